@@ -1,0 +1,178 @@
+// Package job is the wire contract between the in-band agent and the
+// controller: what a job is, how it is leased and how it is reported. It knows
+// neither side; both import it. The transport is JSON over HTTPS, authenticated
+// by a bearer token that is good for one boot of one host.
+//
+//	POST /v1/lease            Lease    → 200 Job | 204 nothing to do
+//	POST /v1/jobs/{id}/report Report   → 204 noted | 410 cancelled: stop working on it
+//
+// A wrong token answers 401, a token of another host's or an earlier boot 403,
+// and 503 means that the controller does not know the boot yet (it has just
+// started): ask again later. Errors are text/plain.
+//
+// A lease is not exclusive and needs no return: the agent of a boot is the only
+// one that can ask. The controller may offer the same job again after it was
+// restarted; the agent answers a job that it has finished from memory, by ID,
+// without doing it twice.
+package job
+
+// Paths of the two calls; ReportPath takes the job's ID.
+const (
+	LeasePath  = "/v1/lease"
+	ReportPath = "/v1/jobs/%s/report"
+)
+
+// MaxBody is the size in bytes that neither side's bodies may exceed.
+const MaxBody = 4 << 20
+
+// MediaConfigPath is where boot media carry the agent's Media document.
+const MediaConfigPath = "/metalab/agent.json"
+
+// Media tells a freshly booted agent where its controller is: it lies on the
+// boot ISO as JSON at MediaConfigPath.
+type Media struct {
+	Server string `json:"server"` // base URL, https://HOST:PORT
+	CA     string `json:"ca"`     // PEM certificates that the server's must chain to
+	Token  string `json:"token"`  // bearer token of this boot
+	Boot   string `json:"boot"`   // boot ID that the token is bound to
+}
+
+// Lease asks for work. It is also the agent's sign of life.
+type Lease struct {
+	Agent string `json:"agent"` // version of the agent
+}
+
+// Kind says what a job does.
+type Kind string
+
+// The kinds of job. A kind that an agent does not know is reported Failed.
+const (
+	Inventory Kind = "inventory" // report the hardware
+	Clean     Kind = "clean"     // erase partition metadata from every disk
+	Write     Kind = "write"     // write an image to the root device
+)
+
+// Job is one piece of work. Exactly the member that Kind names may be set.
+type Job struct {
+	ID    string     `json:"id"`
+	Kind  Kind       `json:"kind"`
+	Clean *CleanSpec `json:"clean,omitempty"`
+	Write *WriteSpec `json:"write,omitempty"`
+}
+
+// CleanSpec says which erasure is wanted. The zero value erases partition
+// metadata (tables, file system and RAID signatures) from every disk.
+type CleanSpec struct{}
+
+// WriteSpec is an image and the device that it goes to.
+type WriteSpec struct {
+	URL          string `json:"url"`
+	Format       string `json:"format"`       // raw, qcow2, or "" to detect it
+	Checksum     string `json:"checksum"`     // hex digest, or URL of a checksum file
+	ChecksumType string `json:"checksumType"` // md5, sha256, sha512, or "" to tell by length
+	Root         Hints  `json:"root"`
+}
+
+// Hints choose the root device: the first disk, in inventory order, that
+// matches all of them (BareMetalHost rootDeviceHints).
+type Hints struct {
+	DeviceName         string `json:"deviceName,omitempty"` // /dev/sda, or a /dev/disk/by-path/ link
+	HCTL               string `json:"hctl,omitempty"`
+	Model              string `json:"model,omitempty"`  // substring
+	Vendor             string `json:"vendor,omitempty"` // substring
+	SerialNumber       string `json:"serialNumber,omitempty"`
+	MinSizeGigabytes   int    `json:"minSizeGigabytes,omitempty"` // GiB, as Ironic counts
+	WWN                string `json:"wwn,omitempty"`
+	WWNWithExtension   string `json:"wwnWithExtension,omitempty"`
+	WWNVendorExtension string `json:"wwnVendorExtension,omitempty"`
+	Rotational         *bool  `json:"rotational,omitempty"`
+}
+
+// State of a job as the agent reports it.
+type State string
+
+// The states of a job. Done and Failed are final.
+const (
+	Running State = "running"
+	Done    State = "done"
+	Failed  State = "failed"
+)
+
+// Report tells how a job stands.
+type Report struct {
+	State     State     `json:"state"`
+	Percent   int       `json:"percent,omitempty"` // of a Running job, 0 to 100
+	Error     string    `json:"error,omitempty"`   // why it Failed
+	Inventory *Hardware `json:"inventory,omitempty"`
+	Written   *Written  `json:"written,omitempty"`
+	Cleaned   []string  `json:"cleaned,omitempty"` // device names that Clean erased
+}
+
+// Written is what Write did.
+type Written struct {
+	Device string `json:"device"` // name of the root device
+	Bytes  int64  `json:"bytes"`  // size of the image on the disk
+	Sum    string `json:"sum"`    // verified digest of the downloaded file, hex
+}
+
+// Hardware is what Inventory found. Units stand in the names.
+type Hardware struct {
+	Hostname string `json:"hostname"`
+	System   System `json:"system"`
+	BIOS     BIOS   `json:"bios"`
+	CPU      CPU    `json:"cpu"`
+	RAMMiB   int    `json:"ramMiB"`
+	NICs     []NIC  `json:"nics"`
+	Disks    []Disk `json:"disks"` // in the order in which the kernel names them
+}
+
+// System identifies the server (SMBIOS type 1).
+type System struct {
+	Manufacturer string `json:"manufacturer"`
+	Product      string `json:"product"`
+	Serial       string `json:"serial"`
+	UUID         string `json:"uuid"`
+}
+
+// BIOS is SMBIOS type 0.
+type BIOS struct {
+	Vendor  string `json:"vendor"`
+	Version string `json:"version"`
+	Date    string `json:"date"`
+}
+
+// CPU describes the processors; Count is of logical CPUs.
+type CPU struct {
+	Arch  string   `json:"arch"` // as uname -m says
+	Model string   `json:"model"`
+	MHz   float64  `json:"mhz"`
+	Count int      `json:"count"`
+	Flags []string `json:"flags"` // sorted
+}
+
+// NIC is one physical network interface.
+type NIC struct {
+	Name       string `json:"name"`
+	MAC        string `json:"mac"`             // lower case, colons
+	Model      string `json:"model,omitempty"` // "0x8086 0x1592": PCI vendor and device
+	IP         string `json:"ip,omitempty"`
+	SpeedMbps  int    `json:"speedMbps,omitempty"` // 0 when there is no link
+	Carrier    bool   `json:"carrier"`
+	PCIAddress string `json:"pciAddress,omitempty"`
+}
+
+// Disk is one whole block device.
+type Disk struct {
+	Name               string `json:"name"`             // /dev/sda
+	ByPath             string `json:"byPath,omitempty"` // /dev/disk/by-path/…
+	Type               string `json:"type"`             // HDD, SSD or NVME
+	Rotational         bool   `json:"rotational"`
+	SizeBytes          int64  `json:"sizeBytes"`
+	Vendor             string `json:"vendor,omitempty"`
+	Model              string `json:"model,omitempty"`
+	Serial             string `json:"serial,omitempty"`
+	WWN                string `json:"wwn,omitempty"` // 0x…
+	WWNVendorExtension string `json:"wwnVendorExtension,omitempty"`
+	WWNWithExtension   string `json:"wwnWithExtension,omitempty"`
+	HCTL               string `json:"hctl,omitempty"` // 0:0:0:0
+}

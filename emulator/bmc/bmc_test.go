@@ -1,0 +1,215 @@
+package bmc
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
+	spec   = &Spec{
+		Slots:          []SlotSpec{{ID: "Cd"}, {ID: "Usb"}},
+		Sessions:       2,
+		SessionTimeout: time.Minute,
+	}
+	admin = Account{ID: "1", Name: "admin", Password: "secret", Role: Administrator, Enabled: true}
+	gone  = Account{ID: "2", Name: "gone", Password: "secret", Role: Operator}
+)
+
+func newBMC() *BMC { return New(spec, []Account{admin, gone}, nil) }
+
+func do(t *testing.T, b *BMC, now time.Time, c Command) []Event {
+	t.Helper()
+	evs, err := b.Apply(now, c)
+	if err != nil {
+		t.Fatalf("Apply(%+v) = %v", c, err)
+	}
+	return evs
+}
+
+func refused(t *testing.T, b *BMC, now time.Time, c Command, want error) {
+	t.Helper()
+	before := b.View()
+	if evs, err := b.Apply(now, c); !errors.Is(err, want) || len(evs) != 0 {
+		t.Errorf("Apply(%+v) = %v, %v, want %v", c, evs, err, want)
+	}
+	if d := cmp.Diff(before, b.View(), cmp.AllowUnexported(Session{})); d != "" {
+		t.Errorf("Apply(%+v) was refused, yet it changed (-before +after):\n%s", c, d)
+	}
+}
+
+func TestLogin(t *testing.T) {
+	b := newBMC()
+	got, ok := b.Login("admin", "secret")
+	want := admin
+	want.Password = ""
+	if !ok || got != want {
+		t.Errorf("Login(admin, secret) = %+v, %v, want %+v", got, ok, want)
+	}
+	for _, in := range [][2]string{{"admin", "Secret"}, {"admin", ""}, {"Admin", "secret"}, {"gone", "secret"}, {"", ""}} {
+		if a, ok := b.Login(in[0], in[1]); ok || a != (Account{}) {
+			t.Errorf("Login(%q, %q) = %+v, %v, want none", in[0], in[1], a, ok)
+		}
+	}
+}
+
+func TestSessions(t *testing.T) {
+	b := newBMC()
+	if at, ok := b.Deadline(); ok {
+		t.Errorf("Deadline() without a session = %v", at)
+	}
+	evs := do(t, b, origin, OpenSession{Account: admin, Token: "one", From: "10.0.0.1"})
+	first := evs[0].(SessionOpened).Session
+	if first.ID != "1" || first.User != "admin" || first.Role != Administrator || first.From != "10.0.0.1" || !first.Since.Equal(origin) {
+		t.Errorf("session = %+v", first)
+	}
+	do(t, b, origin.Add(time.Second), OpenSession{Account: admin, Token: "two"})
+	refused(t, b, origin.Add(time.Second), OpenSession{Account: admin, Token: "three"}, ErrFull)
+
+	if s, ok := b.Resume(origin.Add(50*time.Second), "one"); !ok || s.ID != "1" {
+		t.Errorf("Resume(one) = %+v, %v", s, ok)
+	}
+	if at, ok := b.Deadline(); !ok || !at.Equal(origin.Add(61*time.Second)) {
+		t.Errorf("Deadline() = %v, %v, want that of the session that nobody used", at, ok)
+	}
+	b.Advance(origin.Add(61 * time.Second))
+	if _, ok := b.Resume(origin.Add(61*time.Second), "two"); ok {
+		t.Error("Resume(two) after its time-out = true, want false")
+	}
+	if s, ok := b.Resume(origin.Add(109*time.Second), "one"); !ok {
+		t.Errorf("Resume(one) within its time-out = %+v, %v", s, ok)
+	}
+	for _, token := range []string{"", "three"} {
+		if _, ok := b.Resume(origin.Add(109*time.Second), token); ok {
+			t.Errorf("Resume(%q) = true, want false", token)
+		}
+	}
+	do(t, b, origin.Add(2*time.Minute), CloseSession{ID: "1"})
+	if _, ok := b.Resume(origin.Add(2*time.Minute), "one"); ok {
+		t.Error("Resume(one) after logout = true, want false")
+	}
+	refused(t, b, origin, CloseSession{ID: "1"}, ErrNotFound)
+}
+
+func TestSessionTimeout(t *testing.T) {
+	b := newBMC()
+	do(t, b, origin, OpenSession{Account: admin, Token: "one"})
+	do(t, b, origin, SetSessionTimeout{After: time.Hour})
+	if _, ok := b.Resume(origin.Add(59*time.Minute), "one"); !ok {
+		t.Error("Resume(one) = false, want true within the longer time-out")
+	}
+	if got := b.View().SessionTimeout; got != time.Hour {
+		t.Errorf("View().SessionTimeout = %v, want 1h", got)
+	}
+}
+
+func TestMedia(t *testing.T) {
+	b := newBMC()
+	insert := InsertMedia{Slot: "Cd", Image: "http://images/a.iso", WriteProtected: true, User: "u", Password: "p"}
+	evs := do(t, b, origin, insert)
+	slot := Slot{ID: "Cd", Image: insert.Image, WriteProtected: true, User: "u", Password: "p", Fetch: 1, Since: origin}
+	if d := cmp.Diff([]Event{MediaWanted{At: origin, Slot: slot}}, evs); d != "" {
+		t.Errorf("events of InsertMedia (-want +got):\n%s", d)
+	}
+	refused(t, b, origin, insert, ErrInUse)
+	evs = do(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42})
+	if d := cmp.Diff([]Event{MediaInserted{At: origin, Slot: "Cd", Image: insert.Image}}, evs); d != "" {
+		t.Errorf("events of MediaArrived (-want +got):\n%s", d)
+	}
+	got := b.View().Slots[0]
+	slot.Password, slot.Inserted, slot.Size = "", true, 42
+	if got != slot {
+		t.Errorf("slot = %+v, want %+v", got, slot)
+	}
+	evs = do(t, b, origin, EjectMedia{Slot: "Cd"})
+	if d := cmp.Diff([]Event{MediaEjected{At: origin, Slot: "Cd", Fetch: 1}}, evs); d != "" {
+		t.Errorf("events of EjectMedia (-want +got):\n%s", d)
+	}
+	if evs := do(t, b, origin, EjectMedia{Slot: "Cd"}); len(evs) != 0 {
+		t.Errorf("EjectMedia of an empty slot = %v, want nothing", evs)
+	}
+	for _, c := range []Command{InsertMedia{Slot: "Tape"}, EjectMedia{Slot: "Tape"}, MediaArrived{Slot: "Tape"}, MediaLost{Slot: "Tape"}} {
+		refused(t, b, origin, c, ErrNotFound)
+	}
+}
+
+// A fetch that was overtaken by an ejection does not fill the slot, not even
+// when the next one is under way.
+func TestMediaOfAnOldFetch(t *testing.T) {
+	b := newBMC()
+	insert := InsertMedia{Slot: "Cd", Image: "http://images/a.iso"}
+	do(t, b, origin, insert)
+	do(t, b, origin, EjectMedia{Slot: "Cd"})
+	refused(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42}, ErrNotFound)
+	do(t, b, origin, insert)
+	refused(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42}, ErrNotFound)
+	refused(t, b, origin, MediaLost{Slot: "Cd", Fetch: 1}, ErrNotFound)
+	do(t, b, origin, MediaLost{Slot: "Cd", Fetch: 2})
+	if got := b.View().Slots[0]; got != (Slot{ID: "Cd"}) {
+		t.Errorf("slot after MediaLost = %+v, want it empty", got)
+	}
+}
+
+func TestStateSurvivesJSON(t *testing.T) {
+	b := newBMC()
+	do(t, b, origin, InsertMedia{Slot: "Cd", Image: "http://images/a.iso", User: "u", Password: "p"})
+	do(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42})
+	do(t, b, origin, InsertMedia{Slot: "Usb", Image: "http://images/b.img"})
+	do(t, b, origin, SetSessionTimeout{After: time.Hour})
+	raw, err := json.Marshal(b.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st State
+	if err := json.Unmarshal(raw, &st); err != nil {
+		t.Fatal(err)
+	}
+	again := New(spec, nil, &st)
+	if d := cmp.Diff(b.View(), again.View()); d != "" {
+		t.Errorf("view of the restored BMC (-want +got):\n%s", d)
+	}
+	if _, ok := again.Login("admin", "secret"); !ok {
+		t.Error("the restored BMC does not know its account")
+	}
+	do(t, again, origin, MediaLost{Slot: "Usb", Fetch: 2})
+}
+
+// A BMC whose kind got a further slot has it after a restart.
+func TestNewSlotOfTheSpec(t *testing.T) {
+	st := newBMC().State()
+	wider := *spec
+	wider.Slots = append(wider.Slots[:2:2], SlotSpec{ID: "Floppy"})
+	if got := New(&wider, nil, &st).View().Slots; len(got) != 3 || got[2].ID != "Floppy" {
+		t.Errorf("slots = %+v, want the new one too", got)
+	}
+}
+
+func TestViewsAreWithoutSecretsAndDoNotChange(t *testing.T) {
+	b := newBMC()
+	do(t, b, origin, InsertMedia{Slot: "Cd", Image: "http://images/a.iso", Password: "secret"})
+	do(t, b, origin, OpenSession{Account: admin, Token: "token"})
+	v := b.View()
+	before := fmt.Sprintf("%+v %+v %+v", v.Accounts, v.Slots, v.Sessions)
+	raw, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range v.Accounts {
+		if a.Password != "" {
+			t.Errorf("the view shows %s's password", a.Name)
+		}
+	}
+	if v.Slots[0].Password != "" {
+		t.Errorf("the view shows the image's password: %s", raw)
+	}
+	do(t, b, origin, EjectMedia{Slot: "Cd"})
+	do(t, b, origin, CloseSession{ID: "1"})
+	if got := fmt.Sprintf("%+v %+v %+v", v.Accounts, v.Slots, v.Sessions); got != before {
+		t.Errorf("an old view changed:\n%s\n%s", before, got)
+	}
+}

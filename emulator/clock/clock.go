@@ -1,0 +1,426 @@
+// Package clock is the lab's time, and under emulator/ the only reader of real
+// time. A Clock is one of four: Wall follows real time; Scaled runs a factor
+// faster; Jumping runs as fast as there is work, by jumping to the next timer
+// whenever nothing is in flight; Virtual stands still until it is advanced.
+//
+// Timers hurry a Jumping clock, tickers and LazyFunc do not: those are
+// housekeeping (a power poll every minute, a login that expires), for which time
+// shall not race through an idle lab. They fire when the clock passes them for
+// another reason, or in real time.
+//
+// The package knows nothing of machines. Its methods have the shapes of
+// k8s.io/utils/clock, so that an adapter is a few lines, but it imports none of
+// it.
+package clock
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Clock is a source of time. It is safe for concurrent use. Timers of a Scaled,
+// Wall or Jumping clock fire only while Run runs.
+type Clock struct {
+	mu      sync.Mutex
+	mode    mode
+	factor  float64   // of Scaled; 1 for Wall and Jumping
+	base    time.Time // lab time at anchor
+	anchor  time.Time // real time, with its monotonic reading
+	timers  waits     // they hurry a Jumping clock
+	lazy    waits     // these do not
+	seq     uint64
+	busy    int             // units of work in flight
+	active  time.Time       // real time of the last sign of work
+	settled []chan struct{} // closed when busy comes down to 0
+	wake    chan struct{}   // tells Run that something changed; holds one
+}
+
+type mode string
+
+const (
+	scaled  mode = "scaled"
+	jumping mode = "jumping"
+	virtual mode = "virtual"
+)
+
+// Quiet is how long a Jumping clock waits, in real time, after the last sign of
+// work before it jumps: long enough for a message on loopback to be picked up.
+const Quiet = 2 * time.Millisecond
+
+// Wall is the real time. It is for what leaves the lab for programs that have
+// no other clock, such as the validity of a certificate.
+func Wall() time.Time { return time.Now() }
+
+// NewWall returns a clock that follows real time.
+func NewWall() *Clock { return newClock(scaled, time.Now(), 1) }
+
+// NewScaled returns a clock that starts at origin and runs factor times as fast
+// as real time.
+func NewScaled(origin time.Time, factor float64) *Clock { return newClock(scaled, origin, factor) }
+
+// NewJumping returns a clock that starts at origin and jumps to the next timer
+// whenever nothing is in flight.
+func NewJumping(origin time.Time) *Clock { return newClock(jumping, origin, 1) }
+
+// NewVirtual returns a clock that stands at origin until Advance.
+func NewVirtual(origin time.Time) *Clock { return newClock(virtual, origin, 0) }
+
+func newClock(m mode, origin time.Time, factor float64) *Clock {
+	if m == scaled && !(factor > 0) {
+		panic(fmt.Sprintf("clock: factor %v: must be positive", factor))
+	}
+	// Round(0) strips the monotonic reading, which lab time must not have.
+	return &Clock{mode: m, factor: factor, base: origin.Round(0), anchor: time.Now(), wake: make(chan struct{}, 1)}
+}
+
+// Now is the lab's time.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now()
+}
+
+func (c *Clock) now() time.Time {
+	if c.mode == virtual {
+		return c.base
+	}
+	return c.base.Add(time.Duration(float64(time.Since(c.anchor)) * c.factor))
+}
+
+// Since is the lab time that has passed since t.
+func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// Enter tells the clock that a piece of work is in flight, until leave is
+// called: a Jumping clock does not jump meanwhile, and Settle waits.
+func (c *Clock) Enter() (leave func()) {
+	c.mu.Lock()
+	c.enter()
+	c.mu.Unlock()
+	return sync.OnceFunc(c.leave)
+}
+
+func (c *Clock) enter() {
+	c.busy++
+	c.active = time.Now()
+}
+
+func (c *Clock) leave() {
+	c.mu.Lock()
+	c.busy--
+	c.active = time.Now()
+	if c.busy == 0 {
+		for _, ch := range c.settled {
+			close(ch)
+		}
+		c.settled = nil
+	}
+	c.mu.Unlock()
+	c.poke()
+}
+
+// Settle returns when nothing is in flight, or with the context's error. On a
+// Virtual clock it is how one waits for what an Advance has set off.
+func (c *Clock) Settle(ctx context.Context) error {
+	c.mu.Lock()
+	if c.busy == 0 {
+		c.mu.Unlock()
+		return nil
+	}
+	ch := make(chan struct{})
+	c.settled = append(c.settled, ch)
+	c.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-ch:
+		return nil
+	}
+}
+
+// Advance moves the clock on by d. A Virtual clock fires what becomes due, in
+// order and each at its time, before Advance returns; the others leave that to
+// Run.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	if c.mode != virtual {
+		c.base = c.base.Add(d)
+		c.mu.Unlock()
+		c.poke()
+		return
+	}
+	end := c.base.Add(d)
+	for w := c.first(); w != nil && !w.at.After(end); w = c.first() {
+		c.base = w.at
+		c.fire(w)
+	}
+	c.base = end
+	c.mu.Unlock()
+}
+
+// Next is when the next timer is due; false when there is none. Those that do
+// not hurry a Jumping clock do not count.
+func (c *Clock) Next() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.timers) == 0 {
+		return time.Time{}, false
+	}
+	return c.timers[0].at, true
+}
+
+// first is what is due next of all that waits; nil when nothing does.
+func (c *Clock) first() *wait {
+	switch {
+	case len(c.lazy) == 0 && len(c.timers) == 0:
+		return nil
+	case len(c.lazy) == 0 || len(c.timers) > 0 && c.timers[0].before(c.lazy[0]):
+		return c.timers[0]
+	}
+	return c.lazy[0]
+}
+
+func (c *Clock) heap(w *wait) *waits {
+	if w.lazy {
+		return &c.lazy
+	}
+	return &c.timers
+}
+
+// Run fires timers until ctx ends. A Virtual clock needs no Run: its Run does
+// nothing but wait.
+func (c *Clock) Run(ctx context.Context) error {
+	real := time.NewTimer(0)
+	defer real.Stop()
+	for {
+		sleep := c.round()
+		if sleep >= 0 {
+			real.Reset(sleep)
+		} else {
+			real.Stop()
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.wake:
+		case <-real.C:
+		}
+	}
+}
+
+// round fires what is due, jumps if it may, and returns for how long, in real
+// time, nothing is to be done; negative means until the clock is woken.
+func (c *Clock) round() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mode == virtual {
+		return -1
+	}
+	now := c.now()
+	for w := c.first(); w != nil && !w.at.After(now); w = c.first() {
+		c.fire(w)
+		c.active = time.Now()
+	}
+	w := c.first()
+	if w == nil {
+		return -1
+	}
+	sleep := max(0, time.Duration(float64(w.at.Sub(now))/c.factor))
+	if c.mode != jumping || c.busy > 0 || len(c.timers) == 0 {
+		return sleep
+	}
+	if quiet := time.Since(c.active); quiet < Quiet {
+		return min(Quiet-quiet, sleep)
+	}
+	c.base, c.anchor = c.timers[0].at, time.Now()
+	return 0
+}
+
+func (c *Clock) poke() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wait is one timer or ticker.
+type wait struct {
+	at    time.Time
+	seq   uint64        // breaks ties: first made, first fired
+	every time.Duration // of a ticker
+	lazy  bool          // does not hurry a Jumping clock
+	c     chan time.Time
+	f     func()
+	index int // in its heap; -1 when it is not there
+}
+
+func (w *wait) before(o *wait) bool {
+	if !w.at.Equal(o.at) {
+		return w.at.Before(o.at)
+	}
+	return w.seq < o.seq
+}
+
+// fire takes a wait out of its heap and sends its tick. A function counts as
+// work in flight from here until it returns, so that no jump and no Settle can
+// come between.
+func (c *Clock) fire(w *wait) {
+	c.remove(w)
+	if w.every > 0 {
+		w.at = w.at.Add(w.every)
+		if now := c.now(); w.at.Before(now) { // missed ticks are dropped
+			w.at = now.Add(w.every)
+		}
+		heap.Push(c.heap(w), w)
+	}
+	if w.f != nil {
+		c.enter()
+		go func() {
+			defer c.leave()
+			w.f()
+		}()
+		return
+	}
+	select {
+	case w.c <- c.now():
+	default:
+	}
+}
+
+// set makes w wait for d, anew if it waits already; it reports whether it did.
+func (c *Clock) set(w *wait, d time.Duration) bool {
+	c.mu.Lock()
+	was := c.remove(w)
+	select {
+	case <-w.c: // nil, and never ready, of a function
+	default:
+	}
+	c.seq++
+	w.seq, w.at = c.seq, c.now().Add(max(d, 0))
+	c.active = time.Now()
+	heap.Push(c.heap(w), w)
+	if c.mode == virtual && d <= 0 {
+		c.fire(w)
+	}
+	c.mu.Unlock()
+	c.poke()
+	return was
+}
+
+func (c *Clock) stop(w *wait) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.remove(w)
+}
+
+func (c *Clock) remove(w *wait) bool {
+	if w.index < 0 {
+		return false
+	}
+	heap.Remove(c.heap(w), w.index)
+	return true
+}
+
+// Timer is as time.Timer.
+type Timer struct {
+	clock *Clock
+	w     *wait
+}
+
+// NewTimer returns a timer that fires once after d of lab time.
+func (c *Clock) NewTimer(d time.Duration) *Timer {
+	t := &Timer{clock: c, w: &wait{c: make(chan time.Time, 1), index: -1}}
+	c.set(t.w, d)
+	return t
+}
+
+// AfterFunc calls f in its own goroutine after d of lab time. While f runs it
+// is work in flight: a Jumping clock stands, so f must not wait for lab time.
+func (c *Clock) AfterFunc(d time.Duration, f func()) *Timer {
+	t := &Timer{clock: c, w: &wait{f: f, index: -1}}
+	c.set(t.w, d)
+	return t
+}
+
+// LazyFunc is AfterFunc for housekeeping: it does not hurry a Jumping clock.
+func (c *Clock) LazyFunc(d time.Duration, f func()) *Timer {
+	t := &Timer{clock: c, w: &wait{f: f, lazy: true, index: -1}}
+	c.set(t.w, d)
+	return t
+}
+
+// C delivers the tick.
+func (t *Timer) C() <-chan time.Time { return t.w.c }
+
+// Stop prevents the timer from firing; false when it has fired or was stopped.
+func (t *Timer) Stop() bool { return t.clock.stop(t.w) }
+
+// Reset makes the timer fire after d from now; it reports whether it had been
+// waiting. A tick that nobody has read is dropped, as time.Timer does since Go
+// 1.23.
+func (t *Timer) Reset(d time.Duration) bool { return t.clock.set(t.w, d) }
+
+// Ticker is as time.Ticker. It does not hurry a Jumping clock.
+type Ticker struct {
+	clock *Clock
+	w     *wait
+}
+
+// NewTicker returns a ticker of period d.
+func (c *Clock) NewTicker(d time.Duration) *Ticker {
+	if d <= 0 {
+		panic("clock: ticker without a period")
+	}
+	t := &Ticker{clock: c, w: &wait{c: make(chan time.Time, 1), every: d, lazy: true, index: -1}}
+	c.set(t.w, d)
+	return t
+}
+
+// C delivers the ticks; those that nobody reads are dropped.
+func (t *Ticker) C() <-chan time.Time { return t.w.c }
+
+// Stop ends the ticker.
+func (t *Ticker) Stop() { t.clock.stop(t.w) }
+
+// Sleep returns after d of lab time, or with the context's error.
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	t := c.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C():
+		return nil
+	}
+}
+
+// waits is a heap by time.
+type waits []*wait
+
+func (h waits) Len() int { return len(h) }
+
+func (h waits) Less(i, j int) bool { return h[i].before(h[j]) }
+
+func (h waits) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *waits) Push(x any) {
+	w := x.(*wait)
+	w.index = len(*h)
+	*h = append(*h, w)
+}
+
+// Pop implements heap.Interface.
+func (h *waits) Pop() any {
+	old := *h
+	w := old[len(old)-1]
+	w.index = -1
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return w
+}

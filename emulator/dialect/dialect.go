@@ -1,0 +1,68 @@
+// Package dialect says how one vendor's BMC differs from the others: a Record
+// of data, each datum with its evidence beside it, and later a handful of
+// hooks. It holds no handler and knows no protocol's codec.
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// Redundant says how a BMC answers a reset that finds the power as wanted.
+type Redundant string
+
+// The answers to a redundant reset.
+const (
+	Accept Redundant = "accept" // success, nothing happens
+	Refuse Redundant = "refuse" // 409 Conflict
+)
+
+// Record is one vendor's BMC.
+type Record struct {
+	Name           string // "generic"
+	Product        string // ServiceRoot.Product
+	Vendor         string // ServiceRoot.Vendor
+	RedfishVersion string // DSP0266 version that the service claims
+	SystemID       string // last segment of the ComputerSystem's URI
+	ManagerID      string
+	ManagerModel   string
+	BMC            bmc.Spec
+	ResetTypes     []machine.ResetKind  // that the service offers
+	BootTargets    []machine.SourceKind // that the service offers
+	Redundant      Redundant
+}
+
+// Validate says what is missing or wrong in a record.
+func (r *Record) Validate() error {
+	var errs []error
+	need := func(ok bool, field, fix string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("dialect: %s: %s: %s", r.Name, field, fix))
+		}
+	}
+	need(r.Name != "", "Name", "must not be empty")
+	need(r.RedfishVersion != "", "RedfishVersion", "must not be empty")
+	need(r.SystemID != "", "SystemID", "must not be empty")
+	need(r.ManagerID != "", "ManagerID", "must not be empty")
+	need(r.Redundant == Accept || r.Redundant == Refuse, "Redundant", "must be accept or refuse")
+	need(r.BMC.SessionTimeout >= 30*time.Second && r.BMC.SessionTimeout <= 86400*time.Second,
+		"BMC.SessionTimeout", "must be 30 s to 86400 s (DSP2046, SessionService.SessionTimeout)")
+	need(len(r.ResetTypes) > 0, "ResetTypes", "must not be empty")
+	for _, k := range r.ResetTypes {
+		need(slices.Contains(machine.ResetKinds, k), "ResetTypes", fmt.Sprintf("%q is no reset", k))
+	}
+	for _, k := range r.BootTargets {
+		need(slices.Contains(machine.SourceKinds, k), "BootTargets", fmt.Sprintf("%q is no boot target", k))
+	}
+	seen := map[string]bool{}
+	for _, s := range r.BMC.Slots {
+		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")
+		seen[s.ID] = true
+	}
+	return errors.Join(errs...)
+}

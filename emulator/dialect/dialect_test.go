@@ -1,0 +1,39 @@
+package dialect_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+func TestGenericIsValid(t *testing.T) {
+	if err := generic.Record.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestValidateNamesTheField(t *testing.T) {
+	for field, spoil := range map[string]func(r *dialect.Record){
+		"Name":               func(r *dialect.Record) { r.Name = "" },
+		"RedfishVersion":     func(r *dialect.Record) { r.RedfishVersion = "" },
+		"SystemID":           func(r *dialect.Record) { r.SystemID = "" },
+		"ManagerID":          func(r *dialect.Record) { r.ManagerID = "" },
+		"Redundant":          func(r *dialect.Record) { r.Redundant = "shrug" },
+		"BMC.SessionTimeout": func(r *dialect.Record) { r.BMC.SessionTimeout = time.Second },
+		"ResetTypes":         func(r *dialect.Record) { r.ResetTypes = nil },
+		`"Kick" is no reset`: func(r *dialect.Record) { r.ResetTypes = []machine.ResetKind{"Kick"} },
+		"BootTargets":        func(r *dialect.Record) { r.BootTargets = []machine.SourceKind{"Tape"} },
+		"BMC.Slots":          func(r *dialect.Record) { r.BMC.Slots = []bmc.SlotSpec{{ID: "Cd"}, {ID: "Cd"}} },
+	} {
+		r := generic.Record
+		spoil(&r)
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("Validate() = %v, want an error that names %s", err, field)
+		}
+	}
+}

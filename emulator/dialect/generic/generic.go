@@ -1,0 +1,30 @@
+// Package generic is the dialect of a BMC that follows DSP0266 to the letter and
+// has no habits of its own.
+package generic
+
+import (
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// Record is the generic dialect.
+var Record = dialect.Record{
+	Name:           "generic",
+	Product:        "Metalab BMC",
+	Vendor:         "Metalab",
+	RedfishVersion: "1.20.0",
+	SystemID:       "1",
+	ManagerID:      "1",
+	ManagerModel:   "Metalab BMC",
+	BMC: bmc.Spec{
+		Slots:          []bmc.SlotSpec{{ID: "Cd", Name: "Virtual CD", Types: []string{"CD", "DVD"}}},
+		Sessions:       64,
+		SessionTimeout: 30 * time.Minute,
+	},
+	ResetTypes:  machine.ResetKinds,
+	BootTargets: machine.SourceKinds,
+	Redundant:   dialect.Accept,
+}

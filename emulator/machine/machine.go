@@ -1,0 +1,228 @@
+// Package machine is a server without its BMC: power, POST, boot sources and
+// what is running. A Machine is a value that is stepped: Apply takes a command,
+// Advance takes time, both return events, and Deadline names the next time at
+// which something happens by itself. It starts no goroutine and opens no
+// socket, file or clock; it knows neither Redfish nor IPMI, and it does not
+// know what is on a disk: whoever looks there answers the BootTried event with
+// Loaded or NotBootable.
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Errors that services map to their own codes.
+var (
+	// ErrPower means that the power state does not allow it, or that it is
+	// already as wanted.
+	ErrPower = errors.New("machine: not in this power state")
+	// ErrUnknown means that a value is none that the machine knows.
+	ErrUnknown = errors.New("machine: unknown value")
+	// ErrStale answers a report about a boot that is over.
+	ErrStale = errors.New("machine: that boot is over")
+)
+
+// Machine is one server. It is not safe for concurrent use.
+type Machine struct {
+	profile  *Profile
+	identity Identity
+	st       State
+}
+
+// State is what a Machine must remember across a restart of the lab.
+type State struct {
+	Phase    Phase     `json:"phase"`
+	Deadline time.Time `json:"deadline,omitzero"` // of the phase; zero when nothing is awaited
+	Again    bool      `json:"again,omitempty"`   // come up again after going down
+	Override Override  `json:"override"`
+	Boots    uint64    `json:"boots"`           // POSTs since the machine was made
+	Tries    []Source  `json:"tries,omitempty"` // sources not tried yet; the first is being tried
+	Setup    bool      `json:"setup,omitempty"` // this boot goes to the firmware's set-up
+	OS       *OS       `json:"os,omitempty"`    // what is loading or running
+}
+
+// Source is something that a machine can boot from.
+type Source struct {
+	Kind   SourceKind `json:"kind"`
+	Device string     `json:"device,omitempty"` // drive or NIC ID; "" of a CD: the BMC's media
+}
+
+// SourceKind is a boot target; the values are Redfish's BootSource (DSP2046,
+// ComputerSystem.Boot.BootSourceOverrideTarget).
+type SourceKind string
+
+// The boot targets.
+const (
+	None      SourceKind = "None"
+	Pxe       SourceKind = "Pxe"
+	Cd        SourceKind = "Cd"
+	Hdd       SourceKind = "Hdd"
+	BiosSetup SourceKind = "BiosSetup"
+)
+
+// SourceKinds are all boot targets, in the order in which services list them.
+var SourceKinds = []SourceKind{None, Pxe, Cd, Hdd, BiosSetup}
+
+// Enabled says for how long an override holds.
+type Enabled string
+
+// The values of Override.Enabled, as Redfish spells them.
+const (
+	Disabled   Enabled = "Disabled"
+	Once       Enabled = "Once"
+	Continuous Enabled = "Continuous"
+)
+
+// Enableds are all values of Enabled.
+var Enableds = []Enabled{Disabled, Once, Continuous}
+
+// Mode is the firmware interface of a boot.
+type Mode string
+
+// The boot modes, as Redfish spells them.
+const (
+	UEFI   Mode = "UEFI"
+	Legacy Mode = "Legacy"
+)
+
+// Modes are all boot modes.
+var Modes = []Mode{UEFI, Legacy}
+
+// Override takes precedence over the boot order.
+type Override struct {
+	Enabled Enabled    `json:"enabled"`
+	Target  SourceKind `json:"target"`
+	Mode    Mode       `json:"mode"`
+}
+
+// OS is a system that was loaded.
+type OS struct {
+	Source Source `json:"source"`
+	Name   string `json:"name"` // for people: "agent", "disk"
+	Boot   uint64 `json:"boot"` // State.Boots when it was loaded
+}
+
+// View is a Machine as it stands. It shares nothing that changes.
+type View struct {
+	Profile  *Profile
+	Identity Identity
+	Phase    Phase
+	Power    Power
+	Override Override
+	Boots    uint64
+	Trying   *Source // being tried now; nil when none is
+	OS       *OS     // loading or running; nil when none is
+}
+
+// New makes a machine that is switched off, or restores one from what State
+// returned.
+func New(p *Profile, id Identity, st *State) (*Machine, error) {
+	m := &Machine{profile: p, identity: id}
+	if st == nil {
+		m.st = State{Phase: Off, Override: Override{Enabled: Disabled, Target: None, Mode: UEFI}}
+		return m, nil
+	}
+	if _, ok := phases[st.Phase]; !ok {
+		return nil, fmt.Errorf("machine: %s: stored phase %q: %w", id.Name, st.Phase, ErrUnknown)
+	}
+	m.st = *st
+	return m, nil
+}
+
+// State returns what New needs to restore the machine.
+func (m *Machine) State() State {
+	st := m.st
+	st.Tries = append([]Source(nil), st.Tries...)
+	if st.OS != nil {
+		os := *st.OS
+		st.OS = &os
+	}
+	return st
+}
+
+// View returns the machine as it stands.
+func (m *Machine) View() View {
+	st := m.State()
+	v := View{
+		Profile: m.profile, Identity: m.identity,
+		Phase: st.Phase, Power: phases[st.Phase].power,
+		Override: st.Override, Boots: st.Boots, OS: st.OS,
+	}
+	if st.Phase == Selecting && len(st.Tries) > 0 {
+		v.Trying = &st.Tries[0]
+	}
+	return v
+}
+
+// Deadline is when the machine next changes by itself; false when it waits for
+// a command.
+func (m *Machine) Deadline() (time.Time, bool) {
+	return m.st.Deadline, !m.st.Deadline.IsZero()
+}
+
+// Advance moves the machine to now.
+func (m *Machine) Advance(now time.Time) []Event {
+	var evs []Event
+	for !m.st.Deadline.IsZero() && !now.Before(m.st.Deadline) {
+		at := m.st.Deadline
+		evs = append(evs, m.step(at, elapsed)...)
+	}
+	return evs
+}
+
+// Apply carries out a command at now, after advancing to it. The events are
+// valid even with an error.
+func (m *Machine) Apply(now time.Time, c Command) ([]Event, error) {
+	evs := m.Advance(now)
+	more, err := c.apply(m, now)
+	return append(evs, more...), err
+}
+
+// sources lists what this boot tries, in order: the override's target first,
+// then the boot order. A one-shot override is spent by this.
+func (m *Machine) sources() (tries []Source, setup bool) {
+	kinds := m.profile.BootOrder
+	if o := &m.st.Override; o.Enabled != Disabled {
+		if o.Target == BiosSetup {
+			setup = true
+		} else if o.Target != None {
+			kinds = append([]SourceKind{o.Target}, kinds...)
+		}
+		if o.Enabled == Once {
+			o.Enabled, o.Target = Disabled, None
+		}
+	}
+	seen := map[SourceKind]bool{}
+	for _, k := range kinds {
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		tries = append(tries, m.devices(k)...)
+	}
+	return tries, setup
+}
+
+func (m *Machine) devices(k SourceKind) []Source {
+	switch k {
+	case Cd:
+		return []Source{{Kind: Cd}}
+	case Hdd:
+		var out []Source
+		for _, c := range m.identity.Storage {
+			for _, d := range c.Drives {
+				out = append(out, Source{Kind: Hdd, Device: d.ID})
+			}
+		}
+		return out
+	case Pxe:
+		var out []Source
+		for _, n := range m.identity.NICs {
+			out = append(out, Source{Kind: Pxe, Device: n.ID})
+		}
+		return out
+	}
+	return nil
+}

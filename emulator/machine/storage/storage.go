@@ -1,0 +1,76 @@
+// Package storage owns a server's drives and controllers and what they do to
+// bytes. It sees a drive's content through a Medium and refuses to know where
+// those bytes are kept.
+package storage
+
+import "io"
+
+// Medium holds the bytes of one drive. Holes read as zeros and cost nothing.
+// Implementations are safe for concurrent use.
+type Medium interface {
+	io.ReaderAt
+	io.WriterAt
+	// NextData is the offset of the first byte at or after off that is not
+	// in a hole; io.EOF when there is none.
+	NextData(off int64) (int64, error)
+	// Discard makes n bytes from off a hole.
+	Discard(off, n int64) error
+}
+
+// Protocol is how a drive is attached (DSP2046, Drive.Protocol).
+type Protocol string
+
+// The drive protocols, as Redfish spells them.
+const (
+	SATA Protocol = "SATA"
+	SAS  Protocol = "SAS"
+	NVMe Protocol = "NVMe"
+)
+
+// MediaType is what a drive is made of (DSP2046, Drive.MediaType).
+type MediaType string
+
+// The media types.
+const (
+	HDD MediaType = "HDD"
+	SSD MediaType = "SSD"
+)
+
+// Model is a kind of drive; a hardware profile names one per bay.
+type Model struct {
+	Vendor      string    `json:"vendor"`
+	Product     string    `json:"product"` // model name
+	Revision    string    `json:"revision"`
+	Protocol    Protocol  `json:"protocol"`
+	Media       MediaType `json:"media"`
+	Capacity    int64     `json:"capacity"` // bytes
+	RotationRPM int       `json:"rotationRPM,omitempty"`
+	SpeedGbps   float64   `json:"speedGbps,omitempty"`
+	BlockSize   int       `json:"blockSize"` // bytes
+}
+
+// Drive is one drive in one bay: a shared Model and its own identity.
+type Drive struct {
+	*Model
+	ID     string // of the bay, unique in the server: "Disk.0"
+	Bay    int    // counted from 0 in its controller
+	Serial string
+	WWN    string // NAA, 16 hex digits in lower case, no prefix
+}
+
+// ControllerModel is a kind of storage controller with its bays.
+type ControllerModel struct {
+	ID       string  `json:"id"` // unique in the server: "1"
+	Name     string  `json:"name"`
+	Vendor   string  `json:"vendor"`
+	Product  string  `json:"product"`
+	Firmware string  `json:"firmware"`
+	Bays     []Model `json:"bays"`
+}
+
+// Controller is one storage controller and what its bays hold.
+type Controller struct {
+	*ControllerModel
+	Serial string
+	Drives []Drive
+}

@@ -1,0 +1,38 @@
+// Package redfish is the Redfish service of emulated BMCs (DSP0266): one
+// http.Handler for all of them. It decodes, authenticates and authorises, asks
+// the dialect what this vendor means, hands a command to the Host and shows
+// what the Host's views say. It knows neither the lab that runs it nor IPMI.
+package redfish
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// Host is one BMC with its machine. The views are immutable: a change makes a
+// new one. All methods are safe for concurrent use.
+type Host interface {
+	Dialect() *dialect.Record
+	Machine() *machine.View
+	BMC() *bmc.View
+	Now() time.Time // of the lab
+	Login(name, password string) (bmc.Account, bool)
+	Resume(token string) (bmc.Session, bool)
+	// Apply carries out a command and returns when its effect is stored.
+	Apply(ctx context.Context, c machine.Command) error
+	// ApplyBMC does the same for the BMC; inserting media it returns when the
+	// image was fetched, or with bmc.ErrMedia and the reason.
+	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
+}
+
+// Rack finds the host that a request is for.
+type Rack interface {
+	// At is the host whose BMC has the local address that the request came
+	// to; false when there is none.
+	At(local netip.AddrPort) (Host, bool)
+}
