@@ -1,0 +1,144 @@
+// Package bmc is the vocabulary of BMC work: what a controller can ask of a
+// baseboard management controller, the values that come back, and the errors
+// that it can act on. It also parses BMC addresses. It knows no protocol (the
+// drivers below do) and no Kubernetes.
+package bmc
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Errors that callers branch on; drivers wrap them with what the BMC said.
+var (
+	ErrUnauthorized = errors.New("the BMC refused the credentials")
+	ErrUnreachable  = errors.New("the BMC does not answer")
+	ErrUntrusted    = errors.New("the BMC's certificate is not trusted")
+	ErrNoSystem     = errors.New("the BMC has no such system")
+	ErrUnsupported  = errors.New("the BMC cannot do that")
+)
+
+// Power is a system's power state.
+type Power string
+
+// The power states. A zero Power is unknown.
+const (
+	On          Power = "On"
+	Off         Power = "Off"
+	PoweringOn  Power = "PoweringOn"
+	PoweringOff Power = "PoweringOff"
+)
+
+// PowerAction changes the power state.
+type PowerAction string
+
+// The power actions. Asking for the state that a system is in is no error, and
+// a reset of a system that is off turns it on.
+const (
+	PowerOn      PowerAction = "on"
+	PowerOff     PowerAction = "off"      // at once
+	PowerSoftOff PowerAction = "soft off" // asks the operating system
+	PowerReset   PowerAction = "reset"    // off and on again, at once
+)
+
+// Device is what a system boots from.
+type Device string
+
+// The boot devices. BootNone means that the system's own order decides. A
+// driver that reads an override for another device gives the BMC's name of it.
+const (
+	BootNone Device = ""
+	BootCD   Device = "cd"
+	BootDisk Device = "disk"
+	BootPXE  Device = "pxe"
+	BootHTTP Device = "http" // UEFI HTTP boot of Boot.URL
+)
+
+// BootMode is the firmware interface that a system boots through.
+type BootMode string
+
+// The boot modes; BootModeAny leaves it as it is. Setting UEFISecure also
+// switches secure boot on, from the next boot; setting UEFI or LegacyBIOS
+// switches it off where it is on. Reading an override tells UEFI for both, as
+// secure boot would cost a second request.
+const (
+	BootModeAny BootMode = ""
+	UEFI        BootMode = "UEFI"
+	UEFISecure  BootMode = "UEFISecureBoot"
+	LegacyBIOS  BootMode = "legacy"
+)
+
+// Boot is a boot override.
+type Boot struct {
+	Device     Device
+	Mode       BootMode
+	Persistent bool   // else for the next boot alone
+	URL        string // what BootHTTP boots; "" leaves it to DHCP
+}
+
+// System is what a BMC tells of its system without an agent.
+type System struct {
+	ID           string // the protocol's own name of it, e.g. /redfish/v1/Systems/1
+	UUID         string
+	Manufacturer string
+	Model        string
+	Serial       string
+	BIOSVersion  string
+	Power        Power
+	Health       string // OK, Warning, Critical or ""
+	Boot         Boot   // the override as it stands now
+}
+
+// Media is what a virtual CD drive holds.
+type Media struct {
+	Image    string // URL, "" when empty
+	Inserted bool
+}
+
+// Client talks to one system through one BMC. It is safe for concurrent use.
+// Every method takes as long as the BMC needs, at most the context's time or
+// the driver's own limit per request.
+type Client interface {
+	// System reads identity, power and boot override.
+	System(ctx context.Context) (System, error)
+	// SetPower returns when the BMC has accepted the action, not when it is
+	// complete: System tells.
+	SetPower(ctx context.Context, a PowerAction) error
+	// SetBoot sets the boot override.
+	SetBoot(ctx context.Context, b Boot) error
+	// Media reads the virtual CD drive that InsertMedia uses.
+	Media(ctx context.Context) (Media, error)
+	// InsertMedia puts the image at url into the virtual CD drive, in place of
+	// what it holds. It returns when the BMC says that it is inserted. If the
+	// drive holds url already, it does nothing: give a changed image a new URL.
+	InsertMedia(ctx context.Context, url string) error
+	// EjectMedia empties the drive; an empty one is no error.
+	EjectMedia(ctx context.Context) error
+	// Close ends the session with the BMC, if there is one. The client is of
+	// no use afterwards; closing it again does nothing.
+	Close()
+}
+
+// Credentials are a BMC account.
+type Credentials struct {
+	Username, Password string
+}
+
+// Config is what a driver needs to open a Client.
+type Config struct {
+	Address     Address
+	Credentials Credentials
+	Insecure    bool           // do not verify the BMC's certificate
+	RootCAs     *x509.CertPool // trusted beside the system's own; may be nil
+	Timeout     time.Duration  // of one request; 0 is 30 s
+	Clock       clock.Clock    // for the waits between requests; nil is the real one
+}
+
+// Open connects to a BMC. It fails with ErrUnauthorized, ErrUnreachable,
+// ErrUntrusted or ErrNoSystem where a request would, so that a Client it
+// returns has worked once.
+type Open func(context.Context, Config) (Client, error)

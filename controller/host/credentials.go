@@ -1,0 +1,102 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// Marks of a secret that belongs to a host (B-113).
+const (
+	secretLabel      = "environment.metal3.io"
+	secretLabelValue = "baremetal"
+	secretFinalizer  = metal3.BareMetalHostFinalizer + "/secret"
+)
+
+// credentialsError is a fault of the credentials that only the user can mend.
+// Its texts are Metal3's (B-110 to B-112).
+type credentialsError struct {
+	text    string
+	missing bool // the secret may yet be created: look again soon
+}
+
+func (e *credentialsError) Error() string { return e.text }
+
+// credentials reads the address and the secret of a host's BMC.
+func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o *observation) (bmc.Config, error) {
+	if h.Spec.BMC.CredentialsName == "" {
+		return bmc.Config{}, bmc.ErrNoCredentials
+	}
+	var secret corev1.Secret
+	if err := r.Reader.Get(ctx, h.CredentialsKey(), &secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return bmc.Config{}, &credentialsError{missing: true, text: fmt.Sprintf(
+				"BMC CredentialsName secret doesn't exist The BMC secret %s does not exist", h.CredentialsKey())}
+		}
+		return bmc.Config{}, err
+	}
+	o.secret = &secret
+	address, err := bmc.ParseAddress(h.Spec.BMC.Address)
+	if err != nil {
+		return bmc.Config{}, err
+	}
+	c := bmc.Credentials{
+		Username: strings.TrimSpace(string(secret.Data["username"])),
+		Password: strings.TrimSpace(string(secret.Data["password"])),
+	}
+	if c.Username == "" {
+		return bmc.Config{}, &credentialsError{text: "Validation error with BMC credentials: Missing BMC connection detail 'username' in credentials"}
+	}
+	if c.Password == "" {
+		return bmc.Config{}, &credentialsError{text: "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"}
+	}
+	if err := r.adoptSecret(ctx, h, &secret); err != nil {
+		return bmc.Config{}, err
+	}
+	return bmc.Config{Address: address, Credentials: c, Insecure: h.Spec.BMC.DisableCertificateVerification, RootCAs: r.RootCAs}, nil
+}
+
+// adoptSecret marks the secret as the host's, once (B-113).
+func (r *Reconciler) adoptSecret(ctx context.Context, h *metal3.BareMetalHost, s *corev1.Secret) error {
+	if !h.DeletionTimestamp.IsZero() || !s.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	before := s.DeepCopy()
+	if s.Labels == nil {
+		s.Labels = map[string]string{}
+	}
+	s.Labels[secretLabel] = secretLabelValue
+	controllerutil.AddFinalizer(s, secretFinalizer)
+	if err := controllerutil.SetOwnerReference(h, s, r.Client.Scheme()); err != nil {
+		return fmt.Errorf("secret %s: %w", s.Name, err)
+	}
+	if s.Labels[secretLabel] == before.Labels[secretLabel] && len(s.Finalizers) == len(before.Finalizers) &&
+		len(s.OwnerReferences) == len(before.OwnerReferences) {
+		return nil
+	}
+	return r.Client.Patch(ctx, s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// releaseSecret lets the secret go with its host.
+func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost) error {
+	if h.Spec.BMC.CredentialsName == "" {
+		return nil
+	}
+	var s corev1.Secret
+	if err := r.Reader.Get(ctx, h.CredentialsKey(), &s); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := s.DeepCopy()
+	if !controllerutil.RemoveFinalizer(&s, secretFinalizer) {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Client.Patch(ctx, &s, client.MergeFrom(before)))
+}

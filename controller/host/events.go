@@ -1,0 +1,67 @@
+package host
+
+import (
+	"context"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+// eventList are events that a pass will publish, once what they tell is
+// recorded.
+type eventList []struct{ reason, message string }
+
+func (l *eventList) add(reason, message string) {
+	*l = append(*l, struct{ reason, message string }{reason, message})
+}
+
+// reasons are the event reasons of errors (B-281).
+var reasons = map[metal3.ErrorType]string{
+	metal3.RegistrationError:            "RegistrationError",
+	metal3.ProvisionedRegistrationError: "ProvisionedRegistrationError",
+	metal3.InspectionError:              "InspectionError",
+	metal3.PreparationError:             "PreparationError",
+	metal3.ProvisioningError:            "ProvisioningError",
+	metal3.PowerManagementError:         "PowerManagementError",
+	metal3.DetachError:                  "DetachError",
+	metal3.ServicingError:               "ServicingError",
+}
+
+// moved adds what leaving and entering a state is announced with (B-281).
+func (l *eventList) moved(h *metal3.BareMetalHost, from, to phase.State) {
+	image := h.Status.Provisioning.Image.URL
+	if h.Spec.Image != nil && image == "" {
+		image = h.Spec.Image.URL
+	}
+	switch {
+	case from == metal3.StateProvisioning && to == metal3.StateProvisioned:
+		l.add("ProvisioningComplete", "Image provisioning completed for "+image)
+	case from == metal3.StateDeprovisioning:
+		l.add("DeprovisioningComplete", "Image deprovisioning completed")
+	case from == metal3.StateRegistering && to == metal3.StatePreparing:
+		l.add("InspectionSkipped", "disabled by user")
+	}
+	switch to {
+	case metal3.StateUnmanaged:
+		l.add("Discovered", "Discovered host with no BMC details")
+	case metal3.StateInspecting:
+		l.add("InspectionStarted", "Hardware inspection started")
+	case metal3.StateProvisioning:
+		l.add("ProvisioningStarted", "Image provisioning started for "+image)
+	case metal3.StateDeprovisioning:
+		l.add("DeprovisioningStarted", "Image deprovisioning started")
+	}
+}
+
+// publish creates the events. One that cannot be created is logged and lost, as
+// events are.
+func (r *Reconciler) publish(ctx context.Context, h *metal3.BareMetalHost, l eventList) {
+	for _, e := range l {
+		ev := h.NewEvent(e.reason, e.message)
+		if err := r.Client.Create(ctx, &ev); err != nil {
+			ctrl.LoggerFrom(ctx).Info("event not published", "reason", e.reason, "error", err.Error())
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalab-dev/metalab/agent/job"
+)
+
+const hardwareFinalizer = metal3.BareMetalHostFinalizer + "/hardwareData"
+
+// keepHardware stores what inspection found in the host's HardwareData, made
+// anew each time, and in its status (B-48, B-250).
+func (r *Reconciler) keepHardware(ctx context.Context, h *metal3.BareMetalHost, o *observation, events *eventList) error {
+	if o.found == nil {
+		return fmt.Errorf("host: inspection of %s is done but brought no inventory", h.Name)
+	}
+	details := hardwareDetails(o.found)
+	if err := r.releaseHardware(ctx, h); err != nil {
+		return err
+	}
+	old := &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name}}
+	if err := r.Client.Delete(ctx, old); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("hardware data: %w", err)
+	}
+	hd := &metal3.HardwareData{
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name, Finalizers: []string{hardwareFinalizer}},
+		Spec:       metal3.HardwareDataSpec{HardwareDetails: details},
+	}
+	if err := controllerutil.SetControllerReference(h, hd, r.Client.Scheme()); err != nil {
+		return fmt.Errorf("hardware data: %w", err)
+	}
+	if err := r.Client.Create(ctx, hd); err != nil {
+		return fmt.Errorf("hardware data: %w", err)
+	}
+	h.Status.HardwareDetails = details
+	events.add("InspectionComplete", "Hardware inspection completed")
+	return nil
+}
+
+// releaseHardware lets the HardwareData go.
+func (r *Reconciler) releaseHardware(ctx context.Context, h *metal3.BareMetalHost) error {
+	var hd metal3.HardwareData
+	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(h), &hd); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := hd.DeepCopy()
+	if !controllerutil.RemoveFinalizer(&hd, hardwareFinalizer) {
+		return nil
+	}
+	err := r.Client.Patch(ctx, &hd, client.MergeFrom(before))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func hardwareDetails(in *job.Hardware) *metal3.HardwareDetails {
+	out := &metal3.HardwareDetails{
+		SystemVendor: metal3.HardwareSystemVendor{Manufacturer: in.System.Manufacturer, ProductName: in.System.Product, SerialNumber: in.System.Serial},
+		Firmware:     metal3.Firmware{BIOS: metal3.BIOS{Vendor: in.BIOS.Vendor, Version: in.BIOS.Version, Date: in.BIOS.Date}},
+		RAMMebibytes: in.RAMMiB,
+		CPU: metal3.CPU{
+			Arch: in.CPU.Arch, Model: in.CPU.Model, Flags: in.CPU.Flags, Count: in.CPU.Count,
+			ClockMegahertz: metal3.ClockSpeed(math.Round(in.CPU.MHz)) * metal3.MegaHertz,
+		},
+		Hostname: in.Hostname,
+	}
+	for _, n := range in.NICs {
+		out.NIC = append(out.NIC, metal3.NIC{
+			Name: n.Name, Model: n.Model, MAC: n.MAC, IP: n.IP, SpeedGbps: n.SpeedMbps / 1000, PCIAddress: n.PCIAddress,
+		})
+	}
+	for _, d := range in.Disks {
+		name, alternate := d.Name, []string(nil)
+		if d.ByPath != "" { // by-path names survive a reordering of the disks
+			name, alternate = d.ByPath, []string{d.Name}
+		}
+		out.Storage = append(out.Storage, metal3.Storage{
+			Name: name, AlternateNames: alternate, Rotational: d.Rotational, Type: metal3.DiskType(d.Type),
+			SizeBytes: metal3.Capacity(d.SizeBytes), Vendor: d.Vendor, Model: d.Model, SerialNumber: d.Serial,
+			WWN: d.WWN, WWNVendorExtension: d.WWNVendorExtension, WWNWithExtension: d.WWNWithExtension, HCTL: d.HCTL,
+		})
+	}
+	return out
+}

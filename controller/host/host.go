@@ -1,0 +1,199 @@
+// Package host reconciles BareMetalHosts: it observes what the object, the BMC
+// and the agent say, lets phase decide, records the intent in the status and
+// only then performs it, through a driver of controller/bmc or a job for the
+// agent. Between two passes it remembers nothing but when it asked a system to
+// shut down; what an operation needs to be resumed by another process is
+// derived from the status. It chooses nothing itself: rules live in phase.
+package host
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/host/phase"
+	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/netboot"
+)
+
+// soon is the shortest wait: look again as soon as the queue allows.
+const soon = time.Nanosecond
+
+// Config is what a Reconciler works with.
+type Config struct {
+	Client client.Client // writes, and cached reads
+	Reader client.Reader // uncached reads: a stale host would be worked on twice
+	BMCs   *bmc.Pool
+	Inband *inband.Server
+	Boot   *netboot.Server
+	Clock  clock.WithTicker   // waits and backoffs
+	Wall   clock.PassiveClock // Kubernetes timestamps; nil is the real one
+	Chance func() float64     // in [0,1[; spreads backoffs
+
+	RootCAs *x509.CertPool // trusted for BMCs beside the system's; may be nil
+	Workers int            // hosts reconciled at a time; 0 is 4
+	// Enter, when set, is called around each pass; see the lab's clock.
+	Enter func() (leave func())
+}
+
+// Reconciler reconciles BareMetalHosts.
+type Reconciler struct {
+	Config
+	wake chan event.GenericEvent
+
+	mu      sync.Mutex
+	softOff map[types.UID]time.Time // when a system was asked to shut down
+}
+
+// New checks the configuration and makes a Reconciler.
+func New(c Config) (*Reconciler, error) {
+	for name, missing := range map[string]bool{
+		"Client": c.Client == nil, "Reader": c.Reader == nil, "BMCs": c.BMCs == nil,
+		"Inband": c.Inband == nil, "Boot": c.Boot == nil, "Clock": c.Clock == nil, "Chance": c.Chance == nil,
+	} {
+		if missing {
+			return nil, fmt.Errorf("host: Config.%s is nil", name)
+		}
+	}
+	if c.Wall == nil {
+		c.Wall = clock.RealClock{}
+	}
+	if c.Workers == 0 {
+		c.Workers = 4
+	}
+	return &Reconciler{Config: c, wake: make(chan event.GenericEvent, 1024), softOff: map[types.UID]time.Time{}}, nil
+}
+
+// Options are what a controller of hosts must be made with: its queue waits on
+// the Reconciler's clock, not on real time.
+func (r *Reconciler) Options() controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: r.Workers,
+		SkipNameValidation:      ptr.To(true), // a process may hold several labs, or a controller that was replaced
+		NewQueue: func(name string, limit workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
+				Name: name, Clock: r.Clock,
+			})
+		},
+	}
+}
+
+// Reconcile makes one pass over a host.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.Enter != nil {
+		defer r.Enter()()
+	}
+	var h metal3.BareMetalHost
+	if err := r.Reader.Get(ctx, req.NamespacedName, &h); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if _, paused := h.Annotations[metal3.PausedAnnotation]; paused { // B-90
+		return ctrl.Result{}, nil
+	}
+	if done, err := r.mark(ctx, &h); done || err != nil {
+		return ctrl.Result{}, ignoreConflict(err)
+	}
+	o, err := r.observe(ctx, &h)
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+	}
+	d := phase.Decide(o.facts)
+	ctrl.LoggerFrom(ctx).V(1).Info("decided", "state", h.Status.Provisioning.State, "rule", d.Rule, "do", d.Do, "to", d.To)
+	after, err := r.record(ctx, &h, o, d)
+	if err != nil {
+		return again(err)
+	}
+	if err := r.perform(ctx, &h, o, d.Do); err != nil {
+		return r.failed(ctx, &h, o, err)
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// mark sees to the finalizer and to annotations that are spent. It is done when
+// nothing is left to reconcile in this pass.
+func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bool, err error) {
+	dirty := false
+	if h.DeletionTimestamp.IsZero() {
+		dirty = controllerutil.AddFinalizer(h, metal3.BareMetalHostFinalizer)
+	} else if !controllerutil.ContainsFinalizer(h, metal3.BareMetalHostFinalizer) {
+		return true, nil
+	}
+	// The inspection that was asked for has begun (B-48).
+	if inspectRequested(h) && h.Status.Provisioning.State == metal3.StateInspecting {
+		delete(h.Annotations, metal3.InspectAnnotationPrefix)
+		dirty = true
+	}
+	if !dirty {
+		return false, nil
+	}
+	// The update wakes no watcher of ours, so the pass goes on with what it
+	// returns.
+	return false, r.Client.Update(ctx, h)
+}
+
+// failed records that an action could not be carried out. A BMC that does not
+// answer is no failure of the host: the pass is repeated (B-14), unless the host
+// is on its way out.
+func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *observation, err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return again(err)
+	}
+	if errors.Is(err, bmc.ErrUnreachable) && h.DeletionTimestamp.IsZero() || ctx.Err() != nil {
+		return ctrl.Result{}, fmt.Errorf("perform: %w", err)
+	}
+	after, err := r.record(ctx, h, o, phase.Decision{Fail: errorTypes[h.Status.Provisioning.State], Message: err.Error()})
+	if err != nil {
+		return again(err)
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// errorTypes is what an action that fails in a state is called; elsewhere it is
+// power management.
+var errorTypes = map[phase.State]metal3.ErrorType{
+	metal3.StateInspecting:              metal3.InspectionError,
+	metal3.StatePreparing:               metal3.PreparationError,
+	metal3.StateProvisioning:            metal3.ProvisioningError,
+	metal3.StateDeprovisioning:          metal3.ProvisioningError,
+	metal3.StateReady:                   metal3.PowerManagementError,
+	metal3.StateAvailable:               metal3.PowerManagementError,
+	metal3.StateProvisioned:             metal3.PowerManagementError,
+	metal3.StateExternallyProvisioned:   metal3.PowerManagementError,
+	metal3.StatePoweringOffBeforeDelete: metal3.PowerManagementError,
+	metal3.StateDeleting:                metal3.PowerManagementError,
+	metal3.StateRegistering:             metal3.RegistrationError,
+	metal3.StateNone:                    metal3.RegistrationError,
+	metal3.StateUnmanaged:               metal3.RegistrationError,
+}
+
+// again turns a lost race for the object into another pass.
+func again(err error) (ctrl.Result, error) {
+	if apierrors.IsConflict(err) {
+		return ctrl.Result{RequeueAfter: soon}, nil
+	}
+	return ctrl.Result{}, client.IgnoreNotFound(err)
+}
+
+func ignoreConflict(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil // the object has changed, which is a reason to come back anyway
+	}
+	return client.IgnoreNotFound(err)
+}

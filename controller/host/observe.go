@@ -1,0 +1,279 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1/profile"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/host/phase"
+	"github.com/metalab-dev/metalab/controller/inband"
+)
+
+// observation is what one pass has found.
+type observation struct {
+	facts  phase.Facts
+	client bmc.Client
+	secret *corev1.Secret
+	system bmc.System
+	boot   inband.Boot // of the state's operation
+	write  job.Job     // that the specification asks for
+	found  *job.Hardware
+}
+
+// Jobs of a boot; an ID is the boot's with one of these behind it.
+const (
+	jobInspect = "inspect"
+	jobClean   = "clean"
+	jobWrite   = "write"
+)
+
+func jobID(b inband.Boot, what ...string) string {
+	return b.ID + "-" + strings.Join(what, "-")
+}
+
+// observe reads everything that phase needs to know, and no more: what a state
+// does not use is not asked for.
+func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*observation, error) {
+	o := &observation{facts: phase.Facts{
+		State:              h.Status.Provisioning.State,
+		Deleting:           !h.DeletionTimestamp.IsZero(),
+		HasDetails:         h.HasBMCDetails(),
+		Online:             h.Spec.Online,
+		External:           h.Spec.ExternallyProvisioned,
+		DisablePowerOff:    h.Spec.DisablePowerOff,
+		InspectionDisabled: h.InspectionDisabled(),
+		InspectRequested:   inspectRequested(h),
+		Cleaning:           h.Spec.AutomatedCleaningMode != metal3.CleaningModeDisabled,
+		HaveImage:          h.Status.Provisioning.Image.URL,
+		ErrorType:          h.Status.ErrorType,
+		ErrorCount:         h.Status.ErrorCount,
+		NeverRegistered:    h.Status.GoodCredentials.Reference == nil,
+	}}
+	f := &o.facts
+	if h.Spec.Image != nil {
+		f.WantImage = h.Spec.Image.URL
+	}
+	switch f.State {
+	case metal3.StateNone, metal3.StateUnmanaged, metal3.StateDeleting:
+		return o, nil
+	}
+	if err := r.observeBMC(ctx, h, o); err != nil {
+		return nil, err
+	}
+	if f.RegistrationError == "" {
+		r.observeAgent(h, o)
+	}
+	r.observeSoftOff(h, o)
+	return o, nil
+}
+
+// observeBMC works the BMC's credentials, power, boot override and media out.
+// What keeps the BMC from being worked with becomes a fact; an error is
+// something that passes by itself (B-14).
+func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	f := &o.facts
+	config, err := r.credentials(ctx, h, o)
+	if err == nil {
+		o.client, err = r.BMCs.Get(ctx, config)
+	}
+	if err == nil {
+		o.system, err = o.client.System(ctx)
+	}
+	if err == nil && usesMedia[f.State] {
+		err = r.observeMedia(ctx, h, o)
+	}
+	if err == nil && f.State == metal3.StateRegistering {
+		_, err = hardwareProfile(h)
+	}
+	transient := errors.Is(err, bmc.ErrUnreachable) && f.State != metal3.StateRegistering && !f.Deleting
+	switch api := apierrors.APIStatus(nil); {
+	case err == nil:
+	case ctx.Err() != nil, transient, errors.As(err, &api):
+		return err
+	default:
+		f.RegistrationError = err.Error()
+		return nil
+	}
+	f.Power, f.NextBoot = o.system.Power, o.system.Boot.Device
+	return nil
+}
+
+// usesMedia are the states in which what the virtual CD holds matters.
+var usesMedia = map[phase.State]bool{
+	metal3.StateInspecting: true, metal3.StatePreparing: true, metal3.StateProvisioning: true,
+	metal3.StateDeprovisioning: true, metal3.StatePoweringOffBeforeDelete: true,
+}
+
+func (r *Reconciler) observeMedia(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	m, err := o.client.Media(ctx)
+	if err != nil {
+		return err
+	}
+	b, _ := currentBoot(h)
+	switch {
+	case m.Image == "":
+		o.facts.Media = phase.MediaNone
+	case b.ID != "" && m.Image == r.Boot.ISO(b) && m.Inserted:
+		o.facts.Media = phase.MediaCurrent
+	case r.Boot.Ours(m.Image):
+		o.facts.Media = phase.MediaOld
+	default:
+		o.facts.Media = phase.MediaForeign
+	}
+	return nil
+}
+
+// currentBoot names the boot of the agent for the operation that the host is
+// in. It is derived from the status alone: another process that finds the same
+// status means the same boot.
+func currentBoot(h *metal3.BareMetalHost) (inband.Boot, *metal3.OperationMetric) {
+	op := h.OperationMetricForState(h.Status.Provisioning.State)
+	if op == nil || h.Status.Provisioning.State == metal3.StateRegistering {
+		return inband.Boot{}, nil
+	}
+	state := string(h.Status.Provisioning.State)
+	return inband.Boot{
+		Host: string(h.UID),
+		ID:   state + "-" + inband.Digest(state, strconv.FormatInt(op.Start.Unix(), 10)),
+	}, op
+}
+
+// observeAgent asks how the agent of the current boot and its jobs stand.
+func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
+	b, op := currentBoot(h)
+	if op == nil {
+		return
+	}
+	f := &o.facts
+	o.boot, f.OpEnded = b, !op.End.IsZero()
+	st := r.Inband.Expect(b)
+	f.AgentUp, f.AgentWait = st.Up, st.Expected
+	inspect := st.Jobs[jobID(b, jobInspect)]
+	o.found = inspect.Inventory
+	f.Inspect = jobState(st.Jobs, jobID(b, jobInspect), &f.JobError)
+	f.Clean = jobState(st.Jobs, jobID(b, jobClean), &f.JobError)
+	if f.State != metal3.StateProvisioning || f.WantImage == "" {
+		return
+	}
+	spec, err := writeSpec(h)
+	if err != nil {
+		f.ValidationError = err.Error()
+		return
+	}
+	// The ID tells the image, too: a job for another one is another job.
+	id := jobID(b, jobWrite, inband.Digest(spec.URL, spec.Checksum, spec.ChecksumType, spec.Format))
+	o.write = job.Job{ID: id, Kind: job.Write, Write: &spec}
+	f.Write = jobState(st.Jobs, id, &f.JobError)
+	if f.Write == phase.JobFailed { // B-59
+		f.JobError = fmt.Sprintf("Image provisioning failed (url: %s, checksum: %s): %s", spec.URL, spec.Checksum, f.JobError)
+	}
+	for other := range st.Jobs {
+		if strings.HasPrefix(other, jobID(b, jobWrite)) && other != id {
+			f.ImageChanged = true
+		}
+	}
+}
+
+func jobState(jobs map[string]job.Report, id string, reason *string) phase.JobState {
+	rep, offered := jobs[id]
+	switch {
+	case !offered:
+		return phase.JobUnknown
+	case rep.State == job.Done:
+		return phase.JobDone
+	case rep.State == job.Failed:
+		*reason = rep.Error
+		return phase.JobFailed
+	}
+	return phase.JobPending
+}
+
+func (r *Reconciler) observeSoftOff(h *metal3.BareMetalHost, o *observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, ok := r.softOff[h.UID]
+	if !ok {
+		return
+	}
+	if h.Spec.Online || o.facts.Power == bmc.Off {
+		delete(r.softOff, h.UID)
+		return
+	}
+	o.facts.SoftOff = max(r.Clock.Since(at), time.Nanosecond)
+}
+
+// inspectRequested: the annotation with any value but disabled asks for another
+// inspection (B-98).
+func inspectRequested(h *metal3.BareMetalHost) bool {
+	v, ok := h.Annotations[metal3.InspectAnnotationPrefix]
+	return ok && v != metal3.InspectAnnotationValueDisabled
+}
+
+// hardwareProfile is the profile that chooses the root device when hints do
+// not (B-190).
+func hardwareProfile(h *metal3.BareMetalHost) (profile.Profile, error) {
+	name := h.Spec.HardwareProfile
+	if h.Status.HardwareProfile != "" {
+		name = h.Status.HardwareProfile
+	}
+	if name == "" {
+		name = profile.DefaultProfileName
+	}
+	p, err := profile.GetProfile(name)
+	if err != nil {
+		return profile.Profile{}, fmt.Errorf("no hardware profile named %q", name)
+	}
+	return p, nil
+}
+
+// rootHints are the specification's, else the profile's.
+func rootHints(h *metal3.BareMetalHost) (*metal3.RootDeviceHints, error) {
+	if h.Spec.RootDeviceHints != nil {
+		return h.Spec.RootDeviceHints.DeepCopy(), nil
+	}
+	p, err := hardwareProfile(h)
+	if err != nil {
+		return nil, err
+	}
+	return p.RootDeviceHints.DeepCopy(), nil
+}
+
+// formats are the image formats that the agent can write; "" makes it look.
+var formats = map[string]bool{"": true, "raw": true, "qcow2": true}
+
+// writeSpec is what the agent is told of the image. Its errors are the user's
+// to mend.
+func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
+	img := h.Spec.Image
+	sum, kind, err := img.GetChecksum()
+	if err != nil {
+		return job.WriteSpec{}, fmt.Errorf("Validation failed: %w", err) //nolint:staticcheck // upstream's text (B-60)
+	}
+	format := ""
+	if img.DiskFormat != nil {
+		format = *img.DiskFormat
+	}
+	if !formats[format] {
+		return job.WriteSpec{}, fmt.Errorf("Validation failed: image format %s cannot be written: use raw or qcow2", format) //nolint:staticcheck // as above
+	}
+	hints, err := rootHints(h)
+	if err != nil {
+		return job.WriteSpec{}, err
+	}
+	return job.WriteSpec{URL: img.URL, Format: format, Checksum: sum, ChecksumType: kind, Root: job.Hints{
+		DeviceName: hints.DeviceName, HCTL: hints.HCTL, Model: hints.Model, Vendor: hints.Vendor,
+		SerialNumber: hints.SerialNumber, MinSizeGigabytes: hints.MinSizeGigabytes,
+		WWN: hints.WWN, WWNWithExtension: hints.WWNWithExtension, WWNVendorExtension: hints.WWNVendorExtension,
+		Rotational: hints.Rotational,
+	}}, nil
+}

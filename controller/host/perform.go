@@ -1,0 +1,107 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+// actions carry out what phase decided. Each may be repeated without harm.
+var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMetalHost, *observation) error{
+	phase.PowerOn:  (*Reconciler).powerOn,
+	phase.PowerOff: (*Reconciler).powerOff,
+	phase.SoftOff:  (*Reconciler).powerSoftOff,
+	phase.InsertMedia: func(r *Reconciler, ctx context.Context, _ *metal3.BareMetalHost, o *observation) error {
+		return o.client.InsertMedia(ctx, r.Boot.ISO(o.boot))
+	},
+	phase.EjectMedia: func(_ *Reconciler, ctx context.Context, _ *metal3.BareMetalHost, o *observation) error {
+		return o.client.EjectMedia(ctx)
+	},
+	phase.BootCD: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+		return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootCD, Mode: bmc.BootMode(h.Status.Provisioning.BootMode)})
+	},
+	phase.BootDisk: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+		return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootDisk, Mode: bmc.BootMode(h.Status.Provisioning.BootMode), Persistent: true})
+	},
+	phase.OfferInspect: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
+		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory})
+	},
+	phase.OfferClean: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
+		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobClean), Kind: job.Clean, Clean: &job.CleanSpec{}})
+	},
+	phase.OfferWrite: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
+		return r.Inband.Offer(o.boot, o.write)
+	},
+	phase.Release: (*Reconciler).release,
+
+	// These are complete once they are recorded.
+	phase.KeepHardware: nil,
+	phase.EndOperation: nil,
+	phase.None:         nil,
+}
+
+func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *observation, a phase.Action) error {
+	do, known := actions[a]
+	if !known {
+		return fmt.Errorf("host: no action %q", a)
+	}
+	if do == nil {
+		return nil
+	}
+	return do(r, ctx, h, o)
+}
+
+func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	if err := o.client.SetPower(ctx, bmc.PowerOn); err != nil {
+		return fmt.Errorf("PowerOn operation failed: %w", err) //nolint:staticcheck // upstream's text (B-124)
+	}
+	r.publish(ctx, h, eventList{{"PowerOn", "Host powered on"}}) // B-122
+	return nil
+}
+
+func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	if err := o.client.SetPower(ctx, bmc.PowerOff); err != nil {
+		return fmt.Errorf("PowerOff operation failed: %w", err) //nolint:staticcheck // as above
+	}
+	r.publish(ctx, h, eventList{{"PowerOff", "Host powered off"}})
+	return nil
+}
+
+// powerSoftOff asks the operating system; a BMC that cannot ask switches off at
+// once (B-123).
+func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	r.mu.Lock()
+	r.softOff[h.UID] = r.Clock.Now()
+	r.mu.Unlock()
+	if err := o.client.SetPower(ctx, bmc.PowerSoftOff); err != nil {
+		return r.powerOff(ctx, h, o)
+	}
+	r.publish(ctx, h, eventList{{"PowerOff", "Host soft powered off"}})
+	return nil
+}
+
+// release lets the object and what belongs to it go (B-71).
+func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
+	r.Inband.Forget(string(h.UID))
+	r.Boot.Forget(string(h.UID))
+	r.mu.Lock()
+	delete(r.softOff, h.UID)
+	r.mu.Unlock()
+	if err := r.releaseSecret(ctx, h); err != nil {
+		return err
+	}
+	if err := r.releaseHardware(ctx, h); err != nil {
+		return err
+	}
+	if !controllerutil.RemoveFinalizer(h, metal3.BareMetalHostFinalizer) {
+		return nil
+	}
+	return client.IgnoreNotFound(r.Client.Update(ctx, h))
+}

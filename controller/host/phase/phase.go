@@ -1,0 +1,151 @@
+// Package phase decides what to do with a BareMetalHost. Decide is pure: facts
+// in, one decision out. The table of rules is the state machine, its
+// documentation (STATES.md is generated from it) and the source of its test.
+// The package knows no client and no network; it does not know how facts are
+// observed nor how a decision is carried out.
+package phase
+
+import (
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// State is a provisioning state.
+type State = metal3.ProvisioningState
+
+// JobState is how an in-band job of the current boot stands.
+type JobState string
+
+// The job states. A job that was never offered, or that a restarted controller
+// has forgotten, is Unknown.
+const (
+	JobUnknown JobState = ""
+	JobPending JobState = "pending" // offered or running
+	JobDone    JobState = "done"
+	JobFailed  JobState = "failed"
+)
+
+// Media says what the virtual CD holds.
+type Media string
+
+// The contents.
+const (
+	MediaNone    Media = "none"
+	MediaCurrent Media = "current" // the agent for this operation's boot
+	MediaOld     Media = "old"     // the agent for an earlier boot
+	MediaForeign Media = "foreign" // nothing of ours
+)
+
+// Facts are what is known of a host. Everything comes from the object, the
+// BMC and the agent; nothing is remembered from an earlier decision but
+// the members that say so.
+type Facts struct {
+	State    State
+	Deleting bool // deletionTimestamp is set
+
+	// Of the specification.
+	HasDetails         bool   // BMC address or credentialsName is given
+	Online             bool   // spec.online
+	External           bool   // spec.externallyProvisioned
+	DisablePowerOff    bool   // spec.disablePowerOff
+	InspectionDisabled bool   // inspectionMode or annotation
+	InspectRequested   bool   // inspect.metal3.io asks for another inspection
+	Cleaning           bool   // automatedCleaningMode is not disabled
+	WantImage          string // spec.image.url
+	HaveImage          string // status.provisioning.image.url
+	ImageChanged       bool   // the job that writes is for another image than the specification's
+	ValidationError    string // of what provisioning needs; "" when there is none
+
+	// Of the status.
+	ErrorType  metal3.ErrorType
+	ErrorCount int
+	OpEnded    bool // the in-band work of this state's operation is done
+
+	// Of the BMC, in this pass.
+	RegistrationError string // why the BMC cannot be worked with; "" when it can
+	NeverRegistered   bool   // no credentials have ever worked
+	Power             bmc.Power
+	Media             Media
+	NextBoot          bmc.Device // of the override
+
+	// Of the agent of this operation's boot.
+	AgentUp   bool
+	AgentWait time.Duration // how long it has been expected; restarts with the controller
+	Inspect   JobState
+	Clean     JobState
+	Write     JobState
+	JobError  string // of the failed job
+
+	// SoftOff is how long ago a graceful shutdown was asked for; 0 when it was
+	// not, or the controller has restarted.
+	SoftOff time.Duration
+}
+
+// Action is a side effect.
+type Action string
+
+// The actions. None only waits.
+const (
+	None         Action = ""
+	Release      Action = "release"       // remove finalizers: the object may go
+	PowerOn      Action = "power on"      //
+	PowerOff     Action = "power off"     // at once
+	SoftOff      Action = "soft off"      // ask the operating system
+	InsertMedia  Action = "insert media"  // the agent of this boot
+	EjectMedia   Action = "eject media"   //
+	BootCD       Action = "boot CD"       // once
+	BootDisk     Action = "boot disk"     // from now on
+	OfferInspect Action = "offer inspect" // a job to the agent
+	OfferClean   Action = "offer clean"   //
+	OfferWrite   Action = "offer write"   //
+	KeepHardware Action = "keep hardware" // what inspection found, before the state is left
+	EndOperation Action = "end operation" // the in-band work is done: stamp it
+)
+
+// Decision is what to do next.
+type Decision struct {
+	Rule  string        // name of the rule that decided
+	Do    Action        // after the status is recorded
+	To    State         // when the state changes
+	Moved bool          // To holds a state (which may be the empty one)
+	After time.Duration // look again, at the latest
+
+	// Fail records an error of this type, to be tried again after a Backoff. In
+	// a state that boots the agent it also begins a new attempt, with a boot
+	// of its own.
+	Fail    metal3.ErrorType
+	Message string
+	// Clear ends an error of this type and the count of failures.
+	Clear metal3.ErrorType
+}
+
+// Decide returns the decision of the first rule that applies. A state that no
+// rule knows is left alone.
+func Decide(f Facts) Decision {
+	for i := range rules {
+		r := &rules[i]
+		if !r.in.has(f.State) || !r.when(f) {
+			continue
+		}
+		d := Decision{Rule: r.name, Do: r.do, After: r.after, Clear: r.clear}
+		if r.to != nil {
+			d.To, d.Moved = *r.to, true
+		}
+		if r.fail != nil {
+			d.Fail, d.Message = r.fail(f)
+		}
+		return d
+	}
+	return Decision{Rule: "nothing to do"}
+}
+
+// Backoff is how long to wait after the count-th failure in a row, 1 being the
+// first: 2^min(count,9) minutes, times a number from ]0.5,1] that jitter, from
+// [0,1[, chooses (B-13).
+func Backoff(count int, jitter float64) time.Duration {
+	whole := time.Duration(1<<min(max(count, 1), 9)) * time.Minute
+	return whole - time.Duration(jitter*float64(whole)/2)
+}

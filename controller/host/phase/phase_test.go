@@ -1,0 +1,234 @@
+package phase
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+var update = flag.Bool("update", false, "rewrite STATES.md")
+
+// any chooses facts at random, from every value that a member can have.
+func anyFacts(r *rand.Rand, s State) Facts {
+	flip := func() bool { return r.IntN(2) == 0 }
+	text := func(xs ...string) string { return xs[r.IntN(len(xs))] }
+	jobs := []JobState{JobUnknown, JobPending, JobDone, JobFailed}
+	errs := []metal3.ErrorType{"", metal3.RegistrationError, metal3.InspectionError, metal3.ProvisioningError, metal3.PowerManagementError}
+	return Facts{
+		State: s, Deleting: r.IntN(4) == 0,
+		HasDetails: flip(), Online: flip(), External: r.IntN(4) == 0, DisablePowerOff: r.IntN(4) == 0,
+		InspectionDisabled: flip(), InspectRequested: flip(), Cleaning: flip(),
+		WantImage: text("", "a", "b"), HaveImage: text("", "a"), ImageChanged: r.IntN(8) == 0, ValidationError: text("", "", "", "bad"),
+		ErrorType: errs[r.IntN(len(errs))], ErrorCount: r.IntN(6), OpEnded: flip(),
+		RegistrationError: text("", "", "", "no"), NeverRegistered: flip(),
+		Power:    []bmc.Power{bmc.On, bmc.Off, bmc.PoweringOn, bmc.PoweringOff}[r.IntN(4)],
+		Media:    []Media{MediaNone, MediaCurrent, MediaOld, MediaForeign}[r.IntN(4)],
+		NextBoot: []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk}[r.IntN(3)],
+		AgentUp:  flip(), AgentWait: time.Duration(r.IntN(2)) * time.Hour,
+		Inspect: jobs[r.IntN(4)], Clean: jobs[r.IntN(4)], Write: jobs[r.IntN(4)], JobError: "broke",
+		SoftOff: time.Duration(r.IntN(3)) * 100 * time.Second,
+	}
+}
+
+const draws = 20_000
+
+func TestEveryRuleDecidesSomewhere(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	type key struct {
+		s State
+		n string
+	}
+	hit := map[key]bool{}
+	for _, s := range States {
+		for range draws {
+			hit[key{s, Decide(anyFacts(r, s)).Rule}] = true
+		}
+	}
+	for _, rule := range rules {
+		if !slices.ContainsFunc(rule.in, func(s State) bool { return hit[key{s, rule.name}] }) {
+			t.Errorf("rule %q of %v never decides: another one is always first", rule.name, rule.in)
+		}
+	}
+}
+
+func TestEveryStateIsReachable(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	seen := map[State]bool{stateNone: true, ready: true} // ready: only in objects of old (B-26)
+	for grown := true; grown; {
+		grown = false
+		for _, s := range States {
+			if !seen[s] {
+				continue
+			}
+			for range draws {
+				if d := Decide(anyFacts(r, s)); d.Moved && !seen[d.To] {
+					seen[d.To], grown = true, true
+				}
+			}
+		}
+	}
+	for _, s := range States {
+		if !seen[s] {
+			t.Errorf("state %q is not reachable", s)
+		}
+	}
+}
+
+// No decision may leave a host that has something to do without a next look: an
+// action needs one, and so does an error.
+func TestDecisionsAreComplete(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, s := range States {
+		for range draws {
+			f := anyFacts(r, s)
+			d := Decide(f)
+			switch {
+			case d.Fail != "" && (d.Do != None || d.Moved):
+				t.Fatalf("Decide(%+v) = %+v: an error and an action at once", f, d)
+			case d.Fail != "" && d.Message == "":
+				t.Fatalf("Decide(%+v) = %+v: an error without a message", f, d)
+			case d.Do != None && d.Do != Release && d.After == 0 && !d.Moved:
+				t.Fatalf("Decide(%+v) = %+v: an action that nobody looks after", f, d)
+			case d.Do == PowerOff && f.Power != bmc.On, d.Do == PowerOn && f.Power != bmc.Off:
+				t.Fatalf("Decide(%+v) = %+v: power is that already, or changing", f, d)
+			case (d.Do == OfferWrite || d.Do == OfferClean || d.Do == OfferInspect) && !f.AgentUp:
+				t.Fatalf("Decide(%+v) = %+v: a job for nobody", f, d)
+			case f.External && d.Do == OfferWrite && settled.has(s):
+				t.Fatalf("Decide(%+v) = %+v: writes to a host that others provision", f, d)
+			}
+		}
+	}
+}
+
+// Every pair of state and facts has an answer in the table, but where there is
+// nothing to do.
+func TestUnfinishedStatesAlwaysHaveARule(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, s := range States {
+		if s == unmanaged || settled.has(s) {
+			continue
+		}
+		for range draws {
+			f := anyFacts(r, s)
+			if d := Decide(f); d.Rule == "nothing to do" {
+				t.Fatalf("Decide(%+v): no rule", f)
+			}
+		}
+	}
+}
+
+func TestWholeLifeOfOneHost(t *testing.T) {
+	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.Off}
+	with := func(s State, change func(*Facts)) Facts {
+		f := base
+		f.State = s
+		change(&f)
+		return f
+	}
+	tests := []struct {
+		ref  string
+		f    Facts
+		do   Action
+		to   string
+		fail metal3.ErrorType
+	}{
+		{ref: "B-40", f: with(stateNone, func(*Facts) {}), to: "registering"},
+		{ref: "B-41", f: with(stateNone, func(f *Facts) { f.HasDetails = false }), to: "unmanaged"},
+		{ref: "B-42", f: with(unmanaged, func(*Facts) {}), to: "registering"},
+		{ref: "B-44", f: with(registering, func(*Facts) {}), to: "inspecting"},
+		{ref: "B-44", f: with(registering, func(f *Facts) { f.External = true }), to: "externally provisioned"},
+		{ref: "B-44", f: with(registering, func(f *Facts) { f.InspectionDisabled = true }), to: "preparing"},
+		{ref: "B-45", f: with(registering, func(f *Facts) { f.RegistrationError = "401" }), fail: metal3.RegistrationError},
+		{ref: "B-48", f: with(inspecting, func(*Facts) {}), do: InsertMedia},
+		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.Power = bmc.On }), do: PowerOff},
+		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.Media = MediaOld }), do: InsertMedia},
+		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.Media = MediaCurrent }), do: BootCD},
+		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.Media, f.NextBoot = MediaCurrent, bmc.BootCD }), do: PowerOn},
+		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.Media, f.Power = MediaCurrent, bmc.On }), do: None},
+		{ref: "B-49", f: with(inspecting, func(f *Facts) { f.Media, f.Power, f.AgentWait = MediaCurrent, bmc.On, time.Hour }), fail: metal3.InspectionError},
+		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.Media, f.Power, f.AgentUp = MediaCurrent, bmc.On, true }), do: OfferInspect},
+		{ref: "B-49", f: with(inspecting, func(f *Facts) { f.AgentUp, f.Inspect, f.JobError = true, JobFailed, "x" }), fail: metal3.InspectionError},
+		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.AgentUp, f.Inspect = true, JobDone }), do: KeepHardware, to: "preparing"},
+		{ref: "B-52", f: with(preparing, func(f *Facts) { f.Power, f.Media = bmc.On, MediaOld }), do: PowerOff},
+		{ref: "B-52", f: with(preparing, func(f *Facts) { f.Media = MediaOld }), do: EjectMedia},
+		{ref: "B-52", f: with(preparing, func(f *Facts) { f.Power, f.Media = bmc.On, MediaForeign }), to: "available"},
+		{ref: "B-56", f: with(available, func(f *Facts) { f.WantImage = "u" }), to: "provisioning"},
+		{ref: "B-56", f: with(available, func(f *Facts) { f.WantImage, f.Online = "u", false }), do: None},
+		{ref: "B-55", f: with(available, func(f *Facts) { f.WantImage, f.External = "u", true }), to: "externally provisioned"},
+		{ref: "B-55", f: with(available, func(f *Facts) { f.WantImage, f.InspectRequested = "u", true }), to: "inspecting"},
+		{ref: "B-126", f: with(available, func(*Facts) {}), do: PowerOn},
+		{ref: "B-61", f: with(provisioning, func(f *Facts) { f.WantImage, f.AgentUp = "u", true }), do: OfferClean},
+		{ref: "B-61", f: with(provisioning, func(f *Facts) { f.WantImage, f.AgentUp, f.Cleaning = "u", true, false }), do: OfferWrite},
+		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.AgentUp, f.Clean = "u", true, JobDone }), do: OfferWrite},
+		{ref: "B-59", f: with(provisioning, func(f *Facts) {
+			f.WantImage, f.AgentUp, f.Clean, f.Write, f.JobError = "u", true, JobDone, JobFailed, "x"
+		}), fail: metal3.ProvisioningError},
+		{ref: "B-59", f: with(provisioning, func(f *Facts) { f.WantImage, f.ErrorType = "u", metal3.ProvisioningError }), to: "deprovisioning"},
+		{ref: "B-58", f: with(provisioning, func(*Facts) {}), to: "deprovisioning"},
+		{ref: "B-58", f: with(provisioning, func(f *Facts) {
+			f.WantImage, f.AgentUp, f.Clean, f.Write = "u", true, JobDone, JobDone
+		}), do: EndOperation},
+		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.Power, f.Media = "u", true, bmc.On, MediaCurrent }), do: PowerOff},
+		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.Media = "u", true, MediaCurrent }), do: EjectMedia},
+		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded = "u", true }), do: BootDisk},
+		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.NextBoot = "u", true, bmc.BootDisk }), do: PowerOn},
+		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.Power = "u", true, bmc.On }), to: "provisioned"},
+		{ref: "B-62", f: with(provisioned, func(f *Facts) { f.HaveImage = "u" }), to: "deprovisioning"},
+		{ref: "B-123", f: with(provisioned, func(f *Facts) { f.Power, f.Online = bmc.On, false }), do: SoftOff},
+		{ref: "B-123", f: with(provisioned, func(f *Facts) { f.Power, f.Online, f.SoftOff = bmc.On, false, time.Minute }), do: None},
+		{ref: "B-123", f: with(provisioned, func(f *Facts) { f.Power, f.Online, f.SoftOff = bmc.On, false, 4*time.Minute }), do: PowerOff},
+		{ref: "B-125", f: with(provisioned, func(f *Facts) { f.Power, f.Online, f.DisablePowerOff = bmc.On, false, true }), do: None},
+		{ref: "B-65", f: with(deprovisioning, func(f *Facts) { f.AgentUp = true }), do: OfferClean},
+		{ref: "B-65", f: with(deprovisioning, func(f *Facts) { f.Cleaning, f.Power = false, bmc.On }), do: EndOperation},
+		{ref: "B-65", f: with(deprovisioning, func(f *Facts) { f.OpEnded, f.Power = true, bmc.On }), do: PowerOff},
+		{ref: "B-65", f: with(deprovisioning, func(f *Facts) { f.OpEnded = true }), to: "available"},
+		{ref: "B-68", f: with(provisioned, func(f *Facts) { f.Deleting = true }), to: "deprovisioning"},
+		{ref: "B-68", f: with(available, func(f *Facts) { f.Deleting = true }), to: "powering off before delete"},
+		{ref: "B-68", f: with(registering, func(f *Facts) { f.Deleting = true }), to: "deleting"},
+		{ref: "B-69", f: with(deprovisioning, func(f *Facts) { f.Deleting, f.ErrorCount = true, 4 }), to: "powering off before delete"},
+		{ref: "B-70", f: with(poweringOff, func(f *Facts) { f.Deleting, f.Power = true, bmc.On }), do: PowerOff},
+		{ref: "B-70", f: with(poweringOff, func(f *Facts) { f.Deleting = true }), to: "deleting"},
+		{ref: "B-70", f: with(poweringOff, func(f *Facts) { f.Deleting, f.ErrorCount, f.RegistrationError = true, 4, "x" }), to: "deleting"},
+		{ref: "B-71", f: with(deleting, func(f *Facts) { f.Deleting, f.RegistrationError = true, "x" }), do: Release},
+	}
+	for i, tt := range tests {
+		t.Run(fmt.Sprintf("%s_%d", tt.ref, i), func(t *testing.T) {
+			d := Decide(tt.f)
+			if d.Do != tt.do || d.Moved != (tt.to != "") || string(d.To) != tt.to || d.Fail != tt.fail {
+				t.Fatalf("Decide(%+v)\n got %+v\nwant do %q, to %q, fail %q", tt.f, d, tt.do, tt.to, tt.fail)
+			}
+		})
+	}
+}
+
+func TestBackoffStaysWithinTheStatement(t *testing.T) {
+	for count, upper := range map[int]time.Duration{0: 2, 1: 2, 2: 4, 3: 8, 9: 512, 40: 512} {
+		for _, jitter := range []float64{0, 0.5, 0.999999} {
+			got := Backoff(count, jitter)
+			if got > upper*time.Minute || got <= upper*time.Minute/2 {
+				t.Errorf("Backoff(%d, %v) = %v, want in ]%v, %v] (B-13)", count, jitter, got, upper*time.Minute/2, upper*time.Minute)
+			}
+		}
+	}
+}
+
+func TestDocumentIsCurrent(t *testing.T) {
+	const file = "STATES.md"
+	if *update {
+		if err := os.WriteFile(file, []byte(Document()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil || string(got) != Document() {
+		t.Fatalf("%s is not what the rules say (%v): run go generate ./controller/host/phase", file, err)
+	}
+}

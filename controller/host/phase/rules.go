@@ -1,0 +1,214 @@
+package phase
+
+import (
+	"slices"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// The states, named as in the specification.
+const (
+	stateNone       = metal3.StateNone
+	unmanaged       = metal3.StateUnmanaged
+	registering     = metal3.StateRegistering
+	inspecting      = metal3.StateInspecting
+	preparing       = metal3.StatePreparing
+	available       = metal3.StateAvailable
+	ready           = metal3.StateReady // old spelling of available (B-26)
+	provisioning    = metal3.StateProvisioning
+	provisioned     = metal3.StateProvisioned
+	external        = metal3.StateExternallyProvisioned
+	deprovisioning  = metal3.StateDeprovisioning
+	poweringOff     = metal3.StatePoweringOffBeforeDelete
+	deleting        = metal3.StateDeleting
+	shortWait       = 3 * time.Second  // for a BMC (B-12)
+	longWait        = 10 * time.Second // for an agent (B-12)
+	softOffWait     = 180 * time.Second
+	agentWait       = 30 * time.Minute // a slow server's POST and a download of the agent
+	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
+)
+
+// States are all provisioning states that rules know.
+var States = []State{stateNone, unmanaged, registering, inspecting, preparing, available, ready,
+	provisioning, provisioned, external, deprovisioning, poweringOff, deleting}
+
+type states []State
+
+func (s states) has(x State) bool { return slices.Contains(s, x) }
+
+var (
+	managed  = states{registering, inspecting, preparing, available, ready, provisioning, provisioned, external, deprovisioning, poweringOff}
+	settled  = states{available, ready, provisioned, external}
+	idle     = states{available, ready}
+	withWork = states{inspecting, provisioning, deprovisioning} // states that boot the agent
+)
+
+// rule is one row of the state machine: in one of these states, when this
+// holds, do that.
+type rule struct {
+	in    states
+	name  string // the condition, in words
+	ref   string // statements of the reference
+	when  func(Facts) bool
+	do    Action
+	to    *State
+	after time.Duration
+	fail  func(Facts) (metal3.ErrorType, string)
+	clear metal3.ErrorType
+}
+
+func to(s State) *State { return &s }
+
+func always(Facts) bool { return true }
+
+func isDeleting(f Facts) bool { return f.Deleting }
+
+func unregistered(f Facts) bool { return f.RegistrationError != "" }
+
+// working holds while a state that boots the agent still needs it.
+func working(f Facts) bool {
+	return f.State == inspecting || !f.OpEnded && (f.State == provisioning || f.Cleaning)
+}
+
+func ended(f Facts) bool { return f.OpEnded }
+
+func needsProvisioning(f Facts) bool {
+	return f.Online && f.WantImage != "" && f.HaveImage == ""
+}
+
+func imageGone(f Facts) bool { return f.HaveImage != f.WantImage }
+
+func ours(f Facts) bool { return f.Media == MediaCurrent || f.Media == MediaOld }
+
+func and(conditions ...func(Facts) bool) func(Facts) bool {
+	return func(f Facts) bool {
+		for _, c := range conditions {
+			if !c(f) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func not(c func(Facts) bool) func(Facts) bool { return func(f Facts) bool { return !c(f) } }
+
+func on(f Facts) bool  { return f.Power == bmc.On }
+func off(f Facts) bool { return f.Power == bmc.Off }
+
+func moving(f Facts) bool { return f.Power == bmc.PoweringOn || f.Power == bmc.PoweringOff }
+
+func agentUp(f Facts) bool { return f.AgentUp }
+
+func failed(t metal3.ErrorType) func(Facts) bool {
+	return func(f Facts) bool { return f.ErrorType == t }
+}
+
+func job(which func(Facts) JobState, is JobState) func(Facts) bool {
+	return func(f Facts) bool { return which(f) == is }
+}
+
+func inspectJob(f Facts) JobState { return f.Inspect }
+func cleanJob(f Facts) JobState   { return f.Clean }
+func writeJob(f Facts) JobState   { return f.Write }
+
+// cleanFirst: disks are erased before an image is written, too (B-61).
+func cleanFirst(f Facts) bool { return f.Cleaning && f.Clean != JobDone }
+
+func jobFails(t metal3.ErrorType) func(Facts) (metal3.ErrorType, string) {
+	return func(f Facts) (metal3.ErrorType, string) { return t, f.JobError }
+}
+
+func registrationFails(f Facts) (metal3.ErrorType, string) {
+	return metal3.RegistrationError, f.RegistrationError
+}
+
+// workFails is the error type of the operation that the state is about.
+func workFails(f Facts, message string) (metal3.ErrorType, string) {
+	if f.State == inspecting {
+		return metal3.InspectionError, message
+	}
+	return metal3.ProvisioningError, message
+}
+
+// rules in order: the first that applies decides. The order within a state is
+// that of B-11 (deletion, registration, the state's own).
+var rules = []rule{
+	{in: states{stateNone, unmanaged, registering}, name: "is being deleted before it was registered", ref: "B-68", when: isDeleting, to: to(deleting)},
+	{in: states{provisioning, provisioned}, name: "is being deleted with an image on its disk", ref: "B-68", when: isDeleting, to: to(deprovisioning)},
+	{in: states{inspecting, preparing, available, ready, external}, name: "is being deleted without an image", ref: "B-68", when: isDeleting, to: to(poweringOff)},
+	{in: states{deprovisioning, poweringOff}, name: "is being deleted and was never registered", ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.NeverRegistered && unregistered(f) }, to: to(deleting)},
+	{in: states{deprovisioning}, name: "is being deleted and cannot be deprovisioned", ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.ErrorCount > forgivenDeletes }, to: to(poweringOff)},
+	{in: states{poweringOff}, name: "cannot be powered off", ref: "B-70", when: func(f Facts) bool { return f.ErrorCount > forgivenDeletes }, to: to(deleting)},
+
+	{in: states{stateNone, unmanaged}, name: "has BMC details", ref: "B-40 B-42", when: func(f Facts) bool { return f.HasDetails }, to: to(registering)},
+	{in: states{stateNone}, name: "has no BMC details", ref: "B-41", when: always, to: to(unmanaged)},
+
+	{in: managed, name: "cannot be registered", ref: "B-45 B-46", when: unregistered, fail: registrationFails},
+	{in: managed, name: "is registered again", ref: "B-46 B-114", when: func(f Facts) bool { return f.ErrorType == metal3.RegistrationError && f.State != registering }, clear: metal3.RegistrationError, after: 1},
+	{in: states{registering}, name: "is registered, provisioned by others", ref: "B-44", when: func(f Facts) bool { return f.External }, to: to(external), clear: metal3.RegistrationError},
+	{in: states{registering}, name: "is registered, inspection disabled", ref: "B-44 B-51", when: func(f Facts) bool { return f.InspectionDisabled }, to: to(preparing), clear: metal3.RegistrationError},
+	{in: states{registering}, name: "is registered", ref: "B-43 B-44", when: always, to: to(inspecting), clear: metal3.RegistrationError},
+
+	{in: states{provisioning}, name: "failed", ref: "B-58 B-59", when: failed(metal3.ProvisioningError), to: to(deprovisioning)},
+	{in: states{provisioning}, name: "is no longer wanted", ref: "B-58", when: func(f Facts) bool { return f.WantImage == "" || f.ImageChanged || f.HaveImage != "" && imageGone(f) }, to: to(deprovisioning)},
+	{in: states{provisioning}, name: "cannot be provisioned as specified", ref: "B-60", when: func(f Facts) bool { return f.ValidationError != "" && !f.OpEnded }, fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ProvisioningError, f.ValidationError }},
+
+	{in: withWork, name: "power is changing", when: moving, after: shortWait},
+	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(func(f Facts) bool { return f.Media == MediaCurrent })), do: PowerOff, after: shortWait},
+	{in: withWork, name: "has no agent medium", when: and(working, not(agentUp), off, not(func(f Facts) bool { return f.Media == MediaCurrent })), do: InsertMedia, after: 1},
+	{in: withWork, name: "would not boot its agent", when: and(working, not(agentUp), off, func(f Facts) bool { return f.NextBoot != bmc.BootCD }), do: BootCD, after: 1},
+	{in: withWork, name: "is ready to boot its agent", when: and(working, not(agentUp), off), do: PowerOn, after: shortWait},
+	{in: withWork, name: "has booted no agent in time", when: and(working, not(agentUp), func(f Facts) bool { return f.AgentWait > agentWait }), fail: func(f Facts) (metal3.ErrorType, string) {
+		return workFails(f, "the agent did not report within "+agentWait.String()+" of the boot")
+	}},
+	{in: withWork, name: "boots its agent", when: and(working, not(agentUp)), after: longWait},
+
+	{in: states{inspecting}, name: "agent has no job", ref: "B-48", when: job(inspectJob, JobUnknown), do: OfferInspect, after: longWait},
+	{in: states{inspecting}, name: "inspection failed", ref: "B-49", when: job(inspectJob, JobFailed), fail: jobFails(metal3.InspectionError)},
+	{in: states{inspecting}, name: "inspection is done", ref: "B-48", when: job(inspectJob, JobDone), do: KeepHardware, to: to(preparing), clear: metal3.InspectionError, after: 1},
+	{in: states{inspecting}, name: "inspection runs", when: always, after: longWait},
+
+	{in: states{provisioning, deprovisioning}, name: "disks are not clean", ref: "B-61 B-65", when: and(working, cleanFirst, job(cleanJob, JobUnknown)), do: OfferClean, after: longWait},
+	{in: states{provisioning}, name: "cleaning failed", ref: "B-59", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
+	{in: states{deprovisioning}, name: "cleaning failed", ref: "B-66", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
+	{in: states{provisioning, deprovisioning}, name: "cleaning runs", when: and(working, cleanFirst), after: longWait},
+	{in: states{provisioning}, name: "image is not written", ref: "B-58", when: and(working, job(writeJob, JobUnknown)), do: OfferWrite, after: longWait},
+	{in: states{provisioning}, name: "writing failed", ref: "B-59", when: and(working, job(writeJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
+	{in: states{provisioning}, name: "writing runs", when: and(working, job(writeJob, JobPending)), after: longWait},
+	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
+
+	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(on, ours), do: PowerOff, after: shortWait},
+	{in: states{deprovisioning, poweringOff}, name: "is still on", ref: "B-65 B-70", when: and(on, func(f Facts) bool { return !f.DisablePowerOff || ours(f) }), do: PowerOff, after: shortWait},
+	{in: states{preparing, poweringOff}, name: "power is changing", when: moving, after: shortWait},
+	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: ours, do: EjectMedia, after: 1},
+
+	{in: states{preparing}, name: "has nothing to prepare", ref: "B-52", when: always, to: to(available), after: 1},
+	{in: states{provisioning}, name: "would not boot its disk", ref: "B-58", when: and(off, func(f Facts) bool { return f.NextBoot != bmc.BootDisk }), do: BootDisk, after: 1},
+	{in: states{provisioning}, name: "is ready to boot its disk", ref: "B-58", when: off, do: PowerOn, after: shortWait},
+	{in: states{provisioning}, name: "is deployed and on", ref: "B-58", when: always, to: to(provisioned), clear: metal3.ProvisioningError},
+	{in: states{deprovisioning}, name: "is clean, and being deleted", ref: "B-69", when: isDeleting, to: to(poweringOff), clear: metal3.ProvisioningError, after: 1},
+	{in: states{deprovisioning}, name: "is clean", ref: "B-65", when: always, to: to(available), clear: metal3.ProvisioningError, after: 1},
+	{in: states{poweringOff}, name: "is off", ref: "B-70", when: always, to: to(deleting), after: 1},
+	{in: states{deleting}, name: "may go", ref: "B-71", when: always, do: Release},
+
+	{in: idle, name: "is provisioned by others", ref: "B-55 B-260", when: func(f Facts) bool { return f.External }, to: to(external)},
+	{in: states{external}, name: "is no longer provisioned by others", ref: "B-64", when: func(f Facts) bool { return !f.External }, to: to(provisioned), after: 1},
+	{in: idle, name: "shall be inspected again", ref: "B-55 B-98", when: func(f Facts) bool { return f.InspectRequested && !f.InspectionDisabled }, to: to(inspecting), after: 1},
+	{in: idle, name: "shall be provisioned", ref: "B-55 B-56", when: needsProvisioning, to: to(provisioning), after: 1},
+	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62", when: imageGone, to: to(deprovisioning), after: 1},
+
+	{in: settled, name: "power is changing", ref: "B-120", when: moving, after: shortWait},
+	{in: settled, name: "shall be on", ref: "B-120", when: and(off, func(f Facts) bool { return f.Online }), do: PowerOn, after: shortWait},
+	{in: settled, name: "shall be off", ref: "B-123", when: func(f Facts) bool {
+		return on(f) && !f.Online && !f.DisablePowerOff && f.SoftOff == 0 && f.ErrorCount == 0
+	}, do: SoftOff, after: shortWait},
+	{in: settled, name: "was asked to shut down", ref: "B-123", when: func(f Facts) bool {
+		return on(f) && !f.Online && !f.DisablePowerOff && f.SoftOff < softOffWait && f.ErrorCount == 0
+	}, after: shortWait},
+	{in: settled, name: "does not shut down", ref: "B-123", when: func(f Facts) bool { return on(f) && !f.Online && !f.DisablePowerOff }, do: PowerOff, after: shortWait},
+	{in: settled, name: "power is as wanted again", ref: "B-124", when: failed(metal3.PowerManagementError), clear: metal3.PowerManagementError},
+}

@@ -1,0 +1,199 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+// record writes what was decided into the status, in one write and only if
+// something changed, then publishes the events of it. It returns when to look
+// again.
+func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *observation, d phase.Decision) (time.Duration, error) {
+	before := h.Status.DeepCopy()
+	var events eventList
+	r.recordCredentials(h, o, &events)
+	after := d.After
+	switch {
+	case d.Fail != "":
+		after = r.recordFailure(h, o, d, &events)
+	case d.Clear != "" && (h.Status.ErrorType == d.Clear || d.Moved):
+		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = "", "", 0
+		h.SetOperationalStatus(metal3.OperationalStatusOK)
+	}
+	if o.system.Power != "" && (d.Moved || !usesMedia[before.Provisioning.State]) {
+		recordPower(h, o.system.Power)
+	}
+	switch d.Do {
+	case phase.KeepHardware:
+		if err := r.keepHardware(ctx, h, o, &events); err != nil {
+			return 0, err
+		}
+	case phase.EndOperation:
+		if op := h.OperationMetricForState(h.Status.Provisioning.State); op != nil {
+			op.End = r.now()
+		}
+	}
+	if d.Moved {
+		if err := r.move(h, o, d.To, &events); err != nil {
+			return 0, err
+		}
+		if after == 0 && d.Do != phase.Release {
+			after = soon
+		}
+	}
+	setConditions(h, o.system.Health)
+	if equality.Semantic.DeepEqual(before, &h.Status) {
+		return after, nil
+	}
+	now := r.now()
+	h.Status.LastUpdated = &now
+	if err := r.Client.Status().Update(ctx, h); err != nil {
+		return 0, fmt.Errorf("record: %w", err)
+	}
+	r.forget(h, d)
+	r.publish(ctx, h, events)
+	return after, nil
+}
+
+// now is the wall time as Kubernetes stores it.
+func (r *Reconciler) now() metav1.Time { return metav1.NewTime(r.Wall.Now().Truncate(time.Second)) }
+
+// begin stamps the start of an operation. No two runs of an operation have the
+// same start, however fast they follow each other: boots are named by it.
+func (r *Reconciler) begin(op *metal3.OperationMetric) {
+	start := r.now()
+	if !op.Start.IsZero() && !start.After(op.Start.Time) {
+		start = metav1.NewTime(op.Start.Add(time.Second))
+	}
+	op.Start, op.End = start, metav1.Time{}
+}
+
+// recordFailure counts an error and returns when to try again (B-13).
+func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d phase.Decision, events *eventList) time.Duration {
+	s := &h.Status
+	s.OperationalStatus, s.ErrorType, s.ErrorMessage = metal3.OperationalStatusError, d.Fail, d.Message
+	s.ErrorCount++
+	events.add(reasons[d.Fail], d.Message)
+	if d.Fail != metal3.RegistrationError {
+		// Whatever state the failed attempt left the server in, the next one
+		// boots an agent of its own. A BMC that cannot be reached for a while
+		// must not cost a running agent its work.
+		if _, op := currentBoot(h); op != nil && op.End.IsZero() {
+			r.begin(op)
+		}
+	}
+	if o.secret == nil && d.Fail == metal3.RegistrationError && h.Spec.BMC.CredentialsName != "" {
+		return missingSecretWait // B-111: it may be created any moment
+	}
+	return phase.Backoff(s.ErrorCount, r.Chance())
+}
+
+const missingSecretWait = 10 * time.Second
+
+// recordCredentials notes the credentials that were used in this pass, and
+// whether they worked (B-114).
+func (r *Reconciler) recordCredentials(h *metal3.BareMetalHost, o *observation, events *eventList) {
+	if o.secret == nil {
+		return
+	}
+	if !h.Status.TriedCredentials.Match(*o.secret) {
+		h.UpdateTriedCredentials(*o.secret)
+	}
+	if o.facts.RegistrationError == "" && o.system.ID != "" && !h.Status.GoodCredentials.Match(*o.secret) {
+		h.UpdateGoodCredentials(*o.secret)
+		events.add("BMCAccessValidated", "Verified access to BMC")
+	}
+}
+
+func recordPower(h *metal3.BareMetalHost, p bmc.Power) {
+	h.Status.PoweredOn = p == bmc.On || p == bmc.PoweringOff
+}
+
+// move changes the state, and what goes with the states that are left and
+// entered.
+func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.State, events *eventList) error {
+	s := &h.Status
+	from := s.Provisioning.State
+	if op := h.OperationMetricForState(from); op != nil && !op.Start.IsZero() && op.End.IsZero() {
+		op.End = r.now()
+	}
+	s.Provisioning.State = to
+	if op := h.OperationMetricForState(to); op != nil {
+		r.begin(op)
+	}
+	if enter := entering[to]; enter != nil {
+		if err := enter(h); err != nil {
+			return err
+		}
+	}
+	switch {
+	case from == metal3.StateRegistering && s.Provisioning.ID == "" && o.system.ID != "":
+		s.Provisioning.ID = string(uuid.NewUUID())
+		p, err := hardwareProfile(h)
+		if err != nil {
+			return err
+		}
+		s.HardwareProfile = p.Name
+		events.add("Registered", "Registered new host")
+		events.add("ProfileSet", "Hardware profile set: "+p.Name)
+	case from == metal3.StateExternallyProvisioned && to == metal3.StateProvisioned: // B-64
+		keepImage(h)
+	case from == metal3.StateDeprovisioning:
+		s.Provisioning.Image, s.Provisioning.RootDeviceHints = metal3.Image{}, nil
+	}
+	events.moved(h, from, to)
+	return nil
+}
+
+// entering is what a state's entry writes into the status.
+var entering = map[phase.State]func(*metal3.BareMetalHost) error{
+	metal3.StateUnmanaged: func(h *metal3.BareMetalHost) error {
+		h.SetOperationalStatus(metal3.OperationalStatusDiscovered)
+		return nil
+	},
+	metal3.StateRegistering: setBootMode, // B-75
+	metal3.StateInspecting:  setBootMode,
+	metal3.StateProvisioning: func(h *metal3.BareMetalHost) error {
+		hints, err := rootHints(h)
+		if err != nil {
+			return err
+		}
+		h.Status.Provisioning.RootDeviceHints = hints
+		return setBootMode(h)
+	},
+	metal3.StateProvisioned: func(h *metal3.BareMetalHost) error {
+		keepImage(h)
+		return nil
+	},
+}
+
+func setBootMode(h *metal3.BareMetalHost) error {
+	h.Status.Provisioning.BootMode = h.BootMode()
+	return nil
+}
+
+func keepImage(h *metal3.BareMetalHost) {
+	if h.Spec.Image != nil {
+		h.Status.Provisioning.Image = *h.Spec.Image.DeepCopy()
+	}
+}
+
+// forget drops what is kept for a boot that is over.
+func (r *Reconciler) forget(h *metal3.BareMetalHost, d phase.Decision) {
+	if !d.Moved {
+		return
+	}
+	if b, op := currentBoot(h); op == nil || b.ID == "" {
+		r.Inband.Forget(string(h.UID))
+		r.Boot.Forget(string(h.UID))
+	}
+}

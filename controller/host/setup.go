@@ -1,0 +1,138 @@
+package host
+
+import (
+	"context"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+const (
+	byUID    = "metadata.uid"
+	bySecret = "spec.bmc.credentialsName"
+)
+
+// powerPoll is how often a host in a stable state is looked at (B-12, B-121).
+const powerPoll = 60 * time.Second
+
+// polled are the states in which nothing else would make us look: the BMC does
+// not tell when somebody presses the button.
+var polled = map[phase.State]bool{
+	metal3.StateAvailable: true, metal3.StateReady: true,
+	metal3.StateProvisioned: true, metal3.StateExternallyProvisioned: true,
+}
+
+// Setup adds the reconciler to a manager: a host is looked at when its
+// specification, finalizers or annotations change, when its secret changes,
+// when its agent reports, and every minute in a stable state (B-07).
+func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
+	index := func(field string, of func(*metal3.BareMetalHost) string) error {
+		return mgr.GetFieldIndexer().IndexField(ctx, &metal3.BareMetalHost{}, field, func(o client.Object) []string {
+			return []string{of(o.(*metal3.BareMetalHost))}
+		})
+	}
+	if err := index(byUID, func(h *metal3.BareMetalHost) string { return string(h.UID) }); err != nil {
+		return err
+	}
+	if err := index(bySecret, func(h *metal3.BareMetalHost) string { return h.Spec.BMC.CredentialsName }); err != nil {
+		return err
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.poll)); err != nil {
+		return err
+	}
+	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionStarted)
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("baremetalhost").
+		For(&metal3.BareMetalHost{}, builder.WithPredicates(changed)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.hostsOfSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WatchesRawSource(source.Channel(r.wake, handler.EnqueueRequestsFromMapFunc(r.hostsOfEvent))).
+		WithOptions(r.Options()).
+		Complete(r)
+}
+
+// deletionStarted lets the update through that sets deletionTimestamp.
+var deletionStarted = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+	},
+	CreateFunc:  func(event.CreateEvent) bool { return true },
+	DeleteFunc:  func(event.DeleteEvent) bool { return false },
+	GenericFunc: func(event.GenericEvent) bool { return false },
+}
+
+// Wake makes the host with this UID be looked at. It does not block: a wake-up
+// that does not fit is made up for by the wait that every pass ends with.
+func (r *Reconciler) Wake(uid string) {
+	select {
+	case r.wake <- event.GenericEvent{Object: &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}}:
+	default:
+	}
+}
+
+func (r *Reconciler) hostsOfEvent(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetName() != "" {
+		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
+	}
+	return r.hosts(ctx, client.MatchingFields{byUID: string(o.GetUID())})
+}
+
+func (r *Reconciler) hostsOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.hosts(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{bySecret: o.GetName()})
+}
+
+func (r *Reconciler) hosts(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
+	var l metal3.BareMetalHostList
+	if err := r.Client.List(ctx, &l, opts...); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "list hosts")
+		return nil
+	}
+	out := make([]reconcile.Request, 0, len(l.Items))
+	for i := range l.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&l.Items[i])})
+	}
+	return out
+}
+
+// poll looks at hosts in stable states. It is one ticker for all of them and
+// not a wait per host, because a ticker is housekeeping: the lab's clock does
+// not hurry towards it.
+func (r *Reconciler) poll(ctx context.Context) error {
+	t := r.Clock.NewTicker(powerPoll)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C():
+		}
+		var l metal3.BareMetalHostList
+		if err := r.Client.List(ctx, &l); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "list hosts to poll")
+			continue
+		}
+		for i := range l.Items {
+			if !polled[l.Items[i].Status.Provisioning.State] {
+				continue
+			}
+			select {
+			case r.wake <- event.GenericEvent{Object: &l.Items[i]}:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package inband
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// KeySize is the least size of a Key in bytes.
+const KeySize = 32
+
+// Boot names one boot of one host's agent. Both parts are letters, digits and
+// dashes.
+type Boot struct {
+	Host string // UID of the host's object
+	ID   string // differs between the boots of a host
+}
+
+// String is the form that stands in tokens and paths.
+func (b Boot) String() string { return b.Host + "_" + b.ID }
+
+// ParseBoot is the inverse of Boot.String.
+func ParseBoot(s string) (Boot, error) {
+	host, id, ok := strings.Cut(s, "_")
+	if !ok || host == "" || id == "" || strings.ContainsAny(id, "_./") || strings.ContainsAny(host, "./") {
+		return Boot{}, fmt.Errorf("inband: boot %q: want HOST_ID", s)
+	}
+	return Boot{Host: host, ID: id}, nil
+}
+
+var errToken = errors.New("inband: the token is not ours")
+
+// Key signs tokens. It is a secret that outlives the controller's process, so
+// that an agent can go on with the next one. A token is derived, not stored:
+// nothing is written before a boot.
+type Key []byte
+
+// Sign makes the token of a boot: the boot and a code over it and purpose.
+func (k Key) Sign(purpose string, b Boot) string {
+	return b.String() + "." + base64.RawURLEncoding.EncodeToString(k.code(purpose, b))
+}
+
+// Verify checks a token in constant time and returns its boot.
+func (k Key) Verify(purpose, token string) (Boot, error) {
+	name, code, ok := strings.Cut(token, ".")
+	if !ok {
+		return Boot{}, errToken
+	}
+	b, err := ParseBoot(name)
+	if err != nil {
+		return Boot{}, errToken
+	}
+	got, err := base64.RawURLEncoding.DecodeString(code)
+	if err != nil || !hmac.Equal(got, k.code(purpose, b)) {
+		return Boot{}, errToken
+	}
+	return b, nil
+}
+
+func (k Key) code(purpose string, b Boot) []byte {
+	h := hmac.New(sha256.New, k)
+	fmt.Fprintf(h, "metalab %s\x00%s", purpose, b)
+	return h.Sum(nil)
+}
+
+// Digest makes an ID out of parts, 16 hex digits long.
+func Digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
