@@ -150,7 +150,8 @@ type CPU struct {
 	Flags []string `json:"flags"` // sorted
 }
 
-// NIC is one physical network interface.
+// NIC is one physical network interface. One that has an IPv4 and an IPv6
+// address stands there twice, once with each, as in BareMetalHost.
 type NIC struct {
 	Name       string `json:"name"`
 	MAC        string `json:"mac"`             // lower case, colons

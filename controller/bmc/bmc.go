@@ -1,7 +1,7 @@
 // Package bmc is the vocabulary of BMC work: what a controller can ask of a
 // baseboard management controller, the values that come back, and the errors
-// that it can act on. It also parses BMC addresses. It knows no protocol (the
-// drivers below do) and no Kubernetes.
+// that it can act on. It also parses BMC addresses and keeps clients open. It
+// knows no protocol (the drivers below do) and no Kubernetes.
 package bmc
 
 import (

@@ -61,7 +61,7 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 	if err := r.adoptSecret(ctx, h, &secret); err != nil {
 		return bmc.Config{}, err
 	}
-	return bmc.Config{Address: address, Credentials: c, Insecure: h.Spec.BMC.DisableCertificateVerification, RootCAs: r.RootCAs}, nil
+	return bmc.Config{Address: address, Credentials: c, Insecure: h.Spec.BMC.DisableCertificateVerification, RootCAs: r.RootCAs, Clock: r.Clock}, nil
 }
 
 // adoptSecret marks the secret as the host's, once (B-113).

@@ -30,6 +30,7 @@ type Record struct {
 	RedfishVersion string // DSP0266 version that the service claims
 	SystemID       string // last segment of the ComputerSystem's URI
 	ManagerID      string
+	ChassisID      string
 	ManagerModel   string
 	BMC            bmc.Spec
 	ResetTypes     []machine.ResetKind  // that the service offers
@@ -49,6 +50,7 @@ func (r *Record) Validate() error {
 	need(r.RedfishVersion != "", "RedfishVersion", "must not be empty")
 	need(r.SystemID != "", "SystemID", "must not be empty")
 	need(r.ManagerID != "", "ManagerID", "must not be empty")
+	need(r.ChassisID != "", "ChassisID", "must not be empty")
 	need(r.Redundant == Accept || r.Redundant == Refuse, "Redundant", "must be accept or refuse")
 	need(r.BMC.SessionTimeout >= 30*time.Second && r.BMC.SessionTimeout <= 86400*time.Second,
 		"BMC.SessionTimeout", "must be 30 s to 86400 s (DSP2046, SessionService.SessionTimeout)")

@@ -33,6 +33,7 @@ type Host interface {
 // Rack finds the host that a request is for.
 type Rack interface {
 	// At is the host whose BMC has the local address that the request came
-	// to; false when there is none.
+	// to; false when there is none. Hosts are comparable (pointers, say), and
+	// a BMC has the same one at each call.
 	At(local netip.AddrPort) (Host, bool)
 }

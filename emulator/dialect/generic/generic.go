@@ -18,6 +18,7 @@ var Record = dialect.Record{
 	RedfishVersion: "1.20.0",
 	SystemID:       "1",
 	ManagerID:      "1",
+	ChassisID:      "1",
 	ManagerModel:   "Metalab BMC",
 	BMC: bmc.Spec{
 		Slots:          []bmc.SlotSpec{{ID: "Cd", Name: "Virtual CD", Types: []string{"CD", "DVD"}}},

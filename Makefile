@@ -1,0 +1,53 @@
+# The two commands of the README are `make demo` and `make test`.
+GO     ?= go
+BIN    := bin
+STATE  ?=
+flags  := $(if $(STATE),--state $(STATE))
+
+# What links the Kubernetes API server takes minutes to build and has no use for
+# the race detector's cost in every run; `make check` covers it too.
+kube   := controller/kube scenarios/world features cmd/labctl
+
+.PHONY: build demo test race bench fuzz features lint generate check clean
+
+build:
+	$(GO) build -trimpath -o $(BIN)/labctl ./cmd/labctl
+	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/lab-agent ./cmd/lab-agent
+
+# Builds, runs the lab, ends with a provisioned server and the lab up.
+demo: build
+	$(BIN)/labctl demo $(flags)
+
+test:
+	$(GO) vet ./...
+	$(GO) test ./...
+
+# All packages that do not link the embedded Kubernetes API.
+race:
+	$(GO) test -race $$($(GO) list ./... | grep -v -E '/($(subst $() ,|,$(strip $(kube))))(/|$$)')
+
+features:
+	$(GO) test ./features/... -v
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Every fuzz target for a moment: what it found before stays a test.
+FUZZTIME ?= 20s
+fuzz:
+	@for p in $$($(GO) list ./...); do \
+	  for t in $$($(GO) test -list '^Fuzz' $$p 2>/dev/null | grep '^Fuzz'); do \
+	    echo "$$p $$t"; $(GO) test -run '^$$' -fuzz "^$$t$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	  done; done
+
+lint:
+	golangci-lint run
+
+generate:
+	$(GO) generate ./...
+
+check: lint test
+	$(GO) test -race ./...
+
+clean:
+	rm -rf $(BIN)

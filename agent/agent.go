@@ -1,0 +1,232 @@
+// Package agent is the in-band agent: it asks the controller for work on the
+// machine that it runs on, does it and reports. It is the loop only; what the
+// work is, the plugins know, and the machine is whatever Config.System shows,
+// so that it runs on a real server's ramdisk and within an emulated server
+// alike.
+package agent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/runner"
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+const (
+	defaultPoll = 5 * time.Second
+	maxBackoff  = time.Minute
+)
+
+// Clock is the part of k8s.io/utils/clock that the agent waits on. Only its
+// own waits are on it: a network time-out is wall time.
+type Clock interface {
+	NewTimer(d time.Duration) clock.Timer
+}
+
+// Config is what Run needs. Only Media and System must be set.
+type Config struct {
+	Media  job.Media
+	System sys.System
+	Clock  Clock         // nil means real time
+	HTTP   *http.Client  // for images; nil means Go's defaults
+	Log    *slog.Logger  // nil means slog.Default
+	Poll   time.Duration // between two requests for work; 0 means 5 seconds
+	// Enter, if set, is called before each request and each job, and what it
+	// returns when they are done, so that a virtual clock knows that time must
+	// stand still. It is not held while the agent waits on Clock: by then the
+	// timer has been made. Calls may nest and come from several goroutines.
+	Enter func() (leave func())
+}
+
+// Run leases jobs, does them and reports until ctx ends, and then returns nil
+// when everything that it started has ended. It returns an error only for a
+// Config that it cannot work with; whatever goes wrong later is logged and
+// tried again.
+func Run(ctx context.Context, c Config) error {
+	if c.System == nil {
+		return errors.New("agent: no system")
+	}
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Poll <= 0 {
+		c.Poll = defaultPoll
+	}
+	if c.Enter == nil {
+		c.Enter = func() func() { return func() {} }
+	}
+	if c.HTTP == nil {
+		t := &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			TLSHandshakeTimeout: requestTimeout,
+			ForceAttemptHTTP2:   true,
+		}
+		defer t.CloseIdleConnections()
+		c.HTTP = &http.Client{Transport: t}
+	}
+	controller, err := newClient(c.Media)
+	if err != nil {
+		return err
+	}
+	defer controller.close()
+	run, err := runner.New(runner.Config{System: c.System, HTTP: c.HTTP})
+	if err != nil {
+		return err
+	}
+	a := &agent{Config: c, controller: controller, runner: run}
+	a.loop(ctx)
+	return nil
+}
+
+// agent is one running Run.
+type agent struct {
+	Config
+	controller *client
+	runner     *runner.Runner
+	leave      func() // while work is in flight
+}
+
+func (a *agent) loop(ctx context.Context) {
+	a.leave = a.Enter()
+	defer func() { a.leave() }()
+	wait, last := a.Poll, ""
+	for ctx.Err() == nil {
+		j, err := a.controller.lease(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			a.Log.Warn("no lease", "err", err, "retry", wait)
+			a.pause(ctx, wait)
+			wait = a.longer(wait)
+			continue
+		case j == nil:
+			a.pause(ctx, a.Poll)
+		default:
+			// After a job comes the next at once, unless the controller offers
+			// one again that it cancelled or that was done before.
+			if noted := a.do(ctx, *j); !noted || j.ID == last {
+				a.pause(ctx, a.Poll)
+			}
+			last = j.ID
+		}
+		wait = a.Poll
+	}
+}
+
+// longer is the wait after the next failure in a row.
+func (a *agent) longer(wait time.Duration) time.Duration {
+	return min(2*wait, max(maxBackoff, a.Poll))
+}
+
+// pause waits on the clock. Work is not in flight meanwhile, but the timer is
+// made before that is said: a virtual clock may jump at once.
+func (a *agent) pause(ctx context.Context, d time.Duration) {
+	t := a.Clock.NewTimer(d)
+	defer t.Stop()
+	a.leave()
+	select {
+	case <-ctx.Done():
+	case <-t.C():
+	}
+	a.leave = a.Enter()
+}
+
+// errCancelled is why a job's work ends when the controller no longer wants it.
+var errCancelled = errors.New("agent: the controller cancelled the job")
+
+// do runs a job and tells whether the controller has noted how it ended.
+func (a *agent) do(ctx context.Context, j job.Job) (noted bool) {
+	log := a.Log.With("job", j.ID, "kind", string(j.Kind))
+	log.Info("job started")
+	report, err := a.run(ctx, j)
+	switch {
+	case ctx.Err() != nil:
+		return false
+	case errors.Is(err, errCancelled):
+		log.Info("job cancelled")
+		return false
+	case report.State == job.Failed:
+		log.Warn("job failed", "err", report.Error)
+	default:
+		log.Info("job done")
+	}
+	for wait := a.Poll; ctx.Err() == nil; wait = a.longer(wait) {
+		err := a.controller.report(ctx, j.ID, report)
+		switch {
+		case err == nil:
+			return true
+		case answered(err, http.StatusGone, http.StatusUnauthorized, http.StatusForbidden):
+			log.Warn("report refused", "err", err)
+			return false
+		}
+		log.Warn("report not delivered", "err", err, "retry", wait)
+		a.pause(ctx, wait)
+	}
+	return false
+}
+
+// run does the job while a second goroutine reports its progress, so that a
+// slow controller does not slow the disk; of the values that come meanwhile it
+// reports the last. The answer may cancel the job, as may that the token is no
+// longer this boot's. An error is errCancelled.
+func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
+	defer a.Enter()()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	latest := make(chan int, 1)
+	var reporter sync.WaitGroup
+	reporter.Go(func() {
+		for percent := range latest {
+			leave := a.Enter()
+			err := a.controller.report(ctx, j.ID, job.Report{State: job.Running, Percent: percent})
+			leave()
+			if answered(err, http.StatusGone, http.StatusForbidden) {
+				cancel(errCancelled)
+			}
+		}
+	})
+	report := a.runner.Run(ctx, j, func(percent int) {
+		select {
+		case <-latest: // not yet reported, and out of date
+		default:
+		}
+		latest <- percent
+	})
+	close(latest)
+	reporter.Wait() // a late Running must not overtake the final report
+	if errors.Is(context.Cause(ctx), errCancelled) {
+		return job.Report{}, errCancelled
+	}
+	return report, nil
+}
+
+// version is the version of this module in the running program.
+func version() string {
+	const module = "github.com/metalab-dev/metalab"
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, d := range info.Deps {
+		if d.Path == module {
+			return d.Version
+		}
+	}
+	if info.Main.Path == module && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}

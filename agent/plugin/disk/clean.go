@@ -1,0 +1,134 @@
+package disk
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+// endSize is what is wiped at both ends of a disk and of each partition. It
+// holds, at the beginning: MBR, GPT, boot sectors, the superblocks of ext, XFS,
+// Btrfs (64 KiB), F2FS, the labels of LVM, LUKS, swap, ZFS (512 KiB), bcache
+// and MD 1.1 and 1.2; at the end: the backup GPT, MD 0.90 (64 to 128 KiB before
+// it) and 1.0 (8 to 12 KiB), the other labels of ZFS, and the metadata of
+// firmware RAID (DDF, IMSM).
+const endSize = 1 << 20
+
+// inner are signatures that lie further inside, wiped where they are found:
+// offset from the beginning, magic number and where in the block it stands.
+var inner = []struct {
+	at    int64
+	magic string
+	skip  int
+}{
+	{64 << 20, "_BHRfS_M", 64}, // Btrfs: second and third superblock
+	{256 << 30, "_BHRfS_M", 64},
+	{2 << 20, "SKUL\xba\xbe", 0}, // LUKS2: second header, by the size of the first
+	{4 << 20, "SKUL\xba\xbe", 0},
+}
+
+// innerSize is what is wiped of an inner signature: the largest superblock.
+const innerSize = 4 << 10
+
+// Clean erases the partition metadata of every disk and nothing else, so that
+// it takes seconds, whatever the size; it is no protection of the data. It goes
+// on after a disk that fails, and names the disks that were erased. progress,
+// which may be nil, is told how much is done, from 0 to 100.
+func Clean(ctx context.Context, s sys.System, disks []job.Disk, progress func(percent int)) ([]string, error) {
+	erased := []string{}
+	var failed error
+	for i, d := range disks {
+		if progress != nil {
+			progress(100 * i / len(disks))
+		}
+		if err := context.Cause(ctx); err != nil {
+			return erased, also(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
+		}
+		if err := cleanDisk(ctx, s, d.Name); err != nil {
+			failed = also(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
+			continue
+		}
+		erased = append(erased, d.Name)
+	}
+	return erased, failed
+}
+
+// also joins errors in one line; either may be nil.
+func also(err, more error) error {
+	if err == nil || more == nil {
+		return cmp.Or(err, more)
+	}
+	return fmt.Errorf("%w; %w", err, more)
+}
+
+// kernelName is how sys knows the device /dev/NAME.
+func kernelName(name string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(name, "/dev/"), "/", "!")
+}
+
+func cleanDisk(ctx context.Context, s sys.System, name string) (err error) {
+	block, err := s.OpenBlock(kernelName(name))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := block.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	// The tables go last: until then they tell where the rest is.
+	for _, p := range append(partitions(block, block.Size()), span{0, block.Size()}) {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := wipe(block, p); err != nil {
+			return err
+		}
+	}
+	if err := block.Sync(); err != nil {
+		return err
+	}
+	var head [sector]byte
+	if _, err := block.ReadAt(head[:], 0); err != nil {
+		return err
+	}
+	if !bytes.Equal(head[:], zeros[:sector]) {
+		return errors.New("the disk still holds something after it was erased")
+	}
+	return nil
+}
+
+// wipe erases the signatures of a disk or partition.
+func wipe(block sys.Block, p span) error {
+	for _, sig := range inner {
+		if sig.at+innerSize > p.n {
+			continue
+		}
+		var have [128]byte
+		if _, err := block.ReadAt(have[:], p.off+sig.at); err != nil {
+			return err
+		}
+		if bytes.HasPrefix(have[sig.skip:], []byte(sig.magic)) {
+			if err := block.Zero(p.off+sig.at, innerSize); err != nil {
+				return err
+			}
+		}
+	}
+	return wipeEnds(block, p.off, p.n, endSize)
+}
+
+// wipeEnds zeros the first and the last bytes of a stretch, size of them or
+// all there are.
+func wipeEnds(block sys.Block, off, n, size int64) error {
+	size = min(size, n)
+	if err := block.Zero(off+n-size, size); err != nil {
+		return err
+	}
+	return block.Zero(off, size)
+}

@@ -1,0 +1,127 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+)
+
+// sink is where a download goes.
+type sink interface {
+	// take gets the file in order, in pieces of chunk bytes.
+	take(off int64, p []byte) error
+	// finish is called when the file is complete and has the right digest. It
+	// returns the image's size.
+	finish(ctx context.Context, fileSize int64) (int64, error)
+	// release gives back what the sink holds, however it ended.
+	release()
+}
+
+// sink chooses how the file is handled, by its first bytes.
+func (w Writer) sink(format string, first []byte, size int64, t *target, bar *progress) (sink, error) {
+	found := detect(first)
+	switch {
+	case format != "" && found == formatQcow2 && format != found,
+		format == formatQcow2 && found != formatQcow2:
+		return nil, fmt.Errorf("disk: image format is given as %s, but the file is %s", format, found)
+	case format == "" && found != formatRaw && found != formatQcow2:
+		return nil, fmt.Errorf("disk: the image is %s, want raw or qcow2", found)
+	}
+	if found == formatQcow2 {
+		bar.next(40)
+		return newQcow2Sink(w.System, size, t, bar)
+	}
+	bar.next(70)
+	return newRawSink(size, t)
+}
+
+// signatures are the magic numbers of formats that must not be written to a
+// disk as they are.
+var signatures = []struct {
+	at    int
+	magic string
+	name  string
+}{
+	{0, "QFI\xfb", formatQcow2},
+	{0, "KDMV", "vmdk"},
+	{0, "# Disk DescriptorFile", "vmdk"},
+	{0, "vhdxfile", "vhdx"},
+	{0, "conectix", "vhd"},
+	{0x40, "\x7f\x10\xda\xbe", "vdi"},
+	{0, "\x1f\x8b\x08", "gzip"},
+	{0, "\xfd7zXZ\x00", "xz"},
+	{0, "BZh", "bzip2"},
+	{0, "\x28\xb5\x2f\xfd", "zstd"},
+	{0, "PK\x03\x04", "zip"},
+	{0, "<!DOCTYPE", "HTML"},
+	{0, "<html", "HTML"},
+}
+
+// detect names the format of a file by its first bytes; raw is everything else.
+func detect(first []byte) string {
+	for _, s := range signatures {
+		if len(first) >= s.at && bytes.HasPrefix(first[s.at:], []byte(s.magic)) {
+			return s.name
+		}
+	}
+	return formatRaw
+}
+
+// rawSink streams to the disk. Runs of zeros are gathered, so that a large hole
+// costs one command.
+type rawSink struct {
+	*target
+	hole run // zeros not yet passed on
+}
+
+// maxHole bounds how long one command keeps the disk busy.
+const maxHole = 1 << 30
+
+func newRawSink(size int64, t *target) (*rawSink, error) {
+	if err := fits(size, t); err != nil {
+		return nil, err
+	}
+	return &rawSink{target: t}, t.begin()
+}
+
+func (s *rawSink) take(off int64, p []byte) error {
+	if err := fits(off+int64(len(p)), s.target); err != nil {
+		return err
+	}
+	if n, zero := sameKind(p); zero && n == len(p) {
+		if s.hole.n == 0 {
+			s.hole.off = off
+		}
+		if s.hole.n += int64(n); s.hole.n < maxHole {
+			return nil
+		}
+		return s.flush()
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	return s.put(off, p)
+}
+
+func (s *rawSink) flush() error {
+	n := s.hole.n
+	s.hole.n = 0
+	return s.zero(s.hole.off, n)
+}
+
+func (s *rawSink) finish(_ context.Context, size int64) (int64, error) {
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
+	return size, s.target.finish(size)
+}
+
+func (s *rawSink) release() {}
+
+// fits refuses an image that the disk cannot hold; size may be unknown (-1).
+func fits(size int64, t *target) error {
+	if size > t.block.Size() {
+		return fmt.Errorf("disk: the image has %d bytes or more, %s only %d", size, t.name, t.block.Size())
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package disk
+
+import (
+	"encoding/binary"
+	"io"
+)
+
+// span is a stretch of a disk in bytes.
+type span struct{ off, n int64 }
+
+// Bounds on what a table may make us do.
+const (
+	maxLogical    = 128  // partitions in a chain of extended boot records
+	maxGPTEntries = 1024 // usually 128
+	maxGPTEntry   = 4096 // bytes; usually 128
+)
+
+// partitions finds what the partition tables of a disk name: partitions, and
+// the boot records and headers that lie outside the disk's ends. Checksums are
+// not looked at, since a stale or broken table is to go as well. What lies
+// outside the disk is left out; overlaps do not matter.
+func partitions(r io.ReaderAt, size int64) []span {
+	t := tables{r: r, size: size}
+	t.mbr()
+	// Headers lie in the second sector and in the last, whatever a sector is.
+	for _, sectorSize := range []int64{512, 4096} {
+		if alternate := t.gpt(sectorSize, sectorSize); alternate != 0 {
+			t.gpt(alternate, sectorSize)
+		}
+		t.gpt(size-sectorSize, sectorSize)
+	}
+	return t.found
+}
+
+type tables struct {
+	r     io.ReaderAt
+	size  int64
+	found []span
+}
+
+// add notes a stretch given in sectors, clipped to the disk.
+func (t *tables) add(first, count uint64, sectorSize int64) {
+	sectors := uint64(t.size / sectorSize)
+	if first == 0 || first >= sectors || count == 0 {
+		return
+	}
+	count = min(count, sectors-first)
+	t.found = append(t.found, span{int64(first) * sectorSize, int64(count) * sectorSize})
+}
+
+// read is nil when the stretch is not on the disk or cannot be read.
+func (t *tables) read(off, n int64) []byte {
+	if off < 0 || n < 0 || off > t.size-n {
+		return nil
+	}
+	p := make([]byte, n)
+	if k, _ := t.r.ReadAt(p, off); int64(k) < n {
+		return nil
+	}
+	return p
+}
+
+// record is one entry of a boot record (UEFI 2.10 §5.2.1).
+type record struct {
+	kind         byte
+	first, count uint64 // sectors
+}
+
+func (r record) extended() bool { return r.kind == 0x05 || r.kind == 0x0f || r.kind == 0x85 }
+
+// records reads the four entries of a boot record; nil when there is none.
+func (t *tables) records(off int64) []record {
+	p := t.read(off, sector)
+	if p == nil || p[510] != 0x55 || p[511] != 0xaa {
+		return nil
+	}
+	out := make([]record, 4)
+	for i := range out {
+		e := p[446+16*i:]
+		out[i] = record{
+			kind:  e[4],
+			first: uint64(binary.LittleEndian.Uint32(e[8:])),
+			count: uint64(binary.LittleEndian.Uint32(e[12:])),
+		}
+	}
+	return out
+}
+
+func (t *tables) mbr() {
+	for _, r := range t.records(0) {
+		if r.kind == 0 {
+			continue
+		}
+		t.add(r.first, r.count, sector)
+		if r.extended() {
+			t.logical(r.first)
+		}
+	}
+}
+
+// logical follows the chain of boot records in an extended partition. Each
+// names one partition, relative to itself, and the next record, relative to
+// the first.
+func (t *tables) logical(base uint64) {
+	at := base
+	for range maxLogical {
+		t.add(at, 1, sector)
+		records := t.records(int64(at) * sector) // 33 bits at most
+		if records == nil {
+			return
+		}
+		var next uint64
+		for _, r := range records[:2] {
+			switch {
+			case r.kind == 0:
+			case r.extended():
+				next = base + r.first
+			default:
+				t.add(at+r.first, r.count, sector)
+			}
+		}
+		if next <= at { // the end, or a loop
+			return
+		}
+		at = next
+	}
+}
+
+// gpt reads the table whose header lies at off (UEFI 2.10 §5.3) and returns the
+// offset of the other header; 0 when there is none.
+func (t *tables) gpt(off, sectorSize int64) (alternate int64) {
+	h := t.read(off, sector)
+	if h == nil || string(h[:8]) != "EFI PART" {
+		return 0
+	}
+	t.add(uint64(off/sectorSize), 1, sectorSize)
+	if other := binary.LittleEndian.Uint64(h[32:]); other > 1 && other < uint64(t.size/sectorSize) {
+		alternate = int64(other) * sectorSize
+	}
+	first := binary.LittleEndian.Uint64(h[72:])
+	count := int64(min(binary.LittleEndian.Uint32(h[80:]), maxGPTEntries))
+	each := int64(binary.LittleEndian.Uint32(h[84:]))
+	if each < 128 || each > maxGPTEntry || first >= uint64(t.size/sectorSize) {
+		return alternate
+	}
+	t.add(first, uint64((count*each+sectorSize-1)/sectorSize), sectorSize)
+	for i := range count {
+		e := t.read(int64(first)*sectorSize+i*each, 128)
+		if e == nil || string(e[:16]) == string(zeros[:16]) { // type GUID: unused
+			continue
+		}
+		start, last := binary.LittleEndian.Uint64(e[32:]), binary.LittleEndian.Uint64(e[40:])
+		if last >= start && last-start < 1<<62 {
+			t.add(start, last-start+1, sectorSize)
+		}
+	}
+	return alternate
+}

@@ -1,0 +1,83 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"hash"
+	"io"
+	"sync"
+)
+
+const (
+	chunk   = 1 << 20 // bytes that are read, hashed and written at a time
+	buffers = 4       // chunks in memory
+)
+
+// pump reads d to its end and hands it over in chunks, in order; all but the
+// last are whole. Reading and hashing run beside take. stop must cancel the
+// context that d was opened with: it ends the reading when take fails.
+func pump(ctx context.Context, stop context.CancelFunc, d *download, h hash.Hash, take func(off int64, p []byte) error) (int64, error) {
+	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
+	for range buffers {
+		free <- make([]byte, chunk)
+	}
+	var readErr error
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(full)
+		for buf := range free {
+			n, err := fill(ctx, d, buf)
+			if n > 0 {
+				h.Write(buf[:n])
+				full <- buf[:n] // never blocks: there are as many places as buffers
+			}
+			if err != nil {
+				readErr = err
+				return
+			}
+		}
+	})
+	var off int64
+	var takeErr error
+	for p := range full {
+		if takeErr = take(off, p); takeErr != nil {
+			stop()
+			break
+		}
+		off += int64(len(p))
+		free <- p[:chunk]
+	}
+	close(free)
+	reader.Wait()
+	switch {
+	case takeErr != nil:
+		return off, takeErr
+	case readErr != io.EOF:
+		return off, readErr
+	}
+	return off, nil
+}
+
+// fill reads until buf is full or the file ends.
+func fill(ctx context.Context, d *download, buf []byte) (int, error) {
+	for n := 0; ; {
+		k, err := d.read(ctx, buf[n:])
+		n += k
+		if err != nil || n == len(buf) {
+			return n, err
+		}
+	}
+}
+
+// small reads a file of at most limit bytes.
+func small(ctx context.Context, d *download, limit int) ([]byte, error) {
+	buf := make([]byte, limit+1)
+	n, err := fill(ctx, d, buf)
+	switch {
+	case err == nil:
+		return nil, fmt.Errorf("disk: download %s: more than %d bytes", place(d.url), limit)
+	case err != io.EOF:
+		return nil, err
+	}
+	return buf[:n], nil
+}

@@ -1,0 +1,195 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"sync"
+
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+const (
+	sector = 512
+	// headSize is the part at a disk's beginning that is written last.
+	headSize = 1 << 20
+	// zeroRun is the shortest run of zeros that is handed to Block.Zero.
+	zeroRun = 64 << 10
+	// Zero runs are read back in samples: a page at both ends and at every
+	// sampleStep. A device that does not do what Zero says fails at the first;
+	// reading terabytes of zeros would cost hours.
+	sampleSize = 4 << 10
+	sampleStep = 64 << 20
+)
+
+var (
+	zeros      [zeroRun]byte
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+)
+
+// target is a disk while an image is laid on it. The first MiB holds what
+// makes a disk bootable (boot sector, partition tables): it is zeros from begin
+// to finish, so that nothing but a complete and verified image can ever boot.
+type target struct {
+	block sys.Block
+	name  string // /dev/sda
+	head  []byte
+
+	mu     sync.Mutex
+	data   []run // written
+	zeroed []run
+}
+
+// run is a stretch of the disk and the CRC-32C of what was written there.
+// Chance is the adversary here, not people: those the image's digest keeps out.
+type run struct {
+	off, n int64
+	sum    uint32
+}
+
+// begin wipes the head, and the tail where an earlier installation's backup GPT
+// would otherwise outlive it.
+func (t *target) begin() error {
+	t.head = make([]byte, headSize)
+	return wipeEnds(t.block, 0, t.block.Size(), headSize)
+}
+
+// put lays p down at off. Only the last piece may have a length that is no
+// multiple of the sector; the rest of its sector becomes zeros. It is safe for
+// concurrent use on pieces that do not overlap.
+func (t *target) put(off int64, p []byte) error {
+	if off < headSize {
+		n := copy(t.head[off:], p)
+		off, p = off+int64(n), p[n:]
+	}
+	for len(p) > 0 {
+		n, zero := sameKind(p)
+		var err error
+		if zero {
+			err = t.zero(off, int64(n))
+		} else {
+			err = t.write(off, p[:n])
+		}
+		if err != nil {
+			return err
+		}
+		off, p = off+int64(n), p[n:]
+	}
+	return nil
+}
+
+// sameKind measures the stretch at p's beginning that is all data or all zeros.
+func sameKind(p []byte) (n int, zero bool) {
+	for n < len(p) {
+		block := p[n:min(len(p), n+zeroRun)]
+		isZero := bytes.Equal(block, zeros[:len(block)])
+		if n == 0 {
+			zero = isZero
+		} else if zero != isZero {
+			break
+		}
+		n += len(block)
+	}
+	return n, zero
+}
+
+// zero makes a stretch read as zeros, up to the end of its last sector.
+func (t *target) zero(off, n int64) error {
+	if off < headSize { // zeros already
+		skip := min(n, headSize-off)
+		off, n = off+skip, n-skip
+	}
+	if n == 0 {
+		return nil
+	}
+	n = (n + sector - 1) / sector * sector
+	if err := t.block.Zero(off, n); err != nil {
+		return fmt.Errorf("disk: zero %s: %w", t.name, err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last := len(t.zeroed) - 1; last >= 0 && t.zeroed[last].off+t.zeroed[last].n == off {
+		t.zeroed[last].n += n
+	} else {
+		t.zeroed = append(t.zeroed, run{off: off, n: n})
+	}
+	return nil
+}
+
+func (t *target) write(off int64, p []byte) error {
+	if rest := len(p) % sector; rest != 0 {
+		p = append(bytes.Clone(p), zeros[:sector-rest]...)
+	}
+	if _, err := t.block.WriteAt(p, off); err != nil {
+		return fmt.Errorf("disk: write %s: %w", t.name, err)
+	}
+	sum := crc32.Checksum(p, castagnoli)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.data = append(t.data, run{off, int64(len(p)), sum})
+	return nil
+}
+
+// finish writes the head of an image of size bytes and waits until all of it is
+// durable.
+func (t *target) finish(size int64) error {
+	if err := t.write(0, t.head[:min(size, headSize)]); err != nil {
+		return err
+	}
+	return t.sync()
+}
+
+func (t *target) sync() error {
+	if err := t.block.Sync(); err != nil {
+		return fmt.Errorf("disk: sync %s: %w", t.name, err)
+	}
+	return nil
+}
+
+// verify reads back what was written.
+func (t *target) verify(ctx context.Context, progress func(done, total int64)) error {
+	var total, done int64
+	for _, r := range t.data {
+		total += r.n
+	}
+	var buf []byte
+	read := func(off, n int64) ([]byte, error) {
+		if err := context.Cause(ctx); err != nil {
+			return nil, fmt.Errorf("disk: verify %s: %w", t.name, err)
+		}
+		if int64(len(buf)) < n {
+			buf = make([]byte, n)
+		}
+		if k, err := t.block.ReadAt(buf[:n], off); int64(k) < n {
+			return nil, fmt.Errorf("disk: verify %s: %w", t.name, err)
+		}
+		return buf[:n], nil
+	}
+	for _, r := range t.data {
+		p, err := read(r.off, r.n)
+		if err != nil {
+			return err
+		}
+		if crc32.Checksum(p, castagnoli) != r.sum {
+			return fmt.Errorf("disk: %s holds something else than was written, in the %d bytes at %d", t.name, r.n, r.off)
+		}
+		done += r.n
+		progress(done, total)
+	}
+	for _, r := range t.zeroed {
+		for at := r.off; at < r.off+r.n; at += sampleStep {
+			last := max(at, min(at+sampleStep, r.off+r.n)-sampleSize)
+			for _, off := range []int64{at, last} {
+				p, err := read(off, min(sampleSize, r.off+r.n-off))
+				if err != nil {
+					return err
+				}
+				if !bytes.Equal(p, zeros[:len(p)]) {
+					return fmt.Errorf("disk: %s holds something else than the zeros that were written at %d", t.name, off)
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package disk
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// stallBytes must arrive within each stall time, or a server that sends a byte
+// now and then would hold us for ever.
+const stallBytes = 16 << 10
+
+// watchTicks is how many looks are taken in a stall time.
+const watchTicks = 8
+
+// watch cancels a request that brings too little. It counts the looks at which
+// the download is waiting for the server: time that the disk takes is not the
+// server's fault.
+type watch struct {
+	mu      sync.Mutex
+	timer   *time.Timer
+	every   time.Duration
+	cancel  context.CancelFunc
+	waiting bool
+	looks   int   // in a row at which it waited
+	got     int64 // bytes since looks began
+	fired   bool
+	stopped bool
+}
+
+func startWatch(stall time.Duration, cancel context.CancelFunc) *watch {
+	w := &watch{every: max(stall/watchTicks, 1), cancel: cancel}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(w.every, w.look)
+	return w
+}
+
+func (w *watch) look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		return
+	}
+	if w.waiting {
+		if w.looks++; w.looks >= watchTicks {
+			w.fired = true
+			w.cancel()
+			return
+		}
+	}
+	w.timer.Reset(w.every)
+}
+
+// wait says that the server is waited for, until brought is called.
+func (w *watch) wait() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = true
+}
+
+// brought says that the server answered with n bytes.
+func (w *watch) brought(n int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = false
+	if w.got += n; w.got >= stallBytes {
+		w.got, w.looks = 0, 0
+	}
+}
+
+// stop ends the watch and tells whether it had cancelled the request.
+func (w *watch) stop() (fired bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	w.timer.Stop()
+	return w.fired
+}

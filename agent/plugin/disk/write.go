@@ -1,0 +1,157 @@
+package disk
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+// Writer writes images to root devices.
+type Writer struct {
+	System sys.System
+	// HTTP fetches images and checksum files; nil means http.Client's defaults.
+	HTTP *http.Client
+	// Progress, if set, is told how much is done, from 0 to 100 and never less
+	// than before.
+	Progress func(percent int)
+	// Stall is how long a server may be silent (in wall time); 0 means a minute.
+	Stall time.Duration
+	// Pause is the wait before a broken download is resumed for the second time,
+	// doubling after that (in wall time); 0 means half a second.
+	Pause time.Duration
+}
+
+// Image formats that can be written.
+const (
+	formatRaw   = "raw"
+	formatQcow2 = "qcow2"
+)
+
+// maxSums is the size in bytes that a checksum file may have.
+const maxSums = 1 << 20
+
+// Write puts an image on the root device that the hints choose among disks.
+// A raw image is streamed to the disk; a qcow2 image is downloaded and its
+// checksum verified before the disk is touched. Either way the disk cannot boot
+// before everything was written and verified.
+func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk) (job.Written, error) {
+	if spec.Format != "" && spec.Format != formatRaw && spec.Format != formatQcow2 {
+		return job.Written{}, fmt.Errorf("disk: image format %q is not supported, want raw or qcow2", shortened(spec.Format))
+	}
+	image, err := parseURL("image URL", spec.URL)
+	if err != nil {
+		return job.Written{}, err
+	}
+	root, err := Choose(disks, spec.Root)
+	if err != nil {
+		return job.Written{}, err
+	}
+	want, err := w.want(ctx, spec, image)
+	if err != nil {
+		return job.Written{}, err
+	}
+	block, err := w.System.OpenBlock(kernelName(root.Name))
+	if err != nil {
+		return job.Written{}, fmt.Errorf("disk: open %s: %w", root.Name, err)
+	}
+	t := &target{block: block, name: root.Name}
+	size, err := w.write(ctx, image, spec.Format, want, t)
+	if err != nil && t.head != nil {
+		err = also(err, t.sync()) // the wiped head, at least, must last
+	}
+	if closeErr := block.Close(); closeErr != nil && err == nil {
+		err = fmt.Errorf("disk: close %s: %w", root.Name, closeErr)
+	}
+	if err != nil {
+		return job.Written{}, err
+	}
+	return job.Written{Device: root.Name, Bytes: size, Sum: want.hex}, nil
+}
+
+// want finds out which digest the image must have.
+func (w Writer) want(ctx context.Context, spec job.WriteSpec, image *url.URL) (digest, error) {
+	text := strings.TrimSpace(spec.Checksum)
+	if text == "" {
+		return digest{}, errors.New("disk: checksum is missing")
+	}
+	if !strings.Contains(text, "://") {
+		d, err := parseDigest(text, spec.ChecksumType)
+		if err != nil {
+			return digest{}, fmt.Errorf("disk: %w", err)
+		}
+		return d, nil
+	}
+	u, err := parseURL("checksum URL", text)
+	if err != nil {
+		return digest{}, err
+	}
+	file, err := w.open(ctx, u, true)
+	if err != nil {
+		return digest{}, err
+	}
+	defer file.close()
+	sums, err := small(ctx, file, maxSums)
+	if err != nil {
+		return digest{}, err
+	}
+	d, err := parseSums(string(sums), path.Base(image.Path), spec.ChecksumType)
+	if err != nil {
+		return digest{}, fmt.Errorf("disk: %s: %w", place(u), err)
+	}
+	return d, nil
+}
+
+func (w Writer) write(ctx context.Context, image *url.URL, format string, want digest, t *target) (int64, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	file, err := w.open(ctx, image, false)
+	if err != nil {
+		return 0, err
+	}
+	defer file.close()
+	bar := &progress{report: w.Progress}
+	var to sink
+	h := want.make()
+	n, err := pump(ctx, stop, file, h, func(off int64, p []byte) error {
+		if to == nil {
+			if to, err = w.sink(format, p, file.size, t, bar); err != nil {
+				return err
+			}
+		}
+		if err := to.take(off, p); err != nil {
+			return err
+		}
+		bar.part(off+int64(len(p)), file.size)
+		return nil
+	})
+	if to != nil {
+		defer to.release()
+	}
+	if err != nil {
+		return 0, err
+	}
+	if to == nil {
+		return 0, fmt.Errorf("disk: image %s is empty", place(image))
+	}
+	if have := hex.EncodeToString(h.Sum(nil)); have != want.hex {
+		return 0, fmt.Errorf("disk: checksum mismatch: %s has %s %s, want %s", place(image), want.name, have, want.hex)
+	}
+	size, err := to.finish(ctx, n)
+	if err != nil {
+		return 0, err
+	}
+	bar.next(100)
+	if err := t.verify(ctx, bar.part); err != nil {
+		return 0, also(err, wipeEnds(t.block, 0, t.block.Size(), headSize))
+	}
+	return size, nil
+}

@@ -1,0 +1,83 @@
+package inventory
+
+import (
+	"net/netip"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/metalab-dev/metalab/agent/job"
+)
+
+var pciAddress = regexp.MustCompile(`^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+// Interface types of physical NICs (include/uapi/linux/if_arp.h).
+const (
+	arphrdEther      = "1"
+	arphrdInfiniband = "32"
+)
+
+// nics reads one interface: nothing when it is virtual (bridges, bonds, VLANs,
+// lo: they have no device), one entry for each address family that has an
+// address, as BareMetalHost lists it, and one without address when none has.
+func (r reader) nics(name string, addrs []string) []job.NIC {
+	dir := "sys/class/net/" + name
+	if !r.exists(dir + "/device") {
+		return nil
+	}
+	if t := r.value(dir + "/type"); t != arphrdEther && t != arphrdInfiniband {
+		return nil
+	}
+	n := job.NIC{
+		Name:       name,
+		MAC:        strings.ToLower(r.value(dir + "/address")),
+		Carrier:    r.value(dir+"/carrier") == "1",
+		PCIAddress: r.pciAddress(dir),
+	}
+	vendor, device := r.value(dir+"/device/vendor"), r.value(dir+"/device/device")
+	if vendor != "" && device != "" {
+		n.Model = vendor + " " + device
+	}
+	if mbps, err := strconv.Atoi(r.value(dir + "/speed")); err == nil && mbps > 0 && n.Carrier {
+		n.SpeedMbps = mbps
+	}
+	v4, v6 := firstAddresses(addrs)
+	var out []job.NIC
+	for _, ip := range []string{v4, v6} {
+		if ip != "" {
+			n.IP = ip
+			out = append(out, n)
+		}
+	}
+	if out == nil {
+		out = append(out, n)
+	}
+	return out
+}
+
+// firstAddresses are the first of each family that others can reach.
+func firstAddresses(addrs []string) (v4, v6 string) {
+	for _, a := range addrs {
+		ip, err := netip.ParseAddr(a)
+		switch {
+		case err != nil || ip.IsLinkLocalUnicast() || ip.IsLoopback():
+		case ip.Unmap().Is4() && v4 == "":
+			v4 = ip.Unmap().String()
+		case ip.Is6() && !ip.Is4In6() && v6 == "":
+			v6 = ip.String()
+		}
+	}
+	return v4, v6
+}
+
+// pciAddress is the PCI function that an interface's device is, or that it
+// belongs to: a virtio device lies below its function.
+func (r reader) pciAddress(dir string) string {
+	for at := r.target(dir); at != "" && at != "."; at = path.Dir(at) {
+		if base := path.Base(at); pciAddress.MatchString(base) {
+			return base
+		}
+	}
+	return ""
+}

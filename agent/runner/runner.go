@@ -1,0 +1,124 @@
+// Package runner runs jobs: it hands each to the plugin that knows its kind,
+// bounds the time that it takes, thins out its progress and remembers how it
+// ended. It does not know where jobs come from nor how reports travel.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/plugin/disk"
+	"github.com/metalab-dev/metalab/agent/plugin/inventory"
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+const (
+	// defaultDeadline is longer than the largest image takes on a slow network,
+	// and far shorter than people wait.
+	defaultDeadline = 6 * time.Hour
+	// remembered is how many finished jobs are kept: a controller that was
+	// restarted offers the last one again, and more are kept to be safe.
+	remembered = 64
+	// step is how many percent of progress are worth a report.
+	step = 5
+)
+
+// Config is what a Runner works with.
+type Config struct {
+	System   sys.System    // needed
+	HTTP     *http.Client  // for images; nil means http.Client's defaults
+	Deadline time.Duration // of one job, in wall time; 0 means six hours
+}
+
+// Runner runs one job at a time.
+type Runner struct {
+	config   Config
+	finished map[string]job.Report
+	order    []string // IDs in finished, oldest first
+}
+
+// New makes a Runner.
+func New(c Config) (*Runner, error) {
+	if c.System == nil {
+		return nil, errors.New("runner: no system")
+	}
+	if c.Deadline <= 0 {
+		c.Deadline = defaultDeadline
+	}
+	return &Runner{config: c, finished: map[string]job.Report{}}, nil
+}
+
+// Run does a job and returns its final report, at once when a job of that ID
+// has been finished before. progress is told how many percent are done, at the
+// start and then in steps. When ctx ends, Run returns as soon as the work has
+// stopped, and the job does not count as finished.
+func (r *Runner) Run(ctx context.Context, j job.Job, progress func(percent int)) job.Report {
+	if report, ok := r.finished[j.ID]; ok {
+		return report
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, r.config.Deadline,
+		fmt.Errorf("runner: the job took longer than %v", r.config.Deadline))
+	defer cancel()
+	report, err := r.do(bounded, j, stepped(progress))
+	report.State = job.Done
+	if err != nil {
+		report.State, report.Error = job.Failed, err.Error()
+	}
+	if ctx.Err() == nil {
+		r.remember(j.ID, report)
+	}
+	return report
+}
+
+func (r *Runner) do(ctx context.Context, j job.Job, progress func(percent int)) (job.Report, error) {
+	switch j.Kind {
+	case job.Inventory, job.Clean, job.Write:
+	default:
+		return job.Report{}, fmt.Errorf("runner: the agent knows no job of kind %q", j.Kind)
+	}
+	hardware, err := inventory.Collect(ctx, r.config.System)
+	switch {
+	case err != nil:
+		return job.Report{}, err
+	case j.Kind == job.Inventory:
+		return job.Report{Inventory: &hardware}, nil
+	case j.Kind == job.Clean:
+		erased, err := disk.Clean(ctx, r.config.System, hardware.Disks, progress)
+		return job.Report{Cleaned: erased}, err
+	case j.Write == nil:
+		return job.Report{}, errors.New("runner: a write job without its specification")
+	}
+	w := disk.Writer{System: r.config.System, HTTP: r.config.HTTP, Progress: progress}
+	written, err := w.Write(ctx, *j.Write, hardware.Disks)
+	if err != nil {
+		return job.Report{}, err
+	}
+	return job.Report{Written: &written}, nil
+}
+
+func (r *Runner) remember(id string, report job.Report) {
+	if len(r.order) == remembered {
+		delete(r.finished, r.order[0])
+		r.order = r.order[1:]
+	}
+	r.finished[id] = report
+	r.order = append(r.order, id)
+}
+
+// stepped passes on the first value and then those that are a step higher.
+func stepped(progress func(percent int)) func(percent int) {
+	if progress == nil {
+		return func(int) {}
+	}
+	last := -step
+	return func(percent int) {
+		if percent >= last+step {
+			last = percent
+			progress(percent)
+		}
+	}
+}

@@ -1,0 +1,289 @@
+package systest
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// placed is a disk with everything decided that its description left open.
+type placed struct {
+	Disk
+	host, channel, target, lun int    // of SCSI disks
+	dev                        string // major:minor
+	index                      int    // among the disks of its driver
+}
+
+// place gives names, SCSI addresses and PCI addresses to disks that have none.
+func place(disks []Disk) []placed {
+	taken, scsi := map[string]bool{}, map[string]bool{}
+	for _, d := range disks {
+		scsi[d.HCTL] = true
+	}
+	var out []placed
+	for _, d := range disks {
+		p := placed{Disk: d}
+		if p.Name == "" || taken[p.Name] {
+			for i := 0; p.Name == "" || taken[p.Name]; i++ {
+				p.Name = nth(p.Kind, i)
+			}
+		}
+		taken[p.Name] = true
+		p.index = indexOf(p.Kind, p.Name)
+		p.dev = devNumber(p.Kind, p.index)
+		if p.PCI == "" {
+			p.PCI = defaultPCI(p.Kind, p.index)
+		}
+		if p.Kind == SATA || p.Kind == SAS || p.Kind == Volume {
+			for i := 0; p.HCTL == ""; i++ {
+				if a := address(p.Kind, i); !scsi[a] {
+					p.HCTL, scsi[a] = a, true
+				}
+			}
+			fmt.Sscanf(p.HCTL, "%d:%d:%d:%d", &p.host, &p.channel, &p.target, &p.lun)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// nth is the i-th name that the driver of a kind of disk gives.
+func nth(k Kind, i int) string {
+	switch k {
+	case NVMe:
+		return fmt.Sprintf("nvme%dn1", i)
+	case Virtio:
+		return "vd" + letters(i)
+	}
+	return "sd" + letters(i)
+}
+
+// letters counts a … z, aa, ab … as sd_format_disk_name in drivers/scsi/sd.c.
+func letters(i int) string {
+	s := ""
+	for ; i >= 0; i = i/26 - 1 {
+		s = string(rune('a'+i%26)) + s
+	}
+	return s
+}
+
+func indexOf(k Kind, name string) int {
+	if k == NVMe {
+		i, _ := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(name, "nvme"), "n1"))
+		return i
+	}
+	i := 0
+	for _, r := range name[min(2, len(name)):] {
+		i = i*26 + int(r-'a') + 1
+	}
+	return i - 1
+}
+
+// devNumber follows Documentation/admin-guide/devices.txt: SCSI disks have the
+// majors 8, 65 to 71 and 128 to 135, sixteen disks each.
+func devNumber(k Kind, i int) string {
+	switch k {
+	case NVMe:
+		return fmt.Sprintf("259:%d", i)
+	case Virtio:
+		return fmt.Sprintf("252:%d", 16*i)
+	}
+	major := 8
+	switch block := i / 16; {
+	case block >= 8:
+		major = 128 + block - 8
+	case block > 0:
+		major = 64 + block
+	}
+	return fmt.Sprintf("%d:%d", major, i%16*16)
+}
+
+func defaultPCI(k Kind, i int) string {
+	switch k {
+	case NVMe:
+		return fmt.Sprintf("0000:%02x:00.0", 0x65+i)
+	case Virtio:
+		return fmt.Sprintf("0000:00:%02x.0", 4+i)
+	case SATA:
+		return "0000:00:17.0"
+	}
+	return "0000:3b:00.0"
+}
+
+// address is the i-th SCSI address: each SATA port is a host of its own, drives
+// of a SAS controller are targets on channel 0, its volumes on channel 2 as
+// megaraid_sas has them.
+func address(k Kind, i int) string {
+	switch k {
+	case SATA:
+		return fmt.Sprintf("%d:0:0:0", i)
+	case Volume:
+		return fmt.Sprintf("0:2:%d:0", i)
+	}
+	return fmt.Sprintf("0:0:%d:0", i)
+}
+
+// home is the directory of the disk's parent device, and idPath what udev's
+// path_id makes of it.
+func (p placed) home() (dir, idPath string) {
+	pci := pciPath(p.PCI)
+	scsi := fmt.Sprintf("target%d:%d:%d/%s", p.host, p.channel, p.target, p.HCTL)
+	switch {
+	case p.Removable:
+		return "sys/devices/pci0000:00/0000:00:14.0/usb1/1-3/1-3:1.0/host14/target14:0:0/14:0:0:0",
+			"pci-0000:00:14.0-usb-0:3:1.0-scsi-0:0:0:0"
+	case p.Kind == NVMe:
+		return fmt.Sprintf("%s/nvme/nvme%d", pci, p.index), "pci-" + p.PCI + "-nvme-1"
+	case p.Kind == Virtio:
+		return fmt.Sprintf("%s/virtio%d", pci, p.index+1), "pci-" + p.PCI
+	case p.Kind == SATA:
+		return fmt.Sprintf("%s/ata%d/host%d/%s", pci, p.host+1, p.host, scsi),
+			fmt.Sprintf("pci-%s-ata-%d.0", p.PCI, p.host+1)
+	case p.Kind == SAS:
+		return fmt.Sprintf("%s/host%d/port-%d:%d/end_device-%d:%d/%s", pci, p.host, p.host, p.target, p.host, p.target, scsi),
+			fmt.Sprintf("pci-%s-sas-phy%d-lun-%d", p.PCI, p.target, p.lun)
+	}
+	return fmt.Sprintf("%s/host%d/%s", pci, p.host, scsi),
+		fmt.Sprintf("pci-%s-scsi-0:%d:%d:%d", p.PCI, p.channel, p.target, p.lun)
+}
+
+func renderDisk(t *tree, p placed) {
+	home, idPath := p.home()
+	block := home + "/block/" + p.Name
+	if p.Kind == NVMe && !p.Removable {
+		block = home + "/" + p.Name
+	}
+	renderBlock(t, block, p.Name, p.dev, p.Size, p.Rotational)
+	t.line(block+"/ro", flag(p.ReadOnly))
+	t.line(block+"/removable", flag(p.Removable))
+	t.link(block+"/device", home)
+	switch {
+	case p.Kind == NVMe:
+		t.line(home+"/model", fmt.Sprintf("%-40s", p.Model))
+		t.line(home+"/serial", fmt.Sprintf("%-20s", p.Serial))
+		t.line(home+"/transport", "pcie")
+		t.line(home+"/address", p.PCI)
+		if p.WWN != "" {
+			t.line(block+"/wwid", p.WWN)
+		}
+	case p.Kind == Virtio:
+		t.line(home+"/vendor", "0x1af4")
+		t.line(home+"/device", "0x0002")
+		t.file(block+"/serial", p.Serial) // no line feed, as virtio_blk has it
+	default:
+		renderSCSI(t, home, p)
+	}
+	renderUdev(t, p, idPath)
+	t.broken("dev/"+p.Name, syscall.EACCES)
+	t.link("dev/disk/by-path/"+idPath, "dev/"+p.Name)
+	if p.Kind == SATA && !p.Removable { // ID_PATH_ATA_COMPAT
+		t.link("dev/disk/by-path/"+strings.TrimSuffix(idPath, ".0"), "dev/"+p.Name)
+	}
+}
+
+// renderSCSI writes the attributes of a SCSI device. Vendor and model are as
+// wide as in the INQUIRY data (SPC-4 §6.4.2); SATA drives answer ATA there.
+func renderSCSI(t *tree, home string, p placed) {
+	vendor := p.Vendor
+	if p.Kind == SATA {
+		vendor = "ATA"
+	}
+	t.line(home+"/vendor", fmt.Sprintf("%-8.8s", vendor))
+	t.line(home+"/model", fmt.Sprintf("%-16.16s", p.Model))
+	t.line(home+"/rev", "0001")
+	t.line(home+"/type", "0")
+	if naa, ok := strings.CutPrefix(p.WWN, "0x"); ok {
+		t.line(home+"/wwid", "naa."+naa)
+	}
+	// Unit serial number page: device type, page, length in two bytes, text.
+	t.file(home+"/vpd_pg80", string([]byte{0, 0x80, 0, byte(len(p.Serial))})+p.Serial)
+}
+
+// renderUdev writes the database entry that 60-persistent-storage.rules leave.
+func renderUdev(t *tree, p placed, idPath string) {
+	var b strings.Builder
+	set := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "E:%s=%s\n", key, value)
+		}
+	}
+	model, serial := underscored(p.Model), underscored(p.Serial)
+	fmt.Fprintf(&b, "S:disk/by-path/%s\nI:1500000\n", idPath)
+	set("ID_PATH", idPath)
+	set("ID_TYPE", "disk")
+	switch p.Kind {
+	case Virtio:
+		set("ID_SERIAL", serial)
+	case NVMe:
+		set("ID_MODEL", model)
+		set("ID_SERIAL_SHORT", serial)
+		set("ID_SERIAL", model+"_"+serial)
+		set("ID_WWN", p.WWN)
+	case SATA:
+		set("ID_ATA", "1")
+		set("ID_BUS", "ata")
+		set("ID_MODEL", model)
+		set("ID_SERIAL", model+"_"+serial)
+		set("ID_SERIAL_SHORT", serial)
+		setWWN(set, p.WWN)
+	default:
+		set("ID_SCSI", "1")
+		set("ID_BUS", "scsi")
+		set("ID_VENDOR", underscored(p.Vendor))
+		set("ID_MODEL", model)
+		set("ID_SERIAL", "3"+strings.TrimPrefix(p.WWN, "0x"))
+		set("ID_SERIAL_SHORT", strings.TrimPrefix(p.WWN, "0x"))
+		set("ID_SCSI_SERIAL", serial)
+		setWWN(set, p.WWN)
+	}
+	b.WriteString("V:1\n")
+	t.file("run/udev/data/b"+p.dev, b.String())
+}
+
+// setWWN splits a WWN as scsi_id does: a NAA 6 identifier has its second half
+// as vendor extension.
+func setWWN(set func(key, value string), wwn string) {
+	const short = len("0x") + 16
+	if len(wwn) == short+16 {
+		set("ID_WWN", wwn[:short])
+		set("ID_WWN_VENDOR_EXTENSION", "0x"+wwn[short:])
+	} else {
+		set("ID_WWN", wwn)
+	}
+	set("ID_WWN_WITH_EXTENSION", wwn)
+}
+
+// renderBlock writes what every block device has.
+func renderBlock(t *tree, dir, name, dev string, size int64, rotational bool) {
+	t.link("sys/block/"+name, dir)
+	t.line(dir+"/dev", dev)
+	t.line(dir+"/size", strconv.FormatInt(size/512, 10)) // always in 512-byte units
+	t.line(dir+"/hidden", "0")
+	t.line(dir+"/queue/rotational", flag(rotational))
+	t.line(dir+"/queue/logical_block_size", "512")
+}
+
+// renderCD writes a BMC's virtual CD drive: USB mass storage, SCSI type 5.
+func renderCD(t *tree, model string) {
+	const home = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-14/1-14:1.0/host15/target15:0:0/15:0:0:0"
+	block := path.Join(home, "block/sr0")
+	renderBlock(t, block, "sr0", "11:0", 700<<20, true)
+	t.line(block+"/ro", "0") // so the kernel says, even of CD-ROMs
+	t.line(block+"/removable", "1")
+	t.link(block+"/device", home)
+	t.line(home+"/vendor", "Virtual ")
+	t.line(home+"/model", fmt.Sprintf("%-16.16s", model))
+	t.line(home+"/type", "5")
+	t.broken("dev/sr0", syscall.EACCES)
+}
+
+func underscored(s string) string { return strings.Join(strings.Fields(s), "_") }
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}

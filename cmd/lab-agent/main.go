@@ -1,0 +1,118 @@
+//go:build linux
+
+// Lab-agent is the in-band agent of Metalab: it runs on the ramdisk that a
+// server boots for inspection, cleaning and provisioning. It turns flags, the
+// environment and the kernel's command line into a configuration; the work is
+// that of package agent.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/agent"
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/plugin/inventory"
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := command().ExecuteContext(ctx); err != nil {
+		stop()
+		fmt.Fprintln(os.Stderr, "lab-agent:", err)
+		os.Exit(1)
+	}
+}
+
+// Where the media file is named when no flag does.
+const (
+	mediaEnv   = "METALAB_AGENT_CONFIG"
+	mediaParam = "metalab.config" // of the kernel's command line
+)
+
+func command() *cobra.Command {
+	var flag, scratch string
+	root := &cobra.Command{
+		Use:           "lab-agent",
+		Short:         "Do the controller's work on this machine: inventory, cleaning, writing images",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cmdline, err := os.ReadFile("/proc/cmdline")
+			if err != nil {
+				return err
+			}
+			media, err := loadMedia(mediaPath(flag, os.Getenv(mediaEnv), string(cmdline)))
+			if err != nil {
+				return err
+			}
+			return agent.Run(cmd.Context(), agent.Config{
+				Media:  media,
+				System: sys.Linux{ScratchDir: scratch},
+				Log:    slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)),
+			})
+		},
+	}
+	root.Flags().StringVar(&flag, "media", "", "file that tells where the controller is (default $"+
+		mediaEnv+", or "+mediaParam+"= on the kernel's command line)")
+	root.Flags().StringVar(&scratch, "scratch", "", "directory for downloads (default $TMPDIR or /tmp)")
+	root.AddCommand(&cobra.Command{
+		Use:   "inventory",
+		Short: "Print what the agent would report of this machine, as JSON",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			hardware, err := inventory.Collect(cmd.Context(), sys.Linux{})
+			if err != nil {
+				return err
+			}
+			out := json.NewEncoder(cmd.OutOrStdout())
+			out.SetIndent("", "  ")
+			return out.Encode(hardware)
+		},
+	})
+	return root
+}
+
+// mediaPath is the first of the three that names a file.
+func mediaPath(flag, env, cmdline string) string {
+	if flag != "" {
+		return flag
+	}
+	if env != "" {
+		return env
+	}
+	path := ""
+	for word := range strings.FieldsSeq(cmdline) {
+		if value, ok := strings.CutPrefix(word, mediaParam+"="); ok {
+			path = strings.Trim(value, `"`) // the last one counts, as in the kernel
+		}
+	}
+	return path
+}
+
+func loadMedia(path string) (job.Media, error) {
+	if path == "" {
+		return job.Media{}, errors.New("no media file: give --media, $" + mediaEnv + " or " + mediaParam + "=")
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return job.Media{}, err
+	}
+	var m job.Media
+	if err := json.Unmarshal(b, &m); err != nil {
+		return job.Media{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return m, nil
+}

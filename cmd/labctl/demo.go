@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+func newDemo(o *options) *cobra.Command {
+	speed, wait := "", 10*time.Minute
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Provision one server and leave the lab up",
+		Long: `Start the lab if none is up, apply the Secret and the BareMetalHost of its first
+server, ask for the lab's own image, and show each state as it passes.`,
+		Example: "  labctl demo\n  labctl demo --speed max",
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, cancel := context.WithTimeout(c.Context(), wait)
+			defer cancel()
+			out := c.OutOrStdout()
+			if _, err := control.NewClient(o.state).Status(ctx); errors.Is(err, control.ErrNoLab) {
+				args := []string{"up"}
+				if speed != "" {
+					args = append(args, "--speed="+speed)
+				}
+				if err := launch(ctx, o, args, out); err != nil {
+					return err
+				}
+			}
+			return demo(ctx, o, out)
+		},
+	}
+	c.Flags().StringVar(&speed, "speed", "", "the lab's time, for a lab that is not up yet: 60x, or max")
+	c.Flags().DurationVar(&wait, "timeout", wait, "how long to wait in all")
+	return c
+}
+
+func demo(ctx context.Context, o *options, out io.Writer) error {
+	st, hosts, err := inspect(ctx, o)
+	if err != nil {
+		return err
+	}
+	if st.Kubeconfig == "" {
+		return errors.New("demo: this lab has no Kubernetes API: it was made with --no-kube")
+	}
+	c, err := kubeClient(st.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	secret, host := world.Objects(hosts[0])
+	image := st.Images + world.DemoImage
+	raw := "raw"
+	host.Spec.Image = &metal3.Image{URL: image, Checksum: image + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
+	if err := apply(ctx, c, secret, host); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%s: %s\n", host.Name, host.Spec.BMC.Address)
+	if err := follow(ctx, c, host, out); err != nil {
+		return err
+	}
+	return epilogue(ctx, o, host.Name, out)
+}
+
+func kubeClient(kubeconfig string) (client.WithWatch, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig: %w", err)
+	}
+	scheme, err := world.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.NewWithWatch(cfg, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: %w", err)
+	}
+	return c, nil
+}
+
+// apply makes the objects, or asks an existing host for the image.
+func apply(ctx context.Context, c client.Client, secret *corev1.Secret, host *metal3.BareMetalHost) error {
+	if err := c.Create(ctx, secret); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("demo: %w", err)
+	}
+	want := host.DeepCopy()
+	err := c.Create(ctx, host)
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(want), host); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	before := host.DeepCopy()
+	host.Spec.Online, host.Spec.Image = true, want.Spec.Image
+	if err := c.Patch(ctx, host, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	return nil
+}
+
+// follow prints the host's states until it is provisioned.
+func follow(ctx context.Context, c client.WithWatch, host *metal3.BareMetalHost, out io.Writer) error {
+	w, err := c.Watch(ctx, &metal3.BareMetalHostList{}, client.InNamespace(host.Namespace), client.MatchingFields{"metadata.name": host.Name})
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	defer w.Stop()
+	start, last, lastError := time.Now(), metal3.ProvisioningState("none yet"), ""
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("demo: %s is still %s: %w", host.Name, last, ctx.Err())
+		case ev, ok := <-w.ResultChan():
+			h, is := ev.Object.(*metal3.BareMetalHost)
+			if !ok || !is {
+				return fmt.Errorf("demo: the watch of %s ended", host.Name)
+			}
+			at := time.Since(start).Seconds()
+			if h.Status.ErrorMessage != "" && h.Status.ErrorMessage != lastError {
+				fmt.Fprintf(out, "%7.1fs  %s: %s\n", at, h.Status.ErrorType, h.Status.ErrorMessage)
+			}
+			lastError = h.Status.ErrorMessage
+			if s := h.Status.Provisioning.State; s != last && s != "" {
+				last = s
+				fmt.Fprintf(out, "%7.1fs  %s\n", at, s)
+			}
+			if last == metal3.StateProvisioned && h.Status.Provisioning.Image.URL == host.Spec.Image.URL {
+				return nil
+			}
+		}
+	}
+}
+
+func epilogue(ctx context.Context, o *options, name string, out io.Writer) error {
+	st, hosts, err := inspect(ctx, o)
+	if err != nil {
+		return err
+	}
+	for _, h := range hosts {
+		if h.Name == name {
+			fmt.Fprintf(out, "\n%s is provisioned; its power is %s. The lab is still up: labctl down ends it.\n", name, h.Power)
+		}
+	}
+	fmt.Fprintf(out, "  export KUBECONFIG=%s\n", st.Kubeconfig)
+	return nil
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// readyLine ends the progress of a lab that came up.
+const readyLine = "ready"
+
+// progressFD is the descriptor that a detached lab gets its pipe as: the first
+// after standard error.
+const progressFD = 3
+
+// detach starts the lab in a session of its own and returns when it is ready.
+func detach(ctx context.Context, o *options, c *cobra.Command, progress io.Writer) error {
+	args := []string{"up"}
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if f.Name != "detach" && f.Name != "state" && f.Name != "output" {
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	if err := launch(ctx, o, args, progress); err != nil {
+		return err
+	}
+	return summary(ctx, o, c.OutOrStdout())
+}
+
+// launch runs labctl with args as a lab that outlives this process.
+func launch(ctx context.Context, o *options, args []string, progress io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("detach: %w", err)
+	}
+	if err := os.MkdirAll(o.state, 0o700); err != nil {
+		return fmt.Errorf("detach: %w", err)
+	}
+	name := filepath.Join(o.state, logFile)
+	log, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("detach: %w", err)
+	}
+	defer log.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("detach: %w", err)
+	}
+	defer r.Close()
+	args = append(args, fmt.Sprintf("--progress-fd=%d", progressFD))
+	if o.explicit {
+		args = append(args, "--state", o.state)
+	}
+	child := exec.Command(self, args...)
+	child.Env = append(os.Environ(), "METALAB_STATE="+o.state)
+	child.Stdout, child.Stderr = log, log
+	child.ExtraFiles = []*os.File{w}
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := child.Start(); err != nil {
+		w.Close()
+		return fmt.Errorf("detach: %w", err)
+	}
+	w.Close()
+	stop := context.AfterFunc(ctx, func() { _ = child.Process.Signal(syscall.SIGTERM) })
+	defer stop()
+	ready := false
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		if ready = lines.Text() == readyLine; ready {
+			break
+		}
+		fmt.Fprintln(progress, lines.Text())
+	}
+	if ready {
+		return child.Process.Release()
+	}
+	err = child.Wait()
+	return fmt.Errorf("the lab did not come up (%w): %s\nits log is %s", err, lastLine(name), name)
+}
+
+// lastLine is the end of the log: what the lab died of.
+func lastLine(name string) string {
+	f, err := os.Open(name)
+	if err != nil {
+		return err.Error()
+	}
+	defer f.Close()
+	last := ""
+	for s := bufio.NewScanner(f); s.Scan(); {
+		if s.Text() != "" {
+			last = s.Text()
+		}
+	}
+	return last
+}

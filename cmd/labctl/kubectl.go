@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+func newKubectl(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "kubectl [--state DIR] ARGUMENT...",
+		Short: "Run upstream's kubectl against the lab",
+		Long: `Run upstream's kubectl against the lab's Kubernetes API.
+
+Everything but a leading --state is kubectl's own: see labctl kubectl help.`,
+		Example: `  labctl kubectl apply -f hosts.yaml
+  labctl kubectl wait bmh/node-0 --for=jsonpath='{.status.provisioning.state}'=available --timeout=5m`,
+		DisableFlagParsing: true,
+		Args:               cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, args []string) error {
+			args, err := takeState(o, args)
+			if err != nil {
+				return err
+			}
+			if err := o.resolve(c); err != nil {
+				return err
+			}
+			st, err := control.NewClient(o.state).Status(c.Context())
+			if err != nil {
+				return err
+			}
+			if st.Kubeconfig == "" {
+				return errors.New("this lab has no Kubernetes API: it was started with --no-kube")
+			}
+			return kubectl(st.Kubeconfig, args)
+		},
+	}
+}
+
+// takeState takes labctl's own flag off the front of kubectl's arguments; cobra
+// leaves it there because it parses none of them.
+func takeState(o *options, args []string) ([]string, error) {
+	for len(args) > 0 {
+		value, inline := strings.CutPrefix(args[0], "--state=")
+		switch {
+		case inline:
+			o.state, args = value, args[1:]
+		case args[0] == "--state" && len(args) > 1:
+			o.state, args = args[1], args[2:]
+		case args[0] == "--state":
+			return nil, &usageError{errors.New("--state needs a directory")}
+		default:
+			return args, nil
+		}
+	}
+	return args, nil
+}
+
+func kubectl(kubeconfig string, args []string) error {
+	if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
+		return fmt.Errorf("kubectl: %w", err)
+	}
+	// kubectl reads its arguments from os.Args, for its plugins.
+	os.Args = append([]string{"kubectl"}, args...)
+	command := cmd.NewDefaultKubectlCommand()
+	if err := cli.RunNoErrOutput(command); err != nil {
+		util.CheckErr(err) // prints it as kubectl does, and exits with its code
+		return exitCode(1)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// inspect asks a running lab what it is and has.
+func inspect(ctx context.Context, o *options) (control.Status, []control.Host, error) {
+	c := control.NewClient(o.state)
+	st, err := c.Status(ctx)
+	if err != nil {
+		return control.Status{}, nil, err
+	}
+	hosts, err := c.Hosts(ctx)
+	return st, hosts, err
+}
+
+func newStatus(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "status",
+		Short:   "Show the lab that runs",
+		Example: "  labctl status -o json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			st, err := control.NewClient(o.state).Status(c.Context())
+			if err != nil {
+				return err
+			}
+			return o.output.print(c.OutOrStdout(), st, [][]string{
+				{"pid", strconv.Itoa(st.PID)}, {"state", st.State}, {"kubeconfig", st.Kubeconfig},
+				{"hosts", strconv.Itoa(st.Hosts)}, {"speed", st.Speed}, {"images", st.Images},
+			})
+		},
+	}
+}
+
+func newHosts(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "hosts",
+		Short:   "List the servers, their addresses and credentials",
+		Example: "  labctl hosts\n  labctl hosts -o json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			hosts, err := control.NewClient(o.state).Hosts(c.Context())
+			if err != nil {
+				return err
+			}
+			rows := [][]string{{"NAME", "PROFILE", "POWER", "REDFISH", "MAC", "USER", "PASSWORD"}}
+			for _, h := range hosts {
+				rows = append(rows, []string{h.Name, h.Profile, h.Power, h.Redfish, h.BootMACAddress, h.Username, h.Password})
+			}
+			return o.output.print(c.OutOrStdout(), hosts, rows)
+		},
+	}
+}
+
+func newDown(o *options) *cobra.Command {
+	remove := false
+	c := &cobra.Command{
+		Use:     "down",
+		Short:   "End the lab",
+		Example: "  labctl down\n  labctl down --delete   # and remove its state",
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := control.NewClient(o.state).Down(c.Context())
+			if err != nil && !(remove && errors.Is(err, control.ErrNoLab)) {
+				return err
+			}
+			if !remove {
+				return nil
+			}
+			if _, found, err := world.LoadSettings(o.state); err != nil || !found {
+				if _, statErr := os.Stat(o.state); errors.Is(statErr, os.ErrNotExist) {
+					return nil
+				}
+				return fmt.Errorf("%s holds no lab: not removed", o.state)
+			}
+			if err := os.RemoveAll(o.state); err != nil {
+				return fmt.Errorf("remove the lab: %w", err)
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&remove, "delete", false, "remove the state directory, with all disks and objects")
+	return c
+}

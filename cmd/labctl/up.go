@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// upFlags are the flags that make a lab; what is not given is as it was made,
+// or the default.
+type upFlags struct {
+	settings world.Settings
+	noKube   bool
+	detach   bool
+	ready    int // file descriptor to report progress to; hidden
+}
+
+// logFile is where a detached lab writes its log.
+const logFile = "lab.log"
+
+func newUp(o *options) *cobra.Command {
+	f := &upFlags{settings: world.DefaultSettings()}
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Start the lab",
+		Long: `Start the lab: its BMCs, a Kubernetes API, the controller, the images.
+
+A lab that was made before comes back as it was; other flags than it was made
+with are refused. Nothing is applied to the Kubernetes API: hosts.yaml in the
+state directory has a Secret and a BareMetalHost for every server.`,
+		Example: `  labctl up                          # one server, until Ctrl-C
+  labctl up --hosts 8 --speed max --detach
+  labctl up --no-kube                # BMCs alone, for a provisioner of your own`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			settings, err := f.resolve(c, o.state)
+			if err != nil {
+				return err
+			}
+			if f.detach {
+				return detach(c.Context(), o, c, os.Stderr)
+			}
+			return f.run(c.Context(), o, settings, c.OutOrStdout(), c.ErrOrStderr())
+		},
+	}
+	fl := c.Flags()
+	fl.IntVar(&f.settings.Hosts, "hosts", f.settings.Hosts, "number of servers")
+	fl.StringVar(&f.settings.Speed, "speed", f.settings.Speed, "the lab's time: a factor of real time (60x), or max")
+	fl.BoolVar(&f.noKube, "no-kube", false, "no Kubernetes API and no controller")
+	fl.BoolVar(&f.detach, "detach", false, "return when all is ready, and leave the lab running")
+	fl.IntVar(&f.ready, "progress-fd", 0, "")
+	if err := fl.MarkHidden("progress-fd"); err != nil {
+		panic(err) // the flag is defined above
+	}
+	return c
+}
+
+// resolve settles the flags against what the lab in dir was made with.
+func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) {
+	f.settings.Kube = !f.noKube
+	if err := f.settings.Validate(); err != nil {
+		return world.Settings{}, &usageError{err}
+	}
+	stored, found, err := world.LoadSettings(dir)
+	if err != nil || !found {
+		return f.settings, err
+	}
+	asked := stored
+	for name, take := range map[string]func(){
+		"hosts":   func() { asked.Hosts = f.settings.Hosts },
+		"speed":   func() { asked.Speed = f.settings.Speed },
+		"no-kube": func() { asked.Kube = f.settings.Kube },
+	} {
+		if c.Flags().Changed(name) {
+			take()
+		}
+	}
+	if err := stored.Same(asked); err != nil {
+		return world.Settings{}, fmt.Errorf("the lab in %s is another: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
+	}
+	return stored, nil
+}
+
+// run keeps the lab up until ctx ends or it fails.
+func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, progress io.Writer) error {
+	level, logs := slog.LevelWarn, io.Writer(os.Stderr)
+	if f.ready > 0 {
+		pipe := os.NewFile(uintptr(f.ready), "progress")
+		if pipe == nil {
+			return &usageError{errors.New("--progress-fd is no open file")}
+		}
+		defer pipe.Close()
+		progress, level = pipe, slog.LevelInfo
+	}
+	w, err := world.Start(ctx, world.Config{
+		Dir: o.state, Settings: s, Fsync: o.explicit,
+		Log:  slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
+		Step: func(text string) { fmt.Fprintln(progress, text) },
+	})
+	if err != nil {
+		return err
+	}
+	defer w.Stop()
+	if f.ready > 0 {
+		fmt.Fprintln(progress, readyLine)
+		progress.(io.Closer).Close()
+	} else if err := summary(ctx, o, out); err != nil {
+		return err
+	}
+	return w.Wait(ctx)
+}
+
+// summary ends `up`: what there is and what to try.
+func summary(ctx context.Context, o *options, out io.Writer) error {
+	st, hosts, err := inspect(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.output != table {
+		return o.output.print(out, st, nil)
+	}
+	fmt.Fprintf(out, "\nThe lab is up: %d servers at %s.\n\n", st.Hosts, st.Speed)
+	shown := hosts[:min(len(hosts), 10)]
+	rows := [][]string{{"NAME", "REDFISH", "USER", "PASSWORD"}}
+	for _, h := range shown {
+		rows = append(rows, []string{h.Name, h.Redfish, h.Username, h.Password})
+	}
+	if err := table.print(out, nil, rows); err != nil {
+		return err
+	}
+	if n := len(hosts) - len(shown); n > 0 {
+		fmt.Fprintf(out, "and %d more: labctl hosts\n", n)
+	}
+	if len(hosts) == 0 {
+		return nil
+	}
+	lab := "labctl"
+	if o.state != "" {
+		if def, err := defaultState(); err != nil || def != o.state {
+			lab = "labctl --state " + o.state
+		}
+	}
+	fmt.Fprintf(out, "\nCertificate authority of the BMCs: %s\n", hosts[0].CAFile)
+	fmt.Fprintf(out, "  curl --cacert %s -u %s:%s %s\n", hosts[0].CAFile, hosts[0].Username, hosts[0].Password, hosts[0].Redfish)
+	if st.Kubeconfig == "" {
+		return nil
+	}
+	name := hosts[0].Name
+	fmt.Fprintf(out, `
+Kubernetes API: export KUBECONFIG=%[1]s
+  %[2]s kubectl apply -f %[3]s
+  %[2]s kubectl wait bmh/%[4]s --for=jsonpath='{.status.provisioning.state}'=available --timeout=10m
+  %[2]s kubectl patch bmh/%[4]s --type=merge -p '{"spec":{"image":{"url":"%[5]s","checksum":"%[5]s.sha256","checksumType":"sha256","format":"raw"}}}'
+  %[2]s kubectl get bmh -w
+`, st.Kubeconfig, lab, filepath.Join(o.state, world.HostsFile), name, st.Images+world.DemoImage)
+	return nil
+}

@@ -1,0 +1,344 @@
+package bmctest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// Verb names a method of bmc.Client, or Open.
+type Verb string
+
+// The verbs.
+const (
+	Open        Verb = "Open"
+	ReadSystem  Verb = "System"
+	SetPower    Verb = "SetPower"
+	SetBoot     Verb = "SetBoot"
+	ReadMedia   Verb = "Media"
+	InsertMedia Verb = "InsertMedia"
+	EjectMedia  Verb = "EjectMedia"
+)
+
+// Call is one call of a verb, with the argument that belongs to it.
+type Call struct {
+	Verb  Verb
+	Power bmc.PowerAction
+	Boot  bmc.Boot
+	Image string
+}
+
+// Fake is a BMC and its system in memory. It is a bmc.Client itself, and has
+// an Open for tests of logging in. The zero Fake is off, holds no media,
+// accepts every account and answers at once. It is safe for concurrent use;
+// set its fields before that.
+type Fake struct {
+	// Credentials are the account that Open and its clients accept; zero
+	// accepts all.
+	Credentials bmc.Credentials
+	// Path is the system that Open finds beside the only one; "" finds any.
+	Path string
+	// SelfSigned makes Open demand RootCAs or Insecure of an address with TLS.
+	SelfSigned bool
+	// Slow keeps the power at PoweringOn and PoweringOff until Settle.
+	Slow bool
+	// Deaf makes the operating system ignore a soft power-off.
+	Deaf bool
+	// NoMedia makes the BMC one without virtual media, such as IPMI's.
+	NoMedia bool
+
+	mu       sync.Mutex
+	system   bmc.System
+	media    bmc.Media
+	failures map[Verb]*failure
+	stall    *stall
+	calls    []Call
+}
+
+type failure struct {
+	err  error
+	left int // calls that still fail; negative is for ever
+}
+
+type stall struct {
+	arrived chan struct{}
+	resume  chan struct{}
+}
+
+var _ bmc.Client = (*Fake)(nil)
+
+// Fail makes every call of a verb fail, until it is called with nil.
+func (f *Fake) Fail(v Verb, err error) { f.fail(v, err, -1) }
+
+// FailNext makes the next call of a verb fail.
+func (f *Fake) FailNext(v Verb, err error) { f.fail(v, err, 1) }
+
+func (f *Fake) fail(v Verb, err error, calls int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failures == nil {
+		f.failures = make(map[Verb]*failure)
+	}
+	f.failures[v] = &failure{err: err, left: calls}
+	if err == nil {
+		delete(f.failures, v)
+	}
+}
+
+// Plug undoes Unplug, and every other failure.
+func (f *Fake) Plug() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.failures = nil
+}
+
+// Unplug makes every verb fail with bmc.ErrUnreachable.
+func (f *Fake) Unplug() {
+	for _, v := range []Verb{Open, ReadSystem, SetPower, SetBoot, ReadMedia, InsertMedia, EjectMedia} {
+		f.Fail(v, fmt.Errorf("bmctest: %w", bmc.ErrUnreachable))
+	}
+}
+
+// Stall makes calls hang from now on. A value comes from arrived for the
+// first; resume lets them go on.
+func (f *Fake) Stall() (arrived <-chan struct{}, resume func()) {
+	s := &stall{arrived: make(chan struct{}, 1), resume: make(chan struct{})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stall = s
+	return s.arrived, sync.OnceFunc(func() {
+		f.mu.Lock()
+		f.stall = nil
+		f.mu.Unlock()
+		close(s.resume)
+	})
+}
+
+// Calls are the calls so far, without failed Opens.
+func (f *Fake) Calls() []Call {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]Call(nil), f.calls...)
+}
+
+// Forget empties Calls.
+func (f *Fake) Forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = nil
+}
+
+// Identify sets what System tells but for power and boot override.
+func (f *Fake) Identify(s bmc.System) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.Power, s.Boot = f.system.Power, f.system.Boot
+	f.system = s
+}
+
+// Press changes the power as a hand on the front panel does.
+func (f *Fake) Press(p bmc.Power) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.system.Power = p
+	f.boot(p)
+}
+
+// Settle lets a Slow system arrive where it is going.
+func (f *Fake) Settle() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch f.system.Power {
+	case bmc.PoweringOn:
+		f.system.Power = bmc.On
+	case bmc.PoweringOff:
+		f.system.Power = bmc.Off
+	}
+}
+
+// Now is the system as it is, whatever a client would be told.
+func (f *Fake) Now() (bmc.System, bmc.Media) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view(), f.media
+}
+
+// SetCredentials changes the account of the BMC.
+func (f *Fake) SetCredentials(c bmc.Credentials) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Credentials = c
+}
+
+// Open is a bmc.Open.
+func (f *Fake) Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
+	if err := f.enter(ctx, Call{Verb: Open}); err != nil {
+		return nil, err
+	}
+	defer f.mu.Unlock()
+	switch {
+	case f.SelfSigned && c.Address.TLS && !c.Insecure && c.RootCAs == nil:
+		return nil, fmt.Errorf("bmctest: %w", bmc.ErrUntrusted)
+	case !f.accepts(c.Credentials):
+		return nil, fmt.Errorf("bmctest: %w", bmc.ErrUnauthorized)
+	case f.Path != "" && c.Address.Path != "" && c.Address.Path != f.Path:
+		return nil, fmt.Errorf("bmctest: %w: %s", bmc.ErrNoSystem, c.Address.Path)
+	}
+	f.calls = append(f.calls, Call{Verb: Open})
+	return &login{fake: f, credentials: c.Credentials}, nil
+}
+
+func (f *Fake) accepts(c bmc.Credentials) bool {
+	return f.Credentials == bmc.Credentials{} || f.Credentials == c
+}
+
+// enter waits while the BMC is stalled, and fails if the verb is to fail. It
+// returns with mu held unless it fails, and records the call but Open, whose
+// success is not known yet.
+func (f *Fake) enter(ctx context.Context, call Call) error {
+	f.mu.Lock()
+	for f.stall != nil {
+		s := f.stall
+		f.mu.Unlock()
+		select {
+		case s.arrived <- struct{}{}:
+		default:
+		}
+		select {
+		case <-s.resume:
+		case <-ctx.Done():
+			return fmt.Errorf("bmctest: %w", ctx.Err())
+		}
+		f.mu.Lock()
+	}
+	if err := ctx.Err(); err != nil {
+		f.mu.Unlock()
+		return fmt.Errorf("bmctest: %w", err)
+	}
+	if call.Verb != Open {
+		f.calls = append(f.calls, call)
+	}
+	if fail := f.failures[call.Verb]; fail != nil && fail.left != 0 {
+		fail.left--
+		f.mu.Unlock()
+		return fail.err
+	}
+	return nil
+}
+
+func (f *Fake) view() bmc.System {
+	s := f.system
+	if s.ID == "" {
+		s.ID = "fake"
+	}
+	if s.Power == "" {
+		s.Power = bmc.Off
+	}
+	return s
+}
+
+// System implements bmc.Client.
+func (f *Fake) System(ctx context.Context) (bmc.System, error) {
+	if err := f.enter(ctx, Call{Verb: ReadSystem}); err != nil {
+		return bmc.System{}, err
+	}
+	defer f.mu.Unlock()
+	return f.view(), nil
+}
+
+// boot consumes an override for one boot.
+func (f *Fake) boot(p bmc.Power) {
+	if (p == bmc.On || p == bmc.PoweringOn) && !f.system.Boot.Persistent {
+		f.system.Boot = bmc.Boot{Mode: f.system.Boot.Mode}
+	}
+}
+
+// SetPower implements bmc.Client.
+func (f *Fake) SetPower(ctx context.Context, a bmc.PowerAction) error {
+	if err := f.enter(ctx, Call{Verb: SetPower, Power: a}); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	was := f.view().Power
+	off := was == bmc.Off || was == bmc.PoweringOff
+	to, via := bmc.On, bmc.PoweringOn
+	switch {
+	case a == bmc.PowerOn && !off, a == bmc.PowerSoftOff && (off || f.Deaf), a == bmc.PowerOff && was == bmc.Off:
+		return nil
+	case a == bmc.PowerOff:
+		to, via = bmc.Off, bmc.Off
+	case a == bmc.PowerSoftOff:
+		to, via = bmc.Off, bmc.PoweringOff
+	case a != bmc.PowerOn && a != bmc.PowerReset:
+		return fmt.Errorf("bmctest: power %q: %w", a, bmc.ErrUnsupported)
+	}
+	f.system.Power = to
+	if f.Slow {
+		f.system.Power = via
+	}
+	f.boot(to)
+	return nil
+}
+
+// SetBoot implements bmc.Client.
+func (f *Fake) SetBoot(ctx context.Context, b bmc.Boot) error {
+	if err := f.enter(ctx, Call{Verb: SetBoot, Boot: b}); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	if b.Mode == bmc.BootModeAny {
+		b.Mode = f.system.Boot.Mode
+	}
+	if b.Mode == bmc.UEFISecure {
+		b.Mode = bmc.UEFI
+	}
+	if b.Device == bmc.BootNone {
+		b.Persistent = false
+	}
+	f.system.Boot = b
+	return nil
+}
+
+// Media implements bmc.Client.
+func (f *Fake) Media(ctx context.Context) (bmc.Media, error) {
+	if err := f.enter(ctx, Call{Verb: ReadMedia}); err != nil {
+		return bmc.Media{}, err
+	}
+	defer f.mu.Unlock()
+	return f.media, f.drive()
+}
+
+// InsertMedia implements bmc.Client.
+func (f *Fake) InsertMedia(ctx context.Context, url string) error {
+	if err := f.enter(ctx, Call{Verb: InsertMedia, Image: url}); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	if err := f.drive(); err != nil {
+		return err
+	}
+	f.media = bmc.Media{Image: url, Inserted: true}
+	return nil
+}
+
+// EjectMedia implements bmc.Client.
+func (f *Fake) EjectMedia(ctx context.Context) error {
+	if err := f.enter(ctx, Call{Verb: EjectMedia}); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	f.media = bmc.Media{}
+	return f.drive()
+}
+
+func (f *Fake) drive() error {
+	if f.NoMedia {
+		return fmt.Errorf("bmctest: virtual media: %w", bmc.ErrUnsupported)
+	}
+	return nil
+}
+
+// Close implements bmc.Client.
+func (f *Fake) Close() {}

@@ -1,0 +1,194 @@
+// Package bmctest is the behaviour that every BMC driver has, as a suite of
+// tests, and a BMC in memory that passes it. It knows no protocol: what a
+// driver does on the wire is for the driver's own tests.
+package bmctest
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// Fixture is a driver and the BMCs to run it against.
+type Fixture struct {
+	Open bmc.Open
+	// New gives a BMC for one test. Its state does not matter, nor whether the
+	// tests share one. It cleans up after itself with t.Cleanup.
+	New func(t *testing.T) BMC
+}
+
+// BMC is a BMC that the suite can look at and reach into. Config and Settle
+// suffice; tests that need a hook that is nil are skipped.
+type BMC struct {
+	// Config is one that works: trusted certificate, right credentials.
+	Config bmc.Config
+	// Images are URLs that the BMC can insert; without them, the BMC has no
+	// virtual media. BadImage is one that it cannot.
+	Images   [2]string
+	BadImage string
+
+	// Settle lets some time pass, as the system has it: enough for a boot when
+	// called a hundred times. Nil is for systems that take no time.
+	Settle func()
+	// Power, Override and Media are as the BMC has them, without the driver.
+	Power    func() bmc.Power
+	Override func() bmc.Boot
+	Media    func() string
+	// Unplug makes the BMC unreachable for the rest of the test.
+	Unplug func()
+	// Stall makes the BMC accept requests and not answer until resume, and
+	// never when the client has gone. A value comes from arrived when the
+	// first one is there.
+	Stall func() (arrived <-chan struct{}, resume func())
+	// SetPassword changes the password of the account in Config.
+	SetPassword func(string)
+}
+
+// Run runs the suite.
+func Run(t *testing.T, f Fixture) {
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T, suite)
+	}{
+		{"open", testOpen},
+		{"wrong password", testWrongPassword},
+		{"changed password", testChangedPassword},
+		{"power on and off", testPower},
+		{"soft power off", testSoftOff},
+		{"reset", testReset},
+		{"boot once", testBootOnce},
+		{"boot persistently", testBootPersistent},
+		{"boot override cleared", testBootCleared},
+		{"media inserted and ejected", testMedia},
+		{"media that cannot be inserted", testBadMedia},
+		{"no virtual media", testNoMedia},
+		{"unreachable", testUnreachable},
+		{"untrusted certificate", testUntrusted},
+		{"wrong system", testWrongSystem},
+		{"only system", testOnlySystem},
+		{"cancelled before", testCancelledBefore},
+		{"cancelled meanwhile", testCancelledMeanwhile},
+		{"time-out", testTimeout},
+		{"many callers", testManyCallers},
+		{"closed", testClosed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(t, suite{Fixture: f, BMC: f.New(t)})
+		})
+	}
+}
+
+// suite is one test's BMC and the driver for it.
+type suite struct {
+	Fixture
+	BMC
+}
+
+// need skips a test whose BMC lacks something.
+func need(t *testing.T, what string, there bool) {
+	t.Helper()
+	if !there {
+		t.Skip("the BMC has no " + what)
+	}
+}
+
+func (s suite) open(t *testing.T) bmc.Client {
+	t.Helper()
+	c, err := s.Open(t.Context(), s.Config)
+	if err != nil {
+		t.Fatalf("Open(%s) error = %v", s.Config.Address, err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (s suite) settle() {
+	if s.Settle != nil {
+		s.Settle()
+	}
+}
+
+// wantErr checks an error, and that it tells no secret.
+func (s suite) wantErr(t *testing.T, call string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s error = %v, want %v", call, err, want)
+	}
+	if err != nil && s.Config.Credentials.Password != "" && strings.Contains(err.Error(), s.Config.Credentials.Password) {
+		t.Errorf("%s error holds the password: %v", call, err)
+	}
+}
+
+// try opens and reads once: which of the two fails is the driver's choice.
+func (s suite) try(t *testing.T, ctx context.Context, c bmc.Config) error {
+	t.Helper()
+	client, err := s.Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	_, err = client.System(ctx)
+	return err
+}
+
+func (s suite) read(t *testing.T, c bmc.Client) bmc.System {
+	t.Helper()
+	got, err := c.System(t.Context())
+	if err != nil {
+		t.Fatalf("System() error = %v", err)
+	}
+	return got
+}
+
+// power brings the system to a state.
+func (s suite) power(t *testing.T, c bmc.Client, a bmc.PowerAction, want bmc.Power) {
+	t.Helper()
+	if err := c.SetPower(t.Context(), a); err != nil {
+		t.Fatalf("SetPower(%s) error = %v", a, err)
+	}
+	s.wantPower(t, c, a, want)
+}
+
+func (s suite) wantPower(t *testing.T, c bmc.Client, a bmc.PowerAction, want bmc.Power) {
+	t.Helper()
+	got := bmc.Power("")
+	for range 100 {
+		s.settle()
+		if got = s.read(t, c).Power; got == want {
+			break
+		}
+	}
+	if got != want {
+		t.Fatalf("System().Power = %q after SetPower(%s), want %q", got, a, want)
+	}
+	if s.Power != nil && s.Power() != want {
+		t.Fatalf("the BMC has power %q after SetPower(%s), want %q", s.Power(), a, want)
+	}
+}
+
+func (s suite) boot(t *testing.T, c bmc.Client, b bmc.Boot) {
+	t.Helper()
+	if err := c.SetBoot(t.Context(), b); err != nil {
+		if b.Persistent && errors.Is(err, bmc.ErrUnsupported) {
+			t.Skip("the BMC has no persistent override")
+		}
+		t.Fatalf("SetBoot(%+v) error = %v", b, err)
+	}
+	got := s.read(t, c).Boot
+	check := func(who string, got bmc.Boot) {
+		t.Helper()
+		if got.Device != b.Device || got.Persistent != b.Persistent && b.Device != bmc.BootNone {
+			t.Errorf("%s = %+v after SetBoot(%+v)", who, got, b)
+		}
+		if b.Mode != bmc.BootModeAny && got.Mode != "" && got.Mode != b.Mode {
+			t.Errorf("%s has mode %s after SetBoot(%+v)", who, got.Mode, b)
+		}
+	}
+	check("System().Boot", got)
+	if s.Override != nil {
+		check("the BMC's override", s.Override())
+	}
+}

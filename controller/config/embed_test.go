@@ -1,0 +1,172 @@
+package config
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+func crds(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	list, err := CRDs()
+	if err != nil {
+		t.Fatalf("CRDs() error = %v, want none", err)
+	}
+	return list
+}
+
+func bareMetalHost(t *testing.T) apiextensionsv1.CustomResourceDefinitionVersion {
+	t.Helper()
+	for _, crd := range crds(t) {
+		if crd.Name == "baremetalhosts.metal3.io" {
+			return crd.Spec.Versions[0]
+		}
+	}
+	t.Fatal("CRDs() holds no baremetalhosts.metal3.io")
+	panic("unreachable")
+}
+
+func TestNineKinds(t *testing.T) {
+	want := []string{
+		"baremetalhosts.metal3.io [bmh bmhost]",
+		"bmceventsubscriptions.metal3.io [bes bmcevent]",
+		"dataimages.metal3.io []",
+		"firmwareschemas.metal3.io []",
+		"hardwaredata.metal3.io [hd]",
+		"hostfirmwarecomponents.metal3.io []",
+		"hostfirmwaresettings.metal3.io [hfs]",
+		"hostupdatepolicies.metal3.io []",
+		"preprovisioningimages.metal3.io [ppimg]",
+	}
+	var got []string
+	for _, crd := range crds(t) {
+		got = append(got, crd.Name+" ["+strings.Join(crd.Spec.Names.ShortNames, " ")+"]")
+		if len(crd.Spec.Versions) != 1 || crd.Spec.Versions[0].Name != "v1alpha1" {
+			t.Errorf("%s: versions = %v, want v1alpha1 alone", crd.Name, crd.Spec.Versions)
+		}
+		if crd.Spec.Group != "metal3.io" || crd.Spec.Scope != apiextensionsv1.NamespaceScoped {
+			t.Errorf("%s: group and scope = %s, %s, want metal3.io, Namespaced", crd.Name, crd.Spec.Group, crd.Spec.Scope)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("CRDs() (-want +got):\n%s", diff)
+	}
+}
+
+func TestBareMetalHostColumns(t *testing.T) {
+	want := []string{"Status wide", "State", "Consumer", "BMC wide", "Online", "Error", "Age"}
+	var got []string
+	for _, c := range bareMetalHost(t).AdditionalPrinterColumns {
+		name := c.Name
+		if c.Priority > 0 {
+			name += " wide"
+		}
+		got = append(got, name)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("printer columns (-want +got):\n%s", diff)
+	}
+}
+
+func TestBareMetalHostStatusSubresource(t *testing.T) {
+	if s := bareMetalHost(t).Subresources; s == nil || s.Status == nil {
+		t.Errorf("subresources = %v, want status", s)
+	}
+}
+
+func TestDetachErrorIsAccepted(t *testing.T) {
+	status := bareMetalHost(t).Schema.OpenAPIV3Schema.Properties["status"]
+	var got []string
+	for _, v := range status.Properties["errorType"].Enum {
+		got = append(got, string(v.Raw))
+	}
+	// The first seven are the generated ones: the patch adds and removes nothing else.
+	want := []string{
+		`"provisioned registration error"`, `"registration error"`, `"inspection error"`, `"preparation error"`,
+		`"provisioning error"`, `"power management error"`, `"servicing error"`, `"detach error"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("status.errorType (-want +got):\n%s", diff)
+	}
+}
+
+// A caller that changes what it got, as an installer may, must not change what
+// the next one gets.
+func TestCRDsAreFresh(t *testing.T) {
+	crds(t)[0].Spec.Versions[0].Name = "changed"
+	if got := crds(t)[0].Spec.Versions[0].Name; got != "v1alpha1" {
+		t.Errorf("version after a change of an earlier result = %s, want v1alpha1", got)
+	}
+}
+
+// kubectl apply -k must install what CRDs returns.
+func TestKustomizationNamesEveryFile(t *testing.T) {
+	var k struct {
+		Resources []string `json:"resources"`
+		Patches   []struct {
+			Path string `json:"path"`
+		} `json:"patches"`
+	}
+	b, err := os.ReadFile("kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(b, &k); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Clone(k.Resources)
+	for _, p := range k.Patches {
+		got = append(got, p.Path)
+	}
+	var want []string
+	for _, dir := range []string{"crd", "patches"} {
+		files, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			want = append(want, dir+"/"+f.Name())
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("kustomization.yaml (-files +named):\n%s", diff)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	crd := &fstest.MapFile{Data: []byte("metadata: {name: racks.example.org}")}
+	for _, tt := range []struct {
+		name  string
+		files fstest.MapFS
+		want  string
+	}{
+		{
+			name:  "a patch of nothing",
+			files: fstest.MapFS{"crd/example.org_racks.yaml": crd, "patches/shelves.yaml": {Data: []byte("[]")}},
+			want:  `config: patches that correct no definition: ["shelves.yaml"]`,
+		},
+		{
+			name: "a patch that no longer fits",
+			files: fstest.MapFS{"crd/example.org_racks.yaml": crd,
+				"patches/racks.yaml": {Data: []byte("- {op: add, path: /spec/versions/0/name, value: v1}")}},
+			want: "config: patches/racks.yaml: ",
+		},
+		{
+			name:  "a file that is no YAML",
+			files: fstest.MapFS{"crd/example.org_racks.yaml": {Data: []byte("a: b: c")}},
+			want:  "config: crd/example.org_racks.yaml: ",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := load(tt.files); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+				t.Errorf("load() error = %v, want %s…", err, tt.want)
+			}
+		})
+	}
+}

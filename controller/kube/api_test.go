@@ -1,0 +1,366 @@
+package kube
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kuberuntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// childDir tells a process of this test binary to run an API on the folder in
+// it, and to wait to be killed.
+const childDir = "METALAB_KUBE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	logf.SetLogger(logr.Discard())
+	if dir := os.Getenv(childDir); dir != "" {
+		child(dir)
+	}
+	code := m.Run()
+	if shared.api != nil {
+		if err := shared.api.Stop(); err != nil {
+			log.Print(err)
+			code = 1
+		}
+	}
+	_ = os.RemoveAll(shared.dir)
+	os.Exit(code)
+}
+
+// child runs an API on dir, stores a config map and says so.
+func child(dir string) {
+	api, err := Start(context.Background(), Config{Dir: dir})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c, err := client.New(api.RESTConfig(), client.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := c.Create(context.Background(), configMap("written-by-child")); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(api.Kubeconfig())
+	<-api.Done()
+	log.Fatal(api.Err())
+}
+
+// shared is the API of all tests that do not stop or break theirs.
+var shared struct {
+	once sync.Once
+	dir  string
+	api  *API
+	err  error
+}
+
+func sharedAPI(t *testing.T) *API {
+	t.Helper()
+	shared.once.Do(func() {
+		if shared.dir, shared.err = os.MkdirTemp("", "kube-test-"); shared.err == nil {
+			shared.api, shared.err = Start(context.Background(), Config{Dir: shared.dir})
+		}
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.api
+}
+
+// start runs an API of the test's own.
+func start(t *testing.T, c Config) *API {
+	t.Helper()
+	// Upstream's last words may come when the test is over, and the API of
+	// another test may speak to this log.
+	var over atomic.Bool
+	t.Cleanup(func() { over.Store(true) })
+	c.Log = funcr.New(func(prefix, args string) {
+		if !over.Load() {
+			t.Log(prefix, args)
+		}
+	}, funcr.Options{Verbosity: 1})
+	api, err := Start(context.Background(), c)
+	if err != nil {
+		t.Fatalf("Start(%s) error = %v, want none", c.Dir, err)
+	}
+	t.Cleanup(func() { stop(t, api) })
+	return api
+}
+
+func stop(t *testing.T, api *API) {
+	t.Helper()
+	if err := api.Stop(); err != nil {
+		t.Errorf("Stop() error = %v, want none", err)
+	}
+}
+
+func clientFor(t *testing.T, c *rest.Config) client.Client {
+	t.Helper()
+	scheme := kuberuntime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), metal3.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	cl, err := client.New(c, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cl
+}
+
+// clientFrom reads a kubeconfig as kubectl does.
+func clientFrom(t *testing.T, kubeconfig string) client.Client {
+	t.Helper()
+	c, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return clientFor(t, c)
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Data: map[string]string{"rack": "r1"}}
+}
+
+func create(t *testing.T, c client.Client, objs ...client.Object) {
+	t.Helper()
+	for _, o := range objs {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatalf("Create(%T %s) error = %v, want none", o, o.GetName(), err)
+		}
+	}
+}
+
+// eventually waits until f says yes.
+func eventually(t *testing.T, what string, f func(context.Context) (bool, error)) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, f); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func TestRestartKeepsObjectsAndKubeconfig(t *testing.T) {
+	dir := t.TempDir()
+	api := start(t, Config{Dir: dir, Fsync: true})
+	create(t, clientFor(t, api.RESTConfig()), configMap("kept"), &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: "default"}})
+	if d := heldUp(t, api); len(d) > 0 {
+		t.Errorf("definitions that hold up the creation of objects after Start: %q", d)
+	}
+	old := filepath.Join(t.TempDir(), "kubeconfig")
+	copyFile(t, api.Kubeconfig(), old)
+	stop(t, api)
+
+	// etcd remembers the address of its peers; another session's must do.
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
+	start(t, Config{Dir: dir, Fsync: true})
+	c := clientFrom(t, old)
+	for _, o := range []client.Object{new(corev1.ConfigMap), new(metal3.BareMetalHost)} {
+		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "kept"}, o); err != nil {
+			t.Errorf("Get(%T) after a restart, with the kubeconfig from before: error = %v, want none", o, err)
+		}
+	}
+}
+
+// heldUp returns the definitions that are so new that upstream lets the creation
+// of objects wait.
+func heldUp(t *testing.T, api *API) []string {
+	t.Helper()
+	cs, err := clientset.NewForConfig(api.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := cs.ApiextensionsV1().CustomResourceDefinitions().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, crd := range list.Items {
+		c := apihelpers.FindCRDCondition(&crd, apiextensionsv1.Established)
+		if c == nil || time.Since(c.LastTransitionTime.Time) < haGrace {
+			names = append(names, crd.Name)
+		}
+	}
+	return names
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	b, err := os.ReadFile(from)
+	if err == nil {
+		err = os.WriteFile(to, b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSecondStartIsRefused(t *testing.T) {
+	sharedAPI(t)
+	_, err := Start(t.Context(), Config{Dir: shared.dir})
+	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), shared.dir) {
+		t.Errorf("Start on a folder in use: error = %v, want ErrInUse with %s", err, shared.dir)
+	}
+}
+
+func TestStateSurvivesKill(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Errorf("child: no word that its object is stored: %v", err)
+	}
+	if _, err := Start(t.Context(), Config{Dir: dir}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(cmd.Process.Pid)) {
+		t.Errorf("Start on the folder of the child: error = %v, want ErrInUse with process %d", err, cmd.Process.Pid)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // says "killed"
+
+	api := start(t, Config{Dir: dir})
+	if want := strings.TrimSpace(line); api.Kubeconfig() != want {
+		t.Errorf("Kubeconfig() = %s, want %s", api.Kubeconfig(), want)
+	}
+	got := new(corev1.ConfigMap)
+	if err := clientFor(t, api.RESTConfig()).Get(t.Context(), client.ObjectKeyFromObject(configMap("written-by-child")), got); err != nil {
+		t.Fatalf("Get after kill -9: error = %v, want none", err)
+	}
+	if got.Data["rack"] != "r1" {
+		t.Errorf("data after kill -9 = %v, want rack r1", got.Data)
+	}
+}
+
+// Two APIs at once, while others run in the same process, and all that either
+// has started is gone when it is stopped.
+func TestStopLeavesNothing(t *testing.T) {
+	dirs := []string{t.TempDir(), t.TempDir()}
+	cycle := func() int {
+		var all sync.WaitGroup
+		for _, dir := range dirs {
+			all.Go(func() {
+				api, err := Start(t.Context(), Config{Dir: dir})
+				if err != nil {
+					t.Errorf("Start() error = %v, want none", err)
+					return
+				}
+				stop(t, api)
+			})
+		}
+		all.Wait()
+		return runtime.NumGoroutine()
+	}
+	sharedAPI(t)
+	before := cycle()
+	after := cycle()
+	// One API is some 1500 goroutines; connections may take a moment to end.
+	if after > before+50 {
+		buf := make([]byte, 1<<20)
+		t.Errorf("%d goroutines after a start and stop of two, %d after another\n%s", before, after, buf[:runtime.Stack(buf, true)])
+	}
+}
+
+func TestStopEndsWithOpenWatch(t *testing.T) {
+	t.Parallel()
+	api := start(t, Config{Dir: t.TempDir()})
+	c, err := client.NewWithWatch(api.RESTConfig(), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := c.Watch(t.Context(), new(corev1.ConfigMapList))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	begin := time.Now()
+	stop(t, api)
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("Stop() with an open watch took %s, want less than the minute of a watch that is not told", took)
+	}
+	select {
+	case <-api.Done():
+	default:
+		t.Error("Done() is open after Stop")
+	}
+}
+
+func TestContextEndsAPI(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	api, err := Start(ctx, Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-api.Done()
+	if err := api.Err(); err != nil {
+		t.Errorf("Err() after the end of the context = %v, want nil", err)
+	}
+}
+
+// A start that is interrupted must not let upstream exit the process, must end
+// and must leave the folder to the next.
+func TestInterruptedStart(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Start(ctx, Config{Dir: dir}); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start() with an ended context: error = %v, want context.Canceled", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 1200*time.Millisecond) // amid the start hooks
+	defer cancel()
+	if _, err := Start(ctx, Config{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Start() with a context that ends amid it: error = %v, want context.DeadlineExceeded", err)
+	}
+	start(t, Config{Dir: dir})
+}
+
+func TestErrTellsWhyItDied(t *testing.T) {
+	t.Parallel()
+	api, err := Start(t.Context(), Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api.server.cancel() // as if upstream had given up
+	<-api.Done()
+	if err := api.Err(); err == nil || err.Error() != "kube: API server stopped by itself" {
+		t.Errorf("Err() = %v, want kube: API server stopped by itself", err)
+	}
+	if got, want := api.Stop(), api.Err(); got != want {
+		t.Errorf("Stop() after that = %v, want the same %v", got, want)
+	}
+}

@@ -1,0 +1,91 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/garbagecollector"
+	"k8s.io/kubernetes/pkg/controller/namespace"
+	"k8s.io/kubernetes/pkg/controller/serviceaccount"
+)
+
+const (
+	// resync is upstream's default for the informers of these controllers.
+	resync = 12 * time.Hour
+	// namespaceResync is upstream's default too.
+	namespaceResync = 5 * time.Minute
+	// collectPeriod is how soon the garbage collector looks after resources of
+	// a definition that was added later. Upstream's 30 s are for big clusters.
+	collectPeriod = 5 * time.Second
+	// workers is the number of workers of each controller that has much to do.
+	workers = 4
+)
+
+// startControllers runs those of upstream's controllers without which objects
+// do not live as they should: the garbage collector deletes what a deleted owner
+// leaves behind, the namespace controller empties namespaces that are deleted,
+// and the service-account controller gives each namespace its default account.
+//
+// Of ctx they take the values alone: they end by stop, which waits for them.
+func startControllers(ctx context.Context, c *rest.Config, r *reporter) (stop func() error, err error) {
+	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(c), "controllers"))
+	if err != nil {
+		return nil, fmt.Errorf("kube: controllers: %w", err)
+	}
+	meta, err := metadata.NewForConfig(rest.AddUserAgent(rest.CopyConfig(c), "garbage-collector"))
+	if err != nil {
+		return nil, fmt.Errorf("kube: controllers: %w", err)
+	}
+	discovery := client.Discovery()
+	// The collector resets its mapper when discovery shows something new, so the
+	// mapper must not share its cache with the discovery that shows it.
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery))
+	typed := informers.NewSharedInformerFactory(client, resync)
+	untyped := metadatainformer.NewSharedInformerFactory(meta, resync)
+
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), r.logger()))
+	started := make(chan struct{})
+	collector, err := garbagecollector.NewGarbageCollector(ctx, client, meta, mapper,
+		garbagecollector.DefaultIgnoredResources(), informerfactory.NewInformerFactory(typed, untyped), started)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("kube: garbage collector: %w", err)
+	}
+	namespaces := namespace.NewNamespaceController(ctx, client, meta, discovery.ServerPreferredNamespacedResources,
+		typed.Core().V1().Namespaces(), namespaceResync, corev1.FinalizerKubernetes)
+	accounts, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx),
+		typed.Core().V1().ServiceAccounts(), typed.Core().V1().Namespaces(), client,
+		serviceaccount.DefaultServiceAccountsControllerOptions())
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("kube: service accounts: %w", err)
+	}
+	typed.Start(ctx.Done())
+	untyped.Start(ctx.Done())
+	close(started)
+
+	var all sync.WaitGroup
+	all.Go(func() { collector.Run(ctx, workers, collectPeriod) })
+	all.Go(func() { collector.Sync(ctx, discovery, collectPeriod) })
+	all.Go(func() { namespaces.Run(ctx, workers) })
+	all.Go(func() { accounts.Run(ctx, 1) })
+	return func() error {
+		cancel()
+		all.Wait()
+		typed.Shutdown()
+		untyped.Shutdown()
+		return nil
+	}, nil
+}

@@ -1,0 +1,161 @@
+package lab
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/clock"
+)
+
+const (
+	caCert = "ca.crt"
+	caKey  = "ca.key"
+)
+
+const (
+	// A certificate is checked against real time, by clients whose clocks may
+	// be a little off.
+	validBefore = 48 * time.Hour
+	validFor    = 10 * 365 * 24 * time.Hour
+	maxCerts    = 4096 // kept at a time
+)
+
+// authority signs for the BMCs of one lab. Its certificate and key are kept in
+// the lab's directory; those of the BMCs are made when a client first asks.
+type authority struct {
+	cert *x509.Certificate
+	key  crypto.Signer
+
+	mu    sync.Mutex
+	certs map[netip.Addr]*tls.Certificate
+}
+
+// openAuthority loads the authority of a lab, or makes it.
+func openAuthority(dir, name string) (*authority, error) {
+	certFile, keyFile := filepath.Join(dir, caCert), filepath.Join(dir, caKey)
+	certPEM, err := os.ReadFile(certFile)
+	keyPEM, keyErr := os.ReadFile(keyFile)
+	if errors.Is(err, fs.ErrNotExist) { // a key alone comes from a lab that was killed while it was made
+		if certPEM, keyPEM, err = newAuthority(name); err == nil {
+			err = errors.Join(writeFile(keyFile, keyPEM, 0o600), writeFile(certFile, certPEM, 0o644))
+		}
+	} else {
+		err = errors.Join(err, keyErr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lab: certificate authority: %w", err)
+	}
+	pair, err := tls.X509KeyPair(certPEM, keyPEM)
+	if err != nil {
+		return nil, fmt.Errorf("lab: certificate authority: %s and %s: %w: remove both to have new ones made", certFile, keyFile, err)
+	}
+	return &authority{cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), certs: map[netip.Addr]*tls.Certificate{}}, nil
+}
+
+// writeFile leaves either nothing or the whole file.
+func writeFile(path string, b []byte, mode fs.FileMode) error {
+	part := path + ".part"
+	if err := os.WriteFile(part, b, mode); err != nil {
+		return err
+	}
+	if err := os.Chmod(part, mode); err != nil { // whatever the umask says
+		return err
+	}
+	return os.Rename(part, path)
+}
+
+func newAuthority(name string) (certPEM, keyPEM []byte, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	now := clock.Wall()
+	c := &x509.Certificate{
+		SerialNumber:          serialNumber(),
+		Subject:               pkix.Name{Organization: []string{"Metalab"}, CommonName: "Metalab " + name + " CA"},
+		NotBefore:             now.Add(-validBefore),
+		NotAfter:              now.Add(validFor),
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		MaxPathLenZero:        true,
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		return nil, nil, err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, nil, err
+	}
+	certPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return certPEM, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
+}
+
+func serialNumber() *big.Int {
+	b := make([]byte, 16)
+	rand.Read(b)
+	b[0] = b[0]&0x7f | 0x40 // positive, and as long for all (RFC 5280, §4.1.2.2)
+	return new(big.Int).SetBytes(b)
+}
+
+// certificate is that of the BMC which a client has reached.
+func (a *authority) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	at, ok := hello.Conn.LocalAddr().(*net.TCPAddr)
+	if !ok {
+		return nil, fmt.Errorf("lab: no TCP connection: %v", hello.Conn.LocalAddr())
+	}
+	return a.of(at.AddrPort().Addr().Unmap())
+}
+
+// of is the certificate for an address.
+func (a *authority) of(addr netip.Addr) (*tls.Certificate, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if c := a.certs[addr]; c != nil {
+		return c, nil
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("lab: certificate: %w", err)
+	}
+	t := &x509.Certificate{
+		SerialNumber: serialNumber(),
+		Subject:      pkix.Name{Organization: []string{"Metalab"}, CommonName: addr.String()},
+		IPAddresses:  []net.IP{addr.AsSlice()},
+		NotBefore:    a.cert.NotBefore,
+		NotAfter:     a.cert.NotAfter,
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("lab: certificate: %w", err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("lab: certificate: %w", err)
+	}
+	if len(a.certs) >= maxCerts { // rare, and making one again takes 0.1 ms
+		clear(a.certs)
+	}
+	c := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
+	a.certs[addr] = c
+	return c, nil
+}

@@ -1,0 +1,123 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const lockFile = "lock"
+
+// HeldError means that a directory holds a lab that runs.
+type HeldError struct {
+	Dir string
+	PID int // of the process; 0 if it is not known
+}
+
+// Error implements error.
+func (e *HeldError) Error() string {
+	who := "another process"
+	if e.PID != 0 {
+		who = fmt.Sprintf("process %d", e.PID)
+	}
+	return fmt.Sprintf("lab: %s is in use by %s: end that with labctl down, or choose another directory", e.Dir, who)
+}
+
+// A look at the lock takes it for a moment, so who wants it tries again.
+const (
+	tries = 5
+	pause = 20 * time.Millisecond // real time
+)
+
+// hold locks a directory for this process, until the file is closed or the
+// process has died.
+func hold(ctx context.Context, dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	for i := range tries {
+		if i > 0 {
+			rest(ctx)
+		}
+		if err = flock(f, syscall.LOCK_EX); !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = &HeldError{Dir: dir, PID: holder(f)}
+	} else if err == nil {
+		if err = f.Truncate(0); err == nil {
+			_, err = fmt.Fprintln(f, os.Getpid())
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func flock(f *os.File, how int) error {
+	if err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB); err != nil {
+		return fmt.Errorf("lab: lock %s: %w", f.Name(), err)
+	}
+	return nil
+}
+
+// holder is the process that has written itself into the lock file.
+func holder(f *os.File) int {
+	b := make([]byte, 32)
+	n, _ := f.ReadAt(b, 0)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b[:n])))
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+// isHeld looks whether a process holds a directory.
+func isHeld(dir string) (held bool, pid int, err error) {
+	f, err := os.Open(filepath.Join(dir, lockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, 0, nil
+	}
+	if err != nil {
+		return false, 0, fmt.Errorf("lab: %w", err)
+	}
+	defer f.Close()
+	err = flock(f, syscall.LOCK_SH)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, holder(f), nil
+	}
+	return false, 0, err
+}
+
+// Released returns when no process holds the lab in dir any longer, or with the
+// context's error.
+func Released(ctx context.Context, dir string) error {
+	for {
+		held, _, err := isHeld(dir)
+		if err != nil || !held {
+			return err
+		}
+		rest(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// rest waits for a moment of real time: other processes have no other.
+func rest(ctx context.Context) {
+	moment, cancel := context.WithTimeout(ctx, pause)
+	defer cancel()
+	<-moment.Done()
+}

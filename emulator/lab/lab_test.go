@@ -1,0 +1,547 @@
+package lab_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/fixtures"
+)
+
+const systemPath = "/redfish/v1/Systems/1"
+
+// call speaks Redfish to a host as its administrator.
+func call(t *testing.T, l *labtest.Lab, h *lab.Host, method, path, body string) (status int, answer map[string]any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth(l.Credentials(h))
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := l.Client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(b) > 0 {
+		if err := json.Unmarshal(b, &answer); err != nil {
+			t.Fatalf("%s %s: %v: %s", method, path, err, b)
+		}
+	}
+	return resp.StatusCode, answer
+}
+
+func apply(t *testing.T, h *lab.Host, c machine.Command) {
+	t.Helper()
+	if err := h.Apply(t.Context(), c); err != nil {
+		t.Fatalf("Apply(%+v) = %v", c, err)
+	}
+}
+
+func power(t *testing.T, h *lab.Host, kind machine.ResetKind) {
+	t.Helper()
+	apply(t, h, machine.Reset{Kind: kind})
+}
+
+// hosts is a rack of so many hosts.
+func hosts(n int) *rack.Lab { return new(rack.Default(n)) }
+
+// diary records events, and answers that every disk holds a system.
+type diary struct {
+	mu   sync.Mutex
+	told map[string][]string // by host
+}
+
+func (d *diary) event(h *lab.Host, ev machine.Event) {
+	d.mu.Lock()
+	if d.told == nil {
+		d.told = map[string][]string{}
+	}
+	d.told[h.Name()] = append(d.told[h.Name()], strings.TrimPrefix(fmt.Sprintf("%T", ev), "machine."))
+	d.mu.Unlock()
+	tried, ok := ev.(machine.BootTried)
+	if !ok {
+		return
+	}
+	var answer machine.Command = machine.NotBootable{Boot: tried.Boot, Source: tried.Source}
+	if tried.Source.Kind == machine.Hdd {
+		answer = machine.Loaded{Boot: tried.Boot, Source: tried.Source, Name: "disk"}
+	}
+	if err := h.Apply(context.Background(), answer); err != nil && !errors.Is(err, machine.ErrStale) {
+		panic(err)
+	}
+}
+
+func (d *diary) of(h *lab.Host) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.told[h.Name()]
+}
+
+func TestLifeOfAHost(t *testing.T) {
+	var d diary
+	l := labtest.Start(t, lab.Config{Events: d.event})
+	h := l.First()
+	code, got := call(t, l, h, "GET", systemPath, "")
+	if code != http.StatusOK || got["PowerState"] != "Off" || got["SerialNumber"] != h.Machine().Identity.Serial {
+		t.Fatalf("GET %s = %d, %v", systemPath, code, got)
+	}
+	if code, got := call(t, l, h, "POST", systemPath+"/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`); code >= 300 {
+		t.Fatalf("reset = %d, %v", code, got)
+	}
+	if _, got = call(t, l, h, "GET", systemPath, ""); got["PowerState"] != "PoweringOn" {
+		t.Errorf("PowerState right after the reset = %v, want PoweringOn", got["PowerState"])
+	}
+	l.Advance(2*time.Second + 90*time.Second + 25*time.Second)
+	if _, got = call(t, l, h, "GET", systemPath, ""); got["PowerState"] != "On" {
+		t.Errorf("PowerState after the boot = %v, want On", got["PowerState"])
+	}
+	if v := h.Machine(); v.Phase != machine.Running || v.OS.Name != "disk" {
+		t.Errorf("machine is %s with %+v, want running", v.Phase, v.OS)
+	}
+	if err := h.Power(t.Context(), "GracefulShutdown"); err != nil {
+		t.Error(err)
+	}
+	l.Advance(time.Minute)
+	want := []string{"PowerChanged", "PowerChanged", "BootTried", "Started", "PowerChanged", "Stopped", "PowerChanged"}
+	if d := cmp.Diff(want, d.of(h)); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+	if err := h.Power(t.Context(), "GracefulShutdown"); !errors.Is(err, machine.ErrPower) {
+		t.Errorf("Power() of a machine that is off = %v, want %v", err, machine.ErrPower)
+	}
+}
+
+// A clock that jumps brings a machine through its boot without anybody's help,
+// and does not run away while the lab is idle, not even when sessions wait for
+// their end.
+func TestJumping(t *testing.T) {
+	running := make(chan struct{})
+	var d diary
+	l := labtest.Start(t, lab.Config{
+		Clock: clock.NewJumping(labtest.Origin),
+		Events: func(h *lab.Host, ev machine.Event) {
+			d.event(h, ev)
+			if _, ok := ev.(machine.Started); ok {
+				close(running)
+			}
+		},
+	})
+	h := l.First()
+	if _, err := h.ApplyBMC(t.Context(), bmc.OpenSession{Account: bmc.Account{ID: "1"}, Token: "token"}); err != nil {
+		t.Fatal(err)
+	}
+	power(t, h, machine.ResetOn)
+	<-running
+	if at, ok := l.Clock().Next(); ok {
+		t.Errorf("an idle lab hurries to %v", at)
+	}
+	if got := l.Clock().Since(labtest.Origin); got < 117*time.Second || got > 10*time.Minute {
+		t.Errorf("the boot took %v of the lab's time, want about 117s", got)
+	}
+	if _, ok := h.Resume("token"); !ok {
+		t.Error("the session has expired in an idle lab")
+	}
+}
+
+func TestSessionsExpire(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	h := l.First()
+	a, ok := h.Account("admin")
+	if !ok {
+		t.Fatal("there is no admin")
+	}
+	for _, token := range []string{"one", "two"} {
+		if _, err := h.ApplyBMC(t.Context(), bmc.OpenSession{Account: a, Token: token}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.Advance(29 * time.Minute)
+	if _, ok := h.Resume("one"); !ok {
+		t.Error("Resume(one) within its time = false")
+	}
+	if n := len(h.BMC().Sessions); n != 2 {
+		t.Errorf("%d sessions, want 2", n)
+	}
+	l.Advance(2 * time.Minute)
+	if s := h.BMC().Sessions; len(s) != 1 || s[0].ID != "1" {
+		t.Errorf("sessions = %+v, want the one that was used", s)
+	}
+	l.Advance(time.Hour)
+	if n := len(h.BMC().Sessions); n != 0 {
+		t.Errorf("%d sessions, want none", n)
+	}
+}
+
+func TestAccounts(t *testing.T) {
+	r := hosts(1)
+	r.Accounts = []rack.Account{
+		{Name: "watcher", Password: "look", Role: "ReadOnly"}, {Name: "root", Role: "Administrator"}, {Name: "op", Role: "Operator"},
+	}
+	l := labtest.Start(t, lab.Config{Rack: r})
+	h := l.First()
+	user, password := l.Credentials(h)
+	if user != "root" || len(password) != 16 {
+		t.Errorf("Credentials() = %q, %q, want root and a password of 16 characters", user, password)
+	}
+	if a, ok := h.Login(user, password); !ok || a.Role != bmc.Administrator || a.ID != "2" {
+		t.Errorf("Login(root) = %+v, %v", a, ok)
+	}
+	if a, ok := h.Login("watcher", "look"); !ok || a.Role != bmc.ReadOnly {
+		t.Errorf("Login(watcher) = %+v, %v", a, ok)
+	}
+	if op, ok := h.Account("op"); !ok || op.Password == password || len(op.Password) != 16 {
+		t.Errorf("Account(op) = %+v, %v, want a password of its own", op, ok)
+	}
+	if _, ok := h.Account("nobody"); ok {
+		t.Error("Account(nobody) = true, want false")
+	}
+	if _, ok := h.Login("root", ""); ok {
+		t.Error("Login(root) without a password = true, want false")
+	}
+}
+
+// What the lab was is what it is when it is opened again, and nothing else may
+// be asked of its directory.
+func TestOpenAgain(t *testing.T) {
+	dir := t.TempDir()
+	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(2)})
+	h := l.Hosts()[1]
+	at, ca := h.Address(), l.CAFile()
+	_, password := l.Credentials(h)
+	before, err := os.ReadFile(ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	power(t, h, machine.ResetOn)
+	l.Advance(time.Hour)
+	apply(t, h, machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.Cd, Mode: machine.UEFI}})
+	want, wantBMC, end := h.Machine(), h.BMC(), l.Clock().Now()
+	l.Stop()
+
+	if got, err := lab.LastTime(dir); err != nil || !got.Equal(end) {
+		t.Errorf("LastTime() = %v, %v, want %v", got, err, end)
+	}
+	for name, c := range map[string]lab.Config{
+		"hosts: 2 in this lab, 3 asked":              {Rack: hosts(3), Clock: clock.NewVirtual(end)},
+		"start the clock at LastTime or later":       {Clock: clock.NewVirtual(end.Add(-time.Second))},
+		"Config.Clock: must not be nil":              {},
+		"hosts[0].count: 0: must be 1 or more":       {Rack: hosts(0), Clock: clock.NewVirtual(end)},
+		`listen "nonsense": use ADDRESS:FIRSTPORT`:   {Listen: "nonsense", Clock: clock.NewVirtual(end)},
+		`listen "0.0.0.0:9000": name one IP address`: {Listen: "0.0.0.0:9000", Clock: clock.NewVirtual(end)},
+		"there is no such profile":                   {Profiles: fstest.MapFS{}, Listen: "lo:0", Clock: clock.NewVirtual(end)},
+	} {
+		c.Dir = dir
+		if l, err := lab.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("Open() = %v, want an error with %q", err, name)
+			if err == nil {
+				l.Close()
+			}
+		}
+	}
+
+	l = labtest.Start(t, lab.Config{Dir: dir})
+	h = l.Hosts()[1]
+	if d := cmp.Diff(want, h.Machine()); d != "" {
+		t.Errorf("machine after the restart (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(wantBMC, h.BMC()); d != "" {
+		t.Errorf("BMC after the restart (-want +got):\n%s", d)
+	}
+	if got := h.Address(); got != at {
+		t.Errorf("Address() = %v, want %v as before", got, at)
+	}
+	if _, got := l.Credentials(h); got != password {
+		t.Error("the password is another one after the restart")
+	}
+	if after, err := os.ReadFile(ca); err != nil || string(after) != string(before) {
+		t.Errorf("the CA is another one after the restart: %v", err)
+	}
+	if got := len(l.Hosts()); got != 2 {
+		t.Errorf("%d hosts, want 2", got)
+	}
+	if code, _ := call(t, l, h, "GET", systemPath, ""); code != http.StatusOK {
+		t.Errorf("GET after the restart = %d", code)
+	}
+}
+
+// Who runs things on machines hears again, in a lab that was opened again, what
+// it shall look at and run.
+func TestEventsAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)}) // nobody answers
+	for _, h := range l.Hosts()[:2] {
+		power(t, h, machine.ResetOn)
+	}
+	l.Advance(2 * time.Minute)
+	trying := l.Hosts()[1].Machine()
+	apply(t, l.First(), machine.Loaded{Boot: 1, Source: *l.First().Machine().Trying, Name: "disk"})
+	l.Advance(2 * time.Minute)
+	l.Stop()
+
+	var mu sync.Mutex
+	got := map[string][]machine.Event{}
+	l = labtest.Start(t, lab.Config{Dir: dir, Events: func(h *lab.Host, ev machine.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		got[h.Name()] = append(got[h.Name()], ev)
+	}})
+	l.Settle()
+	mu.Lock()
+	defer mu.Unlock()
+	now := l.Clock().Now()
+	want := map[string][]machine.Event{
+		"node-0": {machine.Started{At: now, OS: *l.First().Machine().OS}},
+		"node-1": {machine.BootTried{At: now, Source: *trying.Trying, Boot: 1}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+}
+
+func TestTwoLabsInOneDirectory(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	_, err := lab.Open(t.Context(), lab.Config{Dir: l.Dir(), Clock: l.Clock(), Listen: "lo:0"})
+	var held *lab.HeldError
+	if !errors.As(err, &held) || held.PID != os.Getpid() || held.Dir != l.Dir() {
+		t.Errorf("Open() = %v, want a HeldError with pid %d", err, os.Getpid())
+	}
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("in use by process %d", os.Getpid())) {
+		t.Errorf("Open() = %v, want the process in it", err)
+	}
+	if _, err := lab.LastTime(l.Dir()); !errors.As(err, &held) {
+		t.Errorf("LastTime() = %v, want a HeldError", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := lab.Released(ctx, l.Dir()); !errors.Is(err, context.Canceled) {
+		t.Errorf("Released() = %v, want %v", err, context.Canceled)
+	}
+	l.Stop()
+	if err := lab.Released(t.Context(), l.Dir()); err != nil {
+		t.Errorf("Released() after Stop = %v", err)
+	}
+	if err := l.Close(); err != nil {
+		t.Errorf("Close() again = %v", err)
+	}
+}
+
+func TestProfilesAreChecked(t *testing.T) {
+	good, err := fs.ReadFile(fixtures.Profiles, "profiles/generic.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, text := range map[string]string{
+		"profiles/generic.yaml: ":                      "name: [",
+		`unknown field "colour"`:                       string(good) + "\ncolour: red\n",
+		`name: "other": must be generic`:               "name: other\ndialect: generic\n",
+		`dialect: there is no "klingon"`:               "name: generic\ndialect: klingon\n",
+		"duration \"soon\": use a form like 90s or 2m": "name: generic\ndialect: generic\ntimings: {post: soon}\n",
+	} {
+		_, err := lab.Open(t.Context(), lab.Config{
+			Dir: t.TempDir(), Clock: clock.NewVirtual(labtest.Origin), Listen: "lo:0",
+			Profiles: fstest.MapFS{"profiles/generic.yaml": {Data: []byte(text)}},
+		})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Open() = %v, want an error with %q", err, want)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	l := labtest.Start(t, lab.Config{Rack: hosts(3)})
+	pem, err := os.ReadFile(l.CAFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	for i, h := range l.Hosts() {
+		if want := fmt.Sprintf("127.64.0.%d", i+1); h.Address().Addr().String() != want {
+			t.Errorf("%s is at %v, want %s", h.Name(), h.Address(), want)
+		}
+		c, err := tls.Dial("tcp", h.Address().String(), &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf := c.ConnectionState().PeerCertificates[0]
+		c.Close()
+		if len(leaf.IPAddresses) != 1 || leaf.IPAddresses[0].String() != h.Address().Addr().String() {
+			t.Errorf("%s has a certificate for %v", h.Name(), leaf.IPAddresses)
+		}
+		if now := clock.Wall(); now.Before(leaf.NotBefore.Add(time.Hour)) || now.AddDate(1, 0, 0).After(leaf.NotAfter) {
+			t.Errorf("%s has a certificate from %v to %v", h.Name(), leaf.NotBefore, leaf.NotAfter)
+		}
+		if _, got := call(t, l, h, "GET", systemPath, ""); got["UUID"] != h.Machine().Identity.UUID {
+			t.Errorf("at %v there is %v, want %s", h.Address(), got["UUID"], h.Machine().Identity.UUID)
+		}
+	}
+	for _, nobody := range []string{"127.64.0.4", "127.64.0.0", "127.0.0.1", "127.64.1.1", "127.63.0.1"} {
+		at := net.JoinHostPort(nobody, fmt.Sprint(l.First().Address().Port()))
+		c, err := net.Dial("tcp", at)
+		if err == nil {
+			_, err = c.Read(make([]byte, 1))
+			c.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "reset by peer") && !strings.Contains(err.Error(), "refused") {
+			t.Errorf("connection to %s, which is no BMC = %v, want a reset", at, err)
+		}
+	}
+}
+
+func TestSecretsAreTheUsers(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	for file, want := range map[string]fs.FileMode{"ca.crt": 0o644, "ca.key": 0o600, "state.db": 0o600, "lock": 0o600, "disks": 0o700, "media": 0o700} {
+		st, err := os.Stat(filepath.Join(l.Dir(), file))
+		if err != nil || st.Mode().Perm() != want {
+			t.Errorf("%s = %v, %v, want mode %v", file, st.Mode(), err, want)
+		}
+	}
+}
+
+func TestOnePortEach(t *testing.T) {
+	dir := t.TempDir()
+	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3), Listen: "127.0.0.1:0"})
+	first := l.First().Address()
+	for i, h := range l.Hosts() {
+		if got, want := h.Address().String(), fmt.Sprintf("127.0.0.1:%d", int(first.Port())+i); got != want {
+			t.Errorf("%s is at %s, want %s", h.Name(), got, want)
+		}
+		if _, got := call(t, l, h, "GET", systemPath, ""); got["UUID"] != h.Machine().Identity.UUID {
+			t.Errorf("at %v there is %v, want %s", h.Address(), got["UUID"], h.Machine().Identity.UUID)
+		}
+	}
+	l.Stop()
+	l = labtest.Start(t, lab.Config{Dir: dir, Listen: "127.0.0.1:0"})
+	if got := l.First().Address(); got != first {
+		t.Errorf("Address() after a restart = %v, want %v", got, first)
+	}
+	_, err := lab.Open(t.Context(), lab.Config{
+		Dir: t.TempDir(), Rack: hosts(2), Clock: l.Clock(), Listen: fmt.Sprintf("127.0.0.1:%d", first.Port()-1),
+	})
+	if err == nil || !strings.Contains(err.Error(), "2 ports in a row for the BMCs") {
+		t.Errorf("Open() where a port is taken = %v, want an error that says so", err)
+	}
+}
+
+// BMCs stay where clients know them, or the lab does not start.
+func TestPortsAreKept(t *testing.T) {
+	busy, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	port := busy.Addr().(*net.TCPAddr).Port
+	_, err = lab.Open(t.Context(), lab.Config{Dir: t.TempDir(), Clock: clock.NewVirtual(labtest.Origin), Listen: fmt.Sprintf("lo:%d", port)})
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d, at which the BMCs shall be", port)) ||
+		!strings.Contains(err.Error(), "--listen 127.0.0.1:9000") {
+		t.Errorf("Open() = %v, want an error that names the port and the way out", err)
+	}
+}
+
+// Without a wish, a lab takes a standard port, or the next one, and keeps it.
+func TestStandardPort(t *testing.T) {
+	open := func(dir string) *lab.Lab {
+		t.Helper()
+		l, err := lab.Open(t.Context(), lab.Config{Dir: dir, Clock: clock.NewVirtual(labtest.Origin)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	dir := t.TempDir()
+	a := open(dir)
+	b := open(t.TempDir())
+	at := a.Hosts()[0].Address()
+	if p := at.Port(); p != 443 && (p < 8443 || p >= 8543) {
+		t.Errorf("first lab is at port %d, want 443 or from 8443 up", p)
+	}
+	if p := b.Hosts()[0].Address().Port(); p == at.Port() || p < 8443 || p >= 8543 {
+		t.Errorf("second lab is at port %d, want another one from 8443 up", p)
+	}
+	b.Close()
+	a.Close()
+	c := open(dir)
+	defer c.Close()
+	if got := c.Hosts()[0].Address(); got != at {
+		t.Errorf("after a restart the lab is at %v, want %v", got, at)
+	}
+}
+
+func TestManyHostsCostNoGoroutines(t *testing.T) {
+	few := labtest.Start(t, lab.Config{Rack: hosts(1)})
+	few.Settle()
+	atRest := runtime.NumGoroutine()
+	few.Stop()
+
+	var d diary
+	began := clock.Wall()
+	l := labtest.Start(t, lab.Config{Rack: hosts(1000), Events: d.event})
+	t.Logf("1000 hosts are up after %v", clock.Wall().Sub(began))
+	for _, h := range l.Hosts() {
+		power(t, h, machine.ResetOn)
+	}
+	l.Advance(3 * time.Minute)
+	for _, h := range l.Hosts() {
+		if h.Machine().Phase != machine.Running {
+			t.Fatalf("%s is %s, want running", h.Name(), h.Machine().Phase)
+		}
+	}
+	if got := runtime.NumGoroutine(); got > atRest+2 {
+		t.Errorf("%d goroutines at rest with 1000 hosts, %d with one", got, atRest)
+	}
+	t.Logf("and have booted after %v", clock.Wall().Sub(began))
+}
+
+// BenchmarkOpen tells what a host costs: time to start, and memory at rest.
+func BenchmarkOpen(b *testing.B) {
+	for _, n := range []int{1000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				var before, after runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&before)
+				l, err := lab.Open(b.Context(), lab.Config{
+					Dir: b.TempDir(), Rack: hosts(n), Clock: clock.NewVirtual(labtest.Origin), Listen: "lo:0",
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StopTimer()
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "bytes/host")
+				l.Close()
+				b.StartTimer()
+			}
+		})
+	}
+}

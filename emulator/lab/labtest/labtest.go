@@ -1,0 +1,131 @@
+// Package labtest is a lab inside a Go test: its own directory, any free port,
+// a clock that the test moves or that hurries by itself, and an HTTP client
+// that trusts its BMCs.
+package labtest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab"
+)
+
+// Origin is when a lab's time begins: far from real time, so that nobody
+// mistakes one for the other.
+var Origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// Lab is a lab that runs until its test ends.
+type Lab struct {
+	*lab.Lab
+	// Client trusts the lab's BMCs.
+	Client *http.Client
+
+	t     testing.TB
+	clock *clock.Clock
+	stop  func()
+}
+
+// Start opens and serves a lab. What c leaves open is chosen for a test: a new
+// directory, any free port, and a clock that stands until Advance. A test that
+// wants one that hurries by itself brings clock.NewJumping(Origin).
+func Start(t testing.TB, c lab.Config) *Lab {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = t.TempDir()
+	}
+	if c.Listen == "" {
+		c.Listen = "lo:0"
+	}
+	if c.Clock == nil {
+		origin, err := lab.LastTime(c.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if origin.IsZero() {
+			origin = Origin
+		}
+		c.Clock = clock.NewVirtual(origin)
+	}
+	opened, err := lab.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Lab{Lab: opened, t: t, clock: c.Clock}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12}}
+	l.Client = &http.Client{Transport: transport}
+
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := l.clock.Run(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("clock: %v", err)
+		}
+	})
+	running.Go(func() {
+		if err := l.Serve(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	l.stop = sync.OnceFunc(func() {
+		transport.CloseIdleConnections()
+		cancel()
+		running.Wait()
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if t.Failed() {
+			t.Logf("the rack's seed is %d", l.Rack().Seed)
+		}
+	})
+	t.Cleanup(l.stop)
+	return l
+}
+
+// Stop ends the lab before its test does, so that it can be started again in
+// the same directory.
+func (l *Lab) Stop() { l.stop() }
+
+// Advance moves the lab's time on by d. It stops at every deadline on the way
+// until all that was due there is done and told, and returns when the lab is
+// quiet.
+func (l *Lab) Advance(d time.Duration) {
+	l.t.Helper()
+	end := l.clock.Now().Add(d)
+	for {
+		l.Settle()
+		next, ok := l.clock.Next()
+		if !ok || next.After(end) {
+			break
+		}
+		l.clock.Advance(next.Sub(l.clock.Now()))
+	}
+	l.clock.Advance(end.Sub(l.clock.Now()))
+	l.Settle()
+}
+
+// Settle returns when nothing is in flight in the lab.
+func (l *Lab) Settle() {
+	l.t.Helper()
+	if err := l.clock.Settle(l.t.Context()); err != nil {
+		l.t.Fatalf("the lab does not settle: %v", err)
+	}
+}
+
+// First is the first host of the rack.
+func (l *Lab) First() *lab.Host { return l.Hosts()[0] }
+
+// Credentials are those of a host's administrator.
+func (l *Lab) Credentials(h *lab.Host) (user, password string) {
+	l.t.Helper()
+	a, ok := h.Admin()
+	if !ok {
+		l.t.Fatalf("%s has no administrator", h.Name())
+	}
+	return a.Name, a.Password
+}

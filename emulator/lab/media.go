@@ -1,0 +1,189 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+	"github.com/metalab-dev/metalab/emulator/lab/store"
+)
+
+var errEjected = errors.New("ejected while it was fetched")
+
+// fetch is an image on its way into a slot.
+type fetch struct {
+	slot   bmc.Slot // with the password
+	cancel context.CancelCauseFunc
+}
+
+// ApplyBMC carries out a command to the BMC, and returns when its effect is
+// stored and seen. Inserting media it returns when the image is there, or with
+// bmc.ErrMedia when it cannot be had or ctx ends before.
+func (h *Host) ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	evs, wanted, err := h.applyBMC(c, cancel)
+	if err != nil || wanted == nil {
+		return evs, err
+	}
+	more, err := h.fetch(ctx, wanted)
+	return append(evs, more...), err
+}
+
+// applyBMC steps the BMC. If the command began a fetch it is returned; an
+// ejection will call cancel.
+func (h *Host) applyBMC(c bmc.Command, cancel context.CancelCauseFunc) (evs []bmc.Event, wanted *fetch, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	was, now := h.state(), h.Now()
+	overdue := h.bmcOverdue(now)
+	evs, err = h.bmc.Apply(now, c)
+	if err != nil {
+		if overdue {
+			h.showBMC()
+		}
+		return evs, nil, err
+	}
+	if err := h.settleBMC(now, was); err != nil {
+		return nil, nil, err
+	}
+	for _, ev := range evs {
+		switch ev := ev.(type) {
+		case bmc.MediaWanted:
+			wanted = &fetch{slot: ev.Slot, cancel: cancel}
+			if h.fetches == nil {
+				h.fetches = map[string]*fetch{}
+			}
+			h.fetches[ev.Slot.ID] = wanted
+		case bmc.MediaEjected:
+			h.ejected(ev.Slot)
+		}
+	}
+	return evs, wanted, nil
+}
+
+// ejected ends the fetch for a slot that is empty now, or removes its image. It
+// holds h.mu.
+func (h *Host) ejected(slot string) {
+	if f := h.fetches[slot]; f != nil {
+		f.cancel(errEjected)
+		h.forget(f)
+		return
+	}
+	if err := h.lab.store.RemoveMedia(h.Name(), slot); err != nil {
+		h.lab.log.Warn("image of ejected media stays", "host", h.Name(), "slot", slot, "err", err)
+	}
+}
+
+// forget ends the book-keeping of a fetch. It holds h.mu.
+func (h *Host) forget(f *fetch) {
+	if h.fetches[f.slot.ID] == f {
+		delete(h.fetches, f.slot.ID)
+	}
+	if len(h.fetches) == 0 {
+		h.fetches = nil
+	}
+}
+
+// fetch brings an image into its slot. The clock does not jump meanwhile.
+func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
+	defer h.lab.clock.Enter()()
+	evs, err := h.bring(ctx, f)
+	if err == nil {
+		return evs, nil
+	}
+	h.mu.Lock()
+	h.forget(f)
+	h.mu.Unlock()
+	evs, _, lost := h.applyBMC(bmc.MediaLost{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
+	if lost != nil && !errors.Is(lost, bmc.ErrNotFound) { // not found: it was ejected before
+		err = errors.Join(err, lost)
+	}
+	return evs, err
+}
+
+func (h *Host) bring(ctx context.Context, f *fetch) ([]bmc.Event, error) {
+	in, err := h.lab.store.NewMedia(h.Name(), f.slot.ID, f.slot.Fetch)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w: %w", bmc.ErrMedia, err)
+	}
+	img := outbound.Image{URL: f.slot.Image, User: f.slot.User, Password: f.slot.Password}
+	size, err := h.lab.fetcher.Fetch(ctx, img, in)
+	if err != nil {
+		in.Drop()
+		return nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
+	}
+	return h.arrived(f, in, size)
+}
+
+// arrived makes an image what its slot holds.
+func (h *Host) arrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Event, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fetches[f.slot.ID] != f {
+		in.Drop()
+		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, errEjected)
+	}
+	h.forget(f)
+	// The file comes first: a lab that is killed in between finds a slot
+	// whose image has not arrived, and removes it.
+	if err := in.Keep(); err != nil {
+		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, err)
+	}
+	was, now := h.state(), h.Now()
+	evs, err := h.bmc.Apply(now, bmc.MediaArrived{Slot: f.slot.ID, Fetch: f.slot.Fetch, Size: size})
+	if err == nil {
+		err = h.settleBMC(now, was)
+	}
+	if err != nil {
+		h.ejected(f.slot.ID)
+		return nil, err
+	}
+	return evs, nil
+}
+
+// Media is an image that a slot of virtual media holds.
+type Media struct {
+	*os.File       // opened for reading
+	Size     int64 // bytes
+}
+
+// Media opens what a slot holds now; false when that is nothing. The caller
+// closes it, and can read on when it is ejected.
+func (h *Host) Media(slot string) (*Media, bool) {
+	for _, s := range h.BMC().Slots {
+		if s.ID != slot || !s.Inserted {
+			continue
+		}
+		f, err := h.lab.store.Media(h.Name(), slot)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) { // ejected right now
+				h.lab.log.Warn("image of virtual media cannot be read", "host", h.Name(), "slot", slot, "err", err)
+			}
+			return nil, false
+		}
+		return &Media{File: f, Size: s.Size}, true
+	}
+	return nil, false
+}
+
+// imageSize is the size of the image file of a slot; -1 when there is none.
+func (h *Host) imageSize(slot string) int64 {
+	f, err := h.lab.store.Media(h.Name(), slot)
+	if err != nil {
+		return -1
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return -1
+	}
+	return st.Size()
+}

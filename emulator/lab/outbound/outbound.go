@@ -1,0 +1,219 @@
+// Package outbound does what a BMC does towards other servers; for now it
+// fetches the images of virtual media over HTTP and HTTPS. Its waiting is real:
+// those servers know nothing of the lab's time. It looks at no byte of what it
+// fetches and does not know where that goes.
+package outbound
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+// Config says how far a fetch may go. Zero values stand for the defaults.
+type Config struct {
+	RootCAs   *x509.CertPool // the system's when nil
+	MaxSize   int64          // bytes; 16 GiB
+	Stall     time.Duration  // real time without progress; 30 s
+	Redirects int            // followed at most; 10
+}
+
+// Fetcher fetches images. It is safe for concurrent use and keeps no connection
+// between fetches.
+type Fetcher struct {
+	c    Config
+	http *http.Client
+}
+
+// Image says what to fetch.
+type Image struct {
+	URL            string // http or https
+	User, Password string // basic authentication, if User is not empty
+}
+
+var (
+	errStalled = errors.New("no progress")
+	errScheme  = errors.New("only http and https are fetched")
+)
+
+// New makes a Fetcher.
+func New(c Config) *Fetcher {
+	if c.MaxSize == 0 {
+		c.MaxSize = 16 << 30
+	}
+	if c.Stall == 0 {
+		c.Stall = 30 * time.Second
+	}
+	if c.Redirects == 0 {
+		c.Redirects = 10
+	}
+	return &Fetcher{c: c, http: &http.Client{
+		Transport: &http.Transport{
+			// No proxy: a BMC does not know the environment of this process.
+			DialContext:        (&net.Dialer{Timeout: c.Stall}).DialContext,
+			TLSClientConfig:    &tls.Config{RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12},
+			DisableCompression: true, // the image is wanted as it is
+			DisableKeepAlives:  true,
+		},
+		CheckRedirect: func(r *http.Request, via []*http.Request) error {
+			if len(via) > c.Redirects {
+				return fmt.Errorf("more than %d redirects", c.Redirects)
+			}
+			if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+				return fmt.Errorf("redirected to %s: %w", r.URL.Redacted(), errScheme)
+			}
+			return nil
+		},
+	}}
+}
+
+// Fetch writes an image to w and returns its size in bytes. An error is
+// bmc.ErrMedia and names the URL without its password.
+func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, error) {
+	u, err := url.Parse(img.URL)
+	if err != nil {
+		return 0, fmt.Errorf("outbound: %w: the image's URL cannot be read", bmc.ErrMedia) // err would show it with its password
+	}
+	n, err := f.fetch(ctx, u, img, w)
+	if err != nil {
+		if ue := (*url.Error)(nil); errors.As(err, &ue) {
+			err = ue.Err // without the URL, which is named already
+		}
+		if f := faultOf(err); f != "" {
+			return 0, fmt.Errorf("outbound: %s: %w", u.Redacted(), &bmc.MediaError{Fault: f, Err: err})
+		}
+		return 0, fmt.Errorf("outbound: %s: %w: %w", u.Redacted(), bmc.ErrMedia, err)
+	}
+	return n, nil
+}
+
+// answerError is an answer that holds no image.
+type answerError struct{ code int }
+
+// Error implements error.
+func (e *answerError) Error() string {
+	return fmt.Sprintf("the server answered %d %s", e.code, http.StatusText(e.code))
+}
+
+// faultOf is the fault that an error means; "" when that is not known.
+func faultOf(err error) bmc.MediaFault {
+	var answer *answerError
+	var dial *net.OpError
+	var record tls.RecordHeaderError
+	switch {
+	case errors.As(err, &answer):
+		switch answer.code {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return bmc.Denied
+		case http.StatusNotFound, http.StatusGone:
+			return bmc.Absent
+		}
+	case errors.Is(err, errScheme), errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
+		return bmc.Protocol
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return bmc.Unreachable
+	}
+	return ""
+}
+
+func (f *Fetcher) fetch(ctx context.Context, u *url.URL, img Image, w io.Writer) (int64, error) {
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return 0, errScheme
+	}
+	dog := watch(ctx, f.c.Stall)
+	defer dog.end()
+	req, err := http.NewRequestWithContext(dog.ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return 0, err
+	}
+	if img.User != "" {
+		req.SetBasicAuth(img.User, img.Password)
+	}
+	resp, err := f.http.Do(req)
+	if err != nil {
+		return 0, dog.why(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, &answerError{code: resp.StatusCode}
+	}
+	tooLong := fmt.Errorf("the image is larger than %d bytes", f.c.MaxSize)
+	if resp.ContentLength > f.c.MaxSize {
+		return 0, tooLong
+	}
+	n, err := io.Copy(w, dog.reader(io.LimitReader(resp.Body, f.c.MaxSize+1)))
+	switch {
+	case err != nil:
+		return 0, dog.why(err)
+	case n > f.c.MaxSize:
+		return 0, tooLong
+	}
+	return n, nil
+}
+
+// watchdog ends a context when nothing has moved for a while.
+type watchdog struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	moved  chan struct{}
+	done   sync.WaitGroup
+}
+
+func watch(ctx context.Context, stall time.Duration) *watchdog {
+	d := &watchdog{moved: make(chan struct{}, 1)}
+	d.ctx, d.cancel = context.WithCancelCause(ctx)
+	d.done.Go(func() {
+		for d.ctx.Err() == nil {
+			wait, cancel := context.WithTimeout(d.ctx, stall)
+			select {
+			case <-d.moved:
+			case <-wait.Done():
+				d.cancel(fmt.Errorf("%w for %v", errStalled, stall))
+			}
+			cancel()
+		}
+	})
+	return d
+}
+
+func (d *watchdog) end() {
+	d.cancel(nil)
+	d.done.Wait()
+}
+
+// why is the reason behind an error: that of the context if it has ended.
+func (d *watchdog) why(err error) error {
+	if cause := context.Cause(d.ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (d *watchdog) reader(r io.Reader) io.Reader { return &watchedReader{r: r, d: d} }
+
+type watchedReader struct {
+	r io.Reader
+	d *watchdog
+}
+
+// Read implements io.Reader.
+func (w *watchedReader) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if n > 0 {
+		select {
+		case w.d.moved <- struct{}{}:
+		default:
+		}
+	}
+	return n, err
+}

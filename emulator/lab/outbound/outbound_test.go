@@ -1,0 +1,209 @@
+package outbound
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+// images serves what a fetch may meet.
+func images(t *testing.T) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/a.iso", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "image") })
+	mux.HandleFunc("/empty.iso", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("/auth.iso", func(w http.ResponseWriter, r *http.Request) {
+		if u, p, _ := r.BasicAuth(); u != "user" || p != "secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		fmt.Fprint(w, "private")
+	})
+	mux.HandleFunc("/large.iso", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "101")
+		w.Write(make([]byte, 101))
+	})
+	mux.HandleFunc("/endless.iso", func(w http.ResponseWriter, r *http.Request) {
+		for {
+			if _, err := w.Write(make([]byte, 10)); err != nil {
+				return
+			}
+		}
+	})
+	mux.HandleFunc("/short.iso", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "50")
+		fmt.Fprint(w, "not fifty")
+	})
+	mux.HandleFunc("/stalls.iso", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "half")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	mux.HandleFunc("/silent.iso", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/gzip.iso", func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Accept-Encoding"); got != "" {
+			t.Errorf("Accept-Encoding = %q, want none", got)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		fmt.Fprint(w, "as it is")
+	})
+	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.FormValue("to"), http.StatusFound)
+	})
+	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "ftp://u:secret@h/x", http.StatusFound)
+	})
+	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", http.StatusFound) })
+	return mux
+}
+
+func TestFetch(t *testing.T) {
+	srv := httptest.NewServer(images(t))
+	defer srv.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	withPassword := strings.Replace(srv.URL, "http://", "http://user:secret@", 1)
+	wrongPassword := strings.Replace(srv.URL, "http://", "http://user:guess@", 1)
+	patient, hasty := New(Config{MaxSize: 100, Redirects: 3}), New(Config{Stall: 50 * time.Millisecond})
+	tests := []struct {
+		name string
+		in   Image
+		want string // content, or a part of the error
+		ok   bool
+	}{
+		{"plain", Image{URL: srv.URL + "/a.iso"}, "image", true},
+		{"empty", Image{URL: srv.URL + "/empty.iso"}, "", true},
+		{"not unpacked", Image{URL: srv.URL + "/gzip.iso"}, "as it is", true},
+		{"basic auth", Image{URL: srv.URL + "/auth.iso", User: "user", Password: "secret"}, "private", true},
+		{"auth in the URL", Image{URL: withPassword + "/auth.iso"}, "private", true},
+		{"redirected", Image{URL: srv.URL + "/moved?to=/a.iso"}, "image", true},
+		{"auth after a redirect", Image{URL: srv.URL + "/moved?to=/auth.iso", User: "user", Password: "secret"}, "private", true},
+		{"unauthorized", Image{URL: wrongPassword + "/auth.iso"}, "http://user:xxxxx@127.0.0.1:", false},
+		{"unauthorized, why", Image{URL: srv.URL + "/auth.iso"}, "the server answered 401 Unauthorized", false},
+		{"missing", Image{URL: srv.URL + "/b.iso"}, "the server answered 404 Not Found", false},
+		{"too large, said", Image{URL: srv.URL + "/large.iso"}, "larger than 100 bytes", false},
+		{"too large, not said", Image{URL: srv.URL + "/endless.iso"}, "larger than 100 bytes", false},
+		{"cut short", Image{URL: srv.URL + "/short.iso"}, "unexpected EOF", false},
+		{"stalls", Image{URL: srv.URL + "/stalls.iso"}, "no progress for 50ms", false},
+		{"silent", Image{URL: srv.URL + "/silent.iso"}, "no progress for 50ms", false},
+		{"endless redirects", Image{URL: srv.URL + "/loop"}, "more than 3 redirects", false},
+		{"redirected to a file", Image{URL: srv.URL + "/moved?to=file:///etc/passwd"}, "only http and https", false},
+		{"redirect shows no password", Image{URL: srv.URL + "/away"}, "redirected to ftp://u:xxxxx@h/x", false},
+		{"another scheme", Image{URL: "nfs://server/a.iso"}, "only http and https", false},
+		{"no host", Image{URL: "http:///a.iso"}, "only http and https", false},
+		{"no URL", Image{URL: "http://user:secret@host:port"}, "the image's URL cannot be read", false},
+		{"nobody there", Image{URL: "http://" + gone.Addr().String() + "/a.iso"}, "connection refused", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var b bytes.Buffer
+			f := patient
+			if strings.Contains(tt.want, "no progress") {
+				f = hasty
+			}
+			n, err := f.Fetch(t.Context(), tt.in, &b)
+			if !tt.ok {
+				if !errors.Is(err, bmc.ErrMedia) || !strings.Contains(err.Error(), tt.want) {
+					t.Fatalf("Fetch(%s) = %v, want %v with %q", tt.in.URL, err, bmc.ErrMedia, tt.want)
+				}
+				if strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "guess") {
+					t.Errorf("Fetch(%s) = %v: shows the password", tt.in.URL, err)
+				}
+				return
+			}
+			if err != nil || b.String() != tt.want || n != int64(len(tt.want)) {
+				t.Errorf("Fetch(%s) = %d, %v, %q, want %q", tt.in.URL, n, err, b.String(), tt.want)
+			}
+		})
+	}
+}
+
+func TestFetchTellsTheFault(t *testing.T) {
+	srv := httptest.NewServer(images(t))
+	defer srv.Close()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone.Close()
+	for in, want := range map[string]bmc.MediaFault{
+		srv.URL + "/b.iso":                          bmc.Absent,
+		srv.URL + "/auth.iso":                       bmc.Denied,
+		"https" + srv.URL[len("http"):] + "/a.iso":  bmc.Protocol,
+		"cifs://server/a.iso":                       bmc.Protocol,
+		srv.URL + "/away":                           bmc.Protocol,
+		"http://" + gone.Addr().String() + "/a.iso": bmc.Unreachable,
+		"http://no-such-host.invalid/a.iso":         bmc.Unreachable,
+		srv.URL + "/loop":                           "",
+		srv.URL + "/short.iso":                      "",
+	} {
+		_, err := New(Config{}).Fetch(t.Context(), Image{URL: in}, io.Discard)
+		var known *bmc.MediaError
+		got := bmc.MediaFault("")
+		if errors.As(err, &known) {
+			got = known.Fault
+		}
+		if !errors.Is(err, bmc.ErrMedia) || got != want {
+			t.Errorf("Fetch(%s) = %v: fault %q, want %q", in, err, got, want)
+		}
+	}
+}
+
+func TestFetchVerifiesTheServer(t *testing.T) {
+	srv := httptest.NewUnstartedServer(images(t))
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of the client that turns away
+	srv.StartTLS()
+	defer srv.Close()
+	pool := x509.NewCertPool()
+	if _, err := New(Config{RootCAs: pool}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso"}, io.Discard); err == nil || !strings.Contains(err.Error(), "unknown authority") {
+		t.Errorf("Fetch() from an unknown server = %v, want a refusal", err)
+	}
+	pool.AddCert(srv.Certificate())
+	if n, err := New(Config{RootCAs: pool}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso"}, io.Discard); n != 5 || err != nil {
+		t.Errorf("Fetch() = %d, %v, want 5", n, err)
+	}
+}
+
+func TestFetchEndsWithItsContext(t *testing.T) {
+	srv := httptest.NewServer(images(t))
+	defer srv.Close()
+	why := errors.New("ejected")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	pr, pw := io.Pipe()
+	go func() {
+		pr.Read(make([]byte, 1)) // it has begun
+		cancel(why)
+		io.Copy(io.Discard, pr)
+	}()
+	if _, err := New(Config{}).Fetch(ctx, Image{URL: srv.URL + "/stalls.iso"}, pw); !errors.Is(err, why) || !errors.Is(err, bmc.ErrMedia) {
+		t.Errorf("Fetch() = %v, want %v", err, why)
+	}
+}
+
+type fullDisk struct{}
+
+var errFull = errors.New("disk full")
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
+
+func TestFetchOntoAFullDisk(t *testing.T) {
+	srv := httptest.NewServer(images(t))
+	defer srv.Close()
+	if _, err := New(Config{}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso"}, fullDisk{}); !errors.Is(err, errFull) {
+		t.Errorf("Fetch() = %v, want %v", err, errFull)
+	}
+}

@@ -1,0 +1,170 @@
+package rack
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const full = `kind: Lab
+name: demo
+seed: 18446744073709551615
+speed: 60x
+accounts:
+  - name: root
+    password: calvin
+  - {name: watcher, role: ReadOnly}
+hosts:
+  - profile: generic
+    count: 2
+  - {profile: r750, namePrefix: db}
+  - {profile: r750, count: 2}
+`
+
+func TestParse(t *testing.T) {
+	got, err := Parse("rack.yaml", []byte(full))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Lab{
+		Kind: "Lab", Name: "demo", Seed: 18446744073709551615, Speed: "60x",
+		Accounts: []Account{{"root", "calvin", "Administrator"}, {"watcher", "", "ReadOnly"}},
+		Hosts:    []Group{{"generic", 2, "node"}, {"r750", 1, "db"}, {"r750", 2, "node"}},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("Parse() (-want +got):\n%s", d)
+	}
+	wantHosts := []Host{{0, "node-0", "generic"}, {1, "node-1", "generic"}, {2, "db-0", "r750"}, {3, "node-2", "r750"}, {4, "node-3", "r750"}}
+	if d := cmp.Diff(wantHosts, got.Each()); d != "" {
+		t.Errorf("Each() (-want +got):\n%s", d)
+	}
+	raw, err := json.Marshal(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Lab
+	if err := json.Unmarshal(raw, &again); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(got, again); d != "" {
+		t.Errorf("after JSON (-want +got):\n%s", d)
+	}
+}
+
+func TestDefault(t *testing.T) {
+	l := Default(2)
+	if err := l.Validate(); err != nil {
+		t.Error(err)
+	}
+	if none := Default(0); none.Validate() == nil {
+		t.Error("Validate() of a rack of 0 hosts = nil, want an error")
+	}
+	want, err := Parse("", []byte("kind: Lab\nhosts: [{count: 2}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, l); d != "" {
+		t.Errorf("Default(2) is not what a file without anything gives (-file +default):\n%s", d)
+	}
+	if a, ok := l.Admin(); !ok || a != (Account{Name: "admin", Role: "Administrator"}) {
+		t.Errorf("Admin() = %+v, %v", a, ok)
+	}
+	if got := l.Each()[1].Name; got != "node-1" {
+		t.Errorf("second host = %s, want node-1", got)
+	}
+}
+
+func TestParseNamesWhatIsWrong(t *testing.T) {
+	tests := []struct {
+		name, in string
+		want     []string
+	}{
+		{"empty", "", []string{"rack: f.yaml: is empty: begin with kind: Lab"}},
+		{"not YAML", "kind: Lab\nhosts: [", []string{"rack: f.yaml:"}},
+		{"two documents", "kind: Lab\nhosts: [{}]\n---\nkind: Lab\n", []string{"more than one document"}},
+		{"another kind", "kind: Rack\nhosts: [{}]\n", []string{`rack: f.yaml:1: kind: "Rack": must be Lab`}},
+		{"no kind", "hosts: [{}]\n", []string{`rack: f.yaml: kind: "": must be Lab`}},
+		{"unknown field", "kind: Lab\nhosts:\n- profil: generic\n", []string{"rack: f.yaml:3: profil: there is no such field: use one of profile, count, namePrefix"}},
+		{"wrong type", "kind: Lab\nhosts:\n- profile: generic\n  count: two\n", []string{"rack: f.yaml:4: hosts[0].count: `two` is no whole number"}},
+		{"hosts is a number", "kind: Lab\nhosts: 3\n", []string{"rack: f.yaml:2: hosts: `3` is no list of hosts"}},
+		{"no hosts", "kind: Lab\nname: x\n", []string{"rack: f.yaml: hosts: must not be empty: add - {profile: generic, count: 1}"}},
+		{"count", "kind: Lab\nhosts:\n- {count: 1}\n- {count: 0}\n", []string{"rack: f.yaml:4: hosts[1].count: 0: must be 1 or more"}},
+		{"too many", "kind: Lab\nhosts:\n- {count: 9223372036854775807}\n- {count: 9223372036854775807}\n", []string{"rack: f.yaml:2: hosts: 1000002: a rack has at most 500000"}},
+		{"prefix", "kind: Lab\nhosts:\n- {namePrefix: Node_1}\n", []string{`rack: f.yaml:3: hosts[0].namePrefix: "Node_1": use up to 50`}},
+		{"speed", "kind: Lab\nspeed: fast\nhosts: [{}]\n", []string{`rack: f.yaml:2: speed: "fast": use a form like 1x, 60x or max`}},
+		{"name", "kind: Lab\nname: My Lab\nhosts: [{}]\n", []string{`rack: f.yaml:2: name: "My Lab": use up to 63`}},
+		{"accounts", "kind: Lab\nhosts: [{}]\naccounts:\n- {name: 'a:b'}\n- {name: c, password: 123456789012345678901}\n- {name: c, role: King}\n", []string{
+			`f.yaml:4: accounts[0].name: "a:b": use 1 to 16`,
+			`f.yaml:5: accounts[1].password: use at most 20`,
+			`f.yaml:6: accounts[2].role: "King": must be one of Administrator, Operator, ReadOnly`,
+			`f.yaml:6: accounts[2].name: "c": is there twice`,
+		}},
+		{"no administrator", "kind: Lab\nhosts: [{}]\naccounts:\n- {name: a, role: ReadOnly}\n", []string{"rack: f.yaml:3: accounts: none is an Administrator"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Parse("f.yaml", []byte(tt.in))
+			if err == nil {
+				t.Fatalf("Parse() = nil, want %q", tt.want)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("Parse() = %v, want %q in it", err, want)
+				}
+			}
+			if strings.Contains(err.Error(), "12345678901") {
+				t.Errorf("Parse() = %v: shows a password", err)
+			}
+		})
+	}
+}
+
+func TestSpeed(t *testing.T) {
+	for in, want := range map[Speed]string{
+		"1x": "1 false <nil>", "60x": "60 false <nil>", "0.5x": "0.5 false <nil>", "max": "1 true <nil>",
+	} {
+		f, hurry, err := in.Factor()
+		if got := fmt.Sprint(f, hurry, err); got != want {
+			t.Errorf("Factor(%s) = %s, want %s", in, got, want)
+		}
+	}
+	for _, in := range []Speed{"", "60", "x", "0x", "-1x", "NaNx", "Infx", "2000000x", "Max"} {
+		if _, _, err := in.Factor(); err == nil {
+			t.Errorf("Factor(%q) = nil, want an error", in)
+		}
+	}
+}
+
+func TestDiff(t *testing.T) {
+	base := func() Lab {
+		l := Default(2)
+		l.Accounts[0].Password = "made"
+		return l
+	}
+	tests := []struct {
+		name  string
+		asked func(l *Lab)
+		want  []string
+	}{
+		{"same", func(*Lab) {}, nil},
+		{"open password", func(l *Lab) { l.Accounts[0].Password = "" }, nil},
+		{"speed", func(l *Lab) { l.Speed = Max }, nil},
+		{"split into groups", func(l *Lab) { l.Hosts = []Group{{"generic", 1, "node"}, {"generic", 1, "node"}} }, nil},
+		{"count", func(l *Lab) { l.Hosts[0].Count = 3 }, []string{"hosts: 2 in this lab, 3 asked"}},
+		{"profile", func(l *Lab) { l.Hosts[0].Profile = "r750" }, []string{"host 0: node-0 (generic) in this lab, node-0 (r750) asked"}},
+		{"seed and name", func(l *Lab) { l.Seed, l.Name = 2, "b" }, []string{"name: lab in this lab, b asked", "seed: 1 in this lab, 2 asked"}},
+		{"password", func(l *Lab) { l.Accounts[0].Password = "other" }, []string{"password of account admin: another one in this lab than asked"}},
+		{"accounts", func(l *Lab) { l.Accounts = append(l.Accounts, Account{Name: "b", Role: "ReadOnly"}) },
+			[]string{"accounts: admin (Administrator) in this lab, admin (Administrator), b (ReadOnly) asked"}},
+	}
+	for _, tt := range tests {
+		asked := base()
+		tt.asked(&asked)
+		if d := cmp.Diff(tt.want, Diff(base(), asked)); d != "" {
+			t.Errorf("%s: Diff() (-want +got):\n%s", tt.name, d)
+		}
+	}
+}

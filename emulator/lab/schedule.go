@@ -1,0 +1,143 @@
+package lab
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/clock"
+)
+
+// schedule is a heap of hosts by deadline, with one timer of the clock for the
+// first of them.
+type schedule struct {
+	clock *clock.Clock
+	lazy  bool // its deadlines are housekeeping: they do not hurry the clock
+
+	mu    sync.Mutex
+	heap  deadlines
+	tick  func() // nil while the schedule is stopped
+	timer *clock.Timer
+}
+
+// deadline is the place of one host in a schedule.
+type deadline struct {
+	host *Host
+	at   time.Time
+	pos  int // in the heap; -1 when it is not there
+}
+
+// set puts a host's deadline where it belongs; without one it takes it out.
+func (s *schedule) set(d *deadline, at time.Time, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.first()
+	switch {
+	case !ok && d.pos >= 0:
+		heap.Remove(&s.heap, d.pos)
+	case ok && d.pos >= 0:
+		if d.at.Equal(at) {
+			return
+		}
+		d.at = at
+		heap.Fix(&s.heap, d.pos)
+	case ok:
+		d.at = at
+		heap.Push(&s.heap, d)
+	}
+	if !s.first().Equal(first) {
+		s.arm()
+	}
+}
+
+// first is the first deadline; zero when there is none.
+func (s *schedule) first() time.Time {
+	if len(s.heap) == 0 {
+		return time.Time{}
+	}
+	return s.heap[0].at
+}
+
+// arm sets the timer to the first deadline. It holds s.mu.
+func (s *schedule) arm() {
+	switch {
+	case s.tick == nil:
+	case len(s.heap) == 0:
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+	default:
+		d := s.heap[0].at.Sub(s.clock.Now())
+		switch {
+		case s.timer != nil:
+			s.timer.Reset(d)
+		case s.lazy:
+			s.timer = s.clock.LazyFunc(d, s.tick)
+		default:
+			s.timer = s.clock.AfterFunc(d, s.tick)
+		}
+	}
+}
+
+// start calls tick whenever something is due, until stop.
+func (s *schedule) start(tick func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tick = tick
+	s.arm()
+}
+
+func (s *schedule) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tick = nil
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+// due takes out the hosts whose deadline has come. Each must be set again.
+func (s *schedule) due(now time.Time) []*Host {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var hosts []*Host
+	for len(s.heap) > 0 && !s.heap[0].at.After(now) {
+		hosts = append(hosts, heap.Pop(&s.heap).(*deadline).host)
+	}
+	s.arm()
+	return hosts
+}
+
+// deadlines is a heap by time; ties go by place in the rack.
+type deadlines []*deadline
+
+func (h deadlines) Len() int { return len(h) }
+
+func (h deadlines) Less(i, j int) bool {
+	if !h[i].at.Equal(h[j].at) {
+		return h[i].at.Before(h[j].at)
+	}
+	return h[i].host.index < h[j].host.index
+}
+
+func (h deadlines) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].pos, h[j].pos = i, j
+}
+
+// Push implements heap.Interface.
+func (h *deadlines) Push(x any) {
+	d := x.(*deadline)
+	d.pos = len(*h)
+	*h = append(*h, d)
+}
+
+// Pop implements heap.Interface.
+func (h *deadlines) Pop() any {
+	old := *h
+	d := old[len(old)-1]
+	d.pos = -1
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return d
+}

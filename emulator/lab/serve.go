@@ -1,0 +1,151 @@
+package lab
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Bounds of the HTTPS service, in real time. A request has none as a whole:
+// inserting media takes as long as the image does.
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 64 << 10        // bytes
+	farewell      = 3 * time.Second // for requests in flight when the lab ends
+)
+
+const (
+	advancers = 32          // hosts that are advanced at the same time: their saves share a commit
+	saveTime  = time.Minute // of the lab, between two saves of its time alone
+)
+
+var errEnded = errors.New("lab: ended")
+
+// Serve answers for the BMCs, advances machines when they are due and tells
+// events, until ctx ends or something fails that the lab cannot do without. It
+// returns when all of that has ended; it can be called once.
+func (l *Lab) Serve(ctx context.Context) error {
+	failed, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	requests, drop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer drop(errEnded)
+
+	var children sync.WaitGroup
+	srv := l.server(requests)
+	for _, ln := range l.listeners {
+		children.Go(func() {
+			if err := srv.ServeTLS(ln, "", ""); !errors.Is(err, http.ErrServerClosed) {
+				fail(fmt.Errorf("lab: %w", err))
+			}
+		})
+	}
+	driving, park := context.WithCancel(context.WithoutCancel(ctx))
+	defer park()
+	children.Go(func() {
+		if err := l.drive(driving); err != nil {
+			fail(err)
+		}
+	})
+	l.delivery.start()
+	l.machines.start(l.tick)
+	l.bmcs.start(l.tick)
+	l.unserved()
+
+	<-failed.Done()
+	// Requests first: what they still do to machines needs all the rest.
+	patience, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	if srv.Shutdown(patience) != nil {
+		drop(errEnded)
+		srv.Close()
+	}
+	l.machines.stop()
+	l.bmcs.stop()
+	park()
+	close(l.stopped)
+	children.Wait()
+	l.delivery.stop()
+	if ctx.Err() != nil { // as asked
+		return nil
+	}
+	return context.Cause(failed)
+}
+
+func (l *Lab) server(requests context.Context) *http.Server {
+	only1 := new(http.Protocols)
+	only1.SetHTTP1(true) // as BMCs do
+	return &http.Server{
+		Handler:           l.handler,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		Protocols:         only1,
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.ca.certificate},
+		ErrorLog:          slog.NewLogLogger(l.log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return requests },
+	}
+}
+
+// tick is what the clock calls when something is due. The clock counts it as
+// work in flight, so it returns when the work is done.
+func (l *Lab) tick() {
+	done := make(chan struct{})
+	select {
+	case l.ticks <- done:
+		<-done
+	case <-l.stopped:
+	}
+}
+
+// drive advances what is due at every tick, and keeps the lab's time.
+func (l *Lab) drive(ctx context.Context) error {
+	save := l.clock.NewTicker(saveTime)
+	defer save.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case done := <-l.ticks:
+			err := l.advance()
+			close(done)
+			if err != nil {
+				return err
+			}
+		case <-save.C():
+			if err := l.store.Save(l.clock.Now()); err != nil {
+				return fmt.Errorf("lab: %w", err)
+			}
+		}
+	}
+}
+
+// advance moves all hosts on that are due.
+func (l *Lab) advance() error {
+	now := l.clock.Now()
+	hosts := append(l.machines.due(now), l.bmcs.due(now)...)
+	work := make(chan *Host)
+	errs := make([]error, min(advancers, len(hosts)))
+	var all sync.WaitGroup
+	for i := range errs {
+		all.Go(func() {
+			for h := range work {
+				if err := h.advance(); err != nil {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	for _, h := range hosts {
+		work <- h
+	}
+	close(work)
+	all.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,265 @@
+package store
+
+import (
+	"container/list"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+const disksDir = "disks"
+
+// openDisks is how many disk files are open at a time: a rack has more drives
+// than a process may have files.
+const openDisks = 256
+
+// Disk holds the bytes of one drive in a sparse file, which is made at the
+// first write. It is a storage.Medium.
+type Disk struct {
+	store *Store
+	path  string
+	size  int64 // bytes
+}
+
+// Disk is the content of a host's drive. Making it costs nothing.
+func (s *Store) Disk(host, drive string, capacity int64) *Disk {
+	path := filepath.Join(s.dir, disksDir, url.PathEscape(host), url.PathEscape(drive)+".img")
+	return &Disk{store: s, path: path, size: capacity}
+}
+
+// Size is the drive's capacity in bytes.
+func (d *Disk) Size() int64 { return d.size }
+
+// within checks a range, and opens the disk's file: nil when there is none and
+// create is false.
+func (d *Disk) within(what string, off, n int64, create bool) (*diskFile, error) {
+	if off < 0 || n < 0 || off > d.size-n {
+		return nil, fmt.Errorf("store: %s of %d bytes at %d: the drive has %d", what, n, off, d.size)
+	}
+	f, err := d.store.files.acquire(d.path, d.size, create)
+	if err != nil {
+		return nil, fmt.Errorf("store: %s: %w", what, err)
+	}
+	return f, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (d *Disk) ReadAt(p []byte, off int64) (int, error) {
+	want := p
+	if off >= 0 {
+		want = p[:max(0, min(int64(len(p)), d.size-off))]
+	}
+	f, err := d.within("read", min(off, d.size), int64(len(want)), false)
+	if err != nil {
+		return 0, err
+	}
+	if f == nil {
+		clear(want)
+	} else {
+		defer d.store.files.release(f)
+		if n, err := f.ReadAt(want, off); n < len(want) {
+			return n, fmt.Errorf("store: read: %w", err)
+		}
+	}
+	if len(want) < len(p) {
+		return len(want), io.EOF
+	}
+	return len(p), nil
+}
+
+// WriteAt implements io.WriterAt; it refuses to write past the end.
+func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
+	f, err := d.within("write", off, int64(len(p)), true)
+	if err != nil {
+		return 0, err
+	}
+	defer d.store.files.release(f)
+	n, err := f.WriteAt(p, off)
+	if err != nil {
+		return n, fmt.Errorf("store: write: %w", err)
+	}
+	return n, nil
+}
+
+// NextData is the offset of the first byte at or after off that is not in a
+// hole; io.EOF when there is none.
+func (d *Disk) NextData(off int64) (int64, error) {
+	if off >= d.size {
+		return 0, io.EOF
+	}
+	f, err := d.within("search", off, 0, false)
+	if err != nil {
+		return 0, err
+	}
+	if f == nil {
+		return 0, io.EOF
+	}
+	defer d.store.files.release(f)
+	return d.nextData(f.File, off)
+}
+
+func (d *Disk) nextData(f *os.File, off int64) (int64, error) {
+	at, err := seekData(f, off)
+	if err == nil && at >= d.size {
+		return 0, io.EOF
+	}
+	return at, err
+}
+
+// Discard makes n bytes from off a hole, or zeros where the file system has no
+// holes.
+func (d *Disk) Discard(off, n int64) error {
+	f, err := d.within("discard", off, n, false)
+	if err != nil || f == nil {
+		return err
+	}
+	defer d.store.files.release(f)
+	if n == 0 { // the kernel has no hole of no bytes
+		return nil
+	}
+	if err := punchHole(f.File, off, n); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return d.zero(f.File, off, off+n)
+}
+
+// zero writes zeros over the data from off to end.
+func (d *Disk) zero(f *os.File, off, end int64) error {
+	zeros := make([]byte, 1<<20)
+	for {
+		at, err := d.nextData(f, off)
+		if errors.Is(err, io.EOF) || err == nil && at >= end {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		n, err := f.WriteAt(zeros[:min(int64(len(zeros)), end-at)], at)
+		if err != nil {
+			return fmt.Errorf("store: discard: %w", err)
+		}
+		off = at + int64(n)
+	}
+}
+
+// Sync returns when what was written is as durable as the store's saves are.
+func (d *Disk) Sync() error {
+	if !d.store.fsync {
+		return nil
+	}
+	f, err := d.within("sync", 0, 0, false)
+	if err != nil || f == nil {
+		return err
+	}
+	defer d.store.files.release(f)
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("store: sync: %w", err)
+	}
+	return nil
+}
+
+// files keeps disk files open that were used lately.
+type files struct {
+	mu     sync.Mutex
+	idle   *sync.Cond // some file has lost its last user
+	most   int
+	open   map[string]*diskFile
+	recent *list.List // of *diskFile, the latest in front
+	closed bool
+}
+
+type diskFile struct {
+	*os.File
+	path  string
+	users int
+	at    *list.Element
+}
+
+func newFiles(most int) *files {
+	f := &files{most: most, open: map[string]*diskFile{}, recent: list.New()}
+	f.idle = sync.NewCond(&f.mu)
+	return f
+}
+
+// acquire opens a file of a disk of size bytes; it is not closed before
+// release. Without create it is nil when there is no such file.
+func (f *files) acquire(path string, size int64, create bool) (*diskFile, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrClosed)
+	}
+	if d := f.open[path]; d != nil {
+		f.recent.MoveToFront(d.at)
+		d.users++
+		return d, nil
+	}
+	flags := os.O_RDWR
+	if create {
+		flags |= os.O_CREATE
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return nil, err
+		}
+	}
+	file, err := os.OpenFile(path, flags, 0o600)
+	if errors.Is(err, fs.ErrNotExist) && !create {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if st, err := file.Stat(); err != nil || st.Size() < size { // new, or killed right here
+		if err == nil {
+			err = file.Truncate(size)
+		}
+		if err != nil {
+			file.Close()
+			return nil, err
+		}
+	}
+	for e := f.recent.Back(); e != nil && len(f.open) >= f.most; {
+		old := e.Value.(*diskFile)
+		e = e.Prev()
+		if old.users == 0 {
+			f.drop(old)
+		}
+	}
+	d := &diskFile{File: file, path: path, users: 1}
+	d.at = f.recent.PushFront(d)
+	f.open[path] = d
+	return d, nil
+}
+
+func (f *files) release(d *diskFile) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d.users--; d.users == 0 {
+		f.idle.Broadcast()
+	}
+}
+
+// drop closes a file. Nothing is lost with it that Sync has not promised.
+func (f *files) drop(d *diskFile) {
+	delete(f.open, d.path)
+	f.recent.Remove(d.at)
+	d.Close()
+}
+
+// close closes all files, each after its last user.
+func (f *files) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	for f.recent.Len() > 0 {
+		d := f.recent.Front().Value.(*diskFile)
+		for d.users > 0 {
+			f.idle.Wait()
+		}
+		f.drop(d)
+	}
+}

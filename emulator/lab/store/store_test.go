@@ -1,0 +1,176 @@
+package store
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var origin = time.Date(2031, 1, 2, 3, 4, 5, 6, time.UTC)
+
+type value struct{ N int }
+
+func newStore(t *testing.T, c Config) *Store {
+	t.Helper()
+	if c.Dir == "" {
+		c.Dir = t.TempDir()
+	}
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// pages is how many pages were written.
+func pages(s *Store) int64 {
+	st := s.db.Stats()
+	return st.TxStats.GetWrite()
+}
+
+func TestSaveAndLoad(t *testing.T) {
+	for _, fsync := range []bool{false, true} {
+		dir := t.TempDir()
+		s := newStore(t, Config{Dir: dir, Fsync: fsync})
+		if found, err := s.Load(Hosts, "a", new(value)); found || err != nil {
+			t.Errorf("Load() of nothing = %v, %v", found, err)
+		}
+		if err := s.Save(origin, Put{Hosts, "b", value{2}}, Put{Hosts, "a", value{1}}, Put{Meta, "x", value{9}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = newStore(t, Config{Dir: dir, Fsync: fsync})
+		var got value
+		if found, err := s.Load(Hosts, "b", &got); !found || err != nil || got.N != 2 {
+			t.Errorf("Load(b) = %v, %v, %v", found, err, got)
+		}
+		var all []string
+		if err := s.Each(Hosts, func(key string, v []byte) error {
+			all = append(all, fmt.Sprintf("%s=%s", key, v))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff([]string{`a={"N":1}`, `b={"N":2}`}, all); d != "" {
+			t.Errorf("Each() (-want +got):\n%s", d)
+		}
+		if found, err := s.Load(Hosts, "b", new(string)); found || err == nil || !strings.Contains(err.Error(), "host b") {
+			t.Errorf("Load() into a wrong type = %v, %v, want an error that names it", found, err)
+		}
+	}
+}
+
+func TestTheLabsTimeNeverGoesBack(t *testing.T) {
+	dir := t.TempDir()
+	if at, err := LastTime(dir); !at.IsZero() || err != nil {
+		t.Errorf("LastTime() of an empty directory = %v, %v", at, err)
+	}
+	s := newStore(t, Config{Dir: dir})
+	for _, at := range []time.Time{origin, origin.Add(time.Hour), origin.Add(time.Minute)} {
+		if err := s.Save(at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := s.Last(), origin.Add(time.Hour); !got.Equal(want) {
+		t.Errorf("Last() = %v, want %v", got, want)
+	}
+	if _, err := LastTime(dir); err == nil || !strings.Contains(err.Error(), "another process has it open") {
+		t.Errorf("LastTime() of an open store = %v, want an error that says so", err)
+	}
+	if _, err := Open(Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another process has it open") {
+		t.Errorf("Open() of an open store = %v, want an error that says so", err)
+	}
+	s.Close()
+	if got, err := LastTime(dir); err != nil || !got.Equal(origin.Add(time.Hour)) {
+		t.Errorf("LastTime() = %v, %v, want %v", got, err, origin.Add(time.Hour))
+	}
+}
+
+// What is stored already costs no commit.
+func TestSavingTheSameAgain(t *testing.T) {
+	s := newStore(t, Config{})
+	put := Put{Hosts, "a", value{1}}
+	if err := s.Save(origin, put); err != nil {
+		t.Fatal(err)
+	}
+	before := pages(s)
+	if err := s.Save(origin.Add(time.Hour), put); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save(origin); err != nil {
+		t.Fatal(err)
+	}
+	if got := pages(s); got != before {
+		t.Errorf("%d pages written, want none", got-before)
+	}
+}
+
+func TestSavesShareCommits(t *testing.T) {
+	s := newStore(t, Config{})
+	const savers = 200
+	before := pages(s)
+	s.commit.Lock() // all of them come while a commit is under way
+	var all sync.WaitGroup
+	for i := range savers {
+		all.Go(func() {
+			if err := s.Save(origin.Add(time.Duration(i)), Put{Hosts, fmt.Sprint(i), value{i}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for waiting := 0; waiting < savers; {
+		s.mu.Lock()
+		waiting = len(s.pending)
+		s.mu.Unlock()
+	}
+	s.commit.Unlock()
+	all.Wait()
+	if n := pages(s) - before; n > 20 {
+		t.Errorf("%d saves wrote %d pages: they did not share a commit", savers, n)
+	}
+	for i := range savers {
+		var got value
+		if found, err := s.Load(Hosts, fmt.Sprint(i), &got); !found || err != nil || got.N != i {
+			t.Errorf("Load(%d) = %v, %v, %v", i, found, err, got)
+		}
+	}
+	if want := origin.Add(savers - 1); !s.Last().Equal(want) {
+		t.Errorf("Last() = %v, want %v", s.Last(), want)
+	}
+}
+
+func TestSaveRefuses(t *testing.T) {
+	s := newStore(t, Config{})
+	if err := s.Save(origin, Put{Hosts, "a", make(chan int)}); err == nil || !strings.Contains(err.Error(), "host a") {
+		t.Errorf("Save() of a channel = %v, want an error that names the key", err)
+	}
+	if err := s.Save(origin, Put{Hosts, "", value{}}); err == nil {
+		t.Error("Save() without a key = nil, want an error")
+	}
+	s.Close()
+	if err := s.Save(origin, Put{Hosts, "a", value{}}); err == nil {
+		t.Error("Save() after Close = nil, want an error")
+	}
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, file), []byte("not a database, but as long as one: "+strings.Repeat("x", 1<<14)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("Open() of another file = %v, want an error that names it", err)
+	}
+	if _, err := Open(Config{Dir: filepath.Join(dir, file)}); err == nil {
+		t.Error("Open() of a file as directory = nil, want an error")
+	}
+}

@@ -1,0 +1,203 @@
+package redfish
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/fixtures"
+)
+
+// The accounts of every BMC under test: one per role.
+var accounts = []bmc.Account{
+	{ID: "1", Name: "admin", Password: "adm-secret-1", Role: bmc.Administrator, Enabled: true},
+	{ID: "2", Name: "operator", Password: "op-secret-2", Role: bmc.Operator, Enabled: true},
+	{ID: "3", Name: "reader", Password: "read-secret-3", Role: bmc.ReadOnly, Enabled: true},
+	{ID: "4", Name: "gone", Password: "gone-secret-4", Role: bmc.Administrator},
+}
+
+// host is a Host on a real machine and a real BMC, with a clock that stands
+// until a test moves it.
+type host struct {
+	mu      sync.Mutex
+	d       *dialect.Record
+	now     time.Time
+	machine *machine.Machine
+	bmc     *bmc.BMC
+	mv      *machine.View
+	bv      *bmc.View
+	fail    error        // of every Apply
+	fetch   func() error // of an image; nil: it arrives
+}
+
+func newHost(t testing.TB) *host {
+	t.Helper()
+	raw, err := fixtures.Profiles.ReadFile("profiles/generic.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p machine.Profile
+	if err := yaml.UnmarshalStrict(raw, &p); err != nil {
+		t.Fatal(err)
+	}
+	d := generic.Record
+	if err := d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	m, err := machine.New(&p, machine.NewIdentity(7, 0, "node-0", &p), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{d: &d, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), machine: m, bmc: bmc.New(&d.BMC, accounts, nil)}
+	h.machineChanged()
+	h.bmcChanged()
+	return h
+}
+
+// A change makes a new view, and only of what has changed.
+func (h *host) machineChanged() { v := h.machine.View(); h.mv = &v }
+func (h *host) bmcChanged()     { v := h.bmc.View(); h.bv = &v }
+
+func (h *host) locked() func() { h.mu.Lock(); return h.mu.Unlock }
+
+func (h *host) Dialect() *dialect.Record { return h.d }
+
+func (h *host) Machine() *machine.View { defer h.locked()(); return h.mv }
+
+func (h *host) BMC() *bmc.View { defer h.locked()(); return h.bv }
+
+func (h *host) Now() time.Time { defer h.locked()(); return h.now }
+
+func (h *host) Login(name, password string) (bmc.Account, bool) {
+	defer h.locked()()
+	return h.bmc.Login(name, password)
+}
+
+func (h *host) Resume(token string) (bmc.Session, bool) {
+	defer h.locked()()
+	return h.bmc.Resume(h.now, token)
+}
+
+func (h *host) Apply(_ context.Context, c machine.Command) error {
+	defer h.locked()()
+	if h.fail != nil {
+		return h.fail
+	}
+	_, err := h.machine.Apply(h.now, c)
+	if err == nil {
+		h.machineChanged()
+	}
+	return err
+}
+
+func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
+	defer h.locked()()
+	if h.fail != nil {
+		return nil, h.fail
+	}
+	evs, err := h.bmc.Apply(h.now, c)
+	for _, ev := range evs {
+		wanted, ok := ev.(bmc.MediaWanted)
+		if !ok {
+			continue
+		}
+		fetch := h.fetch
+		h.bmcChanged()
+		h.mu.Unlock() // fetching takes time, and others go on meanwhile
+		var failed error
+		if fetch != nil {
+			failed = fetch()
+		}
+		h.mu.Lock()
+		var answer bmc.Command = bmc.MediaArrived{Slot: wanted.Slot.ID, Fetch: wanted.Slot.Fetch, Size: 1 << 20}
+		if failed != nil {
+			answer = bmc.MediaLost{Slot: wanted.Slot.ID, Fetch: wanted.Slot.Fetch}
+		}
+		if _, err := h.bmc.Apply(h.now, answer); err != nil {
+			return nil, err
+		}
+		if failed != nil {
+			h.bmcChanged()
+			return nil, failed
+		}
+	}
+	if err == nil {
+		h.bmcChanged()
+	}
+	return evs, err
+}
+
+// pass lets time go by. Boot sources that are tried turn out not bootable.
+func (h *host) pass(d time.Duration) {
+	defer h.locked()()
+	h.now = h.now.Add(d)
+	evs := h.machine.Advance(h.now)
+	for len(evs) > 0 {
+		ev := evs[0]
+		evs = evs[1:]
+		if tried, ok := ev.(machine.BootTried); ok {
+			more, err := h.machine.Apply(h.now, machine.NotBootable{Boot: tried.Boot, Source: tried.Source})
+			if err != nil {
+				panic(err)
+			}
+			evs = append(evs, more...)
+		}
+	}
+	h.bmc.Advance(h.now)
+	h.machineChanged()
+	h.bmcChanged()
+}
+
+// rack is a Rack of one host, at every address.
+type rack struct{ *host }
+
+func (r rack) At(netip.AddrPort) (Host, bool) { return r.host, true }
+
+func newService(t testing.TB, h *host) *Service {
+	t.Helper()
+	s, err := New(Config{Rack: rack{h}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// as authenticates a request.
+type as string // name of an account; "" for nobody
+
+// call sends one request to a handler. header lists names and values in turn.
+func call(t testing.TB, s http.Handler, who as, method, path, body string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequest(method, "https://bmc.test"+path, strings.NewReader(body))
+	for _, a := range accounts {
+		if a.Name == string(who) {
+			r.SetBasicAuth(a.Name, a.Password)
+		}
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w
+}
+
+// shape is a request and its answer as a failed test prints them.
+func shape(method, path, body string, w *httptest.ResponseRecorder) string {
+	return fmt.Sprintf("%s %s %s = %d %v\n%s", method, path, body, w.Code, w.Header(), w.Body)
+}

@@ -1,0 +1,127 @@
+package redfish
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// imageSchemes are the protocols that an image can come by, as
+// TransferProtocolType spells them.
+var imageSchemes = []string{"HTTP", "HTTPS"}
+
+func (v view) slot() (bmc.Slot, bmc.SlotSpec) {
+	id := v.ids["slot"]
+	return pick(v.b.Slots, id, func(s bmc.Slot) string { return s.ID }),
+		pick(v.b.Spec.Slots, id, func(s bmc.SlotSpec) string { return s.ID })
+}
+
+func virtualMedia(v view) object {
+	s, spec := v.slot()
+	o := object{
+		"Name": spec.Name, "MediaTypes": append([]string{}, spec.Types...), "Status": status("Enabled"),
+		"Inserted": s.Inserted, "Image": nil, "ImageName": nil, "ConnectedVia": "NotConnected", "WriteProtected": nil,
+		"TransferMethod": nil, "TransferProtocolType": nil,
+	}
+	if s.Inserted { // and not only being fetched
+		o["Image"], o["ConnectedVia"], o["WriteProtected"] = withoutPassword(s.Image), "URI", s.WriteProtected
+		o["TransferMethod"] = "Upload" // the image was fetched whole
+		if u, err := url.Parse(s.Image); err == nil {
+			o["ImageName"], o["TransferProtocolType"] = path.Base(u.Path), strings.ToUpper(u.Scheme)
+		}
+	}
+	return o
+}
+
+var virtualMediaActions = []action{
+	{
+		name: "VirtualMedia.InsertMedia",
+		inputs: []input{
+			{name: "Image", kind: text, required: true, form: isImage},
+			{name: "Inserted", kind: boolean, values: always("true")},
+			{name: "WriteProtected", kind: boolean},
+			{name: "TransferMethod", kind: text, values: always("Stream", "Upload")},
+			{name: "TransferProtocolType", kind: text, values: always(imageSchemes...)},
+			{name: "UserName", kind: text},
+			{name: "Password", kind: text, secret: true},
+		},
+		slow:  true, // until the image was fetched
+		apply: insertMedia,
+	},
+	{
+		name: "VirtualMedia.EjectMedia",
+		apply: func(ctx context.Context, h Host, v view, _ values) error {
+			_, err := h.ApplyBMC(ctx, bmc.EjectMedia{Slot: v.ids["slot"]})
+			return err
+		},
+	},
+}
+
+func always(values ...string) func(view) []string {
+	return func(view) []string { return values }
+}
+
+// isImage says whether a text is the address of an image that a BMC can fetch.
+func isImage(raw string) bool {
+	u, err := url.Parse(raw)
+	return err == nil && u.Host != "" && slices.Contains(imageSchemes, strings.ToUpper(u.Scheme))
+}
+
+func insertMedia(ctx context.Context, h Host, v view, set values) error {
+	image := value(set, "Image", "")
+	scheme, _, _ := strings.Cut(image, ":")
+	if p := value(set, "TransferProtocolType", ""); p != "" && !strings.EqualFold(p, scheme) {
+		return decline(http.StatusBadRequest, message.ActionParameterValueConflict.With("TransferProtocolType", p).About("#/TransferProtocolType"))
+	}
+	_, err := h.ApplyBMC(ctx, bmc.InsertMedia{
+		Slot: v.ids["slot"], Image: image, WriteProtected: value(set, "WriteProtected", true),
+		User: value(set, "UserName", ""), Password: value(set, "Password", ""),
+	})
+	if errors.Is(err, bmc.ErrMedia) {
+		return decline(http.StatusBadRequest, notFetched(err, withoutPassword(image)).About("#/Image"))
+	}
+	return err
+}
+
+// notFetched words why an image could not be had.
+func notFetched(err error, image string) message.Message {
+	var known *bmc.MediaError
+	if !errors.As(err, &known) {
+		return message.CouldNotEstablishConnection.With(image)
+	}
+	switch known.Fault {
+	case bmc.Absent:
+		return message.ResourceMissingAtURI.With(image)
+	case bmc.Denied:
+		return message.ResourceAtUriUnauthorized.With(image, known.Err.Error())
+	case bmc.Protocol:
+		scheme, _, _ := strings.Cut(image, ":")
+		return message.SourceDoesNotSupportProtocol.With(image, strings.ToUpper(scheme))
+	case bmc.Format:
+		return message.ResourceAtUriInUnknownFormat.With(image)
+	}
+	return message.CouldNotEstablishConnection.With(image)
+}
+
+// withoutPassword is a text that may be an address, without the password in
+// it.
+func withoutPassword(raw string) string {
+	if !strings.Contains(raw, "@") || !strings.Contains(raw, ":") {
+		return raw
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "…"
+	}
+	if _, has := u.User.Password(); !has {
+		return raw
+	}
+	return u.Redacted()
+}

@@ -1,0 +1,197 @@
+package redfish
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// page is the representation of a resource as it is sent. It is immutable.
+type page struct {
+	body []byte
+	etag string // with its quotes
+	mime mime
+	// The values of the headers, made once.
+	etagHeader, length, content, link []string
+}
+
+// key names a page by all that it depends on.
+type key struct {
+	d   *dialect.Record
+	m   *machine.View
+	b   *bmc.View
+	uri string
+}
+
+// snapshot is what a host shows at one time.
+type snapshot struct {
+	d *dialect.Record
+	m *machine.View
+	b *bmc.View
+}
+
+func look(h Host) snapshot { return snapshot{d: h.Dialect(), m: h.Machine(), b: h.BMC()} }
+
+// view is what a resource can see of a snapshot.
+func (m *match) view(at snapshot) view {
+	v := view{d: at.d, m: at.m, b: at.b, uri: m.uri, ids: m.ids}
+	if m.shows&showsMachine == 0 {
+		v.m = nil
+	}
+	if m.shows&showsBMC == 0 {
+		v.b = nil
+	}
+	return v
+}
+
+// page is the representation of a resource, or nil when it is not there.
+func (s *Service) page(m *match, at snapshot) *page {
+	v := m.view(at)
+	k := key{d: v.d, m: v.m, b: v.b, uri: v.uri}
+	if p, ok := s.pages.get(k); ok {
+		return p
+	}
+	if m.missing(v) != "" {
+		return nil
+	}
+	var p *page
+	if m.raw != nil {
+		kind, body := m.raw(s, v)
+		p = newPage(kind, body, etag(body), nil)
+	} else {
+		body, tag := seal(m.object(v))
+		p = newPage(jsonType, body, tag, []string{"<" + jsonSchema(m.schema) + ">; rel=describedby"})
+	}
+	s.pages.put(k, p)
+	return p
+}
+
+func newPage(kind mime, body []byte, etag string, link []string) *page {
+	return &page{
+		body: body, etag: etag, mime: kind, etagHeader: []string{etag}, length: []string{strconv.Itoa(len(body))},
+		content: []string{string(kind) + ";charset=utf-8"}, link: link,
+	}
+}
+
+// object is the body of a resource: what its row shows, and what all rows have
+// in common.
+func (m *match) object(v view) object {
+	var o object
+	if m.of != "" {
+		o = object{"Name": m.name}
+		var members []object
+		for _, id := range things[m.of](v) {
+			members = append(members, ref(v.uri+"/"+id))
+		}
+		o["Members@odata.count"] = len(members)
+		o["Members"] = append([]object{}, members...) // never null
+	} else {
+		o = m.read(v)
+		if _, ok := o["Id"]; !ok {
+			o["Id"] = v.uri[strings.LastIndexByte(v.uri, '/')+1:]
+		}
+	}
+	if _, ok := o["@odata.id"]; !ok {
+		o["@odata.id"] = v.uri
+	}
+	o["@odata.type"] = odataType(m.schema)
+	if len(m.actions) > 0 {
+		all := object{}
+		for i := range m.actions {
+			a := &m.actions[i]
+			all["#"+a.name] = a.object(v)
+		}
+		o["Actions"] = all
+	}
+	return o
+}
+
+// seal encodes a body and gives it its ETag, which depends on the rest of it
+// and on nothing else: it changes if and only if the representation does.
+func seal(o object) ([]byte, string) {
+	rest := encode(o)
+	tag := etag(rest)
+	head := `{"@odata.etag":` + strconv.Quote(tag) + `,`
+	return append([]byte(head), rest[1:]...), tag
+}
+
+func etag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `"` + hex.EncodeToString(sum[:8]) + `"`
+}
+
+func encode(o object) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(o); err != nil {
+		panic(err) // a body of ours that is no JSON
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// typeName is the name of a schema without its version.
+func typeName(schema string) string {
+	name, _, _ := strings.Cut(schema, ".")
+	return name
+}
+
+func odataType(schema string) string { return "#" + schema + "." + typeName(schema) }
+
+// published is where the DMTF and SNIA publish a type's schemas.
+func published(schema string) string {
+	if strings.HasPrefix(schema, "Volume") {
+		return "http://redfish.dmtf.org/schemas/swordfish/v1/"
+	}
+	return "http://redfish.dmtf.org/schemas/v1/"
+}
+
+func jsonSchema(schema string) string { return published(schema) + schema + ".json" }
+
+// kept is a bounded store of things that can be made again: two generations,
+// of which the older is dropped when the younger is full.
+type kept[K comparable, V any] struct {
+	mu         sync.RWMutex
+	young, old map[K]V
+	room, used int // of the younger generation, in what size counts
+	size       func(V) int
+}
+
+func newKept[K comparable, V any](room int, size func(V) int) *kept[K, V] {
+	return &kept[K, V]{young: map[K]V{}, room: room, size: size}
+}
+
+func (c *kept[K, V]) get(k K) (V, bool) {
+	c.mu.RLock()
+	v, young := c.young[k]
+	old := false
+	if !young {
+		v, old = c.old[k]
+	}
+	c.mu.RUnlock()
+	if old {
+		c.put(k, v)
+	}
+	return v, young || old
+}
+
+func (c *kept[K, V]) put(k K, v V) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.young[k]; ok {
+		return
+	}
+	if c.used >= c.room {
+		c.young, c.old, c.used = map[K]V{}, c.young, 0
+	}
+	c.young[k] = v
+	c.used += c.size(v)
+}

@@ -1,0 +1,170 @@
+package redfish
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+func TestMessagesAreThoseOfTheRegistry(t *testing.T) {
+	raw, err := dmtf(t).read("data/registries/Base.1.22.1.json")
+	must(t, err)
+	var registry struct {
+		Prefix   string `json:"RegistryPrefix"`
+		Version  string `json:"RegistryVersion"`
+		Messages map[string]struct {
+			Args     int              `json:"NumberOfArgs"`
+			Severity message.Severity `json:"MessageSeverity"`
+		}
+	}
+	must(t, json.Unmarshal(raw, &registry))
+	if id := registry.Prefix + "." + registry.Version; !strings.HasPrefix(id, baseRegistry+".") {
+		t.Errorf("the service speaks %s, the registry is %s", baseRegistry, id)
+	}
+	for _, e := range message.Base {
+		d, args := e.Definition()
+		want, ok := registry.Messages[d.Key]
+		if !ok || args != want.Args || d.Severity != want.Severity {
+			t.Errorf("%s: %d arguments, %s; the registry says %d, %s (known: %t)", d.Key, args, d.Severity, want.Args, want.Severity, ok)
+		}
+	}
+}
+
+// operations is an OperationMap of the privilege registry.
+type operations map[string][]struct{ Privilege []privilege }
+
+func (o operations) to(method string) []privilege {
+	var out []privilege
+	for _, any := range o[method] {
+		out = append(out, any.Privilege...)
+	}
+	return out
+}
+
+func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
+	raw, err := dmtf(t).read("data/registries/Redfish_1.8.0_PrivilegeRegistry.json")
+	must(t, err)
+	var registry struct {
+		Mappings []struct {
+			Entity       string
+			OperationMap operations
+			Subordinate  []struct {
+				Targets      []string
+				OperationMap operations
+			} `json:"SubordinateOverrides"`
+		}
+	}
+	must(t, json.Unmarshal(raw, &registry))
+	checked := 0
+	for _, r := range routes(tree()) {
+		if r.schema == "" || r.action != nil || r.members {
+			continue
+		}
+		for _, m := range registry.Mappings {
+			if m.Entity != typeName(r.schema) {
+				continue
+			}
+			checked++
+			for _, method := range []string{"GET", "PATCH", "POST", "DELETE"} {
+				want := slices.DeleteFunc(m.OperationMap.to(method), func(p privilege) bool { return p == "NoAuth" && r.open })
+				if got := r.needs.to(method); !cmp.Equal(got, want) {
+					t.Errorf("%s of %s needs one of %s, the registry says %s", method, r.pattern, got, want)
+				}
+			}
+			for _, s := range m.Subordinate { // none applies to what the tree has today
+				if collection := typeName(r.schema); strings.HasPrefix(r.pattern, "/redfish/v1/Managers") {
+					t.Errorf("%s: %s has an override under %s that is not checked", r.pattern, collection, s.Targets)
+				}
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("%d resources were checked", checked)
+	}
+}
+
+func TestMetadataRefersToSchemasThatExist(t *testing.T) {
+	w := call(t, newService(t, newHost(t)), "", "GET", "/redfish/v1/$metadata", "")
+	var doc struct {
+		References []struct {
+			URI      string `xml:"Uri,attr"`
+			Includes []struct {
+				Namespace string `xml:",attr"`
+			} `xml:"Include"`
+		} `xml:"Reference"`
+		Container struct {
+			Extends string `xml:",attr"`
+		} `xml:"DataServices>Schema>EntityContainer"`
+	}
+	must(t, xml.Unmarshal(w.Body.Bytes(), &doc))
+	included := map[string]bool{}
+	b := dmtf(t)
+	for _, r := range doc.References {
+		csdl, err := b.read("data/csdl/" + path.Base(r.URI))
+		if err != nil {
+			t.Errorf("%s: %v", r.URI, err)
+			continue
+		}
+		for _, i := range r.Includes {
+			included[i.Namespace] = true
+			if !strings.Contains(string(csdl), `Namespace="`+i.Namespace+`"`) {
+				t.Errorf("%s has no namespace %s", r.URI, i.Namespace)
+			}
+		}
+	}
+	for _, r := range tree() {
+		if r.schema != "" && !included[r.schema] {
+			t.Errorf("no reference to %s; there are %q", r.schema, slices.Sorted(maps.Keys(included)))
+		}
+	}
+	if doc.Container.Extends != "ServiceRoot.v1_0_0.ServiceContainer" || !included["ServiceRoot.v1_0_0"] {
+		t.Errorf("EntityContainer extends %q", doc.Container.Extends)
+	}
+}
+
+func TestServiceDocumentListsTheRootsChildren(t *testing.T) {
+	s := newService(t, newHost(t))
+	var doc struct {
+		Context string `json:"@odata.context"`
+		Value   []struct{ Name, Kind, URL string }
+	}
+	must(t, json.Unmarshal(call(t, s, "", "GET", "/redfish/v1/odata", "").Body.Bytes(), &doc))
+	var got []string
+	for _, v := range doc.Value {
+		got = append(got, v.URL)
+	}
+	root, _ := get(t, s, "/redfish/v1/")
+	want := []string{"/redfish/v1/"}
+	for _, name := range slices.Sorted(maps.Keys(root)) {
+		child, _ := root[name].(map[string]any)
+		if link, ok := child["@odata.id"].(string); ok {
+			want = append(want, link)
+		}
+	}
+	want = append(want, sessions)
+	if diff := cmp.Diff(want, got); diff != "" || doc.Context != "/redfish/v1/$metadata" {
+		t.Errorf("@odata.context %s; addresses (-want +got):\n%s", doc.Context, diff)
+	}
+}
+
+func TestFeaturesAreAsTheRootSays(t *testing.T) {
+	s := newService(t, newHost(t))
+	root, _ := get(t, s, "/redfish/v1/")
+	said := root["ProtocolFeaturesSupported"].(map[string]any)
+	for option, feature := range map[string]any{
+		"$top=1": said["TopSkipQuery"], "$skip=0": said["TopSkipQuery"], "$filter=Name%20eq%20'x'": said["FilterQuery"], "$select=Name": said["SelectQuery"],
+		"$expand=.": said["ExpandQuery"].(map[string]any)["NoLinks"],
+	} {
+		if w := call(t, s, "admin", "GET", "/redfish/v1/Systems?"+option, ""); (w.Code == 200) != feature.(bool) || !feature.(bool) && w.Code != 501 {
+			t.Errorf("?%s = %d, but the root says %v", option, w.Code, feature)
+		}
+	}
+}

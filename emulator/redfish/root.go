@@ -1,0 +1,95 @@
+package redfish
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// versions is the document at /redfish, whose content DSP0266 prescribes to
+// the letter ("Protocol version").
+func versions(*Service, view) (mime, []byte) {
+	return jsonType, []byte(`{"v1":"/redfish/v1/"}`)
+}
+
+func serviceRoot(v view) object {
+	return object{
+		"@odata.id": "/redfish/v1/", "Id": "RootService", "Name": "Root Service",
+		"RedfishVersion": v.d.RedfishVersion, "UUID": v.serviceUUID(), "Product": v.d.Product, "Vendor": v.d.Vendor,
+		"AccountService": ref("/redfish/v1/AccountService"),
+		"Chassis":        ref("/redfish/v1/Chassis"),
+		"Managers":       ref("/redfish/v1/Managers"),
+		"SessionService": ref("/redfish/v1/SessionService"),
+		"Systems":        ref("/redfish/v1/Systems"),
+		"Links": object{
+			"Sessions":                ref("/redfish/v1/SessionService/Sessions"),
+			"ManagerProvidingService": ref(v.manager()),
+		},
+		"ProtocolFeaturesSupported": object{
+			"ExcerptQuery":    features.Excerpt,
+			"FilterQuery":     features.Filter,
+			"OnlyMemberQuery": features.Only,
+			"SelectQuery":     features.Select,
+			"TopSkipQuery":    features.TopSkip,
+			"ExpandQuery": object{
+				"ExpandAll": features.Expand, "Levels": features.Expand, "Links": features.Expand, "NoLinks": features.Expand,
+			},
+			"DeepOperations":       object{"DeepPATCH": false, "DeepPOST": false},
+			"MultipleHTTPRequests": true,
+		},
+	}
+}
+
+// serviceDocument lists the service root and what it links to (DSP0266, "OData
+// service document").
+func serviceDocument(_ *Service, v view) (mime, []byte) {
+	entry := func(name, uri string) object { return object{"name": name, "kind": "Singleton", "url": uri} }
+	entries := []object{entry("Service", "/redfish/v1/")}
+	root := serviceRoot(v)
+	for _, name := range slices.Sorted(maps.Keys(root)) {
+		if link, ok := root[name].(object); ok && len(link) == 1 && link["@odata.id"] != nil {
+			entries = append(entries, entry(name, link["@odata.id"].(string)))
+		}
+	}
+	entries = append(entries, entry("Sessions", "/redfish/v1/SessionService/Sessions"))
+	return jsonType, encode(object{"@odata.context": "/redfish/v1/$metadata", "value": entries})
+}
+
+// metadata is the OData metadata document: it refers to the published schema
+// of every type that the service serves (DSP0266, "OData $metadata").
+func metadata(s *Service, _ view) (mime, []byte) {
+	var b bytes.Buffer
+	b.WriteString(xml.Header)
+	b.WriteString(`<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">` + "\n")
+	refer := func(schema string, more ...string) {
+		name := typeName(schema)
+		fmt.Fprintf(&b, "  <edmx:Reference Uri=\"%s%s_v1.xml\">\n", published(schema), name)
+		for _, n := range append(slices.Compact([]string{name, schema}), more...) {
+			fmt.Fprintf(&b, "    <edmx:Include Namespace=\"%s\"/>\n", n)
+		}
+		b.WriteString("  </edmx:Reference>\n")
+	}
+	for _, schema := range s.schemas {
+		if strings.HasPrefix(schema, "ServiceRoot.") {
+			refer(schema, "ServiceRoot.v1_0_0") // which has the container
+			continue
+		}
+		refer(schema)
+	}
+	refer("Message.v1_3_0") // of annotations
+	refer("Resource.v1_23_0")
+	b.WriteString(`  <edmx:Reference Uri="http://redfish.dmtf.org/schemas/v1/RedfishExtensions_v1.xml">
+    <edmx:Include Namespace="RedfishExtensions.v1_0_0" Alias="Redfish"/>
+  </edmx:Reference>
+  <edmx:DataServices>
+    <Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="Service">
+      <EntityContainer Name="Service" Extends="ServiceRoot.v1_0_0.ServiceContainer"/>
+    </Schema>
+  </edmx:DataServices>
+</edmx:Edmx>
+`)
+	return xmlType, b.Bytes()
+}

@@ -1,0 +1,182 @@
+package redfish
+
+import (
+	"archive/zip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// bundle is DMTF's schemas and registries (DSP8010 and DSP8011 2025.4), which
+// are not part of this repository.
+type bundle struct{ files map[string]*zip.File }
+
+const bundlePath = "../../../shared/data/dmtf-2025.4.zip" // beside the repository
+
+var openBundle = sync.OnceValues(func() (*bundle, error) {
+	z, err := zip.OpenReader(filepath.FromSlash(bundlePath))
+	if err != nil {
+		return nil, err
+	}
+	b := &bundle{files: map[string]*zip.File{}}
+	for _, f := range z.File {
+		b.files[f.Name] = f
+	}
+	return b, nil
+})
+
+// dmtf is the bundle; without it the test is skipped.
+func dmtf(t testing.TB) *bundle {
+	t.Helper()
+	b, err := openBundle()
+	if os.IsNotExist(err) {
+		t.Skipf("DMTF's bundle is not at %s: get DSP8010 and DSP8011 2025.4 to check against it", bundlePath)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *bundle) read(name string) ([]byte, error) {
+	f, ok := b.files[name]
+	if !ok {
+		return nil, fmt.Errorf("no %s in the bundle", name)
+	}
+	r, err := f.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// Load implements jsonschema.URLLoader: what is published under
+// redfish.dmtf.org comes out of the bundle.
+func (b *bundle) Load(address string) (any, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host != "redfish.dmtf.org" {
+		return nil, fmt.Errorf("schema %s: not DMTF's", address)
+	}
+	name := path.Base(u.Path)
+	raw, err := b.read(schemaFolder + name)
+	if err != nil { // of another type's; only links are of it
+		return map[string]any{"definitions": map[string]any{typeName(name): true}}, nil
+	}
+	file, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+	if err != nil {
+		return nil, err
+	}
+	b.narrow(file)
+	return file, nil
+}
+
+const schemaFolder = "data/json-schema-latest/"
+
+// narrow takes out of a schema what only matters to other services: where a
+// link can also be the resource itself, which this service never puts in its
+// place, and versions of a type other than the newest, which the bundle has.
+func (b *bundle) narrow(schema any) {
+	switch x := schema.(type) {
+	case []any:
+		for _, y := range x {
+			b.narrow(y)
+		}
+	case map[string]any:
+		var links, known []any
+		ways, _ := x["anyOf"].([]any)
+		for _, w := range ways {
+			to, _ := w.(map[string]any)["$ref"].(string)
+			file, _, _ := strings.Cut(to, "#")
+			switch {
+			case strings.HasSuffix(to, "#/definitions/idRef"):
+				links = append(links, w)
+			case file == "" || b.files[schemaFolder+path.Base(file)] != nil:
+				known = append(known, w)
+			}
+		}
+		switch {
+		case len(known) > 0 && known[0].(map[string]any)["$ref"] == nil: // of a collection
+			x["anyOf"] = append(links, known...)
+		case len(links) > 0:
+			x["anyOf"] = links
+		case len(known) > 0:
+			x["anyOf"] = known
+		}
+		for _, y := range x {
+			b.narrow(y)
+		}
+	}
+}
+
+// schemaSet checks bodies against DMTF's schemas.
+type schemaSet struct {
+	b        *bundle
+	compiler *jsonschema.Compiler
+	mu       sync.Mutex
+	compiled map[string]*jsonschema.Schema
+}
+
+var theSchemas = sync.OnceValue(func() *schemaSet {
+	b, _ := openBundle()
+	c := jsonschema.NewCompiler()
+	c.UseLoader(b)
+	c.AssertFormat()
+	return &schemaSet{b: b, compiler: c, compiled: map[string]*jsonschema.Schema{}}
+})
+
+func newSchemas(t testing.TB) *schemaSet {
+	t.Helper()
+	dmtf(t)
+	return theSchemas()
+}
+
+// check validates a body against a schema: "ComputerSystem.v1_27_0".
+func (s *schemaSet) check(t testing.TB, what, schema string, body []byte) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.compiled[schema]
+	if c == nil {
+		var err error
+		if c, err = s.compiler.Compile(jsonSchema(schema)); err != nil {
+			t.Fatalf("schema %s: %v", schema, err)
+		}
+		s.compiled[schema] = c
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(body)))
+	if err != nil {
+		t.Errorf("%s: not JSON: %v\n%s", what, err, body)
+		return
+	}
+	if err := c.Validate(value); err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// uris are the address patterns that DMTF gives a type.
+func (s *schemaSet) uris(t testing.TB, name string) []string {
+	t.Helper()
+	raw, err := s.b.read(schemaFolder + name + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Definitions map[string]struct {
+			URIs []string `json:"uris"`
+		} `json:"definitions"`
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Definitions[name].URIs
+}

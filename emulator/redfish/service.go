@@ -1,0 +1,312 @@
+package redfish
+
+import (
+	"errors"
+	"hash/maphash"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/odata"
+)
+
+// Config says what a Service serves.
+type Config struct {
+	Rack Rack
+	Log  *slog.Logger // nil: none
+	// Enter, when not nil, is told of every request in flight.
+	Enter func() (leave func())
+	// Journal, when not nil, is told of every request that was answered.
+	Journal func(Entry)
+}
+
+// Entry is one request that was answered. It holds no secret and no body.
+type Entry struct {
+	At           time.Time      // of the lab
+	BMC          netip.AddrPort // that the request came to
+	From         string         // address of the client
+	Method, Path string
+	Status       int
+	User         string // "" before login
+	Session      string // "" without one
+}
+
+// Service serves every BMC of a rack. It is safe for concurrent use.
+type Service struct {
+	rack    Rack
+	log     *slog.Logger
+	enter   func() (leave func())
+	journal func(Entry)
+
+	tree    []resource
+	router  *mux.Router
+	routes  map[string]*route // by pattern
+	matches *kept[string, *match]
+	pages   *kept[key, *page]
+	schemas []string          // that the tree serves, in order
+	types   map[string]string // of the things that variables stand for
+
+	// locks make a precondition and the change that rests on it one step. A
+	// host has one of them, which it may share with others.
+	locks [256]sync.Mutex
+	seed  maphash.Seed
+}
+
+const (
+	keptMatches = 4096     // routes
+	keptBytes   = 16 << 20 // of bodies, in each of two generations
+	maxBody     = 256 << 10
+	maxTold     = 16 // errors in one answer
+)
+
+// baseRegistry is the message registry that the service speaks (DSP8011).
+const baseRegistry = "Base.1.22"
+
+// features are what ServiceRoot.ProtocolFeaturesSupported tells.
+var features = odata.Features{}
+
+// New returns a Service.
+func New(c Config) (*Service, error) {
+	if c.Rack == nil {
+		return nil, errors.New("redfish: Config.Rack: must not be nil")
+	}
+	s := &Service{
+		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, tree: tree(),
+		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
+		pages:   newKept[key](keptBytes, func(p *page) int { return len(p.body) }),
+		seed:    maphash.MakeSeed(),
+	}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if err := validate(s.tree); err != nil {
+		return nil, err
+	}
+	all := routes(s.tree)
+	s.router, s.routes = router(all)
+	for _, t := range all {
+		if t.schema != "" && !slices.Contains(s.schemas, t.schema) {
+			s.schemas = append(s.schemas, t.schema)
+		}
+	}
+	slices.Sort(s.schemas)
+	s.types = map[string]string{}
+	for i := range s.tree {
+		r := &s.tree[i]
+		if vars := variables(r.uri); strings.HasSuffix(r.uri, "}") {
+			s.types[vars[len(vars)-1]] = typeName(r.schema)
+		}
+	}
+	return s, nil
+}
+
+// lock makes others wait that would change the host.
+func (s *Service) lock(h Host) (unlock func()) {
+	l := &s.locks[maphash.Comparable(s.seed, h)%uint64(len(s.locks))]
+	l.Lock()
+	return l.Unlock
+}
+
+// exchange is one request and its answer.
+type exchange struct {
+	s      *Service
+	w      http.ResponseWriter
+	r      *http.Request
+	host   Host
+	match  *match // nil when the address is of nothing
+	who    actor
+	status int
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.enter != nil {
+		defer s.enter()()
+	}
+	at := local(r)
+	x := exchange{s: s, w: w, r: r}
+	host, ok := s.rack.At(at)
+	if !ok {
+		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(r.URL.Path))
+		return
+	}
+	x.host = host
+	x.serve()
+	if s.journal != nil {
+		from, _, _ := net.SplitHostPort(r.RemoteAddr)
+		s.journal(Entry{
+			At: host.Now(), BMC: at, From: from, Method: r.Method, Path: r.URL.Path,
+			Status: x.status, User: x.who.user, Session: x.who.session,
+		})
+	}
+}
+
+// local is the address that a request came to.
+func local(r *http.Request) netip.AddrPort {
+	var at netip.AddrPort
+	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case *net.TCPAddr:
+		at = a.AddrPort()
+	case net.Addr:
+		at, _ = netip.ParseAddrPort(a.String()) // none: of no BMC
+	}
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+}
+
+// Headers of every answer (DSP0266, "Response headers").
+var (
+	odataVersion = []string{"4.0"}
+	noCache      = []string{"no-cache"}
+)
+
+// serve answers the request. What a client may not know it is not told:
+// authentication comes before all else (DSP0266, "HTTP header authentication
+// requirements").
+func (x *exchange) serve() {
+	h := x.w.Header()
+	h["Odata-Version"], h["Cache-Control"] = odataVersion, noCache
+	if len(x.r.Header["Origin"]) > 0 {
+		// Scripts of the service's own pages may read the answer, no others.
+		h.Set("Access-Control-Allow-Origin", "https://"+x.r.Host)
+	}
+	x.match = x.s.find(x.r.URL)
+	if !x.public() {
+		who, ok := x.authenticate()
+		if !ok {
+			x.challenge(message.NoValidSession.With())
+			return
+		}
+		x.who = who
+	}
+	if !slices.Contains(verbs, x.r.Method) {
+		x.refuse(http.StatusNotImplemented, message.OperationNotAllowed.With())
+		return
+	}
+	if v := x.r.Header["Odata-Version"]; len(v) > 0 && v[0] != "4.0" {
+		x.refuse(http.StatusPreconditionFailed, message.HeaderInvalid.With("OData-Version"))
+		return
+	}
+	if x.match == nil {
+		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
+		return
+	}
+	at := look(x.host)
+	v := x.match.view(at)
+	if name := x.match.missing(v); name != "" {
+		x.gone(v, name)
+		return
+	}
+	if !x.match.takes(x.r.Method) {
+		h["Allow"] = x.match.allow
+		x.refuse(http.StatusMethodNotAllowed, message.OperationNotAllowed.With())
+		return
+	}
+	if !x.public() && !x.who.may(x.r.Method, x.match, v) {
+		x.refuse(http.StatusForbidden, message.InsufficientPrivilege.With())
+		return
+	}
+	switch x.r.Method {
+	case http.MethodGet, http.MethodHead:
+		x.read(at)
+	case http.MethodOptions:
+		h["Allow"] = x.match.allow
+		x.done()
+	default:
+		x.write()
+	}
+}
+
+// verbs are the HTTP methods that Redfish knows (DSP0266, "HTTP methods").
+var verbs = []string{"GET", "HEAD", "OPTIONS", "POST", "PATCH", "PUT", "DELETE"}
+
+// gone answers that something in the address does not exist.
+func (x *exchange) gone(v view, variable string) {
+	x.refuse(http.StatusNotFound, message.ResourceNotFound.With(x.s.types[variable], v.ids[variable]))
+}
+
+// read answers a GET or HEAD.
+func (x *exchange) read(at snapshot) {
+	if x.r.URL.RawQuery != "" {
+		if name, found := features.Unsupported(x.r.URL.RawQuery); found {
+			x.refuse(http.StatusNotImplemented, message.QueryParameterUnsupported.With(name))
+			return
+		}
+	}
+	p := x.s.page(x.match, at)
+	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, p.mime) {
+		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
+		return
+	}
+	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && matches(tags, p.etag, weakly) {
+		x.w.Header()["Etag"] = p.etagHeader
+		x.status = http.StatusNotModified
+		x.w.WriteHeader(x.status)
+		return
+	}
+	x.show(http.StatusOK, p)
+}
+
+// show sends a page.
+func (x *exchange) show(status int, p *page) {
+	h := x.w.Header()
+	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.etagHeader, p.content, p.length, x.match.allow
+	if p.link != nil {
+		h["Link"] = p.link
+	}
+	x.send(status, p.body)
+}
+
+// refuse sends an error response (DSP0266, "Error responses").
+func (x *exchange) refuse(status int, ms ...message.Message) {
+	if len(ms) > maxTold {
+		ms = append(slices.Clip(ms[:maxTold]), message.MaximumErrorsExceeded.With())
+	}
+	x.w.Header()["Content-Type"] = jsonContent
+	x.send(status, message.Error(baseRegistry, ms...))
+}
+
+var jsonContent = []string{string(jsonType) + ";charset=utf-8"}
+
+// done answers that there is nothing to say.
+func (x *exchange) done() {
+	x.status = http.StatusNoContent
+	x.w.WriteHeader(x.status)
+}
+
+func (x *exchange) send(status int, body []byte) {
+	x.status = status
+	x.w.WriteHeader(status)
+	if x.r.Method == http.MethodHead {
+		return
+	}
+	if _, err := x.w.Write(body); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		x.s.log.Debug("client gone", "bmc", local(x.r), "err", err)
+	}
+}
+
+// accepts says whether a client takes a media type (RFC 9110, §12.5.1).
+func accepts(header []string, m mime) bool {
+	kind, _, _ := strings.Cut(string(m), "/")
+	for _, line := range header {
+		for part := range strings.SplitSeq(line, ",") {
+			name, params, _ := strings.Cut(part, ";")
+			name = strings.ToLower(strings.TrimSpace(name))
+			if name != string(m) && name != kind+"/*" && name != "*/*" {
+				continue
+			}
+			if q := strings.ReplaceAll(params, " ", ""); q != "q=0" && q != "q=0.0" {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,262 @@
+package redfish
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// states are states of a host in which a client may find it.
+var states = []struct {
+	name string
+	make func(t *testing.T, h *host)
+}{
+	{"off", func(*testing.T, *host) {}},
+	{"post", func(t *testing.T, h *host) {
+		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
+		h.pass(10 * time.Second)
+	}},
+	{"halted, overridden", func(t *testing.T, h *host) {
+		must(t, h.Apply(t.Context(), machine.SetOverride{Override: machine.Override{Enabled: machine.Continuous, Target: machine.Pxe, Mode: machine.Legacy}}))
+		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
+		h.pass(5 * time.Minute)
+	}},
+	{"media and sessions", func(t *testing.T, h *host) {
+		_, err := h.ApplyBMC(t.Context(), bmc.InsertMedia{Slot: "Cd", Image: "https://user:hidden-7@images.test/a/live.iso?x=1", User: "u", Password: "hidden-8"})
+		must(t, err)
+		for _, a := range accounts[:3] {
+			_, err := h.ApplyBMC(t.Context(), bmc.OpenSession{Account: a, Token: "hidden-9" + a.Name, From: "192.0.2.9"})
+			must(t, err)
+		}
+	}},
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// links are all @odata.id in a body, and the addresses of its actions.
+func links(value any) (resources, targets []string) {
+	switch x := value.(type) {
+	case []any:
+		for _, y := range x {
+			r, a := links(y)
+			resources, targets = append(resources, r...), append(targets, a...)
+		}
+	case map[string]any:
+		for name, y := range x {
+			text, _ := y.(string)
+			switch name {
+			case "@odata.id", "@Redfish.ActionInfo":
+				resources = append(resources, text)
+			case "target":
+				targets = append(targets, text)
+			}
+			r, a := links(y)
+			resources, targets = append(resources, r...), append(targets, a...)
+		}
+	}
+	return resources, targets
+}
+
+func TestEveryLinkLeadsToAValidResource(t *testing.T) {
+	for _, state := range states {
+		t.Run(state.name, func(t *testing.T) {
+			h := newHost(t)
+			state.make(t, h)
+			s := newService(t, h)
+			var check *schemaSet
+			if _, err := openBundle(); err == nil {
+				check = newSchemas(t)
+			}
+			seen := walk(t, s, check)
+			for _, r := range s.tree {
+				reached := slices.ContainsFunc(seen, func(uri string) bool { return fits([]string{r.uri, r.uri + "/"}, uri) })
+				empty := strings.HasSuffix(r.uri, "{session}") && len(h.BMC().Sessions) == 0
+				if r.schema != "" && !reached && !empty {
+					t.Errorf("no link leads to %s", r.uri)
+				}
+			}
+		})
+	}
+}
+
+// walk follows every link from the root, checks what it finds, and returns the
+// addresses.
+func walk(t *testing.T, s *Service, check *schemaSet) []string {
+	t.Helper()
+	todo, seen := []string{"/redfish/v1/"}, []string{}
+	bodies := map[string]map[string]any{}
+	var fragments []string
+	for len(todo) > 0 {
+		at := todo[0]
+		todo = todo[1:]
+		if uri, fragment, ok := strings.Cut(at, "#"); ok {
+			fragments = append(fragments, fragment+" "+uri)
+			at = uri
+		}
+		if slices.Contains(seen, at) {
+			continue
+		}
+		seen = append(seen, at)
+		body := visit(t, s, at, check)
+		bodies[at] = body
+		resources, targets := links(body)
+		for _, target := range targets {
+			if prefix := strings.TrimSuffix(at, "/") + "/Actions/"; !strings.HasPrefix(target, prefix) {
+				t.Errorf("%s: action target %s, want %s…", at, target, prefix)
+			}
+			truthful(t, s, target, call(t, s, "admin", "OPTIONS", target, "").Header().Get("Allow"))
+		}
+		todo = append(todo, resources...)
+	}
+	for _, f := range fragments {
+		pointer, uri, _ := strings.Cut(f, " ")
+		var value any = bodies[uri]
+		segments := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+		for _, segment := range segments {
+			switch x := value.(type) {
+			case map[string]any:
+				value = x[segment]
+			case []any:
+				var i int
+				fmt.Sscan(segment, &i)
+				value = x[i]
+			}
+		}
+		member, _ := value.(map[string]any)
+		if member["MemberId"] != segments[len(segments)-1] {
+			t.Errorf("%s#%s: MemberId = %v, want %s", uri, pointer, member["MemberId"], segments[len(segments)-1])
+		}
+	}
+	return seen
+}
+
+// visit reads one resource and checks all that holds for every resource.
+func visit(t *testing.T, s *Service, uri string, check *schemaSet) map[string]any {
+	t.Helper()
+	w := call(t, s, "admin", "GET", uri, "")
+	if w.Code != 200 {
+		t.Errorf("%s", shape("GET", uri, "", w))
+		return nil
+	}
+	for _, word := range []string{"hidden-", "-secret-"} {
+		if strings.Contains(w.Body.String(), word) {
+			t.Errorf("%s shows a secret:\n%s", uri, w.Body)
+		}
+	}
+	var body map[string]any
+	must(t, json.Unmarshal(w.Body.Bytes(), &body))
+	if body["@odata.id"] != uri {
+		t.Errorf("%s: @odata.id = %v", uri, body["@odata.id"])
+	}
+	odata, _ := body["@odata.type"].(string)
+	schema := strings.TrimPrefix(odata[:strings.LastIndexByte(odata, '.')], "#")
+	name := typeName(schema)
+	last := uri[strings.LastIndexByte(uri, '/')+1:]
+	if id, ok := body["Id"]; ok && id != last && uri != "/redfish/v1/" {
+		t.Errorf("%s: Id = %v, want %s", uri, id, last)
+	}
+	if etag := w.Header().Get("ETag"); etag != body["@odata.etag"] {
+		t.Errorf("%s: ETag %s, @odata.etag %v", uri, etag, body["@odata.etag"])
+	}
+	if want := "<" + jsonSchema(schema) + ">; rel=describedby"; w.Header().Get("Link") != want {
+		t.Errorf("%s: Link = %s, want %s", uri, w.Header().Get("Link"), want)
+	}
+	if check != nil {
+		check.check(t, uri, schema, w.Body.Bytes())
+		if known := check.uris(t, name); len(known) > 0 && !fits(known, uri) {
+			t.Errorf("%s: no address of a %s; want one of %q", uri, name, known)
+		}
+	}
+	again := call(t, s, "admin", "GET", uri, "", "If-None-Match", w.Header().Get("ETag"))
+	if again.Code != http.StatusNotModified || again.Body.Len() > 0 {
+		t.Errorf("unchanged, but %s", shape("GET", uri, "", again))
+	}
+	head := call(t, s, "admin", "HEAD", uri, "")
+	if fmt.Sprint(head.Header()) != fmt.Sprint(w.Header()) || head.Body.Len() > 0 {
+		t.Errorf("%s: HEAD differs from GET: %v, want %v", uri, head.Header(), w.Header())
+	}
+	truthful(t, s, uri, w.Header().Get("Allow"))
+	return body
+}
+
+// fits says whether an address is of one of some patterns.
+func fits(patterns []string, uri string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		p = regexp.MustCompile(`\\\{[^}]+\\\}`).ReplaceAllString(regexp.QuoteMeta(p), "[^/]+")
+		return regexp.MustCompile("^" + p + "$").MatchString(uri)
+	})
+}
+
+// truthful checks an Allow header: a method that it names gets as far as the
+// precondition, any other is refused.
+func truthful(t *testing.T, s *Service, uri, allow string) {
+	t.Helper()
+	allowed := strings.Split(allow, ", ")
+	for _, method := range []string{"POST", "PATCH", "PUT", "DELETE"} {
+		want, body := http.StatusMethodNotAllowed, ""
+		if method != "DELETE" {
+			body = `{"Nothing":0}`
+		}
+		if slices.Contains(allowed, method) {
+			want = http.StatusPreconditionFailed
+		}
+		w := call(t, s, "admin", method, uri, body, "If-Match", `"none"`)
+		if w.Code != want || want == 405 && w.Header().Get("Allow") != allow {
+			t.Errorf("Allow: %s, but %s", allow, shape(method, uri, body, w))
+		}
+	}
+	if w := call(t, s, "admin", "OPTIONS", uri, ""); w.Code != 204 || w.Header().Get("Allow") != allow {
+		t.Errorf("Allow: %s, but %s", allow, shape("OPTIONS", uri, "", w))
+	}
+}
+
+func TestSlotsAreListedOnce(t *testing.T) {
+	s := newService(t, newHost(t))
+	slots := 0
+	for _, uri := range walk(t, s, nil) {
+		if strings.Contains(uri, "/VirtualMedia/") && !strings.HasSuffix(uri, "ActionInfo") {
+			slots++
+		}
+	}
+	if want := len(newHost(t).d.BMC.Slots); slots != want {
+		t.Errorf("the walk found %d slots, want %d", slots, want)
+	}
+}
+
+func TestSchemaCheckFindsFaults(t *testing.T) {
+	check := newSchemas(t)
+	w := call(t, newService(t, newHost(t)), "admin", "GET", "/redfish/v1/Systems/1", "")
+	for _, spoiled := range [][2]string{
+		{`"@odata.id"`, `"Bogus":1,"@odata.id"`}, {`"PowerState":"Off"`, `"PowerState":"Maybe"`}, {`"UUID":"`, `"UUID":"x`},
+		{`"Chassis":[{"@odata.id"`, `"Chassis":[{"Name":"x","@odata.id"`},
+	} {
+		body := strings.Replace(w.Body.String(), spoiled[0], spoiled[1], 1)
+		probe := &recorder{TB: t}
+		check.check(probe, "spoiled", "ComputerSystem.v1_27_0", []byte(body))
+		if !probe.failed {
+			t.Errorf("a body with %s passed", spoiled[1])
+		}
+	}
+}
+
+// recorder keeps a failure to itself.
+type recorder struct {
+	testing.TB
+	failed bool
+}
+
+func (r *recorder) Helper()               {}
+func (r *recorder) Errorf(string, ...any) { r.failed = true }

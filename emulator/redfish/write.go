@@ -1,0 +1,187 @@
+package redfish
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/odata"
+)
+
+// write answers a PATCH, POST or DELETE. The body is read before the host is
+// locked: a slow client holds up nobody else.
+func (x *exchange) write() {
+	if _, found := (odata.Features{}).Unsupported(x.r.URL.RawQuery); found {
+		x.refuse(http.StatusBadRequest, message.QueryNotSupportedOnOperation.With())
+		return
+	}
+	var in document
+	if x.r.Method != http.MethodDelete {
+		var ok bool
+		if in, ok = x.body(); !ok {
+			return
+		}
+	}
+	unlock := x.s.lock(x.host)
+	locked := true
+	free := func() {
+		if locked {
+			unlock()
+			locked = false
+		}
+	}
+	defer free()
+
+	at := look(x.host)
+	v, p := x.match.view(at), x.s.page(x.match, at)
+	if p == nil { // since the last look
+		x.gone(v, x.match.missing(v))
+		return
+	}
+	if tags := x.r.Header["If-Match"]; len(tags) > 0 && !matches(tags, p.etag, strongly) {
+		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
+		return
+	}
+	switch {
+	case x.match.action != nil:
+		x.act(in, v, free)
+	case x.r.Method == http.MethodPatch:
+		x.change(in, v)
+	case x.r.Method == http.MethodPost:
+		x.add(in, v)
+	case x.r.Method == http.MethodDelete:
+		if err := x.match.remove(x.r.Context(), x.host, v); err != nil {
+			x.fail(err)
+			return
+		}
+		x.done()
+	}
+}
+
+// body reads the JSON object of a request. An action needs none.
+func (x *exchange) body() (document, bool) {
+	bad := func(status int, m message.Message) (document, bool) {
+		x.refuse(status, m)
+		return document{}, false
+	}
+	b, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return bad(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+	case err != nil:
+		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+	case len(b) == 0 && x.match.action != nil:
+		return document{}, true
+	}
+	if t := x.r.Header.Get("Content-Type"); t != "" {
+		if name, _, _ := strings.Cut(t, ";"); !strings.EqualFold(strings.TrimSpace(name), string(jsonType)) {
+			return bad(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+		}
+	}
+	in, err := parse(b)
+	switch {
+	case errors.Is(err, errMalformed):
+		return bad(http.StatusBadRequest, message.MalformedJSON.With())
+	case err != nil:
+		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+	case len(in.names) == 0 && x.match.action == nil:
+		return bad(http.StatusBadRequest, message.EmptyJSON.With())
+	}
+	return in, true
+}
+
+// act carries out an action (DSP0266, "POST (action)").
+func (x *exchange) act(in document, v view, free func()) {
+	a := x.match.action
+	set, bad := accept(in, a.inputs, v, nil)
+	if len(bad) > 0 {
+		x.refuse(http.StatusBadRequest, list(bad, func(r refusal) message.Message { return r.parameter(a.name) })...)
+		return
+	}
+	if a.slow {
+		free()
+	}
+	if err := a.apply(x.r.Context(), x.host, v, set); err != nil {
+		x.fail(err)
+		return
+	}
+	x.done()
+}
+
+// change carries out a PATCH. What can be changed is; what cannot is told
+// (DSP0266, "PATCH (update)").
+func (x *exchange) change(in document, v view) {
+	set, bad := accept(in, x.match.patch.inputs, v, x.match.object(v))
+	switch {
+	case len(set) == 0 && len(bad) == 0:
+		x.refuse(http.StatusBadRequest, message.NoOperation.With())
+		return
+	case len(set) == 0:
+		x.refuse(http.StatusBadRequest, list(bad, refusal.property)...)
+		return
+	}
+	if err := x.match.patch.apply(x.r.Context(), x.host, v, set); err != nil {
+		x.fail(err)
+		return
+	}
+	at := look(x.host)
+	p := x.s.page(x.match, at)
+	if len(bad) > 0 {
+		p = annotated(x.match.object(x.match.view(at)), p, bad)
+	}
+	x.show(http.StatusOK, p)
+}
+
+// annotated is a page that tells which properties were not changed, both of
+// the whole resource and beside each property (DSP0266, "Extended information").
+func annotated(o object, p *page, bad []refusal) *page {
+	const info = "@Message.ExtendedInfo"
+	if len(bad) > maxTold {
+		bad = bad[:maxTold]
+	}
+	o["@odata.etag"] = p.etag
+	o[info] = message.ExtendedInfo(baseRegistry, list(bad, refusal.property)...)
+	for _, r := range bad {
+		in := o
+		for _, name := range r.path[:len(r.path)-1] {
+			in, _ = in[name].(object) // refusals are of groups, which are shown
+		}
+		in[r.name()+info] = message.ExtendedInfo(baseRegistry, r.property())
+	}
+	return newPage(jsonType, encode(o), p.etag, p.link)
+}
+
+// add carries out a POST to a collection (DSP0266, "POST (create)").
+func (x *exchange) add(in document, v view) {
+	c := x.match.create
+	set, bad := accept(in, c.inputs, v, nil)
+	if len(bad) > 0 {
+		x.refuse(http.StatusBadRequest, list(bad, refusal.property)...)
+		return
+	}
+	from, _, _ := net.SplitHostPort(x.r.RemoteAddr)
+	made, err := c.apply(x.r.Context(), x.host, set, from)
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	h := x.w.Header()
+	uri := v.uri + "/" + made.id
+	h["Location"] = []string{uri}
+	if made.token != "" {
+		h["X-Auth-Token"], h["Cache-Control"] = []string{made.token}, []string{"no-store"}
+	}
+	x.match = x.s.find(&url.URL{Path: uri})
+	p := x.s.page(x.match, look(x.host))
+	if p == nil { // gone again
+		x.fail(bmc.ErrNotFound)
+		return
+	}
+	x.show(http.StatusCreated, p)
+}

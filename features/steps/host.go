@@ -1,0 +1,277 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/cucumber/godog"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+const wrongPassword = "not-the-password"
+
+func (s *scene) registerHosts(sc *godog.ScenarioContext) {
+	sc.Step(`^the operator registers the server$`, s.registerServer)
+	sc.Step(`^the operator registers the server with a wrong password$`, s.registerWrongly)
+	sc.Step(`^the operator registers the server without its secret$`, s.registerWithoutSecret)
+	sc.Step(`^the operator creates the secret$`, s.createSecret)
+	sc.Step(`^the operator corrects the password$`, s.correctPassword)
+	sc.Step(`^the operator has registered the server$`, s.hasRegistered)
+	sc.Step(`^the operator has provisioned the server$`, s.hasProvisioned)
+	sc.Step(`^the operator sets online to (true|false)$`, s.setOnline)
+	sc.Step(`^the operator pauses the host$`, func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, true) })
+	sc.Step(`^the operator resumes the host$`, func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, false) })
+	sc.Step(`^the operator deletes the host$`, s.deleteHost)
+	sc.Step(`^the host becomes "([^"]*)"$`, s.becomes)
+	sc.Step(`^the host stays "([^"]*)"$`, s.stays)
+	sc.Step(`^the host reports "([^"]*)"$`, s.reports)
+	sc.Step(`^the host reports no error$`, s.reportsNoError)
+	sc.Step(`^the host is gone$`, s.isGone)
+	sc.Step(`^it passed through "([^"]*)"$`, s.passedThrough)
+	sc.Step(`^the inspection found what the server is made of$`, s.inspected)
+	sc.Step(`^the message of the error holds no password$`, s.messageHoldsNoPassword)
+	sc.Step(`^the events tell of "([^"]*)"$`, s.eventsTell)
+	sc.Step(`^an event tells of "([^"]*)" and names the checksum$`, s.eventNamesChecksum)
+}
+
+func (s *scene) create(ctx context.Context, objects ...client.Object) error {
+	for _, o := range objects {
+		if err := s.kube.Create(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scene) registerServer(ctx context.Context) error {
+	secret, host := world.Objects(s.server)
+	return s.create(ctx, secret, host)
+}
+
+func (s *scene) registerWrongly(ctx context.Context) error {
+	secret, host := world.Objects(s.server)
+	secret.StringData["password"] = wrongPassword
+	return s.create(ctx, secret, host)
+}
+
+func (s *scene) registerWithoutSecret(ctx context.Context) error {
+	_, host := world.Objects(s.server)
+	return s.create(ctx, host)
+}
+
+func (s *scene) createSecret(ctx context.Context) error {
+	secret, _ := world.Objects(s.server)
+	return s.create(ctx, secret)
+}
+
+func (s *scene) correctPassword(ctx context.Context) error {
+	right, _ := world.Objects(s.server)
+	var secret corev1.Secret
+	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(right), &secret); err != nil {
+		return err
+	}
+	before := secret.DeepCopy()
+	secret.Data["password"] = []byte(right.StringData["password"])
+	return s.kube.Patch(ctx, &secret, client.MergeFrom(before))
+}
+
+func (s *scene) hasRegistered(ctx context.Context) error {
+	if err := s.registerServer(ctx); err != nil {
+		return err
+	}
+	return s.becomes(ctx, string(metal3.StateAvailable))
+}
+
+func (s *scene) hasProvisioned(ctx context.Context) error {
+	if err := s.hasRegistered(ctx); err != nil {
+		return err
+	}
+	if err := s.askForImage(ctx); err != nil {
+		return err
+	}
+	return s.becomes(ctx, string(metal3.StateProvisioned))
+}
+
+// change edits the host's specification or metadata.
+func (s *scene) change(ctx context.Context, edit func(*metal3.BareMetalHost)) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var h metal3.BareMetalHost
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
+			return err
+		}
+		edit(&h)
+		return s.kube.Update(ctx, &h)
+	})
+}
+
+func (s *scene) setOnline(ctx context.Context, to string) error {
+	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.Online = to == "true" })
+}
+
+func (s *scene) annotate(ctx context.Context, name string, set bool) error {
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		if h.Annotations == nil {
+			h.Annotations = map[string]string{}
+		}
+		if set {
+			h.Annotations[name] = "by the operator"
+		} else {
+			delete(h.Annotations, name)
+		}
+	})
+}
+
+func (s *scene) deleteHost(ctx context.Context) error {
+	_, host := world.Objects(s.server)
+	return s.kube.Delete(ctx, host)
+}
+
+func (s *scene) becomes(ctx context.Context, state string) error {
+	return eventually(ctx, "the host becomes "+state, func(context.Context) (bool, string, error) {
+		h := s.watched.host()
+		if h == nil {
+			return false, "no host", nil
+		}
+		return string(h.Status.Provisioning.State) == state, string(h.Status.Provisioning.State), nil
+	})
+}
+
+// stays reads what is stored, not what the watch has brought so far.
+func (s *scene) stays(ctx context.Context, state string) error {
+	var h metal3.BareMetalHost
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
+		return err
+	}
+	if got := string(h.Status.Provisioning.State); got != state {
+		return fmt.Errorf("the host is %q, want %q", got, state)
+	}
+	return nil
+}
+
+func (s *scene) reports(ctx context.Context, kind string) error {
+	return eventually(ctx, "the host reports "+kind, func(context.Context) (bool, string, error) {
+		return s.watched.failed(kind), s.watched.String(), nil
+	})
+}
+
+func (s *scene) reportsNoError(ctx context.Context) error {
+	return eventually(ctx, "the host reports no error", func(context.Context) (bool, string, error) {
+		h := s.watched.host()
+		if h == nil {
+			return false, "no host", nil
+		}
+		st := h.Status
+		return st.ErrorType == "" && st.ErrorMessage == "" && st.ErrorCount == 0 && st.OperationalStatus == metal3.OperationalStatusOK,
+			fmt.Sprintf("%s %q %q %d", st.OperationalStatus, st.ErrorType, st.ErrorMessage, st.ErrorCount), nil
+	})
+}
+
+func (s *scene) isGone(ctx context.Context) error {
+	return eventually(ctx, "the host is gone", func(ctx context.Context) (bool, string, error) {
+		var h metal3.BareMetalHost
+		err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h)
+		return apierrors.IsNotFound(err), string(h.Status.Provisioning.State), client.IgnoreNotFound(err)
+	})
+}
+
+func (s *scene) passedThrough(list string) error {
+	if !s.watched.passed(strings.Split(list, ", ")) {
+		return fmt.Errorf("it did not pass through %s in this order: %s", list, s.watched.String())
+	}
+	return nil
+}
+
+func (s *scene) messageHoldsNoPassword() error {
+	h := s.watched.host()
+	if h == nil || h.Status.ErrorMessage == "" {
+		return fmt.Errorf("there is no message")
+	}
+	for _, secret := range []string{wrongPassword, s.server.Password} {
+		if strings.Contains(h.Status.ErrorMessage, secret) {
+			return fmt.Errorf("the message holds a password: %s", h.Status.ErrorMessage)
+		}
+	}
+	return nil
+}
+
+// inspected compares what the agent found in-band with what the BMC says.
+func (s *scene) inspected(ctx context.Context) error {
+	var hd metal3.HardwareData
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &hd); err != nil {
+		return err
+	}
+	v := s.machine()
+	d := hd.Spec.HardwareDetails
+	for what, pair := range map[string][2]any{
+		"serial number": {d.SystemVendor.SerialNumber, v.Identity.Serial},
+		"product":       {d.SystemVendor.ProductName, v.Profile.Model},
+		"manufacturer":  {d.SystemVendor.Manufacturer, v.Profile.Manufacturer},
+		"BIOS version":  {d.Firmware.BIOS.Version, v.Profile.BIOS.Version},
+		"memory":        {d.RAMMebibytes, v.Profile.MemoryMiB},
+		"CPUs":          {d.CPU.Count, v.Profile.Processors.Sockets * v.Profile.Processors.Threads},
+		"CPU model":     {d.CPU.Model, v.Profile.Processors.Model},
+		"NICs":          {len(d.NIC), len(v.Identity.NICs)},
+		"disks":         {len(d.Storage), 2},
+	} {
+		if pair[0] != pair[1] {
+			return fmt.Errorf("%s: the agent found %v, the BMC shows %v", what, pair[0], pair[1])
+		}
+	}
+	for i, n := range v.Identity.NICs {
+		if d.NIC[i].MAC != n.MAC || d.NIC[i].SpeedGbps != n.SpeedMbps/1000 {
+			return fmt.Errorf("NIC %d: the agent found %+v, the BMC shows %s", i, d.NIC[i], n.MAC)
+		}
+	}
+	for i, drive := range v.Identity.Storage[0].Drives {
+		got := d.Storage[i]
+		if got.SerialNumber != drive.Serial || int64(got.SizeBytes) != drive.Capacity || got.WWN != "0x"+drive.WWN || got.Type != metal3.SSD || got.Rotational {
+			return fmt.Errorf("disk %d: the agent found %+v, the BMC shows %+v", i, got, drive)
+		}
+	}
+	return nil
+}
+
+func (s *scene) events(ctx context.Context) ([]corev1.Event, error) {
+	var l corev1.EventList
+	err := s.kube.List(ctx, &l, client.InNamespace(world.Namespace))
+	return l.Items, err
+}
+
+func (s *scene) eventsTell(ctx context.Context, list string) error {
+	return eventually(ctx, "events "+list, func(ctx context.Context) (bool, string, error) {
+		events, err := s.events(ctx)
+		seen := map[string]bool{}
+		for _, e := range events {
+			seen[e.Reason] = true
+		}
+		for _, want := range strings.Split(list, ", ") {
+			if !seen[want] {
+				return false, fmt.Sprint(seen), err
+			}
+		}
+		return true, "", err
+	})
+}
+
+func (s *scene) eventNamesChecksum(ctx context.Context, reason string) error {
+	return eventually(ctx, "an event "+reason, func(ctx context.Context) (bool, string, error) {
+		events, err := s.events(ctx)
+		last := ""
+		for _, e := range events {
+			if e.Reason == reason {
+				last = e.Message
+				if strings.Contains(e.Message, "checksum: "+wrongChecksum) {
+					return true, last, nil
+				}
+			}
+		}
+		return false, last, err
+	})
+}

@@ -1,0 +1,165 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/cucumber/godog"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// wrongChecksum is a SHA-256 that no image of ours has.
+const wrongChecksum = "0000000000000000000000000000000000000000000000000000000000000000"
+
+func (s *scene) registerImages(sc *godog.ScenarioContext) {
+	sc.Step(`^the operator asks for the lab's image$`, s.askForImage)
+	sc.Step(`^the operator asks for the lab's image with a wrong checksum$`, s.askWrongly)
+	sc.Step(`^the operator corrects the checksum$`, s.correctChecksum)
+	sc.Step(`^the operator takes the image away$`, s.takeImageAway)
+	sc.Step(`^the server's first disk begins with the image$`, s.diskHoldsImage)
+	sc.Step(`^the image server stops in the middle of the image$`, s.image.close)
+	sc.Step(`^the image server goes on$`, s.image.open)
+	sc.Step(`^the image is being written$`, s.image.reached)
+	sc.Step(`^the image was downloaded once$`, s.image.once)
+}
+
+func (s *scene) url() string { return s.world.ImagesURL() + world.DemoImage }
+
+func (s *scene) ask(ctx context.Context, checksum string) error {
+	s.boots = s.machine().Boots
+	raw := "raw"
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		h.Spec.Image = &metal3.Image{URL: s.url(), Checksum: checksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
+	})
+}
+
+func (s *scene) askForImage(ctx context.Context) error { return s.ask(ctx, s.url()+".sha256") }
+
+func (s *scene) askWrongly(ctx context.Context) error { return s.ask(ctx, wrongChecksum) }
+
+func (s *scene) correctChecksum(ctx context.Context) error { return s.askForImage(ctx) }
+
+func (s *scene) takeImageAway(ctx context.Context) error {
+	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
+}
+
+func (s *scene) diskHoldsImage() error {
+	want, err := os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
+	if err != nil {
+		return err
+	}
+	m, _, err := s.disk(0)
+	if err != nil {
+		return err
+	}
+	got := make([]byte, len(want))
+	if _, err := m.ReadAt(got, 0); err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("the disk's first %d bytes are not the image's", len(want))
+	}
+	return nil
+}
+
+// gate stands before the image server: it counts downloads of the image, and
+// can hold one in the middle.
+type gate struct {
+	mu     sync.Mutex
+	shut   chan struct{} // closed when the gate opens; nil when it is open
+	middle chan struct{} // closed when a download has come to the middle
+	count  int
+}
+
+func (g *gate) wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/"+world.DemoImage) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		g.mu.Lock()
+		g.count++
+		shut, middle := g.shut, g.middle
+		g.mu.Unlock()
+		if shut == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(&held{ResponseWriter: w, gate: shut, middle: middle, after: 1 << 20, ctx: r.Context()}, r)
+	})
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shut, g.middle, g.count = make(chan struct{}), make(chan struct{}), 0
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shut != nil {
+		close(g.shut)
+		g.shut = nil
+	}
+}
+
+func (g *gate) reached(ctx context.Context) error {
+	g.mu.Lock()
+	middle := g.middle
+	g.mu.Unlock()
+	return eventually(ctx, "the image is being written", func(context.Context) (bool, string, error) {
+		select {
+		case <-middle:
+			return true, "", nil
+		default:
+			return false, "not yet", nil
+		}
+	})
+}
+
+func (g *gate) once() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.count != 1 {
+		return fmt.Errorf("the image was downloaded %d times", g.count)
+	}
+	return nil
+}
+
+// held is a response that stops in the middle of its body until the gate opens.
+type held struct {
+	http.ResponseWriter
+	gate   <-chan struct{}
+	middle chan struct{}
+	after  int // bytes
+	ctx    context.Context
+}
+
+func (h *held) Write(b []byte) (int, error) {
+	if h.after > 0 && len(b) < h.after {
+		h.after -= len(b)
+		return h.ResponseWriter.Write(b)
+	}
+	if h.after > 0 {
+		h.after = 0
+		if f, ok := h.ResponseWriter.(http.Flusher); ok {
+			f.Flush()
+		}
+		close(h.middle)
+		select {
+		case <-h.gate:
+		case <-h.ctx.Done():
+			return 0, h.ctx.Err()
+		}
+	}
+	return h.ResponseWriter.Write(b)
+}

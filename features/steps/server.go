@@ -1,0 +1,121 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/images"
+)
+
+func (s *scene) registerServers(sc *godog.ScenarioContext) {
+	sc.Step(`^the server is off$`, s.isOff)
+	sc.Step(`^the server runs what its first disk holds$`, s.runsDisk)
+	sc.Step(`^the server's virtual CD is empty$`, s.cdIsEmpty)
+	sc.Step(`^the server's disks hold no partition table$`, s.disksAreBlank)
+	sc.Step(`^the server's first disk does not boot$`, s.firstDiskDoesNotBoot)
+	sc.Step(`^the server booted its agent once for it$`, s.bootedOnce)
+	sc.Step(`^somebody switches the server off by its BMC$`, s.pressButton)
+	sc.Step(`^a minute passes$`, func() { s.world.Clock().Advance(time.Minute) })
+	sc.Step(`^ten minutes pass$`, func() { s.world.Clock().Advance(10 * time.Minute) })
+}
+
+// host is the server in the rack.
+func (s *scene) host() *lab.Host {
+	h, ok := s.world.Lab().Host(s.server.Name)
+	if !ok {
+		panic("steps: the lab has lost " + s.server.Name)
+	}
+	return h
+}
+
+func (s *scene) machine() *machine.View { return s.host().Machine() }
+
+func (s *scene) isOff(ctx context.Context) error {
+	return eventually(ctx, "the server is off", func(context.Context) (bool, string, error) {
+		v := s.machine()
+		return v.Power == machine.PowerOff, string(v.Phase), nil
+	})
+}
+
+func (s *scene) runsDisk(ctx context.Context) error {
+	return eventually(ctx, "the server runs its first disk", func(context.Context) (bool, string, error) {
+		v := s.machine()
+		first := v.Identity.Storage[0].Drives[0].ID
+		return v.Phase == machine.Running && v.OS.Source == machine.Source{Kind: machine.Hdd, Device: first},
+			fmt.Sprintf("%s, %+v", v.Phase, v.OS), nil
+	})
+}
+
+func (s *scene) cdIsEmpty() error {
+	for _, slot := range s.host().BMC().Slots {
+		if slot.Image != "" {
+			return fmt.Errorf("slot %s holds %s", slot.ID, slot.Image)
+		}
+	}
+	return nil
+}
+
+func (s *scene) disk(i int) (io.ReaderAt, int64, error) {
+	d := s.machine().Identity.Storage[0].Drives[i]
+	m, err := s.host().Medium(d.ID)
+	return m, d.Capacity, err
+}
+
+func (s *scene) disksAreBlank() error {
+	for i := range s.machine().Identity.Storage[0].Drives {
+		m, size, err := s.disk(i)
+		if err != nil {
+			return err
+		}
+		for _, off := range []int64{0, size - 1<<20} {
+			b := make([]byte, 1<<20)
+			if _, err := m.ReadAt(b, off); err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			for j, x := range b {
+				if x != 0 {
+					return fmt.Errorf("disk %d holds %#x at %d", i, x, off+int64(j))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *scene) firstDiskDoesNotBoot() error {
+	m, size, err := s.disk(0)
+	if err != nil {
+		return err
+	}
+	what, ok, err := images.Bootable(m, size)
+	if err != nil {
+		return err
+	}
+	if ok {
+		return fmt.Errorf("the disk would boot: %s", what)
+	}
+	return nil
+}
+
+// bootedOnce: since the image was asked for, the server has come up twice, with
+// the agent and with the image.
+func (s *scene) bootedOnce() error {
+	if got := s.machine().Boots - s.boots; got != 2 {
+		return fmt.Errorf("the server came up %d times since, want 2", got)
+	}
+	return nil
+}
+
+func (s *scene) pressButton(ctx context.Context) error {
+	if _, err := s.world.Control().Power(ctx, s.server.Name, string(machine.ForceOff)); err != nil {
+		return err
+	}
+	return s.isOff(ctx)
+}

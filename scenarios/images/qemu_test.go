@@ -1,0 +1,116 @@
+package images
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/controller/netboot"
+)
+
+// isoLine is the end of what an agent's medium without a kernel prints.
+const isoLine = "nothing to run on this server."
+
+// legacy makes SeaBIOS use the serial port as its screen.
+var legacy = []string{"-m", "64", "-nographic", "-machine", "graphics=off"}
+
+// TestQEMUBoots boots what we build in a machine that is not ours: with
+// SeaBIOS, and with EDK II where its file is found. The emulation is in
+// software, so it runs anywhere, in seconds.
+func TestQEMUBoots(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: QEMU takes seconds")
+	}
+	qemu, err := exec.LookPath("qemu-system-x86_64")
+	if err != nil {
+		t.Skip("qemu-system-x86_64 is not installed")
+	}
+	raw := build(t)
+	qcow, err := QCOW2(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	iso, err := netboot.BuildISO(map[string][]byte{"/metalab/agent.json": []byte("{}")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		file    string
+		content []byte
+		drive   string
+		uefi    bool
+		line    string
+	}{
+		{"raw legacy", "a.img", raw, "format=raw,media=disk", false, bootLine},
+		{"raw UEFI", "a.img", raw, "format=raw,media=disk", true, bootLine},
+		{"qcow2 legacy", "a.qcow2", qcow, "format=qcow2,media=disk", false, bootLine},
+		{"agent medium legacy", "a.iso", iso, "format=raw,media=cdrom,readonly=on", false, isoLine},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			args := legacy
+			if tt.uefi {
+				args = []string{"-m", "256", "-display", "none", "-drive", "if=pflash,format=raw,readonly=on,file=" + firmware(t)}
+			}
+			path := writeFile(t, tt.file, tt.content)
+			args = append(args[:len(args):len(args)], "-accel", "tcg", "-nic", "none", "-monitor", "none",
+				"-serial", "stdio", "-no-reboot", "-drive", "if=ide,"+tt.drive+",file="+strings.ReplaceAll(path, ",", ",,")) // as QEMU quotes it
+			boot(t, qemu, args, tt.line)
+		})
+	}
+}
+
+// firmware finds EDK II, built without variables to keep, or skips the test.
+func firmware(t *testing.T) string {
+	t.Helper()
+	for _, pattern := range []string{
+		"/usr/share/OVMF/OVMF_CODE_4M.fd", // Debian, Ubuntu
+		"/usr/share/OVMF/OVMF_CODE.fd",
+		"/usr/share/edk2/ovmf/OVMF_CODE.fd",   // Fedora
+		"/usr/share/edk2/x64/OVMF_CODE.4m.fd", // Arch
+		"/usr/share/qemu/ovmf-x86_64-code.bin",
+		"/usr/share/qemu/edk2-x86_64-code.fd", // QEMU's own
+	} {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return found[0]
+		}
+	}
+	t.Skip("OVMF, UEFI firmware for QEMU, is not installed")
+	return ""
+}
+
+// boot runs QEMU until its serial port shows the line.
+func boot(t *testing.T, qemu string, args []string, line string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, qemu, args...)
+	console, stdout, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer console.Close()
+	cmd.Stdout, cmd.Stderr = stdout, stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%s: %v", qemu, err)
+	}
+	if err := stdout.Close(); err != nil {
+		t.Error(err)
+	}
+	var shown []string
+	found := false
+	for s := bufio.NewScanner(console); !found && s.Scan(); {
+		shown = append(shown, s.Text())
+		found = strings.Contains(s.Text(), line)
+	}
+	cancel()
+	err = cmd.Wait() // killed by us if all went well
+	if !found {
+		t.Fatalf("%s %q ended with %v before it showed %q; console:\n%s", qemu, args, err, line, strings.Join(shown, "\n"))
+	}
+}

@@ -1,0 +1,191 @@
+package images
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// PathPrefix is where a Server has its files: /images/NAME.
+const PathPrefix = "/images/"
+
+// sumsName lists the checksums of all files, as image publishers do. The
+// directory itself is the same list.
+const sumsName = "SHA256SUMS"
+
+// Server serves the regular files of one directory, without those below it and
+// those whose name begins with a dot. Beside each file NAME it has NAME.sha256,
+// NAME.sha512 and NAME.md5 with its checksum; a file of that name on disk wins.
+// Nothing outside Dir is reachable, through symbolic links neither.
+//
+// It is an http.Handler and safe for concurrent use; its fields must not change
+// once it serves.
+type Server struct {
+	Dir string
+	// Enter, when set, is called around each request; see the lab's clock.
+	Enter func() (leave func())
+
+	sums sums
+}
+
+// ServeHTTP implements http.Handler: GET and HEAD, with ranges and validators.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.Enter != nil {
+		defer s.Enter()()
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	name, ok := strings.CutPrefix(r.URL.Path, PathPrefix)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	root, err := os.OpenRoot(s.Dir) // each time: the directory may be replaced
+	if err != nil {
+		refuse(w, fmt.Errorf("images: %w", err))
+		return
+	}
+	defer root.Close()
+	if name == "" {
+		s.list(w, r, root)
+		return
+	}
+	f, info, err := open(root, name)
+	if err == nil {
+		defer f.Close()
+		w.Header().Set("Content-Type", contentType(name))
+		w.Header().Set("ETag", fmt.Sprintf("%q", fmt.Sprintf("%x-%x", info.ModTime().UnixNano(), info.Size())))
+		http.ServeContent(w, r, "", info.ModTime(), f)
+		return
+	}
+	base, suffix, isSum := cutSum(name)
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case missing && name == sumsName:
+		s.list(w, r, root)
+	case missing && isSum:
+		s.serveSum(w, r, root, base, suffix)
+	default:
+		refuse(w, err)
+	}
+}
+
+// serveSum answers with the checksum of one file.
+func (s *Server) serveSum(w http.ResponseWriter, r *http.Request, root *os.Root, name, suffix string) {
+	f, info, err := open(root, name)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	defer f.Close()
+	e, err := s.sums.of(f, name, suffix)
+	if err != nil {
+		refuse(w, fmt.Errorf("images: %s: %w", name, err))
+		return
+	}
+	serveText(w, r, e.line(name), e.hex, info.ModTime())
+}
+
+// list answers with the checksums of all files. It leaves out checksum files,
+// and what disappears or is still being written.
+func (s *Server) list(w http.ResponseWriter, r *http.Request, root *os.Root) {
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		refuse(w, fmt.Errorf("images: %w", err))
+		return
+	}
+	var text strings.Builder
+	for _, entry := range entries {
+		name := entry.Name()
+		if _, _, isSum := cutSum(name); isSum || name == sumsName {
+			continue
+		}
+		if r.Context().Err() != nil {
+			return // nobody waits for the rest, which may take long
+		}
+		line, err := s.lineOf(root, name)
+		if err != nil {
+			refuse(w, fmt.Errorf("images: %s: %w", name, err))
+			return
+		}
+		text.WriteString(line)
+	}
+	serveText(w, r, text.String(), "", time.Time{})
+}
+
+// lineOf is the line of a listing for one name; empty when it has none.
+func (s *Server) lineOf(root *os.Root, name string) (string, error) {
+	f, _, err := open(root, name)
+	if err != nil {
+		return "", nil // not to be had under its own name either
+	}
+	defer f.Close()
+	e, err := s.sums.of(f, name, listSuffix)
+	if errors.Is(err, errChanged) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return e.line(name), nil
+}
+
+// open opens a regular file of the directory. The name is looked at before it
+// is opened, since to open a pipe is to wait for its other end. Errors are
+// fs.ErrNotExist for everything that a client need not know of.
+func open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	if name == "" || name[0] == '.' || strings.ContainsAny(name, "/\\\n") {
+		return nil, nil, fs.ErrNotExist
+	}
+	info, err := root.Stat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, nil, fs.ErrNotExist
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err = f.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+func contentType(name string) string {
+	if _, _, isSum := cutSum(name); isSum || name == sumsName {
+		return textType
+	}
+	return "application/octet-stream"
+}
+
+const textType = "text/plain; charset=utf-8"
+
+func serveText(w http.ResponseWriter, r *http.Request, text, tag string, changed time.Time) {
+	w.Header().Set("Content-Type", textType)
+	if tag != "" {
+		w.Header().Set("ETag", fmt.Sprintf("%q", tag))
+	}
+	http.ServeContent(w, r, "", changed, strings.NewReader(text))
+}
+
+// refuse answers with the status that an error stands for.
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusInternalServerError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		code = http.StatusNotFound
+	case errors.Is(err, fs.ErrPermission):
+		code = http.StatusForbidden
+	case errors.Is(err, errChanged):
+		w.Header().Set("Retry-After", "1")
+		code = http.StatusServiceUnavailable
+	}
+	http.Error(w, err.Error(), code)
+}

@@ -1,0 +1,129 @@
+package images
+
+import (
+	"crypto/md5"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// algorithms are the checksums of BareMetalHost, by the suffix of the file
+// that holds one. MD5 protects from accidents only, but some clients ask for
+// nothing else.
+var algorithms = []struct {
+	suffix string
+	make   func() hash.Hash
+}{
+	{".sha256", sha256.New},
+	{".sha512", sha512.New},
+	{".md5", md5.New},
+}
+
+const listSuffix = ".sha256" // of the algorithm that a listing shows
+
+// cutSum splits the name of a checksum file.
+func cutSum(file string) (name, suffix string, ok bool) {
+	for _, a := range algorithms {
+		if name, ok := strings.CutSuffix(file, a.suffix); ok && name != "" {
+			return name, a.suffix, true
+		}
+	}
+	return "", "", false
+}
+
+// errChanged says that a file was written to while it was read.
+var errChanged = errors.New("file changed while it was read")
+
+// sums remembers the checksums of files until their size or time of change
+// differ. Whoever asks for one that is being computed waits for it. Its zero
+// value is ready, and it is safe for concurrent use.
+type sums struct {
+	mu   sync.Mutex
+	last map[sumKey]*sum
+}
+
+type sumKey struct{ name, suffix string }
+
+type sum struct {
+	size    int64 // bytes
+	changed time.Time
+
+	done chan struct{} // closed when the rest is set
+	hex  string
+	err  error
+}
+
+// maxSums bounds what is remembered; beyond it everything is forgotten.
+const maxSums = 4096
+
+// of is the checksum of an open file, whose offset it moves.
+func (s *sums) of(f *os.File, name, suffix string) (*sum, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	key := sumKey{name, suffix}
+	s.mu.Lock()
+	if e := s.last[key]; e != nil && e.describes(info) {
+		s.mu.Unlock()
+		<-e.done
+		return e, e.err
+	}
+	if s.last == nil || len(s.last) >= maxSums {
+		s.last = map[sumKey]*sum{}
+	}
+	e := &sum{size: info.Size(), changed: info.ModTime(), done: make(chan struct{})}
+	s.last[key] = e
+	s.mu.Unlock()
+
+	e.compute(f, suffix)
+	close(e.done)
+	if e.err != nil {
+		s.mu.Lock()
+		if s.last[key] == e {
+			delete(s.last, key)
+		}
+		s.mu.Unlock()
+	}
+	return e, e.err
+}
+
+func (e *sum) describes(info fs.FileInfo) bool {
+	return e.size == info.Size() && e.changed.Equal(info.ModTime())
+}
+
+func (e *sum) compute(f *os.File, suffix string) {
+	var h hash.Hash
+	for _, a := range algorithms {
+		if a.suffix == suffix {
+			h = a.make()
+		}
+	}
+	n, err := io.Copy(h, f)
+	if err != nil {
+		e.err = err
+		return
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		e.err = err
+	case n != e.size || !e.describes(info):
+		e.err = errChanged
+	}
+	e.hex = hex.EncodeToString(h.Sum(nil))
+}
+
+// line is what a checksum file says, in the form of sha256sum and its kin.
+func (e *sum) line(name string) string {
+	return fmt.Sprintf("%s  %s\n", e.hex, name)
+}

@@ -1,0 +1,192 @@
+package layering
+
+import "slices"
+
+// Patterns name packages as the go command does: "a/b" is that package alone,
+// "a/b/..." that one and all below it. Packages of ours are named from the
+// root of the module, all others by their import path.
+
+// Row says what one package, or each package of a pattern, may import. The
+// standard library and other people's modules are free but for Never and Only.
+type Row struct {
+	Package string
+	May     []string // packages of ours; a test kit only by its full name
+	Never   []string // what it must not import all the same, ours or not; test files may
+	But     []string // what of Never it may
+	Only    []string // when set, all that it may of other people's modules
+	Tests   []string // packages of ours that its test files may import too
+}
+
+// Groups of packages that many rows forbid. net/netip and net/url are values,
+// not sockets.
+var (
+	sockets    = []string{"net", "net/http/...", "net/rpc/...", "net/smtp", "net/textproto"}
+	files      = []string{"os", "os/...", "syscall", "golang.org/x/sys/..."}
+	kubernetes = []string{"k8s.io/...", "sigs.k8s.io/..."}
+
+	// utilsClock is how code that runs anywhere is told the time.
+	utilsClock = []string{"k8s.io/utils/clock"}
+)
+
+// What a machine is made of sees neither the network nor the system.
+var (
+	model    = []string{"emulator/machine/...", "emulator/fault"}
+	noWorld  = slices.Concat(sockets, files, []string{"emulator/clock"})
+	ofVendor = []string{"emulator/dialect", "emulator/bmc", "emulator/machine/..."}
+	noServer = []string{"net/http/...", "github.com/gorilla/mux"}
+)
+
+// What a service of an emulated BMC is made of: dialects reach it as records,
+// never as a vendor's package.
+var service = slices.Concat(model, []string{"emulator/clock", "emulator/dialect", "emulator/bmc"})
+
+// Table is the architecture: a package without a row does not exist. Packages
+// that it names and nobody has written yet have rows already.
+var Table = []Row{
+	// The emulated servers.
+	{Package: "emulator", May: []string{"emulator/...", "emulator/lab/labtest"}},
+	{Package: "emulator/clock", Never: sockets},
+	{Package: "emulator/fault", Never: slices.Concat(sockets, []string{"emulator/clock"})},
+	{Package: "emulator/machine", May: model, Never: noWorld},
+	{Package: "emulator/machine/storage", Never: noWorld},
+	{Package: "emulator/machine/firmware", Never: noWorld},
+	{Package: "emulator/bmc", May: []string{"emulator/machine/..."}, Never: []string{"net/http/...", "emulator/clock"}},
+	{
+		Package: "emulator/dialect", May: []string{"emulator/bmc", "emulator/machine/..."}, Never: noServer,
+		Tests: []string{"emulator/dialect/..."}, // that each vendor's record is valid
+	},
+	{Package: "emulator/dialect/generic", May: ofVendor},
+	{Package: "emulator/dialect/idrac", May: ofVendor},
+	{Package: "emulator/dialect/ilo", May: ofVendor},
+	{Package: "emulator/dialect/xcc", May: ofVendor},
+	{Package: "emulator/dialect/supermicro", May: ofVendor},
+	{Package: "emulator/dialect/openbmc", May: ofVendor},
+	{Package: "emulator/dialect/irmc", May: ofVendor},
+	{Package: "emulator/dialect/ibmc", May: ofVendor},
+	{Package: "emulator/dialect/ami", May: ofVendor},
+	{
+		Package: "emulator/redfish", May: slices.Concat(service, []string{"emulator/redfish/..."}),
+		Tests: []string{"emulator/dialect/...", "fixtures"}, // a service needs a vendor and a server to show
+	},
+	{Package: "emulator/redfish/odata"},
+	{Package: "emulator/redfish/message"},
+	{
+		Package: "emulator/ipmi", May: slices.Concat(service, []string{"emulator/ipmi/..."}),
+		Tests: []string{"emulator/dialect/...", "fixtures"},
+	},
+	{Package: "emulator/ipmi/wire", Never: slices.Concat(sockets, files)},
+	{Package: "emulator/ipmi/session", May: []string{"emulator/ipmi/wire"}, Never: slices.Concat(sockets, files)},
+	{
+		Package: "emulator/lab", May: []string{"emulator/...", "fixtures"},
+		Never: []string{"emulator/lab/control", "emulator/lab/labtest"}, // they stand above it
+	},
+	{Package: "emulator/lab/rack"},
+	{Package: "emulator/lab/store", Tests: []string{"emulator/machine/storage"}}, // that a file is a Medium
+	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc"}},
+	{Package: "emulator/lab/control", May: []string{"emulator/lab", "emulator/lab/rack"}},
+	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/rack", "emulator/clock", "emulator/fault"}},
+
+	// The controllers, which work on real servers.
+	{Package: "controller/api/...", Only: []string{"k8s.io/apimachinery/..."}},
+	{Package: "controller/config"},
+	{Package: "controller/kube", May: []string{"controller/api/...", "controller/config", "controller/kube/quiet"}},
+	{Package: "controller/kube/quiet"},
+	{Package: "controller/bmc", Never: kubernetes, But: utilsClock},
+	{Package: "controller/bmc/redfish", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
+	{Package: "controller/bmc/ipmi", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
+	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
+	{Package: "controller/host", May: []string{
+		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
+		"controller/firmware", "controller/raid", "controller/host/phase", "agent/job",
+	}},
+	{
+		// It decides on the verbs and values of BMC work, and does none.
+		Package: "controller/host/phase", May: []string{"controller/bmc"},
+		Never: slices.Concat(sockets, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
+	},
+	{Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/inband", "agent/job"}},
+	{Package: "controller/raid", May: []string{"controller/api/...", "controller/bmc", "controller/inband", "agent/job"}},
+	{Package: "controller/inband", May: []string{"agent/job"}},
+	{
+		// Media carry a boot's token, which inband's keys sign.
+		Package: "controller/netboot", May: []string{"controller/inband", "controller/netboot/stub", "agent/job"},
+	},
+	{Package: "controller/netboot/stub", Never: slices.Concat(sockets, files)},
+	{Package: "controller/provider", May: []string{"controller/api/..."}},
+	{Package: "controller/lcm", May: []string{"controller/api/..."}},
+	{Package: "controller/hostos", May: []string{"controller/api/..."}},
+	{Package: "controller/elemental", May: []string{"controller/api/..."}},
+	{Package: "controller/machineconfig", May: []string{"controller/api/..."}},
+
+	// The agent. Its time is a clock that it is handed.
+	{
+		Package: "agent", May: []string{"agent/job", "agent/sys", "agent/plugin/...", "agent/runner"},
+		Never: kubernetes, But: utilsClock,
+	},
+	{Package: "agent/job", Never: kubernetes},
+	{Package: "agent/sys", Never: kubernetes, But: utilsClock},
+	{Package: "agent/sys/systest", May: []string{"agent/sys"}, Never: kubernetes, But: utilsClock},
+	{Package: "agent/plugin/...", May: []string{"agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
+	{
+		// Plugins take the system as an argument: runner hands it on.
+		Package: "agent/runner", May: []string{"agent/plugin/...", "agent/job", "agent/sys"},
+		Never: kubernetes, But: utilsClock,
+	},
+	{Package: "agent/lcm", May: []string{"agent/job", "agent/sys"}},
+	{Package: "agent/elemental", May: []string{"agent/job", "agent/sys"}},
+	{Package: "agent/machineconfig", May: []string{"agent/job", "agent/sys"}},
+
+	// Where both meet.
+	{Package: "features", May: []string{"features/steps", "scenarios/..."}},
+	{
+		// Steps speak to the lab as its operators do, over its control API.
+		Package: "features/steps", May: []string{"scenarios/...", "emulator/lab/control", "emulator/lab/rack", "emulator/machine/..."},
+	},
+	{
+		// An agent in process runs over systest, backed by a machine's disks.
+		Package: "scenarios/world",
+		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "fixtures", "scenarios/images"},
+	},
+	{Package: "scenarios/conformance"},
+	{Package: "scenarios/invariant"},
+	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},
+	{
+		Package: "scenarios/images", May: []string{"controller/netboot/stub"},
+		Tests: []string{"controller/netboot"}, // that its media boot, too
+	},
+	{Package: "scenarios/layering"},
+	{Package: "fixtures"},
+	{Package: "cmd/labctl", May: []string{"emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures"}},
+	{Package: "cmd/lab-controller", May: []string{"controller/...", "agent/job"}},
+	{Package: "cmd/lab-agent", May: []string{"agent/..."}},
+}
+
+// Border is a line that no row can open.
+type Border struct {
+	From, To   string // patterns
+	TestsCross bool   // test files may
+	Why        string
+}
+
+// Borders hold beside Table, and in test files too unless they say otherwise.
+var Borders = []Border{
+	{From: "controller/...", To: "emulator/...", Why: "controllers must work on real servers"},
+	{From: "agent/...", To: "emulator/...", Why: "the agent must work on real servers"},
+	{From: "emulator/...", To: "controller/...", Why: "the two sides meet only on the wire"},
+	{From: "emulator/...", To: "agent/...", Why: "the two sides meet only on the wire"},
+	{From: "emulator/...", To: "k8s.io/...", Why: "the emulator is used without Kubernetes"},
+	// A mistake in a codec that both sides share would be invisible.
+	{From: "emulator/...", To: "github.com/stmcginnis/gofish/...", TestsCross: true, Why: "emulator and drivers share no codec"},
+	{From: "emulator/...", To: "github.com/bougou/go-ipmi/...", TestsCross: true, Why: "emulator and drivers share no codec"},
+}
+
+// kits are packages for tests: every test file on their side of the borders may
+// use them, other code only if its row names them in full.
+var kits = []string{"emulator/lab/labtest", "controller/bmc/bmctest", "agent/sys/systest"}
+
+// badNames say nothing of what a package owns.
+var badNames = []string{"util", "common", "helper", "types", "internal", "pkg"}
+
+// realTime are the functions of package time that read or follow the real
+// clock. Under emulator/ only emulator/clock may name them.
+var realTime = []string{"Now", "Since", "Until", "After", "Sleep", "Tick", "NewTimer", "NewTicker", "AfterFunc"}

@@ -1,0 +1,257 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"sync"
+
+	"github.com/diskfs/go-diskfs/backend/file"
+	"github.com/diskfs/go-diskfs/filesystem/iso9660"
+
+	"github.com/metalab-dev/metalab/agent"
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/agent/sys/systest"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/scenarios/images"
+)
+
+// What a machine can be found to run.
+const (
+	osAgent = "agent"
+	osDisk  = "disk"
+)
+
+// agents looks at what machines boot, and runs the agent on those that boot
+// one: in this process, over their disks and NICs. A system on a disk is not
+// run; that it is there is all that counts.
+type agents struct {
+	clock *clock.Clock
+	log   *slog.Logger
+	begun chan struct{} // closed when agents may run
+
+	mu      sync.Mutex
+	ended   bool
+	running map[string]*running // by host
+	group   sync.WaitGroup
+}
+
+type running struct {
+	boot uint64
+	stop context.CancelFunc
+}
+
+func newAgents(c *clock.Clock, log *slog.Logger) *agents {
+	return &agents{clock: c, log: log, begun: make(chan struct{}), running: map[string]*running{}}
+}
+
+func (a *agents) start() { close(a.begun) }
+
+// stop ends all agents, and returns when they have ended.
+func (a *agents) stop() {
+	a.mu.Lock()
+	a.ended = true
+	for _, r := range a.running {
+		r.stop()
+	}
+	a.mu.Unlock()
+	a.group.Wait()
+}
+
+// event is the lab's to call: once at a time for one host.
+func (a *agents) event(h *lab.Host, ev machine.Event) {
+	switch ev := ev.(type) {
+	case machine.BootTried:
+		a.try(h, ev)
+	case machine.Started:
+		if ev.OS.Name == osAgent {
+			a.run(h, ev.OS)
+		}
+	case machine.Stopped:
+		a.kill(h, ev.OS.Boot)
+	}
+}
+
+// try looks at a boot source and tells the machine what is there.
+func (a *agents) try(h *lab.Host, ev machine.BootTried) {
+	defer a.clock.Enter()()
+	name, why := look(h, ev.Source)
+	var answer machine.Command = machine.NotBootable{Boot: ev.Boot, Source: ev.Source}
+	if name != "" {
+		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name}
+	}
+	a.log.Debug("boot source tried", "machine", h.Name(), "source", ev.Source, "holds", name, "why", why)
+	if err := h.Apply(context.Background(), answer); err != nil && !errors.Is(err, machine.ErrStale) {
+		a.log.Error("boot not answered", "machine", h.Name(), "error", err)
+	}
+}
+
+// look says what a boot source holds, or why it holds nothing bootable.
+func look(h *lab.Host, s machine.Source) (name, why string) {
+	switch s.Kind {
+	case machine.Cd:
+		if _, err := readMedia(h); err != nil {
+			return "", err.Error()
+		}
+		return osAgent, ""
+	case machine.Hdd:
+		m, err := h.Medium(s.Device)
+		if err != nil {
+			return "", err.Error()
+		}
+		what, ok, err := images.Bootable(m, m.Size())
+		switch {
+		case err != nil:
+			return "", err.Error()
+		case !ok:
+			return "", what
+		}
+		return osDisk, ""
+	}
+	return "", "nobody answers there"
+}
+
+// readMedia finds the agent's configuration on the ISO that the virtual CD
+// holds.
+func readMedia(h *lab.Host) (job.Media, error) {
+	var m job.Media
+	for _, slot := range h.BMC().Slots {
+		media, ok := h.Media(slot.ID)
+		if !ok {
+			continue
+		}
+		defer media.Close()
+		fs, err := iso9660.Read(file.New(media.File, true), media.Size, 0, 0)
+		if err != nil {
+			return m, fmt.Errorf("virtual media: %w", err)
+		}
+		f, err := fs.OpenFile(job.MediaConfigPath, os.O_RDONLY)
+		if err != nil {
+			return m, fmt.Errorf("virtual media: %w", err)
+		}
+		defer f.Close()
+		b, err := io.ReadAll(io.LimitReader(f, job.MaxBody))
+		if err == nil {
+			err = json.Unmarshal(b, &m)
+		}
+		if err != nil {
+			return m, fmt.Errorf("virtual media: %s: %w", job.MediaConfigPath, err)
+		}
+		return m, nil
+	}
+	return m, errors.New("no medium")
+}
+
+// run starts the agent of a boot.
+func (a *agents) run(h *lab.Host, os machine.OS) {
+	media, err := readMedia(h)
+	if err != nil {
+		// The medium was there when the machine loaded it: whoever took it
+		// away meanwhile took the agent's file system.
+		a.log.Warn("agent lost its medium", "machine", h.Name(), "error", err)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	a.running[h.Name()] = &running{boot: os.Boot, stop: stop}
+	a.group.Go(func() {
+		defer stop()
+		select {
+		case <-a.begun:
+		case <-ctx.Done():
+			return
+		}
+		err := agent.Run(ctx, agent.Config{
+			Media: media, System: systemOf(h, os.Boot), Clock: labClock{a.clock},
+			Log: a.log.With("machine", h.Name()), Enter: a.clock.Enter,
+		})
+		if err != nil {
+			a.log.Error("agent ended", "machine", h.Name(), "error", err)
+		}
+	})
+}
+
+// kill ends the agent of a boot, if it runs; its drives are gone already.
+func (a *agents) kill(h *lab.Host, boot uint64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if r := a.running[h.Name()]; r != nil && r.boot == boot {
+		r.stop()
+		delete(a.running, h.Name())
+	}
+}
+
+// diskKinds maps how a drive is attached.
+var diskKinds = map[storage.Protocol]systest.Kind{
+	storage.SATA: systest.SATA, storage.SAS: systest.SAS, storage.NVMe: systest.NVMe,
+}
+
+// systemOf is the operating system that the agent of one boot sees: the
+// machine's identity as the kernel would show it, and its drives.
+func systemOf(h *lab.Host, boot uint64) sys.System {
+	v := h.Machine()
+	p, id := v.Profile, v.Identity
+	m := systest.Machine{
+		Hostname: id.Name, Arch: p.Processors.Arch,
+		Vendor: p.Manufacturer, Product: p.Model, Serial: id.Serial, UUID: id.UUID,
+		BIOSVendor: p.BIOS.Vendor, BIOSVersion: p.BIOS.Version, BIOSDate: p.BIOS.Date,
+		CPU: systest.CPU{
+			Model: p.Processors.Model, MHz: float64(p.Processors.MHz),
+			Threads: p.Processors.Sockets * p.Processors.Threads, Flags: p.Processors.Flags,
+		},
+		RAMMiB: p.MemoryMiB, VirtualCD: "Virtual CD",
+	}
+	for _, n := range id.NICs {
+		m.NICs = append(m.NICs, systest.NIC{
+			Name: n.Name, MAC: n.MAC, PCI: n.PCIAddress, Vendor: pciID(n.PCIVendor), Device: pciID(n.PCIDevice),
+			Mbps: n.SpeedMbps, Carrier: true,
+		})
+	}
+	for _, c := range id.Storage {
+		for _, d := range c.Drives {
+			m.Disks = append(m.Disks, systest.Disk{
+				Kind: diskKinds[d.Protocol], Rotational: d.Media == storage.HDD, Size: d.Capacity,
+				Vendor: d.Vendor, Model: d.Product, Serial: d.Serial, WWN: "0x" + d.WWN,
+				Open: func() (sys.Block, error) {
+					medium, err := h.Attach(boot, d.ID)
+					if err != nil {
+						return nil, err
+					}
+					return block{medium}, nil
+				},
+			})
+		}
+	}
+	return systest.New(m)
+}
+
+// pciID reads 0x8086; the lab has refused profiles where it is not that.
+func pciID(s string) uint16 {
+	n, err := strconv.ParseUint(s, 0, 16)
+	if err != nil {
+		return 0
+	}
+	return uint16(n)
+}
+
+// block is a drive as a block device.
+type block struct{ *lab.Attached }
+
+// Zero implements sys.Block.
+func (b block) Zero(off, n int64) error { return b.Discard(off, n) }
+
+// Close implements sys.Block: the drive stays with the machine.
+func (b block) Close() error { return nil }

@@ -1,0 +1,37 @@
+package world
+
+import (
+	"context"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+// startControl opens the lab's control socket. It answers while the rest comes
+// up, too, so that a lab that takes long can be asked and ended.
+func (w *World) startControl(context.Context) error {
+	s, err := control.New(control.Config{
+		Lab: w.lab, Log: w.cfg.Log, Info: w.info, Down: func() { w.stop(errStopped) },
+	})
+	if err != nil {
+		return err
+	}
+	w.run(s.Serve)
+	return nil
+}
+
+// info is what the lab itself does not know of a world.
+func (w *World) info() control.Status {
+	st := control.Status{Images: w.ImagesURL(), Speed: w.cfg.Settings.Speed}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kube != nil {
+		st.Kubeconfig = w.kube.Kubeconfig()
+	}
+	return st
+}
+
+// Control is a client of the lab's control API.
+func (w *World) Control() *control.Client { return control.NewClient(w.cfg.Dir) }
+
+// Hosts describes the servers as the control API does.
+func (w *World) Hosts() []control.Host { return control.Hosts(w.lab) }

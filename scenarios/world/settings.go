@@ -1,0 +1,128 @@
+package world
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+)
+
+const settingsFile = "settings.json"
+
+// Settings are what a lab is made with. They are kept with its state, and a lab
+// that comes back has the same.
+type Settings struct {
+	Hosts int    `json:"hosts"`
+	Speed string `json:"speed"` // as rack.Speed
+	Kube  bool   `json:"kube"`  // with a Kubernetes API and the controllers
+}
+
+// DefaultSettings are those of `labctl up` without a flag.
+func DefaultSettings() Settings { return Settings{Hosts: 4, Speed: "60x", Kube: true} }
+
+// Validate names what is wrong, by the flag that says it.
+func (s Settings) Validate() error {
+	var errs []error
+	if s.Hosts < 1 || s.Hosts > rack.MaxHosts {
+		errs = append(errs, fmt.Errorf("--hosts %d: use 1 to %d", s.Hosts, rack.MaxHosts))
+	}
+	if _, _, err := rack.Speed(s.Speed).Factor(); err != nil {
+		errs = append(errs, fmt.Errorf("--speed: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+// Same names the differences between what a lab was made with and what is asked.
+func (s Settings) Same(asked Settings) error {
+	var diff []string
+	differ := func(flag string, have, want any) {
+		if have != want {
+			diff = append(diff, fmt.Sprintf("%s is %v there, not %v", flag, have, want))
+		}
+	}
+	differ("--hosts", s.Hosts, asked.Hosts)
+	differ("--speed", s.Speed, asked.Speed)
+	differ("--no-kube", !s.Kube, !asked.Kube)
+	if len(diff) == 0 {
+		return nil
+	}
+	return errors.New(strings.Join(diff, ", "))
+}
+
+func (s Settings) rack() rack.Lab {
+	l := rack.Default(s.Hosts)
+	l.Speed = rack.Speed(s.Speed)
+	return l
+}
+
+// LoadSettings reads what the lab in dir was made with; found is false where
+// there is none.
+func LoadSettings(dir string) (s Settings, found bool, err error) {
+	b, err := os.ReadFile(filepath.Join(dir, settingsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Settings{}, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &s)
+	}
+	if err != nil {
+		return Settings{}, false, fmt.Errorf("world: %s: %w", filepath.Join(dir, settingsFile), err)
+	}
+	return s, true, nil
+}
+
+func (s Settings) save(dir string) error { return writeJSON(filepath.Join(dir, settingsFile), s) }
+
+const portsFile = "ports.json"
+
+// ports are the addresses of the services that objects and media name by URL: a
+// lab that comes back has them again, where they are free.
+type ports struct {
+	Images string `json:"images"`
+	Inband string `json:"inband"`
+	Boot   string `json:"boot"`
+}
+
+func loadPorts(dir string) (ports, error) {
+	p := ports{Images: anyPort, Inband: anyPort, Boot: anyPort}
+	b, err := os.ReadFile(filepath.Join(dir, portsFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("world: %s: %w", portsFile, err)
+	}
+	return p, nil
+}
+
+func (p ports) save(dir string) error { return writeJSON(filepath.Join(dir, portsFile), p) }
+
+// anyPort is a free port on loopback.
+const anyPort = "127.0.0.1:0"
+
+func writeJSON(name string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("world: %s: %w", filepath.Base(name), err)
+	}
+	return writeFile(name, append(b, '\n'), 0o600)
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(name string, b []byte, mode os.FileMode) error {
+	if err := os.WriteFile(name+".new", b, mode); err != nil {
+		return fmt.Errorf("world: %w", err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		return fmt.Errorf("world: %w", err)
+	}
+	return nil
+}

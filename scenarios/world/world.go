@@ -1,0 +1,375 @@
+// Package world wires everything: the emulated rack, the Kubernetes API, the
+// controllers and, on servers that boot it, the agent; one seed, one clock, one
+// state directory. `labctl up` is Start. It alone knows both sides of the wire;
+// it decides nothing that either side could decide.
+package world
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+	"github.com/metalab-dev/metalab/fixtures"
+	"github.com/metalab-dev/metalab/scenarios/images"
+)
+
+const (
+	// ImagesDir is the directory, in the state directory, whose files the lab
+	// serves over HTTP.
+	ImagesDir = "images"
+	// DemoImage is the image that the lab puts there.
+	DemoImage = images.DemoRaw
+
+	kubeDir       = "kube"
+	controllerDir = "controller"
+)
+
+// AnyPort, as Config.Listen, lets every lab of a test have a port of its own
+// for its BMCs.
+const AnyPort = "lo:0"
+
+// Config is what a world is made of.
+type Config struct {
+	Dir      string
+	Settings Settings
+	Fsync    bool   // survive a power cut, not only kill -9
+	Listen   string // of the BMCs: see lab.Config
+	Log      *slog.Logger
+	// Step, when set, is told what is being done, for people.
+	Step func(text string)
+	// Images, when set, stands before the server of the images.
+	Images func(http.Handler) http.Handler
+}
+
+// World is a running lab with all that belongs to it.
+type World struct {
+	cfg      Config
+	clock    *clock.Clock
+	lab      *lab.Lab
+	agents   *agents
+	ports    ports
+	identity inband.Identity
+	images   net.Listener
+
+	mu          sync.Mutex   // guards what is asked for while the rest comes up
+	kube        *kube.API    // nil without a Kubernetes API
+	controllers *controllers // replaced by tests
+
+	stop  context.CancelCauseFunc
+	group sync.WaitGroup
+	ended <-chan struct{}
+	ctx   context.Context // of what runs; Start's, with a cause
+	down  sync.Once
+	undo  []func() error // last first
+}
+
+var errStopped = errors.New("world: stopped")
+
+// Start brings everything up. It returns when BMCs answer, the Kubernetes API
+// is ready and the controllers run.
+func Start(ctx context.Context, c Config) (_ *World, err error) {
+	if err := c.Settings.Validate(); err != nil {
+		return nil, fmt.Errorf("world: %w", err)
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Step == nil {
+		c.Step = func(string) {}
+	}
+	w := &World{cfg: c}
+	w.ctx, w.stop = context.WithCancelCause(ctx)
+	w.ended = w.ctx.Done()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Stop())
+		}
+	}()
+	ctrl.SetLogger(logr.FromSlogHandler(c.Log.Handler()))
+	for _, start := range []func(context.Context) error{w.startLab, w.startImages, w.startControl, w.startKube, w.startAgents} {
+		if err := start(w.ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.Settings.Kube {
+		if err := w.StartControllers(w.ctx); err != nil {
+			return nil, err
+		}
+	}
+	return w, w.writeFiles()
+}
+
+// startLab opens the rack and serves its BMCs.
+func (w *World) startLab(ctx context.Context) error {
+	w.cfg.Step(fmt.Sprintf("%d servers", w.cfg.Settings.Hosts))
+	last, err := lab.LastTime(w.cfg.Dir)
+	if err != nil {
+		return err
+	}
+	origin := clock.Wall()
+	if last.After(origin) {
+		origin = last
+	}
+	definition := w.cfg.Settings.rack()
+	factor, hurry, err := definition.Speed.Factor()
+	if err != nil {
+		return err
+	}
+	if w.clock = clock.NewScaled(origin, factor); hurry {
+		w.clock = clock.NewJumping(origin)
+	}
+	w.agents = newAgents(w.clock, w.cfg.Log)
+	w.lab, err = lab.Open(ctx, lab.Config{
+		Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Profiles: fixtures.Profiles, Fsync: w.cfg.Fsync,
+		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
+	})
+	if err != nil {
+		return err
+	}
+	w.undo = append(w.undo, w.lab.Close)
+	if err := w.cfg.Settings.save(w.cfg.Dir); err != nil {
+		return err
+	}
+	if w.ports, err = loadPorts(w.cfg.Dir); err != nil {
+		return err
+	}
+	w.run(w.lab.Serve)
+	return nil
+}
+
+// run serves until the world ends, or ends the world.
+func (w *World) run(serve func(context.Context) error) {
+	w.group.Go(func() {
+		err := serve(w.ctx)
+		if w.ctx.Err() == nil {
+			w.stop(err)
+		}
+	})
+}
+
+// startAgents starts time and, with it, what servers were doing when the lab
+// was last down: their agents find the controllers' servers in place.
+func (w *World) startAgents(context.Context) error {
+	w.run(w.clock.Run)
+	w.agents.start()
+	w.undo = append(w.undo, func() error { w.agents.stop(); return nil })
+	return nil
+}
+
+// startImages serves the images, with the one that the lab brings along.
+func (w *World) startImages(ctx context.Context) error {
+	dir := filepath.Join(w.cfg.Dir, ImagesDir)
+	if _, err := images.Ensure(dir); err != nil {
+		return err
+	}
+	l, err := listenAgain(ctx, w.ports.Images, w.cfg.Log)
+	if err != nil {
+		return fmt.Errorf("world: the server of the images: %w", err)
+	}
+	w.images, w.ports.Images = l, l.Addr().String()
+	var h http.Handler = &images.Server{Dir: dir, Enter: w.clock.Enter}
+	if w.cfg.Images != nil {
+		h = w.cfg.Images(h)
+	}
+	w.serve(l, h)
+	return nil
+}
+
+// serve serves plain HTTP until the world ends.
+func (w *World) serve(l net.Listener, h http.Handler) {
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second,
+		ErrorLog: slog.NewLogLogger(w.cfg.Log.Handler(), slog.LevelDebug)}
+	w.run(func(ctx context.Context) error {
+		stop := context.AfterFunc(ctx, func() { srv.Close() })
+		defer stop()
+		return srv.Serve(l)
+	})
+}
+
+// listenAgain listens where it did before or, where that is taken now, on any
+// port.
+func listenAgain(ctx context.Context, address string, log *slog.Logger) (net.Listener, error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", address)
+	if err != nil && address != anyPort {
+		log.Warn("address taken, using another: URLs that name it are dead", "address", address)
+		l, err = lc.Listen(ctx, "tcp", anyPort)
+	}
+	return l, err
+}
+
+// startKube starts the Kubernetes API, if there shall be one.
+func (w *World) startKube(ctx context.Context) error {
+	if !w.cfg.Settings.Kube {
+		return nil
+	}
+	w.cfg.Step("the Kubernetes API")
+	// Not ctx: the API outlives what writes to it, and Stop ends it.
+	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
+		Dir: filepath.Join(w.cfg.Dir, kubeDir), Fsync: w.cfg.Fsync, Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
+	})
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.kube = api
+	w.mu.Unlock()
+	w.undo = append(w.undo, api.Stop)
+	w.run(func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-api.Done():
+			return fmt.Errorf("world: the Kubernetes API has ended: %w", api.Err())
+		}
+	})
+	return nil
+}
+
+// StartControllers starts the controllers, when none run.
+func (w *World) StartControllers(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.controllers != nil {
+		return errors.New("world: the controllers run already")
+	}
+	w.cfg.Step("the controllers")
+	if w.identity.Key == nil {
+		dir := filepath.Join(w.cfg.Dir, controllerDir)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("world: %w", err)
+		}
+		var err error
+		if w.identity, err = inband.LoadIdentity(dir, clock.Wall(), net.IPv4(127, 0, 0, 1)); err != nil {
+			return err
+		}
+	}
+	chance := rand.New(rand.NewPCG(w.lab.Rack().Seed, 0))
+	var lock sync.Mutex
+	s, err := startControllers(ctx, controllerConfig{
+		API: w.kube.RESTConfig(), Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
+		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
+		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot,
+	})
+	if err != nil {
+		return err
+	}
+	w.controllers = s
+	w.ports.Inband, w.ports.Boot = s.inband.Addr().String(), s.boot.Addr().String()
+	w.group.Go(func() {
+		<-s.ended
+		w.mu.Lock()
+		current := w.controllers == s
+		w.mu.Unlock()
+		if current && w.ctx.Err() == nil {
+			w.stop(fmt.Errorf("world: the controllers have ended: %w", s.err))
+		}
+	})
+	return nil
+}
+
+// bmcCAs are the authorities that the controllers trust for BMCs: the system's
+// and the lab's.
+func (w *World) bmcCAs() *x509.CertPool { return w.lab.CAs() }
+
+// KillControllers ends the controllers as kill -9 would: nothing is finished,
+// nothing is said.
+func (w *World) KillControllers() {
+	if s := w.takeControllers(); s != nil {
+		s.Kill()
+	}
+}
+
+func (w *World) takeControllers() *controllers {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.controllers
+	w.controllers = nil
+	return s
+}
+
+// Wait returns when ctx ends, or with the reason when the world ends by itself
+// or is told to through its control API.
+func (w *World) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-w.ended:
+	}
+	if err := context.Cause(w.ctx); !errors.Is(err, errStopped) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// Stop ends everything in the reverse of the order in which it was started, and
+// returns when it has ended.
+func (w *World) Stop() (err error) {
+	w.down.Do(func() {
+		if s := w.takeControllers(); s != nil {
+			s.Stop()
+		}
+		w.stop(errStopped)
+		if w.agents != nil {
+			w.agents.stop()
+		}
+		w.group.Wait()
+		for i := len(w.undo) - 1; i >= 0; i-- {
+			err = errors.Join(err, w.undo[i]())
+		}
+	})
+	return err
+}
+
+// writeFiles leaves in the state directory what people and the next start need.
+func (w *World) writeFiles() error {
+	if err := w.ports.save(w.cfg.Dir); err != nil {
+		return err
+	}
+	manifest, err := Manifest(w.Hosts())
+	if err != nil {
+		return err
+	}
+	name := filepath.Join(w.cfg.Dir, HostsFile)
+	if old, err := os.ReadFile(name); err == nil && string(old) == string(manifest) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return writeFile(name, manifest, 0o600)
+}
+
+// Lab is the rack.
+func (w *World) Lab() *lab.Lab { return w.lab }
+
+// Clock is the lab's time.
+func (w *World) Clock() *clock.Clock { return w.clock }
+
+// ImagesURL is where the images are, with a slash behind it.
+func (w *World) ImagesURL() string { return "http://" + w.ports.Images + images.PathPrefix }
+
+// Kubernetes is a client of the Kubernetes API with all rights.
+func (w *World) Kubernetes() (client.WithWatch, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	return client.NewWithWatch(w.kube.RESTConfig(), client.Options{Scheme: scheme})
+}
