@@ -141,10 +141,10 @@ func summary(ctx context.Context, o *options, out io.Writer) error {
 	if len(hosts) == 0 {
 		return nil
 	}
-	lab := "labctl"
+	lab := os.Args[0] // as the user called it
 	if o.state != "" {
 		if def, err := defaultState(); err != nil || def != o.state {
-			lab = "labctl --state " + o.state
+			lab += " --state " + o.state
 		}
 	}
 	fmt.Fprintf(out, "\nCertificate authority of the BMCs: %s\n", hosts[0].CAFile)

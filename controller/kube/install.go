@@ -55,7 +55,7 @@ func Install(ctx context.Context, c *rest.Config) error {
 		return lack == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("kube: install: %w: %w", err, lack)
+		return fmt.Errorf("kube: install: %w", errors.Join(err, lack))
 	}
 	return nil
 }

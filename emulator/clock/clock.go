@@ -192,20 +192,20 @@ func (c *Clock) heap(w *wait) *waits {
 // Run fires timers until ctx ends. A Virtual clock needs no Run: its Run does
 // nothing but wait.
 func (c *Clock) Run(ctx context.Context) error {
-	real := time.NewTimer(0)
-	defer real.Stop()
+	wall := time.NewTimer(0)
+	defer wall.Stop()
 	for {
 		sleep := c.round()
 		if sleep >= 0 {
-			real.Reset(sleep)
+			wall.Reset(sleep)
 		} else {
-			real.Stop()
+			wall.Stop()
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-c.wake:
-		case <-real.C:
+		case <-wall.C:
 		}
 	}
 }

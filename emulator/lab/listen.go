@@ -159,7 +159,7 @@ func listenRow(ctx context.Context, p *plan) (lns []net.Listener, err error) {
 	defer func() {
 		if err != nil {
 			for _, ln := range lns {
-				ln.Close()
+				err = errors.Join(err, ln.Close())
 			}
 		}
 	}()
@@ -201,8 +201,8 @@ func (l *bmcListener) Accept() (net.Conn, error) {
 			if _, ok := l.plan.index(tcp.LocalAddr().(*net.TCPAddr).AddrPort()); ok {
 				return c, nil
 			}
-			tcp.SetLinger(0) // Close resets
+			_ = tcp.SetLinger(0) // Close resets
 		}
-		c.Close()
+		_ = c.Close() // a connection that nobody has
 	}
 }

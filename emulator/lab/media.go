@@ -82,6 +82,15 @@ func (h *Host) ejected(slot string) {
 	}
 }
 
+// abandon ends the host's fetches: the lab ends.
+func (h *Host) abandon() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, f := range h.fetches {
+		f.cancel(errEnded)
+	}
+}
+
 // forget ends the book-keeping of a fetch. It holds h.mu.
 func (h *Host) forget(f *fetch) {
 	if h.fetches[f.slot.ID] == f {
@@ -117,8 +126,7 @@ func (h *Host) bring(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	img := outbound.Image{URL: f.slot.Image, User: f.slot.User, Password: f.slot.Password}
 	size, err := h.lab.fetcher.Fetch(ctx, img, in)
 	if err != nil {
-		in.Drop()
-		return nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
+		return nil, fmt.Errorf("lab: %s: %w", h.Name(), errors.Join(err, in.Drop()))
 	}
 	return h.arrived(f, in, size)
 }
@@ -128,8 +136,7 @@ func (h *Host) arrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Event, e
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fetches[f.slot.ID] != f {
-		in.Drop()
-		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, errEjected)
+		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, errors.Join(errEjected, in.Drop()))
 	}
 	h.forget(f)
 	// The file comes first: a lab that is killed in between finds a slot

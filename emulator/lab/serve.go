@@ -60,11 +60,14 @@ func (l *Lab) Serve(ctx context.Context) error {
 
 	<-failed.Done()
 	// Requests first: what they still do to machines needs all the rest.
+	for _, h := range l.hosts {
+		h.abandon()
+	}
 	patience, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	if srv.Shutdown(patience) != nil {
 		drop(errEnded)
-		srv.Close()
+		_ = srv.Close() // the error is that of listeners, which are closed
 	}
 	l.machines.stop()
 	l.bmcs.stop()

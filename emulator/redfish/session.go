@@ -3,6 +3,7 @@ package redfish
 import (
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -40,7 +41,10 @@ var sessionCreate = create{
 		if !ok {
 			return created{}, errLogin
 		}
-		token := rand.Text() // 128 bits of chance
+		var chance [16]byte
+		rand.Read(chance[:]) // never fails
+		// Hexadecimal, so that a validator can judge how random it is.
+		token := hex.EncodeToString(chance[:])
 		evs, err := h.ApplyBMC(ctx, bmc.OpenSession{Account: a, Token: token, From: from})
 		if err != nil {
 			return created{}, err

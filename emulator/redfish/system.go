@@ -20,7 +20,7 @@ func system(v view) object {
 		"BootProgress":     object{"LastState": v.m.Phase.Progress()},
 		"Boot":             boot(v),
 		"ProcessorSummary": processors(p.Processors),
-		"MemorySummary":    object{"TotalSystemMemoryGiB": float64(p.MemoryMiB) / 1024, "Status": status("Enabled")},
+		"MemorySummary":    object{"TotalSystemMemoryGiB": float64(p.MemoryMiB) / 1024},
 
 		"EthernetInterfaces": ref(v.system("EthernetInterfaces")),
 		"Storage":            ref(v.system("Storage")),
@@ -43,7 +43,7 @@ func systemState(p machine.Phase) string {
 func processors(p machine.Processors) object {
 	return object{
 		"Count": p.Sockets, "CoreCount": p.Sockets * p.Cores, "LogicalProcessorCount": p.Sockets * p.Threads,
-		"Model": p.Model, "Status": status("Enabled"),
+		"Model": p.Model,
 	}
 }
 

@@ -86,7 +86,10 @@ func (s *scene) hasRegistered(ctx context.Context) error {
 	if err := s.registerServer(ctx); err != nil {
 		return err
 	}
-	return s.becomes(ctx, string(metal3.StateAvailable))
+	if err := s.becomes(ctx, string(metal3.StateAvailable)); err != nil {
+		return err
+	}
+	return s.isIdle(ctx) // online, and with nothing to boot (B-126)
 }
 
 func (s *scene) hasProvisioned(ctx context.Context) error {

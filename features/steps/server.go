@@ -44,6 +44,13 @@ func (s *scene) isOff(ctx context.Context) error {
 	})
 }
 
+func (s *scene) isIdle(ctx context.Context) error {
+	return eventually(ctx, "the server has found nothing to boot", func(context.Context) (bool, string, error) {
+		v := s.machine()
+		return v.Phase == machine.Halted, string(v.Phase), nil
+	})
+}
+
 func (s *scene) runsDisk(ctx context.Context) error {
 	return eventually(ctx, "the server runs its first disk", func(context.Context) (bool, string, error) {
 		v := s.machine()

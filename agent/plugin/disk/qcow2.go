@@ -144,15 +144,18 @@ func openQcow2(r io.ReaderAt, fileSize int64) (qcow2Image, error) {
 		return qcow2Image{}, errors.New("disk: qcow2: the L1 table is not in the file")
 	}
 	prepareLibrary()
-	opened, err := qcow2.Open(io.NewSectionReader(r, 0, fileSize), nil)
-	if err == nil {
-		err = opened.Readable()
-	}
-	if err != nil {
-		return qcow2Image{}, fmt.Errorf("disk: qcow2: %w", err)
-	}
-	img.Image = opened
-	return img, nil
+	err := guarded(func() error {
+		opened, err := qcow2.Open(io.NewSectionReader(r, 0, fileSize), nil)
+		if err == nil {
+			err = opened.Readable()
+		}
+		if err != nil {
+			return fmt.Errorf("disk: qcow2: %w", err)
+		}
+		img.Image = opened
+		return nil
+	})
+	return img, err
 }
 
 // maxWorkers bounds how many cores unpack; each takes a buffer.
@@ -172,13 +175,13 @@ func (q qcow2Image) copyTo(ctx context.Context, t *target, bar *progress) error 
 		workers.Go(func() {
 			buf := make([]byte, max(chunk, q.cluster))
 			for p := range pieces {
-				if err := q.guarded(func() error { return q.copyPiece(t, p, buf) }); err != nil {
+				if err := guarded(func() error { return q.copyPiece(t, p, buf) }); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	err := q.guarded(func() error { return q.walk(ctx, t, pieces, bar) })
+	err := guarded(func() error { return q.walk(ctx, t, pieces, bar) })
 	close(pieces)
 	workers.Wait()
 	if cause := context.Cause(ctx); cause != nil {
@@ -189,7 +192,7 @@ func (q qcow2Image) copyTo(ctx context.Context, t *target, bar *progress) error 
 
 // guarded turns a panic of the library into an error: its input was made by
 // others.
-func (q qcow2Image) guarded(do func() error) (err error) {
+func guarded(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("disk: qcow2: the image is malformed: %v", p)

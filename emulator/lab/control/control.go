@@ -23,7 +23,7 @@ func (e *noLab) Error() string {
 }
 
 // Is makes it an ErrNoLab.
-func (e *noLab) Is(target error) bool { return target == ErrNoLab }
+func (*noLab) Is(target error) bool { return target == ErrNoLab }
 
 // Status describes a running lab.
 type Status struct {

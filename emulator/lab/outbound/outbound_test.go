@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -20,43 +19,45 @@ import (
 
 // images serves what a fetch may meet.
 func images(t *testing.T) http.Handler {
+	// send ignores that the client turns away: most of these make it.
+	send := func(w http.ResponseWriter, s string) { _, _ = io.WriteString(w, s) }
 	mux := http.NewServeMux()
-	mux.HandleFunc("/a.iso", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "image") })
+	mux.HandleFunc("/a.iso", func(w http.ResponseWriter, _ *http.Request) { send(w, "image") })
 	mux.HandleFunc("/empty.iso", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/auth.iso", func(w http.ResponseWriter, r *http.Request) {
 		if u, p, _ := r.BasicAuth(); u != "user" || p != "secret" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		fmt.Fprint(w, "private")
+		send(w, "private")
 	})
-	mux.HandleFunc("/large.iso", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/large.iso", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "101")
-		w.Write(make([]byte, 101))
+		send(w, strings.Repeat("x", 101))
 	})
-	mux.HandleFunc("/endless.iso", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/endless.iso", func(w http.ResponseWriter, _ *http.Request) {
 		for {
 			if _, err := w.Write(make([]byte, 10)); err != nil {
 				return
 			}
 		}
 	})
-	mux.HandleFunc("/short.iso", func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("/short.iso", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "50")
-		fmt.Fprint(w, "not fifty")
+		send(w, "not fifty")
 	})
 	mux.HandleFunc("/stalls.iso", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, "half")
+		send(w, "half")
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	mux.HandleFunc("/silent.iso", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	mux.HandleFunc("/silent.iso", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/gzip.iso", func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("Accept-Encoding"); got != "" {
 			t.Errorf("Accept-Encoding = %q, want none", got)
 		}
 		w.Header().Set("Content-Encoding", "gzip")
-		fmt.Fprint(w, "as it is")
+		send(w, "as it is")
 	})
 	mux.HandleFunc("/moved", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.FormValue("to"), http.StatusFound)
@@ -185,11 +186,17 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	pr, pw := io.Pipe()
 	go func() {
-		pr.Read(make([]byte, 1)) // it has begun
+		if _, err := pr.Read(make([]byte, 1)); err != nil { // it has begun
+			t.Error(err)
+		}
 		cancel(why)
-		io.Copy(io.Discard, pr)
+		if _, err := io.Copy(io.Discard, pr); err != nil {
+			t.Error(err)
+		}
 	}()
-	if _, err := New(Config{}).Fetch(ctx, Image{URL: srv.URL + "/stalls.iso"}, pw); !errors.Is(err, why) || !errors.Is(err, bmc.ErrMedia) {
+	_, err := New(Config{}).Fetch(ctx, Image{URL: srv.URL + "/stalls.iso"}, pw)
+	pw.Close()
+	if !errors.Is(err, why) || !errors.Is(err, bmc.ErrMedia) {
 		t.Errorf("Fetch() = %v, want %v", err, why)
 	}
 }

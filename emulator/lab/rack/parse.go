@@ -170,7 +170,7 @@ func lines(data []byte) map[string]int {
 var (
 	lineOf  = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)`)
 	unknown = regexp.MustCompile(`^field (\S+) not found in type rack\.(\w+)`)
-	wrong   = regexp.MustCompile("^cannot unmarshal !!\\w+ (.*) into (.*)")
+	wrong   = regexp.MustCompile(`^cannot unmarshal !!\w+ (.*) into (.*)`)
 )
 
 // syntax turns what the YAML decoder says into Problems.

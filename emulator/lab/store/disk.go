@@ -218,16 +218,18 @@ func (f *files) acquire(path string, size int64, create bool) (*diskFile, error)
 			err = file.Truncate(size)
 		}
 		if err != nil {
-			file.Close()
-			return nil, err
+			return nil, errors.Join(err, file.Close())
 		}
 	}
 	for e := f.recent.Back(); e != nil && len(f.open) >= f.most; {
 		old := e.Value.(*diskFile)
 		e = e.Prev()
 		if old.users == 0 {
-			f.drop(old)
+			err = errors.Join(err, f.drop(old))
 		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
 	d := &diskFile{File: file, path: path, users: 1}
 	d.at = f.recent.PushFront(d)
@@ -243,15 +245,15 @@ func (f *files) release(d *diskFile) {
 	}
 }
 
-// drop closes a file. Nothing is lost with it that Sync has not promised.
-func (f *files) drop(d *diskFile) {
+// drop closes a file.
+func (f *files) drop(d *diskFile) error {
 	delete(f.open, d.path)
 	f.recent.Remove(d.at)
-	d.Close()
+	return d.Close()
 }
 
 // close closes all files, each after its last user.
-func (f *files) close() {
+func (f *files) close() (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true
@@ -260,6 +262,7 @@ func (f *files) close() {
 		for d.users > 0 {
 			f.idle.Wait()
 		}
-		f.drop(d)
+		err = errors.Join(err, f.drop(d))
 	}
+	return err
 }

@@ -223,7 +223,9 @@ func TestMedia(t *testing.T) {
 		if err := in.Keep(); err != nil {
 			t.Fatal(err)
 		}
-		dropped.Drop()
+		if err := dropped.Drop(); err != nil {
+			t.Error(err)
+		}
 		f, err := s.Media("node-0", "Cd")
 		if err != nil {
 			t.Fatal(err)
@@ -258,7 +260,7 @@ func TestKeepMedia(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer in.Drop()
+	defer in.Close() // KeepMedia removes it
 	if err := s.KeepMedia([]Slot{{"node-0", "Cd"}, {"node-0", "Usb/1"}}); err != nil {
 		t.Fatal(err)
 	}

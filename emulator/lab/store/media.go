@@ -43,16 +43,17 @@ func (i *Incoming) Keep() error {
 		err = os.Rename(i.Name(), i.final)
 	}
 	if err != nil {
-		os.Remove(i.Name())
-		return fmt.Errorf("store: media: %w", err)
+		return fmt.Errorf("store: media: %w", errors.Join(err, os.Remove(i.Name())))
 	}
 	return nil
 }
 
 // Drop removes the image.
-func (i *Incoming) Drop() {
-	i.Close()
-	os.Remove(i.Name())
+func (i *Incoming) Drop() error {
+	if err := errors.Join(i.Close(), os.Remove(i.Name())); err != nil {
+		return fmt.Errorf("store: media: %w", err)
+	}
+	return nil
 }
 
 // Media opens the image that a slot holds; the error is fs.ErrNotExist when

@@ -101,8 +101,7 @@ func Open(c Config) (*Store, error) {
 		return err
 	})
 	if err != nil {
-		db.Close()
-		return nil, fmt.Errorf("store: %s: %w", db.Path(), err)
+		return nil, fmt.Errorf("store: %s: %w", filepath.Join(c.Dir, file), errors.Join(err, db.Close()))
 	}
 	return s, nil
 }
@@ -279,8 +278,7 @@ func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
 // Close closes the store and its disks. What is under way is finished first;
 // what comes later fails.
 func (s *Store) Close() error {
-	s.files.close()
-	if err := s.db.Close(); err != nil {
+	if err := errors.Join(s.files.close(), s.db.Close()); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"labctl": func() { os.Exit(run()) }})
+}
+
+// TestScripts runs testdata/*.txtar: the command line as users meet it, in
+// processes of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(e *testscript.Env) error {
+			e.Vars = append(e.Vars, "STATE="+filepath.Join(e.WorkDir, "state"), "XDG_STATE_HOME="+e.WorkDir, "XDG_RUNTIME_DIR=")
+			e.Defer(func() { endLabs(t, e.WorkDir) })
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"kill-9": killLab},
+	})
+}
+
+// killLab kills the lab of a state directory with SIGKILL, and returns when it
+// is dead.
+func killLab(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: kill-9 STATE")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	st, err := control.NewClient(args[0]).Status(ctx)
+	ts.Check(err)
+	ts.Check(syscall.Kill(st.PID, syscall.SIGKILL))
+	ts.Logf("killed %s", strconv.Itoa(st.PID))
+	ts.Check(lab.Released(ctx, args[0]))
+}
+
+// endLabs ends what a script has left running.
+func endLabs(t *testing.T, work string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	dirs, err := filepath.Glob(filepath.Join(work, "*", "settings.json"))
+	if err != nil {
+		t.Error(err)
+	}
+	for _, d := range dirs {
+		if err := control.NewClient(filepath.Dir(d)).Down(ctx); err != nil {
+			t.Logf("%s: %v", d, err) // most scripts end theirs
+		}
+	}
+}

@@ -1,0 +1,297 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+var origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func open(t *testing.T, c Config) *Lab {
+	t.Helper()
+	c.Dir, c.Listen = t.TempDir(), "lo:0"
+	if c.Clock == nil {
+		c.Clock = clock.NewVirtual(origin)
+	}
+	l, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() }) // some tests break it
+	return l
+}
+
+// serve serves a lab until the test ends or stop is called; what Serve returned
+// comes from the channel.
+func serve(t *testing.T, l *Lab) (stop func(), ended <-chan error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	var running sync.WaitGroup
+	running.Go(func() { done <- l.Serve(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	return stop, done
+}
+
+func TestPlan(t *testing.T) {
+	plans := []plan{
+		{own: true, first: 8443, hosts: rack.MaxHosts},
+		{addr: netip.MustParseAddr("127.0.0.1"), first: 9000, hosts: 1000},
+		{addr: netip.MustParseAddr("::1"), first: 9000, hosts: 3},
+	}
+	for _, p := range plans {
+		seen := map[netip.AddrPort]bool{}
+		for i := range p.hosts {
+			at := p.address(i)
+			if got, ok := p.index(at); !ok || got != i || seen[at] {
+				t.Fatalf("%+v: index(%v) = %d, %v, want %d, and each address once", p, at, got, ok, i)
+			}
+			seen[at] = true
+			if b := at.Addr().As16(); p.own && (b[15] == 0 || b[15] == 255 || b[13] < 64 || b[13] > 127) {
+				t.Fatalf("host %d has the address %v", i, at)
+			}
+		}
+		for _, nobody := range []string{
+			"127.64.0.0:8443", "127.64.0.255:8443", "127.64.0.1:8444", "127.63.255.254:8443", "126.64.0.1:8443", "[::1]:8443",
+			"127.0.0.1:8999", "127.0.0.1:10000", "127.0.0.2:9000", "[::1]:9003", "127.71.255.254:8443", "[fe80::1%lo]:9000",
+		} {
+			if i, ok := p.index(netip.MustParseAddrPort(nobody)); ok {
+				t.Errorf("%+v: index(%s) = %d, want none", p, nobody, i)
+			}
+		}
+		if i, ok := p.index(netip.AddrPort{}); ok {
+			t.Errorf("%+v: index() of no address = %d", p, i)
+		}
+	}
+	if got := plans[0].address(0).String(); got != "127.64.0.1:8443" {
+		t.Errorf("address(0) = %s, want 127.64.0.1:8443", got)
+	}
+	if got, ok := plans[0].index(netip.MustParseAddrPort("[::ffff:127.64.0.2]:8443")); !ok || got != 1 {
+		t.Errorf("index() of a mapped address = %d, %v, want 1", got, ok)
+	}
+}
+
+// A schedule tells of every host in order, however deadlines were moved about,
+// and its timer is that of the first.
+func TestSchedule(t *testing.T) {
+	const n, seed = 300, 1
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	c := clock.NewVirtual(origin)
+	s := &schedule{clock: c}
+	hosts := make([]*Host, n)
+	want := map[int]time.Time{}
+	for i := range hosts {
+		hosts[i] = &Host{index: i}
+		hosts[i].machineDue = deadline{host: hosts[i], pos: -1}
+	}
+	s.start(func() {})
+	defer s.stop()
+	for range 5000 {
+		i := rnd.IntN(n)
+		at := origin.Add(time.Duration(1+rnd.IntN(50)) * time.Second)
+		ok := rnd.IntN(3) > 0
+		s.set(&hosts[i].machineDue, at, ok)
+		if want[i] = at; !ok {
+			delete(want, i)
+		}
+		first := time.Time{}
+		for _, at := range want {
+			if first.IsZero() || at.Before(first) {
+				first = at
+			}
+		}
+		if got, some := c.Next(); some != (len(want) > 0) || !got.Equal(first) {
+			t.Fatalf("seed %d: the timer is at %v, %v, want %v", seed, got, some, first)
+		}
+	}
+	for now := origin; now.Before(origin.Add(time.Minute)); now = now.Add(time.Second) {
+		var got, due []int
+		for _, h := range s.due(now) {
+			got = append(got, h.index)
+		}
+		for i, at := range want {
+			if !at.After(now) {
+				due = append(due, i)
+				delete(want, i)
+			}
+		}
+		slices.Sort(due) // all of one second
+		if d := cmp.Diff(due, got); d != "" {
+			t.Fatalf("seed %d: due(%v) (-want +got):\n%s", seed, now, d)
+		}
+	}
+	if at, ok := c.Next(); ok {
+		t.Errorf("an empty schedule has its timer at %v", at)
+	}
+}
+
+func TestEventsAreToldInOrderAndApart(t *testing.T) {
+	c := clock.NewVirtual(origin)
+	slow, fast := &Host{index: 0}, &Host{index: 1}
+	release, told := make(chan struct{}), make(chan string, 100)
+	d := &delivery{clock: c, queues: map[*Host][]machine.Event{}, tell: func(h *Host, ev machine.Event) {
+		if h == slow {
+			<-release
+		}
+		told <- fmt.Sprint(h.index, ev.Time().Unix())
+	}}
+	at := func(n int64) machine.Event { return machine.Stopped{At: time.Unix(n, 0)} }
+	d.push(slow, []machine.Event{at(1)})
+	d.push(fast, []machine.Event{at(1)})
+	if len(told) != 0 {
+		t.Error("events were told before the start")
+	}
+	d.start()
+	d.push(slow, []machine.Event{at(2), at(3)})
+	d.push(fast, []machine.Event{at(2)})
+	d.push(fast, nil)
+	for _, want := range []string{"1 1", "1 2"} {
+		if got := <-told; got != want {
+			t.Errorf("told %q, want %q: one host does not wait for the other", got, want)
+		}
+	}
+	close(release)
+	for _, want := range []string{"0 1", "0 2", "0 3"} {
+		if got := <-told; got != want {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	if err := c.Settle(t.Context()); err != nil { // all told: nothing in flight
+		t.Fatal(err)
+	}
+	d.stop()
+	d.push(fast, []machine.Event{at(9)})
+	if len(told) != 0 {
+		t.Error("events were told after the stop")
+	}
+}
+
+// A host whose events nobody takes refuses further commands instead of growing.
+func TestEventsAreBounded(t *testing.T) {
+	l := open(t, Config{Events: func(*Host, machine.Event) {}}) // not served: nobody takes them
+	h := l.hosts[0]
+	for i := range 10 * maxUndelivered {
+		kind := []string{"On", "ForceOff"}[i%2]
+		err := h.Power(t.Context(), kind)
+		if errors.Is(err, ErrBusy) {
+			if n := len(l.delivery.queues[h]); n > 2*maxUndelivered {
+				t.Errorf("%d events wait, want about %d", n, maxUndelivered)
+			}
+			return
+		}
+		if err != nil && !errors.Is(err, machine.ErrPower) {
+			t.Fatal(err)
+		}
+		l.clock.Advance(time.Minute)
+	}
+	t.Error("the host takes commands for ever")
+}
+
+// What cannot be stored was not done.
+func TestNothingIsDoneThatCannotBeStored(t *testing.T) {
+	l := open(t, Config{})
+	stop, ended := serve(t, l)
+	defer stop()
+	h := l.hosts[0]
+	if err := h.Power(t.Context(), "On"); err != nil {
+		t.Fatal(err)
+	}
+	view, bmcView := h.Machine(), h.BMC()
+	if err := l.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Power(t.Context(), "ForceOff"); err == nil || !strings.HasPrefix(err.Error(), "lab: node-0: store: ") {
+		t.Errorf("Power() = %v, want the store's error", err)
+	}
+	if _, err := h.ApplyBMC(t.Context(), bmc.InsertMedia{Slot: "Cd", Image: "http://127.0.0.1/a.iso"}); err == nil || errors.Is(err, bmc.ErrMedia) {
+		t.Errorf("InsertMedia = %v, want the store's error", err)
+	}
+	if d := cmp.Diff(view, h.Machine()); d != "" {
+		t.Errorf("machine (-before +after):\n%s", d)
+	}
+	if d := cmp.Diff(bmcView, h.BMC()); d != "" {
+		t.Errorf("BMC (-before +after):\n%s", d)
+	}
+	if at, ok := h.machine.Deadline(); !ok || !at.Equal(origin.Add(2*time.Second)) {
+		t.Errorf("Deadline() = %v, %v, want that of the power on", at, ok)
+	}
+	// A deadline has nobody to be refused to: the lab ends.
+	l.clock.Advance(2 * time.Second)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "store: ") {
+		t.Errorf("Serve() = %v, want the store's error", err)
+	}
+}
+
+func TestServeEndsWhenAListenerFails(t *testing.T) {
+	l := open(t, Config{})
+	if err := l.listeners[0].Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Serve(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "lab: ") {
+		t.Errorf("Serve() = %v, want the listener's error", err)
+	}
+}
+
+// The lab's time is kept even while nothing happens to its hosts.
+func TestTimeIsSavedAtRest(t *testing.T) {
+	l := open(t, Config{})
+	stop, _ := serve(t, l)
+	if err := l.clock.Settle(t.Context()); err != nil { // it is served
+		t.Fatal(err)
+	}
+	for !l.store.Last().After(origin) { // the tick comes when it comes
+		l.clock.Advance(saveTime)
+	}
+	stop()
+}
+
+func TestAuthority(t *testing.T) {
+	dir := t.TempDir()
+	a, err := openAuthority(dir, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := netip.MustParseAddr("127.64.0.1")
+	first, err := a.of(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := a.of(addr); err != nil || again != first {
+		t.Errorf("of(%v) again = %v, %v, want the same", addr, again, err)
+	}
+	for i := range 3 {
+		clear(a.certs)
+		for n := range maxCerts { // stand-ins: making them takes its time
+			a.certs[netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})] = first
+		}
+		if _, err := a.of(netip.AddrFrom4([4]byte{127, 64, 0, byte(i)})); err != nil || len(a.certs) > maxCerts {
+			t.Errorf("%d certificates are kept, %v, want at most %d", len(a.certs), err, maxCerts)
+		}
+	}
+	b, err := openAuthority(dir, "one")
+	if err != nil || !b.cert.Equal(a.cert) {
+		t.Errorf("the authority is another one when it is opened again: %v", err)
+	}
+	if err := writeFile(dir+"/"+caKey, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openAuthority(dir, "one"); err == nil || !strings.Contains(err.Error(), "remove both") {
+		t.Errorf("openAuthority() with a broken key = %v, want the way out", err)
+	}
+}

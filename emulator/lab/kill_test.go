@@ -1,0 +1,165 @@
+package lab_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// victimDir and victimImage make this test binary a lab that is to be killed.
+const (
+	victimDir   = "METALAB_TEST_VICTIM"
+	victimImage = "METALAB_TEST_IMAGE"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(victimDir); dir != "" {
+		victim(dir, os.Getenv(victimImage))
+		os.Exit(1) // it should have been killed
+	}
+	os.Exit(m.Run())
+}
+
+// victim runs a lab of two hosts and does to them what the test looks for
+// later. What it has printed was answered, and so must survive.
+func victim(dir, image string) {
+	ctx := context.Background()
+	check := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	c := clock.NewScaled(labtest.Origin, 1000)
+	started := make(chan uint64)
+	l, err := lab.Open(ctx, lab.Config{
+		Dir: dir, Rack: new(rack.Default(2)), Clock: c, Listen: "lo:0",
+		Events: func(h *lab.Host, ev machine.Event) {
+			switch ev := ev.(type) {
+			case machine.BootTried:
+				if h.Index() == 0 { // of the other one nobody hears
+					check(h.Apply(ctx, machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: "disk"}))
+				}
+			case machine.Started:
+				started <- ev.OS.Boot
+			}
+		},
+	})
+	check(err)
+	go c.Run(ctx)
+	go l.Serve(ctx)
+	a, b := l.Hosts()[0], l.Hosts()[1]
+	check(b.Apply(ctx, machine.SetOverride{Override: machine.Override{Enabled: machine.Continuous, Target: machine.Cd, Mode: machine.UEFI}}))
+	check(a.Power(ctx, "On"))
+	check(b.Power(ctx, "On"))
+	boot := <-started
+	drive, err := a.Attach(boot, "Disk.0")
+	check(err)
+	_, err = drive.WriteAt([]byte("written"), 1<<30)
+	check(err)
+	_, err = a.ApplyBMC(ctx, bmc.InsertMedia{Slot: "Cd", Image: image + "/a.iso"})
+	check(err)
+	admin, _ := a.Admin()
+	fmt.Printf("at %v password %s time %s\n", a.Address(), admin.Password, c.Now().Format(time.RFC3339Nano))
+	_, err = b.ApplyBMC(ctx, bmc.InsertMedia{Slot: "Cd", Image: image + "/half.iso"})
+	panic(err) // it waits for the other half
+}
+
+func TestKilledLabComesBack(t *testing.T) {
+	url, began := images(t)
+	dir := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), victimDir+"="+dir, victimImage+"="+url)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-began // a fetch is under way
+
+	var held *lab.HeldError
+	_, err = lab.Open(t.Context(), lab.Config{Dir: dir, Clock: clock.NewVirtual(labtest.Origin), Listen: "lo:0"})
+	if !errors.As(err, &held) || held.PID != cmd.Process.Pid {
+		t.Errorf("Open() while process %d has it = %v, want a HeldError that names it", cmd.Process.Pid, err)
+	}
+
+	if err := cmd.Process.Kill(); err != nil { // SIGKILL
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // says that it was killed
+	if names := cached(t, dir); len(names) != 2 {
+		t.Errorf("the killed lab left %v, want an image and half of one", names)
+	}
+
+	var d diary
+	l := labtest.Start(t, lab.Config{Dir: dir, Events: d.event})
+	l.Settle()
+	a, b := l.Hosts()[0], l.Hosts()[1]
+	_, password := l.Credentials(a)
+	last, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(said[strings.Index(said, "time ")+5:]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("at %v password %s ", a.Address(), password); !strings.HasPrefix(said, want) {
+		t.Errorf("the killed lab was %q, now it is %q", said, want)
+	}
+	if got := l.Clock().Now(); got.Before(labtest.Origin.Add(2*time.Minute)) || last.Sub(got) > 2*time.Minute {
+		t.Errorf("the lab's time is %v, and it was %v already", got, last)
+	}
+	if v := a.Machine(); v.Phase != machine.Running || v.OS.Boot != 1 {
+		t.Errorf("%s is %s, want running", a.Name(), v.Phase)
+	}
+	if diff := cmp.Diff([]string{"Started"}, d.of(a)); diff != "" {
+		t.Errorf("events of %s (-want +got):\n%s", a.Name(), diff)
+	}
+	drive, err := a.Attach(1, "Disk.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 7)
+	if _, err := drive.ReadAt(got, 1<<30); err != nil || string(got) != "written" {
+		t.Errorf("Disk.0 holds %q, %v", got, err)
+	}
+	if got := holds(t, a); got != "an image" {
+		t.Errorf("media of %s = %q, want the image", a.Name(), got)
+	}
+
+	// The other one was left alone at its boot, with half an image.
+	if o := b.Machine().Override; o.Enabled != machine.Continuous || o.Target != machine.Cd {
+		t.Errorf("override of %s = %+v", b.Name(), o)
+	}
+	if s := b.BMC().Slots[0]; s.Image != "" || s.Inserted {
+		t.Errorf("slot of %s = %+v, want it empty: its image had not arrived", b.Name(), s)
+	}
+	if names := cached(t, dir); len(names) != 1 {
+		t.Errorf("there is %v, want one image", names)
+	}
+	l.Advance(3 * time.Minute)
+	if v := b.Machine(); v.Phase != machine.Running {
+		t.Errorf("%s is %s, want running from its disk", b.Name(), v.Phase)
+	}
+	if _, err := b.ApplyBMC(t.Context(), insert(url+"/a.iso")); err != nil {
+		t.Errorf("InsertMedia after the restart = %v", err)
+	}
+}

@@ -1,0 +1,75 @@
+package redfish
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// sink is a ResponseWriter that costs nothing.
+type sink struct{ h http.Header }
+
+func (s *sink) Header() http.Header         { return s.h }
+func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
+func (s *sink) WriteHeader(int)             {}
+
+// BenchmarkGet measures reading a ComputerSystem against a handler that writes
+// the same bytes and knows nothing.
+func BenchmarkGet(b *testing.B) {
+	h := newHost(b)
+	s := newService(b, h)
+	token, _ := logIn(b, s, "admin")
+	same := call(b, s, "admin", "GET", sys, "")
+	bare := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		for name, values := range same.Header() {
+			h[name] = values
+		}
+		w.WriteHeader(http.StatusOK)
+		w.Write(same.Body.Bytes())
+	})
+	for _, bb := range []struct {
+		name    string
+		handler http.Handler
+		sign    func(*http.Request)
+	}{
+		{"bare", bare, func(r *http.Request) { r.Header.Set("X-Auth-Token", token) }},
+		{"session", s, func(r *http.Request) { r.Header.Set("X-Auth-Token", token) }},
+		{"basic", s, func(r *http.Request) { r.SetBasicAuth("admin", accounts[0].Password) }},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			r := httptest.NewRequest("GET", sys, nil)
+			bb.sign(r)
+			b.ReportAllocs()
+			for b.Loop() {
+				bb.handler.ServeHTTP(&sink{h: make(http.Header, 10)}, r)
+			}
+		})
+	}
+	b.Run("unkept", func(b *testing.B) {
+		r := httptest.NewRequest("GET", sys, nil)
+		r.Header.Set("X-Auth-Token", token)
+		b.ReportAllocs()
+		for b.Loop() {
+			h.machineChanged()
+			s.ServeHTTP(&sink{h: make(http.Header, 10)}, r)
+		}
+	})
+	for _, bb := range []struct {
+		name    string
+		handler http.Handler
+	}{{"tcp-bare", bare}, {"tcp-session", s}} {
+		b.Run(bb.name, func(b *testing.B) {
+			server := httptest.NewServer(bb.handler)
+			defer server.Close()
+			r, err := http.NewRequest("GET", server.URL+sys, nil)
+			must(b, err)
+			r.Header.Set("X-Auth-Token", token)
+			for b.Loop() {
+				w, err := server.Client().Do(r)
+				must(b, err)
+				w.Body.Close()
+			}
+		})
+	}
+}
