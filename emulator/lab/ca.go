@@ -68,16 +68,18 @@ func openAuthority(dir, name string) (*authority, error) {
 	return &authority{cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), certs: map[netip.Addr]*tls.Certificate{}}, nil
 }
 
-// writeFile leaves either nothing or the whole file.
+// writeFile leaves either nothing or the whole file, even after a power cut.
 func writeFile(path string, b []byte, mode fs.FileMode) error {
-	part := path + ".part"
-	if err := os.WriteFile(part, b, mode); err != nil {
+	f, err := os.OpenFile(path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
+	if err != nil {
 		return err
 	}
-	if err := os.Chmod(part, mode); err != nil { // whatever the umask says
+	_, err = f.Write(b)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()) // Chmod: whatever the umask says
+	if err != nil {
 		return err
 	}
-	return os.Rename(part, path)
+	return os.Rename(f.Name(), path)
 }
 
 func newAuthority(name string) (certPEM, keyPEM []byte, err error) {

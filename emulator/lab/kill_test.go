@@ -60,8 +60,8 @@ func victim(dir, image string) {
 		},
 	})
 	check(err)
-	go c.Run(ctx)
-	go l.Serve(ctx)
+	go func() { check(c.Run(ctx)) }()
+	go func() { check(l.Serve(ctx)) }()
 	a, b := l.Hosts()[0], l.Hosts()[1]
 	check(b.Apply(ctx, machine.SetOverride{Override: machine.Override{Enabled: machine.Continuous, Target: machine.Cd, Mode: machine.UEFI}}))
 	check(a.Power(ctx, "On"))
@@ -124,7 +124,7 @@ func TestKilledLabComesBack(t *testing.T) {
 	if want := fmt.Sprintf("at %v password %s ", a.Address(), password); !strings.HasPrefix(said, want) {
 		t.Errorf("the killed lab was %q, now it is %q", said, want)
 	}
-	if got := l.Clock().Now(); got.Before(labtest.Origin.Add(2*time.Minute)) || last.Sub(got) > 2*time.Minute {
+	if got := l.Clock().Now(); got.Before(last) {
 		t.Errorf("the lab's time is %v, and it was %v already", got, last)
 	}
 	if v := a.Machine(); v.Phase != machine.Running || v.OS.Boot != 1 {

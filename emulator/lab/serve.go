@@ -22,8 +22,8 @@ const (
 )
 
 const (
-	advancers = 32          // hosts that are advanced at the same time: their saves share a commit
-	saveTime  = time.Minute // of the lab, between two saves of its time alone
+	advancers = 32               // hosts that are advanced at the same time: their saves share a commit
+	saveTime  = 10 * time.Minute // of the lab, between two saves of its time alone
 )
 
 var errEnded = errors.New("lab: ended")

@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -367,6 +368,7 @@ func TestOneOfManyWithTheSameETagWins(t *testing.T) {
 	for i := range cap(codes) {
 		wg.Go(func() {
 			target := []string{"Pxe", "Cd", "Hdd"}[i%3]
+			call(t, s, "reader", "GET", sys, "") // beside the writers
 			codes <- call(t, s, "admin", "PATCH", sys, fmt.Sprintf(`{"Boot":{"BootSourceOverrideTarget":%q}}`, target), "If-Match", etag).Code
 		})
 	}
@@ -423,6 +425,27 @@ func TestFailureOfTheHostIsToldAndLogged(t *testing.T) {
 	}
 	if entered != 1 || left != 1 {
 		t.Errorf("entered %d, left %d", entered, left)
+	}
+}
+
+func TestABusyHostAsksForPatience(t *testing.T) {
+	for _, tt := range []struct {
+		fails  error
+		status int
+		key    string
+	}{
+		{fmt.Errorf("lab: %w", ErrBusy), 503, "ServiceTemporarilyUnavailable"},
+		{context.Canceled, 503, "ServiceTemporarilyUnavailable"},
+		{context.DeadlineExceeded, 503, "OperationTimeout"},
+		{bmc.ErrNotFound, 404, "ResourceMissingAtURI"},
+	} {
+		h := newHost(t)
+		h.fail = tt.fails
+		w := call(t, newService(t, h), "admin", "PATCH", "/redfish/v1/SessionService", `{"SessionTimeout":60}`)
+		keys, _ := errorOf(t, w)
+		if w.Code != tt.status || keys[0] != tt.key || (w.Header().Get("Retry-After") != "") != (tt.status == 503) {
+			t.Errorf("%v: %s; want %d %s", tt.fails, shape("PATCH", "SessionService", "", w), tt.status, tt.key)
+		}
 	}
 }
 

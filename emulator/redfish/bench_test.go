@@ -20,13 +20,21 @@ func BenchmarkGet(b *testing.B) {
 	s := newService(b, h)
 	token, _ := logIn(b, s, "admin")
 	same := call(b, s, "admin", "GET", sys, "")
-	bare := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		for name, values := range same.Header() {
-			h[name] = values
+	type header struct {
+		name   string
+		values []string
+	}
+	var headers []header
+	for name, values := range same.Header() {
+		headers = append(headers, header{name, values})
+	}
+	body := same.Body.Bytes()
+	bare := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for _, h := range headers {
+			w.Header()[h.name] = h.values
 		}
 		w.WriteHeader(http.StatusOK)
-		w.Write(same.Body.Bytes())
+		w.Write(body)
 	})
 	for _, bb := range []struct {
 		name    string

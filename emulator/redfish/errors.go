@@ -29,14 +29,21 @@ func decline(status int, ms ...message.Message) error { return &declined{status,
 var answers = []struct {
 	err     error
 	status  int
-	message message.Message
+	message func(path string) message.Message
 }{
-	{machine.ErrPower, http.StatusConflict, message.ResourceInUse.With()},
-	{bmc.ErrInUse, http.StatusConflict, message.ResourceInUse.With()},
-	{bmc.ErrFull, http.StatusServiceUnavailable, message.SessionLimitExceeded.With()},
-	{bmc.ErrNotFound, http.StatusNotFound, message.ResourceNotFound.With("resource", "of this name")},
-	{context.Canceled, http.StatusServiceUnavailable, message.ServiceTemporarilyUnavailable.With("1")},
-	{context.DeadlineExceeded, http.StatusServiceUnavailable, message.OperationTimeout.With()},
+	{machine.ErrPower, http.StatusConflict, always(message.ResourceInUse.With())},
+	{bmc.ErrInUse, http.StatusConflict, always(message.ResourceInUse.With())},
+	{bmc.ErrFull, http.StatusServiceUnavailable, always(message.SessionLimitExceeded.With())},
+	{bmc.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
+	{ErrBusy, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
+	{context.Canceled, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
+	{context.DeadlineExceeded, http.StatusServiceUnavailable, always(message.OperationTimeout.With())},
+}
+
+const retryAfter = "1" // seconds
+
+func always(m message.Message) func(string) message.Message {
+	return func(string) message.Message { return m }
 }
 
 // fail answers with an error.
@@ -47,12 +54,15 @@ func (x *exchange) fail(err error) {
 		return
 	}
 	if errors.Is(err, errLogin) {
-		x.challenge(message.ResourceAtUriUnauthorized.With(x.r.URL.Path, "wrong user name or password"))
+		x.challenge(message.ResourceAtURIUnauthorized.With(x.r.URL.Path, "wrong user name or password"))
 		return
 	}
 	for _, a := range answers {
 		if errors.Is(err, a.err) {
-			x.refuse(a.status, a.message)
+			if a.status == http.StatusServiceUnavailable {
+				x.w.Header()["Retry-After"] = []string{retryAfter}
+			}
+			x.refuse(a.status, a.message(x.r.URL.Path))
 			return
 		}
 	}

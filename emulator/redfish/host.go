@@ -2,10 +2,15 @@
 // http.Handler for all of them. It decodes, authenticates and authorises, asks
 // the dialect what this vendor means, hands a command to the Host and shows
 // what the Host's views say. It knows neither the lab that runs it nor IPMI.
+//
+// What it serves is one table (tree.go). A row says what is at the addresses of
+// a pattern, who may do what there, and how a body is made from the views and
+// from nothing else; the rest, from ETag to Allow, holds for every row alike.
 package redfish
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -13,6 +18,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
+
+// ErrBusy is what Apply and ApplyBMC answer when the host can take no command
+// now but soon will: the client is asked to come again.
+var ErrBusy = errors.New("redfish: host is busy")
 
 // Host is one BMC with its machine. The views are immutable: a change makes a
 // new one. All methods are safe for concurrent use.

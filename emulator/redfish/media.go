@@ -45,10 +45,10 @@ var virtualMediaActions = []action{
 		name: "VirtualMedia.InsertMedia",
 		inputs: []input{
 			{name: "Image", kind: text, required: true, form: isImage},
-			{name: "Inserted", kind: boolean, values: always("true")},
+			{name: "Inserted", kind: boolean, values: oneOf("true")},
 			{name: "WriteProtected", kind: boolean},
-			{name: "TransferMethod", kind: text, values: always("Stream", "Upload")},
-			{name: "TransferProtocolType", kind: text, values: always(imageSchemes...)},
+			{name: "TransferMethod", kind: text, values: oneOf("Stream", "Upload")},
+			{name: "TransferProtocolType", kind: text, values: oneOf(imageSchemes...)},
 			{name: "UserName", kind: text},
 			{name: "Password", kind: text, secret: true},
 		},
@@ -64,7 +64,7 @@ var virtualMediaActions = []action{
 	},
 }
 
-func always(values ...string) func(view) []string {
+func oneOf(values ...string) func(view) []string {
 	return func(view) []string { return values }
 }
 
@@ -100,12 +100,12 @@ func notFetched(err error, image string) message.Message {
 	case bmc.Absent:
 		return message.ResourceMissingAtURI.With(image)
 	case bmc.Denied:
-		return message.ResourceAtUriUnauthorized.With(image, known.Err.Error())
+		return message.ResourceAtURIUnauthorized.With(image, known.Err.Error())
 	case bmc.Protocol:
 		scheme, _, _ := strings.Cut(image, ":")
 		return message.SourceDoesNotSupportProtocol.With(image, strings.ToUpper(scheme))
 	case bmc.Format:
-		return message.ResourceAtUriInUnknownFormat.With(image)
+		return message.ResourceAtURIInUnknownFormat.With(image)
 	}
 	return message.CouldNotEstablishConnection.With(image)
 }

@@ -43,8 +43,8 @@ type operations map[string][]struct{ Privilege []privilege }
 
 func (o operations) to(method string) []privilege {
 	var out []privilege
-	for _, any := range o[method] {
-		out = append(out, any.Privilege...)
+	for _, alternative := range o[method] {
+		out = append(out, alternative.Privilege...)
 	}
 	return out
 }

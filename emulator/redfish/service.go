@@ -200,9 +200,9 @@ func (x *exchange) serve() {
 		return
 	}
 	at := look(x.host)
-	v := x.match.view(at)
-	if name := x.match.missing(v); name != "" {
-		x.gone(v, name)
+	p := x.s.page(x.match, at)
+	if p == nil {
+		x.gone(at)
 		return
 	}
 	if !x.match.takes(x.r.Method) {
@@ -210,13 +210,13 @@ func (x *exchange) serve() {
 		x.refuse(http.StatusMethodNotAllowed, message.OperationNotAllowed.With())
 		return
 	}
-	if !x.public() && !x.who.may(x.r.Method, x.match, v) {
+	if !x.public() && !x.who.may(x.r.Method, x.match, x.match.view(at)) {
 		x.refuse(http.StatusForbidden, message.InsufficientPrivilege.With())
 		return
 	}
 	switch x.r.Method {
 	case http.MethodGet, http.MethodHead:
-		x.read(at)
+		x.read(p)
 	case http.MethodOptions:
 		h["Allow"] = x.match.allow
 		x.done()
@@ -229,19 +229,19 @@ func (x *exchange) serve() {
 var verbs = []string{"GET", "HEAD", "OPTIONS", "POST", "PATCH", "PUT", "DELETE"}
 
 // gone answers that something in the address does not exist.
-func (x *exchange) gone(v view, variable string) {
-	x.refuse(http.StatusNotFound, message.ResourceNotFound.With(x.s.types[variable], v.ids[variable]))
+func (x *exchange) gone(at snapshot) {
+	name := x.match.missing(x.match.view(at))
+	x.refuse(http.StatusNotFound, message.ResourceNotFound.With(x.s.types[name], x.match.ids[name]))
 }
 
 // read answers a GET or HEAD.
-func (x *exchange) read(at snapshot) {
+func (x *exchange) read(p *page) {
 	if x.r.URL.RawQuery != "" {
 		if name, found := features.Unsupported(x.r.URL.RawQuery); found {
 			x.refuse(http.StatusNotImplemented, message.QueryParameterUnsupported.With(name))
 			return
 		}
 	}
-	p := x.s.page(x.match, at)
 	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, p.mime) {
 		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
 		return

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
@@ -106,7 +107,7 @@ var wanted = map[machine.ResetKind][]machine.Power{
 // the state is as wanted and the vendor's BMC takes that for success.
 func refused(kind machine.ResetKind, power machine.Power, v view) error {
 	switch {
-	case slices.Contains(wanted[kind], power) && v.d.Redundant == "accept":
+	case slices.Contains(wanted[kind], power) && v.d.Redundant == dialect.Accept:
 		return nil
 	case wanted[kind] == nil && power == machine.PowerOff:
 		return decline(http.StatusConflict, message.ChassisPowerStateOnRequired.With(v.d.ChassisID))

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -130,8 +131,8 @@ func walk(t *testing.T, s *Service, check *schemaSet) []string {
 			case map[string]any:
 				value = x[segment]
 			case []any:
-				var i int
-				fmt.Sscan(segment, &i)
+				i, err := strconv.Atoi(segment)
+				must(t, err)
 				value = x[i]
 			}
 		}
@@ -220,6 +221,25 @@ func truthful(t *testing.T, s *Service, uri, allow string) {
 	}
 	if w := call(t, s, "admin", "OPTIONS", uri, ""); w.Code != 204 || w.Header().Get("Allow") != allow {
 		t.Errorf("Allow: %s, but %s", allow, shape("OPTIONS", uri, "", w))
+	}
+}
+
+func TestReadersReadAllButWhatIsOthers(t *testing.T) {
+	h := newHost(t)
+	states[len(states)-1].make(t, h) // with sessions
+	s := newService(t, h)
+	others := []string{"/redfish/v1/AccountService/Accounts/1", "/redfish/v1/AccountService/Accounts/2", "/redfish/v1/AccountService/Accounts/4", sessions + "/1", sessions + "/2"}
+	for _, uri := range walk(t, s, nil) {
+		want := http.StatusOK
+		if slices.Contains(others, uri) {
+			want = http.StatusForbidden
+		}
+		if w := call(t, s, "reader", "GET", uri, ""); w.Code != want {
+			t.Errorf("%s; want %d", shape("GET", uri, "", w), want)
+		}
+		if w := call(t, s, "", "GET", uri, ""); w.Code != http.StatusUnauthorized && uri != "/redfish/v1/" {
+			t.Errorf("without login %s", shape("GET", uri, "", w))
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func (x *exchange) write() {
 	at := look(x.host)
 	v, p := x.match.view(at), x.s.page(x.match, at)
 	if p == nil { // since the last look
-		x.gone(v, x.match.missing(v))
+		x.gone(at)
 		return
 	}
 	if tags := x.r.Header["If-Match"]; len(tags) > 0 && !matches(tags, p.etag, strongly) {

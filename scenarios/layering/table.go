@@ -139,8 +139,9 @@ var Table = []Row{
 	// Where both meet.
 	{Package: "features", May: []string{"features/steps", "scenarios/..."}},
 	{
-		// Steps speak to the lab as its operators do, over its control API.
-		Package: "features/steps", May: []string{"scenarios/...", "emulator/lab/control", "emulator/lab/rack", "emulator/machine/..."},
+		// Steps do what operators do and look at what servers then are.
+		Package: "features/steps",
+		May:     []string{"scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc"},
 	},
 	{
 		// An agent in process runs over systest, backed by a machine's disks.

@@ -168,6 +168,7 @@ type files struct {
 	mu     sync.Mutex
 	idle   *sync.Cond // some file has lost its last user
 	most   int
+	fsync  bool // new files survive a power cut
 	open   map[string]*diskFile
 	recent *list.List // of *diskFile, the latest in front
 	closed bool
@@ -180,8 +181,8 @@ type diskFile struct {
 	at    *list.Element
 }
 
-func newFiles(most int) *files {
-	f := &files{most: most, open: map[string]*diskFile{}, recent: list.New()}
+func newFiles(most int, fsync bool) *files {
+	f := &files{most: most, fsync: fsync, open: map[string]*diskFile{}, recent: list.New()}
 	f.idle = sync.NewCond(&f.mu)
 	return f
 }
@@ -216,6 +217,9 @@ func (f *files) acquire(path string, size int64, create bool) (*diskFile, error)
 	if st, err := file.Stat(); err != nil || st.Size() < size { // new, or killed right here
 		if err == nil {
 			err = file.Truncate(size)
+		}
+		if err == nil && f.fsync {
+			err = errors.Join(syncDir(filepath.Dir(path)), syncDir(filepath.Dir(filepath.Dir(path))))
 		}
 		if err != nil {
 			return nil, errors.Join(err, file.Close())

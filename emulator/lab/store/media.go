@@ -42,10 +42,23 @@ func (i *Incoming) Keep() error {
 	if err = errors.Join(err, i.Close()); err == nil {
 		err = os.Rename(i.Name(), i.final)
 	}
+	if err == nil && i.store.fsync {
+		err = syncDir(filepath.Dir(i.final))
+	}
 	if err != nil {
-		return fmt.Errorf("store: media: %w", errors.Join(err, os.Remove(i.Name())))
+		_ = os.RemoveAll(i.Name()) // if it is there still
+		return fmt.Errorf("store: media: %w", err)
 	}
 	return nil
+}
+
+// syncDir makes the names in a directory as durable as the files are.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 // Drop removes the image.

@@ -90,7 +90,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks)}
+	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync)}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, k := range []Kind{Meta, Hosts} {
 			if _, err := tx.CreateBucketIfNotExists([]byte(k)); err != nil {

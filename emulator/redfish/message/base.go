@@ -47,8 +47,8 @@ var (
 	ResourceNotFound                = two{"ResourceNotFound", Critical, "There is no %1 named %2.", "Read the collection for the names there are."}
 	ResourceInUse                   = zero{"ResourceInUse", Warning, "The resource is in use or changing, and was left alone.", "Free the resource or wait until it has settled, then repeat the request."}
 	ResourceCannotBeDeleted         = zero{"ResourceCannotBeDeleted", Critical, "This resource cannot be deleted.", "Leave the resource in place."}
-	ResourceAtUriUnauthorized       = two{"ResourceAtUriUnauthorized", Critical, "Access to %1 was refused: %2.", "Send a user name and password that are valid there."}
-	ResourceAtUriInUnknownFormat    = one{"ResourceAtUriInUnknownFormat", Critical, "What is at %1 has a format that is not known here.", "Put an image of a known format there."}
+	ResourceAtURIUnauthorized       = two{"ResourceAtUriUnauthorized", Critical, "Access to %1 was refused: %2.", "Send a user name and password that are valid there."}
+	ResourceAtURIInUnknownFormat    = one{"ResourceAtUriInUnknownFormat", Critical, "What is at %1 has a format that is not known here.", "Put an image of a known format there."}
 	CouldNotEstablishConnection     = one{"CouldNotEstablishConnection", Critical, "No connection to %1 came about.", "Check the address, and that the service there can be reached from this one."}
 	SourceDoesNotSupportProtocol    = two{"SourceDoesNotSupportProtocol", Critical, "The service at %1 does not speak %2.", "Use a protocol that the other side speaks."}
 	NoValidSession                  = zero{"NoValidSession", Critical, "The request shows no valid session and no valid account.", "Log in, and repeat the request with the session's token or with a user name and password."}
@@ -71,7 +71,7 @@ var Base = []Entry{
 	ActionParameterValueConflict, QueryParameterValueTypeError, QueryParameterOutOfRange, QueryParameterUnsupported,
 	QueryNotSupportedOnResource, QueryNotSupportedOnOperation, QueryCombinationInvalid, HeaderInvalid, HeaderMissing,
 	PreconditionFailed, PreconditionRequired, OperationNotAllowed, OperationTimeout, ResourceMissingAtURI,
-	ResourceNotFound, ResourceInUse, ResourceCannotBeDeleted, ResourceAtUriUnauthorized, ResourceAtUriInUnknownFormat,
+	ResourceNotFound, ResourceInUse, ResourceCannotBeDeleted, ResourceAtURIUnauthorized, ResourceAtURIInUnknownFormat,
 	CouldNotEstablishConnection, SourceDoesNotSupportProtocol, NoValidSession, InsufficientPrivilege,
 	SessionLimitExceeded, ChassisPowerStateOnRequired, ServiceTemporarilyUnavailable, MaximumErrorsExceeded,
 	InternalError,

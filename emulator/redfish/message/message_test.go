@@ -34,7 +34,7 @@ func TestBaseListsEveryMessage(t *testing.T) {
 			return true
 		}
 		key := strings.Trim(lit.Elts[0].(*ast.BasicLit).Value, `"`)
-		if name := v.Names[0].Name; name != key || !slices.Contains(listed, key) {
+		if name := v.Names[0].Name; !strings.EqualFold(name, key) || !slices.Contains(listed, key) {
 			t.Errorf("%s has the key %s; listed: %t", name, key, slices.Contains(listed, key))
 		}
 		return true

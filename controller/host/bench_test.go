@@ -1,0 +1,230 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	testclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
+	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/netboot"
+)
+
+const (
+	hostName = "node-0"
+	imageURL = "http://192.0.2.1/image"
+)
+
+// bench is one host with a BMC and an agent, and a controller that can be
+// replaced at any point.
+type bench struct {
+	t      *testing.T
+	kube   client.WithWatch
+	bmc    *bmctest.Fake
+	clock  *testclock.FakeClock
+	chance *rand.Rand
+	r      *Reconciler
+
+	statusWrites int
+	// crash, when set, is asked at each write of the status; true kills the
+	// controller right after it.
+	crash func() bool
+	kill  context.CancelFunc
+
+	// What the agent remembers: it goes with the boot, not with the controller.
+	boot    string
+	done    map[string]job.Report
+	deaf    bool // the agent does not report
+	ran     []job.Kind
+	answers map[job.Kind]job.Report
+}
+
+func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *bench {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), metal3.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	h := &metal3.BareMetalHost{
+		ObjectMeta: metav1.ObjectMeta{Name: hostName, Namespace: "lab", UID: "u-1"},
+		Spec: metal3.BareMetalHostSpec{Online: true, BMC: metal3.BMCDetails{
+			Address: "redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/1", CredentialsName: "secret",
+		}},
+	}
+	if change != nil {
+		change(h)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "secret", Namespace: "lab"},
+		Data:       map[string][]byte{"username": []byte(" admin\n"), "password": []byte("good\n")},
+	}
+	b := &bench{
+		t: t, bmc: &bmctest.Fake{Credentials: bmc.Credentials{Username: "admin", Password: "good"}},
+		clock: testclock.NewFakeClock(time.Unix(1_800_000_000, 0)), chance: rand.New(rand.NewPCG(seed, 0)),
+		answers: map[job.Kind]job.Report{
+			job.Inventory: {State: job.Done, Inventory: &job.Hardware{Hostname: hostName, CPU: job.CPU{MHz: 2100.4}}},
+			job.Clean:     {State: job.Done},
+			job.Write:     {State: job.Done, Written: &job.Written{Device: "/dev/sda"}},
+		},
+	}
+	b.kube = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(h, secret).
+		WithStatusSubresource(h).Build(), interceptor.Funcs{SubResourceUpdate: b.statusUpdate})
+	b.replace()
+	return b
+}
+
+func (b *bench) statusUpdate(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+	b.statusWrites++
+	err := c.SubResource(sub).Update(ctx, o, opts...)
+	if b.crash != nil && b.crash() {
+		b.kill()
+	}
+	return err
+}
+
+// replace starts a controller that knows nothing of what its predecessor did.
+func (b *bench) replace() {
+	key := make(inband.Key, inband.KeySize)
+	agents, err := inband.New(inband.Config{Key: key, URL: "https://192.0.2.3", Clock: b.clock})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	media, err := netboot.New(netboot.Config{Key: key, URL: "http://192.0.2.3", Media: agents.Media})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.r, err = New(Config{
+		Client: b.kube, Reader: b.kube, Inband: agents, Boot: media, Clock: b.clock, Wall: b.clock,
+		BMCs:   &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": b.bmc.Open}},
+		Chance: b.chance.Float64,
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) host() *metal3.BareMetalHost {
+	var h metal3.BareMetalHost
+	if err := b.kube.Get(context.Background(), client.ObjectKey{Namespace: "lab", Name: hostName}, &h); err != nil {
+		return nil
+	}
+	return &h
+}
+
+func (b *bench) change(edit func(*metal3.BareMetalHost)) {
+	b.t.Helper()
+	h := b.host()
+	edit(h)
+	if err := b.kube.Update(context.Background(), h); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// pass makes one pass, and lets time pass until the next.
+func (b *bench) pass() (ctrl.Result, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	b.kill = cancel
+	res, err := b.r.Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKey{Namespace: "lab", Name: hostName}})
+	if ctx.Err() != nil {
+		b.replace()
+	}
+	b.agent()
+	b.clock.Step(max(res.RequeueAfter, time.Second))
+	return res, err
+}
+
+// until makes passes until the host is in a state, or as ok says.
+func (b *bench) until(what string, ok func(*metal3.BareMetalHost) bool) {
+	b.t.Helper()
+	for range 2000 {
+		if ok(b.host()) {
+			return
+		}
+		if _, err := b.pass(); err != nil && !errors.Is(err, context.Canceled) {
+			b.t.Fatalf("%s: Reconcile: %v", what, err)
+		}
+	}
+	b.t.Fatalf("%s: not after 2000 passes: %+v", what, b.host().Status)
+}
+
+func in(s metal3.ProvisioningState) func(*metal3.BareMetalHost) bool {
+	return func(h *metal3.BareMetalHost) bool { return h != nil && h.Status.Provisioning.State == s }
+}
+
+// agent is what a server that has booted the current medium does in its turn.
+func (b *bench) agent() {
+	h := b.host()
+	sys, media := b.bmc.Now()
+	if h == nil || sys.Power != bmc.On {
+		b.boot = ""
+		return
+	}
+	boot, _ := currentBoot(h)
+	if boot.ID == "" || media.Image != b.r.Boot.ISO(boot) || b.deaf {
+		return
+	}
+	if b.boot != boot.ID {
+		b.boot, b.done = boot.ID, map[string]job.Report{}
+	}
+	token := b.r.Inband.Media(boot).Token
+	for {
+		var j job.Job
+		if code := b.post(job.LeasePath, token, job.Lease{}, &j); code != http.StatusOK {
+			return
+		}
+		rep, known := b.done[j.ID]
+		if !known {
+			rep = b.answers[j.Kind]
+			b.done[j.ID] = rep
+			b.ran = append(b.ran, j.Kind)
+		}
+		if code := b.post(fmt.Sprintf(job.ReportPath, j.ID), token, rep, nil); code != http.StatusNoContent {
+			b.t.Fatalf("report %s: %d", j.ID, code)
+		}
+		if rep.State == job.Running { // it goes on with it
+			return
+		}
+	}
+}
+
+func (b *bench) post(path, token string, in, out any) int {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req := httptest.NewRequest(http.MethodPost, path, bytes.NewReader(raw))
+	req.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	b.r.Inband.ServeHTTP(w, req)
+	if out != nil && w.Code == http.StatusOK {
+		if err := json.Unmarshal(w.Body.Bytes(), out); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return w.Code
+}
+
+func withImage(h *metal3.BareMetalHost) {
+	raw := "raw"
+	h.Spec.Image = &metal3.Image{URL: imageURL, Checksum: "d41d8cd98f00b204e9800998ecf8427e", DiskFormat: &raw}
+}

@@ -1,0 +1,317 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
+)
+
+// maxStatusWrites is the budget per host from its creation to provisioned.
+const maxStatusWrites = 12
+
+func TestHostIsProvisionedWithinTheBudgetOfWrites(t *testing.T) {
+	b := newBench(t, 1, withImage)
+	b.until("provisioned", in(metal3.StateProvisioned))
+	if want := []job.Kind{job.Inventory, job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
+		t.Errorf("the agent ran %v, want %v", b.ran, want)
+	}
+	if b.statusWrites > maxStatusWrites {
+		t.Errorf("%d status writes, want at most %d", b.statusWrites, maxStatusWrites)
+	}
+	h := b.host()
+	sys, media := b.bmc.Now()
+	if sys.Power != bmc.On || media.Image != "" || !h.Status.PoweredOn {
+		t.Errorf("power %s, media %q, poweredOn %v: want on, with an empty drive", sys.Power, media.Image, h.Status.PoweredOn)
+	}
+	if h.Status.Provisioning.Image.URL != imageURL || h.Status.HardwareDetails.CPU.ClockMegahertz != 2100 || h.Status.Provisioning.ID == "" {
+		t.Errorf("status %+v", h.Status)
+	}
+	for kind, want := range map[string]metav1.ConditionStatus{ // B-83
+		metal3.ManageableCondition: metav1.ConditionTrue, metal3.ProvisionedCondition: metav1.ConditionTrue,
+		metal3.ReadyCondition: metav1.ConditionTrue, metal3.ProgressingCondition: metav1.ConditionFalse,
+		metal3.AvailableForProvisioningCondition: metav1.ConditionFalse,
+	} {
+		if c := meta.FindStatusCondition(h.Status.Conditions, kind); c == nil || c.Status != want {
+			t.Errorf("condition %s = %+v, want %s (B-83)", kind, c, want)
+		}
+	}
+	quiet := b.statusWrites
+	for range 20 {
+		if _, err := b.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.statusWrites != quiet {
+		t.Errorf("%d status writes of a host at rest, want none (B-06)", b.statusWrites-quiet)
+	}
+}
+
+// However often the controller is killed between what it writes and what it
+// does, the server is inspected, cleaned and written to once.
+func TestKilledControllersDoNothingTwice(t *testing.T) {
+	for seed := range uint64(200) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			b := newBench(t, seed, withImage)
+			crashes := 0
+			b.crash = func() bool {
+				if b.chance.IntN(3) > 0 {
+					return false
+				}
+				crashes++
+				return true
+			}
+			b.until("provisioned", func(h *metal3.BareMetalHost) bool {
+				if b.chance.IntN(4) == 0 {
+					b.replace() // between two passes, too
+					crashes++
+				}
+				return in(metal3.StateProvisioned)(h)
+			})
+			if want := []job.Kind{job.Inventory, job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
+				t.Errorf("seed %d, %d crashes: the agent ran %v, want %v", seed, crashes, b.ran, want)
+			}
+			on := 0
+			for _, c := range b.bmc.Calls() {
+				if c.Verb == bmctest.SetPower && c.Power == bmc.PowerOn {
+					on++
+				}
+			}
+			if on != 3 {
+				t.Errorf("seed %d, %d crashes: powered on %d times, want 3: to inspect, to write, to run", seed, crashes, on)
+			}
+		})
+	}
+}
+
+func TestActionsThatFailAreToldAndTriedAgain(t *testing.T) {
+	broken := errors.New("the BMC says no")
+	for _, tt := range []struct {
+		verb  bmctest.Verb
+		state metal3.ProvisioningState
+		want  metal3.ErrorType
+	}{
+		{bmctest.InsertMedia, metal3.StateInspecting, metal3.InspectionError},
+		{bmctest.SetBoot, metal3.StateInspecting, metal3.InspectionError},
+		{bmctest.SetPower, metal3.StateInspecting, metal3.InspectionError},
+		{bmctest.EjectMedia, metal3.StatePreparing, metal3.PreparationError},
+		{bmctest.InsertMedia, metal3.StateProvisioning, metal3.ProvisioningError},
+		{bmctest.SetPower, metal3.StateProvisioning, metal3.ProvisioningError},
+		{bmctest.ReadSystem, metal3.StateProvisioning, metal3.RegistrationError},
+	} {
+		t.Run(string(tt.verb)+" while "+string(tt.state), func(t *testing.T) {
+			b := newBench(t, 1, withImage)
+			b.until(string(tt.state), in(tt.state))
+			b.bmc.FailNext(tt.verb, broken)
+			b.until("error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
+			s := b.host().Status
+			if s.ErrorType != tt.want || !strings.Contains(s.ErrorMessage, broken.Error()) || s.ErrorCount != 1 || s.OperationalStatus != metal3.OperationalStatusError {
+				t.Errorf("status %s, %q, count %d, %s: want %s", s.ErrorType, s.ErrorMessage, s.ErrorCount, s.OperationalStatus, tt.want)
+			}
+			b.until("provisioned all the same", in(metal3.StateProvisioned))
+			if s := b.host().Status; s.ErrorType != "" || s.ErrorCount != 0 || s.OperationalStatus != metal3.OperationalStatusOK {
+				t.Errorf("afterwards status %s, count %d, %s: want no error", s.ErrorType, s.ErrorCount, s.OperationalStatus)
+			}
+		})
+	}
+}
+
+// B-14: a BMC that is away for a while is no error of a host that was
+// registered.
+func TestUnreachableBMCIsRetriedWithoutAWord(t *testing.T) {
+	b := newBench(t, 1, nil)
+	b.until("inspecting", in(metal3.StateInspecting))
+	b.bmc.Unplug()
+	if _, err := b.pass(); !errors.Is(err, bmc.ErrUnreachable) {
+		t.Fatalf("Reconcile = %v, want ErrUnreachable for the queue to retry", err)
+	}
+	if s := b.host().Status; s.ErrorType != "" {
+		t.Errorf("error %s (%s), want none", s.ErrorType, s.ErrorMessage)
+	}
+	b.bmc.Plug()
+	b.until("available", in(metal3.StateAvailable))
+}
+
+func TestSilentAgentEndsInAnInspectionErrorAndAnotherBoot(t *testing.T) {
+	b := newBench(t, 1, nil)
+	b.deaf = true
+	b.until("inspection error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType == metal3.InspectionError })
+	_, first := b.bmc.Now()
+	b.deaf = false
+	b.until("available", in(metal3.StateAvailable))
+	inserted := map[string]bool{}
+	for _, c := range b.bmc.Calls() {
+		if c.Verb == bmctest.InsertMedia {
+			inserted[c.Image] = true
+		}
+	}
+	if len(inserted) != 2 || !inserted[first.Image] {
+		t.Errorf("media %v: want the first and another, with a token of its own", inserted)
+	}
+}
+
+// B-59 B-66: after a failure the disks are cleaned and all is tried again.
+func TestFailedWriteIsDeprovisionedAndTriedAgain(t *testing.T) {
+	b := newBench(t, 1, withImage)
+	b.answers[job.Write] = job.Report{State: job.Failed, Error: "checksum differs"}
+	b.until("provisioning error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType == metal3.ProvisioningError })
+	want := "Image provisioning failed (url: " + imageURL + ", checksum: d41d8cd98f00b204e9800998ecf8427e): checksum differs"
+	if got := b.host().Status.ErrorMessage; got != want {
+		t.Errorf("message %q, want %q (B-59)", got, want)
+	}
+	b.until("deprovisioning", in(metal3.StateDeprovisioning))
+	b.answers[job.Write] = job.Report{State: job.Done}
+	b.until("provisioned", in(metal3.StateProvisioned))
+	if want := []job.Kind{job.Inventory, job.Clean, job.Write, job.Clean, job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
+		t.Errorf("the agent ran %v, want %v", b.ran, want)
+	}
+}
+
+func TestImageThatChangesWhileItIsWrittenIsNotKept(t *testing.T) {
+	b := newBench(t, 1, withImage)
+	b.answers[job.Write] = job.Report{State: job.Running, Percent: 10}
+	b.until("writing", func(*metal3.BareMetalHost) bool { return len(b.ran) == 3 })
+	b.change(func(h *metal3.BareMetalHost) { h.Spec.Image.URL = "http://192.0.2.1/other" })
+	b.answers[job.Write] = job.Report{State: job.Done}
+	b.until("deprovisioning (B-58)", in(metal3.StateDeprovisioning))
+	b.until("provisioned", in(metal3.StateProvisioned))
+	if got := b.host().Status.Provisioning.Image.URL; got != "http://192.0.2.1/other" {
+		t.Errorf("image %s, want the other", got)
+	}
+}
+
+// The exact texts that scripts look for.
+func TestRegistrationErrorsHaveUpstreamsTexts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*metal3.BareMetalHost)
+		secret map[string][]byte
+		want   string
+	}{
+		"no secret B-111":   {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "x" }, want: "BMC CredentialsName secret doesn't exist The BMC secret lab/x does not exist"},
+		"no name B-112":     {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "" }, want: "No BMC CredentialsName defined The BMC secret reference is empty"},
+		"no address B-112":  {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "" }, want: "Empty BMC address Missing BMC connection detail 'Address'"},
+		"scheme B-112":      {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "foo://192.0.2.2" }, want: "Unknown BMC type 'foo' for address foo://192.0.2.2"},
+		"no user B-110":     {secret: map[string][]byte{"password": []byte("x")}, want: "Validation error with BMC credentials: Missing BMC connection detail 'username' in credentials"},
+		"no password B-110": {secret: map[string][]byte{"username": []byte("x"), "password": []byte(" \n")}, want: "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"},
+		"profile B-190":     {change: func(h *metal3.BareMetalHost) { h.Spec.HardwareProfile = "toaster" }, want: `no hardware profile named "toaster"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 1, tt.change)
+			if tt.secret != nil {
+				var s corev1.Secret
+				if err := b.kube.Get(context.Background(), client.ObjectKey{Namespace: "lab", Name: "secret"}, &s); err != nil {
+					t.Fatal(err)
+				}
+				s.Data = tt.secret
+				if err := b.kube.Update(context.Background(), &s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.until("error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
+			s := b.host().Status
+			if s.ErrorType != metal3.RegistrationError || s.ErrorMessage != tt.want || s.Provisioning.State != metal3.StateRegistering {
+				t.Errorf("%s in %s: %q\nwant %q", s.ErrorType, s.Provisioning.State, s.ErrorMessage, tt.want)
+			}
+		})
+	}
+}
+
+func TestDeletionNeverHangs(t *testing.T) {
+	for name, tt := range map[string]struct {
+		from metal3.ProvisioningState
+		make func(*bench)
+	}{
+		"provisioned":                         {metal3.StateProvisioned, nil},
+		"available":                           {metal3.StateAvailable, nil},
+		"with a BMC that is gone (B-69 B-70)": {metal3.StateProvisioned, func(b *bench) { b.bmc.Unplug() }},
+		"with an agent that never comes up again (B-69)": {metal3.StateProvisioned, func(b *bench) { b.deaf = true }},
+		"while it is inspected":                          {metal3.StateInspecting, nil},
+		"before it was registered":                       {metal3.StateRegistering, func(b *bench) { b.bmc.Unplug() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 1, func(h *metal3.BareMetalHost) {
+				if tt.from == metal3.StateProvisioned {
+					withImage(h)
+				}
+			})
+			if tt.from == metal3.StateRegistering && tt.make != nil {
+				tt.make(b)
+			}
+			b.until(string(tt.from), in(tt.from))
+			if tt.make != nil {
+				tt.make(b)
+			}
+			if err := b.kube.Delete(context.Background(), b.host()); err != nil {
+				t.Fatal(err)
+			}
+			b.until("gone", func(h *metal3.BareMetalHost) bool { return h == nil })
+			var s corev1.Secret
+			if err := b.kube.Get(context.Background(), client.ObjectKey{Namespace: "lab", Name: "secret"}, &s); err != nil || len(s.Finalizers) > 0 {
+				t.Errorf("the secret keeps its finalizers %v (%v): nobody would ever remove them (B-71)", s.Finalizers, err)
+			}
+		})
+	}
+}
+
+// B-20 B-41: a host without BMC details is left alone.
+func TestHostWithoutDetailsIsUnmanaged(t *testing.T) {
+	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.BMC = metal3.BMCDetails{} })
+	b.until("unmanaged", in(metal3.StateUnmanaged))
+	if res, err := b.pass(); err != nil || res.RequeueAfter != 0 || b.host().Status.OperationalStatus != metal3.OperationalStatusDiscovered {
+		t.Errorf("pass = %+v, %v, status %s: want discovered, and nothing to do", res, err, b.host().Status.OperationalStatus)
+	}
+	if calls := b.bmc.Calls(); len(calls) > 0 {
+		t.Errorf("the BMC was called: %v", calls)
+	}
+}
+
+// B-123: soft first; a system that does not listen is switched off hard.
+func TestDeafSystemIsSwitchedOffAfterThreeMinutes(t *testing.T) {
+	b := newBench(t, 1, withImage)
+	b.bmc.Deaf = true
+	b.until("provisioned", in(metal3.StateProvisioned))
+	b.change(func(h *metal3.BareMetalHost) { h.Spec.Online = false })
+	b.bmc.Forget()
+	start := b.clock.Now()
+	b.until("off", func(h *metal3.BareMetalHost) bool { return !h.Status.PoweredOn })
+	var asked []bmc.PowerAction
+	for _, c := range b.bmc.Calls() {
+		if c.Verb == bmctest.SetPower {
+			asked = append(asked, c.Power)
+		}
+	}
+	if want := []bmc.PowerAction{bmc.PowerSoftOff, bmc.PowerOff}; !cmp.Equal(asked, want) {
+		t.Errorf("asked for %v, want %v", asked, want)
+	}
+	if waited := b.clock.Since(start); waited < 180*time.Second || waited > 200*time.Second {
+		t.Errorf("waited %v, want three minutes", waited)
+	}
+}
+
+// B-90: nothing is done to a paused host, deletion included.
+func TestPausedHostIsNotTouched(t *testing.T) {
+	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
+		h.Annotations = map[string]string{metal3.PausedAnnotation: "metal3.io/capm3"}
+	})
+	for range 5 {
+		if res, err := b.pass(); err != nil || res.RequeueAfter != 0 {
+			t.Fatalf("pass = %+v, %v", res, err)
+		}
+	}
+	if h := b.host(); len(h.Finalizers) > 0 || b.statusWrites > 0 || len(b.bmc.Calls()) > 0 {
+		t.Errorf("finalizers %v, %d writes, calls %v: want nothing", h.Finalizers, b.statusWrites, b.bmc.Calls())
+	}
+}
