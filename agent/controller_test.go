@@ -169,7 +169,7 @@ type lab struct {
 }
 
 func newLab() *lab {
-	l := &lab{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0)), timers: make(chan time.Duration, 1)}
+	l := &lab{FakeClock: clocktesting.NewFakeClock(time.Unix(0, 0)), timers: make(chan time.Duration, 100)}
 	l.idle = sync.NewCond(&l.mu)
 	return l
 }

@@ -60,7 +60,7 @@ func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *ob
 
 func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	if err := o.client.SetPower(ctx, bmc.PowerOn); err != nil {
-		return fmt.Errorf("PowerOn operation failed: %w", err) //nolint:staticcheck // upstream's text (B-124)
+		return fmt.Errorf("PowerOn operation failed: %w", err)
 	}
 	r.publish(ctx, h, eventList{{"PowerOn", "Host powered on"}}) // B-122
 	return nil
@@ -68,7 +68,7 @@ func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *ob
 
 func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	if err := o.client.SetPower(ctx, bmc.PowerOff); err != nil {
-		return fmt.Errorf("PowerOff operation failed: %w", err) //nolint:staticcheck // as above
+		return fmt.Errorf("PowerOff operation failed: %w", err)
 	}
 	r.publish(ctx, h, eventList{{"PowerOff", "Host powered off"}})
 	return nil

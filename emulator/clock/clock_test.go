@@ -163,11 +163,11 @@ func TestAfterFuncIsWorkInFlight(t *testing.T) {
 func TestSleep(t *testing.T) {
 	c := NewJumping(origin)
 	run(t, c)
-	if err := c.Sleep(t.Context(), 24*time.Hour); err != nil {
+	if err := c.Sleep(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if got := c.Since(origin); got < 24*time.Hour {
-		t.Errorf("Since(origin) after a sleep of 24h = %v", got)
+	if got := c.Since(origin); got < time.Hour {
+		t.Errorf("Since(origin) after a sleep of 1h = %v", got)
 	}
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -274,7 +274,7 @@ func TestScaled(t *testing.T) {
 }
 
 func TestManyTimers(t *testing.T) {
-	const workers, each = 20, 2000
+	const workers, each = 20, 500
 	for name, c := range map[string]*Clock{"virtual": NewVirtual(origin), "jumping": NewJumping(origin)} {
 		t.Run(name, func(t *testing.T) {
 			run(t, c)

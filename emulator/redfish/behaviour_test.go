@@ -448,37 +448,3 @@ func TestABusyHostAsksForPatience(t *testing.T) {
 		}
 	}
 }
-
-func TestBodiesAreMadeOnce(t *testing.T) {
-	h := newHost(t)
-	s := newService(t, h)
-	at := func(uri string) *page {
-		r := httptest.NewRequest("GET", uri, nil)
-		return s.page(s.find(r.URL), look(h))
-	}
-	slot := sys + "/VirtualMedia/Cd"
-	system, cd := at(sys), at(slot)
-	if at(sys) != system || at(sys+"/") != system || at(slot) != cd {
-		t.Error("the body of an unchanged resource was made again")
-	}
-	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
-	if at(sys) == system {
-		t.Error("the body of a changed system is the old one")
-	}
-	if at(slot) != cd {
-		t.Error("the body of a slot was made again for a change of the machine")
-	}
-}
-
-func TestKeptThingsAreBounded(t *testing.T) {
-	k := newKept[int](100, func(string) int { return 10 })
-	for i := range 1000 {
-		k.put(i, "x")
-		if _, ok := k.get(0); !ok {
-			t.Fatalf("0, which is in use, was dropped after %d", i)
-		}
-		if n := len(k.young) + len(k.old); n > 22 {
-			t.Fatalf("%d are kept", n)
-		}
-	}
-}

@@ -64,6 +64,7 @@ type Service struct {
 const (
 	keptMatches = 4096     // routes
 	keptBytes   = 16 << 20 // of bodies, in each of two generations
+	keptBeside  = 1 << 10  // bytes that are held with a body: its headers and views
 	maxBody     = 256 << 10
 	maxTold     = 16 // errors in one answer
 )
@@ -82,7 +83,7 @@ func New(c Config) (*Service, error) {
 	s := &Service{
 		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, tree: tree(),
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
-		pages:   newKept[key](keptBytes, func(p *page) int { return len(p.body) }),
+		pages:   newKept[key](keptBytes, func(p *page) int { return len(p.body) + keptBeside }),
 		seed:    maphash.MakeSeed(),
 	}
 	if s.log == nil {

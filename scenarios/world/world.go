@@ -43,8 +43,8 @@ const (
 	controllerDir = "controller"
 )
 
-// AnyPort, as Config.Listen, lets every lab of a test have a port of its own
-// for its BMCs.
+// AnyPort is a Config.Listen with which the BMCs of every lab of a test have a
+// port of their own.
 const AnyPort = "lo:0"
 
 // Config is what a world is made of.
