@@ -87,7 +87,8 @@ type Spec struct {
 type BMC struct {
 	spec     *Spec
 	st       State
-	sessions []Session // not kept across a restart: a BMC forgets them too
+	secrets  [][sha256.Size]byte // of st.Accounts, in their order
+	sessions []Session           // not kept across a restart: a BMC forgets them too
 	logins   uint64
 }
 
@@ -116,6 +117,9 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 		b.st = *st
 	} else {
 		b.st = State{Accounts: slices.Clone(accounts), SessionTimeout: s.SessionTimeout}
+	}
+	for _, a := range b.st.Accounts {
+		b.secrets = append(b.secrets, secretOf(a.Name, a.Password))
 	}
 	for _, spec := range s.Slots {
 		if b.slot(spec.ID) == nil {
@@ -175,9 +179,9 @@ func (b *BMC) Apply(now time.Time, c Command) ([]Event, error) {
 func (b *BMC) Login(name, password string) (Account, bool) {
 	var hit Account
 	found := 0
-	for _, a := range b.st.Accounts {
-		ok := same(a.Name, name) & same(a.Password, password)
-		if ok == 1 && a.Enabled {
+	given := secretOf(name, password)
+	for i, a := range b.st.Accounts {
+		if subtle.ConstantTimeCompare(b.secrets[i][:], given[:]) == 1 && a.Enabled {
 			hit, found = a, 1
 		}
 	}
@@ -185,9 +189,11 @@ func (b *BMC) Login(name, password string) (Account, bool) {
 	return hit, found == 1
 }
 
-func same(a, b string) int {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:])
+// secretOf is a digest of what a login consists of: of equal length for all, so
+// that comparing tells nothing, and made once per account, because clients
+// that use Basic authentication log in with every request.
+func secretOf(name, password string) [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(name), name, password))
 }
 
 // Resume finds the session that a token stands for, and counts as its use.
