@@ -46,9 +46,13 @@ func images(t *testing.T, before func(r *http.Request)) (url string, downloads *
 	return s.URL + "/disk.img", downloads
 }
 
-func (n *node) begins() string {
+// begins is the part of the disk where the image goes.
+func (n *node) begins(t *testing.T) string {
+	t.Helper()
 	p := make([]byte, len(image))
-	n.disk.ReadAt(p, 0)
+	if _, err := n.disk.ReadAt(p, 0); err != nil {
+		t.Fatal(err)
+	}
 	return string(p)
 }
 
@@ -72,7 +76,7 @@ func TestInventoryCleanWrite(t *testing.T) {
 			t.Errorf("report of job %s (-want +got):\n%s", id, diff)
 		}
 	}
-	if n.begins() != image {
+	if n.begins(t) != image {
 		t.Error("the disk does not hold the image")
 	}
 	last := -5
@@ -99,7 +103,7 @@ func TestWrongChecksum(t *testing.T) {
 	if got.State != job.Failed || !strings.Contains(got.Error, "checksum mismatch: "+url+" has sha256 "+sum(image)) {
 		t.Errorf("report = %+v, want a checksum mismatch", got)
 	}
-	if strings.Trim(n.begins()[:1<<20], "\x00") != "" {
+	if strings.Trim(n.begins(t)[:1<<20], "\x00") != "" {
 		t.Error("the disk's beginning is not blank")
 	}
 }

@@ -114,7 +114,9 @@ func (c *controller) lease(w http.ResponseWriter, body []byte) {
 	case len(c.jobs) == 0:
 		w.WriteHeader(http.StatusNoContent)
 	default:
-		json.NewEncoder(w).Encode(c.jobs[0])
+		if err := json.NewEncoder(w).Encode(c.jobs[0]); err != nil {
+			c.t.Errorf("job %s: %v", c.jobs[0].ID, err)
+		}
 	}
 }
 
@@ -261,7 +263,9 @@ type node struct {
 func boot(t *testing.T, m job.Media) *node {
 	t.Helper()
 	n := &node{disk: systest.NewMemory(16 << 20), clock: newLab(), done: make(chan error, 1)}
-	n.disk.WriteAt(bytes.Repeat([]byte{0xdb}, 16<<20), 0)
+	if _, err := n.disk.WriteAt(bytes.Repeat([]byte{0xdb}, 16<<20), 0); err != nil {
+		t.Fatal(err)
+	}
 	n.system = systest.New(systest.Machine{
 		Hostname: "node-1", Serial: "ABC1234",
 		Disks: []systest.Disk{{Kind: systest.SATA, Size: n.disk.Size(), Serial: "S1", Open: func() (sys.Block, error) { return n.disk, nil }}},

@@ -56,7 +56,7 @@ func checkBlock(t *testing.T, b sys.Block) {
 	same := func(after string) {
 		t.Helper()
 		got := make([]byte, blockSize)
-		if n, err := b.ReadAt(got, 0); n != blockSize || (err != nil && err != io.EOF) {
+		if n, err := b.ReadAt(got, 0); n != blockSize || (err != nil && !errors.Is(err, io.EOF)) {
 			t.Fatalf("after %s: ReadAt(all, 0) = %d, %v", after, n, err)
 		}
 		if !bytes.Equal(got, want) {

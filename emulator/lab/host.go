@@ -17,9 +17,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// ErrBusy means that who listens to a host's events is too far behind.
-var ErrBusy = errors.New("lab: too many events of the host wait to be taken")
-
 // Host is one machine with its BMC. It is safe for concurrent use. At rest it
 // has no goroutine, no timer and no open file.
 type Host struct {
@@ -150,7 +147,7 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 		return context.Cause(ctx)
 	}
 	if h.lab.delivery.full(h) {
-		return fmt.Errorf("%w: %s", ErrBusy, h.Name())
+		return fmt.Errorf("%w: too many events of %s wait to be taken", redfish.ErrBusy, h.Name())
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

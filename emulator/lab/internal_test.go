@@ -18,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
 var origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -189,7 +190,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for i := range 10 * maxUndelivered {
 		kind := []string{"On", "ForceOff"}[i%2]
 		err := h.Power(t.Context(), kind)
-		if errors.Is(err, ErrBusy) {
+		if errors.Is(err, redfish.ErrBusy) {
 			if n := len(l.delivery.queues[h]); n > 2*maxUndelivered {
 				t.Errorf("%d events wait, want about %d", n, maxUndelivered)
 			}

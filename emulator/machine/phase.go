@@ -130,7 +130,7 @@ func (m *Machine) step(now time.Time, on trigger) []Event {
 	if lasts := phases[to].lasts; lasts != nil {
 		m.st.Deadline = now.Add(lasts(m.profile.Timings).Duration)
 	}
-	return append(m.left(from, to, now), m.entered(from, to, now)...)
+	return append(m.left(to, now), m.entered(from, to, now)...)
 }
 
 func (m *Machine) can(on trigger) bool {
@@ -138,15 +138,12 @@ func (m *Machine) can(on trigger) bool {
 	return ok
 }
 
-// left tells what ends with the move.
-func (m *Machine) left(from, to Phase, now time.Time) []Event {
-	if m.st.OS == nil || to == Running || to == Stopping {
+// left tells what ends with a move.
+func (m *Machine) left(to Phase, now time.Time) []Event {
+	if m.st.OS == nil || to == Loading || to == Running || to == Stopping {
 		return nil
 	}
 	os := *m.st.OS
-	if to == Loading {
-		return nil
-	}
 	m.st.OS = nil
 	return []Event{Stopped{At: now, OS: os}}
 }

@@ -130,11 +130,11 @@ func (d *download) read(ctx context.Context, p []byte) (int, error) {
 		if d.off += int64(n); d.off-d.mark >= resumeGain {
 			d.mark, d.resumes = d.off, 0
 		}
-		if err == io.EOF && d.off < d.size {
+		if errors.Is(err, io.EOF) && d.off < d.size {
 			err = io.ErrUnexpectedEOF
 		}
 		switch {
-		case err == nil, err == io.EOF:
+		case err == nil, errors.Is(err, io.EOF):
 			return n, err
 		case n > 0:
 			d.broken = err
@@ -198,7 +198,7 @@ func (d *download) ask(ctx context.Context) error {
 		}
 	}
 	d.watch.wait()
-	resp, err := d.client.Do(r)
+	resp, err := d.client.Do(r) //nolint:bodyclose // close does, as long as the body is read
 	d.watch.brought(stallBytes) // an answer is as good
 	if err != nil {
 		var u *url.Error // quotes the URL, which place shows as it should

@@ -174,8 +174,8 @@ func TestDownloads(t *testing.T) {
 }
 
 func TestChecksumIsNotFetchedInTheClear(t *testing.T) {
-	clear := serve(t, map[string]string{"/sums": sha256Sum})
-	s := httptest.NewTLSServer(http.RedirectHandler(clear.URL+"/sums", http.StatusFound))
+	plain := serve(t, map[string]string{"/sums": sha256Sum})
+	s := httptest.NewTLSServer(http.RedirectHandler(plain.URL+"/sums", http.StatusFound))
 	defer s.Close()
 	u, _ := url.Parse(s.URL + "/sums")
 	w := Writer{HTTP: s.Client()}

@@ -24,10 +24,11 @@ func partitions(r io.ReaderAt, size int64) []span {
 	t.mbr()
 	// Headers lie in the second sector and in the last, whatever a sector is.
 	for _, sectorSize := range []int64{512, 4096} {
-		if alternate := t.gpt(sectorSize, sectorSize); alternate != 0 {
+		last := size - sectorSize
+		if alternate := t.gpt(sectorSize, sectorSize); alternate != 0 && alternate != last {
 			t.gpt(alternate, sectorSize)
 		}
-		t.gpt(size-sectorSize, sectorSize)
+		t.gpt(last, sectorSize)
 	}
 	return t.found
 }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -52,7 +53,7 @@ func pump(ctx context.Context, stop context.CancelFunc, d *download, h hash.Hash
 	switch {
 	case takeErr != nil:
 		return off, takeErr
-	case readErr != io.EOF:
+	case !errors.Is(readErr, io.EOF):
 		return off, readErr
 	}
 	return off, nil
@@ -76,7 +77,7 @@ func small(ctx context.Context, d *download, limit int) ([]byte, error) {
 	switch {
 	case err == nil:
 		return nil, fmt.Errorf("disk: download %s: more than %d bytes", place(d.url), limit)
-	case err != io.EOF:
+	case !errors.Is(err, io.EOF):
 		return nil, err
 	}
 	return buf[:n], nil

@@ -35,11 +35,9 @@ func content(size int, seed uint64) []byte {
 }
 
 // unpack writes a qcow2 file to a disk of size bytes that is full of old data.
-func unpack(ctx context.Context, file []byte, size int64) (*systest.Memory, int64, error) {
-	m := systest.NewMemory(size)
-	for off := int64(0); off < size; off += mib {
-		m.WriteAt(bytes.Repeat([]byte{0xdb}, int(min(mib, size-off))), off)
-	}
+func unpack(ctx context.Context, t *testing.T, file []byte, size int64) (*systest.Memory, int64, error) {
+	t.Helper()
+	m := used(t, size)
 	s := qcow2Sink{target: &target{block: m, name: "/dev/sda"}, scratch: scratch{bytes.NewReader(file)}, bar: &progress{}}
 	n, err := s.finish(ctx, int64(len(file)))
 	if err == nil {
@@ -62,14 +60,12 @@ func TestQcow2(t *testing.T) {
 			s.bits = bits
 			t.Run(fmt.Sprintf("%+v", s), func(t *testing.T) {
 				want := content(size, uint64(bits))
-				m, n, err := unpack(t.Context(), writeQcow2(t, s, want), 8*mib)
+				m, n, err := unpack(t.Context(), t, writeQcow2(t, s, want), 8*mib)
 				if err != nil || n != int64(len(want)) {
 					t.Fatalf("unpack = %d, %v; want %d", n, err, len(want))
 				}
-				got := make([]byte, len(want))
-				m.ReadAt(got, 0)
-				if !bytes.Equal(got, want) {
-					t.Errorf("the disk differs from the image at byte %d", differ(got, want))
+				if got := get(t, m, 0, len(want)); got != string(want) {
+					t.Errorf("the disk differs from the image at byte %d", differ([]byte(got), want))
 				}
 				if have := get(t, m, int64(len(want)), 4); have != "\xdb\xdb\xdb\xdb" {
 					t.Errorf("behind the image is %q, want what was there", have)
@@ -130,7 +126,7 @@ func TestQcow2Refused(t *testing.T) {
 		{"compressed cluster of garbage", at64(3*65536, 1<<62|8), "data for byte 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m, _, err := unpack(t.Context(), tt.change(bytes.Clone(good)), 8*mib)
+			m, _, err := unpack(t.Context(), t, tt.change(bytes.Clone(good)), 8*mib)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("unpack error = %v, want %q", err, tt.want)
 			}
@@ -157,7 +153,7 @@ func TestQcow2IsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("not wanted any more")
 	cancel(why)
-	if _, _, err := unpack(ctx, writeQcow2(t, qcow2Spec{version: 3, bits: 16}, content(mib, 1)), 8*mib); !errors.Is(err, why) {
+	if _, _, err := unpack(ctx, t, writeQcow2(t, qcow2Spec{version: 3, bits: 16}, content(mib, 1)), 8*mib); !errors.Is(err, why) {
 		t.Errorf("unpack error = %v, want %v", err, why)
 	}
 }

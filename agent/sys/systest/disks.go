@@ -42,7 +42,9 @@ func place(disks []Disk) []placed {
 					p.HCTL, scsi[a] = a, true
 				}
 			}
-			fmt.Sscanf(p.HCTL, "%d:%d:%d:%d", &p.host, &p.channel, &p.target, &p.lun)
+			if _, err := fmt.Sscanf(p.HCTL, "%d:%d:%d:%d", &p.host, &p.channel, &p.target, &p.lun); err != nil {
+				p.HCTL = "0:0:0:0" // what is no address is none
+			}
 		}
 		out = append(out, p)
 	}
@@ -159,8 +161,8 @@ func renderDisk(t *tree, p placed) {
 	t.line(block+"/ro", flag(p.ReadOnly))
 	t.line(block+"/removable", flag(p.Removable))
 	t.link(block+"/device", home)
-	switch {
-	case p.Kind == NVMe:
+	switch p.Kind {
+	case NVMe:
 		t.line(home+"/model", fmt.Sprintf("%-40s", p.Model))
 		t.line(home+"/serial", fmt.Sprintf("%-20s", p.Serial))
 		t.line(home+"/transport", "pcie")
@@ -168,7 +170,7 @@ func renderDisk(t *tree, p placed) {
 		if p.WWN != "" {
 			t.line(block+"/wwid", p.WWN)
 		}
-	case p.Kind == Virtio:
+	case Virtio:
 		t.line(home+"/vendor", "0x1af4")
 		t.line(home+"/device", "0x0002")
 		t.file(block+"/serial", p.Serial) // no line feed, as virtio_blk has it

@@ -1,0 +1,178 @@
+package world
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/scenarios/images"
+)
+
+func TestSettingsNameTheFlagThatIsWrong(t *testing.T) {
+	good := DefaultSettings()
+	if err := good.Validate(); err != nil {
+		t.Fatalf("DefaultSettings: %v", err)
+	}
+	for _, tt := range []struct {
+		change func(*Settings)
+		want   string
+	}{
+		{func(s *Settings) { s.Hosts = 0 }, "--hosts 0: use 1 to"},
+		{func(s *Settings) { s.Hosts = -3 }, "--hosts -3"},
+		{func(s *Settings) { s.Hosts = 10_000_000 }, "--hosts 10000000"},
+		{func(s *Settings) { s.Speed = "fast" }, "--speed"},
+		{func(s *Settings) { s.Speed = "0x" }, "--speed"},
+		{func(s *Settings) { s.Speed = "NaNx" }, "--speed"},
+	} {
+		s := good
+		tt.change(&s)
+		if err := s.Validate(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("Validate(%+v) = %v, want %q in it", s, err, tt.want)
+		}
+	}
+}
+
+func TestSettingsAreKeptAndDifferencesNamed(t *testing.T) {
+	dir := t.TempDir()
+	if _, found, err := LoadSettings(dir); found || err != nil {
+		t.Fatalf("LoadSettings of an empty directory = %v, %v", found, err)
+	}
+	made := Settings{Hosts: 7, Speed: "max", Kube: true}
+	if err := made.save(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, found, err := LoadSettings(dir)
+	if err != nil || !found || got != made {
+		t.Fatalf("LoadSettings = %+v, %v, %v, want %+v", got, found, err, made)
+	}
+	if err := made.Same(got); err != nil {
+		t.Errorf("Same(itself) = %v", err)
+	}
+	err = made.Same(Settings{Hosts: 8, Speed: "1x"})
+	for _, want := range []string{"--hosts is 7 there, not 8", "--speed is max there, not 1x", "--no-kube is false there, not true"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Same = %v, want %q in it", err, want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, settingsFile), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := LoadSettings(dir); err == nil {
+		t.Error("LoadSettings of a broken file = nil error")
+	}
+}
+
+// start starts a world without a Kubernetes API.
+func start(t *testing.T, dir string) *World {
+	t.Helper()
+	w, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 2, Speed: "max"}, Listen: AnyPort})
+	if err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := w.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	})
+	return w
+}
+
+func TestManifestRegistersEveryServer(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, dir)
+	b, err := os.ReadFile(filepath.Join(dir, HostsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := strings.Split(strings.TrimPrefix(string(b), "---\n"), "\n---\n")
+	if len(docs) != 4 {
+		t.Fatalf("%d documents, want a Secret and a BareMetalHost for 2 servers:\n%s", len(docs), b)
+	}
+	for i, h := range w.Hosts() {
+		var secret corev1.Secret
+		var host metal3.BareMetalHost
+		if err := yaml.UnmarshalStrict([]byte(docs[2*i]), &secret); err != nil {
+			t.Errorf("document %d: %v", 2*i, err)
+		}
+		if err := yaml.UnmarshalStrict([]byte(docs[2*i+1]), &host); err != nil {
+			t.Errorf("document %d: %v", 2*i+1, err)
+		}
+		if secret.Name != host.Spec.BMC.CredentialsName || secret.StringData["password"] != h.Password ||
+			host.Name != h.Name || host.Spec.BMC.Address != h.BMCAddress || host.Spec.BootMACAddress != h.BootMACAddress {
+			t.Errorf("server %s: secret %s, host %+v", h.Name, secret.Name, host.Spec)
+		}
+		if host.Spec.Image != nil || strings.Contains(docs[2*i+1], "status:") {
+			t.Errorf("server %s: the manifest asks for more than to be registered:\n%s", h.Name, docs[2*i+1])
+		}
+	}
+	if st, err := os.Stat(filepath.Join(dir, HostsFile)); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("%s holds passwords, and has mode %v", HostsFile, st.Mode())
+	}
+}
+
+func TestLabComesBackWithTheSameAddresses(t *testing.T) {
+	dir := t.TempDir()
+	one := start(t, dir)
+	hosts, url, before := one.Hosts(), one.ImagesURL(), one.Clock().Now()
+	if err := one.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	two := start(t, dir)
+	if got := two.Hosts(); got[0] != hosts[0] || got[1] != hosts[1] {
+		t.Errorf("hosts %+v, want %+v", got, hosts)
+	}
+	if two.ImagesURL() != url {
+		t.Errorf("images at %s, want %s: objects name it", two.ImagesURL(), url)
+	}
+	if two.Clock().Now().Before(before) {
+		t.Errorf("time went back from %v to %v", before, two.Clock().Now())
+	}
+	if _, err := Start(t.Context(), Config{Dir: dir, Settings: Settings{Hosts: 2, Speed: "max"}, Listen: AnyPort}); err == nil {
+		t.Error("Start in a directory that is in use = nil error")
+	}
+	if _, err := two.Control().Status(t.Context()); err != nil {
+		t.Errorf("the refused start has hurt the running lab: %v", err)
+	}
+}
+
+func TestImagesAreServedWithTheirChecksum(t *testing.T) {
+	w := start(t, t.TempDir())
+	for _, name := range []string{images.DemoRaw, images.DemoQCOW2} {
+		for _, suffix := range []string{"", ".sha256", ".sha512", ".md5"} {
+			resp, err := http.Get(w.ImagesURL() + name + suffix)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || resp.StatusCode != http.StatusOK || suffix != "" && !strings.Contains(string(b), name) {
+				t.Errorf("GET %s%s = %d, %v", name, suffix, resp.StatusCode, err)
+			}
+		}
+	}
+}
+
+func TestDownEndsTheWorldThroughItsControlAPI(t *testing.T) {
+	dir := t.TempDir()
+	w := start(t, dir)
+	ended := make(chan error, 1)
+	go func() {
+		err := w.Wait(context.Background())
+		ended <- err
+		_ = w.Stop() // reported by the clean-up, too
+	}()
+	if err := w.Control().Down(t.Context()); err != nil {
+		t.Fatalf("Down: %v", err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("Wait = %v, want nil: somebody asked for it", err)
+	}
+}
