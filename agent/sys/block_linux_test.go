@@ -91,10 +91,10 @@ func checkBlock(t *testing.T, b sys.Block) {
 	if n, err := b.WriteAt([]byte{1, 2}, blockSize-1); n != 0 || err == nil {
 		t.Errorf("WriteAt(2 bytes, size-1) = %d, %v; want an error and nothing written", n, err)
 	}
-	if n, err := b.ReadAt(make([]byte, 4), blockSize-2); n != 2 || err != io.EOF {
+	if n, err := b.ReadAt(make([]byte, 4), blockSize-2); n != 2 || !errors.Is(err, io.EOF) {
 		t.Errorf("ReadAt(4 bytes, size-2) = %d, %v; want 2, EOF", n, err)
 	}
-	if n, err := b.ReadAt(make([]byte, 4), blockSize); n != 0 || err != io.EOF {
+	if n, err := b.ReadAt(make([]byte, 4), blockSize); n != 0 || !errors.Is(err, io.EOF) {
 		t.Errorf("ReadAt(4 bytes, size) = %d, %v; want 0, EOF", n, err)
 	}
 	if err := b.Sync(); err != nil {

@@ -63,7 +63,7 @@ func child(dir string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := c.Create(context.Background(), configMap("written-by-child")); err != nil {
+	if err := c.Create(context.Background(), configMap("default", "written-by-child")); err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(api.Kubeconfig())
@@ -142,8 +142,17 @@ func clientFrom(t *testing.T, kubeconfig string) client.Client {
 	return clientFor(t, c)
 }
 
-func configMap(name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}, Data: map[string]string{"rack": "r1"}}
+func configMap(ns, name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}, Data: map[string]string{"rack": "r1"}}
+}
+
+// freshNamespace makes one for this run of the test, since other runs have used the
+// shared API too.
+func freshNamespace(t *testing.T, c client.Client) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	create(t, c, ns)
+	return ns.Name
 }
 
 func create(t *testing.T, c client.Client, objs ...client.Object) {
@@ -166,7 +175,7 @@ func eventually(t *testing.T, what string, f func(context.Context) (bool, error)
 func TestRestartKeepsObjectsAndKubeconfig(t *testing.T) {
 	dir := t.TempDir()
 	api := start(t, Config{Dir: dir, Fsync: true})
-	create(t, clientFor(t, api.RESTConfig()), configMap("kept"), &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: "default"}})
+	create(t, clientFor(t, api.RESTConfig()), configMap("default", "kept"), &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: "default"}})
 	if d := heldUp(t, api); len(d) > 0 {
 		t.Errorf("definitions that hold up the creation of objects after Start: %q", d)
 	}
@@ -256,7 +265,7 @@ func TestStateSurvivesKill(t *testing.T) {
 		t.Errorf("Kubeconfig() = %s, want %s", api.Kubeconfig(), want)
 	}
 	got := new(corev1.ConfigMap)
-	if err := clientFor(t, api.RESTConfig()).Get(t.Context(), client.ObjectKeyFromObject(configMap("written-by-child")), got); err != nil {
+	if err := clientFor(t, api.RESTConfig()).Get(t.Context(), client.ObjectKeyFromObject(configMap("default", "written-by-child")), got); err != nil {
 		t.Fatalf("Get after kill -9: error = %v, want none", err)
 	}
 	if got.Data["rack"] != "r1" {

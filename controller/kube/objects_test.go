@@ -20,9 +20,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func host(name string) *metal3.BareMetalHost {
+func host(ns, name string) *metal3.BareMetalHost {
 	return &metal3.BareMetalHost{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns},
 		Spec:       metal3.BareMetalHostSpec{Online: true, BMC: metal3.BMCDetails{Address: "redfish://127.64.0.1/redfish/v1/Systems/1"}},
 	}
 }
@@ -61,7 +61,7 @@ func TestReadyAfterStart(t *testing.T) {
 // mapper that reads discovery.
 func TestKindsAreServed(t *testing.T) {
 	c := clientFor(t, sharedAPI(t).RESTConfig())
-	meta := metav1.ObjectMeta{Name: "served", Namespace: "default"}
+	meta := metav1.ObjectMeta{Name: "served", Namespace: freshNamespace(t, c)}
 	for _, o := range []client.Object{
 		&metal3.BareMetalHost{ObjectMeta: meta},
 		&metal3.HostFirmwareSettings{ObjectMeta: meta, Spec: metal3.HostFirmwareSettingsSpec{Settings: metal3.DesiredSettingsMap{}}},
@@ -79,7 +79,7 @@ func TestKindsAreServed(t *testing.T) {
 
 func TestDetachErrorReachesStatus(t *testing.T) {
 	c := clientFor(t, sharedAPI(t).RESTConfig())
-	h := host("detached")
+	h := host(freshNamespace(t, c), "detached")
 	create(t, c, h)
 
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"status": {
@@ -105,9 +105,10 @@ func TestDetachErrorReachesStatus(t *testing.T) {
 
 func TestGarbageIsCollected(t *testing.T) {
 	c := clientFor(t, sharedAPI(t).RESTConfig())
-	owner := host("owner")
+	ns := freshNamespace(t, c)
+	owner := host(ns, "owner")
 	create(t, c, owner)
-	dependent := configMap("dependent")
+	dependent := configMap(ns, "dependent")
 	dependent.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, metal3.GroupVersion.WithKind("BareMetalHost"))}
 	create(t, c, dependent)
 	if err := c.Delete(t.Context(), owner); err != nil {
@@ -119,15 +120,12 @@ func TestGarbageIsCollected(t *testing.T) {
 func TestNamespaceDeletionFinishes(t *testing.T) {
 	t.Parallel()
 	c := clientFor(t, sharedAPI(t).RESTConfig())
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "short-lived"}}
-	create(t, c, ns)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: freshNamespace(t, c)}}
 	eventually(t, "default service account of a new namespace", func(ctx context.Context) (bool, error) {
 		err := c.Get(ctx, client.ObjectKey{Namespace: ns.Name, Name: "default"}, new(corev1.ServiceAccount))
 		return err == nil, client.IgnoreNotFound(err)
 	})
-	h, cm := host("inhabitant"), configMap("inhabitant")
-	h.Namespace, cm.Namespace = ns.Name, ns.Name
-	create(t, c, h, cm)
+	create(t, c, host(ns.Name, "inhabitant"), configMap(ns.Name, "inhabitant"))
 	if err := c.Delete(t.Context(), ns); err != nil {
 		t.Fatal(err)
 	}
@@ -148,11 +146,12 @@ func TestServiceAccountToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ns := freshNamespace(t, clientFor(t, api.RESTConfig()))
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "agent"}}
-	if _, err := admin.CoreV1().ServiceAccounts("default").Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+	if _, err := admin.CoreV1().ServiceAccounts(ns).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	token, err := admin.CoreV1().ServiceAccounts("default").CreateToken(t.Context(), "agent", new(authenticationv1.TokenRequest), metav1.CreateOptions{})
+	token, err := admin.CoreV1().ServiceAccounts(ns).CreateToken(t.Context(), "agent", new(authenticationv1.TokenRequest), metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,17 +165,17 @@ func TestServiceAccountToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := me.Status.UserInfo.Username, "system:serviceaccount:default:agent"; got != want {
+	if got, want := me.Status.UserInfo.Username, "system:serviceaccount:"+ns+":agent"; got != want {
 		t.Errorf("user of the token = %s, want %s", got, want)
 	}
-	if _, err := agent.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := agent.CoreV1().Secrets(ns).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("List(secrets) of an account without rights: error = %v, want Forbidden", err)
 	}
 	anonymous, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(api.RESTConfig()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := anonymous.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := anonymous.CoreV1().Secrets(ns).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("List(secrets) of nobody: error = %v, want Forbidden", err)
 	}
 }
