@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -102,7 +103,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	w, err := world.Start(ctx, world.Config{
 		Dir: o.state, Settings: s, Fsync: o.explicit,
 		Log:  slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
-		Step: func(text string) { fmt.Fprintln(progress, text) },
+		Step: stepper(progress),
 	})
 	if err != nil {
 		return err
@@ -115,6 +116,12 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 		return err
 	}
 	return w.Wait(ctx)
+}
+
+// stepper writes what is being done, and when it began.
+func stepper(w io.Writer) func(string) {
+	start := time.Now()
+	return func(text string) { fmt.Fprintf(w, "%5.1fs  %s\n", time.Since(start).Seconds(), text) }
 }
 
 // summary ends `up`: what there is and what to try.

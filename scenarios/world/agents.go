@@ -194,9 +194,13 @@ func (a *agents) kill(h *lab.Host, boot uint64) {
 	}
 }
 
-// diskKinds maps how a drive is attached.
-var diskKinds = map[storage.Protocol]systest.Kind{
-	storage.SATA: systest.SATA, storage.SAS: systest.SAS, storage.NVMe: systest.NVMe,
+// attachments says how a drive appears to the kernel: its kind, and what its
+// worldwide name begins with.
+var attachments = map[storage.Protocol]struct {
+	kind systest.Kind
+	wwn  string
+}{
+	storage.SATA: {systest.SATA, "0x"}, storage.SAS: {systest.SAS, "0x"}, storage.NVMe: {systest.NVMe, "eui."},
 }
 
 // systemOf is the operating system that the agent of one boot sees: the
@@ -223,8 +227,8 @@ func systemOf(h *lab.Host, boot uint64) sys.System {
 	for _, c := range id.Storage {
 		for _, d := range c.Drives {
 			m.Disks = append(m.Disks, systest.Disk{
-				Kind: diskKinds[d.Protocol], Rotational: d.Media == storage.HDD, Size: d.Capacity,
-				Vendor: d.Vendor, Model: d.Product, Serial: d.Serial, WWN: "0x" + d.WWN,
+				Kind: attachments[d.Protocol].kind, Rotational: d.Media == storage.HDD, Size: d.Capacity,
+				Vendor: d.Vendor, Model: d.Product, Serial: d.Serial, WWN: attachments[d.Protocol].wwn + d.WWN,
 				Open: func() (sys.Block, error) {
 					medium, err := h.Attach(boot, d.ID)
 					if err != nil {
