@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
@@ -35,8 +33,8 @@ func loadModels(from fs.FS, groups []rack.Group) (map[string]model, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lab: hosts[%d].profile: %s: there is no such profile: %w", i, g.Profile, err)
 		}
-		p := new(machine.Profile)
-		if err := yaml.UnmarshalStrict(b, p); err != nil {
+		p, err := machine.ParseProfile(b)
+		if err != nil {
 			return nil, fmt.Errorf("lab: %s: %w", file, err)
 		}
 		if p.Name != g.Profile {

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
@@ -48,15 +46,15 @@ func newHost(t testing.TB) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p machine.Profile
-	if err := yaml.UnmarshalStrict(raw, &p); err != nil {
+	p, err := machine.ParseProfile(raw)
+	if err != nil {
 		t.Fatal(err)
 	}
 	d := generic.Record
 	if err := d.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	m, err := machine.New(&p, machine.NewIdentity(7, 0, "node-0", &p), nil)
+	m, err := machine.New(p, machine.NewIdentity(7, 0, "node-0", p), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

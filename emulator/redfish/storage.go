@@ -50,7 +50,7 @@ func drive(v view) object {
 		"Name": "Drive in bay " + strconv.Itoa(d.Bay), "Manufacturer": d.Vendor, "Model": d.Product, "Revision": d.Revision,
 		"SerialNumber": d.Serial, "Protocol": string(d.Protocol), "MediaType": string(d.Media),
 		"CapacityBytes": d.Capacity, "BlockSizeBytes": d.BlockSize, "FailurePredicted": false, "Status": status("Enabled"),
-		"Identifiers":      []object{{"DurableName": d.WWN, "DurableNameFormat": "NAA"}},
+		"Identifiers":      []object{{"DurableName": d.WWN, "DurableNameFormat": nameFormat(d.Protocol)}},
 		"PhysicalLocation": object{"PartLocation": object{"LocationOrdinalValue": d.Bay, "LocationType": "Bay"}},
 		"Links": object{
 			"Chassis": ref(v.chassis()), "Storage": ref(v.system("Storage", v.ids["storage"])),
@@ -64,4 +64,12 @@ func drive(v view) object {
 		o["CapableSpeedGbs"], o["NegotiatedSpeedGbs"] = d.SpeedGbps, d.SpeedGbps
 	}
 	return o
+}
+
+// nameFormat is what kind of worldwide name drives of a protocol have.
+func nameFormat(p storage.Protocol) string {
+	if p == storage.NVMe {
+		return "EUI"
+	}
+	return "NAA"
 }

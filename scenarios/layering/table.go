@@ -47,7 +47,7 @@ var Table = []Row{
 	{Package: "emulator", May: []string{"emulator/...", "emulator/lab/labtest"}},
 	{Package: "emulator/clock", Never: sockets},
 	{Package: "emulator/fault", Never: slices.Concat(sockets, []string{"emulator/clock"})},
-	{Package: "emulator/machine", May: model, Never: noWorld},
+	{Package: "emulator/machine", May: model, Never: noWorld, Tests: []string{"fixtures"}},
 	{Package: "emulator/machine/storage", Never: noWorld},
 	{Package: "emulator/machine/firmware", Never: noWorld},
 	{Package: "emulator/bmc", May: []string{"emulator/machine/..."}, Never: []string{"net/http/...", "emulator/clock"}},

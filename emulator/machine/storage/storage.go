@@ -27,6 +27,9 @@ const (
 	NVMe Protocol = "NVMe"
 )
 
+// Known tells whether a protocol is one of these.
+func (p Protocol) Known() bool { return p == SATA || p == SAS || p == NVMe }
+
 // MediaType is what a drive is made of (DSP2046, Drive.MediaType).
 type MediaType string
 
@@ -35,6 +38,9 @@ const (
 	HDD MediaType = "HDD"
 	SSD MediaType = "SSD"
 )
+
+// Known tells whether a media type is one of these.
+func (m MediaType) Known() bool { return m == HDD || m == SSD }
 
 // Model is a kind of drive; a hardware profile names one per bay.
 type Model struct {
