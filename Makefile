@@ -11,8 +11,8 @@ kube   := controller/kube scenarios/world features cmd/labctl
 .PHONY: build demo test race bench fuzz features lint generate check clean
 
 build:
-	$(GO) build -trimpath -o $(BIN)/labctl ./cmd/labctl
-	CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN)/lab-agent ./cmd/lab-agent
+	$(GO) build -o $(BIN)/labctl ./cmd/labctl
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/lab-agent ./cmd/lab-agent
 
 # Builds, runs the lab, ends with a provisioned server and the lab up.
 demo: build
