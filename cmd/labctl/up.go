@@ -90,7 +90,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 }
 
 // run keeps the lab up until ctx ends or it fails.
-func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, progress io.Writer) error {
+func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, progress io.Writer) (err error) {
 	level, logs := slog.LevelWarn, io.Writer(os.Stderr)
 	if f.ready > 0 {
 		pipe := os.NewFile(uintptr(f.ready), "progress")
@@ -108,7 +108,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	if err != nil {
 		return err
 	}
-	defer w.Stop()
+	defer func() { err = errors.Join(err, w.Stop()) }()
 	if f.ready > 0 {
 		fmt.Fprintln(progress, readyLine)
 		progress.(io.Closer).Close()
@@ -133,7 +133,7 @@ func summary(ctx context.Context, o *options, out io.Writer) error {
 	if o.output != table {
 		return o.output.print(out, st, nil)
 	}
-	fmt.Fprintf(out, "\nThe lab is up: %d servers at %s.\n\n", st.Hosts, st.Speed)
+	fmt.Fprintf(out, "\nThe lab is up, at speed %s. Its BMCs:\n\n", st.Speed)
 	shown := hosts[:min(len(hosts), 10)]
 	rows := [][]string{{"NAME", "REDFISH", "USER", "PASSWORD"}}
 	for _, h := range shown {

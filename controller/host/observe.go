@@ -216,7 +216,7 @@ func (r *Reconciler) observeSoftOff(h *metal3.BareMetalHost, o *observation) {
 // inspection (B-98).
 func inspectRequested(h *metal3.BareMetalHost) bool {
 	v, ok := h.Annotations[metal3.InspectAnnotationPrefix]
-	return ok && v != metal3.InspectAnnotationValueDisabled
+	return ok && v != metal3.InspectAnnotationValueDisabled //nolint:staticcheck // deprecated upstream, and still a user's to write (B-98)
 }
 
 // hardwareProfile is the profile that chooses the root device when hints do

@@ -82,6 +82,7 @@ var shared struct {
 func sharedAPI(t *testing.T) *API {
 	t.Helper()
 	shared.once.Do(func() {
+		//nolint:usetesting // it outlives the test that asks first
 		if shared.dir, shared.err = os.MkdirTemp("", "kube-test-"); shared.err == nil {
 			shared.api, shared.err = Start(context.Background(), Config{Dir: shared.dir})
 		}
@@ -369,7 +370,7 @@ func TestErrTellsWhyItDied(t *testing.T) {
 	if err := api.Err(); err == nil || err.Error() != "kube: API server stopped by itself" {
 		t.Errorf("Err() = %v, want kube: API server stopped by itself", err)
 	}
-	if got, want := api.Stop(), api.Err(); got != want {
+	if got, want := api.Stop(), api.Err(); !errors.Is(got, want) {
 		t.Errorf("Stop() after that = %v, want the same %v", got, want)
 	}
 }

@@ -101,7 +101,7 @@ type etcdCore struct {
 }
 
 func (c etcdCore) With(fields []zap.Field) zapcore.Core {
-	_, values := split(fields)
+	values, _ := split(fields)
 	c.log = c.log.WithValues(values...)
 	return c
 }
@@ -114,7 +114,7 @@ func (c etcdCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.Chec
 }
 
 func (c etcdCore) Write(e zapcore.Entry, fields []zap.Field) error {
-	err, values := split(fields)
+	values, err := split(fields)
 	c.log.Error(err, e.Message, values...)
 	return nil
 }
@@ -122,7 +122,7 @@ func (c etcdCore) Write(e zapcore.Entry, fields []zap.Field) error {
 func (c etcdCore) Sync() error { return nil }
 
 // split returns fields as logr has them: the error apart from the rest.
-func split(fields []zap.Field) (err error, values []any) {
+func split(fields []zap.Field) (values []any, err error) {
 	for _, f := range fields {
 		if e, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType && err == nil {
 			err = e
@@ -132,5 +132,5 @@ func split(fields []zap.Field) (err error, values []any) {
 		f.AddTo(enc)
 		values = append(values, f.Key, enc.Fields[f.Key])
 	}
-	return err, values
+	return values, err
 }

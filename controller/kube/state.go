@@ -65,8 +65,8 @@ const maxSocketPath = 103
 // whose path may be too long for a socket, but in the user's runtime folder
 // under a name that only this state folder has.
 func socketDir(dir string) (string, error) {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = resolved
 	}
 	sum := sha256.Sum256([]byte(dir))
 	base := filepath.Join(os.Getenv("XDG_RUNTIME_DIR"), "metalab")

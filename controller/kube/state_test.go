@@ -169,7 +169,7 @@ func TestSocketDir(t *testing.T) {
 		}
 		return s
 	}
-	if !strings.HasPrefix(folder(a), filepath.Join(run, "metalab")) || folder(a) != folder(a) || folder(a) == folder(b) {
+	if first, again := folder(a), folder(a); !strings.HasPrefix(first, filepath.Join(run, "metalab")) || first != again || first == folder(b) {
 		t.Errorf("socketDir(a) = %s, socketDir(b) = %s, want one for each under %s", folder(a), folder(b), run)
 	}
 	link := filepath.Join(t.TempDir(), "link")

@@ -24,7 +24,11 @@ func BenchmarkProvision(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer w.Stop()
+	defer func() {
+		if err := w.Stop(); err != nil {
+			b.Error(err)
+		}
+	}()
 	c, err := w.Kubernetes()
 	if err != nil {
 		b.Fatal(err)

@@ -120,7 +120,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 
 // startLab opens the rack and serves its BMCs.
 func (w *World) startLab(ctx context.Context) error {
-	w.cfg.Step(fmt.Sprintf("%d servers and their BMCs", w.cfg.Settings.Hosts))
+	w.cfg.Step("the servers and their BMCs")
 	last, err := lab.LastTime(w.cfg.Dir)
 	if err != nil {
 		return err

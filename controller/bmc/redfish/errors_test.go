@@ -62,7 +62,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("System() error has %d bytes", len(err.Error()))
 			}
 			for _, kind := range []error{bmc.ErrUnauthorized, bmc.ErrUnreachable, bmc.ErrUntrusted, bmc.ErrNoSystem, bmc.ErrUnsupported} {
-				if errors.Is(err, kind) != (kind == tt.err) {
+				if errors.Is(err, kind) != errors.Is(tt.err, kind) {
 					t.Errorf("System() error = %v, want kind %v", err, tt.err)
 				}
 			}

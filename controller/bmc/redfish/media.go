@@ -319,7 +319,7 @@ func (c *client) eject(ctx context.Context, d drive) error {
 	} else {
 		a, err = c.patch(ctx, d.uri, d.tag, map[string]any{"Image": nil, "Inserted": false})
 	}
-	if e := new(statusError); errors.As(err, &e) && e.status/100 == 4 && e.kind != bmc.ErrUnauthorized {
+	if e := new(statusError); errors.As(err, &e) && e.status/100 == 4 && !errors.Is(e.kind, bmc.ErrUnauthorized) {
 		if now, e := c.readDrive(ctx, d.uri); e == nil && !now.inserted() {
 			return nil // empty already
 		}

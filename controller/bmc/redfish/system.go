@@ -204,7 +204,7 @@ func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
 		target = strings.TrimRight(s.uri, "/") + "/Actions/ComputerSystem.Reset"
 	}
 	_, err = c.do(ctx, http.MethodPost, target, map[string]any{"ResetType": resetType}, nil)
-	if e := new(statusError); errors.As(err, &e) && e.status/100 == 4 && e.kind != bmc.ErrUnauthorized {
+	if e := new(statusError); errors.As(err, &e) && e.status/100 == 4 && !errors.Is(e.kind, bmc.ErrUnauthorized) {
 		// Perhaps it came to that state by itself in between.
 		if s, e := c.computerSystem(ctx); e == nil && done(a, s) {
 			return nil
