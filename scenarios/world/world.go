@@ -345,10 +345,7 @@ func (w *World) writeFiles() error {
 	if err := w.ports.save(w.cfg.Dir); err != nil {
 		return err
 	}
-	manifest, err := Manifest(w.Hosts())
-	if err != nil {
-		return err
-	}
+	manifest := Manifest(w.Hosts())
 	name := filepath.Join(w.cfg.Dir, HostsFile)
 	if old, err := os.ReadFile(name); err == nil && string(old) == string(manifest) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
