@@ -28,11 +28,12 @@ Feature: The life of a server
     And the server is off
     And the server's disks hold no partition table
 
-  # B-120 B-121 B-123
+  # B-120 B-121 B-122 B-123
   Scenario: Power follows the specification, and drift is corrected
     Given the operator has provisioned the server
     When the operator sets online to false
     Then the server is off
+    And the events tell of "PowerOff"
     When the operator sets online to true
     Then the server runs what its first disk holds
     When somebody switches the server off by its BMC

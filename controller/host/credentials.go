@@ -36,7 +36,7 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 		return bmc.Config{}, bmc.ErrNoCredentials
 	}
 	var secret corev1.Secret
-	if err := r.Reader.Get(ctx, h.CredentialsKey(), &secret); err != nil {
+	if err := r.read.get(ctx, h.CredentialsKey(), &secret); err != nil {
 		if apierrors.IsNotFound(err) {
 			return bmc.Config{}, &credentialsError{missing: true, text: fmt.Sprintf(
 				"BMC CredentialsName secret doesn't exist The BMC secret %s does not exist", h.CredentialsKey())}
@@ -82,7 +82,11 @@ func (r *Reconciler) adoptSecret(ctx context.Context, h *metal3.BareMetalHost, s
 		len(s.OwnerReferences) == len(before.OwnerReferences) {
 		return nil
 	}
-	return r.Client.Patch(ctx, s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err := r.Client.Patch(ctx, s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	r.read.wrote(s)
+	return nil
 }
 
 // releaseSecret lets the secret go with its host.
@@ -95,6 +99,7 @@ func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost)
 		return client.IgnoreNotFound(err)
 	}
 	before := s.DeepCopy()
+	r.read.forget(&s)
 	if !controllerutil.RemoveFinalizer(&s, secretFinalizer) {
 		return nil
 	}

@@ -39,7 +39,7 @@ const soon = time.Nanosecond
 // Config is what a Reconciler works with.
 type Config struct {
 	Client client.Client // writes, and cached reads
-	Reader client.Reader // uncached reads: a stale host would be worked on twice
+	Reader client.Reader // uncached reads, for when the cache is behind
 	BMCs   *bmc.Pool
 	Inband *inband.Server
 	Boot   *netboot.Server
@@ -57,6 +57,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	wake chan event.GenericEvent
+	read *reader
 
 	mu      sync.Mutex
 	softOff map[types.UID]time.Time // when a system was asked to shut down
@@ -78,7 +79,7 @@ func New(c Config) (*Reconciler, error) {
 	if c.Workers == 0 {
 		c.Workers = 4
 	}
-	return &Reconciler{Config: c, wake: make(chan event.GenericEvent, 1024), softOff: map[types.UID]time.Time{}}, nil
+	return &Reconciler{Config: c, read: newReader(c.Client, c.Reader), wake: make(chan event.GenericEvent, 1024), softOff: map[types.UID]time.Time{}}, nil
 }
 
 // Options are what a controller of hosts must be made with: its queue waits on
@@ -101,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		defer r.Enter()()
 	}
 	var h metal3.BareMetalHost
-	if err := r.Reader.Get(ctx, req.NamespacedName, &h); err != nil {
+	if err := r.read.get(ctx, req.NamespacedName, &h); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if _, paused := h.Annotations[metal3.PausedAnnotation]; paused { // B-90
@@ -145,7 +146,11 @@ func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bo
 	}
 	// The update wakes no watcher of ours, so the pass goes on with what it
 	// returns.
-	return false, r.Client.Update(ctx, h)
+	if err := r.Client.Update(ctx, h); err != nil {
+		return false, err
+	}
+	r.read.wrote(h)
+	return false, nil
 }
 
 // failed records that an action could not be carried out. A BMC that does not

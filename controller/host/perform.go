@@ -62,7 +62,7 @@ func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *ob
 	if err := o.client.SetPower(ctx, bmc.PowerOn); err != nil {
 		return fmt.Errorf("PowerOn operation failed: %w", err)
 	}
-	r.publish(ctx, h, eventList{{"PowerOn", "Host powered on"}}) // B-122
+	r.announcePower(ctx, h, "PowerOn", "Host powered on")
 	return nil
 }
 
@@ -70,8 +70,17 @@ func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *o
 	if err := o.client.SetPower(ctx, bmc.PowerOff); err != nil {
 		return fmt.Errorf("PowerOff operation failed: %w", err)
 	}
-	r.publish(ctx, h, eventList{{"PowerOff", "Host powered off"}})
+	r.announcePower(ctx, h, "PowerOff", "Host powered off")
 	return nil
+}
+
+// announcePower tells of a change of power that the user, or deletion, has
+// asked for (B-122). The power cycles of an operation are part of it, and its
+// own events tell of it.
+func (r *Reconciler) announcePower(ctx context.Context, h *metal3.BareMetalHost, reason, message string) {
+	if _, op := currentBoot(h); op == nil {
+		r.publish(ctx, h, eventList{{reason, message}})
+	}
 }
 
 // powerSoftOff asks the operating system; a BMC that cannot ask switches off at
@@ -83,7 +92,7 @@ func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, 
 	if err := o.client.SetPower(ctx, bmc.PowerSoftOff); err != nil {
 		return r.powerOff(ctx, h, o)
 	}
-	r.publish(ctx, h, eventList{{"PowerOff", "Host soft powered off"}})
+	r.announcePower(ctx, h, "PowerOff", "Host soft powered off")
 	return nil
 }
 
@@ -91,6 +100,7 @@ func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, 
 func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
 	r.Inband.Forget(string(h.UID))
 	r.Boot.Forget(string(h.UID))
+	r.read.forget(h)
 	r.mu.Lock()
 	delete(r.softOff, h.UID)
 	r.mu.Unlock()
