@@ -10,9 +10,11 @@ kube   := controller/kube scenarios/world features cmd/labctl
 
 .PHONY: build demo test race bench fuzz features lint generate check clean
 
+# Only the linker is told anything, so that tests use what was compiled here:
+# Kubernetes takes minutes, and must not be compiled twice.
 build:
-	$(GO) build -o $(BIN)/labctl ./cmd/labctl
-	CGO_ENABLED=0 $(GO) build -o $(BIN)/lab-agent ./cmd/lab-agent
+	$(GO) build -ldflags '-s -w' -o $(BIN)/labctl ./cmd/labctl
+	CGO_ENABLED=0 $(GO) build -ldflags '-s -w' -o $(BIN)/lab-agent ./cmd/lab-agent
 
 # Builds, runs the lab, ends with a provisioned server and the lab up.
 demo: build

@@ -78,7 +78,7 @@ func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *o
 // asked for (B-122). The power cycles of an operation are part of it, and its
 // own events tell of it.
 func (r *Reconciler) announcePower(ctx context.Context, h *metal3.BareMetalHost, reason, message string) {
-	if _, op := currentBoot(h); op == nil {
+	if s := h.Status.Provisioning.State; polled[s] || s == metal3.StatePoweringOffBeforeDelete {
 		r.publish(ctx, h, eventList{{reason, message}})
 	}
 }

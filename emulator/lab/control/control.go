@@ -28,9 +28,9 @@ func (*noLab) Is(target error) bool { return target == ErrNoLab }
 // Status describes a running lab.
 type Status struct {
 	PID        int    `json:"pid"`
-	State      string `json:"state"`                // directory
-	Kubeconfig string `json:"kubeconfig,omitempty"` // file; "" without a Kubernetes API
-	Images     string `json:"images,omitempty"`     // URL below which the lab's images are
+	State      string `json:"state"`      // directory
+	Kubeconfig string `json:"kubeconfig"` // file; "" without a Kubernetes API
+	Images     string `json:"images"`     // URL below which the lab's images are
 	Hosts      int    `json:"hosts"`
 	Speed      string `json:"speed"`
 }
