@@ -1,4 +1,6 @@
-// Package features runs the feature files beside it against a live lab.
+// Package features runs the feature files beside it against live labs, one per
+// scenario, at the speed at which there is work. METALAB_LOG=1 shows what the
+// labs log.
 package features
 
 import (
