@@ -200,10 +200,17 @@ func TestRegistrationErrorsHaveUpstreamsTexts(t *testing.T) {
 		secret map[string][]byte
 		want   string
 	}{
-		"no secret B-111":   {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "x" }, want: "BMC CredentialsName secret doesn't exist The BMC secret lab/x does not exist"},
-		"no name B-112":     {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "" }, want: "No BMC CredentialsName defined The BMC secret reference is empty"},
-		"no address B-112":  {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "" }, want: "Empty BMC address Missing BMC connection detail 'Address'"},
-		"scheme B-112":      {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "foo://192.0.2.2" }, want: "Unknown BMC type 'foo' for address foo://192.0.2.2"},
+		"no secret B-111":       {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "x" }, want: "BMC CredentialsName secret doesn't exist The BMC secret lab/x does not exist"},
+		"no name B-112":         {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "" }, want: "No BMC CredentialsName defined The BMC secret reference is empty"},
+		"no address B-112":      {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "" }, want: "Empty BMC address Missing BMC connection detail 'Address'"},
+		"scheme B-112":          {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "foo://192.0.2.2" }, want: "Unknown BMC type 'foo' for address foo://192.0.2.2"},
+		"ipmi B-47":             {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "ipmi://192.0.2.2" }, want: "BMC driver ipmi requires a provisioning network"},
+		"pxe B-47":              {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "redfish://192.0.2.2/redfish/v1/Systems/1" }, want: "BMC driver redfish requires a provisioning network"},
+		"mac B-47":              {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "libvirt://192.0.2.2" }, want: "BMC driver ipmi requires a BootMACAddress value"},
+		"mac uninspected B-131": {change: func(h *metal3.BareMetalHost) { h.Spec.InspectionMode = metal3.InspectionModeDisabled }, want: "BMC driver redfish requires a BootMACAddress value"},
+		"uefi http": {change: func(h *metal3.BareMetalHost) {
+			h.Spec.BMC.Address = "redfish-uefihttp://192.0.2.2/redfish/v1/Systems/1"
+		}, want: "BMC type redfish-uefihttp boots by uefi http, which is not supported: use redfish-virtualmedia"},
 		"no user B-110":     {secret: map[string][]byte{"password": []byte("x")}, want: "Validation error with BMC credentials: Missing BMC connection detail 'username' in credentials"},
 		"no password B-110": {secret: map[string][]byte{"username": []byte("x"), "password": []byte(" \n")}, want: "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"},
 		"profile B-190":     {change: func(h *metal3.BareMetalHost) { h.Spec.HardwareProfile = "toaster" }, want: `no hardware profile named "toaster"`},
@@ -313,5 +320,75 @@ func TestPausedHostIsNotTouched(t *testing.T) {
 	}
 	if h := b.host(); len(h.Finalizers) > 0 || b.statusWrites > 0 || len(b.bmc.Calls()) > 0 {
 		t.Errorf("finalizers %v, %d writes, calls %v: want nothing", h.Finalizers, b.statusWrites, b.bmc.Calls())
+	}
+}
+
+// B-44 B-51: without inspection a host is provisioned all the same.
+func TestUninspectedHostIsProvisioned(t *testing.T) {
+	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
+		withImage(h)
+		h.Spec.InspectionMode = metal3.InspectionModeDisabled
+		h.Spec.BootMACAddress = "02:00:00:00:00:01"
+	})
+	b.until("provisioned", in(metal3.StateProvisioned))
+	if want := []job.Kind{job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
+		t.Errorf("the agent ran %v, want %v", b.ran, want)
+	}
+}
+
+// B-72 B-260: what others have provisioned is switched, and never written to.
+func TestExternallyProvisionedHostIsOnlySwitched(t *testing.T) {
+	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
+		withImage(h)
+		h.Spec.ExternallyProvisioned = true
+	})
+	b.until("on", func(h *metal3.BareMetalHost) bool {
+		return in(metal3.StateExternallyProvisioned)(h) && h.Status.PoweredOn
+	})
+	if err := b.kube.Delete(context.Background(), b.host()); err != nil {
+		t.Fatal(err)
+	}
+	b.until("gone", func(h *metal3.BareMetalHost) bool { return h == nil })
+	sys, _ := b.bmc.Now()
+	for _, c := range b.bmc.Calls() {
+		if c.Verb == bmctest.InsertMedia || c.Verb == bmctest.SetBoot {
+			t.Errorf("the BMC was told %+v", c)
+		}
+	}
+	if len(b.ran) > 0 || sys.Power != bmc.Off {
+		t.Errorf("the agent ran %v, power %s: want nothing, and off", b.ran, sys.Power)
+	}
+}
+
+// B-61: cleaning is skipped where it is disabled.
+func TestCleaningCanBeDisabled(t *testing.T) {
+	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
+		withImage(h)
+		h.Spec.AutomatedCleaningMode = metal3.CleaningModeDisabled
+	})
+	b.until("provisioned", in(metal3.StateProvisioned))
+	b.change(func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
+	b.until("available", in(metal3.StateAvailable))
+	if want := []job.Kind{job.Inventory, job.Write}; !cmp.Equal(b.ran, want) {
+		t.Errorf("the agent ran %v, want %v", b.ran, want)
+	}
+}
+
+// B-55 B-98: an annotation asks for another inspection, once.
+func TestInspectionCanBeAskedForAgain(t *testing.T) {
+	b := newBench(t, 1, nil)
+	b.until("available", in(metal3.StateAvailable))
+	b.change(func(h *metal3.BareMetalHost) {
+		h.Annotations = map[string]string{metal3.InspectAnnotationPrefix: ""}
+	})
+	b.until("inspecting", in(metal3.StateInspecting))
+	b.until("available again", in(metal3.StateAvailable))
+	for range 10 {
+		if _, err := b.pass(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []job.Kind{job.Inventory, job.Inventory}; !cmp.Equal(b.ran, want) || len(b.host().Annotations) > 0 {
+		t.Errorf("the agent ran %v, annotations %v: want two inspections and the annotation gone", b.ran, b.host().Annotations)
 	}
 }
