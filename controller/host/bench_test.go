@@ -14,8 +14,10 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	testclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +47,7 @@ type bench struct {
 	r      *Reconciler
 
 	statusWrites int
+	conflicts    int // updates that are still to lose their race
 	// crash, when set, is asked at each write of the status; true kills the
 	// controller right after it.
 	crash func() bool
@@ -87,9 +90,17 @@ func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *be
 		},
 	}
 	b.kube = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(h, secret).
-		WithStatusSubresource(h).Build(), interceptor.Funcs{SubResourceUpdate: b.statusUpdate})
+		WithStatusSubresource(h).Build(), interceptor.Funcs{SubResourceUpdate: b.statusUpdate, Update: b.update})
 	b.replace()
 	return b
+}
+
+func (b *bench) update(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
+	if b.conflicts > 0 {
+		b.conflicts--
+		return apierrors.NewConflict(schema.GroupResource{Resource: "baremetalhosts"}, o.GetName(), errors.New("somebody else was faster"))
+	}
+	return c.Update(ctx, o, opts...)
 }
 
 func (b *bench) statusUpdate(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {

@@ -108,8 +108,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if _, paused := h.Annotations[metal3.PausedAnnotation]; paused { // B-90
 		return ctrl.Result{}, nil
 	}
-	if done, err := r.mark(ctx, &h); done || err != nil {
-		return ctrl.Result{}, ignoreConflict(err)
+	if done, err := r.mark(ctx, &h); err != nil {
+		return again(err)
+	} else if done {
+		return ctrl.Result{}, nil
 	}
 	o, err := r.observe(ctx, &h)
 	if err != nil {
@@ -194,11 +196,4 @@ func again(err error) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: soon}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)
-}
-
-func ignoreConflict(err error) error {
-	if apierrors.IsConflict(err) {
-		return nil // the object has changed, which is a reason to come back anyway
-	}
-	return client.IgnoreNotFound(err)
 }

@@ -392,3 +392,13 @@ func TestInspectionCanBeAskedForAgain(t *testing.T) {
 		t.Errorf("the agent ran %v, annotations %v: want two inspections and the annotation gone", b.ran, b.host().Annotations)
 	}
 }
+
+// What has overtaken us may be a change that wakes nobody, such as a label's.
+func TestLostRaceForTheObjectIsRunAgain(t *testing.T) {
+	b := newBench(t, 1, nil)
+	b.conflicts = 1
+	if res, err := b.pass(); err != nil || res.RequeueAfter == 0 {
+		t.Fatalf("pass that lost = %+v, %v, want another one soon", res, err)
+	}
+	b.until("available", in(metal3.StateAvailable))
+}
