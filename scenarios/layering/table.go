@@ -48,8 +48,10 @@ var Table = []Row{
 	{Package: "emulator/clock", Never: sockets},
 	{Package: "emulator/fault", Never: slices.Concat(sockets, []string{"emulator/clock"})},
 	{Package: "emulator/machine", May: model, Never: noWorld, Tests: []string{"fixtures"}},
-	{Package: "emulator/machine/storage", Never: noWorld},
-	{Package: "emulator/machine/firmware", Never: noWorld},
+	{Package: "emulator/machine/event", Never: noWorld},
+	{Package: "emulator/machine/storage", May: []string{"emulator/machine/event"}, Never: noWorld},
+	{Package: "emulator/machine/firmware", May: []string{"emulator/machine/event"}, Never: noWorld, Tests: []string{"fixtures"}},
+	{Package: "emulator/machine/thermal", May: []string{"emulator/machine/event"}, Never: noWorld},
 	{Package: "emulator/bmc", May: []string{"emulator/machine/..."}, Never: []string{"net/http/...", "emulator/clock"}},
 	{
 		Package: "emulator/dialect", May: []string{"emulator/bmc", "emulator/machine/..."}, Never: noServer,

@@ -1,0 +1,76 @@
+// Package event is what an emulated server tells of itself: that something
+// happened, when, to which part, and that the work of a job has begun or ended.
+// It is data that everybody above the models may read; it does not know who
+// does, nor how a protocol words it.
+package event
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Event is something that happened.
+type Event interface{ Time() time.Time }
+
+// Severity says how bad something is; the values are Redfish's Health (DSP2046,
+// Resource.Health).
+type Severity string
+
+// The severities.
+const (
+	OK       Severity = "OK"
+	Warning  Severity = "Warning"
+	Critical Severity = "Critical"
+)
+
+// Subject is the part that something happened to.
+type Subject struct {
+	Part Part   `json:"part"`
+	ID   string `json:"id,omitempty"` // within its kind; "" of what there is one of
+	In   string `json:"in,omitempty"` // ID of what it is part of, where IDs need that: the controller of a volume
+}
+
+// Note is an event that belongs into a log.
+type Note struct {
+	At      time.Time `json:"at"`
+	Kind    Kind      `json:"kind"`
+	Subject Subject   `json:"subject"`
+	Args    []string  `json:"args,omitempty"` // that fill the text of the kind: %1, %2
+}
+
+// Time implements Event.
+func (n Note) Time() time.Time { return n.At }
+
+// Severity is how bad it is.
+func (n Note) Severity() Severity { return Kinds[n.Kind].Severity }
+
+// Text says for people what happened.
+func (n Note) Text() string {
+	var fill []string
+	for i, a := range n.Args {
+		fill = append(fill, "%"+strconv.Itoa(i+1), a)
+	}
+	return strings.NewReplacer(fill...).Replace(Kinds[n.Kind].Text)
+}
+
+// Running tells that the work of a job has begun and when it will be done if
+// nothing comes between.
+type Running struct {
+	At    time.Time
+	Job   string // ID that the command was given
+	Until time.Time
+}
+
+// Time implements Event.
+func (e Running) Time() time.Time { return e.At }
+
+// Done tells that the work of a job has ended.
+type Done struct {
+	At    time.Time
+	Job   string
+	Fault string // for people, lower case; "" when it went well
+}
+
+// Time implements Event.
+func (e Done) Time() time.Time { return e.At }
