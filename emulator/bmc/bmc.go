@@ -1,6 +1,7 @@
 // Package bmc is a management controller without its network: accounts,
-// sessions and virtual media. It is stepped like the machine: commands and time go in,
-// events come out. It refuses to know the protocols that speak for it, and it
+// sessions, virtual media, the event log and jobs. It is stepped like the
+// machine: commands and time go in, events come out, and Hear tells it what its
+// machine did. It refuses to know the protocols that speak for it, and it
 // never fetches anything: MediaWanted asks for that, MediaArrived or MediaLost
 // answers.
 package bmc
@@ -12,6 +13,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
 // Errors that services map to their own codes.
@@ -87,72 +90,138 @@ type Spec struct {
 type BMC struct {
 	spec     *Spec
 	st       State
-	secrets  [][sha256.Size]byte // of st.Accounts, in their order
+	secrets  [][sha256.Size]byte // of st.Access.Accounts, in their order
 	sessions []Session           // not kept across a restart: a BMC forgets them too
 	logins   uint64
+
+	// What View shows of what it may not show as it is, made when it changes.
+	access *Access
+	media  *Media
+	shown  State // what access and media were made from
+	open   *Logins
 }
 
-// State is what a BMC must remember across a restart of the lab.
+// State is what a BMC must remember across a restart of the lab, in parts. What
+// a part leads to is never changed: a step that changes a part makes a new one,
+// so that a part is as it was if and only if its pointer is.
 type State struct {
+	Access *Access `json:"access"`
+	Media  *Media  `json:"media"`
+	Log    *Log    `json:"log,omitempty"`  // nil: empty
+	Jobs   *Jobs   `json:"jobs,omitempty"` // nil: none
+}
+
+// Access is who may log in, and how long that lasts.
+type Access struct {
 	Accounts       []Account     `json:"accounts"`
-	Slots          []Slot        `json:"slots"`
-	Fetches        uint64        `json:"fetches"` // begun since the BMC was made
 	SessionTimeout time.Duration `json:"sessionTimeout"`
 }
 
-// View is a BMC as it stands, without secrets. It shares nothing that changes.
+// Media is what the virtual drives hold.
+type Media struct {
+	Slots   []Slot `json:"slots"`
+	Fetches uint64 `json:"fetches"` // begun since the BMC was made
+}
+
+// Logins are the sessions that are open.
+type Logins struct{ Sessions []Session }
+
+// View is a BMC as it stands, without secrets. It shares nothing that changes,
+// and two views have the same part if nothing in it has changed between them.
 type View struct {
-	Spec           *Spec
-	Accounts       []Account // passwords blanked
-	Slots          []Slot    // passwords blanked
-	Sessions       []Session
-	SessionTimeout time.Duration
+	Spec    *Spec
+	*Access // passwords blanked
+	*Media  // passwords blanked
+	*Logins // open sessions, in the order of their opening
+	Log     *Log
+	Jobs    *Jobs
 }
 
 // New makes a BMC with the given accounts, or restores one from what State
-// returned.
+// returned. Parts that it lacks are as new.
 func New(s *Spec, accounts []Account, st *State) *BMC {
-	b := &BMC{spec: s}
+	b := &BMC{spec: s, open: noSessions}
 	if st != nil {
 		b.st = *st
-	} else {
-		b.st = State{Accounts: slices.Clone(accounts), SessionTimeout: s.SessionTimeout}
 	}
-	for _, a := range b.st.Accounts {
-		b.secrets = append(b.secrets, secretOf(a.Name, a.Password))
+	if b.st.Access == nil {
+		b.st.Access = &Access{Accounts: slices.Clone(accounts), SessionTimeout: s.SessionTimeout}
 	}
+	if b.st.Media == nil {
+		b.st.Media = new(Media)
+	}
+	b.keySecrets()
 	for _, spec := range s.Slots {
 		if b.slot(spec.ID) == nil {
-			b.st.Slots = append(b.st.Slots, Slot{ID: spec.ID})
+			m := b.forkMedia()
+			m.Slots = append(m.Slots, Slot{ID: spec.ID})
 		}
 	}
 	return b
 }
 
-// State returns what New needs to restore the BMC.
-func (b *BMC) State() State {
-	st := b.st
-	st.Accounts, st.Slots = slices.Clone(st.Accounts), slices.Clone(st.Slots)
-	return st
+func (b *BMC) keySecrets() {
+	b.secrets = nil
+	for _, a := range b.st.Access.Accounts {
+		b.secrets = append(b.secrets, secretOf(a.Name, a.Password))
+	}
 }
+
+// State returns what New needs to restore the BMC.
+func (b *BMC) State() State { return b.st }
+
+// Restore puts a BMC back to a state that it had. Sessions stay.
+func (b *BMC) Restore(st State) {
+	rekey := b.st.Access != st.Access
+	b.st = st
+	if rekey {
+		b.keySecrets()
+	}
+}
+
+var noSessions = new(Logins)
 
 // View returns the BMC as it stands.
 func (b *BMC) View() View {
-	st := b.State()
-	for i := range st.Accounts {
-		st.Accounts[i].Password = ""
+	if b.access == nil || b.shown.Access != b.st.Access {
+		b.access = new(*b.st.Access)
+		b.access.Accounts = slices.Clone(b.access.Accounts)
+		for i := range b.access.Accounts {
+			b.access.Accounts[i].Password = ""
+		}
 	}
-	for i := range st.Slots {
-		st.Slots[i].Password = ""
+	if b.media == nil || b.shown.Media != b.st.Media {
+		b.media = new(*b.st.Media)
+		b.media.Slots = slices.Clone(b.media.Slots)
+		for i := range b.media.Slots {
+			b.media.Slots[i].Password = ""
+		}
 	}
-	return View{Spec: b.spec, Accounts: st.Accounts, Slots: st.Slots, Sessions: slices.Clone(b.sessions), SessionTimeout: st.SessionTimeout}
+	b.shown = b.st
+	return View{Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Jobs: b.st.Jobs}
+}
+
+// showSessions makes the sessions as they are what a View shows.
+func (b *BMC) showSessions() {
+	b.open = noSessions
+	if len(b.sessions) > 0 {
+		b.open = &Logins{slices.Clone(b.sessions)}
+	}
+}
+
+// forkMedia is a copy of the slots that a step may write.
+func (b *BMC) forkMedia() *Media {
+	m := *b.st.Media
+	m.Slots = slices.Clone(m.Slots)
+	b.st.Media = &m
+	return &m
 }
 
 // Deadline is when the next session expires; false when none does.
 func (b *BMC) Deadline() (time.Time, bool) {
 	var first time.Time
 	for _, s := range b.sessions {
-		if end := s.Used.Add(b.st.SessionTimeout); first.IsZero() || end.Before(first) {
+		if end := s.Used.Add(b.st.Access.SessionTimeout); first.IsZero() || end.Before(first) {
 			first = end
 		}
 	}
@@ -161,10 +230,31 @@ func (b *BMC) Deadline() (time.Time, bool) {
 
 // Advance moves the BMC to now: sessions expire.
 func (b *BMC) Advance(now time.Time) []Event {
+	n := len(b.sessions)
 	b.sessions = slices.DeleteFunc(b.sessions, func(s Session) bool {
-		return !now.Before(s.Used.Add(b.st.SessionTimeout))
+		return !now.Before(s.Used.Add(b.st.Access.SessionTimeout))
 	})
+	if len(b.sessions) != n {
+		b.showSessions()
+	}
 	return nil
+}
+
+// Hear tells the BMC what happened to its machine: what belongs into the log is
+// written there, and jobs go on.
+func (b *BMC) Hear(now time.Time, evs []event.Event) []Event {
+	var out []Event
+	for _, ev := range evs {
+		switch ev := ev.(type) {
+		case event.Note:
+			out = append(out, b.log(ev))
+		case event.Running:
+			out = append(out, b.running(ev)...)
+		case event.Done:
+			out = append(out, b.done(ev)...)
+		}
+	}
+	return out
 }
 
 // Apply carries out a command at now, after advancing to it.
@@ -180,7 +270,7 @@ func (b *BMC) Login(name, password string) (Account, bool) {
 	var hit Account
 	found := 0
 	given := secretOf(name, password)
-	for i, a := range b.st.Accounts {
+	for i, a := range b.st.Access.Accounts {
 		if subtle.ConstantTimeCompare(b.secrets[i][:], given[:]) == 1 && a.Enabled {
 			hit, found = a, 1
 		}
@@ -210,12 +300,18 @@ func (b *BMC) Resume(now time.Time, token string) (Session, bool) {
 }
 
 func (b *BMC) slot(id string) *Slot {
-	for i := range b.st.Slots {
-		if b.st.Slots[i].ID == id {
-			return &b.st.Slots[i]
+	for i := range b.st.Media.Slots {
+		if b.st.Media.Slots[i].ID == id {
+			return &b.st.Media.Slots[i]
 		}
 	}
 	return nil
+}
+
+// setSlot puts s in the place of the slot with its ID.
+func (b *BMC) setSlot(s Slot) {
+	b.forkMedia()
+	*b.slot(s.ID) = s
 }
 
 // Command is something that can be done to a BMC.
@@ -223,159 +319,5 @@ type Command interface {
 	apply(b *BMC, now time.Time) ([]Event, error)
 }
 
-// OpenSession logs an account in. The token is the caller's to make and to
-// hand out; the BMC keeps a digest of it.
-type OpenSession struct {
-	Account Account
-	Token   string
-	From    string
-}
-
-func (c OpenSession) apply(b *BMC, now time.Time) ([]Event, error) {
-	if b.spec.Sessions > 0 && len(b.sessions) >= b.spec.Sessions {
-		return nil, fmt.Errorf("%w: %d sessions are open", ErrFull, len(b.sessions))
-	}
-	b.logins++
-	s := Session{
-		ID: fmt.Sprint(b.logins), Account: c.Account.ID, User: c.Account.Name, Role: c.Account.Role,
-		Since: now, Used: now, From: c.From, token: sha256.Sum256([]byte(c.Token)),
-	}
-	b.sessions = append(b.sessions, s)
-	return []Event{SessionOpened{At: now, Session: s}}, nil
-}
-
-// CloseSession logs out.
-type CloseSession struct{ ID string }
-
-func (c CloseSession) apply(b *BMC, now time.Time) ([]Event, error) {
-	n := len(b.sessions)
-	b.sessions = slices.DeleteFunc(b.sessions, func(s Session) bool { return s.ID == c.ID })
-	if len(b.sessions) == n {
-		return nil, fmt.Errorf("%w: session %s", ErrNotFound, c.ID)
-	}
-	return nil, nil
-}
-
-// SetSessionTimeout sets how long a session lives without use.
-type SetSessionTimeout struct{ After time.Duration }
-
-func (c SetSessionTimeout) apply(b *BMC, _ time.Time) ([]Event, error) {
-	b.st.SessionTimeout = c.After
-	return nil, nil
-}
-
-// InsertMedia puts an image into a slot. The slot shows the image once it was
-// fetched; until then it is in use.
-type InsertMedia struct {
-	Slot           string
-	Image          string // URL
-	WriteProtected bool
-	User, Password string // for the image's server
-}
-
-func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
-	s := b.slot(c.Slot)
-	if s == nil {
-		return nil, fmt.Errorf("%w: media slot %s", ErrNotFound, c.Slot)
-	}
-	if s.Image != "" {
-		return nil, fmt.Errorf("%w: media slot %s", ErrInUse, c.Slot)
-	}
-	b.st.Fetches++
-	*s = Slot{
-		ID: s.ID, Image: c.Image, WriteProtected: c.WriteProtected,
-		User: c.User, Password: c.Password, Fetch: b.st.Fetches, Since: now,
-	}
-	return []Event{MediaWanted{At: now, Slot: *s}}, nil
-}
-
-// MediaArrived answers MediaWanted: the image is here.
-type MediaArrived struct {
-	Slot  string
-	Fetch uint64 // of the event
-	Size  int64  // bytes
-}
-
-func (c MediaArrived) apply(b *BMC, now time.Time) ([]Event, error) {
-	s := b.slot(c.Slot)
-	if s == nil || s.Fetch != c.Fetch || s.Image == "" {
-		return nil, fmt.Errorf("%w: fetch %d of media slot %s", ErrNotFound, c.Fetch, c.Slot)
-	}
-	s.Inserted, s.Size = true, c.Size
-	return []Event{MediaInserted{At: now, Slot: c.Slot, Image: s.Image}}, nil
-}
-
-// MediaLost answers MediaWanted: the image cannot be had. The slot is empty
-// again.
-type MediaLost struct {
-	Slot  string
-	Fetch uint64
-}
-
-func (c MediaLost) apply(b *BMC, now time.Time) ([]Event, error) {
-	s := b.slot(c.Slot)
-	if s == nil || s.Fetch != c.Fetch {
-		return nil, fmt.Errorf("%w: fetch %d of media slot %s", ErrNotFound, c.Fetch, c.Slot)
-	}
-	return b.empty(s, now), nil
-}
-
-// EjectMedia empties a slot; an empty one is no error.
-type EjectMedia struct{ Slot string }
-
-func (c EjectMedia) apply(b *BMC, now time.Time) ([]Event, error) {
-	s := b.slot(c.Slot)
-	if s == nil {
-		return nil, fmt.Errorf("%w: media slot %s", ErrNotFound, c.Slot)
-	}
-	if s.Image == "" {
-		return nil, nil
-	}
-	return b.empty(s, now), nil
-}
-
-func (b *BMC) empty(s *Slot, now time.Time) []Event {
-	ev := MediaEjected{At: now, Slot: s.ID, Fetch: s.Fetch}
-	*s = Slot{ID: s.ID}
-	return []Event{ev}
-}
-
 // Event is something that happened to a BMC.
-type Event interface{ Time() time.Time }
-
-// SessionOpened tells the session that OpenSession made.
-type SessionOpened struct {
-	At      time.Time
-	Session Session
-}
-
-// MediaWanted asks for the image of a slot to be fetched.
-type MediaWanted struct {
-	At   time.Time
-	Slot Slot // with the password
-}
-
-// MediaInserted tells that the machine can see the image.
-type MediaInserted struct {
-	At          time.Time
-	Slot, Image string
-}
-
-// MediaEjected tells that the machine cannot see the image any longer.
-type MediaEjected struct {
-	At    time.Time
-	Slot  string
-	Fetch uint64 // that filled it
-}
-
-// Time implements Event.
-func (e SessionOpened) Time() time.Time { return e.At }
-
-// Time implements Event.
-func (e MediaWanted) Time() time.Time { return e.At }
-
-// Time implements Event.
-func (e MediaInserted) Time() time.Time { return e.At }
-
-// Time implements Event.
-func (e MediaEjected) Time() time.Time { return e.At }
+type Event = event.Event

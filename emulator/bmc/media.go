@@ -1,5 +1,118 @@
 package bmc
 
+import (
+	"fmt"
+	"time"
+)
+
+// InsertMedia puts an image into a slot. The slot shows the image once it was
+// fetched; until then it is in use.
+type InsertMedia struct {
+	Slot           string
+	Image          string // URL
+	WriteProtected bool
+	User, Password string // for the image's server
+}
+
+func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
+	s := b.slot(c.Slot)
+	if s == nil {
+		return nil, fmt.Errorf("%w: media slot %s", ErrNotFound, c.Slot)
+	}
+	if s.Image != "" {
+		return nil, fmt.Errorf("%w: media slot %s", ErrInUse, c.Slot)
+	}
+	m := b.forkMedia()
+	m.Fetches++
+	in := Slot{
+		ID: c.Slot, Image: c.Image, WriteProtected: c.WriteProtected,
+		User: c.User, Password: c.Password, Fetch: m.Fetches, Since: now,
+	}
+	b.setSlot(in)
+	return []Event{MediaWanted{At: now, Slot: in}}, nil
+}
+
+// MediaArrived answers MediaWanted: the image is here.
+type MediaArrived struct {
+	Slot  string
+	Fetch uint64 // of the event
+	Size  int64  // bytes
+}
+
+func (c MediaArrived) apply(b *BMC, now time.Time) ([]Event, error) {
+	s := b.slot(c.Slot)
+	if s == nil || s.Fetch != c.Fetch || s.Image == "" {
+		return nil, fmt.Errorf("%w: fetch %d of media slot %s", ErrNotFound, c.Fetch, c.Slot)
+	}
+	in := *s
+	in.Inserted, in.Size = true, c.Size
+	b.setSlot(in)
+	return []Event{MediaInserted{At: now, Slot: c.Slot, Image: in.Image}}, nil
+}
+
+// MediaLost answers MediaWanted: the image cannot be had. The slot is empty
+// again.
+type MediaLost struct {
+	Slot  string
+	Fetch uint64
+}
+
+func (c MediaLost) apply(b *BMC, now time.Time) ([]Event, error) {
+	s := b.slot(c.Slot)
+	if s == nil || s.Fetch != c.Fetch {
+		return nil, fmt.Errorf("%w: fetch %d of media slot %s", ErrNotFound, c.Fetch, c.Slot)
+	}
+	return b.empty(s, now), nil
+}
+
+// EjectMedia empties a slot; an empty one is no error.
+type EjectMedia struct{ Slot string }
+
+func (c EjectMedia) apply(b *BMC, now time.Time) ([]Event, error) {
+	s := b.slot(c.Slot)
+	if s == nil {
+		return nil, fmt.Errorf("%w: media slot %s", ErrNotFound, c.Slot)
+	}
+	if s.Image == "" {
+		return nil, nil
+	}
+	return b.empty(s, now), nil
+}
+
+func (b *BMC) empty(s *Slot, now time.Time) []Event {
+	ev := MediaEjected{At: now, Slot: s.ID, Fetch: s.Fetch}
+	b.setSlot(Slot{ID: s.ID})
+	return []Event{ev}
+}
+
+// MediaWanted asks for the image of a slot to be fetched.
+type MediaWanted struct {
+	At   time.Time
+	Slot Slot // with the password
+}
+
+// MediaInserted tells that the machine can see the image.
+type MediaInserted struct {
+	At          time.Time
+	Slot, Image string
+}
+
+// MediaEjected tells that the machine cannot see the image any longer.
+type MediaEjected struct {
+	At    time.Time
+	Slot  string
+	Fetch uint64 // that filled it
+}
+
+// Time implements Event.
+func (e MediaWanted) Time() time.Time { return e.At }
+
+// Time implements Event.
+func (e MediaInserted) Time() time.Time { return e.At }
+
+// Time implements Event.
+func (e MediaEjected) Time() time.Time { return e.At }
+
 // MediaFault says why an image could not be had. The zero value means that it
 // is not known closer.
 type MediaFault string

@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
@@ -59,8 +60,7 @@ func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState
 	}
 	h.bmc = bmc.New(&m.record.BMC, accounts, bs)
 	h.machineDue, h.bmcDue = deadline{host: h, pos: -1}, deadline{host: h, pos: -1}
-	h.showMachine()
-	h.showBMC()
+	h.show()
 	return h, nil
 }
 
@@ -101,7 +101,7 @@ func (h *Host) Account(name string) (bmc.Account, bool) {
 func (h *Host) account(is func(bmc.Account) bool) (bmc.Account, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, a := range h.bmc.State().Accounts {
+	for _, a := range h.bmc.State().Access.Accounts {
 		if is(a) {
 			return a, true
 		}
@@ -121,17 +121,17 @@ func (h *Host) Resume(token string) (bmc.Session, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := h.Now()
-	overdue := h.bmcOverdue(now)
+	overdue := due(h.bmc, now)
 	s, ok := h.bmc.Resume(now, token)
 	if overdue {
-		h.showBMC()
+		h.show()
 	}
 	return s, ok
 }
 
-// bmcOverdue tells whether it is time to move the BMC on.
-func (h *Host) bmcOverdue(now time.Time) bool {
-	at, ok := h.bmc.Deadline()
+// due tells whether it is time to move a model on.
+func due(m interface{ Deadline() (time.Time, bool) }, now time.Time) bool {
+	at, ok := m.Deadline()
 	return ok && !now.Before(at)
 }
 
@@ -151,67 +151,124 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	was, now := h.state(), h.Now()
-	evs, overdue := h.advanceMachine(now)
-	more, err := h.machine.Apply(now, c)
-	if err != nil && !overdue { // refused, and nothing changed
+	st := h.step()
+	more, err := h.machine.Apply(st.now, c)
+	if err != nil && !st.overdue { // refused, and nothing changed
 		return err
 	}
-	return errors.Join(err, h.settleMachine(now, was, append(evs, more...)))
+	st.machine = append(st.machine, more...)
+	return errors.Join(err, h.settle(st))
 }
 
-// advanceMachine moves the machine to now; it tells whether it was time to.
-func (h *Host) advanceMachine(now time.Time) (evs []machine.Event, overdue bool) {
-	at, ok := h.machine.Deadline()
-	return h.machine.Advance(now), ok && !now.Before(at)
+// Begin opens a job and carries out the command that it stands for, whose job
+// c is told. Both are stored together; a command that is refused leaves no job.
+func (h *Host) Begin(ctx context.Context, o bmc.OpenJob, c func(job string) machine.Command) (bmc.Job, error) {
+	if ctx.Err() != nil {
+		return bmc.Job{}, context.Cause(ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st := h.step()
+	before := h.bmc.State()
+	opened, err := h.bmc.Apply(st.now, o)
+	if err != nil {
+		return bmc.Job{}, errors.Join(err, h.settle(st))
+	}
+	var id string
+	for _, ev := range opened {
+		if ev, ok := ev.(bmc.JobOpened); ok {
+			id = ev.Job.ID
+		}
+	}
+	more, err := h.machine.Apply(st.now, c(id))
+	if err != nil {
+		h.bmc.Restore(before)
+		return bmc.Job{}, errors.Join(err, h.settle(st))
+	}
+	st.machine, st.bmc = append(st.machine, more...), append(st.bmc, opened...)
+	if err := h.settle(st); err != nil {
+		return bmc.Job{}, err
+	}
+	for _, j := range h.BMC().Jobs.All() {
+		if j.ID == id {
+			return j, nil
+		}
+	}
+	return bmc.Job{}, fmt.Errorf("lab: %s: %w: job %s", h.Name(), bmc.ErrNotFound, id)
+}
+
+// step is one step of a host: where it began, and what has happened in it.
+type step struct {
+	now     time.Time
+	was     hostState
+	overdue bool // something was to happen by itself before
+	machine []machine.Event
+	bmc     []bmc.Event
+}
+
+// step begins a step: what time has made due is done first. It holds h.mu.
+func (h *Host) step() *step {
+	st := &step{now: h.Now(), was: h.state()}
+	st.overdue = due(h.machine, st.now) || due(h.bmc, st.now)
+	st.machine = h.machine.Advance(st.now)
+	st.bmc = h.bmc.Advance(st.now)
+	return st
 }
 
 func (h *Host) state() hostState {
 	return hostState{Machine: h.machine.State(), BMC: h.bmc.State()}
 }
 
-// settleMachine makes what the machine did durable, then seen, then told. If it
-// cannot be stored, it was not done.
-func (h *Host) settleMachine(now time.Time, was hostState, evs []machine.Event) error {
-	if err := h.save(now); err != nil {
-		if m, e := machine.New(h.Machine().Profile, h.Machine().Identity, &was.Machine); e == nil {
-			h.machine = m
-		}
+// settle makes what was done durable, then seen, then told. If it cannot be
+// stored, it was not done. It holds h.mu.
+func (h *Host) settle(st *step) error {
+	st.bmc = append(st.bmc, h.bmc.Hear(st.now, st.machine)...)
+	if err := h.save(st); err != nil {
+		h.machine.Restore(st.was.Machine)
+		h.bmc.Restore(st.was.BMC)
+		h.show()
 		h.schedule()
 		return err
 	}
-	h.showMachine()
+	h.show()
 	if os := h.Machine().OS; h.boot != nil && (os == nil || os.Boot != h.boot.number) {
 		h.boot.close()
 		h.boot = nil
 	}
 	h.schedule()
-	h.lab.delivery.push(h, evs)
+	h.lab.delivery.push(h, outward(st.machine))
 	return nil
 }
 
-// settleBMC does the same for the BMC. One that cannot store is back where it
-// was, without its sessions.
-func (h *Host) settleBMC(now time.Time, was hostState) error {
-	err := h.save(now)
-	if err != nil {
-		h.bmc = bmc.New(&h.record.BMC, nil, &was.BMC)
+// outward are the events that others than the BMC are told.
+func outward(evs []machine.Event) []machine.Event {
+	var out []machine.Event
+	for _, ev := range evs {
+		switch ev.(type) {
+		case event.Note, event.Running, event.Done:
+		default:
+			out = append(out, ev)
+		}
 	}
-	h.showBMC()
-	h.schedule()
-	return err
+	return out
 }
 
-func (h *Host) save(now time.Time) error {
-	err := h.lab.store.Save(now, store.Put{Kind: store.Hosts, Key: h.Name(), Value: h.state()})
-	if err != nil {
+func (h *Host) save(st *step) error {
+	puts := h.state().changed(h.Name(), st.was)
+	if len(puts) == 0 {
+		return nil
+	}
+	if err := h.lab.store.Save(st.now, puts...); err != nil {
 		return fmt.Errorf("lab: %s: %w", h.Name(), err)
 	}
 	return nil
 }
 
-func (h *Host) showMachine() { h.machineView.Store(new(h.machine.View())) }
-func (h *Host) showBMC()     { h.bmcView.Store(new(h.bmc.View())) }
+// show makes what services see of the host what it is.
+func (h *Host) show() {
+	h.machineView.Store(new(h.machine.View()))
+	h.bmcView.Store(new(h.bmc.View()))
+}
 
 // schedule enters the deadlines as they stand.
 func (h *Host) schedule() {
@@ -225,13 +282,8 @@ func (h *Host) schedule() {
 func (h *Host) advance() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	was, now := h.state(), h.Now()
-	if h.bmcOverdue(now) {
-		h.bmc.Advance(now)
-		h.showBMC() // sessions are not stored
-	}
-	if evs, overdue := h.advanceMachine(now); overdue {
-		return h.settleMachine(now, was, evs)
+	if st := h.step(); st.overdue {
+		return h.settle(st)
 	}
 	h.schedule()
 	return nil
@@ -242,9 +294,9 @@ func (h *Host) advance() error {
 func (h *Host) resume() ([]store.Slot, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	was, now := h.state(), h.Now()
+	st := &step{now: h.Now(), was: h.state()}
 	var kept []store.Slot
-	for _, s := range was.BMC.Slots {
+	for _, s := range st.was.BMC.Media.Slots {
 		switch {
 		case s.Image == "":
 			continue
@@ -253,18 +305,20 @@ func (h *Host) resume() ([]store.Slot, error) {
 			continue
 		}
 		h.lab.log.Warn("virtual media lost in a restart", "host", h.Name(), "slot", s.ID)
-		if _, err := h.bmc.Apply(now, bmc.MediaLost{Slot: s.ID, Fetch: s.Fetch}); err != nil {
+		evs, err := h.bmc.Apply(st.now, bmc.MediaLost{Slot: s.ID, Fetch: s.Fetch})
+		if err != nil {
 			return nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
 		}
-		if err := h.settleBMC(now, was); err != nil {
-			return nil, err
-		}
+		st.bmc = append(st.bmc, evs...)
+	}
+	if err := h.settle(st); err != nil {
+		return nil, err
 	}
 	switch v := h.Machine(); {
 	case v.Trying != nil:
-		h.lab.delivery.push(h, []machine.Event{machine.BootTried{At: now, Source: *v.Trying, Boot: v.Boots}})
+		h.lab.delivery.push(h, []machine.Event{machine.BootTried{At: st.now, Source: *v.Trying, Boot: v.Boots}})
 	case v.Phase == machine.Running:
-		h.lab.delivery.push(h, []machine.Event{machine.Started{At: now, OS: *v.OS}})
+		h.lab.delivery.push(h, []machine.Event{machine.Started{At: st.now, OS: *v.OS}})
 	}
 	h.schedule()
 	return kept, nil

@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -225,10 +224,17 @@ func (l *Lab) makeHosts(profiles fs.FS) error {
 		return err
 	}
 	stored := map[string]*hostState{}
-	err = l.store.Each(store.Hosts, func(name string, value []byte) error {
-		st := new(hostState)
-		stored[name] = st
-		return json.Unmarshal(value, st)
+	err = l.store.Each(store.Hosts, func(key string, value []byte) error {
+		name, part, ok := strings.Cut(key, "/")
+		if !ok {
+			return fmt.Errorf("was stored by an older release: start it with that, or remove %s", l.dir)
+		}
+		st := stored[name]
+		if st == nil {
+			st = new(hostState)
+			stored[name] = st
+		}
+		return st.load(part, value)
 	})
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)

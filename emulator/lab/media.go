@@ -42,16 +42,16 @@ func (h *Host) ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 func (h *Host) applyBMC(c bmc.Command, cancel context.CancelCauseFunc) (evs []bmc.Event, wanted *fetch, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	was, now := h.state(), h.Now()
-	overdue := h.bmcOverdue(now)
-	evs, err = h.bmc.Apply(now, c)
+	st := h.step()
+	evs, err = h.bmc.Apply(st.now, c)
+	st.bmc = append(st.bmc, evs...)
 	if err != nil {
-		if overdue {
-			h.showBMC()
+		if st.overdue {
+			err = errors.Join(err, h.settle(st))
 		}
 		return evs, nil, err
 	}
-	if err := h.settleBMC(now, was); err != nil {
+	if err := h.settle(st); err != nil {
 		return nil, nil, err
 	}
 	for _, ev := range evs {
@@ -144,11 +144,10 @@ func (h *Host) arrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Event, e
 	if err := in.Keep(); err != nil {
 		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, err)
 	}
-	was, now := h.state(), h.Now()
-	evs, err := h.bmc.Apply(now, bmc.MediaArrived{Slot: f.slot.ID, Fetch: f.slot.Fetch, Size: size})
-	if err == nil {
-		err = h.settleBMC(now, was)
-	}
+	st := h.step()
+	evs, err := h.bmc.Apply(st.now, bmc.MediaArrived{Slot: f.slot.ID, Fetch: f.slot.Fetch, Size: size})
+	st.bmc = append(st.bmc, evs...)
+	err = errors.Join(err, h.settle(st))
 	if err != nil {
 		h.ejected(f.slot.ID)
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
 // Command is something that can be done to a machine.
@@ -65,7 +67,7 @@ func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
 		if !m.can(w.on) {
 			continue
 		}
-		m.st.Again = w.again
+		m.main().Again = w.again
 		return m.step(now, w.on), nil
 	}
 	if phases[m.st.Phase].power == PowerOn && slices.Contains(needsOS, c.Kind) {
@@ -86,7 +88,7 @@ func (c SetOverride) apply(m *Machine, _ time.Time) ([]Event, error) {
 	case !slices.Contains(Modes, o.Mode):
 		return nil, fmt.Errorf("machine: override mode %q: %w", o.Mode, ErrUnknown)
 	}
-	m.st.Override = c.Override
+	m.main().Override = c.Override
 	return nil, nil
 }
 
@@ -101,8 +103,8 @@ func (c Loaded) apply(m *Machine, now time.Time) ([]Event, error) {
 	if err := m.trying(c.Boot, c.Source); err != nil {
 		return nil, err
 	}
-	m.st.OS = &OS{Source: c.Source, Name: c.Name, Boot: c.Boot}
-	m.st.Tries = nil
+	m.main().OS = &OS{Source: c.Source, Name: c.Name, Boot: c.Boot}
+	m.main().Tries = nil
 	return m.step(now, loaded), nil
 }
 
@@ -116,7 +118,7 @@ func (c NotBootable) apply(m *Machine, now time.Time) ([]Event, error) {
 	if err := m.trying(c.Boot, c.Source); err != nil {
 		return nil, err
 	}
-	m.st.Tries = m.st.Tries[1:]
+	m.main().Tries = m.st.Tries[1:]
 	return m.step(now, nextTry), nil
 }
 
@@ -148,8 +150,18 @@ func (c Exit) apply(m *Machine, now time.Time) ([]Event, error) {
 	return m.step(now, on), nil
 }
 
+// SetAsset sets what people write on a machine, whole.
+type SetAsset struct{ Asset }
+
+func (c SetAsset) apply(m *Machine, _ time.Time) ([]Event, error) {
+	if old := m.st.Asset; old == nil || *old != c.Asset {
+		m.st.Asset = &c.Asset
+	}
+	return nil, nil
+}
+
 // Event is something that happened to a machine.
-type Event interface{ Time() time.Time }
+type Event = event.Event
 
 // PowerChanged tells the power state that a machine has come to.
 type PowerChanged struct {

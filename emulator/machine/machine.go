@@ -10,6 +10,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -27,12 +28,21 @@ var (
 // Machine is one server. It is not safe for concurrent use.
 type Machine struct {
 	profile  *Profile
-	identity Identity
+	identity *Identity
 	st       State
+	forked   bool // st.Main is this step's own, and nobody else has seen it
 }
 
-// State is what a Machine must remember across a restart of the lab.
+// State is what a Machine must remember across a restart of the lab, in parts.
+// What a part leads to is never changed: a step that changes a part makes a new
+// one, so that a part is as it was if and only if its pointer is.
 type State struct {
+	*Main `json:"main"`
+	Asset *Asset `json:"asset,omitempty"` // nil: nothing was set
+}
+
+// Main is power, boot and what runs.
+type Main struct {
 	Phase    Phase     `json:"phase"`
 	Deadline time.Time `json:"deadline,omitzero"` // of the phase; zero when nothing is awaited
 	Again    bool      `json:"again,omitempty"`   // come up again after going down
@@ -41,6 +51,13 @@ type State struct {
 	Tries    []Source  `json:"tries,omitempty"` // sources not tried yet; the first is being tried
 	Setup    bool      `json:"setup,omitempty"` // this boot goes to the firmware's set-up
 	OS       *OS       `json:"os,omitempty"`    // what is loading or running
+}
+
+// Asset is what people write on a machine.
+type Asset struct {
+	Tag       string `json:"tag,omitempty"`
+	HostName  string `json:"hostName,omitempty"`
+	Indicator bool   `json:"indicator,omitempty"` // the light that shows where it stands
 }
 
 // Source is something that a machine can boot from.
@@ -104,56 +121,69 @@ type OS struct {
 	Boot   uint64 `json:"boot"` // State.Boots when it was loaded
 }
 
-// View is a Machine as it stands. It shares nothing that changes.
+// View is a Machine as it stands. It shares nothing that changes, and two views
+// have the same part if nothing in it has changed between them.
 type View struct {
 	Profile  *Profile
-	Identity Identity
-	Phase    Phase
-	Power    Power
-	Override Override
-	Boots    uint64
-	Trying   *Source // being tried now; nil when none is
-	OS       *OS     // loading or running; nil when none is
+	Identity *Identity
+	*Main
+	Power  Power   // follows from the phase
+	Trying *Source // being tried now; nil when none is
+	Asset  *Asset  // never nil
 }
 
 // New makes a machine that is switched off, or restores one from what State
-// returned.
+// returned. Parts that it lacks are as new.
 func New(p *Profile, id Identity, st *State) (*Machine, error) {
-	m := &Machine{profile: p, identity: id}
-	if st == nil {
-		m.st = State{Phase: Off, Override: Override{Enabled: Disabled, Target: None, Mode: UEFI}}
-		return m, nil
+	m := &Machine{profile: p, identity: &id}
+	if st != nil {
+		m.st = *st
 	}
-	if _, ok := phases[st.Phase]; !ok {
-		return nil, fmt.Errorf("machine: %s: stored phase %q: %w", id.Name, st.Phase, ErrUnknown)
+	if m.st.Main == nil {
+		m.st.Main = &Main{Phase: Off, Override: Override{Enabled: Disabled, Target: None, Mode: UEFI}}
 	}
-	m.st = *st
+	if _, ok := phases[m.st.Phase]; !ok {
+		return nil, fmt.Errorf("machine: %s: stored phase %q: %w", id.Name, m.st.Phase, ErrUnknown)
+	}
 	return m, nil
 }
 
 // State returns what New needs to restore the machine.
 func (m *Machine) State() State {
-	st := m.st
-	st.Tries = append([]Source(nil), st.Tries...)
-	if st.OS != nil {
-		os := *st.OS
-		st.OS = &os
-	}
-	return st
+	m.forked = false
+	return m.st
 }
+
+// Restore puts a machine back to a state that it had.
+func (m *Machine) Restore(st State) { m.st, m.forked = st, false }
+
+// noAsset is what is written on a machine on which nobody wrote.
+var noAsset = new(Asset)
 
 // View returns the machine as it stands.
 func (m *Machine) View() View {
 	st := m.State()
-	v := View{
-		Profile: m.profile, Identity: m.identity,
-		Phase: st.Phase, Power: phases[st.Phase].power,
-		Override: st.Override, Boots: st.Boots, OS: st.OS,
-	}
+	v := View{Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, Asset: st.Asset}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]
 	}
+	if v.Asset == nil {
+		v.Asset = noAsset
+	}
 	return v
+}
+
+// main is the part of the state that a step may write: its own copy.
+func (m *Machine) main() *Main {
+	if !m.forked {
+		own := *m.st.Main
+		own.Tries = slices.Clone(own.Tries)
+		if own.OS != nil {
+			own.OS = new(*own.OS)
+		}
+		m.st.Main, m.forked = &own, true
+	}
+	return m.st.Main
 }
 
 // Deadline is when the machine next changes by itself; false when it waits for
@@ -184,14 +214,15 @@ func (m *Machine) Apply(now time.Time, c Command) ([]Event, error) {
 // then the boot order. A one-shot override is spent by this.
 func (m *Machine) sources() (tries []Source, setup bool) {
 	kinds := m.profile.BootOrder
-	if o := &m.st.Override; o.Enabled != Disabled {
+	if o := m.st.Override; o.Enabled != Disabled {
 		if o.Target == BiosSetup {
 			setup = true
 		} else if o.Target != None {
 			kinds = append([]SourceKind{o.Target}, kinds...)
 		}
 		if o.Enabled == Once {
-			o.Enabled, o.Target = Disabled, None
+			own := &m.main().Override
+			own.Enabled, own.Target = Disabled, None
 		}
 	}
 	seen := map[SourceKind]bool{}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
@@ -57,7 +59,7 @@ func (b *bench) do(c Command) []Event {
 	if err != nil {
 		b.t.Fatalf("Apply(%+v) while %s = %v", c, b.m.st.Phase, err)
 	}
-	return evs
+	return unnoted(evs)
 }
 
 // next moves to the machine's next deadline.
@@ -68,7 +70,12 @@ func (b *bench) next() []Event {
 		b.t.Fatalf("no deadline while %s", b.m.st.Phase)
 	}
 	b.now = at
-	return b.m.Advance(at)
+	return unnoted(b.m.Advance(at))
+}
+
+// unnoted are events without what is only for the log.
+func unnoted(evs []Event) []Event {
+	return slices.DeleteFunc(evs, func(ev Event) bool { _, ok := ev.(event.Note); return ok })
 }
 
 // until moves on until the machine waits for a command.
@@ -367,7 +374,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 		if err := json.Unmarshal(raw, &st); err != nil {
 			t.Fatal(err)
 		}
-		again, err := New(profile, b.m.identity, &st)
+		again, err := New(profile, *b.m.identity, &st)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -375,11 +382,11 @@ func TestStateSurvivesJSON(t *testing.T) {
 			t.Errorf("step %d: view of the restored machine (-want +got):\n%s", i, d)
 		}
 		later := b.now.Add(time.Hour)
-		twin, err := New(profile, b.m.identity, &st)
+		twin, err := New(profile, *b.m.identity, &st)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b2, err := New(profile, b.m.identity, new(b.m.State()))
+		b2, err := New(profile, *b.m.identity, new(b.m.State()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -387,7 +394,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 			t.Errorf("step %d: what the restored machine does next (-want +got):\n%s", i, d)
 		}
 	}
-	if _, err := New(profile, b.m.identity, &State{Phase: "melting"}); !errors.Is(err, ErrUnknown) {
+	if _, err := New(profile, *b.m.identity, &State{Main: &Main{Phase: "melting"}}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("New(phase melting) = %v, want %v", err, ErrUnknown)
 	}
 }

@@ -1,6 +1,10 @@
 package machine
 
-import "time"
+import (
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
 
 // Power is the power state as a BMC reports it (DSP2046, Resource.PowerState).
 type Power string
@@ -119,16 +123,16 @@ var moves = map[move]Phase{
 // nothing and returns no event: callers ask can first.
 func (m *Machine) step(now time.Time, on trigger) []Event {
 	if on == elapsed && m.st.Again && m.can(comeBack) {
-		on, m.st.Again = comeBack, false
+		on, m.main().Again = comeBack, false
 	}
 	to, ok := moves[move{m.st.Phase, on}]
 	if !ok {
 		return nil
 	}
 	from := m.st.Phase
-	m.st.Phase, m.st.Deadline = to, time.Time{}
+	m.main().Phase, m.main().Deadline = to, time.Time{}
 	if lasts := phases[to].lasts; lasts != nil {
-		m.st.Deadline = now.Add(lasts(m.profile.Timings).Duration)
+		m.main().Deadline = now.Add(lasts(m.profile.Timings).Duration)
 	}
 	return append(m.left(to, now), m.entered(from, to, now)...)
 }
@@ -144,23 +148,31 @@ func (m *Machine) left(to Phase, now time.Time) []Event {
 		return nil
 	}
 	os := *m.st.OS
-	m.st.OS = nil
+	m.main().OS = nil
 	return []Event{Stopped{At: now, OS: os}}
 }
+
+// powerNotes are the power states that are worth a line in the log.
+var powerNotes = map[Power]event.Kind{PowerOn: event.PowerOn, PowerOff: event.PowerOff}
 
 // entered tells what begins with the move.
 func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	var evs []Event
 	if p := phases[to].power; p != phases[from].power {
 		evs = append(evs, PowerChanged{At: now, Power: p})
+		if kind, ok := powerNotes[p]; ok {
+			evs = append(evs, event.Note{At: now, Kind: kind, Subject: event.Subject{Part: event.System}})
+		}
 	}
 	switch to {
 	case POST:
-		m.st.Boots++
-		m.st.Tries, m.st.Setup, m.st.Again = nil, false, false
+		own := m.main()
+		own.Boots++
+		own.Tries, own.Setup, own.Again = nil, false, false
 	case Selecting:
 		if from == POST {
-			m.st.Tries, m.st.Setup = m.sources()
+			own := m.main()
+			own.Tries, own.Setup = m.sources()
 			if m.st.Setup {
 				return append(evs, m.step(now, setupKey)...)
 			}
@@ -172,7 +184,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	case Running:
 		evs = append(evs, Started{At: now, OS: *m.st.OS})
 	case Off:
-		m.st.Tries = nil
+		m.main().Tries = nil
 	}
 	return evs
 }
