@@ -2,6 +2,18 @@ package redfish
 
 import "github.com/metalab-dev/metalab/emulator/bmc"
 
+func accountRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/AccountService", schema: "AccountService.v1_18_1", needs: ofUsers, read: accountService},
+		{uri: "/redfish/v1/AccountService/Accounts", schema: "ManagerAccountCollection", needs: ofUsers, shows: showsAccess,
+			name: "Accounts", of: "account"},
+		{uri: "/redfish/v1/AccountService/Accounts/{account}", schema: "ManagerAccount.v1_14_1", needs: ofAccount, shows: showsAccess,
+			read: account, own: ownAccount},
+		{uri: "/redfish/v1/AccountService/Roles", schema: "RoleCollection", needs: ofManager, name: "Roles", of: "role"},
+		{uri: "/redfish/v1/AccountService/Roles/{role}", schema: "Role.v1_3_3", needs: ofManager, read: accountRole},
+	}
+}
+
 // accountTypes are the services that every account can use.
 var accountTypes = []string{"Redfish", "IPMI"}
 
@@ -9,8 +21,6 @@ func accountService(view) object {
 	return object{
 		"Name": "Account Service", "ServiceEnabled": true, "Status": status("Enabled"),
 		"LocalAccountAuth": "Enabled", "HTTPBasicAuth": "Enabled", "SupportedAccountTypes": accountTypes,
-		"Accounts": ref("/redfish/v1/AccountService/Accounts"),
-		"Roles":    ref("/redfish/v1/AccountService/Roles"),
 	}
 }
 

@@ -78,11 +78,11 @@ type actor struct {
 	role    bmc.Role
 }
 
-// may says whether an actor may do that to what a view is of.
-func (a actor) may(method string, m *match, v view) bool {
+// may says whether an actor may do that to what is at an address.
+func (a actor) may(method string, m *match, at snapshot) bool {
 	has := pick(roles, string(a.role), func(r role) string { return string(r.name) }).privileges
 	return slices.ContainsFunc(m.needs.to(method), func(p privilege) bool {
-		return slices.Contains(has, p) && (p != configureSelf || m.own != nil && m.own(v, a))
+		return slices.Contains(has, p) && (p != configureSelf || m.own != nil && m.own(m.view(at), a))
 	})
 }
 
@@ -111,7 +111,7 @@ func (x *exchange) public() bool {
 	if x.r.Method == "POST" {
 		return m.create != nil && m.create.open && m.action == nil
 	}
-	return m.open && m.action == nil && !m.members && m.takes(x.r.Method)
+	return m.open && m.action == nil && !m.members && slices.Contains(m.methods, x.r.Method)
 }
 
 // challenge asks for a login.

@@ -93,11 +93,33 @@ func (h *host) Apply(_ context.Context, c machine.Command) error {
 	if h.fail != nil {
 		return h.fail
 	}
-	_, err := h.machine.Apply(h.now, c)
-	if err == nil {
-		h.machineChanged()
-	}
+	evs, err := h.machine.Apply(h.now, c)
+	h.bmc.Hear(h.now, evs)
+	h.machineChanged()
+	h.bmcChanged()
 	return err
+}
+
+func (h *host) Begin(_ context.Context, o bmc.OpenJob, c func(string) machine.Command) (bmc.Job, error) {
+	defer h.locked()()
+	if h.fail != nil {
+		return bmc.Job{}, h.fail
+	}
+	before := h.bmc.State()
+	evs, err := h.bmc.Apply(h.now, o)
+	if err != nil {
+		return bmc.Job{}, err
+	}
+	job := evs[len(evs)-1].(bmc.JobOpened).Job
+	more, err := h.machine.Apply(h.now, c(job.ID))
+	if err != nil {
+		h.bmc.Restore(before)
+		return bmc.Job{}, err
+	}
+	h.bmc.Hear(h.now, more)
+	h.machineChanged()
+	h.bmcChanged()
+	return job, nil
 }
 
 func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {

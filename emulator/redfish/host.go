@@ -34,7 +34,11 @@ type Host interface {
 	Resume(token string) (bmc.Session, bool)
 	// Apply carries out a command and returns when its effect is stored.
 	Apply(ctx context.Context, c machine.Command) error
-	// ApplyBMC does the same for the BMC; inserting media it returns when the
+	// Begin opens a job and carries out the command that it stands for, whose
+	// ID c is told. They are stored together; a command that is refused leaves
+	// no job.
+	Begin(ctx context.Context, o bmc.OpenJob, c func(job string) machine.Command) (bmc.Job, error)
+	// ApplyBMC carries out a command to the BMC; inserting media it returns when the
 	// image was fetched, or with bmc.ErrMedia and the reason.
 	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 }

@@ -260,6 +260,48 @@ type document struct {
 	values map[string]any
 }
 
+// redacted is the document as a job remembers it: without what is secret.
+func (in document) redacted(m *match) string {
+	var inputs []input
+	switch {
+	case m.action != nil:
+		inputs = m.action.inputs
+	case m.patch != nil:
+		inputs = m.patch.inputs
+	case m.create != nil:
+		inputs = m.create.inputs
+	}
+	if len(in.names) == 0 {
+		return ""
+	}
+	return string(encode(in.without(inputs)))
+}
+
+// without is the document but for the inputs that are secret.
+func (in document) without(inputs []input) object {
+	o := object{}
+	for _, name := range in.names {
+		i := slices.IndexFunc(inputs, func(i input) bool { return i.name == name })
+		switch value := in.values[name].(type) {
+		case document:
+			var of []input
+			if i >= 0 {
+				of = inputs[i].of
+			}
+			o[name] = value.without(of)
+		case string:
+			if i >= 0 && !inputs[i].secret {
+				o[name] = withoutPassword(value)
+			}
+		default:
+			if i >= 0 && !inputs[i].secret {
+				o[name] = value
+			}
+		}
+	}
+	return o
+}
+
 // maxDepth bounds how deep a document nests.
 const maxDepth = 32
 

@@ -1,5 +1,12 @@
 package redfish
 
+func managerRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/Managers", schema: "ManagerCollection", needs: ofManager, name: "Managers", of: "manager"},
+		{uri: "/redfish/v1/Managers/{manager}", schema: "Manager.v1_24_0", needs: ofManager, shows: showsIdentity, read: manager},
+	}
+}
+
 // manager is the BMC. Its VirtualMedia leads to the system's collection: DSP2046
 // deprecates the manager's own in favour of that, older clients look at the
 // manager only, and Ironic and others at both, so that two collections would
@@ -12,26 +19,6 @@ func manager(v view) object {
 		"VirtualMedia": ref(v.system("VirtualMedia")),
 		"Links": object{
 			"ManagerForServers": refs(v.system()), "ManagerForChassis": refs(v.chassis()), "ManagerInChassis": ref(v.chassis()),
-		},
-	}
-}
-
-func chassis(v view) object {
-	p, id := v.m.Profile, v.m.Identity
-	var drives, subsystems []object
-	for _, c := range id.Storage {
-		subsystems = append(subsystems, ref(v.system("Storage", c.ID)))
-		for _, d := range c.Drives {
-			drives = append(drives, ref(v.system("Storage", c.ID, "Drives", d.ID)))
-		}
-	}
-	return object{
-		"Name": "Chassis", "ChassisType": "RackMount",
-		"Manufacturer": p.Manufacturer, "Model": p.Model, "SKU": p.SKU, "PartNumber": p.PartNumber,
-		"SerialNumber": id.Serial, "UUID": id.UUID, "PowerState": string(v.m.Power), "Status": status("Enabled"),
-		"Links": object{
-			"ComputerSystems": refs(v.system()), "ManagedBy": refs(v.manager()), "ManagersInChassis": refs(v.manager()),
-			"Drives": append([]object{}, drives...), "Storage": append([]object{}, subsystems...),
 		},
 	}
 }

@@ -13,6 +13,17 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
+// mediaRows: the slots are here and nowhere else; the manager links to them
+// (manager.go says why).
+func mediaRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/Systems/{system}/VirtualMedia", schema: "VirtualMediaCollection", needs: ofManager, shows: showsMedia,
+			name: "Virtual Media", of: "slot"},
+		{uri: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}", schema: "VirtualMedia.v1_6_5", needs: ofManager, shows: showsMedia,
+			read: virtualMedia, actions: virtualMediaActions},
+	}
+}
+
 // imageSchemes are the protocols that an image can come by, as
 // TransferProtocolType spells them.
 var imageSchemes = []string{"HTTP", "HTTPS"}
@@ -57,9 +68,9 @@ var virtualMediaActions = []action{
 	},
 	{
 		name: "VirtualMedia.EjectMedia",
-		apply: func(ctx context.Context, h Host, v view, _ values) error {
-			_, err := h.ApplyBMC(ctx, bmc.EjectMedia{Slot: v.ids["slot"]})
-			return err
+		apply: func(ctx context.Context, c operation) (reply, error) {
+			_, err := c.host.ApplyBMC(ctx, bmc.EjectMedia{Slot: c.view.ids["slot"]})
+			return reply{}, err
 		},
 	},
 }
@@ -74,20 +85,21 @@ func isImage(raw string) bool {
 	return err == nil && u.Host != "" && slices.Contains(imageSchemes, strings.ToUpper(u.Scheme))
 }
 
-func insertMedia(ctx context.Context, h Host, v view, set values) error {
+func insertMedia(ctx context.Context, c operation) (reply, error) {
+	set := c.set
 	image := value(set, "Image", "")
 	scheme, _, _ := strings.Cut(image, ":")
 	if p := value(set, "TransferProtocolType", ""); p != "" && !strings.EqualFold(p, scheme) {
-		return decline(http.StatusBadRequest, message.ActionParameterValueConflict.With("TransferProtocolType", p).About("#/TransferProtocolType"))
+		return reply{}, decline(http.StatusBadRequest, message.ActionParameterValueConflict.With("TransferProtocolType", p).About("#/TransferProtocolType"))
 	}
-	_, err := h.ApplyBMC(ctx, bmc.InsertMedia{
-		Slot: v.ids["slot"], Image: image, WriteProtected: value(set, "WriteProtected", true),
+	_, err := c.host.ApplyBMC(ctx, bmc.InsertMedia{
+		Slot: c.view.ids["slot"], Image: image, WriteProtected: value(set, "WriteProtected", true),
 		User: value(set, "UserName", ""), Password: value(set, "Password", ""),
 	})
 	if errors.Is(err, bmc.ErrMedia) {
-		return decline(http.StatusBadRequest, notFetched(err, withoutPassword(image)).About("#/Image"))
+		return reply{}, decline(http.StatusBadRequest, notFetched(err, withoutPassword(image)).About("#/Image"))
 	}
-	return err
+	return reply{}, err
 }
 
 // notFetched words why an image could not be had.

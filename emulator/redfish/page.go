@@ -5,12 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/metalab-dev/metalab/emulator/bmc"
-	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -20,46 +19,34 @@ type page struct {
 	etag string // with its quotes
 	mime mime
 	// The values of the headers, made once.
-	etagHeader, length, content, link []string
+	etagHeader, length, content, link, allow []string
 }
 
-// key names a page by all that it depends on.
+// key names a page by whose it is: a machine's, or a model's if it shows
+// nothing else.
 type key struct {
-	d   *dialect.Record
-	m   *machine.View
-	b   *bmc.View
+	id  *machine.Identity
+	p   *machine.Profile
 	uri string
 }
 
-// snapshot is what a host shows at one time.
-type snapshot struct {
-	d *dialect.Record
-	m *machine.View
-	b *bmc.View
-}
-
-func look(h Host) snapshot { return snapshot{d: h.Dialect(), m: h.Machine(), b: h.BMC()} }
-
-// view is what a resource can see of a snapshot.
-func (m *match) view(at snapshot) view {
-	v := view{d: at.d, m: at.m, b: at.b, uri: m.uri, ids: m.ids}
-	if m.shows&showsMachine == 0 {
-		v.m = nil
-	}
-	if m.shows&showsBMC == 0 {
-		v.b = nil
-	}
-	return v
+// made is a page with what it was made from.
+type made struct {
+	*page
+	at snapshot
 }
 
 // page is the representation of a resource, or nil when it is not there.
 func (s *Service) page(m *match, at snapshot) *page {
-	v := m.view(at)
-	k := key{d: v.d, m: v.m, b: v.b, uri: v.uri}
-	if p, ok := s.pages.get(k); ok {
-		return p
+	k := key{id: at.m.Identity, uri: m.uri}
+	if m.shows == 0 {
+		k = key{p: at.m.Profile, uri: m.uri}
 	}
-	if m.missing(v) != "" {
+	if old, ok := s.pages.get(k); ok && m.shows.same(&old.at, &at) {
+		return old.page
+	}
+	v := m.view(at)
+	if m.missing(v) != "" || !m.there(v) {
 		return nil
 	}
 	var p *page
@@ -67,10 +54,11 @@ func (s *Service) page(m *match, at snapshot) *page {
 		kind, body := m.raw(s, v)
 		p = newPage(kind, body, etag(body), nil)
 	} else {
-		body, tag := seal(m.object(v))
+		body, tag := seal(m.object(v), m.volatile)
 		p = newPage(jsonType, body, tag, []string{"<" + jsonSchema(m.schema) + ">; rel=describedby"})
 	}
-	s.pages.put(k, p)
+	p.allow = m.takes(v)
+	s.pages.put(k, made{page: p, at: at})
 	return p
 }
 
@@ -103,22 +91,39 @@ func (m *match) object(v view) object {
 		o["@odata.id"] = v.uri
 	}
 	o["@odata.type"] = odataType(m.schema)
-	if len(m.actions) > 0 {
-		all := object{}
-		for i := range m.actions {
-			a := &m.actions[i]
+	for _, r := range m.below {
+		below := v
+		below.uri = v.uri + r.uri[strings.LastIndexByte(r.uri, '/'):]
+		if _, taken := o[r.link]; !taken && (r.when == nil || r.when(below)) {
+			o[r.link] = ref(below.uri)
+		}
+	}
+	all := object{}
+	for i := range m.actions {
+		if a := &m.actions[i]; a.when == nil || a.when(v) {
 			all["#"+a.name] = a.object(v)
 		}
+	}
+	if len(all) > 0 {
 		o["Actions"] = all
 	}
 	return o
 }
 
-// seal encodes a body and gives it its ETag, which depends on the rest of it
-// and on nothing else: it changes if and only if the representation does.
-func seal(o object) ([]byte, string) {
+// seal encodes a body and gives it its ETag, which depends on the rest of it,
+// but for what is volatile, and on nothing else: it changes if and only if the
+// representation does.
+func seal(o object, volatile []string) ([]byte, string) {
 	rest := encode(o)
-	tag := etag(rest)
+	lasting := rest
+	if len(volatile) > 0 {
+		less := maps.Clone(o)
+		for _, name := range volatile {
+			delete(less, name)
+		}
+		lasting = encode(less)
+	}
+	tag := etag(lasting)
 	head := `{"@odata.etag":` + strconv.Quote(tag) + `,`
 	return append([]byte(head), rest[1:]...), tag
 }
@@ -186,10 +191,9 @@ func (c *kept[K, V]) get(k K) (V, bool) {
 func (c *kept[K, V]) put(k K, v V) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.young[k]; ok {
-		return
-	}
-	if c.used >= c.room {
+	if was, ok := c.young[k]; ok {
+		c.used -= c.size(was)
+	} else if c.used >= c.room {
 		c.young, c.old, c.used = map[K]V{}, c.young, 0
 	}
 	c.young[k] = v

@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"github.com/gorilla/mux"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // resource is a row of the tree: what is at the addresses of one pattern, who
@@ -18,7 +21,9 @@ type resource struct {
 	schema string // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
 	open   bool   // can be read without login
 	needs  needs
-	shows  shows                                   // the views that the body depends on
+	shows  shows                                   // the parts of a view that the body depends on
+	when   func(v view) bool                       // whether it is there at all; nil: always
+	link   string                                  // property of the resource above that leads here; "" is the last segment, "-" none
 	read   func(v view) object                     // the body, but for what the framework adds
 	raw    func(s *Service, v view) (mime, []byte) // a document of the protocol
 	name   string                                  // of a collection
@@ -26,19 +31,19 @@ type resource struct {
 	own    func(v view, who actor) bool            // whether it belongs to that actor, for ConfigureSelf
 	patch  *patch
 	create *create
-	remove func(ctx context.Context, h Host, v view) error
+	remove func(ctx context.Context, c operation) (reply, error)
+	// spares says whether this one resource does not take a method that its
+	// row has; nil: it takes all.
+	spares func(v view, method string) bool
+	// volatile are properties that change by themselves and that the ETag
+	// leaves out: who read the resource before may still change it (DSP0266,
+	// "ETags").
+	volatile []string
 
 	actions []action
+
+	below []*resource // that the body links to by their link
 }
-
-// shows says which views a body depends on.
-type shows uint8
-
-const (
-	showsRecord  shows = 0 // the dialect only
-	showsMachine shows = 1
-	showsBMC     shows = 2
-)
 
 // mime is a media type.
 type mime string
@@ -48,31 +53,57 @@ const (
 	xmlType  mime = "application/xml"
 )
 
+// operation is one request that was understood: to whom, about what, by whom.
+type operation struct {
+	host Host
+	view view   // of the resource that the request addresses
+	set  values // what the client sent and the inputs took
+	who  actor
+	from string // address of the client
+	x    *exchange
+	in   document // what the client sent, whole
+}
+
+// request tells a job what asked for it, without secrets.
+func (c operation) request() bmc.Request {
+	return bmc.Request{Method: c.x.r.Method, Target: c.x.r.URL.Path, Body: c.in.redacted(c.x.match)}
+}
+
+// begin opens a job for a command to the machine and answers with it.
+func (c operation) begin(ctx context.Context, name string, do func(job string) machine.Command) (reply, error) {
+	j, err := c.host.Begin(ctx, bmc.OpenJob{Name: name, User: c.who.user, Request: c.request()}, do)
+	return reply{job: j.ID}, err
+}
+
+// reply is what an operation answers. The zero reply has nothing to say but
+// that it was done.
+type reply struct {
+	id    string // last segment of the address of a new member
+	token string // of a session, shown this once
+	body  object // of an action that answers something
+	job   string // that goes on: the answer is 202 and leads to its task
+}
+
 // patch is how a resource is changed (DSP0266, "PATCH (update)").
 type patch struct {
 	inputs []input
-	apply  func(ctx context.Context, h Host, v view, set values) error
+	apply  func(ctx context.Context, c operation) (reply, error)
 }
 
 // create is how a member is added to a collection (DSP0266, "POST (create)").
 type create struct {
 	open   bool // without login
 	inputs []input
-	apply  func(ctx context.Context, h Host, set values, from string) (created, error)
-}
-
-// created is a new member of a collection.
-type created struct {
-	id    string
-	token string // of a session, shown this once
+	apply  func(ctx context.Context, c operation) (reply, error)
 }
 
 // action is an action of a resource (DSP0266, "POST (action)").
 type action struct {
 	name   string // "ComputerSystem.Reset"
 	inputs []input
-	slow   bool // waits for the world: others need not wait for it
-	apply  func(ctx context.Context, h Host, v view, set values) error
+	slow   bool              // waits for the world: others need not wait for it
+	when   func(v view) bool // whether the resource has it; nil: always
+	apply  func(ctx context.Context, c operation) (reply, error)
 }
 
 // verb is the name without its type.
@@ -136,8 +167,14 @@ func methods(t *route) []string {
 	return append(out, http.MethodOptions)
 }
 
-// takes says whether an address takes a method.
-func (t *route) takes(method string) bool { return slices.Contains(t.methods, method) }
+// takes lists the methods that a resource takes, as an Allow header.
+func (r *resource) takes(v view) []string {
+	all := methods(&route{resource: r})
+	if r.spares != nil {
+		all = slices.DeleteFunc(all, func(m string) bool { return r.spares(v, m) })
+	}
+	return []string{strings.Join(all, ", ")}
+}
 
 // variables lists the variables of a pattern.
 func variables(pattern string) []string {
@@ -195,6 +232,11 @@ func (s *Service) find(u *url.URL) *match {
 	return m
 }
 
+// there says whether the resource is there, given that its variables' things are.
+func (t *route) there(v view) bool {
+	return (t.when == nil || t.when(v)) && (t.action == nil || t.action.when == nil || t.action.when(v))
+}
+
 // missing is the first variable whose thing is not there; "" when all are.
 func (t *route) missing(v view) string {
 	for _, name := range t.vars {
@@ -203,6 +245,30 @@ func (t *route) missing(v view) string {
 		}
 	}
 	return ""
+}
+
+// linked tells each row which rows it links to: those whose pattern is its own
+// and one segment more. Where those are not there, their link is not either.
+func linked(tree []resource) {
+	at := map[string]*resource{}
+	for i := range tree {
+		at[tree[i].uri] = &tree[i]
+	}
+	for i := range tree {
+		r := &tree[i]
+		slash := strings.LastIndexByte(r.uri, '/')
+		above, last := at[r.uri[:slash]], r.uri[slash+1:]
+		if r.link == "-" || r.schema == "" || above == nil || above.of != "" || strings.HasPrefix(last, "{") {
+			continue
+		}
+		if r.link == "" {
+			r.link = last
+		}
+		above.below = append(above.below, r)
+		if r.when != nil { // what its presence depends on, its link does
+			above.shows |= r.shows
+		}
+	}
 }
 
 // validate says what is wrong with a tree; it guards against slips in the

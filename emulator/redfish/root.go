@@ -5,9 +5,20 @@ import (
 	"encoding/xml"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 )
+
+// rootRows are the protocol's own documents (DSP0266, "Redfish-defined URIs").
+func rootRows() []resource {
+	return []resource{
+		{uri: "/redfish", open: true, raw: versions},
+		{uri: "/redfish/v1/odata", open: true, shows: showsIdentity, raw: serviceDocument},
+		{uri: "/redfish/v1/$metadata", open: true, raw: metadata},
+		{uri: "/redfish/v1", schema: "ServiceRoot.v1_20_0", open: true, needs: ofManager, shows: showsIdentity, read: serviceRoot},
+	}
+}
 
 // versions is the document at /redfish, whose content DSP0266 prescribes to
 // the letter ("Protocol version").
@@ -19,11 +30,6 @@ func serviceRoot(v view) object {
 	return object{
 		"@odata.id": "/redfish/v1/", "Id": "RootService", "Name": "Root Service",
 		"RedfishVersion": v.d.RedfishVersion, "UUID": v.serviceUUID(), "Product": v.d.Product, "Vendor": v.d.Vendor,
-		"AccountService": ref("/redfish/v1/AccountService"),
-		"Chassis":        ref("/redfish/v1/Chassis"),
-		"Managers":       ref("/redfish/v1/Managers"),
-		"SessionService": ref("/redfish/v1/SessionService"),
-		"Systems":        ref("/redfish/v1/Systems"),
 		"Links": object{
 			"Sessions":                ref("/redfish/v1/SessionService/Sessions"),
 			"ManagerProvidingService": ref(v.manager()),
@@ -45,10 +51,12 @@ func serviceRoot(v view) object {
 
 // serviceDocument lists the service root and what it links to (DSP0266, "OData
 // service document").
-func serviceDocument(_ *Service, v view) (mime, []byte) {
+func serviceDocument(s *Service, v view) (mime, []byte) {
 	entry := func(name, uri string) object { return object{"name": name, "kind": "Singleton", "url": uri} }
 	entries := []object{entry("Service", "/redfish/v1/")}
-	root := serviceRoot(v)
+	m := s.find(&url.URL{Path: "/redfish/v1"})
+	v.uri = m.uri
+	root := m.object(v)
 	for _, name := range slices.Sorted(maps.Keys(root)) {
 		if link, ok := root[name].(object); ok && len(link) == 1 && link["@odata.id"] != nil {
 			entries = append(entries, entry(name, link["@odata.id"].(string)))

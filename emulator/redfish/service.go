@@ -51,7 +51,7 @@ type Service struct {
 	router  *mux.Router
 	routes  map[string]*route // by pattern
 	matches *kept[string, *match]
-	pages   *kept[key, *page]
+	pages   *kept[key, made]
 	schemas []string          // that the tree serves, in order
 	types   map[string]string // of the things that variables stand for
 
@@ -83,7 +83,7 @@ func New(c Config) (*Service, error) {
 	s := &Service{
 		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, tree: tree(),
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
-		pages:   newKept[key](keptBytes, func(p *page) int { return len(p.body) + keptBeside }),
+		pages:   newKept[key](keptBytes, func(p made) int { return len(p.body) + keptBeside }),
 		seed:    maphash.MakeSeed(),
 	}
 	if s.log == nil {
@@ -92,6 +92,7 @@ func New(c Config) (*Service, error) {
 	if err := validate(s.tree); err != nil {
 		return nil, err
 	}
+	linked(s.tree)
 	all := routes(s.tree)
 	s.router, s.routes = router(all)
 	for _, t := range all {
@@ -206,12 +207,13 @@ func (x *exchange) serve() {
 		x.gone(at)
 		return
 	}
-	if !x.match.takes(x.r.Method) {
-		h["Allow"] = x.match.allow
+	if !slices.Contains(x.match.methods, x.r.Method) ||
+		x.match.spares != nil && x.match.spares(x.match.view(at), x.r.Method) {
+		h["Allow"] = x.allow(p)
 		x.refuse(http.StatusMethodNotAllowed, message.OperationNotAllowed.With())
 		return
 	}
-	if !x.public() && !x.who.may(x.r.Method, x.match, x.match.view(at)) {
+	if !x.public() && !x.who.may(x.r.Method, x.match, at) {
 		x.refuse(http.StatusForbidden, message.InsufficientPrivilege.With())
 		return
 	}
@@ -219,11 +221,20 @@ func (x *exchange) serve() {
 	case http.MethodGet, http.MethodHead:
 		x.read(p)
 	case http.MethodOptions:
-		h["Allow"] = x.match.allow
+		h["Allow"] = x.allow(p)
 		x.done()
 	default:
 		x.write()
 	}
+}
+
+// allow is the Allow header of the address: that of the page that is there, or
+// of what stands beside it.
+func (x *exchange) allow(p *page) []string {
+	if x.match.action != nil || x.match.members {
+		return x.match.route.allow
+	}
+	return p.allow
 }
 
 // verbs are the HTTP methods that Redfish knows (DSP0266, "HTTP methods").
@@ -259,7 +270,7 @@ func (x *exchange) read(p *page) {
 // show sends a page.
 func (x *exchange) show(status int, p *page) {
 	h := x.w.Header()
-	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.etagHeader, p.content, p.length, x.match.allow
+	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.etagHeader, p.content, p.length, x.allow(p)
 	if p.link != nil {
 		h["Link"] = p.link
 	}

@@ -10,11 +10,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
+func sessionRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/SessionService", schema: "SessionService.v1_2_0", needs: ofManager, shows: showsAccess,
+			read: sessionService, patch: &sessionServicePatch},
+		{uri: "/redfish/v1/SessionService/Sessions", schema: "SessionCollection", needs: ofSessions, shows: showsSessions,
+			name: "Sessions", of: "session", create: &sessionCreate},
+		{uri: "/redfish/v1/SessionService/Sessions/{session}", schema: "Session.v1_8_0", needs: ofSession, shows: showsSessions,
+			read: session, own: ownSession, remove: closeSession},
+	}
+}
+
 func sessionService(v view) object {
 	return object{
 		"Name": "Session Service", "ServiceEnabled": true, "Status": status("Enabled"),
 		"SessionTimeout": int(v.b.SessionTimeout / time.Second),
-		"Sessions":       ref("/redfish/v1/SessionService/Sessions"),
 	}
 }
 
@@ -22,10 +32,10 @@ func sessionService(v view) object {
 // (SessionService.SessionTimeout).
 var sessionServicePatch = patch{
 	inputs: []input{{name: "SessionTimeout", kind: integer, min: 30, max: 86400}}, // seconds
-	apply: func(ctx context.Context, h Host, v view, set values) error {
-		seconds := value(set, "SessionTimeout", int64(v.b.SessionTimeout/time.Second))
-		_, err := h.ApplyBMC(ctx, bmc.SetSessionTimeout{After: time.Duration(seconds) * time.Second})
-		return err
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		seconds := value(c.set, "SessionTimeout", int64(c.view.b.SessionTimeout/time.Second))
+		_, err := c.host.ApplyBMC(ctx, bmc.SetSessionTimeout{After: time.Duration(seconds) * time.Second})
+		return reply{}, err
 	},
 }
 
@@ -36,25 +46,25 @@ var sessionCreate = create{
 		{name: "UserName", kind: text, required: true},
 		{name: "Password", kind: text, required: true, secret: true},
 	},
-	apply: func(ctx context.Context, h Host, set values, from string) (created, error) {
-		a, ok := h.Login(value(set, "UserName", ""), value(set, "Password", ""))
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		a, ok := c.host.Login(value(c.set, "UserName", ""), value(c.set, "Password", ""))
 		if !ok {
-			return created{}, errLogin
+			return reply{}, errLogin
 		}
 		var chance [16]byte
 		rand.Read(chance[:]) // never fails
 		// Hexadecimal, so that a validator can judge how random it is.
 		token := hex.EncodeToString(chance[:])
-		evs, err := h.ApplyBMC(ctx, bmc.OpenSession{Account: a, Token: token, From: from})
+		evs, err := c.host.ApplyBMC(ctx, bmc.OpenSession{Account: a, Token: token, From: c.from})
 		if err != nil {
-			return created{}, err
+			return reply{}, err
 		}
 		for _, ev := range evs {
 			if opened, ok := ev.(bmc.SessionOpened); ok {
-				return created{id: opened.Session.ID, token: token}, nil
+				return reply{id: opened.Session.ID, token: token}, nil
 			}
 		}
-		return created{}, fmt.Errorf("redfish: session of %s: not opened", a.Name)
+		return reply{}, fmt.Errorf("redfish: session of %s: not opened", a.Name)
 	},
 }
 
@@ -73,7 +83,7 @@ func session(v view) object {
 func ownSession(v view, who actor) bool { return v.session().Account == who.account }
 
 // closeSession logs out (DSP0266, "Session termination or logout").
-func closeSession(ctx context.Context, h Host, v view) error {
-	_, err := h.ApplyBMC(ctx, bmc.CloseSession{ID: v.ids["session"]})
-	return err
+func closeSession(ctx context.Context, c operation) (reply, error) {
+	_, err := c.host.ApplyBMC(ctx, bmc.CloseSession{ID: c.view.ids["session"]})
+	return reply{}, err
 }

@@ -7,6 +7,23 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
+func storageRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/Systems/{system}/Storage", schema: "StorageCollection", needs: ofComponents, shows: showsIdentity,
+			name: "Storage", of: "storage"},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}", schema: "Storage.v1_21_0", needs: ofComponents, shows: showsIdentity,
+			read: storageSubsystem},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", schema: "StorageControllerCollection", needs: ofComponents, shows: showsIdentity,
+			name: "Storage Controllers", of: "controller"},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", schema: "StorageController.v1_11_0", needs: ofComponents, shows: showsIdentity,
+			read: storageController},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", schema: "Drive.v1_22_0", needs: ofComponents, shows: showsIdentity,
+			read: drive},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", schema: "VolumeCollection", needs: ofComponents, shows: showsIdentity,
+			name: "Volumes", of: "volume"},
+	}
+}
+
 func storageSubsystem(v view) object {
 	c := v.storage()
 	drives := list(c.Drives, func(d storage.Drive) object { return ref(v.uri + "/Drives/" + d.ID) })
@@ -15,10 +32,8 @@ func storageSubsystem(v view) object {
 	return object{
 		"Name": c.Name, "Status": status("Enabled"),
 		"Drives": drives, "Drives@odata.count": len(drives),
-		"Controllers": ref(v.uri + "/Controllers"),
 		// Before Storage 1.9 controllers stood here, where older clients look.
 		"StorageControllers": []object{inline}, "StorageControllers@odata.count": 1,
-		"Volumes": ref(v.uri + "/Volumes"),
 	}
 }
 

@@ -11,6 +11,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
+func systemRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", needs: ofComponents, name: "Systems", of: "system"},
+		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0", needs: ofComponents,
+			shows: showsIdentity | showsPower | showsAsset, read: system, patch: &systemPatch, actions: systemActions},
+		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces", schema: "EthernetInterfaceCollection", needs: ofComponents, shows: showsIdentity,
+			name: "Ethernet Interfaces", of: "nic"},
+		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", schema: "EthernetInterface.v1_12_4", needs: ofComponents, shows: showsIdentity,
+			read: ethernetInterface},
+	}
+}
+
 func system(v view) object {
 	p, id := v.m.Profile, v.m.Identity
 	return object{
@@ -23,10 +35,7 @@ func system(v view) object {
 		"ProcessorSummary": processors(p.Processors),
 		"MemorySummary":    object{"TotalSystemMemoryGiB": float64(p.MemoryMiB) / 1024},
 
-		"EthernetInterfaces": ref(v.system("EthernetInterfaces")),
-		"Storage":            ref(v.system("Storage")),
-		"VirtualMedia":       ref(v.system("VirtualMedia")),
-		"Links":              object{"Chassis": refs(v.chassis()), "ManagedBy": refs(v.manager())},
+		"Links": object{"Chassis": refs(v.chassis()), "ManagedBy": refs(v.manager())},
 	}
 }
 
@@ -72,25 +81,25 @@ var systemPatch = patch{
 		{name: "BootSourceOverrideTarget", kind: text, values: bootTargets},
 		{name: "BootSourceOverrideMode", kind: text, values: bootModes},
 	}}},
-	apply: func(ctx context.Context, h Host, v view, set values) error {
-		o := v.m.Override
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		o, set := c.view.m.Override, c.set
 		o.Enabled = machine.Enabled(value(set, "Boot/BootSourceOverrideEnabled", string(o.Enabled)))
 		o.Target = machine.SourceKind(value(set, "Boot/BootSourceOverrideTarget", string(o.Target)))
 		o.Mode = machine.Mode(value(set, "Boot/BootSourceOverrideMode", string(o.Mode)))
-		return h.Apply(ctx, machine.SetOverride{Override: o})
+		return reply{}, c.host.Apply(ctx, machine.SetOverride{Override: o})
 	},
 }
 
 var systemActions = []action{{
 	name:   "ComputerSystem.Reset",
 	inputs: []input{{name: "ResetType", kind: text, required: true, values: resetTypes}},
-	apply: func(ctx context.Context, h Host, v view, set values) error {
-		kind := machine.ResetKind(value(set, "ResetType", ""))
-		err := h.Apply(ctx, machine.Reset{Kind: kind})
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		kind := machine.ResetKind(value(c.set, "ResetType", ""))
+		err := c.host.Apply(ctx, machine.Reset{Kind: kind})
 		if errors.Is(err, machine.ErrPower) {
-			return refused(kind, h.Machine().Power, v)
+			err = refused(kind, c.host.Machine().Power, c.view)
 		}
-		return err
+		return reply{}, err
 	},
 }}
 

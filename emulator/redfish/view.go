@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
@@ -15,14 +16,114 @@ import (
 // object is a JSON object of a body.
 type object = map[string]any
 
-// view is all that a body may depend on. A body that was made from the same
-// view is the same, which is what lets bodies be kept.
+// snapshot is what a host shows at one time.
+type snapshot struct {
+	d   *dialect.Record
+	m   *machine.View
+	b   *bmc.View
+	now time.Time // of the lab; whole seconds
+}
+
+func look(h Host) snapshot {
+	return snapshot{d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: h.Now().Truncate(time.Second)}
+}
+
+// shows says which parts of a snapshot a body depends on, beside the dialect
+// and the profile, which all hosts of a model share.
+type shows uint32
+
+const (
+	showsIdentity shows = 1 << 0 // serial numbers, addresses: what never changes
+	showsPower    shows = 1 << 1 // power, boot and what runs
+	showsAsset    shows = 1 << 2
+	showsAccess   shows = 1 << 8 // accounts and their policy
+	showsMedia    shows = 1 << 9
+	showsSessions shows = 1 << 10
+	showsLog      shows = 1 << 11
+	showsJobs     shows = 1 << 12
+	showsTime     shows = 1 << 30
+)
+
+// part is a part of the views. Both functions know nothing of the others.
+type part struct {
+	same func(a, b *snapshot) bool
+	copy func(to, from *snapshot)
+}
+
+// parts are all that a body can show.
+var parts = map[shows]part{
+	showsIdentity: {
+		func(a, b *snapshot) bool { return a.m.Identity == b.m.Identity },
+		func(to, from *snapshot) { to.m.Identity = from.m.Identity },
+	},
+	showsPower: {
+		func(a, b *snapshot) bool { return a.m.Main == b.m.Main },
+		func(to, from *snapshot) {
+			to.m.Main, to.m.Power, to.m.Trying = from.m.Main, from.m.Power, from.m.Trying
+		},
+	},
+	showsAsset: {
+		func(a, b *snapshot) bool { return a.m.Asset == b.m.Asset },
+		func(to, from *snapshot) { to.m.Asset = from.m.Asset },
+	},
+	showsAccess: {
+		func(a, b *snapshot) bool { return a.b.Access == b.b.Access },
+		func(to, from *snapshot) { to.b.Access = from.b.Access },
+	},
+	showsMedia: {
+		func(a, b *snapshot) bool { return a.b.Media == b.b.Media },
+		func(to, from *snapshot) { to.b.Media = from.b.Media },
+	},
+	showsSessions: {
+		func(a, b *snapshot) bool { return a.b.Logins == b.b.Logins },
+		func(to, from *snapshot) { to.b.Logins = from.b.Logins },
+	},
+	showsLog: {
+		func(a, b *snapshot) bool { return a.b.Log == b.b.Log },
+		func(to, from *snapshot) { to.b.Log = from.b.Log },
+	},
+	showsJobs: {
+		func(a, b *snapshot) bool { return a.b.Jobs == b.b.Jobs },
+		func(to, from *snapshot) { to.b.Jobs = from.b.Jobs },
+	},
+	showsTime: {
+		func(a, b *snapshot) bool { return a.now.Equal(b.now) },
+		func(to, from *snapshot) { to.now = from.now },
+	},
+}
+
+// same says whether two snapshots show the same as far as a body can tell.
+func (s shows) same(a, b *snapshot) bool {
+	if s == 0 {
+		return a.d == b.d && a.m.Profile == b.m.Profile
+	}
+	for rest := s; rest != 0; rest &= rest - 1 {
+		if !parts[rest&-rest].same(a, b) {
+			return false
+		}
+	}
+	return a.d == b.d
+}
+
+// view is all that a body may depend on: of a snapshot the parts that its row
+// shows, so that a body that was made from the same parts is the same, which
+// is what lets bodies be kept. To look at another part is a nil dereference.
 type view struct {
 	d   *dialect.Record
-	m   *machine.View     // nil for a resource that does not show the machine
-	b   *bmc.View         // nil for a resource that does not show the BMC
+	m   *machine.View
+	b   *bmc.View
+	now time.Time         // whole seconds; zero for a resource that does not show time
 	uri string            // of the resource
 	ids map[string]string // the variables of its pattern
+}
+
+// view is what a resource can see of a snapshot.
+func (m *match) view(at snapshot) view {
+	to := snapshot{d: at.d, m: &machine.View{Profile: at.m.Profile}, b: &bmc.View{Spec: at.b.Spec}}
+	for rest := m.shows; rest != 0; rest &= rest - 1 {
+		parts[rest&-rest].copy(&to, &at)
+	}
+	return view{d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids}
 }
 
 // things says what each variable of a pattern can stand for. A collection
@@ -40,6 +141,7 @@ var things = map[string]func(v view) []string{
 	"storage": func(v view) []string {
 		return list(v.m.Identity.Storage, func(c storage.Controller) string { return c.ID })
 	},
+	"task":   func(v view) []string { return list(v.b.Jobs.All(), func(j bmc.Job) string { return j.ID }) },
 	"system": func(v view) []string { return []string{v.d.SystemID} },
 	"volume": func(view) []string { return nil },
 }

@@ -86,7 +86,8 @@ func TestEveryLinkLeadsToAValidResource(t *testing.T) {
 			seen := walk(t, s, check)
 			for _, r := range s.tree {
 				reached := slices.ContainsFunc(seen, func(uri string) bool { return fits([]string{r.uri, r.uri + "/"}, uri) })
-				empty := strings.HasSuffix(r.uri, "{session}") && len(h.BMC().Sessions) == 0
+				empty := strings.HasSuffix(r.uri, "{session}") && len(h.BMC().Sessions) == 0 ||
+					strings.HasSuffix(r.uri, "{task}") && len(h.BMC().Jobs.All()) == 0
 				if r.schema != "" && !reached && !empty {
 					t.Errorf("no link leads to %s", r.uri)
 				}

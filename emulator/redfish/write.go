@@ -55,12 +55,52 @@ func (x *exchange) write() {
 	case x.r.Method == http.MethodPost:
 		x.add(in, v)
 	case x.r.Method == http.MethodDelete:
-		if err := x.match.remove(x.r.Context(), x.host, v); err != nil {
-			x.fail(err)
-			return
-		}
+		out, err := x.match.remove(x.r.Context(), x.operation(in, v, nil))
+		x.answer(out, err)
+	}
+}
+
+// operation is the request as it was understood.
+func (x *exchange) operation(in document, v view, set values) operation {
+	from, _, _ := net.SplitHostPort(x.r.RemoteAddr)
+	return operation{host: x.host, view: v, set: set, who: x.who, from: from, x: x, in: in}
+}
+
+// answer is what is said to an operation that shows no resource.
+func (x *exchange) answer(out reply, err error) {
+	switch {
+	case err != nil:
+		x.fail(err)
+	case out.job != "":
+		x.accepted(out.job)
+	case out.body != nil:
+		x.show(http.StatusOK, x.loose(out.body))
+	default:
 		x.done()
 	}
+}
+
+// accepted answers that a job goes on (DSP0266, "Asynchronous operations").
+func (x *exchange) accepted(job string) {
+	h := x.w.Header()
+	h["Location"], h["Retry-After"] = []string{taskMonitor(job)}, []string{retryAfter}
+	m := x.s.find(&url.URL{Path: taskURI(job)})
+	p := x.s.page(m, look(x.host))
+	if p == nil { // forgotten already
+		x.status = http.StatusAccepted
+		x.w.WriteHeader(x.status)
+		return
+	}
+	h["Content-Type"], h["Content-Length"] = p.content, p.length
+	x.send(http.StatusAccepted, p.body)
+}
+
+// loose is a page of a body that is no resource's.
+func (x *exchange) loose(o object) *page {
+	body := encode(o)
+	p := newPage(jsonType, body, etag(body), nil)
+	p.allow = x.match.allow
+	return p
 }
 
 // body reads the JSON object of a request. An action needs none.
@@ -107,11 +147,8 @@ func (x *exchange) act(in document, v view, free func()) {
 	if a.slow {
 		free()
 	}
-	if err := a.apply(x.r.Context(), x.host, v, set); err != nil {
-		x.fail(err)
-		return
-	}
-	x.done()
+	out, err := a.apply(x.r.Context(), x.operation(in, v, set))
+	x.answer(out, err)
 }
 
 // change carries out a PATCH. What can be changed is; what cannot is told
@@ -126,8 +163,9 @@ func (x *exchange) change(in document, v view) {
 		x.refuse(http.StatusBadRequest, list(bad, refusal.property)...)
 		return
 	}
-	if err := x.match.patch.apply(x.r.Context(), x.host, v, set); err != nil {
-		x.fail(err)
+	out, err := x.match.patch.apply(x.r.Context(), x.operation(in, v, set))
+	if err != nil || out.job != "" {
+		x.answer(out, err)
 		return
 	}
 	at := look(x.host)
@@ -154,7 +192,9 @@ func annotated(o object, p *page, bad []refusal) *page {
 		}
 		in[r.name()+info] = message.ExtendedInfo(baseRegistry, r.property())
 	}
-	return newPage(jsonType, encode(o), p.etag, p.link)
+	told := newPage(jsonType, encode(o), p.etag, p.link)
+	told.allow = p.allow
+	return told
 }
 
 // add carries out a POST to a collection (DSP0266, "POST (create)").
@@ -165,10 +205,9 @@ func (x *exchange) add(in document, v view) {
 		x.refuse(http.StatusBadRequest, list(bad, refusal.property)...)
 		return
 	}
-	from, _, _ := net.SplitHostPort(x.r.RemoteAddr)
-	made, err := c.apply(x.r.Context(), x.host, set, from)
-	if err != nil {
-		x.fail(err)
+	made, err := c.apply(x.r.Context(), x.operation(in, v, set))
+	if err != nil || made.job != "" {
+		x.answer(made, err)
 		return
 	}
 	h := x.w.Header()

@@ -1,0 +1,29 @@
+package redfish
+
+func chassisRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/Chassis", schema: "ChassisCollection", needs: ofComponents, name: "Chassis", of: "chassis"},
+		{uri: "/redfish/v1/Chassis/{chassis}", schema: "Chassis.v1_28_0", needs: ofComponents,
+			shows: showsIdentity | showsPower | showsAsset, read: chassis},
+	}
+}
+
+func chassis(v view) object {
+	p, id := v.m.Profile, v.m.Identity
+	var drives, subsystems []object
+	for _, c := range id.Storage {
+		subsystems = append(subsystems, ref(v.system("Storage", c.ID)))
+		for _, d := range c.Drives {
+			drives = append(drives, ref(v.system("Storage", c.ID, "Drives", d.ID)))
+		}
+	}
+	return object{
+		"Name": "Chassis", "ChassisType": "RackMount",
+		"Manufacturer": p.Manufacturer, "Model": p.Model, "SKU": p.SKU, "PartNumber": p.PartNumber,
+		"SerialNumber": id.Serial, "UUID": id.UUID, "PowerState": string(v.m.Power), "Status": status("Enabled"),
+		"Links": object{
+			"ComputerSystems": refs(v.system()), "ManagedBy": refs(v.manager()), "ManagersInChassis": refs(v.manager()),
+			"Drives": append([]object{}, drives...), "Storage": append([]object{}, subsystems...),
+		},
+	}
+}
