@@ -1,0 +1,200 @@
+package fault
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Duration is a time.Duration that is written as Go writes it ("90s").
+type Duration struct{ time.Duration }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(b []byte) (err error) {
+	d.Duration, err = span(string(b))
+	return err
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler: unlike UnmarshalText it can tell
+// the line.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	if err := d.UnmarshalText([]byte(n.Value)); n.Kind != yaml.ScalarNode || err != nil {
+		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: cannot unmarshal %s `%s` into fault.Duration", n.Line, n.ShortTag(), n.Value)}}
+	}
+	return nil
+}
+
+// span reads a duration of at most a year.
+func span(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(strings.TrimSpace(s))
+	if err != nil || d > 365*24*time.Hour {
+		return 0, fmt.Errorf("%q: use a form like 90s or 2m, at most a year", s)
+	}
+	return d, nil
+}
+
+// Methods are HTTP methods; in YAML one needs no list.
+type Methods []string
+
+// UnmarshalYAML implements yaml.Unmarshaler.
+func (m *Methods) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
+		*m = Methods{n.Value}
+		return nil
+	}
+	return n.Decode((*[]string)(m))
+}
+
+// Latency says how long an answer is withheld: 200ms, between 100ms..2s, or
+// p50=200ms,p99=3s for a lognormal distribution with that median and that 99th
+// percentile, with ,max=10s if it must have an end.
+type Latency string
+
+// distribution is a parsed Latency. It is between low and high, or lognormal
+// with the median exp(mu) in nanoseconds.
+type distribution struct {
+	low, high time.Duration
+	lognormal bool
+	mu, sigma float64
+	longest   time.Duration // of lognormal; 0 is no bound
+}
+
+// z99 is the 99th percentile of the standard normal distribution.
+const z99 = 2.3263478740408408
+
+func (l Latency) parse() (distribution, error) {
+	wrong := func() (distribution, error) {
+		return distribution{}, fmt.Errorf("%q: use a form like 200ms, 100ms..2s or p50=200ms,p99=3s,max=10s", string(l))
+	}
+	if l == "" {
+		return distribution{}, nil
+	}
+	if !strings.Contains(string(l), "=") {
+		low, high, between := strings.Cut(string(l), "..")
+		a, err := span(low)
+		b := a
+		if err == nil && between {
+			b, err = span(high)
+		}
+		if err != nil || a < 0 || b < a {
+			return wrong()
+		}
+		return distribution{low: a, high: b}, nil
+	}
+	got := map[string]time.Duration{}
+	for part := range strings.SplitSeq(string(l), ",") {
+		name, value, _ := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		d, err := span(value)
+		if _, twice := got[name]; twice || err != nil || d <= 0 || name != "p50" && name != "p99" && name != "max" {
+			return wrong()
+		}
+		got[name] = d
+	}
+	p50, p99, longest := got["p50"], got["p99"], got["max"]
+	if p50 == 0 || p99 < p50 || longest != 0 && longest < p50 {
+		return wrong()
+	}
+	mu := math.Log(float64(p50))
+	return distribution{lognormal: true, mu: mu, sigma: (math.Log(float64(p99)) - mu) / z99, longest: longest}, nil
+}
+
+// random says whether draws differ.
+func (d distribution) random() bool { return d.lognormal || d.low != d.high }
+
+// draw takes one value.
+func (d distribution) draw(r *rand.Rand) time.Duration {
+	if !d.lognormal {
+		if d.low == d.high {
+			return d.low
+		}
+		return d.low + time.Duration(r.Int64N(int64(d.high-d.low)+1))
+	}
+	v := math.Exp(d.mu + d.sigma*r.NormFloat64())
+	longest := d.longest
+	if longest == 0 {
+		longest = 365 * 24 * time.Hour
+	}
+	return time.Duration(min(v, float64(longest)))
+}
+
+// Limit is a rate: 10/s, 100/5m.
+type Limit string
+
+// rate is a parsed Limit: so many in so long, at once if they like.
+type rate struct {
+	n   int
+	per time.Duration
+}
+
+func (l Limit) parse() (rate, error) {
+	if l == "" {
+		return rate{}, nil
+	}
+	number, per, _ := strings.Cut(string(l), "/")
+	n, err := strconv.Atoi(strings.TrimSpace(number))
+	per = strings.TrimSpace(per)
+	if per != "" && (per[0] < '0' || per[0] > '9') {
+		per = "1" + per
+	}
+	d, derr := span(per)
+	if err != nil || derr != nil || n < 1 || n > 1e9 || d <= 0 || d < time.Duration(n) {
+		return rate{}, fmt.Errorf("%q: use a form like 10/s or 100/5m", string(l))
+	}
+	return rate{n: n, per: d}, nil
+}
+
+// take counts a request at now against a rate of which tat is the state, the
+// theoretical arrival time of the generic cell rate algorithm (ITU-T I.371,
+// annex A). It returns how long the client must wait; 0 lets the request pass.
+func (r rate) take(tat *time.Time, now time.Time) time.Duration {
+	next := *tat
+	if next.Before(now) {
+		next = now
+	}
+	next = next.Add(r.per / time.Duration(r.n))
+	if wait := next.Sub(now) - r.per; wait > 0 {
+		return wait
+	}
+	*tat = next
+	return 0
+}
+
+// Cut says how much of a body is left: so many bytes, or 50%.
+type Cut string
+
+// cut is a parsed Cut.
+type cut struct {
+	set     bool
+	percent bool
+	n       int
+}
+
+func (c Cut) parse() (cut, error) {
+	if c == "" {
+		return cut{}, nil
+	}
+	number, percent := strings.CutSuffix(string(c), "%")
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || percent && n >= 100 {
+		return cut{}, fmt.Errorf("%q: use a number of bytes, or a part like 50%%", string(c))
+	}
+	return cut{set: true, percent: percent, n: n}, nil
+}
+
+// of is what is left of a body.
+func (c cut) of(body []byte) []byte {
+	n := c.n
+	if c.percent {
+		n = len(body) * c.n / 100
+	}
+	return body[:min(n, len(body))]
+}
