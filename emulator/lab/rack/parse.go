@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
 // Problem is one thing that is wrong with a definition.
@@ -52,18 +52,31 @@ func Parse(file string, data []byte) (Lab, error) {
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return Lab{}, &Problem{File: file, Text: "holds more than one document: a lab has one rack"}
 	}
-	at := lines(data)
-	for i := range l.Hosts {
-		if _, said := at[fmt.Sprintf("hosts[%d].count", i)]; !said {
-			l.Hosts[i].Count = 1
+	at := places(data)
+	one := func(field string, groups []Group) {
+		for i := range groups {
+			if _, said := at[fmt.Sprintf("%s[%d].count", field, i)]; !said {
+				groups[i].Count = 1
+			}
 		}
 	}
+	one("hosts", l.Hosts)
+	for i, r := range l.Racks {
+		one(fmt.Sprintf("racks[%d].hosts", i), r.Hosts)
+	}
 	l.fill()
+	found := l.problems()
+	for i, r := range l.Faults {
+		field := fmt.Sprintf("faults[%d].probability", i)
+		if _, said := at[field]; said && r.Probability == 0 {
+			found = append(found, &Problem{Field: field, Text: "0: must be above 0 and at most 1"})
+		}
+	}
 	var errs []error
-	for _, p := range l.problems() {
+	for _, p := range found {
 		p.File = file
 		for f := p.Field; p.Line == 0 && f != ""; f = parent(f) {
-			p.Line = at[f]
+			p.Line = at[f].line
 		}
 		errs = append(errs, p)
 	}
@@ -88,9 +101,8 @@ func (l *Lab) problems() (out []*Problem) {
 			out = append(out, &Problem{Field: field, Text: fmt.Sprintf(text, args...)})
 		}
 	}
-	isLabel := func(s string, most int) bool { return len(s) <= most && label.MatchString(s) }
 	need(l.Kind == Kind, "kind", "%q: must be %s", l.Kind, Kind)
-	need(isLabel(l.Name, 63), "name", "%q: use up to 63 of a-z, 0-9 and -, beginning and ending with a letter or digit", l.Name)
+	need(isLabel(l.Name, 63), "name", "%q: "+labelForm, l.Name, 63)
 	_, _, err := l.Speed.Factor()
 	need(err == nil, "speed", "%q: use a form like 1x, 60x or max", l.Speed)
 
@@ -109,18 +121,60 @@ func (l *Lab) problems() (out []*Problem) {
 	_, ok := l.Admin()
 	need(len(l.Accounts) == 0 || ok, "accounts", "none is an Administrator: the lab's controllers need one")
 
-	need(len(l.Hosts) > 0, "hosts", "must not be empty: add - {profile: generic, count: 1}")
-	total := 0
-	for i, g := range l.Hosts {
-		at := fmt.Sprintf("hosts[%d]", i)
-		need(g.Profile != "", at+".profile", "must not be empty")
-		need(g.Count >= 1, at+".count", "%d: must be 1 or more", g.Count)
-		need(isLabel(g.NamePrefix, 50), at+".namePrefix", "%q: use up to 50 of a-z, 0-9 and -, beginning and ending with a letter or digit", g.NamePrefix)
-		if g.Count > 0 {
-			total += min(g.Count, MaxHosts+1)
+	_, err = l.Listen.Parse()
+	need(err == nil, "listen", "%v", err)
+	out = append(out, l.hostProblems()...)
+	ids := map[string]bool{}
+	need(len(l.Faults) <= fault.MaxRules, "faults", "%d: a lab has at most %d", len(l.Faults), fault.MaxRules)
+	for i, r := range l.Faults[:min(len(l.Faults), fault.MaxRules)] {
+		at := fmt.Sprintf("faults[%d]", i)
+		for _, p := range r.Problems() {
+			field := at
+			if p.Field != "" {
+				field += "." + p.Field
+			}
+			need(false, field, "%s", p.Text)
+		}
+		need(r.ID == "" || !ids[r.ID], at+".id", "%s: is there twice: give each fault its own id", r.ID)
+		ids[r.ID] = true
+	}
+	return out
+}
+
+// isLabel says whether s is a DNS label of at most so many characters.
+func isLabel(s string, most int) bool { return len(s) <= most && label.MatchString(s) }
+
+const labelForm = "use up to %d of a-z, 0-9 and -, beginning and ending with a letter or digit"
+
+// hostProblems lists what is wrong with the hosts and racks.
+func (l *Lab) hostProblems() (out []*Problem) {
+	need := func(ok bool, field, text string, args ...any) {
+		if !ok {
+			out = append(out, &Problem{Field: field, Text: fmt.Sprintf(text, args...)})
 		}
 	}
-	need(total <= MaxHosts, "hosts", "%d: a rack has at most %d", total, MaxHosts)
+	need(len(l.Hosts)+len(l.Racks) > 0, "hosts", "must not be empty: add - {profile: generic, count: 1}")
+	seen := map[string]bool{}
+	for i, r := range l.Racks {
+		at := fmt.Sprintf("racks[%d]", i)
+		need(isLabel(r.Name, 40), at+".name", "%q: "+labelForm, r.Name, 40)
+		need(!seen[r.Name], at+".name", "%q: is there twice: give each rack its own name", r.Name)
+		seen[r.Name] = true
+		need(len(r.Hosts) > 0, at+".hosts", "must not be empty: add - {profile: generic, count: 1}")
+	}
+	total := 0
+	for _, g := range l.Groups() {
+		need(g.Profile != "", g.Field+".profile", "must not be empty")
+		need(g.Count >= 1, g.Field+".count", "%d: must be 1 or more", g.Count)
+		need(isLabel(g.NamePrefix, 50), g.Field+".namePrefix", "%q: "+labelForm, g.NamePrefix, 50)
+		if g.Count > 0 {
+			total = min(total+min(g.Count, MaxHosts+1), 2*MaxHosts+2)
+		}
+	}
+	need(total <= MaxHosts, "hosts", "%d: a lab has at most %d", total, MaxHosts)
+	for _, t := range l.Timings.all() {
+		need(t.is == nil || t.is.Duration >= 0, "timings."+t.name, "%v: must not be negative", t.is)
+	}
 	return out
 }
 
@@ -131,101 +185,4 @@ func printable(s string, most int) bool {
 // parent is the field that a field is in: hosts[1], hosts, "".
 func parent(field string) string {
 	return field[:max(0, strings.LastIndexAny(field, ".["))]
-}
-
-// lines tells the line of every field.
-func lines(data []byte) map[string]int {
-	at := map[string]int{}
-	var walk func(field string, n *yaml.Node)
-	walk = func(field string, n *yaml.Node) {
-		switch n.Kind {
-		case yaml.DocumentNode:
-			for _, c := range n.Content {
-				walk(field, c)
-			}
-		case yaml.MappingNode:
-			for i := 0; i+1 < len(n.Content); i += 2 {
-				name := n.Content[i].Value
-				if field != "" {
-					name = field + "." + name
-				}
-				at[name] = n.Content[i].Line
-				walk(name, n.Content[i+1])
-			}
-		case yaml.SequenceNode:
-			for i, c := range n.Content {
-				name := fmt.Sprintf("%s[%d]", field, i)
-				at[name] = c.Line
-				walk(name, c)
-			}
-		}
-	}
-	var doc yaml.Node
-	if yaml.Unmarshal(data, &doc) == nil {
-		walk("", &doc)
-	}
-	return at
-}
-
-var (
-	lineOf  = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)`)
-	unknown = regexp.MustCompile(`^field (\S+) not found in type rack\.(\w+)`)
-	wrong   = regexp.MustCompile(`^cannot unmarshal !!\w+ (.*) into (.*)`)
-)
-
-// syntax turns what the YAML decoder says into Problems.
-func syntax(file string, data []byte, err error) error {
-	if errors.Is(err, io.EOF) {
-		return &Problem{File: file, Text: "is empty: begin with kind: " + Kind}
-	}
-	texts := []string{err.Error()}
-	if te := (*yaml.TypeError)(nil); errors.As(err, &te) {
-		texts = te.Errors
-	}
-	fields := map[int]string{}
-	for f, n := range lines(data) {
-		if len(f) > len(fields[n]) || len(f) == len(fields[n]) && f < fields[n] { // the innermost of a line
-			fields[n] = f
-		}
-	}
-	var errs []error
-	for _, text := range texts {
-		p := &Problem{File: file, Text: strings.TrimPrefix(text, "yaml: ")}
-		if m := lineOf.FindStringSubmatch(text); m != nil {
-			p.Line, _ = strconv.Atoi(m[1])
-			p.Text = m[2]
-		}
-		if m := unknown.FindStringSubmatch(p.Text); m != nil {
-			p.Field, p.Text = m[1], fmt.Sprintf("there is no such field: use one of %s", known(m[2]))
-		} else if m := wrong.FindStringSubmatch(p.Text); m != nil {
-			p.Field, p.Text = fields[p.Line], fmt.Sprintf("%s is no %s", m[1], kinds[m[2]])
-			if kinds[m[2]] == "" {
-				p.Text = fmt.Sprintf("%s does not belong here", m[1])
-			}
-		}
-		errs = append(errs, p)
-	}
-	return errors.Join(errs...)
-}
-
-// kinds are Go's types in a user's words.
-var kinds = map[string]string{
-	"int": "whole number", "uint64": "whole number from 0 up", "string": "text", "rack.Speed": "speed",
-	"[]rack.Group": "list of hosts", "[]rack.Account": "list of accounts",
-	"rack.Group": "group of hosts, such as {profile: generic, count: 1}", "rack.Account": "account",
-	"rack.Lab": "lab: begin with kind: " + Kind,
-}
-
-// known lists the fields of a type.
-func known(name string) string {
-	for _, v := range []any{Lab{}, Group{}, Account{}} {
-		if t := reflect.TypeOf(v); t.Name() == name {
-			var tags []string
-			for i := range t.NumField() {
-				tags = append(tags, t.Field(i).Tag.Get("yaml"))
-			}
-			return strings.Join(tags, ", ")
-		}
-	}
-	return "those in the documentation"
 }

@@ -1,14 +1,30 @@
 // Package rack owns the definition of a rack: which servers a lab has, how they
-// are named, who may log in to their BMCs. It is data, its defaults and what
-// can be said of it without looking elsewhere; it does not know what profiles
-// there are, nor that a lab runs.
+// are named, who may log in to their BMCs, where those are, how fast time runs
+// and what goes wrong. It is data, its defaults and what can be said of it
+// without looking elsewhere; it does not know what profiles there are, nor that
+// a lab runs.
+//
+//	kind: Lab
+//	seed: 7
+//	speed: 60x
+//	accounts:
+//	- {name: admin, password: secret}
+//	racks:
+//	- name: r1
+//	  hosts:
+//	  - {profile: generic, count: 40}
+//	timings: {post: 20s}
+//	faults:
+//	- {bmc: r1-node-7, path: /redfish/v1/Systems/**, status: 503, retryAfter: 30s, probability: 0.1}
 package rack
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
 // Kind is the kind that a rack file begins with.
@@ -18,14 +34,24 @@ const Kind = "Lab"
 // from 127.64.0.1 up to 127.71, which leaves room below 127.128.
 const MaxHosts = 500_000
 
-// Lab defines a rack and the lab around it.
+// Lab defines racks and the lab around them.
 type Lab struct {
-	Kind     string    `yaml:"kind" json:"kind"`
-	Name     string    `yaml:"name" json:"name"`
-	Seed     uint64    `yaml:"seed" json:"seed"` // every identity is derived from it
-	Speed    Speed     `yaml:"speed" json:"speed"`
-	Accounts []Account `yaml:"accounts" json:"accounts"` // of every BMC
-	Hosts    []Group   `yaml:"hosts" json:"hosts"`
+	Kind     string       `yaml:"kind" json:"kind"`
+	Name     string       `yaml:"name" json:"name"`
+	Seed     uint64       `yaml:"seed" json:"seed"` // every identity is derived from it, and all chance
+	Speed    Speed        `yaml:"speed" json:"speed"`
+	Listen   Listen       `yaml:"listen" json:"listen,omitempty"`
+	Accounts []Account    `yaml:"accounts" json:"accounts"`        // of every BMC
+	Hosts    []Group      `yaml:"hosts" json:"hosts"`              // that are in no rack
+	Racks    []Rack       `yaml:"racks" json:"racks,omitempty"`    // their hosts come after Hosts
+	Timings  Timings      `yaml:"timings" json:"timings,omitzero"` // instead of those of the profiles
+	Faults   []fault.Rule `yaml:"faults" json:"faults,omitempty"`
+}
+
+// Rack is a number of hosts that stand together.
+type Rack struct {
+	Name  string  `yaml:"name" json:"name"`
+	Hosts []Group `yaml:"hosts" json:"hosts"`
 }
 
 // Account is a login to every BMC of the rack.
@@ -42,38 +68,32 @@ var roles = []string{"Administrator", "Operator", "ReadOnly"}
 type Group struct {
 	Profile    string `yaml:"profile" json:"profile"` // name of a hardware profile
 	Count      int    `yaml:"count" json:"count"`
-	NamePrefix string `yaml:"namePrefix" json:"namePrefix"` // "node" gives node-0, node-1, …
+	NamePrefix string `yaml:"namePrefix" json:"namePrefix"` // "node" gives node-0, node-1, …; in rack r1 the default is r1-node
+}
+
+// Placed is a group with its place in the definition.
+type Placed struct {
+	Group
+	Rack  string // "" of hosts that are in none
+	Field string // racks[0].hosts[1]
+}
+
+// Timings are the delays of every host, where they shall be others than the
+// profile says; nil leaves it.
+type Timings struct {
+	PowerOn  *fault.Duration `yaml:"powerOn" json:"powerOn,omitempty"`   // from the button to the first instruction
+	POST     *fault.Duration `yaml:"post" json:"post,omitempty"`         // power-on self test
+	OSBoot   *fault.Duration `yaml:"osBoot" json:"osBoot,omitempty"`     // from the boot loader to a running system
+	Shutdown *fault.Duration `yaml:"shutdown" json:"shutdown,omitempty"` // an operating system going down by itself
+	PowerOff *fault.Duration `yaml:"powerOff" json:"powerOff,omitempty"` // until the supply has really gone
 }
 
 // Host is one host of the rack.
 type Host struct {
-	Index   int // counted from 0 over the whole rack
+	Index   int // counted from 0 over the whole lab
 	Name    string
 	Profile string
-}
-
-// Speed is how fast the lab's time runs: "60x", or "max" for as fast as there
-// is work.
-type Speed string
-
-// The speeds that have a name.
-const (
-	RealTime Speed = "1x"
-	Max      Speed = "max"
-)
-
-// Factor is how much faster than real time the lab runs; hurry means as fast as
-// there is work, and then the factor is 1.
-func (s Speed) Factor() (factor float64, hurry bool, err error) {
-	if s == Max {
-		return 1, true, nil
-	}
-	number, ok := strings.CutSuffix(string(s), "x")
-	f, err := strconv.ParseFloat(number, 64)
-	if !ok || err != nil || !(f > 0) || f > 1e6 {
-		return 0, false, fmt.Errorf("rack: speed %q: use a form like 1x, 60x or 0.5x, at most 1000000x, or max", s)
-	}
-	return f, false, nil
+	Rack    string // "" when it is in none
 }
 
 // Default is a rack of so many generic hosts, node-0 and up, with one
@@ -103,16 +123,37 @@ func (l *Lab) fill() {
 	for i := range l.Accounts {
 		or(&l.Accounts[i].Role, roles[0])
 	}
-	for i := range l.Hosts {
-		or(&l.Hosts[i].Profile, "generic")
-		or(&l.Hosts[i].NamePrefix, "node")
+	or((*string)(&l.Listen), string(Loopback))
+	fill := func(groups []Group, prefix string) {
+		for i := range groups {
+			or(&groups[i].Profile, "generic")
+			or(&groups[i].NamePrefix, prefix)
+		}
 	}
+	fill(l.Hosts, "node")
+	for _, r := range l.Racks {
+		fill(r.Hosts, r.Name+"-node")
+	}
+}
+
+// Groups lists all groups in the order of their hosts.
+func (l *Lab) Groups() []Placed {
+	var out []Placed
+	for i, g := range l.Hosts {
+		out = append(out, Placed{Group: g, Field: fmt.Sprintf("hosts[%d]", i)})
+	}
+	for i, r := range l.Racks {
+		for j, g := range r.Hosts {
+			out = append(out, Placed{Group: g, Rack: r.Name, Field: fmt.Sprintf("racks[%d].hosts[%d]", i, j)})
+		}
+	}
+	return out
 }
 
 // Len is the number of hosts.
 func (l *Lab) Len() int {
 	n := 0
-	for _, g := range l.Hosts {
+	for _, g := range l.Groups() {
 		n += g.Count
 	}
 	return n
@@ -123,10 +164,10 @@ func (l *Lab) Len() int {
 func (l *Lab) Each() []Host {
 	hosts := make([]Host, 0, l.Len())
 	next := map[string]int{}
-	for _, g := range l.Hosts {
+	for _, g := range l.Groups() {
 		for range g.Count {
 			hosts = append(hosts, Host{
-				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile,
+				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile, Rack: g.Rack,
 			})
 			next[g.NamePrefix]++
 		}
@@ -143,8 +184,8 @@ func (l *Lab) Admin() (Account, bool) {
 	return l.Accounts[i], true
 }
 
-// Diff names what keeps a lab that was made as a from being used as b. Speed is
-// no such thing, nor is a password that b leaves open.
+// Diff names what keeps a lab that was made as a from being used as b. What
+// Adopt takes over is no such thing, nor is a password that b leaves open.
 func Diff(a, b Lab) []string {
 	var out []string
 	differ := func(field string, x, y any) {
@@ -181,4 +222,30 @@ func Diff(a, b Lab) []string {
 	return out
 }
 
-func (h Host) describe() string { return fmt.Sprintf("%s (%s)", h.Name, h.Profile) }
+func (h Host) describe() string {
+	if h.Rack == "" {
+		return fmt.Sprintf("%s (%s)", h.Name, h.Profile)
+	}
+	return fmt.Sprintf("%s (%s, rack %s)", h.Name, h.Profile, h.Rack)
+}
+
+// Adopt takes over from what is asked all that can differ from one start of a
+// lab to the next. It tells whether the faults are others than before.
+func (l *Lab) Adopt(asked Lab) (faults bool) {
+	was, err := json.Marshal(l.Faults)
+	now, err2 := json.Marshal(asked.Faults)
+	l.Speed, l.Listen, l.Timings, l.Faults = asked.Speed, asked.Listen, asked.Timings, asked.Faults
+	return err != nil || err2 != nil || string(was) != string(now)
+}
+
+// timing is a delay with the name that it is written with.
+type timing struct {
+	name string
+	is   *fault.Duration
+}
+
+func (t *Timings) all() []timing {
+	return []timing{
+		{"powerOn", t.PowerOn}, {"post", t.POST}, {"osBoot", t.OSBoot}, {"shutdown", t.Shutdown}, {"powerOff", t.PowerOff},
+	}
+}

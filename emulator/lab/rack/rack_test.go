@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
 const full = `kind: Lab
@@ -22,6 +25,15 @@ hosts:
     count: 2
   - {profile: r750, namePrefix: db}
   - {profile: r750, count: 2}
+racks:
+  - {name: r1, hosts: [{count: 2}, {namePrefix: db}]}
+  - name: r2
+    hosts: &two [{}]
+  - {name: r3, hosts: *two}
+listen: 192.0.2.7:9000
+timings: {post: 20s, powerOff: 0s}
+faults:
+  - {bmc: r1-*, status: 503, retryAfter: 30s, method: PATCH}
 `
 
 func TestParse(t *testing.T) {
@@ -33,11 +45,20 @@ func TestParse(t *testing.T) {
 		Kind: "Lab", Name: "demo", Seed: 18446744073709551615, Speed: "60x",
 		Accounts: []Account{{"root", "calvin", "Administrator"}, {"watcher", "", "ReadOnly"}},
 		Hosts:    []Group{{"generic", 2, "node"}, {"r750", 1, "db"}, {"r750", 2, "node"}},
+		Racks: []Rack{
+			{"r1", []Group{{"generic", 2, "r1-node"}, {"generic", 1, "db"}}}, {"r2", []Group{{"generic", 1, "r2-node"}}}, {"r3", []Group{{"generic", 1, "r3-node"}}},
+		},
+		Listen:  "192.0.2.7:9000",
+		Timings: Timings{POST: &fault.Duration{Duration: 20 * time.Second}, PowerOff: &fault.Duration{}},
+		Faults:  []fault.Rule{{BMC: "r1-*", Status: 503, RetryAfter: fault.Duration{Duration: 30 * time.Second}, Method: fault.Methods{"PATCH"}}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("Parse() (-want +got):\n%s", d)
 	}
-	wantHosts := []Host{{0, "node-0", "generic"}, {1, "node-1", "generic"}, {2, "db-0", "r750"}, {3, "node-2", "r750"}, {4, "node-3", "r750"}}
+	wantHosts := []Host{
+		{0, "node-0", "generic", ""}, {1, "node-1", "generic", ""}, {2, "db-0", "r750", ""}, {3, "node-2", "r750", ""}, {4, "node-3", "r750", ""},
+		{5, "r1-node-0", "generic", "r1"}, {6, "r1-node-1", "generic", "r1"}, {7, "db-1", "generic", "r1"}, {8, "r2-node-0", "generic", "r2"}, {9, "r3-node-0", "generic", "r3"},
+	}
 	if d := cmp.Diff(wantHosts, got.Each()); d != "" {
 		t.Errorf("Each() (-want +got):\n%s", d)
 	}
@@ -92,7 +113,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"hosts is a number", "kind: Lab\nhosts: 3\n", []string{"rack: f.yaml:2: hosts: `3` is no list of hosts"}},
 		{"no hosts", "kind: Lab\nname: x\n", []string{"rack: f.yaml: hosts: must not be empty: add - {profile: generic, count: 1}"}},
 		{"count", "kind: Lab\nhosts:\n- {count: 1}\n- {count: 0}\n", []string{"rack: f.yaml:4: hosts[1].count: 0: must be 1 or more"}},
-		{"too many", "kind: Lab\nhosts:\n- {count: 9223372036854775807}\n- {count: 9223372036854775807}\n", []string{"rack: f.yaml:2: hosts: 1000002: a rack has at most 500000"}},
+		{"too many", "kind: Lab\nhosts:\n- {count: 9223372036854775807}\n- {count: 9223372036854775807}\n", []string{"rack: f.yaml:2: hosts: 1000002: a lab has at most 500000"}},
 		{"prefix", "kind: Lab\nhosts:\n- {namePrefix: Node_1}\n", []string{`rack: f.yaml:3: hosts[0].namePrefix: "Node_1": use up to 50`}},
 		{"speed", "kind: Lab\nspeed: fast\nhosts: [{}]\n", []string{`rack: f.yaml:2: speed: "fast": use a form like 1x, 60x or max`}},
 		{"name", "kind: Lab\nname: My Lab\nhosts: [{}]\n", []string{`rack: f.yaml:2: name: "My Lab": use up to 63`}},
@@ -101,6 +122,23 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			`f.yaml:5: accounts[1].password: use at most 20`,
 			`f.yaml:6: accounts[2].role: "King": must be one of Administrator, Operator, ReadOnly`,
 			`f.yaml:6: accounts[2].name: "c": is there twice`,
+		}},
+		{"racks", "kind: Lab\nracks:\n- {name: A}\n- {name: b, hosts: [{}]}\n- {name: b, hosts: [{count: 0}]}\n- {name: c, hosts: 3}\n", []string{"f.yaml:6: racks[3].hosts: `3` is no list of hosts"}},
+		{"racks, again", "kind: Lab\nracks:\n- {name: A}\n- {name: b, hosts: [{}]}\n- {name: b, hosts: [{count: 0}]}\n", []string{
+			`f.yaml:3: racks[0].name: "A": use up to 40`, `f.yaml:3: racks[0].hosts: must not be empty`,
+			`f.yaml:5: racks[2].name: "b": is there twice`, `f.yaml:5: racks[2].hosts[0].count: 0: must be 1 or more`,
+		}},
+		{"count by way of an alias", "kind: Lab\nhosts:\n- &a {count: 0}\n- *a\n- {<<: *a, profile: b}\n", []string{"hosts[0].count: 0", "hosts[1].count: 0", "hosts[2].count: 0"}},
+		{"listen", "kind: Lab\nhosts: [{}]\nlisten: everywhere\n", []string{`f.yaml:3: listen: "everywhere": use loopback`}},
+		{"timings", "kind: Lab\nhosts: [{}]\ntimings: {post: -1s}\n", []string{"f.yaml:3: timings.post: -1s: must not be negative"}},
+		{"timings, again", "kind: Lab\nhosts: [{}]\ntimings: {powerOn: 1s, post: soon, shutdown: 2s}\n", []string{"f.yaml:3: timings.post: `soon` is no duration"}},
+		{"no such timing", "kind: Lab\nhosts: [{}]\ntimings: {boot: 1s}\n", []string{"f.yaml:3: boot: there is no such field: use one of powerOn, post"}},
+		{"faults", "kind: Lab\nhosts: [{}]\nfaults:\n- {id: a, status: 5}\n- {id: a, stale: true}\n- {stale: true,\n   probability: 0}\n- {}\n", []string{
+			"f.yaml:4: faults[0].status: 5: must be from 200", "f.yaml:5: faults[1].id: a: is there twice",
+			"f.yaml:7: faults[2].probability: 0: must be above 0", "f.yaml:8: faults[3]: does nothing",
+		}},
+		{"faults, again", "kind: Lab\nhosts: [{}]\nfaults:\n- {bmc: node-0, from: soon, method: GET}\n- {stat: 500}\n", []string{
+			"f.yaml:4: faults[0].from: `soon` is no duration", "f.yaml:5: stat: there is no such field: use one of id, bmc",
 		}},
 		{"no administrator", "kind: Lab\nhosts: [{}]\naccounts:\n- {name: a, role: ReadOnly}\n", []string{"rack: f.yaml:3: accounts: none is an Administrator"}},
 	}
@@ -151,7 +189,7 @@ func TestDiff(t *testing.T) {
 	}{
 		{"same", func(*Lab) {}, nil},
 		{"open password", func(l *Lab) { l.Accounts[0].Password = "" }, nil},
-		{"speed", func(l *Lab) { l.Speed = Max }, nil},
+		{"speed", func(l *Lab) { l.Speed, l.Listen, l.Faults = Max, "192.0.2.1", []fault.Rule{{Stale: true}} }, nil},
 		{"split into groups", func(l *Lab) { l.Hosts = []Group{{"generic", 1, "node"}, {"generic", 1, "node"}} }, nil},
 		{"count", func(l *Lab) { l.Hosts[0].Count = 3 }, []string{"hosts: 2 in this lab, 3 asked"}},
 		{"profile", func(l *Lab) { l.Hosts[0].Profile = "r750" }, []string{"host 0: node-0 (generic) in this lab, node-0 (r750) asked"}},
@@ -167,4 +205,84 @@ func TestDiff(t *testing.T) {
 			t.Errorf("%s: Diff() (-want +got):\n%s", tt.name, d)
 		}
 	}
+}
+
+func TestListen(t *testing.T) {
+	for in, want := range map[Listen]string{
+		"": "invalid IP 0", "loopback": "invalid IP 0", "loopback:9443": "invalid IP 9443", "192.0.2.7": "192.0.2.7 8443",
+		"192.0.2.7:9000": "192.0.2.7 9000", "2001:db8::1": "2001:db8::1 8443", "[2001:db8::1]:1": "2001:db8::1 1",
+	} {
+		p, err := in.Parse()
+		if got := fmt.Sprint(p.Addr, p.Port); got != want || err != nil {
+			t.Errorf("Parse(%s) = %s, %v, want %s", in, got, err, want)
+		}
+	}
+	for _, in := range []Listen{"lo", "loopback:", "loopback:0", "loopback:x", "0.0.0.0", "[::]:9000", "localhost:1", "192.0.2.7:", "192.0.2.7:0", "192.0.2.7:70000", "224.0.0.1", ":9000", "fe80::1%eth0"} {
+		if p, err := in.Parse(); err == nil {
+			t.Errorf("Parse(%q) = %v, want an error", in, p)
+		}
+	}
+}
+
+func TestWhatALabAdopts(t *testing.T) {
+	was, asked := Default(2), Default(2)
+	asked.Speed, asked.Listen, asked.Seed = Max, "192.0.2.1", 99
+	asked.Timings.POST = &fault.Duration{}
+	if was.Adopt(asked) {
+		t.Error("Adopt() = true: the faults are the same")
+	}
+	want := Default(2)
+	want.Speed, want.Listen, want.Timings = asked.Speed, asked.Listen, asked.Timings
+	if d := cmp.Diff(want, was); d != "" {
+		t.Errorf("after Adopt (-want +got):\n%s", d)
+	}
+	asked.Faults = []fault.Rule{{Stale: true}}
+	if !was.Adopt(asked) || len(was.Faults) != 1 {
+		t.Errorf("Adopt() of other faults: %+v", was.Faults)
+	}
+}
+
+// FuzzParse holds that no text panics, that every refusal names the file, and
+// that what is accepted is valid, is what its JSON says and has the hosts that
+// it counts.
+func FuzzParse(f *testing.F) {
+	f.Add(full)
+	for _, s := range []string{
+		"", "kind: Lab\nhosts: [{}]", "kind: Lab\nhosts: [&a {count: 2}, *a, {<<: *a}]", "kind: Lab\nhosts: &a [*a]",
+		"kind: Lab\nracks: [{name: a, hosts: [{count: 3}]}]\nfaults: [{set: {/A: {[1]: 2}}}]", "- {", "kind: [", "? {a: b}: c",
+		"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d]",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := Parse("f.yaml", []byte(text))
+		if err != nil {
+			for line := range strings.Lines(err.Error()) {
+				if !strings.HasPrefix(line, "rack: f.yaml") {
+					t.Errorf("%q does not name the file", line)
+				}
+			}
+			return
+		}
+		if err := l.Validate(); err != nil {
+			t.Fatalf("Validate() = %v, and Parse took it", err)
+		}
+		if l.Len() > 5000 {
+			return // it takes long to name so many
+		}
+		if got := len(l.Each()); got != l.Len() {
+			t.Errorf("Each() has %d hosts, Len() = %d", got, l.Len())
+		}
+		raw, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again Lab
+		if err := json.Unmarshal(raw, &again); err != nil {
+			t.Fatal(err)
+		}
+		if diff := Diff(l, again); len(diff) > 0 || l.Adopt(again) {
+			t.Errorf("after JSON: %v", diff)
+		}
+	})
 }

@@ -1,0 +1,31 @@
+package rack
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Speed is how fast the lab's time runs: "60x", or "max" for as fast as there
+// is work.
+type Speed string
+
+// The speeds that have a name.
+const (
+	RealTime Speed = "1x"
+	Max      Speed = "max"
+)
+
+// Factor is how much faster than real time the lab runs; hurry means as fast as
+// there is work, and then the factor is 1.
+func (s Speed) Factor() (factor float64, hurry bool, err error) {
+	if s == Max {
+		return 1, true, nil
+	}
+	number, ok := strings.CutSuffix(string(s), "x")
+	f, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(f > 0) || f > 1e6 {
+		return 0, false, fmt.Errorf("rack: speed %q: use a form like 1x, 60x or 0.5x, at most 1000000x, or max", s)
+	}
+	return f, false, nil
+}
