@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"time"
 )
 
@@ -282,6 +281,9 @@ func (p *Plan) Decide(s Subject, now time.Time) Decision {
 	return d
 }
 
+// tooManyRequests is the status of a request beyond a limit (RFC 6585, §4).
+const tooManyRequests = 429
+
 // hit lets a rule that is meant have its say, if its counts and chance let it.
 func (p *Plan) hit(a *armed, bmc string, now time.Time, d *Decision) {
 	status, retry := a.Status, a.RetryAfter.Duration
@@ -303,7 +305,7 @@ func (p *Plan) hit(a *armed, bmc string, now time.Time, d *Decision) {
 			if wait == 0 {
 				return
 			}
-			status, retry = cmp.Or(status, http.StatusTooManyRequests), cmp.Or(retry, wait)
+			status, retry = cmp.Or(status, tooManyRequests), cmp.Or(retry, wait)
 		}
 		t.Hits++
 		if a.latency.random() {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -178,7 +177,7 @@ func (r *Rule) effectProblems() (out []Problem) {
 	need(r.Drop == "" || dropSites[r.Drop] != "", "drop", "%q: must be one of %s", r.Drop, join(BeforeTLS, Unanswered, Reset, HalfClose, Hang, MidBody))
 	need(r.TLS == "" || slices.Contains(tlsFaults, r.TLS), "tls", "%q: must be one of %s", r.TLS, join(tlsFaults...))
 	need(r.ContentType == "" || r.Body != nil, "contentType", "has no effect without body")
-	need(r.Status != http.StatusNoContent && r.Status != http.StatusNotModified || r.Body == nil, "body", "an answer %d has none", r.Status)
+	need(r.Status != 204 && r.Status != 304 || r.Body == nil, "body", "an answer %d has none", r.Status)
 	if r.Patch != nil {
 		_, err = json.Marshal(r.Patch)
 		need(err == nil, "patch", "must be an object as JSON has them")

@@ -49,8 +49,9 @@ type Config struct {
 	// the lab runs on, not only the death of the lab.
 	Fsync bool
 	// Listen says where the BMCs are:
-	// "" gives each its own loopback address from 127.64.0.1 up, at port 443
-	// where that is allowed, else at 8443 or the next free one;
+	// "" is as the rack says: where that leaves it open, it gives each its own
+	// loopback address from 127.64.0.1 up, at port 443 where that is allowed,
+	// else at 8443 or the next free one;
 	// "lo:PORT" the same at that port, or any free one if PORT is 0;
 	// "ADDRESS:FIRSTPORT" gives each its own port of that address, from
 	// FIRSTPORT up, or from any if that is 0.
@@ -158,6 +159,11 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if l.ca, err = openAuthority(c.Dir, l.rack.Name); err != nil {
 		return err
 	}
+	if c.Listen == "" {
+		if c.Listen, err = listenAs(l.rack.Listen); err != nil {
+			return err
+		}
+	}
 	last := known.Port
 	if known.Listen != c.Listen {
 		last = 0
@@ -199,7 +205,7 @@ func (l *Lab) loadRack(asked *rack.Lab) (meta, error) {
 			if diff := rack.Diff(known.Rack, *asked); len(diff) > 0 {
 				return meta{}, fmt.Errorf("lab: %s holds another lab than asked: %s", l.dir, strings.Join(diff, "; "))
 			}
-			known.Rack.Speed = asked.Speed
+			known.Rack.Adopt(*asked)
 		}
 		l.rack = known.Rack
 		return known, nil
@@ -219,7 +225,7 @@ func (l *Lab) loadRack(asked *rack.Lab) (meta, error) {
 
 // makeHosts makes the hosts of the rack, each as it was stored.
 func (l *Lab) makeHosts(profiles fs.FS) error {
-	models, err := loadModels(profiles, l.rack.Hosts)
+	models, err := loadModels(profiles, &l.rack)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"strconv"
 	"syscall"
+
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
 // loopback is the device that the BMCs' own addresses are on. Linux routes all
@@ -58,6 +60,20 @@ func (p plan) index(at netip.AddrPort) (int, bool) {
 		return 0, false
 	}
 	return i, true
+}
+
+// listenAs is what a rack says of it, as Config.Listen says it.
+func listenAs(l rack.Listen) (string, error) {
+	p, err := l.Parse()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("lab: listen: %w", err)
+	case p.Addr.IsValid():
+		return netip.AddrPortFrom(p.Addr, p.Port).String(), nil
+	case p.Port != 0:
+		return fmt.Sprintf("%s:%d", loopback, p.Port), nil
+	}
+	return "", nil
 }
 
 // listen opens what the BMCs of a lab listen on, as Config.Listen says. last is

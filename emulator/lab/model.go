@@ -6,6 +6,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -15,23 +16,24 @@ var dialects = map[string]*dialect.Record{
 	generic.Record.Name: &generic.Record,
 }
 
-// model is a profile and how its BMC speaks. All hosts of a profile share it.
+// model is a profile, with the lab's timings, and how its BMC speaks. All hosts
+// of a profile share it.
 type model struct {
 	profile *machine.Profile
 	record  *dialect.Record
 }
 
-// loadModels reads the profiles that the groups name.
-func loadModels(from fs.FS, groups []rack.Group) (map[string]model, error) {
+// loadModels reads the profiles that a rack names.
+func loadModels(from fs.FS, of *rack.Lab) (map[string]model, error) {
 	models := map[string]model{}
-	for i, g := range groups {
+	for _, g := range of.Groups() {
 		if _, ok := models[g.Profile]; ok {
 			continue
 		}
 		file := "profiles/" + g.Profile + ".yaml"
 		b, err := fs.ReadFile(from, file)
 		if err != nil {
-			return nil, fmt.Errorf("lab: hosts[%d].profile: %s: there is no such profile: %w", i, g.Profile, err)
+			return nil, fmt.Errorf("lab: %s.profile: %s: there is no such profile: %w", g.Field, g.Profile, err)
 		}
 		p, err := machine.ParseProfile(b)
 		if err != nil {
@@ -47,7 +49,22 @@ func loadModels(from fs.FS, groups []rack.Group) (map[string]model, error) {
 		if err := r.Validate(); err != nil {
 			return nil, fmt.Errorf("lab: %s: %w", file, err)
 		}
+		retime(&p.Timings, of.Timings)
 		models[g.Profile] = model{profile: p, record: r}
 	}
 	return models, nil
+}
+
+// retime puts the timings of a rack in place of a profile's.
+func retime(t *machine.Timings, by rack.Timings) {
+	for _, d := range []struct {
+		of *machine.Duration
+		is *fault.Duration
+	}{
+		{&t.PowerOn, by.PowerOn}, {&t.POST, by.POST}, {&t.OSBoot, by.OSBoot}, {&t.Shutdown, by.Shutdown}, {&t.PowerOff, by.PowerOff},
+	} {
+		if d.is != nil {
+			d.of.Duration = d.is.Duration
+		}
+	}
 }

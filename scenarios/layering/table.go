@@ -82,7 +82,7 @@ var Table = []Row{
 		Package: "emulator/lab", May: []string{"emulator/...", "fixtures"},
 		Never: []string{"emulator/lab/control", "emulator/lab/labtest"}, // they stand above it
 	},
-	{Package: "emulator/lab/rack"},
+	{Package: "emulator/lab/rack", May: []string{"emulator/fault"}},
 	{Package: "emulator/lab/store", Tests: []string{"emulator/machine/storage"}}, // that a file is a Medium
 	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc"}},
 	{Package: "emulator/lab/control", May: []string{"emulator/lab", "emulator/lab/rack"}},

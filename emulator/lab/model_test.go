@@ -1,0 +1,53 @@
+package lab
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/fixtures"
+)
+
+// What a rack file can say of timings is what a model has, by the same names.
+func TestEveryTimingCanBeSet(t *testing.T) {
+	var r rack.Lab = rack.Default(1)
+	is := reflect.ValueOf(&r.Timings).Elem()
+	model := reflect.TypeFor[machine.Timings]()
+	for i := range model.NumField() {
+		name := model.Field(i).Tag.Get("json")
+		d := &fault.Duration{Duration: time.Duration(i+1) * time.Hour}
+		found := false
+		for j := range is.NumField() {
+			if is.Type().Field(j).Tag.Get("yaml") == name {
+				is.Field(j).Set(reflect.ValueOf(d))
+				found = true
+			}
+		}
+		if !found {
+			t.Errorf("rack.Timings has no %s", name)
+		}
+	}
+	models, err := loadModels(fixtures.Profiles, &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := reflect.ValueOf(models["generic"].profile.Timings)
+	for i := range got.NumField() {
+		if d := got.Field(i).Interface().(machine.Duration); d.Duration != time.Duration(i+1)*time.Hour {
+			t.Errorf("%s = %v, want %dh", got.Type().Field(i).Name, d, i+1)
+		}
+	}
+}
+
+func TestListenAsTheRackSays(t *testing.T) {
+	for in, want := range map[rack.Listen]string{
+		"": "", "loopback": "", "loopback:9443": "lo:9443", "192.0.2.7": "192.0.2.7:8443", "[2001:db8::1]:9000": "[2001:db8::1]:9000",
+	} {
+		if got, err := listenAs(in); got != want || err != nil {
+			t.Errorf("listenAs(%q) = %q, %v, want %q", in, got, err, want)
+		}
+	}
+}
