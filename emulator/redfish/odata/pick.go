@@ -1,0 +1,165 @@
+package odata
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Selection is the properties that an answer shows (DSP0266, "The $select query
+// parameter").
+type Selection struct {
+	below map[string]*Selection // by name; nil: all
+}
+
+const maxSelected = 128 // paths
+
+func (q *Query) readSelect(p pair, _ Support) *Error {
+	root := &Selection{below: map[string]*Selection{}}
+	paths := strings.Split(p.value, ",")
+	if len(paths) > maxSelected {
+		return p.refused(Form, "names more than "+strconv.Itoa(maxSelected)+" properties")
+	}
+	for _, path := range paths {
+		path = strings.TrimSpace(path)
+		if path == "*" { // OData's name for all of them
+			root.below = nil
+			continue
+		}
+		at := root
+		for segment := range strings.SplitSeq(path, "/") {
+			if segment == "" || strings.ContainsAny(segment, " '\"()*$?&=") {
+				return p.refused(Form, "takes names of properties, as in Name,Status/State")
+			}
+			if at.below == nil { // all of it was asked for
+				break
+			}
+			next := at.below[segment]
+			if next == nil {
+				next = &Selection{below: map[string]*Selection{}}
+				at.below[segment] = next
+			}
+			at = next
+		}
+		if at != root {
+			at.below = nil
+		}
+	}
+	if root.below != nil {
+		q.Select = root
+	}
+	return nil
+}
+
+// always are the annotations that no selection takes away (DSP0266, "The
+// $select query parameter").
+var always = []string{"@odata.id", "@odata.type", "@odata.context", "@odata.etag"}
+
+// of is a copy of a resource with what is selected. The selection is of that
+// resource and of each one expanded within it, which is how the UUIDs of all
+// members are asked for (DSP0266, "The $expand query parameter").
+func (s *Selection) of(o Object) Object {
+	out, _ := s.pick(o, s).(Object)
+	if out == nil {
+		out = Object{}
+	}
+	return out
+}
+
+// none selects nothing but what lies deeper.
+var none = &Selection{below: map[string]*Selection{}}
+
+// pick is what is selected of a value; nil when that is nothing. root is the
+// selection of a resource.
+func (s *Selection) pick(value any, root *Selection) any {
+	if s.below == nil {
+		return value
+	}
+	switch x := value.(type) {
+	case []any:
+		var out []any
+		for _, y := range x {
+			if picked := s.pick(y, root); picked != nil {
+				out = append(out, picked)
+			}
+		}
+		if out == nil {
+			return nil
+		}
+		return out
+	case Object:
+		resource := isResource(x)
+		if resource && s == none {
+			s = root
+		}
+		out := Object{}
+		for name, y := range x {
+			if resource && slices.Contains(always, name) {
+				out[name] = y
+				continue
+			}
+			next := s.below[name]
+			if next == nil {
+				next = none
+			}
+			if picked := next.pick(y, root); picked != nil || next.below == nil {
+				out[name] = picked
+			}
+		}
+		// An annotation goes with its property.
+		for name, y := range x {
+			property, _, annotates := strings.Cut(name, "@")
+			if _, ok := out[property]; ok && annotates && property != "" {
+				out[name] = y
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
+	}
+	return nil
+}
+
+// isResource tells a resource from an object within one and from a link.
+func isResource(o Object) bool {
+	_, id := o["@odata.id"].(string)
+	_, kind := o["@odata.type"].(string)
+	return id && kind
+}
+
+// excerpt is a copy of a resource, and of each one expanded within it, without
+// what does not belong to the excerpt of its type.
+func (w *work) excerpt(o Object) Object {
+	out := Object{}
+	properties, has := w.Excerpts[typeOf(o)]
+	for name, value := range o {
+		property, _, annotates := strings.Cut(name, "@")
+		switch {
+		case !has, slices.Contains(properties, name), slices.Contains(always, name):
+			out[name] = w.excerpts(value)
+		case annotates && slices.Contains(properties, property):
+			out[name] = value
+		}
+	}
+	return out
+}
+
+func (w *work) excerpts(value any) any {
+	switch x := value.(type) {
+	case []any:
+		out := make([]any, len(x))
+		for i, y := range x {
+			out[i] = w.excerpts(y)
+		}
+		return out
+	case Object:
+		return w.excerpt(x)
+	}
+	return value
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func sorted(o Object) []string { return slices.Sorted(maps.Keys(o)) }
