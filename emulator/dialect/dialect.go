@@ -36,6 +36,7 @@ type Record struct {
 	ResetTypes     []machine.ResetKind  // that the service offers
 	BootTargets    []machine.SourceKind // that the service offers
 	Redundant      Redundant
+	Protocol       Protocol
 }
 
 // Validate says what is missing or wrong in a record.
@@ -60,6 +61,9 @@ func (r *Record) Validate() error {
 	}
 	for _, k := range r.BootTargets {
 		need(slices.Contains(machine.SourceKinds, k), "BootTargets", fmt.Sprintf("%q is no boot target", k))
+	}
+	for prefix, version := range r.Protocol.Registries {
+		need(registryVersion.MatchString(version), "Protocol.Registries", prefix+": must be a version, as 1.8.4 is")
 	}
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {

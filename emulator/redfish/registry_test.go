@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -14,26 +15,67 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-func TestMessagesAreThoseOfTheRegistry(t *testing.T) {
-	raw, err := dmtf(t).read("data/registries/Base.1.22.1.json")
-	must(t, err)
-	var registry struct {
+// forgotten is a message that some versions of Base lack though older ones have
+// it; their errata put it back.
+const forgotten = "PropertyValueOutOfRange"
+
+func TestMessagesAreThoseOfTheRegistries(t *testing.T) {
+	type registry struct {
 		Prefix   string `json:"RegistryPrefix"`
 		Version  string `json:"RegistryVersion"`
 		Messages map[string]struct {
-			Args     int              `json:"NumberOfArgs"`
-			Severity message.Severity `json:"MessageSeverity"`
+			Args       int              `json:"NumberOfArgs"`
+			Severity   message.Severity `json:"MessageSeverity"`
+			Deprecated string           `json:"VersionDeprecated"`
 		}
 	}
-	must(t, json.Unmarshal(raw, &registry))
-	if id := registry.Prefix + "." + registry.Version; !strings.HasPrefix(id, baseRegistry+".") {
-		t.Errorf("the service speaks %s, the registry is %s", baseRegistry, id)
+	read := func(name string) registry {
+		raw, err := dmtf(t).read("data/registries/" + name + ".json")
+		must(t, err)
+		var r registry
+		must(t, json.Unmarshal(raw, &r))
+		return r
 	}
-	for _, e := range message.Base {
-		d, args := e.Definition()
-		want, ok := registry.Messages[d.Key]
-		if !ok || args != want.Args || d.Severity != want.Severity {
-			t.Errorf("%s: %d arguments, %s; the registry says %d, %s (known: %t)", d.Key, args, d.Severity, want.Args, want.Severity, ok)
+	for _, ours := range message.Registries {
+		newest := read(ours.Prefix + "." + ours.Version)
+		if newest.Prefix != ours.Prefix || newest.Version != ours.Version {
+			t.Errorf("%s.%s is %s.%s", ours.Prefix, ours.Version, newest.Prefix, newest.Version)
+		}
+		known := map[string]bool{}
+		for _, e := range ours.Entries {
+			d, args := e.Definition()
+			known[d.Key] = true
+			want, ok := newest.Messages[d.Key]
+			if !ok || args != want.Args || d.Severity != want.Severity {
+				t.Errorf("%s.%s: %d arguments, %s; the registry says %d, %s (known: %t)", ours.Prefix, d.Key, args, d.Severity, want.Args, want.Severity, ok)
+			}
+		}
+		for key, m := range newest.Messages {
+			if ours.Whole && !known[key] && m.Deprecated == "" {
+				t.Errorf("%s.%s is missing", ours.Prefix, key)
+			}
+		}
+	}
+	// Since when there are messages the older versions of a registry tell.
+	for name := range dmtf(t).files {
+		file, version, _ := strings.Cut(strings.TrimSuffix(path.Base(name), ".json"), ".")
+		i := slices.IndexFunc(message.Registries, func(r message.Contents) bool { return r.Prefix == file })
+		if i < 0 || !strings.HasPrefix(name, "data/registries/") {
+			continue
+		}
+		minor, err := strconv.Atoi(strings.Split(version, ".")[1])
+		must(t, err)
+		raw, err := dmtf(t).read(name)
+		must(t, err)
+		var has struct{ Messages map[string]any }
+		must(t, json.Unmarshal(raw, &has))
+		for _, e := range message.Registries[i].Entries {
+			d, _ := e.Definition()
+			if _, ok := has.Messages[d.Key]; ok && d.Since > minor {
+				t.Errorf("%s.%s is in %s already, not since 1.%d", file, d.Key, version, d.Since)
+			} else if !ok && d.Since < minor && d.Key != forgotten {
+				t.Errorf("%s.%s is not yet in %s, but since 1.%d", file, d.Key, version, d.Since)
+			}
 		}
 	}
 }

@@ -69,9 +69,6 @@ const (
 	maxTold     = 16 // errors in one answer
 )
 
-// baseRegistry is the message registry that the service speaks (DSP8011).
-const baseRegistry = "Base.1.22"
-
 // features are what ServiceRoot.ProtocolFeaturesSupported tells.
 var features = odata.Features{}
 
@@ -283,7 +280,15 @@ func (x *exchange) refuse(status int, ms ...message.Message) {
 		ms = append(slices.Clip(ms[:maxTold]), message.MaximumErrorsExceeded.With())
 	}
 	x.w.Header()["Content-Type"] = jsonContent
-	x.send(status, message.Error(baseRegistry, ms...))
+	x.send(status, x.spoken().Error(ms...))
+}
+
+// spoken are the message registries as this vendor's service speaks them.
+func (x *exchange) spoken() message.Versions {
+	if x.host == nil {
+		return nil
+	}
+	return x.host.Dialect().Protocol.Registries
 }
 
 var jsonContent = []string{string(jsonType) + ";charset=utf-8"}

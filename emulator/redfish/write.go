@@ -171,26 +171,26 @@ func (x *exchange) change(in document, v view) {
 	at := look(x.host)
 	p := x.s.page(x.match, at)
 	if len(bad) > 0 {
-		p = annotated(x.match.object(x.match.view(at)), p, bad)
+		p = x.annotated(x.match.object(x.match.view(at)), p, bad)
 	}
 	x.show(http.StatusOK, p)
 }
 
 // annotated is a page that tells which properties were not changed, both of
 // the whole resource and beside each property (DSP0266, "Extended information").
-func annotated(o object, p *page, bad []refusal) *page {
+func (x *exchange) annotated(o object, p *page, bad []refusal) *page {
 	const info = "@Message.ExtendedInfo"
 	if len(bad) > maxTold {
 		bad = bad[:maxTold]
 	}
 	o["@odata.etag"] = p.etag
-	o[info] = message.ExtendedInfo(baseRegistry, list(bad, refusal.property)...)
+	o[info] = x.spoken().ExtendedInfo(list(bad, refusal.property)...)
 	for _, r := range bad {
 		in := o
 		for _, name := range r.path[:len(r.path)-1] {
 			in, _ = in[name].(object) // refusals are of groups, which are shown
 		}
-		in[r.name()+info] = message.ExtendedInfo(baseRegistry, r.property())
+		in[r.name()+info] = x.spoken().ExtendedInfo(r.property())
 	}
 	told := newPage(jsonType, encode(o), p.etag, p.link)
 	told.allow = p.allow

@@ -1,13 +1,11 @@
 // Package message owns what a Redfish service says besides resources: the
-// messages of the Base registry (DSP8011) and the error response that carries
-// them (DSP0266, "Error responses"). Keys, arguments and severities are the
-// standard's, which clients act upon; the wording is our own. It knows no
-// resource and no HTTP.
+// messages of the standard's registries (DSP8011), which versions of them a
+// service speaks, and the error response that carries them (DSP0266, "Error
+// responses"). Keys, arguments and severities are the standard's, which
+// clients act upon; the wording is our own. It knows no resource and no HTTP.
 package message
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -24,9 +22,11 @@ const (
 
 // Definition is one message of a registry.
 type Definition struct {
+	Registry   *Registry
+	Since      int    // minor version of the registry that first had it; the major one is 1
 	Key        string // "PropertyUnknown"
 	Severity   Severity
-	Text       string // %1 to %3 stand for the arguments
+	Text       string // %1 to %5 stand for the arguments
 	Resolution string
 }
 
@@ -37,19 +37,27 @@ type (
 	one   Definition
 	two   Definition
 	three Definition
+	four  Definition
+	five  Definition
 )
 
 // With makes the message.
-func (d zero) With() Message { return Definition(d).message() }
+func (d zero) With() Message { return Definition(d).Make() }
 
 // With makes the message with its argument.
-func (d one) With(a string) Message { return Definition(d).message(a) }
+func (d one) With(a string) Message { return Definition(d).Make(a) }
 
 // With makes the message with its arguments.
-func (d two) With(a, b string) Message { return Definition(d).message(a, b) }
+func (d two) With(a, b string) Message { return Definition(d).Make(a, b) }
 
 // With makes the message with its arguments.
-func (d three) With(a, b, c string) Message { return Definition(d).message(a, b, c) }
+func (d three) With(a, b, c string) Message { return Definition(d).Make(a, b, c) }
+
+// With makes the message with its arguments.
+func (d four) With(a, b, c, e string) Message { return Definition(d).Make(a, b, c, e) }
+
+// With makes the message with its arguments.
+func (d five) With(a, b, c, e, f string) Message { return Definition(d).Make(a, b, c, e, f) }
 
 // Entry is a definition of a registry with the number of its arguments.
 type Entry interface {
@@ -68,8 +76,25 @@ func (d two) Definition() (Definition, int) { return Definition(d), 2 }
 // Definition implements Entry.
 func (d three) Definition() (Definition, int) { return Definition(d), 3 }
 
+// Definition implements Entry.
+func (d four) Definition() (Definition, int) { return Definition(d), 4 }
+
+// Definition implements Entry.
+func (d five) Definition() (Definition, int) { return Definition(d), 5 }
+
+// Fill makes a message whose arguments are data, as those of an event are: one
+// that is missing is empty, one too many is left out.
+func Fill(e Entry, args ...string) Message {
+	d, n := e.Definition()
+	all := make([]string, n)
+	copy(all, args)
+	return d.Make(all...)
+}
+
 // Message is one message with its arguments.
 type Message struct {
+	Registry   *Registry
+	Since      int // as in its definition
 	Key        string
 	Args       []string
 	Severity   Severity
@@ -81,7 +106,9 @@ type Message struct {
 // maxArg bounds an argument, which often is what a client sent, in bytes.
 const maxArg = 256
 
-func (d Definition) message(args ...string) Message {
+// Make makes the message with its arguments, of which there must be as many as
+// the text names.
+func (d Definition) Make(args ...string) Message {
 	var fill []string
 	for i, a := range args {
 		if len(a) > maxArg {
@@ -90,7 +117,10 @@ func (d Definition) message(args ...string) Message {
 		fill = append(fill, "%"+strconv.Itoa(i+1), args[i])
 	}
 	text := strings.NewReplacer(fill...).Replace(d.Text)
-	return Message{Key: d.Key, Args: args, Severity: d.Severity, Text: text, Resolution: d.Resolution}
+	return Message{
+		Registry: d.Registry, Since: d.Since, Key: d.Key, Args: args,
+		Severity: d.Severity, Text: text, Resolution: d.Resolution,
+	}
 }
 
 // About returns the message with a JSON pointer to the property that it is
@@ -98,58 +128,4 @@ func (d Definition) message(args ...string) Message {
 func (m Message) About(pointer string) Message {
 	m.Related = []string{pointer}
 	return m
-}
-
-// wire is the form of Message.v1_3_0.Message.
-type wire struct {
-	Type       string   `json:"@odata.type"`
-	ID         string   `json:"MessageId"`
-	Text       string   `json:"Message"`
-	Args       []string `json:"MessageArgs,omitempty"`
-	Related    []string `json:"RelatedProperties,omitempty"`
-	Severity   Severity `json:"MessageSeverity"`
-	Old        Severity `json:"Severity"` // before Message 1.1
-	Resolution string   `json:"Resolution"`
-}
-
-func (m Message) wire(registry string) wire {
-	return wire{
-		Type: "#Message.v1_3_0.Message", ID: registry + "." + m.Key, Text: m.Text, Args: m.Args, Related: m.Related,
-		Severity: m.Severity, Old: m.Severity, Resolution: m.Resolution,
-	}
-}
-
-// ExtendedInfo is the value of an @Message.ExtendedInfo annotation; registry is
-// the prefix of a MessageId, "Base.1.22".
-func ExtendedInfo(registry string, ms ...Message) any {
-	out := make([]wire, len(ms))
-	for i, m := range ms {
-		out[i] = m.wire(registry)
-	}
-	return out
-}
-
-// Error is the body of an error response. One message speaks for itself;
-// several stand under GeneralError.
-func Error(registry string, ms ...Message) []byte {
-	head := GeneralError.With()
-	if len(ms) == 1 {
-		head = ms[0]
-	}
-	var body struct {
-		Error struct {
-			Code     string `json:"code"`
-			Message  string `json:"message"`
-			Extended any    `json:"@Message.ExtendedInfo"`
-		} `json:"error"`
-	}
-	body.Error.Code, body.Error.Message = registry+"."+head.Key, head.Text
-	body.Error.Extended = ExtendedInfo(registry, ms...)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(body); err != nil {
-		panic(err) // strings only: they always encode
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
