@@ -16,7 +16,16 @@ func (a *action) object(v view) object {
 }
 
 // dataTypes are the kinds as ActionInfo.ParameterTypes spells them.
-var dataTypes = map[kind]string{text: "String", boolean: "Boolean", integer: "Number", group: "Object"}
+var dataTypes = map[kind]string{
+	text: "String", boolean: "Boolean", integer: "Number", group: "Object", link: "Object", named: "Object",
+}
+
+func (i *input) dataType() string {
+	if i.kind == array {
+		return dataTypes[i.of[0].kind] + "Array"
+	}
+	return dataTypes[i.kind]
+}
 
 // actionInfo is the resource that describes the parameters of an action.
 func actionInfo(r *resource, a *action) *resource {
@@ -26,7 +35,7 @@ func actionInfo(r *resource, a *action) *resource {
 			var parameters []object
 			for i := range a.inputs {
 				in := &a.inputs[i]
-				p := object{"Name": in.name, "Required": in.required, "DataType": dataTypes[in.kind]}
+				p := object{"Name": in.name, "Required": in.required, "DataType": in.dataType()}
 				if in.values != nil {
 					p["AllowableValues"] = in.values(v)
 				}

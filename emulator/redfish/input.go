@@ -1,7 +1,6 @@
 package redfish
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,8 +21,9 @@ type input struct {
 	secret   bool                  // never repeated in an answer
 	values   func(v view) []string // that it takes, as text; nil: any
 	form     func(string) bool     // of a string; nil: any
-	min, max int64                 // of an integer
-	of       []input               // of a group
+	min, max int64                 // of an integer; of an array how many elements, max 0: maxElements
+	of       []input               // of a group; of an array the one that each element is
+	nullable bool                  // takes null, which stands in values as nil
 }
 
 // kind is the type of an input.
@@ -36,7 +36,18 @@ const (
 	// group is an object. Its properties stand or fall together: half of a
 	// boot override is none.
 	group kind = "object"
+	// array stands in values as []any, of which each element is what its input
+	// takes; of a group that is a values. It is taken whole or not at all.
+	array kind = "array"
+	// link is a reference to a resource, which stands in values as its address.
+	link kind = "link"
+	// named is an object of text under names of the client's choice, which
+	// stands in values as map[string]string.
+	named kind = "strings"
 )
+
+// maxElements bounds an array whose input does not.
+const maxElements = 64
 
 // values are what a client sent and the inputs took, by name or, within a
 // group, by path: "Boot/BootSourceOverrideTarget".
@@ -63,26 +74,41 @@ const (
 	wrongForm  why = "form"
 	notListed  why = "not listed"
 	outOfRange why = "range"
+	tooLong    why = "too long"
+	tooShort   why = "too short"
 	secret     why = "secret" // wrong, but not to be repeated
 )
 
 // refusal is something that a client sent and that is not taken.
 type refusal struct {
-	path  []string
+	path  []string // of the property
+	below []string // from there, when it is within an array: "0", "Name"
 	why   why
 	value string
 }
 
-func (r refusal) name() string { return r.path[len(r.path)-1] }
+// property is the name of the property that is not taken.
+func (r refusal) property() string { return r.path[len(r.path)-1] }
+
+// name is the name of the innermost thing that is wrong; an element of an array
+// is named as the array is.
+func (r refusal) name() string {
+	for _, n := range slices.Backward(r.below) {
+		if _, err := strconv.Atoi(n); err != nil {
+			return n
+		}
+	}
+	return r.property()
+}
 
 // pointer is the JSON pointer to it, as a URI fragment (RFC 6901, §6).
 func (r refusal) pointer() string {
 	esc := strings.NewReplacer("~", "~0", "/", "~1")
-	return "#/" + strings.Join(list(r.path, esc.Replace), "/")
+	return "#/" + strings.Join(list(slices.Concat(r.path, r.below), esc.Replace), "/")
 }
 
-// property words a refusal as one of a property.
-func (r refusal) property() message.Message {
+// ofProperty words a refusal as one of a property.
+func (r refusal) ofProperty() message.Message {
 	n := r.name()
 	m := map[why]func() message.Message{
 		unknown:    func() message.Message { return message.PropertyUnknown.With(n) },
@@ -93,13 +119,15 @@ func (r refusal) property() message.Message {
 		wrongForm:  func() message.Message { return message.PropertyValueFormatError.With(r.value, n) },
 		notListed:  func() message.Message { return message.PropertyValueNotInList.With(r.value, n) },
 		outOfRange: func() message.Message { return message.PropertyValueOutOfRange.With(r.value, n) },
+		tooLong:    func() message.Message { return message.ArraySizeTooLong.With(n, r.value) },
+		tooShort:   func() message.Message { return message.ArraySizeTooShort.With(n, r.value) },
 		secret:     func() message.Message { return message.PropertyValueError.With(n) },
 	}
 	return m[r.why]().About(r.pointer())
 }
 
-// parameter words a refusal as one of an action's parameter.
-func (r refusal) parameter(action string) message.Message {
+// ofParameter words a refusal as one of an action's parameter.
+func (r refusal) ofParameter(action string) message.Message {
 	n := r.name()
 	m := map[why]func() message.Message{
 		unknown:    func() message.Message { return message.ActionParameterUnknown.With(action, n) },
@@ -110,6 +138,8 @@ func (r refusal) parameter(action string) message.Message {
 		wrongForm:  func() message.Message { return message.ActionParameterValueFormatError.With(r.value, n, action) },
 		notListed:  func() message.Message { return message.ActionParameterValueNotInList.With(r.value, n, action) },
 		outOfRange: func() message.Message { return message.ActionParameterValueOutOfRange.With(r.value, n, action) },
+		tooLong:    func() message.Message { return message.ActionParameterValueError.With(n, action) },
+		tooShort:   func() message.Message { return message.ActionParameterValueError.With(n, action) },
 		secret:     func() message.Message { return message.ActionParameterValueError.With(n, action) },
 	}
 	return m[r.why]().About(r.pointer())
@@ -160,9 +190,12 @@ func (in document) accept(path []string, inputs []input, v view, shown object, s
 				set[k] = x
 			}
 		default:
-			took, w := inputs[i].take(value, v)
-			if w != "" {
-				refuse(name, w, value)
+			took, wrong := inputs[i].take(value, v)
+			if len(wrong) > 0 {
+				for _, w := range wrong {
+					w.path = append(slices.Clone(path), name)
+					bad = append(bad, w)
+				}
 				continue
 			}
 			set[strings.Join(append(slices.Clone(path), name), "/")] = took
@@ -177,13 +210,72 @@ func (in document) accept(path []string, inputs []input, v view, shown object, s
 	return bad
 }
 
-// take checks one value, and says what is wrong with it.
-func (i *input) take(value any, v view) (took any, wrong why) {
-	defer func() {
-		if i.secret && wrong != "" {
-			wrong = secret
+// take checks a value, and says what is wrong with it or within it.
+func (i *input) take(value any, v view) (any, []refusal) {
+	if value == nil && i.nullable {
+		return nil, nil
+	}
+	if i.kind == array {
+		return i.elements(value, v)
+	}
+	took, w := i.one(value, v)
+	if w == "" {
+		return took, nil
+	}
+	if i.secret {
+		w = secret
+	}
+	return nil, []refusal{{why: w, value: echo(value)}}
+}
+
+// elements checks an array. A group among them has no resource to compare with,
+// so that what it does not take is unknown.
+func (i *input) elements(value any, v view) (any, []refusal) {
+	all, ok := value.([]any)
+	most := i.max
+	if most == 0 {
+		most = maxElements
+	}
+	switch {
+	case !ok:
+		return nil, []refusal{{why: wrongType, value: echo(value)}}
+	case int64(len(all)) > most:
+		return nil, []refusal{{why: tooLong, value: strconv.FormatInt(most, 10)}}
+	case int64(len(all)) < i.min:
+		return nil, []refusal{{why: tooShort, value: strconv.FormatInt(i.min, 10)}}
+	}
+	took, bad := []any{}, []refusal(nil)
+	each := &i.of[0]
+	for n, x := range all {
+		at := strconv.Itoa(n)
+		below, isObject := x.(document)
+		if each.kind == group && isObject {
+			its := values{}
+			for _, w := range below.accept(nil, each.of, v, nil, its) {
+				w.path, w.below = nil, slices.Concat([]string{at}, w.path, w.below)
+				bad = append(bad, w)
+			}
+			took = append(took, its)
+			continue
 		}
-	}()
+		y, wrong := each.take(x, v)
+		for _, w := range wrong {
+			w.below = append([]string{at}, w.below...)
+			if i.secret {
+				w.why = secret
+			}
+			bad = append(bad, w)
+		}
+		took = append(took, y)
+	}
+	if len(bad) > 0 {
+		return nil, bad
+	}
+	return took, nil
+}
+
+// one checks a value that is no array.
+func (i *input) one(value any, v view) (took any, wrong why) {
 	switch i.kind {
 	case boolean:
 		b, ok := value.(bool)
@@ -215,8 +307,40 @@ func (i *input) take(value any, v view) (took any, wrong why) {
 			return nil, outOfRange
 		}
 		return whole, ""
+	case link:
+		d, _ := value.(document)
+		uri, ok := d.values["@odata.id"].(string)
+		switch {
+		case !ok || len(d.names) > 1:
+			return nil, wrongType
+		case i.form != nil && !i.form(uri):
+			return nil, wrongForm
+		}
+		return uri, ""
+	case named:
+		return i.texts(value)
 	}
 	return nil, wrongType
+}
+
+// texts checks an object of text. Its form, if any, is that of "name: text".
+func (i *input) texts(value any) (any, why) {
+	d, ok := value.(document)
+	if !ok {
+		return nil, wrongType
+	}
+	out := map[string]string{}
+	for _, name := range d.names {
+		t, ok := d.values[name].(string)
+		switch {
+		case !ok:
+			return nil, wrongType
+		case d.twice[name] || i.form != nil && !i.form(name+": "+t):
+			return nil, wrongForm
+		}
+		out[name] = t
+	}
+	return out, ""
 }
 
 // wholeNumber reads a JSON number that is an integer: 30, 30.0 or 3e1.
@@ -251,127 +375,4 @@ func echo(value any) string {
 	default:
 		return fmt.Sprint(x)
 	}
-}
-
-// document is a JSON object that a client sent.
-type document struct {
-	names  []string        // in order, each once
-	twice  map[string]bool // those that were sent more than once
-	values map[string]any
-}
-
-// redacted is the document as a job remembers it: without what is secret.
-func (in document) redacted(m *match) string {
-	var inputs []input
-	switch {
-	case m.action != nil:
-		inputs = m.action.inputs
-	case m.patch != nil:
-		inputs = m.patch.inputs
-	case m.create != nil:
-		inputs = m.create.inputs
-	}
-	if len(in.names) == 0 {
-		return ""
-	}
-	return string(encode(in.without(inputs)))
-}
-
-// without is the document but for the inputs that are secret.
-func (in document) without(inputs []input) object {
-	o := object{}
-	for _, name := range in.names {
-		i := slices.IndexFunc(inputs, func(i input) bool { return i.name == name })
-		switch value := in.values[name].(type) {
-		case document:
-			var of []input
-			if i >= 0 {
-				of = inputs[i].of
-			}
-			o[name] = value.without(of)
-		case string:
-			if i >= 0 && !inputs[i].secret {
-				o[name] = withoutPassword(value)
-			}
-		default:
-			if i >= 0 && !inputs[i].secret {
-				o[name] = value
-			}
-		}
-	}
-	return o
-}
-
-// maxDepth bounds how deep a document nests.
-const maxDepth = 32
-
-// Errors of a body.
-var (
-	errMalformed    = errors.New("redfish: body is not JSON")
-	errUnrecognized = errors.New("redfish: body is not an object")
-)
-
-// parse reads a JSON object. Numbers are json.Number, objects are documents.
-func parse(body []byte) (document, error) {
-	if !json.Valid(body) {
-		return document{}, errMalformed
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	value, err := next(d, maxDepth)
-	if err != nil {
-		return document{}, err
-	}
-	in, ok := value.(document)
-	if !ok {
-		return document{}, errUnrecognized
-	}
-	return in, nil
-}
-
-// next reads one value; the body was found valid.
-func next(d *json.Decoder, depth int) (any, error) {
-	t, err := d.Token()
-	if err != nil {
-		return nil, errMalformed
-	}
-	open, ok := t.(json.Delim)
-	if !ok {
-		return t, nil
-	}
-	if depth == 0 {
-		return nil, errUnrecognized
-	}
-	in, array := document{twice: map[string]bool{}, values: map[string]any{}}, []any{}
-	for d.More() {
-		var name string
-		if open == '{' {
-			key, err := d.Token()
-			if err != nil {
-				return nil, errMalformed
-			}
-			name, _ = key.(string)
-		}
-		value, err := next(d, depth-1)
-		if err != nil {
-			return nil, err
-		}
-		if open == '[' {
-			array = append(array, value)
-			continue
-		}
-		if _, seen := in.values[name]; !seen {
-			in.names = append(in.names, name)
-		} else {
-			in.twice[name] = true
-		}
-		in.values[name] = value
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, errMalformed
-	}
-	if open == '[' {
-		return array, nil
-	}
-	return in, nil
 }

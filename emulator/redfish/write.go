@@ -141,7 +141,7 @@ func (x *exchange) act(in document, v view, free func()) {
 	a := x.match.action
 	set, bad := accept(in, a.inputs, v, nil)
 	if len(bad) > 0 {
-		x.refuse(http.StatusBadRequest, list(bad, func(r refusal) message.Message { return r.parameter(a.name) })...)
+		x.refuse(http.StatusBadRequest, list(bad, func(r refusal) message.Message { return r.ofParameter(a.name) })...)
 		return
 	}
 	if a.slow {
@@ -160,7 +160,7 @@ func (x *exchange) change(in document, v view) {
 		x.refuse(http.StatusBadRequest, message.NoOperation.With())
 		return
 	case len(set) == 0:
-		x.refuse(http.StatusBadRequest, list(bad, refusal.property)...)
+		x.refuse(http.StatusBadRequest, list(bad, refusal.ofProperty)...)
 		return
 	}
 	out, err := x.match.patch.apply(x.r.Context(), x.operation(in, v, set))
@@ -184,13 +184,13 @@ func (x *exchange) annotated(o object, p *page, bad []refusal) *page {
 		bad = bad[:maxTold]
 	}
 	o["@odata.etag"] = p.etag
-	o[info] = x.spoken().ExtendedInfo(list(bad, refusal.property)...)
+	o[info] = x.spoken().ExtendedInfo(list(bad, refusal.ofProperty)...)
 	for _, r := range bad {
 		in := o
 		for _, name := range r.path[:len(r.path)-1] {
 			in, _ = in[name].(object) // refusals are of groups, which are shown
 		}
-		in[r.name()+info] = x.spoken().ExtendedInfo(r.property())
+		in[r.property()+info] = x.spoken().ExtendedInfo(r.ofProperty())
 	}
 	told := newPage(jsonType, encode(o), p.etag, p.link)
 	told.allow = p.allow
@@ -202,7 +202,7 @@ func (x *exchange) add(in document, v view) {
 	c := x.match.create
 	set, bad := accept(in, c.inputs, v, nil)
 	if len(bad) > 0 {
-		x.refuse(http.StatusBadRequest, list(bad, refusal.property)...)
+		x.refuse(http.StatusBadRequest, list(bad, refusal.ofProperty)...)
 		return
 	}
 	made, err := c.apply(x.r.Context(), x.operation(in, v, set))

@@ -1,0 +1,148 @@
+package redfish
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+)
+
+// document is a JSON object that a client sent.
+type document struct {
+	names  []string        // in order, each once
+	twice  map[string]bool // those that were sent more than once
+	values map[string]any
+}
+
+// redacted is the document as a job remembers it: without what is secret.
+func (in document) redacted(m *match) string {
+	var inputs []input
+	switch {
+	case m.action != nil:
+		inputs = m.action.inputs
+	case m.patch != nil:
+		inputs = m.patch.inputs
+	case m.create != nil:
+		inputs = m.create.inputs
+	}
+	if len(in.names) == 0 {
+		return ""
+	}
+	return string(encode(in.without(inputs)))
+}
+
+// without is the document but for the inputs that are secret, and for what no
+// input takes.
+func (in document) without(inputs []input) object {
+	o := object{}
+	for _, name := range in.names {
+		i := slices.IndexFunc(inputs, func(i input) bool { return i.name == name })
+		if i >= 0 && !inputs[i].secret {
+			o[name] = inputs[i].told(in.values[name])
+		}
+	}
+	return o
+}
+
+// told is a value as a job remembers it.
+func (i *input) told(value any) any {
+	switch x := value.(type) {
+	case document:
+		if i.kind == link {
+			return object{"@odata.id": x.values["@odata.id"]}
+		}
+		if i.kind == named {
+			o := object{}
+			for _, name := range x.names {
+				o[name] = echo(x.values[name])
+			}
+			return o
+		}
+		return x.without(i.of)
+	case []any:
+		all := []any{}
+		for _, y := range x {
+			if len(i.of) == 1 {
+				all = append(all, i.of[0].told(y))
+			}
+		}
+		return all
+	case string:
+		return withoutPassword(x)
+	}
+	return value
+}
+
+// maxDepth bounds how deep a document nests.
+const maxDepth = 32
+
+// Errors of a body.
+var (
+	errMalformed    = errors.New("redfish: body is not JSON")
+	errUnrecognized = errors.New("redfish: body is not an object")
+)
+
+// parse reads a JSON object. Numbers are json.Number, objects are documents.
+func parse(body []byte) (document, error) {
+	if !json.Valid(body) {
+		return document{}, errMalformed
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber()
+	value, err := next(d, maxDepth)
+	if err != nil {
+		return document{}, err
+	}
+	in, ok := value.(document)
+	if !ok {
+		return document{}, errUnrecognized
+	}
+	return in, nil
+}
+
+// next reads one value; the body was found valid.
+func next(d *json.Decoder, depth int) (any, error) {
+	t, err := d.Token()
+	if err != nil {
+		return nil, errMalformed
+	}
+	open, ok := t.(json.Delim)
+	if !ok {
+		return t, nil
+	}
+	if depth == 0 {
+		return nil, errUnrecognized
+	}
+	in, array := document{twice: map[string]bool{}, values: map[string]any{}}, []any{}
+	for d.More() {
+		var name string
+		if open == '{' {
+			key, err := d.Token()
+			if err != nil {
+				return nil, errMalformed
+			}
+			name, _ = key.(string)
+		}
+		value, err := next(d, depth-1)
+		if err != nil {
+			return nil, err
+		}
+		if open == '[' {
+			array = append(array, value)
+			continue
+		}
+		if _, seen := in.values[name]; !seen {
+			in.names = append(in.names, name)
+		} else {
+			in.twice[name] = true
+		}
+		in.values[name] = value
+	}
+	if _, err := d.Token(); err != nil {
+		return nil, errMalformed
+	}
+	if open == '[' {
+		return array, nil
+	}
+	return in, nil
+}
