@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
@@ -146,15 +147,15 @@ func (r refusal) ofParameter(action string) message.Message {
 }
 
 // accept sorts what a client sent into what the inputs take and what they do
-// not. shown is the resource as it is read, which tells a property that can
-// only be read from one that is not known.
-func accept(in document, inputs []input, v view, shown object) (values, []refusal) {
+// not. shown, if not nil, makes the resource as it is read, which tells a
+// property that can only be read from one that is not known.
+func accept(in document, inputs []input, v view, shown func() object) (values, []refusal) {
 	set := values{}
 	bad := in.accept(nil, inputs, v, shown, set)
 	return set, bad
 }
 
-func (in document) accept(path []string, inputs []input, v view, shown object, set values) []refusal {
+func (in document) accept(path []string, inputs []input, v view, shown func() object, set values) []refusal {
 	var bad []refusal
 	refuse := func(name string, w why, value any) {
 		bad = append(bad, refusal{path: append(slices.Clone(path), name), why: w, value: echo(value)})
@@ -162,7 +163,10 @@ func (in document) accept(path []string, inputs []input, v view, shown object, s
 	for _, name := range in.names {
 		value := in.values[name]
 		i := slices.IndexFunc(inputs, func(i input) bool { return i.name == name })
-		_, known := shown[name]
+		known := false
+		if i < 0 && shown != nil {
+			_, known = shown()[name]
+		}
 		switch {
 		case strings.Contains(name, "@odata."): // payload annotations are ignored
 		case in.twice[name]:
@@ -177,10 +181,14 @@ func (in document) accept(path []string, inputs []input, v view, shown object, s
 				refuse(name, wrongType, value)
 				continue
 			}
-			its, part := values{}, object{}
-			if o, ok := shown[name].(object); ok {
-				part = o
-			}
+			its := values{}
+			part := sync.OnceValue(func() object {
+				if shown == nil {
+					return nil
+				}
+				o, _ := shown()[name].(object)
+				return o
+			})
 			worse := below.accept(append(slices.Clone(path), name), inputs[i].of, v, part, its)
 			if len(worse) > 0 {
 				bad = append(bad, worse...)

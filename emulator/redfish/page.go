@@ -1,10 +1,8 @@
 package redfish
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"maps"
 	"strconv"
 	"strings"
@@ -131,16 +129,6 @@ func seal(o object, volatile []string) ([]byte, string) {
 func etag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + hex.EncodeToString(sum[:8]) + `"`
-}
-
-func encode(o object) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(o); err != nil {
-		panic(err) // a body of ours that is no JSON
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // typeName is the name of a schema without its version.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
@@ -38,12 +39,12 @@ func (x *exchange) write() {
 	defer free()
 
 	at := look(x.host)
-	v, p := x.match.view(at), x.s.page(x.match, at)
-	if p == nil { // since the last look
+	v := x.match.view(at)
+	if x.match.missing(v) != "" || !x.match.there(v) { // since the last look
 		x.gone(at)
 		return
 	}
-	if tags := x.r.Header["If-Match"]; len(tags) > 0 && !matches(tags, p.etag, strongly) {
+	if tags := x.r.Header["If-Match"]; len(tags) > 0 && !matches(tags, x.s.page(x.match, at).etag, strongly) {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return
 	}
@@ -154,7 +155,7 @@ func (x *exchange) act(in document, v view, free func()) {
 // change carries out a PATCH. What can be changed is; what cannot is told
 // (DSP0266, "PATCH (update)").
 func (x *exchange) change(in document, v view) {
-	set, bad := accept(in, x.match.patch.inputs, v, x.match.object(v))
+	set, bad := accept(in, x.match.patch.inputs, v, sync.OnceValue(func() object { return x.match.object(v) }))
 	switch {
 	case len(set) == 0 && len(bad) == 0:
 		x.refuse(http.StatusBadRequest, message.NoOperation.With())

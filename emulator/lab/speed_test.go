@@ -1,0 +1,372 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+)
+
+const systemURI = "/redfish/v1/Systems/1"
+
+// bench opens and serves a lab until the benchmark ends.
+func bench(b *testing.B, hosts int) *Lab {
+	b.Helper()
+	r := rack.Default(hosts)
+	l, err := Open(b.Context(), Config{Dir: b.TempDir(), Rack: &r, Clock: clock.NewVirtual(origin), Listen: "lo:0"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.WithoutCancel(b.Context()))
+	var running sync.WaitGroup
+	running.Go(func() { _ = l.Serve(ctx) })
+	b.Cleanup(func() {
+		stop()
+		running.Wait()
+		_ = l.Close()
+	})
+	return l
+}
+
+// login opens a session and returns its token.
+func login(b *testing.B, h *Host) string {
+	b.Helper()
+	a, _ := h.Admin()
+	if _, err := h.ApplyBMC(b.Context(), bmc.OpenSession{Account: a, Token: "token-of-the-benchmark", From: "127.0.0.1"}); err != nil {
+		b.Fatal(err)
+	}
+	return "token-of-the-benchmark"
+}
+
+// wire is one connection of a client that does as little as it can.
+type wire struct {
+	net.Conn
+	in *bufio.Reader
+}
+
+func dial(addr string, roots *tls.Config) (*wire, error) {
+	var c net.Conn
+	var err error
+	if roots == nil {
+		c, err = net.Dial("tcp", addr)
+	} else {
+		c, err = tls.Dial("tcp", addr, roots)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &wire{Conn: c, in: bufio.NewReaderSize(c, 64<<10)}, nil
+}
+
+// ask sends a request and reads its answer.
+func (w *wire) ask(request []byte) (status, length int, err error) {
+	if _, err := w.Write(request); err != nil {
+		return 0, 0, err
+	}
+	for first := true; ; first = false {
+		line, err := w.in.ReadSlice('\n')
+		if err != nil {
+			return 0, 0, err
+		}
+		if first {
+			status, _ = strconv.Atoi(string(line[9:12]))
+		}
+		if len(line) <= 2 {
+			break
+		}
+		if v, ok := bytes.CutPrefix(bytes.ToLower(line), []byte("content-length: ")); ok {
+			length, _ = strconv.Atoi(string(bytes.TrimSpace(v)))
+		}
+	}
+	_, err = io.CopyN(io.Discard, w.in, int64(length))
+	return status, length, err
+}
+
+// load sends n requests over the connections and returns how long that took.
+func load(b *testing.B, over []*wire, n int, request func(i int64) []byte) time.Duration {
+	b.Helper()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	start := clock.Wall()
+	for _, w := range over {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(n); i = next.Add(1) {
+				status, _, err := w.ask(request(i))
+				if err != nil || status != http.StatusOK {
+					b.Errorf("request %d: %d, %v", i, status, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	return clock.Wall().Sub(start)
+}
+
+// elsewhere is a listener whose connections seem to be to another address.
+type elsewhere struct {
+	net.Listener
+	addr net.Addr
+}
+
+// Accept implements net.Listener.
+func (l elsewhere) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	return elsewhereConn{c, l.addr}, err
+}
+
+type elsewhereConn struct {
+	net.Conn
+	addr net.Addr
+}
+
+// LocalAddr implements net.Conn.
+func (c elsewhereConn) LocalAddr() net.Addr { return c.addr }
+
+// BenchmarkFloor compares the service with a bare net/http handler that writes
+// the same bytes with the same headers, in turns within one run: of-floor is
+// how many requests the service answers for each that the handler does.
+func BenchmarkFloor(b *testing.B) {
+	l := bench(b, 64)
+	h := l.Hosts()[0]
+	at := h.Address().String()
+	var token string
+	for _, h := range l.Hosts() { // which all take the same
+		token = login(b, h)
+	}
+	get := []byte("GET " + systemURI + " HTTP/1.1\r\nHost: " + at + "\r\nX-Auth-Token: " + token + "\r\n\r\n")
+	patches := [2][]byte{}
+	for i := range patches {
+		body := fmt.Sprintf(`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":%q}}`, []string{"Pxe", "Cd"}[i])
+		patches[i] = fmt.Appendf(nil, "PATCH %s HTTP/1.1\r\nHost: %s\r\nX-Auth-Token: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			systemURI, at, token, len(body), body)
+	}
+
+	// What the service says is what the floor says.
+	roots := &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: roots}}
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "https://"+at+systemURI, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.Header.Set("X-Auth-Token", token)
+	same, err := client.Do(r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	body, err := io.ReadAll(same.Body)
+	if err != nil || same.StatusCode != http.StatusOK {
+		b.Fatal(same.Status, err)
+	}
+	same.Body.Close()
+	floor := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
+		for name, values := range same.Header {
+			if name != "Date" {
+				w.Header()[name] = values
+			}
+		}
+		w.WriteHeader(http.StatusOK)
+		_, _ = w.Write(body)
+	})
+	httpFloor, httpOurs := httptest.NewServer(floor), httptest.NewUnstartedServer(l.handler)
+	defer httpFloor.Close()
+	// BMCs have no plain HTTP: its connections are as if they were to the first.
+	httpOurs.Listener = elsewhere{httpOurs.Listener, net.TCPAddrFromAddrPort(h.Address())}
+	httpOurs.Start()
+	defer httpOurs.Close()
+	tlsFloor := httptest.NewUnstartedServer(floor)
+	tlsFloor.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.ca.certificate}
+	tlsFloor.StartTLS()
+	defer tlsFloor.Close()
+	anyName := roots.Clone()
+	anyName.ServerName = h.Address().Addr().String()
+
+	for _, bb := range []struct {
+		name        string
+		floor, ours string // "" of ours: each connection to a BMC of its own
+		tls         *tls.Config
+		request     func(i int64) []byte
+	}{
+		{"get/http", httpFloor.Listener.Addr().String(), httpOurs.Listener.(elsewhere).Listener.Addr().String(), nil, func(int64) []byte { return get }},
+		{"get/tls", tlsFloor.Listener.Addr().String(), at, anyName, func(int64) []byte { return get }},
+		{"patch/tls", tlsFloor.Listener.Addr().String(), "", anyName, func(i int64) []byte { return patches[i/int64(64)%2] }},
+	} {
+		for _, conns := range []int{16, 64} {
+			b.Run(fmt.Sprintf("%s/%d", bb.name, conns), func(b *testing.B) {
+				config := bb.tls
+				if strings.HasPrefix(bb.name, "get/tls") || config != nil {
+					config = bb.tls.Clone()
+					config.InsecureSkipVerify = bb.tls != nil // the floor's name is another one; the handshake is not measured
+				}
+				var sides [2][]*wire
+				for side, addr := range []string{bb.floor, bb.ours} {
+					for i := range conns {
+						to := addr
+						if to == "" {
+							to = l.Hosts()[i].Address().String()
+						}
+						w, err := dial(to, config)
+						if err != nil {
+							b.Fatal(err)
+						}
+						defer w.Close()
+						sides[side] = append(sides[side], w)
+					}
+				}
+				const part = 2000
+				var took [2]time.Duration
+				for range 2 { // to warm up
+					load(b, sides[0], part/4, bb.request)
+					load(b, sides[1], part/4, bb.request)
+				}
+				rounds := 0
+				for b.Loop() {
+					for side := range sides {
+						took[side] += load(b, sides[side], part, bb.request)
+					}
+					rounds++
+				}
+				per := func(d time.Duration) float64 { return float64(d.Microseconds()) / float64(rounds*part) }
+				b.ReportMetric(0, "ns/op")
+				b.ReportMetric(per(took[0]), "µs/floor")
+				b.ReportMetric(per(took[1]), "µs/ours")
+				b.ReportMetric(float64(took[0])/float64(took[1]), "of-floor")
+			})
+		}
+	}
+}
+
+// BenchmarkGrowth tells what a rack costs as it grows: the start until the BMCs
+// answer over TLS (all of them, up to 10,000; a sample beyond), memory at rest
+// and after every resource of every BMC was read once.
+func BenchmarkGrowth(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				grow(b, n)
+			}
+		})
+	}
+}
+
+func inUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func grow(b *testing.B, n int) {
+	before, start := inUse(), clock.Wall()
+	l := bench(b, n)
+	opened := clock.Wall().Sub(start)
+	first := clock.Wall()
+	hello(b, l, 1)
+	firstTook := clock.Wall().Sub(first)
+	hello(b, l, min(n, 10_000))
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(opened.Seconds(), "s/open")
+	b.ReportMetric((opened + firstTook).Seconds(), "s/first")
+	b.ReportMetric(clock.Wall().Sub(start).Seconds(), "s/all")
+	goroutines := runtime.NumGoroutine()
+	b.ReportMetric(float64(goroutines), "goroutines")
+	b.ReportMetric(float64(inUse()-before)/float64(n), "B/host")
+	if n > 10_000 {
+		return
+	}
+	start = clock.Wall()
+	read := walkAll(b, l)
+	b.ReportMetric(float64(clock.Wall().Sub(start).Microseconds())/float64(read), "µs/first-GET")
+	b.ReportMetric(float64(inUse()-before)/float64(n), "B/host-walked")
+}
+
+// hello reads the root of some BMCs, each over a connection of its own.
+func hello(b *testing.B, l *Lab, some int) {
+	b.Helper()
+	hosts := l.Hosts()
+	todo := make(chan *Host, 64)
+	var all sync.WaitGroup
+	config := &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12}
+	for range 16 {
+		all.Go(func() {
+			for h := range todo {
+				w, err := dial(h.Address().String(), config)
+				if err != nil {
+					b.Error(err)
+					continue
+				}
+				status, _, err := w.ask([]byte("GET /redfish/v1/ HTTP/1.1\r\nHost: bmc\r\n\r\n"))
+				if err != nil || status != http.StatusOK {
+					b.Errorf("%s: %d, %v", h.Name(), status, err)
+				}
+				w.Close()
+			}
+		})
+	}
+	for i := range some {
+		todo <- hosts[i*len(hosts)/some]
+	}
+	close(todo)
+	all.Wait()
+}
+
+// walkAll reads every resource of every BMC through the handler, by the links
+// of the first, and returns how many reads that were.
+func walkAll(b *testing.B, l *Lab) int {
+	b.Helper()
+	read := 0
+	get := func(h *Host, uri string) string {
+		a, _ := h.Admin()
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, uri, nil)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.TCPAddrFromAddrPort(h.Address())))
+		r.SetBasicAuth(a.Name, a.Password)
+		w := httptest.NewRecorder()
+		l.handler.ServeHTTP(w, r)
+		read++
+		return w.Body.String()
+	}
+	var uris []string
+	seen := map[string]bool{"/redfish/v1/": true}
+	for todo := []string{"/redfish/v1/"}; len(todo) > 0; todo = todo[1:] {
+		uris = append(uris, todo[0])
+		rest := get(l.Hosts()[0], todo[0])
+		for {
+			_, after, ok := strings.Cut(rest, `"@odata.id":"`)
+			if !ok {
+				break
+			}
+			link, tail, _ := strings.Cut(after, `"`)
+			rest = tail
+			link, _, _ = strings.Cut(link, "#")
+			if !seen[link] {
+				seen[link] = true
+				todo = append(todo, link)
+			}
+		}
+	}
+	for _, h := range l.Hosts()[1:] {
+		for _, uri := range uris {
+			get(h, uri)
+		}
+	}
+	return read
+}

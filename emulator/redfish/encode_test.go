@@ -1,0 +1,48 @@
+package redfish
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+)
+
+// What is encoded is what encoding/json makes of it.
+func TestEncodeIsLikeTheLibrarys(t *testing.T) {
+	for _, o := range []object{
+		nil, {},
+		{"b": 1, "a": "x", "c": true, "d": nil, "e": int64(-5), "f": 1.5, "g": uint8(7)},
+		{"text": "a \"quoted\" \\ \n\r\t\x01 ünïcode 😀 <html> & \u007f"},
+		{"lists": []any{1, "a", nil, object{"x": []object{}}}, "refs": refs("/a", "/b"), "none": []object(nil), "texts": []string{"b", "a"}},
+		{"named": []privilege{login}, "severity": struct{ A, B string }{"<", "b"}},
+	} {
+		var want bytes.Buffer
+		e := json.NewEncoder(&want)
+		e.SetEscapeHTML(false)
+		must(t, e.Encode(o))
+		if got := encode(o); !bytes.Equal(got, bytes.TrimSuffix(want.Bytes(), []byte("\n"))) {
+			t.Errorf("encode(%v)\n got %s\nwant %s", o, got, want.Bytes())
+		}
+	}
+	if got := encode(object{"x": "a\xffb"}); !json.Valid(got) || string(got) != "{\"x\":\"a\ufffdb\"}" {
+		t.Errorf("not UTF-8: %s", got)
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	h := newHost(b)
+	s := newService(b, h)
+	var o object
+	must(b, json.Unmarshal(call(b, s, "admin", "GET", sys, "").Body.Bytes(), &o))
+	b.Run("ours", func(b *testing.B) {
+		for b.Loop() {
+			encode(o)
+		}
+	})
+	b.Run("library", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := json.Marshal(o); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
