@@ -65,6 +65,12 @@ func (r *Record) Validate() error {
 	for prefix, version := range r.Protocol.Registries {
 		need(registryVersion.MatchString(version), "Protocol.Registries", prefix+": must be a version, as 1.8.4 is")
 	}
+	q := r.Protocol.Queries
+	need(q.Unknown == NotImplemented || q.Unknown == BadRequest || q.Unknown == Ignored,
+		"Protocol.Queries.Unknown", "must be empty, bad request or ignored")
+	need(q.Levels >= 0 && (q.Levels == 0 || q.ExpandAll || q.ExpandLinks || q.ExpandRest),
+		"Protocol.Queries.Levels", "must be 0 where $expand is not carried out")
+	need(r.Protocol.Page >= 0, "Protocol.Page", "must not be negative")
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {
 		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")

@@ -3,6 +3,7 @@ package redfish
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 	"strconv"
 	"strings"
@@ -52,7 +53,7 @@ func (s *Service) page(m *match, at snapshot) *page {
 		kind, body := m.raw(s, v)
 		p = newPage(kind, body, etag(body), nil)
 	} else {
-		body, tag := seal(m.object(v), m.volatile)
+		body, tag := seal(m.object(v), m.volatile, v.d.Protocol.Page)
 		p = newPage(jsonType, body, tag, []string{"<" + jsonSchema(m.schema) + ">; rel=describedby"})
 	}
 	p.allow = m.takes(v)
@@ -110,8 +111,9 @@ func (m *match) object(v view) object {
 
 // seal encodes a body and gives it its ETag, which depends on the rest of it,
 // but for what is volatile, and on nothing else: it changes if and only if the
-// representation does.
-func seal(o object, volatile []string) ([]byte, string) {
+// representation does. Of a collection the body shows a page; the ETag is of
+// all members.
+func seal(o object, volatile []string, most int) ([]byte, string) {
 	rest := encode(o)
 	lasting := rest
 	if len(volatile) > 0 {
@@ -120,6 +122,12 @@ func seal(o object, volatile []string) ([]byte, string) {
 			delete(less, name)
 		}
 		lasting = encode(less)
+	}
+	if members, ok := o["Members"].([]object); ok && most > 0 && len(members) > most {
+		first := maps.Clone(o)
+		first["Members"] = members[:most]
+		first["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", o["@odata.id"], most)
+		rest = encode(first)
 	}
 	tag := etag(lasting)
 	head := `{"@odata.etag":` + strconv.Quote(tag) + `,`

@@ -34,18 +34,7 @@ func serviceRoot(v view) object {
 			"Sessions":                ref("/redfish/v1/SessionService/Sessions"),
 			"ManagerProvidingService": ref(v.manager()),
 		},
-		"ProtocolFeaturesSupported": object{
-			"ExcerptQuery":    features.Excerpt,
-			"FilterQuery":     features.Filter,
-			"OnlyMemberQuery": features.Only,
-			"SelectQuery":     features.Select,
-			"TopSkipQuery":    features.TopSkip,
-			"ExpandQuery": object{
-				"ExpandAll": features.Expand, "Levels": features.Expand, "Links": features.Expand, "NoLinks": features.Expand,
-			},
-			"DeepOperations":       object{"DeepPATCH": false, "DeepPOST": false},
-			"MultipleHTTPRequests": true,
-		},
+		"ProtocolFeaturesSupported": protocolFeatures(v.d),
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
-	"github.com/metalab-dev/metalab/emulator/redfish/odata"
 )
 
 // Config says what a Service serves.
@@ -68,9 +67,6 @@ const (
 	maxBody     = 256 << 10
 	maxTold     = 16 // errors in one answer
 )
-
-// features are what ServiceRoot.ProtocolFeaturesSupported tells.
-var features = odata.Features{}
 
 // New returns a Service.
 func New(c Config) (*Service, error) {
@@ -246,8 +242,7 @@ func (x *exchange) gone(at snapshot) {
 // read answers a GET or HEAD.
 func (x *exchange) read(p *page) {
 	if x.r.URL.RawQuery != "" {
-		if name, found := features.Unsupported(x.r.URL.RawQuery); found {
-			x.refuse(http.StatusNotImplemented, message.QueryParameterUnsupported.With(name))
+		if p = x.query(p); p == nil {
 			return
 		}
 	}

@@ -17,7 +17,7 @@ import (
 // write answers a PATCH, POST or DELETE. The body is read before the host is
 // locked: a slow client holds up nobody else.
 func (x *exchange) write() {
-	if _, found := (odata.Features{}).Unsupported(x.r.URL.RawQuery); found {
+	if q := x.r.URL.RawQuery; q != "" && odata.Asks(q) {
 		x.refuse(http.StatusBadRequest, message.QueryNotSupportedOnOperation.With())
 		return
 	}

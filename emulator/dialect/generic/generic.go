@@ -28,4 +28,5 @@ var Record = dialect.Record{
 	ResetTypes:  machine.ResetKinds,
 	BootTargets: machine.SourceKinds,
 	Redundant:   dialect.Accept,
+	Protocol:    dialect.Protocol{Queries: dialect.AllQueries},
 }

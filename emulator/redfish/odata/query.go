@@ -1,3 +1,6 @@
+// Package odata owns the query parameters of a read (DSP0266, "Query
+// parameters"): it parses them and carries them out on decoded JSON objects.
+// Where other resources come from it is told; it knows none, and no HTTP.
 package odata
 
 import (
@@ -27,6 +30,7 @@ type Support struct {
 	ExpandLinks bool // $expand=~
 	ExpandRest  bool // $expand=.
 	Levels      int  // most that $levels may ask for; 0: $levels is not supported
+	Lenient     bool // ignores what begins with $ and is not supported, against DSP0266
 }
 
 // Everything is the support of a service that leaves nothing out.
@@ -129,16 +133,16 @@ var parameters = map[string]struct {
 func (s Support) Parse(rawQuery string) (*Query, error) {
 	q := &Query{Top: All}
 	if len(rawQuery) > maxQuery {
-		return nil, &Error{Parameter: "query", Why: Size, Detail: "too long"}
+		return nil, &Error{Parameter: "query", Why: Form, Detail: "is too long"}
 	}
 	for n, raw := range strings.Split(rawQuery, "&") {
 		if n == maxParams {
-			return nil, &Error{Parameter: "query", Why: Size, Detail: "too many parameters"}
+			return nil, &Error{Parameter: "query", Why: Form, Detail: "has too many parameters"}
 		}
 		p, decoded := split(raw)
 		known, ok := parameters[p.name]
 		switch {
-		case (!ok || !known.has(s)) && strings.HasPrefix(p.name, "$"):
+		case (!ok || !known.has(s)) && !s.Lenient && strings.HasPrefix(p.name, "$"):
 			return nil, p.refused(Unsupported, "")
 		case !ok || !known.has(s):
 			continue
@@ -156,6 +160,18 @@ func (s Support) Parse(rawQuery string) (*Query, error) {
 		return nil, &Error{Parameter: "only", Why: Combination, Detail: "stands alone"}
 	}
 	return q, nil
+}
+
+// Asks says whether a query has a parameter that Redfish gives a meaning, or
+// keeps for itself by its $.
+func Asks(rawQuery string) bool {
+	for raw := range strings.SplitSeq(rawQuery, "&") {
+		p, _ := split(raw)
+		if _, known := parameters[p.name]; known || strings.HasPrefix(p.name, "$") {
+			return true
+		}
+	}
+	return false
 }
 
 // split decodes one parameter; false when its value cannot be decoded.

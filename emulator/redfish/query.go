@@ -1,0 +1,166 @@
+package redfish
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+	"github.com/metalab-dev/metalab/emulator/redfish/odata"
+)
+
+// support is what the service of a vendor makes of query parameters.
+func support(q dialect.Queries) odata.Support {
+	return odata.Support{
+		TopSkip: q.TopSkip, Select: q.Select, Filter: q.Filter, Only: q.Only, Excerpt: q.Excerpt,
+		ExpandAll: q.ExpandAll, ExpandLinks: q.ExpandLinks, ExpandRest: q.ExpandRest, Levels: q.Levels,
+		Lenient: q.Unknown == dialect.Ignored,
+	}
+}
+
+// protocolFeatures is ServiceRoot.ProtocolFeaturesSupported. It tells what
+// requests are answered by, unless the vendor's tells something else.
+func protocolFeatures(d *dialect.Record) object {
+	q := d.Protocol.Queries
+	if d.Protocol.Claims != nil {
+		q = *d.Protocol.Claims
+	}
+	expand := object{"ExpandAll": q.ExpandAll, "Links": q.ExpandLinks, "NoLinks": q.ExpandRest, "Levels": q.Levels > 0}
+	if q.Levels > 0 {
+		expand["MaxLevels"] = q.Levels
+	}
+	o := object{
+		"ExcerptQuery": q.Excerpt, "FilterQuery": q.Filter, "OnlyMemberQuery": q.Only, "SelectQuery": q.Select,
+		"TopSkipQuery": q.TopSkip, "ExpandQuery": expand, "IncludeOriginOfConditionQuery": false,
+		"DeepOperations": object{"DeepPATCH": false, "DeepPOST": false}, "MultipleHTTPRequests": true,
+	}
+	if q.Filter {
+		o["FilterQueryComparisonOperations"], o["FilterQueryCompoundOperations"] = true, true
+	}
+	return o
+}
+
+// query is the page that a query asks for, made from the page of the resource;
+// nil when the query was refused.
+func (x *exchange) query(p *page) *page {
+	d := x.host.Dialect()
+	q, err := support(d.Protocol.Queries).Parse(x.r.URL.RawQuery)
+	if err != nil {
+		x.misasked(err)
+		return nil
+	}
+	if q.Plain() {
+		return p
+	}
+	if x.match.raw != nil {
+		x.misasked(&odata.Error{Why: odata.Resource})
+		return nil
+	}
+	from := x.source()
+	o, ok := from.Get(x.match.uri)
+	if !ok { // since the last look
+		x.gone(look(x.host))
+		return nil
+	}
+	out, err := q.Apply(o, from)
+	if err != nil {
+		x.misasked(err)
+		return nil
+	}
+	body := encode(out)
+	// Of the resource, or of the only member, the ETag stays what it is. More
+	// changes with each resource that it shows.
+	tag, _ := out["@odata.etag"].(string)
+	if !q.OfResource() && !q.Only {
+		tag = etag(body)
+	}
+	asked := newPage(jsonType, body, tag, p.link)
+	asked.allow = p.allow
+	return asked
+}
+
+// source shows queries what this client may read, all of it as of one time.
+func (x *exchange) source() odata.Source {
+	at := look(x.host)
+	if x.public() { // which needs no login, but what it links to does
+		if who, ok := x.authenticate(); ok {
+			x.who = who
+		}
+	}
+	seen := map[string]object{}
+	get := func(uri string) (object, bool) {
+		if o, ok := seen[uri]; ok {
+			return o, o != nil
+		}
+		o := x.peek(uri, at)
+		seen[uri] = o
+		return o, o != nil
+	}
+	return odata.Source{Get: get, Page: at.d.Protocol.Page, Excerpts: excerpts}
+}
+
+// peek is the body of a resource as this client would read it, or nil.
+func (x *exchange) peek(uri string, at snapshot) object {
+	m := x.s.find(&url.URL{Path: uri})
+	if m == nil || m.raw != nil || m.action != nil || m.members {
+		return nil
+	}
+	p := x.s.page(m, at)
+	if p == nil || !m.open && !x.who.may(http.MethodGet, m, at) {
+		return nil
+	}
+	body := p.body
+	if at.d.Protocol.Page > 0 { // which may have cut it
+		body, _ = seal(m.object(m.view(at)), m.volatile, 0)
+	}
+	return decode(body)
+}
+
+// decode reads a body of ours.
+func decode(body []byte) object {
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.UseNumber() // as they were written
+	var o object
+	if err := d.Decode(&o); err != nil {
+		panic(err) // a body of ours that is no object
+	}
+	return o
+}
+
+// misasked answers a query that is not carried out (DSP0266, "Query
+// parameters").
+func (x *exchange) misasked(err error) {
+	var e *odata.Error
+	if !errors.As(err, &e) {
+		x.fail(err)
+		return
+	}
+	status := http.StatusBadRequest
+	var m message.Message
+	switch e.Why {
+	case odata.Unsupported:
+		if x.host.Dialect().Protocol.Queries.Unknown == dialect.NotImplemented {
+			status = http.StatusNotImplemented
+		}
+		m = message.QueryParameterUnsupported.With(e.Parameter)
+	case odata.Type:
+		m = message.QueryParameterValueTypeError.With(e.Value, e.Parameter)
+	case odata.Form:
+		m = message.QueryParameterValueFormatError.With(e.Value, e.Parameter)
+	case odata.Range:
+		m = message.QueryParameterOutOfRange.With(e.Value, e.Parameter, e.Range)
+	case odata.Combination:
+		m = message.QueryCombinationInvalid.With()
+	case odata.Resource:
+		m = message.QueryNotSupportedOnResource.With()
+	case odata.Size:
+		status, m = http.StatusInsufficientStorage, message.InsufficientStorage.With()
+	}
+	if e.Detail != "" {
+		m.Resolution += " " + e.Parameter + " " + e.Detail + "."
+	}
+	x.refuse(status, m)
+}
