@@ -52,6 +52,8 @@ func appendValue(b []byte, v any) []byte {
 		return appendAll(b, x, appendText)
 	case []any:
 		return appendAll(b, x, appendValue)
+	case json.Number:
+		return append(b, x...)
 	}
 	var other bytes.Buffer
 	e := json.NewEncoder(&other)
