@@ -65,6 +65,30 @@ type Running struct {
 // Time implements Event.
 func (e Running) Time() time.Time { return e.At }
 
+// Waiting tells that the work of a job waits for something other than time.
+type Waiting struct {
+	At  time.Time
+	Job string
+}
+
+// Time implements Event.
+func (e Waiting) Time() time.Time { return e.At }
+
+// Told is a note that belongs to a job rather than into a log.
+type Told struct {
+	Job string
+	Note
+}
+
+// Restart tells that a part restarts by itself, as its new firmware needs.
+type Restart struct {
+	At      time.Time
+	Subject Subject
+}
+
+// Time implements Event.
+func (e Restart) Time() time.Time { return e.At }
+
 // Done tells that the work of a job has ended.
 type Done struct {
 	At    time.Time

@@ -30,6 +30,38 @@ type Kind string
 const (
 	PowerOn  Kind = "power.on"
 	PowerOff Kind = "power.off"
+
+	SettingsPending Kind = "bios.pending"
+	SettingsCleared Kind = "bios.cleared"
+	SettingsApplied Kind = "bios.applied"
+	SettingsExpired Kind = "bios.expired"
+	DefaultsPending Kind = "bios.defaults.pending"
+	DefaultsApplied Kind = "bios.defaults.applied"
+	PasswordChanged Kind = "bios.password"
+
+	ComponentUpdated Kind = "component.updated"
+	ComponentBroken  Kind = "component.broken"
+	ComponentSaved   Kind = "component.saved" // by its second slot
+	UpdateFailed     Kind = "update.failed"
+
+	// What an update tells in its job: of image %1 and component %2.
+	UpdateTransferring     Kind = "update.transferring"
+	UpdateVerifying        Kind = "update.verifying"
+	UpdateInstalling       Kind = "update.installing"
+	UpdateActivating       Kind = "update.activating"
+	UpdateAwaitsTime       Kind = "update.awaits.time"
+	UpdateAwaitsReset      Kind = "update.awaits.reset"
+	UpdateAwaitsStart      Kind = "update.awaits.start"
+	UpdateAwaitsActivation Kind = "update.awaits.activation"
+	UpdateDone             Kind = "update.done"
+	UpdateSkipped          Kind = "update.skipped"
+	UpdateSame             Kind = "update.skipped.same"
+	UpdateTooLow           Kind = "update.skipped.low"
+	UpdateNotApplicable    Kind = "update.unfit"
+	UpdateNotTransferred   Kind = "update.failed.transfer"
+	UpdateNotVerified      Kind = "update.failed.verification"
+	UpdateNotInstalled     Kind = "update.failed.installation"
+	UpdateNotActivated     Kind = "update.failed.activation"
 )
 
 // Kinds says how bad each kind is, and what happened, for people.
@@ -39,4 +71,35 @@ var Kinds = map[Kind]struct {
 }{
 	PowerOn:  {OK, "The system was switched on."},
 	PowerOff: {OK, "The system was switched off."},
+
+	SettingsPending: {OK, "BIOS settings wait to be applied: %1."},
+	SettingsCleared: {OK, "BIOS settings that waited to be applied were given up."},
+	SettingsApplied: {OK, "BIOS settings were applied: %1."},
+	SettingsExpired: {Warning, "BIOS settings were not applied, because no reset came in the maintenance window: %1."},
+	DefaultsPending: {OK, "BIOS settings will be reset to their defaults."},
+	DefaultsApplied: {OK, "BIOS settings were reset to their defaults."},
+	PasswordChanged: {OK, "The BIOS password %1 was changed."},
+
+	ComponentUpdated: {OK, "The firmware of %1 was changed from %2 to %3."},
+	ComponentBroken:  {Critical, "The firmware of %1 is damaged, and it does not start."},
+	ComponentSaved:   {Warning, "The firmware of %1 is damaged, and it runs its backup."},
+	UpdateFailed:     {Warning, "The firmware image %1 was not installed: %2."},
+
+	UpdateTransferring:     {OK, "Image %1 goes to %2."},
+	UpdateVerifying:        {OK, "Image %1 is verified by %2."},
+	UpdateInstalling:       {OK, "Image %1 is written to %2."},
+	UpdateActivating:       {OK, "%2 restarts with image %1."},
+	UpdateAwaitsTime:       {OK, "Image %1 waits for the maintenance window of %2."},
+	UpdateAwaitsReset:      {OK, "Image %1 waits for a reset of the system to be written to %2."},
+	UpdateAwaitsStart:      {OK, "Image %1 waits to be started on %2."},
+	UpdateAwaitsActivation: {OK, "Image %1 was written to %2, which runs it after the next reset of the system."},
+	UpdateDone:             {OK, "%2 runs image %1."},
+	UpdateSkipped:          {OK, "%2 was left out of the update with image %1."},
+	UpdateSame:             {OK, "%2 runs the version of image %1 already."},
+	UpdateTooLow:           {OK, "%2 takes no version as low as that of image %1."},
+	UpdateNotApplicable:    {Warning, "Image %1 is not for %2."},
+	UpdateNotTransferred:   {Critical, "Image %1 did not reach %2."},
+	UpdateNotVerified:      {Critical, "Image %1 was refused by %2."},
+	UpdateNotInstalled:     {Critical, "Image %1 could not be written to %2."},
+	UpdateNotActivated:     {Critical, "%2 does not start with image %1."},
 }

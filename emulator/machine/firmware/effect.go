@@ -1,0 +1,64 @@
+package firmware
+
+// Effect is what a setting does to the server while it has a value. Effects
+// are data of a registry, so that a vendor's names act as ours do.
+type Effect struct {
+	Attribute string `json:"attribute"`
+	Value     Value  `json:"value"` // nothing: whatever value it has
+	Does      Does   `json:"does"`
+	On        string `json:"on"` // part that it does it to, where there are several: "1", the first
+	As        string `json:"as"` // what it makes of it, where that can differ; "=" is the value
+	Each      string `json:"each"`
+}
+
+// Does is what an effect does. The machine acts on each.
+type Does string
+
+// What effects do.
+const (
+	BootMode    Does = "bootMode"    // boots in the mode As: UEFI or Legacy
+	NoPXE       Does = "noPXE"       // the NIC On is no source for PXE
+	NoHTTP      Does = "noHTTP"      // nor for HTTP, on any NIC
+	NoUSB       Does = "noUSB"       // virtual media and other USB drives are no boot sources
+	NoDrives    Does = "noDrives"    // drives of the controller On are no boot sources: its option ROM is off
+	OneThread   Does = "oneThread"   // each core shows one thread
+	Cores       Does = "cores"       // each processor shows As cores
+	NoTPM       Does = "noTPM"       // the TPM is off
+	POSTPercent Does = "postPercent" // POST takes As percent of its time
+	NoVirtual   Does = "noVirtual"   // processors do not offer virtualisation
+	NoSRIOV     Does = "noSRIOV"     // network ports offer no virtual functions
+)
+
+// does tells what all effects are, and whether they need to say on what and as
+// what.
+var does = map[Does]struct{ on, as bool }{
+	BootMode:    {as: true},
+	NoPXE:       {on: true},
+	NoHTTP:      {},
+	NoUSB:       {},
+	NoDrives:    {on: true},
+	OneThread:   {},
+	Cores:       {as: true},
+	NoTPM:       {},
+	POSTPercent: {as: true},
+	NoVirtual:   {},
+	NoSRIOV:     {},
+}
+
+// Acts tells whether settings have an effect on a part, and as what.
+func (v View) Acts(d Does, on string) (as string, ok bool) {
+	for i := range v.Model.Registry.Effects {
+		e := &v.Model.Registry.Effects[i]
+		if e.Does != d || e.On != on {
+			continue
+		}
+		switch is := v.value(e.Attribute); {
+		case is != e.Value && !e.Value.IsZero():
+		case e.As == "=":
+			return is.String(), true
+		default:
+			return e.As, true
+		}
+	}
+	return "", false
+}

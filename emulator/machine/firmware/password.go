@@ -1,0 +1,102 @@
+package firmware
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// Secret is a password that was set. Only a digest of it is kept.
+type Secret struct {
+	Name   string `json:"name"` // of its attribute
+	Digest string `json:"digest"`
+}
+
+func digest(name, password string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "metalab/firmware/%d:%s%s", len(name), name, password))
+	return hex.EncodeToString(sum[:])
+}
+
+// secret is the digest of a password; false when none is set.
+func (s *State) secret(name string) (string, bool) {
+	if s == nil {
+		return "", false
+	}
+	for _, p := range s.Passwords {
+		if p.Name == name {
+			return p.Digest, true
+		}
+	}
+	return "", false
+}
+
+// matches tells whether a password is the one that is set, in a time that
+// tells nothing of how much of it is right.
+func (s *State) matches(name, password string) bool {
+	want, ok := s.secret(name)
+	return ok && subtle.ConstantTimeCompare([]byte(want), []byte(digest(name, password))) == 1
+}
+
+// Guard is the attribute of the password that protects the settings: of those
+// that are set the one that the registry lists first. "" when none is set.
+func (v View) Guard() string {
+	for i := range v.Model.Registry.Attributes {
+		a := &v.Model.Registry.Attributes[i]
+		if _, ok := v.st.secret(a.Name); ok && a.Type == PasswordType {
+			return a.Name
+		}
+	}
+	return ""
+}
+
+// guard checks the password that protects the settings.
+func (f *Firmware) guard(password string) error {
+	name := f.View().Guard()
+	if name == "" || f.st.matches(name, password) {
+		return nil
+	}
+	return &PasswordError{Name: name, Missing: password == ""}
+}
+
+// ChangePassword sets a password of the BIOS, or removes it with an empty New.
+// Old is what is set; the password that protects the settings does as well.
+type ChangePassword struct{ Name, Old, New string }
+
+func (c ChangePassword) apply(f *Firmware, now time.Time) ([]event.Event, error) {
+	a := f.model.Registry.Attribute(c.Name)
+	if a == nil || a.Type != PasswordType {
+		return nil, fmt.Errorf("%w: password %q", ErrUnknown, c.Name)
+	}
+	_, set := f.st.secret(c.Name)
+	guard := f.View().Guard()
+	switch {
+	case set && !f.st.matches(c.Name, c.Old) && !f.st.matches(guard, c.Old):
+		return nil, &PasswordError{Name: c.Name, Missing: c.Old == ""}
+	case !set && guard != "" && !f.st.matches(guard, c.Old):
+		return nil, &PasswordError{Name: guard, Missing: c.Old == ""}
+	case !set && guard == "" && c.Old != "":
+		return nil, &PasswordError{Name: c.Name} // whoever gives it is wrong about the machine
+	}
+	if c.New != "" {
+		if fault := f.model.Registry.rules(f.View().value).fitsText(a, c.New); fault != "" {
+			return nil, AttributeErrors{{Name: c.Name, Fault: fault, Of: a}}
+		}
+	}
+	st := f.edit()
+	st.Passwords = slices.DeleteFunc(slices.Clone(st.Passwords), func(s Secret) bool { return s.Name == c.Name })
+	if c.New != "" {
+		st.Passwords = append(st.Passwords, Secret{Name: c.Name, Digest: digest(c.Name, c.New)})
+		slices.SortFunc(st.Passwords, func(a, b Secret) int { return strings.Compare(a.Name, b.Name) })
+	}
+	if len(st.Passwords) == 0 {
+		st.Passwords = nil
+	}
+	f.keep(st)
+	return f.note(now, event.PasswordChanged, system, c.Name), nil
+}
