@@ -1,17 +1,21 @@
 // Package store owns what a lab must still know when it is started again: JSON
-// values by kind and key in one bbolt file, the lab's time at the last save, the
-// content of disks as sparse files, and the images that virtual media hold. It
-// does not know what its values mean.
+// values by kind and key in one bbolt file with a log before it, the lab's time
+// at the last save, the content of disks as sparse files, and the images that
+// virtual media hold. It does not know what its values mean.
 package store
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,7 +58,18 @@ type Store struct {
 	mu      sync.Mutex
 	pending []*save // not begun yet
 	commit  sync.Mutex
-	last    time.Time // highest lab time that was saved; guarded by commit
+
+	// Guarded by commit.
+	last time.Time // highest lab time that was saved
+	log  *journal
+	late map[place]raw // what is in the log and not in bbolt yet
+	fail error         // of the last try to bring it there
+}
+
+// place is where a value is.
+type place struct {
+	kind Kind
+	key  string
 }
 
 // Put is one value to be stored.
@@ -90,7 +105,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync)}
+	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync), late: map[place]raw{}}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, k := range []Kind{Meta, Hosts} {
 			if _, err := tx.CreateBucketIfNotExists([]byte(k)); err != nil {
@@ -103,7 +118,71 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: %s: %w", filepath.Join(c.Dir, file), errors.Join(err, db.Close()))
 	}
+	if err := s.replay(); err != nil {
+		return nil, fmt.Errorf("store: %s: %w", filepath.Join(c.Dir, logFile), errors.Join(err, db.Close()))
+	}
 	return s, nil
+}
+
+// replay brings into bbolt what the last user of the store left in its log.
+func (s *Store) replay() (err error) {
+	if s.log, err = openJournal(s.dir, s.fsync); err != nil {
+		return err
+	}
+	err = s.log.each(func(at time.Time, puts []raw) error {
+		s.note(at, puts)
+		return nil
+	})
+	if err == nil {
+		err = s.flush()
+	}
+	if err != nil {
+		return errors.Join(err, s.log.f.Close())
+	}
+	return nil
+}
+
+// note remembers what is in the log and not in bbolt yet.
+func (s *Store) note(at time.Time, puts []raw) {
+	for _, p := range puts {
+		s.late[place{p.kind, string(p.key)}] = p
+	}
+	if at.After(s.last) {
+		s.last = at
+	}
+}
+
+// flush brings the log into bbolt. It holds s.commit, or nobody else has s.
+func (s *Store) flush() error {
+	if len(s.late) > 0 || s.log.size > 0 {
+		err := s.db.Update(func(tx *bbolt.Tx) error {
+			for _, at := range slices.SortedFunc(maps.Keys(s.late), place.compare) {
+				p := s.late[at]
+				bucket := tx.Bucket([]byte(p.kind))
+				if bucket == nil {
+					return fmt.Errorf("%s %s: there is no such kind", p.kind, p.key)
+				}
+				if err := bucket.Put(p.key, p.value); err != nil {
+					return fmt.Errorf("%s %s: %w", p.kind, p.key, err)
+				}
+			}
+			v, err := json.Marshal(s.last)
+			if err != nil {
+				return err
+			}
+			return tx.Bucket([]byte(Meta)).Put([]byte(timeKey), v)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	clear(s.late)
+	return s.log.empty()
+}
+
+// compare orders places as bbolt keeps them.
+func (p place) compare(q place) int {
+	return cmp.Or(strings.Compare(string(p.kind), string(q.kind)), strings.Compare(p.key, q.key))
 }
 
 func open(dir string, o *bbolt.Options) (*bbolt.DB, error) {
@@ -134,7 +213,17 @@ func LastTime(dir string) (time.Time, error) {
 		at, err = readTime(tx)
 		return err
 	})
-	return at, err
+	if err != nil {
+		return at, err
+	}
+	late, err := lastTime(dir)
+	if err != nil {
+		return at, fmt.Errorf("store: %s: %w", filepath.Join(dir, logFile), err)
+	}
+	if late.After(at) {
+		at = late
+	}
+	return at, nil
 }
 
 func readTime(tx *bbolt.Tx) (at time.Time, err error) {
@@ -165,14 +254,14 @@ func (s *Store) Last() time.Time {
 func (s *Store) Save(at time.Time, puts ...Put) error {
 	w := &save{at: at}
 	for _, p := range puts {
+		if p.Key == "" {
+			return fmt.Errorf("store: %s: a value needs a key", p.Kind)
+		}
 		v, err := json.Marshal(p.Value)
 		if err != nil {
 			return fmt.Errorf("store: %s %s: %w", p.Kind, p.Key, err)
 		}
 		w.puts = append(w.puts, raw{kind: p.Kind, key: []byte(p.Key), value: v})
-	}
-	if len(puts) > 0 && s.holds(w.puts) {
-		return nil
 	}
 	s.mu.Lock()
 	s.pending = append(s.pending, w)
@@ -194,57 +283,68 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 	return err
 }
 
-func (s *Store) holds(puts []raw) bool {
-	same := true
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		for _, p := range puts {
-			same = same && bytes.Equal(tx.Bucket([]byte(p.kind)).Get(p.key), p.value)
-		}
-		return nil
-	})
-	return err == nil && same
-}
-
-// write commits a batch. It holds s.commit.
+// write makes a batch durable. It holds s.commit.
 func (s *Store) write(batch []*save) error {
-	last, empty := s.last, true
+	last := s.last
+	var puts []raw
 	for _, w := range batch {
-		if w.at.After(last) {
-			last = w.at
-		}
-		empty = empty && len(w.puts) == 0
-	}
-	if empty && last.Equal(s.last) {
-		return nil
-	}
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		for _, w := range batch {
-			for _, p := range w.puts {
-				if err := tx.Bucket([]byte(p.kind)).Put(p.key, p.value); err != nil {
-					return fmt.Errorf("%s %s: %w", p.kind, p.key, err)
-				}
-			}
-		}
-		if last.Equal(s.last) {
-			return nil
-		}
-		v, err := json.Marshal(last)
+		fresh, err := s.fresh(w.puts)
 		if err != nil {
 			return err
 		}
-		return tx.Bucket([]byte(Meta)).Put([]byte(timeKey), v)
-	})
-	if err != nil {
+		puts = append(puts, fresh...)
+		if w.at.After(last) && (len(fresh) > 0 || len(w.puts) == 0) {
+			last = w.at
+		}
+	}
+	if len(puts) == 0 && last.Equal(s.last) {
+		return nil
+	}
+	if err := s.log.add(last, puts); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	s.last = last
+	s.note(last, puts)
+	if s.log.size > maxLog {
+		s.fail = s.flush() // what was saved is safe in the log all the same
+	}
 	return nil
+}
+
+// fresh are those of some puts that the store does not hold already.
+func (s *Store) fresh(puts []raw) ([]raw, error) {
+	var out []raw
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		for _, p := range puts {
+			held, ok := s.late[place{p.kind, string(p.key)}]
+			if !ok {
+				held.value = tx.Bucket([]byte(p.kind)).Get(p.key)
+			}
+			if !bytes.Equal(held.value, p.value) {
+				out = append(out, p)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return out, nil
+}
+
+// settled lets f read bbolt when all that was saved is there.
+func (s *Store) settled(f func(tx *bbolt.Tx) error) error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if err := s.flush(); err != nil {
+		return err
+	}
+	return s.db.View(f)
 }
 
 // Load reads the value of a key into v; false when there is none.
 func (s *Store) Load(k Kind, key string, v any) (bool, error) {
 	found := false
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.settled(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(k)).Get([]byte(key))
 		found = b != nil
 		if !found {
@@ -261,7 +361,7 @@ func (s *Store) Load(k Kind, key string, v any) (bool, error) {
 // Each calls f for every value of a kind, in the order of their keys. The JSON
 // is f's only until it returns.
 func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.settled(func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(k)).ForEach(func(key, value []byte) error {
 			if err := f(string(key), value); err != nil {
 				return fmt.Errorf("%s %s: %w", k, key, err)
@@ -278,7 +378,14 @@ func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
 // Close closes the store and its disks. What is under way is finished first;
 // what comes later fails.
 func (s *Store) Close() error {
-	if err := errors.Join(s.files.close(), s.db.Close()); err != nil {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if s.log == nil { // closed before
+		return nil
+	}
+	err := errors.Join(s.flush(), s.log.f.Close(), s.files.close(), s.db.Close())
+	s.log = nil
+	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil

@@ -29,10 +29,11 @@ func newStore(t *testing.T, c Config) *Store {
 	return s
 }
 
-// pages is how many pages were written.
+// pages is how often the store has written.
 func pages(s *Store) int64 {
-	st := s.db.Stats()
-	return st.TxStats.GetWrite()
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	return int64(s.log.writes)
 }
 
 func TestSaveAndLoad(t *testing.T) {

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// The log takes every batch of saves with one write, which a commit of bbolt
+// costs many of; when it has grown it is brought into bbolt and emptied. What
+// is in it counts: who opens the store reads it first.
+
+const (
+	logFile = "state.log"
+	maxLog  = 4 << 20 // bytes; beyond that it is brought into bbolt
+	maxRow  = 1 << 30 // of one batch; more is no batch of ours
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// journal is the log as it is written.
+type journal struct {
+	f      *os.File
+	fsync  bool
+	size   int64
+	writes int // since it was opened
+	buf    []byte
+}
+
+func openJournal(dir string, fsync bool) (*journal, error) {
+	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &journal{f: f, fsync: fsync}, nil
+}
+
+// add appends a batch; when that fails it is as if it had not been tried.
+func (j *journal) add(at time.Time, puts []raw) error {
+	b := append(j.buf[:0], 0, 0, 0, 0, 0, 0, 0, 0)
+	b = appendBatch(b, at, puts)
+	j.buf = b
+	if cap(j.buf) > maxLog {
+		j.buf = nil
+	}
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-8))
+	binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:], castagnoli))
+	_, err := j.f.WriteAt(b, j.size)
+	if err == nil && j.fsync {
+		err = j.f.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, j.f.Truncate(j.size))
+	}
+	j.size += int64(len(b))
+	j.writes++
+	return nil
+}
+
+// empty forgets all batches: they are elsewhere.
+func (j *journal) empty() error {
+	if err := j.f.Truncate(0); err != nil {
+		return err
+	}
+	j.size = 0
+	return nil
+}
+
+// each calls f with every batch of a log, oldest first. It ends where the log
+// does, or where its writer was killed while writing.
+func (j *journal) each(f func(at time.Time, puts []raw) error) error {
+	all, err := io.ReadAll(io.NewSectionReader(j.f, 0, 1<<62))
+	if err != nil {
+		return err
+	}
+	for len(all) >= 8 {
+		n, sum := binary.LittleEndian.Uint32(all), binary.LittleEndian.Uint32(all[4:])
+		if n > maxRow || uint64(len(all)-8) < uint64(n) {
+			break
+		}
+		row := all[8 : 8+n]
+		if crc32.Checksum(row, castagnoli) != sum {
+			break
+		}
+		at, puts, err := parseBatch(row)
+		if err != nil {
+			return err
+		}
+		if err := f(at, puts); err != nil {
+			return err
+		}
+		all = all[8+n:]
+	}
+	return nil
+}
+
+// lastTime is the highest time of a log in a directory; zero when there is
+// none.
+func lastTime(dir string) (last time.Time, err error) {
+	f, err := os.Open(filepath.Join(dir, logFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return last, nil
+	}
+	if err != nil {
+		return last, err
+	}
+	defer f.Close()
+	err = (&journal{f: f}).each(func(at time.Time, _ []raw) error {
+		if at.After(last) {
+			last = at
+		}
+		return nil
+	})
+	return last, err
+}
+
+// appendBatch makes bytes of a batch: its time, then kind, key and value of
+// each put, each with its length before it.
+func appendBatch(b []byte, at time.Time, puts []raw) []byte {
+	when, err := at.MarshalBinary()
+	if err != nil {
+		panic(err) // a time whose zone is no whole minutes: the lab's is UTC
+	}
+	text := func(p []byte) { b = append(binary.AppendUvarint(b, uint64(len(p))), p...) }
+	text(when)
+	for _, p := range puts {
+		text([]byte(p.kind))
+		text(p.key)
+		text(p.value)
+	}
+	return b
+}
+
+var errBatch = errors.New("a batch of the log is broken")
+
+func parseBatch(b []byte) (at time.Time, puts []raw, err error) {
+	text := func() []byte {
+		n, size := binary.Uvarint(b)
+		if size <= 0 || uint64(len(b)-size) < n {
+			err = errBatch
+			return nil
+		}
+		p := b[size : size+int(n)]
+		b = b[size+int(n):]
+		return p
+	}
+	when := text()
+	if err == nil {
+		err = at.UnmarshalBinary(when)
+	}
+	for err == nil && len(b) > 0 {
+		puts = append(puts, raw{kind: Kind(text()), key: text(), value: text()})
+	}
+	if err != nil {
+		return at, nil, fmt.Errorf("%w: %w", errBatch, err)
+	}
+	return at, puts, nil
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// killed gives up a store as a kill does: nothing is flushed, its lock is gone.
+func killed(t *testing.T, s *Store) {
+	t.Helper()
+	if err := s.log.f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What was saved is there after a kill, however far the log got.
+func TestTheLogOutlivesAKill(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, Config{Dir: dir})
+	for i := range 10 {
+		if err := s.Save(origin.Add(time.Duration(i)*time.Hour), Put{Hosts, "a", value{i}}, Put{Hosts, "b" + string(rune('0'+i)), value{i}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killed(t, s)
+	whole, err := os.ReadFile(filepath.Join(dir, logFile))
+	if err != nil || len(whole) == 0 {
+		t.Fatalf("log of %d bytes, %v", len(whole), err)
+	}
+	if at, err := LastTime(dir); err != nil || !at.Equal(origin.Add(9*time.Hour)) {
+		t.Errorf("LastTime() = %v, %v, want what the log says", at, err)
+	}
+	for _, cut := range []struct {
+		name string
+		log  []byte
+		last int
+	}{
+		{"whole", whole, 9},
+		{"cut within the last batch", whole[:len(whole)-3], 8},
+		{"cut within a length", whole[:len(whole)*9/10+5], -1},
+		{"a byte of the last batch turned", append(bytes.Clone(whole[:len(whole)-1]), whole[len(whole)-1]^1), 8},
+		{"followed by what was never written", append(bytes.Clone(whole), 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5), 9},
+	} {
+		into := t.TempDir()
+		db, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, b := range map[string][]byte{file: db, logFile: cut.log} {
+			if err := os.WriteFile(filepath.Join(into, name), b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := newStore(t, Config{Dir: into})
+		var got value
+		if found, err := s.Load(Hosts, "a", &got); !found || err != nil || cut.last >= 0 && got.N != cut.last {
+			t.Errorf("%s: Load(a) = %v, %v, %v, want %d", cut.name, found, err, got, cut.last)
+		}
+		if want := origin.Add(time.Duration(got.N) * time.Hour); !s.Last().Equal(want) {
+			t.Errorf("%s: Last() = %v, want %v, as its last batch", cut.name, s.Last(), want)
+		}
+		if err := s.Save(origin.Add(time.Hour*24), Put{Hosts, "a", value{99}}); err != nil {
+			t.Errorf("%s: Save() afterwards = %v", cut.name, err)
+		}
+		killed(t, s)
+		s = newStore(t, Config{Dir: into})
+		if _, err := s.Load(Hosts, "a", &got); err != nil || got.N != 99 {
+			t.Errorf("%s: after another kill Load(a) = %v, %v, want 99", cut.name, got, err)
+		}
+	}
+}
+
+// A log that has grown goes into bbolt, and nothing is lost by it.
+func TestTheLogDoesNotGrowForever(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, Config{Dir: dir})
+	big := string(bytes.Repeat([]byte("x"), 100<<10))
+	for i := range 100 {
+		if err := s.Save(origin.Add(time.Duration(i)), Put{Hosts, "a", map[string]any{"i": i, "big": big}}); err != nil {
+			t.Fatal(err)
+		}
+		if s.log.size > maxLog+200<<10 {
+			t.Fatalf("the log has %d bytes after %d saves", s.log.size, i+1)
+		}
+	}
+	if s.fail != nil {
+		t.Error(s.fail)
+	}
+	killed(t, s)
+	var got struct{ I int }
+	if _, err := newStore(t, Config{Dir: dir}).Load(Hosts, "a", &got); err != nil || got.I != 99 {
+		t.Errorf("Load() after a kill = %+v, %v, want 99", got, err)
+	}
+}
+
+func FuzzBatch(f *testing.F) {
+	f.Add(appendBatch(nil, origin, []raw{{Hosts, []byte("a"), []byte("1")}, {Meta, []byte("b"), nil}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		at, puts, err := parseBatch(b)
+		if err != nil {
+			return
+		}
+		again, more, err := parseBatch(appendBatch(nil, at, puts))
+		if err != nil || !again.Equal(at) || len(more) != len(puts) {
+			t.Fatalf("parseBatch(% x) = %v, %d puts; once more: %v, %d, %v", b, at, len(puts), again, len(more), err)
+		}
+		for i := range puts {
+			if d := cmp.Diff(puts[i], more[i], cmp.AllowUnexported(raw{})); d != "" && len(puts[i].value)+len(more[i].value) > 0 {
+				t.Fatalf("put %d (-want +got):\n%s", i, d)
+			}
+		}
+	})
+}
