@@ -1,11 +1,6 @@
 package redfish
 
-import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"slices"
-)
+import "slices"
 
 // document is a JSON object that a client sent.
 type document struct {
@@ -71,78 +66,4 @@ func (i *input) told(value any) any {
 		return withoutPassword(x)
 	}
 	return value
-}
-
-// maxDepth bounds how deep a document nests.
-const maxDepth = 32
-
-// Errors of a body.
-var (
-	errMalformed    = errors.New("redfish: body is not JSON")
-	errUnrecognized = errors.New("redfish: body is not an object")
-)
-
-// parse reads a JSON object. Numbers are json.Number, objects are documents.
-func parse(body []byte) (document, error) {
-	if !json.Valid(body) {
-		return document{}, errMalformed
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber()
-	value, err := next(d, maxDepth)
-	if err != nil {
-		return document{}, err
-	}
-	in, ok := value.(document)
-	if !ok {
-		return document{}, errUnrecognized
-	}
-	return in, nil
-}
-
-// next reads one value; the body was found valid.
-func next(d *json.Decoder, depth int) (any, error) {
-	t, err := d.Token()
-	if err != nil {
-		return nil, errMalformed
-	}
-	open, ok := t.(json.Delim)
-	if !ok {
-		return t, nil
-	}
-	if depth == 0 {
-		return nil, errUnrecognized
-	}
-	in, array := document{twice: map[string]bool{}, values: map[string]any{}}, []any{}
-	for d.More() {
-		var name string
-		if open == '{' {
-			key, err := d.Token()
-			if err != nil {
-				return nil, errMalformed
-			}
-			name, _ = key.(string)
-		}
-		value, err := next(d, depth-1)
-		if err != nil {
-			return nil, err
-		}
-		if open == '[' {
-			array = append(array, value)
-			continue
-		}
-		if _, seen := in.values[name]; !seen {
-			in.names = append(in.names, name)
-		} else {
-			in.twice[name] = true
-		}
-		in.values[name] = value
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, errMalformed
-	}
-	if open == '[' {
-		return array, nil
-	}
-	return in, nil
 }

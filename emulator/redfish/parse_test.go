@@ -1,0 +1,75 @@
+package redfish
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// plain is what the library makes of a document that names nothing twice.
+func plain(v any) any {
+	switch x := v.(type) {
+	case document:
+		o := map[string]any{}
+		for name, y := range x.values {
+			o[name] = plain(y)
+		}
+		return o
+	case []any:
+		out := []any{}
+		for _, y := range x {
+			out = append(out, plain(y))
+		}
+		return out
+	}
+	return v
+}
+
+// What is read is what the library reads.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		`{}`, ` { "a" : [ 1 , -2.5e+3 , true , false , null ] , "b":{"c":"\u00e9\n\ud83d\ude00"} } `, `[]`, `"x"`, `{"a":1,"a":2}`, `{"":[[],{}]}`,
+		"{\"a\":\"\xff\"}", `{"a":0}x`, strings.Repeat(`{"a":`, 40) + "1" + strings.Repeat("}", 40),
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		in, err := parse(b)
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		var want map[string]any
+		switch wrong := d.Decode(&want); {
+		case errors.Is(err, errMalformed):
+			if json.Valid(b) {
+				t.Fatalf("parse(%q) = %v, and it is JSON", b, err)
+			}
+		case err != nil: // no object, or too deep
+		case wrong != nil:
+			t.Fatalf("parse(%q) = %v, the library says %v", b, in, wrong)
+		default:
+			if d := cmp.Diff(any(want), plain(in)); d != "" {
+				t.Fatalf("parse(%q) (-library +ours):\n%s", b, d)
+			}
+		}
+	})
+}
+
+func TestNamesThatAreSentTwiceAreKnown(t *testing.T) {
+	in, err := parse([]byte(`{"b":1,"a":2,"b":3}`))
+	if err != nil || !in.twice["b"] || in.twice["a"] || strings.Join(in.names, " ") != "b a" {
+		t.Errorf("parse() = %+v, %v", in, err)
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	body := []byte(`{"Boot":{"BootSourceOverrideEnabled":"Once","BootSourceOverrideTarget":"Pxe"}}`)
+	for b.Loop() {
+		if _, err := parse(body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
