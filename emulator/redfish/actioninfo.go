@@ -17,7 +17,7 @@ func (a *action) object(v view) object {
 
 // dataTypes are the kinds as ActionInfo.ParameterTypes spells them.
 var dataTypes = map[kind]string{
-	text: "String", boolean: "Boolean", integer: "Number", group: "Object", link: "Object", named: "Object",
+	text: "String", boolean: "Boolean", integer: "Number", group: "Object", number: "Number", link: "Object", named: "Object", free: "Object",
 }
 
 func (i *input) dataType() string {

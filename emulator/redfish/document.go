@@ -46,7 +46,7 @@ func (i *input) told(value any) any {
 		if i.kind == link {
 			return object{"@odata.id": x.values["@odata.id"]}
 		}
-		if i.kind == named {
+		if i.kind == named || i.kind == free {
 			o := object{}
 			for _, name := range x.names {
 				o[name] = echo(x.values[name])

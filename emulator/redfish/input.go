@@ -1,14 +1,10 @@
 package redfish
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
@@ -22,9 +18,15 @@ type input struct {
 	secret   bool                  // never repeated in an answer
 	values   func(v view) []string // that it takes, as text; nil: any
 	form     func(string) bool     // of a string; nil: any
-	min, max int64                 // of an integer; of an array how many elements, max 0: maxElements
-	of       []input               // of a group; of an array the one that each element is
-	nullable bool                  // takes null, which stands in values as nil
+	// min and max bound an integer; a number, unless both are 0; how many
+	// elements an array has, max 0: maxElements; how many characters a string
+	// has, max 0: any.
+	min, max int64
+	of       []input // of a group; of an array the one that each element is
+	nullable bool    // takes null, which stands in values as nil
+	// fixed is an array whose elements keep their places (DSP0266, "Array
+	// properties"): null leaves an empty one, which stands in values as nil.
+	fixed bool
 }
 
 // kind is the type of an input.
@@ -34,18 +36,29 @@ const (
 	text    kind = "string"
 	boolean kind = "boolean"
 	integer kind = "integer"
+	number  kind = "number" // with a fraction, or none
 	// group is an object. Its properties stand or fall together: half of a
 	// boot override is none.
 	group kind = "object"
 	// array stands in values as []any, of which each element is what its input
-	// takes; of a group that is a values. It is taken whole or not at all.
+	// takes; of a group that is a values. It is taken whole or not at all. In a
+	// PATCH it stands as it is to be: null elements are gone, empty ones are
+	// what they were, and of a group that was sent in part the rest is there
+	// (DSP0266, "PATCH (update)"). Its key place says where it was.
 	array kind = "array"
 	// link is a reference to a resource, which stands in values as its address.
 	link kind = "link"
 	// named is an object of text under names of the client's choice, which
 	// stands in values as map[string]string.
 	named kind = "strings"
+	// free is an object of strings, numbers, booleans and nulls under names
+	// that its operation knows, which stands in values as map[string]any.
+	free kind = "free"
 )
+
+// place is the key under which an element of an array that was there before
+// has its former index, an int. What is not shown can be found by it.
+const place = "@place"
 
 // maxElements bounds an array whose input does not.
 const maxElements = 64
@@ -55,7 +68,7 @@ const maxElements = 64
 type values map[string]any
 
 // value is what a client sent under a name, or otherwise when it did not. Its
-// type is that of the input's kind: string, bool or int64.
+// type is that of the input's kind: string, bool, int64 or float64.
 func value[T any](set values, name string, otherwise T) T {
 	if v, ok := set[name].(T); ok {
 		return v
@@ -77,6 +90,8 @@ const (
 	outOfRange why = "range"
 	tooLong    why = "too long"
 	tooShort   why = "too short"
+	longText   why = "long text"
+	shortText  why = "short text"
 	secret     why = "secret" // wrong, but not to be repeated
 )
 
@@ -86,6 +101,7 @@ type refusal struct {
 	below []string // from there, when it is within an array: "0", "Name"
 	why   why
 	value string
+	limit string // that the value passes, of an array or a text
 }
 
 // property is the name of the property that is not taken.
@@ -120,8 +136,10 @@ func (r refusal) ofProperty() message.Message {
 		wrongForm:  func() message.Message { return message.PropertyValueFormatError.With(r.value, n) },
 		notListed:  func() message.Message { return message.PropertyValueNotInList.With(r.value, n) },
 		outOfRange: func() message.Message { return message.PropertyValueOutOfRange.With(r.value, n) },
-		tooLong:    func() message.Message { return message.ArraySizeTooLong.With(n, r.value) },
-		tooShort:   func() message.Message { return message.ArraySizeTooShort.With(n, r.value) },
+		tooLong:    func() message.Message { return message.ArraySizeTooLong.With(n, r.limit) },
+		tooShort:   func() message.Message { return message.ArraySizeTooShort.With(n, r.limit) },
+		longText:   func() message.Message { return message.StringValueTooLong.With(r.value, r.limit) },
+		shortText:  func() message.Message { return message.StringValueTooShort.With(r.value, r.limit) },
 		secret:     func() message.Message { return message.PropertyValueError.With(n) },
 	}
 	return m[r.why]().About(r.pointer())
@@ -141,232 +159,11 @@ func (r refusal) ofParameter(action string) message.Message {
 		outOfRange: func() message.Message { return message.ActionParameterValueOutOfRange.With(r.value, n, action) },
 		tooLong:    func() message.Message { return message.ActionParameterValueError.With(n, action) },
 		tooShort:   func() message.Message { return message.ActionParameterValueError.With(n, action) },
+		longText:   func() message.Message { return message.ActionParameterValueFormatError.With(r.value, n, action) },
+		shortText:  func() message.Message { return message.ActionParameterValueFormatError.With(r.value, n, action) },
 		secret:     func() message.Message { return message.ActionParameterValueError.With(n, action) },
 	}
 	return m[r.why]().About(r.pointer())
-}
-
-// accept sorts what a client sent into what the inputs take and what they do
-// not. shown, if not nil, makes the resource as it is read, which tells a
-// property that can only be read from one that is not known.
-func accept(in document, inputs []input, v view, shown func() object) (values, []refusal) {
-	set := values{}
-	bad := in.accept(nil, inputs, v, shown, set)
-	return set, bad
-}
-
-func (in document) accept(path []string, inputs []input, v view, shown func() object, set values) []refusal {
-	var bad []refusal
-	refuse := func(name string, w why, value any) {
-		bad = append(bad, refusal{path: append(slices.Clone(path), name), why: w, value: echo(value)})
-	}
-	for _, name := range in.names {
-		value := in.values[name]
-		i := slices.IndexFunc(inputs, func(i input) bool { return i.name == name })
-		known := false
-		if i < 0 && shown != nil {
-			_, known = shown()[name]
-		}
-		switch {
-		case strings.Contains(name, "@odata."): // payload annotations are ignored
-		case in.twice[name]:
-			refuse(name, duplicate, nil)
-		case i < 0 && known:
-			refuse(name, readOnly, nil)
-		case i < 0:
-			refuse(name, unknown, nil)
-		case inputs[i].kind == group:
-			below, ok := value.(document)
-			if !ok {
-				refuse(name, wrongType, value)
-				continue
-			}
-			its := values{}
-			part := sync.OnceValue(func() object {
-				if shown == nil {
-					return nil
-				}
-				o, _ := shown()[name].(object)
-				return o
-			})
-			worse := below.accept(append(slices.Clone(path), name), inputs[i].of, v, part, its)
-			if len(worse) > 0 {
-				bad = append(bad, worse...)
-				continue
-			}
-			for k, x := range its {
-				set[k] = x
-			}
-		default:
-			took, wrong := inputs[i].take(value, v)
-			if len(wrong) > 0 {
-				for _, w := range wrong {
-					w.path = append(slices.Clone(path), name)
-					bad = append(bad, w)
-				}
-				continue
-			}
-			set[strings.Join(append(slices.Clone(path), name), "/")] = took
-		}
-	}
-	for i := range inputs {
-		i := &inputs[i]
-		if _, sent := in.values[i.name]; i.required && !sent {
-			refuse(i.name, missing, nil)
-		}
-	}
-	return bad
-}
-
-// take checks a value, and says what is wrong with it or within it.
-func (i *input) take(value any, v view) (any, []refusal) {
-	if value == nil && i.nullable {
-		return nil, nil
-	}
-	if i.kind == array {
-		return i.elements(value, v)
-	}
-	took, w := i.one(value, v)
-	if w == "" {
-		return took, nil
-	}
-	if i.secret {
-		w = secret
-	}
-	return nil, []refusal{{why: w, value: echo(value)}}
-}
-
-// elements checks an array. A group among them has no resource to compare with,
-// so that what it does not take is unknown.
-func (i *input) elements(value any, v view) (any, []refusal) {
-	all, ok := value.([]any)
-	most := i.max
-	if most == 0 {
-		most = maxElements
-	}
-	switch {
-	case !ok:
-		return nil, []refusal{{why: wrongType, value: echo(value)}}
-	case int64(len(all)) > most:
-		return nil, []refusal{{why: tooLong, value: strconv.FormatInt(most, 10)}}
-	case int64(len(all)) < i.min:
-		return nil, []refusal{{why: tooShort, value: strconv.FormatInt(i.min, 10)}}
-	}
-	took, bad := []any{}, []refusal(nil)
-	each := &i.of[0]
-	for n, x := range all {
-		at := strconv.Itoa(n)
-		below, isObject := x.(document)
-		if each.kind == group && isObject {
-			its := values{}
-			for _, w := range below.accept(nil, each.of, v, nil, its) {
-				w.path, w.below = nil, slices.Concat([]string{at}, w.path, w.below)
-				bad = append(bad, w)
-			}
-			took = append(took, its)
-			continue
-		}
-		y, wrong := each.take(x, v)
-		for _, w := range wrong {
-			w.below = append([]string{at}, w.below...)
-			if i.secret {
-				w.why = secret
-			}
-			bad = append(bad, w)
-		}
-		took = append(took, y)
-	}
-	if len(bad) > 0 {
-		return nil, bad
-	}
-	return took, nil
-}
-
-// one checks a value that is no array.
-func (i *input) one(value any, v view) (took any, wrong why) {
-	switch i.kind {
-	case boolean:
-		b, ok := value.(bool)
-		switch {
-		case !ok:
-			return nil, wrongType
-		case i.values != nil && !slices.Contains(i.values(v), strconv.FormatBool(b)):
-			return nil, notListed
-		}
-		return b, ""
-	case text:
-		t, ok := value.(string)
-		switch {
-		case !ok:
-			return nil, wrongType
-		case i.values != nil && !slices.Contains(i.values(v), t):
-			return nil, notListed
-		case i.form != nil && !i.form(t):
-			return nil, wrongForm
-		}
-		return t, ""
-	case integer:
-		n, ok := value.(json.Number)
-		whole, isWhole := wholeNumber(n)
-		switch {
-		case !ok || !isWhole:
-			return nil, wrongType
-		case whole < i.min || whole > i.max:
-			return nil, outOfRange
-		}
-		return whole, ""
-	case link:
-		d, _ := value.(document)
-		uri, ok := d.values["@odata.id"].(string)
-		switch {
-		case !ok || len(d.names) > 1:
-			return nil, wrongType
-		case i.form != nil && !i.form(uri):
-			return nil, wrongForm
-		}
-		return uri, ""
-	case named:
-		return i.texts(value)
-	}
-	return nil, wrongType
-}
-
-// texts checks an object of text. Its form, if any, is that of "name: text".
-func (i *input) texts(value any) (any, why) {
-	d, ok := value.(document)
-	if !ok {
-		return nil, wrongType
-	}
-	out := map[string]string{}
-	for _, name := range d.names {
-		t, ok := d.values[name].(string)
-		switch {
-		case !ok:
-			return nil, wrongType
-		case d.twice[name] || i.form != nil && !i.form(name+": "+t):
-			return nil, wrongForm
-		}
-		out[name] = t
-	}
-	return out, ""
-}
-
-// wholeNumber reads a JSON number that is an integer: 30, 30.0 or 3e1.
-func wholeNumber(n json.Number) (int64, bool) {
-	if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
-		return i, true
-	}
-	f, err := n.Float64()
-	if err != nil && !errors.Is(err, strconv.ErrRange) || string(n) == "" {
-		return 0, false
-	}
-	switch {
-	case f >= math.MaxInt64:
-		return math.MaxInt64, true
-	case f <= math.MinInt64:
-		return math.MinInt64, true
-	}
-	return int64(f), f == math.Trunc(f)
 }
 
 // echo is a value as a message repeats it.
