@@ -84,6 +84,7 @@ type Spec struct {
 	Slots          []SlotSpec
 	Sessions       int           // at most
 	SessionTimeout time.Duration // without use
+	Keep           Keep          // of jobs
 }
 
 // BMC is one management controller. It is not safe for concurrent use.
@@ -217,18 +218,17 @@ func (b *BMC) forkMedia() *Media {
 	return &m
 }
 
-// Deadline is when the next session expires; false when none does.
+// Deadline is when the BMC next changes by itself; false when it waits for a
+// command.
 func (b *BMC) Deadline() (time.Time, bool) {
-	var first time.Time
+	first := b.nextOfJobs()
 	for _, s := range b.sessions {
-		if end := s.Used.Add(b.st.Access.SessionTimeout); first.IsZero() || end.Before(first) {
-			first = end
-		}
+		first = sooner(first, s.Used.Add(b.st.Access.SessionTimeout))
 	}
 	return first, !first.IsZero()
 }
 
-// Advance moves the BMC to now: sessions expire.
+// Advance moves the BMC to now: sessions expire, and jobs are forgotten.
 func (b *BMC) Advance(now time.Time) []Event {
 	n := len(b.sessions)
 	b.sessions = slices.DeleteFunc(b.sessions, func(s Session) bool {
@@ -237,6 +237,7 @@ func (b *BMC) Advance(now time.Time) []Event {
 	if len(b.sessions) != n {
 		b.showSessions()
 	}
+	b.ageJobs(now)
 	return nil
 }
 
@@ -250,6 +251,12 @@ func (b *BMC) Hear(now time.Time, evs []event.Event) []Event {
 			out = append(out, b.log(ev))
 		case event.Running:
 			out = append(out, b.running(ev)...)
+		case event.Waiting:
+			out = append(out, b.waiting(ev)...)
+		case event.Told:
+			out = append(out, b.told(ev)...)
+		case event.Paused:
+			out = append(out, b.paused(ev)...)
 		case event.Done:
 			out = append(out, b.done(ev)...)
 		}

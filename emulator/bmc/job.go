@@ -1,12 +1,20 @@
 package bmc
 
 import (
-	"fmt"
+	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// Errors of jobs.
+var (
+	// ErrJobs means that as many jobs are under way as the BMC can remember.
+	ErrJobs = errors.New("bmc: too many jobs are under way")
+	// ErrUnderWay means that a job has not ended, and ErrEnded that it has.
+	ErrUnderWay = errors.New("bmc: the job is under way")
+	ErrEnded    = errors.New("bmc: the job has ended")
 )
 
 // JobState is how far a job is; the values are Redfish's TaskState (DSP2046,
@@ -15,12 +23,15 @@ type JobState string
 
 // The states of a job.
 const (
-	JobNew       JobState = "New" // nothing done yet
-	JobPending   JobState = "Pending"
-	JobRunning   JobState = "Running"
-	JobCompleted JobState = "Completed"
-	JobException JobState = "Exception" // ended with a fault
-	JobCancelled JobState = "Cancelled"
+	JobNew         JobState = "New"     // nothing done yet
+	JobPending     JobState = "Pending" // waits for something else to happen
+	JobRunning     JobState = "Running"
+	JobSuspended   JobState = "Suspended"   // its work rests, and will go on
+	JobInterrupted JobState = "Interrupted" // so it does, because the BMC restarts
+	JobCancelling  JobState = "Cancelling"  // it is being stopped
+	JobCompleted   JobState = "Completed"
+	JobException   JobState = "Exception" // ended with a fault
+	JobCancelled   JobState = "Cancelled"
 )
 
 // Ended tells whether nothing more will come of a job.
@@ -31,13 +42,25 @@ type Job struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"` // for people: "Initialize volume 1"
 	State   JobState  `json:"state"`
-	User    string    `json:"user,omitempty"` // name of the account that asked
+	User    string    `json:"user,omitempty"`    // name of the account that asked
+	Account string    `json:"account,omitempty"` // its ID
 	Created time.Time `json:"created"`
-	Started time.Time `json:"started,omitzero"`
-	Until   time.Time `json:"until,omitzero"` // when it is expected to end
+	Begun   time.Time `json:"begun,omitzero"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Fault   string    `json:"fault,omitempty"` // why it failed, for people
+
+	// Since Resumed the job runs, was Done percent done then, and is expected
+	// to end at Until.
+	Resumed time.Time `json:"resumed,omitzero"`
+	Until   time.Time `json:"until,omitzero"`
+	Done    int       `json:"done,omitempty"`
+
+	Fault string         `json:"fault,omitempty"` // why it failed, for people
+	Made  *event.Subject `json:"made,omitempty"`  // what it has made
+	Told  []event.Note   `json:"told,omitempty"`  // to whoever waits for its end
+
 	Request Request   `json:"request"`
+	Heard   time.Time `json:"heard,omitzero"`   // when its end was first told to who waits for it
+	Closed  bool      `json:"closed,omitempty"` // and it is not told any longer
 }
 
 // Request is what asked for a job, without secrets.
@@ -45,24 +68,32 @@ type Request struct {
 	Method string `json:"method,omitempty"`
 	Target string `json:"target,omitempty"` // URI
 	Body   string `json:"body,omitempty"`   // JSON
+	Hidden bool   `json:"hidden,omitempty"` // it held secrets, and is not shown
 }
 
-// Percent is how much of a job is done at a time, 0 to 100.
+// Percent is how much of a job is done at a time, 0 to 100. It never falls.
 func (j *Job) Percent(now time.Time) int {
-	switch whole := j.Until.Sub(j.Started); {
+	switch whole := j.Until.Sub(j.Resumed); {
 	case j.State == JobCompleted:
 		return 100
-	case j.State != JobRunning || whole <= 0 || now.Before(j.Started):
-		return 0
+	case j.State != JobRunning || whole <= 0 || now.Before(j.Resumed):
+		return j.Done
 	default:
-		return min(99, int(100*now.Sub(j.Started)/whole))
+		return min(99, j.Done+int(time.Duration(100-j.Done)*now.Sub(j.Resumed)/whole))
 	}
 }
 
-// Jobs are the jobs of a BMC, oldest first.
+// Jobs are the jobs of a BMC, oldest first, and how long it remembers them.
 type Jobs struct {
 	Next uint64 `json:"next"` // ID of the next job
 	List []Job  `json:"list"`
+	Keep *Keep  `json:"keep,omitempty"` // nil: as the Spec says
+}
+
+// Keep is how long a BMC remembers jobs.
+type Keep struct {
+	Ended time.Duration `json:"ended"` // a job, after its end; 0: until others need its room
+	Heard time.Duration `json:"heard"` // the answer for who waits, after it was told
 }
 
 // All are the jobs, oldest first; nil Jobs has none.
@@ -73,44 +104,26 @@ func (j *Jobs) All() []Job {
 	return j.List
 }
 
-// maxJobs bounds how many jobs a BMC remembers; those that ended first go first.
+// maxJobs bounds how many jobs a BMC remembers; of those that have ended the
+// oldest goes first.
 const maxJobs = 100
 
-// OpenJob makes a job. The event JobOpened tells its ID.
-type OpenJob struct {
-	Name    string
-	User    string
-	Request Request
+// keep is how long jobs are remembered.
+func (b *BMC) keep() Keep {
+	if j := b.st.Jobs; j != nil && j.Keep != nil {
+		return *j.Keep
+	}
+	return b.spec.Keep
 }
 
-func (c OpenJob) apply(b *BMC, now time.Time) ([]Event, error) {
-	j := b.forkJobs()
-	if len(j.List) >= maxJobs {
-		i := slices.IndexFunc(j.List, func(j Job) bool { return j.State.Ended() })
-		if i < 0 {
-			return nil, fmt.Errorf("%w: %d jobs are under way", ErrFull, len(j.List))
+// job is the job with an ID.
+func (b *BMC) job(id string) (Job, bool) {
+	for _, j := range b.st.Jobs.All() {
+		if j.ID == id {
+			return j, true
 		}
-		j.List = slices.Delete(j.List, i, i+1)
 	}
-	job := Job{
-		ID: strconv.FormatUint(j.Next, 10), Name: c.Name, State: JobNew, User: c.User, Created: now, Request: c.Request,
-	}
-	j.Next++
-	j.List = append(j.List, job)
-	b.st.Jobs = j
-	return []Event{JobOpened{At: now, Job: job}}, nil
-}
-
-// CloseJob ends a job whose work no machine does; Fault is "" when it went
-// well.
-type CloseJob struct{ ID, Fault string }
-
-func (c CloseJob) apply(b *BMC, now time.Time) ([]Event, error) {
-	evs := b.done(event.Done{At: now, Job: c.ID, Fault: c.Fault})
-	if evs == nil {
-		return nil, fmt.Errorf("%w: job %s that is under way", ErrNotFound, c.ID)
-	}
-	return evs, nil
+	return Job{}, false
 }
 
 // forkJobs is a copy of the jobs that a step may write and put in place.
@@ -123,7 +136,8 @@ func (b *BMC) forkJobs() *Jobs {
 	return &j
 }
 
-// change changes a job that has not ended, and tells it.
+// change changes a job that has not ended, and tells it; nil when there is
+// none.
 func (b *BMC) change(id string, at time.Time, how func(*Job)) []Event {
 	j := b.forkJobs()
 	i := slices.IndexFunc(j.List, func(j Job) bool { return j.ID == id && !j.State.Ended() })
@@ -135,17 +149,58 @@ func (b *BMC) change(id string, at time.Time, how func(*Job)) []Event {
 	return []Event{JobChanged{At: at, Job: j.List[i]}}
 }
 
+// forget forgets jobs.
+func (b *BMC) forget(which func(*Job) bool) {
+	if !slices.ContainsFunc(b.st.Jobs.All(), func(j Job) bool { return which(&j) }) {
+		return
+	}
+	j := b.forkJobs()
+	j.List = slices.DeleteFunc(j.List, func(j Job) bool { return which(&j) })
+	b.st.Jobs = j
+}
+
+// rest stops a job's progress where it is.
+func (j *Job) rest(now time.Time) { j.Done, j.Resumed = j.Percent(now), time.Time{} }
+
+// running, waiting, paused, told and done are what the doers of jobs tell.
 func (b *BMC) running(ev event.Running) []Event {
 	return b.change(ev.Job, ev.At, func(j *Job) {
-		j.State, j.Started, j.Until = JobRunning, ev.At, ev.Until
+		if j.Begun.IsZero() {
+			j.Begun = ev.At
+		}
+		j.rest(ev.At)
+		j.State, j.Resumed, j.Until = JobRunning, ev.At, ev.Until
 	})
+}
+
+func (b *BMC) waiting(ev event.Waiting) []Event {
+	return b.change(ev.Job, ev.At, func(j *Job) { j.State = JobPending })
+}
+
+func (b *BMC) paused(ev event.Paused) []Event {
+	return b.change(ev.Job, ev.At, func(j *Job) {
+		j.rest(ev.At)
+		j.State = JobSuspended
+	})
+}
+
+func (b *BMC) told(ev event.Told) []Event {
+	return b.change(ev.Job, ev.Time(), func(j *Job) { j.Told = append(slices.Clip(j.Told), ev.Note) })
 }
 
 func (b *BMC) done(ev event.Done) []Event {
 	return b.change(ev.Job, ev.At, func(j *Job) {
-		j.State, j.Ended, j.Fault = JobCompleted, ev.At, ev.Fault
-		if ev.Fault != "" {
+		j.rest(ev.At)
+		j.Ended, j.Fault, j.Made, j.Told = ev.At, ev.Fault, ev.Made, append(slices.Clip(j.Told), ev.Told...)
+		switch {
+		case ev.Cancelled:
+			// Nobody waits any longer: the client knows (DSP2046,
+			// TaskService.TaskMonitorAutoExpirySeconds).
+			j.State, j.Closed = JobCancelled, true
+		case ev.Fault != "":
 			j.State = JobException
+		default:
+			j.State = JobCompleted
 		}
 	})
 }
@@ -156,7 +211,7 @@ type JobOpened struct {
 	Job Job
 }
 
-// JobChanged tells a job that has begun or ended.
+// JobChanged tells a job whose state is another one.
 type JobChanged struct {
 	At  time.Time
 	Job Job

@@ -55,6 +55,7 @@ func (r *Record) Validate() error {
 	need(r.Redundant == Accept || r.Redundant == Refuse, "Redundant", "must be accept or refuse")
 	need(r.BMC.SessionTimeout >= 30*time.Second && r.BMC.SessionTimeout <= 86400*time.Second,
 		"BMC.SessionTimeout", "must be 30 s to 86400 s (DSP2046, SessionService.SessionTimeout)")
+	need(r.BMC.Keep.Ended == 0 || r.BMC.Keep.Ended >= time.Minute, "BMC.Keep.Ended", "must be a minute at least, or 0 (DSP2046, TaskService.TaskAutoDeleteTimeoutMinutes)")
 	need(len(r.ResetTypes) > 0, "ResetTypes", "must not be empty")
 	for _, k := range r.ResetTypes {
 		need(slices.Contains(machine.ResetKinds, k), "ResetTypes", fmt.Sprintf("%q is no reset", k))

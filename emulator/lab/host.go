@@ -28,8 +28,10 @@ type Host struct {
 	mu      sync.Mutex
 	machine *machine.Machine
 	bmc     *bmc.BMC
-	boot    *fence            // of the boot that drives are attached to; nil when none are
-	fetches map[string]*fetch // by slot: images on their way
+	boot    *fence                             // of the boot that drives are attached to; nil when none are
+	fetches map[string]*fetch                  // by slot: images on their way
+	carried map[string]context.CancelCauseFunc // by job: work that no model does
+	ended   bool                               // the lab ends: nothing new is begun
 
 	// What services see. A change makes a new one.
 	machineView atomic.Pointer[machine.View]
@@ -160,49 +162,13 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 	return errors.Join(err, h.settle(st))
 }
 
-// Begin opens a job and carries out the command that it stands for, whose job
-// c is told. Both are stored together; a command that is refused leaves no job.
-func (h *Host) Begin(ctx context.Context, o bmc.OpenJob, c func(job string) machine.Command) (bmc.Job, error) {
-	if ctx.Err() != nil {
-		return bmc.Job{}, context.Cause(ctx)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	st := h.step()
-	before := h.bmc.State()
-	opened, err := h.bmc.Apply(st.now, o)
-	if err != nil {
-		return bmc.Job{}, errors.Join(err, h.settle(st))
-	}
-	var id string
-	for _, ev := range opened {
-		if ev, ok := ev.(bmc.JobOpened); ok {
-			id = ev.Job.ID
-		}
-	}
-	more, err := h.machine.Apply(st.now, c(id))
-	if err != nil {
-		h.bmc.Restore(before)
-		return bmc.Job{}, errors.Join(err, h.settle(st))
-	}
-	st.machine, st.bmc = append(st.machine, more...), append(st.bmc, opened...)
-	if err := h.settle(st); err != nil {
-		return bmc.Job{}, err
-	}
-	for _, j := range h.BMC().Jobs.All() {
-		if j.ID == id {
-			return j, nil
-		}
-	}
-	return bmc.Job{}, fmt.Errorf("lab: %s: %w: job %s", h.Name(), bmc.ErrNotFound, id)
-}
-
 // step is one step of a host: where it began, and what has happened in it.
 type step struct {
 	now     time.Time
 	was     hostState
 	overdue bool // something was to happen by itself before
 	machine []machine.Event
+	heard   int // of them the BMC knows already
 	bmc     []bmc.Event
 }
 
@@ -222,7 +188,7 @@ func (h *Host) state() hostState {
 // settle makes what was done durable, then seen, then told. If it cannot be
 // stored, it was not done. It holds h.mu.
 func (h *Host) settle(st *step) error {
-	st.bmc = append(st.bmc, h.bmc.Hear(st.now, st.machine)...)
+	st.bmc = append(st.bmc, h.bmc.Hear(st.now, st.machine[st.heard:])...)
 	if err := h.save(st); err != nil {
 		h.machine.Restore(st.was.Machine)
 		h.bmc.Restore(st.was.BMC)
@@ -245,7 +211,7 @@ func outward(evs []machine.Event) []machine.Event {
 	var out []machine.Event
 	for _, ev := range evs {
 		switch ev.(type) {
-		case event.Note, event.Running, event.Done:
+		case event.Note, event.Told, event.Running, event.Waiting, event.Paused, event.Done:
 		default:
 			out = append(out, ev)
 		}
@@ -311,6 +277,11 @@ func (h *Host) resume() ([]store.Slot, error) {
 		}
 		st.bmc = append(st.bmc, evs...)
 	}
+	evs, err := h.bmc.Apply(st.now, bmc.Orphans{Works: h.machine.Works})
+	if err != nil {
+		return nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
+	}
+	st.bmc = append(st.bmc, evs...)
 	if err := h.settle(st); err != nil {
 		return nil, err
 	}

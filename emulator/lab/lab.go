@@ -89,6 +89,7 @@ type Lab struct {
 	ticks    chan chan struct{}
 	stopped  chan struct{} // closed when Serve no longer takes ticks
 	delivery delivery
+	carrying sync.WaitGroup // work of jobs that no model does
 
 	unserved func() // ends that a lab which is not served holds the clock
 	closing  sync.Once
@@ -289,6 +290,10 @@ func (l *Lab) resume() error {
 func (l *Lab) Close() error {
 	var err error
 	l.closing.Do(func() {
+		for _, h := range l.hosts {
+			h.abandon()
+		}
+		l.carrying.Wait()
 		err = errors.Join(l.store.Save(l.clock.Now()), l.release())
 	})
 	if err != nil {

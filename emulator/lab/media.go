@@ -82,10 +82,14 @@ func (h *Host) ejected(slot string) {
 	}
 }
 
-// abandon ends the host's fetches: the lab ends.
+// abandon ends the host's fetches and what else it does itself: the lab ends.
 func (h *Host) abandon() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.ended = true
+	for _, cancel := range h.carried {
+		cancel(errEnded)
+	}
 	for _, f := range h.fetches {
 		f.cancel(errEnded)
 	}

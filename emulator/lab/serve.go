@@ -74,6 +74,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	park()
 	close(l.stopped)
 	children.Wait()
+	l.carrying.Wait()
 	l.delivery.stop()
 	if ctx.Err() != nil { // as asked
 		return nil

@@ -9,8 +9,9 @@ type document struct {
 	values map[string]any
 }
 
-// redacted is the document as a job remembers it: without what is secret.
-func (in document) redacted(m *match) string {
+// redacted is the document as a job remembers it, and whether something secret
+// was taken out.
+func (in document) redacted(m *match) (body string, hidden bool) {
 	var inputs []input
 	switch {
 	case m.action != nil:
@@ -21,26 +22,31 @@ func (in document) redacted(m *match) string {
 		inputs = m.create.inputs
 	}
 	if len(in.names) == 0 {
-		return ""
+		return "", false
 	}
-	return string(encode(in.without(inputs)))
+	less := in.without(inputs, &hidden)
+	return string(encode(less)), hidden
 }
 
 // without is the document but for the inputs that are secret, and for what no
 // input takes.
-func (in document) without(inputs []input) object {
+func (in document) without(inputs []input, hidden *bool) object {
 	o := object{}
 	for _, name := range in.names {
 		i := slices.IndexFunc(inputs, func(i input) bool { return i.name == name })
-		if i >= 0 && !inputs[i].secret {
-			o[name] = inputs[i].told(in.values[name])
+		switch {
+		case i < 0:
+		case inputs[i].secret:
+			*hidden = true
+		default:
+			o[name] = inputs[i].told(in.values[name], hidden)
 		}
 	}
 	return o
 }
 
 // told is a value as a job remembers it.
-func (i *input) told(value any) any {
+func (i *input) told(value any, hidden *bool) any {
 	switch x := value.(type) {
 	case document:
 		if i.kind == link {
@@ -53,17 +59,19 @@ func (i *input) told(value any) any {
 			}
 			return o
 		}
-		return x.without(i.of)
+		return x.without(i.of, hidden)
 	case []any:
 		all := []any{}
 		for _, y := range x {
 			if len(i.of) == 1 {
-				all = append(all, i.of[0].told(y))
+				all = append(all, i.of[0].told(y, hidden))
 			}
 		}
 		return all
 	case string:
-		return withoutPassword(x)
+		less := withoutPassword(x)
+		*hidden = *hidden || less != x
+		return less
 	}
 	return value
 }

@@ -33,6 +33,10 @@ var answers = []struct {
 }{
 	{machine.ErrPower, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrInUse, http.StatusConflict, always(message.ResourceInUse.With())},
+	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
+	{bmc.ErrUnderWay, http.StatusConflict, always(message.ResourceInUse.With())},
+	{bmc.ErrEnded, http.StatusConflict, always(message.ResourceInUse.With())},
+	{bmc.ErrJobs, http.StatusServiceUnavailable, always(message.ResourceExhaustion.With("The task service"))},
 	{bmc.ErrFull, http.StatusServiceUnavailable, always(message.SessionLimitExceeded.With())},
 	{bmc.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{ErrBusy, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},

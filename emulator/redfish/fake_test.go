@@ -122,6 +122,25 @@ func (h *host) Begin(_ context.Context, o bmc.OpenJob, c func(string) machine.Co
 	return job, nil
 }
 
+func (h *host) Cancel(_ context.Context, job string) error {
+	defer h.locked()()
+	if h.fail != nil {
+		return h.fail
+	}
+	if h.machine.Works(job) {
+		evs, err := h.machine.Apply(h.now, machine.StopJob{Job: job})
+		h.bmc.Hear(h.now, evs)
+		h.machineChanged()
+		h.bmcChanged()
+		if err != nil || !h.machine.Works(job) {
+			return err
+		}
+	}
+	_, err := h.bmc.Apply(h.now, bmc.CancelJob{ID: job})
+	h.bmcChanged()
+	return err
+}
+
 func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 	defer h.locked()()
 	if h.fail != nil {

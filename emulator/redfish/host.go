@@ -38,6 +38,9 @@ type Host interface {
 	// ID c is told. They are stored together; a command that is refused leaves
 	// no job.
 	Begin(ctx context.Context, o bmc.OpenJob, c func(job string) machine.Command) (bmc.Job, error)
+	// Cancel ends a job before its time, or answers machine.ErrUnstoppable. The
+	// job may be Cancelling for a while.
+	Cancel(ctx context.Context, job string) error
 	// ApplyBMC carries out a command to the BMC; inserting media it returns when the
 	// image was fetched, or with bmc.ErrMedia and the reason.
 	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)

@@ -17,21 +17,23 @@ import (
 // resource is a row of the tree: what is at the addresses of one pattern, who
 // may do what there, and how.
 type resource struct {
-	uri    string // pattern: "/redfish/v1/Systems/{system}"
-	schema string // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
-	open   bool   // can be read without login
-	needs  needs
-	shows  shows                                   // the parts of a view that the body depends on
-	when   func(v view) bool                       // whether it is there at all; nil: always
-	link   string                                  // property of the resource above that leads here; "" is the last segment, "-" none
-	read   func(v view) object                     // the body, but for what the framework adds
-	raw    func(s *Service, v view) (mime, []byte) // a document of the protocol
-	name   string                                  // of a collection
-	of     string                                  // variable that the members of a collection stand for
-	own    func(v view, who actor) bool            // whether it belongs to that actor, for ConfigureSelf
-	patch  *patch
-	create *create
-	remove func(ctx context.Context, c operation) (reply, error)
+	uri     string // pattern: "/redfish/v1/Systems/{system}"
+	schema  string // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
+	open    bool   // can be read without login
+	needs   needs
+	shows   shows                                   // the parts of a view that the body depends on
+	when    func(v view) bool                       // whether it is there at all; nil: always
+	link    string                                  // property of the resource above that leads here; "" is the last segment, "-" none
+	read    func(v view) object                     // the body, but for what the framework adds
+	raw     func(s *Service, v view) (mime, []byte) // a document of the protocol
+	answer  func(x *exchange, v view)               // to a GET or HEAD, where that is not the document
+	origins bool                                    // it links to what something happened to
+	name    string                                  // of a collection
+	of      string                                  // variable that the members of a collection stand for
+	own     func(v view, who actor) bool            // whether it belongs to that actor, for ConfigureSelf
+	patch   *patch
+	create  *create
+	remove  func(ctx context.Context, c operation) (reply, error)
 	// spares says whether this one resource does not take a method that its
 	// row has; nil: it takes all.
 	spares func(v view, method string) bool
@@ -64,14 +66,16 @@ type operation struct {
 	in   document // what the client sent, whole
 }
 
-// request tells a job what asked for it, without secrets.
+// request tells a job what asked for it. A request that held a secret is not
+// shown (DSP2046, Task.HidePayload).
 func (c operation) request() bmc.Request {
-	return bmc.Request{Method: c.x.r.Method, Target: c.x.r.URL.Path, Body: c.in.redacted(c.x.match)}
+	body, hidden := c.in.redacted(c.x.match)
+	return bmc.Request{Method: c.x.r.Method, Target: c.x.match.target(), Body: body, Hidden: hidden}
 }
 
 // begin opens a job for a command to the machine and answers with it.
 func (c operation) begin(ctx context.Context, name string, do func(job string) machine.Command) (reply, error) {
-	j, err := c.host.Begin(ctx, bmc.OpenJob{Name: name, User: c.who.user, Request: c.request()}, do)
+	j, err := c.host.Begin(ctx, bmc.OpenJob{Name: name, User: c.who.user, Account: c.who.account, Request: c.request()}, do)
 	return reply{job: j.ID}, err
 }
 
@@ -104,6 +108,17 @@ type action struct {
 	slow   bool              // waits for the world: others need not wait for it
 	when   func(v view) bool // whether the resource has it; nil: always
 	apply  func(ctx context.Context, c operation) (reply, error)
+}
+
+// target is the address that a request of its kind goes to.
+func (m *match) target() string {
+	switch {
+	case m.action != nil:
+		return m.uri + "/Actions/" + m.action.name
+	case m.members:
+		return m.uri + "/Members"
+	}
+	return m.uri
 }
 
 // verb is the name without its type.

@@ -180,3 +180,21 @@ func (s *schemaSet) uris(t testing.TB, name string) []string {
 	}
 	return file.Definitions[name].URIs
 }
+
+// enum are the values of an enumeration of a schema.
+func (s *schemaSet) enum(t testing.TB, schema, name string) []string {
+	t.Helper()
+	raw, err := s.b.read(schemaFolder + schema + ".json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Definitions map[string]struct {
+			Enum []string `json:"enum"`
+		} `json:"definitions"`
+	}
+	if err := json.Unmarshal(raw, &file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Definitions[name].Enum
+}

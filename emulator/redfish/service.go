@@ -86,6 +86,7 @@ func New(c Config) (*Service, error) {
 		return nil, err
 	}
 	linked(s.tree)
+	showOrigins(s.tree)
 	all := routes(s.tree)
 	s.router, s.routes = router(all)
 	for _, t := range all {
@@ -212,6 +213,10 @@ func (x *exchange) serve() {
 	}
 	switch x.r.Method {
 	case http.MethodGet, http.MethodHead:
+		if x.match.answer != nil {
+			x.match.answer(x, x.match.view(at))
+			return
+		}
 		x.read(p)
 	case http.MethodOptions:
 		h["Allow"] = x.allow(p)

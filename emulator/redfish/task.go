@@ -1,19 +1,32 @@
 package redfish
 
 import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
 func taskRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/TaskService", schema: "TaskService.v1_2_1", needs: ofManager, link: "Tasks", read: taskService},
+		{uri: "/redfish/v1/TaskService", schema: "TaskService.v1_3_0", needs: ofManager, link: "Tasks", shows: showsJobs | showsTime,
+			read: taskService, patch: &taskServicePatch, actions: taskServiceActions, volatile: []string{"DateTime"}},
 		{uri: "/redfish/v1/TaskService/Tasks", schema: "TaskCollection", needs: ofManager, shows: showsJobs, name: "Tasks", of: "task"},
-		{uri: "/redfish/v1/TaskService/Tasks/{task}", schema: "Task.v1_7_4", needs: ofManager, shows: showsJobs | showsTime, read: task,
-			volatile: []string{"PercentComplete"}},
+		{uri: "/redfish/v1/TaskService/Tasks/{task}", schema: "Task.v1_7_4", needs: ofManager, shows: showsJobs | showsTime, origins: true,
+			read: task, remove: removeTask, volatile: []string{"PercentComplete"}},
+		{uri: "/redfish/v1/TaskService/TaskMonitors/{monitor}", needs: ofMonitor, shows: showsJobs | showsTime, origins: true, link: "-",
+			raw: monitor, answer: answerMonitor, own: ownMonitor, remove: removeMonitor},
 	}
 }
+
+// ofMonitor lets who asked for an operation cancel it, as the registry does not
+// say.
+var ofMonitor = needs{get: []privilege{login}, delete: []privilege{configureManager, configureSelf}}
 
 func taskURI(job string) string { return "/redfish/v1/TaskService/Tasks/" + job }
 
@@ -21,26 +34,224 @@ func taskURI(job string) string { return "/redfish/v1/TaskService/Tasks/" + job 
 // "Asynchronous operations").
 func taskMonitor(job string) string { return "/redfish/v1/TaskService/TaskMonitors/" + job }
 
-func taskService(view) object {
-	return object{"Name": "Task Service", "ServiceEnabled": true, "Status": status("Enabled"), "CompletedTaskOverWritePolicy": "Oldest"}
+// keep is how long jobs are remembered.
+func (v view) keep() bmc.Keep {
+	if j := v.b.Jobs; j != nil && j.Keep != nil {
+		return *j.Keep
+	}
+	return v.b.Spec.Keep
+}
+
+func taskService(v view) object {
+	keep := v.keep()
+	o := object{
+		"Name": "Task Service", "ServiceEnabled": true, "Status": status("Enabled"), "CompletedTaskOverWritePolicy": "Oldest",
+		"DateTime": rfc3339(v.now), "TaskMonitorAutoExpirySeconds": int(keep.Heard / time.Second),
+	}
+	if keep.Ended > 0 {
+		o["TaskAutoDeleteTimeoutMinutes"] = int(keep.Ended / time.Minute)
+	}
+	return o
+}
+
+// Bounds of how long tasks are remembered; DSP2046 gives the lower ones.
+const (
+	maxTaskMinutes    = 60 * 24 * 365
+	maxMonitorSeconds = 86400
+)
+
+var taskServicePatch = patch{
+	inputs: []input{
+		{name: "TaskAutoDeleteTimeoutMinutes", kind: integer, min: 1, max: maxTaskMinutes},
+		{name: "TaskMonitorAutoExpirySeconds", kind: integer, max: maxMonitorSeconds},
+	},
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		keep := c.view.keep()
+		keep.Ended = time.Duration(value(c.set, "TaskAutoDeleteTimeoutMinutes", int64(keep.Ended/time.Minute))) * time.Minute
+		keep.Heard = time.Duration(value(c.set, "TaskMonitorAutoExpirySeconds", int64(keep.Heard/time.Second))) * time.Second
+		_, err := c.host.ApplyBMC(ctx, bmc.SetKeep{Keep: keep})
+		return reply{}, err
+	},
+}
+
+var taskServiceActions = []action{{
+	name: "TaskService.DeleteAllCompletedTasks",
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		_, err := c.host.ApplyBMC(ctx, bmc.ForgetJobs{})
+		return reply{}, err
+	},
+}}
+
+// job is the job that a task or its monitor is of.
+func (v view) job() bmc.Job {
+	id := v.ids["task"]
+	if id == "" {
+		id = v.ids["monitor"]
+	}
+	return pick(v.b.Jobs.All(), id, func(j bmc.Job) string { return j.ID })
 }
 
 func task(v view) object {
-	j := pick(v.b.Jobs.All(), v.ids["task"], func(j bmc.Job) string { return j.ID })
+	j := v.job()
 	o := object{
-		"Name": j.Name, "TaskState": string(j.State), "TaskStatus": "OK",
-		"StartTime": j.Created.UTC().Format(time.RFC3339), "PercentComplete": j.Percent(v.now),
+		"Name": j.Name, "TaskState": string(j.State), "TaskStatus": string(taskHealth(j)),
+		"StartTime": rfc3339(j.Created), "PercentComplete": j.Percent(v.now),
+		"HidePayload": j.Request.Hidden, "Messages": v.spoken().ExtendedInfo(taskMessages(v, j)...),
 	}
-	if j.State == bmc.JobException {
-		o["TaskStatus"] = "Critical"
+	if !j.Until.IsZero() && j.Until.After(j.Begun) {
+		o["EstimatedDuration"] = isoDuration(j.Until.Sub(j.Begun))
 	}
 	if j.State.Ended() {
-		o["EndTime"] = j.Ended.UTC().Format(time.RFC3339)
-	} else {
+		o["EndTime"] = rfc3339(j.Ended)
+	}
+	if !j.Closed {
 		o["TaskMonitor"] = taskMonitor(j.ID)
 	}
-	if r := j.Request; r.Method != "" {
+	if r := j.Request; r.Method != "" && !r.Hidden {
 		o["Payload"] = object{"HttpOperation": r.Method, "TargetUri": r.Target, "JsonBody": r.Body}
 	}
+	if uri, ok := v.made(j); ok {
+		o["Links"] = object{"CreatedResources": refs(uri)}
+	}
 	return o
+}
+
+// made is the address of what a job has made, if that is still there.
+func (v view) made(j bmc.Job) (string, bool) {
+	if j.Made == nil {
+		return "", false
+	}
+	return v.origin(*j.Made)
+}
+
+// taskHealth is how well a job went, or goes.
+func taskHealth(j bmc.Job) event.Severity {
+	if j.State == bmc.JobException {
+		return event.Critical
+	}
+	worst := event.OK
+	for _, n := range j.Told {
+		if n.Severity() != event.OK {
+			worst = event.Warning
+		}
+	}
+	return worst
+}
+
+// taskMessages tell what has become of a task, and what it has told itself.
+func taskMessages(v view, j bmc.Job) []message.Message {
+	var ms []message.Message
+	if !j.Begun.IsZero() {
+		ms = append(ms, message.TaskStarted.With(j.ID))
+	}
+	ms = append(ms, list(j.Told, v.word)...)
+	switch j.State {
+	case bmc.JobSuspended, bmc.JobInterrupted:
+		ms = append(ms, message.TaskPaused.With(j.ID))
+	case bmc.JobCancelled:
+		ms = append(ms, message.TaskCancelled.With(j.ID))
+	case bmc.JobException:
+		aborted := message.TaskAborted.With(j.ID)
+		aborted.Text = strings.TrimSuffix(aborted.Text, ".") + ": " + j.Fault + "."
+		ms = append(ms, aborted)
+	case bmc.JobCompleted:
+		done := message.TaskCompletedOK.With(j.ID)
+		if taskHealth(j) != event.OK {
+			done = message.TaskCompletedWarning.With(j.ID)
+		}
+		ms = append(ms, done)
+	}
+	return ms
+}
+
+// failure is why an operation failed, for who waits for it.
+func failure(j bmc.Job) message.Message {
+	m := message.OperationFailed.With()
+	m.Text = "The operation has failed: " + j.Fault + "."
+	return m
+}
+
+func isoDuration(d time.Duration) string {
+	return fmt.Sprintf("PT%dS", int64(d.Round(time.Second)/time.Second))
+}
+
+func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// removeTask cancels a task that is under way, and removes one that has ended.
+func removeTask(ctx context.Context, c operation) (reply, error) {
+	j := c.view.job()
+	if !j.State.Ended() {
+		return cancelJob(ctx, c, j)
+	}
+	_, err := c.host.ApplyBMC(ctx, bmc.ForgetJob{ID: j.ID})
+	return reply{}, err
+}
+
+// cancelJob cancels a job. What takes its time is answered by the task again
+// (DSP0266, "Asynchronous operations").
+func cancelJob(ctx context.Context, c operation, j bmc.Job) (reply, error) {
+	if err := c.host.Cancel(ctx, j.ID); err != nil {
+		return reply{}, err
+	}
+	now := pick(c.host.BMC().Jobs.All(), j.ID, func(j bmc.Job) string { return j.ID })
+	if now.ID != "" && !now.State.Ended() {
+		return reply{job: j.ID}, nil
+	}
+	return reply{}, nil
+}
+
+// monitor is the task monitor of a job that is under way. It is no resource:
+// what it answers is the task, or else what the operation itself would.
+func monitor(_ *Service, v view) (mime, []byte) {
+	t := &match{route: &route{resource: &resource{schema: "Task.v1_7_4", read: task}}}
+	below := v
+	below.uri, below.ids = taskURI(v.ids["monitor"]), map[string]string{"task": v.ids["monitor"]}
+	return jsonType, encode(t.object(below))
+}
+
+func ownMonitor(v view, who actor) bool {
+	j := v.job()
+	return j.Account != "" && j.Account == who.account
+}
+
+// removeMonitor cancels the operation. One that has ended is no longer
+// remembered.
+func removeMonitor(ctx context.Context, c operation) (reply, error) {
+	j := c.view.job()
+	if !j.State.Ended() {
+		return cancelJob(ctx, c, j)
+	}
+	_, err := c.host.ApplyBMC(ctx, bmc.HearJob{ID: j.ID, Now: true})
+	return reply{}, err
+}
+
+// answerMonitor answers the reading of a task monitor: with 202 until the job
+// has ended, then as the operation would have been answered.
+func answerMonitor(x *exchange, v view) {
+	j := v.job()
+	if !j.State.Ended() {
+		x.accepted(j.ID)
+		return
+	}
+	if x.r.Method != http.MethodHead {
+		if _, err := x.host.ApplyBMC(x.r.Context(), bmc.HearJob{ID: j.ID}); err != nil {
+			x.fail(err)
+			return
+		}
+	}
+	told := list(j.Told, v.word)
+	made, ok := v.made(j)
+	switch {
+	case j.State == bmc.JobException:
+		x.refuse(http.StatusInternalServerError, append(told, failure(j))...)
+	case ok:
+		x.w.Header()["Location"] = []string{made}
+		x.showAt(http.StatusCreated, made)
+	case j.Request.Method == http.MethodPatch || j.Request.Method == http.MethodPut:
+		x.showAt(http.StatusOK, j.Request.Target)
+	case len(told) > 0:
+		x.refuse(http.StatusOK, told...)
+	default:
+		x.done()
+	}
 }

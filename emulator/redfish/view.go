@@ -134,10 +134,19 @@ var things = map[string]func(v view) []string{
 	"controller": func(v view) []string { return []string{"0"} },
 	"drive":      func(v view) []string { return list(v.storage().Drives, func(d storage.Drive) string { return d.ID }) },
 	"manager":    func(v view) []string { return []string{v.d.ManagerID} },
-	"nic":        func(v view) []string { return list(v.m.Identity.NICs, func(n machine.NIC) string { return n.ID }) },
-	"role":       func(v view) []string { return list(roles, func(r role) string { return string(r.name) }) },
-	"session":    func(v view) []string { return list(v.b.Sessions, func(s bmc.Session) string { return s.ID }) },
-	"slot":       func(v view) []string { return list(v.b.Slots, func(s bmc.Slot) string { return s.ID }) },
+	"monitor": func(v view) []string {
+		var open []string
+		for _, j := range v.b.Jobs.All() {
+			if !j.Closed {
+				open = append(open, j.ID)
+			}
+		}
+		return open
+	},
+	"nic":     func(v view) []string { return list(v.m.Identity.NICs, func(n machine.NIC) string { return n.ID }) },
+	"role":    func(v view) []string { return list(roles, func(r role) string { return string(r.name) }) },
+	"session": func(v view) []string { return list(v.b.Sessions, func(s bmc.Session) string { return s.ID }) },
+	"slot":    func(v view) []string { return list(v.b.Slots, func(s bmc.Slot) string { return s.ID }) },
 	"storage": func(v view) []string {
 		return list(v.m.Identity.Storage, func(c storage.Controller) string { return c.ID })
 	},

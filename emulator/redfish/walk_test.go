@@ -13,6 +13,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
 // states are states of a host in which a client may find it.
@@ -37,6 +38,18 @@ var states = []struct {
 			_, err := h.ApplyBMC(t.Context(), bmc.OpenSession{Account: a, Token: "hidden-9" + a.Name, From: "192.0.2.9"})
 			must(t, err)
 		}
+	}},
+	{"tasks", func(t *testing.T, h *host) {
+		drive := &event.Subject{Part: event.Drive, ID: "Disk.0", In: h.Machine().Identity.Storage[0].ID}
+		lost := &event.Subject{Part: event.Drive, ID: "Disk.99", In: drive.In}
+		for _, end := range []bmc.CloseJob{{Made: drive}, {Made: lost}, {Fault: "something broke"}, {Cancelled: true}} {
+			end.ID = begin(t, h, bmc.Request{Method: "POST", Target: sys, Body: `{"A":1}`})
+			h.pass(10 * time.Second)
+			closeJob(t, h, end)
+		}
+		begin(t, h, bmc.Request{Method: "PATCH", Target: sys})
+		_, err := h.ApplyBMC(t.Context(), bmc.CancelJob{ID: begin(t, h, bmc.Request{Hidden: true})})
+		must(t, err)
 	}},
 }
 
@@ -229,7 +242,11 @@ func truthful(t *testing.T, s *Service, uri, allow string) {
 
 func TestReadersReadAllButWhatIsOthers(t *testing.T) {
 	h := newHost(t)
-	states[len(states)-1].make(t, h) // with sessions
+	for _, state := range states {
+		if state.name == "media and sessions" {
+			state.make(t, h)
+		}
+	}
 	s := newService(t, h)
 	others := []string{"/redfish/v1/AccountService/Accounts/1", "/redfish/v1/AccountService/Accounts/2", "/redfish/v1/AccountService/Accounts/4", sessions + "/1", sessions + "/2"}
 	for _, uri := range walk(t, s, nil) {

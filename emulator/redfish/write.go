@@ -96,6 +96,25 @@ func (x *exchange) accepted(job string) {
 	x.send(http.StatusAccepted, p.body)
 }
 
+// showAt answers with a resource, or without a body when it is not there, or not
+// for the client to see.
+func (x *exchange) showAt(status int, uri string) {
+	at := look(x.host)
+	m := x.s.find(&url.URL{Path: uri})
+	if m != nil && m.action == nil {
+		if p := x.s.page(m, at); p != nil && x.who.may(http.MethodGet, m, at) {
+			x.match = m
+			x.show(status, p)
+			return
+		}
+	}
+	if status == http.StatusOK {
+		status = http.StatusNoContent
+	}
+	x.status = status
+	x.w.WriteHeader(status)
+}
+
 // loose is a page of a body that is no resource's.
 func (x *exchange) loose(o object) *page {
 	body := encode(o)

@@ -24,6 +24,7 @@ var Record = dialect.Record{
 		Slots:          []bmc.SlotSpec{{ID: "Cd", Name: "Virtual CD", Types: []string{"CD", "DVD"}}},
 		Sessions:       64,
 		SessionTimeout: 30 * time.Minute,
+		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 30 * time.Second},
 	},
 	ResetTypes:  machine.ResetKinds,
 	BootTargets: machine.SourceKinds,

@@ -54,8 +54,8 @@ func (n Note) Text() string {
 	return strings.NewReplacer(fill...).Replace(Kinds[n.Kind].Text)
 }
 
-// Running tells that the work of a job has begun and when it will be done if
-// nothing comes between.
+// Running tells that the work of a job has begun, or goes on, and when it will
+// be done if nothing comes between.
 type Running struct {
 	At    time.Time
 	Job   string // ID that the command was given
@@ -65,7 +65,8 @@ type Running struct {
 // Time implements Event.
 func (e Running) Time() time.Time { return e.At }
 
-// Waiting tells that the work of a job waits for something other than time.
+// Waiting tells that the work of a job will begin when something else has
+// happened: the machine's next reset, say.
 type Waiting struct {
 	At  time.Time
 	Job string
@@ -89,11 +90,25 @@ type Restart struct {
 // Time implements Event.
 func (e Restart) Time() time.Time { return e.At }
 
+// Paused tells that the work of a job rests; Running tells that it goes on.
+type Paused struct {
+	At  time.Time
+	Job string
+}
+
+// Time implements Event.
+func (e Paused) Time() time.Time { return e.At }
+
 // Done tells that the work of a job has ended.
 type Done struct {
-	At    time.Time
-	Job   string
-	Fault string // for people, lower case; "" when it went well
+	At        time.Time
+	Job       string
+	Fault     string   // for people, lower case; "" when it went well
+	Cancelled bool     // it was stopped because somebody wanted that
+	Made      *Subject // what it has made; nil when that is nothing
+	// Told is what whoever waits for the job shall be told beside that: what
+	// was wrong, or what is left to do. Protocols map the kinds to messages.
+	Told []Note
 }
 
 // Time implements Event.

@@ -1,0 +1,153 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+var errCancelled = errors.New("cancelled")
+
+// Begin opens a job and carries out the command that it stands for, whose job
+// c is told. Both are stored together; a command that is refused leaves no job.
+func (h *Host) Begin(ctx context.Context, o bmc.OpenJob, c func(job string) machine.Command) (bmc.Job, error) {
+	if ctx.Err() != nil {
+		return bmc.Job{}, context.Cause(ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st := h.step()
+	before := h.bmc.State()
+	id, err := h.openJob(st, o)
+	if err != nil {
+		return bmc.Job{}, errors.Join(err, h.settle(st))
+	}
+	more, err := h.machine.Apply(st.now, c(id))
+	if err != nil {
+		h.bmc.Restore(before)
+		return bmc.Job{}, errors.Join(err, h.settle(st))
+	}
+	st.machine = append(st.machine, more...)
+	if err := h.settle(st); err != nil {
+		return bmc.Job{}, err
+	}
+	return h.job(id)
+}
+
+// openJob opens a job in a step, and returns its ID. It holds h.mu.
+func (h *Host) openJob(st *step, o bmc.OpenJob) (string, error) {
+	opened, err := h.bmc.Apply(st.now, o)
+	if err != nil {
+		return "", err
+	}
+	st.bmc = append(st.bmc, opened...)
+	for _, ev := range opened {
+		if ev, ok := ev.(bmc.JobOpened); ok {
+			return ev.Job.ID, nil
+		}
+	}
+	return "", fmt.Errorf("lab: %s: %w: a job that was opened", h.Name(), bmc.ErrNotFound)
+}
+
+// job is a job as it stands.
+func (h *Host) job(id string) (bmc.Job, error) {
+	for _, j := range h.BMC().Jobs.All() {
+		if j.ID == id {
+			return j, nil
+		}
+	}
+	return bmc.Job{}, fmt.Errorf("lab: %s: %w: job %s", h.Name(), bmc.ErrNotFound, id)
+}
+
+// Carry opens a job whose work no model does, and does it: what do returns
+// closes the job, whose ID and times it need not tell. Cancelling the job ends
+// ctx. A job that is under way when the lab ends has failed when it starts
+// again.
+func (h *Host) Carry(ctx context.Context, o bmc.OpenJob, do func(ctx context.Context, job string) bmc.CloseJob) (bmc.Job, error) {
+	if ctx.Err() != nil {
+		return bmc.Job{}, context.Cause(ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return bmc.Job{}, errEnded
+	}
+	st := h.step()
+	id, err := h.openJob(st, o)
+	if err != nil {
+		return bmc.Job{}, errors.Join(err, h.settle(st))
+	}
+	evs, err := h.bmc.Apply(st.now, bmc.RunJob{ID: id})
+	st.bmc = append(st.bmc, evs...)
+	if err := errors.Join(err, h.settle(st)); err != nil {
+		return bmc.Job{}, err
+	}
+	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	if h.carried == nil {
+		h.carried = map[string]context.CancelCauseFunc{}
+	}
+	h.carried[id] = cancel
+	leave := h.lab.clock.Enter()
+	h.lab.carrying.Go(func() {
+		defer leave()
+		end := do(work, id)
+		why := context.Cause(work)
+		cancel(nil)
+		h.carriedOut(id, end, why)
+	})
+	return h.job(id)
+}
+
+// carriedOut closes a job whose work has ended; why is the reason if that was
+// before its time.
+func (h *Host) carriedOut(id string, end bmc.CloseJob, why error) {
+	h.mu.Lock()
+	delete(h.carried, id)
+	if len(h.carried) == 0 {
+		h.carried = nil
+	}
+	h.mu.Unlock()
+	if errors.Is(why, errEnded) { // the next start of the lab closes it
+		return
+	}
+	end.ID = id
+	end.Cancelled = end.Cancelled || errors.Is(why, errCancelled) && end.Fault != ""
+	if _, _, err := h.applyBMC(end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // closed by another
+		h.lab.log.Error("job cannot be closed", "host", h.Name(), "job", id, "err", err)
+	}
+}
+
+// Cancel ends a job before its time. It answers machine.ErrUnstoppable for work
+// that cannot be stopped. The job may be Cancelling for a while.
+func (h *Host) Cancel(ctx context.Context, job string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st := h.step()
+	if h.machine.Works(job) {
+		more, err := h.machine.Apply(st.now, machine.StopJob{Job: job})
+		if err != nil {
+			return errors.Join(err, h.settle(st))
+		}
+		st.machine = append(st.machine, more...)
+		st.bmc = append(st.bmc, h.bmc.Hear(st.now, st.machine)...)
+		st.heard = len(st.machine)
+		if !h.machine.Works(job) {
+			return h.settle(st)
+		}
+	}
+	evs, err := h.bmc.Apply(st.now, bmc.CancelJob{ID: job})
+	st.bmc = append(st.bmc, evs...)
+	if err := errors.Join(err, h.settle(st)); err != nil {
+		return err
+	}
+	if cancel := h.carried[job]; cancel != nil {
+		cancel(errCancelled)
+	}
+	return nil
+}

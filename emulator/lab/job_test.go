@@ -1,0 +1,99 @@
+package lab_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+func TestWorkIsCarriedOut(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end  bmc.CloseJob
+		want bmc.JobState
+	}{
+		"well":   {bmc.CloseJob{}, bmc.JobCompleted},
+		"failed": {bmc.CloseJob{Fault: "no"}, bmc.JobException},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := labtest.Start(t, lab.Config{})
+			h := l.First()
+			release := make(chan struct{})
+			j, err := h.Carry(t.Context(), bmc.OpenJob{Name: name}, func(_ context.Context, job string) bmc.CloseJob {
+				if s := h.BMC().Jobs.All()[0]; s.ID != job || s.State != bmc.JobRunning {
+					t.Errorf("the job is %s %s while it is carried out", s.ID, s.State)
+				}
+				<-release
+				return tt.end
+			})
+			if err != nil || j.State != bmc.JobRunning {
+				t.Fatalf("Carry() = %+v, %v, want it running", j, err)
+			}
+			close(release)
+			l.Settle()
+			if got := h.BMC().Jobs.All()[0]; got.State != tt.want || got.Fault != tt.end.Fault {
+				t.Errorf("job = %+v, want %s", got, tt.want)
+			}
+			if err := h.Cancel(t.Context(), j.ID); !errors.Is(err, bmc.ErrEnded) {
+				t.Errorf("Cancel() of a job that has ended = %v, want %v", err, bmc.ErrEnded)
+			}
+		})
+	}
+}
+
+func TestWorkIsCancelled(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	h := l.First()
+	j, err := h.Carry(t.Context(), bmc.OpenJob{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseJob {
+		<-ctx.Done()
+		return bmc.CloseJob{Fault: context.Cause(ctx).Error()}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Cancel(t.Context(), j.ID); err != nil {
+		t.Errorf("Cancel() = %v", err)
+	}
+	l.Settle()
+	if got := h.BMC().Jobs.All()[0]; got.State != bmc.JobCancelled {
+		t.Errorf("job = %+v, want it cancelled", got)
+	}
+	if err := h.Cancel(t.Context(), "77"); !errors.Is(err, bmc.ErrNotFound) {
+		t.Errorf("Cancel() of no job = %v", err)
+	}
+	if err := h.Apply(t.Context(), machine.StopJob{Job: j.ID}); !errors.Is(err, machine.ErrUnknown) {
+		t.Errorf("StopJob of a job that no machine works on = %v, want %v", err, machine.ErrUnknown)
+	}
+}
+
+// A job whose work ended with the lab has failed when the lab comes back; a lab
+// that ends does not wait for it.
+func TestWorkEndsWithTheLab(t *testing.T) {
+	dir := t.TempDir()
+	l := labtest.Start(t, lab.Config{Dir: dir})
+	h := l.First()
+	ended := false
+	_, err := h.Carry(t.Context(), bmc.OpenJob{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseJob {
+		<-ctx.Done()
+		ended = true
+		return bmc.CloseJob{}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Stop()
+	if !ended {
+		t.Error("the lab has ended, and its work has not")
+	}
+	if _, err := h.Carry(t.Context(), bmc.OpenJob{}, nil); err == nil {
+		t.Error("a lab that has ended begins work")
+	}
+	l = labtest.Start(t, lab.Config{Dir: dir})
+	if j := l.First().BMC().Jobs.All()[0]; j.State != bmc.JobException || j.Fault == "" {
+		t.Errorf("job = %+v, want it failed and why", j)
+	}
+}

@@ -1,0 +1,86 @@
+package redfish
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// origins says which resource stands for a part of a server that something
+// happened to: its row's pattern, of which the last variable is the part's ID,
+// the one before it, where a part needs that, what it is in. A part that is not
+// here has no resource.
+var origins = map[event.Part]string{
+	event.System:     "/redfish/v1/Systems/{system}",
+	event.Chassis:    "/redfish/v1/Chassis/{chassis}",
+	event.BMC:        "/redfish/v1/Managers/{manager}",
+	event.Drive:      "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}",
+	event.Controller: "/redfish/v1/Systems/{system}/Storage/{storage}",
+	event.Media:      "/redfish/v1/Systems/{system}/VirtualMedia/{slot}",
+	event.Account:    "/redfish/v1/AccountService/Accounts/{account}",
+	event.Session:    "/redfish/v1/SessionService/Sessions/{session}",
+	event.Job:        "/redfish/v1/TaskService/Tasks/{task}",
+	event.NIC:        "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}",
+}
+
+// origin is the address of the resource of a part; false when there is none,
+// or none any longer. Who asks for it must show what those resources do
+// (resource.origins).
+func (v view) origin(s event.Subject) (string, bool) {
+	pattern, ok := origins[s.Part]
+	if !ok {
+		return "", false
+	}
+	vars := variables(pattern)
+	ids := map[string]string{"system": v.d.SystemID, "manager": v.d.ManagerID, "chassis": v.d.ChassisID}
+	if s.ID != "" {
+		ids[vars[len(vars)-1]] = s.ID
+	}
+	if s.In != "" && len(vars) > 1 {
+		ids[vars[len(vars)-2]] = s.In
+	}
+	at := v
+	at.ids = ids
+	uri := pattern
+	for _, name := range vars {
+		if !slices.Contains(things[name](at), ids[name]) {
+			return "", false
+		}
+		uri = strings.Replace(uri, "{"+name+"}", ids[name], 1)
+	}
+	return uri, true
+}
+
+// subject names the part that something happened to.
+func (v view) subject(s event.Subject) string {
+	switch {
+	case s.ID != "":
+		return s.ID
+	case s.Part == event.System:
+		return v.d.SystemID
+	case s.Part == event.Chassis:
+		return v.d.ChassisID
+	case s.Part == event.BMC:
+		return v.d.ManagerID
+	}
+	return string(s.Part)
+}
+
+// showOrigins makes the rows that link to what something happened to show what
+// decides whether that is there.
+func showOrigins(tree []resource) {
+	var all shows
+	for i := range tree {
+		for _, pattern := range origins {
+			if tree[i].uri == pattern {
+				all |= tree[i].shows
+			}
+		}
+	}
+	for i := range tree {
+		if tree[i].origins {
+			tree[i].shows |= all
+		}
+	}
+}

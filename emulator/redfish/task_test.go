@@ -1,0 +1,237 @@
+package redfish
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+const taskService1 = "/redfish/v1/TaskService"
+
+// begin opens a job as a request of the operator did, and lets it run a minute.
+func begin(t testing.TB, h *host, r bmc.Request) (id string) {
+	t.Helper()
+	evs, err := h.ApplyBMC(t.Context(), bmc.OpenJob{Name: "Work", User: "operator", Account: "2", Request: r})
+	must(t, err)
+	id = evs[0].(bmc.JobOpened).Job.ID
+	_, err = h.ApplyBMC(t.Context(), bmc.RunJob{ID: id, Until: h.Now().Add(time.Minute)})
+	must(t, err)
+	return id
+}
+
+func closeJob(t testing.TB, h *host, c bmc.CloseJob) {
+	t.Helper()
+	_, err := h.ApplyBMC(t.Context(), c)
+	must(t, err)
+}
+
+func TestTaskGoesOnAndEnds(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	id := begin(t, h, bmc.Request{Method: "POST", Target: sys + "/Actions/Thing.Do", Body: `{"A":1}`})
+	h.pass(15 * time.Second)
+	body, tag := get(t, s, taskURI(id))
+	payload := body["Payload"].(map[string]any)
+	if body["TaskState"] != "Running" || body["PercentComplete"] != 25.0 || body["TaskMonitor"] != taskMonitor(id) || body["EstimatedDuration"] != "PT60S" ||
+		payload["JsonBody"] != `{"A":1}` || body["HidePayload"] != false || messageIDs(body["Messages"]) != "TaskEvent.1.0.TaskStarted" {
+		t.Errorf("task = %v", body)
+	}
+	h.pass(15 * time.Second)
+	if body, again := get(t, s, taskURI(id)); again != tag || body["PercentComplete"] != 50.0 {
+		t.Errorf("PercentComplete %v, ETag %s; want 50 and %s as before", body["PercentComplete"], again, tag)
+	}
+	closeJob(t, h, bmc.CloseJob{ID: id, Fault: "the disk is gone", Told: []event.Note{{Kind: event.PowerOff, Subject: event.Subject{Part: event.System}}}})
+	body, _ = get(t, s, taskURI(id))
+	want := "TaskEvent.1.0.TaskStarted ResourceEvent.1.4.ResourcePoweredOff TaskEvent.1.0.TaskAborted"
+	if body["TaskState"] != "Exception" || body["TaskStatus"] != "Critical" || body["EndTime"] != "2026-03-01T12:00:30Z" || messageIDs(body["Messages"]) != want ||
+		!strings.Contains(fmt.Sprint(body["Messages"]), "the disk is gone") {
+		t.Errorf("task = %v, want messages %s", body, want)
+	}
+}
+
+// messageIDs lists the MessageIds of messages.
+func messageIDs(messages any) string {
+	var ids []string
+	for _, m := range messages.([]any) {
+		ids = append(ids, m.(map[string]any)["MessageId"].(string))
+	}
+	return strings.Join(ids, " ")
+}
+
+// The monitor answers as the operation would have, once it has ended.
+func TestTaskMonitorAnswersInTheEnd(t *testing.T) {
+	drive := &event.Subject{Part: event.Drive, ID: "Disk.0", In: "RAID.0"}
+	told := []event.Note{{Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}}
+	for name, tt := range map[string]struct {
+		request  bmc.Request
+		end      bmc.CloseJob
+		status   int
+		location string
+		body     string // part of it
+	}{
+		"made":      {bmc.Request{Method: "POST", Target: sys + "/Storage"}, bmc.CloseJob{Made: drive}, 201, sys + "/Storage/RAID.0/Drives/Disk.0", `"@odata.type":"#Drive.`},
+		"gone":      {bmc.Request{Method: "POST"}, bmc.CloseJob{Made: &event.Subject{Part: event.Drive, ID: "Disk.9", In: "RAID.0"}}, 204, "", ""},
+		"action":    {bmc.Request{Method: "POST", Target: sys + "/Actions/X.Y"}, bmc.CloseJob{}, 204, "", ""},
+		"told":      {bmc.Request{Method: "POST"}, bmc.CloseJob{Told: told}, 200, "", "ResourcePoweredOn"},
+		"changed":   {bmc.Request{Method: "PATCH", Target: sys}, bmc.CloseJob{}, 200, "", `"@odata.id":"` + sys + `"`},
+		"deleted":   {bmc.Request{Method: "DELETE", Target: sys}, bmc.CloseJob{}, 204, "", ""},
+		"failed":    {bmc.Request{Method: "POST"}, bmc.CloseJob{Fault: "no drive answers"}, 500, "", "no drive answers"},
+		"explained": {bmc.Request{Method: "POST"}, bmc.CloseJob{Fault: "no drive answers", Told: told}, 500, "", "ResourcePoweredOn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			drive.In = h.Machine().Identity.Storage[0].ID
+			tt.location = strings.Replace(tt.location, "RAID.0", drive.In, 1)
+			s := newService(t, h)
+			id := begin(t, h, tt.request)
+			monitor := taskMonitor(id)
+			w := call(t, s, "reader", "GET", monitor, "")
+			if w.Code != 202 || w.Header().Get("Location") != monitor || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"TaskState":"Running"`) {
+				t.Errorf("under way: %s", shape("GET", monitor, "", w))
+			}
+			tt.end.ID = id
+			closeJob(t, h, tt.end)
+			for range 2 { // a client whose connection broke asks again
+				w = call(t, s, "reader", "GET", monitor, "")
+				if w.Code != tt.status || w.Header().Get("Location") != tt.location || !strings.Contains(w.Body.String(), tt.body) || tt.body == "" && w.Body.Len() > 0 {
+					t.Errorf("%s; want %d %s %s", shape("GET", monitor, "", w), tt.status, tt.location, tt.body)
+				}
+				h.pass(20 * time.Second)
+			}
+			if w := call(t, s, "admin", "GET", monitor, ""); w.Code != 404 {
+				t.Errorf("after its time: %s", shape("GET", monitor, "", w))
+			}
+			if body, _ := get(t, s, taskURI(id)); body["TaskMonitor"] != nil {
+				t.Errorf("the task still names its monitor: %v", body)
+			}
+		})
+	}
+}
+
+func TestHeadOfAMonitorDoesNotCountAsReading(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	id := begin(t, h, bmc.Request{Method: "POST"})
+	closeJob(t, h, bmc.CloseJob{ID: id})
+	if w := call(t, s, "admin", "HEAD", taskMonitor(id), ""); w.Code != 204 {
+		t.Errorf("%s", shape("HEAD", taskMonitor(id), "", w))
+	}
+	h.pass(time.Hour)
+	if w := call(t, s, "admin", "GET", taskMonitor(id), ""); w.Code != 204 {
+		t.Errorf("%s", shape("GET", taskMonitor(id), "", w))
+	}
+}
+
+func TestOperationIsCancelled(t *testing.T) {
+	for _, tt := range []struct {
+		who    as
+		status int
+	}{{"reader", 403}, {"operator", 202}, {"admin", 202}} {
+		h := newHost(t)
+		s := newService(t, h)
+		id := begin(t, h, bmc.Request{Method: "POST"}) // by the operator
+		w := call(t, s, tt.who, "DELETE", taskMonitor(id), "")
+		if w.Code != tt.status {
+			t.Errorf("as %s: %s; want %d", tt.who, shape("DELETE", taskMonitor(id), "", w), tt.status)
+		}
+		if tt.status == 403 {
+			continue
+		}
+		if body, _ := get(t, s, taskURI(id)); body["TaskState"] != "Cancelling" {
+			t.Errorf("TaskState = %v, want Cancelling", body["TaskState"])
+		}
+		closeJob(t, h, bmc.CloseJob{ID: id, Cancelled: true})
+		if w := call(t, s, "admin", "GET", taskMonitor(id), ""); w.Code != 404 {
+			t.Errorf("%s", shape("GET", taskMonitor(id), "", w))
+		}
+		if body, _ := get(t, s, taskURI(id)); body["TaskState"] != "Cancelled" || body["TaskStatus"] != "OK" {
+			t.Errorf("task = %v", body)
+		}
+	}
+}
+
+func TestTasksAreRemoved(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	var ids []string
+	for range 4 {
+		ids = append(ids, begin(t, h, bmc.Request{Method: "POST"}))
+	}
+	for _, id := range ids[:3] {
+		closeJob(t, h, bmc.CloseJob{ID: id})
+	}
+	del := func(uri string, want int) {
+		t.Helper()
+		if w := call(t, s, "admin", "DELETE", uri, ""); w.Code != want {
+			t.Errorf("%s; want %d", shape("DELETE", uri, "", w), want)
+		}
+	}
+	del(taskURI(ids[0]), 204)
+	del(taskURI(ids[0]), 404)
+	del(taskMonitor(ids[1]), 204)
+	del(taskMonitor(ids[1]), 404)
+	del(taskURI(ids[3]), 202) // under way: cancelled
+	all := taskService1 + "/Actions/TaskService.DeleteAllCompletedTasks"
+	if w := call(t, s, "admin", "POST", all, ""); w.Code != 204 {
+		t.Errorf("%s", shape("POST", all, "", w))
+	}
+	left := list(h.BMC().Jobs.All(), func(j bmc.Job) string { return j.ID })
+	if !slices.Equal(left, ids[3:]) {
+		t.Errorf("tasks %q are left, want %q", left, ids[3:])
+	}
+}
+
+func TestTasksAreForgottenWhenTheServiceSays(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	for body, want := range map[string]int{
+		`{"TaskAutoDeleteTimeoutMinutes":5}`: 200, `{"TaskAutoDeleteTimeoutMinutes":0}`: 400, `{"TaskMonitorAutoExpirySeconds":-1}`: 400,
+		`{"TaskMonitorAutoExpirySeconds":3}`: 200,
+	} {
+		if w := call(t, s, "admin", "PATCH", taskService1, body); w.Code != want {
+			t.Errorf("%s; want %d", shape("PATCH", taskService1, body, w), want)
+		}
+	}
+	if body, _ := get(t, s, taskService1); body["TaskAutoDeleteTimeoutMinutes"] != 5.0 || body["TaskMonitorAutoExpirySeconds"] != 3.0 {
+		t.Errorf("task service = %v", body)
+	}
+	id := begin(t, h, bmc.Request{Method: "POST"})
+	h.pass(time.Hour)
+	closeJob(t, h, bmc.CloseJob{ID: id})
+	for _, step := range []struct {
+		pass time.Duration
+		want int
+	}{{299 * time.Second, 200}, {time.Second, 404}} {
+		h.pass(step.pass)
+		if w := call(t, s, "admin", "GET", taskURI(id), ""); w.Code != step.want {
+			t.Errorf("%s; want %d", shape("GET", taskURI(id), "", w), step.want)
+		}
+	}
+}
+
+func TestPayloadWithSecretsIsHidden(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	id := begin(t, h, bmc.Request{Method: "POST", Body: `{"A":1}`, Hidden: true})
+	if body, _ := get(t, s, taskURI(id)); body["HidePayload"] != true || body["Payload"] != nil {
+		t.Errorf("task = %v", body)
+	}
+	m := s.find(parsed("/redfish/v1/Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"))
+	for body, want := range map[string]bool{
+		`{"Image":"http://a/b","UserName":"u"}`: false, `{"Image":"http://a/b","Password":"p"}`: true, `{"Image":"http://u:p@a/b"}`: true,
+	} {
+		in, err := parse([]byte(body))
+		must(t, err)
+		if kept, hidden := in.redacted(m); hidden != want || strings.Contains(kept, `"p"`) || strings.Contains(kept, ":p@") {
+			t.Errorf("redacted(%s) = %s, %t, want %t", body, kept, hidden, want)
+		}
+	}
+}
+
+func parsed(uri string) *url.URL { return &url.URL{Path: uri} }

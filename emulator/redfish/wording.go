@@ -1,0 +1,86 @@
+package redfish
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// wording is how a kind of event is told.
+type wording struct {
+	is message.Entry
+	// args are those of the message: %1 is the first of the note, %0 the part
+	// that it is about, anything else itself. Nil: those of the note.
+	args []string
+	// What the record of a system event log says beside that (DSP2046,
+	// LogEntry.SensorType and EntryCode, after IPMI v2.0 §42.1 and §42.2).
+	sensor, code string
+}
+
+// wordings has a row for every kind of event.
+var wordings = map[event.Kind]wording{
+	event.PowerOn:  {message.ResourcePoweredOn, []string{"%0"}, "System ACPI PowerState", "Assert"},
+	event.PowerOff: {message.ResourcePoweredOff, []string{"%0"}, "System ACPI PowerState", "Assert"},
+
+	event.SettingsPending: {is: message.ResourceChanged, sensor: "System Event"},
+	event.SettingsCleared: {is: message.ResourceChanged, sensor: "System Event"},
+	event.SettingsApplied: {is: message.ResourceChanged, sensor: "System Event"},
+	event.SettingsExpired: {is: message.ResourceChanged, sensor: "System Event"},
+	event.DefaultsPending: {is: message.ResourceChanged, sensor: "System Event"},
+	event.DefaultsApplied: {is: message.ResourceChanged, sensor: "System Event"},
+	event.PasswordChanged: {is: message.PasswordModified, sensor: "System Event"},
+
+	event.ComponentUpdated: {is: message.ResourceChanged, sensor: "Version Change"},
+	event.ComponentBroken:  {message.ResourceStatusChangedCritical, []string{"%1", "Critical"}, "Version Change", ""},
+	event.ComponentSaved:   {message.ResourceStatusChangedWarning, []string{"%1", "Warning"}, "Version Change", ""},
+	event.UpdateFailed:     {is: message.OperationFailed, sensor: "Version Change"},
+
+	event.UpdateTransferring:     {is: message.TransferringToComponent},
+	event.UpdateVerifying:        {is: message.VerifyingAtComponent},
+	event.UpdateInstalling:       {is: message.InstallingOnComponent},
+	event.UpdateActivating:       {is: message.ApplyingOnComponent},
+	event.UpdateAwaitsTime:       {is: message.AwaitToUpdate},
+	event.UpdateAwaitsReset:      {is: message.AwaitToUpdate},
+	event.UpdateAwaitsStart:      {is: message.AwaitToActivate},
+	event.UpdateAwaitsActivation: {is: message.AwaitToActivate},
+	event.UpdateDone:             {is: message.UpdateSuccessful, args: []string{"%2", "%1"}},
+	event.UpdateSkipped:          {is: message.UpdateSkipped, args: []string{"%2", "%1"}},
+	event.UpdateSame:             {is: message.UpdateSkippedSameVersion, args: []string{"%2", "%1"}},
+	event.UpdateTooLow:           {is: message.UpdateSkippedVersionTooLow, args: []string{"%2", "%1"}},
+	event.UpdateNotApplicable:    {is: message.UpdateNotApplicable},
+	event.UpdateNotTransferred:   {is: message.TransferFailed},
+	event.UpdateNotVerified:      {is: message.VerificationFailed},
+	event.UpdateNotInstalled:     {is: message.ApplyFailed},
+	event.UpdateNotActivated:     {is: message.ActivateFailed},
+}
+
+// word is the message that tells a note.
+func (v view) word(n event.Note) message.Message {
+	w, ok := wordings[n.Kind]
+	if !ok { // of a release that knew more kinds
+		return message.Fill(message.ResourceChanged)
+	}
+	if w.args == nil {
+		return message.Fill(w.is, n.Args...)
+	}
+	args := make([]string, len(w.args))
+	for i, a := range w.args {
+		args[i] = a
+		if at, err := strconv.Atoi(strings.TrimPrefix(a, "%")); a[0] == '%' && err == nil {
+			switch {
+			case at == 0:
+				args[i] = v.subject(n.Subject)
+			case at <= len(n.Args):
+				args[i] = n.Args[at-1]
+			default:
+				args[i] = ""
+			}
+		}
+	}
+	return message.Fill(w.is, args...)
+}
+
+// spoken are the message registries as this vendor's service speaks them.
+func (v view) spoken() message.Versions { return v.d.Protocol.Registries }
