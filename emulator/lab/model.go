@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/fixtures"
 )
 
 // dialects are all that a profile can name.
@@ -49,10 +51,25 @@ func loadModels(from fs.FS, of *rack.Lab) (map[string]model, error) {
 		if err := r.Validate(); err != nil {
 			return nil, fmt.Errorf("lab: %s: %w", file, err)
 		}
+		err = p.Equip(func(name string) ([]byte, error) { return readRegistry(from, name) })
+		if err != nil {
+			return nil, fmt.Errorf("lab: %s: %w", file, err)
+		}
 		retime(&p.Timings, of.Timings)
 		models[g.Profile] = model{profile: p, record: r}
 	}
 	return models, nil
+}
+
+// readRegistry reads the registry of BIOS attributes that a profile names. One
+// that does not stand beside the profiles is a built-in one.
+func readRegistry(from fs.FS, name string) ([]byte, error) {
+	file := "registries/" + name + ".yaml"
+	b, err := fs.ReadFile(from, file)
+	if errors.Is(err, fs.ErrNotExist) {
+		b, err = fs.ReadFile(fixtures.Profiles, file)
+	}
+	return b, err
 }
 
 // retime puts the timings of a rack in place of a profile's.

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
 // Errors that services map to their own codes.
@@ -31,6 +33,7 @@ type Machine struct {
 	identity *Identity
 	st       State
 	forked   bool // st.Main is this step's own, and nobody else has seen it
+	fw       firmware.Firmware
 }
 
 // State is what a Machine must remember across a restart of the lab, in parts.
@@ -39,6 +42,8 @@ type Machine struct {
 type State struct {
 	*Main `json:"main"`
 	Asset *Asset `json:"asset,omitempty"` // nil: nothing was set
+
+	Firmware *firmware.State `json:"firmware,omitempty"` // nil: as it came
 }
 
 // Main is power, boot and what runs.
@@ -130,6 +135,8 @@ type View struct {
 	Power  Power   // follows from the phase
 	Trying *Source // being tried now; nil when none is
 	Asset  *Asset  // never nil
+
+	Firmware firmware.View
 }
 
 // New makes a machine that is switched off, or restores one from what State
@@ -145,6 +152,9 @@ func New(p *Profile, id Identity, st *State) (*Machine, error) {
 	if _, ok := phases[m.st.Phase]; !ok {
 		return nil, fmt.Errorf("machine: %s: stored phase %q: %w", id.Name, m.st.Phase, ErrUnknown)
 	}
+	if err := m.newFirmware(); err != nil {
+		return nil, err
+	}
 	return m, nil
 }
 
@@ -155,7 +165,10 @@ func (m *Machine) State() State {
 }
 
 // Restore puts a machine back to a state that it had.
-func (m *Machine) Restore(st State) { m.st, m.forked = st, false }
+func (m *Machine) Restore(st State) {
+	m.st, m.forked = st, false
+	m.restoreFirmware()
+}
 
 // noAsset is what is written on a machine on which nobody wrote.
 var noAsset = new(Asset)
@@ -163,7 +176,7 @@ var noAsset = new(Asset)
 // View returns the machine as it stands.
 func (m *Machine) View() View {
 	st := m.State()
-	v := View{Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, Asset: st.Asset}
+	v := View{Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, Asset: st.Asset, Firmware: m.fw.View()}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]
 	}
@@ -189,17 +202,27 @@ func (m *Machine) main() *Main {
 // Deadline is when the machine next changes by itself; false when it waits for
 // a command.
 func (m *Machine) Deadline() (time.Time, bool) {
-	return m.st.Deadline, !m.st.Deadline.IsZero()
+	at, ok := m.fw.Deadline()
+	if own := m.st.Deadline; !own.IsZero() && (!ok || own.Before(at)) {
+		return own, true
+	}
+	return at, ok
 }
 
 // Advance moves the machine to now.
 func (m *Machine) Advance(now time.Time) []Event {
 	var evs []Event
-	for !m.st.Deadline.IsZero() && !now.Before(m.st.Deadline) {
-		at := m.st.Deadline
+	for {
+		at, ok := m.Deadline()
+		if !ok || now.Before(at) {
+			return evs
+		}
+		if due, ok := m.fw.Deadline(); ok && due.Equal(at) { // what POST waits for comes before its end
+			evs = append(evs, m.heard(at, m.fw.Advance(at))...)
+			continue
+		}
 		evs = append(evs, m.step(at, elapsed)...)
 	}
-	return evs
 }
 
 // Apply carries out a command at now, after advancing to it. The events are
@@ -233,7 +256,7 @@ func (m *Machine) sources() (tries []Source, setup bool) {
 		seen[k] = true
 		tries = append(tries, m.devices(k)...)
 	}
-	return tries, setup
+	return slices.DeleteFunc(tries, func(s Source) bool { return !m.offers(s) }), setup
 }
 
 func (m *Machine) devices(k SourceKind) []Source {

@@ -86,5 +86,6 @@ func (p *Profile) Validate() error {
 	for i, k := range p.BootOrder {
 		need(slices.Contains(SourceKinds, k) && k != None && k != BiosSetup, "bootOrder[%d]", "be Hdd, Pxe or Cd", i)
 	}
+	p.checkFirmware(need)
 	return errors.Join(errs...)
 }

@@ -165,10 +165,13 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		}
 	}
 	switch to {
+	case Cutting:
+		evs = append(evs, m.cutFirmware(now, false)...)
 	case POST:
 		own := m.main()
 		own.Boots++
 		own.Tries, own.Setup, own.Again = nil, false, false
+		evs = append(evs, m.bootFirmware(now)...)
 	case Selecting:
 		if from == POST {
 			own := m.main()

@@ -27,6 +27,7 @@ type Profile struct {
 	Storage      []storage.ControllerModel `json:"storage"`
 	BootOrder    []SourceKind              `json:"bootOrder"`
 	Timings      Timings                   `json:"timings"`
+	Firmware     FirmwareModel             `json:"firmware"`
 }
 
 // BIOS identifies the system firmware (SMBIOS type 0).

@@ -11,6 +11,7 @@ package firmware
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -55,11 +56,17 @@ type ResetWanted struct{ At time.Time }
 func (e ResetWanted) Time() time.Time { return e.At }
 
 // View is a Firmware as it stands. It shares nothing that changes; two views
-// show the same if they are equal.
+// show the same if they are ==.
 type View struct {
 	Model *Model
 	st    *State
 }
+
+// Equal tells whether two models are the same, even if one was read again.
+func (m *Model) Equal(o *Model) bool { return m == o || reflect.DeepEqual(m, o) }
+
+// Equal tells whether two views show the same, even if one was restored.
+func (v View) Equal(o View) bool { return v.Model.Equal(o.Model) && reflect.DeepEqual(v.st, o.st) }
 
 var system = event.Subject{Part: event.System}
 

@@ -15,7 +15,7 @@ var parts = map[string]int{"nic": 2, "controller": 1}
 // generic is the registry of the generic server.
 func generic(t testing.TB) *Registry {
 	t.Helper()
-	raw, err := fixtures.Registries.ReadFile("registries/generic.yaml")
+	raw, err := fixtures.Profiles.ReadFile("registries/generic.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,12 +27,12 @@ func generic(t testing.TB) *Registry {
 }
 
 func TestBuiltInRegistriesAreValid(t *testing.T) {
-	all, err := fixtures.Registries.ReadDir("registries")
+	all, err := fixtures.Profiles.ReadDir("registries")
 	if err != nil || len(all) == 0 {
 		t.Fatal(all, err)
 	}
 	for _, f := range all {
-		raw, err := fixtures.Registries.ReadFile("registries/" + f.Name())
+		raw, err := fixtures.Profiles.ReadFile("registries/" + f.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,343 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// Firmware is a command to the firmware of a machine.
+type Firmware struct{ firmware.Command }
+
+func (c Firmware) apply(m *Machine, now time.Time) ([]Event, error) {
+	evs, err := m.fw.Apply(now, c.Command)
+	return m.heard(now, evs), err
+}
+
+// FirmwareModel is what a profile says of a model's firmware, beside the
+// versions that stand where the parts do.
+type FirmwareModel struct {
+	Registry   string                     `json:"registry"` // of BIOS attributes; "": there are none
+	Lowest     map[string]string          `json:"lowest"`   // version that a component takes, by its ID
+	Backup     map[string]string          `json:"backup"`   // version in its second slot
+	Components []FirmwarePart             `json:"components"`
+	Timings    map[string]FirmwareTimings `json:"timings"` // by kind, where not the usual
+	Model      *firmware.Model            `json:"-"`       // made of it by Equip; shared by all machines
+}
+
+// FirmwarePart is a component that no other part of a profile tells of.
+type FirmwarePart struct {
+	ID       string        `json:"id"`
+	Kind     firmware.Kind `json:"kind"`
+	Name     string        `json:"name"`
+	Vendor   string        `json:"vendor"`
+	Model    string        `json:"model"`
+	Version  string        `json:"version"`
+	Released string        `json:"released"`
+	Of       string        `json:"of"` // ID of the part that it is of: a NIC, a power supply
+	Fixed    bool          `json:"fixed"`
+}
+
+// FirmwareTimings are how long the steps of an update take.
+type FirmwareTimings struct {
+	Transfer Duration `json:"transfer"`
+	Verify   Duration `json:"verify"`
+	Apply    Duration `json:"apply"`
+	Restart  Duration `json:"restart"`
+}
+
+// usual are the timings and the ways of the kinds of components.
+var usual = map[firmware.Kind]struct {
+	part       event.Part
+	activation firmware.Activation
+	hostPower  bool
+	timings    firmware.Timings
+}{
+	firmware.KindBIOS:    {event.System, firmware.ByHost, false, lasting(10, 15, 180, 60)},
+	firmware.KindBMC:     {event.BMC, firmware.ByBMC, false, lasting(10, 20, 150, 90)},
+	firmware.KindNIC:     {event.NIC, firmware.ByHost, true, lasting(5, 5, 45, 10)},
+	firmware.KindStorage: {event.Controller, firmware.ByHost, true, lasting(5, 5, 60, 10)},
+	firmware.KindDrive:   {event.Drive, firmware.BySelf, true, lasting(3, 2, 20, 5)},
+	firmware.KindSupply:  {event.Supply, firmware.BySelf, false, lasting(5, 5, 120, 10)},
+	firmware.KindCPLD:    {event.System, firmware.ByHost, false, lasting(2, 3, 60, 10)},
+	firmware.KindTPM:     {event.System, firmware.ByHost, false, lasting(2, 2, 10, 5)},
+}
+
+func lasting(transfer, verify, apply, restart int) firmware.Timings {
+	s := func(n int) time.Duration { return time.Duration(n) * time.Second }
+	return firmware.Timings{Transfer: s(transfer), Verify: s(verify), Apply: s(apply), Restart: s(restart)}
+}
+
+// bare is the firmware of a machine whose profile was not equipped.
+var bare = &firmware.Model{Registry: new(firmware.Registry)}
+
+// Equip gives a profile the firmware model that it describes. read returns the
+// YAML of the attribute registry of a name.
+func (p *Profile) Equip(read func(name string) ([]byte, error)) error {
+	m := &firmware.Model{Registry: new(firmware.Registry)}
+	if name := p.Firmware.Registry; name != "" {
+		raw, err := read(name)
+		if err != nil {
+			return fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
+		}
+		m.Registry, err = firmware.ParseRegistry(raw, map[string]int{"nic": len(p.NICs), "controller": len(p.Storage)})
+		if err != nil {
+			return fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
+		}
+	}
+	for _, a := range m.Registry.Attributes {
+		if a.Fact != "" && facts[a.Fact] == nil {
+			return fmt.Errorf("machine: profile %s: registry %s: attribute %s: fact %q: must be one of %v", p.Name, m.Registry.ID, a.Name, a.Fact, sorted(facts))
+		}
+	}
+	m.Components = p.components()
+	p.Firmware.Model = m
+	return nil
+}
+
+// components are all that runs firmware in a model.
+func (p *Profile) components() []firmware.Component {
+	var out []firmware.Component
+	add := func(c firmware.Component, of event.Subject) {
+		u := usual[c.Kind]
+		c.Subject, c.Activation, c.HostPower, c.Timings = of, u.activation, u.hostPower, u.timings
+		if t, ok := p.Firmware.Timings[string(c.Kind)]; ok {
+			c.Timings = firmware.Timings{Transfer: t.Transfer.Duration, Verify: t.Verify.Duration, Apply: t.Apply.Duration, Restart: t.Restart.Duration}
+		}
+		c.Lowest, c.Backup = p.Firmware.Lowest[c.ID], p.Firmware.Backup[c.ID]
+		out = append(out, c)
+	}
+	released := ""
+	if d, err := time.Parse("01/02/2006", p.BIOS.Date); err == nil {
+		released = d.Format(time.DateOnly)
+	}
+	add(firmware.Component{
+		ID: "BIOS", Kind: firmware.KindBIOS, Name: "System BIOS", Vendor: p.BIOS.Vendor, Model: p.Model, Version: p.BIOS.Version, Released: released,
+	}, event.Subject{Part: event.System})
+	add(firmware.Component{
+		ID: "BMC", Kind: firmware.KindBMC, Name: "Management Controller", Vendor: p.Manufacturer, Model: p.Model, Version: p.BMCFirmware,
+	}, event.Subject{Part: event.BMC})
+	disks := 0
+	for _, s := range p.Storage {
+		add(firmware.Component{
+			ID: "Storage." + s.ID, Kind: firmware.KindStorage, Name: s.Name, Vendor: s.Vendor, Model: s.Product, Version: s.Firmware,
+		}, event.Subject{Part: event.Controller, ID: s.ID})
+		for _, b := range s.Bays {
+			id := "Disk." + strconv.Itoa(disks)
+			disks++
+			add(firmware.Component{
+				ID: id, Kind: firmware.KindDrive, Name: b.Product, Vendor: b.Vendor, Model: b.Product, Version: b.Revision,
+			}, event.Subject{Part: event.Drive, ID: id, In: s.ID})
+		}
+	}
+	for _, c := range p.Firmware.Components {
+		add(firmware.Component{
+			ID: c.ID, Kind: c.Kind, Name: c.Name, Vendor: c.Vendor, Model: c.Model, Version: c.Version, Released: c.Released, Fixed: c.Fixed,
+		}, event.Subject{Part: usual[c.Kind].part, ID: c.Of})
+	}
+	slices.SortStableFunc(out, func(a, b firmware.Component) int {
+		return cmp.Compare(slices.Index(firmware.Kinds, a.Kind), slices.Index(firmware.Kinds, b.Kind))
+	})
+	return out
+}
+
+// checkFirmware says what is wrong with what a profile says of firmware.
+func (p *Profile) checkFirmware(need func(ok bool, field, must string, args ...any)) {
+	seen := map[string]bool{}
+	for _, c := range (&Profile{BIOS: p.BIOS, Storage: p.Storage}).components() {
+		seen[c.ID] = true
+	}
+	for i, c := range p.Firmware.Components {
+		need(c.ID != "" && !seen[c.ID], "firmware.components[%d].id", "be there, and differ from the others", i)
+		seen[c.ID] = true
+		need(slices.Contains(firmware.Kinds, c.Kind), "firmware.components[%d].kind", fmt.Sprintf("be one of %v", firmware.Kinds), i)
+		need(c.Vendor != "" && c.Model != "" && c.Version != "", "firmware.components[%d]", "have vendor, model and version", i)
+		_, err := time.Parse(time.DateOnly, c.Released)
+		need(c.Released == "" || err == nil, "firmware.components[%d].released", "be a date like 2026-03-14", i)
+	}
+	for _, of := range []struct {
+		field string
+		ids   map[string]string
+	}{{"lowest", p.Firmware.Lowest}, {"backup", p.Firmware.Backup}} {
+		for _, id := range sorted(of.ids) {
+			need(seen[id], "firmware."+of.field+"."+id, "be of a component")
+		}
+	}
+	for _, k := range sorted(p.Firmware.Timings) {
+		need(slices.Contains(firmware.Kinds, firmware.Kind(k)), "firmware.timings."+k, fmt.Sprintf("be one of %v", firmware.Kinds))
+	}
+}
+
+func sorted[V any](m map[string]V) []string {
+	var out []string
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// facts are what a machine tells the attributes of its BIOS.
+var facts = map[string]func(v *View) firmware.Value{
+	"serial":         func(v *View) firmware.Value { return firmware.Text(v.Identity.Serial) },
+	"uuid":           func(v *View) firmware.Value { return firmware.Text(v.Identity.UUID) },
+	"model":          func(v *View) firmware.Value { return firmware.Text(v.Profile.Model) },
+	"manufacturer":   func(v *View) firmware.Value { return firmware.Text(v.Profile.Manufacturer) },
+	"biosVersion":    func(v *View) firmware.Value { return firmware.Text(v.BIOSVersion()) },
+	"processorModel": func(v *View) firmware.Value { return firmware.Text(v.Profile.Processors.Model) },
+	"processors":     func(v *View) firmware.Value { return firmware.Integer(int64(v.Profile.Processors.Sockets)) },
+	"memoryMiB":      func(v *View) firmware.Value { return firmware.Integer(int64(v.Profile.MemoryMiB)) },
+}
+
+// BIOSSettings are the values of all BIOS attributes.
+func (v *View) BIOSSettings() []firmware.Setting {
+	return v.Firmware.Settings(func(fact string) (firmware.Value, bool) {
+		of := facts[fact]
+		if of == nil {
+			return firmware.Value{}, false
+		}
+		return of(v), true
+	})
+}
+
+// BIOSVersion is the version of the BIOS that runs; "" when none can.
+func (v *View) BIOSVersion() string { return v.version("BIOS", v.Profile.BIOS.Version) }
+
+// BMCVersion is the version of the BMC's firmware.
+func (v *View) BMCVersion() string { return v.version("BMC", v.Profile.BMCFirmware) }
+
+func (v *View) version(id, came string) string {
+	if _, ok := v.Firmware.Component(id); !ok {
+		return came
+	}
+	return v.Firmware.Version(id)
+}
+
+// Processors are the processors as the BIOS shows them to a system.
+func (v *View) Processors() Processors {
+	p := v.Profile.Processors
+	whole := p.Cores
+	if as, ok := v.Firmware.Acts(firmware.Cores, ""); ok {
+		if n, err := strconv.Atoi(as); err == nil && n > 0 && n < p.Cores {
+			p.Threads, p.Cores = p.Threads/whole*n, n
+		}
+	}
+	if _, ok := v.Firmware.Acts(firmware.OneThread, ""); ok {
+		p.Threads = p.Cores
+	}
+	if _, ok := v.Firmware.Acts(firmware.NoVirtual, ""); ok {
+		p.Flags = slices.DeleteFunc(slices.Clone(p.Flags), func(f string) bool { return f == "vmx" || f == "svm" })
+	}
+	return p
+}
+
+// newFirmware makes or restores the firmware of a machine.
+func (m *Machine) newFirmware() error {
+	model := m.profile.Firmware.Model
+	if model == nil {
+		model = bare
+	}
+	fw, err := firmware.New(model, m.st.Firmware)
+	if err != nil {
+		return fmt.Errorf("machine: %s: %w", m.identity.Name, err)
+	}
+	m.fw = *fw
+	m.st.Firmware = m.fw.State()
+	m.fw.Power(phases[m.st.Phase].power != PowerOff)
+	return nil
+}
+
+// restoreFirmware puts the firmware back to what the state is.
+func (m *Machine) restoreFirmware() {
+	m.fw.Restore(m.st.Firmware)
+	m.fw.Power(phases[m.st.Phase].power != PowerOff)
+}
+
+// heard is what follows from events of the firmware: a reset that it wants
+// happens, and a machine whose BIOS broke hangs.
+func (m *Machine) heard(now time.Time, evs []event.Event) []Event {
+	m.st.Firmware = m.fw.State()
+	var out []Event
+	for _, ev := range evs {
+		if _, ok := ev.(firmware.ResetWanted); !ok {
+			out = append(out, ev)
+			continue
+		}
+		kind := ForceRestart
+		if m.st.Phase == Running {
+			kind = GracefulRestart
+		}
+		more, err := Reset{Kind: kind}.apply(m, now)
+		if err == nil { // else it is off, and the next start will do
+			out = append(out, more...)
+		}
+	}
+	if m.st.Phase == POST && m.hangs() {
+		m.main().Deadline = time.Time{}
+	}
+	return out
+}
+
+// hangs tells whether the BIOS cannot run at all.
+func (m *Machine) hangs() bool {
+	x, ok := m.fw.View().Component("BIOS")
+	return ok && x.Broken
+}
+
+// bootFirmware begins POST: the firmware applies what waited for that, and
+// POST takes as long as that and the settings make it.
+func (m *Machine) bootFirmware(now time.Time) []Event {
+	evs, hold := m.fw.Boot(now)
+	out := m.heard(now, evs)
+	v := m.fw.View()
+	post := m.profile.Timings.POST.Duration
+	if as, ok := v.Acts(firmware.POSTPercent, ""); ok {
+		if percent, err := strconv.Atoi(as); err == nil {
+			post = post * time.Duration(percent) / 100
+		}
+	}
+	if m.hangs() {
+		return out
+	}
+	m.main().Deadline = now.Add(post + hold)
+	if as, ok := v.Acts(firmware.BootMode, ""); ok && m.st.Override.Enabled == Disabled {
+		m.main().Override.Mode = Mode(as)
+	}
+	return out
+}
+
+// cutFirmware tells the firmware that the power goes; all is set when there
+// is none left at all.
+func (m *Machine) cutFirmware(now time.Time, all bool) []Event {
+	return m.heard(now, m.fw.Cut(now, all))
+}
+
+// offers tells whether the BIOS offers a boot source as its settings are.
+func (m *Machine) offers(s Source) bool {
+	v := m.fw.View()
+	off := func(d firmware.Does, on string) bool {
+		_, ok := v.Acts(d, on)
+		return ok
+	}
+	switch s.Kind {
+	case Cd:
+		return !off(firmware.NoUSB, "")
+	case Pxe:
+		i := slices.IndexFunc(m.identity.NICs, func(n NIC) bool { return n.ID == s.Device })
+		return !off(firmware.NoPXE, strconv.Itoa(i+1))
+	case Hdd:
+		for i, c := range m.identity.Storage {
+			for _, d := range c.Drives {
+				if d.ID == s.Device {
+					return !off(firmware.NoDrives, strconv.Itoa(i+1))
+				}
+			}
+		}
+	}
+	return true
+}
