@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -309,6 +310,23 @@ func (m *Machine) bootFirmware(now time.Time) []Event {
 		m.main().Override.Mode = Mode(as)
 	}
 	return out
+}
+
+// firmwareWorks tells whether a job waits for settings to be applied, or is of
+// an update.
+func firmwareWorks(m *Machine, job string) bool { return m.fw.View().Works(job) }
+
+// stopFirmware gives such a job's work up, while that is possible.
+func stopFirmware(m *Machine, now time.Time, job string) ([]Event, error) {
+	var c firmware.Command = firmware.CancelUpdate{Job: job}
+	if p := m.fw.View().Pending(); p != nil && slices.Contains(p.Jobs, job) {
+		c = firmware.ClearPending{}
+	}
+	evs, err := Firmware{c}.apply(m, now)
+	if errors.Is(err, firmware.ErrBusy) {
+		err = fmt.Errorf("%w: %w", ErrUnstoppable, err)
+	}
+	return evs, err
 }
 
 // cutFirmware tells the firmware that the power goes; all is set when there

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -303,5 +304,33 @@ func TestProfilesWithWrongFirmwareAreRefused(t *testing.T) {
 	}
 	if err := p.Equip(odd); err == nil || !strings.Contains(err.Error(), `SystemSerialNumber: fact "colour": must be one of`) {
 		t.Errorf("Equip() with an unknown fact = %v", err)
+	}
+}
+
+func TestWorkOfFirmwareCanBeStopped(t *testing.T) {
+	b := newServer(t)
+	c := set("BootMode", "LegacyBios").Command.(firmware.SetAttributes)
+	c.Job = "1"
+	b.do(Firmware{c})
+	b.do(Firmware{firmware.Stage{ID: "u", Job: "2", Image: biosImage("2.4.0")}})
+	for _, job := range []string{"1", "2"} {
+		if !b.m.Works(job) {
+			t.Errorf("nobody works for job %s", job)
+		}
+	}
+	done := b.do(StopJob{Job: "1"})
+	done = append(done, b.do(StopJob{Job: "2"})...)
+	want := []Event{event.Done{At: origin, Job: "1", Cancelled: true}, event.Done{At: origin, Job: "2", Cancelled: true}}
+	if d := cmp.Diff(want, done); d != "" {
+		t.Errorf("StopJob (-want +got):\n%s", d)
+	}
+	if b.m.State().Firmware != nil || b.m.Works("1") || b.m.Works("2") {
+		t.Error("stopped, and it goes on")
+	}
+	b.do(Firmware{firmware.Stage{ID: "v", Job: "3", Image: biosImage("2.4.0")}})
+	b.next()
+	b.next()
+	if _, err := b.m.Apply(b.now, StopJob{Job: "3"}); !errors.Is(err, ErrUnstoppable) {
+		t.Errorf("StopJob while it is written = %v, want %v", err, ErrUnstoppable)
 	}
 }

@@ -19,7 +19,9 @@ type worker struct {
 }
 
 // workers are all parts that do the work of jobs.
-var workers = []worker{}
+var workers = []worker{
+	{works: firmwareWorks, stop: stopFirmware},
+}
 
 // Works tells whether the machine does the work of a job.
 func (m *Machine) Works(job string) bool { return m.worker(job) != nil }

@@ -277,6 +277,15 @@ func (v View) Applied() *Applied {
 	return v.st.Applied
 }
 
+// Works tells whether a job waits for settings to be applied, or is of an
+// update that is under way.
+func (v View) Works(job string) bool {
+	if p := v.Pending(); p != nil && slices.Contains(p.Jobs, job) {
+		return true
+	}
+	return slices.ContainsFunc(v.Updates(), func(u Update) bool { return u.Job == job })
+}
+
 // Updates are the updates under way, oldest first.
 func (v View) Updates() []Update {
 	if v.st == nil {

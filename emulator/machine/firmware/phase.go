@@ -288,8 +288,10 @@ func (f *Firmware) end(now time.Time, u Update, fault string) []event.Event {
 			evs = append(evs, f.activate(now, u, f.model.component(id))...)
 		}
 	case u.Phase == Cancelled:
-		fault = "cancelled"
 		f.unstage(u)
+		if u.Job != "" {
+			return []event.Event{event.Done{At: now, Job: u.Job, Cancelled: true}}
+		}
 	case u.Phase == Failed:
 		f.unstage(u)
 		evs = append(evs, f.note(now, event.UpdateFailed, event.Subject{Part: event.Component, ID: strings.Join(u.Targets, ", ")}, u.Image.Name(), fault)...)

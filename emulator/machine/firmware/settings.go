@@ -178,7 +178,11 @@ func (c ClearPending) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	st := f.edit()
 	st.Pending = nil
 	f.keep(st)
-	return append(f.note(now, event.SettingsCleared, system), give(now, p.Jobs, "cancelled")...), nil
+	evs := f.note(now, event.SettingsCleared, system)
+	for _, j := range p.Jobs {
+		evs = append(evs, event.Done{At: now, Job: j, Cancelled: true})
+	}
+	return evs, nil
 }
 
 // pending is a copy of what is pending, to be changed.

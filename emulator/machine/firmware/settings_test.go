@@ -113,6 +113,9 @@ func kinds(evs []event.Event) string {
 		case event.Told:
 			out = append(out, ev.Job+":"+string(ev.Kind)+"("+ev.Subject.ID+")")
 		case event.Done:
+			if ev.Cancelled {
+				ev.Fault = "cancelled" + ev.Fault
+			}
 			out = append(out, ev.Job+" done "+ev.Fault)
 		case event.Running:
 			out = append(out, ev.Job+" for "+ev.Until.Sub(ev.At).String())

@@ -263,12 +263,13 @@ func (c StartUpdates) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	return evs, nil
 }
 
-// CancelUpdate gives an update up, unless it is being written.
-type CancelUpdate struct{ ID string }
+// CancelUpdate gives up the update that has an ID or is of a job, unless it is
+// being written.
+type CancelUpdate struct{ ID, Job string }
 
 func (c CancelUpdate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	for _, u := range f.updates() {
-		if u.ID != c.ID {
+		if u.ID != c.ID && (c.Job == "" || u.Job != c.Job) {
 			continue
 		}
 		if _, ok := moves[move{u.Phase, cancelled}]; !ok {
@@ -276,7 +277,7 @@ func (c CancelUpdate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 		}
 		return f.step(now, u, cancelled, ""), nil
 	}
-	return nil, fmt.Errorf("%w: update %q", ErrUnknown, c.ID)
+	return nil, fmt.Errorf("%w: update %q", ErrUnknown, c.ID+c.Job)
 }
 
 // Break makes the next update of a component go wrong half way through a
