@@ -72,6 +72,9 @@ func (r *Record) Validate() error {
 	need(q.Levels >= 0 && (q.Levels == 0 || q.ExpandAll || q.ExpandLinks || q.ExpandRest),
 		"Protocol.Queries.Levels", "must be 0 where $expand is not carried out")
 	need(r.Protocol.Page >= 0, "Protocol.Page", "must not be negative")
+	tags := r.Protocol.ETags
+	need(slices.Contains([]Writing{Strong, Weak, Twice}, tags.Written), "Protocol.ETags.Written", "must be empty, weak or twice")
+	need(slices.Contains([]Comparing{Quoted, Unquoted, Never}, tags.Compared), "Protocol.ETags.Compared", "must be empty, unquoted or never")
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {
 		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")

@@ -13,7 +13,44 @@ type Protocol struct {
 	Claims *Queries
 	// Page is how many members of a collection one answer shows; 0: all.
 	Page int
+	// ETags are what the service makes of ETags.
+	ETags ETags
+	// Gzip says that the service packs what it sends when a client takes that.
+	Gzip bool
+	// Close says that the service ends each connection after one answer.
+	Close bool
 }
+
+// ETags say what a service makes of ETags (DSP0266, "ETags"). The zero value is
+// what the standard asks for.
+type ETags struct {
+	Written  Writing
+	Compared Comparing
+	NoStar   bool // If-Match: * holds for nothing
+	// Required are the types, without their version, that are changed and
+	// deleted only with If-Match; otherwise the answer is 428. "*" is all.
+	Required []string
+}
+
+// Writing says how ETags are written.
+type Writing string
+
+// The ways to write them.
+const (
+	Strong Writing = ""      // "x"
+	Weak   Writing = "weak"  // W/"x"; If-Match compares weakly, against RFC 9110
+	Twice  Writing = "twice" // ""x"", and so they are compared
+)
+
+// Comparing says when If-Match holds.
+type Comparing string
+
+// The ways to compare.
+const (
+	Quoted   Comparing = ""         // the ETag as it is written
+	Unquoted Comparing = "unquoted" // the ETag without its quotes, and only so
+	Never    Comparing = "never"
+)
 
 // Queries are query parameters (DSP0266, "Query parameters").
 type Queries struct {

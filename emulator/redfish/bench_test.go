@@ -73,6 +73,7 @@ func BenchmarkGet(b *testing.B) {
 			r, err := http.NewRequest("GET", server.URL+sys, nil)
 			must(b, err)
 			r.Header.Set("X-Auth-Token", token)
+			r.Header.Set("Accept-Encoding", "identity")
 			for b.Loop() {
 				w, err := server.Client().Do(r)
 				must(b, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
@@ -50,9 +51,9 @@ func (s *Service) page(m *match, at snapshot) *page {
 	var p *page
 	if m.raw != nil {
 		kind, body := m.raw(s, v)
-		p = newPage(kind, body, etag(body), nil)
+		p = newPage(kind, body, written(etag(body), v.d.Protocol.ETags), nil)
 	} else {
-		body, tag := seal(m.object(v), m.volatile, v.d.Protocol.Page)
+		body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
 		p = newPage(jsonType, body, tag, []string{"<" + jsonSchema(m.schema) + ">; rel=describedby"})
 	}
 	p.allow = m.takes(v)
@@ -112,7 +113,7 @@ func (m *match) object(v view) object {
 // but for what is volatile, and on nothing else: it changes if and only if the
 // representation does. Of a collection the body shows a page; the ETag is of
 // all members.
-func seal(o object, volatile []string, most int) ([]byte, string) {
+func seal(o object, volatile []string, as dialect.Protocol) ([]byte, string) {
 	rest := encode(o)
 	lasting := rest
 	if len(volatile) > 0 {
@@ -122,13 +123,13 @@ func seal(o object, volatile []string, most int) ([]byte, string) {
 		}
 		lasting = encode(less)
 	}
-	if members, ok := o["Members"].([]object); ok && most > 0 && len(members) > most {
+	if members, ok := o["Members"].([]object); ok && as.Page > 0 && len(members) > as.Page {
 		first := maps.Clone(o)
-		first["Members"] = members[:most]
-		first["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", o["@odata.id"], most)
+		first["Members"] = members[:as.Page]
+		first["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", o["@odata.id"], as.Page)
 		rest = encode(first)
 	}
-	tag := etag(lasting)
+	tag := written(etag(lasting), as.ETags)
 	head := `{"@odata.etag":` + strconv.Quote(tag) + `,`
 	return append([]byte(head), rest[1:]...), tag
 }

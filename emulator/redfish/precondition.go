@@ -1,6 +1,13 @@
 package redfish
 
-import "strings"
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
 
 // comparison is how ETags are compared (RFC 9110, §8.8.3.2).
 type comparison bool
@@ -38,4 +45,75 @@ func matches(header []string, etag string, how comparison) bool {
 		}
 	}
 	return false
+}
+
+// written is an ETag as a vendor's service writes it. The zero ETags writes a
+// strong one, as it stands.
+func written(etag string, as dialect.ETags) string {
+	switch as.Written {
+	case dialect.Weak:
+		return "W/" + etag
+	case dialect.Twice:
+		return `"` + etag + `"`
+	}
+	return etag
+}
+
+// strong is an ETag as it was before it was written.
+func strong(etag string) string {
+	if rest, weak := strings.CutPrefix(etag, "W/"); weak {
+		return rest
+	}
+	return `"` + strings.Trim(etag, `"`) + `"`
+}
+
+// held says whether a header names the ETag of a page, or that of the page as
+// it is packed, as a vendor's service compares them.
+func held(header []string, etag string, as dialect.ETags, how comparison) bool {
+	star := slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == "*" })
+	plain := strong(etag)
+	switch {
+	case as.Compared == dialect.Never:
+		return false
+	case star:
+		return !as.NoStar
+	case as.Compared == dialect.Unquoted:
+		return slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == strings.Trim(plain, `"`) })
+	case as.Written == dialect.Twice:
+		return slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == etag })
+	case as.Written == dialect.Weak: // or nothing that it gave out would match
+		how = weakly
+	}
+	return matches(header, plain, how) || matches(header, packedTag(plain), how)
+}
+
+// holds says whether If-None-Match names the ETag of a page. Of a vendor's
+// whims only how ETags are written matters here.
+func holds(header []string, etag string, as dialect.ETags) bool {
+	return held(header, etag, dialect.ETags{Written: as.Written}, weakly)
+}
+
+// precondition checks what a write rests on (RFC 9110, §13.1; DSP0266, "ETags").
+// When it does not hold, it is refused.
+func (x *exchange) precondition(at snapshot) bool {
+	yes, no := x.r.Header["If-Match"], x.r.Header["If-None-Match"]
+	as := at.d.Protocol.ETags
+	if len(yes) == 0 && len(no) == 0 {
+		if x.match.guards(as) && x.r.Method != http.MethodPost {
+			x.refuse(http.StatusPreconditionRequired, message.PreconditionRequired.With())
+			return false
+		}
+		return true
+	}
+	tag := x.s.page(x.match, at).etag
+	if len(yes) > 0 && !held(yes, tag, as, strongly) || len(no) > 0 && holds(no, tag, as) {
+		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
+		return false
+	}
+	return true
+}
+
+// guards says whether a resource is changed only on a condition.
+func (r *resource) guards(as dialect.ETags) bool {
+	return r.guarded || slices.Contains(as.Required, "*") || slices.Contains(as.Required, typeName(r.schema))
 }

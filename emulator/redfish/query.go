@@ -75,7 +75,7 @@ func (x *exchange) query(p *page) *page {
 	// changes with each resource that it shows.
 	tag, _ := out["@odata.etag"].(string)
 	if !q.OfResource() && !q.Only {
-		tag = etag(body)
+		tag = written(etag(body), d.Protocol.ETags)
 	}
 	asked := newPage(jsonType, body, tag, p.link)
 	asked.allow = p.allow
@@ -114,7 +114,9 @@ func (x *exchange) peek(uri string, at snapshot) object {
 	}
 	body := p.body
 	if at.d.Protocol.Page > 0 { // which may have cut it
-		body, _ = seal(m.object(m.view(at)), m.volatile, 0)
+		whole := at.d.Protocol
+		whole.Page = 0
+		body, _ = seal(m.object(m.view(at)), m.volatile, whole)
 	}
 	return decode(body)
 }

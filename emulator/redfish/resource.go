@@ -34,6 +34,8 @@ type resource struct {
 	patch   *patch
 	create  *create
 	remove  func(ctx context.Context, c operation) (reply, error)
+	// guarded means that it is changed only on a condition, with If-Match.
+	guarded bool
 	// spares says whether this one resource does not take a method that its
 	// row has; nil: it takes all.
 	spares func(v view, method string) bool

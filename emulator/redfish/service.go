@@ -51,6 +51,7 @@ type Service struct {
 	routes  map[string]*route // by pattern
 	matches *kept[string, *match]
 	pages   *kept[key, made]
+	packed  *kept[*page, *packed]
 	schemas []string          // that the tree serves, in order
 	types   map[string]string // of the things that variables stand for
 
@@ -77,6 +78,7 @@ func New(c Config) (*Service, error) {
 		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, tree: tree(),
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
 		pages:   newKept[key](keptBytes, func(p made) int { return len(p.body) + keptBeside }),
+		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
 		seed:    maphash.MakeSeed(),
 	}
 	if s.log == nil {
@@ -162,6 +164,7 @@ func local(r *http.Request) netip.AddrPort {
 var (
 	odataVersion = []string{"4.0"}
 	noCache      = []string{"no-cache"}
+	closing      = []string{"close"}
 )
 
 // serve answers the request. What a client may not know it is not told:
@@ -170,6 +173,9 @@ var (
 func (x *exchange) serve() {
 	h := x.w.Header()
 	h["Odata-Version"], h["Cache-Control"] = odataVersion, noCache
+	if x.host.Dialect().Protocol.Close {
+		h["Connection"] = closing
+	}
 	if len(x.r.Header["Origin"]) > 0 {
 		// Scripts of the service's own pages may read the answer, no others.
 		h.Set("Access-Control-Allow-Origin", "https://"+x.r.Host)
@@ -255,10 +261,19 @@ func (x *exchange) read(p *page) {
 		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
 		return
 	}
-	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && matches(tags, p.etag, weakly) {
+	x.w.Header()["Vary"] = varies
+	plain := x.unpacked(p)
+	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && holds(tags, p.etag, x.host.Dialect().Protocol.ETags) {
 		x.w.Header()["Etag"] = p.etagHeader
+		if !plain {
+			x.w.Header()["Etag"] = x.s.pack(p).etag
+		}
 		x.status = http.StatusNotModified
 		x.w.WriteHeader(x.status)
+		return
+	}
+	if !plain {
+		x.showPacked(p)
 		return
 	}
 	x.show(http.StatusOK, p)

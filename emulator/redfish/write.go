@@ -44,8 +44,7 @@ func (x *exchange) write() {
 		x.gone(at)
 		return
 	}
-	if tags := x.r.Header["If-Match"]; len(tags) > 0 && !matches(tags, x.s.page(x.match, at).etag, strongly) {
-		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
+	if !x.precondition(at) {
 		return
 	}
 	switch {

@@ -29,5 +29,5 @@ var Record = dialect.Record{
 	ResetTypes:  machine.ResetKinds,
 	BootTargets: machine.SourceKinds,
 	Redundant:   dialect.Accept,
-	Protocol:    dialect.Protocol{Queries: dialect.AllQueries},
+	Protocol:    dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
 }

@@ -1,0 +1,93 @@
+package redfish
+
+import (
+	"bytes"
+	"compress/gzip"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// worthPacking is from how many bytes on a body is smaller when it is packed.
+const worthPacking = 512
+
+// keptPacked is of packed bodies, in each of two generations.
+const keptPacked = 4 << 20
+
+// packed is a page in fewer bytes. Its ETag is another: what is sent differs
+// (RFC 9110, §8.8.3.3). A write takes either.
+type packed struct {
+	body         []byte
+	etag, length []string
+}
+
+var (
+	varies      = []string{"Accept-Encoding"}
+	gzipped     = []string{"gzip"}
+	gzipWriters = sync.Pool{New: func() any {
+		w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one that there is
+		return w
+	}}
+)
+
+// packedTag is the ETag of a packed body, given that of the plain one.
+func packedTag(etag string) string { return strings.TrimSuffix(etag, `"`) + `-gzip"` }
+
+// unpacked says whether a client wants a page as it is. Otherwise the page may
+// be packed.
+func (x *exchange) unpacked(p *page) bool {
+	if len(x.r.Header["Accept-Encoding"]) == 0 || len(p.body) < worthPacking {
+		return true
+	}
+	return !x.host.Dialect().Protocol.Gzip || !takesGzip(x.r.Header["Accept-Encoding"])
+}
+
+// takesGzip reads an Accept-Encoding header (RFC 9110, §12.5.3).
+func takesGzip(header []string) bool {
+	takes := false
+	for _, line := range header {
+		for part := range strings.SplitSeq(line, ",") {
+			name, params, _ := strings.Cut(part, ";")
+			name = strings.ToLower(strings.TrimSpace(name))
+			q, err := strconv.ParseFloat(strings.TrimPrefix(strings.ReplaceAll(params, " ", ""), "q="), 64)
+			refused := params != "" && err == nil && q == 0
+			switch name {
+			case "gzip", "x-gzip":
+				return !refused
+			case "*":
+				takes = !refused
+			}
+		}
+	}
+	return takes
+}
+
+// pack is a page in fewer bytes. It is kept as long as others do not need the
+// room: a page that changes is another page.
+func (s *Service) pack(p *page) *packed {
+	if z, ok := s.packed.get(p); ok {
+		return z
+	}
+	var b bytes.Buffer
+	w := gzipWriters.Get().(*gzip.Writer)
+	w.Reset(&b)
+	_, _ = w.Write(p.body) // a buffer takes all
+	_ = w.Close()
+	gzipWriters.Put(w)
+	z := &packed{body: b.Bytes(), length: []string{strconv.Itoa(b.Len())}, etag: []string{packedTag(p.etag)}}
+	s.packed.put(p, z)
+	return z
+}
+
+// showPacked sends a page in fewer bytes.
+func (x *exchange) showPacked(p *page) {
+	z := x.s.pack(p)
+	h := x.w.Header()
+	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.etag, p.content, z.length, x.allow(p)
+	h["Content-Encoding"] = gzipped
+	if p.link != nil {
+		h["Link"] = p.link
+	}
+	x.send(http.StatusOK, z.body)
+}

@@ -1,0 +1,180 @@
+package redfish
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+const pxe, cd = `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, `{"Boot":{"BootSourceOverrideTarget":"Cd"}}`
+
+func TestWritesRestOnTheETag(t *testing.T) {
+	reset := sys + "/Actions/ComputerSystem.Reset"
+	for _, tt := range []struct {
+		name         string
+		etags        dialect.ETags
+		method, path string
+		body         string
+		header       string // name: value; E is the ETag that was read, e is that without quotes
+		status       int
+	}{
+		{name: "the ETag", method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
+		{name: "the ETag among others", method: "PATCH", path: sys, body: pxe, header: `If-Match: "x", E`, status: 200},
+		{name: "any", method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 200},
+		{name: "another", method: "PATCH", path: sys, body: pxe, header: `If-Match: "bogus"`, status: 412},
+		{name: "a weak one", method: "PATCH", path: sys, body: pxe, header: "If-Match: W/E", status: 412},
+		{name: "without quotes", method: "PATCH", path: sys, body: pxe, header: "If-Match: e", status: 412},
+		{name: "not if it is there", method: "PATCH", path: sys, body: pxe, header: "If-None-Match: *", status: 412},
+		{name: "not if it is this", method: "PATCH", path: sys, body: pxe, header: "If-None-Match: W/E", status: 412},
+		{name: "not if it is another", method: "PATCH", path: sys, body: pxe, header: `If-None-Match: "x"`, status: 200},
+		{name: "action", method: "POST", path: reset, body: `{"ResetType":"On"}`, header: "If-Match: E", status: 204},
+		{name: "action of another", method: "POST", path: reset, body: `{"ResetType":"On"}`, header: `If-Match: "bogus"`, status: 412},
+
+		{name: "twice", etags: dialect.ETags{Written: dialect.Twice}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
+		{name: "twice, any", etags: dialect.ETags{Written: dialect.Twice}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 200},
+		{name: "twice, quoted once", etags: dialect.ETags{Written: dialect.Twice}, method: "PATCH", path: sys, body: pxe, header: `If-Match: "e"`, status: 412},
+		{name: "weak", etags: dialect.ETags{Written: dialect.Weak}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
+		{name: "weak, another", etags: dialect.ETags{Written: dialect.Weak}, method: "PATCH", path: sys, body: pxe, header: `If-Match: W/"x"`, status: 412},
+		{name: "unquoted", etags: dialect.ETags{Compared: dialect.Unquoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: e", status: 200},
+		{name: "unquoted, with quotes", etags: dialect.ETags{Compared: dialect.Unquoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 412},
+		{name: "never", etags: dialect.ETags{Compared: dialect.Never}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 412},
+		{name: "never, any", etags: dialect.ETags{Compared: dialect.Never}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
+		{name: "never, without", etags: dialect.ETags{Compared: dialect.Never}, method: "PATCH", path: sys, body: pxe, status: 200},
+		{name: "no star", etags: dialect.ETags{NoStar: true}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
+		{name: "required", etags: dialect.ETags{Required: []string{"ComputerSystem"}}, method: "PATCH", path: sys, body: pxe, status: 428},
+		{name: "required and there", etags: dialect.ETags{Required: []string{"ComputerSystem"}}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
+		{name: "required, but wrong", etags: dialect.ETags{Required: []string{"*"}}, method: "PATCH", path: sys, body: pxe, header: `If-Match: "x"`, status: 412},
+		{name: "required of others", etags: dialect.ETags{Required: []string{"Bios"}}, method: "PATCH", path: sys, body: pxe, status: 200},
+		{name: "required, but of no action", etags: dialect.ETags{Required: []string{"*"}}, method: "POST", path: reset, body: `{"ResetType":"On"}`, status: 204},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := hostOf(t, func(p *dialect.Protocol) { p.ETags = tt.etags })
+			s := newService(t, h)
+			read := call(t, s, "admin", "GET", sys, "")
+			etag := read.Header().Get("ETag")
+			if shown := decode(read.Body.Bytes())["@odata.etag"]; shown != etag {
+				t.Errorf("ETag %s, but @odata.etag %v", etag, shown)
+			}
+			var header []string
+			if name, value, ok := strings.Cut(tt.header, ": "); ok {
+				header = []string{name, strings.NewReplacer("E", etag, "e", strings.Trim(strong(etag), `"`)).Replace(value)}
+			}
+			w := call(t, s, "admin", tt.method, tt.path, tt.body, header...)
+			if w.Code != tt.status {
+				t.Fatalf("%s; want %d", shape(tt.method, tt.path, tt.body, w), tt.status)
+			}
+			if want := map[int]string{412: "PreconditionFailed", 428: "PreconditionRequired"}[w.Code]; want != "" {
+				if keys, _ := errorOf(t, w); !slices.Equal(keys, []string{want}) {
+					t.Errorf("messages %q, want %s", keys, want)
+				}
+			}
+			again := call(t, s, "admin", "GET", "/redfish/v1/Managers/1", "")
+			if w := call(t, s, "admin", "GET", "/redfish/v1/Managers/1", "", "If-None-Match", again.Header().Get("ETag")); w.Code != 304 {
+				t.Errorf("unchanged, but %s", shape("GET", "/redfish/v1/Managers/1", "", w))
+			}
+		})
+	}
+}
+
+func TestOneOfManyWritersWins(t *testing.T) {
+	s := newService(t, newHost(t))
+	for range 20 {
+		etag := call(t, s, "admin", "GET", sys, "").Header().Get("ETag")
+		body := pxe
+		if o := decode(call(t, s, "admin", "GET", sys, "").Body.Bytes()); o["Boot"].(object)["BootSourceOverrideTarget"] == "Pxe" {
+			body = cd
+		}
+		var won, lost atomic.Int32
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				switch w := call(t, s, "admin", "PATCH", sys, body, "If-Match", etag); w.Code {
+				case 200:
+					won.Add(1)
+				case 412:
+					lost.Add(1)
+				default:
+					t.Errorf("%s", shape("PATCH", sys, body, w))
+				}
+			})
+		}
+		all.Wait()
+		if won.Load() != 1 || lost.Load() != 7 {
+			t.Fatalf("%d writers won, %d lost", won.Load(), lost.Load())
+		}
+	}
+}
+
+func TestBodiesArePackedForWhoTakesThat(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	plain := call(t, s, "admin", "GET", sys, "")
+	for header, want := range map[string]bool{
+		"gzip": true, "deflate, gzip;q=0.5": true, "*": true, "x-gzip": true, "GZIP ; q=1": true, "gzip;q=0": false, "gzip;q=0.000, *": false, "identity": false, "br": false, "*;q=0": false,
+	} {
+		w := call(t, s, "admin", "GET", sys, "", "Accept-Encoding", header)
+		is := w.Header().Get("Content-Encoding") == "gzip"
+		if is != want || w.Code != 200 || w.Header().Get("Vary") != "Accept-Encoding" {
+			t.Errorf("Accept-Encoding: %s: %s", header, shape("GET", sys, "", w))
+			continue
+		}
+		if !is {
+			continue
+		}
+		r, err := gzip.NewReader(bytes.NewReader(w.Body.Bytes()))
+		must(t, err)
+		body, err := io.ReadAll(r)
+		must(t, err)
+		if !bytes.Equal(body, plain.Body.Bytes()) || w.Body.Len() >= plain.Body.Len() {
+			t.Errorf("packed in %d bytes: %s", w.Body.Len(), body)
+		}
+		tag := w.Header().Get("ETag")
+		if tag == plain.Header().Get("ETag") {
+			t.Errorf("two encodings share the ETag %s", tag)
+		}
+		if again := call(t, s, "admin", "GET", sys, "", "Accept-Encoding", header, "If-None-Match", tag); again.Code != 304 || again.Header().Get("ETag") != tag {
+			t.Errorf("unchanged, but %s", shape("GET", sys, "", again))
+		}
+		head := call(t, s, "admin", "HEAD", sys, "", "Accept-Encoding", header)
+		if head.Header().Get("Content-Length") != w.Header().Get("Content-Length") || head.Header().Get("ETag") != tag || head.Body.Len() > 0 {
+			t.Errorf("HEAD differs: %v", head.Header())
+		}
+		if change := call(t, s, "admin", "PATCH", sys, `{"Boot":{"BootSourceOverrideTarget":"None"}}`, "If-Match", tag); change.Code != 200 {
+			t.Errorf("its ETag %s does not serve: %s", tag, shape("PATCH", sys, "", change))
+		}
+	}
+	if w := call(t, s, "admin", "GET", "/redfish", "", "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" {
+		t.Error("a body of a few bytes is packed")
+	}
+	if w := call(t, s, "admin", "GET", sys+"/nothing", "", "Accept-Encoding", "gzip"); w.Code != 404 || !json.Valid(w.Body.Bytes()) {
+		t.Errorf("%s", shape("GET", sys+"/nothing", "", w))
+	}
+	if w := call(t, newService(t, hostOf(t, func(p *dialect.Protocol) { p.Gzip = false })), "admin", "GET", sys, "", "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" {
+		t.Error("a vendor that does not pack packed")
+	}
+}
+
+func TestConnectionsEndWhereAVendorEndsThem(t *testing.T) {
+	for _, closes := range []bool{false, true} {
+		server := httptest.NewServer(newService(t, hostOf(t, func(p *dialect.Protocol) { p.Close = closes })))
+		defer server.Close()
+		w, err := server.Client().Get(server.URL + "/redfish/v1/")
+		must(t, err)
+		_, err = io.Copy(io.Discard, w.Body)
+		must(t, err)
+		must(t, w.Body.Close())
+		if w.StatusCode != http.StatusOK || w.Close != closes {
+			t.Errorf("GET = %d, the connection ends: %t, want %t", w.StatusCode, w.Close, closes)
+		}
+	}
+}
