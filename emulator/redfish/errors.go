@@ -50,26 +50,32 @@ func always(m message.Message) func(string) message.Message {
 	return func(string) message.Message { return m }
 }
 
-// fail answers with an error.
-func (x *exchange) fail(err error) {
+// answered is what an error is answered with; 500 for one that nobody knows.
+func answered(err error, path string) (status int, ms []message.Message) {
 	var d *declined
 	if errors.As(err, &d) {
-		x.refuse(d.status, d.messages...)
-		return
+		return d.status, d.messages
 	}
+	for _, a := range answers {
+		if errors.Is(err, a.err) {
+			return a.status, []message.Message{a.message(path)}
+		}
+	}
+	return http.StatusInternalServerError, []message.Message{message.InternalError.With()}
+}
+
+// fail answers with an error.
+func (x *exchange) fail(err error) {
 	if errors.Is(err, errLogin) {
 		x.challenge(message.ResourceAtURIUnauthorized.With(x.r.URL.Path, "wrong user name or password"))
 		return
 	}
-	for _, a := range answers {
-		if errors.Is(err, a.err) {
-			if a.status == http.StatusServiceUnavailable {
-				x.w.Header()["Retry-After"] = []string{retryAfter}
-			}
-			x.refuse(a.status, a.message(x.r.URL.Path))
-			return
-		}
+	status, ms := answered(err, x.r.URL.Path)
+	switch status {
+	case http.StatusServiceUnavailable:
+		x.w.Header()["Retry-After"] = []string{retryAfter}
+	case http.StatusInternalServerError:
+		x.s.log.Error("request failed", "bmc", local(x.r), "method", x.r.Method, "path", x.r.URL.Path, "err", err)
 	}
-	x.s.log.Error("request failed", "bmc", local(x.r), "method", x.r.Method, "path", x.r.URL.Path, "err", err)
-	x.refuse(http.StatusInternalServerError, message.InternalError.With())
+	x.refuse(status, ms...)
 }

@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"context"
 	"errors"
 	"hash/maphash"
 	"io"
@@ -26,6 +27,10 @@ type Config struct {
 	Enter func() (leave func())
 	// Journal, when not nil, is told of every request that was answered.
 	Journal func(Entry)
+	// Go, when not nil, runs what goes on after its request was answered, in a
+	// goroutine of the caller's, whose context ends what it does. Otherwise
+	// clients wait.
+	Go func(func(context.Context))
 }
 
 // Entry is one request that was answered. It holds no secret and no body.
@@ -45,6 +50,7 @@ type Service struct {
 	log     *slog.Logger
 	enter   func() (leave func())
 	journal func(Entry)
+	after   func(func(context.Context))
 
 	tree    []resource
 	router  *mux.Router
@@ -75,7 +81,7 @@ func New(c Config) (*Service, error) {
 		return nil, errors.New("redfish: Config.Rack: must not be nil")
 	}
 	s := &Service{
-		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, tree: tree(),
+		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, after: c.Go, tree: tree(),
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
 		pages:   newKept[key](keptBytes, func(p made) int { return len(p.body) + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
@@ -83,6 +89,9 @@ func New(c Config) (*Service, error) {
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.after == nil {
+		s.after = func(do func(context.Context)) { do(context.Background()) }
 	}
 	if err := validate(s.tree); err != nil {
 		return nil, err
@@ -122,6 +131,7 @@ type exchange struct {
 	host   Host
 	match  *match // nil when the address is of nothing
 	who    actor
+	prefer preference // of a write
 	status int
 }
 
@@ -210,7 +220,11 @@ func (x *exchange) serve() {
 	if !slices.Contains(x.match.methods, x.r.Method) ||
 		x.match.spares != nil && x.match.spares(x.match.view(at), x.r.Method) {
 		h["Allow"] = x.allow(p)
-		x.refuse(http.StatusMethodNotAllowed, message.OperationNotAllowed.With())
+		m := message.OperationNotAllowed.With()
+		if x.r.Method == http.MethodDelete && x.match.remove != nil { // but not this one
+			m = message.ResourceCannotBeDeleted.With()
+		}
+		x.refuse(http.StatusMethodNotAllowed, m)
 		return
 	}
 	if !x.public() && !x.who.may(x.r.Method, x.match, at) {

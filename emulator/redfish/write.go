@@ -28,6 +28,7 @@ func (x *exchange) write() {
 			return
 		}
 	}
+	x.prefer = preferences(x.r.Header["Prefer"])
 	unlock := x.s.lock(x.host)
 	locked := true
 	free := func() {
@@ -55,8 +56,13 @@ func (x *exchange) write() {
 	case x.r.Method == http.MethodPost:
 		x.add(in, v)
 	case x.r.Method == http.MethodDelete:
-		out, err := x.match.remove(x.r.Context(), x.operation(in, v, nil))
-		x.answer(out, err)
+		var was *page
+		if x.prefer.returns == representation {
+			was = x.s.page(x.match, at)
+		}
+		c := x.operation(in, v, nil)
+		out, err := x.match.remove(x.r.Context(), c)
+		x.answer(c, out, err, func() *page { return was })
 	}
 }
 
@@ -66,16 +72,24 @@ func (x *exchange) operation(in document, v view, set values) operation {
 	return operation{host: x.host, view: v, set: set, who: x.who, from: from, x: x, in: in}
 }
 
-// answer is what is said to an operation that shows no resource.
-func (x *exchange) answer(out reply, err error) {
+// answer is what is said to an operation that shows no resource, unless the
+// client prefers to see what there is to show.
+func (x *exchange) answer(c operation, out reply, err error, otherwise func() *page) {
 	switch {
 	case err != nil:
 		x.fail(err)
 	case out.job != "":
+		if x.prefer.async {
+			x.honour("respond-async")
+		}
 		x.accepted(out.job)
 	case out.body != nil:
 		x.show(http.StatusOK, x.loose(out.body))
+	case x.afterwards(c):
+	case x.returns(representation):
+		x.show(http.StatusOK, otherwise())
 	default:
+		x.returns(minimal)
 		x.done()
 	}
 }
@@ -163,11 +177,16 @@ func (x *exchange) act(in document, v view, free func()) {
 		x.refuse(http.StatusBadRequest, list(bad, func(r refusal) message.Message { return r.ofParameter(a.name) })...)
 		return
 	}
+	c := x.operation(in, v, set)
 	if a.slow {
 		free()
+		if x.prefer.async {
+			x.later(c, a.apply)
+			return
+		}
 	}
-	out, err := a.apply(x.r.Context(), x.operation(in, v, set))
-	x.answer(out, err)
+	out, err := a.apply(x.r.Context(), c)
+	x.answer(c, out, err, x.success)
 }
 
 // change carries out a PATCH. What can be changed is; what cannot is told
@@ -182,38 +201,57 @@ func (x *exchange) change(in document, v view) {
 		x.refuse(http.StatusBadRequest, list(bad, refusal.ofProperty)...)
 		return
 	}
-	out, err := x.match.patch.apply(x.r.Context(), x.operation(in, v, set))
+	c := x.operation(in, v, set)
+	out, err := x.match.patch.apply(x.r.Context(), c)
 	if err != nil || out.job != "" {
-		x.answer(out, err)
+		x.answer(c, out, err, nil)
 		return
 	}
-	at := look(x.host)
-	p := x.s.page(x.match, at)
-	if len(bad) > 0 {
-		p = x.annotated(x.match.object(x.match.view(at)), p, bad)
+	p := x.s.page(x.match, look(x.host))
+	switch {
+	case p == nil: // no longer there, for what was changed
+		x.done()
+	case len(bad) > 0: // which must be told
+		x.show(http.StatusOK, x.annotated(p, bad))
+	case x.afterwards(c):
+	case x.returns(minimal):
+		x.without(p)
+	default:
+		x.returns(representation)
+		x.show(http.StatusOK, p)
 	}
-	x.show(http.StatusOK, p)
 }
 
 // annotated is a page that tells which properties were not changed, both of
 // the whole resource and beside each property (DSP0266, "Extended information").
-func (x *exchange) annotated(o object, p *page, bad []refusal) *page {
+func (x *exchange) annotated(p *page, bad []refusal) *page {
 	const info = "@Message.ExtendedInfo"
 	if len(bad) > maxTold {
 		bad = bad[:maxTold]
 	}
-	o["@odata.etag"] = p.etag
+	o := decode(p.body)
 	o[info] = x.spoken().ExtendedInfo(list(bad, refusal.ofProperty)...)
 	for _, r := range bad {
 		in := o
 		for _, name := range r.path[:len(r.path)-1] {
-			in, _ = in[name].(object) // refusals are of groups, which are shown
+			in, _ = in[name].(object)
 		}
-		in[r.property()+info] = x.spoken().ExtendedInfo(r.ofProperty())
+		if in != nil { // it is of a group that is shown
+			in[r.property()+info] = x.spoken().ExtendedInfo(r.ofProperty())
+		}
 	}
 	told := newPage(jsonType, encode(o), p.etag, p.link)
 	told.allow = p.allow
 	return told
+}
+
+// ofMember words a refusal as one of a property of a new member. Before Base
+// 1.14 a property that is missing had a message of its own there.
+func (x *exchange) ofMember(r refusal) message.Message {
+	if old := message.CreateFailedMissingReqProperties; r.why == missing && x.spoken().Before(old.Registry, 14) {
+		return old.With(r.name()).About(r.pointer())
+	}
+	return r.ofProperty()
 }
 
 // add carries out a POST to a collection (DSP0266, "POST (create)").
@@ -221,12 +259,13 @@ func (x *exchange) add(in document, v view) {
 	c := x.match.create
 	set, bad := accept(in, c.inputs, v, nil)
 	if len(bad) > 0 {
-		x.refuse(http.StatusBadRequest, list(bad, refusal.ofProperty)...)
+		x.refuse(http.StatusBadRequest, list(bad, x.ofMember)...)
 		return
 	}
-	made, err := c.apply(x.r.Context(), x.operation(in, v, set))
+	op := x.operation(in, v, set)
+	made, err := c.apply(x.r.Context(), op)
 	if err != nil || made.job != "" {
-		x.answer(made, err)
+		x.answer(op, made, err, nil)
 		return
 	}
 	h := x.w.Header()
@@ -241,5 +280,12 @@ func (x *exchange) add(in document, v view) {
 		x.fail(bmc.ErrNotFound)
 		return
 	}
+	if x.returns(minimal) {
+		h["Etag"] = p.etagHeader
+		x.status = http.StatusCreated
+		x.w.WriteHeader(x.status)
+		return
+	}
+	x.returns(representation)
 	x.show(http.StatusCreated, p)
 }

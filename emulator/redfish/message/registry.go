@@ -93,6 +93,10 @@ func minor(version string) int {
 	return n
 }
 
+// Before says whether a service speaks a version of a registry that is older
+// than that minor one.
+func (v Versions) Before(r *Registry, than int) bool { return minor(v.Of(r)) < than }
+
 // In is a message as the service says it: one that its version of the registry
 // does not have is told by an older one, or as a general error that quotes it.
 func (v Versions) In(m Message) Message {

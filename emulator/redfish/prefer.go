@@ -1,0 +1,146 @@
+package redfish
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// preference is what a client would rather have (RFC 7240; DSP0266, "Request
+// headers"). Who writes gets it where it makes sense.
+type preference struct {
+	returns string // "minimal" or "representation"; "" none of them
+	async   bool   // not to wait
+}
+
+// preferences reads a Prefer header. Of one that is there twice the first
+// counts (RFC 7240, §2).
+func preferences(header []string) (p preference) {
+	for _, line := range header {
+		for part := range strings.SplitSeq(line, ",") {
+			part, _, _ = strings.Cut(part, ";") // parameters, of which none is known
+			name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+			value = strings.ToLower(strings.Trim(strings.TrimSpace(value), `"`))
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "return":
+				if p.returns == "" && (value == minimal || value == representation) {
+					p.returns = value
+				}
+			case "respond-async":
+				p.async = true
+			}
+		}
+	}
+	return p
+}
+
+// The values of return.
+const (
+	minimal        = "minimal"
+	representation = "representation"
+)
+
+// honour tells a preference that the answer follows.
+func (x *exchange) honour(name string) {
+	x.w.Header()["Preference-Applied"] = append(x.w.Header()["Preference-Applied"], name)
+}
+
+// returns says whether the client prefers that form of an answer, which is then
+// told to follow it.
+func (x *exchange) returns(form string) bool {
+	if x.prefer.returns != form {
+		return false
+	}
+	x.honour("return=" + form)
+	return true
+}
+
+// without answers a change with less than the resource.
+func (x *exchange) without(p *page) {
+	x.w.Header()["Etag"] = p.etagHeader
+	x.done()
+}
+
+// success is a body that says that all went well.
+func (x *exchange) success() *page {
+	return x.loose(object{"@Message.ExtendedInfo": x.spoken().ExtendedInfo(message.Success.With())})
+}
+
+// later carries out an operation that others need not wait for while the
+// client goes on, under a job of its own.
+func (x *exchange) later(c operation, do func(context.Context, operation) (reply, error)) {
+	job, err := c.open(x.r.Context())
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	x.honour("respond-async")
+	x.s.background(func(ctx context.Context) {
+		fault := ""
+		if _, err := do(ctx, c); err != nil {
+			fault = told(err)
+		}
+		x.s.ended(ctx, c, job, fault)
+	})
+	x.accepted(job)
+}
+
+// afterwards answers an operation that is done with a job that is done, for a
+// client that prefers to look for the outcome of all its requests in one way.
+func (x *exchange) afterwards(c operation) bool {
+	if !x.prefer.async {
+		return false
+	}
+	job, err := c.open(x.r.Context())
+	if err != nil { // as many as there can be: it is not worth failing for
+		return false
+	}
+	x.s.ended(x.r.Context(), c, job, "")
+	x.honour("respond-async")
+	x.accepted(job)
+	return true
+}
+
+// open makes a job that no machine works on.
+func (c operation) open(ctx context.Context) (string, error) {
+	r := c.request()
+	evs, err := c.host.ApplyBMC(ctx, bmc.OpenJob{Name: r.Method + " " + r.Target, User: c.who.user, Request: r})
+	if err != nil {
+		return "", err
+	}
+	for _, ev := range evs {
+		if opened, ok := ev.(bmc.JobOpened); ok {
+			return opened.Job.ID, nil
+		}
+	}
+	return "", bmc.ErrFull
+}
+
+// ended closes a job that no machine works on.
+func (s *Service) ended(ctx context.Context, c operation, job, fault string) {
+	if _, err := c.host.ApplyBMC(ctx, bmc.CloseJob{ID: job, Fault: fault}); err != nil {
+		s.log.Warn("job not closed", "job", job, "err", err)
+	}
+}
+
+// background runs what goes on after its request was answered.
+func (s *Service) background(do func(ctx context.Context)) {
+	s.after(func(ctx context.Context) {
+		if s.enter != nil {
+			defer s.enter()()
+		}
+		do(ctx)
+	})
+}
+
+// told is an error for people: what the client would have been told.
+func told(err error) string {
+	status, ms := answered(err, "")
+	if status == http.StatusInternalServerError {
+		return "the service failed"
+	}
+	return ms[0].Text
+}
