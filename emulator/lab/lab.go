@@ -87,7 +87,8 @@ type Lab struct {
 	machines schedule // deadlines of machines, which hurry the clock
 	bmcs     schedule // those of BMCs, which do not
 	ticks    chan chan struct{}
-	stopped  chan struct{} // closed when Serve no longer takes ticks
+	stopped  chan struct{}              // closed when Serve no longer takes ticks
+	afters   chan func(context.Context) // what goes on after its request was answered
 	delivery delivery
 	carrying sync.WaitGroup // work of jobs that no model does
 
@@ -128,7 +129,7 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 	}
 	l := &Lab{
 		dir: c.Dir, clock: c.Clock, log: c.Log, fetcher: outbound.New(c.Media), byName: map[string]*Host{},
-		ticks: make(chan chan struct{}), stopped: make(chan struct{}),
+		ticks: make(chan chan struct{}), stopped: make(chan struct{}), afters: make(chan func(context.Context)),
 	}
 	l.machines.clock, l.bmcs.clock, l.bmcs.lazy = c.Clock, c.Clock, true
 	l.delivery = delivery{clock: c.Clock, tell: c.Events, queues: map[*Host][]machine.Event{}}
@@ -182,7 +183,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if err := l.resume(); err != nil {
 		return err
 	}
-	l.handler, err = redfish.New(redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Enter})
+	l.handler, err = redfish.New(redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Go: l.later})
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}

@@ -46,6 +46,16 @@ func (l *Lab) Serve(ctx context.Context) error {
 			}
 		})
 	}
+	children.Go(func() {
+		for {
+			select {
+			case do := <-l.afters:
+				children.Go(func() { do(requests) })
+			case <-l.stopped:
+				return
+			}
+		}
+	})
 	driving, park := context.WithCancel(context.WithoutCancel(ctx))
 	defer park()
 	children.Go(func() {
@@ -73,6 +83,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	l.bmcs.stop()
 	park()
 	close(l.stopped)
+	drop(errEnded) // what goes on after its request
 	children.Wait()
 	l.carrying.Wait()
 	l.delivery.stop()
@@ -94,6 +105,14 @@ func (l *Lab) server(requests context.Context) *http.Server {
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.ca.certificate},
 		ErrorLog:          slog.NewLogLogger(l.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return requests },
+	}
+}
+
+// later runs what a request left to do, until the lab ends.
+func (l *Lab) later(do func(context.Context)) {
+	select {
+	case l.afters <- do:
+	case <-l.stopped:
 	}
 }
 

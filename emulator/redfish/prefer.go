@@ -107,7 +107,9 @@ func (x *exchange) afterwards(c operation) bool {
 // open makes a job that no machine works on.
 func (c operation) open(ctx context.Context) (string, error) {
 	r := c.request()
-	evs, err := c.host.ApplyBMC(ctx, bmc.OpenJob{Name: r.Method + " " + r.Target, User: c.who.user, Request: r})
+	evs, err := c.host.ApplyBMC(ctx, bmc.OpenJob{
+		Name: r.Method + " " + r.Target, User: c.who.user, Account: c.who.account, Request: r,
+	})
 	if err != nil {
 		return "", err
 	}
