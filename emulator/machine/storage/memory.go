@@ -93,15 +93,14 @@ func (m *Memory) Discard(off, n int64) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for end := off + n; off < end; {
-		in := off % memoryBlock
-		part := min(end-off, memoryBlock-in)
-		if part == memoryBlock {
-			delete(m.blocks, off/memoryBlock)
-		} else if b := m.blocks[off/memoryBlock]; b != nil {
-			clear(b[in : in+part])
+	for i, b := range m.blocks {
+		from, to := max(off, i*memoryBlock), min(off+n, (i+1)*memoryBlock)
+		switch {
+		case to-from == memoryBlock:
+			delete(m.blocks, i)
+		case to > from:
+			clear(b[from-i*memoryBlock : to-i*memoryBlock])
 		}
-		off += part
 	}
 	return nil
 }

@@ -1,0 +1,108 @@
+package storage
+
+import (
+	"crypto/subtle"
+	"encoding/binary"
+)
+
+// RAID 6 keeps two syndromes of each row over the field GF(2^8) with the
+// polynomial x^8+x^4+x^3+x^2+1 and the generator 2: P, the sum of the data, and
+// Q, the sum of the data times the generator to the power of the column
+// (H. P. Anvin, "The mathematics of RAID-6", §2). Any two of data, P and Q can
+// be computed from the rest.
+
+const polynomial = 0x11d
+
+// powers holds the generator's powers, twice so that a sum of two logarithms
+// needs no modulo; logs is its inverse.
+var powers, logs = func() (exp [510]byte, log [256]byte) {
+	x := 1
+	for i := range 255 {
+		exp[i], exp[i+255], log[x] = byte(x), byte(x), byte(i)
+		if x <<= 1; x > 255 {
+			x ^= polynomial
+		}
+	}
+	return exp, log
+}()
+
+// product multiplies in the field.
+func product(a, b byte) byte {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return powers[int(logs[a])+int(logs[b])]
+}
+
+// inverse is what a, which is not 0, multiplies with to 1.
+func inverse(a byte) byte { return powers[255-int(logs[a])] }
+
+// add adds src to dst.
+func add(dst, src []byte) { subtle.XORBytes(dst, dst, src) }
+
+// scale multiplies all of p by c.
+func scale(p []byte, c byte) {
+	var table [256]byte
+	for i := range table {
+		table[i] = product(byte(i), c)
+	}
+	for i, x := range p {
+		p[i] = table[x]
+	}
+}
+
+// double multiplies all of p by the generator, eight bytes at a time.
+func double(p []byte) {
+	const high, low = 0x8080808080808080, 0xfefefefefefefefe
+	for ; len(p) >= 8; p = p[8:] {
+		x := binary.LittleEndian.Uint64(p)
+		over := x & high >> 7
+		binary.LittleEndian.PutUint64(p, x<<1&low^over*(polynomial&0xff))
+	}
+	for i, x := range p {
+		p[i] = x<<1 ^ x>>7*(polynomial&0xff)
+	}
+}
+
+// syndromes computes P and Q of a row's data, all slices of one length; q is
+// nil when only P is wanted.
+func syndromes(data [][]byte, p, q []byte) {
+	clear(p)
+	clear(q)
+	for i := len(data) - 1; i >= 0; i-- {
+		add(p, data[i])
+		if q != nil {
+			double(q)
+			add(q, data[i])
+		}
+	}
+}
+
+// solve computes the data of two columns x < y that a row lacks. On entry their
+// slices hold anything; p and q hold the row's syndromes and are spent.
+func solve(data [][]byte, x, y int, p, q []byte) {
+	clear(data[x])
+	clear(data[y])
+	restP, restQ := make([]byte, len(p)), make([]byte, len(q))
+	syndromes(data, restP, restQ)
+	add(p, restP) // = Dx + Dy
+	add(q, restQ) // = g^x Dx + g^y Dy
+	// Dy = (q + g^x p) / (g^x + g^y)
+	copy(data[y], p)
+	scale(data[y], powers[x])
+	add(data[y], q)
+	scale(data[y], inverse(powers[x]^powers[y]))
+	copy(data[x], p)
+	add(data[x], data[y])
+}
+
+// solveQ computes the data of one column that a row lacks together with its P.
+func solveQ(data [][]byte, x int, q []byte) {
+	clear(data[x])
+	rest := make([]byte, len(q))
+	sum := make([]byte, len(q))
+	syndromes(data, sum, rest)
+	add(q, rest) // = g^x Dx
+	copy(data[x], q)
+	scale(data[x], inverse(powers[x]))
+}

@@ -1,0 +1,148 @@
+package storage
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// Rebuild writes what the index-th drive of the volume would hold to target,
+// and makes the rest of its part a hole. The volume must not have that drive.
+// Doing it again does no harm.
+func (v *Volume) Rebuild(index int, target Medium) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err := target.Discard(v.start, v.rows*v.Strip); err != nil {
+		return err
+	}
+	return v.eachRow(index/v.Width, func(at place) error {
+		strip, err := v.strip(at, index%v.Width)
+		if err != nil || zeros(strip) {
+			return err
+		}
+		_, err = target.WriteAt(strip, v.on(at))
+		return err
+	})
+}
+
+// strip is what the index-th drive of a span would hold in a row.
+func (v *Volume) strip(at place, index int) ([]byte, error) {
+	if levels[v.Type].mirror {
+		b := make([]byte, v.Strip)
+		return b, read(v.any(at.span), b, v.on(at))
+	}
+	data, err := v.load(at, v.Strip)
+	if err != nil {
+		return nil, err
+	}
+	for c, b := range append(data, v.parity(data, v.Strip)...) {
+		if v.column(at.row, c) == index {
+			return b, nil
+		}
+	}
+	return nil, ErrFailed // not reached: every drive has a column
+}
+
+// Check compares what the drives hold twice, or with its parity. Where they
+// differ, data, or the first copy, is taken to be right and the rest is written
+// anew. It tells how many rows were wrong. All drives must be there.
+func (v *Volume) Check() (wrong int64, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !v.Type.Redundant() {
+		return 0, nil
+	}
+	for s := range v.Spans {
+		err := v.eachRow(s, func(at place) error {
+			bad, err := v.mend(at)
+			if bad {
+				wrong++
+			}
+			return err
+		})
+		if err != nil {
+			return wrong, err
+		}
+	}
+	return wrong, nil
+}
+
+// mend checks one row.
+func (v *Volume) mend(at place) (bad bool, err error) {
+	var first []byte
+	var want [][]byte // of the drives from the first'th column on
+	from := 1
+	if levels[v.Type].mirror {
+		first = make([]byte, v.Strip)
+		if err := read(v.drives(at.span)[0], first, v.on(at)); err != nil {
+			return false, err
+		}
+		for range v.Width - 1 {
+			want = append(want, first)
+		}
+	} else {
+		data, err := v.load(at, v.Strip)
+		if err != nil {
+			return false, err
+		}
+		from, want = v.data(), v.parity(data, v.Strip)
+	}
+	held := make([]byte, v.Strip)
+	for i, w := range want {
+		m := v.holder(at, from+i)
+		if err := read(m, held, v.on(at)); err != nil {
+			return bad, err
+		}
+		if bytes.Equal(held, w) {
+			continue
+		}
+		bad = true
+		if _, err := m.WriteAt(w, v.on(at)); err != nil {
+			return bad, err
+		}
+	}
+	return bad, nil
+}
+
+// eachRow calls f for each row of a span in which any drive has data.
+func (v *Volume) eachRow(span int, f func(at place) error) error {
+	for row := int64(0); ; row++ {
+		var err error
+		if row, err = v.spanRow(span, row); err != nil || row >= v.rows {
+			return err
+		}
+		if err := f(place{row: row, span: span}); err != nil {
+			return err
+		}
+	}
+}
+
+// zeros tells whether all of b is zero.
+func zeros(b []byte) bool { return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1]) }
+
+const copyBlock = 1 << 20
+
+// Copy makes the first n bytes of dst what those of src are, holes included.
+func Copy(dst, src Medium, n int64) error {
+	b := make([]byte, copyBlock)
+	for off := int64(0); off < n; {
+		at, err := src.NextData(off)
+		if errors.Is(err, io.EOF) || err == nil && at > n {
+			at = n
+		} else if err != nil {
+			return err
+		}
+		if err := dst.Discard(off, at-off); err != nil || at == n {
+			return err
+		}
+		part := b[:min(copyBlock, n-at)]
+		if err := read(src, part, at); err != nil {
+			return err
+		}
+		if _, err := dst.WriteAt(part, at); err != nil {
+			return err
+		}
+		off = at + int64(len(part))
+	}
+	return nil
+}

@@ -1,0 +1,286 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// ErrFailed means that a volume has lost more drives than its redundancy makes
+// up for.
+var ErrFailed = errors.New("storage: too many drives of the volume are gone")
+
+// Volume is the content of an array of drives. It is a Medium: safe for
+// concurrent use, as long as everybody uses the same Volume.
+type Volume struct {
+	Geometry
+	start   int64    // where each drive's part begins
+	rows    int64    // in each span
+	members []Medium // span after span; nil: neither read nor written
+
+	// A row is changed by one at a time, or its parity would be wrong.
+	mu sync.RWMutex
+}
+
+var _ Medium = (*Volume)(nil)
+
+// Extent is the part of each drive that an array has.
+type Extent struct {
+	Offset int64 `json:"offset"` // bytes
+	Rows   int64 `json:"rows"`
+}
+
+// NewVolume puts drives together, span after span; nil is a drive that is not
+// there. It fails with ErrFailed if a span lacks too many.
+func NewVolume(g Geometry, at Extent, members []Medium) (*Volume, error) {
+	if !g.Type.Known() || g.Strip <= 0 || g.Spans < 1 || g.data() < 1 || len(members) != g.Drives() {
+		return nil, fmt.Errorf("storage: %d drives do not make a volume of %+v", len(members), g)
+	}
+	for s := range g.Spans {
+		lost := 0
+		for _, m := range members[s*g.Width : (s+1)*g.Width] {
+			if m == nil {
+				lost++
+			}
+		}
+		if lost > g.spare() {
+			return nil, fmt.Errorf("%w: %d of span %d", ErrFailed, lost, s)
+		}
+	}
+	return &Volume{Geometry: g, start: at.Offset, rows: at.Rows, members: members}, nil
+}
+
+// Size is the volume's capacity in bytes.
+func (v *Volume) Size() int64 { return v.Capacity(v.rows) }
+
+// drives are the drives of a span.
+func (v *Volume) drives(span int) []Medium { return v.members[span*v.Width : (span+1)*v.Width] }
+
+// on is where a place is on its drive.
+func (v *Volume) on(p place) int64 { return v.start + p.row*v.Strip + p.in }
+
+// holder is the drive that holds a column of a row; nil when it is not there.
+func (v *Volume) holder(p place, column int) Medium {
+	return v.drives(p.span)[v.column(p.row, column)]
+}
+
+// any is the first drive of a span that is there.
+func (v *Volume) any(span int) Medium {
+	for _, m := range v.drives(span) {
+		if m != nil {
+			return m
+		}
+	}
+	return nil // NewVolume lets no such span be
+}
+
+// ReadAt implements io.ReaderAt.
+func (v *Volume) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 {
+		return 0, fmt.Errorf("storage: read at %d: negative offset", off)
+	}
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	n := 0
+	for n < len(p) && off < v.Size() {
+		at := v.locate(off)
+		part := p[n : n+int(min(int64(len(p)-n), v.Strip-at.in))]
+		if err := v.readStrip(part, at); err != nil {
+			return n, err
+		}
+		n += len(part)
+		off += int64(len(part))
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// readStrip reads a part of one strip.
+func (v *Volume) readStrip(p []byte, at place) error {
+	m := v.holder(at, at.column)
+	if levels[v.Type].mirror {
+		m = v.any(at.span)
+	}
+	if m != nil {
+		return read(m, p, v.on(at))
+	}
+	data, err := v.load(at, int64(len(p)))
+	if err != nil {
+		return err
+	}
+	copy(p, data[at.column])
+	return nil
+}
+
+// read fills p; a Medium may say io.EOF with its last bytes.
+func read(m Medium, p []byte, off int64) error {
+	n, err := m.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	return err
+}
+
+// load reads n bytes of every strip of a row, from at.in on, and computes those
+// whose drives are gone.
+func (v *Volume) load(at place, n int64) (data [][]byte, err error) {
+	columns, parity := v.data(), levels[v.Type].parity
+	all := make([][]byte, columns+parity)
+	var lost []int // of data
+	for c := range all {
+		all[c] = make([]byte, n)
+		m := v.holder(at, c)
+		switch {
+		case m != nil:
+			if err := read(m, all[c], v.on(at)); err != nil {
+				return nil, err
+			}
+		case c < columns:
+			lost = append(lost, c)
+		default:
+			all[c] = nil
+		}
+	}
+	data = all[:columns]
+	var p, q []byte
+	if parity > 0 {
+		p = all[columns]
+	}
+	if parity > 1 {
+		q = all[columns+1]
+	}
+	switch {
+	case len(lost) == 0:
+	case len(lost) == 1 && p != nil:
+		sum := make([]byte, n)
+		syndromes(data, sum, nil) // the lost one counts as zeros
+		add(sum, p)
+		data[lost[0]] = sum
+	case len(lost) == 1 && q != nil:
+		solveQ(data, lost[0], q)
+	case len(lost) == 2 && p != nil && q != nil:
+		solve(data, lost[0], lost[1], p, q)
+	default:
+		return nil, fmt.Errorf("%w: row %d of span %d", ErrFailed, at.row, at.span)
+	}
+	return data, nil
+}
+
+// WriteAt implements io.WriterAt; it refuses to write past the end.
+func (v *Volume) WriteAt(p []byte, off int64) (int, error) {
+	if off < 0 || off+int64(len(p)) > v.Size() {
+		return 0, fmt.Errorf("storage: write of %d bytes at %d: volume has %d", len(p), off, v.Size())
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	n := 0
+	for n < len(p) {
+		at := v.locate(off)
+		part := p[n : n+int(min(int64(len(p)-n), v.Row()-off%v.Row()))]
+		if err := v.writeRow(part, at); err != nil {
+			return n, err
+		}
+		n += len(part)
+		off += int64(len(part))
+	}
+	return n, nil
+}
+
+// writeRow writes a part of one row.
+func (v *Volume) writeRow(p []byte, at place) error {
+	switch l := levels[v.Type]; {
+	case l.mirror:
+		for _, m := range v.drives(at.span) {
+			if m == nil {
+				continue
+			}
+			if _, err := m.WriteAt(p, v.on(at)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case l.parity > 0:
+		return v.writeParity(p, at)
+	}
+	return v.eachStrip(at, int64(len(p)), func(at place, from, n int64) error {
+		_, err := v.holder(at, at.column).WriteAt(p[from:from+n], v.on(at))
+		return err
+	})
+}
+
+// eachStrip calls f for each strip of a part of a row that is n bytes long, with
+// where in that part the strip's share begins and how long it is.
+func (v *Volume) eachStrip(at place, n int64, f func(at place, from, n int64) error) error {
+	for from := int64(0); from < n; {
+		share := min(n-from, v.Strip-at.in)
+		if err := f(at, from, share); err != nil {
+			return err
+		}
+		from += share
+		at.column, at.in = at.column+1, 0
+	}
+	return nil
+}
+
+// writeParity writes a part of one row and computes the row's parity anew from
+// all of its data. So a row that is written once has right parity, whatever it
+// was before.
+func (v *Volume) writeParity(p []byte, at place) error {
+	touched := place{row: at.row, span: at.span, in: at.in}
+	n := int64(len(p))
+	if at.in+n > v.Strip { // more than one strip
+		touched.in, n = 0, v.Strip
+	}
+	var data [][]byte
+	if int64(len(p)) == v.Row() { // all of it is new
+		for c := range v.data() {
+			data = append(data, p[int64(c)*v.Strip:int64(c+1)*v.Strip])
+		}
+	} else {
+		var err error
+		if data, err = v.load(touched, n); err != nil {
+			return err
+		}
+		_ = v.eachStrip(at, int64(len(p)), func(at place, from, n int64) error {
+			copy(data[at.column][at.in-touched.in:], p[from:from+n])
+			return nil
+		})
+	}
+	err := v.eachStrip(at, int64(len(p)), func(at place, from, n int64) error {
+		m := v.holder(at, at.column)
+		if m == nil { // parity will tell
+			return nil
+		}
+		_, err := m.WriteAt(p[from:from+n], v.on(at))
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, b := range v.parity(data, n) {
+		if m := v.holder(touched, v.data()+i); m != nil {
+			if _, err := m.WriteAt(b, v.on(touched)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parity is P, or P and Q, of a row's data.
+func (v *Volume) parity(data [][]byte, n int64) [][]byte {
+	out := make([][]byte, levels[v.Type].parity)
+	var q []byte
+	for i := range out {
+		out[i] = make([]byte, n)
+		q = out[i]
+	}
+	if len(out) == 1 {
+		q = nil
+	}
+	syndromes(data, out[0], q)
+	return out
+}
