@@ -62,6 +62,29 @@ const (
 	UpdateNotVerified      Kind = "update.failed.verification"
 	UpdateNotInstalled     Kind = "update.failed.installation"
 	UpdateNotActivated     Kind = "update.failed.activation"
+
+	DriveInserted     Kind = "drive.inserted"
+	DriveRemoved      Kind = "drive.removed"
+	DriveFailed       Kind = "drive.failed"
+	DriveRevived      Kind = "drive.revived"
+	DrivePredicted    Kind = "drive.predicted"
+	DriveUnpredicted  Kind = "drive.unpredicted"
+	DriveForeign      Kind = "drive.foreign"
+	DriveErased       Kind = "drive.erased"
+	RebuildStarted    Kind = "drive.rebuild.started"
+	RebuildFinished   Kind = "drive.rebuild.finished"
+	VolumeCreated     Kind = "volume.created"
+	VolumeDeleted     Kind = "volume.deleted"
+	VolumeImported    Kind = "volume.imported"
+	VolumeOptimal     Kind = "volume.optimal"
+	VolumeDegraded    Kind = "volume.degraded"
+	VolumeRebuilding  Kind = "volume.rebuilding"
+	VolumeFailed      Kind = "volume.failed"
+	VolumeInitialized Kind = "volume.initialized"
+	VolumeChecked     Kind = "volume.checked"
+	VolumeMended      Kind = "volume.mended"
+	VolumeExpanded    Kind = "volume.expanded"
+	ControllerReset   Kind = "controller.reset"
 )
 
 // Kinds says how bad each kind is, and what happened, for people.
@@ -102,4 +125,28 @@ var Kinds = map[Kind]struct {
 	UpdateNotVerified:      {Critical, "Image %1 was refused by %2."},
 	UpdateNotInstalled:     {Critical, "Image %1 could not be written to %2."},
 	UpdateNotActivated:     {Critical, "%2 does not start with image %1."},
+
+	// Of drives and volumes %1 is the ID and %2 the controller's.
+	DriveInserted:     {OK, "Drive %1 of controller %2 was inserted."},
+	DriveRemoved:      {Critical, "Drive %1 of controller %2 was removed."},
+	DriveFailed:       {Critical, "Drive %1 of controller %2 has failed."},
+	DriveRevived:      {OK, "Drive %1 of controller %2 works again."},
+	DrivePredicted:    {Warning, "Drive %1 of controller %2 says that it will fail."},
+	DriveUnpredicted:  {OK, "Drive %1 of controller %2 no longer says that it will fail."},
+	DriveForeign:      {Warning, "Drive %1 of controller %2 holds a foreign configuration."},
+	DriveErased:       {OK, "Drive %1 of controller %2 has erased itself."},
+	RebuildStarted:    {OK, "The rebuild of drive %1 of controller %2 has started."},
+	RebuildFinished:   {OK, "The rebuild of drive %1 of controller %2 has finished."},
+	VolumeCreated:     {OK, "Volume %1 of controller %2 was created."},
+	VolumeDeleted:     {OK, "Volume %1 of controller %2 was deleted."},
+	VolumeImported:    {OK, "Volume %1 of controller %2 was imported."},
+	VolumeOptimal:     {OK, "Volume %1 of controller %2 has all of its drives."},
+	VolumeDegraded:    {Warning, "Volume %1 of controller %2 is degraded."},
+	VolumeRebuilding:  {Warning, "Volume %1 of controller %2 is being rebuilt."},
+	VolumeFailed:      {Critical, "Volume %1 of controller %2 has failed."},
+	VolumeInitialized: {OK, "Volume %1 of controller %2 is initialized."},
+	VolumeChecked:     {OK, "The consistency check of volume %1 of controller %2 has finished."},
+	VolumeMended:      {Warning, "The consistency check of volume %1 of controller %2 has mended %3 rows."},
+	VolumeExpanded:    {OK, "Volume %1 of controller %2 has a new layout."},
+	ControllerReset:   {Warning, "The configuration of controller %1 was reset."},
 }

@@ -128,8 +128,8 @@ func TestGeometryIsABijection(t *testing.T) {
 		}
 		for rows := int64(1); rows < 5; rows++ {
 			size := g.Capacity(rows)
-			if g.Rows(size) != rows || g.Rows(size-1) != rows || g.Rows(size+1) != rows+1 {
-				t.Errorf("%+v: Rows(%d and its neighbours) = %d, %d, %d", g, size, g.Rows(size-1), g.Rows(size), g.Rows(size+1))
+			if g.RowsFor(size) != rows || g.RowsFor(size-1) != rows || g.RowsFor(size+1) != rows+1 {
+				t.Errorf("%+v: RowsFor(%d and its neighbours) = %d, %d, %d", g, size, g.RowsFor(size-1), g.RowsFor(size), g.RowsFor(size+1))
 			}
 		}
 	}

@@ -75,8 +75,8 @@ func (g Geometry) Row() int64 { return int64(g.data()) * g.Strip }
 // Capacity is the size of a volume that has that many rows in each span.
 func (g Geometry) Capacity(rows int64) int64 { return rows * int64(g.Spans) * g.Row() }
 
-// Rows is how many rows each span needs for a volume of at least that size.
-func (g Geometry) Rows(capacity int64) int64 {
+// RowsFor is how many rows each span needs for a volume of at least that size.
+func (g Geometry) RowsFor(capacity int64) int64 {
 	all := g.Row() * int64(g.Spans)
 	return (capacity + all - 1) / all
 }

@@ -44,15 +44,39 @@ func (m MediaType) Known() bool { return m == HDD || m == SSD }
 
 // Model is a kind of drive; a hardware profile names one per bay.
 type Model struct {
-	Vendor      string    `json:"vendor"`
-	Product     string    `json:"product"` // model name
-	Revision    string    `json:"revision"`
-	Protocol    Protocol  `json:"protocol"`
-	Media       MediaType `json:"media"`
-	Capacity    int64     `json:"capacity"` // bytes
-	RotationRPM int       `json:"rotationRPM,omitempty"`
-	SpeedGbps   float64   `json:"speedGbps,omitempty"`
-	BlockSize   int       `json:"blockSize"` // bytes
+	Vendor      string     `json:"vendor"`
+	Product     string     `json:"product"` // model name
+	Revision    string     `json:"revision"`
+	Protocol    Protocol   `json:"protocol"`
+	Media       MediaType  `json:"media"`
+	Capacity    int64      `json:"capacity"` // bytes
+	RotationRPM int        `json:"rotationRPM,omitempty"`
+	SpeedGbps   float64    `json:"speedGbps,omitempty"`
+	BlockSize   int        `json:"blockSize"`            // bytes
+	FormFactor  string     `json:"formFactor,omitempty"` // DSP2046, Drive.DriveFormFactor
+	Sanitize    []Sanitize `json:"sanitize,omitempty"`   // ways in which it erases itself, the default first; none: by its media
+}
+
+// Sanitize is a way in which a drive erases itself (DSP2046,
+// Drive.SecureErase, SanitizationType).
+type Sanitize string
+
+// The ways of erasing.
+const (
+	BlockErase         Sanitize = "BlockErase"
+	CryptographicErase Sanitize = "CryptographicErase"
+	Overwrite          Sanitize = "Overwrite"
+)
+
+// sanitizes is how drives erase themselves whose model does not say.
+var sanitizes = map[MediaType][]Sanitize{HDD: {Overwrite}, SSD: {BlockErase, Overwrite}}
+
+// Sanitizes lists the ways in which a drive erases itself, the default first.
+func (m *Model) Sanitizes() []Sanitize {
+	if len(m.Sanitize) > 0 {
+		return m.Sanitize
+	}
+	return sanitizes[m.Media]
 }
 
 // Drive is one drive in one bay: a shared Model and its own identity.
@@ -72,9 +96,12 @@ type ControllerModel struct {
 	Product  string  `json:"product"`
 	Firmware string  `json:"firmware"`
 	Bays     []Model `json:"bays"`
+	RAID     *RAID   `json:"raid,omitempty"` // nil: drives are seen as they are
+	Rates    Rates   `json:"rates,omitzero"`
 }
 
-// Controller is one storage controller and what its bays hold.
+// Controller is one storage controller and what its bays hold when the server
+// is new.
 type Controller struct {
 	*ControllerModel
 	Serial string

@@ -54,6 +54,19 @@ func NewVolume(g Geometry, at Extent, members []Medium) (*Volume, error) {
 // Size is the volume's capacity in bytes.
 func (v *Volume) Size() int64 { return v.Capacity(v.rows) }
 
+// Sync returns when what was written is as durable as its drives make it.
+func (v *Volume) Sync() error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var errs []error
+	for _, m := range v.members {
+		if m != nil {
+			errs = append(errs, flush(m))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // drives are the drives of a span.
 func (v *Volume) drives(span int) []Medium { return v.members[span*v.Width : (span+1)*v.Width] }
 

@@ -1,0 +1,168 @@
+package storage
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// ImportForeign takes over the volumes that drives of a controller tell of,
+// as far as enough of their drives are there.
+type ImportForeign struct {
+	Controller string
+	Job        string
+}
+
+func (c ImportForeign) apply(s *step) error {
+	ctl, err := s.raid(c.Controller)
+	if err != nil {
+		return err
+	}
+	var told []Array // the latest that any drive knows of each volume
+	for _, x := range s.slots(s.st, ctl) {
+		if !x.unit.Foreign {
+			continue
+		}
+		for _, cfg := range x.unit.Config {
+			i := slices.IndexFunc(told, func(a Array) bool { return a.WWN == cfg.WWN })
+			switch {
+			case i < 0:
+				told = append(told, cfg.clone())
+			case told[i].Version < cfg.Version:
+				told[i] = cfg.clone()
+			}
+		}
+	}
+	if len(told) == 0 {
+		return fmt.Errorf("%w: controller %s has no foreign configuration", ErrState, ctl.ID)
+	}
+	var refused error
+	taken := 0
+	for _, a := range told {
+		if err := s.take(ctl, a); err != nil {
+			refused = err
+			continue
+		}
+		taken++
+	}
+	if taken == 0 {
+		return refused
+	}
+	s.done(c.Job, "")
+	return nil
+}
+
+// take makes a volume of what foreign drives tell.
+func (s *step) take(c *Controller, a Array) error {
+	at := slices.IndexFunc(s.st.Arrays, func(x Array) bool { return x.WWN == a.WWN })
+	volumes := 0
+	for i := range s.st.Arrays {
+		if s.st.Arrays[i].Controller == c.ID {
+			volumes++
+		}
+	}
+	_, ok := c.RAID.Rule(a.Type)
+	switch {
+	case at >= 0 && (s.st.Arrays[at].Controller != c.ID || !s.st.Arrays[at].Failed):
+		return against(FieldVolumes, a.Name, InUse)
+	case at >= 0: // it failed here, and its drives are back
+		a = s.st.Arrays[at].clone()
+	case !ok:
+		return against(FieldType, a.Type, Unsupported)
+	case volumes >= c.RAID.MaxVolumes:
+		return against(FieldVolumes, volumes, TooMany, int64(c.RAID.MaxVolumes))
+	}
+	for i := range a.Members {
+		m := &a.Members[i]
+		x, ok := s.seated(c, m.Serial)
+		if ok {
+			m.Bay = x.bay.ID
+		}
+		if !ok || !tells(x.unit, a.WWN, at >= 0) || x.unit.Failed || m.State == Rebuilding || c.RAID.Usable(x.model) < a.end() {
+			m.State = Missing
+		}
+	}
+	if !a.survives(-1) {
+		return against(FieldDrives, a.Name, Incomplete)
+	}
+	a.Failed, a.Controller = false, c.ID
+	a.Version++
+	if at >= 0 {
+		s.st.Arrays[at] = a
+	} else {
+		set := s.set(c.ID)
+		set.Made++
+		a.ID = strconv.Itoa(set.Made)
+		if !slices.Contains(c.RAID.Write, a.Write) {
+			a.Write = c.RAID.Write[0]
+		}
+		if !slices.Contains(c.RAID.Read, a.Read) {
+			a.Read = c.RAID.Read[0]
+		}
+		s.st.Arrays = append(s.st.Arrays, a)
+	}
+	for _, m := range a.Members {
+		x, ok := s.seated(c, m.Serial)
+		if !ok || !x.unit.Foreign {
+			continue
+		}
+		u := s.own(x.bay.ID).Unit
+		u.Config = slices.DeleteFunc(slices.Clone(u.Config), func(cfg Array) bool { return cfg.WWN == a.WWN })
+		u.Foreign = len(u.Config) > 0
+	}
+	s.noteVolume(event.VolumeImported, &a)
+	if !a.optimal() {
+		s.noteVolume(event.VolumeDegraded, &a)
+	}
+	return nil
+}
+
+// tells says whether a drive belongs to a volume by its own account; one that
+// never left a volume of this server need not say so.
+func tells(u *Unit, wwn string, here bool) bool {
+	if !u.Foreign {
+		return here
+	}
+	return slices.ContainsFunc(u.Config, func(cfg Array) bool { return cfg.WWN == wwn })
+}
+
+// ClearForeign lets drives of a controller forget the volumes that they tell
+// of.
+type ClearForeign struct {
+	Controller string
+	Job        string
+}
+
+func (c ClearForeign) apply(s *step) error {
+	ctl, err := s.raid(c.Controller)
+	if err != nil {
+		return err
+	}
+	cleared := 0
+	for _, x := range s.slots(s.st, ctl) {
+		if !x.unit.Foreign {
+			continue
+		}
+		s.disown(s.own(x.bay.ID).Unit)
+		cleared++
+	}
+	if cleared == 0 {
+		return fmt.Errorf("%w: controller %s has no foreign configuration", ErrState, ctl.ID)
+	}
+	s.done(c.Job, "")
+	return nil
+}
+
+// disown lets a drive forget what it tells. Volumes that failed without it will
+// not have it again.
+func (s *step) disown(u *Unit) {
+	u.Config, u.Foreign = nil, false
+	for i := range s.st.Arrays {
+		if j := s.st.Arrays[i].index(u.Serial); j >= 0 && s.st.Arrays[i].Failed {
+			m := &s.st.Arrays[i].Members[j]
+			m.Serial, m.State = "", Missing
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package storage
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// The shares of a controller's speed that work has unless they were set, in
+// percent.
+const defaultShare = 30
+
+// settings are what is set on a controller, with the defaults.
+func (st *State) settings(controller string) Settings {
+	out := Settings{Controller: controller}
+	if st != nil {
+		if i := slices.IndexFunc(st.Controllers, func(c Settings) bool { return c.Controller == controller }); i >= 0 {
+			out = st.Controllers[i]
+		}
+	}
+	for _, share := range []*int{&out.Rebuild, &out.Check, &out.Transform} {
+		if *share == 0 {
+			*share = defaultShare
+		}
+	}
+	return out
+}
+
+// set is what is set on a controller, as this step may change it.
+func (s *step) set(controller string) *Settings {
+	i, found := slices.BinarySearchFunc(s.st.Controllers, controller, func(c Settings, id string) int {
+		return s.place(c.Controller) - s.place(id)
+	})
+	if !found {
+		s.st.Controllers = slices.Insert(s.st.Controllers, i, Settings{Controller: controller})
+	}
+	return &s.st.Controllers[i]
+}
+
+func (s *Subsystem) place(controller string) int {
+	return slices.IndexFunc(s.controllers, func(c Controller) bool { return c.ID == controller })
+}
+
+// takes is how long work through that many bytes of each drive lasts.
+func (s *step) takes(c *Controller, kind OpKind, bytes int64) time.Duration {
+	share := s.st.settings(c.ID)
+	how := map[OpKind]struct {
+		rate    int64
+		percent int
+	}{
+		OpRebuild:    {c.Rates.Rebuild, share.Rebuild},
+		OpCheck:      {c.Rates.Check, share.Check},
+		OpInitialize: {c.Rates.Initialize, share.Transform},
+		OpExpand:     {c.Rates.Expand, share.Transform},
+		OpErase:      {c.Rates.Erase, 100}, // the drive's own work
+	}[kind]
+	if how.rate == 0 {
+		how.rate = defaultRate
+	}
+	seconds := float64(bytes) / (float64(how.rate) * float64(how.percent) / 100)
+	return max(time.Second, time.Duration(seconds*float64(time.Second)).Round(time.Second))
+}
+
+// begin adds work that will take a while once the power is on.
+func (s *step) begin(o Op, whole time.Duration) {
+	o.Whole, o.Left = whole, whole
+	if s.on {
+		s.start(&o, whole)
+	}
+	s.st.Ops = append(s.st.Ops, o)
+}
+
+// start lets work go on that has so much left.
+func (s *step) start(o *Op, left time.Duration) {
+	o.Until, o.Left = s.now.Add(left), 0
+	if o.Job != "" {
+		s.evs = append(s.evs, event.Running{At: s.now, Job: o.Job, Until: o.Until})
+	}
+}
+
+// busy says whether work of certain kinds, or of any if none is named, is under
+// way on a volume.
+func (s *step) busy(a *Array, kinds ...OpKind) bool {
+	return slices.ContainsFunc(s.st.Ops, func(o Op) bool {
+		on := o.On == a.WWN || o.Kind == OpRebuild && a.index(o.On) >= 0
+		return on && (len(kinds) == 0 || slices.Contains(kinds, o.Kind))
+	})
+}
+
+// finish ends the first work whose time is up.
+func (s *step) finish() {
+	i := slices.IndexFunc(s.st.Ops, func(o Op) bool { return !o.Until.IsZero() && !s.now.Before(o.Until) })
+	o := s.st.Ops[i]
+	s.st.Ops = slices.Delete(s.st.Ops, i, i+1)
+	ends[o.Kind](s, o)
+}
+
+// ends says what each kind of work comes to.
+var ends = map[OpKind]func(s *step, o Op){
+	OpRebuild:    (*step).rebuilt,
+	OpInitialize: (*step).initialized,
+	OpCheck:      (*step).checked,
+	OpExpand:     (*step).expanded,
+	OpErase:      (*step).erased,
+}
+
+func (s *step) rebuilt(o Op) {
+	bay := ""
+	for i := range s.st.Arrays {
+		a := &s.st.Arrays[i]
+		j := a.index(o.On)
+		if j < 0 || a.Members[j].State != Rebuilding {
+			continue
+		}
+		s.work(Work{Kind: WorkRebuild, Array: a.clone(), Index: j})
+		a.Members[j].State = Online
+		a.Version++
+		if bay == "" {
+			bay = a.Members[j].Bay
+			s.noteDrive(event.RebuildFinished, bay)
+		}
+		if a.optimal() {
+			s.noteVolume(event.VolumeOptimal, a)
+		}
+	}
+}
+
+// object finds the volume of some work.
+func (s *step) object(o Op) *Array {
+	return &s.st.Arrays[slices.IndexFunc(s.st.Arrays, func(a Array) bool { return a.WWN == o.On })]
+}
+
+func (s *step) initialized(o Op) {
+	s.noteVolume(event.VolumeInitialized, s.object(o))
+	s.done(o.Job, "")
+}
+
+func (s *step) checked(o Op) {
+	a := s.object(o)
+	s.work(Work{Kind: WorkCheck, Array: a.clone()})
+	s.noteVolume(event.VolumeChecked, a)
+	s.done(o.Job, "")
+}
+
+// settleTime is how long a volume whose data was saved waits until it is
+// written back. The state between is stored.
+const settleTime = time.Second
+
+func (s *step) expanded(o Op) {
+	a := s.object(o)
+	to := o.To.clone()
+	for j := range to.Members { // what has become of those it had
+		if i := a.index(to.Members[j].Serial); i >= 0 {
+			to.Members[j] = a.Members[i]
+		}
+	}
+	switch {
+	case !to.survives(-1):
+		s.done(o.Job, "too many drives of the volume were lost")
+		return
+	case to.Geometry == a.Geometry && to.Offset == a.Offset:
+		s.work(Work{Kind: WorkGrow, Array: a.clone(), To: to})
+	case !o.Saved:
+		s.work(Work{Kind: WorkSave, Array: a.clone(), To: to, Place: o.Place})
+		o.Saved, o.Whole, o.Until = true, settleTime, s.now.Add(settleTime)
+		s.st.Ops = append(s.st.Ops, o)
+		return
+	default:
+		s.work(Work{Kind: WorkWrite, Array: a.clone(), To: to, Place: o.Place})
+	}
+	// What was set meanwhile stays.
+	to.Name, to.Write, to.Read = a.Name, a.Write, a.Read
+	to.Version = a.Version + 1
+	*a = to
+	s.noteVolume(event.VolumeExpanded, a)
+	s.done(o.Job, "")
+}
+
+func (s *step) erased(o Op) {
+	for i := range s.controllers {
+		if x, ok := s.seated(&s.controllers[i], o.On); ok {
+			s.noteDrive(event.DriveErased, x.bay.ID)
+		}
+	}
+	s.done(o.Job, "")
+}
+
+// CancelJob ends the work of a job. Work that leaves things half done cannot be
+// ended: an expansion, an erasure.
+type CancelJob struct{ Job string }
+
+func (c CancelJob) apply(s *step) error {
+	i := slices.IndexFunc(s.st.Ops, func(o Op) bool { return o.Job == c.Job && c.Job != "" })
+	switch {
+	case i < 0:
+		return fmt.Errorf("%w: job %s", ErrNotFound, c.Job)
+	case s.st.Ops[i].Kind == OpExpand || s.st.Ops[i].Kind == OpErase:
+		return fmt.Errorf("%w: %s must go on to its end", ErrState, s.st.Ops[i].Kind)
+	}
+	s.st.Ops = slices.Delete(s.st.Ops, i, i+1)
+	s.done(c.Job, "it was cancelled")
+	return nil
+}

@@ -1,0 +1,123 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+)
+
+// Attribute is something that a drive counts or measures of itself.
+type Attribute string
+
+// The attributes. Values are stored.
+const (
+	PowerOnHours    Attribute = "powerOnHours"
+	PowerCycles     Attribute = "powerCycles"
+	UnsafeShutdowns Attribute = "unsafeShutdowns"
+	Temperature     Attribute = "temperature"    // °C
+	PercentageUsed  Attribute = "percentageUsed" // of an SSD's life
+	AvailableSpare  Attribute = "availableSpare" // percent of an SSD's spare blocks
+	Reallocated     Attribute = "reallocated"    // sectors that were replaced by others
+	Uncorrectable   Attribute = "uncorrectable"  // errors of reading
+	Corrected       Attribute = "corrected"      // errors of reading
+	WriteErrors     Attribute = "writeErrors"
+	ReadKiB         Attribute = "readKiB"
+	WrittenKiB      Attribute = "writtenKiB"
+)
+
+// Reading is the value of an attribute.
+type Reading struct {
+	Attribute Attribute `json:"attribute"`
+	Value     int64     `json:"value"`
+}
+
+// attributes says for each attribute what drives have it, within which bounds
+// it is, and when it foretells a failure.
+var attributes = map[Attribute]struct {
+	media    MediaType // "" of all
+	min, max int64
+	bad      func(value int64) bool // nil: never
+	base     int64                  // of a drive on which nobody has set it,
+	spread   int64                  // and what chance adds to that, at most
+}{
+	PowerOnHours:    {max: 1 << 40, base: 200, spread: 4000},
+	PowerCycles:     {max: 1 << 40, base: 10, spread: 40},
+	UnsafeShutdowns: {max: 1 << 40, spread: 5},
+	Temperature:     {min: -40, max: 125, base: 28, spread: 8},
+	PercentageUsed:  {media: SSD, max: 255, bad: func(v int64) bool { return v >= 100 }, spread: 3},
+	AvailableSpare:  {media: SSD, max: 100, bad: func(v int64) bool { return v < SpareThreshold }, base: 100},
+	Reallocated:     {max: 1 << 40, bad: func(v int64) bool { return v > ReallocatedThreshold }},
+	Uncorrectable:   {max: 1 << 40, bad: func(v int64) bool { return v > UncorrectableThreshold }},
+	Corrected:       {max: 1 << 60, spread: 20},
+	WriteErrors:     {max: 1 << 40},
+	ReadKiB:         {max: 1 << 60, base: 1 << 30, spread: 1 << 32},
+	WrittenKiB:      {max: 1 << 60, base: 1 << 30, spread: 1 << 32},
+}
+
+// What a drive takes for the signs of its end.
+const (
+	SpareThreshold         = 10 // percent
+	ReallocatedThreshold   = 100
+	UncorrectableThreshold = 10
+)
+
+// Attributes are all attributes, in the order in which they are shown.
+var Attributes = []Attribute{
+	PowerOnHours, PowerCycles, UnsafeShutdowns, Temperature, PercentageUsed, AvailableSpare, Reallocated, Uncorrectable,
+	Corrected, WriteErrors, ReadKiB, WrittenKiB,
+}
+
+// has says whether a kind of drive has an attribute.
+func (m *Model) has(a Attribute) bool {
+	row, ok := attributes[a]
+	return ok && (row.media == "" || row.media == m.Media)
+}
+
+// reading is what a drive tells of an attribute that it has. What nobody set
+// follows from its serial number.
+func (u *Unit) reading(a Attribute) int64 {
+	if i := slices.IndexFunc(u.SMART, func(r Reading) bool { return r.Attribute == a }); i >= 0 {
+		return u.SMART[i].Value
+	}
+	row := attributes[a]
+	sum := sha256.Sum256([]byte(u.Serial + "/" + string(a)))
+	return row.base + int64(binary.BigEndian.Uint64(sum[:])%uint64(row.spread+1))
+}
+
+// predicted says whether a drive says that it will fail.
+func (u *Unit) predicted(m *Model) bool {
+	return u.Predicted || slices.ContainsFunc(u.SMART, func(r Reading) bool {
+		bad := attributes[r.Attribute].bad
+		return m.has(r.Attribute) && bad != nil && bad(r.Value)
+	})
+}
+
+// SetSMART sets what a drive tells of itself. A value beyond its threshold
+// foretells a failure.
+type SetSMART struct {
+	Drive  string // bay
+	Values []Reading
+}
+
+func (c SetSMART) apply(s *step) error {
+	u, m, err := s.drive(c.Drive)
+	if err != nil {
+		return err
+	}
+	before := u.predicted(m)
+	for i, r := range c.Values {
+		row := attributes[r.Attribute]
+		switch {
+		case !m.has(r.Attribute):
+			return &RuleError{Field: FieldSMART, Index: i, Value: string(r.Attribute), Why: Unknown}
+		case r.Value < row.min:
+			return &RuleError{Field: FieldSMART, Index: i, Value: string(r.Attribute), Why: TooSmall, Limit: row.min}
+		case r.Value > row.max:
+			return &RuleError{Field: FieldSMART, Index: i, Value: string(r.Attribute), Why: TooLarge, Limit: row.max}
+		}
+		u.SMART = slices.DeleteFunc(u.SMART, func(x Reading) bool { return x.Attribute == r.Attribute })
+		u.SMART = append(u.SMART, r)
+	}
+	s.prediction(c.Drive, before, u.predicted(m))
+	return nil
+}

@@ -1,0 +1,126 @@
+package storage
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// AssignSpare makes a drive stand by: for some volumes, or for all if none is
+// named.
+type AssignSpare struct {
+	Controller string
+	Drive      string   // bay
+	Volumes    []string // IDs
+}
+
+func (c AssignSpare) apply(s *step) error {
+	ctl, err := s.raid(c.Controller)
+	if err != nil {
+		return err
+	}
+	var of []*Array
+	for _, id := range c.Volumes {
+		a, err := s.array(c.Controller, id)
+		if err != nil {
+			return &RuleError{Field: FieldVolumes, Index: len(of), Value: id, Why: Unknown}
+		}
+		of = append(of, a)
+	}
+	return s.assign(ctl, c.Drive, -1, of)
+}
+
+// assign makes a drive a spare; index is its place in the list that names it.
+func (s *step) assign(c *Controller, bay string, index int, of []*Array) error {
+	bad := func(w Why) error { return &RuleError{Field: FieldSpares, Index: index, Value: bay, Why: w} }
+	if !c.RAID.Spares {
+		return bad(Unsupported)
+	}
+	all := s.slots(s.st, c)
+	i := slices.IndexFunc(all, func(x slot) bool { return x.bay.ID == bay })
+	if i < 0 {
+		return bad(Unknown)
+	}
+	x := all[i]
+	if use := s.st.use(x.unit); use != DriveSpare {
+		if why := unfree(use); why != "" {
+			return bad(why)
+		}
+	}
+	for _, a := range of {
+		if !a.Type.Redundant() {
+			return bad(Unsupported) // there is nothing to rebuild from
+		}
+		if why := s.fits(c, a, x.model); why != "" {
+			return bad(why)
+		}
+	}
+	u := s.own(bay).Unit
+	if len(of) == 0 {
+		u.Spare, u.For = GlobalSpare, nil
+		return nil
+	}
+	u.Spare = DedicatedSpare
+	for _, a := range of {
+		if !slices.Contains(u.For, a.WWN) {
+			u.For = append(u.For, a.WWN)
+		}
+	}
+	return nil
+}
+
+// UnassignSpare makes a spare an unused drive.
+type UnassignSpare struct {
+	Controller string
+	Drive      string // bay
+}
+
+func (c UnassignSpare) apply(s *step) error {
+	if _, err := s.raid(c.Controller); err != nil {
+		return err
+	}
+	u, _, err := s.drive(c.Drive)
+	if err != nil {
+		return err
+	}
+	if u.Spare == "" {
+		return fmt.Errorf("%w: drive %s is no spare", ErrState, c.Drive)
+	}
+	u.Spare, u.For = "", nil
+	return nil
+}
+
+// ResetController puts a controller back to how it was made; its volumes go,
+// unless they are kept.
+type ResetController struct {
+	Controller  string
+	KeepVolumes bool
+	Job         string
+}
+
+func (c ResetController) apply(s *step) error {
+	ctl, err := s.raid(c.Controller)
+	if err != nil {
+		return err
+	}
+	set := s.set(ctl.ID)
+	*set = Settings{Controller: ctl.ID, Made: set.Made}
+	if !c.KeepVolumes {
+		if slices.ContainsFunc(s.st.Arrays, func(a Array) bool { return a.Controller == ctl.ID && s.writing(&a) }) {
+			return fmt.Errorf("%w: a volume of controller %s is being expanded", ErrBusy, ctl.ID)
+		}
+		for _, a := range slices.Clone(s.st.Arrays) {
+			if a.Controller == ctl.ID {
+				s.remove(a.WWN)
+			}
+		}
+		for _, x := range s.slots(s.st, ctl) {
+			u := s.own(x.bay.ID).Unit
+			u.Spare, u.For, u.Config, u.Foreign = "", nil, nil, false
+		}
+	}
+	s.note(event.ControllerReset, event.Subject{Part: event.Controller, ID: ctl.ID}, ctl.ID)
+	s.done(c.Job, "")
+	return nil
+}

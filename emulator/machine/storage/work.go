@@ -1,0 +1,182 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// WorkKind is a kind of work on bytes.
+type WorkKind string
+
+// The kinds of work.
+const (
+	WorkSync    WorkKind = "sync"    // make parity right
+	WorkZero    WorkKind = "zero"    // make all of a volume zeros
+	WorkWipe    WorkKind = "wipe"    // make the ends of a volume zeros
+	WorkCheck   WorkKind = "check"   // make parity right, and count what was not
+	WorkRebuild WorkKind = "rebuild" // write a drive anew
+	WorkGrow    WorkKind = "grow"    // make what comes to a volume zeros
+	WorkSave    WorkKind = "save"    // copy a volume to a safe place
+	WorkWrite   WorkKind = "write"   // write it from there in a new layout
+	WorkErase   WorkKind = "erase"   // make all of a drive zeros
+)
+
+// Work is an event that asks for work on bytes: whoever has them does it
+// before the state that came with the event is stored. To do it again does no
+// harm, as long as the state is the one before.
+type Work struct {
+	At    time.Time
+	Kind  WorkKind
+	Array Array  // as it was
+	Index int    // of the member that is rebuilt
+	To    Array  // of an expansion: what it becomes
+	Place int    // number of the safe place
+	Drive string // serial number of the drive that is erased
+	Size  int64  // of it
+}
+
+// Time implements Event.
+func (w Work) Time() time.Time { return w.At }
+
+func (s *step) work(w Work) {
+	w.At = s.now
+	s.evs = append(s.evs, w)
+}
+
+// Media gives the bytes that work is done on.
+type Media interface {
+	// Drive is the content of a drive by its serial number.
+	Drive(serial string) (Medium, error)
+	// Safe is a place for size bytes that keeps them until Work.Over, by a
+	// name that no other volume or expansion has.
+	Safe(name string, size int64) (Medium, error)
+}
+
+// Safe is the name of the safe place of an expansion; "" of other work.
+func (w *Work) Safe() string {
+	if w.Kind != WorkSave && w.Kind != WorkWrite {
+		return ""
+	}
+	return safe(w.Array.WWN, w.Place)
+}
+
+func safe(wwn string, place int) string { return fmt.Sprintf("%s-%d", wwn, place) }
+
+// wiped is how much of each end of a volume a fast initialisation clears: where
+// systems have their partition tables.
+const wiped = 8 << 20
+
+// Do does the work. For a check, wrong tells how many rows it mended.
+func (w *Work) Do(m Media) (wrong int64, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("storage: %s of %s%s: %w", w.Kind, w.Array.WWN, w.Drive, err)
+		}
+	}()
+	if w.Kind == WorkErase {
+		d, err := m.Drive(w.Drive)
+		if err != nil {
+			return 0, err
+		}
+		return 0, errors.Join(d.Discard(0, w.Size), flush(d))
+	}
+	array := w.Array
+	if w.Kind == WorkGrow || w.Kind == WorkWrite {
+		array = w.To
+	}
+	v, err := array.Open(m.Drive)
+	if err != nil {
+		return 0, err
+	}
+	if w.Kind == WorkCheck || w.Kind == WorkSync {
+		wrong, err = v.Check()
+	} else {
+		err = w.change(m, v)
+	}
+	return wrong, errors.Join(err, flush(v))
+}
+
+// change does work that is no check.
+func (w *Work) change(m Media, v *Volume) error {
+	switch w.Kind {
+	case WorkZero:
+		return v.Discard(0, v.Size())
+	case WorkWipe:
+		n := min(wiped, v.Size())
+		return errors.Join(v.Discard(0, n), v.Discard(v.Size()-n, n))
+	case WorkRebuild:
+		target, err := m.Drive(w.Array.Members[w.Index].Serial)
+		if err != nil {
+			return err
+		}
+		return errors.Join(v.Rebuild(w.Index, target), flush(target))
+	case WorkGrow:
+		old := w.Array.Size()
+		return v.Discard(old, v.Size()-old)
+	case WorkSave, WorkWrite:
+		return w.move(m, v)
+	}
+	return ErrUnsupported
+}
+
+// complete marks a safe place that has everything; it stands behind the data.
+var complete = []byte("complete")
+
+// move copies a volume to its safe place, or from there.
+func (w *Work) move(m Media, v *Volume) error {
+	size := w.Array.Size()
+	kept, err := m.Safe(w.Safe(), size+int64(len(complete)))
+	if err != nil {
+		return err
+	}
+	mark := make([]byte, len(complete))
+	if err := read(kept, mark, size); err != nil {
+		return err
+	}
+	full := string(mark) == string(complete)
+	if w.Kind == WorkWrite {
+		if !full {
+			return errors.New("the data was not saved")
+		}
+		if err := v.Discard(0, v.Size()); err != nil {
+			return err
+		}
+		return Copy(v, kept, size)
+	}
+	if full {
+		return nil
+	}
+	if err := Copy(kept, v, size); err != nil {
+		return err
+	}
+	if err := flush(kept); err != nil {
+		return err
+	}
+	_, err = kept.WriteAt(complete, size)
+	return errors.Join(err, flush(kept))
+}
+
+// flush makes what was written durable, where a Medium can.
+func flush(m Medium) error {
+	if s, ok := m.(interface{ Sync() error }); ok {
+		return s.Sync()
+	}
+	return nil
+}
+
+// Open puts the drives of the array together that are online.
+func (a *Array) Open(drive func(serial string) (Medium, error)) (*Volume, error) {
+	members := make([]Medium, len(a.Members))
+	for i, m := range a.Members {
+		if m.State != Online {
+			continue
+		}
+		d, err := drive(m.Serial)
+		if err != nil {
+			return nil, err
+		}
+		members[i] = d
+	}
+	return NewVolume(a.Geometry, a.Extent, members)
+}
