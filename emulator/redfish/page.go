@@ -32,7 +32,8 @@ type key struct {
 // made is a page with what it was made from.
 type made struct {
 	*page
-	at snapshot
+	at    snapshot
+	fixed []byte // JSON of all but what is live; nil where nothing is
 }
 
 // page is the representation of a resource, or nil when it is not there.
@@ -41,7 +42,8 @@ func (s *Service) page(m *match, at snapshot) *page {
 	if m.shows == 0 {
 		k = key{p: at.m.Profile, uri: m.uri}
 	}
-	if old, ok := s.pages.get(k); ok && m.shows.same(&old.at, &at) {
+	old, known := s.pages.get(k)
+	if known && m.shows.same(&old.at, &at) {
 		return old.page
 	}
 	v := m.view(at)
@@ -49,16 +51,36 @@ func (s *Service) page(m *match, at snapshot) *page {
 		return nil
 	}
 	var p *page
-	if m.raw != nil {
+	var fixed []byte
+	switch {
+	case m.raw != nil:
 		kind, body := m.raw(s, v)
 		p = newPage(kind, body, written(etag(body), v.d.Protocol.ETags), nil)
-	} else {
-		body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
-		p = newPage(jsonType, body, tag, []string{"<" + jsonSchema(m.schema) + ">; rel=describedby"})
+	case m.live != nil:
+		if fixed = old.fixed; !known || !(m.shows&^m.moves).same(&old.at, &at) {
+			fixed = encode(m.fixed(v))
+		}
+		p = m.sealed(join(fixed, encode(m.live(v)), v.d.Protocol.ETags))
+	default:
+		p = m.sealed(seal(m.object(v), m.volatile, v.d.Protocol))
 	}
 	p.allow = m.takes(v)
-	s.pages.put(k, made{page: p, at: at})
+	s.pages.put(k, made{page: p, at: at, fixed: fixed})
 	return p
+}
+
+func (m *match) sealed(body []byte, tag string) *page {
+	return newPage(jsonType, body, tag, []string{"<" + jsonSchema(m.schema) + ">; rel=describedby"})
+}
+
+// join makes one body of two and gives it its ETag.
+func join(fixed, live []byte, how dialect.ETags) ([]byte, string) {
+	live[0] = ','
+	tag := written(fmt.Sprintf(`"%016x"`, crc64.Update(crc64.Checksum(fixed, polynomial), polynomial, live)), how)
+	b := make([]byte, 0, len(fixed)+len(live)+48)
+	b = append(strconv.AppendQuote(append(b, `{"@odata.etag":`...), tag), ',')
+	b = append(b, fixed[1:len(fixed)-1]...)
+	return append(b, live...), tag
 }
 
 func newPage(kind mime, body []byte, etag string, link []string) *page {
@@ -68,9 +90,18 @@ func newPage(kind mime, body []byte, etag string, link []string) *page {
 	}
 }
 
-// object is the body of a resource: what its row shows, and what all rows have
-// in common.
+// object is the body of a resource.
 func (m *match) object(v view) object {
+	o := m.fixed(v)
+	if m.live != nil {
+		maps.Copy(o, m.live(v))
+	}
+	return o
+}
+
+// fixed is the body but for what is live: what its row shows, and what all rows
+// have in common.
+func (m *match) fixed(v view) object {
 	var o object
 	if m.of != "" {
 		o = object{"Name": m.name}

@@ -43,6 +43,10 @@ type resource struct {
 	// leaves out: who read the resource before may still change it (DSP0266,
 	// "ETags").
 	volatile []string
+	// live are those properties of the body that follow what moves: they are
+	// made anew without the rest. No other property depends on what moves.
+	live  func(v view) object
+	moves shows
 
 	actions []action
 

@@ -83,7 +83,7 @@ func New(c Config) (*Service, error) {
 	s := &Service{
 		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, after: c.Go, tree: tree(),
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
-		pages:   newKept[key](keptBytes, func(p made) int { return len(p.body) + keptBeside }),
+		pages:   newKept[key](keptBytes, func(p made) int { return len(p.body) + len(p.fixed) + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
 		seed:    maphash.MakeSeed(),
 	}
