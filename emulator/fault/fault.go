@@ -71,7 +71,8 @@ var tlsFaults = []TLS{Refused, Expired, WrongName, SelfSigned}
 
 // Decision is what shall go wrong. The zero value is nothing.
 type Decision struct {
-	Rules []string // IDs of the rules that hit, in the plan's order
+	Rules   []string // IDs of the rules that hit, in the plan's order
+	Counted bool     // a rule with After or Count took note: a State that is stored should be stored anew
 
 	Offline bool // the BMC is not there
 	Drop    Drop

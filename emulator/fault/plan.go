@@ -188,11 +188,11 @@ func (p *Plan) List(now time.Time) []Listed {
 // none is.
 func (p *Plan) Asks(s Site) bool { return p.sites[s] > 0 }
 
-// Means says whether a rule of that effect, one of Rule.Effects, is for a BMC
-// now, whatever its counts and its chance.
-func (p *Plan) Means(effect, bmc string, now time.Time) bool {
+// Means says whether a rule of that effect, one of Rule.Effects, is for a
+// subject now, whatever its counts and its chance. It counts nothing.
+func (p *Plan) Means(effect string, s Subject, now time.Time) bool {
 	for _, a := range p.rules {
-		if a.phase(now) != Active || !a.ofBMC(bmc) {
+		if a.phase(now) != Active || !a.meant(s) {
 			continue
 		}
 		for _, e := range a.effects() {
@@ -294,7 +294,11 @@ func (p *Plan) hit(a *armed, bmc string, now time.Time, d *Decision) {
 			a.by[bmc] = t
 		}
 		t.Seen++
-		if t.Seen <= a.After || a.Count > 0 && t.Hits >= a.Count {
+		if t.Seen <= a.After {
+			d.Counted = true
+			return
+		}
+		if a.Count > 0 && t.Hits >= a.Count {
 			return
 		}
 		if a.chancy() && p.rng(a.ID, bmc, t).Float64() >= a.Probability {
@@ -308,6 +312,7 @@ func (p *Plan) hit(a *armed, bmc string, now time.Time, d *Decision) {
 			status, retry = cmp.Or(status, tooManyRequests), cmp.Or(retry, wait)
 		}
 		t.Hits++
+		d.Counted = d.Counted || a.Count > 0
 		if a.latency.random() {
 			d.Delay += a.latency.draw(p.rng(a.ID, bmc, t))
 		}

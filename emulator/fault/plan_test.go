@@ -66,6 +66,12 @@ func TestARuleMeansSomeRequests(t *testing.T) {
 func TestCountsAreOfEachBMC(t *testing.T) {
 	p := planOf(t, 1, Rule{After: 1, Count: 2, Status: 500})
 	want := []int{0, 500, 500, 0, 0}
+	counted := planOf(t, 1, Rule{After: 1, Count: 2, Status: 500})
+	for i, want := range []bool{true, true, true, false, false} {
+		if got := counted.Decide(get("a"), t0).Counted; got != want {
+			t.Errorf("request %d: Counted = %v, want %v", i, got, want)
+		}
+	}
 	for _, name := range []string{"a", "b"} {
 		if d := cmp.Diff(want, statuses(p, get(name), t0, 5)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
@@ -80,8 +86,8 @@ func TestARuleHasItsTime(t *testing.T) {
 	p := planOf(t, 1, Rule{Offline: true, From: Duration{time.Minute}, Until: Duration{3 * time.Minute}}, Rule{BMC: "b", Stale: true, Until: Duration{2 * time.Minute}})
 	var got []string
 	for now, ok := t0, true; ok; now, ok = p.Deadline(now) {
-		got = append(got, strings.TrimSpace(fmt.Sprintln(now.Sub(t0), p.Decide(Subject{Site: Connect}, now).Offline, p.Means("offline", "a", now),
-			p.Means("stale", "a", now), p.Means("stale", "b", now), p.List(now)[0].Phase, p.List(now)[1].Phase)))
+		got = append(got, strings.TrimSpace(fmt.Sprintln(now.Sub(t0), p.Decide(Subject{Site: Connect}, now).Offline, p.Means("offline", Subject{Site: Connect, BMC: "a"}, now),
+			p.Means("stale", get("a"), now), p.Means("stale", get("b"), now), p.List(now)[0].Phase, p.List(now)[1].Phase)))
 	}
 	want := []string{
 		"0s false false false true waiting active",

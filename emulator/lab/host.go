@@ -36,6 +36,9 @@ type Host struct {
 	// What services see. A change makes a new one.
 	machineView atomic.Pointer[machine.View]
 	bmcView     atomic.Pointer[bmc.View]
+	// What they saw before the last change; nil when there was none.
+	machineWas atomic.Pointer[machine.View]
+	bmcWas     atomic.Pointer[bmc.View]
 
 	machineDue, bmcDue deadline
 }
@@ -170,6 +173,7 @@ type step struct {
 	machine []machine.Event
 	heard   int // of them the BMC knows already
 	bmc     []bmc.Event
+	freed   []machine.Event // that were withheld from the BMC before
 }
 
 // step begins a step: what time has made due is done first. It holds h.mu.
@@ -188,7 +192,8 @@ func (h *Host) state() hostState {
 // settle makes what was done durable, then seen, then told. If it cannot be
 // stored, it was not done. It holds h.mu.
 func (h *Host) settle(st *step) error {
-	st.bmc = append(st.bmc, h.bmc.Hear(st.now, st.machine[st.heard:])...)
+	heard := append(h.withhold(st.machine[st.heard:]), st.freed...)
+	st.bmc = append(st.bmc, h.bmc.Hear(st.now, heard)...)
 	if err := h.save(st); err != nil {
 		h.machine.Restore(st.was.Machine)
 		h.bmc.Restore(st.was.BMC)
@@ -196,7 +201,14 @@ func (h *Host) settle(st *step) error {
 		h.schedule()
 		return err
 	}
+	if h.machine.State() != st.was.Machine {
+		h.machineWas.Store(h.Machine())
+	}
+	if h.bmc.State() != st.was.BMC {
+		h.bmcWas.Store(h.BMC())
+	}
 	h.show()
+	h.chronicle(st)
 	if os := h.Machine().OS; h.boot != nil && (os == nil || os.Boot != h.boot.number) {
 		h.boot.close()
 		h.boot = nil
@@ -277,7 +289,9 @@ func (h *Host) resume() ([]store.Slot, error) {
 		}
 		st.bmc = append(st.bmc, evs...)
 	}
-	evs, err := h.bmc.Apply(st.now, bmc.Orphans{Works: h.machine.Works})
+	evs, err := h.bmc.Apply(st.now, bmc.Orphans{Works: func(job string) bool {
+		return h.machine.Works(job) || h.isStuck(job)
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
 	}

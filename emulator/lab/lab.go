@@ -24,6 +24,8 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/lab/mishap"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
@@ -63,7 +65,9 @@ type Config struct {
 	// of one host in order, of several at once. It may call the host. While it
 	// has not returned, the host's next event waits, and nothing else does.
 	Events func(h *Host, ev machine.Event)
-	Log    *slog.Logger // nil: none
+	// Journal bounds what the lab remembers of what happened.
+	Journal journal.Config
+	Log     *slog.Logger // nil: none
 }
 
 // Lab is a rack that is open. It is safe for concurrent use.
@@ -79,7 +83,11 @@ type Lab struct {
 
 	plan      plan
 	listeners []net.Listener
-	handler   http.Handler
+	conns     conns
+	service   http.Handler // the right answers
+	journal   *journal.Journal
+	faults    faults
+	bad       badCerts
 
 	hosts  []*Host // by index
 	byName map[string]*Host
@@ -133,6 +141,7 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 	}
 	l.machines.clock, l.bmcs.clock, l.bmcs.lazy = c.Clock, c.Clock, true
 	l.delivery = delivery{clock: c.Clock, tell: c.Events, queues: map[*Host][]machine.Event{}}
+	l.journal = journal.New(c.Journal)
 	l.unserved = c.Clock.Enter()
 	if err := l.open(ctx, c); err != nil {
 		return nil, errors.Join(err, l.release())
@@ -154,7 +163,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 		return fmt.Errorf("lab: the clock says %v, but in %s it was %v already: start the clock at LastTime or later",
 			now, c.Dir, last)
 	}
-	known, err := l.loadRack(c.Rack)
+	known, faults, err := l.loadRack(c.Rack)
 	if err != nil {
 		return err
 	}
@@ -180,37 +189,49 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if err := l.store.Save(l.clock.Now(), store.Put{Kind: store.Meta, Key: metaKey, Value: now}); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
+	if err := l.openFaults(faults); err != nil {
+		return err
+	}
 	if err := l.resume(); err != nil {
 		return err
 	}
-	l.handler, err = redfish.New(redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Go: l.later})
+	rc := redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Go: l.later, Journal: l.told}
+	if l.service, err = redfish.New(rc); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	rc.Rack = staleRack{l}
+	stale, err := redfish.New(rc)
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
+	}
+	l.faults.server = mishap.Server{Next: l.service, Stale: stale, Pause: l.pause, Ended: l.faults.ended}
+	for _, ln := range l.listeners {
+		ln.(*bmcListener).admit = l.admit
 	}
 	return nil
 }
 
-// loadRack takes the rack from the store, or makes it as asked.
-func (l *Lab) loadRack(asked *rack.Lab) (meta, error) {
-	var known meta
+// loadRack takes the rack from the store, or makes it as asked. It tells whether
+// other faults are asked for than before.
+func (l *Lab) loadRack(asked *rack.Lab) (known meta, faults bool, err error) {
 	found, err := l.store.Load(store.Meta, metaKey, &known)
 	if err != nil {
-		return meta{}, fmt.Errorf("lab: %w", err)
+		return meta{}, false, fmt.Errorf("lab: %w", err)
 	}
 	if asked != nil {
 		if err := asked.Validate(); err != nil {
-			return meta{}, fmt.Errorf("lab: %w", err)
+			return meta{}, false, fmt.Errorf("lab: %w", err)
 		}
 	}
 	if found {
 		if asked != nil {
 			if diff := rack.Diff(known.Rack, *asked); len(diff) > 0 {
-				return meta{}, fmt.Errorf("lab: %s holds another lab than asked: %s", l.dir, strings.Join(diff, "; "))
+				return meta{}, false, fmt.Errorf("lab: %s holds another lab than asked: %s", l.dir, strings.Join(diff, "; "))
 			}
-			known.Rack.Adopt(*asked)
+			faults = known.Rack.Adopt(*asked)
 		}
 		l.rack = known.Rack
-		return known, nil
+		return known, faults, nil
 	}
 	l.rack = rack.Default(1)
 	if asked != nil {
@@ -222,7 +243,7 @@ func (l *Lab) loadRack(asked *rack.Lab) (meta, error) {
 			a.Password = rand.Text()[:16] // 80 bits; IPMI takes at most 20 bytes
 		}
 	}
-	return meta{Rack: l.rack}, nil
+	return meta{Rack: l.rack}, true, nil
 }
 
 // makeHosts makes the hosts of the rack, each as it was stored.
@@ -295,7 +316,10 @@ func (l *Lab) Close() error {
 			h.abandon()
 		}
 		l.carrying.Wait()
-		err = errors.Join(l.store.Save(l.clock.Now()), l.release())
+		l.faults.mu.Lock()
+		err = l.saveFaults()
+		l.faults.mu.Unlock()
+		err = errors.Join(err, l.store.Save(l.clock.Now()), l.release())
 	})
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)

@@ -202,7 +202,8 @@ func listenRow(ctx context.Context, p *plan) (lns []net.Listener, err error) {
 // that nobody listens on.
 type bmcListener struct {
 	net.Listener
-	plan plan
+	plan  plan
+	admit func(host int, c *net.TCPConn) net.Conn // nil to see no more of it; set before Accept
 }
 
 // Accept implements net.Listener.
@@ -214,8 +215,11 @@ func (l *bmcListener) Accept() (net.Conn, error) {
 		}
 		tcp, ok := c.(*net.TCPConn)
 		if ok {
-			if _, ok := l.plan.index(tcp.LocalAddr().(*net.TCPAddr).AddrPort()); ok {
-				return c, nil
+			if i, ok := l.plan.index(tcp.LocalAddr().(*net.TCPAddr).AddrPort()); ok {
+				if c := l.admit(i, tcp); c != nil {
+					return c, nil
+				}
+				continue
 			}
 			_ = tcp.SetLinger(0) // Close resets
 		}

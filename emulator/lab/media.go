@@ -43,6 +43,9 @@ func (h *Host) applyBMC(c bmc.Command, cancel context.CancelCauseFunc) (evs []bm
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st := h.step()
+	if h.closes(c) {
+		return nil, nil, h.settle(st)
+	}
 	evs, err = h.bmc.Apply(st.now, c)
 	st.bmc = append(st.bmc, evs...)
 	if err != nil {

@@ -63,6 +63,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 			fail(err)
 		}
 	})
+	l.startFaults()
 	l.delivery.start()
 	l.machines.start(l.tick)
 	l.bmcs.start(l.tick)
@@ -73,6 +74,8 @@ func (l *Lab) Serve(ctx context.Context) error {
 	for _, h := range l.hosts {
 		h.abandon()
 	}
+	l.endFaults()
+	l.conns.dropSilent()
 	patience, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	if srv.Shutdown(patience) != nil {
@@ -97,12 +100,12 @@ func (l *Lab) server(requests context.Context) *http.Server {
 	only1 := new(http.Protocols)
 	only1.SetHTTP1(true) // as BMCs do
 	return &http.Server{
-		Handler:           l.handler,
+		Handler:           l,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		Protocols:         only1,
-		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.ca.certificate},
+		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.certificate, GetConfigForClient: l.handshake},
 		ErrorLog:          slog.NewLogLogger(l.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 	}
@@ -142,7 +145,10 @@ func (l *Lab) drive(ctx context.Context) error {
 				return err
 			}
 		case <-save.C():
-			if err := l.store.Save(l.clock.Now()); err != nil {
+			l.faults.mu.Lock()
+			err := errors.Join(l.saveFaults(), l.store.Save(l.clock.Now()))
+			l.faults.mu.Unlock()
+			if err != nil {
 				return fmt.Errorf("lab: %w", err)
 			}
 		}

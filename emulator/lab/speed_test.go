@@ -187,7 +187,7 @@ func BenchmarkFloor(b *testing.B) {
 		w.WriteHeader(http.StatusOK)
 		_, _ = w.Write(body)
 	})
-	httpFloor, httpOurs := httptest.NewServer(floor), httptest.NewUnstartedServer(l.handler)
+	httpFloor, httpOurs := httptest.NewServer(floor), httptest.NewUnstartedServer(l)
 	defer httpFloor.Close()
 	// BMCs have no plain HTTP: its connections are as if they were to the first.
 	httpOurs.Listener = elsewhere{httpOurs.Listener, net.TCPAddrFromAddrPort(h.Address())}
@@ -340,7 +340,7 @@ func walkAll(b *testing.B, l *Lab) int {
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.TCPAddrFromAddrPort(h.Address())))
 		r.SetBasicAuth(a.Name, a.Password)
 		w := httptest.NewRecorder()
-		l.handler.ServeHTTP(w, r)
+		l.ServeHTTP(w, r)
 		read++
 		return w.Body.String()
 	}

@@ -408,7 +408,7 @@ func TestFailureOfTheHostIsToldAndLogged(t *testing.T) {
 	var entries []Entry
 	entered, left := 0, 0
 	s, err := New(Config{
-		Rack: rack{h}, Log: slog.New(slog.NewTextHandler(&log, nil)), Journal: func(e Entry) { entries = append(entries, e) },
+		Rack: rack{h}, Log: slog.New(slog.NewTextHandler(&log, nil)), Journal: func(_ context.Context, e Entry) { entries = append(entries, e) },
 		Enter: func() func() { entered++; return func() { left++ } },
 	})
 	must(t, err)
@@ -419,7 +419,10 @@ func TestFailureOfTheHostIsToldAndLogged(t *testing.T) {
 	if !strings.Contains(log.String(), "disk full") || strings.Contains(log.String(), "secret") {
 		t.Errorf("log:\n%s", log.String())
 	}
-	want := []Entry{{At: h.now, From: "192.0.2.1", Method: "PATCH", Path: sys, Status: 500, User: "operator"}}
+	want := []Entry{{
+		At: h.now, Host: h, From: "192.0.2.1", Method: "PATCH", Path: sys, Status: 500, User: "operator",
+		In: int64(len(`{"Boot":{"BootSourceOverrideTarget":"Cd"}}`)), Out: int64(w.Body.Len()),
+	}}
 	if !slices.Equal(entries, want) {
 		t.Errorf("journal: %+v, want %+v", entries, want)
 	}

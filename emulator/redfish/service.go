@@ -25,8 +25,9 @@ type Config struct {
 	Log  *slog.Logger // nil: none
 	// Enter, when not nil, is told of every request in flight.
 	Enter func() (leave func())
-	// Journal, when not nil, is told of every request that was answered.
-	Journal func(Entry)
+	// Journal, when not nil, is told of every request that was answered, with
+	// its context.
+	Journal func(context.Context, Entry)
 	// Go, when not nil, runs what goes on after its request was answered, in a
 	// goroutine of the caller's, whose context ends what it does. Otherwise
 	// clients wait.
@@ -35,13 +36,15 @@ type Config struct {
 
 // Entry is one request that was answered. It holds no secret and no body.
 type Entry struct {
-	At           time.Time      // of the lab
-	BMC          netip.AddrPort // that the request came to
-	From         string         // address of the client
+	At           time.Time // of the lab, when it was answered
+	Took         time.Duration
+	Host         Host
+	From         string // address of the client
 	Method, Path string
 	Status       int
 	User         string // "" before login
 	Session      string // "" without one
+	In, Out      int64  // bytes of the bodies
 }
 
 // Service serves every BMC of a rack. It is safe for concurrent use.
@@ -49,7 +52,7 @@ type Service struct {
 	rack    Rack
 	log     *slog.Logger
 	enter   func() (leave func())
-	journal func(Entry)
+	journal func(context.Context, Entry)
 	after   func(func(context.Context))
 
 	tree    []resource
@@ -133,6 +136,8 @@ type exchange struct {
 	who    actor
 	prefer preference // of a write
 	status int
+	in     int64 // bytes of the request's body
+	out    int64 // bytes of the answer's body
 }
 
 // ServeHTTP implements http.Handler.
@@ -148,14 +153,18 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x.host = host
-	x.serve()
-	if s.journal != nil {
-		from, _, _ := net.SplitHostPort(r.RemoteAddr)
-		s.journal(Entry{
-			At: host.Now(), BMC: at, From: from, Method: r.Method, Path: r.URL.Path,
-			Status: x.status, User: x.who.user, Session: x.who.session,
-		})
+	if s.journal == nil {
+		x.serve()
+		return
 	}
+	began := host.Now()
+	x.serve()
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	now := host.Now()
+	s.journal(r.Context(), Entry{
+		At: now, Took: now.Sub(began), Host: host, From: from, Method: r.Method, Path: r.URL.Path,
+		Status: x.status, User: x.who.user, Session: x.who.session, In: x.in, Out: x.out,
+	})
 }
 
 // local is the address that a request came to.
@@ -334,6 +343,7 @@ func (x *exchange) send(status int, body []byte) {
 	if x.r.Method == http.MethodHead {
 		return
 	}
+	x.out += int64(len(body))
 	if _, err := x.w.Write(body); err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		x.s.log.Debug("client gone", "bmc", local(x.r), "err", err)
 	}

@@ -143,6 +143,7 @@ func (x *exchange) body() (document, bool) {
 		return document{}, false
 	}
 	b, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
+	x.in = int64(len(b))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

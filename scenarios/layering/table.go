@@ -83,6 +83,8 @@ var Table = []Row{
 		Never: []string{"emulator/lab/control", "emulator/lab/labtest"}, // they stand above it
 	},
 	{Package: "emulator/lab/rack", May: []string{"emulator/fault"}},
+	{Package: "emulator/lab/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
+	{Package: "emulator/lab/mishap", May: []string{"emulator/fault", "emulator/clock", "emulator/redfish/message"}},
 	{Package: "emulator/lab/store", Tests: []string{"emulator/machine/storage"}}, // that a file is a Medium
 	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc"}},
 	{Package: "emulator/lab/control", May: []string{"emulator/lab", "emulator/lab/rack"}},

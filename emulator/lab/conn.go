@@ -1,0 +1,117 @@
+package lab
+
+import (
+	"net"
+	"sync"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/lab/mishap"
+)
+
+// maxSilent bounds the connections that are held and never answered.
+const maxSilent = 1000
+
+// bmcConn is a connection to a BMC.
+type bmcConn struct {
+	*net.TCPConn
+	host int
+	tls  fault.TLS // how its handshake fails
+	of   *conns
+}
+
+// Close implements net.Conn.
+func (c *bmcConn) Close() error {
+	c.of.forget(c)
+	return c.TCPConn.Close()
+}
+
+// conns are the connections that are open.
+type conns struct {
+	mu     sync.Mutex
+	open   map[*bmcConn]struct{}
+	silent map[*bmcConn]struct{} // those of open that nobody serves
+}
+
+func (cs *conns) add(c *bmcConn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.open == nil {
+		cs.open, cs.silent = map[*bmcConn]struct{}{}, map[*bmcConn]struct{}{}
+	}
+	cs.open[c] = struct{}{}
+}
+
+// hush holds a connection that is never answered; false when there are too many
+// of these.
+func (cs *conns) hush(c *bmcConn) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if len(cs.silent) >= maxSilent {
+		return false
+	}
+	cs.silent[c] = struct{}{}
+	return true
+}
+
+func (cs *conns) forget(c *bmcConn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	delete(cs.open, c)
+	delete(cs.silent, c)
+}
+
+// drop resets the connections to a host.
+func (cs *conns) drop(host int) {
+	cs.reset(func(c *bmcConn) bool { return c.host == host }, func() map[*bmcConn]struct{} { return cs.open })
+}
+
+// dropSilent resets all connections that nobody serves.
+func (cs *conns) dropSilent() {
+	cs.reset(func(*bmcConn) bool { return true }, func() map[*bmcConn]struct{} { return cs.silent })
+}
+
+func (cs *conns) reset(which func(*bmcConn) bool, of func() map[*bmcConn]struct{}) {
+	cs.mu.Lock()
+	var all []*bmcConn
+	for c := range of() { // each by itself: the order is not seen
+		if which(c) {
+			all = append(all, c)
+		}
+	}
+	cs.mu.Unlock()
+	for _, c := range all {
+		mishap.Reset(c)
+	}
+}
+
+// admit takes in a connection to a BMC; nil when nobody serves it.
+func (l *Lab) admit(host int, tcp *net.TCPConn) net.Conn {
+	c := &bmcConn{TCPConn: tcp, host: host, of: &l.conns}
+	l.conns.add(c)
+	if !l.asks(fault.Connect) {
+		return c
+	}
+	d := l.decide(fault.Subject{Site: fault.Connect, BMC: l.hosts[host].Name()})
+	what := ""
+	switch {
+	case d.Offline:
+		mishap.Reset(c)
+		return nil // the journal has the outage itself
+	case d.Drop == fault.Unanswered && l.conns.hush(c):
+		what = "connection.silent"
+	case d.Drop != "":
+		mishap.Reset(c)
+		what = "connection.reset"
+	case d.TLS != "":
+		c.tls, what = d.TLS, "tls."+string(d.TLS)
+	default:
+		return c
+	}
+	from, _, _ := net.SplitHostPort(tcp.RemoteAddr().String())
+	l.journal.Add(journal.Entry{At: l.clock.Now(), Host: l.hosts[host].Name(), Kind: journal.Event, From: from, What: what, Faults: d.Rules})
+	if c.tls == "" {
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,347 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/lab/mishap"
+	"github.com/metalab-dev/metalab/emulator/lab/store"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish"
+)
+
+// faults is what goes wrong in a lab on purpose.
+type faults struct {
+	server mishap.Server
+	ended  chan struct{}
+
+	asks atomic.Uint32 // sites that the plan has rules for: bits of askBits
+
+	mu      sync.Mutex
+	plan    *fault.Plan
+	defined []string // IDs of the rules that the rack defines
+	held    []held
+	edge    *clock.Timer   // at the plan's deadline; nil while nothing is served
+	off     map[*Host]bool // hosts that were offline at the last edge
+}
+
+var askBits = map[fault.Site]uint32{fault.Connect: 1, fault.Request: 2, fault.Task: 4}
+
+// storedFaults is what the store knows of the faults.
+type storedFaults struct {
+	Plan    *fault.State `json:"plan"`
+	Defined []string     `json:"defined,omitempty"`
+	Held    []held       `json:"held,omitempty"`
+}
+
+const faultsKey = "faults"
+
+// openFaults restores the faults, or begins with those of the rack; anew says
+// that the rack defines others than it did.
+func (l *Lab) openFaults(anew bool) error {
+	f := &l.faults
+	f.ended, f.off = make(chan struct{}), map[*Host]bool{}
+	var st storedFaults
+	found, err := l.store.Load(store.Meta, faultsKey, &st)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	if f.plan, err = fault.New(l.rack.Seed, st.Plan); err != nil {
+		return fmt.Errorf("lab: faults: %w", err)
+	}
+	f.held, f.defined = st.Held, st.Defined
+	if !found || anew {
+		for _, id := range f.defined {
+			if err := f.plan.Remove(id); err != nil && !errors.Is(err, fault.ErrUnknown) {
+				return fmt.Errorf("lab: faults: %w", err)
+			}
+		}
+		f.defined = nil
+		for i, r := range l.rack.Faults {
+			r, err := f.plan.Add(l.clock.Now(), r)
+			if err != nil {
+				return fmt.Errorf("lab: faults[%d]: %w", i, err)
+			}
+			f.defined = append(f.defined, r.ID)
+		}
+	}
+	l.changedFaults()
+	return l.saveFaults()
+}
+
+// changedFaults takes note of a change of the plan. It holds f.mu, or nobody
+// else knows of the faults yet.
+func (l *Lab) changedFaults() {
+	f := &l.faults
+	var bits uint32
+	for site, bit := range askBits { // into a set: the order is not seen
+		if f.plan.Asks(site) {
+			bits |= bit
+		}
+	}
+	f.asks.Store(bits)
+	if f.edge == nil {
+		return
+	}
+	now := l.clock.Now()
+	if at, ok := f.plan.Deadline(now); ok {
+		f.edge.Reset(at.Sub(now))
+	} else {
+		f.edge.Stop()
+	}
+}
+
+// saveFaults stores the faults. It holds f.mu, or nobody else knows of them.
+func (l *Lab) saveFaults() error {
+	f := &l.faults
+	st := storedFaults{Plan: f.plan.State(), Defined: f.defined, Held: f.held}
+	if err := l.store.Save(l.clock.Now(), store.Put{Kind: store.Meta, Key: faultsKey, Value: st}); err != nil {
+		return fmt.Errorf("lab: faults: %w", err)
+	}
+	return nil
+}
+
+// Faults lists the rules by which things go wrong.
+func (l *Lab) Faults() []fault.Listed {
+	l.faults.mu.Lock()
+	defer l.faults.mu.Unlock()
+	return l.faults.plan.List(l.clock.Now())
+}
+
+// AddFault makes something go wrong. It returns the rule with its ID when it is
+// stored and holds.
+func (l *Lab) AddFault(r fault.Rule) (fault.Rule, error) {
+	f := &l.faults
+	f.mu.Lock()
+	r, err := f.plan.Add(l.clock.Now(), r)
+	if err == nil {
+		if err = l.saveFaults(); err != nil {
+			err = errors.Join(err, f.plan.Remove(r.ID))
+		}
+		l.changedFaults()
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return fault.Rule{}, err
+	}
+	l.journal.Add(journal.Entry{At: l.clock.Now(), Kind: journal.Control, What: "fault.added", Text: r.ID, Faults: []string{r.ID}})
+	return r, l.crossEdge()
+}
+
+// RemoveFault lets what a rule is about go right again.
+func (l *Lab) RemoveFault(id string) error {
+	f := &l.faults
+	f.mu.Lock()
+	before := f.plan.State()
+	err := f.plan.Remove(id)
+	if err == nil {
+		if err = l.saveFaults(); err != nil {
+			if back, e := fault.New(l.rack.Seed, before); e == nil {
+				f.plan = back
+			}
+		}
+		l.changedFaults()
+	}
+	f.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	l.journal.Add(journal.Entry{At: l.clock.Now(), Kind: journal.Control, What: "fault.removed", Text: id, Faults: []string{id}})
+	return l.crossEdge()
+}
+
+// decide asks the plan. A count that a restart of the lab must not begin anew is
+// stored.
+func (l *Lab) decide(s fault.Subject) fault.Decision {
+	f := &l.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := f.plan.Decide(s, l.clock.Now())
+	if d.Counted {
+		if err := l.saveFaults(); err != nil {
+			l.log.Error("the counts of faults are not stored", "err", err)
+		}
+	}
+	return d
+}
+
+// asks says whether any rule is for a site. It is all that a fault costs who
+// has none.
+func (l *Lab) asks(s fault.Site) bool { return l.faults.asks.Load()&askBits[s] != 0 }
+
+// Offline says whether a rule keeps the BMC from the network.
+func (h *Host) Offline() bool {
+	if !h.lab.asks(fault.Connect) {
+		return false
+	}
+	f := &h.lab.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.plan.Means("offline", fault.Subject{Site: fault.Connect, BMC: h.Name()}, h.Now())
+}
+
+// startFaults lets time change what goes wrong, until endFaults.
+func (l *Lab) startFaults() {
+	f := &l.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	const never = 365 * 24 * time.Hour
+	f.edge = l.clock.LazyFunc(never, func() {
+		if err := l.crossEdge(); err != nil {
+			l.log.Error("faults", "err", err)
+		}
+	})
+	l.changedFaults()
+}
+
+// endFaults lets nobody wait any longer for an answer that shall not come.
+func (l *Lab) endFaults() {
+	f := &l.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.edge != nil {
+		f.edge.Stop()
+		f.edge = nil
+		close(f.ended)
+	}
+}
+
+// crossEdge does what a change of the plan, or time, asks for: a BMC that is
+// offline has no connections, and tasks that no rule holds any longer end.
+func (l *Lab) crossEdge() error {
+	f := &l.faults
+	f.mu.Lock()
+	now := l.clock.Now()
+	var gone, back []*Host
+	if l.asks(fault.Connect) || len(f.off) > 0 {
+		for _, h := range l.hosts {
+			switch is := f.plan.Means("offline", fault.Subject{Site: fault.Connect, BMC: h.Name()}, now); {
+			case is && !f.off[h]:
+				gone = append(gone, h)
+				f.off[h] = true
+			case !is && f.off[h]:
+				back = append(back, h)
+				delete(f.off, h)
+			}
+		}
+	}
+	l.changedFaults()
+	f.mu.Unlock()
+	for _, h := range gone {
+		l.conns.drop(h.index)
+		l.journal.Add(journal.Entry{At: now, Host: h.Name(), Kind: journal.Event, What: "bmc.offline"})
+	}
+	for _, h := range back {
+		l.journal.Add(journal.Entry{At: now, Host: h.Name(), Kind: journal.Event, What: "bmc.online"})
+	}
+	return l.freeTasks()
+}
+
+// staleRack is the rack as it was before the last change of each host.
+type staleRack struct{ *Lab }
+
+// At implements redfish.Rack.
+func (r staleRack) At(local netip.AddrPort) (redfish.Host, bool) {
+	h, ok := r.Lab.At(local)
+	if !ok {
+		return nil, false
+	}
+	return staleHost{h.(*Host)}, true
+}
+
+// staleHost is a host of which one sees what was before its last change.
+type staleHost struct{ *Host }
+
+// Machine implements redfish.Host.
+func (h staleHost) Machine() *machine.View {
+	if v := h.machineWas.Load(); v != nil {
+		return v
+	}
+	return h.Host.Machine()
+}
+
+// BMC implements redfish.Host.
+func (h staleHost) BMC() *bmc.View {
+	if v := h.bmcWas.Load(); v != nil {
+		return v
+	}
+	return h.Host.BMC()
+}
+
+// ServeHTTP answers a request to a BMC, right or wrong.
+func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	connect, request := l.asks(fault.Connect), l.asks(fault.Request)
+	if !connect && !request {
+		l.service.ServeHTTP(w, r)
+		return
+	}
+	h := l.reached(r)
+	if h == nil {
+		l.service.ServeHTTP(w, r)
+		return
+	}
+	if connect && h.Offline() {
+		mishap.Abort(w) // the connection is from before
+		return
+	}
+	d := l.decide(fault.Subject{Site: fault.Request, BMC: h.Name(), Method: r.Method, Path: r.URL.Path})
+	if d.Nothing() {
+		l.service.ServeHTTP(w, r)
+		return
+	}
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
+	t := &tale{Entry: journal.Entry{Host: h.Name(), Kind: journal.Request, From: from, Method: r.Method, Path: r.URL.Path, Faults: d.Rules}}
+	began := l.clock.Now()
+	defer func() { // also of a connection that is taken from under the handler
+		t.At = l.clock.Now()
+		t.Took.Duration = t.At.Sub(began)
+		l.journal.Add(t.Entry)
+	}()
+	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.record.Protocol.Registries)
+	t.Status, t.Out = sent.Status, sent.Body
+}
+
+// reached is the host that a request came to; nil when it is none.
+func (l *Lab) reached(r *http.Request) *Host {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	if !ok {
+		return nil
+	}
+	i, ok := l.plan.index(at.AddrPort())
+	if !ok {
+		return nil
+	}
+	return l.hosts[i]
+}
+
+// pause is mishap.Server's Pause. While it lasts the request is no work in
+// flight: time may go on. From its end on it is, before time goes on again.
+func (l *Lab) pause(ctx context.Context, d time.Duration) (leave func(), err error) {
+	up, taken := make(chan struct{}), make(chan struct{})
+	t := l.clock.AfterFunc(d, func() {
+		close(up)
+		<-taken // at once: who sleeps below does nothing else
+	})
+	defer close(taken)
+	select {
+	case <-up:
+		return l.clock.Enter(), nil
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-l.faults.ended:
+		err = errEnded
+	}
+	t.Stop()
+	return nil, err
+}

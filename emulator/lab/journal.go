@@ -1,0 +1,94 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/redfish"
+)
+
+// Journal is what happened in the lab since it was opened.
+func (l *Lab) Journal() *journal.Journal { return l.journal }
+
+// tale is the entry of a request that goes wrong. The service tells what it
+// knows of it; the rest is known when all is over.
+type tale struct{ journal.Entry }
+
+type taleKey struct{}
+
+// told writes a request that the service has answered into the journal.
+func (l *Lab) told(ctx context.Context, e redfish.Entry) {
+	if l.asks(fault.Request) {
+		if t, ok := ctx.Value(taleKey{}).(*tale); ok {
+			t.User, t.Session, t.In = e.User, e.Session, e.In
+			return
+		}
+	}
+	l.journal.Add(journal.Entry{
+		At: e.At, Host: name(e.Host), Kind: journal.Request, From: e.From, Method: e.Method, Path: e.Path, Status: e.Status,
+		User: e.User, Session: e.Session, Took: fault.Duration{Duration: e.Took}, In: e.In, Out: e.Out,
+	})
+}
+
+func name(h redfish.Host) string {
+	if h, ok := h.(interface{ Name() string }); ok {
+		return h.Name()
+	}
+	return ""
+}
+
+// chronicle writes what happened in a step into the journal.
+func (h *Host) chronicle(st *step) {
+	for _, evs := range [][]event.Event{st.machine, st.freed, st.bmc} {
+		for _, ev := range evs {
+			what, text := describe(ev)
+			if what != "" {
+				h.lab.journal.Add(journal.Entry{At: ev.Time(), Host: h.Name(), Kind: journal.Event, What: what, Text: text})
+			}
+		}
+	}
+}
+
+// describe words an event; "" is one that another tells already.
+func describe(ev event.Event) (what, text string) {
+	switch ev := ev.(type) {
+	case event.Note:
+		return string(ev.Kind), strings.TrimSpace(ev.Text())
+	case event.Running, event.Done, bmc.Logged, bmc.MediaWanted:
+		return "", ""
+	case machine.PowerChanged:
+		return "power.state", string(ev.Power)
+	case machine.BootTried:
+		return "boot.tried", source(ev.Source)
+	case machine.Started:
+		return "os.started", fmt.Sprintf("%s from %s", ev.OS.Name, source(ev.OS.Source))
+	case machine.Stopped:
+		return "os.stopped", ev.OS.Name
+	case bmc.SessionOpened:
+		return "session.opened", fmt.Sprintf("session %s of %s", ev.Session.ID, ev.Session.User)
+	case bmc.MediaInserted:
+		return "media.inserted", ev.Slot
+	case bmc.MediaEjected:
+		return "media.ejected", ev.Slot
+	case bmc.JobOpened:
+		return "task.opened", fmt.Sprintf("task %s: %s", ev.Job.ID, ev.Job.Name)
+	case bmc.JobChanged:
+		return "task.changed", strings.TrimSuffix(fmt.Sprintf("task %s: %s: %s", ev.Job.ID, ev.Job.State, ev.Job.Fault), ": ")
+	}
+	// An event that this table does not know has the name of its type.
+	_, kind, _ := strings.Cut(fmt.Sprintf("%T", ev), ".")
+	return strings.ToLower(kind), ""
+}
+
+func source(s machine.Source) string {
+	if s.Device == "" {
+		return string(s.Kind)
+	}
+	return string(s.Kind) + " " + s.Device
+}

@@ -1,0 +1,95 @@
+package journal
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
+)
+
+// Query asks for some entries. The zero value asks for all.
+type Query struct {
+	Host   string    // name, or a pattern with * ? [a-z]
+	Kind   Kind      // "" is every one
+	Method string    // of requests
+	Path   string    // of requests; a pattern as fault rules have it
+	Status string    // of requests: 404, 5xx, none for those without an answer
+	User   string    // of requests
+	What   string    // of all others; a pattern with *
+	Since  time.Time // of the lab
+	After  Mark      // what came after a place
+	Last   int       // the latest so many; 0 is no bound
+}
+
+// parse makes of a query what tells the entries that it asks for.
+func (q Query) parse() (func(*Entry) bool, error) {
+	wrong := func(field, text string, args ...any) (func(*Entry) bool, error) {
+		return nil, fmt.Errorf("journal: %s: %s", field, fmt.Sprintf(text, args...))
+	}
+	if _, err := path.Match(q.Host, ""); err != nil {
+		return wrong("host", "%q: is no pattern: close each [", q.Host)
+	}
+	if _, err := path.Match(q.What, ""); err != nil {
+		return wrong("what", "%q: is no pattern: close each [", q.What)
+	}
+	if q.Kind != "" && !slices.Contains(Kinds, q.Kind) {
+		return wrong("kind", "%q: must be one of %s, %s, %s", q.Kind, Request, Event, Control)
+	}
+	low, high, err := statuses(q.Status)
+	if err != nil {
+		return wrong("status", "%v", err)
+	}
+	if q.Path != "" {
+		if _, err := fault.Matches(q.Path, "/"); err != nil {
+			return wrong("path", "%s", strings.TrimPrefix(err.Error(), "fault: path "))
+		}
+	}
+	if q.Last < 0 {
+		return wrong("last", "%d: must not be negative", q.Last)
+	}
+	requests := q.Method != "" || q.Path != "" || q.Status != "" || q.User != ""
+	like := func(glob, s string) bool {
+		ok, err := path.Match(glob, s)
+		return glob == "" || ok && err == nil
+	}
+	return func(e *Entry) bool {
+		if e.At.Before(q.Since) || !like(q.Host, e.Host) || q.Kind != "" && e.Kind != q.Kind || !like(q.What, e.What) {
+			return false
+		}
+		if !requests {
+			return true
+		}
+		if e.Kind != Request || q.Method != "" && e.Method != q.Method || q.User != "" && e.User != q.User ||
+			q.Status != "" && (e.Status < low || e.Status > high) {
+			return false
+		}
+		if q.Path == "" {
+			return true
+		}
+		ok, err := fault.Matches(q.Path, e.Path)
+		return ok && err == nil
+	}, nil
+}
+
+// noAnswer is the Status of requests that got none.
+const noAnswer = "none"
+
+// statuses are the status codes that a text means.
+func statuses(s string) (low, high int, err error) {
+	if s == "" || s == noAnswer {
+		return 0, 0, nil
+	}
+	if class, ok := strings.CutSuffix(s, "xx"); ok && len(class) == 1 && class[0] >= '1' && class[0] <= '5' {
+		low = int(class[0]-'0') * 100
+		return low, low + 99, nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 100 || n > 599 {
+		return 0, 0, fmt.Errorf("%q: use a form like 404, 5xx or %s", s, noAnswer)
+	}
+	return n, n, nil
+}

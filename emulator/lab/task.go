@@ -1,0 +1,124 @@
+package lab
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// held is the end of a task that a rule keeps from being told: the work is done,
+// and the task goes on.
+type held struct {
+	Host string     `json:"host"`
+	Path string     `json:"path,omitempty"` // of the request that made the task
+	Done event.Done `json:"done"`
+}
+
+// maxHeld bounds how many ends of tasks are held; a BMC has at most a hundred
+// tasks.
+const maxHeld = 10_000
+
+// withhold leaves out of what a BMC hears the ends of tasks that are stuck. It
+// holds h.mu.
+func (h *Host) withhold(evs []machine.Event) []machine.Event {
+	if !h.lab.asks(fault.Task) {
+		return evs
+	}
+	var out []machine.Event
+	for _, ev := range evs {
+		if done, ok := ev.(event.Done); !ok || !h.sticks(done) {
+			out = append(out, ev)
+		}
+	}
+	return out
+}
+
+// sticks says whether the end of a task is held. It holds h.mu.
+func (h *Host) sticks(done event.Done) bool {
+	if !h.lab.asks(fault.Task) || done.Cancelled {
+		return false
+	}
+	path := ""
+	for _, j := range h.bmc.State().Jobs.All() {
+		if j.ID == done.Job {
+			path = j.Request.Target
+		}
+	}
+	d := h.lab.decide(fault.Subject{Site: fault.Task, BMC: h.Name(), Path: path})
+	if !d.Stuck {
+		return false
+	}
+	if h.isStuck(done.Job) { // a step that could not be stored, again
+		return true
+	}
+	f := &h.lab.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.held) >= maxHeld {
+		return false
+	}
+	f.held = append(f.held, held{Host: h.Name(), Path: path, Done: done})
+	if err := h.lab.saveFaults(); err != nil {
+		h.lab.log.Error("a stuck task is not stored", "host", h.Name(), "err", err)
+	}
+	h.lab.journal.Add(journal.Entry{At: done.At, Host: h.Name(), Kind: journal.Event, What: "task.stuck", Text: "task " + done.Job, Faults: d.Rules})
+	return true
+}
+
+// isStuck says whether the end of a task is held.
+func (h *Host) isStuck(job string) bool {
+	f := &h.lab.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.held, func(t held) bool { return t.Host == h.Name() && t.Done.Job == job })
+}
+
+// freeTasks ends the tasks that no rule holds any longer.
+func (l *Lab) freeTasks() error {
+	f := &l.faults
+	f.mu.Lock()
+	now := l.clock.Now()
+	var free, stay []held
+	for _, t := range f.held {
+		if f.plan.Means("stuck", fault.Subject{Site: fault.Task, BMC: t.Host, Path: t.Path}, now) {
+			stay = append(stay, t)
+		} else {
+			free = append(free, t)
+		}
+	}
+	f.mu.Unlock()
+	if len(free) == 0 {
+		return nil
+	}
+	var errs []error
+	for _, t := range free {
+		if h := l.byName[t.Host]; h != nil {
+			errs = append(errs, h.free(t))
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = stay
+	return errors.Join(append(errs, l.saveFaults())...)
+}
+
+// free tells the end of a task.
+func (h *Host) free(t held) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	st := h.step()
+	t.Done.At = st.now
+	st.freed = []machine.Event{t.Done}
+	return h.settle(st)
+}
+
+// closes says whether a command would end a task that is stuck. It holds h.mu.
+func (h *Host) closes(c bmc.Command) bool {
+	end, ok := c.(bmc.CloseJob)
+	return ok && h.sticks(event.Done{At: h.Now(), Job: end.ID, Fault: end.Fault, Cancelled: end.Cancelled, Made: end.Made, Told: end.Told})
+}
