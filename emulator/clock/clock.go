@@ -176,6 +176,17 @@ func (c *Clock) Next() (time.Time, bool) {
 	return c.timers[0].at, true
 }
 
+// First is when anything is due next, be it housekeeping; false when nothing is.
+func (c *Clock) First() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := c.first()
+	if w == nil {
+		return time.Time{}, false
+	}
+	return w.at, true
+}
+
 // first is what is due next of all that waits; nil when nothing does.
 func (c *Clock) first() *wait {
 	switch {

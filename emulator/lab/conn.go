@@ -31,6 +31,7 @@ type conns struct {
 	mu     sync.Mutex
 	open   map[*bmcConn]struct{}
 	silent map[*bmcConn]struct{} // those of open that nobody serves
+	ended  bool                  // there are to be no more of these
 }
 
 func (cs *conns) add(c *bmcConn) {
@@ -47,7 +48,7 @@ func (cs *conns) add(c *bmcConn) {
 func (cs *conns) hush(c *bmcConn) bool {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
-	if len(cs.silent) >= maxSilent {
+	if cs.ended || len(cs.silent) >= maxSilent {
 		return false
 	}
 	cs.silent[c] = struct{}{}
@@ -66,8 +67,11 @@ func (cs *conns) drop(host int) {
 	cs.reset(func(c *bmcConn) bool { return c.host == host }, func() map[*bmcConn]struct{} { return cs.open })
 }
 
-// dropSilent resets all connections that nobody serves.
+// dropSilent resets all connections that nobody serves, for good.
 func (cs *conns) dropSilent() {
+	cs.mu.Lock()
+	cs.ended = true
+	cs.mu.Unlock()
 	cs.reset(func(*bmcConn) bool { return true }, func() map[*bmcConn]struct{} { return cs.silent })
 }
 

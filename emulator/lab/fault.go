@@ -26,7 +26,8 @@ type faults struct {
 	server mishap.Server
 	ended  chan struct{}
 
-	asks atomic.Uint32 // sites that the plan has rules for: bits of askBits
+	asks    atomic.Uint32 // sites that the plan has rules for: bits of askBits
+	waiting atomic.Int64  // answers that are delayed
 
 	mu      sync.Mutex
 	plan    *fault.Plan
@@ -191,6 +192,9 @@ func (h *Host) Offline() bool {
 	return f.plan.Means("offline", fault.Subject{Site: fault.Connect, BMC: h.Name()}, h.Now())
 }
 
+// Waiting is how many answers are delayed now: they come when time goes on.
+func (l *Lab) Waiting() int { return int(l.faults.waiting.Load()) }
+
 // startFaults lets time change what goes wrong, until endFaults.
 func (l *Lab) startFaults() {
 	f := &l.faults
@@ -295,7 +299,14 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		mishap.Abort(w) // the connection is from before
 		return
 	}
+	// Until a delay has begun, time stands: who sees that the request has come
+	// can let the delay pass.
+	leave := l.clock.Enter()
+	defer leave()
 	d := l.decide(fault.Subject{Site: fault.Request, BMC: h.Name(), Method: r.Method, Path: r.URL.Path})
+	if d.Delay == 0 {
+		leave()
+	}
 	if d.Nothing() {
 		l.service.ServeHTTP(w, r)
 		return
@@ -308,7 +319,8 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.Took.Duration = t.At.Sub(began)
 		l.journal.Add(t.Entry)
 	}()
-	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.record.Protocol.Registries)
+	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.record.Protocol.Registries,
+		func(ctx context.Context, d time.Duration) (func(), error) { return l.pause(ctx, d, leave) })
 	t.Status, t.Out = sent.Status, sent.Body
 }
 
@@ -325,15 +337,18 @@ func (l *Lab) reached(r *http.Request) *Host {
 	return l.hosts[i]
 }
 
-// pause is mishap.Server's Pause. While it lasts the request is no work in
+// pause is a mishap.Pause. From when it has begun the request is no work in
 // flight: time may go on. From its end on it is, before time goes on again.
-func (l *Lab) pause(ctx context.Context, d time.Duration) (leave func(), err error) {
+func (l *Lab) pause(ctx context.Context, d time.Duration, begun func()) (leave func(), err error) {
 	up, taken := make(chan struct{}), make(chan struct{})
 	t := l.clock.AfterFunc(d, func() {
 		close(up)
 		<-taken // at once: who sleeps below does nothing else
 	})
 	defer close(taken)
+	l.faults.waiting.Add(1)
+	defer l.faults.waiting.Add(-1)
+	begun()
 	select {
 	case <-up:
 		return l.clock.Enter(), nil

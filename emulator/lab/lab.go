@@ -204,7 +204,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	l.faults.server = mishap.Server{Next: l.service, Stale: stale, Pause: l.pause, Ended: l.faults.ended}
+	l.faults.server = mishap.Server{Next: l.service, Stale: stale, Ended: l.faults.ended}
 	for _, ln := range l.listeners {
 		ln.(*bmcListener).admit = l.admit
 	}

@@ -99,7 +99,7 @@ func (l *Lab) Advance(d time.Duration) {
 	end := l.clock.Now().Add(d)
 	for {
 		l.Settle()
-		next, ok := l.clock.Next()
+		next, ok := l.clock.First()
 		if !ok || next.After(end) {
 			break
 		}

@@ -24,13 +24,13 @@ type Server struct {
 	Next http.Handler
 	// Stale answers as Next did before the last change.
 	Stale http.Handler
-	// Pause returns after so much of the lab's time, or with the context's
-	// error. Whoever paused is at work again, as far as the clock knows, until
-	// leave is called.
-	Pause func(ctx context.Context, d time.Duration) (leave func(), err error)
 	// Ended is closed when nobody waits any longer.
 	Ended <-chan struct{}
 }
+
+// Pause returns after so much of the lab's time, or with the context's error.
+// Who paused is at work again, as far as the clock knows, until leave is called.
+type Pause func(ctx context.Context, d time.Duration) (leave func(), err error)
 
 // Sent is what a client got.
 type Sent struct {
@@ -43,9 +43,9 @@ const maxDrained = 1 << 20
 
 // Serve answers a request, wrong as decided. The messages of errors are in the
 // versions that the service speaks.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision, v message.Versions) Sent {
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision, v message.Versions, pause Pause) Sent {
 	if d.Delay > 0 {
-		leave, err := s.Pause(r.Context(), d.Delay)
+		leave, err := pause(r.Context(), d.Delay)
 		if err != nil {
 			Abort(w)
 			return Sent{}

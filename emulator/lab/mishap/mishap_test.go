@@ -54,10 +54,11 @@ func serve(t *testing.T, rules ...fault.Rule) *bench {
 			}
 		}
 	}
-	s := &Server{Next: answer(body), Stale: answer(`{"PowerState":"Off"}`), Ended: b.ended, Pause: func(ctx context.Context, d time.Duration) (func(), error) {
+	s := &Server{Next: answer(body), Stale: answer(`{"PowerState":"Off"}`), Ended: b.ended}
+	pause := func(ctx context.Context, d time.Duration) (func(), error) {
 		b.paused.Add(int64(d))
 		return func() {}, ctx.Err()
-	}}
+	}
 	b.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { // of an HTTP/2 stream
 			if p := recover(); p != nil {
@@ -65,7 +66,7 @@ func serve(t *testing.T, rules ...fault.Rule) *bench {
 				panic(p)
 			}
 		}()
-		sent := s.Serve(w, r, d, nil)
+		sent := s.Serve(w, r, d, nil, pause)
 		select {
 		case b.sent <- sent:
 		default:
@@ -270,7 +271,7 @@ func TestAStreamIsNotHeldBack(t *testing.T) {
 		<-end
 	})}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if got := stream.Serve(w, r, d, nil); got != (Sent{200, 9}) {
+		if got := stream.Serve(w, r, d, nil, nil); got != (Sent{200, 9}) {
 			t.Errorf("Sent = %+v", got)
 		}
 	}))
