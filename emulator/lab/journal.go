@@ -60,7 +60,7 @@ func describe(ev event.Event) (what, text string) {
 	switch ev := ev.(type) {
 	case event.Note:
 		return string(ev.Kind), strings.TrimSpace(ev.Text())
-	case event.Running, event.Done, bmc.Logged, bmc.MediaWanted:
+	case event.Running, event.Waiting, event.Paused, event.Told, event.Done, bmc.Logged, bmc.MediaWanted:
 		return "", ""
 	case machine.PowerChanged:
 		return "power.state", string(ev.Power)
