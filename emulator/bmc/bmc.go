@@ -1,5 +1,5 @@
-// Package bmc is a management controller without its network: accounts,
-// sessions, virtual media, the event log and jobs. It is stepped like the
+// Package bmc is a management controller without its network: accounts and
+// roles, sessions, virtual media, the event and audit logs, and jobs. It is stepped like the
 // machine: commands and time go in, events come out, and Hear tells it what its
 // machine did. It refuses to know the protocols that speak for it, and it
 // never fetches anything: MediaWanted asks for that, MediaArrived or MediaLost
@@ -8,9 +8,7 @@ package bmc
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,42 +20,11 @@ var (
 	ErrNotFound = errors.New("bmc: no such thing")
 	// ErrInUse means that a slot holds an image already.
 	ErrInUse = errors.New("bmc: in use")
-	// ErrFull means that no further session fits.
+	// ErrFull means that no further one of its kind fits.
 	ErrFull = errors.New("bmc: no room")
 	// ErrMedia means that an image could not be fetched; the text says why.
 	ErrMedia = errors.New("bmc: virtual media")
 )
-
-// Role is what an account may do (DSP0266, predefined roles).
-type Role string
-
-// The roles.
-const (
-	Administrator Role = "Administrator"
-	Operator      Role = "Operator"
-	ReadOnly      Role = "ReadOnly"
-)
-
-// Account is a user of the BMC.
-type Account struct {
-	ID       string `json:"id"`
-	Name     string `json:"name"`
-	Password string `json:"password"` // in the clear: IPMI's RAKP needs it so
-	Role     Role   `json:"role"`
-	Enabled  bool   `json:"enabled"`
-}
-
-// Session is a login that a token stands for.
-type Session struct {
-	ID      string
-	Account string // ID of its account
-	User    string // name of its account
-	Role    Role
-	Since   time.Time
-	Used    time.Time // last time that its token was shown
-	From    string    // address of the client
-	token   [sha256.Size]byte
-}
 
 // SlotSpec is a virtual drive that a BMC has.
 type SlotSpec struct {
@@ -85,15 +52,18 @@ type Spec struct {
 	Sessions       int           // at most
 	SessionTimeout time.Duration // without use
 	Keep           Keep          // of jobs
+	Accounts       AccountSpec
 }
 
 // BMC is one management controller. It is not safe for concurrent use.
 type BMC struct {
-	spec     *Spec
-	st       State
-	secrets  [][sha256.Size]byte // of st.Access.Accounts, in their order
-	sessions []Session           // not kept across a restart: a BMC forgets them too
-	logins   uint64
+	spec    *Spec
+	st      State
+	secrets [][sha256.Size]byte // of st.Access.Accounts, in their order
+	// accountsDue is when time next changes an account; zero: never.
+	accountsDue time.Time
+	sessions    []Session // not kept across a restart: a BMC forgets them too
+	logins      uint64
 
 	// What View shows of what it may not show as it is, made when it changes.
 	access *Access
@@ -108,14 +78,12 @@ type BMC struct {
 type State struct {
 	Access *Access `json:"access"`
 	Media  *Media  `json:"media"`
-	Log    *Log    `json:"log,omitempty"`  // nil: empty
-	Jobs   *Jobs   `json:"jobs,omitempty"` // nil: none
-}
-
-// Access is who may log in, and how long that lasts.
-type Access struct {
-	Accounts       []Account     `json:"accounts"`
-	SessionTimeout time.Duration `json:"sessionTimeout"`
+	Log    *Log    `json:"log,omitempty"`   // nil: empty
+	Jobs   *Jobs   `json:"jobs,omitempty"`  // nil: none
+	Locks  *Locks  `json:"locks,omitempty"` // nil: no login failed
+	// The newer and the older part of Audit; nil: empty.
+	Audit    *Log `json:"audit,omitempty"`
+	AuditOld *Log `json:"auditOld,omitempty"`
 }
 
 // Media is what the virtual drives hold.
@@ -124,18 +92,17 @@ type Media struct {
 	Fetches uint64 `json:"fetches"` // begun since the BMC was made
 }
 
-// Logins are the sessions that are open.
-type Logins struct{ Sessions []Session }
-
 // View is a BMC as it stands, without secrets. It shares nothing that changes,
 // and two views have the same part if nothing in it has changed between them.
 type View struct {
 	Spec    *Spec
-	*Access // passwords blanked
+	*Access // passwords blanked; the policy is never nil
 	*Media  // passwords blanked
 	*Logins // open sessions, in the order of their opening
 	Log     *Log
 	Jobs    *Jobs
+	Locks   *Locks
+	Audit   Audit
 }
 
 // New makes a BMC with the given accounts, or restores one from what State
@@ -151,7 +118,7 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 	if b.st.Media == nil {
 		b.st.Media = new(Media)
 	}
-	b.keySecrets()
+	b.keyed()
 	for _, spec := range s.Slots {
 		if b.slot(spec.ID) == nil {
 			m := b.forkMedia()
@@ -159,13 +126,6 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 		}
 	}
 	return b
-}
-
-func (b *BMC) keySecrets() {
-	b.secrets = nil
-	for _, a := range b.st.Access.Accounts {
-		b.secrets = append(b.secrets, secretOf(a.Name, a.Password))
-	}
 }
 
 // State returns what New needs to restore the BMC.
@@ -176,20 +136,14 @@ func (b *BMC) Restore(st State) {
 	rekey := b.st.Access != st.Access
 	b.st = st
 	if rekey {
-		b.keySecrets()
+		b.keyed()
 	}
 }
-
-var noSessions = new(Logins)
 
 // View returns the BMC as it stands.
 func (b *BMC) View() View {
 	if b.access == nil || b.shown.Access != b.st.Access {
-		b.access = new(*b.st.Access)
-		b.access.Accounts = slices.Clone(b.access.Accounts)
-		for i := range b.access.Accounts {
-			b.access.Accounts[i].Password = ""
-		}
+		b.access = b.blank()
 	}
 	if b.media == nil || b.shown.Media != b.st.Media {
 		b.media = new(*b.st.Media)
@@ -199,14 +153,9 @@ func (b *BMC) View() View {
 		}
 	}
 	b.shown = b.st
-	return View{Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Jobs: b.st.Jobs}
-}
-
-// showSessions makes the sessions as they are what a View shows.
-func (b *BMC) showSessions() {
-	b.open = noSessions
-	if len(b.sessions) > 0 {
-		b.open = &Logins{slices.Clone(b.sessions)}
+	return View{
+		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Jobs: b.st.Jobs,
+		Locks: b.st.Locks, Audit: Audit{Old: b.st.AuditOld, New: b.st.Audit},
 	}
 }
 
@@ -221,24 +170,19 @@ func (b *BMC) forkMedia() *Media {
 // Deadline is when the BMC next changes by itself; false when it waits for a
 // command.
 func (b *BMC) Deadline() (time.Time, bool) {
-	first := b.nextOfJobs()
-	for _, s := range b.sessions {
-		first = sooner(first, s.Used.Add(b.st.Access.SessionTimeout))
+	first := sooner(b.nextOfJobs(), sooner(b.accountsDue, b.locksDue()))
+	for i := range b.sessions {
+		first = sooner(first, b.sessionDue(&b.sessions[i]))
 	}
 	return first, !first.IsZero()
 }
 
-// Advance moves the BMC to now: sessions expire, and jobs are forgotten.
+// Advance moves the BMC to now: sessions, passwords, accounts and locks expire,
+// and jobs are forgotten.
 func (b *BMC) Advance(now time.Time) []Event {
-	n := len(b.sessions)
-	b.sessions = slices.DeleteFunc(b.sessions, func(s Session) bool {
-		return !now.Before(s.Used.Add(b.st.Access.SessionTimeout))
-	})
-	if len(b.sessions) != n {
-		b.showSessions()
-	}
+	b.expireSessions(now)
 	b.ageJobs(now)
-	return nil
+	return slices.Concat(b.expireLocks(now), b.expireAccounts(now))
 }
 
 // Hear tells the BMC what happened to its machine: what belongs into the log is
@@ -269,41 +213,6 @@ func (b *BMC) Apply(now time.Time, c Command) ([]Event, error) {
 	evs := b.Advance(now)
 	more, err := c.apply(b, now)
 	return append(evs, more...), err
-}
-
-// Login checks a name and a password. It takes the same time whether the name
-// or the password is wrong.
-func (b *BMC) Login(name, password string) (Account, bool) {
-	var hit Account
-	found := 0
-	given := secretOf(name, password)
-	for i, a := range b.st.Access.Accounts {
-		if subtle.ConstantTimeCompare(b.secrets[i][:], given[:]) == 1 && a.Enabled {
-			hit, found = a, 1
-		}
-	}
-	hit.Password = ""
-	return hit, found == 1
-}
-
-// secretOf is a digest of what a login consists of: of equal length for all, so
-// that comparing tells nothing, and made once per account, because clients
-// that use Basic authentication log in with every request.
-func secretOf(name, password string) [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%d:%s%s", len(name), name, password))
-}
-
-// Resume finds the session that a token stands for, and counts as its use.
-func (b *BMC) Resume(now time.Time, token string) (Session, bool) {
-	b.Advance(now)
-	sum := sha256.Sum256([]byte(token))
-	for i := range b.sessions {
-		if subtle.ConstantTimeCompare(b.sessions[i].token[:], sum[:]) == 1 {
-			b.sessions[i].Used = now
-			return b.sessions[i], true
-		}
-	}
-	return Session{}, false
 }
 
 func (b *BMC) slot(id string) *Slot {

@@ -43,21 +43,6 @@ func refused(t *testing.T, b *BMC, now time.Time, c Command, want error) {
 	}
 }
 
-func TestLogin(t *testing.T) {
-	b := newBMC()
-	got, ok := b.Login("admin", "secret")
-	want := admin
-	want.Password = ""
-	if !ok || got != want {
-		t.Errorf("Login(admin, secret) = %+v, %v, want %+v", got, ok, want)
-	}
-	for _, in := range [][2]string{{"admin", "Secret"}, {"admin", ""}, {"Admin", "secret"}, {"gone", "secret"}, {"", ""}} {
-		if a, ok := b.Login(in[0], in[1]); ok || a != (Account{}) {
-			t.Errorf("Login(%q, %q) = %+v, %v, want none", in[0], in[1], a, ok)
-		}
-	}
-}
-
 func TestSessions(t *testing.T) {
 	b := newBMC()
 	if at, ok := b.Deadline(); ok {
@@ -69,7 +54,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("session = %+v", first)
 	}
 	do(t, b, origin.Add(time.Second), OpenSession{Account: admin, Token: "two"})
-	refused(t, b, origin.Add(time.Second), OpenSession{Account: admin, Token: "three"}, ErrFull)
+	refused(t, b, origin.Add(time.Second), OpenSession{Account: admin, Token: "three"}, ErrSessions)
 
 	if s, ok := b.Resume(origin.Add(50*time.Second), "one"); !ok || s.ID != "1" {
 		t.Errorf("Resume(one) = %+v, %v", s, ok)
@@ -99,7 +84,7 @@ func TestSessions(t *testing.T) {
 func TestSessionTimeout(t *testing.T) {
 	b := newBMC()
 	do(t, b, origin, OpenSession{Account: admin, Token: "one"})
-	do(t, b, origin, SetSessionTimeout{After: time.Hour})
+	do(t, b, origin, SetSessions{Timeout: time.Hour})
 	if _, ok := b.Resume(origin.Add(59*time.Minute), "one"); !ok {
 		t.Error("Resume(one) = false, want true within the longer time-out")
 	}
@@ -160,7 +145,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 	do(t, b, origin, InsertMedia{Slot: "Cd", Image: "http://images/a.iso", User: "u", Password: "p"})
 	do(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42})
 	do(t, b, origin, InsertMedia{Slot: "Usb", Image: "http://images/b.img"})
-	do(t, b, origin, SetSessionTimeout{After: time.Hour})
+	do(t, b, origin, SetSessions{Timeout: time.Hour})
 	raw, err := json.Marshal(b.State())
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +158,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 	if d := cmp.Diff(b.View(), again.View()); d != "" {
 		t.Errorf("view of the restored BMC (-want +got):\n%s", d)
 	}
-	if _, ok := again.Login("admin", "secret"); !ok {
+	if !again.Login(Credentials{Name: "admin", Password: "secret", To: ForRedfish}).OK {
 		t.Error("the restored BMC does not know its account")
 	}
 	do(t, again, origin, MediaLost{Slot: "Usb", Fetch: 2})

@@ -2,10 +2,101 @@ package bmc
 
 import (
 	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
+
+// Errors of sessions.
+var (
+	// ErrSessions means that as many sessions are open as the BMC allows.
+	ErrSessions = errors.New("bmc: too many sessions")
+	// ErrDisabled means that a service is switched off.
+	ErrDisabled = errors.New("bmc: the service is disabled")
+)
+
+// Session is a login that a token stands for.
+type Session struct {
+	ID      string
+	Account string // ID of its account
+	User    string // name of its account
+	Role    Role   // of its account
+	Since   time.Time
+	Used    time.Time // last time that its token was shown
+	From    string    // address of the client
+	Context string    // the client's own
+	End     time.Time // whatever its use; zero: it has none
+	token   [sha256.Size]byte
+}
+
+// Logins are the sessions that are open.
+type Logins struct{ Sessions []Session }
+
+var noSessions = new(Logins)
+
+// showSessions makes the sessions as they are what a View shows.
+func (b *BMC) showSessions() {
+	b.open = noSessions
+	if len(b.sessions) == 0 {
+		return
+	}
+	b.open = &Logins{slices.Clone(b.sessions)}
+	for i := range b.open.Sessions {
+		s := &b.open.Sessions[i]
+		s.End = b.end(s)
+	}
+}
+
+// end is when a session ends whatever its use; zero when nothing but that ends
+// it.
+func (b *BMC) end(s *Session) time.Time {
+	if p := b.policy(); p.EndSession {
+		return s.Since.Add(p.SessionEnd)
+	}
+	return time.Time{}
+}
+
+// sessionDue is when a session ends by itself.
+func (b *BMC) sessionDue(s *Session) time.Time {
+	return sooner(s.Used.Add(b.st.Access.SessionTimeout), b.end(s))
+}
+
+// expireSessions ends what time ends.
+func (b *BMC) expireSessions(now time.Time) {
+	b.closeSessions(func(s *Session) bool { return !now.Before(b.sessionDue(s)) })
+}
+
+// endSessions ends the sessions of an account but for one.
+func (b *BMC) endSessions(account, but string) {
+	b.closeSessions(func(s *Session) bool { return s.Account == account && s.ID != but })
+}
+
+// closeSessions ends those that are, and tells how many.
+func (b *BMC) closeSessions(are func(*Session) bool) int {
+	n := len(b.sessions)
+	if n == 0 {
+		return 0
+	}
+	b.sessions = slices.DeleteFunc(b.sessions, func(s Session) bool { return are(&s) })
+	if len(b.sessions) != n {
+		b.showSessions()
+	}
+	return n - len(b.sessions)
+}
+
+// followAccount has the sessions of an account show its name and its role.
+func (b *BMC) followAccount(a *Account) {
+	for i := range b.sessions {
+		if s := &b.sessions[i]; s.Account == a.ID {
+			s.User, s.Role = a.Name, a.Role
+		}
+	}
+	b.showSessions()
+}
 
 // OpenSession logs an account in. The token is the caller's to make and to
 // hand out; the BMC keeps a digest of it.
@@ -13,43 +104,68 @@ type OpenSession struct {
 	Account Account
 	Token   string
 	From    string
+	Context string
 }
 
 func (c OpenSession) apply(b *BMC, now time.Time) ([]Event, error) {
+	if p := b.policy(); p.Closed || p.NoSessions {
+		return nil, fmt.Errorf("%w: sessions", ErrDisabled)
+	}
 	if b.spec.Sessions > 0 && len(b.sessions) >= b.spec.Sessions {
-		return nil, fmt.Errorf("%w: %d sessions are open", ErrFull, len(b.sessions))
+		return nil, fmt.Errorf("%w: %d are open", ErrSessions, len(b.sessions))
 	}
 	b.logins++
 	s := Session{
 		ID: fmt.Sprint(b.logins), Account: c.Account.ID, User: c.Account.Name, Role: c.Account.Role,
-		Since: now, Used: now, From: c.From, token: sha256.Sum256([]byte(c.Token)),
+		Since: now, Used: now, From: c.From, Context: c.Context, token: sha256.Sum256([]byte(c.Token)),
 	}
 	b.sessions = append(b.sessions, s)
 	b.showSessions()
-	return []Event{SessionOpened{At: now, Session: s}}, nil
+	return []Event{SessionOpened{At: now, Session: s}, b.tell(now, event.LoggedIn, s.Account, s.User, s.From)}, nil
 }
 
 // CloseSession logs out.
 type CloseSession struct{ ID string }
 
 func (c CloseSession) apply(b *BMC, now time.Time) ([]Event, error) {
-	n := len(b.sessions)
-	b.sessions = slices.DeleteFunc(b.sessions, func(s Session) bool { return s.ID == c.ID })
-	if len(b.sessions) == n {
+	if b.policy().NoSessions {
+		return nil, fmt.Errorf("%w: sessions", ErrDisabled)
+	}
+	if b.closeSessions(func(s *Session) bool { return s.ID == c.ID }) == 0 {
 		return nil, fmt.Errorf("%w: session %s", ErrNotFound, c.ID)
 	}
-	b.showSessions()
 	return nil, nil
 }
 
-// SetSessionTimeout sets how long a session lives without use.
-type SetSessionTimeout struct{ After time.Duration }
+// SetSessions sets how long a session lives without use, and what holds for
+// all accounts, whole.
+type SetSessions struct {
+	Timeout time.Duration
+	Policy  Policy
+}
 
-func (c SetSessionTimeout) apply(b *BMC, _ time.Time) ([]Event, error) {
-	a := *b.st.Access
-	a.SessionTimeout = c.After
-	b.st.Access = &a
+func (c SetSessions) apply(b *BMC, _ time.Time) ([]Event, error) {
+	if *b.policy() == c.Policy && b.st.Access.SessionTimeout == c.Timeout {
+		return nil, nil
+	}
+	to := b.forkAccess()
+	to.SessionTimeout, to.Policy = c.Timeout, &c.Policy
+	b.setAccess(to)
+	b.showSessions() // which may end by another rule now
 	return nil, nil
+}
+
+// Resume finds the session that a token stands for, and counts as its use.
+func (b *BMC) Resume(now time.Time, token string) (Session, bool) {
+	b.expireSessions(now)
+	sum := sha256.Sum256([]byte(token))
+	for i := range b.sessions {
+		if subtle.ConstantTimeCompare(b.sessions[i].token[:], sum[:]) == 1 {
+			b.sessions[i].Used = now
+			return b.sessions[i], true
+		}
+	}
+	return Session{}, false
 }
 
 // SessionOpened tells the session that OpenSession made.

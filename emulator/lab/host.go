@@ -114,11 +114,29 @@ func (h *Host) account(is func(bmc.Account) bool) (bmc.Account, bool) {
 	return bmc.Account{}, false
 }
 
-// Login checks a name and a password.
-func (h *Host) Login(name, password string) (bmc.Account, bool) {
+// Login checks credentials and counts those that are wrong.
+func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.bmc.Login(name, password)
+	if now := h.Now(); due(h.bmc, now) { // a lock may have expired
+		if err := h.settle(h.step()); err != nil {
+			h.lab.log.Error("login not seen to", "host", h.Name(), "err", err)
+			return bmc.Account{}, false
+		}
+	}
+	v := h.bmc.Login(c)
+	if v.Tell == nil {
+		return v.Account, v.OK
+	}
+	st := h.step()
+	evs, err := h.bmc.Apply(st.now, v.Tell)
+	st.bmc = append(st.bmc, evs...)
+	if err = errors.Join(err, h.settle(st)); err != nil {
+		// What is not counted was no login.
+		h.lab.log.Error("login not counted", "host", h.Name(), "err", err)
+		return bmc.Account{}, false
+	}
+	return v.Account, v.OK
 }
 
 // Resume finds the session that a token stands for, and counts as its use.

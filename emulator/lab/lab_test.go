@@ -209,10 +209,10 @@ func TestAccounts(t *testing.T) {
 	if user != "root" || len(password) != 16 {
 		t.Errorf("Credentials() = %q, %q, want root and a password of 16 characters", user, password)
 	}
-	if a, ok := h.Login(user, password); !ok || a.Role != bmc.Administrator || a.ID != "2" {
+	if a, ok := h.Login(bmc.Credentials{Name: user, Password: password, To: bmc.ForRedfish}); !ok || a.Role != bmc.Administrator || a.ID != "2" {
 		t.Errorf("Login(root) = %+v, %v", a, ok)
 	}
-	if a, ok := h.Login("watcher", "look"); !ok || a.Role != bmc.ReadOnly {
+	if a, ok := h.Login(bmc.Credentials{Name: "watcher", Password: "look", To: bmc.ForRedfish}); !ok || a.Role != bmc.ReadOnly {
 		t.Errorf("Login(watcher) = %+v, %v", a, ok)
 	}
 	if op, ok := h.Account("op"); !ok || op.Password == password || len(op.Password) != 16 {
@@ -221,7 +221,7 @@ func TestAccounts(t *testing.T) {
 	if _, ok := h.Account("nobody"); ok {
 		t.Error("Account(nobody) = true, want false")
 	}
-	if _, ok := h.Login("root", ""); ok {
+	if _, ok := h.Login(bmc.Credentials{Name: "root", Password: "", To: bmc.ForRedfish}); ok {
 		t.Error("Login(root) without a password = true, want false")
 	}
 }

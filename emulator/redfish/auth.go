@@ -1,89 +1,85 @@
 package redfish
 
 import (
+	"net"
 	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-// privilege is a right to operate (DSP0266, "Privilege model").
-type privilege string
-
-const (
-	login               privilege = "Login"
-	configureManager    privilege = "ConfigureManager"
-	configureUsers      privilege = "ConfigureUsers"
-	configureComponents privilege = "ConfigureComponents"
-	configureSelf       privilege = "ConfigureSelf" // only what is the actor's own
-)
-
-// role is a predefined role (DSP0266, "Roles").
-type role struct {
-	name       bmc.Role
-	privileges []privilege
-}
-
-// roles are all roles, in the order in which the service lists them.
-var roles = []role{
-	{bmc.Administrator, []privilege{login, configureManager, configureUsers, configureComponents, configureSelf}},
-	{bmc.Operator, []privilege{login, configureComponents, configureSelf}},
-	{bmc.ReadOnly, []privilege{login, configureSelf}},
-}
-
-// needs says which privileges each operation on a resource asks for: any one
-// of the list. Actions are a POST.
-type needs struct{ get, patch, post, delete []privilege }
-
-// The needs of the Redfish operation-to-privilege mapping (DSP8011,
-// Redfish_1.8.0_PrivilegeRegistry). It lets a HEAD of an account pass with
-// Login; here a HEAD asks for what a GET asks for.
-var (
-	ofManager    = needsTo([]privilege{login}, configureManager)
-	ofComponents = needsTo([]privilege{login}, configureComponents)
-	ofUsers      = needsTo([]privilege{login}, configureUsers)
-	ofAccount    = needsTo([]privilege{configureManager, configureUsers, configureSelf}, configureUsers)
-	ofSessions   = needs{
-		get: []privilege{login}, patch: []privilege{configureManager}, post: []privilege{login}, delete: []privilege{configureManager},
-	}
-	ofSession = needs{
-		get: []privilege{configureManager, configureSelf}, patch: []privilege{configureManager},
-		post: []privilege{configureManager}, delete: []privilege{configureManager, configureSelf},
-	}
-)
-
-func needsTo(read []privilege, write privilege) needs {
-	w := []privilege{write}
-	return needs{get: read, patch: w, post: w, delete: w}
-}
-
-// to lists the privileges for an HTTP method.
-func (n needs) to(method string) []privilege {
-	switch method {
-	case "PATCH":
-		return n.patch
-	case "POST":
-		return n.post
-	case "DELETE":
-		return n.delete
-	}
-	return n.get
-}
-
 // actor is who sent a request.
 type actor struct {
-	user    string
-	account string // ID
-	session string // ID; "" when the request came with a password
-	role    bmc.Role
+	user       string
+	account    string // ID
+	session    string // ID; "" when the request came with a password
+	role       bmc.Role
+	privileges []privilege // of the role as it is now
+	// restricted actors must set another password before they may do anything
+	// else (DSP0266, "Password change required handling").
+	restricted bool
 }
 
-// may says whether an actor may do that to what is at an address.
-func (a actor) may(method string, m *match, at snapshot) bool {
-	has := pick(roles, string(a.role), func(r role) string { return string(r.name) }).privileges
-	return slices.ContainsFunc(m.needs.to(method), func(p privilege) bool {
-		return slices.Contains(has, p) && (p != configureSelf || m.own != nil && m.own(m.view(at), a))
+// actorOf is the user of an account.
+func actorOf(a bmc.Account, session string, at *bmc.View) actor {
+	who := actor{user: a.Name, account: a.ID, session: session, role: a.Role, restricted: a.ChangeRequired}
+	who.privileges = at.Role(a.Role).Privileges
+	if who.restricted {
+		who.privileges = []privilege{configureSelf}
+	}
+	return who
+}
+
+// has says whether an actor has one of some privileges for what is its own, or
+// is not.
+func (a *actor) has(one []privilege, own bool) bool {
+	return slices.ContainsFunc(one, func(p privilege) bool {
+		return slices.Contains(a.privileges, p) && (p != configureSelf || own)
 	})
+}
+
+// may says whether an actor may do that to what is at an address, or at least,
+// with a PATCH, to some property of it.
+func (a *actor) may(method string, m *match, at snapshot) bool {
+	own := m.own != nil && m.own(m.view(at), *a)
+	switch {
+	case a.restricted && !(own && m.urgent(method)):
+		return false
+	case m.action != nil && m.action.like != "":
+		return a.has(m.needs.properties[m.action.like], own)
+	case a.has(m.needs.to(method), own):
+		return true
+	case method != "PATCH":
+		return false
+	}
+	for _, one := range m.needs.properties {
+		if a.has(one, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// maySet says whether an actor may change a property of what it may change in
+// part.
+func (a *actor) maySet(property string, m *match, own bool) bool {
+	one, ok := m.needs.properties[property]
+	if !ok {
+		one = m.needs.patch
+	}
+	return a.has(one, own)
+}
+
+// urgent says whether who must set another password may do that before: to
+// read the own account, to set its password, and to end the own session.
+func (m *match) urgent(method string) bool {
+	switch typeName(m.schema) {
+	case "ManagerAccount":
+		return method != "DELETE" && (m.action == nil || m.action.like == "Password")
+	case "Session":
+		return method == "DELETE"
+	}
+	return false
 }
 
 // authenticate finds out who sent the request: the holder of a session, or of
@@ -91,14 +87,28 @@ func (a actor) may(method string, m *match, at snapshot) bool {
 func (x *exchange) authenticate() (actor, bool) {
 	if tokens := x.r.Header["X-Auth-Token"]; len(tokens) > 0 {
 		s, ok := x.host.Resume(tokens[0])
-		return actor{user: s.User, account: s.Account, session: s.ID, role: s.Role}, ok
+		if !ok {
+			return actor{}, false
+		}
+		at := x.host.BMC()
+		a, ok := at.Account(s.Account)
+		return actorOf(a, s.ID, at), ok
 	}
 	name, password, ok := x.r.BasicAuth()
+	if !ok || x.host.BMC().Policy.Basic == bmc.BasicDisabled {
+		return actor{}, false
+	}
+	a, ok := x.host.Login(bmc.Credentials{Name: name, Password: password, To: bmc.ForRedfish, From: x.from()})
 	if !ok {
 		return actor{}, false
 	}
-	a, ok := x.host.Login(name, password)
-	return actor{user: a.Name, account: a.ID, role: a.Role}, ok
+	return actorOf(a, "", x.host.BMC()), true
+}
+
+// from is the address of the client.
+func (x *exchange) from() string {
+	host, _, _ := net.SplitHostPort(x.r.RemoteAddr)
+	return host
 }
 
 // public says whether a request needs no login: reading the fixed documents,
@@ -116,8 +126,21 @@ func (x *exchange) public() bool {
 
 // challenge asks for a login.
 func (x *exchange) challenge(m message.Message) {
-	x.w.Header()["Www-Authenticate"] = realm
+	if b := x.host.BMC().Policy.Basic; b != bmc.BasicUnadvertised && b != bmc.BasicDisabled {
+		x.w.Header()["Www-Authenticate"] = realm
+	}
 	x.refuse(401, m)
 }
 
 var realm = []string{`Basic realm="Redfish"`}
+
+// forbid refuses what an actor may not do.
+func (x *exchange) forbid() { x.refuse(403, x.who.forbidden()) }
+
+// forbidden says why an actor may not do something.
+func (a *actor) forbidden() message.Message {
+	if a.restricted {
+		return message.PasswordChangeRequired.With(accountURI(a.account))
+	}
+	return message.InsufficientPrivilege.With()
+}

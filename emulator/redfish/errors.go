@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -37,7 +38,9 @@ var answers = []struct {
 	{bmc.ErrUnderWay, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrEnded, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrJobs, http.StatusServiceUnavailable, always(message.ResourceExhaustion.With("The task service"))},
-	{bmc.ErrFull, http.StatusServiceUnavailable, always(message.SessionLimitExceeded.With())},
+	{bmc.ErrSessions, http.StatusServiceUnavailable, always(message.SessionLimitExceeded.With())},
+	{bmc.ErrFull, http.StatusBadRequest, always(message.CreateLimitReachedForResource.With())},
+	{bmc.ErrDisabled, http.StatusServiceUnavailable, func(path string) message.Message { return message.ServiceDisabled.With(serviceOf(path)) }},
 	{bmc.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{ErrBusy, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
 	{context.Canceled, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
@@ -48,6 +51,13 @@ const retryAfter = "1" // seconds
 
 func always(m message.Message) func(string) message.Message {
 	return func(string) message.Message { return m }
+}
+
+// serviceOf is the address of the service that something belongs to:
+// /redfish/v1/AccountService.
+func serviceOf(path string) string {
+	at := strings.SplitN(path, "/", 5)
+	return strings.Join(at[:min(4, len(at))], "/")
 }
 
 // answered is what an error is answered with; 500 for one that nobody knows.

@@ -78,9 +78,16 @@ func (h *host) BMC() *bmc.View { defer h.locked()(); return h.bv }
 
 func (h *host) Now() time.Time { defer h.locked()(); return h.now }
 
-func (h *host) Login(name, password string) (bmc.Account, bool) {
+func (h *host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	defer h.locked()()
-	return h.bmc.Login(name, password)
+	v := h.bmc.Login(c)
+	if v.Tell != nil {
+		if _, err := h.bmc.Apply(h.now, v.Tell); err != nil {
+			panic(err)
+		}
+		h.bmcChanged()
+	}
+	return v.Account, v.OK
 }
 
 func (h *host) Resume(token string) (bmc.Session, bool) {

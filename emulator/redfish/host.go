@@ -30,7 +30,8 @@ type Host interface {
 	Machine() *machine.View
 	BMC() *bmc.View
 	Now() time.Time // of the lab
-	Login(name, password string) (bmc.Account, bool)
+	// Login checks credentials and counts those that are wrong.
+	Login(c bmc.Credentials) (bmc.Account, bool)
 	Resume(token string) (bmc.Session, bool)
 	// Apply carries out a command and returns when its effect is stored.
 	Apply(ctx context.Context, c machine.Command) error

@@ -92,7 +92,8 @@ const (
 	tooShort   why = "too short"
 	longText   why = "long text"
 	shortText  why = "short text"
-	secret     why = "secret" // wrong, but not to be repeated
+	secret     why = "secret"   // wrong, but not to be repeated
+	outright   why = "outright" // as the refusal says itself
 )
 
 // refusal is something that a client sent and that is not taken.
@@ -102,6 +103,9 @@ type refusal struct {
 	why   why
 	value string
 	limit string // that the value passes, of an array or a text
+
+	says   message.Message // of one that is outright
+	status int             // when nothing else is wrong; 0 is 400
 }
 
 // property is the name of the property that is not taken.
@@ -141,6 +145,7 @@ func (r refusal) ofProperty() message.Message {
 		longText:   func() message.Message { return message.StringValueTooLong.With(r.value, r.limit) },
 		shortText:  func() message.Message { return message.StringValueTooShort.With(r.value, r.limit) },
 		secret:     func() message.Message { return message.PropertyValueError.With(n) },
+		outright:   func() message.Message { return r.says },
 	}
 	return m[r.why]().About(r.pointer())
 }
@@ -162,6 +167,7 @@ func (r refusal) ofParameter(action string) message.Message {
 		longText:   func() message.Message { return message.ActionParameterValueFormatError.With(r.value, n, action) },
 		shortText:  func() message.Message { return message.ActionParameterValueFormatError.With(r.value, n, action) },
 		secret:     func() message.Message { return message.ActionParameterValueError.With(n, action) },
+		outright:   func() message.Message { return r.says },
 	}
 	return m[r.why]().About(r.pointer())
 }

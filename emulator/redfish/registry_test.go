@@ -80,59 +80,6 @@ func TestMessagesAreThoseOfTheRegistries(t *testing.T) {
 	}
 }
 
-// operations is an OperationMap of the privilege registry.
-type operations map[string][]struct{ Privilege []privilege }
-
-func (o operations) to(method string) []privilege {
-	var out []privilege
-	for _, alternative := range o[method] {
-		out = append(out, alternative.Privilege...)
-	}
-	return out
-}
-
-func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
-	raw, err := dmtf(t).read("data/registries/Redfish_1.8.0_PrivilegeRegistry.json")
-	must(t, err)
-	var registry struct {
-		Mappings []struct {
-			Entity       string
-			OperationMap operations
-			Subordinate  []struct {
-				Targets      []string
-				OperationMap operations
-			} `json:"SubordinateOverrides"`
-		}
-	}
-	must(t, json.Unmarshal(raw, &registry))
-	checked := 0
-	for _, r := range routes(tree()) {
-		if r.schema == "" || r.action != nil || r.members {
-			continue
-		}
-		for _, m := range registry.Mappings {
-			if m.Entity != typeName(r.schema) {
-				continue
-			}
-			checked++
-			for _, method := range []string{"GET", "PATCH", "POST", "DELETE"} {
-				want := slices.DeleteFunc(m.OperationMap.to(method), func(p privilege) bool { return p == "NoAuth" && r.open })
-				if got := r.needs.to(method); !cmp.Equal(got, want) {
-					t.Errorf("%s of %s needs one of %s, the registry says %s", method, r.pattern, got, want)
-				}
-			}
-			for _, s := range m.Subordinate { // none applies to what the tree has today
-				if collection := typeName(r.schema); strings.HasPrefix(r.pattern, "/redfish/v1/Managers") {
-					t.Errorf("%s: %s has an override under %s that is not checked", r.pattern, collection, s.Targets)
-				}
-			}
-		}
-	}
-	if checked < 20 {
-		t.Errorf("%d resources were checked", checked)
-	}
-}
-
 func TestMetadataRefersToSchemasThatExist(t *testing.T) {
 	w := call(t, newService(t, newHost(t)), "", "GET", "/redfish/v1/$metadata", "")
 	var doc struct {

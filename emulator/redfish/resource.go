@@ -12,15 +12,16 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
 // resource is a row of the tree: what is at the addresses of one pattern, who
 // may do what there, and how.
 type resource struct {
-	uri     string // pattern: "/redfish/v1/Systems/{system}"
-	schema  string // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
-	open    bool   // can be read without login
-	needs   needs
+	uri     string                                  // pattern: "/redfish/v1/Systems/{system}"
+	schema  string                                  // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
+	open    bool                                    // can be read without login
+	needs   needs                                   // as its entity's (privilege.go); only a vendor's own resource says it here
 	shows   shows                                   // the parts of a view that the body depends on
 	when    func(v view) bool                       // whether it is there at all; nil: always
 	link    string                                  // property of the resource above that leads here; "" is the last segment, "-" none
@@ -88,10 +89,12 @@ func (c operation) begin(ctx context.Context, name string, do func(job string) m
 // reply is what an operation answers. The zero reply has nothing to say but
 // that it was done.
 type reply struct {
-	id    string // last segment of the address of a new member
-	token string // of a session, shown this once
-	body  object // of an action that answers something
-	job   string // that goes on: the answer is 202 and leads to its task
+	id    string            // last segment of the address of a new member
+	token string            // of a session, shown this once
+	body  object            // of an action that answers something
+	job   string            // that goes on: the answer is 202 and leads to its task
+	bad   []refusal         // of a PATCH: what only the model could find wrong; the rest was done
+	told  []message.Message // beside the resource that is answered
 }
 
 // patch is how a resource is changed (DSP0266, "PATCH (update)").
@@ -111,6 +114,7 @@ type create struct {
 type action struct {
 	name   string // "ComputerSystem.Reset"
 	inputs []input
+	like   string            // property that is written by it, so that it needs what a PATCH of that does; "": none
 	slow   bool              // waits for the world: others need not wait for it
 	when   func(v view) bool // whether the resource has it; nil: always
 	apply  func(ctx context.Context, c operation) (reply, error)

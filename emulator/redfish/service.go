@@ -99,6 +99,9 @@ func New(c Config) (*Service, error) {
 	if err := validate(s.tree); err != nil {
 		return nil, err
 	}
+	if err := assignNeeds(s.tree); err != nil {
+		return nil, err
+	}
 	linked(s.tree)
 	showOrigins(s.tree)
 	all := routes(s.tree)
@@ -159,10 +162,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	began := host.Now()
 	x.serve()
-	from, _, _ := net.SplitHostPort(r.RemoteAddr)
 	now := host.Now()
 	s.journal(r.Context(), Entry{
-		At: now, Took: now.Sub(began), Host: host, From: from, Method: r.Method, Path: r.URL.Path,
+		At: now, Took: now.Sub(began), Host: host, From: x.from(), Method: r.Method, Path: r.URL.Path,
 		Status: x.status, User: x.who.user, Session: x.who.session, In: x.in, Out: x.out,
 	})
 }
@@ -237,7 +239,7 @@ func (x *exchange) serve() {
 		return
 	}
 	if !x.public() && !x.who.may(x.r.Method, x.match, at) {
-		x.refuse(http.StatusForbidden, message.InsufficientPrivilege.With())
+		x.forbid()
 		return
 	}
 	switch x.r.Method {

@@ -8,35 +8,57 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
 func sessionRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/SessionService", schema: "SessionService.v1_2_0", needs: ofManager, shows: showsAccess,
+		{uri: "/redfish/v1/SessionService", schema: "SessionService.v1_2_0", shows: showsAccess,
 			read: sessionService, patch: &sessionServicePatch},
-		{uri: "/redfish/v1/SessionService/Sessions", schema: "SessionCollection", needs: ofSessions, shows: showsSessions,
+		{uri: "/redfish/v1/SessionService/Sessions", schema: "SessionCollection", shows: showsSessions,
 			name: "Sessions", of: "session", create: &sessionCreate},
-		{uri: "/redfish/v1/SessionService/Sessions/{session}", schema: "Session.v1_8_0", needs: ofSession, shows: showsSessions,
+		{uri: "/redfish/v1/SessionService/Sessions/{session}", schema: "Session.v1_8_0", shows: showsSessions,
 			read: session, own: ownSession, remove: closeSession},
 	}
 }
 
 func sessionService(v view) object {
+	p := v.b.Policy
+	state := "Enabled"
+	if p.NoSessions {
+		state = "Disabled"
+	}
 	return object{
-		"Name": "Session Service", "ServiceEnabled": true, "Status": status("Enabled"),
-		"SessionTimeout": int(v.b.SessionTimeout / time.Second),
+		"Name": "Session Service", "ServiceEnabled": !p.NoSessions, "Status": status(state),
+		"SessionTimeout":         int(v.b.SessionTimeout / time.Second),
+		"AbsoluteSessionTimeout": int(p.SessionEnd / time.Second), "AbsoluteSessionTimeoutEnabled": p.EndSession,
 	}
 }
 
-// sessionServicePatch bounds the time-out as DSP2046 does
-// (SessionService.SessionTimeout).
+// sessionServicePatch bounds the time-outs as DSP2046 does
+// (SessionService.SessionTimeout and AbsoluteSessionTimeout), in seconds.
 var sessionServicePatch = patch{
-	inputs: []input{{name: "SessionTimeout", kind: integer, min: 30, max: 86400}}, // seconds
+	inputs: []input{
+		{name: "SessionTimeout", kind: integer, min: 30, max: 86400},
+		{name: "AbsoluteSessionTimeout", kind: integer, min: 30, max: 86400},
+		{name: "AbsoluteSessionTimeoutEnabled", kind: boolean},
+		{name: "ServiceEnabled", kind: boolean},
+	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
-		seconds := value(c.set, "SessionTimeout", int64(c.view.b.SessionTimeout/time.Second))
-		_, err := c.host.ApplyBMC(ctx, bmc.SetSessionTimeout{After: time.Duration(seconds) * time.Second})
+		p := *c.view.b.Policy
+		p.SessionEnd = seconds(c.set, "AbsoluteSessionTimeout", p.SessionEnd)
+		p.EndSession = value(c.set, "AbsoluteSessionTimeoutEnabled", p.EndSession)
+		p.NoSessions = !value(c.set, "ServiceEnabled", !p.NoSessions)
+		_, err := c.host.ApplyBMC(ctx, bmc.SetSessions{
+			Timeout: seconds(c.set, "SessionTimeout", c.view.b.SessionTimeout), Policy: p,
+		})
 		return reply{}, err
 	},
+}
+
+// seconds is a number of seconds that a client sent.
+func seconds(set values, name string, otherwise time.Duration) time.Duration {
+	return time.Duration(value(set, name, int64(otherwise/time.Second))) * time.Second
 }
 
 // sessionCreate logs in (DSP0266, "Session login"). The token is shown once.
@@ -45,9 +67,12 @@ var sessionCreate = create{
 	inputs: []input{
 		{name: "UserName", kind: text, required: true},
 		{name: "Password", kind: text, required: true, secret: true},
+		{name: "Context", kind: text, form: func(s string) bool { return len(s) <= maxContext }},
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
-		a, ok := c.host.Login(value(c.set, "UserName", ""), value(c.set, "Password", ""))
+		a, ok := c.host.Login(bmc.Credentials{
+			Name: value(c.set, "UserName", ""), Password: value(c.set, "Password", ""), To: bmc.ForRedfish, From: c.from,
+		})
 		if !ok {
 			return reply{}, errLogin
 		}
@@ -55,18 +80,28 @@ var sessionCreate = create{
 		rand.Read(chance[:]) // never fails
 		// Hexadecimal, so that a validator can judge how random it is.
 		token := hex.EncodeToString(chance[:])
-		evs, err := c.host.ApplyBMC(ctx, bmc.OpenSession{Account: a, Token: token, From: c.from})
+		evs, err := c.host.ApplyBMC(ctx, bmc.OpenSession{Account: a, Token: token, From: c.from, Context: value(c.set, "Context", "")})
 		if err != nil {
 			return reply{}, err
 		}
+		out := reply{token: token}
 		for _, ev := range evs {
 			if opened, ok := ev.(bmc.SessionOpened); ok {
-				return reply{id: opened.Session.ID, token: token}, nil
+				out.id = opened.Session.ID
 			}
 		}
-		return reply{}, fmt.Errorf("redfish: session of %s: not opened", a.Name)
+		if out.id == "" {
+			return reply{}, fmt.Errorf("redfish: session of %s: not opened", a.Name)
+		}
+		if a.ChangeRequired {
+			out.told = []message.Message{message.PasswordChangeRequired.With(accountURI(a.ID))}
+		}
+		return out, nil
 	},
 }
+
+// maxContext bounds what a client has a session keep, in bytes.
+const maxContext = 256
 
 func (v view) session() bmc.Session {
 	return pick(v.b.Sessions, v.ids["session"], func(s bmc.Session) string { return s.ID })
@@ -74,10 +109,18 @@ func (v view) session() bmc.Session {
 
 func session(v view) object {
 	s := v.session()
-	return object{
+	o := object{
 		"Name": "Session " + s.ID, "UserName": s.User, "SessionType": "Redfish", "Roles": []string{string(s.Role)},
 		"CreatedTime": s.Since.UTC().Format(time.RFC3339), "ClientOriginIPAddress": s.From,
+		"Password": nil, // never shown (DSP2046, Session.Password)
 	}
+	if s.Context != "" {
+		o["Context"] = s.Context
+	}
+	if !s.End.IsZero() {
+		o["ExpirationTime"] = s.End.UTC().Format(time.RFC3339)
+	}
+	return o
 }
 
 func ownSession(v view, who actor) bool { return v.session().Account == who.account }

@@ -41,6 +41,8 @@ const (
 	showsSessions shows = 1 << 10
 	showsLog      shows = 1 << 11
 	showsJobs     shows = 1 << 12
+	showsLocks    shows = 1 << 13 // failed logins
+	showsAudit    shows = 1 << 14
 	showsTime     shows = 1 << 30
 )
 
@@ -85,6 +87,14 @@ var parts = map[shows]part{
 	showsJobs: {
 		func(a, b *snapshot) bool { return a.b.Jobs == b.b.Jobs },
 		func(to, from *snapshot) { to.b.Jobs = from.b.Jobs },
+	},
+	showsLocks: {
+		func(a, b *snapshot) bool { return a.b.Locks == b.b.Locks },
+		func(to, from *snapshot) { to.b.Locks = from.b.Locks },
+	},
+	showsAudit: {
+		func(a, b *snapshot) bool { return a.b.Audit == b.b.Audit },
+		func(to, from *snapshot) { to.b.Audit = from.b.Audit },
 	},
 	showsTime: {
 		func(a, b *snapshot) bool { return a.now.Equal(b.now) },
@@ -144,7 +154,7 @@ var things = map[string]func(v view) []string{
 		return open
 	},
 	"nic":     func(v view) []string { return list(v.m.Identity.NICs, func(n machine.NIC) string { return n.ID }) },
-	"role":    func(v view) []string { return list(roles, func(r role) string { return string(r.name) }) },
+	"role":    func(v view) []string { return list(v.b.Roles(), func(r bmc.RoleSpec) string { return string(r.ID) }) },
 	"session": func(v view) []string { return list(v.b.Sessions, func(s bmc.Session) string { return s.ID }) },
 	"slot":    func(v view) []string { return list(v.b.Slots, func(s bmc.Slot) string { return s.ID }) },
 	"storage": func(v view) []string {

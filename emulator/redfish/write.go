@@ -3,9 +3,9 @@ package redfish
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -68,8 +68,7 @@ func (x *exchange) write() {
 
 // operation is the request as it was understood.
 func (x *exchange) operation(in document, v view, set values) operation {
-	from, _, _ := net.SplitHostPort(x.r.RemoteAddr)
-	return operation{host: x.host, view: v, set: set, who: x.who, from: from, x: x, in: in}
+	return operation{host: x.host, view: v, set: set, who: x.who, from: x.from(), x: x, in: in}
 }
 
 // answer is what is said to an operation that shows no resource, unless the
@@ -193,19 +192,26 @@ func (x *exchange) act(in document, v view, free func()) {
 // change carries out a PATCH. What can be changed is; what cannot is told
 // (DSP0266, "PATCH (update)").
 func (x *exchange) change(in document, v view) {
-	set, bad := accept(in, x.match.patch.inputs, v, sync.OnceValue(func() object { return x.match.object(v) }))
+	mine, bad := x.permitted(in, v)
+	set, worse := accept(mine, x.match.patch.inputs, v, sync.OnceValue(func() object { return x.match.object(v) }))
+	bad = append(bad, worse...)
 	switch {
 	case len(set) == 0 && len(bad) == 0:
 		x.refuse(http.StatusBadRequest, message.NoOperation.With())
 		return
 	case len(set) == 0:
-		x.refuse(http.StatusBadRequest, list(bad, refusal.ofProperty)...)
+		x.refuseAll(bad)
 		return
 	}
-	c := x.operation(in, v, set)
+	c, n := x.operation(in, v, set), len(set)
 	out, err := x.match.patch.apply(x.r.Context(), c)
 	if err != nil || out.job != "" {
 		x.answer(c, out, err, nil)
+		return
+	}
+	bad = append(bad, out.bad...)
+	if len(out.bad) >= n {
+		x.refuseAll(bad)
 		return
 	}
 	p := x.s.page(x.match, look(x.host))
@@ -221,6 +227,40 @@ func (x *exchange) change(in document, v view) {
 		x.returns(representation)
 		x.show(http.StatusOK, p)
 	}
+}
+
+// permitted takes out of a request the properties that the actor may not
+// change.
+func (x *exchange) permitted(in document, v view) (document, []refusal) {
+	if len(x.match.needs.properties) == 0 { // what holds for one holds for all
+		return in, nil
+	}
+	own := x.match.own != nil && x.match.own(v, x.who)
+	mine, bad := in, []refusal(nil)
+	mine.names = nil
+	for _, name := range in.names {
+		known := slices.ContainsFunc(x.match.patch.inputs, func(i input) bool { return i.name == name })
+		if known && !x.who.maySet(name, x.match, own) {
+			bad = append(bad, refusal{path: []string{name}, why: outright, says: x.who.forbidden(), status: http.StatusForbidden})
+			continue
+		}
+		mine.names = append(mine.names, name)
+	}
+	return mine, bad
+}
+
+// refuseAll refuses a request of which nothing is taken.
+func (x *exchange) refuseAll(bad []refusal) {
+	status := bad[0].status
+	for _, r := range bad {
+		if r.status != status {
+			status = 0
+		}
+	}
+	if status == 0 {
+		status = http.StatusBadRequest
+	}
+	x.refuse(status, list(bad, refusal.ofProperty)...)
 }
 
 // annotated is a page that tells which properties were not changed, both of
@@ -241,6 +281,15 @@ func (x *exchange) annotated(p *page, bad []refusal) *page {
 			in[r.property()+info] = x.spoken().ExtendedInfo(r.ofProperty())
 		}
 	}
+	told := newPage(jsonType, encode(o), p.etag, p.link)
+	told.allow = p.allow
+	return told
+}
+
+// telling is a page that tells something beside what it shows.
+func (x *exchange) telling(p *page, ms []message.Message) *page {
+	o := decode(p.body)
+	o["@Message.ExtendedInfo"] = x.spoken().ExtendedInfo(ms...)
 	told := newPage(jsonType, encode(o), p.etag, p.link)
 	told.allow = p.allow
 	return told
@@ -279,6 +328,10 @@ func (x *exchange) add(in document, v view) {
 	p := x.s.page(x.match, look(x.host))
 	if p == nil { // gone again
 		x.fail(bmc.ErrNotFound)
+		return
+	}
+	if len(made.told) > 0 { // which must be told
+		x.show(http.StatusCreated, x.telling(p, made.told))
 		return
 	}
 	if x.returns(minimal) {

@@ -25,6 +25,19 @@ var Record = dialect.Record{
 		Sessions:       64,
 		SessionTimeout: 30 * time.Minute,
 		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 30 * time.Second},
+		Accounts: bmc.AccountSpec{
+			Most:    15,
+			NameMax: 32, NameNot: ":", // which would end the name in Basic authentication (RFC 7617, §2)
+			Types: []bmc.TypeSpec{
+				{Type: bmc.ForRedfish},
+				{Type: bmc.ForIPMI, Name: 16, Password: 20}, // IPMI v2.0 rev 1.1, §22.28 and §22.30
+			},
+			Policy: bmc.Policy{
+				MinPassword: 8, MaxPassword: 64, NoteEvery: 3,
+				LockAfter: 10, LockFor: 5 * time.Minute, ForgetAfter: time.Minute,
+				SessionEnd: 24 * time.Hour,
+			},
+		},
 	},
 	ResetTypes:  machine.ResetKinds,
 	BootTargets: machine.SourceKinds,

@@ -85,6 +85,21 @@ const (
 	VolumeMended      Kind = "volume.mended"
 	VolumeExpanded    Kind = "volume.expanded"
 	ControllerReset   Kind = "controller.reset"
+	// Of who comes and what becomes of accounts.
+	Asked            Kind = "asked"
+	LoggedIn         Kind = "login"
+	LoginFailed      Kind = "login.failed"
+	AccountCreated   Kind = "account.created"
+	AccountRemoved   Kind = "account.removed"
+	AccountEnabled   Kind = "account.enabled"
+	AccountDisabled  Kind = "account.disabled"
+	AccountLocked    Kind = "account.locked"
+	AccountUnlocked  Kind = "account.unlocked"
+	LockExpired      Kind = "account.lock.expired"
+	AccountPassword  Kind = "account.password"
+	RoleChanged      Kind = "account.role"
+	PrivilegeAdded   Kind = "role.privilege.added"
+	PrivilegeRemoved Kind = "role.privilege.removed"
 )
 
 // Kinds says how bad each kind is, and what happened, for people.
@@ -149,4 +164,18 @@ var Kinds = map[Kind]struct {
 	VolumeMended:      {Warning, "The consistency check of volume %1 of controller %2 has mended %3 rows."},
 	VolumeExpanded:    {OK, "Volume %1 of controller %2 has a new layout."},
 	ControllerReset:   {Warning, "The configuration of controller %1 was reset."},
+	Asked:             {OK, "%1 %2 was answered %3, asked by user \"%4\" in session \"%5\" from %6."},
+	LoggedIn:          {OK, "The user %1 logged in from %2."},
+	LoginFailed:       {Critical, "Somebody at %1 came over %2 with a wrong name or password."},
+	AccountCreated:    {OK, "The account %1 was created."},
+	AccountRemoved:    {OK, "The account %1 was deleted."},
+	AccountEnabled:    {OK, "The account %1 was enabled."},
+	AccountDisabled:   {Warning, "The account %1 was disabled."},
+	AccountLocked:     {Critical, "The account %1 was locked after too many wrong passwords."},
+	AccountUnlocked:   {OK, "An administrator unlocked the account %1."},
+	LockExpired:       {OK, "The lock of the account %1 has expired."},
+	AccountPassword:   {OK, "The password of the account %1 was changed."},
+	RoleChanged:       {OK, "The role of the account %1 was %2 and is now %3."},
+	PrivilegeAdded:    {OK, "The privilege %1 was given to the role %2."},
+	PrivilegeRemoved:  {OK, "The privilege %1 was taken from the role %2."},
 }

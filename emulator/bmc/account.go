@@ -1,0 +1,413 @@
+package bmc
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// Field is what of an account, a role or the policy is not taken.
+type Field string
+
+// The fields.
+const (
+	FieldName       Field = "name"
+	FieldPassword   Field = "password"
+	FieldRole       Field = "role"
+	FieldEnabled    Field = "enabled"
+	FieldTypes      Field = "types"
+	FieldPrivileges Field = "privileges"
+)
+
+// Reason is why a field is not taken.
+type Reason string
+
+// The reasons.
+const (
+	Taken     Reason = "another has it"
+	BadForm   Reason = "not of the form that is allowed"
+	BadLength Reason = "too short or too long"
+	Reused    Reason = "was used too recently"
+	NoSuch    Reason = "no such value"
+	LastAdmin Reason = "nobody could administer accounts any longer"
+	NoFit     Reason = "does not fit the services that the account is for"
+	NotStrict Reason = "cannot be had without others"
+	ByAction  Reason = "the old password is needed"
+)
+
+// FieldError says which field of an account, a role or the policy is not taken
+// and why. It does not hold the value, which may be a secret.
+type FieldError struct {
+	Field Field
+	Why   Reason
+}
+
+// Error implements error.
+func (e *FieldError) Error() string { return fmt.Sprintf("bmc: %s: %s", e.Field, e.Why) }
+
+// AccountChange is what becomes of an account; nil leaves as it is.
+type AccountChange struct {
+	Name, Password  *string
+	Role            *Role
+	Enabled         *bool
+	Types           *[]AccountType
+	Strict          *bool
+	ChangeRequired  *bool
+	PasswordExpires *time.Time // zero: never
+	Expires         *time.Time // zero: never
+	Unlock          bool
+}
+
+// CreateAccount adds an account, which is enabled unless the change says
+// otherwise. It has the lowest ID that is free.
+type CreateAccount struct{ AccountChange }
+
+func (c CreateAccount) apply(b *BMC, now time.Time) ([]Event, error) {
+	if b.policy().Closed {
+		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
+	}
+	spec := &b.spec.Accounts
+	if spec.Most > 0 && len(b.st.Access.Accounts)+len(spec.Reserved) >= spec.Most {
+		return nil, fmt.Errorf("%w: %d accounts", ErrFull, spec.Most)
+	}
+	a := Account{Enabled: true, Role: ReadOnly}
+	for n := 1; a.ID == ""; n++ {
+		id := strconv.Itoa(n)
+		if _, used := b.st.Access.Account(id); !used && !slices.Contains(spec.Reserved, id) {
+			a.ID = id
+		}
+	}
+	return b.enter(now, a, c.AccountChange)
+}
+
+// enter adds an account.
+func (b *BMC) enter(now time.Time, a Account, c AccountChange) ([]Event, error) {
+	switch {
+	case c.Name == nil:
+		return nil, &FieldError{FieldName, BadForm}
+	case c.Password == nil:
+		return nil, &FieldError{FieldPassword, BadLength}
+	}
+	if err := b.revise(&a, now, c); err != nil {
+		return nil, err
+	}
+	to := b.forkAccess()
+	to.Accounts = append(to.Accounts, a)
+	slices.SortFunc(to.Accounts, func(a, b Account) int {
+		if d := len(a.ID) - len(b.ID); d != 0 { // 10 comes after 9
+			return d
+		}
+		return slices.Compare([]byte(a.ID), []byte(b.ID))
+	})
+	b.setAccess(to)
+	return []Event{b.tell(now, event.AccountCreated, a.ID, a.Name), AccountMade{At: now, ID: a.ID}}, nil
+}
+
+// ChangeAccount changes an account. Who asked for it by a session keeps that
+// one when the password changes; all others of the account end.
+type ChangeAccount struct {
+	ID string
+	AccountChange
+	Session string // ID, if any
+}
+
+func (c ChangeAccount) apply(b *BMC, now time.Time) ([]Event, error) {
+	if b.policy().Closed {
+		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
+	}
+	i := slices.IndexFunc(b.st.Access.Accounts, func(a Account) bool { return a.ID == c.ID })
+	if i < 0 {
+		if b.fixed(c.ID) {
+			return b.use(now, c)
+		}
+		return nil, fmt.Errorf("%w: account %s", ErrNotFound, c.ID)
+	}
+	if b.spec.Accounts.Fixed && c.Name != nil && *c.Name == "" {
+		return RemoveAccount{ID: c.ID}.apply(b, now)
+	}
+	to := b.forkAccess()
+	was, a := to.Accounts[i], &to.Accounts[i]
+	if err := b.revise(a, now, c.AccountChange); err != nil {
+		return nil, err
+	}
+	if b.lastAdmin(to) {
+		field := FieldEnabled
+		switch {
+		case a.Role != was.Role:
+			field = FieldRole
+		case !slices.Equal(a.Types, was.Types):
+			field = FieldTypes
+		}
+		return nil, &FieldError{field, LastAdmin}
+	}
+	b.setAccess(to)
+	var evs []Event
+	if c.Unlock && b.unlock(a.ID) {
+		evs = append(evs, b.tell(now, event.AccountUnlocked, a.ID, a.Name))
+	}
+	switch {
+	case was.Enabled && !a.Enabled:
+		b.endSessions(a.ID, "")
+		evs = append(evs, b.tell(now, event.AccountDisabled, a.ID, a.Name))
+	case !was.Enabled && a.Enabled:
+		evs = append(evs, b.tell(now, event.AccountEnabled, a.ID, a.Name))
+	}
+	if c.Password != nil {
+		b.endSessions(a.ID, c.Session)
+		evs = append(evs, b.tell(now, event.AccountPassword, a.ID, a.Name))
+	}
+	if a.Role != was.Role {
+		evs = append(evs, b.tell(now, event.RoleChanged, a.ID, a.Name, string(was.Role), string(a.Role)))
+	}
+	if a.Name != was.Name || a.Role != was.Role {
+		b.followAccount(a)
+	}
+	return evs, nil
+}
+
+// fixed says whether an unused account has that ID.
+func (b *BMC) fixed(id string) bool {
+	n, err := strconv.Atoi(id)
+	return b.spec.Accounts.Fixed && err == nil && n >= 1 && n <= b.spec.Accounts.Most && strconv.Itoa(n) == id
+}
+
+// use gives an unused fixed account its name. It is enabled only if that is
+// said: the slots of such BMCs are disabled until somebody enables them.
+func (b *BMC) use(now time.Time, c ChangeAccount) ([]Event, error) {
+	switch {
+	case slices.Contains(b.spec.Accounts.Reserved, c.ID):
+		return nil, &FieldError{FieldName, NoSuch}
+	case c.Name == nil && c.Password == nil && (c.Enabled == nil || !*c.Enabled):
+		return nil, nil // nothing that an unused account could keep
+	}
+	return b.enter(now, Account{ID: c.ID, Role: ReadOnly}, c.AccountChange)
+}
+
+// revise carries out a change, or says what of it is not taken.
+func (b *BMC) revise(a *Account, now time.Time, c AccountChange) error {
+	spec, policy := &b.spec.Accounts, b.policy()
+	if c.Name != nil {
+		switch {
+		case !spec.takes(*c.Name):
+			return &FieldError{FieldName, BadForm}
+		case slices.ContainsFunc(b.st.Access.Accounts, func(o Account) bool { return o.ID != a.ID && o.Name == *c.Name }):
+			return &FieldError{FieldName, Taken}
+		}
+		a.Name = *c.Name
+	}
+	if c.Password != nil {
+		if n := len(*c.Password); n < policy.MinPassword || policy.MaxPassword > 0 && n > policy.MaxPassword {
+			return &FieldError{FieldPassword, BadLength}
+		}
+		if err := a.setPassword(*c.Password, policy, now); err != nil {
+			return err
+		}
+	}
+	if c.Role != nil {
+		if !slices.ContainsFunc(b.st.Access.Roles(), func(r RoleSpec) bool { return r.ID == *c.Role }) {
+			return &FieldError{FieldRole, NoSuch}
+		}
+		a.Role = *c.Role
+	}
+	set(&a.Enabled, c.Enabled)
+	set(&a.Strict, c.Strict)
+	set(&a.ChangeRequired, c.ChangeRequired)
+	set(&a.PasswordExpires, c.PasswordExpires)
+	set(&a.Expires, c.Expires)
+	if c.PasswordExpires != nil && !a.PasswordExpires.IsZero() && !now.Before(a.PasswordExpires) {
+		a.ChangeRequired = true
+	}
+	if !a.Expires.IsZero() && !now.Before(a.Expires) {
+		a.Enabled = false
+	}
+	return b.setTypes(a, c)
+}
+
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// setPassword gives an account another password, which is good for as long as
+// the policy says.
+func (a *Account) setPassword(p string, policy *Policy, now time.Time) error {
+	if policy.History > 0 {
+		if a.Password != "" {
+			a.Old = slices.Insert(slices.Clone(a.Old), 0, digest(a.ID, a.Password))
+		}
+		a.Old = a.Old[:min(len(a.Old), policy.History)]
+		if slices.Contains(a.Old, digest(a.ID, p)) {
+			return &FieldError{FieldPassword, Reused}
+		}
+	}
+	a.Password, a.ChangeRequired, a.PasswordExpires = p, false, time.Time{}
+	if policy.PasswordLife > 0 {
+		a.PasswordExpires = now.Add(policy.PasswordLife)
+	}
+	return nil
+}
+
+// digest is a password as the history keeps it.
+func digest(account, password string) string {
+	sum := sha256.Sum256([]byte(account + "/" + password))
+	return hex.EncodeToString(sum[:])
+}
+
+// setTypes sees to it that an account's services are what was asked for and
+// what its name and password fit. A new one for which nobody asks may use all
+// that they fit.
+func (b *BMC) setTypes(a *Account, c AccountChange) error {
+	specs := b.spec.Accounts.Types
+	_, known := b.st.Access.Account(a.ID)
+	switch {
+	case c.Types != nil:
+		types, err := b.together(*c.Types, a.Strict)
+		if err != nil {
+			return err
+		}
+		a.Types = types
+	case !known && a.Strict:
+		a.Types = []AccountType{ForRedfish} // DSP2046, ManagerAccount.AccountTypes
+	case !known:
+		for _, s := range specs {
+			if s.fits(a) == "" {
+				a.Types = append(a.Types, s.Type)
+			}
+		}
+	}
+	if c.Types == nil && c.Name == nil && c.Password == nil {
+		return nil // as it was, though a rack can give accounts that do not fit
+	}
+	for _, s := range specs {
+		if f := s.fits(a); a.Has(s.Type) && f != "" {
+			if c.Types != nil {
+				f = FieldTypes
+			}
+			return &FieldError{f, NoFit}
+		}
+	}
+	return nil
+}
+
+// fits is the field of an account that its type cannot carry; "" when it can.
+func (s *TypeSpec) fits(a *Account) Field {
+	switch {
+	case s.Name > 0 && len(a.Name) > s.Name:
+		return FieldName
+	case s.Password > 0 && len(a.Password) > s.Password:
+		return FieldPassword
+	}
+	return ""
+}
+
+// together is what is asked for with what comes with it, in the order of the
+// BMC's own types.
+func (b *BMC) together(asked []AccountType, strict bool) ([]AccountType, error) {
+	all := slices.Clone(asked)
+	for i := 0; i < len(all); i++ {
+		j := slices.IndexFunc(b.spec.Accounts.Types, func(s TypeSpec) bool { return s.Type == all[i] })
+		if j < 0 {
+			return nil, &FieldError{FieldTypes, NoSuch}
+		}
+		for _, t := range b.spec.Accounts.Types[j].Implies {
+			if !slices.Contains(all, t) {
+				all = append(all, t)
+			}
+		}
+	}
+	if strict && len(all) > len(asked) {
+		return nil, &FieldError{FieldTypes, NotStrict}
+	}
+	types := []AccountType{}
+	for _, s := range b.spec.Accounts.Types {
+		if slices.Contains(all, s.Type) {
+			types = append(types, s.Type)
+		}
+	}
+	return types, nil
+}
+
+// RemoveAccount takes an account away, and ends its sessions.
+type RemoveAccount struct{ ID string }
+
+func (c RemoveAccount) apply(b *BMC, now time.Time) ([]Event, error) {
+	if b.policy().Closed {
+		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
+	}
+	i := slices.IndexFunc(b.st.Access.Accounts, func(a Account) bool { return a.ID == c.ID })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: account %s", ErrNotFound, c.ID)
+	}
+	to := b.forkAccess()
+	name := to.Accounts[i].Name
+	to.Accounts = slices.Delete(to.Accounts, i, i+1)
+	if b.lastAdmin(to) {
+		return nil, &FieldError{FieldName, LastAdmin}
+	}
+	b.setAccess(to)
+	b.unlock(c.ID)
+	b.endSessions(c.ID, "")
+	return []Event{b.tell(now, event.AccountRemoved, c.ID, name)}, nil
+}
+
+// ErrProof means that the password that was to prove who asks is wrong.
+var ErrProof = errors.New("bmc: wrong password of who asks")
+
+// ChangePassword sets the password of an account for somebody who proves with
+// the own password to be there still.
+type ChangePassword struct {
+	ID, To    string
+	By, Proof string // account ID of who asks, and the password of that
+	Session   string // ID, if any
+}
+
+func (c ChangePassword) apply(b *BMC, now time.Time) ([]Event, error) {
+	by, ok := b.st.Access.Account(c.By)
+	given := secretOf(by.Name, c.Proof)
+	if is := secretOf(by.Name, by.Password); !ok || subtle.ConstantTimeCompare(given[:], is[:]) != 1 {
+		return nil, ErrProof
+	}
+	return ChangeAccount{ID: c.ID, AccountChange: AccountChange{Password: &c.To}, Session: c.Session}.apply(b, now)
+}
+
+// lastAdmin says whether nobody could administer accounts any longer if they
+// were as in to.
+func (b *BMC) lastAdmin(to *Access) bool {
+	return !b.spec.Accounts.LastAdmin && b.st.Access.Admins() > 0 && to.Admins() == 0
+}
+
+// Admins is how many enabled accounts can administer others.
+func (a *Access) Admins() int {
+	n := 0
+	for i := range a.Accounts {
+		if u := &a.Accounts[i]; u.Enabled && u.Has(ForRedfish) && slices.Contains(a.Role(u.Role).Privileges, PrivConfigureUsers) {
+			n++
+		}
+	}
+	return n
+}
+
+// SetPolicy sets what holds for all accounts, whole. What is set already stays
+// as it is until it is changed.
+type SetPolicy struct{ Policy }
+
+func (c SetPolicy) apply(b *BMC, now time.Time) ([]Event, error) {
+	return SetSessions{Timeout: b.st.Access.SessionTimeout, Policy: c.Policy}.apply(b, now)
+}
+
+// AccountMade tells the ID that CreateAccount gave.
+type AccountMade struct {
+	At time.Time
+	ID string
+}
+
+// Time implements Event.
+func (e AccountMade) Time() time.Time { return e.At }

@@ -1,0 +1,174 @@
+package redfish
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// operations is an OperationMap of the privilege registry.
+type operations map[string][]struct{ Privilege []privilege }
+
+// needs are the needs that an OperationMap says.
+func (o operations) needs(t *testing.T, what string) needs {
+	t.Helper()
+	to := func(method string) []privilege {
+		var out []privilege
+		for _, alternative := range o[method] {
+			if len(alternative.Privilege) != 1 {
+				t.Errorf("%s of %s needs %s together, which the table cannot say", method, what, alternative.Privilege)
+			}
+			out = append(out, alternative.Privilege...)
+		}
+		return out
+	}
+	if _, ok := o["PUT"]; ok && !cmp.Equal(to("PUT"), to("PATCH")) {
+		t.Errorf("PUT of %s needs %s, PATCH %s", what, to("PUT"), to("PATCH"))
+	}
+	return needs{get: to("GET"), patch: to("PATCH"), post: to("POST"), delete: to("DELETE")}
+}
+
+// privilegeRegistry is the registry that the table is made from.
+type privilegeRegistry struct {
+	Mappings []struct {
+		Entity       string
+		OperationMap operations
+		Subordinate  []override `json:"SubordinateOverrides"`
+		Property     []override `json:"PropertyOverrides"`
+		URI          []override `json:"ResourceURIOverrides"`
+	}
+}
+
+type override struct {
+	Targets      []string
+	OperationMap operations
+}
+
+func readPrivileges(t *testing.T) privilegeRegistry {
+	t.Helper()
+	raw, err := dmtf(t).read("data/registries/Redfish_1.8.0_PrivilegeRegistry.json")
+	must(t, err)
+	var r privilegeRegistry
+	must(t, json.Unmarshal(raw, &r))
+	return r
+}
+
+var unexported = cmp.AllowUnexported(needs{})
+
+func TestPrivilegesAreThoseOfTheRegistry(t *testing.T) {
+	known := map[string]bool{}
+	overrides := 0
+	for _, m := range readPrivileges(t).Mappings {
+		known[m.Entity] = true
+		want := m.OperationMap.needs(t, m.Entity)
+		if len(m.Property) > 0 {
+			want.properties = map[string][]privilege{}
+		}
+		for _, o := range m.Property {
+			for _, target := range o.Targets {
+				want.properties[target] = o.OperationMap.needs(t, m.Entity+"."+target).patch
+			}
+			if len(o.OperationMap) != 1 {
+				t.Errorf("%s: a property override of more than PATCH: %v", m.Entity, o)
+			}
+		}
+		got, err := needed(m.Entity, []string{"ServiceRoot"})
+		if diff := cmp.Diff(want, got, unexported); err != nil || diff != "" {
+			t.Errorf("%s: %v (-registry +table):\n%s", m.Entity, err, diff)
+		}
+		for _, o := range m.Subordinate {
+			overrides++
+			under, want := want, want
+			of := o.OperationMap.needs(t, m.Entity)
+			for _, op := range [][2]*[]privilege{{&under.get, &of.get}, {&under.patch, &of.patch}, {&under.post, &of.post}, {&under.delete, &of.delete}} {
+				if *op[1] != nil {
+					*op[0] = *op[1]
+				}
+			}
+			above := []string{"ServiceRoot"}
+			for _, target := range o.Targets {
+				above = append(above, target, "Other")
+			}
+			places := []struct {
+				above []string
+				want  needs
+			}{{above, under}, {above[:len(above)-2], want}} // all of the targets, and all but the last
+			if len(o.Targets) > 1 { // the first of them comes last
+				places = append(places, struct {
+					above []string
+					want  needs
+				}{slices.Concat(above[3:], above[1:2]), want})
+			}
+			for _, place := range places {
+				got, err := needed(m.Entity, place.above)
+				if diff := cmp.Diff(place.want, got, unexported); err != nil || diff != "" {
+					t.Errorf("%s below %s: %v (-registry +table):\n%s", m.Entity, place.above, err, diff)
+				}
+			}
+		}
+		if len(m.URI) > 0 {
+			t.Errorf("%s: resource URI overrides, of which the table knows none", m.Entity)
+		}
+	}
+	for _, m := range mappings {
+		for _, name := range strings.Fields(m.entities) {
+			if !known[name] {
+				t.Errorf("the registry has no %s", name)
+			}
+		}
+	}
+	for _, o := range beneath {
+		overrides -= len(strings.Fields(o.entities))
+	}
+	if overrides != 0 {
+		t.Errorf("the registry has %d subordinate overrides more than the table", overrides)
+	}
+	for name := range properties {
+		if !known[name] {
+			t.Errorf("the registry has no %s", name)
+		}
+	}
+}
+
+func TestEveryResourceNeedsWhatItsEntityDoes(t *testing.T) {
+	all := tree()
+	must(t, assignNeeds(all))
+	registry := map[string]needs{}
+	for _, m := range readPrivileges(t).Mappings {
+		registry[m.Entity] = m.OperationMap.needs(t, m.Entity)
+	}
+	placed := map[string]bool{}
+	for _, r := range all {
+		if r.schema == "" {
+			continue
+		}
+		name := typeName(r.schema)
+		bare, ok := registry[name]
+		if !ok {
+			t.Errorf("%s: the registry has no %s", r.uri, name)
+			continue
+		}
+		got := r.needs
+		got.properties = nil
+		if !cmp.Equal(bare, got, unexported) {
+			placed[name] = true
+		}
+	}
+	t.Logf("overridden by their place: %s", slices.Sorted(maps.Keys(placed)))
+	tests := []struct{ uri, method, want string }{
+		{"/redfish/v1/Systems/{system}", "PATCH", "ConfigureComponents"},
+		{accountsURI + "/{account}", "DELETE", "ConfigureUsers"},
+		{"/redfish/v1/SessionService/Sessions/{session}", "GET", "ConfigureManager ConfigureSelf"},
+		{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "POST", "ConfigureManager"},
+	}
+	for _, tt := range tests {
+		i := slices.IndexFunc(all, func(r resource) bool { return r.uri == tt.uri })
+		if got := strings.Join(texts(all[i].needs.to(tt.method)), " "); got != tt.want {
+			t.Errorf("%s of %s needs %s, want %s", tt.method, tt.uri, got, tt.want)
+		}
+	}
+}
