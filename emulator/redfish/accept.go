@@ -148,19 +148,23 @@ func (i *input) elements(value any, v view, was func() any) (any, []refusal) {
 			took = append(took, each.former(old, len(took)+n))
 		}
 	}
-	most := i.max
-	if most == 0 {
-		most = maxElements
-	}
 	switch {
 	case len(bad) > 0:
 		return nil, bad
-	case int64(len(took)) > most:
-		return nil, []refusal{{why: tooLong, limit: strconv.FormatInt(most, 10)}}
+	case int64(len(took)) > i.most():
+		return nil, []refusal{{why: tooLong, limit: strconv.FormatInt(i.most(), 10)}}
 	case int64(len(took)) < i.min:
 		return nil, []refusal{{why: tooShort, limit: strconv.FormatInt(i.min, 10)}}
 	}
 	return took, nil
+}
+
+// most is how many elements an array takes.
+func (i *input) most() int64 {
+	if i.max == 0 {
+		return maxElements
+	}
+	return i.max
 }
 
 // element checks an element of an array, of which old is what was at its place.

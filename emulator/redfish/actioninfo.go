@@ -1,5 +1,45 @@
 package redfish
 
+import "maps"
+
+// allowable is the annotation that lists what an input takes (DSP0266,
+// "Allowable values").
+const allowable = "@Redfish.AllowableValues"
+
+// listed are the values that an input takes as text, of an array those of its
+// elements; nil when any may do or they are no text.
+func (i *input) listed(v view) []string {
+	of := i
+	if i.kind == array {
+		of = &i.of[0]
+	}
+	if of.kind != text || of.values == nil {
+		return nil
+	}
+	return of.values(v)
+}
+
+// annotate adds to a body what its properties take that can be written, where
+// the body does not say so itself.
+func annotate(o object, inputs []input, v view) {
+	for i := range inputs {
+		in := &inputs[i]
+		shown, there := o[in.name]
+		if !there {
+			continue
+		}
+		if below, ok := shown.(object); ok && in.kind == group {
+			below = maps.Clone(below) // it may be another body's too
+			annotate(below, in.of, v)
+			o[in.name] = below
+			continue
+		}
+		if values := in.listed(v); values != nil && o[in.name+allowable] == nil {
+			o[in.name+allowable] = values
+		}
+	}
+}
+
 // object is an action as its resource shows it, with what its parameters take
 // both inline and by a link (DSP0266, "Actions property").
 func (a *action) object(v view) object {
@@ -8,8 +48,8 @@ func (a *action) object(v view) object {
 		o["@Redfish.ActionInfo"] = v.uri + "/" + a.verb() + "ActionInfo"
 	}
 	for i := range a.inputs {
-		if in := &a.inputs[i]; in.kind == text && in.values != nil {
-			o[in.name+"@Redfish.AllowableValues"] = in.values(v)
+		if values := a.inputs[i].listed(v); values != nil {
+			o[a.inputs[i].name+allowable] = values
 		}
 	}
 	return o
@@ -17,32 +57,40 @@ func (a *action) object(v view) object {
 
 // dataTypes are the kinds as ActionInfo.ParameterTypes spells them.
 var dataTypes = map[kind]string{
-	text: "String", boolean: "Boolean", integer: "Number", group: "Object", number: "Number", link: "Object", named: "Object", free: "Object",
+	text: "String", boolean: "Boolean", integer: "Number", number: "Number",
+	group: "Object", link: "Object", named: "Object", free: "Object",
 }
 
-func (i *input) dataType() string {
+// described is a parameter as ActionInfo.Parameters tells it.
+func (i *input) described(v view) object {
+	p := object{"Name": i.name, "Required": i.required, "DataType": dataTypes[i.kind]}
+	of := i
 	if i.kind == array {
-		return dataTypes[i.of[0].kind] + "Array"
+		of = &i.of[0]
+		p["DataType"] = dataTypes[of.kind] + "Array"
+		if of.kind == boolean { // of which the schema knows no array
+			delete(p, "DataType")
+		}
+		p["ArraySizeMinimum"], p["ArraySizeMaximum"] = i.min, i.most()
 	}
-	return dataTypes[i.kind]
+	if of.values != nil {
+		p["AllowableValues"] = of.values(v)
+	}
+	if of.kind == integer || of.kind == number && (of.min != 0 || of.max != 0) {
+		p["MinimumValue"], p["MaximumValue"] = of.min, of.max
+	}
+	return p
 }
 
 // actionInfo is the resource that describes the parameters of an action.
 func actionInfo(r *resource, a *action) *resource {
 	return &resource{
 		uri: r.uri + "/" + a.verb() + "ActionInfo", schema: "ActionInfo.v1_5_0", needs: ofManager, shows: r.shows,
+		when: func(v view) bool { return (r.when == nil || r.when(v)) && (a.when == nil || a.when(v)) },
 		read: func(v view) object {
 			var parameters []object
 			for i := range a.inputs {
-				in := &a.inputs[i]
-				p := object{"Name": in.name, "Required": in.required, "DataType": in.dataType()}
-				if in.values != nil {
-					p["AllowableValues"] = in.values(v)
-				}
-				if in.kind == integer {
-					p["MinimumValue"], p["MaximumValue"] = in.min, in.max
-				}
-				parameters = append(parameters, p)
+				parameters = append(parameters, a.inputs[i].described(v))
 			}
 			return object{"Name": a.verb() + " Action Info", "Parameters": parameters}
 		},

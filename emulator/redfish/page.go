@@ -111,11 +111,17 @@ func (m *match) fixed(v view) object {
 		}
 		o["Members@odata.count"] = len(members)
 		o["Members"] = append([]object{}, members...) // never null
+		if capable := m.capable(v); capable != nil {
+			o["@Redfish.CollectionCapabilities"] = capable
+		}
 	} else {
 		o = m.read(v)
 		if _, ok := o["Id"]; !ok {
 			o["Id"] = v.uri[strings.LastIndexByte(v.uri, '/')+1:]
 		}
+	}
+	if m.patch != nil {
+		annotate(o, m.patch.inputs, v)
 	}
 	if _, ok := o["@odata.id"]; !ok {
 		o["@odata.id"] = v.uri

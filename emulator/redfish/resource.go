@@ -105,9 +105,11 @@ type patch struct {
 
 // create is how a member is added to a collection (DSP0266, "POST (create)").
 type create struct {
-	open   bool // without login
-	inputs []input
-	apply  func(ctx context.Context, c operation) (reply, error)
+	open    bool // without login
+	inputs  []input
+	useCase string           // CollectionCapabilities.UseCase; "" when the schema knows none
+	most    func(v view) int // members that there can be; nil: nobody knows
+	apply   func(ctx context.Context, c operation) (reply, error)
 }
 
 // action is an action of a resource (DSP0266, "POST (action)").
@@ -167,8 +169,11 @@ func routes(tree []resource) []*route {
 				add(actionInfo(r, a), "", nil, false)
 			}
 		}
-		if r.create != nil {
-			add(r, "/Members", nil, true) // before the members themselves
+		if r.create != nil { // before the members themselves
+			add(r, "/Members", nil, true)
+			if r.create.useCase != "" {
+				add(capabilities(r, memberOf(tree, r)), "", nil, false)
+			}
 		}
 		add(r, "", nil, false)
 	}
@@ -311,6 +316,9 @@ func validate(tree []resource) error {
 			if has {
 				bodies++
 			}
+		}
+		if r.create != nil && r.create.useCase != "" && memberOf(tree, r) == nil {
+			return fmt.Errorf("redfish: %s: useCase: has no row of its members", r.uri)
 		}
 		if bodies != 1 {
 			return fmt.Errorf("redfish: %s: want one of read, raw and of", r.uri)

@@ -191,7 +191,7 @@ func visit(t *testing.T, s *Service, uri string, check *schemaSet) map[string]an
 	if want := "<" + jsonSchema(schema) + ">; rel=describedby"; w.Header().Get("Link") != want {
 		t.Errorf("%s: Link = %s, want %s", uri, w.Header().Get("Link"), want)
 	}
-	if check != nil {
+	if check != nil && !strings.HasSuffix(uri, "/Capabilities") { // of which DSP0266 asks for no values
 		check.check(t, uri, schema, w.Body.Bytes())
 		if known := check.uris(t, name); len(known) > 0 && !fits(known, uri) {
 			t.Errorf("%s: no address of a %s; want one of %q", uri, name, known)
