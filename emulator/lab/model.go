@@ -79,6 +79,7 @@ func retime(t *machine.Timings, by rack.Timings) {
 		is *fault.Duration
 	}{
 		{&t.PowerOn, by.PowerOn}, {&t.POST, by.POST}, {&t.OSBoot, by.OSBoot}, {&t.Shutdown, by.Shutdown}, {&t.PowerOff, by.PowerOff},
+		{&t.Graceful, by.Graceful}, {&t.Dump, by.Dump},
 	} {
 		if d.is != nil {
 			d.of.Duration = d.is.Duration

@@ -336,20 +336,21 @@ func (m *Machine) cutFirmware(now time.Time, all bool) []Event {
 }
 
 // offers tells whether the BIOS offers a boot source as its settings are.
-func (m *Machine) offers(s Source) bool {
-	v := m.fw.View()
+func offers(fw firmware.View, id *Identity, s Source) bool {
 	off := func(d firmware.Does, on string) bool {
-		_, ok := v.Acts(d, on)
+		_, ok := fw.Acts(d, on)
 		return ok
 	}
 	switch s.Kind {
-	case Cd:
+	case Cd, Usb:
 		return !off(firmware.NoUSB, "")
+	case UefiHTTP:
+		return !off(firmware.NoHTTP, "")
 	case Pxe:
-		i := slices.IndexFunc(m.identity.NICs, func(n NIC) bool { return n.ID == s.Device })
+		i := slices.IndexFunc(id.NICs, func(n NIC) bool { return n.ID == s.Device })
 		return !off(firmware.NoPXE, strconv.Itoa(i+1))
 	case Hdd:
-		for i, c := range m.identity.Storage {
+		for i, c := range id.Storage {
 			for _, d := range c.Drives {
 				if d.ID == s.Device {
 					return !off(firmware.NoDrives, strconv.Itoa(i+1))
@@ -358,4 +359,11 @@ func (m *Machine) offers(s Source) bool {
 		}
 	}
 	return true
+}
+
+// HasTPM tells whether a system sees a TPM: there is one, and its BIOS has it
+// on.
+func (v *View) HasTPM() bool {
+	_, off := v.Firmware.Acts(firmware.NoTPM, "")
+	return v.Profile.TPM != nil && !off
 }

@@ -356,6 +356,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 		func(b *bench) { b.do(Reset{Kind: ResetOn}) },
 		func(b *bench) { b.next() },
 		func(b *bench) { b.next() },
+		func(b *bench) { b.until(Selecting) },
 		func(b *bench) { b.do(NotBootable{Boot: 1, Source: cd}) },
 		func(b *bench) { b.do(Loaded{Boot: 1, Source: disk, Name: "disk"}) },
 		func(b *bench) { b.next() },
@@ -419,7 +420,10 @@ func TestIdentitiesDifferAndAreStable(t *testing.T) {
 	seen := map[string]string{}
 	for i := range hosts {
 		id := NewIdentity(1, i, fmt.Sprintf("node-%d", i), profile)
-		values := map[string]string{"serial": id.Serial, "uuid": id.UUID}
+		values := map[string]string{
+			"serial": id.Serial, "uuid": id.UUID, "uuid of the BMC": id.BMCUUID(), "uuid of the TPM": id.UUIDOf("tpm", 0),
+			"first processor": id.SerialOf("cpu", 0), "second processor": id.SerialOf("cpu", 1), "first module": id.SerialOf("dimm", 0),
+		}
 		for _, n := range id.NICs {
 			values["mac "+n.ID] = n.MAC
 		}
@@ -454,6 +458,8 @@ func TestIdentityIsAPromise(t *testing.T) {
 		"ML9ENXYDCP", "0c4991a2-2c50-872e-9aee-7ad2dd4d0af5", "02:f4:00:00:00:00", "02:f4:00:00:00:01",
 		"DQ8Z1ZP9PL", "39f42c0000000001",
 	}
+	got = append(got, id.BMCUUID(), id.SerialOf("cpu", 0), id.SerialOf("dimm", 7), id.UUIDOf("tpm", 0))
+	want = append(want, "b05a4d48-e153-8573-abd5-573a4a74bd67", "PLFH79866G", "PB03BAKJPW", "8111a1df-4df2-80be-bed4-674e7b141697")
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("identity of node-0 (-want +got):\n%s", d)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -69,8 +68,8 @@ func (p *Profile) Validate() error {
 		need(pciAddress.MatchString(n.PCIAddress), "nics[%d].pciAddress", "be like 0000:3b:00.0", i)
 		need(n.SpeedMbps >= 0, "nics[%d].speedMbps", "not be negative", i)
 	}
-	clear(seen)
 	drives := 0
+	clear(seen)
 	for i, s := range p.Storage {
 		need(s.ID != "" && !seen[s.ID], "storage[%d].id", "be there, and differ from the others", i)
 		seen[s.ID] = true
@@ -82,10 +81,70 @@ func (p *Profile) Validate() error {
 			need(d.Media.Known(), "storage[%d].bays[%d].media", "be HDD or SSD", i, j)
 		}
 	}
+	p.validateParts(need)
 	need(drives <= maxDrives, "storage", "have at most 256 bays")
 	for i, k := range p.BootOrder {
-		need(slices.Contains(SourceKinds, k) && k != None && k != BiosSetup, "bootOrder[%d]", "be Hdd, Pxe or Cd", i)
+		need(targets[k].device, "bootOrder[%d]", "be a kind of device, such as Hdd, Pxe, Cd, Usb or UefiHttp", i)
+	}
+	for i, k := range p.OS.Forces {
+		need(byForce[k] != "", "os.forces[%d]", "be GracefulShutdown or GracefulRestart", i)
 	}
 	p.checkFirmware(need)
 	return errors.Join(errs...)
+}
+
+// validateParts says what is wrong with processors, memory and cards.
+func (p *Profile) validateParts(need func(ok bool, field, must string, args ...any)) {
+	if mem := p.Memory; mem != (Memory{}) {
+		need(mem.Modules > 0 && mem.Modules*mem.MiB == p.MemoryMiB, "memory", "have modules whose mib add up to memoryMiB")
+		need(mem.Type != "" && mem.Form != "", "memory", "have a type, such as DDR5, and a form, such as RDIMM")
+		need(mem.MHz >= 0 && mem.Ranks >= 0, "memory", "have no negative mhz or ranks")
+	}
+	c := p.Processors
+	need(c.TurboMHz == 0 || c.TurboMHz >= c.MHz, "processors.turboMHz", "be no less than mhz")
+	need(c.Watts >= 0, "processors.watts", "not be negative")
+	for i, cache := range c.Caches {
+		need(cache.Level >= 1 && cache.Level <= 4 && cache.KiB > 0, "processors.caches[%d]", "have a level of 1 to 4 and a positive kib", i)
+	}
+	ids, nics, controllers := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, n := range p.NICs {
+		nics[n.ID] = true
+	}
+	for _, s := range p.Storage {
+		controllers[s.ID] = true
+	}
+	for i, card := range p.Cards {
+		need(card.ID != "" && !ids[card.ID], "cards[%d].id", "be there, and differ from the others", i)
+		ids[card.ID] = true
+		need(deviceClasses[card.Class], "cards[%d].class", "be one of Redfish's device classes, such as NetworkController", i)
+		need(classCode.MatchString(card.ClassCode), "cards[%d].classCode", "be like 0x020000", i)
+		need(card.Gen >= 1 && card.Gen <= 6, "cards[%d].gen", "be 1 to 6", i)
+		need(card.Lanes > 0 && card.Lanes <= 32, "cards[%d].lanes", "be 1 to 32", i)
+		for j, id := range card.NICs {
+			need(nics[id], "cards[%d].nics[%d]", "be one of nics, which no other card has", i, j)
+			delete(nics, id)
+		}
+		if len(card.NICs) > 0 {
+			need(card.Storage == "", "cards[%d].storage", "not be there on a card with nics", i)
+			continue
+		}
+		need(pciID.MatchString(card.PCIVendor) && pciID.MatchString(card.PCIDevice), "cards[%d].pciVendor and pciDevice", "be like 0x8086", i)
+		need(pciAddress.MatchString(card.PCIAddress), "cards[%d].pciAddress", "be like 0000:3b:00.0", i)
+		if card.Storage != "" {
+			need(controllers[card.Storage], "cards[%d].storage", "be one of storage, which no other card is", i)
+			delete(controllers, card.Storage)
+		}
+	}
+	if t := p.TPM; t != nil {
+		need(t.Vendor != "" && t.Product != "", "tpm", "have a vendor and a product")
+		need(t.PCIID == "" || pciID.MatchString(t.PCIID), "tpm.pciID", "be like 0x15d1")
+	}
+}
+
+var classCode = regexp.MustCompile(`^0x[0-9a-f]{6}$`)
+
+// deviceClasses are those that cards of servers have.
+var deviceClasses = map[string]bool{
+	"MassStorageController": true, "NetworkController": true, "DisplayController": true, "Bridge": true,
+	"SerialBusController": true, "EncryptionController": true, "ProcessingAccelerators": true, "Other": true,
 }

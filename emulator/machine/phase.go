@@ -15,6 +15,7 @@ const (
 	PoweringOn  Power = "PoweringOn"
 	PowerOn     Power = "On"
 	PoweringOff Power = "PoweringOff"
+	PowerPaused Power = "Paused"
 )
 
 // Phase is where a machine is between off and running.
@@ -23,39 +24,47 @@ type Phase string
 // The phases. Values are stored.
 const (
 	Off       Phase = "off"
+	Unplugged Phase = "unplugged" // no mains: the BMC is off too
+	Delaying  Phase = "delaying"  // off, to come on when the delay is over
 	Starting  Phase = "starting"  // the supply comes up
 	POST      Phase = "post"      // power-on self test
 	Selecting Phase = "selecting" // a boot source is being tried
-	InSetup   Phase = "setup"     // the firmware's set-up is on the screen
+	InSetup   Phase = "setup"     // a program of the firmware's own is on the screen
 	Halted    Phase = "halted"    // nothing was bootable
 	Loading   Phase = "loading"   // the boot loader has handed over
 	Running   Phase = "running"   // an operating system runs
+	Paused    Phase = "paused"    // an operating system stands still
+	Crashed   Phase = "crashed"   // an operating system has panicked
 	Stopping  Phase = "stopping"  // the operating system shuts itself down
 	Cutting   Phase = "cutting"   // the supply goes down
 )
 
-// phases tells for each phase the power state that it is seen as, the
-// boot progress (DSP2046, ComputerSystem.BootProgress.LastState) and how long
-// it lasts; nil lasts until a command.
+// phases tells for each phase the power state that it is seen as, the boot
+// progress that it begins with ("": that of the phase before) and how long it
+// lasts; nil, or never, lasts until a command.
 var phases = map[Phase]struct {
 	power    Power
-	progress string
-	lasts    func(Timings) Duration
+	progress Progress
+	lasts    func(m *Machine) time.Duration
 }{
-	Off:       {PowerOff, "None", nil},
-	Starting:  {PoweringOn, "None", func(t Timings) Duration { return t.PowerOn }},
-	POST:      {PowerOn, "SystemHardwareInitializationComplete", func(t Timings) Duration { return t.POST }},
-	Selecting: {PowerOn, "SystemHardwareInitializationComplete", nil},
-	InSetup:   {PowerOn, "SetupEntered", nil},
-	Halted:    {PowerOn, "SystemHardwareInitializationComplete", nil},
-	Loading:   {PowerOn, "OSBootStarted", func(t Timings) Duration { return t.OSBoot }},
-	Running:   {PowerOn, "OSRunning", nil},
-	Stopping:  {PoweringOff, "OSRunning", func(t Timings) Duration { return t.Shutdown }},
-	Cutting:   {PoweringOff, "None", func(t Timings) Duration { return t.PowerOff }},
+	Off:       {PowerOff, NoProgress, nil},
+	Unplugged: {PowerOff, NoProgress, nil},
+	Delaying:  {PowerOff, NoProgress, (*Machine).onDelay},
+	Starting:  {PoweringOn, NoProgress, func(m *Machine) time.Duration { return m.profile.Timings.PowerOn.Duration }},
+	POST:      {PowerOn, ProcessorStarted, func(m *Machine) time.Duration { return m.profile.Timings.POST.Duration }},
+	Selecting: {PowerOn, HardwareComplete, nil},
+	InSetup:   {PowerOn, SetupEntered, nil},
+	Halted:    {PowerOn, "", nil},
+	Loading:   {PowerOn, OSBootStarted, func(m *Machine) time.Duration { return m.profile.Timings.OSBoot.Duration }},
+	Running:   {PowerOn, OSRunning, nil},
+	Paused:    {PowerPaused, "", nil},
+	Crashed:   {PowerOn, "", (*Machine).dumpTime},
+	Stopping:  {PoweringOff, "", func(m *Machine) time.Duration { return m.profile.Timings.Shutdown.Duration }},
+	Cutting:   {PoweringOff, NoProgress, func(m *Machine) time.Duration { return m.profile.Timings.PowerOff.Duration }},
 }
 
-// Progress is the Redfish boot progress of a phase.
-func (p Phase) Progress() string { return phases[p].progress }
+// never is how long a phase lasts that only some machines leave by themselves.
+const never = -1
 
 // trigger moves a machine from one phase to another.
 type trigger string
@@ -63,16 +72,24 @@ type trigger string
 const (
 	elapsed   trigger = "time is up"
 	pressOn   trigger = "power on"
+	delay     trigger = "power on, but later"
 	cut       trigger = "cut power"
 	askOff    trigger = "ask the system to stop"
 	restart   trigger = "reset line"
 	loaded    trigger = "source loaded"
 	nextTry   trigger = "source not bootable"
 	exhausted trigger = "no source left"
+	retry     trigger = "no source left, once more"
 	setupKey  trigger = "set-up asked for"
 	selfOff   trigger = "system switches off"
 	selfBoot  trigger = "system restarts"
+	panicked  trigger = "system crashes"
+	stand     trigger = "stand still"
+	goOn      trigger = "go on"
 	comeBack  trigger = "down, to come up again"
+	comeLater trigger = "down, to come up again later"
+	mainsGone trigger = "mains gone"
+	mainsBack trigger = "mains back"
 )
 
 type move struct {
@@ -85,20 +102,31 @@ type move struct {
 // system listens to).
 var moves = map[move]Phase{
 	{Off, pressOn}:         Starting,
+	{Off, delay}:           Delaying,
+	{Delaying, pressOn}:    Starting,
+	{Delaying, elapsed}:    Starting,
+	{Delaying, cut}:        Off,
 	{Starting, elapsed}:    POST,
 	{POST, elapsed}:        Selecting,
 	{Selecting, setupKey}:  InSetup,
 	{Selecting, nextTry}:   Selecting,
 	{Selecting, exhausted}: Halted,
+	{Selecting, retry}:     POST,
 	{Selecting, loaded}:    Loading,
 	{Loading, elapsed}:     Running,
+	{Loading, panicked}:    Crashed,
 	{Running, askOff}:      Stopping,
 	{Running, selfOff}:     Cutting,
 	{Running, selfBoot}:    POST,
+	{Running, panicked}:    Crashed,
+	{Running, stand}:       Paused,
+	{Paused, goOn}:         Running,
+	{Crashed, elapsed}:     POST,
 	{Stopping, elapsed}:    Cutting,
 	{Stopping, comeBack}:   POST,
 	{Cutting, elapsed}:     Off,
 	{Cutting, comeBack}:    Starting,
+	{Cutting, comeLater}:   Delaying,
 
 	{Starting, cut}:  Cutting,
 	{POST, cut}:      Cutting,
@@ -107,6 +135,8 @@ var moves = map[move]Phase{
 	{Halted, cut}:    Cutting,
 	{Loading, cut}:   Cutting,
 	{Running, cut}:   Cutting,
+	{Paused, cut}:    Cutting,
+	{Crashed, cut}:   Cutting,
 	{Stopping, cut}:  Cutting,
 
 	{Starting, restart}:  POST,
@@ -116,23 +146,54 @@ var moves = map[move]Phase{
 	{Halted, restart}:    POST,
 	{Loading, restart}:   POST,
 	{Running, restart}:   POST,
+	{Paused, restart}:    POST,
+	{Crashed, restart}:   POST,
 	{Stopping, restart}:  POST,
+
+	{Unplugged, mainsBack}: Off,
+	{Off, mainsGone}:       Unplugged,
+	{Delaying, mainsGone}:  Unplugged,
+	{Starting, mainsGone}:  Unplugged,
+	{POST, mainsGone}:      Unplugged,
+	{Selecting, mainsGone}: Unplugged,
+	{InSetup, mainsGone}:   Unplugged,
+	{Halted, mainsGone}:    Unplugged,
+	{Loading, mainsGone}:   Unplugged,
+	{Running, mainsGone}:   Unplugged,
+	{Paused, mainsGone}:    Unplugged,
+	{Crashed, mainsGone}:   Unplugged,
+	{Stopping, mainsGone}:  Unplugged,
+	{Cutting, mainsGone}:   Unplugged,
 }
+
+// withSystem are the phases in which a system is loaded and not gone.
+var withSystem = map[Phase]bool{Loading: true, Running: true, Paused: true, Stopping: true}
 
 // step makes one move; it alone assigns the phase. An impossible move changes
 // nothing and returns no event: callers ask can first.
 func (m *Machine) step(now time.Time, on trigger) []Event {
 	if on == elapsed && m.st.Again && m.can(comeBack) {
-		on, m.main().Again = comeBack, false
+		on = comeBack
+		if m.can(comeLater) && m.onDelay() > 0 {
+			on = comeLater
+		}
 	}
 	to, ok := moves[move{m.st.Phase, on}]
 	if !ok {
 		return nil
 	}
-	from := m.st.Phase
-	m.main().Phase, m.main().Deadline = to, time.Time{}
+	from, own := m.st.Phase, m.main()
+	own.Phase, own.Since, own.Deadline = to, now, time.Time{}
+	if phases[to].power != PowerOn || to == POST {
+		own.Asked = nil
+	}
 	if lasts := phases[to].lasts; lasts != nil {
-		m.main().Deadline = now.Add(lasts(m.profile.Timings).Duration)
+		if d := lasts(m); d != never {
+			own.Deadline = now.Add(d)
+		}
+	}
+	if p := phases[to].progress; p != "" {
+		own.reach(p, now)
 	}
 	return append(m.left(to, now), m.entered(from, to, now)...)
 }
@@ -144,7 +205,7 @@ func (m *Machine) can(on trigger) bool {
 
 // left tells what ends with a move.
 func (m *Machine) left(to Phase, now time.Time) []Event {
-	if m.st.OS == nil || to == Loading || to == Running || to == Stopping {
+	if m.st.OS == nil || withSystem[to] {
 		return nil
 	}
 	os := *m.st.OS
@@ -158,10 +219,10 @@ var powerNotes = map[Power]event.Kind{PowerOn: event.PowerOn, PowerOff: event.Po
 // entered tells what begins with the move.
 func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	var evs []Event
-	if p := phases[to].power; p != phases[from].power {
-		evs = append(evs, PowerChanged{At: now, Power: p})
-		if kind, ok := powerNotes[p]; ok {
-			evs = append(evs, event.Note{At: now, Kind: kind, Subject: event.Subject{Part: event.System}})
+	if was, is := phases[from].power, phases[to].power; was != is {
+		evs = append(evs, PowerChanged{At: now, Power: is})
+		if kind, ok := powerNotes[is]; ok && was != PowerPaused {
+			evs = append(evs, note(now, kind))
 		}
 	}
 	switch to {
@@ -170,24 +231,57 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	case POST:
 		own := m.main()
 		own.Boots++
-		own.Tries, own.Setup, own.Again = nil, false, false
+		own.Tries, own.App, own.Again = nil, "", false
+		own.Reset = &LastReset{At: now, Cause: own.cause()}
+		own.Cause = ""
 		evs = append(evs, m.bootFirmware(now)...)
 	case Selecting:
-		if from == POST {
-			own := m.main()
-			own.Tries, own.Setup = m.sources()
-			if m.st.Setup {
-				return append(evs, m.step(now, setupKey)...)
-			}
-		}
-		if len(m.st.Tries) == 0 {
-			return append(evs, m.step(now, exhausted)...)
-		}
-		evs = append(evs, BootTried{At: now, Source: m.st.Tries[0], Boot: m.st.Boots})
+		return append(evs, m.selecting(from, now)...)
 	case Running:
+		if from == Paused {
+			return append(evs, Resumed{At: now, OS: *m.st.OS})
+		}
+		own := m.main()
+		own.Retries = 0
+		if own.Reset != nil {
+			own.BootTime = Duration{now.Sub(own.Reset.At)}
+		}
 		evs = append(evs, Started{At: now, OS: *m.st.OS})
+	case Paused:
+		evs = append(evs, Halt{At: now, OS: *m.st.OS})
 	case Off:
-		m.main().Tries = nil
+		own := m.main()
+		own.Tries, own.App, own.Again = nil, "", false
+	case Unplugged:
+		own := m.main()
+		own.Tries, own.App, own.Again = nil, "", false
+		evs = append(evs, m.cutFirmware(now, true)...)
 	}
 	return evs
+}
+
+// selecting looks for something to boot.
+func (m *Machine) selecting(from Phase, now time.Time) []Event {
+	if from == POST {
+		own := m.main()
+		own.Tries, own.App = m.sources()
+		if own.App != "" {
+			return m.step(now, setupKey)
+		}
+	}
+	if len(m.st.Tries) > 0 {
+		return []Event{BootTried{At: now, Source: m.st.Tries[0], Boot: m.st.Boots}}
+	}
+	if m.retries() {
+		own := m.main()
+		own.Retries++
+		own.Cause = CauseUnknown
+		return m.step(now, retry)
+	}
+	return append([]Event{note(now, event.BootFailed)}, m.step(now, exhausted)...)
+}
+
+// note is something about the system that belongs into the log.
+func note(at time.Time, kind event.Kind, args ...string) event.Note {
+	return event.Note{At: at, Kind: kind, Subject: event.Subject{Part: event.System}, Args: args}
 }

@@ -1,10 +1,16 @@
 package redfish
 
+import (
+	"context"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
 func chassisRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Chassis", schema: "ChassisCollection", needs: ofComponents, name: "Chassis", of: "chassis"},
 		{uri: "/redfish/v1/Chassis/{chassis}", schema: "Chassis.v1_28_0", needs: ofComponents,
-			shows: showsIdentity | showsPower | showsAsset, read: chassis},
+			shows: showsIdentity | showsPower | showsAsset, read: chassis, patch: &chassisPatch},
 	}
 }
 
@@ -17,8 +23,8 @@ func chassis(v view) object {
 			drives = append(drives, ref(v.system("Storage", c.ID, "Drives", d.ID)))
 		}
 	}
-	return object{
-		"Name": "Chassis", "ChassisType": "RackMount",
+	o := object{
+		"Name": "Chassis", "ChassisType": "RackMount", "AssetTag": v.m.Asset.ChassisTag,
 		"Manufacturer": p.Manufacturer, "Model": p.Model, "SKU": p.SKU, "PartNumber": p.PartNumber,
 		"SerialNumber": id.Serial, "UUID": id.UUID, "PowerState": string(v.m.Power), "Status": status("Enabled"),
 		"Links": object{
@@ -26,4 +32,19 @@ func chassis(v view) object {
 			"Drives": append([]object{}, drives...), "Storage": append([]object{}, subsystems...),
 		},
 	}
+	showLight(v, o)
+	return o
+}
+
+var chassisPatch = patch{
+	inputs: []input{
+		{name: "AssetTag", kind: text, nullable: true, form: machine.Writable},
+		{name: "LocationIndicatorActive", kind: boolean},
+		{name: "IndicatorLED", kind: text, values: lights},
+	},
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		a := assetOf(c)
+		a.ChassisTag = text0(c.set, "AssetTag", a.ChassisTag)
+		return reply{}, c.host.Apply(ctx, machine.SetAsset{Asset: a})
+	},
 }

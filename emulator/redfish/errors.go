@@ -33,6 +33,7 @@ var answers = []struct {
 	message func(path string) message.Message
 }{
 	{machine.ErrPower, http.StatusConflict, always(message.ResourceInUse.With())},
+	{machine.ErrStale, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrInUse, http.StatusConflict, always(message.ResourceInUse.With())},
 	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrUnderWay, http.StatusConflict, always(message.ResourceInUse.With())},

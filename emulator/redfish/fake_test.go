@@ -38,6 +38,7 @@ type host struct {
 	bv      *bmc.View
 	fail    error        // of every Apply
 	fetch   func() error // of an image; nil: it arrives
+	boots   bool         // the first source that is tried holds a system
 }
 
 func newHost(t testing.TB) *host {
@@ -185,25 +186,47 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 	return evs, err
 }
 
-// pass lets time go by. Boot sources that are tried turn out not bootable.
+// pass lets time go by, from one thing that happens to the next. Boot sources
+// that are tried turn out not bootable, unless h.boots.
 func (h *host) pass(d time.Duration) {
 	defer h.locked()()
-	h.now = h.now.Add(d)
-	evs := h.machine.Advance(h.now)
-	for len(evs) > 0 {
-		ev := evs[0]
-		evs = evs[1:]
-		if tried, ok := ev.(machine.BootTried); ok {
-			more, err := h.machine.Apply(h.now, machine.NotBootable{Boot: tried.Boot, Source: tried.Source})
-			if err != nil {
-				panic(err)
-			}
-			evs = append(evs, more...)
+	end := h.now.Add(d)
+	for {
+		if at, ok := h.machine.Deadline(); ok && at.Before(end) {
+			h.now = at
+		} else {
+			h.now = end
+		}
+		h.happen(h.machine.Advance(h.now))
+		if h.now.Equal(end) {
+			break
 		}
 	}
 	h.bmc.Advance(h.now)
 	h.machineChanged()
 	h.bmcChanged()
+}
+
+// happen does what the world does when events come.
+func (h *host) happen(evs []machine.Event) {
+	for len(evs) > 0 {
+		ev := evs[0]
+		evs = evs[1:]
+		h.bmc.Hear(h.now, []machine.Event{ev})
+		tried, ok := ev.(machine.BootTried)
+		if !ok {
+			continue
+		}
+		var answer machine.Command = machine.NotBootable{Boot: tried.Boot, Source: tried.Source}
+		if h.boots {
+			answer = machine.Loaded{Boot: tried.Boot, Source: tried.Source, Name: "disk"}
+		}
+		more, err := h.machine.Apply(h.now, answer)
+		if err != nil {
+			panic(err)
+		}
+		evs = append(evs, more...)
+	}
 }
 
 // rack is a Rack of one host, at every address.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -15,80 +16,148 @@ func systemRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", needs: ofComponents, name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0", needs: ofComponents,
-			shows: showsIdentity | showsPower | showsAsset, read: system, patch: &systemPatch, actions: systemActions},
-		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces", schema: "EthernetInterfaceCollection", needs: ofComponents, shows: showsIdentity,
-			name: "Ethernet Interfaces", of: "nic"},
-		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", schema: "EthernetInterface.v1_12_4", needs: ofComponents, shows: showsIdentity,
-			read: ethernetInterface},
+			shows: bootShows | showsPower | showsAsset | showsPolicy, read: system, patch: &systemPatch, actions: systemActions},
 	}
 }
 
 func system(v view) object {
 	p, id := v.m.Profile, v.m.Identity
-	return object{
-		"Name": "System", "SystemType": "Physical",
+	o := object{
+		"Name": "System", "SystemType": "Physical", "HostingRoles": []string{"BareMetalServer"},
 		"Manufacturer": p.Manufacturer, "Model": p.Model, "SKU": p.SKU, "PartNumber": p.PartNumber,
-		"SerialNumber": id.Serial, "UUID": id.UUID, "BiosVersion": p.BIOS.Version,
+		"SerialNumber": id.Serial, "UUID": id.UUID, "BiosVersion": v.m.BIOSVersion(),
+		"AssetTag": v.m.Asset.Tag, "HostName": v.m.Asset.HostName,
 		"PowerState": string(v.m.Power), "Status": status(systemState(v.m.Phase)),
-		"BootProgress":     object{"LastState": v.m.Phase.Progress()},
+		"PowerRestorePolicy": string(v.m.Policy.Restore), "PowerRestorePolicy@Redfish.AllowableValues": restorePolicies(v),
+		"PowerOnDelaySeconds": wholeSeconds(v.m.Policy.OnDelay), "PowerCycleDelaySeconds": wholeSeconds(v.m.Policy.CycleDelay),
+		"BootProgress":     bootProgress(v),
 		"Boot":             boot(v),
-		"ProcessorSummary": processors(p.Processors),
-		"MemorySummary":    object{"TotalSystemMemoryGiB": float64(p.MemoryMiB) / 1024},
-
-		"Links": object{"Chassis": refs(v.chassis()), "ManagedBy": refs(v.manager())},
+		"ProcessorSummary": processors(v.m.Processors()),
+		"MemorySummary":    memorySummary(p),
+		"TrustedModules":   trustedModules(v),
 	}
+	links := object{"Chassis": refs(v.chassis()), "ManagedBy": refs(v.manager())}
+	o["Links"] = links
+	if trusted := trustedIDs(v); len(trusted) > 0 {
+		links["TrustedComponents"] = list(trusted, func(id string) object { return ref(v.chassis("TrustedComponents", id)) })
+		links["TrustedComponents@odata.count"] = len(trusted)
+	}
+	devices, functions := []object{}, []object{}
+	for _, c := range p.Cards {
+		at := v.chassis("PCIeDevices", c.ID)
+		devices = append(devices, ref(at))
+		for _, f := range p.Functions(c) {
+			functions = append(functions, ref(at+"/PCIeFunctions/"+f.ID))
+		}
+	}
+	o["PCIeDevices"], o["PCIeDevices@odata.count"] = devices, len(devices)
+	o["PCIeFunctions"], o["PCIeFunctions@odata.count"] = functions, len(functions)
+	showLight(v, o)
+	if r := v.m.Reset; r != nil {
+		o["LastResetTime"], o["LastResetCause"] = r.At.UTC().Format(time.RFC3339), string(r.Cause)
+	}
+	return o
+}
+
+func wholeSeconds(d machine.Duration) int64 { return int64(d.Duration / time.Second) }
+
+// bootProgress tells how far the boot is. Programs of the firmware other than
+// its set-up have no value of their own.
+func bootProgress(v view) object {
+	o := object{"LastState": string(v.m.Progress), "LastStateTime": nil}
+	if at := v.m.ProgressAt; !at.IsZero() {
+		o["LastStateTime"] = at.UTC().Format(time.RFC3339)
+	}
+	if app := v.m.App; v.m.Phase == machine.InSetup && app != machine.BiosSetup {
+		o["LastState"], o["OemLastState"] = "OEM", string(app)
+	}
+	if d := v.m.BootTime; d.Duration > 0 {
+		o["LastBootTimeSeconds"] = wholeSeconds(d)
+	}
+	return o
 }
 
 // systemState is the Resource.State of a machine.
 func systemState(p machine.Phase) string {
 	switch p {
-	case machine.Off, machine.Cutting:
+	case machine.Off, machine.Unplugged, machine.Delaying, machine.Cutting:
 		return "Disabled"
 	case machine.Starting, machine.POST, machine.Selecting:
 		return "Starting"
+	case machine.Paused:
+		return "Quiesced"
 	}
 	return "Enabled"
 }
 
-func processors(p machine.Processors) object {
-	return object{
-		"Count": p.Sockets, "CoreCount": p.Sockets * p.Cores, "LogicalProcessorCount": p.Sockets * p.Threads,
-		"Model": p.Model,
-	}
-}
-
-func boot(v view) object {
-	o := v.m.Override
-	return object{
-		"BootSourceOverrideEnabled": string(o.Enabled), "BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds(v),
-		"BootSourceOverrideTarget": string(o.Target), "BootSourceOverrideTarget@Redfish.AllowableValues": bootTargets(v),
-		"BootSourceOverrideMode": string(o.Mode), "BootSourceOverrideMode@Redfish.AllowableValues": bootModes(v),
-	}
-}
-
-func bootEnableds(view) []string  { return texts(machine.Enableds) }
-func bootModes(view) []string     { return texts(machine.Modes) }
-func bootTargets(v view) []string { return texts(v.d.BootTargets) }
-func resetTypes(v view) []string  { return texts(v.d.ResetTypes) }
+func resetTypes(v view) []string { return texts(v.d.ResetTypes) }
 
 func texts[T ~string](all []T) []string {
 	return list(all, func(t T) string { return string(t) })
 }
 
 var systemPatch = patch{
-	inputs: []input{{name: "Boot", kind: group, of: []input{
-		{name: "BootSourceOverrideEnabled", kind: text, values: bootEnableds},
-		{name: "BootSourceOverrideTarget", kind: text, values: bootTargets},
-		{name: "BootSourceOverrideMode", kind: text, values: bootModes},
-	}}},
+	inputs: []input{
+		{name: "AssetTag", kind: text, nullable: true, form: machine.Writable},
+		{name: "HostName", kind: text, nullable: true, form: isHostName},
+		{name: "LocationIndicatorActive", kind: boolean},
+		{name: "IndicatorLED", kind: text, values: lights},
+		{name: "PowerRestorePolicy", kind: text, values: restorePolicies},
+		{name: "PowerOnDelaySeconds", kind: integer, min: 0, max: maxDelay},
+		{name: "PowerCycleDelaySeconds", kind: integer, min: 0, max: maxDelay},
+		{name: "Boot", kind: group, of: bootInputs},
+	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
-		o, set := c.view.m.Override, c.set
-		o.Enabled = machine.Enabled(value(set, "Boot/BootSourceOverrideEnabled", string(o.Enabled)))
-		o.Target = machine.SourceKind(value(set, "Boot/BootSourceOverrideTarget", string(o.Target)))
-		o.Mode = machine.Mode(value(set, "Boot/BootSourceOverrideMode", string(o.Mode)))
-		return reply{}, c.host.Apply(ctx, machine.SetOverride{Override: o})
+		all, err := setBoot(c)
+		if err != nil {
+			return reply{}, err
+		}
+		a := assetOf(c)
+		a.Tag = text0(c.set, "AssetTag", a.Tag)
+		a.HostName = text0(c.set, "HostName", a.HostName)
+		if a != *c.view.m.Asset {
+			all = append(all, machine.SetAsset{Asset: a})
+		}
+		p := *c.view.m.Policy
+		p.Restore = machine.RestorePolicy(value(c.set, "PowerRestorePolicy", string(p.Restore)))
+		p.OnDelay = secondsOr(c.set, "PowerOnDelaySeconds", p.OnDelay)
+		p.CycleDelay = secondsOr(c.set, "PowerCycleDelaySeconds", p.CycleDelay)
+		if p != *c.view.m.Policy {
+			all = append(all, machine.SetPowerPolicy{PowerPolicy: p})
+		}
+		return reply{}, applyAll(ctx, c, all)
 	},
 }
+
+const maxDelay = int64(machine.MaxDelay / time.Second)
+
+// applyAll carries out commands as one. There may be none: what a client wants
+// may be so already.
+func applyAll(ctx context.Context, c operation, all []machine.Command) error {
+	if len(all) == 0 {
+		return nil
+	}
+	return c.host.Apply(ctx, machine.Together(all))
+}
+
+// text0 is what a client sent, "" if that is null, or otherwise if it sent
+// nothing.
+func text0(set values, name, otherwise string) string {
+	if v, sent := set[name]; sent && v == nil {
+		return ""
+	}
+	return value(set, name, otherwise)
+}
+
+// secondsOr is what a client sent as a number of seconds.
+func secondsOr(set values, name string, otherwise machine.Duration) machine.Duration {
+	if n, ok := set[name].(int64); ok {
+		return machine.Duration{Duration: time.Duration(n) * time.Second}
+	}
+	return otherwise
+}
+
+func restorePolicies(view) []string { return texts(machine.RestorePolicies) }
 
 var systemActions = []action{{
 	name:   "ComputerSystem.Reset",
@@ -110,6 +179,8 @@ var wanted = map[machine.ResetKind][]machine.Power{
 	machine.ForceOn:          {machine.PowerOn, machine.PoweringOn},
 	machine.ForceOff:         {machine.PowerOff, machine.PoweringOff},
 	machine.GracefulShutdown: {machine.PowerOff, machine.PoweringOff},
+	machine.Pause:            {machine.PowerPaused},
+	machine.Resume:           {machine.PowerOn},
 }
 
 // refused answers a reset that the power state does not allow. It is nil when
@@ -122,14 +193,4 @@ func refused(kind machine.ResetKind, power machine.Power, v view) error {
 		return decline(http.StatusConflict, message.ChassisPowerStateOnRequired.With(v.d.ChassisID))
 	}
 	return decline(http.StatusConflict, message.ResourceInUse.With())
-}
-
-func ethernetInterface(v view) object {
-	n := pick(v.m.Identity.NICs, v.ids["nic"], func(n machine.NIC) string { return n.ID })
-	return object{
-		"Name": "Ethernet Interface " + n.ID, "EthernetInterfaceType": "Physical", "InterfaceEnabled": true,
-		"MACAddress": n.MAC, "PermanentMACAddress": n.MAC, "SpeedMbps": n.SpeedMbps, "FullDuplex": true,
-		"LinkStatus": "LinkUp", "Status": status("Enabled"),
-		"Links": object{"Chassis": ref(v.chassis())},
-	}
 }

@@ -11,10 +11,15 @@ func tree() []resource {
 		sessionRows(),
 		accountRows(),
 		systemRows(),
+		bootRows(),
+		processorRows(),
+		networkRows(),
 		storageRows(),
 		mediaRows(),
 		managerRows(),
 		chassisRows(),
+		pcieRows(),
+		trustedRows(),
 		taskRows(),
 	)
 }

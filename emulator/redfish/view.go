@@ -1,9 +1,6 @@
 package redfish
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
 	"strings"
 	"time"
 
@@ -36,6 +33,10 @@ const (
 	showsIdentity shows = 1 << 0 // serial numbers, addresses: what never changes
 	showsPower    shows = 1 << 1 // power, boot and what runs
 	showsAsset    shows = 1 << 2
+	showsBoot     shows = 1 << 3 // boot order, and how else it boots
+	showsPolicy   shows = 1 << 4 // how power comes on
+	showsCabling  shows = 1 << 5 // which NICs have a link
+	showsFirmware shows = 1 << 6 // BIOS settings, versions and updates
 	showsAccess   shows = 1 << 8 // accounts and their policy
 	showsMedia    shows = 1 << 9
 	showsSessions shows = 1 << 10
@@ -67,6 +68,22 @@ var parts = map[shows]part{
 	showsAsset: {
 		func(a, b *snapshot) bool { return a.m.Asset == b.m.Asset },
 		func(to, from *snapshot) { to.m.Asset = from.m.Asset },
+	},
+	showsBoot: {
+		func(a, b *snapshot) bool { return a.m.Boot == b.m.Boot },
+		func(to, from *snapshot) { to.m.Boot = from.m.Boot },
+	},
+	showsPolicy: {
+		func(a, b *snapshot) bool { return a.m.Policy == b.m.Policy },
+		func(to, from *snapshot) { to.m.Policy = from.m.Policy },
+	},
+	showsCabling: {
+		func(a, b *snapshot) bool { return a.m.Cabling == b.m.Cabling },
+		func(to, from *snapshot) { to.m.Cabling = from.m.Cabling },
+	},
+	showsFirmware: {
+		func(a, b *snapshot) bool { return a.m.Firmware == b.m.Firmware },
+		func(to, from *snapshot) { to.m.Firmware = from.m.Firmware },
 	},
 	showsAccess: {
 		func(a, b *snapshot) bool { return a.b.Access == b.b.Access },
@@ -140,6 +157,14 @@ func (m *match) view(at snapshot) view {
 // lists them, and nothing else exists.
 var things = map[string]func(v view) []string{
 	"account":    func(v view) []string { return list(v.b.Accounts, func(a bmc.Account) string { return a.ID }) },
+	"option":     func(v view) []string { return list(v.m.Options(), func(b machine.BootOption) string { return b.ID }) },
+	"processor":  func(v view) []string { return cpuIDs(v.m.Profile) },
+	"dimm":       func(v view) []string { return dimmIDs(v.m.Profile) },
+	"card":       func(v view) []string { return list(v.m.Profile.Cards, cardID) },
+	"function":   func(v view) []string { return list(v.functions(), functionID) },
+	"adapter":    func(v view) []string { return list(adapters(v), cardID) },
+	"port":       func(v view) []string { return v.adapter().NICs },
+	"trusted":    trustedIDs,
 	"chassis":    func(v view) []string { return []string{v.d.ChassisID} },
 	"controller": func(v view) []string { return []string{"0"} },
 	"drive":      func(v view) []string { return list(v.storage().Drives, func(d storage.Drive) string { return d.ID }) },
@@ -213,12 +238,10 @@ func refs(uris ...string) []object { return list(uris, ref) }
 // status is a Resource.Status.
 func status(state string) object { return object{"State": state, "Health": "OK"} }
 
-// serviceUUID identifies the service, and with it the BMC. It is derived from
-// the machine's own, which must not be shown twice for different things.
-func (v view) serviceUUID() string {
-	sum := sha256.Sum256([]byte("bmc/" + v.m.Identity.UUID))
-	u := sum[:16]
-	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80 // RFC 9562 version 8, custom
-	x := hex.EncodeToString(u)
-	return fmt.Sprintf("%s-%s-%s-%s-%s", x[:8], x[8:12], x[12:16], x[16:20], x[20:])
+// rolledUp is a Resource.Status that speaks for what is below, too.
+func rolledUp(state string) object {
+	return object{"State": state, "Health": "OK", "HealthRollup": "OK"}
 }
+
+// serviceUUID identifies the service, and with it the BMC.
+func (v view) serviceUUID() string { return v.m.Identity.BMCUUID() }

@@ -31,6 +31,24 @@ var states = []struct {
 		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
 		h.pass(5 * time.Minute)
 	}},
+	{"running, all set", func(t *testing.T, h *host) {
+		h.boots = true
+		must(t, h.Apply(t.Context(), machine.Together{
+			machine.SetAsset{Asset: machine.Asset{Tag: "a", ChassisTag: "b", HostName: "c", Light: machine.Lit}},
+			machine.SetHTTPBoot{URI: "http://images.test/x.efi"}, machine.SetRetry{Retry: machine.RetryAttempts, Attempts: 3},
+			machine.SetLink{NIC: "2"},
+			machine.SetBootOrder{Order: []string{"Boot0100", "Boot0003"}}, machine.SetBootOption{ID: "Boot0100"},
+			machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.UefiBootNext, Mode: machine.UEFI, Next: "Boot0200", Path: "PciRoot(0x1)"}},
+			machine.Reset{Kind: machine.ResetOn},
+		}))
+		h.pass(10 * time.Minute)
+		must(t, h.Apply(t.Context(), machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.Diags, Mode: machine.UEFI}}))
+	}},
+	{"in the diagnostics", func(t *testing.T, h *host) {
+		must(t, h.Apply(t.Context(), machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.Diags, Mode: machine.UEFI}}))
+		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
+		h.pass(10 * time.Minute)
+	}},
 	{"media and sessions", func(t *testing.T, h *host) {
 		_, err := h.ApplyBMC(t.Context(), bmc.InsertMedia{Slot: "Cd", Image: "https://user:hidden-7@images.test/a/live.iso?x=1", User: "u", Password: "hidden-8"})
 		must(t, err)

@@ -21,6 +21,15 @@ type wording struct {
 
 // wordings has a row for every kind of event.
 var wordings = map[event.Kind]wording{
+	event.MainsBack:     {message.LineInputPowerRestored, []string{"%0"}, "PowerUnit", "Deassert"},
+	event.Interrupted:   {message.PlatformError, []string{}, "Critical Interrupt", "Assert"},
+	event.ResetUnheard:  {message.OperationFailed, []string{}, "Button/Switch", ""},
+	event.SystemCrashed: {message.OperatingSystemCrash, []string{}, "OS Stop/Shutdown", "Assert"},
+	event.BootFailed:    {message.ResourceStatusChangedCritical, []string{"%0", "Critical"}, "Boot Error", "Assert"},
+
+	event.LinkUp:   {message.CableInserted, []string{"%2", "%1"}, "LAN", "Assert"},
+	event.LinkDown: {message.CableRemoved, []string{"%2", "%1"}, "LAN", "Deassert"},
+
 	event.PowerOn:  {message.ResourcePoweredOn, []string{"%0"}, "System ACPI PowerState", "Assert"},
 	event.PowerOff: {message.ResourcePoweredOff, []string{"%0"}, "System ACPI PowerState", "Assert"},
 

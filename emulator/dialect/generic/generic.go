@@ -39,8 +39,15 @@ var Record = dialect.Record{
 			},
 		},
 	},
-	ResetTypes:  machine.ResetKinds,
-	BootTargets: machine.SourceKinds,
-	Redundant:   dialect.Accept,
-	Protocol:    dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
+	// What suspends and pauses machines is a hypervisor.
+	ResetTypes: []machine.ResetKind{
+		machine.ResetOn, machine.ForceOff, machine.ForceOn, machine.GracefulShutdown, machine.GracefulRestart,
+		machine.ForceRestart, machine.PowerCycle, machine.PushPowerButton, machine.Nmi,
+	},
+	BootTargets: []machine.SourceKind{
+		machine.None, machine.Pxe, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.Utilities, machine.Diags,
+		machine.UefiShell, machine.UefiTarget, machine.UefiHTTP, machine.UefiBootNext,
+	},
+	Redundant: dialect.Accept,
+	Protocol:  dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
 }

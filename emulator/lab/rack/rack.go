@@ -86,6 +86,8 @@ type Timings struct {
 	OSBoot   *fault.Duration `yaml:"osBoot" json:"osBoot,omitempty"`     // from the boot loader to a running system
 	Shutdown *fault.Duration `yaml:"shutdown" json:"shutdown,omitempty"` // an operating system going down by itself
 	PowerOff *fault.Duration `yaml:"powerOff" json:"powerOff,omitempty"` // until the supply has really gone
+	Graceful *fault.Duration `yaml:"graceful" json:"graceful,omitempty"` // for which a system is waited that does not hear that it shall go down
+	Dump     *fault.Duration `yaml:"dump" json:"dump,omitempty"`         // a crashed system saving its memory
 }
 
 // Host is one host of the rack.
@@ -247,5 +249,6 @@ type timing struct {
 func (t *Timings) all() []timing {
 	return []timing{
 		{"powerOn", t.PowerOn}, {"post", t.POST}, {"osBoot", t.OSBoot}, {"shutdown", t.Shutdown}, {"powerOff", t.PowerOff},
+		{"graceful", t.Graceful}, {"dump", t.Dump},
 	}
 }

@@ -99,6 +99,15 @@ type Paused struct {
 // Time implements Event.
 func (e Paused) Time() time.Time { return e.At }
 
+// Mains tells that the mains have gone or come back.
+type Mains struct {
+	At time.Time
+	On bool
+}
+
+// Time implements Event.
+func (e Mains) Time() time.Time { return e.At }
+
 // Done tells that the work of a job has ended.
 type Done struct {
 	At        time.Time

@@ -28,6 +28,15 @@ type Kind string
 
 // The kinds. Each has a row in Kinds.
 const (
+	MainsBack     Kind = "power.mains.back"
+	Interrupted   Kind = "system.nmi"
+	ResetUnheard  Kind = "system.reset.unheard" // of kind %1
+	SystemCrashed Kind = "system.crashed"
+	BootFailed    Kind = "system.boot.failed"
+
+	LinkUp   Kind = "nic.link.up"
+	LinkDown Kind = "nic.link.down"
+
 	PowerOn  Kind = "power.on"
 	PowerOff Kind = "power.off"
 
@@ -107,6 +116,15 @@ var Kinds = map[Kind]struct {
 	Severity Severity
 	Text     string // %1, %2: the arguments
 }{
+	MainsBack:     {OK, "The mains came back after an outage."},
+	Interrupted:   {Warning, "A diagnostic interrupt was sent to the system."},
+	ResetUnheard:  {Warning, "No system answered the reset %1."},
+	SystemCrashed: {Critical, "The operating system crashed."},
+	BootFailed:    {Critical, "No boot source holds a system."},
+
+	LinkUp:   {OK, "Port %1 of network adapter %2 has a link."},
+	LinkDown: {Warning, "Port %1 of network adapter %2 has lost its link."},
+
 	PowerOn:  {OK, "The system was switched on."},
 	PowerOff: {OK, "The system was switched off."},
 

@@ -1,0 +1,152 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// BootOption is an entry of the firmware's boot menu (UEFI 2.10, §3.1.3). Which
+// there are follows from what the machine has and how it is set.
+type BootOption struct {
+	Source
+	ID      string // "Boot0010"; the same device always has the same
+	Name    string // for people
+	Path    string // UEFI device path, as text (UEFI 2.10, §10.6)
+	Enabled bool
+}
+
+// Numbers of boot options, which are 16 bits, by what they are of. Numbers of
+// drives and NICs begin there.
+const (
+	cdOption    = 0x0001
+	usbOption   = 0x0002
+	uriOption   = 0x0003
+	driveOption = 0x0100
+	pxeOption   = 0x0200
+	httpOption  = 0x0300
+)
+
+// Options are the boot options, by ID.
+func (v *View) Options() []BootOption { return options(v.Profile, v.Identity, v.Boot, v.Firmware) }
+
+// Order are the boot options that are tried, in that order. Those that are
+// disabled are passed over.
+func (v *View) Order() []BootOption { return order(v.Profile, v.Boot, v.Options()) }
+
+func (m *Machine) options() []BootOption {
+	return options(m.profile, m.identity, m.boot(), m.fw.View())
+}
+func (m *Machine) order() []BootOption { return order(m.profile, m.boot(), m.options()) }
+
+func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View) []BootOption {
+	var out []BootOption
+	add := func(n int, s Source, name, path string) {
+		if !offers(fw, id, s) {
+			return
+		}
+		ref := fmt.Sprintf("Boot%04X", n)
+		out = append(out, BootOption{Source: s, ID: ref, Name: name, Path: path, Enabled: !slices.Contains(set.Off, ref)})
+	}
+	add(cdOption, Source{Kind: Cd}, "Virtual CD", usbPath+"/CDROM(0x0)")
+	add(usbOption, Source{Kind: Usb}, "Virtual USB Drive", usbPath)
+	if set.HTTPURI != "" && len(id.NICs) > 0 {
+		n := id.NICs[0]
+		add(uriOption, Source{Kind: UefiHTTP, Device: n.ID, URI: set.HTTPURI}, "HTTP Boot: "+set.HTTPURI, n.Path()+anyIPv4+"/Uri("+set.HTTPURI+")")
+	}
+	n := 0
+	for _, c := range id.Storage {
+		for _, d := range c.Drives {
+			add(driveOption+n, Source{Kind: Hdd, Device: d.ID}, fmt.Sprintf("Drive %d: %s %s", d.Bay, d.Product, d.Serial), p.drivePath(&c, &d))
+			n++
+		}
+	}
+	for i, n := range id.NICs {
+		add(pxeOption+i, Source{Kind: Pxe, Device: n.ID}, "PXE IPv4: "+n.Name+" "+n.MAC, n.Path()+anyIPv4)
+	}
+	for i, n := range id.NICs {
+		add(httpOption+i, Source{Kind: UefiHTTP, Device: n.ID}, "HTTP IPv4: "+n.Name+" "+n.MAC, n.Path()+anyIPv4+"/Uri()")
+	}
+	return out
+}
+
+// order is the boot order: as it was set, then what has come since, else as the
+// model has it.
+func order(p *Profile, set *BootSettings, all []BootOption) []BootOption {
+	var out []BootOption
+	for _, id := range set.Order {
+		if i := slices.IndexFunc(all, func(b BootOption) bool { return b.ID == id }); i >= 0 {
+			out = append(out, all[i])
+		}
+	}
+	for _, k := range p.BootOrder {
+		for _, b := range all {
+			if b.Kind == k && !slices.Contains(set.Order, b.ID) && !slices.Contains(set.Left, b.ID) {
+				out = append(out, b)
+			}
+		}
+	}
+	return out
+}
+
+// SetBootOrder sets the boot order: IDs of boot options, each once. Those that
+// it leaves out are not tried. Nil makes it the model's again.
+type SetBootOrder struct{ Order []string }
+
+func (c SetBootOrder) apply(m *Machine, _ time.Time) ([]Event, error) {
+	var left []string
+	for _, b := range m.options() {
+		if !slices.Contains(c.Order, b.ID) {
+			left = append(left, b.ID)
+		}
+	}
+	for i, id := range c.Order {
+		if slices.Contains(c.Order[:i], id) {
+			return nil, fmt.Errorf("%w: boot order: %s is there twice", ErrConflict, id)
+		}
+		if _, ok := m.option(id); !ok {
+			return nil, fmt.Errorf("machine: boot order: %q is no boot option: %w", id, ErrUnknown)
+		}
+	}
+	if c.Order == nil {
+		left = nil
+	}
+	m.setBoot(func(b *BootSettings) { b.Order, b.Left = slices.Clone(c.Order), left })
+	return nil, nil
+}
+
+// SetBootOption says whether a boot option is tried when its turn comes.
+type SetBootOption struct {
+	ID      string
+	Enabled bool
+}
+
+func (c SetBootOption) apply(m *Machine, _ time.Time) ([]Event, error) {
+	b, ok := m.option(c.ID)
+	if !ok {
+		return nil, fmt.Errorf("machine: %q is no boot option: %w", c.ID, ErrUnknown)
+	}
+	if b.Enabled == c.Enabled {
+		return nil, nil
+	}
+	m.setBoot(func(s *BootSettings) {
+		off := slices.DeleteFunc(slices.Clone(s.Off), func(id string) bool { return id == c.ID })
+		if !c.Enabled {
+			off = append(off, c.ID)
+		}
+		slices.Sort(off)
+		s.Off = off
+	})
+	return nil, nil
+}
+
+func (m *Machine) option(id string) (BootOption, bool) {
+	all := m.options()
+	i := slices.IndexFunc(all, func(b BootOption) bool { return b.ID == id })
+	if i < 0 {
+		return BootOption{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,170 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// ResetKind is a way to change power; the values are Redfish's ResetType
+// (DSP2046, Resource.ResetType).
+type ResetKind string
+
+// The resets.
+const (
+	ResetOn          ResetKind = "On"
+	ForceOn          ResetKind = "ForceOn"
+	ForceOff         ResetKind = "ForceOff"
+	GracefulShutdown ResetKind = "GracefulShutdown"
+	GracefulRestart  ResetKind = "GracefulRestart"
+	ForceRestart     ResetKind = "ForceRestart"
+	PowerCycle       ResetKind = "PowerCycle"
+	PushPowerButton  ResetKind = "PushPowerButton"
+	Nmi              ResetKind = "Nmi"
+	Suspend          ResetKind = "Suspend"
+	Pause            ResetKind = "Pause"
+	Resume           ResetKind = "Resume"
+)
+
+// resets says what each kind does: the trigger, and whether the machine comes
+// up again. The one that applies is the first whose trigger the phase
+// allows.
+var resets = map[ResetKind][]struct {
+	on    trigger
+	again bool
+}{
+	ResetOn:          {{delay, false}, {pressOn, false}},
+	ForceOn:          {{pressOn, false}},
+	ForceOff:         {{cut, false}},
+	GracefulShutdown: {{askOff, false}},
+	GracefulRestart:  {{askOff, true}},
+	ForceRestart:     {{restart, false}},
+	PowerCycle:       {{cut, true}},
+	PushPowerButton:  {{pressOn, false}, {askOff, false}},
+	Nmi:              {{panicked, false}},
+	Suspend:          {{askOff, false}},
+	Pause:            {{stand, false}},
+	Resume:           {{goOn, false}},
+}
+
+// ResetKinds are all resets, in the order in which services list them.
+var ResetKinds = []ResetKind{
+	ResetOn, ForceOff, ForceOn, GracefulShutdown, GracefulRestart, ForceRestart, PowerCycle, PushPowerButton, Nmi,
+	Suspend, Pause, Resume,
+}
+
+// needsOS are the resets that a running system carries out: without one nobody
+// hears the button and nothing happens, which is no error.
+var needsOS = []ResetKind{GracefulShutdown, GracefulRestart, PushPowerButton, Nmi}
+
+// byForce is what becomes of a graceful reset that no system heard, where the
+// model does not leave it at that.
+var byForce = map[ResetKind]ResetKind{GracefulShutdown: ForceOff, GracefulRestart: ForceRestart}
+
+// Asked is a graceful reset that waits to be heard.
+type Asked struct {
+	Kind  ResetKind `json:"kind"`
+	Until time.Time `json:"until"`
+}
+
+// ResetCause is why a machine was last started; the values are Redfish's
+// (DSP2046, ComputerSystem.LastResetCause).
+type ResetCause string
+
+// The causes.
+const (
+	CauseButton   ResetCause = "PowerButtonPress"
+	CauseCommand  ResetCause = "ManagementCommand"
+	CauseRestore  ResetCause = "PowerRestorePolicy"
+	CauseWatchdog ResetCause = "WatchdogExpiration"
+	CauseSystem   ResetCause = "OSSoftRestart"
+	CauseCrash    ResetCause = "SystemCrash"
+	CauseUnknown  ResetCause = "Unknown"
+)
+
+// LastReset is when a machine was last started or restarted, and why.
+type LastReset struct {
+	At    time.Time  `json:"at"`
+	Cause ResetCause `json:"cause"`
+}
+
+// cause is why the machine starts now.
+func (own *Main) cause() ResetCause {
+	if own.Cause == "" {
+		return CauseUnknown
+	}
+	return own.Cause
+}
+
+// Reset changes power. A reset that the power state does not allow, or that
+// finds it as wanted already, answers ErrPower.
+type Reset struct{ Kind ResetKind }
+
+func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
+	cause := CauseCommand
+	if c.Kind == PushPowerButton {
+		cause = CauseButton
+	}
+	return m.reset(now, c.Kind, cause)
+}
+
+func (m *Machine) reset(now time.Time, kind ResetKind, cause ResetCause) ([]Event, error) {
+	ways, ok := resets[kind]
+	if !ok {
+		return nil, fmt.Errorf("machine: reset %q: %w", kind, ErrUnknown)
+	}
+	on := phases[m.st.Phase].power == PowerOn
+	if kind == Nmi && on {
+		evs := []Event{note(now, event.Interrupted)}
+		if m.can(panicked) && m.profile.OS.PanicOnNMI {
+			m.main().Cause = CauseCrash
+			evs = append(evs, m.step(now, panicked)...)
+		}
+		return evs, nil
+	}
+	deaf := m.st.OS != nil && m.st.OS.Deaf
+	for _, w := range ways {
+		if !m.can(w.on) || w.on == delay && m.onDelay() == 0 || w.on == askOff && deaf {
+			continue
+		}
+		own := m.main()
+		own.Again, own.Cause = w.again, cause
+		if kind == Suspend {
+			own.Image = &own.OS.Source
+		}
+		return m.step(now, w.on), nil
+	}
+	if !on || !slices.Contains(needsOS, kind) {
+		return nil, fmt.Errorf("%w: reset %s while %s", ErrPower, kind, phases[m.st.Phase].power)
+	}
+	if patience := m.profile.Timings.Graceful.Duration; patience > 0 && byForce[kind] != "" {
+		m.main().Asked = &Asked{Kind: kind, Until: now.Add(patience)}
+	}
+	return nil, nil
+}
+
+// unheard ends the wait for a graceful reset: by force where the model does so,
+// else with nothing.
+func (m *Machine) unheard(at time.Time) []Event {
+	kind := m.st.Asked.Kind
+	m.main().Asked = nil
+	evs := []Event{note(at, event.ResetUnheard, string(kind))}
+	if !slices.Contains(m.profile.OS.Forces, kind) {
+		return evs
+	}
+	more, err := m.reset(at, byForce[kind], CauseCommand)
+	if err != nil { // an Asked stands only while the power is on
+		return evs
+	}
+	return append(evs, more...)
+}
+
+// dumpTime is how long a crashed system takes until it restarts.
+func (m *Machine) dumpTime() time.Duration {
+	if !m.profile.OS.RestartOnCrash {
+		return never
+	}
+	return m.profile.Timings.Dump.Duration
+}

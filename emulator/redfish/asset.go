@@ -1,0 +1,33 @@
+package redfish
+
+import (
+	"regexp"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// showLight shows the indicator, the way of today and that of before
+// ComputerSystem 1.13 and Chassis 1.14.
+func showLight(v view, o object) {
+	o["LocationIndicatorActive"] = v.m.Asset.Light != machine.Dark
+	o["IndicatorLED"], o["IndicatorLED@Redfish.AllowableValues"] = string(v.m.Asset.Light), lights(v)
+}
+
+func lights(view) []string { return texts(machine.Lights) }
+
+// assetOf is what is written on the machine, with the indicator as a client
+// wants it.
+func assetOf(c operation) machine.Asset {
+	a := *c.view.m.Asset
+	if on, ok := c.set["LocationIndicatorActive"].(bool); ok && on != (a.Light != machine.Dark) {
+		a.Light = map[bool]machine.Light{true: machine.Blinking, false: machine.Dark}[on]
+	}
+	a.Light = machine.Light(value(c.set, "IndicatorLED", string(a.Light)))
+	return a
+}
+
+var hostName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*)?$`)
+
+// isHostName says whether a text can name a host (RFC 1123, §2.1); "" names
+// none.
+func isHostName(text string) bool { return machine.Writable(text) && hostName.MatchString(text) }

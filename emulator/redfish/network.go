@@ -1,0 +1,149 @@
+package redfish
+
+import "github.com/metalab-dev/metalab/emulator/machine"
+
+func networkRows() []resource {
+	const adapter = "/redfish/v1/Chassis/{chassis}/NetworkAdapters/{adapter}"
+	return []resource{
+		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces", schema: "EthernetInterfaceCollection", needs: ofComponents, shows: showsIdentity,
+			name: "Ethernet Interfaces", of: "nic"},
+		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", schema: "EthernetInterface.v1_12_4", needs: ofComponents,
+			shows: showsIdentity | showsCabling, read: ethernetInterface},
+		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces", schema: "NetworkInterfaceCollection", needs: ofComponents,
+			name: "Network Interfaces", of: "adapter"},
+		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces/{adapter}", schema: "NetworkInterface.v1_2_3", needs: ofComponents,
+			read: networkInterface},
+		{uri: "/redfish/v1/Chassis/{chassis}/NetworkAdapters", schema: "NetworkAdapterCollection", needs: ofComponents,
+			name: "Network Adapters", of: "adapter"},
+		{uri: adapter, schema: "NetworkAdapter.v1_14_0", needs: ofComponents, shows: showsIdentity | showsFirmware, read: networkAdapter},
+		{uri: adapter + "/Ports", schema: "PortCollection", needs: ofComponents, name: "Ports", of: "port"},
+		{uri: adapter + "/Ports/{port}", schema: "Port.v1_18_0", needs: ofComponents, shows: showsIdentity | showsCabling, read: networkPort},
+		{uri: adapter + "/NetworkDeviceFunctions", schema: "NetworkDeviceFunctionCollection", needs: ofComponents,
+			name: "Network Device Functions", of: "port"},
+		{uri: adapter + "/NetworkDeviceFunctions/{port}", schema: "NetworkDeviceFunction.v1_11_1", needs: ofComponents, shows: showsIdentity,
+			read: networkDeviceFunction},
+	}
+}
+
+// adapters are the cards that have NICs.
+func adapters(v view) []machine.Card {
+	var out []machine.Card
+	for _, c := range v.m.Profile.Cards {
+		if len(c.NICs) > 0 {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// adapter is the card that the view is of.
+func (v view) adapter() machine.Card { return pick(adapters(v), v.ids["adapter"], cardID) }
+
+// nic is the NIC with an ID.
+func (v view) nic(id string) machine.NIC {
+	return pick(v.m.Identity.NICs, id, func(n machine.NIC) string { return n.ID })
+}
+
+// maxMTU is the longest frame that any NIC here takes, in bytes.
+const maxMTU = 9702
+
+func linkStatus(v view, nic string) string {
+	if v.m.Cabling.Linked(nic) {
+		return "LinkUp"
+	}
+	return "LinkDown"
+}
+
+func ethernetInterface(v view) object {
+	n := v.nic(v.ids["nic"])
+	links := object{"Chassis": ref(v.chassis())}
+	if c, ok := v.m.Profile.CardOf(n.ID); ok {
+		links["NetworkDeviceFunctions"] = refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", n.ID))
+		links["NetworkDeviceFunctions@odata.count"] = 1
+		links["Ports"], links["Ports@odata.count"] = refs(v.chassis("NetworkAdapters", c.ID, "Ports", n.ID)), 1
+	}
+	o := object{
+		"Name": "Ethernet Interface " + n.ID, "EthernetInterfaceType": "Physical", "InterfaceEnabled": true,
+		"MACAddress": n.MAC, "PermanentMACAddress": n.MAC, "SpeedMbps": n.SpeedMbps, "FullDuplex": true, "AutoNeg": true,
+		"MTUSize": 1500, "UefiDevicePath": n.Path(), "LinkStatus": linkStatus(v, n.ID), "Status": status("Enabled"),
+		// A BMC does not know what addresses the system has.
+		"IPv4Addresses": []object{}, "IPv6Addresses": []object{}, "NameServers": []string{},
+		"Links": links,
+	}
+	if !v.m.Cabling.Linked(n.ID) {
+		o["SpeedMbps"] = 0
+	}
+	return o
+}
+
+func networkInterface(v view) object {
+	c := v.adapter()
+	adapter := v.chassis("NetworkAdapters", c.ID)
+	return object{
+		"Name": c.Product, "Status": status("Enabled"),
+		"Ports": ref(adapter + "/Ports"), "NetworkDeviceFunctions": ref(adapter + "/NetworkDeviceFunctions"),
+		"Links": object{"NetworkAdapter": ref(adapter)},
+	}
+}
+
+func networkAdapter(v view) object {
+	c := v.adapter()
+	below := func(kind string) []object {
+		return list(c.NICs, func(id string) object { return ref(v.uri + "/" + kind + "/" + id) })
+	}
+	n := len(c.NICs)
+	controller := object{
+		"FirmwarePackageVersion": v.version(c.Component), "PCIeInterface": pcieInterface(c),
+		"ControllerCapabilities": object{"NetworkPortCount": n, "NetworkDeviceFunctionCount": n},
+		"Links": object{
+			"PCIeDevices": refs(v.chassis("PCIeDevices", c.ID)), "PCIeDevices@odata.count": 1,
+			"Ports": below("Ports"), "Ports@odata.count": n,
+			"NetworkDeviceFunctions": below("NetworkDeviceFunctions"), "NetworkDeviceFunctions@odata.count": n,
+		},
+	}
+	o := object{
+		"Name": c.Product, "Manufacturer": c.Vendor, "Model": c.Product, "PartNumber": orNull(c.PartNumber), "SerialNumber": v.cardSerial(c),
+		"Status": status("Enabled"), "Controllers": []object{controller},
+	}
+	if c.Slot != "" {
+		o["Location"] = label(c.Slot, "Slot", ordinal("", c.ID))
+	}
+	return o
+}
+
+func networkPort(v view) object {
+	n := v.nic(v.ids["port"])
+	speed := float64(n.SpeedMbps) / 1000
+	o := object{
+		"Name": "Port " + n.ID, "PortId": n.ID, "PortProtocol": "Ethernet", "PortType": "BidirectionalPort", "LinkNetworkTechnology": "Ethernet",
+		"InterfaceEnabled": true, "LinkState": "Enabled", "LinkStatus": linkStatus(v, n.ID), "SignalDetected": v.m.Cabling.Linked(n.ID),
+		"MaxSpeedGbps": speed, "CurrentSpeedGbps": speed, "MaxFrameSize": maxMTU, "ActiveWidth": 1, "Width": 1, "Status": status("Enabled"),
+		"Ethernet": object{"AssociatedMACAddresses": []string{n.MAC}, "FlowControlStatus": "None"},
+		"Links":    object{"EthernetInterfaces": refs(v.system("EthernetInterfaces", n.ID)), "EthernetInterfaces@odata.count": 1},
+	}
+	if !v.m.Cabling.Linked(n.ID) {
+		o["CurrentSpeedGbps"] = 0
+	}
+	return o
+}
+
+func networkDeviceFunction(v view) object {
+	n, c := v.nic(v.ids["port"]), v.adapter()
+	port := v.chassis("NetworkAdapters", c.ID, "Ports", n.ID)
+	links := object{
+		"EthernetInterfaces": refs(v.system("EthernetInterfaces", n.ID)), "EthernetInterfaces@odata.count": 1,
+		"PhysicalNetworkPortAssignment": ref(port),
+	}
+	for _, f := range v.m.Profile.Functions(c) {
+		if f.NIC == n.ID {
+			links["PCIeFunction"] = ref(v.chassis("PCIeDevices", c.ID, "PCIeFunctions", f.ID))
+		}
+	}
+	return object{
+		"Name": "Function of port " + n.ID, "NetDevFuncType": "Ethernet", "NetDevFuncCapabilities": []string{"Ethernet"}, "DeviceEnabled": true,
+		"BootMode": "PXE", "VirtualFunctionsEnabled": false, "MaxVirtualFunctions": 0, "Status": status("Enabled"),
+		"Ethernet":                       object{"MACAddress": n.MAC, "PermanentMACAddress": n.MAC, "MTUSize": 1500, "MTUSizeMaximum": maxMTU},
+		"AssignablePhysicalNetworkPorts": refs(port), "AssignablePhysicalNetworkPorts@odata.count": 1,
+		"Links": links,
+	}
+}

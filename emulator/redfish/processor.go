@@ -1,0 +1,125 @@
+package redfish
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+func processorRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/Systems/{system}/Processors", schema: "ProcessorCollection", needs: ofComponents, name: "Processors", of: "processor"},
+		{uri: "/redfish/v1/Systems/{system}/Processors/{processor}", schema: "Processor.v1_22_0", needs: ofComponents, shows: showsIdentity | showsFirmware,
+			read: processor},
+		{uri: "/redfish/v1/Systems/{system}/Memory", schema: "MemoryCollection", needs: ofComponents, name: "Memory", of: "dimm"},
+		{uri: "/redfish/v1/Systems/{system}/Memory/{dimm}", schema: "Memory.v1_23_0", needs: ofComponents, shows: showsIdentity,
+			read: dimm},
+	}
+}
+
+// cpuIDs and dimmIDs are the names of processors and memory modules.
+func cpuIDs(p *machine.Profile) []string { return counted("CPU", p.Processors.Sockets) }
+
+func dimmIDs(p *machine.Profile) []string { return counted("DIMM", p.Memory.Modules) }
+
+// counted are n names from 1 on.
+func counted(prefix string, n int) []string {
+	out := make([]string, 0, n)
+	for i := range n {
+		out = append(out, fmt.Sprint(prefix, i+1))
+	}
+	return out
+}
+
+// ordinal is which one an ID of counted is, counted from 0.
+func ordinal(prefix, id string) int {
+	var n int
+	if _, err := fmt.Sscan(strings.TrimPrefix(id, prefix), &n); err != nil {
+		return 0
+	}
+	return n - 1
+}
+
+// architectures are what uname says, as Redfish spells it: the architecture and
+// the instruction set.
+var architectures = map[string][2]string{"x86_64": {"x86", "x86-64"}, "aarch64": {"ARM", "ARM-A64"}}
+
+// processors is ComputerSystem.ProcessorSummary.
+func processors(p machine.Processors) object {
+	return object{
+		"Count": p.Sockets, "CoreCount": p.Sockets * p.Cores, "LogicalProcessorCount": p.Sockets * p.Threads,
+		"Model": p.Model, "ThreadingEnabled": p.Threads > p.Cores, "Status": rolledUp("Enabled"),
+	}
+}
+
+// memorySummary is ComputerSystem.MemorySummary.
+func memorySummary(p *machine.Profile) object {
+	return object{
+		"TotalSystemMemoryGiB": float64(p.MemoryMiB) / 1024, "TotalSystemPersistentMemoryGiB": 0, "MemoryMirroring": "None",
+		"Status": rolledUp("Enabled"),
+	}
+}
+
+func processor(v view) object {
+	p, on, id := v.m.Profile.Processors, v.m.Processors(), v.ids["processor"]
+	n := ordinal("CPU", id)
+	o := object{
+		"Name": "Processor " + id, "ProcessorType": "CPU", "Socket": id, "ProcessorIndex": n,
+		"Manufacturer": p.Vendor, "Model": p.Model, "Version": p.Model, "SerialNumber": v.m.Identity.SerialOf("cpu", n),
+		"BaseSpeedMHz": p.MHz, "OperatingSpeedMHz": p.MHz, "MaxSpeedMHz": max(p.MHz, p.TurboMHz),
+		"TotalCores": p.Cores, "TotalEnabledCores": on.Cores, "TotalThreads": p.Threads, "TotalEnabledThreads": on.Threads,
+		"ProcessorId": object{
+			"VendorId": p.Vendor, "EffectiveFamily": orNull(p.Family), "EffectiveModel": orNull(p.CPUModel), "Step": orNull(p.Stepping),
+			"IdentificationRegisters": orNull(p.Signature), "MicrocodeInfo": orNull(p.Microcode),
+		},
+		"Status": status("Enabled"), "PartNumber": nil, "Replaceable": true,
+		"Location": label(id, "Socket", n),
+		"Links":    object{"Chassis": ref(v.chassis())},
+	}
+	if a, ok := architectures[p.Arch]; ok {
+		o["ProcessorArchitecture"], o["InstructionSet"] = a[0], a[1]
+	}
+	if p.TurboMHz > p.MHz {
+		o["TurboState"] = "Enabled"
+	}
+	if p.Watts > 0 {
+		o["TDPWatts"], o["MaxTDPWatts"] = p.Watts, p.Watts
+	}
+	if p.Family != "" {
+		o["Family"] = p.Family
+	}
+	caches := []object{}
+	for _, c := range p.Caches {
+		caches = append(caches, object{
+			"CapacityMiB": c.KiB / 1024, "IntegratedMemory": true, "MemoryType": fmt.Sprintf("L%dCache", c.Level),
+		})
+	}
+	o["ProcessorMemory"] = caches
+	return o
+}
+
+// label is a Location that says what stands beside the part.
+func label(text, kind string, ordinal int) object {
+	return object{"PartLocation": object{"ServiceLabel": text, "LocationType": kind, "LocationOrdinalValue": ordinal}}
+}
+
+func dimm(v view) object {
+	p, m, id := v.m.Profile, v.m.Profile.Memory, v.ids["dimm"]
+	n := ordinal("DIMM", id)
+	perSocket := max(1, (m.Modules+p.Processors.Sockets-1)/p.Processors.Sockets)
+	socket, channel := n/perSocket, n%perSocket
+	name := fmt.Sprintf("P%d-DIMM%c1", socket, 'A'+channel%26)
+	return object{
+		"Name": "Memory module " + name, "DeviceLocator": name, "MemoryType": "DRAM", "MemoryDeviceType": m.Type, "BaseModuleType": m.Form,
+		"MemoryMedia": []string{"DRAM"}, "OperatingMemoryModes": []string{"Volatile"}, "ErrorCorrection": "MultiBitECC",
+		"CapacityMiB": m.MiB, "VolatileSizeMiB": m.MiB, "NonVolatileSizeMiB": 0, "DataWidthBits": 64, "BusWidthBits": 80, "RankCount": m.Ranks,
+		"AllowedSpeedsMHz": []int{m.MHz}, "OperatingSpeedMhz": m.MHz,
+		"Manufacturer": m.Vendor, "PartNumber": m.PartNumber, "SerialNumber": v.m.Identity.SerialOf("dimm", n),
+		"MemoryLocation": object{"Socket": socket, "MemoryController": channel / 2, "Channel": channel, "Slot": 0},
+		"Location":       label(name, "Slot", n), "Status": status("Enabled"), "Enabled": true,
+		"Links": object{
+			"Chassis": ref(v.chassis()), "Processors": refs(v.system("Processors", fmt.Sprint("CPU", socket+1))), "Processors@odata.count": 1,
+		},
+	}
+}
