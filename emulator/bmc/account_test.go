@@ -2,6 +2,7 @@ package bmc
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 // guarded is a kind of BMC that looks after its accounts.
 func guarded() *Spec {
 	s := *spec
+	s.Audit = LogSpec{Size: 50, Full: Wraps}
 	s.Accounts = AccountSpec{
 		Most: 4, NameMax: 20, NameNot: "!:",
 		Types: []TypeSpec{{Type: ForRedfish}, {Type: ForIPMI, Name: 16, Password: 20}},
@@ -40,7 +42,7 @@ func try(b *BMC, now time.Time, name, password string) Verdict {
 
 func kinds(b *BMC) []event.Kind {
 	var out []event.Kind
-	for _, e := range b.View().Audit.All() {
+	for e := range b.View().Audit.Entries() {
 		out = append(out, e.Kind)
 	}
 	return out
@@ -432,12 +434,12 @@ func TestAuditKeepsTheLatest(t *testing.T) {
 	b := newGuarded()
 	act := Act{Method: "PATCH", Target: "/" + strings.Repeat("x", 1000), Status: 200, User: "admin", Account: "1", From: "192.0.2.1"}
 	var older, newest uint64
-	for i := range 3 * (auditNew + auditOld) {
+	for i := range 3 * guarded().Audit.Size {
 		evs := do(t, b, origin.Add(time.Duration(i)*time.Second), RecordAct{act})
 		older, newest = newest, evs[0].(Audited).Entry.ID
 	}
-	all := b.View().Audit.All()
-	if len(all) > auditNew+auditOld || len(all) < auditOld || all[len(all)-1].ID != newest || len(all[0].Args[1]) > 300 {
+	all := slices.Collect(values(b.View().Audit))
+	if len(all) != guarded().Audit.Size || all[len(all)-1].ID != newest || len(all[0].Args[1]) > 300 {
 		t.Errorf("%d entries, the last is %d, want %d", len(all), all[len(all)-1].ID, newest)
 	}
 	for i := range all[1:] {
@@ -445,11 +447,11 @@ func TestAuditKeepsTheLatest(t *testing.T) {
 			t.Fatalf("entry %d follows %d", all[i+1].ID, all[i].ID)
 		}
 	}
-	held := b.View().Audit.All()
+	held := slices.Collect(values(b.View().Audit))
 	for _, id := range []uint64{older, all[0].ID} {
 		do(t, b, origin, AmendAct{ID: id, Status: 400})
 	}
-	if got := b.View().Audit.All(); got[0].Args[2] != "400" || got[len(got)-2].Args[2] != "400" || held[0].Args[2] != "200" {
+	if got := slices.Collect(values(b.View().Audit)); got[0].Args[2] != "400" || got[len(got)-2].Args[2] != "400" || held[0].Args[2] != "200" {
 		t.Error("an amended act has not changed, or changed for who held it")
 	}
 	refused(t, b, origin, AmendAct{ID: 1, Status: 400}, ErrNotFound)

@@ -10,45 +10,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Audit is the second log of a BMC: who came, what they asked for, and what
-// became of accounts. Each entry is in one of two parts, of which only the
-// newer is stored again when one is added.
-type Audit struct{ Old, New *Log }
-
-// All are the entries, oldest first.
-func (a Audit) All() []Entry {
-	if a.Old == nil {
-		return a.New.All()
-	}
-	return slices.Concat(a.Old.All(), a.New.All())
-}
-
-const (
-	auditNew = 32  // entries of the newer part, at most
-	auditOld = 224 // of the older
-	maxTold  = 256 // bytes of an address that a client asked for
-)
-
-// audit writes an entry.
-func (b *BMC) audit(n event.Note) Event {
-	l := &Log{Next: 1}
-	if b.st.Audit != nil {
-		l = new(*b.st.Audit)
-	}
-	if len(l.Entries) >= auditNew {
-		old := l.Entries
-		if b.st.AuditOld != nil {
-			old = slices.Concat(b.st.AuditOld.Entries, old)
-		}
-		old = slices.Clone(old[max(0, len(old)-auditOld):])
-		b.st.AuditOld, l.Entries = &Log{Next: l.Next, Entries: old}, nil
-	}
-	e := Entry{ID: l.Next, Note: n}
-	l.Next++
-	l.Entries = append(slices.Clip(l.Entries), e) // others may hold the slice
-	b.st.Audit = l
-	return Audited{At: n.At, Entry: e}
-}
+// maxTold bounds an address that a client asked for, in bytes.
+const maxTold = 256
 
 // tell writes what became of an account into the audit log.
 func (b *BMC) tell(at time.Time, k event.Kind, account string, args ...string) Event {
@@ -88,30 +51,12 @@ type AmendAct struct {
 }
 
 func (c AmendAct) apply(b *BMC, _ time.Time) ([]Event, error) {
-	for _, part := range []**Log{&b.st.Audit, &b.st.AuditOld} {
-		if *part == nil {
-			continue
-		}
-		l := new(**part)
-		i := slices.IndexFunc(l.Entries, func(e Entry) bool { return e.ID == c.ID && e.Kind == event.Asked })
-		if i < 0 {
-			continue
-		}
-		l.Entries = slices.Clone(l.Entries)
-		e := &l.Entries[i]
+	if e, ok := b.st.Audit.Entry(c.ID); !ok || e.Kind != event.Asked {
+		return nil, fmt.Errorf("%w: act %d", ErrNotFound, c.ID)
+	}
+	return b.amend(AuditLog, c.ID, func(e *Entry) *Entry {
 		e.Args = slices.Clone(e.Args)
 		e.Args[2] = strconv.Itoa(c.Status)
-		*part = l
-		return nil, nil
-	}
-	return nil, fmt.Errorf("%w: act %d", ErrNotFound, c.ID)
+		return e
+	})
 }
-
-// Audited tells an entry of the audit log that was written.
-type Audited struct {
-	At    time.Time
-	Entry Entry
-}
-
-// Time implements Event.
-func (e Audited) Time() time.Time { return e.At }

@@ -53,6 +53,8 @@ type Spec struct {
 	SessionTimeout time.Duration // without use
 	Keep           Keep          // of jobs
 	Accounts       AccountSpec
+	Log, Audit     LogSpec
+	Collect        time.Duration // that a dump takes
 }
 
 // BMC is one management controller. It is not safe for concurrent use.
@@ -79,11 +81,11 @@ type State struct {
 	Access *Access `json:"access"`
 	Media  *Media  `json:"media"`
 	Log    *Log    `json:"log,omitempty"`   // nil: empty
+	Audit  *Log    `json:"audit,omitempty"` // nil: empty
+	Dumps  *Dumps  `json:"dumps,omitempty"` // nil: none
 	Jobs   *Jobs   `json:"jobs,omitempty"`  // nil: none
 	Locks  *Locks  `json:"locks,omitempty"` // nil: no login failed
-	// The newer and the older part of Audit; nil: empty.
-	Audit    *Log `json:"audit,omitempty"`
-	AuditOld *Log `json:"auditOld,omitempty"`
+	Clock  *Clock  `json:"clock,omitempty"` // nil: right
 }
 
 // Media is what the virtual drives hold.
@@ -100,9 +102,11 @@ type View struct {
 	*Media  // passwords blanked
 	*Logins // open sessions, in the order of their opening
 	Log     *Log
+	Audit   *Log
+	Dumps   *Dumps
 	Jobs    *Jobs
 	Locks   *Locks
-	Audit   Audit
+	Clock   *Clock
 }
 
 // New makes a BMC with the given accounts, or restores one from what State
@@ -154,8 +158,8 @@ func (b *BMC) View() View {
 	}
 	b.shown = b.st
 	return View{
-		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Jobs: b.st.Jobs,
-		Locks: b.st.Locks, Audit: Audit{Old: b.st.AuditOld, New: b.st.Audit},
+		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
+		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock,
 	}
 }
 
@@ -167,22 +171,30 @@ func (b *BMC) forkMedia() *Media {
 	return &m
 }
 
+// Awaited is when the BMC next does what somebody may be waiting for; false when
+// that is nothing.
+func (b *BMC) Awaited() (time.Time, bool) {
+	first := b.nextOfWork()
+	return first, !first.IsZero()
+}
+
 // Deadline is when the BMC next changes by itself; false when it waits for a
 // command.
 func (b *BMC) Deadline() (time.Time, bool) {
-	first := sooner(b.nextOfJobs(), sooner(b.accountsDue, b.locksDue()))
+	first := sooner(sooner(b.nextOfWork(), b.nextOfJobs()), sooner(b.accountsDue, b.locksDue()))
 	for i := range b.sessions {
 		first = sooner(first, b.sessionDue(&b.sessions[i]))
 	}
 	return first, !first.IsZero()
 }
 
-// Advance moves the BMC to now: sessions, passwords, accounts and locks expire,
-// and jobs are forgotten.
+// Advance moves the BMC to now: its own work is done, sessions, passwords,
+// accounts and locks expire, and jobs are forgotten.
 func (b *BMC) Advance(now time.Time) []Event {
+	evs := b.work(now)
 	b.expireSessions(now)
 	b.ageJobs(now)
-	return slices.Concat(b.expireLocks(now), b.expireAccounts(now))
+	return slices.Concat(evs, b.expireLocks(now), b.expireAccounts(now))
 }
 
 // Hear tells the BMC what happened to its machine: what belongs into the log is

@@ -58,6 +58,7 @@ type Job struct {
 	Made  *event.Subject `json:"made,omitempty"`  // what it has made
 	Told  []event.Note   `json:"told,omitempty"`  // to whoever waits for its end
 
+	Work    *Work     `json:"work,omitempty"` // that the BMC itself does; nil: others do
 	Request Request   `json:"request"`
 	Heard   time.Time `json:"heard,omitzero"`   // when its end was first told to who waits for it
 	Closed  bool      `json:"closed,omitempty"` // and it is not told any longer

@@ -15,6 +15,7 @@ type OpenJob struct {
 	User    string // name of the account that asks
 	Account string // its ID
 	Request Request
+	work    *Work // that the BMC itself does
 }
 
 func (c OpenJob) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -28,7 +29,7 @@ func (c OpenJob) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	job := Job{
 		ID: strconv.FormatUint(j.Next, 10), Name: c.Name, State: JobNew,
-		User: c.User, Account: c.Account, Created: now, Request: c.Request,
+		User: c.User, Account: c.Account, Created: now, Request: c.Request, Work: c.work,
 	}
 	j.Next++
 	j.List = append(j.List, job)
@@ -62,7 +63,7 @@ func (c CloseJob) apply(b *BMC, now time.Time) ([]Event, error) {
 	}))
 }
 
-// CancelJob ends a job that was not begun. One that runs is Cancelling from
+// CancelJob ends a job that was not begun, or whose work is the BMC's own. One that runs is Cancelling from
 // then on; whoever does its work sees that and closes it.
 type CancelJob struct{ ID string }
 
@@ -73,7 +74,7 @@ func (c CancelJob) apply(b *BMC, now time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("%w: job %s", ErrNotFound, c.ID)
 	case j.State.Ended():
 		return nil, fmt.Errorf("%w: %s", ErrEnded, c.ID)
-	case j.State == JobNew || j.State == JobPending:
+	case j.State == JobNew || j.State == JobPending || j.Work != nil:
 		return b.done(event.Done{At: now, Job: c.ID, Cancelled: true}), nil
 	}
 	return b.change(c.ID, now, func(j *Job) {
@@ -151,7 +152,7 @@ func (c Orphans) apply(b *BMC, now time.Time) ([]Event, error) {
 	var evs []Event
 	for _, j := range b.st.Jobs.All() {
 		switch {
-		case j.State.Ended():
+		case j.State.Ended() || j.Work != nil:
 		case !c.Works(j.ID):
 			evs = append(evs, b.done(event.Done{
 				At: now, Job: j.ID, Fault: "it was interrupted by a restart", Cancelled: j.State == JobCancelling,

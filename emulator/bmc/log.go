@@ -1,68 +1,270 @@
 package bmc
 
 import (
+	"fmt"
+	"iter"
 	"slices"
-	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Log is the BMC's event log. IDs grow and are never used again.
+// Log is a log of a BMC. IDs grow and are never used again. Its entries are in
+// chunks, by ID, so that an entry more does not copy the rest; a chunk is never
+// changed.
 type Log struct {
-	Next    uint64  `json:"next"`    // ID of the next entry
-	Entries []Entry `json:"entries"` // oldest first
+	Next   uint64   `json:"next"`           // ID of the next entry
+	First  uint64   `json:"first"`          // entries with a lower ID are forgotten
+	Size   int      `json:"size"`           // entries there are
+	Lost   uint64   `json:"lost,omitempty"` // entries that a full log did not take, since it was cleared
+	Chunks []*Chunk `json:"chunks,omitempty"`
 }
 
-// Entry is one line of the log.
+// Chunk is a stretch of a log.
+type Chunk struct {
+	Number  uint64  `json:"number"` // of its entries' IDs, divided by chunkSize
+	Entries []Entry `json:"entries"`
+}
+
+// chunkSize is how many IDs share a chunk.
+const chunkSize = 16
+
+// Entry is one line of a log.
 type Entry struct {
 	ID uint64 `json:"id"`
 	event.Note
+	Resolved bool   `json:"resolved,omitempty"` // somebody has seen to it
+	Dump     string `json:"dump,omitempty"`     // ID of the Dump that belongs to it
 }
 
-// All are the entries, oldest first; a nil Log has none.
-func (l *Log) All() []Entry {
+// LogSpec says how a log is kept.
+type LogSpec struct {
+	Size int  // entries, at most
+	Full Full // what becomes of an entry that is one too many
+}
+
+// Full says what a log does that is full.
+type Full string
+
+// The ways; the values are Redfish's OverWritePolicy (DSP2046, LogService).
+const (
+	Wraps Full = "WrapsWhenFull"   // it forgets the oldest
+	Stays Full = "NeverOverWrites" // it takes no more until it is cleared
+)
+
+// Entries are the entries, oldest first; a nil Log has none.
+func (l *Log) Entries() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, c := range l.chunks() {
+			for i := range c.Entries {
+				if e := &c.Entries[i]; e.ID >= l.First && !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Entry is the entry with an ID.
+func (l *Log) Entry(id uint64) (*Entry, bool) {
+	if l == nil || id < l.First {
+		return nil, false
+	}
+	at, ok := l.chunk(id / chunkSize)
+	if !ok {
+		return nil, false
+	}
+	es := l.Chunks[at].Entries
+	i, ok := slices.BinarySearchFunc(es, id, byID)
+	if !ok {
+		return nil, false
+	}
+	return &es[i], true
+}
+
+func byID(e Entry, id uint64) int {
+	switch {
+	case e.ID < id:
+		return -1
+	case e.ID > id:
+		return 1
+	}
+	return 0
+}
+
+// chunk is where the chunk with a number is, or would be.
+func (l *Log) chunk(number uint64) (int, bool) {
+	return slices.BinarySearchFunc(l.Chunks, number, func(c *Chunk, n uint64) int {
+		switch {
+		case c.Number < n:
+			return -1
+		case c.Number > n:
+			return 1
+		}
+		return 0
+	})
+}
+
+// Len is how many entries there are.
+func (l *Log) Len() int {
+	if l == nil {
+		return 0
+	}
+	return l.Size
+}
+
+// with is the log with an entry more, whose ID is told; 0 when it was full.
+func (l *Log) with(e Entry, s LogSpec) (*Log, uint64) {
+	out := &Log{Next: 1, First: 1}
+	if l != nil {
+		out = new(*l)
+	}
+	out.Chunks = slices.Clone(out.Chunks)
+	if s.Size > 0 && out.Size >= s.Size {
+		if s.Full == Stays {
+			out.Lost++
+			return out, 0
+		}
+		out.forget(out.Size - s.Size + 1)
+	}
+	e.ID = out.Next
+	out.Next++
+	out.Size++
+	number := e.ID / chunkSize
+	if at, ok := out.chunk(number); ok {
+		c := out.Chunks[at]
+		out.Chunks[at] = &Chunk{number, append(slices.Clip(c.Entries), e)}
+	} else {
+		out.Chunks = append(out.Chunks, &Chunk{number, []Entry{e}})
+	}
+	return out, e.ID
+}
+
+// forget forgets the n oldest entries. They stay in their chunk until all of it
+// is forgotten.
+func (l *Log) forget(n int) {
+	for e := range l.Entries() {
+		if n == 0 {
+			break
+		}
+		l.First = e.ID + 1
+		l.Size--
+		n--
+	}
+	l.Chunks = slices.DeleteFunc(l.Chunks, func(c *Chunk) bool {
+		return len(c.Entries) == 0 || c.Entries[len(c.Entries)-1].ID < l.First
+	})
+}
+
+// changed is the log with one entry replaced by what how makes of it; nil
+// removes it.
+func (l *Log) changed(id uint64, how func(*Entry) *Entry) (*Log, bool) {
+	if _, ok := l.Entry(id); !ok {
+		return l, false
+	}
+	out := new(*l)
+	out.Chunks = slices.Clone(l.Chunks)
+	at, _ := l.chunk(id / chunkSize)
+	c := &Chunk{Number: l.Chunks[at].Number}
+	for _, e := range l.Chunks[at].Entries {
+		if e.ID != id {
+			c.Entries = append(c.Entries, e)
+			continue
+		}
+		if e := how(&e); e != nil {
+			c.Entries = append(c.Entries, *e)
+			continue
+		}
+		out.Size--
+	}
+	out.Chunks[at] = c
+	if len(c.Entries) == 0 {
+		out.Chunks = slices.Delete(out.Chunks, at, at+1)
+	}
+	return out, true
+}
+
+// Head is the log without its entries: a store keeps these apart, so that one
+// more does not write all of them again.
+func (l *Log) Head() any {
 	if l == nil {
 		return nil
 	}
-	return l.Entries
+	head := *l
+	head.Chunks = nil
+	return &head
 }
 
-// defaultLogSize is how many entries a log holds whose Spec does not say.
-const defaultLogSize = 1000
-
-// log writes an entry; a full log forgets its oldest.
-func (b *BMC) log(n event.Note) Event {
-	l := &Log{Next: 1}
-	if b.st.Log != nil {
-		l = new(*b.st.Log)
+// Changes are the entries that differ from what they were in another log, by
+// their keys, in order; nil is one that is gone.
+func (l *Log) Changes(before any) iter.Seq2[string, any] {
+	was, _ := before.(*Log)
+	return func(yield func(string, any) bool) {
+		for _, c := range was.chunks() {
+			if l.has(c) && c.Entries[0].ID >= l.First {
+				continue
+			}
+			for i := range c.Entries {
+				id := c.Entries[i].ID
+				if _, there := l.Entry(id); !there && id >= was.First && !yield(key(id), nil) {
+					return
+				}
+			}
+		}
+		for _, c := range l.chunks() {
+			if was.has(c) {
+				continue
+			}
+			for i := range c.Entries {
+				e := &c.Entries[i]
+				if old, there := was.Entry(e.ID); e.ID < l.First || there && old.same(e) {
+					continue
+				}
+				if !yield(key(e.ID), e) {
+					return
+				}
+			}
+		}
 	}
-	e := Entry{ID: l.Next, Note: n}
-	l.Next++
-	old := l.Entries
-	if len(old) >= defaultLogSize {
-		old = slices.Clone(old[len(old)-defaultLogSize+1:])
+}
+
+// chunks are the chunks; a nil Log has none.
+func (l *Log) chunks() []*Chunk {
+	if l == nil {
+		return nil
 	}
-	// Others may hold the old slice, and may have grown it differently.
-	l.Entries = append(slices.Clip(old), e)
-	b.st.Log = l
-	return Logged{At: n.At, Entry: e}
+	return l.Chunks
 }
 
-// ClearLog forgets all entries.
-type ClearLog struct{}
-
-func (ClearLog) apply(b *BMC, _ time.Time) ([]Event, error) {
-	if b.st.Log != nil {
-		b.st.Log = &Log{Next: b.st.Log.Next}
+// has tells whether a chunk is one of the log's.
+func (l *Log) has(c *Chunk) bool {
+	if l == nil {
+		return false
 	}
-	return nil, nil
+	at, ok := l.chunk(c.Number)
+	return ok && l.Chunks[at] == c
 }
 
-// Logged tells an entry of the log that was written.
-type Logged struct {
-	At    time.Time
-	Entry Entry
+// key is the key of an entry; keys are in the order of IDs.
+func key(id uint64) string { return fmt.Sprintf("%020d", id) }
+
+// same tells whether two entries are the same.
+func (e *Entry) same(o *Entry) bool {
+	return e.ID == o.ID && e.At.Equal(o.At) && e.Kind == o.Kind && e.Subject == o.Subject && slices.Equal(e.Args, o.Args) &&
+		e.Resolved == o.Resolved && e.Dump == o.Dump
 }
 
-// Time implements Event.
-func (e Logged) Time() time.Time { return e.At }
+// Join adds an entry to a log that is being put together again, in the order of
+// their keys.
+func (l *Log) Join(decode func(piece any) error) error {
+	var e Entry
+	if err := decode(&e); err != nil {
+		return err
+	}
+	number := e.ID / chunkSize
+	if n := len(l.Chunks); n > 0 && l.Chunks[n-1].Number == number {
+		l.Chunks[n-1].Entries = append(l.Chunks[n-1].Entries, e)
+		return nil
+	}
+	l.Chunks = append(l.Chunks, &Chunk{number, []Entry{e}})
+	return nil
+}

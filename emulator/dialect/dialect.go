@@ -37,6 +37,7 @@ type Record struct {
 	BootTargets    []machine.SourceKind // that the service offers
 	Redundant      Redundant
 	Protocol       Protocol
+	Logs           Logs
 }
 
 // Validate says what is missing or wrong in a record.
@@ -56,6 +57,10 @@ func (r *Record) Validate() error {
 	need(r.BMC.SessionTimeout >= 30*time.Second && r.BMC.SessionTimeout <= 86400*time.Second,
 		"BMC.SessionTimeout", "must be 30 s to 86400 s (DSP2046, SessionService.SessionTimeout)")
 	need(r.BMC.Keep.Ended == 0 || r.BMC.Keep.Ended >= time.Minute, "BMC.Keep.Ended", "must be a minute at least, or 0 (DSP2046, TaskService.TaskAutoDeleteTimeoutMinutes)")
+	need(r.Logs.System != "" && r.Logs.Manager != "", "Logs", "System and Manager must not be empty")
+	for _, l := range []bmc.LogSpec{r.BMC.Log, r.BMC.Audit} {
+		need(l.Size > 0 && (l.Full == bmc.Wraps || l.Full == bmc.Stays), "BMC.Log, BMC.Audit", "Size must be positive, Full one of the ways")
+	}
 	need(len(r.ResetTypes) > 0, "ResetTypes", "must not be empty")
 	for _, k := range r.ResetTypes {
 		need(slices.Contains(machine.ResetKinds, k), "ResetTypes", fmt.Sprintf("%q is no reset", k))

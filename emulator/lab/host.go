@@ -269,6 +269,9 @@ func (h *Host) show() {
 // schedule enters the deadlines as they stand.
 func (h *Host) schedule() {
 	at, ok := h.machine.Deadline()
+	if soon, awaited := h.bmc.Awaited(); awaited && (!ok || soon.Before(at)) {
+		at, ok = soon, true
+	}
 	h.lab.machines.set(&h.machineDue, at, ok)
 	at, ok = h.bmc.Deadline()
 	h.lab.bmcs.set(&h.bmcDue, at, ok)

@@ -19,6 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
 // victimDir and victimImage make this test binary a lab that is to be killed.
@@ -140,6 +141,9 @@ func TestKilledLabComesBack(t *testing.T) {
 	got := make([]byte, 7)
 	if _, err := drive.ReadAt(got, 1<<30); err != nil || string(got) != "written" {
 		t.Errorf("Disk.0 holds %q, %v", got, err)
+	}
+	if e, ok := a.BMC().Log.Entry(1); !ok || e.Kind != event.PowerOn {
+		t.Errorf("the first entry of the log of %s = %+v, want that it was switched on", a.Name(), e)
 	}
 	if got := holds(t, a); got != "an image" {
 		t.Errorf("media of %s = %q, want the image", a.Name(), got)

@@ -92,8 +92,8 @@ type Lab struct {
 	hosts  []*Host // by index
 	byName map[string]*Host
 
-	machines schedule // deadlines of machines, which hurry the clock
-	bmcs     schedule // those of BMCs, which do not
+	machines schedule // deadlines of machines, and of BMCs what somebody waits for: they hurry the clock
+	bmcs     schedule // all those of BMCs, which do not
 	ticks    chan chan struct{}
 	stopped  chan struct{}              // closed when Serve no longer takes ticks
 	afters   chan func(context.Context) // what goes on after its request was answered

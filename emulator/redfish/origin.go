@@ -1,9 +1,9 @@
 package redfish
 
 import (
-	"slices"
 	"strings"
 
+	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
@@ -20,6 +20,8 @@ var origins = map[event.Part]string{
 	event.Media:      "/redfish/v1/Systems/{system}/VirtualMedia/{slot}",
 	event.Account:    "/redfish/v1/AccountService/Accounts/{account}",
 	event.Session:    "/redfish/v1/SessionService/Sessions/{session}",
+	event.EventEntry: "/redfish/v1/Systems/{system}/LogServices/{systemlog}/Entries/{entry}",
+	event.AuditEntry: "/redfish/v1/Managers/{manager}/LogServices/{managerlog}/Entries/{auditentry}",
 	event.Job:        "/redfish/v1/TaskService/Tasks/{task}",
 	event.NIC:        "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}",
 }
@@ -33,7 +35,10 @@ func (v view) origin(s event.Subject) (string, bool) {
 		return "", false
 	}
 	vars := variables(pattern)
-	ids := map[string]string{"system": v.d.SystemID, "manager": v.d.ManagerID, "chassis": v.d.ChassisID}
+	ids := map[string]string{
+		"system": v.d.SystemID, "manager": v.d.ManagerID, "chassis": v.d.ChassisID,
+		"systemlog": v.d.Logs.System, "managerlog": v.d.Logs.Manager,
+	}
 	if s.ID != "" {
 		ids[vars[len(vars)-1]] = s.ID
 	}
@@ -44,7 +49,7 @@ func (v view) origin(s event.Subject) (string, bool) {
 	at.ids = ids
 	uri := pattern
 	for _, name := range vars {
-		if !slices.Contains(things[name](at), ids[name]) {
+		if !at.has(name, ids[name]) {
 			return "", false
 		}
 		uri = strings.Replace(uri, "{"+name+"}", ids[name], 1)
@@ -55,6 +60,10 @@ func (v view) origin(s event.Subject) (string, bool) {
 // subject names the part that something happened to.
 func (v view) subject(s event.Subject) string {
 	switch {
+	case s.Part == event.Log && s.ID == string(bmc.AuditLog):
+		return v.d.Logs.Manager
+	case s.Part == event.Log:
+		return v.d.Logs.System
 	case s.ID != "":
 		return s.ID
 	case s.Part == event.System:

@@ -86,7 +86,7 @@ func join(fixed, live []byte, how dialect.ETags) ([]byte, string) {
 func newPage(kind mime, body []byte, etag string, link []string) *page {
 	return &page{
 		body: body, etag: etag, mime: kind, etagHeader: []string{etag}, length: []string{strconv.Itoa(len(body))},
-		content: []string{string(kind) + ";charset=utf-8"}, link: link,
+		content: []string{kind.content()}, link: link,
 	}
 }
 

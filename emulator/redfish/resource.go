@@ -60,7 +60,16 @@ type mime string
 const (
 	jsonType mime = "application/json"
 	xmlType  mime = "application/xml"
+	gzipType mime = "application/gzip"
 )
+
+// content is the Content-Type header of a body.
+func (m mime) content() string {
+	if m == gzipType { // no text
+		return string(m)
+	}
+	return string(m) + ";charset=utf-8"
+}
 
 // operation is one request that was understood: to whom, about what, by whom.
 type operation struct {
@@ -80,10 +89,29 @@ func (c operation) request() bmc.Request {
 	return bmc.Request{Method: c.x.r.Method, Target: c.x.match.target(), Body: body, Hidden: hidden}
 }
 
+// job is a job that this request asks for.
+func (c operation) job(name string) bmc.OpenJob {
+	return bmc.OpenJob{Name: name, User: c.who.user, Account: c.who.account, Request: c.request()}
+}
+
 // begin opens a job for a command to the machine and answers with it.
 func (c operation) begin(ctx context.Context, name string, do func(job string) machine.Command) (reply, error) {
-	j, err := c.host.Begin(ctx, bmc.OpenJob{Name: name, User: c.who.user, Account: c.who.account, Request: c.request()}, do)
+	j, err := c.host.Begin(ctx, c.job(name), do)
 	return reply{job: j.ID}, err
+}
+
+// work has the BMC begin work of its own, and answers with its job.
+func (c operation) work(ctx context.Context, do bmc.Command) (reply, error) {
+	evs, err := c.host.ApplyBMC(ctx, do)
+	if err != nil {
+		return reply{}, err
+	}
+	for _, ev := range evs {
+		if opened, ok := ev.(bmc.JobOpened); ok {
+			return reply{job: opened.Job.ID}, nil
+		}
+	}
+	return reply{}, fmt.Errorf("redfish: %T opened no job", do)
 }
 
 // reply is what an operation answers. The zero reply has nothing to say but
@@ -270,7 +298,7 @@ func (t *route) there(v view) bool {
 // missing is the first variable whose thing is not there; "" when all are.
 func (t *route) missing(v view) string {
 	for _, name := range t.vars {
-		if !slices.Contains(things[name](v), v.ids[name]) {
+		if !v.has(name, v.ids[name]) {
 			return name
 		}
 	}

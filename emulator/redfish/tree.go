@@ -21,5 +21,6 @@ func tree() []resource {
 		pcieRows(),
 		trustedRows(),
 		taskRows(),
+		logRows(),
 	)
 }

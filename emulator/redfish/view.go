@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ const (
 	showsJobs     shows = 1 << 12
 	showsLocks    shows = 1 << 13 // failed logins
 	showsAudit    shows = 1 << 14
+	showsDumps    shows = 1 << 15
+	showsClock    shows = 1 << 16
 	showsTime     shows = 1 << 30
 )
 
@@ -113,6 +116,14 @@ var parts = map[shows]part{
 		func(a, b *snapshot) bool { return a.b.Audit == b.b.Audit },
 		func(to, from *snapshot) { to.b.Audit = from.b.Audit },
 	},
+	showsDumps: {
+		func(a, b *snapshot) bool { return a.b.Dumps == b.b.Dumps },
+		func(to, from *snapshot) { to.b.Dumps = from.b.Dumps },
+	},
+	showsClock: {
+		func(a, b *snapshot) bool { return a.b.Clock == b.b.Clock },
+		func(to, from *snapshot) { to.b.Clock = from.b.Clock },
+	},
 	showsTime: {
 		func(a, b *snapshot) bool { return a.now.Equal(b.now) },
 		func(to, from *snapshot) { to.now = from.now },
@@ -156,6 +167,10 @@ func (m *match) view(at snapshot) view {
 // things says what each variable of a pattern can stand for. A collection
 // lists them, and nothing else exists.
 var things = map[string]func(v view) []string{
+	"auditentry": func(v view) []string { return entryIDs(v.b.Audit) },
+	"entry":      func(v view) []string { return entryIDs(v.b.Log) },
+	"managerlog": func(v view) []string { return []string{v.d.Logs.Manager} },
+	"systemlog":  func(v view) []string { return []string{v.d.Logs.System} },
 	"account":    func(v view) []string { return list(v.b.Accounts, func(a bmc.Account) string { return a.ID }) },
 	"option":     func(v view) []string { return list(v.m.Options(), func(b machine.BootOption) string { return b.ID }) },
 	"processor":  func(v view) []string { return cpuIDs(v.m.Profile) },
@@ -188,6 +203,21 @@ var things = map[string]func(v view) []string{
 	"task":   func(v view) []string { return list(v.b.Jobs.All(), func(j bmc.Job) string { return j.ID }) },
 	"system": func(v view) []string { return []string{v.d.SystemID} },
 	"volume": func(view) []string { return nil },
+}
+
+// lookups say whether something is there where listing all of its kind would
+// take long.
+var lookups = map[string]func(v view, id string) bool{
+	"auditentry": func(v view, id string) bool { return hasEntry(v.b.Audit, id) },
+	"entry":      func(v view, id string) bool { return hasEntry(v.b.Log, id) },
+}
+
+// has says whether what a variable stands for is there.
+func (v view) has(name, id string) bool {
+	if h, ok := lookups[name]; ok {
+		return h(v, id)
+	}
+	return slices.Contains(things[name](v), id)
 }
 
 // list is what of returns for each element.

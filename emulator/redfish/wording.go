@@ -17,21 +17,27 @@ type wording struct {
 	// What the record of a system event log says beside that (DSP2046,
 	// LogEntry.SensorType and EntryCode, after IPMI v2.0 §42.1 and §42.2).
 	sensor, code string
+	// user and from are who brought it about, and from which address, as args
+	// are; "" where that is nobody's doing.
+	user, from string
 }
 
 // wordings has a row for every kind of event.
 var wordings = map[event.Kind]wording{
-	event.MainsBack:     {message.LineInputPowerRestored, []string{"%0"}, "PowerUnit", "Deassert"},
-	event.Interrupted:   {message.PlatformError, []string{}, "Critical Interrupt", "Assert"},
-	event.ResetUnheard:  {message.OperationFailed, []string{}, "Button/Switch", ""},
-	event.SystemCrashed: {message.OperatingSystemCrash, []string{}, "OS Stop/Shutdown", "Assert"},
-	event.BootFailed:    {message.ResourceStatusChangedCritical, []string{"%0", "Critical"}, "Boot Error", "Assert"},
+	event.MainsBack:     {is: message.LineInputPowerRestored, args: []string{"%0"}, sensor: "PowerUnit", code: "Deassert"},
+	event.Interrupted:   {is: message.PlatformError, args: []string{}, sensor: "Critical Interrupt", code: "Assert"},
+	event.ResetUnheard:  {is: message.OperationFailed, args: []string{}, sensor: "Button/Switch"},
+	event.SystemCrashed: {is: message.OperatingSystemCrash, args: []string{}, sensor: "OS Stop/Shutdown", code: "Assert"},
+	event.BootFailed:    {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}, sensor: "Boot Error", code: "Assert"},
 
-	event.LinkUp:   {message.CableInserted, []string{"%2", "%1"}, "LAN", "Assert"},
-	event.LinkDown: {message.CableRemoved, []string{"%2", "%1"}, "LAN", "Deassert"},
+	event.LinkUp:   {is: message.CableInserted, args: []string{"%2", "%1"}, sensor: "LAN", code: "Assert"},
+	event.LinkDown: {is: message.CableRemoved, args: []string{"%2", "%1"}, sensor: "LAN", code: "Deassert"},
 
-	event.PowerOn:  {message.ResourcePoweredOn, []string{"%0"}, "System ACPI PowerState", "Assert"},
-	event.PowerOff: {message.ResourcePoweredOff, []string{"%0"}, "System ACPI PowerState", "Assert"},
+	event.PowerOn:  {is: message.ResourcePoweredOn, args: []string{"%0"}, sensor: "System ACPI PowerState", code: "Assert"},
+	event.PowerOff: {is: message.ResourcePoweredOff, args: []string{"%0"}, sensor: "System ACPI PowerState", code: "Assert"},
+
+	event.LogCleared:    {is: message.LogCleared, args: []string{"%0"}, sensor: "Event Logging Disabled"},
+	event.DumpCollected: {is: message.DiagnosticDataCollected, sensor: "Management Subsystem Health"},
 
 	event.SettingsPending: {is: message.ResourceChanged, sensor: "System Event"},
 	event.SettingsCleared: {is: message.ResourceChanged, sensor: "System Event"},
@@ -42,8 +48,8 @@ var wordings = map[event.Kind]wording{
 	event.PasswordChanged: {is: message.PasswordModified, sensor: "System Event"},
 
 	event.ComponentUpdated: {is: message.ResourceChanged, sensor: "Version Change"},
-	event.ComponentBroken:  {message.ResourceStatusChangedCritical, []string{"%1", "Critical"}, "Version Change", ""},
-	event.ComponentSaved:   {message.ResourceStatusChangedWarning, []string{"%1", "Warning"}, "Version Change", ""},
+	event.ComponentBroken:  {is: message.ResourceStatusChangedCritical, args: []string{"%1", "Critical"}, sensor: "Version Change"},
+	event.ComponentSaved:   {is: message.ResourceStatusChangedWarning, args: []string{"%1", "Warning"}, sensor: "Version Change"},
 	event.UpdateFailed:     {is: message.OperationFailed, sensor: "Version Change"},
 
 	event.Asked:            {is: message.ResourceChanged},
@@ -79,28 +85,28 @@ var wordings = map[event.Kind]wording{
 	event.UpdateNotInstalled:     {is: message.ApplyFailed},
 	event.UpdateNotActivated:     {is: message.ActivateFailed},
 
-	event.DriveInserted:     {message.DriveInserted, []string{"%0"}, "Drive Slot/Bay", "Device Inserted / Device Present"},
-	event.DriveRemoved:      {message.DriveRemoved, []string{"%0"}, "Drive Slot/Bay", "Device Removed / Device Absent"},
-	event.DriveFailed:       {message.DriveFailure, []string{"%0"}, "Drive Slot/Bay", "Assert"},
-	event.DriveRevived:      {message.DriveFailureCleared, []string{"%0"}, "Drive Slot/Bay", "Deassert"},
-	event.DrivePredicted:    {message.DrivePredictiveFailure, []string{"%0"}, "Drive Slot/Bay", "Predictive Failure asserted"},
-	event.DriveUnpredicted:  {message.DrivePredictiveFailureCleared, []string{"%0"}, "Drive Slot/Bay", "Predictive Failure deasserted"},
-	event.DriveForeign:      {message.ResourceStatusChangedWarning, []string{"%0", "Warning"}, "Drive Slot/Bay", ""},
-	event.DriveErased:       {message.ResourceChanged, []string{}, "Drive Slot/Bay", ""},
-	event.RebuildStarted:    {message.ResourceChanged, []string{}, "Drive Slot/Bay", "Assert"},
-	event.RebuildFinished:   {message.ResourceChanged, []string{}, "Drive Slot/Bay", "Deassert"},
-	event.VolumeCreated:     {message.ResourceCreated, []string{}, "Drive Slot/Bay", ""},
-	event.VolumeDeleted:     {message.ResourceRemoved, []string{}, "Drive Slot/Bay", ""},
-	event.VolumeImported:    {message.ResourceCreated, []string{}, "Drive Slot/Bay", ""},
-	event.VolumeOptimal:     {message.VolumeOK, nil, "Drive Slot/Bay", "Fully Redundant"},
-	event.VolumeDegraded:    {message.VolumeDegraded, nil, "Drive Slot/Bay", "Redundancy Degraded"},
-	event.VolumeRebuilding:  {message.VolumeRebuilding, nil, "Drive Slot/Bay", ""},
-	event.VolumeFailed:      {message.VolumeFailure, nil, "Drive Slot/Bay", "Redundancy Lost"},
-	event.VolumeInitialized: {message.ResourceChanged, []string{}, "Drive Slot/Bay", ""},
-	event.VolumeChecked:     {message.ResourceChanged, []string{}, "Drive Slot/Bay", ""},
-	event.VolumeMended:      {message.ResourceStatusChangedWarning, []string{"%0", "Warning"}, "Drive Slot/Bay", ""},
-	event.VolumeExpanded:    {message.ResourceChanged, []string{}, "Drive Slot/Bay", ""},
-	event.ControllerReset:   {message.ResourceChanged, []string{}, "Add-in Card", ""},
+	event.DriveInserted:     {is: message.DriveInserted, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Device Inserted / Device Present"},
+	event.DriveRemoved:      {is: message.DriveRemoved, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Device Removed / Device Absent"},
+	event.DriveFailed:       {is: message.DriveFailure, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Assert"},
+	event.DriveRevived:      {is: message.DriveFailureCleared, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Deassert"},
+	event.DrivePredicted:    {is: message.DrivePredictiveFailure, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Predictive Failure asserted"},
+	event.DriveUnpredicted:  {is: message.DrivePredictiveFailureCleared, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Predictive Failure deasserted"},
+	event.DriveForeign:      {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}, sensor: "Drive Slot/Bay"},
+	event.DriveErased:       {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
+	event.RebuildStarted:    {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay", code: "Assert"},
+	event.RebuildFinished:   {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay", code: "Deassert"},
+	event.VolumeCreated:     {is: message.ResourceCreated, args: []string{}, sensor: "Drive Slot/Bay"},
+	event.VolumeDeleted:     {is: message.ResourceRemoved, args: []string{}, sensor: "Drive Slot/Bay"},
+	event.VolumeImported:    {is: message.ResourceCreated, args: []string{}, sensor: "Drive Slot/Bay"},
+	event.VolumeOptimal:     {is: message.VolumeOK, sensor: "Drive Slot/Bay", code: "Fully Redundant"},
+	event.VolumeDegraded:    {is: message.VolumeDegraded, sensor: "Drive Slot/Bay", code: "Redundancy Degraded"},
+	event.VolumeRebuilding:  {is: message.VolumeRebuilding, sensor: "Drive Slot/Bay"},
+	event.VolumeFailed:      {is: message.VolumeFailure, sensor: "Drive Slot/Bay", code: "Redundancy Lost"},
+	event.VolumeInitialized: {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
+	event.VolumeChecked:     {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
+	event.VolumeMended:      {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}, sensor: "Drive Slot/Bay"},
+	event.VolumeExpanded:    {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
+	event.ControllerReset:   {is: message.ResourceChanged, args: []string{}, sensor: "Add-in Card"},
 }
 
 // word is the message that tells a note.
@@ -112,21 +118,25 @@ func (v view) word(n event.Note) message.Message {
 	if w.args == nil {
 		return message.Fill(w.is, n.Args...)
 	}
-	args := make([]string, len(w.args))
-	for i, a := range w.args {
-		args[i] = a
-		if at, err := strconv.Atoi(strings.TrimPrefix(a, "%")); a[0] == '%' && err == nil {
-			switch {
-			case at == 0:
-				args[i] = v.subject(n.Subject)
-			case at <= len(n.Args):
-				args[i] = n.Args[at-1]
-			default:
-				args[i] = ""
-			}
+	return message.Fill(w.is, list(w.args, func(a string) string {
+		if a == "%0" {
+			return v.subject(n.Subject)
 		}
+		return filled(a, n)
+	})...)
+}
+
+// filled is an argument of a note, if that is what a template names.
+func filled(template string, n event.Note) string {
+	digits, ok := strings.CutPrefix(template, "%")
+	at, err := strconv.Atoi(digits)
+	switch {
+	case !ok || err != nil:
+		return template
+	case at < 1 || at > len(n.Args):
+		return ""
 	}
-	return message.Fill(w.is, args...)
+	return n.Args[at-1]
 }
 
 // spoken are the message registries as this vendor's service speaks them.

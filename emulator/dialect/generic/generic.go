@@ -24,6 +24,9 @@ var Record = dialect.Record{
 		Slots:          []bmc.SlotSpec{{ID: "Cd", Name: "Virtual CD", Types: []string{"CD", "DVD"}}},
 		Sessions:       64,
 		SessionTimeout: 30 * time.Minute,
+		Log:            bmc.LogSpec{Size: 2000, Full: bmc.Wraps},
+		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
+		Collect:        30 * time.Second,
 		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 30 * time.Second},
 		Accounts: bmc.AccountSpec{
 			Most:    15,
@@ -49,5 +52,6 @@ var Record = dialect.Record{
 		machine.UefiShell, machine.UefiTarget, machine.UefiHTTP, machine.UefiBootNext,
 	},
 	Redundant: dialect.Accept,
+	Logs:      dialect.Logs{System: "SEL", Manager: "Log", Removable: true},
 	Protocol:  dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
 }

@@ -76,8 +76,13 @@ type place struct {
 type Put struct {
 	Kind  Kind
 	Key   string
-	Value any // JSON is made of it
+	Value any // JSON is made of it; Gone takes the key out
 }
+
+// Gone is no value.
+var Gone = gone{}
+
+type gone struct{}
 
 // save is what one caller of Save waits for.
 type save struct {
@@ -89,7 +94,7 @@ type save struct {
 
 type raw struct {
 	kind       Kind
-	key, value []byte
+	key, value []byte // no value takes the key out
 }
 
 // Open opens the store in a directory, which it makes if need be.
@@ -162,7 +167,13 @@ func (s *Store) flush() error {
 				if bucket == nil {
 					return fmt.Errorf("%s %s: there is no such kind", p.kind, p.key)
 				}
-				if err := bucket.Put(p.key, p.value); err != nil {
+				var err error
+				if len(p.value) == 0 {
+					err = bucket.Delete(p.key)
+				} else {
+					err = bucket.Put(p.key, p.value)
+				}
+				if err != nil {
 					return fmt.Errorf("%s %s: %w", p.kind, p.key, err)
 				}
 			}
@@ -257,11 +268,14 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 		if p.Key == "" {
 			return fmt.Errorf("store: %s: a value needs a key", p.Kind)
 		}
-		v, err := json.Marshal(p.Value)
-		if err != nil {
-			return fmt.Errorf("store: %s %s: %w", p.Kind, p.Key, err)
+		put := raw{kind: p.Kind, key: []byte(p.Key)}
+		if p.Value != Gone {
+			var err error
+			if put.value, err = json.Marshal(p.Value); err != nil {
+				return fmt.Errorf("store: %s %s: %w", p.Kind, p.Key, err)
+			}
 		}
-		w.puts = append(w.puts, raw{kind: p.Kind, key: []byte(p.Key), value: v})
+		w.puts = append(w.puts, put)
 	}
 	s.mu.Lock()
 	s.pending = append(s.pending, w)

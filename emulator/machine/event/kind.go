@@ -20,6 +20,9 @@ const (
 	Account    Part = "account"
 	Session    Part = "session"
 	Job        Part = "job"
+	Log        Part = "log"
+	EventEntry Part = "entry" // of the event log
+	AuditEntry Part = "audit.entry"
 )
 
 // Kind is a kind of thing that happens. Values are stored; protocols map them
@@ -39,6 +42,9 @@ const (
 
 	PowerOn  Kind = "power.on"
 	PowerOff Kind = "power.off"
+
+	LogCleared    Kind = "log.cleared"
+	DumpCollected Kind = "dump.collected"
 
 	SettingsPending Kind = "bios.pending"
 	SettingsCleared Kind = "bios.cleared"
@@ -127,6 +133,9 @@ var Kinds = map[Kind]struct {
 
 	PowerOn:  {OK, "The system was switched on."},
 	PowerOff: {OK, "The system was switched off."},
+
+	LogCleared:    {OK, "The log %1 was cleared."},
+	DumpCollected: {OK, "Diagnostic data of the %1 were collected."},
 
 	SettingsPending: {OK, "BIOS settings wait to be applied: %1."},
 	SettingsCleared: {OK, "BIOS settings that waited to be applied were given up."},

@@ -1,0 +1,77 @@
+package bmc
+
+import (
+	"fmt"
+	"time"
+)
+
+// Clock is what a BMC takes the time for. A nil Clock is right, and in UTC.
+type Clock struct {
+	Offset time.Duration `json:"offset,omitempty"` // to the lab's time
+	East   int           `json:"east,omitempty"`   // minutes that local time is ahead of UTC
+	Zone   string        `json:"zone,omitempty"`   // name of the time zone: "Europe/Berlin"
+}
+
+// Skew is how far the clock is ahead of the lab's time.
+func (c *Clock) Skew() time.Duration {
+	if c == nil {
+		return 0
+	}
+	return c.Offset
+}
+
+// Local is a time of the BMC as its clock shows it.
+func (c *Clock) Local(t time.Time) time.Time {
+	if c == nil || c.East == 0 {
+		return t.UTC()
+	}
+	return t.In(time.FixedZone("", c.East*60))
+}
+
+// SetTime sets the BMC's clock. While it follows time servers it cannot be set.
+type SetTime struct{ To time.Time }
+
+func (c SetTime) apply(b *BMC, now time.Time) ([]Event, error) {
+	clock := b.forkClock()
+	clock.Offset = c.To.Sub(now)
+	b.st.Clock = clock
+	return nil, nil
+}
+
+// SkewClock puts the BMC's clock off by a duration, for better or worse.
+type SkewClock struct{ By time.Duration }
+
+func (c SkewClock) apply(b *BMC, _ time.Time) ([]Event, error) {
+	clock := b.forkClock()
+	clock.Offset += c.By
+	b.st.Clock = clock
+	return nil, nil
+}
+
+// maxEast is how far local time can be off (DSP2046,
+// Manager.DateTimeLocalOffset), in minutes.
+const maxEast = 19*60 + 59
+
+// SetZone sets what the BMC's local time is.
+type SetZone struct {
+	East int // minutes ahead of UTC
+	Name string
+}
+
+func (c SetZone) apply(b *BMC, _ time.Time) ([]Event, error) {
+	if c.East < -maxEast || c.East > maxEast {
+		return nil, fmt.Errorf("bmc: time zone %d minutes east of UTC: must be less than 20 hours", c.East)
+	}
+	clock := b.forkClock()
+	clock.East, clock.Zone = c.East, c.Name
+	b.st.Clock = clock
+	return nil, nil
+}
+
+// forkClock is a copy of the clock that a step may write and put in place.
+func (b *BMC) forkClock() *Clock {
+	if b.st.Clock == nil {
+		return new(Clock)
+	}
+	return new(*b.st.Clock)
+}

@@ -1,0 +1,73 @@
+package lab
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// A log of thousands of entries costs what one entry does when one is added,
+// and is there again with all of them.
+func TestLogIsStoredByTheEntry(t *testing.T) {
+	l := open(t, Config{})
+	h := l.hosts[0]
+	const most = 2000 // as the generic dialect has it
+	write := func() (puts int) {
+		t.Helper()
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		st := h.step()
+		st.machine = append(st.machine, event.Note{At: st.now, Kind: event.PowerOn, Args: []string{"x"}})
+		if err := h.settle(st); err != nil {
+			t.Fatal(err)
+		}
+		return len(h.state().changed(h.Name(), st.was))
+	}
+	for range most + 300 {
+		if n := write(); n > 3 { // the head, the new one and the one that made room
+			t.Fatalf("an entry more is stored with %d values", n)
+		}
+	}
+	if _, err := h.ApplyBMC(t.Context(), bmc.RemoveEntry{Book: bmc.EventLog, ID: 1000}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.ApplyBMC(t.Context(), bmc.ResolveEntry{Book: bmc.EventLog, ID: 1001, Resolved: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := h.BMC().Log
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Open(t.Context(), Config{Dir: l.dir, Clock: clock.NewVirtual(l.clock.Now()), Listen: "lo:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	got := l.hosts[0].BMC().Log
+	var a, b []bmc.Entry
+	for e := range want.Entries() {
+		a = append(a, *e)
+	}
+	for e := range got.Entries() {
+		b = append(b, *e)
+	}
+	if d := cmp.Diff(a, b); d != "" || got.Len() != most-1 || got.Next != want.Next {
+		t.Errorf("%d entries, next %d; (-before +after):\n%s", got.Len(), got.Next, d)
+	}
+	if _, err := l.hosts[0].ApplyBMC(t.Context(), bmc.ClearLog{Book: bmc.EventLog}); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	if err := l.store.Each("host", func(key string, _ []byte) error {
+		if len(key) > len("node-0/bmc.log/") && key[:len("node-0/bmc.log/")] == "node-0/bmc.log/" {
+			n++
+		}
+		return nil
+	}); err != nil || n != 0 {
+		t.Errorf("%d entries of a cleared log are stored, %v", n, err)
+	}
+}
