@@ -16,7 +16,8 @@ func systemRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", needs: ofComponents, name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0", needs: ofComponents,
-			shows: bootShows | showsPower | showsAsset | showsPolicy, read: system, patch: &systemPatch, actions: systemActions},
+			shows: bootShows | showsPower | showsAsset | showsPolicy, read: system, patch: &systemPatch, actions: systemActions,
+			live: systemNow, moves: showsPower | showsAsset},
 	}
 }
 
@@ -26,12 +27,8 @@ func system(v view) object {
 		"Name": "System", "SystemType": "Physical", "HostingRoles": []string{"BareMetalServer"},
 		"Manufacturer": p.Manufacturer, "Model": p.Model, "SKU": p.SKU, "PartNumber": p.PartNumber,
 		"SerialNumber": id.Serial, "UUID": id.UUID, "BiosVersion": v.m.BIOSVersion(),
-		"AssetTag": v.m.Asset.Tag, "HostName": v.m.Asset.HostName,
-		"PowerState": string(v.m.Power), "Status": status(systemState(v.m.Phase)),
 		"PowerRestorePolicy": string(v.m.Policy.Restore), "PowerRestorePolicy@Redfish.AllowableValues": restorePolicies(v),
 		"PowerOnDelaySeconds": wholeSeconds(v.m.Policy.OnDelay), "PowerCycleDelaySeconds": wholeSeconds(v.m.Policy.CycleDelay),
-		"BootProgress":     bootProgress(v),
-		"Boot":             boot(v),
 		"ProcessorSummary": processors(v.m.Processors()),
 		"MemorySummary":    memorySummary(p),
 		"TrustedModules":   trustedModules(v),
@@ -52,6 +49,16 @@ func system(v view) object {
 	}
 	o["PCIeDevices"], o["PCIeDevices@odata.count"] = devices, len(devices)
 	o["PCIeFunctions"], o["PCIeFunctions@odata.count"] = functions, len(functions)
+	return o
+}
+
+// systemNow is what changes of a system when it is switched, booted or marked.
+func systemNow(v view) object {
+	o := object{
+		"AssetTag": v.m.Asset.Tag, "HostName": v.m.Asset.HostName,
+		"PowerState": string(v.m.Power), "Status": status(systemState(v.m.Phase)),
+		"BootProgress": bootProgress(v), "Boot": boot(v),
+	}
 	showLight(v, o)
 	if r := v.m.Reset; r != nil {
 		o["LastResetTime"], o["LastResetCause"] = r.At.UTC().Format(time.RFC3339), string(r.Cause)
