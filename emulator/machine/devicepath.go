@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,7 +42,7 @@ func (n NIC) Path() string {
 }
 
 // drivePath is a drive below its controller.
-func (p *Profile) drivePath(c *storage.Controller, d *storage.Drive) string {
+func (p *Profile) drivePath(c *storage.Controller, d *storage.DriveView) string {
 	switch d.Protocol {
 	case storage.NVMe:
 		var eui []string
@@ -53,6 +54,12 @@ func (p *Profile) drivePath(c *storage.Controller, d *storage.Drive) string {
 		return p.controllerPath(c) + "/SAS(0x" + strings.ToUpper(d.WWN) + ",0x0,0x0,NoTopology,0,0,0x0)"
 	}
 	return fmt.Sprintf("%s/Sata(0x%X,0xFFFF,0x0)", p.controllerPath(c), d.Bay)
+}
+
+// volumePath is a volume below its controller, which shows it as a SCSI target.
+func (p *Profile) volumePath(id *Identity, v *storage.VolumeView) string {
+	i := slices.IndexFunc(id.Storage, func(c storage.Controller) bool { return c.ID == v.Controller })
+	return fmt.Sprintf("%s/Scsi(0x%X,0x0)", p.controllerPath(&id.Storage[i]), volumeNumber(v))
 }
 
 // controllerPath is a storage controller: the card that it is, else the chip

@@ -10,6 +10,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
 // Firmware is a command to the firmware of a machine.
@@ -336,7 +337,7 @@ func (m *Machine) cutFirmware(now time.Time, all bool) []Event {
 }
 
 // offers tells whether the BIOS offers a boot source as its settings are.
-func offers(fw firmware.View, id *Identity, s Source) bool {
+func offers(fw firmware.View, id *Identity, disks []storage.Device, s Source) bool {
 	off := func(d firmware.Does, on string) bool {
 		_, ok := fw.Acts(d, on)
 		return ok
@@ -350,13 +351,12 @@ func offers(fw firmware.View, id *Identity, s Source) bool {
 		i := slices.IndexFunc(id.NICs, func(n NIC) bool { return n.ID == s.Device })
 		return !off(firmware.NoPXE, strconv.Itoa(i+1))
 	case Hdd:
-		for i, c := range id.Storage {
-			for _, d := range c.Drives {
-				if d.ID == s.Device {
-					return !off(firmware.NoDrives, strconv.Itoa(i+1))
-				}
-			}
+		i := slices.IndexFunc(disks, func(d storage.Device) bool { return d.ID == s.Device })
+		if i < 0 {
+			return false
 		}
+		i = slices.IndexFunc(id.Storage, func(c storage.Controller) bool { return c.ID == disks[i].In })
+		return !off(firmware.NoDrives, strconv.Itoa(i+1))
 	}
 	return true
 }

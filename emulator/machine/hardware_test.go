@@ -60,7 +60,7 @@ func TestFunctionsOfCards(t *testing.T) {
 		storage.NVMe: "PciRoot(0x83)/Pci(0x0,0x0)/NVMe(0x1,3A)",
 	} {
 		wwn := map[storage.Protocol]string{storage.SAS: "3ab", storage.NVMe: "3a"}[proto]
-		d := &storage.Drive{Model: &storage.Model{Protocol: proto}, Bay: 3, WWN: wwn}
+		d := &storage.DriveView{Model: &storage.Model{Protocol: proto}, Bay: 3, WWN: wwn}
 		if got := p.drivePath(c, d); got != want {
 			t.Errorf("path of a %s drive = %s, want %s", proto, got, want)
 		}

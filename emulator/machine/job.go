@@ -21,6 +21,7 @@ type worker struct {
 // workers are all parts that do the work of jobs.
 var workers = []worker{
 	{works: firmwareWorks, stop: stopFirmware},
+	{works: storageWorks, stop: stopStorage},
 }
 
 // Works tells whether the machine does the work of a job.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
 // Errors that services map to their own codes.
@@ -36,6 +37,7 @@ type Machine struct {
 	st       State
 	forked   bool // st.Main is this step's own, and nobody else has seen it
 	fw       firmware.Firmware
+	disks    storage.Subsystem
 }
 
 // State is what a Machine must remember across a restart of the lab, in parts.
@@ -48,6 +50,7 @@ type State struct {
 	Policy   *PowerPolicy    `json:"policy,omitempty"`   // nil: as the model has it
 	Cabling  *Cabling        `json:"cabling,omitempty"`  // nil: every port has a link
 	Firmware *firmware.State `json:"firmware,omitempty"` // nil: as it came
+	Storage  *storage.State  `json:"storage,omitempty"`  // nil: as it came
 }
 
 // Main is power, boot and what runs.
@@ -86,6 +89,7 @@ type View struct {
 	Policy   *PowerPolicy
 	Cabling  *Cabling
 	Firmware firmware.View
+	Storage  storage.View
 }
 
 // New makes a machine that is switched off, or restores one from what State
@@ -104,6 +108,9 @@ func New(p *Profile, id Identity, st *State) (*Machine, error) {
 	if err := m.newFirmware(); err != nil {
 		return nil, err
 	}
+	if err := m.newStorage(); err != nil {
+		return nil, err
+	}
 	return m, nil
 }
 
@@ -117,6 +124,7 @@ func (m *Machine) State() State {
 func (m *Machine) Restore(st State) {
 	m.st, m.forked = st, false
 	m.restoreFirmware()
+	m.restoreStorage()
 }
 
 // View returns the machine as it stands.
@@ -124,7 +132,7 @@ func (m *Machine) View() View {
 	st := m.State()
 	v := View{
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
-		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(),
+		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
 	}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]

@@ -3,9 +3,11 @@ package machine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
 // BootOption is an entry of the firmware's boot menu (UEFI 2.10, §3.1.3). Which
@@ -21,30 +23,34 @@ type BootOption struct {
 // Numbers of boot options, which are 16 bits, by what they are of. Numbers of
 // drives and NICs begin there.
 const (
-	cdOption    = 0x0001
-	usbOption   = 0x0002
-	uriOption   = 0x0003
-	driveOption = 0x0100
-	pxeOption   = 0x0200
-	httpOption  = 0x0300
+	cdOption     = 0x0001
+	usbOption    = 0x0002
+	uriOption    = 0x0003
+	volumeOption = 0x0080
+	driveOption  = 0x0100
+	pxeOption    = 0x0200
+	httpOption   = 0x0300
 )
 
 // Options are the boot options, by ID.
-func (v *View) Options() []BootOption { return options(v.Profile, v.Identity, v.Boot, v.Firmware) }
+func (v *View) Options() []BootOption {
+	return options(v.Profile, v.Identity, v.Boot, v.Firmware, v.Storage)
+}
 
 // Order are the boot options that are tried, in that order. Those that are
 // disabled are passed over.
 func (v *View) Order() []BootOption { return order(v.Profile, v.Boot, v.Options()) }
 
 func (m *Machine) options() []BootOption {
-	return options(m.profile, m.identity, m.boot(), m.fw.View())
+	return options(m.profile, m.identity, m.boot(), m.fw.View(), m.disks.View())
 }
 func (m *Machine) order() []BootOption { return order(m.profile, m.boot(), m.options()) }
 
-func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View) []BootOption {
+func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disks storage.View) []BootOption {
 	var out []BootOption
+	devices := disks.Devices()
 	add := func(n int, s Source, name, path string) {
-		if !offers(fw, id, s) {
+		if !offers(fw, id, devices, s) {
 			return
 		}
 		ref := fmt.Sprintf("Boot%04X", n)
@@ -56,10 +62,25 @@ func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View) []Bo
 		n := id.NICs[0]
 		add(uriOption, Source{Kind: UefiHTTP, Device: n.ID, URI: set.HTTPURI}, "HTTP Boot: "+set.HTTPURI, n.Path()+anyIPv4+"/Uri("+set.HTTPURI+")")
 	}
+	used := map[int]bool{}
+	for _, d := range devices {
+		if v := d.Volume; v != nil {
+			n := volumeNumber(v)
+			for used[n] { // of another controller
+				n++
+			}
+			used[n] = true
+			add(volumeOption+n%(driveOption-volumeOption), Source{Kind: Hdd, Device: d.ID}, "Volume "+v.ID+": "+v.Name, p.volumePath(id, v))
+		}
+	}
 	n := 0
 	for _, c := range id.Storage {
-		for _, d := range c.Drives {
-			add(driveOption+n, Source{Kind: Hdd, Device: d.ID}, fmt.Sprintf("Drive %d: %s %s", d.Bay, d.Product, d.Serial), p.drivePath(&c, &d))
+		for i := range c.Drives {
+			at := slices.IndexFunc(devices, func(d storage.Device) bool { return d.ID == c.Drives[i].ID })
+			if at >= 0 {
+				d := devices[at].Drive
+				add(driveOption+n, Source{Kind: Hdd, Device: d.ID}, fmt.Sprintf("Drive %d: %s %s", d.Bay, d.Product, d.Serial), p.drivePath(&c, d))
+			}
 			n++
 		}
 	}
@@ -70,6 +91,15 @@ func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View) []Bo
 		add(httpOption+i, Source{Kind: UefiHTTP, Device: n.ID}, "HTTP IPv4: "+n.Name+" "+n.MAC, n.Path()+anyIPv4+"/Uri()")
 	}
 	return out
+}
+
+// volumeNumber is the number that is a volume's ID.
+func volumeNumber(v *storage.VolumeView) int {
+	n, err := strconv.Atoi(v.ID)
+	if err != nil {
+		return 0 // not reached: they are ours
+	}
+	return n
 }
 
 // order is the boot order: as it was set, then what has come since, else as the

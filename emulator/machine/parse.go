@@ -74,11 +74,8 @@ func (p *Profile) Validate() error {
 		need(s.ID != "" && !seen[s.ID], "storage[%d].id", "be there, and differ from the others", i)
 		seen[s.ID] = true
 		drives += len(s.Bays)
-		for j, d := range s.Bays {
-			need(d.BlockSize == 512 || d.BlockSize == 4096, "storage[%d].bays[%d].blockSize", "be 512 or 4096", i, j)
-			need(d.Capacity > 0 && d.BlockSize > 0 && d.Capacity%int64(d.BlockSize) == 0, "storage[%d].bays[%d].capacity", "be whole blocks", i, j)
-			need(d.Protocol.Known(), "storage[%d].bays[%d].protocol", "be SATA, SAS or NVMe", i, j)
-			need(d.Media.Known(), "storage[%d].bays[%d].media", "be HDD or SSD", i, j)
+		for _, f := range s.Flaws() {
+			need(false, "storage[%d]."+f.Field, f.Must, i)
 		}
 	}
 	p.validateParts(need)

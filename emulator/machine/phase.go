@@ -218,7 +218,7 @@ var powerNotes = map[Power]event.Kind{PowerOn: event.PowerOn, PowerOff: event.Po
 
 // entered tells what begins with the move.
 func (m *Machine) entered(from, to Phase, now time.Time) []Event {
-	var evs []Event
+	evs := m.stored(m.disks.Power(now, powersDisks(to)))
 	if was, is := phases[from].power, phases[to].power; was != is {
 		evs = append(evs, PowerChanged{At: now, Power: is})
 		if kind, ok := powerNotes[is]; ok && was != PowerPaused {

@@ -22,6 +22,10 @@ var timers = []struct {
 		fire: func(m *Machine, at time.Time) []Event { return m.heard(at, m.fw.Advance(at)) },
 	},
 	{
+		due:  func(m *Machine) (time.Time, bool) { return m.disks.Deadline() },
+		fire: func(m *Machine, at time.Time) []Event { return m.stored(m.disks.Advance(at)) },
+	},
+	{
 		due:  func(m *Machine) (time.Time, bool) { return m.st.Deadline, !m.st.Deadline.IsZero() },
 		fire: func(m *Machine, at time.Time) []Event { return m.step(at, elapsed) },
 	},

@@ -38,24 +38,30 @@ func (c InitializeVolume) apply(s *step) error {
 		return against(FieldMethod, method, Unsupported)
 	}
 	a.Method = method
-	s.initialize(ctl, a, method, c.Job)
+	s.initialize(ctl, a, method, c.Job, false)
 	return nil
 }
 
-// initialize begins to initialise a volume. The bytes are what they will be
-// from the beginning; the rest takes its time.
-func (s *step) initialize(c *Controller, a *Array, method InitMethod, job string) {
-	kind := map[InitMethod]WorkKind{Background: WorkSync, Foreground: WorkZero}[method]
-	switch {
-	case method == Skip, method == Background && !a.Type.Redundant():
-		s.done(job, "")
+// initialize begins to initialise a volume, which the job has made or not. The
+// bytes are what they will be from the beginning; the rest takes its time.
+func (s *step) initialize(c *Controller, a *Array, method InitMethod, job string, made bool) {
+	if method != Foreground { // it can be used at once
+		if made {
+			s.made(job, a)
+		} else {
+			s.done(job, "")
+		}
+		job, made = "", false
+	}
+	if method == Skip || method == Background && !a.Type.Redundant() {
 		return
-	case method == Background: // it can be used at once
-		s.done(job, "")
-		job = ""
+	}
+	kind := WorkZero
+	if method == Background {
+		kind = WorkSync
 	}
 	s.work(Work{Kind: kind, Array: a.clone()})
-	s.begin(Op{Kind: OpInitialize, Job: job, On: a.WWN}, s.takes(c, OpInitialize, a.Rows*a.Strip))
+	s.begin(Op{Kind: OpInitialize, Job: job, Made: made, On: a.WWN}, s.takes(c, OpInitialize, a.Rows*a.Strip))
 }
 
 // idle finds a volume that works and that nothing is done to.

@@ -81,7 +81,7 @@ func (c CreateVolume) apply(s *step) error {
 		}
 	}
 	s.noteVolume(event.VolumeCreated, &a)
-	s.initialize(ctl, &a, a.Method, c.Job)
+	s.initialize(ctl, &a, a.Method, c.Job, true)
 	return nil
 }
 

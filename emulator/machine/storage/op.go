@@ -133,7 +133,12 @@ func (s *step) object(o Op) *Array {
 }
 
 func (s *step) initialized(o Op) {
-	s.noteVolume(event.VolumeInitialized, s.object(o))
+	a := s.object(o)
+	s.noteVolume(event.VolumeInitialized, a)
+	if o.Made {
+		s.made(o.Job, a)
+		return
+	}
 	s.done(o.Job, "")
 }
 
@@ -200,6 +205,6 @@ func (c CancelJob) apply(s *step) error {
 		return fmt.Errorf("%w: %s must go on to its end", ErrState, s.st.Ops[i].Kind)
 	}
 	s.st.Ops = slices.Delete(s.st.Ops, i, i+1)
-	s.done(c.Job, "it was cancelled")
+	s.evs = append(s.evs, event.Done{At: s.now, Job: c.Job, Cancelled: true})
 	return nil
 }

@@ -136,6 +136,8 @@ type Op struct {
 	// Saved says of an expansion that all data is in a safe place and is being
 	// written to where it belongs: the volume cannot be used until it is.
 	Saved bool `json:"saved,omitempty"`
+	// Made says of an initialisation that its job made the volume.
+	Made  bool `json:"made,omitempty"`
 	Place int  `json:"place,omitempty"` // number of that place, which no other expansion has
 }
 

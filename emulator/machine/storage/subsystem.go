@@ -151,6 +151,9 @@ func (s *Subsystem) Power(now time.Time, on bool) []event.Event {
 			d.start(o, o.Left)
 		case !o.Until.IsZero():
 			o.Left, o.Until = o.Until.Sub(now), time.Time{}
+			if o.Job != "" {
+				d.evs = append(d.evs, event.Paused{At: now, Job: o.Job})
+			}
 		}
 	}
 	return append(evs, d.settled()...)
@@ -288,6 +291,13 @@ func (s *step) array(controller, id string) (*Array, error) {
 		return nil, fmt.Errorf("%w: volume %s of controller %s", ErrNotFound, id, controller)
 	}
 	return &s.st.Arrays[i], nil
+}
+
+// made tells that a job has ended that made a volume.
+func (s *step) made(job string, a *Array) {
+	if job != "" {
+		s.evs = append(s.evs, event.Done{At: s.now, Job: job, Made: &event.Subject{Part: event.Volume, ID: a.ID, In: a.Controller}})
+	}
 }
 
 // raid finds a controller that makes volumes.

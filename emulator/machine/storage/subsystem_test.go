@@ -113,6 +113,12 @@ func (b *bench) hear(evs []event.Event) {
 		case event.Running:
 			b.ran = append(b.ran, ev.Job)
 		case event.Done:
+			if ev.Cancelled {
+				ev.Fault = " cancelled"
+			}
+			if ev.Made != nil {
+				ev.Fault = " made " + ev.Made.ID
+			}
 			b.ended = append(b.ended, ev.Job+ev.Fault)
 		}
 	}
@@ -284,7 +290,7 @@ func TestASpareTakesOver(t *testing.T) {
 	b.fill("1", 1)
 	b.pass()
 	b.expect("volume.created 1", "volume.initialized 1")
-	if d := cmp.Diff([]string{"7"}, b.ended); d != "" {
+	if d := cmp.Diff([]string{"7 made 1"}, b.ended); d != "" {
 		t.Errorf("jobs ended: %s", d)
 	}
 
@@ -422,7 +428,7 @@ func TestChecksMendAndTell(t *testing.T) {
 	b.do(CheckConsistency{"1", "1", "f"})
 	b.do(PullDrive{"Disk.0"})
 	b.refuse(CheckConsistency{"1", "1", "g"}, ErrState)
-	want := []string{"c", "eit was cancelled", "fa drive of the volume was lost"}
+	want := []string{"c", "e cancelled", "fa drive of the volume was lost"}
 	if d := cmp.Diff(want, b.ended); d != "" {
 		t.Errorf("jobs ended (-want +got):\n%s", d)
 	}
@@ -453,7 +459,7 @@ func TestInitializing(t *testing.T) {
 		t.Errorf("NextData(0) = %d after an initialisation", at)
 	}
 	b.do(CancelJob{"c"})
-	if d := cmp.Diff([]string{"a", "b", "cit was cancelled"}, b.ended); d != "" {
+	if d := cmp.Diff([]string{"a made 1", "b", "c cancelled"}, b.ended); d != "" {
 		t.Errorf("jobs ended (-want +got):\n%s", d)
 	}
 	// What lies on drives from before is there again: a volume that is made as

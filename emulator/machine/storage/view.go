@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -19,6 +20,9 @@ func (s *Subsystem) View() View { return View{controllers: s.controllers, st: s.
 
 // Same tells whether nothing has changed between two views of one server.
 func (v View) Same(o View) bool { return v.st == o.st }
+
+// Equal tells whether two views of one server show the same.
+func (v View) Equal(o View) bool { return v.Same(o) || reflect.DeepEqual(v.st.all(), o.st.all()) }
 
 // ControllerView is a controller as it stands.
 type ControllerView struct {
@@ -213,6 +217,7 @@ func (v View) drive(c *Controller, x slot) DriveView {
 // Device is something that a system sees as a disk.
 type Device struct {
 	ID     string      // "Disk.0", "Volume.1.1"
+	In     string      // ID of its controller
 	Drive  *DriveView  // of a drive that is seen as it is
 	Volume *VolumeView // of a volume
 }
@@ -225,17 +230,22 @@ func (v View) Devices() []Device {
 	for _, c := range v.Controllers() {
 		for i := range c.Volumes {
 			if x := &c.Volumes[i]; x.Usable() {
-				out = append(out, Device{ID: x.Device(), Volume: x})
+				out = append(out, Device{ID: x.Device(), In: c.ID, Volume: x})
 			}
 		}
 		for i := range c.Drives {
 			d := &c.Drives[i]
 			if d.State == DriveUnused && (c.RAID == nil || c.RAID.Passthrough) {
-				out = append(out, Device{ID: d.ID, Drive: d})
+				out = append(out, Device{ID: d.ID, In: c.ID, Drive: d})
 			}
 		}
 	}
 	return out
+}
+
+// Works tells whether the work of a job is under way.
+func (v View) Works(job string) bool {
+	return job != "" && slices.ContainsFunc(v.st.all().Ops, func(o Op) bool { return o.Job == job })
 }
 
 // Shelf are the drives that were pulled and can be inserted again, oldest
