@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/lab/store"
@@ -10,33 +11,70 @@ import (
 )
 
 var (
-	// ErrNoDrive means that a host has no drive of that ID.
+	// ErrNoDrive means that a host has no drive or volume of that ID, or that
+	// it has it no more.
 	ErrNoDrive = errors.New("lab: no such drive")
 	// ErrDown answers a system whose boot is over.
 	ErrDown = errors.New("lab: the system that had this drive is down")
+	// ErrNotReady answers a system whose volume is being written by its
+	// controller.
+	ErrNotReady = errors.New("lab: the volume is not ready")
 )
 
-// Medium is the content of a drive, as one sees it who pulls it out: whatever
-// the machine does.
-func (h *Host) Medium(driveID string) (*store.Disk, error) {
-	id := h.Machine().Identity
-	for _, c := range id.Storage {
-		for _, d := range c.Drives {
-			if d.ID == driveID {
-				return h.lab.store.Disk(id.Name, d.ID, d.Capacity), nil
+// Disk is the content of a drive or of a volume. It is a storage.Medium: what
+// is done to it while its controller changes something waits.
+type Disk struct {
+	host *Host
+	boot *fence // of the system that sees it; nil: of nobody, and it is seen whatever happens
+	id   string // serial number of a drive, WWN of a volume
+	size int64  // bytes
+
+	mu    sync.Mutex
+	at    *storage.View // for which medium is right; nil: none
+	bytes storage.Medium
+}
+
+var (
+	_ storage.Medium = (*Disk)(nil)
+	_ storage.Medium = (*store.Disk)(nil)
+)
+
+// Medium is the content of a drive, as one sees it who pulls it out, or of a
+// volume as its controller puts it together: whatever the machine does. The ID
+// is that of a bay or a volume ("Disk.0", "Volume.1.1"), or the serial number
+// of a drive on the shelf.
+func (h *Host) Medium(id string) (*Disk, error) {
+	v := h.Machine().Storage
+	if d, ok := v.Drive(id); ok {
+		return &Disk{host: h, id: d.Serial, size: d.Capacity}, nil
+	}
+	for _, c := range v.Controllers() {
+		for _, x := range c.Volumes {
+			if x.Device() == id {
+				return &Disk{host: h, id: x.WWN, size: x.Size()}, nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("%w: %s of %s", ErrNoDrive, driveID, id.Name)
+	i := slices.IndexFunc(v.Shelf(), func(l storage.Loose) bool { return l.Serial == id })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: %s of %s", ErrNoDrive, id, h.Name())
+	}
+	return &Disk{host: h, id: id, size: v.Shelf()[i].Model.Capacity}, nil
 }
 
-// Attach is the content of a drive as the system of one boot sees it. As soon
+// Attach is the content of what the system of one boot sees as a disk. As soon
 // as that system has lost its machine, each of its reads and writes fails with
 // ErrDown, and none that was under way is still to land.
-func (h *Host) Attach(boot uint64, driveID string) (*Attached, error) {
-	m, err := h.Medium(driveID)
-	if err != nil {
-		return nil, err
+func (h *Host) Attach(boot uint64, id string) (*Disk, error) {
+	i, devices := 0, h.Machine().Storage.Devices()
+	if i = slices.IndexFunc(devices, func(d storage.Device) bool { return d.ID == id }); i < 0 {
+		return nil, fmt.Errorf("%w: %s of %s", ErrNoDrive, id, h.Name())
+	}
+	out := &Disk{host: h}
+	if d := devices[i]; d.Volume != nil {
+		out.id, out.size = d.Volume.WWN, d.Volume.Size()
+	} else {
+		out.id, out.size = d.Drive.Serial, d.Drive.Capacity
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,7 +84,8 @@ func (h *Host) Attach(boot uint64, driveID string) (*Attached, error) {
 	if h.boot == nil {
 		h.boot = &fence{number: boot}
 	}
-	return &Attached{medium: m, boot: h.boot}, nil
+	out.boot = h.boot
+	return out, nil
 }
 
 // fence stands between the system of one boot and its drives.
@@ -72,51 +111,103 @@ func (f *fence) pass(work func() error) error {
 	return work()
 }
 
-// Attached is a drive that a running system has. It is a storage.Medium.
-type Attached struct {
-	medium *store.Disk
-	boot   *fence
-}
-
-var (
-	_ storage.Medium = (*Attached)(nil)
-	_ storage.Medium = (*store.Disk)(nil)
-)
-
-// Size is the drive's capacity in bytes.
-func (a *Attached) Size() int64 { return a.medium.Size() }
+// Size is the capacity in bytes.
+func (d *Disk) Size() int64 { return d.size }
 
 // ReadAt implements io.ReaderAt.
-func (a *Attached) ReadAt(p []byte, off int64) (n int, err error) {
-	err = a.boot.pass(func() error {
-		n, err = a.medium.ReadAt(p, off)
+func (d *Disk) ReadAt(p []byte, off int64) (n int, err error) {
+	err = d.use(func(m storage.Medium) error {
+		n, err = m.ReadAt(p, off)
 		return err
 	})
 	return n, err
 }
 
 // WriteAt implements io.WriterAt.
-func (a *Attached) WriteAt(p []byte, off int64) (n int, err error) {
-	err = a.boot.pass(func() error {
-		n, err = a.medium.WriteAt(p, off)
+func (d *Disk) WriteAt(p []byte, off int64) (n int, err error) {
+	err = d.use(func(m storage.Medium) error {
+		n, err = m.WriteAt(p, off)
 		return err
 	})
 	return n, err
 }
 
 // NextData implements storage.Medium.
-func (a *Attached) NextData(off int64) (at int64, err error) {
-	err = a.boot.pass(func() error {
-		at, err = a.medium.NextData(off)
+func (d *Disk) NextData(off int64) (at int64, err error) {
+	err = d.use(func(m storage.Medium) error {
+		at, err = m.NextData(off)
 		return err
 	})
 	return at, err
 }
 
 // Discard implements storage.Medium.
-func (a *Attached) Discard(off, n int64) error {
-	return a.boot.pass(func() error { return a.medium.Discard(off, n) })
+func (d *Disk) Discard(off, n int64) error {
+	return d.use(func(m storage.Medium) error { return m.Discard(off, n) })
 }
 
 // Sync returns when what was written is as durable as the lab's state is.
-func (a *Attached) Sync() error { return a.boot.pass(a.medium.Sync) }
+func (d *Disk) Sync() error {
+	return d.use(func(m storage.Medium) error {
+		if s, ok := m.(interface{ Sync() error }); ok {
+			return s.Sync()
+		}
+		return nil
+	})
+}
+
+// use does something with the bytes as they are put together now.
+func (d *Disk) use(work func(storage.Medium) error) error {
+	if d.boot == nil {
+		return d.pass(work)
+	}
+	return d.boot.pass(func() error { return d.pass(work) })
+}
+
+func (d *Disk) pass(work func(storage.Medium) error) error {
+	d.host.disks.RLock()
+	defer d.host.disks.RUnlock()
+	m, err := d.medium(d.host.Machine().Storage)
+	if err != nil {
+		return err
+	}
+	return work(m)
+}
+
+// medium is where the bytes are, given what the host's storage is.
+func (d *Disk) medium(v storage.View) (storage.Medium, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.at != nil && d.at.Same(v) {
+		return d.bytes, nil
+	}
+	m, err := d.find(v)
+	if err != nil {
+		return nil, err
+	}
+	d.at, d.bytes = &v, m
+	return m, nil
+}
+
+func (d *Disk) find(v storage.View) (storage.Medium, error) {
+	gone := fmt.Errorf("%w: %s of %s", ErrNoDrive, d.id, d.host.Name())
+	for _, c := range v.Controllers() {
+		for _, x := range c.Volumes {
+			if x.WWN != d.id {
+				continue
+			}
+			if !x.Usable() && (d.boot != nil || x.Failed) {
+				return nil, fmt.Errorf("%w: volume %s of %s", ErrNotReady, x.ID, d.host.Name())
+			}
+			return d.host.volume(x)
+		}
+	}
+	if d.boot != nil {
+		if !slices.ContainsFunc(v.Devices(), func(x storage.Device) bool { return x.Drive != nil && x.Drive.Serial == d.id }) {
+			return nil, gone
+		}
+	} else if _, ok := v.Size(d.id); !ok {
+		return nil, gone
+	}
+	return d.host.lab.store.Disk(d.host.Name(), d.id, d.size), nil
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
@@ -27,6 +28,8 @@ type Host struct {
 
 	mu      sync.Mutex
 	machine *machine.Machine
+	disks   sync.RWMutex // held for reading while drives work, for writing while they change
+	volumes opened
 	bmc     *bmc.BMC
 	boot    *fence                             // of the boot that drives are attached to; nil when none are
 	fetches map[string]*fetch                  // by slot: images on their way
@@ -210,9 +213,14 @@ func (h *Host) state() hostState {
 // settle makes what was done durable, then seen, then told. If it cannot be
 // stored, it was not done. It holds h.mu.
 func (h *Host) settle(st *step) error {
+	release, err := h.work(st)
+	defer release()
 	heard := append(h.withhold(st.machine[st.heard:]), st.freed...)
 	st.bmc = append(st.bmc, h.bmc.Hear(st.now, heard)...)
-	if err := h.save(st); err != nil {
+	if err == nil {
+		err = h.save(st)
+	}
+	if err != nil {
 		h.machine.Restore(st.was.Machine)
 		h.bmc.Restore(st.was.BMC)
 		h.show()
@@ -226,6 +234,8 @@ func (h *Host) settle(st *step) error {
 		h.bmcWas.Store(h.BMC())
 	}
 	h.show()
+	h.tidy(st)
+	release()
 	h.chronicle(st)
 	if os := h.Machine().OS; h.boot != nil && (os == nil || os.Boot != h.boot.number) {
 		h.boot.close()
@@ -241,7 +251,7 @@ func outward(evs []machine.Event) []machine.Event {
 	var out []machine.Event
 	for _, ev := range evs {
 		switch ev.(type) {
-		case event.Note, event.Told, event.Running, event.Waiting, event.Paused, event.Done:
+		case event.Note, event.Told, event.Running, event.Waiting, event.Paused, event.Done, storage.Work:
 		default:
 			out = append(out, ev)
 		}

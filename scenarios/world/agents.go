@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -224,22 +225,38 @@ func systemOf(h *lab.Host, boot uint64) sys.System {
 			Mbps: n.SpeedMbps, Carrier: true,
 		})
 	}
-	for _, c := range id.Storage {
-		for _, d := range c.Drives {
-			m.Disks = append(m.Disks, systest.Disk{
-				Kind: attachments[d.Protocol].kind, Rotational: d.Media == storage.HDD, Size: d.Capacity,
-				Vendor: d.Vendor, Model: d.Product, Serial: d.Serial, WWN: attachments[d.Protocol].wwn + d.WWN,
-				Open: func() (sys.Block, error) {
-					medium, err := h.Attach(boot, d.ID)
-					if err != nil {
-						return nil, err
-					}
-					return block{medium}, nil
-				},
-			})
+	for _, d := range v.Storage.Devices() {
+		disk := diskOf(v.Storage, d)
+		disk.Open = func() (sys.Block, error) {
+			medium, err := h.Attach(boot, d.ID)
+			if err != nil {
+				return nil, err
+			}
+			return block{medium}, nil
 		}
+		m.Disks = append(m.Disks, disk)
 	}
 	return systest.New(m)
+}
+
+// diskOf is a drive or a volume as the kernel shows it: a volume has the name
+// of its controller, and turns if any of its drives does.
+func diskOf(v storage.View, d storage.Device) systest.Disk {
+	if x := d.Drive; x != nil {
+		return systest.Disk{
+			Kind: attachments[x.Protocol].kind, Rotational: x.Media == storage.HDD, Size: x.Capacity,
+			Vendor: x.Vendor, Model: x.Product, Serial: x.Serial, WWN: attachments[x.Protocol].wwn + x.WWN,
+		}
+	}
+	c, _ := v.Controller(d.In)
+	x := d.Volume
+	turns := slices.ContainsFunc(c.Drives, func(d storage.DriveView) bool {
+		return d.Media == storage.HDD && slices.Contains(d.Volumes, x.ID)
+	})
+	return systest.Disk{
+		Kind: systest.Volume, Rotational: turns, Size: x.Size(),
+		Vendor: c.Vendor, Model: c.Product, Serial: x.WWN, WWN: "0x" + x.WWN,
+	}
 }
 
 // pciID reads 0x8086; the lab has refused profiles where it is not that.
@@ -252,7 +269,7 @@ func pciID(s string) uint16 {
 }
 
 // block is a drive as a block device.
-type block struct{ *lab.Attached }
+type block struct{ *lab.Disk }
 
 // Zero implements sys.Block.
 func (b block) Zero(off, n int64) error { return b.Discard(off, n) }

@@ -28,8 +28,40 @@ type Disk struct {
 
 // Disk is the content of a host's drive. Making it costs nothing.
 func (s *Store) Disk(host, drive string, capacity int64) *Disk {
-	path := filepath.Join(s.dir, disksDir, url.PathEscape(host), url.PathEscape(drive)+".img")
-	return &Disk{store: s, path: path, size: capacity}
+	return &Disk{store: s, path: s.disk(host, drive), size: capacity}
+}
+
+func (s *Store) disk(host, drive string) string {
+	return filepath.Join(s.dir, disksDir, url.PathEscape(host), url.PathEscape(drive)+".img")
+}
+
+// RemoveDisk removes the content of a drive, when its last user has let go of
+// it.
+func (s *Store) RemoveDisk(host, drive string) error {
+	if err := s.files.remove(s.disk(host, drive)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("store: disk: %w", err)
+	}
+	return nil
+}
+
+// ShareDisk makes the content of a drive that of a drive of another host too:
+// they are the same until one of them is removed.
+func (s *Store) ShareDisk(from, to, drive string) error {
+	at := s.disk(to, drive)
+	if err := s.RemoveDisk(to, drive); err != nil {
+		return err
+	}
+	err := os.MkdirAll(filepath.Dir(at), 0o700)
+	if err == nil {
+		err = os.Link(s.disk(from, drive), at)
+	}
+	if err == nil && s.fsync {
+		err = errors.Join(syncDir(filepath.Dir(at)), syncDir(filepath.Dir(filepath.Dir(at))))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // nothing was written to it
+		return fmt.Errorf("store: disk: %w", err)
+	}
+	return nil
 }
 
 // Size is the drive's capacity in bytes.
@@ -247,6 +279,21 @@ func (f *files) release(d *diskFile) {
 	if d.users--; d.users == 0 {
 		f.idle.Broadcast()
 	}
+}
+
+// remove removes a file.
+func (f *files) remove(path string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var err error
+	for d := f.open[path]; d != nil; d = f.open[path] {
+		if d.users == 0 {
+			err = f.drop(d)
+			break
+		}
+		f.idle.Wait()
+	}
+	return errors.Join(err, os.Remove(path))
 }
 
 // drop closes a file.

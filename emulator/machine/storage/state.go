@@ -193,6 +193,17 @@ func (a *Array) clone() Array {
 	return out
 }
 
+// Safes are the names of the safe places that expansions have or will have.
+func (st *State) Safes() []string {
+	var out []string
+	for _, o := range st.all().Ops {
+		if o.Kind == OpExpand {
+			out = append(out, safe(o.On, o.Place))
+		}
+	}
+	return out
+}
+
 // Size is the array's capacity in bytes.
 func (a *Array) Size() int64 { return a.Capacity(a.Rows) }
 

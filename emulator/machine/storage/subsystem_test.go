@@ -541,7 +541,7 @@ func TestExpanding(t *testing.T) {
 	at, _ := b.Deadline()
 	b.now = at
 	b.hear(b.Advance(at)) // the data is in a safe place
-	if b.volume("1").Usable() || len(b.View().Expanding()) != 1 {
+	if b.volume("1").Usable() || len(b.State().Safes()) != 1 {
 		t.Error("the volume can be used while it is being written")
 	}
 	b.restart()

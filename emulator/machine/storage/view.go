@@ -270,14 +270,3 @@ func (v View) Size(serial string) (int64, bool) {
 	}
 	return 0, false
 }
-
-// Expanding are the names of the safe places that are in use.
-func (v View) Expanding() []string {
-	var out []string
-	for _, o := range v.st.all().Ops {
-		if o.Kind == OpExpand {
-			out = append(out, safe(o.On, o.Place))
-		}
-	}
-	return out
-}
