@@ -11,7 +11,7 @@ import (
 )
 
 // bootShows is what boot options follow from.
-const bootShows = showsIdentity | showsBoot | showsFirmware
+const bootShows = showsIdentity | showsBoot | showsFirmware | showsStorage
 
 func bootRows() []resource {
 	return []resource{
@@ -192,11 +192,13 @@ func bootOption(v view) object {
 	related := []object{}
 	switch b.Kind {
 	case machine.Hdd:
-		for _, c := range v.m.Identity.Storage {
-			for _, d := range c.Drives {
-				if d.ID == b.Device {
-					related = append(related, ref(v.system("Storage", c.ID, "Drives", d.ID)))
-				}
+		for _, d := range v.m.Storage.Devices() {
+			switch {
+			case d.ID != b.Device:
+			case d.Volume != nil:
+				related = append(related, ref(v.system("Storage", d.In, "Volumes", d.Volume.ID)))
+			default:
+				related = append(related, ref(v.system("Storage", d.In, "Drives", d.ID)))
 			}
 		}
 	case machine.Pxe, machine.UefiHTTP:

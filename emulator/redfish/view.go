@@ -38,6 +38,7 @@ const (
 	showsPolicy   shows = 1 << 4 // how power comes on
 	showsCabling  shows = 1 << 5 // which NICs have a link
 	showsFirmware shows = 1 << 6 // BIOS settings, versions and updates
+	showsStorage  shows = 1 << 7 // with showsIdentity
 	showsAccess   shows = 1 << 8 // accounts and their policy
 	showsMedia    shows = 1 << 9
 	showsSessions shows = 1 << 10
@@ -87,6 +88,10 @@ var parts = map[shows]part{
 	showsFirmware: {
 		func(a, b *snapshot) bool { return a.m.Firmware == b.m.Firmware },
 		func(to, from *snapshot) { to.m.Firmware = from.m.Firmware },
+	},
+	showsStorage: {
+		func(a, b *snapshot) bool { return a.m.Storage.Same(b.m.Storage) },
+		func(to, from *snapshot) { to.m.Storage = from.m.Storage },
 	},
 	showsAccess: {
 		func(a, b *snapshot) bool { return a.b.Access == b.b.Access },
