@@ -68,57 +68,46 @@ func (e *Entry) trim() {
 	}
 }
 
-// size is about what an entry holds, in bytes.
-func (e *Entry) size() int {
-	n := 256 + len(e.Path) + len(e.Text) + len(e.Method) + len(e.User) + len(e.From) + len(e.Session)
-	for _, f := range e.Faults {
-		n += 16 + len(f)
-	}
-	return n
-}
-
 // Config bounds a journal.
 type Config struct {
-	Entries int // at most; 0 is 20,000
+	Entries int // at most; 0 is 50,000
 	Bytes   int // of memory, about; 0 is 8 MiB
 }
+
+// perRow is how many entries are dropped at a time.
+const perRow = 256
 
 // Journal keeps the latest entries. It is safe for concurrent use.
 type Journal struct {
 	c Config
 
-	mu      sync.Mutex
-	old     []kept // a ring, in its order from first
-	first   int
-	bytes   int
-	now     []kept // of the latest time, as they came
-	came    uint64 // entries ever
-	dropped uint64 // entries that are no longer there
-	more    chan struct{}
-}
-
-// kept is an entry with its number.
-type kept struct {
-	Entry
-	n uint64 // counted as they came, from 1
+	mu    sync.Mutex
+	old   []*row // oldest first, and in their order
+	count int    // entries of old
+	bytes int    // of old, but for the last
+	now   row    // of the latest time
+	came  uint64 // entries ever
+	more  chan struct{}
 }
 
 // New makes an empty journal.
 func New(c Config) *Journal {
-	c.Entries, c.Bytes = cmp.Or(c.Entries, 20_000), cmp.Or(c.Bytes, 8<<20)
+	c.Entries, c.Bytes = cmp.Or(c.Entries, 50_000), cmp.Or(c.Bytes, 8<<20)
 	return &Journal{c: c}
 }
 
 // Add writes an entry.
 func (j *Journal) Add(e Entry) {
 	e.trim()
+	var room [512]byte
+	b, at := pack(room[:0], &e), e.At.UnixNano()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.now) > 0 && e.At.After(j.now[0].At) || len(j.now) >= j.c.Entries {
+	if len(j.now.each) > 0 && at > j.now.each[0].at || len(j.now.each) >= j.c.Entries {
 		j.settle()
 	}
 	j.came++
-	j.now = append(j.now, kept{e, j.came})
+	j.now.add(at, j.came, len(e.Host), b)
 	if j.more != nil {
 		close(j.more)
 		j.more = nil
@@ -128,37 +117,25 @@ func (j *Journal) Add(e Entry) {
 // settle puts the entries of the latest time in their order behind the others,
 // and drops what is too much. It holds j.mu.
 func (j *Journal) settle() {
-	slices.SortFunc(j.now, order)
-	for _, k := range j.now {
-		j.bytes += k.size()
-		if len(j.old) < j.c.Entries {
-			j.old = append(j.old, k)
-		} else {
-			j.bytes -= j.old[j.first].size()
-			j.old[j.first] = k
-			j.first = (j.first + 1) % len(j.old)
-			j.dropped++
+	j.now.sort()
+	for _, p := range j.now.each {
+		if n := len(j.old); n == 0 || len(j.old[n-1].each) >= perRow {
+			hint := 0 // this row will be about as long as the last one
+			if n > 0 {
+				j.bytes += j.old[n-1].size()
+				hint = len(j.old[n-1].b) + len(j.old[n-1].b)/16
+			}
+			j.old = append(j.old, &row{b: make([]byte, 0, hint), each: make([]packed, 0, perRow)})
 		}
+		j.old[len(j.old)-1].add(p.at, p.n, p.host, j.now.b[p.b:p.end])
+		j.count++
 	}
-	j.now = j.now[:0]
-	if j.bytes <= j.c.Bytes {
-		return
+	j.now.b, j.now.each = j.now.b[:0], j.now.each[:0]
+	for len(j.old) > 1 && (j.count-len(j.old[0].each) >= j.c.Entries || j.bytes > j.c.Bytes) {
+		j.count -= len(j.old[0].each)
+		j.bytes -= j.old[0].size()
+		j.old = j.old[1:]
 	}
-	all, cut := j.settled(), 0
-	for ; j.bytes > j.c.Bytes*3/4; cut++ {
-		j.bytes -= all[cut].size()
-	}
-	j.dropped += uint64(cut)
-	j.old, j.first = all[cut:], 0
-}
-
-func order(a, b kept) int {
-	return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host), cmp.Compare(a.n, b.n))
-}
-
-// settled are the entries of the ring in their order.
-func (j *Journal) settled() []kept {
-	return append(slices.Clone(j.old[j.first:]), j.old[:j.first]...)
 }
 
 // Mark is a place in a journal: all that had come by then.
@@ -172,14 +149,22 @@ func (j *Journal) Select(q Query) ([]Entry, Mark, error) {
 		return nil, 0, err
 	}
 	j.mu.Lock()
-	all := append(j.settled(), j.now...)
-	slices.SortStableFunc(all[len(j.old):], order)
-	mark := Mark(j.came)
+	rows, mark, skip := slices.Clone(j.old), Mark(j.came), max(0, j.count-j.c.Entries)
+	if n := len(rows); n > 0 { // the last one grows
+		rows[n-1] = new(*rows[n-1])
+	}
+	now := &row{b: slices.Clone(j.now.b), each: slices.Clone(j.now.each)}
 	j.mu.Unlock()
+	now.sort()
 	out := []Entry{} // [] in JSON
-	for _, k := range all {
-		if k.n > uint64(q.After) && fits(&k.Entry) {
-			out = append(out, k.Entry)
+	for _, r := range append(rows, now) {
+		for _, p := range r.each {
+			if skip--; skip >= 0 || p.n <= uint64(q.After) {
+				continue
+			}
+			if e := r.unpack(p); fits(&e) {
+				out = append(out, e)
+			}
 		}
 	}
 	if q.Last > 0 && len(out) > q.Last {
@@ -213,7 +198,7 @@ func (j *Journal) Wait(ctx context.Context, after Mark) error {
 func (j *Journal) Dropped() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.dropped
+	return j.came - uint64(min(j.count, j.c.Entries)+len(j.now.each))
 }
 
 // Lines writes entries as JSON, one in a line.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -69,15 +70,15 @@ func TestAJournalIsBounded(t *testing.T) {
 	if got := paths(t, j, Query{}); len(got) > 20 {
 		t.Errorf("%d entries, want at most 20", len(got))
 	}
-	const room = 10_000
+	const room = 200_000
 	b := New(Config{Bytes: room})
-	for i := range 1000 {
+	for i := range 20_000 {
 		b.Add(get(i, "a", "/"+strings.Repeat("x", i%200), 200))
 		if b.bytes > room {
 			t.Fatalf("after %d entries it holds %d bytes, want at most %d", i, b.bytes, room)
 		}
 	}
-	if got := paths(t, b, Query{}); len(got) < 10 {
+	if got := paths(t, b, Query{}); len(got) < 500 || got[len(got)-1] != "a/"+strings.Repeat("x", 19_999%200) {
 		t.Errorf("%d entries in %d bytes", len(got), room)
 	}
 }
@@ -181,6 +182,30 @@ func TestAFollowerHearsOfWhatComes(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{"a/2"}, paths(t, j, Query{After: mark})); d != "" {
 		t.Errorf("after the mark (-want +got):\n%s", d)
+	}
+}
+
+// What is kept is what was written, in every field.
+func TestEntriesAreKeptAsTheyWere(t *testing.T) {
+	full := Entry{
+		At: time.Date(1969, 12, 31, 23, 0, 0, 5, time.UTC), Host: "a", Kind: Request, From: "::1", Method: "GET", Path: "/ä", Status: 200,
+		User: "u", Session: "s", Took: fault.Duration{Duration: time.Hour}, In: 1 << 40, Out: 7, Faults: []string{"f", ""}, What: "w", Text: "t",
+	}
+	v := reflect.ValueOf(full)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("the test leaves out %s", v.Type().Field(i).Name)
+		}
+	}
+	j := New(Config{})
+	j.Add(full)
+	j.Add(get(9, "b", "/", 200)) // packs the first
+	got, _, err := j.Select(Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]Entry{full, get(9, "b", "/", 200)}, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 

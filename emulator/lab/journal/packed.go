@@ -1,0 +1,98 @@
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
+)
+
+// Entries are kept packed: many of them then hold no pointer that a garbage
+// collection would have to follow, and writing one is little work while others
+// wait.
+
+// packed is an entry in a row of bytes.
+type packed struct {
+	at   int64  // Unix time in nanoseconds
+	n    uint64 // counted as they came, from 1
+	b    int    // where its bytes begin
+	end  int    // and end
+	host int    // length of its host's name, with which they begin
+}
+
+// row is some entries. Those in the row of the latest time are in the order of
+// their coming.
+type row struct {
+	b    []byte
+	each []packed
+}
+
+func (r *row) add(at int64, n uint64, host int, b []byte) {
+	begin := len(r.b)
+	r.b = append(r.b, b...)
+	r.each = append(r.each, packed{at: at, n: n, b: begin, end: len(r.b), host: host})
+}
+
+// sort puts the entries in the order of their time, then of their hosts, then of
+// their coming.
+func (r *row) sort() {
+	if len(r.each) < 2 {
+		return
+	}
+	slices.SortFunc(r.each, func(x, y packed) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), bytes.Compare(r.b[x.b:x.b+x.host], r.b[y.b:y.b+y.host]), cmp.Compare(x.n, y.n))
+	})
+}
+
+// size is what a row holds, in bytes.
+func (r *row) size() int { return cap(r.b) + 40*cap(r.each) }
+
+// pack appends the bytes of an entry, without its time.
+func pack(b []byte, e *Entry) []byte {
+	b = append(b, e.Host...)
+	b = binary.AppendVarint(b, int64(e.Status))
+	b = binary.AppendVarint(b, int64(e.Took.Duration))
+	b = binary.AppendVarint(b, e.In)
+	b = binary.AppendVarint(b, e.Out)
+	for _, s := range [...]string{string(e.Kind), e.From, e.Method, e.Path, e.User, e.Session, e.What, e.Text} {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(e.Faults)))
+	for _, s := range e.Faults {
+		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	}
+	return b
+}
+
+// unpack is the entry that was packed.
+func (r *row) unpack(p packed) Entry {
+	b := r.b[p.b:p.end]
+	u := func() uint64 {
+		v, n := binary.Uvarint(b)
+		b = b[n:]
+		return v
+	}
+	i := func() int64 {
+		v, n := binary.Varint(b)
+		b = b[n:]
+		return v
+	}
+	text := func(n uint64) string {
+		s := string(b[:n])
+		b = b[n:]
+		return s
+	}
+	e := Entry{At: time.Unix(0, p.at).UTC(), Host: text(uint64(p.host))}
+	e.Status, e.Took = int(i()), fault.Duration{Duration: time.Duration(i())}
+	e.In, e.Out = i(), i()
+	for _, s := range []*string{(*string)(&e.Kind), &e.From, &e.Method, &e.Path, &e.User, &e.Session, &e.What, &e.Text} {
+		*s = text(u())
+	}
+	for range u() {
+		e.Faults = append(e.Faults, text(u()))
+	}
+	return e
+}
