@@ -317,6 +317,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() { // also of a connection that is taken from under the handler
 		t.At = l.clock.Now()
 		t.Took.Duration = t.At.Sub(began)
+		l.meter.add(h.index, t.Method, t.Status, t.Took.Duration, t.In, t.Out)
 		l.journal.Add(t.Entry)
 	}()
 	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.record.Protocol.Registries,

@@ -24,6 +24,7 @@ import (
 type Host struct {
 	lab    *Lab
 	index  int
+	rack   string // "" when it stands in none
 	record *dialect.Record
 
 	mu      sync.Mutex
@@ -55,7 +56,7 @@ type hostState struct {
 }
 
 func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState) (*Host, error) {
-	h := &Host{lab: l, index: r.Index, record: m.record}
+	h := &Host{lab: l, index: r.Index, rack: r.Rack, record: m.record}
 	var ms *machine.State
 	var bs *bmc.State
 	if st != nil {
@@ -77,6 +78,9 @@ func (h *Host) Name() string { return h.Machine().Identity.Name }
 
 // Index is the host's place in the rack, counted from 0.
 func (h *Host) Index() int { return h.index }
+
+// Rack is the name of the rack that the host stands in; "" when it is none.
+func (h *Host) Rack() string { return h.rack }
 
 // Address is where the BMC's HTTPS service is.
 func (h *Host) Address() netip.AddrPort { return h.lab.plan.address(h.index) }

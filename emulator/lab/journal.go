@@ -30,17 +30,20 @@ func (l *Lab) told(ctx context.Context, e redfish.Entry) {
 			return
 		}
 	}
+	h := hostOf(e.Host)
+	l.meter.add(h.index, e.Method, e.Status, e.Took, e.In, e.Out)
 	l.journal.Add(journal.Entry{
-		At: e.At, Host: name(e.Host), Kind: journal.Request, From: e.From, Method: e.Method, Path: e.Path, Status: e.Status,
+		At: e.At, Host: h.Name(), Kind: journal.Request, From: e.From, Method: e.Method, Path: e.Path, Status: e.Status,
 		User: e.User, Session: e.Session, Took: fault.Duration{Duration: e.Took}, In: e.In, Out: e.Out,
 	})
 }
 
-func name(h redfish.Host) string {
-	if h, ok := h.(interface{ Name() string }); ok {
-		return h.Name()
+// hostOf is the host that a service knows, as it is or as it was.
+func hostOf(h redfish.Host) *Host {
+	if stale, ok := h.(staleHost); ok {
+		return stale.Host
 	}
-	return ""
+	return h.(*Host)
 }
 
 // chronicle writes what happened in a step into the journal.

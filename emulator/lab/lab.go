@@ -86,6 +86,7 @@ type Lab struct {
 	conns     conns
 	service   http.Handler // the right answers
 	journal   *journal.Journal
+	meter     meter
 	faults    faults
 	bad       badCerts
 

@@ -87,7 +87,10 @@ var Table = []Row{
 	{Package: "emulator/lab/mishap", May: []string{"emulator/fault", "emulator/clock", "emulator/redfish/message"}},
 	{Package: "emulator/lab/store", Tests: []string{"emulator/machine/storage"}}, // that a file is a Medium
 	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc"}},
-	{Package: "emulator/lab/control", May: []string{"emulator/lab", "emulator/lab/rack"}},
+	{
+		Package: "emulator/lab/control",
+		May:     []string{"emulator/lab", "emulator/lab/rack", "emulator/lab/journal", "emulator/fault", "emulator/bmc", "emulator/machine/..."},
+	},
 	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/rack", "emulator/clock", "emulator/fault"}},
 
 	// The controllers, which work on real servers.

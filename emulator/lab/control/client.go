@@ -57,12 +57,83 @@ func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
 	return hosts, err
 }
 
+// Host describes one host in full.
+func (c *Client) Host(ctx context.Context, host string) (Detail, error) {
+	var d Detail
+	err := c.do(ctx, http.MethodGet, at(host), nil, &d)
+	return d, err
+}
+
 // Power resets a host; reset is a ResetType of Redfish. It returns the host as
 // it is then.
 func (c *Client) Power(ctx context.Context, host, reset string) (Host, error) {
 	var h Host
-	err := c.do(ctx, http.MethodPost, "/v1/hosts/"+url.PathEscape(host)+"/power", power{Reset: reset}, &h)
+	err := c.do(ctx, http.MethodPost, at(host, "power"), resetRequest{Reset: reset}, &h)
 	return h, err
+}
+
+// Boot sets what a host boots next; an Override without a target ends one that
+// is set. It returns the host as it is then.
+func (c *Client) Boot(ctx context.Context, host string, o Override) (Detail, error) {
+	var d Detail
+	err := c.do(ctx, http.MethodPost, at(host, "boot"), o, &d)
+	return d, err
+}
+
+// Media lists the slots of a host's virtual media.
+func (c *Client) Media(ctx context.Context, host string) ([]Media, error) {
+	var m []Media
+	err := c.do(ctx, http.MethodGet, at(host, "media"), nil, &m)
+	return m, err
+}
+
+// InsertMedia puts an image into a slot; it returns when the BMC has fetched it.
+func (c *Client) InsertMedia(ctx context.Context, host, slot string, i Image) ([]Media, error) {
+	var m []Media
+	err := c.do(ctx, http.MethodPost, at(host, "media", slot, "insert"), i, &m)
+	return m, err
+}
+
+// EjectMedia empties a slot.
+func (c *Client) EjectMedia(ctx context.Context, host, slot string) ([]Media, error) {
+	var m []Media
+	err := c.do(ctx, http.MethodPost, at(host, "media", slot, "eject"), nil, &m)
+	return m, err
+}
+
+// Log lists the event log of a host's BMC, oldest first.
+func (c *Client) Log(ctx context.Context, host string) ([]LogEntry, error) {
+	var l []LogEntry
+	err := c.do(ctx, http.MethodGet, at(host, "log"), nil, &l)
+	return l, err
+}
+
+// ClearLog empties the event log of a host's BMC.
+func (c *Client) ClearLog(ctx context.Context, host string) error {
+	return c.do(ctx, http.MethodDelete, at(host, "log"), nil, new([]LogEntry))
+}
+
+// Metrics is what Prometheus is told, as text.
+func (c *Client) Metrics(ctx context.Context) ([]byte, error) {
+	body, err := c.open(ctx, http.MethodGet, "/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	b, err := io.ReadAll(io.LimitReader(body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	return b, nil
+}
+
+// at is the address of a host, or of something below it.
+func at(host string, below ...string) string {
+	path := "/v1/hosts/" + url.PathEscape(host)
+	for _, b := range below {
+		path += "/" + url.PathEscape(b)
+	}
+	return path
 }
 
 // Down ends the lab, and returns when its directory is free.
@@ -74,35 +145,54 @@ func (c *Client) Down(ctx context.Context) error {
 }
 
 func (c *Client) do(ctx context.Context, method, path string, body, answer any) error {
-	b, err := json.Marshal(body)
+	r, err := c.open(ctx, method, path, body)
 	if err != nil {
-		return fmt.Errorf("control: %w", err)
+		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://lab"+path, bytes.NewReader(b))
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, maxAnswer))
+	if err == nil {
+		err = json.Unmarshal(b, answer)
+	}
 	if err != nil {
-		return fmt.Errorf("control: %w", err)
-	}
-	resp, err := c.http.Do(req)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return &noLab{dir: c.dir}
-	case err != nil:
-		return fmt.Errorf("control: %w", err)
-	}
-	defer resp.Body.Close()
-	b, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return fmt.Errorf("control: %w", err)
-	}
-	if resp.StatusCode >= http.StatusBadRequest {
-		var p problem
-		if json.Unmarshal(b, &p) != nil || p.Error == "" {
-			p.Error = "the lab answered " + resp.Status
-		}
-		return fmt.Errorf("control: %s", p.Error)
-	}
-	if err := json.Unmarshal(b, answer); err != nil {
 		return fmt.Errorf("control: %w", err)
 	}
 	return nil
 }
+
+// open sends a request, and returns the body of an answer that is no refusal.
+func (c *Client) open(ctx context.Context, method, path string, body any) (io.ReadCloser, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://lab"+path, bytes.NewReader(b))
+	if err != nil {
+		return nil, fmt.Errorf("control: %w", err)
+	}
+	resp, err := c.http.Do(req)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, &noLab{dir: c.dir}
+	case err != nil:
+		return nil, fmt.Errorf("control: %w", err)
+	case resp.StatusCode < http.StatusBadRequest:
+		return resp.Body, nil
+	}
+	defer resp.Body.Close()
+	b, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	var p problem
+	if err != nil || json.Unmarshal(b, &p) != nil || p.Error == "" {
+		p.Error = "the lab answered " + resp.Status
+	}
+	return nil, &Refused{Status: resp.StatusCode, Text: p.Error}
+}
+
+// Refused is what a lab did not do, and why.
+type Refused struct {
+	Status int // of HTTP
+	Text   string
+}
+
+// Error implements error.
+func (e *Refused) Error() string { return e.Text }

@@ -7,8 +7,8 @@ package control
 import (
 	"errors"
 	"fmt"
-
-	"github.com/metalab-dev/metalab/emulator/lab"
+	"runtime/debug"
+	"time"
 )
 
 // ErrNoLab means that no lab runs in a directory.
@@ -27,60 +27,45 @@ func (*noLab) Is(target error) bool { return target == ErrNoLab }
 
 // Status describes a running lab.
 type Status struct {
-	PID        int    `json:"pid"`
-	State      string `json:"state"`      // directory
-	Kubeconfig string `json:"kubeconfig"` // file; "" without a Kubernetes API
-	Images     string `json:"images"`     // URL below which the lab's images are
-	Hosts      int    `json:"hosts"`
-	Speed      string `json:"speed"`
+	PID        int       `json:"pid"`
+	State      string    `json:"state"`      // directory
+	Kubeconfig string    `json:"kubeconfig"` // file; "" without a Kubernetes API
+	Images     string    `json:"images"`     // URL below which the lab's images are
+	Hosts      int       `json:"hosts"`
+	Speed      string    `json:"speed"`
+	Name       string    `json:"name"`
+	Seed       uint64    `json:"seed"`
+	Time       time.Time `json:"time"`    // of the lab
+	Faults     int       `json:"faults"`  // rules
+	Version    string    `json:"version"` // of the program that the lab runs in
 }
 
-// Host describes one host of a running lab.
-type Host struct {
-	Name           string `json:"name"`
-	Profile        string `json:"profile"`
-	Power          string `json:"power"`      // as Redfish spells it
-	Phase          string `json:"phase"`      // between off and running
-	Redfish        string `json:"redfish"`    // URL of the service root
-	BMCAddress     string `json:"bmcAddress"` // as spec.bmc.address of a BareMetalHost
-	BootMACAddress string `json:"bootMACAddress,omitempty"`
-	Username       string `json:"username"`
-	Password       string `json:"password"`
-	CAFile         string `json:"caFile"` // that the BMC's certificate is verified with
-}
-
-// Hosts describes all hosts of a lab.
-func Hosts(l *lab.Lab) []Host {
-	out := []Host{} // [] in JSON
-	for _, h := range l.Hosts() {
-		out = append(out, describe(l, h))
+// Version is that of the program that this is part of, as far as its build
+// tells.
+func Version() string {
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
 	}
-	return out
-}
-
-func describe(l *lab.Lab, h *lab.Host) Host {
-	v, at := h.Machine(), h.Address()
-	d := Host{
-		Name: h.Name(), Profile: v.Profile.Name, Power: string(v.Power), Phase: string(v.Phase),
-		Redfish:    h.URL() + "/redfish/v1/",
-		BMCAddress: fmt.Sprintf("redfish-virtualmedia://%s/redfish/v1/Systems/%s", at, h.Dialect().SystemID),
-		CAFile:     l.CAFile(),
+	revision, dirty := "", ""
+	for _, s := range b.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "+changes"
+		}
 	}
-	if nics := v.Identity.NICs; len(nics) > 0 {
-		d.BootMACAddress = nics[0].MAC
+	switch v := b.Main.Version; {
+	case v != "" && v != "(devel)":
+		return v
+	case revision != "":
+		return "devel " + revision + dirty
 	}
-	if a, ok := h.Admin(); ok {
-		d.Username, d.Password = a.Name, a.Password
-	}
-	return d
+	return "devel"
 }
 
 // problem is the body of a refusal.
 type problem struct {
 	Error string `json:"error"`
-}
-
-// power is the body of a request to reset a host.
-type power struct {
-	Reset string `json:"reset"` // a ResetType of Redfish
 }

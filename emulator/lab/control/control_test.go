@@ -70,7 +70,8 @@ func TestStatusAndHosts(t *testing.T) {
 	}})
 	c := control.NewClient(l.Dir())
 	got, err := c.Status(t.Context())
-	want := control.Status{PID: os.Getpid(), State: l.Dir(), Kubeconfig: "/k", Images: "http://i/", Hosts: 2, Speed: "60x"}
+	want := control.Status{PID: os.Getpid(), State: l.Dir(), Kubeconfig: "/k", Images: "http://i/", Hosts: 2, Speed: "60x",
+		Name: "lab", Seed: 1, Time: labtest.Origin, Version: control.Version()}
 	if err != nil || got != want {
 		t.Errorf("Status() = %+v, %v, want %+v", got, err, want)
 	}
@@ -81,7 +82,7 @@ func TestStatusAndHosts(t *testing.T) {
 	h := l.Hosts()[1]
 	port := h.Address().Port()
 	wantHost := control.Host{
-		Name: "node-1", Profile: "generic", Power: "Off", Phase: "off",
+		Name: "node-1", Profile: "generic", Power: "Off", Phase: "off", Boot: "Hdd, Pxe",
 		Redfish:        fmt.Sprintf("https://127.64.0.2:%d/redfish/v1/", port),
 		BMCAddress:     fmt.Sprintf("redfish-virtualmedia://127.64.0.2:%d/redfish/v1/Systems/1", port),
 		BootMACAddress: h.Machine().Identity.NICs[0].MAC,

@@ -1,0 +1,183 @@
+package control
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// Host describes one host of a running lab.
+type Host struct {
+	Name           string `json:"name"`
+	Profile        string `json:"profile"`
+	Rack           string `json:"rack,omitempty"`
+	Power          string `json:"power"`      // as Redfish spells it
+	Phase          string `json:"phase"`      // between off and running
+	Boot           string `json:"boot"`       // what it boots next: "Pxe (once)", or the kinds of the boot order
+	Redfish        string `json:"redfish"`    // URL of the service root
+	BMCAddress     string `json:"bmcAddress"` // as spec.bmc.address of a BareMetalHost
+	BootMACAddress string `json:"bootMACAddress,omitempty"`
+	Username       string `json:"username"`
+	Password       string `json:"password"`
+	CAFile         string `json:"caFile"` // that the BMC's certificate is verified with
+	Offline        bool   `json:"offline,omitempty"`
+}
+
+// Hosts describes all hosts of a lab.
+func Hosts(l *lab.Lab) []Host {
+	out := []Host{} // [] in JSON
+	for _, h := range l.Hosts() {
+		out = append(out, describe(l, h))
+	}
+	return out
+}
+
+func describe(l *lab.Lab, h *lab.Host) Host {
+	v, at := h.Machine(), h.Address()
+	d := Host{
+		Name: h.Name(), Profile: v.Profile.Name, Rack: h.Rack(), Power: string(v.Power), Phase: string(v.Phase), Boot: boots(v),
+		Redfish:    h.URL() + "/redfish/v1/",
+		BMCAddress: fmt.Sprintf("redfish-virtualmedia://%s/redfish/v1/Systems/%s", at, h.Dialect().SystemID),
+		CAFile:     l.CAFile(), Offline: h.Offline(),
+	}
+	if nics := v.Identity.NICs; len(nics) > 0 {
+		d.BootMACAddress = nics[0].MAC
+	}
+	if a, ok := h.Admin(); ok {
+		d.Username, d.Password = a.Name, a.Password
+	}
+	return d
+}
+
+// boots says what a machine boots next.
+func boots(v *machine.View) string {
+	if o := v.Override; o.Enabled != machine.Disabled {
+		return fmt.Sprintf("%s (%s)", o.Target, strings.ToLower(string(o.Enabled)))
+	}
+	var kinds []string
+	for _, b := range v.Order() {
+		if n := len(kinds); b.Enabled && (n == 0 || kinds[n-1] != string(b.Kind)) {
+			kinds = append(kinds, string(b.Kind))
+		}
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// Detail is all of a host that the control API tells.
+type Detail struct {
+	Host
+	Manufacturer string       `json:"manufacturer"`
+	Model        string       `json:"model"`
+	Serial       string       `json:"serial"`
+	UUID         string       `json:"uuid"`
+	BIOS         string       `json:"bios"`
+	BMC          string       `json:"bmc"` // version of its firmware
+	Running      string       `json:"running,omitempty"`
+	Boots        uint64       `json:"boots"` // POSTs
+	Override     Override     `json:"override"`
+	Order        []BootOption `json:"order"`
+	NICs         []NIC        `json:"nics"`
+	Media        []Media      `json:"media"`
+	Tasks        []Task       `json:"tasks"`
+	Sessions     int          `json:"sessions"`
+	LogEntries   int          `json:"logEntries"`
+}
+
+// Override is a boot override, as Redfish spells its values.
+type Override struct {
+	Enabled string `json:"enabled"`
+	Target  string `json:"target"`
+	Mode    string `json:"mode,omitempty"`
+	URI     string `json:"uri,omitempty"` // of an HTTP boot
+}
+
+// BootOption is an entry of the boot order.
+type BootOption struct {
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Name    string `json:"name"`
+	Enabled bool   `json:"enabled"`
+}
+
+// NIC is a network port.
+type NIC struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	MAC  string `json:"mac"`
+}
+
+// Media is a slot of virtual media and what it holds.
+type Media struct {
+	Slot           string `json:"slot"`
+	Image          string `json:"image,omitempty"` // URL
+	Inserted       bool   `json:"inserted"`
+	WriteProtected bool   `json:"writeProtected,omitempty"`
+	Size           int64  `json:"size,omitempty"` // bytes
+}
+
+// Task is work that a BMC has under way, or had.
+type Task struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	State   string `json:"state"` // as Redfish spells it
+	Percent int    `json:"percent"`
+	Fault   string `json:"fault,omitempty"`
+}
+
+// LogEntry is a line of a BMC's event log.
+type LogEntry struct {
+	ID       uint64         `json:"id"`
+	Time     time.Time      `json:"time"` // of the lab
+	Severity event.Severity `json:"severity"`
+	Kind     string         `json:"kind"` // "power.on"
+	Subject  string         `json:"subject"`
+	Text     string         `json:"text"`
+}
+
+func detail(l *lab.Lab, h *lab.Host) Detail {
+	v, b := h.Machine(), h.BMC()
+	d := Detail{
+		Host: describe(l, h), Manufacturer: v.Profile.Manufacturer, Model: v.Profile.Model, Serial: v.Identity.Serial,
+		UUID: v.Identity.UUID, BIOS: v.Profile.BIOS.Version, BMC: v.Profile.BMCFirmware, Boots: v.Boots,
+		Override: Override{Enabled: string(v.Override.Enabled), Target: string(v.Override.Target), Mode: string(v.Override.Mode), URI: v.Boot.HTTPURI},
+		Order:    []BootOption{}, NICs: []NIC{}, Media: media(b), Tasks: []Task{},
+		Sessions: len(b.Sessions), LogEntries: len(b.Log.All()),
+	}
+	if v.OS != nil {
+		d.Running = v.OS.Name
+	}
+	for _, o := range v.Order() {
+		d.Order = append(d.Order, BootOption{ID: o.ID, Kind: string(o.Kind), Name: o.Name, Enabled: o.Enabled})
+	}
+	for _, n := range v.Identity.NICs {
+		d.NICs = append(d.NICs, NIC{ID: n.ID, Name: n.Name, MAC: n.MAC})
+	}
+	for _, j := range b.Jobs.All() {
+		d.Tasks = append(d.Tasks, Task{ID: j.ID, Name: j.Name, State: string(j.State), Percent: j.Percent(h.Now()), Fault: j.Fault})
+	}
+	return d
+}
+
+func media(b *bmc.View) []Media {
+	out := []Media{} // [] in JSON
+	for _, s := range b.Slots {
+		out = append(out, Media{Slot: s.ID, Image: s.Image, Inserted: s.Inserted, WriteProtected: s.WriteProtected, Size: s.Size})
+	}
+	return out
+}
+
+func logEntries(b *bmc.View) []LogEntry {
+	out := []LogEntry{} // [] in JSON
+	for _, e := range b.Log.All() {
+		out = append(out, LogEntry{
+			ID: e.ID, Time: e.At, Severity: e.Severity(), Kind: string(e.Kind),
+			Subject: strings.TrimSuffix(strings.Join([]string{string(e.Subject.Part), e.Subject.ID}, " "), " "), Text: e.Text(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,243 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// call is a request to the control API.
+type call struct {
+	*http.Request
+	s    *Server
+	lab  *lab.Lab
+	host *lab.Host // of an address with {host}
+}
+
+// route is an address of the API with what is answered there.
+type route struct {
+	pattern string
+	do      func(c *call) (any, error)
+}
+
+// routes are the API, but for what is no JSON.
+var routes = []route{
+	{"GET /v1/status", func(c *call) (any, error) { return c.s.status(), nil }},
+	{"POST /v1/down", down},
+	{"GET /v1/hosts", func(c *call) (any, error) { return Hosts(c.lab), nil }},
+	{"GET /v1/hosts/{host}", func(c *call) (any, error) { return detail(c.lab, c.host), nil }},
+	{"POST /v1/hosts/{host}/power", reset},
+	{"POST /v1/hosts/{host}/boot", boot},
+	{"GET /v1/hosts/{host}/media", func(c *call) (any, error) { return media(c.host.BMC()), nil }},
+	{"POST /v1/hosts/{host}/media/{slot}/insert", insert},
+	{"POST /v1/hosts/{host}/media/{slot}/eject", eject},
+	{"GET /v1/hosts/{host}/log", func(c *call) (any, error) { return logEntries(c.host.BMC()), nil }},
+	{"DELETE /v1/hosts/{host}/log", clearLog},
+	{"GET /v1/faults", func(c *call) (any, error) { return c.lab.Faults(), nil }},
+	{"POST /v1/faults", addFaults},
+	{"DELETE /v1/faults/{id}", removeFault},
+	{"GET /v1/journal", queryJournal},
+}
+
+// statuses says how an error is answered; the first that fits. All others are
+// the fault of the request.
+var statuses = []struct {
+	err    error
+	status int
+}{
+	{errNotFound, http.StatusNotFound},
+	{fault.ErrUnknown, http.StatusNotFound},
+	{bmc.ErrNotFound, http.StatusNotFound},
+	{errForbidden, http.StatusForbidden},
+	{machine.ErrPower, http.StatusConflict},
+	{machine.ErrConflict, http.StatusConflict},
+	{bmc.ErrInUse, http.StatusConflict},
+	{fault.ErrTaken, http.StatusConflict},
+}
+
+var (
+	errNotFound  = errors.New("not found")
+	errForbidden = errors.New("forbidden")
+)
+
+// refusal is an error with the words for it.
+type refusal struct {
+	kind error
+	text string
+}
+
+// Error implements error.
+func (e *refusal) Error() string { return e.text }
+
+// Unwrap tells its kind.
+func (e *refusal) Unwrap() error { return e.kind }
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { s.serve(w, req, r.do) })
+	}
+	mux.HandleFunc("GET /v1/journal/follow", s.follow)
+	mux.Handle("GET /metrics", Metrics(s.c.Lab))
+	return mux
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(*call) (any, error)) {
+	c := &call{Request: r, s: s, lab: s.c.Lab}
+	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	out, err := c.answer(do)
+	if err == nil {
+		s.answer(w, http.StatusOK, out)
+		return
+	}
+	status := http.StatusBadRequest
+	for _, e := range statuses {
+		if errors.Is(err, e.err) {
+			status = e.status
+			break
+		}
+	}
+	s.answer(w, status, problem{err.Error()})
+}
+
+func (c *call) answer(do func(*call) (any, error)) (any, error) {
+	if name := c.PathValue("host"); name != "" {
+		var ok bool
+		if c.host, ok = c.lab.Host(name); !ok {
+			return nil, &refusal{errNotFound, "there is no host " + name}
+		}
+	}
+	if c.Method != http.MethodGet { // time stands while something is done
+		defer c.lab.Clock().Enter()()
+	}
+	return do(c)
+}
+
+// read reads the body of a request.
+func (c *call) read(v any) error {
+	dec := json.NewDecoder(c.Body)
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("control: the body: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		s.c.Log.Debug("client gone", "err", err)
+	}
+}
+
+func (s *Server) status() Status {
+	var st Status
+	if s.c.Info != nil {
+		st = s.c.Info()
+	}
+	r := s.c.Lab.Rack()
+	st.PID, st.State, st.Hosts = os.Getpid(), s.c.Lab.Dir(), len(s.c.Lab.Hosts())
+	st.Name, st.Seed, st.Time, st.Faults, st.Version = r.Name, r.Seed, s.c.Lab.Clock().Now().UTC(), len(s.c.Lab.Faults()), Version()
+	if st.Speed == "" {
+		st.Speed = string(r.Speed)
+	}
+	return st
+}
+
+func down(c *call) (any, error) {
+	if c.s.c.Down == nil {
+		return nil, &refusal{errForbidden, "this lab belongs to another program, which ends it"}
+	}
+	st := c.s.status()
+	context.AfterFunc(c.Context(), c.s.c.Down) // when this was answered
+	return st, nil
+}
+
+// resetRequest is the body of a request to reset a host.
+type resetRequest struct {
+	Reset string `json:"reset"` // a ResetType of Redfish
+}
+
+func reset(c *call) (any, error) {
+	var in resetRequest
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	if err := c.host.Power(c.Context(), in.Reset); err != nil {
+		return nil, err
+	}
+	return describe(c.lab, c.host), nil
+}
+
+// boot sets the override. An empty one ends it.
+func boot(c *call) (any, error) {
+	var in Override
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	was := c.host.Machine().Override
+	o := machine.Override{Enabled: machine.Enabled(in.Enabled), Target: machine.SourceKind(in.Target), Mode: machine.Mode(in.Mode)}
+	if o.Mode == "" {
+		o.Mode = was.Mode
+	}
+	switch {
+	case in.Target == "" || o.Target == machine.None:
+		o.Target, o.Enabled = machine.None, machine.Disabled
+	case o.Enabled == "":
+		o.Enabled = machine.Once
+	}
+	all := machine.Together{machine.SetOverride{Override: o}}
+	if in.URI != "" {
+		all = append(all, machine.SetHTTPBoot{URI: in.URI})
+	}
+	if err := c.host.Apply(c.Context(), all); err != nil {
+		return nil, err
+	}
+	return detail(c.lab, c.host), nil
+}
+
+// Image is what is inserted into a slot of virtual media.
+type Image struct {
+	URL            string `json:"url"`
+	WriteProtected bool   `json:"writeProtected"`
+	User           string `json:"user,omitempty"` // for the image's server
+	Password       string `json:"password,omitempty"`
+}
+
+func insert(c *call) (any, error) {
+	var in Image
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	_, err := c.host.ApplyBMC(c.Context(), bmc.InsertMedia{
+		Slot: c.PathValue("slot"), Image: in.URL, WriteProtected: in.WriteProtected, User: in.User, Password: in.Password,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return media(c.host.BMC()), nil
+}
+
+func eject(c *call) (any, error) {
+	if _, err := c.host.ApplyBMC(c.Context(), bmc.EjectMedia{Slot: c.PathValue("slot")}); err != nil {
+		return nil, err
+	}
+	return media(c.host.BMC()), nil
+}
+
+func clearLog(c *call) (any, error) {
+	if _, err := c.host.ApplyBMC(c.Context(), bmc.ClearLog{}); err != nil {
+		return nil, err
+	}
+	return logEntries(c.host.BMC()), nil
+}
