@@ -10,6 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
@@ -61,9 +62,9 @@ func (h *Host) chronicle(st *step) {
 // describe words an event; "" is one that another tells already.
 func describe(ev event.Event) (what, text string) {
 	switch ev := ev.(type) {
-	case event.Note:
-		return string(ev.Kind), strings.TrimSpace(ev.Text())
-	case event.Running, event.Waiting, event.Paused, event.Told, event.Done, bmc.Logged, bmc.MediaWanted:
+	case bmc.Logged:
+		return string(ev.Entry.Kind), ev.Entry.Text()
+	case event.Note, event.Running, event.Waiting, event.Paused, event.Told, event.Done, bmc.Audited, bmc.MediaWanted, storage.Work:
 		return "", ""
 	case machine.PowerChanged:
 		return "power.state", string(ev.Power)

@@ -120,19 +120,24 @@ func TestTheLogIsReadAndCleared(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Advance(time.Minute)
-	entries, err := c.Log(t.Context(), "node-0")
+	entries, err := c.Log(t.Context(), "node-0", control.Events)
 	if err != nil || len(entries) == 0 {
 		t.Fatalf("Log() = %+v, %v", entries, err)
 	}
 	if e := entries[0]; e.Kind == "" || e.Text == "" || e.Severity == "" || e.Time.Before(labtest.Origin) || e.ID == 0 {
 		t.Errorf("Log() begins with %+v", e)
 	}
-	if err := c.ClearLog(t.Context(), "node-0"); err != nil {
+	if err := c.ClearLog(t.Context(), "node-0", control.Events); err != nil {
 		t.Fatal(err)
 	}
-	if entries, err := c.Log(t.Context(), "node-0"); err != nil || entries == nil || len(entries) > 1 { // one tells of the clearing
+	if entries, err := c.Log(t.Context(), "node-0", control.Events); err != nil || entries == nil || len(entries) > 0 {
 		t.Errorf("Log() after ClearLog = %+v, %v", entries, err)
 	}
+	if entries, err := c.Log(t.Context(), "node-0", control.Audit); err != nil || len(entries) == 0 {
+		t.Errorf("Log(audit) = %+v, %v, want who has cleared the other", entries, err)
+	}
+	_, err = c.Log(t.Context(), "node-0", "diary")
+	refused(t, "Log(diary)", err, http.StatusNotFound, "use events or audit")
 }
 
 func TestFaults(t *testing.T) {

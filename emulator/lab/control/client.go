@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab"
 )
 
@@ -101,16 +102,22 @@ func (c *Client) EjectMedia(ctx context.Context, host, slot string) ([]Media, er
 	return m, err
 }
 
-// Log lists the event log of a host's BMC, oldest first.
-func (c *Client) Log(ctx context.Context, host string) ([]LogEntry, error) {
+// The logs of a BMC: of its machine, and of who came and what was asked.
+const (
+	Events = string(bmc.EventLog)
+	Audit  = string(bmc.AuditLog)
+)
+
+// Log lists a log of a host's BMC, oldest first.
+func (c *Client) Log(ctx context.Context, host, log string) ([]LogEntry, error) {
 	var l []LogEntry
-	err := c.do(ctx, http.MethodGet, at(host, "log"), nil, &l)
+	err := c.do(ctx, http.MethodGet, at(host, "log", log), nil, &l)
 	return l, err
 }
 
-// ClearLog empties the event log of a host's BMC.
-func (c *Client) ClearLog(ctx context.Context, host string) error {
-	return c.do(ctx, http.MethodDelete, at(host, "log"), nil, new([]LogEntry))
+// ClearLog empties a log of a host's BMC.
+func (c *Client) ClearLog(ctx context.Context, host, log string) error {
+	return c.do(ctx, http.MethodDelete, at(host, "log", log), nil, new([]LogEntry))
 }
 
 // Metrics is what Prometheus is told, as text.

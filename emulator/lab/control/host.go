@@ -146,7 +146,7 @@ func detail(l *lab.Lab, h *lab.Host) Detail {
 		UUID: v.Identity.UUID, BIOS: v.Profile.BIOS.Version, BMC: v.Profile.BMCFirmware, Boots: v.Boots,
 		Override: Override{Enabled: string(v.Override.Enabled), Target: string(v.Override.Target), Mode: string(v.Override.Mode), URI: v.Boot.HTTPURI},
 		Order:    []BootOption{}, NICs: []NIC{}, Media: media(b), Tasks: []Task{},
-		Sessions: len(b.Sessions), LogEntries: len(b.Log.All()),
+		Sessions: len(b.Sessions), LogEntries: b.Log.Len(),
 	}
 	if v.OS != nil {
 		d.Running = v.OS.Name
@@ -171,9 +171,9 @@ func media(b *bmc.View) []Media {
 	return out
 }
 
-func logEntries(b *bmc.View) []LogEntry {
+func logEntries(log *bmc.Log) []LogEntry {
 	out := []LogEntry{} // [] in JSON
-	for _, e := range b.Log.All() {
+	for e := range log.Entries() {
 		out = append(out, LogEntry{
 			ID: e.ID, Time: e.At, Severity: e.Severity(), Kind: string(e.Kind),
 			Subject: strings.TrimSuffix(strings.Join([]string{string(e.Subject.Part), e.Subject.ID}, " "), " "), Text: e.Text(),

@@ -40,8 +40,8 @@ var routes = []route{
 	{"GET /v1/hosts/{host}/media", func(c *call) (any, error) { return media(c.host.BMC()), nil }},
 	{"POST /v1/hosts/{host}/media/{slot}/insert", insert},
 	{"POST /v1/hosts/{host}/media/{slot}/eject", eject},
-	{"GET /v1/hosts/{host}/log", func(c *call) (any, error) { return logEntries(c.host.BMC()), nil }},
-	{"DELETE /v1/hosts/{host}/log", clearLog},
+	{"GET /v1/hosts/{host}/log/{book}", readLog},
+	{"DELETE /v1/hosts/{host}/log/{book}", clearLog},
 	{"GET /v1/faults", func(c *call) (any, error) { return c.lab.Faults(), nil }},
 	{"POST /v1/faults", addFaults},
 	{"DELETE /v1/faults/{id}", removeFault},
@@ -235,9 +235,23 @@ func eject(c *call) (any, error) {
 	return media(c.host.BMC()), nil
 }
 
+// books are a BMC's logs.
+var books = map[bmc.Book]func(*bmc.View) *bmc.Log{
+	bmc.EventLog: func(v *bmc.View) *bmc.Log { return v.Log },
+	bmc.AuditLog: func(v *bmc.View) *bmc.Log { return v.Audit },
+}
+
+func readLog(c *call) (any, error) {
+	of := books[bmc.Book(c.PathValue("book"))]
+	if of == nil {
+		return nil, &refusal{errNotFound, fmt.Sprintf("there is no log %s: use %s or %s", c.PathValue("book"), bmc.EventLog, bmc.AuditLog)}
+	}
+	return logEntries(of(c.host.BMC())), nil
+}
+
 func clearLog(c *call) (any, error) {
-	if _, err := c.host.ApplyBMC(c.Context(), bmc.ClearLog{}); err != nil {
+	if _, err := c.host.ApplyBMC(c.Context(), bmc.ClearLog{Book: bmc.Book(c.PathValue("book"))}); err != nil {
 		return nil, err
 	}
-	return logEntries(c.host.BMC()), nil
+	return readLog(c)
 }
