@@ -186,19 +186,21 @@ func TestLongLogIsReadInPages(t *testing.T) {
 	for pages := 0; next != ""; pages++ {
 		w := call(t, s, "reader", "GET", next, "")
 		var body struct {
-			Count   int                 `json:"Members@odata.count"`
-			Next    string              `json:"Members@odata.nextLink"`
-			Members []map[string]string `json:"Members"`
+			Count   int    `json:"Members@odata.count"`
+			Next    string `json:"Members@odata.nextLink"`
+			Members []struct {
+				ID string `json:"@odata.id"`
+			} `json:"Members"`
 		}
 		must(t, json.Unmarshal(w.Body.Bytes(), &body))
 		if w.Code != http.StatusOK || body.Count != 2000 || len(body.Members) != 100 || pages > 20 {
 			t.Fatalf("%s has %d of %d", next, len(body.Members), body.Count)
 		}
 		for _, m := range body.Members {
-			if seen[m["@odata.id"]] {
-				t.Fatalf("%s is listed twice", m["@odata.id"])
+			if seen[m.ID] {
+				t.Fatalf("%s is listed twice", m.ID)
 			}
-			seen[m["@odata.id"]] = true
+			seen[m.ID] = true
 		}
 		next = body.Next
 	}

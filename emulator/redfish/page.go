@@ -99,6 +99,21 @@ func (m *match) object(v view) object {
 	return o
 }
 
+// shown is a member as its collection shows it.
+func (m *match) shown(v view, id string) object {
+	uri := v.uri + "/" + id
+	if m.member == nil {
+		return ref(uri)
+	}
+	ids := maps.Clone(v.ids)
+	if ids == nil {
+		ids = map[string]string{}
+	}
+	ids[m.of] = id
+	v.uri, v.ids = uri, ids
+	return (&match{route: &route{resource: m.member}, uri: uri, ids: ids}).object(v)
+}
+
 // fixed is the body but for what is live: what its row shows, and what all rows
 // have in common.
 func (m *match) fixed(v view) object {
@@ -107,7 +122,7 @@ func (m *match) fixed(v view) object {
 		o = object{"Name": m.name}
 		var members []object
 		for _, id := range things[m.of](v) {
-			members = append(members, ref(v.uri+"/"+id))
+			members = append(members, m.shown(v, id))
 		}
 		o["Members@odata.count"] = len(members)
 		o["Members"] = append([]object{}, members...) // never null

@@ -79,7 +79,7 @@ func pcieFunction(v view) object {
 		links["NetworkDeviceFunctions@odata.count"] = 1
 	}
 	if c.Storage != "" {
-		links["StorageControllers"] = refs(v.system("Storage", c.Storage, "Controllers", "0"))
+		links["StorageControllers"] = refs(v.system("Storage", c.Storage) + "#/StorageControllers/0")
 		links["StorageControllers@odata.count"] = 1
 	}
 	o := object{

@@ -38,10 +38,13 @@ func matches(header []string, etag string, how comparison) bool {
 				break
 			}
 			tag := rest[:end+2]
+			line = strings.TrimLeft(rest[end+2:], " \t")
+			if line != "" && line[0] != ',' {
+				break // what follows belongs to it, and it is no ETag
+			}
 			if tag == etag && (how == weakly || !weak) {
 				return true
 			}
-			line = rest[end+2:]
 		}
 	}
 	return false

@@ -51,7 +51,10 @@ type resource struct {
 
 	actions []action
 
-	below []*resource // that the body links to by their link
+	whole bool // a collection whose members stand in it whole (OData.AutoExpand)
+
+	member *resource   // of a collection whose members stand in it whole
+	below  []*resource // that the body links to by their link
 }
 
 // mime is a media type.
@@ -303,6 +306,19 @@ func (t *route) missing(v view) string {
 		}
 	}
 	return ""
+}
+
+// gather tells each collection whose members stand in it whole which row they
+// are of, and that it shows what they do.
+func gather(tree []resource) {
+	for i := range tree {
+		r := &tree[i]
+		j := slices.IndexFunc(tree, func(m resource) bool { return r.whole && m.uri == r.uri+"/{"+r.of+"}" })
+		if j >= 0 {
+			r.member = &tree[j]
+			r.shows |= r.member.shows
+		}
+	}
 }
 
 // linked tells each row which rows it links to: those whose pattern is its own

@@ -76,20 +76,21 @@ func (b *bundle) Load(address string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.narrow(file)
+	b.narrow(file, name == "LogEntry.json") // whose collections hold them whole
 	return file, nil
 }
 
 const schemaFolder = "data/json-schema-latest/"
 
 // narrow takes out of a schema what only matters to other services: where a
-// link can also be the resource itself, which this service never puts in its
-// place, and versions of a type other than the newest, which the bundle has.
-func (b *bundle) narrow(schema any) {
+// link can also be the resource itself, which this service does not put in its
+// place but where it is whole, and versions of a type other than the newest,
+// which the bundle has.
+func (b *bundle) narrow(schema any, whole bool) {
 	switch x := schema.(type) {
 	case []any:
 		for _, y := range x {
-			b.narrow(y)
+			b.narrow(y, whole)
 		}
 	case map[string]any:
 		var links, known []any
@@ -107,13 +108,15 @@ func (b *bundle) narrow(schema any) {
 		switch {
 		case len(known) > 0 && known[0].(map[string]any)["$ref"] == nil: // of a collection
 			x["anyOf"] = append(links, known...)
+		case len(links) > 0 && whole:
+			x["anyOf"] = append(links, known...)
 		case len(links) > 0:
 			x["anyOf"] = links
 		case len(known) > 0:
 			x["anyOf"] = known
 		}
 		for _, y := range x {
-			b.narrow(y)
+			b.narrow(y, whole)
 		}
 	}
 }

@@ -104,6 +104,7 @@ func New(c Config) (*Service, error) {
 	}
 	linked(s.tree)
 	showOrigins(s.tree)
+	gather(s.tree)
 	all := routes(s.tree)
 	s.router, s.routes = router(all)
 	for _, t := range all {
