@@ -66,12 +66,14 @@ type BMC struct {
 	accountsDue time.Time
 	sessions    []Session // not kept across a restart: a BMC forgets them too
 	logins      uint64
+	streams     []Subscription // as little
 
 	// What View shows of what it may not show as it is, made when it changes.
 	access *Access
 	media  *Media
 	shown  State // what access and media were made from
 	open   *Logins
+	heard  *Audience
 }
 
 // State is what a BMC must remember across a restart of the lab, in parts. What
@@ -86,6 +88,8 @@ type State struct {
 	Jobs   *Jobs   `json:"jobs,omitempty"`  // nil: none
 	Locks  *Locks  `json:"locks,omitempty"` // nil: no login failed
 	Clock  *Clock  `json:"clock,omitempty"` // nil: right
+
+	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 }
 
 // Media is what the virtual drives hold.
@@ -107,6 +111,8 @@ type View struct {
 	Jobs    *Jobs
 	Locks   *Locks
 	Clock   *Clock
+
+	Audience *Audience // subscriptions, without their headers
 }
 
 // New makes a BMC with the given accounts, or restores one from what State
@@ -139,6 +145,7 @@ func (b *BMC) State() State { return b.st }
 func (b *BMC) Restore(st State) {
 	rekey := b.st.Access != st.Access
 	b.st = st
+	b.keepStreams(st)
 	if rekey {
 		b.keyed()
 	}
@@ -156,10 +163,14 @@ func (b *BMC) View() View {
 			b.media.Slots[i].Password = ""
 		}
 	}
+	if b.heard == nil || !sameAudience(b.shown.Subscriptions, b.st.Subscriptions) {
+		b.heard = b.audience()
+	}
 	b.shown = b.st
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock,
+		Audience: b.heard,
 	}
 }
 
@@ -185,16 +196,19 @@ func (b *BMC) Deadline() (time.Time, bool) {
 	for i := range b.sessions {
 		first = sooner(first, b.sessionDue(&b.sessions[i]))
 	}
+	if beat, ok := b.nextBeat(); ok {
+		first = sooner(first, beat)
+	}
 	return first, !first.IsZero()
 }
 
 // Advance moves the BMC to now: its own work is done, sessions, passwords,
-// accounts and locks expire, and jobs are forgotten.
+// accounts and locks expire, jobs are forgotten, signs of life fall due.
 func (b *BMC) Advance(now time.Time) []Event {
 	evs := b.work(now)
 	b.expireSessions(now)
 	b.ageJobs(now)
-	return slices.Concat(evs, b.expireLocks(now), b.expireAccounts(now))
+	return slices.Concat(evs, b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))
 }
 
 // Hear tells the BMC what happened to its machine: what belongs into the log is

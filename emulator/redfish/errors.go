@@ -42,6 +42,7 @@ var answers = []struct {
 	{bmc.ErrSessions, http.StatusServiceUnavailable, always(message.SessionLimitExceeded.With())},
 	{bmc.ErrFull, http.StatusBadRequest, always(message.CreateLimitReachedForResource.With())},
 	{bmc.ErrDisabled, http.StatusServiceUnavailable, func(path string) message.Message { return message.ServiceDisabled.With(serviceOf(path)) }},
+	{bmc.ErrCrowded, http.StatusServiceUnavailable, always(message.EventSubscriptionLimitExceeded.With())},
 	{bmc.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{ErrBusy, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
 	{context.Canceled, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},

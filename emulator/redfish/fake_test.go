@@ -15,6 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -39,6 +40,8 @@ type host struct {
 	fail    error        // of every Apply
 	fetch   func() error // of an image; nil: it arrives
 	boots   bool         // the first source that is tried holds a system
+	service *Service     // that tells what happens; nil: none
+	posted  []Letter     // by it
 }
 
 func newHost(t testing.TB) *host {
@@ -68,6 +71,24 @@ func newHost(t testing.TB) *host {
 // A change makes a new view, and only of what has changed.
 func (h *host) machineChanged() { v := h.machine.View(); h.mv = &v }
 func (h *host) bmcChanged()     { v := h.bmc.View(); h.bv = &v }
+
+// changed ends a step: it is seen, then told.
+func (h *host) changed(evs ...bmc.Event) {
+	number, listened := h.bmc.NextEvent()
+	st := Step{Number: number, At: h.now, WasMachine: h.mv, WasBMC: h.bv, Events: evs}
+	h.machineChanged()
+	h.bmcChanged()
+	if h.service != nil && listened {
+		st.Machine, st.BMC = h.mv, h.bv
+		h.posted = append(h.posted, h.service.Tell(h, st)...)
+	}
+}
+
+// hear has the BMC hear what happens to its machine.
+func (h *host) hear(evs ...event.Event) {
+	defer h.locked()()
+	h.changed(h.bmc.Hear(h.now, evs)...)
+}
 
 func (h *host) locked() func() { h.mu.Lock(); return h.mu.Unlock }
 
@@ -102,9 +123,7 @@ func (h *host) Apply(_ context.Context, c machine.Command) error {
 		return h.fail
 	}
 	evs, err := h.machine.Apply(h.now, c)
-	h.bmc.Hear(h.now, evs)
-	h.machineChanged()
-	h.bmcChanged()
+	h.changed(h.bmc.Hear(h.now, evs)...)
 	return err
 }
 
@@ -124,9 +143,7 @@ func (h *host) Begin(_ context.Context, o bmc.OpenJob, c func(string) machine.Co
 		h.bmc.Restore(before)
 		return bmc.Job{}, err
 	}
-	h.bmc.Hear(h.now, more)
-	h.machineChanged()
-	h.bmcChanged()
+	h.changed(append(evs, h.bmc.Hear(h.now, more)...)...)
 	return job, nil
 }
 
@@ -137,15 +154,13 @@ func (h *host) Cancel(_ context.Context, job string) error {
 	}
 	if h.machine.Works(job) {
 		evs, err := h.machine.Apply(h.now, machine.StopJob{Job: job})
-		h.bmc.Hear(h.now, evs)
-		h.machineChanged()
-		h.bmcChanged()
+		h.changed(h.bmc.Hear(h.now, evs)...)
 		if err != nil || !h.machine.Works(job) {
 			return err
 		}
 	}
-	_, err := h.bmc.Apply(h.now, bmc.CancelJob{ID: job})
-	h.bmcChanged()
+	evs, err := h.bmc.Apply(h.now, bmc.CancelJob{ID: job})
+	h.changed(evs...)
 	return err
 }
 
@@ -161,7 +176,7 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 			continue
 		}
 		fetch := h.fetch
-		h.bmcChanged()
+		h.changed(evs...)
 		h.mu.Unlock() // fetching takes time, and others go on meanwhile
 		var failed error
 		if fetch != nil {
@@ -172,16 +187,17 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 		if failed != nil {
 			answer = bmc.MediaLost{Slot: wanted.Slot.ID, Fetch: wanted.Slot.Fetch}
 		}
-		if _, err := h.bmc.Apply(h.now, answer); err != nil {
+		evs, err = h.bmc.Apply(h.now, answer)
+		if err != nil {
 			return nil, err
 		}
 		if failed != nil {
-			h.bmcChanged()
+			h.changed(evs...)
 			return nil, failed
 		}
 	}
 	if err == nil {
-		h.bmcChanged()
+		h.changed(evs...)
 	}
 	return evs, err
 }
@@ -191,28 +207,27 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 func (h *host) pass(d time.Duration) {
 	defer h.locked()()
 	end := h.now.Add(d)
+	var told []bmc.Event
 	for {
 		if at, ok := h.machine.Deadline(); ok && at.Before(end) {
 			h.now = at
 		} else {
 			h.now = end
 		}
-		h.happen(h.machine.Advance(h.now))
+		told = append(told, h.happen(h.machine.Advance(h.now))...)
 		if h.now.Equal(end) {
 			break
 		}
 	}
-	h.bmc.Advance(h.now)
-	h.machineChanged()
-	h.bmcChanged()
+	h.changed(append(told, h.bmc.Advance(h.now)...)...)
 }
 
 // happen does what the world does when events come.
-func (h *host) happen(evs []machine.Event) {
+func (h *host) happen(evs []machine.Event) (told []bmc.Event) {
 	for len(evs) > 0 {
 		ev := evs[0]
 		evs = evs[1:]
-		h.bmc.Hear(h.now, []machine.Event{ev})
+		told = append(told, h.bmc.Hear(h.now, []machine.Event{ev})...)
 		tried, ok := ev.(machine.BootTried)
 		if !ok {
 			continue
@@ -227,6 +242,7 @@ func (h *host) happen(evs []machine.Event) {
 		}
 		evs = append(evs, more...)
 	}
+	return told
 }
 
 // rack is a Rack of one host, at every address.
@@ -240,6 +256,8 @@ func newService(t testing.TB, h *host) *Service {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.service = s
+	t.Cleanup(s.CloseStreams)
 	return s
 }
 

@@ -51,7 +51,8 @@ type resource struct {
 
 	actions []action
 
-	whole bool // a collection whose members stand in it whole (OData.AutoExpand)
+	untold bool // no event tells that it comes, goes or changes: others do
+	whole  bool // a collection whose members stand in it whole (OData.AutoExpand)
 
 	member *resource   // of a collection whose members stand in it whole
 	below  []*resource // that the body links to by their link
@@ -180,6 +181,7 @@ type route struct {
 	members bool     // the collection's Members, which takes a POST as the collection does
 	methods []string
 	allow   []string // Allow header
+	schemas []string // that the service serves, in order
 }
 
 // routes makes the routes of a tree.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
@@ -32,6 +33,8 @@ type Config struct {
 	// goroutine of the caller's, whose context ends what it does. Otherwise
 	// clients wait.
 	Go func(func(context.Context))
+	// Clock, when not nil, is the time in which idle streams give signs of life.
+	Clock *clock.Clock
 }
 
 // Entry is one request that was answered. It holds no secret and no body.
@@ -54,6 +57,8 @@ type Service struct {
 	enter   func() (leave func())
 	journal func(context.Context, Entry)
 	after   func(func(context.Context))
+	clock   *clock.Clock
+	hubs    hubs
 
 	tree    []resource
 	router  *mux.Router
@@ -84,7 +89,8 @@ func New(c Config) (*Service, error) {
 		return nil, errors.New("redfish: Config.Rack: must not be nil")
 	}
 	s := &Service{
-		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, after: c.Go, tree: tree(),
+		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, after: c.Go, clock: c.Clock, tree: tree(),
+		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
 		pages:   newKept[key](keptBytes, func(p made) int { return len(p.body) + len(p.fixed) + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
@@ -113,6 +119,9 @@ func New(c Config) (*Service, error) {
 		}
 	}
 	slices.Sort(s.schemas)
+	for _, t := range all {
+		t.schemas = s.schemas
+	}
 	s.types = map[string]string{}
 	for i := range s.tree {
 		r := &s.tree[i]
@@ -142,30 +151,48 @@ type exchange struct {
 	status int
 	in     int64 // bytes of the request's body
 	out    int64 // bytes of the answer's body
+
+	leave func() // tells that nothing is in flight for now
+	began time.Time
+	known bool // the journal has been told
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.enter != nil {
-		defer s.enter()()
-	}
+	leave := s.inFlight()
+	defer leave()
 	at := local(r)
-	x := exchange{s: s, w: w, r: r}
+	x := exchange{s: s, w: w, r: r, leave: leave}
 	host, ok := s.rack.At(at)
 	if !ok {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(r.URL.Path))
 		return
 	}
 	x.host = host
-	if s.journal == nil {
-		x.serve()
+	if s.journal != nil {
+		x.began = host.Now()
+	}
+	x.serve()
+	x.record()
+}
+
+// inFlight tells that a request is in flight, until leave is called.
+func (s *Service) inFlight() (leave func()) {
+	if s.enter == nil {
+		return func() {}
+	}
+	return sync.OnceFunc(s.enter())
+}
+
+// record tells the journal of the request, once.
+func (x *exchange) record() {
+	if x.s.journal == nil || x.known {
 		return
 	}
-	began := host.Now()
-	x.serve()
-	now := host.Now()
-	s.journal(r.Context(), Entry{
-		At: now, Took: now.Sub(began), Host: host, From: x.from(), Method: r.Method, Path: r.URL.Path,
+	x.known = true
+	now := x.host.Now()
+	x.s.journal(x.r.Context(), Entry{
+		At: now, Took: now.Sub(x.began), Host: x.host, From: x.from(), Method: x.r.Method, Path: x.r.URL.Path,
 		Status: x.status, User: x.who.user, Session: x.who.session, In: x.in, Out: x.out,
 	})
 }

@@ -22,5 +22,6 @@ func tree() []resource {
 		trustedRows(),
 		taskRows(),
 		logRows(),
+		eventRows(),
 	)
 }

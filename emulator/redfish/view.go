@@ -48,6 +48,7 @@ const (
 	showsAudit    shows = 1 << 14
 	showsDumps    shows = 1 << 15
 	showsClock    shows = 1 << 16
+	showsAudience shows = 1 << 20 // subscriptions to events
 	showsTime     shows = 1 << 30
 )
 
@@ -129,6 +130,10 @@ var parts = map[shows]part{
 		func(a, b *snapshot) bool { return a.b.Clock == b.b.Clock },
 		func(to, from *snapshot) { to.b.Clock = from.b.Clock },
 	},
+	showsAudience: {
+		func(a, b *snapshot) bool { return a.b.Audience == b.b.Audience },
+		func(to, from *snapshot) { to.b.Audience = from.b.Audience },
+	},
 	showsTime: {
 		func(a, b *snapshot) bool { return a.now.Equal(b.now) },
 		func(to, from *snapshot) { to.now = from.now },
@@ -158,6 +163,8 @@ type view struct {
 	now time.Time         // whole seconds; zero for a resource that does not show time
 	uri string            // of the resource
 	ids map[string]string // the variables of its pattern
+
+	schemas []string // that the service serves, in order
 }
 
 // view is what a resource can see of a snapshot.
@@ -166,7 +173,7 @@ func (m *match) view(at snapshot) view {
 	for rest := m.shows; rest != 0; rest &= rest - 1 {
 		parts[rest&-rest].copy(&to, &at)
 	}
-	return view{d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids}
+	return view{d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids, schemas: m.schemas}
 }
 
 // things says what each variable of a pattern can stand for. A collection
@@ -204,6 +211,9 @@ var things = map[string]func(v view) []string{
 	"slot":    func(v view) []string { return list(v.b.Slots, func(s bmc.Slot) string { return s.ID }) },
 	"storage": func(v view) []string {
 		return list(v.m.Identity.Storage, func(c storage.Controller) string { return c.ID })
+	},
+	"subscription": func(v view) []string {
+		return list(v.b.Audience.List, func(s bmc.Subscription) string { return s.ID })
 	},
 	"task":   func(v view) []string { return list(v.b.Jobs.All(), func(j bmc.Job) string { return j.ID }) },
 	"system": func(v view) []string { return []string{v.d.SystemID} },

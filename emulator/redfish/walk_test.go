@@ -68,6 +68,24 @@ var states = []struct {
 		_, err = h.ApplyBMC(t.Context(), bmc.ResolveEntry{Book: bmc.EventLog, ID: 1, Resolved: true})
 		must(t, err)
 	}},
+	{"subscriptions", func(t *testing.T, h *host) {
+		all := bmc.Filter{
+			Registries: []string{"Base"}, NotRegistries: []string{"Power"}, Messages: []string{"Update.UpdateInProgress"}, NotMessages: []string{"Base.Success"},
+			Types: []string{"Drive"}, Kinds: []string{"Alert"}, Severities: []string{"OK"}, Origins: []string{sys}, Subordinate: true,
+		}
+		for _, s := range []bmc.Subscription{
+			{Destination: "https://user:hidden-1@hooks.test/a", Filter: all, Whole: true, Heartbeat: time.Hour, Headers: []bmc.Header{{Name: "X-Key", Value: "hidden-2"}}},
+			{Destination: "http://hooks.test/b", Retry: bmc.Suspend},
+			{Stream: true, Destination: "redfish-sse://192.0.2.9:4711", Context: "c"},
+		} {
+			_, err := h.ApplyBMC(t.Context(), bmc.Subscribe{Subscription: s})
+			must(t, err)
+		}
+		_, err := h.ApplyBMC(t.Context(), bmc.SetDelivery{Attempts: new(0)})
+		must(t, err)
+		_, err = h.ApplyBMC(t.Context(), bmc.Undelivered{ID: "2"})
+		must(t, err)
+	}},
 	{"tasks", func(t *testing.T, h *host) {
 		drive := &event.Subject{Part: event.Drive, ID: "Disk.0", In: h.Machine().Identity.Storage[0].ID}
 		lost := &event.Subject{Part: event.Drive, ID: "Disk.99", In: drive.In}

@@ -1,0 +1,68 @@
+package lab
+
+import (
+	"context"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish"
+)
+
+// mailbox is a host as the poster of events sees it.
+type mailbox struct{ *Host }
+
+var _ outbound.Mailbox = mailbox{}
+
+// Subscription is a subscription as it stands, with its headers.
+func (m mailbox) Subscription(id string) (bmc.Subscription, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.bmc.Subscription(id)
+}
+
+// Attempted tells the BMC how a delivery went, whose policy says what follows.
+func (m mailbox) Attempted(id string, failed error) (after time.Duration, again bool) {
+	if failed == nil {
+		if s, ok := m.Subscription(id); ok && s.Failures == 0 {
+			return 0, false // as before
+		}
+		if _, err := m.ApplyBMC(context.Background(), bmc.Delivered{ID: id}); err != nil {
+			m.lab.log.Debug("delivery not noted", "host", m.Name(), "subscription", id, "err", err)
+		}
+		return 0, false
+	}
+	m.lab.log.Info("event not delivered", "host", m.Name(), "subscription", id, "err", failed)
+	evs, err := m.ApplyBMC(context.Background(), bmc.Undelivered{ID: id})
+	if err != nil { // it is no more, or nothing can be stored
+		m.lab.log.Debug("delivery not noted", "host", m.Name(), "subscription", id, "err", err)
+		return 0, false
+	}
+	for _, ev := range evs {
+		if ev, ok := ev.(bmc.TryAgain); ok {
+			return ev.After, true
+		}
+	}
+	return 0, false
+}
+
+// tell tells the subscribers what has happened in a step. It holds h.mu.
+func (h *Host) tell(st *step, was *machine.View, wasBMC *bmc.View) {
+	if st.event > 0 && h.lab.service != nil {
+		letters := h.lab.service.Tell(h, redfish.Step{
+			Number: st.event, At: st.now, WasMachine: was, Machine: h.Machine(), WasBMC: wasBMC, BMC: h.BMC(), Events: st.bmc,
+		})
+		for _, l := range letters {
+			h.lab.poster.Post(mailbox{h}, l.Subscription, l.At, l.Body)
+		}
+	}
+	for _, ev := range st.bmc {
+		switch ev := ev.(type) {
+		case bmc.Resumed:
+			h.lab.poster.Resume(mailbox{h}, ev.ID, ev.Since)
+		case bmc.Unsubscribed:
+			h.lab.poster.Forget(mailbox{h}, ev.ID)
+		}
+	}
+}

@@ -1,0 +1,424 @@
+package redfish
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// subscribeTo makes a subscription as admin and returns its address and ID.
+func subscribeTo(t testing.TB, s *Service, body string) (uri, id string) {
+	t.Helper()
+	w := call(t, s, "admin", "POST", subscriptionsURI, body)
+	if w.Code != 201 {
+		t.Fatalf("%s", shape("POST", subscriptionsURI, body, w))
+	}
+	uri = w.Header().Get("Location")
+	return uri, strings.TrimPrefix(uri, subscriptionsURI+"/")
+}
+
+func TestSubscriptionIsMadeChangedAndDeleted(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	for _, path := range []string{subscriptionsURI, subscriptionsURI + "/Members"} {
+		body := `{"Context":"mine","Protocol":"Redfish","Destination":"https://192.168.1.50/Destination1","HttpHeaders":[{"X-Key":"hidden-1"}],
+			"RegistryPrefixes":["ResourceEvent"],"OriginResources":[{"@odata.id":"/redfish/v1/Systems/1"}],"SendHeartbeat":true,"DeliveryRetryPolicy":"RetryForever"}`
+		w := call(t, s, "admin", "POST", path, body)
+		uri := w.Header().Get("Location")
+		if w.Code != 201 || !strings.HasPrefix(uri, subscriptionsURI+"/") || strings.Contains(w.Body.String(), "hidden") {
+			t.Fatalf("%s", shape("POST", path, body, w))
+		}
+		got, _ := get(t, s, uri)
+		for name, want := range map[string]any{
+			"Context": "mine", "Protocol": "Redfish", "Destination": "https://192.168.1.50/Destination1", "SubscriptionType": "RedfishEvent",
+			"EventFormatType": "Event", "HttpHeaders": []any{}, "VerifyCertificate": false, "DeliveryRetryPolicy": "RetryForever",
+			"RegistryPrefixes": []any{"ResourceEvent"}, "SendHeartbeat": true, "HeartbeatIntervalMinutes": 60.0, "SubordinateResources": false,
+		} {
+			if diff := cmp.Diff(want, got[name]); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+		patch := `{"Context":"yours","VerifyCertificate":true,"DeliveryRetryPolicy":"SuspendRetries","HttpHeaders":[{"X-Key":"hidden-2"},{"A":"b"}]}`
+		if w := call(t, s, "admin", "PATCH", uri, patch); w.Code != 200 || strings.Contains(w.Body.String(), "hidden") {
+			t.Fatalf("%s", shape("PATCH", uri, patch, w))
+		}
+		is, _ := h.bmc.Subscription(uri[strings.LastIndexByte(uri, '/')+1:])
+		if diff := cmp.Diff([]bmc.Header{{Name: "A", Value: "b"}, {Name: "X-Key", Value: "hidden-2"}}, is.Headers); diff != "" || is.Context != "yours" || !is.Verify || is.Retry != bmc.Suspend {
+			t.Errorf("after PATCH %+v; headers (-want +got):\n%s", is, diff)
+		}
+		if w := call(t, s, "admin", "DELETE", uri, ""); w.Code != 204 {
+			t.Errorf("%s", shape("DELETE", uri, "", w))
+		}
+		if w := call(t, s, "admin", "GET", uri, ""); w.Code != 404 {
+			t.Errorf("after DELETE %s", shape("GET", uri, "", w))
+		}
+	}
+}
+
+func TestBadSubscriptionsAreRefused(t *testing.T) {
+	s := newService(t, newHost(t))
+	for _, tt := range []struct{ name, with, key, property string }{
+		{"no destination", `"Protocol":"Redfish"`, "PropertyMissing", "Destination"},
+		{"another protocol", `"Destination":"https://a.test","Protocol":"FTP"`, "PropertyValueNotInList", "Protocol"},
+		{"a protocol that is not spoken", `"Destination":"https://a.test","Protocol":"SNMPv3"`, "PropertyValueNotInList", "Protocol"},
+		{"no address", `"Destination":"somewhere"`, "PropertyValueFormatError", "Destination"},
+		{"no host", `"Destination":"https://:443/"`, "PropertyValueFormatError", "Destination"},
+		{"another scheme", `"Destination":"ftp://a.test/"`, "PropertyValueFormatError", "Destination"},
+		{"a number", `"Destination":7`, "PropertyValueTypeError", "Destination"},
+		{"a stream", `"Destination":"https://a.test","SubscriptionType":"SSE"`, "PropertyValueNotInList", "SubscriptionType"},
+		{"an unknown format", `"Destination":"https://a.test","EventFormatType":"Poem"`, "PropertyValueNotInList", "EventFormatType"},
+		{"an unknown registry", `"Destination":"https://a.test","RegistryPrefixes":["Base","Bogus"]`, "PropertyValueNotInList", "RegistryPrefixes"},
+		{"no array", `"Destination":"https://a.test","RegistryPrefixes":"Base"`, "PropertyValueTypeError", "RegistryPrefixes"},
+		{"in and out", `"Destination":"https://a.test","RegistryPrefixes":["Base"],"ExcludeRegistryPrefixes":["Base"]`, "PropertyValueConflict", "ExcludeRegistryPrefixes"},
+		{"no message", `"Destination":"https://a.test","MessageIds":["Success"]`, "PropertyValueFormatError", "MessageIds"},
+		{"an unknown type", `"Destination":"https://a.test","ResourceTypes":["Toaster"]`, "PropertyValueNotInList", "ResourceTypes"},
+		{"an unknown severity", `"Destination":"https://a.test","Severities":["Bad"]`, "PropertyValueNotInList", "Severities"},
+		{"nothing there", `"Destination":"https://a.test","OriginResources":[{"@odata.id":"/redfish/v1/Systems/9"}]`, "PropertyValueIncorrect", "OriginResources"},
+		{"no resource", `"Destination":"https://a.test","OriginResources":[{"@odata.id":"/etc/passwd"}]`, "PropertyValueFormatError", "OriginResources"},
+		{"no link", `"Destination":"https://a.test","OriginResources":["/redfish/v1/Systems/1"]`, "PropertyValueTypeError", "OriginResources"},
+		{"a header of ours", `"Destination":"https://a.test","HttpHeaders":[{"Content-Length":"1"}]`, "PropertyValueError", "HttpHeaders"},
+		{"two lines", `"Destination":"https://a.test","HttpHeaders":[{"A":"b\r\nC: d"}]`, "PropertyValueError", "HttpHeaders"},
+		{"no time", `"Destination":"https://a.test","SendHeartbeat":true,"HeartbeatIntervalMinutes":0`, "PropertyValueOutOfRange", "HeartbeatIntervalMinutes"},
+		{"a heart that does not beat", `"Destination":"https://a.test","HeartbeatIntervalMinutes":5`, "PropertyValueConflict", "HeartbeatIntervalMinutes"},
+		{"an unknown policy", `"Destination":"https://a.test","DeliveryRetryPolicy":"Never"`, "PropertyValueNotInList", "DeliveryRetryPolicy"},
+		{"an unknown property", `"Destination":"https://a.test","Bogus":1`, "PropertyUnknown", "Bogus"},
+	} {
+		w := call(t, s, "admin", "POST", subscriptionsURI, "{"+tt.with+"}")
+		keys, infos := errorOf(t, w)
+		if w.Code != 400 || keys[0] != tt.key || !slices.ContainsFunc(infos[0].Related, func(p string) bool { return strings.HasPrefix(p, "#/"+tt.property) }) {
+			t.Errorf("%s: %s %q about %q, want %s about %s", tt.name, w.Result().Status, keys, infos[0].Related, tt.key, tt.property)
+		}
+	}
+	if w := call(t, s, "", "POST", subscriptionsURI, `{"Destination":"https://a.test"}`); w.Code != 401 {
+		t.Errorf("without login: %d", w.Code)
+	}
+	if w := call(t, s, "reader", "POST", subscriptionsURI, `{"Destination":"https://a.test"}`); w.Code != 403 {
+		t.Errorf("as a reader: %d", w.Code)
+	}
+	if body, _ := get(t, s, subscriptionsURI); body["Members@odata.count"] != 0.0 {
+		t.Errorf("%v subscriptions were made", body["Members@odata.count"])
+	}
+}
+
+func TestSubscriptionsBelongToWhoMadeThem(t *testing.T) {
+	s := newService(t, newHost(t))
+	mine := call(t, s, "operator", "POST", subscriptionsURI, `{"Destination":"https://a.test"}`).Header().Get("Location")
+	others, _ := subscribeTo(t, s, `{"Destination":"https://b.test"}`)
+	for uri, want := range map[string]int{mine: 204, others: 403} {
+		if w := call(t, s, "operator", "DELETE", uri, ""); w.Code != want {
+			t.Errorf("%s; want %d", shape("DELETE", uri, "", w), want)
+		}
+	}
+}
+
+func TestSubscriptionsHaveALimit(t *testing.T) {
+	s := newService(t, newHost(t))
+	for range bmc.MaxSubscriptions {
+		subscribeTo(t, s, `{"Destination":"https://a.test"}`)
+	}
+	w := call(t, s, "admin", "POST", subscriptionsURI, `{"Destination":"https://a.test"}`)
+	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "EventSubscriptionLimitExceeded" {
+		t.Errorf("one more: %d %q", w.Code, keys)
+	}
+}
+
+// powerOn is what the BMC hears when its machine is switched on.
+func (h *host) powerOn() event.Note {
+	return event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}
+}
+
+// posted are the events that were to be posted to a subscription, and forgets
+// them; the schema is checked.
+func posted(t testing.TB, h *host, id string) (out []map[string]any) {
+	t.Helper()
+	for _, l := range h.posted {
+		if l.Subscription == id {
+			out = append(out, payload(t, l.Body)...)
+		}
+	}
+	h.posted = slices.DeleteFunc(h.posted, func(l Letter) bool { return l.Subscription == id })
+	return out
+}
+
+// payload are the records of an event. DSP2046 asks for whole resources in
+// words, but its schema does not allow them.
+func payload(t testing.TB, body []byte) (out []map[string]any) {
+	t.Helper()
+	if _, err := openBundle(); err == nil && !strings.Contains(string(body), `"OriginOfCondition":{"@odata.id":"/redfish/v1/Systems/1","@odata.type"`) {
+		theSchemas().check(t, "event", eventSchema, body)
+	}
+	var e struct{ Events []map[string]any }
+	must(t, json.Unmarshal(body, &e))
+	for i, r := range e.Events {
+		if r["MemberId"] != fmt.Sprint(i) {
+			t.Errorf("record %d has the MemberId %v", i, r["MemberId"])
+		}
+	}
+	return e.Events
+}
+
+// said shortens records: message, severity, and the end of the origin.
+func said(records []map[string]any) []string {
+	var out []string
+	for _, r := range records {
+		id, _ := r["MessageId"].(string)
+		origin, _ := r["OriginOfCondition"].(map[string]any)
+		uri, _ := origin["@odata.id"].(string)
+		_, key := unversioned(id)
+		out = append(out, key+" "+uri[strings.LastIndexByte(uri, '/')+1:])
+	}
+	return out
+}
+
+func TestWhatHappensIsTold(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	_, id := subscribeTo(t, s, `{"Destination":"https://a.test","Context":"mine"}`)
+	first := posted(t, h, id)
+	if diff := cmp.Diff([]string{"ResourceCreated " + id}, said(first)); diff != "" {
+		t.Errorf("of its own making it is told (-want +got):\n%s", diff)
+	}
+	for _, tt := range []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"power", func() { must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn})) }, []string{"ResourceStateChanged 1", "ResourceChanged 1"}},
+		{"note", func() { h.hear(h.powerOn()) }, []string{"ResourcePoweredOn 1"}},
+		{"setting", func() {
+			call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", `{"SessionTimeout":600}`)
+		}, []string{"ResourceChanged SessionService"}},
+		{"nothing", func() { call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", `{"SessionTimeout":600}`) }, nil},
+		{"login", func() { logIn(t, s, "reader") }, []string{"ResourceCreated 1"}},
+		{"logout", func() { call(t, s, "admin", "DELETE", sessions+"/1", "") }, []string{"ResourceRemoved 1"}},
+		{"media", func() {
+			call(t, s, "admin", "POST", sys+"/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{"Image":"http://images.test/a.iso"}`)
+		}, []string{"ResourceChanged Cd"}},
+		{"job", func() { begin(t, h, bmc.Request{}) }, []string{"ResourceCreated 1"}},
+	} {
+		tt.do()
+		got := said(posted(t, h, id))
+		for _, want := range tt.want {
+			if !slices.Contains(got, want) {
+				t.Errorf("%s: told %q, want %q among it", tt.name, got, want)
+			}
+		}
+		if len(tt.want) == 0 && len(got) > 0 {
+			t.Errorf("%s: told %q", tt.name, got)
+		}
+	}
+}
+
+func TestRecordsSayWhatTheyAreOf(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	_, id := subscribeTo(t, s, `{"Destination":"https://a.test","Context":"mine"}`)
+	posted(t, h, id)
+	h.pass(90 * time.Minute)
+	posted(t, h, id)
+	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
+	body := h.posted[len(h.posted)-1].Body
+	if !strings.Contains(string(body), `"Context":"mine"`) {
+		t.Errorf("the event lacks the context: %s", body)
+	}
+	seen := map[any]bool{}
+	for _, r := range posted(t, h, id) {
+		if seen[r["EventId"]] {
+			t.Errorf("two records with the EventId %v", r["EventId"])
+		}
+		seen[r["EventId"]] = true
+		if r["MessageSeverity"] != "OK" || r["Severity"] != "OK" || r["EventGroupId"] == nil {
+			t.Errorf("record %v", r)
+		}
+		if at, err := time.Parse(time.RFC3339, fmt.Sprint(r["EventTimestamp"])); err != nil || !at.Equal(h.now) {
+			t.Errorf("EventTimestamp %v, want %v", r["EventTimestamp"], h.now)
+		}
+		general := strings.HasSuffix(fmt.Sprint(r["MessageId"]), ".ResourceChanged")
+		if of := r["OriginOfCondition"].(map[string]any)["@odata.id"]; of == sys && (r["SpecificEventExistsInGroup"] == true) != general {
+			t.Errorf("SpecificEventExistsInGroup of %v is %v", r["MessageId"], r["SpecificEventExistsInGroup"])
+		}
+	}
+	logIn(t, s, "admin")
+	posted(t, h, id)
+	call(t, s, "admin", "DELETE", sessions+"/1", "")
+	if r := posted(t, h, id)[0]; r["OriginOfConditionUnavailable"] != true {
+		t.Errorf("of what is gone: %v", r)
+	}
+}
+
+func TestFiltersChooseWhatIsTold(t *testing.T) {
+	for _, tt := range []struct {
+		filter string
+		want   []string // keys of what is told of a power-on and a login
+	}{
+		{`"Severities":["Critical"]`, nil},
+		{`"Severities":["OK"],"ResourceTypes":["Session"]`, []string{"ResourceCreated"}},
+		{`"RegistryPrefixes":["TaskEvent"]`, nil},
+		{`"MessageIds":["ResourceEvent.ResourcePoweredOn"]`, []string{"ResourcePoweredOn"}},
+		{`"MessageIds":["ResourceEvent.9.9.ResourcePoweredOn"],"RegistryPrefixes":["TaskEvent"]`, []string{"ResourcePoweredOn"}},
+		{`"ExcludeMessageIds":["ResourceEvent.1.0.ResourceChanged","ResourceEvent.ResourceCreated"]`, []string{"ResourcePoweredOn", "SuccessfulLogin"}},
+		{`"ExcludeRegistryPrefixes":["ResourceEvent","AccountSecurity"]`, nil},
+		{`"RegistryPrefixes":["AccountSecurity"]`, []string{"SuccessfulLogin"}},
+		{`"OriginResources":[{"@odata.id":"/redfish/v1/SessionService"}]`, nil},
+		{`"OriginResources":[{"@odata.id":"/redfish/v1/SessionService"}],"SubordinateResources":true`, []string{"ResourceCreated"}},
+		{`"EventTypes":["ResourceAdded"]`, []string{"ResourceCreated"}},
+		{`"EventFormatType":"MetricReport"`, nil},
+	} {
+		h := newHost(t)
+		s := newService(t, h)
+		_, id := subscribeTo(t, s, `{"Destination":"https://a.test",`+tt.filter+`}`)
+		h.posted = nil
+		h.hear(h.powerOn())
+		logIn(t, s, "reader")
+		var got []string
+		for _, r := range said(posted(t, h, id)) {
+			key, _, _ := strings.Cut(r, " ")
+			got = append(got, key)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: told (-want +got):\n%s", tt.filter, diff)
+		}
+	}
+}
+
+// The resource is part of the event, unless its subscriber may not read it.
+func TestEventsHoldTheResourceTheyComeFrom(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	body := `{"Destination":"https://a.test","IncludeOriginOfCondition":true,"MessageIds":["ResourceEvent.ResourceCreated","ResourceEvent.ResourceChanged"]}`
+	w := call(t, s, "operator", "POST", subscriptionsURI, body)
+	id := strings.TrimPrefix(w.Header().Get("Location"), subscriptionsURI+"/")
+	h.posted = nil
+	logIn(t, s, "admin")
+	if got := posted(t, h, id)[0]["OriginOfCondition"].(map[string]any); len(got) != 1 {
+		t.Errorf("an operator is told of another's session: %v", got)
+	}
+	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
+	if got := posted(t, h, id)[0]["OriginOfCondition"].(map[string]any); got["PowerState"] != "PoweringOn" || got["@odata.id"] != sys {
+		t.Errorf("the system is not in the event: %v", got)
+	}
+}
+
+func TestTestEventsAreToldAsDictated(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	_, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
+	_, deaf := subscribeTo(t, s, `{"Destination":"https://b.test","Severities":["Critical"],"RegistryPrefixes":["Base"]}`)
+	h.posted = nil
+	submit := eventServiceURI + "/Actions/EventService.SubmitTestEvent"
+	whole := map[string]any{
+		"MessageId": "Base.1.0.Success", "EventGroupId": 7.0, "EventId": "my-id", "EventTimestamp": "2030-01-02T03:04:05+06:00", "EventType": "Alert",
+		"Message": "Hello", "MessageArgs": []any{"a", "b"}, "MessageSeverity": "Warning", "OriginOfCondition": sys, "Severity": "Warning",
+	}
+	body, err := json.Marshal(whole)
+	must(t, err)
+	if w := call(t, s, "admin", "POST", submit, string(body)); w.Code != 204 {
+		t.Fatalf("%s", shape("POST", submit, string(body), w))
+	}
+	whole["OriginOfCondition"], whole["MemberId"] = map[string]any{"@odata.id": sys}, "0"
+	if diff := cmp.Diff([]map[string]any{whole}, posted(t, h, id)); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+	if got := posted(t, h, deaf); got != nil {
+		t.Errorf("told to who does not want it: %v", got)
+	}
+	call(t, s, "admin", "POST", submit, `{"MessageId":"Base.1.0.Success"}`)
+	got := posted(t, h, id)[0]
+	delete(got, "EventId")
+	if diff := cmp.Diff(map[string]any{"MessageId": "Base.1.0.Success", "MemberId": "0", "EventType": "Other"}, got); diff != "" {
+		t.Errorf("a bare one is told as (-want +got):\n%s", diff)
+	}
+	for _, bad := range []struct{ body, key, parameter string }{
+		{`{}`, "ActionParameterMissing", "MessageId"},
+		{`{"MessageId":"hello"}`, "ActionParameterValueFormatError", "MessageId"},
+		{`{"MessageId":"Base.1.0.Success","EventType":"Party"}`, "ActionParameterValueNotInList", "EventType"},
+		{`{"MessageId":"Base.1.0.Success","EventTimestamp":"today"}`, "ActionParameterValueFormatError", "EventTimestamp"},
+		{`{"MessageId":"Base.1.0.Success","EventGroupId":-1}`, "ActionParameterValueOutOfRange", "EventGroupId"},
+		{`{"MessageId":"Base.1.0.Success","OriginOfCondition":"/x"}`, "ActionParameterValueFormatError", "OriginOfCondition"},
+		{`{"MessageId":"Base.1.0.Success","MessageArgs":[1]}`, "ActionParameterValueTypeError", "MessageArgs"},
+	} {
+		w := call(t, s, "admin", "POST", submit, bad.body)
+		if keys, infos := errorOf(t, w); w.Code != 400 || keys[0] != bad.key || !strings.HasPrefix(infos[0].Related[0], "#/"+bad.parameter) {
+			t.Errorf("%s; want %s", shape("POST", submit, bad.body, w), bad.key)
+		}
+	}
+	if w := call(t, s, "admin", "POST", eventServiceURI+"/Actions/EventService.TestEventSubscription", ""); w.Code != 204 || said(posted(t, h, id))[0] != "TestMessage " {
+		t.Errorf("%s", shape("POST", "TestEventSubscription", "", w))
+	}
+	if w := call(t, s, "operator", "POST", submit, string(body)); w.Code != 403 {
+		t.Errorf("as an operator: %d", w.Code)
+	}
+}
+
+func TestSubscriptionsAreSuspendedAndResumed(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	uri, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
+	state := func() any {
+		body, _ := get(t, s, uri)
+		return body["Status"].(map[string]any)["State"]
+	}
+	if w := call(t, s, "admin", "POST", uri+"/Actions/EventDestination.SuspendSubscription", ""); w.Code != 204 || state() != "Disabled" {
+		t.Errorf("%s; state %v", shape("POST", "Suspend", "", w), state())
+	}
+	if is, _ := h.bmc.Subscription(id); !is.Suspended {
+		t.Errorf("%+v is not suspended", is)
+	}
+	resume := uri + "/Actions/EventDestination.ResumeSubscription"
+	if w := call(t, s, "admin", "POST", resume, `{"DeliverBufferedEventDuration":"1h"}`); w.Code != 400 {
+		t.Errorf("%s", shape("POST", resume, "1h", w))
+	}
+	if w := call(t, s, "admin", "POST", resume, `{"DeliverBufferedEventDuration":"PT0S"}`); w.Code != 204 || state() != "Enabled" {
+		t.Errorf("%s; state %v", shape("POST", resume, "", w), state())
+	}
+}
+
+func TestEventServiceIsSet(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	w := call(t, s, "admin", "PATCH", eventServiceURI, `{"DeliveryRetryAttempts":5,"DeliveryRetryIntervalSeconds":10}`)
+	if a := h.BMC().Audience; w.Code != 200 || a.Attempts != 5 || a.Interval != 10*time.Second {
+		t.Errorf("%s; %d attempts every %s", shape("PATCH", eventServiceURI, "", w), a.Attempts, a.Interval)
+	}
+	for _, bad := range []string{`{"DeliveryRetryAttempts":-1}`, `{"DeliveryRetryIntervalSeconds":0}`, `{"ServiceEnabled":"no"}`} {
+		if w := call(t, s, "admin", "PATCH", eventServiceURI, bad); w.Code != 400 {
+			t.Errorf("%s", shape("PATCH", eventServiceURI, bad, w))
+		}
+	}
+	_, id := subscribeTo(t, s, `{"Destination":"https://a.test"}`)
+	call(t, s, "admin", "PATCH", eventServiceURI, `{"ServiceEnabled":false}`)
+	h.posted = nil
+	logIn(t, s, "admin")
+	if got := posted(t, h, id); got != nil {
+		t.Errorf("switched off it tells %v", got)
+	}
+	w = call(t, s, "admin", "POST", subscriptionsURI, `{"Destination":"https://b.test"}`)
+	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "ServiceDisabled" {
+		t.Errorf("%s", shape("POST", subscriptionsURI, "", w))
+	}
+	call(t, s, "admin", "PATCH", eventServiceURI, `{"ServiceEnabled":true}`)
+	logIn(t, s, "admin")
+	if got := posted(t, h, id); got == nil {
+		t.Error("switched on again it tells nothing")
+	}
+}
+
+func TestDurations(t *testing.T) {
+	for in, want := range map[string]time.Duration{
+		"PT0S": 0, "PT1H30M": 90 * time.Minute, "P1DT1S": 24*time.Hour + time.Second, "PT0.5S": time.Second / 2, "P2D": 48 * time.Hour,
+		"": -1, "P": -1, "PT": -1, "1h": -1, "P1Y": -1, "PT-1S": -1, "P1DT": -1, "P99999999999D": -1,
+	} {
+		if got, ok := duration(in); ok != (want >= 0) || ok && got != want {
+			t.Errorf("duration(%s) = %s, %t", in, got, ok)
+		}
+	}
+}

@@ -1,0 +1,161 @@
+package redfish
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+const streamType mime = "text/event-stream"
+
+const (
+	// signOfLife is how long a stream is silent at most, in lab time.
+	signOfLife = time.Minute
+	// slowest is how long, in real time, a client may take to read an event
+	// that does not fit into the buffers on the way.
+	slowest = 5 * time.Second
+)
+
+// stream answers with events as they happen, until the client goes, the
+// subscription is deleted or the service ends (DSP0266, "Server-sent events").
+// The subscription is there as long as the stream is. Nothing waits for a
+// stream: it reads from the host's hub, and has to keep up.
+func (x *exchange) stream(view) {
+	if a := x.r.Header["Accept"]; len(a) > 0 && !accepts(a, streamType) {
+		x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept"))
+		return
+	}
+	want, ok := x.asked()
+	if !ok {
+		return
+	}
+	if x.r.Method == http.MethodHead {
+		x.open()
+		return
+	}
+	if x.host.BMC().Audience.Off {
+		x.refuse(http.StatusServiceUnavailable, message.ServiceDisabled.With(eventServiceURI))
+		return
+	}
+	want.Stream, want.Owner, want.Context = true, x.who.account, "Server-sent events"
+	want.Destination = "redfish-sse://" + x.r.RemoteAddr
+	u := x.s.hubs.get(x.host, true) // before there is a subscriber, so that it misses nothing
+	evs, err := x.host.ApplyBMC(x.r.Context(), bmc.Subscribe{Subscription: want})
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	want.ID = subscribed(evs)
+	x.tell(u, &want)
+	defer x.s.inFlight()()
+	// Whatever ended the stream, the subscription ends with it; it may have
+	// ended before.
+	_, _ = x.host.ApplyBMC(context.WithoutCancel(x.r.Context()), bmc.Unsubscribe{ID: want.ID})
+}
+
+// asked is the subscription that the query asks for; false when it was refused.
+func (x *exchange) asked() (bmc.Subscription, bool) {
+	var want bmc.Subscription
+	f, whole, err := streamQuery(x.r.URL.RawQuery)
+	if err != nil {
+		x.misasked(err)
+		return want, false
+	}
+	want.Whole = whole
+	if err := narrow(&want, f, x.match.schemas); err != nil {
+		x.misasked(err)
+		return want, false
+	}
+	return want, true
+}
+
+// tell writes events until there is a reason to end.
+func (x *exchange) tell(u *hub, to *bmc.Subscription) {
+	cursor := u.opened(to.ID)
+	if last, err := strconv.ParseUint(x.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
+		cursor = min(cursor, last) // what it has missed comes first
+	}
+	x.open()
+	if !x.push(": open\n\n") {
+		return
+	}
+	x.record()
+	x.leave()
+	var life <-chan time.Time
+	if x.s.clock != nil {
+		t := x.s.clock.NewTicker(signOfLife)
+		defer t.Stop()
+		life = t.C()
+	}
+	for first := true; ; first = false {
+		all, lost, news := u.after(cursor)
+		if lost && !first {
+			x.s.log.Warn("stream dropped: its client does not keep up", "bmc", local(x.r), "subscription", to.ID)
+			return
+		}
+		for i := range all {
+			cursor = all[i].number
+			if body := x.s.event(&all[i], to); body != nil && !x.push("id: "+strconv.FormatUint(cursor, 10)+"\ndata: "+string(body)+"\n\n") {
+				return
+			}
+		}
+		if _, there := subscription(x.host.BMC(), to.ID); !there {
+			return
+		}
+		select {
+		case <-news:
+		case <-life:
+			if !x.push(": alive\n\n") {
+				return
+			}
+		case <-x.r.Context().Done():
+			return
+		case <-x.s.hubs.closed:
+			return
+		}
+	}
+}
+
+// open sends the headers of a stream.
+func (x *exchange) open() {
+	h := x.w.Header()
+	h["Content-Type"], h["Allow"] = []string{string(streamType)}, x.match.allow
+	h["X-Accel-Buffering"] = []string{"no"} // proxies shall pass it on at once
+	x.status = http.StatusOK
+	x.w.WriteHeader(x.status)
+}
+
+// push writes to a stream; false when the client is gone, or does not read.
+func (x *exchange) push(text string) bool {
+	c := http.NewResponseController(x.w)
+	_ = c.SetWriteDeadline(clock.Wall().Add(slowest)) // a writer without deadlines does not wait either
+	if _, err := x.w.Write([]byte(text)); err != nil {
+		return false
+	}
+	return c.Flush() == nil
+}
+
+// CloseStreams ends all streams, and lets no further one live: the service
+// ends.
+func (s *Service) CloseStreams() {
+	s.hubs.once.Do(func() { close(s.hubs.closed) })
+}
+
+// opened is the number of the event before the one that tells of a new
+// subscription, or of the newest when none does.
+func (u *hub) opened(id string) uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, t := range slices.Backward(u.last) {
+		if t.opens == id {
+			return t.number - 1
+		}
+	}
+	return u.number
+}

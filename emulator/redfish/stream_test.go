@@ -1,0 +1,351 @@
+package redfish
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+)
+
+// reader reads a stream of events.
+type reader struct {
+	t     testing.TB
+	lines *bufio.Scanner
+	close func()
+}
+
+// openStream opens a stream as admin; query begins with "?" or is empty.
+func openStream(t testing.TB, server *httptest.Server, query string, header ...string) *reader {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+streamURI+query, nil)
+	must(t, err)
+	r.SetBasicAuth("admin", "adm-secret-1")
+	r.Header.Set("Accept", "text/event-stream")
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	resp, err := server.Client().Do(r)
+	must(t, err)
+	t.Cleanup(cancel)
+	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/event-stream" {
+		body, _ := io.ReadAll(resp.Body)
+		t.Fatalf("GET %s%s = %s %v\n%s", streamURI, query, resp.Status, resp.Header, body)
+	}
+	rd := &reader{t: t, lines: bufio.NewScanner(resp.Body), close: cancel}
+	if line := rd.line(); line != ": open" {
+		t.Fatalf("the stream begins with %q", line)
+	}
+	rd.line()
+	return rd
+}
+
+func (r *reader) line() string {
+	r.t.Helper()
+	if !r.lines.Scan() {
+		r.t.Fatalf("the stream has ended: %v", r.lines.Err())
+	}
+	return r.lines.Text()
+}
+
+// next is the next event: its id and its records.
+func (r *reader) next() (id string, records []map[string]any) {
+	r.t.Helper()
+	id, found := strings.CutPrefix(r.line(), "id: ")
+	data, also := strings.CutPrefix(r.line(), "data: ")
+	if blank := r.line(); !found || !also || blank != "" {
+		r.t.Fatalf("no event: %q %q %q", id, data, blank)
+	}
+	if !strings.Contains(data, `"Id":"`+id+`"`) {
+		r.t.Errorf("the event with the id %s is %s", id, data)
+	}
+	return id, payload(r.t, []byte(data))
+}
+
+// ended waits for the end of the stream.
+func (r *reader) ended() {
+	for r.lines.Scan() {
+	}
+}
+
+func serve(t testing.TB, s http.Handler) *httptest.Server {
+	server := httptest.NewTLSServer(s)
+	t.Cleanup(server.Close)
+	return server
+}
+
+// What DMTF's Protocol Validator asserts of streams.
+func TestStreamTellsEventsAsTheyHappen(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	server := serve(t, s)
+	stream := openStream(t, server, "")
+	first, opening := stream.next()
+	if len(h.BMC().Audience.List) != 1 {
+		t.Fatalf("subscriptions: %v", h.BMC().Audience.List)
+	}
+	id := h.BMC().Audience.List[0].ID
+	if diff := cmp.Diff([]string{"ResourceCreated " + id}, said(opening)); diff != "" {
+		t.Errorf("at first it tells (-want +got):\n%s", diff)
+	}
+	uri := subscriptionsURI + "/" + id
+	body, _ := get(t, s, uri)
+	if context, ok := body["Context"].(string); !ok || context == "" || body["SubscriptionType"] != "SSE" || body["Protocol"] != "Redfish" ||
+		!strings.HasPrefix(fmt.Sprint(body["Destination"]), "redfish-sse://127.0.0.1:") {
+		t.Errorf("the subscription is %v", body)
+	}
+	if w := call(t, s, "admin", "PATCH", uri, `{"Context":"x"}`); w.Code != 405 || strings.Contains(w.Header().Get("Allow"), "PATCH") {
+		t.Errorf("%s", shape("PATCH", uri, "", w))
+	}
+	logIn(t, s, "reader")
+	second, login := stream.next()
+	if diff := cmp.Diff([]string{"SuccessfulLogin 3", "ResourceCreated 1"}, said(login)); diff != "" || second <= first {
+		t.Errorf("event %s after %s (-want +got):\n%s", second, first, diff)
+	}
+	if w := call(t, s, "admin", "DELETE", uri, ""); w.Code != 204 {
+		t.Errorf("%s", shape("DELETE", uri, "", w))
+	}
+	stream.ended()
+}
+
+func TestSubscriptionGoesWithItsStream(t *testing.T) {
+	h := newHost(t)
+	left := make(chan bool, 100)
+	s, err := New(Config{Rack: rack{h}, Enter: func() func() { return func() { left <- true } }})
+	must(t, err)
+	h.service = s
+	server := serve(t, s)
+	stream := openStream(t, server, "")
+	stream.next()
+	<-left // though the stream is open, nothing is in flight
+	stream.close()
+	<-left // it was closed
+	if n := len(h.BMC().Audience.List); n != 0 {
+		t.Errorf("%d subscriptions are left", n)
+	}
+}
+
+func TestStreamsAreFiltered(t *testing.T) {
+	for _, tt := range []struct {
+		filter string
+		show   map[string]any // of the subscription
+		want   []string       // the first event
+	}{
+		{"RegistryPrefix eq 'ResourceEvent'", map[string]any{"RegistryPrefixes": []any{"ResourceEvent"}}, nil},
+		{"MessageId eq 'ResourceEvent.1.4.ResourcePoweredOn' or MessageId eq 'Base.Success'",
+			map[string]any{"MessageIds": []any{"ResourceEvent.1.4.ResourcePoweredOn", "Base.Success"}}, []string{"ResourcePoweredOn 1"}},
+		{"(OriginResource eq '/redfish/v1/SessionService') and (SubordinateResources eq true)",
+			map[string]any{"SubordinateResources": true}, []string{"ResourceCreated 1"}},
+		{"ResourceType eq 'ComputerSystem' and EventFormatType eq 'Event'", map[string]any{"ResourceTypes": []any{"ComputerSystem"}}, []string{"ResourcePoweredOn 1"}},
+		{"RegistryPrefix ne 'Base' and MessageId ne 'ResourceEvent.ResourceCreated'",
+			map[string]any{"ExcludeRegistryPrefixes": []any{"Base"}, "ExcludeMessageIds": []any{"ResourceEvent.ResourceCreated"}}, []string{"ResourcePoweredOn 1"}},
+	} {
+		h := newHost(t)
+		s := newService(t, h)
+		stream := openStream(t, serve(t, s), "?$filter="+strings.ReplaceAll(tt.filter, " ", "%20"))
+		body, _ := get(t, s, subscriptionsURI+"/"+h.BMC().Audience.List[0].ID)
+		for name, want := range tt.show {
+			if diff := cmp.Diff(want, body[name]); diff != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", tt.filter, name, diff)
+			}
+		}
+		h.hear(h.powerOn())
+		logIn(t, s, "reader")
+		if _, got := stream.next(); tt.want != nil && !slices.Equal(said(got), tt.want) {
+			t.Errorf("%s: told %q, want %q", tt.filter, said(got), tt.want)
+		}
+	}
+}
+
+func TestBadStreamsAreRefused(t *testing.T) {
+	s := newService(t, newHost(t))
+	for _, tt := range []struct {
+		query, accept string
+		status        int
+	}{
+		{"", "application/json", 406},
+		{"?$top=1", "", 501},
+		{"?$filter=Bogus%20eq%20'x'", "", 400},
+		{"?$filter=RegistryPrefix%20eq%20'Bogus'", "", 400},
+		{"?$filter=RegistryPrefix%20eq%207", "", 400},
+		{"?$filter=RegistryPrefix%20gt%20'Base'", "", 400},
+		{"?$filter=RegistryPrefix%20eq%20'Base'%20or%20ResourceType%20eq%20'Drive'", "", 400},
+		{"?$filter=RegistryPrefix%20eq%20'Base'%20and%20RegistryPrefix%20eq%20'Update'", "", 400},
+		{"?$filter=RegistryPrefix%20ne%20'Base'%20or%20RegistryPrefix%20ne%20'Update'", "", 400},
+		{"?$filter=not%20RegistryPrefix%20eq%20'Base'", "", 400},
+		{"?$filter=ResourceType%20ne%20'Drive'", "", 400},
+		{"?$filter=SubordinateResources%20eq%20'yes'", "", 400},
+		{"?$filter=EventFormatType%20eq%20'Poem'", "", 400},
+		{"?$filter=(", "", 400},
+		{"?$filter=", "", 400},
+		{"?includeoriginofcondition=maybe", "", 400},
+	} {
+		var header []string
+		if tt.accept != "" {
+			header = []string{"Accept", tt.accept}
+		}
+		w := call(t, s, "admin", "GET", streamURI+tt.query, "", header...)
+		if errorOf(t, w); w.Code != tt.status {
+			t.Errorf("%s; want %d", shape("GET", streamURI+tt.query, "", w), tt.status)
+		}
+	}
+	if w := call(t, s, "", "GET", streamURI, ""); w.Code != 401 {
+		t.Errorf("without login: %d", w.Code)
+	}
+	if w := call(t, s, "admin", "POST", streamURI, "{}"); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD, OPTIONS" {
+		t.Errorf("%s", shape("POST", streamURI, "", w))
+	}
+	if w := call(t, s, "admin", "HEAD", streamURI, ""); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%s", shape("HEAD", streamURI, "", w))
+	}
+	if body, _ := get(t, s, subscriptionsURI); body["Members@odata.count"] != 0.0 {
+		t.Errorf("%v subscriptions were made", body["Members@odata.count"])
+	}
+}
+
+func TestStreamsHaveALimit(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	server := serve(t, s)
+	for range bmc.MaxStreams {
+		openStream(t, server, "")
+	}
+	w := call(t, s, "admin", "GET", streamURI, "")
+	if keys, _ := errorOf(t, w); w.Code != 503 || keys[0] != "EventSubscriptionLimitExceeded" {
+		t.Errorf("one more: %d %q", w.Code, keys)
+	}
+}
+
+// Who comes back is told what he has missed, as far as it is remembered.
+func TestStreamReplaysWhatWasMissed(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	server := serve(t, s)
+	stream := openStream(t, server, "")
+	last, _ := stream.next()
+	uri := subscriptionsURI + "/" + h.BMC().Audience.List[0].ID
+	call(t, s, "admin", "DELETE", uri, "")
+	stream.ended()
+	logIn(t, s, "reader") // meanwhile
+	again := openStream(t, server, "?$filter=ResourceType%20eq%20'Session'", "Last-Event-ID", last)
+	if _, got := again.next(); !slices.Equal(said(got), []string{"ResourceCreated 1"}) {
+		t.Errorf("missed: %q", said(got))
+	}
+	// One of the future is of no use, and one from long ago means all there is.
+	fresh := openStream(t, server, "", "Last-Event-ID", "999999")
+	if _, got := fresh.next(); len(got) != 1 || !strings.HasPrefix(said(got)[0], "ResourceCreated ") {
+		t.Errorf("from the future: %q", said(got))
+	}
+	for _, is := range h.BMC().Audience.List { // lest they are dropped, which is told
+		call(t, s, "admin", "DELETE", subscriptionsURI+"/"+is.ID, "")
+	}
+	again.ended()
+	fresh.ended()
+	for range 2 * keptEvents {
+		call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", fmt.Sprintf(`{"SessionTimeout":%d}`, 100+h.bmc.State().Subscriptions.Told))
+	}
+	old := openStream(t, server, "?$filter=ResourceType%20eq%20'SessionService'", "Last-Event-ID", last)
+	newest := h.bmc.State().Subscriptions.Told - 1 // before its own
+	for n := newest - keptEvents + 2; n <= newest; n++ {
+		if id, _ := old.next(); id != fmt.Sprint(n) {
+			t.Fatalf("replayed %s, want %d", id, n)
+		}
+	}
+}
+
+// Nobody waits for a stream whose client does not read.
+func TestSlowReaderIsDropped(t *testing.T) {
+	u := &hub{news: newNews()}
+	for n := uint64(1); n <= keptEvents+1; n++ {
+		u.add(happening{number: n})
+	}
+	if _, lost, _ := u.after(0); !lost {
+		t.Error("a stream that has missed an event goes on")
+	}
+	if all, lost, _ := u.after(1); lost || len(all) != keptEvents {
+		t.Errorf("a stream that has just kept up: lost %t, %d events", lost, len(all))
+	}
+	if all, lost, _ := u.after(keptEvents + 1); lost || all != nil {
+		t.Errorf("a stream that is up to date: lost %t, %d events", lost, len(all))
+	}
+}
+
+func TestIdleStreamsGiveSignsOfLife(t *testing.T) {
+	h := newHost(t)
+	c := clock.NewVirtual(h.now)
+	s, err := New(Config{Rack: rack{h}, Clock: c})
+	must(t, err)
+	h.service = s
+	t.Cleanup(s.CloseStreams)
+	stream := openStream(t, serve(t, s), "?$filter=ResourceType%20eq%20'Drive'")
+	for len(h.BMC().Audience.List) == 0 {
+		t.Fatal("no subscription")
+	}
+	alive := make(chan string)
+	go func() {
+		if stream.lines.Scan() {
+			alive <- stream.lines.Text()
+		}
+		close(alive)
+	}()
+	for {
+		c.Advance(signOfLife) // once the stream has its ticker
+		select {
+		case line := <-alive:
+			if line != ": alive" {
+				t.Errorf("an idle stream says %q", line)
+			}
+			return
+		case <-t.Context().Done():
+			return
+		default:
+		}
+	}
+}
+
+func TestStreamsEndWithTheService(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	stream := openStream(t, serve(t, s), "")
+	s.CloseStreams()
+	stream.ended()
+	call(t, s, "admin", "GET", streamURI, "") // another ends at once
+}
+
+func TestStreamsEndWhenTheServiceIsSwitchedOff(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	stream := openStream(t, serve(t, s), "")
+	call(t, s, "admin", "PATCH", eventServiceURI, `{"ServiceEnabled":false}`)
+	stream.ended()
+	if w := call(t, s, "admin", "GET", streamURI, ""); w.Code != 503 {
+		t.Errorf("%s", shape("GET", streamURI, "", w))
+	}
+}
+
+func TestJournalTellsOfAStreamWhenItOpens(t *testing.T) {
+	h := newHost(t)
+	told := make(chan Entry, 10)
+	s, err := New(Config{Rack: rack{h}, Journal: func(_ context.Context, e Entry) { told <- e }})
+	must(t, err)
+	h.service = s
+	stream := openStream(t, serve(t, s), "")
+	if e := <-told; e.Path != streamURI || e.Status != 200 || e.User != "admin" {
+		t.Errorf("journal: %+v", e)
+	}
+	s.CloseStreams()
+	stream.ended()
+	if len(told) > 0 {
+		t.Errorf("told again: %+v", <-told)
+	}
+}

@@ -1,0 +1,250 @@
+package redfish
+
+import (
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// Step is what has happened to a host at once, as its subscribers are told.
+type Step struct {
+	Number uint64 // of the event that tells it; it grows
+	At     time.Time
+	// The views before and after.
+	WasMachine, Machine *machine.View
+	WasBMC, BMC         *bmc.View
+	Events              []bmc.Event
+}
+
+// Letter is an event that is to be posted to a subscriber.
+type Letter struct {
+	Subscription string // ID
+	At           time.Time
+	Body         []byte
+}
+
+// record is one thing that has happened, as an event tells it.
+type record struct {
+	at       time.Time
+	is       message.Message
+	kind     string // Event.EventType
+	origin   string // address of the resource that it comes from; "" none
+	of       string // type of that resource, without its version
+	gone     bool   // the resource is not there any longer
+	log      string // address of the log entry; "" none
+	user     string // who brought it about; "" nobody
+	from     string // his address
+	general  bool   // another record of the step says the same more closely
+	only     string // ID of the one subscription that it is for; "" all
+	dictated object // properties, instead of all that is above but at
+}
+
+// Values of Event.EventType (DSP2046). They are deprecated but required.
+const (
+	statusChange    = "StatusChange"
+	resourceUpdated = "ResourceUpdated"
+	resourceAdded   = "ResourceAdded"
+	resourceRemoved = "ResourceRemoved"
+	alert           = "Alert"
+	other           = "Other"
+)
+
+var eventTypes = []string{statusChange, resourceUpdated, resourceAdded, resourceRemoved, alert, other}
+
+// records are what a step tells: what its events say, and then the resources
+// that it has made, changed and removed.
+func (s *Service) records(h Host, st Step) []record {
+	was := snapshot{d: h.Dialect(), m: st.WasMachine, b: st.WasBMC, now: st.At.Truncate(time.Second)}
+	is := snapshot{d: h.Dialect(), m: st.Machine, b: st.BMC, now: was.now}
+	var out []record
+	for _, ev := range st.Events {
+		if r, ok := s.saying(was, is, ev); ok {
+			out = append(out, r)
+		}
+	}
+	said := map[string]bool{}
+	for _, r := range out {
+		said[r.origin] = true
+	}
+	for _, r := range s.changes(was, is) {
+		r.at = st.At
+		r.general = r.is.Key == message.ResourceChanged.Key && said[r.origin]
+		said[r.origin] = true
+		out = append(out, r)
+	}
+	return out
+}
+
+// jobSays are the messages that tell of jobs.
+var jobSays = map[bmc.JobState]message.Entry{
+	bmc.JobRunning:   message.TaskStarted,
+	bmc.JobCompleted: message.TaskCompletedOK,
+	bmc.JobException: message.TaskAborted,
+	bmc.JobCancelled: message.TaskCancelled,
+	bmc.JobSuspended: message.TaskPaused,
+}
+
+// saying is the record of an event; false when it speaks of nothing that
+// resources do not show.
+func (s *Service) saying(was, is snapshot, ev bmc.Event) (record, bool) {
+	r := record{at: ev.Time(), kind: other}
+	switch ev := ev.(type) {
+	case bmc.Logged:
+		s.noted(&r, was, is, ev.Entry, event.EventEntry)
+	case bmc.Audited:
+		if ev.Entry.Kind == event.Asked { // what came of it is told
+			return r, false
+		}
+		s.noted(&r, was, is, ev.Entry, event.AuditEntry)
+	case bmc.JobChanged:
+		says, ok := jobSays[ev.Job.State]
+		if !ok {
+			return r, false
+		}
+		if ev.Job.State == bmc.JobRunning && ev.Job.Begun.Before(ev.At) {
+			says = message.TaskResumed
+		}
+		r.is, r.origin, r.kind = message.Fill(says, ev.Job.ID), taskURI(ev.Job.ID), statusChange
+	case bmc.Subscribed:
+		r.is, r.origin, r.kind = message.ResourceCreated.With(), subscriptionsURI+"/"+ev.Subscription.ID, resourceAdded
+	case bmc.Unsubscribed:
+		r.is, r.origin, r.kind, r.gone = message.ResourceRemoved.With(), subscriptionsURI+"/"+ev.ID, resourceRemoved, true
+	case bmc.HeartbeatDue:
+		r.is, r.only = message.RedfishServiceFunctional.With(), ev.ID
+	case bmc.Announced:
+		r.dictated = ev.Fields
+		r.is = message.Message{Severity: message.Severity(value(values(ev.Fields), "MessageSeverity", ""))}
+		r.origin = value(values(ev.Fields), "OriginOfCondition", "")
+		r.kind = value(values(ev.Fields), "EventType", other)
+	default:
+		return r, false
+	}
+	if r.is.Severity == message.Warning || r.is.Severity == message.Critical {
+		r.kind = alert
+	}
+	if m := s.find(&url.URL{Path: r.origin}); m != nil {
+		r.of = typeName(m.schema)
+	}
+	return r, true
+}
+
+// origin is the address of what something happened to, and whether that is not
+// there any longer.
+func (s *Service) origin(was, is snapshot, of event.Subject) (uri string, gone bool) {
+	if uri, ok := (view{d: is.d, m: is.m, b: is.b}).origin(of); ok {
+		return uri, false
+	}
+	uri, gone = view{d: was.d, m: was.m, b: was.b}.origin(of)
+	return uri, gone
+}
+
+// noted fills the record of an entry of a log.
+func (s *Service) noted(r *record, was, is snapshot, e bmc.Entry, in event.Part) {
+	v, w := view{d: is.d, m: is.m, b: is.b}, wordings[e.Kind]
+	r.is, r.user, r.from = v.word(e.Note), filled(w.user, e.Note), filled(w.from, e.Note)
+	r.origin, r.gone = s.origin(was, is, e.Subject)
+	r.log, _ = v.origin(event.Subject{Part: in, ID: strconv.FormatUint(e.ID, 10)})
+}
+
+// changes are the resources that differ between two snapshots of a host: made,
+// removed, or changed in more than what changes by itself.
+func (s *Service) changes(was, is snapshot) []record {
+	var changed shows
+	for bit, p := range parts {
+		if bit != showsTime && !p.same(&was, &is) {
+			changed |= bit
+		}
+	}
+	var out []record
+	for i := range s.tree {
+		r := &s.tree[i]
+		// A collection changes when its members come and go, which is told of
+		// them, and an entry of a log tells what is told anyway.
+		if r.shows&changed == 0 || r.read == nil || r.untold || typeName(r.schema) == "LogEntry" {
+			continue
+		}
+		before, after := s.there(r, was), s.there(r, is)
+		for _, m := range after {
+			at := record{origin: m.uri, of: typeName(r.schema)}
+			if old := s.page(m, was); old == nil {
+				at.is, at.kind = message.ResourceCreated.With(), resourceAdded
+				out = append(out, at)
+			} else if now := s.page(m, is); now.etag != old.etag {
+				out = append(out, turns(at, old, now)...)
+				at.is, at.kind = message.ResourceChanged.With(), resourceUpdated
+				out = append(out, at)
+			}
+		}
+		for _, m := range before {
+			if s.page(m, is) == nil {
+				out = append(out, record{
+					origin: m.uri, of: typeName(r.schema), gone: true, is: message.ResourceRemoved.With(), kind: resourceRemoved,
+				})
+			}
+		}
+	}
+	return out
+}
+
+// there are the instances of a row that there are.
+func (s *Service) there(r *resource, at snapshot) []*match {
+	found := []*match{}
+	var descend func(pattern string, ids map[string]string)
+	descend = func(pattern string, ids map[string]string) {
+		open := strings.IndexByte(pattern, '{')
+		if open < 0 {
+			if m := s.find(&url.URL{Path: pattern}); m != nil && m.resource == r && s.page(m, at) != nil {
+				found = append(found, m)
+			}
+			return
+		}
+		end := open + strings.IndexByte(pattern[open:], '}')
+		name := pattern[open+1 : end]
+		for _, id := range things[name](view{d: at.d, m: at.m, b: at.b, now: at.now, ids: ids}) {
+			below := map[string]string{name: id}
+			for k, v := range ids {
+				below[k] = v
+			}
+			descend(pattern[:open]+id+pattern[end+1:], below)
+		}
+	}
+	descend(r.uri, nil)
+	return found
+}
+
+// health says how a turn of a resource's health is told.
+var health = map[string]message.Entry{
+	"OK":       message.ResourceStatusChangedOK,
+	"Warning":  message.ResourceStatusChangedWarning,
+	"Critical": message.ResourceStatusChangedCritical,
+}
+
+// turns are the turns of a resource's health and state between two pages.
+func turns(at record, was, is *page) []record {
+	type shown struct {
+		Name   string
+		Status struct{ State, Health string }
+	}
+	var a, b shown
+	if json.Unmarshal(was.body, &a) != nil || json.Unmarshal(is.body, &b) != nil {
+		return nil // a document of another kind
+	}
+	at.kind = statusChange
+	var out []record
+	if says, ok := health[b.Status.Health]; ok && a.Status.Health != b.Status.Health {
+		at.is = message.Fill(says, b.Name, b.Status.Health)
+		out = append(out, at)
+	}
+	if b.Status.State != "" && a.Status.State != b.Status.State {
+		at.is = message.ResourceStateChanged.With(b.Name, b.Status.State)
+		out = append(out, at)
+	}
+	return out
+}
