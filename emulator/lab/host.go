@@ -199,6 +199,7 @@ type step struct {
 	heard   int // of them the BMC knows already
 	bmc     []bmc.Event
 	freed   []machine.Event // that were withheld from the BMC before
+	event   uint64          // number of the event that tells it; 0: nobody listens
 }
 
 // step begins a step: what time has made due is done first. It holds h.mu.
@@ -221,6 +222,8 @@ func (h *Host) settle(st *step) error {
 	defer release()
 	heard := append(h.withhold(st.machine[st.heard:]), st.freed...)
 	st.bmc = append(st.bmc, h.bmc.Hear(st.now, heard)...)
+	st.event, _ = h.bmc.NextEvent()
+	machineWas, bmcWas := h.Machine(), h.BMC()
 	if err == nil {
 		err = h.save(st)
 	}
@@ -246,6 +249,7 @@ func (h *Host) settle(st *step) error {
 		h.boot = nil
 	}
 	h.schedule()
+	h.tell(st, machineWas, bmcWas)
 	h.lab.delivery.push(h, outward(st.machine))
 	return nil
 }

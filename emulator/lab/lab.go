@@ -14,7 +14,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -84,7 +83,9 @@ type Lab struct {
 	plan      plan
 	listeners []net.Listener
 	conns     conns
-	service   http.Handler // the right answers
+	service   *redfish.Service // the right answers
+	stale     *redfish.Service // those of before
+	poster    *outbound.Poster // of events
 	journal   *journal.Journal
 	meter     meter
 	faults    faults
@@ -142,6 +143,7 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 	}
 	l.machines.clock, l.bmcs.clock, l.bmcs.lazy = c.Clock, c.Clock, true
 	l.delivery = delivery{clock: c.Clock, tell: c.Events, queues: map[*Host][]machine.Event{}}
+	l.poster = outbound.NewPoster(outbound.PostConfig{Clock: c.Clock, RootCAs: c.Media.RootCAs})
 	l.journal = journal.New(c.Journal)
 	l.unserved = c.Clock.Enter()
 	if err := l.open(ctx, c); err != nil {
@@ -196,16 +198,15 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if err := l.resume(); err != nil {
 		return err
 	}
-	rc := redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Go: l.later, Journal: l.told}
+	rc := redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Go: l.later, Journal: l.told, Clock: l.clock}
 	if l.service, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	rc.Rack = staleRack{l}
-	stale, err := redfish.New(rc)
-	if err != nil {
+	if l.stale, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	l.faults.server = mishap.Server{Next: l.service, Stale: stale, Ended: l.faults.ended}
+	l.faults.server = mishap.Server{Next: l.service, Stale: l.stale, Ended: l.faults.ended}
 	for _, ln := range l.listeners {
 		ln.(*bmcListener).admit = l.admit
 	}

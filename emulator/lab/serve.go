@@ -76,6 +76,8 @@ func (l *Lab) Serve(ctx context.Context) error {
 	}
 	l.endFaults()
 	l.conns.dropSilent()
+	l.service.CloseStreams()
+	l.stale.CloseStreams()
 	patience, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	if srv.Shutdown(patience) != nil {
@@ -90,6 +92,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	children.Wait()
 	l.carrying.Wait()
 	l.delivery.stop()
+	l.poster.Stop()
 	if ctx.Err() != nil { // as asked
 		return nil
 	}

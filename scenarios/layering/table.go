@@ -86,7 +86,7 @@ var Table = []Row{
 	{Package: "emulator/lab/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
 	{Package: "emulator/lab/mishap", May: []string{"emulator/fault", "emulator/clock", "emulator/redfish/message"}},
 	{Package: "emulator/lab/store", Tests: []string{"emulator/machine/storage"}}, // that a file is a Medium
-	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc"}},
+	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc", "emulator/clock"}},
 	{
 		Package: "emulator/lab/control",
 		May:     []string{"emulator/lab", "emulator/lab/rack", "emulator/lab/journal", "emulator/fault", "emulator/bmc", "emulator/machine/..."},
