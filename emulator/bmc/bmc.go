@@ -90,6 +90,7 @@ type State struct {
 	Clock  *Clock  `json:"clock,omitempty"` // nil: right
 
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
+	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
 }
 
 // Media is what the virtual drives hold.
@@ -113,6 +114,7 @@ type View struct {
 	Clock   *Clock
 
 	Audience *Audience // subscriptions, without their headers
+	Updates  *Updates  // never nil
 }
 
 // New makes a BMC with the given accounts, or restores one from what State
@@ -170,7 +172,7 @@ func (b *BMC) View() View {
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock,
-		Audience: b.heard,
+		Audience: b.heard, Updates: b.updates(),
 	}
 }
 

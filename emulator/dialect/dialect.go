@@ -36,6 +36,7 @@ type Record struct {
 	ResetTypes     []machine.ResetKind  // that the service offers
 	BootTargets    []machine.SourceKind // that the service offers
 	Redundant      Redundant
+	MaxImage       int64 // bytes of a firmware image
 	Protocol       Protocol
 	Logs           Logs
 }
@@ -61,6 +62,7 @@ func (r *Record) Validate() error {
 	for _, l := range []bmc.LogSpec{r.BMC.Log, r.BMC.Audit} {
 		need(l.Size > 0 && (l.Full == bmc.Wraps || l.Full == bmc.Stays), "BMC.Log, BMC.Audit", "Size must be positive, Full one of the ways")
 	}
+	need(r.MaxImage > 0, "MaxImage", "must be positive")
 	need(len(r.ResetTypes) > 0, "ResetTypes", "must not be empty")
 	for _, k := range r.ResetTypes {
 		need(slices.Contains(machine.ResetKinds, k), "ResetTypes", fmt.Sprintf("%q is no reset", k))

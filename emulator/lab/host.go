@@ -242,6 +242,7 @@ func (h *Host) settle(st *step) error {
 	}
 	h.show()
 	h.tidy(st)
+	h.forgetImages(st.was.Machine.Firmware, h.machine.State().Firmware)
 	release()
 	h.chronicle(st)
 	if os := h.Machine().OS; h.boot != nil && (os == nil || os.Boot != h.boot.number) {
@@ -259,7 +260,7 @@ func outward(evs []machine.Event) []machine.Event {
 	var out []machine.Event
 	for _, ev := range evs {
 		switch ev.(type) {
-		case event.Note, event.Told, event.Running, event.Waiting, event.Paused, event.Done, storage.Work:
+		case event.Note, event.Told, event.Running, event.Waiting, event.Paused, event.Done, event.Restart, storage.Work:
 		default:
 			out = append(out, ev)
 		}
@@ -307,8 +308,8 @@ func (h *Host) advance() error {
 }
 
 // resume is what the lab's resume does to one host; it returns the slots that
-// hold an image.
-func (h *Host) resume() ([]store.Slot, error) {
+// hold an image, and the images of updates.
+func (h *Host) resume() ([]store.Slot, []store.Image, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st := &step{now: h.Now(), was: h.state()}
@@ -324,19 +325,20 @@ func (h *Host) resume() ([]store.Slot, error) {
 		h.lab.log.Warn("virtual media lost in a restart", "host", h.Name(), "slot", s.ID)
 		evs, err := h.bmc.Apply(st.now, bmc.MediaLost{Slot: s.ID, Fetch: s.Fetch})
 		if err != nil {
-			return nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
+			return nil, nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
 		}
 		st.bmc = append(st.bmc, evs...)
 	}
+	images := h.updates(st)
 	evs, err := h.bmc.Apply(st.now, bmc.Orphans{Works: func(job string) bool {
 		return h.machine.Works(job) || h.isStuck(job)
 	}})
 	if err != nil {
-		return nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
+		return nil, nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
 	}
 	st.bmc = append(st.bmc, evs...)
 	if err := h.settle(st); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch v := h.Machine(); {
 	case v.Trying != nil:
@@ -345,5 +347,5 @@ func (h *Host) resume() ([]store.Slot, error) {
 		h.lab.delivery.push(h, []machine.Event{machine.Started{At: st.now, OS: *v.OS}})
 	}
 	h.schedule()
-	return kept, nil
+	return kept, images, nil
 }

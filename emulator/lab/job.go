@@ -113,11 +113,21 @@ func (h *Host) carriedOut(id string, end bmc.CloseJob, why error) {
 	if errors.Is(why, errEnded) { // the next start of the lab closes it
 		return
 	}
+	if h.works(id) { // it was only the beginning
+		return
+	}
 	end.ID = id
 	end.Cancelled = end.Cancelled || errors.Is(why, errCancelled) && end.Fault != ""
 	if _, _, err := h.applyBMC(end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // closed by another
 		h.lab.log.Error("job cannot be closed", "host", h.Name(), "job", id, "err", err)
 	}
+}
+
+// works tells whether the machine goes on with a job.
+func (h *Host) works(job string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.machine.Works(job)
 }
 
 // Cancel ends a job before its time. It answers machine.ErrUnstoppable for work

@@ -297,14 +297,15 @@ func accounts(of []rack.Account) []bmc.Account {
 // on machines is told again what it shall look at or run.
 func (l *Lab) resume() error {
 	var kept []store.Slot
+	var updates []store.Image
 	for _, h := range l.hosts {
-		slots, err := h.resume()
+		slots, images, err := h.resume()
 		if err != nil {
 			return err
 		}
-		kept = append(kept, slots...)
+		kept, updates = append(kept, slots...), append(updates, images...)
 	}
-	if err := l.store.KeepMedia(kept); err != nil {
+	if err := errors.Join(l.store.KeepMedia(kept), l.store.KeepUpdates(updates)); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	return nil

@@ -1,6 +1,9 @@
 package redfish
 
-import "maps"
+import (
+	"maps"
+	"strings"
+)
 
 // allowable is the annotation that lists what an input takes (DSP0266,
 // "Allowable values").
@@ -48,12 +51,19 @@ func (a *action) object(v view) object {
 		o["@Redfish.ActionInfo"] = v.uri + "/" + a.verb() + "ActionInfo"
 	}
 	for i := range a.inputs {
-		if values := a.inputs[i].listed(v); values != nil {
+		if values := a.inputs[i].listed(v); values != nil && a.inputs[i].isParameter() {
 			o[a.inputs[i].name+allowable] = values
 		}
 	}
+	if a.beside != nil {
+		maps.Copy(o, a.beside(v))
+	}
 	return o
 }
+
+// isParameter tells parameters from annotations, of which the standard has its
+// own ways to tell.
+func (i *input) isParameter() bool { return !strings.HasPrefix(i.name, "@") }
 
 // dataTypes are the kinds as ActionInfo.ParameterTypes spells them.
 var dataTypes = map[kind]string{
@@ -90,7 +100,9 @@ func actionInfo(r *resource, a *action) *resource {
 		read: func(v view) object {
 			var parameters []object
 			for i := range a.inputs {
-				parameters = append(parameters, a.inputs[i].described(v))
+				if a.inputs[i].isParameter() {
+					parameters = append(parameters, a.inputs[i].described(v))
+				}
 			}
 			return object{"Name": a.verb() + " Action Info", "Parameters": parameters}
 		},

@@ -20,6 +20,8 @@ func (in document) redacted(m *match) (body string, hidden bool) {
 		inputs = m.patch.inputs
 	case m.create != nil:
 		inputs = m.create.inputs
+	case m.upload != nil:
+		inputs = m.upload.inputs
 	}
 	if len(in.names) == 0 {
 		return "", false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
@@ -36,6 +37,7 @@ var answers = []struct {
 	{machine.ErrStale, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrInUse, http.StatusConflict, always(message.ResourceInUse.With())},
 	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
+	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
 	{bmc.ErrUnderWay, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrEnded, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrJobs, http.StatusServiceUnavailable, always(message.ResourceExhaustion.With("The task service"))},

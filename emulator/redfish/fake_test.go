@@ -42,6 +42,7 @@ type host struct {
 	boots   bool         // the first source that is tried holds a system
 	service *Service     // that tells what happens; nil: none
 	posted  []Letter     // by it
+	images  images
 }
 
 func newHost(t testing.TB) *host {
@@ -54,6 +55,7 @@ func newHost(t testing.TB) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
+	must(t, p.Equip(func(name string) ([]byte, error) { return fixtures.Profiles.ReadFile("registries/" + name + ".yaml") }))
 	d := generic.Record
 	if err := d.Validate(); err != nil {
 		t.Fatal(err)

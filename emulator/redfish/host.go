@@ -11,12 +11,14 @@ package redfish
 import (
 	"context"
 	"errors"
+	"io"
 	"net/netip"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
 // ErrBusy is what Apply and ApplyBMC answer when the host can take no command
@@ -42,6 +44,13 @@ type Host interface {
 	// Cancel ends a job before its time, or answers machine.ErrUnstoppable. The
 	// job may be Cancelling for a while.
 	Cancel(ctx context.Context, job string) error
+	// StoreImage keeps a firmware image of at most that many bytes, which its
+	// update or DropImage forgets, or answers ErrTooLarge.
+	StoreImage(ctx context.Context, r io.Reader, most int64) (Image, error)
+	DropImage(id string)
+	// FetchUpdate opens a job that fetches an image and then installs it as
+	// stage says, which lacks what only the image tells.
+	FetchUpdate(ctx context.Context, o bmc.OpenJob, from ImageSource, stage firmware.Stage) (bmc.Job, error)
 	// ApplyBMC carries out a command to the BMC; inserting media it returns when the
 	// image was fetched, or with bmc.ErrMedia and the reason.
 	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)

@@ -3,7 +3,7 @@ package redfish
 func managerRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Managers", schema: "ManagerCollection", needs: ofManager, name: "Managers", of: "manager"},
-		{uri: "/redfish/v1/Managers/{manager}", schema: "Manager.v1_24_0", needs: ofManager, shows: showsIdentity, read: manager},
+		{uri: "/redfish/v1/Managers/{manager}", schema: "Manager.v1_24_0", needs: ofManager, shows: showsIdentity | showsFirmware, read: manager},
 	}
 }
 
@@ -14,7 +14,7 @@ func managerRows() []resource {
 func manager(v view) object {
 	return object{
 		"Name": "Manager", "ManagerType": "BMC", "Model": v.d.ManagerModel, "Manufacturer": v.d.Vendor,
-		"FirmwareVersion": v.m.Profile.BMCFirmware, "PowerState": "On", "Status": status("Enabled"),
+		"FirmwareVersion": v.m.BMCVersion(), "PowerState": "On", "Status": status("Enabled"),
 		"UUID": v.serviceUUID(), "ServiceEntryPointUUID": v.serviceUUID(),
 		"VirtualMedia": ref(v.system("VirtualMedia")),
 		"Links": object{

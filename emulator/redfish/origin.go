@@ -17,6 +17,7 @@ var origins = map[event.Part]string{
 	event.BMC:        "/redfish/v1/Managers/{manager}",
 	event.Drive:      "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}",
 	event.Controller: "/redfish/v1/Systems/{system}/Storage/{storage}",
+	event.Component:  "/redfish/v1/UpdateService/FirmwareInventory/{firmware}",
 	event.Media:      "/redfish/v1/Systems/{system}/VirtualMedia/{slot}",
 	event.Account:    "/redfish/v1/AccountService/Accounts/{account}",
 	event.Session:    "/redfish/v1/SessionService/Sessions/{session}",

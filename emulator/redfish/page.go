@@ -53,6 +53,8 @@ func (s *Service) page(m *match, at snapshot) *page {
 	var p *page
 	var fixed []byte
 	switch {
+	case m.upload != nil:
+		p = newPage(jsonType, nil, "", nil)
 	case m.raw != nil:
 		kind, body := m.raw(s, v)
 		p = newPage(kind, body, written(etag(body), v.d.Protocol.ETags), nil)
@@ -95,6 +97,9 @@ func (m *match) object(v view) object {
 	o := m.fixed(v)
 	if m.live != nil {
 		maps.Copy(o, m.live(v))
+	}
+	if m.finish != nil {
+		m.finish(v, o, m.volatile)
 	}
 	return o
 }
@@ -169,11 +174,7 @@ func seal(o object, volatile []string, as dialect.Protocol) ([]byte, string) {
 	rest := encode(o)
 	lasting := rest
 	if len(volatile) > 0 {
-		less := maps.Clone(o)
-		for _, name := range volatile {
-			delete(less, name)
-		}
-		lasting = encode(less)
+		lasting = encode(without(o, volatile))
 	}
 	if members, ok := o["Members"].([]object); ok && as.Page > 0 && len(members) > as.Page {
 		first := maps.Clone(o)
@@ -184,6 +185,21 @@ func seal(o object, volatile []string, as dialect.Protocol) ([]byte, string) {
 	tag := written(etag(lasting), as.ETags)
 	head := `{"@odata.etag":` + strconv.Quote(tag) + `,`
 	return append([]byte(head), rest[1:]...), tag
+}
+
+// without is an object but for some of its properties, which are named by their
+// paths: "A", "A/B".
+func without(o object, paths []string) object {
+	less := maps.Clone(o)
+	for _, path := range paths {
+		name, rest, deeper := strings.Cut(path, "/")
+		if below, ok := less[name].(object); ok && deeper {
+			less[name] = without(below, []string{rest})
+			continue
+		}
+		delete(less, name)
+	}
+	return less
 }
 
 // etag tells bodies apart. A CRC does that for sure where they differ in one

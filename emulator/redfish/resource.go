@@ -18,30 +18,32 @@ import (
 // resource is a row of the tree: what is at the addresses of one pattern, who
 // may do what there, and how.
 type resource struct {
-	uri     string                                  // pattern: "/redfish/v1/Systems/{system}"
-	schema  string                                  // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
-	open    bool                                    // can be read without login
-	needs   needs                                   // as its entity's (privilege.go); only a vendor's own resource says it here
-	shows   shows                                   // the parts of a view that the body depends on
-	when    func(v view) bool                       // whether it is there at all; nil: always
-	link    string                                  // property of the resource above that leads here; "" is the last segment, "-" none
-	read    func(v view) object                     // the body, but for what the framework adds
-	raw     func(s *Service, v view) (mime, []byte) // a document of the protocol
-	answer  func(x *exchange, v view)               // to a GET or HEAD, where that is not the document
-	origins bool                                    // it links to what something happened to
-	name    string                                  // of a collection
-	of      string                                  // variable that the members of a collection stand for
-	own     func(v view, who actor) bool            // whether it belongs to that actor, for ConfigureSelf
+	uri     string                                    // pattern: "/redfish/v1/Systems/{system}"
+	schema  string                                    // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
+	open    bool                                      // can be read without login
+	needs   needs                                     // as its entity's (privilege.go); only a vendor's own resource says it here
+	shows   shows                                     // the parts of a view that the body depends on
+	when    func(v view) bool                         // whether it is there at all; nil: always
+	link    string                                    // property of the resource above that leads here; "" is the last segment, "-" none
+	read    func(v view) object                       // the body, but for what the framework adds
+	finish  func(v view, o object, volatile []string) // adds what depends on all the rest of the body
+	raw     func(s *Service, v view) (mime, []byte)   // a document of the protocol
+	answer  func(x *exchange, v view)                 // to a GET or HEAD, where that is not the document
+	origins bool                                      // it links to what something happened to
+	name    string                                    // of a collection
+	of      string                                    // variable that the members of a collection stand for
+	own     func(v view, who actor) bool              // whether it belongs to that actor, for ConfigureSelf
 	patch   *patch
 	create  *create
+	upload  *upload // it is no resource, and only takes what is sent to it
 	remove  func(ctx context.Context, c operation) (reply, error)
 	// guarded means that it is changed only on a condition, with If-Match.
 	guarded bool
 	// spares says whether this one resource does not take a method that its
 	// row has; nil: it takes all.
 	spares func(v view, method string) bool
-	// volatile are properties that change by themselves and that the ETag
-	// leaves out: who read the resource before may still change it (DSP0266,
+	// volatile are properties, by their paths, that change by themselves and
+	// that the ETag leaves out: who read the resource before may still change it (DSP0266,
 	// "ETags").
 	volatile []string
 	// live are those properties of the body that follow what moves: they are
@@ -144,6 +146,12 @@ type create struct {
 	apply   func(ctx context.Context, c operation) (reply, error)
 }
 
+// upload is how an address takes a body that is no JSON.
+type upload struct {
+	inputs []input // of what of it is
+	apply  func(x *exchange, c operation) (reply, error)
+}
+
 // action is an action of a resource (DSP0266, "POST (action)").
 type action struct {
 	name   string // "ComputerSystem.Reset"
@@ -152,6 +160,7 @@ type action struct {
 	slow   bool              // waits for the world: others need not wait for it
 	when   func(v view) bool // whether the resource has it; nil: always
 	apply  func(ctx context.Context, c operation) (reply, error)
+	beside func(v view) object // what the resource shows of it, beside what follows from the inputs
 }
 
 // target is the address that a request of its kind goes to.
@@ -215,7 +224,7 @@ func routes(tree []resource) []*route {
 
 // methods lists the HTTP methods that an address takes.
 func methods(t *route) []string {
-	if t.action != nil || t.members {
+	if t.action != nil || t.members || t.upload != nil {
 		return []string{http.MethodPost, http.MethodOptions}
 	}
 	out := []string{http.MethodGet, http.MethodHead}
@@ -358,7 +367,7 @@ func validate(tree []resource) error {
 			}
 		}
 		bodies := 0
-		for _, has := range []bool{r.read != nil, r.raw != nil, r.of != ""} {
+		for _, has := range []bool{r.read != nil, r.raw != nil, r.of != "", r.upload != nil} {
 			if has {
 				bodies++
 			}
@@ -367,7 +376,7 @@ func validate(tree []resource) error {
 			return fmt.Errorf("redfish: %s: useCase: has no row of its members", r.uri)
 		}
 		if bodies != 1 {
-			return fmt.Errorf("redfish: %s: want one of read, raw and of", r.uri)
+			return fmt.Errorf("redfish: %s: want one of read, raw, of and upload", r.uri)
 		}
 	}
 	return nil

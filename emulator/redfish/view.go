@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,6 +50,7 @@ const (
 	showsDumps    shows = 1 << 15
 	showsClock    shows = 1 << 16
 	showsAudience shows = 1 << 20 // subscriptions to events
+	showsUpdates  shows = 1 << 18 // how images are taken
 	showsTime     shows = 1 << 30
 )
 
@@ -93,6 +95,10 @@ var parts = map[shows]part{
 	showsStorage: {
 		func(a, b *snapshot) bool { return a.m.Storage.Same(b.m.Storage) },
 		func(to, from *snapshot) { to.m.Storage = from.m.Storage },
+	},
+	showsUpdates: {
+		func(a, b *snapshot) bool { return a.b.Updates == b.b.Updates },
+		func(to, from *snapshot) { to.b.Updates = from.b.Updates },
 	},
 	showsAccess: {
 		func(a, b *snapshot) bool { return a.b.Access == b.b.Access },
@@ -205,8 +211,17 @@ var things = map[string]func(v view) []string{
 		}
 		return open
 	},
-	"nic":     func(v view) []string { return list(v.m.Identity.NICs, func(n machine.NIC) string { return n.ID }) },
-	"role":    func(v view) []string { return list(v.b.Roles(), func(r bmc.RoleSpec) string { return string(r.ID) }) },
+	"nic":      func(v view) []string { return list(v.m.Identity.NICs, func(n machine.NIC) string { return n.ID }) },
+	"role":     func(v view) []string { return list(v.b.Roles(), func(r bmc.RoleSpec) string { return string(r.ID) }) },
+	"firmware": view.components,
+	"software": func(v view) []string { return list(v.stored(), func(s stored) string { return s.id }) },
+	"registry": func(v view) []string { return slices.Sorted(maps.Keys(registries(v))) },
+	"document": func(v view) []string {
+		if registries(v)[v.ids["registry"]].document == nil {
+			return nil
+		}
+		return []string{v.ids["registry"] + ".json"}
+	},
 	"session": func(v view) []string { return list(v.b.Sessions, func(s bmc.Session) string { return s.ID }) },
 	"slot":    func(v view) []string { return list(v.b.Slots, func(s bmc.Slot) string { return s.ID }) },
 	"storage": func(v view) []string {

@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
 // states are states of a host in which a client may find it.
@@ -85,6 +86,26 @@ var states = []struct {
 		must(t, err)
 		_, err = h.ApplyBMC(t.Context(), bmc.Undelivered{ID: "2"})
 		must(t, err)
+	}},
+	{"settings and updates", func(t *testing.T, h *host) {
+		do := func(c firmware.Command) { must(t, h.Apply(t.Context(), machine.Firmware{Command: c})) }
+		do(setting("BootMode", "LegacyBios"))
+		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
+		h.pass(5 * time.Minute)
+		c := setting("NumLock", "Off")
+		c.When = firmware.When{Apply: firmware.InMaintenanceWindowOnReset, Start: h.now, Length: time.Hour}
+		do(c)
+		do(firmware.Stage{ID: "1", Image: nicImage, Keep: true})
+		h.pass(time.Hour)
+		do(firmware.Break{Component: "BIOS", Phase: firmware.Applying})
+		do(firmware.Stage{ID: "2", Image: biosImage})
+		h.pass(time.Hour)
+		do(firmware.Break{Component: "Disk.0", Phase: firmware.Applying})
+		do(firmware.Stage{ID: "3", Image: firmware.Image{Kind: "drive", Vendor: "ATA", Model: "METALAB SSD 480G", Version: "ML02"}})
+		h.pass(time.Hour)
+		do(firmware.ResetBIOS{})
+		do(firmware.Stage{ID: "4", Image: biosImage, When: firmware.When{Apply: firmware.OnStartUpdateRequest}})
+		h.pass(time.Hour)
 	}},
 	{"tasks", func(t *testing.T, h *host) {
 		drive := &event.Subject{Part: event.Drive, ID: "Disk.0", In: h.Machine().Identity.Storage[0].ID}
@@ -258,7 +279,8 @@ func visit(t *testing.T, s *Service, uri string, check *schemaSet) map[string]an
 	}
 	if check != nil && !strings.HasSuffix(uri, "/Capabilities") { // of which DSP0266 asks for no values
 		check.check(t, uri, schema, w.Body.Bytes())
-		if known := check.uris(t, name); len(known) > 0 && !fits(known, uri) {
+		// A settings resource stands below the resource whose settings it has.
+		if known := check.uris(t, name); len(known) > 0 && !fits(known, strings.TrimSuffix(uri, "/Settings")) {
 			t.Errorf("%s: no address of a %s; want one of %q", uri, name, known)
 		}
 	}

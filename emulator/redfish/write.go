@@ -21,6 +21,12 @@ func (x *exchange) write() {
 		x.refuse(http.StatusBadRequest, message.QueryNotSupportedOnOperation.With())
 		return
 	}
+	if x.match.upload != nil {
+		c := x.operation(document{}, x.match.view(look(x.host)), nil)
+		out, err := x.match.upload.apply(x, c)
+		x.answer(c, out, err, x.success)
+		return
+	}
 	var in document
 	if x.r.Method != http.MethodDelete {
 		var ok bool

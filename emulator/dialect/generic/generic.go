@@ -52,6 +52,7 @@ var Record = dialect.Record{
 		machine.UefiShell, machine.UefiTarget, machine.UefiHTTP, machine.UefiBootNext,
 	},
 	Redundant: dialect.Accept,
+	MaxImage:  256 << 20,
 	Logs:      dialect.Logs{System: "SEL", Manager: "Log", Removable: true},
 	Protocol:  dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
 }

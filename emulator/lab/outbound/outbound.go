@@ -1,5 +1,5 @@
 // Package outbound does what a BMC does towards other servers; for now it
-// fetches the images of virtual media over HTTP and HTTPS. Its waiting is real:
+// fetches the images of virtual media and firmware over HTTP and HTTPS. Its waiting is real:
 // those servers know nothing of the lab's time. It looks at no byte of what it
 // fetches and does not know where that goes.
 package outbound
@@ -31,14 +31,17 @@ type Config struct {
 // Fetcher fetches images. It is safe for concurrent use and keeps no connection
 // between fetches.
 type Fetcher struct {
-	c    Config
-	http *http.Client
+	c          Config
+	http       *http.Client
+	unverified *http.Client
 }
 
 // Image says what to fetch.
 type Image struct {
 	URL            string // http or https
 	User, Password string // basic authentication, if User is not empty
+	Unverified     bool   // the server's certificate may be any
+	Most           int64  // bytes, if less than Config.MaxSize; 0: that
 }
 
 var (
@@ -57,11 +60,16 @@ func New(c Config) *Fetcher {
 	if c.Redirects == 0 {
 		c.Redirects = 10
 	}
-	return &Fetcher{c: c, http: &http.Client{
+	return &Fetcher{c: c, http: c.client(false), unverified: c.client(true)}
+}
+
+func (c Config) client(unverified bool) *http.Client {
+	return &http.Client{
 		Transport: &http.Transport{
 			// No proxy: a BMC does not know the environment of this process.
-			DialContext:        (&net.Dialer{Timeout: c.Stall}).DialContext,
-			TLSClientConfig:    &tls.Config{RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12},
+			DialContext: (&net.Dialer{Timeout: c.Stall}).DialContext,
+			// Who asks for it may set a BMC to trust any server.
+			TLSClientConfig:    &tls.Config{RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12, InsecureSkipVerify: unverified},
 			DisableCompression: true, // the image is wanted as it is
 			DisableKeepAlives:  true,
 		},
@@ -74,7 +82,7 @@ func New(c Config) *Fetcher {
 			}
 			return nil
 		},
-	}}
+	}
 }
 
 // Fetch writes an image to w and returns its size in bytes. An error is
@@ -139,7 +147,14 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL, img Image, w io.Writer)
 	if img.User != "" {
 		req.SetBasicAuth(img.User, img.Password)
 	}
-	resp, err := f.http.Do(req)
+	client, most := f.http, f.c.MaxSize
+	if img.Unverified {
+		client = f.unverified
+	}
+	if img.Most > 0 {
+		most = min(most, img.Most)
+	}
+	resp, err := client.Do(req)
 	if err != nil {
 		return 0, dog.why(err)
 	}
@@ -147,15 +162,15 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL, img Image, w io.Writer)
 	if resp.StatusCode != http.StatusOK {
 		return 0, &answerError{code: resp.StatusCode}
 	}
-	tooLong := fmt.Errorf("the image is larger than %d bytes", f.c.MaxSize)
-	if resp.ContentLength > f.c.MaxSize {
+	tooLong := fmt.Errorf("the image is larger than %d bytes", most)
+	if resp.ContentLength > most {
 		return 0, tooLong
 	}
-	n, err := io.Copy(w, dog.reader(io.LimitReader(resp.Body, f.c.MaxSize+1)))
+	n, err := io.Copy(w, dog.reader(io.LimitReader(resp.Body, most+1)))
 	switch {
 	case err != nil:
 		return 0, dog.why(err)
-	case n > f.c.MaxSize:
+	case n > most:
 		return 0, tooLong
 	}
 	return n, nil

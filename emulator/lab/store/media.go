@@ -15,7 +15,8 @@ func (s *Store) media(host, slot string) string {
 	return filepath.Join(s.dir, mediaDir, url.PathEscape(host)+"-"+url.PathEscape(slot))
 }
 
-// Incoming is an image on its way into a slot of a host's virtual media.
+// Incoming is an image on its way into a slot of a host's virtual media, or to
+// its firmware.
 type Incoming struct {
 	*os.File
 	store *Store
@@ -96,17 +97,22 @@ func (s *Store) KeepMedia(keep []Slot) error {
 	for _, k := range keep {
 		kept[filepath.Base(s.media(k.Host, k.Slot))] = true
 	}
-	dir := filepath.Join(s.dir, mediaDir)
+	return s.keepOnly(mediaDir, kept)
+}
+
+// keepOnly removes the files of a directory but some.
+func (s *Store) keepOnly(name string, kept map[string]bool) error {
+	dir := filepath.Join(s.dir, name)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("store: media: %w", err)
+		return fmt.Errorf("store: %s: %w", name, err)
 	}
 	for _, e := range entries {
 		if kept[e.Name()] {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
-			return fmt.Errorf("store: media: %w", err)
+			return fmt.Errorf("store: %s: %w", name, err)
 		}
 	}
 	return nil

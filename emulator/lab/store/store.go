@@ -1,7 +1,7 @@
 // Package store owns what a lab must still know when it is started again: JSON
 // values by kind and key in one bbolt file with a log before it, the lab's time
 // at the last save, the content of disks as sparse files, and the images that
-// virtual media hold. It does not know what its values mean.
+// virtual media hold and firmware is updated with. It does not know what its values mean.
 package store
 
 import (
@@ -99,7 +99,7 @@ type raw struct {
 
 // Open opens the store in a directory, which it makes if need be.
 func Open(c Config) (*Store, error) {
-	for _, d := range []string{c.Dir, filepath.Join(c.Dir, disksDir), filepath.Join(c.Dir, mediaDir)} {
+	for _, d := range []string{c.Dir, filepath.Join(c.Dir, disksDir), filepath.Join(c.Dir, mediaDir), filepath.Join(c.Dir, updatesDir)} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("store: %w", err)
 		}

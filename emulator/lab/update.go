@@ -1,0 +1,155 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+	"github.com/metalab-dev/metalab/emulator/lab/store"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/redfish"
+)
+
+// StoreImage keeps a firmware image of at most that many bytes, in a file that
+// stays until its update has ended or DropImage forgets it. What is wrong with
+// the image is part of the answer; redfish.ErrTooLarge answers one that is too
+// large.
+func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (redfish.Image, error) {
+	if ctx.Err() != nil {
+		return redfish.Image{}, context.Cause(ctx)
+	}
+	return h.keepImage(func(w io.Writer) error {
+		n, err := io.Copy(w, io.LimitReader(r, most+1))
+		if err == nil && n > most {
+			err = redfish.ErrTooLarge
+		}
+		return err
+	})
+}
+
+// keepImage stores the image that fill writes, and reads it.
+func (h *Host) keepImage(fill func(io.Writer) error) (redfish.Image, error) {
+	in, id, err := h.lab.store.NewUpdate(h.Name())
+	if err != nil {
+		return redfish.Image{}, fmt.Errorf("lab: %s: %w", h.Name(), err)
+	}
+	img := redfish.Image{ID: id}
+	if err = fill(in); err == nil {
+		_, err = in.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		img.Image, err = firmware.ParseImage(bufio.NewReaderSize(in, 1<<16))
+		if bad := (*firmware.ImageError)(nil); errors.As(err, &bad) {
+			img.Defect, err = bad.Defect, nil
+		}
+	}
+	if err != nil {
+		return redfish.Image{}, fmt.Errorf("lab: %s: firmware image: %w", h.Name(), errors.Join(err, in.Drop()))
+	}
+	if err := in.Keep(); err != nil {
+		return redfish.Image{}, fmt.Errorf("lab: %s: firmware image: %w", h.Name(), err)
+	}
+	return img, nil
+}
+
+// DropImage forgets an image that no update is to be had with.
+func (h *Host) DropImage(id string) {
+	if err := h.lab.store.RemoveUpdate(h.Name(), id); err != nil {
+		h.lab.log.Warn("firmware image stays", "host", h.Name(), "image", id, "err", err)
+	}
+}
+
+// Image opens the image of an update that is under way. The caller closes it.
+func (h *Host) Image(update string) (io.ReadCloser, error) {
+	f, err := h.lab.store.Update(h.Name(), update)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
+	}
+	return f, nil
+}
+
+// FetchUpdate opens a job that fetches an image, and then goes on as the
+// machine's update that stage describes.
+func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenJob, from redfish.ImageSource, stage firmware.Stage) (bmc.Job, error) {
+	return h.Carry(ctx, o, func(ctx context.Context, job string) bmc.CloseJob {
+		img, err := h.keepImage(func(w io.Writer) error {
+			_, err := h.lab.fetcher.Fetch(ctx, outbound.Image{
+				URL: from.URL, User: from.User, Password: from.Password, Unverified: from.Unverified, Most: from.Most,
+			}, w)
+			return err
+		})
+		if err != nil {
+			return notFetched(h.Now(), from.URL, err)
+		}
+		stage.ID, stage.Job, stage.Image, stage.Defect = img.ID, job, img.Image, img.Defect
+		if err := h.Apply(ctx, machine.Firmware{Command: stage}); err != nil {
+			h.DropImage(img.ID)
+			return bmc.CloseJob{Fault: err.Error()}
+		}
+		return bmc.CloseJob{} // the machine closes it
+	})
+}
+
+// notFetched closes the job of an image that could not be had.
+func notFetched(at time.Time, from string, err error) bmc.CloseJob {
+	why := err
+	if known := (*bmc.MediaError)(nil); errors.As(err, &known) {
+		why = known.Err
+	}
+	name := "an image"
+	if u, err := url.Parse(from); err == nil {
+		name = path.Base(u.Path)
+	}
+	return bmc.CloseJob{
+		Fault: "the image could not be fetched: " + why.Error(),
+		Told: []event.Note{{
+			At: at, Kind: event.UpdateNotTransferred, Subject: event.Subject{Part: event.BMC}, Args: []string{name, "the update service"},
+		}},
+	}
+}
+
+// forgetImages removes the images of updates that have ended in a step.
+func (h *Host) forgetImages(was, is *firmware.State) {
+	if was == nil || was == is {
+		return
+	}
+	for _, u := range was.Updates {
+		if is == nil || !slices.ContainsFunc(is.Updates, func(o firmware.Update) bool { return o.ID == u.ID }) {
+			h.DropImage(u.ID)
+		}
+	}
+}
+
+// updates lists the images of the updates that are under way. An update whose
+// image was lost is given up, if that is possible.
+func (h *Host) updates(st *step) []store.Image {
+	var kept []store.Image
+	for _, u := range h.machine.View().Firmware.Updates() {
+		if u.Restore {
+			continue
+		}
+		f, err := h.lab.store.Update(h.Name(), u.ID)
+		if err == nil {
+			f.Close()
+			kept = append(kept, store.Image{Host: h.Name(), ID: u.ID})
+			continue
+		}
+		h.lab.log.Warn("firmware image lost in a restart", "host", h.Name(), "update", u.ID, "err", err)
+		evs, err := h.machine.Apply(st.now, machine.Firmware{Command: firmware.CancelUpdate{ID: u.ID}})
+		if err != nil {
+			h.lab.log.Warn("update goes on without its image", "host", h.Name(), "update", u.ID, "err", err)
+		}
+		st.machine = append(st.machine, evs...)
+	}
+	return kept
+}

@@ -1,0 +1,291 @@
+package redfish
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// biosRows are the BIOS as its settings are, and as they will be (DSP0266,
+// "Settings resource").
+func biosRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/Systems/{system}/Bios", schema: "Bios.v1_2_3", needs: ofComponents, when: hasBIOS,
+			shows: showsIdentity | showsFirmware, read: bios, finish: tagBIOS, actions: biosActions, volatile: []string{settingsETag}},
+		{uri: "/redfish/v1/Systems/{system}/Bios/Settings", schema: "Bios.v1_2_3", needs: ofComponents, when: hasBIOS, link: "-",
+			shows: showsIdentity | showsFirmware, read: biosSettings, patch: &biosPatch, remove: clearBIOS},
+	}
+}
+
+// registry is the registry of the BIOS attributes; nil when there are none.
+func (v view) registry() *firmware.Registry {
+	m := v.m.Profile.Firmware.Model
+	if m == nil || len(m.Registry.Attributes) == 0 {
+		return nil
+	}
+	return m.Registry
+}
+
+func hasBIOS(v view) bool { return v.registry() != nil }
+
+// applyTime is what a client says of when settings shall take effect.
+const applyTime = "@Redfish.SettingsApplyTime"
+
+func bios(v view) object {
+	attributes := object{}
+	for _, s := range v.m.BIOSSettings() {
+		attributes[s.Name] = s.Value.Any()
+	}
+	settings := object{
+		"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": ref(v.uri + "/Settings"), "SupportedApplyTimes": texts(firmware.SettingsTimes),
+	}
+	if a := v.m.Firmware.Applied(); a != nil {
+		settings["Time"] = a.At.UTC().Format(time.RFC3339)
+		settings["Messages"] = v.spoken().ExtendedInfo(applied(a))
+	}
+	return object{
+		"Name": "BIOS", "Description": "Settings of the system firmware.", "AttributeRegistry": v.registry().ID, "Attributes": attributes,
+		"ResetBiosToDefaultsPending": v.defaultsPending(), "@Redfish.Settings": settings,
+		"Links": object{
+			"ActiveSoftwareImage": ref(firmwareURI("BIOS")),
+			"SoftwareImages":      refs(v.softwareImages("BIOS")...), "SoftwareImages@odata.count": len(v.softwareImages("BIOS")),
+		},
+	}
+}
+
+func (v view) defaultsPending() bool {
+	p := v.m.Firmware.Pending()
+	return p != nil && p.Defaults
+}
+
+// applied tells what became of the settings that were applied last.
+func applied(a *firmware.Applied) message.Message {
+	m := message.Success.With()
+	if a.Expired {
+		m = message.OperationTimeout.With()
+	}
+	for _, s := range a.Settings[:min(len(a.Settings), maxTold)] {
+		m.Related = append(m.Related, "#/Attributes/"+s.Name)
+	}
+	return m
+}
+
+// settingsETag is the ETag that the BIOS had when settings were applied last. It
+// is left out of what it is made from.
+const settingsETag = "@Redfish.Settings/ETag"
+
+// tagBIOS adds the ETag that the BIOS had when settings were applied last: that
+// of what it shows, but that no reset to the defaults can have been pending.
+func tagBIOS(v view, o object, volatile []string) {
+	if v.m.Firmware.Applied() == nil {
+		return
+	}
+	then := maps.Clone(o)
+	then["ResetBiosToDefaultsPending"] = false
+	o["@Redfish.Settings"].(object)["ETag"] = written(etag(encode(without(then, volatile))), v.d.Protocol.ETags)
+}
+
+func biosSettings(v view) object {
+	attributes := object{}
+	when := firmware.When{Apply: firmware.OnReset}
+	if p := v.m.Firmware.Pending(); p != nil {
+		for _, s := range p.Settings {
+			attributes[s.Name] = s.Value.Any()
+		}
+		when = p.When
+	}
+	at := object{"@odata.type": "#Settings.v1_4_0.PreferredApplyTime", "ApplyTime": string(when.Apply)}
+	if !when.Start.IsZero() {
+		at[windowStart], at[windowLength] = when.Start.UTC().Format(time.RFC3339), int64(when.Length/time.Second)
+	}
+	return object{
+		"Name": "BIOS Settings", "Description": "Settings that wait to be applied.", "AttributeRegistry": v.registry().ID,
+		"Attributes": attributes, "ResetBiosToDefaultsPending": v.defaultsPending(), applyTime: at,
+	}
+}
+
+// maxWindow bounds a maintenance window, in seconds: a year.
+const maxWindow = 365 * 24 * 3600
+
+// windowInputs are a maintenance window (DSP2046, Settings.MaintenanceWindow).
+var windowInputs = []input{
+	{name: windowStart, kind: text, form: isTime},
+	{name: windowLength, kind: integer, min: 1, max: maxWindow},
+}
+
+const (
+	windowStart  = "MaintenanceWindowStartTime"
+	windowLength = "MaintenanceWindowDurationInSeconds"
+)
+
+// applyTimeInputs are a preferred apply time (DSP2046,
+// Settings.PreferredApplyTime).
+func applyTimeInputs(times func(view) []string) []input {
+	return append([]input{{name: "ApplyTime", kind: text, values: times, required: true}}, windowInputs...)
+}
+
+// applyAt reads an apply time, and the maintenance window that it may need; it
+// is zero when there is none.
+func applyAt(set values, apply, window string, now time.Time) (firmware.When, error) {
+	w := firmware.When{Apply: firmware.ApplyTime(value(set, apply, ""))}
+	if w.Apply != firmware.AtMaintenanceWindowStart && w.Apply != firmware.InMaintenanceWindowOnReset {
+		return w, nil
+	}
+	var missing []message.Message
+	for _, name := range []string{windowStart, windowLength} {
+		if _, ok := set[window+"/"+name]; !ok {
+			missing = append(missing, message.PropertyMissing.With(name).About("#/"+window+"/"+name))
+		}
+	}
+	if len(missing) > 0 {
+		return w, decline(http.StatusBadRequest, missing...)
+	}
+	start := value(set, window+"/"+windowStart, "")
+	w.Start, _ = time.Parse(time.RFC3339, start)
+	w.Length = time.Duration(value(set, window+"/"+windowLength, int64(0))) * time.Second
+	if !now.Before(w.Start.Add(w.Length)) {
+		return w, decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(start, windowStart).About("#/"+window+"/"+windowStart))
+	}
+	return w, nil
+}
+
+var biosPatch = patch{
+	inputs: []input{
+		{name: "Attributes", kind: free},
+		{name: applyTime, kind: group, of: applyTimeInputs(func(view) []string { return texts(firmware.SettingsTimes) })},
+	},
+	apply: patchBIOS,
+}
+
+// patchBIOS takes settings that are to be applied. No attribute at all gives up
+// what waits. A password among them is not set, which is an action of its own:
+// it is the one that protects the settings.
+func patchBIOS(ctx context.Context, c operation) (reply, error) {
+	when, err := applyAt(c.set, applyTime+"/ApplyTime", applyTime, c.host.Now())
+	if err != nil {
+		return reply{}, err
+	}
+	attributes, given := c.set["Attributes"].(map[string]any)
+	if given && len(attributes) == 0 {
+		return reply{}, c.host.Apply(ctx, machine.Firmware{Command: firmware.ClearPending{}})
+	}
+	cmd := firmware.SetAttributes{When: when}
+	guard := c.view.m.Firmware.Guard()
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		x := attributes[name]
+		if password, ok := x.(string); ok && name == guard {
+			cmd.Password = password
+			continue
+		}
+		v, ok := firmware.ValueOf(x)
+		if !ok {
+			m := message.PropertyValueTypeError.With(echo(x), name).About("#/Attributes/" + name)
+			return reply{}, decline(http.StatusBadRequest, m)
+		}
+		cmd.Settings = append(cmd.Settings, firmware.Setting{Name: name, Value: v})
+	}
+	return reply{}, refusedBIOS(c.host.Apply(ctx, machine.Firmware{Command: cmd}))
+}
+
+func clearBIOS(ctx context.Context, c operation) (reply, error) {
+	return reply{}, c.host.Apply(ctx, machine.Firmware{Command: firmware.ClearPending{}})
+}
+
+// refusedBIOS words an error of settings.
+func refusedBIOS(err error) error {
+	var bad firmware.AttributeErrors
+	var password *firmware.PasswordError
+	switch {
+	case errors.As(err, &bad):
+		return decline(http.StatusBadRequest, list(bad, attributeError)...)
+	case errors.As(err, &password) && password.Missing:
+		return decline(http.StatusBadRequest, message.PropertyMissing.With(password.Name).About("#/Attributes/"+password.Name))
+	case errors.As(err, &password):
+		return decline(http.StatusBadRequest, message.PropertyValueError.With(password.Name).About("#/Attributes/"+password.Name))
+	}
+	return err
+}
+
+// attributeError words what is wrong with the value of an attribute.
+func attributeError(e *firmware.AttributeError) message.Message {
+	n, v := e.Name, e.Value.String()
+	limit := func(n *int64) string {
+		if n == nil {
+			return "0"
+		}
+		return strconv.FormatInt(*n, 10)
+	}
+	m := map[firmware.Fault]func() message.Message{
+		firmware.Unknown:    func() message.Message { return message.PropertyUnknown.With(n) },
+		firmware.Fixed:      func() message.Message { return message.PropertyNotWritable.With(n) },
+		firmware.ByAction:   func() message.Message { return message.PropertyNotWritable.With(n) },
+		firmware.Governed:   func() message.Message { return message.PropertyValueConflict.With(n, e.By) },
+		firmware.NeedsReset: func() message.Message { return message.PropertyValueConflict.With(n, applyTime) },
+		firmware.WrongType:  func() message.Message { return message.PropertyValueTypeError.With(v, n) },
+		firmware.NotInList:  func() message.Message { return message.PropertyValueNotInList.With(v, n) },
+		firmware.OutOfRange: func() message.Message { return message.PropertyValueOutOfRange.With(v, n) },
+		firmware.TooShort:   func() message.Message { return message.StringValueTooShort.With(v, limit(e.Of.MinLength)) },
+		firmware.TooLong:    func() message.Message { return message.StringValueTooLong.With(v, limit(e.Of.MaxLength)) },
+		firmware.NoMatch:    func() message.Message { return message.PropertyValueFormatError.With(v, n) },
+		firmware.Twice:      func() message.Message { return message.PropertyDuplicate.With(n) },
+	}
+	return m[e.Fault]().About("#/Attributes/" + n)
+}
+
+var biosActions = []action{
+	{
+		name: "Bios.ResetBios",
+		apply: func(ctx context.Context, c operation) (reply, error) {
+			return reply{}, c.host.Apply(ctx, machine.Firmware{Command: firmware.ResetBIOS{}})
+		},
+	},
+	{
+		name: "Bios.ChangePassword",
+		inputs: []input{
+			{name: "PasswordName", kind: text, required: true, values: biosPasswords},
+			{name: "OldPassword", kind: text, required: true, secret: true},
+			{name: "NewPassword", kind: text, required: true, secret: true},
+		},
+		when:  func(v view) bool { return len(biosPasswords(v)) > 0 },
+		apply: changeBIOSPassword,
+	},
+}
+
+// biosPasswords are the names of the BIOS's passwords.
+func biosPasswords(v view) []string {
+	var out []string
+	for _, a := range v.registry().Attributes {
+		if a.Type == firmware.PasswordType {
+			out = append(out, a.Name)
+		}
+	}
+	return out
+}
+
+// changeBIOSPassword sets a password of the BIOS. An empty one is none.
+func changeBIOSPassword(ctx context.Context, c operation) (reply, error) {
+	const action = "Bios.ChangePassword"
+	err := c.host.Apply(ctx, machine.Firmware{Command: firmware.ChangePassword{
+		Name: value(c.set, "PasswordName", ""), Old: value(c.set, "OldPassword", ""), New: value(c.set, "NewPassword", ""),
+	}})
+	wrong := func(parameter string) error {
+		return decline(http.StatusBadRequest, message.ActionParameterValueError.With(parameter, action).About("#/"+parameter))
+	}
+	var bad firmware.AttributeErrors
+	var password *firmware.PasswordError
+	switch {
+	case errors.As(err, &bad):
+		return reply{}, wrong("NewPassword")
+	case errors.As(err, &password):
+		return reply{}, wrong("OldPassword")
+	}
+	return reply{}, err
+}

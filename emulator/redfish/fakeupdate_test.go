@@ -1,0 +1,68 @@
+package redfish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"strconv"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// images are the firmware images of a host under test.
+type images struct {
+	last   int
+	kept   map[string]bool
+	remote map[string][]byte // by URL
+	from   ImageSource       // of the last fetch
+}
+
+func (h *host) StoreImage(_ context.Context, r io.Reader, most int64) (Image, error) {
+	raw, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return Image{}, err
+	}
+	if int64(len(raw)) > most {
+		return Image{}, ErrTooLarge
+	}
+	head, err := firmware.ParseImage(bytes.NewReader(raw))
+	defer h.locked()()
+	h.images.last++
+	img := Image{ID: strconv.Itoa(h.images.last), Image: head}
+	if bad := (*firmware.ImageError)(nil); errors.As(err, &bad) {
+		img.Defect = bad.Defect
+	}
+	if h.images.kept == nil {
+		h.images.kept = map[string]bool{}
+	}
+	h.images.kept[img.ID] = true
+	return img, nil
+}
+
+func (h *host) DropImage(id string) {
+	defer h.locked()()
+	delete(h.images.kept, id)
+}
+
+func (h *host) FetchUpdate(ctx context.Context, o bmc.OpenJob, from ImageSource, stage firmware.Stage) (bmc.Job, error) {
+	raw, ok := h.images.remote[from.URL]
+	h.images.from = from
+	evs, err := h.ApplyBMC(ctx, o)
+	if err != nil {
+		return bmc.Job{}, err
+	}
+	job := evs[len(evs)-1].(bmc.JobOpened).Job
+	if !ok {
+		_, err := h.ApplyBMC(ctx, bmc.CloseJob{ID: job.ID, Fault: "the image could not be fetched"})
+		return job, err
+	}
+	img, err := h.StoreImage(ctx, bytes.NewReader(raw), from.Most)
+	if err != nil {
+		return bmc.Job{}, err
+	}
+	stage.ID, stage.Job, stage.Image, stage.Defect = img.ID, job.ID, img.Image, img.Defect
+	return job, h.Apply(ctx, machine.Firmware{Command: stage})
+}

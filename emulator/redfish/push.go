@@ -1,0 +1,206 @@
+package redfish
+
+import (
+	"errors"
+	"io"
+	mimetype "mime"
+	"mime/multipart"
+	"net/http"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// The addresses to which images are pushed. They are no resources (DSP2046,
+// UpdateService.MultipartHttpPushUri).
+const (
+	multipartPush = updateService + "/MultipartUpload"
+	plainPush     = updateService + "/Upload"
+)
+
+// The parts of a multipart push (DSP0266, "Multipart HTTP push updates").
+const (
+	parametersPart = "UpdateParameters"
+	filePart       = "UpdateFile"
+	oemPart        = "Oem" // and what follows
+)
+
+// updateParameters are what a client says of an image that it pushes (DSP2046,
+// UpdateService.UpdateParameters).
+var updateParameters = append([]input{
+	{name: "Targets", kind: array, of: []input{{kind: text}}},
+	{name: "ExcludeTargets", kind: array, of: []input{{kind: text}}},
+	{name: "ForceUpdate", kind: boolean},
+	{name: "Stage", kind: boolean},
+	{name: "Oem", kind: free},
+}, operationInputs...)
+
+// maxBeside bounds what a multipart push has beside the image, in bytes.
+const maxBeside = 1 << 20
+
+// pushPlain takes an image that is the body of a request, and installs it as
+// the service's options say.
+func pushPlain(x *exchange, c operation) (reply, error) {
+	if err := c.takesUpdates(); err != nil {
+		return reply{}, err
+	}
+	if t, _, _ := mimetype.ParseMediaType(x.r.Header.Get("Content-Type")); t == "multipart/form-data" || t == "application/json" {
+		return reply{}, decline(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+	}
+	u := c.host.BMC().Updates
+	set := values{"ForceUpdate": u.Force}
+	var targets []any
+	for _, t := range u.Targets {
+		targets = append(targets, t)
+	}
+	set["Targets"] = targets
+	stage, err := c.stage(plainPush, set)
+	if err != nil {
+		return reply{}, err
+	}
+	stage.When = pushTime(u)
+	img, err := x.receive(x.r.Body)
+	if err != nil {
+		return reply{}, err
+	}
+	return x.install(c, img, stage, "Update with a pushed image")
+}
+
+// pushMultipart takes an image with what is to be done with it.
+func pushMultipart(x *exchange, c operation) (reply, error) {
+	if err := c.takesUpdates(); err != nil {
+		return reply{}, err
+	}
+	kind, params, err := mimetype.ParseMediaType(x.r.Header.Get("Content-Type"))
+	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
+		return reply{}, decline(http.StatusUnsupportedMediaType, message.UnrecognizedRequestBody.With())
+	}
+	p := pushed{x: x, r: multipart.NewReader(x.r.Body, params["boundary"]), beside: maxBeside}
+	if err := p.read(); err != nil {
+		p.drop()
+		return reply{}, err
+	}
+	set, bad := accept(p.parameters, updateParameters, c.view, nil)
+	if len(bad) > 0 {
+		p.drop()
+		return reply{}, decline(http.StatusBadRequest, list(bad, refusal.ofProperty)...)
+	}
+	c.in = p.parameters
+	stage, err := c.stage("MultipartHttpPushUri", set)
+	if err != nil {
+		p.drop()
+		return reply{}, err
+	}
+	name := "a pushed image"
+	if p.name != "" {
+		name = p.name
+	}
+	return x.install(c, *p.image, stage, "Update with "+name)
+}
+
+// pushed are the parts of a multipart push, as they come.
+type pushed struct {
+	x          *exchange
+	r          *multipart.Reader
+	beside     int64 // bytes that may still come beside the image
+	parameters document
+	given      bool // the parameters were
+	image      *Image
+	name       string // of the file
+}
+
+func (p *pushed) read() error {
+	for {
+		part, err := p.r.NextRawPart()
+		switch {
+		case errors.Is(err, io.EOF):
+			return p.complete()
+		case err != nil:
+			return decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+		}
+		if err := p.take(part); err != nil {
+			return err
+		}
+	}
+}
+
+// complete says which part is missing.
+func (p *pushed) complete() error {
+	var missing []message.Message
+	if !p.given {
+		missing = append(missing, message.PropertyMissing.With(parametersPart))
+	}
+	if p.image == nil {
+		missing = append(missing, message.PropertyMissing.With(filePart))
+	}
+	if len(missing) > 0 {
+		return decline(http.StatusBadRequest, missing...)
+	}
+	return nil
+}
+
+func (p *pushed) take(part *multipart.Part) error {
+	name := part.FormName()
+	switch {
+	case name == filePart && p.image == nil:
+		img, err := p.x.receive(part)
+		if err != nil {
+			return err
+		}
+		p.image, p.name = &img, part.FileName()
+		return nil
+	case name == filePart || name == parametersPart && p.given:
+		return decline(http.StatusBadRequest, message.PropertyDuplicate.With(name))
+	}
+	b, err := io.ReadAll(io.LimitReader(part, p.beside+1))
+	switch p.beside -= int64(len(b)); {
+	case err != nil:
+		return decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+	case p.beside < 0:
+		return decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+	case strings.HasPrefix(name, oemPart): // of vendors that this one is not
+		return nil
+	case name != parametersPart:
+		return decline(http.StatusBadRequest, message.PropertyUnknown.With(name))
+	}
+	p.given = true
+	p.parameters, err = parse(b)
+	switch {
+	case errors.Is(err, errMalformed):
+		return decline(http.StatusBadRequest, message.MalformedJSON.With())
+	case err != nil:
+		return decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
+	}
+	return nil
+}
+
+// drop forgets the image.
+func (p *pushed) drop() {
+	if p.image != nil {
+		p.x.host.DropImage(p.image.ID)
+	}
+}
+
+// receive stores an image that comes with a request.
+func (x *exchange) receive(r io.Reader) (Image, error) {
+	img, err := x.host.StoreImage(x.r.Context(), r, x.host.Dialect().MaxImage)
+	if errors.Is(err, ErrTooLarge) {
+		return Image{}, decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+	}
+	return img, err
+}
+
+// install begins the update with an image that was stored.
+func (x *exchange) install(c operation, img Image, stage firmware.Stage, name string) (reply, error) {
+	stage.ID, stage.Image, stage.Defect = img.ID, img.Image, img.Defect
+	out, err := c.begin(x.r.Context(), name, func(job string) machine.Command {
+		stage.Job = job
+		return machine.Firmware{Command: stage}
+	})
+	if err != nil {
+		x.host.DropImage(img.ID)
+	}
+	return out, err
+}
