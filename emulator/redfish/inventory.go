@@ -20,10 +20,10 @@ const (
 func inventoryRows() []resource {
 	return []resource{
 		{uri: firmwareInventory, schema: "SoftwareInventoryCollection", needs: ofComponents, name: "Firmware Inventory", of: "firmware"},
-		{uri: firmwareInventory + "/{firmware}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: showsIdentity | showsFirmware,
+		{uri: firmwareInventory + "/{firmware}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: showsIdentity | showsFirmware | showsStorage,
 			read: firmwareItem},
 		{uri: softwareInventory, schema: "SoftwareInventoryCollection", needs: ofComponents, shows: showsFirmware, name: "Software Inventory", of: "software"},
-		{uri: softwareInventory + "/{software}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: showsIdentity | showsFirmware,
+		{uri: softwareInventory + "/{software}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: showsIdentity | showsFirmware | showsStorage,
 			read: softwareItem, actions: softwareActions},
 	}
 }
