@@ -1,0 +1,269 @@
+package lab_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+)
+
+const subscriptions = "/redfish/v1/EventService/Subscriptions"
+
+// listener is a subscriber that keeps the MessageIds of what it is sent.
+type listener struct {
+	*httptest.Server
+	mu   sync.Mutex
+	got  []string
+	down bool
+}
+
+func listen(t *testing.T) *listener {
+	l := &listener{}
+	l.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var e struct{ Events []struct{ MessageID string } }
+		if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+			t.Errorf("event: %v", err)
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.down {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		for _, ev := range e.Events {
+			l.got = append(l.got, ev.MessageID[strings.LastIndexByte(ev.MessageID, '.')+1:])
+		}
+	}))
+	t.Cleanup(l.Close)
+	return l
+}
+
+// take returns what has come since it was last called.
+func (l *listener) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	got := l.got
+	l.got = nil
+	return got
+}
+
+func (l *listener) setDown(down bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.down = down
+}
+
+// ask sends a request as the administrator, and returns the answer's status,
+// Location and body.
+func ask(t *testing.T, l *labtest.Lab, method, path, body string) (status int, location, answer string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, l.First().URL()+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth(l.Credentials(l.First()))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := l.Client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	if _, err := io.Copy(&b, resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Header.Get("Location"), b.String()
+}
+
+func subscribe(t *testing.T, l *labtest.Lab, body string) string {
+	t.Helper()
+	status, uri, answer := ask(t, l, "POST", subscriptions, body)
+	if status != 201 || uri == "" {
+		t.Fatalf("POST %s %s = %d\n%s", subscriptions, body, status, answer)
+	}
+	l.Settle()
+	return uri
+}
+
+func trusting(h *listener) lab.Config {
+	pool := x509.NewCertPool()
+	pool.AddCert(h.Certificate())
+	return lab.Config{Media: outbound.Config{RootCAs: pool}}
+}
+
+func TestSubscribersAreToldOfPower(t *testing.T) {
+	hook := listen(t)
+	l := labtest.Start(t, trusting(hook))
+	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"VerifyCertificate":true}`, hook.URL))
+	hook.take()
+	if err := l.First().Power(t.Context(), "On"); err != nil {
+		t.Fatal(err)
+	}
+	l.Advance(10 * time.Minute)
+	got := hook.take()
+	for _, want := range []string{"ResourcePoweredOn", "ResourceStateChanged", "ResourceChanged"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("told %q, want %s among it", got, want)
+		}
+	}
+}
+
+// Two runs of the same tell the same in the same order.
+func TestTheOrderOfEventsIsThatOfWhatHappens(t *testing.T) {
+	run := func() []string {
+		hook := listen(t)
+		l := labtest.Start(t, trusting(hook))
+		subscribe(t, l, fmt.Sprintf(`{"Destination":%q}`, hook.URL))
+		for _, kind := range []string{"On", "ForceRestart", "ForceOff"} {
+			if err := l.First().Power(t.Context(), kind); err != nil {
+				t.Fatal(err)
+			}
+			l.Advance(10 * time.Minute)
+		}
+		l.Stop()
+		return hook.take()
+	}
+	if a, b := run(), run(); !slices.Equal(a, b) || len(a) < 6 {
+		t.Errorf("first %q\nthen %q", a, b)
+	}
+}
+
+func TestSubscriberThatIsAwayIsAskedAgain(t *testing.T) {
+	hook := listen(t)
+	l := labtest.Start(t, trusting(hook))
+	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"ResourceTypes":["SessionService"]}`, hook.URL))
+	health := func() string {
+		_, _, body := ask(t, l, "GET", uri, "")
+		var d struct {
+			Status struct{ State, Health string }
+		}
+		if err := json.Unmarshal([]byte(body), &d); err != nil {
+			t.Fatalf("%v\n%s", err, body)
+		}
+		return d.Status.State + " " + d.Status.Health
+	}
+	hook.setDown(true)
+	ask(t, l, "PATCH", "/redfish/v1/SessionService", `{"SessionTimeout":600}`)
+	l.Settle()
+	if got := health(); got != "Enabled Warning" {
+		t.Errorf("after a failed delivery the subscription is %s", got)
+	}
+	hook.setDown(false)
+	l.Advance(30 * time.Second)
+	if got := hook.take(); !slices.Equal(got, []string{"ResourceChanged"}) || health() != "Enabled OK" {
+		t.Errorf("after the second attempt told %q, the subscription is %s", got, health())
+	}
+	hook.setDown(true)
+	ask(t, l, "PATCH", "/redfish/v1/SessionService", `{"SessionTimeout":700}`)
+	l.Settle()
+	for range 3 {
+		l.Advance(30 * time.Second)
+	}
+	if status, _, _ := ask(t, l, "GET", uri, ""); status != 404 {
+		t.Errorf("after four failures the subscription answers %d, want that it was terminated", status)
+	}
+}
+
+func TestSubscriptionsSurviveTheRestartOfTheLab(t *testing.T) {
+	hook := listen(t)
+	c := trusting(hook)
+	c.Dir = t.TempDir()
+	l := labtest.Start(t, c)
+	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"Context":"mine","HttpHeaders":[{"X-Key":"k"}]}`, hook.URL))
+	told := l.First().BMC().Audience.List[0]
+	l.Stop()
+	hook.take()
+
+	l = labtest.Start(t, c)
+	if _, _, body := ask(t, l, "GET", uri, ""); !strings.Contains(body, `"Context":"mine"`) {
+		t.Errorf("after the restart %s is %s", uri, body)
+	}
+	if is := l.First().BMC().Audience.List; len(is) != 1 || is[0].ID != told.ID {
+		t.Errorf("subscriptions %+v, want %+v", is, told)
+	}
+	if err := l.First().Power(t.Context(), "On"); err != nil {
+		t.Fatal(err)
+	}
+	l.Settle()
+	if got := hook.take(); len(got) == 0 {
+		t.Error("after the restart nothing is told")
+	}
+}
+
+func TestSignsOfLifeAreSent(t *testing.T) {
+	hook := listen(t)
+	l := labtest.Start(t, trusting(hook))
+	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"SendHeartbeat":true,"HeartbeatIntervalMinutes":5,"ResourceTypes":["Drive"]}`, hook.URL))
+	for range 3 {
+		l.Advance(5 * time.Minute)
+	}
+	if got := hook.take(); !slices.Equal(got, []string{"RedfishServiceFunctional", "RedfishServiceFunctional", "RedfishServiceFunctional"}) {
+		t.Errorf("told %q", got)
+	}
+}
+
+// stream opens a stream and returns its lines; it ends with the test.
+func stream(t *testing.T, l *labtest.Lab) <-chan string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, "GET", l.First().URL()+"/redfish/v1/EventService/SSE", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBasicAuth(l.Credentials(l.First()))
+	resp, err := l.Client.Do(r)
+	if err != nil || resp.StatusCode != 200 {
+		t.Fatalf("GET SSE = %v, %v", resp, err)
+	}
+	lines := make(chan string, 1000)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		defer close(lines)
+		defer resp.Body.Close()
+		for in := bufio.NewScanner(resp.Body); in.Scan(); {
+			lines <- in.Text()
+		}
+	})
+	t.Cleanup(func() { cancel(); reading.Wait() })
+	return lines
+}
+
+// An open stream holds neither the clock nor the end of the lab.
+func TestStreamLastsWhileTheLabDoes(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	lines := stream(t, l)
+	until := func(part string) {
+		t.Helper()
+		for line := range lines {
+			if strings.Contains(line, part) {
+				return
+			}
+		}
+		t.Fatalf("the stream has ended without %q", part)
+	}
+	until(": open")
+	if err := l.First().Power(t.Context(), "On"); err != nil {
+		t.Fatal(err)
+	}
+	l.Advance(10 * time.Minute) // which would wait for ever
+	until("ResourcePoweredOn")
+	l.Stop()
+	for range lines { // they end
+	}
+}
