@@ -27,6 +27,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/mishap"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish"
@@ -64,6 +65,14 @@ type Config struct {
 	// of one host in order, of several at once. It may call the host. While it
 	// has not returned, the host's next event waits, and nothing else does.
 	Events func(h *Host, ev machine.Event)
+	// Schemas, if not nil, holds DMTF's files for the BMCs to serve: an unpacked
+	// DSP8010 archive (a zip.Reader, say), with or without DSP8011's registries.
+	Schemas fs.FS
+	// HTTP2 lets clients speak it, which BMCs seldom do.
+	HTTP2 bool
+	// SSDP is the network device on which clients can search for the BMCs
+	// (DSP0266, "Discovery"): "lo" for this computer alone; "" for nowhere.
+	SSDP string
 	// Journal bounds what the lab remembers of what happened.
 	Journal journal.Config
 	Log     *slog.Logger // nil: none
@@ -82,6 +91,8 @@ type Lab struct {
 
 	plan      plan
 	listeners []net.Listener
+	http2     bool
+	ssdp      *ssdp.Responder // nil: nobody can search
 	conns     conns
 	service   *redfish.Service // the right answers
 	stale     *redfish.Service // those of before
@@ -97,8 +108,7 @@ type Lab struct {
 	machines schedule // deadlines of machines, and of BMCs what somebody waits for: they hurry the clock
 	bmcs     schedule // all those of BMCs, which do not
 	ticks    chan chan struct{}
-	stopped  chan struct{}              // closed when Serve no longer takes ticks
-	afters   chan func(context.Context) // what goes on after its request was answered
+	stopped  chan struct{} // closed when Serve no longer takes ticks
 	delivery delivery
 	carrying sync.WaitGroup // work of jobs that no model does
 
@@ -138,8 +148,8 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Lab{
-		dir: c.Dir, clock: c.Clock, log: c.Log, fetcher: outbound.New(c.Media), byName: map[string]*Host{},
-		ticks: make(chan chan struct{}), stopped: make(chan struct{}), afters: make(chan func(context.Context)),
+		dir: c.Dir, clock: c.Clock, http2: c.HTTP2, log: c.Log, fetcher: outbound.New(c.Media), byName: map[string]*Host{},
+		ticks: make(chan chan struct{}), stopped: make(chan struct{}),
 	}
 	l.machines.clock, l.bmcs.clock, l.bmcs.lazy = c.Clock, c.Clock, true
 	l.delivery = delivery{clock: c.Clock, tell: c.Events, queues: map[*Host][]machine.Event{}}
@@ -198,7 +208,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if err := l.resume(); err != nil {
 		return err
 	}
-	rc := redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Go: l.later, Journal: l.told, Clock: l.clock}
+	rc := redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.told, Clock: l.clock, Schemas: c.Schemas}
 	if l.service, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
@@ -209,6 +219,11 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	l.faults.server = mishap.Server{Next: l.service, Stale: l.stale, Ended: l.faults.ended}
 	for _, ln := range l.listeners {
 		ln.(*bmcListener).admit = l.admit
+	}
+	if c.SSDP != "" {
+		if l.ssdp, err = ssdp.New(ctx, ssdp.Config{Device: c.SSDP, Services: l.discoverable, Log: l.log}); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
 	}
 	return nil
 }
@@ -336,6 +351,11 @@ func (l *Lab) release() error {
 	var err error
 	for _, ln := range l.listeners {
 		if e := ln.Close(); !errors.Is(e, net.ErrClosed) { // by Serve, if it ran
+			err = errors.Join(err, e)
+		}
+	}
+	if l.ssdp != nil {
+		if e := l.ssdp.Close(); !errors.Is(e, net.ErrClosed) {
 			err = errors.Join(err, e)
 		}
 	}

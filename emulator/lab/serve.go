@@ -46,16 +46,13 @@ func (l *Lab) Serve(ctx context.Context) error {
 			}
 		})
 	}
-	children.Go(func() {
-		for {
-			select {
-			case do := <-l.afters:
-				children.Go(func() { do(requests) })
-			case <-l.stopped:
-				return
+	if l.ssdp != nil {
+		children.Go(func() {
+			if err := l.ssdp.Serve(failed); err != nil {
+				fail(fmt.Errorf("lab: %w", err))
 			}
-		}
-	})
+		})
+	}
 	driving, park := context.WithCancel(context.WithoutCancel(ctx))
 	defer park()
 	children.Go(func() {
@@ -88,7 +85,6 @@ func (l *Lab) Serve(ctx context.Context) error {
 	l.bmcs.stop()
 	park()
 	close(l.stopped)
-	drop(errEnded) // what goes on after its request
 	children.Wait()
 	l.carrying.Wait()
 	l.delivery.stop()
@@ -100,25 +96,18 @@ func (l *Lab) Serve(ctx context.Context) error {
 }
 
 func (l *Lab) server(requests context.Context) *http.Server {
-	only1 := new(http.Protocols)
-	only1.SetHTTP1(true) // as BMCs do
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true) // as BMCs do
+	protocols.SetHTTP2(l.http2)
 	return &http.Server{
 		Handler:           l,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		Protocols:         only1,
+		Protocols:         protocols,
 		TLSConfig:         &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.certificate, GetConfigForClient: l.handshake},
 		ErrorLog:          slog.NewLogLogger(l.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return requests },
-	}
-}
-
-// later runs what a request left to do, until the lab ends.
-func (l *Lab) later(do func(context.Context)) {
-	select {
-	case l.afters <- do:
-	case <-l.stopped:
 	}
 }
 

@@ -114,14 +114,15 @@ func (x *exchange) from() string {
 // public says whether a request needs no login: reading the fixed documents,
 // and logging in.
 func (x *exchange) public() bool {
-	m := x.match
-	if m == nil {
-		return false
+	return x.match != nil && x.match.public(x.r.Method)
+}
+
+// public says whether an address takes a method without login.
+func (t *route) public(method string) bool {
+	if method == "POST" {
+		return t.create != nil && t.create.open && t.action == nil
 	}
-	if x.r.Method == "POST" {
-		return m.create != nil && m.create.open && m.action == nil
-	}
-	return m.open && m.action == nil && !m.members && slices.Contains(m.methods, x.r.Method)
+	return t.open && t.action == nil && !t.members && slices.Contains(t.methods, method)
 }
 
 // challenge asks for a login.

@@ -69,7 +69,7 @@ func registryPrefixes(view) []string {
 // resourceTypes are the types of resource that events can come from.
 func resourceTypes(v view) []string {
 	var out []string
-	for _, schema := range v.schemas {
+	for _, schema := range v.served.schemas {
 		if name := typeName(schema); !strings.HasSuffix(name, "Collection") {
 			out = append(out, name)
 		}

@@ -30,19 +30,20 @@ var accounts = []bmc.Account{
 // host is a Host on a real machine and a real BMC, with a clock that stands
 // until a test moves it.
 type host struct {
-	mu      sync.Mutex
-	d       *dialect.Record
-	now     time.Time
-	machine *machine.Machine
-	bmc     *bmc.BMC
-	mv      *machine.View
-	bv      *bmc.View
-	fail    error        // of every Apply
-	fetch   func() error // of an image; nil: it arrives
-	boots   bool         // the first source that is tried holds a system
-	service *Service     // that tells what happens; nil: none
-	posted  []Letter     // by it
-	images  images
+	mu       sync.Mutex
+	d        *dialect.Record
+	now      time.Time
+	machine  *machine.Machine
+	bmc      *bmc.BMC
+	mv       *machine.View
+	bv       *bmc.View
+	fail     error        // of every Apply
+	fetch    func() error // of an image; nil: it arrives
+	boots    bool         // the first source that is tried holds a system
+	service  *Service     // that tells what happens; nil: none
+	posted   []Letter     // by it
+	images   images
+	carrying sync.WaitGroup // of jobs that no model does
 }
 
 func newHost(t testing.TB) *host {
@@ -146,6 +147,27 @@ func (h *host) Begin(_ context.Context, o bmc.OpenJob, c func(string) machine.Co
 		return bmc.Job{}, err
 	}
 	h.changed(append(evs, h.bmc.Hear(h.now, more)...)...)
+	return job, nil
+}
+
+func (h *host) Carry(_ context.Context, o bmc.OpenJob, do func(context.Context, string) bmc.CloseJob) (bmc.Job, error) {
+	defer h.locked()()
+	evs, err := h.bmc.Apply(h.now, o)
+	if err != nil {
+		return bmc.Job{}, err
+	}
+	job := evs[len(evs)-1].(bmc.JobOpened).Job
+	if _, err := h.bmc.Apply(h.now, bmc.RunJob{ID: job.ID}); err != nil {
+		return bmc.Job{}, err
+	}
+	h.bmcChanged()
+	h.carrying.Go(func() {
+		end := do(context.Background(), job.ID)
+		end.ID = job.ID
+		if _, err := h.ApplyBMC(context.Background(), end); err != nil {
+			panic(err)
+		}
+	})
 	return job, nil
 }
 

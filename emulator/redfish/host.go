@@ -41,6 +41,10 @@ type Host interface {
 	// ID c is told. They are stored together; a command that is refused leaves
 	// no job.
 	Begin(ctx context.Context, o bmc.OpenJob, c func(job string) machine.Command) (bmc.Job, error)
+	// Carry opens a job whose work no model does, and lets do do it, which
+	// closes the job. It returns at once; ctx of do ends when the job is
+	// cancelled.
+	Carry(ctx context.Context, o bmc.OpenJob, do func(ctx context.Context, job string) bmc.CloseJob) (bmc.Job, error)
 	// Cancel ends a job before its time, or answers machine.ErrUnstoppable. The
 	// job may be Cancelling for a while.
 	Cancel(ctx context.Context, job string) error

@@ -72,20 +72,18 @@ func (x *exchange) success() *page {
 // later carries out an operation that others need not wait for while the
 // client goes on, under a job of its own.
 func (x *exchange) later(c operation, do func(context.Context, operation) (reply, error)) {
-	job, err := c.open(x.r.Context())
+	job, err := c.host.Carry(x.r.Context(), c.opening(), func(ctx context.Context, _ string) bmc.CloseJob {
+		if _, err := do(ctx, c); err != nil {
+			return bmc.CloseJob{Fault: told(err)}
+		}
+		return bmc.CloseJob{}
+	})
 	if err != nil {
 		x.fail(err)
 		return
 	}
 	x.honour("respond-async")
-	x.s.background(func(ctx context.Context) {
-		fault := ""
-		if _, err := do(ctx, c); err != nil {
-			fault = told(err)
-		}
-		x.s.ended(ctx, c, job, fault)
-	})
-	x.accepted(job)
+	x.accepted(job.ID)
 }
 
 // afterwards answers an operation that is done with a job that is done, for a
@@ -94,48 +92,34 @@ func (x *exchange) afterwards(c operation) bool {
 	if !x.prefer.async {
 		return false
 	}
-	job, err := c.open(x.r.Context())
+	job, err := c.done(x.r.Context())
 	if err != nil { // as many as there can be: it is not worth failing for
 		return false
 	}
-	x.s.ended(x.r.Context(), c, job, "")
 	x.honour("respond-async")
 	x.accepted(job)
 	return true
 }
 
-// open makes a job that no machine works on.
-func (c operation) open(ctx context.Context) (string, error) {
+// opening is the job that an operation is.
+func (c operation) opening() bmc.OpenJob {
 	r := c.request()
-	evs, err := c.host.ApplyBMC(ctx, bmc.OpenJob{
-		Name: r.Method + " " + r.Target, User: c.who.user, Account: c.who.account, Request: r,
-	})
+	return bmc.OpenJob{Name: r.Method + " " + r.Target, User: c.who.user, Account: c.who.account, Request: r}
+}
+
+// done makes a job of what is done already.
+func (c operation) done(ctx context.Context) (job string, err error) {
+	evs, err := c.host.ApplyBMC(ctx, c.opening())
 	if err != nil {
 		return "", err
 	}
 	for _, ev := range evs {
 		if opened, ok := ev.(bmc.JobOpened); ok {
-			return opened.Job.ID, nil
+			job = opened.Job.ID
 		}
 	}
-	return "", bmc.ErrFull
-}
-
-// ended closes a job that no machine works on.
-func (s *Service) ended(ctx context.Context, c operation, job, fault string) {
-	if _, err := c.host.ApplyBMC(ctx, bmc.CloseJob{ID: job, Fault: fault}); err != nil {
-		s.log.Warn("job not closed", "job", job, "err", err)
-	}
-}
-
-// background runs what goes on after its request was answered.
-func (s *Service) background(do func(ctx context.Context)) {
-	s.after(func(ctx context.Context) {
-		if s.enter != nil {
-			defer s.enter()()
-		}
-		do(ctx)
-	})
+	_, err = c.host.ApplyBMC(ctx, bmc.CloseJob{ID: job})
+	return job, err
 }
 
 // told is an error for people: what the client would have been told.

@@ -1,7 +1,6 @@
 package redfish
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -71,7 +70,7 @@ func TestAnswersAreAsPreferred(t *testing.T) {
 func TestNobodyWaitsWhoPrefersNotTo(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		h := newHost(t)
-		fetching, arrived, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		fetching, arrived := make(chan struct{}), make(chan struct{})
 		h.fetch = func() error {
 			close(fetching)
 			<-arrived
@@ -80,13 +79,7 @@ func TestNobodyWaitsWhoPrefersNotTo(t *testing.T) {
 			}
 			return nil
 		}
-		s, err := New(Config{Rack: rack{h}, Go: func(do func(context.Context)) {
-			go func() {
-				defer close(done)
-				do(context.Background())
-			}()
-		}})
-		must(t, err)
+		s := newService(t, h)
 		insert := sys + "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
 		w := call(t, s, "admin", "POST", insert, `{"Image":"http://images.test/a.iso","UserName":"u","Password":"hush"}`, "Prefer", "respond-async")
 		if w.Code != 202 || strings.Contains(w.Body.String(), "hush") {
@@ -98,7 +91,7 @@ func TestNobodyWaitsWhoPrefersNotTo(t *testing.T) {
 			t.Errorf("while the image comes: %s", shape("GET", monitor, "", w))
 		}
 		close(arrived)
-		<-done
+		h.carrying.Wait()
 		w = call(t, s, "admin", "GET", monitor, "")
 		if failed := w.Code >= 400; failed != lost || w.Code == 202 {
 			t.Errorf("image lost: %t; the monitor says %s", lost, shape("GET", monitor, "", w))

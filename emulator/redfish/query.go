@@ -112,13 +112,12 @@ func (x *exchange) peek(uri string, at snapshot) object {
 	if p == nil || !m.open && !x.who.may(http.MethodGet, m, at) {
 		return nil
 	}
-	body := p.body
-	if at.d.Protocol.Page > 0 { // which may have cut it
-		whole := at.d.Protocol
-		whole.Page = 0
-		body, _ = seal(m.object(m.view(at)), m.volatile, whole)
+	o := decode(p.body)
+	if _, cut := o["Members@odata.nextLink"]; cut {
+		o = decode(encode(m.object(m.view(at))))
+		o["@odata.etag"] = p.etag // which is of all members
 	}
-	return decode(body)
+	return o
 }
 
 // decode reads a body of ours.

@@ -184,21 +184,25 @@ func (a *action) verb() string {
 // the addresses that a resource has beside its own.
 type route struct {
 	*resource
+	served  *served
 	pattern string
 	vars    []string // of the pattern, outermost first
 	action  *action  // its target
+	makes   string   // schema of what a POST to it makes
 	members bool     // the collection's Members, which takes a POST as the collection does
 	methods []string
 	allow   []string // Allow header
-	schemas []string // that the service serves, in order
 }
 
 // routes makes the routes of a tree.
-func routes(tree []resource) []*route {
+func routes(tree []resource, all *served) []*route {
 	var out []*route
 	add := func(r *resource, below string, a *action, members bool) {
-		t := &route{resource: r, pattern: r.uri + below, vars: variables(r.uri), action: a, members: members}
+		t := &route{resource: r, served: all, pattern: r.uri + below, vars: variables(r.uri), action: a, members: members}
 		t.methods = methods(t)
+		if of := memberOf(tree, r); r.create != nil && of != nil {
+			t.makes = of.schema
+		}
 		t.allow = []string{strings.Join(t.methods, ", ")}
 		out = append(out, t)
 	}
@@ -372,8 +376,8 @@ func validate(tree []resource) error {
 				bodies++
 			}
 		}
-		if r.create != nil && r.create.useCase != "" && memberOf(tree, r) == nil {
-			return fmt.Errorf("redfish: %s: useCase: has no row of its members", r.uri)
+		if r.create != nil && memberOf(tree, r) == nil {
+			return fmt.Errorf("redfish: %s: create: has no row of its members", r.uri)
 		}
 		if bodies != 1 {
 			return fmt.Errorf("redfish: %s: want one of read, raw, of and upload", r.uri)

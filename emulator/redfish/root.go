@@ -16,6 +16,7 @@ func rootRows() []resource {
 		{uri: "/redfish", open: true, raw: versions},
 		{uri: "/redfish/v1/odata", open: true, shows: showsIdentity, raw: serviceDocument},
 		{uri: "/redfish/v1/$metadata", open: true, raw: metadata},
+		{uri: "/redfish/v1/openapi.yaml", open: true, raw: openAPI},
 		{uri: "/redfish/v1", schema: "ServiceRoot.v1_20_0", open: true, needs: ofManager, shows: showsIdentity, read: serviceRoot},
 	}
 }
@@ -69,7 +70,7 @@ func metadata(s *Service, _ view) (mime, []byte) {
 		}
 		b.WriteString("  </edmx:Reference>\n")
 	}
-	for _, schema := range s.schemas {
+	for _, schema := range s.served.schemas {
 		if strings.HasPrefix(schema, "ServiceRoot.") {
 			refer(schema, "ServiceRoot.v1_0_0") // which has the container
 			continue

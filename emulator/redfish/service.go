@@ -1,10 +1,12 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -29,10 +31,9 @@ type Config struct {
 	// Journal, when not nil, is told of every request that was answered, with
 	// its context.
 	Journal func(context.Context, Entry)
-	// Go, when not nil, runs what goes on after its request was answered, in a
-	// goroutine of the caller's, whose context ends what it does. Otherwise
-	// clients wait.
-	Go func(func(context.Context))
+	// Schemas, when not nil, holds DMTF's files, which the service then serves:
+	// an unpacked DSP8010 archive, with or without DSP8011's registries.
+	Schemas fs.FS
 	// Clock, when not nil, is the time in which idle streams give signs of life.
 	Clock *clock.Clock
 }
@@ -56,7 +57,6 @@ type Service struct {
 	log     *slog.Logger
 	enter   func() (leave func())
 	journal func(context.Context, Entry)
-	after   func(func(context.Context))
 	clock   *clock.Clock
 	hubs    hubs
 
@@ -66,7 +66,7 @@ type Service struct {
 	matches *kept[string, *match]
 	pages   *kept[key, made]
 	packed  *kept[*page, *packed]
-	schemas []string          // that the tree serves, in order
+	served  served
 	types   map[string]string // of the things that variables stand for
 
 	// locks make a precondition and the change that rests on it one step. A
@@ -89,7 +89,7 @@ func New(c Config) (*Service, error) {
 		return nil, errors.New("redfish: Config.Rack: must not be nil")
 	}
 	s := &Service{
-		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, after: c.Go, clock: c.Clock, tree: tree(),
+		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, clock: c.Clock, tree: tree(),
 		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
 		pages:   newKept[key](keptBytes, func(p made) int { return len(p.body) + len(p.fixed) + keptBeside }),
@@ -98,9 +98,6 @@ func New(c Config) (*Service, error) {
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
-	}
-	if s.after == nil {
-		s.after = func(do func(context.Context)) { do(context.Background()) }
 	}
 	if err := validate(s.tree); err != nil {
 		return nil, err
@@ -111,22 +108,25 @@ func New(c Config) (*Service, error) {
 	linked(s.tree)
 	showOrigins(s.tree)
 	gather(s.tree)
-	all := routes(s.tree)
+	all := routes(s.tree, &s.served)
 	s.router, s.routes = router(all)
 	for _, t := range all {
-		if t.schema != "" && !slices.Contains(s.schemas, t.schema) {
-			s.schemas = append(s.schemas, t.schema)
+		if t.schema != "" && !slices.Contains(s.served.schemas, t.schema) {
+			s.served.schemas = append(s.served.schemas, t.schema)
 		}
 	}
-	slices.Sort(s.schemas)
-	for _, t := range all {
-		t.schemas = s.schemas
+	slices.Sort(s.served.schemas)
+	if c.Schemas != nil {
+		var err error
+		if s.served.library, err = openLibrary(c.Schemas); err != nil {
+			return nil, err
+		}
 	}
 	s.types = map[string]string{}
 	for i := range s.tree {
 		r := &s.tree[i]
 		if vars := variables(r.uri); strings.HasSuffix(r.uri, "}") {
-			s.types[vars[len(vars)-1]] = typeName(r.schema)
+			s.types[vars[len(vars)-1]] = cmp.Or(typeName(r.schema), "document")
 		}
 	}
 	return s, nil

@@ -68,7 +68,7 @@ func (x *exchange) asked() (bmc.Subscription, bool) {
 		return want, false
 	}
 	want.Whole = whole
-	if err := narrow(&want, f, x.match.schemas); err != nil {
+	if err := narrow(&want, f, x.match.served.schemas); err != nil {
 		x.misasked(err)
 		return want, false
 	}

@@ -77,7 +77,7 @@ func narrow(s *bmc.Subscription, f *odata.Filter, schemas []string) error {
 	if !ok {
 		return bad(odata.Form, "joins values of one property by or, and properties by and")
 	}
-	types := resourceTypes(view{schemas: schemas})
+	types := resourceTypes(view{served: &served{schemas: schemas}})
 	seen := map[string]bool{}
 	for _, g := range groups {
 		name, op := g[0].Property, g[0].Operator

@@ -8,6 +8,7 @@ import "slices"
 func tree() []resource {
 	return slices.Concat(
 		rootRows(),
+		schemaRows(),
 		sessionRows(),
 		accountRows(),
 		systemRows(),

@@ -163,14 +163,13 @@ func (s shows) same(a, b *snapshot) bool {
 // shows, so that a body that was made from the same parts is the same, which
 // is what lets bodies be kept. To look at another part is a nil dereference.
 type view struct {
-	d   *dialect.Record
-	m   *machine.View
-	b   *bmc.View
-	now time.Time         // whole seconds; zero for a resource that does not show time
-	uri string            // of the resource
-	ids map[string]string // the variables of its pattern
-
-	schemas []string // that the service serves, in order
+	d      *dialect.Record
+	m      *machine.View
+	b      *bmc.View
+	served *served
+	now    time.Time         // whole seconds; zero for a resource that does not show time
+	uri    string            // of the resource
+	ids    map[string]string // the variables of its pattern
 }
 
 // view is what a resource can see of a snapshot.
@@ -179,7 +178,7 @@ func (m *match) view(at snapshot) view {
 	for rest := m.shows; rest != 0; rest &= rest - 1 {
 		parts[rest&-rest].copy(&to, &at)
 	}
-	return view{d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids, schemas: m.schemas}
+	return view{served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids}
 }
 
 // things says what each variable of a pattern can stand for. A collection
@@ -201,6 +200,7 @@ var things = map[string]func(v view) []string{
 	"chassis":    func(v view) []string { return []string{v.d.ChassisID} },
 	"controller": func(v view) []string { return []string{"0"} },
 	"drive":      func(v view) []string { return list(v.storage().Drives, func(d storage.Drive) string { return d.ID }) },
+	"file":       func(v view) []string { return v.served.library.names() },
 	"manager":    func(v view) []string { return []string{v.d.ManagerID} },
 	"monitor": func(v view) []string {
 		var open []string
@@ -222,6 +222,7 @@ var things = map[string]func(v view) []string{
 		}
 		return []string{v.ids["registry"] + ".json"}
 	},
+	"schema":  func(v view) []string { return v.served.schemas },
 	"session": func(v view) []string { return list(v.b.Sessions, func(s bmc.Session) string { return s.ID }) },
 	"slot":    func(v view) []string { return list(v.b.Slots, func(s bmc.Slot) string { return s.ID }) },
 	"storage": func(v view) []string {

@@ -91,6 +91,7 @@ var Table = []Row{
 		Package: "emulator/lab/control",
 		May:     []string{"emulator/lab", "emulator/lab/rack", "emulator/lab/journal", "emulator/fault", "emulator/bmc", "emulator/machine/..."},
 	},
+	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
 	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/rack", "emulator/clock", "emulator/fault"}},
 
 	// The controllers, which work on real servers.

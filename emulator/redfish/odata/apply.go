@@ -54,10 +54,14 @@ func (q *Query) Apply(o Object, from Source) (Object, error) {
 		}
 	}
 	if q.Only && len(members) == 1 {
-		if uri, ok := reference(members[0]); ok {
+		uri, ok := reference(members[0])
+		if ok {
 			if member, ok := w.Get(uri); ok {
 				return member, nil
 			}
+		}
+		if whole, isObject := members[0].(Object); isObject && !ok { // it stands in the collection
+			return whole, nil
 		}
 	}
 	if isCollection {

@@ -23,6 +23,7 @@ var world = map[string]string{
 	"/t":     `{"@odata.id":"/t","@odata.type":"#Thermal.v1_0_0.Thermal","Fans":[{"@odata.id":"/t#/Fans/0","MemberId":"0"},{"@odata.id":"/t#/Fans/1","MemberId":"1","RPM":7}]}`,
 	"/n":     `{"@odata.id":"/n","@odata.type":"#Sensor.v1_0_0.Sensor","Id":"n","Reading":20.5,"Reading@X.y":1,"ReadingUnits":"Cel","Status":{"State":"Enabled"}}`,
 	"/ns":    `{"@odata.id":"/ns","@odata.type":"#SensorCollection.SensorCollection","Members@odata.count":1,"Members":[{"@odata.id":"/n"}]}`,
+	"/whole": `{"@odata.id":"/whole","@odata.type":"#XCollection.XCollection","Members@odata.count":1,"Members":[{"@odata.id":"/whole/1","@odata.type":"#X.X","Id":"1","Status":{"State":"Enabled"}}]}`,
 	"/empty": `{"@odata.id":"/empty","@odata.type":"#XCollection.XCollection","Members@odata.count":0,"Members":[]}`,
 }
 
@@ -71,6 +72,9 @@ func TestAnswers(t *testing.T) {
 		{at: "/s", page: 2, query: "only", want: all(`"Members@odata.count":3,"Members":[{"@odata.id":"/s/1"},{"@odata.id":"/s/2"}],"Members@odata.nextLink":"/s?$skip=2"`)},
 		{at: "/c", query: "only", want: world["/c/1"]},
 		{at: "/empty", query: "only", want: world["/empty"]},
+		{at: "/whole", query: "only", want: `{"@odata.id":"/whole/1","@odata.type":"#X.X","Id":"1","Status":{"State":"Enabled"}}`},
+		{at: "/whole", query: "$filter=Status/State%20eq%20'Enabled'", want: world["/whole"]},
+		{at: "/whole", query: "$filter=Status/State%20ne%20'Enabled'&$expand=.", want: `{"@odata.id":"/whole","@odata.type":"#XCollection.XCollection","Members@odata.count":0,"Members":[]}`},
 
 		{at: "/s/1", query: "$select=Name,Status/State", want: `{` + system("1") + `,"@odata.etag":"\"a\"","Name":"one","Status":{"State":"Enabled"}}`},
 		{at: "/s/1", query: "$select=Status,Status/State,Nothing,Name/Below", want: `{` + system("1") + `,"@odata.etag":"\"a\"","Status":{"State":"Enabled","Health":"OK"}}`},

@@ -1,0 +1,24 @@
+package lab
+
+import (
+	"iter"
+	"net/netip"
+
+	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
+)
+
+// discoverable are the BMCs at an address that can be found; without one, all.
+// One that is offline answers nobody.
+func (l *Lab) discoverable(at netip.Addr) iter.Seq[ssdp.Service] {
+	return func(yield func(ssdp.Service) bool) {
+		for _, h := range l.hosts {
+			addr := h.Address().Addr()
+			if at.IsValid() && at != addr || h.Offline() {
+				continue
+			}
+			if !yield(ssdp.Service{UUID: h.Machine().Identity.BMCUUID(), URL: h.URL() + "/redfish/v1/", At: addr}) {
+				return
+			}
+		}
+	}
+}
