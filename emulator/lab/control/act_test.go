@@ -80,6 +80,41 @@ func TestBoot(t *testing.T) {
 	refused(t, "Boot(UefiHttp in Legacy)", err, http.StatusConflict, "Mode")
 }
 
+func TestDisksArePulledInsertedAndFail(t *testing.T) {
+	l, c := serve(t)
+	d, err := c.Disks(t.Context(), "node-0")
+	if err != nil || len(d.Bays) < 2 || len(d.Shelf) != 0 || d.Bays[0].Health != "OK" || d.Bays[0].Capacity == 0 || d.Bays[0].Model == "" {
+		t.Fatalf("Disks() = %+v, %v", d, err)
+	}
+	bay, serial := d.Bays[0].ID, d.Bays[0].Serial
+	if d, err = c.PullDisk(t.Context(), "node-0", bay); err != nil || len(d.Shelf) != 1 || d.Shelf[0].Serial != serial || d.Shelf[0].ID != bay {
+		t.Errorf("PullDisk() = %+v, %v", d, err)
+	}
+	_, err = c.PullDisk(t.Context(), "node-0", bay)
+	refused(t, "pulling from an empty bay", err, http.StatusNotFound, bay)
+	if d, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{What: "new"}); err != nil || len(d.Shelf) != 1 || d.Bays[0].Serial == serial || d.Bays[0].Serial == "" {
+		t.Errorf("InsertDisk(new) = %+v, %v", d, err)
+	}
+	_, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{})
+	refused(t, "a second drive", err, http.StatusConflict, bay)
+	_, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{What: "floppy"})
+	refused(t, "a floppy", err, http.StatusBadRequest, "use same, new or foreign")
+	for _, tt := range []struct {
+		how, health string
+		predicted   bool
+	}{{"predict", "Warning", true}, {"unpredict", "OK", false}, {"", "Critical", false}, {"revive", "OK", false}} {
+		d, err := c.FailDisk(t.Context(), "node-0", bay, control.DiskFailure{How: tt.how})
+		if err != nil || d.Bays[0].Health != tt.health || d.Bays[0].Predicted != tt.predicted {
+			t.Errorf("FailDisk(%q) = %+v, %v, want %s", tt.how, d.Bays[0], err, tt.health)
+		}
+	}
+	_, err = c.FailDisk(t.Context(), "node-0", bay, control.DiskFailure{How: "explode"})
+	refused(t, "exploding", err, http.StatusBadRequest, "use fail, predict")
+	if got, _ := l.First().Machine().Storage.Drive(bay); got.Serial == serial {
+		t.Error("the lab has the old drive still")
+	}
+}
+
 func TestMediaComeAndGo(t *testing.T) {
 	l, c := serve(t)
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

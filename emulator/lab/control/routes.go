@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
 // call is a request to the control API.
@@ -37,6 +38,10 @@ var routes = []route{
 	{"GET /v1/hosts/{host}", func(c *call) (any, error) { return detail(c.lab, c.host), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
 	{"POST /v1/hosts/{host}/boot", boot},
+	{"GET /v1/hosts/{host}/disks", func(c *call) (any, error) { return disks(c.host), nil }},
+	{"POST /v1/hosts/{host}/disks/{disk}/pull", pullDisk},
+	{"POST /v1/hosts/{host}/disks/{disk}/insert", insertDisk},
+	{"POST /v1/hosts/{host}/disks/{disk}/fail", failDisk},
 	{"GET /v1/hosts/{host}/media", func(c *call) (any, error) { return media(c.host.BMC()), nil }},
 	{"POST /v1/hosts/{host}/media/{slot}/insert", insert},
 	{"POST /v1/hosts/{host}/media/{slot}/eject", eject},
@@ -60,6 +65,9 @@ var statuses = []struct {
 	{errForbidden, http.StatusForbidden},
 	{machine.ErrPower, http.StatusConflict},
 	{machine.ErrConflict, http.StatusConflict},
+	{storage.ErrNotFound, http.StatusNotFound},
+	{storage.ErrBusy, http.StatusConflict},
+	{storage.ErrState, http.StatusConflict},
 	{bmc.ErrInUse, http.StatusConflict},
 	{fault.ErrTaken, http.StatusConflict},
 }

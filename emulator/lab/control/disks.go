@@ -1,0 +1,161 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+)
+
+// Disks are the drives of a host, and the volumes over them.
+type Disks struct {
+	Bays    []Disk   `json:"bays"`
+	Volumes []Volume `json:"volumes"`
+	Shelf   []Disk   `json:"shelf"` // that were pulled
+}
+
+// Disk is a bay with the drive in it, or a drive that lies on the shelf.
+type Disk struct {
+	ID         string   `json:"id"` // of the bay; on the shelf, of the one that it was pulled from
+	Controller string   `json:"controller,omitempty"`
+	Serial     string   `json:"serial,omitempty"` // "" of an empty bay
+	Model      string   `json:"model,omitempty"`
+	Protocol   string   `json:"protocol,omitempty"`
+	Media      string   `json:"media,omitempty"`
+	Capacity   int64    `json:"capacity,omitempty"` // bytes
+	State      string   `json:"state,omitempty"`
+	Health     string   `json:"health,omitempty"` // as Redfish spells it
+	Predicted  bool     `json:"predicted,omitempty"`
+	Spare      string   `json:"spare,omitempty"`
+	Volumes    []string `json:"volumes,omitempty"` // IDs of those it is part of
+}
+
+// Volume is a volume of a RAID controller.
+type Volume struct {
+	ID         string `json:"id"`
+	Controller string `json:"controller"`
+	Name       string `json:"name"`
+	RAID       string `json:"raid"`
+	Capacity   int64  `json:"capacity"` // bytes
+	Health     string `json:"health"`
+	WWN        string `json:"wwn"`
+}
+
+func disks(h *lab.Host) Disks {
+	v := h.Machine().Storage
+	out := Disks{Bays: []Disk{}, Volumes: []Volume{}, Shelf: []Disk{}}
+	for _, c := range v.Controllers() {
+		for _, d := range c.Drives {
+			out.Bays = append(out.Bays, Disk{
+				ID: d.ID, Controller: d.Controller, Serial: d.Serial, Model: d.Vendor + " " + d.Product, Protocol: string(d.Protocol),
+				Media: string(d.Media), Capacity: d.Capacity, State: string(d.State), Health: string(d.Health()),
+				Predicted: d.Predicted, Spare: string(d.Spare), Volumes: d.Volumes,
+			})
+		}
+		for _, x := range c.Volumes {
+			out.Volumes = append(out.Volumes, Volume{
+				ID: x.ID, Controller: x.Controller, Name: x.Name, RAID: string(x.Type), Capacity: x.Size(), Health: string(x.Health()), WWN: x.WWN,
+			})
+		}
+	}
+	for _, l := range v.Shelf() {
+		d := Disk{ID: l.From, Serial: l.Serial}
+		if l.Model != nil {
+			d.Model, d.Protocol, d.Media, d.Capacity = l.Model.Vendor+" "+l.Model.Product, string(l.Model.Protocol), string(l.Model.Media), l.Model.Capacity
+		}
+		out.Shelf = append(out.Shelf, d)
+	}
+	return out
+}
+
+// DiskInsertion says which drive is put into a bay.
+type DiskInsertion struct {
+	// What is same (from the shelf; the default), new, or foreign (that was
+	// part of another server's volume).
+	What   string `json:"what,omitempty"`
+	Serial string `json:"serial,omitempty"` // of one on the shelf; "" is the one that was pulled from there last
+}
+
+// DiskFailure says how a drive fails.
+type DiskFailure struct {
+	// How is fail (the default), predict (it says that it will), unpredict or
+	// revive.
+	How string `json:"how,omitempty"`
+}
+
+var failures = map[string]func(drive string) storage.Command{
+	"":          func(d string) storage.Command { return storage.FailDrive{Drive: d} },
+	"fail":      func(d string) storage.Command { return storage.FailDrive{Drive: d} },
+	"predict":   func(d string) storage.Command { return storage.PredictFailure{Drive: d, Predicted: true} },
+	"unpredict": func(d string) storage.Command { return storage.PredictFailure{Drive: d} },
+	"revive":    func(d string) storage.Command { return storage.ReviveDrive{Drive: d} },
+}
+
+var insertions = map[string]storage.Insertion{
+	"": storage.InsertSame, "same": storage.InsertSame, "new": storage.InsertNew, "foreign": storage.InsertForeign,
+}
+
+// toDisk carries out a command to the storage.
+func (c *call) toDisk(cmd storage.Command) (any, error) {
+	if err := c.host.Apply(c.Context(), machine.Storage{Command: cmd}); err != nil {
+		return nil, err
+	}
+	return disks(c.host), nil
+}
+
+func pullDisk(c *call) (any, error) { return c.toDisk(storage.PullDrive{Drive: c.PathValue("disk")}) }
+
+func insertDisk(c *call) (any, error) {
+	var in DiskInsertion
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	what, ok := insertions[in.What]
+	if !ok {
+		return nil, fmt.Errorf("%q is no drive to insert: use same, new or foreign", in.What)
+	}
+	return c.toDisk(storage.InsertDrive{Drive: c.PathValue("disk"), What: what, Serial: in.Serial})
+}
+
+func failDisk(c *call) (any, error) {
+	var in DiskFailure
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	how, ok := failures[in.How]
+	if !ok {
+		return nil, fmt.Errorf("%q is no way to fail: use fail, predict, unpredict or revive", in.How)
+	}
+	return c.toDisk(how(c.PathValue("disk")))
+}
+
+// Disks lists the drives and volumes of a host.
+func (c *Client) Disks(ctx context.Context, host string) (Disks, error) {
+	var d Disks
+	err := c.do(ctx, http.MethodGet, at(host, "disks"), nil, &d)
+	return d, err
+}
+
+// PullDisk takes a drive out of its bay.
+func (c *Client) PullDisk(ctx context.Context, host, disk string) (Disks, error) {
+	var d Disks
+	err := c.do(ctx, http.MethodPost, at(host, "disks", disk, "pull"), nil, &d)
+	return d, err
+}
+
+// InsertDisk puts a drive into an empty bay.
+func (c *Client) InsertDisk(ctx context.Context, host, disk string, i DiskInsertion) (Disks, error) {
+	var d Disks
+	err := c.do(ctx, http.MethodPost, at(host, "disks", disk, "insert"), i, &d)
+	return d, err
+}
+
+// FailDisk lets a drive fail, or mends it.
+func (c *Client) FailDisk(ctx context.Context, host, disk string, f DiskFailure) (Disks, error) {
+	var d Disks
+	err := c.do(ctx, http.MethodPost, at(host, "disks", disk, "fail"), f, &d)
+	return d, err
+}
