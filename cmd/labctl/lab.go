@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,6 +38,8 @@ func newStatus(o *options) *cobra.Command {
 			return o.output.print(c.OutOrStdout(), st, [][]string{
 				{"pid", strconv.Itoa(st.PID)}, {"state", st.State}, {"kubeconfig", st.Kubeconfig},
 				{"hosts", strconv.Itoa(st.Hosts)}, {"speed", st.Speed}, {"images", st.Images},
+				{"name", st.Name}, {"seed", strconv.FormatUint(st.Seed, 10)}, {"time", st.Time.Format(time.RFC3339)},
+				{"faults", strconv.Itoa(st.Faults)}, {"version", st.Version},
 			})
 		},
 	}
@@ -52,13 +55,22 @@ func newHosts(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows := [][]string{{"NAME", "PROFILE", "POWER", "REDFISH", "MAC", "USER", "PASSWORD"}}
-			for _, h := range hosts {
-				rows = append(rows, []string{h.Name, h.Profile, h.Power, h.Redfish, h.BootMACAddress, h.Username, h.Password})
-			}
-			return o.output.print(c.OutOrStdout(), hosts, rows)
+			return o.output.print(c.OutOrStdout(), hosts, hostRows(hosts))
 		},
 	}
+}
+
+// hostRows shows hosts to people.
+func hostRows(hosts []control.Host) [][]string {
+	rows := [][]string{{"NAME", "PROFILE", "POWER", "BOOT", "REDFISH", "MAC", "USER", "PASSWORD"}}
+	for _, h := range hosts {
+		power := h.Power
+		if h.Offline {
+			power += ", BMC offline"
+		}
+		rows = append(rows, []string{h.Name, h.Profile, power, h.Boot, h.Redfish, h.BootMACAddress, h.Username, h.Password})
+	}
+	return rows
 }
 
 func newDown(o *options) *cobra.Command {

@@ -21,10 +21,17 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "labctl",
 		Short: "A virtual rack of servers for people who write bare-metal software",
-		Example: `  labctl up --hosts 2        # a rack, a Kubernetes API, the controller; Ctrl-C ends it
-  labctl demo                # provision one server and leave the lab up
-  labctl hosts               # addresses and credentials of the BMCs
-  labctl kubectl get bmh -w  # upstream's kubectl, talking to the lab`,
+		Long: `A virtual rack of servers for people who write bare-metal software.
+
+labctl exits with 0 when all went well, with 1 when something failed, and with 2
+when it was called in a way that it does not understand.`,
+		Example: `  labctl up --hosts 2                      # a rack, a Kubernetes API, the controller; Ctrl-C ends it
+  labctl demo                              # provision one server and leave the lab up
+  labctl hosts                             # addresses and credentials of the BMCs
+  labctl host power node-0 On
+  labctl fault add --bmc node-0 --status 503 --retry-after 30s --count 3
+  labctl journal --follow                  # which client did what, and what happened
+  labctl kubectl get bmh -w                # upstream's kubectl, talking to the lab`,
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return o.resolve(cmd) },
 	}
@@ -32,13 +39,59 @@ func newRoot() *cobra.Command {
 	f.StringVar(&o.state, "state", "", "directory that the lab lives in (default: one lab per user; METALAB_STATE)")
 	f.VarP(&o.output, "output", "o", "output format: table, json or yaml")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newUp(o), newDown(o), newStatus(o), newHosts(o), newDemo(o), newKubectl(o))
-	for _, c := range root.Commands() {
-		if c.Args == nil {
-			c.Args = noArguments
+	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)))
+	root.AddCommand(
+		newUp(o), newDown(o), newStatus(o), newHosts(o), newHost(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newJournal(o),
+		newMetrics(o), newVersion(o), newDemo(o), newKubectl(o),
+	)
+	strict(root)
+	return root
+}
+
+// strict lets every command refuse arguments that it does not take.
+func strict(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		if sub.Args == nil {
+			sub.Args = noArguments
+		}
+		if sub.RunE == nil && sub.HasSubCommands() {
+			sub.RunE = func(c *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return &usageError{fmt.Errorf("%s has no command %q", c.CommandPath(), args[0])}
+				}
+				return c.Help()
+			}
+			sub.Args = cobra.ArbitraryArgs
+		}
+		strict(sub)
+	}
+}
+
+// must stops at a slip in the definition of a command.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// arguments lets a command take these arguments, of which those in brackets may
+// be left out.
+func arguments(names ...string) cobra.PositionalArgs {
+	least := 0
+	for _, n := range names {
+		if n[0] != '[' {
+			least++
 		}
 	}
-	return root
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) > len(names):
+			return &usageError{fmt.Errorf("%s takes no argument %q", c.CommandPath(), args[len(names)])}
+		case len(args) < least:
+			return &usageError{fmt.Errorf("%s needs %s", c.CommandPath(), names[len(args)])}
+		}
+		return nil
+	}
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {

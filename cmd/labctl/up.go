@@ -8,10 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -19,6 +21,7 @@ import (
 // or the default.
 type upFlags struct {
 	settings world.Settings
+	file     string
 	noKube   bool
 	detach   bool
 	ready    int // file descriptor to report progress to; hidden
@@ -36,9 +39,27 @@ func newUp(o *options) *cobra.Command {
 
 A lab that was made before comes back as it was; other flags than it was made
 with are refused. Nothing is applied to the Kubernetes API: hosts.yaml in the
-state directory has a Secret and a BareMetalHost for every server.`,
-		Example: `  labctl up                          # one server, until Ctrl-C
+state directory has a Secret and a BareMetalHost for every server.
+
+With -f the racks come from a file:
+
+  kind: Lab
+  seed: 7
+  speed: 60x
+  accounts: [{name: admin, password: secret}]
+  racks:
+  - {name: r1, hosts: [{profile: generic, count: 40}]}
+  timings: {post: 20s}
+  faults:
+  - {bmc: r1-node-7, path: /redfish/v1/Systems/**, status: 503, retryAfter: 30s, count: 3}
+
+Each BMC has an address of its own on loopback, at port 443 where that is
+allowed, else at 8443 or the next that is free. With --listen ADDRESS each has a
+port of that address instead.`,
+		Example: `  labctl up                          # four servers, until Ctrl-C
   labctl up --hosts 8 --speed max --detach
+  labctl up -f lab.yaml --state ./lab
+  labctl up --hosts 4 --listen 192.0.2.7:9000
   labctl up --no-kube                # BMCs alone, for a provisioner of your own`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			settings, err := f.resolve(c, o.state)
@@ -52,19 +73,52 @@ state directory has a Secret and a BareMetalHost for every server.`,
 		},
 	}
 	fl := c.Flags()
+	fl.StringVarP(&f.file, "file", "f", "", "file that defines the racks (kind: Lab)")
+	fl.StringVar(&f.settings.Profile, "profile", "", "model of the servers: "+strings.Join(world.Profiles(), ", ")+" (default: generic)")
+	fl.Uint64Var(&f.settings.Seed, "seed", 0, "what all identities and all chance are derived from (default: 1)")
+	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT] (default: loopback)")
 	fl.IntVar(&f.settings.Hosts, "hosts", f.settings.Hosts, "number of servers")
 	fl.StringVar(&f.settings.Speed, "speed", f.settings.Speed, "the lab's time: a factor of real time (60x), or max")
 	fl.BoolVar(&f.noKube, "no-kube", false, "no Kubernetes API and no controller")
 	fl.BoolVar(&f.detach, "detach", false, "return when all is ready, and leave the lab running")
 	fl.IntVar(&f.ready, "progress-fd", 0, "")
-	if err := fl.MarkHidden("progress-fd"); err != nil {
-		panic(err) // the flag is defined above
-	}
+	must(fl.MarkHidden("progress-fd"))
+	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
+	must(c.RegisterFlagCompletionFunc("speed", cobra.FixedCompletions([]string{"1x", "60x", "max"}, cobra.ShellCompDirectiveNoFileComp)))
 	return c
+}
+
+// define takes the racks from the file, and what the flags say beside it.
+func (f *upFlags) define(c *cobra.Command) error {
+	for _, name := range []string{"hosts", "profile"} {
+		if c.Flags().Changed(name) {
+			return &usageError{fmt.Errorf("-f and --%s exclude each other: say it in the file", name)}
+		}
+	}
+	b, err := os.ReadFile(f.file)
+	if err != nil {
+		return err
+	}
+	r, err := rack.Parse(f.file, b)
+	if err != nil {
+		return err
+	}
+	flags := f.settings
+	f.settings.Define(r)
+	f.settings.Seed, f.settings.Listen = flags.Seed, flags.Listen
+	if c.Flags().Changed("speed") {
+		f.settings.Speed = flags.Speed
+	}
+	return nil
 }
 
 // resolve settles the flags against what the lab in dir was made with.
 func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) {
+	if f.file != "" {
+		if err := f.define(c); err != nil {
+			return world.Settings{}, err
+		}
+	}
 	f.settings.Kube = !f.noKube
 	if err := f.settings.Validate(); err != nil {
 		return world.Settings{}, &usageError{err}
@@ -75,7 +129,11 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 	}
 	asked := stored
 	for name, take := range map[string]func(){
-		"hosts":   func() { asked.Hosts = f.settings.Hosts },
+		"file":    func() { asked.Rack, asked.Hosts, asked.Profile, asked.Speed = f.settings.Rack, f.settings.Hosts, "", f.settings.Speed },
+		"hosts":   func() { asked.Hosts, asked.Rack = f.settings.Hosts, nil },
+		"profile": func() { asked.Profile, asked.Rack = f.settings.Profile, nil },
+		"seed":    func() { asked.Seed = f.settings.Seed },
+		"listen":  func() { asked.Listen = f.settings.Listen },
 		"speed":   func() { asked.Speed = f.settings.Speed },
 		"no-kube": func() { asked.Kube = f.settings.Kube },
 	} {
@@ -86,7 +144,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 	if err := stored.Same(asked); err != nil {
 		return world.Settings{}, fmt.Errorf("the lab in %s is another: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
 	}
-	return stored, nil
+	return asked, nil
 }
 
 // run keeps the lab up until ctx ends or it fails.

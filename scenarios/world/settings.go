@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/fixtures"
 )
 
 const settingsFile = "settings.json"
@@ -17,13 +19,24 @@ const settingsFile = "settings.json"
 // Settings are what a lab is made with. They are kept with its state, and a lab
 // that comes back has the same.
 type Settings struct {
-	Hosts int    `json:"hosts"`
-	Speed string `json:"speed"` // as rack.Speed
-	Kube  bool   `json:"kube"`  // with a Kubernetes API and the controllers
+	Hosts   int    `json:"hosts"`
+	Speed   string `json:"speed"`             // as rack.Speed
+	Kube    bool   `json:"kube"`              // with a Kubernetes API and the controllers
+	Profile string `json:"profile,omitempty"` // of the hosts; "" is the default
+	Seed    uint64 `json:"seed,omitempty"`    // 0 is the default
+	Listen  string `json:"listen,omitempty"`  // as rack.Listen
+	// Rack is the definition from a file; nil is a rack of Hosts hosts. Speed,
+	// Seed and Listen take precedence over what it says, where they are set.
+	Rack *rack.Lab `json:"rack,omitempty"`
 }
 
 // DefaultSettings are those of `labctl up` without a flag.
 func DefaultSettings() Settings { return Settings{Hosts: 4, Speed: "60x", Kube: true} }
+
+// Define takes the rack from a definition.
+func (s *Settings) Define(r rack.Lab) {
+	s.Rack, s.Hosts, s.Speed, s.Seed, s.Listen, s.Profile = &r, r.Len(), string(r.Speed), 0, "", ""
+}
 
 // Validate names what is wrong, by the flag that says it.
 func (s Settings) Validate() error {
@@ -34,7 +47,28 @@ func (s Settings) Validate() error {
 	if _, _, err := rack.Speed(s.Speed).Factor(); err != nil {
 		errs = append(errs, fmt.Errorf("--speed: %w", err))
 	}
+	if _, err := rack.Listen(s.Listen).Parse(); err != nil {
+		errs = append(errs, fmt.Errorf("--listen %w", err))
+	}
+	if s.Profile != "" {
+		if _, err := fs.Stat(fixtures.Profiles, "profiles/"+s.Profile+".yaml"); err != nil {
+			errs = append(errs, fmt.Errorf("--profile %s: there is no such profile: use one of %s", s.Profile, strings.Join(Profiles(), ", ")))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// Profiles are the names of the built-in server models.
+func Profiles() []string {
+	entries, err := fs.ReadDir(fixtures.Profiles, "profiles")
+	if err != nil {
+		panic(err) // they are built in
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	return out
 }
 
 // Same names the differences between what a lab was made with and what is asked.
@@ -45,8 +79,16 @@ func (s Settings) Same(asked Settings) error {
 			diff = append(diff, fmt.Sprintf("%s is %v there, not %v", flag, have, want))
 		}
 	}
-	differ("--hosts", s.Hosts, asked.Hosts)
-	differ("--speed", s.Speed, asked.Speed)
+	if s.Rack == nil && asked.Rack == nil { // else it is part of the racks' difference
+		differ("--hosts", s.Hosts, asked.Hosts)
+		differ("--profile", cmp.Or(s.Profile, defaultProfile), cmp.Or(asked.Profile, defaultProfile))
+		differ("--seed", cmp.Or(s.Seed, 1), cmp.Or(asked.Seed, 1))
+	} else {
+		diff = rack.Diff(s.Definition(), asked.Definition())
+	}
+	if s.Rack == nil && asked.Rack == nil { // a file can say another speed each time
+		differ("--speed", s.Speed, asked.Speed)
+	}
 	differ("--no-kube", !s.Kube, !asked.Kube)
 	if len(diff) == 0 {
 		return nil
@@ -54,9 +96,16 @@ func (s Settings) Same(asked Settings) error {
 	return errors.New(strings.Join(diff, ", "))
 }
 
-func (s Settings) rack() rack.Lab {
+const defaultProfile = "generic"
+
+// Definition is the rack that the settings ask for.
+func (s Settings) Definition() rack.Lab {
 	l := rack.Default(s.Hosts)
-	l.Speed = rack.Speed(s.Speed)
+	l.Hosts[0].Profile = cmp.Or(s.Profile, defaultProfile)
+	if s.Rack != nil {
+		l = *s.Rack
+	}
+	l.Speed, l.Seed, l.Listen = rack.Speed(s.Speed), cmp.Or(s.Seed, l.Seed), cmp.Or(rack.Listen(s.Listen), l.Listen)
 	return l
 }
 

@@ -129,7 +129,7 @@ func (w *World) startLab(ctx context.Context) error {
 	if last.After(origin) {
 		origin = last
 	}
-	definition := w.cfg.Settings.rack()
+	definition := w.cfg.Settings.Definition()
 	factor, hurry, err := definition.Speed.Factor()
 	if err != nil {
 		return err

@@ -32,6 +32,8 @@ func TestSettingsNameTheFlagThatIsWrong(t *testing.T) {
 		{func(s *Settings) { s.Speed = "fast" }, "--speed"},
 		{func(s *Settings) { s.Speed = "0x" }, "--speed"},
 		{func(s *Settings) { s.Speed = "NaNx" }, "--speed"},
+		{func(s *Settings) { s.Listen = "everywhere" }, `--listen "everywhere": use loopback`},
+		{func(s *Settings) { s.Profile = "toaster" }, "--profile toaster: there is no such profile: use one of generic"},
 	} {
 		s := good
 		tt.change(&s)
@@ -57,8 +59,8 @@ func TestSettingsAreKeptAndDifferencesNamed(t *testing.T) {
 	if err := made.Same(got); err != nil {
 		t.Errorf("Same(itself) = %v", err)
 	}
-	err = made.Same(Settings{Hosts: 8, Speed: "1x"})
-	for _, want := range []string{"--hosts is 7 there, not 8", "--speed is max there, not 1x", "--no-kube is false there, not true"} {
+	err = made.Same(Settings{Hosts: 8, Speed: "1x", Seed: 3})
+	for _, want := range []string{"--hosts is 7 there, not 8", "--seed is 1 there, not 3", "--speed is max there, not 1x", "--no-kube is false there, not true"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Same = %v, want %q in it", err, want)
 		}

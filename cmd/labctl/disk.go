@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+func newDisk(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "disk",
+		Short:   "Look at, pull, insert and break drives",
+		Example: "  labctl disk ls node-0\n  labctl disk pull node-0 Disk.0",
+	}
+	show := func(c *cobra.Command, d control.Disks, err error) error {
+		if err != nil {
+			return err
+		}
+		return o.output.print(c.OutOrStdout(), d, diskRows(d))
+	}
+	lab := func() *control.Client { return control.NewClient(o.state) }
+
+	ls := &cobra.Command{
+		Use: "ls HOST", Short: "List the drives and volumes of a server", Example: "  labctl disk ls node-0 -o json",
+		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := lab().Disks(c.Context(), args[0])
+			return show(c, d, err)
+		},
+	}
+	pull := &cobra.Command{
+		Use: "pull HOST DISK", Short: "Take a drive out of its bay, whatever the server does", Example: "  labctl disk pull node-0 Disk.0",
+		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := lab().PullDisk(c.Context(), args[0], args[1])
+			return show(c, d, err)
+		},
+	}
+	in := control.DiskInsertion{}
+	insert := &cobra.Command{
+		Use: "insert HOST DISK", Short: "Put a drive into an empty bay",
+		Example: `  labctl disk insert node-0 Disk.0                 # the one that was pulled from there
+  labctl disk insert node-0 Disk.0 --what new      # as it comes from the factory
+  labctl disk insert node-0 Disk.0 --what foreign  # that was part of another server's volume`,
+		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := lab().InsertDisk(c.Context(), args[0], args[1], in)
+			return show(c, d, err)
+		},
+	}
+	insert.Flags().StringVar(&in.What, "what", "same", "same, new or foreign")
+	insert.Flags().StringVar(&in.Serial, "serial", "", "serial number of the drive on the shelf (default: the one that was pulled from there)")
+	how := control.DiskFailure{}
+	fail := &cobra.Command{
+		Use: "fail HOST DISK", Short: "Break a drive, or mend it",
+		Example: `  labctl disk fail node-0 Disk.0
+  labctl disk fail node-0 Disk.0 --how predict   # it says that it will fail
+  labctl disk fail node-0 Disk.0 --how revive`,
+		Args: arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := lab().FailDisk(c.Context(), args[0], args[1], how)
+			return show(c, d, err)
+		},
+	}
+	fail.Flags().StringVar(&how.How, "how", "fail", "fail, predict, unpredict or revive")
+	c.AddCommand(ls, pull, insert, fail)
+	return c
+}
+
+func diskRows(d control.Disks) [][]string {
+	rows := [][]string{{"DISK", "SERIAL", "MODEL", "SIZE", "STATE", "HEALTH", "PART OF"}}
+	for _, x := range d.Bays {
+		health := x.Health
+		if x.Predicted {
+			health += ", failure predicted"
+		}
+		rows = append(rows, []string{x.ID, x.Serial, strings.TrimSpace(x.Model), size(x.Capacity), x.State, health, strings.Join(x.Volumes, " ")})
+	}
+	for _, x := range d.Shelf {
+		rows = append(rows, []string{"(shelf, from " + x.ID + ")", x.Serial, x.Model, size(x.Capacity), "", "", ""})
+	}
+	for _, v := range d.Volumes {
+		rows = append(rows, []string{"volume " + v.Controller + "/" + v.ID, "", v.RAID, size(v.Capacity), "", v.Health, ""})
+	}
+	return rows
+}
+
+// size is a number of bytes for people, as the makers of drives count.
+func size(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	f, i := float64(n), 0
+	for ; f >= 1000 && i < len(units)-1; i++ {
+		f /= 1000
+	}
+	return fmt.Sprintf("%.4g %s", f, units[i])
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+func newFault(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fault",
+		Short: "Let things go wrong on purpose",
+		Example: `  labctl fault add --bmc node-0 --status 503 --retry-after 30s --count 3
+  labctl fault ls
+  labctl fault rm fault-1`,
+	}
+	c.AddCommand(newFaultAdd(o), newFaultLs(o), newFaultRm(o))
+	return c
+}
+
+// faultFlags are the flags of a rule that are not its fields as they are.
+type faultFlags struct {
+	rule               fault.Rule
+	file               string
+	retry, from, until time.Duration
+	methods, set       []string
+	patch, body        string
+}
+
+func newFaultAdd(o *options) *cobra.Command {
+	f := &faultFlags{}
+	c := &cobra.Command{
+		Use:   "add",
+		Short: "Add a rule of what goes wrong",
+		Long: `Add a rule of what goes wrong: where (--bmc, --path, --method), when (--after,
+--count, --probability, --from, --until) and what. Counts are those of each BMC.
+With -f rules come from a file: a YAML list, as below faults: in a rack file.`,
+		Example: `  labctl fault add --bmc node-0 --path '/redfish/v1/Systems/**' --status 503 --retry-after 30s --count 2
+  labctl fault add --method PATCH --method POST --latency p50=300ms,p99=4s
+  labctl fault add --bmc 'node-1?' --drop reset --probability 0.05
+  labctl fault add --bmc node-7 --offline --until 2m
+  labctl fault add --tls expired --bmc node-3
+  labctl fault add --path /redfish/v1/Systems/1 --set /PowerState=null
+  labctl fault add -f faults.yaml`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			rules, err := f.rules(c)
+			if err != nil {
+				return err
+			}
+			added, err := control.NewClient(o.state).AddFaults(c.Context(), rules...)
+			if err != nil {
+				return err
+			}
+			rows := [][]string{{"ID", "WHERE", "WHAT"}}
+			for _, r := range added {
+				rows = append(rows, []string{r.ID, where(r), strings.Join(r.Effects(), " ")})
+			}
+			return o.output.print(c.OutOrStdout(), added, rows)
+		},
+	}
+	fl, r := c.Flags(), &f.rule
+	fl.StringVarP(&f.file, "file", "f", "", "file of rules, instead of all other flags")
+	fl.StringVar(&r.ID, "id", "", "name of the rule (default: one is made)")
+	fl.StringVar(&r.BMC, "bmc", "", "host, or a pattern such as 'node-*' (default: every one)")
+	fl.StringVar(&r.Path, "path", "", "path of requests; * stands for a part of a segment, ** for any segments")
+	fl.StringArrayVar(&f.methods, "method", nil, "method of requests; can be given more than once")
+	fl.IntVar(&r.After, "after", 0, "how many requests pass unharmed first")
+	fl.IntVar(&r.Count, "count", 0, "how many are hit at most (default: all)")
+	fl.Float64Var(&r.Probability, "probability", 1, "of a hit, above 0 up to 1")
+	fl.DurationVar(&f.from, "from", 0, "begin so much of the lab's time from now")
+	fl.DurationVar(&f.until, "until", 0, "end so much of the lab's time from now")
+	fl.StringVar((*string)(&r.Latency), "latency", "", "delay: 200ms, 100ms..2s, or p50=200ms,p99=3s")
+	fl.IntVar(&r.Status, "status", 0, "answer with this status")
+	fl.DurationVar(&f.retry, "retry-after", 0, "Retry-After of that answer")
+	fl.StringVar(&r.Message, "message", "", "text of that answer's error")
+	fl.StringVar(&r.MessageID, "message-id", "", "MessageId of that answer's error")
+	fl.BoolVar(&r.Performed, "performed", false, "with status or drop: what was asked is done all the same")
+	fl.StringVar((*string)(&r.Limit), "limit", "", "answer 429 to what is beyond a rate: 10/s, 100/5m")
+	fl.StringVar((*string)(&r.Drop), "drop", "", "end the connection: connect, silent, reset, close, hang or body")
+	fl.StringVar((*string)(&r.TLS), "tls", "", "fail the handshake: refused, expired, wrong-name or self-signed")
+	fl.BoolVar(&r.Offline, "offline", false, "the BMC is not on the network")
+	fl.BoolVar(&r.Stale, "stale", false, "read what was there before the last change")
+	fl.BoolVar(&r.Stuck, "stuck", false, "tasks do not end")
+	fl.StringVar((*string)(&r.Truncate), "truncate", "", "what is left of the body: bytes, or 50%")
+	fl.BoolVar(&r.InvalidJSON, "invalid-json", false, "the body is no JSON")
+	fl.IntVar(&r.LengthError, "length-error", 0, "bytes that Content-Length is wrong by")
+	fl.StringVar(&f.patch, "patch", "", "JSON that is merged into the body (RFC 7396)")
+	fl.StringArrayVar(&f.set, "set", nil, "value of the body by JSON pointer: /PowerState=null; can be given more than once")
+	fl.StringVar(&f.body, "body", "", "text instead of the body")
+	fl.StringVar(&r.ContentType, "content-type", "", "Content-Type of that text")
+	must(c.RegisterFlagCompletionFunc("bmc", completeHosts(o)))
+	for name, values := range map[string][]string{
+		"drop": {"connect", "silent", "reset", "close", "hang", "body"}, "tls": {"refused", "expired", "wrong-name", "self-signed"},
+		"method": {"GET", "POST", "PATCH", "PUT", "DELETE"},
+	} {
+		must(c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
+	}
+	return c
+}
+
+// rules are what the flags or the file say.
+func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
+	if f.file != "" {
+		var other error
+		c.Flags().Visit(func(f *pflag.Flag) {
+			if f.Name != "file" && f.Name != "state" && f.Name != "output" {
+				other = &usageError{fmt.Errorf("-f and --%s exclude each other: say it in the file", f.Name)}
+			}
+		})
+		if other != nil {
+			return nil, other
+		}
+		b, err := os.ReadFile(f.file)
+		if err != nil {
+			return nil, err
+		}
+		return fault.Parse(f.file, b)
+	}
+	r := f.rule
+	given := c.Flags().Changed
+	if given("probability") && r.Probability == 0 {
+		return nil, &usageError{errors.New("--probability 0: must be above 0 and at most 1")}
+	}
+	if !given("probability") {
+		r.Probability = 0 // as in a file that does not say it
+	}
+	r.RetryAfter.Duration, r.From.Duration, r.Until.Duration = f.retry, f.from, f.until
+	for _, m := range f.methods {
+		r.Method = append(r.Method, strings.ToUpper(m))
+	}
+	if given("body") {
+		r.Body = &f.body
+	}
+	if given("patch") {
+		if err := json.Unmarshal([]byte(f.patch), &r.Patch); err != nil {
+			return nil, &usageError{fmt.Errorf("--patch: %w", err)}
+		}
+	}
+	for _, s := range f.set {
+		at, text, ok := strings.Cut(s, "=")
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil { // a bare word is a text
+			v = text
+		}
+		if !ok {
+			return nil, &usageError{fmt.Errorf("--set %q: use a form like /PowerState=null", s)}
+		}
+		if r.Set == nil {
+			r.Set = fault.Values{}
+		}
+		r.Set[at] = v
+	}
+	var errs []error
+	for _, p := range r.Problems() {
+		if p.Field == "" {
+			errs = append(errs, errors.New("the rule does nothing: add one of --status, --latency, --drop, --tls, --offline, --limit, --stale, --stuck, --truncate, --invalid-json, --length-error, --patch, --set or --body"))
+			continue
+		}
+		errs = append(errs, fmt.Errorf("--%s: %s", kebab(p.Field), p.Text))
+	}
+	if len(errs) > 0 {
+		return nil, &usageError{errors.Join(errs...)}
+	}
+	return []fault.Rule{r}, nil
+}
+
+// kebab is the flag of a field.
+func kebab(field string) string {
+	var b strings.Builder
+	upper := true // so that ID and JSON are one word
+	for _, r := range field {
+		if unicode.IsUpper(r) && !upper {
+			b.WriteByte('-')
+		}
+		upper = unicode.IsUpper(r)
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return b.String()
+}
+
+func where(r fault.Rule) string {
+	parts := slices.Concat([]string{r.BMC}, r.Method, []string{r.Path})
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	if len(parts) == 0 {
+		return "everywhere"
+	}
+	return strings.Join(parts, " ")
+}
+
+func newFaultLs(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "ls", Short: "List the rules", Example: "  labctl fault ls\n  labctl fault ls -o yaml",
+		RunE: func(c *cobra.Command, _ []string) error {
+			all, err := control.NewClient(o.state).Faults(c.Context())
+			if err != nil {
+				return err
+			}
+			rows := [][]string{{"ID", "WHERE", "WHAT", "PHASE", "HITS"}}
+			for _, r := range all {
+				rows = append(rows, []string{r.ID, where(r.Rule), strings.Join(r.Effects(), " "), string(r.Phase), strconv.FormatUint(r.Hits, 10)})
+			}
+			return o.output.print(c.OutOrStdout(), all, rows)
+		},
+	}
+}
+
+func newFaultRm(o *options) *cobra.Command {
+	all := false
+	c := &cobra.Command{
+		Use: "rm [ID...]", Short: "Remove rules", Example: "  labctl fault rm fault-1\n  labctl fault rm --all",
+		Args: cobra.ArbitraryArgs,
+		ValidArgsFunction: func(c *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			var ids []string
+			if o.resolve(c) == nil {
+				rules, _ := control.NewClient(o.state).Faults(c.Context())
+				for _, r := range rules {
+					ids = append(ids, r.ID)
+				}
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, ids []string) error {
+			lab := control.NewClient(o.state)
+			switch {
+			case all && len(ids) > 0:
+				return &usageError{errors.New("--all and IDs exclude each other")}
+			case all:
+				rules, err := lab.Faults(c.Context())
+				if err != nil {
+					return err
+				}
+				for _, r := range rules {
+					ids = append(ids, r.ID)
+				}
+			case len(ids) == 0:
+				return &usageError{errors.New("name the rules to remove, or use --all")}
+			}
+			var errs []error
+			for _, id := range ids {
+				errs = append(errs, lab.RemoveFault(c.Context(), id))
+			}
+			return errors.Join(errs...)
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "all of them")
+	return c
+}

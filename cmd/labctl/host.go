@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+// atOnce is how many hosts are worked on at the same time.
+const atOnce = 16
+
+// matching are the names of the hosts that a pattern means.
+func matching(ctx context.Context, c *control.Client, pattern string) ([]string, error) {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return []string{pattern}, nil
+	}
+	hosts, err := c.Hosts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, h := range hosts {
+		ok, err := path.Match(pattern, h.Name)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("%q is no pattern: close each [", pattern)}
+		}
+		if ok {
+			names = append(names, h.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("no host is named like %s", pattern)
+	}
+	return names, nil
+}
+
+// forEach does something to every host that a pattern means, and shows how far
+// it is when there are many. What it returns is in the order of the hosts, of
+// those with which it went well.
+func forEach[T any](ctx context.Context, c *control.Client, pattern string, progress io.Writer, do func(host string) (T, error)) ([]T, error) {
+	names, err := matching(ctx, c, pattern)
+	if err != nil {
+		return nil, err
+	}
+	results, errs := make([]T, len(names)), make([]error, len(names))
+	var mu sync.Mutex
+	done, work := 0, make(chan int)
+	var all sync.WaitGroup
+	for range min(atOnce, len(names)) {
+		all.Go(func() {
+			for i := range work {
+				results[i], errs[i] = do(names[i])
+				mu.Lock()
+				if done++; len(names) > atOnce && (done%100 == 0 || done == len(names)) {
+					fmt.Fprintf(progress, "%d of %d hosts\n", done, len(names))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for i := range names {
+		work <- i
+	}
+	close(work)
+	all.Wait()
+	var out []T
+	for i := range names {
+		if errs[i] == nil {
+			out = append(out, results[i])
+		} else if len(names) > 1 {
+			errs[i] = fmt.Errorf("%s: %w", names[i], errs[i])
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// completeHosts completes the names of hosts of a lab that runs.
+func completeHosts(o *options, then ...string) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return then, cobra.ShellCompDirectiveNoFileComp
+		}
+		if o.resolve(c) != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		hosts, err := control.NewClient(o.state).Hosts(c.Context())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var names []string
+		for _, h := range hosts {
+			names = append(names, h.Name)
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func newHost(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "host",
+		Short:   "Switch, boot and look at servers",
+		Long:    "Switch, boot and look at servers. Where one is named, a pattern such as 'node-*' names several.",
+		Example: "  labctl host show node-0\n  labctl host power 'node-*' On",
+	}
+	c.AddCommand(newHostPower(o), newHostBoot(o), newHostShow(o))
+	return c
+}
+
+// resetTypes are those of Redfish, for completion.
+var resetTypes = []string{"On", "ForceOff", "ForceOn", "GracefulShutdown", "GracefulRestart", "ForceRestart", "PowerCycle", "PushPowerButton", "Nmi"}
+
+func newHostPower(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "power HOST RESET",
+		Short:   "Reset a server",
+		Long:    "Reset a server. RESET is a ResetType of Redfish: " + strings.Join(resetTypes, ", ") + ".",
+		Example: "  labctl host power node-0 On\n  labctl host power 'node-*' ForceOff",
+		Args:    arguments("HOST", "RESET"), ValidArgsFunction: completeHosts(o, resetTypes...),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab := control.NewClient(o.state)
+			hosts, err := forEach(c.Context(), lab, args[0], c.ErrOrStderr(), func(host string) (control.Host, error) {
+				return lab.Power(c.Context(), host, args[1])
+			})
+			if len(hosts) > 0 {
+				rows := [][]string{{"NAME", "POWER"}}
+				for _, h := range hosts {
+					rows = append(rows, []string{h.Name, h.Power})
+				}
+				err = errors.Join(err, o.output.print(c.OutOrStdout(), hosts, rows))
+			}
+			return err
+		},
+	}
+}
+
+func newHostBoot(o *options) *cobra.Command {
+	in, continuous, disable := control.Override{}, false, false
+	targets := []string{"Pxe", "Hdd", "Cd", "Usb", "UefiHttp", "BiosSetup", "Diags", "UefiShell"}
+	c := &cobra.Command{
+		Use:   "boot HOST [TARGET]",
+		Short: "Set what a server boots next",
+		Long: `Set what a server boots next. TARGET is a boot source of Redfish, such as
+` + strings.Join(targets, ", ") + `. Without one the boot order is shown.`,
+		Example: `  labctl host boot node-0 Pxe                 # at the next boot
+  labctl host boot node-0 Cd --continuous     # at every boot
+  labctl host boot node-0 UefiHttp --uri http://192.0.2.1/boot.iso
+  labctl host boot node-0 --clear             # by the boot order again`,
+		Args: arguments("HOST", "[TARGET]"), ValidArgsFunction: completeHosts(o, targets...),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab := control.NewClient(o.state)
+			set := func(host string) (control.Detail, error) { return lab.Host(c.Context(), host) }
+			switch {
+			case disable && len(args) == 2:
+				return &usageError{errors.New("--clear and TARGET contradict each other")}
+			case len(args) == 2 || disable:
+				if len(args) == 2 {
+					in.Target = args[1]
+				}
+				if continuous {
+					in.Enabled = "Continuous"
+				}
+				set = func(host string) (control.Detail, error) { return lab.Boot(c.Context(), host, in) }
+			case in.Mode != "" || in.URI != "" || continuous:
+				return &usageError{errors.New("name a TARGET")}
+			}
+			hosts, err := forEach(c.Context(), lab, args[0], c.ErrOrStderr(), set)
+			rows := [][]string{{"NAME", "BOOT", "MODE", "ORDER"}}
+			for _, h := range hosts {
+				var order []string
+				for _, b := range h.Order {
+					order = append(order, b.ID)
+				}
+				rows = append(rows, []string{h.Name, h.Boot, h.Override.Mode, strings.Join(order, " ")})
+			}
+			if len(hosts) > 0 {
+				err = errors.Join(err, o.output.print(c.OutOrStdout(), hosts, rows))
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&in.Mode, "mode", "", "UEFI or Legacy (default: as it is)")
+	c.Flags().StringVar(&in.URI, "uri", "", "image of an HTTP boot")
+	c.Flags().BoolVar(&continuous, "continuous", false, "at every boot, not only at the next one")
+	c.Flags().BoolVar(&disable, "clear", false, "end what is set")
+	return c
+}
+
+func newHostShow(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show HOST",
+		Short:   "Show all of a server",
+		Example: "  labctl host show node-0\n  labctl host show node-0 -o json",
+		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := control.NewClient(o.state).Host(c.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			rows := [][]string{
+				{"name", d.Name}, {"rack", d.Rack}, {"model", d.Manufacturer + " " + d.Model}, {"serial", d.Serial}, {"uuid", d.UUID},
+				{"bios", d.BIOS}, {"bmc", d.BMC}, {"power", d.Power}, {"phase", d.Phase}, {"running", d.Running},
+				{"boots", strconv.FormatUint(d.Boots, 10)}, {"boot", d.Host.Boot}, {"redfish", d.Redfish}, {"user", d.Username},
+				{"password", d.Password}, {"sessions", strconv.Itoa(d.Sessions)}, {"log", strconv.Itoa(d.LogEntries) + " entries"},
+			}
+			for _, n := range d.NICs {
+				rows = append(rows, []string{"nic " + n.ID, n.Name + " " + n.MAC})
+			}
+			for _, b := range d.Order {
+				rows = append(rows, []string{"boot option " + b.ID, b.Name})
+			}
+			for _, m := range d.Media {
+				rows = append(rows, []string{"media " + m.Slot, m.Image})
+			}
+			for _, t := range d.Tasks {
+				rows = append(rows, []string{"task " + t.ID, strings.TrimSpace(fmt.Sprintf("%s: %s, %d %% %s", t.Name, t.State, t.Percent, t.Fault))})
+			}
+			return o.output.print(c.OutOrStdout(), d, rows)
+		},
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+)
+
+func newJournal(o *options) *cobra.Command {
+	q, follow := control.Question{}, false
+	c := &cobra.Command{
+		Use:   "journal",
+		Short: "Show which client did what, and what happened",
+		Long: `Show what the lab remembers of what happened since it was started: every request
+to a BMC, and what the BMCs and their machines did. Times are the lab's.`,
+		Example: `  labctl journal --host node-0 --last 20
+  labctl journal --status 5xx --since 10m
+  labctl journal --kind event --what 'power.*'
+  labctl journal --follow -o json | jq .path`,
+		RunE: func(c *cobra.Command, _ []string) error {
+			lab, out := control.NewClient(o.state), c.OutOrStdout()
+			if !follow {
+				all, err := lab.Journal(c.Context(), q)
+				if err != nil {
+					return err
+				}
+				rows := [][]string{{"TIME", "HOST", "WHAT", "STATUS", "USER", "TOOK", "FAULTS"}}
+				for _, e := range all {
+					rows = append(rows, journalRow(e))
+				}
+				return o.output.print(out, all, rows)
+			}
+			return lab.Follow(c.Context(), q, func(e journal.Entry) error { return printEntry(out, o.output, e) })
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&follow, "follow", false, "go on with what comes, until Ctrl-C")
+	f.StringVar(&q.Host, "host", "", "host, or a pattern such as 'node-*'")
+	f.StringVar(&q.Kind, "kind", "", "request, event or control")
+	f.StringVar(&q.Method, "method", "", "method of requests")
+	f.StringVar(&q.Path, "path", "", "path of requests; * and ** as in faults")
+	f.StringVar(&q.Status, "status", "", "status of requests: 404, 5xx, none")
+	f.StringVar(&q.User, "user", "", "who sent the requests")
+	f.StringVar(&q.What, "what", "", "kind of event, or a pattern such as 'power.*'")
+	f.StringVar(&q.Since, "since", "", "a time of the lab, or how long ago: 5m")
+	f.IntVar(&q.Last, "last", 0, "the latest so many")
+	must(c.RegisterFlagCompletionFunc("host", completeHosts(o)))
+	must(c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"request", "event", "control"}, cobra.ShellCompDirectiveNoFileComp)))
+	return c
+}
+
+// printEntry prints one entry of a journal that is followed.
+func printEntry(w io.Writer, f format, e journal.Entry) error {
+	switch f {
+	case jsonFormat:
+		return json.NewEncoder(w).Encode(e)
+	case yamlFormat:
+		if _, err := fmt.Fprintln(w, "---"); err != nil {
+			return err
+		}
+		return f.print(w, e, nil)
+	}
+	_, err := fmt.Fprintln(w, strings.TrimRight(strings.Join(journalRow(e), "  "), " "))
+	return err
+}
+
+func journalRow(e journal.Entry) []string {
+	at := e.At.Format("2006-01-02T15:04:05.000Z07:00")
+	if e.Kind != journal.Request {
+		return []string{at, e.Host, strings.TrimSpace(e.What + "  " + e.Text), "", "", "", strings.Join(e.Faults, " ")}
+	}
+	status := strconv.Itoa(e.Status)
+	if e.Status == 0 {
+		status = "none"
+	}
+	return []string{at, e.Host, e.Method + " " + e.Path, status, e.User, e.Took.Duration.String(), strings.Join(e.Faults, " ")}
+}
+
+func newMetrics(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "metrics", Short: "Show what Prometheus is told",
+		Long: `Show what Prometheus is told. The lab answers it at /metrics on its control socket:
+curl --unix-socket STATE/control.sock http://lab/metrics`,
+		Example: "  labctl metrics | grep redfish_requests",
+		RunE: func(c *cobra.Command, _ []string) error {
+			text, err := control.NewClient(o.state).Metrics(c.Context())
+			if err == nil {
+				_, err = c.OutOrStdout().Write(text)
+			}
+			return err
+		},
+	}
+}
+
+func newVersion(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Show the version of labctl", Example: "  labctl version -o json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			v := struct {
+				Version string `json:"version"`
+			}{control.Version()}
+			return o.output.print(c.OutOrStdout(), v, [][]string{{"labctl " + v.Version}})
+		},
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+func newMedia(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "media",
+		Short:   "Look at, insert and eject virtual media",
+		Example: "  labctl media ls node-0\n  labctl media insert node-0 http://192.0.2.1/boot.iso",
+	}
+	lab := func() *control.Client { return control.NewClient(o.state) }
+	show := func(c *cobra.Command, m []control.Media, err error) error {
+		if err != nil {
+			return err
+		}
+		rows := [][]string{{"SLOT", "INSERTED", "SIZE", "IMAGE"}}
+		for _, x := range m {
+			rows = append(rows, []string{x.Slot, fmt.Sprint(x.Inserted), size(x.Size), x.Image})
+		}
+		return o.output.print(c.OutOrStdout(), m, rows)
+	}
+	// first is the slot that is meant when none is named.
+	first := func(c *cobra.Command, host, slot string) (string, error) {
+		if slot != "" {
+			return slot, nil
+		}
+		m, err := lab().Media(c.Context(), host)
+		if err == nil && len(m) == 0 {
+			err = fmt.Errorf("%s has no virtual media", host)
+		}
+		if err != nil {
+			return "", err
+		}
+		return m[0].Slot, nil
+	}
+	slot, image, stdin := "", control.Image{}, false
+
+	ls := &cobra.Command{
+		Use: "ls HOST", Short: "List the slots of virtual media of a server", Example: "  labctl media ls node-0",
+		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			m, err := lab().Media(c.Context(), args[0])
+			return show(c, m, err)
+		},
+	}
+	insert := &cobra.Command{
+		Use: "insert HOST URL", Short: "Let a BMC fetch an image and insert it",
+		Long: `Let a BMC fetch an image and insert it. The command returns when the image is
+there, or with what the BMC says of the failure.`,
+		Example: `  labctl media insert node-0 http://192.0.2.1/boot.iso
+  labctl media insert node-0 https://192.0.2.1/boot.iso --user me --password-stdin < secret`,
+		Args: arguments("HOST", "URL"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			if stdin {
+				line, err := bufio.NewReader(c.InOrStdin()).ReadString('\n')
+				if line == "" && err != nil {
+					return &usageError{errors.New("--password-stdin: there is no password")}
+				}
+				image.Password = strings.TrimRight(line, "\r\n")
+			}
+			image.URL = args[1]
+			slot, err := first(c, args[0], slot)
+			if err != nil {
+				return err
+			}
+			m, err := lab().InsertMedia(c.Context(), args[0], slot, image)
+			return show(c, m, err)
+		},
+	}
+	insert.Flags().BoolVar(&image.WriteProtected, "write-protected", true, "the server can only read it")
+	insert.Flags().StringVar(&image.User, "user", "", "user name for the image's server")
+	insert.Flags().BoolVar(&stdin, "password-stdin", false, "read the password for the image's server from standard input")
+	eject := &cobra.Command{
+		Use: "eject HOST", Short: "Eject an image", Example: "  labctl media eject node-0\n  labctl media eject node-0 --slot Usb",
+		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			slot, err := first(c, args[0], slot)
+			if err != nil {
+				return err
+			}
+			m, err := lab().EjectMedia(c.Context(), args[0], slot)
+			return show(c, m, err)
+		},
+	}
+	for _, x := range []*cobra.Command{insert, eject} {
+		x.Flags().StringVar(&slot, "slot", "", "slot of the virtual media (default: the first)")
+	}
+	c.AddCommand(ls, insert, eject)
+	return c
+}

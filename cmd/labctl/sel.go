@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+func newSEL(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "sel",
+		Short:   "Read and clear the logs of a BMC",
+		Example: "  labctl sel list node-0\n  labctl sel list node-0 --log audit\n  labctl sel clear node-0",
+	}
+	log := control.Events
+	list := &cobra.Command{
+		Use: "list HOST", Short: "List a log, oldest entry first", Example: "  labctl sel list node-0 -o json",
+		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			entries, err := control.NewClient(o.state).Log(c.Context(), args[0], log)
+			if err != nil {
+				return err
+			}
+			rows := [][]string{{"ID", "TIME", "SEVERITY", "KIND", "SUBJECT", "TEXT"}}
+			for _, e := range entries {
+				rows = append(rows, []string{
+					strconv.FormatUint(e.ID, 10), e.Time.Format(time.RFC3339), string(e.Severity), e.Kind, e.Subject, e.Text,
+				})
+			}
+			return o.output.print(c.OutOrStdout(), entries, rows)
+		},
+	}
+	wipe := &cobra.Command{
+		Use: "clear HOST", Short: "Empty a log", Example: "  labctl sel clear 'node-*'",
+		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab := control.NewClient(o.state)
+			_, err := forEach(c.Context(), lab, args[0], c.ErrOrStderr(), func(host string) (struct{}, error) {
+				return struct{}{}, lab.ClearLog(c.Context(), host, log)
+			})
+			return err
+		},
+	}
+	for _, x := range []*cobra.Command{list, wipe} {
+		x.Flags().StringVar(&log, "log", log, "events (of the machine) or audit (of who came and what was asked)")
+	}
+	c.AddCommand(list, wipe)
+	return c
+}
