@@ -129,7 +129,9 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 	}
 	asked := stored
 	for name, take := range map[string]func(){
-		"file":    func() { asked.Rack, asked.Hosts, asked.Profile, asked.Speed = f.settings.Rack, f.settings.Hosts, "", f.settings.Speed },
+		"file": func() {
+			asked.Rack, asked.Hosts, asked.Profile, asked.Speed = f.settings.Rack, f.settings.Hosts, "", f.settings.Speed
+		},
 		"hosts":   func() { asked.Hosts, asked.Rack = f.settings.Hosts, nil },
 		"profile": func() { asked.Profile, asked.Rack = f.settings.Profile, nil },
 		"seed":    func() { asked.Seed = f.settings.Seed },
