@@ -354,6 +354,7 @@ func (c RemoveAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	b.setAccess(to)
 	b.unlock(c.ID)
+	b.dropStore(AccountStore(c.ID))
 	b.endSessions(c.ID, "")
 	return []Event{b.tell(now, event.AccountRemoved, c.ID, name)}, nil
 }

@@ -55,6 +55,7 @@ type Spec struct {
 	Accounts       AccountSpec
 	Log, Audit     LogSpec
 	Collect        time.Duration // that a dump takes
+	Key            KeyKind       // of the certificate that it comes with
 }
 
 // BMC is one management controller. It is not safe for concurrent use.
@@ -69,11 +70,12 @@ type BMC struct {
 	streams     []Subscription // as little
 
 	// What View shows of what it may not show as it is, made when it changes.
-	access *Access
-	media  *Media
-	shown  State // what access and media were made from
-	open   *Logins
-	heard  *Audience
+	access       *Access
+	media        *Media
+	certificates *Certificates
+	shown        State // what they were made from
+	open         *Logins
+	heard        *Audience
 }
 
 // State is what a BMC must remember across a restart of the lab, in parts. What
@@ -91,6 +93,8 @@ type State struct {
 
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
+	// Certificates is nil where nobody gave the BMC any.
+	Certificates *Certificates `json:"certificates,omitempty"`
 }
 
 // Media is what the virtual drives hold.
@@ -115,6 +119,8 @@ type View struct {
 
 	Audience *Audience // subscriptions, without their headers
 	Updates  *Updates  // never nil
+	// Certificates are without private keys, and never nil.
+	Certificates *Certificates
 }
 
 // New makes a BMC with the given accounts, or restores one from what State
@@ -168,11 +174,15 @@ func (b *BMC) View() View {
 	if b.heard == nil || !sameAudience(b.shown.Subscriptions, b.st.Subscriptions) {
 		b.heard = b.audience()
 	}
+	if b.certificates == nil || b.shown.Certificates != b.st.Certificates {
+		b.certificates = b.st.Certificates.public()
+	}
 	b.shown = b.st
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock,
 		Audience: b.heard, Updates: b.updates(),
+		Certificates: b.certificates,
 	}
 }
 

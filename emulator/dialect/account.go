@@ -9,6 +9,7 @@ import (
 
 // validateAccounts says what is wrong with how accounts are kept.
 func (r *Record) validateAccounts(need func(ok bool, field, fix string)) {
+	need(r.BMC.Key == bmc.P256 || r.BMC.Key == bmc.RSA2048, "BMC.Key", "must be P-256 or RSA-2048")
 	a, p := &r.BMC.Accounts, &r.BMC.Accounts.Policy
 	need(a.Most > len(a.Reserved), "BMC.Accounts.Most", "must leave room for an account")
 	need(slices.ContainsFunc(a.Types, func(t bmc.TypeSpec) bool { return t.Type == bmc.ForRedfish }), "BMC.Accounts.Types", "must hold Redfish")

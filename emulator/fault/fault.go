@@ -65,9 +65,11 @@ const (
 	Expired    TLS = "expired"     // the certificate was valid until yesterday
 	WrongName  TLS = "wrong-name"  // the certificate is for another address
 	SelfSigned TLS = "self-signed" // the certificate is signed by itself
+	NotYet     TLS = "not-yet"     // the certificate will be valid in some years
+	SHA1       TLS = "sha1"        // the certificate is signed over a digest that nobody trusts any longer
 )
 
-var tlsFaults = []TLS{Refused, Expired, WrongName, SelfSigned}
+var tlsFaults = []TLS{Refused, Expired, WrongName, SelfSigned, NotYet, SHA1}
 
 // Decision is what shall go wrong. The zero value is nothing.
 type Decision struct {

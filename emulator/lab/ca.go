@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -13,8 +14,6 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
-	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
@@ -26,6 +25,7 @@ import (
 const (
 	caCert = "ca.crt"
 	caKey  = "ca.key"
+	rsaKey = "bmc-rsa.key"
 )
 
 const (
@@ -37,13 +37,18 @@ const (
 )
 
 // authority signs for the BMCs of one lab. Its certificate and key are kept in
-// the lab's directory; those of the BMCs are made when a client first asks.
+// the lab's directory; those of the BMCs are derived from them when a client
+// first asks, so that they are the same when the lab is opened again.
 type authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 
+	secret  []byte // that the keys of BMCs are derived from
+	rsaFile string
+
 	mu    sync.Mutex
-	certs map[netip.Addr]*tls.Certificate
+	rsa   *rsa.PrivateKey // of all BMCs that have an RSA key; nil until one is asked for
+	certs map[leaf]*tls.Certificate
 }
 
 // openAuthority loads the authority of a lab, or makes it.
@@ -65,7 +70,14 @@ func openAuthority(dir, name string) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: certificate authority: %s and %s: %w: remove both to have new ones made", certFile, keyFile, err)
 	}
-	return &authority{cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), certs: map[netip.Addr]*tls.Certificate{}}, nil
+	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return nil, fmt.Errorf("lab: certificate authority: %w", err)
+	}
+	return &authority{
+		cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), secret: secret, rsaFile: filepath.Join(dir, rsaKey),
+		certs: map[leaf]*tls.Certificate{},
+	}, nil
 }
 
 // writeFile leaves either nothing or the whole file, even after a power cut.
@@ -113,51 +125,5 @@ func newAuthority(name string) (certPEM, keyPEM []byte, err error) {
 func serialNumber() *big.Int {
 	b := make([]byte, 16)
 	rand.Read(b)
-	b[0] = b[0]&0x7f | 0x40 // positive, and as long for all (RFC 5280, §4.1.2.2)
-	return new(big.Int).SetBytes(b)
-}
-
-// certificate is that of the BMC which a client has reached.
-func (a *authority) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	at, ok := hello.Conn.LocalAddr().(*net.TCPAddr)
-	if !ok {
-		return nil, fmt.Errorf("lab: no TCP connection: %v", hello.Conn.LocalAddr())
-	}
-	return a.of(at.AddrPort().Addr().Unmap())
-}
-
-// of is the certificate for an address.
-func (a *authority) of(addr netip.Addr) (*tls.Certificate, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if c := a.certs[addr]; c != nil {
-		return c, nil
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("lab: certificate: %w", err)
-	}
-	t := &x509.Certificate{
-		SerialNumber: serialNumber(),
-		Subject:      pkix.Name{Organization: []string{"Metalab"}, CommonName: addr.String()},
-		IPAddresses:  []net.IP{addr.AsSlice()},
-		NotBefore:    a.cert.NotBefore,
-		NotAfter:     a.cert.NotAfter,
-		KeyUsage:     x509.KeyUsageDigitalSignature,
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, key.Public(), a.key)
-	if err != nil {
-		return nil, fmt.Errorf("lab: certificate: %w", err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("lab: certificate: %w", err)
-	}
-	if len(a.certs) >= maxCerts { // rare, and making one again takes 0.1 ms
-		clear(a.certs)
-	}
-	c := &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
-	a.certs[addr] = c
-	return c, nil
+	return positive(b)
 }

@@ -44,6 +44,8 @@ type Host struct {
 	machineWas atomic.Pointer[machine.View]
 	bmcWas     atomic.Pointer[bmc.View]
 
+	own atomic.Pointer[own] // nil: TLS was spoken with the certificate that the BMC came with
+
 	machineDue, bmcDue deadline
 }
 

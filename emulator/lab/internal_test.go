@@ -268,26 +268,29 @@ func TestAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := netip.MustParseAddr("127.64.0.1")
-	first, err := a.of(addr)
+	of := leaf{host: "node-0", addr: netip.MustParseAddr("127.64.0.1"), kind: bmc.P256}
+	first, err := a.of(of)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := a.of(addr); err != nil || again != first {
-		t.Errorf("of(%v) again = %v, %v, want the same", addr, again, err)
+	if again, err := a.of(of); err != nil || again != first {
+		t.Errorf("of(%v) again = %v, %v, want the same", of, again, err)
 	}
 	for i := range 3 {
 		clear(a.certs)
 		for n := range maxCerts { // stand-ins: making them takes its time
-			a.certs[netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})] = first
+			a.certs[leaf{addr: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})}] = first
 		}
-		if _, err := a.of(netip.AddrFrom4([4]byte{127, 64, 0, byte(i)})); err != nil || len(a.certs) > maxCerts {
+		if _, err := a.of(leaf{addr: netip.AddrFrom4([4]byte{127, 64, 0, byte(i)}), kind: bmc.P256}); err != nil || len(a.certs) > maxCerts {
 			t.Errorf("%d certificates are kept, %v, want at most %d", len(a.certs), err, maxCerts)
 		}
 	}
 	b, err := openAuthority(dir, "one")
 	if err != nil || !b.cert.Equal(a.cert) {
 		t.Errorf("the authority is another one when it is opened again: %v", err)
+	}
+	if same, err := b.of(of); err != nil || !same.Leaf.Equal(first.Leaf) {
+		t.Errorf("the certificate is another one when the authority is opened again: %v", err)
 	}
 	if err := writeFile(dir+"/"+caKey, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)

@@ -100,7 +100,6 @@ type Lab struct {
 	journal   *journal.Journal
 	meter     meter
 	faults    faults
-	bad       badCerts
 
 	hosts  []*Host // by index
 	byName map[string]*Host

@@ -196,7 +196,7 @@ func BenchmarkFloor(b *testing.B) {
 	httpOurs.Start()
 	defer httpOurs.Close()
 	tlsFloor := httptest.NewUnstartedServer(floor)
-	tlsFloor.TLS = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: l.ca.certificate}
+	tlsFloor.TLS = l.tlsConfig()
 	tlsFloor.StartTLS()
 	defer tlsFloor.Close()
 	anyName := roots.Clone()

@@ -31,7 +31,7 @@ func boot(v view) object {
 		"BootSourceOverrideTarget": string(o.Target), "BootSourceOverrideTarget@Redfish.AllowableValues": bootTargets(v),
 		"BootSourceOverrideMode": string(o.Mode), "BootSourceOverrideMode@Redfish.AllowableValues": bootModes(v),
 		"UefiTargetBootSourceOverride": orNull(o.Path), "BootNext": orNull(o.Next), "HttpBootUri": orNull(set.HTTPURI),
-		"BootOptions": ref(v.system("BootOptions")), "BootOrderPropertySelection": "BootOrder",
+		"BootOptions": ref(v.system("BootOptions")), "Certificates": ref(v.system("Boot", "Certificates")), "BootOrderPropertySelection": "BootOrder",
 		"BootOrder": list(order, bootOptionID), "AliasBootOrder": aliases(order), "AliasBootOrder@Redfish.AllowableValues": bootAliases(v),
 		"AutomaticRetryConfig": string(retryConfig(set)), "AutomaticRetryConfig@Redfish.AllowableValues": retryConfigs(v),
 		"AutomaticRetryAttempts": set.Attempts, "RemainingAutomaticRetryAttempts": max(0, set.Attempts-v.m.Retries),

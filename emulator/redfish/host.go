@@ -58,6 +58,9 @@ type Host interface {
 	// ApplyBMC carries out a command to the BMC; inserting media it returns when the
 	// image was fetched, or with bmc.ErrMedia and the reason.
 	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
+	// Factory is the certificate that the BMC came with, and its key. It is the
+	// same each time.
+	Factory() (bmc.Own, error)
 }
 
 // Rack finds the host that a request is for.

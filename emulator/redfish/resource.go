@@ -123,6 +123,7 @@ func (c operation) work(ctx context.Context, do bmc.Command) (reply, error) {
 // reply is what an operation answers. The zero reply has nothing to say but
 // that it was done.
 type reply struct {
+	at    string            // address of what was made, when that is no member of the addressed collection
 	id    string            // last segment of the address of a new member
 	token string            // of a session, shown this once
 	body  object            // of an action that answers something

@@ -11,6 +11,7 @@ func tree() []resource {
 		schemaRows(),
 		sessionRows(),
 		accountRows(),
+		certificateRows(),
 		systemRows(),
 		bootRows(),
 		processorRows(),

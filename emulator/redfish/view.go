@@ -17,6 +17,7 @@ type object = map[string]any
 
 // snapshot is what a host shows at one time.
 type snapshot struct {
+	h   Host
 	d   *dialect.Record
 	m   *machine.View
 	b   *bmc.View
@@ -24,7 +25,7 @@ type snapshot struct {
 }
 
 func look(h Host) snapshot {
-	return snapshot{d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: h.Now().Truncate(time.Second)}
+	return snapshot{h: h, d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: h.Now().Truncate(time.Second)}
 }
 
 // shows says which parts of a snapshot a body depends on, beside the dialect
@@ -51,6 +52,7 @@ const (
 	showsClock    shows = 1 << 16
 	showsAudience shows = 1 << 20 // subscriptions to events
 	showsUpdates  shows = 1 << 18 // how images are taken
+	showsCerts    shows = 1 << 17 // certificates that the BMC holds
 	showsTime     shows = 1 << 30
 )
 
@@ -140,6 +142,10 @@ var parts = map[shows]part{
 		func(a, b *snapshot) bool { return a.b.Audience == b.b.Audience },
 		func(to, from *snapshot) { to.b.Audience = from.b.Audience },
 	},
+	showsCerts: {
+		func(a, b *snapshot) bool { return a.b.Certificates == b.b.Certificates },
+		func(to, from *snapshot) { to.b.Certificates = from.b.Certificates },
+	},
 	showsTime: {
 		func(a, b *snapshot) bool { return a.now.Equal(b.now) },
 		func(to, from *snapshot) { to.now = from.now },
@@ -163,6 +169,7 @@ func (s shows) same(a, b *snapshot) bool {
 // shows, so that a body that was made from the same parts is the same, which
 // is what lets bodies be kept. To look at another part is a nil dereference.
 type view struct {
+	host   Host // to be asked for what never changes
 	d      *dialect.Record
 	m      *machine.View
 	b      *bmc.View
@@ -178,7 +185,7 @@ func (m *match) view(at snapshot) view {
 	for rest := m.shows; rest != 0; rest &= rest - 1 {
 		parts[rest&-rest].copy(&to, &at)
 	}
-	return view{served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids}
+	return view{host: at.h, served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids}
 }
 
 // things says what each variable of a pattern can stand for. A collection
@@ -188,6 +195,10 @@ var things = map[string]func(v view) []string{
 	"entry":      func(v view) []string { return entryIDs(v.b.Log) },
 	"managerlog": func(v view) []string { return []string{v.d.Logs.Manager} },
 	"systemlog":  func(v view) []string { return []string{v.d.Logs.System} },
+	"webcert":    webMembers,
+	"slotcert":   storeMembers("slotcert"),
+	"bootcert":   storeMembers("bootcert"),
+	"usercert":   storeMembers("usercert"),
 	"account":    func(v view) []string { return list(v.b.Accounts, func(a bmc.Account) string { return a.ID }) },
 	"option":     func(v view) []string { return list(v.m.Options(), func(b machine.BootOption) string { return b.ID }) },
 	"processor":  func(v view) []string { return cpuIDs(v.m.Profile) },

@@ -3,6 +3,7 @@ package redfish
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -57,6 +58,33 @@ var states = []struct {
 			_, err := h.ApplyBMC(t.Context(), bmc.OpenSession{Account: a, Token: "hidden-9" + a.Name, From: "192.0.2.9"})
 			must(t, err)
 		}
+	}},
+	{"certificates", func(t *testing.T, h *host) {
+		own, err := h.Factory()
+		must(t, err)
+		_, err = h.ApplyBMC(t.Context(), bmc.InstallHTTPS{Chain: [][]byte{own.Chain[0], own.Chain[0]}, Key: own.Key})
+		must(t, err)
+		for _, store := range []bmc.StoreName{bmc.BootStore, bmc.MediaStore("Cd"), bmc.AccountStore("3")} {
+			_, err := h.ApplyBMC(t.Context(), bmc.Trust{Store: store, Chain: own.Chain})
+			must(t, err)
+		}
+	}},
+	{"accounts of all kinds", func(t *testing.T, h *host) {
+		for _, c := range []bmc.Command{
+			bmc.CreateRole{RoleSpec: bmc.RoleSpec{ID: "Guest", Privileges: []bmc.Privilege{bmc.PrivLogin}, OEM: []string{"OemSing"}}},
+			bmc.CreateAccount{AccountChange: bmc.AccountChange{
+				Name: new("guest"), Password: new("guest-secret-5"), Role: new(bmc.Role("Guest")), Types: &[]bmc.AccountType{}, ChangeRequired: new(true),
+				Expires: new(h.now.Add(time.Hour)), PasswordExpires: new(h.now.Add(time.Minute)), Strict: new(true),
+			}},
+			bmc.SetPolicy{Policy: bmc.Policy{
+				MinPassword: 1, MaxPassword: 20, PasswordLife: day, LockAfter: 1, LockForever: true, Basic: bmc.BasicUnadvertised,
+				Closed: true, NoSessions: true, EndSession: true, SessionEnd: time.Hour,
+			}},
+		} {
+			_, err := h.ApplyBMC(t.Context(), c)
+			must(t, err)
+		}
+		h.Login(bmc.Credentials{Name: "reader", Password: "wrong", To: bmc.ForRedfish})
 	}},
 	{"logs", func(t *testing.T, h *host) {
 		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
@@ -167,6 +195,9 @@ func TestEveryLinkLeadsToAValidResource(t *testing.T) {
 			seen := walk(t, s, check)
 			for _, r := range s.tree {
 				reached := slices.ContainsFunc(seen, func(uri string) bool { return fits([]string{r.uri, r.uri + "/"}, uri) })
+				if r.uri == webCertificates { // until NetworkProtocol is there, which links to it
+					reached = reached || !slices.ContainsFunc(s.tree, func(r resource) bool { return strings.HasSuffix(r.uri, "/NetworkProtocol") })
+				}
 				if r.schema != "" && !reached && !empty(h, &r) {
 					t.Errorf("no link leads to %s", r.uri)
 				}
@@ -175,24 +206,22 @@ func TestEveryLinkLeadsToAValidResource(t *testing.T) {
 	}
 }
 
-// empty says whether there is nothing in a host that a row's last variable could
-// stand for.
+// empty says whether there is nothing in a host that a row could stand for.
 func empty(h *host, r *resource) bool {
-	vars := variables(r.uri)
-	if len(vars) == 0 {
-		return false
-	}
-	d := h.Dialect()
-	ids := map[string]string{
-		"system": d.SystemID, "manager": d.ManagerID, "chassis": d.ChassisID, "systemlog": d.Logs.System, "managerlog": d.Logs.Manager,
-	}
-	for _, name := range vars[:len(vars)-1] {
-		if ids[name] == "" { // which of them is not known
-			return false
+	at := look(h)
+	var some func(vars []string, ids map[string]string) bool
+	some = func(vars []string, ids map[string]string) bool {
+		m := &match{route: &route{resource: r}, ids: ids}
+		if len(vars) == 0 {
+			return m.there(m.view(at))
 		}
+		return slices.ContainsFunc(things[vars[0]](m.view(at)), func(id string) bool {
+			more := maps.Clone(ids)
+			more[vars[0]] = id
+			return some(vars[1:], more)
+		})
 	}
-	m := &match{route: &route{resource: r}, ids: ids}
-	return len(things[vars[len(vars)-1]](m.view(look(h)))) == 0
+	return !some(variables(r.uri), map[string]string{})
 }
 
 // walk follows every link from the root, checks what it finds, and returns the
@@ -338,8 +367,8 @@ func TestReadersReadAllButWhatIsOthers(t *testing.T) {
 	others := []string{"/redfish/v1/AccountService/Accounts/1", "/redfish/v1/AccountService/Accounts/2", "/redfish/v1/AccountService/Accounts/4", sessions + "/1", sessions + "/2"}
 	for _, uri := range walk(t, s, nil) {
 		want := http.StatusOK
-		if slices.Contains(others, uri) {
-			want = http.StatusForbidden
+		if slices.Contains(others, uri) || strings.Contains(uri+"/", "/Certificates/") && !strings.HasSuffix(uri, "ActionInfo") || strings.HasSuffix(uri, "/CertificateLocations") {
+			want = http.StatusForbidden // of certificates managers, and who configures the system, read all
 		}
 		if w := call(t, s, "reader", "GET", uri, ""); w.Code != want {
 			t.Errorf("%s; want %d", shape("GET", uri, "", w), want)
@@ -354,7 +383,7 @@ func TestSlotsAreListedOnce(t *testing.T) {
 	s := newService(t, newHost(t))
 	slots := 0
 	for _, uri := range walk(t, s, nil) {
-		if strings.Contains(uri, "/VirtualMedia/") && !strings.HasSuffix(uri, "ActionInfo") {
+		if strings.Contains(uri, "/VirtualMedia/") && !strings.HasSuffix(uri, "ActionInfo") && !strings.HasSuffix(uri, "/Certificates") {
 			slots++
 		}
 	}

@@ -90,6 +90,9 @@ func (x *exchange) answer(c operation, out reply, err error, otherwise func() *p
 		x.accepted(out.job)
 	case out.body != nil:
 		x.show(http.StatusOK, x.loose(out.body))
+	case out.at != "":
+		x.w.Header()["Location"] = []string{out.at}
+		x.done()
 	case x.afterwards(c):
 	case x.returns(representation):
 		x.show(http.StatusOK, otherwise())

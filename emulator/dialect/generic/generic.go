@@ -28,6 +28,7 @@ var Record = dialect.Record{
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
 		Collect:        30 * time.Second,
 		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 30 * time.Second},
+		Key:            bmc.P256,
 		Accounts: bmc.AccountSpec{
 			Most:    15,
 			NameMax: 32, NameNot: ":", // which would end the name in Basic authentication (RFC 7617, §2)

@@ -1,0 +1,337 @@
+package bmc
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Certificates are those that a BMC holds: its own, and those of others that it
+// trusts.
+type Certificates struct {
+	Next uint64 `json:"next"` // number of the next one
+	// HTTPS is the one that somebody gave the BMC; nil: it has none but that
+	// which it came with.
+	HTTPS  *Own    `json:"https,omitempty"`
+	Keys   []Key   `json:"keys,omitempty"` // of requests, the latest last
+	Stores []Store `json:"stores,omitempty"`
+}
+
+// Own is a certificate with its private key.
+type Own struct {
+	Certificate
+	Key Key `json:"key"` // never shown
+}
+
+// Key is a private key (PKCS #8, DER).
+type Key []byte
+
+// Certificate is a certificate with those that lead from it to an authority.
+type Certificate struct {
+	ID    string   `json:"id"`
+	Chain [][]byte `json:"chain"` // DER, its own first
+}
+
+// Store is a set of certificates of others.
+type Store struct {
+	Name         StoreName     `json:"name"`
+	Certificates []Certificate `json:"certificates"`
+}
+
+// StoreName says whose certificates a store holds.
+type StoreName string
+
+// BootStore holds those of servers that the machine boots from.
+const BootStore StoreName = "boot"
+
+// MediaStore holds those of servers that a slot's images come from.
+func MediaStore(slot string) StoreName { return StoreName("media/" + slot) }
+
+// AccountStore holds those that an account identifies itself with.
+func AccountStore(account string) StoreName { return StoreName("account/" + account) }
+
+// KeyKind is a kind of key pair.
+type KeyKind string
+
+// The kinds of the certificates that BMCs come with.
+const (
+	P256    KeyKind = "P-256" // ECDSA
+	RSA2048 KeyKind = "RSA-2048"
+)
+
+// Errors of certificates.
+var (
+	ErrCertificate = errors.New("bmc: certificate cannot be read")
+	ErrExpired     = errors.New("bmc: certificate has expired")
+	ErrKey         = errors.New("bmc: nobody knows the key of the certificate")
+	ErrUse         = errors.New("bmc: certificate is not for that use")
+)
+
+const (
+	maxKeys  = 4  // of requests
+	maxStore = 32 // certificates in a store
+)
+
+// Store are the certificates of a store.
+func (c *Certificates) Store(name StoreName) []Certificate {
+	if c == nil {
+		return nil
+	}
+	for _, s := range c.Stores {
+		if s.Name == name {
+			return s.Certificates
+		}
+	}
+	return nil
+}
+
+// noCertificates is what a BMC holds that nobody gave any.
+var noCertificates = new(Certificates)
+
+// forkCertificates is a copy of the certificates that a step may write.
+func (b *BMC) forkCertificates() *Certificates {
+	c := Certificates{Next: 1}
+	if b.st.Certificates != nil {
+		c = *b.st.Certificates
+	}
+	c.Stores = slices.Clone(c.Stores)
+	return &c
+}
+
+// public is what a View shows of the certificates.
+func (c *Certificates) public() *Certificates {
+	if c == nil {
+		return noCertificates
+	}
+	out := *c
+	out.Keys = nil
+	if out.HTTPS != nil {
+		out.HTTPS = &Own{Certificate: out.HTTPS.Certificate}
+	}
+	return &out
+}
+
+// check reads a chain and says what is wrong with its first certificate.
+func check(chain [][]byte, wall time.Time) (*x509.Certificate, error) {
+	var first *x509.Certificate
+	for i, der := range chain {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, fmt.Errorf("%w: number %d: %w", ErrCertificate, i+1, err)
+		}
+		if i == 0 {
+			first = c
+		}
+	}
+	switch {
+	case first == nil:
+		return nil, fmt.Errorf("%w: there is none", ErrCertificate)
+	case wall.After(first.NotAfter):
+		return nil, fmt.Errorf("%w: at %v", ErrExpired, first.NotAfter)
+	}
+	return first, nil
+}
+
+// InstallHTTPS makes a certificate the BMC's own. Its key is Key, or that of a
+// request, or that of the certificate before.
+type InstallHTTPS struct {
+	Chain [][]byte
+	Key   Key       // nil: one that the BMC knows
+	Wall  time.Time // real time: clients, too, check certificates against that
+}
+
+func (c InstallHTTPS) apply(b *BMC, now time.Time) ([]Event, error) {
+	cert, err := check(c.Chain, c.Wall)
+	if err != nil {
+		return nil, err
+	}
+	if len(cert.ExtKeyUsage)+len(cert.UnknownExtKeyUsage) > 0 &&
+		!slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageServerAuth) && !slices.Contains(cert.ExtKeyUsage, x509.ExtKeyUsageAny) {
+		return nil, fmt.Errorf("%w: that of a server", ErrUse)
+	}
+	to := b.forkCertificates()
+	keys := slices.Clone(to.Keys)
+	if c.Key != nil {
+		keys = []Key{c.Key}
+	} else if to.HTTPS != nil {
+		keys = append(keys, to.HTTPS.Key)
+	}
+	i := slices.IndexFunc(keys, func(k Key) bool { return k.of(cert) })
+	if i < 0 {
+		return nil, ErrKey
+	}
+	key := keys[i]
+	to.HTTPS = &Own{Certificate: to.number(c.Chain), Key: key}
+	to.Keys = slices.DeleteFunc(slices.Clone(to.Keys), func(k Key) bool { return bytes.Equal(k, key) })
+	b.st.Certificates = to
+	return []Event{CertificateKept{At: now, ID: to.HTTPS.ID}}, nil
+}
+
+// of says whether a certificate is that of a key.
+func (k Key) of(cert *x509.Certificate) bool {
+	s, err := k.Signer()
+	if err != nil {
+		return false
+	}
+	public, ok := s.Public().(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(cert.PublicKey)
+}
+
+// Signer is the key as it signs.
+func (k Key) Signer() (crypto.Signer, error) {
+	key, err := x509.ParsePKCS8PrivateKey(k)
+	if err != nil {
+		return nil, fmt.Errorf("bmc: key: %w", err)
+	}
+	s, ok := key.(crypto.Signer)
+	if !ok {
+		return nil, errors.New("bmc: key: it cannot sign")
+	}
+	return s, nil
+}
+
+// number gives a certificate its ID.
+func (c *Certificates) number(chain [][]byte) Certificate {
+	c.Next = max(c.Next, 1) + 1 // 1 is the one that the BMC came with
+	return Certificate{ID: strconv.FormatUint(c.Next, 10), Chain: chain}
+}
+
+// RemoveHTTPS gives the BMC back the certificate that it came with.
+type RemoveHTTPS struct{}
+
+func (RemoveHTTPS) apply(b *BMC, _ time.Time) ([]Event, error) {
+	to := b.forkCertificates()
+	if to.HTTPS == nil {
+		return nil, fmt.Errorf("%w: certificate that can be removed", ErrNotFound)
+	}
+	to.HTTPS = nil
+	b.st.Certificates = to
+	return nil, nil
+}
+
+// RequestCertificate has a certificate signing request made (PKCS #10). The BMC
+// keeps the key for when the certificate comes.
+type RequestCertificate struct {
+	Key Key // nil: that of its own certificate
+	// Request says for whom; its key and signature are not looked at.
+	Request x509.CertificateRequest
+}
+
+func (c RequestCertificate) apply(b *BMC, now time.Time) ([]Event, error) {
+	to := b.forkCertificates()
+	key := c.Key
+	if key == nil {
+		if to.HTTPS == nil {
+			return nil, ErrKey
+		}
+		key = to.HTTPS.Key
+	}
+	s, err := key.Signer()
+	if err != nil {
+		return nil, err
+	}
+	// Without chance: what a step does follows from what it is told.
+	der, err := x509.CreateCertificateRequest(nil, &c.Request, s)
+	if err != nil {
+		return nil, fmt.Errorf("bmc: certificate request: %w", err)
+	}
+	if c.Key != nil {
+		to.Keys = append(slices.Clone(to.Keys), key)
+		to.Keys = to.Keys[max(0, len(to.Keys)-maxKeys):]
+		b.st.Certificates = to
+	}
+	return []Event{CertificateRequested{At: now, Request: der}}, nil
+}
+
+// Trust puts a certificate into a store, or in the place of another.
+type Trust struct {
+	Store   StoreName
+	Chain   [][]byte
+	Instead string    // ID; "" adds
+	Wall    time.Time // real time
+}
+
+func (c Trust) apply(b *BMC, now time.Time) ([]Event, error) {
+	if _, err := check(c.Chain, c.Wall); err != nil {
+		return nil, err
+	}
+	to := b.forkCertificates()
+	s := to.store(c.Store)
+	i := len(s.Certificates)
+	switch {
+	case c.Instead != "":
+		if i = slices.IndexFunc(s.Certificates, func(o Certificate) bool { return o.ID == c.Instead }); i < 0 {
+			return nil, fmt.Errorf("%w: certificate %s of %s", ErrNotFound, c.Instead, c.Store)
+		}
+	case i >= maxStore:
+		return nil, fmt.Errorf("%w: %d certificates", ErrFull, i)
+	default:
+		s.Certificates = append(s.Certificates, Certificate{})
+	}
+	s.Certificates[i] = to.number(c.Chain)
+	b.st.Certificates = to
+	return []Event{CertificateKept{At: now, ID: s.Certificates[i].ID}}, nil
+}
+
+// store is a store that may be written.
+func (c *Certificates) store(name StoreName) *Store {
+	i := slices.IndexFunc(c.Stores, func(s Store) bool { return s.Name == name })
+	if i < 0 {
+		i = len(c.Stores)
+		c.Stores = append(c.Stores, Store{Name: name})
+	}
+	s := &c.Stores[i]
+	s.Certificates = slices.Clone(s.Certificates)
+	return s
+}
+
+// Distrust takes a certificate out of a store.
+type Distrust struct {
+	Store StoreName
+	ID    string
+}
+
+func (c Distrust) apply(b *BMC, _ time.Time) ([]Event, error) {
+	to := b.forkCertificates()
+	s := to.store(c.Store)
+	i := slices.IndexFunc(s.Certificates, func(o Certificate) bool { return o.ID == c.ID })
+	if i < 0 {
+		return nil, fmt.Errorf("%w: certificate %s of %s", ErrNotFound, c.ID, c.Store)
+	}
+	s.Certificates = slices.Delete(s.Certificates, i, i+1)
+	b.st.Certificates = to
+	return nil, nil
+}
+
+// dropStore forgets a store whose owner is gone.
+func (b *BMC) dropStore(name StoreName) {
+	if len(b.st.Certificates.Store(name)) == 0 {
+		return
+	}
+	to := b.forkCertificates()
+	to.Stores = slices.DeleteFunc(to.Stores, func(s Store) bool { return s.Name == name })
+	b.st.Certificates = to
+}
+
+// CertificateKept tells the ID of a certificate that was installed.
+type CertificateKept struct {
+	At time.Time
+	ID string
+}
+
+// CertificateRequested tells a signing request (PKCS #10, DER).
+type CertificateRequested struct {
+	At      time.Time
+	Request []byte
+}
+
+// Time implements Event.
+func (e CertificateKept) Time() time.Time { return e.At }
+
+// Time implements Event.
+func (e CertificateRequested) Time() time.Time { return e.At }

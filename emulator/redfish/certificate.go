@@ -1,0 +1,351 @@
+package redfish
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// webCertificates is where the BMC's own certificate is; it holds exactly one.
+const webCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Certificates"
+
+func certificateRows() []resource {
+	rows := []resource{
+		{uri: "/redfish/v1/CertificateService", schema: "CertificateService.v1_2_1", shows: showsAccess | showsCerts | showsMedia,
+			read: certificateService, actions: certificateServiceActions},
+		{uri: "/redfish/v1/CertificateService/CertificateLocations", schema: "CertificateLocations.v1_0_4",
+			shows: showsAccess | showsCerts | showsMedia, read: certificateLocations},
+		{uri: webCertificates, schema: "CertificateCollection", shows: showsCerts, link: "-",
+			name: "HTTPS Certificates", of: "webcert", create: &webCreate},
+		{uri: webCertificates + "/{webcert}", schema: "Certificate.v1_11_0", shows: showsIdentity | showsCerts,
+			read: webCertificate, remove: removeWeb, spares: factoryCertificate, actions: webActions},
+	}
+	for _, s := range stores {
+		rows = append(rows, storeRows(s)...)
+	}
+	return rows
+}
+
+// trustStore is a collection of certificates that the BMC does not have the
+// keys of.
+type trustStore struct {
+	above    string // pattern of the resource that it belongs to, or of a part of it
+	variable string // that its members stand for
+	shows    shows
+	link     string // as in resource
+	title    string
+	use      string // Certificate.CertificateUsageTypes; "" of none that has a name
+	name     func(v view) bmc.StoreName
+}
+
+// stores are all of them.
+var stores = []trustStore{
+	{"/redfish/v1/Systems/{system}/VirtualMedia/{slot}", "slotcert", showsMedia, "", "Virtual Media Certificates", "",
+		func(v view) bmc.StoreName { return bmc.MediaStore(v.ids["slot"]) }},
+	{"/redfish/v1/Systems/{system}/Boot", "bootcert", 0, "-", "Boot Certificates", "",
+		func(view) bmc.StoreName { return bmc.BootStore }},
+	{accountsURI + "/{account}", "usercert", showsAccess, "", "Account Certificates", "User",
+		func(v view) bmc.StoreName { return bmc.AccountStore(v.ids["account"]) }},
+}
+
+func storeRows(s trustStore) []resource {
+	uri := s.above + "/Certificates"
+	return []resource{
+		{uri: uri, schema: "CertificateCollection", shows: s.shows | showsCerts, link: s.link, name: s.title, of: s.variable,
+			create: &create{inputs: certificateInputs, apply: func(ctx context.Context, c operation) (reply, error) {
+				return c.trust(ctx, s.name(c.view), "", ofMember)
+			}}},
+		{uri: uri + "/{" + s.variable + "}", schema: "Certificate.v1_11_0", shows: s.shows | showsCerts,
+			read: func(v view) object {
+				c := pick(v.b.Certificates.Store(s.name(v)), v.ids[s.variable], certificateID)
+				return certificate(c, s.use)
+			},
+			remove: func(ctx context.Context, c operation) (reply, error) {
+				_, err := c.host.ApplyBMC(ctx, bmc.Distrust{Store: s.name(c.view), ID: c.view.ids[s.variable]})
+				return reply{}, err
+			}},
+	}
+}
+
+func certificateID(c bmc.Certificate) string { return c.ID }
+
+// storeMembers are the certificates in a store.
+func storeMembers(variable string) func(v view) []string {
+	for _, s := range stores {
+		if s.variable == variable {
+			return func(v view) []string { return list(v.b.Certificates.Store(s.name(v)), certificateID) }
+		}
+	}
+	panic("redfish: no store of " + variable)
+}
+
+// factoryID is the ID of the certificate that the BMC came with.
+const factoryID = "1"
+
+func webMembers(v view) []string {
+	if own := v.b.Certificates.HTTPS; own != nil {
+		return []string{own.ID}
+	}
+	return []string{factoryID}
+}
+
+// factoryCertificate cannot be deleted: the BMC would have none.
+func factoryCertificate(v view, method string) bool {
+	return method == http.MethodDelete && v.b.Certificates.HTTPS == nil
+}
+
+func webCertificate(v view) object {
+	c := bmc.Certificate{ID: factoryID}
+	if own := v.b.Certificates.HTTPS; own != nil {
+		c = own.Certificate
+	} else if factory, err := v.host.Factory(); err == nil {
+		c = factory.Certificate
+	}
+	return certificate(c, "Web")
+}
+
+// certificate is a certificate as it is shown: its chain whole, and what can be
+// read in the first of it.
+func certificate(c bmc.Certificate, use string) object {
+	o := object{
+		"Name": "Certificate " + c.ID, "CertificateString": encodePEM(c.Chain), "CertificateType": "PEM",
+		"CertificateUsageTypes": []string{},
+	}
+	if use != "" {
+		o["CertificateUsageTypes"] = []string{use}
+	}
+	if len(c.Chain) > 1 {
+		o["CertificateType"] = "PEMchain"
+	}
+	if len(c.Chain) == 0 {
+		return o
+	}
+	x, err := x509.ParseCertificate(c.Chain[0])
+	if err != nil { // it was read when it came
+		return o
+	}
+	sum := sha256.Sum256(x.Raw)
+	o["Subject"], o["Issuer"] = identifier(x.Subject), identifier(x.Issuer)
+	if names := alternativeNames(x); len(names) > 0 {
+		o["Subject"].(object)["AlternativeNames"] = names
+	}
+	o["ValidNotBefore"], o["ValidNotAfter"] = x.NotBefore.UTC().Format(time.RFC3339), x.NotAfter.UTC().Format(time.RFC3339)
+	o["SerialNumber"], o["Fingerprint"], o["FingerprintHashAlgorithm"] = pairs(x.SerialNumber.Bytes()), pairs(sum[:]), "TPM_ALG_SHA256"
+	o["SignatureAlgorithm"] = signatureOID(x)
+	o["KeyUsage"] = keyUsages(x)
+	return o
+}
+
+// encodePEM is a chain as text.
+func encodePEM(chain [][]byte) string {
+	var b strings.Builder
+	for _, der := range chain {
+		b.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	return b.String()
+}
+
+// pairs are bytes in hexadecimal, with colons in between.
+func pairs(b []byte) string {
+	return strings.ReplaceAll(fmt.Sprintf("% X", b), " ", ":")
+}
+
+// identifier is a name as Certificate.Identifier shows it.
+func identifier(n pkix.Name) object {
+	o := object{"DisplayString": n.String()}
+	for name, values := range map[string][]string{
+		"Country": n.Country, "Organization": n.Organization, "OrganizationalUnit": n.OrganizationalUnit, "City": n.Locality, "State": n.Province,
+	} {
+		if len(values) > 0 {
+			o[name] = values[0]
+		}
+	}
+	if n.CommonName != "" {
+		o["CommonName"] = n.CommonName
+	}
+	for _, a := range n.Names {
+		if text, ok := a.Value.(string); ok && a.Type.Equal(oidEmail) {
+			o["Email"] = text
+		}
+	}
+	return o
+}
+
+func alternativeNames(c *x509.Certificate) []string {
+	names := append([]string{}, c.DNSNames...)
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	names = append(names, c.EmailAddresses...)
+	for _, u := range c.URIs {
+		names = append(names, u.String())
+	}
+	return names
+}
+
+// signatureOID is the algorithm of a certificate's signature.
+func signatureOID(c *x509.Certificate) string {
+	var outer struct {
+		TBS       asn1.RawValue
+		Algorithm pkix.AlgorithmIdentifier
+		Signature asn1.BitString
+	}
+	if _, err := asn1.Unmarshal(c.Raw, &outer); err != nil {
+		return ""
+	}
+	return outer.Algorithm.Algorithm.String()
+}
+
+// usages are what a key can be for, as Certificate.KeyUsage spells it.
+var usages = []struct {
+	name string
+	bit  x509.KeyUsage
+	ext  x509.ExtKeyUsage // where bit is 0
+	oid  asn1.ObjectIdentifier
+}{
+	{name: "DigitalSignature", bit: x509.KeyUsageDigitalSignature},
+	{name: "NonRepudiation", bit: x509.KeyUsageContentCommitment},
+	{name: "KeyEncipherment", bit: x509.KeyUsageKeyEncipherment},
+	{name: "DataEncipherment", bit: x509.KeyUsageDataEncipherment},
+	{name: "KeyAgreement", bit: x509.KeyUsageKeyAgreement},
+	{name: "KeyCertSign", bit: x509.KeyUsageCertSign},
+	{name: "CRLSigning", bit: x509.KeyUsageCRLSign},
+	{name: "EncipherOnly", bit: x509.KeyUsageEncipherOnly},
+	{name: "DecipherOnly", bit: x509.KeyUsageDecipherOnly},
+	{name: "ServerAuthentication", ext: x509.ExtKeyUsageServerAuth, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 1}},
+	{name: "ClientAuthentication", ext: x509.ExtKeyUsageClientAuth, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 2}},
+	{name: "CodeSigning", ext: x509.ExtKeyUsageCodeSigning, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 3}},
+	{name: "EmailProtection", ext: x509.ExtKeyUsageEmailProtection, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 4}},
+	{name: "Timestamping", ext: x509.ExtKeyUsageTimeStamping, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 8}},
+	{name: "OCSPSigning", ext: x509.ExtKeyUsageOCSPSigning, oid: asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 3, 9}},
+}
+
+func keyUsages(c *x509.Certificate) []string {
+	out := []string{}
+	for _, u := range usages {
+		has := u.bit != 0 && c.KeyUsage&u.bit != 0
+		for _, e := range c.ExtKeyUsage {
+			has = has || u.bit == 0 && e == u.ext
+		}
+		if has {
+			out = append(out, u.name)
+		}
+	}
+	return out
+}
+
+// certificateInputs are what a client says of a certificate that it brings.
+// The text can hold a private key, and so it is never repeated.
+var certificateInputs = []input{
+	{name: "CertificateString", kind: text, required: true, secret: true},
+	{name: "CertificateType", kind: text, required: true, values: oneOf("PEM", "PEMchain")},
+}
+
+// brought is what a client brought: a chain, and the key of its first
+// certificate if that was with it.
+func (c operation) brought() (chain [][]byte, key bmc.Key, err error) {
+	rest := []byte(value(c.set, "CertificateString", ""))
+	for {
+		block, after := pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		rest = after
+		switch block.Type {
+		case "CERTIFICATE":
+			chain = append(chain, block.Bytes)
+		case "PRIVATE KEY":
+			key = block.Bytes
+		case "EC PRIVATE KEY":
+			k, err := x509.ParseECPrivateKey(block.Bytes)
+			if err != nil {
+				return nil, nil, bmc.ErrKey
+			}
+			if key, err = x509.MarshalPKCS8PrivateKey(k); err != nil {
+				return nil, nil, bmc.ErrKey
+			}
+		case "RSA PRIVATE KEY":
+			k, err := x509.ParsePKCS1PrivateKey(block.Bytes)
+			if err != nil {
+				return nil, nil, bmc.ErrKey
+			}
+			if key, err = x509.MarshalPKCS8PrivateKey(k); err != nil {
+				return nil, nil, bmc.ErrKey
+			}
+		default: // a request, or an encrypted key
+			return nil, nil, bmc.ErrCertificate
+		}
+	}
+	if strings.TrimSpace(string(rest)) != "" || len(chain) == 0 || len(chain) > 1 && value(c.set, "CertificateType", "") == "PEM" {
+		return nil, nil, bmc.ErrCertificate
+	}
+	return chain, key, nil
+}
+
+// refusesCertificate says that something is wrong with what a client brought.
+func refusesCertificate(err error) bool {
+	return errors.Is(err, bmc.ErrCertificate) || errors.Is(err, bmc.ErrExpired) || errors.Is(err, bmc.ErrKey) || errors.Is(err, bmc.ErrUse)
+}
+
+// ofMember and ofReplacement word that something is wrong with a certificate.
+func ofMember() message.Message { return message.PropertyValueError.With("CertificateString") }
+func ofReplacement() message.Message {
+	return message.ActionParameterValueError.With("CertificateString", "CertificateService.ReplaceCertificate")
+}
+
+// keeps carries out the command that the brought certificate is for.
+func (c operation) keeps(ctx context.Context, word func() message.Message, do func(chain [][]byte, key bmc.Key) bmc.Command) (reply, error) {
+	chain, key, err := c.brought()
+	var evs []bmc.Event
+	if err == nil {
+		evs, err = c.host.ApplyBMC(ctx, do(chain, key))
+	}
+	if refusesCertificate(err) {
+		return reply{}, decline(http.StatusBadRequest, word().About("#/CertificateString"))
+	}
+	for _, ev := range evs {
+		if kept, ok := ev.(bmc.CertificateKept); ok {
+			return reply{id: kept.ID}, err
+		}
+	}
+	return reply{}, err
+}
+
+// trust puts what a client brought into a store.
+func (c operation) trust(ctx context.Context, store bmc.StoreName, instead string, word func() message.Message) (reply, error) {
+	return c.keeps(ctx, word, func(chain [][]byte, _ bmc.Key) bmc.Command {
+		return bmc.Trust{Store: store, Chain: chain, Instead: instead, Wall: clock.Wall()}
+	})
+}
+
+// install makes what a client brought the BMC's own.
+func (c operation) install(ctx context.Context, word func() message.Message) (reply, error) {
+	return c.keeps(ctx, word, func(chain [][]byte, key bmc.Key) bmc.Command {
+		return bmc.InstallHTTPS{Chain: chain, Key: key, Wall: clock.Wall()}
+	})
+}
+
+// webCreate puts a certificate in the place of the one that there is: a service
+// shows one at a time.
+var webCreate = create{
+	inputs: certificateInputs,
+	apply:  func(ctx context.Context, c operation) (reply, error) { return c.install(ctx, ofMember) },
+}
+
+// removeWeb gives the BMC back the certificate that it came with.
+func removeWeb(ctx context.Context, c operation) (reply, error) {
+	_, err := c.host.ApplyBMC(ctx, bmc.RemoveHTTPS{})
+	return reply{}, err
+}

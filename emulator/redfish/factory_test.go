@@ -1,0 +1,35 @@
+package redfish
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"math/big"
+	"sync"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+// factory is the certificate that every BMC under test came with.
+var factory = sync.OnceValues(func() (bmc.Own, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return bmc.Own{}, err
+	}
+	c := &x509.Certificate{
+		SerialNumber: big.NewInt(77), Subject: pkix.Name{CommonName: "bmc.test", Organization: []string{"Metalab"}}, DNSNames: []string{"bmc.test"},
+		NotBefore: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2036, 1, 1, 0, 0, 0, 0, time.UTC),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		return bmc.Own{}, err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(key)
+	return bmc.Own{Certificate: bmc.Certificate{ID: "1", Chain: [][]byte{der}}, Key: raw}, err
+})
+
+func (h *host) Factory() (bmc.Own, error) { return factory() }
