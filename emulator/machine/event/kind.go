@@ -40,6 +40,31 @@ const (
 	LinkUp   Kind = "nic.link.up"
 	LinkDown Kind = "nic.link.down"
 
+	SensorHigh    Kind = "sensor.high" // of sensor %1, which reads %2 %3, over %4
+	SensorTooHigh Kind = "sensor.high.critical"
+	SensorFatal   Kind = "sensor.high.fatal"
+	SensorLow     Kind = "sensor.low"
+	SensorTooLow  Kind = "sensor.low.critical"
+	SensorBetter  Kind = "sensor.better"
+	SensorNormal  Kind = "sensor.normal"
+
+	FanFailed        Kind = "fan.failed"
+	FanRestored      Kind = "fan.restored"
+	FansRedundant    Kind = "fans.redundant"
+	FansNotRedundant Kind = "fans.redundancy.lost"
+	FansInsufficient Kind = "fans.insufficient"
+
+	SupplyFailed         Kind = "supply.failed"
+	SupplyRestored       Kind = "supply.restored"
+	SupplyInputLost      Kind = "supply.input.lost"
+	SupplyInputBack      Kind = "supply.input.back"
+	SupplyRemoved        Kind = "supply.removed"
+	SupplyInserted       Kind = "supply.inserted"
+	SuppliesRedundant    Kind = "supplies.redundant"
+	SuppliesNotRedundant Kind = "supplies.redundancy.lost"
+	SuppliesInsufficient Kind = "supplies.insufficient"
+	Overheated           Kind = "system.overheated"
+
 	PowerOn  Kind = "power.on"
 	PowerOff Kind = "power.off"
 
@@ -130,6 +155,31 @@ var Kinds = map[Kind]struct {
 
 	LinkUp:   {OK, "Port %1 of network adapter %2 has a link."},
 	LinkDown: {Warning, "Port %1 of network adapter %2 has lost its link."},
+
+	SensorHigh:    {Warning, "Sensor %1 reads %2 %3, and warns from %4 on."},
+	SensorTooHigh: {Critical, "Sensor %1 reads %2 %3, which from %4 on is critical."},
+	SensorFatal:   {Critical, "Sensor %1 reads %2 %3, which from %4 on destroys."},
+	SensorLow:     {Warning, "Sensor %1 reads %2 %3, and warns from %4 down."},
+	SensorTooLow:  {Critical, "Sensor %1 reads %2 %3, which from %4 down is critical."},
+	SensorBetter:  {Warning, "Sensor %1 reads %2 %3, which is less bad than it was."},
+	SensorNormal:  {OK, "Sensor %1 reads %2 %3, which is normal."},
+
+	FanFailed:        {Critical, "Fan %1 has failed."},
+	FanRestored:      {OK, "Fan %1 works again."},
+	FansRedundant:    {OK, "The fans are redundant."},
+	FansNotRedundant: {Warning, "The fans have lost their redundancy."},
+	FansInsufficient: {Critical, "Too few fans work."},
+
+	SupplyFailed:         {Critical, "Power supply %1 has failed."},
+	SupplyRestored:       {OK, "Power supply %1 works again."},
+	SupplyInputLost:      {Warning, "Power supply %1 gets no power."},
+	SupplyInputBack:      {OK, "Power supply %1 gets power again."},
+	SupplyRemoved:        {Warning, "Power supply %1 was taken out."},
+	SupplyInserted:       {OK, "Power supply %1 was put in."},
+	SuppliesRedundant:    {OK, "The power supplies are redundant."},
+	SuppliesNotRedundant: {Warning, "The power supplies have lost their redundancy."},
+	SuppliesInsufficient: {Critical, "Too few power supplies work."},
+	Overheated:           {Critical, "The system was switched off because it was too hot."},
 
 	PowerOn:  {OK, "The system was switched on."},
 	PowerOff: {OK, "The system was switched off."},

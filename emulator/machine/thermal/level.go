@@ -1,0 +1,137 @@
+package thermal
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Level is how bad a reading is. Values are stored.
+type Level string
+
+// The levels.
+const (
+	LowCritical Level = "low critical"
+	LowCaution  Level = "low caution"
+	Normal      Level = ""
+	Caution     Level = "caution"
+	Critical    Level = "critical"
+	Fatal       Level = "fatal"
+)
+
+// ladder is all levels, from low to high.
+var ladder = []Level{LowCritical, LowCaution, Normal, Caution, Critical, Fatal}
+
+func rank(l Level) int { return slices.Index(ladder, l) }
+
+var normal = rank(Normal)
+
+// Bad tells how far from normal a level is, 0 to 3.
+func (l Level) Bad() int {
+	d := rank(l) - normal
+	return max(d, -d)
+}
+
+// limit is the threshold of a level; nil where there is none.
+func (s *Sensor) limit(l Level) *float64 {
+	switch l {
+	case LowCritical:
+		return s.Limits.LowCritical
+	case LowCaution:
+		return s.Limits.LowCaution
+	case Caution:
+		return s.Limits.Caution
+	case Critical:
+		return s.Limits.Critical
+	case Fatal:
+		return s.Limits.Fatal
+	}
+	return nil
+}
+
+// beyond is the next level in a direction and the raw reading at which it is
+// reached; false when there is none. A reading that is shown as the threshold
+// has reached it.
+func (s *Sensor) beyond(from Level, up bool) (to Level, at float64, ok bool) {
+	step := -1
+	if up {
+		step = 1
+	}
+	for r := rank(from) + step; r >= 0 && r < len(ladder); r += step {
+		l := ladder[r]
+		if l != Normal && s.limit(l) == nil {
+			continue
+		}
+		worse := (r > normal) == up && r != normal
+		var reading float64
+		switch {
+		case worse && up:
+			reading = *s.limit(l) - s.Step/2
+		case worse:
+			reading = *s.limit(l) + s.Step/2
+		case up: // out of the low levels
+			reading = *s.limit(from) + max(s.Step, s.Limits.Hysteresis) - s.Step/2
+		default:
+			reading = *s.limit(from) - max(s.Step, s.Limits.Hysteresis) + s.Step/2
+		}
+		return l, reading, true
+	}
+	return "", 0, false
+}
+
+// Level is how bad what a sensor reads is.
+func (v View) Level(id string) Level {
+	for _, m := range v.state().Marks {
+		if m.Sensor == id {
+			return m.Level
+		}
+	}
+	return Normal
+}
+
+// goal is what a sensor would read in the end, as it does if it does not lag.
+func (v View) goal(i int) float64 {
+	for _, f := range v.state().Forced {
+		if f.Sensor == v.Model.Sensors[i].ID {
+			return f.Reading
+		}
+	}
+	return v.target(i)
+}
+
+// crossing is when the level of a sensor next changes, and to what; false when
+// it will not. What lags goes to its goal without turning back, so that it
+// crosses what lies between and nothing else.
+func (v View) crossing(i int) (at time.Time, to Level, ok bool) {
+	s := &v.Model.Sensors[i]
+	if s.Limits == (Limits{}) || !v.reads(s) {
+		return time.Time{}, "", false
+	}
+	is, end := v.Level(s.ID), v.goal(i)
+	if to, line, ok := s.beyond(is, true); ok && end >= line {
+		return v.reached(i, v.raw(i, v.state().At) >= line, line), to, true
+	}
+	if to, line, ok := s.beyond(is, false); ok && end <= line {
+		return v.reached(i, v.raw(i, v.state().At) <= line, line), to, true
+	}
+	return time.Time{}, "", false
+}
+
+// reached is when a sensor reads what lies on its way, if it is not there
+// already.
+func (v View) reached(i int, already bool, line float64) time.Time {
+	s, st := &v.Model.Sensors[i], v.state()
+	if already {
+		return st.At
+	}
+	from, end := v.raw(i, st.At), v.goal(i)
+	left := (line - end) / (from - end) // of the way
+	if left < almost {
+		left = almost
+	}
+	// A little later, so that rounding does not show it just short of the line.
+	return st.At.Add(time.Duration(-s.lag*math.Log(left)*float64(time.Second)) + time.Microsecond)
+}
+
+// almost is how near to its goal what lags comes to be counted as there.
+const almost = 1e-9

@@ -1,0 +1,182 @@
+package thermal
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// Overheated tells that a server is so hot that it switches itself off.
+type Overheated struct{ At time.Time }
+
+// Time implements event.Event.
+func (e Overheated) Time() time.Time { return e.At }
+
+// Fed tells that the server has lost the last of its power supplies, or has
+// the first again.
+type Fed struct {
+	At time.Time
+	On bool
+}
+
+// Time implements event.Event.
+func (e Fed) Time() time.Time { return e.At }
+
+// Units are what readings are in, for people and logs.
+var Units = map[Kind]string{Temperature: "Cel", Speed: "RPM", Voltage: "V", Power: "W", Energy: "kW.h"}
+
+// Text is a reading with no more digits than its sensor gives.
+func (s *Sensor) Text(reading float64) string {
+	return strconv.FormatFloat(s.rounded(reading), 'f', -1, 64)
+}
+
+// crossed tells that the level of a sensor has changed. v is from before.
+func (t *Thermal) crossed(at time.Time, s *Sensor, from, to Level, v View) []event.Event {
+	if s.Kind == Speed {
+		return t.fanCrossed(at, s, to, v)
+	}
+	worse, up := to.Bad() > from.Bad(), rank(to) > rank(from)
+	kinds := map[bool]event.Kind{true: event.SensorHigh, false: event.SensorLow}
+	n := event.Note{At: at, Kind: kinds[up], Subject: event.Subject{Part: event.Sensor, ID: s.ID}}
+	reading := s.Text(v.raw(t.model.places[s.ID], at))
+	n.Args = []string{s.Name, reading, Units[s.Kind]}
+	switch {
+	case to == Normal:
+		n.Kind = event.SensorNormal
+	case !worse:
+		n.Kind = event.SensorBetter
+	default:
+		n.Args = append(n.Args, s.Text(*s.limit(to)))
+		if to.Bad() == Critical.Bad() {
+			n.Kind = map[bool]event.Kind{true: event.SensorTooHigh, false: event.SensorTooLow}[up]
+		}
+		if to == Fatal {
+			n.Kind = event.SensorFatal
+		}
+	}
+	evs := []event.Event{n}
+	if to == Fatal && worse {
+		evs = append(evs, Overheated{At: at})
+	}
+	return evs
+}
+
+// Redundancy is whether parts of which some may fail can afford that.
+type Redundancy string
+
+// The redundancies.
+const (
+	Redundant    Redundancy = "redundant"
+	Bare         Redundancy = "bare"         // all that work are needed
+	Insufficient Redundancy = "insufficient" // more are needed than work
+)
+
+func redundancy(work, needed int) Redundancy {
+	switch {
+	case work > needed:
+		return Redundant
+	case work == needed:
+		return Bare
+	}
+	return Insufficient
+}
+
+// FanFailed tells whether a fan is known to have failed.
+func (v View) FanFailed(n int) bool { return v.Level(FanID(n)) != Normal }
+
+// FanRedundancy is that of the fans.
+func (v View) FanRedundancy() Redundancy {
+	work := v.Model.Fans.Count
+	for n := range v.Model.Fans.Count {
+		if v.FanFailed(n) {
+			work--
+		}
+	}
+	return redundancy(work, v.Model.Fans.Needed)
+}
+
+// SupplyRedundancy is that of the power supplies.
+func (v View) SupplyRedundancy() Redundancy {
+	work := 0
+	for n := range v.Model.Supplies.Count {
+		if v.SupplyFault(n) == NoFault {
+			work++
+		}
+	}
+	return redundancy(work, v.Model.Supplies.Needed)
+}
+
+// groups are the kinds of notes about a change of redundancy.
+type groups map[Redundancy]event.Kind
+
+var (
+	fanGroups    = groups{Redundant: event.FansRedundant, Bare: event.FansNotRedundant, Insufficient: event.FansInsufficient}
+	supplyGroups = groups{Redundant: event.SuppliesRedundant, Bare: event.SuppliesNotRedundant, Insufficient: event.SuppliesInsufficient}
+)
+
+// note tells a change of redundancy.
+func (g groups) note(at time.Time, was, is Redundancy) []event.Event {
+	if was == is {
+		return nil
+	}
+	return []event.Event{event.Note{At: at, Kind: g[is], Subject: event.Subject{Part: event.Chassis}}}
+}
+
+// fanCrossed tells that a fan stands still, or turns again. v is from before.
+func (t *Thermal) fanCrossed(at time.Time, s *Sensor, to Level, v View) []event.Event {
+	kind := event.FanFailed
+	if to == Normal {
+		kind = event.FanRestored
+	}
+	evs := []event.Event{event.Note{At: at, Kind: kind, Subject: event.Subject{Part: event.Fan, ID: s.ID}, Args: []string{s.ID}}}
+	return append(evs, fanGroups.note(at, v.FanRedundancy(), t.View().FanRedundancy())...)
+}
+
+// supplyNotes say what a change of a power supply's fault is, by what it was
+// and what it is.
+var supplyNotes = map[Fault]struct{ begins, ends event.Kind }{
+	Failed:  {event.SupplyFailed, event.SupplyRestored},
+	NoInput: {event.SupplyInputLost, event.SupplyInputBack},
+	Absent:  {event.SupplyRemoved, event.SupplyInserted},
+}
+
+// told tells what a command has changed at once. was is from before.
+func (t *Thermal) told(at time.Time, was View) []event.Event {
+	var evs []event.Event
+	is := t.View()
+	for n := range t.model.Supplies.Count {
+		from, to := was.SupplyFault(n), is.SupplyFault(n)
+		if from == to {
+			continue
+		}
+		of := event.Note{At: at, Subject: event.Subject{Part: event.Supply, ID: SupplyID(n)}, Args: []string{SupplyID(n)}}
+		if from != NoFault {
+			of.Kind = supplyNotes[from].ends
+			evs = append(evs, of)
+		}
+		if to != NoFault {
+			of.Kind = supplyNotes[to].begins
+			evs = append(evs, of)
+		}
+	}
+	if t.model.Supplies.Count == 0 {
+		return evs
+	}
+	evs = append(evs, supplyGroups.note(at, was.SupplyRedundancy(), is.SupplyRedundancy())...)
+	if fed := len(is.working()) > 0; fed != (len(was.working()) > 0) {
+		evs = append(evs, Fed{At: at, On: fed})
+	}
+	return evs
+}
+
+// working are the supplies that would feed the server if there are mains.
+func (v View) working() []int {
+	var out []int
+	for n := range v.Model.Supplies.Count {
+		if v.SupplyFault(n) == NoFault {
+			out = append(out, n)
+		}
+	}
+	return out
+}
