@@ -15,6 +15,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
 // Errors that services map to their own codes.
@@ -38,6 +39,7 @@ type Machine struct {
 	forked   bool // st.Main is this step's own, and nobody else has seen it
 	fw       firmware.Firmware
 	disks    storage.Subsystem
+	heat     thermal.Thermal
 }
 
 // State is what a Machine must remember across a restart of the lab, in parts.
@@ -51,6 +53,7 @@ type State struct {
 	Cabling  *Cabling        `json:"cabling,omitempty"`  // nil: every port has a link
 	Firmware *firmware.State `json:"firmware,omitempty"` // nil: as it came
 	Storage  *storage.State  `json:"storage,omitempty"`  // nil: as it came
+	Thermal  *thermal.State  `json:"thermal,omitempty"`  // nil: as it came
 }
 
 // Main is power, boot and what runs.
@@ -62,9 +65,10 @@ type Main struct {
 	ProgressAt time.Time  `json:"progressAt,omitzero"`
 	Again      bool       `json:"again,omitempty"` // come up again after going down
 	Asked      *Asked     `json:"asked,omitempty"`
-	WasOn      bool       `json:"wasOn,omitempty"` // when the mains went
-	Cause      ResetCause `json:"cause,omitempty"` // of the start that is to come
-	Reset      *LastReset `json:"reset,omitempty"` // nil: it was never started
+	WasOn      bool       `json:"wasOn,omitempty"`   // when the mains went
+	NoMains    bool       `json:"noMains,omitempty"` // somebody has cut them
+	Cause      ResetCause `json:"cause,omitempty"`   // of the start that is to come
+	Reset      *LastReset `json:"reset,omitempty"`   // nil: it was never started
 	Override   Override   `json:"override"`
 	Boots      uint64     `json:"boots"`             // POSTs since the machine was made
 	Retries    int        `json:"retries,omitempty"` // boots that found nothing, in a row, and were tried again
@@ -90,6 +94,7 @@ type View struct {
 	Cabling  *Cabling
 	Firmware firmware.View
 	Storage  storage.View
+	Thermal  thermal.View
 }
 
 // New makes a machine that is switched off, or restores one from what State
@@ -111,6 +116,7 @@ func New(p *Profile, id Identity, st *State) (*Machine, error) {
 	if err := m.newStorage(); err != nil {
 		return nil, err
 	}
+	m.newThermal()
 	return m, nil
 }
 
@@ -125,6 +131,7 @@ func (m *Machine) Restore(st State) {
 	m.st, m.forked = st, false
 	m.restoreFirmware()
 	m.restoreStorage()
+	m.heat.Restore(st.Thermal)
 }
 
 // View returns the machine as it stands.
@@ -133,6 +140,7 @@ func (m *Machine) View() View {
 	v := View{
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
 		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
+		Thermal: m.heat.View(),
 	}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]

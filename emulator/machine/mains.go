@@ -71,8 +71,32 @@ func (m *Machine) onDelay() time.Duration {
 type CutAC struct{}
 
 func (CutAC) apply(m *Machine, now time.Time) ([]Event, error) {
-	if !m.can(mainsGone) {
+	if m.st.NoMains {
 		return nil, fmt.Errorf("%w: there are no mains", ErrPower)
+	}
+	m.main().NoMains = true
+	return m.loseMains(now), nil
+}
+
+// RestoreAC gives the mains back. What follows is as the policy says.
+type RestoreAC struct{}
+
+func (RestoreAC) apply(m *Machine, now time.Time) ([]Event, error) {
+	if !m.st.NoMains {
+		return nil, fmt.Errorf("%w: the mains are there", ErrPower)
+	}
+	m.main().NoMains = false
+	if !m.heat.View().Fed() {
+		return nil, nil
+	}
+	return m.regainMains(now), nil
+}
+
+// loseMains leaves a machine without power, because nothing comes out of the
+// wall or no power supply works. It may be so already.
+func (m *Machine) loseMains(now time.Time) []Event {
+	if !m.can(mainsGone) {
+		return nil
 	}
 	own := m.main()
 	switch m.st.Phase {
@@ -83,26 +107,20 @@ func (CutAC) apply(m *Machine, now time.Time) ([]Event, error) {
 	default:
 		own.WasOn = true
 	}
-	evs := m.step(now, mainsGone)
-	return append(evs, event.Mains{At: now}), nil
+	return append(m.step(now, mainsGone), event.Mains{At: now})
 }
 
-// RestoreAC gives the mains back. What follows is as the policy says.
-type RestoreAC struct{}
-
-func (RestoreAC) apply(m *Machine, now time.Time) ([]Event, error) {
-	if !m.can(mainsBack) {
-		return nil, fmt.Errorf("%w: the mains are there", ErrPower)
-	}
+// regainMains ends that.
+func (m *Machine) regainMains(now time.Time) []Event {
 	evs := m.step(now, mainsBack)
 	evs = append(evs, event.Mains{At: now, On: true}, note(now, event.MainsBack))
 	if p := m.policy().Restore; p == AlwaysOff || p == LastState && !m.st.WasOn {
-		return evs, nil
+		return evs
 	}
 	m.main().Cause = CauseRestore
 	on := pressOn
 	if m.onDelay() > 0 {
 		on = delay
 	}
-	return append(evs, m.step(now, on)...), nil
+	return append(evs, m.step(now, on)...)
 }

@@ -13,6 +13,7 @@ type OS struct {
 	Name   string `json:"name"`           // for people: "agent", "disk"
 	Boot   uint64 `json:"boot"`           // State.Boots when it was loaded
 	Deaf   bool   `json:"deaf,omitempty"` // does not listen to the power button
+	Busy   bool   `json:"busy,omitempty"` // is at work as long as it runs
 }
 
 // Loaded answers a BootTried event: the source held a system, which starts.
@@ -20,13 +21,14 @@ type Loaded struct {
 	Boot   uint64 // of the event
 	Source Source
 	Name   string // of the system, for people
+	Busy   bool   // it is at work as long as it runs
 }
 
 func (c Loaded) apply(m *Machine, now time.Time) ([]Event, error) {
 	if err := m.trying(c.Boot, c.Source); err != nil {
 		return nil, err
 	}
-	m.main().OS = &OS{Source: c.Source, Name: c.Name, Boot: c.Boot}
+	m.main().OS = &OS{Source: c.Source, Name: c.Name, Boot: c.Boot, Busy: c.Busy}
 	m.main().Tries = nil
 	return m.step(now, loaded), nil
 }

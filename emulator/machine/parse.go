@@ -31,6 +31,7 @@ func ParseProfile(b []byte) (*Profile, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
+	p.Thermal.Complete(p.Processors.Sockets)
 	return p, nil
 }
 
@@ -79,6 +80,7 @@ func (p *Profile) Validate() error {
 		}
 	}
 	p.validateParts(need)
+	p.Thermal.Check(func(field, must string) { need(false, "thermal."+field, must) })
 	need(drives <= maxDrives, "storage", "have at most 256 bays")
 	for i, k := range p.BootOrder {
 		need(targets[k].device, "bootOrder[%d]", "be a kind of device, such as Hdd, Pxe, Cd, Usb or UefiHttp", i)

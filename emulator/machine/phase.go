@@ -195,7 +195,8 @@ func (m *Machine) step(now time.Time, on trigger) []Event {
 	if p := phases[to].progress; p != "" {
 		own.reach(p, now)
 	}
-	return append(m.left(to, now), m.entered(from, to, now)...)
+	evs := append(m.left(to, now), m.drive(now)...)
+	return append(evs, m.entered(from, to, now)...)
 }
 
 func (m *Machine) can(on trigger) bool {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
 // Profile is a server model: everything that two servers of that model share.
@@ -25,6 +26,7 @@ type Profile struct {
 	Cards        []Card                    `json:"cards"`
 	TPM          *TPMModel                 `json:"tpm"` // nil: it has none
 	Storage      []storage.ControllerModel `json:"storage"`
+	Thermal      thermal.Model             `json:"thermal"`
 	BootOrder    []SourceKind              `json:"bootOrder"`
 	OS           Conduct                   `json:"os"`
 	Timings      Timings                   `json:"timings"`

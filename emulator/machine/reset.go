@@ -81,6 +81,7 @@ const (
 	CauseWatchdog ResetCause = "WatchdogExpiration"
 	CauseSystem   ResetCause = "OSSoftRestart"
 	CauseCrash    ResetCause = "SystemCrash"
+	CauseHeat     ResetCause = "ThermalEvent"
 	CauseUnknown  ResetCause = "Unknown"
 )
 

@@ -26,6 +26,10 @@ var timers = []struct {
 		fire: func(m *Machine, at time.Time) []Event { return m.stored(m.disks.Advance(at)) },
 	},
 	{
+		due:  func(m *Machine) (time.Time, bool) { return m.heat.Deadline() },
+		fire: func(m *Machine, at time.Time) []Event { return m.heated(at, m.heat.Advance(at)) },
+	},
+	{
 		due:  func(m *Machine) (time.Time, bool) { return m.st.Deadline, !m.st.Deadline.IsZero() },
 		fire: func(m *Machine, at time.Time) []Event { return m.step(at, elapsed) },
 	},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -44,6 +45,10 @@ func appendValue(b []byte, v any) []byte {
 		return strconv.AppendInt(b, int64(x), 10)
 	case int64:
 		return strconv.AppendInt(b, x, 10)
+	case float64:
+		if x == math.Trunc(x) && math.Abs(x) < 1e15 {
+			return strconv.AppendInt(b, int64(x), 10)
+		}
 	case object:
 		return appendObject(b, x)
 	case []object:

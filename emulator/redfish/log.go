@@ -141,8 +141,8 @@ func logEntry(v view) object {
 		if w.code != "" {
 			o["EntryCode"] = w.code
 		}
-		if w.sensor != "" {
-			o["SensorType"] = w.sensor
+		if kind := w.sensorType(e.Note); kind != "" {
+			o["SensorType"] = kind
 		}
 	default:
 		m = v.spoken().In(m)

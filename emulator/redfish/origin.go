@@ -24,6 +24,9 @@ var origins = map[event.Part]string{
 	event.EventEntry: "/redfish/v1/Systems/{system}/LogServices/{systemlog}/Entries/{entry}",
 	event.AuditEntry: "/redfish/v1/Managers/{manager}/LogServices/{managerlog}/Entries/{auditentry}",
 	event.Job:        "/redfish/v1/TaskService/Tasks/{task}",
+	event.Sensor:     "/redfish/v1/Chassis/{chassis}/Sensors/{sensor}",
+	event.Fan:        "/redfish/v1/Chassis/{chassis}/ThermalSubsystem/Fans/{fan}",
+	event.Supply:     "/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/{supply}",
 	event.NIC:        "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}",
 }
 

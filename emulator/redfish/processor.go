@@ -104,11 +104,18 @@ func label(text, kind string, ordinal int) object {
 	return object{"PartLocation": object{"ServiceLabel": text, "LocationType": kind, "LocationOrdinalValue": ordinal}}
 }
 
+// perSocket is how many memory modules a processor has.
+func perSocket(p *machine.Profile) int {
+	return max(1, (p.Memory.Modules+p.Processors.Sockets-1)/p.Processors.Sockets)
+}
+
+// socketOf is the processor that a memory module is at, counted from 0.
+func socketOf(p *machine.Profile, id string) int { return ordinal("DIMM", id) / perSocket(p) }
+
 func dimm(v view) object {
 	p, m, id := v.m.Profile, v.m.Profile.Memory, v.ids["dimm"]
 	n := ordinal("DIMM", id)
-	perSocket := max(1, (m.Modules+p.Processors.Sockets-1)/p.Processors.Sockets)
-	socket, channel := n/perSocket, n%perSocket
+	socket, channel := socketOf(p, id), n%perSocket(p)
 	name := fmt.Sprintf("P%d-DIMM%c1", socket, 'A'+channel%26)
 	return object{
 		"Name": "Memory module " + name, "DeviceLocator": name, "MemoryType": "DRAM", "MemoryDeviceType": m.Type, "BaseModuleType": m.Form,

@@ -110,6 +110,8 @@ func (b *bundle) narrow(schema any, whole bool) {
 			x["anyOf"] = append(links, known...)
 		case len(links) > 0 && whole:
 			x["anyOf"] = append(links, known...)
+		case len(known) > 0 && strings.Contains(fmt.Sprint(known[0]), "/Redundancy.v"):
+			x["anyOf"] = append(links, known...) // which stands in the resource that it is of
 		case len(links) > 0:
 			x["anyOf"] = links
 		case len(known) > 0:

@@ -16,8 +16,8 @@ func systemRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", needs: ofComponents, name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0", needs: ofComponents,
-			shows: bootShows | showsPower | showsAsset | showsPolicy, read: system, patch: &systemPatch, actions: systemActions,
-			live: systemNow, moves: showsPower | showsAsset},
+			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal, read: system, patch: &systemPatch, actions: systemActions,
+			live: systemNow, moves: showsPower | showsAsset | showsThermal},
 	}
 }
 
@@ -56,7 +56,8 @@ func system(v view) object {
 func systemNow(v view) object {
 	o := object{
 		"AssetTag": v.m.Asset.Tag, "HostName": v.m.Asset.HostName,
-		"PowerState": string(v.m.Power), "Status": status(systemState(v.m.Phase)),
+		"PowerState":   string(v.m.Power),
+		"Status":       object{"State": systemState(v.m.Phase), "Health": "OK", "HealthRollup": v.boxHealth()},
 		"BootProgress": bootProgress(v), "Boot": boot(v),
 	}
 	showLight(v, o)
@@ -176,6 +177,11 @@ var systemActions = []action{{
 			err = refused(kind, c.host.Machine().Power, c.view)
 		}
 		return reply{}, err
+	},
+}, {
+	name: "ComputerSystem.SetDefaultBootOrder",
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		return reply{}, c.host.Apply(ctx, machine.SetBootOrder{})
 	},
 }}
 

@@ -140,6 +140,20 @@ func TestBootSettingsAreRefused(t *testing.T) {
 	}
 }
 
+func TestBootOrderGoesBackToTheModels(t *testing.T) {
+	s := newService(t, newHost(t))
+	system, _ := get(t, s, sys)
+	order := pluck(t, system, "Boot/BootOrder")
+	patched(t, s, sys, "Boot/BootOrder", []any{"Boot0300", "Boot0001"}, []any{"Boot0300", "Boot0001"})
+	if w := call(t, s, "operator", "POST", sys+"/Actions/ComputerSystem.SetDefaultBootOrder", ""); w.Code != 204 {
+		t.Fatalf("%s", shape("POST", "SetDefaultBootOrder", "", w))
+	}
+	system, _ = get(t, s, sys)
+	if d := cmp.Diff(order, pluck(t, system, "Boot/BootOrder")); d != "" {
+		t.Errorf("boot order (-want +got):\n%s", d)
+	}
+}
+
 func TestBootOptionsComeAndGo(t *testing.T) {
 	s := newService(t, newHost(t))
 	count := func() float64 {

@@ -36,12 +36,13 @@ const (
 	showsIdentity shows = 1 << 0 // serial numbers, addresses: what never changes
 	showsPower    shows = 1 << 1 // power, boot and what runs
 	showsAsset    shows = 1 << 2
-	showsBoot     shows = 1 << 3 // boot order, and how else it boots
-	showsPolicy   shows = 1 << 4 // how power comes on
-	showsCabling  shows = 1 << 5 // which NICs have a link
-	showsFirmware shows = 1 << 6 // BIOS settings, versions and updates
-	showsStorage  shows = 1 << 7 // with showsIdentity
-	showsAccess   shows = 1 << 8 // accounts and their policy
+	showsBoot     shows = 1 << 3  // boot order, and how else it boots
+	showsPolicy   shows = 1 << 4  // how power comes on
+	showsCabling  shows = 1 << 5  // which NICs have a link
+	showsFirmware shows = 1 << 6  // BIOS settings, versions and updates
+	showsThermal  shows = 1 << 24 // what heats, cools and feeds it; with showsTime what sensors read
+	showsStorage  shows = 1 << 7  // with showsIdentity
+	showsAccess   shows = 1 << 8  // accounts and their policy
 	showsMedia    shows = 1 << 9
 	showsSessions shows = 1 << 10
 	showsLog      shows = 1 << 11
@@ -89,6 +90,10 @@ var parts = map[shows]part{
 	showsCabling: {
 		func(a, b *snapshot) bool { return a.m.Cabling == b.m.Cabling },
 		func(to, from *snapshot) { to.m.Cabling = from.m.Cabling },
+	},
+	showsThermal: {
+		func(a, b *snapshot) bool { return a.m.Thermal == b.m.Thermal },
+		func(to, from *snapshot) { to.m.Thermal = from.m.Thermal },
 	},
 	showsFirmware: {
 		func(a, b *snapshot) bool { return a.m.Firmware == b.m.Firmware },
@@ -208,6 +213,10 @@ var things = map[string]func(v view) []string{
 	"adapter":    func(v view) []string { return list(adapters(v), cardID) },
 	"port":       func(v view) []string { return v.adapter().NICs },
 	"trusted":    trustedIDs,
+	"sensor":     func(v view) []string { return list(v.m.Profile.Thermal.Sensors, sensorID) },
+	"supply":     supplyIDs,
+	"fan":        fanIDs,
+	"control":    controlIDs,
 	"chassis":    func(v view) []string { return []string{v.d.ChassisID} },
 	"controller": func(v view) []string { return []string{"0"} },
 	"drive":      func(v view) []string { return list(v.storage().Drives, func(d storage.Drive) string { return d.ID }) },

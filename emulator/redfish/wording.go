@@ -15,7 +15,8 @@ type wording struct {
 	// that it is about, anything else itself. Nil: those of the note.
 	args []string
 	// What the record of a system event log says beside that (DSP2046,
-	// LogEntry.SensorType and EntryCode, after IPMI v2.0 §42.1 and §42.2).
+	// LogEntry.SensorType and EntryCode, after IPMI v2.0 §42.1 and §42.2). A
+	// sensor of %3 is of the type of that unit.
 	sensor, code string
 	// user and from are who brought it about, and from which address, as args
 	// are; "" where that is nobody's doing.
@@ -32,6 +33,31 @@ var wordings = map[event.Kind]wording{
 
 	event.LinkUp:   {is: message.CableInserted, args: []string{"%2", "%1"}, sensor: "LAN", code: "Assert"},
 	event.LinkDown: {is: message.CableRemoved, args: []string{"%2", "%1"}, sensor: "LAN", code: "Deassert"},
+
+	event.SensorHigh:    {is: message.ReadingAboveUpperCautionThreshold, sensor: "%3", code: "Upper Non-critical - going high"},
+	event.SensorTooHigh: {is: message.ReadingAboveUpperCriticalThreshold, sensor: "%3", code: "Upper Critical - going high"},
+	event.SensorFatal:   {is: message.ReadingAboveUpperFatalThreshold, sensor: "%3", code: "Upper Non-recoverable - going high"},
+	event.SensorLow:     {is: message.ReadingBelowLowerCautionThreshold, sensor: "%3", code: "Lower Non-critical - going low"},
+	event.SensorTooLow:  {is: message.ReadingBelowLowerCriticalThreshold, sensor: "%3", code: "Lower Critical - going low"},
+	event.SensorBetter:  {is: message.ReadingNoLongerCritical, sensor: "%3", code: "Deassert"},
+	event.SensorNormal:  {is: message.SensorReadingNormalRange, sensor: "%3", code: "Deassert"},
+
+	event.FanFailed:        {is: message.FanFailed, sensor: "Fan", code: "Transition to Critical from less severe"},
+	event.FanRestored:      {is: message.FanRestored, sensor: "Fan", code: "Transition to OK"},
+	event.FansRedundant:    {is: message.FanGroupNormal, args: []string{"%0"}, sensor: "CoolingDevice", code: "Fully Redundant"},
+	event.FansNotRedundant: {is: message.FanGroupWarning, args: []string{"%0"}, sensor: "CoolingDevice", code: "Redundancy Lost"},
+	event.FansInsufficient: {is: message.FanGroupCritical, args: []string{"%0"}, sensor: "CoolingDevice", code: "Non-redundant:Insufficient Resources"},
+
+	event.SupplyFailed:         {is: message.PowerSupplyFailed, sensor: "Power Supply / Converter", code: "Assert"},
+	event.SupplyRestored:       {is: message.PowerSupplyRestored, sensor: "Power Supply / Converter", code: "Deassert"},
+	event.SupplyInputLost:      {is: message.LossOfInputPower, sensor: "Power Supply / Converter", code: "Assert"},
+	event.SupplyInputBack:      {is: message.LineInputPowerRestored, sensor: "Power Supply / Converter", code: "Deassert"},
+	event.SupplyRemoved:        {is: message.PowerSupplyRemoved, sensor: "Power Supply / Converter", code: "Device Removed / Device Absent"},
+	event.SupplyInserted:       {is: message.PowerSupplyInserted, sensor: "Power Supply / Converter", code: "Device Inserted / Device Present"},
+	event.SuppliesRedundant:    {is: message.PowerSupplyGroupNormal, args: []string{"%0"}, sensor: "PowerUnit", code: "Fully Redundant"},
+	event.SuppliesNotRedundant: {is: message.PowerSupplyGroupWarning, args: []string{"%0"}, sensor: "PowerUnit", code: "Redundancy Lost"},
+	event.SuppliesInsufficient: {is: message.PowerSupplyGroupCritical, args: []string{"%0"}, sensor: "PowerUnit", code: "Non-redundant:Insufficient Resources"},
+	event.Overheated:           {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}, sensor: "Temperature", code: "Transition to Non-recoverable"},
 
 	event.PowerOn:  {is: message.ResourcePoweredOn, args: []string{"%0"}, sensor: "System ACPI PowerState", code: "Assert"},
 	event.PowerOff: {is: message.ResourcePoweredOff, args: []string{"%0"}, sensor: "System ACPI PowerState", code: "Assert"},
@@ -107,6 +133,20 @@ var wordings = map[event.Kind]wording{
 	event.VolumeMended:      {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}, sensor: "Drive Slot/Bay"},
 	event.VolumeExpanded:    {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
 	event.ControllerReset:   {is: message.ResourceChanged, args: []string{}, sensor: "Add-in Card"},
+}
+
+// unitTypes are the sensor types of readings in some unit.
+var unitTypes = map[string]string{
+	"Cel": "Temperature", "V": "Voltage", "RPM": "Fan", "W": "Other Units-based Sensor", "kW.h": "Other Units-based Sensor",
+}
+
+// sensorType is the sensor type of a note; "" when it has none.
+func (w wording) sensorType(n event.Note) string {
+	kind := filled(w.sensor, n)
+	if t, ok := unitTypes[kind]; ok {
+		return t
+	}
+	return kind
 }
 
 // word is the message that tells a note.

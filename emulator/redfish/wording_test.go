@@ -38,6 +38,9 @@ func TestEveryKindOfEventIsWorded(t *testing.T) {
 			}
 		}
 		for name, value := range map[string]string{"SensorType": w.sensor, "LogEntryCode": w.code} {
+			if value == "%3" {
+				continue // by the unit
+			}
 			if values := allowed[name]; value != "" && values != nil && !slices.Contains(values, value) {
 				t.Errorf("%s: %q is no %s", kind, value, name)
 			}

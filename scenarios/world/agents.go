@@ -88,7 +88,7 @@ func (a *agents) try(h *lab.Host, ev machine.BootTried) {
 	name, why := look(h, ev.Source)
 	var answer machine.Command = machine.NotBootable{Boot: ev.Boot, Source: ev.Source}
 	if name != "" {
-		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name}
+		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name, Busy: name == osAgent}
 	}
 	a.log.Debug("boot source tried", "machine", h.Name(), "source", ev.Source, "holds", name, "why", why)
 	if err := h.Apply(context.Background(), answer); err != nil && !errors.Is(err, machine.ErrStale) {

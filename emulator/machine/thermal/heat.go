@@ -99,6 +99,12 @@ func (v View) AverageWatts(now time.Time, over time.Duration) float64 {
 	return (is*since.Seconds() + v.st.Was*(over-since).Seconds()) / over.Seconds()
 }
 
+// Limit is what the power drawn from the mains is kept to, in W; 0: nothing.
+func (v View) Limit() float64 { return v.state().Limit }
+
+// Since is from when on energy is counted; zero when nothing was yet.
+func (v View) Since() time.Time { return v.state().Since }
+
 // Ambient is how warm the room is, in °C.
 func (v View) Ambient() float64 {
 	if a := v.state().Ambient; a != nil {

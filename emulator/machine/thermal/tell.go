@@ -164,11 +164,14 @@ func (t *Thermal) told(at time.Time, was View) []event.Event {
 		return evs
 	}
 	evs = append(evs, supplyGroups.note(at, was.SupplyRedundancy(), is.SupplyRedundancy())...)
-	if fed := len(is.working()) > 0; fed != (len(was.working()) > 0) {
+	if fed := is.Fed(); fed != was.Fed() {
 		evs = append(evs, Fed{At: at, On: fed})
 	}
 	return evs
 }
+
+// Fed tells whether the server gets power if there are mains.
+func (v View) Fed() bool { return v.Model.Supplies.Count == 0 || len(v.working()) > 0 }
 
 // working are the supplies that would feed the server if there are mains.
 func (v View) working() []int {

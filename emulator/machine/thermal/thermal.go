@@ -134,6 +134,9 @@ type View struct {
 	seed  uint64
 }
 
+// Equal tells whether two models are the same, even if one was read again.
+func (m Model) Equal(o Model) bool { return reflect.DeepEqual(m, o) }
+
 // Equal tells whether two views show the same, even if one was restored.
 func (v View) Equal(o View) bool {
 	return v.seed == o.seed && (v.Model == o.Model || reflect.DeepEqual(v.Model, o.Model)) && reflect.DeepEqual(v.st, o.st)

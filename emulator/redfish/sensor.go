@@ -1,0 +1,184 @@
+package redfish
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+)
+
+// readings is what follows from what sensors read.
+const readings = showsThermal | showsTime
+
+func sensorRows() []resource {
+	return []resource{
+		{uri: "/redfish/v1/Chassis/{chassis}/Sensors", schema: "SensorCollection", when: hasSensors, name: "Sensors", of: "sensor"},
+		{uri: "/redfish/v1/Chassis/{chassis}/Sensors/{sensor}", schema: "Sensor.v1_12_0", shows: readings, read: sensor,
+			volatile: []string{"ReadingTime"}},
+	}
+}
+
+// hasSensors says whether the model says what heats and cools it.
+func hasSensors(v view) bool { return len(v.m.Profile.Thermal.Sensors) > 0 }
+
+func sensorID(s thermal.Sensor) string { return s.ID }
+
+// sensors are those of a kind and part, in order.
+func (v view) sensors(k thermal.Kind, of ...thermal.Part) []thermal.Sensor {
+	var out []thermal.Sensor
+	for _, s := range v.m.Profile.Thermal.Sensors {
+		if s.Kind == k && (len(of) == 0 || slices.Contains(of, s.Part)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// sensorKinds says how a kind of sensor is read (DSP2046, Sensor.ReadingType
+// and ReadingUnits; the units are UCUM's). A fan is read in percent of its most,
+// so that its excerpt has both that and its speed.
+var sensorKinds = map[thermal.Kind]struct{ reads, units string }{
+	thermal.Temperature: {"Temperature", "Cel"},
+	thermal.Speed:       {"Percent", "%"},
+	thermal.Voltage:     {"Voltage", "V"},
+	thermal.Power:       {"Power", "W"},
+	thermal.Energy:      {"EnergykWh", "kW.h"},
+}
+
+// reading is what a sensor reads; nil when it reads nothing.
+func (v view) reading(s thermal.Sensor) any {
+	x, ok := v.m.Thermal.Reading(s.ID, v.now)
+	if !ok {
+		return nil
+	}
+	return v.shown(s, x)
+}
+
+// shown is a reading in the units of its resource.
+func (v view) shown(s thermal.Sensor, x float64) float64 {
+	if s.Kind == thermal.Speed {
+		return math.Round(x / v.m.Profile.Thermal.Fans.RPM * 100)
+	}
+	return x
+}
+
+// healths are the values of Resource.Health by how far from normal something is.
+var healths = []string{"OK", "Warning", "Critical", "Critical"}
+
+// sensorStatus is the status of a sensor.
+func (v view) sensorStatus(s thermal.Sensor) object {
+	if _, ok := v.m.Thermal.Reading(s.ID, v.now); !ok {
+		return object{"State": "UnavailableOffline", "Health": nil}
+	}
+	return object{"State": "Enabled", "Health": healths[v.m.Thermal.Level(s.ID).Bad()]}
+}
+
+func sensor(v view) object {
+	s := pick(v.m.Profile.Thermal.Sensors, v.ids["sensor"], sensorID)
+	k := sensorKinds[s.Kind]
+	o := object{
+		"Name": s.Name, "ReadingType": k.reads, "ReadingUnits": k.units, "Reading": v.reading(s), "ReadingTime": v.now.Format(time.RFC3339),
+		"PhysicalContext": s.Context, "Implementation": "PhysicalSensor", "SensingInterval": "PT1S", "Status": v.sensorStatus(s),
+	}
+	related := v.relatedTo(s)
+	o["RelatedItem"], o["RelatedItem@odata.count"] = related, len(related)
+	thresholds := object{}
+	for _, t := range []struct {
+		name, on string
+		at       *float64
+	}{
+		{"LowerCritical", "Decreasing", s.Limits.LowCritical}, {"LowerCaution", "Decreasing", s.Limits.LowCaution},
+		{"UpperCaution", "Increasing", s.Limits.Caution}, {"UpperCritical", "Increasing", s.Limits.Critical}, {"UpperFatal", "Increasing", s.Limits.Fatal},
+	} {
+		if t.at != nil {
+			thresholds[t.name] = object{"Reading": v.shown(s, *t.at), "Activation": t.on}
+		}
+	}
+	if len(thresholds) > 0 {
+		o["Thresholds"] = thresholds
+	}
+	switch s.Kind {
+	case thermal.Speed:
+		o["ReadingRangeMin"], o["ReadingRangeMax"] = 0, 100
+		if rpm, ok := v.m.Thermal.Reading(s.ID, v.now); ok {
+			o["SpeedRPM"] = rpm
+		} else {
+			o["SpeedRPM"] = nil
+		}
+	case thermal.Temperature:
+		o["ReadingRangeMin"], o["ReadingRangeMax"] = -40, 127
+	case thermal.Energy:
+		o["Implementation"], o["LifetimeReading"] = "Synthesized", v.reading(s)
+		o["SensorResetTime"] = since(v)
+	}
+	return o
+}
+
+// since is when the energy began to be counted; nil when it has not.
+func since(v view) any {
+	if at := v.m.Thermal.Since(); !at.IsZero() {
+		return at.UTC().Format(time.RFC3339)
+	}
+	return nil
+}
+
+// relatedTo are the resources of what a sensor is of.
+func (v view) relatedTo(s thermal.Sensor) []object {
+	switch s.Part {
+	case thermal.Processor:
+		return refs(v.system("Processors", fmt.Sprint("CPU", s.N+1)))
+	case thermal.Fan:
+		return refs(v.chassis("ThermalSubsystem", "Fans", s.ID))
+	case thermal.Supply:
+		return refs(v.chassis("PowerSubsystem", "PowerSupplies", thermal.SupplyID(s.N)))
+	case thermal.Memory:
+		modules := []object{}
+		for _, id := range dimmIDs(v.m.Profile) {
+			if s.Kind == thermal.Power || socketOf(v.m.Profile, id) == s.N {
+				modules = append(modules, ref(v.system("Memory", id)))
+			}
+		}
+		return modules
+	}
+	return refs(v.chassis())
+}
+
+// excerpt is what a resource repeats of a sensor (DSP0266, "Excerpts"); nil
+// where there is no such sensor.
+func (v view) excerpt(s thermal.Sensor) any {
+	if s.ID == "" {
+		return nil
+	}
+	o := object{"Reading": v.reading(s), "DataSourceUri": v.chassis("Sensors", s.ID)}
+	if s.Kind == thermal.Speed {
+		if rpm, ok := v.m.Thermal.Reading(s.ID, v.now); ok {
+			o["SpeedRPM"] = rpm
+		}
+	}
+	if s.Kind == thermal.Energy {
+		o["LifetimeReading"], o["SensorResetTime"] = o["Reading"], since(v)
+	}
+	return o
+}
+
+// one is the sensor of a kind, part and number; a zero one where there is none.
+func (v view) one(k thermal.Kind, p thermal.Part, n int) thermal.Sensor {
+	for _, s := range v.sensors(k, p) {
+		if s.N == n {
+			return s
+		}
+	}
+	return thermal.Sensor{}
+}
+
+// measured is the sensor of a power supply that measures that.
+func (v view) measured(k thermal.Kind, supply int, m thermal.Measure) thermal.Sensor {
+	for _, s := range v.sensors(k, thermal.Supply) {
+		if s.N == supply && s.Measure == m {
+			return s
+		}
+	}
+	return thermal.Sensor{}
+}
