@@ -73,15 +73,18 @@ func (v Versions) Of(r *Registry) string {
 	return r.Version
 }
 
-// ID is the MessageId of a message: the registry, its version without errata,
-// and the key (DSP0266, "MessageId format").
-func (v Versions) ID(m Message) string {
-	version := v.Of(m.Registry)
+// Name is a registry with its version but for errata: "Base.1.22".
+func (v Versions) Name(r *Registry) string {
+	version := v.Of(r)
 	if parts := strings.SplitN(version, ".", 3); len(parts) == 3 {
 		version = parts[0] + "." + parts[1]
 	}
-	return m.Registry.Prefix + "." + version + "." + m.Key
+	return r.Prefix + "." + version
 }
+
+// ID is the MessageId of a message: the registry, its version without errata,
+// and the key (DSP0266, "MessageId format").
+func (v Versions) ID(m Message) string { return v.Name(m.Registry) + "." + m.Key }
 
 // minor is the minor version of a version.
 func minor(version string) int {

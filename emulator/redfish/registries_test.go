@@ -1,0 +1,91 @@
+package redfish
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+func TestRegistriesAreThoseThatAVendorSpeaks(t *testing.T) {
+	h := hostOf(t, func(p *dialect.Protocol) { p.Registries = map[string]string{"Base": "1.8.4"} })
+	s := newServiceWith(t, h, Config{Schemas: fstest.MapFS{
+		"a/json-schema/Chassis.v1_28_0.json": {Data: []byte(`{}`)}, "registries/Base.1.8.4.json": {Data: []byte(`{"Id":"Base.1.8.4"}`)},
+	}})
+	all := asked(t, s, "admin", "/redfish/v1/Registries", "$expand=.")["Members"].([]any)
+	spoken := map[string]object{}
+	for _, m := range all {
+		file := m.(object)
+		spoken[file["Registry"].(string)] = file
+	}
+	for _, r := range message.Registries {
+		if name := message.Versions(h.d.Protocol.Registries).Name(r.Registry); spoken[name] == nil {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	at := func(name string) object { return spoken[name]["Location"].([]any)[0].(object) }
+	if got := at("Base.1.8"); got["PublicationUri"] != "https://redfish.dmtf.org/registries/Base.1.8.4.json" {
+		t.Errorf("Base is at %v", got)
+	}
+	if w := call(t, s, "admin", "GET", at("Base.1.8")["Uri"].(string), ""); !strings.Contains(w.Body.String(), "Base.1.8.4") {
+		t.Errorf("%s", shape("GET", "Base", "", w))
+	}
+	if got := at("TaskEvent.1.0"); got["Uri"] != nil {
+		t.Errorf("TaskEvent, which the archive lacks, is at %v", got)
+	}
+}
+
+func TestEveryLocalRegistryIsThere(t *testing.T) {
+	s := newService(t, newHost(t))
+	local := 0
+	for _, m := range asked(t, s, "admin", "/redfish/v1/Registries", "$expand=.")["Members"].([]any) {
+		uri, ok := m.(object)["Location"].([]any)[0].(object)["Uri"].(string)
+		if !ok {
+			continue
+		}
+		local++
+		w := call(t, s, "admin", "GET", uri, "")
+		var doc struct {
+			Type string `json:"@odata.type"`
+			ID   string `json:"Id"`
+		}
+		must(t, json.Unmarshal(w.Body.Bytes(), &doc))
+		if id := m.(object)["Id"]; w.Code != 200 || doc.ID != id {
+			t.Errorf("%s; want %v", shape("GET", uri, "", w), id)
+		}
+		newSchemas(t).check(t, uri, strings.TrimPrefix(doc.Type[:strings.LastIndexByte(doc.Type, '.')], "#"), w.Body.Bytes())
+	}
+	if local < 2 { // privileges and the BIOS
+		t.Errorf("%d registries are served whole", local)
+	}
+}
+
+func TestThePrivilegeRegistryIsDMTFs(t *testing.T) {
+	raw, err := dmtf(t).read("data/registries/" + privilegesID + ".json")
+	must(t, err)
+	theirs := decode(raw)["Mappings"].([]any)
+	ours := decode(encode(privilegeMapping(view{})))["Mappings"].([]any)
+	entity := func(m any) string { return m.(object)["Entity"].(string) }
+	byEntity := func(a, b any) int { return strings.Compare(entity(a), entity(b)) }
+	slices.SortFunc(theirs, byEntity)
+	for _, m := range theirs { // of which a HEAD asks for less
+		if entity(m) == "ManagerAccount" || entity(m) == "Session" {
+			o := m.(object)["OperationMap"].(object)
+			o["HEAD"] = o["GET"]
+		}
+	}
+	if diff := cmp.Diff(list(theirs, entity), list(ours, entity)); diff != "" {
+		t.Fatalf("entities (-DMTF +ours):\n%s", diff)
+	}
+	for i := range theirs {
+		if diff := cmp.Diff(theirs[i].(object)["OperationMap"], ours[i].(object)["OperationMap"]); diff != "" {
+			t.Errorf("%s (-DMTF +ours):\n%s", entity(theirs[i]), diff)
+		}
+	}
+}
