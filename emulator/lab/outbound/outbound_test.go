@@ -177,6 +177,20 @@ func TestFetchVerifiesTheServer(t *testing.T) {
 	if n, err := New(Config{RootCAs: pool}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso"}, io.Discard); n != 5 || err != nil {
 		t.Errorf("Fetch() = %d, %v, want 5", n, err)
 	}
+	if n, err := New(Config{RootCAs: x509.NewCertPool()}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso", Unverified: true}, io.Discard); n != 5 || err != nil {
+		t.Errorf("Fetch() from a server that may be any = %d, %v, want 5", n, err)
+	}
+}
+
+func TestFetchTakesNoMoreThanItIsTold(t *testing.T) {
+	srv := httptest.NewServer(images(t))
+	defer srv.Close()
+	for most, ok := range map[int64]bool{4: false, 5: true, 0: true} {
+		n, err := New(Config{}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso", Most: most}, io.Discard)
+		if ok != (err == nil) || ok && n != 5 || !ok && !strings.Contains(err.Error(), "larger than 4 bytes") {
+			t.Errorf("Fetch() of at most %d bytes = %d, %v", most, n, err)
+		}
+	}
 }
 
 func TestFetchEndsWithItsContext(t *testing.T) {

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+func newImage(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "image",
+		Short: "Make and read firmware images for the servers of a lab",
+		Long: `Make and read firmware images for the servers of a lab.
+
+An image is signed with the key of its vendor, which follows from the vendor's
+name: what is made here is taken by every lab, and refused if it was changed.`,
+	}
+	c.AddCommand(newImageBuild(o), newImageShow(o))
+	return c
+}
+
+// imageFile is a firmware image in a file, as it is printed.
+type imageFile struct {
+	File string `json:"file"`
+	firmware.Image
+	Defect string `json:"defect,omitempty"`
+}
+
+func (f imageFile) print(w io.Writer, o *options) error {
+	rows := [][]string{
+		{"file", f.File}, {"kind", string(f.Kind)}, {"vendor", f.Vendor}, {"model", f.Model}, {"version", f.Version},
+		{"lowest", f.Lowest}, {"released", f.Released}, {"payload", strconv.FormatInt(f.Size, 10) + " bytes"}, {"sha256", f.SHA256},
+	}
+	rows = slices.DeleteFunc(rows, func(r []string) bool { return r[1] == "" })
+	if f.Defect != "" {
+		rows = append(rows, []string{"defect", f.Defect})
+	}
+	return o.output.print(w, f, rows)
+}
+
+func newImageBuild(o *options) *cobra.Command {
+	var b build
+	c := &cobra.Command{
+		Use:   "build FILE --version V",
+		Short: "Make a firmware image",
+		Example: `  # for the BIOS of the generic server; update with its URL by SimpleUpdate
+  labctl image build bios-2.4.0.img --component BIOS --version 2.4.0
+  # for any part, by what it says of itself in the firmware inventory
+  labctl image build nic.img --kind nic --vendor Metalab --model ML25G-2P --version 23.0.0
+  # one that every BMC refuses
+  labctl image build bad.img --component BMC --version 9.9.9 --damaged`,
+		Args: arguments("FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			made, err := b.write(args[0])
+			if err != nil {
+				return err
+			}
+			return made.print(c.OutOrStdout(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&b.profile, "profile", "generic", "server model that --component is of")
+	f.StringVar(&b.component, "component", "", "component to make it for: BIOS, BMC, NIC.1 …; gives kind, vendor and model")
+	f.StringVar((*string)(&b.head.Kind), "kind", "", "kind of component: "+fmt.Sprint(firmware.Kinds))
+	f.StringVar(&b.head.Vendor, "vendor", "", "who makes the component, and signs")
+	f.StringVar(&b.head.Model, "model", "", "model of the component")
+	f.StringVar(&b.head.Version, "version", "", "version of the firmware (required)")
+	f.StringVar(&b.head.Lowest, "lowest", "", "version below which a component that runs this refuses images")
+	f.StringVar(&b.head.Released, "released", "", "date of the release, like 2026-03-14")
+	f.StringVar(&b.payload, "payload", "", "file that the image carries (default: bytes that follow from the version)")
+	f.StringVar(&b.size, "size", "1MiB", "how much it carries, unless --payload says")
+	f.BoolVar(&b.damaged, "damaged", false, "change one byte after signing")
+	return c
+}
+
+// build is what an image is made of.
+type build struct {
+	head               firmware.Image
+	profile, component string
+	payload, size      string
+	damaged            bool
+}
+
+// write makes the image. A file that is there is replaced when the image is
+// whole.
+func (b build) write(name string) (made imageFile, err error) {
+	if b.component != "" {
+		is, err := lab.FirmwareFor(nil, b.profile, b.component)
+		if err != nil {
+			return imageFile{}, &usageError{err}
+		}
+		is.Version, is.Lowest, is.Released = b.head.Version, b.head.Lowest, b.head.Released
+		b.head = is
+	}
+	if b.head.Version == "" {
+		return imageFile{}, &usageError{errors.New("--version: must be given")}
+	}
+	payload, done, err := b.content()
+	if err != nil {
+		return imageFile{}, err
+	}
+	defer done()
+	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.part")
+	if err != nil {
+		return imageFile{}, err
+	}
+	defer os.Remove(f.Name())
+	head, err := firmware.BuildImage(f, b.head, payload)
+	if err == nil && b.damaged {
+		err = damage(f)
+	}
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	return imageFile{File: name, Image: head}, err
+}
+
+// content is what the image carries.
+func (b build) content() (r io.ReadSeeker, done func() error, err error) {
+	if b.payload != "" {
+		f, err := os.Open(b.payload)
+		if err != nil {
+			return nil, nil, err
+		}
+		return f, f.Close, nil
+	}
+	n, err := parseSize(b.size)
+	if err != nil {
+		return nil, nil, &usageError{fmt.Errorf("--size: %w", err)}
+	}
+	return io.NewSectionReader(filler(b.head.Version+"\n"), 0, n), func() error { return nil }, nil
+}
+
+// filler is endless content that repeats a text.
+type filler string
+
+// ReadAt implements io.ReaderAt.
+func (f filler) ReadAt(p []byte, off int64) (int, error) {
+	for i := range p {
+		p[i] = f[(off+int64(i))%int64(len(f))]
+	}
+	return len(p), nil
+}
+
+// damage changes the last byte of a file.
+func damage(f *os.File) error {
+	end, err := f.Seek(-1, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	var last [1]byte
+	if _, err := f.ReadAt(last[:], end); err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte{^last[0]}, end)
+	return err
+}
+
+// parseSize reads a number of bytes: 4096, 512KiB, 4MiB.
+func parseSize(s string) (int64, error) {
+	shift := 0
+	digits := s
+	for i, unit := range []string{"KiB", "MiB", "GiB"} {
+		if rest, ok := strings.CutSuffix(s, unit); ok {
+			digits, shift = rest, 10*(i+1)
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64>>shift || n<<shift > firmware.MaxPayload {
+		return 0, fmt.Errorf("%q: use a form like 4096, 512KiB or 4MiB, up to 1GiB", s)
+	}
+	return n << shift, nil
+}
+
+func newImageShow(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:     "show FILE",
+		Short:   "Verify a firmware image and show what it says of itself",
+		Example: "  labctl image show bios-2.4.0.img -o json",
+		Args:    arguments("FILE"),
+		RunE: func(c *cobra.Command, args []string) error {
+			f, err := os.Open(args[0])
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			head, err := firmware.ParseImage(f)
+			is := imageFile{File: args[0], Image: head}
+			var bad *firmware.ImageError
+			if errors.As(err, &bad) {
+				is.Defect = string(bad.Defect)
+			} else if err != nil {
+				return err
+			}
+			if printed := is.print(c.OutOrStdout(), o); printed != nil {
+				return printed
+			}
+			if bad != nil {
+				return fmt.Errorf("%s: %w", args[0], bad)
+			}
+			return nil
+		},
+	}
+}

@@ -1,0 +1,39 @@
+package lab
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/fixtures"
+)
+
+// FirmwareFor is what an image must say of itself to be for a component of a
+// server model: all but its version. Nil profiles are the built-in ones.
+// firmware.BuildImage makes the image.
+func FirmwareFor(profiles fs.FS, profile, component string) (firmware.Image, error) {
+	if profiles == nil {
+		profiles = fixtures.Profiles
+	}
+	raw, err := fs.ReadFile(profiles, "profiles/"+profile+".yaml")
+	if err != nil {
+		return firmware.Image{}, fmt.Errorf("lab: profile %s: %w", profile, err)
+	}
+	p, err := machine.ParseProfile(raw)
+	if err != nil {
+		return firmware.Image{}, fmt.Errorf("lab: profile %s: %w", profile, err)
+	}
+	if err := p.Equip(func(name string) ([]byte, error) { return readRegistry(profiles, name) }); err != nil {
+		return firmware.Image{}, fmt.Errorf("lab: profile %s: %w", profile, err)
+	}
+	var known []string
+	for _, c := range p.Firmware.Model.Components {
+		if strings.EqualFold(c.ID, component) {
+			return firmware.Image{Kind: c.Kind, Vendor: c.Vendor, Model: c.Model}, nil
+		}
+		known = append(known, c.ID)
+	}
+	return firmware.Image{}, fmt.Errorf("lab: profile %s: component %q: must be one of %s", profile, component, strings.Join(known, ", "))
+}
