@@ -165,6 +165,25 @@ func (c *Clock) Advance(d time.Duration) {
 	c.mu.Unlock()
 }
 
+// Walk moves a Virtual clock on by d. It stops at every time on the way at which
+// anything is due until nothing that it has set off is in flight, and returns
+// when all is quiet, or with the context's error.
+func (c *Clock) Walk(ctx context.Context, d time.Duration) error {
+	end := c.Now().Add(d)
+	for {
+		if err := c.Settle(ctx); err != nil {
+			return err
+		}
+		next, ok := c.First()
+		if !ok || next.After(end) {
+			break
+		}
+		c.Advance(next.Sub(c.Now()))
+	}
+	c.Advance(end.Sub(c.Now()))
+	return c.Settle(ctx)
+}
+
 // Next is when the next timer is due; false when there is none. Those that do
 // not hurry a Jumping clock do not count.
 func (c *Clock) Next() (time.Time, bool) {

@@ -96,17 +96,9 @@ func (l *Lab) Stop() { l.stop() }
 // quiet.
 func (l *Lab) Advance(d time.Duration) {
 	l.t.Helper()
-	end := l.clock.Now().Add(d)
-	for {
-		l.Settle()
-		next, ok := l.clock.First()
-		if !ok || next.After(end) {
-			break
-		}
-		l.clock.Advance(next.Sub(l.clock.Now()))
+	if err := l.clock.Walk(l.t.Context(), d); err != nil {
+		l.t.Fatalf("the lab does not settle: %v", err)
 	}
-	l.clock.Advance(end.Sub(l.clock.Now()))
-	l.Settle()
 }
 
 // Settle returns when nothing is in flight in the lab.
