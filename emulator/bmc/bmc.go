@@ -56,11 +56,13 @@ type Spec struct {
 	Log, Audit     LogSpec
 	Collect        time.Duration // that a dump takes
 	Key            KeyKind       // of the certificate that it comes with
+	Life           LifeSpec
 }
 
 // BMC is one management controller. It is not safe for concurrent use.
 type BMC struct {
 	spec    *Spec
+	factory []Account // that it has as new
 	st      State
 	secrets [][sha256.Size]byte // of st.Access.Accounts, in their order
 	// accountsDue is when time next changes an account; zero: never.
@@ -90,6 +92,7 @@ type State struct {
 	Jobs   *Jobs   `json:"jobs,omitempty"`  // nil: none
 	Locks  *Locks  `json:"locks,omitempty"` // nil: no login failed
 	Clock  *Clock  `json:"clock,omitempty"` // nil: right
+	Life   *Life   `json:"life,omitempty"`  // nil: up since it was made
 
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
@@ -116,6 +119,7 @@ type View struct {
 	Jobs    *Jobs
 	Locks   *Locks
 	Clock   *Clock
+	Life    *Life
 
 	Audience *Audience // subscriptions, without their headers
 	Updates  *Updates  // never nil
@@ -126,12 +130,12 @@ type View struct {
 // New makes a BMC with the given accounts, or restores one from what State
 // returned. Parts that it lacks are as new.
 func New(s *Spec, accounts []Account, st *State) *BMC {
-	b := &BMC{spec: s, open: noSessions}
+	b := &BMC{spec: s, factory: accounts, open: noSessions}
 	if st != nil {
 		b.st = *st
 	}
 	if b.st.Access == nil {
-		b.st.Access = &Access{Accounts: slices.Clone(accounts), SessionTimeout: s.SessionTimeout}
+		b.st.Access = b.newAccess()
 	}
 	if b.st.Media == nil {
 		b.st.Media = new(Media)
@@ -144,6 +148,11 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 		}
 	}
 	return b
+}
+
+// newAccess is who may log in as new.
+func (b *BMC) newAccess() *Access {
+	return &Access{Accounts: slices.Clone(b.factory), SessionTimeout: b.spec.SessionTimeout}
 }
 
 // State returns what New needs to restore the BMC.
@@ -180,7 +189,7 @@ func (b *BMC) View() View {
 	b.shown = b.st
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
-		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock,
+		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
 		Audience: b.heard, Updates: b.updates(),
 		Certificates: b.certificates,
 	}
@@ -197,14 +206,15 @@ func (b *BMC) forkMedia() *Media {
 // Awaited is when the BMC next does what somebody may be waiting for; false when
 // that is nothing.
 func (b *BMC) Awaited() (time.Time, bool) {
-	first := b.nextOfWork()
+	first := sooner(b.nextOfLife(), b.nextOfWork())
 	return first, !first.IsZero()
 }
 
 // Deadline is when the BMC next changes by itself; false when it waits for a
 // command.
 func (b *BMC) Deadline() (time.Time, bool) {
-	first := sooner(sooner(b.nextOfWork(), b.nextOfJobs()), sooner(b.accountsDue, b.locksDue()))
+	first, _ := b.Awaited()
+	first = sooner(sooner(first, b.nextOfJobs()), sooner(b.accountsDue, b.locksDue()))
 	for i := range b.sessions {
 		first = sooner(first, b.sessionDue(&b.sessions[i]))
 	}
@@ -214,13 +224,26 @@ func (b *BMC) Deadline() (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
-// Advance moves the BMC to now: its own work is done, sessions, passwords,
-// accounts and locks expire, jobs are forgotten, signs of life fall due.
+// Advance moves the BMC to now: its own work is done, it goes down and comes up,
+// sessions, passwords, accounts and locks expire, jobs are forgotten, signs of
+// life fall due.
 func (b *BMC) Advance(now time.Time) []Event {
-	evs := b.work(now)
+	evs := b.age(now)
 	b.expireSessions(now)
 	b.ageJobs(now)
 	return slices.Concat(evs, b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))
+}
+
+// age does the BMC's own work and lives its life, in their order.
+func (b *BMC) age(now time.Time) []Event {
+	var evs []Event
+	for {
+		at := sooner(b.nextOfLife(), b.nextOfWork())
+		if at.IsZero() || now.Before(at) {
+			return evs
+		}
+		evs = append(append(evs, b.work(at)...), b.grow(at)...)
+	}
 }
 
 // Hear tells the BMC what happened to its machine: what belongs into the log is
@@ -231,13 +254,23 @@ func (b *BMC) Hear(now time.Time, evs []event.Event) []Event {
 		switch ev := ev.(type) {
 		case event.Note:
 			out = append(out, b.log(ev))
+		case event.Mains:
+			out = append(out, b.mains(ev)...)
+		case event.Restart:
+			if ev.Subject.Part == event.BMC && b.st.Life.Is() == Up {
+				more, _ := b.restart(ev.At, GracefulRestart, "") // it is up
+				out = append(out, more...)
+			}
 		case event.Running:
+			b.outlives(ev.Job)
 			out = append(out, b.running(ev)...)
 		case event.Waiting:
+			b.outlives(ev.Job)
 			out = append(out, b.waiting(ev)...)
 		case event.Told:
 			out = append(out, b.told(ev)...)
 		case event.Paused:
+			b.outlives(ev.Job)
 			out = append(out, b.paused(ev)...)
 		case event.Done:
 			out = append(out, b.done(ev)...)

@@ -58,10 +58,13 @@ type Job struct {
 	Made  *event.Subject `json:"made,omitempty"`  // what it has made
 	Told  []event.Note   `json:"told,omitempty"`  // to whoever waits for its end
 
-	Work    *Work     `json:"work,omitempty"` // that the BMC itself does; nil: others do
-	Request Request   `json:"request"`
-	Heard   time.Time `json:"heard,omitzero"`   // when its end was first told to who waits for it
-	Closed  bool      `json:"closed,omitempty"` // and it is not told any longer
+	Work *Work `json:"work,omitempty"` // that the BMC itself does; nil: others do
+	// Outlives says that the machine does the work, which a restart of the BMC
+	// does not end.
+	Outlives bool      `json:"outlives,omitempty"`
+	Request  Request   `json:"request"`
+	Heard    time.Time `json:"heard,omitzero"`   // when its end was first told to who waits for it
+	Closed   bool      `json:"closed,omitempty"` // and it is not told any longer
 }
 
 // Request is what asked for a job, without secrets.
@@ -157,6 +160,18 @@ func (b *BMC) forget(which func(*Job) bool) {
 	}
 	j := b.forkJobs()
 	j.List = slices.DeleteFunc(j.List, func(j Job) bool { return which(&j) })
+	b.st.Jobs = j
+}
+
+// outlives notes that the machine does the work of a job.
+func (b *BMC) outlives(id string) {
+	if j, ok := b.job(id); !ok || j.Outlives {
+		return
+	}
+	j := b.forkJobs()
+	for i := range j.List {
+		j.List[i].Outlives = j.List[i].Outlives || j.List[i].ID == id
+	}
 	b.st.Jobs = j
 }
 

@@ -18,6 +18,10 @@ type bmcConn struct {
 	host int
 	tls  fault.TLS // how its handshake fails
 	of   *conns
+
+	// Guarded by of.mu.
+	sending bool // the answer to a request is on its way
+	doomed  bool // it is reset when that is there
 }
 
 // Close implements net.Conn.
@@ -62,9 +66,34 @@ func (cs *conns) forget(c *bmcConn) {
 	delete(cs.silent, c)
 }
 
-// drop resets the connections to a host.
+// drop resets the connections to a host. An answer that is on its way gets
+// there: who has a BMC reset is told that it was heard.
 func (cs *conns) drop(host int) {
-	cs.reset(func(c *bmcConn) bool { return c.host == host }, func() map[*bmcConn]struct{} { return cs.open })
+	cs.reset(func(c *bmcConn) bool {
+		if c.host == host && c.sending {
+			c.doomed = true
+			return false
+		}
+		return c.host == host
+	}, func() map[*bmcConn]struct{} { return cs.open })
+}
+
+// answering notes that the answer to a request is on its way.
+func (cs *conns) answering(c *bmcConn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.sending = true
+}
+
+// answered notes that it is there.
+func (cs *conns) answered(c *bmcConn) {
+	cs.mu.Lock()
+	c.sending = false
+	doomed := c.doomed
+	cs.mu.Unlock()
+	if doomed {
+		mishap.Reset(c)
+	}
 }
 
 // dropSilent resets all connections that nobody serves, for good.
@@ -93,6 +122,10 @@ func (cs *conns) reset(which func(*bmcConn) bool, of func() map[*bmcConn]struct{
 func (l *Lab) admit(host int, tcp *net.TCPConn) net.Conn {
 	c := &bmcConn{TCPConn: tcp, host: host, of: &l.conns}
 	l.conns.add(c)
+	if !l.hosts[host].BMC().Life.Reachable() { // and who becomes so later drops it
+		mishap.Reset(c)
+		return nil
+	}
 	if !l.asks(fault.Connect) {
 		return c
 	}

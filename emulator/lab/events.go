@@ -54,6 +54,9 @@ func (h *Host) tell(st *step, was *machine.View, wasBMC *bmc.View) {
 			Number: st.event, At: st.now, WasMachine: was, Machine: h.Machine(), WasBMC: wasBMC, BMC: h.BMC(), Events: st.bmc,
 		})
 		for _, l := range letters {
+			if !h.BMC().Life.Serves() { // nobody is there to send it
+				break
+			}
 			h.lab.poster.Post(mailbox{h}, l.Subscription, l.At, l.Body)
 		}
 	}

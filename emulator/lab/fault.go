@@ -285,6 +285,7 @@ func (h staleHost) BMC() *bmc.View {
 
 // ServeHTTP answers a request to a BMC, right or wrong.
 func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer answering(r)
 	connect, request := l.asks(fault.Connect), l.asks(fault.Request)
 	if !connect && !request {
 		l.service.ServeHTTP(w, r)

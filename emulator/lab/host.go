@@ -252,6 +252,7 @@ func (h *Host) settle(st *step) error {
 		h.boot = nil
 	}
 	h.schedule()
+	h.follow(st.bmc)
 	h.tell(st, machineWas, bmcWas)
 	h.lab.delivery.push(h, outward(st.machine))
 	return nil

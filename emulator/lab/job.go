@@ -145,7 +145,7 @@ func (h *Host) Cancel(ctx context.Context, job string) error {
 			return errors.Join(err, h.settle(st))
 		}
 		st.machine = append(st.machine, more...)
-		st.bmc = append(st.bmc, h.bmc.Hear(st.now, st.machine)...)
+		st.bmc = append(st.bmc, h.bmc.Hear(st.now, h.withhold(st.machine))...)
 		st.heard = len(st.machine)
 		if !h.machine.Works(job) {
 			return h.settle(st)

@@ -58,15 +58,12 @@ func (h *Host) applyBMC(c bmc.Command, cancel context.CancelCauseFunc) (evs []bm
 		return nil, nil, err
 	}
 	for _, ev := range evs {
-		switch ev := ev.(type) {
-		case bmc.MediaWanted:
+		if ev, ok := ev.(bmc.MediaWanted); ok {
 			wanted = &fetch{slot: ev.Slot, cancel: cancel}
 			if h.fetches == nil {
 				h.fetches = map[string]*fetch{}
 			}
 			h.fetches[ev.Slot.ID] = wanted
-		case bmc.MediaEjected:
-			h.ejected(ev.Slot)
 		}
 	}
 	return evs, wanted, nil

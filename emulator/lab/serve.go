@@ -107,6 +107,8 @@ func (l *Lab) server(requests context.Context) *http.Server {
 		TLSConfig:         l.tlsConfig(),
 		ErrorLog:          slog.NewLogLogger(l.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return requests },
+		ConnContext:       withConn,
+		ConnState:         connState,
 	}
 }
 

@@ -38,6 +38,7 @@ var answers = []struct {
 	{bmc.ErrInUse, http.StatusConflict, always(message.ResourceInUse.With())},
 	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
 	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
+	{bmc.ErrDown, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
 	{bmc.ErrUnderWay, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrEnded, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrJobs, http.StatusServiceUnavailable, always(message.ResourceExhaustion.With("The task service"))},

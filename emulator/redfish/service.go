@@ -8,16 +8,19 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gorilla/mux"
 
+	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
@@ -209,6 +212,18 @@ func local(r *http.Request) netip.AddrPort {
 	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
 }
 
+// maxRetryAfter bounds how long a client is asked to wait, in seconds: the lab's
+// time may pass faster than the client's.
+const maxRetryAfter = 10
+
+// starting answers while the BMC comes up.
+func (x *exchange) starting(l *bmc.Life) {
+	left := int(math.Ceil(l.Until.Sub(x.host.Now()).Seconds()))
+	wait := strconv.Itoa(min(max(left, 1), maxRetryAfter))
+	x.w.Header()["Retry-After"] = []string{wait}
+	x.refuse(http.StatusServiceUnavailable, message.ServiceTemporarilyUnavailable.With(wait))
+}
+
 // Headers of every answer (DSP0266, "Response headers").
 var (
 	odataVersion = []string{"4.0"}
@@ -224,6 +239,10 @@ func (x *exchange) serve() {
 	h["Odata-Version"], h["Cache-Control"] = odataVersion, noCache
 	if x.host.Dialect().Protocol.Close {
 		h["Connection"] = closing
+	}
+	if life := x.host.BMC().Life; !life.Serves() {
+		x.starting(life)
+		return
 	}
 	if len(x.r.Header["Origin"]) > 0 {
 		// Scripts of the service's own pages may read the answer, no others.

@@ -54,6 +54,7 @@ const (
 	showsAudience shows = 1 << 20 // subscriptions to events
 	showsUpdates  shows = 1 << 18 // how images are taken
 	showsCerts    shows = 1 << 17 // certificates that the BMC holds
+	showsLife     shows = 1 << 21
 	showsTime     shows = 1 << 30
 )
 
@@ -150,6 +151,10 @@ var parts = map[shows]part{
 	showsCerts: {
 		func(a, b *snapshot) bool { return a.b.Certificates == b.b.Certificates },
 		func(to, from *snapshot) { to.b.Certificates = from.b.Certificates },
+	},
+	showsLife: {
+		func(a, b *snapshot) bool { return a.b.Life == b.b.Life },
+		func(to, from *snapshot) { to.b.Life = from.b.Life },
 	},
 	showsTime: {
 		func(a, b *snapshot) bool { return a.now.Equal(b.now) },

@@ -62,6 +62,7 @@ var wordings = map[event.Kind]wording{
 	event.PowerOn:  {is: message.ResourcePoweredOn, args: []string{"%0"}, sensor: "System ACPI PowerState", code: "Assert"},
 	event.PowerOff: {is: message.ResourcePoweredOff, args: []string{"%0"}, sensor: "System ACPI PowerState", code: "Assert"},
 
+	event.BMCReset:      {is: message.ManagerReset, args: []string{"%0", "%1"}, sensor: "Management Subsystem Health"},
 	event.LogCleared:    {is: message.LogCleared, args: []string{"%0"}, sensor: "Event Logging Disabled"},
 	event.DumpCollected: {is: message.DiagnosticDataCollected, sensor: "Management Subsystem Health"},
 

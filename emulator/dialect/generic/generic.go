@@ -26,6 +26,7 @@ var Record = dialect.Record{
 		SessionTimeout: 30 * time.Minute,
 		Log:            bmc.LogSpec{Size: 2000, Full: bmc.Wraps},
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
+		Life:           bmc.LifeSpec{Leave: 2 * time.Second, Offline: 40 * time.Second, Start: 20 * time.Second},
 		Collect:        30 * time.Second,
 		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 30 * time.Second},
 		Key:            bmc.P256,

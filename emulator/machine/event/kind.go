@@ -68,6 +68,7 @@ const (
 	PowerOn  Kind = "power.on"
 	PowerOff Kind = "power.off"
 
+	BMCReset      Kind = "bmc.reset"
 	LogCleared    Kind = "log.cleared"
 	DumpCollected Kind = "dump.collected"
 
@@ -184,6 +185,7 @@ var Kinds = map[Kind]struct {
 	PowerOn:  {OK, "The system was switched on."},
 	PowerOff: {OK, "The system was switched off."},
 
+	BMCReset:      {OK, "The BMC was restarted: %1."},
 	LogCleared:    {OK, "The log %1 was cleared."},
 	DumpCollected: {OK, "Diagnostic data of the %1 were collected."},
 

@@ -1,0 +1,302 @@
+package bmc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// ErrDown means that the BMC is not up, or about to go down.
+var ErrDown = errors.New("bmc: it restarts")
+
+// LifePhase is how far a BMC is between dark and up. Values are stored.
+type LifePhase string
+
+// The phases.
+const (
+	Up       LifePhase = "up"
+	Leaving  LifePhase = "leaving"  // it still answers, and will go down
+	Offline  LifePhase = "offline"  // it boots, and is not on the network
+	Starting LifePhase = "starting" // it is on the network, and its services are not ready
+	Dark     LifePhase = "dark"     // it has no power
+)
+
+// Life is where a BMC is in its life; a nil Life is up since it was made.
+type Life struct {
+	Phase LifePhase `json:"phase"`
+	Until time.Time `json:"until,omitzero"` // when the phase ends by itself
+	Reset ResetKind `json:"reset,omitempty"`
+	Wipe  Wipe      `json:"wipe,omitempty"` // what it does on its way down
+	Up    time.Time `json:"up,omitzero"`    // when it came up last
+}
+
+// ResetKind is a way to restart a BMC; the values are Redfish's ResetType
+// (DSP2046, Resource.ResetType).
+type ResetKind string
+
+// The resets.
+const (
+	GracefulRestart ResetKind = "GracefulRestart"
+	ForceRestart    ResetKind = "ForceRestart"
+	powerRestored   ResetKind = "PowerCycle" // the mains came back
+)
+
+// ResetKinds are those that can be asked for.
+var ResetKinds = []ResetKind{GracefulRestart, ForceRestart}
+
+// Wipe is what a BMC forgets when it is reset to its defaults; the values are
+// Redfish's ResetToDefaultsType (DSP2046, Manager).
+type Wipe string
+
+// The ways.
+const (
+	WipeAll        Wipe = "ResetAll"
+	WipeButNetwork Wipe = "PreserveNetwork"
+	WipeButAccess  Wipe = "PreserveNetworkAndUsers"
+)
+
+// Wipes are all of them.
+var Wipes = []Wipe{WipeAll, WipeButAccess, WipeButNetwork}
+
+// LifeSpec says how long a BMC is in each phase of a restart.
+type LifeSpec struct {
+	Leave   time.Duration // from the command until it is gone
+	Offline time.Duration
+	Start   time.Duration
+	// KeepsMedia says that virtual media stay inserted over a restart.
+	KeepsMedia bool
+}
+
+// lifeTrigger moves a BMC from one phase to another.
+type lifeTrigger string
+
+const (
+	lifeElapsed lifeTrigger = "time is up"
+	lifeReset   lifeTrigger = "reset"
+	mainsGone   lifeTrigger = "mains gone"
+	mainsBack   lifeTrigger = "mains back"
+)
+
+type lifeMove struct {
+	from LifePhase
+	on   lifeTrigger
+}
+
+// lifeMoves is the state machine. A pair that is absent changes nothing.
+var lifeMoves = map[lifeMove]LifePhase{
+	{Up, lifeReset}:         Leaving,
+	{Leaving, lifeElapsed}:  Offline,
+	{Offline, lifeElapsed}:  Starting,
+	{Starting, lifeElapsed}: Up,
+
+	{Up, mainsGone}:       Dark,
+	{Leaving, mainsGone}:  Dark,
+	{Offline, mainsGone}:  Dark,
+	{Starting, mainsGone}: Dark,
+	{Dark, mainsBack}:     Offline,
+}
+
+// lasts is how long each phase lasts; nil lasts until something comes.
+var lasts = map[LifePhase]func(LifeSpec) time.Duration{
+	Leaving:  func(s LifeSpec) time.Duration { return s.Leave },
+	Offline:  func(s LifeSpec) time.Duration { return s.Offline },
+	Starting: func(s LifeSpec) time.Duration { return s.Start },
+}
+
+// Is the phase that a BMC is in.
+func (l *Life) Is() LifePhase {
+	if l == nil {
+		return Up
+	}
+	return l.Phase
+}
+
+// Reachable says whether a connection to the BMC comes about.
+func (l *Life) Reachable() bool { return l.Is() != Offline && l.Is() != Dark }
+
+// Serves says whether the BMC's services are ready.
+func (l *Life) Serves() bool { return l.Is() == Up || l.Is() == Leaving }
+
+// live makes one move; it alone assigns the phase.
+func (b *BMC) live(now time.Time, on lifeTrigger) []Event {
+	from := b.st.Life.Is()
+	to, ok := lifeMoves[lifeMove{from, on}]
+	if !ok {
+		return nil
+	}
+	l := b.forkLife()
+	l.Phase, l.Until = to, time.Time{}
+	if last := lasts[to]; last != nil {
+		l.Until = now.Add(last(b.spec.Life))
+	}
+	b.st.Life = l
+	evs := []Event{LifeChanged{At: now, Phase: to}}
+	switch to {
+	case Offline, Dark:
+		if from != Dark { // then it went down before
+			evs = append(evs, b.goDown(now)...)
+		}
+	case Up:
+		evs = append(evs, b.comeUp(now)...)
+	}
+	return evs
+}
+
+// forkLife is a copy of the life that a step may write and put in place.
+func (b *BMC) forkLife() *Life {
+	if b.st.Life == nil {
+		return &Life{Phase: Up}
+	}
+	return new(*b.st.Life)
+}
+
+// goDown ends what does not outlive the BMC: sessions, its own work and that of
+// others for it, and what it fetched. The machine's goes on.
+func (b *BMC) goDown(now time.Time) []Event {
+	b.closeSessions(func(*Session) bool { return true })
+	var evs []Event
+	for _, j := range b.st.Jobs.All() {
+		switch {
+		case j.State.Ended():
+		case !j.Outlives:
+			evs = append(evs, b.done(event.Done{At: now, Job: j.ID, Fault: "the BMC was restarted", Cancelled: j.State == JobCancelling})...)
+		case j.State == JobRunning:
+			evs = append(evs, b.change(j.ID, now, func(j *Job) {
+				j.rest(now)
+				j.State = JobInterrupted
+			})...)
+		}
+	}
+	for _, s := range b.st.Media.Slots {
+		if s.Image != "" && (!s.Inserted || !b.spec.Life.KeepsMedia) {
+			evs = append(evs, b.empty(&s, now)...)
+		}
+	}
+	if w := b.st.Life.Wipe; w != "" {
+		b.wipe(w)
+	}
+	return evs
+}
+
+// comeUp notes that the BMC is up again, and goes on with what the machine has
+// gone on with.
+func (b *BMC) comeUp(now time.Time) []Event {
+	l := b.forkLife()
+	kind := l.Reset
+	l.Up, l.Reset, l.Wipe = now, "", ""
+	b.st.Life = l
+	evs := []Event{b.audit(event.Note{At: now, Kind: event.BMCReset, Subject: event.Subject{Part: event.BMC}, Args: []string{string(kind)}})}
+	for _, j := range b.st.Jobs.All() {
+		if j.State == JobInterrupted {
+			evs = append(evs, b.running(event.Running{At: now, Job: j.ID, Until: j.Until})...)
+		}
+	}
+	return evs
+}
+
+// wipe forgets settings. Logs, jobs and the clock's time stay: they are no
+// settings.
+func (b *BMC) wipe(w Wipe) {
+	for _, p := range wiped {
+		if !slices.Contains(p.but, w) {
+			p.forget(b)
+		}
+	}
+}
+
+// wiped are all settings, and what lets each stay as it is.
+var wiped = []struct {
+	forget func(*BMC)
+	but    []Wipe
+}{
+	{func(b *BMC) {
+		b.st.Access = b.newAccess()
+		b.keyed()
+		b.st.Locks = nil
+	}, []Wipe{WipeButAccess}},
+	{func(b *BMC) {
+		if b.st.Jobs != nil && b.st.Jobs.Keep != nil {
+			j := b.forkJobs()
+			j.Keep = nil
+			b.st.Jobs = j
+		}
+	}, nil},
+	{func(b *BMC) {
+		if b.st.Clock != nil {
+			b.st.Clock = &Clock{Offset: b.st.Clock.Offset}
+		}
+	}, nil},
+}
+
+// Restart restarts the BMC. It goes down a little later: whoever asks for it has
+// an answer first.
+type Restart struct{ Kind ResetKind }
+
+func (c Restart) apply(b *BMC, now time.Time) ([]Event, error) {
+	if !slices.Contains(ResetKinds, c.Kind) {
+		return nil, fmt.Errorf("bmc: reset %q: there is no such kind", c.Kind)
+	}
+	return b.restart(now, c.Kind, "")
+}
+
+// ResetToDefaults restarts the BMC, and has it forget settings.
+type ResetToDefaults struct{ Wipe Wipe }
+
+func (c ResetToDefaults) apply(b *BMC, now time.Time) ([]Event, error) {
+	if !slices.Contains(Wipes, c.Wipe) {
+		return nil, fmt.Errorf("bmc: reset to defaults %q: there is no such kind", c.Wipe)
+	}
+	return b.restart(now, GracefulRestart, c.Wipe)
+}
+
+func (b *BMC) restart(now time.Time, kind ResetKind, w Wipe) ([]Event, error) {
+	if b.st.Life.Is() != Up {
+		return nil, fmt.Errorf("%w: it is %s", ErrDown, b.st.Life.Is())
+	}
+	l := b.forkLife()
+	l.Reset, l.Wipe = kind, w
+	b.st.Life = l
+	return b.live(now, lifeReset), nil
+}
+
+// mains tells what becomes of the BMC's power.
+func (b *BMC) mains(ev event.Mains) []Event {
+	if !ev.On {
+		return b.live(ev.At, mainsGone)
+	}
+	if b.st.Life.Is() == Dark {
+		l := b.forkLife()
+		l.Reset = powerRestored
+		b.st.Life = l
+	}
+	return b.live(ev.At, mainsBack)
+}
+
+// grow makes the moves that time has made due.
+func (b *BMC) grow(now time.Time) []Event {
+	var evs []Event
+	for l := b.st.Life; l != nil && !l.Until.IsZero() && !now.Before(l.Until); l = b.st.Life {
+		evs = append(evs, b.live(l.Until, lifeElapsed)...)
+	}
+	return evs
+}
+
+// nextOfLife is when time next moves the BMC; zero when it does not.
+func (b *BMC) nextOfLife() time.Time {
+	if b.st.Life == nil {
+		return time.Time{}
+	}
+	return b.st.Life.Until
+}
+
+// LifeChanged tells a phase that the BMC has come to.
+type LifeChanged struct {
+	At    time.Time
+	Phase LifePhase
+}
+
+// Time implements Event.
+func (e LifeChanged) Time() time.Time { return e.At }
