@@ -1,0 +1,24 @@
+// Package rack runs the feature files beside it against racks without
+// Kubernetes, one lab per scenario, on a clock that stands until a step says
+// that time passes. ../COVERAGE.md says which requirements they are of.
+package rack
+
+import (
+	"testing"
+
+	"github.com/cucumber/godog"
+
+	"github.com/metalab-dev/metalab/features/rack/steps"
+)
+
+func TestFeatures(t *testing.T) {
+	suite := godog.TestSuite{
+		ScenarioInitializer: func(sc *godog.ScenarioContext) { steps.Register(sc, t) },
+		Options: &godog.Options{
+			Format: "progress", Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true,
+		},
+	}
+	if suite.Run() != 0 {
+		t.Fatal("features failed")
+	}
+}

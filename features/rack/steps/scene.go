@@ -1,0 +1,149 @@
+// Package steps binds the phrases of the feature files beside it to a live rack
+// without Kubernetes: what an operator does to servers through their BMCs, over
+// HTTPS, and what he then finds. Each scenario has a lab of its own, whose clock
+// stands until time is said to pass. It looks into no BMC but over the wire, and
+// into the lab only for what an operator of a rack holds in his hands: its
+// addresses, its credentials, its journal and its faults.
+package steps
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// scene is what the steps of one scenario share.
+type scene struct {
+	t       testing.TB
+	config  lab.Config
+	lab     *labtest.Lab
+	told    map[string]string // what a step found, for those after it
+	answer  answer            // to the last request
+	as      credentials       // of the next requests; zero: the administrator's
+	token   string            // of a session; used instead when it is not ""
+	images  images
+	hook    *hook
+	streams []*stream
+	rule    string // ID of the fault that was added
+}
+
+// Register binds all steps to a scenario.
+func Register(sc *godog.ScenarioContext, t testing.TB) {
+	s := &scene{t: t, told: map[string]string{}}
+	sc.Step(`^a rack of (\d+) servers?$`, func(n int) error { return s.start("generic", n) })
+	sc.Step(`^a rack of (\d+) servers? with RAID$`, func(n int) error { return s.start("raid", n) })
+	sc.Step(`^(\d+) (seconds?|minutes?|hours?) pass(?:es)?$`, s.pass)
+	sc.Step(`^the lab is restarted$`, s.restart)
+	sc.Step(`^the lab is thrown away and made again from the same definition$`, s.again)
+	for _, register := range []func(*godog.ScenarioContext){
+		s.registerClients, s.registerPower, s.registerBoot, s.registerMedia, s.registerAccess, s.registerEvents, s.registerFaults,
+		s.registerSettings, s.registerUpdates, s.registerParts,
+	} {
+		register(sc)
+	}
+	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (context.Context, error) {
+		if err != nil && s.answer.status != 0 {
+			err = fmt.Errorf("%w\nlast answer: %s", err, s.answer)
+		}
+		s.end()
+		return ctx, err
+	})
+}
+
+func (s *scene) start(profile string, servers int) error {
+	r := rack.Default(servers)
+	r.Seed, r.Hosts[0].Profile = 7, profile
+	r.Accounts = []rack.Account{{Name: "admin", Password: "admin-password", Role: "Administrator"}}
+	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.boots}
+	s.open()
+	return nil
+}
+
+func (s *scene) open() { s.lab = labtest.Start(s.t, s.config) }
+
+// boots is the world: a virtual CD boots when its image says that it can, and
+// nothing else does.
+func (s *scene) boots(h *lab.Host, ev machine.Event) {
+	tried, ok := ev.(machine.BootTried)
+	if !ok {
+		return
+	}
+	var answer machine.Command = machine.NotBootable{Boot: tried.Boot, Source: tried.Source}
+	if tried.Source.Kind == machine.Cd {
+		if m, ok := h.Media("Cd"); ok {
+			begin := make([]byte, len(bootable))
+			if _, err := m.ReadAt(begin, 0); err == nil && string(begin) == bootable {
+				answer = machine.Loaded{Boot: tried.Boot, Source: tried.Source, Name: "live system"}
+			}
+			_ = m.Close()
+		}
+	}
+	if err := h.Apply(context.Background(), answer); err != nil {
+		s.t.Logf("boot of %s: %v", h.Name(), err)
+	}
+}
+
+func (s *scene) end() {
+	for _, st := range s.streams {
+		st.close()
+	}
+	s.images.close()
+	if s.hook != nil {
+		s.hook.Close()
+	}
+	if s.lab != nil {
+		s.lab.Stop()
+	}
+}
+
+func (s *scene) pass(n int, unit string) {
+	each := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour}[unit[0]]
+	s.lab.Advance(time.Duration(n) * each)
+}
+
+func (s *scene) restart() {
+	s.lab.Stop()
+	s.open()
+}
+
+// again makes the same lab in another directory.
+func (s *scene) again() {
+	s.lab.Stop()
+	s.config.Dir = s.t.TempDir()
+	s.open()
+}
+
+// server is the n-th server of the rack, counted from 1.
+func (s *scene) server(n int) *lab.Host { return s.lab.Hosts()[n-1] }
+
+// keep remembers something under a name; same compares with it.
+func (s *scene) keep(what string, is any) { s.told[what] = fmt.Sprint(is) }
+
+func (s *scene) same(what string, is any) error {
+	if was := s.told[what]; was != fmt.Sprint(is) {
+		return fmt.Errorf("%s is %v, and was %s", what, is, was)
+	}
+	return nil
+}
+
+// is says what differs.
+func is(what string, got, want any) error {
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		return fmt.Errorf("%s is %v, want %v", what, got, want)
+	}
+	return nil
+}
+
+func number(text string) int {
+	n, _ := strconv.Atoi(text) // a pattern let only digits pass
+	return n
+}
