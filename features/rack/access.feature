@@ -53,4 +53,5 @@ Feature: Who may do what
   @B11
   Scenario: Who did what is written down
     Given the operator makes an account "new" with the role Operator
-    Then the manager's log tells that "admin" made an account
+    Then the manager's log tells that "new" was made
+    And the journal tells that "admin" did it, and from where

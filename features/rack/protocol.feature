@@ -102,6 +102,11 @@ Feature: The protocol
   Scenario: Actions tell what they take
     Then every action of the system tells what it takes
 
+  @A23
+  Scenario: Who can unpack is sent less
+    When a client that can unpack reads the system
+    Then the answer comes packed, and is the same
+
   @A24 @A25
   Scenario: The service says which words it uses
     Then the service lists the "schemas" that it uses

@@ -146,6 +146,13 @@ var Table = []Row{
 
 	// Where both meet.
 	{Package: "features", May: []string{"features/steps", "scenarios/..."}},
+	{Package: "features/rack", May: []string{"features/rack/steps"}},
+	{
+		// These steps see BMCs over the wire, and of the lab what stands beside it.
+		Package: "features/rack/steps",
+		May:     []string{"emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/fault"},
+		Never:   kubernetes,
+	},
 	{
 		// Steps do what operators do and look at what servers then are.
 		Package: "features/steps",

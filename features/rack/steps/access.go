@@ -80,7 +80,7 @@ func (s *scene) registerAccess(sc *godog.ScenarioContext) {
 		return nil
 	})
 	sc.Step(`^every BMC shows a certificate of its own that the lab has signed$`, s.certificates)
-	sc.Step(`^the manager's log tells that "([^"]*)" made an account$`, func(name string) error {
+	sc.Step(`^the manager's log tells that "([^"]*)" was made$`, func(name string) error {
 		a, err := s.get(root + "/Managers/1/LogServices")
 		if err != nil {
 			return err
@@ -89,11 +89,12 @@ func (s *scene) registerAccess(sc *godog.ScenarioContext) {
 		if a, err = s.get(fmt.Sprint(log["@odata.id"], "/Entries")); err != nil {
 			return err
 		}
-		if !strings.Contains(a.text, "AccountCreated") || !strings.Contains(a.text, `"Username":"`+name+`"`) {
+		if !strings.Contains(a.text, "AccountCreated") || !strings.Contains(a.text, `"MessageArgs":["`+name+`"]`) {
 			return fmt.Errorf("the log is %s", a)
 		}
 		return nil
 	})
+	sc.Step(`^the journal tells that "([^"]*)" did it, and from where$`, func(name string) error { return s.journaled("POST", accountsURI, name) })
 }
 
 func (s *scene) logIn(name, password string) error {

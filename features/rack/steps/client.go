@@ -2,7 +2,9 @@ package steps
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -79,6 +81,7 @@ func (s *scene) sendTo(server int, method, path string, body any, header ...stri
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
+	r.Header.Set("Accept-Encoding", "identity") // http.Client would unpack what it has packed
 	who := s.as
 	if who == (credentials{}) {
 		who.name, who.password = s.lab.Credentials(h)
@@ -146,6 +149,28 @@ func (s *scene) registerClients(sc *godog.ScenarioContext) {
 	sc.Step(`^the operator asks for the headers of the system alone$`, func() error {
 		s.told["tag"], s.told["length"] = s.answer.header.Get("ETag"), s.answer.header.Get("Content-Length")
 		return s.send("HEAD", systemURI, nil)
+	})
+	sc.Step(`^a client that can unpack reads the system$`, func() error {
+		if err := s.send("GET", systemURI, nil); err != nil {
+			return err
+		}
+		s.told["length"] = s.answer.text
+		return s.send("GET", systemURI, nil, "Accept-Encoding", "gzip")
+	})
+	sc.Step(`^the answer comes packed, and is the same$`, func() error {
+		z, err := gzip.NewReader(strings.NewReader(s.answer.text))
+		if err != nil {
+			return err
+		}
+		raw, err := io.ReadAll(z)
+		if err != nil {
+			return err
+		}
+		unpacked, plain := answer{}, answer{}
+		if err := errors.Join(json.Unmarshal(raw, &unpacked.body), json.Unmarshal([]byte(s.told["length"]), &plain.body)); err != nil {
+			return err
+		}
+		return is("the name", unpacked.at("SerialNumber"), plain.at("SerialNumber"))
 	})
 	sc.Step(`^they are those of the whole answer$`, func() error {
 		if s.answer.text != "" {

@@ -73,16 +73,7 @@ func (s *scene) registerFaults(sc *godog.ScenarioContext) {
 		return is("the answers", got, []int{200, 429})
 	})
 	sc.Step(`^the journal tells who switched the server on, and from where$`, func() error {
-		all, _, err := s.lab.Journal().Select(journal.Query{})
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(all, func(e journal.Entry) bool {
-			return e.Method == "POST" && e.Path == systemURI+"/Actions/ComputerSystem.Reset" && e.User == "admin" && e.From == "127.0.0.1" && e.Status < 300
-		}) {
-			return fmt.Errorf("it tells %+v", all)
-		}
-		return nil
+		return s.journaled("POST", systemURI+"/Actions/ComputerSystem.Reset", "admin")
 	})
 	sc.Step(`^every BMC answers at an address of its own$`, func() error {
 		seen := map[string]bool{}
@@ -98,4 +89,19 @@ func (s *scene) registerFaults(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
+}
+
+// journaled says whether the journal tells who has sent a request that was
+// carried out.
+func (s *scene) journaled(method, path, user string) error {
+	all, _, err := s.lab.Journal().Select(journal.Query{})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(e journal.Entry) bool {
+		return e.Method == method && e.Path == path && e.User == user && e.From == "127.0.0.1" && e.Status > 0 && e.Status < 300
+	}) {
+		return fmt.Errorf("it tells %+v", all)
+	}
+	return nil
 }
