@@ -183,7 +183,7 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.step()
+	st := h.stepFor(ctx)
 	more, err := h.machine.Apply(st.now, c)
 	if err != nil && !st.overdue { // refused, and nothing changed
 		return err
@@ -201,6 +201,7 @@ type step struct {
 	heard   int // of them the BMC knows already
 	bmc     []bmc.Event
 	freed   []machine.Event // that were withheld from the BMC before
+	trail   *redfish.Trail  // of the request that it is for, if any
 	event   uint64          // number of the event that tells it; 0: nobody listens
 }
 
@@ -213,6 +214,13 @@ func (h *Host) step() *step {
 	return st
 }
 
+// stepFor begins a step that a request may have asked for.
+func (h *Host) stepFor(ctx context.Context) *step {
+	st := h.step()
+	st.trail = redfish.TrailOf(ctx)
+	return st
+}
+
 func (h *Host) state() hostState {
 	return hostState{Machine: h.machine.State(), BMC: h.bmc.State()}
 }
@@ -222,6 +230,7 @@ func (h *Host) state() hostState {
 func (h *Host) settle(st *step) error {
 	release, err := h.work(st)
 	defer release()
+	entry := h.leaveTrail(st)
 	heard := append(h.withhold(st.machine[st.heard:]), st.freed...)
 	st.bmc = append(st.bmc, h.bmc.Hear(st.now, heard)...)
 	st.event, _ = h.bmc.NextEvent()
@@ -242,6 +251,9 @@ func (h *Host) settle(st *step) error {
 	if h.bmc.State() != st.was.BMC {
 		h.bmcWas.Store(h.BMC())
 	}
+	if entry != 0 {
+		st.trail.ID = entry
+	}
 	h.show()
 	h.tidy(st)
 	h.forgetImages(st.was.Machine.Firmware, h.machine.State().Firmware)
@@ -256,6 +268,25 @@ func (h *Host) settle(st *step) error {
 	h.tell(st, machineWas, bmcWas)
 	h.lab.delivery.push(h, outward(st.machine))
 	return nil
+}
+
+// leaveTrail writes the request that a step is for into the audit log, once, and
+// returns the entry's ID; 0 when there is nothing to write.
+func (h *Host) leaveTrail(st *step) uint64 {
+	if st.trail == nil || st.trail.ID != 0 {
+		return 0
+	}
+	evs, err := h.bmc.Apply(st.now, bmc.RecordAct{Act: st.trail.Act})
+	if err != nil {
+		h.lab.log.Error("request not audited", "host", h.Name(), "err", err)
+	}
+	st.bmc = append(st.bmc, evs...)
+	for _, ev := range evs {
+		if told, ok := ev.(bmc.Audited); ok {
+			return told.Entry.ID
+		}
+	}
+	return 0 // a log that is full
 }
 
 // outward are the events that others than the BMC are told.

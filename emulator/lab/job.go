@@ -19,7 +19,7 @@ func (h *Host) Begin(ctx context.Context, o bmc.OpenJob, c func(job string) mach
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.step()
+	st := h.stepFor(ctx)
 	before := h.bmc.State()
 	id, err := h.openJob(st, o)
 	if err != nil {
@@ -75,7 +75,7 @@ func (h *Host) Carry(ctx context.Context, o bmc.OpenJob, do func(ctx context.Con
 	if h.ended {
 		return bmc.Job{}, errEnded
 	}
-	st := h.step()
+	st := h.stepFor(ctx)
 	id, err := h.openJob(st, o)
 	if err != nil {
 		return bmc.Job{}, errors.Join(err, h.settle(st))
@@ -118,7 +118,7 @@ func (h *Host) carriedOut(id string, end bmc.CloseJob, why error) {
 	}
 	end.ID = id
 	end.Cancelled = end.Cancelled || errors.Is(why, errCancelled) && end.Fault != ""
-	if _, _, err := h.applyBMC(end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // closed by another
+	if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // closed by another
 		h.lab.log.Error("job cannot be closed", "host", h.Name(), "job", id, "err", err)
 	}
 }
@@ -138,7 +138,7 @@ func (h *Host) Cancel(ctx context.Context, job string) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.step()
+	st := h.stepFor(ctx)
 	if h.machine.Works(job) {
 		more, err := h.machine.Apply(st.now, machine.StopJob{Job: job})
 		if err != nil {

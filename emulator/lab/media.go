@@ -29,7 +29,7 @@ func (h *Host) ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	evs, wanted, err := h.applyBMC(c, cancel)
+	evs, wanted, err := h.applyBMC(ctx, c, cancel)
 	if err != nil || wanted == nil {
 		return evs, err
 	}
@@ -39,10 +39,10 @@ func (h *Host) ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 
 // applyBMC steps the BMC. If the command began a fetch it is returned; an
 // ejection will call cancel.
-func (h *Host) applyBMC(c bmc.Command, cancel context.CancelCauseFunc) (evs []bmc.Event, wanted *fetch, err error) {
+func (h *Host) applyBMC(ctx context.Context, c bmc.Command, cancel context.CancelCauseFunc) (evs []bmc.Event, wanted *fetch, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.step()
+	st := h.stepFor(ctx)
 	if h.closes(c) {
 		return nil, nil, h.settle(st)
 	}
@@ -115,7 +115,7 @@ func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	h.mu.Lock()
 	h.forget(f)
 	h.mu.Unlock()
-	evs, _, lost := h.applyBMC(bmc.MediaLost{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
+	evs, _, lost := h.applyBMC(context.Background(), bmc.MediaLost{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
 	if lost != nil && !errors.Is(lost, bmc.ErrNotFound) { // not found: it was ejected before
 		err = errors.Join(err, lost)
 	}

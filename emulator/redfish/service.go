@@ -155,6 +155,8 @@ type exchange struct {
 	in     int64 // bytes of the request's body
 	out    int64 // bytes of the answer's body
 
+	trail *Trail // of a write
+
 	leave func() // tells that nothing is in flight for now
 	began time.Time
 	known bool // the journal has been told
@@ -175,7 +177,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.journal != nil {
 		x.began = host.Now()
 	}
+	x.leaveTrail()
 	x.serve()
+	x.audit()
 	x.record()
 }
 
@@ -255,7 +259,7 @@ func (x *exchange) serve() {
 			x.challenge(message.NoValidSession.With())
 			return
 		}
-		x.who = who
+		x.by(who)
 	}
 	if !slices.Contains(verbs, x.r.Method) {
 		x.refuse(http.StatusNotImplemented, message.OperationNotAllowed.With())

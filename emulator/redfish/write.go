@@ -322,6 +322,7 @@ func (x *exchange) add(in document, v view) {
 		return
 	}
 	op := x.operation(in, v, set)
+	x.expect(http.StatusCreated)
 	made, err := c.apply(x.r.Context(), op)
 	if err != nil || made.job != "" {
 		x.answer(op, made, err, nil)

@@ -1,0 +1,74 @@
+package redfish
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+// Trail is what a request that can change something leaves in the audit log of
+// its BMC. Whoever carries out the first command of the request writes it there
+// in the same step, as it will most likely be answered, and notes the entry's
+// ID: so no change is without its entry, and the entry costs nothing to store.
+type Trail struct {
+	Act bmc.Act
+	ID  uint64 // of the entry; 0: not written yet
+}
+
+type trailKey struct{}
+
+// TrailOf is the trail of the request that a context is of; nil when there is
+// none.
+func TrailOf(ctx context.Context) *Trail {
+	t, _ := ctx.Value(trailKey{}).(*Trail)
+	return t
+}
+
+// usual is the status of a request when all goes well.
+var usual = map[string]int{
+	http.MethodPost: http.StatusNoContent, http.MethodPatch: http.StatusOK, http.MethodPut: http.StatusOK, http.MethodDelete: http.StatusNoContent,
+}
+
+// leaveTrail begins the trail of a request that can change something.
+func (x *exchange) leaveTrail() {
+	status, writes := usual[x.r.Method]
+	if !writes {
+		return
+	}
+	x.trail = &Trail{Act: bmc.Act{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
+	x.r = x.r.WithContext(context.WithValue(x.r.Context(), trailKey{}, x.trail))
+}
+
+// by says who the request is of.
+func (x *exchange) by(who actor) {
+	x.who = who
+	if x.trail != nil {
+		x.trail.Act.Account, x.trail.Act.User, x.trail.Act.Session = who.account, who.user, who.session
+	}
+}
+
+// expect says how the request will be answered if all goes well.
+func (x *exchange) expect(status int) {
+	if x.trail != nil {
+		x.trail.Act.Status = status
+	}
+}
+
+// audit completes the trail: a request that changed nothing is told too, and
+// one that was answered otherwise than expected is put right.
+func (x *exchange) audit() {
+	t := x.trail
+	if t == nil || t.ID != 0 && t.Act.Status == x.status {
+		return
+	}
+	t.Act.Status = x.status
+	var c bmc.Command = bmc.RecordAct{Act: t.Act}
+	if t.ID != 0 {
+		c = bmc.AmendAct{ID: t.ID, Status: x.status}
+	}
+	ctx := context.WithValue(context.WithoutCancel(x.r.Context()), trailKey{}, nil)
+	if _, err := x.host.ApplyBMC(ctx, c); err != nil {
+		x.s.log.Warn("request not audited", "bmc", local(x.r), "method", t.Act.Method, "path", t.Act.Target, "err", err)
+	}
+}
