@@ -235,6 +235,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		own.Tries, own.App, own.Again = nil, "", false
 		own.Reset = &LastReset{At: now, Cause: own.cause()}
 		own.Cause = ""
+		evs = append(evs, m.stored(m.disks.Boot(now))...)
 		evs = append(evs, m.bootFirmware(now)...)
 	case Selecting:
 		return append(evs, m.selecting(from, now)...)

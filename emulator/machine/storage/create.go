@@ -189,6 +189,15 @@ func usable(c *Controller, drives []slot) int64 {
 	return max(0, least)
 }
 
+// smallest is what the smallest of some drives has in all.
+func smallest(drives []slot) int64 {
+	least := drives[0].model.Capacity
+	for _, x := range drives {
+		least = min(least, x.model.Capacity)
+	}
+	return least
+}
+
 // geometry is how n drives are used.
 func geometry(rule TypeRule, want CreateVolume, n int) (Geometry, error) {
 	g := Geometry{Type: rule.Type, Strip: want.Strip, Spans: 1, Width: n}
@@ -242,6 +251,9 @@ func (s *step) room(c *Controller, rule TypeRule, want CreateVolume, a *Array, m
 		return want.Capacity > 0 && room/a.Strip >= a.RowsFor(want.Capacity)
 	})
 	most := a.Capacity(room / a.Strip)
+	if c.RAID.Lenient && len(group) == 0 && want.Capacity > most && want.Capacity <= a.Capacity(smallest(members)/a.Strip) {
+		want.Capacity = most
+	}
 	switch {
 	case want.Capacity < 0:
 		return against(FieldCapacity, want.Capacity, TooSmall)
@@ -347,10 +359,7 @@ func (s *step) remove(wwn string) {
 		if u == nil || u.Spare != DedicatedSpare {
 			continue
 		}
-		u.For = slices.DeleteFunc(u.For, func(w string) bool { return w == wwn })
-		if len(u.For) == 0 {
-			u.Spare = ""
-		}
+		s.release(u, wwn)
 	}
 	s.noteVolume(event.VolumeDeleted, &a)
 }

@@ -166,3 +166,43 @@ func (s *step) disown(u *Unit) {
 		}
 	}
 }
+
+// ForceEnable brings a volume back that has failed, from what is there of its
+// drives: what they hold is taken for current, be it old.
+type ForceEnable struct {
+	Controller, Volume string
+	Job                string
+}
+
+func (c ForceEnable) apply(s *step) error {
+	ctl, err := s.raid(c.Controller)
+	if err != nil {
+		return err
+	}
+	a, err := s.array(c.Controller, c.Volume)
+	switch {
+	case err != nil:
+		return err
+	case !a.Failed:
+		return fmt.Errorf("%w: volume %s has not failed", ErrState, c.Volume)
+	}
+	there := func(m Member) bool {
+		x, ok := s.seated(ctl, m.Serial)
+		return ok && tells(x.unit, a.WWN, true) && !x.unit.Failed
+	}
+	for i, m := range a.Members {
+		if !there(m) {
+			a.Members[i].State = Missing
+		}
+	}
+	for i, m := range a.Members {
+		if m.State == Missing && there(m) && !a.survives(-1) {
+			a.Members[i].State = Online
+		}
+	}
+	if err := s.take(ctl, a.clone()); err != nil {
+		return err
+	}
+	s.done(c.Job, "")
+	return nil
+}

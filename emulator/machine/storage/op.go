@@ -197,6 +197,10 @@ func (s *step) erased(o Op) {
 type CancelJob struct{ Job string }
 
 func (c CancelJob) apply(s *step) error {
+	if s.unpend(c.Job) {
+		s.evs = append(s.evs, event.Done{At: s.now, Job: c.Job, Cancelled: true})
+		return nil
+	}
 	i := slices.IndexFunc(s.st.Ops, func(o Op) bool { return o.Job == c.Job && c.Job != "" })
 	switch {
 	case i < 0:

@@ -246,6 +246,38 @@ func (c SetIndicator) apply(s *step) error {
 	return nil
 }
 
+// ResetDrive restarts a drive that its controller does not use itself.
+type ResetDrive struct {
+	Drive string // bay
+	Power bool   // it loses its power for a moment, which it counts
+}
+
+func (c ResetDrive) apply(s *step) error {
+	if err := s.powered(); err != nil {
+		return err
+	}
+	u, m, err := s.drive(c.Drive)
+	if err != nil {
+		return err
+	}
+	switch use := s.st.use(u); {
+	case use == DriveErasing:
+		return fmt.Errorf("%w: drive %s erases itself", ErrBusy, c.Drive)
+	case use != DriveUnused:
+		return fmt.Errorf("%w: drive %s is %s", ErrState, c.Drive, use)
+	case !m.Resets():
+		return fmt.Errorf("%w: drive %s is not reset by itself", ErrUnsupported, c.Drive)
+	}
+	if c.Power {
+		u.set(PowerCycles, u.reading(PowerCycles)+1)
+	}
+	return nil
+}
+
+// Resets tells whether a kind of drive can be reset by itself: NVMe drives are
+// PCIe devices, others share their controller's links.
+func (m *Model) Resets() bool { return m.Protocol == NVMe }
+
 // SecureErase lets a drive erase itself, together with any foreign
 // configuration. It must not be in use by the controller.
 type SecureErase struct {

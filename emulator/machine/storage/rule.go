@@ -15,13 +15,16 @@ type RAID struct {
 	MaxPerGroup  int           `json:"maxPerGroup,omitempty"` // volumes on the same drives; 0 is one
 	MixProtocols bool          `json:"mixProtocols,omitempty"`
 	MixMedia     bool          `json:"mixMedia,omitempty"`
-	Metadata     int64         `json:"metadata,omitempty"`    // bytes at the end of each drive that hold the configuration
-	Coercion     int64         `json:"coercion,omitempty"`    // drives count as multiples of so many bytes, so that near sizes are alike
-	CacheMiB     int           `json:"cacheMiB,omitempty"`    // of the controller's own memory
-	Write        []WritePolicy `json:"write"`                 // the default first
-	Read         []ReadPolicy  `json:"read"`                  // the default first
-	Spares       bool          `json:"spares,omitempty"`      // takes hot spares
-	Passthrough  bool          `json:"passthrough,omitempty"` // shows drives to the system that it does not use itself
+	Metadata     int64         `json:"metadata,omitempty"` // bytes at the end of each drive that hold the configuration
+	Coercion     int64         `json:"coercion,omitempty"` // drives count as multiples of so many bytes, so that near sizes are alike
+	CacheMiB     int           `json:"cacheMiB,omitempty"` // of the controller's own memory
+	Write        []WritePolicy `json:"write"`              // the default first
+	Read         []ReadPolicy  `json:"read"`               // the default first
+	Spares       bool          `json:"spares,omitempty"`   // takes hot spares
+	// Lenient takes a capacity that counts what the controller itself needs of
+	// the drives for all there is: clients know the size of the drives only.
+	Lenient     bool `json:"lenient,omitempty"`
+	Passthrough bool `json:"passthrough,omitempty"` // shows drives to the system that it does not use itself
 }
 
 // TypeRule says how many drives a type takes. For a nested type both numbers

@@ -84,6 +84,11 @@ func (u *Unit) reading(a Attribute) int64 {
 	return row.base + int64(binary.BigEndian.Uint64(sum[:])%uint64(row.spread+1))
 }
 
+func (u *Unit) set(a Attribute, value int64) {
+	u.SMART = slices.DeleteFunc(u.SMART, func(x Reading) bool { return x.Attribute == a })
+	u.SMART = append(u.SMART, Reading{a, value})
+}
+
 // predicted says whether a drive says that it will fail.
 func (u *Unit) predicted(m *Model) bool {
 	return u.Predicted || slices.ContainsFunc(u.SMART, func(r Reading) bool {
@@ -115,8 +120,7 @@ func (c SetSMART) apply(s *step) error {
 		case r.Value > row.max:
 			return &RuleError{Field: FieldSMART, Index: i, Value: string(r.Attribute), Why: TooLarge, Limit: row.max}
 		}
-		u.SMART = slices.DeleteFunc(u.SMART, func(x Reading) bool { return x.Attribute == r.Attribute })
-		u.SMART = append(u.SMART, r)
+		u.set(r.Attribute, r.Value)
 	}
 	s.prediction(c.Drive, before, u.predicted(m))
 	return nil

@@ -70,6 +70,42 @@ func (s *step) assign(c *Controller, bay string, index int, of []*Array) error {
 	return nil
 }
 
+// SetSpares makes some drives, and no others, stand by for a volume.
+type SetSpares struct {
+	Controller, Volume string
+	Drives             []string // bays
+}
+
+func (c SetSpares) apply(s *step) error {
+	ctl, err := s.raid(c.Controller)
+	if err != nil {
+		return err
+	}
+	a, err := s.array(c.Controller, c.Volume)
+	if err != nil {
+		return err
+	}
+	for _, x := range s.slots(s.st, ctl) {
+		if x.unit.Spare == DedicatedSpare && slices.Contains(x.unit.For, a.WWN) && !slices.Contains(c.Drives, x.bay.ID) {
+			s.release(s.own(x.bay.ID).Unit, a.WWN)
+		}
+	}
+	for i, bay := range c.Drives {
+		if err := s.assign(ctl, bay, i, []*Array{a}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release takes a volume off those that a spare stands by for.
+func (s *step) release(u *Unit, wwn string) {
+	u.For = slices.DeleteFunc(u.For, func(w string) bool { return w == wwn })
+	if len(u.For) == 0 {
+		u.Spare = ""
+	}
+}
+
 // UnassignSpare makes a spare an unused drive.
 type UnassignSpare struct {
 	Controller string

@@ -12,6 +12,7 @@ type State struct {
 	Shelf       []Loose    `json:"shelf,omitempty"`
 	Arrays      []Array    `json:"volumes,omitempty"`
 	Ops         []Op       `json:"work,omitempty"`
+	Pending     []Pending  `json:"pending,omitempty"` // for the next start of the server
 	Controllers []Settings `json:"controllers,omitempty"`
 	Made        int        `json:"made,omitempty"` // drives and volumes so far: no two are alike
 }
@@ -161,7 +162,7 @@ func (st *State) clone() *State {
 	}
 	out := *st
 	out.Bays, out.Shelf, out.Arrays = slices.Clone(st.Bays), slices.Clone(st.Shelf), cloneArrays(st.Arrays)
-	out.Ops, out.Controllers = slices.Clone(st.Ops), slices.Clone(st.Controllers)
+	out.Ops, out.Controllers, out.Pending = slices.Clone(st.Ops), slices.Clone(st.Controllers), slices.Clone(st.Pending)
 	for i := range out.Bays {
 		if u := out.Bays[i].Unit; u != nil {
 			out.Bays[i].Unit = new(u.clone())

@@ -194,7 +194,7 @@ func (s *step) settled() []event.Event {
 // trim makes empty lists none, as they are after a restart.
 func (st *State) trim() {
 	st.Bays, st.Shelf, st.Arrays = none(st.Bays), none(st.Shelf), none(st.Arrays)
-	st.Ops, st.Controllers = none(st.Ops), none(st.Controllers)
+	st.Ops, st.Controllers, st.Pending = none(st.Ops), none(st.Controllers), none(st.Pending)
 	for _, b := range st.Bays {
 		if b.Unit != nil {
 			b.Unit.SMART, b.Unit.For, b.Unit.Config = none(b.Unit.SMART), none(b.Unit.For), none(b.Unit.Config)

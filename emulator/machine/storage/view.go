@@ -243,9 +243,11 @@ func (v View) Devices() []Device {
 	return out
 }
 
-// Works tells whether the work of a job is under way.
+// Works tells whether the work of a job is under way, or waits.
 func (v View) Works(job string) bool {
-	return job != "" && slices.ContainsFunc(v.st.all().Ops, func(o Op) bool { return o.Job == job })
+	st := v.st.all()
+	return job != "" && (slices.ContainsFunc(st.Ops, func(o Op) bool { return o.Job == job }) ||
+		slices.ContainsFunc(st.Pending, func(p Pending) bool { return p.Job == job }))
 }
 
 // Shelf are the drives that were pulled and can be inserted again, oldest
