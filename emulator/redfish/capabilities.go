@@ -1,6 +1,9 @@
 package redfish
 
-import "strings"
+import (
+	"net/http"
+	"strings"
+)
 
 // capabilities is the resource that describes what a new member of a collection
 // is made of (DSP0266, "Collection capabilities annotation"). It is of the
@@ -11,7 +14,8 @@ func capabilities(r, member *resource) *resource {
 		changes = member.patch.inputs
 	}
 	return &resource{
-		uri: r.uri + "/Capabilities", schema: member.schema, needs: r.needs, shows: r.shows, when: r.when,
+		uri: r.uri + "/Capabilities", schema: member.schema, needs: r.needs, shows: r.shows,
+		when: func(v view) bool { return (r.when == nil || r.when(v)) && r.grows(v) },
 		read: func(v view) object {
 			o := required(r.create.inputs, changes, v)
 			o["Name"] = "Capabilities of " + r.name
@@ -52,7 +56,7 @@ func required(inputs, changes []input, v view) object {
 // nil. The schema knows but few use cases (CollectionCapabilities.UseCase); of
 // other collections there is only how many members they take.
 func (r *resource) capable(v view) object {
-	if r.create == nil || r.create.useCase == "" && r.create.most == nil {
+	if !r.grows(v) || r.create.useCase == "" && r.create.most == nil {
 		return nil
 	}
 	o := object{"@odata.type": "#" + capabilitiesSchema + ".CollectionCapabilities"}
@@ -66,6 +70,11 @@ func (r *resource) capable(v view) object {
 		}}
 	}
 	return o
+}
+
+// grows says whether clients can add members to a collection.
+func (r *resource) grows(v view) bool {
+	return r.create != nil && (r.spares == nil || !r.spares(v, http.MethodPost))
 }
 
 const capabilitiesSchema = "CollectionCapabilities.v1_4_1"

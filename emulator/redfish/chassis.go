@@ -10,27 +10,24 @@ func chassisRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Chassis", schema: "ChassisCollection", needs: ofComponents, name: "Chassis", of: "chassis"},
 		{uri: "/redfish/v1/Chassis/{chassis}", schema: "Chassis.v1_28_0", needs: ofComponents,
-			shows: showsIdentity | showsPower | showsAsset | showsThermal, read: chassis, patch: &chassisPatch},
+			shows: disksShow | showsPower | showsAsset | showsThermal, read: chassis, patch: &chassisPatch},
 	}
 }
 
 func chassis(v view) object {
 	p, id := v.m.Profile, v.m.Identity
-	var drives, subsystems []object
+	var subsystems []object
 	for _, c := range id.Storage {
 		subsystems = append(subsystems, ref(v.system("Storage", c.ID)))
-		for _, d := range c.Drives {
-			drives = append(drives, ref(v.system("Storage", c.ID, "Drives", d.ID)))
-		}
 	}
 	o := object{
 		"Name": "Chassis", "ChassisType": "RackMount", "AssetTag": v.m.Asset.ChassisTag,
 		"Manufacturer": p.Manufacturer, "Model": p.Model, "SKU": p.SKU, "PartNumber": p.PartNumber,
 		"SerialNumber": id.Serial, "UUID": id.UUID, "PowerState": string(v.m.Power), "PoweredByParent": false, "ThermalDirection": "FrontToBack",
-		"Status": object{"State": "Enabled", "Health": "OK", "HealthRollup": v.boxHealth()},
+		"Status": object{"State": "Enabled", "Health": "OK", "HealthRollup": worst(v.boxHealth(), v.disksHealth())},
 		"Links": object{
 			"ComputerSystems": refs(v.system()), "ManagedBy": refs(v.manager()), "ManagersInChassis": refs(v.manager()),
-			"Drives": append([]object{}, drives...), "Storage": append([]object{}, subsystems...),
+			"Drives": v.drives(), "Storage": append([]object{}, subsystems...),
 			"Processors": list(cpuIDs(p), func(id string) object { return ref(v.system("Processors", id)) }),
 			"Fans":       list(fanIDs(v), func(id string) object { return ref(v.chassis("ThermalSubsystem", "Fans", id)) }),
 			"PowerSupplies": list(supplyIDs(v), func(id string) object {

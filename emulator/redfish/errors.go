@@ -9,6 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
@@ -36,6 +37,10 @@ var answers = []struct {
 	{machine.ErrPower, http.StatusConflict, always(message.ResourceInUse.With())},
 	{machine.ErrStale, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrInUse, http.StatusConflict, always(message.ResourceInUse.With())},
+	{storage.ErrBusy, http.StatusConflict, always(message.ResourceInUse.With())},
+	{storage.ErrState, http.StatusConflict, always(message.ResourceInUse.With())},
+	{storage.ErrUnsupported, http.StatusConflict, always(message.ResourceInUse.With())},
+	{storage.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
 	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
 	{bmc.ErrDown, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},

@@ -49,7 +49,13 @@ type host struct {
 
 func newHost(t testing.TB) *host {
 	t.Helper()
-	raw, err := fixtures.Profiles.ReadFile("profiles/generic.yaml")
+	return newHostOf(t, "generic")
+}
+
+// newHostOf is a host of a built-in profile.
+func newHostOf(t testing.TB, profile string) *host {
+	t.Helper()
+	raw, err := fixtures.Profiles.ReadFile("profiles/" + profile + ".yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ var origins = map[event.Part]string{
 	event.Chassis:    "/redfish/v1/Chassis/{chassis}",
 	event.BMC:        "/redfish/v1/Managers/{manager}",
 	event.Drive:      "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}",
+	event.Volume:     "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}",
 	event.Controller: "/redfish/v1/Systems/{system}/Storage/{storage}",
 	event.Component:  "/redfish/v1/UpdateService/FirmwareInventory/{firmware}",
 	event.Media:      "/redfish/v1/Systems/{system}/VirtualMedia/{slot}",

@@ -62,7 +62,7 @@ func (s *Service) page(m *match, at snapshot) *page {
 		if fixed = old.fixed; !known || !(m.shows&^m.moves).same(&old.at, &at) {
 			fixed = encode(m.fixed(v))
 		}
-		p = m.sealed(join(fixed, encode(m.live(v)), v.d.Protocol.ETags))
+		p = m.sealed(join(fixed, encode(m.live(v)), m.volatile == nil, v.d.Protocol.ETags))
 	default:
 		p = m.sealed(seal(m.object(v), m.volatile, v.d.Protocol))
 	}
@@ -75,10 +75,15 @@ func (m *match) sealed(body []byte, tag string) *page {
 	return newPage(jsonType, body, tag, []string{"<" + jsonSchema(m.schema) + ">; rel=describedby"})
 }
 
-// join makes one body of two and gives it its ETag.
-func join(fixed, live []byte, how dialect.ETags) ([]byte, string) {
+// join makes one body of two and gives it its ETag: of both, or of the first if
+// all of the second is volatile.
+func join(fixed, live []byte, both bool, how dialect.ETags) ([]byte, string) {
 	live[0] = ','
-	tag := written(fmt.Sprintf(`"%016x"`, crc64.Update(crc64.Checksum(fixed, polynomial), polynomial, live)), how)
+	sum := crc64.Checksum(fixed, polynomial)
+	if both {
+		sum = crc64.Update(sum, polynomial, live)
+	}
+	tag := written(fmt.Sprintf(`"%016x"`, sum), how)
 	b := make([]byte, 0, len(fixed)+len(live)+48)
 	b = append(strconv.AppendQuote(append(b, `{"@odata.etag":`...), tag), ',')
 	b = append(b, fixed[1:len(fixed)-1]...)
@@ -136,9 +141,12 @@ func (m *match) fixed(v view) object {
 		}
 	} else {
 		o = m.read(v)
-		if _, ok := o["Id"]; !ok {
+		if _, ok := o["Id"]; !ok && o["Members"] == nil { // collections have none
 			o["Id"] = v.uri[strings.LastIndexByte(v.uri, '/')+1:]
 		}
+	}
+	if times := m.applyTimes(v); times != nil {
+		o[operationTimes] = times
 	}
 	if m.patch != nil {
 		annotate(o, m.patch.inputs, v)
@@ -158,6 +166,9 @@ func (m *match) fixed(v view) object {
 	for i := range m.actions {
 		if a := &m.actions[i]; a.when == nil || a.when(v) {
 			all["#"+a.name] = a.object(v)
+			if times := m.applyTimes(v); times != nil && a.defers {
+				all["#"+a.name].(object)[operationTimes] = times
+			}
 		}
 	}
 	if len(all) > 0 {

@@ -39,6 +39,9 @@ type resource struct {
 	remove  func(ctx context.Context, c operation) (reply, error)
 	// guarded means that it is changed only on a condition, with If-Match.
 	guarded bool
+	// applies lists when creating, deleting and actions can take effect; nil,
+	// or none: at once.
+	applies func(v view) []string
 	// spares says whether this one resource does not take a method that its
 	// row has; nil: it takes all.
 	spares func(v view, method string) bool
@@ -86,6 +89,7 @@ type operation struct {
 	from string // address of the client
 	x    *exchange
 	in   document // what the client sent, whole
+	when string   // it shall take effect: immediate, or another of resource.applies
 }
 
 // request tells a job what asked for it. A request that held a secret is not
@@ -160,6 +164,7 @@ type action struct {
 	inputs []input
 	like   string            // property that is written by it, so that it needs what a PATCH of that does; "": none
 	slow   bool              // waits for the world: others need not wait for it
+	defers bool              // takes effect when the client says, as far as the resource applies it
 	when   func(v view) bool // whether the resource has it; nil: always
 	apply  func(ctx context.Context, c operation) (reply, error)
 	beside func(v view) object // what the resource shows of it, beside what follows from the inputs

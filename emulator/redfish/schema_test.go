@@ -18,7 +18,12 @@ import (
 
 // bundle is DMTF's schemas and registries (DSP8010 and DSP8011 2025.4), which
 // are not part of this repository.
-type bundle struct{ files map[string]*zip.File }
+type bundle struct {
+	files map[string]*zip.File
+	// absent are the definitions that schemas ask for of files that the bundle
+	// does not have, by file.
+	absent map[string]map[string]any
+}
 
 const bundlePath = "../../../shared/data/dmtf-2025.4.zip" // beside the repository
 
@@ -27,7 +32,7 @@ var openBundle = sync.OnceValues(func() (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bundle{files: map[string]*zip.File{}}
+	b := &bundle{files: map[string]*zip.File{}, absent: map[string]map[string]any{}}
 	for _, f := range z.File {
 		b.files[f.Name] = f
 	}
@@ -69,15 +74,38 @@ func (b *bundle) Load(address string) (any, error) {
 	}
 	name := path.Base(u.Path)
 	raw, err := b.read(schemaFolder + name)
-	if err != nil { // of another type's; only links are of it
-		return map[string]any{"definitions": map[string]any{typeName(name): true}}, nil
+	if err != nil { // of another type's, of which this service shows nothing
+		return map[string]any{"definitions": b.absent[name]}, nil
 	}
 	file, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
 		return nil, err
 	}
 	b.narrow(file, name == "LogEntry.json") // whose collections hold them whole
+	b.note(file)
 	return file, nil
+}
+
+// note remembers what a schema asks for that the bundle does not have.
+func (b *bundle) note(schema any) {
+	switch x := schema.(type) {
+	case []any:
+		for _, y := range x {
+			b.note(y)
+		}
+	case map[string]any:
+		to, _ := x["$ref"].(string)
+		if file, definition, ok := strings.Cut(to, "#/definitions/"); ok && file != "" && b.files[schemaFolder+path.Base(file)] == nil {
+			name := path.Base(file)
+			if b.absent[name] == nil {
+				b.absent[name] = map[string]any{}
+			}
+			b.absent[name][definition] = true
+		}
+		for _, y := range x {
+			b.note(y)
+		}
+	}
 }
 
 const schemaFolder = "data/json-schema-latest/"

@@ -151,6 +151,7 @@ type exchange struct {
 	match  *match // nil when the address is of nothing
 	who    actor
 	prefer preference // of a write
+	when   string     // a write shall take effect
 	status int
 	in     int64 // bytes of the request's body
 	out    int64 // bytes of the answer's body
@@ -323,6 +324,15 @@ var verbs = []string{"GET", "HEAD", "OPTIONS", "POST", "PATCH", "PUT", "DELETE"}
 // gone answers that something in the address does not exist.
 func (x *exchange) gone(at snapshot) {
 	name := x.match.missing(x.match.view(at))
+	switch {
+	case name != "":
+	case x.match.action != nil: // this one does not have it
+		x.refuse(http.StatusNotFound, message.ActionNotSupported.With(x.match.action.name))
+		return
+	default:
+		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
+		return
+	}
 	x.refuse(http.StatusNotFound, message.ResourceNotFound.With(x.s.types[name], x.match.ids[name]))
 }
 

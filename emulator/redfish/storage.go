@@ -1,90 +1,231 @@
 package redfish
 
 import (
+	"context"
 	"slices"
-	"strconv"
 
+	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
+// disksShow is what drives and volumes follow from.
+const disksShow = showsIdentity | showsStorage
+
 func storageRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Systems/{system}/Storage", schema: "StorageCollection", needs: ofComponents, shows: showsIdentity,
+		{uri: "/redfish/v1/Systems/{system}/Storage", schema: "StorageCollection", shows: showsIdentity,
 			name: "Storage", of: "storage"},
-		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}", schema: "Storage.v1_21_0", needs: ofComponents, shows: showsIdentity,
-			read: storageSubsystem},
-		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", schema: "StorageControllerCollection", needs: ofComponents, shows: showsIdentity,
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}", schema: "Storage.v1_21_0", shows: disksShow,
+			read: storageSubsystem, actions: storageActions, applies: raidTimes},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers", schema: "StorageControllerCollection", shows: showsIdentity,
 			name: "Storage Controllers", of: "controller"},
-		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", schema: "StorageController.v1_11_0", needs: ofComponents, shows: showsIdentity,
-			read: storageController},
-		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", schema: "Drive.v1_22_0", needs: ofComponents, shows: showsIdentity,
-			read: drive},
-		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", schema: "VolumeCollection", needs: ofComponents, shows: showsIdentity,
-			name: "Volumes", of: "volume"},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", schema: "StorageController.v1_11_0",
+			shows: disksShow | showsFirmware, read: storageController, patch: &controllerPatch, spares: hasNoRates},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", schema: "Drive.v1_22_0", shows: disksShow | showsFirmware | showsJobs | showsTime,
+			read: drive, live: driveNow, moves: showsJobs | showsTime, volatile: []string{"Operations"},
+			patch: &drivePatch, actions: driveActions, applies: anyTime},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", schema: "DriveMetrics.v1_3_0", shows: disksShow,
+			read: driveMetrics},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", schema: "VolumeCollection", shows: disksShow,
+			name: "Volumes", of: "volume", create: &volumeCreate, spares: hasNoRAID, applies: raidTimes},
+		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", schema: "Volume.v1_10_2", shows: disksShow | showsTime,
+			read: volume, live: volumeNow, moves: showsTime, volatile: []string{"Operations"},
+			patch: &volumePatch, remove: volumeRemove, actions: volumeActions, applies: raidTimes},
+		{uri: "/redfish/v1/Chassis/{chassis}/Drives", schema: "DriveCollection", shows: disksShow, read: chassisDrives},
 	}
+}
+
+// storage is the storage controller that the view is of, with all that it has.
+func (v view) storage() storage.ControllerView {
+	c, _ := v.m.Storage.Controller(v.ids["storage"])
+	return c
+}
+
+// subsystem is the address of the storage that the view is of, or below.
+func (v view) subsystem(below ...string) string {
+	return v.system(append([]string{"Storage", v.ids["storage"]}, below...)...)
+}
+
+// disk carries out a command to the machine's storage.
+func (c operation) disk(ctx context.Context, do storage.Command) error {
+	return c.ruled(c.host.Apply(ctx, machine.Storage{Command: do}))
+}
+
+// diskJob begins a command to the machine's storage as a job, at once or with
+// the next start of the machine.
+func (c operation) diskJob(ctx context.Context, name string, do func(job string) storage.Command) (reply, error) {
+	out, err := c.begin(ctx, name, func(job string) machine.Command {
+		if c.when == onReset {
+			return machine.Storage{Command: storage.OnReset{Command: do(job), Job: job}}
+		}
+		return machine.Storage{Command: do(job)}
+	})
+	return out, c.ruled(err)
+}
+
+// hasRAID says whether the controller that the view is of makes volumes.
+func hasRAID(v view) bool { return v.storage().RAID != nil }
+
+func hasNoRAID(v view, method string) bool { return method == "POST" && !hasRAID(v) }
+
+func hasNoRates(v view, method string) bool { return method == "PATCH" && !hasRAID(v) }
+
+// raidTimes are when a controller does what takes the whole controller.
+func raidTimes(v view) []string {
+	if !hasRAID(v) {
+		return nil
+	}
+	return anyTime(v)
+}
+
+func anyTime(view) []string { return []string{immediate, onReset} }
+
+// health is how well a controller's drives and volumes are.
+func (v view) health(c storage.ControllerView) string {
+	all := []string{"OK"}
+	for _, d := range c.Drives {
+		all = append(all, string(d.Health()))
+	}
+	for _, x := range c.Volumes {
+		all = append(all, string(x.Health()))
+	}
+	return worst(all...)
+}
+
+// disksHealth is how well all drives and volumes are.
+func (v view) disksHealth() string {
+	return worst(list(v.m.Storage.Controllers(), v.health)...)
 }
 
 func storageSubsystem(v view) object {
 	c := v.storage()
-	drives := list(c.Drives, func(d storage.Drive) object { return ref(v.uri + "/Drives/" + d.ID) })
-	inline := controller(c)
+	drives := list(c.Drives, func(d storage.DriveView) object { return ref(v.uri + "/Drives/" + d.ID) })
+	inline := controller(v, c)
 	inline["@odata.id"], inline["MemberId"], inline["Name"] = v.uri+"#/StorageControllers/0", "0", c.Name
-	return object{
-		"Name": c.Name, "Status": status("Enabled"),
+	o := object{
+		"Name": c.Name, "Description": c.Product, "Status": object{"State": "Enabled", "Health": "OK", "HealthRollup": v.health(c)},
 		"Drives": drives, "Drives@odata.count": len(drives),
 		// Before Storage 1.9 controllers stood here, where older clients look.
 		"StorageControllers": []object{inline}, "StorageControllers@odata.count": 1,
+		"Links": object{"Enclosures": refs(v.chassis()), "Enclosures@odata.count": 1},
 	}
+	if c.RAID != nil && c.RAID.Spares {
+		o["HotspareActivationPolicy"] = "OnDriveFailure"
+	}
+	return o
 }
 
 func storageController(v view) object {
 	c := v.storage()
-	o := controller(c)
+	o := controller(v, c)
 	o["Name"] = c.Name
+	if running := v.version("Storage." + c.ID); running != nil {
+		o["FirmwareVersion"] = running
+	}
+	links := object{}
+	if c.RAID != nil {
+		attached := list(c.Volumes, func(x storage.VolumeView) object { return ref(v.subsystem("Volumes", x.ID)) })
+		links["AttachedVolumes"], links["AttachedVolumes@odata.count"] = attached, len(attached)
+	}
+	for _, card := range v.m.Profile.Cards {
+		if card.Storage == c.ID {
+			functions := []object{}
+			for _, f := range v.m.Profile.Functions(card) {
+				functions = append(functions, ref(v.chassis("PCIeDevices", card.ID, "PCIeFunctions", f.ID)))
+			}
+			o["PCIeInterface"] = pcieInterface(card)
+			links["PCIeFunctions"], links["PCIeFunctions@odata.count"] = functions, len(functions)
+		}
+	}
+	o["Links"] = links
 	return o
 }
 
 // controller is what the resource and the older inline object have in common.
-func controller(c storage.Controller) object {
-	var protocols []string
-	for _, d := range c.Drives {
-		if !slices.Contains(protocols, string(d.Protocol)) {
-			protocols = append(protocols, string(d.Protocol))
+func controller(v view, c storage.ControllerView) object {
+	protocols, types := []string{}, []string{}
+	for i := range c.Bays {
+		if p := string(c.Bays[i].Protocol); !slices.Contains(protocols, p) {
+			protocols = append(protocols, p)
 		}
 	}
-	return object{
-		"Manufacturer": c.Vendor, "Model": c.Product, "FirmwareVersion": c.Firmware, "SerialNumber": c.Serial,
-		"SupportedControllerProtocols": []string{"PCIe"}, "SupportedDeviceProtocols": append([]string{}, protocols...),
-		"SupportedRAIDTypes": []string{}, "Status": status("Enabled"),
-	}
-}
-
-func drive(v view) object {
-	d := pick(v.storage().Drives, v.ids["drive"], func(d storage.Drive) string { return d.ID })
 	o := object{
-		"Name": "Drive in bay " + strconv.Itoa(d.Bay), "Manufacturer": d.Vendor, "Model": d.Product, "Revision": d.Revision,
-		"SerialNumber": d.Serial, "Protocol": string(d.Protocol), "MediaType": string(d.Media),
-		"CapacityBytes": d.Capacity, "BlockSizeBytes": d.BlockSize, "FailurePredicted": false, "Status": status("Enabled"),
-		"Identifiers":      []object{{"DurableName": d.WWN, "DurableNameFormat": nameFormat(d.Protocol)}},
-		"PhysicalLocation": object{"PartLocation": object{"LocationOrdinalValue": d.Bay, "LocationType": "Bay"}},
-		"Links": object{
-			"Chassis": ref(v.chassis()), "Storage": ref(v.system("Storage", v.ids["storage"])),
-			"Volumes": []object{}, "Volumes@odata.count": 0,
-		},
+		"Manufacturer": c.Vendor, "Model": c.Product, "FirmwareVersion": c.Firmware, "SerialNumber": c.Serial,
+		"SupportedControllerProtocols": []string{"PCIe"}, "SupportedDeviceProtocols": protocols, "Status": status("Enabled"),
 	}
-	if d.RotationRPM > 0 {
-		o["RotationSpeedRPM"] = d.RotationRPM
+	if r := c.RAID; r != nil {
+		types = list(r.Types, func(t storage.TypeRule) string { return string(t.Type) })
+		o["ControllerRates"] = object{
+			"RebuildRatePercent": c.Rebuild, "ConsistencyCheckRatePercent": c.Check, "TransformationRatePercent": c.Transform,
+		}
+		if r.CacheMiB > 0 {
+			o["CacheSummary"] = object{"TotalCacheSizeMiB": r.CacheMiB, "PersistentCacheSizeMiB": persistent(r), "Status": status("Enabled")}
+		}
 	}
-	if d.SpeedGbps > 0 {
-		o["CapableSpeedGbs"], o["NegotiatedSpeedGbs"] = d.SpeedGbps, d.SpeedGbps
-	}
+	o["SupportedRAIDTypes"] = types
 	return o
 }
 
-// nameFormat is what kind of worldwide name drives of a protocol have.
-func nameFormat(p storage.Protocol) string {
-	if p == storage.NVMe {
-		return "EUI"
+// persistent is how much of a controller's cache outlives a loss of power.
+func persistent(r *storage.RAID) int {
+	if slices.Contains(r.Write, storage.ProtectedWriteBack) {
+		return r.CacheMiB
 	}
-	return "NAA"
+	return 0
+}
+
+var controllerPatch = patch{
+	inputs: []input{{name: "ControllerRates", kind: group, of: []input{
+		{name: "RebuildRatePercent", kind: integer, min: 1, max: 100},
+		{name: "ConsistencyCheckRatePercent", kind: integer, min: 1, max: 100},
+		{name: "TransformationRatePercent", kind: integer, min: 1, max: 100},
+	}}},
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		percent := func(name string) *int {
+			n, ok := c.set["ControllerRates/"+name].(int64)
+			if !ok {
+				return nil
+			}
+			return new(int(n))
+		}
+		return reply{}, c.disk(ctx, storage.SetRates{
+			Controller: c.view.ids["storage"], Rebuild: percent("RebuildRatePercent"), Check: percent("ConsistencyCheckRatePercent"),
+			Transform: percent("TransformationRatePercent"),
+		})
+	},
+}
+
+// The values of Storage.ResetToDefaults, ResetType.
+const (
+	resetAll        = "ResetAll"
+	preserveVolumes = "PreserveVolumes"
+)
+
+var storageActions = []action{{
+	name: "Storage.ResetToDefaults", when: hasRAID, defers: true,
+	inputs: []input{{name: "ResetType", kind: text, required: true, values: func(view) []string { return []string{resetAll, preserveVolumes} }}},
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		do := storage.ResetController{Controller: c.view.ids["storage"], KeepVolumes: value(c.set, "ResetType", "") == preserveVolumes}
+		if c.when == immediate {
+			return reply{}, c.disk(ctx, do)
+		}
+		return c.diskJob(ctx, "Reset storage controller "+do.Controller, func(job string) storage.Command { do.Job = job; return do })
+	},
+}}
+
+// chassisDrives are the drives of the server, wherever they are attached.
+func chassisDrives(v view) object {
+	drives := v.drives()
+	return object{"Name": "Drives", "Members": drives, "Members@odata.count": len(drives)}
+}
+
+// drives are links to all drives that are there.
+func (v view) drives() []object {
+	out := []object{}
+	for _, c := range v.m.Storage.Controllers() {
+		for _, d := range c.Drives {
+			out = append(out, ref(v.system("Storage", c.ID, "Drives", d.ID)))
+		}
+	}
+	return out
 }

@@ -17,7 +17,7 @@ func systemRows() []resource {
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", needs: ofComponents, name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0", needs: ofComponents,
 			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal, read: system, patch: &systemPatch, actions: systemActions,
-			live: systemNow, moves: showsPower | showsAsset | showsThermal},
+			live: systemNow, moves: showsPower | showsAsset | showsThermal | showsStorage},
 	}
 }
 
@@ -57,7 +57,7 @@ func systemNow(v view) object {
 	o := object{
 		"AssetTag": v.m.Asset.Tag, "HostName": v.m.Asset.HostName,
 		"PowerState":   string(v.m.Power),
-		"Status":       object{"State": systemState(v.m.Phase), "Health": "OK", "HealthRollup": v.boxHealth()},
+		"Status":       object{"State": systemState(v.m.Phase), "Health": "OK", "HealthRollup": worst(v.boxHealth(), v.disksHealth())},
 		"BootProgress": bootProgress(v), "Boot": boot(v),
 	}
 	showLight(v, o)

@@ -224,9 +224,11 @@ var things = map[string]func(v view) []string{
 	"control":    controlIDs,
 	"chassis":    func(v view) []string { return []string{v.d.ChassisID} },
 	"controller": func(v view) []string { return []string{"0"} },
-	"drive":      func(v view) []string { return list(v.storage().Drives, func(d storage.Drive) string { return d.ID }) },
-	"file":       func(v view) []string { return v.served.library.names() },
-	"manager":    func(v view) []string { return []string{v.d.ManagerID} },
+	"drive": func(v view) []string {
+		return list(v.storage().Drives, func(d storage.DriveView) string { return d.ID })
+	},
+	"file":    func(v view) []string { return v.served.library.names() },
+	"manager": func(v view) []string { return []string{v.d.ManagerID} },
 	"monitor": func(v view) []string {
 		var open []string
 		for _, j := range v.b.Jobs.All() {
@@ -258,7 +260,7 @@ var things = map[string]func(v view) []string{
 	},
 	"task":   func(v view) []string { return list(v.b.Jobs.All(), func(j bmc.Job) string { return j.ID }) },
 	"system": func(v view) []string { return []string{v.d.SystemID} },
-	"volume": func(view) []string { return nil },
+	"volume": func(v view) []string { return list(v.storage().Volumes, volumeID) },
 }
 
 // lookups say whether something is there where listing all of its kind would
@@ -293,11 +295,6 @@ func pick[T any](all []T, id string, of func(T) string) (found T) {
 		}
 	}
 	return found
-}
-
-// storage is the storage controller that the view is of.
-func (v view) storage() storage.Controller {
-	return pick(v.m.Identity.Storage, v.ids["storage"], func(c storage.Controller) string { return c.ID })
 }
 
 // The addresses of what there is one of.

@@ -28,7 +28,7 @@ func (x *exchange) write() {
 		return
 	}
 	var in document
-	if x.r.Method != http.MethodDelete {
+	if x.r.Method != http.MethodDelete || x.match.applies != nil {
 		var ok bool
 		if in, ok = x.body(); !ok {
 			return
@@ -54,6 +54,10 @@ func (x *exchange) write() {
 	if !x.precondition(at) {
 		return
 	}
+	var ok bool
+	if x.when, ok = x.effective(&in, v); !ok {
+		return
+	}
 	switch {
 	case x.match.action != nil:
 		x.act(in, v, free)
@@ -74,7 +78,7 @@ func (x *exchange) write() {
 
 // operation is the request as it was understood.
 func (x *exchange) operation(in document, v view, set values) operation {
-	return operation{host: x.host, view: v, set: set, who: x.who, from: x.from(), x: x, in: in}
+	return operation{host: x.host, view: v, set: set, who: x.who, from: x.from(), x: x, in: in, when: x.when}
 }
 
 // answer is what is said to an operation that shows no resource, unless the
@@ -144,7 +148,7 @@ func (x *exchange) loose(o object) *page {
 	return p
 }
 
-// body reads the JSON object of a request. An action needs none.
+// body reads the JSON object of a request. An action or a DELETE needs none.
 func (x *exchange) body() (document, bool) {
 	bad := func(status int, m message.Message) (document, bool) {
 		x.refuse(status, m)
@@ -158,7 +162,7 @@ func (x *exchange) body() (document, bool) {
 		return bad(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
 	case err != nil:
 		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
-	case len(b) == 0 && x.match.action != nil:
+	case len(b) == 0 && (x.match.action != nil || x.r.Method == http.MethodDelete):
 		return document{}, true
 	}
 	if t := x.r.Header.Get("Content-Type"); t != "" {
@@ -172,7 +176,7 @@ func (x *exchange) body() (document, bool) {
 		return bad(http.StatusBadRequest, message.MalformedJSON.With())
 	case err != nil:
 		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
-	case len(in.names) == 0 && x.match.action == nil:
+	case len(in.names) == 0 && x.match.action == nil && x.r.Method != http.MethodDelete:
 		return bad(http.StatusBadRequest, message.EmptyJSON.With())
 	}
 	return in, true

@@ -96,15 +96,15 @@ func (s *step) acceptable(r *RAID, a *Array) error {
 		return against(FieldRead, a.Read, Unsupported)
 	case a.Method != Skip && a.Method != Background && a.Method != Foreground:
 		return against(FieldMethod, a.Method, Unsupported)
-	case len(a.Name) > maxName:
-		return against(FieldName, a.Name, TooLarge, maxName)
+	case len(a.Name) > MaxName:
+		return against(FieldName, a.Name, TooLarge, MaxName)
 	case slices.ContainsFunc([]rune(a.Name), func(r rune) bool { return !unicode.IsPrint(r) }):
 		return against(FieldName, strconv.Quote(a.Name), Unsupported)
 	}
 	return nil
 }
 
-const maxName = 64 // bytes
+const MaxName = 64 // bytes
 
 // named are drives by their bays.
 func (s *step) named(c *Controller, f Field, bays []string) ([]slot, error) {
@@ -251,7 +251,7 @@ func (s *step) room(c *Controller, rule TypeRule, want CreateVolume, a *Array, m
 		return want.Capacity > 0 && room/a.Strip >= a.RowsFor(want.Capacity)
 	})
 	most := a.Capacity(room / a.Strip)
-	if c.RAID.Lenient && len(group) == 0 && want.Capacity > most && want.Capacity <= a.Capacity(smallest(members)/a.Strip) {
+	if c.RAID.Lenient && len(group) == 0 && want.Capacity > most && want.Capacity <= smallest(members)*int64(a.data()*a.Spans) {
 		want.Capacity = most
 	}
 	switch {

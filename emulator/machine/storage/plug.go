@@ -287,8 +287,8 @@ type SecureErase struct {
 	Job    string
 }
 
-// maxPasses is the most that a drive overwrites itself at one command.
-const maxPasses = 16
+// MaxPasses is the most that a drive overwrites itself at one command.
+const MaxPasses = 16
 
 // cryptoBytes stands for how long it takes to forget a key, or to erase blocks.
 const cryptoBytes = 5 * defaultRate
@@ -308,8 +308,8 @@ func (c SecureErase) apply(s *step) error {
 	switch use := s.st.use(u); {
 	case !slices.Contains(m.Sanitizes(), way):
 		return against(FieldMethod, way, Unsupported)
-	case c.Passes < 0 || c.Passes > maxPasses:
-		return against(FieldRate, c.Passes, TooLarge, maxPasses)
+	case c.Passes < 0 || c.Passes > MaxPasses:
+		return against(FieldRate, c.Passes, TooLarge, MaxPasses)
 	case use == DriveErasing:
 		return fmt.Errorf("%w: drive %s erases itself", ErrBusy, c.Drive)
 	case use != DriveUnused && use != DriveForeign:

@@ -46,6 +46,7 @@ type DriveView struct {
 	Locate         bool
 	Op             *Op // that is under way on it; nil: none
 	unit           *Unit
+	came           string // serial number of the drive that was there when the server was new
 }
 
 // SMART is what the drive tells of an attribute; false if it has none such.
@@ -55,6 +56,9 @@ func (d DriveView) SMART(a Attribute) (int64, bool) {
 	}
 	return d.unit.reading(a), true
 }
+
+// Original tells whether it is the drive that the server came with.
+func (d DriveView) Original() bool { return d.Serial == d.came }
 
 // Health is how well the drive is.
 func (d DriveView) Health() event.Severity {
@@ -184,7 +188,7 @@ func number(id string) int {
 func (v View) drive(c *Controller, x slot) DriveView {
 	out := DriveView{
 		Model: x.model, ID: x.bay.ID, Controller: c.ID, Bay: x.bay.Bay, Serial: x.unit.Serial, WWN: x.unit.WWN,
-		State: v.st.use(x.unit), Predicted: x.unit.predicted(x.model), Spare: x.unit.Spare, unit: x.unit,
+		State: v.st.use(x.unit), Predicted: x.unit.predicted(x.model), Spare: x.unit.Spare, unit: x.unit, came: x.bay.Serial,
 	}
 	if v.st == nil {
 		return out
