@@ -17,6 +17,10 @@ import (
 type Firmware struct{ firmware.Command }
 
 func (c Firmware) apply(m *Machine, now time.Time) ([]Event, error) {
+	if s, ok := c.Command.(firmware.Stage); ok {
+		s.Not = slices.Concat(s.Not, m.absent())
+		c.Command = s
+	}
 	evs, err := m.fw.Apply(now, c.Command)
 	return m.heard(now, evs), err
 }
@@ -328,6 +332,52 @@ func stopFirmware(m *Machine, now time.Time, job string) ([]Event, error) {
 		err = fmt.Errorf("%w: %w", ErrUnstoppable, err)
 	}
 	return evs, err
+}
+
+// unplugged tells the firmware of drives that were taken away.
+func (m *Machine) unplugged(now time.Time, evs []event.Event) []Event {
+	var out []Event
+	for _, ev := range evs {
+		if n, ok := ev.(event.Note); ok && n.Kind == event.DriveRemoved {
+			out = append(out, m.heard(now, m.fw.Unplug(now, n.Subject.ID))...)
+		}
+	}
+	return out
+}
+
+// Components are the components that are there. A drive that was put into a bay
+// later is no component: nobody knows its firmware.
+func (v *View) Components() []firmware.Inventory {
+	return slices.DeleteFunc(v.Firmware.Components(), func(x firmware.Inventory) bool { return x.Kind == firmware.KindDrive && !v.original(x.ID) })
+}
+
+// absent are the IDs of the components that are not there.
+func (m *Machine) absent() []string {
+	v := m.View()
+	there := v.Components()
+	var out []string
+	for _, x := range v.Firmware.Components() {
+		if !slices.ContainsFunc(there, func(o firmware.Inventory) bool { return o.ID == x.ID }) {
+			out = append(out, x.ID)
+		}
+	}
+	return out
+}
+
+// original tells whether a bay holds the drive that the machine came with.
+func (v *View) original(bay string) bool {
+	d, ok := v.Storage.Drive(bay)
+	if !ok {
+		return false
+	}
+	for _, c := range v.Identity.Storage {
+		for _, o := range c.Drives {
+			if o.ID == bay {
+				return o.Serial == d.Serial
+			}
+		}
+	}
+	return false
 }
 
 // cutFirmware tells the firmware that the power goes; all is set when there

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -332,5 +333,54 @@ func TestWorkOfFirmwareCanBeStopped(t *testing.T) {
 	b.next()
 	if _, err := b.m.Apply(b.now, StopJob{Job: "3"}); !errors.Is(err, ErrUnstoppable) {
 		t.Errorf("StopJob while it is written = %v, want %v", err, ErrUnstoppable)
+	}
+}
+
+func TestADriveThatIsPulledTakesItsFirmwareAlong(t *testing.T) {
+	b := newServer(t)
+	b.on()
+	ids := func() (out []string) {
+		for _, x := range new(b.m.View()).Components() {
+			if x.Kind == firmware.KindDrive {
+				out = append(out, x.ID)
+			}
+		}
+		return out
+	}
+	all := ids()
+	if len(all) < 2 {
+		t.Fatalf("drives = %q", all)
+	}
+	drive, _ := b.m.View().Firmware.Component(all[0])
+	stage := firmware.Stage{ID: "u", Job: "1", Image: firmware.Image{
+		Kind: drive.Kind, Vendor: drive.Vendor, Model: drive.Model, Version: "ML09", SHA256: "m",
+	}, Only: all[:1]}
+	b.do(Firmware{stage})
+	for b.m.fw.View().Updates()[0].Phase != firmware.Applying {
+		b.next()
+	}
+	done := b.do(Storage{storage.PullDrive{Drive: all[0]}})
+	if got := done[len(done)-1].(event.Done); got.Job != "1" || got.Fault != "writing the image was interrupted" {
+		t.Errorf("the update ended with %+v", got)
+	}
+	if d := cmp.Diff(all[1:], ids()); d != "" {
+		t.Errorf("drives with firmware (-want +got):\n%s", d)
+	}
+	stage.ID, stage.Only = "v", nil // for all that there are
+	b.do(Firmware{stage})
+	for len(b.m.fw.View().Updates()) > 0 {
+		b.next()
+	}
+	if got := b.m.View().Firmware.Version(all[1]); got != "ML09" {
+		t.Errorf("%s runs %s", all[1], got)
+	}
+	b.do(Storage{storage.InsertDrive{Drive: all[0], What: storage.InsertNew}})
+	if d := cmp.Diff(all[1:], ids()); d != "" {
+		t.Errorf("with a new drive in the bay (-want +got):\n%s", d)
+	}
+	b.do(Storage{storage.PullDrive{Drive: all[0]}})
+	b.do(Storage{storage.InsertDrive{Drive: all[0], What: storage.InsertSame, Serial: b.m.identity.Storage[0].Drives[0].Serial}})
+	if x, _ := b.m.View().Firmware.Component(all[0]); len(ids()) != len(all) || !x.Broken {
+		t.Errorf("with its own drive back: %q, %s is broken: %v", ids(), all[0], x.Broken)
 	}
 }

@@ -15,7 +15,7 @@ type Storage struct{ storage.Command }
 
 func (c Storage) apply(m *Machine, now time.Time) ([]Event, error) {
 	evs, err := m.disks.Apply(now, c.Command)
-	return m.stored(evs), err
+	return append(m.stored(evs), m.unplugged(now, evs)...), err
 }
 
 // stored takes over what the storage has become.

@@ -19,7 +19,7 @@ import (
 func biosRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems/{system}/Bios", schema: "Bios.v1_2_3", needs: ofComponents, when: hasBIOS,
-			shows: showsIdentity | showsFirmware, read: bios, finish: tagBIOS, actions: biosActions, volatile: []string{settingsETag}},
+			shows: componentShows, read: bios, finish: tagBIOS, actions: biosActions, volatile: []string{settingsETag}},
 		{uri: "/redfish/v1/Systems/{system}/Bios/Settings", schema: "Bios.v1_2_3", needs: ofComponents, when: hasBIOS, link: "-",
 			shows: showsIdentity | showsFirmware, read: biosSettings, patch: &biosPatch, remove: clearBIOS},
 	}

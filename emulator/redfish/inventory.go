@@ -19,24 +19,25 @@ const (
 // to be activated.
 func inventoryRows() []resource {
 	return []resource{
-		{uri: firmwareInventory, schema: "SoftwareInventoryCollection", needs: ofComponents, name: "Firmware Inventory", of: "firmware"},
-		{uri: firmwareInventory + "/{firmware}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: showsIdentity | showsFirmware | showsStorage,
+		{uri: firmwareInventory, schema: "SoftwareInventoryCollection", needs: ofComponents, shows: componentShows,
+			name: "Firmware Inventory", of: "firmware"},
+		{uri: firmwareInventory + "/{firmware}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: componentShows,
 			read: firmwareItem},
-		{uri: softwareInventory, schema: "SoftwareInventoryCollection", needs: ofComponents, shows: showsFirmware, name: "Software Inventory", of: "software"},
-		{uri: softwareInventory + "/{software}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: showsIdentity | showsFirmware | showsStorage,
+		{uri: softwareInventory, schema: "SoftwareInventoryCollection", needs: ofComponents, shows: componentShows,
+			name: "Software Inventory", of: "software"},
+		{uri: softwareInventory + "/{software}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: componentShows,
 			read: softwareItem, actions: softwareActions},
 	}
 }
 
+// componentShows is what decides which components there are, and what of.
+const componentShows = showsIdentity | showsFirmware | showsStorage
+
 func firmwareURI(component string) string { return firmwareInventory + "/" + component }
 
-// components are the IDs of the components of a model.
+// components are the IDs of the components.
 func (v view) components() []string {
-	m := v.m.Profile.Firmware.Model
-	if m == nil {
-		return nil
-	}
-	return list(m.Components, func(c firmware.Component) string { return c.ID })
+	return list(v.m.Components(), func(x firmware.Inventory) string { return x.ID })
 }
 
 // stored is an image that a component holds and does not run.
@@ -53,7 +54,7 @@ var suffixes = map[firmware.Slot]string{firmware.BackupSlot: ".Backup", firmware
 // stored lists the images that components hold and do not run.
 func (v view) stored() []stored {
 	var out []stored
-	for _, x := range v.m.Firmware.Components() {
+	for _, x := range v.m.Components() {
 		add := func(slot firmware.Slot, r *firmware.Release) {
 			if r != nil {
 				out = append(out, stored{x.ID + suffixes[slot], slot, x, *r})

@@ -228,7 +228,7 @@ func (c operation) stage(action string, set values) (firmware.Stage, error) {
 // be aimed at: their own, and those of the devices that they are of.
 func (c operation) targets() map[string][]string {
 	at, out := look(c.host), map[string][]string{}
-	for _, x := range at.m.Firmware.Components() {
+	for _, x := range at.m.Components() {
 		v := c.x.s.find(&url.URL{Path: firmwareURI(x.ID)}).view(at)
 		out[firmwareURI(x.ID)] = []string{x.ID}
 		for _, uri := range v.related(x.Subject) {

@@ -215,6 +215,18 @@ func (f *Firmware) Cut(now time.Time, all bool) []event.Event {
 	return evs
 }
 
+// Unplug tells that a component was taken away. What was being written to it is
+// broken.
+func (f *Firmware) Unplug(now time.Time, component string) []event.Event {
+	var evs []event.Event
+	for _, u := range f.updates() {
+		if c := f.now(u); u.Phase == Applying && c.ID == component {
+			evs = append(evs, f.fail(now, u, cutOff)...)
+		}
+	}
+	return evs
+}
+
 func (f *Firmware) note(at time.Time, k event.Kind, s event.Subject, args ...string) []event.Event {
 	return []event.Event{event.Note{At: at, Kind: k, Subject: s, Args: args}}
 }
