@@ -3,54 +3,197 @@ package redfish
 import (
 	"encoding/json"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
+	"strconv"
+	"strings"
 	"testing"
 )
 
-// fuzzed sends a body and checks that the answer is one that DSP0266 knows:
-// never a failure of the service, and an error response when it is an error.
-func fuzzed(t *testing.T, s *Service, method, path, body string) {
+// exchanged is a Rack of one host, which tests exchange.
+type exchanged struct{ *host }
+
+func (r *exchanged) At(netip.AddrPort) (Host, bool) { return r.host, true }
+
+// target is something that takes a body.
+type target struct {
+	method, uri string
+	inputs      []input
+}
+
+// targets are all resources that can be changed, collections that members can
+// be added to, and actions, with things in the place of variables.
+func targets(t testing.TB, s *Service, h *host) (changes, actions []target) {
 	t.Helper()
-	w := call(t, s, "admin", method, path, body)
+	at := look(h)
+	for _, r := range routes(s.tree, &s.served) {
+		for _, uri := range addresses(s, at, r) {
+			switch {
+			case r.action != nil:
+				actions = append(actions, target{"POST", uri, r.action.inputs})
+			case r.patch != nil && !r.members:
+				changes = append(changes, target{"PATCH", uri, r.patch.inputs})
+			}
+			if r.create != nil && r.action == nil {
+				actions = append(actions, target{"POST", uri, r.create.inputs})
+			}
+		}
+	}
+	return changes, actions
+}
+
+// addresses are those of a pattern at which something is: for each variable the
+// first thing that it can stand for.
+func addresses(s *Service, at snapshot, r *route) []string {
+	uri := r.pattern
+	ids := map[string]string{}
+	for _, name := range r.vars {
+		m := &match{route: &route{resource: &resource{shows: ^shows(0) & allShows()}, served: &s.served}, ids: ids}
+		all := things[name](m.view(at))
+		if len(all) == 0 {
+			return nil
+		}
+		ids[name] = all[0]
+		uri = strings.ReplaceAll(uri, "{"+name+"}", all[0])
+	}
+	if s.find(&url.URL{Path: uri}) == nil || s.page(s.find(&url.URL{Path: uri}), at) == nil {
+		return nil
+	}
+	return []string{uri}
+}
+
+// allShows are all parts of a view.
+func allShows() (all shows) {
+	for bit := range parts {
+		all |= bit
+	}
+	return all
+}
+
+// fuzzed sends a body and checks that the answer is one that DSP0266 knows:
+// never a failure of the service, and when it is an error, an error response
+// that names what is wrong.
+func fuzzed(t testing.TB, s *Service, to target, body string) {
+	t.Helper()
+	w := call(t, s, "admin", to.method, to.uri, body)
 	switch {
-	case w.Code >= 500 || w.Code < 200:
-		t.Fatalf("%s", shape(method, path, body, w))
+	case w.Code >= 500 && w.Code != 501 && w.Code != 503 || w.Code < 200:
+		t.Fatalf("%s", shape(to.method, to.uri, body, w))
 	case w.Code >= 400:
-		errorOf(t, w)
+		_, infos := errorOf(t, w)
+		for _, i := range infos {
+			of := strings.HasPrefix(i.ID, "Base.1.22.Property") || strings.HasPrefix(i.ID, "Base.1.22.ActionParameter")
+			if of && (len(i.Related) == 0 || !strings.HasPrefix(i.Related[0], "#/")) && w.Code == 400 {
+				t.Errorf("%s: %s names no property", shape(to.method, to.uri, body, w), i.ID)
+			}
+		}
 	case w.Code == 200 && !json.Valid(w.Body.Bytes()):
-		t.Fatalf("%s", shape(method, path, body, w))
+		t.Fatalf("%s", shape(to.method, to.uri, body, w))
 	}
 }
 
+// spoiled are values that hardly any property takes.
+var spoiled = []string{
+	`null`, `true`, `0`, `-1`, `1e999`, `0.5`, `9223372036854775807`, `""`, `"\u0000"`, `"x y/z%"`, `"` + strings.Repeat("x", 5000) + `"`, `{}`, `[]`, `[null]`, `[{}]`, `[[]]`,
+	`{"@odata.id":7}`, `{"@odata.id":"/redfish/v1/Nowhere"}`, `{"":null}`, `[{"@odata.id":"/redfish/v1"},1]`, `{"a":{"b":[{"c":null}]}}`,
+}
+
+// TestBadInputIsRefused sends to everything that takes a body what it does not
+// take, property by property.
+func TestBadInputIsRefused(t *testing.T) {
+	h := newHost(t)
+	here := &exchanged{h}
+	s, err := New(Config{Rack: here})
+	must(t, err)
+	changes, actions := targets(t, s, h)
+	if len(changes) < 5 || len(actions) < 5 {
+		t.Fatalf("%d things can be changed, %d carried out", len(changes), len(actions))
+	}
+	sent := 0
+	for _, to := range append(changes, actions...) {
+		here.host = newHost(t) // what was taken before must not be in the way
+		for _, body := range []string{``, `{`, `[]`, `null`, `7`, `{}`, `{"":1}`, `{"Nothing":1}`, `{"@odata.id":1}`, `{"@Redfish.Nothing":{}}`, "{\"\xff\":1}"} {
+			fuzzed(t, s, to, body)
+		}
+		var spoil func(inputs []input, before, after string)
+		spoil = func(inputs []input, before, after string) {
+			for _, in := range inputs {
+				for _, value := range spoiled {
+					fuzzed(t, s, to, before+strconv.Quote(in.name)+":"+value+after)
+					sent++
+				}
+				switch {
+				case in.kind == group:
+					spoil(in.of, before+strconv.Quote(in.name)+`:{`, `}`+after)
+				case in.kind == array && in.of[0].kind == group:
+					spoil(in.of[0].of, before+strconv.Quote(in.name)+`:[{`, `}]`+after)
+				}
+			}
+		}
+		spoil(to.inputs, "{", "}")
+	}
+	t.Logf("%d bodies were sent to %d targets", sent, len(changes)+len(actions))
+}
+
+// whole is a body that has every input, in the order of the inputs.
+func whole(inputs []input, v view) string {
+	var b strings.Builder
+	for i, in := range inputs {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(strconv.Quote(in.name) + ":" + example(in, v))
+	}
+	return "{" + b.String() + "}"
+}
+
+func example(in input, v view) string {
+	switch in.kind {
+	case group:
+		return whole(in.of, v)
+	case array:
+		return "[" + example(in.of[0], v) + "]"
+	case boolean:
+		return "true"
+	case integer, number:
+		return strconv.FormatInt(in.min, 10)
+	case link:
+		return `{"@odata.id":"/redfish/v1/Systems/1"}`
+	case named, free:
+		return `{"a":"b"}`
+	}
+	return `"x"`
+}
+
+func fuzzTargets(f *testing.F, pick func(changes, actions []target) []target) {
+	h := newHost(f)
+	here := &exchanged{h}
+	s, err := New(Config{Rack: here})
+	must(f, err)
+	all := pick(targets(f, s, h))
+	for i, to := range all {
+		f.Add(uint16(i), whole(to.inputs, view{}))
+	}
+	for _, body := range []string{
+		`{"Boot":{"BootSourceOverrideEnabled":"Once"},"X/~":[{}]}`, `{"SessionTimeout":3e1}`, `{"@odata.id":1}`, `{"":{}}`, `{"Boot":{"":null}}`, `[]`, `{"a":1,"a":2}`,
+		"{\"\xff\":\"\xff\"}", `{"Name":{"Boot":[[[]]]}}`, `{"ResetType":"Nmi","x":1}`, `{"Image":"https://u:p@[::1]:8/b.iso","Password":"x"}`, `{"Image":"://@"}`, ``, `null`,
+	} {
+		f.Add(uint16(len(body)), body)
+	}
+	f.Fuzz(func(t *testing.T, which uint16, body string) {
+		here.host = newHost(t)
+		fuzzed(t, s, all[int(which)%len(all)], body)
+	})
+}
+
+// FuzzPatch changes anything that can be changed.
 func FuzzPatch(f *testing.F) {
-	for _, body := range []string{
-		`{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, `{"Boot":{"BootSourceOverrideEnabled":"Once"},"X/~":[{}]}`, `{"SessionTimeout":3e1}`,
-		`{"SessionTimeout":1e999}`, `{"@odata.id":1}`, `{"":{}}`, `{"Boot":{"":null}}`, `[]`, `{"a":1,"a":2}`, "{\"\xff\":\"\xff\"}", `{"Name":{"Boot":[[[]]]}}`,
-		`{"Boot":{"BootSourceOverrideTarget":"Pxe"},"Status":{"State":"x"}}`, `{"Boot":{"BootSourceOverrideTarget":"Pxe"},"Boot":1}`,
-	} {
-		f.Add(body)
-	}
-	s := newService(f, newHost(f))
-	f.Fuzz(func(t *testing.T, body string) {
-		fuzzed(t, s, "PATCH", sys, body)
-		fuzzed(t, s, "PATCH", "/redfish/v1/SessionService", body)
-	})
+	fuzzTargets(f, func(changes, _ []target) []target { return changes })
 }
 
+// FuzzAction carries out any action, and adds members to any collection.
 func FuzzAction(f *testing.F) {
-	for _, body := range []string{
-		`{"ResetType":"On"}`, `{"ResetType":"Nmi","x":1}`, `{"Image":"http://a/b.iso"}`, `{"Image":"https://u:p@[::1]:8/b.iso","Password":"x"}`,
-		`{"Image":"http://%zz/","Inserted":0}`, `{"Image":"://@"}`, `{"UserName":"admin","Password":"adm-secret-1"}`, ``, `null`,
-	} {
-		f.Add(body)
-	}
-	f.Fuzz(func(t *testing.T, body string) {
-		s := newService(t, newHost(t))
-		fuzzed(t, s, "POST", sys+"/Actions/ComputerSystem.Reset", body)
-		fuzzed(t, s, "POST", sys+"/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", body)
-		fuzzed(t, s, "POST", sys+"/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia", body)
-		fuzzed(t, s, "POST", sessions, body)
-	})
+	fuzzTargets(f, func(_, actions []target) []target { return actions })
 }
 
 func FuzzPath(f *testing.F) {
