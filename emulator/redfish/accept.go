@@ -117,6 +117,9 @@ func (i *input) take(value any, v view, was func() any) (any, []refusal) {
 // so that what it does not take is unknown.
 func (i *input) elements(value any, v view, was func() any) (any, []refusal) {
 	all, ok := value.([]any)
+	if one, isObject := value.(document); isObject && i.lone {
+		all, ok = []any{one}, true
+	}
 	if !ok {
 		return nil, []refusal{{why: wrongType, value: echo(value)}}
 	}

@@ -106,3 +106,29 @@ func TestClientOperatesASystem(t *testing.T) {
 		}
 	}
 }
+
+// TestClientSubscribesToEvents has gofish do what a monitoring client does.
+func TestClientSubscribesToEvents(t *testing.T) {
+	h := newHost(t)
+	server := httptest.NewTLSServer(newService(t, h))
+	defer server.Close()
+	c, err := gofish.ConnectContext(t.Context(), gofish.ClientConfig{
+		Endpoint: server.URL, Username: "admin", Password: "adm-secret-1", HTTPClient: server.Client(),
+	})
+	must(t, err)
+	defer c.Logout()
+	events, err := c.Service.EventService()
+	must(t, err)
+	uri, err := events.CreateEventSubscriptionInstance("https://hooks.test/a", []string{"ResourceEvent"}, []string{"ComputerSystem"},
+		map[string]string{"X-Key": "k"}, schemas.RedfishEventDestinationProtocol, "mine", schemas.SuspendRetriesDeliveryRetryPolicy, nil)
+	must(t, err)
+	all, err := events.Subscriptions()
+	must(t, err)
+	if len(all) != 1 || all[0].ODataID != uri || all[0].Context != "mine" || all[0].DeliveryRetryPolicy != schemas.SuspendRetriesDeliveryRetryPolicy {
+		t.Fatalf("subscriptions %+v, want %s", all, uri)
+	}
+	must(t, events.DeleteEventSubscription(uri))
+	if n := len(h.BMC().Audience.List); n != 0 {
+		t.Errorf("%d subscriptions are left", n)
+	}
+}

@@ -87,7 +87,9 @@ func subscriptionStatus(s bmc.Subscription) object {
 // Inputs that a new subscription and a change of it have in common.
 var (
 	contextInput = input{name: "Context", kind: text, nullable: true}
-	headersInput = input{name: "HttpHeaders", kind: array, max: 32, secret: true, nullable: true, of: []input{{kind: named, form: isHeader}}}
+	// Clients that know DSP2046 by hearsay send one object with all headers
+	// (gofish 0.22, schemas/eventdestination.go).
+	headersInput = input{name: "HttpHeaders", kind: array, max: 32, secret: true, nullable: true, lone: true, of: []input{{kind: named, form: isHeader}}}
 	retryInput   = input{name: "DeliveryRetryPolicy", kind: text, values: func(view) []string { return texts(bmc.Retries) }}
 	verifyInput  = input{name: "VerifyCertificate", kind: boolean}
 )

@@ -27,6 +27,7 @@ type input struct {
 	// fixed is an array whose elements keep their places (DSP0266, "Array
 	// properties"): null leaves an empty one, which stands in values as nil.
 	fixed bool
+	lone  bool // an array of objects for which a single one may stand
 }
 
 // kind is the type of an input.

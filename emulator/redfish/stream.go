@@ -105,7 +105,7 @@ func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 				return
 			}
 		}
-		if _, there := subscription(x.host.BMC(), to.ID); !there {
+		if !x.welcome(to) {
 			return
 		}
 		select {
@@ -120,6 +120,16 @@ func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 			return
 		}
 	}
+}
+
+// welcome says whether a stream may go on: its subscription is there, and its
+// owner's account is. A session that ends does not end it: while a stream is
+// open its client has no reason to use the session.
+func (x *exchange) welcome(to *bmc.Subscription) bool {
+	b := x.host.BMC()
+	_, there := subscription(b, to.ID)
+	owner := pick(b.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })
+	return there && owner.Enabled
 }
 
 // open sends the headers of a stream.

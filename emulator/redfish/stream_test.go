@@ -3,6 +3,7 @@ package redfish
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -331,6 +332,18 @@ func TestStreamsEndWhenTheServiceIsSwitchedOff(t *testing.T) {
 	if w := call(t, s, "admin", "GET", streamURI, ""); w.Code != 503 {
 		t.Errorf("%s", shape("GET", streamURI, "", w))
 	}
+}
+
+func TestStreamEndsWithTheAccountOfItsClient(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	login := base64.StdEncoding.EncodeToString([]byte("operator:op-secret-2"))
+	stream := openStream(t, serve(t, s), "", "Authorization", "Basic "+login)
+	account := "/redfish/v1/AccountService/Accounts/2"
+	if w := call(t, s, "admin", "PATCH", account, `{"Enabled":false}`); w.Code != 200 {
+		t.Fatalf("%s", shape("PATCH", account, "", w))
+	}
+	stream.ended()
 }
 
 func TestJournalTellsOfAStreamWhenItOpens(t *testing.T) {

@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"strconv"
 	"strings"
@@ -170,52 +171,54 @@ func (s *Service) changes(was, is snapshot) []record {
 		if r.shows&changed == 0 || r.read == nil || r.untold || typeName(r.schema) == "LogEntry" {
 			continue
 		}
-		before, after := s.there(r, was), s.there(r, is)
-		for _, m := range after {
+		for _, m := range s.instances(r, was, is) {
 			at := record{origin: m.uri, of: typeName(r.schema)}
-			if old := s.page(m, was); old == nil {
+			old, now := s.page(m, was), s.page(m, is)
+			switch {
+			case old == nil && now == nil:
+			case old == nil:
 				at.is, at.kind = message.ResourceCreated.With(), resourceAdded
 				out = append(out, at)
-			} else if now := s.page(m, is); now.etag != old.etag {
+			case now == nil:
+				at.is, at.kind, at.gone = message.ResourceRemoved.With(), resourceRemoved, true
+				out = append(out, at)
+			case now.etag != old.etag:
 				out = append(out, turns(at, old, now)...)
 				at.is, at.kind = message.ResourceChanged.With(), resourceUpdated
 				out = append(out, at)
-			}
-		}
-		for _, m := range before {
-			if s.page(m, is) == nil {
-				out = append(out, record{
-					origin: m.uri, of: typeName(r.schema), gone: true, is: message.ResourceRemoved.With(), kind: resourceRemoved,
-				})
 			}
 		}
 	}
 	return out
 }
 
-// there are the instances of a row that there are.
-func (s *Service) there(r *resource, at snapshot) []*match {
-	found := []*match{}
-	var descend func(pattern string, ids map[string]string)
-	descend = func(pattern string, ids map[string]string) {
-		open := strings.IndexByte(pattern, '{')
-		if open < 0 {
-			if m := s.find(&url.URL{Path: pattern}); m != nil && m.resource == r && s.page(m, at) != nil {
-				found = append(found, m)
+// instances are the resources of a row that there are in one snapshot or the
+// other, in the order in which they are listed.
+func (s *Service) instances(r *resource, snapshots ...snapshot) []*match {
+	var found []*match
+	seen := map[string]bool{}
+	for i := range snapshots {
+		at := &snapshots[i]
+		var descend func(pattern string, ids map[string]string)
+		descend = func(pattern string, ids map[string]string) {
+			open := strings.IndexByte(pattern, '{')
+			if open < 0 {
+				if m := s.find(&url.URL{Path: pattern}); m != nil && m.resource == r && !seen[pattern] {
+					seen[pattern] = true
+					found = append(found, m)
+				}
+				return
 			}
-			return
-		}
-		end := open + strings.IndexByte(pattern[open:], '}')
-		name := pattern[open+1 : end]
-		for _, id := range things[name](view{d: at.d, m: at.m, b: at.b, now: at.now, ids: ids}) {
-			below := map[string]string{name: id}
-			for k, v := range ids {
-				below[k] = v
+			end := open + strings.IndexByte(pattern[open:], '}')
+			name := pattern[open+1 : end]
+			for _, id := range things[name](view{d: at.d, m: at.m, b: at.b, now: at.now, ids: ids}) {
+				below := maps.Clone(ids)
+				below[name] = id
+				descend(pattern[:open]+id+pattern[end+1:], below)
 			}
-			descend(pattern[:open]+id+pattern[end+1:], below)
 		}
+		descend(r.uri, map[string]string{})
 	}
-	descend(r.uri, nil)
 	return found
 }
 
