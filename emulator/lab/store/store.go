@@ -404,3 +404,28 @@ func (s *Store) Close() error {
 	}
 	return nil
 }
+
+// DisksDir is where the disks are in a store's directory: a directory for each
+// host, by its name as a path of a URL has it.
+const DisksDir = disksDir
+
+// Holds says whether a file in a store's directory, named from there with
+// slashes, is the store's.
+func Holds(name string) bool {
+	dir, _, below := strings.Cut(name, "/")
+	if below {
+		return dir == disksDir || dir == mediaDir || dir == updatesDir
+	}
+	return name == file || name == logFile
+}
+
+// Frozen calls f while nothing is saved and the files hold all that was. What
+// disks hold is not its concern.
+func (s *Store) Frozen(f func() error) error {
+	s.commit.Lock()
+	defer s.commit.Unlock()
+	if err := s.flush(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return f()
+}

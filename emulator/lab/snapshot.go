@@ -1,0 +1,204 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
+	"github.com/metalab-dev/metalab/emulator/lab/store"
+)
+
+// inSnapshot says which files of a lab's directory are the lab: what the store
+// holds, and the authority, so that clients trust the BMCs still. All else in
+// the directory belongs to others.
+func inSnapshot(name string) bool {
+	if strings.HasSuffix(name, ".part") {
+		return false
+	}
+	return name == caCert || name == caKey || store.Holds(name)
+}
+
+// SaveSnapshot writes the lab as it is at this moment to a new tar file, if to
+// ends with .tar, else to a new directory. The lab stands still meanwhile.
+func (l *Lab) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progress) (snapshot.Info, error) {
+	defer l.clock.Enter()()
+	for _, h := range l.hosts {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.disks.Lock() // what a system writes waits
+		defer h.disks.Unlock()
+	}
+	l.faults.mu.Lock()
+	defer l.faults.mu.Unlock()
+	now := l.clock.Now()
+	if err := errors.Join(l.saveFaults(), l.store.Save(now)); err != nil {
+		return snapshot.Info{}, err
+	}
+	info := snapshot.Info{Name: l.rack.Name, Seed: l.rack.Seed, Hosts: len(l.hosts), Time: now.UTC()}
+	err := l.store.Frozen(func() error { return snapshot.Save(ctx, l.dir, to, info, inSnapshot, tell) })
+	return info, err
+}
+
+// SaveSnapshot does that for the lab in a directory that does not run.
+func SaveSnapshot(ctx context.Context, dir, to string, tell snapshot.Progress) (info snapshot.Info, err error) {
+	err = still(ctx, dir, func(s *store.Store) error {
+		r, at, err := stored(s)
+		if err != nil {
+			return err
+		}
+		info = snapshot.Info{Name: r.Name, Seed: r.Seed, Hosts: r.Len(), Time: at.UTC()}
+		return s.Frozen(func() error { return snapshot.Save(ctx, dir, to, info, inSnapshot, tell) })
+	})
+	return info, err
+}
+
+// RestoreSnapshot makes the lab in a directory, which does not run, what it was
+// when it was saved. Where there is no lab it makes one. Files of others stay.
+func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progress) (snapshot.Info, error) {
+	info, err := snapshot.Open(from)
+	if err != nil {
+		return info, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return info, fmt.Errorf("lab: %w", err)
+	}
+	held, err := hold(ctx, dir)
+	if err != nil {
+		return info, err
+	}
+	defer held.Close()
+	fresh := filepath.Join(dir, "restored.part")
+	if err := os.RemoveAll(fresh); err != nil {
+		return info, fmt.Errorf("lab: %w", err)
+	}
+	if err := snapshot.Load(ctx, from, fresh, tell); err != nil {
+		return info, err
+	}
+	// All is there: from here on nothing but a broken disk can fail.
+	old, err := owned(dir)
+	for _, name := range old {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
+	}
+	entries, rerr := os.ReadDir(fresh)
+	err = errors.Join(err, rerr)
+	for _, e := range entries {
+		err = errors.Join(err, os.Rename(filepath.Join(fresh, e.Name()), filepath.Join(dir, e.Name())))
+	}
+	if err = errors.Join(err, os.RemoveAll(fresh)); err != nil {
+		return info, fmt.Errorf("lab: restore: %w", err)
+	}
+	return info, nil
+}
+
+// owned are the names in a lab's directory that are the lab's.
+func owned(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	var out []string
+	for _, e := range entries {
+		if name := e.Name(); inSnapshot(name) || e.IsDir() && inSnapshot(name+"/x") {
+			out = append(out, name)
+		}
+	}
+	return out, err
+}
+
+// ResetHosts makes hosts of the lab in a directory, which does not run, what
+// their profile says: as they came, with empty disks. No names mean all hosts.
+func ResetHosts(ctx context.Context, dir string, names ...string) error {
+	return still(ctx, dir, func(s *store.Store) error {
+		r, at, err := stored(s)
+		if err != nil {
+			return err
+		}
+		known := map[string]bool{}
+		for _, h := range r.Each() {
+			known[h.Name] = true
+		}
+		for _, n := range names {
+			if !known[n] {
+				return fmt.Errorf("lab: there is no host %s", n)
+			}
+		}
+		meant := func(host string) bool { return len(names) == 0 || slices.Contains(names, host) }
+		var puts []store.Put
+		err = s.Each(store.Hosts, func(key string, _ []byte) error {
+			if host, _, _ := strings.Cut(key, "/"); meant(host) {
+				puts = append(puts, store.Put{Kind: store.Hosts, Key: key, Value: store.Gone})
+			}
+			return nil
+		})
+		if err == nil {
+			err = s.Save(at, puts...)
+		}
+		if err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+		return emptyDisks(filepath.Join(dir, store.DisksDir), meant)
+	})
+}
+
+// emptyDisks removes the disks of hosts. What virtual media hold is removed when
+// the lab starts and no slot holds it.
+func emptyDisks(dir string, meant func(host string) bool) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if host, uerr := url.PathUnescape(e.Name()); uerr == nil && meant(host) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("lab: reset: %w", err)
+	}
+	return nil
+}
+
+// still opens the store of a lab that does not run.
+func still(ctx context.Context, dir string, do func(*store.Store) error) (err error) {
+	if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
+		return fmt.Errorf("lab: there is no lab in %s: %w", dir, err)
+	}
+	held, err := hold(ctx, dir)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	s, err := store.Open(store.Config{Dir: dir, Fsync: true})
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	return errors.Join(do(s), s.Close())
+}
+
+// stored is the rack that a store is of, and the lab's time.
+func stored(s *store.Store) (rack.Lab, time.Time, error) {
+	var m meta
+	found, err := s.Load(store.Meta, metaKey, &m)
+	if err == nil && !found {
+		err = errors.New("it holds no lab")
+	}
+	if err != nil {
+		return rack.Lab{}, time.Time{}, fmt.Errorf("lab: %w", err)
+	}
+	return m.Rack, s.Last(), nil
+}
+
+// StoredRack is the rack of the lab in a directory that does not run.
+func StoredRack(ctx context.Context, dir string) (r rack.Lab, err error) {
+	err = still(ctx, dir, func(s *store.Store) error {
+		r, _, err = stored(s)
+		return err
+	})
+	return r, err
+}

@@ -1,0 +1,34 @@
+package snapshot
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// extents are the ranges of a file that are no holes.
+func extents(f *os.File, size int64) ([]extent, error) {
+	var out []extent
+	for off := int64(0); off < size; {
+		begin, err := unix.Seek(int(f.Fd()), off, unix.SEEK_DATA)
+		switch {
+		case errors.Is(err, unix.ENXIO): // only a hole follows
+			return out, nil
+		case err != nil: // a file system without holes
+			return append(out, extent{off, size - off}), nil
+		}
+		end, err := unix.Seek(int(f.Fd()), begin, unix.SEEK_HOLE)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, extent{begin, end - begin})
+		off = end
+	}
+	return out, nil
+}
+
+// clone lets two files share their blocks, where the file system can.
+func clone(to, from *os.File) error {
+	return unix.IoctlFileClone(int(to.Fd()), int(from.Fd()))
+}

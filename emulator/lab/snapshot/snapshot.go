@@ -1,0 +1,378 @@
+// Package snapshot keeps the files of a lab in a directory or a tar file, with
+// the holes of its disks, and brings them back. It owns that form and how holes
+// are copied; it knows neither what the files mean nor when they may be read.
+package snapshot
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Info is what a snapshot says of itself.
+type Info struct {
+	Format int       `json:"format"` // 1
+	Name   string    `json:"name"`   // of the lab
+	Seed   uint64    `json:"seed"`
+	Hosts  int       `json:"hosts"`
+	Time   time.Time `json:"time"` // of the lab
+}
+
+// format is the one that is written; another is refused.
+const format = 1
+
+// infoFile is the first file of a snapshot.
+const infoFile = "snapshot.json"
+
+// ErrNone means that something is no snapshot.
+var ErrNone = errors.New("snapshot: there is no snapshot")
+
+// Progress is told how many bytes of how many were copied. Holes do not count.
+type Progress func(done, all int64)
+
+// isTar says whether a name is that of a tar file.
+func isTar(name string) bool { return strings.HasSuffix(name, ".tar") }
+
+// Save writes the files of dir whose names keep takes to a new file, if to ends
+// with .tar, else to a new directory. It leaves nothing when it fails.
+func Save(ctx context.Context, dir, to string, info Info, keep func(name string) bool, tell Progress) (err error) {
+	info.Format = format
+	if _, err := os.Lstat(to); err == nil {
+		return fmt.Errorf("snapshot: %s exists: choose another name", to)
+	}
+	files, all, err := list(dir, keep)
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	part := to + ".part"
+	if err := os.RemoveAll(part); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	defer func() {
+		if err == nil {
+			err = os.Rename(part, to)
+		}
+		if err != nil {
+			err = fmt.Errorf("snapshot: %w", errors.Join(err, os.RemoveAll(part)))
+		}
+	}()
+	head, err := json.MarshalIndent(info, "", "  ")
+	if err != nil {
+		return err
+	}
+	m := &meter{ctx: ctx, all: all, tell: tell}
+	if isTar(to) {
+		return saveTar(part, head, files, m)
+	}
+	if err := os.MkdirAll(part, 0o700); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := f.copyTo(filepath.Join(part, f.name), m); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(part, infoFile), head, 0o600)
+}
+
+// file is one file with its data.
+type file struct {
+	path, name string // name is with slashes
+	size       int64
+	mode       fs.FileMode
+	data       []extent
+}
+
+// extent is a range of a file that is no hole.
+type extent struct{ off, n int64 }
+
+func (f *file) bytes() (n int64) {
+	for _, e := range f.data {
+		n += e.n
+	}
+	return n
+}
+
+// list finds the files of a directory, and how many bytes they hold.
+func list(dir string, keep func(name string) bool) (files []*file, all int64, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil || !keep(filepath.ToSlash(name)) {
+			return err
+		}
+		f := &file{path: path, name: filepath.ToSlash(name)}
+		if err := f.look(); err != nil {
+			return err
+		}
+		files, all = append(files, f), all+f.bytes()
+		return nil
+	})
+	return files, all, err
+}
+
+// look finds the file's data.
+func (f *file) look() error {
+	in, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	st, err := in.Stat()
+	if err != nil {
+		return err
+	}
+	f.size, f.mode = st.Size(), st.Mode().Perm()
+	f.data, err = extents(in, f.size)
+	return err
+}
+
+// copyTo makes a copy of the file, holes included.
+func (f *file) copyTo(to string, m *meter) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	in, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode|0o600)
+	if err != nil {
+		return err
+	}
+	if clone(out, in) == nil {
+		m.add(f.bytes())
+		return out.Close()
+	}
+	err = out.Truncate(f.size)
+	for _, e := range f.data {
+		if err == nil {
+			_, err = io.Copy(io.NewOffsetWriter(out, e.off), m.reader(io.NewSectionReader(in, e.off, e.n)))
+		}
+	}
+	return errors.Join(err, out.Close())
+}
+
+// Open reads what a snapshot says of itself.
+func Open(from string) (Info, error) {
+	var raw []byte
+	st, err := os.Stat(from)
+	switch {
+	case err != nil:
+	case st.IsDir():
+		raw, err = os.ReadFile(filepath.Join(from, infoFile))
+	default:
+		raw, err = tarInfo(from)
+	}
+	if err != nil {
+		return Info{}, fmt.Errorf("%w: %w", ErrNone, err)
+	}
+	var info Info
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return Info{}, fmt.Errorf("%w: %s: %w", ErrNone, from, err)
+	}
+	if info.Format != format {
+		return Info{}, fmt.Errorf("snapshot: %s has format %d: this release reads %d", from, info.Format, format)
+	}
+	return info, nil
+}
+
+// Load writes the files of a snapshot to a directory that it makes.
+func Load(ctx context.Context, from, dir string, tell Progress) error {
+	if _, err := Open(from); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("snapshot: %w", err)
+	}
+	m := &meter{ctx: ctx, tell: tell}
+	err := loadTar(from, dir, m)
+	if st, serr := os.Stat(from); serr == nil && st.IsDir() {
+		var files []*file
+		files, m.all, err = list(from, func(name string) bool { return name != infoFile })
+		for _, f := range files {
+			if err == nil {
+				err = f.copyTo(filepath.Join(dir, filepath.FromSlash(f.name)), m)
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("snapshot: %w", errors.Join(err, os.RemoveAll(dir)))
+	}
+	return nil
+}
+
+// meter tells progress, and ends what its context ends.
+type meter struct {
+	ctx       context.Context
+	done, all int64
+	tell      Progress
+}
+
+func (m *meter) add(n int64) {
+	m.done += n
+	if m.tell != nil {
+		m.tell(m.done, m.all)
+	}
+}
+
+func (m *meter) reader(r io.Reader) io.Reader { return &metered{r, m} }
+
+type metered struct {
+	io.Reader
+	m *meter
+}
+
+// Read implements io.Reader.
+func (r *metered) Read(b []byte) (int, error) {
+	if r.m.ctx.Err() != nil {
+		return 0, context.Cause(r.m.ctx)
+	}
+	n, err := r.Reader.Read(b)
+	r.m.add(int64(n))
+	return n, err
+}
+
+// Records of a tar file. A file with holes is kept as its data alone, one range
+// after the other; the records say where they belong. (The forms of GNU tar
+// cannot be written with archive/tar.)
+const (
+	sizeRecord    = "METALAB.size"
+	extentsRecord = "METALAB.extents" // off+n,off+n,…
+)
+
+func saveTar(to string, head []byte, files []*file, m *meter) error {
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	w := tar.NewWriter(out)
+	err = w.WriteHeader(&tar.Header{Name: infoFile, Mode: 0o600, Size: int64(len(head)), Format: tar.FormatPAX})
+	if err == nil {
+		_, err = w.Write(head)
+	}
+	for _, f := range files {
+		if err == nil {
+			err = f.pack(w, m)
+		}
+	}
+	return errors.Join(err, w.Close(), out.Close())
+}
+
+func (f *file) pack(w *tar.Writer, m *meter) error {
+	h := &tar.Header{Name: f.name, Mode: int64(f.mode), Size: f.bytes(), Format: tar.FormatPAX}
+	if f.bytes() != f.size {
+		var at []string
+		for _, e := range f.data {
+			at = append(at, fmt.Sprintf("%d+%d", e.off, e.n))
+		}
+		h.PAXRecords = map[string]string{sizeRecord: strconv.FormatInt(f.size, 10), extentsRecord: strings.Join(at, ",")}
+	}
+	in, err := os.Open(f.path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	for _, e := range f.data {
+		if _, err := io.Copy(w, m.reader(io.NewSectionReader(in, e.off, e.n))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func tarInfo(from string) ([]byte, error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	r := tar.NewReader(in)
+	h, err := r.Next()
+	if err != nil || h.Name != infoFile {
+		return nil, errors.Join(fmt.Errorf("%s does not begin with %s", from, infoFile), err)
+	}
+	return io.ReadAll(io.LimitReader(r, 1<<20))
+}
+
+func loadTar(from, dir string, m *meter) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	if st, err := in.Stat(); err != nil || st.IsDir() {
+		return err
+	} else {
+		m.all = st.Size()
+	}
+	r := tar.NewReader(in)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if h.Name == infoFile {
+			continue
+		}
+		if h.Typeflag != tar.TypeReg || !fs.ValidPath(h.Name) {
+			return fmt.Errorf("%s: %q is no file of a lab", from, h.Name)
+		}
+		if err := unpack(r, h, filepath.Join(dir, filepath.FromSlash(h.Name)), m); err != nil {
+			return fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}
+}
+
+func unpack(r io.Reader, h *tar.Header, to string, m *meter) error {
+	size, data := h.Size, []extent{{0, h.Size}}
+	if s, ok := h.PAXRecords[sizeRecord]; ok {
+		var err error
+		if size, err = strconv.ParseInt(s, 10, 64); err != nil || size < 0 {
+			return fmt.Errorf("%s is %q", sizeRecord, s)
+		}
+		data = nil
+		for part := range strings.SplitSeq(h.PAXRecords[extentsRecord], ",") {
+			if part == "" {
+				continue
+			}
+			var e extent
+			if _, err := fmt.Sscanf(part, "%d+%d", &e.off, &e.n); err != nil || e.off < 0 || e.n < 0 || e.off > size-e.n {
+				return fmt.Errorf("%s has %q", extentsRecord, part)
+			}
+			data = append(data, e)
+		}
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(h.Mode).Perm()|0o600)
+	if err != nil {
+		return err
+	}
+	err = out.Truncate(size)
+	for _, e := range data {
+		if err == nil {
+			_, err = io.CopyN(io.NewOffsetWriter(out, e.off), m.reader(r), e.n)
+		}
+	}
+	return errors.Join(err, out.Close())
+}
