@@ -44,21 +44,26 @@ func (l *Lab) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progres
 		return snapshot.Info{}, err
 	}
 	info := snapshot.Info{Name: l.rack.Name, Seed: l.rack.Seed, Hosts: len(l.hosts), Time: now.UTC()}
-	err := l.store.Frozen(func() error { return snapshot.Save(ctx, l.dir, to, info, inSnapshot, tell) })
-	return info, err
+	if err := l.store.Frozen(func() error { return snapshot.Save(ctx, l.dir, to, info, inSnapshot, tell) }); err != nil {
+		return snapshot.Info{}, err
+	}
+	return snapshot.Open(to)
 }
 
 // SaveSnapshot does that for the lab in a directory that does not run.
-func SaveSnapshot(ctx context.Context, dir, to string, tell snapshot.Progress) (info snapshot.Info, err error) {
-	err = still(ctx, dir, func(s *store.Store) error {
+func SaveSnapshot(ctx context.Context, dir, to string, tell snapshot.Progress) (snapshot.Info, error) {
+	err := still(ctx, dir, func(s *store.Store) error {
 		r, at, err := stored(s)
 		if err != nil {
 			return err
 		}
-		info = snapshot.Info{Name: r.Name, Seed: r.Seed, Hosts: r.Len(), Time: at.UTC()}
+		info := snapshot.Info{Name: r.Name, Seed: r.Seed, Hosts: r.Len(), Time: at.UTC()}
 		return s.Frozen(func() error { return snapshot.Save(ctx, dir, to, info, inSnapshot, tell) })
 	})
-	return info, err
+	if err != nil {
+		return snapshot.Info{}, err
+	}
+	return snapshot.Open(to)
 }
 
 // RestoreSnapshot makes the lab in a directory, which does not run, what it was

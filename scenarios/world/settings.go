@@ -125,6 +125,23 @@ func LoadSettings(dir string) (s Settings, found bool, err error) {
 	return s, true, nil
 }
 
+// Settle lets the lab that was put into dir be started: its settings are those
+// that it had there, if they are of this rack, else new ones.
+func Settle(dir string, r rack.Lab, kube bool) error {
+	s, found, err := LoadSettings(dir)
+	if err != nil {
+		return err
+	}
+	if found && len(rack.Diff(s.Definition(), r)) == 0 {
+		return nil
+	}
+	if !found {
+		s = Settings{Kube: kube}
+	}
+	s.Define(r)
+	return s.save(dir)
+}
+
 func (s Settings) save(dir string) error { return writeJSON(filepath.Join(dir, settingsFile), s) }
 
 const portsFile = "ports.json"

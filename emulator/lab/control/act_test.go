@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
 )
 
 // serve starts a lab of two hosts with its control API.
@@ -293,6 +295,22 @@ func TestFollowersEndWithTheLab(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("Follow() = %v", err)
 	}
+}
+
+func TestASnapshotIsSaved(t *testing.T) {
+	l, c := serve(t)
+	to := filepath.Join(t.TempDir(), "s.tar")
+	info, err := c.SaveSnapshot(t.Context(), to, nil)
+	if err != nil || info.Hosts != 2 || !info.Time.Equal(l.Clock().Now()) {
+		t.Errorf("SaveSnapshot() = %+v, %v", info, err)
+	}
+	if got, err := snapshot.Open(to); err != nil || got.Hosts != info.Hosts || !got.Time.Equal(info.Time) {
+		t.Errorf("Open() = %+v, %v, want %+v", got, err, info)
+	}
+	_, err = c.SaveSnapshot(t.Context(), to, nil)
+	refused(t, "a second snapshot there", err, http.StatusInternalServerError, "exists")
+	_, err = c.SaveSnapshot(t.Context(), "s.tar", nil)
+	refused(t, "a path that is not absolute", err, http.StatusBadRequest, "absolute")
 }
 
 func TestMetrics(t *testing.T) {

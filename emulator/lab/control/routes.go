@@ -95,6 +95,7 @@ func (s *Server) handler() http.Handler {
 		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { s.serve(w, req, r.do) })
 	}
 	mux.HandleFunc("GET /v1/journal/follow", s.follow)
+	mux.HandleFunc("POST /v1/snapshot", s.saveSnapshot)
 	mux.Handle("GET /metrics", Metrics(s.c.Lab))
 	return mux
 }

@@ -1,0 +1,90 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+
+	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
+)
+
+// snapshotRequest is the body of a request to save a snapshot.
+type snapshotRequest struct {
+	To string `json:"to"` // absolute path
+}
+
+// saved is a line of the answer to it: how far it is, and in the end what was
+// saved or why it was not.
+type saved struct {
+	Done  int64          `json:"done,omitempty"` // bytes
+	All   int64          `json:"all,omitempty"`
+	Info  *snapshot.Info `json:"info,omitempty"`
+	Error string         `json:"error,omitempty"`
+}
+
+// tellEvery is how many bytes pass between two lines.
+const tellEvery = 64 << 20
+
+func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) {
+	c := &call{Request: r, s: s, lab: s.c.Lab}
+	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	var in snapshotRequest
+	err := c.read(&in)
+	if err == nil && !filepath.IsAbs(in.To) {
+		err = fmt.Errorf("%q: name an absolute path", in.To)
+	}
+	if err != nil {
+		s.answer(w, http.StatusBadRequest, problem{err.Error()})
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	out, control := json.NewEncoder(w), http.NewResponseController(w)
+	tell := func(line saved) {
+		if err := errors.Join(out.Encode(line), control.Flush()); err != nil {
+			s.c.Log.Debug("client gone", "err", err)
+		}
+	}
+	told := int64(0)
+	info, err := c.lab.SaveSnapshot(r.Context(), in.To, func(done, all int64) {
+		if done-told >= tellEvery {
+			told = done
+			tell(saved{Done: done, All: all})
+		}
+	})
+	if err != nil {
+		tell(saved{Error: err.Error()})
+		return
+	}
+	tell(saved{Info: &info})
+}
+
+// SaveSnapshot lets the lab write itself to a new tar file, if to ends with .tar,
+// else to a new directory; tell hears how far it is.
+func (c *Client) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progress) (snapshot.Info, error) {
+	body, err := c.open(ctx, http.MethodPost, "/v1/snapshot", snapshotRequest{To: to})
+	if err != nil {
+		return snapshot.Info{}, err
+	}
+	defer body.Close()
+	lines := json.NewDecoder(bufio.NewReader(body))
+	for {
+		var line saved
+		switch err := lines.Decode(&line); {
+		case errors.Is(err, io.EOF):
+			return snapshot.Info{}, errors.New("control: the lab ended before the snapshot was there")
+		case err != nil:
+			return snapshot.Info{}, fmt.Errorf("control: %w", err)
+		case line.Error != "":
+			return snapshot.Info{}, &Refused{Status: http.StatusInternalServerError, Text: line.Error}
+		case line.Info != nil:
+			return *line.Info, nil
+		case tell != nil:
+			tell(line.Done, line.All)
+		}
+	}
+}
