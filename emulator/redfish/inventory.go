@@ -150,7 +150,7 @@ func (v view) related(s event.Subject) []string {
 
 var softwareActions = []action{{
 	name:   "SoftwareInventory.Activate",
-	inputs: append([]input{{name: "Targets", kind: array, of: []input{{kind: link}}}}, operationInputs...),
+	inputs: append([]input{{name: "Targets", kind: array, of: []input{{kind: link}}, nullable: true}}, operationInputs...),
 	beside: supportedTimes,
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		s := pick(c.view.stored(), c.view.ids["software"], func(s stored) string { return s.id })

@@ -78,6 +78,7 @@ func metadata(s *Service, _ view) (mime, []byte) {
 		refer(schema)
 	}
 	refer("Message.v1_3_0") // of annotations
+	refer("Settings.v1_4_0")
 	refer(capabilitiesSchema)
 	refer("Resource.v1_23_0")
 	b.WriteString(`  <edmx:Reference Uri="http://redfish.dmtf.org/schemas/v1/RedfishExtensions_v1.xml">

@@ -168,8 +168,8 @@ func simpleUpdate(ctx context.Context, c operation) (reply, error) {
 		return reply{}, err
 	}
 	uri := value(c.set, "ImageURI", "")
-	if p := value(c.set, "TransferProtocol", ""); p != "" && !strings.Contains(uri, "://") {
-		uri = strings.ToLower(p) + "://" + uri
+	if !strings.Contains(uri, "://") { // DSP2046, SimpleUpdate.TransferProtocol
+		uri = strings.ToLower(value(c.set, "TransferProtocol", "HTTP")) + "://" + uri
 	}
 	if !isImage(uri) {
 		m := message.ActionParameterValueFormatError.With(withoutPassword(uri), "ImageURI", simpleUpdateAction)
@@ -221,18 +221,24 @@ func (c operation) stage(action string, set values) (firmware.Stage, error) {
 			}
 		}
 	}
+	if len(s.Only) > 0 {
+		s.Not = nil // DSP2046, SimpleUpdate.ExcludeTargets
+	}
 	return s, nil
 }
 
 // targets are the components that each address stands for that an update can
-// be aimed at: their own, and those of the devices that they are of.
+// be aimed at: their own, those of the devices that they are of, that of the
+// system for all but the BMC, and that of the inventory for all (DSP2046,
+// SimpleUpdate.Targets).
 func (c operation) targets() map[string][]string {
 	at, out := look(c.host), map[string][]string{}
 	for _, x := range at.m.Components() {
 		v := c.x.s.find(&url.URL{Path: firmwareURI(x.ID)}).view(at)
-		out[firmwareURI(x.ID)] = []string{x.ID}
-		for _, uri := range v.related(x.Subject) {
-			out[uri] = append(out[uri], x.ID)
+		for _, uri := range append(v.related(x.Subject), firmwareURI(x.ID), firmwareInventory, v.system()) {
+			if !slices.Contains(out[uri], x.ID) && (x.Kind != firmware.KindBMC || uri != v.system()) {
+				out[uri] = append(out[uri], x.ID)
+			}
 		}
 	}
 	return out

@@ -151,7 +151,7 @@ func TestSimpleUpdateIsRefusedByParameter(t *testing.T) {
 		`{}`:                        "ActionParameterMissing UpdateService.SimpleUpdate ImageURI",
 		`{"ImageURI":7}`:            "ActionParameterValueTypeError 7 ImageURI UpdateService.SimpleUpdate",
 		`{"ImageURI":"tftp://h/x"}`: "ActionParameterValueFormatError tftp://h/x ImageURI UpdateService.SimpleUpdate",
-		`{"ImageURI":"h/x"}`:        "ActionParameterValueFormatError h/x ImageURI UpdateService.SimpleUpdate",
+		`{"ImageURI":"http:///x"}`:  "ActionParameterValueFormatError http:///x ImageURI UpdateService.SimpleUpdate",
 		`{"ImageURI":"h/x","TransferProtocol":"NFS"}`:                                        "ActionParameterValueNotInList NFS TransferProtocol UpdateService.SimpleUpdate",
 		`{"ImageURI":"http://h/x","Colour":1}`:                                               "ActionParameterUnknown UpdateService.SimpleUpdate Colour",
 		`{"ImageURI":"http://h/x","ForceUpdate":"yes"}`:                                      "ActionParameterValueTypeError yes ForceUpdate UpdateService.SimpleUpdate",
@@ -295,7 +295,7 @@ func push(t *testing.T, b *bench, mime string, body []byte, uri string) *httptes
 
 func TestPlainPushFollowsTheOptions(t *testing.T) {
 	b := newUpdate(t)
-	b.send(200, "PATCH", updateService, `{"HttpPushUriTargets":["`+sys+`"],"HttpPushUriOptions":{"HttpPushUriApplyTime":{"ApplyTime":"OnReset"}}}`)
+	b.send(200, "PATCH", updateService, `{"HttpPushUriTargets":["`+firmwareURI("BIOS")+`"],"HttpPushUriOptions":{"HttpPushUriApplyTime":{"ApplyTime":"OnReset"}}}`)
 	task := b.begins(push(t, b, "application/octet-stream", built(t, biosImage), plainPush))
 	b.h.pass(time.Hour)
 	b.task(task, "Pending", "TransferringToComponent", "VerifyingAtComponent", "AwaitToUpdate")
@@ -304,7 +304,7 @@ func TestPlainPushFollowsTheOptions(t *testing.T) {
 	if got := b.version("BIOS"); got != "2.4.0" {
 		t.Errorf("version = %v", got)
 	}
-	task = b.begins(push(t, b, "application/octet-stream", built(t, nicImage), plainPush)) // the system has no such part
+	task = b.begins(push(t, b, "application/octet-stream", built(t, nicImage), plainPush)) // it is not for the BIOS
 	b.h.pass(time.Hour)
 	b.task(task, "Exception")
 	for _, mime := range []string{"application/json", "multipart/form-data; boundary=x"} {
@@ -432,5 +432,27 @@ func TestAnUpdateIsLoggedAndSurvivesOthersEnd(t *testing.T) {
 	}
 	if j := b.h.BMC().Jobs.All(); j[0].State != bmc.JobPending {
 		t.Errorf("job = %+v", j[0])
+	}
+}
+
+func TestTargetsDecideWhatIsUpdated(t *testing.T) {
+	manager, bmcURI := "/redfish/v1/Managers/1", firmwareURI("BMC")
+	for parameters, want := range map[string]any{
+		``:                               "1.5.0",
+		`,"Targets":[]`:                  "1.5.0",
+		`,"Targets":["` + bmcURI + `"]`:  "1.5.0",
+		`,"Targets":["` + manager + `"]`: "1.5.0",
+		`,"Targets":["` + firmwareInventory + `"]`:                          "1.5.0",
+		`,"Targets":["` + sys + `"]`:                                        "1.4.2", // the BMC is no part of the system
+		`,"ExcludeTargets":["` + manager + `"]`:                             "1.4.2",
+		`,"ExcludeTargets":["` + sys + `"]`:                                 "1.5.0",
+		`,"Targets":["` + bmcURI + `"],"ExcludeTargets":["` + bmcURI + `"]`: "1.5.0",
+	} {
+		b := newUpdate(t)
+		b.simple(`{"ImageURI":"https://images.test/bmc.img"` + parameters + `}`)
+		b.h.pass(time.Hour)
+		if got := b.version("BMC"); got != want {
+			t.Errorf("with %s the BMC runs %v, want %v", parameters, got, want)
+		}
 	}
 }
