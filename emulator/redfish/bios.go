@@ -21,7 +21,8 @@ func biosRows() []resource {
 		{uri: "/redfish/v1/Systems/{system}/Bios", schema: "Bios.v1_2_3", needs: ofComponents, when: hasBIOS,
 			shows: componentShows, read: bios, finish: tagBIOS, actions: biosActions, volatile: []string{settingsETag}},
 		{uri: "/redfish/v1/Systems/{system}/Bios/Settings", schema: "Bios.v1_2_3", needs: ofComponents, when: hasBIOS, link: "-",
-			shows: showsIdentity | showsFirmware, read: biosSettings, patch: &biosPatch, remove: clearBIOS},
+			shows: showsIdentity | showsFirmware, read: biosSettings, patch: &biosPatch, remove: clearBIOS,
+			quiet: []string{http.MethodDelete}}, // Bios is not deletable (DSP2046)
 	}
 }
 

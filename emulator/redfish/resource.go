@@ -42,6 +42,9 @@ type resource struct {
 	// applies lists when creating, deleting and actions can take effect; nil,
 	// or none: at once.
 	applies func(v view) []string
+	// quiet are methods that the resource takes without saying so: its schema
+	// has no place for them, and clients count on them all the same.
+	quiet []string
 	// spares says whether this one resource does not take a method that its
 	// row has; nil: it takes all.
 	spares func(v view, method string) bool
@@ -252,7 +255,7 @@ func methods(t *route) []string {
 
 // takes lists the methods that a resource takes, as an Allow header.
 func (r *resource) takes(v view) []string {
-	all := methods(&route{resource: r})
+	all := slices.DeleteFunc(methods(&route{resource: r}), func(m string) bool { return slices.Contains(r.quiet, m) })
 	if r.spares != nil {
 		all = slices.DeleteFunc(all, func(m string) bool { return r.spares(v, m) })
 	}
