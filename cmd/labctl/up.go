@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -24,6 +25,9 @@ type upFlags struct {
 	file     string
 	noKube   bool
 	detach   bool
+	schemas  string
+	http2    bool
+	ssdp     string
 	ready    int // file descriptor to report progress to; hidden
 }
 
@@ -81,6 +85,10 @@ port of that address instead.`,
 	fl.StringVar(&f.settings.Speed, "speed", f.settings.Speed, "the lab's time: a factor of real time (60x), or max")
 	fl.BoolVar(&f.noKube, "no-kube", false, "no Kubernetes API and no controller")
 	fl.BoolVar(&f.detach, "detach", false, "return when all is ready, and leave the lab running")
+	fl.StringVar(&f.schemas, "schemas", "", "DMTF's DSP8010 archive (a zip file), whose schemas the BMCs then serve")
+	fl.BoolVar(&f.http2, "http2", false, "let clients speak HTTP/2 to the BMCs")
+	fl.StringVar(&f.ssdp, "ssdp", "", "network device on which clients can search for the BMCs")
+	fl.Lookup("ssdp").NoOptDefVal = ssdp.Loopback
 	fl.IntVar(&f.ready, "progress-fd", 0, "")
 	must(fl.MarkHidden("progress-fd"))
 	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
@@ -163,7 +171,7 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	w, err := world.Start(ctx, world.Config{
 		Dir: o.state, Settings: s, Fsync: o.explicit,
 		Log:  slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
-		Step: stepper(progress),
+		Step: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp,
 	})
 	if err != nil {
 		return err

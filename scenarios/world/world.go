@@ -5,6 +5,7 @@
 package world
 
 import (
+	"archive/zip"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -54,6 +55,11 @@ type Config struct {
 	Fsync    bool   // survive a power cut, not only kill -9
 	Listen   string // of the BMCs: see lab.Config
 	Log      *slog.Logger
+	// Schemas is DMTF's DSP8010 archive, a zip file, for the BMCs to serve; ""
+	// for none.
+	Schemas string
+	HTTP2   bool   // let clients speak it to the BMCs
+	SSDP    string // device on which the BMCs can be searched for; "" for nowhere
 	// Step, when set, is told what is being done, for people.
 	Step func(text string)
 	// Images, when set, stands before the server of the images.
@@ -138,11 +144,20 @@ func (w *World) startLab(ctx context.Context) error {
 		w.clock = clock.NewJumping(origin)
 	}
 	w.agents = newAgents(w.clock, w.cfg.Log)
-	w.lab, err = lab.Open(ctx, lab.Config{
+	c := lab.Config{
 		Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Profiles: fixtures.Profiles, Fsync: w.cfg.Fsync,
 		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
-	})
-	if err != nil {
+		HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP,
+	}
+	if w.cfg.Schemas != "" {
+		schemas, err := zip.OpenReader(w.cfg.Schemas)
+		if err != nil {
+			return fmt.Errorf("schemas: %s: %w", w.cfg.Schemas, err)
+		}
+		w.undo = append(w.undo, schemas.Close)
+		c.Schemas = schemas
+	}
+	if w.lab, err = lab.Open(ctx, c); err != nil {
 		return err
 	}
 	w.undo = append(w.undo, w.lab.Close)
