@@ -39,6 +39,8 @@ type Slot struct {
 	Image          string    `json:"image,omitempty"` // URL, "" when empty
 	Inserted       bool      `json:"inserted,omitempty"`
 	WriteProtected bool      `json:"writeProtected,omitempty"`
+	Transfer       Transfer  `json:"transfer,omitempty"`
+	Verify         bool      `json:"verify,omitempty"` // the certificate of the image's server; stays when the image goes
 	User           string    `json:"user,omitempty"`
 	Password       string    `json:"password,omitempty"` // for the image's server
 	Fetch          uint64    `json:"fetch,omitempty"`    // number of the fetch that filled it or is under way
@@ -49,6 +51,7 @@ type Slot struct {
 // Spec is what a kind of BMC has.
 type Spec struct {
 	Slots          []SlotSpec
+	VerifyMedia    bool          // whether slots begin with Slot.Verify
 	Sessions       int           // at most
 	SessionTimeout time.Duration // without use
 	Keep           Keep          // of jobs
@@ -144,7 +147,7 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 	for _, spec := range s.Slots {
 		if b.slot(spec.ID) == nil {
 			m := b.forkMedia()
-			m.Slots = append(m.Slots, Slot{ID: spec.ID})
+			m.Slots = append(m.Slots, Slot{ID: spec.ID, Verify: s.VerifyMedia})
 		}
 	}
 	return b

@@ -5,6 +5,17 @@ import (
 	"time"
 )
 
+// Transfer is how an image shall come; the values are Redfish's (DSP2046,
+// VirtualMedia.TransferMethod), of which the zero one is Upload.
+type Transfer string
+
+// The ways. An image is read ahead whole either way: what is streamed does not
+// depend on its server for longer than what is uploaded.
+const (
+	Stream Transfer = "Stream"
+	Upload Transfer = "Upload"
+)
+
 // InsertMedia puts an image into a slot. The slot shows the image once it was
 // fetched; until then it is in use.
 type InsertMedia struct {
@@ -12,6 +23,7 @@ type InsertMedia struct {
 	Image          string // URL
 	WriteProtected bool
 	User, Password string // for the image's server
+	Transfer       Transfer
 }
 
 func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -26,7 +38,7 @@ func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
 	m.Fetches++
 	in := Slot{
 		ID: c.Slot, Image: c.Image, WriteProtected: c.WriteProtected,
-		User: c.User, Password: c.Password, Fetch: m.Fetches, Since: now,
+		User: c.User, Password: c.Password, Fetch: m.Fetches, Since: now, Transfer: c.Transfer, Verify: s.Verify,
 	}
 	b.setSlot(in)
 	return []Event{MediaWanted{At: now, Slot: in}}, nil
@@ -65,6 +77,26 @@ func (c MediaLost) apply(b *BMC, now time.Time) ([]Event, error) {
 	return b.empty(s, now), nil
 }
 
+// VerifyMedia says whether the servers of a slot's images must show a
+// certificate that the BMC trusts.
+type VerifyMedia struct {
+	Slot   string
+	Verify bool
+}
+
+func (c VerifyMedia) apply(b *BMC, _ time.Time) ([]Event, error) {
+	s := b.slot(c.Slot)
+	if s == nil {
+		return nil, fmt.Errorf("%w: media slot %s", ErrNotFound, c.Slot)
+	}
+	if s.Verify != c.Verify {
+		to := *s
+		to.Verify = c.Verify
+		b.setSlot(to)
+	}
+	return nil, nil
+}
+
 // EjectMedia empties a slot; an empty one is no error.
 type EjectMedia struct{ Slot string }
 
@@ -81,7 +113,7 @@ func (c EjectMedia) apply(b *BMC, now time.Time) ([]Event, error) {
 
 func (b *BMC) empty(s *Slot, now time.Time) []Event {
 	ev := MediaEjected{At: now, Slot: s.ID, Fetch: s.Fetch}
-	b.setSlot(Slot{ID: s.ID})
+	b.setSlot(Slot{ID: s.ID, Verify: s.Verify})
 	return []Event{ev}
 }
 

@@ -38,6 +38,7 @@ type Record struct {
 	Redundant      Redundant
 	MaxImage       int64 // bytes of a firmware image
 	Protocol       Protocol
+	Media          Media
 	Logs           Logs
 }
 

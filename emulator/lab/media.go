@@ -127,7 +127,10 @@ func (h *Host) bring(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w: %w", bmc.ErrMedia, err)
 	}
-	img := outbound.Image{URL: f.slot.Image, User: f.slot.User, Password: f.slot.Password}
+	img := outbound.Image{URL: f.slot.Image, User: f.slot.User, Password: f.slot.Password, Unverified: !f.slot.Verify}
+	for _, c := range h.BMC().Certificates.Store(bmc.MediaStore(f.slot.ID)) {
+		img.Trusted = append(img.Trusted, c.Chain...)
+	}
 	size, err := h.lab.fetcher.Fetch(ctx, img, in)
 	if err != nil {
 		return nil, fmt.Errorf("lab: %s: %w", h.Name(), errors.Join(err, in.Drop()))

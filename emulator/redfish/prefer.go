@@ -82,7 +82,9 @@ func (x *exchange) later(c operation, do func(context.Context, operation) (reply
 		x.fail(err)
 		return
 	}
-	x.honour("respond-async")
+	if x.prefer.async {
+		x.honour("respond-async")
+	}
 	x.accepted(job.ID)
 }
 

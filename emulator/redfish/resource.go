@@ -143,6 +143,7 @@ type reply struct {
 // patch is how a resource is changed (DSP0266, "PATCH (update)").
 type patch struct {
 	inputs []input
+	slow   func(set values) bool // waits for the world: others need not wait for it; nil: never
 	apply  func(ctx context.Context, c operation) (reply, error)
 }
 
@@ -165,6 +166,7 @@ type upload struct {
 type action struct {
 	name   string // "ComputerSystem.Reset"
 	inputs []input
+	late   func(v view) bool // of a slow one: it is answered with a task that goes on; nil: only for who prefers that
 	like   string            // property that is written by it, so that it needs what a PATCH of that does; "": none
 	slow   bool              // waits for the world: others need not wait for it
 	defers bool              // takes effect when the client says, as far as the resource applies it

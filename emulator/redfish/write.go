@@ -62,7 +62,7 @@ func (x *exchange) write() {
 	case x.match.action != nil:
 		x.act(in, v, free)
 	case x.r.Method == http.MethodPatch:
-		x.change(in, v)
+		x.change(in, v, free)
 	case x.r.Method == http.MethodPost:
 		x.add(in, v)
 	case x.r.Method == http.MethodDelete:
@@ -193,7 +193,7 @@ func (x *exchange) act(in document, v view, free func()) {
 	c := x.operation(in, v, set)
 	if a.slow {
 		free()
-		if x.prefer.async {
+		if x.prefer.async || a.late != nil && a.late(v) {
 			x.later(c, a.apply)
 			return
 		}
@@ -204,7 +204,7 @@ func (x *exchange) act(in document, v view, free func()) {
 
 // change carries out a PATCH. What can be changed is; what cannot is told
 // (DSP0266, "PATCH (update)").
-func (x *exchange) change(in document, v view) {
+func (x *exchange) change(in document, v view, free func()) {
 	mine, bad := x.permitted(in, v)
 	set, worse := accept(mine, x.match.patch.inputs, v, sync.OnceValue(func() object { return x.match.object(v) }))
 	bad = append(bad, worse...)
@@ -217,6 +217,9 @@ func (x *exchange) change(in document, v view) {
 		return
 	}
 	c, n := x.operation(in, v, set), len(set)
+	if slow := x.match.patch.slow; slow != nil && slow(set) {
+		free()
+	}
 	out, err := x.match.patch.apply(x.r.Context(), c)
 	if err != nil || out.job != "" {
 		x.answer(c, out, err, nil)

@@ -21,7 +21,10 @@ var Record = dialect.Record{
 	ChassisID:      "1",
 	ManagerModel:   "Metalab BMC",
 	BMC: bmc.Spec{
-		Slots:          []bmc.SlotSpec{{ID: "Cd", Name: "Virtual CD", Types: []string{"CD", "DVD"}}},
+		Slots: []bmc.SlotSpec{
+			{ID: "Cd", Name: "Virtual CD", Types: []string{"CD", "DVD"}},
+			{ID: "Usb", Name: "Virtual USB Stick", Types: []string{"USBStick"}},
+		},
 		Sessions:       64,
 		SessionTimeout: 30 * time.Minute,
 		Log:            bmc.LogSpec{Size: 2000, Full: bmc.Wraps},

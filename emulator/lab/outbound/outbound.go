@@ -41,7 +41,10 @@ type Image struct {
 	URL            string // http or https
 	User, Password string // basic authentication, if User is not empty
 	Unverified     bool   // the server's certificate may be any
-	Most           int64  // bytes, if less than Config.MaxSize; 0: that
+	// Trusted are certificates (DER) of servers, or of authorities, that are
+	// trusted beside those of Config.
+	Trusted [][]byte
+	Most    int64 // bytes, if less than Config.MaxSize; 0: that
 }
 
 var (
@@ -60,16 +63,42 @@ func New(c Config) *Fetcher {
 	if c.Redirects == 0 {
 		c.Redirects = 10
 	}
-	return &Fetcher{c: c, http: c.client(false), unverified: c.client(true)}
+	return &Fetcher{c: c, http: c.client(c.RootCAs, false), unverified: c.client(c.RootCAs, true)}
 }
 
-func (c Config) client(unverified bool) *http.Client {
+// client is who fetches an image.
+func (f *Fetcher) client(img Image) (*http.Client, error) {
+	switch {
+	case img.Unverified:
+		return f.unverified, nil
+	case len(img.Trusted) == 0:
+		return f.http, nil
+	}
+	roots := f.c.RootCAs
+	if roots == nil {
+		var err error
+		if roots, err = x509.SystemCertPool(); err != nil {
+			return nil, err
+		}
+	}
+	roots = roots.Clone()
+	for _, der := range img.Trusted {
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, err
+		}
+		roots.AddCert(c)
+	}
+	return f.c.client(roots, false), nil
+}
+
+func (c Config) client(roots *x509.CertPool, unverified bool) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			// No proxy: a BMC does not know the environment of this process.
 			DialContext: (&net.Dialer{Timeout: c.Stall}).DialContext,
 			// Who asks for it may set a BMC to trust any server.
-			TLSClientConfig:    &tls.Config{RootCAs: c.RootCAs, MinVersion: tls.VersionTLS12, InsecureSkipVerify: unverified},
+			TLSClientConfig:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, InsecureSkipVerify: unverified},
 			DisableCompression: true, // the image is wanted as it is
 			DisableKeepAlives:  true,
 		},
@@ -138,42 +167,35 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL, img Image, w io.Writer)
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 		return 0, errScheme
 	}
-	dog := watch(ctx, f.c.Stall)
-	defer dog.end()
-	req, err := http.NewRequestWithContext(dog.ctx, http.MethodGet, u.String(), nil)
+	client, err := f.client(img)
 	if err != nil {
 		return 0, err
 	}
-	if img.User != "" {
-		req.SetBasicAuth(img.User, img.Password)
-	}
-	client, most := f.http, f.c.MaxSize
-	if img.Unverified {
-		client = f.unverified
-	}
+	dog := watch(ctx, f.c.Stall)
+	defer dog.end()
+	most := f.c.MaxSize
 	if img.Most > 0 {
 		most = min(most, img.Most)
 	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return 0, dog.why(err)
+	t := transfer{dog: dog, client: client, url: u.String(), img: img, to: w, most: most}
+	for {
+		before := t.done
+		again, err := t.run()
+		switch {
+		case err == nil:
+			return t.done, nil
+		case !again || dog.ctx.Err() != nil:
+			return 0, dog.why(err)
+		case t.done > before:
+			t.vain = 0
+		default:
+			t.vain++
+		}
+		if t.vain > maxVain {
+			return 0, err
+		}
+		dog.rest(time.Duration(t.vain) * vainPause)
 	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return 0, &answerError{code: resp.StatusCode}
-	}
-	tooLong := fmt.Errorf("the image is larger than %d bytes", most)
-	if resp.ContentLength > most {
-		return 0, tooLong
-	}
-	n, err := io.Copy(w, dog.reader(io.LimitReader(resp.Body, most+1)))
-	switch {
-	case err != nil:
-		return 0, dog.why(err)
-	case n > most:
-		return 0, tooLong
-	}
-	return n, nil
 }
 
 // watchdog ends a context when nothing has moved for a while.
@@ -199,6 +221,13 @@ func watch(ctx context.Context, stall time.Duration) *watchdog {
 		}
 	})
 	return d
+}
+
+// rest waits for a while of real time.
+func (d *watchdog) rest(a time.Duration) {
+	moment, cancel := context.WithTimeout(d.ctx, a)
+	defer cancel()
+	<-moment.Done()
 }
 
 func (d *watchdog) end() {

@@ -1,0 +1,10 @@
+package dialect
+
+// Media is how a vendor's BMC has virtual media inserted.
+type Media struct {
+	// Patched means that there are no actions: who sets Image inserts it, who
+	// sets it to null ejects it. Where there are actions, that works as well.
+	Patched bool
+	// Async answers an insertion before the image is there, with a task.
+	Async bool
+}

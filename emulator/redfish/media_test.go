@@ -1,0 +1,124 @@
+package redfish
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+const usb = sys + "/VirtualMedia/Usb"
+
+func TestInsertShowsWhatItWasTold(t *testing.T) {
+	s := newService(t, newHost(t))
+	converse(t, s, step{"admin", "POST", usb + "/Actions/VirtualMedia.InsertMedia",
+		`{"Image":"https://images.test/a.img","WriteProtected":false,"TransferMethod":"Stream","TransferProtocolType":"HTTPS","UserName":"u","Password":"hush"}`, nil, 204, ""})
+	w := call(t, s, "admin", "GET", usb, "")
+	got := decoded(t, w)
+	for name, want := range map[string]any{
+		"WriteProtected": false, "TransferMethod": "Stream", "TransferProtocolType": "HTTPS", "UserName": "u", "Password": nil, "Inserted": true,
+	} {
+		if got[name] != want {
+			t.Errorf("%s = %v, want %v", name, got[name], want)
+		}
+	}
+	if strings.Contains(w.Body.String(), "hush") {
+		t.Errorf("the slot shows a password: %s", w.Body)
+	}
+}
+
+func TestMediaByPatch(t *testing.T) {
+	for _, patched := range []bool{false, true} {
+		h := newHost(t)
+		h.d.Media.Patched = patched
+		s := newService(t, h)
+		slot := sys + "/VirtualMedia/Cd"
+		body, _ := get(t, s, slot)
+		if _, has := body["Actions"]; has == patched {
+			t.Errorf("actions: %t in a dialect that patches: %t", has, patched)
+		}
+		if patched {
+			converse(t, s, step{"admin", "POST", slot + "/Actions/VirtualMedia.EjectMedia", "", nil, 404, ""})
+		}
+		converse(t, s,
+			step{"operator", "PATCH", slot, `{"Image":"http://images.test/a.iso"}`, nil, 403, "InsufficientPrivilege"},
+			step{"admin", "PATCH", slot, `{"Inserted":true}`, nil, 400, "PropertyValueConflict"},
+			step{"admin", "PATCH", slot, `{"WriteProtected":true}`, nil, 400, "PropertyValueConflict"},
+			step{"admin", "PATCH", slot, `{"Image":"http://images.test/a.iso","Inserted":false}`, nil, 400, "PropertyValueConflict"},
+			step{"admin", "PATCH", slot, `{"Image":"http://images.test/a.iso","WriteProtected":false}`, nil, 400, "PropertyValueConflict"},
+			step{"admin", "PATCH", slot, `{"Image":"cifs://images.test/a.iso"}`, nil, 400, "SourceDoesNotSupportProtocol"},
+			step{"admin", "PATCH", slot, `{"Image":"a.iso"}`, nil, 400, "PropertyValueFormatError"},
+			step{"admin", "PATCH", slot, `{"Image":"http://images.test/a.iso","Inserted":true,"WriteProtected":true}`, nil, 200, ""},
+			step{"admin", "PATCH", slot, `{"Image":"http://images.test/b.iso"}`, nil, 409, "ResourceInUse"},
+			step{"admin", "PATCH", slot, `{"Inserted":true}`, nil, 200, ""},
+		)
+		if body, _ := get(t, s, slot); body["Image"] != "http://images.test/a.iso" || body["Inserted"] != true {
+			t.Errorf("after the insertion: %v", body)
+		}
+		for _, eject := range []string{`{"Image":null}`, `{"Inserted":false}`} {
+			converse(t, s,
+				step{"admin", "PATCH", slot, eject, nil, 200, ""},
+				step{"admin", "PATCH", slot, eject, nil, 200, ""},
+			)
+			if body, _ := get(t, s, slot); body["Image"] != nil || body["Inserted"] != false {
+				t.Errorf("after %s: %v", eject, body)
+			}
+			converse(t, s, step{"admin", "PATCH", slot, `{"Image":"http://images.test/a.iso"}`, nil, 200, ""})
+		}
+	}
+}
+
+func TestVerificationStaysWhenTheImageGoes(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	slot := sys + "/VirtualMedia/Cd"
+	converse(t, s,
+		step{"admin", "PATCH", slot, `{"VerifyCertificate":true}`, nil, 200, ""},
+		step{"admin", "POST", slot + "/Actions/VirtualMedia.InsertMedia", `{"Image":"https://images.test/a.iso"}`, nil, 204, ""},
+		step{"admin", "POST", slot + "/Actions/VirtualMedia.EjectMedia", "", nil, 204, ""},
+	)
+	if body, _ := get(t, s, slot); body["VerifyCertificate"] != true {
+		t.Errorf("VerifyCertificate = %v", body["VerifyCertificate"])
+	}
+	if body, _ := get(t, s, usb); body["VerifyCertificate"] != false {
+		t.Errorf("VerifyCertificate of another slot = %v", body["VerifyCertificate"])
+	}
+}
+
+// A BMC that answers at once tells the end in a task.
+func TestInsertionWithATask(t *testing.T) {
+	for _, fault := range []error{nil, &bmc.MediaError{Fault: bmc.Absent, Err: errors.New("404")}} {
+		h := newHost(t)
+		h.d.Media.Async = true
+		hold := make(chan struct{})
+		h.fetch = func() error { <-hold; return fault }
+		s := newService(t, h)
+		w := call(t, s, "admin", "POST", usb+"/Actions/VirtualMedia.InsertMedia", `{"Image":"http://images.test/a.img","Password":"hush"}`)
+		if w.Code != 202 || w.Header().Get("Location") == "" || w.Header().Get("Preference-Applied") != "" {
+			t.Fatalf("%s", shape("POST", usb, "", w))
+		}
+		monitor := w.Header().Get("Location")
+		if w := call(t, s, "admin", "GET", monitor, ""); w.Code != 202 {
+			t.Errorf("%s; want 202 while the image comes", shape("GET", monitor, "", w))
+		}
+		close(hold)
+		want := 204
+		if fault != nil {
+			want = 500 // OperationFailed, with what the answer would have been
+		}
+		var end int
+		for range 10_000 { // until the work beside has ended
+			w = call(t, s, "admin", "GET", monitor, "")
+			if end = w.Code; end != 202 {
+				break
+			}
+		}
+		if end != want && !(want == 204 && end == 200) {
+			t.Errorf("%v: %s; want %d", fault, shape("GET", monitor, "", w), want)
+		}
+		if strings.Contains(w.Body.String(), "hush") {
+			t.Errorf("a secret is told: %s", w.Body)
+		}
+	}
+}
