@@ -46,14 +46,16 @@ type Machine struct {
 // What a part leads to is never changed: a step that changes a part makes a new
 // one, so that a part is as it was if and only if its pointer is.
 type State struct {
-	*Main    `json:"main"`
-	Asset    *Asset          `json:"asset,omitempty"`    // nil: nothing was set
-	Boot     *BootSettings   `json:"boot,omitempty"`     // nil: as the model has it
-	Policy   *PowerPolicy    `json:"policy,omitempty"`   // nil: as the model has it
-	Cabling  *Cabling        `json:"cabling,omitempty"`  // nil: every port has a link
-	Firmware *firmware.State `json:"firmware,omitempty"` // nil: as it came
-	Storage  *storage.State  `json:"storage,omitempty"`  // nil: as it came
-	Thermal  *thermal.State  `json:"thermal,omitempty"`  // nil: as it came
+	*Main      `json:"main"`
+	Asset      *Asset          `json:"asset,omitempty"`      // nil: nothing was set
+	Boot       *BootSettings   `json:"boot,omitempty"`       // nil: as the model has it
+	Policy     *PowerPolicy    `json:"policy,omitempty"`     // nil: as the model has it
+	Cabling    *Cabling        `json:"cabling,omitempty"`    // nil: every port has a link
+	Firmware   *firmware.State `json:"firmware,omitempty"`   // nil: as it came
+	Storage    *storage.State  `json:"storage,omitempty"`    // nil: as it came
+	Thermal    *thermal.State  `json:"thermal,omitempty"`    // nil: as it came
+	Watchdog   *Watchdog       `json:"watchdog,omitempty"`   // nil: disabled
+	SecureBoot *SecureBoot     `json:"secureBoot,omitempty"` // nil: as it came
 }
 
 // Main is power, boot and what runs.
@@ -85,16 +87,18 @@ type View struct {
 	Profile  *Profile
 	Identity *Identity
 	*Main
-	Power    Power   // follows from the phase
-	Trying   *Source // being tried now; nil when none is
-	AC       bool    // there are mains; without them the BMC is off, too
-	Asset    *Asset  // never nil, like all that follows
-	Boot     *BootSettings
-	Policy   *PowerPolicy
-	Cabling  *Cabling
-	Firmware firmware.View
-	Storage  storage.View
-	Thermal  thermal.View
+	Power      Power   // follows from the phase
+	Trying     *Source // being tried now; nil when none is
+	AC         bool    // there are mains; without them the BMC is off, too
+	Asset      *Asset  // never nil, like all that follows
+	Boot       *BootSettings
+	Policy     *PowerPolicy
+	Cabling    *Cabling
+	Firmware   firmware.View
+	Storage    storage.View
+	Thermal    thermal.View
+	Watchdog   *Watchdog
+	SecureBoot *SecureBoot
 }
 
 // New makes a machine that is switched off, or restores one from what State
@@ -140,7 +144,7 @@ func (m *Machine) View() View {
 	v := View{
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
 		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
-		Thermal: m.heat.View(),
+		Thermal: m.heat.View(), Watchdog: m.watchdog(), SecureBoot: m.secure(),
 	}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]

@@ -80,6 +80,7 @@ func (p *Profile) Validate() error {
 		}
 	}
 	p.validateParts(need)
+	p.checkSecureBoot(need)
 	p.Thermal.Check(func(field, must string) { need(false, "thermal."+field, must) })
 	need(drives <= maxDrives, "storage", "have at most 256 bays")
 	for i, k := range p.BootOrder {

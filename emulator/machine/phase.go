@@ -195,6 +195,9 @@ func (m *Machine) step(now time.Time, on trigger) []Event {
 	if p := phases[to].progress; p != "" {
 		own.reach(p, now)
 	}
+	if !watched[to] {
+		m.stopWatchdog()
+	}
 	evs := append(m.left(to, now), m.drive(now)...)
 	return append(evs, m.entered(from, to, now)...)
 }
@@ -237,6 +240,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		own.Cause = ""
 		evs = append(evs, m.stored(m.disks.Boot(now))...)
 		evs = append(evs, m.bootFirmware(now)...)
+		m.bootSecurely()
 	case Selecting:
 		return append(evs, m.selecting(from, now)...)
 	case Running:

@@ -27,6 +27,7 @@ type Profile struct {
 	TPM          *TPMModel                 `json:"tpm"` // nil: it has none
 	Storage      []storage.ControllerModel `json:"storage"`
 	Thermal      thermal.Model             `json:"thermal"`
+	SecureBoot   SecureBootModel           `json:"secureBoot"`
 	BootOrder    []SourceKind              `json:"bootOrder"`
 	OS           Conduct                   `json:"os"`
 	Timings      Timings                   `json:"timings"`

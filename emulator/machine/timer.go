@@ -42,6 +42,7 @@ var timers = []struct {
 		},
 		fire: (*Machine).unheard,
 	},
+	{due: (*Machine).watchdogDue, fire: (*Machine).watchdogFires},
 }
 
 // next is the timer that is due first.

@@ -19,6 +19,9 @@ func TestPartsHaveSerialNumbersOfTheirOwn(t *testing.T) {
 			continue
 		}
 		kind, _, _ := strings.Cut(strings.TrimPrefix(body["@odata.type"].(string), "#"), ".")
+		if kind == "Certificate" { // which authorities number
+			continue
+		}
 		count[kind]++
 		// The system and its chassis are one box; a network adapter and a
 		// controller are PCIe devices.

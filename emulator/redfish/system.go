@@ -16,8 +16,8 @@ func systemRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", needs: ofComponents, name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0", needs: ofComponents,
-			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal, read: system, patch: &systemPatch, actions: systemActions,
-			live: systemNow, moves: showsPower | showsAsset | showsThermal | showsStorage},
+			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal | showsWatchdog, read: system, patch: &systemPatch,
+			actions: systemActions, live: systemNow, moves: showsPower | showsAsset | showsThermal | showsStorage},
 	}
 }
 
@@ -31,7 +31,7 @@ func system(v view) object {
 		"PowerOnDelaySeconds": wholeSeconds(v.m.Policy.OnDelay), "PowerCycleDelaySeconds": wholeSeconds(v.m.Policy.CycleDelay),
 		"ProcessorSummary": processors(v.m.Processors()),
 		"MemorySummary":    memorySummary(p),
-		"TrustedModules":   trustedModules(v),
+		"TrustedModules":   trustedModules(v), "HostWatchdogTimer": watchdog(v),
 	}
 	links := object{"Chassis": refs(v.chassis()), "ManagedBy": refs(v.manager())}
 	o["Links"] = links
@@ -113,6 +113,7 @@ var systemPatch = patch{
 		{name: "PowerRestorePolicy", kind: text, values: restorePolicies},
 		{name: "PowerOnDelaySeconds", kind: integer, min: 0, max: maxDelay},
 		{name: "PowerCycleDelaySeconds", kind: integer, min: 0, max: maxDelay},
+		{name: "HostWatchdogTimer", kind: group, of: watchdogInputs},
 		{name: "Boot", kind: group, of: bootInputs},
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
@@ -120,6 +121,7 @@ var systemPatch = patch{
 		if err != nil {
 			return reply{}, err
 		}
+		all = append(all, setWatchdog(c)...)
 		a := assetOf(c)
 		a.Tag = text0(c.set, "AssetTag", a.Tag)
 		a.HostName = text0(c.set, "HostName", a.HostName)

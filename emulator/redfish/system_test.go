@@ -77,6 +77,9 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		{sys, "Boot/BootOrder", []any{"Boot0200", "Boot0100", "Boot0001"}, nil},
 		{sys, "Boot/AliasBootOrder", []any{"UefiHttp", "Hdd"}, nil},
 		{sys, "Boot/AutomaticRetryConfig", "RetryAttempts", nil}, {sys, "Boot/AutomaticRetryAttempts", 3.0, nil},
+		{sys, "HostWatchdogTimer/FunctionEnabled", true, nil}, {sys, "HostWatchdogTimer/TimeoutAction", "PowerCycle", nil},
+		{sys, "HostWatchdogTimer/WarningAction", "DiagnosticInterrupt", nil},
+		{sys + "/SecureBoot", "SecureBootEnable", true, nil},
 		{sys + "/BootOptions/Boot0100", "BootOptionEnabled", false, nil},
 		{chassis, "AssetTag", "box 9", nil}, {chassis, "LocationIndicatorActive", true, nil}, {chassis, "IndicatorLED", "Blinking", nil},
 	} {

@@ -30,6 +30,7 @@ func tree() []resource {
 		powerRows(),
 		coolingRows(),
 		environmentRows(),
+		secureBootRows(),
 		taskRows(),
 		logRows(),
 		eventRows(),

@@ -41,8 +41,10 @@ const (
 	showsCabling  shows = 1 << 5  // which NICs have a link
 	showsFirmware shows = 1 << 6  // BIOS settings, versions and updates
 	showsThermal  shows = 1 << 24 // what heats, cools and feeds it; with showsTime what sensors read
-	showsStorage  shows = 1 << 7  // with showsIdentity
-	showsAccess   shows = 1 << 8  // accounts and their policy
+	showsSecure   shows = 1 << 25 // secure boot and its keys
+	showsWatchdog shows = 1 << 26
+	showsStorage  shows = 1 << 7 // with showsIdentity
+	showsAccess   shows = 1 << 8 // accounts and their policy
 	showsMedia    shows = 1 << 9
 	showsSessions shows = 1 << 10
 	showsLog      shows = 1 << 11
@@ -91,6 +93,14 @@ var parts = map[shows]part{
 	showsCabling: {
 		func(a, b *snapshot) bool { return a.m.Cabling == b.m.Cabling },
 		func(to, from *snapshot) { to.m.Cabling = from.m.Cabling },
+	},
+	showsSecure: {
+		func(a, b *snapshot) bool { return a.m.SecureBoot == b.m.SecureBoot },
+		func(to, from *snapshot) { to.m.SecureBoot = from.m.SecureBoot },
+	},
+	showsWatchdog: {
+		func(a, b *snapshot) bool { return a.m.Watchdog == b.m.Watchdog },
+		func(to, from *snapshot) { to.m.Watchdog = from.m.Watchdog },
 	},
 	showsThermal: {
 		func(a, b *snapshot) bool { return a.m.Thermal == b.m.Thermal },
@@ -222,6 +232,9 @@ var things = map[string]func(v view) []string{
 	"supply":     supplyIDs,
 	"fan":        fanIDs,
 	"control":    controlIDs,
+	"database":   databaseIDs,
+	"keycert":    keyIDs(true),
+	"signature":  keyIDs(false),
 	"chassis":    func(v view) []string { return []string{v.d.ChassisID} },
 	"controller": func(v view) []string { return []string{"0"} },
 	"drive": func(v view) []string {

@@ -34,6 +34,10 @@ var wordings = map[event.Kind]wording{
 	event.LinkUp:   {is: message.CableInserted, args: []string{"%2", "%1"}, sensor: "LAN", code: "Assert"},
 	event.LinkDown: {is: message.CableRemoved, args: []string{"%2", "%1"}, sensor: "LAN", code: "Deassert"},
 
+	event.WatchdogWarned:  {is: message.PlatformError, args: []string{}, sensor: "Watchdog", code: "Assert"},
+	event.WatchdogExpired: {is: message.DeviceWatchdogTimeout, args: []string{"%0"}, sensor: "Watchdog", code: "Assert"},
+	event.KeysChanged:     {is: message.ResourceChanged, args: []string{}, sensor: "System Event"},
+
 	event.SensorHigh:    {is: message.ReadingAboveUpperCautionThreshold, sensor: "%3", code: "Upper Non-critical - going high"},
 	event.SensorTooHigh: {is: message.ReadingAboveUpperCriticalThreshold, sensor: "%3", code: "Upper Critical - going high"},
 	event.SensorFatal:   {is: message.ReadingAboveUpperFatalThreshold, sensor: "%3", code: "Upper Non-recoverable - going high"},

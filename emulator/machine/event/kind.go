@@ -40,6 +40,10 @@ const (
 	LinkUp   Kind = "nic.link.up"
 	LinkDown Kind = "nic.link.down"
 
+	WatchdogWarned  Kind = "system.watchdog.warned"
+	WatchdogExpired Kind = "system.watchdog.expired" // with action %1
+	KeysChanged     Kind = "system.keys.changed"     // of database %1
+
 	SensorHigh    Kind = "sensor.high" // of sensor %1, which reads %2 %3, over %4
 	SensorTooHigh Kind = "sensor.high.critical"
 	SensorFatal   Kind = "sensor.high.fatal"
@@ -156,6 +160,10 @@ var Kinds = map[Kind]struct {
 
 	LinkUp:   {OK, "Port %1 of network adapter %2 has a link."},
 	LinkDown: {Warning, "Port %1 of network adapter %2 has lost its link."},
+
+	WatchdogWarned:  {Warning, "The system has not fed its watchdog for long."},
+	WatchdogExpired: {Critical, "The system has not fed its watchdog, which takes the action %1."},
+	KeysChanged:     {OK, "The secure boot keys in %1 were changed."},
 
 	SensorHigh:    {Warning, "Sensor %1 reads %2 %3, and warns from %4 on."},
 	SensorTooHigh: {Critical, "Sensor %1 reads %2 %3, which from %4 on is critical."},
