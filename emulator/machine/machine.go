@@ -54,6 +54,7 @@ type State struct {
 	Firmware   *firmware.State `json:"firmware,omitempty"`   // nil: as it came
 	Storage    *storage.State  `json:"storage,omitempty"`    // nil: as it came
 	Thermal    *thermal.State  `json:"thermal,omitempty"`    // nil: as it came
+	Telemetry  *Telemetry      `json:"telemetry,omitempty"`  // nil: as the model has it
 	Watchdog   *Watchdog       `json:"watchdog,omitempty"`   // nil: disabled
 	SecureBoot *SecureBoot     `json:"secureBoot,omitempty"` // nil: as it came
 }
@@ -98,6 +99,7 @@ type View struct {
 	Storage    storage.View
 	Thermal    thermal.View
 	Watchdog   *Watchdog
+	Telemetry  *Telemetry
 	SecureBoot *SecureBoot
 }
 
@@ -144,7 +146,7 @@ func (m *Machine) View() View {
 	v := View{
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
 		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
-		Thermal: m.heat.View(), Watchdog: m.watchdog(), SecureBoot: m.secure(),
+		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(),
 	}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]

@@ -32,6 +32,7 @@ func ParseProfile(b []byte) (*Profile, error) {
 		return nil, err
 	}
 	p.Thermal.Complete(p.Processors.Sockets)
+	p.reportAll()
 	return p, nil
 }
 

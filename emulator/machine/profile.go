@@ -31,6 +31,7 @@ type Profile struct {
 	BootOrder    []SourceKind              `json:"bootOrder"`
 	OS           Conduct                   `json:"os"`
 	Timings      Timings                   `json:"timings"`
+	Telemetry    Telemetry                 `json:"-"` // at first; made of the sensors
 	Firmware     FirmwareModel             `json:"firmware"`
 }
 

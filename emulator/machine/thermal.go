@@ -52,8 +52,12 @@ func (m *Machine) drive(now time.Time) []Event {
 // that is too hot switches itself off, and one without a power supply is without
 // mains.
 func (m *Machine) heated(now time.Time, evs []event.Event) []Event {
+	changed := m.st.Thermal != m.heat.State()
 	m.st.Thermal = m.heat.State()
 	var out []Event
+	if changed {
+		out = append(out, m.reportChange(now)...)
+	}
 	for _, ev := range evs {
 		switch ev := ev.(type) {
 		case thermal.Overheated:

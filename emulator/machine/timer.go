@@ -42,6 +42,7 @@ var timers = []struct {
 		},
 		fire: (*Machine).unheard,
 	},
+	{due: (*Machine).telemetryDue, fire: (*Machine).reportsDue},
 	{due: (*Machine).watchdogDue, fire: (*Machine).watchdogFires},
 }
 

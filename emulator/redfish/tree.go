@@ -31,6 +31,7 @@ func tree() []resource {
 		coolingRows(),
 		environmentRows(),
 		secureBootRows(),
+		telemetryRows(),
 		taskRows(),
 		logRows(),
 		eventRows(),

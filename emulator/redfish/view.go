@@ -33,31 +33,32 @@ func look(h Host) snapshot {
 type shows uint32
 
 const (
-	showsIdentity shows = 1 << 0 // serial numbers, addresses: what never changes
-	showsPower    shows = 1 << 1 // power, boot and what runs
-	showsAsset    shows = 1 << 2
-	showsBoot     shows = 1 << 3  // boot order, and how else it boots
-	showsPolicy   shows = 1 << 4  // how power comes on
-	showsCabling  shows = 1 << 5  // which NICs have a link
-	showsFirmware shows = 1 << 6  // BIOS settings, versions and updates
-	showsThermal  shows = 1 << 24 // what heats, cools and feeds it; with showsTime what sensors read
-	showsSecure   shows = 1 << 25 // secure boot and its keys
-	showsWatchdog shows = 1 << 26
-	showsStorage  shows = 1 << 7 // with showsIdentity
-	showsAccess   shows = 1 << 8 // accounts and their policy
-	showsMedia    shows = 1 << 9
-	showsSessions shows = 1 << 10
-	showsLog      shows = 1 << 11
-	showsJobs     shows = 1 << 12
-	showsLocks    shows = 1 << 13 // failed logins
-	showsAudit    shows = 1 << 14
-	showsDumps    shows = 1 << 15
-	showsClock    shows = 1 << 16
-	showsAudience shows = 1 << 20 // subscriptions to events
-	showsUpdates  shows = 1 << 18 // how images are taken
-	showsCerts    shows = 1 << 17 // certificates that the BMC holds
-	showsLife     shows = 1 << 21
-	showsTime     shows = 1 << 30
+	showsIdentity  shows = 1 << 0 // serial numbers, addresses: what never changes
+	showsPower     shows = 1 << 1 // power, boot and what runs
+	showsAsset     shows = 1 << 2
+	showsBoot      shows = 1 << 3  // boot order, and how else it boots
+	showsPolicy    shows = 1 << 4  // how power comes on
+	showsCabling   shows = 1 << 5  // which NICs have a link
+	showsFirmware  shows = 1 << 6  // BIOS settings, versions and updates
+	showsThermal   shows = 1 << 24 // what heats, cools and feeds it; with showsTime what sensors read
+	showsSecure    shows = 1 << 25 // secure boot and its keys
+	showsWatchdog  shows = 1 << 26
+	showsTelemetry shows = 1 << 27 // reports that are and are to be
+	showsStorage   shows = 1 << 7  // with showsIdentity
+	showsAccess    shows = 1 << 8  // accounts and their policy
+	showsMedia     shows = 1 << 9
+	showsSessions  shows = 1 << 10
+	showsLog       shows = 1 << 11
+	showsJobs      shows = 1 << 12
+	showsLocks     shows = 1 << 13 // failed logins
+	showsAudit     shows = 1 << 14
+	showsDumps     shows = 1 << 15
+	showsClock     shows = 1 << 16
+	showsAudience  shows = 1 << 20 // subscriptions to events
+	showsUpdates   shows = 1 << 18 // how images are taken
+	showsCerts     shows = 1 << 17 // certificates that the BMC holds
+	showsLife      shows = 1 << 21
+	showsTime      shows = 1 << 30
 )
 
 // part is a part of the views. Both functions know nothing of the others.
@@ -101,6 +102,10 @@ var parts = map[shows]part{
 	showsWatchdog: {
 		func(a, b *snapshot) bool { return a.m.Watchdog == b.m.Watchdog },
 		func(to, from *snapshot) { to.m.Watchdog = from.m.Watchdog },
+	},
+	showsTelemetry: {
+		func(a, b *snapshot) bool { return a.m.Telemetry == b.m.Telemetry },
+		func(to, from *snapshot) { to.m.Telemetry = from.m.Telemetry },
 	},
 	showsThermal: {
 		func(a, b *snapshot) bool { return a.m.Thermal == b.m.Thermal },
@@ -232,6 +237,10 @@ var things = map[string]func(v view) []string{
 	"supply":     supplyIDs,
 	"fan":        fanIDs,
 	"control":    controlIDs,
+	"metric":     metricIDs,
+	"report":     reportIDs,
+	"made":       madeIDs,
+	"trigger":    triggerIDs,
 	"database":   databaseIDs,
 	"keycert":    keyIDs(true),
 	"signature":  keyIDs(false),

@@ -60,6 +60,16 @@ var states = []struct {
 		}))
 		h.pass(10 * time.Minute)
 	}},
+	{"reporting", func(t *testing.T, h *host) {
+		must(t, h.Apply(t.Context(), machine.Together{
+			machine.DefineReport{ReportDefinition: machine.ReportDefinition{
+				ID: "power", Name: "Power", Kind: machine.Periodic, Enabled: true, Keep: true, Metrics: []string{"TotalPower", "CPU1Temp"}, Every: machine.Duration{Duration: time.Minute},
+			}},
+			machine.DefineReport{ReportDefinition: machine.ReportDefinition{Name: "Heat", Kind: machine.OnChange, Enabled: true, Keep: true, Tell: true, Metrics: []string{"InletTemp"}}},
+			machine.Reset{Kind: machine.ResetOn},
+		}))
+		h.pass(10 * time.Minute)
+	}},
 	{"in the diagnostics", func(t *testing.T, h *host) {
 		must(t, h.Apply(t.Context(), machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.Diags, Mode: machine.UEFI}}))
 		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
