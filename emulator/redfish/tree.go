@@ -32,6 +32,7 @@ func tree() []resource {
 		environmentRows(),
 		secureBootRows(),
 		telemetryRows(),
+		integrityRows(),
 		taskRows(),
 		logRows(),
 		eventRows(),

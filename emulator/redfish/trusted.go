@@ -3,20 +3,20 @@ package redfish
 func trustedRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Chassis/{chassis}/TrustedComponents", schema: "TrustedComponentCollection", needs: ofManager,
-			when: func(v view) bool { return v.m.Profile.TPM != nil }, name: "Trusted Components", of: "trusted"},
+			name: "Trusted Components", of: "trusted"},
 		{uri: "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}", schema: "TrustedComponent.v1_4_0", needs: ofManager,
 			shows: showsIdentity | showsFirmware, read: trustedComponent},
 	}
 }
 
-// tpmID is the one trusted component that a server can have.
+// tpmID is the TPM, which not every server has beside its root of trust.
 const tpmID = "TPM"
 
 func trustedIDs(v view) []string {
 	if v.m.Profile.TPM == nil {
-		return nil
+		return []string{rootID}
 	}
-	return []string{tpmID}
+	return []string{tpmID, rootID}
 }
 
 // trustedModules is ComputerSystem.TrustedModules, where a TPM stood before
@@ -40,6 +40,9 @@ func trustedState(v view) string {
 }
 
 func trustedComponent(v view) object {
+	if v.ids["trusted"] == rootID {
+		return rootOfTrust(v)
+	}
 	t := v.m.Profile.TPM
 	return object{
 		"Name": "Trusted Platform Module", "TrustedComponentType": "Discrete", "Manufacturer": t.Vendor, "Model": orNull(t.Product),

@@ -237,6 +237,8 @@ var things = map[string]func(v view) []string{
 	"supply":     supplyIDs,
 	"fan":        fanIDs,
 	"control":    controlIDs,
+	"integrity":  integrityIDs,
+	"rootcert":   rootCertificates,
 	"metric":     metricIDs,
 	"report":     reportIDs,
 	"made":       madeIDs,
