@@ -175,7 +175,7 @@ var driveActions = []action{
 		name: "Drive.SecureErase", defers: true,
 		inputs: []input{
 			{name: "SanitizationType", kind: text, values: sanitizations},
-			{name: "OverwritePasses", kind: integer, min: 1, max: storage.MaxPasses},
+			{name: "OverwritePasses", kind: integer, max: storage.MaxPasses}, // 0: as many as it takes,
 		},
 		apply: func(ctx context.Context, c operation) (reply, error) {
 			do := storage.SecureErase{

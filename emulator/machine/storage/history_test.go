@@ -63,7 +63,7 @@ func (h *history) command() Command {
 	case 0, 1, 2:
 		return CreateVolume{
 			Controller: "1", Type: types[h.rnd.IntN(len(types))], Drives: h.some(h.free(), h.rnd.IntN(7)),
-			Capacity: int64(h.rnd.IntN(3)) * 300_000, Strip: []int64{0, 16 << 10, 64 << 10}[h.rnd.IntN(3)],
+			Capacity: int64(h.rnd.IntN(3)) * 200_000, Strip: []int64{0, 16 << 10, 64 << 10}[h.rnd.IntN(3)],
 			Method: []InitMethod{"", Foreground, Background}[h.rnd.IntN(3)],
 		}
 	case 3, 20, 21:
@@ -184,7 +184,7 @@ func TestVolumesKeepTheirBytesThroughAnything(t *testing.T) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			b := newBench(t)
 			small := disk
-			small.Capacity = 1 << 20
+			small.Capacity = 640 << 10
 			var err error
 			if b.Subsystem, err = New(testServer(small), true, nil); err != nil {
 				t.Fatal(err)
