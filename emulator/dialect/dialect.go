@@ -80,6 +80,11 @@ func (r *Record) Validate() error {
 	need(q.Levels >= 0 && (q.Levels == 0 || q.ExpandAll || q.ExpandLinks || q.ExpandRest),
 		"Protocol.Queries.Levels", "must be 0 where $expand is not carried out")
 	need(r.Protocol.Page >= 0, "Protocol.Page", "must not be negative")
+	for _, t := range r.Protocol.OEM {
+		if err := t.wrong(); err != nil {
+			need(false, "Protocol.OEM", err.Error())
+		}
+	}
 	tags := r.Protocol.ETags
 	need(slices.Contains([]Writing{Strong, Weak, Twice}, tags.Written), "Protocol.ETags.Written", "must be empty, weak or twice")
 	need(slices.Contains([]Comparing{Quoted, Unquoted, Never}, tags.Compared), "Protocol.ETags.Compared", "must be empty, unquoted or never")

@@ -17,6 +17,8 @@ type Protocol struct {
 	ETags ETags
 	// Gzip says that the service packs what it sends when a client takes that.
 	Gzip bool
+	// OEM are the types of objects that the vendor adds to resources.
+	OEM []OEMType
 	// Close says that the service ends each connection after one answer.
 	Close bool
 }

@@ -120,6 +120,11 @@ func libraryFile(s *Service, v view) (mime, []byte) {
 	if path.Ext(name) == ".xml" {
 		kind = xmlType
 	}
+	for _, t := range v.d.Protocol.OEM {
+		if oemFile(t) == name {
+			return xmlType, csdl(t)
+		}
+	}
 	b, err := v.served.library.read(name)
 	if err != nil { // it was there when the service began
 		s.log.Warn("schema not read", "file", name, "err", err)

@@ -58,7 +58,7 @@ func serviceDocument(s *Service, v view) (mime, []byte) {
 
 // metadata is the OData metadata document: it refers to the published schema
 // of every type that the service serves (DSP0266, "OData $metadata").
-func metadata(s *Service, _ view) (mime, []byte) {
+func metadata(s *Service, v view) (mime, []byte) {
 	var b bytes.Buffer
 	b.WriteString(xml.Header)
 	b.WriteString(`<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">` + "\n")
@@ -76,6 +76,10 @@ func metadata(s *Service, _ view) (mime, []byte) {
 			continue
 		}
 		refer(schema)
+	}
+	for _, t := range v.d.Protocol.OEM {
+		fmt.Fprintf(&b, "  <edmx:Reference Uri=\"%s%s\">\n    <edmx:Include Namespace=\"%[3]s\"/>\n    <edmx:Include Namespace=\"%[3]s.%[4]s\"/>\n  </edmx:Reference>\n",
+			schemaStore, oemFile(t), t.Namespace, t.Version)
 	}
 	refer("Message.v1_3_0") // of annotations
 	refer("Settings.v1_4_0")

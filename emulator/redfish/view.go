@@ -251,7 +251,7 @@ var things = map[string]func(v view) []string{
 	"drive": func(v view) []string {
 		return list(v.storage().Drives, func(d storage.DriveView) string { return d.ID })
 	},
-	"file":    func(v view) []string { return v.served.library.names() },
+	"file":    func(v view) []string { return v.storeFiles() },
 	"manager": func(v view) []string { return []string{v.d.ManagerID} },
 	"monitor": func(v view) []string {
 		var open []string

@@ -1,0 +1,53 @@
+package redfish
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// oemFile is the name of the CSDL of a vendor's type in the schema store.
+func oemFile(t dialect.OEMType) string { return t.Namespace + "_v1.xml" }
+
+// storeFiles are the files of the schema store: the user's, and those of the
+// vendor's own types.
+func (v view) storeFiles() []string {
+	return append(v.served.library.names(), list(v.d.Protocol.OEM, oemFile)...)
+}
+
+// csdl is the schema of a vendor's type (DSP0266, "OEM extension"; OData CSDL
+// 4.0).
+func csdl(t dialect.OEMType) []byte {
+	var b bytes.Buffer
+	b.WriteString(xml.Header)
+	text := func(s string) string {
+		var e bytes.Buffer
+		_ = xml.EscapeText(&e, []byte(s)) // a buffer takes all
+		return e.String()
+	}
+	fmt.Fprintf(&b, `<edmx:Edmx xmlns:edmx="http://docs.oasis-open.org/odata/ns/edmx" Version="4.0">
+  <edmx:Reference Uri="%[1]sResource_v1.xml">
+    <edmx:Include Namespace="Resource"/>
+  </edmx:Reference>
+  <edmx:Reference Uri="http://docs.oasis-open.org/odata/odata/v4.0/errata03/csd01/complete/vocabularies/Org.OData.Core.V1.xml">
+    <edmx:Include Namespace="Org.OData.Core.V1" Alias="OData"/>
+  </edmx:Reference>
+  <edmx:DataServices>
+    <Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="%[2]s">
+      <ComplexType Name="%[3]s" BaseType="Resource.OemObject" Abstract="true"/>
+    </Schema>
+    <Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="%[2]s.%[4]s">
+      <ComplexType Name="%[3]s" BaseType="%[2]s.%[3]s">
+`, published(""), t.Namespace, t.Name, t.Version)
+	for _, p := range t.Properties {
+		fmt.Fprintf(&b, `        <Property Name="%s" Type="%s">
+          <Annotation Term="OData.Permissions" EnumMember="OData.Permission/Read"/>
+          <Annotation Term="OData.Description" String="%s"/>
+        </Property>
+`, p.Name, p.Type, text(p.Description))
+	}
+	b.WriteString("      </ComplexType>\n    </Schema>\n  </edmx:DataServices>\n</edmx:Edmx>\n")
+	return b.Bytes()
+}
