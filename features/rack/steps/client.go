@@ -322,6 +322,7 @@ var reasons = map[string]string{
 	"missing privilege":       "InsufficientPrivilege",
 	"no login":                "NoValidSession",
 	"slot in use":             "ResourceInUse",
+	"drive in use":            "PropertyValueResourceConflict",
 	"session limit":           "SessionLimitExceeded",
 	"value not in list":       "PropertyValueNotInList",
 	"value of another type":   "PropertyValueTypeError",
