@@ -60,12 +60,14 @@ type Spec struct {
 	Collect        time.Duration // that a dump takes
 	Key            KeyKind       // of the certificate that it comes with
 	Life           LifeSpec
+	Network        Network // as new
 }
 
 // BMC is one management controller. It is not safe for concurrent use.
 type BMC struct {
 	spec    *Spec
 	factory []Account // that it has as new
+	place   *Place    // nil: unknown
 	st      State
 	secrets [][sha256.Size]byte // of st.Access.Accounts, in their order
 	// accountsDue is when time next changes an account; zero: never.
@@ -97,6 +99,8 @@ type State struct {
 	Clock  *Clock  `json:"clock,omitempty"` // nil: right
 	Life   *Life   `json:"life,omitempty"`  // nil: up since it was made
 
+	Net *Network `json:"network,omitempty"` // nil: as the Spec says
+
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
 	// Certificates is nil where nobody gave the BMC any.
@@ -123,6 +127,8 @@ type View struct {
 	Locks   *Locks
 	Clock   *Clock
 	Life    *Life
+	Net     *Network // nil: as the Spec says; Network tells which that is
+	Place   *Place
 
 	Audience *Audience // subscriptions, without their headers
 	Updates  *Updates  // never nil
@@ -193,6 +199,7 @@ func (b *BMC) View() View {
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
+		Net: b.st.Net, Place: b.place,
 		Audience: b.heard, Updates: b.updates(),
 		Certificates: b.certificates,
 	}

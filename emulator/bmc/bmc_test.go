@@ -16,6 +16,7 @@ var (
 		Slots:          []SlotSpec{{ID: "Cd"}, {ID: "Usb"}},
 		Sessions:       2,
 		SessionTimeout: time.Minute,
+		Network:        Network{HTTPS: Service{On: true}, Media: Service{On: true}, DHCP: true},
 	}
 	admin = Account{ID: "1", Name: "admin", Password: "secret", Role: Administrator, Enabled: true}
 	gone  = Account{ID: "2", Name: "gone", Password: "secret", Role: Operator}

@@ -32,6 +32,9 @@ func (c *Clock) Local(t time.Time) time.Time {
 type SetTime struct{ To time.Time }
 
 func (c SetTime) apply(b *BMC, now time.Time) ([]Event, error) {
+	if n := b.net(); n.follows() {
+		return nil, ErrFollows
+	}
 	clock := b.forkClock()
 	clock.Offset = c.To.Sub(now)
 	b.st.Clock = clock

@@ -34,6 +34,9 @@ func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
 	if s.Image != "" {
 		return nil, fmt.Errorf("%w: media slot %s", ErrInUse, c.Slot)
 	}
+	if !b.net().Media.On {
+		return nil, fmt.Errorf("%w: virtual media", ErrDisabled)
+	}
 	m := b.forkMedia()
 	m.Fetches++
 	in := Slot{

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/fault"
@@ -20,7 +21,8 @@ type bmcConn struct {
 	of   *conns
 
 	// Guarded by of.mu.
-	sending bool // the answer to a request is on its way
+	busy    bool // a request is being answered
+	sending bool // its answer is on its way
 	doomed  bool // it is reset when that is there
 }
 
@@ -69,13 +71,27 @@ func (cs *conns) forget(c *bmcConn) {
 // drop resets the connections to a host. An answer that is on its way gets
 // there: who has a BMC reset is told that it was heard.
 func (cs *conns) drop(host int) {
+	cs.dropAt(host, false, func(netip.AddrPort) bool { return true })
+}
+
+// dropAt resets those of them that came to some addresses. A kind one lets
+// requests be answered that are under way.
+func (cs *conns) dropAt(host int, kind bool, at func(netip.AddrPort) bool) {
 	cs.reset(func(c *bmcConn) bool {
-		if c.host == host && c.sending {
-			c.doomed = true
+		if c.host != host || !at(c.LocalAddr().(*net.TCPAddr).AddrPort()) {
 			return false
 		}
-		return c.host == host
+		stays := c.sending || kind && c.busy
+		c.doomed = stays
+		return !stays
 	}, func() map[*bmcConn]struct{} { return cs.open })
+}
+
+// asked notes that a request is being answered.
+func (cs *conns) asked(c *bmcConn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c.busy = true
 }
 
 // answering notes that the answer to a request is on its way.
@@ -88,7 +104,7 @@ func (cs *conns) answering(c *bmcConn) {
 // answered notes that it is there.
 func (cs *conns) answered(c *bmcConn) {
 	cs.mu.Lock()
-	c.sending = false
+	c.busy, c.sending = false, false
 	doomed := c.doomed
 	cs.mu.Unlock()
 	if doomed {
@@ -118,8 +134,15 @@ func (cs *conns) reset(which func(*bmcConn) bool, of func() map[*bmcConn]struct{
 	}
 }
 
-// admit takes in a connection to a BMC; nil when nobody serves it.
-func (l *Lab) admit(host int, tcp *net.TCPConn) net.Conn {
+// admit takes in a connection to a BMC; nil when nobody serves it, as at
+// addresses that are no BMC's.
+func (l *Lab) admit(tcp *net.TCPConn) net.Conn {
+	x, ok := l.doors.find(tcp.LocalAddr().(*net.TCPAddr).AddrPort())
+	if !ok {
+		mishap.Reset(tcp)
+		return nil
+	}
+	host := x.host
 	c := &bmcConn{TCPConn: tcp, host: host, of: &l.conns}
 	l.conns.add(c)
 	if !l.hosts[host].BMC().Life.Reachable() { // and who becomes so later drops it

@@ -285,7 +285,7 @@ func (h staleHost) BMC() *bmc.View {
 
 // ServeHTTP answers a request to a BMC, right or wrong.
 func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer answering(r)
+	defer answering(r)()
 	connect, request := l.asks(fault.Connect), l.asks(fault.Request)
 	if !connect && !request {
 		l.service.ServeHTTP(w, r)
@@ -324,19 +324,6 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.record.Protocol.Registries,
 		func(ctx context.Context, d time.Duration) (func(), error) { return l.pause(ctx, d, leave) })
 	t.Status, t.Out = sent.Status, sent.Body
-}
-
-// reached is the host that a request came to; nil when it is none.
-func (l *Lab) reached(r *http.Request) *Host {
-	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	if !ok {
-		return nil
-	}
-	i, ok := l.plan.index(at.AddrPort())
-	if !ok {
-		return nil
-	}
-	return l.hosts[i]
 }
 
 // pause is a mishap.Pause. From when it has begun the request is no work in

@@ -70,6 +70,7 @@ func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState
 		return nil, err
 	}
 	h.bmc = bmc.New(&m.record.BMC, accounts, bs)
+	h.bmc.Put(l.doors.place(r.Index))
 	h.machineDue, h.bmcDue = deadline{host: h, pos: -1}, deadline{host: h, pos: -1}
 	h.show()
 	return h, nil
@@ -85,7 +86,15 @@ func (h *Host) Index() int { return h.index }
 func (h *Host) Rack() string { return h.rack }
 
 // Address is where the BMC's HTTPS service is.
-func (h *Host) Address() netip.AddrPort { return h.lab.plan.address(h.index) }
+func (h *Host) Address() netip.AddrPort {
+	v := h.BMC()
+	all := v.Addresses()
+	if v.Net == nil || len(all) == 0 {
+		return h.lab.plan.address(h.index)
+	}
+	n := v.Network()
+	return netip.AddrPortFrom(all[0], n.HTTPS.Port)
+}
 
 // URL is that service, without a path.
 func (h *Host) URL() string { return "https://" + h.Address().String() }
@@ -264,6 +273,9 @@ func (h *Host) settle(st *step) error {
 		h.boot = nil
 	}
 	h.schedule()
+	if h.bmc.State().Net != st.was.BMC.Net {
+		h.moved()
+	}
 	h.follow(st.bmc)
 	h.tell(st, machineWas, bmcWas)
 	h.lab.delivery.push(h, outward(st.machine))

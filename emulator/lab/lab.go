@@ -91,6 +91,7 @@ type Lab struct {
 
 	plan      plan
 	listeners []net.Listener
+	doors     doors
 	http2     bool
 	ssdp      *ssdp.Responder // nil: nobody can search
 	conns     conns
@@ -194,6 +195,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if l.listeners, l.plan, err = listen(ctx, c.Listen, last, l.rack.Len()); err != nil {
 		return err
 	}
+	l.doors.plan, l.doors.admit = l.plan, l.admit
 	if err := l.makeHosts(c.Profiles); err != nil {
 		return err
 	}
@@ -218,6 +220,13 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	l.faults.server = mishap.Server{Next: l.service, Stale: l.stale, Ended: l.faults.ended}
 	for _, ln := range l.listeners {
 		ln.(*bmcListener).admit = l.admit
+	}
+	for _, h := range l.hosts {
+		if v := h.BMC(); v.Net != nil {
+			if err := l.doors.set(h.index, v); err != nil {
+				l.log.Error("BMC cannot be where it was", "host", h.Name(), "err", err)
+			}
+		}
 	}
 	if c.SSDP != "" {
 		if l.ssdp, err = ssdp.New(ctx, ssdp.Config{Device: c.SSDP, Services: l.discoverable, Log: l.log}); err != nil {
@@ -347,7 +356,7 @@ func (l *Lab) Close() error {
 // release gives back what open has taken, as far as it came.
 func (l *Lab) release() error {
 	l.unserved()
-	var err error
+	err := l.doors.close()
 	for _, ln := range l.listeners {
 		if e := ln.Close(); !errors.Is(e, net.ErrClosed) { // by Serve, if it ran
 			err = errors.Join(err, e)
@@ -414,9 +423,9 @@ func (l *Lab) Host(name string) (*Host, bool) {
 
 // At implements redfish.Rack.
 func (l *Lab) At(local netip.AddrPort) (redfish.Host, bool) {
-	i, ok := l.plan.index(local)
+	x, ok := l.doors.find(local)
 	if !ok {
 		return nil, false
 	}
-	return l.hosts[i], true
+	return l.hosts[x.host], true
 }

@@ -129,7 +129,7 @@ func listenOwn(ctx context.Context, hosts int, ports []uint16) ([]net.Listener, 
 		ln, err = lc.Listen(ctx, "tcp4", fmt.Sprintf("0.0.0.0:%d", port))
 		if err == nil {
 			p := plan{own: true, first: uint16(ln.Addr().(*net.TCPAddr).Port), hosts: hosts}
-			return []net.Listener{&bmcListener{Listener: ln, plan: p}}, p, nil
+			return []net.Listener{&bmcListener{Listener: ln}}, p, nil
 		}
 		if bound != nil {
 			return nil, plan{}, fmt.Errorf("lab: a socket for the device %s alone: %w: %s", loopback, bound, alternative)
@@ -193,7 +193,7 @@ func listenRow(ctx context.Context, p *plan) (lns []net.Listener, err error) {
 		}
 	}
 	for i := range lns {
-		lns[i] = &bmcListener{Listener: lns[i], plan: *p}
+		lns[i] = &bmcListener{Listener: lns[i]}
 	}
 	return lns, nil
 }
@@ -202,8 +202,7 @@ func listenRow(ctx context.Context, p *plan) (lns []net.Listener, err error) {
 // that nobody listens on.
 type bmcListener struct {
 	net.Listener
-	plan  plan
-	admit func(host int, c *net.TCPConn) net.Conn // nil to see no more of it; set before Accept
+	admit func(c *net.TCPConn) net.Conn // nil to see no more of it; set before Accept
 }
 
 // Accept implements net.Listener.
@@ -215,13 +214,10 @@ func (l *bmcListener) Accept() (net.Conn, error) {
 		}
 		tcp, ok := c.(*net.TCPConn)
 		if ok {
-			if i, ok := l.plan.index(tcp.LocalAddr().(*net.TCPAddr).AddrPort()); ok {
-				if c := l.admit(i, tcp); c != nil {
-					return c, nil
-				}
-				continue
+			if c := l.admit(tcp); c != nil {
+				return c, nil
 			}
-			_ = tcp.SetLinger(0) // Close resets
+			continue
 		}
 		_ = c.Close() // a connection that nobody has
 	}

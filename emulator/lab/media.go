@@ -46,7 +46,14 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, cancel context.Cance
 	if h.closes(c) {
 		return nil, nil, h.settle(st)
 	}
+	before := h.bmc.State()
 	evs, err = h.bmc.Apply(st.now, c)
+	if err == nil && h.bmc.State().Net != before.Net {
+		if err = h.lab.doors.free(context.Background(), h.index, new(h.bmc.View())); err != nil {
+			h.bmc.Restore(before)
+			evs = nil
+		}
+	}
 	st.bmc = append(st.bmc, evs...)
 	if err != nil {
 		if st.overdue {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
@@ -55,6 +56,18 @@ func (h *Host) follow(evs []event.Event) {
 	}
 }
 
+// moved opens the doors of a BMC as its settings have them now, and resets the
+// connections through those that are no more. It holds h.mu.
+func (h *Host) moved() {
+	if err := h.lab.doors.set(h.index, h.BMC()); err != nil {
+		h.lab.log.Error("BMC cannot be where it shall", "host", h.Name(), "err", err)
+	}
+	h.lab.conns.dropAt(h.index, true, func(at netip.AddrPort) bool {
+		x, ok := h.lab.doors.find(at)
+		return !ok || x.host != h.index
+	})
+}
+
 // connKey is where the connection of a request is, in its context.
 type connKey struct{}
 
@@ -80,11 +93,15 @@ func bmcConnOf(c net.Conn) *bmcConn {
 	}
 }
 
-// answering notes that a request was answered, whose answer is not sent yet.
-func answering(r *http.Request) {
-	if c, ok := r.Context().Value(connKey{}).(*bmcConn); ok {
-		c.of.answering(c)
+// answering notes that a request is being answered, until it was, and its answer
+// is not sent yet.
+func answering(r *http.Request) (answered func()) {
+	c, ok := r.Context().Value(connKey{}).(*bmcConn)
+	if !ok {
+		return func() {}
 	}
+	c.of.asked(c)
+	return func() { c.of.answering(c) }
 }
 
 // connState follows what the server does on a connection.

@@ -45,6 +45,19 @@ func (l *Lab) Serve(ctx context.Context) error {
 			}
 		})
 	}
+	plain := &http.Server{
+		Handler: http.HandlerFunc(l.redirect), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		ErrorLog: srv.ErrorLog, BaseContext: srv.BaseContext, ConnContext: withConn, ConnState: connState,
+	}
+	l.doors.start(func(ln net.Listener, isPlain bool) {
+		children.Go(func() { // until it is closed
+			if isPlain {
+				_ = plain.Serve(ln)
+			} else {
+				_ = srv.ServeTLS(ln, "", "")
+			}
+		})
+	})
 	if l.ssdp != nil {
 		children.Go(func() {
 			if err := l.ssdp.Serve(failed); err != nil {
@@ -74,6 +87,8 @@ func (l *Lab) Serve(ctx context.Context) error {
 	l.conns.dropSilent()
 	l.service.CloseStreams()
 	l.stale.CloseStreams()
+	l.doors.start(nil)
+	_ = plain.Close() // what it answers is answered at once
 	patience, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	if srv.Shutdown(patience) != nil {

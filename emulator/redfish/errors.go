@@ -43,6 +43,7 @@ var answers = []struct {
 	{storage.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
 	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
+	{bmc.ErrFollows, http.StatusConflict, always(message.PropertyValueConflict.With("DateTime", "NTP").About("#/DateTime"))},
 	{bmc.ErrDown, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
 	{bmc.ErrUnderWay, http.StatusConflict, always(message.ResourceInUse.With())},
 	{bmc.ErrEnded, http.StatusConflict, always(message.ResourceInUse.With())},

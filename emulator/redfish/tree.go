@@ -35,6 +35,7 @@ func tree() []resource {
 		integrityRows(),
 		taskRows(),
 		logRows(),
+		managerNetworkRows(),
 		eventRows(),
 	)
 }

@@ -58,6 +58,7 @@ const (
 	showsUpdates   shows = 1 << 18 // how images are taken
 	showsCerts     shows = 1 << 17 // certificates that the BMC holds
 	showsLife      shows = 1 << 21
+	showsNetwork   shows = 1 << 22
 	showsTime      shows = 1 << 30
 )
 
@@ -167,6 +168,10 @@ var parts = map[shows]part{
 		func(a, b *snapshot) bool { return a.b.Certificates == b.b.Certificates },
 		func(to, from *snapshot) { to.b.Certificates = from.b.Certificates },
 	},
+	showsNetwork: {
+		func(a, b *snapshot) bool { return a.b.Net == b.b.Net && a.b.Place == b.b.Place },
+		func(to, from *snapshot) { to.b.Net, to.b.Place = from.b.Net, from.b.Place },
+	},
 	showsLife: {
 		func(a, b *snapshot) bool { return a.b.Life == b.b.Life },
 		func(to, from *snapshot) { to.b.Life = from.b.Life },
@@ -218,6 +223,7 @@ func (m *match) view(at snapshot) view {
 var things = map[string]func(v view) []string{
 	"auditentry": func(v view) []string { return entryIDs(v.b.Audit) },
 	"entry":      func(v view) []string { return entryIDs(v.b.Log) },
+	"managernic": func(view) []string { return []string{managerNICID} },
 	"managerlog": func(v view) []string { return []string{v.d.Logs.Manager} },
 	"systemlog":  func(v view) []string { return []string{v.d.Logs.System} },
 	"webcert":    webMembers,

@@ -33,6 +33,12 @@ var Record = dialect.Record{
 		Collect:        30 * time.Second,
 		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 30 * time.Second},
 		Key:            bmc.P256,
+		// On is what somebody answers to.
+		Network: bmc.Network{
+			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{Port: 623}, KVM: bmc.Service{Port: 5900},
+			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
+			DHCP: true, Use: bmc.DHCPUse{DNS: true, NTP: true, Domain: true, Gateway: true}, VLAN: bmc.VLAN{ID: 1},
+		},
 		Accounts: bmc.AccountSpec{
 			Most:    15,
 			NameMax: 32, NameNot: ":", // which would end the name in Basic authentication (RFC 7617, §2)
