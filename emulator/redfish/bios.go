@@ -188,7 +188,7 @@ func patchBIOS(ctx context.Context, c operation) (reply, error) {
 		}
 		v, ok := firmware.ValueOf(x)
 		if !ok {
-			m := message.PropertyValueTypeError.With(echo(x), name).About("#/Attributes/" + name)
+			m := message.PropertyValueTypeError.With(echo(x), name).About(toAttribute(name))
 			return reply{}, decline(http.StatusBadRequest, m)
 		}
 		cmd.Settings = append(cmd.Settings, firmware.Setting{Name: name, Value: v})
@@ -208,12 +208,15 @@ func refusedBIOS(err error) error {
 	case errors.As(err, &bad):
 		return decline(http.StatusBadRequest, list(bad, attributeError)...)
 	case errors.As(err, &password) && password.Missing:
-		return decline(http.StatusBadRequest, message.PropertyMissing.With(password.Name).About("#/Attributes/"+password.Name))
+		return decline(http.StatusBadRequest, message.PropertyMissing.With(password.Name).About(toAttribute(password.Name)))
 	case errors.As(err, &password):
-		return decline(http.StatusBadRequest, message.PropertyValueError.With(password.Name).About("#/Attributes/"+password.Name))
+		return decline(http.StatusBadRequest, message.PropertyValueError.With(password.Name).About(toAttribute(password.Name)))
 	}
 	return err
 }
+
+// toAttribute is the JSON pointer to an attribute.
+func toAttribute(name string) string { return refusal{path: []string{"Attributes", name}}.pointer() }
 
 // attributeError words what is wrong with the value of an attribute.
 func attributeError(e *firmware.AttributeError) message.Message {
@@ -238,7 +241,7 @@ func attributeError(e *firmware.AttributeError) message.Message {
 		firmware.NoMatch:    func() message.Message { return message.PropertyValueFormatError.With(v, n) },
 		firmware.Twice:      func() message.Message { return message.PropertyDuplicate.With(n) },
 	}
-	return m[e.Fault]().About("#/Attributes/" + n)
+	return m[e.Fault]().About(toAttribute(n))
 }
 
 var biosActions = []action{

@@ -166,6 +166,7 @@ func TestTheETagOfSettingsIsThatOfTheirApplication(t *testing.T) {
 func TestBIOSAttributesAreRefusedByName(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"Attributes":{"Colour":"red"}}`:                                                         "PropertyUnknown Colour @#/Attributes/Colour",
+		`{"Attributes":{"a/b~":"red"}}`:                                                           "PropertyUnknown a/b~ @#/Attributes/a~1b~0",
 		`{"Attributes":{"SystemSerialNumber":"1"}}`:                                               "PropertyNotWritable SystemSerialNumber @#/Attributes/SystemSerialNumber",
 		`{"Attributes":{"ProcTurbo":"Disabled"}}`:                                                 "PropertyValueConflict ProcTurbo SystemProfile @#/Attributes/ProcTurbo",
 		`{"Attributes":{"AdminPassword":"secret-x"}}`:                                             "PropertyNotWritable AdminPassword @#/Attributes/AdminPassword",

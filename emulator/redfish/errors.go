@@ -42,6 +42,8 @@ var answers = []struct {
 	{storage.ErrUnsupported, http.StatusConflict, always(message.ResourceInUse.With())},
 	{storage.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
+	{firmware.ErrUnknown, http.StatusNotFound, message.ResourceMissingAtURI.With},
+	{firmware.ErrWhen, http.StatusBadRequest, always(message.PropertyValueError.With("ApplyTime").About("#/" + operationTime))},
 	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
 	{bmc.ErrFollows, http.StatusConflict, always(message.PropertyValueConflict.With("DateTime", "NTP").About("#/DateTime"))},
 	{bmc.ErrDown, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},

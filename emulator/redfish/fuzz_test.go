@@ -219,3 +219,38 @@ func FuzzPath(f *testing.F) {
 		}
 	})
 }
+
+// FuzzPush pushes firmware images, with what is to be done with them.
+func FuzzPush(f *testing.F) {
+	part := func(name, body string) string {
+		return "--x\r\nContent-Disposition: form-data; name=\"" + name + "\"; filename=\"f\"\r\n\r\n" + body + "\r\n"
+	}
+	image := string(built(f, biosImage))
+	for _, body := range []string{
+		part("UpdateParameters", `{"Targets":["/redfish/v1/Systems/1"],"ForceUpdate":true}`) + part("UpdateFile", image) + part("OemX", "y") + "--x--\r\n",
+		part("UpdateFile", "no image") + part("UpdateParameters", `{"@Redfish.OperationApplyTime":"OnReset","Oem":{"a":1}}`) + "--x--\r\n",
+		part("UpdateParameters", `{"Targets":7}`) + "--x--\r\n", part("UpdateParameters", "{}"), "--x--", image, "",
+	} {
+		f.Add(true, body)
+		f.Add(false, body)
+	}
+	here := &exchanged{newHost(f)}
+	s, err := New(Config{Rack: here})
+	must(f, err)
+	f.Fuzz(func(t *testing.T, plain bool, body string) {
+		if len(here.BMC().Jobs.All()) > 0 { // what was taken must not be in the way of the next
+			here.host = newHost(t)
+		}
+		uri, mime := multipartPush, "multipart/form-data; boundary=x"
+		if plain {
+			uri, mime = plainPush, "application/octet-stream"
+		}
+		w := call(t, s, "admin", "POST", uri, body, "Content-Type", mime)
+		if w.Code >= 500 || w.Code < 202 {
+			t.Fatalf("%s", shape("POST", uri, body, w))
+		}
+		if w.Code >= 400 {
+			errorOf(t, w)
+		}
+	})
+}

@@ -185,11 +185,30 @@ func (p *pushed) drop() {
 
 // receive stores an image that comes with a request.
 func (x *exchange) receive(r io.Reader) (Image, error) {
-	img, err := x.host.StoreImage(x.r.Context(), r, x.host.Dialect().MaxImage)
-	if errors.Is(err, ErrTooLarge) {
+	from := &sender{r: r}
+	img, err := x.host.StoreImage(x.r.Context(), from, x.host.Dialect().MaxImage)
+	switch {
+	case errors.Is(err, ErrTooLarge):
 		return Image{}, decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
+	case from.err != nil:
+		return Image{}, decline(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	}
 	return img, err
+}
+
+// sender is a client that sends an image; it remembers what went wrong there.
+type sender struct {
+	r   io.Reader
+	err error
+}
+
+// Read implements io.Reader.
+func (s *sender) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
 }
 
 // install begins the update with an image that was stored.
