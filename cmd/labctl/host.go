@@ -111,7 +111,7 @@ func newHost(o *options) *cobra.Command {
 		Long:    "Switch, boot and look at servers. Where one is named, a pattern such as 'node-*' names several.",
 		Example: "  labctl host show node-0\n  labctl host power 'node-*' On",
 	}
-	c.AddCommand(newHostPower(o), newHostBoot(o), newHostShow(o))
+	c.AddCommand(newHostPower(o), newHostBoot(o), newHostReset(o), newHostShow(o))
 	return c
 }
 
@@ -140,6 +140,35 @@ func newHostPower(o *options) *cobra.Command {
 			return err
 		},
 	}
+}
+
+func newHostReset(o *options) *cobra.Command {
+	in := control.BMCReset{}
+	c := &cobra.Command{
+		Use:   "reset HOST",
+		Short: "Restart a server's BMC",
+		Long: `Restart a server's BMC. It is off the network for a while; the server itself runs
+on. With --defaults the BMC forgets settings as well.`,
+		Example: "  labctl host reset node-0\n  labctl host reset 'node-*' --defaults ResetAll",
+		Args:    arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab := control.NewClient(o.state)
+			hosts, err := forEach(c.Context(), lab, args[0], c.ErrOrStderr(), func(host string) (control.Host, error) {
+				return lab.ResetBMC(c.Context(), host, in)
+			})
+			if len(hosts) > 0 {
+				rows := [][]string{{"NAME", "BMC"}}
+				for _, h := range hosts {
+					rows = append(rows, []string{h.Name, h.Reach})
+				}
+				err = errors.Join(err, o.output.print(c.OutOrStdout(), hosts, rows))
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&in.Kind, "kind", "", "GracefulRestart (default) or ForceRestart")
+	c.Flags().StringVar(&in.Defaults, "defaults", "", "forget settings: ResetAll, PreserveNetworkAndUsers or PreserveNetwork")
+	return c
 }
 
 func newHostBoot(o *options) *cobra.Command {

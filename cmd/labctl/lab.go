@@ -65,8 +65,8 @@ func hostRows(hosts []control.Host) [][]string {
 	rows := [][]string{{"NAME", "PROFILE", "POWER", "BOOT", "REDFISH", "MAC", "USER", "PASSWORD"}}
 	for _, h := range hosts {
 		power := h.Power
-		if h.Offline {
-			power += ", BMC offline"
+		if h.Reach != "reachable" {
+			power += ", BMC " + h.Reach
 		}
 		rows = append(rows, []string{h.Name, h.Profile, power, h.Boot, h.Redfish, h.BootMACAddress, h.Username, h.Password})
 	}

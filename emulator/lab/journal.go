@@ -64,8 +64,29 @@ func describe(ev event.Event) (what, text string) {
 	switch ev := ev.(type) {
 	case bmc.Logged:
 		return string(ev.Entry.Kind), ev.Entry.Text()
-	case event.Note, event.Running, event.Waiting, event.Paused, event.Told, event.Done, bmc.Audited, bmc.MediaWanted, storage.Work:
+	case event.Note, event.Running, event.Waiting, event.Paused, event.Told, event.Done, bmc.Audited, bmc.MediaWanted, storage.Work,
+		bmc.CertificateRequested, bmc.TryAgain, bmc.HeartbeatDue:
 		return "", ""
+	case bmc.LifeChanged:
+		return "bmc.life", string(ev.Phase)
+	case bmc.AccountMade:
+		return "account.made", "account " + ev.ID
+	case bmc.CertificateKept:
+		return "certificate.kept", "certificate " + ev.ID
+	case bmc.Subscribed:
+		return "subscription.made", "subscription " + ev.Subscription.ID
+	case bmc.Unsubscribed:
+		return "subscription.ended", "subscription " + ev.ID
+	case bmc.Resumed:
+		return "subscription.resumed", "subscription " + ev.ID
+	case event.Mains:
+		return "mains", map[bool]string{true: "on", false: "off"}[ev.On]
+	case event.Restart:
+		return "part.restarted", strings.TrimSpace(string(ev.Subject.Part) + " " + ev.Subject.ID)
+	case machine.Halt:
+		return "os.halted", ev.OS.Name
+	case machine.Resumed:
+		return "os.resumed", ev.OS.Name
 	case machine.PowerChanged:
 		return "power.state", string(ev.Power)
 	case machine.BootTried:

@@ -82,6 +82,33 @@ func TestBoot(t *testing.T) {
 	refused(t, "Boot(UefiHttp in Legacy)", err, http.StatusConflict, "Mode")
 }
 
+func TestTheBMCIsReset(t *testing.T) {
+	l, c := serve(t)
+	if h, err := c.ResetBMC(t.Context(), "node-0", control.BMCReset{}); err != nil || h.Name != "node-0" {
+		t.Fatalf("ResetBMC() = %+v, %v", h, err)
+	}
+	gone := false
+	for range 600 {
+		l.Advance(time.Second)
+		h, err := c.Host(t.Context(), "node-0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone = gone || h.Reach == "gone"
+		if gone && h.Reach == "reachable" {
+			break
+		}
+	}
+	if h := l.First(); !gone || h.Reach() != lab.Reachable {
+		t.Errorf("it was gone: %v; it is %s now", gone, h.Reach())
+	}
+	_, err := c.ResetBMC(t.Context(), "node-0", control.BMCReset{Kind: "Kick"})
+	refused(t, "ResetBMC(Kick)", err, http.StatusBadRequest, "Kick")
+	if _, err := c.ResetBMC(t.Context(), "node-0", control.BMCReset{Defaults: "ResetAll"}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDisksArePulledInsertedAndFail(t *testing.T) {
 	l, c := serve(t)
 	d, err := c.Disks(t.Context(), "node-0")

@@ -73,6 +73,13 @@ func (c *Client) Power(ctx context.Context, host, reset string) (Host, error) {
 	return h, err
 }
 
+// ResetBMC restarts a host's BMC. It returns before the BMC is down.
+func (c *Client) ResetBMC(ctx context.Context, host string, r BMCReset) (Host, error) {
+	var h Host
+	err := c.do(ctx, http.MethodPost, at(host, "bmc", "reset"), r, &h)
+	return h, err
+}
+
 // Boot sets what a host boots next; an Override without a target ends one that
 // is set. It returns the host as it is then.
 func (c *Client) Boot(ctx context.Context, host string, o Override) (Detail, error) {

@@ -86,7 +86,7 @@ func TestStatusAndHosts(t *testing.T) {
 		Redfish:        fmt.Sprintf("https://127.64.0.2:%d/redfish/v1/", port),
 		BMCAddress:     fmt.Sprintf("redfish-virtualmedia://127.64.0.2:%d/redfish/v1/Systems/1", port),
 		BootMACAddress: h.Machine().Identity.NICs[0].MAC,
-		Username:       "admin", Password: "calvin", CAFile: filepath.Join(l.Dir(), "ca.crt"),
+		Reach:          "reachable", Username: "admin", Password: "calvin", CAFile: filepath.Join(l.Dir(), "ca.crt"),
 	}
 	if d := cmp.Diff(wantHost, hosts[1]); len(hosts) != 2 || d != "" {
 		t.Errorf("%d hosts, the second (-want +got):\n%s", len(hosts), d)

@@ -25,7 +25,7 @@ type Host struct {
 	Username       string `json:"username"`
 	Password       string `json:"password"`
 	CAFile         string `json:"caFile"` // that the BMC's certificate is verified with
-	Offline        bool   `json:"offline,omitempty"`
+	Reach          string `json:"reach"`  // reachable, starting or gone: how the BMC is on the network
 }
 
 // Hosts describes all hosts of a lab.
@@ -43,7 +43,7 @@ func describe(l *lab.Lab, h *lab.Host) Host {
 		Name: h.Name(), Profile: v.Profile.Name, Rack: h.Rack(), Power: string(v.Power), Phase: string(v.Phase), Boot: boots(v),
 		Redfish:    h.URL() + "/redfish/v1/",
 		BMCAddress: fmt.Sprintf("redfish-virtualmedia://%s/redfish/v1/Systems/%s", at, h.Dialect().SystemID),
-		CAFile:     l.CAFile(), Offline: h.Offline(),
+		CAFile:     l.CAFile(), Reach: string(h.Reach()),
 	}
 	if nics := v.Identity.NICs; len(nics) > 0 {
 		d.BootMACAddress = nics[0].MAC

@@ -32,7 +32,7 @@ var (
 	sent      = describeMetric("redfish_sent_bytes_total", "Bytes of the bodies of answers.", "bmc", "method", "status")
 	durations = describeMetric("redfish_request_seconds", "How long answers took, of the lab's time.", "method")
 	hosts     = describeMetric("hosts", "Servers by power state.", "power")
-	offline   = describeMetric("bmcs_offline", "BMCs that a fault keeps from the network.")
+	offline   = describeMetric("bmcs_offline", "BMCs that are not on the network: a fault keeps them from it, or they restart.")
 	sessions  = describeMetric("redfish_sessions", "Sessions that are open, of all BMCs.")
 	tasks     = describeMetric("redfish_tasks_running", "Tasks that have not ended, of all BMCs.")
 	hits      = describeMetric("fault_hits_total", "How often a fault has hit.", "rule")
@@ -74,7 +74,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	power, gone, open, running := map[string]int{}, 0, 0, 0
 	for _, h := range c.lab.Hosts() {
 		power[string(h.Machine().Power)]++
-		if h.Offline() {
+		if h.Reach() == lab.Gone {
 			gone++
 		}
 		b := h.BMC()

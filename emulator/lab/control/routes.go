@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -38,6 +39,7 @@ var routes = []route{
 	{"GET /v1/hosts/{host}", func(c *call) (any, error) { return detail(c.lab, c.host), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
 	{"POST /v1/hosts/{host}/boot", boot},
+	{"POST /v1/hosts/{host}/bmc/reset", resetBMC},
 	{"GET /v1/hosts/{host}/disks", func(c *call) (any, error) { return disks(c.host), nil }},
 	{"POST /v1/hosts/{host}/disks/{disk}/pull", pullDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/insert", insertDisk},
@@ -68,6 +70,7 @@ var statuses = []struct {
 	{storage.ErrNotFound, http.StatusNotFound},
 	{storage.ErrBusy, http.StatusConflict},
 	{storage.ErrState, http.StatusConflict},
+	{bmc.ErrDown, http.StatusConflict},
 	{bmc.ErrInUse, http.StatusConflict},
 	{fault.ErrTaken, http.StatusConflict},
 }
@@ -183,6 +186,27 @@ func reset(c *call) (any, error) {
 		return nil, err
 	}
 	if err := c.host.Power(c.Context(), in.Reset); err != nil {
+		return nil, err
+	}
+	return describe(c.lab, c.host), nil
+}
+
+// BMCReset says how a BMC is reset; the values are Redfish's.
+type BMCReset struct {
+	Kind     string `json:"kind,omitempty"`     // GracefulRestart (the default) or ForceRestart
+	Defaults string `json:"defaults,omitempty"` // instead: what is forgotten: ResetAll, PreserveNetworkAndUsers, PreserveNetwork
+}
+
+func resetBMC(c *call) (any, error) {
+	var in BMCReset
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	var cmd bmc.Command = bmc.Restart{Kind: bmc.ResetKind(cmp.Or(in.Kind, string(bmc.GracefulRestart)))}
+	if in.Defaults != "" {
+		cmd = bmc.ResetToDefaults{Wipe: bmc.Wipe(in.Defaults)}
+	}
+	if _, err := c.host.ApplyBMC(c.Context(), cmd); err != nil {
 		return nil, err
 	}
 	return describe(c.lab, c.host), nil
