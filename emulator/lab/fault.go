@@ -301,14 +301,12 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// Until a delay has begun, time stands: who sees that the request has come
-	// can let the delay pass.
-	leave := l.clock.Enter()
-	defer leave()
+	// can let the delay pass. It stands again until the journal has the answer.
+	work := &flight{lab: l, leave: l.clock.Enter()}
+	defer work.Rest()
 	d := l.decide(fault.Subject{Site: fault.Request, BMC: h.Name(), Method: r.Method, Path: r.URL.Path})
-	if d.Delay == 0 {
-		leave()
-	}
 	if d.Nothing() {
+		work.Rest()
 		l.service.ServeHTTP(w, r)
 		return
 	}
@@ -321,14 +319,23 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.meter.add(h.index, t.Method, t.Status, t.Took.Duration, t.In, t.Out)
 		l.journal.Add(t.Entry)
 	}()
-	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.record.Protocol.Registries,
-		func(ctx context.Context, d time.Duration) (func(), error) { return l.pause(ctx, d, leave) })
+	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.record.Protocol.Registries, work)
 	t.Status, t.Out = sent.Status, sent.Body
 }
 
-// pause is a mishap.Pause. From when it has begun the request is no work in
-// flight: time may go on. From its end on it is, before time goes on again.
-func (l *Lab) pause(ctx context.Context, d time.Duration, begun func()) (leave func(), err error) {
+// flight is a mishap.Work.
+type flight struct {
+	lab   *Lab
+	leave func()
+}
+
+// Rest implements mishap.Work.
+func (f *flight) Rest() { f.leave() }
+
+// Pause implements mishap.Work. From the end of the delay on the request is in
+// flight again, before time goes on.
+func (f *flight) Pause(ctx context.Context, d time.Duration) (err error) {
+	l := f.lab
 	up, taken := make(chan struct{}), make(chan struct{})
 	t := l.clock.AfterFunc(d, func() {
 		close(up)
@@ -337,15 +344,16 @@ func (l *Lab) pause(ctx context.Context, d time.Duration, begun func()) (leave f
 	defer close(taken)
 	l.faults.waiting.Add(1)
 	defer l.faults.waiting.Add(-1)
-	begun()
+	f.leave()
 	select {
 	case <-up:
-		return l.clock.Enter(), nil
+		f.leave = l.clock.Enter()
+		return nil
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-l.faults.ended:
 		err = errEnded
 	}
 	t.Stop()
-	return nil, err
+	return err
 }

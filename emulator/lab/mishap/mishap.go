@@ -28,9 +28,15 @@ type Server struct {
 	Ended <-chan struct{}
 }
 
-// Pause returns after so much of the lab's time, or with the context's error.
-// Who paused is at work again, as far as the clock knows, until leave is called.
-type Pause func(ctx context.Context, d time.Duration) (leave func(), err error)
+// Work is what the lab's clock knows of a request: it is in flight until it
+// rests.
+type Work interface {
+	// Pause returns after so much of the lab's time, or with the context's
+	// error. Meanwhile the request is not in flight.
+	Pause(ctx context.Context, d time.Duration) error
+	// Rest says that what follows may take as long as it likes.
+	Rest()
+}
 
 // Sent is what a client got.
 type Sent struct {
@@ -43,25 +49,23 @@ const maxDrained = 1 << 20
 
 // Serve answers a request, wrong as decided. The messages of errors are in the
 // versions that the service speaks.
-func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision, v message.Versions, pause Pause) Sent {
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision, v message.Versions, work Work) Sent {
 	if d.Delay > 0 {
-		leave, err := pause(r.Context(), d.Delay)
-		if err != nil {
+		if err := work.Pause(r.Context(), d.Delay); err != nil {
 			Abort(w)
 			return Sent{}
 		}
-		defer leave()
 	}
 	if (d.Status != 0 || cutsShort(d.Drop)) && !d.Performed {
 		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxDrained)) // then the server sees when the client goes
-		return s.send(w, r, d, made(d, v, r.URL.Path))
+		return s.send(w, r, d, made(d, v, r.URL.Path), work)
 	}
 	next := s.Next
 	if d.Stale && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		next = s.Stale
 	}
 	if d.Status == 0 && d.Drop == "" && d.LengthError == 0 && !d.Rewrites() {
-		counted := &counter{ResponseWriter: w}
+		counted := &counter{ResponseWriter: w, rest: work.Rest}
 		next.ServeHTTP(counted, r)
 		return Sent{Status: counted.status, Body: counted.n}
 	}
@@ -69,7 +73,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision,
 		r = r.Clone(r.Context())
 		r.Header.Del("Accept-Encoding") // what is packed cannot be changed
 	}
-	a := &answer{header: http.Header{}, w: w}
+	a := &answer{header: http.Header{}, w: w, rest: work.Rest}
 	next.ServeHTTP(a, r)
 	if a.through {
 		return Sent{Status: a.status, Body: int64(a.passed)}
@@ -77,7 +81,7 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision,
 	if d.Status != 0 {
 		a = made(d, v, r.URL.Path)
 	}
-	return s.send(w, r, d, a)
+	return s.send(w, r, d, a, work)
 }
 
 // cutsShort says whether a drop comes instead of an answer.
@@ -86,15 +90,17 @@ func cutsShort(d fault.Drop) bool {
 }
 
 // send sends an answer as decided.
-func (s *Server) send(w http.ResponseWriter, r *http.Request, d fault.Decision, a *answer) Sent {
+func (s *Server) send(w http.ResponseWriter, r *http.Request, d fault.Decision, a *answer, work Work) Sent {
 	switch d.Drop {
 	case fault.Reset:
 		Abort(w)
 		return Sent{}
 	case fault.HalfClose:
+		work.Rest()
 		halfClose(r.Context(), w)
 		return Sent{}
 	case fault.Hang:
+		work.Rest()
 		select {
 		case <-r.Context().Done():
 		case <-s.Ended:
@@ -217,6 +223,11 @@ type answer struct {
 	body    bytes.Buffer
 	through bool
 	passed  int
+	rest    func() // when a stream begins
+}
+
+func isStream(h http.Header) bool {
+	return strings.HasPrefix(h.Get("Content-Type"), "text/event-stream")
 }
 
 // Header implements http.ResponseWriter.
@@ -233,10 +244,11 @@ func (a *answer) WriteHeader(status int) {
 		return
 	}
 	a.status = status
-	if !strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream") {
+	if !isStream(a.header) {
 		return
 	}
 	a.through = true
+	a.rest()
 	for name, values := range a.header {
 		a.w.Header()[name] = values
 	}
@@ -272,12 +284,16 @@ type counter struct {
 	http.ResponseWriter
 	status int
 	n      int64
+	rest   func() // when a stream begins
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (c *counter) WriteHeader(status int) {
 	if c.status == 0 {
 		c.status = status
+		if isStream(c.Header()) {
+			c.rest()
+		}
 	}
 	c.ResponseWriter.WriteHeader(status)
 }

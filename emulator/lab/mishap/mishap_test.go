@@ -28,9 +28,19 @@ type bench struct {
 	*httptest.Server
 	asked  atomic.Int32 // requests that came to the service
 	paused atomic.Int64
+	rested atomic.Bool
 	sent   chan Sent
 	ended  chan struct{}
 }
+
+// Pause implements Work.
+func (b *bench) Pause(ctx context.Context, d time.Duration) error {
+	b.paused.Add(int64(d))
+	return ctx.Err()
+}
+
+// Rest implements Work.
+func (b *bench) Rest() { b.rested.Store(true) }
 
 func serve(t *testing.T, rules ...fault.Rule) *bench {
 	t.Helper()
@@ -55,10 +65,6 @@ func serve(t *testing.T, rules ...fault.Rule) *bench {
 		}
 	}
 	s := &Server{Next: answer(body), Stale: answer(`{"PowerState":"Off"}`), Ended: b.ended}
-	pause := func(ctx context.Context, d time.Duration) (func(), error) {
-		b.paused.Add(int64(d))
-		return func() {}, ctx.Err()
-	}
 	b.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { // of an HTTP/2 stream
 			if p := recover(); p != nil {
@@ -66,7 +72,7 @@ func serve(t *testing.T, rules ...fault.Rule) *bench {
 				panic(p)
 			}
 		}()
-		sent := s.Serve(w, r, d, nil, pause)
+		sent := s.Serve(w, r, d, nil, b)
 		select {
 		case b.sent <- sent:
 		default:
@@ -261,7 +267,7 @@ func TestAStreamIsNotHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := plan.Decide(fault.Subject{Site: fault.Request}, time.Time{})
-	end := make(chan struct{})
+	end, rested := make(chan struct{}), new(bench)
 	stream := &Server{Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, ": hello\n\n")
@@ -271,7 +277,7 @@ func TestAStreamIsNotHeldBack(t *testing.T) {
 		<-end
 	})}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if got := stream.Serve(w, r, d, nil, nil); got != (Sent{200, 9}) {
+		if got := stream.Serve(w, r, d, nil, rested); got != (Sent{200, 9}) {
 			t.Errorf("Sent = %+v", got)
 		}
 	}))
@@ -284,6 +290,9 @@ func TestAStreamIsNotHeldBack(t *testing.T) {
 	defer resp.Body.Close()
 	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); line != ": hello\n" || err != nil {
 		t.Errorf("first line = %q, %v", line, err)
+	}
+	if !rested.rested.Load() {
+		t.Error("a stream counts as work in flight")
 	}
 }
 
