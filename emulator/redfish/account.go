@@ -169,6 +169,7 @@ func sentDate(set values, name string) *time.Time {
 
 var accountCreate = create{
 	inputs: accountInputs(true),
+	most:   func(v view) int { return v.b.Spec.Accounts.Most },
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		evs, err := c.host.ApplyBMC(ctx, bmc.CreateAccount{AccountChange: accountChange(c.set)})
 		var wrong *bmc.FieldError

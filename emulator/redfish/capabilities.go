@@ -61,7 +61,7 @@ func (r *resource) capable(v view) object {
 	}
 	o := object{"@odata.type": "#" + capabilitiesSchema + ".CollectionCapabilities"}
 	if r.create.most != nil {
-		o["MaxMembers"] = r.create.most(v)
+		o["MaxMembers"] = max(1, r.create.most(v)) // the least that the schema knows
 	}
 	if r.create.useCase != "" {
 		o["Capabilities"] = []object{{

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
 func TestCapabilitiesTellWhatANewMemberIsMadeOf(t *testing.T) {
@@ -50,6 +52,19 @@ func TestCapabilitiesTellWhatANewMemberIsMadeOf(t *testing.T) {
 	newSchemas(t).check(t, "annotation", "CollectionCapabilities.v1_4_1", encode(capable))
 	if sessions := pick(tree(), "/redfish/v1/SessionService/Sessions", func(r resource) string { return r.uri }); sessions.capable(view{}) != nil {
 		t.Errorf("a collection that has nothing to tell tells %v", sessions.capable(view{}))
+	}
+}
+
+func TestCollectionsTellHowManyMembersTheyTake(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	for uri, want := range map[string]int{
+		"/redfish/v1/AccountService/Accounts": h.BMC().Spec.Accounts.Most, subscriptionsURI: bmc.MaxSubscriptions + bmc.MaxStreams,
+	} {
+		o, _ := get(t, s, uri)
+		if capable, _ := o["@Redfish.CollectionCapabilities"].(map[string]any); capable["MaxMembers"] != float64(want) {
+			t.Errorf("%s takes %v, want %d", uri, capable, want)
+		}
 	}
 }
 

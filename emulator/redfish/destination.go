@@ -97,6 +97,7 @@ var (
 // subscriptionCreate is a subscription to events that are posted (DSP0266,
 // "Eventing").
 var subscriptionCreate = create{
+	most: func(view) int { return bmc.MaxSubscriptions + bmc.MaxStreams },
 	inputs: []input{
 		{name: "Destination", kind: text, required: true, form: isDestination},
 		{name: "Protocol", kind: text, values: oneOf("Redfish")},
