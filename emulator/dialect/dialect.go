@@ -89,6 +89,7 @@ func (r *Record) Validate() error {
 	need(slices.Contains([]Writing{Strong, Weak, Twice}, tags.Written), "Protocol.ETags.Written", "must be empty, weak or twice")
 	need(slices.Contains([]Comparing{Quoted, Unquoted, Never}, tags.Compared), "Protocol.ETags.Compared", "must be empty, unquoted or never")
 	r.validateAccounts(need)
+	r.validateSayings(need)
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {
 		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")

@@ -28,6 +28,7 @@ func TestValidateNamesTheField(t *testing.T) {
 		"ResetTypes":         func(r *dialect.Record) { r.ResetTypes = nil },
 		`"Kick" is no reset`: func(r *dialect.Record) { r.ResetTypes = []machine.ResetKind{"Kick"} },
 		"BootTargets":        func(r *dialect.Record) { r.BootTargets = []machine.SourceKind{"Tape"} },
+		"Protocol.Sayings":   func(r *dialect.Record) { r.Protocol.Sayings = map[string]dialect.Saying{"X": {Key: "Y"}} },
 		"BMC.Key":            func(r *dialect.Record) { r.BMC.Key = "wood" },
 		"BMC.Accounts.Most":  func(r *dialect.Record) { r.BMC.Accounts.Most = 0 },
 		"BMC.Accounts.Types": func(r *dialect.Record) { r.BMC.Accounts.Types = r.BMC.Accounts.Types[1:] },

@@ -7,6 +7,9 @@ type Protocol struct {
 	// Registries are the versions of the message registries that the service
 	// speaks, by prefix: "Base": "1.8.4". Of others it speaks the newest.
 	Registries map[string]string
+	// Sayings are what the service says instead of messages of Base, by their
+	// keys: "SessionLimitExceeded".
+	Sayings map[string]Saying
 	// Queries are the query parameters that the service carries out.
 	Queries Queries
 	// Claims are those that it says it carries out; nil: the truth.

@@ -380,6 +380,7 @@ func (x *exchange) refuse(status int, ms ...message.Message) {
 	if len(ms) > maxTold {
 		ms = append(slices.Clip(ms[:maxTold]), message.MaximumErrorsExceeded.With())
 	}
+	status, ms = x.said(status, ms)
 	x.w.Header()["Content-Type"] = jsonContent
 	x.send(status, x.spoken().Error(ms...))
 }

@@ -1,0 +1,35 @@
+package redfish
+
+import (
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// said is an answer as this vendor's service words it.
+func (x *exchange) said(status int, ms []message.Message) (int, []message.Message) {
+	if x.host == nil {
+		return status, ms
+	}
+	sayings := x.host.Dialect().Protocol.Sayings
+	if len(sayings) == 0 {
+		return status, ms
+	}
+	ms = slices.Clone(ms)
+	for i, m := range ms {
+		s, ok := sayings[m.Key]
+		if !ok || m.Registry == nil || m.Registry.Prefix != "Base" {
+			continue
+		}
+		d := message.Definition{
+			Registry: &message.Registry{Prefix: s.Registry, Version: s.Version}, Key: s.Key,
+			Severity: m.Severity, Text: s.Text, Resolution: s.Resolution,
+		}
+		ms[i] = d.Make(slices.Clone(m.Args)...)
+		ms[i].Related = m.Related
+		if s.Status != 0 && len(ms) == 1 {
+			status = s.Status
+		}
+	}
+	return status, ms
+}
