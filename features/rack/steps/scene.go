@@ -46,7 +46,7 @@ func Register(sc *godog.ScenarioContext, t testing.TB) {
 	sc.Step(`^the lab is thrown away and made again from the same definition$`, s.again)
 	for _, register := range []func(*godog.ScenarioContext){
 		s.registerClients, s.registerPower, s.registerBoot, s.registerMedia, s.registerAccess, s.registerEvents, s.registerFaults,
-		s.registerSettings, s.registerUpdates, s.registerParts, s.registerStorage,
+		s.registerSettings, s.registerUpdates, s.registerParts, s.registerStorage, s.registerManager,
 	} {
 		register(sc)
 	}
