@@ -55,6 +55,9 @@ func MediaStore(slot string) StoreName { return StoreName("media/" + slot) }
 // AccountStore holds those that an account identifies itself with.
 func AccountStore(account string) StoreName { return StoreName("account/" + account) }
 
+// SubscriptionStore holds those that a subscriber to events may show.
+func SubscriptionStore(id string) StoreName { return StoreName("subscription/" + id) }
+
 // KeyKind is a kind of key pair.
 type KeyKind string
 

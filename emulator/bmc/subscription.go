@@ -267,6 +267,7 @@ func (c Unsubscribe) apply(b *BMC, now time.Time) ([]Event, error) {
 		s := b.forkSubscriptions()
 		i := placeOf(s.List, c.ID)
 		s.List = slices.Delete(s.List, i, i+1)
+		b.dropStore(SubscriptionStore(c.ID))
 	}
 	return []Event{Unsubscribed{At: now, ID: c.ID, Stream: old.Stream}}, nil
 }

@@ -22,6 +22,14 @@ func (m mailbox) Subscription(id string) (bmc.Subscription, bool) {
 	return m.bmc.Subscription(id)
 }
 
+// Trusted are the certificates of a subscription.
+func (m mailbox) Trusted(id string) (out [][]byte) {
+	for _, c := range m.BMC().Certificates.Store(bmc.SubscriptionStore(id)) {
+		out = append(out, c.Chain...)
+	}
+	return out
+}
+
 // Attempted tells the BMC how a delivery went, whose policy says what follows.
 func (m mailbox) Attempted(id string, failed error) (after time.Duration, again bool) {
 	if failed == nil {

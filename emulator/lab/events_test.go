@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -121,6 +122,36 @@ func TestSubscribersAreToldOfPower(t *testing.T) {
 		if !slices.Contains(got, want) {
 			t.Errorf("told %q, want %s among it", got, want)
 		}
+	}
+}
+
+// A subscriber that nobody has signed for is believed by the certificate that
+// its subscription holds.
+func TestSubscriberIsKnownByItsCertificate(t *testing.T) {
+	hook := listen(t)
+	l := labtest.Start(t, lab.Config{Media: outbound.Config{RootCAs: x509.NewCertPool()}})
+	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"VerifyCertificate":true,"DeliveryRetryPolicy":"RetryForever"}`, hook.URL))
+	if got := hook.take(); len(got) != 0 {
+		t.Errorf("a stranger is told %q", got)
+	}
+	cert, err := json.Marshal(map[string]string{
+		"CertificateType": "PEM", "CertificateString": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, at, answer := ask(t, l, "POST", uri+"/Certificates", string(cert)); status != 201 || !strings.HasPrefix(at, uri+"/Certificates/") {
+		t.Fatalf("POST %s/Certificates = %d\n%s", uri, status, answer)
+	}
+	l.Advance(30 * time.Second)
+	if got := hook.take(); !slices.Contains(got, "ResourceCreated") {
+		t.Errorf("told %q", got)
+	}
+	if status, _, answer := ask(t, l, "DELETE", uri, ""); status != 204 {
+		t.Errorf("DELETE %s = %d\n%s", uri, status, answer)
+	}
+	if n := len(l.First().BMC().Certificates.Stores); n != 0 {
+		t.Errorf("%d stores are left", n)
 	}
 }
 

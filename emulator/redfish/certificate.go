@@ -23,10 +23,10 @@ const webCertificates = "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Ce
 
 func certificateRows() []resource {
 	rows := []resource{
-		{uri: "/redfish/v1/CertificateService", schema: "CertificateService.v1_2_1", shows: showsAccess | showsCerts | showsMedia,
+		{uri: "/redfish/v1/CertificateService", schema: "CertificateService.v1_2_1", shows: showsAccess | showsCerts | showsMedia | showsAudience,
 			read: certificateService, actions: certificateServiceActions},
 		{uri: "/redfish/v1/CertificateService/CertificateLocations", schema: "CertificateLocations.v1_0_4",
-			shows: showsAccess | showsCerts | showsMedia, read: certificateLocations},
+			shows: showsAccess | showsCerts | showsMedia | showsAudience, read: certificateLocations},
 		{uri: webCertificates, schema: "CertificateCollection", shows: showsCerts, link: "-",
 			name: "HTTPS Certificates", of: "webcert", create: &webCreate},
 		{uri: webCertificates + "/{webcert}", schema: "Certificate.v1_11_0", shows: showsIdentity | showsCerts,
@@ -58,6 +58,8 @@ var stores = []trustStore{
 		func(view) bmc.StoreName { return bmc.BootStore }},
 	{accountsURI + "/{account}", "usercert", showsAccess, "", "Account Certificates", "User",
 		func(v view) bmc.StoreName { return bmc.AccountStore(v.ids["account"]) }},
+	{subscriptionsURI + "/{subscription}", "subcert", showsAudience, "", "Subscription Certificates", "",
+		func(v view) bmc.StoreName { return bmc.SubscriptionStore(v.ids["subscription"]) }},
 }
 
 func storeRows(s trustStore) []resource {

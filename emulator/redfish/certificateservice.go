@@ -38,6 +38,9 @@ func certificateLocations(v view) object {
 	for _, a := range v.b.Accounts {
 		uris = append(uris, v.trusted(bmc.AccountStore(a.ID), accountURI(a.ID))...)
 	}
+	for _, sub := range v.b.Audience.List {
+		uris = append(uris, v.trusted(bmc.SubscriptionStore(sub.ID), subscriptionsURI+"/"+sub.ID)...)
+	}
 	return object{
 		"Name":  "Certificate Locations",
 		"Links": object{"Certificates@odata.count": len(uris), "Certificates": refs(uris...)},

@@ -62,8 +62,8 @@ var eventTypes = []string{statusChange, resourceUpdated, resourceAdded, resource
 // records are what a step tells: what its events say, and then the resources
 // that it has made, changed and removed.
 func (s *Service) records(h Host, st Step) []record {
-	was := snapshot{d: h.Dialect(), m: st.WasMachine, b: st.WasBMC, now: st.At.Truncate(time.Second)}
-	is := snapshot{d: h.Dialect(), m: st.Machine, b: st.BMC, now: was.now}
+	was := snapshot{h: h, d: h.Dialect(), m: st.WasMachine, b: st.WasBMC, now: st.At.Truncate(time.Second)}
+	is := snapshot{h: h, d: h.Dialect(), m: st.Machine, b: st.BMC, now: was.now}
 	var out []record
 	for _, ev := range st.Events {
 		if r, ok := s.saying(was, is, ev); ok {

@@ -230,6 +230,7 @@ var things = map[string]func(v view) []string{
 	"slotcert":   storeMembers("slotcert"),
 	"bootcert":   storeMembers("bootcert"),
 	"usercert":   storeMembers("usercert"),
+	"subcert":    storeMembers("subcert"),
 	"account":    func(v view) []string { return list(v.b.Accounts, func(a bmc.Account) string { return a.ID }) },
 	"option":     func(v view) []string { return list(v.m.Options(), func(b machine.BootOption) string { return b.ID }) },
 	"processor":  func(v view) []string { return cpuIDs(v.m.Profile) },

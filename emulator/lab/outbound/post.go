@@ -24,6 +24,9 @@ type Mailbox interface {
 	// Subscription is a subscription as it stands, with its headers; false
 	// when it is no more.
 	Subscription(id string) (bmc.Subscription, bool)
+	// Trusted are the certificates, in DER, that a subscriber may show, or that
+	// sign for it; without any it is whom the poster trusts.
+	Trusted(id string) [][]byte
 	// Attempted tells how an attempt at delivery went. After one that failed
 	// it says whether there is to be another, and when.
 	Attempted(id string, failed error) (after time.Duration, again bool)
@@ -206,7 +209,7 @@ func (p *Poster) run(a addressee, q *queue) {
 		ev := q.events[0]
 		p.mu.Unlock()
 
-		err := p.attempt(s, ev.body)
+		err := p.attempt(s, a.box.Trusted(a.id), ev.body)
 		if p.ctx.Err() != nil {
 			continue // stopped, which the subscriber cannot help
 		}
@@ -231,7 +234,7 @@ func (p *Poster) run(a addressee, q *queue) {
 }
 
 // attempt posts an event once.
-func (p *Poster) attempt(s bmc.Subscription, body []byte) error {
+func (p *Poster) attempt(s bmc.Subscription, trusted [][]byte, body []byte) error {
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
@@ -249,7 +252,7 @@ func (p *Poster) attempt(s bmc.Subscription, body []byte) error {
 	for _, h := range s.Headers {
 		r.Header.Set(h.Name, h.Value)
 	}
-	transport := p.transport(s)
+	transport := p.transport(s, trusted)
 	defer transport.CloseIdleConnections()
 	c := http.Client{
 		Transport: transport,
@@ -272,11 +275,20 @@ func (p *Poster) attempt(s bmc.Subscription, body []byte) error {
 
 // transport connects to one subscriber as its subscription says. Connections
 // are not kept: sockets do not grow with the number of subscriptions.
-func (p *Poster) transport(s bmc.Subscription) *http.Transport {
+func (p *Poster) transport(s bmc.Subscription, trusted [][]byte) *http.Transport {
+	roots := p.c.RootCAs
+	if len(trusted) > 0 { // only who shows one of them is the subscriber (DSP2046, EventDestination.Certificates)
+		roots = x509.NewCertPool()
+		for _, der := range trusted {
+			if c, err := x509.ParseCertificate(der); err == nil {
+				roots.AddCert(c)
+			}
+		}
+	}
 	return &http.Transport{
 		DialContext: (&net.Dialer{Timeout: p.c.Answer}).DialContext, // no proxy, as with images
 		TLSClientConfig: &tls.Config{
-			RootCAs: p.c.RootCAs, MinVersion: tls.VersionTLS12,
+			RootCAs: roots, MinVersion: tls.VersionTLS12,
 			InsecureSkipVerify: !s.Verify, // as a BMC does that was not asked to verify (DSP2046, VerifyCertificate)
 		},
 		DisableKeepAlives: true,

@@ -1,10 +1,14 @@
 package outbound
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
 	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -25,6 +29,8 @@ type box struct {
 	clock *clock.Clock
 	mu    sync.Mutex
 	bmc   *bmc.BMC
+
+	trusted [][]byte
 }
 
 func newBox(t *testing.T) *box {
@@ -50,6 +56,8 @@ func (b *box) Subscription(id string) (bmc.Subscription, bool) {
 	defer b.mu.Unlock()
 	return b.bmc.Subscription(id)
 }
+
+func (b *box) Trusted(string) [][]byte { return b.trusted }
 
 func (b *box) Attempted(id string, failed error) (time.Duration, bool) {
 	if failed == nil {
@@ -178,6 +186,44 @@ func TestSubscriberIsVerifiedIfAsked(t *testing.T) {
 			t.Errorf("trusted %t: %d failures", trusted, s.Failures)
 		}
 	}
+}
+
+// A subscription's own certificates count, and no others beside them.
+func TestSubscriberShowsTheCertificateOfItsSubscription(t *testing.T) {
+	other := newBox(t)
+	h := newHook(t, true)
+	for _, own := range []bool{true, false} {
+		b := other
+		pool := x509.NewCertPool()
+		pool.AddCert(h.Certificate())
+		b.trusted = [][]byte{h.Certificate().Raw}
+		if own {
+			pool = x509.NewCertPool()
+		} else {
+			b.trusted = [][]byte{strange(t)}
+		}
+		p := b.poster(PostConfig{RootCAs: pool})
+		id := b.subscribe(bmc.Subscription{Destination: h.URL, Verify: true})
+		p.Post(b, id, origin, []byte("x"))
+		b.settle()
+		if s, _ := b.Subscription(id); (s.Failures == 0) != own {
+			t.Errorf("its own certificate %t: %d failures", own, s.Failures)
+		}
+	}
+}
+
+// strange is a certificate that no server here shows.
+func strange(t *testing.T) []byte {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: clock.Wall().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return der
 }
 
 func TestFailedDeliveriesAreRepeated(t *testing.T) {
@@ -326,7 +372,7 @@ func TestAnEventThatIsGivenUpIsDropped(t *testing.T) {
 
 func TestErrorsOfDeliveryHoldNoPassword(t *testing.T) {
 	p := newBox(t).poster(PostConfig{})
-	err := p.attempt(bmc.Subscription{Destination: "http://user:hidden@127.0.0.1:1/x"}, nil)
+	err := p.attempt(bmc.Subscription{Destination: "http://user:hidden@127.0.0.1:1/x"}, nil, nil)
 	if err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("attempt = %v; want an error without the password", err)
 	}
