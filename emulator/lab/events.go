@@ -58,8 +58,14 @@ func (m mailbox) Attempted(id string, failed error) (after time.Duration, again 
 // tell tells the subscribers what has happened in a step. It holds h.mu.
 func (h *Host) tell(st *step, was *machine.View, wasBMC *bmc.View) {
 	if st.event > 0 && h.lab.service != nil {
+		told := st.bmc
+		for _, ev := range st.machine {
+			if ev, ok := ev.(machine.Reported); ok {
+				told = append(told[:len(told):len(told)], ev)
+			}
+		}
 		letters := h.lab.service.Tell(h, redfish.Step{
-			Number: st.event, At: st.now, WasMachine: was, Machine: h.Machine(), WasBMC: wasBMC, BMC: h.BMC(), Events: st.bmc,
+			Number: st.event, At: st.now, WasMachine: was, Machine: h.Machine(), WasBMC: wasBMC, BMC: h.BMC(), Events: told,
 		})
 		for _, l := range letters {
 			if !h.BMC().Life.Serves() { // nobody is there to send it

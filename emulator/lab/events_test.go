@@ -249,6 +249,35 @@ func TestSignsOfLifeAreSent(t *testing.T) {
 	}
 }
 
+func TestMetricReportsAreSent(t *testing.T) {
+	var mu sync.Mutex
+	var got []string
+	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, string(body))
+	}))
+	defer hook.Close()
+	l := labtest.Start(t, lab.Config{})
+	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"EventFormatType":"MetricReport","Context":"mine"}`, hook.URL))
+	status, at, answer := ask(t, l, "POST", "/redfish/v1/TelemetryService/MetricReportDefinitions",
+		`{"Name":"power","MetricReportDefinitionType":"Periodic","Schedule":{"RecurrenceInterval":"PT60S"},"Metrics":[{"MetricId":"TotalPower"}],"ReportActions":["RedfishEvent"]}`)
+	if status != 201 {
+		t.Fatalf("POST MetricReportDefinitions = %d\n%s", status, answer)
+	}
+	l.Advance(3*time.Minute + time.Second)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(got) != 3 || !strings.Contains(got[0], at) || !strings.Contains(got[0], "#MetricReport.v1_5_2.MetricReport") ||
+		!strings.Contains(got[0], `"MetricId":"TotalPower"`) || !strings.Contains(got[0], `"Context":"mine"`) {
+		t.Errorf("sent %q; want three reports of %s", got, at)
+	}
+}
+
 // stream opens a stream and returns its lines; it ends with the test.
 func stream(t *testing.T, l *labtest.Lab) <-chan string {
 	t.Helper()

@@ -306,7 +306,7 @@ func outward(evs []machine.Event) []machine.Event {
 	var out []machine.Event
 	for _, ev := range evs {
 		switch ev.(type) {
-		case event.Note, event.Told, event.Running, event.Waiting, event.Paused, event.Done, event.Restart, storage.Work:
+		case event.Note, event.Told, event.Running, event.Waiting, event.Paused, event.Done, event.Restart, storage.Work, machine.Reported:
 		default:
 			out = append(out, ev)
 		}

@@ -7,10 +7,15 @@ import (
 	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
-const eventSchema = "Event.v1_13_0"
+// Schemas of what subscribers are told.
+const (
+	eventSchema  = "Event.v1_13_0"
+	reportSchema = "MetricReport.v1_5_2"
+)
 
 // passes says whether a subscription is told of a record (DSP2046,
 // EventDestination).
@@ -57,7 +62,28 @@ type happening struct {
 	number  uint64
 	opens   string // ID of the subscription that was made
 	records []record
+	reports []machine.Report
 	at      snapshot // right after
+}
+
+// payloads are what a subscription is told.
+func (s *Service) payloads(t *happening, to *bmc.Subscription) [][]byte {
+	if !to.Reports {
+		if body := s.event(t, to); body != nil {
+			return [][]byte{body}
+		}
+		return nil
+	}
+	var all [][]byte
+	for _, r := range t.reports {
+		if allows(to.Filter.Reports, telemetryURI+"/MetricReportDefinitions/"+r.ID) {
+			o := reported(view{d: t.at.d, m: t.at.m, b: t.at.b, now: t.at.now}, r)
+			o["@odata.id"], o["@odata.type"], o["Id"] = telemetryURI+"/MetricReports/"+r.ID, odataType(reportSchema), r.ID
+			o["Context"] = to.Context
+			all = append(all, encode(o))
+		}
+	}
+	return all
 }
 
 // event is the payload for a subscription; nil when there is nothing for it

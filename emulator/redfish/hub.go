@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // keptEvents are as many events of a host as a stream may lag behind, and as a
@@ -78,6 +79,11 @@ func (s *Service) Tell(h Host, st Step) []Letter {
 	t := happening{number: st.Number, opens: subscribed(st.Events), at: snapshot{h: h, d: h.Dialect(), m: st.Machine, b: st.BMC, now: st.At}}
 	if !st.BMC.Audience.Off {
 		t.records = s.records(h, st)
+		for _, ev := range st.Events {
+			if r, ok := ev.(machine.Reported); ok {
+				t.reports = append(t.reports, r.Report)
+			}
+		}
 	}
 	if u != nil {
 		u.add(t)
@@ -85,10 +91,10 @@ func (s *Service) Tell(h Host, st Step) []Letter {
 	var out []Letter
 	for i := range st.BMC.Audience.List {
 		to := &st.BMC.Audience.List[i]
-		if to.Stream || to.Reports {
+		if to.Stream {
 			continue
 		}
-		if body := s.event(&t, to); body != nil {
+		for _, body := range s.payloads(&t, to) {
 			out = append(out, Letter{Subscription: to.ID, At: st.At, Body: body})
 		}
 	}

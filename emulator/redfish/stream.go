@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -78,7 +79,8 @@ func (x *exchange) asked() (bmc.Subscription, bool) {
 // tell writes events until there is a reason to end.
 func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 	cursor := u.opened(to.ID)
-	if last, err := strconv.ParseUint(x.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
+	number, _, _ := strings.Cut(x.r.Header.Get("Last-Event-ID"), ".")
+	if last, err := strconv.ParseUint(number, 10, 64); err == nil {
 		cursor = min(cursor, last) // what it has missed comes first
 	}
 	x.open()
@@ -101,8 +103,14 @@ func (x *exchange) tell(u *hub, to *bmc.Subscription) {
 		}
 		for i := range all {
 			cursor = all[i].number
-			if body := x.s.event(&all[i], to); body != nil && !x.push("id: "+strconv.FormatUint(cursor, 10)+"\ndata: "+string(body)+"\n\n") {
-				return
+			for n, body := range x.s.payloads(&all[i], to) {
+				id := strconv.FormatUint(cursor, 10)
+				if n > 0 { // of several reports, each has an id of its own
+					id += "." + strconv.Itoa(n)
+				}
+				if !x.push("id: " + id + "\ndata: " + string(body) + "\n\n") {
+					return
+				}
 			}
 		}
 		if !x.welcome(to) {

@@ -122,6 +122,11 @@ func reportDefinition(v view) object {
 
 func metricReport(v view) object {
 	r, _ := v.m.Report(v.ids["made"], v.now)
+	return reported(v, r)
+}
+
+// reported is a report as it is read, and as it is sent.
+func reported(v view, r machine.Report) object {
 	at := r.At.UTC().Format(time.RFC3339)
 	values := []object{}
 	for _, m := range r.Values {
