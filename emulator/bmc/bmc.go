@@ -99,7 +99,8 @@ type State struct {
 	Clock  *Clock  `json:"clock,omitempty"` // nil: right
 	Life   *Life   `json:"life,omitempty"`  // nil: up since it was made
 
-	Net *Network `json:"network,omitempty"` // nil: as the Spec says
+	Net   *Network `json:"network,omitempty"` // nil: as the Spec says
+	Plans *Plans   `json:"plans,omitempty"`   // nil: none
 
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
@@ -129,6 +130,7 @@ type View struct {
 	Life    *Life
 	Net     *Network // nil: as the Spec says; Network tells which that is
 	Place   *Place
+	Plans   *Plans // with the bodies of their requests, which may hold secrets
 
 	Audience *Audience // subscriptions, without their headers
 	Updates  *Updates  // never nil
@@ -199,7 +201,7 @@ func (b *BMC) View() View {
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
-		Net: b.st.Net, Place: b.place,
+		Net: b.st.Net, Place: b.place, Plans: b.st.Plans,
 		Audience: b.heard, Updates: b.updates(),
 		Certificates: b.certificates,
 	}
@@ -216,7 +218,8 @@ func (b *BMC) forkMedia() *Media {
 // Awaited is when the BMC next does what somebody may be waiting for; false when
 // that is nothing.
 func (b *BMC) Awaited() (time.Time, bool) {
-	first := sooner(b.nextOfLife(), b.nextOfWork())
+	once, _ := b.plansDue()
+	first := sooner(sooner(b.nextOfLife(), b.nextOfWork()), once)
 	return first, !first.IsZero()
 }
 
@@ -224,6 +227,8 @@ func (b *BMC) Awaited() (time.Time, bool) {
 // command.
 func (b *BMC) Deadline() (time.Time, bool) {
 	first, _ := b.Awaited()
+	_, again := b.plansDue()
+	first = sooner(first, again)
 	first = sooner(sooner(first, b.nextOfJobs()), sooner(b.accountsDue, b.locksDue()))
 	for i := range b.sessions {
 		first = sooner(first, b.sessionDue(&b.sessions[i]))
@@ -238,7 +243,7 @@ func (b *BMC) Deadline() (time.Time, bool) {
 // sessions, passwords, accounts and locks expire, jobs are forgotten, signs of
 // life fall due.
 func (b *BMC) Advance(now time.Time) []Event {
-	evs := b.age(now)
+	evs := append(b.age(now), b.carryOut(now)...)
 	b.expireSessions(now)
 	b.ageJobs(now)
 	return slices.Concat(evs, b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))

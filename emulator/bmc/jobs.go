@@ -150,6 +150,7 @@ type Orphans struct{ Works func(job string) bool }
 
 func (c Orphans) apply(b *BMC, now time.Time) ([]Event, error) {
 	var evs []Event
+	b.endPlans(now)
 	for _, j := range b.st.Jobs.All() {
 		switch {
 		case j.State.Ended() || j.Work != nil:

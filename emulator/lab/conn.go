@@ -21,7 +21,7 @@ type bmcConn struct {
 	of   *conns
 
 	// Guarded by of.mu.
-	busy    bool // a request is being answered
+	busy    bool // a request that is no GET is being answered
 	sending bool // its answer is on its way
 	doomed  bool // it is reset when that is there
 }
@@ -87,7 +87,7 @@ func (cs *conns) dropAt(host int, kind bool, at func(netip.AddrPort) bool) {
 	}, func() map[*bmcConn]struct{} { return cs.open })
 }
 
-// asked notes that a request is being answered.
+// asked notes that a request that is no GET is being answered.
 func (cs *conns) asked(c *bmcConn) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -45,12 +45,14 @@ func (h *Host) follow(evs []event.Event) {
 		switch ev := ev.(type) {
 		case bmc.MediaEjected:
 			h.ejected(ev.Slot)
+		case bmc.PlanDue:
+			h.carryOut(ev.Plan)
 		case bmc.LifeChanged:
 			if ev.Phase == bmc.Offline || ev.Phase == bmc.Dark {
 				for _, cancel := range h.carried {
 					cancel(errDown)
 				}
-				h.lab.conns.drop(h.index)
+				h.lab.conns.dropAt(h.index, ev.Phase == bmc.Offline, func(netip.AddrPort) bool { return true })
 			}
 		}
 	}
@@ -100,7 +102,9 @@ func answering(r *http.Request) (answered func()) {
 	if !ok {
 		return func() {}
 	}
-	c.of.asked(c)
+	if r.Method != http.MethodGet { // a stream of events is one, and has no end
+		c.of.asked(c)
+	}
 	return func() { c.of.answering(c) }
 }
 

@@ -45,6 +45,7 @@ var answers = []struct {
 	{firmware.ErrUnknown, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{firmware.ErrWhen, http.StatusBadRequest, always(message.PropertyValueError.With("ApplyTime").About("#/" + operationTime))},
 	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
+	{bmc.ErrPlans, http.StatusBadRequest, always(message.CreateLimitReachedForResource.With())},
 	{bmc.ErrFollows, http.StatusConflict, always(message.PropertyValueConflict.With("DateTime", "NTP").About("#/DateTime"))},
 	{bmc.ErrDown, http.StatusServiceUnavailable, always(message.ServiceTemporarilyUnavailable.With(retryAfter))},
 	{bmc.ErrUnderWay, http.StatusConflict, always(message.ResourceInUse.With())},

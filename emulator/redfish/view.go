@@ -59,6 +59,7 @@ const (
 	showsCerts     shows = 1 << 17 // certificates that the BMC holds
 	showsLife      shows = 1 << 21
 	showsNetwork   shows = 1 << 22
+	showsPlans     shows = 1 << 23
 	showsTime      shows = 1 << 30
 )
 
@@ -168,6 +169,10 @@ var parts = map[shows]part{
 		func(a, b *snapshot) bool { return a.b.Certificates == b.b.Certificates },
 		func(to, from *snapshot) { to.b.Certificates = from.b.Certificates },
 	},
+	showsPlans: {
+		func(a, b *snapshot) bool { return a.b.Plans == b.b.Plans },
+		func(to, from *snapshot) { to.b.Plans = from.b.Plans },
+	},
 	showsNetwork: {
 		func(a, b *snapshot) bool { return a.b.Net == b.b.Net && a.b.Place == b.b.Place },
 		func(to, from *snapshot) { to.b.Net, to.b.Place = from.b.Net, from.b.Place },
@@ -223,6 +228,7 @@ func (m *match) view(at snapshot) view {
 var things = map[string]func(v view) []string{
 	"auditentry": func(v view) []string { return entryIDs(v.b.Audit) },
 	"entry":      func(v view) []string { return entryIDs(v.b.Log) },
+	"plan":       func(v view) []string { return list(v.b.Plans.All(), func(p bmc.Plan) string { return p.ID }) },
 	"managernic": func(view) []string { return []string{managerNICID} },
 	"managerlog": func(v view) []string { return []string{v.d.Logs.Manager} },
 	"systemlog":  func(v view) []string { return []string{v.d.Logs.System} },

@@ -1,0 +1,67 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/redfish"
+)
+
+// carryOut carries out a plan as if its maker had sent the request now. It holds
+// h.mu.
+func (h *Host) carryOut(p bmc.Plan) {
+	if h.ended || h.lab.service == nil {
+		return
+	}
+	leave := h.lab.clock.Enter()
+	h.lab.carrying.Go(func() {
+		defer leave()
+		end := bmc.EndPlan{ID: p.ID, Status: h.perform(p)}
+		if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // forgotten
+			h.lab.log.Error("plan cannot be ended", "host", h.Name(), "plan", p.ID, "err", err)
+		}
+	})
+}
+
+// perform is the status that the request of a plan is answered with.
+func (h *Host) perform(p bmc.Plan) int {
+	ctx := context.WithValue(redfish.ActAs(context.Background(), p.Account), http.LocalAddrContextKey,
+		net.TCPAddrFromAddrPort(h.Address()))
+	r, err := http.NewRequestWithContext(ctx, p.Method, "https://"+h.Address().String()+p.Target, strings.NewReader(p.Body))
+	if err != nil {
+		return http.StatusBadRequest
+	}
+	r.RemoteAddr = net.JoinHostPort(h.Address().Addr().String(), "0")
+	if p.Body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	w := &statusOnly{header: http.Header{}}
+	h.lab.service.ServeHTTP(w, r)
+	return w.status
+}
+
+// statusOnly takes an answer of which only the status matters.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+// Header implements http.ResponseWriter.
+func (w *statusOnly) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusOnly) WriteHeader(status int) {
+	if w.status == 0 {
+		w.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (w *statusOnly) Write(b []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return len(b), nil
+}

@@ -1,0 +1,59 @@
+package lab_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+)
+
+const jobsPath = "/redfish/v1/JobService/Jobs"
+
+// A request is carried out at its time, in the name of who planned it, and after
+// a restart of the lab all the same.
+func TestPlansAreCarriedOut(t *testing.T) {
+	dir := t.TempDir()
+	l := labtest.Start(t, lab.Config{Dir: dir})
+	h := l.First()
+	tag := func(name string, at time.Time) string {
+		return fmt.Sprintf(`{"Payload":{"HttpOperation":"PATCH","TargetUri":%q,"JsonBody":"{\"AssetTag\":\"%s\"}"},"Schedule":{"InitialStartTime":%q}}`,
+			systemPath, name, at.Format(time.RFC3339))
+	}
+	now := l.Clock().Now()
+	for i, name := range []string{"first", "second"} {
+		if code, got := call(t, l, h, "POST", jobsPath, tag(name, now.Add(time.Duration(i+1)*time.Hour))); code != 201 {
+			t.Fatalf("POST = %d, %v", code, got)
+		}
+	}
+	expect := func(want string, states ...bmc.JobState) {
+		t.Helper()
+		if got := h.Machine().Asset.Tag; got != want {
+			t.Errorf("AssetTag = %q, want %q", got, want)
+		}
+		for i, p := range h.BMC().Plans.All() {
+			if p.State != states[i] {
+				t.Errorf("plan %s is %s (%d), want %s", p.ID, p.State, p.Status, states[i])
+			}
+		}
+	}
+	l.Advance(59 * time.Minute)
+	expect("", bmc.JobPending, bmc.JobPending)
+	l.Advance(2 * time.Minute)
+	expect("first", bmc.JobCompleted, bmc.JobPending)
+	l.Stop()
+	l = labtest.Start(t, lab.Config{Dir: dir})
+	h = l.First()
+	l.Advance(time.Hour)
+	expect("second", bmc.JobCompleted, bmc.JobCompleted)
+
+	// Whose account is gone may no longer.
+	plan := bmc.Plan{Account: "77", User: "gone", Method: "PATCH", Target: systemPath, Body: `{"AssetTag":"third"}`, Due: l.Clock().Now().Add(time.Minute)}
+	if _, err := h.ApplyBMC(t.Context(), bmc.MakePlan{Plan: plan}); err != nil {
+		t.Fatal(err)
+	}
+	l.Advance(time.Hour)
+	expect("second", bmc.JobCompleted, bmc.JobCompleted, bmc.JobException)
+}

@@ -1,0 +1,59 @@
+package redfish
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+const jobs = "/redfish/v1/JobService/Jobs"
+
+func TestRequestIsPlanned(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	for _, tt := range []struct {
+		body   string
+		status int
+		tells  string
+	}{
+		{`{"Name":"x"}`, 400, "#/Payload"},
+		{`{"Payload":{"HttpOperation":"GET","TargetUri":"/redfish/v1/Systems/1"}}`, 400, "#/Payload/HttpOperation"},
+		{`{"Payload":{"HttpOperation":"POST","TargetUri":"/redfish/v1/Systems/1"}}`, 400, "#/Payload/TargetUri"},
+		{`{"Payload":{"HttpOperation":"PATCH","TargetUri":"http://elsewhere/"}}`, 400, "#/Payload/TargetUri"},
+		{`{"Payload":{"HttpOperation":"PATCH","TargetUri":"/redfish/v1/Systems/1","JsonBody":"[]"}}`, 400, "#/Payload/JsonBody"},
+		{`{"Payload":{"HttpOperation":"PATCH","TargetUri":"/redfish/v1/Systems/1"},"Schedule":{"RecurrenceInterval":"PT1S"}}`, 400, "#/Schedule/RecurrenceInterval"},
+		{`{"Name":"night","Payload":{"HttpOperation":"PATCH","TargetUri":"/redfish/v1/Systems/1","JsonBody":"{\"Password\":\"hidden-11\"}"},
+			"Schedule":{"InitialStartTime":"2026-03-02T02:00:00Z","RecurrenceInterval":"P1D","MaxOccurrences":3}}`, 201, `"JobState":"Pending"`},
+	} {
+		w := call(t, s, "admin", "POST", jobs, tt.body)
+		if w.Code != tt.status || !strings.Contains(w.Body.String(), tt.tells) || strings.Contains(w.Body.String(), "hidden-") && tt.status == 201 {
+			t.Errorf("%s; want %d %s", shape("POST", jobs, tt.body, w), tt.status, tt.tells)
+		}
+	}
+	if w := call(t, s, "operator", "POST", jobs, `{}`); w.Code != 403 {
+		t.Errorf("%s", shape("POST", jobs, "", w))
+	}
+	h.pass(24 * time.Hour)
+	body, _ := get(t, s, jobs+"/1")
+	if body["JobState"] != "Running" || body["Schedule"].(map[string]any)["InitialStartTime"] != "2026-03-03T02:00:00Z" {
+		t.Errorf("job = %v", body)
+	}
+	_, err := h.ApplyBMC(t.Context(), bmc.EndPlan{ID: "1", Status: 200})
+	must(t, err)
+	if _, err := openBundle(); err == nil {
+		walk(t, s, newSchemas(t))
+	}
+	for _, step := range []struct {
+		method, uri string
+		status      int
+	}{
+		{"POST", jobs + "/1/Actions/Job.Cancel", 204}, {"POST", jobs + "/1/Actions/Job.Cancel", 409},
+		{"DELETE", jobs + "/1", 204}, {"DELETE", jobs + "/1", 404}, {"POST", "/redfish/v1/JobService/Actions/JobService.CancelAllJobs", 204},
+	} {
+		if w := call(t, s, "admin", step.method, step.uri, ""); w.Code != step.status {
+			t.Errorf("%s; want %d", shape(step.method, step.uri, "", w), step.status)
+		}
+	}
+}
