@@ -132,7 +132,10 @@ func (l *Log) with(e Entry, s LogSpec) (*Log, uint64) {
 	number := e.ID / chunkSize
 	if at, ok := out.chunk(number); ok {
 		c := out.Chunks[at]
-		out.Chunks[at] = &Chunk{number, append(slices.Clip(c.Entries), e)}
+		// Who holds the chunk as it was sees no further than its length, and a
+		// log that a step has made and that was not kept was shown to nobody:
+		// so entries may share what they stand in.
+		out.Chunks[at] = &Chunk{number, append(c.Entries, e)}
 	} else {
 		out.Chunks = append(out.Chunks, &Chunk{number, []Entry{e}})
 	}
@@ -214,7 +217,7 @@ func (l *Log) Changes(before any) iter.Seq2[string, any] {
 			if was.has(c) {
 				continue
 			}
-			for i := range c.Entries {
+			for i := was.shared(c); i < len(c.Entries); i++ {
 				e := &c.Entries[i]
 				if old, there := was.Entry(e.ID); e.ID < l.First || there && old.same(e) {
 					continue
@@ -225,6 +228,22 @@ func (l *Log) Changes(before any) iter.Seq2[string, any] {
 			}
 		}
 	}
+}
+
+// shared is how many of the first entries of a chunk are the log's own, in the
+// same place.
+func (l *Log) shared(c *Chunk) int {
+	if l == nil {
+		return 0
+	}
+	at, ok := l.chunk(c.Number)
+	if !ok {
+		return 0
+	}
+	if es := l.Chunks[at].Entries; len(es) > 0 && len(es) <= len(c.Entries) && &es[0] == &c.Entries[0] {
+		return len(es)
+	}
+	return 0
 }
 
 // chunks are the chunks; a nil Log has none.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 )
@@ -29,23 +31,26 @@ type divided interface {
 // changed lists the parts of a host's state that differ from what they were.
 func (st hostState) changed(host string, was hostState) []store.Put {
 	var puts []store.Put
-	each(reflect.ValueOf(st), reflect.ValueOf(was), host+"/", func(key string, is, was reflect.Value) {
-		if is.Pointer() == was.Pointer() {
-			return
+	is, old := reflect.ValueOf(&st).Elem(), reflect.ValueOf(&was).Elem()
+	for _, p := range parts() {
+		a, b := is.FieldByIndex(p.at), old.FieldByIndex(p.at)
+		if a.Pointer() == b.Pointer() {
+			continue
 		}
-		d, ok := is.Interface().(divided)
+		key := host + "/" + p.key
+		d, ok := a.Interface().(divided)
 		if !ok {
-			puts = append(puts, store.Put{Kind: store.Hosts, Key: key, Value: is.Interface()})
-			return
+			puts = append(puts, store.Put{Kind: store.Hosts, Key: key, Value: a.Interface()})
+			continue
 		}
 		puts = append(puts, store.Put{Kind: store.Hosts, Key: key, Value: d.Head()})
-		for piece, value := range d.Changes(was.Interface()) {
+		for piece, value := range d.Changes(b.Interface()) {
 			if value == nil {
 				value = store.Gone
 			}
 			puts = append(puts, store.Put{Kind: store.Hosts, Key: key + "/" + piece, Value: value})
 		}
-	})
+	}
 	return puts
 }
 
@@ -54,31 +59,42 @@ func (st hostState) changed(host string, was hostState) []store.Put {
 func (st *hostState) load(part string, raw []byte) (err error) {
 	v := reflect.ValueOf(st).Elem()
 	name, _, isPiece := strings.Cut(part, "/")
-	each(v, v, "", func(key string, is, _ reflect.Value) {
-		switch {
-		case key != name:
-		case !isPiece:
-			err = json.Unmarshal(raw, is.Addr().Interface())
-		default:
-			if d, ok := is.Interface().(divided); ok && !is.IsNil() { // the head comes first
-				err = d.Join(func(piece any) error { return json.Unmarshal(raw, piece) })
-			}
-		}
-	})
+	i := slices.IndexFunc(parts(), func(p place) bool { return p.key == name })
+	if i < 0 {
+		return nil
+	}
+	is := v.FieldByIndex(parts()[i].at)
+	if !isPiece {
+		err = json.Unmarshal(raw, is.Addr().Interface())
+	} else if d, ok := is.Interface().(divided); ok && !is.IsNil() { // the head comes first
+		err = d.Join(func(piece any) error { return json.Unmarshal(raw, piece) })
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", part, err)
 	}
 	return nil
 }
 
-// each calls f with every part of a state, and with the same part of another.
-func each(is, was reflect.Value, key string, f func(key string, is, was reflect.Value)) {
-	for i := range is.NumField() {
-		name, _, _ := strings.Cut(is.Type().Field(i).Tag.Get("json"), ",")
-		if is.Field(i).Kind() == reflect.Pointer {
-			f(key+name, is.Field(i), was.Field(i))
+// place is where a part is, in a hostState and in the store.
+type place struct {
+	at  []int  // of the field, as reflect has it
+	key string // below the host's name
+}
+
+// parts are the places of all parts.
+var parts = sync.OnceValue(func() []place { return places(reflect.TypeFor[hostState](), nil, "") })
+
+func places(t reflect.Type, at []int, key string) []place {
+	var out []place
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		here := append(slices.Clip(at), i)
+		if f.Type.Kind() == reflect.Pointer {
+			out = append(out, place{here, key + name})
 			continue
 		}
-		each(is.Field(i), was.Field(i), key+name+".", f)
+		out = append(out, places(f.Type, here, key+name+".")...)
 	}
+	return out
 }

@@ -40,6 +40,7 @@ type Machine struct {
 	fw       firmware.Firmware
 	disks    storage.Subsystem
 	heat     thermal.Thermal
+	kept     *Bootable // of the last View
 }
 
 // State is what a Machine must remember across a restart of the lab, in parts.
@@ -101,6 +102,7 @@ type View struct {
 	Watchdog   *Watchdog
 	Telemetry  *Telemetry
 	SecureBoot *SecureBoot
+	Bootable   *Bootable // of Options; nil works, too
 }
 
 // New makes a machine that is switched off, or restores one from what State
@@ -146,7 +148,7 @@ func (m *Machine) View() View {
 	v := View{
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
 		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
-		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(),
+		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(), Bootable: m.bootable(),
 	}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]

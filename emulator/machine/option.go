@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
@@ -34,8 +35,41 @@ const (
 
 // Options are the boot options, by ID.
 func (v *View) Options() []BootOption {
-	return options(v.Profile, v.Identity, v.Boot, v.Firmware, v.Storage)
+	if v.Bootable == nil {
+		return options(v.Profile, v.Identity, v.Boot, v.Firmware, v.Storage)
+	}
+	return v.Bootable.all(v)
 }
+
+// Bootable keeps the boot options of views that have the same. Its zero value
+// has yet to be asked.
+type Bootable struct {
+	boot     *BootSettings
+	firmware firmware.View
+	disks    storage.View
+
+	once    sync.Once
+	options []BootOption
+}
+
+// Equal says that two are the same: they follow from the rest of a view.
+func (*Bootable) Equal(*Bootable) bool { return true }
+
+// bootable is what Options keeps, as long as nothing that they follow from has
+// changed.
+func (m *Machine) bootable() *Bootable {
+	boot, fw, disks := m.boot(), m.fw.View(), m.disks.View()
+	if b := m.kept; b == nil || b.boot != boot || b.firmware != fw || !b.disks.Same(disks) {
+		m.kept = &Bootable{boot: boot, firmware: fw, disks: disks}
+	}
+	return m.kept
+}
+
+func (b *Bootable) all(v *View) []BootOption {
+	b.once.Do(func() { b.options = options(v.Profile, v.Identity, b.boot, b.firmware, b.disks) })
+	return slices.Clone(b.options)
+}
+
 
 // Order are the boot options that are tried, in that order. Those that are
 // disabled are passed over.

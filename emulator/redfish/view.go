@@ -87,7 +87,7 @@ var parts = map[shows]part{
 	},
 	showsBoot: {
 		func(a, b *snapshot) bool { return a.m.Boot == b.m.Boot },
-		func(to, from *snapshot) { to.m.Boot = from.m.Boot },
+		func(to, from *snapshot) { to.m.Boot, to.m.Bootable = from.m.Boot, from.m.Bootable },
 	},
 	showsPolicy: {
 		func(a, b *snapshot) bool { return a.m.Policy == b.m.Policy },
