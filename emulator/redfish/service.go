@@ -29,7 +29,8 @@ import (
 type Config struct {
 	Rack Rack
 	Log  *slog.Logger // nil: none
-	// Enter, when not nil, is told of every request in flight.
+	// Enter, when not nil, is told of every request in flight. Leave may be
+	// called again.
 	Enter func() (leave func())
 	// Journal, when not nil, is told of every request that was answered, with
 	// its context.
@@ -184,12 +185,21 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.record()
 }
 
+// look is what the host shows at the time of the request.
+func (x *exchange) look() snapshot {
+	if x.began.IsZero() {
+		return look(x.host)
+	}
+	h := x.host
+	return snapshot{h: h, d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: x.began.Truncate(time.Second)}
+}
+
 // inFlight tells that a request is in flight, until leave is called.
 func (s *Service) inFlight() (leave func()) {
 	if s.enter == nil {
 		return func() {}
 	}
-	return sync.OnceFunc(s.enter())
+	return s.enter()
 }
 
 // record tells the journal of the request, once.
@@ -274,7 +284,7 @@ func (x *exchange) serve() {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}
-	at := look(x.host)
+	at := x.look()
 	p := x.s.page(x.match, at)
 	if p == nil {
 		x.gone(at)
