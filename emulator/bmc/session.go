@@ -78,7 +78,11 @@ func (b *BMC) endSessions(account, but string) {
 // closeSessions ends those that are, and tells how many.
 func (b *BMC) closeSessions(are func(*Session) bool) int {
 	n := len(b.sessions)
-	if n == 0 {
+	some := false // mostly none is, and every request of a session asks
+	for i := range b.sessions {
+		some = some || are(&b.sessions[i])
+	}
+	if !some {
 		return 0
 	}
 	b.sessions = slices.DeleteFunc(b.sessions, func(s Session) bool { return are(&s) })

@@ -18,6 +18,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -83,6 +84,9 @@ func newClock(m mode, origin time.Time, factor float64) *Clock {
 
 // Now is the lab's time.
 func (c *Clock) Now() time.Time {
+	if c.mode == scaled { // whose base and anchor never change
+		return c.now()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now()
@@ -104,18 +108,37 @@ func (c *Clock) Enter() (leave func()) {
 	c.mu.Lock()
 	c.enter()
 	c.mu.Unlock()
-	return sync.OnceFunc(c.leave)
+	return (&visit{clock: c}).end
+}
+
+// visit is work in flight.
+type visit struct {
+	clock *Clock
+	ended atomic.Bool
+}
+
+func (v *visit) end() {
+	if !v.ended.Swap(true) {
+		v.clock.leave()
+	}
 }
 
 func (c *Clock) enter() {
 	c.busy++
-	c.active = time.Now()
+	c.stir()
+}
+
+// stir is a sign of work, for which only a Jumping clock looks out.
+func (c *Clock) stir() {
+	if c.mode == jumping {
+		c.active = time.Now()
+	}
 }
 
 func (c *Clock) leave() {
 	c.mu.Lock()
 	c.busy--
-	c.active = time.Now()
+	c.stir()
 	if c.busy == 0 {
 		for _, ch := range c.settled {
 			close(ch)
@@ -123,7 +146,9 @@ func (c *Clock) leave() {
 		c.settled = nil
 	}
 	c.mu.Unlock()
-	c.poke()
+	if c.mode == jumping {
+		c.poke()
+	}
 }
 
 // Settle returns when nothing is in flight, or with the context's error. On a

@@ -70,7 +70,6 @@ func (b *Bootable) all(v *View) []BootOption {
 	return slices.Clone(b.options)
 }
 
-
 // Order are the boot options that are tried, in that order. Those that are
 // disabled are passed over.
 func (v *View) Order() []BootOption { return order(v.Profile, v.Boot, v.Options()) }

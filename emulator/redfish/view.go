@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"maps"
+	mathbits "math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -68,6 +69,14 @@ type part struct {
 	same func(a, b *snapshot) bool
 	copy func(to, from *snapshot)
 }
+
+// byBit are the parts by the number of their bit: every request asks for some.
+var byBit = func() (all [32]part) {
+	for s, p := range parts {
+		all[mathbits.TrailingZeros32(uint32(s))] = p
+	}
+	return all
+}()
 
 // parts are all that a body can show.
 var parts = map[shows]part{
@@ -193,7 +202,7 @@ func (s shows) same(a, b *snapshot) bool {
 		return a.d == b.d && a.m.Profile == b.m.Profile
 	}
 	for rest := s; rest != 0; rest &= rest - 1 {
-		if !parts[rest&-rest].same(a, b) {
+		if !byBit[mathbits.TrailingZeros32(uint32(rest))].same(a, b) {
 			return false
 		}
 	}
@@ -218,7 +227,7 @@ type view struct {
 func (m *match) view(at snapshot) view {
 	to := snapshot{d: at.d, m: &machine.View{Profile: at.m.Profile}, b: &bmc.View{Spec: at.b.Spec}}
 	for rest := m.shows; rest != 0; rest &= rest - 1 {
-		parts[rest&-rest].copy(&to, &at)
+		byBit[mathbits.TrailingZeros32(uint32(rest))].copy(&to, &at)
 	}
 	return view{host: at.h, served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids}
 }
