@@ -353,7 +353,7 @@ func (c Undelivered) apply(b *BMC, now time.Time) ([]Event, error) {
 	case is.Retry == Suspend:
 		return nil, b.changeSubscription(c.ID, func(s *Subscription) { s.Suspended = true })
 	default:
-		return Unsubscribe{ID: c.ID}.apply(b, now)
+		return Unsubscribe(c).apply(b, now)
 	}
 	return []Event{TryAgain{At: now, ID: c.ID, After: wait}}, nil
 }

@@ -54,7 +54,7 @@ const (
 func TestPortMoves(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)})
-	h, other := l.Hosts()[1], l.Hosts()[2]
+	h := l.Hosts()[1]
 	planned, port := h.Address(), freePort(t)
 	for range 2 {
 		patched(t, l, h, protocolsPath, fmt.Sprintf(`{"HTTPS":{"Port":%d}}`, port), 200)
@@ -66,7 +66,8 @@ func TestPortMoves(t *testing.T) {
 		}
 		l.Stop()
 		l = labtest.Start(t, lab.Config{Dir: dir})
-		h, other = l.Hosts()[1], l.Hosts()[2]
+		h = l.Hosts()[1]
+		other := l.Hosts()[2]
 		if code, _ := call(t, l, h, "GET", systemPath, ""); code != 200 || h.Address().Port() != port {
 			t.Errorf("after a restart at %v: %d", h.Address(), code)
 		}

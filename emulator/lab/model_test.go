@@ -13,7 +13,7 @@ import (
 
 // What a rack file can say of timings is what a model has, by the same names.
 func TestEveryTimingCanBeSet(t *testing.T) {
-	var r rack.Lab = rack.Default(1)
+	r := rack.Default(1)
 	is := reflect.ValueOf(&r.Timings).Elem()
 	model := reflect.TypeFor[machine.Timings]()
 	for i := range model.NumField() {

@@ -219,7 +219,7 @@ func TestABrokenBIOSHangs(t *testing.T) {
 			}
 			b.next()
 		}
-		want := Phase(Selecting)
+		want := Selecting
 		if backup == "" {
 			want = POST
 		}

@@ -286,9 +286,9 @@ func TestDefaultsComeBack(t *testing.T) {
 
 func TestBIOSPasswordsProtectTheSettings(t *testing.T) {
 	b := newBench(t)
-	change := func(want int, name, old, new string) []string {
+	change := func(want int, name, was, is string) []string {
 		t.Helper()
-		body, err := json.Marshal(map[string]string{"PasswordName": name, "OldPassword": old, "NewPassword": new})
+		body, err := json.Marshal(map[string]string{"PasswordName": name, "OldPassword": was, "NewPassword": is})
 		must(t, err)
 		w := call(t, b.s, "admin", "POST", biosURI+"/Actions/Bios.ChangePassword", string(body))
 		if w.Code != want {

@@ -65,11 +65,11 @@ func (r *gofisher) read(v reflect.Value) {
 		return
 	}
 	uri := v.Elem().FieldByName("ODataID").String()
-	if key := v.Type().String() + " " + uri; r.seen[key] {
+	key := v.Type().String() + " " + uri
+	if r.seen[key] {
 		return
-	} else {
-		r.seen[key] = true
 	}
+	r.seen[key] = true
 	if !slices.Contains(r.uris, uri) {
 		r.uris = append(r.uris, uri)
 	}

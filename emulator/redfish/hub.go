@@ -28,12 +28,12 @@ type hubs struct {
 	once   sync.Once
 }
 
-// get is the hub of a host; make is for one that has had no stream so far.
-func (h *hubs) get(host Host, make bool) *hub {
+// get is the hub of a host; open is for one that has had no stream so far.
+func (h *hubs) get(host Host, open bool) *hub {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	u := h.of[host]
-	if u == nil && make {
+	if u == nil && open {
 		u = &hub{news: newNews()}
 		h.of[host] = u
 	}

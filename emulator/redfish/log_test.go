@@ -91,16 +91,16 @@ func TestLogIsClearedByWhoKnowsIt(t *testing.T) {
 	s := newService(t, h)
 	states[1].make(t, h)
 	_, tag := get(t, s, sel+"/Entries")
-	clear := sel + "/Actions/LogService.ClearLog"
+	wipe := sel + "/Actions/LogService.ClearLog"
 	for _, step := range []struct {
 		body string
 		want int
 		left float64
 	}{{`{"LogEntriesETag":"\"old\""}`, 428, 1}, {fmt.Sprintf(`{"LogEntriesETag":%q}`, tag), 204, 0}, {"", 204, 0}} {
-		w := call(t, s, "operator", "POST", clear, step.body)
+		w := call(t, s, "operator", "POST", wipe, step.body)
 		body, _ := get(t, s, sel+"/Entries")
 		if w.Code != step.want || body["Members@odata.count"] != step.left {
-			t.Errorf("%s: %v entries are left, want %v", shape("POST", clear, step.body, w), body["Members@odata.count"], step.left)
+			t.Errorf("%s: %v entries are left, want %v", shape("POST", wipe, step.body, w), body["Members@odata.count"], step.left)
 		}
 	}
 	if body, _ := get(t, s, auditLog+"/Entries/1"); body["MessageId"] != "LogService.1.1.LogCleared" || fmt.Sprint(body["MessageArgs"]) != "[SEL]" {

@@ -97,12 +97,13 @@ func TestExpandedResourcesAreThoseThatAreThere(t *testing.T) {
 		{"/redfish/v1/", "$expand=.", []string{"Systems"}, "/redfish/v1/Systems"},
 	} {
 		o := asked(t, s, "admin", tt.uri, tt.query)
-		found, ok := any(o), true
+		found := any(o)
 		for _, segment := range tt.at {
 			if all, isArray := found.([]any); isArray {
 				found = all[segment[0]-'0']
 				continue
 			}
+			var ok bool
 			if found, ok = found.(map[string]any)[segment]; !ok {
 				t.Fatalf("%s?%s has no %v", tt.uri, tt.query, tt.at)
 			}

@@ -323,7 +323,7 @@ func (x *exchange) serve() {
 // of what stands beside it.
 func (x *exchange) allow(p *page) []string {
 	if x.match.action != nil || x.match.members {
-		return x.match.route.allow
+		return x.match.allow
 	}
 	return p.allow
 }

@@ -72,8 +72,8 @@ func TestBoot(t *testing.T) {
 		{control.Override{}, control.Override{Enabled: "Disabled", Target: "None", Mode: "UEFI", URI: "http://192.0.2.1/boot.iso"}, "Hdd, Pxe"},
 	} {
 		d, err := c.Boot(t.Context(), "node-0", tt.in)
-		if err != nil || d.Override != tt.want || d.Host.Boot != tt.boot {
-			t.Errorf("Boot(%+v) = %+v, %q, %v, want %+v, %q", tt.in, d.Override, d.Host.Boot, err, tt.want, tt.boot)
+		if err != nil || d.Override != tt.want || d.Boot != tt.boot {
+			t.Errorf("Boot(%+v) = %+v, %q, %v, want %+v, %q", tt.in, d.Override, d.Boot, err, tt.want, tt.boot)
 		}
 	}
 	_, err := c.Boot(t.Context(), "node-0", control.Override{Target: "Toaster"})

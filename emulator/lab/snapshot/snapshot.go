@@ -316,11 +316,11 @@ func loadTar(from, dir string, m *meter) error {
 		return err
 	}
 	defer in.Close()
-	if st, err := in.Stat(); err != nil || st.IsDir() {
+	st, err := in.Stat()
+	if err != nil || st.IsDir() {
 		return err
-	} else {
-		m.all = st.Size()
 	}
+	m.all = st.Size()
 	r := tar.NewReader(in)
 	for {
 		h, err := r.Next()

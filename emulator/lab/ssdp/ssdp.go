@@ -173,8 +173,8 @@ func parse(b []byte) (target string, ok bool) {
 		return "", false
 	}
 	target = h.Get("St")
-	switch {
-	case target == all, target == root, target == redfish:
+	switch target {
+	case all, root, redfish:
 		return target, true
 	}
 	// With the minor version of the protocol, which every service here speaks

@@ -104,7 +104,8 @@ func (s *step) acceptable(r *RAID, a *Array) error {
 	return nil
 }
 
-const MaxName = 64 // bytes
+// MaxName bounds the name of a volume, in bytes.
+const MaxName = 64
 
 // named are drives by their bays.
 func (s *step) named(c *Controller, f Field, bays []string) ([]slot, error) {

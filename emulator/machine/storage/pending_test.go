@@ -20,7 +20,7 @@ func TestCommandsWaitForAStart(t *testing.T) {
 	}
 	b.do(OnReset{DeleteVolume{Controller: "1", Volume: "1", Job: "c"}, "c"})
 	b.do(OnReset{SecureErase{Drive: "Disk.8", Job: "d"}, "d"})
-	b.refuse(OnReset{PullDrive{"Disk.0"}, "e"}, ErrUnsupported)
+	_ = b.refuse(OnReset{PullDrive{"Disk.0"}, "e"}, ErrUnsupported)
 	b.do(CancelJob{"c"})
 	if b.View().Works("c") || !b.View().Works("d") || len(b.waits) != 3 {
 		t.Errorf("waiting: %q", b.waits)
@@ -47,13 +47,13 @@ func TestCommandsWaitForAStart(t *testing.T) {
 func TestForceEnable(t *testing.T) {
 	b := newBench(t)
 	b.do(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Method: Skip})
-	b.refuse(ForceEnable{Controller: "1", Volume: "1"}, ErrState)
+	_ = b.refuse(ForceEnable{Controller: "1", Volume: "1"}, ErrState)
 	b.fill("1", 1)
 	size := b.open("1").Size()
 	b.do(PullDrive{"Disk.0"})
 	b.fill("1", 2)
 	b.do(FailDrive{"Disk.1"})
-	b.refuse(ForceEnable{Controller: "1", Volume: "1"}, ErrRule)
+	_ = b.refuse(ForceEnable{Controller: "1", Volume: "1"}, ErrRule)
 	b.do(InsertDrive{Drive: "Disk.0", What: InsertSame})
 	b.refuse(ImportForeign{Controller: "1"}, ErrRule)
 	b.do(ForceEnable{Controller: "1", Volume: "1"})

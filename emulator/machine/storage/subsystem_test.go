@@ -362,7 +362,7 @@ func TestForeignDrives(t *testing.T) {
 	if d := other.drive("Disk.1"); d.State != DriveForeign {
 		t.Errorf("drive = %+v", d)
 	}
-	other.refuse(CreateVolume{Controller: "1", Type: RAID0, Drives: bays(0, 1)}, ErrRule)
+	_ = other.refuse(CreateVolume{Controller: "1", Type: RAID0, Drives: bays(0, 1)}, ErrRule)
 	other.heard()
 	other.do(ImportForeign{Controller: "1"})
 	other.expect("volume.imported 1", "volume.degraded 1")

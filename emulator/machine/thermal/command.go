@@ -83,7 +83,7 @@ func (c SetSupply) apply(in *Inputs, m *Model) error {
 	}
 	in.Supplies = slices.DeleteFunc(slices.Clone(in.Supplies), func(t Trouble) bool { return t.ID == c.ID })
 	if c.Fault != NoFault {
-		in.Supplies = append(in.Supplies, Trouble{c.ID, c.Fault})
+		in.Supplies = append(in.Supplies, Trouble(c))
 		slices.SortFunc(in.Supplies, func(a, b Trouble) int { return cmp.Compare(a.ID, b.ID) })
 	}
 	if len(in.Supplies) == 0 {

@@ -93,8 +93,8 @@ func (c comparison) holds(o Object) (bool, string) {
 	}
 	ok := false
 	for _, value := range found {
-		meets, comparable := c.meets(value)
-		if !comparable {
+		meets, alike := c.meets(value)
+		if !alike {
 			return false, strings.Join(c.path, "/") + " is of another type than the value that it is compared with"
 		}
 		ok = ok || meets
@@ -121,10 +121,10 @@ func lookUp(value any, path []string, found []any) []any {
 	return found
 }
 
-// meets compares a value with the literal; comparable is false when their
+// meets compares a value with the literal; alike is false when their
 // types differ. Null equals null, and is neither less nor greater than
 // anything.
-func (c comparison) meets(value any) (ok, comparable bool) {
+func (c comparison) meets(value any) (ok, alike bool) {
 	if value == nil || c.literal == nil {
 		equal := value == nil && c.literal == nil
 		return c.op == equals && equal || c.op == differs && !equal, true

@@ -2,6 +2,7 @@ package odata
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -64,7 +65,7 @@ func TestFilters(t *testing.T) {
 				got = "true"
 			}
 		} else {
-			e = err.(*Error)
+			errors.As(err, &e)
 		}
 		if e != nil {
 			if got = string(e.Why); e.Detail == "" || e.Parameter != "$filter" {

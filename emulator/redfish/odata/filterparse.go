@@ -153,11 +153,11 @@ func (p *filterParser) next() token {
 	if p.rest == "" {
 		return token{kind: atEnd}
 	}
-	switch c := p.rest[0]; {
-	case c == '(' || c == ')':
+	switch c := p.rest[0]; c {
+	case '(', ')':
 		p.rest = p.rest[1:]
 		return token{kind: string(c), text: string(c)}
-	case c == '\'':
+	case '\'':
 		return p.quoted()
 	}
 	n := strings.IndexAny(p.rest, " \t()'")

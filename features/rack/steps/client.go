@@ -389,11 +389,13 @@ func (s *scene) actionsTell() error {
 
 // eventually looks again, in real time, at what a BMC does after its answer.
 func eventually(what func() error) (err error) {
+	again := time.NewTicker(5 * time.Millisecond)
+	defer again.Stop()
 	for range 400 {
 		if err = what(); err == nil {
 			return nil
 		}
-		time.Sleep(5 * time.Millisecond)
+		<-again.C
 	}
 	return err
 }

@@ -169,7 +169,7 @@ func (s *scene) openStream(after string) error {
 	if after != "" {
 		r.Header.Set("Last-Event-ID", after)
 	}
-	resp, err := s.lab.Client.Do(r)
+	resp, err := s.lab.Client.Do(r) //nolint:bodyclose // closed by who reads the stream
 	if err != nil {
 		cancel()
 		return err
