@@ -84,7 +84,7 @@ type Decision struct {
 	Status      int           // of an answer that is made instead of the right one; 0 is none
 	RetryAfter  time.Duration
 	Message     string // text of that answer's error
-	MessageID   string // that it bears: "iDRAC.2.8.RAC0218"
+	MessageID   string // that it bears: "Base.1.22.GeneralError"
 	Performed   bool   // what was asked is done, although the answer does not say so
 	Stale       bool   // the answer is as it was before the last change
 	Stuck       bool   // the task does not end
