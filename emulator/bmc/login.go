@@ -45,6 +45,11 @@ type Credentials struct {
 	Name, Password string
 	To             AccountType
 	From           string // address of the client
+	// Account is the ID of the account whose password the client has proved to
+	// know, or failed to, without sending it; Name and Password count for
+	// nothing then.
+	Account string
+	Proved  bool
 }
 
 // Verdict is what a BMC makes of credentials.
@@ -60,6 +65,9 @@ type Verdict struct {
 // them. It changes nothing: a client that uses Basic authentication logs in
 // with every request, and most of them tell nothing new.
 func (b *BMC) Login(c Credentials) Verdict {
+	if c.Account != "" {
+		return b.proof(c)
+	}
 	hit := -1
 	given := secretOf(c.Name, c.Password)
 	for i := range b.st.Access.Accounts {
@@ -68,15 +76,7 @@ func (b *BMC) Login(c Credentials) Verdict {
 		}
 	}
 	if hit >= 0 {
-		a := b.st.Access.Accounts[hit]
-		lock := b.st.Locks.of(a.ID)
-		switch {
-		case !a.Enabled || !a.Has(c.To) || lock.Locked:
-			return Verdict{Tell: loginFailed{from: c.From, to: c.To}}
-		case lock.Failures > 0:
-			return Verdict{Account: a.shown(), OK: true, Tell: loginPassed{a.ID}}
-		}
-		return Verdict{Account: a.shown(), OK: true}
+		return b.known(b.st.Access.Accounts[hit], c)
 	}
 	for i := range b.st.Access.Accounts {
 		if a := &b.st.Access.Accounts[i]; a.Name == c.Name && a.Enabled {
@@ -84,6 +84,30 @@ func (b *BMC) Login(c Credentials) Verdict {
 		}
 	}
 	return Verdict{Tell: loginFailed{from: c.From, to: c.To}}
+}
+
+// proof judges a client by what it has proved.
+func (b *BMC) proof(c Credentials) Verdict {
+	a, ok := b.st.Access.Account(c.Account)
+	switch {
+	case !ok || !c.Proved && !a.Enabled:
+		return Verdict{Tell: loginFailed{from: c.From, to: c.To}}
+	case !c.Proved:
+		return Verdict{Tell: loginFailed{a.ID, c.From, c.To}}
+	}
+	return b.known(a, c)
+}
+
+// known judges a client that knows the password of an account.
+func (b *BMC) known(a Account, c Credentials) Verdict {
+	lock := b.st.Locks.of(a.ID)
+	switch {
+	case !a.Enabled || !a.Has(c.To) || lock.Locked:
+		return Verdict{Tell: loginFailed{from: c.From, to: c.To}}
+	case lock.Failures > 0:
+		return Verdict{Account: a.shown(), OK: true, Tell: loginPassed{a.ID}}
+	}
+	return Verdict{Account: a.shown(), OK: true}
 }
 
 // shown is an account without its secrets.

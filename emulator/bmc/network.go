@@ -88,8 +88,8 @@ type DHCPUse struct {
 // Place is where a BMC is if nobody moves it: what DHCP gives it, and the ports
 // that are usual there.
 type Place struct {
-	Addr        netip.Addr
-	HTTPS, HTTP uint16
+	Addr              netip.Addr
+	HTTPS, HTTP, IPMI uint16
 }
 
 // Put tells a BMC its place.
@@ -108,6 +108,9 @@ func network(s *Spec, set *Network, p *Place) Network {
 	}
 	if p != nil && n.HTTP.Port == 0 {
 		n.HTTP.Port = p.HTTP
+	}
+	if p != nil && n.IPMI.Port == 0 {
+		n.IPMI.Port = p.IPMI
 	}
 	return n
 }
@@ -145,6 +148,9 @@ func (c SetNetwork) apply(b *BMC, _ time.Time) ([]Event, error) {
 		}
 		if n.HTTP.Port == p.HTTP {
 			n.HTTP.Port = 0
+		}
+		if n.IPMI.Port == p.IPMI {
+			n.IPMI.Port = 0
 		}
 	}
 	b.st.Net = &n

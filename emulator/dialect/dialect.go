@@ -40,6 +40,7 @@ type Record struct {
 	Protocol       Protocol
 	Media          Media
 	Logs           Logs
+	IPMI           IPMI
 }
 
 // Validate says what is missing or wrong in a record.
@@ -90,6 +91,7 @@ func (r *Record) Validate() error {
 	need(slices.Contains([]Comparing{Quoted, Unquoted, Never}, tags.Compared), "Protocol.ETags.Compared", "must be empty, unquoted or never")
 	r.validateAccounts(need)
 	r.validateSayings(need)
+	r.validateIPMI(need)
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {
 		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")

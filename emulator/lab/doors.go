@@ -1,9 +1,9 @@
 package lab
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -31,18 +31,21 @@ type door struct {
 // it, and costs nothing here; another one has its doors in a table, and a socket
 // of its own for each that no shared one hears of.
 type doors struct {
-	plan  plan
-	admit func(c *net.TCPConn) net.Conn // nil to see no more of it
-	table atomic.Pointer[doorTable]     // nil: all are where the plan has them
+	plan plan
+	// wanted are the doors of a BMC as its settings have them.
+	wanted func(host int, v *bmc.View) map[netip.AddrPort]door
+	// listen opens the socket of a door.
+	listen func(at netip.AddrPort) (io.Closer, error)
+	table  atomic.Pointer[doorTable] // nil: all are where the plan has them
 
 	mu      sync.Mutex
 	sockets map[netip.AddrPort]socket // beside the shared ones
-	serve   func(ln net.Listener, plain bool)
+	serve   func(of io.Closer, plain bool)
 }
 
 // socket is a door's own.
 type socket struct {
-	net.Listener
+	io.Closer
 	plain bool
 }
 
@@ -69,17 +72,17 @@ func (d *doors) find(at netip.AddrPort) (door, bool) {
 }
 
 // place is where a BMC is if nobody moves it.
-func (d *doors) place(host int) bmc.Place {
-	at := d.plan.address(host)
-	p := bmc.Place{Addr: at.Addr(), HTTPS: at.Port(), HTTP: httpAlt}
+func (l *Lab) place(host int) bmc.Place {
+	at := l.doors.plan.address(host)
+	p := bmc.Place{Addr: at.Addr(), HTTPS: at.Port(), HTTP: httpAlt, IPMI: l.mail.plan.address(host).Port()}
 	if at.Port() == httpsPort {
 		p.HTTP = httpPort
 	}
 	return p
 }
 
-// wanted are the doors of a BMC as its settings have them.
-func wanted(host int, v *bmc.View) map[netip.AddrPort]door {
+// webDoors are those of the web services.
+func webDoors(host int, v *bmc.View) map[netip.AddrPort]door {
 	n, out := v.Network(), map[netip.AddrPort]door{}
 	for _, addr := range v.Addresses() {
 		if n.HTTP.On {
@@ -109,13 +112,13 @@ var (
 )
 
 // free says whether a BMC can have the doors that its settings ask for.
-func (d *doors) free(ctx context.Context, host int, v *bmc.View) error {
+func (d *doors) free(host int, v *bmc.View) error {
 	for _, addr := range v.Addresses() {
 		if err := d.freeAddress(host, addr); err != nil {
 			return err
 		}
 	}
-	for at, x := range wanted(host, v) {
+	for at, x := range d.wanted(host, v) {
 		if old, ok := d.find(at); ok && old.host != host {
 			return fmt.Errorf("%w: %s is another's", bmc.ErrPort, at)
 		} else if ok && old == x || d.shared(at) && !x.plain {
@@ -127,11 +130,11 @@ func (d *doors) free(ctx context.Context, host int, v *bmc.View) error {
 		if mine {
 			continue
 		}
-		ln, err := new(net.ListenConfig).Listen(ctx, "tcp", at.String())
+		own, err := d.listen(at)
 		if err != nil {
 			return fmt.Errorf("%w: %w", bmc.ErrPort, err)
 		}
-		if err := ln.Close(); err != nil {
+		if err := own.Close(); err != nil {
 			return fmt.Errorf("%w: %w", bmc.ErrPort, err)
 		}
 	}
@@ -175,7 +178,7 @@ func (d *doors) set(host int, v *bmc.View) error {
 			}
 		}
 	}
-	want := wanted(host, v)
+	want := d.wanted(host, v)
 	if x, ok := want[d.plan.address(host)]; len(want) == 1 && ok && !x.plain {
 		delete(t.moved, host)
 	} else {
@@ -204,22 +207,22 @@ func (d *doors) set(host int, v *bmc.View) error {
 
 // open opens a socket for one door. It holds d.mu.
 func (d *doors) open(at netip.AddrPort, plain bool) error {
-	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", at.String())
+	own, err := d.listen(at)
 	if err != nil {
 		return fmt.Errorf("lab: %s: %w", at, err)
 	}
 	if d.sockets == nil {
 		d.sockets = map[netip.AddrPort]socket{}
 	}
-	d.sockets[at] = socket{&bmcListener{Listener: ln, admit: d.admit}, plain}
+	d.sockets[at] = socket{own, plain}
 	if d.serve != nil {
-		d.serve(d.sockets[at], plain)
+		d.serve(own, plain)
 	}
 	return nil
 }
 
 // start has the sockets served, now and later; nil no longer.
-func (d *doors) start(serve func(ln net.Listener, plain bool)) {
+func (d *doors) start(serve func(of io.Closer, plain bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.serve = serve
@@ -227,7 +230,7 @@ func (d *doors) start(serve func(ln net.Listener, plain bool)) {
 		return
 	}
 	for _, s := range d.sockets {
-		serve(s, s.plain)
+		serve(s.Closer, s.plain)
 	}
 }
 
@@ -243,6 +246,15 @@ func (d *doors) close() error {
 		delete(d.sockets, at)
 	}
 	return errors.Join(errs...)
+}
+
+// listenWeb opens a socket that is one BMC's own.
+func (l *Lab) listenWeb(at netip.AddrPort) (io.Closer, error) {
+	ln, err := net.Listen("tcp", at.String())
+	if err != nil {
+		return nil, err
+	}
+	return &bmcListener{Listener: ln, admit: l.admit}, nil
 }
 
 // redirect leads to HTTPS (DSP0266, "Protocol and transport").

@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -49,7 +50,10 @@ type Host struct {
 	machineDue, bmcDue deadline
 }
 
-var _ redfish.Host = (*Host)(nil)
+var (
+	_ redfish.Host = (*Host)(nil)
+	_ ipmi.Host    = (*Host)(nil)
+)
 
 // hostState is what the store knows of a host.
 type hostState struct {
@@ -70,7 +74,7 @@ func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState
 		return nil, err
 	}
 	h.bmc = bmc.New(&m.record.BMC, accounts, bs)
-	h.bmc.Put(l.doors.place(r.Index))
+	h.bmc.Put(l.place(r.Index))
 	h.machineDue, h.bmcDue = deadline{host: h, pos: -1}, deadline{host: h, pos: -1}
 	h.show()
 	return h, nil
@@ -90,7 +94,7 @@ func (h *Host) Address() netip.AddrPort {
 	v := h.BMC()
 	all := v.Addresses()
 	if v.Net == nil || len(all) == 0 {
-		return h.lab.plan.address(h.index)
+		return h.lab.doors.plan.address(h.index)
 	}
 	n := v.Network()
 	return netip.AddrPortFrom(all[0], n.HTTPS.Port)
@@ -119,6 +123,13 @@ func (h *Host) Admin() (bmc.Account, bool) {
 // Account is the account of that name, with its password.
 func (h *Host) Account(name string) (bmc.Account, bool) {
 	return h.account(func(a bmc.Account) bool { return a.Name == name })
+}
+
+// Accounts are all of them, with their passwords. The slice is never changed.
+func (h *Host) Accounts() []bmc.Account {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.bmc.State().Access.Accounts
 }
 
 func (h *Host) account(is func(bmc.Account) bool) (bmc.Account, bool) {
@@ -210,7 +221,7 @@ type step struct {
 	heard   int // of them the BMC knows already
 	bmc     []bmc.Event
 	freed   []machine.Event // that were withheld from the BMC before
-	trail   *redfish.Trail  // of the request that it is for, if any
+	trail   *bmc.Trail      // of the request that it is for, if any
 	event   uint64          // number of the event that tells it; 0: nobody listens
 }
 
@@ -226,7 +237,7 @@ func (h *Host) step() *step {
 // stepFor begins a step that a request may have asked for.
 func (h *Host) stepFor(ctx context.Context) *step {
 	st := h.step()
-	st.trail = redfish.TrailOf(ctx)
+	st.trail = bmc.TrailOf(ctx)
 	return st
 }
 

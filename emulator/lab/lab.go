@@ -23,6 +23,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/mishap"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
@@ -89,14 +90,16 @@ type Lab struct {
 	ca      *authority
 	fetcher *outbound.Fetcher
 
-	plan      plan
 	listeners []net.Listener
-	doors     doors
+	doors     doors        // of TCP: the web services
+	sockets   []*datagrams // shared ones
+	mail      doors        // of UDP: IPMI
 	http2     bool
 	ssdp      *ssdp.Responder // nil: nobody can search
 	conns     conns
 	service   *redfish.Service // the right answers
 	stale     *redfish.Service // those of before
+	ipmi      *ipmi.Service
 	poster    *outbound.Poster // of events
 	journal   *journal.Journal
 	meter     meter
@@ -120,7 +123,8 @@ type Lab struct {
 type meta struct {
 	Rack   rack.Lab `json:"rack"`
 	Listen string   `json:"listen"`
-	Port   uint16   `json:"port"` // of the first BMC
+	Port   uint16   `json:"port"`           // of the first BMC
+	IPMI   uint16   `json:"ipmi,omitempty"` // its port of IPMI
 }
 
 const metaKey = "rack"
@@ -188,18 +192,21 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 			return err
 		}
 	}
-	last := known.Port
 	if known.Listen != c.Listen {
-		last = 0
+		known.Port, known.IPMI = 0, 0
 	}
-	if l.listeners, l.plan, err = listen(ctx, c.Listen, last, l.rack.Len()); err != nil {
+	if l.listeners, l.doors.plan, err = listen(ctx, c.Listen, known.Port, l.rack.Len()); err != nil {
 		return err
 	}
-	l.doors.plan, l.doors.admit = l.plan, l.admit
+	l.doors.wanted, l.doors.listen = webDoors, l.listenWeb
+	if l.sockets, l.mail.plan, err = listenMail(ctx, l.doors.plan, c.Listen, known.IPMI); err != nil {
+		return err
+	}
+	l.mail.wanted, l.mail.listen = mailDoors, listenDatagrams
 	if err := l.makeHosts(c.Profiles); err != nil {
 		return err
 	}
-	now := meta{Rack: l.rack, Listen: c.Listen, Port: l.plan.first}
+	now := meta{Rack: l.rack, Listen: c.Listen, Port: l.doors.plan.first, IPMI: l.mail.plan.first}
 	if err := l.store.Save(l.clock.Now(), store.Put{Kind: store.Meta, Key: metaKey, Value: now}); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
@@ -217,14 +224,20 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if l.stale, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
+	ic := ipmi.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded}
+	if l.ipmi, err = ipmi.New(ic); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
 	l.faults.server = mishap.Server{Next: l.service, Stale: l.stale, Ended: l.faults.ended}
 	for _, ln := range l.listeners {
 		ln.(*bmcListener).admit = l.admit
 	}
 	for _, h := range l.hosts {
 		if v := h.BMC(); v.Net != nil {
-			if err := l.doors.set(h.index, v); err != nil {
-				l.log.Error("BMC cannot be where it was", "host", h.Name(), "err", err)
+			for _, d := range l.allDoors() {
+				if err := d.set(h.index, v); err != nil {
+					l.log.Error("BMC cannot be where it was", "host", h.Name(), "err", err)
+				}
 			}
 		}
 	}
@@ -356,7 +369,12 @@ func (l *Lab) Close() error {
 // release gives back what open has taken, as far as it came.
 func (l *Lab) release() error {
 	l.unserved()
-	err := l.doors.close()
+	err := errors.Join(l.doors.close(), l.mail.close())
+	for _, sock := range l.sockets {
+		if e := sock.Close(); !errors.Is(e, net.ErrClosed) { // by Serve, if it ran
+			err = errors.Join(err, e)
+		}
+	}
 	for _, ln := range l.listeners {
 		if e := ln.Close(); !errors.Is(e, net.ErrClosed) { // by Serve, if it ran
 			err = errors.Join(err, e)

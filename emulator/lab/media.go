@@ -49,7 +49,7 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, cancel context.Cance
 	before := h.bmc.State()
 	evs, err = h.bmc.Apply(st.now, c)
 	if err == nil && h.bmc.State().Net != before.Net {
-		if err = h.lab.doors.free(context.Background(), h.index, new(h.bmc.View())); err != nil {
+		if err = h.lab.free(h.index, new(h.bmc.View())); err != nil {
 			h.bmc.Restore(before)
 			evs = nil
 		}

@@ -61,8 +61,10 @@ func (h *Host) follow(evs []event.Event) {
 // moved opens the doors of a BMC as its settings have them now, and resets the
 // connections through those that are no more. It holds h.mu.
 func (h *Host) moved() {
-	if err := h.lab.doors.set(h.index, h.BMC()); err != nil {
-		h.lab.log.Error("BMC cannot be where it shall", "host", h.Name(), "err", err)
+	for _, d := range h.lab.allDoors() {
+		if err := d.set(h.index, h.BMC()); err != nil {
+			h.lab.log.Error("BMC cannot be where it shall", "host", h.Name(), "err", err)
+		}
 	}
 	h.lab.conns.dropAt(h.index, true, func(at netip.AddrPort) bool {
 		x, ok := h.lab.doors.find(at)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -49,7 +50,20 @@ func (l *Lab) Serve(ctx context.Context) error {
 		Handler: http.HandlerFunc(l.redirect), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: srv.ErrorLog, BaseContext: srv.BaseContext, ConnContext: withConn, ConnState: connState,
 	}
-	l.doors.start(func(ln net.Listener, isPlain bool) {
+	var mailmen sync.WaitGroup
+	serveMail := func(of io.Closer) {
+		mailmen.Go(func() { // until it is closed
+			if err := l.ipmi.Serve(of.(*datagrams)); err != nil {
+				fail(fmt.Errorf("lab: %w", err))
+			}
+		})
+	}
+	for _, sock := range l.sockets {
+		serveMail(sock)
+	}
+	l.mail.start(func(of io.Closer, _ bool) { serveMail(of) })
+	l.doors.start(func(of io.Closer, isPlain bool) {
+		ln := of.(net.Listener)
 		children.Go(func() { // until it is closed
 			if isPlain {
 				_ = plain.Serve(ln)
@@ -88,6 +102,13 @@ func (l *Lab) Serve(ctx context.Context) error {
 	l.service.CloseStreams()
 	l.stale.CloseStreams()
 	l.doors.start(nil)
+	l.mail.start(nil)
+	_ = l.mail.close() // its error is that of sockets, which are closed
+	for _, sock := range l.sockets {
+		_ = sock.Close()
+	}
+	mailmen.Wait()
+	l.ipmi.Wait()
 	_ = plain.Close() // what it answers is answered at once
 	patience, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()

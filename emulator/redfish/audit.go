@@ -7,24 +7,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// Trail is what a request that can change something leaves in the audit log of
-// its BMC. Whoever carries out the first command of the request writes it there
-// in the same step, as it will most likely be answered, and notes the entry's
-// ID: so no change is without its entry, and the entry costs nothing to store.
-type Trail struct {
-	Act bmc.Act
-	ID  uint64 // of the entry; 0: not written yet
-}
-
-type trailKey struct{}
-
-// TrailOf is the trail of the request that a context is of; nil when there is
-// none.
-func TrailOf(ctx context.Context) *Trail {
-	t, _ := ctx.Value(trailKey{}).(*Trail)
-	return t
-}
-
 // usual is the status of a request when all goes well.
 var usual = map[string]int{
 	http.MethodPost: http.StatusNoContent, http.MethodPatch: http.StatusOK, http.MethodPut: http.StatusOK, http.MethodDelete: http.StatusNoContent,
@@ -36,8 +18,8 @@ func (x *exchange) leaveTrail() {
 	if !writes {
 		return
 	}
-	x.trail = &Trail{Act: bmc.Act{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
-	x.r = x.r.WithContext(context.WithValue(x.r.Context(), trailKey{}, x.trail))
+	x.trail = &bmc.Trail{Act: bmc.Act{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
+	x.r = x.r.WithContext(bmc.WithTrail(x.r.Context(), x.trail))
 }
 
 // by says who the request is of.
@@ -67,7 +49,7 @@ func (x *exchange) audit() {
 	if t.ID != 0 {
 		c = bmc.AmendAct{ID: t.ID, Status: x.status}
 	}
-	ctx := context.WithValue(context.WithoutCancel(x.r.Context()), trailKey{}, nil)
+	ctx := bmc.WithTrail(context.WithoutCancel(x.r.Context()), nil)
 	if _, err := x.host.ApplyBMC(ctx, c); err != nil {
 		x.s.log.Warn("request not audited", "bmc", local(x.r), "method", t.Act.Method, "path", t.Act.Target, "err", err)
 	}

@@ -135,8 +135,11 @@ func (c operation) setNetwork(ctx context.Context, n bmc.Network) error {
 		return decline(http.StatusBadRequest, m)
 	case errors.Is(err, bmc.ErrPort):
 		name := "HTTPS"
-		if _, ok := c.set["HTTPS/Port"]; !ok {
-			name = "HTTP"
+		for _, s := range services { // that the client has set a port of
+			if _, ok := c.set[s.name+"/Port"]; ok {
+				name = s.name
+				break
+			}
 		}
 		m := message.PropertyValueError.With("Port").About("#/" + name + "/Port")
 		m.Resolution += " " + err.Error() + "."

@@ -157,7 +157,7 @@ type exchange struct {
 	in     int64 // bytes of the request's body
 	out    int64 // bytes of the answer's body
 
-	trail *Trail // of a write
+	trail *bmc.Trail // of a write
 
 	leave func() // tells that nothing is in flight for now
 	began time.Time

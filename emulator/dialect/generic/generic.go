@@ -35,7 +35,7 @@ var Record = dialect.Record{
 		Key:            bmc.P256,
 		// On is what somebody answers to.
 		Network: bmc.Network{
-			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{Port: 623}, KVM: bmc.Service{Port: 5900},
+			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
 			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
 			DHCP: true, Use: bmc.DHCPUse{DNS: true, NTP: true, Domain: true, Gateway: true}, VLAN: bmc.VLAN{ID: 1},
 		},
@@ -66,4 +66,8 @@ var Record = dialect.Record{
 	MaxImage:  256 << 20,
 	Logs:      dialect.Logs{System: "SEL", Manager: "Log", Removable: true},
 	Protocol:  dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
+	IPMI: dialect.IPMI{
+		Manufacturer: 32473, // that of examples (RFC 5612)
+		Product:      0x4d4c, DeviceID: 0x20, Revision: 1, FirstUser: 2, Suites: []byte{17, 3}, Strict: true,
+	},
 }

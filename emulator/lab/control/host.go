@@ -16,11 +16,12 @@ type Host struct {
 	Name           string `json:"name"`
 	Profile        string `json:"profile"`
 	Rack           string `json:"rack,omitempty"`
-	Power          string `json:"power"`      // as Redfish spells it
-	Phase          string `json:"phase"`      // between off and running
-	Boot           string `json:"boot"`       // what it boots next: "Pxe (once)", or the kinds of the boot order
-	Redfish        string `json:"redfish"`    // URL of the service root
-	BMCAddress     string `json:"bmcAddress"` // as spec.bmc.address of a BareMetalHost
+	Power          string `json:"power"`          // as Redfish spells it
+	Phase          string `json:"phase"`          // between off and running
+	Boot           string `json:"boot"`           // what it boots next: "Pxe (once)", or the kinds of the boot order
+	Redfish        string `json:"redfish"`        // URL of the service root
+	BMCAddress     string `json:"bmcAddress"`     // as spec.bmc.address of a BareMetalHost
+	IPMI           string `json:"ipmi,omitempty"` // host:port of IPMI over LAN; "" when it is switched off
 	BootMACAddress string `json:"bootMACAddress,omitempty"`
 	Username       string `json:"username"`
 	Password       string `json:"password"`
@@ -44,6 +45,9 @@ func describe(l *lab.Lab, h *lab.Host) Host {
 		Redfish:    h.URL() + "/redfish/v1/",
 		BMCAddress: fmt.Sprintf("redfish-virtualmedia://%s/redfish/v1/Systems/%s", at, h.Dialect().SystemID),
 		CAFile:     l.CAFile(), Reach: string(h.Reach()),
+	}
+	if at, ok := h.IPMI(); ok {
+		d.IPMI = at.String()
 	}
 	if nics := v.Identity.NICs; len(nics) > 0 {
 		d.BootMACAddress = nics[0].MAC

@@ -1,0 +1,31 @@
+package dialect
+
+// IPMI is what a vendor makes of IPMI. Numbers are as they go over the wire.
+type IPMI struct {
+	Manufacturer uint32 // IANA enterprise number (IPMI v2.0 rev 1.1, §20.1)
+	Product      uint16
+	DeviceID     byte
+	Revision     byte // of the device, 0 to 15
+	// FirstUser is the user ID of the account whose Redfish ID is 1; user 1 is
+	// the one without a name, which no Redfish account is.
+	FirstUser byte
+	// Suites are the cipher suites that are taken, best first (§22.15.2).
+	Suites []byte
+	// Insecure are those that the BMC could take and has switched off.
+	Insecure []byte
+	Sessions int  // open at most; 0 is 16
+	Strict   bool // a power cycle or reset while off is refused (§28.3)
+}
+
+// validateIPMI says what is wrong with it.
+func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
+	i := &r.IPMI
+	need(i.Manufacturer < 1<<20, "IPMI.Manufacturer", "must fit 20 bits (§20.1)")
+	need(i.Revision < 16, "IPMI.Revision", "must fit 4 bits (§20.1)")
+	need(i.FirstUser >= 1 && i.FirstUser <= 63, "IPMI.FirstUser", "must be 1 to 63")
+	need(i.Sessions >= 0 && i.Sessions <= 63, "IPMI.Sessions", "must be 0 to 63 (§22.20)")
+	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
+	for _, id := range append(append([]byte(nil), i.Suites...), i.Insecure...) {
+		need(id <= 17, "IPMI.Suites", "must be 0 to 17 (table 22-20)")
+	}
+}

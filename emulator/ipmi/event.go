@@ -1,0 +1,3 @@
+package ipmi
+
+var eventCommands = []command{}

@@ -1,0 +1,239 @@
+package ipmi
+
+import (
+	"net/netip"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi/session"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+// Channels (§6.3). The one that LAN is on has a number of its own, too.
+const (
+	lanChannel = 1
+	ownChannel = 0x0e // that the request came on
+)
+
+// onLAN says whether a channel number means the LAN channel.
+func onLAN(channel byte) bool { return channel == lanChannel || channel == ownChannel }
+
+// sessionCommands are how a client comes to a session, and what it can ask of
+// sessions. Those that no session is needed for answer in one as well.
+var sessionCommands = []command{
+	{fn: wire.App, cmd: 0x37, name: "Get System GUID", run: systemGUID},
+	{fn: wire.App, cmd: 0x38, name: "Get Channel Authentication Capabilities", least: 2, most: 2, run: authCapabilities},
+	{fn: wire.App, cmd: 0x39, name: "Get Session Challenge", least: 17, most: 17, run: challenge},
+	{fn: wire.App, cmd: 0x3a, name: "Activate Session", least: 22, most: 22, run: activate},
+	{fn: wire.App, cmd: 0x54, name: "Get Channel Cipher Suites", least: 3, most: 3, run: cipherSuites},
+	{fn: wire.App, cmd: 0x3b, name: "Set Session Privilege Level", needs: wire.User, least: 1, most: 1, run: setPrivilege},
+	{fn: wire.App, cmd: 0x3c, name: "Close Session", needs: wire.Callback, least: 4, most: 5, run: closeSession},
+	{fn: wire.App, cmd: 0x3d, name: "Get Session Info", needs: wire.User, least: 1, most: 5, run: sessionInfo},
+}
+
+// systemGUID is §22.14.
+func systemGUID(x *exchange) error {
+	g := x.side.realm.GUID()
+	x.put(g[:]...)
+	return nil
+}
+
+// authCapabilities is §22.13.
+func authCapabilities(x *exchange) error {
+	channel, asked := x.data[0]&0x0f, wire.Privilege(x.data[1]&0x0f)
+	if !onLAN(channel) || asked < wire.Callback || asked > wire.OEMPrivilege {
+		return BadField
+	}
+	r := x.side.realm
+	var status byte
+	if r.KG() != nil {
+		status |= 1 << 5
+	}
+	for _, a := range x.host.Accounts() {
+		if _, ok := r.account(a.ID); !ok {
+			continue
+		}
+		if a.Name != "" {
+			status |= 1 << 2 // there are users with names
+		} else {
+			status |= 1 << 0 // one without name and, maybe, with a password
+		}
+	}
+	types := byte(r.AuthTypes())
+	if asked > r.Limit() {
+		types = 0
+	}
+	versions := byte(0)
+	if x.data[0]&0x80 != 0 { // who asks for it is told of IPMI 2.0
+		types |= 0x80
+		versions = 1 << 1
+		if r.AuthTypes() != 0 {
+			versions |= 1 << 0
+		}
+	}
+	x.put(lanChannel, types, status, versions, 0, 0, 0, 0)
+	return nil
+}
+
+// algorithms are those of a cipher suite (table 22-20), with their tags.
+func algorithms(id byte) []byte {
+	s, ok := wire.Suites[id]
+	if !ok {
+		return nil
+	}
+	return []byte{byte(s.Authentication), 0x40 | byte(s.Integrity), 0x80 | byte(s.Confidentiality)}
+}
+
+// cipherSuites is §22.15: slices of 16 bytes of a list that is as long as there
+// are suites.
+func cipherSuites(x *exchange) error {
+	channel, payload, index := x.data[0]&0x0f, x.data[1]&0x3f, int(x.data[2]&0x3f)
+	if !onLAN(channel) || payload > 1 {
+		return BadField
+	}
+	var all []byte
+	bySuite := x.data[2]&0x80 != 0
+	for _, s := range x.side.realm.Suites() {
+		if bySuite {
+			all = append(all, 0xc0, s.ID)
+		}
+		for _, a := range algorithms(s.ID) {
+			if !bySuite && contains(all, a) {
+				continue
+			}
+			all = append(all, a)
+		}
+	}
+	from := min(index*16, len(all))
+	x.put(lanChannel)
+	x.put(all[from:min(from+16, len(all))]...)
+	return nil
+}
+
+func contains(all []byte, b byte) bool {
+	for _, a := range all {
+		if a == b {
+			return true
+		}
+	}
+	return false
+}
+
+// challenge is §22.16, and activate §22.17: the two steps of IPMI 1.5.
+func challenge(x *exchange) error {
+	id, words, code := x.side.table.Challenge(x.now, x.from, x.data[0]&0x0f, x.data[1:17], x.side.realm)
+	if code != 0 {
+		return Code(code)
+	}
+	x.put32(id)
+	x.put(words[:]...)
+	return nil
+}
+
+func activate(x *exchange) error {
+	a, code := x.side.table.Activate(x.now, x.from, x.session, x.data, x.side.realm)
+	if code != 0 {
+		return Code(code)
+	}
+	x.put(a.Auth)
+	x.put32(a.ID)
+	x.put32(a.Sequence)
+	x.put(byte(a.Limit))
+	return nil
+}
+
+// setPrivilege is §22.18.
+func setPrivilege(x *exchange) error {
+	asked := wire.Privilege(x.data[0] & 0x0f)
+	switch {
+	case asked == 0: // a question
+	case asked == wire.Callback || asked > wire.OEMPrivilege:
+		return BadField
+	case asked > x.session.User.Limit:
+		return Code(0x80) // not available for the user
+	case asked > x.session.Limit:
+		return Code(0x81) // over what was agreed on
+	default:
+		x.session.Privilege = asked
+	}
+	x.put(byte(x.session.Privilege))
+	return nil
+}
+
+// closeSession is §22.19. Zero and a handle names a session as well.
+func closeSession(x *exchange) error {
+	id := le32(x.data)
+	var s *session.Session
+	if id == 0 {
+		if len(x.data) < 5 {
+			return Code(0x87)
+		}
+		if s = x.side.byHandle(x.data[4]); s == nil {
+			return Code(0x88)
+		}
+	} else if s = x.side.table.Find(id); s == nil {
+		return Code(0x87)
+	}
+	if s != x.session && x.session.Privilege < wire.Administrator {
+		return Forbidden
+	}
+	side, end := x.side, s.ID
+	if s != x.session {
+		side.table.Close(end)
+		return nil
+	}
+	x.after = func() { side.table.Close(end) } // the answer is still its own
+	return nil
+}
+
+func (sd *side) byHandle(handle byte) *session.Session {
+	for s := range sd.table.All() {
+		if s.Handle == handle {
+			return s
+		}
+	}
+	return nil
+}
+
+// sessionInfo is §22.20.
+func sessionInfo(x *exchange) error {
+	var s *session.Session
+	n, active := 0, 0
+	index := x.data[0]
+	for o := range x.side.table.All() {
+		active++
+		n++
+		if n == int(index) {
+			s = o
+		}
+	}
+	switch {
+	case index == 0:
+		s = x.session
+	case index == 0xfe && len(x.data) >= 2:
+		s = x.side.byHandle(x.data[1])
+	case index == 0xff && len(x.data) >= 5:
+		s = x.side.table.Find(le32(x.data[1:]))
+	case index >= 0xfe:
+		return BadLength
+	}
+	if s == nil {
+		if index >= 0xfe {
+			return NotPresent
+		}
+		x.put(0, x.side.table.Most(), byte(active))
+		return nil
+	}
+	version := byte(1) // IPMI 2.0
+	if s.V15 {
+		version = 0
+	}
+	x.put(s.Handle, x.side.table.Most(), byte(active), s.User.ID, byte(s.Privilege), version<<4|lanChannel)
+	addr := s.From.Addr().Unmap()
+	if !addr.Is4() {
+		addr = netip.IPv4Unspecified()
+	}
+	ip := addr.As4()
+	x.put(ip[:]...)
+	x.put(0, 0, 0, 0, 0, 0) // a MAC address, which loopback has none of
+	x.put16(s.From.Port())
+	return nil
+}

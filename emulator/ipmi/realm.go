@@ -1,0 +1,128 @@
+package ipmi
+
+import (
+	"encoding/hex"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/session"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+// realm is who may log in to a host, as the handshake asks for it.
+type realm struct{ host Host }
+
+var _ session.Realm = realm{}
+
+// GUID implements session.Realm. It is the UUID that SMBIOS and Redfish have,
+// in the order of SMBIOS (IPMI v2.0 rev 1.1, §20.8; SMBIOS 3, §7.2.1): the
+// first three fields least byte first.
+func (r realm) GUID() [16]byte { return guid(r.host.Machine().Identity.UUID) }
+
+// guid is a UUID as SMBIOS has it.
+func guid(uuid string) (out [16]byte) {
+	raw, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
+	if err != nil || len(raw) != len(out) {
+		return out
+	}
+	copy(out[:], raw)
+	slices.Reverse(out[0:4])
+	slices.Reverse(out[4:6])
+	slices.Reverse(out[6:8])
+	return out
+}
+
+// KG implements session.Realm.
+func (r realm) KG() []byte { return nil }
+
+// Suites implements session.Realm.
+func (r realm) Suites() []session.Suite {
+	var out []session.Suite
+	for _, id := range r.host.Dialect().IPMI.Suites {
+		out = append(out, session.Suite{ID: id, Limit: r.Limit()})
+	}
+	return out
+}
+
+// AuthTypes implements session.Realm.
+func (r realm) AuthTypes() wire.AuthTypes { return 0 }
+
+// Limit implements session.Realm.
+func (r realm) Limit() wire.Privilege { return wire.Administrator }
+
+// roles are the privilege limits of the predefined roles.
+var roles = map[bmc.Role]wire.Privilege{
+	bmc.Administrator: wire.Administrator,
+	bmc.Operator:      wire.Operator,
+	bmc.ReadOnly:      wire.User,
+}
+
+// limitOf is the limit of a role: one that somebody has made has that of the
+// predefined role whose rights it has.
+func limitOf(a *bmc.Access, role bmc.Role) wire.Privilege {
+	if p, ok := roles[role]; ok {
+		return p
+	}
+	has := a.Role(role).Privileges
+	for _, r := range bmc.Predefined {
+		lacks := slices.ContainsFunc(r.Privileges, func(p bmc.Privilege) bool { return !slices.Contains(has, p) })
+		if !lacks {
+			return roles[r.ID]
+		}
+	}
+	return 0
+}
+
+// userOf is an account as a user; false when it may not use IPMI.
+func (r realm) userOf(a *bmc.Account, v *bmc.View) (session.User, bool) {
+	id := userID(r.host, a.ID)
+	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, Limit: min(limitOf(v.Access, a.Role), r.Limit())}
+	return u, id != 0 && a.Enabled && a.Has(bmc.ForIPMI) && u.Limit > 0 && !v.Locks.Locked(a.ID)
+}
+
+// userID is the user ID of an account; 0 when it has none. IPMI has 6 bits.
+func userID(h Host, account string) byte {
+	n, err := strconv.Atoi(account)
+	id := n - 1 + int(h.Dialect().IPMI.FirstUser)
+	if err != nil || n < 1 || id > 63 {
+		return 0
+	}
+	return byte(id)
+}
+
+// account is a user by its account's ID.
+func (r realm) account(id string) (session.User, bool) {
+	v, all := r.host.BMC(), r.host.Accounts()
+	for i := range all {
+		if all[i].ID == id {
+			return r.userOf(&all[i], v)
+		}
+	}
+	return session.User{}, false
+}
+
+// User implements session.Realm (§13.20): by name alone, or the first of that
+// name whose limit is the role that is asked for.
+func (r realm) User(name string, role wire.Privilege, byName bool) (session.User, bool) {
+	v, all := r.host.BMC(), r.host.Accounts()
+	for i := range all {
+		if all[i].Name != name {
+			continue
+		}
+		if u, ok := r.userOf(&all[i], v); ok && (byName || u.Limit == role) {
+			return u, true
+		}
+	}
+	return session.User{}, false
+}
+
+// Admit implements session.Realm.
+func (r realm) Admit(u session.User, proved bool, from netip.AddrPort) bool {
+	_, ok := r.host.Login(bmc.Credentials{
+		Name: u.Name, Account: u.Account, Proved: proved, To: bmc.ForIPMI, From: from.Addr().Unmap().String(),
+	})
+	return ok
+}

@@ -1,0 +1,235 @@
+package ipmi
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/session"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+const (
+	// maxDatagram is more than any client sends: session header and trailer,
+	// and a payload of 255 bytes at most (§13.8).
+	maxDatagram = 2048
+	// maxWaiting bounds the datagrams that wait for one BMC. What comes beyond
+	// is lost, as on a network that is full: clients ask again.
+	maxWaiting = 64
+)
+
+// Socket carries the datagrams of many addresses.
+type Socket interface {
+	// Receive takes the next datagram. at is the address that it was sent to.
+	Receive(b []byte) (n int, from, at netip.AddrPort, err error)
+	// Send answers from the address that was reached.
+	Send(b []byte, to, from netip.AddrPort) error
+}
+
+// parcel is a datagram that waits, or a call that wants the side for itself.
+type parcel struct {
+	packet   []byte
+	from, at netip.AddrPort
+	socket   Socket
+}
+
+// Serve answers what comes on a socket until that is closed. It may run for
+// several at once.
+func (s *Service) Serve(sock Socket) error {
+	buf, out := make([]byte, maxDatagram), make([]byte, 0, maxDatagram)
+	for {
+		n, from, at, err := sock.Receive(buf)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil
+		case err != nil:
+			return err
+		}
+		leave := func() {}
+		if s.c.Enter != nil {
+			leave = s.c.Enter()
+		}
+		s.arrived(parcel{buf[:n], from, at, sock}, out, leave)
+	}
+}
+
+// Wait returns when nothing is in work any more. No Serve may be running.
+func (s *Service) Wait() { s.acts.Wait() }
+
+// arrived sees to one datagram, and calls leave when that is done.
+func (s *Service) arrived(p parcel, out []byte, leave func()) {
+	host, ok := s.c.Rack.IPMIAt(p.at)
+	if !ok {
+		leave() // nobody is there
+		return
+	}
+	sd := s.side(host)
+	sd.mu.Lock()
+	if sd.busy {
+		if len(sd.waiting) < maxWaiting {
+			p.packet = slices.Clone(p.packet)
+			sd.waiting = append(sd.waiting, p)
+		}
+		sd.mu.Unlock()
+		leave()
+		return
+	}
+	act := s.take(sd, p, out)
+	if act == nil {
+		sd.mu.Unlock()
+		leave()
+		return
+	}
+	sd.busy = true
+	sd.mu.Unlock()
+	s.acts.Go(func() {
+		defer leave()
+		act()
+		s.catchUp(sd)
+	})
+}
+
+// catchUp sees to what has come while a command had the side.
+func (s *Service) catchUp(sd *side) {
+	out := make([]byte, 0, maxDatagram)
+	for {
+		sd.mu.Lock()
+		if len(sd.waiting) == 0 {
+			sd.busy, sd.waiting = false, nil
+			sd.mu.Unlock()
+			return
+		}
+		p := sd.waiting[0]
+		sd.waiting = sd.waiting[1:]
+		act := s.take(sd, p, out)
+		sd.mu.Unlock()
+		if act != nil {
+			act()
+		}
+	}
+}
+
+// take answers a datagram, or returns what is to be done for it without sd.mu:
+// sd.busy keeps others away then. The buffers are the caller's after it.
+func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
+	sd.heed(s.c.Rand)
+	now := sd.host.Now()
+	sd.table.Advance(now)
+	got := sd.table.Receive(now, p.from, p.packet, out[:0], sd.realm)
+	if got.Reply != nil {
+		s.send(sd, p, got.Reply)
+		return nil
+	}
+	if got.Body == nil || got.Payload != wire.PayloadIPMI {
+		return nil
+	}
+	req, err := wire.ParseRequest(got.Body)
+	if err != nil {
+		return nil // silent, as a bad checksum is (§13.8)
+	}
+	if got.Session != nil {
+		if again, ok := got.Session.Repeat(got.Body); ok {
+			s.send(sd, p, sd.table.Seal(now, out[:0], got.Frame, wire.PayloadIPMI, again))
+			return nil
+		}
+	}
+	row := s.find(sd, &req)
+	x := &exchange{
+		ctx: context.Background(), service: s, host: sd.host, side: sd, session: got.Session, from: p.from, at: p.at, now: now,
+		fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN, data: req.Data,
+	}
+	if row == nil || !row.acts {
+		s.finish(sd, p, x, row, got, req, out)
+		return nil
+	}
+	// The packet's buffer is the reader's.
+	got.Body = slices.Clone(got.Body)
+	if req, err = wire.ParseRequest(got.Body); err != nil {
+		return nil
+	}
+	x.data = req.Data
+	p.packet = nil
+	return func() { s.finish(sd, p, x, row, got, req, make([]byte, 0, maxDatagram)) }
+}
+
+// find is the row of a request; nil when the BMC does not know the command.
+func (s *Service) find(sd *side, req *wire.Request) *command {
+	at := place{fn: req.NetFn, cmd: req.Cmd}
+	if req.NetFn == wire.Group && len(req.Data) > 0 {
+		at.group = req.Data[0]
+	}
+	return s.commands[at]
+}
+
+// finish carries out a request and answers it.
+func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got session.Received, req wire.Request, out []byte) {
+	code := x.carryOut(row)
+	var body []byte
+	data := x.out
+	if code != Done {
+		data = nil
+	}
+	if req.NetFn == wire.Group && len(req.Data) > 0 {
+		data = append([]byte{req.Data[0]}, data...)
+	}
+	body = req.AppendResponse(body, byte(code), data)
+	if got.Session != nil {
+		got.Session.Remember(got.Body, body)
+	}
+	s.send(sd, p, sd.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, body))
+	if x.after != nil {
+		x.after()
+	}
+	if s.c.Journal != nil {
+		e := Entry{At: x.host.Now(), Host: x.host, From: p.from, NetFn: byte(req.NetFn), Cmd: req.Cmd, Code: code}
+		e.Took = e.At.Sub(x.now)
+		if row != nil {
+			e.Command, e.Acts, e.Handshake = row.name, row.acts, row.needs == 0
+		}
+		if x.session != nil {
+			e.User, e.Session = x.session.User.Name, x.session.ID
+		}
+		s.c.Journal(e)
+	}
+}
+
+// carryOut runs a command, or says why not.
+func (x *exchange) carryOut(row *command) Code {
+	if row == nil {
+		if x.session == nil {
+			return Forbidden // who is nobody is not told what there is
+		}
+		return Unknown
+	}
+	if row.needs > 0 && (x.session == nil || x.session.Privilege < row.needs) {
+		return Forbidden
+	}
+	if row.group != 0 {
+		x.data = x.data[1:]
+	}
+	if len(x.data) < row.least || row.most >= 0 && len(x.data) > row.most {
+		return BadLength
+	}
+	if !row.acts {
+		return codeOf(row.run(x))
+	}
+	act := bmc.Act{Method: "IPMI", Target: row.name, From: x.from.Addr().Unmap().String()}
+	if x.session != nil {
+		act.Account, act.User = x.session.User.Account, x.session.User.Name
+	}
+	x.ctx = bmc.WithTrail(x.ctx, &bmc.Trail{Act: act})
+	return codeOf(row.run(x))
+}
+
+// send sends an answer.
+func (s *Service) send(sd *side, p parcel, b []byte) {
+	if len(b) == 0 {
+		return
+	}
+	if err := p.socket.Send(b, p.from, p.at); err != nil && !errors.Is(err, net.ErrClosed) {
+		s.c.Log.Debug("datagram not sent", "bmc", sd.host.Name(), "to", p.from.String(), "err", err)
+	}
+}
