@@ -310,6 +310,7 @@ func (m *Machine) bootFirmware(now time.Time) []Event {
 	if m.hangs() {
 		return out
 	}
+	m.updating(hold)
 	m.main().Deadline = now.Add(post + hold)
 	if as, ok := v.Acts(firmware.BootMode, ""); ok && m.st.Override.Enabled == Disabled {
 		m.main().Override.Mode = Mode(as)

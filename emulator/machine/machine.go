@@ -58,6 +58,7 @@ type State struct {
 	Telemetry  *Telemetry      `json:"telemetry,omitempty"`  // nil: as the model has it
 	Watchdog   *Watchdog       `json:"watchdog,omitempty"`   // nil: disabled
 	SecureBoot *SecureBoot     `json:"secureBoot,omitempty"` // nil: as it came
+	Console    *Console        `json:"console,omitempty"`    // nil: nothing was ever shown
 }
 
 // Main is power, boot and what runs.
@@ -103,6 +104,7 @@ type View struct {
 	Telemetry  *Telemetry
 	SecureBoot *SecureBoot
 	Bootable   *Bootable // of Options; nil works, too
+	Console    *Console  // nil: nothing was ever shown
 }
 
 // New makes a machine that is switched off, or restores one from what State
@@ -149,6 +151,7 @@ func (m *Machine) View() View {
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
 		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
 		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(), Bootable: m.bootable(),
+		Console: st.Console,
 	}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]

@@ -14,6 +14,8 @@ type OS struct {
 	Boot   uint64 `json:"boot"`           // State.Boots when it was loaded
 	Deaf   bool   `json:"deaf,omitempty"` // does not listen to the power button
 	Busy   bool   `json:"busy,omitempty"` // is at work as long as it runs
+	// Logins are the accounts that somebody gave it.
+	Logins []Login `json:"logins,omitempty"`
 }
 
 // Loaded answers a BootTried event: the source held a system, which starts.
@@ -30,6 +32,7 @@ func (c Loaded) apply(m *Machine, now time.Time) ([]Event, error) {
 	}
 	m.main().OS = &OS{Source: c.Source, Name: c.Name, Boot: c.Boot, Busy: c.Busy}
 	m.main().Tries = nil
+	m.loads()
 	return m.step(now, loaded), nil
 }
 
@@ -37,6 +40,7 @@ func (c Loaded) apply(m *Machine, now time.Time) ([]Event, error) {
 type NotBootable struct {
 	Boot   uint64
 	Source Source
+	Why    string // for the console: "no medium"; "" is what is usual for such a source
 }
 
 func (c NotBootable) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -44,6 +48,7 @@ func (c NotBootable) apply(m *Machine, now time.Time) ([]Event, error) {
 		return nil, err
 	}
 	m.main().Tries = m.st.Tries[1:]
+	m.gaveUp(c.Source, c.Why)
 	return m.step(now, nextTry), nil
 }
 
@@ -101,5 +106,6 @@ func (Crash) apply(m *Machine, now time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("%w: crash while %s", ErrPower, m.st.Phase)
 	}
 	m.main().Cause = CauseCrash
+	m.panics(now, "Fatal exception")
 	return append([]Event{note(now, event.SystemCrashed)}, m.step(now, panicked)...), nil
 }

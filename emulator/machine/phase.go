@@ -182,6 +182,7 @@ func (m *Machine) step(now time.Time, on trigger) []Event {
 	if !ok {
 		return nil
 	}
+	m.leaves(on, now)
 	from, own := m.st.Phase, m.main()
 	own.Phase, own.Since, own.Deadline = to, now, time.Time{}
 	if phases[to].power != PowerOn || to == POST {
@@ -229,6 +230,9 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 			evs = append(evs, note(now, kind))
 		}
 	}
+	if from != POST && from != Paused && to != Paused { // what was typed in POST is heeded at its end
+		m.unattended()
+	}
 	switch to {
 	case Cutting:
 		evs = append(evs, m.cutFirmware(now, false)...)
@@ -238,6 +242,8 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		own.Tries, own.App, own.Again = nil, "", false
 		own.Reset = &LastReset{At: now, Cause: own.cause()}
 		own.Cause = ""
+		m.unattended()
+		m.posting(ProcessorStarted)
 		evs = append(evs, m.stored(m.disks.Boot(now))...)
 		evs = append(evs, m.bootFirmware(now)...)
 		m.bootSecurely()
@@ -252,7 +258,10 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		if own.Reset != nil {
 			own.BootTime = Duration{now.Sub(own.Reset.At)}
 		}
+		m.runs()
 		evs = append(evs, Started{At: now, OS: *m.st.OS})
+	case InSetup:
+		m.program(m.st.App)
 	case Paused:
 		evs = append(evs, Halt{At: now, OS: *m.st.OS})
 	case Off:
@@ -270,20 +279,24 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 func (m *Machine) selecting(from Phase, now time.Time) []Event {
 	if from == POST {
 		own := m.main()
-		own.Tries, own.App = m.sources()
+		own.Tries, own.App = m.pressed(m.sources())
+		m.unattended()
 		if own.App != "" {
 			return m.step(now, setupKey)
 		}
 	}
 	if len(m.st.Tries) > 0 {
+		m.tries(m.st.Tries[0])
 		return []Event{BootTried{At: now, Source: m.st.Tries[0], Boot: m.st.Boots}}
 	}
 	if m.retries() {
 		own := m.main()
 		own.Retries++
 		own.Cause = CauseUnknown
+		m.tryAgain()
 		return m.step(now, retry)
 	}
+	m.nothing()
 	return append([]Event{note(now, event.BootFailed)}, m.step(now, exhausted)...)
 }
 

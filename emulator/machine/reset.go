@@ -121,6 +121,7 @@ func (m *Machine) reset(now time.Time, kind ResetKind, cause ResetCause) ([]Even
 		evs := []Event{note(now, event.Interrupted)}
 		if m.can(panicked) && m.profile.OS.PanicOnNMI {
 			m.main().Cause = CauseCrash
+			m.panics(now, "NMI: Not continuing")
 			evs = append(evs, m.step(now, panicked)...)
 		}
 		return evs, nil

@@ -14,6 +14,7 @@ var timers = []struct {
 		fire: func(m *Machine, at time.Time) []Event {
 			next, _, _ := m.nextStep()
 			m.main().reach(next, at)
+			m.posting(next)
 			return nil
 		},
 	},

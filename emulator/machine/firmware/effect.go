@@ -27,6 +27,7 @@ const (
 	POSTPercent Does = "postPercent" // POST takes As percent of its time
 	NoVirtual   Does = "noVirtual"   // processors do not offer virtualisation
 	NoSRIOV     Does = "noSRIOV"     // network ports offer no virtual functions
+	NoConsole   Does = "noConsole"   // the firmware shows nothing on the console that the BMC sees
 )
 
 // does tells what all effects are, and whether they need to say on what and as
@@ -43,6 +44,7 @@ var does = map[Does]struct{ on, as bool }{
 	POSTPercent: {as: true},
 	NoVirtual:   {},
 	NoSRIOV:     {},
+	NoConsole:   {},
 }
 
 // Acts tells whether settings have an effect on a part, and as what.
