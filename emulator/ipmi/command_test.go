@@ -1,0 +1,65 @@
+package ipmi
+
+import (
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+func TestCommandsNeedTheirPrivilegeAndLength(t *testing.T) {
+	h := newHost(t)
+	for _, row := range commands() {
+		fill := func(n int) []byte {
+			data := make([]byte, n)
+			if row.group != 0 {
+				data = append([]byte{row.group}, data...)
+			}
+			return data
+		}
+		if row.needs > 0 {
+			if code, _ := askAs(t, h, row.needs-1, row.fn, row.cmd, fill(row.least)...); code != Forbidden {
+				t.Errorf("%s at privilege %d = %v, want %v", row.name, row.needs-1, code, Forbidden)
+			}
+		}
+		if row.needs == 0 {
+			continue
+		}
+		if row.most >= 0 {
+			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.most+1)...); code != BadLength {
+				t.Errorf("%s with %d bytes = %v, want %v", row.name, row.most+1, code, BadLength)
+			}
+		}
+		if row.least > 0 {
+			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.least-1)...); code != BadLength {
+				t.Errorf("%s with %d bytes = %v, want %v", row.name, row.least-1, code, BadLength)
+			}
+		}
+	}
+}
+
+// Whatever a client sends, it gets an answer that fits into a packet.
+func FuzzCommands(f *testing.F) {
+	// Those of sessions need the table of a real one.
+	for _, row := range commands()[len(sessionCommands):] {
+		data := make([]byte, row.least)
+		if row.group != 0 {
+			data = append([]byte{row.group}, data...)
+		}
+		f.Add(byte(row.fn), row.cmd, byte(wire.Administrator), data, false)
+		f.Add(byte(row.fn), row.cmd, byte(wire.Administrator), append(data, 0xff), true)
+	}
+	f.Fuzz(func(t *testing.T, fn, cmd, who byte, data []byte, on bool) {
+		h := newHost(t)
+		if on {
+			h.running(t)
+		}
+		for range 2 { // what the first has left the second finds
+			code, got := askAs(t, h, wire.Privilege(who%6), wire.NetFn(fn), cmd, data...)
+			if code != Done && got != nil || len(got) > 248 { // 255 (§13.8) without what is around the data
+				t.Errorf("%02x/%02x [% x] = %02X [% x]", fn, cmd, data, byte(code), got)
+			}
+			h.pass(time.Minute)
+		}
+	})
+}
