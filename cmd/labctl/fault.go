@@ -99,11 +99,13 @@ With -f rules come from a file: a YAML list, as below faults: in a rack file.`,
 	fl.StringVar(&f.patch, "patch", "", "JSON that is merged into the body (RFC 7396)")
 	fl.StringArrayVar(&f.set, "set", nil, "value of the body by JSON pointer: /PowerState=null; can be given more than once")
 	fl.StringVar(&f.body, "body", "", "text instead of the body")
+	fl.StringVar((*string)(&r.Wire), "wire", "", "datagrams of IPMI: lose, double, swap, spoil or late (by --latency); --method IN or OUT is those of one direction")
+	fl.Uint8Var(&r.Code, "code", 0, "completion code of commands of IPMI: 0xc0; --path /ipmi/00/02 is one command, by NetFn and number")
 	fl.StringVar(&r.ContentType, "content-type", "", "Content-Type of that text")
 	must(c.RegisterFlagCompletionFunc("bmc", completeHosts(o)))
 	for name, values := range map[string][]string{
 		"drop": {"connect", "silent", "reset", "close", "hang", "body"}, "tls": {"refused", "expired", "wrong-name", "self-signed"},
-		"method": {"GET", "POST", "PATCH", "PUT", "DELETE"},
+		"method": {"GET", "POST", "PATCH", "PUT", "DELETE", "IN", "OUT"}, "wire": {"lose", "double", "swap", "spoil", "late"},
 	} {
 		must(c.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
 	}
@@ -165,7 +167,7 @@ func (f *faultFlags) rules(c *cobra.Command) ([]fault.Rule, error) {
 	var errs []error
 	for _, p := range r.Problems() {
 		if p.Field == "" {
-			errs = append(errs, errors.New("the rule does nothing: add one of --status, --latency, --drop, --tls, --offline, --limit, --stale, --stuck, --truncate, --invalid-json, --length-error, --patch, --set or --body"))
+			errs = append(errs, errors.New("the rule does nothing: add one of --status, --latency, --drop, --tls, --offline, --limit, --stale, --stuck, --truncate, --invalid-json, --length-error, --patch, --set, --body, --wire or --code"))
 			continue
 		}
 		errs = append(errs, fmt.Errorf("--%s: %s", kebab(p.Field), p.Text))

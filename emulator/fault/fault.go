@@ -28,6 +28,17 @@ const (
 	Connect Site = "connect" // a connection was accepted; nothing was read yet
 	Request Site = "request" // the head of a request was read
 	Task    Site = "task"    // the work of a task is done; its end is to be told
+
+	// Of IPMI. A datagram's method is In or Out; the path of a command is
+	// /ipmi/ with its NetFn and number: /ipmi/00/02.
+	Datagram Site = "datagram" // one came, or is to be sent
+	Command  Site = "command"  // one was understood, and is to be carried out
+)
+
+// Methods of a Datagram.
+const (
+	In  = "IN"
+	Out = "OUT"
 )
 
 // Subject is what a decision is about.
@@ -55,6 +66,20 @@ const (
 var dropSites = map[Drop]Site{
 	BeforeTLS: Connect, Unanswered: Connect, Reset: Request, HalfClose: Request, Hang: Request, MidBody: Request,
 }
+
+// Wire is what becomes of a datagram on its way.
+type Wire string
+
+// The ways.
+const (
+	Lost    Wire = "lose"   // it does not arrive
+	Doubled Wire = "double" // it arrives twice
+	Swapped Wire = "swap"   // it arrives after the one that follows it
+	Spoiled Wire = "spoil"  // a bit of it is another
+	Late    Wire = "late"   // it arrives after the rule's latency
+)
+
+var wires = []Wire{Lost, Doubled, Swapped, Spoiled, Late}
 
 // TLS is how a handshake fails, or what is wrong with the certificate.
 type TLS string
@@ -89,6 +114,9 @@ type Decision struct {
 	Stale       bool   // the answer is as it was before the last change
 	Stuck       bool   // the task does not end
 	LengthError int    // bytes that Content-Length is wrong by
+
+	Wire Wire // what becomes of the datagram; of a Late one Delay says how late
+	Code byte // completion code that a command is answered with; 0 is the right one
 
 	rewrites []rewrite
 }

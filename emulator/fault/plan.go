@@ -331,6 +331,11 @@ func (p *Plan) hit(a *armed, bmc string, now time.Time, d *Decision) {
 		d.Drop = a.Drop
 		d.Performed = d.Performed || a.Performed
 	}
+	if d.Code == 0 && a.Code != 0 {
+		d.Code = a.Code
+		d.Performed = d.Performed || a.Performed
+	}
+	d.Wire = cmp.Or(d.Wire, a.Wire)
 	d.TLS, d.LengthError = cmp.Or(d.TLS, a.TLS), cmp.Or(d.LengthError, a.LengthError)
 	if a.edits {
 		d.rewrites = append(d.rewrites, a.rewrite)

@@ -63,6 +63,28 @@ func TestARuleMeansSomeRequests(t *testing.T) {
 	}
 }
 
+func TestARuleMeansDatagramsAndCommands(t *testing.T) {
+	p := planOf(t, 1,
+		Rule{BMC: "node-1", Method: Methods{In}, Wire: Late, Latency: "2s"},
+		Rule{Path: "/ipmi/00/02", Code: 0xc0, Performed: true},
+	)
+	for _, tt := range []struct {
+		of   Subject
+		want Decision
+	}{
+		{Subject{Site: Datagram, BMC: "node-1", Method: In}, Decision{Rules: []string{"fault-1"}, Wire: Late, Delay: 2 * time.Second}},
+		{Subject{Site: Datagram, BMC: "node-1", Method: Out}, Decision{}},
+		{Subject{Site: Datagram, BMC: "node-2", Method: In}, Decision{}},
+		{Subject{Site: Command, BMC: "node-2", Path: "/ipmi/00/02"}, Decision{Rules: []string{"fault-2"}, Code: 0xc0, Performed: true}},
+		{Subject{Site: Command, BMC: "node-2", Path: "/ipmi/00/01"}, Decision{}},
+		{get("node-1"), Decision{}},
+	} {
+		if d := cmp.Diff(tt.want, p.Decide(tt.of, t0), cmpopts.IgnoreUnexported(Decision{})); d != "" {
+			t.Errorf("Decide(%+v) (-want +got):\n%s", tt.of, d)
+		}
+	}
+}
+
 func TestCountsAreOfEachBMC(t *testing.T) {
 	p := planOf(t, 1, Rule{After: 1, Count: 2, Status: 500})
 	want := []int{0, 500, 500, 0, 0}

@@ -46,6 +46,8 @@ type Rule struct {
 	Set         Values   `yaml:"set" json:"set,omitempty"`                 // values by JSON pointer (RFC 6901), null too
 	Body        *string  `yaml:"body" json:"body,omitempty"`               // instead of the body
 	ContentType string   `yaml:"contentType" json:"contentType,omitempty"` // of Body; "" leaves it
+	Wire        Wire     `yaml:"wire" json:"wire,omitempty"`               // what becomes of datagrams of IPMI
+	Code        byte     `yaml:"code" json:"code,omitempty"`               // completion code of a command of IPMI: 0xc0
 }
 
 // Values are JSON values by where they belong.
@@ -87,12 +89,16 @@ func (r *Rule) effects() []effect {
 	if drop == "" {
 		drop = Request
 	}
+	latency := Request
+	if r.Wire == Late {
+		latency = Datagram
+	}
 	return []effect{
 		{"offline", Connect, true, r.Offline},
 		{"tls", Connect, false, r.TLS != ""},
 		{"drop", drop, false, r.Drop != ""},
 		{"stuck", Task, false, r.Stuck},
-		{"latency", Request, false, r.Latency != ""},
+		{"latency", latency, false, r.Latency != ""},
 		{"status", Request, false, r.Status != 0 && r.Limit == ""},
 		{"limit", Request, false, r.Limit != ""},
 		{"stale", Request, false, r.Stale},
@@ -102,6 +108,8 @@ func (r *Rule) effects() []effect {
 		{"patch", Request, false, r.Patch != nil},
 		{"set", Request, false, len(r.Set) > 0},
 		{"body", Request, false, r.Body != nil},
+		{"wire", Datagram, false, r.Wire != ""},
+		{"code", Command, false, r.Code != 0},
 	}
 }
 
@@ -173,7 +181,9 @@ func (r *Rule) effectProblems() (out []Problem) {
 	need(r.RetryAfter.Duration == 0 || answers, "retryAfter", "has no effect without status: add status: 503")
 	need(r.Message == "" || answers, "message", "has no effect without status: add status: 500")
 	need(r.MessageID == "" || answers, "messageID", "has no effect without status: add status: 500")
-	need(!r.Performed || answers || dropSites[r.Drop] == Request, "performed", "has no effect without status or drop")
+	need(r.Wire == "" || slices.Contains(wires, r.Wire), "wire", "%q: must be one of %s", r.Wire, join(wires...))
+	need(r.Wire != Late || r.Latency != "", "wire", "late needs latency, which says how late")
+	need(!r.Performed || answers || r.Code != 0 || dropSites[r.Drop] == Request, "performed", "has no effect without status, drop or code")
 	need(r.Drop == "" || dropSites[r.Drop] != "", "drop", "%q: must be one of %s", r.Drop, join(BeforeTLS, Unanswered, Reset, HalfClose, Hang, MidBody))
 	need(r.TLS == "" || slices.Contains(tlsFaults, r.TLS), "tls", "%q: must be one of %s", r.TLS, join(tlsFaults...))
 	need(r.ContentType == "" || r.Body != nil, "contentType", "has no effect without body")
@@ -193,14 +203,17 @@ func (r *Rule) effectProblems() (out []Problem) {
 		}
 	}
 	if len(does) == 0 {
-		return append(out, Problem{Text: "does nothing: add one of status, latency, drop, tls, offline, limit, stale, stuck, truncate, invalidJSON, lengthError, patch, set or body"})
+		return append(out, Problem{Text: "does nothing: add one of status, latency, drop, tls, offline, limit, stale, stuck, truncate, invalidJSON, lengthError, patch, set, body, wire or code"})
 	}
 	site := does[0].site
 	for _, e := range does[1:] {
 		need(e.site == site, e.field, "cannot be in a rule with %s: make two rules", does[0].field)
 	}
-	need(site != Connect || r.Path == "", "path", "has no effect on %s: a connection has no path yet", does[0].field)
-	need(site == Request || len(r.Method) == 0, "method", "has no effect on %s", does[0].field)
+	need(site != Connect && site != Datagram || r.Path == "", "path", "has no effect on %s: there is no path yet", does[0].field)
+	need(site == Request || site == Datagram || len(r.Method) == 0, "method", "has no effect on %s", does[0].field)
+	for _, m := range r.Method {
+		need(site != Datagram || m == In || m == Out, "method", "%q: of %s must be %s or %s", m, does[0].field, In, Out)
+	}
 	if does[0].state {
 		need(r.After == 0, "after", "has no effect on %s, which lasts: use from and until", does[0].field)
 		need(r.Count == 0, "count", "has no effect on %s, which lasts: use from and until", does[0].field)

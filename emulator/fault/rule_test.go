@@ -65,7 +65,10 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"without status", "- {stale: true, retryAfter: 1s, message: a, messageID: b, performed: true, contentType: c}\n", []string{
 			"retryAfter: has no effect without status", "message: has no effect", "messageID: has", "performed: has", "contentType: has no effect without body"}},
 		{"sites", "- {tls: expired, status: 500, path: /a, method: GET}\n", []string{"status: cannot be in a rule with tls", "path: has no effect on tls", "method: has no effect on tls"}},
-		{"drop sites", "- {drop: connect, path: /a}\n", []string{"path: has no effect on drop: a connection has no path yet"}},
+		{"drop sites", "- {drop: connect, path: /a}\n", []string{"path: has no effect on drop: there is no path yet"}},
+		{"datagrams", "- {wire: burn}\n- {wire: late}\n- {wire: lose, path: /a}\n- {wire: lose, method: GET}\n- {wire: lose, code: 0xc0}\n", []string{
+			`[0].wire: "burn": must be one of lose, double`, "[1].wire: late needs latency", "[2].path: has no effect on wire",
+			`[3].method: "GET": of wire must be IN or OUT`, "[4].code: cannot be in a rule with wire"}},
 		{"states", "- {offline: true, count: 1, after: 1, probability: 0.5}\n", []string{"after: has no effect on offline, which lasts", "count: has", "probability: has"}},
 		{"patch is a list", "- {patch: [1]}\n", []string{"patch: must be an object"}},
 		{"patch is no JSON", "- {patch: {[1]: 2}}\n", []string{"patch"}},

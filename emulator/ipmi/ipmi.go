@@ -16,7 +16,9 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/ipmi/session"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -53,6 +55,13 @@ type Config struct {
 	Enter func() (leave func())
 	// Journal, when not nil, is told of every command that was answered.
 	Journal func(Entry)
+	// Astray and Trouble, when not nil, say what goes wrong on purpose.
+	// Astray is asked of each datagram, with fault.In or fault.Out, Trouble of
+	// each command.
+	Astray  func(h Host, way string) fault.Decision
+	Trouble func(h Host, fn, cmd byte) fault.Decision
+	// Clock is the time by which datagrams are late.
+	Clock *clock.Clock
 	// Rand is where session IDs and challenges come from; nil is crypto/rand.
 	Rand io.Reader
 }
@@ -112,7 +121,9 @@ type side struct {
 	waiting []parcel // that came meanwhile
 	up      time.Time
 	access  *bmc.Access
-	on      bool // IPMI was switched on when last looked at
+
+	holding sync.Mutex
+	held    map[string]func() // by way: datagrams that others shall overtake
 
 	scratch
 }
@@ -149,7 +160,7 @@ func (sd *side) fresh(random io.Reader) {
 // look notes what the sessions depend on.
 func (sd *side) look() {
 	v := sd.host.BMC()
-	sd.up, sd.access, sd.on = upSince(v), v.Access, v.Network().IPMI.On
+	sd.up, sd.access = upSince(v), v.Access
 }
 
 func upSince(v *bmc.View) time.Time {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/ipmi/session"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
@@ -48,25 +49,24 @@ func (s *Service) Serve(sock Socket) error {
 		case err != nil:
 			return err
 		}
-		leave := func() {}
-		if s.c.Enter != nil {
-			leave = s.c.Enter()
+		host, ok := s.c.Rack.IPMIAt(at)
+		if !ok {
+			continue // nobody is there
 		}
-		s.arrived(parcel{buf[:n], from, at, sock}, out, leave)
+		sd := s.side(host)
+		s.astray(sd, fault.In, buf[:n], func(packet []byte) { s.arrived(sd, parcel{packet, from, at, sock}, out) })
 	}
 }
 
 // Wait returns when nothing is in work any more. No Serve may be running.
 func (s *Service) Wait() { s.acts.Wait() }
 
-// arrived sees to one datagram, and calls leave when that is done.
-func (s *Service) arrived(p parcel, out []byte, leave func()) {
-	host, ok := s.c.Rack.IPMIAt(p.at)
-	if !ok {
-		leave() // nobody is there
-		return
+// arrived sees to one datagram. It may still be in work when arrived returns.
+func (s *Service) arrived(sd *side, p parcel, out []byte) {
+	leave := func() {}
+	if s.c.Enter != nil {
+		leave = s.c.Enter()
 	}
-	sd := s.side(host)
 	sd.mu.Lock()
 	if sd.busy {
 		if len(sd.waiting) < maxWaiting {
@@ -166,7 +166,7 @@ func (s *Service) find(sd *side, req *wire.Request) *command {
 
 // finish carries out a request and answers it.
 func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got session.Received, req wire.Request, out []byte) {
-	code := x.carryOut(row)
+	code := s.carryOut(x, row)
 	var body []byte
 	data := x.out
 	if code != Done {
@@ -194,6 +194,21 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 		}
 		s.c.Journal(e)
 	}
+}
+
+// carryOut carries out a command, unless something goes wrong on purpose.
+func (s *Service) carryOut(x *exchange, row *command) Code {
+	if s.c.Trouble == nil || x.session == nil {
+		return x.carryOut(row)
+	}
+	d := s.c.Trouble(x.host, byte(x.fn), x.cmd)
+	if d.Code == 0 {
+		return x.carryOut(row)
+	}
+	if d.Performed {
+		x.carryOut(row)
+	}
+	return Code(d.Code)
 }
 
 // carryOut runs a command, or says why not.
@@ -229,7 +244,9 @@ func (s *Service) send(sd *side, p parcel, b []byte) {
 	if len(b) == 0 {
 		return
 	}
-	if err := p.socket.Send(b, p.from, p.at); err != nil && !errors.Is(err, net.ErrClosed) {
-		s.c.Log.Debug("datagram not sent", "bmc", sd.host.Name(), "to", p.from.String(), "err", err)
-	}
+	s.astray(sd, fault.Out, b, func(b []byte) {
+		if err := p.socket.Send(b, p.from, p.at); err != nil && !errors.Is(err, net.ErrClosed) {
+			s.c.Log.Debug("datagram not sent", "bmc", sd.host.Name(), "to", p.from.String(), "err", err)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 )
@@ -210,4 +211,20 @@ func (l *Lab) commanded(e ipmi.Entry) {
 		entry.Session = fmt.Sprintf("%08x", e.Session)
 	}
 	l.journal.Add(entry)
+}
+
+// strays says what goes wrong with a datagram on its way.
+func (l *Lab) strays(h ipmi.Host, way string) fault.Decision {
+	if !l.asks(fault.Datagram) {
+		return fault.Decision{}
+	}
+	return l.decide(fault.Subject{Site: fault.Datagram, BMC: h.Name(), Method: way})
+}
+
+// troubles says what goes wrong with a command.
+func (l *Lab) troubles(h ipmi.Host, fn, cmd byte) fault.Decision {
+	if !l.asks(fault.Command) {
+		return fault.Decision{}
+	}
+	return l.decide(fault.Subject{Site: fault.Command, BMC: h.Name(), Path: fmt.Sprintf("/ipmi/%02X/%02X", fn, cmd)})
 }

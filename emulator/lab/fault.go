@@ -37,7 +37,7 @@ type faults struct {
 	off     map[*Host]bool // hosts that were offline at the last edge
 }
 
-var askBits = map[fault.Site]uint32{fault.Connect: 1, fault.Request: 2, fault.Task: 4}
+var askBits = map[fault.Site]uint32{fault.Connect: 1, fault.Request: 2, fault.Task: 4, fault.Datagram: 8, fault.Command: 16}
 
 // storedFaults is what the store knows of the faults.
 type storedFaults struct {

@@ -224,7 +224,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if l.stale, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	ic := ipmi.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded}
+	ic := ipmi.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded, Clock: l.clock, Astray: l.strays, Trouble: l.troubles}
 	if l.ipmi, err = ipmi.New(ic); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
