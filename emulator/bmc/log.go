@@ -1,7 +1,6 @@
 package bmc
 
 import (
-	"fmt"
 	"iter"
 	"slices"
 
@@ -153,9 +152,13 @@ func (l *Log) forget(n int) {
 		l.Size--
 		n--
 	}
-	l.Chunks = slices.DeleteFunc(l.Chunks, func(c *Chunk) bool {
-		return len(c.Entries) == 0 || c.Entries[len(c.Entries)-1].ID < l.First
-	})
+	for len(l.Chunks) > 0 { // those in which nothing is left are the first
+		c := l.Chunks[0]
+		if n := len(c.Entries); n > 0 && c.Entries[n-1].ID >= l.First {
+			break
+		}
+		l.Chunks = l.Chunks[1:]
+	}
 }
 
 // changed is the log with one entry replaced by what how makes of it; nil
@@ -198,12 +201,14 @@ func (l *Log) Head() any {
 }
 
 // Changes are the entries that differ from what they were in another log, by
-// their keys, in order; nil is one that is gone.
+// their keys; nil is one that is gone. Those come first, and each sort is in the
+// order of keys. Chunks that both logs have are passed over.
 func (l *Log) Changes(before any) iter.Seq2[string, any] {
 	was, _ := before.(*Log)
 	return func(yield func(string, any) bool) {
+		at := 0
 		for _, c := range was.chunks() {
-			if l.has(c) && c.Entries[0].ID >= l.First {
+			if l.hasFrom(&at, c) && c.Entries[0].ID >= l.First {
 				continue
 			}
 			for i := range c.Entries {
@@ -213,8 +218,9 @@ func (l *Log) Changes(before any) iter.Seq2[string, any] {
 				}
 			}
 		}
+		at = 0
 		for _, c := range l.chunks() {
-			if was.has(c) {
+			if was.hasFrom(&at, c) {
 				continue
 			}
 			for i := was.shared(c); i < len(c.Entries); i++ {
@@ -254,17 +260,25 @@ func (l *Log) chunks() []*Chunk {
 	return l.Chunks
 }
 
-// has tells whether a chunk is one of the log's.
-func (l *Log) has(c *Chunk) bool {
-	if l == nil {
-		return false
+// hasFrom tells whether a chunk is one of the log's, who asks for one after the
+// other in their order: at is how far that has come.
+func (l *Log) hasFrom(at *int, c *Chunk) bool {
+	all := l.chunks()
+	for *at < len(all) && all[*at].Number < c.Number {
+		*at++
 	}
-	at, ok := l.chunk(c.Number)
-	return ok && l.Chunks[at] == c
+	return *at < len(all) && all[*at] == c
 }
 
 // key is the key of an entry; keys are in the order of IDs.
-func key(id uint64) string { return fmt.Sprintf("%020d", id) }
+func key(id uint64) string {
+	b := []byte("00000000000000000000")
+	for i := len(b) - 1; id > 0; i-- {
+		b[i] += byte(id % 10)
+		id /= 10
+	}
+	return string(b)
+}
 
 // same tells whether two entries are the same.
 func (e *Entry) same(o *Entry) bool {
