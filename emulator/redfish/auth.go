@@ -40,7 +40,7 @@ func (a *actor) has(one []privilege, own bool) bool {
 
 // may says whether an actor may do that to what is at an address, or at least,
 // with a PATCH, to some property of it.
-func (a *actor) may(method string, m *match, at snapshot) bool {
+func (a *actor) may(method string, m *match, at *snapshot) bool {
 	own := m.own != nil && m.own(m.view(at), *a)
 	switch {
 	case a.restricted && !(own && m.urgent(method)):

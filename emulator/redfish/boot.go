@@ -22,19 +22,28 @@ func bootRows() []resource {
 	}
 }
 
-// boot is ComputerSystem.Boot.
-func boot(v view) object {
-	o, set := v.m.Override, v.m.Boot
-	order := v.m.Order()
+// bootOverride is what of ComputerSystem.Boot changes with a boot or before one.
+func bootOverride(v view) object {
+	o := v.m.Override
 	return object{
-		"BootSourceOverrideEnabled": string(o.Enabled), "BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds(v),
-		"BootSourceOverrideTarget": string(o.Target), "BootSourceOverrideTarget@Redfish.AllowableValues": bootTargets(v),
-		"BootSourceOverrideMode": string(o.Mode), "BootSourceOverrideMode@Redfish.AllowableValues": bootModes(v),
-		"UefiTargetBootSourceOverride": orNull(o.Path), "BootNext": orNull(o.Next), "HttpBootUri": orNull(set.HTTPURI),
+		"BootSourceOverrideEnabled": string(o.Enabled), "BootSourceOverrideTarget": string(o.Target),
+		"BootSourceOverrideMode": string(o.Mode), "UefiTargetBootSourceOverride": orNull(o.Path), "BootNext": orNull(o.Next),
+		"RemainingAutomaticRetryAttempts": max(0, v.m.Boot.Attempts-v.m.Retries),
+	}
+}
+
+// bootMenu is the rest of ComputerSystem.Boot.
+func bootMenu(v view) object {
+	set, order := v.m.Boot, v.m.Order()
+	return object{
+		"BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds(v),
+		"BootSourceOverrideTarget@Redfish.AllowableValues":  bootTargets(v),
+		"BootSourceOverrideMode@Redfish.AllowableValues":    bootModes(v),
+		"HttpBootUri": orNull(set.HTTPURI),
 		"BootOptions": ref(v.system("BootOptions")), "Certificates": ref(v.system("Boot", "Certificates")), "BootOrderPropertySelection": "BootOrder",
 		"BootOrder": list(order, bootOptionID), "AliasBootOrder": aliases(order), "AliasBootOrder@Redfish.AllowableValues": bootAliases(v),
 		"AutomaticRetryConfig": string(retryConfig(set)), "AutomaticRetryConfig@Redfish.AllowableValues": retryConfigs(v),
-		"AutomaticRetryAttempts": set.Attempts, "RemainingAutomaticRetryAttempts": max(0, set.Attempts-v.m.Retries),
+		"AutomaticRetryAttempts": set.Attempts,
 	}
 }
 

@@ -19,10 +19,14 @@ func appendObject(b []byte, o object) []byte {
 	if o == nil {
 		return append(b, "null"...)
 	}
+	return append(appendMembers(append(b, '{'), o), '}')
+}
+
+// appendMembers is an object without its braces.
+func appendMembers(b []byte, o object) []byte {
 	var few [40]string // on the stack: most bodies have fewer names
 	names := slices.AppendSeq(few[:0], maps.Keys(o))
 	slices.Sort(names)
-	b = append(b, '{')
 	for i, name := range names {
 		if i > 0 {
 			b = append(b, ',')
@@ -30,7 +34,7 @@ func appendObject(b []byte, o object) []byte {
 		b = append(appendText(b, name), ':')
 		b = appendValue(b, o[name])
 	}
-	return append(b, '}')
+	return b
 }
 
 func appendValue(b []byte, v any) []byte {

@@ -63,7 +63,7 @@ type happening struct {
 	opens   string // ID of the subscription that was made
 	records []record
 	reports []machine.Report
-	at      snapshot // right after
+	at      *snapshot // right after
 }
 
 // payloads are what a subscription is told.
@@ -120,7 +120,7 @@ func (s *Service) event(t *happening, to *bmc.Subscription) []byte {
 }
 
 // object is a record as an event holds it.
-func (r *record) object(at snapshot) object {
+func (r *record) object(at *snapshot) object {
 	if r.dictated != nil {
 		o := object{"EventType": other} // which DSP2046 requires
 		for name, v := range r.dictated {
@@ -164,7 +164,7 @@ func (r *record) object(at snapshot) object {
 
 // whole is what a link leads to, if the owner of the subscription may read it,
 // else the link.
-func (s *Service) whole(at snapshot, to *bmc.Subscription, link object) object {
+func (s *Service) whole(at *snapshot, to *bmc.Subscription, link object) object {
 	uri, _ := link["@odata.id"].(string)
 	m := s.find(&url.URL{Path: uri})
 	if m == nil || m.read == nil || m.action != nil || m.members || s.page(m, at) == nil {

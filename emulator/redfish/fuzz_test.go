@@ -44,7 +44,7 @@ func targets(t testing.TB, s *Service, h *host) (changes, actions []target) {
 
 // addresses are those of a pattern at which something is: for each variable the
 // first thing that it can stand for.
-func addresses(s *Service, at snapshot, r *route) []string {
+func addresses(s *Service, at *snapshot, r *route) []string {
 	uri := r.pattern
 	ids := map[string]string{}
 	for _, name := range r.vars {

@@ -76,7 +76,7 @@ func (s *Service) Tell(h Host, st Step) []Letter {
 	if u == nil && len(st.BMC.Audience.List) == 0 {
 		return nil
 	}
-	t := happening{number: st.Number, opens: subscribed(st.Events), at: snapshot{h: h, d: h.Dialect(), m: st.Machine, b: st.BMC, now: st.At}}
+	t := happening{number: st.Number, opens: subscribed(st.Events), at: &snapshot{h: h, d: h.Dialect(), m: st.Machine, b: st.BMC, now: st.At}}
 	if !st.BMC.Audience.Off {
 		t.records = s.records(h, st)
 		for _, ev := range st.Events {

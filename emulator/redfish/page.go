@@ -2,7 +2,6 @@ package redfish
 
 import (
 	"fmt"
-	"hash/crc64"
 	"maps"
 	"strconv"
 	"strings"
@@ -32,81 +31,49 @@ type key struct {
 // made is a page with what it was made from.
 type made struct {
 	*page
-	at    snapshot
-	fixed []byte // JSON of all but what is live; nil where nothing is
+	at snapshot
+	inPieces
 }
 
 // page is the representation of a resource, or nil when it is not there.
-func (s *Service) page(m *match, at snapshot) *page {
+func (s *Service) page(m *match, at *snapshot) *page {
 	k := key{id: at.m.Identity, uri: m.uri}
 	if m.shows == 0 {
 		k = key{p: at.m.Profile, uri: m.uri}
 	}
 	old, known := s.pages.get(k)
-	if known && m.shows.same(&old.at, &at) {
+	if known && m.shows.same(&old.at, at) {
 		return old.page
 	}
 	v := m.view(at)
 	if m.missing(v) != "" || !m.there(v) {
 		return nil
 	}
-	var p *page
-	var fixed []byte
+	is := made{at: *at}
 	switch {
 	case m.upload != nil:
-		p = newPage(jsonType, nil, "", nil)
+		is.page = newPage(jsonType, nil, "", nil)
 	case m.raw != nil:
 		kind, body := m.raw(s, v)
-		p = newPage(kind, body, written(etag(body), v.d.Protocol.ETags), nil)
+		is.page = newPage(kind, body, written(etag(body), v.d.Protocol.ETags), nil)
 	case m.live != nil:
-		if fixed = old.fixed; !known || !(m.shows&^m.moves).same(&old.at, &at) {
-			fixed = encode(m.fixed(v))
-		}
-		p = m.sealed(join(fixed, encode(m.live(v)), m.volatile == nil, v.d.Protocol.ETags))
+		var tag string
+		is.inPieces, tag = m.compose(v, at, &old.at, &old.inPieces)
+		is.page = newPage(jsonType, is.inPieces.body, tag, m.describedBy)
 	default:
-		p = m.sealed(seal(m.object(v), m.volatile, v.d.Protocol))
+		body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
+		is.page = newPage(jsonType, body, tag, m.describedBy)
 	}
-	p.allow = m.takes(v)
-	s.pages.put(k, made{page: p, at: at, fixed: fixed})
-	return p
-}
-
-func (m *match) sealed(body []byte, tag string) *page {
-	return newPage(jsonType, body, tag, []string{"<" + jsonSchema(m.schema) + ">; rel=describedby"})
-}
-
-// join makes one body of two and gives it its ETag: of both, or of the first if
-// all of the second is volatile.
-func join(fixed, live []byte, both bool, how dialect.ETags) ([]byte, string) {
-	live[0] = ','
-	sum := crc64.Checksum(fixed, polynomial)
-	if both {
-		sum = crc64.Update(sum, polynomial, live)
-	}
-	tag := written(fmt.Sprintf(`"%016x"`, sum), how)
-	b := make([]byte, 0, len(fixed)+len(live)+48)
-	b = append(strconv.AppendQuote(append(b, `{"@odata.etag":`...), tag), ',')
-	b = append(b, fixed[1:len(fixed)-1]...)
-	return append(b, live...), tag
+	is.allow = m.takes(v)
+	s.pages.put(k, is)
+	return is.page
 }
 
 func newPage(kind mime, body []byte, etag string, link []string) *page {
 	return &page{
 		body: body, etag: etag, mime: kind, etagHeader: []string{etag}, length: []string{strconv.Itoa(len(body))},
-		content: []string{kind.content()}, link: link,
+		content: kind.header(), link: link,
 	}
-}
-
-// object is the body of a resource.
-func (m *match) object(v view) object {
-	o := m.fixed(v)
-	if m.live != nil {
-		maps.Copy(o, m.live(v))
-	}
-	if m.finish != nil {
-		m.finish(v, o, m.volatile)
-	}
-	return o
 }
 
 // shown is a member as its collection shows it.
@@ -212,12 +179,6 @@ func without(o object, paths []string) object {
 	}
 	return less
 }
-
-// etag tells bodies apart. A CRC does that for sure where they differ in one
-// stretch of up to eight bytes, and costs a fraction of a cryptographic hash.
-func etag(body []byte) string { return fmt.Sprintf(`"%016x"`, crc64.Checksum(body, polynomial)) }
-
-var polynomial = crc64.MakeTable(crc64.ECMA)
 
 // typeName is the name of a schema without its version.
 func typeName(schema string) string {

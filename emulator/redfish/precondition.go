@@ -98,7 +98,7 @@ func holds(header []string, etag string, as dialect.ETags) bool {
 
 // precondition checks what a write rests on (RFC 9110, §13.1; DSP0266, "ETags").
 // When it does not hold, it is refused.
-func (x *exchange) precondition(at snapshot) bool {
+func (x *exchange) precondition(at *snapshot) bool {
 	yes, no := x.r.Header["If-Match"], x.r.Header["If-None-Match"]
 	as := at.d.Protocol.ETags
 	if len(yes) == 0 && len(no) == 0 {

@@ -103,7 +103,7 @@ func (x *exchange) source() odata.Source {
 }
 
 // peek is the body of a resource as this client would read it, or nil.
-func (x *exchange) peek(uri string, at snapshot) object {
+func (x *exchange) peek(uri string, at *snapshot) object {
 	m := x.s.find(&url.URL{Path: uri})
 	if m == nil || m.raw != nil || m.action != nil || m.members {
 		return nil

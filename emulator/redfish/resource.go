@@ -52,9 +52,8 @@ type resource struct {
 	// that the ETag leaves out: who read the resource before may still change it (DSP0266,
 	// "ETags").
 	volatile []string
-	// live are those properties of the body that follow what moves: they are
-	// made anew without the rest. No other property depends on what moves.
-	live  func(v view) object
+	// live are those properties of the body that follow what moves.
+	live  []piece
 	moves shows
 
 	actions []action
@@ -81,6 +80,18 @@ func (m mime) content() string {
 		return string(m)
 	}
 	return string(m) + ";charset=utf-8"
+}
+
+// contents are the Content-Type headers of bodies.
+var contents = map[mime][]string{
+	jsonType: {jsonType.content()}, xmlType: {xmlType.content()}, gzipType: {gzipType.content()},
+}
+
+func (m mime) header() []string {
+	if h, ok := contents[m]; ok {
+		return h
+	}
+	return []string{m.content()}
 }
 
 // operation is one request that was understood: to whom, about what, by whom.
@@ -204,6 +215,8 @@ type route struct {
 	members bool     // the collection's Members, which takes a POST as the collection does
 	methods []string
 	allow   []string // Allow header
+
+	describedBy []string // Link header of the resource
 }
 
 // routes makes the routes of a tree.
@@ -216,6 +229,7 @@ func routes(tree []resource, all *served) []*route {
 			t.makes = of.schema
 		}
 		t.allow = []string{strings.Join(t.methods, ", ")}
+		t.describedBy = []string{"<" + jsonSchema(r.schema) + ">; rel=describedby"}
 		out = append(out, t)
 	}
 	for i := range tree {

@@ -96,7 +96,7 @@ func New(c Config) (*Service, error) {
 		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, clock: c.Clock, tree: tree(),
 		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
-		pages:   newKept[key](keptBytes, func(p made) int { return len(p.body) + len(p.fixed) + keptBeside }),
+		pages:   newKept[key](keptBytes, func(p made) int { return len(p.page.body) + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
 		seed:    maphash.MakeSeed(),
 	}
@@ -158,6 +158,7 @@ type exchange struct {
 	out    int64 // bytes of the answer's body
 
 	trail *bmc.Trail // of a write
+	at    snapshot
 
 	leave func() // tells that nothing is in flight for now
 	began time.Time
@@ -186,12 +187,13 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // look is what the host shows at the time of the request.
-func (x *exchange) look() snapshot {
+func (x *exchange) look() *snapshot {
 	if x.began.IsZero() {
 		return look(x.host)
 	}
 	h := x.host
-	return snapshot{h: h, d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: x.began.Truncate(time.Second)}
+	x.at = snapshot{h: h, d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: x.began.Truncate(time.Second)}
+	return &x.at
 }
 
 // inFlight tells that a request is in flight, until leave is called.
@@ -332,7 +334,7 @@ func (x *exchange) allow(p *page) []string {
 var verbs = []string{"GET", "HEAD", "OPTIONS", "POST", "PATCH", "PUT", "DELETE"}
 
 // gone answers that something in the address does not exist.
-func (x *exchange) gone(at snapshot) {
+func (x *exchange) gone(at *snapshot) {
 	name := x.match.missing(x.match.view(at))
 	switch {
 	case name != "":

@@ -17,7 +17,7 @@ func systemRows() []resource {
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", needs: ofComponents, name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0", needs: ofComponents,
 			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal | showsWatchdog, read: system, patch: &systemPatch,
-			actions: systemActions, live: systemNow, moves: showsPower | showsAsset | showsThermal | showsStorage},
+			actions: systemActions, live: systemPieces, moves: showsPower | showsAsset | showsThermal | showsStorage},
 	}
 }
 
@@ -52,18 +52,32 @@ func system(v view) object {
 	return o
 }
 
-// systemNow is what changes of a system when it is switched, booted or marked.
-func systemNow(v view) object {
-	o := object{
-		"AssetTag": v.m.Asset.Tag, "HostName": v.m.Asset.HostName,
-		"PowerState":   string(v.m.Power),
-		"Status":       object{"State": systemState(v.m.Phase), "Health": "OK", "HealthRollup": worst(v.boxHealth(), v.disksHealth())},
-		"BootProgress": bootProgress(v), "Boot": boot(v),
-	}
-	showLight(v, o)
+// systemPieces are what changes of a system when it is switched, booted or
+// marked, or when a part of it fails.
+var systemPieces = []piece{
+	{shows: showsPower, of: systemPower},
+	{shows: showsAsset, of: systemAsset},
+	{in: "Status", shows: showsPower, of: func(v view) object {
+		return object{"State": systemState(v.m.Phase), "Health": "OK"}
+	}},
+	{in: "Status", shows: showsThermal | showsStorage, of: func(v view) object {
+		return object{"HealthRollup": worst(v.boxHealth(), v.disksHealth())}
+	}},
+	{in: "Boot", shows: showsPower | showsBoot, of: bootOverride},
+	{in: "Boot", shows: bootShows, of: bootMenu},
+}
+
+func systemPower(v view) object {
+	o := object{"PowerState": string(v.m.Power), "BootProgress": bootProgress(v)}
 	if r := v.m.Reset; r != nil {
 		o["LastResetTime"], o["LastResetCause"] = r.At.UTC().Format(time.RFC3339), string(r.Cause)
 	}
+	return o
+}
+
+func systemAsset(v view) object {
+	o := object{"AssetTag": v.m.Asset.Tag, "HostName": v.m.Asset.HostName}
+	showLight(v, o)
 	return o
 }
 

@@ -62,8 +62,8 @@ var eventTypes = []string{statusChange, resourceUpdated, resourceAdded, resource
 // records are what a step tells: what its events say, and then the resources
 // that it has made, changed and removed.
 func (s *Service) records(h Host, st Step) []record {
-	was := snapshot{h: h, d: h.Dialect(), m: st.WasMachine, b: st.WasBMC, now: st.At.Truncate(time.Second)}
-	is := snapshot{h: h, d: h.Dialect(), m: st.Machine, b: st.BMC, now: was.now}
+	was := &snapshot{h: h, d: h.Dialect(), m: st.WasMachine, b: st.WasBMC, now: st.At.Truncate(time.Second)}
+	is := &snapshot{h: h, d: h.Dialect(), m: st.Machine, b: st.BMC, now: was.now}
 	var out []record
 	for _, ev := range st.Events {
 		if r, ok := s.saying(was, is, ev); ok {
@@ -94,7 +94,7 @@ var jobSays = map[bmc.JobState]message.Entry{
 
 // saying is the record of an event; false when it speaks of nothing that
 // resources do not show.
-func (s *Service) saying(was, is snapshot, ev bmc.Event) (record, bool) {
+func (s *Service) saying(was, is *snapshot, ev bmc.Event) (record, bool) {
 	r := record{at: ev.Time(), kind: other}
 	switch ev := ev.(type) {
 	case bmc.Logged:
@@ -138,7 +138,7 @@ func (s *Service) saying(was, is snapshot, ev bmc.Event) (record, bool) {
 
 // origin is the address of what something happened to, and whether that is not
 // there any longer.
-func (s *Service) origin(was, is snapshot, of event.Subject) (uri string, gone bool) {
+func (s *Service) origin(was, is *snapshot, of event.Subject) (uri string, gone bool) {
 	if uri, ok := (view{d: is.d, m: is.m, b: is.b}).origin(of); ok {
 		return uri, false
 	}
@@ -147,7 +147,7 @@ func (s *Service) origin(was, is snapshot, of event.Subject) (uri string, gone b
 }
 
 // noted fills the record of an entry of a log.
-func (s *Service) noted(r *record, was, is snapshot, e bmc.Entry, in event.Part) {
+func (s *Service) noted(r *record, was, is *snapshot, e bmc.Entry, in event.Part) {
 	v, w := view{d: is.d, m: is.m, b: is.b}, wordings[e.Kind]
 	r.is, r.user, r.from = v.word(e.Note), filled(w.user, e.Note), filled(w.from, e.Note)
 	r.origin, r.gone = s.origin(was, is, e.Subject)
@@ -156,10 +156,10 @@ func (s *Service) noted(r *record, was, is snapshot, e bmc.Entry, in event.Part)
 
 // changes are the resources that differ between two snapshots of a host: made,
 // removed, or changed in more than what changes by itself.
-func (s *Service) changes(was, is snapshot) []record {
+func (s *Service) changes(was, is *snapshot) []record {
 	var changed shows
 	for bit, p := range parts {
-		if bit != showsTime && !p.same(&was, &is) {
+		if bit != showsTime && !p.same(was, is) {
 			changed |= bit
 		}
 	}
@@ -194,11 +194,11 @@ func (s *Service) changes(was, is snapshot) []record {
 
 // instances are the resources of a row that there are in one snapshot or the
 // other, in the order in which they are listed.
-func (s *Service) instances(r *resource, snapshots ...snapshot) []*match {
+func (s *Service) instances(r *resource, snapshots ...*snapshot) []*match {
 	var found []*match
 	seen := map[string]bool{}
 	for i := range snapshots {
-		at := &snapshots[i]
+		at := snapshots[i]
 		var descend func(pattern string, ids map[string]string)
 		descend = func(pattern string, ids map[string]string) {
 			open := strings.IndexByte(pattern, '{')

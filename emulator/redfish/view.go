@@ -25,13 +25,13 @@ type snapshot struct {
 	now time.Time // of the lab; whole seconds
 }
 
-func look(h Host) snapshot {
-	return snapshot{h: h, d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: h.Now().Truncate(time.Second)}
+func look(h Host) *snapshot {
+	return &snapshot{h: h, d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: h.Now().Truncate(time.Second)}
 }
 
 // shows says which parts of a snapshot a body depends on, beside the dialect
 // and the profile, which all hosts of a model share.
-type shows uint32
+type shows uint64
 
 const (
 	showsIdentity  shows = 1 << 0 // serial numbers, addresses: what never changes
@@ -71,9 +71,9 @@ type part struct {
 }
 
 // byBit are the parts by the number of their bit: every request asks for some.
-var byBit = func() (all [32]part) {
+var byBit = func() (all [64]part) {
 	for s, p := range parts {
-		all[mathbits.TrailingZeros32(uint32(s))] = p
+		all[mathbits.TrailingZeros64(uint64(s))] = p
 	}
 	return all
 }()
@@ -198,11 +198,14 @@ var parts = map[shows]part{
 
 // same says whether two snapshots show the same as far as a body can tell.
 func (s shows) same(a, b *snapshot) bool {
-	if s == 0 {
+	switch {
+	case s == 0:
 		return a.d == b.d && a.m.Profile == b.m.Profile
+	case a.m == b.m && a.b == b.b && s&showsTime == 0: // nothing has changed at all
+		return a.d == b.d
 	}
 	for rest := s; rest != 0; rest &= rest - 1 {
-		if !byBit[mathbits.TrailingZeros32(uint32(rest))].same(a, b) {
+		if !byBit[mathbits.TrailingZeros64(uint64(rest))].same(a, b) {
 			return false
 		}
 	}
@@ -224,10 +227,17 @@ type view struct {
 }
 
 // view is what a resource can see of a snapshot.
-func (m *match) view(at snapshot) view {
-	to := snapshot{d: at.d, m: &machine.View{Profile: at.m.Profile}, b: &bmc.View{Spec: at.b.Spec}}
-	for rest := m.shows; rest != 0; rest &= rest - 1 {
-		byBit[mathbits.TrailingZeros32(uint32(rest))].copy(&to, &at)
+func (m *match) view(at *snapshot) view { return m.see(m.shows, at) }
+
+// see is what shows in some parts of a snapshot.
+func (m *match) see(some shows, at *snapshot) view {
+	both := &struct {
+		m machine.View
+		b bmc.View
+	}{machine.View{Profile: at.m.Profile}, bmc.View{Spec: at.b.Spec}}
+	to := snapshot{d: at.d, m: &both.m, b: &both.b}
+	for rest := some; rest != 0; rest &= rest - 1 {
+		byBit[mathbits.TrailingZeros64(uint64(rest))].copy(&to, at)
 	}
 	return view{host: at.h, served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids}
 }

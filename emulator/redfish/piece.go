@@ -1,0 +1,137 @@
+package redfish
+
+import (
+	"hash/crc64"
+	"maps"
+	"strconv"
+)
+
+// piece is some properties of a body that are made anew without the rest, when
+// what they follow from has changed. No other property follows from that.
+type piece struct {
+	in    string // property whose object they are in; "": the body's own. Pieces of one property stand one after the other
+	shows shows  // what they depend on; 0: all that the row shows
+	of    func(v view) object
+}
+
+// follows is what a piece of a row depends on.
+func (r *resource) follows(p *piece) shows {
+	if p.shows == 0 {
+		return r.shows
+	}
+	return p.shows
+}
+
+// inPieces is a body with where its parts are, so that the next one can take
+// over those that are the same.
+type inPieces struct {
+	body []byte
+	ends []int32 // from and to: of what is fixed, then of each piece, without braces
+	sum  uint64  // CRC of what is fixed
+}
+
+// part is the i-th part.
+func (b *inPieces) part(i int) []byte { return b.body[b.ends[2*i]:b.ends[2*i+1]] }
+
+// compose makes a body of what is fixed and of pieces, and its ETag: of both, or
+// of what is fixed alone if the pieces are volatile. What is as it was in an
+// older body, which there may be, is taken from that.
+func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, string) {
+	const head = `{"@odata.etag":`
+	how := v.d.Protocol.ETags
+	known := old.ends != nil
+	size := 4096
+	if known {
+		size = len(old.body) + 64
+	}
+	out := inPieces{ends: make([]int32, 0, 2+2*len(m.live))}
+	b := append(make([]byte, 0, size), head...)
+	room := len(strconv.Quote(written(noETag, how)))
+	b = append(b[:len(b)+room], ',') // it is written when all is known
+
+	begin := func() { out.ends = append(out.ends, int32(len(b))) }
+	begin()
+	if known && (m.shows&^m.moves).same(was, at) {
+		b, out.sum = append(b, old.part(0)...), old.sum
+	} else {
+		b = appendMembers(b, m.fixed(v))
+		out.sum = crc64.Checksum(b[out.ends[0]:], polynomial)
+	}
+	begin()
+	end := len(b)
+	for i := range m.live {
+		p := &m.live[i]
+		first := i == 0 || m.live[i-1].in != p.in
+		if p.in != "" && first {
+			b = append(appendText(append(b, ','), p.in), ':', '{')
+		}
+		comma := p.in == "" || !first && b[len(b)-1] != '{'
+		if comma {
+			b = append(b, ',')
+		}
+		begin()
+		from := len(b)
+		if known && m.follows(p).same(was, at) {
+			b = append(b, old.part(i+1)...)
+		} else {
+			b = appendMembers(b, p.of(m.see(m.follows(p), at)))
+		}
+		if comma && len(b) == from { // nothing to say
+			b = b[:from-1]
+			out.ends[len(out.ends)-1]--
+		}
+		begin()
+		if p.in != "" && (i == len(m.live)-1 || m.live[i+1].in != p.in) {
+			b = append(b, '}')
+		}
+	}
+	sum := out.sum
+	if m.volatile == nil {
+		sum = crc64.Update(sum, polynomial, b[end:])
+	}
+	tag := written(tagOf(sum), how)
+	copy(b[len(head):], strconv.AppendQuote(nil, tag))
+	out.body = append(b, '}')
+	return out, tag
+}
+
+// object is the body of a resource.
+func (m *match) object(v view) object {
+	o := m.fixed(v)
+	for i := range m.live {
+		p := &m.live[i]
+		below, ok := o[p.in].(object)
+		switch {
+		case p.in == "":
+			maps.Copy(o, p.of(v))
+		case ok:
+			maps.Copy(below, p.of(v))
+		default:
+			o[p.in] = p.of(v)
+		}
+	}
+	if m.finish != nil {
+		m.finish(v, o, m.volatile)
+	}
+	return o
+}
+
+// noETag is as long as all are.
+const noETag = `"0000000000000000"`
+
+// tagOf makes an ETag of a sum.
+func tagOf(sum uint64) string {
+	const hex = "0123456789abcdef"
+	tag := []byte(noETag)
+	for i := 16; i > 0; i-- {
+		tag[i] = hex[sum&15]
+		sum >>= 4
+	}
+	return string(tag)
+}
+
+// etag tells bodies apart. A CRC does that for sure where they differ in one
+// stretch of up to eight bytes, and costs a fraction of a cryptographic hash.
+func etag(body []byte) string { return tagOf(crc64.Checksum(body, polynomial)) }
+
+var polynomial = crc64.MakeTable(crc64.ECMA)
