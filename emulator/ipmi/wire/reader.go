@@ -1,0 +1,81 @@
+package wire
+
+import "encoding/binary"
+
+// reader takes a message apart from its front. It remembers its first failure,
+// and gives zeroes after it.
+type reader struct {
+	b   []byte
+	err error
+}
+
+// bytes are the next n, which stay part of the message.
+func (r *reader) bytes(n int) []byte {
+	if r.err != nil || n < 0 || n > len(r.b) {
+		r.fail(ErrShort)
+		return nil
+	}
+	b := r.b[:n:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+func (r *reader) u8() byte {
+	if b := r.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) u16() uint16 {
+	if b := r.bytes(2); b != nil {
+		return binary.LittleEndian.Uint16(b)
+	}
+	return 0
+}
+
+func (r *reader) u32() uint32 {
+	if b := r.bytes(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+// be32 is a number of RMCP or ASF.
+func (r *reader) be32() uint32 {
+	if b := r.bytes(4); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) block() (out [16]byte) {
+	copy(out[:], r.bytes(len(out)))
+	return out
+}
+
+func (r *reader) skip(n int) { r.bytes(n) }
+
+// must takes a byte that can only be this one.
+func (r *reader) must(want byte) {
+	if got := r.u8(); r.err == nil && got != want {
+		r.fail(ErrField)
+	}
+}
+
+// rest is all that is left.
+func (r *reader) rest() []byte { return r.bytes(len(r.b)) }
+
+// end is what was wrong with the message; bytes that nobody has read are.
+func (r *reader) end() error {
+	if r.err == nil && len(r.b) > 0 {
+		r.err = ErrLong
+	}
+	return r.err
+}
