@@ -90,6 +90,7 @@ type DHCPUse struct {
 type Place struct {
 	Addr              netip.Addr
 	HTTPS, HTTP, IPMI uint16
+	SSDP              bool // whether clients can search there for BMCs that nobody told otherwise
 }
 
 // Put tells a BMC its place.
@@ -102,6 +103,8 @@ func network(s *Spec, set *Network, p *Place) Network {
 	n := s.Network
 	if set != nil {
 		n = *set
+	} else if p != nil {
+		n.SSDP.On = n.SSDP.On || p.SSDP
 	}
 	if p != nil && n.HTTPS.Port == 0 {
 		n.HTTPS.Port = p.HTTPS

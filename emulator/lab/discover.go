@@ -8,12 +8,12 @@ import (
 )
 
 // discoverable are the BMCs at an address that can be found; without one, all.
-// One that is offline answers nobody.
+// One that is offline, or has SSDP switched off, answers nobody.
 func (l *Lab) discoverable(at netip.Addr) iter.Seq[ssdp.Service] {
 	return func(yield func(ssdp.Service) bool) {
 		for _, h := range l.hosts {
 			addr := h.Address().Addr()
-			if at.IsValid() && at != addr || h.Offline() {
+			if at.IsValid() && at != addr || h.Reach() != Reachable || !h.BMC().Network().SSDP.On {
 				continue
 			}
 			if !yield(ssdp.Service{UUID: h.Machine().Identity.BMCUUID(), URL: h.URL() + "/redfish/v1/", At: addr}) {

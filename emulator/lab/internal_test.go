@@ -299,3 +299,25 @@ func TestAuthority(t *testing.T) {
 		t.Errorf("openAuthority() with a broken key = %v, want the way out", err)
 	}
 }
+
+// A BMC is found by searches while its SSDP is on, and not otherwise.
+func TestABMCCanHideFromSearches(t *testing.T) {
+	r := rack.Default(2)
+	l := open(t, Config{Rack: &r})
+	defer l.Close()
+	h := l.hosts[1]
+	for _, on := range []bool{true, false} {
+		n := h.BMC().Network()
+		n.SSDP.On = on
+		if _, err := h.ApplyBMC(t.Context(), bmc.SetNetwork{Network: n}); err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for s := range l.discoverable(netip.Addr{}) {
+			found = append(found, s.UUID)
+		}
+		if got := slices.Contains(found, h.Machine().Identity.BMCUUID()); got != on || len(found) > 1 {
+			t.Errorf("with SSDP on = %v the searches find %v", on, found)
+		}
+	}
+}

@@ -90,20 +90,21 @@ type Lab struct {
 	ca      *authority
 	fetcher *outbound.Fetcher
 
-	listeners []net.Listener
-	doors     doors        // of TCP: the web services
-	sockets   []*datagrams // shared ones
-	mail      doors        // of UDP: IPMI
-	http2     bool
-	ssdp      *ssdp.Responder // nil: nobody can search
-	conns     conns
-	service   *redfish.Service // the right answers
-	stale     *redfish.Service // those of before
-	ipmi      *ipmi.Service
-	poster    *outbound.Poster // of events
-	journal   *journal.Journal
-	meter     meter
-	faults    faults
+	listeners  []net.Listener
+	doors      doors        // of TCP: the web services
+	sockets    []*datagrams // shared ones
+	mail       doors        // of UDP: IPMI
+	http2      bool
+	ssdp       *ssdp.Responder // nil: nobody can search
+	searchable bool
+	conns      conns
+	service    *redfish.Service // the right answers
+	stale      *redfish.Service // those of before
+	ipmi       *ipmi.Service
+	poster     *outbound.Poster // of events
+	journal    *journal.Journal
+	meter      meter
+	faults     faults
 
 	hosts  []*Host // by index
 	byName map[string]*Host
@@ -152,7 +153,7 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Lab{
-		dir: c.Dir, clock: c.Clock, http2: c.HTTP2, log: c.Log, fetcher: outbound.New(c.Media), byName: map[string]*Host{},
+		dir: c.Dir, clock: c.Clock, http2: c.HTTP2, searchable: c.SSDP != "", log: c.Log, fetcher: outbound.New(c.Media), byName: map[string]*Host{},
 		ticks: make(chan chan struct{}), stopped: make(chan struct{}),
 	}
 	l.machines.clock, l.bmcs.clock, l.bmcs.lazy = c.Clock, c.Clock, true
