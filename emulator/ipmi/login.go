@@ -147,10 +147,10 @@ func setPrivilege(x *exchange) error {
 	case asked == 0: // a question
 	case asked == wire.Callback || asked > wire.OEMPrivilege:
 		return BadField
-	case asked > x.session.User.Limit:
-		return Code(0x80) // not available for the user
-	case asked > x.session.Limit:
-		return Code(0x81) // over what was agreed on
+	case asked == wire.OEMPrivilege && x.session.User.Limit < asked:
+		return Code(0x80) // no user here has it
+	case asked > min(x.session.User.Limit, x.session.Limit):
+		return Code(0x81) // over the limit of user, channel or handshake
 	default:
 		x.session.Privilege = asked
 	}

@@ -61,11 +61,11 @@ func NewIdentity(seed uint64, index int, name string, p *Profile) Identity {
 	return id
 }
 
-// uuid makes a UUID of 16 bytes, which it changes to be one (RFC 9562,
-// version 8, custom).
+// uuid makes a UUID of 16 bytes, which it changes to be one (RFC 9562, version
+// 4, which is what clients know: some guess by it how IPMI orders the bytes).
 func uuid(sum *[sha256.Size]byte) string {
 	u := sum[:16]
-	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
+	u[6], u[8] = u[6]&0x0f|0x40, u[8]&0x3f|0x80
 	x := hex.EncodeToString(u)
 	return fmt.Sprintf("%s-%s-%s-%s-%s", x[:8], x[8:12], x[12:16], x[16:20], x[20:])
 }

@@ -455,11 +455,11 @@ func TestIdentityIsAPromise(t *testing.T) {
 	id := NewIdentity(1, 0, "node-0", profile)
 	got := []string{id.Serial, id.UUID, id.NICs[0].MAC, id.NICs[1].MAC, id.Storage[0].Drives[0].Serial, id.Storage[0].Drives[1].WWN}
 	want := []string{
-		"ML9ENXYDCP", "0c4991a2-2c50-872e-9aee-7ad2dd4d0af5", "02:f4:00:00:00:00", "02:f4:00:00:00:01",
-		"DQ8Z1ZP9PL", "39f42c0000000001",
+		"ML9ENXYDCP", "0c4991a2-2c50-472e-9aee-7ad2dd4d0af5", "02:f4:00:00:00:00", "02:f4:00:00:00:01",
+		"D1F1DGXSQF", "39f42c0000000001",
 	}
 	got = append(got, id.BMCUUID(), id.SerialOf("cpu", 0), id.SerialOf("dimm", 7), id.UUIDOf("tpm", 0))
-	want = append(want, "b05a4d48-e153-8573-abd5-573a4a74bd67", "PLFH79866G", "PB03BAKJPW", "8111a1df-4df2-80be-bed4-674e7b141697")
+	want = append(want, "e463f7e3-3996-4fe2-9aa7-71b8836f1fc0", "P565VSDQHG", "PYV08YPN12", "8bdd7175-6646-4195-9b52-0a7b24cebf96")
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("identity of node-0 (-want +got):\n%s", d)
 	}

@@ -81,10 +81,15 @@ func TestStatusAndHosts(t *testing.T) {
 	}
 	h := l.Hosts()[1]
 	port := h.Address().Port()
+	ipmi, on := h.IPMI()
+	if !on {
+		t.Error("IPMI is off")
+	}
 	wantHost := control.Host{
 		Name: "node-1", Profile: "generic", Power: "Off", Phase: "off", Boot: "Hdd, Pxe",
 		Redfish:        fmt.Sprintf("https://127.64.0.2:%d/redfish/v1/", port),
 		BMCAddress:     fmt.Sprintf("redfish-virtualmedia://127.64.0.2:%d/redfish/v1/Systems/1", port),
+		IPMI:           ipmi.String(),
 		BootMACAddress: h.Machine().Identity.NICs[0].MAC,
 		Reach:          "reachable", Username: "admin", Password: "calvin", CAFile: filepath.Join(l.Dir(), "ca.crt"),
 	}
