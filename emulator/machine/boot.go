@@ -119,8 +119,9 @@ func (c SetOverride) apply(m *Machine, _ time.Time) ([]Event, error) {
 	if field, with, ok := o.Conflict(); ok {
 		return nil, fmt.Errorf("%w: override: %s and %s", ErrConflict, field, with)
 	}
-	if m.st.Override != o {
+	if was := m.st.Override; was != o {
 		m.main().Override = o
+		m.disown(was, o)
 	}
 	return nil, nil
 }
@@ -244,6 +245,7 @@ func (m *Machine) sources() (tries []Source, app SourceKind) {
 			own := &m.main().Override
 			own.Enabled, own.Target, own.Next = Disabled, None, ""
 		}
+		m.followed(o.Enabled == Once)
 	}
 	for _, b := range m.order() {
 		if b.Enabled {
@@ -260,6 +262,9 @@ func (m *Machine) overriding(o Override) []Source {
 		if b.Kind == o.Target || o.Target == UefiTarget && b.Path == o.Path || o.Target == UefiBootNext && b.ID == o.Next {
 			out = append(out, b.Source)
 		}
+	}
+	if n, ok := m.bootInfo().wanted(len(out)); ok {
+		out = out[n : n+1]
 	}
 	if o.Target == UefiTarget && out == nil {
 		out = append(out, Source{Kind: UefiTarget, Device: o.Path})

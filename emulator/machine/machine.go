@@ -59,6 +59,9 @@ type State struct {
 	Watchdog   *Watchdog       `json:"watchdog,omitempty"`   // nil: disabled
 	SecureBoot *SecureBoot     `json:"secureBoot,omitempty"` // nil: as it came
 	Console    *Console        `json:"console,omitempty"`    // nil: nothing was ever shown
+	BootInfo   *BootInfo       `json:"bootInfo,omitempty"`   // nil: nothing was ever asked for
+	Panel      *Panel          `json:"panel,omitempty"`      // nil: every button works
+	Lid        *Lid            `json:"lid,omitempty"`        // nil: it was never opened
 }
 
 // Main is power, boot and what runs.
@@ -72,6 +75,9 @@ type Main struct {
 	Asked      *Asked     `json:"asked,omitempty"`
 	WasOn      bool       `json:"wasOn,omitempty"`   // when the mains went
 	NoMains    bool       `json:"noMains,omitempty"` // somebody has cut them
+	Lost       Loss       `json:"lost,omitempty"`    // what last took the power; "": a command, or a system
+	OnFor      Duration   `json:"onFor,omitzero"`    // that it was on, until it last went off
+	OnSince    time.Time  `json:"onSince,omitzero"`  // zero: it is off
 	Cause      ResetCause `json:"cause,omitempty"`   // of the start that is to come
 	Reset      *LastReset `json:"reset,omitempty"`   // nil: it was never started
 	Override   Override   `json:"override"`
@@ -105,6 +111,9 @@ type View struct {
 	SecureBoot *SecureBoot
 	Bootable   *Bootable // of Options; nil works, too
 	Console    *Console  // nil: nothing was ever shown
+	BootInfo   *BootInfo
+	Panel      *Panel
+	Lid        *Lid
 }
 
 // New makes a machine that is switched off, or restores one from what State
@@ -151,7 +160,7 @@ func (m *Machine) View() View {
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
 		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
 		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(), Bootable: m.bootable(),
-		Console: st.Console,
+		Console: st.Console, BootInfo: m.bootInfo(), Panel: m.panel(), Lid: m.lid(),
 	}
 	if st.Phase == Selecting && len(st.Tries) > 0 {
 		v.Trying = &st.Tries[0]

@@ -67,6 +67,17 @@ func (m *Machine) onDelay() time.Duration {
 	return m.policy().OnDelay.Duration
 }
 
+// Loss is what took the power from a machine that nobody has switched off.
+// Values are stored.
+type Loss string
+
+// The losses.
+const (
+	LostMains  Loss = "mains"
+	LostSupply Loss = "supply" // the last power supply that worked
+	LostHeat   Loss = "heat"
+)
+
 // CutAC takes the mains from a machine, and with them its BMC.
 type CutAC struct{}
 
@@ -106,6 +117,10 @@ func (m *Machine) loseMains(now time.Time) []Event {
 		own.WasOn = own.Again
 	default:
 		own.WasOn = true
+	}
+	own.Lost = LostSupply
+	if own.NoMains {
+		own.Lost = LostMains
 	}
 	return append(m.step(now, mainsGone), event.Mains{At: now})
 }

@@ -196,9 +196,8 @@ func (m *Machine) step(now time.Time, on trigger) []Event {
 	if p := phases[to].progress; p != "" {
 		own.reach(p, now)
 	}
-	if !watched[to] {
-		m.stopWatchdog()
-	}
+	own.countHours(now)
+	m.stopWatchdog(to, now)
 	evs := append(m.left(to, now), m.drive(now)...)
 	return append(evs, m.entered(from, to, now)...)
 }
@@ -235,13 +234,18 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	}
 	switch to {
 	case Cutting:
+		m.main().Lost = ""
 		evs = append(evs, m.cutFirmware(now, false)...)
 	case POST:
 		own := m.main()
 		own.Boots++
 		own.Tries, own.App, own.Again = nil, "", false
 		own.Reset = &LastReset{At: now, Cause: own.cause()}
+		if own.Reset.Cause == CauseRestore {
+			own.Reset.Restore = m.policy().Restore
+		}
 		own.Cause = ""
+		evs = append(evs, m.heedBootInfo(now, own.Reset.Cause)...)
 		m.unattended()
 		m.posting(ProcessorStarted)
 		evs = append(evs, m.stored(m.disks.Boot(now))...)
@@ -267,9 +271,12 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	case Off:
 		own := m.main()
 		own.Tries, own.App, own.Again = nil, "", false
+		m.interruptBootInfo()
 	case Unplugged:
 		own := m.main()
 		own.Tries, own.App, own.Again = nil, "", false
+		m.darken()
+		m.forgetBootInfo()
 		evs = append(evs, m.cutFirmware(now, true)...)
 	}
 	return evs

@@ -89,6 +89,8 @@ const (
 type LastReset struct {
 	At    time.Time  `json:"at"`
 	Cause ResetCause `json:"cause"`
+	// Restore is the policy that started it, of CauseRestore.
+	Restore RestorePolicy `json:"restore,omitempty"`
 }
 
 // cause is why the machine starts now.
@@ -112,6 +114,14 @@ func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
 }
 
 func (m *Machine) reset(now time.Time, kind ResetKind, cause ResetCause) ([]Event, error) {
+	evs, err := m.carryOut(now, kind, cause)
+	if err == nil && cause == CauseCommand {
+		m.hold(now)
+	}
+	return evs, err
+}
+
+func (m *Machine) carryOut(now time.Time, kind ResetKind, cause ResetCause) ([]Event, error) {
 	ways, ok := resets[kind]
 	if !ok {
 		return nil, fmt.Errorf("machine: reset %q: %w", kind, ErrUnknown)
@@ -125,6 +135,9 @@ func (m *Machine) reset(now time.Time, kind ResetKind, cause ResetCause) ([]Even
 			evs = append(evs, m.step(now, panicked)...)
 		}
 		return evs, nil
+	}
+	if kind == PushPowerButton && on && m.panel().PowerOff {
+		return nil, nil
 	}
 	deaf := m.st.OS != nil && m.st.OS.Deaf
 	for _, w := range ways {

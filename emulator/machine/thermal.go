@@ -68,6 +68,7 @@ func (m *Machine) heated(now time.Time, evs []event.Event) []Event {
 			own.Again, own.Cause = false, CauseHeat
 			out = append(out, note(ev.At, event.Overheated))
 			out = append(out, m.step(ev.At, cut)...)
+			m.main().Lost = LostHeat
 		case thermal.Fed:
 			switch {
 			case !ev.On && m.can(mainsGone):

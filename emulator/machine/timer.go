@@ -45,6 +45,14 @@ var timers = []struct {
 	},
 	{due: (*Machine).telemetryDue, fire: (*Machine).reportsDue},
 	{due: (*Machine).watchdogDue, fire: (*Machine).watchdogFires},
+	{
+		due:  func(m *Machine) (time.Time, bool) { at := m.asset().Until; return at, !at.IsZero() },
+		fire: func(m *Machine, _ time.Time) []Event { m.darken(); return nil },
+	},
+	{
+		due:  func(m *Machine) (time.Time, bool) { at := m.bootInfo().Until; return at, !at.IsZero() },
+		fire: func(m *Machine, _ time.Time) []Event { m.invalidate(); return nil },
+	},
 }
 
 // next is the timer that is due first.

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,31 +35,60 @@ type WarningAction string
 const (
 	NoWarning         WarningAction = "None"
 	WarnByInterrupt   WarningAction = "DiagnosticInterrupt"
+	WarnBySMI         WarningAction = "SMI" // of which the firmware makes nothing
 	WarnByMessageOnly WarningAction = "MessagingInterrupt"
 )
 
 // WarningActions are all of them.
-var WarningActions = []WarningAction{NoWarning, WarnByInterrupt, WarnByMessageOnly}
+var WarningActions = []WarningAction{NoWarning, WarnByInterrupt, WarnBySMI, WarnByMessageOnly}
+
+// WatchdogUse is who a watchdog watches over. Values are stored, and are in
+// notes about it.
+type WatchdogUse string
+
+// The uses (IPMI v2.0 rev 1.1, §27.2).
+const (
+	WatchesFRB2   WatchdogUse = "BIOS FRB2"
+	WatchesPOST   WatchdogUse = "BIOS/POST"
+	WatchesLoad   WatchdogUse = "OS load"
+	WatchesSystem WatchdogUse = "SMS/OS"
+	WatchesOEM    WatchdogUse = "OEM"
+)
+
+// WatchdogUses are all of them.
+var WatchdogUses = []WatchdogUse{WatchesFRB2, WatchesPOST, WatchesLoad, WatchesSystem, WatchesOEM}
 
 const (
-	// warnBefore is how long before the end a watchdog warns.
+	// warnBefore is how long before the end a watchdog warns if nobody says.
 	warnBefore = 10 * time.Second
 	// defaultWatchdog is how long a watchdog runs if who feeds it does not say.
 	defaultWatchdog = 5 * time.Minute
 	maxWatchdog     = 24 * time.Hour
 )
 
-// Watchdog is the timer that a system has to feed. Enabled lets a system start
-// it; it runs while Until is set.
+// ErrUnset means that a watchdog is to start that nobody has set since the
+// machine was last started.
+var ErrUnset = errors.New("machine: the watchdog is not set")
+
+// Watchdog is the timer that somebody has to feed, most likely the running
+// system. Enabled lets it be started; it runs while Until is set.
 type Watchdog struct {
 	Enabled bool          `json:"enabled"`
 	Action  TimeoutAction `json:"action"`
 	Warning WarningAction `json:"warning"`
 	Until   time.Time     `json:"until,omitzero"`
+	Since   time.Time     `json:"since,omitzero"` // when it was last wound up, while it runs
 	Warned  bool          `json:"warned,omitempty"`
+	Use     WatchdogUse   `json:"use,omitempty"`    // "": nobody's yet
+	Before  Duration      `json:"before,omitzero"`  // that it warns before the end; 0: at the end
+	For     Duration      `json:"for,omitzero"`     // that it runs when it is wound up
+	Left    Duration      `json:"left,omitzero"`    // of that, while it stands still
+	Set     bool          `json:"set,omitempty"`    // by ProgramWatchdog, since the machine was last started
+	Silent  bool          `json:"silent,omitempty"` // its next end is not logged
+	Expired []WatchdogUse `json:"expired,omitempty"`
 }
 
-var noWatchdog = &Watchdog{Action: NoAction, Warning: NoWarning}
+var noWatchdog = &Watchdog{Action: NoAction, Warning: NoWarning, Before: Duration{warnBefore}}
 
 func (m *Machine) watchdog() *Watchdog {
 	if m.st.Watchdog == nil {
@@ -67,36 +97,136 @@ func (m *Machine) watchdog() *Watchdog {
 	return m.st.Watchdog
 }
 
+// Remains is for how long the watchdog runs on, or would if it were going.
+func (w *Watchdog) Remains(now time.Time) time.Duration {
+	if w.Until.IsZero() {
+		return w.Left.Duration
+	}
+	return max(0, w.Until.Sub(now))
+}
+
 // setWatchdog changes a copy and puts it in place.
 func (m *Machine) setWatchdog(how func(*Watchdog)) {
-	w := *m.watchdog()
+	is := m.watchdog()
+	w := *is
 	how(&w)
-	if w != *m.watchdog() {
+	if same := slices.Equal(w.Expired, is.Expired); !same || !w.alike(is) {
 		m.st.Watchdog = &w
 	}
 }
 
-// SetWatchdog says whether a system may use the watchdog, and what that does.
+// alike compares all but what has expired.
+func (w *Watchdog) alike(o *Watchdog) bool {
+	return w.Enabled == o.Enabled && w.Action == o.Action && w.Warning == o.Warning && w.Until.Equal(o.Until) && w.Since.Equal(o.Since) &&
+		w.Warned == o.Warned && w.Use == o.Use && w.Before == o.Before && w.For == o.For && w.Left == o.Left && w.Set == o.Set && w.Silent == o.Silent
+}
+
+// wind starts it, or starts it anew.
+func (w *Watchdog) wind(now time.Time) {
+	w.Since, w.Until, w.Warned = now, now.Add(w.For.Duration), false
+}
+
+// stop stands it still with so much time left.
+func (w *Watchdog) stop(left time.Duration) {
+	w.Since, w.Until, w.Warned, w.Left = time.Time{}, time.Time{}, false, Duration{left}
+}
+
+// SetWatchdog says whether the watchdog may be used, and what it does.
 type SetWatchdog struct {
 	Enabled bool
 	Action  TimeoutAction
 	Warning WarningAction
 }
 
-func (c SetWatchdog) apply(m *Machine, _ time.Time) ([]Event, error) {
-	switch {
-	case !slices.Contains(TimeoutActions, c.Action):
-		return nil, fmt.Errorf("machine: watchdog action %q: %w", c.Action, ErrUnknown)
-	case !slices.Contains(WarningActions, c.Warning):
-		return nil, fmt.Errorf("machine: watchdog warning %q: %w", c.Warning, ErrUnknown)
+func (c SetWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
+	if err := knowWatchdog(c.Action, c.Warning); err != nil {
+		return nil, err
 	}
 	m.setWatchdog(func(w *Watchdog) {
+		if w.Warning != c.Warning {
+			w.Before = Duration{warnBefore}
+		}
 		w.Enabled, w.Action, w.Warning = c.Enabled, c.Action, c.Warning
 		if !c.Enabled {
-			w.Until, w.Warned = time.Time{}, false
+			w.stop(w.Remains(now))
+			w.Set = false
 		}
 	})
 	return nil, nil
+}
+
+func knowWatchdog(a TimeoutAction, by WarningAction) error {
+	switch {
+	case !slices.Contains(TimeoutActions, a):
+		return fmt.Errorf("machine: watchdog action %q: %w", a, ErrUnknown)
+	case !slices.Contains(WarningActions, by):
+		return fmt.Errorf("machine: watchdog warning %q: %w", by, ErrUnknown)
+	}
+	return nil
+}
+
+// ProgramWatchdog sets the watchdog, whole, and stops it (IPMI v2.0 rev 1.1,
+// §27.6). StartWatchdog starts it.
+type ProgramWatchdog struct {
+	Use     WatchdogUse
+	Silent  bool
+	GoOn    bool // it does not stop: if it runs, it is wound up as it is set now
+	Action  TimeoutAction
+	Warning WarningAction
+	Before  time.Duration
+	For     time.Duration
+	Forget  []WatchdogUse // that have expired
+}
+
+func (c ProgramWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
+	if err := knowWatchdog(c.Action, c.Warning); err != nil {
+		return nil, err
+	}
+	switch {
+	case !slices.Contains(WatchdogUses, c.Use):
+		return nil, fmt.Errorf("machine: watchdog use %q: %w", c.Use, ErrUnknown)
+	case c.Before < 0 || c.For < 0 || c.For > maxWatchdog:
+		return nil, fmt.Errorf("machine: watchdog time %v: must be 0 to %v: %w", c.For, maxWatchdog, ErrUnknown)
+	}
+	m.setWatchdog(func(w *Watchdog) {
+		runs := !w.Until.IsZero()
+		w.Enabled, w.Set, w.Use, w.Silent, w.Action, w.Warning = true, true, c.Use, c.Silent, c.Action, c.Warning
+		w.Before, w.For = Duration{c.Before}, Duration{c.For}
+		w.Expired = slices.DeleteFunc(slices.Clone(w.Expired), func(u WatchdogUse) bool { return slices.Contains(c.Forget, u) })
+		w.stop(c.For)
+		if runs && c.GoOn {
+			w.wind(now)
+		}
+	})
+	return m.watchAtOnce(now), nil
+}
+
+// StartWatchdog starts the watchdog, or winds it up (§27.5). One that has
+// warned runs on to its end.
+type StartWatchdog struct{}
+
+func (StartWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
+	switch w := m.watchdog(); {
+	case !w.Set:
+		return nil, ErrUnset
+	case !powersDisks(m.st.Phase):
+		return nil, fmt.Errorf("%w: a watchdog stands still without power", ErrPower)
+	case w.Warned:
+		return nil, fmt.Errorf("%w: the watchdog has warned already", ErrConflict)
+	}
+	m.setWatchdog(func(w *Watchdog) { w.wind(now) })
+	return m.watchAtOnce(now), nil
+}
+
+// watchAtOnce does what a watchdog without any time does.
+func (m *Machine) watchAtOnce(now time.Time) (evs []Event) {
+	for {
+		at, ok := m.watchdogDue()
+		if !ok || at.After(now) {
+			return evs
+		}
+		evs = append(evs, m.watchdogFires(now)...)
+	}
 }
 
 // FeedWatchdog is the running system's doing: it starts the watchdog, or winds
@@ -117,7 +247,10 @@ func (c FeedWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	case c.For == 0:
 		c.For = defaultWatchdog
 	}
-	m.setWatchdog(func(w *Watchdog) { w.Until, w.Warned = now.Add(c.For), false })
+	m.setWatchdog(func(w *Watchdog) {
+		w.Use, w.For = WatchesSystem, Duration{c.For}
+		w.wind(now)
+	})
 	return nil, nil
 }
 
@@ -127,18 +260,27 @@ func (m *Machine) watchdogDue() (time.Time, bool) {
 	if w.Until.IsZero() {
 		return time.Time{}, false
 	}
-	if w.Warning != NoWarning && !w.Warned {
-		return w.Until.Add(-warnBefore), true
+	if w.Warning == NoWarning || w.Warned {
+		return w.Until, true
 	}
-	return w.Until, true
+	at := w.Until.Add(-w.Before.Duration)
+	if at.Before(w.Since) { // it has less time than that
+		at = w.Since
+	}
+	return at, true
 }
 
 // watchdogFires does it.
-func (m *Machine) watchdogFires(at time.Time) []Event {
+func (m *Machine) watchdogFires(at time.Time) (evs []Event) {
 	w := *m.watchdog()
+	tell := func(kind event.Kind, args ...string) {
+		if !w.Silent {
+			evs = append(evs, note(at, kind, args...))
+		}
+	}
 	if w.Warning != NoWarning && !w.Warned {
 		m.setWatchdog(func(w *Watchdog) { w.Warned = true })
-		evs := []Event{note(at, event.WatchdogWarned)}
+		tell(event.WatchdogWarned, string(w.Warning), string(w.Use))
 		if w.Warning == WarnByInterrupt {
 			more, err := m.reset(at, Nmi, CauseCrash)
 			if err == nil { // else nothing is on that could be interrupted
@@ -147,8 +289,14 @@ func (m *Machine) watchdogFires(at time.Time) []Event {
 		}
 		return evs
 	}
-	m.stopWatchdog()
-	evs := []Event{note(at, event.WatchdogExpired, string(w.Action))}
+	m.setWatchdog(func(w *Watchdog) {
+		w.stop(0)
+		w.Silent = false
+		if w.Use != "" && !slices.Contains(w.Expired, w.Use) {
+			w.Expired = append(slices.Clip(w.Expired), w.Use)
+		}
+	})
+	tell(event.WatchdogExpired, string(w.Action), string(w.Use), string(w.Warning))
 	if kind, ok := timeoutResets[w.Action]; ok {
 		more, err := m.reset(at, kind, CauseWatchdog)
 		if err == nil { // else it is off already
@@ -158,13 +306,25 @@ func (m *Machine) watchdogFires(at time.Time) []Event {
 	return evs
 }
 
-// stopWatchdog ends the time that a system was given.
-func (m *Machine) stopWatchdog() {
-	if m.st.Watchdog != nil {
-		m.setWatchdog(func(w *Watchdog) { w.Until, w.Warned = time.Time{}, false })
+// stopWatchdog ends the time that somebody was given, as a move to a phase does.
+func (m *Machine) stopWatchdog(to Phase, now time.Time) {
+	if m.st.Watchdog == nil || watched[to] {
+		return
 	}
+	m.setWatchdog(func(w *Watchdog) {
+		w.stop(w.Remains(now))
+		switch to {
+		case POST:
+			w.Set, w.Silent = false, false
+		case Unplugged: // the BMC's memory is gone, too
+			w.Set, w.Silent, w.Expired = false, false, nil
+		}
+	})
 }
 
 // watched are the phases through which a watchdog runs on: it is there for
-// systems that hang or crash.
-var watched = map[Phase]bool{Running: true, Paused: true, Crashed: true}
+// firmware and systems that hang or crash. A restart stops it, and so does a
+// system that shuts down in good order.
+var watched = map[Phase]bool{
+	Selecting: true, InSetup: true, Halted: true, Loading: true, Running: true, Paused: true, Crashed: true,
+}

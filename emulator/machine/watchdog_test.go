@@ -95,3 +95,122 @@ func TestWatchdogRefuses(t *testing.T) {
 		t.Errorf("FeedWatchdog for 25 h = %v, want %v", err, ErrUnknown)
 	}
 }
+
+// programmed is a watchdog of a minute that warns 10 s before.
+func programmed(a TimeoutAction, by WarningAction) ProgramWatchdog {
+	return ProgramWatchdog{Use: WatchesSystem, Action: a, Warning: by, Before: 10 * time.Second, For: time.Minute}
+}
+
+func TestWatchdogMustBeSetAfterEachStart(t *testing.T) {
+	b := newBench(t)
+	start := func(want error) {
+		t.Helper()
+		if _, err := b.m.Apply(b.now, StartWatchdog{}); !errors.Is(err, want) {
+			t.Errorf("start while %s = %v, want %v", b.m.st.Phase, err, want)
+		}
+	}
+	start(ErrUnset)
+	b.do(programmed(NoAction, NoWarning))
+	start(ErrPower)
+	b.running()
+	start(ErrUnset)
+	b.do(programmed(NoAction, NoWarning))
+	start(nil)
+	b.do(Reset{Kind: ForceRestart})
+	start(ErrUnset)
+	if w := b.m.View().Watchdog; !w.Until.IsZero() || w.Remains(b.now) != time.Minute || !w.Enabled {
+		t.Errorf("after a reset %+v", w)
+	}
+}
+
+func TestProgrammingAWatchdogStopsItUnlessItIsToGoOn(t *testing.T) {
+	b := newBench(t).running()
+	on := programmed(NoAction, NoWarning)
+	on.GoOn = true
+	b.do(on)
+	if w := b.m.View().Watchdog; !w.Until.IsZero() {
+		t.Errorf("one that stood still runs: %+v", w)
+	}
+	b.do(StartWatchdog{})
+	b.now = b.now.Add(20 * time.Second)
+	if got, want := b.m.View().Watchdog.Remains(b.now), 40*time.Second; got != want {
+		t.Errorf("remains %v, want %v", got, want)
+	}
+	b.do(on)
+	if got, want := b.m.View().Watchdog.Until, b.now.Add(time.Minute); !got.Equal(want) {
+		t.Errorf("runs until %v, want %v", got, want)
+	}
+	b.do(programmed(NoAction, NoWarning))
+	if w := b.m.View().Watchdog; !w.Until.IsZero() || w.Remains(b.now) != time.Minute {
+		t.Errorf("stopped: %+v", w)
+	}
+}
+
+func TestWatchdogThatHasWarnedRunsOn(t *testing.T) {
+	b := newBench(t).running()
+	b.do(programmed(WatchdogPowerOff, WarnBySMI))
+	b.do(StartWatchdog{})
+	at, _ := b.m.Deadline()
+	evs := b.m.Advance(at)
+	if want := b.now.Add(50 * time.Second); !at.Equal(want) || !slices.Equal(notes(evs), []event.Kind{event.WatchdogWarned}) {
+		t.Fatalf("at %v: %v", at, evs)
+	}
+	if n := evs[0].(event.Note); !slices.Equal(n.Args, []string{"SMI", "SMS/OS"}) {
+		t.Errorf("warned with %v", n.Args)
+	}
+	if _, err := b.m.Apply(at, StartWatchdog{}); !errors.Is(err, ErrConflict) {
+		t.Errorf("started after the warning: %v", err)
+	}
+	b.now = at
+	b.until(Off)
+}
+
+func TestWatchdogTellsWhatHasExpiredUntilThatIsForgotten(t *testing.T) {
+	b := newBench(t).running()
+	silent := programmed(NoAction, WarnByMessageOnly)
+	silent.Silent, silent.For = true, 0
+	b.do(silent)
+	evs, err := b.m.Apply(b.now, StartWatchdog{})
+	if err != nil || len(evs) != 0 {
+		t.Errorf("without time and silent = %v, %v", evs, err)
+	}
+	w := b.m.View().Watchdog
+	if !w.Until.IsZero() || w.Silent || !slices.Equal(w.Expired, []WatchdogUse{WatchesSystem}) {
+		t.Errorf("expired: %+v", w)
+	}
+	evs, err = b.m.Apply(b.now, StartWatchdog{})
+	if err != nil || !slices.Equal(notes(evs), []event.Kind{event.WatchdogWarned, event.WatchdogExpired}) {
+		t.Errorf("once more, aloud = %v, %v", evs, err)
+	}
+	b.do(Reset{Kind: ForceRestart})
+	next := programmed(NoAction, NoWarning)
+	next.Use, next.Forget = WatchesOEM, []WatchdogUse{WatchesFRB2}
+	b.do(next)
+	if w := b.m.View().Watchdog; !slices.Equal(w.Expired, []WatchdogUse{WatchesSystem}) {
+		t.Errorf("after a reset: %+v", w)
+	}
+	next.Forget = []WatchdogUse{WatchesSystem}
+	b.do(next)
+	if w := b.m.View().Watchdog; len(w.Expired) != 0 {
+		t.Errorf("forgotten: %+v", w)
+	}
+}
+
+func TestWatchdogOfFirmwareRunsFromPOSTOn(t *testing.T) {
+	b := newBench(t)
+	b.do(Reset{Kind: ResetOn})
+	for b.m.st.Phase != POST {
+		b.next()
+	}
+	frb := ProgramWatchdog{Use: WatchesFRB2, Action: WatchdogPowerOff, Warning: NoWarning, For: 10 * time.Minute}
+	b.do(frb)
+	b.do(StartWatchdog{})
+	for b.m.st.Phase == POST {
+		b.next()
+	}
+	b.do(Loaded{Boot: 1, Source: disk, Name: "agent"})
+	b.until(Off) // as nobody feeds it
+	if w := b.m.View().Watchdog; !slices.Equal(w.Expired, []WatchdogUse{WatchesFRB2}) {
+		t.Errorf("expired: %+v", w)
+	}
+}

@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"regexp"
+	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -23,6 +24,9 @@ func assetOf(c operation) machine.Asset {
 		a.Light = map[bool]machine.Light{true: machine.Blinking, false: machine.Dark}[on]
 	}
 	a.Light = machine.Light(value(c.set, "IndicatorLED", string(a.Light)))
+	if c.set["LocationIndicatorActive"] != nil || c.set["IndicatorLED"] != nil {
+		a.Until = time.Time{} // who switches it here has it stay so
+	}
 	return a
 }
 

@@ -38,6 +38,9 @@ var wordings = map[event.Kind]wording{
 	event.WatchdogExpired: {is: message.DeviceWatchdogTimeout, args: []string{"%0"}, sensor: "Watchdog", code: "Assert"},
 	event.KeysChanged:     {is: message.ResourceChanged, args: []string{}, sensor: "System Event"},
 
+	event.LidOpened: {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}, sensor: "Physical Chassis Security", code: "Assert"},
+	event.LidClosed: {is: message.ResourceStatusChangedOK, args: []string{"%0", "OK"}, sensor: "Physical Chassis Security", code: "Deassert"},
+
 	event.SensorHigh:    {is: message.ReadingAboveUpperCautionThreshold, sensor: "%3", code: "Upper Non-critical - going high"},
 	event.SensorTooHigh: {is: message.ReadingAboveUpperCriticalThreshold, sensor: "%3", code: "Upper Critical - going high"},
 	event.SensorFatal:   {is: message.ReadingAboveUpperFatalThreshold, sensor: "%3", code: "Upper Non-recoverable - going high"},

@@ -40,9 +40,12 @@ const (
 	LinkUp   Kind = "nic.link.up"
 	LinkDown Kind = "nic.link.down"
 
-	WatchdogWarned  Kind = "system.watchdog.warned"
-	WatchdogExpired Kind = "system.watchdog.expired" // with action %1
+	WatchdogWarned  Kind = "system.watchdog.warned"  // with warning %1, in use %2
+	WatchdogExpired Kind = "system.watchdog.expired" // with action %1, in use %2, after warning %3
 	KeysChanged     Kind = "system.keys.changed"     // of database %1
+
+	LidOpened Kind = "chassis.lid.opened"
+	LidClosed Kind = "chassis.lid.closed" // or somebody has seen to it
 
 	SensorHigh    Kind = "sensor.high" // of sensor %1, which reads %2 %3, over %4
 	SensorTooHigh Kind = "sensor.high.critical"
@@ -164,6 +167,9 @@ var Kinds = map[Kind]struct {
 	WatchdogWarned:  {Warning, "The system has not fed its watchdog for long."},
 	WatchdogExpired: {Critical, "The system has not fed its watchdog, which takes the action %1."},
 	KeysChanged:     {OK, "The secure boot keys in %1 were changed."},
+
+	LidOpened: {Critical, "The cover of the chassis was opened."},
+	LidClosed: {OK, "The cover of the chassis is closed again."},
 
 	SensorHigh:    {Warning, "Sensor %1 reads %2 %3, and warns from %4 on."},
 	SensorTooHigh: {Critical, "Sensor %1 reads %2 %3, which from %4 on is critical."},

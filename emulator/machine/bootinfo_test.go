@@ -1,0 +1,288 @@
+package machine
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+var onceFromNIC = &Override{Enabled: Once, Target: Pxe, Mode: UEFI}
+
+func TestRequestForABootExpiresUnlessItIsToWait(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		info  BootInfo
+		then  []Command // at once
+		after time.Duration
+		want  Enabled
+	}{
+		{"within a minute", BootInfo{}, nil, 59 * time.Second, Once},
+		{"after a minute", BootInfo{}, nil, time.Minute, Disabled},
+		{"patient", BootInfo{Waits: true}, nil, time.Hour, Once},
+		{"patient from now on", BootInfo{}, []Command{SetBootInfo{BootInfo: BootInfo{Waits: true}}}, time.Hour, Once},
+		{"set in another way", BootInfo{}, []Command{SetOverride{Override{Enabled: Once, Target: Hdd, Mode: UEFI}}}, time.Hour, Once},
+		{"set again", BootInfo{}, []Command{SetBootInfo{Request: onceFromNIC}}, 59 * time.Second, Once},
+	} {
+		b := newBench(t)
+		b.do(SetBootInfo{BootInfo: tt.info, Request: onceFromNIC})
+		for _, c := range tt.then {
+			b.do(c)
+		}
+		b.m.Advance(b.now.Add(tt.after))
+		if got := b.m.View().Override.Enabled; got != tt.want {
+			t.Errorf("%s: override %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestCommandToThePowerHasARequestWaitAnew(t *testing.T) {
+	b := newBench(t).running()
+	b.do(SetBootInfo{Request: onceFromNIC})
+	b.now = b.now.Add(50 * time.Second)
+	b.do(Reset{Kind: ForceOff})
+	b.now = b.now.Add(50 * time.Second)
+	b.do(Reset{Kind: ResetOn})
+	b.until(Selecting)
+	if got := *b.m.View().Trying; got != nic {
+		t.Errorf("booting %v, want %v", got, nic)
+	}
+}
+
+func TestRequestIsSpentByTheBootThatFollowsIt(t *testing.T) {
+	b := newBench(t)
+	b.do(SetBootInfo{BootInfo: BootInfo{Handled: 0xff, Flags: []byte{1}, Instance: 2, Mailbox: []byte{7}}, Request: onceFromNIC})
+	b.do(Reset{Kind: ResetOn})
+	b.until(Selecting)
+	if got, want := b.tried(), []Source{{Kind: Pxe, Device: "2"}, disk}; !cmp.Equal(got[:2], want) {
+		t.Errorf("tried %v, want first %v", got, want)
+	}
+	want := BootInfo{Handled: 0xfe, Mailbox: []byte{7}}
+	if d := cmp.Diff(want, *b.m.View().BootInfo); d != "" {
+		t.Errorf("after the boot (-want +got):\n%s", d)
+	}
+	if o := b.m.View().Override; o.Enabled != Disabled || o.Target != None {
+		t.Errorf("after the boot the override is %+v", o)
+	}
+}
+
+func TestRequestOfNoDeviceThatThereIsMeansAny(t *testing.T) {
+	for _, tt := range []struct {
+		instance int
+		want     Source
+	}{{0, nic}, {1, nic}, {2, Source{Kind: Pxe, Device: "2"}}, {3, nic}, {MaxInstance + 2, Source{Kind: Pxe, Device: "2"}}} {
+		b := newBench(t)
+		b.do(SetBootInfo{BootInfo: BootInfo{Instance: tt.instance}, Request: onceFromNIC})
+		b.do(Reset{Kind: ResetOn})
+		b.until(Selecting)
+		if got := *b.m.View().Trying; got != tt.want {
+			t.Errorf("instance %d: booting %v, want %v", tt.instance, got, tt.want)
+		}
+	}
+}
+
+func TestRequestForGoodStays(t *testing.T) {
+	b := newBench(t)
+	forGood := Override{Enabled: Continuous, Target: Pxe, Mode: UEFI}
+	b.do(SetBootInfo{BootInfo: BootInfo{Flags: []byte{1}}, Request: &forGood})
+	b.do(Reset{Kind: ResetOn})
+	b.until(Selecting)
+	b.load(nic)
+	b.do(Exit{Boot: 1, Restart: true})
+	b.until(Selecting)
+	if v := b.m.View(); v.Override != forGood || *v.Trying != nic || v.BootInfo.Flags == nil {
+		t.Errorf("at the second boot %+v, from %v, %+v", v.Override, *v.Trying, v.BootInfo)
+	}
+}
+
+// The BMC clears the request when the machine starts for another reason
+// (IPMI v2.0 rev 1.1, §28.12).
+func TestStartForAnotherCauseEndsARequest(t *testing.T) {
+	restarts := map[ResetCause]func(b *bench){
+		CauseCommand:  func(b *bench) { b.do(Reset{Kind: ForceRestart}) },
+		CauseSystem:   func(b *bench) { b.do(Exit{Boot: 1, Restart: true}) },
+		CauseWatchdog: func(b *bench) { b.do(bark(WatchdogReset)); b.do(StartWatchdog{}) },
+		CauseButton: func(b *bench) {
+			b.do(Reset{Kind: ForceOff})
+			b.until(Off)
+			b.do(Reset{Kind: PushPowerButton})
+		},
+	}
+	for _, cause := range []ResetCause{CauseCommand, CauseSystem, CauseWatchdog, CauseButton} {
+		for _, spares := range [][]ResetCause{nil, {CauseSystem, CauseWatchdog, CauseButton}} {
+			b := newBench(t).running()
+			b.do(SetBootInfo{BootInfo: BootInfo{Waits: true, Spares: spares}, Request: onceFromNIC})
+			restarts[cause](b)
+			b.until(Selecting)
+			want := disk
+			if cause == CauseCommand || spares != nil {
+				want = nic
+			}
+			if got := *b.m.View().Trying; got != want {
+				t.Errorf("%s, spared %v: booting %v, want %v", cause, spares, got, want)
+			}
+		}
+	}
+}
+
+func bark(a TimeoutAction) ProgramWatchdog {
+	return ProgramWatchdog{Use: WatchesSystem, Action: a, Warning: NoWarning}
+}
+
+func TestStartEndsWhatSomebodyWasWriting(t *testing.T) {
+	b := newBench(t)
+	b.do(SetBootInfo{BootInfo: BootInfo{InProgress: true, Scan: true}})
+	b.do(Reset{Kind: ResetOn})
+	b.until(Selecting)
+	if i := b.m.View().BootInfo; i.InProgress || i.Scan {
+		t.Errorf("after a start %+v", i)
+	}
+	b.do(SetBootInfo{BootInfo: BootInfo{InProgress: true}})
+	b.do(Reset{Kind: ForceOff})
+	b.until(Off)
+	if i := b.m.View().BootInfo; i.InProgress {
+		t.Errorf("switched off, and %+v", i)
+	}
+}
+
+func TestBMCForgetsBootInfoWithoutMains(t *testing.T) {
+	b := newBench(t)
+	b.do(SetBootInfo{BootInfo: BootInfo{Waits: true, Handled: 3}, Request: onceFromNIC})
+	b.do(CutAC{})
+	b.do(RestoreAC{})
+	v := b.m.View()
+	if d := cmp.Diff(BootInfo{}, *v.BootInfo); d != "" || v.Override.Enabled != Disabled {
+		t.Errorf("override %+v, and (-want +got):\n%s", v.Override, d)
+	}
+}
+
+func TestBootInfoIsKept(t *testing.T) {
+	b := newBench(t)
+	b.do(SetBootInfo{
+		BootInfo: BootInfo{Spares: []ResetCause{CauseButton}, Instance: 3, Handled: 9, Partition: 2, Flags: []byte{1, 2}, Initiator: []byte{3}, Locked: 4},
+		Request:  onceFromNIC,
+	})
+	raw, err := json.Marshal(b.m.State())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var st State
+	if err := json.Unmarshal(raw, &st); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(b.m.State().BootInfo, st.BootInfo); d != "" {
+		t.Errorf("stored and read (-want +got):\n%s", d)
+	}
+}
+
+func TestBootInfoRefuses(t *testing.T) {
+	b := newBench(t)
+	for _, c := range []Command{
+		SetBootInfo{BootInfo: BootInfo{Instance: 31}},
+		SetBootInfo{Request: &Override{Enabled: "Maybe"}},
+		Identify{For: -1},
+	} {
+		if _, err := b.m.Apply(b.now, c); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%+v = %v, want %v", c, err, ErrUnknown)
+		}
+	}
+}
+
+func TestIdentifyEndsByItself(t *testing.T) {
+	b := newBench(t)
+	b.do(SetAsset{Asset{Tag: "A"}})
+	for _, tt := range []struct {
+		do   Identify
+		at   time.Duration
+		want Light
+	}{
+		{Identify{For: 15 * time.Second}, 14 * time.Second, Blinking}, {Identify{For: 15 * time.Second}, 15 * time.Second, Dark},
+		{Identify{Forever: true}, 15 * time.Hour, Blinking}, {Identify{}, 0, Dark},
+	} {
+		b.do(tt.do)
+		b.now = b.now.Add(tt.at)
+		b.m.Advance(b.now)
+		if a := b.m.View().Asset; a.Light != tt.want || a.Tag != "A" {
+			t.Errorf("%+v, %v later: %+v, want %s", tt.do, tt.at, a, tt.want)
+		}
+	}
+	b.do(Identify{For: time.Minute})
+	b.do(CutAC{})
+	if a := b.m.View().Asset; a.Light != Dark {
+		t.Errorf("without mains: %+v", a)
+	}
+}
+
+func TestHoursArePoweredOnes(t *testing.T) {
+	b := newBench(t)
+	b.do(Reset{Kind: ResetOn})
+	b.until(Selecting) // 90 s of POST
+	b.load(disk)       // 25 s
+	b.now = b.now.Add(time.Hour)
+	if got, want := b.m.View().PoweredOn(b.now), time.Hour+115*time.Second; got != want {
+		t.Errorf("on for %v, want %v", got, want)
+	}
+	b.do(CutAC{})
+	b.now = b.now.Add(time.Hour)
+	b.do(RestoreAC{})
+	b.until(Selecting)
+	if got, want := b.m.View().PoweredOn(b.now), time.Hour+(115+90)*time.Second; got != want {
+		t.Errorf("after an outage on for %v, want %v", got, want)
+	}
+}
+
+func TestLidIsSeenUntilSomebodySeesToIt(t *testing.T) {
+	b := newBench(t)
+	for _, tt := range []struct {
+		do   Command
+		want Lid
+		err  error
+		note []event.Kind
+	}{
+		{OpenLid{Open: true}, Lid{Open: true, Seen: true}, nil, []event.Kind{event.LidOpened}},
+		{SetLid{Seen: false}, Lid{Open: true, Seen: true}, ErrConflict, nil},
+		{OpenLid{Open: false}, Lid{Seen: true}, nil, nil},
+		{SetLid{Seen: false}, Lid{}, nil, []event.Kind{event.LidClosed}},
+		{SetLid{Seen: true}, Lid{}, ErrConflict, nil},
+		{SetLid{Automatic: true}, Lid{Automatic: true}, nil, nil},
+		{OpenLid{Open: true}, Lid{Open: true, Seen: true, Automatic: true}, nil, []event.Kind{event.LidOpened}},
+		{OpenLid{Open: false}, Lid{Automatic: true}, nil, []event.Kind{event.LidClosed}},
+	} {
+		evs, err := b.m.Apply(b.now, tt.do)
+		if got := *b.m.View().Lid; got != tt.want || !errors.Is(err, tt.err) || !cmp.Equal(notes(evs), tt.note) {
+			t.Errorf("%+v = %+v, %v, %v, want %+v, %v, %v", tt.do, got, err, notes(evs), tt.want, tt.err, tt.note)
+		}
+	}
+}
+
+func TestLockedPowerButtonSwitchesOnButNotOff(t *testing.T) {
+	b := newBench(t)
+	b.do(SetPanel{Panel{PowerOff: true}})
+	b.do(Reset{Kind: PushPowerButton})
+	b.until(Selecting)
+	b.load(disk)
+	b.do(Reset{Kind: PushPowerButton})
+	b.until(Running)
+	b.do(SetPanel{Panel{}})
+	b.do(Reset{Kind: PushPowerButton})
+	b.until(Off)
+}
+
+func TestWhatTookThePower(t *testing.T) {
+	b := newBench(t).running()
+	b.do(CutAC{})
+	if got := b.m.View().Lost; got != LostMains {
+		t.Errorf("without mains: lost %q", got)
+	}
+	b.do(RestoreAC{})
+	b.until(Selecting)
+	b.do(Reset{Kind: ForceOff})
+	b.until(Off)
+	if got := b.m.View().Lost; got != "" {
+		t.Errorf("switched off: lost %q", got)
+	}
+}
