@@ -2,15 +2,17 @@ package redfish
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
 func chassisRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Chassis", schema: "ChassisCollection", needs: ofComponents, name: "Chassis", of: "chassis"},
 		{uri: "/redfish/v1/Chassis/{chassis}", schema: "Chassis.v1_28_0", needs: ofComponents,
-			shows: disksShow | showsPower | showsAsset | showsThermal, read: chassis, patch: &chassisPatch},
+			shows: disksShow | showsPower | showsAsset | showsThermal | showsLid, read: chassis, patch: &chassisPatch},
 	}
 }
 
@@ -39,7 +41,29 @@ func chassis(v view) object {
 		o["MinPowerWatts"], o["MaxPowerWatts"] = p.Thermal.Limits()
 	}
 	showLight(v, o)
+	l := v.m.Lid
+	o["PhysicalSecurity"] = object{
+		"IntrusionSensor": intrusion[l.Seen], "IntrusionSensorReArm": rearming[l.Automatic],
+		"IntrusionSensorReArm@Redfish.AllowableValues": []string{rearming[false], rearming[true]},
+	}
 	return o
+}
+
+// How Chassis.PhysicalSecurity tells whether the cover was opened, and whether
+// closing it is enough.
+var (
+	intrusion = map[bool]string{false: "Normal", true: "HardwareIntrusion"}
+	rearming  = map[bool]string{false: "Manual", true: "Automatic"}
+)
+
+// lidOf is what a client wants of the sensor of the cover.
+func lidOf(c operation) (machine.SetLid, bool) {
+	_, sensor := c.set["PhysicalSecurity/IntrusionSensor"]
+	_, rearm := c.set["PhysicalSecurity/IntrusionSensorReArm"]
+	is := c.view.m.Lid
+	l := machine.SetLid{Seen: is.Seen && !sensor, Automatic: is.Automatic}
+	l.Automatic = value(c.set, "PhysicalSecurity/IntrusionSensorReArm", rearming[l.Automatic]) == rearming[true]
+	return l, sensor && is.Seen || rearm && l.Automatic != is.Automatic
 }
 
 // boxHealth is the worst of what cools and feeds the server.
@@ -53,10 +77,22 @@ var chassisPatch = patch{
 		{name: "AssetTag", kind: text, nullable: true, form: machine.Writable},
 		{name: "LocationIndicatorActive", kind: boolean},
 		{name: "IndicatorLED", kind: text, values: lights},
+		{name: "PhysicalSecurity", kind: group, of: []input{
+			{name: "IntrusionSensor", kind: text, values: oneOf(intrusion[false])},
+			{name: "IntrusionSensorReArm", kind: text, values: oneOf(rearming[false], rearming[true])},
+		}},
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		a := assetOf(c)
 		a.ChassisTag = text0(c.set, "AssetTag", a.ChassisTag)
-		return reply{}, c.host.Apply(ctx, machine.SetAsset{Asset: a})
+		all := []machine.Command{machine.SetAsset{Asset: a}}
+		l, changed := lidOf(c)
+		if is := c.view.m.Lid; changed && is.Open && !l.Seen {
+			return reply{}, decline(http.StatusConflict, message.ResourceInUse.With())
+		}
+		if changed {
+			all = append(all, l)
+		}
+		return reply{}, applyAll(ctx, c, all)
 	},
 }

@@ -3,6 +3,7 @@ package redfish
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		{sys + "/SecureBoot", "SecureBootEnable", true, nil},
 		{sys + "/BootOptions/Boot0100", "BootOptionEnabled", false, nil},
 		{chassis, "AssetTag", "box 9", nil}, {chassis, "LocationIndicatorActive", true, nil}, {chassis, "IndicatorLED", "Blinking", nil},
+		{chassis, "PhysicalSecurity/IntrusionSensorReArm", "Automatic", nil}, {chassis, "PhysicalSecurity/IntrusionSensor", "Normal", nil},
 	} {
 		want := tt.want
 		switch {
@@ -91,6 +93,29 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 			want = nil
 		}
 		patched(t, newService(t, newHost(t)), tt.uri, tt.path, tt.value, want)
+	}
+}
+
+func TestIntrusionIsSeenUntilSomebodySeesToIt(t *testing.T) {
+	const chassis = "/redfish/v1/Chassis/1"
+	h := newHost(t)
+	s := newService(t, h)
+	for _, tt := range []struct {
+		open   bool
+		status int // of setting it to Normal
+		want   string
+	}{{true, http.StatusConflict, "HardwareIntrusion"}, {false, http.StatusOK, "Normal"}} {
+		must(t, h.Apply(t.Context(), machine.OpenLid{Open: tt.open}))
+		if got := call(t, s, "admin", "GET", chassis, "").Body.String(); !strings.Contains(got, `"IntrusionSensor":"HardwareIntrusion"`) {
+			t.Errorf("open %t: %s", tt.open, got)
+		}
+		w := call(t, s, "admin", "PATCH", chassis, `{"PhysicalSecurity":{"IntrusionSensor":"Normal"}}`)
+		if w.Code != tt.status {
+			t.Errorf("open %t: %s", tt.open, shape("PATCH", chassis, "Normal", w))
+		}
+		if got := call(t, s, "admin", "GET", chassis, "").Body.String(); !strings.Contains(got, `"IntrusionSensor":"`+tt.want+`"`) {
+			t.Errorf("open %t, set to Normal: %s", tt.open, got)
+		}
 	}
 }
 

@@ -44,6 +44,7 @@ const (
 	showsThermal   shows = 1 << 24 // what heats, cools and feeds it; with showsTime what sensors read
 	showsSecure    shows = 1 << 25 // secure boot and its keys
 	showsWatchdog  shows = 1 << 26
+	showsLid       shows = 1 << 28
 	showsTelemetry shows = 1 << 27 // reports that are and are to be
 	showsStorage   shows = 1 << 7  // with showsIdentity
 	showsAccess    shows = 1 << 8  // accounts and their policy
@@ -113,6 +114,10 @@ var parts = map[shows]part{
 	showsWatchdog: {
 		func(a, b *snapshot) bool { return a.m.Watchdog == b.m.Watchdog },
 		func(to, from *snapshot) { to.m.Watchdog = from.m.Watchdog },
+	},
+	showsLid: {
+		func(a, b *snapshot) bool { return a.m.Lid == b.m.Lid },
+		func(to, from *snapshot) { to.m.Lid = from.m.Lid },
 	},
 	showsTelemetry: {
 		func(a, b *snapshot) bool { return a.m.Telemetry == b.m.Telemetry },
