@@ -98,7 +98,7 @@ func oldThermal(v view) object {
 			"ReadingCelsius": v.reading(s), "MinReadingRangeTemp": -40, "MaxReadingRangeTemp": 127, "PhysicalContext": s.Context, "Status": v.sensorStatus(s),
 			"RelatedItem": v.relatedTo(s), "RelatedItem@odata.count": len(v.relatedTo(s)),
 		}
-		oldThresholds(o, s)
+		v.oldThresholds(o, s)
 		temperatures = append(temperatures, o)
 	}
 	f := v.m.Profile.Thermal.Fans
@@ -106,7 +106,7 @@ func oldThermal(v view) object {
 		o := object{
 			"@odata.id": fmt.Sprintf("%s#/Fans/%d", v.uri, n), "MemberId": fmt.Sprint(n), "Name": s.Name, "SensorNumber": 0x30 + n,
 			"Reading": nil, "ReadingUnits": "RPM", "MinReadingRange": 0, "MaxReadingRange": int(f.RPM), "HotPluggable": true,
-			"LowerThresholdCritical": int(*s.Limits.LowCritical), "PhysicalContext": "Chassis",
+			"LowerThresholdCritical": int(*v.m.Thermal.Thresholds(s.ID).LowCritical), "PhysicalContext": "Chassis",
 			"Manufacturer": orNull(f.Vendor), "Model": orNull(f.Product), "SerialNumber": v.m.Identity.SerialOf("fan", n),
 			"Status":      object{"State": "Enabled", "Health": v.fanHealth(n)},
 			"RelatedItem": refs(v.chassis()), "RelatedItem@odata.count": 1, "Redundancy": refs(v.uri + "#/Redundancy/0"), "Redundancy@odata.count": 1,

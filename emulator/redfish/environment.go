@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
@@ -26,7 +25,7 @@ func environmentRows() []resource {
 }
 
 // powerInterval is over how long power is averaged.
-const powerInterval = time.Minute
+const powerInterval = thermal.Window
 
 // powerLimit is the control of the power limit, the only one there is.
 const powerLimit = "PowerLimit"

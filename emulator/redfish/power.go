@@ -154,14 +154,15 @@ func powerSupplyMetrics(v view) object {
 // where older clients look.
 func oldPower(v view) object {
 	m, t := v.m.Profile.Thermal, v.m.Thermal
-	watts := int(t.Watts() + 0.5)
-	average := int(t.AverageWatts(v.now, powerInterval) + 0.5)
+	usage := t.Usage(v.now, powerInterval)
+	whole := func(watts float64) int { return int(watts + 0.5) }
 	control := object{
 		"@odata.id": v.uri + "#/PowerControl/0", "MemberId": "0", "Name": "System Power Control", "PhysicalContext": "Chassis",
-		"PowerConsumedWatts": watts, "PowerRequestedWatts": m.Watts.Full, "PowerCapacityWatts": m.Supplies.Watts * float64(m.Supplies.Needed),
+		"PowerConsumedWatts": whole(usage.Is), "PowerRequestedWatts": m.Watts.Full, "PowerCapacityWatts": m.Supplies.Watts * float64(m.Supplies.Needed),
 		"PowerAllocatedWatts": m.Supplies.Watts * float64(m.Supplies.Needed),
 		"PowerMetrics": object{
-			"IntervalInMin": int(powerInterval.Minutes()), "AverageConsumedWatts": average, "MinConsumedWatts": min(watts, average), "MaxConsumedWatts": max(watts, average),
+			"IntervalInMin": int(powerInterval.Minutes()), "AverageConsumedWatts": whole(usage.Mean), "MinConsumedWatts": whole(usage.Least),
+			"MaxConsumedWatts": whole(usage.Most),
 		},
 		"PowerLimit":  object{"LimitInWatts": limit(t), "LimitException": "NoAction"},
 		"RelatedItem": refs(v.chassis()), "RelatedItem@odata.count": 1, "Status": status("Enabled"),
@@ -173,7 +174,7 @@ func oldPower(v view) object {
 			"ReadingVolts": v.reading(s), "PhysicalContext": s.Context, "Status": v.sensorStatus(s),
 			"RelatedItem": v.relatedTo(s), "RelatedItem@odata.count": len(v.relatedTo(s)),
 		}
-		oldThresholds(o, s)
+		v.oldThresholds(o, s)
 		voltages = append(voltages, o)
 	}
 	supplies := []object{}
@@ -197,10 +198,11 @@ func limit(t thermal.View) any {
 }
 
 // oldThresholds shows thresholds as Power and Thermal did.
-func oldThresholds(o object, s thermal.Sensor) {
+func (v view) oldThresholds(o object, s thermal.Sensor) {
+	l := v.m.Thermal.Thresholds(s.ID)
 	for name, at := range map[string]*float64{
-		"LowerThresholdCritical": s.Limits.LowCritical, "LowerThresholdNonCritical": s.Limits.LowCaution,
-		"UpperThresholdNonCritical": s.Limits.Caution, "UpperThresholdCritical": s.Limits.Critical, "UpperThresholdFatal": s.Limits.Fatal,
+		"LowerThresholdCritical": l.LowCritical, "LowerThresholdNonCritical": l.LowCaution,
+		"UpperThresholdNonCritical": l.Caution, "UpperThresholdCritical": l.Critical, "UpperThresholdFatal": l.Fatal,
 	} {
 		if at != nil {
 			o[name] = *at

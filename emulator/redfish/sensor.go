@@ -16,7 +16,7 @@ func sensorRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Chassis/{chassis}/Sensors", schema: "SensorCollection", when: hasSensors, name: "Sensors", of: "sensor"},
 		{uri: "/redfish/v1/Chassis/{chassis}/Sensors/{sensor}", schema: "Sensor.v1_12_0", shows: readings, read: sensor,
-			volatile: []string{"ReadingTime"}},
+			patch: &sensorPatch, volatile: []string{"ReadingTime"}},
 	}
 }
 
@@ -69,6 +69,9 @@ var healths = []string{"OK", "Warning", "Critical", "Critical"}
 
 // sensorStatus is the status of a sensor.
 func (v view) sensorStatus(s thermal.Sensor) object {
+	if v.m.Thermal.Setting(s.ID).Off {
+		return object{"State": "Disabled", "Health": nil}
+	}
 	if _, ok := v.m.Thermal.Reading(s.ID, v.now); !ok {
 		return object{"State": "UnavailableOffline", "Health": nil}
 	}
@@ -81,19 +84,15 @@ func sensor(v view) object {
 	o := object{
 		"Name": s.Name, "ReadingType": k.reads, "ReadingUnits": k.units, "Reading": v.reading(s), "ReadingTime": v.now.Format(time.RFC3339),
 		"PhysicalContext": s.Context, "Implementation": "PhysicalSensor", "SensingInterval": "PT1S", "Status": v.sensorStatus(s),
+		"Enabled": !v.m.Thermal.Setting(s.ID).Off,
 	}
 	related := v.relatedTo(s)
 	o["RelatedItem"], o["RelatedItem@odata.count"] = related, len(related)
 	thresholds := object{}
-	for _, t := range []struct {
-		name, on string
-		at       *float64
-	}{
-		{"LowerCritical", "Decreasing", s.Limits.LowCritical}, {"LowerCaution", "Decreasing", s.Limits.LowCaution},
-		{"UpperCaution", "Increasing", s.Limits.Caution}, {"UpperCritical", "Increasing", s.Limits.Critical}, {"UpperFatal", "Increasing", s.Limits.Fatal},
-	} {
-		if t.at != nil {
-			thresholds[t.name] = object{"Reading": v.shown(s, *t.at), "Activation": t.on}
+	limits := v.m.Thermal.Thresholds(s.ID)
+	for _, t := range thresholdKinds {
+		if at := *t.of(limits); at != nil {
+			thresholds[t.name] = object{"Reading": v.shown(s, *at), "Activation": t.on, "HysteresisReading": v.shown(s, t.slack(limits))}
 		}
 	}
 	if len(thresholds) > 0 {

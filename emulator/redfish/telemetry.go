@@ -144,20 +144,22 @@ func reported(v view, r machine.Report) object {
 	}
 }
 
+// triggerNames are the names of a sensor's thresholds in its trigger, which has
+// none for the fatal one (DSP2046, Triggers.NumericThresholds).
+var triggerNames = map[string]string{
+	"LowerCritical": "LowerCritical", "LowerCaution": "LowerWarning", "UpperCaution": "UpperWarning", "UpperCritical": "UpperCritical",
+}
+
 // trigger is what crossing the thresholds of a sensor does: it is logged, and
-// told. The thresholds are the model's.
+// told.
 func trigger(v view) object {
 	s := pick(v.m.Profile.Thermal.Sensors, v.ids["trigger"], sensorID)
 	thresholds := object{}
-	for _, t := range []struct {
-		name, on string
-		at       *float64
-	}{
-		{"LowerCritical", "Decreasing", s.Limits.LowCritical}, {"LowerWarning", "Decreasing", s.Limits.LowCaution},
-		{"UpperWarning", "Increasing", s.Limits.Caution}, {"UpperCritical", "Increasing", s.Limits.Critical},
-	} {
-		if t.at != nil {
-			thresholds[t.name] = object{"Reading": v.shown(s, *t.at), "Activation": t.on}
+	limits := v.m.Thermal.Thresholds(s.ID)
+	for _, t := range thresholdKinds {
+		name, ok := triggerNames[t.name]
+		if at := *t.of(limits); ok && at != nil {
+			thresholds[name] = object{"Reading": v.shown(s, *at), "Activation": t.on}
 		}
 	}
 	return object{

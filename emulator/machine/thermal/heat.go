@@ -88,17 +88,6 @@ func (v View) joules(now time.Time) float64 {
 	return st.Joules + v.Watts()*max(0, now.Sub(st.At).Seconds())
 }
 
-// AverageWatts is the mean over some time before now, in which the power has
-// changed at most once.
-func (v View) AverageWatts(now time.Time, over time.Duration) float64 {
-	is := v.Watts()
-	since := now.Sub(v.state().At)
-	if v.st == nil || since >= over || over <= 0 {
-		return is
-	}
-	return (is*since.Seconds() + v.st.Was*(over-since).Seconds()) / over.Seconds()
-}
-
 // Limit is what the power drawn from the mains is kept to, in W; 0: nothing.
 func (v View) Limit() float64 { return v.state().Limit }
 
@@ -274,7 +263,7 @@ func (v View) reads(s *Sensor) bool {
 	switch {
 	case st.Mode == Dark:
 		return false
-	case s.Part == Supply && v.SupplyFault(s.N) == Absent:
+	case s.Part == Supply && v.SupplyFault(s.N) == Absent, v.Setting(s.ID).Off:
 		return false
 	}
 	return s.Standby || st.Mode == On

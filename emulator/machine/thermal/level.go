@@ -32,49 +32,95 @@ func (l Level) Bad() int {
 	return max(d, -d)
 }
 
-// limit is the threshold of a level; nil where there is none.
-func (s *Sensor) limit(l Level) *float64 {
-	switch l {
+// at is the threshold of a level; nil where there is none.
+func (l *Limits) at(level Level) *float64 {
+	switch level {
 	case LowCritical:
-		return s.Limits.LowCritical
+		return l.LowCritical
 	case LowCaution:
-		return s.Limits.LowCaution
+		return l.LowCaution
 	case Caution:
-		return s.Limits.Caution
+		return l.Caution
 	case Critical:
-		return s.Limits.Critical
+		return l.Critical
 	case Fatal:
-		return s.Limits.Fatal
+		return l.Fatal
 	}
 	return nil
+}
+
+// reached is the reading from which on a level holds: its threshold, or that of
+// a worse level in the same direction if somebody has put that nearer.
+func (l *Limits) reached(level Level) float64 {
+	r := rank(level)
+	out := *l.at(level)
+	for ; r >= 0 && r < len(ladder); r += sign(r - normal) {
+		if at := l.at(ladder[r]); at != nil && (*at < out) == (r > normal) {
+			out = *at
+		}
+	}
+	return out
+}
+
+func sign(n int) int {
+	if n < 0 {
+		return -1
+	}
+	return 1
+}
+
+// slack is by how much a reading must be better than a threshold to be out of
+// its level.
+func (l *Limits) slack(s *Sensor, low bool) float64 {
+	if low && l.LowHysteresis != nil {
+		return max(s.Step, *l.LowHysteresis)
+	}
+	return max(s.Step, l.Hysteresis)
+}
+
+// Judge is the level that a reading has by thresholds alone, whatever it was
+// before.
+func (l *Limits) Judge(reading float64) Level {
+	for _, level := range []Level{Fatal, Critical, Caution} {
+		if l.at(level) != nil && reading >= l.reached(level) {
+			return level
+		}
+	}
+	for _, level := range []Level{LowCritical, LowCaution} {
+		if l.at(level) != nil && reading <= l.reached(level) {
+			return level
+		}
+	}
+	return Normal
 }
 
 // beyond is the next level in a direction and the raw reading at which it is
 // reached; false when there is none. A reading that is shown as the threshold
 // has reached it.
-func (s *Sensor) beyond(from Level, up bool) (to Level, at float64, ok bool) {
+func (v View) beyond(s *Sensor, from Level, up bool) (to Level, at float64, ok bool) {
+	l := v.limits(s)
 	step := -1
 	if up {
 		step = 1
 	}
 	for r := rank(from) + step; r >= 0 && r < len(ladder); r += step {
-		l := ladder[r]
-		if l != Normal && s.limit(l) == nil {
+		to := ladder[r]
+		if to != Normal && l.at(to) == nil {
 			continue
 		}
 		worse := (r > normal) == up && r != normal
 		var reading float64
 		switch {
 		case worse && up:
-			reading = *s.limit(l) - s.Step/2
+			reading = l.reached(to) - s.Step/2
 		case worse:
-			reading = *s.limit(l) + s.Step/2
+			reading = l.reached(to) + s.Step/2
 		case up: // out of the low levels
-			reading = *s.limit(from) + max(s.Step, s.Limits.Hysteresis) - s.Step/2
+			reading = l.reached(from) + l.slack(s, true) - s.Step/2
 		default:
-			reading = *s.limit(from) - max(s.Step, s.Limits.Hysteresis) + s.Step/2
+			reading = l.reached(from) - l.slack(s, false) + s.Step/2
 		}
-		return l, reading, true
+		return to, reading, true
 	}
 	return "", 0, false
 }
@@ -108,10 +154,10 @@ func (v View) crossing(i int) (at time.Time, to Level, ok bool) {
 		return time.Time{}, "", false
 	}
 	is, end := v.Level(s.ID), v.goal(i)
-	if to, line, ok := s.beyond(is, true); ok && end >= line {
+	if to, line, ok := v.beyond(s, is, true); ok && end >= line {
 		return v.reached(i, v.raw(i, v.state().At) >= line, line), to, true
 	}
-	if to, line, ok := s.beyond(is, false); ok && end <= line {
+	if to, line, ok := v.beyond(s, is, false); ok && end <= line {
 		return v.reached(i, v.raw(i, v.state().At) <= line, line), to, true
 	}
 	return time.Time{}, "", false

@@ -108,6 +108,8 @@ type Limits struct {
 	Critical    *float64 `json:"critical"`
 	Fatal       *float64 `json:"fatal"`      // beyond which the server switches itself off
 	Hysteresis  float64  `json:"hysteresis"` // by which a reading must be better before it counts as that
+	// LowHysteresis is that of the low thresholds; nil: as Hysteresis.
+	LowHysteresis *float64 `json:"lowHysteresis,omitempty"`
 }
 
 // Kind is what a sensor reads.

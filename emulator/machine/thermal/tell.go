@@ -47,7 +47,7 @@ func (t *Thermal) crossed(at time.Time, s *Sensor, from, to Level, v View) []eve
 	case !worse:
 		n.Kind = event.SensorBetter
 	default:
-		n.Args = append(n.Args, s.Text(*s.limit(to)))
+		n.Args = append(n.Args, s.Text(*v.limits(s).at(to)))
 		if to.Bad() == Critical.Bad() {
 			n.Kind = map[bool]event.Kind{true: event.SensorTooHigh, false: event.SensorTooLow}[up]
 		}

@@ -39,6 +39,7 @@ type Inputs struct {
 	Fans     []string  `json:"fans,omitempty"`     // that do not turn, sorted
 	Supplies []Trouble `json:"supplies,omitempty"` // that do not work, by ID
 	Forced   []Forced  `json:"forced,omitempty"`   // readings that somebody made up, by sensor
+	Settings []Setting `json:"settings,omitempty"` // of how sensors are watched, by sensor
 }
 
 // Trouble is what is wrong with a power supply.
@@ -71,7 +72,7 @@ type State struct {
 	At     time.Time `json:"at"`               // since when the inputs are these
 	Values []float64 `json:"values,omitempty"` // of what lags, then; in the order of the model's sensors
 	Joules float64   `json:"joules,omitempty"` // drawn until then
-	Was    float64   `json:"was,omitempty"`    // W drawn just before
+	Drawn  []Drawn   `json:"drawn,omitempty"`  // before that, within Window; oldest first
 	Since  time.Time `json:"since"`            // when Joules were none
 	Marks  []Mark    `json:"marks,omitempty"`  // sensors that are not normal, by ID
 }
@@ -107,11 +108,12 @@ func New(m *Model, seed uint64, st *State) Thermal {
 		}
 		own.Marks = slices.DeleteFunc(slices.Clone(own.Marks), func(k Mark) bool {
 			s := m.Sensor(k.Sensor)
-			return s == nil || s.limit(k.Level) == nil
+			return s == nil || s.Limits.at(k.Level) == nil
 		})
 		if len(own.Marks) == 0 {
 			own.Marks = nil
 		}
+		own.Settings = m.known(own.Settings)
 		t.st = &own
 	}
 	return t
@@ -166,10 +168,14 @@ func (t *Thermal) Apply(now time.Time, c Command) ([]event.Event, error) {
 	if err := c.apply(&in, t.model); err != nil {
 		return evs, err
 	}
-	if reflect.DeepEqual(in, v.state().Inputs) {
+	again, rearm := c.(Rearm)
+	if rearm && v.Level(again.Sensor) == Normal || !rearm && reflect.DeepEqual(in, v.state().Inputs) {
 		return evs, nil
 	}
 	t.change(now, in)
+	if rearm {
+		t.st = t.st.unmarked(again.Sensor)
+	}
 	evs = append(evs, t.told(now, v)...)
 	return append(evs, t.Advance(now)...), nil
 }
@@ -178,7 +184,7 @@ func (t *Thermal) Apply(now time.Time, c Command) ([]event.Event, error) {
 func (t *Thermal) change(now time.Time, in Inputs) {
 	v := t.View()
 	was := v.state()
-	st := &State{Inputs: in, At: now, Joules: v.joules(now), Was: v.Watts(), Since: was.Since}
+	st := &State{Inputs: in, At: now, Joules: v.joules(now), Drawn: v.drawnBefore(now), Since: was.Since}
 	if st.Since.IsZero() {
 		st.Since = now
 	}
@@ -230,16 +236,16 @@ func (t *Thermal) mark(at time.Time, which int, to Level) []event.Event {
 	s := &t.model.Sensors[which]
 	v := t.View()
 	from := v.Level(s.ID)
-	st := *t.st
-	st.Marks = slices.DeleteFunc(slices.Clone(st.Marks), func(m Mark) bool { return m.Sensor == s.ID })
+	t.st = t.st.unmarked(s.ID)
 	if to != Normal {
-		st.Marks = append(st.Marks, Mark{s.ID, to})
-		slices.SortFunc(st.Marks, func(a, b Mark) int { return t.model.places[a.Sensor] - t.model.places[b.Sensor] })
-	} else if len(st.Marks) == 0 {
-		st.Marks = nil
+		t.st.Marks = append(t.st.Marks, Mark{s.ID, to})
+		slices.SortFunc(t.st.Marks, func(a, b Mark) int { return t.model.places[a.Sensor] - t.model.places[b.Sensor] })
 	}
-	t.st = &st
-	return t.crossed(at, s, from, to, v)
+	muted := v.Setting(s.ID).Mute
+	return slices.DeleteFunc(t.crossed(at, s, from, to, v), func(ev event.Event) bool {
+		n, ok := ev.(event.Note)
+		return ok && n.Subject.ID == s.ID && slices.Contains(muted, n.Kind)
+	})
 }
 
 // place is where a sensor is in the model; an error when there is none.

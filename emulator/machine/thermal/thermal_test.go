@@ -375,7 +375,7 @@ func TestEnergyIsPowerOverTime(t *testing.T) {
 	b.pass(2 * time.Hour)
 	b.do(Drive{Standby, ""})
 	rest := b.th.View().Watts()
-	if got, want := b.th.View().AverageWatts(b.now.Add(30*time.Second), time.Minute), (busy+rest)/2; math.Abs(got-want) > 0.1 {
+	if got, want := b.th.View().Usage(b.now.Add(30*time.Second), time.Minute).Mean, (busy+rest)/2; math.Abs(got-want) > 0.1 {
 		t.Errorf("average over a minute = %v W, want %v", got, want)
 	}
 	b.pass(10 * time.Hour)

@@ -1,0 +1,49 @@
+package thermal
+
+import (
+	"slices"
+	"time"
+)
+
+// Window is how far back it is known what was drawn from the mains.
+const Window = time.Minute
+
+// Drawn is what was drawn from the mains until some time, since the one before.
+type Drawn struct {
+	Until time.Time `json:"until"`
+	Watts float64   `json:"watts"`
+}
+
+// drawnBefore is what was drawn before now, when it changes.
+func (v View) drawnBefore(now time.Time) []Drawn {
+	old := slices.DeleteFunc(slices.Clone(v.state().Drawn), func(d Drawn) bool { return now.Sub(d.Until) >= Window })
+	last, is := len(old)-1, v.Watts()
+	if last >= 0 && old[last].Watts == is {
+		old[last].Until = now
+		return old
+	}
+	return append(old, Drawn{now, is})
+}
+
+// Usage is what was drawn from the mains over some time, in W.
+type Usage struct{ Is, Least, Most, Mean float64 }
+
+// Usage is what was drawn over some time before now, Window at most.
+func (v View) Usage(now time.Time, over time.Duration) Usage {
+	is := v.Watts()
+	u := Usage{is, is, is, is}
+	over = min(over, Window)
+	if v.st == nil || over <= 0 {
+		return u
+	}
+	from, joules := now.Add(-over), 0.0
+	for _, d := range v.st.Drawn {
+		if d.Until.After(from) {
+			joules += d.Watts * d.Until.Sub(from).Seconds()
+			u.Least, u.Most, from = min(u.Least, d.Watts), max(u.Most, d.Watts), d.Until
+		}
+	}
+	joules += is * max(0, now.Sub(from).Seconds())
+	u.Mean = joules / over.Seconds()
+	return u
+}
