@@ -32,7 +32,7 @@ func telemetryRows() []resource {
 		{uri: telemetryURI + "/MetricReports/{made}", schema: "MetricReport.v1_5_2", shows: showsTelemetry | readings, read: metricReport,
 			volatile: []string{"Timestamp"}},
 		{uri: telemetryURI + "/Triggers", schema: "TriggersCollection", name: "Triggers", of: "trigger"},
-		{uri: telemetryURI + "/Triggers/{trigger}", schema: "Triggers.v1_4_0", read: trigger},
+		{uri: telemetryURI + "/Triggers/{trigger}", schema: "Triggers.v1_4_0", shows: showsThermal, read: trigger},
 	}
 }
 
