@@ -77,6 +77,7 @@ var Table = []Row{
 		Tests: []string{"emulator/dialect/...", "fixtures"},
 	},
 	{Package: "emulator/ipmi/wire", Never: slices.Concat(sockets, files)},
+	{Package: "emulator/ipmi/sdr", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/session", May: []string{"emulator/ipmi/wire"}, Never: slices.Concat(sockets, files)},
 	{
 		Package: "emulator/lab", May: []string{"emulator/...", "fixtures"},

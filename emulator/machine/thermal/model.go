@@ -246,7 +246,7 @@ func (m *Model) Complete(sockets int) {
 }
 
 // parts are what is where.
-var parts = map[string]Part{"CPU": Processor, "Memory": Memory, "Intake": Chassis, "Exhaust": Chassis}
+var parts = map[string]Part{"CPU": Processor, "Memory": Memory, "Intake": Chassis, "Exhaust": Chassis, "SystemBoard": Board}
 
 // Check says what is wrong with a model: which field must be what.
 func (m *Model) Check(bad func(field, must string)) {
@@ -269,7 +269,7 @@ func (m *Model) Check(bad func(field, must string)) {
 	for i, z := range m.Zones {
 		at := fmt.Sprintf("zones[%d]", i)
 		follows = follows || z.ID == m.Fans.Follows
-		need(z.ID != "" && z.Name != "" && parts[z.Context] != "", at, "have an id, a name and a context of CPU, Memory, Intake or Exhaust")
+		need(z.ID != "" && z.Name != "" && parts[z.Context] != "", at, "have an id, a name and a context of CPU, Memory, SystemBoard, Intake or Exhaust")
 		need(z.Lag > 0, at+".lag", "be positive")
 		need(z.Each == "" || z.Each == "socket", at+".each", "be socket or nothing")
 		checkLimits(z.Limits, func(must string) { bad(at+".limits", must) })
