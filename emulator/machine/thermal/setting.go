@@ -4,20 +4,32 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-
-	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
 // Setting is what somebody has changed of how a sensor is watched.
 type Setting struct {
-	Sensor string       `json:"sensor"`
-	Limits *Limits      `json:"limits,omitempty"` // nil: as the model has them
-	Off    bool         `json:"off,omitempty"`    // it is not read
-	Mute   []event.Kind `json:"mute,omitempty"`   // what of it is not told, sorted
+	Sensor string  `json:"sensor"`
+	Limits *Limits `json:"limits,omitempty"` // nil: as the model has them
+	Off    bool    `json:"off,omitempty"`    // it is not read
+	Silent bool    `json:"silent,omitempty"` // nothing of it is told
+	// Reached and Left are the levels of which it is not told that they are
+	// reached, and left for a less bad one; from low to high.
+	Reached []Level `json:"reached,omitempty"`
+	Left    []Level `json:"left,omitempty"`
 }
 
 // plain says whether a setting changes nothing.
-func (s *Setting) plain() bool { return s.Limits == nil && !s.Off && len(s.Mute) == 0 }
+func (s *Setting) plain() bool {
+	return s.Limits == nil && !s.Off && !s.Silent && len(s.Reached) == 0 && len(s.Left) == 0
+}
+
+// mutes says whether a change of level is not told.
+func (s *Setting) mutes(from, to Level) bool {
+	if to.Bad() > from.Bad() {
+		return s.Silent || slices.Contains(s.Reached, to)
+	}
+	return s.Silent || slices.Contains(s.Left, from)
+}
 
 // Adjust sets how a sensor is watched, whole. Thresholds need not grow from low
 // to high: who sets them does so one after another. A less bad one that lies
@@ -38,7 +50,11 @@ func (c Adjust) apply(in *Inputs, m *Model) error {
 			own.Limits = nil
 		}
 	}
-	own.Mute = slices.Compact(slices.Sorted(slices.Values(own.Mute)))
+	for _, levels := range []*[]Level{&own.Reached, &own.Left} {
+		if *levels, err = s.watches(*levels); err != nil {
+			return err
+		}
+	}
 	in.Settings = slices.DeleteFunc(slices.Clone(in.Settings), func(o Setting) bool { return o.Sensor == c.Sensor })
 	if !own.plain() {
 		in.Settings = append(in.Settings, own)
@@ -62,6 +78,22 @@ func (s *Sensor) takes(l *Limits) error {
 		return fmt.Errorf("%w: hysteresis of sensor %s: must not be negative", ErrUnknown, s.ID)
 	}
 	return nil
+}
+
+// watches puts levels of a sensor in order.
+func (s *Sensor) watches(levels []Level) ([]Level, error) {
+	var out []Level
+	for _, l := range ladder {
+		if slices.Contains(levels, l) && s.Limits.at(l) != nil {
+			out = append(out, l)
+		}
+	}
+	for _, l := range levels {
+		if !slices.Contains(out, l) {
+			return nil, fmt.Errorf("%w: level %q of sensor %s: must be one that it has a threshold for", ErrUnknown, l, s.ID)
+		}
+	}
+	return out, nil
 }
 
 // Setting is how a sensor is watched.
@@ -121,7 +153,10 @@ func (m *Model) known(all []Setting) []Setting {
 		if own.Limits != nil && s.takes(own.Limits) != nil {
 			own.Limits = nil
 		}
-		if !own.plain() {
+		var bad [2]error
+		own.Reached, bad[0] = s.watches(own.Reached)
+		own.Left, bad[1] = s.watches(own.Left)
+		if !own.plain() && bad == [2]error{} {
 			out = append(out, own)
 		}
 	}

@@ -108,11 +108,26 @@ func TestSensorThatIsNotRead(t *testing.T) {
 func TestEventsThatAreNotTold(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Idling})
-	b.do(Adjust{Setting{Sensor: "Inlet", Mute: []event.Kind{event.SensorTooHigh, event.SensorBetter}}})
-	got := kinds(b.do(Force{"Inlet", to(50)}))
-	got = append(got, kinds(b.do(Force{"Inlet", to(20)}))...)
-	if want := []event.Kind{event.SensorHigh, event.SensorNormal}; !slices.Equal(got, want) {
-		t.Errorf("told: %v, want %v", got, want)
+	told := func(set Setting) []event.Kind {
+		set.Sensor = "Inlet"
+		b.do(Adjust{set})
+		return append(kinds(b.do(Force{"Inlet", to(50)})), kinds(b.do(Force{"Inlet", to(20)}))...)
+	}
+	if got := told(Setting{Silent: true}); got != nil {
+		t.Errorf("told of a silent one: %v", got)
+	}
+	for want, set := range map[event.Kind]Setting{
+		event.SensorHigh: {Reached: []Level{Caution}}, event.SensorTooHigh: {Reached: []Level{Critical}},
+		event.SensorBetter: {Left: []Level{Critical}}, event.SensorNormal: {Left: []Level{Caution}},
+	} {
+		all := []event.Kind{event.SensorHigh, event.SensorTooHigh, event.SensorBetter, event.SensorNormal}
+		all = slices.DeleteFunc(all, func(k event.Kind) bool { return k == want })
+		if got := told(set); !slices.Equal(got, all) {
+			t.Errorf("%+v: told %v, want %v", set, got, all)
+		}
+	}
+	if _, err := b.th.Apply(b.now, Adjust{Setting{Sensor: "Inlet", Left: []Level{Fatal}}}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a level that it has not: %v", err)
 	}
 }
 

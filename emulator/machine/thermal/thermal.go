@@ -241,10 +241,13 @@ func (t *Thermal) mark(at time.Time, which int, to Level) []event.Event {
 		t.st.Marks = append(t.st.Marks, Mark{s.ID, to})
 		slices.SortFunc(t.st.Marks, func(a, b Mark) int { return t.model.places[a.Sensor] - t.model.places[b.Sensor] })
 	}
-	muted := v.Setting(s.ID).Mute
-	return slices.DeleteFunc(t.crossed(at, s, from, to, v), func(ev event.Event) bool {
+	evs, own := t.crossed(at, s, from, to, v), v.Setting(s.ID)
+	if !own.mutes(from, to) {
+		return evs
+	}
+	return slices.DeleteFunc(evs, func(ev event.Event) bool {
 		n, ok := ev.(event.Note)
-		return ok && n.Subject.ID == s.ID && slices.Contains(muted, n.Kind)
+		return ok && n.Subject.ID == s.ID
 	})
 }
 
