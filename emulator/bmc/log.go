@@ -25,7 +25,7 @@ type Chunk struct {
 }
 
 // chunkSize is how many IDs share a chunk.
-const chunkSize = 16
+const chunkSize = 64
 
 // Entry is one line of a log.
 type Entry struct {
@@ -202,28 +202,43 @@ func (l *Log) Head() any {
 
 // Changes are the entries that differ from what they were in another log, by
 // their keys; nil is one that is gone. Those come first, and each sort is in the
-// order of keys. Chunks that both logs have are passed over.
+// order of keys. What both logs share is passed over.
 func (l *Log) Changes(before any) iter.Seq2[string, any] {
 	was, _ := before.(*Log)
 	return func(yield func(string, any) bool) {
 		at := 0
 		for _, c := range was.chunks() {
-			if l.hasFrom(&at, c) && c.Entries[0].ID >= l.First {
+			now := l.next(&at, c.Number)
+			if now == c && c.Entries[0].ID >= l.First {
 				continue
 			}
-			for i := range c.Entries {
+			here := now != nil && now.begins(c)
+			from, _ := slices.BinarySearchFunc(c.Entries, was.First, byID)
+			for i := from; i < len(c.Entries); i++ {
 				id := c.Entries[i].ID
-				if _, there := l.Entry(id); !there && id >= was.First && !yield(key(id), nil) {
+				if id >= l.First {
+					if here { // and so are those that follow
+						break
+					}
+					if _, there := l.Entry(id); there {
+						continue
+					}
+				}
+				if !yield(key(id), nil) {
 					return
 				}
 			}
 		}
 		at = 0
 		for _, c := range l.chunks() {
-			if was.hasFrom(&at, c) {
+			old, from := was.next(&at, c.Number), 0
+			switch {
+			case old == c:
 				continue
+			case old != nil && c.begins(old):
+				from = len(old.Entries)
 			}
-			for i := was.shared(c); i < len(c.Entries); i++ {
+			for i := from; i < len(c.Entries); i++ {
 				e := &c.Entries[i]
 				if old, there := was.Entry(e.ID); e.ID < l.First || there && old.same(e) {
 					continue
@@ -236,20 +251,23 @@ func (l *Log) Changes(before any) iter.Seq2[string, any] {
 	}
 }
 
-// shared is how many of the first entries of a chunk are the log's own, in the
-// same place.
-func (l *Log) shared(c *Chunk) int {
-	if l == nil {
-		return 0
+// begins tells whether a chunk begins with all entries of another, in the same
+// place.
+func (c *Chunk) begins(o *Chunk) bool {
+	return len(o.Entries) > 0 && len(o.Entries) <= len(c.Entries) && &o.Entries[0] == &c.Entries[0]
+}
+
+// next is the chunk with a number, nil if there is none. Who asks for one after
+// the other, in their order, keeps in at how far that has come.
+func (l *Log) next(at *int, number uint64) *Chunk {
+	all := l.chunks()
+	for *at < len(all) && all[*at].Number < number {
+		*at++
 	}
-	at, ok := l.chunk(c.Number)
-	if !ok {
-		return 0
+	if *at < len(all) && all[*at].Number == number {
+		return all[*at]
 	}
-	if es := l.Chunks[at].Entries; len(es) > 0 && len(es) <= len(c.Entries) && &es[0] == &c.Entries[0] {
-		return len(es)
-	}
-	return 0
+	return nil
 }
 
 // chunks are the chunks; a nil Log has none.
@@ -258,16 +276,6 @@ func (l *Log) chunks() []*Chunk {
 		return nil
 	}
 	return l.Chunks
-}
-
-// hasFrom tells whether a chunk is one of the log's, who asks for one after the
-// other in their order: at is how far that has come.
-func (l *Log) hasFrom(at *int, c *Chunk) bool {
-	all := l.chunks()
-	for *at < len(all) && all[*at].Number < c.Number {
-		*at++
-	}
-	return *at < len(all) && all[*at] == c
 }
 
 // key is the key of an entry; keys are in the order of IDs.
