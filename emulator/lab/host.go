@@ -215,8 +215,8 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 // step is one step of a host: where it began, and what has happened in it.
 type step struct {
 	now     time.Time
-	was     hostState
-	overdue bool // something was to happen by itself before
+	was, is hostState // is: when it is settled
+	overdue bool      // something was to happen by itself before
 	machine []machine.Event
 	heard   int // of them the BMC knows already
 	bmc     []bmc.Event
@@ -255,6 +255,7 @@ func (h *Host) settle(st *step) error {
 	st.bmc = append(st.bmc, h.bmc.Hear(st.now, heard)...)
 	st.event, _ = h.bmc.NextEvent()
 	machineWas, bmcWas := h.Machine(), h.BMC()
+	st.is = h.state()
 	if err == nil {
 		err = h.save(st)
 	}
@@ -265,18 +266,19 @@ func (h *Host) settle(st *step) error {
 		h.schedule()
 		return err
 	}
-	if h.machine.State() != st.was.Machine {
-		h.machineWas.Store(h.Machine())
+	if st.is.Machine != st.was.Machine {
+		h.machineWas.Store(machineWas)
+		h.machineView.Store(new(h.machine.View()))
 	}
-	if h.bmc.State() != st.was.BMC {
-		h.bmcWas.Store(h.BMC())
+	if st.is.BMC != st.was.BMC {
+		h.bmcWas.Store(bmcWas)
 	}
 	if entry != 0 {
 		st.trail.ID = entry
 	}
-	h.show()
+	h.bmcView.Store(new(h.bmc.View())) // it shows more than is stored
 	h.tidy(st)
-	h.forgetImages(st.was.Machine.Firmware, h.machine.State().Firmware)
+	h.forgetImages(st.was.Machine.Firmware, st.is.Machine.Firmware)
 	release()
 	h.chronicle(st)
 	if os := h.Machine().OS; h.boot != nil && (os == nil || os.Boot != h.boot.number) {
@@ -284,7 +286,7 @@ func (h *Host) settle(st *step) error {
 		h.boot = nil
 	}
 	h.schedule()
-	if h.bmc.State().Net != st.was.BMC.Net {
+	if st.is.BMC.Net != st.was.BMC.Net {
 		h.moved()
 	}
 	h.follow(st.bmc)
@@ -326,7 +328,7 @@ func outward(evs []machine.Event) []machine.Event {
 }
 
 func (h *Host) save(st *step) error {
-	puts := h.state().changed(h.Name(), st.was)
+	puts := st.is.changed(h.Name(), &st.was)
 	if len(puts) == 0 {
 		return nil
 	}

@@ -27,19 +27,22 @@ func (h *Host) ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	evs, wanted, err := h.applyBMC(ctx, c, cancel)
+	fetching := ctx
+	evs, wanted, err := h.applyBMC(ctx, c, func() (cancel context.CancelCauseFunc) {
+		fetching, cancel = context.WithCancelCause(ctx)
+		return cancel
+	})
 	if err != nil || wanted == nil {
 		return evs, err
 	}
-	more, err := h.fetch(ctx, wanted)
+	defer wanted.cancel(nil)
+	more, err := h.fetch(fetching, wanted)
 	return append(evs, more...), err
 }
 
 // applyBMC steps the BMC. If the command began a fetch it is returned; an
-// ejection will call cancel.
-func (h *Host) applyBMC(ctx context.Context, c bmc.Command, cancel context.CancelCauseFunc) (evs []bmc.Event, wanted *fetch, err error) {
+// ejection will call what begin returned.
+func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context.CancelCauseFunc) (evs []bmc.Event, wanted *fetch, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st := h.stepFor(ctx)
@@ -66,7 +69,7 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, cancel context.Cance
 	}
 	for _, ev := range evs {
 		if ev, ok := ev.(bmc.MediaWanted); ok {
-			wanted = &fetch{slot: ev.Slot, cancel: cancel}
+			wanted = &fetch{slot: ev.Slot, cancel: begin()}
 			if h.fetches == nil {
 				h.fetches = map[string]*fetch{}
 			}

@@ -29,10 +29,17 @@ type divided interface {
 }
 
 // changed lists the parts of a host's state that differ from what they were.
-func (st hostState) changed(host string, was hostState) []store.Put {
-	var puts []store.Put
-	is, old := reflect.ValueOf(&st).Elem(), reflect.ValueOf(&was).Elem()
+func (st *hostState) changed(host string, was *hostState) []store.Put {
+	if *st == *was {
+		return nil
+	}
+	puts := make([]store.Put, 0, 4)
+	is, old := reflect.ValueOf(st).Elem(), reflect.ValueOf(was).Elem()
+	same := [...]bool{st.Machine == was.Machine, st.BMC == was.BMC} // by the fields of a hostState
 	for _, p := range parts() {
+		if same[p.at[0]] {
+			continue
+		}
 		a, b := is.FieldByIndex(p.at), old.FieldByIndex(p.at)
 		if a.Pointer() == b.Pointer() {
 			continue
@@ -48,7 +55,7 @@ func (st hostState) changed(host string, was hostState) []store.Put {
 			if value == nil {
 				value = store.Gone
 			}
-			puts = append(puts, store.Put{Kind: store.Hosts, Key: key + "/" + piece, Value: value})
+			puts = append(puts, store.Put{Kind: store.Hosts, Key: key + "/" + piece, Value: value, New: true})
 		}
 	}
 	return puts

@@ -25,7 +25,7 @@ func TestLogIsStoredByTheEntry(t *testing.T) {
 		if err := h.settle(st); err != nil {
 			t.Fatal(err)
 		}
-		return len(h.state().changed(h.Name(), st.was))
+		return len(st.is.changed(h.Name(), &st.was))
 	}
 	for range most + 300 {
 		if n := write(); n > 3 { // the head, the new one and the one that made room

@@ -127,14 +127,15 @@ func appendBatch(b []byte, at time.Time, puts []raw) []byte {
 	if err != nil {
 		panic(err) // a time whose zone is no whole minutes: the lab's is UTC
 	}
-	text := func(p []byte) { b = append(binary.AppendUvarint(b, uint64(len(p))), p...) }
-	text(when)
+	b = appendText(b, when)
 	for _, p := range puts {
-		text([]byte(p.kind))
-		text(p.key)
-		text(p.value)
+		b = appendText(appendText(appendText(b, string(p.kind)), p.key), p.value)
 	}
 	return b
+}
+
+func appendText[T string | []byte](b []byte, text T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
 var errBatch = errors.New("a batch of the log is broken")
@@ -155,7 +156,7 @@ func parseBatch(b []byte) (at time.Time, puts []raw, err error) {
 		err = at.UnmarshalBinary(when)
 	}
 	for err == nil && len(b) > 0 {
-		puts = append(puts, raw{kind: Kind(text()), key: text(), value: text()})
+		puts = append(puts, raw{kind: Kind(text()), key: string(text()), value: text()})
 	}
 	if err != nil {
 		return at, nil, fmt.Errorf("%w: %w", errBatch, err)

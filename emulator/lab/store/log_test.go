@@ -26,7 +26,7 @@ func TestTheLogOutlivesAKill(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, Config{Dir: dir})
 	for i := range 10 {
-		if err := s.Save(origin.Add(time.Duration(i)*time.Hour), Put{Hosts, "a", value{i}}, Put{Hosts, "b" + string(rune('0'+i)), value{i}}); err != nil {
+		if err := s.Save(origin.Add(time.Duration(i)*time.Hour), Put{Kind: Hosts, Key: "a", Value: value{i}}, Put{Kind: Hosts, Key: "b" + string(rune('0'+i)), Value: value{i}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -67,7 +67,7 @@ func TestTheLogOutlivesAKill(t *testing.T) {
 		if want := origin.Add(time.Duration(got.N) * time.Hour); !s.Last().Equal(want) {
 			t.Errorf("%s: Last() = %v, want %v, as its last batch", cut.name, s.Last(), want)
 		}
-		if err := s.Save(origin.Add(time.Hour*24), Put{Hosts, "a", value{99}}); err != nil {
+		if err := s.Save(origin.Add(time.Hour*24), Put{Kind: Hosts, Key: "a", Value: value{99}}); err != nil {
 			t.Errorf("%s: Save() afterwards = %v", cut.name, err)
 		}
 		killed(t, s)
@@ -84,7 +84,7 @@ func TestTheLogDoesNotGrowForever(t *testing.T) {
 	s := newStore(t, Config{Dir: dir})
 	big := string(bytes.Repeat([]byte("x"), 100<<10))
 	for i := range 100 {
-		if err := s.Save(origin.Add(time.Duration(i)), Put{Hosts, "a", map[string]any{"i": i, "big": big}}); err != nil {
+		if err := s.Save(origin.Add(time.Duration(i)), Put{Kind: Hosts, Key: "a", Value: map[string]any{"i": i, "big": big}}); err != nil {
 			t.Fatal(err)
 		}
 		if s.log.size > maxLog+200<<10 {
@@ -102,7 +102,7 @@ func TestTheLogDoesNotGrowForever(t *testing.T) {
 }
 
 func FuzzBatch(f *testing.F) {
-	f.Add(appendBatch(nil, origin, []raw{{Hosts, []byte("a"), []byte("1")}, {Meta, []byte("b"), nil}}))
+	f.Add(appendBatch(nil, origin, []raw{{kind: Hosts, key: "a", value: []byte("1")}, {kind: Meta, key: "b"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		at, puts, err := parseBatch(b)
 		if err != nil {

@@ -77,6 +77,8 @@ type Put struct {
 	Kind  Kind
 	Key   string
 	Value any // JSON is made of it; Gone takes the key out
+	// New says that the store does not hold that already: it need not look.
+	New bool
 }
 
 // Gone is no value.
@@ -93,8 +95,10 @@ type save struct {
 }
 
 type raw struct {
-	kind       Kind
-	key, value []byte // no value takes the key out
+	kind  Kind
+	key   string
+	value []byte // none takes the key out
+	sure  bool   // it differs from what is held
 }
 
 // Open opens the store in a directory, which it makes if need be.
@@ -150,7 +154,7 @@ func (s *Store) replay() (err error) {
 // note remembers what is in the log and not in bbolt yet.
 func (s *Store) note(at time.Time, puts []raw) {
 	for _, p := range puts {
-		s.late[place{p.kind, string(p.key)}] = p
+		s.late[place{p.kind, p.key}] = p
 	}
 	if at.After(s.last) {
 		s.last = at
@@ -169,9 +173,9 @@ func (s *Store) flush() error {
 				}
 				var err error
 				if len(p.value) == 0 {
-					err = bucket.Delete(p.key)
+					err = bucket.Delete([]byte(p.key))
 				} else {
-					err = bucket.Put(p.key, p.value)
+					err = bucket.Put([]byte(p.key), p.value)
 				}
 				if err != nil {
 					return fmt.Errorf("%s %s: %w", p.kind, p.key, err)
@@ -263,12 +267,12 @@ func (s *Store) Last() time.Time {
 // committed. Values that are stored already cost no commit. Saves of several
 // callers share one commit; who saves the same key twice waits in between.
 func (s *Store) Save(at time.Time, puts ...Put) error {
-	w := &save{at: at}
+	w := &save{at: at, puts: make([]raw, 0, len(puts))}
 	for _, p := range puts {
 		if p.Key == "" {
 			return fmt.Errorf("store: %s: a value needs a key", p.Kind)
 		}
-		put := raw{kind: p.Kind, key: []byte(p.Key)}
+		put := raw{kind: p.Kind, key: p.Key, sure: p.New}
 		if p.Value != Gone {
 			var err error
 			if put.value, err = json.Marshal(p.Value); err != nil {
@@ -299,14 +303,21 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 
 // write makes a batch durable. It holds s.commit.
 func (s *Store) write(batch []*save) error {
+	if s.log == nil {
+		return fmt.Errorf("store: %w", fs.ErrClosed)
+	}
 	last := s.last
 	var puts []raw
-	for _, w := range batch {
+	for i, w := range batch {
 		fresh, err := s.fresh(w.puts)
 		if err != nil {
 			return err
 		}
-		puts = append(puts, fresh...)
+		if i == 0 {
+			puts = fresh
+		} else {
+			puts = append(puts, fresh...)
+		}
 		if w.at.After(last) && (len(fresh) > 0 || len(w.puts) == 0) {
 			last = w.at
 		}
@@ -324,23 +335,33 @@ func (s *Store) write(batch []*save) error {
 	return nil
 }
 
-// fresh are those of some puts that the store does not hold already.
+// fresh are those of some puts that the store does not hold already. What was
+// saved last is likely to be in the log still, where looking costs less.
 func (s *Store) fresh(puts []raw) ([]raw, error) {
-	var out []raw
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		for _, p := range puts {
-			held, ok := s.late[place{p.kind, string(p.key)}]
+	out := puts[:0]
+	var tx *bbolt.Tx
+	for _, p := range puts {
+		if !p.sure {
+			held, ok := s.late[place{p.kind, p.key}]
 			if !ok {
-				held.value = tx.Bucket([]byte(p.kind)).Get(p.key)
+				if tx == nil {
+					var err error
+					if tx, err = s.db.Begin(false); err != nil {
+						return nil, fmt.Errorf("store: %w", err)
+					}
+				}
+				held.value = tx.Bucket([]byte(p.kind)).Get([]byte(p.key))
 			}
-			if !bytes.Equal(held.value, p.value) {
-				out = append(out, p)
+			if bytes.Equal(held.value, p.value) {
+				continue
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
+		out = append(out, p)
+	}
+	if tx != nil {
+		if err := tx.Rollback(); err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
 	}
 	return out, nil
 }

@@ -43,7 +43,7 @@ func TestSaveAndLoad(t *testing.T) {
 		if found, err := s.Load(Hosts, "a", new(value)); found || err != nil {
 			t.Errorf("Load() of nothing = %v, %v", found, err)
 		}
-		if err := s.Save(origin, Put{Hosts, "b", value{2}}, Put{Hosts, "a", value{1}}, Put{Meta, "x", value{9}}); err != nil {
+		if err := s.Save(origin, Put{Kind: Hosts, Key: "b", Value: value{2}}, Put{Kind: Hosts, Key: "a", Value: value{1}}, Put{Kind: Meta, Key: "x", Value: value{9}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Close(); err != nil {
@@ -99,7 +99,7 @@ func TestTheLabsTimeNeverGoesBack(t *testing.T) {
 // What is stored already costs no commit.
 func TestSavingTheSameAgain(t *testing.T) {
 	s := newStore(t, Config{})
-	put := Put{Hosts, "a", value{1}}
+	put := Put{Kind: Hosts, Key: "a", Value: value{1}}
 	if err := s.Save(origin, put); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestSavesShareCommits(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range savers {
 		all.Go(func() {
-			if err := s.Save(origin.Add(time.Duration(i)), Put{Hosts, fmt.Sprint(i), value{i}}); err != nil {
+			if err := s.Save(origin.Add(time.Duration(i)), Put{Kind: Hosts, Key: fmt.Sprint(i), Value: value{i}}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -151,14 +151,14 @@ func TestSavesShareCommits(t *testing.T) {
 
 func TestSaveRefuses(t *testing.T) {
 	s := newStore(t, Config{})
-	if err := s.Save(origin, Put{Hosts, "a", make(chan int)}); err == nil || !strings.Contains(err.Error(), "host a") {
+	if err := s.Save(origin, Put{Kind: Hosts, Key: "a", Value: make(chan int)}); err == nil || !strings.Contains(err.Error(), "host a") {
 		t.Errorf("Save() of a channel = %v, want an error that names the key", err)
 	}
-	if err := s.Save(origin, Put{Hosts, "", value{}}); err == nil {
+	if err := s.Save(origin, Put{Kind: Hosts, Key: "", Value: value{}}); err == nil {
 		t.Error("Save() without a key = nil, want an error")
 	}
 	s.Close()
-	if err := s.Save(origin, Put{Hosts, "a", value{}}); err == nil {
+	if err := s.Save(origin, Put{Kind: Hosts, Key: "a", Value: value{}}); err == nil {
 		t.Error("Save() after Close = nil, want an error")
 	}
 }
