@@ -23,6 +23,10 @@ func accept(in document, inputs []input, v view, shown func() object) (values, [
 
 func (in document) accept(path []string, inputs []input, v view, shown func() object, set values) []refusal {
 	var bad []refusal
+	above := ""
+	for _, name := range path {
+		above += name + "/"
+	}
 	refuse := func(name string, w why, value any) {
 		bad = append(bad, refusal{path: append(slices.Clone(path), name), why: w, value: echo(value)})
 	}
@@ -47,16 +51,14 @@ func (in document) accept(path []string, inputs []input, v view, shown func() ob
 				refuse(name, wrongType, value)
 				continue
 			}
-			its := values{}
-			worse := below.accept(append(slices.Clone(path), name), inputs[i].of, v, inside(shown, name), its)
-			if len(worse) > 0 {
+			worse := below.accept(append(slices.Clone(path), name), inputs[i].of, v, inside(shown, name), set)
+			if len(worse) > 0 { // it is taken whole or not at all
 				bad = append(bad, worse...)
-				continue
+				maps.DeleteFunc(set, func(of string, _ any) bool { return strings.HasPrefix(of, above+name+"/") })
 			}
-			maps.Copy(set, its)
 		default:
 			var was func() any
-			if shown != nil {
+			if shown != nil && inputs[i].kind == array { // nothing else asks
 				was = func() any { return shown()[name] }
 			}
 			took, wrong := inputs[i].take(value, v, was)
@@ -67,7 +69,7 @@ func (in document) accept(path []string, inputs []input, v view, shown func() ob
 				}
 				continue
 			}
-			set[strings.Join(append(slices.Clone(path), name), "/")] = took
+			set[above+name] = took
 		}
 	}
 	for i := range inputs {

@@ -19,7 +19,14 @@ func (x *exchange) leaveTrail() {
 		return
 	}
 	x.trail = &bmc.Trail{Act: bmc.Act{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
-	x.r = x.r.WithContext(bmc.WithTrail(x.r.Context(), x.trail))
+}
+
+// context is that of the request, for what carries it out.
+func (x *exchange) context() context.Context {
+	if x.trail == nil {
+		return x.r.Context()
+	}
+	return bmc.WithTrail(x.r.Context(), x.trail)
 }
 
 // by says who the request is of.
@@ -49,7 +56,7 @@ func (x *exchange) audit() {
 	if t.ID != 0 {
 		c = bmc.AmendAct{ID: t.ID, Status: x.status}
 	}
-	ctx := bmc.WithTrail(context.WithoutCancel(x.r.Context()), nil)
+	ctx := context.WithoutCancel(x.r.Context()) // which leaves no trail
 	if _, err := x.host.ApplyBMC(ctx, c); err != nil {
 		x.s.log.Warn("request not audited", "bmc", local(x.r), "method", t.Act.Method, "path", t.Act.Target, "err", err)
 	}

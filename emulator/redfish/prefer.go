@@ -72,7 +72,7 @@ func (x *exchange) success() *page {
 // later carries out an operation that others need not wait for while the
 // client goes on, under a job of its own.
 func (x *exchange) later(c operation, do func(context.Context, operation) (reply, error)) {
-	job, err := c.host.Carry(x.r.Context(), c.opening(), func(ctx context.Context, _ string) bmc.CloseJob {
+	job, err := c.host.Carry(x.context(), c.opening(), func(ctx context.Context, _ string) bmc.CloseJob {
 		if _, err := do(ctx, c); err != nil {
 			return bmc.CloseJob{Fault: told(err)}
 		}
@@ -94,7 +94,7 @@ func (x *exchange) afterwards(c operation) bool {
 	if !x.prefer.async {
 		return false
 	}
-	job, err := c.done(x.r.Context())
+	job, err := c.done(x.context())
 	if err != nil { // as many as there can be: it is not worth failing for
 		return false
 	}

@@ -186,7 +186,7 @@ func (p *pushed) drop() {
 // receive stores an image that comes with a request.
 func (x *exchange) receive(r io.Reader) (Image, error) {
 	from := &sender{r: r}
-	img, err := x.host.StoreImage(x.r.Context(), from, x.host.Dialect().MaxImage)
+	img, err := x.host.StoreImage(x.context(), from, x.host.Dialect().MaxImage)
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return Image{}, decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())
@@ -214,7 +214,7 @@ func (s *sender) Read(p []byte) (int, error) {
 // install begins the update with an image that was stored.
 func (x *exchange) install(c operation, img Image, stage firmware.Stage, name string) (reply, error) {
 	stage.ID, stage.Image, stage.Defect = img.ID, img.Image, img.Defect
-	out, err := c.begin(x.r.Context(), name, func(job string) machine.Command {
+	out, err := c.begin(x.context(), name, func(job string) machine.Command {
 		stage.Job = job
 		return machine.Firmware{Command: stage}
 	})

@@ -47,7 +47,7 @@ func (x *exchange) stream(view) {
 	want.Stream, want.Owner, want.Context = true, x.who.account, "Server-sent events"
 	want.Destination = "redfish-sse://" + x.r.RemoteAddr
 	u := x.s.hubs.get(x.host, true) // before there is a subscriber, so that it misses nothing
-	evs, err := x.host.ApplyBMC(x.r.Context(), bmc.Subscribe{Subscription: want})
+	evs, err := x.host.ApplyBMC(x.context(), bmc.Subscribe{Subscription: want})
 	if err != nil {
 		x.fail(err)
 		return

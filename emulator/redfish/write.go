@@ -71,7 +71,7 @@ func (x *exchange) write() {
 			was = x.s.page(x.match, at)
 		}
 		c := x.operation(in, v, nil)
-		out, err := x.match.remove(x.r.Context(), c)
+		out, err := x.match.remove(x.context(), c)
 		x.answer(c, out, err, func() *page { return was })
 	}
 }
@@ -154,7 +154,7 @@ func (x *exchange) body() (document, bool) {
 		x.refuse(status, m)
 		return document{}, false
 	}
-	b, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
+	b, err := x.bytes()
 	x.in = int64(len(b))
 	var large *http.MaxBytesError
 	switch {
@@ -182,6 +182,16 @@ func (x *exchange) body() (document, bool) {
 	return in, true
 }
 
+// bytes reads the body of a request.
+func (x *exchange) bytes() ([]byte, error) {
+	if n := x.r.ContentLength; n >= 0 && n <= maxBody {
+		b := make([]byte, n)
+		got, err := io.ReadFull(x.r.Body, b)
+		return b[:got], err
+	}
+	return io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, maxBody))
+}
+
 // act carries out an action (DSP0266, "POST (action)").
 func (x *exchange) act(in document, v view, free func()) {
 	a := x.match.action
@@ -198,7 +208,7 @@ func (x *exchange) act(in document, v view, free func()) {
 			return
 		}
 	}
-	out, err := a.apply(x.r.Context(), c)
+	out, err := a.apply(x.context(), c)
 	x.answer(c, out, err, x.success)
 }
 
@@ -220,7 +230,7 @@ func (x *exchange) change(in document, v view, free func()) {
 	if slow := x.match.patch.slow; slow != nil && slow(set) {
 		free()
 	}
-	out, err := x.match.patch.apply(x.r.Context(), c)
+	out, err := x.match.patch.apply(x.context(), c)
 	if err != nil || out.job != "" {
 		x.answer(c, out, err, nil)
 		return
@@ -330,7 +340,7 @@ func (x *exchange) add(in document, v view) {
 	}
 	op := x.operation(in, v, set)
 	x.expect(http.StatusCreated)
-	made, err := c.apply(x.r.Context(), op)
+	made, err := c.apply(x.context(), op)
 	if err != nil || made.job != "" {
 		x.answer(op, made, err, nil)
 		return
