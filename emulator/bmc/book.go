@@ -43,9 +43,19 @@ func (b *BMC) book(name Book) (**Log, error) {
 	return is.in(&b.st), nil
 }
 
-// write writes an entry, and tells it; its ID is 0 when the log was full. Logs
-// have the time of the BMC.
+// write writes an entry, and tells it; its ID is 0 when the log was full, or
+// takes no events. Logs have the time of the BMC.
 func (b *BMC) write(name Book, e Entry) Event {
+	if log := *books[name].in(&b.st); log != nil && log.Off {
+		at := e.At
+		e.At = at.Add(b.st.Clock.Skew())
+		return books[name].tell(at, e)
+	}
+	return b.inscribe(name, e)
+}
+
+// inscribe is write, to a log that takes no events, too.
+func (b *BMC) inscribe(name Book, e Entry) Event {
 	is, at := books[name], e.At
 	e.At = at.Add(b.st.Clock.Skew())
 	log := is.in(&b.st)
@@ -59,20 +69,30 @@ func (b *BMC) log(n event.Note) Event { return b.write(EventLog, Entry{Note: n})
 // audit writes a note into the audit log.
 func (b *BMC) audit(n event.Note) Event { return b.write(AuditLog, Entry{Note: n}) }
 
-// ClearLog forgets all entries of a log.
-type ClearLog struct{ Book Book }
+// ClearLog forgets all entries of a log. The audit log tells it.
+type ClearLog struct {
+	Book Book
+	Mark bool // the log itself tells it, too: its first entry is that it was cleared
+}
 
 func (c ClearLog) apply(b *BMC, now time.Time) ([]Event, error) {
 	at, err := b.book(c.Book)
 	if err != nil {
 		return nil, err
 	}
-	if *at != nil {
-		*at = &Log{Next: (*at).Next, First: (*at).Next}
+	clear := &Log{Next: 1, First: 1, Erased: now.Add(b.st.Clock.Skew())}
+	if old := *at; old != nil {
+		clear.Next, clear.First, clear.Added, clear.Off = old.Next, old.Next, old.Added, old.Off
 	}
+	*at = clear
 	b.dropDumps()
 	about := event.Subject{Part: event.Log, ID: string(c.Book)}
-	return []Event{b.audit(event.Note{At: now, Kind: event.LogCleared, Subject: about, Args: []string{string(c.Book)}})}, nil
+	told := event.Note{At: now, Kind: event.LogCleared, Subject: about, Args: []string{string(c.Book)}}
+	evs := []Event{b.audit(told)}
+	if c.Mark && c.Book != AuditLog {
+		evs = append(evs, b.write(c.Book, Entry{Note: told}))
+	}
+	return evs, nil
 }
 
 // ResolveEntry notes that somebody has seen to what an entry tells, or has not.
@@ -95,10 +115,42 @@ type RemoveEntry struct {
 	ID   uint64
 }
 
-func (c RemoveEntry) apply(b *BMC, _ time.Time) ([]Event, error) {
+func (c RemoveEntry) apply(b *BMC, now time.Time) ([]Event, error) {
 	evs, err := b.amend(c.Book, c.ID, func(*Entry) *Entry { return nil })
+	if err != nil {
+		return nil, err
+	}
+	(*books[c.Book].in(&b.st)).Erased = now.Add(b.st.Clock.Skew()) // this log is new
 	b.dropDumps()
-	return evs, err
+	return evs, nil
+}
+
+// KeepLog says whether events are written into a log.
+type KeepLog struct {
+	Book Book
+	On   bool
+}
+
+func (c KeepLog) apply(b *BMC, _ time.Time) ([]Event, error) {
+	at, err := b.book(c.Book)
+	if err != nil {
+		return nil, err
+	}
+	b.keepLog(at, c.On)
+	return nil, nil
+}
+
+// keepLog is KeepLog.
+func (b *BMC) keepLog(at **Log, on bool) {
+	if (*at).Takes() == on {
+		return
+	}
+	l := &Log{Next: 1, First: 1}
+	if *at != nil {
+		l = new(**at)
+	}
+	l.Off = !on
+	*at = l
 }
 
 // amend replaces an entry by what how makes of it; nil removes it.

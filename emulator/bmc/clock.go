@@ -10,6 +10,9 @@ type Clock struct {
 	Offset time.Duration `json:"offset,omitempty"` // to the lab's time
 	East   int           `json:"east,omitempty"`   // minutes that local time is ahead of UTC
 	Zone   string        `json:"zone,omitempty"`   // name of the time zone: "Europe/Berlin"
+	// Zoned says that East was set after the time was set by what a clock on the
+	// wall shows.
+	Zoned bool `json:"zoned,omitempty"`
 }
 
 // Skew is how far the clock is ahead of the lab's time.
@@ -41,6 +44,28 @@ func (c SetTime) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
+// SetWall sets the BMC's clock by what a clock on the wall shows where it is,
+// taken for UTC. As SetTime otherwise.
+type SetWall struct{ To time.Time }
+
+func (c SetWall) apply(b *BMC, now time.Time) ([]Event, error) {
+	if n := b.net(); n.follows() {
+		return nil, ErrFollows
+	}
+	clock := b.forkClock()
+	clock.Offset, clock.Zoned = c.To.Add(-time.Duration(clock.East)*time.Minute).Sub(now), false
+	b.st.Clock = clock
+	return nil, nil
+}
+
+// Wall is what a clock on the wall shows at a time of the BMC, taken for UTC.
+func (c *Clock) Wall(t time.Time) time.Time {
+	if c == nil {
+		return t
+	}
+	return t.Add(time.Duration(c.East) * time.Minute)
+}
+
 // SkewClock puts the BMC's clock off by a duration, for better or worse.
 type SkewClock struct{ By time.Duration }
 
@@ -57,8 +82,9 @@ const maxEast = 19*60 + 59
 
 // SetZone sets what the BMC's local time is.
 type SetZone struct {
-	East int // minutes ahead of UTC
-	Name string
+	East   int // minutes ahead of UTC
+	Name   string
+	Unsaid bool // Clock.Zoned is not to be
 }
 
 func (c SetZone) apply(b *BMC, _ time.Time) ([]Event, error) {
@@ -66,7 +92,7 @@ func (c SetZone) apply(b *BMC, _ time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("bmc: time zone %d minutes east of UTC: must be less than 20 hours", c.East)
 	}
 	clock := b.forkClock()
-	clock.East, clock.Zone = c.East, c.Name
+	clock.East, clock.Zone, clock.Zoned = c.East, c.Name, !c.Unsaid
 	b.st.Clock = clock
 	return nil, nil
 }

@@ -188,6 +188,7 @@ func (b *BMC) comeUp(now time.Time) []Event {
 	kind := l.Reset
 	l.Up, l.Reset, l.Wipe = now, "", ""
 	b.st.Life = l
+	b.keepLog(&b.st.Log, true) // IPMI v2.0 rev 1.1, §22.1
 	evs := []Event{b.audit(event.Note{At: now, Kind: event.BMCReset, Subject: event.Subject{Part: event.BMC}, Args: []string{string(kind)}})}
 	for _, j := range b.st.Jobs.All() {
 		if j.State == JobInterrupted {

@@ -1,8 +1,10 @@
 package bmc
 
 import (
+	"bytes"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
@@ -16,6 +18,10 @@ type Log struct {
 	Size   int      `json:"size"`           // entries there are
 	Lost   uint64   `json:"lost,omitempty"` // entries that a full log did not take, since it was cleared
 	Chunks []*Chunk `json:"chunks,omitempty"`
+
+	Added  time.Time `json:"added,omitzero"`  // when the last entry was written, as the BMC has the time
+	Erased time.Time `json:"erased,omitzero"` // when entries were last removed by hand, likewise
+	Off    bool      `json:"off,omitempty"`   // events are not written
 }
 
 // Chunk is a stretch of a log.
@@ -33,6 +39,7 @@ type Entry struct {
 	event.Note
 	Resolved bool   `json:"resolved,omitempty"` // somebody has seen to it
 	Dump     string `json:"dump,omitempty"`     // ID of the Dump that belongs to it
+	Record   []byte `json:"record,omitempty"`   // as which it was written, of RecordSize; nil: it is the BMC's own
 }
 
 // LogSpec says how a log is kept.
@@ -80,6 +87,30 @@ func (l *Log) Entry(id uint64) (*Entry, bool) {
 	return &es[i], true
 }
 
+// After is the first entry whose ID is higher; After(0) is the oldest.
+func (l *Log) After(id uint64) (*Entry, bool) {
+	if l == nil {
+		return nil, false
+	}
+	id = max(id+1, l.First)
+	at, _ := l.chunk(id / chunkSize)
+	for _, c := range l.Chunks[at:] {
+		if i, _ := slices.BinarySearchFunc(c.Entries, id, byID); i < len(c.Entries) {
+			return &c.Entries[i], true
+		}
+	}
+	return nil, false
+}
+
+// Last is the newest entry.
+func (l *Log) Last() (*Entry, bool) {
+	if l.Len() == 0 {
+		return nil, false
+	}
+	es := l.Chunks[len(l.Chunks)-1].Entries
+	return &es[len(es)-1], true
+}
+
 func byID(e Entry, id uint64) int {
 	switch {
 	case e.ID < id:
@@ -111,6 +142,9 @@ func (l *Log) Len() int {
 	return l.Size
 }
 
+// Takes says whether events are written into the log.
+func (l *Log) Takes() bool { return l == nil || !l.Off }
+
 // with is the log with an entry more, whose ID is told; 0 when it was full.
 func (l *Log) with(e Entry, s LogSpec) (*Log, uint64) {
 	out := &Log{Next: 1, First: 1}
@@ -128,6 +162,7 @@ func (l *Log) with(e Entry, s LogSpec) (*Log, uint64) {
 	e.ID = out.Next
 	out.Next++
 	out.Size++
+	out.Added = e.At
 	number := e.ID / chunkSize
 	if at, ok := out.chunk(number); ok {
 		c := out.Chunks[at]
@@ -291,7 +326,7 @@ func key(id uint64) string {
 // same tells whether two entries are the same.
 func (e *Entry) same(o *Entry) bool {
 	return e.ID == o.ID && e.At.Equal(o.At) && e.Kind == o.Kind && e.Subject == o.Subject && slices.Equal(e.Args, o.Args) &&
-		e.Resolved == o.Resolved && e.Dump == o.Dump
+		e.Resolved == o.Resolved && e.Dump == o.Dump && bytes.Equal(e.Record, o.Record)
 }
 
 // Join adds an entry to a log that is being put together again, in the order of

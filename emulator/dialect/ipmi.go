@@ -1,5 +1,7 @@
 package dialect
 
+import "time"
+
 // IPMI is what a vendor makes of IPMI. Numbers are as they go over the wire.
 type IPMI struct {
 	Manufacturer uint32 // IANA enterprise number (IPMI v2.0 rev 1.1, §20.1)
@@ -13,8 +15,9 @@ type IPMI struct {
 	Suites []byte
 	// Insecure are those that the BMC could take and has switched off.
 	Insecure []byte
-	Sessions int  // open at most; 0 is 16
-	Strict   bool // a power cycle or reset while off is refused (§28.3)
+	Sessions int           // open at most; 0 is 16
+	Erase    time.Duration // that clearing the event log takes
+	Strict   bool          // a power cycle or reset while off is refused (§28.3)
 }
 
 // validateIPMI says what is wrong with it.

@@ -13,11 +13,12 @@ import (
 
 // command is a row of the command table.
 type command struct {
-	fn    wire.NetFn
-	cmd   byte
-	group byte           // of fn Group: the body that defines the command (§5.1); DCMI is DCh
-	name  string         // as in IPMI v2.0 rev 1.1, appendix G
-	needs wire.Privilege // least (appendix G); 0: none, and no session either
+	fn     wire.NetFn
+	cmd    byte
+	group  byte           // of fn Group: the body that defines the command (§5.1); DCMI is DCh
+	name   string         // as in IPMI v2.0 rev 1.1, appendix G
+	needs  wire.Privilege // least (appendix G); 0: none, and no session either
+	inBand bool           // only over the system interface (appendix G: s)
 	// Bytes of the request's data, without the group: most is -1 where any
 	// number above least is taken.
 	least, most int
@@ -41,9 +42,13 @@ type exchange struct {
 	fn      wire.NetFn
 	cmd     byte
 	lun     byte // that the request is for
-	data    []byte
-	out     []byte // answer's data, without completion code and group
-	after   func() // called when the answer was sent; nil: nothing
+	// source is the address of who asks, on its channel.
+	source, sourceLUN byte
+	inBand            bool // it comes from the server's system interface
+	data              []byte
+	out               []byte   // answer's data, without completion code and group
+	more              [][]byte // messages that follow the answer
+	after             func()   // called when the answer was sent; nil: nothing
 }
 
 func (x *exchange) machine() *machine.View { return x.host.Machine() }

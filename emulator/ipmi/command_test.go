@@ -22,6 +22,11 @@ func TestCommandsNeedTheirPrivilegeAndLength(t *testing.T) {
 				t.Errorf("%s at privilege %d = %v, want %v", row.name, row.needs-1, code, Forbidden)
 			}
 		}
+		if row.inBand {
+			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.least)...); code != Forbidden {
+				t.Errorf("%s over LAN = %v, want %v", row.name, code, Forbidden)
+			}
+		}
 		if row.needs == 0 {
 			continue
 		}

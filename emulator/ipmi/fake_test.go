@@ -217,6 +217,9 @@ func ask(t testing.TB, h *host, fn wire.NetFn, cmd byte, data ...byte) (Code, []
 	return askAs(t, h, wire.Administrator, fn, cmd, data...)
 }
 
+// system asks over the system interface.
+const system wire.Privilege = 0xff
+
 // askAs is ask in a session of a privilege; 0: outside of any.
 func askAs(t testing.TB, h *host, who wire.Privilege, fn wire.NetFn, cmd byte, data ...byte) (Code, []byte) {
 	t.Helper()
@@ -228,7 +231,8 @@ func askAs(t testing.TB, h *host, who wire.Privilege, fn wire.NetFn, cmd byte, d
 		ctx: t.Context(), service: h.service, host: h, side: sd, now: h.Now(), fn: fn, cmd: cmd, data: data,
 		from: netip.MustParseAddrPort("127.0.0.1:40000"), at: netip.MustParseAddrPort("127.64.0.1:623"),
 	}
-	if who > 0 {
+	x.source, x.inBand = 0x81, who == system
+	if who > 0 && who != system {
 		u := session.User{ID: 2, Account: "1", Name: "admin", Limit: wire.Administrator}
 		x.session = &session.Session{ID: 0x02a1b2c3, Console: 0xa0a2a3a4, Handle: 1, User: u, Limit: wire.Administrator, Privilege: who, From: x.from}
 	}

@@ -129,7 +129,10 @@ type side struct {
 }
 
 // scratch is what commands remember: each group of commands has its own.
-type scratch struct{}
+type scratch struct {
+	selScratch
+	inbox
+}
 
 // side is that of a host.
 func (s *Service) side(h Host) *side {

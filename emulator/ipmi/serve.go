@@ -140,6 +140,7 @@ func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 	x := &exchange{
 		ctx: context.Background(), service: s, host: sd.host, side: sd, session: got.Session, from: p.from, at: p.at, now: now,
 		fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN, data: req.Data,
+		source: req.From, sourceLUN: req.FromLUN,
 	}
 	if row == nil || !row.acts {
 		s.finish(sd, p, x, row, got, req, out)
@@ -176,10 +177,13 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 		data = append([]byte{req.Data[0]}, data...)
 	}
 	body = req.AppendResponse(body, byte(code), data)
-	if got.Session != nil {
+	if got.Session != nil && x.more == nil { // what follows would be missed
 		got.Session.Remember(got.Body, body)
 	}
 	s.send(sd, p, sd.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, body))
+	for _, m := range x.more {
+		s.send(sd, p, sd.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, m))
+	}
 	if x.after != nil {
 		x.after()
 	}
@@ -214,12 +218,12 @@ func (s *Service) carryOut(x *exchange, row *command) Code {
 // carryOut runs a command, or says why not.
 func (x *exchange) carryOut(row *command) Code {
 	if row == nil {
-		if x.session == nil {
+		if x.session == nil && !x.inBand {
 			return Forbidden // who is nobody is not told what there is
 		}
 		return Unknown
 	}
-	if row.needs > 0 && (x.session == nil || x.session.Privilege < row.needs) {
+	if !x.inBand && (row.inBand || row.needs > 0 && (x.session == nil || x.session.Privilege < row.needs)) {
 		return Forbidden
 	}
 	if row.group != 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
@@ -28,10 +29,14 @@ func logsBelow(above, log, entry string, n needs, s shows) []resource {
 	all := above + "/LogServices"
 	one := all + "/{" + log + "}"
 	entries := one + "/Entries"
+	var set *patch
+	if entry == "entry" {
+		set = &logPatch
+	}
 	return []resource{
 		{uri: all, schema: "LogServiceCollection", needs: n, name: "Log Services", of: log},
 		{uri: one, schema: "LogService.v1_9_0", needs: n, shows: s | showsClock | showsTime,
-			read: logService, actions: logActions, volatile: []string{"DateTime"}},
+			read: logService, patch: set, actions: logActions, volatile: []string{"DateTime"}},
 		{uri: entries, schema: "LogEntryCollection", needs: n, shows: s, name: "Log Entries", of: entry, whole: true},
 		{uri: entries + "/{" + entry + "}", schema: "LogEntry.v1_21_0", needs: n, shows: s | showsClock | showsDumps, origins: true,
 			read: logEntry, patch: &logEntryPatch, remove: removeEntry, spares: sparesEntry},
@@ -65,8 +70,9 @@ func (v view) entryType(b bmc.Book) string {
 
 func logService(v view) object {
 	book, log, spec := v.book()
+	state := map[bool]string{true: "Enabled", false: "Disabled"}[log.Takes()]
 	o := object{
-		"Name": logNames[book], "ServiceEnabled": true, "Status": status("Enabled"),
+		"Name": logNames[book], "ServiceEnabled": log.Takes(), "Status": status(state),
 		"LogEntryType": v.entryType(book), "LogPurposes": logPurposes[book],
 		"MaxNumberOfRecords": spec.Size, "OverWritePolicy": string(spec.Full), "Overflow": log != nil && log.Lost > 0,
 		"Persistency": true, "AutoClearResolvedEntries": "None",
@@ -76,6 +82,16 @@ func logService(v view) object {
 		o["DiagnosticDataDetails"] = []object{{"DiagnosticDataType": "Manager", "EstimatedDuration": isoDuration(v.b.Spec.Collect)}}
 	}
 	return o
+}
+
+// logPatch switches the event log off, and on: the audit log cannot be.
+var logPatch = patch{
+	inputs: []input{{name: "ServiceEnabled", kind: boolean}},
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		book, log, _ := c.view.book()
+		_, err := c.host.ApplyBMC(ctx, bmc.KeepLog{Book: book, On: value(c.set, "ServiceEnabled", log.Takes())})
+		return reply{}, err
+	},
 }
 
 // collects says whether diagnostic data can be collected here: of the manager,
@@ -135,15 +151,11 @@ func logEntry(v view) object {
 		"Created": v.local(e.At), "EventTimestamp": v.local(e.At), "Message": m.Text, "Resolution": m.Resolution, "Resolved": e.Resolved,
 		"Persistency": true, "OriginatorType": "Internal",
 	}
-	switch kind {
-	case "SEL":
-		o["EntryCode"] = "Informational"
-		if w.code != "" {
-			o["EntryCode"] = w.code
-		}
-		if kind := w.sensorType(e.Note); kind != "" {
-			o["SensorType"] = kind
-		}
+	switch {
+	case e.Record != nil:
+		recorded(o, e)
+	case kind == "SEL":
+		showRecord(o, sel.Of(e.Note))
 	default:
 		m = v.spoken().In(m)
 		o["MessageId"], o["MessageArgs"] = v.spoken().ID(m), append([]string{}, m.Args...)

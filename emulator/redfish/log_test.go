@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	sel      = sys + "/LogServices/SEL"
+	selURI   = sys + "/LogServices/SEL"
 	auditLog = "/redfish/v1/Managers/1/LogServices/Log"
 )
 
@@ -27,7 +27,7 @@ func TestWhatHappensIsInTheLog(t *testing.T) {
 	must(t, err)
 	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
 	h.pass(10 * time.Second)
-	body, _ := get(t, s, sel+"/Entries/1")
+	body, _ := get(t, s, selURI+"/Entries/1")
 	link := body["Links"].(map[string]any)["OriginOfCondition"].(map[string]any)["@odata.id"]
 	if body["MessageId"] != "ResourceEvent.1.4.ResourcePoweredOn" || link != sys || body["Severity"] != "OK" || body["EntryType"] != "Event" ||
 		!strings.HasPrefix(body["Created"].(string), "2026-03-01T13:00:") || !strings.HasSuffix(body["Created"].(string), "+01:00") || body["SensorType"] != nil {
@@ -36,7 +36,7 @@ func TestWhatHappensIsInTheLog(t *testing.T) {
 	d := *h.d
 	d.Logs.SEL = true
 	h.d = &d
-	body, _ = get(t, s, sel+"/Entries/1")
+	body, _ = get(t, s, selURI+"/Entries/1")
 	if body["EntryType"] != "SEL" || body["SensorType"] != "System ACPI PowerState" || body["EntryCode"] != "Assert" || body["MessageId"] != nil {
 		t.Errorf("record of the event log = %v", body)
 	}
@@ -50,7 +50,7 @@ func TestOriginThatIsGoneIsNotLinked(t *testing.T) {
 	s := newService(t, h)
 	h.bmc.Hear(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.Account, ID: "99"}}})
 	h.bmcChanged()
-	if body, _ := get(t, s, sel+"/Entries/1"); body["Links"] != nil || body["OriginOfConditionUnavailable"] != true {
+	if body, _ := get(t, s, selURI+"/Entries/1"); body["Links"] != nil || body["OriginOfConditionUnavailable"] != true {
 		t.Errorf("entry = %v", body)
 	}
 }
@@ -59,7 +59,7 @@ func TestEntriesAreResolvedAndRemoved(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	states[1].make(t, h)
-	one := sel + "/Entries/1"
+	one := selURI + "/Entries/1"
 	if w := call(t, s, "operator", "PATCH", one, `{"Resolved":true}`); w.Code != 200 || !strings.Contains(w.Body.String(), `"Resolved":true`) {
 		t.Errorf("%s", shape("PATCH", one, "", w))
 	}
@@ -80,7 +80,7 @@ func TestEntriesAreResolvedAndRemoved(t *testing.T) {
 		t.Errorf("%s", shape("DELETE", one, "", w))
 	}
 	for _, id := range []string{"1", "01", "+2", "x", "99999999999999999999"} {
-		if w := call(t, s, "admin", "GET", sel+"/Entries/"+id, ""); w.Code != 404 {
+		if w := call(t, s, "admin", "GET", selURI+"/Entries/"+id, ""); w.Code != 404 {
 			t.Errorf("%s", shape("GET", id, "", w))
 		}
 	}
@@ -90,15 +90,15 @@ func TestLogIsClearedByWhoKnowsIt(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	states[1].make(t, h)
-	_, tag := get(t, s, sel+"/Entries")
-	wipe := sel + "/Actions/LogService.ClearLog"
+	_, tag := get(t, s, selURI+"/Entries")
+	wipe := selURI + "/Actions/LogService.ClearLog"
 	for _, step := range []struct {
 		body string
 		want int
 		left float64
 	}{{`{"LogEntriesETag":"\"old\""}`, 428, 1}, {fmt.Sprintf(`{"LogEntriesETag":%q}`, tag), 204, 0}, {"", 204, 0}} {
 		w := call(t, s, "operator", "POST", wipe, step.body)
-		body, _ := get(t, s, sel+"/Entries")
+		body, _ := get(t, s, selURI+"/Entries")
 		if w.Code != step.want || body["Members@odata.count"] != step.left {
 			t.Errorf("%s: %v entries are left, want %v", shape("POST", wipe, step.body, w), body["Members@odata.count"], step.left)
 		}
@@ -114,14 +114,14 @@ func TestLogSaysHowItIsKept(t *testing.T) {
 	h.bmc = bmc.New(&h.d.BMC, accounts, nil)
 	h.bmcChanged()
 	s := newService(t, h)
-	if body, _ := get(t, s, sel); body["MaxNumberOfRecords"] != 2.0 || body["OverWritePolicy"] != "NeverOverWrites" || body["Overflow"] != false {
+	if body, _ := get(t, s, selURI); body["MaxNumberOfRecords"] != 2.0 || body["OverWritePolicy"] != "NeverOverWrites" || body["Overflow"] != false {
 		t.Errorf("log service = %v", body)
 	}
 	for range 3 {
 		h.bmc.Hear(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn}})
 	}
 	h.bmcChanged()
-	if body, _ := get(t, s, sel); body["Overflow"] != true {
+	if body, _ := get(t, s, selURI); body["Overflow"] != true {
 		t.Errorf("log service = %v", body)
 	}
 }
@@ -182,7 +182,7 @@ func TestLongLogIsReadInPages(t *testing.T) {
 	}
 	h.bmcChanged()
 	seen := map[string]bool{}
-	next := sel + "/Entries"
+	next := selURI + "/Entries"
 	for pages := 0; next != ""; pages++ {
 		w := call(t, s, "reader", "GET", next, "")
 		var body struct {
@@ -204,7 +204,7 @@ func TestLongLogIsReadInPages(t *testing.T) {
 		}
 		next = body.Next
 	}
-	if len(seen) != 2000 || seen[sel+"/Entries/500"] || !seen[sel+"/Entries/2500"] {
+	if len(seen) != 2000 || seen[selURI+"/Entries/500"] || !seen[selURI+"/Entries/2500"] {
 		t.Errorf("%d entries were listed, want the newest 2000", len(seen))
 	}
 }

@@ -14,10 +14,6 @@ type wording struct {
 	// args are those of the message: %1 is the first of the note, %0 the part
 	// that it is about, anything else itself. Nil: those of the note.
 	args []string
-	// What the record of a system event log says beside that (DSP2046,
-	// LogEntry.SensorType and EntryCode, after IPMI v2.0 §42.1 and §42.2). A
-	// sensor of %3 is of the type of that unit.
-	sensor, code string
 	// user and from are who brought it about, and from which address, as args
 	// are; "" where that is nobody's doing.
 	user, from string
@@ -25,66 +21,70 @@ type wording struct {
 
 // wordings has a row for every kind of event.
 var wordings = map[event.Kind]wording{
-	event.MainsBack:     {is: message.LineInputPowerRestored, args: []string{"%0"}, sensor: "PowerUnit", code: "Deassert"},
-	event.Interrupted:   {is: message.PlatformError, args: []string{}, sensor: "Critical Interrupt", code: "Assert"},
-	event.ResetUnheard:  {is: message.OperationFailed, args: []string{}, sensor: "Button/Switch"},
-	event.SystemCrashed: {is: message.OperatingSystemCrash, args: []string{}, sensor: "OS Stop/Shutdown", code: "Assert"},
-	event.BootFailed:    {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}, sensor: "Boot Error", code: "Assert"},
+	event.MainsBack:     {is: message.LineInputPowerRestored, args: []string{"%0"}},
+	event.Interrupted:   {is: message.PlatformError, args: []string{}},
+	event.ResetUnheard:  {is: message.OperationFailed, args: []string{}},
+	event.SystemCrashed: {is: message.OperatingSystemCrash, args: []string{}},
+	event.BootFailed:    {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
 
-	event.LinkUp:   {is: message.CableInserted, args: []string{"%2", "%1"}, sensor: "LAN", code: "Assert"},
-	event.LinkDown: {is: message.CableRemoved, args: []string{"%2", "%1"}, sensor: "LAN", code: "Deassert"},
+	event.LinkUp:   {is: message.CableInserted, args: []string{"%2", "%1"}},
+	event.LinkDown: {is: message.CableRemoved, args: []string{"%2", "%1"}},
 
-	event.WatchdogWarned:  {is: message.PlatformError, args: []string{}, sensor: "Watchdog", code: "Assert"},
-	event.WatchdogExpired: {is: message.DeviceWatchdogTimeout, args: []string{"%0"}, sensor: "Watchdog", code: "Assert"},
-	event.KeysChanged:     {is: message.ResourceChanged, args: []string{}, sensor: "System Event"},
+	event.WatchdogWarned:  {is: message.PlatformError, args: []string{}},
+	event.WatchdogExpired: {is: message.DeviceWatchdogTimeout, args: []string{"%0"}},
+	event.KeysChanged:     {is: message.ResourceChanged, args: []string{}},
 
-	event.LidOpened: {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}, sensor: "Physical Chassis Security", code: "Assert"},
-	event.LidClosed: {is: message.ResourceStatusChangedOK, args: []string{"%0", "OK"}, sensor: "Physical Chassis Security", code: "Deassert"},
+	event.LidOpened: {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
+	event.LidClosed: {is: message.ResourceStatusChangedOK, args: []string{"%0", "OK"}},
 
-	event.SensorHigh:    {is: message.ReadingAboveUpperCautionThreshold, sensor: "%3", code: "Upper Non-critical - going high"},
-	event.SensorTooHigh: {is: message.ReadingAboveUpperCriticalThreshold, sensor: "%3", code: "Upper Critical - going high"},
-	event.SensorFatal:   {is: message.ReadingAboveUpperFatalThreshold, sensor: "%3", code: "Upper Non-recoverable - going high"},
-	event.SensorLow:     {is: message.ReadingBelowLowerCautionThreshold, sensor: "%3", code: "Lower Non-critical - going low"},
-	event.SensorTooLow:  {is: message.ReadingBelowLowerCriticalThreshold, sensor: "%3", code: "Lower Critical - going low"},
-	event.SensorBetter:  {is: message.ReadingNoLongerCritical, sensor: "%3", code: "Deassert"},
-	event.SensorNormal:  {is: message.SensorReadingNormalRange, sensor: "%3", code: "Deassert"},
+	event.SensorHigh:    {is: message.ReadingAboveUpperCautionThreshold},
+	event.SensorTooHigh: {is: message.ReadingAboveUpperCriticalThreshold},
+	event.SensorFatal:   {is: message.ReadingAboveUpperFatalThreshold},
+	event.SensorLow:     {is: message.ReadingBelowLowerCautionThreshold},
+	event.SensorTooLow:  {is: message.ReadingBelowLowerCriticalThreshold},
+	event.SensorBetter:  {is: message.ReadingNoLongerCritical, args: []string{"%1", "%2", "%3"}},
+	event.SensorNormal:  {is: message.SensorReadingNormalRange, args: []string{"%1", "%2", "%3"}},
 
-	event.FanFailed:        {is: message.FanFailed, sensor: "Fan", code: "Transition to Critical from less severe"},
-	event.FanRestored:      {is: message.FanRestored, sensor: "Fan", code: "Transition to OK"},
-	event.FansRedundant:    {is: message.FanGroupNormal, args: []string{"%0"}, sensor: "CoolingDevice", code: "Fully Redundant"},
-	event.FansNotRedundant: {is: message.FanGroupWarning, args: []string{"%0"}, sensor: "CoolingDevice", code: "Redundancy Lost"},
-	event.FansInsufficient: {is: message.FanGroupCritical, args: []string{"%0"}, sensor: "CoolingDevice", code: "Non-redundant:Insufficient Resources"},
+	event.FanFailed:        {is: message.FanFailed},
+	event.FanRestored:      {is: message.FanRestored},
+	event.FansRedundant:    {is: message.FanGroupNormal, args: []string{"%0"}},
+	event.FansNotRedundant: {is: message.FanGroupWarning, args: []string{"%0"}},
+	event.FansInsufficient: {is: message.FanGroupCritical, args: []string{"%0"}},
 
-	event.SupplyFailed:         {is: message.PowerSupplyFailed, sensor: "Power Supply / Converter", code: "Assert"},
-	event.SupplyRestored:       {is: message.PowerSupplyRestored, sensor: "Power Supply / Converter", code: "Deassert"},
-	event.SupplyInputLost:      {is: message.LossOfInputPower, sensor: "Power Supply / Converter", code: "Assert"},
-	event.SupplyInputBack:      {is: message.LineInputPowerRestored, sensor: "Power Supply / Converter", code: "Deassert"},
-	event.SupplyRemoved:        {is: message.PowerSupplyRemoved, sensor: "Power Supply / Converter", code: "Device Removed / Device Absent"},
-	event.SupplyInserted:       {is: message.PowerSupplyInserted, sensor: "Power Supply / Converter", code: "Device Inserted / Device Present"},
-	event.SuppliesRedundant:    {is: message.PowerSupplyGroupNormal, args: []string{"%0"}, sensor: "PowerUnit", code: "Fully Redundant"},
-	event.SuppliesNotRedundant: {is: message.PowerSupplyGroupWarning, args: []string{"%0"}, sensor: "PowerUnit", code: "Redundancy Lost"},
-	event.SuppliesInsufficient: {is: message.PowerSupplyGroupCritical, args: []string{"%0"}, sensor: "PowerUnit", code: "Non-redundant:Insufficient Resources"},
-	event.Overheated:           {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}, sensor: "Temperature", code: "Transition to Non-recoverable"},
+	event.SupplyFailed:         {is: message.PowerSupplyFailed},
+	event.SupplyRestored:       {is: message.PowerSupplyRestored},
+	event.SupplyInputLost:      {is: message.LossOfInputPower},
+	event.SupplyInputBack:      {is: message.LineInputPowerRestored},
+	event.SupplyRemoved:        {is: message.PowerSupplyRemoved},
+	event.SupplyInserted:       {is: message.PowerSupplyInserted},
+	event.SuppliesRedundant:    {is: message.PowerSupplyGroupNormal, args: []string{"%0"}},
+	event.SuppliesNotRedundant: {is: message.PowerSupplyGroupWarning, args: []string{"%0"}},
+	event.SuppliesInsufficient: {is: message.PowerSupplyGroupCritical, args: []string{"%0"}},
+	event.Overheated:           {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
 
-	event.PowerOn:  {is: message.ResourcePoweredOn, args: []string{"%0"}, sensor: "System ACPI PowerState", code: "Assert"},
-	event.PowerOff: {is: message.ResourcePoweredOff, args: []string{"%0"}, sensor: "System ACPI PowerState", code: "Assert"},
+	event.PowerOn:  {is: message.ResourcePoweredOn, args: []string{"%0"}},
+	event.PowerOff: {is: message.ResourcePoweredOff, args: []string{"%0"}},
 
-	event.BMCReset:      {is: message.ManagerReset, args: []string{"%0", "%1"}, sensor: "Management Subsystem Health"},
-	event.LogCleared:    {is: message.LogCleared, args: []string{"%0"}, sensor: "Event Logging Disabled"},
-	event.DumpCollected: {is: message.DiagnosticDataCollected, sensor: "Management Subsystem Health"},
+	event.Recorded:         {is: message.ResourceStatusChangedOK, args: []string{"%0", "OK"}},
+	event.RecordedWarning:  {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}},
+	event.RecordedCritical: {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
 
-	event.SettingsPending: {is: message.ResourceChanged, sensor: "System Event"},
-	event.SettingsCleared: {is: message.ResourceChanged, sensor: "System Event"},
-	event.SettingsApplied: {is: message.ResourceChanged, sensor: "System Event"},
-	event.SettingsExpired: {is: message.ResourceChanged, sensor: "System Event"},
-	event.DefaultsPending: {is: message.ResourceChanged, sensor: "System Event"},
-	event.DefaultsApplied: {is: message.ResourceChanged, sensor: "System Event"},
-	event.PasswordChanged: {is: message.PasswordModified, sensor: "System Event"},
+	event.BMCReset:      {is: message.ManagerReset, args: []string{"%0", "%1"}},
+	event.LogCleared:    {is: message.LogCleared, args: []string{"%0"}},
+	event.DumpCollected: {is: message.DiagnosticDataCollected},
 
-	event.ComponentUpdated: {is: message.ResourceChanged, sensor: "Version Change"},
-	event.ComponentBroken:  {is: message.ResourceStatusChangedCritical, args: []string{"%1", "Critical"}, sensor: "Version Change"},
-	event.ComponentSaved:   {is: message.ResourceStatusChangedWarning, args: []string{"%1", "Warning"}, sensor: "Version Change"},
-	event.UpdateFailed:     {is: message.OperationFailed, sensor: "Version Change"},
+	event.SettingsPending: {is: message.ResourceChanged},
+	event.SettingsCleared: {is: message.ResourceChanged},
+	event.SettingsApplied: {is: message.ResourceChanged},
+	event.SettingsExpired: {is: message.ResourceChanged},
+	event.DefaultsPending: {is: message.ResourceChanged},
+	event.DefaultsApplied: {is: message.ResourceChanged},
+	event.PasswordChanged: {is: message.PasswordModified},
+
+	event.ComponentUpdated: {is: message.ResourceChanged},
+	event.ComponentBroken:  {is: message.ResourceStatusChangedCritical, args: []string{"%1", "Critical"}},
+	event.ComponentSaved:   {is: message.ResourceStatusChangedWarning, args: []string{"%1", "Warning"}},
+	event.UpdateFailed:     {is: message.OperationFailed},
 
 	event.Asked:            {is: message.ResourceChanged},
 	event.LoggedIn:         {is: message.SuccessfulLogin, args: []string{"%1", "%2", "Redfish"}},
@@ -119,42 +119,28 @@ var wordings = map[event.Kind]wording{
 	event.UpdateNotInstalled:     {is: message.ApplyFailed},
 	event.UpdateNotActivated:     {is: message.ActivateFailed},
 
-	event.DriveInserted:     {is: message.DriveInserted, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Device Inserted / Device Present"},
-	event.DriveRemoved:      {is: message.DriveRemoved, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Device Removed / Device Absent"},
-	event.DriveFailed:       {is: message.DriveFailure, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Assert"},
-	event.DriveRevived:      {is: message.DriveFailureCleared, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Deassert"},
-	event.DrivePredicted:    {is: message.DrivePredictiveFailure, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Predictive Failure asserted"},
-	event.DriveUnpredicted:  {is: message.DrivePredictiveFailureCleared, args: []string{"%0"}, sensor: "Drive Slot/Bay", code: "Predictive Failure deasserted"},
-	event.DriveForeign:      {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}, sensor: "Drive Slot/Bay"},
-	event.DriveErased:       {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
-	event.RebuildStarted:    {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay", code: "Assert"},
-	event.RebuildFinished:   {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay", code: "Deassert"},
-	event.VolumeCreated:     {is: message.ResourceCreated, args: []string{}, sensor: "Drive Slot/Bay"},
-	event.VolumeDeleted:     {is: message.ResourceRemoved, args: []string{}, sensor: "Drive Slot/Bay"},
-	event.VolumeImported:    {is: message.ResourceCreated, args: []string{}, sensor: "Drive Slot/Bay"},
-	event.VolumeOptimal:     {is: message.VolumeOK, sensor: "Drive Slot/Bay", code: "Fully Redundant"},
-	event.VolumeDegraded:    {is: message.VolumeDegraded, sensor: "Drive Slot/Bay", code: "Redundancy Degraded"},
-	event.VolumeRebuilding:  {is: message.VolumeRebuilding, sensor: "Drive Slot/Bay"},
-	event.VolumeFailed:      {is: message.VolumeFailure, sensor: "Drive Slot/Bay", code: "Redundancy Lost"},
-	event.VolumeInitialized: {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
-	event.VolumeChecked:     {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
-	event.VolumeMended:      {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}, sensor: "Drive Slot/Bay"},
-	event.VolumeExpanded:    {is: message.ResourceChanged, args: []string{}, sensor: "Drive Slot/Bay"},
-	event.ControllerReset:   {is: message.ResourceChanged, args: []string{}, sensor: "Add-in Card"},
-}
-
-// unitTypes are the sensor types of readings in some unit.
-var unitTypes = map[string]string{
-	"Cel": "Temperature", "V": "Voltage", "RPM": "Fan", "W": "Other Units-based Sensor", "kW.h": "Other Units-based Sensor",
-}
-
-// sensorType is the sensor type of a note; "" when it has none.
-func (w wording) sensorType(n event.Note) string {
-	kind := filled(w.sensor, n)
-	if t, ok := unitTypes[kind]; ok {
-		return t
-	}
-	return kind
+	event.DriveInserted:     {is: message.DriveInserted, args: []string{"%0"}},
+	event.DriveRemoved:      {is: message.DriveRemoved, args: []string{"%0"}},
+	event.DriveFailed:       {is: message.DriveFailure, args: []string{"%0"}},
+	event.DriveRevived:      {is: message.DriveFailureCleared, args: []string{"%0"}},
+	event.DrivePredicted:    {is: message.DrivePredictiveFailure, args: []string{"%0"}},
+	event.DriveUnpredicted:  {is: message.DrivePredictiveFailureCleared, args: []string{"%0"}},
+	event.DriveForeign:      {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}},
+	event.DriveErased:       {is: message.ResourceChanged, args: []string{}},
+	event.RebuildStarted:    {is: message.ResourceChanged, args: []string{}},
+	event.RebuildFinished:   {is: message.ResourceChanged, args: []string{}},
+	event.VolumeCreated:     {is: message.ResourceCreated, args: []string{}},
+	event.VolumeDeleted:     {is: message.ResourceRemoved, args: []string{}},
+	event.VolumeImported:    {is: message.ResourceCreated, args: []string{}},
+	event.VolumeOptimal:     {is: message.VolumeOK},
+	event.VolumeDegraded:    {is: message.VolumeDegraded},
+	event.VolumeRebuilding:  {is: message.VolumeRebuilding},
+	event.VolumeFailed:      {is: message.VolumeFailure},
+	event.VolumeInitialized: {is: message.ResourceChanged, args: []string{}},
+	event.VolumeChecked:     {is: message.ResourceChanged, args: []string{}},
+	event.VolumeMended:      {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}},
+	event.VolumeExpanded:    {is: message.ResourceChanged, args: []string{}},
+	event.ControllerReset:   {is: message.ResourceChanged, args: []string{}},
 }
 
 // word is the message that tells a note.

@@ -52,7 +52,7 @@ const (
 	SensorFatal   Kind = "sensor.high.fatal"
 	SensorLow     Kind = "sensor.low"
 	SensorTooLow  Kind = "sensor.low.critical"
-	SensorBetter  Kind = "sensor.better"
+	SensorBetter  Kind = "sensor.better" // and is no longer at the level %4, which begins at %5
 	SensorNormal  Kind = "sensor.normal"
 
 	FanFailed        Kind = "fan.failed"
@@ -74,6 +74,11 @@ const (
 
 	PowerOn  Kind = "power.on"
 	PowerOff Kind = "power.off"
+
+	// Of entries that somebody else has made: %1 is the record, in hexadecimal.
+	Recorded         Kind = "record"
+	RecordedWarning  Kind = "record.warning"
+	RecordedCritical Kind = "record.critical"
 
 	BMCReset      Kind = "bmc.reset"
 	LogCleared    Kind = "log.cleared"
@@ -198,6 +203,10 @@ var Kinds = map[Kind]struct {
 
 	PowerOn:  {OK, "The system was switched on."},
 	PowerOff: {OK, "The system was switched off."},
+
+	Recorded:         {OK, "A record was added: %1."},
+	RecordedWarning:  {Warning, "A record was added: %1."},
+	RecordedCritical: {Critical, "A record was added: %1."},
 
 	BMCReset:      {OK, "The BMC was restarted: %1."},
 	LogCleared:    {OK, "The log %1 was cleared."},

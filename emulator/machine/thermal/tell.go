@@ -42,10 +42,15 @@ func (t *Thermal) crossed(at time.Time, s *Sensor, from, to Level, v View) []eve
 	reading := s.Text(v.raw(t.model.places[s.ID], at))
 	n.Args = []string{s.Name, reading, Units[s.Kind]}
 	switch {
-	case to == Normal:
-		n.Kind = event.SensorNormal
 	case !worse:
 		n.Kind = event.SensorBetter
+		if to == Normal {
+			n.Kind = event.SensorNormal
+		}
+		n.Args = append(n.Args, string(from))
+		if at := s.limit(from); at != nil { // else it was taken away
+			n.Args = append(n.Args, s.Text(*at))
+		}
 	default:
 		n.Args = append(n.Args, s.Text(*v.limits(s).at(to)))
 		if to.Bad() == Critical.Bad() {

@@ -1,0 +1,211 @@
+package sel
+
+import "github.com/metalab-dev/metalab/emulator/machine/event"
+
+// shape is how a kind of event is recorded.
+type shape struct {
+	sensor Sensor // 0: that of the unit that the note names
+	kind   Type
+	offset byte
+	gone   bool
+	// more, when not nil, says what else the note tells.
+	more func(e *Event, n event.Note)
+}
+
+// Of is how a note is recorded. The sensor's number is left to who knows the
+// sensors, as is a reading.
+func Of(n event.Note) Event {
+	s, ok := shapes[n.Kind]
+	if !ok {
+		s = shape{sensor: System, kind: Specific, offset: undetermined} // of a release that knew more kinds
+	}
+	e := Event{
+		Generator: BMC, Sensor: s.sensor, Type: s.kind, Gone: s.gone, Data: [3]byte{s.offset, Unspecified, Unspecified},
+	}
+	if s.sensor == 0 {
+		e.Sensor = units[arg(n, 3)]
+	}
+	if e.Sensor == 0 {
+		e.Sensor = Units
+	}
+	if s.more != nil {
+		s.more(&e, n)
+	}
+	return e
+}
+
+// arg is an argument of a note, counted from 1; "" when it has none.
+func arg(n event.Note, at int) string {
+	if at > len(n.Args) {
+		return ""
+	}
+	return n.Args[at-1]
+}
+
+// units are the sensors by the units of their readings.
+var units = map[string]Sensor{"Cel": Temperature, "V": Voltage, "RPM": Fan, "A": Current}
+
+// Offsets of sensors of some types (table 42-3).
+const (
+	undetermined = 0x02 // of System
+	reconfigured = 0x00
+
+	present      = 0x00 // of Drive and Supply
+	faulty       = 0x01
+	predicted    = 0x02
+	inputLost    = 0x03 // of Supply
+	checked      = 0x04 // of Drive
+	inCritical   = 0x05
+	inFailed     = 0x06
+	rebuilding   = 0x07
+	wrongVersion = 0x05 // of Version
+	newVersion   = 0x07
+)
+
+// extended2 says that byte 2 of the event data goes on (table 29-6).
+const extended2 = 0xc0
+
+// levels are the thresholds that a reading has left, as thermal spells them.
+var levels = map[string]byte{
+	"low critical": LowCriticalGoingLow, "low caution": LowCautionGoingLow,
+	"caution": CautionGoingHigh, "critical": CriticalGoingHigh, "fatal": FatalGoingHigh,
+}
+
+// left is that the threshold is crossed no longer that argument 4 names.
+func left(e *Event, n event.Note) {
+	if offset, ok := levels[arg(n, 4)]; ok {
+		e.Data[0] = offset
+	}
+}
+
+// timeouts are the events of a watchdog by its action, as machine spells them.
+var timeouts = map[string]byte{"None": 0x00, "ResetSystem": 0x01, "PowerDown": 0x02, "PowerCycle": 0x03}
+
+// warnings and uses are what a watchdog warns by, and whom it watches over, as
+// machine spells them.
+var (
+	warnings = map[string]byte{"None": 0x00, "SMI": 0x10, "DiagnosticInterrupt": 0x20, "MessagingInterrupt": 0x30}
+	uses     = map[string]byte{"BIOS FRB2": 0x01, "BIOS/POST": 0x02, "OS load": 0x03, "SMS/OS": 0x04, "OEM": 0x05}
+)
+
+// warned is by what a watchdog has warned.
+func warned(e *Event, n event.Note) { e.timer(arg(n, 1), arg(n, 2)) }
+
+// expired is which action a watchdog took.
+func expired(e *Event, n event.Note) {
+	e.Data[0] = timeouts[arg(n, 1)]
+	e.timer(arg(n, 3), arg(n, 2))
+}
+
+// timer is what table 42-3 has of a Watchdog 2.
+func (e *Event) timer(warning, use string) {
+	const unknown = 0x0f
+	by, ok := warnings[warning]
+	if !ok {
+		by = unknown << 4
+	}
+	of, ok := uses[use]
+	if !ok {
+		of = unknown
+	}
+	e.Data[0] |= extended2
+	e.Data[1] = by | of
+}
+
+// firmware is which firmware has changed: that of the system, of the BMC, or
+// another.
+func firmware(e *Event, n event.Note) {
+	changes := map[string]byte{"BIOS": 0x09, "BMC": 0x02}
+	if what, ok := changes[arg(n, 1)]; ok {
+		e.Data[0] |= extended2
+		e.Data[1] = what
+	}
+}
+
+// shapes has a row for every kind of event that a log of events can hold.
+var shapes = map[event.Kind]shape{
+	event.MainsBack:     {sensor: PowerUnit, kind: Specific, offset: 0x04, gone: true},
+	event.Interrupted:   {sensor: Interrupt, kind: Specific},
+	event.ResetUnheard:  {sensor: OSStop, kind: Specific, offset: 0x05},
+	event.SystemCrashed: {sensor: OSStop, kind: Specific, offset: 0x01},
+	event.BootFailed:    {sensor: BootError, kind: Specific},
+
+	event.LinkUp:   {sensor: LAN, kind: Specific, offset: 0x01},
+	event.LinkDown: {sensor: LAN, kind: Specific},
+
+	event.WatchdogWarned:  {sensor: Watchdog, kind: Specific, offset: 0x08, more: warned},
+	event.WatchdogExpired: {sensor: Watchdog, kind: Specific, more: expired},
+	event.KeysChanged:     {sensor: System, kind: Specific, offset: reconfigured},
+
+	event.LidOpened: {sensor: Intrusion, kind: Specific},
+	event.LidClosed: {sensor: Intrusion, kind: Specific, gone: true},
+
+	event.SensorHigh:    {kind: Threshold, offset: CautionGoingHigh},
+	event.SensorTooHigh: {kind: Threshold, offset: CriticalGoingHigh},
+	event.SensorFatal:   {kind: Threshold, offset: FatalGoingHigh},
+	event.SensorLow:     {kind: Threshold, offset: LowCautionGoingLow},
+	event.SensorTooLow:  {kind: Threshold, offset: LowCriticalGoingLow},
+	event.SensorBetter:  {kind: Threshold, offset: CriticalGoingHigh, gone: true, more: left},
+	event.SensorNormal:  {kind: Threshold, offset: CautionGoingHigh, gone: true, more: left},
+
+	event.FanFailed:        {sensor: Fan, kind: Threshold, offset: LowCriticalGoingLow},
+	event.FanRestored:      {sensor: Fan, kind: Threshold, offset: LowCriticalGoingLow, gone: true},
+	event.FansRedundant:    {sensor: Cooling, kind: Redundancy, offset: 0x00},
+	event.FansNotRedundant: {sensor: Cooling, kind: Redundancy, offset: 0x01},
+	event.FansInsufficient: {sensor: Cooling, kind: Redundancy, offset: 0x05},
+
+	event.SupplyFailed:         {sensor: Supply, kind: Specific, offset: faulty},
+	event.SupplyRestored:       {sensor: Supply, kind: Specific, offset: faulty, gone: true},
+	event.SupplyInputLost:      {sensor: Supply, kind: Specific, offset: inputLost},
+	event.SupplyInputBack:      {sensor: Supply, kind: Specific, offset: inputLost, gone: true},
+	event.SupplyRemoved:        {sensor: Supply, kind: Specific, offset: present, gone: true},
+	event.SupplyInserted:       {sensor: Supply, kind: Specific, offset: present},
+	event.SuppliesRedundant:    {sensor: PowerUnit, kind: Redundancy, offset: 0x00},
+	event.SuppliesNotRedundant: {sensor: PowerUnit, kind: Redundancy, offset: 0x01},
+	event.SuppliesInsufficient: {sensor: PowerUnit, kind: Redundancy, offset: 0x05},
+	event.Overheated:           {sensor: Processor, kind: Specific, offset: 0x01},
+
+	event.PowerOn:  {sensor: ACPI, kind: Specific, offset: 0x00},
+	event.PowerOff: {sensor: ACPI, kind: Specific, offset: 0x06},
+
+	event.BMCReset:      {sensor: Management, kind: Specific, offset: 0x02, gone: true},
+	event.LogCleared:    {sensor: Logging, kind: Specific, offset: 0x02},
+	event.DumpCollected: {sensor: System, kind: Specific, offset: 0x03},
+
+	// What waits to be done is asserted until it is done or given up.
+	event.SettingsPending: {sensor: System, kind: Asserting, offset: 0x01},
+	event.SettingsCleared: {sensor: System, kind: Asserting, offset: 0x00},
+	event.SettingsApplied: {sensor: System, kind: Specific, offset: reconfigured},
+	event.SettingsExpired: {sensor: System, kind: Asserting, offset: 0x00},
+	event.DefaultsPending: {sensor: System, kind: Asserting, offset: 0x01},
+	event.DefaultsApplied: {sensor: System, kind: Specific, offset: reconfigured},
+	event.PasswordChanged: {sensor: System, kind: Specific, offset: reconfigured},
+
+	event.ComponentUpdated: {sensor: Version, kind: Specific, offset: newVersion, more: firmware},
+	event.ComponentBroken:  {sensor: Version, kind: Specific, offset: wrongVersion, more: firmware},
+	event.ComponentSaved:   {sensor: Version, kind: Severity, offset: 0x01},
+	event.UpdateFailed:     {sensor: Version, kind: Specific, offset: newVersion, gone: true},
+
+	event.DriveInserted:     {sensor: Drive, kind: Specific, offset: present},
+	event.DriveRemoved:      {sensor: Drive, kind: Specific, offset: present, gone: true},
+	event.DriveFailed:       {sensor: Drive, kind: Specific, offset: faulty},
+	event.DriveRevived:      {sensor: Drive, kind: Specific, offset: faulty, gone: true},
+	event.DrivePredicted:    {sensor: Drive, kind: Specific, offset: predicted},
+	event.DriveUnpredicted:  {sensor: Drive, kind: Specific, offset: predicted, gone: true},
+	event.DriveForeign:      {sensor: Drive, kind: Severity, offset: 0x01},
+	event.DriveErased:       {sensor: Drive, kind: Severity, offset: 0x08},
+	event.RebuildStarted:    {sensor: Drive, kind: Specific, offset: rebuilding},
+	event.RebuildFinished:   {sensor: Drive, kind: Specific, offset: rebuilding, gone: true},
+	event.VolumeCreated:     {sensor: System, kind: Specific, offset: reconfigured},
+	event.VolumeDeleted:     {sensor: System, kind: Specific, offset: reconfigured},
+	event.VolumeImported:    {sensor: System, kind: Specific, offset: reconfigured},
+	event.VolumeOptimal:     {sensor: Drive, kind: Specific, offset: inCritical, gone: true},
+	event.VolumeDegraded:    {sensor: Drive, kind: Specific, offset: inCritical},
+	event.VolumeRebuilding:  {sensor: Drive, kind: Specific, offset: rebuilding},
+	event.VolumeFailed:      {sensor: Drive, kind: Specific, offset: inFailed},
+	event.VolumeInitialized: {sensor: System, kind: Specific, offset: reconfigured},
+	event.VolumeChecked:     {sensor: Drive, kind: Specific, offset: checked, gone: true},
+	event.VolumeMended:      {sensor: Drive, kind: Severity, offset: 0x01},
+	event.VolumeExpanded:    {sensor: System, kind: Specific, offset: reconfigured},
+	event.ControllerReset:   {sensor: System, kind: Specific, offset: reconfigured},
+}

@@ -1,0 +1,130 @@
+// Package sel says what happens as a system event log of IPMI has it: as
+// records of 16 bytes (IPMI v2.0 rev 1.1, §32). It owns which sensor of which
+// type tells each kind of event, and how bad a record is that somebody else has
+// made. It knows neither the sensors of a server nor the services that show its
+// records.
+package sel
+
+import "github.com/metalab-dev/metalab/emulator/machine/event"
+
+// Size is the size of a record, in bytes.
+const Size = 16
+
+// Types of records (§32.1 to §32.3).
+const (
+	SystemEvent = 0x02
+	OEMTimed    = 0xc0 // up to DFh: has a timestamp, and the maker's number
+	OEM         = 0xe0 // from here on: has neither
+)
+
+// BMC is the generator of what the BMC itself has seen: its address, LUN 0.
+const BMC uint16 = 0x0020
+
+// Unspecified is what event data are that say nothing.
+const Unspecified = 0xff
+
+// Event is what a record of a system event says (table 32-1).
+type Event struct {
+	Generator uint16
+	Sensor    Sensor
+	Number    byte
+	Type      Type
+	Gone      bool // what the offset names is no longer so
+	Data      [3]byte
+}
+
+// Offset is which of the events of a type it is.
+func (e *Event) Offset() byte { return e.Data[0] & 0x0f }
+
+// Parse reads a record; false when that is none of a system event.
+func Parse(b []byte) (Event, bool) {
+	if len(b) != Size || b[2] >= OEMTimed {
+		return Event{}, false
+	}
+	return Event{
+		Generator: uint16(b[7]) | uint16(b[8])<<8,
+		Sensor:    Sensor(b[10]), Number: b[11], Type: Type(b[12] & 0x7f), Gone: b[12]&0x80 != 0,
+		Data: [3]byte(b[13:16]),
+	}, true
+}
+
+// Record is the event as a record without ID and time.
+func (e *Event) Record() [Size]byte {
+	dir := byte(e.Type)
+	if e.Gone {
+		dir |= 0x80
+	}
+	return [Size]byte{
+		2: SystemEvent, 7: byte(e.Generator), 8: byte(e.Generator >> 8), 9: 0x04, 10: byte(e.Sensor), 11: e.Number, 12: dir,
+		13: e.Data[0], 14: e.Data[1], 15: e.Data[2],
+	}
+}
+
+// Stamp puts the ID and the time into a record. One that has no time is left
+// without.
+func Stamp(b *[Size]byte, id uint16, at uint32) {
+	b[0], b[1] = byte(id), byte(id>>8)
+	if b[2] < OEM {
+		b[3], b[4], b[5], b[6] = byte(at), byte(at>>8), byte(at>>16), byte(at>>24)
+	}
+}
+
+// bad are the events of those types that say themselves how bad they are
+// (table 42-2), by their offsets.
+var bad = map[Type][]event.Severity{
+	Threshold: {
+		event.Warning, event.Warning, event.Critical, event.Critical, event.Critical, event.Critical,
+		event.Warning, event.Warning, event.Critical, event.Critical, event.Critical, event.Critical,
+	},
+	Predictive: {event.OK, event.Warning},
+	Limit:      {event.OK, event.Warning},
+	Performing: {event.OK, event.Warning},
+	Severity: {
+		event.OK, event.Warning, event.Critical, event.Critical, event.Warning, event.Critical, event.Critical, event.OK, event.OK,
+	},
+	Redundancy: {
+		event.OK, event.Warning, event.Warning, event.Warning, event.Warning, event.Critical, event.Warning, event.Warning,
+	},
+}
+
+// Severity is how bad it is: what ends is not, and of what only its sensor's
+// type says, the table of the kinds knows.
+func (e *Event) Severity() event.Severity {
+	if e.Gone {
+		return event.OK
+	}
+	if of := bad[e.Type]; int(e.Offset()) < len(of) {
+		return of[e.Offset()]
+	}
+	if e.Type == Specific {
+		return worst[state{e.Sensor, e.Offset()}]
+	}
+	return event.OK
+}
+
+// state is an event that only sensors of one type have.
+type state struct {
+	sensor Sensor
+	offset byte
+}
+
+// worst is how bad those are.
+var worst = map[state]event.Severity{
+	{Intrusion, 0}: event.Critical, {Intrusion, 1}: event.Warning, {Intrusion, 4}: event.Warning,
+	{Processor, 0}: event.Critical, {Processor, 1}: event.Critical, {Processor, 2}: event.Critical, {Processor, 10}: event.Warning,
+	{Processor, 11}: event.Critical, {Processor, 12}: event.Warning,
+	{Supply, 1}: event.Critical, {Supply, 2}: event.Warning, {Supply, 3}: event.Critical, {Supply, 4}: event.Critical,
+	{Supply, 5}: event.Warning, {Supply, 6}: event.Warning,
+	{PowerUnit, 4}: event.Critical, {PowerUnit, 5}: event.Critical, {PowerUnit, 6}: event.Critical, {PowerUnit, 7}: event.Warning,
+	{Memory, 0}: event.Warning, {Memory, 1}: event.Critical, {Memory, 2}: event.Warning, {Memory, 5}: event.Warning, {Memory, 10}: event.Critical,
+	{Drive, 1}: event.Critical, {Drive, 2}: event.Warning, {Drive, 5}: event.Warning, {Drive, 6}: event.Critical, {Drive, 8}: event.Warning,
+	{Firmware, 0}: event.Critical, {Firmware, 1}: event.Critical,
+	{Logging, 3}: event.Warning, {Logging, 4}: event.Warning, {Logging, 5}: event.Warning,
+	{Interrupt, 0}: event.Warning, {Interrupt, 8}: event.Critical, {Interrupt, 9}: event.Critical, {Interrupt, 10}: event.Critical,
+	{BootError, 0}: event.Critical, {BootError, 3}: event.Critical,
+	{OSStop, 0}: event.Critical, {OSStop, 1}: event.Critical, {OSStop, 5}: event.Warning,
+	{Watchdog, 0}: event.Critical, {Watchdog, 1}: event.Critical, {Watchdog, 2}: event.Critical, {Watchdog, 3}: event.Critical, {Watchdog, 8}: event.Warning,
+	{LAN, 0}:     event.Warning,
+	{Battery, 0}: event.Warning, {Battery, 1}: event.Critical,
+	{Version, 5}: event.Critical,
+}
