@@ -96,8 +96,8 @@ func (e *Event) Severity() event.Severity {
 	if of := bad[e.Type]; int(e.Offset()) < len(of) {
 		return of[e.Offset()]
 	}
-	if e.Type == Specific {
-		return worst[state{e.Sensor, e.Offset()}]
+	if is, ok := worst[state{e.Sensor, e.Offset()}]; ok && e.Type == Specific {
+		return is
 	}
 	return event.OK
 }
@@ -113,7 +113,7 @@ var worst = map[state]event.Severity{
 	{Intrusion, 0}: event.Critical, {Intrusion, 1}: event.Warning, {Intrusion, 4}: event.Warning,
 	{Processor, 0}: event.Critical, {Processor, 1}: event.Critical, {Processor, 2}: event.Critical, {Processor, 10}: event.Warning,
 	{Processor, 11}: event.Critical, {Processor, 12}: event.Warning,
-	{Supply, 1}: event.Critical, {Supply, 2}: event.Warning, {Supply, 3}: event.Critical, {Supply, 4}: event.Critical,
+	{Supply, 1}: event.Critical, {Supply, 2}: event.Warning, {Supply, 3}: event.Warning, {Supply, 4}: event.Warning,
 	{Supply, 5}: event.Warning, {Supply, 6}: event.Warning,
 	{PowerUnit, 4}: event.Critical, {PowerUnit, 5}: event.Critical, {PowerUnit, 6}: event.Critical, {PowerUnit, 7}: event.Warning,
 	{Memory, 0}: event.Warning, {Memory, 1}: event.Critical, {Memory, 2}: event.Warning, {Memory, 5}: event.Warning, {Memory, 10}: event.Critical,
