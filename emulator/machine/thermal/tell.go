@@ -48,7 +48,7 @@ func (t *Thermal) crossed(at time.Time, s *Sensor, from, to Level, v View) []eve
 			n.Kind = event.SensorNormal
 		}
 		n.Args = append(n.Args, string(from))
-		if at := s.limit(from); at != nil { // else it was taken away
+		if at := v.limits(s).at(from); at != nil { // else it was taken away
 			n.Args = append(n.Args, s.Text(*at))
 		}
 	default:
