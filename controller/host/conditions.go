@@ -19,6 +19,7 @@ var conditionRows = map[phase.State]conditionRow{
 	metal3.StateUnmanaged:               {},
 	metal3.StateRegistering:             {progressing: metal3.RegisteringReason},
 	metal3.StateInspecting:              {manageable: true, progressing: metal3.InspectingReason},
+	metal3.StateMatchProfile:            {manageable: true, progressing: metal3.InspectingReason},
 	metal3.StatePreparing:               {manageable: true, progressing: metal3.PreparingReason},
 	metal3.StateAvailable:               {manageable: true, available: true},
 	metal3.StateReady:                   {manageable: true, available: true},
@@ -66,11 +67,16 @@ func setConditions(h *metal3.BareMetalHost, health string) {
 	if s.ErrorType != "" {
 		notReady = metal3.ErrorReason
 	}
+	ready, still := row.provisioned && s.ErrorType == "", metal3.NotProgressingReason
+	if s.OperationalStatus == metal3.OperationalStatusDetached {
+		ready, notReady = false, metal3.DetachedReason
+		row.progressing, still = "", metal3.DetachedReason
+	}
 	set(metal3.ManageableCondition, row.manageable, metal3.ManageableReason, unmanageable)
 	set(metal3.AvailableForProvisioningCondition, row.available && s.ErrorType == "", metal3.AvailableReason, metal3.NotAvailableReason)
 	set(metal3.ProvisionedCondition, row.provisioned, metal3.ProvisionedReason, metal3.NotProvisionedReason)
-	set(metal3.ReadyCondition, row.provisioned && s.ErrorType == "", metal3.ProvisionedReason, notReady)
-	set(metal3.ProgressingCondition, row.progressing != "", row.progressing, metal3.NotProgressingReason)
+	set(metal3.ReadyCondition, ready, metal3.ProvisionedReason, notReady)
+	set(metal3.ProgressingCondition, row.progressing != "", row.progressing, still)
 	hr, known := healthReasons[health]
 	if !known {
 		hr = healthReasons[""]

@@ -108,6 +108,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if _, paused := h.Annotations[metal3.PausedAnnotation]; paused { // B-90
 		return ctrl.Result{}, nil
 	}
+	if restored, err := r.restoreStatus(ctx, &h); err != nil {
+		return again(err)
+	} else if restored {
+		return ctrl.Result{RequeueAfter: soon}, nil
+	}
 	if done, err := r.mark(ctx, &h); err != nil {
 		return again(err)
 	} else if done {
@@ -143,8 +148,34 @@ func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bo
 		delete(h.Annotations, metal3.InspectAnnotationPrefix)
 		dirty = true
 	}
+	var told eventList
+	adopted, event, err := r.adoptHardware(ctx, h)
+	if err != nil {
+		return false, err
+	}
+	details := h.Status.HardwareDetails
+	for _, key := range []string{metal3.HardwareDetailsAnnotation, metal3.StatusAnnotation} {
+		if _, ok := h.Annotations[key]; ok {
+			delete(h.Annotations, key)
+			dirty = true
+		}
+	}
+	// A reboot that was asked for before is part of what begins (B-48, B-65).
+	if _, ok := h.Annotations[metal3.RebootAnnotationPrefix]; ok && rebootEnds[h.Status.Provisioning.State] && !forces(h) {
+		delete(h.Annotations, metal3.RebootAnnotationPrefix)
+		dirty = true
+	}
 	if !dirty {
 		return false, nil
+	}
+	if adopted { // before the annotation goes: a crash between the two adopts it again
+		now := r.now()
+		h.Status.LastUpdated = &now
+		annotations := h.Annotations
+		if err := r.Client.Status().Update(ctx, h); err != nil {
+			return false, err
+		}
+		h.Annotations = annotations
 	}
 	// The update wakes no watcher of ours, so the pass goes on with what it
 	// returns.
@@ -152,7 +183,22 @@ func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bo
 		return false, err
 	}
 	r.read.wrote(h)
+	h.Status.HardwareDetails = details
+	if event != nil {
+		told.add(event[0], event[1])
+	}
+	r.publish(ctx, h, told)
 	return false, nil
+}
+
+// rebootEnds are states whose work boots the server anyway.
+var rebootEnds = map[phase.State]bool{metal3.StateInspecting: true, metal3.StateDeprovisioning: true}
+
+// forces says whether the plain reboot annotation interrupts what is under way.
+func forces(h *metal3.BareMetalHost) bool {
+	var o observation
+	observeReboot(h, &o)
+	return o.facts.RebootForce
 }
 
 // failed records that an action could not be carried out. A BMC that does not
@@ -176,6 +222,7 @@ func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *obs
 // power management.
 var errorTypes = map[phase.State]metal3.ErrorType{
 	metal3.StateInspecting:              metal3.InspectionError,
+	metal3.StateMatchProfile:            metal3.PreparationError,
 	metal3.StatePreparing:               metal3.PreparationError,
 	metal3.StateProvisioning:            metal3.ProvisioningError,
 	metal3.StateDeprovisioning:          metal3.ProvisioningError,

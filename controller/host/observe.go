@@ -28,6 +28,8 @@ type observation struct {
 	boot   inband.Boot // of the state's operation
 	write  job.Job     // that the specification asks for
 	found  *job.Hardware
+
+	badAnnotations []string // whose values cannot be read
 }
 
 // Jobs of a boot; an ID is the boot's with one of these behind it.
@@ -63,8 +65,13 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	if h.Spec.Image != nil {
 		f.WantImage = h.Spec.Image.URL
 	}
+	observeReboot(h, o)
+	observeDetached(h, f)
 	switch f.State {
-	case metal3.StateNone, metal3.StateUnmanaged, metal3.StateDeleting:
+	case metal3.StateNone, metal3.StateUnmanaged, metal3.StateMatchProfile, metal3.StateDeleting:
+		return o, nil
+	}
+	if phase.Leaves(*f) { // the BMC is not ours to ask
 		return o, nil
 	}
 	if err := r.observeBMC(ctx, h, o); err != nil {
@@ -205,7 +212,7 @@ func (r *Reconciler) observeSoftOff(h *metal3.BareMetalHost, o *observation) {
 	if !ok {
 		return
 	}
-	if h.Spec.Online || o.facts.Power == bmc.Off {
+	if h.Spec.Online && o.facts.Reboot == phase.RebootNone || o.facts.Power == bmc.Off {
 		delete(r.softOff, h.UID)
 		return
 	}

@@ -39,10 +39,23 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.OfferWrite: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
 		return r.Inband.Offer(o.boot, o.write)
 	},
-	phase.Release: (*Reconciler).release,
+	phase.Release:    (*Reconciler).release,
+	phase.EndReboot:  (*Reconciler).endReboot,
+	phase.BeginAgain: (*Reconciler).endReboot,
+	phase.Restart: func(r *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+		if err := o.client.SetPower(ctx, bmc.PowerReset); err != nil {
+			return fmt.Errorf("Reboot operation failed: %w", err) //nolint:staticcheck // as the other power operations (B-124)
+		}
+		return r.endReboot(ctx, h, o)
+	},
+	phase.Detach: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, _ *observation) error {
+		r.letGo(h)
+		return nil
+	},
 
 	// These are complete once they are recorded.
 	phase.KeepHardware: nil,
+	phase.Attach:       nil,
 	phase.EndOperation: nil,
 	phase.None:         nil,
 }
@@ -96,14 +109,33 @@ func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, 
 	return nil
 }
 
-// release lets the object and what belongs to it go (B-71).
-func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
+// letGo forgets what is kept of a server.
+func (r *Reconciler) letGo(h *metal3.BareMetalHost) {
 	r.Inband.Forget(string(h.UID))
 	r.Boot.Forget(string(h.UID))
-	r.read.forget(h)
 	r.mu.Lock()
 	delete(r.softOff, h.UID)
 	r.mu.Unlock()
+}
+
+// endReboot takes the plain annotation off the host: what it asked for is done
+// (B-95).
+func (r *Reconciler) endReboot(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
+	if _, ok := h.Annotations[metal3.RebootAnnotationPrefix]; !ok {
+		return nil
+	}
+	delete(h.Annotations, metal3.RebootAnnotationPrefix)
+	if err := r.Client.Update(ctx, h); err != nil {
+		return err
+	}
+	r.read.wrote(h)
+	return nil
+}
+
+// release lets the object and what belongs to it go (B-71).
+func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
+	r.letGo(h)
+	r.read.forget(h)
 	if err := r.releaseSecret(ctx, h); err != nil {
 		return err
 	}

@@ -37,6 +37,21 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		if err := r.keepHardware(ctx, h, o, &events); err != nil {
 			return 0, err
 		}
+	case phase.Detach:
+		h.SetOperationalStatus(metal3.OperationalStatusDetached)
+	case phase.Attach: // an error that it had before is there again
+		h.SetOperationalStatus(metal3.OperationalStatusOK)
+		if h.Status.ErrorType != "" {
+			h.Status.OperationalStatus = metal3.OperationalStatusError
+		}
+	case phase.BeginAgain:
+		if op := h.OperationMetricForState(h.Status.Provisioning.State); op != nil {
+			r.begin(op)
+		}
+	case phase.SoftOff, phase.PowerOff, phase.Restart:
+		for _, key := range o.badAnnotations {
+			events.add("InvalidAnnotationValue", "could not parse the value of "+key)
+		}
 	case phase.EndOperation:
 		if op := h.OperationMetricForState(h.Status.Provisioning.State); op != nil {
 			op.End = r.now()
@@ -52,6 +67,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	}
 	setConditions(h, o.system.Health)
 	if equality.Semantic.DeepEqual(before, &h.Status) {
+		r.publish(ctx, h, events)
 		return after, nil
 	}
 	now := r.now()
@@ -139,21 +155,26 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 	switch {
 	case from == metal3.StateRegistering && s.Provisioning.ID == "" && o.system.ID != "":
 		s.Provisioning.ID = string(uuid.NewUUID())
-		p, err := hardwareProfile(h)
-		if err != nil {
-			return err
-		}
-		s.HardwareProfile = p.Name
 		events.add("Registered", "Registered new host")
-		events.add("ProfileSet", "Hardware profile set: "+p.Name)
 	case from == metal3.StateExternallyProvisioned && to == metal3.StateProvisioned: // B-64
 		keepImage(h)
 	case from == metal3.StateDeprovisioning:
 		s.Provisioning.Image, s.Provisioning.RootDeviceHints = metal3.Image{}, nil
 	}
+	if s.HardwareProfile == "" && profiled[to] {
+		p, err := hardwareProfile(h)
+		if err != nil {
+			return err
+		}
+		s.HardwareProfile = p.Name
+		events.add("ProfileSet", "Hardware profile set: "+p.Name)
+	}
 	events.moved(h, from, to)
 	return nil
 }
+
+// profiled are states that a host has a profile in, at the latest.
+var profiled = map[phase.State]bool{metal3.StatePreparing: true, metal3.StateExternallyProvisioned: true}
 
 // entering is what a state's entry writes into the status.
 var entering = map[phase.State]func(*metal3.BareMetalHost) error{

@@ -39,6 +39,16 @@ const (
 	MediaForeign Media = "foreign" // nothing of ours
 )
 
+// Reboot is what the reboot annotations ask for (B-95, B-96).
+type Reboot int
+
+// The values; where several annotations ask, the highest holds.
+const (
+	RebootNone Reboot = 0
+	RebootOnce Reboot = 1 // off and on again
+	RebootHeld Reboot = 2 // off, until whoever asked for it lets go
+)
+
 // Facts are what is known of a host. Everything comes from the object, the
 // BMC and the agent; nothing is remembered from an earlier decision but
 // the members that say so.
@@ -59,7 +69,16 @@ type Facts struct {
 	ImageChanged       bool   // the job that writes is for another image than the specification's
 	ValidationError    string // of what provisioning needs; "" when there is none
 
+	Reboot      Reboot
+	RebootHard  bool // without asking the operating system
+	RebootForce bool // an operation under way is begun anew
+
+	Detach       bool // the annotation is there
+	DetachForce  bool // also in the middle of an operation
+	DetachDelays bool // a deletion waits until the annotation has gone
+
 	// Of the status.
+	IsDetached bool // operationalStatus
 	ErrorType  metal3.ErrorType
 	ErrorCount int
 	OpEnded    bool // the in-band work of this state's operation is done
@@ -103,6 +122,11 @@ const (
 	OfferWrite   Action = "offer write"   //
 	KeepHardware Action = "keep hardware" // what inspection found, before the state is left
 	EndOperation Action = "end operation" // the in-band work is done: stamp it
+	BeginAgain   Action = "begin again"   // the operation under way, with an agent of its own
+	EndReboot    Action = "end reboot"    // its annotation is spent
+	Restart      Action = "restart"       // at once, without being off
+	Detach       Action = "detach"        // let the server be
+	Attach       Action = "attach"        // manage it again
 )
 
 // Decision is what to do next.

@@ -15,6 +15,7 @@ const (
 	unmanaged       = metal3.StateUnmanaged
 	registering     = metal3.StateRegistering
 	inspecting      = metal3.StateInspecting
+	matching        = metal3.StateMatchProfile
 	preparing       = metal3.StatePreparing
 	available       = metal3.StateAvailable
 	ready           = metal3.StateReady // old spelling of available (B-26)
@@ -28,11 +29,13 @@ const (
 	longWait        = 10 * time.Second // for an agent (B-12)
 	softOffWait     = 180 * time.Second
 	agentWait       = 30 * time.Minute // a slow server's POST and a download of the agent
+	detachedWait    = 10 * time.Minute // B-12
+	heldWait        = time.Minute      // a host that is held off is looked at as others are (B-121)
 	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
 )
 
 // States are all provisioning states that rules know.
-var States = []State{stateNone, unmanaged, registering, inspecting, preparing, available, ready,
+var States = []State{stateNone, unmanaged, registering, inspecting, matching, preparing, available, ready,
 	provisioning, provisioned, external, deprovisioning, poweringOff, deleting}
 
 type states []State
@@ -41,8 +44,10 @@ func (s states) has(x State) bool { return slices.Contains(s, x) }
 
 var (
 	managed  = states{registering, inspecting, preparing, available, ready, provisioning, provisioned, external, deprovisioning, poweringOff}
+	attached = states{inspecting, matching, preparing, available, ready, provisioning, provisioned, external, deprovisioning} // that can be detached
 	settled  = states{available, ready, provisioned, external}
 	idle     = states{available, ready}
+	bootable = states{provisioned, external}                    // whose system can be rebooted
 	withWork = states{inspecting, provisioning, deprovisioning} // states that boot the agent
 )
 
@@ -78,6 +83,22 @@ func ended(f Facts) bool { return f.OpEnded }
 func needsProvisioning(f Facts) bool {
 	return f.Online && f.WantImage != "" && f.HaveImage == ""
 }
+
+// shallBeOff holds for a while when a reboot is asked for.
+func shallBeOff(f Facts) bool {
+	return !f.DisablePowerOff && (!f.Online || f.Reboot != RebootNone && bootable.has(f.State))
+}
+
+// hard: the operating system is not asked (any more).
+func hard(f Facts) bool {
+	return f.ErrorCount > 0 || f.RebootHard && f.Reboot != RebootNone && bootable.has(f.State)
+}
+
+// detachable: the annotation counts (B-91).
+func detachable(f Facts) bool { return f.Detach && (settled.has(f.State) || f.DetachForce) }
+
+// Leaves says whether a server is left alone: it is detached, or about to be.
+func Leaves(f Facts) bool { return f.IsDetached || attached.has(f.State) && detachable(f) }
 
 func imageGone(f Facts) bool { return f.HaveImage != f.WantImage }
 
@@ -137,9 +158,17 @@ func workFails(f Facts, message string) (metal3.ErrorType, string) {
 // rules in order: the first that applies decides. The order within a state is
 // that of B-11 (deletion, registration, the state's own).
 var rules = []rule{
+	{in: attached, name: "is being deleted, detached", ref: "B-93", when: func(f Facts) bool {
+		return f.Deleting && !f.DetachDelays && (detachable(f) || f.Detach && f.IsDetached)
+	}, to: to(deleting)},
+	{in: attached, name: "is being deleted once it is attached", ref: "B-93", when: func(f Facts) bool { return f.Deleting && (detachable(f) || f.Detach && f.IsDetached) }, after: detachedWait},
+	{in: attached, name: "is detached", ref: "B-91", when: func(f Facts) bool { return f.Detach && f.IsDetached }, after: detachedWait},
+	{in: attached, name: "shall be detached", ref: "B-91", when: detachable, do: Detach, after: 1},
+	{in: attached, name: "is no longer detached", ref: "B-91 B-93", when: func(f Facts) bool { return f.IsDetached }, do: Attach, after: 1},
+
 	{in: states{stateNone, unmanaged, registering}, name: "is being deleted before it was registered", ref: "B-68", when: isDeleting, to: to(deleting)},
 	{in: states{provisioning, provisioned}, name: "is being deleted with an image on its disk", ref: "B-68", when: isDeleting, to: to(deprovisioning)},
-	{in: states{inspecting, preparing, available, ready, external}, name: "is being deleted without an image", ref: "B-68", when: isDeleting, to: to(poweringOff)},
+	{in: states{inspecting, matching, preparing, available, ready, external}, name: "is being deleted without an image", ref: "B-68", when: isDeleting, to: to(poweringOff)},
 	{in: states{deprovisioning, poweringOff}, name: "is being deleted and was never registered", ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.NeverRegistered && unregistered(f) }, to: to(deleting)},
 	{in: states{deprovisioning}, name: "is being deleted and cannot be deprovisioned", ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.ErrorCount > forgivenDeletes }, to: to(poweringOff)},
 	{in: states{poweringOff}, name: "cannot be powered off", ref: "B-70", when: func(f Facts) bool { return f.ErrorCount > forgivenDeletes }, to: to(deleting)},
@@ -157,6 +186,8 @@ var rules = []rule{
 	{in: states{provisioning}, name: "is no longer wanted", ref: "B-58", when: func(f Facts) bool { return f.WantImage == "" || f.ImageChanged || f.HaveImage != "" && imageGone(f) }, to: to(deprovisioning)},
 	{in: states{provisioning}, name: "cannot be provisioned as specified", ref: "B-60", when: func(f Facts) bool { return f.ValidationError != "" && !f.OpEnded }, fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ProvisioningError, f.ValidationError }},
 
+	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && f.RebootForce && !f.OpEnded }, do: BeginAgain, after: 1},
+
 	{in: withWork, name: "power is changing", when: moving, after: shortWait},
 	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(func(f Facts) bool { return f.Media == MediaCurrent })), do: PowerOff, after: shortWait},
 	{in: withWork, name: "has no agent medium", when: and(working, not(agentUp), off, not(func(f Facts) bool { return f.Media == MediaCurrent })), do: InsertMedia, after: 1},
@@ -169,8 +200,10 @@ var rules = []rule{
 
 	{in: states{inspecting}, name: "agent has no job", ref: "B-48", when: job(inspectJob, JobUnknown), do: OfferInspect, after: longWait},
 	{in: states{inspecting}, name: "inspection failed", ref: "B-49", when: job(inspectJob, JobFailed), fail: jobFails(metal3.InspectionError)},
-	{in: states{inspecting}, name: "inspection is done", ref: "B-48", when: job(inspectJob, JobDone), do: KeepHardware, to: to(preparing), clear: metal3.InspectionError, after: 1},
+	{in: states{inspecting}, name: "inspection is done", ref: "B-48", when: job(inspectJob, JobDone), do: KeepHardware, to: to(matching), clear: metal3.InspectionError, after: 1},
 	{in: states{inspecting}, name: "inspection runs", when: always, after: longWait},
+
+	{in: states{matching}, name: "is compared with the known profiles", ref: "B-24 B-190", when: always, to: to(preparing), after: 1},
 
 	{in: states{provisioning, deprovisioning}, name: "disks are not clean", ref: "B-61 B-65", when: and(working, cleanFirst, job(cleanJob, JobUnknown)), do: OfferClean, after: longWait},
 	{in: states{provisioning}, name: "cleaning failed", ref: "B-59", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
@@ -202,13 +235,12 @@ var rules = []rule{
 	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62", when: imageGone, to: to(deprovisioning), after: 1},
 
 	{in: settled, name: "power is changing", ref: "B-120", when: moving, after: shortWait},
+	{in: bootable, name: "was off before it could be rebooted, or is for it", ref: "B-95 B-97", when: func(f Facts) bool { return off(f) && f.Reboot == RebootOnce }, do: EndReboot, after: 1},
+	{in: bootable, name: "is held off", ref: "B-96", when: func(f Facts) bool { return off(f) && f.Reboot == RebootHeld }, after: heldWait},
+	{in: bootable, name: "shall be rebooted, but never be off", ref: "B-125", when: func(f Facts) bool { return on(f) && f.Reboot == RebootOnce && f.DisablePowerOff }, do: Restart, after: 1},
 	{in: settled, name: "shall be on", ref: "B-120", when: and(off, func(f Facts) bool { return f.Online }), do: PowerOn, after: shortWait},
-	{in: settled, name: "shall be off", ref: "B-123", when: func(f Facts) bool {
-		return on(f) && !f.Online && !f.DisablePowerOff && f.SoftOff == 0 && f.ErrorCount == 0
-	}, do: SoftOff, after: shortWait},
-	{in: settled, name: "was asked to shut down", ref: "B-123", when: func(f Facts) bool {
-		return on(f) && !f.Online && !f.DisablePowerOff && f.SoftOff < softOffWait && f.ErrorCount == 0
-	}, after: shortWait},
-	{in: settled, name: "does not shut down", ref: "B-123", when: func(f Facts) bool { return on(f) && !f.Online && !f.DisablePowerOff }, do: PowerOff, after: shortWait},
+	{in: settled, name: "shall be off", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff == 0 && !hard(f) }, do: SoftOff, after: shortWait},
+	{in: settled, name: "was asked to shut down", ref: "B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff < softOffWait && !hard(f) }, after: shortWait},
+	{in: settled, name: "does not shut down, or shall not be asked to", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) }, do: PowerOff, after: shortWait},
 	{in: settled, name: "power is as wanted again", ref: "B-124", when: failed(metal3.PowerManagementError), clear: metal3.PowerManagementError},
 }

@@ -1,0 +1,135 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+// rebootArguments are what a reboot annotation says (B-95).
+type rebootArguments struct {
+	Mode  metal3.RebootMode `json:"mode"`
+	Force bool              `json:"force"`
+}
+
+// observeReboot reads the reboot annotations: keyed ones outdo the plain one,
+// and any hard one holds for all (B-95, B-96).
+func observeReboot(h *metal3.BareMetalHost, o *observation) {
+	f := &o.facts
+	for key, value := range h.Annotations { // into facts that do not depend on the order
+		suffix, ok := strings.CutPrefix(key, metal3.RebootAnnotationPrefix)
+		if !ok || suffix != "" && suffix[0] != '/' {
+			continue
+		}
+		var args rebootArguments
+		if value != "" {
+			if err := json.Unmarshal([]byte(value), &args); err != nil {
+				o.badAnnotations = append(o.badAnnotations, key)
+			}
+		}
+		f.RebootHard = f.RebootHard || args.Mode == metal3.RebootModeHard
+		if suffix == "" {
+			f.Reboot = max(f.Reboot, phase.RebootOnce)
+			f.RebootForce = args.Force
+			continue
+		}
+		f.Reboot = phase.RebootHeld
+	}
+	slices.Sort(o.badAnnotations)
+}
+
+// detachArguments are what the annotation says (B-92). SPEC ignores the value;
+// what is no such object says nothing.
+type detachArguments struct {
+	DeleteAction metal3.DetachedDeleteAction `json:"deleteAction"`
+	Force        bool                        `json:"force"`
+}
+
+func observeDetached(h *metal3.BareMetalHost, f *phase.Facts) {
+	value, ok := h.Annotations[metal3.DetachedAnnotation]
+	f.IsDetached = h.Status.OperationalStatus == metal3.OperationalStatusDetached
+	if !ok {
+		return
+	}
+	f.Detach = true
+	var args detachArguments
+	if json.Unmarshal([]byte(value), &args) == nil {
+		f.DetachForce, f.DetachDelays = args.Force, args.DeleteAction == metal3.DetachedDeleteActionDelay
+	}
+}
+
+// restoreStatus takes over a status that an annotation holds, as when a host
+// was moved from another cluster (B-100). It returns true when the status was
+// written.
+func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost) (bool, error) {
+	kept, ok := h.Annotations[metal3.StatusAnnotation]
+	if !ok || !h.Status.LastUpdated.IsZero() {
+		return false, nil
+	}
+	var status metal3.BareMetalHostStatus
+	if err := decodeStrictly(kept, &status); err != nil {
+		return false, fmt.Errorf("annotation %s: %w", metal3.StatusAnnotation, err)
+	}
+	var hd metal3.HardwareData
+	switch err := r.Reader.Get(ctx, client.ObjectKeyFromObject(h), &hd); {
+	case err == nil && hd.Spec.HardwareDetails != nil:
+		status.HardwareDetails = hd.Spec.HardwareDetails
+	case err != nil && !apierrors.IsNotFound(err):
+		return false, err
+	}
+	h.Status = status
+	if h.Status.LastUpdated.IsZero() {
+		now := r.now()
+		h.Status.LastUpdated = &now
+	}
+	if err := r.Client.Status().Update(ctx, h); err != nil {
+		return false, err
+	}
+	r.read.wrote(h)
+	return true, nil
+}
+
+// adoptHardware takes over hardware details that an annotation holds, where
+// inspection has not found any or is not to find any (B-99).
+func (r *Reconciler) adoptHardware(ctx context.Context, h *metal3.BareMetalHost) (changed bool, event *[2]string, err error) {
+	kept, ok := h.Annotations[metal3.HardwareDetailsAnnotation]
+	if !ok {
+		return false, nil, nil
+	}
+	ignored := &[2]string{"RemoveAnnotation", "HardwareDetails annotation ignored, status already set and inspection is not disabled"}
+	if h.Status.HardwareDetails != nil && !h.InspectionDisabled() {
+		return false, ignored, nil
+	}
+	var hd metal3.HardwareData
+	err = r.Reader.Get(ctx, client.ObjectKeyFromObject(h), &hd)
+	var details *metal3.HardwareDetails
+	switch {
+	case err == nil && hd.Spec.HardwareDetails != nil:
+		details = hd.Spec.HardwareDetails
+	case err != nil && !apierrors.IsNotFound(err):
+		return false, nil, err
+	default:
+		details = new(metal3.HardwareDetails)
+		if err := decodeStrictly(kept, details); err != nil {
+			return false, nil, fmt.Errorf("annotation %s: %w", metal3.HardwareDetailsAnnotation, err)
+		}
+	}
+	h.Status.HardwareDetails = details
+	return true, &[2]string{"UpdateHardwareDetails", "Set HardwareDetails from annotation"}, nil
+}
+
+// decodeStrictly refuses fields that the type does not have.
+func decodeStrictly(text string, into any) error {
+	d := json.NewDecoder(bytes.NewBufferString(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
+}
