@@ -297,9 +297,9 @@ func (c *client) code(data []byte) []byte {
 		return c.hmac(c.k1, data)[:16]
 	case 3:
 		h := md5.New()
-		h.Write([]byte(c.password))
+		h.Write(c.key())
 		h.Write(data)
-		h.Write([]byte(c.password))
+		h.Write(c.key())
 		return h.Sum(nil)
 	}
 	return nil

@@ -93,7 +93,8 @@ func (k *keys) derive(s wire.Suite, sik []byte, password string, salt []byte) er
 		return sum(more, nil, constant[:])
 	}
 	if s.Integrity == wire.MD5x128 {
-		k.mac, k.around = md5.New(), []byte(password)[:min(len(password), keySize)]
+		k.mac, k.around = md5.New(), make([]byte, keySize) // as FreeIPMI 1.6 has it (packet of its session)
+		copy(k.around, password)
 	} else {
 		k.mac = hmac.New(a.hash, material(1))
 	}
