@@ -74,13 +74,13 @@ func (c CreateAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
 	}
 	spec := &b.spec.Accounts
-	if spec.Most > 0 && len(b.st.Access.Accounts)+len(spec.Reserved) >= spec.Most {
+	if spec.Most > 0 && len(b.st.Access.Accounts)+b.awaiting()+len(spec.Reserved) >= spec.Most {
 		return nil, fmt.Errorf("%w: %d accounts", ErrFull, spec.Most)
 	}
 	a := Account{Enabled: true, Role: ReadOnly}
 	for n := 1; a.ID == ""; n++ {
 		id := strconv.Itoa(n)
-		if _, used := b.st.Access.Account(id); !used && !slices.Contains(spec.Reserved, id) {
+		if _, used := b.st.Access.Account(id); !used && !b.isAwaited(id) && !slices.Contains(spec.Reserved, id) {
 			a.ID = id
 		}
 	}
@@ -100,13 +100,9 @@ func (b *BMC) enter(now time.Time, a Account, c AccountChange) ([]Event, error) 
 	}
 	to := b.forkAccess()
 	to.Accounts = append(to.Accounts, a)
-	slices.SortFunc(to.Accounts, func(a, b Account) int {
-		if d := len(a.ID) - len(b.ID); d != 0 { // 10 comes after 9
-			return d
-		}
-		return slices.Compare([]byte(a.ID), []byte(b.ID))
-	})
+	slices.SortFunc(to.Accounts, func(a, b Account) int { return compareIDs(a.ID, b.ID) })
 	b.setAccess(to)
+	b.arrived(a.ID)
 	return []Event{b.tell(now, event.AccountCreated, a.ID, a.Name), AccountMade{At: now, ID: a.ID}}, nil
 }
 
@@ -161,9 +157,11 @@ func (c ChangeAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	if c.Password != nil {
 		b.endSessions(a.ID, c.Session)
+		b.rekeyed(a.ID)
 		evs = append(evs, b.tell(now, event.AccountPassword, a.ID, a.Name))
 	}
 	if a.Role != was.Role {
+		b.relimited(a.ID)
 		evs = append(evs, b.tell(now, event.RoleChanged, a.ID, a.Name, string(was.Role), string(a.Role)))
 	}
 	if a.Name != was.Name || a.Role != was.Role {
@@ -197,7 +195,7 @@ func (b *BMC) revise(a *Account, now time.Time, c AccountChange) error {
 		switch {
 		case !spec.takes(*c.Name):
 			return &FieldError{FieldName, BadForm}
-		case slices.ContainsFunc(b.st.Access.Accounts, func(o Account) bool { return o.ID != a.ID && o.Name == *c.Name }):
+		case b.named(*c.Name, a.ID):
 			return &FieldError{FieldName, Taken}
 		}
 		a.Name = *c.Name
@@ -354,6 +352,7 @@ func (c RemoveAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	b.setAccess(to)
 	b.unlock(c.ID)
+	b.putUser(User{Account: c.ID})
 	b.dropStore(AccountStore(c.ID))
 	b.endSessions(c.ID, "")
 	return []Event{b.tell(now, event.AccountRemoved, c.ID, name)}, nil

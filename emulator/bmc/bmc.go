@@ -80,6 +80,7 @@ type BMC struct {
 	access       *Access
 	media        *Media
 	certificates *Certificates
+	lan          *Channel
 	shown        State // what they were made from
 	open         *Logins
 	heard        *Audience
@@ -101,6 +102,9 @@ type State struct {
 
 	Net   *Network `json:"network,omitempty"` // nil: as the Spec says
 	Plans *Plans   `json:"plans,omitempty"`   // nil: none
+
+	Channel  *Channel  `json:"channel,omitempty"`  // nil: as new
+	SelfTest *SelfTest `json:"selfTest,omitempty"` // nil: passed
 
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
@@ -130,7 +134,10 @@ type View struct {
 	Life    *Life
 	Net     *Network // nil: as the Spec says; Network tells which that is
 	Place   *Place
-	Plans   *Plans // with the bodies of their requests, which may hold secrets
+	Plans   *Plans   // with the bodies of their requests, which may hold secrets
+	Channel *Channel // without its key, and never nil
+	// SelfTest is nil when it was passed.
+	SelfTest *SelfTest
 
 	Audience *Audience // subscriptions, without their headers
 	Updates  *Updates  // never nil
@@ -197,11 +204,14 @@ func (b *BMC) View() View {
 	if b.certificates == nil || b.shown.Certificates != b.st.Certificates {
 		b.certificates = b.st.Certificates.public()
 	}
+	if b.lan == nil || b.shown.Channel != b.st.Channel {
+		b.lan = b.st.Channel.public()
+	}
 	b.shown = b.st
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
-		Net: b.st.Net, Place: b.place, Plans: b.st.Plans,
+		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest,
 		Audience: b.heard, Updates: b.updates(),
 		Certificates: b.certificates,
 	}
@@ -269,6 +279,11 @@ func (b *BMC) Hear(now time.Time, evs []event.Event) []Event {
 		switch ev := ev.(type) {
 		case event.Note:
 			out = append(out, b.log(ev))
+			if ev.Kind == event.PowerOff {
+				b.rebooted()
+			}
+		case event.Boot:
+			b.rebooted()
 		case event.Mains:
 			out = append(out, b.mains(ev)...)
 		case event.Restart:

@@ -53,7 +53,19 @@ type IPv4 struct {
 	Addr    netip.Addr `json:"addr"`
 	Mask    string     `json:"mask,omitempty"`
 	Gateway string     `json:"gateway,omitempty"`
+	Reach   Reach      `json:"reach,omitempty"`
 }
+
+// Reach says where a BMC can be reached whose address was set by hand. Values
+// are stored.
+type Reach string
+
+// The values of Reach.
+const (
+	There  Reach = ""        // at that address
+	Beside Reach = "beside"  // at its place, too
+	InName Reach = "in name" // at its place alone: the lab has no such address
+)
 
 // IPv6 is what was set of IPv6.
 type IPv6 struct {
@@ -68,6 +80,7 @@ type IPv6 struct {
 type IPv6Static struct {
 	Addr   netip.Addr `json:"addr"`
 	Prefix int        `json:"prefix"`
+	Slot   int        `json:"slot,omitempty"` // that it was set in, if that is free
 }
 
 // VLAN is the tag of a BMC's frames.
@@ -123,10 +136,14 @@ func network(s *Spec, set *Network, p *Place) Network {
 func (v *View) Addresses() []netip.Addr {
 	n := v.Network()
 	var all []netip.Addr
-	if n.Static != nil {
-		all = append(all, n.Static.Addr)
+	atPlace := n.DHCP
+	if s := n.Static; s != nil {
+		if s.Reach != InName {
+			all = append(all, s.Addr)
+		}
+		atPlace = atPlace || s.Reach != There
 	}
-	if n.DHCP && v.Place != nil && !slices.Contains(all, v.Place.Addr) {
+	if atPlace && v.Place != nil && !slices.Contains(all, v.Place.Addr) {
 		all = append(all, v.Place.Addr)
 	}
 	return all
@@ -145,6 +162,16 @@ func (c SetNetwork) apply(b *BMC, _ time.Time) ([]Event, error) {
 	if n.HTTPS.On && n.HTTP.On && n.HTTPS.Port == n.HTTP.Port {
 		return nil, fmt.Errorf("%w: %d is that of HTTPS and of HTTP", ErrPort, n.HTTP.Port)
 	}
+	switches := n.IPMI.On != b.net().IPMI.On
+	b.setNet(n)
+	if switches {
+		b.switched()
+	}
+	return nil, nil
+}
+
+// setNet sets how the BMC is on its network.
+func (b *BMC) setNet(n Network) {
 	if p := b.place; p != nil { // ports that are as usual follow their place
 		if n.HTTPS.Port == p.HTTPS {
 			n.HTTPS.Port = 0
@@ -162,7 +189,6 @@ func (c SetNetwork) apply(b *BMC, _ time.Time) ([]Event, error) {
 		clock.Offset = 0
 		b.st.Clock = clock
 	}
-	return nil, nil
 }
 
 // follows says whether the clock follows time servers. Those are taken to know

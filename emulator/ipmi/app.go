@@ -1,3 +1,90 @@
 package ipmi
 
-var appCommands = []command{}
+import (
+	"strconv"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+var appCommands = []command{
+	{fn: wire.App, cmd: 0x01, name: "Get Device ID", needs: wire.User, run: deviceID},
+	{fn: wire.App, cmd: 0x02, name: "Cold Reset", needs: wire.Administrator, acts: true, run: restart(bmc.ForceRestart)},
+	{fn: wire.App, cmd: 0x03, name: "Warm Reset", needs: wire.Administrator, acts: true, run: restart(bmc.GracefulRestart)},
+	{fn: wire.App, cmd: 0x04, name: "Get Self Test Results", needs: wire.User, run: selfTest},
+	{fn: wire.App, cmd: 0x05, name: "Manufacturing Test On", needs: wire.Administrator, most: -1, run: manufacturingTest},
+	{fn: wire.App, cmd: 0x08, name: "Get Device GUID", needs: wire.User, run: deviceGUID},
+	{fn: wire.App, cmd: 0x58, name: "Set System Info Parameters", needs: wire.Administrator, least: 1, most: -1, acts: true, run: setInfo},
+	{fn: wire.App, cmd: 0x59, name: "Get System Info Parameters", needs: wire.User, least: 4, most: 4, run: getInfo},
+}
+
+// deviceID is §20.1.
+func deviceID(x *exchange) error {
+	const (
+		ipmi20 = 0x02 // the last digit comes first
+		// functions are chassis device, event generator and receiver, FRU
+		// inventory, SEL, SDR repository and sensor device.
+		functions = 0xbf
+	)
+	i := x.host.Dialect().IPMI
+	major, minor, aux := firmwareVersion(x.machine().BMCVersion())
+	x.put(i.DeviceID, i.Revision, major, minor, ipmi20, functions)
+	x.put24(i.Manufacturer)
+	x.put16(i.Product)
+	x.put(aux[:]...)
+	return nil
+}
+
+// firmwareVersion is a version as Get Device ID has it: the first number in 7
+// bits, the second as two decimal digits, and what follows as bytes.
+func firmwareVersion(text string) (major, minor byte, aux [4]byte) {
+	numbers := strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	at := func(i, most int) int {
+		if i >= len(numbers) {
+			return 0
+		}
+		n, err := strconv.Atoi(numbers[i])
+		if err != nil { // too many digits
+			return most
+		}
+		return min(n, most)
+	}
+	second := at(1, 99)
+	for i := range aux {
+		aux[i] = byte(at(i+2, 255))
+	}
+	return byte(at(0, 127)), byte(second/10<<4 | second%10), aux
+}
+
+// restart is §20.2 and §20.3. The BMC goes down a little later, as it does when
+// Redfish asks for it, so that there is an answer. A BMC that is reset cold
+// is so by force.
+func restart(kind bmc.ResetKind) func(x *exchange) error {
+	return func(x *exchange) error {
+		_, err := x.tell(bmc.Restart{Kind: kind})
+		return err
+	}
+}
+
+// selfTest is §20.4.
+func selfTest(x *exchange) error {
+	const passed = 0x55
+	result := bmc.SelfTest{Result: passed}
+	if t := x.bmc().SelfTest; t != nil {
+		result = *t
+	}
+	x.put(result.Result, result.Detail)
+	return nil
+}
+
+// manufacturingTest is §20.5: no BMC in the field lets anybody in there.
+func manufacturingTest(*exchange) error { return Disabled }
+
+// deviceGUID is §20.8. It is that of the BMC, as Redfish's Manager has it; that
+// of the server is Get System GUID's.
+func deviceGUID(x *exchange) error {
+	g := guid(x.machine().Identity.BMCUUID())
+	x.put(g[:]...)
+	return nil
+}

@@ -112,6 +112,8 @@ func (h *host) Now() time.Time { defer h.locked()(); return h.now }
 
 func (h *host) Accounts() []bmc.Account { defer h.locked()(); return h.bmc.State().Access.Accounts }
 
+func (h *host) Key() []byte { defer h.locked()(); return h.bmc.Key() }
+
 func (h *host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	defer h.locked()()
 	v := h.bmc.Login(c)

@@ -34,6 +34,8 @@ type Host interface {
 	// Accounts are those of the BMC with their passwords, which RAKP needs. The
 	// slice is never changed.
 	Accounts() []bmc.Account
+	// Key is K_g; nil when there is none.
+	Key() []byte
 	// Login counts a login.
 	Login(c bmc.Credentials) (bmc.Account, bool)
 	Apply(ctx context.Context, c machine.Command) error
@@ -132,6 +134,9 @@ type side struct {
 type scratch struct {
 	selScratch
 	inbox
+	present *present // of the channel; nil: as it is kept
+	info    infoScratch
+	lan     lanScratch
 }
 
 // side is that of a host.
@@ -146,7 +151,7 @@ func (s *Service) side(h Host) *side {
 	defer s.mu.Unlock()
 	if sd = s.sides[h]; sd == nil {
 		sd = &side{host: h}
-		sd.realm.host = h
+		sd.realm = realm{h, sd}
 		sd.fresh(s.c.Rand)
 		s.sides[h] = sd
 	}

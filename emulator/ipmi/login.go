@@ -57,7 +57,7 @@ func authCapabilities(x *exchange) error {
 			status |= 1 << 0 // one without name and, maybe, with a password
 		}
 	}
-	types := byte(r.AuthTypes())
+	types := byte(r.AuthTypes(asked))
 	if asked > r.Limit() {
 		types = 0
 	}
@@ -65,7 +65,7 @@ func authCapabilities(x *exchange) error {
 	if x.data[0]&0x80 != 0 { // who asks for it is told of IPMI 2.0
 		types |= 0x80
 		versions = 1 << 1
-		if r.AuthTypes() != 0 {
+		if r.AuthTypes(0) != 0 {
 			versions |= 1 << 0
 		}
 	}

@@ -13,7 +13,10 @@ import (
 )
 
 // realm is who may log in to a host, as the handshake asks for it.
-type realm struct{ host Host }
+type realm struct {
+	host Host
+	side *side
+}
 
 var _ session.Realm = realm{}
 
@@ -36,22 +39,38 @@ func guid(uuid string) (out [16]byte) {
 }
 
 // KG implements session.Realm.
-func (r realm) KG() []byte { return nil }
+func (r realm) KG() []byte {
+	if !r.host.BMC().Channel.Keyed {
+		return nil
+	}
+	return r.host.Key()
+}
 
 // Suites implements session.Realm.
 func (r realm) Suites() []session.Suite {
 	var out []session.Suite
+	limits, most := r.host.BMC().Channel.Suites, r.Limit()
 	for _, id := range r.host.Dialect().IPMI.Suites {
-		out = append(out, session.Suite{ID: id, Limit: r.Limit()})
+		if limit := min(suiteLimit(limits, id), most); limit > 0 {
+			out = append(out, session.Suite{ID: id, Limit: limit})
+		}
 	}
 	return out
 }
 
 // AuthTypes implements session.Realm.
-func (r realm) AuthTypes() wire.AuthTypes { return 0 }
+func (r realm) AuthTypes(up wire.Privilege) wire.AuthTypes {
+	var all wire.AuthTypes
+	for i, types := range r.host.BMC().Channel.AuthTypes {
+		if up == 0 || int(up) == i+1 {
+			all |= wire.AuthTypes(types)
+		}
+	}
+	return all
+}
 
 // Limit implements session.Realm.
-func (r realm) Limit() wire.Privilege { return wire.Administrator }
+func (r realm) Limit() wire.Privilege { return r.side.limit() }
 
 // roles are the privilege limits of the predefined roles.
 var roles = map[bmc.Role]wire.Privilege{
@@ -79,7 +98,16 @@ func limitOf(a *bmc.Access, role bmc.Role) wire.Privilege {
 // userOf is an account as a user; false when it may not use IPMI.
 func (r realm) userOf(a *bmc.Account, v *bmc.View) (session.User, bool) {
 	id := userID(r.host, a.ID)
-	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, Limit: min(limitOf(v.Access, a.Role), r.Limit())}
+	is := user{User: v.Channel.User(a.ID), id: id, account: *a, has: true}
+	is.Role = a.Role
+	limit := is.limit(v)
+	switch {
+	case limit == noAccess:
+		limit = 0
+	case is.Callback: // nobody calls back over LAN
+		limit = wire.Callback
+	}
+	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, Long: is.long(), Limit: min(limit, r.Limit())}
 	return u, id != 0 && a.Enabled && a.Has(bmc.ForIPMI) && u.Limit > 0 && !v.Locks.Locked(a.ID)
 }
 

@@ -119,6 +119,10 @@ func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 	now := sd.host.Now()
 	sd.table.Advance(now)
 	got := sd.table.Receive(now, p.from, p.packet, out[:0], sd.realm)
+	count(&sd.lan.traffic.received)
+	if got.Reply != nil || got.Body != nil {
+		count(&sd.lan.traffic.valid)
+	}
 	if got.Reply != nil {
 		s.send(sd, p, got.Reply)
 		return nil
@@ -248,6 +252,7 @@ func (s *Service) send(sd *side, p parcel, b []byte) {
 	if len(b) == 0 {
 		return
 	}
+	count(&sd.lan.traffic.sent)
 	s.astray(sd, fault.Out, b, func(b []byte) {
 		if err := p.socket.Send(b, p.from, p.at); err != nil && !errors.Is(err, net.ErrClosed) {
 			s.c.Log.Debug("datagram not sent", "bmc", sd.host.Name(), "to", p.from.String(), "err", err)

@@ -132,6 +132,13 @@ func (h *Host) Accounts() []bmc.Account {
 	return h.bmc.State().Access.Accounts
 }
 
+// Key is the key K_g of the BMC's IPMI; nil when there is none.
+func (h *Host) Key() []byte {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.bmc.Key()
+}
+
 func (h *Host) account(is func(bmc.Account) bool) (bmc.Account, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -319,7 +326,7 @@ func outward(evs []machine.Event) []machine.Event {
 	var out []machine.Event
 	for _, ev := range evs {
 		switch ev.(type) {
-		case event.Note, event.Told, event.Running, event.Waiting, event.Paused, event.Done, event.Restart, storage.Work, machine.Reported:
+		case event.Note, event.Told, event.Boot, event.Running, event.Waiting, event.Paused, event.Done, event.Restart, storage.Work, machine.Reported:
 		default:
 			out = append(out, ev)
 		}

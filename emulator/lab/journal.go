@@ -64,7 +64,7 @@ func describe(ev event.Event) (what, text string) {
 	switch ev := ev.(type) {
 	case bmc.Logged:
 		return string(ev.Entry.Kind), ev.Entry.Text()
-	case event.Note, event.Running, event.Waiting, event.Paused, event.Told, event.Done, bmc.Audited, bmc.MediaWanted, storage.Work,
+	case event.Note, event.Boot, event.Running, event.Waiting, event.Paused, event.Told, event.Done, bmc.Audited, bmc.MediaWanted, storage.Work,
 		bmc.CertificateRequested, bmc.TryAgain, bmc.HeartbeatDue:
 		return "", ""
 	case bmc.LifeChanged:

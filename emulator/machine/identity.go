@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
@@ -75,6 +76,16 @@ func uuid(sum *[sha256.Size]byte) string {
 func (id *Identity) BMCUUID() string {
 	sum := sha256.Sum256([]byte("bmc/" + id.UUID))
 	return uuid(&sum)
+}
+
+// BMCMAC is the MAC address of the server's BMC: beside those of the server's
+// own ports, which the last byte counts.
+func (id *Identity) BMCMAC() string {
+	if len(id.NICs) > 0 {
+		return id.NICs[0].MAC[:len(id.NICs[0].MAC)-2] + "fe"
+	}
+	u := strings.ReplaceAll(id.UUID, "-", "")
+	return "02:" + u[0:2] + ":" + u[2:4] + ":" + u[4:6] + ":" + u[6:8] + ":fe"
 }
 
 // SerialOf is the serial number of the n-th part of a kind: "dimm", "cpu".

@@ -118,6 +118,7 @@ func TestBootFromDisk(t *testing.T) {
 	want := []Event{
 		PowerChanged{At: origin, Power: PoweringOn},
 		PowerChanged{At: origin.Add(2 * time.Second), Power: PowerOn},
+		event.Boot{At: origin.Add(2 * time.Second)},
 		BootTried{At: at, Source: disk, Boot: 1},
 	}
 	if d := cmp.Diff(want, got); d != "" {

@@ -246,6 +246,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		}
 		own.Cause = ""
 		evs = append(evs, m.heedBootInfo(now, own.Reset.Cause)...)
+		evs = append(evs, event.Boot{At: now})
 		m.unattended()
 		m.posting(ProcessorStarted)
 		evs = append(evs, m.stored(m.disks.Boot(now))...)

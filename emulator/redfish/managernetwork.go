@@ -152,7 +152,7 @@ func managerNIC(v view) object {
 	n := v.b.Network()
 	o := object{
 		"Name": "Manager Ethernet Interface", "EthernetInterfaceType": "Physical", "InterfaceEnabled": true, "LinkStatus": "LinkUp",
-		"Status": status("Enabled"), "MACAddress": v.bmcMAC(), "PermanentMACAddress": v.bmcMAC(),
+		"Status": status("Enabled"), "MACAddress": v.m.Identity.BMCMAC(), "PermanentMACAddress": v.m.Identity.BMCMAC(),
 		"SpeedMbps": 1000, "FullDuplex": true, "AutoNeg": true, "MTUSize": 1500,
 		"HostName": v.bmcName(n), "FQDN": v.bmcFQDN(n),
 		"DHCPv4": object{
@@ -214,15 +214,6 @@ func v4(addr netip.Addr, mask, gateway string) object {
 		o["Gateway"] = gateway
 	}
 	return o
-}
-
-// bmcMAC is beside those of the machine, whose last byte counts its ports.
-func (v view) bmcMAC() string {
-	if nics := v.m.Identity.NICs; len(nics) > 0 {
-		return nics[0].MAC[:len(nics[0].MAC)-2] + "fe"
-	}
-	u := strings.ReplaceAll(v.m.Identity.UUID, "-", "")
-	return "02:" + u[0:2] + ":" + u[2:4] + ":" + u[4:6] + ":" + u[6:8] + ":fe"
 }
 
 func isV4(s string) bool {

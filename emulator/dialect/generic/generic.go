@@ -47,7 +47,7 @@ var Record = dialect.Record{
 				{Type: bmc.ForIPMI, Name: 16, Password: 20}, // IPMI v2.0 rev 1.1, §22.28 and §22.30
 			},
 			Policy: bmc.Policy{
-				MinPassword: 8, MaxPassword: 64, NoteEvery: 3,
+				MinPassword: 6, MaxPassword: 64, NoteEvery: 3,
 				LockAfter: 10, LockFor: 5 * time.Minute, ForgetAfter: time.Minute,
 				SessionEnd: 24 * time.Hour,
 			},

@@ -36,11 +36,11 @@ type fakeRealm struct {
 	admitted []string
 }
 
-func (r *fakeRealm) GUID() [16]byte            { return r.guid }
-func (r *fakeRealm) KG() []byte                { return r.kg }
-func (r *fakeRealm) Suites() []session.Suite   { return r.suites }
-func (r *fakeRealm) AuthTypes() wire.AuthTypes { return r.types }
-func (r *fakeRealm) Limit() wire.Privilege     { return r.limit }
+func (r *fakeRealm) GUID() [16]byte                          { return r.guid }
+func (r *fakeRealm) KG() []byte                              { return r.kg }
+func (r *fakeRealm) Suites() []session.Suite                 { return r.suites }
+func (r *fakeRealm) AuthTypes(wire.Privilege) wire.AuthTypes { return r.types }
+func (r *fakeRealm) Limit() wire.Privilege                   { return r.limit }
 
 func (r *fakeRealm) User(name string, role wire.Privilege, byName bool) (session.User, bool) {
 	for _, u := range r.users {

@@ -32,9 +32,10 @@ type Realm interface {
 	KG() []byte
 	// Suites are the cipher suites that are taken, the best first.
 	Suites() []Suite
-	// AuthTypes are those of IPMI 1.5 that are taken; without any there are no
-	// sessions of IPMI 1.5.
-	AuthTypes() wire.AuthTypes
+	// AuthTypes are those of IPMI 1.5 that are taken for sessions up to a
+	// privilege, or, if that is 0, for any; without any there are no sessions of
+	// IPMI 1.5.
+	AuthTypes(up wire.Privilege) wire.AuthTypes
 	// Limit is that of the channel.
 	Limit() wire.Privilege
 	// User finds a user by name alone, or by name and limit (§13.20). Who may
@@ -56,6 +57,7 @@ type User struct {
 	Account  string // as the realm has it
 	Name     string
 	Password string
+	Long     bool // the password is one of IPMI 2.0 alone (§22.30)
 	Limit    wire.Privilege
 }
 

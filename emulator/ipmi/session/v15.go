@@ -43,7 +43,7 @@ type Activated struct {
 // name is of 16 bytes. A code that is not 0 is that of the answer.
 func (t *Table) Challenge(now time.Time, from netip.AddrPort, auth byte, name []byte, r Realm) (id uint32, challenge [16]byte, code byte) {
 	a := wire.AuthType(auth)
-	if !r.AuthTypes().Has(a) {
+	if !r.AuthTypes(0).Has(a) {
 		return 0, challenge, badField
 	}
 	name, _, _ = bytes.Cut(name, []byte{0})
@@ -51,7 +51,7 @@ func (t *Table) Challenge(now time.Time, from netip.AddrPort, auth byte, name []
 	switch {
 	case !ok && len(name) == 0:
 		return 0, challenge, nullDisabled
-	case !ok || len(u.Password) > passwordV15:
+	case !ok || u.Long || len(u.Password) > passwordV15:
 		return 0, challenge, invalidName
 	}
 	h := &half{from: from}
@@ -203,7 +203,7 @@ func (t *Table) activate(now time.Time, from netip.AddrPort, s *Session, q wire.
 	switch {
 	case h == nil || t.halfAt(s.ID, from) != h:
 		return invalidSession
-	case subtle.ConstantTimeCompare(q.Challenge[:], h.challenge[:]) != 1:
+	case subtle.ConstantTimeCompare(q.Challenge[:], h.challenge[:]) != 1, !r.AuthTypes(q.Privilege).Has(s.Auth):
 		return badField
 	case q.Privilege > min(s.User.Limit, r.Limit()):
 		return privilegeTooBig

@@ -90,6 +90,12 @@ type Restart struct {
 // Time implements Event.
 func (e Restart) Time() time.Time { return e.At }
 
+// Boot tells that the machine was reset: its firmware begins.
+type Boot struct{ At time.Time }
+
+// Time implements Event.
+func (e Boot) Time() time.Time { return e.At }
+
 // Paused tells that the work of a job rests; Running tells that it goes on.
 type Paused struct {
 	At  time.Time

@@ -1,0 +1,148 @@
+package ipmi
+
+import (
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+func TestChannelInfo(t *testing.T) {
+	exchanges{
+		{"LAN", "01", Done, "01 04 01 80 f2 1b 00 00 00"},
+		{"own", "0e", Done, "01 04 01 80 f2 1b 00 00 00"},
+		{"IPMB", "00", Done, "00 01 01 00 f2 1b 00 00 00"},
+		{"system interface", "0f", Done, "0f 0c 05 00 f2 1b 00 ff ff"},
+		{"none", "02", BadField, ""},
+		{"reserved bits", "11", BadField, ""},
+	}.try(t, newHost(t), wire.App, 0x42)
+}
+
+func TestChannelAccess(t *testing.T) {
+	h := newHost(t).running(t)
+	get := func(name, now, kept string) {
+		t.Helper()
+		exchanges{{name + ", present", "01 80", Done, now}, {name + ", kept", "01 40", Done, kept}}.try(t, h, wire.App, 0x41)
+	}
+	set := func(data string) {
+		t.Helper()
+		exchanges{{"set", data, Done, ""}}.try(t, h, wire.App, 0x40)
+	}
+	get("as new", "02 04", "02 04")
+	set("01 a2 00")
+	get("no alerts for now", "22 04", "02 04")
+	set("01 00 83")
+	get("operators for now", "22 03", "02 04")
+	if got := h.found("admin"); got != wire.Operator {
+		t.Errorf("admin logs in with %d on a channel for operators", got)
+	}
+	set("01 62 44")
+	get("no alerts for good", "22 03", "22 04")
+	h.do(t, machine.Reset{Kind: machine.ForceRestart})
+	get("after a reset", "22 04", "22 04")
+	set("0e 42 42")
+	get("users for good", "02 02", "02 02")
+	set("01 00 84")
+	h.do(t, machine.Reset{Kind: machine.ForceOff})
+	h.pass(60e9)
+	get("after power off", "02 02", "02 02")
+	exchanges{
+		{"pre-boot only", "01 41 00", noSuchMode, ""},
+		{"pre-boot only for now", "01 81 00", noSuchMode, ""},
+		{"no mode", "01 44 00", noSuchMode, ""},
+		{"shared", "01 83 00", Done, ""},
+		{"without authentication of messages", "01 52 00", BadField, ""},
+		{"without authentication of users", "01 4a 00", BadField, ""},
+		{"nothing", "01 00 00", Done, ""},
+		{"reserved", "01 c2 00", BadField, ""},
+		{"reserved limit", "01 00 c4", BadField, ""},
+		{"limit 0", "01 00 40", BadField, ""},
+		{"limit 6", "01 00 46", BadField, ""},
+		{"reserved limit bits", "01 00 54", BadField, ""},
+		{"IPMB", "00 42 44", sessionless, ""},
+		{"no such channel", "03 42 44", BadField, ""},
+	}.try(t, h, wire.App, 0x40)
+	exchanges{
+		{"neither", "01 00", BadField, ""},
+		{"both", "01 c0", BadField, ""},
+		{"reserved bits", "01 81", BadField, ""},
+		{"system interface", "0f 80", sessionless, ""},
+		{"no such channel", "03 80", BadField, ""},
+	}.try(t, h, wire.App, 0x41)
+}
+
+// The switch of the channel is Redfish's NetworkProtocol.IPMI.
+func TestChannelSwitchAgreesWithRedfish(t *testing.T) {
+	h := newHost(t).running(t)
+	on := func() bool { return h.BMC().Network().IPMI.On }
+	redfish := func(on bool) {
+		n := h.BMC().Network()
+		n.IPMI.On = on
+		h.tell(t, bmc.SetNetwork{Network: n})
+	}
+	set := func(data string, want bool, present, kept string) {
+		t.Helper()
+		exchanges{{"set", data, Done, ""}}.try(t, h, wire.App, 0x40)
+		exchanges{{data + ", present", "01 80", Done, present}, {data + ", kept", "01 40", Done, kept}}.try(t, h, wire.App, 0x41)
+		if on() != want {
+			t.Errorf("%s: IPMI is on: %t, want %t", data, on(), want)
+		}
+	}
+	set("01 40 00", true, "02 04", "00 04") // for good, from the next reset
+	h.do(t, machine.Reset{Kind: machine.ForceRestart})
+	if on() {
+		t.Error("IPMI is on after a reset though it was switched off for good")
+	}
+	redfish(true)
+	set("01 80 00", false, "00 04", "02 04") // for now
+	h.do(t, machine.Reset{Kind: machine.ForceRestart})
+	if !on() {
+		t.Error("IPMI is off after a reset though it was switched off for now")
+	}
+	set("01 40 00", true, "02 04", "00 04") // as ipmitool does: for good, then for now
+	set("01 80 00", false, "00 04", "00 04")
+	h.do(t, machine.Reset{Kind: machine.ForceRestart})
+	if on() {
+		t.Error("IPMI is on after a reset though it was switched off for good and for now")
+	}
+	set("01 82 00", true, "02 04", "00 04")
+	redfish(false)
+	exchanges{{"Redfish has switched it off", "01 40", Done, "00 04"}}.try(t, h, wire.App, 0x41)
+	redfish(true)
+	exchanges{{"Redfish has switched it on", "01 40", Done, "02 04"}}.try(t, h, wire.App, 0x41)
+}
+
+func TestChannelKeys(t *testing.T) {
+	const none = "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
+	const key = "6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65"
+	h := newHost(t)
+	r := h.service.side(h).realm
+	exchanges{
+		{"read K_R", "01 00 00", noKR, ""},
+		{"set K_R", "01 01 00 " + key, noKR, ""},
+		{"read none", "01 00 01", Done, "00 " + none},
+		{"set", "01 01 01 " + key, Done, "00"},
+		{"read", "0e 00 01", Done, "00 " + key},
+		{"too short", "01 01 01 " + key[3:], fewBytes, ""},
+		{"too long", "01 01 01 00 " + key, manyBytes, ""},
+		{"lock", "01 02 01", BadField, ""},
+		{"no operation", "01 03 01", BadField, ""},
+		{"no key", "01 00 02", BadField, ""},
+		{"another channel", "02 00 01", BadField, ""},
+		{"system interface", "0f 00 01", BadField, ""},
+	}.try(t, h, wire.App, 0x56)
+	if got := tohex(r.KG()); got != key {
+		t.Errorf("the handshake's key = %s", got)
+	}
+	if c := h.BMC().Channel; c.Key != nil || !c.Keyed {
+		t.Errorf("the view shows key [% x], keyed: %t", c.Key, c.Keyed)
+	}
+	if _, got := ask(t, h, wire.App, 0x38, 0x8e, 4); got[2]&0x20 == 0 {
+		t.Errorf("authentication capabilities [% x] do not tell of a key", got)
+	}
+	exchanges{{"take it away", "01 01 01 " + none, Done, "00"}}.try(t, h, wire.App, 0x56)
+	if r.KG() != nil {
+		t.Error("a key of zeros is one")
+	}
+}

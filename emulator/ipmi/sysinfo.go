@@ -1,0 +1,267 @@
+package ipmi
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"unicode/utf16"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// Codes of the commands that set parameters: those of the system (§22.14a), of
+// LAN (§23.1).
+const (
+	noParameter Code = 0x80
+	setAlready  Code = 0x81 // somebody else sets parameters
+	readOnly    Code = 0x82
+)
+
+const (
+	// revision is that of all parameters (§22.14b, §23.2).
+	revision     = 0x11
+	onlyRevision = 1 << 7
+	inProgress   = 0 // parameter
+
+	setComplete = 0
+	setBegun    = 1
+)
+
+// progress is parameter 0 of a table of parameters: it tells that somebody sets
+// them, and keeps nobody from it. There is no rollback, and so no commit.
+type progress byte
+
+func (p *progress) set(data []byte) error {
+	switch {
+	case len(data) != 1:
+		return BadLength
+	case data[0] > setBegun:
+		return BadField
+	case data[0] == setBegun && *p == setBegun:
+		return setAlready
+	}
+	*p = progress(data[0])
+	return nil
+}
+
+// written are the tables of parameters, as the BMC tells them apart.
+const (
+	lanTable  = 0
+	infoTable = 1
+)
+
+const (
+	infoBlock = 16 // bytes at a time
+	// infoHead are the encoding and the length of a text, before it.
+	infoHead = 2
+	// infoBlocks hold the longest text that the length can tell.
+	infoBlocks = (255 + infoHead + infoBlock - 1) / infoBlock
+)
+
+// Encodings of a text (table 22-16c).
+const (
+	latin1  = 0
+	utf8Enc = 1
+	unicode = 2
+)
+
+// infoScratch is what is remembered of the system's parameters.
+type infoScratch struct {
+	progress progress
+	// part is a text of which not all blocks have come yet, by parameter.
+	part map[byte]*infoPart
+	// boots and on say for which time of the machine the texts are that its
+	// system has told of itself.
+	present present
+	texts   map[byte]string
+}
+
+// infoPart is a text that is being written.
+type infoPart struct {
+	data [infoBlocks * infoBlock]byte
+	came uint32 // blocks, a bit each
+}
+
+// infoParameter is a text of the system.
+type infoParameter struct {
+	read  func(x *exchange) string
+	write func(x *exchange, text string) error // nil: read-only
+}
+
+// infoParameters are those of table 22-16c.
+var infoParameters = map[byte]infoParameter{
+	1: {read: func(x *exchange) string { return x.machine().BIOSVersion() }}, // it tells its version itself
+	2: {read: func(x *exchange) string { return x.machine().Asset.HostName }, write: setSystemName},
+	3: {read: func(x *exchange) string { return string(x.bmc().Channel.Read(infoTable, 3, 0)) }, write: setPrimarySystem},
+	4: {read: presentSystem, write: presentText(4)},
+	5: {read: presentInfo(5), write: presentText(5)},
+	6: {read: bmcURL},
+	7: {read: presentInfo(7), write: presentText(7)},
+}
+
+// setSystemName sets the name that Redfish shows as the system's HostName.
+func setSystemName(x *exchange, text string) error {
+	a := *x.machine().Asset
+	a.HostName = text
+	return x.do(machine.SetAsset{Asset: a})
+}
+
+func setPrimarySystem(x *exchange, text string) error {
+	_, err := x.tell(bmc.Write{Written: bmc.Written{Table: infoTable, Param: 3, Data: []byte(text)}})
+	return err
+}
+
+// presentInfo is what the system that runs has told of itself. It is forgotten
+// when the machine is reset or switched off.
+func presentInfo(param byte) func(x *exchange) string {
+	return func(x *exchange) string {
+		if i := &x.side.info; !i.present.ends(x.machine()) {
+			return i.texts[param]
+		}
+		return ""
+	}
+}
+
+// presentSystem is the name of the system that runs: as it has told, or as it
+// is known to run.
+func presentSystem(x *exchange) string {
+	m := x.machine()
+	if told := presentInfo(4)(x); told != "" || m.OS == nil || m.Phase != machine.Running {
+		return told
+	}
+	return m.OS.Name
+}
+
+func presentText(param byte) func(x *exchange, text string) error {
+	return func(x *exchange, text string) error {
+		i, m := &x.side.info, x.machine()
+		if i.texts == nil || i.present.ends(m) {
+			i.texts = map[byte]string{}
+			i.present = present{boots: m.Boots, on: m.Power != machine.PowerOff}
+		}
+		i.texts[param] = text
+		return nil
+	}
+}
+
+// bmcURL is where the BMC's web service is.
+func bmcURL(x *exchange) string {
+	n, all := x.bmc().Network(), x.bmc().Addresses()
+	if !n.HTTPS.On || len(all) == 0 {
+		return ""
+	}
+	return "https://" + hostPort(all[0], n.HTTPS.Port)
+}
+
+// encode is a text with its head, in whole blocks: one at least.
+func encodeInfo(text string) []byte {
+	text = text[:min(len(text), 255)]
+	encoding := byte(latin1)
+	if slices.ContainsFunc([]byte(text), func(b byte) bool { return b >= 0x80 }) {
+		encoding = utf8Enc
+	}
+	b := append([]byte{encoding, byte(len(text))}, text...)
+	return append(b, make([]byte, (infoBlock-len(b)%infoBlock)%infoBlock)...)
+}
+
+// decodeInfo is the text of bytes in an encoding.
+func decodeInfo(encoding byte, b []byte) string {
+	var units []uint16
+	switch encoding {
+	case utf8Enc:
+		return string(bytes.ToValidUTF8(b, []byte("\ufffd")))
+	case unicode:
+		for ; len(b) >= 2; b = b[2:] {
+			units = append(units, binary.LittleEndian.Uint16(b))
+		}
+		return string(utf16.Decode(units))
+	}
+	out := make([]rune, len(b)) // ISO 8859-1 is how Unicode begins
+	for i := range b {
+		out[i] = rune(b[i])
+	}
+	return string(out)
+}
+
+// blocks are how many blocks a text fills of which the first is known.
+func (p *infoPart) blocks() int {
+	return (int(p.data[1]) + infoHead + infoBlock - 1) / infoBlock
+}
+
+// whole says whether all blocks of a text have come.
+func (p *infoPart) whole() bool {
+	all := uint32(1)<<max(p.blocks(), 1) - 1
+	return p.came&all == all
+}
+
+// setInfo is §22.14a. A text comes in blocks; it holds when the last has come.
+func setInfo(x *exchange) error {
+	param, data, i := x.data[0], x.data[1:], &x.side.info
+	if param == inProgress {
+		return i.progress.set(data)
+	}
+	row, ok := infoParameters[param]
+	switch {
+	case !ok:
+		return noParameter
+	case row.write == nil:
+		return readOnly
+	case len(data) != 1+infoBlock:
+		return BadLength
+	case int(data[0]) >= infoBlocks:
+		return OutOfRange
+	case data[0] == 0 && data[1] > unicode:
+		return BadField
+	}
+	p := i.part[param]
+	if p == nil { // what is not written stays
+		p = new(infoPart)
+		n := copy(p.data[:], encodeInfo(row.read(x)))
+		p.came = 1<<(n/infoBlock) - 1
+		if i.part == nil {
+			i.part = map[byte]*infoPart{}
+		}
+		i.part[param] = p
+	}
+	if data[0] == 0 {
+		p.came &^= uint32(1)<<infoBlocks - 1 // another text begins
+	}
+	copy(p.data[int(data[0])*infoBlock:], data[1:])
+	p.came |= 1 << data[0]
+	if !p.whole() {
+		return nil
+	}
+	delete(i.part, param)
+	return row.write(x, decodeInfo(p.data[0]&0x0f, p.data[infoHead:infoHead+int(p.data[1])]))
+}
+
+// getInfo is §22.14b.
+func getInfo(x *exchange) error {
+	param, set, i := x.data[1], int(x.data[2]), &x.side.info
+	row, ok := infoParameters[param]
+	switch {
+	case x.data[0]&^onlyRevision != 0:
+		return BadField
+	case !ok && param != inProgress:
+		return noParameter
+	}
+	x.put(revision)
+	switch {
+	case x.data[0]&onlyRevision != 0:
+		return nil
+	case param == inProgress:
+		x.put(byte(i.progress))
+		return nil
+	}
+	text := encodeInfo(row.read(x))
+	if p := i.part[param]; p != nil { // what was written is read again
+		text = p.data[:max(p.blocks(), 1)*infoBlock]
+	}
+	if set >= len(text)/infoBlock {
+		return OutOfRange
+	}
+	x.put(byte(set))
+	x.put(text[set*infoBlock : (set+1)*infoBlock]...)
+	return nil
+}
