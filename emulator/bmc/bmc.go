@@ -108,6 +108,7 @@ type State struct {
 
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
+	Chassis       *Chassis       `json:"chassis,omitempty"`       // nil: as it was built
 	// Certificates is nil where nobody gave the BMC any.
 	Certificates *Certificates `json:"certificates,omitempty"`
 }
@@ -141,6 +142,7 @@ type View struct {
 
 	Audience *Audience // subscriptions, without their headers
 	Updates  *Updates  // never nil
+	Chassis  *Chassis  // never nil
 	// Certificates are without private keys, and never nil.
 	Certificates *Certificates
 }
@@ -212,7 +214,7 @@ func (b *BMC) View() View {
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
 		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest,
-		Audience: b.heard, Updates: b.updates(),
+		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(),
 		Certificates: b.certificates,
 	}
 }

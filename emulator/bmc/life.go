@@ -219,6 +219,7 @@ var wiped = []struct {
 		b.st.Locks = nil
 	}, []Wipe{WipeButAccess}},
 	{func(b *BMC) { b.st.Net, b.st.Channel = nil, nil }, []Wipe{WipeButAccess, WipeButNetwork}},
+	{func(b *BMC) { b.st.Chassis = nil }, nil},
 	{func(b *BMC) {
 		if b.st.Jobs != nil && b.st.Jobs.Keep != nil {
 			j := b.forkJobs()

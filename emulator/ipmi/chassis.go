@@ -1,3 +1,250 @@
 package ipmi
 
-var chassisCommands = []command{}
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+)
+
+// chassisCommands are those of IPMI v2.0 rev 1.1, §28, and what ACPI is told.
+var chassisCommands = []command{
+	{fn: wire.Chassis, cmd: 0x00, name: "Get Chassis Capabilities", needs: wire.User, run: chassisCapabilities},
+	{fn: wire.Chassis, cmd: 0x01, name: "Get Chassis Status", needs: wire.User, run: chassisStatus},
+	{fn: wire.Chassis, cmd: 0x02, name: "Chassis Control", needs: wire.Operator, least: 1, most: 1, acts: true, run: chassisControl},
+	{fn: wire.Chassis, cmd: 0x04, name: "Chassis Identify", needs: wire.Operator, most: 2, acts: true, run: identify},
+	{fn: wire.Chassis, cmd: 0x05, name: "Set Chassis Capabilities", needs: wire.Administrator, least: 5, most: 6, acts: true, run: setChassisCapabilities},
+	{fn: wire.Chassis, cmd: 0x06, name: "Set Power Restore Policy", needs: wire.Operator, least: 1, most: 1, acts: true, run: setRestorePolicy},
+	{fn: wire.Chassis, cmd: 0x07, name: "Get System Restart Cause", needs: wire.User, run: restartCause},
+	{fn: wire.Chassis, cmd: 0x08, name: "Set System Boot Options", needs: wire.Operator, least: 1, most: -1, acts: true, run: setBootOption},
+	{fn: wire.Chassis, cmd: 0x09, name: "Get System Boot Options", needs: wire.Operator, least: 3, most: 3, run: bootOption},
+	{fn: wire.Chassis, cmd: 0x0a, name: "Set Front Panel Button Enables", needs: wire.Administrator, least: 1, most: 1, acts: true, run: setButtons},
+	{fn: wire.Chassis, cmd: 0x0b, name: "Set Power Cycle Interval", needs: wire.Administrator, least: 1, most: 1, acts: true, run: setCycleInterval},
+	{fn: wire.Chassis, cmd: 0x0f, name: "Get POH Counter", needs: wire.User, run: hoursOn},
+	{fn: wire.App, cmd: 0x06, name: "Set ACPI Power State", needs: wire.Administrator, least: 2, most: 2, run: setACPI},
+	{fn: wire.App, cmd: 0x07, name: "Get ACPI Power State", needs: wire.User, run: acpi},
+}
+
+// bit is one bit of a byte, or 0.
+func bit(on bool, n int) byte {
+	if !on {
+		return 0
+	}
+	return 1 << n
+}
+
+// Flags of Get Chassis Capabilities (§28.1).
+const (
+	hasIntrusion = 1 << 0
+	hasLockout   = 1 << 1
+	hasInterrupt = 1 << 2
+)
+
+// chassisCapabilities is §28.1.
+func chassisCapabilities(x *exchange) error {
+	c := x.bmc().Chassis
+	x.put(hasInterrupt|bit(c.Lockout, 1)|bit(c.Intrusion, 0), c.FRU, c.SDR, c.SEL, c.Management, c.Bridge)
+	return nil
+}
+
+// setChassisCapabilities is §28.7. What a chassis has beside cannot be written,
+// which is no error.
+func setChassisCapabilities(x *exchange) error {
+	d := x.data
+	if d[0]&^(hasIntrusion|hasLockout) != 0 {
+		return BadField
+	}
+	for _, address := range d[1:] {
+		if address&1 != 0 { // 7 bits (§28.1)
+			return BadField
+		}
+	}
+	c := bmc.Chassis{
+		Intrusion: d[0]&hasIntrusion != 0, Lockout: d[0]&hasLockout != 0,
+		FRU: d[1], SDR: d[2], SEL: d[3], Management: d[4], Bridge: x.bmc().Chassis.Bridge,
+	}
+	if len(d) > 5 {
+		c.Bridge = d[5]
+	}
+	_, err := x.tell(bmc.SetChassis{Chassis: c})
+	return err
+}
+
+// restores are the power restore policies by their numbers (§28.8).
+var restores = []machine.RestorePolicy{machine.AlwaysOff, machine.LastState, machine.AlwaysOn}
+
+// chassisStatus is §28.2.
+func chassisStatus(x *exchange) error {
+	v := x.machine()
+	on := v.Power != machine.PowerOff
+	x.put(
+		byte(slices.Index(restores, v.Policy.Restore))<<5|bit(supplyFault(v), 3)|bit(on, 0),
+		bit(v.Reset != nil && v.Reset.Cause == machine.CauseCommand, 4)|bit(v.Lost == machine.LostSupply, 3)|bit(v.Lost == machine.LostMains, 0),
+		1<<6|lightState(v.Asset)<<4|bit(fanFault(v), 3)|bit(driveFault(v), 2)|bit(v.Panel.Locked(), 1)|bit(v.Lid.Seen, 0),
+		0x70|bit(v.Panel.Interrupt, 2)|bit(v.Panel.Reset, 1)|bit(v.Panel.PowerOff, 0), // no standby button
+	)
+	return nil
+}
+
+// lightState is how the chassis shows where it stands.
+func lightState(a *machine.Asset) byte {
+	switch {
+	case a.Light == machine.Dark:
+		return 0
+	case !a.Until.IsZero():
+		return 1 // for a time
+	}
+	return 2
+}
+
+func supplyFault(v *machine.View) bool {
+	for n := range v.Thermal.Model.Supplies.Count {
+		if f := v.Thermal.SupplyFault(n); f != thermal.NoFault && f != thermal.Absent {
+			return true
+		}
+	}
+	return false
+}
+
+func fanFault(v *machine.View) bool {
+	for n := range v.Thermal.Model.Fans.Count {
+		if v.Thermal.FanFailed(n) {
+			return true
+		}
+	}
+	return false
+}
+
+func driveFault(v *machine.View) bool {
+	for _, c := range v.Storage.Controllers() {
+		for _, d := range c.Drives {
+			if d.State == storage.DriveFailed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// controls are what can be asked of the power (§28.3), and the states that are
+// as wanted already.
+var controls = []struct {
+	kind   machine.ResetKind
+	wanted []machine.Power
+}{
+	{machine.ForceOff, []machine.Power{machine.PowerOff, machine.PoweringOff}},
+	{machine.ResetOn, []machine.Power{machine.PowerOn, machine.PoweringOn}},
+	{machine.PowerCycle, nil},
+	{machine.ForceRestart, nil},
+	{machine.Nmi, nil},
+	{machine.GracefulShutdown, []machine.Power{machine.PowerOff, machine.PoweringOff}},
+}
+
+// chassisControl is §28.3: the button that Redfish presses, too.
+func chassisControl(x *exchange) error {
+	if int(x.data[0]) >= len(controls) {
+		return BadField
+	}
+	c := controls[x.data[0]]
+	err := x.do(machine.Reset{Kind: c.kind})
+	v := x.machine()
+	switch {
+	case !errors.Is(err, machine.ErrPower) || x.host.Dialect().IPMI.Strict && c.wanted == nil:
+		return err
+	case slices.Contains(c.wanted, v.Power) && !(v.Power == machine.PoweringOff && v.Again):
+		return nil
+	case v.Power == machine.PowerOff && c.kind == machine.PowerCycle: // some come up then
+		return x.do(machine.Reset{Kind: machine.ResetOn})
+	case v.Power == machine.PowerOff && c.kind == machine.ForceRestart: // the line is pulsed, and nothing hears it
+		return nil
+	}
+	return err
+}
+
+// identifyTime is for how long a chassis shows where it stands if nobody says
+// (§28.5).
+const identifyTime = 15 * time.Second
+
+// identify is §28.5.
+func identify(x *exchange) error {
+	c := machine.Identify{For: identifyTime}
+	if len(x.data) > 0 {
+		c.For = time.Duration(x.data[0]) * time.Second
+	}
+	if len(x.data) > 1 {
+		if x.data[1] > 1 {
+			return BadField
+		}
+		c.Forever = x.data[1] == 1
+	}
+	return x.do(c)
+}
+
+// setRestorePolicy is §28.8.
+func setRestorePolicy(x *exchange) error {
+	const noChange, all = 3, 0x07
+	switch n := x.data[0]; {
+	case n > noChange:
+		return BadField
+	case n < noChange:
+		p := *x.machine().Policy
+		p.Restore = restores[n]
+		if err := x.do(machine.SetPowerPolicy{PowerPolicy: p}); err != nil {
+			return err
+		}
+	}
+	x.put(all)
+	return nil
+}
+
+// setCycleInterval is §28.9.
+func setCycleInterval(x *exchange) error {
+	p := *x.machine().Policy
+	p.CycleDelay.Duration = time.Duration(x.data[0]) * time.Second
+	return x.do(machine.SetPowerPolicy{PowerPolicy: p})
+}
+
+// setButtons is §28.6. There is no standby button to disable.
+func setButtons(x *exchange) error {
+	d := x.data[0]
+	if d > 0x07 {
+		return BadField
+	}
+	return x.do(machine.SetPanel{Panel: machine.Panel{Interrupt: d&4 != 0, Reset: d&2 != 0, PowerOff: d&1 != 0}})
+}
+
+// causes are the restart causes by what the machine calls them (§28.11); what
+// is not here is unknown.
+var causes = map[machine.ResetCause]byte{
+	machine.CauseCommand: 0x1, machine.CauseButton: 0x3, machine.CauseWatchdog: 0x4, machine.CauseSystem: 0xa,
+}
+
+// restartCause is §28.11. Commands come over LAN, whatever the protocol.
+func restartCause(x *exchange) error {
+	r := x.machine().Reset
+	switch {
+	case r == nil:
+		x.put(0, 0)
+	case r.Cause == machine.CauseCommand:
+		x.put(causes[r.Cause], lanChannel)
+	case r.Cause == machine.CauseRestore && r.Restore == machine.AlwaysOn:
+		x.put(0x6, 0)
+	case r.Cause == machine.CauseRestore:
+		x.put(0x7, 0)
+	default:
+		x.put(causes[r.Cause], 0)
+	}
+	return nil
+}
+
+// hoursOn is §28.14.
+func hoursOn(x *exchange) error {
+	x.put(60) // minutes per count
+	x.put32(uint32(x.machine().PoweredOn(x.now) / time.Hour))
+	return nil
+}

@@ -134,6 +134,7 @@ type side struct {
 type scratch struct {
 	selScratch
 	inbox
+	acpi    acpiTold
 	present *present // of the channel; nil: as it is kept
 	info    infoScratch
 	lan     lanScratch

@@ -260,6 +260,7 @@ func (h *Host) settle(st *step) error {
 	entry := h.leaveTrail(st)
 	heard := append(h.withhold(st.machine[st.heard:]), st.freed...)
 	st.bmc = append(st.bmc, h.bmc.Hear(st.now, heard)...)
+	h.loseBMC(st)
 	st.event, _ = h.bmc.NextEvent()
 	machineWas, bmcWas := h.Machine(), h.BMC()
 	st.is = h.state()
@@ -300,6 +301,18 @@ func (h *Host) settle(st *step) error {
 	h.tell(st, machineWas, bmcWas)
 	h.lab.delivery.push(h, outward(st.machine))
 	return nil
+}
+
+// loseBMC tells the machine of a BMC that has gone down to restart.
+func (h *Host) loseBMC(st *step) {
+	for _, ev := range st.bmc {
+		if l, ok := ev.(bmc.LifeChanged); !ok || l.Phase != bmc.Offline {
+			continue
+		}
+		if _, err := h.machine.Apply(st.now, machine.BMCRestarts{}); err != nil {
+			panic(err) // it cannot be refused
+		}
+	}
 }
 
 // leaveTrail writes the request that a step is for into the audit log, once, and

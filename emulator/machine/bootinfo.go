@@ -10,7 +10,7 @@ import (
 
 // BootInfo is what a remote console says about boots beside the Override: for
 // how long that stands, and what else is asked for (IPMI v2.0 rev 1.1, table
-// 28-14). A BMC does not remember most of it without power.
+// 28-14). A BMC that restarts has forgotten it.
 type BootInfo struct {
 	// Ours says that the override stands for such a request. It ends when a
 	// boot follows it, when Until is past, when a start comes for a cause that
@@ -24,16 +24,18 @@ type BootInfo struct {
 	Defaults bool `json:"defaults,omitempty"` // BIOS settings get their defaults before the boot
 	Scan     bool `json:"scan,omitempty"`     // the firmware is to look for the service partition
 
+	// SparesFilters is about starts that a filter of events brings about.
+	SparesFilters bool `json:"sparesFilters,omitempty"`
+
 	// What follows is for whoever reads it; no model does.
 
-	InProgress bool      `json:"inProgress,omitempty"` // somebody is at it, until a start or the end of power
-	Handled    byte      `json:"handled,omitempty"`    // a bit for each party that has not; that of the firmware is HandledByFirmware
-	Partition  byte      `json:"partition,omitempty"`  // service partition
-	Flags      []byte    `json:"flags,omitempty"`      // of the request, as it was made
-	Initiator  []byte    `json:"initiator,omitempty"`  // who boots
-	Mailbox    []byte    `json:"mailbox,omitempty"`    // for the loader
-	Locked     byte      `json:"locked,omitempty"`     // a bit for each parameter that somebody has marked invalid
-	BMC        time.Time `json:"bmc,omitzero"`         // since when the BMC was up that was told all this
+	InProgress bool   `json:"inProgress,omitempty"` // somebody is at it, until a start or the end of power
+	Handled    byte   `json:"handled,omitempty"`    // a bit for each party that has not; that of the firmware is HandledByFirmware
+	Partition  byte   `json:"partition,omitempty"`  // service partition
+	Flags      []byte `json:"flags,omitempty"`      // of the request, as it was made
+	Initiator  []byte `json:"initiator,omitempty"`  // who boots
+	Mailbox    []byte `json:"mailbox,omitempty"`    // for the loader
+	Locked     byte   `json:"locked,omitempty"`     // a bit for each parameter that somebody has marked invalid
 }
 
 // Bounds of a BootInfo.
@@ -174,8 +176,24 @@ func (m *Machine) interruptBootInfo() {
 	}
 }
 
-// forgetBootInfo is what becomes of it without mains.
-func (m *Machine) forgetBootInfo() {
+// BMCRestarts tells a machine that its BMC is down, and will come up with what
+// it keeps.
+type BMCRestarts struct{}
+
+func (BMCRestarts) apply(m *Machine, _ time.Time) ([]Event, error) {
+	m.loseBMC()
+	return nil, nil
+}
+
+// loseBMC ends what the BMC was doing for the machine.
+func (m *Machine) loseBMC() {
+	m.darken()
+	if m.st.Watchdog != nil {
+		m.setWatchdog(func(w *Watchdog) {
+			w.stop(w.For.Duration)
+			w.Set, w.Silent, w.Expired = false, false, nil
+		})
+	}
 	b := m.st.BootInfo
 	if b == nil {
 		return

@@ -149,14 +149,27 @@ func TestStartEndsWhatSomebodyWasWriting(t *testing.T) {
 	}
 }
 
-func TestBMCForgetsBootInfoWithoutMains(t *testing.T) {
-	b := newBench(t)
-	b.do(SetBootInfo{BootInfo: BootInfo{Waits: true, Handled: 3}, Request: onceFromNIC})
-	b.do(CutAC{})
-	b.do(RestoreAC{})
-	v := b.m.View()
-	if d := cmp.Diff(BootInfo{}, *v.BootInfo); d != "" || v.Override.Enabled != Disabled {
-		t.Errorf("override %+v, and (-want +got):\n%s", v.Override, d)
+func TestBMCThatGoesDownForgetsWhatItWasToDo(t *testing.T) {
+	for _, down := range [][]Command{{CutAC{}, RestoreAC{}}, {BMCRestarts{}}} {
+		b := newBench(t).running()
+		b.do(SetBootInfo{BootInfo: BootInfo{Waits: true, Handled: 3}, Request: onceFromNIC})
+		b.do(Identify{For: time.Hour})
+		b.do(bark(NoAction))
+		b.do(StartWatchdog{}) // and it expires at once
+		watch := bark(WatchdogPowerOff)
+		watch.For = time.Hour
+		b.do(watch)
+		b.do(StartWatchdog{})
+		for _, c := range down {
+			b.do(c)
+		}
+		v := b.m.View()
+		if d := cmp.Diff(BootInfo{}, *v.BootInfo); d != "" || v.Override.Enabled != Disabled {
+			t.Errorf("%T: override %+v, and (-want +got):\n%s", down[0], v.Override, d)
+		}
+		if w := v.Watchdog; w.Set || !w.Until.IsZero() || w.Expired != nil || v.Asset.Light != Dark {
+			t.Errorf("%T: watchdog %+v, light %s", down[0], w, v.Asset.Light)
+		}
 	}
 }
 

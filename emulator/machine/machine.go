@@ -66,28 +66,29 @@ type State struct {
 
 // Main is power, boot and what runs.
 type Main struct {
-	Phase      Phase      `json:"phase"`
-	Since      time.Time  `json:"since,omitzero"`    // when the phase began; zero for one that was never on
-	Deadline   time.Time  `json:"deadline,omitzero"` // of the phase; zero when nothing is awaited
-	Progress   Progress   `json:"progress,omitempty"`
-	ProgressAt time.Time  `json:"progressAt,omitzero"`
-	Again      bool       `json:"again,omitempty"` // come up again after going down
-	Asked      *Asked     `json:"asked,omitempty"`
-	WasOn      bool       `json:"wasOn,omitempty"`   // when the mains went
-	NoMains    bool       `json:"noMains,omitempty"` // somebody has cut them
-	Lost       Loss       `json:"lost,omitempty"`    // what last took the power; "": a command, or a system
-	OnFor      Duration   `json:"onFor,omitzero"`    // that it was on, until it last went off
-	OnSince    time.Time  `json:"onSince,omitzero"`  // zero: it is off
-	Cause      ResetCause `json:"cause,omitempty"`   // of the start that is to come
-	Reset      *LastReset `json:"reset,omitempty"`   // nil: it was never started
-	Override   Override   `json:"override"`
-	Boots      uint64     `json:"boots"`             // POSTs since the machine was made
-	Retries    int        `json:"retries,omitempty"` // boots that found nothing, in a row, and were tried again
-	BootTime   Duration   `json:"bootTime,omitzero"` // of the last boot, from the reset to a running system
-	Tries      []Source   `json:"tries,omitempty"`   // sources not tried yet; the first is being tried
-	App        SourceKind `json:"app,omitempty"`     // the firmware's program that this boot goes to
-	Image      *Source    `json:"image,omitempty"`   // that a suspended system is on
-	OS         *OS        `json:"os,omitempty"`      // what is loading or running
+	Phase      Phase         `json:"phase"`
+	Since      time.Time     `json:"since,omitzero"`    // when the phase began; zero for one that was never on
+	Deadline   time.Time     `json:"deadline,omitzero"` // of the phase; zero when nothing is awaited
+	Progress   Progress      `json:"progress,omitempty"`
+	ProgressAt time.Time     `json:"progressAt,omitzero"`
+	Again      bool          `json:"again,omitempty"` // come up again after going down
+	Asked      *Asked        `json:"asked,omitempty"`
+	WasOn      bool          `json:"wasOn,omitempty"`    // when the mains went
+	NoMains    bool          `json:"noMains,omitempty"`  // somebody has cut them
+	Lost       Loss          `json:"lost,omitempty"`     // what last took the power; "": a command, or a system
+	OnFor      Duration      `json:"onFor,omitzero"`     // that it was on, until it last went off
+	OnSince    time.Time     `json:"onSince,omitzero"`   // zero: it is off
+	Cause      ResetCause    `json:"cause,omitempty"`    // of the start that is to come
+	Restores   RestorePolicy `json:"restores,omitempty"` // that brings it up, of CauseRestore
+	Reset      *LastReset    `json:"reset,omitempty"`    // nil: it was never started
+	Override   Override      `json:"override"`
+	Boots      uint64        `json:"boots"`             // POSTs since the machine was made
+	Retries    int           `json:"retries,omitempty"` // boots that found nothing, in a row, and were tried again
+	BootTime   Duration      `json:"bootTime,omitzero"` // of the last boot, from the reset to a running system
+	Tries      []Source      `json:"tries,omitempty"`   // sources not tried yet; the first is being tried
+	App        SourceKind    `json:"app,omitempty"`     // the firmware's program that this boot goes to
+	Image      *Source       `json:"image,omitempty"`   // that a suspended system is on
+	OS         *OS           `json:"os,omitempty"`      // what is loading or running
 }
 
 // View is a Machine as it stands. It shares nothing that changes, and two views

@@ -132,7 +132,8 @@ func (m *Machine) regainMains(now time.Time) []Event {
 	if p := m.policy().Restore; p == AlwaysOff || p == LastState && !m.st.WasOn {
 		return evs
 	}
-	m.main().Cause = CauseRestore
+	own := m.main()
+	own.Cause, own.Restores = CauseRestore, m.policy().Restore
 	on := pressOn
 	if m.onDelay() > 0 {
 		on = delay

@@ -242,7 +242,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		own.Tries, own.App, own.Again = nil, "", false
 		own.Reset = &LastReset{At: now, Cause: own.cause()}
 		if own.Reset.Cause == CauseRestore {
-			own.Reset.Restore = m.policy().Restore
+			own.Reset.Restore = own.Restores
 		}
 		own.Cause = ""
 		evs = append(evs, m.heedBootInfo(now, own.Reset.Cause)...)
@@ -276,8 +276,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	case Unplugged:
 		own := m.main()
 		own.Tries, own.App, own.Again = nil, "", false
-		m.darken()
-		m.forgetBootInfo()
+		m.loseBMC()
 		evs = append(evs, m.cutFirmware(now, true)...)
 	}
 	return evs

@@ -313,11 +313,8 @@ func (m *Machine) stopWatchdog(to Phase, now time.Time) {
 	}
 	m.setWatchdog(func(w *Watchdog) {
 		w.stop(w.Remains(now))
-		switch to {
-		case POST:
+		if to == POST {
 			w.Set, w.Silent = false, false
-		case Unplugged: // the BMC's memory is gone, too
-			w.Set, w.Silent, w.Expired = false, false, nil
 		}
 	})
 }

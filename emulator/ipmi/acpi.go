@@ -1,0 +1,74 @@
+package ipmi
+
+import (
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// ACPI power states (§20.6), of the system and of the device.
+const (
+	acpiWorking     = 0x00 // S0, D0
+	acpiHibernating = 0x04 // S4
+	acpiSoftOff     = 0x05 // S5
+	acpiLegacyOn    = 0x20 // on, and no ACPI yet
+)
+
+var (
+	acpiSystem = []byte{0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0a, 0x20, 0x21, 0x2a}
+	acpiDevice = []byte{0x00, 0x01, 0x02, 0x03, 0x2a}
+)
+
+// acpiTold is what somebody has told the BMC of the ACPI power states. That of
+// the system holds until its power changes, which the BMC sees itself.
+type acpiTold struct {
+	system, device byte
+	told           bool // of the system
+	power          machine.Power
+	boots          uint64
+}
+
+const acpiSet, acpiNoChange = 1 << 7, 0x7f
+
+// setACPI is §20.6.
+func setACPI(x *exchange) error {
+	system, device := x.data[0], x.data[1]
+	wrong := func(b byte, known []byte) bool {
+		return b&acpiSet != 0 && b != acpiSet|acpiNoChange && !slices.Contains(known, b&^acpiSet)
+	}
+	if wrong(system, acpiSystem) || wrong(device, acpiDevice) {
+		return BadField
+	}
+	v, is := x.machine(), &x.side.acpi
+	if system&acpiSet != 0 && system != acpiSet|acpiNoChange {
+		is.system, is.told, is.power, is.boots = system&^acpiSet, true, v.Power, v.Boots
+	}
+	if device&acpiSet != 0 && device != acpiSet|acpiNoChange {
+		is.device = device &^ acpiSet
+	}
+	return nil
+}
+
+// acpi is §20.7.
+func acpi(x *exchange) error {
+	v, is := x.machine(), &x.side.acpi
+	system := acpiOf(v)
+	if is.told && is.power == v.Power && is.boots == v.Boots {
+		system = is.system
+	}
+	x.put(system, is.device)
+	return nil
+}
+
+// acpiOf is the state that the BMC sees.
+func acpiOf(v *machine.View) byte {
+	switch {
+	case v.Power == machine.PowerOff && v.Image != nil:
+		return acpiHibernating
+	case v.Power == machine.PowerOff:
+		return acpiSoftOff
+	case v.OS == nil:
+		return acpiLegacyOn
+	}
+	return acpiWorking
+}

@@ -1,0 +1,280 @@
+package ipmi
+
+import (
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+const (
+	parameterLocked  = 1 << 7
+	parameterVersion = 0x01
+)
+
+// bootParameter is a boot option (table 28-14).
+type bootParameter struct {
+	least, most int // bytes that it is set with
+	set         func(x *exchange, c *machine.SetBootInfo, d []byte) error
+	get         func(v *machine.View) []byte
+}
+
+// mailboxParameter is the only one that has blocks.
+const mailboxParameter = 7
+
+var bootParameters = []bootParameter{
+	0: {1, 1, setBootProgress, func(v *machine.View) []byte { return []byte{bit(v.BootInfo.InProgress, 0)} }},
+	1: {1, 1, setBootPartition, func(v *machine.View) []byte { return []byte{v.BootInfo.Partition} }},
+	2: {1, 1, setBootScan, func(v *machine.View) []byte { return []byte{bit(v.BootInfo.Scan, 1)} }},
+	3: {1, 1, setBootClearing, func(v *machine.View) []byte { return []byte{bootClearing(v.BootInfo)} }},
+	4: {2, 2, setBootHandled, func(v *machine.View) []byte { return []byte{0, v.BootInfo.Handled} }},
+	5: {5, 5, setBootFlags, bootFlags},
+	6: {9, 9, setBootInitiator, func(v *machine.View) []byte { return zeroed(v.BootInfo.Initiator, 9) }},
+	7: {1, 1 + mailboxBlock, setBootMailbox, nil},
+}
+
+// zeroed is a copy of b with zeros up to n bytes.
+func zeroed(b []byte, n int) []byte { return append(slices.Clone(b), make([]byte, n-len(b))...) }
+
+// setBootOption is §28.12. What is written takes effect at once.
+func setBootOption(x *exchange) error {
+	n, d := int(x.data[0]&^parameterLocked), x.data[1:]
+	if n >= len(bootParameters) {
+		return noParameter
+	}
+	c := machine.SetBootInfo{BootInfo: *x.machine().BootInfo}
+	c.Locked &^= 1 << n
+	if x.data[0]&parameterLocked != 0 {
+		c.Locked |= 1 << n
+	}
+	if p := bootParameters[n]; len(d) > 0 { // without data only the mark is set
+		if len(d) < p.least || len(d) > p.most {
+			return BadLength
+		}
+		if err := p.set(x, &c, d); err != nil {
+			return err
+		}
+	}
+	return x.do(c)
+}
+
+// bootOption is §28.13.
+func bootOption(x *exchange) error {
+	n, set, block := int(x.data[0]), int(x.data[1]), x.data[2]
+	switch {
+	case n&parameterLocked != 0 || block != 0:
+		return BadField
+	case n >= len(bootParameters):
+		return noParameter
+	case n == mailboxParameter && set >= mailboxBlocks:
+		return OutOfRange
+	case n != mailboxParameter && set != 0:
+		return BadField
+	}
+	v := x.machine()
+	x.put(parameterVersion, v.BootInfo.Locked>>n<<7|byte(n))
+	if n == mailboxParameter {
+		x.put(byte(set))
+		x.put(mailbox(v.BootInfo, set)...)
+		return nil
+	}
+	x.put(bootParameters[n].get(v)...)
+	return nil
+}
+
+// setBootProgress notes that somebody is at the parameters. There is nothing to
+// roll back to: to commit is to go on.
+func setBootProgress(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+	const complete, begin, commit = 0, 1, 2
+	switch d[0] {
+	case complete:
+		c.InProgress = false
+	case begin:
+		if c.InProgress {
+			return setAlready
+		}
+		c.InProgress = true
+	case commit:
+	default:
+		return BadField
+	}
+	return nil
+}
+
+func setBootPartition(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+	c.Partition = d[0]
+	return nil
+}
+
+// setBootScan asks the firmware to look for the service partition. That there is
+// one only the firmware says.
+func setBootScan(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+	const discovered, scan = 1 << 0, 1 << 1
+	switch {
+	case d[0]&^(discovered|scan) != 0:
+		return BadField
+	case d[0]&discovered != 0:
+		return readOnly
+	}
+	c.Scan = d[0]&scan != 0
+	return nil
+}
+
+// Bits of parameter 3.
+const (
+	keepsForFilter = 1 << 4
+	keepsForTime   = 1 << 3
+)
+
+// keepsFor are the bits of parameter 3 that are about starts for a cause.
+var keepsFor = []struct {
+	bit    byte
+	causes []machine.ResetCause
+}{
+	{1 << 0, []machine.ResetCause{machine.CauseButton}},
+	{1 << 1, []machine.ResetCause{machine.CauseSystem, machine.CauseCrash}},
+	{1 << 2, []machine.ResetCause{machine.CauseWatchdog}},
+}
+
+// setBootClearing says what does not end a request.
+func setBootClearing(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+	if d[0] > 0x1f {
+		return BadField
+	}
+	c.Waits, c.Spares, c.SparesFilters = d[0]&keepsForTime != 0, nil, d[0]&keepsForFilter != 0
+	for _, k := range keepsFor {
+		if d[0]&k.bit != 0 {
+			c.Spares = append(c.Spares, k.causes...)
+		}
+	}
+	return nil
+}
+
+func bootClearing(b *machine.BootInfo) (out byte) {
+	for _, k := range keepsFor {
+		if slices.Contains(b.Spares, k.causes[0]) {
+			out |= k.bit
+		}
+	}
+	return out | bit(b.Waits, 3) | bit(b.SparesFilters, 4)
+}
+
+// setBootHandled writes those bits that the first byte enables.
+func setBootHandled(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+	c.Handled = c.Handled&^d[0] | d[1]&d[0]
+	return nil
+}
+
+// setBootInitiator notes who boots.
+func setBootInitiator(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+	if d[0] > 0x0f { // channel
+		return BadField
+	}
+	c.Initiator = slices.Clone(d)
+	return nil
+}
+
+// The mailbox has to have five blocks at least.
+const mailboxBlock, mailboxBlocks = 16, 16
+
+// setBootMailbox writes the beginning of a block; the rest stays.
+func setBootMailbox(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+	if d[0] >= mailboxBlocks {
+		return OutOfRange
+	}
+	from := int(d[0]) * mailboxBlock
+	c.Mailbox = zeroed(c.Mailbox, max(len(c.Mailbox), from+len(d)-1))
+	copy(c.Mailbox[from:], d[1:])
+	return nil
+}
+
+// mailbox is a block, whole.
+func mailbox(b *machine.BootInfo, n int) []byte {
+	from := min(n*mailboxBlock, len(b.Mailbox))
+	return zeroed(b.Mailbox[from:min(from+mailboxBlock, len(b.Mailbox))], mailboxBlock)
+}
+
+// Parts of the boot flags, which are parameter 5, by their bytes.
+const (
+	flagsValid   = 1 << 7
+	flagsForGood = 1 << 6
+	flagsEFI     = 1 << 5
+
+	flagsDefaults = 1 << 7 // "CMOS clear"
+	flagsDevice   = 0x3c
+
+	flagsInternal = 1 << 4
+	flagsInstance = 0x1f
+)
+
+// bootDevices are what the boot device selectors stand for; "" is reserved.
+// What is redirected, and removable media, come over USB here.
+var bootDevices = []machine.SourceKind{
+	0x0: machine.None, 0x1: machine.Pxe, 0x2: machine.Hdd, 0x3: machine.Hdd, 0x4: machine.Diags, 0x5: machine.Cd, 0x6: machine.BiosSetup,
+	0x7: machine.Usb, 0x8: machine.Cd, 0x9: machine.Usb, 0xb: machine.Usb, 0xf: machine.Usb,
+}
+
+// bootSelectors are the selectors that targets are told by which Redfish has
+// set. Those that no selector stands for are told as no override.
+var bootSelectors = map[machine.SourceKind]byte{
+	machine.Pxe: 0x1, machine.Hdd: 0x2, machine.Diags: 0x4, machine.Cd: 0x5, machine.BiosSetup: 0x6, machine.Usb: 0xf, machine.Floppy: 0xf,
+}
+
+func bootDevice(flags byte) machine.SourceKind { return bootDevices[flags&flagsDevice>>2] }
+
+// wrongFlags says whether reserved bits are set, or values that are reserved.
+func wrongFlags(d []byte) bool {
+	const verbosity, redirection, mux = 0x60, 0x03, 0x07
+	return d[0]&0x1f != 0 || bootDevice(d[1]) == "" ||
+		d[2]&verbosity == verbosity || d[2]&redirection == redirection ||
+		d[3]&0xf0 != 0 || d[3]&mux > 2 ||
+		d[4]&^flagsInstance != 0 || d[4] == flagsInternal
+}
+
+// setBootFlags makes them the override that Redfish shows. What Redfish has no
+// word for is kept beside.
+func setBootFlags(x *exchange, c *machine.SetBootInfo, d []byte) error {
+	if wrongFlags(d) {
+		return BadField
+	}
+	o := x.machine().Override
+	o.Enabled, o.Target, o.Next = machine.Disabled, machine.None, ""
+	if d[0]&flagsValid != 0 {
+		o.Enabled, o.Target, o.Mode = machine.Once, bootDevice(d[1]), machine.Legacy
+		if d[0]&flagsEFI != 0 {
+			o.Mode = machine.UEFI
+		}
+		if d[0]&flagsForGood != 0 {
+			if x.session != nil && x.session.Privilege < wire.Administrator {
+				return Forbidden
+			}
+			o.Enabled = machine.Continuous
+		}
+	}
+	c.Request = &o
+	c.Flags = []byte{d[0] & flagsEFI, d[1] &^ flagsDefaults, d[2], d[3]}
+	c.Defaults = d[1]&flagsDefaults != 0
+	c.Instance = int(d[4] &^ flagsInternal)
+	if d[4]&flagsInternal != 0 {
+		c.Instance += machine.MaxInstance
+	}
+	return nil
+}
+
+// bootFlags are the flags of the override as it is, however it was set.
+func bootFlags(v *machine.View) []byte {
+	f, o, b := make([]byte, 5), v.Override, v.BootInfo
+	copy(f, b.Flags)
+	if o.Enabled != machine.Disabled {
+		f[0] = flagsValid | bit(o.Enabled == machine.Continuous, 6) | bit(o.Mode == machine.UEFI, 5)
+		if bootDevice(f[1]) != o.Target {
+			f[1] = f[1]&^flagsDevice | bootSelectors[o.Target]<<2
+		}
+	}
+	f[1] |= bit(b.Defaults, 7)
+	f[4] = byte(b.Instance)
+	if b.Instance > machine.MaxInstance {
+		f[4] = flagsInternal | byte(b.Instance-machine.MaxInstance)
+	}
+	return f
+}
