@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -65,6 +66,23 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 		return bmc.Config{}, err
 	}
 	return bmc.Config{Address: address, Credentials: c, Insecure: h.Spec.BMC.DisableCertificateVerification, RootCAs: r.RootCAs, Clock: r.Clock}, nil
+}
+
+// countCredentials counts what is wrong with them (B-111, B-112, B-280).
+func (r *Reconciler) countCredentials(h *metal3.BareMetalHost, o *observation) {
+	if o.updated {
+		r.metrics.updated.WithLabelValues(h.Namespace, h.Name).Inc()
+	}
+	var bad *credentialsError
+	switch err := o.unregistered; {
+	case err == nil:
+	case errors.As(err, &bad) && bad.missing:
+		r.metrics.missing.WithLabelValues(h.Namespace, h.Name).Inc()
+	case o.client == nil: // it never came to asking the BMC
+		r.metrics.invalid.WithLabelValues(h.Namespace, h.Name).Inc()
+	default:
+		r.metrics.noAccess.WithLabelValues(h.Namespace, h.Name).Inc()
+	}
 }
 
 // bootable says why a host at this kind of address could never be given its

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -47,8 +48,9 @@ type Config struct {
 	Wall   clock.PassiveClock // Kubernetes timestamps; nil is the real one
 	Chance func() float64     // in [0,1[; spreads backoffs
 
-	RootCAs *x509.CertPool // trusted for BMCs beside the system's; may be nil
-	Workers int            // hosts reconciled at a time; 0 is 4
+	Metrics prometheus.Registerer // nil: nobody reads them
+	RootCAs *x509.CertPool        // trusted for BMCs beside the system's; may be nil
+	Workers int                   // hosts reconciled at a time; 0 is 4
 	// Enter, when set, is called around each pass; see the lab's clock.
 	Enter func() (leave func())
 }
@@ -56,8 +58,9 @@ type Config struct {
 // Reconciler reconciles BareMetalHosts.
 type Reconciler struct {
 	Config
-	wake chan event.GenericEvent
-	read *reader
+	wake    chan event.GenericEvent
+	read    *reader
+	metrics *metrics
 
 	mu      sync.Mutex
 	softOff map[types.UID]time.Time // when a system was asked to shut down
@@ -79,7 +82,11 @@ func New(c Config) (*Reconciler, error) {
 	if c.Workers == 0 {
 		c.Workers = 4
 	}
-	return &Reconciler{Config: c, read: newReader(c.Client, c.Reader), wake: make(chan event.GenericEvent, 1024), softOff: map[types.UID]time.Time{}}, nil
+	m, err := newMetrics(c.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("host: Config.Metrics: %w", err)
+	}
+	return &Reconciler{Config: c, metrics: m, read: newReader(c.Client, c.Reader), wake: make(chan event.GenericEvent, 1024), softOff: map[types.UID]time.Time{}}, nil
 }
 
 // Options are what a controller of hosts must be made with: its queue waits on
@@ -101,6 +108,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if r.Enter != nil {
 		defer r.Enter()()
 	}
+	r.metrics.passes.WithLabelValues(req.Namespace, req.Name).Inc()
+	res, err := r.reconcile(ctx, req)
+	if err != nil {
+		r.metrics.failedPasses.WithLabelValues(req.Namespace, req.Name).Inc()
+	}
+	return res, err
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var h metal3.BareMetalHost
 	if err := r.read.get(ctx, req.NamespacedName, &h); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -124,9 +140,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	d := phase.Decide(o.facts)
 	ctrl.LoggerFrom(ctx).V(1).Info("decided", "state", h.Status.Provisioning.State, "rule", d.Rule, "do", d.Do, "to", d.To)
+	from := h.Status.Provisioning.State
 	after, err := r.record(ctx, &h, o, d)
 	if err != nil {
 		return again(err)
+	}
+	r.metrics.decided(&h, from, d)
+	r.countCredentials(&h, o)
+	if d.Rule == phase.AwaitsAttaching {
+		r.metrics.undeleted.WithLabelValues().Inc()
 	}
 	if err := r.perform(ctx, &h, o, d.Do); err != nil {
 		return r.failed(ctx, &h, o, err)
@@ -211,10 +233,12 @@ func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	if errors.Is(err, bmc.ErrUnreachable) && h.DeletionTimestamp.IsZero() || ctx.Err() != nil {
 		return ctrl.Result{}, fmt.Errorf("perform: %w", err)
 	}
-	after, err := r.record(ctx, h, o, phase.Decision{Fail: errorTypes[h.Status.Provisioning.State], Message: err.Error()})
+	d := phase.Decision{Fail: errorTypes[h.Status.Provisioning.State], Message: err.Error()}
+	after, err := r.record(ctx, h, o, d)
 	if err != nil {
 		return again(err)
 	}
+	r.metrics.decided(h, h.Status.Provisioning.State, d)
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 

@@ -30,6 +30,8 @@ type observation struct {
 	found  *job.Hardware
 
 	badAnnotations []string // whose values cannot be read
+	unregistered   error    // why the BMC cannot be worked with
+	updated        bool     // the credentials are others than those that were tried last
 }
 
 // Jobs of a boot; an ID is the boot's with one of these behind it.
@@ -108,7 +110,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	case ctx.Err() != nil, transient, errors.As(err, &api):
 		return err
 	default:
-		f.RegistrationError = err.Error()
+		f.RegistrationError, o.unregistered = err.Error(), err
 		return nil
 	}
 	f.Power, f.NextBoot = o.system.Power, o.system.Boot.Device

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,16 +76,29 @@ func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *ob
 	if err := o.client.SetPower(ctx, bmc.PowerOn); err != nil {
 		return fmt.Errorf("PowerOn operation failed: %w", err)
 	}
+	r.metrics.power.WithLabelValues(h.Namespace, h.Name, "on").Inc()
 	r.announcePower(ctx, h, "PowerOn", "Host powered on")
 	return nil
 }
 
 func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	if err := o.client.SetPower(ctx, bmc.PowerOff); err != nil {
+		if _, asked := r.askedOff(h); asked { // B-123
+			err = fmt.Errorf("Continuing with hard poweroff after soft poweroff fails. More details: %w", err) //nolint:staticcheck // upstream's text
+		}
 		return fmt.Errorf("PowerOff operation failed: %w", err)
 	}
+	r.metrics.power.WithLabelValues(h.Namespace, h.Name, "off").Inc()
 	r.announcePower(ctx, h, "PowerOff", "Host powered off")
 	return nil
+}
+
+// askedOff is when a system was asked to shut down.
+func (r *Reconciler) askedOff(h *metal3.BareMetalHost) (time.Time, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, ok := r.softOff[h.UID]
+	return at, ok
 }
 
 // announcePower tells of a change of power that the user, or deletion, has
@@ -105,6 +119,7 @@ func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, 
 	if err := o.client.SetPower(ctx, bmc.PowerSoftOff); err != nil {
 		return r.powerOff(ctx, h, o)
 	}
+	r.metrics.power.WithLabelValues(h.Namespace, h.Name, "off").Inc()
 	r.announcePower(ctx, h, "PowerOff", "Host soft powered off")
 	return nil
 }

@@ -123,6 +123,7 @@ func (r *Reconciler) recordCredentials(h *metal3.BareMetalHost, o *observation, 
 		return
 	}
 	if !h.Status.TriedCredentials.Match(*o.secret) {
+		o.updated = h.Status.TriedCredentials.Reference != nil
 		h.UpdateTriedCredentials(*o.secret)
 	}
 	if o.facts.RegistrationError == "" && o.system.ID != "" && !h.Status.GoodCredentials.Match(*o.secret) {

@@ -155,13 +155,19 @@ func workFails(f Facts, message string) (metal3.ErrorType, string) {
 	return metal3.ProvisioningError, message
 }
 
+// Rules that are counted by their names.
+const (
+	GaveUpDeprovisioning = "is being deleted and cannot be deprovisioned"
+	AwaitsAttaching      = "is being deleted once it is attached"
+)
+
 // rules in order: the first that applies decides. The order within a state is
 // that of B-11 (deletion, registration, the state's own).
 var rules = []rule{
 	{in: attached, name: "is being deleted, detached", ref: "B-93", when: func(f Facts) bool {
 		return f.Deleting && !f.DetachDelays && (detachable(f) || f.Detach && f.IsDetached)
 	}, to: to(deleting)},
-	{in: attached, name: "is being deleted once it is attached", ref: "B-93", when: func(f Facts) bool { return f.Deleting && (detachable(f) || f.Detach && f.IsDetached) }, after: detachedWait},
+	{in: attached, name: AwaitsAttaching, ref: "B-93", when: func(f Facts) bool { return f.Deleting && (detachable(f) || f.Detach && f.IsDetached) }, after: detachedWait},
 	{in: attached, name: "is detached", ref: "B-91", when: func(f Facts) bool { return f.Detach && f.IsDetached }, after: detachedWait},
 	{in: attached, name: "shall be detached", ref: "B-91", when: detachable, do: Detach, after: 1},
 	{in: attached, name: "is no longer detached", ref: "B-91 B-93", when: func(f Facts) bool { return f.IsDetached }, do: Attach, after: 1},
@@ -170,7 +176,7 @@ var rules = []rule{
 	{in: states{provisioning, provisioned}, name: "is being deleted with an image on its disk", ref: "B-68", when: isDeleting, to: to(deprovisioning)},
 	{in: states{inspecting, matching, preparing, available, ready, external}, name: "is being deleted without an image", ref: "B-68", when: isDeleting, to: to(poweringOff)},
 	{in: states{deprovisioning, poweringOff}, name: "is being deleted and was never registered", ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.NeverRegistered && unregistered(f) }, to: to(deleting)},
-	{in: states{deprovisioning}, name: "is being deleted and cannot be deprovisioned", ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.ErrorCount > forgivenDeletes }, to: to(poweringOff)},
+	{in: states{deprovisioning}, name: GaveUpDeprovisioning, ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.ErrorCount > forgivenDeletes }, to: to(poweringOff)},
 	{in: states{poweringOff}, name: "cannot be powered off", ref: "B-70", when: func(f Facts) bool { return f.ErrorCount > forgivenDeletes }, to: to(deleting)},
 
 	{in: states{stateNone, unmanaged}, name: "has BMC details", ref: "B-40 B-42", when: func(f Facts) bool { return f.HasDetails }, to: to(registering)},

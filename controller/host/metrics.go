@@ -1,0 +1,100 @@
+package host
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+// metrics are the numbers that upstream's dashboards read, by upstream's names
+// (B-280).
+type metrics struct {
+	passes, failedPasses, errors, power, moves, required *prometheus.CounterVec
+	missing, invalid, updated, noAccess                  *prometheus.CounterVec
+	unmanaged, undeprovisioned, undeleted                *prometheus.CounterVec
+	durations                                            map[phase.State]*prometheus.HistogramVec
+}
+
+var (
+	ofHost = []string{"host_namespace", "host_name"}
+
+	// operations are the states whose duration is told. The buckets are in
+	// seconds; nil are the library's.
+	operations = map[phase.State]struct {
+		name    string
+		buckets []float64
+	}{
+		metal3.StateRegistering:    {"register", nil},
+		metal3.StateInspecting:     {"inspect", longBuckets},
+		metal3.StateProvisioning:   {"provision", longBuckets},
+		metal3.StateDeprovisioning: {"deprovision", longBuckets},
+	}
+	longBuckets = []float64{30, 90, 180, 360, 720, 1440}
+)
+
+// newMetrics makes the metrics and registers them, unless reg is nil.
+func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+	var all []prometheus.Collector
+	count := func(name, help string, labels ...string) *prometheus.CounterVec {
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "metal3_" + name + "_total", Help: help}, labels)
+		all = append(all, c)
+		return c
+	}
+	m := &metrics{
+		passes:          count("reconcile", "Passes over a host.", ofHost...),
+		failedPasses:    count("reconcile_error", "Passes that ended with an error that is not the host's.", ofHost...),
+		errors:          count("host_error", "Errors of hosts, by type.", "error_type"),
+		power:           count("operation_power_change", "Changes of power.", "host_namespace", "host_name", "on_off"),
+		moves:           count("provisioning_state_change", "Changes of the provisioning state.", "prev_state", "new_state"),
+		required:        count("host_registration_required", "Registrations of hosts."),
+		missing:         count("credentials_missing", "Secrets that were not there.", ofHost...),
+		invalid:         count("credentials_invalid", "BMC details that cannot be used.", ofHost...),
+		updated:         count("credentials_updated", "Credentials that are others than before.", ofHost...),
+		noAccess:        count("credentials_no_management_access", "BMCs that could not be worked with.", ofHost...),
+		unmanaged:       count("host_unmanaged", "Hosts without BMC details."),
+		undeprovisioned: count("delete_without_deprovisioning", "Hosts that were deleted although they could not be deprovisioned."),
+		undeleted:       count("delete_delayed_for_detached", "Looks at hosts whose deletion waits until they are attached."),
+		durations:       map[phase.State]*prometheus.HistogramVec{},
+	}
+	for state, op := range operations { // into a map, and a registry: the order is not seen
+		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "metal3_operation_" + op.name + "_duration_seconds", Help: "How long an operation took.", Buckets: op.buckets,
+		}, ofHost)
+		m.durations[state] = h
+		all = append(all, h)
+	}
+	if reg == nil {
+		return m, nil
+	}
+	for _, c := range all {
+		if err := reg.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// decided counts what a decision is, once it is recorded. from is the state
+// before it.
+func (m *metrics) decided(h *metal3.BareMetalHost, from phase.State, d phase.Decision) {
+	if d.Fail != "" {
+		m.errors.WithLabelValues(string(d.Fail)).Inc()
+	}
+	if !d.Moved {
+		return
+	}
+	m.moves.WithLabelValues(string(from), string(d.To)).Inc()
+	if op := h.OperationMetricForState(from); op != nil && m.durations[from] != nil && !op.Start.IsZero() {
+		m.durations[from].WithLabelValues(h.Namespace, h.Name).Observe(op.Duration().Seconds())
+	}
+	switch {
+	case d.To == metal3.StateUnmanaged:
+		m.unmanaged.WithLabelValues().Inc()
+	case d.To == metal3.StateRegistering:
+		m.required.WithLabelValues().Inc()
+	case d.Rule == phase.GaveUpDeprovisioning:
+		m.undeprovisioned.WithLabelValues().Inc()
+	}
+}
