@@ -19,7 +19,6 @@ type network struct {
 	r     *rand.Rand
 	past  [][]byte // all that was ever sent
 	heard map[string]int
-	bad   int // bodies out of sessions and of packets that nobody sent
 	legal map[string]bool
 }
 

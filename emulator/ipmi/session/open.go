@@ -166,16 +166,16 @@ var kinds = [...]struct {
 // proposed says what is wrong with proposals in themselves. Algorithms that the
 // standard has and the BMC does not take are not wrong: there is no suite, then.
 func proposed(all []wire.Proposal) wire.Status {
-	var any, known [len(kinds)]bool
+	var some, known [len(kinds)]bool
 	for _, p := range all {
 		if int(p.Kind) >= len(kinds) {
 			return wire.StatusInvalidPayload
 		}
-		any[p.Kind] = true
+		some[p.Kind] = true
 		known[p.Kind] = known[p.Kind] || p.Any || p.Algorithm <= kinds[p.Kind].known
 	}
 	for k, row := range kinds {
-		if !any[k] {
+		if !some[k] {
 			return row.none
 		}
 		if !known[k] {
