@@ -47,9 +47,30 @@ func TestSessionsAreCounted(t *testing.T) {
 	if s := w.table.Find(all[16].managed); s.Handle != 5 {
 		t.Errorf("the new session has handle %d, want 5, which is free", s.Handle)
 	}
-	if got := session.New(session.Config{Open: 1000}).Most(); got != 63 {
-		t.Errorf("Most of 1000 = %d, want 63, which is all that Get Session Info can count", got)
+}
+
+func TestOneBMCHasManyClientsAtOnce(t *testing.T) {
+	w := newWorldWith(t, session.Config{Open: 1000})
+	all := many(255)
+	for i, c := range all[:64] {
+		w.open(c, 0)
+		if i%2 == 0 {
+			w.identify(c)
+		}
 	}
+	for i, c := range all[:64] { // nobody has pushed out another
+		if i%2 == 1 {
+			w.identify(c)
+		}
+		w.prove(c)
+	}
+	for _, c := range all[64:254] {
+		w.login(c)
+	}
+	if n, most := w.table.Len(), w.table.Most(); n != 254 || most != 63 {
+		t.Errorf("%d sessions of %d, want 254, which have handles, and 63, which can be told", n, most)
+	}
+	w.refused(all[254], all[254].openRequest(0), 0x11, all[254].console, wire.StatusNoResources)
 }
 
 func TestFloodDoesNotBlockALogin(t *testing.T) {

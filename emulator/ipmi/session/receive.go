@@ -43,8 +43,7 @@ func (s *Session) ProtectSOL(signed, sealed bool) {
 // guard is what the suite can do, and what IPMI messages must have.
 func (s *Session) guard() guard { return guard{signed: s.keys.size > 0, sealed: s.keys.block != nil} }
 
-// Sealed says whether the session can encrypt, and signed whether its packets
-// have codes.
+// Sealed says whether packets of the session are encrypted.
 func (s *Session) Sealed() bool { return s.keys.block != nil }
 
 // Signed says whether packets of the session have codes.

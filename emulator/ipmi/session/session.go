@@ -70,8 +70,12 @@ const (
 	DefaultIdle = 60 * time.Second // §6.12.15
 )
 
-// MaxOpen is how many sessions Get Session Info can count (§22.20).
-const MaxOpen = 63
+const (
+	// MaxOpen is how many sessions have handles: FFh is none (§22.20).
+	MaxOpen = 254
+	// maxCount is how many sessions Get Session Info can count, in 6 bits.
+	maxCount = 63
+)
 
 // Config sets limits.
 type Config struct {
@@ -145,8 +149,8 @@ func (t *Table) Find(id uint32) *Session {
 // All are the open sessions, by handle.
 func (t *Table) All() iter.Seq[*Session] { return slices.Values(t.open) }
 
-// Most is how many there can be.
-func (t *Table) Most() byte { return byte(t.c.Open) }
+// Most is how many there can be, as far as Get Session Info can tell.
+func (t *Table) Most() byte { return byte(min(t.c.Open, maxCount)) }
 
 // Len is how many there are.
 func (t *Table) Len() int { return len(t.open) }
