@@ -281,6 +281,7 @@ func TestRepeatedStepsAreAnsweredTheSame(t *testing.T) {
 
 	// A new message with the same tag is a new one.
 	d := newClient(17, "ADMIN", "ADMIN")
+	d.from = netip.MustParseAddrPort("127.0.0.1:7")
 	w.open(d, 0)
 	w.identify(d)
 	was := d.rc

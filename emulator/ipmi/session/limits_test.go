@@ -73,6 +73,23 @@ func TestOneBMCHasManyClientsAtOnce(t *testing.T) {
 	w.refused(all[254], all[254].openRequest(0), 0x11, all[254].console, wire.StatusNoResources)
 }
 
+func TestClientsThatBeginAnewTakeOnePlace(t *testing.T) {
+	w := newWorldWith(t, session.Config{Open: 2})
+	other, c := newClient(17, "ADMIN", "ADMIN"), newClient(17, "ADMIN", "ADMIN")
+	other.from = netip.MustParseAddrPort("127.0.0.1:7")
+	w.login(other) // not used either, but of another client
+	for i := range 5 {
+		c.tag = byte(i)
+		w.login(c)
+	}
+	if n := w.table.Len(); n != 2 {
+		t.Errorf("%d sessions, want 2", n)
+	}
+	w.exchange(other, other.request(6, 1))
+	w.exchange(c, c.request(6, 1))
+	w.refused(c, c.openRequest(0), 0x11, c.console, wire.StatusNoResources) // both are used
+}
+
 func TestFloodDoesNotBlockALogin(t *testing.T) {
 	w := newWorldWith(t, session.Config{Half: 16})
 	flood := many(3000)
@@ -142,7 +159,7 @@ func TestSessionsEndForIdleness(t *testing.T) {
 func TestSessionsOfAnAccountAreDropped(t *testing.T) {
 	w := newWorld(t)
 	admin, op, opening := newClient(17, "ADMIN", "ADMIN"), newClient(3, "op", "op"), newClient(3, "op", "op")
-	opening.from = netip.MustParseAddrPort("127.0.0.1:7")
+	opening.from, op.from = netip.MustParseAddrPort("127.0.0.1:7"), netip.MustParseAddrPort("127.0.0.1:8")
 	w.login(admin)
 	w.login(op)
 	w.open(opening, 0)

@@ -96,7 +96,7 @@ func (t *Table) openSession(now time.Time, from netip.AddrPort, body, out []byte
 	if err != nil {
 		a.Status = wire.StatusIllegalParameter
 	} else {
-		h, a.Status = t.choose(q, r)
+		h, a.Status = t.choose(from, q, r)
 	}
 	if a.Status == wire.StatusOK {
 		a.Privilege, a.BMC, a.Suite = h.limit, h.id, wire.Suites[h.suite.ID]
@@ -115,7 +115,7 @@ func (t *Table) openSession(now time.Time, from netip.AddrPort, body, out []byte
 
 // choose finds the suite for a request: the first that fits among those with
 // the highest limit, or whose limit is high enough.
-func (t *Table) choose(q wire.OpenRequest, r Realm) (*half, wire.Status) {
+func (t *Table) choose(from netip.AddrPort, q wire.OpenRequest, r Realm) (*half, wire.Status) {
 	if q.Privilege > wire.OEMPrivilege {
 		return nil, wire.StatusInvalidRole
 	}
@@ -142,7 +142,7 @@ func (t *Table) choose(q wire.OpenRequest, r Realm) (*half, wire.Status) {
 	if limit = min(limit, best.Limit, r.Limit()); limit == 0 {
 		return nil, wire.StatusInvalidRole
 	}
-	if t.full() {
+	if t.fullFor(from, q.Console) {
 		return nil, wire.StatusNoResources
 	}
 	id, ok := t.fresh()

@@ -151,7 +151,7 @@ func (t *Table) prove(now time.Time, h *half, code []byte, r Realm) (wire.Status
 		r.Admit(s.User, false, h.from)
 		return wire.StatusInvalidCode, nil
 	}
-	if t.full() {
+	if t.fullFor(h.from, h.console) {
 		return wire.StatusNoResources, nil
 	}
 	if !r.Admit(s.User, true, h.from) {
@@ -172,6 +172,7 @@ func (t *Table) prove(now time.Time, h *half, code []byte, r Realm) (wire.Status
 	}
 	s.sol = s.guard()
 	t.finish(h)
+	t.end(func(o *Session) bool { return o.abandoned(h.from, h.console) })
 	t.admit(now, s)
 	s.opening = h
 	return wire.StatusOK, icv

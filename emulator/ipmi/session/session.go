@@ -246,6 +246,18 @@ func (t *Table) admit(now time.Time, s *Session) {
 
 func (t *Table) full() bool { return len(t.open) >= t.c.Open }
 
+// fullFor is full, but for sessions that the same client has given up.
+func (t *Table) fullFor(from netip.AddrPort, console uint32) bool {
+	return t.full() && !slices.ContainsFunc(t.open, func(s *Session) bool { return s.abandoned(from, console) })
+}
+
+// abandoned says whether a client has given a session up, when it opens another
+// with the same ID of its own: it has never used it. ipmitool begins anew when
+// the answer to RAKP 3 is lost, and would take all places on a bad network.
+func (s *Session) abandoned(from netip.AddrPort, console uint32) bool {
+	return s.opening != nil && !s.V15 && s.Console == console && s.opening.from == from
+}
+
 // fresh is a session ID that nobody has; false when there is no chance left.
 func (t *Table) fresh() (uint32, bool) {
 	const tries = 8
