@@ -33,10 +33,15 @@ type Clock struct {
 	timers  waits     // they hurry a Jumping clock
 	lazy    waits     // these do not
 	seq     uint64
-	busy    int             // units of work in flight
 	active  time.Time       // real time of the last sign of work
 	settled []chan struct{} // closed when busy comes down to 0
 	wake    chan struct{}   // tells Run that something changed; holds one
+
+	// busy is how many units of work are in flight. It changes with mu held,
+	// except on a Scaled clock, which no work holds: there each request would
+	// wait for all others.
+	busy     atomic.Int64
+	settling atomic.Bool // somebody waits in settled
 }
 
 type mode string
@@ -103,11 +108,10 @@ func (c *Clock) now() time.Time {
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // Enter tells the clock that a piece of work is in flight, until leave is
-// called: a Jumping clock does not jump meanwhile, and Settle waits.
+// called: a Jumping clock does not jump meanwhile, and Settle waits. To leave
+// twice is to leave once.
 func (c *Clock) Enter() (leave func()) {
-	c.mu.Lock()
-	c.enter()
-	c.mu.Unlock()
+	c.Begin()
 	return (&visit{clock: c}).end
 }
 
@@ -119,12 +123,24 @@ type visit struct {
 
 func (v *visit) end() {
 	if !v.ended.Swap(true) {
-		v.clock.leave()
+		v.clock.End()
 	}
 }
 
+// Begin is Enter for who is sure to call End once.
+func (c *Clock) Begin() {
+	if c.mode == scaled {
+		c.busy.Add(1)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.enter()
+}
+
+// enter is Begin for who holds c.mu.
 func (c *Clock) enter() {
-	c.busy++
+	c.busy.Add(1)
 	c.stir()
 }
 
@@ -135,17 +151,21 @@ func (c *Clock) stir() {
 	}
 }
 
-func (c *Clock) leave() {
+// End tells that the work is done that Begin told of.
+func (c *Clock) End() {
+	if c.mode == scaled && (c.busy.Add(-1) > 0 || !c.settling.Load()) {
+		return
+	}
 	c.mu.Lock()
-	c.busy--
-	c.stir()
-	if c.busy == 0 {
+	defer c.mu.Unlock()
+	if c.mode == scaled || c.busy.Add(-1) == 0 {
 		for _, ch := range c.settled {
 			close(ch)
 		}
 		c.settled = nil
+		c.settling.Store(false)
 	}
-	c.mu.Unlock()
+	c.stir()
 	if c.mode == jumping {
 		c.poke()
 	}
@@ -155,7 +175,9 @@ func (c *Clock) leave() {
 // Virtual clock it is how one waits for what an Advance has set off.
 func (c *Clock) Settle(ctx context.Context) error {
 	c.mu.Lock()
-	if c.busy == 0 {
+	c.settling.Store(true) // before the look at busy: who leaves now sees it
+	if c.busy.Load() == 0 {
+		c.settling.Store(len(c.settled) > 0)
 		c.mu.Unlock()
 		return nil
 	}
@@ -288,7 +310,7 @@ func (c *Clock) round() time.Duration {
 		return -1
 	}
 	sleep := max(0, time.Duration(float64(w.at.Sub(now))/c.factor))
-	if c.mode != jumping || c.busy > 0 || len(c.timers) == 0 {
+	if c.mode != jumping || c.busy.Load() > 0 || len(c.timers) == 0 {
 		return sleep
 	}
 	pause := max(Quiet, c.timers[0].at.Sub(now)/Fastest)
@@ -339,7 +361,7 @@ func (c *Clock) fire(w *wait) {
 	if w.f != nil {
 		c.enter()
 		go func() {
-			defer c.leave()
+			defer c.End()
 			w.f()
 		}()
 		return

@@ -409,7 +409,7 @@ func TestFailureOfTheHostIsToldAndLogged(t *testing.T) {
 	entered, left := 0, 0
 	s, err := New(Config{
 		Rack: rack{h}, Log: slog.New(slog.NewTextHandler(&log, nil)), Journal: func(_ context.Context, e Entry) { entries = append(entries, e) },
-		Enter: func() func() { entered++; return func() { left++ } },
+		Enter: func() { entered++ }, Leave: func() { left++ },
 	})
 	must(t, err)
 	w := call(t, s, "operator", "PATCH", sys, `{"Boot":{"BootSourceOverrideTarget":"Cd"}}`)

@@ -29,9 +29,9 @@ import (
 type Config struct {
 	Rack Rack
 	Log  *slog.Logger // nil: none
-	// Enter, when not nil, is told of every request in flight. Leave may be
-	// called again.
-	Enter func() (leave func())
+	// Enter and Leave, when not nil, are told of every request in flight: that
+	// it is, and that it is no longer.
+	Enter, Leave func()
 	// Journal, when not nil, is told of every request that was answered, with
 	// its context.
 	Journal func(context.Context, Entry)
@@ -59,7 +59,8 @@ type Entry struct {
 type Service struct {
 	rack    Rack
 	log     *slog.Logger
-	enter   func() (leave func())
+	enter   func()
+	exit    func()
 	journal func(context.Context, Entry)
 	clock   *clock.Clock
 	hubs    hubs
@@ -93,7 +94,7 @@ func New(c Config) (*Service, error) {
 		return nil, errors.New("redfish: Config.Rack: must not be nil")
 	}
 	s := &Service{
-		rack: c.Rack, log: c.Log, enter: c.Enter, journal: c.Journal, clock: c.Clock, tree: tree(),
+		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, clock: c.Clock, tree: tree(),
 		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
 		pages:   newKept[key](keptBytes, func(p made) int { return len(p.page.body) + keptBeside }),
@@ -160,17 +161,17 @@ type exchange struct {
 	trail *bmc.Trail // of a write
 	at    snapshot
 
-	leave func() // tells that nothing is in flight for now
+	away  bool // it is not in flight for now
 	began time.Time
 	known bool // the journal has been told
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	leave := s.inFlight()
-	defer leave()
 	at := local(r)
-	x := exchange{s: s, w: w, r: r, leave: leave}
+	x := exchange{s: s, w: w, r: r, away: true}
+	x.enter()
+	defer x.leave()
 	host, ok := s.rack.At(at)
 	if !ok {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(r.URL.Path))
@@ -196,12 +197,20 @@ func (x *exchange) look() *snapshot {
 	return &x.at
 }
 
-// inFlight tells that a request is in flight, until leave is called.
-func (s *Service) inFlight() (leave func()) {
-	if s.enter == nil {
-		return func() {}
+// enter tells that the request is in flight, if it is not.
+func (x *exchange) enter() {
+	if x.away && x.s.enter != nil {
+		x.s.enter()
 	}
-	return s.enter()
+	x.away = false
+}
+
+// leave tells that it is no longer, if it is.
+func (x *exchange) leave() {
+	if !x.away && x.s.exit != nil {
+		x.s.exit()
+	}
+	x.away = true
 }
 
 // record tells the journal of the request, once.

@@ -54,7 +54,7 @@ func (x *exchange) stream(view) {
 	}
 	want.ID = subscribed(evs)
 	x.tell(u, &want)
-	defer x.s.inFlight()()
+	x.enter()
 	// Whatever ended the stream, the subscription ends with it; it may have
 	// ended before.
 	_, _ = x.host.ApplyBMC(context.WithoutCancel(x.r.Context()), bmc.Unsubscribe{ID: want.ID})

@@ -122,7 +122,7 @@ func TestStreamTellsEventsAsTheyHappen(t *testing.T) {
 func TestSubscriptionGoesWithItsStream(t *testing.T) {
 	h := newHost(t)
 	left := make(chan bool, 100)
-	s, err := New(Config{Rack: rack{h}, Enter: func() func() { return func() { left <- true } }})
+	s, err := New(Config{Rack: rack{h}, Leave: func() { left <- true }})
 	must(t, err)
 	h.service = s
 	server := serve(t, s)
