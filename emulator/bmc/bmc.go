@@ -242,9 +242,7 @@ func (b *BMC) Deadline() (time.Time, bool) {
 	_, again := b.plansDue()
 	first = sooner(first, again)
 	first = sooner(sooner(first, b.nextOfJobs()), sooner(b.accountsDue, b.locksDue()))
-	for i := range b.sessions {
-		first = sooner(first, b.sessionDue(&b.sessions[i]))
-	}
+	first = sooner(first, b.SessionsDue())
 	if beat, ok := b.nextBeat(); ok {
 		first = sooner(first, beat)
 	}

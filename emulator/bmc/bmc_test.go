@@ -199,3 +199,22 @@ func TestViewsAreWithoutSecretsAndDoNotChange(t *testing.T) {
 		t.Errorf("an old view changed:\n%s\n%s", before, got)
 	}
 }
+
+func TestACopyOfASessionNotesItsUse(t *testing.T) {
+	b := newBMC()
+	do(t, b, origin, OpenSession{Account: admin, Token: "one"})
+	s, _ := b.Resume(origin, "one")
+	if !s.Use(origin.Add(50*time.Second)) || !s.Use(origin.Add(40*time.Second)) {
+		t.Error("a session cannot be used within its time-out")
+	}
+	if at := b.SessionsDue(); !at.Equal(origin.Add(110 * time.Second)) {
+		t.Errorf("the session ends at %v, want a minute after its last use", at)
+	}
+	b.Advance(origin.Add(100 * time.Second))
+	if n := len(b.View().Sessions); n != 1 {
+		t.Errorf("%d sessions, want the one that was used", n)
+	}
+	if s.Use(origin.Add(110 * time.Second)) {
+		t.Error("a session can be used when it has ended")
+	}
+}

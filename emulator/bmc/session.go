@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
@@ -26,12 +27,41 @@ type Session struct {
 	User    string // name of its account
 	Role    Role   // of its account
 	Since   time.Time
-	Used    time.Time // last time that its token was shown
+	Used    time.Time // last time that its token was shown, as far as the copy knows
 	From    string    // address of the client
 	Context string    // the client's own
 	End     time.Time // whatever its use; zero: it has none
 	token   [sha256.Size]byte
+	idle    time.Duration // how long it lives without use, as far as the copy knows
+	used    *use
 }
+
+// use is when the token of a session was shown last, in nanoseconds of Unix
+// time. All copies of the session share it, and it is the only thing that is not
+// stepped: who holds a copy may note a use at any time.
+type use struct{ at atomic.Int64 }
+
+// Equal tells whether two are of the same time.
+func (u *use) Equal(o *use) bool { return u == o || u.at.Load() == o.at.Load() }
+
+// Use notes that the token of a session was shown, as Resume does: false when
+// the session had ended by then. Unlike Resume it may be called while the BMC is
+// stepped.
+func (s *Session) Use(now time.Time) bool {
+	at := now.UnixNano()
+	for {
+		last := s.used.at.Load()
+		if at >= last+int64(s.idle) || !s.End.IsZero() && !now.Before(s.End) {
+			return false
+		}
+		if at <= last || s.used.at.CompareAndSwap(last, at) {
+			return true
+		}
+	}
+}
+
+// lastUsed is when its token was shown last.
+func (s *Session) lastUsed() time.Time { return time.Unix(0, s.used.at.Load()).UTC() }
 
 // Logins are the sessions that are open.
 type Logins struct{ Sessions []Session }
@@ -46,9 +76,13 @@ func (b *BMC) showSessions() {
 	}
 	b.open = &Logins{slices.Clone(b.sessions)}
 	for i := range b.open.Sessions {
-		s := &b.open.Sessions[i]
-		s.End = b.end(s)
+		b.tellEnd(&b.open.Sessions[i])
 	}
+}
+
+// tellEnd has a copy of a session know when that ends.
+func (b *BMC) tellEnd(s *Session) {
+	s.Used, s.End, s.idle = s.lastUsed(), b.end(s), b.st.Access.SessionTimeout
 }
 
 // end is when a session ends whatever its use; zero when nothing but that ends
@@ -62,7 +96,16 @@ func (b *BMC) end(s *Session) time.Time {
 
 // sessionDue is when a session ends by itself.
 func (b *BMC) sessionDue(s *Session) time.Time {
-	return sooner(s.Used.Add(b.st.Access.SessionTimeout), b.end(s))
+	return sooner(s.lastUsed().Add(b.st.Access.SessionTimeout), b.end(s))
+}
+
+// SessionsDue is when a session ends by itself if none is used; zero: never.
+func (b *BMC) SessionsDue() time.Time {
+	var first time.Time
+	for i := range b.sessions {
+		first = sooner(first, b.sessionDue(&b.sessions[i]))
+	}
+	return first
 }
 
 // expireSessions ends what time ends.
@@ -122,7 +165,9 @@ func (c OpenSession) apply(b *BMC, now time.Time) ([]Event, error) {
 	s := Session{
 		ID: fmt.Sprint(b.logins), Account: c.Account.ID, User: c.Account.Name, Role: c.Account.Role,
 		Since: now, Used: now, From: c.From, Context: c.Context, token: sha256.Sum256([]byte(c.Token)),
+		used: new(use),
 	}
+	s.used.at.Store(now.UnixNano())
 	b.sessions = append(b.sessions, s)
 	b.showSessions()
 	return []Event{SessionOpened{At: now, Session: s}, b.tell(now, event.LoggedIn, s.Account, s.User, s.From)}, nil
@@ -165,8 +210,11 @@ func (b *BMC) Resume(now time.Time, token string) (Session, bool) {
 	sum := sha256.Sum256([]byte(token))
 	for i := range b.sessions {
 		if subtle.ConstantTimeCompare(b.sessions[i].token[:], sum[:]) == 1 {
-			b.sessions[i].Used = now
-			return b.sessions[i], true
+			s := b.sessions[i]
+			b.tellEnd(&s)
+			s.Use(now)
+			s.Used = now
+			return s, true
 		}
 	}
 	return Session{}, false

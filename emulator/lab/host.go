@@ -45,7 +45,8 @@ type Host struct {
 	machineWas atomic.Pointer[machine.View]
 	bmcWas     atomic.Pointer[bmc.View]
 
-	own atomic.Pointer[own] // nil: TLS was spoken with the certificate that the BMC came with
+	passes atomic.Pointer[passes] // of sessions in use; nil: of none
+	own    atomic.Pointer[own]    // nil: TLS was spoken with the certificate that the BMC came with
 
 	machineDue, bmcDue deadline
 }
@@ -173,19 +174,6 @@ func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 		return bmc.Account{}, false
 	}
 	return v.Account, v.OK
-}
-
-// Resume finds the session that a token stands for, and counts as its use.
-func (h *Host) Resume(token string) (bmc.Session, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := h.Now()
-	overdue := due(h.bmc, now)
-	s, ok := h.bmc.Resume(now, token)
-	if overdue {
-		h.show()
-	}
-	return s, ok
 }
 
 // due tells whether it is time to move a model on.
