@@ -61,6 +61,7 @@ type Spec struct {
 	Key            KeyKind       // of the certificate that it comes with
 	Life           LifeSpec
 	Network        Network // as new
+	Channel        Channel // as new
 }
 
 // BMC is one management controller. It is not safe for concurrent use.
@@ -207,7 +208,7 @@ func (b *BMC) View() View {
 		b.certificates = b.st.Certificates.public()
 	}
 	if b.lan == nil || b.shown.Channel != b.st.Channel {
-		b.lan = b.st.Channel.public()
+		b.lan = b.channel().public()
 	}
 	b.shown = b.st
 	return View{

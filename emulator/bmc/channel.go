@@ -59,13 +59,10 @@ type User struct {
 	Long bool `json:"long,omitempty"`
 }
 
-// noChannel is a channel of which nothing was set.
-var noChannel = new(Channel)
-
 // channel is how the channel is set.
 func (b *BMC) channel() *Channel {
 	if b.st.Channel == nil {
-		return noChannel
+		return &b.spec.Channel
 	}
 	return b.st.Channel
 }
@@ -79,9 +76,6 @@ func (b *BMC) forkChannel() *Channel {
 
 // public is a channel without its key.
 func (c *Channel) public() *Channel {
-	if c == nil {
-		return noChannel
-	}
 	out := *c
 	out.Key, out.Keyed = nil, c.Key != nil
 	return &out

@@ -18,6 +18,9 @@ type IPMI struct {
 	Sessions int           // open at most; 0 is 16
 	Erase    time.Duration // that clearing the event log takes
 	Strict   bool          // a power cycle or reset while off is refused (§28.3)
+	// Advertised is the UDP port that clients are told to find serial over LAN
+	// at; 0 is that which they have reached.
+	Advertised uint16
 }
 
 // validateIPMI says what is wrong with it.

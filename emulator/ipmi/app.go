@@ -1,6 +1,8 @@
 package ipmi
 
 import (
+	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,10 +83,12 @@ func selfTest(x *exchange) error {
 // manufacturingTest is §20.5: no BMC in the field lets anybody in there.
 func manufacturingTest(*exchange) error { return Disabled }
 
-// deviceGUID is §20.8. It is that of the BMC, as Redfish's Manager has it; that
-// of the server is Get System GUID's.
+// deviceGUID is §20.8: the BMC's UUID, which Redfish's Manager has, the last
+// byte first (table 20-10). That of the server is Get System GUID's, and in the
+// order of SMBIOS.
 func deviceGUID(x *exchange) error {
-	g := guid(x.machine().Identity.BMCUUID())
-	x.put(g[:]...)
-	return nil
+	b, err := hex.DecodeString(strings.ReplaceAll(x.machine().Identity.BMCUUID(), "-", ""))
+	slices.Reverse(b)
+	x.put(b...)
+	return err
 }

@@ -1,6 +1,7 @@
 package ipmi
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,8 +44,9 @@ func TestFirmwareVersions(t *testing.T) {
 func TestDeviceGUIDIsTheManagers(t *testing.T) {
 	h := newHost(t)
 	_, got := ask(t, h, wire.App, 0x08)
-	want := guid(h.Machine().Identity.BMCUUID())
-	if string(got) != string(want[:]) {
+	want := unhex(t, strings.ReplaceAll(h.Machine().Identity.BMCUUID(), "-", ""))
+	slices.Reverse(want)
+	if string(got) != string(want) {
 		t.Errorf("device GUID = % x, want % x", got, want)
 	}
 	if _, system := ask(t, h, wire.App, 0x37); string(system) == string(got) || len(system) != 16 {
@@ -182,7 +184,8 @@ func TestSystemInfoRefuses(t *testing.T) {
 	exchanges{
 		{"begin", "00 01", Done, ""},
 		{"begin again", "00 01", setAlready, ""},
-		{"commit", "00 02", BadField, ""},
+		{"commit", "00 02", Done, ""},
+		{"reserved", "00 03", BadField, ""},
 		{"complete", "00 00", Done, ""},
 		{"complete again", "00 00", Done, ""},
 		{"no value", "00", BadLength, ""},

@@ -1,6 +1,7 @@
 package ipmi
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"net"
@@ -81,6 +82,9 @@ func setLAN(x *exchange) error {
 	}
 	if int(set) >= max(p.sets, 1) || n > 1 && data[1] != 0 {
 		return OutOfRange
+	}
+	if bytes.Equal(data[n:], p.read(x, set)) {
+		return nil // a client that writes back what it has read changes nothing
 	}
 	return p.write(x, set, data[n:])
 }

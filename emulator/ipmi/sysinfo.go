@@ -26,18 +26,22 @@ const (
 
 	setComplete = 0
 	setBegun    = 1
+	setCommit   = 2
 )
 
 // progress is parameter 0 of a table of parameters: it tells that somebody sets
-// them, and keeps nobody from it. There is no rollback, and so no commit.
+// them, and keeps nobody from it. What is set holds at once, so there is nothing
+// to commit; ipmitool, which does, takes an error for the end.
 type progress byte
 
 func (p *progress) set(data []byte) error {
 	switch {
 	case len(data) != 1:
 		return BadLength
-	case data[0] > setBegun:
+	case data[0] > setCommit:
 		return BadField
+	case data[0] == setCommit:
+		return nil
 	case data[0] == setBegun && *p == setBegun:
 		return setAlready
 	}

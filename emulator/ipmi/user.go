@@ -167,6 +167,8 @@ func setUserAccess(x *exchange) error {
 	switch {
 	case code != Done:
 		return code
+	case u.Account == "" && level.limit == noAccess && x.data[0]&(mayMessage|mayLink|onlyCallback) == 0:
+		return nil // as it is
 	case u.Account == "" || !known:
 		return BadField
 	case len(x.data) > 3 && x.data[3] != 0:
@@ -324,6 +326,8 @@ func setPayloadAccess(x *exchange) error {
 	switch {
 	case code != Done:
 		return code
+	case u.Account == "" && operation == 1:
+		return nil // as it is
 	case operation > 1 || x.data[2]&^solPayload != 0 || x.data[3]|x.data[4]|x.data[5] != 0 || u.Account == "":
 		return BadField
 	case x.data[2]&solPayload == 0:

@@ -140,6 +140,8 @@ func TestUserAccess(t *testing.T) {
 		{"none for the disabled", "01 05 0f", Done, ""},
 		{"bits", "f1 03 04", Done, ""},
 		{"nobody", "01 01 04", BadField, ""},
+		{"nobody's messages", "91 01 0f", BadField, ""},
+		{"nobody stays so", "81 01 0f", Done, ""},
 		{"limit 0", "01 03 00", BadField, ""},
 		{"limit 6", "01 03 06", BadField, ""},
 		{"reserved bits", "01 03 14", BadField, ""},
@@ -276,6 +278,7 @@ func TestPayloadAccess(t *testing.T) {
 		{"OEM payload", "01 03 02 00 01 00", BadField, ""},
 		{"reserved operation", "01 83 02 00 00 00", BadField, ""},
 		{"nobody", "01 01 02 00 00 00", BadField, ""},
+		{"nobody stays so", "01 41 02 00 00 00", Done, ""},
 		{"another channel", "02 03 02 00 00 00", BadField, ""},
 		{"too high", "01 11 02 00 00 00", OutOfRange, ""},
 	}.try(t, h, wire.App, 0x4c)

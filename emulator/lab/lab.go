@@ -309,7 +309,7 @@ func (l *Lab) makeHosts(profiles fs.FS) error {
 	}
 	accounts := accounts(l.rack.Accounts)
 	for _, r := range l.rack.Each() {
-		h, err := newHost(l, r, models[r.Profile], accounts, stored[r.Name])
+		h, err := newHost(l, r, models[keyOf(r)], accounts, stored[r.Name])
 		if err != nil {
 			return fmt.Errorf("lab: %s: %w", r.Name, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
@@ -19,14 +20,69 @@ var dialects = map[string]*dialect.Record{
 }
 
 // model is a profile, with the lab's timings, and how its BMC speaks. All hosts
-// of a profile share it.
+// of a profile that speak alike share it.
 type model struct {
 	profile *machine.Profile
 	record  *dialect.Record
 }
 
-// loadModels reads the profiles that a rack names.
-func loadModels(from fs.FS, of *rack.Lab) (map[string]model, error) {
+// modelKey is what hosts of the same model have in common.
+type modelKey struct{ profile, ipmi string }
+
+func keyOf(h rack.Host) modelKey { return modelKey{h.Profile, h.IPMI} }
+
+// loadModels makes the models that a rack names.
+func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
+	plain, err := loadProfiles(from, of)
+	if err != nil {
+		return nil, err
+	}
+	models := map[modelKey]model{}
+	for name, m := range plain {
+		models[modelKey{profile: name}] = m
+	}
+	for _, g := range of.Groups() {
+		if g.IPMI == nil {
+			continue
+		}
+		m := plain[g.Profile]
+		if m.record, err = speaking(m.record, g.IPMI); err != nil {
+			return nil, fmt.Errorf("lab: %s.ipmi: %w", g.Field, err)
+		}
+		models[modelKey{g.Profile, g.IPMI.Text()}] = m
+	}
+	return models, nil
+}
+
+// speaking is a record with IPMI as a rack has it.
+func speaking(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
+	own := *r
+	if len(i.Suites) > 0 {
+		own.IPMI.Suites = nil
+	}
+	for _, n := range i.Suites {
+		id := byte(n)
+		if !slices.Contains(r.IPMI.Suites, id) && !slices.Contains(r.IPMI.Insecure, id) {
+			return nil, fmt.Errorf("suites: %d: this BMC has %v and, if asked, %v", n, numbers(r.IPMI.Suites), numbers(r.IPMI.Insecure))
+		}
+		own.IPMI.Suites = append(own.IPMI.Suites, id)
+	}
+	own.IPMI.Advertised = uint16(i.AdvertisedPort)
+	own.BMC.Channel.Key, own.BMC.Channel.AuthTypes = i.Key(), i.AuthTypes()
+	return &own, own.Validate()
+}
+
+// numbers are bytes as people read them.
+func numbers(b []byte) []int {
+	out := make([]int, len(b))
+	for i := range b {
+		out[i] = int(b[i])
+	}
+	return out
+}
+
+// loadProfiles reads the profiles that a rack names.
+func loadProfiles(from fs.FS, of *rack.Lab) (map[string]model, error) {
 	models := map[string]model{}
 	for _, g := range of.Groups() {
 		if _, ok := models[g.Profile]; ok {

@@ -34,7 +34,7 @@ func TestEveryTimingCanBeSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := reflect.ValueOf(models["generic"].profile.Timings)
+	got := reflect.ValueOf(models[modelKey{profile: "generic"}].profile.Timings)
 	for i := range got.NumField() {
 		if d := got.Field(i).Interface().(machine.Duration); d.Duration != time.Duration(i+1)*time.Hour {
 			t.Errorf("%s = %v, want %dh", got.Type().Field(i).Name, d, i+1)

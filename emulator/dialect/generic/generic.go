@@ -69,5 +69,6 @@ var Record = dialect.Record{
 	IPMI: dialect.IPMI{
 		Manufacturer: 32473, // that of examples (RFC 5612)
 		Product:      0x4d4c, DeviceID: 0x20, Revision: 1, FirstUser: 2, Suites: []byte{17, 3}, Strict: true,
+		Insecure: []byte{16, 15, 12, 11, 8, 7, 6, 2, 1, 0},
 	},
 }

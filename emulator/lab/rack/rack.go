@@ -69,6 +69,7 @@ type Group struct {
 	Profile    string `yaml:"profile" json:"profile"` // name of a hardware profile
 	Count      int    `yaml:"count" json:"count"`
 	NamePrefix string `yaml:"namePrefix" json:"namePrefix"` // "node" gives node-0, node-1, …; in rack r1 the default is r1-node
+	IPMI       *IPMI  `yaml:"ipmi" json:"ipmi,omitempty"`   // nil: as usual
 }
 
 // Placed is a group with its place in the definition.
@@ -96,6 +97,7 @@ type Host struct {
 	Name    string
 	Profile string
 	Rack    string // "" when it is in none
+	IPMI    string // how it speaks that, as text that can be compared; "" as usual
 }
 
 // Default is a rack of so many generic hosts, node-0 and up, with one
@@ -169,7 +171,7 @@ func (l *Lab) Each() []Host {
 	for _, g := range l.Groups() {
 		for range g.Count {
 			hosts = append(hosts, Host{
-				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile, Rack: g.Rack,
+				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile, Rack: g.Rack, IPMI: g.IPMI.Text(),
 			})
 			next[g.NamePrefix]++
 		}
@@ -225,10 +227,14 @@ func Diff(a, b Lab) []string {
 }
 
 func (h Host) describe() string {
-	if h.Rack == "" {
-		return fmt.Sprintf("%s (%s)", h.Name, h.Profile)
+	what := h.Profile
+	if h.Rack != "" {
+		what += ", rack " + h.Rack
 	}
-	return fmt.Sprintf("%s (%s, rack %s)", h.Name, h.Profile, h.Rack)
+	if h.IPMI != "" {
+		what += ", its own IPMI"
+	}
+	return fmt.Sprintf("%s (%s)", h.Name, what)
 }
 
 // Adopt takes over from what is asked all that can differ from one start of a

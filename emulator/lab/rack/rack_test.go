@@ -44,9 +44,9 @@ func TestParse(t *testing.T) {
 	want := Lab{
 		Kind: "Lab", Name: "demo", Seed: 18446744073709551615, Speed: "60x",
 		Accounts: []Account{{"root", "calvin", "Administrator"}, {"watcher", "", "ReadOnly"}},
-		Hosts:    []Group{{"generic", 2, "node"}, {"r750", 1, "db"}, {"r750", 2, "node"}},
+		Hosts:    []Group{{Profile: "generic", Count: 2, NamePrefix: "node"}, {Profile: "r750", Count: 1, NamePrefix: "db"}, {Profile: "r750", Count: 2, NamePrefix: "node"}},
 		Racks: []Rack{
-			{"r1", []Group{{"generic", 2, "r1-node"}, {"generic", 1, "db"}}}, {"r2", []Group{{"generic", 1, "r2-node"}}}, {"r3", []Group{{"generic", 1, "r3-node"}}},
+			{"r1", []Group{{Profile: "generic", Count: 2, NamePrefix: "r1-node"}, {Profile: "generic", Count: 1, NamePrefix: "db"}}}, {"r2", []Group{{Profile: "generic", Count: 1, NamePrefix: "r2-node"}}}, {"r3", []Group{{Profile: "generic", Count: 1, NamePrefix: "r3-node"}}},
 		},
 		Listen:  "192.0.2.7:9000",
 		Timings: Timings{POST: &fault.Duration{Duration: 20 * time.Second}, PowerOff: &fault.Duration{}},
@@ -56,8 +56,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("Parse() (-want +got):\n%s", d)
 	}
 	wantHosts := []Host{
-		{0, "node-0", "generic", ""}, {1, "node-1", "generic", ""}, {2, "db-0", "r750", ""}, {3, "node-2", "r750", ""}, {4, "node-3", "r750", ""},
-		{5, "r1-node-0", "generic", "r1"}, {6, "r1-node-1", "generic", "r1"}, {7, "db-1", "generic", "r1"}, {8, "r2-node-0", "generic", "r2"}, {9, "r3-node-0", "generic", "r3"},
+		{0, "node-0", "generic", "", ""}, {1, "node-1", "generic", "", ""}, {2, "db-0", "r750", "", ""}, {3, "node-2", "r750", "", ""}, {4, "node-3", "r750", "", ""},
+		{5, "r1-node-0", "generic", "r1", ""}, {6, "r1-node-1", "generic", "r1", ""}, {7, "db-1", "generic", "r1", ""}, {8, "r2-node-0", "generic", "r2", ""}, {9, "r3-node-0", "generic", "r3", ""},
 	}
 	if d := cmp.Diff(wantHosts, got.Each()); d != "" {
 		t.Errorf("Each() (-want +got):\n%s", d)
@@ -108,7 +108,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"two documents", "kind: Lab\nhosts: [{}]\n---\nkind: Lab\n", []string{"more than one document"}},
 		{"another kind", "kind: Rack\nhosts: [{}]\n", []string{`rack: f.yaml:1: kind: "Rack": must be Lab`}},
 		{"no kind", "hosts: [{}]\n", []string{`rack: f.yaml: kind: "": must be Lab`}},
-		{"unknown field", "kind: Lab\nhosts:\n- profil: generic\n", []string{"rack: f.yaml:3: profil: there is no such field: use one of profile, count, namePrefix"}},
+		{"unknown field", "kind: Lab\nhosts:\n- profil: generic\n", []string{"rack: f.yaml:3: profil: there is no such field: use one of profile, count, namePrefix, ipmi"}},
 		{"wrong type", "kind: Lab\nhosts:\n- profile: generic\n  count: two\n", []string{"rack: f.yaml:4: hosts[0].count: `two` is no whole number"}},
 		{"hosts is a number", "kind: Lab\nhosts: 3\n", []string{"rack: f.yaml:2: hosts: `3` is no list of hosts"}},
 		{"no hosts", "kind: Lab\nname: x\n", []string{"rack: f.yaml: hosts: must not be empty: add - {profile: generic, count: 1}"}},
@@ -190,7 +190,9 @@ func TestDiff(t *testing.T) {
 		{"same", func(*Lab) {}, nil},
 		{"open password", func(l *Lab) { l.Accounts[0].Password = "" }, nil},
 		{"speed", func(l *Lab) { l.Speed, l.Listen, l.Faults = Max, "192.0.2.1", []fault.Rule{{Stale: true}} }, nil},
-		{"split into groups", func(l *Lab) { l.Hosts = []Group{{"generic", 1, "node"}, {"generic", 1, "node"}} }, nil},
+		{"split into groups", func(l *Lab) {
+			l.Hosts = []Group{{Profile: "generic", Count: 1, NamePrefix: "node"}, {Profile: "generic", Count: 1, NamePrefix: "node"}}
+		}, nil},
 		{"count", func(l *Lab) { l.Hosts[0].Count = 3 }, []string{"hosts: 2 in this lab, 3 asked"}},
 		{"profile", func(l *Lab) { l.Hosts[0].Profile = "r750" }, []string{"host 0: node-0 (generic) in this lab, node-0 (r750) asked"}},
 		{"seed and name", func(l *Lab) { l.Seed, l.Name = 2, "b" }, []string{"name: lab in this lab, b asked", "seed: 1 in this lab, 2 asked"}},

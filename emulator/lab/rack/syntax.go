@@ -129,6 +129,8 @@ var kinds = map[string]string{
 	"fault.Latency":  "latency, such as 200ms", "fault.Limit": "rate, such as 10/s", "fault.Cut": "part of a body, such as 50%",
 	"[]rack.Group": "list of hosts", "[]rack.Account": "list of accounts", "[]rack.Rack": "list of racks", "[]fault.Rule": "list of faults",
 	"[]string":   "list of texts",
+	"[]int":      "list of whole numbers",
+	"rack.IPMI":  "IPMI, such as {suites: [17, 3]}",
 	"rack.Group": "group of hosts, such as {profile: generic, count: 1}", "rack.Account": "account",
 	"rack.Rack": "rack, such as {name: r1, hosts: [{count: 1}]}", "fault.Rule": "fault, such as {bmc: node-0, status: 503}",
 	"rack.Timings": "timings, such as {post: 20s}", "fault.Values": "values by their places, such as {/Status/Health: null}",
@@ -137,7 +139,7 @@ var kinds = map[string]string{
 
 // known lists the fields of a type.
 func known(name string) string {
-	for _, v := range []any{Lab{}, Group{}, Account{}, Rack{}, Timings{}, fault.Rule{}} {
+	for _, v := range []any{Lab{}, Group{}, Account{}, Rack{}, Timings{}, IPMI{}, fault.Rule{}} {
 		if t := reflect.TypeOf(v); t.String() == name {
 			var tags []string
 			for i := range t.NumField() {
