@@ -106,6 +106,7 @@ type State struct {
 
 	Channel  *Channel  `json:"channel,omitempty"`  // nil: as new
 	SelfTest *SelfTest `json:"selfTest,omitempty"` // nil: passed
+	Serial   *SOL      `json:"sol,omitempty"`      // nil: as it comes
 
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
@@ -136,6 +137,7 @@ type View struct {
 	Life    *Life
 	Net     *Network // nil: as the Spec says; Network tells which that is
 	Place   *Place
+	Serial  *SOL     // nil: as it comes; SOL tells which that is
 	Plans   *Plans   // with the bodies of their requests, which may hold secrets
 	Channel *Channel // without its key, and never nil
 	// SelfTest is nil when it was passed.
@@ -214,7 +216,7 @@ func (b *BMC) View() View {
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
-		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest,
+		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
 		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(),
 		Certificates: b.certificates,
 	}

@@ -220,6 +220,7 @@ var wiped = []struct {
 	}, []Wipe{WipeButAccess}},
 	{func(b *BMC) { b.st.Net, b.st.Channel = nil, nil }, []Wipe{WipeButAccess, WipeButNetwork}},
 	{func(b *BMC) { b.st.Chassis = nil }, nil},
+	{func(b *BMC) { b.st.Serial = nil }, nil},
 	{func(b *BMC) {
 		if b.st.Jobs != nil && b.st.Jobs.Keep != nil {
 			j := b.forkJobs()

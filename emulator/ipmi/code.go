@@ -69,6 +69,7 @@ var codes = []struct {
 	{bmc.ErrNotFound, NotPresent},
 	{bmc.ErrAddress, BadField},
 	{bmc.ErrPort, BadField},
+	{bmc.ErrSOL, BadField},
 	{context.Canceled, Busy},
 	{context.DeadlineExceeded, Timeout},
 }

@@ -38,7 +38,8 @@ type exchange struct {
 	session *session.Session // nil: outside of any
 	from    netip.AddrPort   // the client
 	at      netip.AddrPort   // that it has reached
-	now     time.Time        // of the lab
+	socket  Socket
+	now     time.Time // of the lab
 	fn      wire.NetFn
 	cmd     byte
 	lun     byte // that the request is for

@@ -64,6 +64,10 @@ type Config struct {
 	Trouble func(h Host, fn, cmd byte) fault.Decision
 	// Clock is the time by which datagrams are late.
 	Clock *clock.Clock
+	// Watch, when not nil, calls changed whenever a machine's console may have
+	// changed, or whether it takes characters, until stop is called. What it
+	// calls does not wait.
+	Watch func(h Host, changed func()) (stop func())
 	// Rand is where session IDs and challenges come from; nil is crypto/rand.
 	Rand io.Reader
 }
@@ -138,6 +142,7 @@ type scratch struct {
 	present *present // of the channel; nil: as it is kept
 	info    infoScratch
 	lan     lanScratch
+	serial  serial
 }
 
 // side is that of a host.

@@ -3,6 +3,7 @@ package ipmi
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -35,6 +36,7 @@ type parcel struct {
 	packet   []byte
 	from, at netip.AddrPort
 	socket   Socket
+	call     func() // instead of a datagram
 }
 
 // Serve answers what comes on a socket until that is closed. It may run for
@@ -54,12 +56,26 @@ func (s *Service) Serve(sock Socket) error {
 			continue // nobody is there
 		}
 		sd := s.side(host)
-		s.astray(sd, fault.In, buf[:n], func(packet []byte) { s.arrived(sd, parcel{packet, from, at, sock}, out) })
+		s.astray(sd, fault.In, buf[:n], func(packet []byte) { s.arrived(sd, parcel{packet: packet, from: from, at: at, socket: sock}, out) })
 	}
 }
 
-// Wait returns when nothing is in work any more. No Serve may be running.
-func (s *Service) Wait() { s.acts.Wait() }
+// Wait ends what goes on by itself, and returns when nothing is in work any
+// more. No Serve may be running.
+func (s *Service) Wait() {
+	s.mu.Lock()
+	s.ended = true
+	all := slices.Collect(maps.Values(s.sides))
+	s.mu.Unlock()
+	for _, sd := range all {
+		s.alone(sd, func() {
+			if a := sd.serial.link; a != nil {
+				a.end()
+			}
+		})
+	}
+	s.acts.Wait()
+}
 
 // arrived sees to one datagram. It may still be in work when arrived returns.
 func (s *Service) arrived(sd *side, p parcel, out []byte) {
@@ -104,7 +120,10 @@ func (s *Service) catchUp(sd *side) {
 		}
 		p := sd.waiting[0]
 		sd.waiting = sd.waiting[1:]
-		act := s.take(sd, p, out)
+		act := p.call
+		if act == nil {
+			act = s.take(sd, p, out)
+		}
 		sd.mu.Unlock()
 		if act != nil {
 			act()
@@ -117,15 +136,22 @@ func (s *Service) catchUp(sd *side) {
 func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 	sd.heed(s.c.Rand)
 	now := sd.host.Now()
+	s.attend(sd, now)
 	sd.table.Advance(now)
 	got := sd.table.Receive(now, p.from, p.packet, out[:0], sd.realm)
 	count(&sd.lan.traffic.received)
 	if got.Reply != nil || got.Body != nil {
 		count(&sd.lan.traffic.valid)
 	}
+	if a := sd.serial.link; a != nil && a.session == got.Session {
+		a.probed = false
+	}
 	if got.Reply != nil {
 		s.send(sd, p, got.Reply)
 		return nil
+	}
+	if got.Body != nil && got.Payload == wire.PayloadSOL {
+		return s.typed(sd, got)
 	}
 	if got.Body == nil || got.Payload != wire.PayloadIPMI {
 		return nil
@@ -142,7 +168,7 @@ func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 	}
 	row := s.find(sd, &req)
 	x := &exchange{
-		ctx: context.Background(), service: s, host: sd.host, side: sd, session: got.Session, from: p.from, at: p.at, now: now,
+		ctx: context.Background(), service: s, host: sd.host, side: sd, session: got.Session, from: p.from, at: p.at, socket: p.socket, now: now,
 		fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN, data: req.Data,
 		source: req.From, sourceLUN: req.FromLUN,
 	}

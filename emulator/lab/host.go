@@ -28,15 +28,16 @@ type Host struct {
 	rack   string // "" when it stands in none
 	record *dialect.Record
 
-	mu      sync.Mutex
-	machine *machine.Machine
-	disks   sync.RWMutex // held for reading while drives work, for writing while they change
-	volumes opened
-	bmc     *bmc.BMC
-	boot    *fence                             // of the boot that drives are attached to; nil when none are
-	fetches map[string]*fetch                  // by slot: images on their way
-	carried map[string]context.CancelCauseFunc // by job: work that no model does
-	ended   bool                               // the lab ends: nothing new is begun
+	mu       sync.Mutex
+	machine  *machine.Machine
+	disks    sync.RWMutex // held for reading while drives work, for writing while they change
+	volumes  opened
+	bmc      *bmc.BMC
+	boot     *fence                             // of the boot that drives are attached to; nil when none are
+	fetches  map[string]*fetch                  // by slot: images on their way
+	carried  map[string]context.CancelCauseFunc // by job: work that no model does
+	ended    bool                               // the lab ends: nothing new is begun
+	watchers []*func()
 
 	// What services see. A change makes a new one.
 	machineView atomic.Pointer[machine.View]
@@ -273,6 +274,7 @@ func (h *Host) settle(st *step) error {
 		st.trail.ID = entry
 	}
 	h.bmcView.Store(new(h.bmc.View())) // it shows more than is stored
+	h.seen(&st.was.Machine, &st.is.Machine)
 	h.tidy(st)
 	h.forgetImages(st.was.Machine.Firmware, st.is.Machine.Firmware)
 	release()

@@ -225,7 +225,8 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if l.stale, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	ic := ipmi.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded, Clock: l.clock, Astray: l.strays, Trouble: l.troubles}
+	ic := ipmi.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded, Clock: l.clock, Astray: l.strays, Trouble: l.troubles,
+		Watch: l.watch}
 	if l.ipmi, err = ipmi.New(ic); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
