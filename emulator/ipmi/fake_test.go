@@ -1,9 +1,9 @@
 package ipmi
 
 import (
+	"bytes"
 	"context"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -261,7 +261,7 @@ func (all exchanges) try(t *testing.T, h *host, fn wire.NetFn, cmd byte) {
 	t.Helper()
 	for _, e := range all {
 		code, got := ask(t, h, fn, cmd, unhex(t, e.data)...)
-		if code != e.code || tohex(got) != strings.ToLower(e.want) {
+		if code != e.code || !bytes.Equal(got, unhex(t, e.want)) {
 			t.Errorf("%s: %02x/%02x [%s] = %02X [%s], want %02X [%s]", e.name, byte(fn), cmd, e.data, byte(code), tohex(got), byte(e.code), e.want)
 		}
 	}

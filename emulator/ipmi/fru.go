@@ -1,3 +1,238 @@
 package ipmi
 
-var fruCommands = []command{}
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi/fru"
+	"github.com/metalab-dev/metalab/emulator/ipmi/sdr"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+)
+
+// fruCommands are about what parts say that they are (§34).
+var fruCommands = []command{
+	{fn: wire.Storage, cmd: 0x10, name: "Get FRU Inventory Area Info", needs: wire.User, least: 1, most: 1, run: fruInfo},
+	{fn: wire.Storage, cmd: 0x11, name: "Read FRU Data", needs: wire.User, least: 4, most: 4, run: readFRU},
+	{fn: wire.Storage, cmd: 0x12, name: "Write FRU Data", needs: wire.Operator, least: 4, most: -1, acts: true, run: writeFRU},
+}
+
+const (
+	boardSize = 1024 // bytes of the board's memory
+	partSize  = 512  // and of others'
+	// maxRead is what fits into one answer: 255 bytes of a message (§13.8),
+	// less what is around the data and the count.
+	maxRead = 255 - 8 - 1
+)
+
+// fruDevice is a part that says what it is. That of the board alone can be
+// written: it says what the server is.
+type fruDevice struct {
+	id     byte
+	entity sdr.Entity
+	name   string
+	image  func(x *exchange) (fru.Image, bool) // false: the part is not there
+}
+
+// Where the IDs of FRU devices begin.
+const (
+	fruSupply = 0x01
+	fruCard   = 0x10
+	fruDIMM   = 0x20
+	fruLast   = 0xfe
+)
+
+// fruDevices are those of a server model.
+func fruDevices(p *machine.Profile) []fruDevice {
+	all := []fruDevice{{entity: sdr.Entity{ID: entityBoard, Instance: 1}, name: "Mainboard", image: func(x *exchange) (fru.Image, bool) { return x.board(), true }}}
+	add := func(id int, entity byte, n int, name string, image func(x *exchange) (fru.Image, bool)) {
+		if id <= fruLast {
+			all = append(all, fruDevice{byte(id), sdr.Entity{ID: entity, Instance: byte(n + 1)}, shortened(name), image})
+		}
+	}
+	s := p.Thermal.Supplies
+	for n := range min(s.Count, fruCard-fruSupply) {
+		add(fruSupply+n, entitySupply, n, fmt.Sprintf("PSU %d", n+1), func(x *exchange) (fru.Image, bool) {
+			v := x.machine()
+			product := fru.NewProduct(s.Vendor, s.Product, s.PartNumber, v.Firmware.Version(s.Component), v.Identity.SerialOf("psu", n), "")
+			return fru.Image{Product: product}, v.Thermal.SupplyFault(n) != thermal.Absent
+		})
+	}
+	n := 0
+	for _, c := range p.Cards {
+		if c.SlotType == "" || n == fruDIMM-fruCard {
+			continue // it is on the board
+		}
+		add(fruCard+n, entityCard, n, "Card "+c.Slot, func(x *exchange) (fru.Image, bool) {
+			id := x.machine().Identity
+			return fru.Image{Board: fru.NewBoard(made, c.Vendor, c.Product, id.SerialOf("card/"+c.ID, 0), c.PartNumber)}, true
+		})
+		n++
+	}
+	m := p.Memory
+	for n := range m.Modules {
+		add(fruDIMM+n, entityDIMM, n, fmt.Sprintf("DIMM %d", n+1), func(x *exchange) (fru.Image, bool) {
+			name := fmt.Sprintf("%d GiB %s %s %d MT/s", m.MiB/1024, m.Type, m.Form, m.MHz)
+			return fru.Image{Product: fru.NewProduct(m.Vendor, name, m.PartNumber, "", x.machine().Identity.SerialOf("dimm", n), "")}, true
+		})
+	}
+	return all
+}
+
+// made is when boards were made; nothing else says so.
+var made = time.Date(2025, 1, 6, 8, 0, 0, 0, time.UTC)
+
+// rackMount is the type of enclosure (SMBIOS 3, §7.4.1).
+const rackMount = 0x17
+
+// board is what the server says that it is.
+func (x *exchange) board() fru.Image {
+	v := x.machine()
+	id := v.Identity
+	return fru.Image{
+		Chassis: fru.NewChassis(rackMount, id.ChassisPart, id.ChassisSerial),
+		Board:   fru.NewBoard(made, id.Manufacturer, id.Model+" Mainboard", id.SerialOf("board", 0), id.PartNumber+"-MB"),
+		Product: fru.NewProduct(id.Manufacturer, id.Model, id.PartNumber, "", id.Serial, v.Asset.Tag),
+	}
+}
+
+// device finds a FRU device by its ID.
+func (x *exchange) device() (*fruDevice, error) {
+	if x.data[0] == 0xff {
+		return nil, BadField // reserved
+	}
+	all := x.repository().frus
+	for i := range all {
+		if all[i].id == x.data[0] && x.lun == 0 {
+			return &all[i], nil
+		}
+	}
+	return nil, NotPresent
+}
+
+// memory are the bytes of a FRU device. What somebody has written stands there,
+// but for the asset tag, which can be written elsewhere, too.
+func (x *exchange) memory(d *fruDevice) ([]byte, error) {
+	if w := x.machine().Labels; d.id == 0 && w != nil && w.Memory != nil {
+		tag := x.machine().Asset.Tag
+		image, err := fru.Parse(w.Memory)
+		if err != nil || image.Product.Text(fru.ProductTag) == fru.Text(tag).String() {
+			return w.Memory, nil
+		}
+		if b, err := image.With(fru.ProductTag, tag).Append(nil, boardSize); err == nil {
+			return b, nil
+		}
+		return w.Memory, nil // it does not fit
+	}
+	image, there := d.image(x)
+	if !there {
+		return nil, NotPresent
+	}
+	size := partSize
+	if d.id == 0 {
+		size = boardSize
+	}
+	return image.Append(nil, size)
+}
+
+// fruInfo is §34.1.
+func fruInfo(x *exchange) error {
+	d, err := x.device()
+	if err != nil {
+		return err
+	}
+	b, err := x.memory(d)
+	if err != nil {
+		return err
+	}
+	x.put16(uint16(len(b)))
+	x.put(0) // it is read by bytes
+	return nil
+}
+
+// readFRU is §34.2. At the end there may be less than was asked for.
+func readFRU(x *exchange) error {
+	d, err := x.device()
+	if err != nil {
+		return err
+	}
+	b, err := x.memory(d)
+	if err != nil {
+		return err
+	}
+	offset, count := int(le16(x.data[1:])), int(x.data[3])
+	switch {
+	case offset >= len(b), count == 0:
+		return OutOfRange
+	case count > maxRead:
+		return CannotReturn
+	}
+	count = min(count, len(b)-offset)
+	x.put(byte(count))
+	x.put(b[offset : offset+count]...)
+	return nil
+}
+
+// writeFRU is §34.3.
+func writeFRU(x *exchange) error {
+	d, err := x.device()
+	if err != nil {
+		return err
+	}
+	old, err := x.memory(d)
+	if err != nil {
+		return err
+	}
+	offset, data := int(le16(x.data[1:])), x.data[3:]
+	switch {
+	case offset+len(data) > len(old):
+		return OutOfRange
+	case d.id != 0:
+		return Code(0x80) // write-protected
+	}
+	b := bytes.Clone(old)
+	copy(b[offset:], data)
+	if !bytes.Equal(b, old) {
+		if err := x.do(x.written(b)...); err != nil {
+			return err
+		}
+	}
+	x.put(byte(len(data)))
+	return nil
+}
+
+// written are the commands that put bytes into the board's memory: what the
+// server says that it is follows, as soon as that can be read.
+func (x *exchange) written(b []byte) []machine.Command {
+	v := x.machine()
+	set := machine.Labels{Memory: b}
+	image, err := fru.Parse(b)
+	if err != nil { // it is half written
+		if v.Labels != nil {
+			set.Label = v.Labels.Label
+		}
+		return []machine.Command{machine.SetLabels{Labels: set}}
+	}
+	is := v.Identity
+	over := func(area *fru.Area, place int, as string) string {
+		if text := strings.TrimSpace(area.Text(place)); text != fru.Text(as).String() {
+			return text
+		}
+		return as
+	}
+	set.Label = machine.Label{
+		Manufacturer: over(image.Product, fru.ProductMaker, is.Manufacturer), Model: over(image.Product, fru.ProductName, is.Model),
+		PartNumber: over(image.Product, fru.ProductPart, is.PartNumber), Serial: over(image.Product, fru.ProductSerial, is.Serial),
+		ChassisPart: over(image.Chassis, fru.ChassisPart, is.ChassisPart), ChassisSerial: over(image.Chassis, fru.ChassisSerial, is.ChassisSerial),
+	}
+	out := []machine.Command{machine.SetLabels{Labels: set}}
+	if tag := image.Product.Text(fru.ProductTag); image.Product != nil && tag != fru.Text(v.Asset.Tag).String() {
+		asset := *v.Asset
+		asset.Tag = tag
+		out = append(out, machine.SetAsset{Asset: asset})
+	}
+	return out
+}

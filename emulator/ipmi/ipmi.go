@@ -92,6 +92,7 @@ type Entry struct {
 type Service struct {
 	c        Config
 	commands map[place]*command
+	models   sync.Map // *machine.Profile: *repository, what all its servers share
 	half     int
 
 	mu    sync.RWMutex
@@ -138,6 +139,7 @@ type side struct {
 type scratch struct {
 	selScratch
 	inbox
+	sdrScratch
 	acpi    acpiTold
 	present *present // of the channel; nil: as it is kept
 	info    infoScratch

@@ -1,3 +1,158 @@
 package ipmi
 
-var sdrCommands = []command{}
+import (
+	"github.com/metalab-dev/metalab/emulator/ipmi/sdr"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+// sdrCommands serve the records that say which sensors there are: of the
+// repository (§33), and of the BMC as a device with sensors (§35.2-4), which are
+// the same. Nobody can write them, as on most servers.
+var sdrCommands = []command{
+	{fn: wire.Storage, cmd: 0x20, name: "Get SDR Repository Info", needs: wire.User, run: repositoryInfo},
+	{fn: wire.Storage, cmd: 0x21, name: "Get SDR Repository Allocation Info", needs: wire.User, run: repositoryAllocation},
+	{fn: wire.Storage, cmd: 0x22, name: "Reserve SDR Repository", needs: wire.User, run: reserveRepository},
+	{fn: wire.Storage, cmd: 0x23, name: "Get SDR", needs: wire.User, least: 6, most: 6, run: getSDR},
+	{fn: wire.Storage, cmd: 0x28, name: "Get SDR Repository Time", needs: wire.User, run: repositoryTime},
+	{fn: wire.Storage, cmd: 0x2c, name: "Run Initialization Agent", needs: wire.Operator, least: 1, most: 1, run: runAgent},
+	{fn: wire.SensorEvent, cmd: 0x20, name: "Get Device SDR Info", needs: wire.User, most: 1, run: deviceInfo},
+	{fn: wire.SensorEvent, cmd: 0x21, name: "Get Device SDR", needs: wire.User, least: 6, most: 6, run: getDeviceSDR},
+	{fn: wire.SensorEvent, cmd: 0x22, name: "Reserve Device SDR Repository", needs: wire.User, run: reserveDevice},
+}
+
+// reservation is who may read on in the middle of a record: who was the last to
+// ask.
+type reservation struct{ id uint16 }
+
+// sdrScratch are the reservations of sensor data records.
+type sdrScratch struct{ repositoryReserved, deviceReserved reservation }
+
+// next makes another one; what was before is over.
+func (r *reservation) next() uint16 {
+	if r.id++; r.id == 0 {
+		r.id++
+	}
+	return r.id
+}
+
+// unit is how much an allocation takes, in bytes (§33.10).
+const allocationUnit = 16
+
+// repositoryInfo is §33.9.
+func repositoryInfo(x *exchange) error {
+	r := x.repository()
+	x.put(sdr.Version)
+	x.put16(uint16(len(r.records)))
+	x.put16(0) // full
+	x.put32(r.made)
+	x.put32(unspecifiedTime) // nothing was erased
+	x.put(1<<1 | 1<<0)       // it can be reserved, and tells its allocation
+	return nil
+}
+
+// unspecifiedTime is a time that nobody knows (§37).
+const unspecifiedTime = 0xffffffff
+
+// repositoryAllocation is §33.10.
+func repositoryAllocation(x *exchange) error {
+	all, most := 0, 0
+	for _, rec := range x.repository().records {
+		n := (len(rec) + allocationUnit - 1) / allocationUnit
+		all, most = all+n, max(most, n)
+	}
+	x.put16(uint16(all))
+	x.put16(allocationUnit)
+	x.put16(0)
+	x.put16(0)
+	x.put(byte(most))
+	return nil
+}
+
+// reserveRepository is §33.11.
+func reserveRepository(x *exchange) error {
+	x.put16(x.side.repositoryReserved.next())
+	return nil
+}
+
+// getSDR is §33.12.
+func getSDR(x *exchange) error { return x.record(x.side.repositoryReserved) }
+
+// record answers with a part of a record. A reservation of 0 is taken for any,
+// as DCMI 1.5 wants it (§6.5.3.1).
+func (x *exchange) record(held reservation) error {
+	reserved, id, offset, count := le16(x.data), le16(x.data[2:]), int(x.data[4]), int(x.data[5])
+	if offset > 0 && reserved != 0 && reserved != held.id {
+		return NoReserved
+	}
+	all := x.repository().records
+	switch id {
+	case 0:
+		id = 1
+	case 0xffff:
+		id = uint16(len(all))
+	}
+	if int(id) > len(all) {
+		return NotPresent
+	}
+	rec := all[id-1]
+	if count == 0xff {
+		count = len(rec) - offset
+	}
+	switch {
+	case offset >= len(rec):
+		return OutOfRange
+	case offset+count > len(rec):
+		return CannotReturn
+	}
+	next := id + 1
+	if int(next) > len(all) {
+		next = 0xffff
+	}
+	x.put16(next)
+	x.put(rec[offset : offset+count]...)
+	return nil
+}
+
+// repositoryTime is §33.17: that of the log, too.
+func repositoryTime(x *exchange) error {
+	x.put32(uint32(x.clock().Unix()))
+	return nil
+}
+
+// runAgent is §33.21. There is nothing left to initialise.
+func runAgent(x *exchange) error {
+	if x.data[0]&^1 != 0 {
+		return BadField
+	}
+	x.put(1)
+	return nil
+}
+
+// deviceInfo is §35.2. Which sensors there are does not change.
+func deviceInfo(x *exchange) error {
+	r := x.repository()
+	n := len(r.sensors)
+	if x.lun != 0 {
+		n = 0
+	}
+	if len(x.data) > 0 {
+		switch x.data[0] {
+		case 0:
+		case 1:
+			n = len(r.records)
+		default:
+			return BadField
+		}
+	}
+	x.put(byte(min(n, 0xff)), 1) // static; LUN 0 has sensors
+	return nil
+}
+
+// getDeviceSDR is §35.3.
+func getDeviceSDR(x *exchange) error { return x.record(x.side.deviceReserved) }
+
+// reserveDevice is §35.4.
+func reserveDevice(x *exchange) error {
+	x.put16(x.side.deviceReserved.next())
+	return nil
+}

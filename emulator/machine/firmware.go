@@ -192,8 +192,8 @@ func sorted[V any](m map[string]V) []string {
 var facts = map[string]func(v *View) firmware.Value{
 	"serial":         func(v *View) firmware.Value { return firmware.Text(v.Identity.Serial) },
 	"uuid":           func(v *View) firmware.Value { return firmware.Text(v.Identity.UUID) },
-	"model":          func(v *View) firmware.Value { return firmware.Text(v.Profile.Model) },
-	"manufacturer":   func(v *View) firmware.Value { return firmware.Text(v.Profile.Manufacturer) },
+	"model":          func(v *View) firmware.Value { return firmware.Text(v.Identity.Model) },
+	"manufacturer":   func(v *View) firmware.Value { return firmware.Text(v.Identity.Manufacturer) },
 	"biosVersion":    func(v *View) firmware.Value { return firmware.Text(v.BIOSVersion()) },
 	"processorModel": func(v *View) firmware.Value { return firmware.Text(v.Profile.Processors.Model) },
 	"processors":     func(v *View) firmware.Value { return firmware.Integer(int64(v.Profile.Processors.Sockets)) },

@@ -20,8 +20,8 @@ type NIC struct {
 // the rack's seed, the server's place and its name, so that Redfish, IPMI,
 // SMBIOS and the agent tell the same story, and a lab made again is the same.
 type Identity struct {
-	Name    string
-	Serial  string
+	Name string
+	Label
 	UUID    string // lower case
 	NICs    []NIC
 	Storage []storage.Controller
@@ -35,7 +35,7 @@ type Identity struct {
 // administered and of no registered vendor.
 func NewIdentity(seed uint64, index int, name string, p *Profile) Identity {
 	sum := sha256.Sum256(fmt.Appendf(nil, "metalab/%d/%s", seed, name))
-	id := Identity{Name: name, Serial: serial("ML", sum[16:]), UUID: uuid(&sum), Root: sum}
+	id := Identity{Name: name, Label: labelOf(p, serial("ML", sum[16:])), UUID: uuid(&sum), Root: sum}
 	var at [4]byte
 	binary.BigEndian.PutUint32(at[:], uint32(index))
 	for i := range p.NICs {
@@ -60,6 +60,13 @@ func NewIdentity(seed uint64, index int, name string, p *Profile) Identity {
 		id.Storage = append(id.Storage, ctl)
 	}
 	return id
+}
+
+// labelOf is what a server with a serial number says that it is.
+func labelOf(p *Profile, serial string) Label {
+	return Label{
+		Manufacturer: p.Manufacturer, Model: p.Model, PartNumber: p.PartNumber, Serial: serial, ChassisPart: p.PartNumber, ChassisSerial: serial,
+	}
 }
 
 // uuid makes a UUID of 16 bytes, which it changes to be one (RFC 9562, version

@@ -34,7 +34,9 @@ var (
 // Machine is one server. It is not safe for concurrent use.
 type Machine struct {
 	profile  *Profile
-	identity *Identity
+	identity *Identity // with its labels as they are
+	made     *Identity
+	labelled *Labels // that identity was made of
 	st       State
 	forked   bool // st.Main is this step's own, and nobody else has seen it
 	fw       firmware.Firmware
@@ -49,6 +51,7 @@ type Machine struct {
 type State struct {
 	*Main      `json:"main"`
 	Asset      *Asset          `json:"asset,omitempty"`      // nil: nothing was set
+	Labels     *Labels         `json:"labels,omitempty"`     // nil: as it was made
 	Boot       *BootSettings   `json:"boot,omitempty"`       // nil: as the model has it
 	Policy     *PowerPolicy    `json:"policy,omitempty"`     // nil: as the model has it
 	Cabling    *Cabling        `json:"cabling,omitempty"`    // nil: every port has a link
@@ -100,6 +103,7 @@ type View struct {
 	Power      Power   // follows from the phase
 	Trying     *Source // being tried now; nil when none is
 	AC         bool    // there are mains; without them the BMC is off, too
+	Labels     *Labels // nil: as it was made
 	Asset      *Asset  // never nil, like all that follows
 	Boot       *BootSettings
 	Policy     *PowerPolicy
@@ -120,7 +124,7 @@ type View struct {
 // New makes a machine that is switched off, or restores one from what State
 // returned. Parts that it lacks are as new.
 func New(p *Profile, id Identity, st *State) (*Machine, error) {
-	m := &Machine{profile: p, identity: &id}
+	m := &Machine{profile: p, identity: &id, made: &id}
 	if st != nil {
 		m.st = *st
 	}
@@ -137,6 +141,7 @@ func New(p *Profile, id Identity, st *State) (*Machine, error) {
 		return nil, err
 	}
 	m.newThermal()
+	m.relabel()
 	return m, nil
 }
 
@@ -152,6 +157,7 @@ func (m *Machine) Restore(st State) {
 	m.restoreFirmware()
 	m.restoreStorage()
 	m.heat.Restore(st.Thermal)
+	m.relabel()
 }
 
 // View returns the machine as it stands.
@@ -159,7 +165,7 @@ func (m *Machine) View() View {
 	st := m.State()
 	v := View{
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
-		Asset: m.asset(), Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
+		Asset: m.asset(), Labels: m.st.Labels, Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
 		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(), Bootable: m.bootable(),
 		Console: st.Console, BootInfo: m.bootInfo(), Panel: m.panel(), Lid: m.lid(),
 	}

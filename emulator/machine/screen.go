@@ -38,7 +38,7 @@ func banner(m *Machine) []string {
 	p := m.profile
 	out := []string{
 		"\r\n" + words(p.BIOS.Vendor, "BIOS", p.BIOS.Version, parenthesis(p.BIOS.Date)),
-		words(p.Manufacturer, p.Model),
+		words(m.identity.Manufacturer, m.identity.Model),
 		"Serial number " + m.identity.Serial + ", UUID " + m.identity.UUID,
 	}
 	if m.hangs() {

@@ -24,8 +24,8 @@ func chassis(v view) object {
 	}
 	o := object{
 		"Name": "Chassis", "ChassisType": "RackMount", "AssetTag": v.m.Asset.ChassisTag,
-		"Manufacturer": p.Manufacturer, "Model": p.Model, "SKU": p.SKU, "PartNumber": p.PartNumber,
-		"SerialNumber": id.Serial, "UUID": id.UUID, "PowerState": string(v.m.Power), "PoweredByParent": false, "ThermalDirection": "FrontToBack",
+		"Manufacturer": id.Manufacturer, "Model": id.Model, "SKU": p.SKU, "PartNumber": id.ChassisPart,
+		"SerialNumber": id.ChassisSerial, "UUID": id.UUID, "PowerState": string(v.m.Power), "PoweredByParent": false, "ThermalDirection": "FrontToBack",
 		"Status": object{"State": "Enabled", "Health": "OK", "HealthRollup": worst(v.boxHealth(), v.disksHealth())},
 		"Links": object{
 			"ComputerSystems": refs(v.system()), "ManagedBy": refs(v.manager()), "ManagersInChassis": refs(v.manager()),

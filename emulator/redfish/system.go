@@ -25,7 +25,7 @@ func system(v view) object {
 	p, id := v.m.Profile, v.m.Identity
 	o := object{
 		"Name": "System", "SystemType": "Physical", "HostingRoles": []string{"BareMetalServer"},
-		"Manufacturer": p.Manufacturer, "Model": p.Model, "SKU": p.SKU, "PartNumber": p.PartNumber,
+		"Manufacturer": id.Manufacturer, "Model": id.Model, "SKU": p.SKU, "PartNumber": id.PartNumber,
 		"SerialNumber": id.Serial, "UUID": id.UUID, "BiosVersion": v.m.BIOSVersion(),
 		"PowerRestorePolicy": string(v.m.Policy.Restore), "PowerRestorePolicy@Redfish.AllowableValues": restorePolicies(v),
 		"PowerOnDelaySeconds": wholeSeconds(v.m.Policy.OnDelay), "PowerCycleDelaySeconds": wholeSeconds(v.m.Policy.CycleDelay),

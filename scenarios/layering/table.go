@@ -78,6 +78,7 @@ var Table = []Row{
 		Tests: []string{"emulator/dialect/...", "fixtures"},
 	},
 	{Package: "emulator/ipmi/wire", Never: slices.Concat(sockets, files)},
+	{Package: "emulator/ipmi/fru", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/sdr", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/sol", May: []string{"emulator/ipmi/wire"}, Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/session", May: []string{"emulator/ipmi/wire"}, Never: slices.Concat(sockets, files)},

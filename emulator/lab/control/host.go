@@ -146,7 +146,7 @@ type LogEntry struct {
 func detail(l *lab.Lab, h *lab.Host) Detail {
 	v, b := h.Machine(), h.BMC()
 	d := Detail{
-		Host: describe(l, h), Manufacturer: v.Profile.Manufacturer, Model: v.Profile.Model, Serial: v.Identity.Serial,
+		Host: describe(l, h), Manufacturer: v.Identity.Manufacturer, Model: v.Identity.Model, Serial: v.Identity.Serial,
 		UUID: v.Identity.UUID, BIOS: v.Profile.BIOS.Version, BMC: v.Profile.BMCFirmware, Boots: v.Boots,
 		Override: Override{Enabled: string(v.Override.Enabled), Target: string(v.Override.Target), Mode: string(v.Override.Mode), URI: v.Boot.HTTPURI},
 		Order:    []BootOption{}, NICs: []NIC{}, Media: media(b), Tasks: []Task{},

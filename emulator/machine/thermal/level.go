@@ -32,6 +32,9 @@ func (l Level) Bad() int {
 	return max(d, -d)
 }
 
+// Low says whether a level is below normal.
+func (l Level) Low() bool { return rank(l) < normal }
+
 // at is the threshold of a level; nil where there is none.
 func (l *Limits) at(level Level) *float64 {
 	switch level {

@@ -1,0 +1,127 @@
+package fru
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// Coding is how the bytes of a field are meant (FRU 1.0, §13).
+type Coding byte
+
+// The codings.
+const (
+	Binary Coding = 0
+	BCD    Coding = 1 // digits and some marks, two in a byte
+	Packed Coding = 2 // 6 bits for each character
+	Latin  Coding = 3 // ASCII and Latin 1
+)
+
+// maxField is how long a field can be, in bytes.
+const maxField = 63
+
+// end is the byte after the last field of an area.
+const end = 0xc1
+
+// Field is one of an area.
+type Field struct {
+	Coding Coding
+	Data   []byte
+}
+
+// BOM begins text in UTF-8 (DCMI 1.5, §6.4.2).
+const BOM = "\xef\xbb\xbf"
+
+// Encode is text as Latin 1, or else as UTF-8 with a mark before it.
+func Encode(text string) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range text {
+		if r > 0xff {
+			return append([]byte(BOM), text...)
+		}
+		out = append(out, byte(r))
+	}
+	return out
+}
+
+// Decode is the inverse of Encode. Bytes of UTF-8 that make no character are
+// left out.
+func Decode(b []byte) string {
+	if text, ok := strings.CutPrefix(string(b), BOM); ok {
+		return strings.ToValidUTF8(text, "")
+	}
+	out := make([]rune, len(b))
+	for i, c := range b {
+		out[i] = rune(c)
+	}
+	return string(out)
+}
+
+// Text is a field of text, as much of it as fits. A single character has a zero
+// beside it: a length of 1 would end the area.
+func Text(text string) Field {
+	b := Encode(text)
+	if len(b) > maxField {
+		b = b[:maxField]
+		if strings.HasPrefix(string(b), BOM) {
+			for !utf8.Valid(b) {
+				b = b[:len(b)-1]
+			}
+		}
+	}
+	if len(b) == 1 {
+		b = append(b, 0)
+	}
+	return Field{Latin, b}
+}
+
+const bcd = "0123456789 -.:,_"
+
+// String is the text of a field; "" of one in binary.
+func (f Field) String() string {
+	switch f.Coding {
+	case BCD:
+		var out []byte
+		for _, b := range f.Data {
+			out = append(out, bcd[b>>4], bcd[b&0xf])
+		}
+		return strings.TrimRight(string(out), " ")
+	case Packed:
+		var out []byte
+		for i := range len(f.Data) * 8 / 6 {
+			at := i * 6
+			two := uint16(f.Data[at/8])
+			if at/8+1 < len(f.Data) {
+				two |= uint16(f.Data[at/8+1]) << 8
+			}
+			out = append(out, byte(two>>(at%8))&0x3f+' ')
+		}
+		return strings.TrimRight(string(out), " ")
+	case Latin:
+		return Decode([]byte(strings.TrimRight(string(f.Data), "\x00")))
+	}
+	return ""
+}
+
+// append appends a field with its type and length.
+func (f Field) append(out []byte) []byte {
+	return append(append(out, byte(f.Coding)<<6|byte(len(f.Data))), f.Data...)
+}
+
+// fields reads fields until their end.
+func fields(b []byte) ([]Field, error) {
+	var all []Field
+	for at := 0; at < len(b); {
+		head := b[at]
+		if head == end {
+			return all, nil
+		}
+		n := int(head & maxField)
+		at++
+		if at+n > len(b) {
+			return nil, ErrArea
+		}
+		all = append(all, Field{Coding(head >> 6), append([]byte(nil), b[at:at+n]...)})
+		at += n
+	}
+	return nil, ErrArea
+}

@@ -1,0 +1,187 @@
+// Package fru owns the bytes in which a part says what it is, as the Platform
+// Management FRU Information Storage Definition 1.0 has them. It refuses to know
+// which parts there are.
+package fru
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Errors of an image.
+var (
+	ErrHeader = errors.New("fru: common header")
+	ErrArea   = errors.New("fru: area")
+	// ErrOther means that there are areas of other kinds.
+	ErrOther = errors.New("fru: internal or multi-record area")
+	ErrRoom  = errors.New("fru: no room")
+)
+
+// unit is what lengths and offsets are multiples of.
+const unit = 8
+
+// The places of fields.
+const (
+	ChassisPart   = 0
+	ChassisSerial = 1
+
+	ProductMaker  = 0
+	ProductName   = 1
+	ProductPart   = 2
+	ProductSerial = 4
+	ProductTag    = 5
+)
+
+// English is the language in which Latin 1 is meant (§15).
+const English = 25
+
+// Area says some of what a part is.
+type Area struct {
+	Head   []byte // of a chassis its type, of a board language and time, of a product language
+	Fields []Field
+}
+
+// heads are how long the heads of the areas of an image are, in their order.
+var heads = [3]int{1, 4, 1}
+
+// Image is all that a part says. Areas that are nil are not there.
+type Image struct{ Chassis, Board, Product *Area }
+
+func (i *Image) areas() [3]**Area { return [3]**Area{&i.Chassis, &i.Board, &i.Product} }
+
+// NewChassis makes the area of a chassis. Kind is its type as SMBIOS has it.
+func NewChassis(kind byte, part, serial string) *Area {
+	return &Area{[]byte{kind}, texts(part, serial)}
+}
+
+// NewBoard makes the area of a board that was made at some time.
+func NewBoard(made time.Time, maker, name, serial, part string) *Area {
+	minutes := uint32(max(0, made.Sub(time.Date(1996, 1, 1, 0, 0, 0, 0, time.UTC))/time.Minute))
+	return &Area{[]byte{English, byte(minutes), byte(minutes >> 8), byte(minutes >> 16)}, texts(maker, name, serial, part, "")}
+}
+
+// NewProduct makes the area of a product.
+func NewProduct(maker, name, part, version, serial, tag string) *Area {
+	return &Area{[]byte{English}, texts(maker, name, part, version, serial, tag, "")}
+}
+
+func texts(all ...string) []Field {
+	out := make([]Field, len(all))
+	for i, s := range all {
+		out[i] = Text(s)
+	}
+	return out
+}
+
+// Text is the text of a field; "" where there is none.
+func (a *Area) Text(place int) string {
+	if a == nil || place >= len(a.Fields) {
+		return ""
+	}
+	return a.Fields[place].String()
+}
+
+// With is the image with a text in its product area; as it is, if it has none.
+func (i Image) With(place int, text string) Image {
+	if i.Product == nil || place >= len(i.Product.Fields) {
+		return i
+	}
+	own := *i.Product
+	own.Fields = slices.Clone(own.Fields)
+	own.Fields[place] = Text(text)
+	i.Product = &own
+	return i
+}
+
+// Append appends the image, with zeros behind it: size bytes in all.
+func (i Image) Append(out []byte, size int) ([]byte, error) {
+	start := len(out)
+	out = append(out, 1, 0, 0, 0, 0, 0, 0, 0)
+	for k, a := range i.areas() {
+		if *a == nil {
+			continue
+		}
+		at := len(out) - start
+		if at/unit > 0xff {
+			return nil, fmt.Errorf("%w: area at %d", ErrRoom, at)
+		}
+		out[start+2+k] = byte(at / unit)
+		var err error
+		if out, err = (*a).append(out); err != nil {
+			return nil, err
+		}
+	}
+	if len(out)-start > size {
+		return nil, fmt.Errorf("%w: %d bytes, of %d", ErrRoom, len(out)-start, size)
+	}
+	out[start+7] = checksum(out[start : start+7])
+	return append(out, make([]byte, size-(len(out)-start))...), nil
+}
+
+// append appends the area.
+func (a *Area) append(out []byte) ([]byte, error) {
+	start := len(out)
+	out = append(append(out, 1, 0), a.Head...)
+	for _, f := range a.Fields {
+		out = f.append(out)
+	}
+	out = append(out, end)
+	for (len(out)-start)%unit != unit-1 {
+		out = append(out, 0)
+	}
+	n := (len(out) - start + 1) / unit
+	if n > 0xff {
+		return nil, fmt.Errorf("%w: %d bytes of an area", ErrRoom, n*unit)
+	}
+	out[start+1] = byte(n)
+	return append(out, checksum(out[start:])), nil
+}
+
+// checksum makes the sum of bytes 0.
+func checksum(b []byte) byte {
+	var sum byte
+	for _, x := range b {
+		sum += x
+	}
+	return -sum
+}
+
+// Parse reads an image. What stands behind its areas counts for nothing.
+func Parse(b []byte) (Image, error) {
+	var i Image
+	if len(b) < unit || b[0] != 1 || b[6] != 0 || checksum(b[:unit]) != 0 {
+		return i, ErrHeader
+	}
+	if b[1] != 0 || b[5] != 0 {
+		return i, ErrOther
+	}
+	for k, a := range i.areas() {
+		at := int(b[2+k]) * unit
+		if at == 0 {
+			continue
+		}
+		own, err := parseArea(b[min(at, len(b)):], heads[k])
+		if err != nil {
+			return Image{}, fmt.Errorf("%w at %d", err, at)
+		}
+		*a = own
+	}
+	return i, nil
+}
+
+func parseArea(b []byte, head int) (*Area, error) {
+	if len(b) < unit || b[0] != 1 {
+		return nil, ErrArea
+	}
+	n := int(b[1]) * unit
+	if n == 0 || n > len(b) || checksum(b[:n]) != 0 {
+		return nil, ErrArea
+	}
+	all, err := fields(b[2+head : n-1])
+	if err != nil {
+		return nil, err
+	}
+	return &Area{append([]byte(nil), b[2:2+head]...), all}, nil
+}

@@ -1,0 +1,346 @@
+package ipmi
+
+import (
+	"fmt"
+	"hash/crc32"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi/sdr"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+)
+
+// Slave addresses of the controllers of a server.
+const (
+	bmcAddress = 0x20
+	satellite  = 0x2c // of the chip set
+)
+
+// sensorType is what a sensor is about (table 42-3).
+type sensorType byte
+
+// The types of which there are sensors.
+const (
+	ofTemperature sensorType = 0x01
+	ofVoltage     sensorType = 0x02
+	ofFan         sensorType = 0x04
+	ofIntrusion   sensorType = 0x05
+	ofProcessor   sensorType = 0x07
+	ofSupply      sensorType = 0x08
+	ofPowerUnit   sensorType = 0x09
+	ofUnits       sensorType = 0x0b // what its unit says
+	ofMemory      sensorType = 0x0c
+	ofDriveSlot   sensorType = 0x0d
+	ofLogging     sensorType = 0x10
+	ofSystemEvent sensorType = 0x12
+	ofInterrupt   sensorType = 0x13
+	ofBootError   sensorType = 0x1e
+	ofStop        sensorType = 0x20 // of an operating system
+	ofACPI        sensorType = 0x22
+	ofWatchdog    sensorType = 0x23
+	ofLAN         sensorType = 0x27
+	ofAudit       sensorType = 0x2a // of sessions
+	ofVersion     sensorType = 0x2b // that changes
+)
+
+// Entities that sensors and FRUs are of (table 43-13).
+const (
+	entityProcessor   = 0x03
+	entityDriveBay    = 0x1a
+	entityController  = 0x06
+	entityBoard       = 0x07
+	entityMemory      = 0x08 // module of a processor
+	entitySupply      = 0x0a
+	entityCard        = 0x0b
+	entityPowerUnit   = 0x13
+	entityChassis     = 0x17
+	entityFan         = 0x1d
+	entityCooling     = 0x1e
+	entityDIMM        = 0x20
+	entityFirmware    = 0x22
+	entitySystem      = 0x23
+	entityController2 = 0x2e // firmware of a controller
+	entityInlet       = 0x37
+)
+
+// Units of readings (table 43-15).
+var units = map[thermal.Kind]byte{thermal.Temperature: 1, thermal.Voltage: 4, thermal.Power: 6, thermal.Speed: 18}
+
+// numericTypes are the types of sensors that read numbers.
+var numericTypes = map[thermal.Kind]sensorType{
+	thermal.Temperature: ofTemperature, thermal.Voltage: ofVoltage, thermal.Power: ofUnits, thermal.Speed: ofFan,
+}
+
+// Where the numbers of sensors begin. Those of temperatures, fans and voltages
+// are the ones that Redfish's Thermal and Power show.
+const (
+	numberTemperature = 0x01
+	numberFan         = 0x30
+	numberVoltage     = 0x40
+	numberInput       = 0x58 // of a power supply
+	numberPower       = 0x60
+	numberSupply      = 0x70
+	numberSystem      = 0x78
+	numberLink        = 0x88
+	numberProcessor   = 0x90
+	numberDrive       = 0xa0
+	numberMemory      = 0xd0
+	numberLast        = 0xfe
+)
+
+// sensor is a sensor as IPMI has it.
+type sensor struct {
+	sdr.Key
+	record uint16
+	of     event.Subject
+	// Of one that reads a number.
+	numeric *thermal.Sensor
+	factors sdr.Factors
+	has     byte // thresholds, by their bits
+	// Of one that has states.
+	asserts, deasserts, states uint16
+	read                       func(x *exchange) uint16
+}
+
+// repository is what a server model shows of itself by sensor data records. It
+// is never changed: all servers of the model share it.
+type repository struct {
+	records  [][]byte // the ID of each is its place, counted from 1
+	sensors  []sensor
+	frus     []fruDevice
+	byNumber [256]*sensor
+	made     uint32 // when, in seconds since 1970: another one is of another time
+}
+
+// repository is that of a profile.
+func (s *Service) repository(p *machine.Profile) *repository {
+	if r, ok := s.models.Load(p); ok {
+		return r.(*repository)
+	}
+	r, _ := s.models.LoadOrStore(p, newRepository(p))
+	return r.(*repository)
+}
+
+func (x *exchange) repository() *repository { return x.service.repository(x.machine().Profile) }
+
+// sensor is the sensor with a number that the request has the LUN of.
+func (x *exchange) sensor(number byte) (*sensor, error) {
+	if number == 0xff {
+		return nil, BadField // reserved
+	}
+	if s := x.repository().byNumber[number]; s != nil && x.lun == 0 {
+		return s, nil
+	}
+	return nil, NotPresent
+}
+
+// find is the sensor of a type that is of a part; of any part, if there is none
+// of that; nil if there is none at all.
+func (r *repository) find(t sensorType, of event.Subject) *sensor {
+	var any *sensor
+	for i := range r.sensors {
+		s := &r.sensors[i]
+		switch {
+		case s.Type != byte(t):
+		case s.of == of:
+			return s
+		case any == nil:
+			any = s
+		}
+	}
+	return any
+}
+
+// builder makes a repository.
+type builder struct {
+	p    *machine.Profile
+	r    *repository
+	used [256]bool
+}
+
+func newRepository(p *machine.Profile) *repository {
+	b := builder{p: p, r: new(repository)}
+	b.numeric()
+	b.discrete()
+	for i := range b.r.sensors {
+		s := &b.r.sensors[i]
+		b.r.byNumber[s.Number] = s
+		s.record = b.next()
+		b.r.records = append(b.r.records, s.append(s.record))
+	}
+	b.r.frus = fruDevices(p)
+	for _, f := range b.r.frus {
+		if f.id != 0 { // which belongs to its controller
+			b.r.records = append(b.r.records, sdr.FRU{Owner: bmcAddress, ID: f.id, Entity: f.entity, Name: f.name}.Append(nil, b.next()))
+		}
+	}
+	for _, c := range []sdr.Controller{
+		{Address: bmcAddress, Devices: 0xbf, Entity: sdr.Entity{ID: entityController, Instance: 1}, Name: "BMC"},
+		// Static, an event generator, and not to be initialised by anybody else.
+		{Address: satellite, Global: 0x22, Devices: 0x20, Entity: sdr.Entity{ID: entityController2, Instance: 1}, Name: "Chipset ME"},
+	} {
+		b.r.records = append(b.r.records, c.Append(nil, b.next()))
+	}
+	sum := crc32.NewIEEE()
+	for _, rec := range b.r.records {
+		sum.Write(rec)
+	}
+	// Clients that keep records tell old ones from new by this time.
+	const span = 365 * 24 * 60 * 60
+	b.r.made = uint32(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Unix()) + sum.Sum32()%span
+	return b.r
+}
+
+// next is the ID of the next record.
+func (b *builder) next() uint16 { return uint16(len(b.r.records) + 1) }
+
+// number takes a number for a sensor: the one that is wanted, or any.
+func (b *builder) number(wanted int) (byte, bool) {
+	for ; wanted < numberLast && b.used[wanted]; wanted++ {
+	}
+	if wanted >= numberLast {
+		for wanted = numberLast; wanted > 0 && b.used[wanted]; wanted-- {
+		}
+	}
+	b.used[wanted] = true
+	return byte(wanted), wanted > 0
+}
+
+// add adds a sensor, if there is a number left.
+func (b *builder) add(wanted int, s sensor) {
+	n, ok := b.number(wanted)
+	if !ok {
+		return
+	}
+	s.Owner, s.Number = bmcAddress, n
+	b.r.sensors = append(b.r.sensors, s)
+}
+
+// numeric adds the sensors that read numbers. Energy does not fit into a byte.
+func (b *builder) numeric() {
+	model := &b.p.Thermal
+	next := map[thermal.Kind]int{thermal.Temperature: numberTemperature, thermal.Speed: numberFan, thermal.Voltage: numberVoltage, thermal.Power: numberPower}
+	counted := map[byte]byte{}
+	for i := range model.Sensors {
+		t := &model.Sensors[i]
+		kind, ok := numericTypes[t.Kind]
+		if !ok {
+			continue
+		}
+		s := sensor{numeric: t, factors: factorsOf(model, t), has: thresholdsOf(&t.Limits), of: event.Subject{Part: event.Sensor, ID: t.ID}}
+		if t.Kind == thermal.Speed {
+			s.of.Part = event.Fan
+		}
+		s.Key = sdr.Key{Entity: entityOf(t), Type: byte(kind), Reading: sdr.ThresholdReading, Name: shortened(t.Name)}
+		if s.Entity.Instance == 0 {
+			counted[s.Entity.ID]++
+			s.Entity.Instance = counted[s.Entity.ID]
+		}
+		wanted := next[t.Kind]
+		if t.Kind == thermal.Voltage && t.Part == thermal.Supply {
+			wanted = numberInput + t.N
+		} else {
+			next[t.Kind]++
+		}
+		b.add(wanted, s)
+	}
+}
+
+// shortened is a name that fits into a record.
+func shortened(name string) string {
+	for _, w := range [][2]string{{"Input", "In"}, {"Output", "Out"}, {"Voltage", "Volt"}, {"Temperature", "Temp"}} {
+		if len(name) > sdr.MaxName {
+			name = strings.Replace(name, w[0], w[1], 1)
+		}
+	}
+	return name[:min(len(name), sdr.MaxName)]
+}
+
+// entityOf is what a sensor is of; an instance of 0 is yet to be counted.
+func entityOf(t *thermal.Sensor) sdr.Entity {
+	n := byte(t.N + 1)
+	switch {
+	case t.Part == thermal.Processor:
+		return sdr.Entity{ID: entityProcessor, Instance: n}
+	case t.Part == thermal.Memory:
+		return sdr.Entity{ID: entityMemory, Instance: n}
+	case t.Part == thermal.Fan:
+		return sdr.Entity{ID: entityFan, Instance: n}
+	case t.Part == thermal.Supply:
+		return sdr.Entity{ID: entitySupply, Instance: n}
+	case t.Kind == thermal.Power:
+		return sdr.Entity{ID: entityPowerUnit, Instance: 1}
+	case t.Context == "Intake":
+		return sdr.Entity{ID: entityInlet}
+	case t.Kind == thermal.Temperature:
+		return sdr.Entity{ID: entityBoard}
+	}
+	return sdr.Entity{ID: entityBoard, Instance: 1}
+}
+
+// factorsOf makes readings of a sensor fit into a byte, thresholds exactly
+// where that can be.
+func factorsOf(m *thermal.Model, t *thermal.Sensor) sdr.Factors {
+	var exact []float64
+	for i := range 6 {
+		if at := limit(&t.Limits, i); at != nil && *at != nil {
+			exact = append(exact, **at)
+		}
+	}
+	const room = 1.015 // that servers differ by
+	switch {
+	case t.Kind == thermal.Temperature:
+		return sdr.Factors{M: 1, Signed: true}
+	case t.Kind == thermal.Speed:
+		return sdr.Fit(m.Fans.RPM*room, t.Step, exact...)
+	case t.Kind == thermal.Power && t.Part == thermal.Processor:
+		return sdr.Fit(m.Watts.Processors*room, t.Step)
+	case t.Kind == thermal.Power && t.Part == thermal.Memory:
+		return sdr.Fit(m.Watts.Memory*room, t.Step)
+	case t.Kind == thermal.Power:
+		return sdr.Fit(m.Watts.Full*room*100/orAll(m.Supplies.Efficiency), t.Step)
+	case t.Part == thermal.Supply:
+		return sdr.Fit(m.Supplies.Volts*1.1, t.Step)
+	}
+	most := 1.0
+	if t.Limits.Critical != nil {
+		most = *t.Limits.Critical
+	}
+	return sdr.Fit(most, t.Step, exact...)
+}
+
+// orAll is an efficiency, which a server without power supplies has none of.
+func orAll(percent float64) float64 {
+	if percent == 0 {
+		return 100
+	}
+	return percent
+}
+
+// append is the record of a sensor.
+func (s *sensor) append(id uint16) []byte {
+	if s.numeric == nil {
+		return sdr.Compact{Key: s.Key, Asserts: s.asserts, Deasserts: s.deasserts, States: s.states}.Append(nil, id)
+	}
+	f := sdr.Full{Key: s.Key, Unit: units[s.numeric.Kind], Factors: s.factors, Thresholds: s.thresholds(&s.numeric.Limits)}
+	f.Hysteresis, f.LowSlack = s.slack(&s.numeric.Limits)
+	switch s.numeric.Measure {
+	case thermal.Input:
+		f.Direction = 1
+	case thermal.Output:
+		f.Direction = 2
+	}
+	if l := &s.numeric.Limits; l.LowCritical != nil && l.Critical != nil && s.numeric.Kind == thermal.Voltage {
+		nominal := s.factors.Raw((*l.LowCritical + *l.Critical) / 2)
+		f.Nominal = &nominal
+	}
+	return f.Append(nil, id)
+}
+
+// bayName is the name of the sensor of a drive's bay.
+func bayName(id string) string { return shortened(strings.Replace(id, "Disk.", "Drive ", 1)) }
+
+// numbered is a name with a number, counted from 1.
+func numbered(format string, n int) string { return shortened(fmt.Sprintf(format, n+1)) }
