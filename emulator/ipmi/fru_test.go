@@ -78,7 +78,7 @@ func TestPartsSayWhatTheyAre(t *testing.T) {
 	seen("card", card.Board.Text(2)+card.Board.Text(3), id.SerialOf("card/2", 0)+p.Cards[1].PartNumber)
 	dimm := imageOf(t, h, fruDIMM+15)
 	seen("module", dimm.Product.Text(fru.ProductSerial)+dimm.Product.Text(fru.ProductPart), id.SerialOf("dimm", 15)+p.Memory.PartNumber)
-	for _, d := range h.service.repository(p).frus {
+	for _, d := range repositoryOf(p).frus {
 		imageOf(t, h, d.id)
 	}
 }

@@ -92,7 +92,6 @@ type Entry struct {
 type Service struct {
 	c        Config
 	commands map[place]*command
-	models   sync.Map // *machine.Profile: *repository, what all its servers share
 	half     int
 
 	mu    sync.RWMutex

@@ -1,19 +1,49 @@
 package ipmi
 
 import (
+	"strconv"
+
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
+// What bytes 2 and 3 of the event data of a threshold are (table 29-6).
+const (
+	hasReading   = 0x40
+	hasThreshold = 0x10
+)
+
 // eventOf is how the log tells a note.
 func eventOf(v *machine.View, n *event.Note) sel.Event {
 	e := sel.Of(*n)
-	e.Number = sensorNumber(v, n.Subject, e.Sensor)
+	s := repositoryOf(v.Profile).find(e.Sensor, n.Subject)
+	if s == nil {
+		return e
+	}
+	e.Number = s.Number
+	if s.numeric == nil || e.Type != sel.Threshold {
+		return e
+	}
+	// The reading is the second argument. The threshold is the last, whether it
+	// was crossed or, after the name of its level, left.
+	for i, at := range []int{1, len(n.Args) - 1} {
+		if at < 1 || at == 1 && i > 0 || at >= len(n.Args) {
+			continue
+		}
+		if y, err := strconv.ParseFloat(n.Args[at], 64); err == nil {
+			e.Data[0] |= []byte{hasReading, hasThreshold}[i]
+			e.Data[1+i] = s.factors.Raw(y)
+		}
+	}
 	return e
 }
 
-func sensorNumber(v *machine.View, of event.Subject, kind sel.Sensor) byte { return 0 }
-
 // subjectOf is the part that a record is about, if its sensor is one of ours.
-func subjectOf(v *machine.View, e sel.Event) (event.Subject, bool) { return event.Subject{}, false }
+func subjectOf(v *machine.View, e sel.Event) (event.Subject, bool) {
+	s := repositoryOf(v.Profile).byNumber[e.Number]
+	if s == nil || e.Generator != sel.BMC || s.Type != byte(e.Sensor) {
+		return event.Subject{}, false
+	}
+	return s.of, true
+}

@@ -3,46 +3,17 @@ package ipmi
 import (
 	"fmt"
 	"hash/crc32"
+	"runtime"
 	"strings"
+	"sync"
 	"time"
+	"weak"
 
 	"github.com/metalab-dev/metalab/emulator/ipmi/sdr"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
-)
-
-// Slave addresses of the controllers of a server.
-const (
-	bmcAddress = 0x20
-	satellite  = 0x2c // of the chip set
-)
-
-// sensorType is what a sensor is about (table 42-3).
-type sensorType byte
-
-// The types of which there are sensors.
-const (
-	ofTemperature sensorType = 0x01
-	ofVoltage     sensorType = 0x02
-	ofFan         sensorType = 0x04
-	ofIntrusion   sensorType = 0x05
-	ofProcessor   sensorType = 0x07
-	ofSupply      sensorType = 0x08
-	ofPowerUnit   sensorType = 0x09
-	ofUnits       sensorType = 0x0b // what its unit says
-	ofMemory      sensorType = 0x0c
-	ofDriveSlot   sensorType = 0x0d
-	ofLogging     sensorType = 0x10
-	ofSystemEvent sensorType = 0x12
-	ofInterrupt   sensorType = 0x13
-	ofBootError   sensorType = 0x1e
-	ofStop        sensorType = 0x20 // of an operating system
-	ofACPI        sensorType = 0x22
-	ofWatchdog    sensorType = 0x23
-	ofLAN         sensorType = 0x27
-	ofAudit       sensorType = 0x2a // of sessions
-	ofVersion     sensorType = 0x2b // that changes
 )
 
 // Entities that sensors and FRUs are of (table 43-13).
@@ -69,8 +40,8 @@ const (
 var units = map[thermal.Kind]byte{thermal.Temperature: 1, thermal.Voltage: 4, thermal.Power: 6, thermal.Speed: 18}
 
 // numericTypes are the types of sensors that read numbers.
-var numericTypes = map[thermal.Kind]sensorType{
-	thermal.Temperature: ofTemperature, thermal.Voltage: ofVoltage, thermal.Power: ofUnits, thermal.Speed: ofFan,
+var numericTypes = map[thermal.Kind]sel.Sensor{
+	thermal.Temperature: sel.Temperature, thermal.Voltage: sel.Voltage, thermal.Power: sel.Units, thermal.Speed: sel.Fan,
 }
 
 // Where the numbers of sensors begin. Those of temperatures, fans and voltages
@@ -114,16 +85,25 @@ type repository struct {
 	made     uint32 // when, in seconds since 1970: another one is of another time
 }
 
-// repository is that of a profile.
-func (s *Service) repository(p *machine.Profile) *repository {
-	if r, ok := s.models.Load(p); ok {
+// repositories are those of the profiles that there are, by weak.Pointer to
+// them: a model is known by its profile alone, and what is made of it goes with
+// it.
+var repositories sync.Map
+
+// repositoryOf is that of a profile.
+func repositoryOf(p *machine.Profile) *repository {
+	key := weak.Make(p)
+	if r, ok := repositories.Load(key); ok {
 		return r.(*repository)
 	}
-	r, _ := s.models.LoadOrStore(p, newRepository(p))
+	r, known := repositories.LoadOrStore(key, newRepository(p))
+	if !known {
+		runtime.AddCleanup(p, func(key weak.Pointer[machine.Profile]) { repositories.Delete(key) }, key)
+	}
 	return r.(*repository)
 }
 
-func (x *exchange) repository() *repository { return x.service.repository(x.machine().Profile) }
+func (x *exchange) repository() *repository { return repositoryOf(x.machine().Profile) }
 
 // sensor is the sensor with a number that the request has the LUN of.
 func (x *exchange) sensor(number byte) (*sensor, error) {
@@ -136,21 +116,26 @@ func (x *exchange) sensor(number byte) (*sensor, error) {
 	return nil, NotPresent
 }
 
-// find is the sensor of a type that is of a part; of any part, if there is none
-// of that; nil if there is none at all.
-func (r *repository) find(t sensorType, of event.Subject) *sensor {
-	var any *sensor
+// find is the sensor of a type that is of a part; if there is none, the only
+// one of its type; nil if there are several, or none.
+func (r *repository) find(t sel.Sensor, of event.Subject) *sensor {
+	var only *sensor
+	n := 0
 	for i := range r.sensors {
 		s := &r.sensors[i]
 		switch {
 		case s.Type != byte(t):
 		case s.of == of:
 			return s
-		case any == nil:
-			any = s
+		default:
+			only = s
+			n++
 		}
 	}
-	return any
+	if n != 1 {
+		return nil
+	}
+	return only
 }
 
 // builder makes a repository.
@@ -179,7 +164,7 @@ func newRepository(p *machine.Profile) *repository {
 	for _, c := range []sdr.Controller{
 		{Address: bmcAddress, Devices: 0xbf, Entity: sdr.Entity{ID: entityController, Instance: 1}, Name: "BMC"},
 		// Static, an event generator, and not to be initialised by anybody else.
-		{Address: satellite, Global: 0x22, Devices: 0x20, Entity: sdr.Entity{ID: entityController2, Instance: 1}, Name: "Chipset ME"},
+		{Address: managementEngine, Global: 0x22, Devices: 0x20, Entity: sdr.Entity{ID: entityController2, Instance: 1}, Name: "Chipset ME"},
 	} {
 		b.r.records = append(b.r.records, c.Append(nil, b.next()))
 	}

@@ -9,13 +9,12 @@ import (
 )
 
 func TestRepositoryIsShared(t *testing.T) {
-	h := newHost(t)
-	p := h.Machine().Profile
-	if a, b := h.service.repository(p), h.service.repository(p); a != b {
+	p := profileOf(t, "generic")
+	if a, b := repositoryOf(p), repositoryOf(p); a != b {
 		t.Error("made twice")
 	}
-	other := h.service.repository(profileOf(t, "raid"))
-	if a := h.service.repository(p); a.made == other.made {
+	other := repositoryOf(profileOf(t, "raid"))
+	if a := repositoryOf(p); a.made == other.made {
 		t.Error("two servers' records are of the same time: who keeps them would take one for the other")
 	}
 }
@@ -64,7 +63,7 @@ func TestNumbersRunOut(t *testing.T) {
 
 func TestRepositoryCommands(t *testing.T) {
 	h := newHost(t)
-	r := h.service.repository(h.Machine().Profile)
+	r := repositoryOf(h.Machine().Profile)
 	n := len(r.records)
 	code, info := ask(t, h, wire.Storage, 0x20)
 	if code != Done || len(info) != 14 || info[0] != 0x51 || int(le16(info[1:])) != n || le32(info[5:]) != r.made || info[13] != 3 {

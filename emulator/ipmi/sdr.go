@@ -75,11 +75,11 @@ func reserveRepository(x *exchange) error {
 }
 
 // getSDR is §33.12.
-func getSDR(x *exchange) error { return x.record(x.side.repositoryReserved) }
+func getSDR(x *exchange) error { return x.readSDR(x.side.repositoryReserved) }
 
-// record answers with a part of a record. A reservation of 0 is taken for any,
+// readSDR answers with a part of a record. A reservation of 0 is taken for any,
 // as DCMI 1.5 wants it (§6.5.3.1).
-func (x *exchange) record(held reservation) error {
+func (x *exchange) readSDR(held reservation) error {
 	reserved, id, offset, count := le16(x.data), le16(x.data[2:]), int(x.data[4]), int(x.data[5])
 	if offset > 0 && reserved != 0 && reserved != held.id {
 		return NoReserved
@@ -149,7 +149,7 @@ func deviceInfo(x *exchange) error {
 }
 
 // getDeviceSDR is §35.3.
-func getDeviceSDR(x *exchange) error { return x.record(x.side.deviceReserved) }
+func getDeviceSDR(x *exchange) error { return x.readSDR(x.side.deviceReserved) }
 
 // reserveDevice is §35.4.
 func reserveDevice(x *exchange) error {

@@ -27,9 +27,9 @@ var sensorCommands = []command{
 	{fn: wire.SensorEvent, cmd: 0x30, name: "Set Sensor Reading And Event Status", needs: wire.Operator, least: 3, most: 10, run: setReading},
 }
 
-// levels are those of the thresholds in the order of IPMI's bits. There is no
+// watchLevels are those of the thresholds in the order of IPMI's bits. There is no
 // low one beyond critical.
-var levels = [6]thermal.Level{sdr.LowCaution: thermal.LowCaution, sdr.LowCritical: thermal.LowCritical, sdr.Caution: thermal.Caution, sdr.Critical: thermal.Critical, sdr.Fatal: thermal.Fatal}
+var watchLevels = [6]thermal.Level{sdr.LowCaution: thermal.LowCaution, sdr.LowCritical: thermal.LowCritical, sdr.Caution: thermal.Caution, sdr.Critical: thermal.Critical, sdr.Fatal: thermal.Fatal}
 
 // limit is a threshold by its bit; nil for one that no sensor has.
 func limit(l *thermal.Limits, i int) **float64 {
@@ -39,7 +39,7 @@ func limit(l *thermal.Limits, i int) **float64 {
 // thresholdsOf are the bits of the thresholds that there are.
 func thresholdsOf(l *thermal.Limits) byte {
 	var has byte
-	for i := range levels {
+	for i := range watchLevels {
 		if at := limit(l, i); at != nil && *at != nil {
 			has |= 1 << i
 		}
@@ -211,7 +211,7 @@ func (x *exchange) flags(s *sensor, reads bool) byte {
 	return out
 }
 
-// mutable is a set of levels that a client switches by the bits of their events.
+// mutable is a set of watchLevels that a client switches by the bits of their events.
 type mutable struct {
 	muted []thermal.Level
 	has   byte
@@ -220,7 +220,7 @@ type mutable struct {
 // bits are the events that are not muted.
 func (m *mutable) bits() uint16 {
 	var out uint16
-	for i, l := range levels {
+	for i, l := range watchLevels {
 		if m.has&(1<<i) != 0 && !slices.Contains(m.muted, l) {
 			out |= sdr.Event(i)
 		}
@@ -231,7 +231,7 @@ func (m *mutable) bits() uint16 {
 // set puts events in place.
 func (m *mutable) set(events uint16) {
 	m.muted = nil
-	for i, l := range levels {
+	for i, l := range watchLevels {
 		if m.has&(1<<i) != 0 && events&sdr.Event(i) == 0 {
 			m.muted = append(m.muted, l)
 		}
@@ -305,7 +305,7 @@ func rearm(x *exchange) error {
 // holds are the events that have come and not gone at a level.
 func (s *sensor) holds(level thermal.Level) uint16 {
 	var out uint16
-	for i, l := range levels {
+	for i, l := range watchLevels {
 		low := i <= sdr.LowFatal
 		if s.has&(1<<i) != 0 && l.Bad() <= level.Bad() && level.Bad() > 0 && level.Low() == low {
 			out |= sdr.Event(i)
@@ -362,7 +362,7 @@ func sensorReading(x *exchange) error {
 	}
 	state := byte(reservedState)
 	l := x.limits(s)
-	for i := range levels {
+	for i := range watchLevels {
 		if s.has&(1<<i) == 0 {
 			continue
 		}

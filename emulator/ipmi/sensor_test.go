@@ -9,6 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
@@ -219,7 +220,7 @@ func TestSensorsReadWhatTheModelReads(t *testing.T) {
 		h := newHostOf(t, profile).running(t)
 		h.do(t, machine.Thermal{Command: thermal.SetLoad{Load: new(0.83)}})
 		h.pass(7 * time.Second)
-		r := h.service.repository(h.Machine().Profile)
+		r := repositoryOf(h.Machine().Profile)
 		n := 0
 		for i := range r.sensors {
 			s := &r.sensors[i]
@@ -245,9 +246,9 @@ func TestSensorsReadWhatTheModelReads(t *testing.T) {
 
 func TestStatesOfSensors(t *testing.T) {
 	h := newHostOf(t, "raid").running(t)
-	state := func(of sensorType, part event.Subject) uint16 {
+	state := func(of sel.Sensor, part event.Subject) uint16 {
 		t.Helper()
-		s := h.service.repository(h.Machine().Profile).find(of, part)
+		s := repositoryOf(h.Machine().Profile).find(of, part)
 		if s == nil {
 			t.Fatalf("no sensor of type %#x of %v", of, part)
 		}
@@ -259,31 +260,31 @@ func TestStatesOfSensors(t *testing.T) {
 	}
 	system, chassis := event.Subject{Part: event.System}, event.Subject{Part: event.Chassis}
 	drive := func(n int) event.Subject { return event.Subject{Part: event.Drive, ID: fmt.Sprint("Disk.", n)} }
-	check := func(step string, of sensorType, part event.Subject, want uint16) {
+	check := func(step string, of sel.Sensor, part event.Subject, want uint16) {
 		t.Helper()
 		if got := state(of, part); got != want {
 			t.Errorf("%s: states %#x, want %#x", step, got, want)
 		}
 	}
-	check("on", ofACPI, system, bits(0))
-	check("a drive", ofDriveSlot, drive(3), bits(0))
-	check("linked", ofLAN, event.Subject{Part: event.NIC, ID: "2"}, bits(1))
-	check("a processor", ofProcessor, event.Subject{Part: event.System, ID: "CPU2"}, bits(7))
-	check("a module", ofMemory, event.Subject{Part: event.System, ID: "DIMM16"}, bits(6))
-	check("both supplies", ofSupply, chassis, bits(0))
+	check("on", sel.ACPI, system, bits(0))
+	check("a drive", sel.Drive, drive(3), bits(0))
+	check("linked", sel.LAN, event.Subject{Part: event.NIC, ID: "2"}, bits(1))
+	check("a processor", sel.Processor, event.Subject{Part: event.System, ID: "CPU2"}, bits(7))
+	check("a module", sel.Memory, event.Subject{Part: event.System, ID: "DIMM16"}, bits(6))
+	check("both supplies", sel.PowerUnit, chassis, bits(0))
 	h.do(t, machine.SetLink{NIC: "2"})
-	check("not linked", ofLAN, event.Subject{Part: event.NIC, ID: "2"}, bits(0))
+	check("not linked", sel.LAN, event.Subject{Part: event.NIC, ID: "2"}, bits(0))
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.NoInput}})
-	check("no input", ofSupply, event.Subject{Part: event.Supply, ID: "PSU2"}, bits(0, 3))
-	check("one supply", ofSupply, chassis, bits(1))
+	check("no input", sel.Supply, event.Subject{Part: event.Supply, ID: "PSU2"}, bits(0, 3))
+	check("one supply", sel.PowerUnit, chassis, bits(1))
 	h.do(t, machine.Thermal{Command: thermal.FailFan{ID: "Fan1", Failed: true}})
 	h.pass(time.Hour)
-	check("a fan less", ofFan, chassis, bits(1))
+	check("a fan less", sel.Cooling, chassis, bits(1))
 	least, _ := h.Machine().Profile.Thermal.Limits()
 	h.do(t, machine.Thermal{Command: thermal.SetLoad{Load: new(1.0)}})
 	h.do(t, machine.Thermal{Command: thermal.SetLimit{Watts: least}})
-	check("held back", ofProcessor, event.Subject{Part: event.System, ID: "CPU1"}, bits(7, 10))
+	check("held back", sel.Processor, event.Subject{Part: event.System, ID: "CPU1"}, bits(7, 10))
 	h.do(t, machine.Reset{Kind: machine.ForceOff})
 	h.pass(time.Minute)
-	check("off", ofACPI, system, bits(5))
+	check("off", sel.ACPI, system, bits(6))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/sdr"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
@@ -34,21 +35,21 @@ func (b *builder) discrete() {
 	supplies, fans := b.p.Thermal.Supplies, b.p.Thermal.Fans
 	for n := range supplies.Count {
 		b.states(numberSupply+n, sensor{
-			Key: key(ofSupply, entitySupply, n, numbered("PSU %d Status", n)), of: event.Subject{Part: event.Supply, ID: thermal.SupplyID(n)},
+			Key: key(sel.Supply, entitySupply, n, numbered("PSU %d Status", n)), of: event.Subject{Part: event.Supply, ID: thermal.SupplyID(n)},
 			asserts: bits(0, 1, 3), deasserts: bits(0, 1, 3), states: bits(0, 1, 3),
 			read: func(x *exchange) uint16 { return supplyStates[x.machine().Thermal.SupplyFault(n)] },
 		})
 	}
 	if supplies.Count > supplies.Needed {
-		b.redundancy("PSU Redundancy", ofSupply, entityPowerUnit, thermal.View.SupplyRedundancy)
+		b.redundancy("PSU Redundancy", sel.PowerUnit, entityPowerUnit, thermal.View.SupplyRedundancy)
 	}
 	if fans.Count > fans.Needed {
-		b.redundancy("Fan Redundancy", ofFan, entityCooling, thermal.View.FanRedundancy)
+		b.redundancy("Fan Redundancy", sel.Cooling, entityCooling, thermal.View.FanRedundancy)
 	}
 	for n := range b.p.Processors.Sockets {
 		temperature := fmt.Sprintf("CPU%dTemp", n+1)
 		b.states(numberProcessor+n, sensor{
-			Key: key(ofProcessor, entityProcessor, n, numbered("CPU %d Status", n)), of: event.Subject{Part: event.System, ID: fmt.Sprint("CPU", n+1)},
+			Key: key(sel.Processor, entityProcessor, n, numbered("CPU %d Status", n)), of: event.Subject{Part: event.System, ID: fmt.Sprint("CPU", n+1)},
 			asserts: bits(1, 10), deasserts: bits(10), states: bits(1, 7, 10),
 			read: func(x *exchange) uint16 {
 				t := x.machine().Thermal
@@ -59,7 +60,7 @@ func (b *builder) discrete() {
 	}
 	for i, nic := range b.p.NICs {
 		b.states(numberLink+i, sensor{
-			Key: key(ofLAN, entityCard, i, numbered("NIC %d Link", i)), of: event.Subject{Part: event.NIC, ID: nic.ID},
+			Key: key(sel.LAN, entityCard, i, numbered("NIC %d Link", i)), of: event.Subject{Part: event.NIC, ID: nic.ID},
 			asserts: bits(0, 1), states: bits(0, 1),
 			read: func(x *exchange) uint16 {
 				up := x.machine().Cabling.Linked(nic.ID)
@@ -72,7 +73,7 @@ func (b *builder) discrete() {
 		for range c.Bays {
 			id := fmt.Sprintf("Disk.%d", n)
 			b.states(numberDrive+n, sensor{
-				Key: key(ofDriveSlot, entityDriveBay, n, bayName(id)), of: event.Subject{Part: event.Drive, ID: id},
+				Key: key(sel.Drive, entityDriveBay, n, bayName(id)), of: event.Subject{Part: event.Drive, ID: id},
 				asserts: bits(0, 1, 2, 3, 4, 5, 6, 7), deasserts: bits(0, 1, 2, 3, 4, 5, 6, 7), states: bits(0, 1, 2, 3, 4, 5, 6, 7),
 				read: func(x *exchange) uint16 { return driveStates(x.machine().Storage, id) },
 			})
@@ -81,14 +82,14 @@ func (b *builder) discrete() {
 	}
 	for n := range b.p.Memory.Modules {
 		b.states(numberMemory+n, sensor{
-			Key: key(ofMemory, entityDIMM, n, numbered("DIMM %d Status", n)), of: event.Subject{Part: event.System, ID: fmt.Sprint("DIMM", n+1)},
+			Key: key(sel.Memory, entityDIMM, n, numbered("DIMM %d Status", n)), of: event.Subject{Part: event.System, ID: fmt.Sprint("DIMM", n+1)},
 			asserts: bits(0, 1), states: bits(6), read: func(*exchange) uint16 { return bits(6) },
 		})
 	}
 }
 
 // key is that of the n-th sensor of its kind.
-func key(t sensorType, entity byte, n int, name string) sdr.Key {
+func key(t sel.Sensor, entity byte, n int, name string) sdr.Key {
 	return sdr.Key{Entity: sdr.Entity{ID: entity, Instance: byte(n + 1)}, Type: byte(t), Reading: sdr.SpecificReading, Name: name}
 }
 
@@ -102,7 +103,7 @@ var supplyStates = map[thermal.Fault]uint16{
 // redundancies are the states of redundancy (table 42-2, type 0Bh).
 var redundancies = map[thermal.Redundancy]uint16{thermal.Redundant: bits(0), thermal.Bare: bits(1), thermal.Insufficient: bits(5)}
 
-func (b *builder) redundancy(name string, t sensorType, entity byte, of func(thermal.View) thermal.Redundancy) {
+func (b *builder) redundancy(name string, t sel.Sensor, entity byte, of func(thermal.View) thermal.Redundancy) {
 	s := sensor{
 		Key: key(t, entity, 0, name), of: event.Subject{Part: event.Chassis}, asserts: bits(0, 1, 5), states: bits(0, 1, 5),
 		read: func(x *exchange) uint16 { return redundancies[of(x.machine().Thermal)] },
@@ -118,40 +119,41 @@ func (b *builder) ofSystem() {
 		{
 			// That the power is off is told, and is no state: the one for that
 			// would be read as trouble.
-			Key: key(ofPowerUnit, entityPowerUnit, 0, "Power Unit"), of: system, asserts: bits(0, 1, 4, 5, 6), states: bits(4, 6),
+			Key: key(sel.PowerUnit, entityPowerUnit, 0, "Power Unit"), of: system, asserts: bits(0, 1, 4, 5, 6), states: bits(4, 6),
 			read: func(x *exchange) uint16 {
 				v := x.machine()
 				return when(4, !v.AC) | when(6, v.Profile.Thermal.Supplies.Count > 0 && v.Thermal.SupplyRedundancy() == thermal.Insufficient)
 			},
 		},
 		{
-			Key: key(ofACPI, entitySystem, 0, "ACPI State"), of: system, asserts: bits(0, 5), states: bits(0, 5),
+			Key: key(sel.ACPI, entitySystem, 0, "ACPI State"), of: system, asserts: bits(0, 6), states: bits(0, 6),
 			read: func(x *exchange) uint16 {
 				off := x.machine().Power == machine.PowerOff
-				return when(0, !off) | when(5, off)
+				return when(0, !off) | when(6, off)
 			},
 		},
-		{Key: key(ofWatchdog, entityController, 0, "Watchdog"), of: system, asserts: bits(0, 1, 2, 3, 8), states: bits(0, 1, 2, 3, 8)},
+		{Key: key(sel.Watchdog, entityController, 0, "Watchdog"), of: system, asserts: bits(0, 1, 2, 3, 8), states: bits(0, 1, 2, 3, 8)},
 		{
-			Key: key(ofLogging, entityController, 0, "SEL"), of: event.Subject{Part: event.Log}, asserts: bits(2, 4, 5), states: bits(4, 5),
+			Key: key(sel.Logging, entityController, 0, "SEL"), of: event.Subject{Part: event.Log}, asserts: bits(2, 4, 5), states: bits(4, 5),
 			read: func(x *exchange) uint16 {
 				n, most, full := x.bmc().Log.Len(), x.bmc().Spec.Log.Size, x.bmc().Spec.Log.Full == bmc.Stays
 				return when(4, full && n >= most) | when(5, full && n*4 >= most*3)
 			},
 		},
-		{Key: key(ofIntrusion, entityChassis, 0, "Intrusion"), of: event.Subject{Part: event.Chassis}, asserts: bits(0), deasserts: bits(0), states: bits(0)},
-		{Key: key(ofInterrupt, entityBoard, 0, "Critical Int"), of: system, asserts: bits(0, 3)},
+		{Key: key(sel.Intrusion, entityChassis, 0, "Intrusion"), of: event.Subject{Part: event.Chassis}, asserts: bits(0), deasserts: bits(0), states: bits(0)},
+		{Key: key(sel.Interrupt, entityBoard, 0, "Critical Int"), of: system, asserts: bits(0, 3)},
 		{
-			Key: key(ofStop, entitySystem, 0, "OS Stop"), of: system, asserts: bits(0, 1, 3), states: bits(1),
+			Key: key(sel.OSStop, entitySystem, 0, "OS Stop"), of: system, asserts: bits(0, 1, 5), states: bits(1),
 			read: func(x *exchange) uint16 { return when(1, x.machine().Phase == machine.Crashed) },
 		},
 		{
-			Key: key(ofBootError, entityFirmware, 0, "Boot Error"), of: system, asserts: bits(0), states: bits(0),
+			Key: key(sel.BootError, entityFirmware, 0, "Boot Error"), of: system, asserts: bits(0), states: bits(0),
 			read: func(x *exchange) uint16 { return when(0, x.machine().Phase == machine.Halted) },
 		},
-		{Key: key(ofVersion, entityController2, 0, "Version Change"), of: event.Subject{Part: event.Component}, asserts: bits(1, 7)},
-		{Key: key(ofAudit, entityController, 0, "Session Audit"), of: event.Subject{Part: event.Account}, asserts: bits(0, 1, 2, 3)},
-		{Key: key(ofSystemEvent, entityController, 0, "System Event"), of: system, asserts: bits(4, 5)},
+		{Key: key(sel.Version, entityController2, 0, "Version Change"), of: event.Subject{Part: event.Component}, asserts: bits(1, 5, 7)},
+		{Key: key(sel.Management, entityController, 0, "BMC Health"), of: event.Subject{Part: event.BMC}, deasserts: bits(2)},
+		{Key: key(sel.Sessions, entityController, 0, "Session Audit"), of: event.Subject{Part: event.Account}, asserts: bits(0, 1, 2, 3)},
+		{Key: key(sel.System, entityController, 0, "System Event"), of: system, asserts: bits(0, 2, 3, 4, 5)},
 	} {
 		b.states(numberSystem, s)
 	}
