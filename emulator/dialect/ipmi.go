@@ -16,6 +16,7 @@ type IPMI struct {
 	// Insecure are those that the BMC could take and has switched off.
 	Insecure []byte
 	Sessions int           // open at most; 0 is 16
+	HalfOpen int           // logins under way at most, of which the oldest make room; 0 is 16
 	Erase    time.Duration // that clearing the event log takes
 	Strict   bool          // a power cycle or reset while off is refused (§28.3)
 	// Advertised is the UDP port that clients are told to find serial over LAN
@@ -29,7 +30,8 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.Manufacturer < 1<<20, "IPMI.Manufacturer", "must fit 20 bits (§20.1)")
 	need(i.Revision < 16, "IPMI.Revision", "must fit 4 bits (§20.1)")
 	need(i.FirstUser >= 1 && i.FirstUser <= 63, "IPMI.FirstUser", "must be 1 to 63")
-	need(i.Sessions >= 0 && i.Sessions <= 63, "IPMI.Sessions", "must be 0 to 63 (§22.20)")
+	need(i.Sessions >= 0 && i.Sessions <= 255, "IPMI.Sessions", "must be 0 to 255")
+	need(i.HalfOpen >= 0 && i.HalfOpen <= 256, "IPMI.HalfOpen", "must be 0 to 256")
 	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
 	for _, id := range append(append([]byte(nil), i.Suites...), i.Insecure...) {
 		need(id <= 17, "IPMI.Suites", "must be 0 to 17 (table 22-20)")

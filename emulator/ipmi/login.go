@@ -197,7 +197,7 @@ func (sd *side) byHandle(handle byte) *session.Session {
 func sessionInfo(x *exchange) error {
 	var s *session.Session
 	n, active := 0, 0
-	index := x.data[0]
+	index, most := x.data[0], x.side.table.Most()
 	for o := range x.side.table.All() {
 		active++
 		n++
@@ -219,14 +219,14 @@ func sessionInfo(x *exchange) error {
 		if index >= 0xfe {
 			return NotPresent
 		}
-		x.put(0, x.side.table.Most(), byte(active))
+		x.put(0, most, min(byte(active), most))
 		return nil
 	}
 	version := byte(1) // IPMI 2.0
 	if s.V15 {
 		version = 0
 	}
-	x.put(s.Handle, x.side.table.Most(), byte(active), s.User.ID, byte(s.Privilege), version<<4|lanChannel)
+	x.put(s.Handle, most, min(byte(active), most), s.User.ID, byte(s.Privilege), version<<4|lanChannel)
 	addr := s.From.Addr().Unmap()
 	if !addr.Is4() {
 		addr = netip.IPv4Unspecified()

@@ -138,7 +138,7 @@ func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 	now := sd.host.Now()
 	s.attend(sd, now)
 	sd.table.Advance(now)
-	got := sd.table.Receive(now, p.from, p.packet, out[:0], sd.realm)
+	got := sd.table.Receive(now, p.from, p.packet, out[:0], &sd.realm)
 	count(&sd.lan.traffic.received)
 	if got.Reply != nil || got.Body != nil {
 		count(&sd.lan.traffic.valid)

@@ -172,7 +172,7 @@ var Table = []Row{
 	{
 		// The emulator is one of the BMCs that its tests check.
 		Package: "scenarios/conformance/ipmi",
-		Tests:   []string{"emulator/lab", "emulator/lab/labtest", "emulator/bmc", "emulator/machine"},
+		Tests:   []string{"emulator/ipmi", "emulator/lab", "emulator/lab/labtest", "emulator/bmc", "emulator/machine"},
 	},
 	{Package: "scenarios/invariant"},
 	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},

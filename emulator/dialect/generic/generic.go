@@ -70,5 +70,6 @@ var Record = dialect.Record{
 		Manufacturer: 32473, // that of examples (RFC 5612)
 		Product:      0x4d4c, DeviceID: 0x20, Revision: 1, FirstUser: 2, Suites: []byte{17, 3}, Strict: true,
 		Insecure: []byte{16, 15, 12, 11, 8, 7, 6, 2, 1, 0},
+		Sessions: 128, HalfOpen: 128, // 64 scripts at once are taken in
 	},
 }
