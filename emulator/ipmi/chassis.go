@@ -242,9 +242,10 @@ func restartCause(x *exchange) error {
 	return nil
 }
 
-// hoursOn is §28.14.
+// hoursOn is §28.14. It counts minutes: FreeIPMI divides by the minutes of a
+// count where it should multiply, and only then has it right.
 func hoursOn(x *exchange) error {
-	x.put(60) // minutes per count
-	x.put32(uint32(x.machine().PoweredOn(x.now) / time.Hour))
+	x.put(1) // minutes per count
+	x.put32(uint32(x.machine().PoweredOn(x.now) / time.Minute))
 	return nil
 }

@@ -187,12 +187,12 @@ func TestRestartCauseIsThatOfRedfish(t *testing.T) {
 func TestHoursAreCountedWhileOn(t *testing.T) {
 	h := newHost(t)
 	h.pass(5 * time.Hour)
-	answers(t, h, "off", wire.Chassis, 0x0f, "", "3c 00 00 00 00")
+	answers(t, h, "off", wire.Chassis, 0x0f, "", "01 00 00 00 00")
 	h.running(t)
 	h.pass(299 * time.Hour)
-	answers(t, h, "on", wire.Chassis, 0x0f, "", "3c 2b 01 00 00") // 300 h but for what the supply takes to come up
+	answers(t, h, "on", wire.Chassis, 0x0f, "", "01 4f 46 00 00") // 300 h but for what the supply takes to come up
 	h.pass(time.Hour)
-	answers(t, h, "an hour more", wire.Chassis, 0x0f, "", "3c 2c 01 00 00")
+	answers(t, h, "an hour more", wire.Chassis, 0x0f, "", "01 8b 46 00 00")
 }
 
 func TestACPIStateIsWhatIsToldUntilThePowerChanges(t *testing.T) {
