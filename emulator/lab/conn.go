@@ -20,7 +20,7 @@ type bmcConn struct {
 	tls  fault.TLS // how its handshake fails
 	of   *conns
 
-	// Guarded by of.mu.
+	mu      sync.Mutex
 	busy    bool // a request that is no GET is being answered
 	sending bool // its answer is on its way
 	doomed  bool // it is reset when that is there
@@ -81,32 +81,33 @@ func (cs *conns) dropAt(host int, kind bool, at func(netip.AddrPort) bool) {
 		if c.host != host || !at(c.LocalAddr().(*net.TCPAddr).AddrPort()) {
 			return false
 		}
-		stays := c.sending || kind && c.busy
-		c.doomed = stays
-		return !stays
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.doomed = c.sending || kind && c.busy
+		return !c.doomed
 	}, func() map[*bmcConn]struct{} { return cs.open })
 }
 
 // asked notes that a request that is no GET is being answered.
-func (cs *conns) asked(c *bmcConn) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
+func (c *bmcConn) asked() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.busy = true
 }
 
 // answering notes that the answer to a request is on its way.
-func (cs *conns) answering(c *bmcConn) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
+func (c *bmcConn) answering() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.sending = true
 }
 
 // answered notes that it is there.
-func (cs *conns) answered(c *bmcConn) {
-	cs.mu.Lock()
+func (c *bmcConn) answered() {
+	c.mu.Lock()
 	c.busy, c.sending = false, false
 	doomed := c.doomed
-	cs.mu.Unlock()
+	c.mu.Unlock()
 	if doomed {
 		mishap.Reset(c)
 	}

@@ -3,6 +3,7 @@ package lab
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,7 +13,9 @@ const maxMetered = 1000
 
 // LatencyBounds are the upper bounds of the classes of Latency, of the lab's
 // time.
-var LatencyBounds = []time.Duration{
+var LatencyBounds = latencyBounds[:]
+
+var latencyBounds = [...]time.Duration{
 	time.Millisecond, 5 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond,
 	2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute,
 }
@@ -39,75 +42,105 @@ type Latency struct {
 	Sum     time.Duration
 }
 
-// meter counts requests.
+// meter counts requests. Who counts what was counted before waits for nobody.
 type meter struct {
-	mu   sync.Mutex
-	by   map[metered]*counts
-	took map[string]*Latency
+	mu sync.Mutex                                // of what is counted for the first time
+	of [maxMetered + 1]atomic.Pointer[[]*counts] // by host; the last is of all others
 }
 
-type metered struct {
-	host   int // -1 of all others
-	method string
-	status int
+// counts are those of one host, method and status.
+type counts struct {
+	method            string
+	status            int
+	requests, in, out atomic.Uint64
+	took              atomic.Int64 // of the lab's time
+	classes           [len(latencyBounds) + 1]atomic.Uint64
 }
-
-type counts struct{ requests, in, out uint64 }
 
 func (m *meter) add(host int, method string, status int, took time.Duration, in, out int64) {
-	if host >= maxMetered {
-		host = -1
-	}
 	if !slices.Contains(meteredMethods, method) {
 		method = otherMethods
 	}
+	c := m.counts(min(host, maxMetered), method, status)
+	c.requests.Add(1)
+	if in > 0 {
+		c.in.Add(uint64(in))
+	}
+	if out > 0 {
+		c.out.Add(uint64(out))
+	}
+	c.took.Add(int64(took))
+	class := 0
+	for class < len(latencyBounds) && latencyBounds[class] < took {
+		class++
+	}
+	c.classes[class].Add(1)
+}
+
+func (m *meter) counts(host int, method string, status int) *counts {
+	find := func() (*counts, []*counts) {
+		all := m.of[host].Load()
+		if all == nil {
+			return nil, nil
+		}
+		for _, c := range *all {
+			if c.status == status && c.method == method {
+				return c, *all
+			}
+		}
+		return nil, *all
+	}
+	if c, _ := find(); c != nil {
+		return c
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.by[metered{host, method, status}]
+	c, all := find()
 	if c == nil {
-		if m.by == nil {
-			m.by, m.took = map[metered]*counts{}, map[string]*Latency{}
+		c = &counts{method: method, status: status}
+		all = append(slices.Clip(all), c) // others look at the old one
+		m.of[host].Store(&all)
+	}
+	return c
+}
+
+// each calls f with all counts, in no order that matters.
+func (m *meter) each(f func(host int, c *counts)) {
+	for host := range m.of {
+		if all := m.of[host].Load(); all != nil {
+			for _, c := range *all {
+				f(host, c)
+			}
 		}
-		c = new(counts)
-		m.by[metered{host, method, status}] = c
 	}
-	c.requests++
-	c.in += uint64(in)
-	c.out += uint64(out)
-	t := m.took[method]
-	if t == nil {
-		t = &Latency{Method: method, Classes: make([]uint64, len(LatencyBounds)+1)}
-		m.took[method] = t
-	}
-	i, _ := slices.BinarySearch(LatencyBounds, took)
-	t.Classes[i]++
-	t.Sum += took
 }
 
 // Traffic lists how many requests there were, in no order.
 func (l *Lab) Traffic() []Traffic {
-	l.meter.mu.Lock()
-	defer l.meter.mu.Unlock()
 	var out []Traffic
-	for k, c := range l.meter.by {
-		t := Traffic{Method: k.method, Status: k.status, Requests: c.requests, In: c.in, Out: c.out}
-		if k.host >= 0 {
-			t.Host = l.hosts[k.host].Name()
+	l.meter.each(func(host int, c *counts) {
+		t := Traffic{Method: c.method, Status: c.status, Requests: c.requests.Load(), In: c.in.Load(), Out: c.out.Load()}
+		if host < maxMetered {
+			t.Host = l.hosts[host].Name()
 		}
 		out = append(out, t)
-	}
+	})
 	return out
 }
 
 // Latencies lists how long answers took, in no order.
 func (l *Lab) Latencies() []Latency {
-	l.meter.mu.Lock()
-	defer l.meter.mu.Unlock()
 	var out []Latency
-	for _, t := range l.meter.took {
-		c := *t
-		c.Classes = slices.Clone(t.Classes)
-		out = append(out, c)
-	}
+	l.meter.each(func(_ int, c *counts) {
+		i := slices.IndexFunc(out, func(t Latency) bool { return t.Method == c.method })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Latency{Method: c.method, Classes: make([]uint64, len(c.classes))})
+		}
+		for class := range c.classes {
+			out[i].Classes[class] += c.classes[class].Load()
+		}
+		out[i].Sum += time.Duration(c.took.Load())
+	})
 	return out
 }

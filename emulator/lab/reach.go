@@ -105,9 +105,9 @@ func answering(r *http.Request) (answered func()) {
 		return func() {}
 	}
 	if r.Method != http.MethodGet { // a stream of events is one, and has no end
-		c.of.asked(c)
+		c.asked()
 	}
-	return func() { c.of.answering(c) }
+	return c.answering
 }
 
 // connState follows what the server does on a connection.
@@ -116,6 +116,6 @@ func connState(c net.Conn, s http.ConnState) {
 		return
 	}
 	if of := bmcConnOf(c); of != nil {
-		of.of.answered(of)
+		of.answered()
 	}
 }
