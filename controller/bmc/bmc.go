@@ -22,6 +22,20 @@ var (
 	ErrUnsupported  = errors.New("the BMC cannot do that")
 )
 
+// UnsupportedError says which verb of Client a BMC cannot do, whatever it is
+// asked for: its protocol has no such thing, or its service does not offer it.
+// It is an ErrUnsupported.
+type UnsupportedError struct {
+	Verb string // name of the method
+	Why  string
+}
+
+func (e *UnsupportedError) Error() string {
+	return ErrUnsupported.Error() + ": " + e.Verb + ": " + e.Why
+}
+
+func (e *UnsupportedError) Unwrap() error { return ErrUnsupported }
+
 // Power is a system's power state.
 type Power string
 
@@ -37,12 +51,13 @@ const (
 type PowerAction string
 
 // The power actions. Asking for the state that a system is in is no error, and
-// a reset of a system that is off turns it on.
+// a reset or cycle of a system that is off turns it on.
 const (
 	PowerOn      PowerAction = "on"
 	PowerOff     PowerAction = "off"      // at once
 	PowerSoftOff PowerAction = "soft off" // asks the operating system
 	PowerReset   PowerAction = "reset"    // off and on again, at once
+	PowerCycle   PowerAction = "cycle"    // off, and on again after a while: parts lose power
 )
 
 // Device is what a system boots from.
@@ -88,9 +103,30 @@ type System struct {
 	Model        string
 	Serial       string
 	BIOSVersion  string
+	BMCVersion   string // of the BMC's firmware; "" where it costs another request
 	Power        Power
+	Identify     bool   // the light that shows people where it is
 	Health       string // OK, Warning, Critical or ""
 	Boot         Boot   // the override as it stands now
+}
+
+// Entry is an entry of the BMC's event log.
+type Entry struct {
+	ID       string    // the BMC's
+	Time     time.Time // as the BMC has it; zero when it did not know
+	Severity string    // OK, Warning, Critical or ""
+	Sensor   string    // what it is about, "" when it does not tell
+	Text     string
+}
+
+// Sensor is a sensor with a number. Discrete ones tell what they have to tell
+// in the log.
+type Sensor struct {
+	Name    string
+	Reading float64
+	Unit    string // UCUM, as Redfish has it: Cel, RPM, V, A, W, %
+	Health  string // OK, Warning, Critical or ""
+	Enabled bool   // Reading is one
 }
 
 // Media is what a virtual CD drive holds.
@@ -110,6 +146,14 @@ type Client interface {
 	SetPower(ctx context.Context, a PowerAction) error
 	// SetBoot sets the boot override.
 	SetBoot(ctx context.Context, b Boot) error
+	// Identify switches the light that shows people where the system is.
+	Identify(ctx context.Context, on bool) error
+	// Log reads the event log, the oldest entry first.
+	Log(ctx context.Context) ([]Entry, error)
+	// ClearLog empties the event log. The BMC may log that.
+	ClearLog(ctx context.Context) error
+	// Sensors reads the sensors.
+	Sensors(ctx context.Context) ([]Sensor, error)
 	// Media reads the virtual CD drive that InsertMedia uses.
 	Media(ctx context.Context) (Media, error)
 	// InsertMedia puts the image at url into the virtual CD drive, in place of

@@ -228,6 +228,24 @@ func (c *pooled) SetBoot(ctx context.Context, b Boot) error {
 	return c.call(func() error { return c.client.SetBoot(ctx, b) })
 }
 
+func (c *pooled) Identify(ctx context.Context, on bool) error {
+	return c.call(func() error { return c.client.Identify(ctx, on) })
+}
+
+func (c *pooled) Log(ctx context.Context) (entries []Entry, err error) {
+	err = c.call(func() error { entries, err = c.client.Log(ctx); return err })
+	return entries, err
+}
+
+func (c *pooled) ClearLog(ctx context.Context) error {
+	return c.call(func() error { return c.client.ClearLog(ctx) })
+}
+
+func (c *pooled) Sensors(ctx context.Context) (sensors []Sensor, err error) {
+	err = c.call(func() error { sensors, err = c.client.Sensors(ctx); return err })
+	return sensors, err
+}
+
 func (c *pooled) Media(ctx context.Context) (m Media, err error) {
 	err = c.call(func() error { m, err = c.client.Media(ctx); return err })
 	return m, err

@@ -3,6 +3,7 @@ package bmctest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,20 @@ func testReset(t *testing.T, s suite) {
 	s.power(t, c, bmc.PowerOff, bmc.Off)
 }
 
+func testPowerCycle(t *testing.T, s suite) {
+	c := s.open(t)
+	s.power(t, c, bmc.PowerOn, bmc.On)
+	if err := c.SetPower(t.Context(), bmc.PowerCycle); errors.Is(err, bmc.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatalf("SetPower(cycle) error = %v", err)
+	}
+	s.wantPower(t, c, bmc.PowerCycle, bmc.On)
+	s.power(t, c, bmc.PowerOff, bmc.Off)
+	s.power(t, c, bmc.PowerCycle, bmc.On) // there is nothing to turn off
+	s.power(t, c, bmc.PowerOff, bmc.Off)
+}
+
 func testBootOnce(t *testing.T, s suite) {
 	c := s.open(t)
 	s.power(t, c, bmc.PowerOff, bmc.Off)
@@ -128,6 +143,87 @@ func testBootCleared(t *testing.T, s suite) {
 	s.boot(t, c, bmc.Boot{Device: bmc.BootDisk})
 	s.boot(t, c, bmc.Boot{})
 	s.boot(t, c, bmc.Boot{})
+}
+
+func testIdentify(t *testing.T, s suite) {
+	c := s.open(t)
+	for _, on := range []bool{true, true, false, false, true, false} {
+		err := c.Identify(t.Context(), on)
+		offered(t, Identify, err)
+		if err != nil {
+			t.Fatalf("Identify(%v) error = %v", on, err)
+		}
+		if got := s.read(t, c).Identify; got != on {
+			t.Errorf("System().Identify = %v after Identify(%v)", got, on)
+		}
+		if s.Light != nil && s.Light() != on {
+			t.Errorf("the BMC's light is %v after Identify(%v)", s.Light(), on)
+		}
+	}
+}
+
+func testLog(t *testing.T, s suite) {
+	c := s.open(t)
+	read := func() []bmc.Entry {
+		t.Helper()
+		entries, err := c.Log(t.Context())
+		offered(t, ReadLog, err)
+		if err != nil {
+			t.Fatalf("Log() error = %v", err)
+		}
+		seen := map[string]bool{}
+		for _, e := range entries {
+			if e.ID == "" || e.Text == "" || seen[e.ID] {
+				t.Errorf("Log() has %+v", e)
+			}
+			seen[e.ID] = true
+		}
+		return entries
+	}
+	before := read()
+	if s.Event != nil {
+		s.Event()
+		after := read()
+		if len(after) != len(before)+1 || !slices.Equal(before, after[:min(len(before), len(after))]) {
+			t.Errorf("Log() = %+v, and after one event %+v", before, after)
+		}
+	}
+	err := c.ClearLog(t.Context())
+	offered(t, ClearLog, err)
+	if err != nil {
+		t.Fatalf("ClearLog() error = %v", err)
+	}
+	if left := read(); len(left) > 1 { // one may say that it was cleared
+		t.Errorf("Log() = %+v after ClearLog()", left)
+	}
+}
+
+func testSensors(t *testing.T, s suite) {
+	c := s.open(t)
+	s.power(t, c, bmc.PowerOn, bmc.On)
+	names := func() []string {
+		t.Helper()
+		sensors, err := c.Sensors(t.Context())
+		offered(t, ReadSensors, err)
+		if err != nil {
+			t.Fatalf("Sensors() error = %v", err)
+		}
+		var names []string
+		for _, s := range sensors {
+			if s.Name == "" || s.Enabled && s.Unit == "" || !s.Enabled && s.Reading != 0 {
+				t.Errorf("Sensors() has %+v", s)
+			}
+			names = append(names, s.Name)
+		}
+		return names
+	}
+	first := names()
+	if len(first) == 0 {
+		t.Error("Sensors() = none")
+	}
+	if diff := cmp.Diff(first, names()); diff != "" {
+		t.Errorf("Sensors() differs the second time:\n%s", diff)
+	}
 }
 
 func testMedia(t *testing.T, s suite) {
@@ -185,9 +281,16 @@ func testNoMedia(t *testing.T, s suite) {
 	need(t, "lack of virtual media", s.Images[0] == "")
 	c := s.open(t)
 	_, err := c.Media(t.Context())
-	s.wantErr(t, "Media()", err, bmc.ErrUnsupported)
-	s.wantErr(t, "InsertMedia()", c.InsertMedia(t.Context(), "http://192.0.2.1/image.iso"), bmc.ErrUnsupported)
-	s.wantErr(t, "EjectMedia()", c.EjectMedia(t.Context()), bmc.ErrUnsupported)
+	for verb, err := range map[Verb]error{
+		ReadMedia:   err,
+		InsertMedia: c.InsertMedia(t.Context(), "http://192.0.2.1/image.iso"),
+		EjectMedia:  c.EjectMedia(t.Context()),
+	} {
+		e := new(bmc.UnsupportedError)
+		if s.wantErr(t, string(verb), err, bmc.ErrUnsupported); !errors.As(err, &e) || e.Verb != string(verb) {
+			t.Errorf("%s() error = %v, want an UnsupportedError of %s", verb, err, verb)
+		}
+	}
 }
 
 func testUnreachable(t *testing.T, s suite) {

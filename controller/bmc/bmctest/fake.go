@@ -3,6 +3,8 @@ package bmctest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -17,6 +19,10 @@ const (
 	ReadSystem  Verb = "System"
 	SetPower    Verb = "SetPower"
 	SetBoot     Verb = "SetBoot"
+	Identify    Verb = "Identify"
+	ReadLog     Verb = "Log"
+	ClearLog    Verb = "ClearLog"
+	ReadSensors Verb = "Sensors"
 	ReadMedia   Verb = "Media"
 	InsertMedia Verb = "InsertMedia"
 	EjectMedia  Verb = "EjectMedia"
@@ -27,7 +33,13 @@ type Call struct {
 	Verb  Verb
 	Power bmc.PowerAction
 	Boot  bmc.Boot
+	On    bool // of Identify
 	Image string
+}
+
+// verbs are all of them.
+var verbs = []Verb{
+	Open, ReadSystem, SetPower, SetBoot, Identify, ReadLog, ClearLog, ReadSensors, ReadMedia, InsertMedia, EjectMedia,
 }
 
 // Fake is a BMC and its system in memory. It is a bmc.Client itself, and has
@@ -52,6 +64,9 @@ type Fake struct {
 	mu       sync.Mutex
 	system   bmc.System
 	media    bmc.Media
+	log      []bmc.Entry
+	logged   int // entries so far
+	sensors  []bmc.Sensor
 	failures map[Verb]*failure
 	stall    *stall
 	calls    []Call
@@ -96,7 +111,7 @@ func (f *Fake) Plug() {
 
 // Unplug makes every verb fail with bmc.ErrUnreachable.
 func (f *Fake) Unplug() {
-	for _, v := range []Verb{Open, ReadSystem, SetPower, SetBoot, ReadMedia, InsertMedia, EjectMedia} {
+	for _, v := range verbs {
 		f.Fail(v, fmt.Errorf("bmctest: %w", bmc.ErrUnreachable))
 	}
 }
@@ -130,12 +145,28 @@ func (f *Fake) Forget() {
 	f.calls = nil
 }
 
-// Identify sets what System tells but for power and boot override.
-func (f *Fake) Identify(s bmc.System) {
+// SetIdentity sets what System tells but for power, light and boot override.
+func (f *Fake) SetIdentity(s bmc.System) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.Power, s.Boot = f.system.Power, f.system.Boot
+	s.Power, s.Boot, s.Identify = f.system.Power, f.system.Boot, f.system.Identify
 	f.system = s
+}
+
+// SetSensors sets what Sensors tells.
+func (f *Fake) SetSensors(s ...bmc.Sensor) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sensors = s
+}
+
+// Record makes an entry in the log, with an ID of its own.
+func (f *Fake) Record(e bmc.Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.logged++
+	e.ID = strconv.Itoa(f.logged)
+	f.log = append(f.log, e)
 }
 
 // Press changes the power as a hand on the front panel does.
@@ -271,7 +302,7 @@ func (f *Fake) SetPower(ctx context.Context, a bmc.PowerAction) error {
 		to, via = bmc.Off, bmc.Off
 	case a == bmc.PowerSoftOff:
 		to, via = bmc.Off, bmc.PoweringOff
-	case a != bmc.PowerOn && a != bmc.PowerReset:
+	case a != bmc.PowerOn && a != bmc.PowerReset && a != bmc.PowerCycle:
 		return fmt.Errorf("bmctest: power %q: %w", a, bmc.ErrUnsupported)
 	}
 	f.system.Power = to
@@ -301,13 +332,51 @@ func (f *Fake) SetBoot(ctx context.Context, b bmc.Boot) error {
 	return nil
 }
 
+// Identify implements bmc.Client.
+func (f *Fake) Identify(ctx context.Context, on bool) error {
+	if err := f.enter(ctx, Call{Verb: Identify, On: on}); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	f.system.Identify = on
+	return nil
+}
+
+// Log implements bmc.Client.
+func (f *Fake) Log(ctx context.Context) ([]bmc.Entry, error) {
+	if err := f.enter(ctx, Call{Verb: ReadLog}); err != nil {
+		return nil, err
+	}
+	defer f.mu.Unlock()
+	return slices.Clone(f.log), nil
+}
+
+// ClearLog implements bmc.Client.
+func (f *Fake) ClearLog(ctx context.Context) error {
+	if err := f.enter(ctx, Call{Verb: ClearLog}); err != nil {
+		return err
+	}
+	defer f.mu.Unlock()
+	f.log = nil
+	return nil
+}
+
+// Sensors implements bmc.Client.
+func (f *Fake) Sensors(ctx context.Context) ([]bmc.Sensor, error) {
+	if err := f.enter(ctx, Call{Verb: ReadSensors}); err != nil {
+		return nil, err
+	}
+	defer f.mu.Unlock()
+	return slices.Clone(f.sensors), nil
+}
+
 // Media implements bmc.Client.
 func (f *Fake) Media(ctx context.Context) (bmc.Media, error) {
 	if err := f.enter(ctx, Call{Verb: ReadMedia}); err != nil {
 		return bmc.Media{}, err
 	}
 	defer f.mu.Unlock()
-	return f.media, f.drive()
+	return f.media, f.drive(ReadMedia)
 }
 
 // InsertMedia implements bmc.Client.
@@ -316,7 +385,7 @@ func (f *Fake) InsertMedia(ctx context.Context, url string) error {
 		return err
 	}
 	defer f.mu.Unlock()
-	if err := f.drive(); err != nil {
+	if err := f.drive(InsertMedia); err != nil {
 		return err
 	}
 	f.media = bmc.Media{Image: url, Inserted: true}
@@ -330,12 +399,12 @@ func (f *Fake) EjectMedia(ctx context.Context) error {
 	}
 	defer f.mu.Unlock()
 	f.media = bmc.Media{}
-	return f.drive()
+	return f.drive(EjectMedia)
 }
 
-func (f *Fake) drive() error {
+func (f *Fake) drive(v Verb) error {
 	if f.NoMedia {
-		return fmt.Errorf("bmctest: virtual media: %w", bmc.ErrUnsupported)
+		return fmt.Errorf("bmctest: %w", &bmc.UnsupportedError{Verb: string(v), Why: "it has no virtual media"})
 	}
 	return nil
 }

@@ -55,13 +55,16 @@ func TestFake(t *testing.T) {
 					fake.SelfSigned = true
 					c := config(t, tt.address)
 					fake.SetCredentials(c.Credentials)
+					fake.SetSensors(bmc.Sensor{Name: "Inlet", Reading: 21, Unit: "Cel", Health: "OK", Enabled: true}, bmc.Sensor{Name: "Fan 1", Unit: "RPM"})
 					return bmctest.BMC{
 						Config:   c,
 						Images:   tt.images,
 						Settle:   fake.Settle,
 						Power:    func() bmc.Power { s, _ := fake.Now(); return s.Power },
 						Override: func() bmc.Boot { s, _ := fake.Now(); return s.Boot },
+						Light:    func() bool { s, _ := fake.Now(); return s.Identify },
 						Media:    func() string { _, m := fake.Now(); return m.Image },
+						Event:    func() { fake.Record(bmc.Entry{Text: "a fan has failed", Severity: "Critical"}) },
 						Unplug:   fake.Unplug,
 						Stall:    fake.Stall,
 						SetPassword: func(password string) {
@@ -111,7 +114,7 @@ func TestFakeFailures(t *testing.T) {
 
 func TestFakeSystem(t *testing.T) {
 	f := bmctest.Fake{Slow: true, Deaf: true}
-	f.Identify(bmc.System{Serial: "ABC123", Power: bmc.On})
+	f.SetIdentity(bmc.System{Serial: "ABC123", Power: bmc.On})
 	power := func(want bmc.Power) {
 		t.Helper()
 		s, err := f.System(t.Context())

@@ -44,6 +44,34 @@ func (l *login) SetBoot(ctx context.Context, b bmc.Boot) error {
 	return l.fake.SetBoot(ctx, b)
 }
 
+func (l *login) Identify(ctx context.Context, on bool) error {
+	if err := l.allowed(); err != nil {
+		return err
+	}
+	return l.fake.Identify(ctx, on)
+}
+
+func (l *login) Log(ctx context.Context) ([]bmc.Entry, error) {
+	if err := l.allowed(); err != nil {
+		return nil, err
+	}
+	return l.fake.Log(ctx)
+}
+
+func (l *login) ClearLog(ctx context.Context) error {
+	if err := l.allowed(); err != nil {
+		return err
+	}
+	return l.fake.ClearLog(ctx)
+}
+
+func (l *login) Sensors(ctx context.Context) ([]bmc.Sensor, error) {
+	if err := l.allowed(); err != nil {
+		return nil, err
+	}
+	return l.fake.Sensors(ctx)
+}
+
 func (l *login) Media(ctx context.Context) (bmc.Media, error) {
 	if err := l.allowed(); err != nil {
 		return bmc.Media{}, err

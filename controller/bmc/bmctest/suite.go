@@ -33,10 +33,14 @@ type BMC struct {
 	// Settle lets some time pass, as the system has it: enough for a boot when
 	// called a hundred times. Nil is for systems that take no time.
 	Settle func()
-	// Power, Override and Media are as the BMC has them, without the driver.
+	// Power, Override, Light and Media are as the BMC has them, without the
+	// driver.
 	Power    func() bmc.Power
 	Override func() bmc.Boot
+	Light    func() bool
 	Media    func() string
+	// Event makes the BMC log something.
+	Event func()
 	// Unplug makes the BMC unreachable for the rest of the test.
 	Unplug func()
 	// Stall makes the BMC accept requests and not answer until resume, and
@@ -59,9 +63,13 @@ func Run(t *testing.T, f Fixture) {
 		{"power on and off", testPower},
 		{"soft power off", testSoftOff},
 		{"reset", testReset},
+		{"power cycle", testPowerCycle},
 		{"boot once", testBootOnce},
 		{"boot persistently", testBootPersistent},
 		{"boot override cleared", testBootCleared},
+		{"identify", testIdentify},
+		{"log", testLog},
+		{"sensors", testSensors},
 		{"media inserted and ejected", testMedia},
 		{"media that cannot be inserted", testBadMedia},
 		{"no virtual media", testNoMedia},
@@ -93,6 +101,19 @@ func need(t *testing.T, what string, there bool) {
 	if !there {
 		t.Skip("the BMC has no " + what)
 	}
+}
+
+// offered skips a test of a verb that the BMC does not offer, and says so as
+// it should.
+func offered(t *testing.T, verb Verb, err error) {
+	t.Helper()
+	if !errors.Is(err, bmc.ErrUnsupported) {
+		return
+	}
+	if e := new(bmc.UnsupportedError); !errors.As(err, &e) || e.Verb != string(verb) {
+		t.Errorf("%s() error = %v, want an UnsupportedError of %s", verb, err, verb)
+	}
+	t.Skip(err)
 }
 
 func (s suite) open(t *testing.T) bmc.Client {

@@ -47,6 +47,11 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.kind }
 
+// unsupported says that a service does not offer a verb at all.
+func unsupported(verb, why string) error {
+	return fmt.Errorf("redfish: %w", &bmc.UnsupportedError{Verb: verb, Why: why})
+}
+
 // has reports whether the service sent one of these messages.
 func (e *statusError) has(ids ...string) bool {
 	return slices.ContainsFunc(e.ids, func(id string) bool { return slices.Contains(ids, id) })

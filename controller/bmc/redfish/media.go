@@ -61,7 +61,7 @@ func (c *client) readDrive(ctx context.Context, uri string) (drive, error) {
 // cdDrive reads the virtual CD drive. Its place is remembered until it is
 // there no more: iDRAC 9 moved it from the manager to the system with
 // firmware 6.00 (dell/iDRAC-Redfish-Scripting issue 265).
-func (c *client) cdDrive(ctx context.Context) (drive, error) {
+func (c *client) cdDrive(ctx context.Context, verb string) (drive, error) {
 	c.mu.Lock()
 	uri := c.drive
 	c.mu.Unlock()
@@ -71,12 +71,12 @@ func (c *client) cdDrive(ctx context.Context) (drive, error) {
 			return d, err
 		}
 	}
-	return c.findDrive(ctx, nil)
+	return c.findDrive(ctx, verb, nil)
 }
 
 // findDrive looks for the virtual CD drive, but for the dead ones, where the
 // standard has had it: with the system, and before 2021 with its manager.
-func (c *client) findDrive(ctx context.Context, dead []string) (drive, error) {
+func (c *client) findDrive(ctx context.Context, verb string, dead []string) (drive, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
 		return drive{}, err
@@ -99,7 +99,7 @@ func (c *client) findDrive(ctx context.Context, dead []string) (drive, error) {
 			return d, err
 		}
 	}
-	return drive{}, fmt.Errorf("redfish: virtual CD drive: %w", bmc.ErrUnsupported)
+	return drive{}, unsupported(verb, "it has no virtual CD drive")
 }
 
 // managers are the system's; services that do not link them (Huawei 1288H,
@@ -161,7 +161,7 @@ func (c *client) pickDrive(ctx context.Context, collection string, dead []string
 
 // Media reads the virtual CD drive.
 func (c *client) Media(ctx context.Context) (bmc.Media, error) {
-	d, err := c.cdDrive(ctx)
+	d, err := c.cdDrive(ctx, "Media")
 	if err != nil || !d.inserted() {
 		return bmc.Media{}, err
 	}
@@ -170,7 +170,7 @@ func (c *client) Media(ctx context.Context) (bmc.Media, error) {
 
 // InsertMedia inserts the image at url, after ejecting what is in the drive.
 func (c *client) InsertMedia(ctx context.Context, url string) error {
-	d, err := c.cdDrive(ctx)
+	d, err := c.cdDrive(ctx, "InsertMedia")
 	var dead []string
 	for err == nil {
 		if d.inserted() && d.Image == url {
@@ -186,7 +186,7 @@ func (c *client) InsertMedia(ctx context.Context, url string) error {
 			return failure
 		}
 		dead = append(dead, d.uri)
-		if d, err = c.findDrive(ctx, dead); errors.Is(err, bmc.ErrUnsupported) {
+		if d, err = c.findDrive(ctx, "InsertMedia", dead); errors.Is(err, bmc.ErrUnsupported) {
 			return failure
 		}
 	}
@@ -195,7 +195,7 @@ func (c *client) InsertMedia(ctx context.Context, url string) error {
 
 // EjectMedia empties the drive.
 func (c *client) EjectMedia(ctx context.Context) error {
-	d, err := c.cdDrive(ctx)
+	d, err := c.cdDrive(ctx, "EjectMedia")
 	if err != nil || !d.inserted() {
 		return err
 	}

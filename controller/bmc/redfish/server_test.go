@@ -37,6 +37,9 @@ type server struct {
 	httpURI    string
 	secureBoot bool
 	image      string
+	lit        bool
+	entries    []map[string]any
+	logged     int
 	sessions   map[string]bool
 	routes     map[string]http.HandlerFunc // by method and path
 	seen       []string                    // method and path of each request
@@ -53,6 +56,10 @@ type server struct {
 	noActions  bool   // virtual media is changed with PATCH
 	async      bool   // virtual media answers 202
 	pending    int    // polls that a task still takes
+	led        bool   // the light is an IndicatorLED
+	logAt      string // where logs are: Systems/1 or Managers/1
+	oldSensors bool   // sensors are in Thermal and Power
+	bare       bool   // there are no light, logs and sensors
 	system     map[string]any
 	resets     []string
 }
@@ -70,6 +77,7 @@ func newServer(t *testing.T, build ...func(*server)) *server {
 		mode:     "UEFI",
 		sessions: map[string]bool{},
 		mediaAt:  "Systems/1",
+		logAt:    "Systems/1",
 		resets:   []string{"On", "ForceOff", "GracefulShutdown", "ForceRestart"},
 		system:   map[string]any{},
 	}
@@ -357,10 +365,13 @@ func (s *server) standard() map[string]http.HandlerFunc {
 			if s.mediaAt == "Managers/1" {
 				m["VirtualMedia"] = linkTo("/redfish/v1/Managers/1/VirtualMedia")
 			}
+			if s.logAt == "Managers/1" && !s.bare {
+				m["LogServices"] = linkTo("/redfish/v1/Managers/1/LogServices")
+			}
 			return m
 		}),
 		"GET " + systemPath:   s.show(s.computerSystem),
-		"PATCH " + systemPath: s.change(s.computerSystem, s.setBoot),
+		"PATCH " + systemPath: s.change(s.computerSystem, s.setSystem),
 		"POST " + systemPath + "/Actions/ComputerSystem.Reset": s.reset,
 		"GET " + systemPath + "/SecureBoot":                    s.show(s.secureBootResource),
 		"PATCH " + systemPath + "/SecureBoot": s.change(s.secureBootResource, func(body map[string]any) []string {
@@ -369,6 +380,7 @@ func (s *server) standard() map[string]http.HandlerFunc {
 		}),
 	}
 	s.mediaRoutes(routes, media)
+	s.watchRoutes(routes)
 	return routes
 }
 
@@ -410,6 +422,7 @@ func (s *server) computerSystem() map[string]any {
 	if s.mediaAt == "Systems/1" {
 		m["VirtualMedia"] = linkTo(systemPath + "/VirtualMedia")
 	}
+	s.watched(m)
 	for k, v := range s.system {
 		m[k] = v
 		if v == nil {

@@ -23,6 +23,11 @@ func TestSuite(t *testing.T) {
 		{"media by PATCH", func(s *server) { s.noActions = true }},
 		{"media takes time", func(s *server) { s.async, s.pending = true, 3 }},
 		{"no list of resets", func(s *server) { s.system["Actions"] = nil }},
+		{"power cycles", func(s *server) { s.resets = append(s.resets, "PowerCycle") }},
+		{"a light that blinks, a manager's log, Thermal", func(s *server) {
+			s.led, s.logAt, s.oldSensors = true, "Managers/1", true
+		}},
+		{"no light, no log, no sensors", func(s *server) { s.bare = true }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bmctest.Run(t, bmctest.Fixture{Open: redfish.Open, New: func(t *testing.T) bmctest.BMC {
@@ -38,6 +43,12 @@ func TestSuite(t *testing.T) {
 						return bmc.Power(s.power)
 					},
 					Override: s.override,
+					Light: func() bool {
+						s.mu.Lock()
+						defer s.mu.Unlock()
+						return s.lit
+					},
+					Event: func() { s.log("Critical", "The fan has failed.") },
 					Media: func() string {
 						s.mu.Lock()
 						defer s.mu.Unlock()

@@ -29,10 +29,14 @@ type computerSystem struct {
 		Rollup string `json:"HealthRollup"`
 	} `json:"Status"`
 	Boot         *override `json:"Boot"`
+	Locator      *bool     `json:"LocationIndicatorActive"`
+	LED          string    `json:"IndicatorLED"`
 	VirtualMedia link      `json:"VirtualMedia"`
 	SecureBoot   link      `json:"SecureBoot"`
+	LogServices  link      `json:"LogServices"`
 	Links        struct {
 		ManagedBy []link `json:"ManagedBy"`
+		Chassis   []link `json:"Chassis"`
 	} `json:"Links"`
 	Actions struct {
 		Reset struct {
@@ -134,6 +138,7 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 		BIOSVersion:  s.BIOS,
 		Power:        power(s.Power),
 		Health:       s.Status.Health,
+		Identify:     s.lit(),
 		Boot:         s.Boot.boot(),
 	}
 	if out.ID == "" {
@@ -173,6 +178,7 @@ var resetTypes = map[bmc.PowerAction][]schemas.ResetType{
 	bmc.PowerOff:     {schemas.ForceOffResetType},
 	bmc.PowerSoftOff: {schemas.GracefulShutdownResetType},
 	bmc.PowerReset:   {schemas.ForceRestartResetType, schemas.PowerCycleResetType},
+	bmc.PowerCycle:   {schemas.PowerCycleResetType},
 }
 
 // reached are the states in which a power action has nothing left to do.
@@ -189,7 +195,7 @@ func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
 	if err != nil {
 		return err
 	}
-	if a == bmc.PowerReset && power(s.Power) == bmc.Off {
+	if (a == bmc.PowerReset || a == bmc.PowerCycle) && power(s.Power) == bmc.Off {
 		a = bmc.PowerOn
 	}
 	if done(a, s) {

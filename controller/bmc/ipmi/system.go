@@ -1,0 +1,189 @@
+package ipmi
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/bougou/go-ipmi/pkg/types"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// Commands that tell who somebody is (IPMI v2.0 rev 1.1, §20.1, §22.14, §34).
+var (
+	getDevice = request{fn: types.NetFnAppRequest, cmd: 0x01, name: "Get Device ID"}
+	getGUID   = request{fn: types.NetFnAppRequest, cmd: 0x37, name: "Get System GUID"}
+	getInfo   = request{fn: types.NetFnAppRequest, cmd: 0x59, name: "Get System Info Parameters"}
+	getFRU    = request{fn: types.NetFnStorageRequest, cmd: 0x10, name: "Get FRU Inventory Area Info"}
+	readFRU   = request{fn: types.NetFnStorageRequest, cmd: 0x11, name: "Read FRU Data"}
+)
+
+// identity is what does not change while a server stays what it is. It takes
+// dozens of requests to read, so a client reads it once.
+type identity struct {
+	uuid         string
+	bmcVersion   string
+	enterprise   uint32 // of who made the BMC
+	manufacturer string
+	model        string
+	serial       string
+}
+
+// supermicro reports whether the BMC has one of Supermicro's two enterprise
+// numbers.
+func (i identity) supermicro() bool { return i.enterprise == 10876 || i.enterprise == 47488 }
+
+// identify gives the identity, from the client if it is known.
+func (s *session) identify(ctx context.Context) (identity, error) {
+	c := s.client
+	c.mu.Lock()
+	known := c.identity
+	c.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	id, err := s.readIdentity(ctx)
+	if err != nil {
+		return identity{}, err
+	}
+	c.mu.Lock()
+	c.identity = &id
+	c.mu.Unlock()
+	return id, nil
+}
+
+func (s *session) readIdentity(ctx context.Context) (identity, error) {
+	var id identity
+	b, err := s.command(ctx, getDevice)
+	if err != nil {
+		return identity{}, err
+	}
+	if len(b) < 11 {
+		return identity{}, short(getDevice, b)
+	}
+	id.bmcVersion = fmt.Sprintf("%d.%02x", b[2]&0x7F, b[3])
+	id.enterprise = uint32(b[6]) | uint32(b[7])<<8 | uint32(b[8]&0x0F)<<16
+	if b, err = s.command(ctx, getGUID); err != nil && !refusedAtAll(err) {
+		return identity{}, err
+	}
+	id.uuid = uuid(b)
+	f, err := s.fru(ctx)
+	if err != nil && !refusedAtAll(err) {
+		return identity{}, err
+	}
+	id.manufacturer = first(f.product(0), f.board(0))
+	id.model = first(f.product(1), f.board(1))
+	id.serial = first(f.product(4), f.chassis(1), f.board(2))
+	return id, nil
+}
+
+func first(texts ...string) string {
+	for _, t := range texts {
+		if t != "" {
+			return t
+		}
+	}
+	return ""
+}
+
+// uuid writes a GUID as people do. The standard wants its bytes in the order of
+// SMBIOS nowadays, as RFC 4122 earlier, and least byte first at the beginning:
+// the first of these that makes a UUID of a known version is taken, as
+// ipmitool does.
+func uuid(b []byte) string {
+	if len(b) != 16 || [16]byte(b) == [16]byte{} {
+		return ""
+	}
+	for _, order := range [][16]int{
+		{3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15},
+		{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+		{15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
+	} {
+		var u [16]byte
+		for i, at := range order {
+			u[i] = b[at]
+		}
+		if version := u[6] >> 4; version >= 1 && version <= 5 && u[8]&0xC0 == 0x80 {
+			return dashed(u)
+		}
+	}
+	u := [16]byte{b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6]}
+	copy(u[8:], b[8:])
+	return dashed(u)
+}
+
+func dashed(u [16]byte) string {
+	h := hex.EncodeToString(u[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// System reads identity, power and boot flags.
+func (c *client) System(ctx context.Context) (bmc.System, error) {
+	var out bmc.System
+	err := c.do(ctx, "system", func(s *session) error {
+		now, err := s.chassis(ctx)
+		if err != nil {
+			return err
+		}
+		id, err := s.identify(ctx)
+		if err != nil {
+			return err
+		}
+		boot, err := s.bootFlags(ctx)
+		if err != nil && !refusedAtAll(err) {
+			return err
+		}
+		bios, err := s.biosVersion(ctx)
+		if err != nil {
+			return err
+		}
+		out = bmc.System{
+			ID: "chassis", UUID: id.uuid, Manufacturer: id.manufacturer, Model: id.model, Serial: id.serial,
+			BIOSVersion: bios, BMCVersion: id.bmcVersion, Power: bmc.Off, Identify: now.lit, Health: "OK", Boot: boot.boot(id),
+		}
+		if now.on {
+			out.Power = bmc.On
+		}
+		if now.fault {
+			out.Health = "Critical"
+		}
+		return nil
+	})
+	return out, err
+}
+
+// biosVersion reads the version of the system's firmware, which the BMC knows
+// from the firmware if at all (§22.14a, parameter 1).
+func (s *session) biosVersion(ctx context.Context) (string, error) {
+	const (
+		parameter = 1
+		blocks    = 4 // of 16 bytes; the first begins with encoding and length
+	)
+	var text []byte
+	length := 0
+	for block := range byte(blocks) {
+		b, err := s.command(ctx, getInfo, 0, parameter, block, 0)
+		if refusedAtAll(err) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		if len(b) < 2 || b[1] != block {
+			break
+		}
+		b = b[2:] // revision and block
+		if block == 0 {
+			if len(b) < 2 {
+				break
+			}
+			length, b = int(b[1]), b[2:]
+		}
+		if text = append(text, b...); len(text) >= length {
+			break
+		}
+	}
+	return strings.TrimRight(string(text[:min(length, len(text))]), " \x00"), nil
+}
