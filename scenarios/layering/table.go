@@ -170,9 +170,12 @@ var Table = []Row{
 	},
 	{Package: "scenarios/conformance"},
 	{
-		// The emulator is one of the BMCs that its tests check.
+		// Its tests check the emulator, and the driver on it.
 		Package: "scenarios/conformance/ipmi",
-		Tests:   []string{"emulator/ipmi", "emulator/lab", "emulator/lab/labtest", "emulator/bmc", "emulator/machine"},
+		Tests: []string{
+			"emulator/ipmi", "emulator/lab", "emulator/lab/labtest", "emulator/bmc", "emulator/machine",
+			"controller/bmc", "controller/bmc/ipmi",
+		},
 	},
 	{Package: "scenarios/invariant"},
 	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
@@ -37,7 +38,7 @@ func Scheme() (*runtime.Scheme, error) {
 }
 
 // drivers are the BMC protocols that the controllers speak.
-var drivers = map[string]bmc.Open{"redfish": redfish.Open}
+var drivers = map[string]bmc.Open{"ipmi": ipmi.Open, "redfish": redfish.Open}
 
 // controllerConfig is what a set of controllers is started with.
 type controllerConfig struct {
