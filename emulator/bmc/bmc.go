@@ -111,6 +111,7 @@ type State struct {
 	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
 	Chassis       *Chassis       `json:"chassis,omitempty"`       // nil: as it was built
+	Alerting      *Alerting      `json:"alerting,omitempty"`      // nil: as it comes
 	// Certificates is nil where nobody gave the BMC any.
 	Certificates *Certificates `json:"certificates,omitempty"`
 }
@@ -146,6 +147,7 @@ type View struct {
 	Audience *Audience // subscriptions, without their headers
 	Updates  *Updates  // never nil
 	Chassis  *Chassis  // never nil
+	Alerting *Alerting // nil: as it comes
 	// Certificates are without private keys, and never nil.
 	Certificates *Certificates
 }
@@ -217,7 +219,7 @@ func (b *BMC) View() View {
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
 		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
-		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(),
+		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(), Alerting: b.st.Alerting,
 		Certificates: b.certificates,
 	}
 }
@@ -244,7 +246,7 @@ func (b *BMC) Deadline() (time.Time, bool) {
 	first, _ := b.Awaited()
 	_, again := b.plansDue()
 	first = sooner(first, again)
-	first = sooner(sooner(first, b.nextOfJobs()), sooner(b.accountsDue, b.locksDue()))
+	first = sooner(sooner(first, b.nextOfJobs()), sooner(sooner(b.accountsDue, b.locksDue()), b.alertsDue()))
 	first = sooner(first, b.SessionsDue())
 	if beat, ok := b.nextBeat(); ok {
 		first = sooner(first, beat)
@@ -259,7 +261,7 @@ func (b *BMC) Advance(now time.Time) []Event {
 	evs := append(b.age(now), b.carryOut(now)...)
 	b.expireSessions(now)
 	b.ageJobs(now)
-	return slices.Concat(evs, b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))
+	return slices.Concat(evs, b.awaitAlerts(now), b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))
 }
 
 // age does the BMC's own work and lives its life, in their order.

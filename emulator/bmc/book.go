@@ -60,6 +60,9 @@ func (b *BMC) inscribe(name Book, e Entry) Event {
 	e.At = at.Add(b.st.Clock.Skew())
 	log := is.in(&b.st)
 	*log, e.ID = (*log).with(e, is.spec(b.spec))
+	if name == EventLog {
+		b.leave(at, &e)
+	}
 	return is.tell(at, e)
 }
 

@@ -175,6 +175,7 @@ func (c Write) apply(b *BMC, _ time.Time) ([]Event, error) {
 // rebooted does what a reset of the machine, or the end of its power, does to
 // the channel: what was set for the time until then ends.
 func (b *BMC) rebooted() {
+	b.attend()
 	c := b.channel()
 	if !c.Off && !c.Back {
 		return

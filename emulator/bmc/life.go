@@ -189,6 +189,7 @@ func (b *BMC) comeUp(now time.Time) []Event {
 	l.Up, l.Reset, l.Wipe = now, "", ""
 	b.st.Life = l
 	b.keepLog(&b.st.Log, true) // IPMI v2.0 rev 1.1, §22.1
+	b.attend()
 	evs := []Event{b.audit(event.Note{At: now, Kind: event.BMCReset, Subject: event.Subject{Part: event.BMC}, Args: []string{string(kind)}})}
 	for _, j := range b.st.Jobs.All() {
 		if j.State == JobInterrupted {
@@ -221,6 +222,7 @@ var wiped = []struct {
 	{func(b *BMC) { b.st.Net, b.st.Channel = nil, nil }, []Wipe{WipeButAccess, WipeButNetwork}},
 	{func(b *BMC) { b.st.Chassis = nil }, nil},
 	{func(b *BMC) { b.st.Serial = nil }, nil},
+	{func(b *BMC) { b.st.Alerting = nil }, nil},
 	{func(b *BMC) {
 		if b.st.Jobs != nil && b.st.Jobs.Keep != nil {
 			j := b.forkJobs()

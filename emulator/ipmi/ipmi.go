@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -68,6 +69,13 @@ type Config struct {
 	// changed, or whether it takes characters, until stop is called. What it
 	// calls does not wait.
 	Watch func(h Host, changed func()) (stop func())
+	// Alert, when not nil, sends an alert; it does not wait. Acknowledged is told
+	// that one has come to where it went.
+	Alert        func(h Host, t Trap)
+	Acknowledged func(h Host, sequence uint16)
+	// Later, when not nil, calls a function after some of the lab's time, and not
+	// before it has returned.
+	Later func(after time.Duration, do func(context.Context))
 	// Rand is where session IDs and challenges come from; nil is crypto/rand.
 	Rand io.Reader
 }
@@ -98,6 +106,8 @@ type Service struct {
 	sides map[Host]*side
 	acts  sync.WaitGroup
 	ended bool
+
+	traps atomic.Uint32 // that were made
 }
 
 // New makes the service.
@@ -140,6 +150,7 @@ type scratch struct {
 	inbox
 	sdrScratch
 	acpi    acpiTold
+	pef     pefScratch
 	present *present // of the channel; nil: as it is kept
 	info    infoScratch
 	lan     lanScratch

@@ -1,3 +1,310 @@
 package ipmi
 
-var pefCommands = []command{}
+import (
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
+)
+
+// pefCommands are those of platform event filtering.
+var pefCommands = []command{
+	{fn: wire.SensorEvent, cmd: 0x10, name: "Get PEF Capabilities", needs: wire.User, run: pefCapabilities},
+	{fn: wire.SensorEvent, cmd: 0x11, name: "Arm PEF Postpone Timer", needs: wire.Administrator, least: 1, most: 1, acts: true, run: postpone},
+	{fn: wire.SensorEvent, cmd: 0x12, name: "Set PEF Configuration Parameters", needs: wire.Administrator, least: 1, most: -1, acts: true, run: setPEF},
+	{fn: wire.SensorEvent, cmd: 0x13, name: "Get PEF Configuration Parameters", needs: wire.Operator, least: 3, most: 3, run: getPEF},
+	{fn: wire.SensorEvent, cmd: 0x14, name: "Set Last Processed Event ID", needs: wire.Administrator, least: 3, most: 3, acts: true, run: setProcessed},
+	{fn: wire.SensorEvent, cmd: 0x15, name: "Get Last Processed Event ID", needs: wire.Administrator, run: processed},
+	{fn: wire.SensorEvent, cmd: 0x16, name: "Alert Immediate", needs: wire.Administrator, least: 3, most: 11, run: alertNow},
+	{fn: wire.SensorEvent, cmd: 0x17, name: "PET Acknowledge", least: 12, most: 12, run: acknowledge},
+}
+
+// Completion codes of PEF (§30.3, §30.7).
+const (
+	noParam        Code = 0x80
+	paramReadOnly  Code = 0x82
+	alertUnderWay  Code = 0x81
+	neverProcessed      = 0xffff
+)
+
+// pefScratch is what of PEF is not kept in a restart.
+type pefScratch struct {
+	progress progress
+	boots    uint64
+	key0     []byte   // of string 0
+	string0  []byte   // whole
+	alerted  *sending // by Alert Immediate; nil: none
+}
+
+// pefCapabilities is §30.1.
+func pefCapabilities(x *exchange) error {
+	x.put(0x51, actions, filterCount)
+	return nil
+}
+
+// postpone is §30.2.
+func postpone(x *exchange) error {
+	const stop, ask = 0xfe, 0xff
+	var err error
+	switch n := x.data[0]; n {
+	case ask:
+	case stop:
+		_, err = x.tell(bmc.Postpone{Off: true})
+	default:
+		_, err = x.tell(bmc.Postpone{For: time.Duration(n) * time.Second})
+	}
+	if err != nil {
+		return err
+	}
+	a := x.bmc().Alerting
+	switch {
+	case a == nil:
+		x.put(0)
+	case a.Off:
+		x.put(stop)
+	case a.Until.IsZero():
+		x.put(byte(a.Wait / time.Second))
+	default:
+		x.put(byte(max(0, a.Until.Sub(x.now)+time.Second-1) / time.Second))
+	}
+	return nil
+}
+
+// pefVolatile is what is lost in a restart, or in one of the system.
+func (x *exchange) pefVolatile() *pefScratch {
+	p := &x.side.pef
+	if boots := x.machine().Boots; p.boots != boots {
+		p.boots, p.progress = boots, setComplete
+	}
+	return p
+}
+
+// value is a parameter as it is, or, of string 0, as it was last set.
+func (x *exchange) pefValue(param, set byte) []byte {
+	p := x.pefVolatile()
+	switch {
+	case param == pefFilterByte:
+		return pefValue(x.bmc(), pefFilters, set)[:1]
+	case param == pefKeys && set == 0 && p.key0 != nil:
+		return p.key0
+	case param == pefStrings && set == 0 && p.string0 != nil:
+		return p.string0
+	}
+	return pefValue(x.bmc(), param, set)
+}
+
+// selected takes the selectors of a parameter off what comes before its data.
+func (row *pefParam) selected(data []byte) (set, block byte, rest []byte, err error) {
+	if row.sets > 0 {
+		if len(data) == 0 {
+			return 0, 0, nil, BadLength
+		}
+		if set, data = data[0], data[1:]; int(set) < row.from || int(set) > row.sets {
+			return 0, 0, nil, OutOfRange
+		}
+	}
+	if row.blocks > 0 {
+		if len(data) == 0 {
+			return 0, 0, nil, BadLength
+		}
+		if block, data = data[0], data[1:]; block == 0 || int(block) > row.blocks {
+			return 0, 0, nil, OutOfRange
+		}
+	}
+	return set, block, data, nil
+}
+
+// setPEF is §30.3.
+func setPEF(x *exchange) error {
+	param, data := x.data[0], x.data[1:]
+	if param&onlyRevision != 0 {
+		return BadField
+	}
+	if param == inProgress {
+		return x.pefVolatile().progress.set(data)
+	}
+	row, ok := pefParams[param]
+	switch {
+	case !ok:
+		return noParam
+	case row.readOnly:
+		return paramReadOnly
+	}
+	set, block, data, err := row.selected(data)
+	if err != nil {
+		return err
+	}
+	if row.blocks > 0 { // what is shorter than its block ends there
+		if len(data) == 0 || len(data) > stringBlock {
+			return BadLength
+		}
+		whole := slices.Clone(x.pefValue(param, set))
+		at := whole[int(block-1)*stringBlock:][:stringBlock]
+		clear(at[copy(at, data):])
+		data = whole
+	} else if len(data) != row.size {
+		return BadLength
+	}
+	data = slices.Clone(data)
+	if param == pefFilterByte { // the first of a filter
+		data = append(data, pefValue(x.bmc(), pefFilters, set)[1:]...)
+		param, row = pefFilters, pefParams[pefFilters]
+	}
+	if row.clean != nil && !row.clean(data) {
+		return BadField
+	}
+	p := x.pefVolatile()
+	switch {
+	case param == pefKeys && set == 0:
+		p.key0 = data
+	case param == pefStrings && set == 0:
+		p.string0 = data
+	default:
+		_, err = x.tell(bmc.Write{Written: bmc.Written{Table: pefTable, Param: param, Set: set, Data: data}})
+	}
+	return err
+}
+
+// getPEF is §30.4.
+func getPEF(x *exchange) error {
+	param := x.data[0] &^ onlyRevision
+	row, ok := pefParams[param]
+	switch {
+	case !ok && param != inProgress:
+		return noParam
+	case x.data[0]&onlyRevision != 0:
+		x.put(revision)
+		return nil
+	case param == inProgress:
+		x.put(revision, byte(x.pefVolatile().progress))
+		return nil
+	}
+	set, block, _, err := row.selected(x.data[1:])
+	if err != nil {
+		return err
+	}
+	x.put(revision)
+	if row.sets > 0 {
+		x.put(set)
+	}
+	data := x.pefValue(param, set)
+	if row.blocks > 0 {
+		x.put(block)
+		data = data[int(block-1)*stringBlock:][:stringBlock]
+	}
+	x.put(data...)
+	return nil
+}
+
+// setProcessed is §30.5.
+func setProcessed(x *exchange) error {
+	if x.erasing() {
+		return selErasing
+	}
+	if x.data[0]&^1 != 0 {
+		return BadField
+	}
+	c := bmc.SeenTo{BMC: x.data[0] == 1}
+	if id := le16(x.data[1:]); id != neverProcessed && id != firstRecord {
+		e, ok := x.find(id)
+		if !ok {
+			return NotPresent
+		}
+		c.Entry = e.ID
+	}
+	_, err := x.tell(c)
+	return err
+}
+
+// processed is §30.6.
+func processed(x *exchange) error {
+	if x.erasing() {
+		return selErasing
+	}
+	v := x.bmc()
+	var added time.Time
+	first := uint64(0)
+	if v.Log != nil {
+		added, first = v.Log.Added, v.Log.First
+	}
+	// A log that was cleared has forgotten them.
+	id := func(entry uint64) uint16 {
+		if entry == 0 || entry < first {
+			return neverProcessed
+		}
+		return recordID(entry)
+	}
+	last, software, own := uint64(0), uint64(0), uint64(0)
+	if e, ok := v.Log.Last(); ok {
+		last = e.ID
+	}
+	own = last
+	if a := v.Alerting; a != nil {
+		software = a.Seen
+		switch {
+		case a.Acted != nil && v.Log != nil && a.Acted.Next == v.Log.Next:
+			own = a.Acted.Entry
+		case !a.Until.IsZero():
+			own = a.First - 1
+		}
+	}
+	x.put32(stamp(v.Clock, added))
+	x.put16(id(last))
+	x.put16(id(software))
+	x.put16(id(own))
+	return nil
+}
+
+// alertNow is §30.7.
+func alertNow(x *exchange) error {
+	const start, ask, forget = 0, 1, 2
+	p := x.pefVolatile()
+	do, to := x.data[1]>>6, x.data[1]&0x0f
+	switch {
+	case len(x.data) != 3 && len(x.data) != 11:
+		return BadLength
+	case !onLAN(x.data[0]&0x0f) || x.data[0]&0xf0 != 0 || x.data[1]&0x30 != 0:
+		return BadField
+	case do == ask:
+		x.put(p.alerted.status())
+		return nil
+	case do == forget:
+		p.alerted = nil
+		return nil
+	case do != start:
+		return BadField
+	case p.alerted.status() == sendingNow:
+		return alertUnderWay
+	}
+	a := alert{host: x.host, at: x.clock(), severity: isUnspecified}
+	if len(x.data) == 11 {
+		d := x.data[3:]
+		a.source, a.event = 0x21, sel.Event{
+			Generator: uint16(d[0]), Sensor: sel.Sensor(d[2]), Number: d[3], Type: sel.Type(d[4] & 0x7f), Gone: d[4]&0x80 != 0, Data: [3]byte(d[5:8]),
+		}
+	} else {
+		a.event = sel.Event{Generator: sel.BMC, Sensor: sel.Alert, Type: sel.Specific, Data: [3]byte{0x02, sel.Unspecified, sel.Unspecified}}
+	}
+	if s := x.data[2]; s&0x80 != 0 {
+		if s&0x7f > stringCount {
+			return OutOfRange
+		}
+		a.text = text(x.pefValue(pefStrings, s&0x7f))
+	}
+	if to > destinations {
+		return OutOfRange
+	}
+	p.alerted = new(sending)
+	x.service.alert(&a, x.recipient(to), p.alerted.ended)
+	return nil
+}
+
+// acknowledge is §30.8. It needs no session: who has the trap may say so.
+func acknowledge(x *exchange) error {
+	if x.service.c.Acknowledged != nil {
+		x.service.c.Acknowledged(x.host, le16(x.data))
+	}
+	return nil
+}

@@ -219,12 +219,15 @@ func addSELEntry(x *exchange) error {
 	return x.addRecord([sel.Size]byte(x.data), false)
 }
 
+// systemSubject is what a record is about if it says nothing better.
+var systemSubject = event.Subject{Part: event.System}
+
 // addRecord writes a record, and answers its ID.
 func (x *exchange) addRecord(r [sel.Size]byte, isEvent bool) error {
 	if r[2] < sel.OEMTimed && r[2] != sel.SystemEvent {
 		return selNoSuchType
 	}
-	c := bmc.AddRecord{Record: r[:], Severity: event.OK, Subject: event.Subject{Part: event.System}, Event: isEvent}
+	c := bmc.AddRecord{Record: r[:], Severity: event.OK, Subject: systemSubject, Event: isEvent}
 	if is, ok := sel.Parse(r[:]); ok {
 		c.Severity = is.Severity()
 		if s, ok := subjectOf(x.machine(), is); ok {

@@ -53,6 +53,7 @@ func (p *progress) set(data []byte) error {
 const (
 	lanTable  = 0
 	infoTable = 1
+	pefTable  = 2
 )
 
 const (

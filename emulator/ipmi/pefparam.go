@@ -1,0 +1,124 @@
+package ipmi
+
+import (
+	"bytes"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+// Numbers of the PEF configuration parameters (table 30-6).
+const (
+	pefControl     = 1
+	pefActions     = 2
+	pefStartDelay  = 3
+	pefAlertDelay  = 4
+	pefFilterCount = 5
+	pefFilters     = 6
+	pefFilterByte  = 7
+	pefPolicyCount = 8
+	pefPolicies    = 9
+	pefGUID        = 10
+	pefStringCount = 11
+	pefKeys        = 12
+	pefStrings     = 13
+)
+
+// How much a BMC has of each.
+const (
+	filterCount  = 20
+	policyCount  = 16
+	policySize   = 3
+	stringCount  = 8
+	stringBlock  = 16
+	stringBlocks = 4
+	stringSize   = stringBlock * stringBlocks // with the 0 at the end
+)
+
+// Bits of PEF control.
+const (
+	pefOn         = 1 << 0
+	pefLogs       = 1 << 1 // its actions
+	pefDelays     = 1 << 2
+	pefWaitsAlert = 1 << 3
+)
+
+// pefParam is how a parameter is read and written.
+type pefParam struct {
+	size     int // of its data, without selectors
+	sets     int // highest set selector; 0: it has none
+	from     int // lowest
+	blocks   int // that it has; 0: no block selector
+	readOnly bool
+	// initial is what it is if nobody has set it.
+	initial func(set byte) []byte
+	// clean says what becomes of data that are set; false: they cannot be.
+	clean func(data []byte) bool
+}
+
+func always(b ...byte) func(byte) []byte { return func(byte) []byte { return b } }
+
+// bits lets only some bits through.
+func bits(mask byte) func([]byte) bool {
+	return func(data []byte) bool { return data[0]&^mask == 0 }
+}
+
+// pefParams are the parameters that are kept; that of the progress is not. Group
+// control (14, 15) is of ICMB, which there is none of.
+var pefParams = map[byte]pefParam{
+	pefControl: {size: 1, initial: always(0), clean: bits(pefOn | pefLogs | pefDelays | pefWaitsAlert)},
+	pefActions: {size: 1, initial: always(0), clean: func(data []byte) bool {
+		ok := data[0]&0xc0 == 0
+		data[0] &= actions
+		return ok
+	}},
+	pefStartDelay:  {size: 1, initial: always(60)},
+	pefAlertDelay:  {size: 1, initial: always(60)},
+	pefFilterCount: {size: 1, readOnly: true, initial: always(filterCount)},
+	pefFilters:     {size: filterSize, from: 1, sets: filterCount, initial: ownFilter, clean: cleanFilter},
+	pefFilterByte:  {size: 1, from: 1, sets: filterCount},
+	pefPolicyCount: {size: 1, readOnly: true, initial: always(policyCount)},
+	pefPolicies:    {size: policySize, from: 1, sets: policyCount, initial: ownPolicy},
+	pefGUID:        {size: 17, initial: always(make([]byte, 17)...), clean: bits(0x01)},
+	pefStringCount: {size: 1, readOnly: true, initial: always(stringCount)},
+	pefKeys:        {size: 2, sets: stringCount, initial: always(0, 0), clean: func(data []byte) bool { return (data[0]|data[1])&0x80 == 0 }},
+	pefStrings:     {size: stringSize, sets: stringCount, blocks: stringBlocks, initial: always(make([]byte, stringSize)...)},
+}
+
+func ownFilter(set byte) []byte {
+	var f filter
+	if int(set) <= len(ownFilters) {
+		f = ownFilters[set-1]
+	}
+	return f[:]
+}
+
+// ownPolicy is one that is off, but for the number of the policy that the BMC's
+// own filters have.
+func ownPolicy(set byte) []byte {
+	if set == 1 {
+		return []byte{1 << 4, lanChannel<<4 | 1, 0}
+	}
+	return make([]byte, policySize)
+}
+
+// cleanFilter leaves out the actions that there are not (table 17-2).
+func cleanFilter(data []byte) bool {
+	own := data[0] & 0x60
+	ok := data[0]&0x1f == 0 && (own == 0 || own == filterOwn) && data[filterAction]&0x80 == 0 && data[filterPolicy]&0x80 == 0
+	data[filterAction] &= actions
+	return ok
+}
+
+// pefValue is a parameter as it is.
+func pefValue(v *bmc.View, param, set byte) []byte {
+	if b := v.Channel.Read(pefTable, param, set); b != nil {
+		return b
+	}
+	return pefParams[param].initial(set)
+}
+
+// text is an alert string.
+func text(b []byte) string {
+	before, _, _ := bytes.Cut(b, []byte{0})
+	return string(before)
+}
