@@ -5,7 +5,6 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
-	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
 // bridgeCommands are those between the BMC's channels: IPMB, LAN and the system
@@ -47,19 +46,21 @@ const (
 // is, and the enables return to what they were in one of the system (§22.1).
 type inbox struct {
 	receiving
-	enables  byte // but for the log's, which the log knows
-	boots    uint64
-	queue    [][]byte // as Get Message answers
-	deaf     byte     // bit of a channel of which no messages are taken; only LAN has any
-	event    []byte   // in the event message buffer; nil: it is empty
-	flagsOff byte     // flags that were cleared and whose cause stays
+	enables byte // but for the log's, which the log knows
+	boots   uint64
+	queue   [][]byte // as Get Message answers
+	deaf    byte     // bit of a channel of which no messages are taken; only LAN has any
+	// first is the ID of the entry that the event message buffer holds once it is
+	// written, or of an earlier one; 0: the buffer is off.
+	first    uint64
+	flagsOff byte // flags that were cleared and whose cause stays
 }
 
 // enabled are the enables as they are now.
 func (x *exchange) enabled() byte {
 	b := &x.side.inbox
 	if boots := x.machine().Boots; b.boots != boots {
-		b.boots, b.enables = boots, 0
+		b.boots, b.enables, b.first = boots, 0, 0
 	}
 	out := b.enables
 	if x.bmc().Log.Takes() {
@@ -80,9 +81,13 @@ func setEnables(x *exchange) error {
 			return err
 		}
 	}
-	x.side.enables = x.data[0] &^ enableLogging
-	if x.side.enables&enableEventBuffer == 0 {
-		x.side.event = nil
+	b := &x.side.inbox
+	b.enables = x.data[0] &^ enableLogging
+	switch {
+	case b.enables&enableEventBuffer == 0:
+		b.first = 0
+	case b.first == 0:
+		b.first = x.nextEntry()
 	}
 	return nil
 }
@@ -96,8 +101,8 @@ func globalEnables(x *exchange) error {
 // clearFlags is §22.3.
 func clearFlags(x *exchange) error {
 	b := &x.side.inbox
-	if x.data[0]&flagEventBuffer != 0 {
-		b.event = nil
+	if x.data[0]&flagEventBuffer != 0 && b.first > 0 {
+		b.first = x.nextEntry()
 	}
 	if x.data[0]&flagMessage != 0 {
 		b.queue = nil
@@ -112,7 +117,7 @@ func messageFlags(x *exchange) error {
 	if len(b.queue) > 0 {
 		out |= flagMessage
 	}
-	if b.event != nil {
+	if _, ok := x.buffered(); ok {
 		out |= flagEventBuffer
 	}
 	if w := x.machine().Watchdog; w != nil && w.Warned {
@@ -156,34 +161,55 @@ func getMessage(x *exchange) error {
 	return nil
 }
 
+// nextEntry is the ID of the entry that is written next.
+func (x *exchange) nextEntry() uint64 {
+	if log := x.bmc().Log; log != nil {
+		return log.Next
+	}
+	return 1
+}
+
+// buffered is the event in the event message buffer: the first that was logged
+// since that was last emptied (§17.5).
+func (x *exchange) buffered() (*bmc.Entry, bool) {
+	x.enabled()
+	if x.side.first == 0 {
+		return nil, false
+	}
+	return x.bmc().Log.After(x.side.first - 1)
+}
+
 // readEventBuffer is §22.8.
 func readEventBuffer(x *exchange) error {
-	b := &x.side.inbox
-	if b.event == nil {
+	e, ok := x.buffered()
+	if !ok {
 		return bufferEmpty
 	}
-	x.put(b.event...)
-	b.event = nil
+	r := x.record(e)
+	x.put(r[:]...)
+	x.side.first = x.nextEntry()
 	return nil
 }
 
-// buffer puts an event into the event message buffer, unless that is off or has
-// one already (§17.5).
-func (sd *side) buffer(r [sel.Size]byte) {
-	if sd.enables&enableEventBuffer != 0 && sd.event == nil {
-		sd.event = r[:]
-	}
-}
+// softwareLUN is that of system software (§6.13.1).
+const softwareLUN = 2
 
-// deliver takes a message for system software, which came to LUN 2 (§6.13.1);
-// false when there is no room for it, or nobody wants it.
-func (sd *side) deliver(handle byte, who wire.Privilege, to byte, message []byte) bool {
-	if len(sd.queue) >= maxInbox || sd.deaf&(1<<lanChannel) != 0 {
-		return false
+// elsewhere is a request for another LUN than that of the commands: it can be
+// for system software, which answers in its own time.
+func (x *exchange) elsewhere() Code {
+	b := &x.side.inbox
+	switch {
+	case x.lun != softwareLUN || x.session == nil:
+		return UnknownAtLUN
+	case x.session.Privilege < wire.User:
+		return Forbidden
+	case len(b.queue) >= maxInbox || b.deaf&(1<<lanChannel) != 0:
+		return NoRoute
 	}
-	m := append([]byte{byte(who)<<4 | lanChannel, handle, to}, message...)
-	sd.queue = append(slices.Clip(sd.queue), m)
-	return true
+	m := append([]byte{byte(x.session.Privilege)<<4 | lanChannel, x.session.Handle}, x.message...)
+	b.queue = append(slices.Clip(b.queue), m)
+	x.silent = true
+	return Done
 }
 
 // sendMessage is §22.7: to a controller on IPMB, or back to a session of LAN.

@@ -48,6 +48,8 @@ type exchange struct {
 	inBand            bool // it comes from the server's system interface
 	data              []byte
 	out               []byte   // answer's data, without completion code and group
+	message           []byte   // the request whole, as it came
+	silent            bool     // there is no answer
 	more              [][]byte // messages that follow the answer
 	after             func()   // called when the answer was sent; nil: nothing
 }

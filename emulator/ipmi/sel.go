@@ -282,11 +282,7 @@ func addSELPart(x *exchange) error {
 		}
 		return x.addRecord([sel.Size]byte(whole), false)
 	}
-	next := uint64(1) // ID that it will have
-	if log := x.bmc().Log; log != nil {
-		next = log.Next
-	}
-	x.put16(recordID(next))
+	x.put16(recordID(x.nextEntry())) // that it will have
 	return nil
 }
 

@@ -170,7 +170,7 @@ func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 	x := &exchange{
 		ctx: context.Background(), service: s, host: sd.host, side: sd, session: got.Session, from: p.from, at: p.at, socket: p.socket, now: now,
 		fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN, data: req.Data,
-		source: req.From, sourceLUN: req.FromLUN,
+		source: req.From, sourceLUN: req.FromLUN, message: got.Body,
 	}
 	if row == nil || !row.acts {
 		s.finish(sd, p, x, row, got, req, out)
@@ -198,6 +198,9 @@ func (s *Service) find(sd *side, req *wire.Request) *command {
 // finish carries out a request and answers it.
 func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got session.Received, req wire.Request, out []byte) {
 	code := s.carryOut(x, row)
+	if x.silent {
+		return
+	}
 	var body []byte
 	data := x.out
 	if code != Done {
@@ -247,6 +250,9 @@ func (s *Service) carryOut(x *exchange, row *command) Code {
 
 // carryOut runs a command, or says why not.
 func (x *exchange) carryOut(row *command) Code {
+	if x.lun != 0 {
+		return x.elsewhere()
+	}
 	if row == nil {
 		if x.session == nil && !x.inBand {
 			return Forbidden // who is nobody is not told what there is

@@ -74,6 +74,9 @@ func (h *Host) tell(st *step, was *machine.View, wasBMC *bmc.View) {
 			h.lab.poster.Post(mailbox{h}, l.Subscription, l.At, l.Body)
 		}
 	}
+	if h.lab.ipmi != nil {
+		h.lab.ipmi.Tell(h, st.now, st.bmc)
+	}
 	for _, ev := range st.bmc {
 		switch ev := ev.(type) {
 		case bmc.Resumed:

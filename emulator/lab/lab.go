@@ -74,6 +74,9 @@ type Config struct {
 	// SSDP is the network device on which clients can search for the BMCs
 	// (DSP0266, "Discovery"): "lo" for this computer alone; "" for nowhere.
 	SSDP string
+	// Traps is the UDP port of this computer to which alerts of BMCs go; 0 is
+	// that of SNMP traps.
+	Traps uint16
 	// Journal bounds what the lab remembers of what happened.
 	Journal journal.Config
 	Log     *slog.Logger // nil: none
@@ -102,6 +105,8 @@ type Lab struct {
 	stale      *redfish.Service // those of before
 	ipmi       *ipmi.Service
 	poster     *outbound.Poster // of events
+	trapper    *outbound.Trapper
+	errands    errands
 	journal    *journal.Journal
 	meter      meter
 	faults     faults
@@ -159,6 +164,8 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 	l.machines.clock, l.bmcs.clock, l.bmcs.lazy = c.Clock, c.Clock, true
 	l.delivery = delivery{clock: c.Clock, tell: c.Events, queues: map[*Host][]machine.Event{}}
 	l.poster = outbound.NewPoster(outbound.PostConfig{Clock: c.Clock, RootCAs: c.Media.RootCAs})
+	l.trapper = outbound.NewTrapper(outbound.TrapConfig{Clock: c.Clock, Port: c.Traps, Log: l.log})
+	l.errands.clock = c.Clock
 	l.journal = journal.New(c.Journal)
 	l.unserved = c.Clock.Enter()
 	if err := l.open(ctx, c); err != nil {
@@ -225,8 +232,10 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if l.stale, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	ic := ipmi.Config{Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded, Clock: l.clock, Astray: l.strays, Trouble: l.troubles,
-		Watch: l.watch}
+	ic := ipmi.Config{
+		Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded, Clock: l.clock, Astray: l.strays, Trouble: l.troubles,
+		Watch: l.watch, Alert: l.alert, Acknowledged: l.alerted, Later: l.errands.later,
+	}
 	if l.ipmi, err = ipmi.New(ic); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}

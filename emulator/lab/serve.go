@@ -123,6 +123,8 @@ func (l *Lab) Serve(ctx context.Context) error {
 	children.Wait()
 	l.carrying.Wait()
 	l.delivery.stop()
+	l.errands.end()
+	l.trapper.Stop()
 	l.poster.Stop()
 	if ctx.Err() != nil { // as asked
 		return nil

@@ -1,0 +1,20 @@
+package lab
+
+import (
+	"github.com/metalab-dev/metalab/emulator/ipmi"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+)
+
+// alert sends an alert of a host's BMC, from where that is.
+func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
+	x := outbound.Trap{
+		Sender: h, To: t.To, Packet: t.Packet, Sequence: t.Sequence, Awaits: t.Awaits, Times: t.Times, Every: t.Every, Told: t.Told,
+	}
+	if all := h.BMC().Addresses(); len(all) > 0 {
+		x.From = all[0]
+	}
+	l.trapper.Send(x)
+}
+
+// alerted tells that an alert has come.
+func (l *Lab) alerted(h ipmi.Host, sequence uint16) { l.trapper.Came(h, sequence) }
