@@ -225,27 +225,37 @@ const system wire.Privilege = 0xff
 // askAs is ask in a session of a privilege; 0: outside of any.
 func askAs(t testing.TB, h *host, who wire.Privilege, fn wire.NetFn, cmd byte, data ...byte) (Code, []byte) {
 	t.Helper()
+	code, out, _ := askMore(t, h, who, 0, fn, cmd, data...)
+	return code, out
+}
+
+// askMore is askAs at a LUN, and what follows the answer, too.
+func askMore(t testing.TB, h *host, who wire.Privilege, lun byte, fn wire.NetFn, cmd byte, data ...byte) (Code, []byte, [][]byte) {
+	t.Helper()
 	sd := h.service.side(h)
 	sd.mu.Lock()
 	defer sd.mu.Unlock()
 	sd.heed(nil)
 	x := &exchange{
-		ctx: t.Context(), service: h.service, host: h, side: sd, now: h.Now(), fn: fn, cmd: cmd, data: data,
-		from: netip.MustParseAddrPort("127.0.0.1:40000"), at: netip.MustParseAddrPort("127.64.0.1:623"),
+		ctx: t.Context(), service: h.service, host: h, side: sd, now: h.Now(), fn: fn, cmd: cmd, lun: lun, data: data, source: 0x81,
+		from: netip.MustParseAddrPort("127.0.0.1:40000"), at: netip.MustParseAddrPort("127.64.0.1:623"), inBand: who == system,
 	}
-	x.source, x.inBand = 0x81, who == system
+	req := wire.Request{To: bmcAddress, ToLUN: lun, NetFn: fn, From: x.source, Seq: 1, Cmd: cmd, Data: data}
+	var err error
+	x.message, err = req.AppendBinary(nil)
+	must(t, err)
 	if who > 0 && who != system {
 		u := session.User{ID: 2, Account: "1", Name: "admin", Limit: wire.Administrator}
 		x.session = &session.Session{ID: 0x02a1b2c3, Console: 0xa0a2a3a4, Handle: 1, User: u, Limit: wire.Administrator, Privilege: who, From: x.from}
 	}
-	code := x.carryOut(h.service.find(sd, &wire.Request{NetFn: fn, Cmd: cmd, Data: data}))
+	code := x.carryOut(h.service.find(sd, &req))
 	if x.after != nil {
 		x.after()
 	}
 	if code != Done {
-		return code, nil
+		return code, nil, x.more
 	}
-	return code, x.out
+	return code, x.out, x.more
 }
 
 // exchanges are requests and what each is answered with, in order.

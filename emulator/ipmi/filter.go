@@ -96,7 +96,7 @@ var ownFilters = []filter{
 	own(sel.Fan, byte(sel.Threshold), 1<<sel.LowCriticalGoingLow, isCritical),
 	own(sel.Intrusion, byte(sel.Specific), 0x007f, isCritical),
 	own(sel.Supply, byte(sel.Specific), 0x007e, isCritical),
-	own(sel.PowerUnit, byte(sel.Redundancy), 0x00ff, isNonCritical),
+	own(sel.PowerUnit, byte(sel.Redundancy), 0x0022, isNonCritical),
 	own(sel.Memory, byte(sel.Specific), 0x0002, isCritical),
 	own(sel.Drive, byte(sel.Specific), 0x0066, isCritical),
 	own(sel.Watchdog, byte(sel.Specific), 0x000f, isCritical),
