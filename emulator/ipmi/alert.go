@@ -156,7 +156,7 @@ func (s *Service) filter(h Host, now time.Time, control byte, e *bmc.Entry) {
 		s.c.Later(power, func(ctx context.Context) { s.act(ctx, h, &d) })
 	}
 	if d.policy != 0 {
-		s.c.Later(alerts, func(context.Context) { s.follow(h, &d, 1, false) })
+		s.c.Later(alerts, func(context.Context) { s.alertOn(h, &d, 1, false) })
 	}
 	if control&pefLogs != 0 && !(is.Sensor == sel.System && is.Offset() == pefAction) {
 		s.c.Later(0, func(ctx context.Context) { s.note(ctx, h, d.acts) })
@@ -219,9 +219,9 @@ func (s *Service) note(ctx context.Context, h Host, acts byte) {
 	}
 }
 
-// follow alerts as a policy says, from an entry of the table on. came tells
+// alertOn alerts as a policy says, from an entry of the table on. came tells
 // whether the last alert did.
-func (s *Service) follow(h Host, d *deed, from byte, came bool) {
+func (s *Service) alertOn(h Host, d *deed, from byte, came bool) {
 	v := h.BMC()
 	if pefValue(v, pefControl, 0)[0]&pefOn == 0 {
 		return
@@ -246,7 +246,7 @@ func (s *Service) follow(h Host, d *deed, from byte, came bool) {
 		x := exchange{host: h, side: new(side)}
 		a := alert{host: h, entry: d.entry, at: d.entry.At, event: d.event, severity: d.severity, text: d.text(v, p[2])}
 		s.alert(&a, x.recipient(p[1]&0x0f), func(came bool) {
-			s.c.Later(0, func(context.Context) { s.follow(h, d, n+1, came) })
+			s.c.Later(0, func(context.Context) { s.alertOn(h, d, n+1, came) })
 		})
 		return
 	}

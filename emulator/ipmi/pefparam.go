@@ -57,15 +57,15 @@ type pefParam struct {
 
 func always(b ...byte) func(byte) []byte { return func(byte) []byte { return b } }
 
-// bits lets only some bits through.
-func bits(mask byte) func([]byte) bool {
+// within lets only some bits through.
+func within(mask byte) func([]byte) bool {
 	return func(data []byte) bool { return data[0]&^mask == 0 }
 }
 
 // pefParams are the parameters that are kept; that of the progress is not. Group
 // control (14, 15) is of ICMB, which there is none of.
 var pefParams = map[byte]pefParam{
-	pefControl: {size: 1, initial: always(0), clean: bits(pefOn | pefLogs | pefDelays | pefWaitsAlert)},
+	pefControl: {size: 1, initial: always(0), clean: within(pefOn | pefLogs | pefDelays | pefWaitsAlert)},
 	pefActions: {size: 1, initial: always(0), clean: func(data []byte) bool {
 		ok := data[0]&0xc0 == 0
 		data[0] &= actions
@@ -78,7 +78,7 @@ var pefParams = map[byte]pefParam{
 	pefFilterByte:  {size: 1, from: 1, sets: filterCount},
 	pefPolicyCount: {size: 1, readOnly: true, initial: always(policyCount)},
 	pefPolicies:    {size: policySize, from: 1, sets: policyCount, initial: ownPolicy},
-	pefGUID:        {size: 17, initial: always(make([]byte, 17)...), clean: bits(0x01)},
+	pefGUID:        {size: 17, initial: always(make([]byte, 17)...), clean: within(0x01)},
 	pefStringCount: {size: 1, readOnly: true, initial: always(stringCount)},
 	pefKeys:        {size: 2, sets: stringCount, initial: always(0, 0), clean: func(data []byte) bool { return (data[0]|data[1])&0x80 == 0 }},
 	pefStrings:     {size: stringSize, sets: stringCount, blocks: stringBlocks, initial: always(make([]byte, stringSize)...)},

@@ -188,7 +188,7 @@ func TestSELIsCleared(t *testing.T) {
 	h.pass(time.Second)
 	exchanges{{"it is done", "01 00" + clr + "00", Done, "01"}}.try(t, h, wire.Storage, 0x47)
 	exchanges{
-		{"the log tells it", "00 00 00 00 00 ff", Done, "ff ff 02 00 02 " + march1 + " 20 00 04 10 00 6f 02 ff ff"},
+		{"the log tells it", "00 00 00 00 00 ff", Done, "ff ff 02 00 02 " + march1 + " 20 00 04 10 7b 6f 02 ff ff"},
 		{"what was is gone", "00 00 01 00 00 ff", NotPresent, ""},
 	}.try(t, h, wire.Storage, 0x43)
 }
