@@ -132,7 +132,10 @@ func (b *builder) ofSystem() {
 				return when(0, !off) | when(6, off)
 			},
 		},
-		{Key: key(sel.Watchdog, entityController, 0, "Watchdog"), of: system, asserts: bits(0, 1, 2, 3, 8), states: bits(0, 1, 2, 3, 8)},
+		{
+			Key: key(sel.Watchdog, entityController, 0, "Watchdog"), of: system, asserts: bits(0, 1, 2, 3, 8), states: bits(0, 1, 2, 3, 8),
+			read: func(x *exchange) uint16 { return when(8, x.machine().Watchdog.Warned) },
+		},
 		{
 			Key: key(sel.Logging, entityController, 0, "SEL"), of: event.Subject{Part: event.Log}, asserts: bits(2, 4, 5), states: bits(4, 5),
 			read: func(x *exchange) uint16 {
@@ -140,7 +143,10 @@ func (b *builder) ofSystem() {
 				return when(4, full && n >= most) | when(5, full && n*4 >= most*3)
 			},
 		},
-		{Key: key(sel.Intrusion, entityChassis, 0, "Intrusion"), of: event.Subject{Part: event.Chassis}, asserts: bits(0), deasserts: bits(0), states: bits(0)},
+		{
+			Key: key(sel.Intrusion, entityChassis, 0, "Intrusion"), of: event.Subject{Part: event.Chassis}, asserts: bits(0), deasserts: bits(0), states: bits(0),
+			read: func(x *exchange) uint16 { return when(0, x.machine().Lid.Seen) },
+		},
 		{Key: key(sel.Interrupt, entityBoard, 0, "Critical Int"), of: system, asserts: bits(0, 3)},
 		{
 			Key: key(sel.OSStop, entitySystem, 0, "OS Stop"), of: system, asserts: bits(0, 1, 5), states: bits(1),

@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // runTool runs a program of other people's that speaks IPMI to a host, as its
@@ -161,6 +162,51 @@ func TestIPMIAndRedfishShowOneChassis(t *testing.T) {
 				t.Errorf("after %q and %v Redfish shows %s %s, want %s", s.do, s.after, path, got, want)
 			}
 		}
+	}
+}
+
+func TestIPMIAndRedfishSeeTheCoverOpen(t *testing.T) {
+	needsTool(t, "ipmitool")
+	l := labtest.Start(t, lab.Config{})
+	h := l.First()
+	prints := func(line, want string) {
+		t.Helper()
+		if out, err := runTool(t, l, h, line); err != nil || !strings.Contains(out, want) {
+			t.Errorf("%s: %v\n%s\nwant %q", line, err, out, want)
+		}
+	}
+	apply(t, h, machine.OpenLid{Open: true})
+	prints("ipmitool chassis status", "Chassis Intrusion    : active")
+	prints("ipmitool sdr type 0x05", "General Chassis intrusion")
+	prints("ipmitool sel list", "Physical Security #0x")
+	if _, body := call(t, l, h, "GET", chassisPath, ""); at(body, "PhysicalSecurity/IntrusionSensor") != "HardwareIntrusion" {
+		t.Errorf("Redfish shows %v", body["PhysicalSecurity"])
+	}
+	apply(t, h, machine.OpenLid{Open: false})
+	if status, answer := call(t, l, h, "PATCH", chassisPath, `{"PhysicalSecurity":{"IntrusionSensor":"Normal"}}`); status != 200 {
+		t.Fatalf("rearmed = %d %v", status, answer)
+	}
+	prints("ipmitool chassis status", "Chassis Intrusion    : inactive")
+	prints("ipmitool sel list", "General Chassis intrusion | Deasserted")
+}
+
+// What a BMC was about to do it has forgotten after a restart, whoever asked for
+// that.
+func TestRestartOfABMCEndsWhatItWasAboutToDo(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	h := l.First()
+	apply(t, h, machine.SetBootInfo{
+		BootInfo: machine.BootInfo{Waits: true, Mailbox: []byte{1}},
+		Request:  &machine.Override{Enabled: machine.Once, Target: machine.Pxe, Mode: machine.UEFI},
+	})
+	apply(t, h, machine.Identify{For: time.Hour})
+	if status, answer := call(t, l, h, "POST", "/redfish/v1/Managers/1/Actions/Manager.Reset", `{"ResetType":"GracefulRestart"}`); status >= 300 {
+		t.Fatalf("restart = %d %v", status, answer)
+	}
+	l.Advance(10 * time.Minute)
+	v := h.Machine()
+	if v.BootInfo.Mailbox != nil || v.Override.Enabled != machine.Disabled || v.Asset.Light != machine.Dark {
+		t.Errorf("after the restart: %+v, override %+v, light %s", v.BootInfo, v.Override, v.Asset.Light)
 	}
 }
 
