@@ -28,6 +28,8 @@ type Account struct {
 	PasswordExpires time.Time `json:"passwordExpires,omitzero"`
 	// Expires is when the account is disabled; zero: never.
 	Expires time.Time `json:"expires,omitzero"`
+	// Bootstrap says that it is one of MakeBootstrap.
+	Bootstrap bool `json:"bootstrap,omitempty"`
 	// Old are digests of earlier passwords, the latest first.
 	Old []string `json:"old,omitempty"`
 }
@@ -109,8 +111,9 @@ const (
 type Access struct {
 	Accounts       []Account     `json:"accounts"`
 	SessionTimeout time.Duration `json:"sessionTimeout"`
-	Custom         []RoleSpec    `json:"roles,omitempty"`  // beside the predefined ones
-	Policy         *Policy       `json:"policy,omitempty"` // nil: as the Spec says
+	Custom         []RoleSpec    `json:"roles,omitempty"`     // beside the predefined ones
+	Policy         *Policy       `json:"policy,omitempty"`    // nil: as the Spec says
+	Bootstrap      *Bootstrap    `json:"bootstrap,omitempty"` // nil: as new
 }
 
 // Account is the account with an ID; in a View of a BMC whose accounts are

@@ -73,9 +73,18 @@ func (c CreateAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	if b.policy().Closed {
 		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
 	}
+	a, err := b.free()
+	if err != nil {
+		return nil, err
+	}
+	return b.enter(now, a, c.AccountChange)
+}
+
+// free is a new account at the lowest ID that is free.
+func (b *BMC) free() (Account, error) {
 	spec := &b.spec.Accounts
 	if spec.Most > 0 && len(b.st.Access.Accounts)+b.awaiting()+len(spec.Reserved) >= spec.Most {
-		return nil, fmt.Errorf("%w: %d accounts", ErrFull, spec.Most)
+		return Account{}, fmt.Errorf("%w: %d accounts", ErrFull, spec.Most)
 	}
 	a := Account{Enabled: true, Role: ReadOnly}
 	for n := 1; a.ID == ""; n++ {
@@ -84,7 +93,7 @@ func (c CreateAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 			a.ID = id
 		}
 	}
-	return b.enter(now, a, c.AccountChange)
+	return a, nil
 }
 
 // enter adds an account.
@@ -350,12 +359,17 @@ func (c RemoveAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 	if b.lastAdmin(to) {
 		return nil, &FieldError{FieldName, LastAdmin}
 	}
-	b.setAccess(to)
-	b.unlock(c.ID)
-	b.putUser(User{Account: c.ID})
-	b.dropStore(AccountStore(c.ID))
-	b.endSessions(c.ID, "")
+	b.without(c.ID, to)
 	return []Event{b.tell(now, event.AccountRemoved, c.ID, name)}, nil
+}
+
+// without takes over accounts of which one is gone, with all that was its.
+func (b *BMC) without(id string, to *Access) {
+	b.setAccess(to)
+	b.unlock(id)
+	b.putUser(User{Account: id})
+	b.dropStore(AccountStore(id))
+	b.endSessions(id, "")
 }
 
 // ErrProof means that the password that was to prove who asks is wrong.
@@ -388,7 +402,7 @@ func (b *BMC) lastAdmin(to *Access) bool {
 func (a *Access) Admins() int {
 	n := 0
 	for i := range a.Accounts {
-		if u := &a.Accounts[i]; u.Enabled && u.Has(ForRedfish) && slices.Contains(a.Role(u.Role).Privileges, PrivConfigureUsers) {
+		if u := &a.Accounts[i]; u.Enabled && !u.Bootstrap && u.Has(ForRedfish) && slices.Contains(a.Role(u.Role).Privileges, PrivConfigureUsers) {
 			n++
 		}
 	}

@@ -285,10 +285,10 @@ func (b *BMC) Hear(now time.Time, evs []event.Event) []Event {
 		case event.Note:
 			out = append(out, b.log(ev))
 			if ev.Kind == event.PowerOff {
-				b.rebooted()
+				out = append(out, b.rebooted(ev.At)...)
 			}
 		case event.Boot:
-			b.rebooted()
+			out = append(out, b.rebooted(ev.At)...)
 		case event.Mains:
 			out = append(out, b.mains(ev)...)
 		case event.Restart:

@@ -172,18 +172,16 @@ func (c Write) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// rebooted does what a reset of the machine, or the end of its power, does to
-// the channel: what was set for the time until then ends.
-func (b *BMC) rebooted() {
+// rebooted ends what was set until the machine is reset or loses its power.
+func (b *BMC) rebooted(now time.Time) []Event {
 	b.attend()
-	c := b.channel()
-	if !c.Off && !c.Back {
-		return
+	if c := b.channel(); c.Off || c.Back {
+		net := b.net()
+		net.IPMI.On = c.Back
+		b.setNet(net)
+		b.switched()
 	}
-	net := b.net()
-	net.IPMI.On = c.Back
-	b.setNet(net)
-	b.switched()
+	return b.bootstrapped(now)
 }
 
 // switched forgets what was to become of the channel's switch.

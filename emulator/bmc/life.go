@@ -157,7 +157,7 @@ func (b *BMC) forkLife() *Life {
 // others for it, and what it fetched. The machine's goes on.
 func (b *BMC) goDown(now time.Time) []Event {
 	b.closeSessions(func(*Session) bool { return true })
-	var evs []Event
+	evs := b.bootstrapped(now)
 	for _, j := range b.st.Jobs.All() {
 		switch {
 		case j.State.Ended():

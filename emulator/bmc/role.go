@@ -154,6 +154,9 @@ func (c RemoveRole) apply(b *BMC, _ time.Time) ([]Event, error) {
 			return nil, fmt.Errorf("%w: role %s, by account %s", ErrInUse, c.ID, a.ID)
 		}
 	}
+	if b.st.Access.Boots().Role == c.ID {
+		return nil, fmt.Errorf("%w: role %s, by bootstrap accounts", ErrInUse, c.ID)
+	}
 	to := b.forkAccess()
 	to.Custom = slices.Delete(slices.Clone(to.Custom), i, i+1)
 	b.setAccess(to)

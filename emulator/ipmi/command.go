@@ -93,7 +93,7 @@ func commands() []command {
 	for _, rows := range [][]command{
 		sessionCommands, chassisCommands, watchdogCommands, appCommands, userCommands, channelCommands, lanCommands,
 		sensorCommands, sdrCommands, fruCommands, selCommands, eventCommands, pefCommands, solCommands, dcmiCommands,
-		bridgeCommands, firewallCommands,
+		bridgeCommands, firewallCommands, hostInterfaceCommands,
 	} {
 		all = append(all, rows...)
 	}

@@ -47,6 +47,9 @@ func account(v view) object {
 		"AccountTypes": accountTypes(v, a), "StrictAccountTypes": a.Strict,
 		"Links": object{},
 	}
+	if a.Bootstrap {
+		o["HostBootstrapAccount"] = true
+	}
 	if a.Role != "" { // that of an unused slot
 		o["Links"] = object{"Role": ref(rolesURI + "/" + string(a.Role))}
 	}

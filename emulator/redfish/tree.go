@@ -36,6 +36,7 @@ func tree() []resource {
 		taskRows(),
 		logRows(),
 		managerNetworkRows(),
+		hostInterfaceRows(),
 		planRows(),
 		eventRows(),
 	)

@@ -100,6 +100,7 @@ var states = []struct {
 				Name: new("guest"), Password: new("guest-secret-5"), Role: new(bmc.Role("Guest")), Types: &[]bmc.AccountType{}, ChangeRequired: new(true),
 				Expires: new(h.now.Add(time.Hour)), PasswordExpires: new(h.now.Add(time.Minute)), Strict: new(true),
 			}},
+			bmc.MakeBootstrap{Name: "boot", Password: "hidden-10", Last: true},
 			bmc.SetPolicy{Policy: bmc.Policy{
 				MinPassword: 1, MaxPassword: 20, PasswordLife: day, LockAfter: 1, LockForever: true, Basic: bmc.BasicUnadvertised,
 				Closed: true, NoSessions: true, EndSession: true, SessionEnd: time.Hour,

@@ -1,0 +1,50 @@
+package ipmi
+
+import (
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+func TestBootstrapCredentials(t *testing.T) {
+	h := newHost(t)
+	exchanges{{"over LAN", "52 a5", Forbidden, ""}}.try(t, h, wire.Group, 0x02)
+	get := func(control byte) (Code, []byte) {
+		t.Helper()
+		return askAs(t, h, system, wire.Group, 0x02, redfishGroup, control)
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		code, got := get(keepEnabled)
+		if code != Done || len(got) != 32 || seen[string(got)] {
+			t.Fatalf("credentials = %v [% x]", code, got)
+		}
+		seen[string(got)] = true
+		a, ok := h.Login(bmc.Credentials{Name: string(got[:16]), Password: string(got[16:]), To: bmc.ForRedfish})
+		if !ok || a.Role != bmc.Administrator || !a.Bootstrap {
+			t.Errorf("login with them = %+v, %t", a, ok)
+		}
+		if limit := h.found(string(got[:16])); limit != 0 {
+			t.Errorf("they are good for IPMI up to %d", limit)
+		}
+	}
+	if code, got := get(0); code != Done || len(got) != 32 {
+		t.Errorf("the last credentials = %v [% x]", code, got)
+	}
+	if code, _ := get(keepEnabled); code != notBootstrapping {
+		t.Errorf("after the last = %v, want %v", code, notBootstrapping)
+	}
+	for data, want := range map[string]Code{"52": BadLength, "52 a5 00": BadLength} {
+		if code, _ := askAs(t, h, system, wire.Group, 0x02, unhex(t, data)...); code != want {
+			t.Errorf("[%s] = %v, want %v", data, code, want)
+		}
+	}
+	h.tell(t, bmc.SetBootstrap{})
+	for range h.Dialect().BMC.Accounts.Most {
+		get(keepEnabled)
+	}
+	if code, _ := get(keepEnabled); code != NoSpace {
+		t.Errorf("when there is no room = %v, want %v", code, NoSpace)
+	}
+}
