@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
@@ -46,8 +47,11 @@ type authority struct {
 	secret  []byte // that the keys of BMCs are derived from
 	rsaFile string
 
+	making sync.Mutex
+	rsa    *rsa.PrivateKey // of all BMCs that have an RSA key; nil until one is asked for
+
+	mold  atomic.Pointer[mold] // nil: none was made yet
 	mu    sync.Mutex
-	rsa   *rsa.PrivateKey // of all BMCs that have an RSA key; nil until one is asked for
 	certs map[leaf]*tls.Certificate
 }
 

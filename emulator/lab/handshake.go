@@ -16,10 +16,15 @@ type own struct {
 	config *tls.Config
 }
 
+// curves are how keys are agreed on: as BMCs do it, without those that quantum
+// computers will not break, which take as long again.
+var curves = []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
+
 // tlsConfig is how the BMCs speak TLS.
 func (l *Lab) tlsConfig() *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12,
+		MinVersion:       tls.VersionTLS12,
+		CurvePreferences: curves,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			return l.greeted(hello).factory("")
 		},
@@ -69,7 +74,7 @@ func (h *Host) spoiled(flaw fault.TLS) (*tls.Config, error) {
 // apart is a config that shares nothing with that of all BMCs; it would share
 // the ticket keys if it had none of its own.
 func (l *Lab) apart() *tls.Config {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, CurvePreferences: curves, NextProtos: []string{"http/1.1"}}
 	if l.http2 {
 		c.NextProtos = []string{"h2", "http/1.1"}
 	}

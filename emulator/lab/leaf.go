@@ -38,14 +38,17 @@ type leaf struct {
 // of is a BMC's certificate with its key.
 func (a *authority) of(l leaf) (*tls.Certificate, error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if c := a.certs[l]; c != nil {
+	c := a.certs[l]
+	a.mu.Unlock()
+	if c != nil {
 		return c, nil
 	}
-	c, err := a.make(l)
+	c, err := a.make(l) // perhaps not alone: the others make the same one
 	if err != nil {
 		return nil, fmt.Errorf("lab: certificate: %w", err)
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if len(a.certs) >= maxCerts { // rare, and making one again takes 0.1 ms
 		clear(a.certs)
 	}
@@ -54,18 +57,46 @@ func (a *authority) of(l leaf) (*tls.Certificate, error) {
 }
 
 // make makes a certificate: the same one each time, so that clients which have
-// pinned it find it again. It holds a.mu.
+// pinned it find it again.
 func (a *authority) make(l leaf) (*tls.Certificate, error) {
 	key, err := a.leafKey(l)
 	if err != nil {
 		return nil, err
 	}
-	serial, err := a.derive("serial", l, 0, 16)
+	raw, err := a.derive("serial", l, 0, 16)
 	if err != nil {
 		return nil, err
 	}
+	serial := positive(raw)
+	usual, ok := key.(*ecdsa.PrivateKey)
+	if ok = ok && l.flaw == ""; ok {
+		if m := a.mold.Load(); m != nil {
+			der, err := m.cast(l, serial, usual, a.key)
+			return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+		}
+	}
+	der, err := a.whole(l, serial, key)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
+		first, err := x509.ParseCertificate(der)
+		if err != nil {
+			return nil, err
+		}
+		m, err := newMold(first)
+		if err != nil {
+			return nil, err
+		}
+		a.mold.Store(m)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
+}
+
+// whole makes a certificate of any kind.
+func (a *authority) whole(l leaf, serial *big.Int, key crypto.Signer) ([]byte, error) {
 	t := &x509.Certificate{
-		SerialNumber: positive(serial),
+		SerialNumber: serial,
 		Subject:      pkix.Name{Organization: []string{"Metalab"}, CommonName: l.addr.String()},
 		DNSNames:     []string{l.host},
 		IPAddresses:  []net.IP{l.addr.AsSlice()},
@@ -92,15 +123,7 @@ func (a *authority) make(l leaf) (*tls.Certificate, error) {
 		t.SignatureAlgorithm = x509.ECDSAWithSHA1
 	}
 	// Without chance, the signature is the same each time too (RFC 6979).
-	der, err := x509.CreateCertificate(nil, t, parent, key.Public(), signer)
-	if err != nil {
-		return nil, err
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: cert}, nil
+	return x509.CreateCertificate(nil, t, parent, key.Public(), signer)
 }
 
 // leafKey is the key of a certificate.
@@ -123,6 +146,8 @@ func (a *authority) leafKey(l leaf) (crypto.Signer, error) {
 // takes as long as a thousand of the other kind, and an RSA key cannot be
 // derived; the certificates still differ.
 func (a *authority) sharedRSA() (crypto.Signer, error) {
+	a.making.Lock()
+	defer a.making.Unlock()
 	if a.rsa != nil {
 		return a.rsa, nil
 	}

@@ -73,7 +73,7 @@ func dial(addr string, roots *tls.Config) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &wire{Conn: c, in: bufio.NewReaderSize(c, 64<<10)}, nil
+	return &wire{Conn: c, in: bufio.NewReaderSize(c, 16<<10)}, nil
 }
 
 // ask sends a request and reads its answer.
