@@ -43,18 +43,22 @@ func authCapabilities(x *exchange) error {
 		return BadField
 	}
 	r := x.side.realm
+	extended := x.data[0]&0x80 != 0 // who asks so is told of IPMI 2.0, and of its key
 	var status byte
-	if r.KG() != nil {
+	if extended && r.KG() != nil {
 		status |= 1 << 5
 	}
 	for _, a := range x.host.Accounts() {
 		if _, ok := r.account(a.ID); !ok {
 			continue
 		}
-		if a.Name != "" {
+		switch {
+		case a.Name != "":
 			status |= 1 << 2 // there are users with names
-		} else {
-			status |= 1 << 0 // one without name and, maybe, with a password
+		case a.Password != "":
+			status |= 1 << 1 // one without
+		default:
+			status |= 1 << 0 // one without name and password
 		}
 	}
 	types := byte(r.AuthTypes(asked))
@@ -62,7 +66,7 @@ func authCapabilities(x *exchange) error {
 		types = 0
 	}
 	versions := byte(0)
-	if x.data[0]&0x80 != 0 { // who asks for it is told of IPMI 2.0
+	if extended {
 		types |= 0x80
 		versions = 1 << 1
 		if r.AuthTypes(0) != 0 {
