@@ -66,6 +66,7 @@ func TestEmulator(t *testing.T) {
 		{"insecure", "suites: [0, 3, 17], v15: [none, md5]", func(t *Target) { t.Insecure = true }, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			_, target := emulated(t, tt.how)
 			if tt.target != nil {
 				tt.target(&target)
