@@ -120,7 +120,7 @@ func messageFlags(x *exchange) error {
 	if _, ok := x.buffered(); ok {
 		out |= flagEventBuffer
 	}
-	if w := x.machine().Watchdog; w != nil && w.Warned {
+	if w := x.machine().Watchdog; w != nil && w.Flag {
 		out |= flagWatchdog &^ b.flagsOff
 	} else {
 		b.flagsOff &^= flagWatchdog

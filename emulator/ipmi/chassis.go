@@ -84,7 +84,7 @@ func chassisStatus(x *exchange) error {
 	on := v.Power != machine.PowerOff
 	x.put(
 		byte(slices.Index(restores, v.Policy.Restore))<<5|bit(supplyFault(v), 3)|bit(on, 0),
-		bit(v.Reset != nil && v.Reset.Cause == machine.CauseCommand, 4)|bit(v.Lost == machine.LostSupply, 3)|bit(v.Lost == machine.LostMains, 0),
+		bit(v.Reset != nil && v.Reset.Cause == machine.CauseCommand && v.Reset.Filter == "", 4)|bit(v.Lost == machine.LostSupply, 3)|bit(v.Lost == machine.LostMains, 0),
 		1<<6|lightState(v.Asset)<<4|bit(fanFault(v), 3)|bit(driveFault(v), 2)|bit(v.Panel.Locked(), 1)|bit(v.Lid.Seen, 0),
 		0x70|bit(v.Panel.Interrupt, 2)|bit(v.Panel.Reset, 1)|bit(v.Panel.PowerOff, 0), // no standby button
 	)
@@ -230,6 +230,10 @@ func restartCause(x *exchange) error {
 	switch {
 	case r == nil:
 		x.put(0, 0)
+	case r.Filter == machine.FilterReset:
+		x.put(0x8, 0)
+	case r.Filter == machine.FilterCycle:
+		x.put(0x9, 0)
 	case r.Cause == machine.CauseCommand:
 		x.put(causes[r.Cause], lanChannel)
 	case r.Cause == machine.CauseRestore && r.Restore == machine.AlwaysOn:

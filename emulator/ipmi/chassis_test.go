@@ -159,6 +159,8 @@ func TestRestartCauseIsThatOfRedfish(t *testing.T) {
 	}{
 		{"", nil, "00 00"},
 		{machine.CauseCommand, []machine.Command{machine.Reset{Kind: machine.ResetOn}}, "01 01"},
+		{machine.CauseCommand, []machine.Command{machine.Reset{Kind: machine.ResetOn}, machine.Reset{Kind: machine.ForceRestart, Filter: true}}, "08 00"},
+		{machine.CauseCommand, []machine.Command{machine.Reset{Kind: machine.ResetOn}, machine.Reset{Kind: machine.PowerCycle, Filter: true}}, "09 00"},
 		{machine.CauseButton, []machine.Command{machine.Reset{Kind: machine.PushPowerButton}}, "03 00"},
 		{machine.CauseRestore, []machine.Command{policy(machine.AlwaysOn), machine.CutAC{}, machine.RestoreAC{}, policy(machine.AlwaysOff)}, "06 00"},
 		{machine.CauseRestore, []machine.Command{machine.Reset{Kind: machine.ResetOn}, machine.CutAC{}, machine.RestoreAC{}}, "07 00"},

@@ -139,9 +139,10 @@ func (m *Machine) heedBootInfo(now time.Time, cause ResetCause) []Event {
 	if b.InProgress || b.Scan || !b.Until.IsZero() {
 		m.setBootInfo(func(b *BootInfo) { b.InProgress, b.Scan, b.Until = false, false, time.Time{} })
 	}
+	spared := cause == CauseCommand || cause == CauseUnknown || cause == causeFilter && b.SparesFilters || slices.Contains(b.Spares, cause)
 	switch {
 	case !b.Ours:
-	case cause != CauseCommand && cause != CauseUnknown && !slices.Contains(b.Spares, cause):
+	case !spared:
 		m.invalidate()
 	case b.Defaults:
 		m.setBootInfo(func(b *BootInfo) { b.Defaults = false })
@@ -191,7 +192,7 @@ func (m *Machine) loseBMC() {
 	if m.st.Watchdog != nil {
 		m.setWatchdog(func(w *Watchdog) {
 			w.stop(w.For.Duration)
-			w.Set, w.Silent, w.Expired = false, false, nil
+			w.Set, w.Flag, w.Silent, w.Expired = false, false, false, nil
 		})
 	}
 	b := m.st.BootInfo

@@ -103,6 +103,7 @@ func TestRequestForGoodStays(t *testing.T) {
 // (IPMI v2.0 rev 1.1, §28.12).
 func TestStartForAnotherCauseEndsARequest(t *testing.T) {
 	restarts := map[ResetCause]func(b *bench){
+		causeFilter:   func(b *bench) { b.do(Reset{Kind: ForceRestart, Filter: true}) },
 		CauseCommand:  func(b *bench) { b.do(Reset{Kind: ForceRestart}) },
 		CauseSystem:   func(b *bench) { b.do(Exit{Boot: 1, Restart: true}) },
 		CauseWatchdog: func(b *bench) { b.do(bark(WatchdogReset)); b.do(StartWatchdog{}) },
@@ -112,10 +113,10 @@ func TestStartForAnotherCauseEndsARequest(t *testing.T) {
 			b.do(Reset{Kind: PushPowerButton})
 		},
 	}
-	for _, cause := range []ResetCause{CauseCommand, CauseSystem, CauseWatchdog, CauseButton} {
+	for _, cause := range []ResetCause{CauseCommand, CauseSystem, CauseWatchdog, CauseButton, causeFilter} {
 		for _, spares := range [][]ResetCause{nil, {CauseSystem, CauseWatchdog, CauseButton}} {
 			b := newBench(t).running()
-			b.do(SetBootInfo{BootInfo: BootInfo{Waits: true, Spares: spares}, Request: onceFromNIC})
+			b.do(SetBootInfo{BootInfo: BootInfo{Waits: true, Spares: spares, SparesFilters: spares != nil}, Request: onceFromNIC})
 			restarts[cause](b)
 			b.until(Selecting)
 			want := disk

@@ -239,13 +239,10 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	case POST:
 		own := m.main()
 		own.Boots++
+		cause := own.cause()
+		own.Reset, own.Cause = own.started(now), ""
 		own.Tries, own.App, own.Again = nil, "", false
-		own.Reset = &LastReset{At: now, Cause: own.cause()}
-		if own.Reset.Cause == CauseRestore {
-			own.Reset.Restore = own.Restores
-		}
-		own.Cause = ""
-		evs = append(evs, m.heedBootInfo(now, own.Reset.Cause)...)
+		evs = append(evs, m.heedBootInfo(now, cause)...)
 		evs = append(evs, event.Boot{At: now})
 		m.unattended()
 		m.posting(ProcessorStarted)

@@ -85,12 +85,42 @@ const (
 	CauseUnknown  ResetCause = "Unknown"
 )
 
+// causeFilter is why a machine starts that a filter of events has started. It
+// is a command by the management, too, and shown as such; LastReset.Filter tells
+// it.
+const causeFilter ResetCause = "filter"
+
+// FilterAct is what a filter of events has done to a machine. Values are stored.
+type FilterAct string
+
+// The acts.
+const (
+	FilterReset FilterAct = "reset"
+	FilterCycle FilterAct = "cycle"
+)
+
 // LastReset is when a machine was last started or restarted, and why.
 type LastReset struct {
 	At    time.Time  `json:"at"`
 	Cause ResetCause `json:"cause"`
 	// Restore is the policy that started it, of CauseRestore.
 	Restore RestorePolicy `json:"restore,omitempty"`
+	Filter  FilterAct     `json:"filter,omitempty"` // "": it was none that started it
+}
+
+// started is why the machine starts.
+func (own *Main) started(now time.Time) *LastReset {
+	r := &LastReset{At: now, Cause: own.cause()}
+	switch r.Cause {
+	case CauseRestore:
+		r.Restore = own.Restores
+	case causeFilter:
+		r.Cause, r.Filter = CauseCommand, FilterReset
+		if own.Again {
+			r.Filter = FilterCycle
+		}
+	}
+	return r
 }
 
 // cause is why the machine starts now.
@@ -103,11 +133,17 @@ func (own *Main) cause() ResetCause {
 
 // Reset changes power. A reset that the power state does not allow, or that
 // finds it as wanted already, answers ErrPower.
-type Reset struct{ Kind ResetKind }
+type Reset struct {
+	Kind   ResetKind
+	Filter bool // it is a filter of events that does it
+}
 
 func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
 	cause := CauseCommand
-	if c.Kind == PushPowerButton {
+	switch {
+	case c.Filter:
+		cause = causeFilter
+	case c.Kind == PushPowerButton:
 		cause = CauseButton
 	}
 	return m.reset(now, c.Kind, cause)

@@ -77,8 +77,9 @@ type Watchdog struct {
 	Action  TimeoutAction `json:"action"`
 	Warning WarningAction `json:"warning"`
 	Until   time.Time     `json:"until,omitzero"`
-	Since   time.Time     `json:"since,omitzero"` // when it was last wound up, while it runs
-	Warned  bool          `json:"warned,omitempty"`
+	Since   time.Time     `json:"since,omitzero"`   // when it was last wound up, while it runs
+	Warned  bool          `json:"warned,omitempty"` // since it was wound up
+	Flag    bool          `json:"flag,omitempty"`   // it has warned since it was set
 	Use     WatchdogUse   `json:"use,omitempty"`    // "": nobody's yet
 	Before  Duration      `json:"before,omitzero"`  // that it warns before the end; 0: at the end
 	For     Duration      `json:"for,omitzero"`     // that it runs when it is wound up
@@ -118,7 +119,7 @@ func (m *Machine) setWatchdog(how func(*Watchdog)) {
 // alike compares all but what has expired.
 func (w *Watchdog) alike(o *Watchdog) bool {
 	return w.Enabled == o.Enabled && w.Action == o.Action && w.Warning == o.Warning && w.Until.Equal(o.Until) && w.Since.Equal(o.Since) &&
-		w.Warned == o.Warned && w.Use == o.Use && w.Before == o.Before && w.For == o.For && w.Left == o.Left && w.Set == o.Set && w.Silent == o.Silent
+		w.Warned == o.Warned && w.Flag == o.Flag && w.Use == o.Use && w.Before == o.Before && w.For == o.For && w.Left == o.Left && w.Set == o.Set && w.Silent == o.Silent
 }
 
 // wind starts it, or starts it anew.
@@ -190,7 +191,7 @@ func (c ProgramWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	}
 	m.setWatchdog(func(w *Watchdog) {
 		runs := !w.Until.IsZero()
-		w.Enabled, w.Set, w.Use, w.Silent, w.Action, w.Warning = true, true, c.Use, c.Silent, c.Action, c.Warning
+		w.Enabled, w.Set, w.Flag, w.Use, w.Silent, w.Action, w.Warning = true, true, false, c.Use, c.Silent, c.Action, c.Warning
 		w.Before, w.For = Duration{c.Before}, Duration{c.For}
 		w.Expired = slices.DeleteFunc(slices.Clone(w.Expired), func(u WatchdogUse) bool { return slices.Contains(c.Forget, u) })
 		w.stop(c.For)
@@ -279,7 +280,7 @@ func (m *Machine) watchdogFires(at time.Time) (evs []Event) {
 		}
 	}
 	if w.Warning != NoWarning && !w.Warned {
-		m.setWatchdog(func(w *Watchdog) { w.Warned = true })
+		m.setWatchdog(func(w *Watchdog) { w.Warned, w.Flag = true, true })
 		tell(event.WatchdogWarned, string(w.Warning), string(w.Use))
 		if w.Warning == WarnByInterrupt {
 			more, err := m.reset(at, Nmi, CauseCrash)
@@ -314,7 +315,7 @@ func (m *Machine) stopWatchdog(to Phase, now time.Time) {
 	m.setWatchdog(func(w *Watchdog) {
 		w.stop(w.Remains(now))
 		if to == POST {
-			w.Set, w.Silent = false, false
+			w.Set, w.Flag, w.Silent = false, false, false
 		}
 	})
 }
