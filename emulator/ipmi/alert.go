@@ -199,7 +199,7 @@ func (s *Service) act(ctx context.Context, h Host, d *deed) {
 		if d.acts&enabled&a.bit == 0 {
 			continue
 		}
-		if err := h.Apply(ctx, machine.Reset{Kind: a.kind}); err != nil {
+		if err := h.Apply(ctx, machine.Reset{Kind: a.kind, Filter: true}); err != nil {
 			s.c.Log.Debug("no action on an event", "bmc", h.Name(), "reset", string(a.kind), "err", err)
 		}
 		return
