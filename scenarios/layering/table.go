@@ -174,7 +174,7 @@ var Table = []Row{
 		Package: "scenarios/conformance/ipmi",
 		Tests: []string{
 			"emulator/ipmi", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "emulator/bmc", "emulator/machine",
-			"controller/bmc", "controller/bmc/ipmi",
+			"controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish",
 		},
 	},
 	{Package: "scenarios/invariant"},

@@ -43,12 +43,12 @@ func testChangedPassword(t *testing.T, s suite) {
 	need(t, "way to change a password", s.SetPassword != nil)
 	old := s.Config.Credentials.Password
 	c := s.open(t)
-	s.SetPassword("Changed-" + old)
+	s.SetPassword("New-" + old)
 	defer s.SetPassword(old)
 	_, err := c.System(t.Context())
 	s.wantErr(t, "System after a change of password", err, bmc.ErrUnauthorized)
 	s.wantErr(t, "SetPower after a change of password", c.SetPower(t.Context(), bmc.PowerOn), bmc.ErrUnauthorized)
-	s.Config.Credentials.Password = "Changed-" + old
+	s.Config.Credentials.Password = "New-" + old
 	s.read(t, s.open(t))
 }
 
