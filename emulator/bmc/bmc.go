@@ -212,7 +212,7 @@ func (b *BMC) View() View {
 		b.certificates = b.st.Certificates.public()
 	}
 	if b.lan == nil || b.shown.Channel != b.st.Channel {
-		b.lan = b.channel().public()
+		b.lan = b.shownChannel()
 	}
 	b.shown = b.st
 	return View{

@@ -74,6 +74,15 @@ func (b *BMC) forkChannel() *Channel {
 	return &c
 }
 
+// shownChannel is what a View shows of the channel. BMCs of which nothing was
+// set share it.
+func (b *BMC) shownChannel() *Channel {
+	if b.st.Channel == nil && b.spec.Channel.Key == nil {
+		return &b.spec.Channel
+	}
+	return b.channel().public()
+}
+
 // public is a channel without its key.
 func (c *Channel) public() *Channel {
 	out := *c

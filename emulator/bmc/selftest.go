@@ -1,6 +1,9 @@
 package bmc
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // SelfTest is what a BMC found when it tested itself, as IPMI has it (IPMI v2.0
 // rev 1.1, §20.4).
@@ -9,10 +12,23 @@ type SelfTest struct {
 	Detail byte `json:"detail"` // with 57h which, a bit each
 }
 
+// Of SelfTest.Result.
+const (
+	SelfTestPassed byte = 0x55
+	selfTestNone   byte = 0xff // reserved
+)
+
 // SetSelfTest sets what the BMC finds from now on; nil is that all is well.
 type SetSelfTest struct{ To *SelfTest }
 
 func (c SetSelfTest) apply(b *BMC, _ time.Time) ([]Event, error) {
+	switch t := c.To; {
+	case t == nil:
+	case t.Result == 0 || t.Result == selfTestNone:
+		return nil, fmt.Errorf("bmc: self test: result %02Xh: use 55h (passed), 57h, 58h or a code of the device's own", t.Result)
+	case t.Result == SelfTestPassed && t.Detail == 0:
+		c.To = nil
+	}
 	b.st.SelfTest = c.To
 	return nil, nil
 }

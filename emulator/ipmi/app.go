@@ -71,8 +71,7 @@ func restart(kind bmc.ResetKind) func(x *exchange) error {
 
 // selfTest is §20.4.
 func selfTest(x *exchange) error {
-	const passed = 0x55
-	result := bmc.SelfTest{Result: passed}
+	result := bmc.SelfTest{Result: bmc.SelfTestPassed}
 	if t := x.bmc().SelfTest; t != nil {
 		result = *t
 	}

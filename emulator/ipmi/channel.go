@@ -13,18 +13,15 @@ var channelCommands = []command{
 	{fn: wire.App, cmd: 0x56, name: "Set Channel Security Keys", needs: wire.Administrator, least: 3, most: -1, acts: true, run: channelKeys},
 }
 
-// systemChannel is that of the system interface (§6.3).
-const systemChannel = 0x0f
-
 // channels are those that there are (tables 6-2 and 6-3).
 var channels = map[byte]struct {
 	medium, protocol byte
 	sessions         byte    // bits 7:6 of what is told of them
 	aux              [2]byte // of the system interface: its interrupts
 }{
-	ipmbChannel:   {medium: 1, protocol: 1},
-	lanChannel:    {medium: 4, protocol: 1, sessions: 2 << 6},
-	systemChannel: {medium: 0x0c, protocol: 5, aux: [2]byte{0xff, 0xff}}, // KCS, without interrupts
+	ipmbChannel: {medium: 1, protocol: 1},
+	lanChannel:  {medium: 4, protocol: 1, sessions: 2 << 6},
+	ownInBand:   {medium: 0x0c, protocol: 5, aux: [2]byte{0xff, 0xff}}, // KCS, without interrupts
 }
 
 // channel is what a channel number stands for.
@@ -32,7 +29,7 @@ func (x *exchange) channel(b byte) (number byte, known bool) {
 	if b &= 0x0f; b == ownChannel {
 		b = lanChannel
 		if x.inBand {
-			b = systemChannel
+			b = ownInBand
 		}
 	}
 	_, known = channels[b]

@@ -146,3 +146,32 @@ func TestChannelKeys(t *testing.T) {
 		t.Error("a key of zeros is one")
 	}
 }
+
+// System software can do what an administrator can, on channels that it names.
+func TestUsersAndChannelsInBand(t *testing.T) {
+	h := newHost(t)
+	for _, tt := range []struct {
+		name, data string
+		cmd        byte
+		code       Code
+		want       string
+	}{
+		{"own channel", "0e", 0x42, Done, "0f 0c 05 00 f2 1b 00 ff ff"},
+		{"LAN", "01", 0x42, Done, "01 04 01 80 f2 1b 00 00 00"},
+		{"access of LAN", "01 80", 0x41, Done, "02 04"},
+		{"access of the own channel", "0e 80", 0x41, sessionless, ""},
+		{"user on LAN", "01 02", 0x44, Done, "10 43 01 14"},
+		{"user on the own channel", "0e 02", 0x44, BadField, ""},
+		{"name", "06" + padded("inside", 16), 0x45, Done, ""},
+		{"password", "06 02" + padded("inside-1", 16), 0x47, Done, ""},
+		{"key of LAN", "01 00 01", 0x56, Done, "00 " + zeros(20)},
+		{"key of the own channel", "0e 00 01", 0x56, BadField, ""},
+	} {
+		if code, got := askAs(t, h, system, wire.App, tt.cmd, unhex(t, tt.data)...); code != tt.code || tohex(got) != tt.want {
+			t.Errorf("%s: 06/%02x [%s] = %v [% x], want %v [%s]", tt.name, tt.cmd, tt.data, code, got, tt.code, tt.want)
+		}
+	}
+	if a := h.account(t, "5"); a.Name != "inside" {
+		t.Errorf("account = %+v", a)
+	}
+}

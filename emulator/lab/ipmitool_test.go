@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"net/netip"
 	"os/exec"
 	"strings"
@@ -178,4 +180,130 @@ func TestInsecureBMCs(t *testing.T) {
 	keyed.with("lanplus", "ADMIN", "ADMIN", "-k", "another").refused("mc", "guid")
 	keyed.with("lanplus", "ADMIN", "ADMIN", "-k", key).want("System GUID", "mc", "guid")
 	plain.with("lanplus", "ADMIN", "ADMIN", "-k", key).refused("mc", "guid")
+}
+
+func TestIpmitoolRestartsTheBMC(t *testing.T) {
+	l, tools := startTool(t, "- {count: 1}\n")
+	c := tools[0]
+	c.want("Sent cold reset command to MC", "mc", "reset", "cold")
+	l.Advance(10 * time.Second)
+	c.with("lanplus", "ADMIN", "ADMIN", "-R", "1", "-N", "1").refused("mc", "guid")
+	l.Advance(time.Minute)
+	c.want("System GUID", "mc", "guid")
+	c.want("Sent warm reset command to MC", "mc", "reset", "warm")
+}
+
+// Redfish shows that IPMI is off, and can switch it on again.
+func TestIpmitoolSwitchesIPMIOff(t *testing.T) {
+	l, tools := startTool(t, "- {count: 1}\n")
+	c, h := tools[0], l.First()
+	c.want("", "lan", "set", "1", "access", "off")
+	n := h.BMC().Network()
+	if n.IPMI.On {
+		t.Fatal("IPMI is on after access was switched off")
+	}
+	c.with("lanplus", "ADMIN", "ADMIN", "-R", "1", "-N", "1").refused("mc", "guid")
+	n.IPMI.On = true
+	if _, err := h.ApplyBMC(t.Context(), bmc.SetNetwork{Network: n}); err != nil {
+		t.Fatal(err)
+	}
+	c.want("always available", "channel", "info", "1")
+}
+
+func TestFreeIPMI(t *testing.T) {
+	_, tools := startTool(t, "- {count: 1, ipmi: {v15: [md5]}}\n")
+	c := tools[0]
+	free := func(program string, more ...string) (string, error) {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program + " is not installed")
+		}
+		args := append([]string{"-h", c.at.String(), "-u", c.user, "-p", c.pass, "-l", "ADMIN"}, more...)
+		out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+		return string(out), err
+	}
+	for _, how := range [][]string{{"-D", "LAN_2_0", "-I", "3"}, {"-D", "LAN_2_0", "-I", "17"}, {"-D", "LAN"}} {
+		out, err := free("bmc-info", how...)
+		if err != nil || !strings.Contains(out, "Device GUID") || !strings.Contains(out, "multi-session") {
+			t.Errorf("bmc-info %v = %v\n%s", how, err, out)
+		}
+	}
+	// What a BMC tells it also takes.
+	file := t.TempDir() + "/config"
+	config := []string{"-D", "LAN_2_0", "--filename", file}
+	for _, section := range []string{"User1", "User2", "User16", "Lan_Channel", "Lan_Conf", "Lan6_Conf", "Lan_Conf_User_Security", "Lan_Conf_Misc"} {
+		config = append(config, "-S", section)
+	}
+	out, err := free("ipmi-config", append(config, "--checkout")...)
+	if err != nil {
+		t.Fatalf("ipmi-config --checkout = %v\n%s", err, out)
+	}
+	out, _ = free("ipmi-config", append(config, "--commit")...)
+	for line := range strings.Lines(out) {
+		if !strings.Contains(line, "MAC_Address': Read Only Field") {
+			t.Errorf("ipmi-config --commit: %s", line)
+		}
+	}
+}
+
+// What one protocol sets the other shows at once.
+func TestRedfishAndIpmitoolAgree(t *testing.T) {
+	l, tools := startTool(t, "- {count: 1}\n")
+	c, h := tools[0], l.First()
+	redfish := func(method, path, body string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, h.URL()+"/redfish/v1/"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.SetBasicAuth("ADMIN", "ADMIN")
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := l.Client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		out, err := io.ReadAll(resp.Body)
+		if err != nil || resp.StatusCode >= http.StatusMultipleChoices {
+			t.Fatalf("%s %s = %d, %v\n%s", method, path, resp.StatusCode, err, out)
+		}
+		return string(out)
+	}
+	shows := func(path, want string) {
+		t.Helper()
+		if got := redfish(http.MethodGet, path, ""); !strings.Contains(got, want) {
+			t.Errorf("GET %s = %s\nwant %s", path, got, want)
+		}
+	}
+	const nic, system = "Managers/1/EthernetInterfaces/1", "Systems/1"
+	c.want("", "mc", "setsysinfo", "system_name", "db-17")
+	shows(system, `"HostName":"db-17"`)
+	redfish(http.MethodPatch, system, `{"HostName":"db-18"}`)
+	c.want("db-18", "mc", "getsysinfo", "system_name")
+	c.want(h.Machine().BIOSVersion(), "mc", "getsysinfo", "system_fw_version")
+
+	redfish(http.MethodPost, "AccountService/Accounts", `{"UserName":"red","Password":"red-secret","RoleId":"Operator"}`)
+	c.with("lanplus", "red", "red-secret", "-L", "OPERATOR").want("System GUID", "mc", "guid")
+	c.want("successful", "user", "priv", "4", "4", "1")
+	shows("AccountService/Accounts/3", `"RoleId":"Administrator"`)
+	c.want("", "user", "disable", "4")
+	shows("AccountService/Accounts/3", `"Enabled":false`)
+	c.want("", "user", "set", "name", "4", "blue")
+	shows("AccountService/Accounts/3", `"UserName":"blue"`)
+
+	c.want("", "lan", "set", "1", "ipsrc", "static")
+	c.want("192.0.2.9", "lan", "set", "1", "ipaddr", "192.0.2.9")
+	c.want("", "lan", "set", "1", "vlan", "id", "100")
+	shows(nic, `"IPv4StaticAddresses":[{"Address":"192.0.2.9"`)
+	shows(nic, `"DHCPEnabled":false`)
+	shows(nic, `"VLAN":{"VLANEnable":true,"VLANId":100`)
+	redfish(http.MethodPatch, nic, `{"VLAN":{"VLANId":200}}`)
+	c.want("802.1q VLAN ID          : 200", "lan", "print", "1")
+	redfish(http.MethodPatch, nic, `{"DHCPv4":{"DHCPEnabled":true},"IPv4StaticAddresses":[null]}`)
+	c.want("IP Address Source       : DHCP Address", "lan", "print", "1")
+
+	c.want("", "lan", "set", "1", "bad_pass_thresh", "3", "0", "6", "60")
+	shows("AccountService", `"AccountLockoutThreshold":3`)
+	shows("AccountService", `"AccountLockoutDuration":600`)
+	redfish(http.MethodPatch, "AccountService", `{"AccountLockoutThreshold":7}`)
+	c.want("Bad Password Threshold  : 7", "lan", "print", "1")
 }

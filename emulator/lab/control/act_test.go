@@ -43,6 +43,21 @@ func refused(t *testing.T, what string, err error, status int, text string) {
 	}
 }
 
+func TestSelfTest(t *testing.T) {
+	l, c := serve(t)
+	if _, err := c.SelfTest(t.Context(), "node-0", control.SelfTest{Result: 0x57, Detail: 0x40}); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.First().BMC().SelfTest; got == nil || got.Result != 0x57 || got.Detail != 0x40 {
+		t.Errorf("self test = %+v", got)
+	}
+	if _, err := c.SelfTest(t.Context(), "node-0", control.SelfTest{Result: 0x55}); err != nil || l.First().BMC().SelfTest != nil {
+		t.Errorf("SelfTest(passed) = %v, leaves %+v", err, l.First().BMC().SelfTest)
+	}
+	_, err := c.SelfTest(t.Context(), "node-0", control.SelfTest{Result: 0xff})
+	refused(t, "SelfTest(FFh)", err, http.StatusBadRequest, "result FFh")
+}
+
 func TestAHostInFull(t *testing.T) {
 	l, c := serve(t)
 	d, err := c.Host(t.Context(), "node-1")

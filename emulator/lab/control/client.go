@@ -80,6 +80,13 @@ func (c *Client) ResetBMC(ctx context.Context, host string, r BMCReset) (Host, e
 	return h, err
 }
 
+// SelfTest sets what a host's BMC finds when it tests itself.
+func (c *Client) SelfTest(ctx context.Context, host string, found SelfTest) (Host, error) {
+	var h Host
+	err := c.do(ctx, http.MethodPost, at(host, "bmc", "selftest"), found, &h)
+	return h, err
+}
+
 // Boot sets what a host boots next; an Override without a target ends one that
 // is set. It returns the host as it is then.
 func (c *Client) Boot(ctx context.Context, host string, o Override) (Detail, error) {

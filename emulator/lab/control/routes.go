@@ -40,6 +40,7 @@ var routes = []route{
 	{"POST /v1/hosts/{host}/power", reset},
 	{"POST /v1/hosts/{host}/boot", boot},
 	{"POST /v1/hosts/{host}/bmc/reset", resetBMC},
+	{"POST /v1/hosts/{host}/bmc/selftest", selfTest},
 	{"GET /v1/hosts/{host}/disks", func(c *call) (any, error) { return disks(c.host), nil }},
 	{"POST /v1/hosts/{host}/disks/{disk}/pull", pullDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/insert", insertDisk},
@@ -207,6 +208,24 @@ func resetBMC(c *call) (any, error) {
 		cmd = bmc.ResetToDefaults{Wipe: bmc.Wipe(in.Defaults)}
 	}
 	if _, err := c.host.ApplyBMC(c.Context(), cmd); err != nil {
+		return nil, err
+	}
+	return describe(c.lab, c.host), nil
+}
+
+// SelfTest is what a BMC finds when it tests itself (IPMI v2.0 rev 1.1, §20.4).
+type SelfTest struct {
+	Result byte `json:"result"` // 0x55: all is well
+	Detail byte `json:"detail,omitempty"`
+}
+
+func selfTest(c *call) (any, error) {
+	var in SelfTest
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	_, err := c.host.ApplyBMC(c.Context(), bmc.SetSelfTest{To: &bmc.SelfTest{Result: in.Result, Detail: in.Detail}})
+	if err != nil {
 		return nil, err
 	}
 	return describe(c.lab, c.host), nil

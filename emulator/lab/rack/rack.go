@@ -13,6 +13,7 @@
 //	- name: r1
 //	  hosts:
 //	  - {profile: generic, count: 40}
+//	  - {count: 2, namePrefix: weak, ipmi: {suites: [17, 3, 0], v15: [md5]}}
 //	timings: {post: 20s}
 //	faults:
 //	- {bmc: r1-node-7, path: /redfish/v1/Systems/**, status: 503, retryAfter: 30s, probability: 0.1}
