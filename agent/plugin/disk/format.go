@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 )
 
 // sink is where a download goes.
@@ -17,19 +18,29 @@ type sink interface {
 	release()
 }
 
+// unpackers read the formats that describe a disk instead of being one.
+var unpackers = map[string]func(r io.ReaderAt, fileSize int64) (sparse, error){
+	formatQcow2: openQcow2, formatVDI: openVDI, formatVMDK: openVMDK,
+}
+
 // sink chooses how the file is handled, by its first bytes.
 func (w Writer) sink(format string, first []byte, size int64, t *target, bar *progress) (sink, error) {
 	found := detect(first)
-	switch {
-	case format != "" && found == formatQcow2 && format != found,
-		format == formatQcow2 && found != formatQcow2:
+	_, packed := unpackers[found]
+	switch _, wanted := unpackers[format]; {
+	case format != "" && format != found && (packed || wanted):
 		return nil, fmt.Errorf("disk: image format is given as %s, but the file is %s", format, found)
-	case format == "" && found != formatRaw && found != formatQcow2:
-		return nil, fmt.Errorf("disk: the image is %s, want raw or qcow2", found)
+	case format == "" && found != formatRaw && !packed:
+		return nil, fmt.Errorf("disk: the image is %s, want raw, qcow2, vdi or vmdk", found)
 	}
-	if found == formatQcow2 {
+	if found == formatVMDK { // said now rather than after gigabytes
+		if err := wholeVMDK(first); err != nil {
+			return nil, err
+		}
+	}
+	if packed {
 		bar.next(40)
-		return newQcow2Sink(w.System, size, t, bar)
+		return newAsideSink(w.System, found, size, t, bar)
 	}
 	bar.next(70)
 	return newRawSink(size, t)
@@ -43,11 +54,12 @@ var signatures = []struct {
 	name  string
 }{
 	{0, "QFI\xfb", formatQcow2},
-	{0, "KDMV", "vmdk"},
-	{0, "# Disk DescriptorFile", "vmdk"},
+	{0, "KDMV", formatVMDK},
+	{0, "COWD", formatVMDK},
+	{0, "# Disk DescriptorFile", formatVMDK},
 	{0, "vhdxfile", "vhdx"},
 	{0, "conectix", "vhd"},
-	{0x40, "\x7f\x10\xda\xbe", "vdi"},
+	{0x40, "\x7f\x10\xda\xbe", formatVDI},
 	{0, "\x1f\x8b\x08", "gzip"},
 	{0, "\xfd7zXZ\x00", "xz"},
 	{0, "BZh", "bzip2"},

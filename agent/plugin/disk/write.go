@@ -34,18 +34,20 @@ type Writer struct {
 const (
 	formatRaw   = "raw"
 	formatQcow2 = "qcow2"
+	formatVDI   = "vdi"
+	formatVMDK  = "vmdk"
 )
 
 // maxSums is the size in bytes that a checksum file may have.
 const maxSums = 1 << 20
 
 // Write puts an image on the root device that the hints choose among disks.
-// A raw image is streamed to the disk; a qcow2 image is downloaded and its
-// checksum verified before the disk is touched. Either way the disk cannot boot
-// before everything was written and verified.
+// A raw image is streamed to the disk; one in another format is downloaded and
+// its checksum verified before the disk is touched. Either way the disk cannot
+// boot before everything was written and verified.
 func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk) (job.Written, error) {
-	if spec.Format != "" && spec.Format != formatRaw && spec.Format != formatQcow2 {
-		return job.Written{}, fmt.Errorf("disk: image format %q is not supported, want raw or qcow2", shortened(spec.Format))
+	if unpackers[spec.Format] == nil && spec.Format != "" && spec.Format != formatRaw {
+		return job.Written{}, fmt.Errorf("disk: image format %q is not supported, want raw, qcow2, vdi or vmdk", shortened(spec.Format))
 	}
 	image, err := parseURL("image URL", spec.URL)
 	if err != nil {

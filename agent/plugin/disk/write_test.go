@@ -169,7 +169,8 @@ func TestWriteRefusedBeforeTheDiskIsTouched(t *testing.T) {
 	large := string(writeQcow2(t, qcow2Spec{version: 3, bits: 16}, make([]byte, 9*mib)))
 	files := map[string]string{
 		"/raw": raw, "/qcow2": qcow2, "/large": large, "/huge": string(make([]byte, 8*mib+1)), "/empty": "",
-		"/gz": "\x1f\x8b\x08 and so on", "/html": "<!DOCTYPE html><p>not found</p>", "/vmdk": "KDMV....",
+		"/gz": "\x1f\x8b\x08 and so on", "/html": "<!DOCTYPE html><p>not found</p>", "/vmdk": "KDMV....", "/vhdx": "vhdxfile",
+		"/flat": "# Disk DescriptorFile\nversion=1\ncreateType=\"monolithicFlat\"\nRW 4096 FLAT \"disk-flat.vmdk\" 0\n",
 		"/sums": sha256Hex([]byte(raw)) + "  other\n", "/many": strings.Repeat("# nothing\n", 200_000),
 	}
 	s := serve(t, files)
@@ -179,7 +180,9 @@ func TestWriteRefusedBeforeTheDiskIsTouched(t *testing.T) {
 		spec job.WriteSpec
 		want string
 	}{
-		{"format", job.WriteSpec{URL: "/raw", Format: "vmdk", Checksum: sum("/raw")}, `format "vmdk" is not supported`},
+		{"format", job.WriteSpec{URL: "/raw", Format: "vhdx", Checksum: sum("/raw")}, `format "vhdx" is not supported`},
+		{"raw given as vmdk", job.WriteSpec{URL: "/raw", Format: "vmdk", Checksum: sum("/raw")}, "given as vmdk, but the file is raw"},
+		{"vmdk given as raw", job.WriteSpec{URL: "/vmdk", Format: "raw", Checksum: sum("/vmdk")}, "given as raw, but the file is vmdk"},
 		{"scheme", job.WriteSpec{URL: "ftp://h/raw", Checksum: sum("/raw")}, `image URL: scheme "ftp" is not supported`},
 		{"file scheme", job.WriteSpec{URL: "file:///etc/passwd", Checksum: sum("/raw")}, `image URL: scheme "file"`},
 		{"no host", job.WriteSpec{URL: "http:///raw", Checksum: sum("/raw")}, "image URL has no host"},
@@ -194,9 +197,11 @@ func TestWriteRefusedBeforeTheDiskIsTouched(t *testing.T) {
 		{"empty image", job.WriteSpec{URL: "/empty", Checksum: sum("/empty")}, "is empty"},
 		{"qcow2 given as raw", job.WriteSpec{URL: "/qcow2", Format: "raw", Checksum: sum("/qcow2")}, "given as raw, but the file is qcow2"},
 		{"raw given as qcow2", job.WriteSpec{URL: "/raw", Format: "qcow2", Checksum: sum("/raw")}, "given as qcow2, but the file is raw"},
-		{"compressed", job.WriteSpec{URL: "/gz", Checksum: sum("/gz")}, "the image is gzip, want raw or qcow2"},
+		{"compressed", job.WriteSpec{URL: "/gz", Checksum: sum("/gz")}, "the image is gzip, want raw, qcow2, vdi or vmdk"},
 		{"error page", job.WriteSpec{URL: "/html", Checksum: sum("/html")}, "the image is HTML"},
-		{"vmdk", job.WriteSpec{URL: "/vmdk", Checksum: sum("/vmdk")}, "the image is vmdk"},
+		{"vhdx", job.WriteSpec{URL: "/vhdx", Checksum: sum("/vhdx")}, "the image is vhdx"},
+		{"flat vmdk", job.WriteSpec{URL: "/flat", Checksum: sum("/flat")}, "disk: vmdk: monolithicFlat is not supported"},
+		{"vmdk of a header", job.WriteSpec{URL: "/vmdk", Checksum: sum("/vmdk")}, "disk: vmdk: header"},
 		{"raw larger than the disk", job.WriteSpec{URL: "/huge", Checksum: sum("/huge")}, "the image has 8388609 bytes or more, /dev/sda only 8388608"},
 		{"qcow2 larger than the disk", job.WriteSpec{URL: "/large", Checksum: sum("/large")}, "the image has 9437184 bytes, /dev/sda only 8388608"},
 		{"qcow2 with another checksum", job.WriteSpec{URL: "/qcow2", Checksum: sum("/raw")}, "checksum mismatch: " + s.URL + "/qcow2 has sha256 " + sum("/qcow2") + ", want " + sum("/raw")},

@@ -1,0 +1,75 @@
+package disk
+
+import (
+	"errors"
+	"io"
+)
+
+// blocks is a disk in pieces of one size, of which a table says where each lies
+// in a file: what VDI and VMDK have in common.
+type blocks struct {
+	size, unit int64 // of the disk, and of a piece; bytes
+	// find looks piece i up. zero means that it is nowhere and reads as zeros.
+	find func(i int64) (at int64, zero bool, err error)
+	// load reads a stretch of piece i, which lies at the file's offset at, from
+	// off within the piece on.
+	load func(i, at, off int64, p []byte) error
+}
+
+var errOutside = errors.New("it would lie outside the file")
+
+// extent gathers pieces that are alike.
+func (b *blocks) extent(at, most int64) (n int64, zero bool, err error) {
+	for n < most {
+		_, z, err := b.find((at + n) / b.unit)
+		if err != nil && n == 0 {
+			return 0, false, err
+		}
+		if n == 0 {
+			zero = z
+		}
+		if err != nil || z != zero { // the next look tells
+			break
+		}
+		n += b.unit
+	}
+	return min(n, most), zero, nil
+}
+
+// ReadAt implements io.ReaderAt.
+func (b *blocks) ReadAt(p []byte, off int64) (int, error) {
+	n := 0
+	for n < len(p) {
+		if off >= b.size {
+			return n, io.EOF
+		}
+		i, in := off/b.unit, off%b.unit
+		part := p[n:min(int64(len(p)), int64(n)+min(b.unit-in, b.size-off))]
+		at, zero, err := b.find(i)
+		switch {
+		case err != nil:
+			return n, err
+		case zero:
+			clear(part)
+		default:
+			if err := b.load(i, at, in, part); err != nil {
+				return n, err
+			}
+		}
+		n += len(part)
+		off += int64(len(part))
+	}
+	return n, nil
+}
+
+// readWhole fills p from r; a file that ends before is malformed.
+func readWhole(r io.ReaderAt, p []byte, off int64) error {
+	n, err := r.ReadAt(p, off)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		err = errOutside
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+// asideSink keeps the file aside until its digest is known to be right, and
+// then lays the disk down that it describes.
+type asideSink struct {
+	*target
+	format  string
+	scratch sys.Scratch
+	bar     *progress
+	limit   int64 // of the file's size in bytes
+}
+
+func newAsideSink(s sys.System, format string, size int64, t *target, bar *progress) (*asideSink, error) {
+	// A file that fills the disk is a little larger than it, by its tables.
+	limit := t.block.Size() + t.block.Size()/64 + 16<<20
+	if size > limit {
+		return nil, fmt.Errorf("disk: the %s file has %d bytes, %s only %d", format, size, t.name, t.block.Size())
+	}
+	scratch, err := s.TempFile()
+	if err != nil {
+		return nil, fmt.Errorf("disk: %w", err)
+	}
+	return &asideSink{target: t, format: format, scratch: scratch, bar: bar, limit: limit}, nil
+}
+
+func (s *asideSink) take(off int64, p []byte) error {
+	if off+int64(len(p)) > s.limit {
+		return fmt.Errorf("disk: the %s file has more than %d bytes, %s only %d", s.format, s.limit, s.name, s.block.Size())
+	}
+	if _, err := s.scratch.WriteAt(p, off); err != nil {
+		return fmt.Errorf("disk: keep the %s file: %w", s.format, err)
+	}
+	return nil
+}
+
+func (s *asideSink) release() { s.scratch.Close() }
+
+func (s *asideSink) finish(ctx context.Context, fileSize int64) (int64, error) {
+	img, err := unpackers[s.format](s.scratch, fileSize)
+	if err != nil {
+		return 0, err
+	}
+	if img.size > s.block.Size() {
+		return 0, fmt.Errorf("disk: the image has %d bytes, %s only %d", img.size, s.name, s.block.Size())
+	}
+	if err := s.begin(); err != nil {
+		return 0, err
+	}
+	s.bar.next(75)
+	if err := img.copyTo(ctx, s.target, s.bar); err != nil {
+		return 0, err
+	}
+	return img.size, s.target.finish(img.size)
+}
+
+// sparse is a disk as an image file describes it. Its header has been checked:
+// size and unit are sound. What the tables behind it say is checked as it is
+// used.
+type sparse struct {
+	name string // of the format
+	size int64  // of the disk in bytes
+	unit int64  // bytes that the tables speak of at a time; a power of two, 2 MiB at most
+	// extent says how far the disk is alike from at on, up to most bytes, and
+	// whether that is zeros. at is a multiple of unit.
+	extent      func(at, most int64) (n int64, zero bool, err error)
+	io.ReaderAt // of the disk; safe for concurrent use
+}
+
+// maxWorkers bounds how many cores unpack; each takes a buffer.
+const maxWorkers = 4
+
+// maxExtent bounds how far one look at the tables goes, so that ctx is heeded.
+const maxExtent = 1 << 30
+
+// copyTo lays the image on a disk: this goroutine walks the tables and passes
+// stretches of data on to workers, which unpack and write them.
+func (q sparse) copyTo(ctx context.Context, t *target, bar *progress) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	pieces := make(chan run)
+	var workers sync.WaitGroup
+	for range min(maxWorkers, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			buf := make([]byte, max(chunk, q.unit))
+			for p := range pieces {
+				if err := guarded(q.name, func() error { return q.copyPiece(t, p, buf) }); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	err := guarded(q.name, func() error { return q.walk(ctx, t, pieces, bar) })
+	close(pieces)
+	workers.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return err
+}
+
+// guarded turns a panic of a format's reader into an error: its input was made
+// by others.
+func guarded(format string, do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("disk: %s: the image is malformed: %v", format, p)
+		}
+	}()
+	return do()
+}
+
+func (q sparse) walk(ctx context.Context, t *target, pieces chan<- run, bar *progress) error {
+	step := max(chunk, q.unit)
+	for at := int64(0); at < q.size; {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		length, zero, err := q.extent(at, min(q.size-at, maxExtent))
+		if err != nil {
+			return fmt.Errorf("disk: %s: tables for byte %d: %w", q.name, at, err)
+		}
+		if length <= 0 || length > q.size-at {
+			return fmt.Errorf("disk: %s: the tables are wrong for byte %d", q.name, at)
+		}
+		if zero {
+			if err := t.zero(at, length); err != nil {
+				return err
+			}
+			at += length
+			bar.part(at, q.size)
+			continue
+		}
+		for end := at + length; at < end; {
+			n := min(step, end-at)
+			select {
+			case pieces <- run{off: at, n: n}:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			at += n
+			bar.part(at, q.size)
+		}
+	}
+	return nil
+}
+
+func (q sparse) copyPiece(t *target, p run, buf []byte) error {
+	for n := int64(0); n < p.n; {
+		k, err := q.ReadAt(buf[n:p.n], p.off+n)
+		n += int64(k)
+		if n < p.n && (err != nil || k == 0) {
+			return fmt.Errorf("disk: %s: data for byte %d: %w", q.name, p.off+n, err)
+		}
+	}
+	return t.put(p.off, buf[:p.n])
+}
