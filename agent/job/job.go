@@ -22,8 +22,10 @@ const (
 	ReportPath = "/v1/jobs/%s/report"
 )
 
-// MaxBody is the size in bytes that neither side's bodies may exceed.
-const MaxBody = 4 << 20
+// MaxBody is the size in bytes that neither side's bodies may exceed. A Secret
+// has at most 1 MiB, a config drive is made of three, and in JSON bytes take a
+// third more.
+const MaxBody = 6 << 20
 
 // MediaConfigPath is where boot media carry the agent's Media document.
 const MediaConfigPath = "/metalab/agent.json"
@@ -48,29 +50,67 @@ type Kind string
 // The kinds of job. A kind that an agent does not know is reported Failed.
 const (
 	Inventory Kind = "inventory" // report the hardware
-	Clean     Kind = "clean"     // erase partition metadata from every disk
+	Clean     Kind = "clean"     // erase every disk
 	Write     Kind = "write"     // write an image to the root device
+	Custom    Kind = "custom"    // deploy by a method that the agent knows by name
 )
 
 // Job is one piece of work. Exactly the member that Kind names may be set.
 type Job struct {
-	ID    string     `json:"id"`
-	Kind  Kind       `json:"kind"`
-	Clean *CleanSpec `json:"clean,omitempty"`
-	Write *WriteSpec `json:"write,omitempty"`
+	ID     string      `json:"id"`
+	Kind   Kind        `json:"kind"`
+	Clean  *CleanSpec  `json:"clean,omitempty"`
+	Write  *WriteSpec  `json:"write,omitempty"`
+	Custom *CustomSpec `json:"custom,omitempty"`
 }
 
-// CleanSpec says which erasure is wanted. The zero value erases partition
-// metadata (tables, file system and RAID signatures) from every disk.
-type CleanSpec struct{}
+// CleanSpec says which erasure is wanted, of every disk.
+type CleanSpec struct {
+	Erase Erase `json:"erase,omitempty"`
+}
+
+// Erase is how thoroughly a disk is erased.
+type Erase string
+
+// The erasures. Secure is the disk's own command (ATA Security Erase, NVMe
+// Format) where it has one, and Full where it has not.
+const (
+	EraseMetadata Erase = ""       // tables, file system and RAID signatures; seconds
+	EraseFull     Erase = "full"   // every byte, by writing zeros
+	EraseSecure   Erase = "secure" // what cannot be reached by writing, too
+)
 
 // WriteSpec is an image and the device that it goes to.
 type WriteSpec struct {
-	URL          string `json:"url"`
-	Format       string `json:"format"`       // raw, qcow2, or "" to detect it
-	Checksum     string `json:"checksum"`     // hex digest, or URL of a checksum file
-	ChecksumType string `json:"checksumType"` // md5, sha256, sha512, or "" to tell by length
-	Root         Hints  `json:"root"`
+	// URL is http, https, or oci://REGISTRY/REPOSITORY[:TAG][@DIGEST], of which
+	// the registry tells the checksum.
+	URL          string        `json:"url"`
+	Format       string        `json:"format"`             // raw, qcow2, vdi, vmdk, or "" to detect it
+	Checksum     string        `json:"checksum,omitempty"` // hex digest, or URL of a checksum file
+	ChecksumType string        `json:"checksumType"`       // md5, sha256, sha512, or "" to tell by length
+	Root         Hints         `json:"root"`
+	Registry     *RegistryAuth `json:"registry,omitempty"`    // for an oci URL; nil is anonymous
+	ConfigDrive  *ConfigDrive  `json:"configDrive,omitempty"` // beside the image; nil is none
+}
+
+// RegistryAuth is who a registry is told that the agent is.
+type RegistryAuth struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// ConfigDrive is what goes into a config drive in OpenStack's format.
+type ConfigDrive struct {
+	MetaData    []byte `json:"metaData,omitempty"`    // a JSON object
+	NetworkData []byte `json:"networkData,omitempty"` // a JSON object
+	UserData    []byte `json:"userData,omitempty"`    // whatever the image's cloud-init takes
+}
+
+// CustomSpec is a deployment by a method that the agent knows by its name. The
+// image is the method's to use; its URL may be empty.
+type CustomSpec struct {
+	Method string    `json:"method"`
+	Write  WriteSpec `json:"write"`
 }
 
 // Hints choose the root device: the first disk, in inventory order, that
@@ -113,6 +153,9 @@ type Written struct {
 	Device string `json:"device"` // name of the root device
 	Bytes  int64  `json:"bytes"`  // size of the image on the disk
 	Sum    string `json:"sum"`    // verified digest of the downloaded file, hex
+	// ConfigDrive is where the config drive begins on the disk, in bytes; 0 when
+	// there is none.
+	ConfigDrive int64 `json:"configDrive,omitempty"`
 }
 
 // Hardware is what Inventory found. Units stand in the names.

@@ -139,7 +139,9 @@ var Table = []Row{
 	{Package: "agent/job", Never: kubernetes},
 	{Package: "agent/sys", Never: kubernetes, But: utilsClock},
 	{Package: "agent/sys/systest", May: []string{"agent/sys"}, Never: kubernetes, But: utilsClock},
+	{Package: "agent/configdrive", May: []string{"agent/job"}, Never: slices.Concat(sockets, files, kubernetes)},
 	{Package: "agent/plugin/...", May: []string{"agent/job", "agent/sys"}, Never: kubernetes, But: utilsClock},
+	{Package: "agent/plugin/disk", May: []string{"agent/job", "agent/sys", "agent/configdrive"}, Never: kubernetes, But: utilsClock},
 	{
 		// Plugins take the system as an argument: runner hands it on.
 		Package: "agent/runner", May: []string{"agent/plugin/...", "agent/job", "agent/sys"},

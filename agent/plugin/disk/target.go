@@ -35,6 +35,10 @@ type target struct {
 	block sys.Block
 	name  string // /dev/sda
 	head  []byte
+	// drive is the config drive to lay beside the image, if any, and driveAt
+	// where it has come to lie.
+	drive   []byte
+	driveAt int64
 
 	mu     sync.Mutex
 	data   []run // written
@@ -131,9 +135,15 @@ func (t *target) write(off int64, p []byte) error {
 	return nil
 }
 
-// finish writes the head of an image of size bytes and waits until all of it is
-// durable.
+// finish lays down the config drive, writes the head of an image of size bytes
+// and waits until all of it is durable.
 func (t *target) finish(size int64) error {
+	if t.drive != nil {
+		if err := t.place(t.drive); err != nil {
+			return err
+		}
+		size = max(size, min(headSize, t.block.Size())) // its table may be new
+	}
 	if err := t.write(0, t.head[:min(size, headSize)]); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metalab-dev/metalab/agent/configdrive"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/sys"
 )
@@ -61,11 +62,17 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	if err != nil {
 		return job.Written{}, err
 	}
+	var drive []byte
+	if spec.ConfigDrive != nil {
+		if drive, err = configdrive.Build(*spec.ConfigDrive); err != nil {
+			return job.Written{}, fmt.Errorf("disk: %w", err)
+		}
+	}
 	block, err := w.System.OpenBlock(kernelName(root.Name))
 	if err != nil {
 		return job.Written{}, fmt.Errorf("disk: open %s: %w", root.Name, err)
 	}
-	t := &target{block: block, name: root.Name}
+	t := &target{block: block, name: root.Name, drive: drive}
 	size, err := w.write(ctx, image, spec.Format, want, t)
 	if err != nil && t.head != nil {
 		err = also(err, t.sync()) // the wiped head, at least, must last
@@ -76,7 +83,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	if err != nil {
 		return job.Written{}, err
 	}
-	return job.Written{Device: root.Name, Bytes: size, Sum: want.hex}, nil
+	return job.Written{Device: root.Name, Bytes: size, Sum: want.hex, ConfigDrive: t.driveAt}, nil
 }
 
 // want finds out which digest the image must have.

@@ -1,0 +1,161 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/metalab-dev/metalab/agent/configdrive"
+)
+
+// drivePart is the size of the partition that a config drive gets, and partAlign
+// where partitions begin (ironic-python-agent, create_config_drive_partition).
+const (
+	drivePart = configdrive.MaxSize
+	partAlign = 1 << 20
+	// volumeHead is what tells of which kind a volume is.
+	volumeHead = 36 << 10
+)
+
+// partitionTable is an image's table, to which a partition can be added.
+type partitionTable interface {
+	// used are the partitions that there are.
+	used() []span
+	// room is the last stretch of the disk that a new partition could end with.
+	room() (end int64)
+	// add makes a partition.
+	add(s span) error
+	// store writes the table for a disk of this one's size.
+	store() error
+}
+
+// place lays the config drive on the disk: on the partition that the image has
+// for it, or on a new one at the disk's end. The image is there but for its
+// head, so that a disk without its drive cannot boot.
+func (t *target) place(drive []byte) error {
+	table, err := t.table()
+	if err != nil {
+		return fmt.Errorf("disk: config drive: %w", err)
+	}
+	at, err := t.partition(table, int64(len(drive)))
+	if err == nil {
+		err = table.store()
+	}
+	if err == nil {
+		err = t.replace(at, drive)
+	}
+	if err != nil {
+		return fmt.Errorf("disk: config drive: %w", err)
+	}
+	t.driveAt = at
+	return nil
+}
+
+// table finds the image's partition table.
+func (t *target) table() (partitionTable, error) {
+	for _, sectorSize := range []int64{512, 4096} {
+		g, err := readGPT(t, sectorSize)
+		if g != nil || err != nil {
+			return g, err
+		}
+	}
+	return readMBR(t)
+}
+
+// partition finds or makes the drive's partition.
+func (t *target) partition(table partitionTable, size int64) (int64, error) {
+	end := table.room()
+	start := (end - drivePart) / partAlign * partAlign
+	full := error(nil)
+	for _, p := range table.used() {
+		head := make([]byte, min(p.n, volumeHead))
+		if n, _ := t.ReadAt(head, p.off); n == len(head) && configdrive.Is(head) {
+			if p.n < size {
+				return 0, fmt.Errorf("the image's %s partition has %d bytes, %d are needed", configdrive.Label, p.n, size)
+			}
+			return p.off, nil
+		}
+		if p.off+p.n > start && p.off < end {
+			full = fmt.Errorf("%s has no room behind the image's partitions: one ends at byte %d, the last %d MiB from byte %d on are needed",
+				t.name, p.off+p.n, drivePart>>20, start)
+		}
+	}
+	if start < headSize {
+		return 0, fmt.Errorf("%s is too small: it has %d bytes", t.name, t.block.Size())
+	}
+	if full != nil {
+		return 0, full
+	}
+	return start, table.add(span{start, end - start})
+}
+
+// ReadAt reads the disk as it will be: with the head that is yet to be written.
+func (t *target) ReadAt(p []byte, off int64) (int, error) {
+	n, err := t.block.ReadAt(p, off)
+	if off < headSize && off >= 0 {
+		copy(p[:n], t.head[off:])
+	}
+	return n, err
+}
+
+// replace writes over what the image has there.
+func (t *target) replace(off int64, p []byte) error {
+	if off < headSize {
+		n := copy(t.head[off:], p)
+		off, p = off+int64(n), p[n:]
+	}
+	for len(p) > 0 {
+		n := min(len(p), chunk)
+		if err := t.forget(off, int64(n)); err != nil {
+			return err
+		}
+		if err := t.write(off, p[:n]); err != nil {
+			return err
+		}
+		off, p = off+int64(n), p[n:]
+	}
+	return nil
+}
+
+var errLost = errors.New("something else than was written")
+
+// forget takes a stretch out of what will be verified. Of a run that it cuts,
+// the rest is verified now, and noted anew.
+func (t *target) forget(off, n int64) error {
+	end := off + n
+	var zeroed, data []run
+	for _, r := range t.zeroed {
+		if r.off < off {
+			zeroed = append(zeroed, run{off: r.off, n: min(r.n, off-r.off)})
+		}
+		if last := r.off + r.n; last > end {
+			zeroed = append(zeroed, run{off: max(r.off, end), n: last - max(r.off, end)})
+		}
+	}
+	for _, r := range t.data {
+		last := r.off + r.n
+		if last <= off || r.off >= end {
+			data = append(data, r)
+			continue
+		}
+		p := make([]byte, r.n)
+		if k, err := t.block.ReadAt(p, r.off); int64(k) < r.n {
+			return fmt.Errorf("read %s: %w", t.name, err)
+		}
+		if crc32.Checksum(p, castagnoli) != r.sum {
+			return fmt.Errorf("%s holds %w, in the %d bytes at %d", t.name, errLost, r.n, r.off)
+		}
+		if r.off < off {
+			data = append(data, run{r.off, off - r.off, crc32.Checksum(p[:off-r.off], castagnoli)})
+		}
+		if last > end {
+			data = append(data, run{end, last - end, crc32.Checksum(p[end-r.off:], castagnoli)})
+		}
+	}
+	t.zeroed, t.data = zeroed, data
+	return nil
+}
+
+// blank tells whether p is all zeros.
+func blank(p []byte) bool { return len(bytes.Trim(p, "\x00")) == 0 }
