@@ -112,6 +112,7 @@ type State struct {
 	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
 	Chassis       *Chassis       `json:"chassis,omitempty"`       // nil: as it was built
 	Alerting      *Alerting      `json:"alerting,omitempty"`      // nil: as it comes
+	Caps          *Caps          `json:"caps,omitempty"`          // nil: nobody set any
 	// Certificates is nil where nobody gave the BMC any.
 	Certificates *Certificates `json:"certificates,omitempty"`
 }
@@ -148,6 +149,7 @@ type View struct {
 	Updates  *Updates  // never nil
 	Chassis  *Chassis  // never nil
 	Alerting *Alerting // nil: as it comes
+	Caps     *Caps     // never nil
 	// Certificates are without private keys, and never nil.
 	Certificates *Certificates
 }
@@ -219,7 +221,7 @@ func (b *BMC) View() View {
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
 		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
-		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(), Alerting: b.st.Alerting,
+		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(), Alerting: b.st.Alerting, Caps: b.caps(),
 		Certificates: b.certificates,
 	}
 }

@@ -270,8 +270,5 @@ func (x *exchange) loop(req wire.Request) []byte {
 	in := *x
 	in.fn, in.cmd, in.lun, in.data, in.out, in.more, in.after = req.NetFn, req.Cmd, req.ToLUN, req.Data, nil, nil, nil
 	code := in.carryOut(row)
-	if code != Done {
-		in.out = nil
-	}
 	return req.AppendResponse(nil, byte(code), in.out)
 }

@@ -49,6 +49,13 @@ const (
 // Error implements error.
 func (c Code) Error() string { return fmt.Sprintf("ipmi: completion code %02Xh", byte(c)) }
 
+// beside is a completion code that is answered beside data, rather than in their
+// place.
+type beside Code
+
+// Error implements error.
+func (c beside) Error() string { return Code(c).Error() }
+
 // codes says how an error of the model is answered; the first that fits.
 var codes = []struct {
 	err  error
@@ -81,8 +88,12 @@ func codeOf(err error) Code {
 		return Done
 	}
 	var c Code
-	if errors.As(err, &c) {
+	var b beside
+	switch {
+	case errors.As(err, &c):
 		return c
+	case errors.As(err, &b):
+		return Code(b)
 	}
 	var f *bmc.FieldError
 	if errors.As(err, &f) {

@@ -149,6 +149,7 @@ type scratch struct {
 	selScratch
 	inbox
 	sdrScratch
+	names   names
 	acpi    acpiTold
 	pef     pefScratch
 	present *present // of the channel; nil: as it is kept

@@ -115,7 +115,7 @@ func (x *exchange) readSDR(held reservation) error {
 
 // repositoryTime is §33.17: that of the log, too.
 func repositoryTime(x *exchange) error {
-	x.put32(uint32(x.clock().Unix()))
+	x.put32(stamp(x.bmc().Clock, x.now))
 	return nil
 }
 

@@ -272,6 +272,9 @@ func TestStatesOfSensors(t *testing.T) {
 	check("a processor", sel.Processor, event.Subject{Part: event.System, ID: "CPU2"}, bits(7))
 	check("a module", sel.Memory, event.Subject{Part: event.System, ID: "DIMM16"}, bits(6))
 	check("both supplies", sel.PowerUnit, chassis, bits(0))
+	check("shut", sel.Intrusion, chassis, 0)
+	h.do(t, machine.OpenLid{Open: true})
+	check("open", sel.Intrusion, chassis, bits(0))
 	h.do(t, machine.SetLink{NIC: "2"})
 	check("not linked", sel.LAN, event.Subject{Part: event.NIC, ID: "2"}, bits(0))
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.NoInput}})
@@ -287,4 +290,31 @@ func TestStatesOfSensors(t *testing.T) {
 	h.do(t, machine.Reset{Kind: machine.ForceOff})
 	h.pass(time.Minute)
 	check("off", sel.ACPI, system, bits(6))
+}
+
+// A record of an event has the number of its sensor, what that read and which
+// threshold that crossed, in its bytes.
+func TestRecordsOfEventsHaveTheirSensors(t *testing.T) {
+	h := newHostOf(t, "raid").running(t)
+	force(t, h, "CPU2Temp", 94)
+	force(t, h, "CPU2Temp", 50)
+	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.Failed}})
+	want := []string{"0103 01 57 5e 55", "0103 01 59 5e 5d", "0103 81 59 32 5d", "0103 81 57 32 55", "0871 6f 01 ff ff", "0983 0b 01 ff ff"}
+	var got []string
+	for e := range h.BMC().Log.Entries() {
+		is := eventOf(h.Machine(), &e.Note)
+		if is.Number == 0 {
+			continue
+		}
+		r := is.Record()
+		if e.Subject.ID == "CPU2Temp" || is.Sensor == sel.Supply || is.Sensor == sel.PowerUnit {
+			got = append(got, fmt.Sprintf("%02x%02x %02x %02x %02x %02x", r[10], r[11], r[12], r[13], r[14], r[15]))
+		}
+		if of, ok := subjectOf(h.Machine(), is); !ok || of.Part == event.Sensor && of != e.Subject {
+			t.Errorf("%s of %v is read back as of %v", e.Kind, e.Subject, of)
+		}
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("records %q, want %q", got, want)
+	}
 }

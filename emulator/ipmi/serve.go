@@ -203,9 +203,6 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 	}
 	var body []byte
 	data := x.out
-	if code != Done {
-		data = nil
-	}
 	if req.NetFn == wire.Group && len(req.Data) > 0 {
 		data = append([]byte{req.Data[0]}, data...)
 	}
@@ -244,11 +241,13 @@ func (s *Service) carryOut(x *exchange, row *command) Code {
 	}
 	if d.Performed {
 		x.carryOut(row)
+		x.out = nil
 	}
 	return Code(d.Code)
 }
 
-// carryOut runs a command, or says why not.
+// carryOut runs a command, or says why not. What went wrong is answered without
+// data, unless the command wants them beside.
 func (x *exchange) carryOut(row *command) Code {
 	if x.lun != 0 {
 		return x.elsewhere()
@@ -269,14 +268,22 @@ func (x *exchange) carryOut(row *command) Code {
 		return BadLength
 	}
 	if !row.acts {
-		return codeOf(row.run(x))
+		return x.run(row)
 	}
 	act := bmc.Act{Method: "IPMI", Target: row.name, From: x.from.Addr().Unmap().String()}
 	if x.session != nil {
 		act.Account, act.User = x.session.User.Account, x.session.User.Name
 	}
 	x.ctx = bmc.WithTrail(x.ctx, &bmc.Trail{Act: act})
-	return codeOf(row.run(x))
+	return x.run(row)
+}
+
+func (x *exchange) run(row *command) Code {
+	err := row.run(x)
+	if _, with := err.(beside); err != nil && !with {
+		x.out = nil
+	}
+	return codeOf(err)
 }
 
 // send sends an answer.

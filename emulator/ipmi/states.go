@@ -133,7 +133,7 @@ func (b *builder) ofSystem() {
 			},
 		},
 		{
-			Key: key(sel.Watchdog, entityController, 0, "Watchdog"), of: system, asserts: bits(0, 1, 2, 3, 8), states: bits(0, 1, 2, 3, 8),
+			Key: key(sel.Watchdog, entityController, 0, "Watchdog"), of: system, asserts: bits(0, 1, 2, 3, 8), states: bits(8),
 			read: func(x *exchange) uint16 { return when(8, x.machine().Watchdog.Warned) },
 		},
 		{

@@ -40,6 +40,7 @@ type Inputs struct {
 	Supplies []Trouble `json:"supplies,omitempty"` // that do not work, by ID
 	Forced   []Forced  `json:"forced,omitempty"`   // readings that somebody made up, by sensor
 	Settings []Setting `json:"settings,omitempty"` // of how sensors are watched, by sensor
+	Policies []Policy  `json:"policies,omitempty"` // of temperatures, by sensor
 }
 
 // Trouble is what is wrong with a power supply.
@@ -75,6 +76,7 @@ type State struct {
 	Drawn  []Drawn   `json:"drawn,omitempty"`  // before that, within Window; oldest first
 	Since  time.Time `json:"since"`            // when Joules were none
 	Marks  []Mark    `json:"marks,omitempty"`  // sensors that are not normal, by ID
+	Over   []Over    `json:"over,omitempty"`   // sensors that read more than a policy lets them
 }
 
 // Mark is how bad the reading of a sensor is.
@@ -90,11 +92,12 @@ type Thermal struct {
 	seed  uint64
 	st    *State
 
-	// When the next mark changes, computed for the state due.
+	// When the next mark changes or a policy turns, computed for the state due.
 	due   *State
 	at    time.Time
 	which int // sensor; -1: none
 	next  Level
+	turns *turn // that comes first; nil: the mark
 }
 
 // New makes what a server has of it, or restores it from what State returned.
@@ -114,6 +117,7 @@ func New(m *Model, seed uint64, st *State) Thermal {
 			own.Marks = nil
 		}
 		own.Settings = m.known(own.Settings)
+		own.Policies = slices.DeleteFunc(slices.Clone(own.Policies), func(p Policy) bool { return m.Sensor(p.Sensor) == nil })
 		t.st = &own
 	}
 	return t
@@ -199,10 +203,12 @@ func (t *Thermal) change(now time.Time, in Inputs) {
 			st.Marks = append(st.Marks, m)
 		}
 	}
+	st.Over = next.overStill(was)
 	t.st = st
 }
 
-// Deadline is when a threshold is next crossed; false when none will be.
+// Deadline is when a threshold is next crossed or a policy acts; false when
+// neither will be.
 func (t *Thermal) Deadline() (time.Time, bool) {
 	if t.st == nil {
 		return time.Time{}, false
@@ -215,8 +221,12 @@ func (t *Thermal) Deadline() (time.Time, bool) {
 				t.at, t.which, t.next = at, i, to
 			}
 		}
+		t.turns = nil
+		if n, ok := v.turn(); ok && (t.which < 0 || n.at.Before(t.at)) {
+			t.at, t.turns = n.at, &n
+		}
 	}
-	return t.at, t.which >= 0
+	return t.at, t.which >= 0 || t.turns != nil
 }
 
 // Advance moves it to now.
@@ -226,6 +236,10 @@ func (t *Thermal) Advance(now time.Time) []event.Event {
 		at, ok := t.Deadline()
 		if !ok || now.Before(at) {
 			return evs
+		}
+		if t.turns != nil {
+			evs = append(evs, t.policed(*t.turns)...)
+			continue
 		}
 		evs = append(evs, t.mark(at, t.which, t.next)...)
 	}
