@@ -167,7 +167,10 @@ func TestSensorsOfDCMI(t *testing.T) {
 func TestPowerOfDCMIIsThatOfTheModel(t *testing.T) {
 	h := newHost(t)
 	off := "0000 0000 0000 0000 %s 60ea0000 00"
-	at := func() string { n := uint32(h.Now().Unix()); return fmt.Sprintf("%08x", n<<24|n>>24|n>>8&0xff00|n<<8&0xff0000) }
+	at := func() string {
+		n := uint32(h.Now().Unix())
+		return fmt.Sprintf("%08x", n<<24|n>>24|n>>8&0xff00|n<<8&0xff0000)
+	}
 	exchanges{{"off", "010000", Done, fmt.Sprintf(off, at())}}.tryDCMI(t, h, 0x02)
 	h.running(t)
 	h.do(t, machine.Thermal{Command: thermal.SetLoad{Load: new(1.0)}})
@@ -187,8 +190,8 @@ func TestPowerOfDCMIIsThatOfTheModel(t *testing.T) {
 	exchanges{
 		{"over a minute", "010000", Done, watts(u.Is, u.Least, u.Most, u.Mean) + at() + "60ea0000 40"},
 		{"now", "020000", Done, watts(u.Is, u.Is, u.Is, u.Is) + at() + "00000000 40"},
-		{"over 5 s", "020500", Done, watts(u.Is, u.Is, u.Is, u.Is) + at() + "05000000 40"},
-		{"over a minute, too", "024100", Done, watts(u.Is, u.Least, u.Most, u.Mean) + at() + "01000000 40"},
+		{"over 5 s", "020500", Done, watts(u.Is, u.Is, u.Is, u.Is) + at() + "88130000 40"},
+		{"over a minute, too", "024100", Done, watts(u.Is, u.Least, u.Most, u.Mean) + at() + "60ea0000 40"},
 		{"over an hour", "028100", OutOfRange, ""}, {"another mode", "030000", BadField, ""}, {"an attribute", "010500", BadField, ""},
 	}.tryDCMI(t, h, 0x02)
 }
@@ -236,8 +239,8 @@ func TestThermalLimitOfDCMI(t *testing.T) {
 	h := newHost(t).running(t)
 	exchanges{{"none", "3701", Done, "00000000"}, {"none such", "3702", NotPresent, ""}, {"a processor", "0301", BadField, ""}}.tryDCMI(t, h, 0x0c)
 	exchanges{
-		{"reserved", "3701 81 1e 0a00", BadField, ""}, {"of 0 °C", "3701 20 00 0a00", limitRange, ""}, {"none such", "3702 40 1e 0a00", NotPresent, ""},
-		{"a processor", "0301 40 1e 0a00", BadField, ""}, {"30 °C for a minute", "4001 40 1e 3c00", Done, ""},
+		{"reserved", "3701 41 1e 0a00", BadField, ""}, {"of 0 °C", "3701 20 00 0a00", limitRange, ""}, {"none such", "3702 40 1e 0a00", NotPresent, ""},
+		{"a processor", "0301 40 1e 0a00", BadField, ""}, {"30 °C for a minute", "4001 c0 1e 3c00", Done, ""},
 	}.tryDCMI(t, h, 0x0b)
 	exchanges{{"set", "4001", Done, "401e3c00"}}.tryDCMI(t, h, 0x0c)
 	force(t, h, "InletTemp", 31)

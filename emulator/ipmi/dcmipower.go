@@ -44,7 +44,6 @@ var averages = []average{{0x00, 0}, {0x05, 5 * time.Second}, {0x1e, 30 * time.Se
 // draws is none of the system's.
 func powerReading(x *exchange) error {
 	over := x.bmc().Caps.Power.Sampling
-	period := uint32(over / time.Millisecond)
 	switch mode, attribute := x.data[0], x.data[1]; mode {
 	case 1:
 		if attribute != 0 {
@@ -55,7 +54,7 @@ func powerReading(x *exchange) error {
 		if i < 0 {
 			return OutOfRange
 		}
-		over, period = averages[i].over, uint32(attribute&0x3f)
+		over = averages[i].over
 	default:
 		return BadField
 	}
@@ -68,7 +67,7 @@ func powerReading(x *exchange) error {
 		x.put16(uint16(min(math.MaxUint16, math.Round(watts))))
 	}
 	x.put32(stamp(x.bmc().Clock, x.now))
-	x.put32(period)
+	x.put32(uint32(over / time.Millisecond)) // in both modes, as clients take it
 	x.put(state)
 	return nil
 }
@@ -147,10 +146,12 @@ func activatePowerLimit(x *exchange) error {
 	return x.do(machine.Thermal{Command: thermal.SetLimit{Watts: watts}})
 }
 
-// The bits of what a thermal limit does (§6.7.1).
+// The bits of what a thermal limit does (§6.7.1). DCMI 1.0 had one more, which
+// says that the limit is to be kept; it always is.
 const (
-	cutOff  = 1 << 6
-	logOnly = 1 << 5
+	persists = 1 << 7
+	cutOff   = 1 << 6
+	logOnly  = 1 << 5
 )
 
 // inlet is the sensor of the air that comes in that a thermal limit is for.
@@ -173,7 +174,7 @@ func setThermalLimit(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	does, limit := x.data[2], s.factors.Value(x.data[3])
+	does, limit := x.data[2]&^persists, s.factors.Value(x.data[3])
 	p := thermal.Policy{Sensor: s.numeric.ID, Limit: limit, After: time.Duration(le16(x.data[4:])) * time.Second}
 	switch {
 	case does&^(cutOff|logOnly) != 0:

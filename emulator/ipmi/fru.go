@@ -96,6 +96,7 @@ func (x *exchange) board() fru.Image {
 		Chassis: fru.NewChassis(rackMount, id.ChassisPart, id.ChassisSerial),
 		Board:   fru.NewBoard(made, id.Manufacturer, id.Model+" Mainboard", id.SerialOf("board", 0), id.PartNumber+"-MB"),
 		Product: fru.NewProduct(id.Manufacturer, id.Model, id.PartNumber, "", id.Serial, v.Asset.Tag),
+		Records: []fru.Record{fru.SystemID(guid(id.UUID))},
 	}
 }
 

@@ -75,6 +75,9 @@ type sensor struct {
 	read                       func(x *exchange) uint16
 }
 
+// silent says whether a sensor makes events and has nothing else to say.
+func (s *sensor) silent() bool { return s.numeric == nil && s.read == nil }
+
 // repository is what a server model shows of itself by sensor data records. It
 // is never changed: all servers of the model share it.
 type repository struct {
@@ -306,6 +309,9 @@ func orAll(percent float64) float64 {
 
 // append is the record of a sensor.
 func (s *sensor) append(id uint16) []byte {
+	if s.silent() {
+		return sdr.EventOnly{Key: s.Key}.Append(nil, id)
+	}
 	if s.numeric == nil {
 		return sdr.Compact{Key: s.Key, Asserts: s.asserts, Deasserts: s.deasserts, States: s.states}.Append(nil, id)
 	}

@@ -74,6 +74,15 @@ func (s *sensor) slack(l *thermal.Limits) (high, low byte) {
 	return high, low
 }
 
+// asked finds the sensor that is asked about, which must have something to say.
+func (x *exchange) asked() (*sensor, error) {
+	s, err := x.sensor(x.data[0])
+	if err == nil && s.silent() {
+		return nil, Illegal
+	}
+	return s, err
+}
+
 // numeric finds the sensor that is asked about, which must read a number.
 func (x *exchange) numeric() (*sensor, error) {
 	s, err := x.sensor(x.data[0])
@@ -268,7 +277,7 @@ func setEventEnable(x *exchange) error {
 
 // eventEnable is §35.11.
 func eventEnable(x *exchange) error {
-	s, err := x.sensor(x.data[0])
+	s, err := x.asked()
 	if err != nil {
 		return err
 	}
@@ -317,7 +326,7 @@ func (s *sensor) holds(level thermal.Level) uint16 {
 // eventStatus is §35.13: what is asserted now, as sensors that rearm themselves
 // have it.
 func eventStatus(x *exchange) error {
-	s, err := x.sensor(x.data[0])
+	s, err := x.asked()
 	if err != nil {
 		return err
 	}
@@ -337,16 +346,13 @@ func eventStatus(x *exchange) error {
 
 // statesOf are the states that a sensor is in.
 func (x *exchange) statesOf(s *sensor) uint16 {
-	if s.read == nil {
-		return 0
-	}
 	return s.read(x) & s.states
 }
 
 // sensorReading is §35.14. The comparison with thresholds is that of the
 // reading: it knows no hysteresis.
 func sensorReading(x *exchange) error {
-	s, err := x.sensor(x.data[0])
+	s, err := x.asked()
 	if err != nil {
 		return err
 	}

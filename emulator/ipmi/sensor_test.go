@@ -36,6 +36,7 @@ func TestSensorReadings(t *testing.T) {
 		{"fan, off", fan1, Done, "00e0c0"},
 		{"supply", psuStatus, Done, "00c00180"},
 		{"none such", "fe", NotPresent, ""},
+		{"event-only", "7d", Illegal, ""},
 		{"reserved", "ff", BadField, ""},
 	}
 	off.try(t, h, wire.SensorEvent, 0x2d)
@@ -204,7 +205,9 @@ func TestSensorsAreRearmed(t *testing.T) {
 
 func TestSensorsAreWhatTheyAre(t *testing.T) {
 	h := newHost(t)
-	exchanges{{"inlet", inletTemp, Done, "0101"}, {"supply", psuStatus, Done, "086f"}, {"none such", "fe", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2f)
+	exchanges{{"event-only", "7d", Illegal, ""}}.try(t, h, wire.SensorEvent, 0x29)
+	exchanges{{"event-only", "7d", Illegal, ""}}.try(t, h, wire.SensorEvent, 0x2b)
+	exchanges{{"event-only", "7d", Done, "136f"}, {"inlet", inletTemp, Done, "0101"}, {"supply", psuStatus, Done, "086f"}, {"none such", "fe", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2f)
 	exchanges{{"inlet", inletTemp + "0101", Illegal, ""}, {"none such", "fe0101", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2e)
 	exchanges{{"inlet", inletTemp + "0116", Illegal, ""}, {"none such", "fe0116", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x30)
 	exchanges{
@@ -268,15 +271,12 @@ func TestStatesOfSensors(t *testing.T) {
 	}
 	check("on", sel.ACPI, system, bits(0))
 	check("a drive", sel.Drive, drive(3), bits(0))
-	check("linked", sel.LAN, event.Subject{Part: event.NIC, ID: "2"}, bits(1))
 	check("a processor", sel.Processor, event.Subject{Part: event.System, ID: "CPU2"}, bits(7))
 	check("a module", sel.Memory, event.Subject{Part: event.System, ID: "DIMM16"}, bits(6))
 	check("both supplies", sel.PowerUnit, chassis, bits(0))
 	check("shut", sel.Intrusion, chassis, 0)
 	h.do(t, machine.OpenLid{Open: true})
 	check("open", sel.Intrusion, chassis, bits(0))
-	h.do(t, machine.SetLink{NIC: "2"})
-	check("not linked", sel.LAN, event.Subject{Part: event.NIC, ID: "2"}, bits(0))
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.NoInput}})
 	check("no input", sel.Supply, event.Subject{Part: event.Supply, ID: "PSU2"}, bits(0, 3))
 	check("one supply", sel.PowerUnit, chassis, bits(1))
@@ -299,7 +299,7 @@ func TestRecordsOfEventsHaveTheirSensors(t *testing.T) {
 	force(t, h, "CPU2Temp", 94)
 	force(t, h, "CPU2Temp", 50)
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.Failed}})
-	want := []string{"0103 01 57 5e 55", "0103 01 59 5e 5d", "0103 81 59 32 5d", "0103 81 57 32 55", "0871 6f 01 ff ff", "0983 0b 01 ff ff"}
+	want := []string{"0103 01 57 5e 55", "0103 01 59 5e 5d", "0103 81 59 32 5d", "0103 81 57 32 55", "0871 6f 01 ff ff", "0984 0b 01 ff ff"}
 	var got []string
 	for e := range h.BMC().Log.Entries() {
 		is := eventOf(h.Machine(), &e.Note)

@@ -61,11 +61,6 @@ func (b *builder) discrete() {
 	for i, nic := range b.p.NICs {
 		b.states(numberLink+i, sensor{
 			Key: key(sel.LAN, entityCard, i, numbered("NIC %d Link", i)), of: event.Subject{Part: event.NIC, ID: nic.ID},
-			asserts: bits(0, 1), states: bits(0, 1),
-			read: func(x *exchange) uint16 {
-				up := x.machine().Cabling.Linked(nic.ID)
-				return when(0, !up) | when(1, up)
-			},
 		})
 	}
 	n := 0
@@ -147,19 +142,16 @@ func (b *builder) ofSystem() {
 			Key: key(sel.Intrusion, entityChassis, 0, "Intrusion"), of: event.Subject{Part: event.Chassis}, asserts: bits(0), deasserts: bits(0), states: bits(0),
 			read: func(x *exchange) uint16 { return when(0, x.machine().Lid.Seen) },
 		},
-		{Key: key(sel.Interrupt, entityBoard, 0, "Critical Int"), of: system, asserts: bits(0, 3)},
-		{
-			Key: key(sel.OSStop, entitySystem, 0, "OS Stop"), of: system, asserts: bits(0, 1, 5), states: bits(1),
-			read: func(x *exchange) uint16 { return when(1, x.machine().Phase == machine.Crashed) },
-		},
+		{Key: key(sel.Interrupt, entityBoard, 0, "Critical Int"), of: system},
+		{Key: key(sel.OSStop, entitySystem, 0, "OS Stop"), of: system},
 		{
 			Key: key(sel.BootError, entityFirmware, 0, "Boot Error"), of: system, asserts: bits(0), states: bits(0),
 			read: func(x *exchange) uint16 { return when(0, x.machine().Phase == machine.Halted) },
 		},
-		{Key: key(sel.Version, entityController2, 0, "Version Change"), of: event.Subject{Part: event.Component}, asserts: bits(1, 5, 7)},
-		{Key: key(sel.Management, entityController, 0, "BMC Health"), of: event.Subject{Part: event.BMC}, deasserts: bits(2)},
-		{Key: key(sel.Sessions, entityController, 0, "Session Audit"), of: event.Subject{Part: event.Account}, asserts: bits(0, 1, 2, 3)},
-		{Key: key(sel.System, entityController, 0, "System Event"), of: system, asserts: bits(0, 2, 3, 4, 5)},
+		{Key: key(sel.Version, entityController2, 0, "Version Change"), of: event.Subject{Part: event.Component}},
+		{Key: key(sel.Management, entityController, 0, "BMC Health"), of: event.Subject{Part: event.BMC}},
+		{Key: key(sel.Sessions, entityController, 0, "Session Audit"), of: event.Subject{Part: event.Account}},
+		{Key: key(sel.System, entityController, 0, "System Event"), of: system},
 	} {
 		b.states(numberSystem, s)
 	}

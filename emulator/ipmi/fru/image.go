@@ -14,8 +14,8 @@ import (
 var (
 	ErrHeader = errors.New("fru: common header")
 	ErrArea   = errors.New("fru: area")
-	// ErrOther means that there are areas of other kinds.
-	ErrOther = errors.New("fru: internal or multi-record area")
+	// ErrOther means that there is an area that only its owner can read.
+	ErrOther = errors.New("fru: internal area")
 	ErrRoom  = errors.New("fru: no room")
 )
 
@@ -47,7 +47,20 @@ type Area struct {
 var heads = [3]int{1, 4, 1}
 
 // Image is all that a part says. Areas that are nil are not there.
-type Image struct{ Chassis, Board, Product *Area }
+type Image struct {
+	Chassis, Board, Product *Area
+	Records                 []Record // of the multi-record area
+}
+
+// Record is one of the multi-record area (§16).
+type Record struct {
+	Kind byte
+	Data []byte
+}
+
+// SystemID is the record with the UUID of the system that a part is in, in the
+// order of SMBIOS (§18.4).
+func SystemID(uuid [16]byte) Record { return Record{0x03, append([]byte{0x07}, uuid[:]...)} }
 
 func (i *Image) areas() [3]**Area { return [3]**Area{&i.Chassis, &i.Board, &i.Product} }
 
@@ -113,6 +126,14 @@ func (i Image) Append(out []byte, size int) ([]byte, error) {
 			return nil, err
 		}
 	}
+	if len(i.Records) > 0 {
+		at := len(out) - start
+		if at/unit > 0xff {
+			return nil, fmt.Errorf("%w: records at %d", ErrRoom, at)
+		}
+		out[start+5] = byte(at / unit)
+		out = appendRecords(out, i.Records)
+	}
 	if len(out)-start > size {
 		return nil, fmt.Errorf("%w: %d bytes, of %d", ErrRoom, len(out)-start, size)
 	}
@@ -148,13 +169,14 @@ func checksum(b []byte) byte {
 	return -sum
 }
 
-// Parse reads an image. What stands behind its areas counts for nothing.
+// Parse reads an image. What stands behind its areas counts for nothing, as do
+// records that cannot be read: clients move them to where they are none.
 func Parse(b []byte) (Image, error) {
 	var i Image
 	if len(b) < unit || b[0] != 1 || b[6] != 0 || checksum(b[:unit]) != 0 {
 		return i, ErrHeader
 	}
-	if b[1] != 0 || b[5] != 0 {
+	if b[1] != 0 {
 		return i, ErrOther
 	}
 	for k, a := range i.areas() {
@@ -168,7 +190,46 @@ func Parse(b []byte) (Image, error) {
 		}
 		*a = own
 	}
+	if at := int(b[5]) * unit; at != 0 && at < len(b) {
+		i.Records = parseRecords(b[at:])
+	}
 	return i, nil
+}
+
+// Parts of the header of a record: the last one, and the version.
+const (
+	lastRecord    = 0x80
+	recordVersion = 0x02
+	recordHeader  = 5
+)
+
+func appendRecords(out []byte, all []Record) []byte {
+	for n, r := range all {
+		head := []byte{r.Kind, recordVersion, byte(len(r.Data)), checksum(r.Data)}
+		if n == len(all)-1 {
+			head[1] |= lastRecord
+		}
+		out = append(append(append(out, head...), checksum(head)), r.Data...)
+	}
+	return out
+}
+
+// parseRecords reads records as far as that can be done: one that is spoilt
+// hides those behind it, and nothing else.
+func parseRecords(b []byte) []Record {
+	var all []Record
+	for len(b) >= recordHeader && checksum(b[:recordHeader]) == 0 && b[1]&0x7f == recordVersion {
+		end := recordHeader + int(b[2])
+		if end > len(b) || checksum(b[recordHeader:end]) != b[3] {
+			break
+		}
+		all = append(all, Record{b[0], append([]byte(nil), b[recordHeader:end]...)})
+		if b[1]&lastRecord != 0 {
+			break
+		}
+		b = b[end:]
+	}
+	return all
 }
 
 func parseArea(b []byte, head int) (*Area, error) {

@@ -19,6 +19,34 @@ func sample() Image {
 	}
 }
 
+func withRecords() Image {
+	i := sample()
+	i.Records = []Record{SystemID([16]byte{1, 2, 3}), {0xc0, []byte("OEM")}}
+	return i
+}
+
+func TestRecordsOfAnImage(t *testing.T) {
+	b, err := withRecords().Append(nil, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := int(b[5]) * 8
+	if want := []byte("\x03\x02\x11\xf3\xf7\x07\x01\x02\x03"); at != 96 || !bytes.Equal(b[at:at+9], want) {
+		t.Errorf("records at %d: % x, want % x", at, b[at:at+9], want)
+	}
+	got, err := Parse(b)
+	if d := cmp.Diff(withRecords(), got, cmpopts.EquateEmpty()); err != nil || d != "" {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	for spoilt, want := range map[int]int{at: 0, at + 7: 0, at + 22: 1, at + 28: 1} {
+		b := bytes.Clone(b)
+		b[spoilt]++
+		if got, err := Parse(b); err != nil || len(got.Records) != want || got.Product == nil {
+			t.Errorf("spoilt at %d: %v, %d records, want %d", spoilt, err, len(got.Records), want)
+		}
+	}
+}
+
 func TestImageBytes(t *testing.T) {
 	got, err := sample().Append(nil, 128)
 	if err != nil {
@@ -74,7 +102,6 @@ func TestImagesThatAreNone(t *testing.T) {
 		"area outside":   {func(b []byte) []byte { b[3] = 200; sum(b); return b }, ErrArea},
 		"area in zeros":  {func(b []byte) []byte { b[3] = 20; sum(b); return b }, ErrArea},
 		"area is cut":    {func(b []byte) []byte { return b[:40] }, ErrArea},
-		"multi-record":   {func(b []byte) []byte { b[5] = 20; sum(b); return b }, ErrOther},
 		"internal":       {func(b []byte) []byte { b[1] = 20; sum(b); return b }, ErrOther},
 		"field too long": {func(b []byte) []byte { b[11] = 0xff; b[23] = 0; b[23] = checksum(b[8:23]); return b }, ErrArea},
 		"area without end": {func(b []byte) []byte {
@@ -127,6 +154,10 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(b)
 	f.Add(b[:64])
+	if b, err = withRecords().Append(nil, 256); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		i, err := Parse(b)
 		if err != nil {

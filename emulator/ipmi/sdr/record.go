@@ -11,6 +11,7 @@ const Version = 0x51
 const (
 	kindFull    = 0x01
 	kindCompact = 0x02
+	kindEvents  = 0x03
 	kindFRU     = 0x11
 	kindMC      = 0x12
 )
@@ -165,6 +166,19 @@ func (c Compact) Append(out []byte, id uint16) []byte {
 	out = append(out, 1, 0)       // a record of its own
 	out = append(out, 0, 0, 0, 0, 0, 0)
 	return finish(name(out, c.Name), start)
+}
+
+// EventOnly is an event-only record (§43.3): of a sensor that can be heard, and
+// not asked.
+type EventOnly struct{ Key }
+
+// Append appends the record.
+func (e EventOnly) Append(out []byte, id uint16) []byte {
+	start := len(out)
+	out = append(e.Key.append(header(out, id, kindEvents)), e.Type, e.Reading)
+	out = append(out, 1, 0) // a record of its own
+	out = append(out, 0, 0)
+	return finish(name(out, e.Name), start)
 }
 
 // FRU is a FRU device locator record (§43.8), of one that its controller is

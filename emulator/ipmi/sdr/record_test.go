@@ -35,6 +35,10 @@ func TestRecords(t *testing.T) {
 				0xcc, 'P', 'S', 'U', ' ', '1', ' ', 'S', 't', 'a', 't', 'u', 's',
 			},
 		},
+		"event-only": {
+			EventOnly{Key{Owner: 0x20, Number: 0x7f, Entity: Entity{0x07, 1}, Type: 0x13, Reading: SpecificReading, Name: "NMI"}}.Append(nil, 6),
+			[]byte{6, 0, 0x51, 0x03, 15, 0x20, 0, 0x7f, 0x07, 1, 0x13, 0x6f, 1, 0, 0, 0, 0xc3, 'N', 'M', 'I'},
+		},
 		"FRU": {
 			FRU{Owner: 0x20, ID: 3, Entity: Entity{0x20, 4}, Name: "A name that is too long"}.Append(nil, 4),
 			append([]byte{4, 0, 0x51, 0x11, 27, 0x20, 3, 0x80, 0, 0, 0x10, 0, 0x20, 4, 0, 0xd0}, "A name that is t"...),
