@@ -107,12 +107,23 @@ func (f Field) append(out []byte) []byte {
 	return append(append(out, byte(f.Coding)<<6|byte(len(f.Data))), f.Data...)
 }
 
-// fields reads fields until their end.
-func fields(b []byte) ([]Field, error) {
+// fields reads fields until their end. Some clients write a text of one
+// character as such, which looks like the end: where fields must follow it is
+// taken for what they mean.
+func fields(b []byte, must int) ([]Field, error) {
+	all, err := fieldsFrom(b, must)
+	if err != nil {
+		return fieldsFrom(b, 0)
+	}
+	return all, nil
+}
+
+// fieldsFrom reads fields of which the first so many are there.
+func fieldsFrom(b []byte, must int) ([]Field, error) {
 	var all []Field
 	for at := 0; at < len(b); {
 		head := b[at]
-		if head == end {
+		if head == end && len(all) >= must {
 			return all, nil
 		}
 		n := int(head & maxField)

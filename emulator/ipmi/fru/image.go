@@ -43,8 +43,9 @@ type Area struct {
 	Fields []Field
 }
 
-// heads are how long the heads of the areas of an image are, in their order.
-var heads = [3]int{1, 4, 1}
+// shapes are how long the heads of the areas of an image are, and how many
+// fields must follow, in the order of the areas.
+var shapes = [3]struct{ head, must int }{{1, 2}, {4, 5}, {1, 7}}
 
 // Image is all that a part says. Areas that are nil are not there.
 type Image struct {
@@ -184,7 +185,7 @@ func Parse(b []byte) (Image, error) {
 		if at == 0 {
 			continue
 		}
-		own, err := parseArea(b[min(at, len(b)):], heads[k])
+		own, err := parseArea(b[min(at, len(b)):], shapes[k].head, shapes[k].must)
 		if err != nil {
 			return Image{}, fmt.Errorf("%w at %d", err, at)
 		}
@@ -232,7 +233,7 @@ func parseRecords(b []byte) []Record {
 	return all
 }
 
-func parseArea(b []byte, head int) (*Area, error) {
+func parseArea(b []byte, head, must int) (*Area, error) {
 	if len(b) < unit || b[0] != 1 {
 		return nil, ErrArea
 	}
@@ -240,7 +241,7 @@ func parseArea(b []byte, head int) (*Area, error) {
 	if n == 0 || n > len(b) || checksum(b[:n]) != 0 {
 		return nil, ErrArea
 	}
-	all, err := fields(b[2+head : n-1])
+	all, err := fields(b[2+head:n-1], must)
 	if err != nil {
 		return nil, err
 	}

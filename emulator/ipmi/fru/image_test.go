@@ -127,6 +127,28 @@ func TestImagesThatAreNone(t *testing.T) {
 	}
 }
 
+// A text of one character looks like the end of an area, and is none where more
+// must follow.
+func TestTextOfOneCharacter(t *testing.T) {
+	i := sample()
+	i.Product.Fields[ProductSerial] = Field{Latin, []byte("X")}
+	b, err := i.Append(nil, 256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(b)
+	if err != nil || got.Product.Text(ProductSerial) != "X" || got.Product.Text(ProductTag) != "tag" {
+		t.Errorf("%v: %q, then %q", err, got.Product.Text(ProductSerial), got.Product.Text(ProductTag))
+	}
+	i.Product.Fields = nil // somebody has left them out
+	if b, err = i.Append(nil, 256); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Parse(b); err != nil || len(got.Product.Fields) != 0 {
+		t.Errorf("%v: %v", err, got.Product)
+	}
+}
+
 func TestFieldsOfText(t *testing.T) {
 	for _, tt := range []struct {
 		f    Field
