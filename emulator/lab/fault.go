@@ -179,7 +179,10 @@ func (l *Lab) decide(s fault.Subject) fault.Decision {
 
 // asks says whether any rule is for a site. It is all that a fault costs who
 // has none.
-func (l *Lab) asks(s fault.Site) bool { return l.faults.asks.Load()&askBits[s] != 0 }
+func (l *Lab) asks(s fault.Site) bool {
+	all := l.faults.asks.Load()
+	return all != 0 && all&askBits[s] != 0
+}
 
 // Offline says whether a rule keeps the BMC from the network.
 func (h *Host) Offline() bool {

@@ -59,6 +59,8 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 	}
 	begin()
 	end := len(b)
+	var seen view // by the last piece that was made
+	var as shows
 	for i := range m.live {
 		p := &m.live[i]
 		first := i == 0 || m.live[i-1].in != p.in
@@ -74,7 +76,10 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 		if known && m.follows(p).same(was, at) {
 			b = append(b, old.part(i+1)...)
 		} else {
-			b = appendMembers(b, p.of(m.see(m.follows(p), at)))
+			if some := m.follows(p); seen.m == nil || some != as {
+				seen, as = m.see(some, at), some
+			}
+			b = appendMembers(b, p.of(seen))
 		}
 		if comma && len(b) == from { // nothing to say
 			b = b[:from-1]

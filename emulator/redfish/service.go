@@ -166,19 +166,31 @@ type exchange struct {
 	known bool // the journal has been told
 }
 
+// exchanges are those of reads that are over: nothing refers to them.
+var exchanges = sync.Pool{New: func() any { return new(exchange) }}
+
 // ServeHTTP implements http.Handler.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	at := local(r)
-	x := exchange{s: s, w: w, r: r, away: true}
+	x := exchanges.Get().(*exchange)
+	*x = exchange{s: s, w: w, r: r, away: true}
+	x.run()
+	if r.Method == http.MethodGet { // others may go on as a task
+		*x = exchange{}
+		exchanges.Put(x)
+	}
+}
+
+func (x *exchange) run() {
 	x.enter()
 	defer x.leave()
-	host, ok := s.rack.At(at)
+	at := local(x.r)
+	host, ok := x.s.rack.At(at)
 	if !ok {
-		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(r.URL.Path))
+		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}
 	x.host = host
-	if s.journal != nil {
+	if x.s.journal != nil {
 		x.began = host.Now()
 	}
 	x.leaveTrail()

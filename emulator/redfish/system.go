@@ -55,9 +55,9 @@ func system(v view) object {
 // systemPieces are what changes of a system when it is switched, booted or
 // marked, or when a part of it fails.
 var systemPieces = []piece{
-	{shows: showsPower, of: systemPower},
+	{shows: showsPower | showsBoot, of: systemPower}, // as the others of power: they share a view
 	{shows: showsAsset, of: systemAsset},
-	{in: "Status", shows: showsPower, of: func(v view) object {
+	{in: "Status", shows: showsPower | showsBoot, of: func(v view) object {
 		return object{"State": systemState(v.m.Phase), "Health": "OK"}
 	}},
 	{in: "Status", shows: showsThermal | showsStorage, of: func(v view) object {
