@@ -200,8 +200,11 @@ const (
 	flagsForGood = 1 << 6
 	flagsEFI     = 1 << 5
 
-	flagsDefaults = 1 << 7 // "CMOS clear"
-	flagsDevice   = 0x3c
+	flagsDefaults  = 1 << 7 // "CMOS clear"
+	flagsDevice    = 0x3c
+	flagsLockReset = 1 << 0
+
+	flagsLockPower = 1 << 7
 
 	flagsInternal = 1 << 4
 	flagsInstance = 0x1f
@@ -254,6 +257,7 @@ func setBootFlags(x *exchange, c *machine.SetBootInfo, d []byte) error {
 	c.Request = &o
 	c.Flags = []byte{d[0] & flagsEFI, d[1] &^ flagsDefaults, d[2], d[3]}
 	c.Defaults = d[1]&flagsDefaults != 0
+	c.Locks = machine.Buttons{PowerOff: d[2]&flagsLockPower != 0, Reset: d[1]&flagsLockReset != 0}
 	c.Instance = int(d[4] &^ flagsInternal)
 	if d[4]&flagsInternal != 0 {
 		c.Instance += machine.MaxInstance

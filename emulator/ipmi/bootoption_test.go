@@ -165,6 +165,23 @@ func TestBootFlagsForOneBootAreClearedByIt(t *testing.T) {
 	}
 }
 
+func TestBootFlagsCanLockTheButtonsForABoot(t *testing.T) {
+	h := newHost(t).running(t)
+	h.writes(t, "05 a0 09 80 00 00")
+	answers(t, h, "before the boot", wire.Chassis, 0x01, "", "21 10 40 70")
+	answers(t, h, "cycle", wire.Chassis, 0x02, "02", "")
+	h.pass(time.Hour)
+	answers(t, h, "in the boot", wire.Chassis, 0x01, "", "21 10 42 73")
+	h.do(t, machine.Reset{Kind: machine.PushPowerButton})
+	h.pass(time.Hour)
+	if is := h.Machine().Phase; is != machine.Running {
+		t.Errorf("the locked button was pushed, and the machine is %s", is)
+	}
+	answers(t, h, "reset", wire.Chassis, 0x02, "03", "")
+	h.pass(time.Hour)
+	answers(t, h, "in the next boot", wire.Chassis, 0x01, "", "21 10 40 70")
+}
+
 func TestOnlyAdministratorsChangeTheBootForGood(t *testing.T) {
 	for _, tt := range []struct {
 		data string

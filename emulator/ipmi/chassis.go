@@ -81,12 +81,12 @@ var restores = []machine.RestorePolicy{machine.AlwaysOff, machine.LastState, mac
 // chassisStatus is §28.2.
 func chassisStatus(x *exchange) error {
 	v := x.machine()
-	on := v.Power != machine.PowerOff
+	on, dead := v.Power != machine.PowerOff, v.Panel.Dead()
 	x.put(
 		byte(slices.Index(restores, v.Policy.Restore))<<5|bit(supplyFault(v), 3)|bit(on, 0),
 		bit(v.Reset != nil && v.Reset.Cause == machine.CauseCommand && v.Reset.Filter == "", 4)|bit(v.Lost == machine.LostSupply, 3)|bit(v.Lost == machine.LostMains, 0),
-		1<<6|lightState(v.Asset)<<4|bit(fanFault(v), 3)|bit(driveFault(v), 2)|bit(v.Panel.Locked(), 1)|bit(v.Lid.Seen, 0),
-		0x70|bit(v.Panel.Interrupt, 2)|bit(v.Panel.Reset, 1)|bit(v.Panel.PowerOff, 0), // no standby button
+		1<<6|lightState(v.Asset)<<4|bit(fanFault(v), 3)|bit(driveFault(v), 2)|bit(dead.PowerOff && dead.Reset, 1)|bit(v.Lid.Seen, 0),
+		0x70|bit(v.Panel.Interrupt, 2)|bit(dead.Reset, 1)|bit(dead.PowerOff, 0), // no standby button
 	)
 	return nil
 }

@@ -19,10 +19,11 @@ type BootInfo struct {
 	Until  time.Time    `json:"until,omitzero"` // zero: for ever
 	Spares []ResetCause `json:"spares,omitempty"`
 	// Waits says that no Until is set when a request is made.
-	Waits    bool `json:"waits,omitempty"`
-	Instance int  `json:"instance,omitempty"` // device of the target's kind: MaxInstance external ones from 1 on, then as many internal ones
-	Defaults bool `json:"defaults,omitempty"` // BIOS settings get their defaults before the boot
-	Scan     bool `json:"scan,omitempty"`     // the firmware is to look for the service partition
+	Waits    bool    `json:"waits,omitempty"`
+	Instance int     `json:"instance,omitempty"` // device of the target's kind: MaxInstance external ones from 1 on, then as many internal ones
+	Defaults bool    `json:"defaults,omitempty"` // BIOS settings get their defaults before the boot
+	Locks    Buttons `json:"locks,omitzero"`     // that are to do nothing in the boot
+	Scan     bool    `json:"scan,omitempty"`     // the firmware is to look for the service partition
 
 	// SparesFilters is about starts that a filter of events brings about.
 	SparesFilters bool `json:"sparesFilters,omitempty"`
@@ -134,16 +135,22 @@ func (m *Machine) hold(now time.Time) {
 func (m *Machine) heedBootInfo(now time.Time, cause ResetCause) []Event {
 	b := m.st.BootInfo
 	if b == nil {
+		m.lockPanel(Buttons{})
 		return nil
 	}
 	if b.InProgress || b.Scan || !b.Until.IsZero() {
 		m.setBootInfo(func(b *BootInfo) { b.InProgress, b.Scan, b.Until = false, false, time.Time{} })
 	}
 	spared := cause == CauseCommand || cause == CauseUnknown || cause == causeFilter && b.SparesFilters || slices.Contains(b.Spares, cause)
-	switch {
-	case !b.Ours:
-	case !spared:
+	if b.Ours && !spared {
 		m.invalidate()
+	}
+	m.lockPanel(Buttons{})
+	if m.st.Override.Enabled != Disabled {
+		m.lockPanel(b.Locks)
+	}
+	switch {
+	case !b.Ours || !spared:
 	case b.Defaults:
 		m.setBootInfo(func(b *BootInfo) { b.Defaults = false })
 		evs, err := m.fw.Apply(now, firmware.ResetBIOS{})
@@ -165,7 +172,7 @@ func (m *Machine) followed(once bool) {
 		b.Ours, b.Until = false, time.Time{}
 		b.Handled &^= HandledByFirmware
 		if once {
-			b.Flags, b.Instance = nil, 0
+			b.Flags, b.Instance, b.Locks = nil, 0, Buttons{}
 		}
 	})
 }

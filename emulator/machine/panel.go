@@ -13,10 +13,21 @@ type Panel struct {
 	PowerOff  bool `json:"powerOff,omitempty"` // the power button still switches on
 	Reset     bool `json:"reset,omitempty"`
 	Interrupt bool `json:"interrupt,omitempty"`
+	// Boot are those beside until the next start, as a request for this boot
+	// has wanted it.
+	Boot Buttons `json:"boot,omitzero"`
 }
 
-// Locked says that nobody can stop the machine at its front.
-func (p *Panel) Locked() bool { return p.PowerOff && p.Reset }
+// Buttons are those that can stop a machine.
+type Buttons struct {
+	PowerOff bool `json:"powerOff,omitempty"`
+	Reset    bool `json:"reset,omitempty"`
+}
+
+// Dead are the buttons that do nothing, whatever the reason.
+func (p *Panel) Dead() Buttons {
+	return Buttons{PowerOff: p.PowerOff || p.Boot.PowerOff, Reset: p.Reset || p.Boot.Reset}
+}
 
 var openPanel = new(Panel)
 
@@ -27,14 +38,26 @@ func (m *Machine) panel() *Panel {
 	return m.st.Panel
 }
 
-// SetPanel sets which buttons do nothing, whole.
+// SetPanel sets which buttons do nothing, whole but for those of this boot.
 type SetPanel struct{ Panel }
 
 func (c SetPanel) apply(m *Machine, _ time.Time) ([]Event, error) {
-	if *m.panel() != c.Panel {
-		m.st.Panel = &c.Panel
-	}
+	c.Boot = m.panel().Boot
+	m.setPanel(c.Panel)
 	return nil, nil
+}
+
+func (m *Machine) setPanel(p Panel) {
+	if *m.panel() != p {
+		m.st.Panel = &p
+	}
+}
+
+// lockPanel begins a boot in which those buttons do nothing.
+func (m *Machine) lockPanel(boot Buttons) {
+	p := *m.panel()
+	p.Boot = boot
+	m.setPanel(p)
 }
 
 // Lid is the cover of a machine, and what a sensor has seen of it.

@@ -172,7 +172,7 @@ func (m *Machine) carryOut(now time.Time, kind ResetKind, cause ResetCause) ([]E
 		}
 		return evs, nil
 	}
-	if kind == PushPowerButton && on && m.panel().PowerOff {
+	if kind == PushPowerButton && on && m.panel().Dead().PowerOff {
 		return nil, nil
 	}
 	deaf := m.st.OS != nil && m.st.OS.Deaf
