@@ -1,6 +1,8 @@
 package ipmi
 
 import (
+	"cmp"
+
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -72,10 +74,7 @@ func activatePayload(x *exchange) error {
 	case now != nil && now.session != sess:
 		return payloadActive
 	}
-	port := set.Port
-	if port == 0 {
-		port = x.at.Port()
-	}
+	port := cmp.Or(set.Port, x.usualSOLPort())
 	x.put32(0) // no test mode
 	x.put16(payloadSize)
 	x.put16(payloadSize)
@@ -130,6 +129,12 @@ func payloadInstance(x *exchange) error {
 	x.put32(id)
 	x.put(solPort, 0, 0, 0, 0, 0, 0, 0)
 	return nil
+}
+
+// usualSOLPort is where clients find serial over LAN if nobody has set another
+// port: that which they have reached, unless something on the way maps ports.
+func (x *exchange) usualSOLPort() uint16 {
+	return cmp.Or(x.host.Dialect().IPMI.Advertised, x.at.Port())
 }
 
 // payloadSupport is §24.8: IPMI messages, SOL, and the six of the handshake.

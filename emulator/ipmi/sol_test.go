@@ -1,6 +1,7 @@
 package ipmi
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -129,6 +130,18 @@ func TestPayloadCommands(t *testing.T) {
 	}
 	if code, b := askAs(t, h, wire.User, wire.App, 0x48, activate...); code != Done || le16(b[8:]) != 1623 {
 		t.Errorf("a user that may activates: %v, % x, want port 1623", code, b)
+	}
+	d := *h.d
+	d.IPMI.Advertised = 7623
+	h.d = &d
+	for port, want := range map[byte][]byte{1: {0x11, 0x57, 0x06}, 0: {0x11, 0xc7, 0x1d}} { // 1623 where it is set, else 7623
+		s.Port = uint16(port) * 1623
+		if _, err := h.ApplyBMC(t.Context(), bmc.SetSOL{SOL: s}); err != nil {
+			t.Fatal(err)
+		}
+		if code, b := ask(t, h, wire.Transport, 0x22, 1, 8, 0, 0); code != Done || !bytes.Equal(b, want) {
+			t.Errorf("port behind a map of ports: %v, % x, want % x", code, b, want)
+		}
 	}
 	if code, _ := ask(t, h, wire.App, 0x4c, 1, 0x42, 2, 0, 0, 0); code != Done {
 		t.Fatalf("Set User Payload Access = %v", code)

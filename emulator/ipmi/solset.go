@@ -1,6 +1,10 @@
 package ipmi
 
-import "github.com/metalab-dev/metalab/emulator/bmc"
+import (
+	"cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
 
 // solParameter is a row of table 26-5. Nil write: it is read only.
 type solParameter struct {
@@ -48,14 +52,11 @@ var solParameters = []solParameter{
 	}, nil},
 	7: {1, func(*exchange, *bmc.SOL) []byte { return []byte{lanChannel} }, nil},
 	8: {2, func(x *exchange, s *bmc.SOL) []byte {
-		port := s.Port
-		if port == 0 {
-			port = x.at.Port()
-		}
+		port := cmp.Or(s.Port, x.usualSOLPort())
 		return []byte{byte(port), byte(port >> 8)}
 	}, func(x *exchange, s *bmc.SOL, b []byte) error {
 		s.Port = le16(b)
-		if s.Port == x.at.Port() {
+		if s.Port == x.usualSOLPort() {
 			s.Port = 0 // which it would be without
 		}
 		return nil

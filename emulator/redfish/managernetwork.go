@@ -277,6 +277,7 @@ var managerNICPatch = patch{
 			Domain: value(set, "DHCPv4/UseDomainName", n.Use.Domain), Gateway: value(set, "DHCPv4/UseGateway", n.Use.Gateway),
 		}
 		if all, ok := set["IPv4StaticAddresses"].([]any); ok {
+			was := n.Static
 			n.Static = nil
 			for _, x := range all {
 				if x, ok := x.(values); ok {
@@ -285,6 +286,9 @@ var managerNICPatch = patch{
 						return reply{}, err // its form was looked at
 					}
 					n.Static = &bmc.IPv4{Addr: addr, Mask: value(x, "SubnetMask", ""), Gateway: value(x, "Gateway", "")}
+					if was != nil && was.Addr == addr {
+						n.Static.Reach = was.Reach
+					}
 				}
 			}
 		}
