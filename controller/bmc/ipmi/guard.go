@@ -223,7 +223,7 @@ func (g *guard) interrupt() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cut = true
-	_ = g.Conn.SetDeadline(time.Unix(1, 0))
+	_ = g.SetDeadline(time.Unix(1, 0))
 }
 
 // resume lets reads wait again.
@@ -231,7 +231,7 @@ func (g *guard) resume() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cut = false
-	_ = g.Conn.SetDeadline(time.Time{})
+	_ = g.SetDeadline(time.Time{})
 }
 
 // SetReadDeadline does nothing after interrupt.

@@ -63,7 +63,7 @@ func TestSuite(t *testing.T) {
 						return s.lit
 					},
 					Event:       s.event,
-					Unplug:      func() { _ = s.wire.UDPConn.Close() },
+					Unplug:      func() { _ = s.wire.Close() },
 					Stall:       s.wire.hang,
 					SetPassword: s.setPassword,
 				}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -19,6 +20,7 @@ type quirk string
 // codecs of the client: whether those are right the emulator tells, which has
 // its own.
 type fake struct {
+	mu       sync.Mutex
 	quirk    quirk
 	socket   *net.UDPConn
 	guid     [16]byte
@@ -30,6 +32,10 @@ type fake struct {
 	open     map[uint32]*fakeSession
 	answered map[string][]byte // answers of the handshake, by what was asked
 	reserved byte
+	console  *fakeConsole // nil: the BMC has none
+	behind   bool         // answers of who is behind it come in that of Send Message
+	lose     int          // answers in sessions that are lost
+	numbers  [][2]uint32  // session and message sequence numbers of what came in sessions
 }
 
 type fakeAccount struct {
@@ -96,7 +102,10 @@ func (f *fake) serve() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		for _, b := range f.receive(bytes.Clone(buf[:n]), from.String()) {
+		f.mu.Lock()
+		answers := f.receive(bytes.Clone(buf[:n]), from.String())
+		f.mu.Unlock()
+		for _, b := range answers {
 			_, _ = f.socket.WriteToUDPAddrPort(b, from)
 		}
 	}
@@ -137,7 +146,7 @@ func (f *fake) receive(b []byte, from string) [][]byte {
 	case p.Session == 0:
 		out = f.outside(p)
 	default:
-		out = f.inside(b, p)
+		return f.inside(b, p)
 	}
 	if out == nil {
 		return nil
@@ -353,7 +362,7 @@ func (f *fake) limit(s *fakeSession) Privilege {
 }
 
 // inside answers a packet of a session.
-func (f *fake) inside(b []byte, p packet) []byte {
+func (f *fake) inside(b []byte, p packet) [][]byte {
 	s := f.open[p.Session]
 	if s == nil && f.quirk == "any session ID" {
 		for _, s = range f.open {
@@ -374,6 +383,9 @@ func (f *fake) inside(b []byte, p packet) []byte {
 	if !ok {
 		return nil
 	}
+	if p.Payload == PayloadSOL {
+		return f.serial(s, body)
+	}
 	m, err := parseMessage(body)
 	if err != nil && f.quirk == "no checksums" && len(body) > 6 {
 		body[2], body[len(body)-1] = checksum(body[:2]), checksum(body[3:len(body)-1])
@@ -387,9 +399,17 @@ func (f *fake) inside(b []byte, p packet) []byte {
 		data = f.command(s, p, m)
 		s.last, s.said = body, data
 	}
+	f.numbers = append(f.numbers, [2]uint32{p.Sequence, uint32(m.Sequence)})
+	if m.NetFn == App && m.Command == 0x34 && len(m.Data) > 1 {
+		return f.bridge(s, m)
+	}
 	said, _ := f.answer(m, data).AppendBinary(nil)
 	out, _ := s.seal(PayloadIPMI, said)
-	return out
+	if f.lose > 0 {
+		f.lose--
+		return nil
+	}
+	return [][]byte{out}
 }
 
 // unseal is what a BMC does with a packet before it looks into it.

@@ -54,6 +54,8 @@ func (f *fake) command(s *fakeSession, p packet, m message) []byte {
 		return f.closeSession(s, m.Data)
 	case key{App, 0x3D}:
 		return f.sessionInfo(s, m.Data)
+	case key{App, 0x48}, key{App, 0x49}:
+		return f.payload(s, m.Command == 0x48)
 	case key{App, 0x44}:
 		return []byte{0, 15, 3, 1, 0x14}
 	case key{App, 0x54}:

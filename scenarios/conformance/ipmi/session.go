@@ -301,8 +301,7 @@ func (s *Session) Close(ctx context.Context) error {
 	return err
 }
 
-// AuthCapabilities, CipherSuites and GUID are those of Conn, asked within the
-// session.
+// AuthCapabilities asks for the authentication capabilities of a channel.
 func (s *Session) AuthCapabilities(ctx context.Context, channel byte, p Privilege, extended bool) (Capabilities, error) {
 	return capabilities(ctx, s.Do, channel, p, extended)
 }

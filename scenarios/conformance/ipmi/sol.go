@@ -104,17 +104,34 @@ func (c *Console) next() byte {
 // Write sends characters to the system and waits until the BMC has accepted
 // them.
 func (c *Console) Write(ctx context.Context, text []byte) error {
+	const patience = 20 // packets in a row of which nothing is accepted
 	most := min(int(c.Inbound)-solHeader, 0xFF)
-	for len(text) > 0 {
-		part := text[:min(len(text), most)]
-		n, err := c.send(ctx, 0, part)
+	for full := 0; len(text) > 0; {
+		n, err := c.send(ctx, 0, text[:min(len(text), most)])
 		if err != nil {
 			return err
 		}
 		text = text[n:]
+		if n > 0 {
+			full = 0
+			continue
+		}
+		if full++; full == patience {
+			return &Error{"SOL packet", fmt.Errorf("%w for %d packets", ErrUnavailable, full)}
+		}
+		// The BMC's buffer is full. What it prints meanwhile is kept.
+		if b, err := c.session.conn.Receive(ctx, busyWait); err == nil {
+			c.session.answer(b)
+			c.arrived()
+		} else if !errors.Is(err, ErrNoAnswer) {
+			return &Error{"SOL packet", err}
+		}
 	}
 	return nil
 }
+
+// busyWait is how long a BMC that takes no characters is left alone.
+const busyWait = 50 * time.Millisecond
 
 // Control sends operations, such as SOLBreak, and waits until the BMC has them.
 func (c *Console) Control(ctx context.Context, operations byte) error {
