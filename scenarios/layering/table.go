@@ -157,8 +157,8 @@ var Table = []Row{
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.
 		Package: "features/rack/steps",
-		May:     []string{"emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/fault"},
-		Never:   kubernetes,
+		May:     []string{"emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/fault", "scenarios/conformance/ipmi"},
+		Never:   kubernetes, But: utilsClock,
 	},
 	{
 		// Steps do what operators do and look at what servers then are.

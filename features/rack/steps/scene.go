@@ -34,6 +34,9 @@ type scene struct {
 	hook    *hook
 	streams []*stream
 	rule    string // ID of the fault that was added
+	wire    onWire
+	ran     run   // the last program
+	offs    []int // how often the power went off in each of its runs
 }
 
 // Register binds all steps to a scenario.
@@ -46,7 +49,7 @@ func Register(sc *godog.ScenarioContext, t testing.TB) {
 	sc.Step(`^the lab is thrown away and made again from the same definition$`, s.again)
 	for _, register := range []func(*godog.ScenarioContext){
 		s.registerClients, s.registerPower, s.registerBoot, s.registerMedia, s.registerAccess, s.registerEvents, s.registerFaults,
-		s.registerSettings, s.registerUpdates, s.registerParts, s.registerStorage, s.registerManager,
+		s.registerSettings, s.registerUpdates, s.registerParts, s.registerStorage, s.registerManager, s.registerPrograms, s.registerIPMI,
 	} {
 		register(sc)
 	}
