@@ -131,7 +131,11 @@ func fieldsFrom(b []byte, must int) ([]Field, error) {
 		if at+n > len(b) {
 			return nil, ErrArea
 		}
-		all = append(all, Field{Coding(head >> 6), append([]byte(nil), b[at:at+n]...)})
+		f := Field{Coding(head >> 6), append([]byte(nil), b[at:at+n]...)}
+		if head == end {
+			f.Data = append(f.Data, 0) // as it should have been written
+		}
+		all = append(all, f)
 		at += n
 	}
 	return nil, ErrArea

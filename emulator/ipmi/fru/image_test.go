@@ -140,6 +140,9 @@ func TestTextOfOneCharacter(t *testing.T) {
 	if err != nil || got.Product.Text(ProductSerial) != "X" || got.Product.Text(ProductTag) != "tag" {
 		t.Errorf("%v: %q, then %q", err, got.Product.Text(ProductSerial), got.Product.Text(ProductTag))
 	}
+	if b, err = got.Append(nil, 256); err != nil || !bytes.Contains(b, []byte("\xc2X\x00\xc3tag")) {
+		t.Errorf("%v: written again % x", err, b)
+	}
 	i.Product.Fields = nil // somebody has left them out
 	if b, err = i.Append(nil, 256); err != nil {
 		t.Fatal(err)
