@@ -378,17 +378,17 @@ func (h *Host) advance() error {
 
 // resume is what the lab's resume does to one host; it returns the slots that
 // hold an image, and the images of updates.
-func (h *Host) resume() ([]store.Slot, []store.Image, error) {
+func (h *Host) resume() ([]store.Image, []store.Image, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st := &step{now: h.Now(), was: h.state()}
-	var kept []store.Slot
+	var kept []store.Image
 	for _, s := range st.was.BMC.Media.Slots {
 		switch {
 		case s.Image == "":
 			continue
 		case s.Inserted && h.imageSize(s.ID) == s.Size:
-			kept = append(kept, store.Slot{Host: h.Name(), Slot: s.ID})
+			kept = append(kept, store.Image{Host: h.Name(), ID: s.ID})
 			continue
 		}
 		h.lab.log.Warn("virtual media lost in a restart", "host", h.Name(), "slot", s.ID)

@@ -343,7 +343,7 @@ func accounts(of []rack.Account) []bmc.Account {
 // where it can go on: images that had not arrived are lost, and who runs things
 // on machines is told again what it shall look at or run.
 func (l *Lab) resume() error {
-	var kept []store.Slot
+	var kept []store.Image
 	var updates []store.Image
 	for _, h := range l.hosts {
 		slots, images, err := h.resume()

@@ -261,7 +261,7 @@ func TestKeepMedia(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close() // KeepMedia removes it
-	if err := s.KeepMedia([]Slot{{"node-0", "Cd"}, {"node-0", "Usb/1"}}); err != nil {
+	if err := s.KeepMedia([]Image{{"node-0", "Cd"}, {"node-0", "Usb/1"}}); err != nil {
 		t.Fatal(err)
 	}
 	for slot, want := range map[string]bool{"Cd": true, "Usb/1": true, "Old": false} {
@@ -271,7 +271,7 @@ func TestKeepMedia(t *testing.T) {
 		}
 		f.Close()
 	}
-	if entries, err := os.ReadDir(filepath.Join(s.dir, mediaDir)); err != nil || len(entries) != 2 {
+	if entries, err := os.ReadDir(filepath.Join(s.dir, string(mediaDir))); err != nil || len(entries) != 2 {
 		t.Errorf("media directory = %v, %v, want two images", entries, err)
 	}
 }

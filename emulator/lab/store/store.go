@@ -103,7 +103,7 @@ type raw struct {
 
 // Open opens the store in a directory, which it makes if need be.
 func Open(c Config) (*Store, error) {
-	for _, d := range []string{c.Dir, filepath.Join(c.Dir, disksDir), filepath.Join(c.Dir, mediaDir), filepath.Join(c.Dir, updatesDir)} {
+	for _, d := range []string{c.Dir, filepath.Join(c.Dir, disksDir), filepath.Join(c.Dir, string(mediaDir)), filepath.Join(c.Dir, string(updatesDir))} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
 			return nil, fmt.Errorf("store: %w", err)
 		}
@@ -435,7 +435,7 @@ const DisksDir = disksDir
 func Holds(name string) bool {
 	dir, _, below := strings.Cut(name, "/")
 	if below {
-		return dir == disksDir || dir == mediaDir || dir == updatesDir
+		return dir == disksDir || images(dir) == mediaDir || images(dir) == updatesDir
 	}
 	return name == file || name == logFile
 }

@@ -54,7 +54,7 @@ func TestUpdatesHaveIDsOfTheirOwn(t *testing.T) {
 	if err := s.KeepUpdates([]Image{{"c", other}}); err != nil {
 		t.Fatal(err)
 	}
-	if entries, err := os.ReadDir(filepath.Join(s.dir, updatesDir)); err != nil || len(entries) != 1 {
+	if entries, err := os.ReadDir(filepath.Join(s.dir, string(updatesDir))); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v stay, want one", entries, err)
 	}
 	for range 2 { // what is gone is gone

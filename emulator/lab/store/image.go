@@ -1,0 +1,118 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+)
+
+// images are files of images, each of a host and with an ID of its own there.
+// The value is their directory, and what errors call them.
+type images string
+
+const (
+	mediaDir   images = "media"   // that virtual media hold; the ID is that of the slot
+	updatesDir images = "updates" // of firmware, while updates with them are under way
+)
+
+// Image names an image of one host.
+type Image struct{ Host, ID string }
+
+// Incoming is an image on its way in.
+type Incoming struct {
+	*os.File
+	store *Store
+	of    images
+	final string
+}
+
+func (s *Store) image(of images, host, id string) string {
+	return filepath.Join(s.dir, string(of), url.PathEscape(host)+"-"+url.PathEscape(id))
+}
+
+func (of images) failed(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store: %s: %w", of, err)
+}
+
+// incoming makes a file for an image. It becomes what final names with Keep;
+// until then it can be dropped, and a restart drops it.
+func (s *Store) incoming(of images, final, part string, flag int) (*Incoming, error) {
+	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|flag, 0o600)
+	if err != nil {
+		return nil, of.failed(err)
+	}
+	return &Incoming{File: f, store: s, of: of, final: final}, nil
+}
+
+// Keep makes the image what it was to be, and closes it.
+func (i *Incoming) Keep() error {
+	var err error
+	if i.store.fsync {
+		err = i.Sync()
+	}
+	if err = errors.Join(err, i.Close()); err == nil {
+		err = os.Rename(i.Name(), i.final)
+	}
+	if err == nil && i.store.fsync {
+		err = syncDir(filepath.Dir(i.final))
+	}
+	if err != nil {
+		_ = os.RemoveAll(i.Name()) // if it is there still
+	}
+	return i.of.failed(err)
+}
+
+// syncDir makes the names in a directory as durable as the files are.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Drop removes the image.
+func (i *Incoming) Drop() error { return i.of.failed(errors.Join(i.Close(), os.Remove(i.Name()))) }
+
+// openImage opens an image; the error is fs.ErrNotExist when there is none.
+func (s *Store) openImage(of images, host, id string) (*os.File, error) {
+	f, err := os.Open(s.image(of, host, id))
+	return f, of.failed(err)
+}
+
+// removeImage removes an image, if there is one. Who has it open can read on.
+func (s *Store) removeImage(of images, host, id string) error {
+	err := os.Remove(s.image(of, host, id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return of.failed(err)
+}
+
+// keepImages removes all images but those given.
+func (s *Store) keepImages(of images, keep []Image) error {
+	kept := map[string]bool{}
+	for _, k := range keep {
+		kept[filepath.Base(s.image(of, k.Host, k.ID))] = true
+	}
+	dir := filepath.Join(s.dir, string(of))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return of.failed(err)
+	}
+	for _, e := range entries {
+		if kept[e.Name()] {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return of.failed(err)
+		}
+	}
+	return nil
+}
