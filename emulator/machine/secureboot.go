@@ -199,11 +199,7 @@ type AddKey struct {
 	Key      SecureKey // without an ID
 }
 
-var (
-	ownerForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-	// MaxSignature is how long the text of a signature can be.
-	MaxSignature = 128
-)
+var ownerForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 func (c AddKey) apply(m *Machine, now time.Time) ([]Event, error) {
 	return m.changeKeys(now, c.Database, func(keys []SecureKey) ([]SecureKey, error) {

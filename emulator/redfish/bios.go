@@ -18,9 +18,9 @@ import (
 // "Settings resource").
 func biosRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Systems/{system}/Bios", schema: "Bios.v1_2_3", needs: ofComponents, when: hasBIOS,
+		{uri: "/redfish/v1/Systems/{system}/Bios", schema: "Bios.v1_2_3", when: hasBIOS,
 			shows: componentShows, read: bios, finish: tagBIOS, actions: biosActions, volatile: []string{settingsETag}},
-		{uri: "/redfish/v1/Systems/{system}/Bios/Settings", schema: "Bios.v1_2_3", needs: ofComponents, when: hasBIOS, link: "-",
+		{uri: "/redfish/v1/Systems/{system}/Bios/Settings", schema: "Bios.v1_2_3", when: hasBIOS, link: "-",
 			shows: showsIdentity | showsFirmware, read: biosSettings, patch: &biosPatch, remove: clearBIOS,
 			quiet: []string{http.MethodDelete}}, // Bios is not deletable (DSP2046)
 	}

@@ -15,9 +15,9 @@ const bootShows = showsIdentity | showsBoot | showsFirmware | showsStorage
 
 func bootRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Systems/{system}/BootOptions", schema: "BootOptionCollection", needs: ofComponents, shows: bootShows,
+		{uri: "/redfish/v1/Systems/{system}/BootOptions", schema: "BootOptionCollection", shows: bootShows,
 			link: "-", name: "Boot Options", of: "option"},
-		{uri: "/redfish/v1/Systems/{system}/BootOptions/{option}", schema: "BootOption.v1_0_6", needs: ofComponents, shows: bootShows,
+		{uri: "/redfish/v1/Systems/{system}/BootOptions/{option}", schema: "BootOption.v1_0_6", shows: bootShows,
 			read: bootOption, patch: &bootOptionPatch},
 	}
 }

@@ -10,8 +10,8 @@ import (
 
 func chassisRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Chassis", schema: "ChassisCollection", needs: ofComponents, name: "Chassis", of: "chassis"},
-		{uri: "/redfish/v1/Chassis/{chassis}", schema: "Chassis.v1_28_0", needs: ofComponents,
+		{uri: "/redfish/v1/Chassis", schema: "ChassisCollection", name: "Chassis", of: "chassis"},
+		{uri: "/redfish/v1/Chassis/{chassis}", schema: "Chassis.v1_28_0",
 			shows: disksShow | showsPower | showsAsset | showsThermal | showsLid, read: chassis, patch: &chassisPatch},
 	}
 }

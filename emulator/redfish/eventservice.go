@@ -20,11 +20,11 @@ const (
 
 func eventRows() []resource {
 	return []resource{
-		{uri: eventServiceURI, schema: "EventService.v1_12_0", needs: ofManager, shows: showsAudience | showsClock, read: eventService,
+		{uri: eventServiceURI, schema: "EventService.v1_12_0", shows: showsAudience | showsClock, read: eventService,
 			patch: &eventServicePatch, actions: eventServiceActions},
-		{uri: subscriptionsURI, schema: "EventDestinationCollection", needs: ofEither, shows: showsAudience,
+		{uri: subscriptionsURI, schema: "EventDestinationCollection", shows: showsAudience,
 			name: "Event Subscriptions", of: "subscription", create: &subscriptionCreate},
-		{uri: subscriptionsURI + "/{subscription}", schema: "EventDestination.v1_16_0", needs: ofSubscription, shows: showsAudience,
+		{uri: subscriptionsURI + "/{subscription}", schema: "EventDestination.v1_16_0", shows: showsAudience,
 			read: eventDestination, own: ownSubscription, spares: streamsArePlain, patch: &subscriptionPatch, remove: unsubscribe,
 			untold: true, actions: subscriptionActions},
 		{uri: streamURI, needs: ofManager, link: "-", raw: noBody, answer: (*exchange).stream},

@@ -8,9 +8,9 @@ import (
 
 func hostInterfaceRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Managers/{manager}/HostInterfaces", schema: "HostInterfaceCollection", needs: ofManager,
+		{uri: "/redfish/v1/Managers/{manager}/HostInterfaces", schema: "HostInterfaceCollection",
 			name: "Host Interfaces", of: "hostinterface"},
-		{uri: "/redfish/v1/Managers/{manager}/HostInterfaces/{hostinterface}", schema: "HostInterface.v1_3_3", needs: ofManager,
+		{uri: "/redfish/v1/Managers/{manager}/HostInterfaces/{hostinterface}", schema: "HostInterface.v1_3_3",
 			shows: showsAccess, read: hostInterface, patch: &hostInterfacePatch},
 	}
 }

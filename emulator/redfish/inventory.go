@@ -19,13 +19,13 @@ const (
 // to be activated.
 func inventoryRows() []resource {
 	return []resource{
-		{uri: firmwareInventory, schema: "SoftwareInventoryCollection", needs: ofComponents, shows: componentShows,
+		{uri: firmwareInventory, schema: "SoftwareInventoryCollection", shows: componentShows,
 			name: "Firmware Inventory", of: "firmware"},
-		{uri: firmwareInventory + "/{firmware}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: componentShows,
+		{uri: firmwareInventory + "/{firmware}", schema: "SoftwareInventory.v1_13_0", shows: componentShows,
 			read: firmwareItem},
-		{uri: softwareInventory, schema: "SoftwareInventoryCollection", needs: ofComponents, shows: componentShows,
+		{uri: softwareInventory, schema: "SoftwareInventoryCollection", shows: componentShows,
 			name: "Software Inventory", of: "software"},
-		{uri: softwareInventory + "/{software}", schema: "SoftwareInventory.v1_13_0", needs: ofComponents, shows: componentShows,
+		{uri: softwareInventory + "/{software}", schema: "SoftwareInventory.v1_13_0", shows: componentShows,
 			read: softwareItem, actions: softwareActions},
 	}
 }

@@ -96,8 +96,8 @@ const schemaStore = "/redfish/v1/SchemaStore/en/"
 // "Schema file location").
 func schemaRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/JsonSchemas", schema: "JsonSchemaFileCollection", needs: ofManager, name: "JSON Schemas", of: "schema"},
-		{uri: "/redfish/v1/JsonSchemas/{schema}", schema: "JsonSchemaFile.v1_1_5", needs: ofManager, read: jsonSchemaFile},
+		{uri: "/redfish/v1/JsonSchemas", schema: "JsonSchemaFileCollection", name: "JSON Schemas", of: "schema"},
+		{uri: "/redfish/v1/JsonSchemas/{schema}", schema: "JsonSchemaFile.v1_1_5", read: jsonSchemaFile},
 		{uri: schemaStore + "{file}", needs: ofManager, link: "-", raw: libraryFile},
 	}
 }

@@ -34,11 +34,11 @@ func logsBelow(above, log, entry string, n needs, s shows) []resource {
 		set = &logPatch
 	}
 	return []resource{
-		{uri: all, schema: "LogServiceCollection", needs: n, name: "Log Services", of: log},
-		{uri: one, schema: "LogService.v1_9_0", needs: n, shows: s | showsClock | showsTime,
+		{uri: all, schema: "LogServiceCollection", name: "Log Services", of: log},
+		{uri: one, schema: "LogService.v1_9_0", shows: s | showsClock | showsTime,
 			read: logService, patch: set, actions: logActions, volatile: []string{"DateTime"}},
-		{uri: entries, schema: "LogEntryCollection", needs: n, shows: s, name: "Log Entries", of: entry, whole: true},
-		{uri: entries + "/{" + entry + "}", schema: "LogEntry.v1_21_0", needs: n, shows: s | showsClock | showsDumps, origins: true,
+		{uri: entries, schema: "LogEntryCollection", shows: s, name: "Log Entries", of: entry, whole: true},
+		{uri: entries + "/{" + entry + "}", schema: "LogEntry.v1_21_0", shows: s | showsClock | showsDumps, origins: true,
 			read: logEntry, patch: &logEntryPatch, remove: removeEntry, spares: sparesEntry},
 		{uri: entries + "/{" + entry + "}/Attachment", needs: n, shows: s | showsDumps, link: "-",
 			when: hasDump, raw: attachment},

@@ -11,8 +11,8 @@ import (
 
 func managerRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Managers", schema: "ManagerCollection", needs: ofManager, name: "Managers", of: "manager"},
-		{uri: "/redfish/v1/Managers/{manager}", schema: "Manager.v1_24_0", needs: ofManager,
+		{uri: "/redfish/v1/Managers", schema: "ManagerCollection", name: "Managers", of: "manager"},
+		{uri: "/redfish/v1/Managers/{manager}", schema: "Manager.v1_24_0",
 			shows: showsIdentity | showsFirmware | showsLife | showsClock | showsTime,
 			read:  manager, patch: &managerPatch, actions: managerActions, volatile: []string{"DateTime"}},
 	}

@@ -5,22 +5,22 @@ import "github.com/metalab-dev/metalab/emulator/machine"
 func networkRows() []resource {
 	const adapter = "/redfish/v1/Chassis/{chassis}/NetworkAdapters/{adapter}"
 	return []resource{
-		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces", schema: "EthernetInterfaceCollection", needs: ofComponents, shows: showsIdentity,
+		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces", schema: "EthernetInterfaceCollection", shows: showsIdentity,
 			name: "Ethernet Interfaces", of: "nic"},
-		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", schema: "EthernetInterface.v1_12_4", needs: ofComponents,
+		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", schema: "EthernetInterface.v1_12_4",
 			shows: showsIdentity | showsCabling, read: ethernetInterface},
-		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces", schema: "NetworkInterfaceCollection", needs: ofComponents,
+		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces", schema: "NetworkInterfaceCollection",
 			name: "Network Interfaces", of: "adapter"},
-		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces/{adapter}", schema: "NetworkInterface.v1_2_3", needs: ofComponents,
+		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces/{adapter}", schema: "NetworkInterface.v1_2_3",
 			read: networkInterface},
-		{uri: "/redfish/v1/Chassis/{chassis}/NetworkAdapters", schema: "NetworkAdapterCollection", needs: ofComponents,
+		{uri: "/redfish/v1/Chassis/{chassis}/NetworkAdapters", schema: "NetworkAdapterCollection",
 			name: "Network Adapters", of: "adapter"},
-		{uri: adapter, schema: "NetworkAdapter.v1_14_0", needs: ofComponents, shows: showsIdentity | showsFirmware, read: networkAdapter},
-		{uri: adapter + "/Ports", schema: "PortCollection", needs: ofComponents, name: "Ports", of: "port"},
-		{uri: adapter + "/Ports/{port}", schema: "Port.v1_18_0", needs: ofComponents, shows: showsIdentity | showsCabling, read: networkPort},
-		{uri: adapter + "/NetworkDeviceFunctions", schema: "NetworkDeviceFunctionCollection", needs: ofComponents,
+		{uri: adapter, schema: "NetworkAdapter.v1_14_0", shows: showsIdentity | showsFirmware, read: networkAdapter},
+		{uri: adapter + "/Ports", schema: "PortCollection", name: "Ports", of: "port"},
+		{uri: adapter + "/Ports/{port}", schema: "Port.v1_18_0", shows: showsIdentity | showsCabling, read: networkPort},
+		{uri: adapter + "/NetworkDeviceFunctions", schema: "NetworkDeviceFunctionCollection",
 			name: "Network Device Functions", of: "port"},
-		{uri: adapter + "/NetworkDeviceFunctions/{port}", schema: "NetworkDeviceFunction.v1_11_1", needs: ofComponents, shows: showsIdentity,
+		{uri: adapter + "/NetworkDeviceFunctions/{port}", schema: "NetworkDeviceFunction.v1_11_1", shows: showsIdentity,
 			read: networkDeviceFunction},
 	}
 }

@@ -11,8 +11,8 @@ import (
 // has to itself, whole.
 func registryRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Registries", schema: "MessageRegistryFileCollection", needs: ofManager, name: "Registries", of: "registry"},
-		{uri: "/redfish/v1/Registries/{registry}", schema: "MessageRegistryFile.v1_1_5", needs: ofManager, read: registryFile},
+		{uri: "/redfish/v1/Registries", schema: "MessageRegistryFileCollection", name: "Registries", of: "registry"},
+		{uri: "/redfish/v1/Registries/{registry}", schema: "MessageRegistryFile.v1_1_5", read: registryFile},
 		{uri: "/redfish/v1/Registries/{registry}/{document}", needs: ofManager, link: "-",
 			raw: func(_ *Service, v view) (mime, []byte) {
 				return jsonType, encode(registries(v)[v.ids["registry"]].document(v))

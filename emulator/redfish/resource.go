@@ -21,7 +21,7 @@ type resource struct {
 	uri     string                                    // pattern: "/redfish/v1/Systems/{system}"
 	schema  string                                    // with its version: "ComputerSystem.v1_27_0"; "" for a document of the protocol
 	open    bool                                      // can be read without login
-	needs   needs                                     // as its entity's (privilege.go); only a vendor's own resource says it here
+	needs   needs                                     // as its entity's (privilege.go); said here of what has no entity: documents, and a vendor's own
 	shows   shows                                     // the parts of a view that the body depends on
 	when    func(v view) bool                         // whether it is there at all; nil: always
 	link    string                                    // property of the resource above that leads here; "" is the last segment, "-" none

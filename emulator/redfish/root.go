@@ -17,7 +17,7 @@ func rootRows() []resource {
 		{uri: "/redfish/v1/odata", open: true, shows: showsIdentity, raw: serviceDocument},
 		{uri: "/redfish/v1/$metadata", open: true, raw: metadata},
 		{uri: "/redfish/v1/openapi.yaml", open: true, raw: openAPI},
-		{uri: "/redfish/v1", schema: "ServiceRoot.v1_20_0", open: true, needs: ofManager, shows: showsIdentity, read: serviceRoot},
+		{uri: "/redfish/v1", schema: "ServiceRoot.v1_20_0", open: true, shows: showsIdentity, read: serviceRoot},
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 func systemRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", needs: ofComponents, name: "Systems", of: "system"},
-		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0", needs: ofComponents,
+		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", name: "Systems", of: "system"},
+		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0",
 			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal | showsWatchdog, read: system, patch: &systemPatch,
 			actions: systemActions, live: systemPieces, moves: showsPower | showsAsset | showsThermal | showsStorage},
 	}

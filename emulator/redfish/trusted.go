@@ -2,9 +2,9 @@ package redfish
 
 func trustedRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/Chassis/{chassis}/TrustedComponents", schema: "TrustedComponentCollection", needs: ofManager,
+		{uri: "/redfish/v1/Chassis/{chassis}/TrustedComponents", schema: "TrustedComponentCollection",
 			name: "Trusted Components", of: "trusted"},
-		{uri: "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}", schema: "TrustedComponent.v1_4_0", needs: ofManager,
+		{uri: "/redfish/v1/Chassis/{chassis}/TrustedComponents/{trusted}", schema: "TrustedComponent.v1_4_0",
 			shows: showsIdentity | showsFirmware, read: trustedComponent},
 	}
 }

@@ -20,7 +20,7 @@ const updateService = "/redfish/v1/UpdateService"
 // having them pushed (push.go).
 func updateRows() []resource {
 	return []resource{
-		{uri: updateService, schema: "UpdateService.v1_17_0", needs: ofComponents, shows: showsUpdates,
+		{uri: updateService, schema: "UpdateService.v1_17_0", shows: showsUpdates,
 			read: updates, patch: &updatePatch, actions: updateActions},
 		{uri: multipartPush, needs: ofComponents, shows: showsUpdates, link: "-", upload: &upload{updateParameters, pushMultipart}},
 		{uri: plainPush, needs: ofComponents, shows: showsUpdates, link: "-", upload: &upload{apply: pushPlain}},
