@@ -199,7 +199,7 @@ const softwareLUN = 2
 func (x *exchange) elsewhere() Code {
 	b := &x.side.inbox
 	switch {
-	case x.lun != softwareLUN || x.session == nil:
+	case x.lun != softwareLUN || x.session == nil || x.inBand:
 		return UnknownAtLUN
 	case x.session.Privilege < wire.User:
 		return Forbidden
@@ -226,7 +226,7 @@ func sendMessage(x *exchange) error {
 		return NoRoute // nothing goes out unasked
 	case channel != ipmbChannel || protect != 0: // IPMB knows neither encryption nor authentication
 		return BadField
-	case !x.inBand && x.session.Privilege < wire.Operator:
+	case x.session.Privilege < wire.Operator:
 		return Forbidden // appendix G, note 2
 	}
 	to, ok := satelliteAt(x.data[1])

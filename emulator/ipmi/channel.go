@@ -13,6 +13,9 @@ var channelCommands = []command{
 	{fn: wire.App, cmd: 0x56, name: "Set Channel Security Keys", needs: wire.Administrator, least: 3, most: -1, acts: true, run: channelKeys},
 }
 
+// ownInBand is the system interface's channel (§6.3).
+const ownInBand = 0x0f
+
 // channels are those that there are (tables 6-2 and 6-3).
 var channels = map[byte]struct {
 	medium, protocol byte

@@ -52,6 +52,7 @@ func FuzzCommands(f *testing.F) {
 		}
 		f.Add(byte(row.fn), row.cmd, byte(wire.Administrator), data, false)
 		f.Add(byte(row.fn), row.cmd, byte(wire.Administrator), append(data, 0xff), true)
+		f.Add(byte(row.fn), row.cmd, byte(wire.OEMPrivilege+1), data, true)
 	}
 	f.Fuzz(func(t *testing.T, fn, cmd, who byte, data []byte, on bool) {
 		h := newHost(t)
@@ -59,7 +60,11 @@ func FuzzCommands(f *testing.F) {
 			h.running(t)
 		}
 		for range 2 { // what the first has left the second finds
-			code, got := askAs(t, h, wire.Privilege(who%6), wire.NetFn(fn), cmd, data...)
+			p := wire.Privilege(who % 7)
+			if p > wire.OEMPrivilege {
+				p = system
+			}
+			code, got := askAs(t, h, p, wire.NetFn(fn), cmd, data...)
 			if code >= Busy && got != nil || len(got) > 248 { // 255 (§13.8) without what is around the data
 				t.Errorf("%02x/%02x [% x] = %02X [% x]", fn, cmd, data, byte(code), got)
 			}

@@ -244,7 +244,9 @@ func askMore(t testing.TB, h *host, who wire.Privilege, lun byte, fn wire.NetFn,
 	var err error
 	x.message, err = req.AppendBinary(nil)
 	must(t, err)
-	if who > 0 && who != system {
+	if who == system {
+		x.session = systemSession()
+	} else if who > 0 {
 		u := session.User{ID: 2, Account: "1", Name: "admin", Limit: wire.Administrator}
 		x.session = &session.Session{ID: 0x02a1b2c3, Console: 0xa0a2a3a4, Handle: 1, User: u, Limit: wire.Administrator, Privilege: who, From: x.from}
 	}

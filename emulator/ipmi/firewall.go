@@ -33,11 +33,9 @@ func netFnSupport(x *exchange) error {
 
 // here says whether a channel number means one that commands come on.
 func (x *exchange) here(channel byte) bool {
-	return channel&0xf0 == 0 && (onLAN(channel) || channel == ownInBand)
+	n, known := x.channel(channel)
+	return known && n != ipmbChannel && channel&0xf0 == 0
 }
-
-// ownInBand is the system interface's channel (§6.3).
-const ownInBand = 0x0f
 
 // scope is the commands that a question of the firewall is about: network
 // function, LUN and, where those have several, who defines them. rest is behind

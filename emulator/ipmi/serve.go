@@ -270,7 +270,10 @@ func (x *exchange) carryOut(row *command) Code {
 	if !row.acts {
 		return x.run(row)
 	}
-	act := bmc.Act{Method: "IPMI", Target: row.name, From: x.from.Addr().Unmap().String()}
+	act := bmc.Act{Method: "IPMI", Target: row.name}
+	if x.from.IsValid() { // else it is the server's own software
+		act.From = x.from.Addr().Unmap().String()
+	}
 	if x.session != nil {
 		act.Account, act.User = x.session.User.Account, x.session.User.Name
 	}

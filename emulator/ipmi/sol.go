@@ -61,7 +61,7 @@ func activatePayload(x *exchange) error {
 	sealed, signed := aux&0x80 != 0, aux&0x40 != 0
 	now := x.side.attached()
 	switch {
-	case sess.V15:
+	case sess.V15 || x.inBand:
 		return WrongState // payloads are of RMCP+
 	case set.Off || x.bmc().Channel.User(sess.User.Account).NoSOL:
 		return payloadDisabled

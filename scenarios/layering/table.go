@@ -81,6 +81,7 @@ var Table = []Row{
 	{Package: "emulator/ipmi/fru", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/sdr", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/sol", May: []string{"emulator/ipmi/wire"}, Never: slices.Concat(sockets, files)},
+	{Package: "emulator/ipmi/vm", Never: slices.Concat(sockets, files)},
 	{Package: "emulator/ipmi/session", May: []string{"emulator/ipmi/wire"}, Never: slices.Concat(sockets, files)},
 	{
 		Package: "emulator/lab", May: []string{"emulator/...", "fixtures"},

@@ -1,0 +1,20 @@
+package lab
+
+import (
+	"context"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi"
+	"github.com/metalab-dev/metalab/emulator/ipmi/vm"
+)
+
+// inBand is a host's BMC over the system interface.
+type inBand struct{ host *Host }
+
+// InBand is the BMC as the host's own software sees it: the same state as over
+// the network, without a login.
+func (h *Host) InBand() vm.BMC { return inBand{h} }
+
+// Ask implements vm.BMC.
+func (b inBand) Ask(ctx context.Context, lun, fn, cmd byte, data []byte) (code byte, answer []byte, ok bool) {
+	return b.host.lab.ipmi.Ask(ctx, b.host, ipmi.Request{LUN: lun, NetFn: fn, Cmd: cmd, Data: data})
+}

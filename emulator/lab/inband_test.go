@@ -1,0 +1,239 @@
+package lab_test
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/vm"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// What the server's own software sees is what the network shows.
+func TestInBandSeesTheSameBMC(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	h := l.First()
+	ask := func(fn, cmd byte, data ...byte) string {
+		t.Helper()
+		code, answer, ok := h.InBand().Ask(t.Context(), 0, fn, cmd, data)
+		return strings.TrimSpace(fmt.Sprintf("%t %02x % x", ok, code, answer))
+	}
+	if got := ask(0x0a, 0x44, 0, 0, 2, 0, 0, 0, 0, 0x41, 0, 4, 1, 0x30, 1, 9, 0xff, 0xff); got != "true 00 01 00" {
+		t.Errorf("Add SEL Entry = %s", got)
+	}
+	if _, body := call(t, l, h, "GET", selEntries+"/1", ""); body["SensorType"] != "Temperature" {
+		t.Errorf("Redfish shows %v", body)
+	}
+	if got := ask(0, 2, 1); got != "true 00" {
+		t.Errorf("Chassis Control = %s", got)
+	}
+	l.Advance(20 * time.Second)
+	if is := h.Machine().Power; is != machine.PowerOn {
+		t.Errorf("the machine is %s", is)
+	}
+	if got := ask(0x2c, 0x3e, 0, 2); got != "true c1 00" {
+		t.Errorf("a command of nobody = %s", got)
+	}
+	if got := ask(6, 0x33); got != "true 80" {
+		t.Errorf("Get Message = %s", got)
+	}
+	if _, err := h.ApplyBMC(t.Context(), bmc.Restart{Kind: bmc.ForceRestart}); err != nil {
+		t.Fatal(err)
+	}
+	l.Advance(10 * time.Second)
+	if got := ask(6, 1); !strings.HasPrefix(got, "false") {
+		t.Errorf("a BMC that is down answers %s", got)
+	}
+}
+
+// kcs drives the system interface of a machine that QEMU emulates (IPMI v2.0
+// rev 1.1, §9.15), by reads and writes of its ports over QMP.
+type kcs struct {
+	t   *testing.T
+	out *json.Encoder
+	in  *json.Decoder
+}
+
+const (
+	kcsData, kcsCommand        = 0xca2, 0xca3
+	kcsFull, kcsBusy           = 1 << 0, 1 << 1 // to be read; not yet taken
+	kcsIdle, kcsRead, kcsWrite = 0, 1, 2
+)
+
+// execute carries out a command of QMP, and returns what it says.
+func (k *kcs) execute(command string, line string) string {
+	k.t.Helper()
+	c := map[string]any{"execute": command}
+	if line != "" {
+		c["arguments"] = map[string]string{"command-line": line}
+	}
+	if err := k.out.Encode(c); err != nil {
+		k.t.Fatal(err)
+	}
+	for {
+		var said struct {
+			Return any
+			Error  any
+		}
+		if err := k.in.Decode(&said); err != nil || said.Error != nil {
+			k.t.Fatalf("%s %s: %v %v", command, line, said.Error, err)
+		}
+		if said.Return != nil { // else it tells an event
+			text, _ := said.Return.(string)
+			return text
+		}
+	}
+}
+
+func (k *kcs) input(port int) (value int) {
+	k.t.Helper()
+	text := k.execute("human-monitor-command", fmt.Sprintf("i /b %#x", port))
+	if _, after, ok := strings.Cut(text, "= "); ok {
+		if _, err := fmt.Sscanf(after, "0x%x", &value); err == nil {
+			return value
+		}
+	}
+	k.t.Fatalf("port %#x: QEMU says %q", port, text)
+	return 0
+}
+
+func (k *kcs) output(port int, b byte) {
+	k.t.Helper()
+	k.execute("human-monitor-command", fmt.Sprintf("o /b %#x %#x", port, b))
+}
+
+// until waits for bits of the status, and returns the state.
+func (k *kcs) until(mask, want int) int {
+	k.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		if is := k.input(kcsCommand); is&mask == want {
+			return is >> 6
+		}
+	}
+	k.t.Fatal("the system interface does not answer")
+	return 0
+}
+
+func (k *kcs) write(port int, b byte) {
+	k.t.Helper()
+	k.output(port, b)
+	k.until(kcsBusy, 0)
+	if k.input(kcsCommand)&kcsFull != 0 {
+		k.input(kcsData)
+	}
+}
+
+// ask sends a request and returns the answer: both begin with network function
+// and LUN.
+func (k *kcs) ask(request ...byte) (answer []byte) {
+	k.t.Helper()
+	last := len(request) - 1
+	k.write(kcsCommand, 0x61) // begin
+	for _, b := range request[:last] {
+		k.write(kcsData, b)
+	}
+	k.write(kcsCommand, 0x62) // end
+	k.output(kcsData, request[last])
+	for {
+		switch k.until(kcsBusy|kcsFull, kcsFull) {
+		case kcsIdle:
+			k.input(kcsData)
+			return answer
+		case kcsRead:
+			answer = append(answer, byte(k.input(kcsData)))
+			k.output(kcsData, 0x68) // the next
+		default:
+			k.t.Fatal("the system interface has lost its way")
+		}
+	}
+}
+
+func TestQEMUReachesTheBMC(t *testing.T) {
+	qemu, err := exec.LookPath("qemu-system-x86_64")
+	if err != nil {
+		t.Skip("QEMU is not installed")
+	}
+	l := labtest.Start(t, lab.Config{})
+	h := l.First()
+	dir := t.TempDir()
+	listen := func(name string) net.Listener {
+		t.Helper()
+		ln, err := net.Listen("unix", filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ln
+	}
+	outside, control := listen("bmc"), listen("qmp")
+	defer func() { _ = outside.Close() }()
+	defer func() { _ = control.Close() }()
+	q := exec.CommandContext(t.Context(), qemu, "-machine", "pc,accel=tcg", "-S", "-nodefaults", "-display", "none",
+		"-chardev", "socket,id=bmc,reconnect=10,path="+outside.Addr().String(), "-device", "ipmi-bmc-extern,chardev=bmc,id=bmc0", "-device", "isa-ipmi-kcs,bmc=bmc0",
+		"-qmp", "unix:"+control.Addr().String())
+	var said strings.Builder
+	q.Stderr = &said
+	if err := q.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer func() {
+		_ = q.Process.Kill()
+		_ = q.Wait()
+		if t.Failed() {
+			t.Log(said.String())
+		}
+	}()
+	for _, ln := range []net.Listener{outside, control} {
+		if err := ln.(*net.UnixListener).SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn, err := outside.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := vm.New(conn)
+	running.Go(func() {
+		defer func() { _ = conn.Close() }()
+		_ = link.Serve(t.Context(), h.InBand()) // QEMU is killed in the end
+	})
+	qmp, err := control.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = qmp.Close() }()
+	k := &kcs{t: t, out: json.NewEncoder(qmp), in: json.NewDecoder(qmp)}
+	k.execute("qmp_capabilities", "")
+	want := func(request, want string) {
+		t.Helper()
+		var b []byte
+		if _, err := fmt.Sscanf(strings.ReplaceAll(request, " ", ""), "%x", &b); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("% x", k.ask(b...)); !strings.HasPrefix(got, want) {
+			t.Errorf("[%s] = [%s], want [%s]", request, got, want)
+		}
+	}
+	want("18 01", "1c 01 00 20 01")
+	want("10 02 41 04 01 30 01 09 ff ff", "14 02 00")
+	if _, body := call(t, l, h, "GET", selEntries+"/1", ""); body["GeneratorId"] != "0x0041" || body["SensorType"] != "Temperature" {
+		t.Errorf("Redfish shows %v", body)
+	}
+	want("28 48", fmt.Sprintf("2c 48 00 % x", binary.LittleEndian.AppendUint32(nil, uint32(h.Now().Unix()))))
+	want("18 70", "1c 70 c1")
+	if err := link.Do(vm.Attention); err != nil {
+		t.Errorf("Attention: %v", err)
+	}
+	k.until(1<<2, 1<<2) // SMS_ATN
+}
