@@ -29,6 +29,7 @@ when it was called in a way that it does not understand.`,
   labctl demo                              # provision one server and leave the lab up
   labctl hosts                             # addresses and credentials of the BMCs
   labctl host power node-0 On
+  labctl console node-0                    # its serial console
   labctl fault add --bmc node-0 --status 503 --retry-after 30s --count 3
   labctl journal --follow                  # which client did what, and what happened
   labctl kubectl get bmh -w                # upstream's kubectl, talking to the lab`,
@@ -41,7 +42,7 @@ when it was called in a way that it does not understand.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)))
 	root.AddCommand(
-		newUp(o), newDown(o), newStatus(o), newHosts(o), newHost(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newJournal(o),
+		newUp(o), newDown(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newJournal(o),
 		newImage(o), newSnapshot(o), newMetrics(o), newVersion(o), newDemo(o), newKubectl(o),
 	)
 	strict(root)

@@ -50,18 +50,23 @@ func (h *Host) ReadConsole(ctx context.Context, from uint64, show func(text []by
 		}
 	})()
 	for {
+		ended := ctx.Err() != nil // what was shown before that is told
 		text, at := h.Machine().Console.Since(from)
 		if len(text) > 0 {
 			if err := show(text); err != nil {
 				return err
 			}
 			from = at + uint64(len(text))
+		}
+		switch {
+		case ended:
+			return context.Cause(ctx)
+		case len(text) > 0:
 			continue
 		}
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
 }

@@ -200,13 +200,18 @@ func (c *Client) open(ctx context.Context, method, path string, body any) (io.Re
 	case resp.StatusCode < http.StatusBadRequest:
 		return resp.Body, nil
 	}
+	return nil, refused(resp)
+}
+
+// refused is what an answer says of why something was not done.
+func refused(resp *http.Response) error {
 	defer resp.Body.Close()
-	b, err = io.ReadAll(io.LimitReader(resp.Body, maxBody))
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	var p problem
 	if err != nil || json.Unmarshal(b, &p) != nil || p.Error == "" {
 		p.Error = "the lab answered " + resp.Status
 	}
-	return nil, &Refused{Status: resp.StatusCode, Text: p.Error}
+	return &Refused{Status: resp.StatusCode, Text: p.Error}
 }
 
 // Refused is what a lab did not do, and why.

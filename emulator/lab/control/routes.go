@@ -41,6 +41,7 @@ var routes = []route{
 	{"POST /v1/hosts/{host}/boot", boot},
 	{"POST /v1/hosts/{host}/bmc/reset", resetBMC},
 	{"POST /v1/hosts/{host}/bmc/selftest", selfTest},
+	{"POST /v1/hosts/{host}/console/break", sendBreak},
 	{"GET /v1/hosts/{host}/disks", func(c *call) (any, error) { return disks(c.host), nil }},
 	{"POST /v1/hosts/{host}/disks/{disk}/pull", pullDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/insert", insertDisk},
@@ -99,6 +100,7 @@ func (s *Server) handler() http.Handler {
 		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { s.serve(w, req, r.do) })
 	}
 	mux.HandleFunc("GET /v1/journal/follow", s.follow)
+	mux.HandleFunc("POST /v1/hosts/{host}/console", s.console)
 	mux.HandleFunc("POST /v1/snapshot", s.saveSnapshot)
 	mux.Handle("GET /metrics", Metrics(s.c.Lab))
 	return mux

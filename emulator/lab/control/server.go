@@ -36,8 +36,9 @@ type Config struct {
 
 // Server answers on a lab's socket.
 type Server struct {
-	c  Config
-	ln net.Listener
+	c        Config
+	ln       net.Listener
+	consoles sync.WaitGroup // that somebody is attached to
 }
 
 // New opens the socket of a lab. Clients wait until Serve answers them.
@@ -77,6 +78,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		srv.Close() // the error is that of the listener, which is closed
 	}
 	child.Wait()
+	s.consoles.Wait()
 	if ctx.Err() != nil { // as asked
 		return nil
 	}
