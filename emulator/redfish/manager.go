@@ -13,7 +13,7 @@ func managerRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Managers", schema: "ManagerCollection", name: "Managers", of: "manager"},
 		{uri: "/redfish/v1/Managers/{manager}", schema: "Manager.v1_24_0",
-			shows: showsIdentity | showsFirmware | showsLife | showsClock | showsTime,
+			shows: showsIdentity | showsFirmware | showsLife | showsClock | showsTime | showsConsole | showsNetwork,
 			read:  manager, patch: &managerPatch, actions: managerActions, volatile: []string{"DateTime"}},
 	}
 }
@@ -28,7 +28,7 @@ func manager(v view) object {
 		"FirmwareVersion": v.m.BMCVersion(), "PowerState": "On", "Status": status(managerState(v.b.Life)),
 		"DateTime": v.clockTime(), "DateTimeLocalOffset": v.localOffset(),
 		"UUID": v.serviceUUID(), "ServiceEntryPointUUID": v.serviceUUID(),
-		"VirtualMedia": ref(v.system("VirtualMedia")),
+		"VirtualMedia": ref(v.system("VirtualMedia")), "SerialConsole": managerConsole(v),
 		"Links": object{
 			"ManagerForServers": refs(v.system()), "ManagerForChassis": refs(v.chassis()), "ManagerInChassis": ref(v.chassis()),
 		},
@@ -50,15 +50,20 @@ func managerState(l *bmc.Life) string {
 	return "Enabled"
 }
 
-// managerPatch sets the clock. The name of a time zone is only shown; it is the
+// managerPatch sets the clock, and whether the serial console is offered. The name of a time zone is only shown; it is the
 // offset that counts (DSP2046, Manager.TimeZoneName).
 var managerPatch = patch{
 	inputs: []input{
 		{name: "DateTime", kind: text, form: isDateTime},
 		{name: "DateTimeLocalOffset", kind: text, form: isOffset},
 		{name: "TimeZoneName", kind: text, form: isZone},
+		{name: "SerialConsole", kind: group, of: managerConsoleInputs},
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
+		console, err := setConsole(c, "SerialConsole/ServiceEnabled")
+		if err != nil {
+			return reply{}, err
+		}
 		zone := bmc.SetZone{Name: value(c.set, "TimeZoneName", "")}
 		if old := c.view.b.Clock; old != nil {
 			zone = bmc.SetZone{East: old.East, Name: value(c.set, "TimeZoneName", old.Zone)}
@@ -83,7 +88,7 @@ var managerPatch = patch{
 				return reply{}, err
 			}
 		}
-		return reply{}, nil
+		return reply{}, console(ctx)
 	},
 }
 

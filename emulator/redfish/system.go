@@ -16,7 +16,7 @@ func systemRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0",
-			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal | showsWatchdog, read: system, patch: &systemPatch,
+			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal | showsWatchdog | showsConsole | showsNetwork, read: system, patch: &systemPatch,
 			actions: systemActions, live: systemPieces, moves: showsPower | showsAsset | showsThermal | showsStorage},
 	}
 }
@@ -32,6 +32,7 @@ func system(v view) object {
 		"ProcessorSummary": processors(v.m.Processors()),
 		"MemorySummary":    memorySummary(p),
 		"TrustedModules":   trustedModules(v), "HostWatchdogTimer": watchdog(v),
+		"SerialConsole": serialConsole(v),
 	}
 	links := object{"Chassis": refs(v.chassis()), "ManagedBy": refs(v.manager())}
 	o["Links"] = links
@@ -128,6 +129,7 @@ var systemPatch = patch{
 		{name: "PowerOnDelaySeconds", kind: integer, min: 0, max: maxDelay},
 		{name: "PowerCycleDelaySeconds", kind: integer, min: 0, max: maxDelay},
 		{name: "HostWatchdogTimer", kind: group, of: watchdogInputs},
+		{name: "SerialConsole", kind: group, of: serialConsoleInputs},
 		{name: "Boot", kind: group, of: bootInputs},
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
@@ -136,6 +138,10 @@ var systemPatch = patch{
 			return reply{}, err
 		}
 		all = append(all, setWatchdog(c)...)
+		console, err := setConsole(c, "SerialConsole/IPMI/ServiceEnabled")
+		if err != nil {
+			return reply{}, err
+		}
 		a := assetOf(c)
 		a.Tag = text0(c.set, "AssetTag", a.Tag)
 		a.HostName = text0(c.set, "HostName", a.HostName)
@@ -149,7 +155,10 @@ var systemPatch = patch{
 		if p != *c.view.m.Policy {
 			all = append(all, machine.SetPowerPolicy{PowerPolicy: p})
 		}
-		return reply{}, applyAll(ctx, c, all)
+		if err := applyAll(ctx, c, all); err != nil {
+			return reply{}, err
+		}
+		return reply{}, console(ctx)
 	},
 }
 

@@ -80,6 +80,7 @@ func TestWhatIsWrittenIsReadBack(t *testing.T) {
 		{sys, "Boot/AutomaticRetryConfig", "RetryAttempts", nil}, {sys, "Boot/AutomaticRetryAttempts", 3.0, nil},
 		{sys, "HostWatchdogTimer/FunctionEnabled", true, nil}, {sys, "HostWatchdogTimer/TimeoutAction", "PowerCycle", nil},
 		{sys, "HostWatchdogTimer/WarningAction", "DiagnosticInterrupt", nil},
+		{sys, "SerialConsole/IPMI/ServiceEnabled", false, nil}, {sys, "SerialConsole/IPMI/ServiceEnabled", true, nil},
 		{sys + "/SecureBoot", "SecureBootEnable", true, nil},
 		{sys + "/BootOptions/Boot0100", "BootOptionEnabled", false, nil},
 		{chassis, "AssetTag", "box 9", nil}, {chassis, "LocationIndicatorActive", true, nil}, {chassis, "IndicatorLED", "Blinking", nil},

@@ -45,6 +45,7 @@ const (
 	showsSecure    shows = 1 << 25 // secure boot and its keys
 	showsWatchdog  shows = 1 << 26
 	showsLid       shows = 1 << 28
+	showsConsole   shows = 1 << 29 // how the serial console is offered; with showsNetwork
 	showsTelemetry shows = 1 << 27 // reports that are and are to be
 	showsStorage   shows = 1 << 7  // with showsIdentity
 	showsAccess    shows = 1 << 8  // accounts and their policy
@@ -190,6 +191,10 @@ var parts = map[shows]part{
 	showsNetwork: {
 		func(a, b *snapshot) bool { return a.b.Net == b.b.Net && a.b.Place == b.b.Place },
 		func(to, from *snapshot) { to.b.Net, to.b.Place = from.b.Net, from.b.Place },
+	},
+	showsConsole: {
+		func(a, b *snapshot) bool { return a.b.Serial == b.b.Serial },
+		func(to, from *snapshot) { to.b.Serial = from.b.Serial },
 	},
 	showsLife: {
 		func(a, b *snapshot) bool { return a.b.Life == b.b.Life },

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestTypist(t *testing.T) {
+	tests := []struct {
+		in, want, tells string
+		breaks          int
+	}{
+		{in: "root\rsecret\r", want: "root\rsecret\r"},
+		{in: "~.never", want: ""},
+		{in: "who\r~.", want: "who\r"},
+		{in: "a~.b\r", want: "a~.b\r"},
+		{in: "~~.\r~~", want: "~.\r~"},
+		{in: "~x\r", want: "~x\r"},
+		{in: "\r~Bs", want: "\rs", breaks: 1},
+		{in: "~?x", want: "x", tells: escapes},
+	}
+	for _, tt := range tests {
+		for _, slow := range []bool{false, true} {
+			breaks, tells := 0, new(strings.Builder)
+			in := io.Reader(strings.NewReader(tt.in))
+			if slow {
+				in = oneByOne{in}
+			}
+			got, err := io.ReadAll(&typist{in: in, tell: tells, sendBreak: func() error { breaks++; return nil }})
+			if err != nil || string(got) != tt.want || tells.String() != tt.tells || breaks != tt.breaks {
+				t.Errorf("%q gives %q, %d breaks, %q and %v, want %q, %d, %q", tt.in, got, breaks, tells, err, tt.want, tt.breaks, tt.tells)
+			}
+		}
+	}
+	tells := new(strings.Builder)
+	typed := &typist{in: strings.NewReader("~B"), tell: tells, sendBreak: func() error { return errors.New("the line is cut") }}
+	if _, err := io.ReadAll(typed); err != nil || !strings.Contains(tells.String(), "the line is cut") {
+		t.Errorf("a break that fails tells %q, %v", tells, err)
+	}
+}
+
+// oneByOne reads byte by byte.
+type oneByOne struct{ io.Reader }
+
+func (r oneByOne) Read(b []byte) (int, error) { return r.Reader.Read(b[:min(1, len(b))]) }
+
+func TestWatcher(t *testing.T) {
+	found := 0
+	var out strings.Builder
+	w := &watcher{out: &out, text: []byte("login: "), found: func() { found++ }}
+	for _, s := range []string{"node-0 log", "in", ":", " "} {
+		if w.seen {
+			t.Errorf("%q is found in %q", w.text, out.String())
+		}
+		if n, err := w.Write([]byte(s)); n != len(s) || err != nil {
+			t.Errorf("Write() = %d, %v", n, err)
+		}
+	}
+	if !w.seen || found == 0 || out.String() != "node-0 login: " {
+		t.Errorf("found %d times in %q", found, out.String())
+	}
+}
