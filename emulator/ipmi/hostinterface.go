@@ -2,6 +2,7 @@ package ipmi
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -15,6 +16,7 @@ const redfishGroup = 0x52
 // hostInterfaceCommands are those by which the server's own software finds its
 // way into Redfish. Over LAN nobody gets credentials.
 var hostInterfaceCommands = []command{
+	{fn: wire.Group, cmd: 0x01, group: redfishGroup, name: "Get Manager Certificate Fingerprint", inBand: true, least: 1, most: 1, run: fingerprint},
 	{fn: wire.Group, cmd: 0x02, group: redfishGroup, name: "Get Bootstrap Account Credentials", inBand: true, least: 1, most: 1, acts: true, run: bootstrap},
 }
 
@@ -23,6 +25,32 @@ const (
 	keepEnabled           = 0xa5
 	credentialSize        = 16
 )
+
+// fingerprint tells what certificate the web service shows, so that who asks can
+// trust it (DSP0270, "Get Manager Certificate Fingerprint").
+func fingerprint(x *exchange) error {
+	const sha256ID = 1
+	boots, certs := x.bmc().Boots(), x.bmc().Certificates
+	switch {
+	case boots.Disabled || boots.Closed:
+		return notBootstrapping
+	case x.data[0] != 1:
+		return NotPresent // there is one
+	}
+	var own bmc.Own
+	if certs.HTTPS != nil {
+		own = *certs.HTTPS
+	} else {
+		var err error
+		if own, err = x.host.Factory(); err != nil {
+			return err
+		}
+	}
+	sum := sha256.Sum256(own.Chain[0])
+	x.put(sha256ID)
+	x.put(sum[:]...)
+	return nil
+}
 
 // bootstrap makes an account and tells its name and password (DSP0270, "Get
 // Bootstrap Account Credentials"). Unless it is asked to go on, that is done

@@ -1,6 +1,7 @@
 package ipmi
 
 import (
+	"crypto/sha256"
 	"testing"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -46,5 +47,23 @@ func TestBootstrapCredentials(t *testing.T) {
 	}
 	if code, _ := get(keepEnabled); code != NoSpace {
 		t.Errorf("when there is no room = %v, want %v", code, NoSpace)
+	}
+}
+
+func TestCertificateFingerprint(t *testing.T) {
+	h := newHost(t)
+	exchanges{{"over LAN", "52 01", Forbidden, ""}}.try(t, h, wire.Group, 0x01)
+	own, err := h.Factory()
+	must(t, err)
+	sum := sha256.Sum256(own.Chain[0])
+	for data, want := range map[string]string{"52 01": "01 " + tohex(sum[:]), "52 00": "", "52 02": ""} {
+		code, got := askAs(t, h, system, wire.Group, 0x01, unhex(t, data)...)
+		if tohex(got) != want || want == "" && code != NotPresent {
+			t.Errorf("[%s] = %v [% x], want [%s]", data, code, got, want)
+		}
+	}
+	h.tell(t, bmc.SetBootstrap{Bootstrap: bmc.Bootstrap{Closed: true}})
+	if code, _ := askAs(t, h, system, wire.Group, 0x01, redfishGroup, 1); code != notBootstrapping {
+		t.Errorf("where nobody gets an account = %v, want %v", code, notBootstrapping)
 	}
 }

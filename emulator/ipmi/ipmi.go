@@ -37,6 +37,8 @@ type Host interface {
 	Accounts() []bmc.Account
 	// Key is K_g; nil when there is none.
 	Key() []byte
+	// Factory is the certificate that the BMC came with.
+	Factory() (bmc.Own, error)
 	// Login counts a login.
 	Login(c bmc.Credentials) (bmc.Account, bool)
 	Apply(ctx context.Context, c machine.Command) error
