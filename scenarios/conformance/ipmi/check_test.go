@@ -76,6 +76,10 @@ func TestChecksFail(t *testing.T) {
 		{"forgets LUNs", "header"},
 		{"unoffered types", "v1.5 sessions"},
 		{"no password needed", "v1.5 without a password"},
+		{"activates once", "v1.5 activation"},
+		{"activates for ever", "v1.5 activation"},
+		{"no window", "v1.5 packets"},
+		{"no AuthCodes of v1.5", "v1.5 packets"},
 	} {
 		t.Run(string(tt.quirk)+"/"+tt.check, func(t *testing.T) {
 			t.Parallel()
