@@ -14,6 +14,7 @@ var sessionChecks = []Check{
 	{"level limit", "no session goes above what its user may", "§22.18", Must, checkLevelLimit},
 	{"close", "a closed session is silent, and closing an unknown one is an error", "§22.19", Must, checkClose},
 	{"session info", "a session is told about itself", "§22.20", Must, checkSessionInfo},
+	{"session limit", "four sessions are open at once, and one too many is refused until another ends", "§6.12.16, §13.24", Must, checkSessionLimit},
 	{"idle", "a session ends 60 s after its last packet, give or take 3 s", "§6.12.15", Must, checkIdle},
 }
 
@@ -132,6 +133,40 @@ func checkSessionInfo(ctx context.Context, p *probe) error {
 		}
 	}
 	return nil
+}
+
+// checkSessionLimit keeps others out for a moment, so it is for those who have
+// the BMC for themselves.
+func checkSessionLimit(ctx context.Context, p *probe) error {
+	if !p.Patient {
+		return skipped("it takes all sessions for a while")
+	}
+	const least, most = 4, 260 // there are 254 handles (§22.20)
+	var refusal error
+	for range most {
+		if _, refusal = p.open(ctx); refusal != nil {
+			break
+		}
+	}
+	open := len(p.sessions)
+	switch {
+	case refusal != nil && !errors.Is(refusal, NoResources):
+		return demand(refusal, fmt.Sprintf("a login beside %d sessions", open))
+	case open < least:
+		return found("%d sessions are all, want %d", open, least)
+	case refusal == nil:
+		return skipped(fmt.Sprintf("it takes %d sessions and more", open))
+	}
+	// The oldest still works, and makes room.
+	if _, err := p.sessions[0].Do(ctx, GetDeviceID); err != nil {
+		return demand(err, "the first session when all are taken")
+	}
+	if err := p.sessions[0].Close(ctx); err != nil {
+		return demand(err, "to close the first session")
+	}
+	p.sessions = p.sessions[1:]
+	_, err := p.open(ctx)
+	return demand(err, "a login after one session has ended")
 }
 
 func checkIdle(ctx context.Context, p *probe) error {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 )
 
 // A BMC that does nothing wrong passes.
@@ -16,8 +18,9 @@ func TestChecksPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, target := newFake(t, change)
+			target.Patient, target.Clock = true, &bmctest.Clock{}
 			for _, r := range Run(t.Context(), target, Checks()) {
-				if r.Verdict != Pass && r.Name != "idle" {
+				if r.Verdict != Pass && r.Name != "idle" { // a fake has no time
 					t.Errorf("%s: %s: %s", r.Name, r.Verdict, r.Detail)
 				}
 			}
@@ -58,6 +61,9 @@ func TestChecksFail(t *testing.T) {
 		{"no limits", "level limit"},
 		{"never closes", "close"},
 		{"another handle", "session info"},
+		{"sessions for ever", "idle"},
+		{"three sessions", "session limit"},
+		{"never makes room", "session limit"},
 		{"no window", "duplicate"},
 		{"no window", "replay"},
 		{"only forward", "order"},
@@ -98,6 +104,7 @@ func TestChecksFail(t *testing.T) {
 			if len(check) != 1 {
 				t.Fatalf("%d checks are called %q", len(check), tt.check)
 			}
+			target.Patient, target.Clock = true, &bmctest.Clock{}
 			got := Run(t.Context(), target, check)[0]
 			want := Fail
 			if got.Severity == Should {

@@ -304,6 +304,13 @@ func (f *fake) openSession(body []byte, refuse func(uint32, Status) []byte) []by
 	if f.quirk == "grants nothing" {
 		level = 0
 	}
+	most := 15
+	if f.quirk == "three sessions" {
+		most = 3
+	}
+	if len(f.open) >= most {
+		return refuse(console, NoResources)
+	}
 	const slots = 16
 	if len(f.half) == slots {
 		if f.quirk == "half-open for ever" {

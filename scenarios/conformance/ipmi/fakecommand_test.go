@@ -124,7 +124,13 @@ func (f *fake) closeSession(s *fakeSession, data []byte) []byte {
 	if !ok {
 		return []byte{byte(InvalidSession)}
 	}
-	if f.quirk != "never closes" {
+	switch f.quirk {
+	case "never closes":
+	case "never makes room":
+		f.next += 0x101 // somebody else is faster
+		f.open[f.next] = &fakeSession{}
+		fallthrough
+	default:
 		delete(f.open, other.id)
 	}
 	return []byte{0}
