@@ -74,13 +74,16 @@ type download struct {
 	etag      string // what the server said first
 	mark      int64  // off at which resumes was last reset
 	resumes   int
+
+	registry *registry // that the file comes from; nil when it comes from none
+	answered int       // how often in a row it was told who we are
 }
 
 // open starts the download of u and returns when the server has answered.
 // The caller closes it. strict refuses to be led from https to http, which only
 // a file that is checked against a digest may be.
-func (w Writer) open(ctx context.Context, u *url.URL, strict bool) (*download, error) {
-	d := &download{client: w.client(strict), url: u, stall: w.Stall, pause: w.Pause, size: -1}
+func (w Writer) open(ctx context.Context, u *url.URL, strict bool, from *registry) (*download, error) {
+	d := &download{client: w.client(strict), url: u, stall: w.Stall, pause: w.Pause, size: -1, registry: from}
 	if d.stall <= 0 {
 		d.stall = defaultStall
 	}
@@ -197,6 +200,9 @@ func (d *download) ask(ctx context.Context) error {
 			r.Header.Set("If-Range", d.validator)
 		}
 	}
+	if d.registry != nil {
+		d.registry.sign(r)
+	}
 	d.watch.wait()
 	resp, err := d.client.Do(r) //nolint:bodyclose // close does, as long as the body is read
 	d.watch.brought(stallBytes) // an answer is as good
@@ -208,8 +214,20 @@ func (d *download) ask(ctx context.Context) error {
 		return err
 	}
 	d.body = resp.Body
+	if resp.StatusCode == http.StatusUnauthorized && d.registry != nil && d.answered < maxAnswers {
+		d.answered++ // the token may have become too old while the disk was busy
+		if err := d.registry.answer(ctx, resp.Header.Get("WWW-Authenticate")); err != nil {
+			return hopeless(err.Error())
+		}
+		resp.Body.Close()
+		return d.ask(ctx)
+	}
+	d.answered = 0
 	return d.judge(resp)
 }
+
+// maxAnswers is how often in a row a registry may ask who we are.
+const maxAnswers = 2
 
 // judge takes or refuses the answer, and skips what is already here when the
 // server sends the whole file again.

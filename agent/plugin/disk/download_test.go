@@ -179,10 +179,10 @@ func TestChecksumIsNotFetchedInTheClear(t *testing.T) {
 	defer s.Close()
 	u, _ := url.Parse(s.URL + "/sums")
 	w := Writer{HTTP: s.Client()}
-	if _, err := w.open(t.Context(), u, true); err == nil || !strings.Contains(err.Error(), "redirect from https to http") {
+	if _, err := w.open(t.Context(), u, true, nil); err == nil || !strings.Contains(err.Error(), "redirect from https to http") {
 		t.Errorf("open = %v, want the redirect refused", err)
 	}
-	d, err := w.open(t.Context(), u, false)
+	d, err := w.open(t.Context(), u, false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestUntrustedServerIsAskedOnce(t *testing.T) {
 	var dials atomic.Int32
 	u, _ := url.Parse(s.URL)
 	w := Writer{HTTP: &http.Client{Transport: countingTransport{&dials, &http.Transport{}}}}
-	if _, err := w.open(t.Context(), u, false); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := w.open(t.Context(), u, false, nil); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("open = %v, want an untrusted certificate", err)
 	}
 	if dials.Load() != 1 {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"sync"
 )
@@ -17,7 +16,7 @@ const (
 // pump reads d to its end and hands it over in chunks, in order; all but the
 // last are whole. Reading and hashing run beside take. stop must cancel the
 // context that d was opened with: it ends the reading when take fails.
-func pump(ctx context.Context, stop context.CancelFunc, d *download, h hash.Hash, take func(off int64, p []byte) error) (int64, error) {
+func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, take func(off int64, p []byte) error) (int64, error) {
 	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
 	for range buffers {
 		free <- make([]byte, chunk)
@@ -60,7 +59,7 @@ func pump(ctx context.Context, stop context.CancelFunc, d *download, h hash.Hash
 }
 
 // fill reads until buf is full or the file ends.
-func fill(ctx context.Context, d *download, buf []byte) (int, error) {
+func fill(ctx context.Context, d source, buf []byte) (int, error) {
 	for n := 0; ; {
 		k, err := d.read(ctx, buf[n:])
 		n += k

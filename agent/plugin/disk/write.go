@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"path"
@@ -50,15 +51,23 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	if unpackers[spec.Format] == nil && spec.Format != "" && spec.Format != formatRaw {
 		return job.Written{}, fmt.Errorf("disk: image format %q is not supported, want raw, qcow2, vdi or vmdk", shortened(spec.Format))
 	}
-	image, err := parseURL("image URL", spec.URL)
-	if err != nil {
-		return job.Written{}, err
+	oci := strings.HasPrefix(strings.ToLower(spec.URL), ociScheme+"://")
+	var image blob
+	var err error
+	if !oci {
+		if image.url, err = parseURL("image URL", spec.URL); err != nil {
+			return job.Written{}, err
+		}
 	}
 	root, err := Choose(disks, spec.Root)
 	if err != nil {
 		return job.Written{}, err
 	}
-	want, err := w.want(ctx, spec, image)
+	if oci {
+		image, err = w.resolve(ctx, spec)
+	} else {
+		image.want, err = w.want(ctx, spec, image.url)
+	}
 	if err != nil {
 		return job.Written{}, err
 	}
@@ -73,7 +82,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 		return job.Written{}, fmt.Errorf("disk: open %s: %w", root.Name, err)
 	}
 	t := &target{block: block, name: root.Name, drive: drive}
-	size, err := w.write(ctx, image, spec.Format, want, t)
+	size, err := w.write(ctx, image, spec.Format, t)
 	if err != nil && t.head != nil {
 		err = also(err, t.sync()) // the wiped head, at least, must last
 	}
@@ -83,7 +92,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	if err != nil {
 		return job.Written{}, err
 	}
-	return job.Written{Device: root.Name, Bytes: size, Sum: want.hex, ConfigDrive: t.driveAt}, nil
+	return job.Written{Device: root.Name, Bytes: size, Sum: image.want.hex, ConfigDrive: t.driveAt}, nil
 }
 
 // want finds out which digest the image must have.
@@ -103,7 +112,7 @@ func (w Writer) want(ctx context.Context, spec job.WriteSpec, image *url.URL) (d
 	if err != nil {
 		return digest{}, err
 	}
-	file, err := w.open(ctx, u, true)
+	file, err := w.open(ctx, u, true, nil)
 	if err != nil {
 		return digest{}, err
 	}
@@ -119,27 +128,36 @@ func (w Writer) want(ctx context.Context, spec job.WriteSpec, image *url.URL) (d
 	return d, nil
 }
 
-func (w Writer) write(ctx context.Context, image *url.URL, format string, want digest, t *target) (int64, error) {
+func (w Writer) write(ctx context.Context, image blob, format string, t *target) (int64, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	file, err := w.open(ctx, image, false)
+	file, err := w.open(ctx, image.url, false, image.registry)
 	if err != nil {
 		return 0, err
 	}
 	defer file.close()
 	bar := &progress{report: w.Progress}
 	var to sink
-	h := want.make()
-	n, err := pump(ctx, stop, file, h, func(off int64, p []byte) error {
+	h := image.want.make()
+	from, hashed, total := source(file), io.Writer(h), file.size
+	if image.registry != nil {
+		layer, err := unwrap(ctx, file, h, image.size, image.wrapping)
+		if err != nil {
+			return 0, err
+		}
+		defer layer.close()
+		from, hashed, total = layer, io.Discard, layer.size
+	}
+	n, err := pump(ctx, stop, from, hashed, func(off int64, p []byte) error {
 		if to == nil {
-			if to, err = w.sink(format, p, file.size, t, bar); err != nil {
+			if to, err = w.sink(format, p, total, t, bar); err != nil {
 				return err
 			}
 		}
 		if err := to.take(off, p); err != nil {
 			return err
 		}
-		bar.part(off+int64(len(p)), file.size)
+		bar.part(off+int64(len(p)), total)
 		return nil
 	})
 	if to != nil {
@@ -149,10 +167,10 @@ func (w Writer) write(ctx context.Context, image *url.URL, format string, want d
 		return 0, err
 	}
 	if to == nil {
-		return 0, fmt.Errorf("disk: image %s is empty", place(image))
+		return 0, fmt.Errorf("disk: image %s is empty", place(image.url))
 	}
-	if have := hex.EncodeToString(h.Sum(nil)); have != want.hex {
-		return 0, fmt.Errorf("disk: checksum mismatch: %s has %s %s, want %s", place(image), want.name, have, want.hex)
+	if have := hex.EncodeToString(h.Sum(nil)); have != image.want.hex {
+		return 0, fmt.Errorf("disk: checksum mismatch: %s has %s %s, want %s", place(image.url), image.want.name, have, image.want.hex)
 	}
 	size, err := to.finish(ctx, n)
 	if err != nil {

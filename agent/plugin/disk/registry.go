@@ -1,0 +1,235 @@
+package disk
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/agent/job"
+)
+
+// reference names an image in a registry: oci://HOST[:PORT]/REPOSITORY, then a
+// tag, a digest, or both, of which the digest counts.
+type reference struct {
+	host, repository string
+	tag              string // latest when neither is given
+	digest           string // sha256:…
+}
+
+// Names as the OCI distribution specification 1.1 has them, and digests as the
+// image specification 1.1.
+var (
+	isRepository = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+	isTag        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
+)
+
+const ociScheme = "oci"
+
+func parseReference(text string) (reference, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != ociScheme || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return reference{}, errors.New("disk: image URL is no oci://REGISTRY/REPOSITORY[:TAG][@DIGEST]")
+	}
+	r := reference{host: u.Host}
+	rest, digest, pinned := strings.Cut(strings.TrimPrefix(u.Path, "/"), "@")
+	if pinned {
+		if _, err := parseOCIDigest(digest); err != nil {
+			return reference{}, fmt.Errorf("disk: image URL: %w", err)
+		}
+		r.digest = digest
+	}
+	name, tag, tagged := strings.Cut(rest, ":")
+	switch {
+	case !isRepository.MatchString(name):
+		return reference{}, fmt.Errorf("disk: image URL: %q is no repository", shortened(name))
+	case tagged && !isTag.MatchString(tag):
+		return reference{}, fmt.Errorf("disk: image URL: %q is no tag", shortened(tag))
+	case !tagged && !pinned:
+		tag = "latest"
+	}
+	r.repository, r.tag = name, tag
+	return r, nil
+}
+
+// parseOCIDigest reads ALGORITHM:HEX.
+func parseOCIDigest(text string) (digest, error) {
+	kind, hex, ok := strings.Cut(text, ":")
+	if !ok || kind != "sha256" && kind != "sha512" || hex != strings.ToLower(hex) {
+		return digest{}, fmt.Errorf("%q is no sha256 or sha512 digest", shortened(text))
+	}
+	return parseDigest(hex, kind)
+}
+
+// registry asks one registry for what one reference means. It is anonymous
+// until it is asked who it is.
+type registry struct {
+	http  *http.Client
+	ref   reference
+	auth  *job.RegistryAuth
+	plain bool   // http, not https
+	token string // Authorization, once the registry has asked for it
+}
+
+// maxManifest is what a manifest may have in bytes (OCI distribution
+// specification 1.1, "Pushing Manifests"), and maxToken a token's document.
+const (
+	maxManifest = 4 << 20
+	maxToken    = 64 << 10
+)
+
+// oneRequest bounds a request for anything but a blob, in wall time.
+const oneRequest = time.Minute
+
+func (g *registry) url(kind, what string) *url.URL {
+	scheme := "https"
+	if g.plain {
+		scheme = "http"
+	}
+	return &url.URL{Scheme: scheme, Host: g.ref.host, Path: "/v2/" + g.ref.repository + "/" + kind + "/" + what}
+}
+
+// sign puts the token on a request. Redirects to another host do not get it
+// (net/http drops it there).
+func (g *registry) sign(r *http.Request) {
+	if g.token != "" {
+		r.Header.Set("Authorization", g.token)
+	}
+}
+
+// small fetches a document of at most limit bytes. A registry on this machine
+// may speak http, as container engines allow it.
+func (g *registry) small(ctx context.Context, kind, what, accept string, limit int64) ([]byte, http.Header, error) {
+	ctx, cancel := context.WithTimeout(ctx, oneRequest)
+	defer cancel()
+	for tries := 0; ; tries++ {
+		u := g.url(kind, what)
+		resp, err := g.ask(ctx, u, func(r *http.Request) {
+			r.Header.Set("Accept", accept)
+			g.sign(r)
+		})
+		switch {
+		case errors.Is(err, http.ErrSchemeMismatch) && !g.plain && loopback(g.ref.host):
+			g.plain = true
+			continue
+		case err != nil:
+			return nil, nil, fmt.Errorf("disk: registry: %s: %w", place(u), err)
+		case resp.StatusCode == http.StatusUnauthorized && tries < 3:
+			challenge := resp.Header.Get("WWW-Authenticate")
+			resp.Body.Close()
+			if err := g.answer(ctx, challenge); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		defer resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return nil, nil, fmt.Errorf("disk: registry: %s: the server answers %s", place(u), shortened(resp.Status))
+		}
+		body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+		switch {
+		case err != nil:
+			return nil, nil, fmt.Errorf("disk: registry: %s: %w", place(u), err)
+		case int64(len(body)) > limit:
+			return nil, nil, fmt.Errorf("disk: registry: %s: more than %d bytes", place(u), limit)
+		}
+		return body, resp.Header, nil
+	}
+}
+
+func (g *registry) ask(ctx context.Context, u *url.URL, dress func(*http.Request)) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, hopeless("the request cannot be made")
+	}
+	dress(r)
+	resp, err := g.http.Do(r)
+	var quoting *url.Error // quotes the URL, which place shows as it should
+	if errors.As(err, &quoting) {
+		err = quoting.Err
+	}
+	return resp, err
+}
+
+// loopback tells whether a host is this machine.
+func loopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+var parameter = regexp.MustCompile(`([a-zA-Z_]+)="([^"]*)"`)
+
+// answer says who we are in the way that the registry asks for: a password at
+// once, or a token for it (CNCF distribution, token authentication).
+func (g *registry) answer(ctx context.Context, challenge string) error {
+	kind, rest, _ := strings.Cut(strings.TrimSpace(challenge), " ")
+	fields := map[string]string{}
+	for _, m := range parameter.FindAllStringSubmatch(rest, 16) {
+		fields[strings.ToLower(m[1])] = m[2]
+	}
+	switch {
+	case strings.EqualFold(kind, "Basic") && g.auth == nil, g.token != "" && strings.EqualFold(kind, "Basic"):
+		return fmt.Errorf("disk: registry %s wants a user and a password that it knows", g.ref.host)
+	case strings.EqualFold(kind, "Basic"):
+		g.token = g.basic()
+		return nil
+	case !strings.EqualFold(kind, "Bearer"):
+		return fmt.Errorf("disk: registry %s asks for authentication of kind %q, want Basic or Bearer", g.ref.host, shortened(kind))
+	}
+	realm, err := url.Parse(fields["realm"])
+	if err != nil || realm.Host == "" || realm.Scheme != "https" && !(realm.Scheme == "http" && g.plain && loopback(realm.Host)) {
+		return fmt.Errorf("disk: registry %s hands out tokens at no https URL", g.ref.host)
+	}
+	query := realm.Query()
+	for _, name := range []string{"service", "scope"} {
+		if fields[name] != "" {
+			query.Set(name, fields[name])
+		}
+	}
+	if fields["scope"] == "" {
+		query.Set("scope", "repository:"+g.ref.repository+":pull")
+	}
+	realm.RawQuery = query.Encode()
+	resp, err := g.ask(ctx, realm, func(r *http.Request) {
+		if g.auth != nil {
+			r.Header.Set("Authorization", g.basic())
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("disk: registry token: %s: %w", place(realm), err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("disk: registry token: %s: the server answers %s", place(realm), shortened(resp.Status))
+	}
+	var doc struct {
+		Token  string `json:"token"`
+		Access string `json:"access_token"` //nolint:gosec // a field's name
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxToken)).Decode(&doc); err != nil {
+		return fmt.Errorf("disk: registry token: %s: no JSON document of at most %d bytes", place(realm), maxToken)
+	}
+	if doc.Token == "" {
+		doc.Token = doc.Access
+	}
+	if doc.Token == "" {
+		return fmt.Errorf("disk: registry token: %s: the answer holds none", place(realm))
+	}
+	g.token = "Bearer " + doc.Token
+	return nil
+}
+
+func (g *registry) basic() string {
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(g.auth.Username+":"+g.auth.Password))
+}

@@ -1,0 +1,136 @@
+package disk
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// source is what an image is read from.
+type source interface {
+	read(ctx context.Context, p []byte) (int, error)
+}
+
+// unwrapped is the image within a layer. What is read of the layer on the way
+// goes through its digest, to the last byte.
+type unwrapped struct {
+	layer *layerReader
+	image io.Reader
+	tar   *tar.Reader // when the image is its one file
+	zstd  *zstd.Decoder
+	size  int64 // of the image in bytes; -1 when it is not known beforehand
+}
+
+// maxWindow is how far a compressed layer may refer back, which takes as much
+// memory.
+const maxWindow = 32 << 20
+
+// layerReader is a download as an io.Reader, for one context at a time.
+type layerReader struct {
+	ctx  context.Context //nolint:containedctx // of the read that is under way
+	from *download
+	hash io.Writer
+	left int64 // bytes that the layer may still have
+}
+
+func (l *layerReader) Read(p []byte) (int, error) {
+	n, err := l.from.read(l.ctx, p)
+	l.hash.Write(p[:n])
+	if l.left -= int64(n); l.left < 0 {
+		return n, errors.New("disk: oci: the layer is longer than its manifest says")
+	}
+	return n, err
+}
+
+// unwrap opens a layer.
+func unwrap(ctx context.Context, from *download, hash io.Writer, size int64, how wrapping) (*unwrapped, error) {
+	u := &unwrapped{layer: &layerReader{ctx: ctx, from: from, hash: hash, left: size}, size: -1}
+	u.image = u.layer
+	var err error
+	switch how.packed {
+	case "gzip":
+		u.image, err = gzip.NewReader(u.image)
+	case "zstd":
+		u.zstd, err = zstd.NewReader(u.image, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		u.image = u.zstd
+	default:
+		if !how.tar {
+			u.size = size
+		}
+	}
+	if err == nil && how.tar {
+		err = u.openTar()
+	}
+	if err != nil {
+		u.close()
+		return nil, fmt.Errorf("disk: oci: layer: %w", err)
+	}
+	return u, nil
+}
+
+// openTar goes to the one file of a tar. Folders around it do not count.
+func (u *unwrapped) openTar() error {
+	u.tar = tar.NewReader(u.image)
+	h, err := u.nextFile()
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("the tar holds no file")
+	case err != nil:
+		return err
+	}
+	u.image, u.size = u.tar, h.Size
+	return nil
+}
+
+// maxFolders bounds how many entries are passed over.
+const maxFolders = 64
+
+func (u *unwrapped) nextFile() (*tar.Header, error) {
+	for range maxFolders {
+		h, err := u.tar.Next()
+		switch {
+		case err != nil:
+			return nil, err
+		case h.Typeflag == tar.TypeReg:
+			return h, nil
+		case h.Typeflag != tar.TypeDir && h.Typeflag != tar.TypeXGlobalHeader:
+			return nil, fmt.Errorf("the tar holds %q, which is no file", shortened(h.Name))
+		}
+	}
+	return nil, errors.New("the tar holds too many folders")
+}
+
+// read implements source. After the image's last byte it reads the layer to its
+// end, and makes sure that there is nothing else in it.
+func (u *unwrapped) read(ctx context.Context, p []byte) (int, error) {
+	u.layer.ctx = ctx
+	n, err := u.image.Read(p)
+	switch {
+	case err == nil:
+		return n, nil
+	case !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return n, fmt.Errorf("disk: oci: layer: %w", err)
+	}
+	if u.tar != nil {
+		if _, err := u.nextFile(); err == nil {
+			return n, errors.New("disk: oci: layer: the tar holds more than one file")
+		} else if !errors.Is(err, io.EOF) {
+			return n, fmt.Errorf("disk: oci: layer: %w", err)
+		}
+	}
+	if _, err := io.Copy(io.Discard, u.layer); err != nil {
+		return n, err
+	}
+	return n, io.EOF
+}
+
+func (u *unwrapped) close() {
+	if u.zstd != nil {
+		u.zstd.Close()
+	}
+}
