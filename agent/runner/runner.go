@@ -32,7 +32,14 @@ type Config struct {
 	System   sys.System    // needed
 	HTTP     *http.Client  // for images; nil means http.Client's defaults
 	Deadline time.Duration // of one job, in wall time; 0 means six hours
+	// Methods are deployment methods beside those that every agent knows, by
+	// name.
+	Methods map[string]Method
 }
+
+// Method deploys a server in a way of its own (a BareMetalHost's customDeploy).
+// disks are those of the inventory; progress is told how many percent are done.
+type Method func(ctx context.Context, s sys.System, spec job.WriteSpec, disks []job.Disk, progress func(percent int)) (job.Report, error)
 
 // Runner runs one job at a time.
 type Runner struct {
@@ -75,29 +82,80 @@ func (r *Runner) Run(ctx context.Context, j job.Job, progress func(percent int))
 }
 
 func (r *Runner) do(ctx context.Context, j job.Job, progress func(percent int)) (job.Report, error) {
-	switch j.Kind {
-	case job.Inventory, job.Clean, job.Write:
-	default:
-		return job.Report{}, fmt.Errorf("runner: the agent knows no job of kind %q", j.Kind)
+	work, err := r.work(j)
+	if err != nil {
+		return job.Report{}, err
 	}
 	hardware, err := inventory.Collect(ctx, r.config.System)
-	switch {
-	case err != nil:
+	if err != nil {
 		return job.Report{}, err
-	case j.Kind == job.Inventory:
-		return job.Report{Inventory: &hardware}, nil
-	case j.Kind == job.Clean:
-		erased, err := disk.Clean(ctx, r.config.System, hardware.Disks, progress)
-		return job.Report{Cleaned: erased}, err
-	case j.Write == nil:
-		return job.Report{}, errors.New("runner: a write job without its specification")
 	}
-	w := disk.Writer{System: r.config.System, HTTP: r.config.HTTP, Progress: progress}
-	written, err := w.Write(ctx, *j.Write, hardware.Disks)
+	return work(ctx, hardware, progress)
+}
+
+// work is what a job's kind means.
+func (r *Runner) work(j job.Job) (func(context.Context, job.Hardware, func(int)) (job.Report, error), error) {
+	switch {
+	case j.Kind == job.Inventory:
+		return func(_ context.Context, h job.Hardware, _ func(int)) (job.Report, error) {
+			return job.Report{Inventory: &h}, nil
+		}, nil
+	case j.Kind == job.Clean:
+		var spec job.CleanSpec
+		if j.Clean != nil {
+			spec = *j.Clean
+		}
+		return func(ctx context.Context, h job.Hardware, progress func(int)) (job.Report, error) {
+			return erase(spec.Erase)(ctx, r.config.System, job.WriteSpec{}, h.Disks, progress)
+		}, nil
+	case j.Kind == job.Write && j.Write == nil:
+		return nil, errors.New("runner: a write job without its specification")
+	case j.Kind == job.Write:
+		return r.deploy(r.write, *j.Write), nil
+	case j.Kind == job.Custom && j.Custom == nil:
+		return nil, errors.New("runner: a custom job without its specification")
+	case j.Kind == job.Custom:
+		for _, methods := range []map[string]Method{r.config.Methods, r.methods()} {
+			if m := methods[j.Custom.Method]; m != nil {
+				return r.deploy(m, j.Custom.Write), nil
+			}
+		}
+		return nil, fmt.Errorf("runner: the agent knows no deployment method %q", j.Custom.Method)
+	}
+	return nil, fmt.Errorf("runner: the agent knows no job of kind %q", j.Kind)
+}
+
+func (r *Runner) deploy(m Method, spec job.WriteSpec) func(context.Context, job.Hardware, func(int)) (job.Report, error) {
+	return func(ctx context.Context, h job.Hardware, progress func(int)) (job.Report, error) {
+		return m(ctx, r.config.System, spec, h.Disks, progress)
+	}
+}
+
+// methods are the deployment methods that every agent knows. They are named as
+// ironic-python-agent names its steps.
+func (r *Runner) methods() map[string]Method {
+	return map[string]Method{
+		"write_image":            r.write,
+		"erase_devices_metadata": erase(job.EraseMetadata),
+		"erase_devices":          erase(job.EraseSecure),
+	}
+}
+
+func (r *Runner) write(ctx context.Context, s sys.System, spec job.WriteSpec, disks []job.Disk, progress func(int)) (job.Report, error) {
+	w := disk.Writer{System: s, HTTP: r.config.HTTP, Progress: progress}
+	written, err := w.Write(ctx, spec, disks)
 	if err != nil {
 		return job.Report{}, err
 	}
 	return job.Report{Written: &written}, nil
+}
+
+// erase makes a method of an erasure of every disk.
+func erase(how job.Erase) Method {
+	return func(ctx context.Context, s sys.System, _ job.WriteSpec, disks []job.Disk, progress func(int)) (job.Report, error) {
+		erased, err := disk.Erase(ctx, s, disks, how, progress)
+		return job.Report{Cleaned: erased}, err
+	}
 }
 
 func (r *Runner) remember(id string, report job.Report) {

@@ -152,3 +152,43 @@ func TestConfig(t *testing.T) {
 		t.Error("New without a system succeeded")
 	}
 }
+
+// B-156: a method is one of the agent's, or one that it was given.
+func TestCustomMethods(t *testing.T) {
+	var seen job.WriteSpec
+	own := func(_ context.Context, _ sys.System, spec job.WriteSpec, disks []job.Disk, _ func(int)) (job.Report, error) {
+		seen = spec
+		return job.Report{Written: &job.Written{Device: disks[0].Name}}, nil
+	}
+	disk := systest.NewMemory(1 << 20)
+	if _, err := disk.WriteAt([]byte("old"), 0); err != nil {
+		t.Fatal(err)
+	}
+	s := systest.New(systest.Machine{Disks: []systest.Disk{{Kind: systest.SATA, Size: disk.Size(), Open: func() (sys.Block, error) { return disk, nil }}}})
+	r, err := runner.New(runner.Config{System: s, Methods: map[string]runner.Method{"install_ours": own}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(id, method string) job.Report {
+		return r.Run(t.Context(), job.Job{ID: id, Kind: job.Custom, Custom: &job.CustomSpec{Method: method, Write: job.WriteSpec{URL: "http://h/x"}}}, nil)
+	}
+	if got := run("1", "install_ours"); got.State != job.Done || got.Written == nil || got.Written.Device != "/dev/sda" || seen.URL != "http://h/x" {
+		t.Errorf("a method of ours: %+v, given %+v", got, seen)
+	}
+	if got := run("2", "no_such"); got.State != job.Failed || got.Error != `runner: the agent knows no deployment method "no_such"` {
+		t.Errorf("a method of nobody's: %+v", got)
+	}
+	if got := run("3", "write_image"); got.State != job.Failed || !strings.HasPrefix(got.Error, "disk: no root device hints are given") {
+		t.Errorf("write_image: %+v", got)
+	}
+	if got := run("4", "erase_devices_metadata"); got.State != job.Done || len(got.Cleaned) != 1 {
+		t.Errorf("erase_devices_metadata: %+v", got)
+	}
+	p := make([]byte, 3)
+	if _, err := disk.ReadAt(p, 0); err != nil || string(p) != "\x00\x00\x00" {
+		t.Errorf("the disk holds %q, %v", p, err)
+	}
+	if got := r.Run(t.Context(), job.Job{ID: "5", Kind: job.Custom}, nil); got.State != job.Failed {
+		t.Errorf("a custom job without its specification: %+v", got)
+	}
+}

@@ -8,6 +8,7 @@
 package sys
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -45,6 +46,18 @@ type Block interface {
 	Zero(off, n int64) error
 	// Sync returns when what was written is durable.
 	Sync() error
+}
+
+// ErrNoErase means that a device has no command to erase itself, or none that
+// it would take now.
+var ErrNoErase = errors.New("sys: the device cannot erase itself")
+
+// Eraser is a Block whose device may know how to erase itself.
+type Eraser interface {
+	// SecureErase erases the whole device, also what cannot be reached by
+	// writing, and names the command that did. It wraps ErrNoErase when nothing
+	// was done. A device that has begun does not stop when ctx ends.
+	SecureErase(ctx context.Context) (command string, err error)
 }
 
 // Scratch is a temporary file.

@@ -58,6 +58,7 @@ type bench struct {
 	done    map[string]job.Report
 	deaf    bool // the agent does not report
 	ran     []job.Kind
+	last    job.Job // that it ran
 	answers map[job.Kind]job.Report
 }
 
@@ -87,6 +88,7 @@ func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *be
 			job.Inventory: {State: job.Done, Inventory: &job.Hardware{Hostname: hostName, CPU: job.CPU{MHz: 2100.4}}},
 			job.Clean:     {State: job.Done},
 			job.Write:     {State: job.Done, Written: &job.Written{Device: "/dev/sda"}},
+			job.Custom:    {State: job.Done},
 		},
 	}
 	b.kube = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(h, secret).
@@ -207,7 +209,7 @@ func (b *bench) agent() {
 		if !known {
 			rep = b.answers[j.Kind]
 			b.done[j.ID] = rep
-			b.ran = append(b.ran, j.Kind)
+			b.ran, b.last = append(b.ran, j.Kind), j
 		}
 		if code := b.post(fmt.Sprintf(job.ReportPath, j.ID), token, rep, nil); code != http.StatusNoContent {
 			b.t.Fatalf("report %s: %d", j.ID, code)

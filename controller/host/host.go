@@ -230,7 +230,8 @@ func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	if apierrors.IsConflict(err) {
 		return again(err)
 	}
-	if errors.Is(err, bmc.ErrUnreachable) && h.DeletionTimestamp.IsZero() || ctx.Err() != nil {
+	var data *configDataError
+	if errors.Is(err, bmc.ErrUnreachable) && h.DeletionTimestamp.IsZero() || errors.As(err, &data) || ctx.Err() != nil {
 		return ctrl.Result{}, fmt.Errorf("perform: %w", err)
 	}
 	d := phase.Decision{Fail: errorTypes[h.Status.Provisioning.State], Message: err.Error()}

@@ -13,7 +13,7 @@ import (
 type metrics struct {
 	passes, failedPasses, errors, power, moves, required *prometheus.CounterVec
 	missing, invalid, updated, noAccess                  *prometheus.CounterVec
-	unmanaged, undeprovisioned, undeleted                *prometheus.CounterVec
+	unmanaged, undeprovisioned, undeleted, configData    *prometheus.CounterVec
 	durations                                            map[phase.State]*prometheus.HistogramVec
 }
 
@@ -56,6 +56,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		unmanaged:       count("host_unmanaged", "Hosts without BMC details."),
 		undeprovisioned: count("delete_without_deprovisioning", "Hosts that were deleted although they could not be deprovisioned."),
 		undeleted:       count("delete_delayed_for_detached", "Looks at hosts whose deletion waits until they are attached."),
+		configData:      count("host_config_data_error", "Secrets of configuration data without their key.", "host_data_type"),
 		durations:       map[phase.State]*prometheus.HistogramVec{},
 	}
 	for state, op := range operations { // into a map, and a registry: the order is not seen

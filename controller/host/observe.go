@@ -65,7 +65,13 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	}}
 	f := &o.facts
 	if h.Spec.Image != nil {
-		f.WantImage = h.Spec.Image.URL
+		f.WantImage, f.Live = h.Spec.Image.URL, h.Spec.Image.IsLiveISO()
+	}
+	if h.Spec.CustomDeploy != nil {
+		f.WantDeploy = h.Spec.CustomDeploy.Method
+	}
+	if h.Status.Provisioning.CustomDeploy != nil {
+		f.HaveDeploy = h.Status.Provisioning.CustomDeploy.Method
 	}
 	observeReboot(h, o)
 	observeDetached(h, f)
@@ -113,7 +119,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		f.RegistrationError, o.unregistered = err.Error(), err
 		return nil
 	}
-	f.Power, f.NextBoot = o.system.Power, o.system.Boot.Device
+	f.Power, f.NextBoot, f.BootStays = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent
 	return nil
 }
 
@@ -136,6 +142,8 @@ func (r *Reconciler) observeMedia(ctx context.Context, h *metal3.BareMetalHost, 
 		o.facts.Media = phase.MediaCurrent
 	case r.Boot.Ours(m.Image):
 		o.facts.Media = phase.MediaOld
+	case isLive(h.Spec.Image, m.Image), isLive(&h.Status.Provisioning.Image, m.Image):
+		o.facts.Media = phase.MediaLive
 	default:
 		o.facts.Media = phase.MediaForeign
 	}
@@ -171,7 +179,7 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	o.found = inspect.Inventory
 	f.Inspect = jobState(st.Jobs, jobID(b, jobInspect), &f.JobError)
 	f.Clean = jobState(st.Jobs, jobID(b, jobClean), &f.JobError)
-	if f.State != metal3.StateProvisioning || f.WantImage == "" {
+	if f.State != metal3.StateProvisioning || f.WantImage == "" && f.WantDeploy == "" {
 		return
 	}
 	spec, err := writeSpec(h)
@@ -179,11 +187,21 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 		f.ValidationError = err.Error()
 		return
 	}
+	if f.Live { // nothing is written
+		return
+	}
 	// The ID tells the image, too: a job for another one is another job.
-	id := jobID(b, jobWrite, inband.Digest(spec.URL, spec.Checksum, spec.ChecksumType, spec.Format))
-	o.write = job.Job{ID: id, Kind: job.Write, Write: &spec}
+	parts := []string{spec.URL, spec.Checksum, spec.ChecksumType, spec.Format}
+	if f.WantDeploy != "" {
+		parts = append(parts, f.WantDeploy)
+	}
+	id := jobID(b, jobWrite, inband.Digest(parts...))
+	o.write = writeJob(id, spec, f.WantDeploy)
 	f.Write = jobState(st.Jobs, id, &f.JobError)
-	if f.Write == phase.JobFailed { // B-59
+	switch {
+	case f.Write == phase.JobFailed && f.WantDeploy != "":
+		f.JobError = fmt.Sprintf("Custom deploy method %s failed: %s", f.WantDeploy, f.JobError)
+	case f.Write == phase.JobFailed: // B-59
 		f.JobError = fmt.Sprintf("Image provisioning failed (url: %s, checksum: %s): %s", spec.URL, spec.Checksum, f.JobError)
 	}
 	for other := range st.Jobs {
@@ -255,34 +273,4 @@ func rootHints(h *metal3.BareMetalHost) (*metal3.RootDeviceHints, error) {
 		return nil, err
 	}
 	return p.RootDeviceHints.DeepCopy(), nil
-}
-
-// formats are the image formats that the agent can write; "" makes it look.
-var formats = map[string]bool{"": true, "raw": true, "qcow2": true}
-
-// writeSpec is what the agent is told of the image. Its errors are the user's
-// to mend.
-func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
-	img := h.Spec.Image
-	sum, kind, err := img.GetChecksum()
-	if err != nil {
-		return job.WriteSpec{}, fmt.Errorf("Validation failed: %w", err) //nolint:staticcheck // upstream's text (B-60)
-	}
-	format := ""
-	if img.DiskFormat != nil {
-		format = *img.DiskFormat
-	}
-	if !formats[format] {
-		return job.WriteSpec{}, fmt.Errorf("Validation failed: image format %s cannot be written: use raw or qcow2", format) //nolint:staticcheck // as above
-	}
-	hints, err := rootHints(h)
-	if err != nil {
-		return job.WriteSpec{}, err
-	}
-	return job.WriteSpec{URL: img.URL, Format: format, Checksum: sum, ChecksumType: kind, Root: job.Hints{
-		DeviceName: hints.DeviceName, HCTL: hints.HCTL, Model: hints.Model, Vendor: hints.Vendor,
-		SerialNumber: hints.SerialNumber, MinSizeGigabytes: hints.MinSizeGigabytes,
-		WWN: hints.WWN, WWNWithExtension: hints.WWNWithExtension, WWNVendorExtension: hints.WWNVendorExtension,
-		Rotational: hints.Rotational,
-	}}, nil
 }

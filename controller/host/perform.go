@@ -37,9 +37,9 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.OfferClean: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
 		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobClean), Kind: job.Clean, Clean: &job.CleanSpec{}})
 	},
-	phase.OfferWrite: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
-		return r.Inband.Offer(o.boot, o.write)
-	},
+	phase.OfferWrite: (*Reconciler).offerWrite,
+	phase.InsertLive: (*Reconciler).insertLive,
+	phase.BootLive:   (*Reconciler).bootLive,
 	phase.Release:    (*Reconciler).release,
 	phase.EndReboot:  (*Reconciler).endReboot,
 	phase.BeginAgain: (*Reconciler).endReboot,

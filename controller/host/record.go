@@ -160,7 +160,7 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 	case from == metal3.StateExternallyProvisioned && to == metal3.StateProvisioned: // B-64
 		keepImage(h)
 	case from == metal3.StateDeprovisioning:
-		s.Provisioning.Image, s.Provisioning.RootDeviceHints = metal3.Image{}, nil
+		s.Provisioning.Image, s.Provisioning.CustomDeploy, s.Provisioning.RootDeviceHints = metal3.Image{}, nil, nil
 	}
 	if s.HardwareProfile == "" && profiled[to] {
 		p, err := hardwareProfile(h)
@@ -208,6 +208,7 @@ func keepImage(h *metal3.BareMetalHost) {
 	if h.Spec.Image != nil {
 		h.Status.Provisioning.Image = *h.Spec.Image.DeepCopy()
 	}
+	h.Status.Provisioning.CustomDeploy = h.Spec.CustomDeploy.DeepCopy()
 }
 
 // forget drops what is kept for a boot that is over.

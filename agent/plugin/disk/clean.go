@@ -37,20 +37,32 @@ var inner = []struct {
 const innerSize = 4 << 10
 
 // Clean erases the partition metadata of every disk and nothing else, so that
-// it takes seconds, whatever the size; it is no protection of the data. It goes
-// on after a disk that fails, and names the disks that were erased. progress,
-// which may be nil, is told how much is done, from 0 to 100.
+// it takes seconds, whatever the size; it is no protection of the data.
 func Clean(ctx context.Context, s sys.System, disks []job.Disk, progress func(percent int)) ([]string, error) {
+	return Erase(ctx, s, disks, job.EraseMetadata, progress)
+}
+
+// Erase erases every disk. It goes on after one that fails, and names the disks
+// that were erased. progress, which may be nil, is told how much is done, from
+// 0 to 100.
+func Erase(ctx context.Context, s sys.System, disks []job.Disk, how job.Erase, progress func(percent int)) ([]string, error) {
+	do, known := erasures[how]
+	if !known {
+		return nil, fmt.Errorf("disk: erasure %q is unknown, want full, secure or none for metadata", shortened(string(how)))
+	}
 	erased := []string{}
 	var failed error
 	for i, d := range disks {
-		if progress != nil {
-			progress(100 * i / len(disks))
+		part := func(done, total int64) {
+			if progress != nil && total > 0 {
+				progress((100*i + int(float64(done)/float64(total)*100)) / len(disks))
+			}
 		}
+		part(0, 1)
 		if err := context.Cause(ctx); err != nil {
 			return erased, also(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
 		}
-		if err := cleanDisk(ctx, s, d.Name); err != nil {
+		if err := eraseDisk(ctx, s, d.Name, do, part); err != nil {
 			failed = also(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
 			continue
 		}
@@ -72,7 +84,9 @@ func kernelName(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "/dev/"), "/", "!")
 }
 
-func cleanDisk(ctx context.Context, s sys.System, name string) (err error) {
+// eraseDisk does an erasure and then that of the metadata: it takes no time,
+// and what a device makes of its own data after an erasure is its own matter.
+func eraseDisk(ctx context.Context, s sys.System, name string, do erasure, progress func(done, total int64)) (err error) {
 	block, err := s.OpenBlock(kernelName(name))
 	if err != nil {
 		return err
@@ -82,6 +96,9 @@ func cleanDisk(ctx context.Context, s sys.System, name string) (err error) {
 			err = closeErr
 		}
 	}()
+	if err := do(ctx, block, progress); err != nil {
+		return err
+	}
 	// The tables go last: until then they tell where the rest is.
 	for _, p := range append(partitions(block, block.Size()), span{0, block.Size()}) {
 		if err := context.Cause(ctx); err != nil {

@@ -80,6 +80,9 @@ type Disk struct {
 	// Removable marks USB sticks and the like: a disk behind a USB host
 	// controller instead of where Kind says.
 	Removable bool
+	// Erase is the command by which the device erases itself; empty when it has
+	// none.
+	Erase string
 	// Open opens the medium. nil is a device that cannot be opened.
 	Open func() (sys.Block, error)
 }

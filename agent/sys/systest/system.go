@@ -1,6 +1,7 @@
 package systest
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -14,6 +15,7 @@ type System struct {
 	machine Machine
 	tree    *tree
 	open    map[string]func() (sys.Block, error) // by kernel name; fixed
+	erase   map[string]string                    // likewise: Disk.Erase
 
 	mu   sync.Mutex
 	held map[string]bool // names that are open
@@ -26,14 +28,14 @@ func New(m Machine) *System {
 		m.Arch = "x86_64"
 	}
 	m.NICs, m.Disks = slices.Clone(m.NICs), slices.Clone(m.Disks)
-	s := &System{machine: m, tree: newTree(), open: map[string]func() (sys.Block, error){}, held: map[string]bool{}}
+	s := &System{machine: m, tree: newTree(), open: map[string]func() (sys.Block, error){}, erase: map[string]string{}, held: map[string]bool{}}
 	renderProc(s.tree, m)
 	renderDMI(s.tree, m)
 	renderNICs(s.tree, m.NICs)
 	renderVirtual(s.tree)
 	for _, d := range place(m.Disks) {
 		renderDisk(s.tree, d)
-		s.open[d.Name] = d.Open
+		s.open[d.Name], s.erase[d.Name] = d.Open, d.Erase
 	}
 	if m.VirtualCD != "" {
 		renderCD(s.tree, m.VirtualCD)
@@ -62,7 +64,7 @@ func (s *System) OpenBlock(name string) (sys.Block, error) {
 		s.release(name)
 		return nil, fmt.Errorf("systest: open /dev/%s: %w", name, err)
 	}
-	return &held{Block: b, release: sync.OnceFunc(func() { s.release(name) })}, nil
+	return &held{Block: b, erase: s.erase[name], release: sync.OnceFunc(func() { s.release(name) })}, nil
 }
 
 func (s *System) release(name string) {
@@ -74,7 +76,17 @@ func (s *System) release(name string) {
 // held is a block device that gives its name free when it is closed.
 type held struct {
 	sys.Block
+	erase   string
 	release func()
+}
+
+// SecureErase implements sys.Eraser as a device does that crypto-erases: at
+// once.
+func (h *held) SecureErase(context.Context) (string, error) {
+	if h.erase == "" {
+		return "", sys.ErrNoErase
+	}
+	return h.erase, h.Zero(0, h.Size()/512*512)
 }
 
 func (h *held) Close() error {

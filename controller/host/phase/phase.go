@@ -36,6 +36,7 @@ const (
 	MediaNone    Media = "none"
 	MediaCurrent Media = "current" // the agent for this operation's boot
 	MediaOld     Media = "old"     // the agent for an earlier boot
+	MediaLive    Media = "live"    // the live ISO that is the host's image
 	MediaForeign Media = "foreign" // nothing of ours
 )
 
@@ -66,6 +67,9 @@ type Facts struct {
 	Cleaning           bool   // automatedCleaningMode is not disabled
 	WantImage          string // spec.image.url
 	HaveImage          string // status.provisioning.image.url
+	Live               bool   // the image is a live ISO: booted, never written (B-153)
+	WantDeploy         string // spec.customDeploy.method
+	HaveDeploy         string // status.provisioning.customDeploy.method
 	ImageChanged       bool   // the job that writes is for another image than the specification's
 	ValidationError    string // of what provisioning needs; "" when there is none
 
@@ -89,6 +93,7 @@ type Facts struct {
 	Power             bmc.Power
 	Media             Media
 	NextBoot          bmc.Device // of the override
+	BootStays         bool       // the override is not for the next boot alone
 
 	// Of the agent of this operation's boot.
 	AgentUp   bool
@@ -117,6 +122,8 @@ const (
 	EjectMedia   Action = "eject media"   //
 	BootCD       Action = "boot CD"       // once
 	BootDisk     Action = "boot disk"     // from now on
+	InsertLive   Action = "insert live"   // the live ISO that is the image
+	BootLive     Action = "boot live"     // from the CD, from now on
 	OfferInspect Action = "offer inspect" // a job to the agent
 	OfferClean   Action = "offer clean"   //
 	OfferWrite   Action = "offer write"   //

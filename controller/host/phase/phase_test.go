@@ -29,8 +29,9 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		WantImage: text("", "a", "b"), HaveImage: text("", "a"), ImageChanged: r.IntN(8) == 0, ValidationError: text("", "", "", "bad"),
 		ErrorType: errs[r.IntN(len(errs))], ErrorCount: r.IntN(6), OpEnded: flip(),
 		RegistrationError: text("", "", "", "no"), NeverRegistered: flip(),
-		Power:    []bmc.Power{bmc.On, bmc.Off, bmc.PoweringOn, bmc.PoweringOff}[r.IntN(4)],
-		Media:    []Media{MediaNone, MediaCurrent, MediaOld, MediaForeign}[r.IntN(4)],
+		Power: []bmc.Power{bmc.On, bmc.Off, bmc.PoweringOn, bmc.PoweringOff}[r.IntN(4)],
+		Media: []Media{MediaNone, MediaCurrent, MediaOld, MediaForeign, MediaLive}[r.IntN(5)],
+		Live:  flip(), WantDeploy: text("", "", "m", "n"), HaveDeploy: text("", "", "m"), BootStays: flip(),
 		NextBoot: []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk}[r.IntN(3)],
 		AgentUp:  flip(), AgentWait: time.Duration(r.IntN(2)) * time.Hour,
 		Inspect: jobs[r.IntN(4)], Clean: jobs[r.IntN(4)], Write: jobs[r.IntN(4)], JobError: "broke",
@@ -184,6 +185,28 @@ func TestWholeLifeOfOneHost(t *testing.T) {
 		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.NextBoot = "u", true, bmc.BootDisk }), do: PowerOn},
 		{ref: "B-58", f: with(provisioning, func(f *Facts) { f.WantImage, f.OpEnded, f.Power = "u", true, bmc.On }), to: "provisioned"},
 		{ref: "B-62", f: with(provisioned, func(f *Facts) { f.HaveImage = "u" }), to: "deprovisioning"},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.AgentUp = "u", true, true }), do: OfferClean},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.AgentUp, f.Clean = "u", true, true, JobDone }), do: EndOperation},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.Cleaning = "u", true, false }), do: EndOperation},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) {
+			f.WantImage, f.Live, f.OpEnded, f.Power, f.Media = "u", true, true, bmc.On, MediaForeign
+		}), do: PowerOff},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.OpEnded, f.Media = "u", true, true, MediaOld }), do: EjectMedia},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.OpEnded = "u", true, true }), do: InsertLive},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) {
+			f.WantImage, f.Live, f.OpEnded, f.Media, f.NextBoot = "u", true, true, MediaLive, bmc.BootCD
+		}), do: BootLive},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) {
+			f.WantImage, f.Live, f.OpEnded, f.Media, f.NextBoot, f.BootStays = "u", true, true, MediaLive, bmc.BootCD, true
+		}), do: PowerOn},
+		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.OpEnded, f.Power, f.Media = "u", true, true, bmc.On, MediaLive }), to: "provisioned"},
+		{ref: "B-153", f: with(deprovisioning, func(f *Facts) { f.OpEnded, f.Media = true, MediaLive }), do: EjectMedia},
+		{ref: "B-156", f: with(available, func(f *Facts) { f.WantDeploy = "m" }), to: "provisioning"},
+		{ref: "B-156", f: with(available, func(f *Facts) { f.WantDeploy, f.Online = "m", false }), do: None},
+		{ref: "B-156", f: with(provisioning, func(f *Facts) { f.WantDeploy, f.AgentUp, f.Clean = "m", true, JobDone }), do: OfferWrite},
+		{ref: "B-62 B-156", f: with(provisioned, func(f *Facts) { f.HaveDeploy, f.WantDeploy = "m", "n" }), to: "deprovisioning"},
+		{ref: "B-62 B-156", f: with(provisioned, func(f *Facts) { f.HaveDeploy = "m" }), to: "deprovisioning"},
+		{ref: "B-156", f: with(provisioned, func(f *Facts) { f.HaveDeploy, f.WantDeploy, f.Power = "m", "m", bmc.On }), do: None},
 		{ref: "B-123", f: with(provisioned, func(f *Facts) { f.Power, f.Online = bmc.On, false }), do: SoftOff},
 		{ref: "B-123", f: with(provisioned, func(f *Facts) { f.Power, f.Online, f.SoftOff = bmc.On, false, time.Minute }), do: None},
 		{ref: "B-123", f: with(provisioned, func(f *Facts) { f.Power, f.Online, f.SoftOff = bmc.On, false, 4*time.Minute }), do: PowerOff},

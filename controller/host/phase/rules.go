@@ -75,13 +75,13 @@ func unregistered(f Facts) bool { return f.RegistrationError != "" }
 
 // working holds while a state that boots the agent still needs it.
 func working(f Facts) bool {
-	return f.State == inspecting || !f.OpEnded && (f.State == provisioning || f.Cleaning)
+	return f.State == inspecting || !f.OpEnded && (f.State == provisioning && !f.Live || f.Cleaning)
 }
 
 func ended(f Facts) bool { return f.OpEnded }
 
 func needsProvisioning(f Facts) bool {
-	return f.Online && f.WantImage != "" && f.HaveImage == ""
+	return f.Online && (f.WantImage != "" && f.HaveImage == "" || f.WantDeploy != "" && f.WantDeploy != f.HaveDeploy)
 }
 
 // shallBeOff holds for a while when a reboot is asked for.
@@ -100,7 +100,20 @@ func detachable(f Facts) bool { return f.Detach && (settled.has(f.State) || f.De
 // Leaves says whether a server is left alone: it is detached, or about to be.
 func Leaves(f Facts) bool { return f.IsDetached || attached.has(f.State) && detachable(f) }
 
-func imageGone(f Facts) bool { return f.HaveImage != f.WantImage }
+// imageGone: what is deployed is not what is wanted (B-62).
+func imageGone(f Facts) bool {
+	return f.HaveImage != f.WantImage || f.HaveDeploy != f.WantDeploy
+}
+
+// unwanted: a deployment that is under way is no longer asked for, or is for
+// something else (B-58).
+func unwanted(f Facts) bool {
+	return f.WantImage == "" && f.WantDeploy == "" || f.ImageChanged || (f.HaveImage != "" || f.HaveDeploy != "") && imageGone(f)
+}
+
+func live(f Facts) bool { return f.Live }
+
+func liveMedium(f Facts) bool { return f.Media == MediaLive }
 
 func ours(f Facts) bool { return f.Media == MediaCurrent || f.Media == MediaOld }
 
@@ -189,7 +202,7 @@ var rules = []rule{
 	{in: states{registering}, name: "is registered", ref: "B-43 B-44", when: always, to: to(inspecting), clear: metal3.RegistrationError},
 
 	{in: states{provisioning}, name: "failed", ref: "B-58 B-59", when: failed(metal3.ProvisioningError), to: to(deprovisioning)},
-	{in: states{provisioning}, name: "is no longer wanted", ref: "B-58", when: func(f Facts) bool { return f.WantImage == "" || f.ImageChanged || f.HaveImage != "" && imageGone(f) }, to: to(deprovisioning)},
+	{in: states{provisioning}, name: "is no longer wanted", ref: "B-58", when: unwanted, to: to(deprovisioning)},
 	{in: states{provisioning}, name: "cannot be provisioned as specified", ref: "B-60", when: func(f Facts) bool { return f.ValidationError != "" && !f.OpEnded }, fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ProvisioningError, f.ValidationError }},
 
 	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && f.RebootForce && !f.OpEnded }, do: BeginAgain, after: 1},
@@ -215,19 +228,23 @@ var rules = []rule{
 	{in: states{provisioning}, name: "cleaning failed", ref: "B-59", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
 	{in: states{deprovisioning}, name: "cleaning failed", ref: "B-66", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
 	{in: states{provisioning, deprovisioning}, name: "cleaning runs", when: and(working, cleanFirst), after: longWait},
-	{in: states{provisioning}, name: "image is not written", ref: "B-58", when: and(working, job(writeJob, JobUnknown)), do: OfferWrite, after: longWait},
-	{in: states{provisioning}, name: "writing failed", ref: "B-59", when: and(working, job(writeJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
-	{in: states{provisioning}, name: "writing runs", when: and(working, job(writeJob, JobPending)), after: longWait},
+	{in: states{provisioning}, name: "image is not written", ref: "B-58 B-156", when: and(working, not(live), job(writeJob, JobUnknown)), do: OfferWrite, after: longWait},
+	{in: states{provisioning}, name: "writing failed", ref: "B-59", when: and(working, not(live), job(writeJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
+	{in: states{provisioning}, name: "writing runs", when: and(working, not(live), job(writeJob, JobPending)), after: longWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
 	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(on, ours), do: PowerOff, after: shortWait},
+	{in: states{provisioning}, name: "runs something other than its live image", ref: "B-153", when: and(live, on, not(liveMedium)), do: PowerOff, after: shortWait},
 	{in: states{deprovisioning, poweringOff}, name: "is still on", ref: "B-65 B-70", when: and(on, func(f Facts) bool { return !f.DisablePowerOff || ours(f) }), do: PowerOff, after: shortWait},
 	{in: states{preparing, poweringOff}, name: "power is changing", when: moving, after: shortWait},
 	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: ours, do: EjectMedia, after: 1},
+	{in: states{deprovisioning, poweringOff}, name: "still has its live medium", ref: "B-153", when: liveMedium, do: EjectMedia, after: 1},
 
 	{in: states{preparing}, name: "has nothing to prepare", ref: "B-52", when: always, to: to(available), after: 1},
-	{in: states{provisioning}, name: "would not boot its disk", ref: "B-58", when: and(off, func(f Facts) bool { return f.NextBoot != bmc.BootDisk }), do: BootDisk, after: 1},
-	{in: states{provisioning}, name: "is ready to boot its disk", ref: "B-58", when: off, do: PowerOn, after: shortWait},
+	{in: states{provisioning}, name: "has no live medium", ref: "B-153", when: and(live, off, not(liveMedium)), do: InsertLive, after: 1},
+	{in: states{provisioning}, name: "would not boot its live medium", ref: "B-153", when: and(live, off, func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: 1},
+	{in: states{provisioning}, name: "would not boot its disk", ref: "B-58", when: and(not(live), off, func(f Facts) bool { return f.NextBoot != bmc.BootDisk }), do: BootDisk, after: 1},
+	{in: states{provisioning}, name: "is ready to boot what is deployed", ref: "B-58 B-153", when: off, do: PowerOn, after: shortWait},
 	{in: states{provisioning}, name: "is deployed and on", ref: "B-58", when: always, to: to(provisioned), clear: metal3.ProvisioningError},
 	{in: states{deprovisioning}, name: "is clean, and being deleted", ref: "B-69", when: isDeleting, to: to(poweringOff), clear: metal3.ProvisioningError, after: 1},
 	{in: states{deprovisioning}, name: "is clean", ref: "B-65", when: always, to: to(available), clear: metal3.ProvisioningError, after: 1},
@@ -237,8 +254,8 @@ var rules = []rule{
 	{in: idle, name: "is provisioned by others", ref: "B-55 B-260", when: func(f Facts) bool { return f.External }, to: to(external)},
 	{in: states{external}, name: "is no longer provisioned by others", ref: "B-64", when: func(f Facts) bool { return !f.External }, to: to(provisioned), after: 1},
 	{in: idle, name: "shall be inspected again", ref: "B-55 B-98", when: func(f Facts) bool { return f.InspectRequested && !f.InspectionDisabled }, to: to(inspecting), after: 1},
-	{in: idle, name: "shall be provisioned", ref: "B-55 B-56", when: needsProvisioning, to: to(provisioning), after: 1},
-	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62", when: imageGone, to: to(deprovisioning), after: 1},
+	{in: idle, name: "shall be provisioned", ref: "B-55 B-56 B-156", when: needsProvisioning, to: to(provisioning), after: 1},
+	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62 B-156", when: imageGone, to: to(deprovisioning), after: 1},
 
 	{in: settled, name: "power is changing", ref: "B-120", when: moving, after: shortWait},
 	{in: bootable, name: "was off before it could be rebooted, or is for it", ref: "B-95 B-97", when: func(f Facts) bool { return off(f) && f.Reboot == RebootOnce }, do: EndReboot, after: 1},

@@ -1,0 +1,62 @@
+package disk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+// erasure erases the data of a disk.
+type erasure func(ctx context.Context, b sys.Block, progress func(done, total int64)) error
+
+var erasures = map[job.Erase]erasure{
+	job.EraseMetadata: func(context.Context, sys.Block, func(int64, int64)) error { return nil },
+	job.EraseFull:     overwrite,
+	job.EraseSecure:   secureErase,
+}
+
+// overwrite makes the whole disk read as zeros, and looks at samples of it.
+func overwrite(ctx context.Context, b sys.Block, progress func(done, total int64)) error {
+	size := b.Size() / sector * sector
+	for off := int64(0); off < size; {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		n := min(maxHole, size-off)
+		if err := b.Zero(off, n); err != nil {
+			return err
+		}
+		off += n
+		progress(off, size)
+	}
+	if err := b.Sync(); err != nil {
+		return err
+	}
+	p := make([]byte, sampleSize)
+	for off := int64(0); off < size; off += sampleStep {
+		p := p[:min(sampleSize, size-off)]
+		if n, err := b.ReadAt(p, off); n < len(p) {
+			return err
+		}
+		if !bytes.Equal(p, zeros[:len(p)]) {
+			return fmt.Errorf("the disk still holds something at byte %d after it was overwritten", off)
+		}
+	}
+	return nil
+}
+
+// secureErase has the disk erase itself, and overwrites one that cannot.
+func secureErase(ctx context.Context, b sys.Block, progress func(done, total int64)) error {
+	err := sys.ErrNoErase
+	if e, ok := b.(sys.Eraser); ok {
+		_, err = e.SecureErase(ctx)
+	}
+	if errors.Is(err, sys.ErrNoErase) {
+		return overwrite(ctx, b, progress)
+	}
+	return err
+}

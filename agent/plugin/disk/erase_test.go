@@ -1,0 +1,97 @@
+package disk
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/agent/sys"
+	"github.com/metalab-dev/metalab/agent/sys/systest"
+)
+
+// erasing is a machine with one disk that may know how to erase itself.
+func erasing(b sys.Block, command string) (sys.System, []job.Disk) {
+	s := systest.New(systest.Machine{Disks: []systest.Disk{{Name: "sda", Kind: systest.SATA, Size: b.Size(), Erase: command, Open: func() (sys.Block, error) { return b, nil }}}})
+	return s, []job.Disk{{Name: "/dev/sda", SizeBytes: b.Size()}}
+}
+
+func TestErase(t *testing.T) {
+	const size = 3*mib + 512
+	for _, tt := range []struct {
+		how     job.Erase
+		command string
+		left    string // in the middle
+	}{
+		{job.EraseMetadata, "", "\xdb\xdb"},
+		{job.EraseFull, "", "\x00\x00"},
+		{job.EraseFull, "ATA Security Erase", "\x00\x00"},
+		{job.EraseSecure, "ATA Security Erase", "\x00\x00"},
+		{job.EraseSecure, "", "\x00\x00"},
+	} {
+		m := used(t, size)
+		s, disks := erasing(m, tt.command)
+		var percents []int
+		got, err := Erase(t.Context(), s, disks, tt.how, func(p int) { percents = append(percents, p) })
+		if err != nil || !slices.Equal(got, []string{"/dev/sda"}) {
+			t.Errorf("Erase(%q) = %v, %v", tt.how, got, err)
+		}
+		if have := get(t, m, size/2, 2); have != tt.left {
+			t.Errorf("Erase(%q): the middle holds %q, want %q", tt.how, have, tt.left)
+		}
+		if have := get(t, m, 0, mib) + get(t, m, size-mib, mib); strings.Trim(have, "\x00") != "" {
+			t.Errorf("Erase(%q): the ends are not blank", tt.how)
+		}
+		if !slices.IsSorted(percents) || percents[0] != 0 {
+			t.Errorf("Erase(%q): progress %v", tt.how, percents)
+		}
+	}
+}
+
+func TestEraseSecureHasTheDiskDoIt(t *testing.T) {
+	m := &recorder{Memory: systest.NewMemory(8 * mib)}
+	s, disks := erasing(m, "NVMe Format")
+	if _, err := Erase(t.Context(), s, disks, job.EraseSecure, nil); err != nil {
+		t.Fatal(err)
+	}
+	b, err := s.OpenBlock("sda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if name, err := b.(sys.Eraser).SecureErase(t.Context()); name != "NVMe Format" || err != nil {
+		t.Errorf("SecureErase = %q, %v", name, err)
+	}
+}
+
+func TestEraseIsRefused(t *testing.T) {
+	s, disks := erasing(systest.NewMemory(mib), "")
+	if _, err := Erase(t.Context(), s, disks, "shred", nil); err == nil || !strings.Contains(err.Error(), `erasure "shred" is unknown`) {
+		t.Errorf("Erase(shred) = %v", err)
+	}
+	why := errors.New("not wanted any more")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if _, err := Erase(ctx, s, disks, job.EraseFull, nil); !errors.Is(err, why) {
+		t.Errorf("Erase, cancelled = %v", err)
+	}
+}
+
+// lazy says that it has erased what it has not.
+type lazy struct{ *systest.Memory }
+
+func (l lazy) Zero(off, n int64) error {
+	if n > mib {
+		return nil
+	}
+	return l.Memory.Zero(off, n)
+}
+
+func TestEraseNoticesADiskThatDoesNothing(t *testing.T) {
+	s, disks := machine(lazy{used(t, 4*mib)})
+	if got, err := Erase(t.Context(), s, disks, job.EraseFull, nil); err == nil || len(got) != 0 || !strings.Contains(err.Error(), "disk: clean /dev/sda: the disk still holds something at byte 0") {
+		t.Errorf("Erase = %v, %v", got, err)
+	}
+}

@@ -1,0 +1,130 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/agent/job"
+)
+
+// configDataError is something wrong with what a host's configuration is made
+// of. It is no error of the host: the pass is repeated until it is mended
+// (B-14, B-155).
+type configDataError struct{ err error }
+
+func (e *configDataError) Error() string { return e.err.Error() }
+func (e *configDataError) Unwrap() error { return e.err }
+
+// keys that a Secret of configuration data is looked at for (B-115).
+const (
+	userDataKey    = "userData"
+	networkDataKey = "networkData"
+	metaDataKey    = "metaData"
+	anyDataKey     = "value"
+)
+
+// configDrive is what goes into the host's config drive; nil when the host
+// names nothing to put there, since then the image is written as it is. A
+// server that boots a live ISO gets none.
+func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (*job.ConfigDrive, error) {
+	network := h.Spec.NetworkData
+	if network == nil && h.Spec.PreprovisioningNetworkDataName != "" {
+		network = &corev1.SecretReference{Name: h.Spec.PreprovisioningNetworkDataName}
+	}
+	if h.Spec.UserData == nil && network == nil && h.Spec.MetaData == nil {
+		return nil, nil
+	}
+	user, err := r.configData(ctx, h, h.Spec.UserData, userDataKey, true)
+	if err != nil {
+		return nil, &configDataError{fmt.Errorf("could not retrieve user data: %w", err)}
+	}
+	out := &job.ConfigDrive{UserData: user}
+	// A Secret without network data is as good as none.
+	raw, err := r.configData(ctx, h, network, networkDataKey, false)
+	if err != nil {
+		return nil, &configDataError{fmt.Errorf("could not retrieve network data: %w", err)}
+	}
+	if len(raw) > 0 {
+		doc := map[string]any{}
+		if err := yaml.Unmarshal(raw, &doc); err != nil {
+			return nil, &configDataError{fmt.Errorf("failed to unmarshal network_data.json from secret: %w", errNoObject)}
+		}
+		if out.NetworkData, err = json.Marshal(doc); err != nil {
+			return nil, &configDataError{fmt.Errorf("network data: %w", err)}
+		}
+	}
+	meta := map[string]any{
+		"uuid": string(h.UID), "metal3-namespace": h.Namespace, "metal3-name": h.Name,
+		"local-hostname": h.Name, "local_hostname": h.Name, "name": h.Name,
+	}
+	raw, err = r.configData(ctx, h, h.Spec.MetaData, metaDataKey, true)
+	if err != nil {
+		return nil, &configDataError{fmt.Errorf("could not retrieve metadata: %w", err)}
+	}
+	if len(raw) > 0 {
+		if err := yaml.Unmarshal(raw, &meta); err != nil {
+			return nil, &configDataError{fmt.Errorf("failed to unmarshal metadata from secret: %w", errNoObject)}
+		}
+	}
+	if out.MetaData, err = json.Marshal(meta); err != nil {
+		return nil, &configDataError{fmt.Errorf("metadata: %w", err)}
+	}
+	return out, nil
+}
+
+// errNoObject stands for what a parser says, which quotes the Secret.
+var errNoObject = errors.New("it is neither a YAML nor a JSON object")
+
+// configData reads one of the Secrets. One that lacks its keys is an error only
+// if it must have them, and counted either way (B-115).
+func (r *Reconciler) configData(ctx context.Context, h *metal3.BareMetalHost, ref *corev1.SecretReference, key string, must bool) ([]byte, error) {
+	if ref == nil {
+		return nil, nil
+	}
+	if ref.Namespace != "" && ref.Namespace != h.Namespace {
+		return nil, fmt.Errorf("%s secret must be in same namespace as host %s/%s", key, h.Namespace, h.Name)
+	}
+	var s corev1.Secret
+	name := client.ObjectKey{Namespace: h.Namespace, Name: ref.Name}
+	if err := r.read.get(ctx, name, &s); err != nil {
+		return nil, fmt.Errorf("failed to fetch %s secret %s: %w", key, name, err)
+	}
+	if err := r.labelSecret(ctx, &s); err != nil {
+		return nil, err
+	}
+	for _, k := range []string{key, anyDataKey} {
+		if data, ok := s.Data[k]; ok {
+			return data, nil
+		}
+	}
+	r.metrics.configData.WithLabelValues(key).Inc()
+	if must {
+		return nil, fmt.Errorf("Secret %s does not contain key %s", ref.Name, key) //nolint:staticcheck // upstream's text (B-115)
+	}
+	return nil, nil
+}
+
+// labelSecret marks a Secret as one that hosts use. It is not the host's: it may
+// be deleted at any time (B-113, B-115).
+func (r *Reconciler) labelSecret(ctx context.Context, s *corev1.Secret) error {
+	if s.Labels[secretLabel] == secretLabelValue {
+		return nil
+	}
+	before := s.DeepCopy()
+	if s.Labels == nil {
+		s.Labels = map[string]string{}
+	}
+	s.Labels[secretLabel] = secretLabelValue
+	if err := r.Client.Patch(ctx, s, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("secret %s: %w", s.Name, err)
+	}
+	r.read.wrote(s)
+	return nil
+}

@@ -1,0 +1,101 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// formats are the image formats that there is a way to deploy; "" makes the
+// agent look, and a live ISO is booted instead (B-153).
+var formats = map[string]bool{"": true, "raw": true, "qcow2": true, "vdi": true, "vmdk": true, liveISO: true}
+
+const liveISO = "live-iso"
+
+// writeSpec is what the agent is told of the image, but for secrets. Its errors
+// are the user's to mend. A custom deployment needs no image (B-156).
+func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
+	hints, err := rootHints(h)
+	if err != nil {
+		return job.WriteSpec{}, err
+	}
+	root := job.Hints{
+		DeviceName: hints.DeviceName, HCTL: hints.HCTL, Model: hints.Model, Vendor: hints.Vendor,
+		SerialNumber: hints.SerialNumber, MinSizeGigabytes: hints.MinSizeGigabytes,
+		WWN: hints.WWN, WWNWithExtension: hints.WWNWithExtension, WWNVendorExtension: hints.WWNVendorExtension,
+		Rotational: hints.Rotational,
+	}
+	img := h.Spec.Image
+	if img == nil || img.URL == "" {
+		return job.WriteSpec{Root: root}, nil
+	}
+	invalid := func(err error) (job.WriteSpec, error) {
+		return job.WriteSpec{}, fmt.Errorf("Validation failed: %w", err) //nolint:staticcheck // upstream's text (B-60)
+	}
+	sum, kind, err := img.GetChecksum()
+	if err != nil {
+		return invalid(err)
+	}
+	format := ""
+	if img.DiskFormat != nil {
+		format = *img.DiskFormat
+	}
+	switch {
+	case !formats[format]:
+		return invalid(fmt.Errorf("image format %s cannot be written: use raw, qcow2, vdi or vmdk", format))
+	case img.IsOCI() && img.Checksum != "":
+		return invalid(errors.New("spec.image.checksum must be empty for OCI images (oci:// images have embedded checksums)")) // B-151
+	case img.IsOCI() && format == liveISO:
+		return invalid(fmt.Errorf("a live ISO cannot be booted from %s: BMCs fetch it by http or https", img.URL))
+	}
+	return job.WriteSpec{URL: img.URL, Format: format, Checksum: sum, ChecksumType: kind, Root: root}, nil
+}
+
+// writeJob is the job that deploys: the image, or whatever the custom method
+// makes of it.
+func writeJob(id string, spec job.WriteSpec, method string) job.Job {
+	if method != "" {
+		return job.Job{ID: id, Kind: job.Custom, Custom: &job.CustomSpec{Method: method, Write: spec}}
+	}
+	return job.Job{ID: id, Kind: job.Write, Write: &spec}
+}
+
+// offerWrite gives the agent its job, with what secrets say (B-154, B-155).
+// They are read only now, and kept nowhere: a change of them is no reason to
+// write a second time (B-62).
+func (r *Reconciler) offerWrite(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	drive, err := r.configDrive(ctx, h)
+	if err != nil {
+		return err
+	}
+	auth, err := r.registryAuth(ctx, h)
+	if err != nil {
+		return err
+	}
+	j := o.write
+	spec := j.Write
+	if j.Custom != nil {
+		spec = &j.Custom.Write
+	}
+	spec.ConfigDrive, spec.Registry = drive, auth
+	return r.Inband.Offer(o.boot, j)
+}
+
+// isLive tells whether a medium is the live ISO that an image is.
+func isLive(img *metal3.Image, medium string) bool {
+	return img.IsLiveISO() && strings.TrimSpace(img.URL) == medium
+}
+
+func (r *Reconciler) insertLive(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	return o.client.InsertMedia(ctx, strings.TrimSpace(h.Spec.Image.URL))
+}
+
+func (r *Reconciler) bootLive(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootCD, Mode: bmc.BootMode(h.Status.Provisioning.BootMode), Persistent: true})
+}
