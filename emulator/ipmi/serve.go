@@ -283,7 +283,7 @@ func (x *exchange) carryOut(row *command) Code {
 
 func (x *exchange) run(row *command) Code {
 	err := row.run(x)
-	if _, with := err.(beside); err != nil && !with {
+	if with := beside(0); err != nil && !errors.As(err, &with) {
 		x.out = nil
 	}
 	return codeOf(err)

@@ -62,14 +62,6 @@ func Event(threshold int) uint16 {
 	return 1 << (2*threshold + 1)
 }
 
-// EventOffset is the offset of that event (table 42-2).
-func EventOffset(threshold int) byte {
-	if threshold <= LowFatal {
-		return byte(2 * threshold)
-	}
-	return byte(2*threshold + 1)
-}
-
 // ThresholdReading is the event/reading type of sensors with thresholds, and
 // SpecificReading that of those whose states are their type's (table 42-1).
 const (

@@ -81,22 +81,6 @@ func (l *Limits) slack(s *Sensor, low bool) float64 {
 	return max(s.Step, l.Hysteresis)
 }
 
-// Judge is the level that a reading has by thresholds alone, whatever it was
-// before.
-func (l *Limits) Judge(reading float64) Level {
-	for _, level := range []Level{Fatal, Critical, Caution} {
-		if l.at(level) != nil && reading >= l.reached(level) {
-			return level
-		}
-	}
-	for _, level := range []Level{LowCritical, LowCaution} {
-		if l.at(level) != nil && reading <= l.reached(level) {
-			return level
-		}
-	}
-	return Normal
-}
-
 // beyond is the next level in a direction and the raw reading at which it is
 // reached; false when there is none. A reading that is shown as the threshold
 // has reached it.

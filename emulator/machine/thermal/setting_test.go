@@ -75,21 +75,6 @@ func TestThresholdsThatCannotBe(t *testing.T) {
 	}
 }
 
-// What is judged by thresholds alone forgets what it was.
-func TestJudge(t *testing.T) {
-	l := Limits{LowCritical: to(0), LowCaution: to(5), Caution: to(38), Critical: to(42), Fatal: to(50), Hysteresis: 2}
-	for reading, want := range map[float64]Level{
-		-1: LowCritical, 0: LowCritical, 1: LowCaution, 5: LowCaution, 6: Normal, 37: Normal, 38: Caution, 41.9: Caution, 42: Critical, 50: Fatal, 99: Fatal,
-	} {
-		if got := l.Judge(reading); got != want {
-			t.Errorf("Judge(%v) = %q, want %q", reading, got, want)
-		}
-	}
-	if got := (&Limits{}).Judge(1e9); got != Normal {
-		t.Errorf("without thresholds %q", got)
-	}
-}
-
 func TestSensorThatIsNotRead(t *testing.T) {
 	b := newBench(t)
 	b.do(Drive{On, Idling})
