@@ -113,6 +113,7 @@ type State struct {
 	Chassis       *Chassis       `json:"chassis,omitempty"`       // nil: as it was built
 	Alerting      *Alerting      `json:"alerting,omitempty"`      // nil: as it comes
 	Caps          *Caps          `json:"caps,omitempty"`          // nil: nobody set any
+	Records       *Records       `json:"records,omitempty"`       // nil: those that the server came with
 	// Certificates is nil where nobody gave the BMC any.
 	Certificates *Certificates `json:"certificates,omitempty"`
 }
@@ -150,6 +151,7 @@ type View struct {
 	Chassis  *Chassis  // never nil
 	Alerting *Alerting // nil: as it comes
 	Caps     *Caps     // never nil
+	Records  *Records  // nil: those that the server came with
 	// Certificates are without private keys, and never nil.
 	Certificates *Certificates
 }
@@ -221,7 +223,7 @@ func (b *BMC) View() View {
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
 		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
-		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(), Alerting: b.st.Alerting, Caps: b.caps(),
+		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(), Alerting: b.st.Alerting, Caps: b.caps(), Records: b.st.Records,
 		Certificates: b.certificates,
 	}
 }

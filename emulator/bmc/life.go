@@ -221,7 +221,7 @@ var wiped = []struct {
 	}, []Wipe{WipeButAccess}},
 	{func(b *BMC) { b.st.Net, b.st.Channel = nil, nil }, []Wipe{WipeButAccess, WipeButNetwork}},
 	{func(b *BMC) { b.st.Chassis = nil }, nil},
-	{func(b *BMC) { b.st.Caps = nil }, nil},
+	{func(b *BMC) { b.st.Caps, b.st.Records = nil, nil }, nil},
 	{func(b *BMC) { b.st.Serial = nil }, nil},
 	{func(b *BMC) { b.st.Alerting = nil }, nil},
 	{func(b *BMC) {

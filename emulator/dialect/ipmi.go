@@ -18,6 +18,7 @@ type IPMI struct {
 	Sessions int           // open at most; 0 is 16
 	HalfOpen int           // logins under way at most, of which the oldest make room; 0 is 16
 	Erase    time.Duration // that clearing the event log takes
+	Records  int           // bytes of sensor data records that clients may add; 0: they cannot write any (§33)
 	Strict   bool          // a power cycle or reset while off is refused (§28.3)
 	// Advertised is the UDP port that clients are told to find serial over LAN
 	// at; 0 is that which they have reached.
@@ -32,6 +33,7 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.FirstUser >= 1 && i.FirstUser <= 63, "IPMI.FirstUser", "must be 1 to 63")
 	need(i.Sessions >= 0 && i.Sessions <= 255, "IPMI.Sessions", "must be 0 to 255")
 	need(i.HalfOpen >= 0 && i.HalfOpen <= 256, "IPMI.HalfOpen", "must be 0 to 256")
+	need(i.Records >= 0 && i.Records < 1<<16, "IPMI.Records", "must be 0 to 65535")
 	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
 	for _, id := range append(append([]byte(nil), i.Suites...), i.Insecure...) {
 		need(id <= 17, "IPMI.Suites", "must be 0 to 17 (table 22-20)")

@@ -262,7 +262,7 @@ func (x *exchange) loop(req wire.Request) []byte {
 	if req.NetFn == wire.Group && len(req.Data) > 0 {
 		at.group = req.Data[0]
 	}
-	row := x.service.commands[at]
+	row := x.service.known(x.host, at)
 	if row != nil && (row.acts || row.needs == 0 || row.inBand || row.fn == wire.App && row.cmd == 0x34) {
 		// What changes something has its own way, and nothing goes round.
 		return req.AppendResponse(nil, byte(Forbidden), nil)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/ipmi/session"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -25,6 +26,8 @@ type command struct {
 	// acts says that it changes what is stored, which may take its time: others
 	// of the same BMC wait meanwhile, those of other BMCs do not.
 	acts bool
+	// when says which BMCs know the command; nil: all of them.
+	when func(d *dialect.Record) bool
 	// run answers by x.put, or with an error: a Code, or one of the model's.
 	run func(x *exchange) error
 }

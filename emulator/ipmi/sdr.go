@@ -1,14 +1,16 @@
 package ipmi
 
 import (
+	"slices"
+
 	"github.com/metalab-dev/metalab/emulator/ipmi/sdr"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
 // sdrCommands serve the records that say which sensors there are: of the
 // repository (§33), and of the BMC as a device with sensors (§35.2-4), which are
-// the same. Nobody can write them, as on most servers.
-var sdrCommands = []command{
+// those that the server came with. Nobody can write those.
+var sdrCommands = slices.Concat(sdrWriting, []command{
 	{fn: wire.Storage, cmd: 0x20, name: "Get SDR Repository Info", needs: wire.User, run: repositoryInfo},
 	{fn: wire.Storage, cmd: 0x21, name: "Get SDR Repository Allocation Info", needs: wire.User, run: repositoryAllocation},
 	{fn: wire.Storage, cmd: 0x22, name: "Reserve SDR Repository", needs: wire.User, run: reserveRepository},
@@ -18,14 +20,17 @@ var sdrCommands = []command{
 	{fn: wire.SensorEvent, cmd: 0x20, name: "Get Device SDR Info", needs: wire.User, most: 1, run: deviceInfo},
 	{fn: wire.SensorEvent, cmd: 0x21, name: "Get Device SDR", needs: wire.User, least: 6, most: 6, run: getDeviceSDR},
 	{fn: wire.SensorEvent, cmd: 0x22, name: "Reserve Device SDR Repository", needs: wire.User, run: reserveDevice},
-}
+})
 
 // reservation is who may read on in the middle of a record: who was the last to
 // ask.
 type reservation struct{ id uint16 }
 
 // sdrScratch are the reservations of sensor data records.
-type sdrScratch struct{ repositoryReserved, deviceReserved reservation }
+type sdrScratch struct {
+	repositoryReserved, deviceReserved reservation
+	adding                             []byte // that comes in parts
+}
 
 // next makes another one; what was before is over.
 func (r *reservation) next() uint16 {
@@ -40,13 +45,24 @@ const allocationUnit = 16
 
 // repositoryInfo is §33.9.
 func repositoryInfo(x *exchange) error {
-	r := x.repository()
+	const canAllocate, canReserve, canAddParts, canDelete, writable = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 5
+	added, erased := x.repository().made, uint32(unspecifiedTime)
+	can := byte(canAllocate | canReserve)
+	if x.host.Dialect().IPMI.Records > 0 {
+		can |= canAddParts | canDelete | writable
+	}
+	if w := x.bmc().Records; w != nil {
+		if !w.AddedAt.IsZero() {
+			added = stamp(x.bmc().Clock, w.AddedAt)
+		}
+		erased = stamp(x.bmc().Clock, w.Erased)
+	}
 	x.put(sdr.Version)
-	x.put16(uint16(len(r.records)))
-	x.put16(0) // full
-	x.put32(r.made)
-	x.put32(unspecifiedTime) // nothing was erased
-	x.put(1<<1 | 1<<0)       // it can be reserved, and tells its allocation
+	x.put16(uint16(len(x.records())))
+	x.put16(uint16(x.room()))
+	x.put32(added)
+	x.put32(erased)
+	x.put(can)
 	return nil
 }
 
@@ -55,15 +71,16 @@ const unspecifiedTime = 0xffffffff
 
 // repositoryAllocation is §33.10.
 func repositoryAllocation(x *exchange) error {
-	all, most := 0, 0
-	for _, rec := range x.repository().records {
+	all, most := 0, maxSDR/allocationUnit
+	for _, rec := range x.records() {
 		n := (len(rec) + allocationUnit - 1) / allocationUnit
 		all, most = all+n, max(most, n)
 	}
-	x.put16(uint16(all))
+	free := x.room() / allocationUnit
+	x.put16(uint16(all + free))
 	x.put16(allocationUnit)
-	x.put16(0)
-	x.put16(0)
+	x.put16(uint16(free))
+	x.put16(uint16(free))
 	x.put(byte(most))
 	return nil
 }
@@ -75,42 +92,50 @@ func reserveRepository(x *exchange) error {
 }
 
 // getSDR is §33.12.
-func getSDR(x *exchange) error { return x.readSDR(x.side.repositoryReserved) }
+func getSDR(x *exchange) error { return x.readSDR(x.records(), x.side.repositoryReserved) }
 
 // readSDR answers with a part of a record. A reservation of 0 is taken for any,
 // as DCMI 1.5 wants it (§6.5.3.1).
-func (x *exchange) readSDR(held reservation) error {
+func (x *exchange) readSDR(all [][]byte, held reservation) error {
 	reserved, id, offset, count := le16(x.data), le16(x.data[2:]), int(x.data[4]), int(x.data[5])
 	if offset > 0 && reserved != 0 && reserved != held.id {
 		return NoReserved
 	}
-	all := x.repository().records
-	switch id {
-	case 0:
-		id = 1
-	case 0xffff:
-		id = uint16(len(all))
-	}
-	if int(id) > len(all) {
+	at, ok := recordAt(all, id)
+	if !ok {
 		return NotPresent
 	}
-	rec := all[id-1]
+	rec := all[at]
 	if count == 0xff {
 		count = len(rec) - offset
 	}
 	switch {
 	case offset >= len(rec):
 		return OutOfRange
-	case offset+count > len(rec):
+	case offset+count > len(rec), count > maxRead:
 		return CannotReturn
 	}
-	next := id + 1
-	if int(next) > len(all) {
-		next = 0xffff
+	next := uint16(0xffff)
+	if at+1 < len(all) {
+		next = le16(all[at+1])
 	}
 	x.put16(next)
 	x.put(rec[offset : offset+count]...)
 	return nil
+}
+
+// recordAt is where the record with an ID is; 0 and FFFFh are the first and the
+// last.
+func recordAt(all [][]byte, id uint16) (int, bool) {
+	switch {
+	case len(all) == 0:
+		return 0, false
+	case id == 0:
+		return 0, true
+	case id == 0xffff:
+		return len(all) - 1, true
+	}
+	return slices.BinarySearchFunc(all, id, func(rec []byte, id uint16) int { return int(le16(rec)) - int(id) })
 }
 
 // repositoryTime is §33.17: that of the log, too.
@@ -149,7 +174,7 @@ func deviceInfo(x *exchange) error {
 }
 
 // getDeviceSDR is §35.3.
-func getDeviceSDR(x *exchange) error { return x.readSDR(x.side.deviceReserved) }
+func getDeviceSDR(x *exchange) error { return x.readSDR(x.repository().records, x.side.deviceReserved) }
 
 // reserveDevice is §35.4.
 func reserveDevice(x *exchange) error {

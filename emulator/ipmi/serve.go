@@ -192,7 +192,17 @@ func (s *Service) find(sd *side, req *wire.Request) *command {
 	if req.NetFn == wire.Group && len(req.Data) > 0 {
 		at.group = req.Data[0]
 	}
-	return s.commands[at]
+	return s.known(sd.host, at)
+}
+
+// known is the row of a command that the BMC of a host knows; nil if it does
+// not.
+func (s *Service) known(h Host, at place) *command {
+	row := s.commands[at]
+	if row != nil && row.when != nil && !row.when(h.Dialect()) {
+		return nil
+	}
+	return row
 }
 
 // finish carries out a request and answers it.

@@ -1,0 +1,157 @@
+package ipmi
+
+import (
+	"bytes"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/ipmi/sdr"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+// sdrWriting are the commands that write records, where a BMC lets clients do
+// that. Sensors are what they are, whatever is written of them.
+var sdrWriting = []command{
+	{fn: wire.Storage, cmd: 0x24, name: "Add SDR", needs: wire.Operator, least: sdr.HeaderSize, most: -1, acts: true, when: takesRecords, run: addSDR},
+	{fn: wire.Storage, cmd: 0x25, name: "Partial Add SDR", needs: wire.Operator, least: 7, most: -1, acts: true, when: takesRecords, run: addPartOfSDR},
+	{fn: wire.Storage, cmd: 0x26, name: "Delete SDR", needs: wire.Operator, least: 4, most: 4, acts: true, when: takesRecords, run: deleteSDR},
+	{fn: wire.Storage, cmd: 0x27, name: "Clear SDR Repository", needs: wire.Operator, least: 6, most: 6, acts: true, when: takesRecords, run: clearSDRs},
+}
+
+func takesRecords(d *dialect.Record) bool { return d.IPMI.Records > 0 }
+
+// maxSDR is how long a record can be, in bytes (§33.10).
+const maxSDR = 64
+
+// records are those of the repository, by ID.
+func (x *exchange) records() [][]byte {
+	made, w := x.repository().records, x.bmc().Records
+	if w == nil {
+		return made
+	}
+	var all [][]byte
+	for i, rec := range made {
+		if w.Has(uint16(i + 1)) {
+			all = append(all, rec)
+		}
+	}
+	for _, a := range w.Added {
+		all = append(all, a.Bytes)
+	}
+	return all
+}
+
+// room is how much can be added, in bytes.
+func (x *exchange) room() int {
+	left := x.host.Dialect().IPMI.Records
+	if w := x.bmc().Records; w != nil {
+		left -= w.Size()
+	}
+	return max(0, left)
+}
+
+// addSDR is §33.13.
+func addSDR(x *exchange) error {
+	if int(x.data[4]) != len(x.data)-sdr.HeaderSize {
+		return BadLength
+	}
+	return x.addRecordOf(x.data)
+}
+
+// addRecordOf adds a record under the next ID. Reservations are over: others
+// may have looked for it where it was not.
+func (x *exchange) addRecordOf(data []byte) error {
+	if len(data) > maxSDR {
+		return BadLength
+	}
+	id := x.nextSDR()
+	if id == 0xffff {
+		return NoSpace
+	}
+	rec := bytes.Clone(data)
+	rec[0], rec[1] = byte(id), byte(id>>8)
+	if _, err := x.tell(bmc.AddSensorRecord{SensorRecord: bmc.SensorRecord{ID: id, Bytes: rec}, Room: x.host.Dialect().IPMI.Records}); err != nil {
+		return err
+	}
+	x.side.repositoryReserved.next()
+	x.put16(id)
+	return nil
+}
+
+// nextSDR is the ID of the next record that is added.
+func (x *exchange) nextSDR() uint16 {
+	if w := x.bmc().Records; w != nil && len(w.Added) > 0 {
+		return w.Added[len(w.Added)-1].ID + 1
+	}
+	return uint16(len(x.repository().records) + 1)
+}
+
+// reserved says whether a reservation holds; 0 does always, for DCMI (§6.5.3.1).
+func (x *exchange) reserved(id uint16) bool {
+	return id == 0 || id == x.side.repositoryReserved.id
+}
+
+// addPartOfSDR is §33.14. Parts come in order, the first at 0.
+func addPartOfSDR(x *exchange) error {
+	offset, last, part := int(x.data[4]), x.data[5], x.data[6:]
+	if !x.reserved(le16(x.data)) {
+		return NoReserved
+	}
+	if last > 1 {
+		return BadField
+	}
+	adding := x.side.adding
+	if offset == 0 {
+		adding = nil
+	}
+	if offset != len(adding) || offset+len(part) > maxSDR {
+		return OutOfRange
+	}
+	adding = append(bytes.Clone(adding), part...)
+	x.side.adding = adding
+	if last == 0 {
+		x.put16(x.nextSDR())
+		return nil
+	}
+	x.side.adding = nil
+	if len(adding) < sdr.HeaderSize || int(adding[4]) != len(adding)-sdr.HeaderSize {
+		return Code(0x80)
+	}
+	return x.addRecordOf(adding)
+}
+
+// deleteSDR is §33.15.
+func deleteSDR(x *exchange) error {
+	if !x.reserved(le16(x.data)) {
+		return NoReserved
+	}
+	all := x.records()
+	at, ok := recordAt(all, le16(x.data[2:]))
+	if !ok {
+		return NotPresent
+	}
+	id := le16(all[at])
+	if _, err := x.tell(bmc.RemoveSensorRecord{ID: id}); err != nil {
+		return err
+	}
+	x.side.repositoryReserved.next()
+	x.put16(id)
+	return nil
+}
+
+// clearSDRs is §33.16.
+func clearSDRs(x *exchange) error {
+	const erase, status, completed = 0xaa, 0x00, 1
+	switch {
+	case !x.reserved(le16(x.data)):
+		return NoReserved
+	case string(x.data[2:5]) != "CLR" || x.data[5] != erase && x.data[5] != status:
+		return BadField
+	case x.data[5] == erase:
+		if _, err := x.tell(bmc.EmptySensorRecords{}); err != nil {
+			return err
+		}
+	}
+	x.put(completed)
+	return nil
+}
