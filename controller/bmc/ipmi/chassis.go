@@ -109,6 +109,9 @@ func (c *client) Identify(ctx context.Context, on bool) error {
 			// IPMI v1.5 has no light without an end.
 			_, err = s.command(ctx, identify, longest)
 		}
+		if refused(err, 0xC7, 0xC9, 0xCC) {
+			return &bmc.UnsupportedError{Verb: "Identify", Why: err.Error()}
+		}
 		return unsupported("Identify", err)
 	})
 }

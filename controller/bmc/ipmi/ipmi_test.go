@@ -409,6 +409,15 @@ func TestForgedPackets(t *testing.T) {
 	}
 }
 
+// OpenIPMI's simulator refuses every kind of light with CCh.
+func TestNoLight(t *testing.T) {
+	s := newServer(t)
+	s.fail(chassisFn, 0x04, 0xCC, 0xCC)
+	if err := open(t, s).Identify(t.Context(), true); !errors.Is(err, bmc.ErrUnsupported) {
+		t.Errorf("Identify(true) error = %v, want ErrUnsupported", err)
+	}
+}
+
 func TestPrivilegeLevels(t *testing.T) {
 	for level, want := range map[string]byte{"": 4, "ADMINISTRATOR": 4, "OPERATOR": 3, "USER": 0, "CALLBACK": 0} {
 		s := newServer(t)

@@ -48,7 +48,7 @@ hosts: [{count: 1, ipmi: {%s}}]
 		t.Fatal("the BMC's IPMI is off")
 	}
 	return l, Target{
-		Address: at.String(), Admin: fakeAdmin, Operator: fakeOperator, User: fakeUser, Timeout: 300 * time.Millisecond,
+		Address: at.String(), Admin: fakeAdmin, Operator: fakeOperator, User: fakeUser, Timeout: 500 * time.Millisecond,
 		Patient: true, Clock: labClock{&bmctest.Clock{}, l},
 	}
 }
