@@ -34,6 +34,7 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.Sessions >= 0 && i.Sessions <= 255, "IPMI.Sessions", "must be 0 to 255")
 	need(i.HalfOpen >= 0 && i.HalfOpen <= 256, "IPMI.HalfOpen", "must be 0 to 256")
 	need(i.Records >= 0 && i.Records < 1<<16, "IPMI.Records", "must be 0 to 65535")
+	need(i.Erase >= 0 && i.Erase <= time.Minute, "IPMI.Erase", "must be 0 to a minute")
 	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
 	for _, id := range append(append([]byte(nil), i.Suites...), i.Insecure...) {
 		need(id <= 17, "IPMI.Suites", "must be 0 to 17 (table 22-20)")

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/ipmi/session"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
@@ -49,11 +50,19 @@ type inbox struct {
 	enables byte // but for the log's, which the log knows
 	boots   uint64
 	queue   [][]byte // as Get Message answers
+	heard   []heard  // sessions that have sent something there
 	deaf    byte     // bit of a channel of which no messages are taken; only LAN has any
 	// first is the ID of the entry that the event message buffer holds once it is
 	// written, or of an earlier one; 0: the buffer is off.
 	first    uint64
 	flagsOff byte // flags that were cleared and whose cause stays
+}
+
+// heard is a session of LAN that can be sent a message: it has sent one.
+type heard struct {
+	session *session.Session
+	frame   session.Frame
+	way     parcel // without a packet
 }
 
 // enabled are the enables as they are now.
@@ -208,8 +217,26 @@ func (x *exchange) elsewhere() Code {
 	}
 	m := append([]byte{byte(x.session.Privilege)<<4 | lanChannel, x.session.Handle}, x.message...)
 	b.queue = append(slices.Clip(b.queue), m)
+	b.heard = slices.DeleteFunc(b.heard, func(h heard) bool { return h.session == x.session || x.side.table.Find(h.session.ID) != h.session })
+	b.heard = append(b.heard, heard{x.session, x.frame, parcel{from: x.from, at: x.at, socket: x.socket}})
 	x.silent = true
 	return Done
+}
+
+// deliver sends a message of system software to a session by its handle: the
+// answer, most likely, to one that it has sent (§6.13.1).
+func (x *exchange) deliver(handle byte, message []byte) error {
+	to := x.side.byHandle(handle)
+	if to == nil {
+		return noHandle
+	}
+	i := slices.IndexFunc(x.side.inbox.heard, func(h heard) bool { return h.session == to })
+	if !x.inBand || i < 0 { // a session is no way to another, and none is called unasked
+		return NoRoute
+	}
+	h := x.side.inbox.heard[i]
+	x.service.send(x.side, h.way, x.side.table.Seal(x.now, nil, h.frame, wire.PayloadIPMI, message))
+	return nil
 }
 
 // sendMessage is §22.7: to a controller on IPMB, or back to a session of LAN.
@@ -220,10 +247,7 @@ func sendMessage(x *exchange) error {
 	case tracking > tracked:
 		return BadField // raw is optional, and the last reserved
 	case channel == lanChannel:
-		if x.side.byHandle(x.data[1]) == nil {
-			return noHandle
-		}
-		return NoRoute // nothing goes out unasked
+		return x.deliver(x.data[1], x.data[2:])
 	case channel != ipmbChannel || protect != 0: // IPMB knows neither encryption nor authentication
 		return BadField
 	case x.session.Privilege < wire.Operator:

@@ -309,3 +309,19 @@ func TestRecordsAreAboutTheirSensors(t *testing.T) {
 		t.Errorf("it is about %+v", e.Subject)
 	}
 }
+
+// Who looks for extensions of others is told that there are none, whoever it is.
+func TestNobodysCommandsAreUnknown(t *testing.T) {
+	h := newHost(t)
+	for _, who := range []wire.Privilege{wire.Callback, wire.User, wire.Administrator} {
+		for _, probe := range []struct {
+			fn   wire.NetFn
+			cmd  byte
+			data string
+		}{{wire.Group, 0x3e, "00 02"}, {wire.Group, 0x00, "00"}, {wire.Group, 0x00, "03"}, {0x30, 0x70, ""}, {wire.OEMGroup, 0x21, "2a 00 00"}, {wire.App, 0x0e, ""}, {wire.App, 0x60, ""}} {
+			if code, _ := askAs(t, h, who, probe.fn, probe.cmd, unhex(t, probe.data)...); code != Unknown {
+				t.Errorf("%02x/%02x [%s] at privilege %d = %02X, want %02X", byte(probe.fn), probe.cmd, probe.data, who, byte(code), byte(Unknown))
+			}
+		}
+	}
+}

@@ -50,11 +50,12 @@ type exchange struct {
 	source, sourceLUN byte
 	inBand            bool // it comes from the server's system interface
 	data              []byte
-	out               []byte   // answer's data, without completion code and group
-	message           []byte   // the request whole, as it came
-	silent            bool     // there is no answer
-	more              [][]byte // messages that follow the answer
-	after             func()   // called when the answer was sent; nil: nothing
+	out               []byte        // answer's data, without completion code and group
+	message           []byte        // the request whole, as it came
+	frame             session.Frame // that it came in
+	silent            bool          // there is no answer
+	more              [][]byte      // messages that follow the answer
+	after             func()        // called when the answer was sent; nil: nothing
 }
 
 func (x *exchange) machine() *machine.View { return x.host.Machine() }

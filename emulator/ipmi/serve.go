@@ -170,7 +170,7 @@ func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 	x := &exchange{
 		ctx: context.Background(), service: s, host: sd.host, side: sd, session: got.Session, from: p.from, at: p.at, socket: p.socket, now: now,
 		fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN, data: req.Data,
-		source: req.From, sourceLUN: req.FromLUN, message: got.Body,
+		source: req.From, sourceLUN: req.FromLUN, message: got.Body, frame: got.Frame,
 	}
 	if row == nil || !row.acts {
 		s.finish(sd, p, x, row, got, req, out)

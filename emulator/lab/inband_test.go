@@ -56,6 +56,52 @@ func TestInBandSeesTheSameBMC(t *testing.T) {
 	}
 }
 
+// A message for the server's own software waits for it, and its answer goes back
+// to who has asked.
+func TestSystemSoftwareIsAskedOverLAN(t *testing.T) {
+	l, tools := startTool(t, "- {count: 1}\n")
+	bmc := l.First().InBand()
+	ask := func(fn, cmd byte, data ...byte) (byte, []byte) {
+		code, answer, _ := bmc.Ask(t.Context(), 0, fn, cmd, data)
+		return code, answer
+	}
+	asked := make(chan []byte, 1)
+	var software sync.WaitGroup
+	defer software.Wait()
+	stop := make(chan bool)
+	defer close(stop)
+	software.Go(func() {
+		code, m := ask(6, 0x33)
+		for ; code != 0; code, m = ask(6, 0x33) {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond): // software asks again and again
+			}
+		}
+		asked <- m
+		// Channel and privilege, handle, to, function, sum, from, number, command, data, sum.
+		head, body := []byte{m[5], m[3] | 1<<2}, []byte{m[2], m[6], m[7], 0, 0x55}
+		sum := func(b []byte) []byte {
+			n := byte(0)
+			for _, x := range b {
+				n += x
+			}
+			return append(b, -n)
+		}
+		if code, _ := ask(6, 0x34, append(append([]byte{1, m[1]}, sum(head)...), sum(body)...)...); code != 0 {
+			t.Errorf("Send Message = %02X", code)
+		}
+	})
+	tools[0].with("lanplus", "ADMIN", "ADMIN", "-l", "2").want("55", "raw", "0x2e", "1")
+	if m := <-asked; len(m) < 8 || m[0] != 0x41 || m[3] != 0x2e<<2|2 || m[7] != 1 {
+		t.Errorf("software was asked % x", m)
+	}
+	if code, _ := ask(6, 0x34, 1, 0x3f, 0x81, 0, 0x7f, 0x20, 0, 1, 0xdf); code != 0x80 {
+		t.Errorf("Send Message to a session that is none = %02X", code)
+	}
+}
+
 // kcs drives the system interface of a machine that QEMU emulates (IPMI v2.0
 // rev 1.1, §9.15), by reads and writes of its ports over QMP.
 type kcs struct {
