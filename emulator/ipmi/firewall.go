@@ -89,7 +89,7 @@ func (x *exchange) mask() (bits [16]byte, err error) {
 		return bits, err
 	}
 	for at := range x.service.commands {
-		if n := at.cmd - from; s.has(at) && n < 0x80 {
+		if n := at.cmd - from; s.has(at) && n < 0x80 && x.service.known(x.host, at) != nil {
 			bits[n/8] |= 1 << (n % 8)
 		}
 	}
@@ -137,7 +137,7 @@ func (x *exchange) sub() error {
 		return BadField
 	}
 	for at := range x.service.commands {
-		if s.has(at) && at.cmd == x.data[3] {
+		if s.has(at) && at.cmd == x.data[3] && x.service.known(x.host, at) != nil {
 			return nil
 		}
 	}

@@ -73,3 +73,16 @@ func TestRecordsAreWritten(t *testing.T) {
 	exchanges{{"added again", record(0), Done, hex16(n + 1)}}.try(t, h, wire.Storage, 0x24)
 	count("added again", 1, 100-12, true)
 }
+
+// A command that a BMC does not know is not among those that it tells of.
+func TestCommandsThatABMCHasNotAreNotToldOf(t *testing.T) {
+	h := newHost(t)
+	const add = 0x24
+	for _, room := range []int{0, 1} {
+		h.d.IPMI.Records = room
+		code, got := ask(t, h, wire.App, 0x0a, 0x0e, byte(wire.Storage), 0)
+		if code != Done || len(got) != 16 || got[add/8]&(1<<(add%8)) == 0 != (room > 0) { // a bit that is set is a command that is not there
+			t.Errorf("room for %d: %v % x", room, code, got)
+		}
+	}
+}
