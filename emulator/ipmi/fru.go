@@ -58,7 +58,8 @@ func fruDevices(p *machine.Profile) []fruDevice {
 		add(fruSupply+n, entitySupply, n, fmt.Sprintf("PSU %d", n+1), func(x *exchange) (fru.Image, bool) {
 			v := x.machine()
 			product := fru.NewProduct(s.Vendor, s.Product, s.PartNumber, v.Firmware.Version(s.Component), v.Identity.SerialOf("psu", n), "")
-			return fru.Image{Product: product}, v.Thermal.SupplyFault(n) != thermal.Absent
+			// The ranges are those that Redfish shows.
+			return fru.Image{Product: product, Records: []fru.Record{fru.Supply(s.Watts, 200, 240, 47, 63)}}, v.Thermal.SupplyFault(n) != thermal.Absent
 		})
 	}
 	n := 0

@@ -6,6 +6,7 @@ package fru
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -62,6 +63,23 @@ type Record struct {
 // SystemID is the record with the UUID of the system that a part is in, in the
 // order of SMBIOS (§18.4).
 func SystemID(uuid [16]byte) Record { return Record{0x03, append([]byte{0x07}, uuid[:]...)} }
+
+// Supply is the record of a power supply (§18.1) that can be changed while it
+// runs, and makes of an alternating current what a server needs.
+func Supply(watts, lowVolts, highVolts float64, lowHertz, highHertz byte) Record {
+	const (
+		unspecified           = 0xff
+		hotSwap, switches, pf = 1 << 3, 1 << 2, 1 << 1
+		milliseconds          = 12 // that it bridges
+		anyPeak               = 0xfff
+	)
+	two := func(n uint16) []byte { return []byte{byte(n), byte(n >> 8)} }
+	volts := func(v float64) []byte { return two(uint16(min(math.MaxInt16, v*100))) }
+	return Record{0x00, slices.Concat(
+		two(uint16(min(0xfff, watts))), []byte{unspecified, unspecified, unspecified, 0}, volts(lowVolts), volts(highVolts), two(0), two(0),
+		[]byte{lowHertz, highHertz, milliseconds, hotSwap | switches | pf}, two(anyPeak), []byte{0, 0, 0, 0},
+	)}
+}
 
 func (i *Image) areas() [3]**Area { return [3]**Area{&i.Chassis, &i.Board, &i.Product} }
 

@@ -63,6 +63,17 @@ func TestImageBytes(t *testing.T) {
 	}
 }
 
+func TestSupplyRecord(t *testing.T) {
+	got := Supply(1100, 200, 240, 47, 63)
+	want := Record{0, []byte("\x4c\x04\xff\xff\xff\x00\x20\x4e\xc0\x5d\x00\x00\x00\x00\x2f\x3f\x0c\x0e\xff\x0f\x00\x00\x00\x00")}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if big := Supply(1e6, 1e6, 1e6, 0, 0); big.Data[1] != 0x0f || big.Data[7] != 0x7f {
+		t.Errorf("more than fits: % x", big.Data)
+	}
+}
+
 func TestImagesSurvive(t *testing.T) {
 	b, err := sample().Append([]byte("before"), 256)
 	if err != nil {
