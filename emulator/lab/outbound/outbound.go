@@ -1,7 +1,7 @@
-// Package outbound does what a BMC does towards other servers; for now it
-// fetches the images of virtual media and firmware over HTTP and HTTPS. Its waiting is real:
-// those servers know nothing of the lab's time. It looks at no byte of what it
-// fetches and does not know where that goes.
+// Package outbound does what a BMC does towards other servers: it fetches the
+// images of virtual media and firmware over HTTP and HTTPS, posts events, and
+// sends traps. Its waiting for an answer is real: those servers know nothing of
+// the lab's time. It looks at no byte of what it fetches or sends.
 package outbound
 
 import (

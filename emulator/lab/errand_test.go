@@ -1,0 +1,57 @@
+package lab
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/clock"
+)
+
+func TestErrandsAreDoneAtTheirTime(t *testing.T) {
+	c := clock.NewVirtual(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))
+	e := errands{clock: c}
+	begin, done := c.Now(), make(chan time.Duration, 3)
+	for _, after := range []time.Duration{0, time.Minute, time.Hour} {
+		e.later(after, func(context.Context) { done <- c.Now().Sub(begin) })
+	}
+	if at := <-done; at != 0 {
+		t.Errorf("what is due at once was done after %v", at)
+	}
+	if err := c.Walk(t.Context(), 30*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if at := <-done; at != time.Minute {
+		t.Errorf("what is due after a minute was done after %v", at)
+	}
+	e.end()
+	e.later(0, func(context.Context) { t.Error("an errand was done after the end") })
+	if err := c.Walk(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if len(done) != 0 {
+		t.Error("an errand of after the end was done")
+	}
+}
+
+// Who ends waits for what is in work.
+func TestErrandsEnd(t *testing.T) {
+	e := errands{clock: clock.NewVirtual(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))}
+	begun, goOn, done := make(chan bool), make(chan bool), false
+	e.later(0, func(context.Context) {
+		close(begun)
+		<-goOn
+		done = true
+	})
+	<-begun
+	ended := make(chan bool)
+	go func() {
+		e.end()
+		close(ended)
+	}()
+	close(goOn)
+	<-ended
+	if !done {
+		t.Error("the end did not wait")
+	}
+}
