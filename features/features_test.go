@@ -15,7 +15,7 @@ func TestFeatures(t *testing.T) {
 	suite := godog.TestSuite{
 		ScenarioInitializer: steps.Register,
 		Options: &godog.Options{
-			Format: "pretty", Paths: []string{"provision.feature"}, TestingT: t, Strict: true, NoColors: true,
+			Format: "pretty", Paths: []string{"provision.feature", "image.feature"}, TestingT: t, Strict: true, NoColors: true,
 		},
 	}
 	if suite.Run() != 0 {

@@ -43,6 +43,7 @@ func Register(sc *godog.ScenarioContext) {
 	s.registerHosts(sc)
 	s.registerServers(sc)
 	s.registerImages(sc)
+	s.registerConfig(sc)
 	s.registerControllers(sc)
 	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (context.Context, error) {
 		if err != nil {

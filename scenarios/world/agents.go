@@ -30,6 +30,7 @@ import (
 const (
 	osAgent = "agent"
 	osDisk  = "disk"
+	osLive  = "live" // a system on a CD that is not the agent
 )
 
 // agents looks at what machines boot, and runs the agent on those that boot
@@ -101,6 +102,9 @@ func look(h *lab.Host, s machine.Source) (name, why string) {
 	switch s.Kind {
 	case machine.Cd:
 		if _, err := readMedia(h); err != nil {
+			if bootsCD(h) {
+				return osLive, ""
+			}
 			return "", err.Error()
 		}
 		return osAgent, ""
@@ -119,6 +123,23 @@ func look(h *lab.Host, s machine.Source) (name, why string) {
 		return osDisk, ""
 	}
 	return "", "nobody answers there"
+}
+
+// bootsCD tells whether what the virtual CD holds would boot. What it is does
+// not matter: a live system is not run.
+func bootsCD(h *lab.Host) bool {
+	for _, slot := range h.BMC().Slots {
+		media, ok := h.Media(slot.ID)
+		if !ok {
+			continue
+		}
+		_, boots, err := images.BootableCD(media.File, media.Size)
+		media.Close()
+		if boots && err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // readMedia finds the agent's configuration on the ISO that the virtual CD

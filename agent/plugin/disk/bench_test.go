@@ -64,11 +64,7 @@ func BenchmarkWriteRaw(b *testing.B) {
 }
 
 func BenchmarkWriteQcow2(b *testing.B) {
-	text := []byte(strings.Repeat("The quick brown fox jumps over the lazy dog. ", benchSize/45+1)[:benchSize])
-	random := noise(benchSize)
-	for i := 0; i < len(text); i += 64 { // about as hard to pack as programs are
-		copy(text[i:], random[i:i+24])
-	}
+	text := program()
 	for _, bb := range []struct {
 		name string
 		spec qcow2Spec
@@ -79,6 +75,26 @@ func BenchmarkWriteQcow2(b *testing.B) {
 	} {
 		file := writeQcow2(b, bb.spec, text)
 		b.Run(bb.name, func(b *testing.B) { benchWrite(b, file, sha256Hex(file), benchSize) })
+	}
+}
+
+// program is data about as hard to pack as programs are.
+func program() []byte {
+	text := []byte(strings.Repeat("The quick brown fox jumps over the lazy dog. ", benchSize/45+1)[:benchSize])
+	random := noise(benchSize)
+	for i := 0; i < len(text); i += 64 {
+		copy(text[i:], random[i:i+24])
+	}
+	return text
+}
+
+func BenchmarkWriteSparse(b *testing.B) {
+	text := program()
+	for _, bb := range []struct{ format, options string }{
+		{"vdi", ""}, {"vmdk", "subformat=monolithicSparse"}, {"vmdk", "subformat=streamOptimized"},
+	} {
+		file := qemu(b, text, bb.format, bb.options)
+		b.Run(bb.format+" "+bb.options, func(b *testing.B) { benchWrite(b, file, sha256Hex(file), benchSize) })
 	}
 }
 

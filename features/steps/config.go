@@ -1,0 +1,101 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/cucumber/godog"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// The Secrets and the file that these steps make.
+const (
+	userDataSecret = "user-data"
+	metaDataSecret = "meta-data"
+	liveISOFile    = "live.iso"
+)
+
+func (s *scene) registerConfig(sc *godog.ScenarioContext) {
+	sc.Step(`^the operator gives the server user data "([^"]*)" and the name "([^"]*)"$`, s.giveConfig)
+	sc.Step(`^the operator names user data that is not there$`, s.nameConfig)
+	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, s.diskEndsWithDrive)
+	sc.Step(`^the operator asks for a live ISO$`, s.askForLive)
+	sc.Step(`^the server runs what its virtual CD holds$`, s.runsCD)
+	sc.Step(`^the operator asks for the deployment method "([^"]*)"$`, s.askForMethod)
+}
+
+func (s *scene) nameConfig(ctx context.Context) error {
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		h.Spec.UserData = &corev1.SecretReference{Name: userDataSecret}
+		h.Spec.MetaData = &corev1.SecretReference{Name: metaDataSecret}
+	})
+}
+
+func (s *scene) giveConfig(ctx context.Context, userData, name string) error {
+	_, host := world.Objects(s.server)
+	for secret, data := range map[string]map[string]string{ // made both: the order is not seen
+		userDataSecret: {"userData": userData}, metaDataSecret: {"metaData": "name: " + name},
+	} {
+		o := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret, Namespace: host.Namespace}, StringData: data}
+		if err := s.create(ctx, o); err != nil {
+			return err
+		}
+	}
+	return s.nameConfig(ctx)
+}
+
+// driveRoom is where a config drive is looked for.
+const driveRoom = 66 << 20
+
+func (s *scene) diskEndsWithDrive(userData, name string) error {
+	m, size, err := s.disk(0)
+	if err != nil {
+		return err
+	}
+	tail := make([]byte, driveRoom)
+	if _, err := m.ReadAt(tail, size-driveRoom); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	for _, want := range []string{"config-2", userData, `"name":"` + name + `"`} {
+		if !bytes.Contains(tail, []byte(want)) {
+			return fmt.Errorf("the disk's last %d bytes do not hold %q", driveRoom, want)
+		}
+	}
+	return nil
+}
+
+func (s *scene) askForLive(ctx context.Context) error {
+	iso, err := images.BuildLiveISO()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, world.ImagesDir, liveISOFile), iso, 0o600); err != nil {
+		return err
+	}
+	format := "live-iso"
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		h.Spec.Image = &metal3.Image{URL: s.world.ImagesURL() + liveISOFile, DiskFormat: &format}
+	})
+}
+
+func (s *scene) runsCD(ctx context.Context) error {
+	return eventually(ctx, "the server runs its virtual CD", func(context.Context) (bool, string, error) {
+		v := s.machine()
+		return v.Phase == machine.Running && v.OS.Source.Kind == machine.Cd, fmt.Sprintf("%s, %+v", v.Phase, v.OS), nil
+	})
+}
+
+func (s *scene) askForMethod(ctx context.Context, method string) error {
+	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.CustomDeploy = &metal3.CustomDeploy{Method: method} })
+}

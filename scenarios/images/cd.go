@@ -1,0 +1,133 @@
+package images
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/metalab-dev/metalab/controller/netboot/stub"
+)
+
+// What BootableCD says of a medium.
+const (
+	bootsElTorito = "El Torito"
+
+	noISO      = "no ISO 9660 volume"
+	noElTorito = "ISO 9660 without a boot record"
+	badCatalog = "a boot catalog that names nothing bootable"
+)
+
+const (
+	cdBlock        = 2048 // bytes
+	firstVolume    = 16   // block
+	maxDescriptors = 32
+	elTorito       = "EL TORITO SPECIFICATION"
+)
+
+// BootableCD tells whether firmware would boot a CD that holds these bytes, as
+// Bootable does of a disk: by El Torito 1.0, of which the boot record (§2.0), the
+// catalog's validation entry (§2.1) and its default entry (§2.2) are looked at.
+// Other sections of a catalog, which real media have for UEFI, come after a
+// default entry that they have as well.
+func BootableCD(r io.ReaderAt, size int64) (what string, ok bool, err error) {
+	b := make([]byte, cdBlock)
+	catalog := int64(-1)
+	for i := int64(firstVolume); i < firstVolume+maxDescriptors; i++ {
+		if (i+1)*cdBlock > size {
+			break
+		}
+		if err := readAt(r, b, i*cdBlock); err != nil {
+			return "", false, fmt.Errorf("images: volume descriptor: %w", err)
+		}
+		if string(b[1:6]) != "CD001" {
+			break
+		}
+		if catalog < 0 {
+			catalog = 0 // a volume, at least
+		}
+		if b[0] == 0 && string(b[7:7+len(elTorito)]) == elTorito {
+			catalog = int64(binary.LittleEndian.Uint32(b[0x47:]))
+			break
+		}
+		if b[0] == 255 {
+			break
+		}
+	}
+	switch {
+	case catalog < 0:
+		return noISO, false, nil
+	case catalog == 0:
+		return noElTorito, false, nil
+	case (catalog+1)*cdBlock > size:
+		return badCatalog, false, nil
+	}
+	if err := readAt(r, b, catalog*cdBlock); err != nil {
+		return "", false, fmt.Errorf("images: boot catalog: %w", err)
+	}
+	sum := uint16(0)
+	for i := 0; i < 32; i += 2 {
+		sum += binary.LittleEndian.Uint16(b[i:])
+	}
+	entry := b[32:]
+	at, blocks := int64(binary.LittleEndian.Uint32(entry[8:])), binary.LittleEndian.Uint16(entry[6:])
+	if b[0] != 1 || b[30] != 0x55 || b[31] != 0xaa || sum != 0 || entry[0] != 0x88 || at <= firstVolume || (at+1)*cdBlock > size || blocks == 0 {
+		return badCatalog, false, nil
+	}
+	return bootsElTorito, true, nil
+}
+
+// BuildLiveISO makes a live ISO: a volume without files that boots a sector
+// which says so and waits, without emulation of a disk. The bytes are the same
+// each time.
+func BuildLiveISO() ([]byte, error) {
+	sector, err := stub.BootSector("Metalab live image: it boots.")
+	if err != nil {
+		return nil, fmt.Errorf("images: %w", err)
+	}
+	const catalogAt, rootAt, bootAt, blocks = 19, 20, 21, 22
+	iso := make([]byte, blocks*cdBlock)
+	block := func(i int) []byte { return iso[i*cdBlock:] }
+	le, be := binary.LittleEndian, binary.BigEndian
+	both := func(p []byte, n uint32) { le.PutUint32(p, n); be.PutUint32(p[4:], n) }
+
+	root := make([]byte, 34) // ECMA-119 §9.1
+	root[0], root[25], root[28], root[31], root[32] = 34, 2, 1, 1, 1
+	both(root[2:], rootAt)
+	both(root[10:], cdBlock)
+	copy(root[18:], []byte{70, 1, 1})
+	copy(block(rootAt), root)
+	copy(block(rootAt)[34:], root)
+	block(rootAt)[34+33] = 1 // the parent, which is itself
+
+	p := block(firstVolume) // §8.4
+	copy(p, "\x01CD001\x01")
+	for i := 8; i < 813; i++ { // texts: blank
+		p[i] = ' '
+	}
+	clear(p[72:190])
+	for at := 813; at < 881; at += 17 { // dates: none
+		copy(p[at:], "0000000000000000\x00")
+	}
+	copy(p[40:], "METALAB_LIVE")
+	both(p[80:], blocks)
+	for at, n := range map[int]uint16{120: 1, 124: 1, 128: cdBlock} { // each elsewhere: the order is not seen
+		le.PutUint16(p[at:], n)
+		be.PutUint16(p[at+2:], n)
+	}
+	copy(p[156:], root)
+	p[881] = 1
+
+	p = block(firstVolume + 1)
+	copy(p, "\x00CD001\x01"+elTorito)
+	le.PutUint32(p[0x47:], catalogAt)
+	copy(block(firstVolume+2), "\xffCD001\x01")
+
+	p = block(catalogAt)
+	p[0], p[30], p[31] = 1, 0x55, 0xaa
+	le.PutUint16(p[28:], 0x55aa) // the words' sum is zero
+	p[32] = 0x88
+	le.PutUint16(p[38:], cdBlock/sectorSize)
+	le.PutUint32(p[40:], bootAt)
+	copy(block(bootAt), sector)
+	return iso, nil
+}
