@@ -66,12 +66,14 @@ func (s *scene) send(method, path string, body any, header ...string) error {
 
 func (s *scene) sendTo(server int, method, path string, body any, header ...string) error {
 	var in io.Reader
-	if body != nil {
-		raw, err := json.Marshal(body)
+	if asIs, ok := body.(raw); ok {
+		in = bytes.NewReader(asIs)
+	} else if body != nil {
+		b, err := json.Marshal(body)
 		if err != nil {
 			return err
 		}
-		in = bytes.NewReader(raw)
+		in = bytes.NewReader(b)
 	}
 	h := s.server(server)
 	r, err := http.NewRequestWithContext(s.t.Context(), method, h.URL()+path, in)
@@ -101,12 +103,12 @@ func (s *scene) sendTo(server int, method, path string, body any, header ...stri
 		return err
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	s.answer = answer{status: resp.StatusCode, header: resp.Header, text: string(raw)}
+	text, err := io.ReadAll(resp.Body)
+	s.answer = answer{status: resp.StatusCode, header: resp.Header, text: string(text)}
 	if err != nil {
 		return err
 	}
-	_ = json.Unmarshal(raw, &s.answer.body) // a document of another kind
+	_ = json.Unmarshal(text, &s.answer.body) // a document of another kind
 	return nil
 }
 
@@ -136,6 +138,9 @@ func (s *scene) done(method, path string, body any, header ...string) error {
 
 // object is short for the body of a request.
 type object = map[string]any
+
+// raw is a body that is sent as it is.
+type raw []byte
 
 func (s *scene) registerClients(sc *godog.ScenarioContext) {
 	sc.Step(`^a stranger asks for the service$`, func() error {
@@ -329,6 +334,14 @@ var reasons = map[string]string{
 	"missing parameter":       "ActionParameterMissing",
 	"unsupported protocol":    "PropertyValueNotInList",
 	"resource does not exist": "ResourceMissingAtURI",
+	"missing property":        "PropertyMissing",
+	"broken request":          "MalformedJSON",
+	"not to be deleted":       "ResourceCannotBeDeleted",
+	"exists already":          "ResourceAlreadyExists",
+	"no room":                 "CreateLimitReachedForResource",
+	"service switched off":    "ServiceDisabled",
+	"value out of range":      "PropertyValueOutOfRange",
+	"value not acceptable":    "PropertyValueFormatError",
 }
 
 func (s *scene) refusedBecause(reason string) error {

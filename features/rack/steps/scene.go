@@ -50,6 +50,8 @@ func Register(sc *godog.ScenarioContext, t testing.TB) {
 	for _, register := range []func(*godog.ScenarioContext){
 		s.registerClients, s.registerPower, s.registerBoot, s.registerMedia, s.registerAccess, s.registerEvents, s.registerFaults,
 		s.registerSettings, s.registerUpdates, s.registerParts, s.registerStorage, s.registerManager, s.registerPrograms, s.registerIPMI,
+		s.registerCollections, s.registerDiscovery, s.registerSecureBoot, s.registerIntegrity, s.registerNetwork, s.registerTime, s.registerLimits,
+		s.registerTelemetry, s.registerPushes, s.registerJobs, s.registerScripts,
 	} {
 		register(sc)
 	}
@@ -63,12 +65,17 @@ func Register(sc *godog.ScenarioContext, t testing.TB) {
 }
 
 func (s *scene) start(profile string, servers int) error {
+	s.define(profile, servers)
+	s.open()
+	return nil
+}
+
+// define says what the lab shall be.
+func (s *scene) define(profile string, servers int) {
 	r := rack.Default(servers)
 	r.Seed, r.Hosts[0].Profile = 7, profile
 	r.Accounts = []rack.Account{{Name: "admin", Password: "admin-password", Role: "Administrator"}}
 	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.boots}
-	s.open()
-	return nil
 }
 
 func (s *scene) open() { s.lab = labtest.Start(s.t, s.config) }

@@ -19,28 +19,22 @@ func (s *scene) registerUpdates(sc *godog.ScenarioContext) {
 		s.lab.Settle()
 		return err
 	}
-	bios := func() ([]byte, error) {
-		var b bytes.Buffer
-		h := firmware.Image{Kind: "bios", Vendor: "Metalab", Model: "Generic Server G1", Version: "2.4.0", Lowest: "2.1.0", Released: "2026-02-01"}
-		_, err := firmware.BuildImage(&b, h, strings.NewReader(strings.Repeat("payload ", 1000)))
-		return b.Bytes(), err
-	}
 	sc.Step(`^the operator updates the BIOS$`, func() error {
-		image, err := bios()
+		image, err := biosImage()
 		if err != nil {
 			return err
 		}
 		return update(image)
 	})
 	sc.Step(`^the operator updates the BIOS, whatever has become of the update service$`, func() error {
-		image, err := bios()
+		image, err := biosImage()
 		if err != nil {
 			return err
 		}
 		return update(image, "If-Match", "*")
 	})
 	sc.Step(`^the operator updates the BIOS as the update service was when he read it$`, func() error {
-		image, err := bios()
+		image, err := biosImage()
 		if err != nil {
 			return err
 		}
@@ -51,7 +45,7 @@ func (s *scene) registerUpdates(sc *godog.ScenarioContext) {
 		return update(image, "If-Match", a.header.Get("ETag"))
 	})
 	sc.Step(`^the operator updates the BIOS with an image that was damaged$`, func() error {
-		image, err := bios()
+		image, err := biosImage()
 		if err != nil {
 			return err
 		}
@@ -88,4 +82,12 @@ func (s *scene) registerUpdates(sc *godog.ScenarioContext) {
 		}
 		return is("Version", a.body["Version"], version)
 	})
+}
+
+// biosImage is an update of the BIOS.
+func biosImage() ([]byte, error) {
+	var b bytes.Buffer
+	h := firmware.Image{Kind: "bios", Vendor: "Metalab", Model: "Generic Server G1", Version: "2.4.0", Lowest: "2.1.0", Released: "2026-02-01"}
+	_, err := firmware.BuildImage(&b, h, strings.NewReader(strings.Repeat("payload ", 1000)))
+	return b.Bytes(), err
 }

@@ -1,0 +1,88 @@
+package steps
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
+)
+
+// What is searched for.
+const (
+	services = "urn:dmtf-org:service:redfish-rest:1"
+	printers = "urn:schemas-upnp-org:device:Printer:1"
+)
+
+func (s *scene) registerDiscovery(sc *godog.ScenarioContext) {
+	var found map[string]string // address and UUID, by URL
+	sc.Step(`^a rack of (\d+) servers that can be searched for$`, func(n int) error {
+		// Port 1900 of the loopback device may be somebody else's.
+		held, err := net.ListenUDP("udp4", &net.UDPAddr{Port: ssdp.Port})
+		if err != nil {
+			s.t.Logf("skipped: port %d is not free: %v", ssdp.Port, err)
+			return godog.ErrSkip
+		}
+		if err := held.Close(); err != nil {
+			return err
+		}
+		s.define("generic", n)
+		s.config.SSDP = ssdp.Loopback
+		s.open()
+		return nil
+	})
+	sc.Step(`^a client that knows no address searches for printers, and then for BMCs$`, func() error {
+		c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		for _, what := range []string{printers, services} {
+			search := "M-SEARCH * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\nMAN: \"ssdp:discover\"\r\nMX: 1\r\nST: " + what + "\r\n\r\n"
+			if _, err := c.WriteToUDPAddrPort([]byte(search), ssdp.Group); err != nil {
+				s.t.Logf("skipped: no multicast on the loopback device here: %v", err)
+				return godog.ErrSkip
+			}
+		}
+		found = map[string]string{}
+		b := make([]byte, 2048)
+		for range s.lab.Hosts() {
+			if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+				return err
+			}
+			n, from, err := c.ReadFromUDPAddrPort(b)
+			if err != nil {
+				return fmt.Errorf("after %d answers: %w", len(found), err)
+			}
+			text := string(b[:n])
+			if between(text, "\r\nST:", "\r\n") != services {
+				return fmt.Errorf("the answer is %q", text)
+			}
+			found[between(text, "\r\nAL:", "\r\n")] = from.Addr().String() + " " + between(text, "\r\nUSN:uuid:", "::")
+		}
+		return nil
+	})
+	sc.Step(`^it finds every BMC, where it is and by its own name$`, func() error {
+		s.as = credentials{name: nobody}
+		for i, h := range s.lab.Hosts() {
+			if err := s.sendTo(i+1, "GET", root+"/", nil); err != nil {
+				return err
+			}
+			want := fmt.Sprint(h.Address().Addr(), " ", s.answer.body["UUID"])
+			if err := is(h.Name(), found[h.URL()+root+"/"], want); err != nil {
+				return err
+			}
+		}
+		return is("the number of answers", len(found), len(s.lab.Hosts()))
+	})
+}
+
+// between is what stands between two texts within a third.
+func between(text, from, to string) string {
+	_, rest, _ := strings.Cut(text, from)
+	out, _, _ := strings.Cut(rest, to)
+	return strings.TrimSpace(out)
+}
