@@ -69,7 +69,7 @@ func TestInventoryCleanWrite(t *testing.T) {
 		t.Errorf("inventory = %+v", inventory)
 	}
 	for id, want := range map[string]job.Report{
-		"a/2": {State: job.Done, Cleaned: []string{"/dev/sda"}},
+		"a/2": {State: job.Done, Cleaned: []job.Erased{{Device: "/dev/sda", By: "metadata"}}},
 		"a/3": {State: job.Done, Written: &job.Written{Device: "/dev/sda", Bytes: int64(len(image)), Sum: sum(image)}},
 	} {
 		if diff := cmp.Diff(want, c.last(id)); diff != "" {

@@ -145,7 +145,13 @@ type Report struct {
 	Error     string    `json:"error,omitempty"`   // why it Failed
 	Inventory *Hardware `json:"inventory,omitempty"`
 	Written   *Written  `json:"written,omitempty"`
-	Cleaned   []string  `json:"cleaned,omitempty"` // device names that Clean erased
+	Cleaned   []Erased  `json:"cleaned,omitempty"`
+}
+
+// Erased is a disk that Clean erased.
+type Erased struct {
+	Device string `json:"device"`
+	By     string `json:"by"` // metadata, zeros, or the device's own command
 }
 
 // Written is what Write did.

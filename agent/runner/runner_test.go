@@ -55,7 +55,7 @@ func TestJobs(t *testing.T) {
 		job  job.Job
 		want job.Report
 	}{
-		{"clean", job.Job{ID: "1", Kind: job.Clean}, job.Report{State: job.Done, Cleaned: []string{"/dev/sda"}}},
+		{"clean", job.Job{ID: "1", Kind: job.Clean}, job.Report{State: job.Done, Cleaned: []job.Erased{{Device: "/dev/sda", By: "metadata"}}}},
 		{"write", job.Job{ID: "2", Kind: job.Write, Write: &job.WriteSpec{URL: s.URL, Checksum: digest, Root: hint}},
 			job.Report{State: job.Done, Written: &job.Written{Device: "/dev/sda", Bytes: int64(len(image)), Sum: digest}}},
 		{"write nothing", job.Job{ID: "3", Kind: job.Write}, job.Report{State: job.Failed, Error: "runner: a write job without its specification"}},

@@ -36,21 +36,16 @@ var inner = []struct {
 // innerSize is what is wiped of an inner signature: the largest superblock.
 const innerSize = 4 << 10
 
-// Clean erases the partition metadata of every disk and nothing else, so that
-// it takes seconds, whatever the size; it is no protection of the data.
-func Clean(ctx context.Context, s sys.System, disks []job.Disk, progress func(percent int)) ([]string, error) {
-	return Erase(ctx, s, disks, job.EraseMetadata, progress)
-}
-
-// Erase erases every disk. It goes on after one that fails, and names the disks
-// that were erased. progress, which may be nil, is told how much is done, from
+// Erase erases every disk; only partition metadata takes seconds whatever the
+// size, and is no protection of the data. It goes on after a disk that fails,
+// and tells which were erased and by what. progress, which may be nil, is told how much is done, from
 // 0 to 100.
-func Erase(ctx context.Context, s sys.System, disks []job.Disk, how job.Erase, progress func(percent int)) ([]string, error) {
+func Erase(ctx context.Context, s sys.System, disks []job.Disk, how job.Erase, progress func(percent int)) ([]job.Erased, error) {
 	do, known := erasures[how]
 	if !known {
 		return nil, fmt.Errorf("disk: erasure %q is unknown, want full, secure or none for metadata", shortened(string(how)))
 	}
-	erased := []string{}
+	erased := []job.Erased{}
 	var failed error
 	for i, d := range disks {
 		part := func(done, total int64) {
@@ -62,11 +57,12 @@ func Erase(ctx context.Context, s sys.System, disks []job.Disk, how job.Erase, p
 		if err := context.Cause(ctx); err != nil {
 			return erased, also(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
 		}
-		if err := eraseDisk(ctx, s, d.Name, do, part); err != nil {
+		by, err := eraseDisk(ctx, s, d.Name, do, part)
+		if err != nil {
 			failed = also(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
 			continue
 		}
-		erased = append(erased, d.Name)
+		erased = append(erased, job.Erased{Device: d.Name, By: by})
 	}
 	return erased, failed
 }
@@ -86,39 +82,39 @@ func kernelName(name string) string {
 
 // eraseDisk does an erasure and then that of the metadata: it takes no time,
 // and what a device makes of its own data after an erasure is its own matter.
-func eraseDisk(ctx context.Context, s sys.System, name string, do erasure, progress func(done, total int64)) (err error) {
+func eraseDisk(ctx context.Context, s sys.System, name string, do erasure, progress func(done, total int64)) (by string, err error) {
 	block, err := s.OpenBlock(kernelName(name))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() {
 		if closeErr := block.Close(); err == nil {
 			err = closeErr
 		}
 	}()
-	if err := do(ctx, block, progress); err != nil {
-		return err
+	if by, err = do(ctx, block, progress); err != nil {
+		return "", err
 	}
 	// The tables go last: until then they tell where the rest is.
 	for _, p := range append(partitions(block, block.Size()), span{0, block.Size()}) {
 		if err := context.Cause(ctx); err != nil {
-			return err
+			return "", err
 		}
 		if err := wipe(block, p); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if err := block.Sync(); err != nil {
-		return err
+		return "", err
 	}
 	var head [sector]byte
 	if _, err := block.ReadAt(head[:], 0); err != nil {
-		return err
+		return "", err
 	}
 	if !bytes.Equal(head[:], zeros[:sector]) {
-		return errors.New("the disk still holds something after it was erased")
+		return "", errors.New("the disk still holds something after it was erased")
 	}
-	return nil
+	return by, nil
 }
 
 // wipe erases the signatures of a disk or partition.

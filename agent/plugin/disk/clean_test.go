@@ -163,6 +163,16 @@ func metadata(n int64) map[string]int64 {
 	}
 }
 
+// clean erases metadata and names the disks.
+func clean(ctx context.Context, s sys.System, disks []job.Disk, progress func(int)) ([]string, error) {
+	erased, err := Erase(ctx, s, disks, job.EraseMetadata, progress)
+	var names []string
+	for _, e := range erased {
+		names = append(names, e.Device)
+	}
+	return names, err
+}
+
 func TestClean(t *testing.T) {
 	const size = 4 << 40
 	const partition, length = 2048 * sector, 512 << 30 // ends where data must stay
@@ -186,7 +196,7 @@ func TestClean(t *testing.T) {
 
 	s, disks := machine(d)
 	var percents []int
-	got, err := Clean(t.Context(), s, disks, func(p int) { percents = append(percents, p) })
+	got, err := clean(t.Context(), s, disks, func(p int) { percents = append(percents, p) })
 	if err != nil || !slices.Equal(got, []string{"/dev/sda"}) {
 		t.Fatalf("Clean() = %v, %v; want [/dev/sda]", got, err)
 	}
@@ -238,7 +248,7 @@ func TestCleanGoesOn(t *testing.T) {
 	put(t, small, 0, strings.Repeat("x", 512))
 	s, disks := machine(broken, small, good)
 	disks = append(disks, job.Disk{Name: "/dev/sdx"})
-	got, err := Clean(t.Context(), s, disks, nil)
+	got, err := clean(t.Context(), s, disks, nil)
 	if diff := cmp.Diff([]string{"/dev/sdb", "/dev/sdc"}, got); diff != "" {
 		t.Errorf("Clean() erased (-want +got):\n%s", diff)
 	}
@@ -255,7 +265,7 @@ func TestCleanIsCancelled(t *testing.T) {
 	s, disks := machine(systest.NewMemory(mib))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got, err := Clean(ctx, s, disks, nil); !errors.Is(err, context.Canceled) || len(got) != 0 {
+	if got, err := clean(ctx, s, disks, nil); !errors.Is(err, context.Canceled) || len(got) != 0 {
 		t.Errorf("Clean() = %v, %v; want context.Canceled", got, err)
 	}
 }
@@ -269,7 +279,7 @@ func TestCleanLooksAtWhatItDid(t *testing.T) {
 	d := deaf{systest.NewMemory(mib)}
 	put(t, d, 0, "still here")
 	s, disks := machine(d)
-	if got, err := Clean(t.Context(), s, disks, nil); err == nil {
+	if got, err := clean(t.Context(), s, disks, nil); err == nil {
 		t.Errorf("Clean() = %v on a disk that cannot be erased, want an error", got)
 	}
 }

@@ -10,13 +10,15 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// erasure erases the data of a disk.
-type erasure func(ctx context.Context, b sys.Block, progress func(done, total int64)) error
+// erasure erases the data of a disk and names what did.
+type erasure func(ctx context.Context, b sys.Block, progress func(done, total int64)) (by string, err error)
 
 var erasures = map[job.Erase]erasure{
-	job.EraseMetadata: func(context.Context, sys.Block, func(int64, int64)) error { return nil },
-	job.EraseFull:     overwrite,
-	job.EraseSecure:   secureErase,
+	job.EraseMetadata: func(context.Context, sys.Block, func(int64, int64)) (string, error) { return "metadata", nil },
+	job.EraseFull: func(ctx context.Context, b sys.Block, progress func(done, total int64)) (string, error) {
+		return "zeros", overwrite(ctx, b, progress)
+	},
+	job.EraseSecure: secureErase,
 }
 
 // overwrite makes the whole disk read as zeros, and looks at samples of it.
@@ -50,13 +52,13 @@ func overwrite(ctx context.Context, b sys.Block, progress func(done, total int64
 }
 
 // secureErase has the disk erase itself, and overwrites one that cannot.
-func secureErase(ctx context.Context, b sys.Block, progress func(done, total int64)) error {
-	err := sys.ErrNoErase
+func secureErase(ctx context.Context, b sys.Block, progress func(done, total int64)) (string, error) {
+	by, err := "", sys.ErrNoErase
 	if e, ok := b.(sys.Eraser); ok {
-		_, err = e.SecureErase(ctx)
+		by, err = e.SecureErase(ctx)
 	}
 	if errors.Is(err, sys.ErrNoErase) {
-		return overwrite(ctx, b, progress)
+		return "zeros", overwrite(ctx, b, progress)
 	}
-	return err
+	return by, err
 }

@@ -24,18 +24,19 @@ func TestErase(t *testing.T) {
 		how     job.Erase
 		command string
 		left    string // in the middle
+		by      string
 	}{
-		{job.EraseMetadata, "", "\xdb\xdb"},
-		{job.EraseFull, "", "\x00\x00"},
-		{job.EraseFull, "ATA Security Erase", "\x00\x00"},
-		{job.EraseSecure, "ATA Security Erase", "\x00\x00"},
-		{job.EraseSecure, "", "\x00\x00"},
+		{job.EraseMetadata, "", "\xdb\xdb", "metadata"},
+		{job.EraseFull, "", "\x00\x00", "zeros"},
+		{job.EraseFull, "ATA Security Erase", "\x00\x00", "zeros"},
+		{job.EraseSecure, "ATA Security Erase", "\x00\x00", "ATA Security Erase"},
+		{job.EraseSecure, "", "\x00\x00", "zeros"},
 	} {
 		m := used(t, size)
 		s, disks := erasing(m, tt.command)
 		var percents []int
 		got, err := Erase(t.Context(), s, disks, tt.how, func(p int) { percents = append(percents, p) })
-		if err != nil || !slices.Equal(got, []string{"/dev/sda"}) {
+		if err != nil || !slices.Equal(got, []job.Erased{{Device: "/dev/sda", By: tt.by}}) {
 			t.Errorf("Erase(%q) = %v, %v", tt.how, got, err)
 		}
 		if have := get(t, m, size/2, 2); have != tt.left {
@@ -47,22 +48,6 @@ func TestErase(t *testing.T) {
 		if !slices.IsSorted(percents) || percents[0] != 0 {
 			t.Errorf("Erase(%q): progress %v", tt.how, percents)
 		}
-	}
-}
-
-func TestEraseSecureHasTheDiskDoIt(t *testing.T) {
-	m := &recorder{Memory: systest.NewMemory(8 * mib)}
-	s, disks := erasing(m, "NVMe Format")
-	if _, err := Erase(t.Context(), s, disks, job.EraseSecure, nil); err != nil {
-		t.Fatal(err)
-	}
-	b, err := s.OpenBlock("sda")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if name, err := b.(sys.Eraser).SecureErase(t.Context()); name != "NVMe Format" || err != nil {
-		t.Errorf("SecureErase = %q, %v", name, err)
 	}
 }
 
