@@ -275,8 +275,13 @@ func (l *Log) Changes(before any) iter.Seq2[string, any] {
 			}
 			for i := from; i < len(c.Entries); i++ {
 				e := &c.Entries[i]
-				if old, there := was.Entry(e.ID); e.ID < l.First || there && old.same(e) {
+				if e.ID < l.First {
 					continue
+				}
+				if was != nil && e.ID < was.Next { // else it is new
+					if old, there := was.Entry(e.ID); there && old.same(e) {
+						continue
+					}
 				}
 				if !yield(key(e.ID), e) {
 					return

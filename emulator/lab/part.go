@@ -36,11 +36,17 @@ func (st *hostState) changed(host string, was *hostState) []store.Put {
 	puts := make([]store.Put, 0, 4)
 	is, old := reflect.ValueOf(st).Elem(), reflect.ValueOf(was).Elem()
 	same := [...]bool{st.Machine == was.Machine, st.BMC == was.BMC} // by the fields of a hostState
+	model := -1
+	var now, then reflect.Value // that model's states
 	for _, p := range parts() {
 		if same[p.at[0]] {
 			continue
 		}
-		a, b := is.FieldByIndex(p.at), old.FieldByIndex(p.at)
+		if model != p.at[0] {
+			model = p.at[0]
+			now, then = is.Field(model), old.Field(model)
+		}
+		a, b := now.FieldByIndex(p.at[1:]), then.FieldByIndex(p.at[1:])
 		if a.Pointer() == b.Pointer() {
 			continue
 		}
