@@ -81,6 +81,11 @@ type Put struct {
 	New bool
 }
 
+// appender is a value that makes its JSON itself.
+type appender interface {
+	AppendJSON(b []byte) ([]byte, error)
+}
+
 // Gone is no value.
 var Gone = gone{}
 
@@ -275,7 +280,12 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 		put := raw{kind: p.Kind, key: p.Key, sure: p.New}
 		if p.Value != Gone {
 			var err error
-			if put.value, err = json.Marshal(p.Value); err != nil {
+			if own, ok := p.Value.(appender); ok {
+				put.value, err = own.AppendJSON(make([]byte, 0, 256))
+			} else {
+				put.value, err = json.Marshal(p.Value)
+			}
+			if err != nil {
 				return fmt.Errorf("store: %s %s: %w", p.Kind, p.Key, err)
 			}
 		}
