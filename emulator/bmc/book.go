@@ -83,11 +83,11 @@ func (c ClearLog) apply(b *BMC, now time.Time) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	clear := &Log{Next: 1, First: 1, Erased: now.Add(b.st.Clock.Skew())}
+	empty := &Log{Next: 1, First: 1, Erased: now.Add(b.st.Clock.Skew())}
 	if old := *at; old != nil {
-		clear.Next, clear.First, clear.Added, clear.Off = old.Next, old.Next, old.Added, old.Off
+		empty.Next, empty.First, empty.Added, empty.Off = old.Next, old.Next, old.Added, old.Off
 	}
-	*at = clear
+	*at = empty
 	b.dropDumps()
 	about := event.Subject{Part: event.Log, ID: string(c.Book)}
 	told := event.Note{At: now, Kind: event.LogCleared, Subject: about, Args: []string{string(c.Book)}}

@@ -57,7 +57,7 @@ func TestDeviceGUIDIsTheManagers(t *testing.T) {
 func TestResetsOfTheBMC(t *testing.T) {
 	for cmd, kind := range map[byte]bmc.ResetKind{0x02: bmc.ForceRestart, 0x03: bmc.GracefulRestart} {
 		h := newHost(t)
-		ask(t, h, wire.App, 0x58, 0, 1) // which a restart forgets
+		_, _ = ask(t, h, wire.App, 0x58, 0, 1) // which a restart forgets
 		if code, got := ask(t, h, wire.App, cmd); code != Done || len(got) != 0 {
 			t.Fatalf("06/%02x = %v [% x]", cmd, code, got)
 		}
@@ -145,7 +145,7 @@ func TestSystemInfoAgreesWithRedfish(t *testing.T) {
 	if got := readInfo(t, h, 2); got != "größe" {
 		t.Errorf("system name = %q, HostName = größe", got)
 	}
-	writeInfo(t, h, 2, "x")
+	_ = writeInfo(t, h, 2, "x")
 	if a := h.Machine().Asset; a.HostName != "x" || a.Tag != "t" {
 		t.Errorf("after a shorter name: %+v", a)
 	}
@@ -219,7 +219,7 @@ func TestSystemInfoRefuses(t *testing.T) {
 func TestSystemInfoIsWhole(t *testing.T) {
 	h := newHost(t)
 	b := encodeInfo(strings.Repeat("n", 20))
-	ask(t, h, wire.App, 0x58, append([]byte{2, 0}, b[:16]...)...)
+	_, _ = ask(t, h, wire.App, 0x58, append([]byte{2, 0}, b[:16]...)...)
 	if got := h.Machine().Asset.HostName; got != "" {
 		t.Errorf("HostName = %q with half of the name", got)
 	}

@@ -230,11 +230,11 @@ func (x *exchange) deliver(handle byte, message []byte) error {
 	if to == nil {
 		return noHandle
 	}
-	i := slices.IndexFunc(x.side.inbox.heard, func(h heard) bool { return h.session == to })
+	i := slices.IndexFunc(x.side.heard, func(h heard) bool { return h.session == to })
 	if !x.inBand || i < 0 { // a session is no way to another, and none is called unasked
 		return NoRoute
 	}
-	h := x.side.inbox.heard[i]
+	h := x.side.heard[i]
 	x.service.send(x.side, h.way, x.side.table.Seal(x.now, nil, h.frame, wire.PayloadIPMI, message))
 	return nil
 }

@@ -20,10 +20,11 @@ var hostInterfaceCommands = []command{
 	{fn: wire.Group, cmd: 0x02, group: redfishGroup, name: "Get Bootstrap Account Credentials", inBand: true, least: 1, most: 1, acts: true, run: bootstrap},
 }
 
+const notBootstrapping Code = 0x80
+
 const (
-	notBootstrapping Code = 0x80
-	keepEnabled           = 0xa5
-	credentialSize        = 16
+	keepEnabled    = 0xa5
+	credentialSize = 16
 )
 
 // fingerprint tells what certificate the web service shows, so that who asks can

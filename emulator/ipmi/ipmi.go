@@ -102,7 +102,6 @@ type Entry struct {
 type Service struct {
 	c        Config
 	commands map[place]*command
-	half     int
 
 	mu    sync.RWMutex
 	sides map[Host]*side

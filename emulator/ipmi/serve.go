@@ -250,7 +250,7 @@ func (s *Service) carryOut(x *exchange, row *command) Code {
 		return x.carryOut(row)
 	}
 	if d.Performed {
-		x.carryOut(row)
+		_ = x.carryOut(row) // whatever came of it, the client is told something else
 		x.out = nil
 	}
 	return Code(d.Code)

@@ -94,7 +94,7 @@ type Full struct {
 // Append appends the record.
 func (f Full) Append(out []byte, id uint16) []byte {
 	start := len(out)
-	out = f.Key.append(header(out, id, kindFull))
+	out = f.append(header(out, id, kindFull))
 	t := f.Thresholds
 	events := t.Events()
 	// Initialisation: scanning is on and can be switched; with thresholds also
@@ -149,7 +149,7 @@ type Compact struct {
 // Append appends the record.
 func (c Compact) Append(out []byte, id uint16) []byte {
 	start := len(out)
-	out = c.Key.append(header(out, id, kindCompact))
+	out = c.append(header(out, id, kindCompact))
 	// It comes up scanning and making events, which only all sensors together
 	// can be kept from; it rearms itself.
 	out = append(out, 0x03, 0x42, c.Type, c.Reading)
@@ -167,7 +167,7 @@ type EventOnly struct{ Key }
 // Append appends the record.
 func (e EventOnly) Append(out []byte, id uint16) []byte {
 	start := len(out)
-	out = append(e.Key.append(header(out, id, kindEvents)), e.Type, e.Reading)
+	out = append(e.append(header(out, id, kindEvents)), e.Type, e.Reading)
 	out = append(out, 1, 0) // a record of its own
 	out = append(out, 0, 0)
 	return finish(name(out, e.Name), start)

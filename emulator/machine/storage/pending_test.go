@@ -55,7 +55,7 @@ func TestForceEnable(t *testing.T) {
 	b.do(FailDrive{"Disk.1"})
 	_ = b.refuse(ForceEnable{Controller: "1", Volume: "1"}, ErrRule)
 	b.do(InsertDrive{Drive: "Disk.0", What: InsertSame})
-	b.refuse(ImportForeign{Controller: "1"}, ErrRule)
+	_ = b.refuse(ImportForeign{Controller: "1"}, ErrRule)
 	b.do(ForceEnable{Controller: "1", Volume: "1"})
 	if v := b.volume("1"); !v.Degraded() || !v.Usable() {
 		t.Errorf("volume = %+v", v)
@@ -81,7 +81,7 @@ func TestSparesOfAVolume(t *testing.T) {
 
 func TestDrivesAreReset(t *testing.T) {
 	b := newBench(t)
-	b.refuse(ResetDrive{Drive: "Disk.8"}, ErrUnsupported)
+	_ = b.refuse(ResetDrive{Drive: "Disk.8"}, ErrUnsupported)
 	nvme := disk
 	nvme.Protocol = NVMe
 	b.controllers[1].Drives[0].Model = &nvme
@@ -100,11 +100,11 @@ func TestLenientCapacities(t *testing.T) {
 		b.controllers[0].RAID.Lenient = lenient
 		c := CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Capacity: disk.Capacity}
 		if !lenient {
-			b.refuse(c, ErrRule)
+			_ = b.refuse(c, ErrRule)
 			continue
 		}
 		b.do(c)
 		c.Drives, c.Capacity = bays(2, 2), disk.Capacity+1
-		b.refuse(c, ErrRule)
+		_ = b.refuse(c, ErrRule)
 	}
 }

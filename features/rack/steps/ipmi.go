@@ -45,7 +45,7 @@ func (s *scene) registerIPMI(sc *godog.ScenarioContext) {
 	sc.Step(`^the other client cannot open the server's console$`, func() error {
 		var code ipmi.Code
 		if err := s.sitDown(1); !errors.As(err, &code) || code != 0x80 {
-			return fmt.Errorf("it can, or is told otherwise than that another has it: %v", err)
+			return fmt.Errorf("it can, or is told otherwise than that another has it: %w", err)
 		}
 		return nil
 	})
