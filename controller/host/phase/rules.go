@@ -242,7 +242,7 @@ var rules = []rule{
 
 	{in: states{preparing}, name: "has nothing to prepare", ref: "B-52", when: always, to: to(available), after: 1},
 	{in: states{provisioning}, name: "has no live medium", ref: "B-153", when: and(live, off, not(liveMedium)), do: InsertLive, after: 1},
-	{in: states{provisioning}, name: "would not boot its live medium", ref: "B-153", when: and(live, off, func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: 1},
+	{in: states{provisioning}, name: "would not boot its live medium", ref: "B-153", when: and(live, off, func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: shortWait},
 	{in: states{provisioning}, name: "would not boot its disk", ref: "B-58", when: and(not(live), off, func(f Facts) bool { return f.NextBoot != bmc.BootDisk }), do: BootDisk, after: 1},
 	{in: states{provisioning}, name: "is ready to boot what is deployed", ref: "B-58 B-153", when: off, do: PowerOn, after: shortWait},
 	{in: states{provisioning}, name: "is deployed and on", ref: "B-58", when: always, to: to(provisioned), clear: metal3.ProvisioningError},
