@@ -289,10 +289,10 @@ func (x *exchange) loop(req wire.Request) []byte {
 	row := x.service.known(x.host, at)
 	if row != nil && (row.acts || row.needs == 0 || row.inBand || row.fn == wire.App && row.cmd == 0x34) {
 		// What changes something has its own way, and nothing goes round.
-		return req.AppendResponse(nil, byte(Forbidden), nil)
+		return req.AppendResponse(nil, byte(Forbidden), named(&req, nil))
 	}
 	in := *x
 	in.fn, in.cmd, in.lun, in.data, in.out, in.more, in.after = req.NetFn, req.Cmd, req.ToLUN, req.Data, nil, nil, nil
 	code := in.carryOut(row)
-	return req.AppendResponse(nil, byte(code), in.out)
+	return req.AppendResponse(nil, byte(code), named(&req, in.out))
 }

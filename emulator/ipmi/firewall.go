@@ -50,13 +50,12 @@ type scope struct {
 // before who defines the commands.
 func (x *exchange) scoped(own int) (scope, error) {
 	s := scope{fn: wire.NetFn(x.data[1] & 0x3e), lun: x.data[2], body: x.data[own:]}
-	bodies := map[wire.NetFn]int{wire.Group: 1, wire.OEMGroup: 3}
 	switch {
 	case !x.here(x.data[0]) || s.lun > 3:
 		return s, BadField
 	case len(s.body) == 0:
 		s.body = nil
-	case len(s.body) != bodies[s.fn]:
+	case len(s.body) != definers[s.fn]:
 		return s, BadLength
 	}
 	return s, nil

@@ -32,10 +32,7 @@ func (s *Service) Ask(ctx context.Context, h Host, r Request) (code byte, data [
 			data: req.Data, source: req.From, inBand: true,
 		}
 		c := s.carryOut(x, s.find(sd, &req))
-		data = x.out
-		if req.NetFn == wire.Group && len(req.Data) > 0 {
-			data = append([]byte{req.Data[0]}, data...)
-		}
+		data = named(&req, x.out)
 		if code = byte(c); x.after != nil {
 			x.after()
 		}

@@ -16,6 +16,7 @@ var sdrCommands = slices.Concat(sdrWriting, []command{
 	{fn: wire.Storage, cmd: 0x22, name: "Reserve SDR Repository", needs: wire.User, run: reserveRepository},
 	{fn: wire.Storage, cmd: 0x23, name: "Get SDR", needs: wire.User, least: 6, most: 6, run: getSDR},
 	{fn: wire.Storage, cmd: 0x28, name: "Get SDR Repository Time", needs: wire.User, run: repositoryTime},
+	{fn: wire.Storage, cmd: 0x29, name: "Set SDR Repository Time", needs: wire.Operator, least: 4, most: 4, acts: true, run: setSELTime},
 	{fn: wire.Storage, cmd: 0x2c, name: "Run Initialization Agent", needs: wire.Operator, least: 1, most: 1, run: runAgent},
 	{fn: wire.SensorEvent, cmd: 0x20, name: "Get Device SDR Info", needs: wire.User, most: 1, run: deviceInfo},
 	{fn: wire.SensorEvent, cmd: 0x21, name: "Get Device SDR", needs: wire.User, least: 6, most: 6, run: getDeviceSDR},

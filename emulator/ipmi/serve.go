@@ -211,12 +211,7 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 	if x.silent {
 		return
 	}
-	var body []byte
-	data := x.out
-	if req.NetFn == wire.Group && len(req.Data) > 0 {
-		data = append([]byte{req.Data[0]}, data...)
-	}
-	body = req.AppendResponse(body, byte(code), data)
+	body := req.AppendResponse(nil, byte(code), named(&req, x.out))
 	if got.Session != nil && x.more == nil { // what follows would be missed
 		got.Session.Remember(got.Body, body)
 	}
@@ -238,6 +233,20 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 		}
 		s.c.Journal(e)
 	}
+}
+
+// definers is how many bytes of requests and of answers say who defines the
+// command, by network function (§5.1).
+var definers = map[wire.NetFn]int{wire.Group: 1, wire.OEMGroup: 3}
+
+// named is the data of an answer: who defines the command is told again, even if
+// nobody here knows it.
+func named(req *wire.Request, data []byte) []byte {
+	n := definers[req.NetFn]
+	if n == 0 || len(req.Data) < n {
+		return data
+	}
+	return slices.Concat(req.Data[:n], data)
 }
 
 // carryOut carries out a command, unless something goes wrong on purpose.
