@@ -1,0 +1,108 @@
+package clock
+
+import (
+	"context"
+	"time"
+)
+
+// Timer is as time.Timer.
+type Timer struct {
+	clock *Clock
+	w     *wait
+}
+
+// NewTimer returns a timer that fires once after d of lab time.
+func (c *Clock) NewTimer(d time.Duration) *Timer {
+	t := &Timer{clock: c, w: &wait{c: make(chan time.Time, 1), index: -1}}
+	c.set(t.w, d)
+	return t
+}
+
+// AfterFunc calls f in its own goroutine after d of lab time. While f runs it
+// is work in flight: a Jumping clock stands, so f must not wait for lab time.
+func (c *Clock) AfterFunc(d time.Duration, f func()) *Timer {
+	t := &Timer{clock: c, w: &wait{f: f, index: -1}}
+	c.set(t.w, d)
+	return t
+}
+
+// LazyFunc is AfterFunc for housekeeping: it does not hurry a Jumping clock.
+func (c *Clock) LazyFunc(d time.Duration, f func()) *Timer {
+	t := &Timer{clock: c, w: &wait{f: f, lazy: true, index: -1}}
+	c.set(t.w, d)
+	return t
+}
+
+// C delivers the tick.
+func (t *Timer) C() <-chan time.Time { return t.w.c }
+
+// Stop prevents the timer from firing; false when it has fired or was stopped.
+func (t *Timer) Stop() bool { return t.clock.stop(t.w) }
+
+// Reset makes the timer fire after d from now; it reports whether it had been
+// waiting. A tick that nobody has read is dropped, as time.Timer does since Go
+// 1.23.
+func (t *Timer) Reset(d time.Duration) bool { return t.clock.set(t.w, d) }
+
+// Ticker is as time.Ticker. It does not hurry a Jumping clock.
+type Ticker struct {
+	clock *Clock
+	w     *wait
+}
+
+// NewTicker returns a ticker of period d.
+func (c *Clock) NewTicker(d time.Duration) *Ticker {
+	if d <= 0 {
+		panic("clock: ticker without a period")
+	}
+	t := &Ticker{clock: c, w: &wait{c: make(chan time.Time, 1), every: d, lazy: true, index: -1}}
+	c.set(t.w, d)
+	return t
+}
+
+// C delivers the ticks; those that nobody reads are dropped.
+func (t *Ticker) C() <-chan time.Time { return t.w.c }
+
+// Stop ends the ticker.
+func (t *Ticker) Stop() { t.clock.stop(t.w) }
+
+// Sleep returns after d of lab time, or with the context's error.
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	t := c.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C():
+		return nil
+	}
+}
+
+// waits is a heap by time.
+type waits []*wait
+
+func (h waits) Len() int { return len(h) }
+
+func (h waits) Less(i, j int) bool { return h[i].before(h[j]) }
+
+func (h waits) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push implements heap.Interface.
+func (h *waits) Push(x any) {
+	w := x.(*wait)
+	w.index = len(*h)
+	*h = append(*h, w)
+}
+
+// Pop implements heap.Interface.
+func (h *waits) Pop() any {
+	old := *h
+	w := old[len(old)-1]
+	w.index = -1
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return w
+}
