@@ -93,7 +93,7 @@ type Entry struct {
 	Cmd       byte
 	Code      Code
 	User      string // "" outside of a session
-	Session   uint32 // 0 outside
+	Session   uint32 // its number since the BMC came up; 0 outside
 	Acts      bool
 	Handshake bool // it is part of the way into a session
 }

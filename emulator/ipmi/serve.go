@@ -229,7 +229,7 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 			e.Command, e.Acts, e.Handshake = row.name, row.acts, row.needs == 0
 		}
 		if x.session != nil {
-			e.User, e.Session = x.session.User.Name, x.session.ID
+			e.User, e.Session = x.session.User.Name, x.session.Number
 		}
 		s.c.Journal(e)
 	}

@@ -208,7 +208,7 @@ func (l *Lab) commanded(e ipmi.Entry) {
 	}
 	entry.Took.Duration = e.Took
 	if e.Session != 0 {
-		entry.Session = fmt.Sprintf("%08x", e.Session)
+		entry.Session = fmt.Sprint(e.Session) // IDs are chance
 	}
 	l.journal.Add(entry)
 }

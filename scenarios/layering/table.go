@@ -176,7 +176,7 @@ var Table = []Row{
 		// Its tests check the emulator, and the driver on it.
 		Package: "scenarios/conformance/ipmi",
 		Tests: []string{
-			"emulator/ipmi", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "emulator/bmc", "emulator/machine",
+			"emulator/ipmi", "emulator/lab", "emulator/lab/journal", "emulator/lab/labtest", "emulator/lab/rack", "emulator/bmc", "emulator/machine",
 			"controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish",
 		},
 	},

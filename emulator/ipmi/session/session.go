@@ -90,6 +90,7 @@ type Table struct {
 	c      Config
 	open   []*Session // by handle
 	opened []uint32   // their IDs, in the same order
+	begun  uint32     // sessions that were ever open
 	half   []*half    // the least recently used first
 }
 
@@ -117,6 +118,7 @@ type Session struct {
 	ID        uint32 // the BMC's
 	Console   uint32 // the client's; that of the BMC with IPMI 1.5
 	Handle    byte
+	Number    uint32 // of all that this BMC has opened: unlike the ID no chance
 	User      User
 	Limit     wire.Privilege // that Privilege can be raised to
 	Privilege wire.Privilege // 0 while the session is not open
@@ -239,7 +241,8 @@ func (t *Table) admit(now time.Time, s *Session) {
 	for i < len(t.open) && t.open[i].Handle == byte(i+1) {
 		i++
 	}
-	s.Handle, s.Begun, s.Used = byte(i+1), now, now
+	t.begun++
+	s.Handle, s.Number, s.Begun, s.Used = byte(i+1), t.begun, now, now
 	s.Privilege = min(s.Limit, wire.User) // §6.12.16
 	t.open, t.opened = slices.Insert(t.open, i, s), slices.Insert(t.opened, i, s.ID)
 }
