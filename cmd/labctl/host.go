@@ -237,7 +237,7 @@ func newHostShow(o *options) *cobra.Command {
 			rows := [][]string{
 				{"name", d.Name}, {"rack", d.Rack}, {"model", d.Manufacturer + " " + d.Model}, {"serial", d.Serial}, {"uuid", d.UUID},
 				{"bios", d.BIOS}, {"bmc", d.BMC}, {"power", d.Power}, {"phase", d.Phase}, {"running", d.Running},
-				{"boots", strconv.FormatUint(d.Boots, 10)}, {"boot", d.Host.Boot}, {"redfish", d.Redfish}, {"user", d.Username},
+				{"boots", strconv.FormatUint(d.Boots, 10)}, {"boot", d.Boot}, {"redfish", d.Redfish}, {"user", d.Username},
 				{"password", d.Password}, {"sessions", strconv.Itoa(d.Sessions)}, {"log", strconv.Itoa(d.LogEntries) + " entries"},
 			}
 			for _, n := range d.NICs {

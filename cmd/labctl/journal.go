@@ -80,7 +80,7 @@ func journalRow(e journal.Entry) []string {
 	if e.Status == 0 {
 		status = "none"
 	}
-	return []string{at, e.Host, e.Method + " " + e.Path, status, e.User, e.Took.Duration.String(), strings.Join(e.Faults, " ")}
+	return []string{at, e.Host, e.Method + " " + e.Path, status, e.User, e.Took.String(), strings.Join(e.Faults, " ")}
 }
 
 func newMetrics(o *options) *cobra.Command {

@@ -226,11 +226,11 @@ func TestSystemInfoIsWhole(t *testing.T) {
 	if _, got := ask(t, h, wire.App, 0x59, 0, 2, 0, 0); string(got[2:]) != string(b[:16]) {
 		t.Errorf("what was written reads [% x]", got)
 	}
-	ask(t, h, wire.App, 0x58, append([]byte{2, 1}, b[16:]...)...)
+	_, _ = ask(t, h, wire.App, 0x58, append([]byte{2, 1}, b[16:]...)...)
 	if got := h.Machine().Asset.HostName; got != strings.Repeat("n", 20) {
 		t.Errorf("HostName = %q", got)
 	}
-	ask(t, h, wire.App, 0x58, append([]byte{2, 1}, []byte("mmmmmmmmmmmmmmmm")...)...) // the second block alone
+	_, _ = ask(t, h, wire.App, 0x58, append([]byte{2, 1}, []byte("mmmmmmmmmmmmmmmm")...)...) // the second block alone
 	if got := h.Machine().Asset.HostName; got != strings.Repeat("n", 14)+"mmmmmm" {
 		t.Errorf("HostName = %q", got)
 	}

@@ -90,7 +90,7 @@ func TestEventMessageBuffer(t *testing.T) {
 	exchanges{{"empty", "", bufferEmpty, ""}}.inBand(t, h, wire.App, 0x35)
 	exchanges{{"no flag", "", Done, "00"}}.inBand(t, h, wire.App, 0x31)
 	for range 2 {
-		ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
+		_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	}
 	exchanges{{"full", "", Done, "02"}}.inBand(t, h, wire.App, 0x31)
 	exchanges{

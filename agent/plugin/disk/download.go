@@ -204,7 +204,7 @@ func (d *download) ask(ctx context.Context) error {
 		d.registry.sign(r)
 	}
 	d.watch.wait()
-	resp, err := d.client.Do(r) //nolint:bodyclose // close does, as long as the body is read
+	resp, err := d.client.Do(r)
 	d.watch.brought(stallBytes) // an answer is as good
 	if err != nil {
 		var u *url.Error // quotes the URL, which place shows as it should

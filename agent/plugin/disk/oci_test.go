@@ -303,7 +303,7 @@ func TestWriteOCIOverTLS(t *testing.T) {
 	g.layer(t, "v1", "application/octet-stream", []byte("boot"))
 	s := httptest.NewTLSServer(g)
 	defer s.Close()
-	g.Server.Config.Handler = http.NotFoundHandler()
+	g.Config.Handler = http.NotFoundHandler()
 	m := systest.NewMemory(mib)
 	system, disks := machine(m)
 	url := "oci://" + strings.TrimPrefix(s.URL, "https://") + "/lab/os:v1"

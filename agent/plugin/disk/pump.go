@@ -28,8 +28,8 @@ func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, t
 		for buf := range free {
 			n, err := fill(ctx, d, buf)
 			if n > 0 {
-				h.Write(buf[:n])
-				full <- buf[:n] // never blocks: there are as many places as buffers
+				_, _ = h.Write(buf[:n]) // a digest never fails
+				full <- buf[:n]         // never blocks: there are as many places as buffers
 			}
 			if err != nil {
 				readErr = err

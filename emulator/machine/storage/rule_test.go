@@ -75,9 +75,9 @@ func TestRulesAreKept(t *testing.T) {
 
 func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 	b := newBench(t)
-	b.refuse(CreateVolume{Controller: "2", Type: RAID0, Drives: bays(8, 1)}, ErrUnsupported)
-	b.refuse(CreateVolume{Controller: "3", Type: RAID0}, ErrNotFound)
-	b.refuse(DeleteVolume{Controller: "1", Volume: "1"}, ErrNotFound)
+	_ = b.refuse(CreateVolume{Controller: "2", Type: RAID0, Drives: bays(8, 1)}, ErrUnsupported)
+	_ = b.refuse(CreateVolume{Controller: "3", Type: RAID0}, ErrNotFound)
+	_ = b.refuse(DeleteVolume{Controller: "1", Volume: "1"}, ErrNotFound)
 	b.refuse(AssignSpare{Controller: "2", Drive: "Disk.8"}, ErrUnsupported)
 	b.refuse(UnassignSpare{Controller: "1", Drive: "Disk.0"}, ErrState)
 	b.refuse(PullDrive{"Disk.99"}, ErrNotFound)
