@@ -97,3 +97,14 @@ Feature: What FreeIPMI finds
       | ipmi-dcmi --get-asset-tag |
       | ipmi-pef-config --checkout |
       | bmc-device --get-self-test-results |
+
+  @tool-27 @I63
+  Scenario: The console, and a BMC that outlives it
+    Given the operator has run `ipmipower --on`
+    And 10 minutes pass
+    And IPMI is at a port below 32768
+    When the operator sits at `ipmiconsole -I 17` until it says "[SOL established]", and leaves
+    Then it ends well
+    And it says "closing the connection"
+    When the operator runs `bmc-info -I 17`
+    Then it succeeds

@@ -67,6 +67,7 @@ func connection(program, host, port string) ([]string, error) {
 }
 
 func (s *scene) registerPrograms(sc *godog.ScenarioContext) {
+	s.registerTerminals(sc)
 	sc.Step(`^a rack of (\d+) servers? whose users are ADMIN, op and usr$`, func(n int) error {
 		return s.startWith(n, []rack.Account{
 			{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}, {Name: "op", Password: "op", Role: "Operator"},
