@@ -98,7 +98,7 @@ Feature: What FreeIPMI finds
       | ipmi-pef-config --checkout |
       | bmc-device --get-self-test-results |
 
-  @tool-27 @I63
+  @tool-27 @I63 @E2
   Scenario: The console, and a BMC that outlives it
     Given the operator has run `ipmipower --on`
     And 10 minutes pass

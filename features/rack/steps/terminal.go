@@ -13,8 +13,6 @@ import (
 	"strings"
 
 	"github.com/cucumber/godog"
-
-	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
 func (s *scene) registerTerminals(sc *godog.ScenarioContext) {
@@ -24,8 +22,7 @@ func (s *scene) registerTerminals(sc *godog.ScenarioContext) {
 
 // movesDown moves IPMI: FreeIPMI 1.6.10 takes a console at no higher port.
 func (s *scene) movesDown() error {
-	h := s.server(1)
-	at, ok := h.IPMI()
+	at, ok := s.server(1).IPMI()
 	if !ok {
 		return errors.New("IPMI is switched off")
 	}
@@ -38,10 +35,7 @@ func (s *scene) movesDown() error {
 		if err := c.Close(); err != nil {
 			return err
 		}
-		n := h.BMC().Network()
-		n.IPMI.Port = port
-		_, err = h.ApplyBMC(s.t.Context(), bmc.SetNetwork{Network: n})
-		return err
+		return s.done("PATCH", root+"/Managers/1/NetworkProtocol", object{"IPMI": object{"Port": port}})
 	}
 	return errors.New("no such port is free")
 }
