@@ -147,6 +147,10 @@ func (s *Service) follow(ctx context.Context, sd *side, a *attached) {
 		wait := solPatience
 		s.alone(sd, func() {
 			now := sd.host.Now()
+			sd.heed(s.c.Rand)
+			if !sd.host.BMC().Life.Serves() { // a BMC that is down sends nothing
+				sd.table.Reset()
+			}
 			s.attend(sd, now)
 			sd.table.Advance(now)
 			if sd.attached() != a {

@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // overRedfish asks the same BMC over its other protocol.
@@ -265,5 +266,26 @@ func TestIdleBMCsAreSmall(t *testing.T) {
 	}
 	if now := runtime.NumGoroutine(); now > goroutines+2 {
 		t.Errorf("%d goroutines, and %d before", now, goroutines)
+	}
+}
+
+// A BMC that is down sends nothing of a console that was open.
+func TestNoConsoleOfABMCThatIsDown(t *testing.T) {
+	l, target := emulated(t, "")
+	c, err := target.session(t).Console(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed(t, l, http.MethodPost, "Managers/1/Actions/Manager.Reset", `{"ResetType":"ForceRestart"}`)
+	l.Advance(10 * time.Second)
+	if l.First().BMC().Life.Serves() {
+		t.Fatal("the BMC is up")
+	}
+	if err := l.First().Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}); err != nil {
+		t.Fatal(err)
+	}
+	l.Advance(10 * time.Second)
+	if text, err := c.Read(t.Context(), 500*time.Millisecond); len(text) > 0 {
+		t.Errorf("a BMC that is down shows %q, %v", text, err)
 	}
 }
