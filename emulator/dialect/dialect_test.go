@@ -8,12 +8,31 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/dialect/idrac"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 func TestGenericIsValid(t *testing.T) {
 	if err := generic.Record.Validate(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestVendorsCommandsAreValid(t *testing.T) {
+	r := generic.Record
+	r.IPMI.Commands, r.IPMI.Info = idrac.Commands, idrac.Info
+	if err := r.Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []dialect.OEMCommand{
+		{NetFn: 0x06, Name: "a", Needs: 2}, {NetFn: 0x30, Needs: 2}, {NetFn: 0x30, Name: "a"},
+		{NetFn: 0x30, Name: "a", Needs: 2, Match: []byte{1}}, {NetFn: 0x30, Name: "a", Needs: 2, Gives: []dialect.OEMField{{}}},
+		{NetFn: 0x30, Name: "a", Needs: 2, Gives: []dialect.OEMField{{Value: "luck", Size: 2}}},
+	} {
+		r.IPMI.Commands = []dialect.OEMCommand{bad}
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), "IPMI.Commands") {
+			t.Errorf("%+v is valid: %v", bad, err)
+		}
 	}
 }
 

@@ -1,6 +1,9 @@
 package dialect
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // IPMI is what a vendor makes of IPMI. Numbers are as they go over the wire.
 type IPMI struct {
@@ -23,6 +26,8 @@ type IPMI struct {
 	// Advertised is the UDP port that clients are told to find serial over LAN
 	// at; 0 is that which they have reached.
 	Advertised uint16
+	Commands   []OEMCommand
+	Info       []OEMInfo
 }
 
 // validateIPMI says what is wrong with it.
@@ -36,6 +41,16 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.Records >= 0 && i.Records < 1<<16, "IPMI.Records", "must be 0 to 65535")
 	need(i.Erase >= 0 && i.Erase <= time.Minute, "IPMI.Erase", "must be 0 to a minute")
 	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
+	for _, c := range i.Commands {
+		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, "IPMI.Commands", c.Name+": NetFn must be one of OEMs' (§5.1)")
+		need(c.Name != "" && c.Needs >= 1 && c.Needs <= 5, "IPMI.Commands", c.Name+": Name and Needs must be there")
+		need(c.Least >= len(c.Match) && (c.Most < 0 || c.Most >= c.Least), "IPMI.Commands", c.Name+": Least and Most must count Match")
+		validateFields(c.Name, c.Gives, need)
+	}
+	for _, p := range i.Info {
+		need(p.Param >= 0xc0, "IPMI.Info", "parameters of OEMs begin at C0h (table 22-16c)")
+		validateFields(fmt.Sprintf("parameter %02Xh", p.Param), p.Gives, need)
+	}
 	for _, id := range append(append([]byte(nil), i.Suites...), i.Insecure...) {
 		need(id <= 17, "IPMI.Suites", "must be 0 to 17 (table 22-20)")
 	}

@@ -18,7 +18,7 @@ var appCommands = []command{
 	{fn: wire.App, cmd: 0x05, name: "Manufacturing Test On", needs: wire.Administrator, most: -1, run: manufacturingTest},
 	{fn: wire.App, cmd: 0x08, name: "Get Device GUID", needs: wire.User, run: deviceGUID},
 	{fn: wire.App, cmd: 0x58, name: "Set System Info Parameters", needs: wire.Administrator, least: 1, most: -1, acts: true, run: setInfo},
-	{fn: wire.App, cmd: 0x59, name: "Get System Info Parameters", needs: wire.User, least: 4, most: 4, run: getInfo},
+	{fn: wire.App, cmd: 0x59, name: "Get System Info Parameters", needs: wire.User, least: 4, most: 6, run: getInfo},
 }
 
 // deviceID is §20.1.

@@ -192,7 +192,10 @@ func (s *Service) find(sd *side, req *wire.Request) *command {
 	if req.NetFn == wire.Group && len(req.Data) > 0 {
 		at.group = req.Data[0]
 	}
-	return s.known(sd.host, at)
+	if row := s.known(sd.host, at); row != nil {
+		return row
+	}
+	return oemCommand(sd.host, req)
 }
 
 // known is the row of a command that the BMC of a host knows; nil if it does

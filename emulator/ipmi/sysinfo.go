@@ -54,6 +54,7 @@ const (
 	lanTable  = 0
 	infoTable = 1
 	pefTable  = 2
+	oemTable  = 3 // what commands of a vendor keep
 )
 
 const (
@@ -244,7 +245,13 @@ func setInfo(x *exchange) error {
 // getInfo is §22.14b.
 func getInfo(x *exchange) error {
 	param, set, i := x.data[1], int(x.data[2]), &x.side.info
+	if p := oemInfo(x, param); p != nil && x.data[0]&^onlyRevision == 0 {
+		return p.get(x)
+	}
 	row, ok := infoParameters[param]
+	if len(x.data) != 4 {
+		return BadLength
+	}
 	switch {
 	case x.data[0]&^onlyRevision != 0:
 		return BadField

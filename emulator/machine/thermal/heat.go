@@ -91,6 +91,9 @@ func (v View) joules(now time.Time) float64 {
 // Limit is what the power drawn from the mains is kept to, in W; 0: nothing.
 func (v View) Limit() float64 { return v.state().Limit }
 
+// Energy is what was drawn from the mains since then, in J.
+func (v View) Energy(now time.Time) float64 { return v.joules(now) }
+
 // Since is from when on energy is counted; zero when nothing was yet.
 func (v View) Since() time.Time { return v.state().Since }
 

@@ -1,0 +1,155 @@
+package ipmi
+
+import (
+	"bytes"
+	"encoding/hex"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+)
+
+// oemCommand is the command of a vendor that a request asks for; nil when the
+// record has none. What the vendor says of it is all there is: no handler here
+// knows any vendor.
+func oemCommand(h Host, req *wire.Request) *command {
+	all := h.Dialect().IPMI.Commands
+	for i := range all {
+		c := &all[i]
+		if wire.NetFn(c.NetFn) != req.NetFn || c.Cmd != req.Cmd || !bytes.HasPrefix(req.Data, c.Match) {
+			continue
+		}
+		return &command{
+			fn: req.NetFn, cmd: req.Cmd, name: c.Name, needs: wire.Privilege(c.Needs), least: c.Least, most: c.Most, acts: c.Keeps != 0,
+			run: func(x *exchange) error { return oemRun(x, c) },
+		}
+	}
+	return nil
+}
+
+func oemRun(x *exchange, c *dialect.OEMCommand) error {
+	if c.Keeps != 0 {
+		w := bmc.Written{Table: oemTable, Param: c.Keeps, Data: x.data[len(c.Match):]}
+		if _, err := x.tell(bmc.Write{Written: w}); err != nil {
+			return err
+		}
+	}
+	return oemGive(x, c.Gives)
+}
+
+// oemGive puts the fields of an answer.
+func oemGive(x *exchange, fields []dialect.OEMField) error {
+	for _, f := range fields {
+		switch kept := x.bmc().Channel.Read(oemTable, f.Kept, 0); {
+		case f.Kept != 0 && kept != nil:
+			x.put(kept...)
+		case f.Value != "":
+			n := oemValues[f.Value](x)
+			for range f.Size {
+				x.put(byte(n))
+				n >>= 8
+			}
+		default:
+			x.put(f.Bytes...)
+		}
+	}
+	return nil
+}
+
+// oemValues are the numbers that a record can name.
+var oemValues = map[dialect.OEMValue]func(x *exchange) uint64{
+	dialect.OEMEnergy:      func(x *exchange) uint64 { return uint64(x.machine().Thermal.Energy(x.now) / 3600) },
+	dialect.OEMEnergySince: func(x *exchange) uint64 { return oemTime(x, x.machine().Thermal.Since().Unix()) },
+	dialect.OEMPeak:        func(x *exchange) uint64 { return uint64(usage(x).Most) },
+	dialect.OEMPeakAmps: func(x *exchange) uint64 {
+		if volts := x.machine().Thermal.Model.Supplies.Volts; volts > 0 {
+			return uint64(10 * usage(x).Most / volts)
+		}
+		return 0
+	},
+	dialect.OEMPeakSince:    func(x *exchange) uint64 { return oemTime(x, x.now.Add(-thermal.Window).Unix()) },
+	dialect.OEMNow:          func(x *exchange) uint64 { return oemTime(x, x.now.Unix()) },
+	dialect.OEMPower:        func(x *exchange) uint64 { return uint64(usage(x).Is) },
+	dialect.OEMHeadroom:     func(x *exchange) uint64 { return headroom(x, usage(x).Is) },
+	dialect.OEMPeakHeadroom: func(x *exchange) uint64 { return headroom(x, usage(x).Most) },
+}
+
+func usage(x *exchange) thermal.Usage { return x.machine().Thermal.Usage(x.now, thermal.Window) }
+
+// oemTime is a time of the lab by the BMC's clock.
+func oemTime(x *exchange, unix int64) uint64 {
+	return uint64(max(0, unix+int64(x.clock().Sub(x.now).Seconds())))
+}
+
+// headroom is what the power supplies could still give.
+func headroom(x *exchange, drawn float64) uint64 {
+	s := &x.machine().Thermal.Model.Supplies
+	return uint64(max(0, float64(s.Count)*s.Watts-drawn))
+}
+
+// oemParameter is a parameter of a vendor among those of the system.
+type oemParameter dialect.OEMInfo
+
+// oemInfo is the vendor's parameter with that number; nil when there is none.
+func oemInfo(x *exchange, param byte) *oemParameter {
+	all := x.host.Dialect().IPMI.Info
+	for i := range all {
+		if all[i].Param == param {
+			return (*oemParameter)(&all[i])
+		}
+	}
+	return nil
+}
+
+// get is §22.14b for such a parameter.
+func (p *oemParameter) get(x *exchange) error {
+	x.put(revision)
+	switch {
+	case x.data[0]&onlyRevision != 0:
+		return nil
+	case p.NICs:
+		return oemNICs(x)
+	case p.Text == "":
+		return oemGive(x, p.Gives)
+	}
+	text, set := encodeInfo(oemTexts[p.Text](x)), int(x.data[2])
+	if set >= len(text)/infoBlock {
+		return OutOfRange
+	}
+	x.put(byte(set))
+	x.put(text[set*infoBlock : (set+1)*infoBlock]...)
+	return nil
+}
+
+// oemTexts are the texts that a record can name.
+var oemTexts = map[dialect.OEMText]func(x *exchange) string{
+	dialect.OEMSerial: func(x *exchange) string { return x.machine().Identity.Serial },
+	dialect.OEMModel:  func(x *exchange) string { return x.machine().Profile.Model },
+	dialect.OEMAsset:  func(x *exchange) string { return x.machine().Asset.Tag },
+}
+
+// oemNICs is a list of network ports, 8 bytes each: what it is and whether it is
+// on, its number, its address. Without an offset and a length, or with a length
+// of 0, it tells how long the list is.
+func oemNICs(x *exchange) error {
+	var list []byte
+	for i, nic := range x.machine().Identity.NICs {
+		mac, err := hex.DecodeString(strings.ReplaceAll(nic.MAC, ":", ""))
+		if err != nil || len(mac) != 6 {
+			return Unspecified
+		}
+		list = append(append(list, 0, byte(i)), mac...)
+	}
+	if len(x.data) < 6 || x.data[5] == 0 {
+		x.put(byte(len(list)))
+		return nil
+	}
+	from, n := int(x.data[4]), int(x.data[5])
+	if from+n > len(list) {
+		return OutOfRange
+	}
+	x.put(list[from : from+n]...)
+	return nil
+}

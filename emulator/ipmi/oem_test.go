@@ -1,0 +1,94 @@
+package ipmi
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// vendor is a host whose vendor has commands and parameters of its own.
+func vendor(t *testing.T) *host {
+	t.Helper()
+	h := newHost(t)
+	d := *h.d
+	d.IPMI.Commands = []dialect.OEMCommand{
+		{NetFn: 0x30, Cmd: 1, Name: "Get Mode", Needs: 2, Gives: []dialect.OEMField{{Kept: 1, Bytes: []byte{7, 8}}}},
+		{NetFn: 0x30, Cmd: 2, Name: "Set Mode", Needs: 4, Match: []byte{0xaa}, Least: 3, Most: 3, Keeps: 1},
+		{NetFn: 0x30, Cmd: 3, Name: "Get Power", Needs: 3, Gives: []dialect.OEMField{{Value: dialect.OEMPower, Size: 2}, {Bytes: []byte{0xee}}}},
+		{NetFn: 0x30, Cmd: 3, Name: "never", Needs: 3, Gives: []dialect.OEMField{{Bytes: []byte{1}}}},
+	}
+	d.IPMI.Info = []dialect.OEMInfo{
+		{Param: 0xc5, Text: dialect.OEMSerial}, {Param: 0xda, NICs: true}, {Param: 0xdd, Gives: []dialect.OEMField{{Bytes: []byte{0x20}}}},
+	}
+	must(t, d.Validate())
+	h.d = &d
+	return h
+}
+
+func TestVendorsCommandsAreData(t *testing.T) {
+	h := vendor(t)
+	for _, tt := range []struct {
+		who  wire.Privilege
+		cmd  byte
+		data string
+		code Code
+		want string
+	}{
+		{wire.User, 1, "", Done, "0708"},
+		{wire.User, 2, "aa0102", Forbidden, ""},
+		{wire.Administrator, 2, "bb0102", Unknown, ""}, // not what it begins with
+		{wire.Administrator, 2, "aa01", BadLength, ""},
+		{wire.Administrator, 2, "aa0102", Done, ""},
+		{wire.User, 1, "", Done, "0102"},
+		{wire.User, 3, "", Forbidden, ""},
+		{wire.Operator, 4, "", Unknown, ""},
+	} {
+		data, err := hex.DecodeString(tt.data)
+		must(t, err)
+		code, got := askAs(t, h, tt.who, 0x30, tt.cmd, data...)
+		if code != tt.code || hex.EncodeToString(got) != tt.want {
+			t.Errorf("%d: 30/%02x [%s] = %v [% x], want %v [%s]", tt.who, tt.cmd, tt.data, code, got, tt.code, tt.want)
+		}
+	}
+	h.do(t, machine.Reset{Kind: machine.ResetOn})
+	h.pass(time.Minute)
+	code, got := askAs(t, h, wire.Operator, 0x30, 3)
+	watts := uint16(h.Machine().Thermal.Watts())
+	if code != Done || len(got) != 3 || le16(got) < watts-5 || le16(got) > watts+5 || got[2] != 0xee {
+		t.Errorf("30/03 = %v [% x], want about %d W and EEh", code, got, watts)
+	}
+}
+
+func TestVendorsParametersAreData(t *testing.T) {
+	h := vendor(t)
+	id := h.Machine().Identity
+	if code, got := ask(t, h, wire.App, 0x59, 0, 0xc5, 0, 0); code != Done || !strings.Contains(string(got), id.Serial) || len(got) != 18 {
+		t.Errorf("C5h = %v %q, want %q in a block", code, got, id.Serial)
+	}
+	if code, got := ask(t, h, wire.App, 0x59, 0, 0xdd, 2, 0); code != Done || string(got) != "\x11\x20" {
+		t.Errorf("DDh = %v [% x]", code, got)
+	}
+	if code, got := ask(t, h, wire.App, 0x59, 0, 0xda, 0, 0, 0, 0); code != Done || len(got) != 2 || int(got[1]) != 8*len(id.NICs) {
+		t.Errorf("DAh = %v [% x], want the length of %d ports", code, got, len(id.NICs))
+	}
+	code, got := ask(t, h, wire.App, 0x59, 0, 0xda, 0, 0, 8, 8)
+	if mac := strings.ReplaceAll(id.NICs[1].MAC, ":", ""); code != Done || len(got) != 9 || hex.EncodeToString(got[3:]) != mac {
+		t.Errorf("DAh, second = %v [% x], want %s", code, got, mac)
+	}
+	for _, bad := range [][]byte{{0, 0xda, 0, 0, 16, 8}, {0, 0xc5, 9, 0}} {
+		if code, _ := ask(t, h, wire.App, 0x59, bad...); code != OutOfRange {
+			t.Errorf("06/59 [% x] = %v, want out of range", bad, code)
+		}
+	}
+	if code, _ := ask(t, newHost(t), wire.App, 0x59, 0, 0xdd, 2, 0); code != noParameter {
+		t.Errorf("DDh of another vendor = %v", code)
+	}
+	if code, _ := ask(t, h, wire.App, 0x59, 0, 2, 0, 0, 0); code != BadLength {
+		t.Errorf("a parameter of the standard with a byte more = %v", code)
+	}
+}
