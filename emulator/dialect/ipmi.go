@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -49,6 +50,7 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	}
 	for _, p := range i.Info {
 		need(p.Param >= 0xc0, "IPMI.Info", "parameters of OEMs begin at C0h (table 22-16c)")
+		need(slices.Contains(oemTexts, p.Text), "IPMI.Info", fmt.Sprintf("parameter %02Xh: %q is no text of a server", p.Param, p.Text))
 		validateFields(fmt.Sprintf("parameter %02Xh", p.Param), p.Gives, need)
 	}
 	for _, id := range append(append([]byte(nil), i.Suites...), i.Insecure...) {

@@ -96,7 +96,7 @@ func TestEventMessageBuffer(t *testing.T) {
 	exchanges{
 		{"the first of them", "", Done, "02 00 02 " + march1 + " 41 00 04 01 30 01 09 ff ff"}, {"the second was not kept", "", bufferEmpty, ""},
 	}.inBand(t, h, wire.App, 0x35)
-	ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
+	_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	exchanges{{"cleared", "02", Done, ""}}.inBand(t, h, wire.App, 0x30)
 	exchanges{{"empty", "", bufferEmpty, ""}}.inBand(t, h, wire.App, 0x35)
 }
@@ -305,7 +305,7 @@ func TestRecordsAreAboutTheirSensors(t *testing.T) {
 	of := event.Subject{Part: event.Supply, ID: "PSU1"}
 	own := eventOf(h.Machine(), &event.Note{Kind: event.SupplyFailed, Subject: of})
 	r := own.Record()
-	ask(t, h, wire.Storage, 0x44, r[:]...)
+	_, _ = ask(t, h, wire.Storage, 0x44, r[:]...)
 	if e, ok := h.BMC().Log.Last(); !ok || own.Number == 0 || e.Subject != of {
 		t.Errorf("it is about %+v", e.Subject)
 	}

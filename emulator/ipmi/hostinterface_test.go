@@ -43,7 +43,7 @@ func TestBootstrapCredentials(t *testing.T) {
 	}
 	h.tell(t, bmc.SetBootstrap{})
 	for range h.Dialect().BMC.Accounts.Most {
-		get(keepEnabled)
+		_, _ = get(keepEnabled)
 	}
 	if code, _ := get(keepEnabled); code != NoSpace {
 		t.Errorf("when there is no room = %v, want %v", code, NoSpace)
