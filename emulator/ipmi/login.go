@@ -2,6 +2,7 @@ package ipmi
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/ipmi/session"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
@@ -100,7 +101,7 @@ func cipherSuites(x *exchange) error {
 			all = append(all, 0xc0, s.ID)
 		}
 		for _, a := range algorithms(s.ID) {
-			if !bySuite && contains(all, a) {
+			if !bySuite && slices.Contains(all, a) {
 				continue
 			}
 			all = append(all, a)
@@ -110,15 +111,6 @@ func cipherSuites(x *exchange) error {
 	x.put(lanChannel)
 	x.put(all[from:min(from+16, len(all))]...)
 	return nil
-}
-
-func contains(all []byte, b byte) bool {
-	for _, a := range all {
-		if a == b {
-			return true
-		}
-	}
-	return false
 }
 
 // challenge is §22.16, and activate §22.17: the two steps of IPMI 1.5.

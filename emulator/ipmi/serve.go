@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/fault"
@@ -42,7 +43,7 @@ type parcel struct {
 // Serve answers what comes on a socket until that is closed. It may run for
 // several at once.
 func (s *Service) Serve(sock Socket) error {
-	buf, out := make([]byte, maxDatagram), make([]byte, 0, maxDatagram)
+	buf := make([]byte, maxDatagram)
 	for {
 		n, from, at, err := sock.Receive(buf)
 		switch {
@@ -56,7 +57,7 @@ func (s *Service) Serve(sock Socket) error {
 			continue // nobody is there
 		}
 		sd := s.side(host)
-		s.astray(sd, fault.In, buf[:n], func(packet []byte) { s.arrived(sd, parcel{packet: packet, from: from, at: at, socket: sock}, out) })
+		s.astray(sd, fault.In, buf[:n], func(packet []byte) { s.arrived(sd, parcel{packet: packet, from: from, at: at, socket: sock}) })
 	}
 }
 
@@ -77,8 +78,15 @@ func (s *Service) Wait() {
 	s.acts.Wait()
 }
 
+// replies are buffers for what is answered.
+var replies = sync.Pool{New: func() any { return new(make([]byte, 0, maxDatagram)) }}
+
 // arrived sees to one datagram. It may still be in work when arrived returns.
-func (s *Service) arrived(sd *side, p parcel, out []byte) {
+func (s *Service) arrived(sd *side, p parcel) {
+	// A datagram that was late comes beside the reader: none has the other's.
+	own := replies.Get().(*[]byte)
+	defer replies.Put(own)
+	out := *own
 	leave := func() {}
 	if s.c.Enter != nil {
 		leave = s.c.Enter()
