@@ -47,6 +47,7 @@ type Config struct {
 	Clock  clock.WithTicker   // waits and backoffs
 	Wall   clock.PassiveClock // Kubernetes timestamps; nil is the real one
 	Chance func() float64     // in [0,1[; spreads backoffs
+	Parts  []Part             // in the order in which a host is prepared with them
 
 	Metrics prometheus.Registerer // nil: nobody reads them
 	RootCAs *x509.CertPool        // trusted for BMCs beside the system's; may be nil

@@ -28,6 +28,7 @@ type observation struct {
 	boot   inband.Boot // of the state's operation
 	write  job.Job     // that the specification asks for
 	found  *job.Hardware
+	part   Part // that facts.Part is about; nil when all are settled
 
 	badAnnotations []string // whose values cannot be read
 	unregistered   error    // why the BMC cannot be worked with
@@ -87,6 +88,9 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	}
 	if f.RegistrationError == "" {
 		r.observeAgent(h, o)
+		if err := r.observeParts(ctx, h, o); err != nil {
+			return nil, err
+		}
 	}
 	r.observeSoftOff(h, o)
 	return o, nil

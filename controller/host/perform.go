@@ -49,6 +49,8 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 		}
 		return r.endReboot(ctx, h, o)
 	},
+	phase.BeginPart: (*Reconciler).carryPart,
+	phase.CarryPart: (*Reconciler).carryPart,
 	phase.Detach: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, _ *observation) error {
 		r.letGo(h)
 		return nil

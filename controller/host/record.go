@@ -44,6 +44,12 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		if h.Status.ErrorType != "" {
 			h.Status.OperationalStatus = metal3.OperationalStatusError
 		}
+	case phase.BeginPart:
+		o.part.Begin(h)
+		if h.Status.ErrorType == metal3.PreparationError { // the count stays: this attempt may fail, too (B-82)
+			h.Status.ErrorType, h.Status.ErrorMessage = "", ""
+			h.SetOperationalStatus(metal3.OperationalStatusOK)
+		}
 	case phase.BeginAgain:
 		if op := h.OperationMetricForState(h.Status.Provisioning.State); op != nil {
 			r.begin(op)
@@ -100,6 +106,9 @@ func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d ph
 	s.OperationalStatus, s.ErrorType, s.ErrorMessage = metal3.OperationalStatusError, d.Fail, d.Message
 	s.ErrorCount++
 	events.add(reasons[d.Fail], d.Message)
+	if d.Fail == metal3.PreparationError && o.part != nil {
+		o.part.Forget(h)
+	}
 	if d.Fail != metal3.RegistrationError {
 		// Whatever state the failed attempt left the server in, the next one
 		// boots an agent of its own. A BMC that cannot be reached for a while

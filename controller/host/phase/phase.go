@@ -40,6 +40,27 @@ const (
 	MediaForeign Media = "foreign" // nothing of ours
 )
 
+// PartState is how a part of what a host is prepared with stands: its RAID, its
+// BIOS settings or its firmware (B-52).
+type PartState string
+
+// The states of a part.
+const (
+	PartSettled PartState = ""
+	PartStale   PartState = "stale"   // what is wanted has not been validated yet (B-54)
+	PartWanted  PartState = "wanted"  // the server is to be changed
+	PartRunning PartState = "running" // it is being changed
+	PartFailed  PartState = "failed"  // it could not be changed
+)
+
+// Part is the first part, in the order in which they are prepared, that is not
+// settled; zero when all are.
+type Part struct {
+	Name  string // as in "RAID"
+	State PartState
+	Error string // why it failed
+}
+
 // Reboot is what the reboot annotations ask for (B-95, B-96).
 type Reboot int
 
@@ -103,6 +124,9 @@ type Facts struct {
 	Write     JobState
 	JobError  string // of the failed job
 
+	// Of the parts that the state looks at.
+	Part Part
+
 	// SoftOff is how long ago a graceful shutdown was asked for; 0 when it was
 	// not, or the controller has restarted.
 	SoftOff time.Duration
@@ -132,6 +156,8 @@ const (
 	BeginAgain   Action = "begin again"   // the operation under way, with an agent of its own
 	EndReboot    Action = "end reboot"    // its annotation is spent
 	Restart      Action = "restart"       // at once, without being off
+	BeginPart    Action = "begin part"    // change the server: what is begun is in the status
+	CarryPart    Action = "carry part on" // the next step of a change that is under way
 	Detach       Action = "detach"        // let the server be
 	Attach       Action = "attach"        // manage it again
 )

@@ -30,6 +30,7 @@ const (
 	softOffWait     = 180 * time.Second
 	agentWait       = 30 * time.Minute // a slow server's POST and a download of the agent
 	detachedWait    = 10 * time.Minute // B-12
+	staleWait       = time.Minute      // for the validation of what a host is prepared with (B-12, B-54)
 	heldWait        = time.Minute      // a host that is held off is looked at as others are (B-121)
 	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
 )
@@ -152,6 +153,10 @@ func writeJob(f Facts) JobState   { return f.Write }
 // cleanFirst: disks are erased before an image is written, too (B-61).
 func cleanFirst(f Facts) bool { return f.Cleaning && f.Clean != JobDone }
 
+func part(is PartState) func(Facts) bool {
+	return func(f Facts) bool { return f.Part.State == is }
+}
+
 func jobFails(t metal3.ErrorType) func(Facts) (metal3.ErrorType, string) {
 	return func(f Facts) (metal3.ErrorType, string) { return t, f.JobError }
 }
@@ -240,7 +245,12 @@ var rules = []rule{
 	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: ours, do: EjectMedia, after: 1},
 	{in: states{deprovisioning, poweringOff}, name: "still has its live medium", ref: "B-153", when: liveMedium, do: EjectMedia, after: 1},
 
-	{in: states{preparing}, name: "has nothing to prepare", ref: "B-52", when: always, to: to(available), after: 1},
+	{in: states{preparing}, name: "waits for a part's validation", ref: "B-54", when: part(PartStale), after: staleWait},
+	{in: states{preparing}, name: "could not be prepared, and is tried again", ref: "B-53", when: and(part(PartFailed), failed(metal3.PreparationError)), do: BeginPart, after: shortWait},
+	{in: states{preparing}, name: "could not be prepared", ref: "B-53", when: part(PartFailed), fail: func(f Facts) (metal3.ErrorType, string) { return metal3.PreparationError, f.Part.Error }},
+	{in: states{preparing}, name: "has a part to prepare", ref: "B-52", when: part(PartWanted), do: BeginPart, after: shortWait},
+	{in: states{preparing}, name: "prepares a part", ref: "B-52", when: part(PartRunning), do: CarryPart, after: longWait},
+	{in: states{preparing}, name: "has nothing to prepare", ref: "B-52", when: always, to: to(available), clear: metal3.PreparationError, after: 1},
 	{in: states{provisioning}, name: "has no live medium", ref: "B-153", when: and(live, off, not(liveMedium)), do: InsertLive, after: 1},
 	{in: states{provisioning}, name: "would not boot its live medium", ref: "B-153", when: and(live, off, func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: shortWait},
 	{in: states{provisioning}, name: "would not boot its disk", ref: "B-58", when: and(not(live), off, func(f Facts) bool { return f.NextBoot != bmc.BootDisk }), do: BootDisk, after: 1},
@@ -254,6 +264,7 @@ var rules = []rule{
 	{in: idle, name: "is provisioned by others", ref: "B-55 B-260", when: func(f Facts) bool { return f.External }, to: to(external)},
 	{in: states{external}, name: "is no longer provisioned by others", ref: "B-64", when: func(f Facts) bool { return !f.External }, to: to(provisioned), after: 1},
 	{in: idle, name: "shall be inspected again", ref: "B-55 B-98", when: func(f Facts) bool { return f.InspectRequested && !f.InspectionDisabled }, to: to(inspecting), after: 1},
+	{in: idle, name: "shall be prepared again", ref: "B-55", when: func(f Facts) bool { return f.Part.State != PartSettled && f.Part.State != PartStale }, to: to(preparing), after: 1},
 	{in: idle, name: "shall be provisioned", ref: "B-55 B-56 B-156", when: needsProvisioning, to: to(provisioning), after: 1},
 	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62 B-156", when: imageGone, to: to(deprovisioning), after: 1},
 

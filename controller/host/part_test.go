@@ -1,0 +1,98 @@
+package host
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+// scripted is a Part whose every Look gives the next of its states; the last
+// one stays. It notes what is done to it.
+type scripted struct {
+	name   string
+	states []phase.PartState
+	did    []string
+}
+
+func (p *scripted) Name() string { return p.name }
+
+func (p *scripted) Look(context.Context, Server) (phase.PartState, string, error) {
+	return p.states[0], p.name + " broke", nil
+}
+
+func (p *scripted) next() {
+	if len(p.states) > 1 {
+		p.states = p.states[1:]
+	}
+}
+
+func (p *scripted) Begin(*metal3.BareMetalHost) { p.did = append(p.did, "begin") }
+
+func (p *scripted) Carry(context.Context, Server) error {
+	p.did = append(p.did, "carry")
+	p.next()
+	return nil
+}
+
+func (p *scripted) Forget(*metal3.BareMetalHost) {
+	p.did = append(p.did, "forget")
+	p.next()
+}
+
+func TestPartsArePreparedInTheirOrder(t *testing.T) { // B-52, B-54
+	b := newBench(t, 1, nil)
+	var order []string
+	first := &scripted{name: "RAID", states: []phase.PartState{phase.PartWanted, phase.PartRunning, phase.PartSettled}}
+	second := &scripted{name: "BIOS", states: []phase.PartState{phase.PartWanted, phase.PartSettled}}
+	b.r.Parts = []Part{first, second}
+	b.until("available", func(h *metal3.BareMetalHost) bool {
+		if len(second.did) > 0 && len(order) == 0 {
+			order = append(order, strings.Join(first.did, " "))
+		}
+		return in(metal3.StateAvailable)(h)
+	})
+	if want := []string{"begin", "carry", "carry"}; !cmp.Equal(first.did, want) {
+		t.Errorf("the first part: %v, want %v", first.did, want)
+	}
+	if want := []string{"begin", "carry"}; !cmp.Equal(second.did, want) {
+		t.Errorf("the second part: %v, want %v", second.did, want)
+	}
+	if want := []string{"begin carry carry"}; !cmp.Equal(order, want) {
+		t.Errorf("when the second part began the first had done %v, want %v", order, want)
+	}
+}
+
+func TestAPartThatFailsIsToldAndBegunAnew(t *testing.T) { // B-53
+	b := newBench(t, 1, nil)
+	p := &scripted{name: "RAID", states: []phase.PartState{phase.PartWanted, phase.PartFailed, phase.PartFailed, phase.PartSettled}}
+	b.r.Parts = []Part{p}
+	b.until("an error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
+	if s := b.host().Status; s.ErrorType != metal3.PreparationError || s.ErrorMessage != "RAID broke" || s.ErrorCount != 1 || s.Provisioning.State != metal3.StatePreparing {
+		t.Errorf("status %+v, want a preparation error in preparing", s)
+	}
+	b.until("available", in(metal3.StateAvailable))
+	if want := []string{"begin", "carry", "forget", "begin", "carry"}; !cmp.Equal(p.did, want) {
+		t.Errorf("the part: %v, want %v", p.did, want)
+	}
+	if s := b.host().Status; s.ErrorType != "" || s.ErrorCount != 0 || s.OperationalStatus != metal3.OperationalStatusOK {
+		t.Errorf("status %+v, want no error", s)
+	}
+}
+
+func TestAnAvailableHostIsPreparedAgain(t *testing.T) { // B-55
+	b := newBench(t, 1, nil)
+	p := &scripted{name: "RAID", states: []phase.PartState{phase.PartSettled}}
+	b.r.Parts = []Part{p}
+	b.until("available", in(metal3.StateAvailable))
+	p.states = []phase.PartState{phase.PartWanted, phase.PartSettled}
+	b.until("preparing", in(metal3.StatePreparing))
+	b.until("available again", in(metal3.StateAvailable))
+	if want := []string{"begin", "carry"}; !cmp.Equal(p.did, want) {
+		t.Errorf("the part: %v, want %v", p.did, want)
+	}
+}
