@@ -1,6 +1,3 @@
-// Package features runs the feature files beside it against live labs, one per
-// scenario, at the speed at which there is work. METALAB_LOG=1 shows what the
-// labs log.
 package features
 
 import (
@@ -11,14 +8,23 @@ import (
 	"github.com/metalab-dev/metalab/features/steps"
 )
 
+// labsAtATime is how many scenarios run at the same time: they wait more than
+// they compute.
+const labsAtATime = 3
+
 func TestFeatures(t *testing.T) {
+	var labs steps.Labs
 	suite := godog.TestSuite{
-		ScenarioInitializer: steps.Register,
+		ScenarioInitializer: func(sc *godog.ScenarioContext) { labs.Register(sc) },
 		Options: &godog.Options{
-			Format: "pretty", Paths: []string{"provision.feature", "image.feature"}, TestingT: t, Strict: true, NoColors: true,
+			Format: "pretty", FS: Files, Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true,
+			Concurrency: labsAtATime,
 		},
 	}
 	if suite.Run() != 0 {
-		t.Fatal("features failed")
+		t.Error("features failed")
+	}
+	if err := labs.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,7 +5,7 @@ Feature: The life of a server
   Background:
     Given a lab with 1 server
 
-  # B-40 B-43 B-44 B-48 B-52 B-56 B-58 B-61 B-62 B-65 B-68 B-70 B-71 B-250
+  @B-40 @B-43 @B-44 @B-48 @B-52 @B-56 @B-58 @B-61 @B-62 @B-65 @B-68 @B-70 @B-71 @B-250
   Scenario: From a Secret and a BareMetalHost to a running image, and back
     When the operator registers the server
     Then the host becomes "available"
@@ -28,7 +28,7 @@ Feature: The life of a server
     And the server is off
     And the server's disks hold no partition table
 
-  # B-120 B-121 B-122 B-123
+  @B-120 @B-121 @B-122 @B-123
   Scenario: Power follows the specification, and drift is corrected
     Given the operator has provisioned the server
     When the operator sets online to false
@@ -40,7 +40,7 @@ Feature: The life of a server
     And a minute passes
     Then the server runs what its first disk holds
 
-  # B-45 B-112 B-114
+  @B-45 @B-112 @B-114
   Scenario: A wrong password is told, and mended
     When the operator registers the server with a wrong password
     Then the host reports "registration error"
@@ -50,7 +50,7 @@ Feature: The life of a server
     Then the host becomes "available"
     And the host reports no error
 
-  # B-111
+  @B-111
   Scenario: A secret that comes late
     When the operator registers the server without its secret
     Then the host reports "registration error"
@@ -58,7 +58,7 @@ Feature: The life of a server
     Then the host becomes "available"
     And the host reports no error
 
-  # B-59 B-13 B-66
+  @B-59 @B-13 @B-66
   Scenario: A wrong checksum never ends in a provisioned server
     Given the operator has registered the server
     When the operator asks for the lab's image with a wrong checksum
@@ -68,16 +68,6 @@ Feature: The life of a server
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
     And the host reports no error
-
-  # B-90
-  Scenario: A paused host is left alone
-    Given the operator has registered the server
-    When the operator pauses the host
-    And the operator asks for the lab's image
-    And ten minutes pass
-    Then the host stays "available"
-    When the operator resumes the host
-    Then the host becomes "provisioned"
 
   Scenario: The controller is killed while the image is written
     Given the operator has registered the server

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cucumber/godog"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,13 +25,13 @@ const (
 	liveISOFile    = "live.iso"
 )
 
-func (s *scene) registerConfig(sc *godog.ScenarioContext) {
-	sc.Step(`^the operator gives the server user data "([^"]*)" and the name "([^"]*)"$`, s.giveConfig)
-	sc.Step(`^the operator names user data that is not there$`, s.nameConfig)
-	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, s.diskEndsWithDrive)
-	sc.Step(`^the operator asks for a live ISO$`, s.askForLive)
-	sc.Step(`^the server runs what its virtual CD holds$`, s.runsCD)
-	sc.Step(`^the operator asks for the deployment method "([^"]*)"$`, s.askForMethod)
+func (s *scene) registerConfig(sc *book) {
+	sc.Step(`^the operator gives the server user data "([^"]*)" and the name "([^"]*)"$`, "makes Secrets with user data and metadata, and names them in the host", s.giveConfig)
+	sc.Step(`^the operator names user data that is not there$`, "names Secrets in the host that nobody has made", s.nameConfig)
+	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
+	sc.Step(`^the operator asks for a live ISO$`, "makes a bootable ISO and asks for it as live-iso", s.askForLive)
+	sc.Step(`^the server runs what its virtual CD holds$`, "waits until the server has booted its virtual CD", s.runsCD)
+	sc.Step(`^the operator asks for the deployment method "([^"]*)"$`, "sets customDeploy.method", s.askForMethod)
 }
 
 func (s *scene) nameConfig(ctx context.Context) error {

@@ -3,9 +3,9 @@ package steps
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/cucumber/godog"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,28 +17,31 @@ import (
 
 const wrongPassword = "not-the-password"
 
-func (s *scene) registerHosts(sc *godog.ScenarioContext) {
-	sc.Step(`^the operator registers the server$`, s.registerServer)
-	sc.Step(`^the operator registers the server with a wrong password$`, s.registerWrongly)
-	sc.Step(`^the operator registers the server without its secret$`, s.registerWithoutSecret)
-	sc.Step(`^the operator creates the secret$`, s.createSecret)
-	sc.Step(`^the operator corrects the password$`, s.correctPassword)
-	sc.Step(`^the operator has registered the server$`, s.hasRegistered)
-	sc.Step(`^the operator has provisioned the server$`, s.hasProvisioned)
-	sc.Step(`^the operator sets online to (true|false)$`, s.setOnline)
-	sc.Step(`^the operator pauses the host$`, func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, true) })
-	sc.Step(`^the operator resumes the host$`, func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, false) })
-	sc.Step(`^the operator deletes the host$`, s.deleteHost)
-	sc.Step(`^the host becomes "([^"]*)"$`, s.becomes)
-	sc.Step(`^the host stays "([^"]*)"$`, s.stays)
-	sc.Step(`^the host reports "([^"]*)"$`, s.reports)
-	sc.Step(`^the host reports no error$`, s.reportsNoError)
-	sc.Step(`^the host is gone$`, s.isGone)
-	sc.Step(`^it passed through "([^"]*)"$`, s.passedThrough)
-	sc.Step(`^the inspection found what the server is made of$`, s.inspected)
-	sc.Step(`^the message of the error holds no password$`, s.messageHoldsNoPassword)
-	sc.Step(`^the events tell of "([^"]*)"$`, s.eventsTell)
-	sc.Step(`^an event tells of "([^"]*)" and names the checksum$`, s.eventNamesChecksum)
+func (s *scene) registerHosts(sc *book) {
+	sc.Step(`^the operator registers the server$`, "applies the Secret and the BareMetalHost of the server", s.registerServer)
+	sc.Step(`^the operator registers the server with a wrong password$`, "the same, with a Secret that the BMC refuses", s.registerWrongly)
+	sc.Step(`^the operator registers the server without its secret$`, "applies the BareMetalHost alone", s.registerWithoutSecret)
+	sc.Step(`^the operator registers the server without its BMC$`, "applies a BareMetalHost that names neither a BMC nor a Secret", s.registerWithoutBMC)
+	sc.Step(`^the operator adds the BMC$`, "applies the Secret, and edits the host's BMC details", s.addBMC)
+	sc.Step(`^the host's operational status is "([^"]*)"$`, "waits for status.operationalStatus", s.hasStatus)
+	sc.Step(`^the operator creates the secret$`, "applies the Secret", s.createSecret)
+	sc.Step(`^the operator corrects the password$`, "edits the Secret to the right password", s.correctPassword)
+	sc.Step(`^the operator has registered the server$`, "registers the server and waits until it is available, on and has nothing to boot", s.hasRegistered)
+	sc.Step(`^the operator has provisioned the server$`, "the same, then asks for the lab's image and waits until it is provisioned", s.hasProvisioned)
+	sc.Step(`^the operator sets online to (true|false)$`, "edits spec.online", s.setOnline)
+	sc.Step(`^the operator pauses the host$`, "sets the annotation baremetalhost.metal3.io/paused", func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, true) })
+	sc.Step(`^the operator resumes the host$`, "takes it off again", func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, false) })
+	sc.Step(`^the operator deletes the host$`, "deletes the BareMetalHost, and does not wait", s.deleteHost)
+	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the provisioning state is this one", s.becomes)
+	sc.Step(`^the host stays "([^"]*)"$`, "asserts that the stored provisioning state is this one", s.stays)
+	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has shown an error of this type, or waits for it", s.reports)
+	sc.Step(`^the host reports no error$`, "waits until errorType, message and count are clear and the status is OK", s.reportsNoError)
+	sc.Step(`^the host is gone$`, "waits until the BareMetalHost is no longer there", s.isGone)
+	sc.Step(`^it passed through "([^"]*)"$`, "asserts that the host has had these provisioning states in this order", s.passedThrough)
+	sc.Step(`^the inspection found what the server is made of$`, "compares the HardwareData with what the BMC shows", s.inspected)
+	sc.Step(`^the message of the error holds no password$`, "asserts that no password is in the error's message", s.messageHoldsNoPassword)
+	sc.Step(`^the events tell of "([^"]*)"$`, "waits until there are events with these reasons", s.eventsTell)
+	sc.Step(`^an event tells of "([^"]*)" and names the checksum$`, "waits for an event whose message names the wrong checksum", s.eventNamesChecksum)
 }
 
 func (s *scene) create(ctx context.Context, objects ...client.Object) error {
@@ -64,6 +67,35 @@ func (s *scene) registerWrongly(ctx context.Context) error {
 func (s *scene) registerWithoutSecret(ctx context.Context) error {
 	_, host := world.Objects(s.server)
 	return s.create(ctx, host)
+}
+
+func (s *scene) registerWithoutBMC(ctx context.Context) error {
+	_, host := world.Objects(s.server)
+	host.Spec.BMC = metal3.BMCDetails{}
+	return s.create(ctx, host)
+}
+
+func (s *scene) addBMC(ctx context.Context) error {
+	if err := s.createSecret(ctx); err != nil {
+		return err
+	}
+	_, host := world.Objects(s.server)
+	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.BMC = host.Spec.BMC })
+}
+
+// shows waits until something of the host is as wanted.
+func (s *scene) shows(ctx context.Context, what, want string, is func(*metal3.BareMetalHost) string) error {
+	return eventually(ctx, what+" is "+want, func(context.Context) (bool, string, error) {
+		h := s.watched.host()
+		if h == nil {
+			return false, "no host", nil
+		}
+		return is(h) == want, is(h), nil
+	})
+}
+
+func (s *scene) hasStatus(ctx context.Context, status string) error {
+	return s.shows(ctx, "operationalStatus", status, func(h *metal3.BareMetalHost) string { return string(h.Status.OperationalStatus) })
 }
 
 func (s *scene) createSecret(ctx context.Context) error {
@@ -102,15 +134,21 @@ func (s *scene) hasProvisioned(ctx context.Context) error {
 	return s.becomes(ctx, string(metal3.StateProvisioned))
 }
 
+// read returns the host as it is stored, not as the watch has brought it so far.
+func (s *scene) read(ctx context.Context) (*metal3.BareMetalHost, error) {
+	h := new(metal3.BareMetalHost)
+	return h, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, h)
+}
+
 // change edits the host's specification or metadata.
 func (s *scene) change(ctx context.Context, edit func(*metal3.BareMetalHost)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		var h metal3.BareMetalHost
-		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
+		h, err := s.read(ctx)
+		if err != nil {
 			return err
 		}
-		edit(&h)
-		return s.kube.Update(ctx, &h)
+		edit(h)
+		return s.kube.Update(ctx, h)
 	})
 }
 
@@ -146,10 +184,9 @@ func (s *scene) becomes(ctx context.Context, state string) error {
 	})
 }
 
-// stays reads what is stored, not what the watch has brought so far.
 func (s *scene) stays(ctx context.Context, state string) error {
-	var h metal3.BareMetalHost
-	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
+	h, err := s.read(ctx)
+	if err != nil {
 		return err
 	}
 	if got := string(h.Status.Provisioning.State); got != state {
@@ -244,7 +281,7 @@ func (s *scene) inspected(ctx context.Context) error {
 func (s *scene) events(ctx context.Context) ([]corev1.Event, error) {
 	var l corev1.EventList
 	err := s.kube.List(ctx, &l, client.InNamespace(world.Namespace))
-	return l.Items, err
+	return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name != s.server.Name }), err
 }
 
 func (s *scene) eventsTell(ctx context.Context, list string) error {

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cucumber/godog"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -19,16 +18,16 @@ import (
 // wrongChecksum is a SHA-256 that no image of ours has.
 const wrongChecksum = "0000000000000000000000000000000000000000000000000000000000000000"
 
-func (s *scene) registerImages(sc *godog.ScenarioContext) {
-	sc.Step(`^the operator asks for the lab's image$`, s.askForImage)
-	sc.Step(`^the operator asks for the lab's image with a wrong checksum$`, s.askWrongly)
-	sc.Step(`^the operator corrects the checksum$`, s.correctChecksum)
-	sc.Step(`^the operator takes the image away$`, s.takeImageAway)
-	sc.Step(`^the server's first disk begins with the image$`, s.diskHoldsImage)
-	sc.Step(`^the image server stops in the middle of the image$`, s.image.close)
-	sc.Step(`^the image server goes on$`, s.image.open)
-	sc.Step(`^the image is being written$`, s.image.reached)
-	sc.Step(`^the image was downloaded once$`, s.image.once)
+func (s *scene) registerImages(sc *book) {
+	sc.Step(`^the operator asks for the lab's image$`, "sets spec.image to the image that the lab serves", s.askForImage)
+	sc.Step(`^the operator asks for the lab's image with a wrong checksum$`, "the same, with a checksum that no image has", s.askWrongly)
+	sc.Step(`^the operator corrects the checksum$`, "asks for the lab's image with the right checksum", s.correctChecksum)
+	sc.Step(`^the operator takes the image away$`, "clears spec.image", s.takeImageAway)
+	sc.Step(`^the server's first disk begins with the image$`, "compares the disk's bytes with the image's", s.diskHoldsImage)
+	sc.Step(`^the image server stops in the middle of the image$`, "lets downloads of the image stand after a mebibyte", func() { s.lab.image.close() })
+	sc.Step(`^the image server goes on$`, "lets them go on", func() { s.lab.image.open() })
+	sc.Step(`^the image is being written$`, "waits until a download stands", func(ctx context.Context) error { return s.lab.image.reached(ctx) })
+	sc.Step(`^the image was downloaded once$`, "counts downloads since the image server was told to stop", func() error { return s.lab.image.once() })
 }
 
 func (s *scene) url() string { return s.world.ImagesURL() + world.DemoImage }

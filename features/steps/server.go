@@ -7,23 +7,21 @@ import (
 	"io"
 	"time"
 
-	"github.com/cucumber/godog"
-
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-func (s *scene) registerServers(sc *godog.ScenarioContext) {
-	sc.Step(`^the server is off$`, s.isOff)
-	sc.Step(`^the server runs what its first disk holds$`, s.runsDisk)
-	sc.Step(`^the server's virtual CD is empty$`, s.cdIsEmpty)
-	sc.Step(`^the server's disks hold no partition table$`, s.disksAreBlank)
-	sc.Step(`^the server's first disk does not boot$`, s.firstDiskDoesNotBoot)
-	sc.Step(`^the server booted its agent once for it$`, s.bootedOnce)
-	sc.Step(`^somebody switches the server off by its BMC$`, s.pressButton)
-	sc.Step(`^a minute passes$`, func() { s.world.Clock().Advance(time.Minute) })
-	sc.Step(`^ten minutes pass$`, func() { s.world.Clock().Advance(10 * time.Minute) })
+func (s *scene) registerServers(sc *book) {
+	sc.Step(`^the server is off$`, "waits until the server has no power", s.isOff)
+	sc.Step(`^the server runs what its first disk holds$`, "waits until the server has booted its first disk", s.runsDisk)
+	sc.Step(`^the server's virtual CD is empty$`, "asserts that no medium is inserted", s.cdIsEmpty)
+	sc.Step(`^the server's disks hold no partition table$`, "asserts that the first and last mebibyte of each disk are zero", s.disksAreBlank)
+	sc.Step(`^the server's first disk does not boot$`, "asserts that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
+	sc.Step(`^the server booted its agent once for it$`, "asserts that the server came up twice since the image was asked for: agent, image", s.bootedOnce)
+	sc.Step(`^somebody switches the server off by its BMC$`, "switches it off behind the controllers' back", s.pressButton)
+	sc.Step(`^a minute passes$`, "lets a minute of the lab's time pass", func() { s.world.Clock().Advance(time.Minute) })
+	sc.Step(`^ten minutes pass$`, "lets ten minutes of the lab's time pass", func() { s.world.Clock().Advance(10 * time.Minute) })
 }
 
 // host is the server in the rack.

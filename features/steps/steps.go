@@ -1,19 +1,27 @@
 // Package steps binds the phrases of the feature files to a live lab, by noun:
 // hosts (what an operator sees in the Kubernetes API), servers (what stands in
-// the rack), images and controllers. Each scenario has a lab of its own, at the
-// speed at which there is work.
+// the rack), images and controllers. A scenario has servers of its own that no
+// other has used, in a lab at the speed at which there is work; it owns how labs
+// are shared among scenarios, and it knows no formatter and no test.
+//
+// Other people's suites register these steps beside their own:
+//
+//	ScenarioInitializer: func(sc *godog.ScenarioContext) {
+//		lab := steps.Register(sc)
+//		sc.Step(`^our inventory lists the server$`, func(ctx context.Context) error {
+//			return inventory.Has(lab.Server().Name)
+//		})
+//	},
 package steps
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"os"
 	"time"
 
 	"github.com/cucumber/godog"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,80 +34,118 @@ const patience = 60 * time.Second
 
 // scene is what the steps of one scenario share.
 type scene struct {
-	dir     string
+	labs    *Labs // where labs come from; nil: the scenario has one of its own
+	lab     *bench
+	dir     string // of the lab
 	world   *world.World
-	stop    context.CancelFunc
 	kube    client.WithWatch
-	server  control.Host // the one that the scenario is about
-	image   gate
-	watched recorder
-	boots   uint64 // of the server, when it was last asked for an image
+	servers []control.Host // of this scenario
+	server  control.Host   // the first of them, which the scenario is about
+	stop    context.CancelFunc
+	watched *recorder
+	faults  []string // IDs of the rules that the scenario has added
+	boots   uint64   // of the server, when it was last asked for an image
 }
 
-// Register binds all steps to a scenario.
-func Register(sc *godog.ScenarioContext) {
-	s := &scene{}
-	sc.Step(`^a lab with (\d+) servers?$`, s.start)
-	s.registerHosts(sc)
-	s.registerServers(sc)
-	s.registerImages(sc)
-	s.registerConfig(sc)
-	s.registerControllers(sc)
+// register binds all steps.
+func (s *scene) register(b *book) {
+	for _, noun := range []struct {
+		about string
+		bind  func(*book)
+	}{
+		{"lab", s.registerLabs}, {"host", s.registerHosts}, {"server", s.registerServers}, {"image", s.registerImages},
+		{"configuration", s.registerConfig}, {"controller", s.registerControllers},
+	} {
+		b.about = noun.about
+		noun.bind(b)
+	}
+}
+
+// Register binds all steps to a scenario, which has a lab of its own as soon as
+// a step asks for one. Use Labs where many scenarios are run.
+func Register(sc *godog.ScenarioContext) *Scene { return bind(sc, &scene{watched: new(recorder)}) }
+
+func bind(sc *godog.ScenarioContext, s *scene) *Scene {
+	s.register(&book{sc: sc})
 	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (context.Context, error) {
 		if err != nil {
 			err = fmt.Errorf("%w\n%s", err, s.watched.String())
 		}
-		return ctx, errors.Join(err, s.end())
+		return ctx, errors.Join(err, s.end(context.WithoutCancel(ctx), err == nil))
 	})
+	return &Scene{s}
 }
 
-func (s *scene) start(ctx context.Context, servers int) error {
-	dir, err := os.MkdirTemp("", "metalab-feature-")
+func (s *scene) registerLabs(sc *book) {
+	sc.Step(`^a lab with (\d+) servers?$`, "gives the scenario servers that nobody has used, their BMCs, a Kubernetes API and the controllers",
+		func(ctx context.Context, servers int) error { return s.start(ctx, servers, "") })
+	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)"$`, "the same, with servers of a hardware profile: see labctl up --help",
+		s.start)
+}
+
+func (s *scene) start(ctx context.Context, servers int, profile string) (err error) {
+	if s.lab != nil {
+		return errors.New("the scenario has a lab already")
+	}
+	kind := kind{profile: profile}
+	if s.labs != nil {
+		s.lab, err = s.labs.take(ctx, kind, servers)
+	} else {
+		s.lab, err = open(ctx, kind, servers)
+	}
 	if err != nil {
 		return err
 	}
-	s.dir = dir
+	s.dir, s.world, s.kube = s.lab.dir, s.lab.world, s.lab.kube
+	s.servers = s.lab.hand(servers)
+	s.server = s.servers[0]
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.world, err = world.Start(ctx, world.Config{
-		Dir:      dir,
-		Settings: world.Settings{Hosts: servers, Speed: "max", Kube: true},
-		Listen:   world.AnyPort,
-		Log:      slog.New(slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Images:   s.image.wrap,
-	})
-	if err != nil {
-		return err
-	}
-	if s.kube, err = s.world.Kubernetes(); err != nil {
-		return err
-	}
-	s.server = s.world.Hosts()[0]
 	return s.watched.start(ctx, s.kube, s.server.Name)
 }
 
-// logOutput is where the lab's warnings go: METALAB_LOG shows them.
-func logOutput() io.Writer {
-	if os.Getenv("METALAB_LOG") != "" {
-		return os.Stderr
-	}
-	return io.Discard
-}
-
-func (s *scene) end() error {
-	if s.stop == nil {
+// end gives the lab back, or ends it.
+func (s *scene) end(ctx context.Context, well bool) error {
+	if s.lab == nil {
 		return nil
-	}
-	s.image.open()
-	var err error
-	if s.world != nil {
-		err = s.world.Stop()
 	}
 	s.stop()
 	s.watched.wait()
-	return errors.Join(err, os.RemoveAll(s.dir))
+	if s.labs == nil {
+		return s.lab.close()
+	}
+	return s.labs.give(ctx, s.lab, s.servers, well)
 }
 
-// eventually waits until ok is true. What ok last said is part of the error.
+// Scene is what the steps of other people's suites see of a scenario. Its
+// methods are for steps that come after the one that asks for a lab.
+type Scene struct{ s *scene }
+
+// World is the running lab.
+func (s *Scene) World() *world.World { return s.s.world }
+
+// Kubernetes is a client of the lab's Kubernetes API.
+func (s *Scene) Kubernetes() client.WithWatch { return s.s.kube }
+
+// Server describes the server that the scenario is about, as `labctl hosts`
+// does. Its BareMetalHost has its name.
+func (s *Scene) Server() control.Host { return s.s.server }
+
+// Servers describes all servers of the scenario.
+func (s *Scene) Servers() []control.Host { return s.s.servers }
+
+// Host reads the server's BareMetalHost.
+func (s *Scene) Host(ctx context.Context) (*metal3.BareMetalHost, error) { return s.s.read(ctx) }
+
+// Change edits the BareMetalHost's specification or metadata.
+func (s *Scene) Change(ctx context.Context, edit func(*metal3.BareMetalHost)) error {
+	return s.s.change(ctx, edit)
+}
+
+// Eventually waits until ok is true. What ok last said is part of the error.
+func Eventually(ctx context.Context, what string, ok func(context.Context) (done bool, is string, err error)) error {
+	return eventually(ctx, what, ok)
+}
+
 func eventually(ctx context.Context, what string, ok func(context.Context) (bool, string, error)) error {
 	last := ""
 	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, patience, true, func(ctx context.Context) (done bool, err error) {

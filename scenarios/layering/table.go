@@ -164,7 +164,7 @@ var Table = []Row{
 	{
 		// Steps do what operators do and look at what servers then are.
 		Package: "features/steps",
-		May:     []string{"scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc"},
+		May:     []string{"scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/fault"},
 	},
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
@@ -188,7 +188,7 @@ var Table = []Row{
 	},
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
-	{Package: "cmd/labctl", May: []string{"emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures"}},
+	{Package: "cmd/labctl", May: []string{"emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps"}},
 	{Package: "cmd/lab-controller", May: []string{"controller/...", "agent/job"}},
 	{Package: "cmd/lab-agent", May: []string{"agent/..."}},
 }

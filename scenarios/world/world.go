@@ -314,6 +314,13 @@ func (w *World) KillControllers() {
 	}
 }
 
+// Controlled says whether controllers run.
+func (w *World) Controlled() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.controllers != nil
+}
+
 func (w *World) takeControllers() *controllers {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,0 +1,115 @@
+package features
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+	"time"
+)
+
+// The results as godog's cucumber formatter writes them.
+type (
+	feature struct {
+		URI         string    `json:"uri"`
+		Name        string    `json:"name"`
+		Description string    `json:"description"`
+		Elements    []element `json:"elements"`
+	}
+	element struct {
+		Name string `json:"name"`
+		Line int    `json:"line"`
+		Tags []struct {
+			Name string `json:"name"`
+		} `json:"tags"`
+		Steps []result `json:"steps"`
+	}
+	result struct {
+		Keyword string `json:"keyword"`
+		Name    string `json:"name"`
+		Result  struct {
+			Status   string `json:"status"`
+			Error    string `json:"error_message"`
+			Duration int64  `json:"duration"` // nanoseconds
+		} `json:"result"`
+		Rows []struct {
+			Cells []string `json:"cells"`
+		} `json:"rows"`
+		DocString struct {
+			Value string `json:"value"`
+		} `json:"doc_string"`
+	}
+)
+
+// Passed says whether all steps did.
+func (e element) Passed() bool {
+	for _, s := range e.Steps {
+		if s.Result.Status != "passed" {
+			return false
+		}
+	}
+	return true
+}
+
+// Took is how long the steps took.
+func (e element) Took() time.Duration {
+	var sum time.Duration
+	for _, s := range e.Steps {
+		sum += time.Duration(s.Result.Duration)
+	}
+	return sum.Round(time.Millisecond)
+}
+
+// Labels are the tags as they are written.
+func (e element) Labels() string {
+	var all []string
+	for _, t := range e.Tags {
+		all = append(all, t.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// Failed is how many scenarios did not pass.
+func (f feature) Failed() (n int) {
+	for _, e := range f.Elements {
+		if !e.Passed() {
+			n++
+		}
+	}
+	return n
+}
+
+//go:embed report.html.tmpl
+var page string
+
+var report = template.Must(template.New("report").Parse(page))
+
+// writeHTML makes a page of what godog's cucumber formatter has written.
+func writeHTML(out io.Writer, cucumber []byte) error {
+	var all []feature
+	if err := json.Unmarshal(cucumber, &all); err != nil {
+		return fmt.Errorf("features: results: %w", err)
+	}
+	var sum struct {
+		Features          []feature
+		Scenarios, Failed int
+		Took              time.Duration
+	}
+	for _, f := range all {
+		if len(f.Elements) == 0 { // the tags leave nothing of it
+			continue
+		}
+		sum.Features = append(sum.Features, f)
+		sum.Scenarios += len(f.Elements)
+		sum.Failed += f.Failed()
+		for _, e := range f.Elements {
+			sum.Took += e.Took()
+		}
+	}
+	if err := report.Execute(out, sum); err != nil {
+		return fmt.Errorf("features: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+// Package features holds the feature files of the controllers, and runs them, or
+// other people's with the same steps, against live labs at the speed at which
+// there is work. It owns which files are run and how their results are told; what
+// a phrase does is known to steps. METALAB_LOG=1 shows what the labs log.
+package features
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"github.com/metalab-dev/metalab/features/steps"
+)
+
+// Files are our feature files.
+//
+//go:embed *.feature state annotation
+var Files embed.FS
+
+// Format is how results are told.
+type Format string
+
+// The formats.
+const (
+	Pretty Format = "pretty" // each step as it ends, for people
+	JUnit  Format = "junit"  // XML, for CI systems
+	HTML   Format = "html"   // one page that needs nothing beside it
+)
+
+// Formats are all formats.
+var Formats = []Format{Pretty, JUnit, HTML}
+
+// renderers are the formatters of godog that a format is made with, and what
+// makes it of their output, where that is not it already.
+var renderers = map[Format]struct {
+	formatter string
+	render    func(io.Writer, []byte) error
+}{
+	Pretty: {formatter: "pretty"},
+	JUnit:  {formatter: "junit"},
+	HTML:   {"cucumber", writeHTML},
+}
+
+// Options are what is run, and how.
+type Options struct {
+	Paths    []string // files, with :LINE behind them or not, or directories; none: all of ours
+	Tags     string   // expression: "@B-91 && ~@network"; "" is every scenario
+	Format   Format
+	Parallel int       // labs at a time; 0 is one
+	Out      io.Writer // the results
+	Colors   bool      // Out is a terminal
+	Progress io.Writer // a line per scenario, unless the format tells itself; nil: nobody watches
+}
+
+// ErrFailed is the result of a run in which a scenario did not pass.
+var ErrFailed = errors.New("features: not all scenarios passed")
+
+// UsageError is a fault of the Options.
+type UsageError struct{ err error }
+
+func (e *UsageError) Error() string { return "features: " + e.err.Error() }
+func (e *UsageError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
+
+// Run runs scenarios. It returns a *UsageError for what cannot be run, and
+// ErrFailed where a scenario has failed or has a step that nobody knows.
+func Run(ctx context.Context, o Options) error {
+	r, ok := renderers[o.Format]
+	if !ok {
+		return usage("format %q: use one of %s", o.Format, formats())
+	}
+	var labs steps.Labs
+	t := &tally{out: o.Progress, began: time.Now()}
+	var raw bytes.Buffer
+	options := godog.Options{
+		Format: r.formatter, Tags: o.Tags, Strict: true, NoColors: !o.Colors, Concurrency: max(o.Parallel, 1),
+		Output: o.Out, DefaultContext: ctx,
+	}
+	if r.render != nil {
+		options.Output = &raw
+	}
+	if o.Format == Pretty {
+		t.out = nil
+	}
+	suite := godog.TestSuite{Name: "features", Options: &options, ScenarioInitializer: func(sc *godog.ScenarioContext) {
+		sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {
+			return ctx, ctx.Err() // whoever interrupts the run waits for no lab
+		})
+		t.watch(sc)
+		labs.Register(sc)
+	}}
+	if err := choose(&options, o.Paths); err != nil {
+		return err
+	}
+	found, err := suite.RetrieveFeatures()
+	if err != nil {
+		return &UsageError{err}
+	}
+	for _, f := range found {
+		t.total += len(f.Pickles)
+	}
+	if t.total == 0 {
+		return usage("there is no scenario with the tags %q", o.Tags)
+	}
+	status := suite.Run()
+	err = labs.Close()
+	if r.render != nil {
+		err = errors.Join(err, r.render(o.Out, raw.Bytes()))
+	}
+	switch {
+	case ctx.Err() != nil:
+		return errors.Join(fmt.Errorf("features: interrupted after %d of %d scenarios", t.done, t.total), err)
+	case status != 0:
+		return errors.Join(ErrFailed, err)
+	}
+	return err
+}
+
+func formats() string {
+	var all []string
+	for _, f := range Formats {
+		all = append(all, string(f))
+	}
+	return strings.Join(all, ", ")
+}
+
+var line = regexp.MustCompile(`:\d+$`)
+
+// choose sets where features come from. A path that is not there may be one of
+// ours.
+func choose(o *godog.Options, paths []string) error {
+	if len(paths) == 0 {
+		o.FS, o.Paths = Files, []string{"."}
+		return nil
+	}
+	o.Paths = paths
+	var missing []string
+	for _, p := range paths {
+		if _, err := os.Stat(line.ReplaceAllString(p, "")); err != nil {
+			missing = append(missing, p)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	o.FS = Files
+	for _, p := range paths {
+		if _, err := fs.Stat(Files, line.ReplaceAllString(p, "")); err != nil {
+			return usage("%s: there is no such file or directory, and none of ours has this name: they are %s", missing[0], strings.Join(ours(), ", "))
+		}
+	}
+	return nil
+}
+
+// ours are the names of our files.
+func ours() (names []string) {
+	err := fs.WalkDir(Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		panic(err) // they are built in
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tally tells how far a run is.
+type tally struct {
+	out   io.Writer
+	total int
+	began time.Time
+
+	mu   sync.Mutex
+	done int
+}
+
+// watch counts a scenario when it has ended.
+func (t *tally) watch(sc *godog.ScenarioContext) {
+	var began time.Time
+	sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {
+		began = time.Now()
+		return ctx, nil
+	})
+	sc.After(func(ctx context.Context, s *godog.Scenario, err error) (context.Context, error) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.done++
+		if t.out == nil {
+			return ctx, nil
+		}
+		how := "passed"
+		if err != nil {
+			how = "FAILED"
+		}
+		fmt.Fprintf(t.out, "%3d of %d  %s  %5.1fs  %s: %s\n", t.done, t.total, how, time.Since(began).Seconds(), s.Uri, s.Name)
+		return ctx, nil
+	})
+}

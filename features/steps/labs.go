@@ -1,0 +1,222 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cucumber/godog"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// sharedServers is how many servers a lab has that scenarios share. A server is
+// used once: what a scenario leaves behind on its disks and in its BMC is not
+// seen by the next.
+const sharedServers = 64
+
+// tidying is how long, in real time, a lab may take to forget a scenario.
+const tidying = 20 * time.Second
+
+// kind is what labs differ in that are shared.
+type kind struct{ profile string }
+
+// bench is a lab with what steps hold of it.
+type bench struct {
+	kind    kind
+	dir     string
+	world   *world.World
+	kube    client.WithWatch
+	stop    context.CancelFunc
+	image   gate
+	servers []control.Host
+	used    int
+}
+
+func open(ctx context.Context, k kind, servers int) (_ *bench, err error) {
+	b := &bench{kind: k}
+	if b.dir, err = os.MkdirTemp("", "metalab-feature-"); err != nil {
+		return nil, err
+	}
+	ctx, b.stop = context.WithCancel(context.WithoutCancel(ctx)) // until close
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.close())
+		}
+	}()
+	b.world, err = world.Start(ctx, world.Config{
+		Dir:      b.dir,
+		Settings: world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile},
+		Listen:   world.AnyPort,
+		Log:      slog.New(slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Images:   b.image.wrap,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.servers = b.world.Hosts()
+	b.kube, err = b.world.Kubernetes()
+	return b, err
+}
+
+// logOutput is where the lab's warnings go: METALAB_LOG shows them.
+func logOutput() io.Writer {
+	if os.Getenv("METALAB_LOG") != "" {
+		return os.Stderr
+	}
+	return io.Discard
+}
+
+// hand returns servers that nobody has used.
+func (b *bench) hand(servers int) []control.Host {
+	b.used += servers
+	return b.servers[b.used-servers : b.used]
+}
+
+func (b *bench) close() error {
+	b.image.open()
+	var err error
+	if b.world != nil {
+		err = b.world.Stop()
+	}
+	b.stop()
+	return errors.Join(err, os.RemoveAll(b.dir))
+}
+
+// Labs are labs that scenarios share, one after the other: to start one takes
+// longer than most scenarios. Scenarios that run at the same time have different
+// labs, since each may let time pass and kill the controllers.
+type Labs struct {
+	mu   sync.Mutex
+	free []*bench
+}
+
+// Register binds all steps to a scenario, which takes a lab that is free.
+func (l *Labs) Register(sc *godog.ScenarioContext) *Scene {
+	return bind(sc, &scene{labs: l, watched: new(recorder)})
+}
+
+// Close ends the labs. No scenario may run.
+func (l *Labs) Close() (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, b := range l.free {
+		err = errors.Join(err, b.close())
+	}
+	l.free = nil
+	return err
+}
+
+func (l *Labs) take(ctx context.Context, k kind, servers int) (*bench, error) {
+	if b := l.find(k, servers); b != nil {
+		return b, nil
+	}
+	return open(ctx, k, max(servers, sharedServers))
+}
+
+func (l *Labs) find(k kind, servers int) *bench {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, b := range l.free {
+		if b.kind == k && len(b.servers)-b.used >= servers {
+			l.free = append(l.free[:i:i], l.free[i+1:]...)
+			return b
+		}
+	}
+	return nil
+}
+
+// give takes a lab back. One that a scenario has failed in, or that does not
+// forget the scenario, is ended: what is wrong with it is no other scenario's.
+func (l *Labs) give(ctx context.Context, b *bench, servers []control.Host, well bool) error {
+	if !well {
+		return b.close()
+	}
+	ctx, cancel := context.WithTimeout(ctx, tidying)
+	defer cancel()
+	if err := b.tidy(ctx, servers); err != nil {
+		fmt.Fprintln(logOutput(), "features: a lab does not forget its scenario:", err)
+		return b.close()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.free = append(l.free, b)
+	return nil
+}
+
+// tidy lets go what a scenario has left behind: faults, objects, and servers
+// that are on.
+func (b *bench) tidy(ctx context.Context, servers []control.Host) error {
+	b.image.open()
+	faults, err := b.world.Control().Faults(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range faults {
+		if err := b.world.Control().RemoveFault(ctx, f.ID); err != nil {
+			return err
+		}
+	}
+	if !b.world.Controlled() {
+		if err := b.world.StartControllers(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	if err := b.forgetHosts(ctx); err != nil {
+		return err
+	}
+	for _, s := range servers {
+		h, ok := b.world.Lab().Host(s.Name)
+		if ok && h.Machine().Power != machine.PowerOff {
+			if _, err := b.world.Control().Power(ctx, s.Name, string(machine.ForceOff)); err != nil {
+				return err
+			}
+		}
+	}
+	for _, left := range []client.Object{&corev1.Secret{}, &corev1.Event{}} {
+		if err := b.kube.DeleteAllOf(ctx, left, client.InNamespace(world.Namespace)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forgetHosts deletes all hosts. They are detached first, so that it takes no
+// deprovisioning.
+func (b *bench) forgetHosts(ctx context.Context) error {
+	asked := map[string]bool{}
+	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		var l metal3.BareMetalHostList
+		if err := b.kube.List(ctx, &l); err != nil {
+			return false, err
+		}
+		for i := range l.Items {
+			h := &l.Items[i]
+			if asked[h.Name] {
+				continue
+			}
+			before := h.DeepCopy()
+			h.Annotations = map[string]string{metal3.DetachedAnnotation: `{"force":true}`}
+			err := b.kube.Patch(ctx, h, client.MergeFrom(before))
+			if err == nil {
+				err = b.kube.Delete(ctx, h)
+			}
+			if client.IgnoreNotFound(err) != nil {
+				return false, err
+			}
+			asked[h.Name] = true
+		}
+		return len(l.Items) == 0, nil
+	})
+}
