@@ -7,6 +7,11 @@
 // patches, named after the resource it corrects, is applied while loading, so
 // that generating again never loses it; kustomization.yaml names the same patch.
 //
+// What upstream's webhooks refuse beyond that, the policies under admission do, in
+// CEL: they hold whether controllers run or not, and see annotations, names and
+// what an object was before, which rules in a definition do not. What CEL cannot
+// read is sent to the controllers; see webhook.
+//
 // The package refuses to know clusters, clients and how a definition is
 // installed; see controller/kube.
 package config

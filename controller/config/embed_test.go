@@ -125,7 +125,7 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 		got = append(got, p.Path)
 	}
 	var want []string
-	for _, dir := range []string{"crd", "patches"} {
+	for _, dir := range []string{"crd", "admission", "patches"} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)

@@ -68,7 +68,7 @@ const bootTimeout = 2 * time.Minute
 
 // Start runs an API and returns when it is ready: it answers /readyz, the
 // namespace default is there, the definitions of controller/config are
-// established and its controllers run.
+// established, its policies in force and its controllers run.
 //
 // The API stops when ctx ends, as by Stop. A ctx that ends during Start is
 // noticed only once upstream's start hooks are through: upstream exits the
@@ -126,6 +126,9 @@ func (a *API) open(ctx context.Context, c Config) error {
 		return err
 	}
 	if err := age(ctx, a.rest); err != nil {
+		return err
+	}
+	if err := awaitPolicies(ctx, a.rest); err != nil {
 		return err
 	}
 	stop, err := startControllers(ctx, a.rest, a.errors)

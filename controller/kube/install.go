@@ -26,8 +26,9 @@ import (
 // fieldManager signs what Install writes.
 const fieldManager = "metalab"
 
-// Install applies the definitions of controller/config to the cluster that c
-// reaches, and returns when it serves and discovers their resources. It may be
+// Install applies the definitions and policies of controller/config to the cluster
+// that c reaches, and returns when it serves and discovers their resources; the
+// policies may need a second more to be in force. It may be
 // repeated: what is there already and the same is not written. Definitions that
 // somebody else installed become ours, except for the fields that ours do not
 // have, such as labels and a conversion webhook.
@@ -46,6 +47,9 @@ func Install(ctx context.Context, c *rest.Config) error {
 		if err := apply(ctx, client, crd); err != nil {
 			return fmt.Errorf("kube: install %s: %w", crd.Name, err)
 		}
+	}
+	if err := installPolicies(ctx, c); err != nil {
+		return fmt.Errorf("kube: install: %w", err)
 	}
 	var lack error
 	err = wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, bootTimeout, true, func(ctx context.Context) (bool, error) {

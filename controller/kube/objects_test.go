@@ -69,9 +69,9 @@ func TestKindsAreServed(t *testing.T) {
 		&metal3.HostFirmwareComponents{ObjectMeta: meta, Spec: metal3.HostFirmwareComponentsSpec{Updates: []metal3.FirmwareUpdate{}}},
 		&metal3.HostUpdatePolicy{ObjectMeta: meta},
 		&metal3.HardwareData{ObjectMeta: meta},
-		&metal3.DataImage{ObjectMeta: meta},
+		&metal3.DataImage{ObjectMeta: meta, Spec: metal3.DataImageSpec{URL: "http://192.0.2.1/a.iso"}},
 		&metal3.PreprovisioningImage{ObjectMeta: meta},
-		&metal3.BMCEventSubscription{ObjectMeta: meta},
+		&metal3.BMCEventSubscription{ObjectMeta: meta, Spec: metal3.BMCEventSubscriptionSpec{HostName: "served", Destination: "https://192.0.2.1/"}},
 	} {
 		create(t, c, o)
 	}

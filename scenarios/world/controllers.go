@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -29,12 +30,13 @@ import (
 	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
 // Scheme knows every kind that the controllers work with.
 func Scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
-	return s, errors.Join(corev1.AddToScheme(s), metal3.AddToScheme(s))
+	return s, errors.Join(corev1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s))
 }
 
 // drivers are the BMC protocols that the controllers speak.
@@ -109,7 +111,13 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	if err := hosts.Setup(ctx, mgr); err != nil {
 		return nil, fmt.Errorf("world: %w", err)
 	}
-	go s.run(ctx, mgr, agents, media)
+	if err := webhook.Register(ctx, mgr.GetClient(), "https://"+s.inband.Addr().String(), c.Identity.CA); err != nil {
+		return nil, err
+	}
+	secure := http.NewServeMux()
+	secure.Handle("/", agents)
+	secure.Handle(webhook.Path, webhook.Handler())
+	go s.run(ctx, mgr, secure, media)
 	if !mgr.GetCache().WaitForCacheSync(ctx) {
 		s.stop()
 		<-s.ended

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// RefusesAnnotation is, of a policy that refuses things, an example of what it
+// refuses: the object without its kind and name. Who has installed the policy can
+// tell by it when the policy is in force.
+const RefusesAnnotation = "metalab.dev/refuses"
+
+//go:embed admission/*.yaml webhook/*.yaml
+var admission embed.FS
+
+// Policies returns the validating admission policies, and after them the bindings
+// that put them in force, in the order of their files.
+func Policies() (policies, bindings []*unstructured.Unstructured, err error) {
+	names, err := fs.Glob(admission, "admission/*.yaml")
+	if err != nil {
+		return nil, nil, fmt.Errorf("config: %w", err)
+	}
+	for _, name := range names {
+		b, err := fs.ReadFile(admission, name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("config: %w", err)
+		}
+		for _, text := range strings.Split(string(b), "\n---\n") {
+			o := new(unstructured.Unstructured)
+			doc, err := yaml.ToJSON([]byte(text))
+			if err == nil {
+				err = o.UnmarshalJSON(doc)
+			}
+			if err != nil {
+				return nil, nil, fmt.Errorf("config: %s: %w", name, err)
+			}
+			if o.GetKind() == "ValidatingAdmissionPolicy" {
+				policies = append(policies, o)
+			} else {
+				bindings = append(bindings, o)
+			}
+		}
+	}
+	return policies, bindings, nil
+}
+
+// Webhook returns the configuration of the webhook that the controllers serve at
+// url, with a certificate that the PEM in ca vouches for.
+func Webhook(url, ca string) (*admissionv1.ValidatingWebhookConfiguration, error) {
+	doc, err := readJSON(admission, "webhook/baremetalhost.yaml")
+	if err != nil {
+		return nil, err
+	}
+	out := new(admissionv1.ValidatingWebhookConfiguration)
+	if err := json.Unmarshal(doc, out); err != nil {
+		return nil, fmt.Errorf("config: webhook: %w", err)
+	}
+	for i := range out.Webhooks {
+		out.Webhooks[i].ClientConfig = admissionv1.WebhookClientConfig{URL: &url, CABundle: []byte(ca)}
+	}
+	return out, nil
+}

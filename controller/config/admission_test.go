@@ -1,0 +1,68 @@
+package config
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// A policy without a binding is never asked, and a field that the API does not
+// know is dropped without a word.
+func TestPoliciesAreBoundAndKnown(t *testing.T) {
+	policies, bindings, err := Policies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, p := range policies {
+		var typed admissionv1.ValidatingAdmissionPolicy
+		strictly(t, p, &typed)
+		names[p.GetName()] = true
+		if typed.Spec.FailurePolicy == nil || len(typed.Spec.Validations) == 0 {
+			t.Errorf("%s: no failure policy or no validation: %+v", p.GetName(), typed.Spec)
+		}
+		if example := p.GetAnnotations()[RefusesAnnotation]; *typed.Spec.FailurePolicy == admissionv1.Fail && !json.Valid([]byte(example)) {
+			t.Errorf("%s: annotation %s = %q, want an example of what it refuses", p.GetName(), RefusesAnnotation, example)
+		}
+	}
+	for _, b := range bindings {
+		var typed admissionv1.ValidatingAdmissionPolicyBinding
+		strictly(t, b, &typed)
+		if !names[typed.Spec.PolicyName] {
+			t.Errorf("%s binds %s, which is not there or is bound already", b.GetName(), typed.Spec.PolicyName)
+		}
+		delete(names, typed.Spec.PolicyName)
+	}
+	if len(names) > 0 {
+		t.Errorf("policies without a binding: %v", names)
+	}
+}
+
+func strictly(t *testing.T, from *unstructured.Unstructured, to any) {
+	t.Helper()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(from.Object, to, true); err != nil {
+		t.Errorf("%s %s: %v", from.GetKind(), from.GetName(), err)
+	}
+}
+
+func TestWebhookIsWhereItIsServed(t *testing.T) {
+	got, err := Webhook("https://192.0.2.1:9443/validate", "PEM")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "https://192.0.2.1:9443/validate"
+	want := admissionv1.WebhookClientConfig{URL: &url, CABundle: []byte("PEM")}
+	if len(got.Webhooks) != 1 {
+		t.Fatalf("Webhook() has %d webhooks, want 1", len(got.Webhooks))
+	}
+	if diff := cmp.Diff(want, got.Webhooks[0].ClientConfig); diff != "" {
+		t.Errorf("clientConfig (-want +got):\n%s", diff)
+	}
+	if w := got.Webhooks[0]; len(w.MatchConditions) == 0 || *w.FailurePolicy != admissionv1.Fail || len(w.Rules) == 0 {
+		t.Errorf("webhook = %+v, want rules, conditions and failure policy Fail", w)
+	}
+}

@@ -1,0 +1,121 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/metalab-dev/metalab/controller/config"
+)
+
+// policyPeriod is how often our own API looks whether policies have changed. It
+// only looks at a flag; upstream's second would be most of what a start takes.
+const policyPeriod = 50 * time.Millisecond
+
+func init() {
+	// Upstream has the one way to set this, and means tests.
+	generic.SetPolicyRefreshIntervalForTests(policyPeriod)
+}
+
+// installPolicies applies the admission policies. An API may take a second or two
+// to act on them; see awaitPolicies.
+func installPolicies(ctx context.Context, c *rest.Config) error {
+	client, err := dynamic.NewForConfig(c)
+	if err != nil {
+		return err
+	}
+	policies, bindings, err := config.Policies()
+	if err != nil {
+		return err
+	}
+	for resource, objects := range map[string][]*unstructured.Unstructured{ // the order does not matter: either waits for the other
+		"validatingadmissionpolicies": policies, "validatingadmissionpolicybindings": bindings,
+	} {
+		for _, o := range objects {
+			b, err := json.Marshal(o)
+			if err != nil {
+				return err
+			}
+			force := true
+			if _, err := client.Resource(admissionv1.SchemeGroupVersion.WithResource(resource)).Patch(ctx, o.GetName(), types.ApplyPatchType, b,
+				metav1.PatchOptions{FieldManager: fieldManager, Force: &force}); err != nil {
+				return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// awaitPolicies returns when each policy refuses what it gives as an example.
+// Nothing is stored.
+func awaitPolicies(ctx context.Context, c *rest.Config) error {
+	client, err := dynamic.NewForConfig(c)
+	if err != nil {
+		return fmt.Errorf("kube: policies: %w", err)
+	}
+	policies, _, err := config.Policies()
+	if err != nil {
+		return fmt.Errorf("kube: policies: %w", err)
+	}
+	crds, err := config.CRDs()
+	if err != nil {
+		return fmt.Errorf("kube: policies: %w", err)
+	}
+	kinds := map[schema.GroupResource]string{}
+	for _, crd := range crds {
+		kinds[schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Spec.Names.Plural}] = crd.Spec.Names.Kind
+	}
+	for _, p := range policies {
+		example, ok := p.GetAnnotations()[config.RefusesAnnotation]
+		if !ok {
+			continue
+		}
+		resource, err := governs(p)
+		if err != nil {
+			return fmt.Errorf("kube: policy %s: %w", p.GetName(), err)
+		}
+		o := new(unstructured.Unstructured)
+		if err := json.Unmarshal([]byte(example), &o.Object); err != nil {
+			return fmt.Errorf("kube: policy %s: example: %w", p.GetName(), err)
+		}
+		o.SetAPIVersion(resource.GroupVersion().String())
+		o.SetKind(kinds[resource.GroupResource()])
+		o.SetName("metalab-example")
+		what := client.Resource(resource).Namespace(metav1.NamespaceDefault)
+		var last error
+		err = wait.PollUntilContextTimeout(ctx, policyPeriod/2, bootTimeout, true, func(ctx context.Context) (bool, error) {
+			_, last = what.Create(ctx, o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			return apierrors.IsForbidden(last), nil
+		})
+		if err != nil {
+			return fmt.Errorf("kube: policy %s is not in force: %w (last answer: %v)", p.GetName(), err, last)
+		}
+	}
+	return nil
+}
+
+// governs is the resource that a policy is for; ours are for one each.
+func governs(policy *unstructured.Unstructured) (schema.GroupVersionResource, error) {
+	b, err := policy.MarshalJSON()
+	if err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	var p admissionv1.ValidatingAdmissionPolicy
+	if err := json.Unmarshal(b, &p); err != nil {
+		return schema.GroupVersionResource{}, err
+	}
+	rule := p.Spec.MatchConstraints.ResourceRules[0].Rule
+	return schema.GroupVersionResource{Group: rule.APIGroups[0], Version: rule.APIVersions[0], Resource: rule.Resources[0]}, nil
+}

@@ -1,0 +1,109 @@
+package webhook
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	registrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// ask sends an object with these annotations through the webhook as an API server
+// does, and returns what it was refused with.
+func ask(t *testing.T, annotations map[string]string) string {
+	t.Helper()
+	object, err := json.Marshal(map[string]any{"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
+		"metadata": map[string]any{"name": "node-0", "annotations": annotations}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	review := admissionv1.AdmissionReview{Request: &admissionv1.AdmissionRequest{UID: "1", Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: object}}}
+	review.APIVersion, review.Kind = "admission.k8s.io/v1", "AdmissionReview"
+	body, err := json.Marshal(review)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, Path, bytes.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	Handler().ServeHTTP(w, r)
+	var answer admissionv1.AdmissionReview
+	if err := json.NewDecoder(w.Body).Decode(&answer); err != nil || answer.Response == nil || answer.Response.UID != "1" {
+		t.Fatalf("the webhook answered %+v, %v", answer, err)
+	}
+	if answer.Response.Allowed {
+		return ""
+	}
+	if answer.Response.Result.Code != http.StatusForbidden {
+		t.Errorf("code = %d, want 403", answer.Response.Result.Code)
+	}
+	return answer.Response.Result.Message
+}
+
+func TestWhatIsRefused(t *testing.T) { // B-270
+	const status, details = "baremetalhost.metal3.io/status", "inspect.metal3.io/hardwaredetails"
+	for _, tt := range []struct {
+		key, value, want string
+	}{
+		{"reboot.metal3.io", "", ""},
+		{"reboot.metal3.io", `{"mode":"hard","force":true}`, ""},
+		{"reboot.metal3.io/me", `{"mode":"soft"}`, ""},
+		{"reboot.metal3.io", "now", "failed to unmarshal the data from the reboot.metal3.io annotation: "},
+		{"reboot.metal3.io/me", `{"mode":"hard"`, "failed to unmarshal the data from the reboot.metal3.io annotation: "},
+		{"reboot.metal3.io", `{"mode":"kind"}`, `invalid mode in the reboot.metal3.io annotation, allowed are "hard", "soft" or ""`},
+		{"reboot.metal3.iota", "now", ""},
+		{status, "", ""},
+		{status, `{"operationalStatus":"OK","provisioning":{"state":"available","ID":"1","image":{"url":""}}}`, ""},
+		{status, `{"operationalStatus":"servicing","errorType":"detach error"}`, ""},
+		{status, `{"operationalStatus":"error","errorType":"servicing error"}`, ""},
+		{status, "fine", "error decoding status annotation: "},
+		{status, `{"mood":"fine"}`, `error decoding status annotation: json: unknown field "mood"`},
+		{status, `{"operationalStatus":"fine"}`, "invalid operationalStatus 'fine' in the baremetalhost.metal3.io/status annotation"},
+		{status, `{"errorType":"bad mood"}`, "invalid errorType 'bad mood' in the baremetalhost.metal3.io/status annotation"},
+		{details, `{"cpu":{"arch":"x86_64"}}`, ""},
+		{details, `{"gpu":1}`, `error decoding the inspect.metal3.io/hardwaredetails annotation: json: unknown field "gpu"`},
+	} {
+		got := ask(t, map[string]string{tt.key: tt.value})
+		if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
+			t.Errorf("%s: %s is refused with %q, want %q", tt.key, tt.value, got, tt.want)
+		}
+	}
+}
+
+func TestAllFaultsAreTold(t *testing.T) {
+	got := ask(t, map[string]string{"reboot.metal3.io": `{"mode":"kind"}`, "baremetalhost.metal3.io/status": `{"errorType":"bad mood"}`})
+	want := `[invalid errorType 'bad mood' in the baremetalhost.metal3.io/status annotation, ` +
+		`invalid mode in the reboot.metal3.io annotation, allowed are "hard", "soft" or ""]`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("refused with (-want +got):\n%s", diff)
+	}
+}
+
+// A controller that comes back elsewhere is found there.
+func TestRegisterAgain(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := registrationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	c := fake.NewClientBuilder().WithScheme(scheme).Build()
+	for _, base := range []string{"https://127.0.0.1:1", "https://127.0.0.1:2"} {
+		if err := Register(t.Context(), c, base, "PEM"); err != nil {
+			t.Fatal(err)
+		}
+		var got registrationv1.ValidatingWebhookConfiguration
+		if err := c.Get(t.Context(), client.ObjectKey{Name: "metalab-baremetalhost"}, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got := got.Webhooks[0].ClientConfig; *got.URL != base+Path || string(got.CABundle) != "PEM" {
+			t.Errorf("clientConfig = %+v after Register(%s)", got, base)
+		}
+	}
+}
