@@ -108,6 +108,7 @@ type System struct {
 	Identify     bool   // the light that shows people where it is
 	Health       string // OK, Warning, Critical or ""
 	Boot         Boot   // the override as it stands now
+	POST         bool   // the firmware is testing and setting up the hardware; false too where the BMC does not tell
 }
 
 // Entry is an entry of the BMC's event log.
@@ -180,6 +181,7 @@ type Config struct {
 	RootCAs     *x509.CertPool // trusted beside the system's own; may be nil
 	Timeout     time.Duration  // of one request; 0 is 30 s
 	Clock       clock.Clock    // for the waits between requests; nil is the real one
+	Registries  *Registries    // shared with other clients; may be nil
 }
 
 // Open connects to a BMC. It fails with ErrUnauthorized, ErrUnreachable,

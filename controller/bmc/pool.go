@@ -26,6 +26,8 @@ type Pool struct {
 	Drivers map[string]Open // by Address.Driver; not changed after the first Get
 	Clock   clock.Clock     // nil is the real one
 
+	registries Registries // of all BMCs
+
 	mu      sync.Mutex
 	entries map[poolKey]*poolEntry
 	closed  bool
@@ -73,6 +75,9 @@ func (p *Pool) Get(ctx context.Context, c Config) (Client, error) {
 
 	if client := p.current(e, c.Credentials); client != nil {
 		return &pooled{pool: p, entry: e, client: client}, nil
+	}
+	if c.Registries == nil {
+		c.Registries = &p.registries
 	}
 	client, err := open(ctx, c)
 	if err != nil {

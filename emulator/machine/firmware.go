@@ -91,7 +91,9 @@ func (p *Profile) Equip(read func(name string) ([]byte, error)) error {
 		if err != nil {
 			return fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
 		}
-		m.Registry, err = firmware.ParseRegistry(raw, map[string]int{"nic": len(p.NICs), "controller": len(p.Storage)})
+		m.Registry, err = firmware.ParseRegistry(raw, map[string]int{
+			"nic": len(p.NICs), "controller": len(p.Storage), "socket": p.Processors.Sockets, "module": p.Memory.Modules,
+		})
 		if err != nil {
 			return fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
 		}

@@ -139,13 +139,21 @@ func softwareID(c *firmware.Component) string {
 	return string(c.Kind) + ":" + strings.ReplaceAll(c.Vendor+":"+c.Model, " ", "-")
 }
 
-// related are the addresses of the part that a component is of.
+// related are the addresses of the part that a component is of: of a NIC also
+// the adapter that it is on.
 func (v view) related(s event.Subject) []string {
 	uri, ok := v.origin(s)
 	if !ok {
 		return nil
 	}
-	return []string{uri}
+	out := []string{uri}
+	if s.Part != event.NIC {
+		return out
+	}
+	if c, ok := v.m.Profile.CardOf(s.ID); ok {
+		out = append(out, v.chassis("NetworkAdapters", c.ID))
+	}
+	return out
 }
 
 var softwareActions = []action{{

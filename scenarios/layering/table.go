@@ -184,6 +184,14 @@ var Table = []Row{
 			"controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish",
 		},
 	},
+	{
+		// Its tests run the driver on the emulator.
+		Package: "scenarios/conformance/firmware",
+		Tests: []string{
+			"emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rack", "emulator/machine", "emulator/machine/firmware",
+			"controller/bmc", "controller/bmc/redfish",
+		},
+	},
 	{Package: "scenarios/invariant"},
 	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},
 	{

@@ -70,6 +70,7 @@ type Fake struct {
 	failures map[Verb]*failure
 	stall    *stall
 	calls    []Call
+	firmware *Firmware // nil: it shows none
 }
 
 type failure struct {
@@ -111,7 +112,7 @@ func (f *Fake) Plug() {
 
 // Unplug makes every verb fail with bmc.ErrUnreachable.
 func (f *Fake) Unplug() {
-	for _, v := range verbs {
+	for _, v := range slices.Concat(verbs, firmwareVerbs) {
 		f.Fail(v, fmt.Errorf("bmctest: %w", bmc.ErrUnreachable))
 	}
 }
@@ -283,6 +284,9 @@ func (f *Fake) System(ctx context.Context) (bmc.System, error) {
 func (f *Fake) boot(p bmc.Power) {
 	if (p == bmc.On || p == bmc.PoweringOn) && !f.system.Boot.Persistent {
 		f.system.Boot = bmc.Boot{Mode: f.system.Boot.Mode}
+	}
+	if f.firmware != nil && (p == bmc.On || p == bmc.PoweringOn) {
+		f.firmware.boot()
 	}
 }
 

@@ -25,6 +25,21 @@ func config(t *testing.T, address string) bmc.Config {
 	}
 }
 
+// withFirmware is a fake with settings and components.
+func withFirmware() *bmctest.Fake {
+	f := &bmctest.Fake{Slow: true}
+	f.Firmware(func(w *bmctest.Firmware) {
+		w.Settings = bmc.Settings{"Serial": "1", "Cores": int64(4), "Turbo": "Enabled"}
+		w.Registry = bmc.NewAttributeRegistry("Fake.v1_0_0", []bmc.Attribute{
+			{Name: "Serial", Type: bmc.StringAttribute, ReadOnly: true, Unique: true},
+			{Name: "Cores", Type: bmc.IntegerAttribute, ResetRequired: true},
+			{Name: "Turbo", Type: bmc.EnumerationAttribute, Values: []string{"Enabled", "Disabled"}, ResetRequired: true},
+		})
+		w.Components = []bmc.Component{{Name: "bios", Version: "1.0"}, {Name: "bmc", Version: "2.0"}, {Name: "nic:1", Version: "3.0"}}
+	})
+	return f
+}
+
 // The fake behaves as every driver does.
 func TestFake(t *testing.T) {
 	for _, tt := range []struct {
@@ -36,7 +51,7 @@ func TestFake(t *testing.T) {
 		{
 			name:    "redfish",
 			address: "redfish://bmc.example/redfish/v1/Systems/1",
-			fake:    func() *bmctest.Fake { return &bmctest.Fake{Slow: true} },
+			fake:    withFirmware,
 			images:  [2]string{"http://images.example/a.iso", "http://images.example/b.iso"},
 		},
 		{

@@ -29,6 +29,7 @@ type statusError struct {
 	text       string   // what the service said
 	ids        []string // its message IDs without registry and version, e.g. PropertyUnknown
 	arguments  []string // of its messages, and the properties that they name
+	messages   []message
 	challenges []string // WWW-Authenticate
 	kind       error    // of package bmc; nil when the caller can do nothing special
 }
@@ -89,7 +90,8 @@ func (c *client) explain(ctx context.Context, request string, rec *record, err e
 	}
 	e := &statusError{request: request, status: rec.status, kind: kinds[rec.status], challenges: rec.header.Values("WWW-Authenticate")}
 	var texts []string
-	for _, m := range extendedInfo(rec.body) {
+	e.messages = extendedInfo(rec.body)
+	for _, m := range e.messages {
 		texts = append(texts, m.String())
 		e.ids = append(e.ids, m.key())
 		e.arguments = append(e.arguments, m.arguments()...)

@@ -54,12 +54,18 @@ type client struct {
 	system  string // URI, "" before it is known
 	drive   string // URI of the virtual CD drive, "" before it is known
 	resets  []string
+
+	registries   *bmc.Registries
+	registryURIs map[string]string // of attribute registries, by what a Bios calls them
 }
 
 // root is what is read of the service root.
 type root struct {
 	Systems  link `json:"Systems"`
 	Managers link `json:"Managers"`
+
+	Registries link `json:"Registries"`
+	Updates    link `json:"UpdateService"`
 }
 
 // Open connects to the Redfish service at c.Address. It logs in with HTTP
@@ -81,6 +87,10 @@ func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 		clock:       c.Clock,
 		transport:   newTransport(c),
 		login:       make(chan struct{}, 1),
+		registries:  c.Registries,
+	}
+	if cl.registries == nil {
+		cl.registries = new(bmc.Registries)
 	}
 	if err := cl.open(ctx); err != nil {
 		cl.Close()

@@ -28,12 +28,16 @@ type computerSystem struct {
 		Health string `json:"Health"`
 		Rollup string `json:"HealthRollup"`
 	} `json:"Status"`
-	Boot         *override `json:"Boot"`
-	Locator      *bool     `json:"LocationIndicatorActive"`
-	LED          string    `json:"IndicatorLED"`
-	VirtualMedia link      `json:"VirtualMedia"`
-	SecureBoot   link      `json:"SecureBoot"`
-	LogServices  link      `json:"LogServices"`
+	Boot     *override `json:"Boot"`
+	Progress struct {
+		Last string `json:"LastState"`
+	} `json:"BootProgress"`
+	Locator      *bool  `json:"LocationIndicatorActive"`
+	LED          string `json:"IndicatorLED"`
+	VirtualMedia link   `json:"VirtualMedia"`
+	SecureBoot   link   `json:"SecureBoot"`
+	Bios         link   `json:"Bios"`
+	LogServices  link   `json:"LogServices"`
 	Links        struct {
 		ManagedBy []link `json:"ManagedBy"`
 		Chassis   []link `json:"Chassis"`
@@ -140,6 +144,7 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 		Health:       s.Status.Health,
 		Identify:     s.lit(),
 		Boot:         s.Boot.boot(),
+		POST:         power(s.Power) == bmc.PoweringOn || power(s.Power) == bmc.On && inPOST[s.Progress.Last],
 	}
 	if out.ID == "" {
 		out.ID = s.uri
@@ -153,6 +158,13 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 		out.Serial = s.SKU
 	}
 	return out, nil
+}
+
+// inPOST are the states of boot progress up to which the firmware is at work
+// (DSP2046, ComputerSystem.BootProgressTypes).
+var inPOST = map[string]bool{
+	"PrimaryProcessorInitializationStarted": true, "BusInitializationStarted": true, "MemoryInitializationStarted": true,
+	"SecondaryProcessorInitializationStarted": true, "PCIResourceConfigStarted": true,
 }
 
 // power maps PowerState.

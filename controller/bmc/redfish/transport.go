@@ -109,7 +109,8 @@ type record struct {
 	status int // 0 without an answer
 	header http.Header
 	body   []byte
-	first  []byte // the body of the first good answer, when there were several
+	first  []byte        // the body of the first good answer, when there were several
+	limit  time.Duration // of the request; 0 is the transport's
 }
 
 type recordKey struct{}
@@ -143,15 +144,19 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // once sends a request and reads the whole answer, so that its time is
 // limited as a whole and the connection is free again at once.
 func (t *transport) once(req *http.Request) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(req.Context(), t.timeout)
+	rec, _ := req.Context().Value(recordKey{}).(*record)
+	if rec == nil {
+		rec = &record{}
+	}
+	limit := t.timeout
+	if rec.limit > 0 {
+		limit = rec.limit
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), limit)
 	defer cancel()
 	sent := req.Clone(ctx)
 	if auth := t.auth.Load(); auth != nil && sent.Header.Get("Authorization") == "" && sent.Header.Get("X-Auth-Token") == "" {
 		sent.Header.Set("Authorization", *auth)
-	}
-	rec, _ := req.Context().Value(recordKey{}).(*record)
-	if rec == nil {
-		rec = &record{}
 	}
 	rec.path, rec.status, rec.header, rec.body = req.URL.Path, 0, nil, nil
 

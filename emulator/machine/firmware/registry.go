@@ -23,6 +23,7 @@ type Registry struct {
 	Version      string       `json:"version"` // 1.0.0
 	Language     string       `json:"language"`
 	Owner        string       `json:"owner"`
+	Strict       bool         `json:"strict"` // what a change would unlock can be changed only once it was applied
 	Menus        []Menu       `json:"menus"`
 	Attributes   []Attribute  `json:"attributes"`
 	Dependencies []Dependency `json:"dependencies"`

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-var parts = map[string]int{"nic": 2, "controller": 1}
+var parts = map[string]int{"nic": 2, "controller": 1, "module": 4}
 
 // generic is the registry of the generic server.
 func generic(t testing.TB) *Registry {
@@ -36,7 +36,7 @@ func TestBuiltInRegistriesAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, have := range []map[string]int{parts, {"nic": 0, "controller": 0}, {"nic": 16, "controller": 4}} {
+		for _, have := range []map[string]int{parts, {"nic": 0, "controller": 0, "module": 0}, {"nic": 16, "controller": 4, "module": 16}} {
 			if _, err := ParseRegistry(raw, have); err != nil {
 				t.Errorf("%s with %v: %v", f.Name(), have, err)
 			}

@@ -235,7 +235,8 @@ func over(base func(string) Value, set Settings) func(string) Value {
 }
 
 // judge says what is wrong with a change that joins what is pending. Rules are
-// those of all values together: a change may itself allow what it asks for.
+// those of all values together: a change may itself allow what it asks for,
+// unless the registry is strict.
 func (f *Firmware) judge(base func(string) Value, pending Settings, change []Setting, atOnce bool) AttributeErrors {
 	var errs AttributeErrors
 	all := pending
@@ -255,9 +256,16 @@ func (f *Firmware) judge(base func(string) Value, pending Settings, change []Set
 		}
 	}
 	u := f.model.Registry.rules(over(base, all))
+	held := u
+	if f.model.Registry.Strict {
+		held = f.model.Registry.rules(base)
+	}
 	for _, s := range all {
 		a := f.model.Registry.Attribute(s.Name)
 		fault, by := u.judge(a, s.Value, base(s.Name))
+		if fault == "" && held.is(s.Name, ReadOnly) && s.Value != base(s.Name) {
+			fault, by = Governed, held.governs(about{s.Name, ReadOnly})
+		}
 		if fault == "" && atOnce && a.ResetRequired && base(s.Name) != s.Value {
 			fault = NeedsReset
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
+	"github.com/metalab-dev/metalab/fixtures"
 )
 
 var origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -229,6 +230,41 @@ func TestAChangeMayAllowWhatItAsksFor(t *testing.T) {
 	b.do(SetAttributes{Settings: set("MirrorPercent", 40)})
 	b.boot()
 	b.values(map[string]string{"MemoryMode": "PartialMirror", "MirrorPercent": "40"})
+}
+
+// A strict registry unlocks by what was applied, not by what is asked for: two
+// resets where another takes one.
+func TestAStrictRegistryTakesTwoResets(t *testing.T) {
+	raw, err := fixtures.Profiles.ReadFile("registries/dense.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := ParseRegistry(raw, map[string]int{"module": 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Strict || len(r.Attributes) != 300 {
+		t.Fatalf("strict %v, %d attributes: want a strict one with 300", r.Strict, len(r.Attributes))
+	}
+	f, err := New(&Model{Registry: r}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mode, percent := Setting{Name: "MemoryMode", Value: Text("Mirror")}, Setting{Name: "MirrorPercent", Value: Integer(25)}
+	set := func(s ...Setting) error { _, err := f.Apply(origin, SetAttributes{Settings: s}); return err }
+	bad := AttributeErrors{}
+	if err := set(mode, percent); !errors.As(err, &bad) || len(bad) != 1 || bad[0].Fault != Governed || bad[0].By != "MemoryMode" {
+		t.Fatalf("both at once = %v, want MirrorPercent governed by MemoryMode", err)
+	}
+	for _, s := range []Setting{mode, percent} {
+		if err := set(s); err != nil {
+			t.Fatalf("%s by itself = %v", s.Name, err)
+		}
+		f.Boot(origin)
+		if got := f.View().value(s.Name); got != s.Value {
+			t.Fatalf("%s = %s after a reset, want %s", s.Name, got.String(), s.Value.String())
+		}
+	}
 }
 
 func TestWhatIsPendingIsNotMadeImpossible(t *testing.T) {
