@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -167,6 +168,9 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 		}
 		defer pipe.Close()
 		progress, level = pipe, slog.LevelInfo
+	}
+	if s.Kube {
+		kube.TrimCollector()
 	}
 	w, err := world.Start(ctx, world.Config{
 		Dir: o.state, Settings: s, Fsync: o.explicit,
