@@ -20,7 +20,8 @@ func newKubectl(o *options) *cobra.Command {
 		Short: "Run upstream's kubectl against the lab",
 		Long: `Run upstream's kubectl against the lab's Kubernetes API.
 
-Everything but a leading --state is kubectl's own: see labctl kubectl help.`,
+Everything but a leading --state is kubectl's own: see labctl kubectl help. With
+kubectl's --kubeconfig it needs no lab.`,
 		Example: `  labctl kubectl apply -f hosts.yaml
   labctl kubectl wait bmh/node-0 --for=jsonpath='{.status.provisioning.state}'=available --timeout=5m`,
 		DisableFlagParsing: true,
@@ -29,6 +30,9 @@ Everything but a leading --state is kubectl's own: see labctl kubectl help.`,
 			args, err := takeState(o, args)
 			if err != nil {
 				return err
+			}
+			if namesCluster(args) {
+				return kubectl("", args)
 			}
 			if err := o.resolve(c); err != nil {
 				return err
@@ -64,9 +68,25 @@ func takeState(o *options, args []string) ([]string, error) {
 	return args, nil
 }
 
+// namesCluster tells whether kubectl is told itself what to talk to.
+func namesCluster(args []string) bool {
+	for _, a := range args {
+		switch {
+		case a == "--":
+			return false
+		case a == "--kubeconfig", strings.HasPrefix(a, "--kubeconfig="):
+			return true
+		}
+	}
+	return false
+}
+
+// kubectl becomes kubectl, talking to where kubeconfig says unless args do.
 func kubectl(kubeconfig string, args []string) error {
-	if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
-		return fmt.Errorf("kubectl: %w", err)
+	if kubeconfig != "" {
+		if err := os.Setenv("KUBECONFIG", kubeconfig); err != nil {
+			return fmt.Errorf("kubectl: %w", err)
+		}
 	}
 	// kubectl reads its arguments from os.Args, for its plugins.
 	os.Args = append([]string{"kubectl"}, args...)

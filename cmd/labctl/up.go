@@ -60,12 +60,17 @@ With -f the racks come from a file:
 
 Each BMC has an address of its own on loopback, at port 443 where that is
 allowed, else at 8443 or the next that is free. With --listen ADDRESS each has a
-port of that address instead.`,
+port of that address instead.
+
+With --kubeconfig the definitions are installed in a cluster, and the lab's own
+controller works on all BareMetalHosts there; --no-controller leaves them to
+another, as to lab-controller.`,
 		Example: `  labctl up                          # four servers, until Ctrl-C
   labctl up --hosts 8 --speed max --detach
   labctl up -f lab.yaml --state ./lab
   labctl up --hosts 4 --listen 192.0.2.7:9000
-  labctl up --no-kube                # BMCs alone, for a provisioner of your own`,
+  labctl up --no-kube                # BMCs alone, for a provisioner of your own
+  labctl up --kubeconfig ~/.kube/config   # a cluster of yours instead of the lab's own API`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			settings, err := f.resolve(c, o.state)
 			if err != nil {
@@ -85,6 +90,8 @@ port of that address instead.`,
 	fl.IntVar(&f.settings.Hosts, "hosts", f.settings.Hosts, "number of servers")
 	fl.StringVar(&f.settings.Speed, "speed", f.settings.Speed, "the lab's time: a factor of real time (60x), or max")
 	fl.BoolVar(&f.noKube, "no-kube", false, "no Kubernetes API and no controller")
+	fl.StringVar(&f.settings.Kubeconfig, "kubeconfig", "", "file that reaches a cluster, which is used instead of a Kubernetes API of the lab's own")
+	fl.BoolVar(&f.settings.NoController, "no-controller", false, "no controller: another one works on the hosts")
 	fl.BoolVar(&f.detach, "detach", false, "return when all is ready, and leave the lab running")
 	fl.StringVar(&f.schemas, "schemas", "", "DMTF's DSP8010 archive (a zip file), whose schemas the BMCs then serve")
 	fl.BoolVar(&f.http2, "http2", false, "let clients speak HTTP/2 to the BMCs")
@@ -129,6 +136,12 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		}
 	}
 	f.settings.Kube = !f.noKube
+	if f.settings.Kubeconfig != "" { // the lab may come back from elsewhere
+		var err error
+		if f.settings.Kubeconfig, err = filepath.Abs(f.settings.Kubeconfig); err != nil {
+			return world.Settings{}, fmt.Errorf("--kubeconfig: %w", err)
+		}
+	}
 	if err := f.settings.Validate(); err != nil {
 		return world.Settings{}, &usageError{err}
 	}
@@ -141,12 +154,14 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		"file": func() {
 			asked.Rack, asked.Hosts, asked.Profile, asked.Speed = f.settings.Rack, f.settings.Hosts, "", f.settings.Speed
 		},
-		"hosts":   func() { asked.Hosts, asked.Rack = f.settings.Hosts, nil },
-		"profile": func() { asked.Profile, asked.Rack = f.settings.Profile, nil },
-		"seed":    func() { asked.Seed = f.settings.Seed },
-		"listen":  func() { asked.Listen = f.settings.Listen },
-		"speed":   func() { asked.Speed = f.settings.Speed },
-		"no-kube": func() { asked.Kube = f.settings.Kube },
+		"hosts":         func() { asked.Hosts, asked.Rack = f.settings.Hosts, nil },
+		"profile":       func() { asked.Profile, asked.Rack = f.settings.Profile, nil },
+		"seed":          func() { asked.Seed = f.settings.Seed },
+		"listen":        func() { asked.Listen = f.settings.Listen },
+		"speed":         func() { asked.Speed = f.settings.Speed },
+		"no-kube":       func() { asked.Kube = f.settings.Kube },
+		"kubeconfig":    func() { asked.Kubeconfig = f.settings.Kubeconfig },
+		"no-controller": func() { asked.NoController = f.settings.NoController },
 	} {
 		if c.Flags().Changed(name) {
 			take()

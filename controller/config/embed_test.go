@@ -121,11 +121,12 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := slices.Clone(k.Resources)
+	slices.Sort(got) // theirs is the order for readers
 	for _, p := range k.Patches {
 		got = append(got, p.Path)
 	}
 	var want []string
-	for _, dir := range []string{"crd", "admission", "patches"} {
+	for _, dir := range []string{"admission", "crd", "deploy", "patches"} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)

@@ -19,19 +19,48 @@ func TestIdentityIsTheSameAfterARestart(t *testing.T) {
 	if err != nil || string(two.Key) != string(one.Key) || two.CA != one.CA {
 		t.Fatalf("LoadIdentity again: %v, want the same key and certificate", err)
 	}
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(one.CA))
-	leaf, err := x509.ParseCertificate(one.Certificate.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: "127.0.0.1", CurrentTime: now}); err != nil {
-		t.Errorf("Verify against its own CA: %v", err)
-	}
-	for _, name := range []string{keyFile, certificateFile} {
+	verify(t, one, one.CA, now, net.IPv4(127, 0, 0, 1))
+	for _, name := range []string{keyFile, authorityFile} {
 		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Mode().Perm() != 0o600 {
 			t.Errorf("%s: mode %v, %v, want 0600", name, st.Mode(), err)
 		}
+	}
+}
+
+// verify does what an agent does that trusts a CA.
+func verify(t *testing.T, id Identity, ca string, now time.Time, address net.IP) {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(ca))
+	leaf, err := x509.ParseCertificate(id.Certificate.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: pool, DNSName: address.String(), CurrentTime: now}); err != nil {
+		t.Errorf("Verify of %s: %v", address, err)
+	}
+}
+
+func TestAgentsTrustTheNextProcessAtItsOwnAddress(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	kept, err := NewSecrets(now)
+	if err != nil {
+		t.Fatalf("NewSecrets: %v", err)
+	}
+	one, err := NewIdentity(kept, now, net.IPv4(192, 0, 2, 1))
+	if err != nil {
+		t.Fatalf("NewIdentity: %v", err)
+	}
+	two, err := NewIdentity(kept, now, net.IPv4(192, 0, 2, 2))
+	if err != nil {
+		t.Fatalf("NewIdentity: %v", err)
+	}
+	verify(t, two, one.CA, now, net.IPv4(192, 0, 2, 2))
+	if err := two.Certificate.Leaf.VerifyHostname("192.0.2.1"); err == nil {
+		t.Error("the certificate is good for an address that is not its own")
+	}
+	if two.Certificate.Leaf.IsCA {
+		t.Error("the server's certificate can sign others")
 	}
 }
 

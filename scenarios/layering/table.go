@@ -130,6 +130,8 @@ var Table = []Row{
 		Package: "controller/netboot", May: []string{"controller/inband", "controller/netboot/stub", "agent/job"},
 	},
 	{Package: "controller/netboot/stub", Never: slices.Concat(sockets, files)},
+	// It links no Kubernetes server: it works with any.
+	{Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"}},
 	{Package: "controller/provider", May: []string{"controller/api/..."}},
 	{Package: "controller/lcm", May: []string{"controller/api/..."}},
 	{Package: "controller/hostos", May: []string{"controller/api/..."}},
@@ -201,7 +203,7 @@ var Table = []Row{
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
 	{Package: "cmd/labctl", May: []string{"emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps"}},
-	{Package: "cmd/lab-controller", May: []string{"controller/...", "agent/job"}},
+	{Package: "cmd/lab-controller", May: []string{"controller/..."}, Never: []string{"controller/kube"}},
 	{Package: "cmd/lab-agent", May: []string{"agent/..."}},
 }
 

@@ -24,9 +24,7 @@ func (w *World) info() control.Status {
 	st := control.Status{Images: w.ImagesURL(), Speed: w.cfg.Settings.Speed}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.kube != nil {
-		st.Kubeconfig = w.kube.Kubeconfig()
-	}
+	st.Kubeconfig = w.kube.kubeconfig
 	return st
 }
 

@@ -2,45 +2,24 @@ package world
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
-	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
-	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
-	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
-	"github.com/metalab-dev/metalab/controller/bmc/redfish"
-	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
-	"github.com/metalab-dev/metalab/controller/netboot"
-	"github.com/metalab-dev/metalab/controller/webhook"
+	"github.com/metalab-dev/metalab/controller/manager"
 )
 
 // Scheme knows every kind that the controllers work with.
-func Scheme() (*runtime.Scheme, error) {
-	s := runtime.NewScheme()
-	return s, errors.Join(corev1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s))
-}
-
-// drivers are the BMC protocols that the controllers speak.
-var drivers = map[string]bmc.Open{"ipmi": ipmi.Open, "redfish": redfish.Open}
+func Scheme() (*runtime.Scheme, error) { return manager.Scheme() }
 
 // controllerConfig is what a set of controllers is started with.
 type controllerConfig struct {
@@ -55,9 +34,9 @@ type controllerConfig struct {
 	Boot     string // address to listen on for BMCs, HTTP
 }
 
-// controllers are a running set: manager, agents' server and boot server.
+// controllers are those of controller/manager, which wires them, with what lets
+// a lab kill them: their connections.
 type controllers struct {
-	cfg    controllerConfig
 	conns  connections
 	pool   *bmc.Pool
 	inband net.Listener
@@ -69,7 +48,7 @@ type controllers struct {
 
 // startControllers returns when both servers listen and the manager runs.
 func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, err error) {
-	s := &controllers{cfg: c, ended: make(chan struct{}), pool: &bmc.Pool{Drivers: drivers}}
+	s := &controllers{ended: make(chan struct{}), pool: manager.BMCs()}
 	ctx, s.stop = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
@@ -83,91 +62,28 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	if s.boot, err = net.Listen("tcp", c.Boot); err != nil {
 		return nil, fmt.Errorf("world: the boot server: %w", err)
 	}
-	var hosts *host.Reconciler // set before any agent can come up
-	agents, err := inband.New(inband.Config{
-		Key: c.Identity.Key, CA: c.Identity.CA, URL: "https://" + s.inband.Addr().String(),
-		Clock: c.Clock, Enter: c.Enter, Changed: func(uid string) { hosts.Wake(uid) },
+	api := rest.CopyConfig(c.API)
+	api.Dial = s.conns.dial
+	set, err := manager.New(ctx, manager.Config{
+		API: api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
+		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
+		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
+		Clock:  c.Clock, Enter: c.Enter, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
 	})
 	if err != nil {
 		return nil, err
 	}
-	media, err := netboot.New(netboot.Config{
-		Key: c.Identity.Key, URL: "http://" + s.boot.Addr().String(), Media: agents.Media, Enter: c.Enter,
-	})
-	if err != nil {
-		return nil, err
-	}
-	mgr, err := s.manager()
-	if err != nil {
-		return nil, err
-	}
-	hosts, err = host.New(host.Config{
-		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), BMCs: s.pool, Inband: agents, Boot: media,
-		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, Workers: 8,
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := hosts.Setup(ctx, mgr); err != nil {
-		return nil, fmt.Errorf("world: %w", err)
-	}
-	if err := webhook.Register(ctx, mgr.GetClient(), "https://"+s.inband.Addr().String(), c.Identity.CA); err != nil {
-		return nil, err
-	}
-	secure := http.NewServeMux()
-	secure.Handle("/", agents)
-	secure.Handle(webhook.Path, webhook.Handler())
-	go s.run(ctx, mgr, secure, media)
-	if !mgr.GetCache().WaitForCacheSync(ctx) {
+	go func() {
+		defer close(s.ended)
+		defer s.stop() // a part that fails ends the whole, and whoever waits for it
+		s.err = set.Run(ctx)
+	}()
+	if !set.Wait(ctx) {
 		s.stop()
 		<-s.ended
 		return nil, fmt.Errorf("world: the controllers did not come up: %w", s.err)
 	}
 	return s, nil
-}
-
-func (s *controllers) manager() (ctrl.Manager, error) {
-	scheme, err := Scheme()
-	if err != nil {
-		return nil, err
-	}
-	api := rest.CopyConfig(s.cfg.API)
-	api.QPS = -1 // one user on this machine: nothing to be fair to
-	api.Dial = s.conns.dial
-	mgr, err := ctrl.NewManager(api, ctrl.Options{
-		Scheme:                  scheme,
-		Logger:                  logr.FromSlogHandler(s.cfg.Log.Handler()),
-		Metrics:                 server.Options{BindAddress: "0"},
-		GracefulShutdownTimeout: ptr.To(10 * time.Second),
-		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("world: controller manager: %w", err)
-	}
-	return mgr, nil
-}
-
-// run serves until ctx ends or one of the parts fails.
-func (s *controllers) run(ctx context.Context, mgr ctrl.Manager, agents, media http.Handler) {
-	defer close(s.ended)
-	defer s.stop() // a part that fails ends the whole, and whoever waits for it
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	quiet := slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug)
-	secure := &http.Server{Handler: agents, ReadHeaderTimeout: 30 * time.Second, ErrorLog: quiet,
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{s.cfg.Identity.Certificate}, MinVersion: tls.VersionTLS12}}
-	plain := &http.Server{Handler: media, ReadHeaderTimeout: 30 * time.Second, ErrorLog: quiet}
-	var wg sync.WaitGroup
-	wg.Go(func() { cancel(secure.ServeTLS(s.inband, "", "")) })
-	wg.Go(func() { cancel(plain.Serve(s.boot)) })
-	wg.Go(func() { cancel(mgr.Start(ctx)) })
-	<-ctx.Done()
-	// Close, not Shutdown: agents and BMCs are used to controllers that go.
-	secure.Close()
-	plain.Close()
-	wg.Wait()
-	s.pool.Close()
-	s.err = context.Cause(ctx)
 }
 
 // Stop ends the controllers in good order.

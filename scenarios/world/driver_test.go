@@ -7,6 +7,7 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
+	"github.com/metalab-dev/metalab/controller/manager"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
@@ -28,7 +29,7 @@ func TestDriversWorkOnTheEmulator(t *testing.T) {
 	}
 	files := httptest.NewServer(&images.Server{Dir: dir})
 	t.Cleanup(files.Close)
-	bmctest.Run(t, bmctest.Fixture{Open: drivers["redfish"], New: func(t *testing.T) bmctest.BMC {
+	bmctest.Run(t, bmctest.Fixture{Open: manager.BMCs().Drivers["redfish"], New: func(t *testing.T) bmctest.BMC {
 		l := labtest.Start(t, lab.Config{Events: boots(t)})
 		h := l.First()
 		user, password := l.Credentials(h)

@@ -19,12 +19,16 @@ const settingsFile = "settings.json"
 // Settings are what a lab is made with. They are kept with its state, and a lab
 // that comes back has the same.
 type Settings struct {
-	Hosts   int    `json:"hosts"`
-	Speed   string `json:"speed"`             // as rack.Speed
-	Kube    bool   `json:"kube"`              // with a Kubernetes API and the controllers
-	Profile string `json:"profile,omitempty"` // of the hosts; "" is the default
-	Seed    uint64 `json:"seed,omitempty"`    // 0 is the default
-	Listen  string `json:"listen,omitempty"`  // as rack.Listen
+	Hosts int    `json:"hosts"`
+	Speed string `json:"speed"` // as rack.Speed
+	Kube  bool   `json:"kube"`  // with a Kubernetes API and the controllers
+	// Kubeconfig names a file that reaches a cluster, whose API is used instead
+	// of one of the lab's own.
+	Kubeconfig   string `json:"kubeconfig,omitempty"`
+	NoController bool   `json:"noController,omitempty"` // somebody else works on the hosts
+	Profile      string `json:"profile,omitempty"`      // of the hosts; "" is the default
+	Seed         uint64 `json:"seed,omitempty"`         // 0 is the default
+	Listen       string `json:"listen,omitempty"`       // as rack.Listen
 	// Rack is the definition from a file; nil is a rack of Hosts hosts. Speed,
 	// Seed and Listen take precedence over what it says, where they are set.
 	Rack *rack.Lab `json:"rack,omitempty"`
@@ -54,6 +58,9 @@ func (s Settings) Validate() error {
 		if _, err := fs.Stat(fixtures.Profiles, "profiles/"+s.Profile+".yaml"); err != nil {
 			errs = append(errs, fmt.Errorf("--profile %s: there is no such profile: use one of %s", s.Profile, strings.Join(Profiles(), ", ")))
 		}
+	}
+	if s.Kubeconfig != "" && !s.Kube {
+		errs = append(errs, errors.New("--kubeconfig and --no-kube exclude each other"))
 	}
 	return errors.Join(errs...)
 }
@@ -90,6 +97,8 @@ func (s Settings) Same(asked Settings) error {
 		differ("--speed", s.Speed, asked.Speed)
 	}
 	differ("--no-kube", !s.Kube, !asked.Kube)
+	differ("--kubeconfig", s.Kubeconfig, asked.Kubeconfig)
+	differ("--no-controller", s.NoController, asked.NoController)
 	if len(diff) == 0 {
 		return nil
 	}

@@ -25,7 +25,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/inband"
-	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
@@ -40,7 +39,9 @@ const (
 	// DemoImage is the image that the lab puts there.
 	DemoImage = images.DemoRaw
 
-	kubeDir       = "kube"
+	// KubeDir is the directory, in the state directory, of the Kubernetes API.
+	KubeDir = "kube"
+
 	controllerDir = "controller"
 )
 
@@ -77,7 +78,7 @@ type World struct {
 	images   net.Listener
 
 	mu          sync.Mutex   // guards what is asked for while the rest comes up
-	kube        *kube.API    // nil without a Kubernetes API
+	kube        cluster      // zero without a Kubernetes API
 	controllers *controllers // replaced by tests
 
 	stop  context.CancelCauseFunc
@@ -116,7 +117,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 			return nil, err
 		}
 	}
-	if c.Settings.Kube {
+	if c.Settings.Kube && !c.Settings.NoController {
 		if err := w.StartControllers(w.ctx); err != nil {
 			return nil, err
 		}
@@ -232,34 +233,6 @@ func listenAgain(ctx context.Context, address string, log *slog.Logger) (net.Lis
 	return l, err
 }
 
-// startKube starts the Kubernetes API, if there shall be one.
-func (w *World) startKube(ctx context.Context) error {
-	if !w.cfg.Settings.Kube {
-		return nil
-	}
-	w.cfg.Step("the Kubernetes API")
-	// Not ctx: the API outlives what writes to it, and Stop ends it.
-	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
-		Dir: filepath.Join(w.cfg.Dir, kubeDir), Fsync: w.cfg.Fsync, Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
-	})
-	if err != nil {
-		return err
-	}
-	w.mu.Lock()
-	w.kube = api
-	w.mu.Unlock()
-	w.undo = append(w.undo, api.Stop)
-	w.run(func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-api.Done():
-			return fmt.Errorf("world: the Kubernetes API has ended: %w", api.Err())
-		}
-	})
-	return nil
-}
-
 // StartControllers starts the controllers, when none run.
 func (w *World) StartControllers(ctx context.Context) error {
 	w.mu.Lock()
@@ -281,7 +254,7 @@ func (w *World) StartControllers(ctx context.Context) error {
 	chance := rand.New(rand.NewPCG(w.lab.Rack().Seed, 0))
 	var lock sync.Mutex
 	s, err := startControllers(ctx, controllerConfig{
-		API: w.kube.RESTConfig(), Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
+		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
 		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot,
 	})
@@ -390,5 +363,5 @@ func (w *World) Kubernetes() (client.WithWatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.NewWithWatch(w.kube.RESTConfig(), client.Options{Scheme: scheme})
+	return client.NewWithWatch(w.kube.api, client.Options{Scheme: scheme})
 }

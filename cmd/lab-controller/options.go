@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/manager"
+)
+
+// options are the flags.
+type options struct {
+	kubeconfig   string
+	namespace    string
+	controllers  []string
+	provisioning string
+	listen       string
+	concurrency  int
+	ca           string
+	elect        bool
+	patience     time.Duration
+	metrics      string
+	health       string
+	identity     string
+	verbose      bool
+
+	at     netip.AddrPort // that provisioning says
+	listed netip.AddrPort // that listen says, or at
+}
+
+const (
+	// agentPort is where agents report unless the flag says otherwise; media
+	// are at the next one.
+	agentPort = 6385
+
+	leaseName        = "lab-controller"
+	defaultNamespace = "metalab-system"
+	// A pod's own namespace.
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
+
+func defaults() *options {
+	return &options{
+		controllers: manager.Names(), concurrency: 8, elect: true, patience: 15 * time.Second,
+		metrics: "127.0.0.1:8085", health: "127.0.0.1:9440", identity: "lab-controller-identity",
+	}
+}
+
+func (o *options) bind(f *pflag.FlagSet) {
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says how to reach the cluster (default: $KUBECONFIG, else as a pod of it)")
+	f.StringVar(&o.namespace, "namespace", "", "where the lease and the identity are kept (default: the pod's, else "+defaultNamespace+")")
+	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run")
+	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] of this process that servers reach; agents at PORT (default: %d), BMCs at the next", agentPort))
+	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for them, where that is another (default: the provisioning address)")
+	f.IntVar(&o.concurrency, "concurrency", o.concurrency, "objects that each controller works on at a time")
+	f.StringVar(&o.ca, "ca", "", "file of PEM certificates that are trusted for BMCs beside the system's")
+	f.BoolVar(&o.elect, "leader-elect", o.elect, "let one of several processes work")
+	f.DurationVar(&o.patience, "lease-duration", o.patience, "how long a leader that is not heard of is waited for")
+	f.StringVar(&o.metrics, "metrics-address", o.metrics, "address of /metrics, HTTP; 0 for none")
+	f.StringVar(&o.health, "health-address", o.health, "address of /healthz and /readyz, HTTP; 0 for none")
+	f.StringVar(&o.identity, "identity-secret", o.identity, "Secret that keeps what agents know the controller by; it is made when it is not there")
+	f.BoolVar(&o.verbose, "verbose", false, "tell each decision")
+}
+
+// resolve checks the flags and completes them.
+func (o *options) resolve() error {
+	if o.provisioning == "" {
+		return errors.New("--provisioning-address is missing: name the address of this machine that servers reach")
+	}
+	var err error
+	if o.at, err = parseAddress(o.provisioning); err != nil {
+		return fmt.Errorf("--provisioning-address %w", err)
+	}
+	if o.at.Addr().IsUnspecified() {
+		return fmt.Errorf("--provisioning-address %s: servers cannot reach that: name the address that they can", o.provisioning)
+	}
+	if o.listed = o.at; o.listen != "" {
+		if o.listed, err = parseAddress(o.listen); err != nil {
+			return fmt.Errorf("--listen %w", err)
+		}
+	}
+	if o.concurrency < 1 {
+		return fmt.Errorf("--concurrency %d: use 1 or more", o.concurrency)
+	}
+	if o.patience < 3*time.Second {
+		return fmt.Errorf("--lease-duration %s: use 3s or more", o.patience)
+	}
+	if o.metrics == "0" {
+		o.metrics = ""
+	}
+	if o.health == "0" {
+		o.health = ""
+	}
+	if o.namespace == "" {
+		switch b, err := os.ReadFile(namespaceFile); {
+		case err == nil:
+			o.namespace = strings.TrimSpace(string(b))
+		case errors.Is(err, fs.ErrNotExist):
+			o.namespace = defaultNamespace
+		default:
+			return fmt.Errorf("--namespace: %w", err)
+		}
+	}
+	return nil
+}
+
+// parseAddress reads IP[:PORT]. The port after it must exist, too.
+func parseAddress(s string) (netip.AddrPort, error) {
+	at, err := netip.ParseAddrPort(s)
+	if err != nil {
+		var ip netip.Addr
+		if ip, err = netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")); err != nil {
+			return at, fmt.Errorf("%q: use IP or IP:PORT", s)
+		}
+		at = netip.AddrPortFrom(ip, agentPort)
+	}
+	if at.Port() == 0 || at.Port() == 65535 {
+		return at, fmt.Errorf("%q: use a port from 1 to 65534: the next one is used, too", s)
+	}
+	if at.Addr().Zone() != "" || at.Addr().IsMulticast() {
+		return at, fmt.Errorf("%q: use an address that servers can reach", s)
+	}
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port()), nil
+}
+
+func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(), at.Port()+1) }
+
+// config is what the controllers are run with.
+func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
+	c := manager.Config{
+		Controllers: o.controllers, Workers: o.concurrency, Metrics: o.metrics, Health: o.health, Log: log,
+		Agents: manager.Endpoint{URL: "https://" + o.at.String(), Address: o.listed.String()},
+		Media:  manager.Endpoint{URL: "http://" + next(o.at).String(), Address: next(o.listed).String()},
+	}
+	var err error
+	if c.RootCAs, err = o.trust(); err != nil {
+		return c, err
+	}
+	if c.API, err = o.cluster(); err != nil {
+		return c, err
+	}
+	if o.elect {
+		c.Election = &manager.Election{Namespace: o.namespace, Name: leaseName, Patience: o.patience}
+	}
+	scheme, err := manager.Scheme()
+	if err != nil {
+		return c, err
+	}
+	kube, err := client.New(c.API, client.Options{Scheme: scheme})
+	if err != nil {
+		return c, fmt.Errorf("the cluster: %w", err)
+	}
+	at := client.ObjectKey{Namespace: o.namespace, Name: o.identity}
+	c.Identity, err = manager.Identity(ctx, kube, at, time.Now(), net.IP(o.at.Addr().AsSlice()))
+	return c, err
+}
+
+// cluster says how the API is reached.
+func (o *options) cluster() (*rest.Config, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: o.kubeconfig}
+	if env := os.Getenv(clientcmd.RecommendedConfigPathEnvVar); o.kubeconfig == "" && env != "" {
+		rules.Precedence = filepath.SplitList(env)
+	} else if o.kubeconfig == "" {
+		c, err := rest.InClusterConfig()
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, errors.New("this is no pod of a cluster: give --kubeconfig")
+		}
+		return c, err
+	}
+	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig %s: %w", o.kubeconfig, err)
+	}
+	return c, nil
+}
+
+// trust are the authorities that certificates of BMCs are checked against; nil
+// are the system's.
+func (o *options) trust() (*x509.CertPool, error) {
+	if o.ca == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(o.ca)
+	if err != nil {
+		return nil, fmt.Errorf("--ca: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, fmt.Errorf("--ca: the system's: %w", err)
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("--ca %s: holds no certificate in PEM", o.ca)
+	}
+	return pool, nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+func newKube(o *options) *cobra.Command {
+	listen := ""
+	c := &cobra.Command{
+		Use:   "kube",
+		Short: "Run the lab's Kubernetes API alone",
+		Long: `Run the Kubernetes API that a lab has, with the definitions of its hosts and
+nothing else: no servers and no controller. Others can use it with the
+kubeconfig whose path it prints: labctl up --kubeconfig, lab-controller.`,
+		Example: `  labctl kube --state ./api
+  labctl kube --listen 192.0.2.7:6443   # for clients elsewhere: the kubeconfig is all that keeps others out`,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			ctx := c.Context()
+			api, err := kube.Start(ctx, kube.Config{
+				Dir: filepath.Join(o.state, world.KubeDir), Fsync: o.explicit, Listen: listen,
+				Log: logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+			})
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, api.Stop()) }()
+			fmt.Fprintln(c.OutOrStdout(), api.Kubeconfig())
+			<-api.Done()
+			return api.Err()
+		},
+	}
+	c.Flags().StringVar(&listen, "listen", "", "IP:PORT to listen on (default: a port of 127.0.0.1 that stays the same)")
+	return c
+}

@@ -1,0 +1,75 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/metalab-dev/metalab/controller/kube"
+)
+
+// cluster is a Kubernetes API: the lab's own, or that of a cluster.
+type cluster struct {
+	api        *rest.Config
+	kubeconfig string // the file that reaches it
+}
+
+// startKube starts the Kubernetes API or goes to the cluster that has it, if
+// there shall be one.
+func (w *World) startKube(ctx context.Context) error {
+	if !w.cfg.Settings.Kube {
+		return nil
+	}
+	start := w.embed
+	if w.cfg.Settings.Kubeconfig != "" {
+		start = w.join
+	}
+	c, err := start(ctx)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.kube = c
+	w.mu.Unlock()
+	return nil
+}
+
+// embed starts an API of the lab's own.
+func (w *World) embed(ctx context.Context) (cluster, error) {
+	w.cfg.Step("the Kubernetes API")
+	// Not ctx: the API outlives what writes to it, and Stop ends it.
+	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
+		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
+	})
+	if err != nil {
+		return cluster{}, err
+	}
+	w.undo = append(w.undo, api.Stop)
+	w.run(func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-api.Done():
+			return fmt.Errorf("world: the Kubernetes API has ended: %w", api.Err())
+		}
+	})
+	return cluster{api: api.RESTConfig(), kubeconfig: api.Kubeconfig()}, nil
+}
+
+// join uses the API of a cluster, which gets our definitions.
+func (w *World) join(ctx context.Context) (cluster, error) {
+	name := w.cfg.Settings.Kubeconfig
+	w.cfg.Step("the definitions, for the cluster of " + name)
+	api, err := clientcmd.BuildConfigFromFlags("", name)
+	if err != nil {
+		return cluster{}, fmt.Errorf("--kubeconfig %s: %w", name, err)
+	}
+	if err := kube.Install(ctx, api); err != nil {
+		return cluster{}, err
+	}
+	return cluster{api: api, kubeconfig: name}, nil
+}

@@ -1,0 +1,281 @@
+package world
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/metalab-dev/metalab/controller/manager"
+)
+
+// account is the one that the manifests make for the controller.
+const (
+	accountNamespace = "metalab-system"
+	account          = "system:serviceaccount:" + accountNamespace + ":lab-controller"
+)
+
+// TestTheControllersRightsSuffice runs what lab-controller runs, as the service
+// account that it has in a cluster, through a host's whole life. RBAC is on.
+func TestTheControllersRightsSuffice(t *testing.T) {
+	w, err := Start(t.Context(), Config{
+		Dir: t.TempDir(), Settings: Settings{Hosts: 1, Speed: "max", Kube: true, NoController: true}, Listen: AnyPort,
+	})
+	if err != nil {
+		t.Fatalf("Start: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := w.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	})
+	admin, err := w.Kubernetes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	grant(t, admin)
+	var refused refusals
+	as := rest.CopyConfig(w.kube.api)
+	as.Impersonate.UserName = account
+	as.Wrap(refused.watch)
+	mustBeRefused(t, as)
+	refused.list = nil
+
+	health, metrics := freeAddress(t), freeAddress(t)
+	end := runController(t, w, as, health, metrics)
+	status := live(t, w, admin)
+	if text := body(t, "http://"+health+"/readyz"); text != "ok" {
+		t.Errorf("/readyz = %q, want ok", text)
+	}
+	for _, want := range []string{`metal3_provisioning_state_change_total{new_state="provisioned",prev_state="provisioning"} 1`, "controller_runtime_reconcile_total"} {
+		if text := body(t, "http://"+metrics+"/metrics"); !strings.Contains(text, want) {
+			t.Errorf("/metrics does not have %s", want)
+		}
+	}
+	if status.HardwareDetails == nil {
+		t.Error("the provisioned host has no hardware details: nothing was inspected")
+	}
+	end()
+	if refused.list != nil {
+		t.Errorf("the service account was refused:\n%s", strings.Join(refused.list, "\n"))
+	}
+}
+
+// grant applies what the manifests say of namespaces, accounts and rights, as
+// kubectl apply -k does.
+func grant(t *testing.T, c client.Client) {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../../controller/config")
+	if err != nil {
+		t.Fatalf("kustomize build: %v", err)
+	}
+	wanted := []string{"Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+	for _, r := range built.Resources() {
+		if !slices.Contains(wanted, r.GetKind()) {
+			continue
+		}
+		m, err := r.Map()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Create(t.Context(), &unstructured.Unstructured{Object: m}); err != nil {
+			t.Fatalf("create %s %s: %v", r.GetKind(), r.GetName(), err)
+		}
+	}
+}
+
+// mustBeRefused makes sure that rights are checked at all.
+func mustBeRefused(t *testing.T, api *rest.Config) {
+	t.Helper()
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(api, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "of-a-user", Namespace: Namespace}}
+	if err := c.Create(t.Context(), host); !apierrors.IsForbidden(err) {
+		t.Fatalf("the service account makes a host: %v, want it forbidden", err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "of-a-user", Namespace: Namespace}}
+	if err := c.Delete(t.Context(), secret); !apierrors.IsForbidden(err) {
+		t.Fatalf("the service account deletes a secret: %v, want it forbidden", err)
+	}
+}
+
+// runController runs it as lab-controller does, but on the lab's time. end
+// returns when it has ended.
+func runController(t *testing.T, w *World, api *rest.Config, health, metrics string) (end func()) {
+	t.Helper()
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(api, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := client.ObjectKey{Namespace: accountNamespace, Name: "lab-controller-identity"}
+	id, err := manager.Identity(t.Context(), c, at, time.Now(), net.IPv4(127, 0, 0, 1))
+	if err != nil {
+		t.Fatalf("Identity: %v", err)
+	}
+	again, err := manager.Identity(t.Context(), c, at, time.Now(), net.IPv4(127, 0, 0, 1))
+	if err != nil || again.CA != id.CA {
+		t.Errorf("Identity again: %v, want the one that is kept", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	set, err := manager.New(ctx, manager.Config{
+		API: api, Identity: id, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter, Log: logr.Discard(),
+		Agents: endpoint(t, "https"), Media: endpoint(t, "http"), Health: health, Metrics: metrics,
+		Election: &manager.Election{Namespace: accountNamespace, Name: "lab-controller", Patience: 3 * time.Second},
+	})
+	if err != nil {
+		t.Fatalf("manager.New: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- set.Run(ctx) }()
+	return sync.OnceFunc(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+func endpoint(t *testing.T, scheme string) manager.Endpoint {
+	t.Helper()
+	l, err := net.Listen("tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return manager.Endpoint{URL: scheme + "://" + l.Addr().String(), Listener: l}
+}
+
+// freeAddress is of a port that the system has just given and taken back.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// live takes the only host from nothing to provisioned, through another
+// inspection of its annotation's, back to available, and to its end. It returns
+// the status of the provisioned host.
+func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus {
+	t.Helper()
+	secret, host := Objects(w.Hosts()[0])
+	raw, url := "raw", w.ImagesURL()+DemoImage
+	host.Spec.Image = &metal3.Image{URL: url, Checksum: url + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
+	userData := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "user-data", Namespace: Namespace},
+		StringData: map[string]string{"userData": "#cloud-config\n"},
+	}
+	host.Spec.UserData = &corev1.SecretReference{Name: userData.Name, Namespace: Namespace}
+	if err := errors.Join(c.Create(t.Context(), secret), c.Create(t.Context(), userData), c.Create(t.Context(), host)); err != nil {
+		t.Fatal(err)
+	}
+	h := until(t, c, host.Name, metal3.StateProvisioned)
+	change(t, c, h, func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
+	h = until(t, c, host.Name, metal3.StateAvailable)
+	change(t, c, h, func(h *metal3.BareMetalHost) {
+		h.Annotations = map[string]string{metal3.InspectAnnotationPrefix: ""}
+	})
+	until(t, c, host.Name, metal3.StateInspecting)
+	provisioned := until(t, c, host.Name, metal3.StateAvailable)
+	if err := c.Delete(t.Context(), host); err != nil {
+		t.Fatal(err)
+	}
+	until(t, c, host.Name, "")
+	return provisioned.Status
+}
+
+func change(t *testing.T, c client.Client, h *metal3.BareMetalHost, how func(*metal3.BareMetalHost)) {
+	t.Helper()
+	before := h.DeepCopy()
+	how(h)
+	if err := c.Patch(t.Context(), h, client.MergeFrom(before)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until waits for a host's state, or with "" for the end of the host.
+func until(t *testing.T, c client.Client, name string, want metal3.ProvisioningState) *metal3.BareMetalHost {
+	t.Helper()
+	var h metal3.BareMetalHost
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		err := c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, &h)
+		if apierrors.IsNotFound(err) {
+			return want == "", nil
+		}
+		return want != "" && h.Status.Provisioning.State == want, err
+	})
+	if err != nil {
+		t.Fatalf("%s is %s (%s), want %q: %v", name, h.Status.Provisioning.State, h.Status.ErrorMessage, want, err)
+	}
+	return &h
+}
+
+func body(t *testing.T, url string) string {
+	t.Helper()
+	c := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{}}}
+	resp, err := c.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// refusals are requests that the API has forbidden.
+type refusals struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (r *refusals) watch(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(req *http.Request) (*http.Response, error) {
+		resp, err := next.RoundTrip(req)
+		if err == nil && resp.StatusCode == http.StatusForbidden {
+			r.mu.Lock()
+			r.list = append(r.list, fmt.Sprintf("%s %s", req.Method, req.URL.Path))
+			r.mu.Unlock()
+		}
+		return resp, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
