@@ -2,7 +2,6 @@ package world
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -186,9 +185,9 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// live takes the only host from nothing to provisioned, through another
-// inspection of its annotation's, back to available, and to its end. It returns
-// the status of the provisioned host.
+// live takes the only host from nothing to provisioned and back, through an
+// inspection that its annotation asks for, to its end. It returns the status of
+// the provisioned host.
 func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus {
 	t.Helper()
 	secret, host := Objects(w.Hosts()[0])
@@ -202,19 +201,25 @@ func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus
 	if err := errors.Join(c.Create(t.Context(), secret), c.Create(t.Context(), userData), c.Create(t.Context(), host)); err != nil {
 		t.Fatal(err)
 	}
-	h := until(t, c, host.Name, metal3.StateProvisioned)
+	in := func(want metal3.ProvisioningState) func(*metal3.BareMetalHost) bool {
+		return func(h *metal3.BareMetalHost) bool { return h != nil && h.Status.Provisioning.State == want }
+	}
+	h := until(t, c, host.Name, in(metal3.StateProvisioned))
+	provisioned := h.Status
 	change(t, c, h, func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
-	h = until(t, c, host.Name, metal3.StateAvailable)
+	h = until(t, c, host.Name, in(metal3.StateAvailable))
 	change(t, c, h, func(h *metal3.BareMetalHost) {
 		h.Annotations = map[string]string{metal3.InspectAnnotationPrefix: ""}
 	})
-	until(t, c, host.Name, metal3.StateInspecting)
-	provisioned := until(t, c, host.Name, metal3.StateAvailable)
+	until(t, c, host.Name, func(h *metal3.BareMetalHost) bool {
+		_, waits := h.Annotations[metal3.InspectAnnotationPrefix] // until the inspection begins
+		return !waits && h.Status.Provisioning.State == metal3.StateAvailable
+	})
 	if err := c.Delete(t.Context(), host); err != nil {
 		t.Fatal(err)
 	}
-	until(t, c, host.Name, "")
-	return provisioned.Status
+	until(t, c, host.Name, func(h *metal3.BareMetalHost) bool { return h == nil })
+	return provisioned
 }
 
 func change(t *testing.T, c client.Client, h *metal3.BareMetalHost, how func(*metal3.BareMetalHost)) {
@@ -226,27 +231,27 @@ func change(t *testing.T, c client.Client, h *metal3.BareMetalHost, how func(*me
 	}
 }
 
-// until waits for a host's state, or with "" for the end of the host.
-func until(t *testing.T, c client.Client, name string, want metal3.ProvisioningState) *metal3.BareMetalHost {
+// until waits until ok of the host as it is; nil when there is none.
+func until(t *testing.T, c client.Client, name string, ok func(*metal3.BareMetalHost) bool) *metal3.BareMetalHost {
 	t.Helper()
-	var h metal3.BareMetalHost
+	var h *metal3.BareMetalHost
 	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		err := c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, &h)
+		h = new(metal3.BareMetalHost)
+		err := c.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, h)
 		if apierrors.IsNotFound(err) {
-			return want == "", nil
+			h, err = nil, nil
 		}
-		return want != "" && h.Status.Provisioning.State == want, err
+		return err == nil && ok(h), err
 	})
 	if err != nil {
-		t.Fatalf("%s is %s (%s), want %q: %v", name, h.Status.Provisioning.State, h.Status.ErrorMessage, want, err)
+		t.Fatalf("%s: %v; its status is %+v", name, err, h)
 	}
-	return &h
+	return h
 }
 
 func body(t *testing.T, url string) string {
 	t.Helper()
-	c := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{}}}
-	resp, err := c.Get(url)
+	resp, err := http.Get(url)
 	if err != nil {
 		t.Fatal(err)
 	}
