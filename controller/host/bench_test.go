@@ -91,8 +91,11 @@ func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *be
 			job.Custom:    {State: job.Done},
 		},
 	}
-	b.kube = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(h, secret).
-		WithStatusSubresource(h).Build(), interceptor.Funcs{SubResourceUpdate: b.statusUpdate, Update: b.update})
+	objects := fake.NewClientBuilder().WithScheme(scheme).WithObjects(h, secret).WithStatusSubresource(h)
+	for _, x := range indexes {
+		objects.WithIndex(h, x.field, x.of)
+	}
+	b.kube = interceptor.NewClient(objects.Build(), interceptor.Funcs{SubResourceUpdate: b.statusUpdate, Update: b.update})
 	b.replace()
 	return b
 }

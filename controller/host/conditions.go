@@ -56,7 +56,7 @@ func setConditions(h *metal3.BareMetalHost, health string) {
 	}
 	unmanageable := metal3.NotManagedReason
 	switch {
-	case s.ErrorType == metal3.RegistrationError:
+	case s.ErrorType == metal3.RegistrationError, s.ErrorType == metal3.ProvisionedRegistrationError:
 		row.manageable, unmanageable = false, metal3.RegistrationFailedReason
 	case s.ErrorType == metal3.PowerManagementError:
 		row.manageable, unmanageable = false, metal3.PowerFailureReason
@@ -68,7 +68,10 @@ func setConditions(h *metal3.BareMetalHost, health string) {
 		notReady = metal3.ErrorReason
 	}
 	ready, still := row.provisioned && s.ErrorType == "", metal3.NotProgressingReason
-	if s.OperationalStatus == metal3.OperationalStatusDetached {
+	switch s.OperationalStatus {
+	case metal3.OperationalStatusServicing:
+		ready, notReady = false, metal3.ServicingReason
+	case metal3.OperationalStatusDetached:
 		ready, notReady = false, metal3.DetachedReason
 		row.progressing, still = "", metal3.DetachedReason
 	}

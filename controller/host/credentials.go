@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -65,6 +68,9 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 	if err := r.adoptSecret(ctx, h, &secret); err != nil {
 		return bmc.Config{}, err
 	}
+	if err := r.registrable(ctx, h, address); err != nil {
+		return bmc.Config{}, err
+	}
 	return bmc.Config{Address: address, Credentials: c, Insecure: h.Spec.BMC.DisableCertificateVerification, RootCAs: r.RootCAs, Clock: r.Clock}, nil
 }
 
@@ -72,6 +78,9 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 func (r *Reconciler) countCredentials(h *metal3.BareMetalHost, o *observation) {
 	if o.updated {
 		r.metrics.updated.WithLabelValues(h.Namespace, h.Name).Inc()
+	}
+	if o.renewed {
+		r.metrics.durations[metal3.StateRegistering].WithLabelValues(h.Namespace, h.Name).Observe(h.Status.OperationHistory.Register.Duration().Seconds())
 	}
 	var bad *credentialsError
 	switch err := o.unregistered; {
@@ -124,19 +133,47 @@ func (r *Reconciler) adoptSecret(ctx context.Context, h *metal3.BareMetalHost, s
 	return nil
 }
 
-// releaseSecret lets the secret go with its host.
-func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost) error {
-	if h.Spec.BMC.CredentialsName == "" {
-		return nil
-	}
+// releaseSecret lets a secret go that a host used, unless another host uses it
+// still.
+func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost, name string) error {
 	var s corev1.Secret
-	if err := r.Reader.Get(ctx, h.CredentialsKey(), &s); err != nil {
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: h.Namespace, Name: name}, &s); err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	shared, err := r.shared(ctx, h, name)
+	if err != nil {
+		return err
 	}
 	before := s.DeepCopy()
 	r.read.forget(&s)
-	if !controllerutil.RemoveFinalizer(&s, secretFinalizer) {
+	if !shared {
+		controllerutil.RemoveFinalizer(&s, secretFinalizer)
+	}
+	s.OwnerReferences = slices.DeleteFunc(s.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == h.UID })
+	if equality.Semantic.DeepEqual(before.ObjectMeta, s.ObjectMeta) {
 		return nil
 	}
-	return client.IgnoreNotFound(r.Client.Patch(ctx, &s, client.MergeFrom(before)))
+	return client.IgnoreNotFound(r.Client.Patch(ctx, &s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+// shared says whether another host uses a secret that is not on its way out
+// itself. What the cache says is looked up: of two hosts that go at a time one
+// must see the other go, or both would leave the finalizer behind.
+func (r *Reconciler) shared(ctx context.Context, h *metal3.BareMetalHost, name string) (bool, error) {
+	var l metal3.BareMetalHostList
+	if err := r.Client.List(ctx, &l, client.InNamespace(h.Namespace), client.MatchingFields{bySecret: name}); err != nil {
+		return false, fmt.Errorf("hosts of secret %s: %w", name, err)
+	}
+	for i := range l.Items {
+		other := &l.Items[i]
+		if other.UID == h.UID {
+			continue
+		}
+		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(other), other); client.IgnoreNotFound(err) != nil {
+			return false, err
+		} else if err == nil && other.Status.Provisioning.State != metal3.StateDeleting && slices.Contains(ownSecrets(other), name) {
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -40,7 +40,7 @@ func (l *eventList) moved(h *metal3.BareMetalHost, from, to phase.State) {
 		l.add("ProvisioningComplete", "Image provisioning completed for "+image)
 	case from == metal3.StateDeprovisioning:
 		l.add("DeprovisioningComplete", "Image deprovisioning completed")
-	case from == metal3.StateRegistering && to == metal3.StatePreparing:
+	case to == metal3.StatePreparing && h.InspectionDisabled() && (from == metal3.StateRegistering || from == metal3.StateInspecting):
 		l.add("InspectionSkipped", "disabled by user")
 	}
 	switch to {

@@ -2,7 +2,8 @@
 // and the agent say, lets phase decide, records the intent in the status and
 // only then performs it, through a driver of controller/bmc or a job for the
 // agent. Between two passes it remembers nothing but when it asked a system to
-// shut down; what an operation needs to be resumed by another process is
+// shut down or to change its power, since when a BMC is silent, and which hosts
+// hold a place; what an operation needs to be resumed by another process is
 // derived from the status. It chooses nothing itself: rules live in phase.
 package host
 
@@ -49,6 +50,11 @@ type Config struct {
 	Chance func() float64     // in [0,1[; spreads backoffs
 	Parts  []Part             // in the order in which a host is prepared with them
 
+	// Limit is how many hosts that boot their agent by the network are inspected,
+	// provisioned and deprovisioned at a time (B-73); 0 is 20, negative is no
+	// limit.
+	Limit int
+
 	Metrics prometheus.Registerer // nil: nobody reads them
 	RootCAs *x509.CertPool        // trusted for BMCs beside the system's; may be nil
 	Workers int                   // hosts reconciled at a time; 0 is 4
@@ -62,9 +68,11 @@ type Reconciler struct {
 	wake    chan event.GenericEvent
 	read    *reader
 	metrics *metrics
+	slots   slots
 
 	mu      sync.Mutex
 	softOff map[types.UID]time.Time // when a system was asked to shut down
+	waits   waits
 }
 
 // New checks the configuration and makes a Reconciler.
@@ -83,11 +91,17 @@ func New(c Config) (*Reconciler, error) {
 	if c.Workers == 0 {
 		c.Workers = 4
 	}
+	if c.Limit == 0 {
+		c.Limit = defaultLimit
+	}
 	m, err := newMetrics(c.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("host: Config.Metrics: %w", err)
 	}
-	return &Reconciler{Config: c, metrics: m, read: newReader(c.Client, c.Reader), wake: make(chan event.GenericEvent, 1024), softOff: map[types.UID]time.Time{}}, nil
+	return &Reconciler{
+		Config: c, metrics: m, read: newReader(c.Client, c.Reader), wake: make(chan event.GenericEvent, 1024),
+		slots: newSlots(c.Limit), softOff: map[types.UID]time.Time{}, waits: newWaits(),
+	}, nil
 }
 
 // Options are what a controller of hosts must be made with: its queue waits on
@@ -140,6 +154,12 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	d := phase.Decide(o.facts)
+	if phase.NeedsSlot(o.facts, d) {
+		if o.facts.NoSlot, err = r.full(ctx, &h); err != nil {
+			return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+		}
+		d = phase.Decide(o.facts)
+	}
 	ctrl.LoggerFrom(ctx).V(1).Info("decided", "state", h.Status.Provisioning.State, "rule", d.Rule, "do", d.Do, "to", d.To)
 	from := h.Status.Provisioning.State
 	after, err := r.record(ctx, &h, o, d)
@@ -148,6 +168,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	r.metrics.decided(&h, from, d)
 	r.countCredentials(&h, o)
+	r.settleSlot(&h, d)
 	if d.Rule == phase.AwaitsAttaching {
 		r.metrics.undeleted.WithLabelValues().Inc()
 	}
@@ -169,6 +190,11 @@ func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bo
 	// The inspection that was asked for has begun (B-48).
 	if inspectRequested(h) && h.Status.Provisioning.State == metal3.StateInspecting {
 		delete(h.Annotations, metal3.InspectAnnotationPrefix)
+		dirty = true
+	}
+	// What images are chosen by is told to whoever writes the next one (B-252).
+	if d := h.Status.HardwareDetails; d != nil && h.Spec.Architecture == "" && d.CPU.Arch != "" && h.DeletionTimestamp.IsZero() {
+		h.Spec.Architecture = d.CPU.Arch
 		dirty = true
 	}
 	var told eventList
@@ -235,32 +261,14 @@ func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	if errors.Is(err, bmc.ErrUnreachable) && h.DeletionTimestamp.IsZero() || errors.As(err, &data) || ctx.Err() != nil {
 		return ctrl.Result{}, fmt.Errorf("perform: %w", err)
 	}
-	d := phase.Decision{Fail: errorTypes[h.Status.Provisioning.State], Message: err.Error()}
+	d := phase.Decision{Fail: phase.FailsAs(h.Status.Provisioning.State), Message: err.Error()}
 	after, err := r.record(ctx, h, o, d)
 	if err != nil {
 		return again(err)
 	}
 	r.metrics.decided(h, h.Status.Provisioning.State, d)
+	r.settleSlot(h, d)
 	return ctrl.Result{RequeueAfter: after}, nil
-}
-
-// errorTypes is what an action that fails in a state is called; elsewhere it is
-// power management.
-var errorTypes = map[phase.State]metal3.ErrorType{
-	metal3.StateInspecting:              metal3.InspectionError,
-	metal3.StateMatchProfile:            metal3.PreparationError,
-	metal3.StatePreparing:               metal3.PreparationError,
-	metal3.StateProvisioning:            metal3.ProvisioningError,
-	metal3.StateDeprovisioning:          metal3.ProvisioningError,
-	metal3.StateReady:                   metal3.PowerManagementError,
-	metal3.StateAvailable:               metal3.PowerManagementError,
-	metal3.StateProvisioned:             metal3.PowerManagementError,
-	metal3.StateExternallyProvisioned:   metal3.PowerManagementError,
-	metal3.StatePoweringOffBeforeDelete: metal3.PowerManagementError,
-	metal3.StateDeleting:                metal3.PowerManagementError,
-	metal3.StateRegistering:             metal3.RegistrationError,
-	metal3.StateNone:                    metal3.RegistrationError,
-	metal3.StateUnmanaged:               metal3.RegistrationError,
 }
 
 // again turns a lost race for the object into another pass.

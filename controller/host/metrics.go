@@ -12,7 +12,8 @@ import (
 // (B-280).
 type metrics struct {
 	passes, failedPasses, errors, power, moves, required *prometheus.CounterVec
-	missing, invalid, updated, noAccess                  *prometheus.CounterVec
+	missing, invalid, updated, noAccess, unhandled       *prometheus.CounterVec
+	delayed, delayedEnds                                 *prometheus.CounterVec
 	unmanaged, undeprovisioned, undeleted, configData    *prometheus.CounterVec
 	durations                                            map[phase.State]*prometheus.HistogramVec
 }
@@ -53,6 +54,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		invalid:         count("credentials_invalid", "BMC details that cannot be used.", ofHost...),
 		updated:         count("credentials_updated", "Credentials that are others than before.", ofHost...),
 		noAccess:        count("credentials_no_management_access", "BMCs that could not be worked with.", ofHost...),
+		unhandled:       count("credentials_unhandled_error", "Secrets that could not be read, for another reason.", ofHost...),
+		delayed:         count("delayed__provisioning", "Inspections and provisionings that had to wait for a place.", ofHost...),
+		delayedEnds:     count("delayed__deprovisioning", "Deprovisionings that had to wait for a place.", ofHost...),
 		unmanaged:       count("host_unmanaged", "Hosts without BMC details."),
 		undeprovisioned: count("delete_without_deprovisioning", "Hosts that were deleted although they could not be deprovisioned."),
 		undeleted:       count("delete_delayed_for_detached", "Looks at hosts whose deletion waits until they are attached."),
@@ -82,6 +86,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 func (m *metrics) decided(h *metal3.BareMetalHost, from phase.State, d phase.Decision) {
 	if d.Fail != "" {
 		m.errors.WithLabelValues(string(d.Fail)).Inc()
+	}
+	switch {
+	case !d.Delay:
+	case from == metal3.StateProvisioned || from == metal3.StateDeprovisioning || from == metal3.StateProvisioning: // what they wait for
+		m.delayedEnds.WithLabelValues(h.Namespace, h.Name).Inc()
+	default:
+		m.delayed.WithLabelValues(h.Namespace, h.Name).Inc()
 	}
 	if !d.Moved {
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1/profile"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/metalab-dev/metalab/agent/job"
@@ -27,12 +29,14 @@ type observation struct {
 	system bmc.System
 	boot   inband.Boot // of the state's operation
 	write  job.Job     // that the specification asks for
+	clean  string      // ID of the job that cleans for it
 	found  *job.Hardware
 	part   Part // that facts.Part is about; nil when all are settled
 
 	badAnnotations []string // whose values cannot be read
 	unregistered   error    // why the BMC cannot be worked with
 	updated        bool     // the credentials are others than those that were tried last
+	renewed        bool     // and they work, in a state that comes after registering
 }
 
 // Jobs of a boot; an ID is the boot's with one of these behind it.
@@ -63,6 +67,8 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 		ErrorType:          h.Status.ErrorType,
 		ErrorCount:         h.Status.ErrorCount,
 		NeverRegistered:    h.Status.GoodCredentials.Reference == nil,
+		HintsChanged:       hintsChanged(h),
+		Resting:            r.slots.rests(h.UID),
 	}}
 	f := &o.facts
 	if h.Spec.Image != nil {
@@ -114,18 +120,32 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	if err == nil && f.State == metal3.StateRegistering {
 		_, err = hardwareProfile(h)
 	}
-	transient := errors.Is(err, bmc.ErrUnreachable) && f.State != metal3.StateRegistering && !f.Deleting
+	transient := false
+	if errors.Is(err, bmc.ErrUnreachable) {
+		transient = r.silence(h.UID) < silentWait && f.State != metal3.StateRegistering && !f.Deleting
+	} else if ctx.Err() == nil {
+		r.heard(h.UID)
+	}
 	switch api := apierrors.APIStatus(nil); {
 	case err == nil:
-	case ctx.Err() != nil, transient, errors.As(err, &api):
+	case ctx.Err() != nil, transient:
+		return err
+	case errors.As(err, &api):
+		r.metrics.unhandled.WithLabelValues(h.Namespace, h.Name).Inc()
 		return err
 	default:
 		f.RegistrationError, o.unregistered = err.Error(), err
+		f.Strange = errors.Is(err, bmc.ErrNoSystem) || o.client != nil && !slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
 		return nil
 	}
 	f.Power, f.NextBoot, f.BootStays = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent
+	r.observePower(h.UID, f)
 	return nil
 }
+
+// refusals are what a BMC that is asked for its system can have against whoever
+// asks; anything else that it answers is about the system.
+var refusals = []error{bmc.ErrUnauthorized, bmc.ErrUntrusted, bmc.ErrUnreachable}
 
 // usesMedia are the states in which what the virtual CD holds matters.
 var usesMedia = map[phase.State]bool{
@@ -182,7 +202,8 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	inspect := st.Jobs[jobID(b, jobInspect)]
 	o.found = inspect.Inventory
 	f.Inspect = jobState(st.Jobs, jobID(b, jobInspect), &f.JobError)
-	f.Clean = jobState(st.Jobs, jobID(b, jobClean), &f.JobError)
+	o.clean = jobID(b, jobClean)
+	f.Clean = jobState(st.Jobs, o.clean, &f.JobError)
 	if f.State != metal3.StateProvisioning || f.WantImage == "" && f.WantDeploy == "" {
 		return
 	}
@@ -199,7 +220,15 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	if f.WantDeploy != "" {
 		parts = append(parts, f.WantDeploy)
 	}
-	id := jobID(b, jobWrite, inband.Digest(parts...))
+	image := inband.Digest(parts...)
+	// Disks that another image was begun to be written to are cleaned for this
+	// one, though this controller may not know of the other.
+	o.clean = jobID(b, jobClean, image)
+	f.Clean = jobState(st.Jobs, o.clean, &f.JobError)
+	if f.Clean == phase.JobFailed { // B-59
+		f.JobError = fmt.Sprintf("Image provisioning failed (url: %s, checksum: %s): Cleaning failed: %s", spec.URL, spec.Checksum, f.JobError)
+	}
+	id := jobID(b, jobWrite, image)
 	o.write = writeJob(id, spec, f.WantDeploy)
 	f.Write = jobState(st.Jobs, id, &f.JobError)
 	switch {
@@ -259,12 +288,22 @@ func hardwareProfile(h *metal3.BareMetalHost) (profile.Profile, error) {
 	}
 	if name == "" {
 		name = profile.DefaultProfileName
+		if strings.HasPrefix(h.Spec.BMC.Address, "libvirt") { // its disks have other names
+			name = "libvirt"
+		}
 	}
 	p, err := profile.GetProfile(name)
 	if err != nil {
 		return profile.Profile{}, fmt.Errorf("no hardware profile named %q", name)
 	}
 	return p, nil
+}
+
+// hintsChanged says whether a host that was prepared with root device hints is
+// to have others now (B-55).
+func hintsChanged(h *metal3.BareMetalHost) bool {
+	hints, err := rootHints(h)
+	return err == nil && !equality.Semantic.DeepEqual(hints, h.Status.Provisioning.RootDeviceHints)
 }
 
 // rootHints are the specification's, else the profile's.

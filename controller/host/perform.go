@@ -26,7 +26,7 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 		return o.client.EjectMedia(ctx)
 	},
 	phase.BootCD: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
-		return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootCD, Mode: bmc.BootMode(h.Status.Provisioning.BootMode)})
+		return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootCD, Mode: agentMode(h)})
 	},
 	phase.BootDisk: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 		return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootDisk, Mode: bmc.BootMode(h.Status.Provisioning.BootMode), Persistent: true})
@@ -35,7 +35,7 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory})
 	},
 	phase.OfferClean: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
-		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobClean), Kind: job.Clean, Clean: &job.CleanSpec{}})
+		return r.Inband.Offer(o.boot, job.Job{ID: o.clean, Kind: job.Clean, Clean: &job.CleanSpec{}})
 	},
 	phase.OfferWrite: (*Reconciler).offerWrite,
 	phase.InsertLive: (*Reconciler).insertLive,
@@ -63,6 +63,15 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.None:         nil,
 }
 
+// agentMode is how the agent is booted: without secure boot, which is the
+// image's (B-140).
+func agentMode(h *metal3.BareMetalHost) bmc.BootMode {
+	if m := bmc.BootMode(h.Status.Provisioning.BootMode); m != bmc.UEFISecure {
+		return m
+	}
+	return bmc.UEFI
+}
+
 func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *observation, a phase.Action) error {
 	do, known := actions[a]
 	if !known {
@@ -78,6 +87,9 @@ func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *ob
 	if err := o.client.SetPower(ctx, bmc.PowerOn); err != nil {
 		return fmt.Errorf("PowerOn operation failed: %w", err)
 	}
+	if !r.askPower(h.UID, bmc.On) {
+		return nil
+	}
 	r.metrics.power.WithLabelValues(h.Namespace, h.Name, "on").Inc()
 	r.announcePower(ctx, h, "PowerOn", "Host powered on")
 	return nil
@@ -89,6 +101,9 @@ func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *o
 			err = fmt.Errorf("Continuing with hard poweroff after soft poweroff fails. More details: %w", err) //nolint:staticcheck // upstream's text
 		}
 		return fmt.Errorf("PowerOff operation failed: %w", err)
+	}
+	if !r.askPower(h.UID, bmc.Off) {
+		return nil
 	}
 	r.metrics.power.WithLabelValues(h.Namespace, h.Name, "off").Inc()
 	r.announcePower(ctx, h, "PowerOff", "Host powered off")
@@ -132,6 +147,8 @@ func (r *Reconciler) letGo(h *metal3.BareMetalHost) {
 	r.Boot.Forget(string(h.UID))
 	r.mu.Lock()
 	delete(r.softOff, h.UID)
+	delete(r.waits.power, h.UID)
+	delete(r.waits.silent, h.UID)
 	r.mu.Unlock()
 }
 
@@ -153,8 +170,10 @@ func (r *Reconciler) endReboot(ctx context.Context, h *metal3.BareMetalHost, _ *
 func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
 	r.letGo(h)
 	r.read.forget(h)
-	if err := r.releaseSecret(ctx, h); err != nil {
-		return err
+	for _, name := range ownSecrets(h) {
+		if err := r.releaseSecret(ctx, h, name); err != nil {
+			return err
+		}
 	}
 	if err := r.releaseHardware(ctx, h); err != nil {
 		return err

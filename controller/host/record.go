@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,11 +21,19 @@ import (
 func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *observation, d phase.Decision) (time.Duration, error) {
 	before := h.Status.DeepCopy()
 	var events eventList
-	r.recordCredentials(h, o, &events)
+	if err := r.recordCredentials(ctx, h, o, &events); err != nil {
+		return 0, err
+	}
 	after := d.After
+	if h.Status.OperationalStatus == metal3.OperationalStatusDelayed {
+		resume(h)
+	}
 	switch {
 	case d.Fail != "":
 		after = r.recordFailure(h, o, d, &events)
+	case d.Delay: // B-15, B-73
+		h.SetOperationalStatus(metal3.OperationalStatusDelayed)
+		after = phase.Backoff(1, r.Chance())
 	case d.Clear != "" && (h.Status.ErrorType == d.Clear || d.Moved):
 		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = "", "", 0
 		h.SetOperationalStatus(metal3.OperationalStatusOK)
@@ -39,11 +48,11 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		}
 	case phase.Detach:
 		h.SetOperationalStatus(metal3.OperationalStatusDetached)
-	case phase.Attach: // an error that it had before is there again
-		h.SetOperationalStatus(metal3.OperationalStatusOK)
-		if h.Status.ErrorType != "" {
-			h.Status.OperationalStatus = metal3.OperationalStatusError
+		if h.Status.ErrorType == metal3.DetachError { // of a status that was restored (B-81, B-82)
+			h.Status.ErrorType, h.Status.ErrorMessage = "", ""
 		}
+	case phase.Attach:
+		resume(h)
 	case phase.BeginPart:
 		o.part.Begin(h)
 		if h.Status.ErrorType == metal3.PreparationError { // the count stays: this attempt may fail, too (B-82)
@@ -61,6 +70,9 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	case phase.EndOperation:
 		if op := h.OperationMetricForState(h.Status.Provisioning.State); op != nil {
 			op.End = r.now()
+		}
+		if h.Status.Provisioning.State == metal3.StateProvisioning {
+			keepImage(h) // from now on it is on the disk, whatever is asked for next
 		}
 	}
 	if d.Moved {
@@ -87,6 +99,15 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	return after, nil
 }
 
+// resume ends an operational status that stood before the host's own; an error
+// that it had before is there again.
+func resume(h *metal3.BareMetalHost) {
+	h.SetOperationalStatus(metal3.OperationalStatusOK)
+	if h.Status.ErrorType != "" {
+		h.Status.OperationalStatus = metal3.OperationalStatusError
+	}
+}
+
 // now is the wall time as Kubernetes stores it.
 func (r *Reconciler) now() metav1.Time { return metav1.NewTime(r.Wall.Now().Truncate(time.Second)) }
 
@@ -105,9 +126,17 @@ func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d ph
 	s := &h.Status
 	s.OperationalStatus, s.ErrorType, s.ErrorMessage = metal3.OperationalStatusError, d.Fail, d.Message
 	s.ErrorCount++
-	events.add(reasons[d.Fail], d.Message)
-	if d.Fail == metal3.PreparationError && o.part != nil {
-		o.part.Forget(h)
+	if d.Fail == metal3.RegistrationError && ofCredentials(o.unregistered) {
+		events.add("BMCCredentialError", d.Message)
+	} else {
+		events.add(reasons[d.Fail], d.Message)
+	}
+	r.powerFailed(h.UID)
+	if d.Fail == metal3.PreparationError {
+		s.Provisioning.RootDeviceHints = nil // all is done anew (B-53)
+		if o.part != nil {
+			o.part.Forget(h)
+		}
 	}
 	if d.Fail != metal3.RegistrationError {
 		// Whatever state the failed attempt left the server in, the next one
@@ -117,8 +146,13 @@ func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d ph
 			r.begin(op)
 		}
 	}
-	if o.secret == nil && d.Fail == metal3.RegistrationError && h.Spec.BMC.CredentialsName != "" {
+	var bad *credentialsError
+	switch {
+	case d.Fail != metal3.RegistrationError:
+	case errors.As(o.unregistered, &bad) && bad.missing:
 		return missingSecretWait // B-111: it may be created any moment
+	case hopeless(o.unregistered) && h.DeletionTimestamp.IsZero():
+		return 0 // B-112: an edit wakes us; a deletion does not wait for one
 	}
 	return phase.Backoff(s.ErrorCount, r.Chance())
 }
@@ -127,18 +161,32 @@ const missingSecretWait = 10 * time.Second
 
 // recordCredentials notes the credentials that were used in this pass, and
 // whether they worked (B-114).
-func (r *Reconciler) recordCredentials(h *metal3.BareMetalHost, o *observation, events *eventList) {
+func (r *Reconciler) recordCredentials(ctx context.Context, h *metal3.BareMetalHost, o *observation, events *eventList) error {
 	if o.secret == nil {
-		return
+		return nil
 	}
-	if !h.Status.TriedCredentials.Match(*o.secret) {
-		o.updated = h.Status.TriedCredentials.Reference != nil
+	again := h.Status.Provisioning.State != metal3.StateRegistering
+	register := &h.Status.OperationHistory.Register
+	if tried := h.Status.TriedCredentials.Reference; !h.Status.TriedCredentials.Match(*o.secret) {
+		o.updated = tried != nil
+		if o.updated && tried.Name != o.secret.Name { // nobody would ever let the old one go (B-113)
+			if err := r.releaseSecret(ctx, h, tried.Name); err != nil {
+				return err
+			}
+		}
+		if o.updated && again { // B-46
+			r.begin(register)
+		}
 		h.UpdateTriedCredentials(*o.secret)
 	}
 	if o.facts.RegistrationError == "" && o.system.ID != "" && !h.Status.GoodCredentials.Match(*o.secret) {
 		h.UpdateGoodCredentials(*o.secret)
 		events.add("BMCAccessValidated", "Verified access to BMC")
+		if again && !register.Start.IsZero() && register.End.IsZero() {
+			register.End, o.renewed = r.now(), true
+		}
 	}
+	return nil
 }
 
 func recordPower(h *metal3.BareMetalHost, p bmc.Power) {
@@ -150,8 +198,8 @@ func recordPower(h *metal3.BareMetalHost, p bmc.Power) {
 func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.State, events *eventList) error {
 	s := &h.Status
 	from := s.Provisioning.State
-	if op := h.OperationMetricForState(from); op != nil && !op.Start.IsZero() && op.End.IsZero() {
-		op.End = r.now()
+	if op := h.OperationMetricForState(from); op != nil && !op.Start.IsZero() {
+		op.End = r.now() // B-74; that of the in-band work has served its purpose
 	}
 	s.Provisioning.State = to
 	if op := h.OperationMetricForState(to); op != nil {
@@ -170,6 +218,9 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 		keepImage(h)
 	case from == metal3.StateDeprovisioning:
 		s.Provisioning.Image, s.Provisioning.CustomDeploy, s.Provisioning.RootDeviceHints = metal3.Image{}, nil, nil
+		if s.Provisioning.RAID != nil { // of the hardware's it stays (B-65)
+			s.Provisioning.RAID.SoftwareRAIDVolumes = nil
+		}
 	}
 	if s.HardwareProfile == "" && profiled[to] {
 		p, err := hardwareProfile(h)
@@ -178,6 +229,13 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 		}
 		s.HardwareProfile = p.Name
 		events.add("ProfileSet", "Hardware profile set: "+p.Name)
+	}
+	if profiled[to] { // B-43, B-52
+		hints, err := rootHints(h)
+		if err != nil {
+			return err
+		}
+		s.Provisioning.RootDeviceHints = hints
 	}
 	events.moved(h, from, to)
 	return nil
@@ -203,7 +261,9 @@ var entering = map[phase.State]func(*metal3.BareMetalHost) error{
 		return setBootMode(h)
 	},
 	metal3.StateProvisioned: func(h *metal3.BareMetalHost) error {
-		keepImage(h)
+		if p := &h.Status.Provisioning; p.Image.URL == "" && p.CustomDeploy == nil {
+			keepImage(h)
+		}
 		return nil
 	},
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -36,20 +37,42 @@ var polled = map[phase.State]bool{
 	metal3.StateProvisioned: true, metal3.StateExternallyProvisioned: true,
 }
 
+// indexes are by what hosts are looked up.
+var indexes = []struct {
+	field string
+	of    client.IndexerFunc
+}{
+	{byUID, ofHostIs(func(h *metal3.BareMetalHost) []string { return []string{string(h.UID)} })},
+	{bySecret, ofHostIs(ownSecrets)},
+	{byMAC, ofHostIs(func(h *metal3.BareMetalHost) []string { return []string{strings.ToLower(h.Spec.BootMACAddress)} })},
+	{byServed, ofHostIs(func(h *metal3.BareMetalHost) []string { return []string{served(h)} })},
+}
+
+func ofHostIs(of func(*metal3.BareMetalHost) []string) client.IndexerFunc {
+	return func(o client.Object) []string { return of(o.(*metal3.BareMetalHost)) }
+}
+
+// restedPolls is how many polls come and go between two looks at a host that is
+// left alone: ten minutes (B-12).
+const restedPolls = 10
+
+// due says whether a host is looked at in a round of the poll. One in error has
+// its own time to be tried again at (B-13).
+func due(s *metal3.BareMetalHostStatus, round int) bool {
+	if s.OperationalStatus == metal3.OperationalStatusDetached || s.Provisioning.State == metal3.StateUnmanaged {
+		return round%restedPolls == 0
+	}
+	return polled[s.Provisioning.State] && s.ErrorType == ""
+}
+
 // Setup adds the reconciler to a manager: a host is looked at when its
 // specification, finalizers or annotations change, when its secret changes,
 // when its agent reports, and every minute in a stable state (B-07).
 func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
-	index := func(field string, of func(*metal3.BareMetalHost) string) error {
-		return mgr.GetFieldIndexer().IndexField(ctx, &metal3.BareMetalHost{}, field, func(o client.Object) []string {
-			return []string{of(o.(*metal3.BareMetalHost))}
-		})
-	}
-	if err := index(byUID, func(h *metal3.BareMetalHost) string { return string(h.UID) }); err != nil {
-		return err
-	}
-	if err := index(bySecret, func(h *metal3.BareMetalHost) string { return h.Spec.BMC.CredentialsName }); err != nil {
-		return err
+	for _, x := range indexes {
+		if err := mgr.GetFieldIndexer().IndexField(ctx, &metal3.BareMetalHost{}, x.field, x.of); err != nil {
+			return err
+		}
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.poll)); err != nil {
 		return err
@@ -113,7 +136,7 @@ func (r *Reconciler) hosts(ctx context.Context, opts ...client.ListOption) []rec
 func (r *Reconciler) poll(ctx context.Context) error {
 	t := r.Clock.NewTicker(powerPoll)
 	defer t.Stop()
-	for {
+	for round := 1; ; round++ {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -125,7 +148,7 @@ func (r *Reconciler) poll(ctx context.Context) error {
 			continue
 		}
 		for i := range l.Items {
-			if !polled[l.Items[i].Status.Provisioning.State] {
+			if !due(&l.Items[i].Status, round) {
 				continue
 			}
 			select {

@@ -92,6 +92,7 @@ type Facts struct {
 	WantDeploy         string // spec.customDeploy.method
 	HaveDeploy         string // status.provisioning.customDeploy.method
 	ImageChanged       bool   // the job that writes is for another image than the specification's
+	HintsChanged       bool   // other root device hints than the host was prepared with
 	ValidationError    string // of what provisioning needs; "" when there is none
 
 	Reboot      Reboot
@@ -110,6 +111,7 @@ type Facts struct {
 
 	// Of the BMC, in this pass.
 	RegistrationError string // why the BMC cannot be worked with; "" when it can
+	Strange           bool   // RegistrationError is about the system: the BMC itself can be worked with
 	NeverRegistered   bool   // no credentials have ever worked
 	Power             bmc.Power
 	Media             Media
@@ -127,6 +129,14 @@ type Facts struct {
 	// Of the parts that the state looks at.
 	Part Part
 
+	// NoSlot: as many hosts as may are served by the network. Resting: the host
+	// has failed, and has let its place go until it tries again (B-73).
+	NoSlot  bool
+	Resting bool
+
+	// PowerAsked is how long ago a change of power was asked for that has not
+	// come about; 0 when there is none. It restarts with the controller.
+	PowerAsked time.Duration
 	// SoftOff is how long ago a graceful shutdown was asked for; 0 when it was
 	// not, or the controller has restarted.
 	SoftOff time.Duration
@@ -175,6 +185,9 @@ type Decision struct {
 	// of its own.
 	Fail    metal3.ErrorType
 	Message string
+	// Delay lets the host wait for a place among those that are served (B-73),
+	// for as long as after a first failure (B-15).
+	Delay bool
 	// Clear ends an error of this type and the count of failures.
 	Clear metal3.ErrorType
 }
@@ -194,7 +207,7 @@ func Decide(f Facts) Decision {
 		if r.fail != nil {
 			d.Fail, d.Message = r.fail(f)
 		}
-		return d
+		return guard(f, d)
 	}
 	return Decision{Rule: "nothing to do"}
 }

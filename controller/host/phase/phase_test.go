@@ -21,7 +21,7 @@ func anyFacts(r *rand.Rand, s State) Facts {
 	flip := func() bool { return r.IntN(2) == 0 }
 	text := func(xs ...string) string { return xs[r.IntN(len(xs))] }
 	jobs := []JobState{JobUnknown, JobPending, JobDone, JobFailed}
-	errs := []metal3.ErrorType{"", metal3.RegistrationError, metal3.InspectionError, metal3.PreparationError, metal3.ProvisioningError, metal3.PowerManagementError}
+	errs := []metal3.ErrorType{"", metal3.RegistrationError, metal3.InspectionError, metal3.PreparationError, metal3.ProvisioningError, metal3.ProvisionedRegistrationError, metal3.PowerManagementError}
 	return Facts{
 		State: s, Deleting: r.IntN(4) == 0,
 		HasDetails: flip(), Online: flip(), External: r.IntN(4) == 0, DisablePowerOff: r.IntN(4) == 0,
@@ -34,8 +34,10 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		Live:  flip(), WantDeploy: text("", "", "m", "n"), HaveDeploy: text("", "", "m"), BootStays: flip(),
 		NextBoot: []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk}[r.IntN(3)],
 		AgentUp:  flip(), AgentWait: time.Duration(r.IntN(2)) * time.Hour,
-		Inspect: jobs[r.IntN(4)], Clean: jobs[r.IntN(4)], Write: jobs[r.IntN(4)], JobError: "broke",
-		Reboot: Reboot(r.IntN(8) / 6 * (1 + r.IntN(2))), RebootHard: flip(), RebootForce: flip(),
+		Inspect: jobs[r.IntN(4)], Clean: jobs[r.IntN(4)], Write: jobs[r.IntN(4)], JobError: text("broke", "", "it was aborted"),
+		HintsChanged: r.IntN(4) == 0, Strange: flip(), NoSlot: r.IntN(4) == 0, Resting: r.IntN(8) == 0,
+		PowerAsked: time.Duration(r.IntN(4)/3) * time.Hour,
+		Reboot:     Reboot(r.IntN(8) / 6 * (1 + r.IntN(2))), RebootHard: flip(), RebootForce: flip(),
 		Detach: r.IntN(6) == 0, DetachForce: flip(), DetachDelays: flip(), IsDetached: r.IntN(6) == 0,
 		Part:    Part{Name: "RAID", State: []PartState{PartSettled, PartSettled, PartStale, PartWanted, PartRunning, PartFailed}[r.IntN(6)], Error: "broke"},
 		SoftOff: time.Duration(r.IntN(3)) * 100 * time.Second,
@@ -99,6 +101,8 @@ func TestDecisionsAreComplete(t *testing.T) {
 				t.Fatalf("Decide(%+v) = %+v: an error and an action at once", f, d)
 			case d.Fail != "" && d.Message == "":
 				t.Fatalf("Decide(%+v) = %+v: an error without a message", f, d)
+			case d.Delay && (d.Do != None || d.Moved || d.Fail != ""):
+				t.Fatalf("Decide(%+v) = %+v: it waits, and yet does something", f, d)
 			case d.Do != None && d.Do != Release && d.After == 0 && !d.Moved:
 				t.Fatalf("Decide(%+v) = %+v: an action that nobody looks after", f, d)
 			case d.Do == PowerOff && f.Power != bmc.On, d.Do == PowerOn && f.Power != bmc.Off:

@@ -2,6 +2,7 @@ package phase
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -29,9 +30,7 @@ const (
 	longWait        = 10 * time.Second // for an agent (B-12)
 	softOffWait     = 180 * time.Second
 	agentWait       = 30 * time.Minute // a slow server's POST and a download of the agent
-	detachedWait    = 10 * time.Minute // B-12
 	staleWait       = time.Minute      // for the validation of what a host is prepared with (B-12, B-54)
-	heldWait        = time.Minute      // a host that is held off is looked at as others are (B-121)
 	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
 )
 
@@ -157,20 +156,24 @@ func part(is PartState) func(Facts) bool {
 	return func(f Facts) bool { return f.Part.State == is }
 }
 
-func jobFails(t metal3.ErrorType) func(Facts) (metal3.ErrorType, string) {
-	return func(f Facts) (metal3.ErrorType, string) { return t, f.JobError }
+// jobFails tells what the agent says; silent is told when it says nothing.
+func jobFails(t metal3.ErrorType, before, silent string) func(Facts) (metal3.ErrorType, string) {
+	return func(f Facts) (metal3.ErrorType, string) {
+		if f.JobError == "" {
+			return t, silent
+		}
+		return t, before + f.JobError
+	}
 }
+
+// aborted: somebody has ended the inspection who wants it begun anew (B-49).
+func aborted(f Facts) bool { return strings.Contains(f.JobError, "aborted") }
 
 func registrationFails(f Facts) (metal3.ErrorType, string) {
-	return metal3.RegistrationError, f.RegistrationError
-}
-
-// workFails is the error type of the operation that the state is about.
-func workFails(f Facts, message string) (metal3.ErrorType, string) {
-	if f.State == inspecting {
-		return metal3.InspectionError, message
+	if f.Strange && bootable.has(f.State) {
+		return metal3.ProvisionedRegistrationError, "Host adoption failed: " + f.RegistrationError
 	}
-	return metal3.ProvisioningError, message
+	return metal3.RegistrationError, f.RegistrationError
 }
 
 // Rules that are counted by their names.
@@ -185,8 +188,8 @@ var rules = []rule{
 	{in: attached, name: "is being deleted, detached", ref: "B-93", when: func(f Facts) bool {
 		return f.Deleting && !f.DetachDelays && (detachable(f) || f.Detach && f.IsDetached)
 	}, to: to(deleting)},
-	{in: attached, name: AwaitsAttaching, ref: "B-93", when: func(f Facts) bool { return f.Deleting && (detachable(f) || f.Detach && f.IsDetached) }, after: detachedWait},
-	{in: attached, name: "is detached", ref: "B-91", when: func(f Facts) bool { return f.Detach && f.IsDetached }, after: detachedWait},
+	{in: attached, name: AwaitsAttaching, ref: "B-93", when: func(f Facts) bool { return f.Deleting && (detachable(f) || f.Detach && f.IsDetached) }},
+	{in: attached, name: "is detached", ref: "B-91", when: func(f Facts) bool { return f.Detach && f.IsDetached }},
 	{in: attached, name: "shall be detached", ref: "B-91", when: detachable, do: Detach, after: 1},
 	{in: attached, name: "is no longer detached", ref: "B-91 B-93", when: func(f Facts) bool { return f.IsDetached }, do: Attach, after: 1},
 
@@ -202,6 +205,7 @@ var rules = []rule{
 
 	{in: managed, name: "cannot be registered", ref: "B-45 B-46", when: unregistered, fail: registrationFails},
 	{in: managed, name: "is registered again", ref: "B-46 B-114", when: func(f Facts) bool { return f.ErrorType == metal3.RegistrationError && f.State != registering }, clear: metal3.RegistrationError, after: 1},
+	{in: bootable, name: "is adopted again", ref: "B-63", when: failed(metal3.ProvisionedRegistrationError), clear: metal3.ProvisionedRegistrationError, after: 1},
 	{in: states{registering}, name: "is registered, provisioned by others", ref: "B-44", when: func(f Facts) bool { return f.External }, to: to(external), clear: metal3.RegistrationError},
 	{in: states{registering}, name: "is registered, inspection disabled", ref: "B-44 B-51", when: func(f Facts) bool { return f.InspectionDisabled }, to: to(preparing), clear: metal3.RegistrationError},
 	{in: states{registering}, name: "is registered", ref: "B-43 B-44", when: always, to: to(inspecting), clear: metal3.RegistrationError},
@@ -210,38 +214,40 @@ var rules = []rule{
 	{in: states{provisioning}, name: "is no longer wanted", ref: "B-58", when: unwanted, to: to(deprovisioning)},
 	{in: states{provisioning}, name: "cannot be provisioned as specified", ref: "B-60", when: func(f Facts) bool { return f.ValidationError != "" && !f.OpEnded }, fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ProvisioningError, f.ValidationError }},
 
+	{in: states{inspecting}, name: "shall not be inspected after all", ref: "B-51", when: func(f Facts) bool { return f.InspectionDisabled }, to: to(preparing), clear: metal3.InspectionError, after: 1},
 	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && f.RebootForce && !f.OpEnded }, do: BeginAgain, after: 1},
 
-	{in: withWork, name: "power is changing", when: moving, after: shortWait},
+	{in: withWork, name: powerChanges, when: moving, after: shortWait},
 	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(func(f Facts) bool { return f.Media == MediaCurrent })), do: PowerOff, after: shortWait},
 	{in: withWork, name: "has no agent medium", when: and(working, not(agentUp), off, not(func(f Facts) bool { return f.Media == MediaCurrent })), do: InsertMedia, after: 1},
 	{in: withWork, name: "would not boot its agent", when: and(working, not(agentUp), off, func(f Facts) bool { return f.NextBoot != bmc.BootCD }), do: BootCD, after: 1},
 	{in: withWork, name: "is ready to boot its agent", when: and(working, not(agentUp), off), do: PowerOn, after: shortWait},
 	{in: withWork, name: "has booted no agent in time", when: and(working, not(agentUp), func(f Facts) bool { return f.AgentWait > agentWait }), fail: func(f Facts) (metal3.ErrorType, string) {
-		return workFails(f, "the agent did not report within "+agentWait.String()+" of the boot")
+		return FailsAs(f.State), "the agent did not report within " + agentWait.String() + " of the boot"
 	}},
 	{in: withWork, name: "boots its agent", when: and(working, not(agentUp)), after: longWait},
 
 	{in: states{inspecting}, name: "agent has no job", ref: "B-48", when: job(inspectJob, JobUnknown), do: OfferInspect, after: longWait},
-	{in: states{inspecting}, name: "inspection failed", ref: "B-49", when: job(inspectJob, JobFailed), fail: jobFails(metal3.InspectionError)},
+	{in: states{inspecting}, name: "inspection was aborted", ref: "B-49", when: and(job(inspectJob, JobFailed), aborted), do: BeginAgain, after: 1},
+	{in: states{inspecting}, name: "inspection failed", ref: "B-49", when: job(inspectJob, JobFailed), fail: jobFails(metal3.InspectionError, "", "Inspection failed")},
 	{in: states{inspecting}, name: "inspection is done", ref: "B-48", when: job(inspectJob, JobDone), do: KeepHardware, to: to(matching), clear: metal3.InspectionError, after: 1},
 	{in: states{inspecting}, name: "inspection runs", when: always, after: longWait},
 
 	{in: states{matching}, name: "is compared with the known profiles", ref: "B-24 B-190", when: always, to: to(preparing), after: 1},
 
 	{in: states{provisioning, deprovisioning}, name: "disks are not clean", ref: "B-61 B-65", when: and(working, cleanFirst, job(cleanJob, JobUnknown)), do: OfferClean, after: longWait},
-	{in: states{provisioning}, name: "cleaning failed", ref: "B-59", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
-	{in: states{deprovisioning}, name: "cleaning failed", ref: "B-66", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
+	{in: states{provisioning}, name: "cleaning failed", ref: "B-59", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError, "", "Image provisioning failed")},
+	{in: states{deprovisioning}, name: "cleaning failed", ref: "B-66", when: and(working, cleanFirst, job(cleanJob, JobFailed)), fail: jobFails(metal3.ProvisioningError, "Cleaning failed: ", "Deprovisioning failed")},
 	{in: states{provisioning, deprovisioning}, name: "cleaning runs", when: and(working, cleanFirst), after: longWait},
 	{in: states{provisioning}, name: "image is not written", ref: "B-58 B-156", when: and(working, not(live), job(writeJob, JobUnknown)), do: OfferWrite, after: longWait},
-	{in: states{provisioning}, name: "writing failed", ref: "B-59", when: and(working, not(live), job(writeJob, JobFailed)), fail: jobFails(metal3.ProvisioningError)},
+	{in: states{provisioning}, name: "writing failed", ref: "B-59", when: and(working, not(live), job(writeJob, JobFailed)), fail: jobFails(metal3.ProvisioningError, "", "Image provisioning failed")},
 	{in: states{provisioning}, name: "writing runs", when: and(working, not(live), job(writeJob, JobPending)), after: longWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
 	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(on, ours), do: PowerOff, after: shortWait},
 	{in: states{provisioning}, name: "runs something other than its live image", ref: "B-153", when: and(live, on, not(liveMedium)), do: PowerOff, after: shortWait},
 	{in: states{deprovisioning, poweringOff}, name: "is still on", ref: "B-65 B-70", when: and(on, func(f Facts) bool { return !f.DisablePowerOff || ours(f) }), do: PowerOff, after: shortWait},
-	{in: states{preparing, poweringOff}, name: "power is changing", when: moving, after: shortWait},
+	{in: states{preparing, poweringOff}, name: powerChanges, when: moving, after: shortWait},
 	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: ours, do: EjectMedia, after: 1},
 	{in: states{deprovisioning, poweringOff}, name: "still has its live medium", ref: "B-153", when: liveMedium, do: EjectMedia, after: 1},
 
@@ -265,12 +271,13 @@ var rules = []rule{
 	{in: states{external}, name: "is no longer provisioned by others", ref: "B-64", when: func(f Facts) bool { return !f.External }, to: to(provisioned), after: 1},
 	{in: idle, name: "shall be inspected again", ref: "B-55 B-98", when: func(f Facts) bool { return f.InspectRequested && !f.InspectionDisabled }, to: to(inspecting), after: 1},
 	{in: idle, name: "shall be prepared again", ref: "B-55", when: func(f Facts) bool { return f.Part.State != PartSettled && f.Part.State != PartStale }, to: to(preparing), after: 1},
-	{in: idle, name: "shall be provisioned", ref: "B-55 B-56 B-156", when: needsProvisioning, to: to(provisioning), after: 1},
+	{in: idle, name: "has other root device hints than before", ref: "B-55 B-65", when: func(f Facts) bool { return f.HintsChanged }, to: to(preparing), after: 1},
+	{in: idle, name: "shall be provisioned", ref: "B-55 B-56 B-156", when: needsProvisioning, to: to(provisioning), clear: metal3.PowerManagementError, after: 1},
 	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62 B-156", when: imageGone, to: to(deprovisioning), after: 1},
 
-	{in: settled, name: "power is changing", ref: "B-120", when: moving, after: shortWait},
+	{in: settled, name: powerChanges, ref: "B-120", when: moving, after: shortWait},
 	{in: bootable, name: "was off before it could be rebooted, or is for it", ref: "B-95 B-97", when: func(f Facts) bool { return off(f) && f.Reboot == RebootOnce }, do: EndReboot, after: 1},
-	{in: bootable, name: "is held off", ref: "B-96", when: func(f Facts) bool { return off(f) && f.Reboot == RebootHeld }, after: heldWait},
+	{in: bootable, name: "is held off", ref: "B-96", when: func(f Facts) bool { return off(f) && f.Reboot == RebootHeld }},
 	{in: bootable, name: "shall be rebooted, but never be off", ref: "B-125", when: func(f Facts) bool { return on(f) && f.Reboot == RebootOnce && f.DisablePowerOff }, do: Restart, after: 1},
 	{in: settled, name: "shall be on", ref: "B-120", when: and(off, func(f Facts) bool { return f.Online }), do: PowerOn, after: shortWait},
 	{in: settled, name: "shall be off", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff == 0 && !hard(f) }, do: SoftOff, after: shortWait},

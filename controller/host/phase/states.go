@@ -25,7 +25,10 @@ func Document() string {
 			fmt.Fprintf(&b, "    %s --> %s: %s\n", node(s), node(*r.to), r.name)
 		}
 	}
-	fmt.Fprintf(&b, "    %s --> [*]\n```\n\nIn each state the first rule that applies decides.\n", node(deleting))
+	fmt.Fprintf(&b, "    %s --> [*]\n```\n\nIn each state the first rule that applies decides. Two things can stay any decision:\n"+
+		"a host that boots its agent by the network waits, `delayed`, for a place among those that\n"+
+		"are inspected, provisioned and deprovisioned at a time (B-73), and a change of power that\n"+
+		"does not come about is an error (B-124).\n", node(deleting))
 	for _, s := range States {
 		fmt.Fprintf(&b, "\n## %s\n\n| when the host | then | and is | statements |\n|---|---|---|---|\n", display(s))
 		for _, r := range rules {

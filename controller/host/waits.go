@@ -1,0 +1,101 @@
+package host
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+// silentWait is for how long a BMC may not answer before that is told as an
+// error of its host. Until then it passes by itself (B-14).
+const silentWait = 5 * time.Minute
+
+// askedPower is a change of power that a BMC was asked for.
+type askedPower struct {
+	power  bmc.Power // that it shall end in
+	first  time.Time
+	latest time.Time // it is asked for again with every pass
+}
+
+// waits are what the reconciler waits for, since when, by host. They are
+// guarded by its lock, and a controller that was restarted waits anew.
+type waits struct {
+	power  map[types.UID]askedPower
+	silent map[types.UID]time.Time
+}
+
+func newWaits() waits {
+	return waits{power: map[types.UID]askedPower{}, silent: map[types.UID]time.Time{}}
+}
+
+// silence is how long a BMC has not answered.
+func (r *Reconciler) silence(uid types.UID) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, ok := r.waits.silent[uid]
+	if !ok {
+		since = r.Clock.Now()
+		r.waits.silent[uid] = since
+	}
+	return r.Clock.Since(since)
+}
+
+func (r *Reconciler) heard(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waits.silent, uid)
+}
+
+// askPower notes that a change of power was asked for, and says whether it is
+// for the first time.
+func (r *Reconciler) askPower(uid types.UID, p bmc.Power) (first bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.Clock.Now()
+	w, ok := r.waits.power[uid]
+	first = !ok || w.power != p
+	if first {
+		w = askedPower{power: p, first: now}
+	}
+	w.latest = now
+	r.waits.power[uid] = w
+	return first
+}
+
+// powerFailed ends the wait for a change of power: the next attempt has all of
+// the time again.
+func (r *Reconciler) powerFailed(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waits.power, uid)
+}
+
+// goals are what power ends in by itself.
+var goals = map[bmc.Power]bmc.Power{bmc.PoweringOn: bmc.On, bmc.PoweringOff: bmc.Off}
+
+// observePower works out how long a change of power has been under way. One
+// that nobody has asked for again has been given up.
+func (r *Reconciler) observePower(uid types.UID, f *phase.Facts) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.Clock.Now()
+	w, ok := r.waits.power[uid]
+	goal := goals[f.Power]
+	switch {
+	case goal != "" && (!ok || w.power != goal): // somebody else's change
+		w = askedPower{power: goal, first: now}
+	case !ok:
+		return
+	case f.Power == w.power, goal == "" && now.Sub(w.latest) > silentWait:
+		delete(r.waits.power, uid)
+		return
+	}
+	if goal != "" {
+		w.latest = now
+	}
+	r.waits.power[uid] = w
+	f.PowerAsked = now.Sub(w.first)
+}
