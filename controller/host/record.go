@@ -287,6 +287,6 @@ func (r *Reconciler) forget(h *metal3.BareMetalHost, d phase.Decision) {
 	}
 	if b, op := currentBoot(h); op == nil || b.ID == "" {
 		r.Inband.Forget(string(h.UID))
-		r.Boot.Forget(string(h.UID))
+		r.Boot.Close(string(h.UID))
 	}
 }

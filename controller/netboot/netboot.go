@@ -1,13 +1,12 @@
-// Package netboot hands a server the agent to boot: so far as an ISO image that
-// a BMC fetches over HTTP for its virtual media. The ISO is made for one boot of
-// one host and carries that boot's token, so its URL is unguessable and is
-// good for the current boot alone. The package does not know how a
-// server is told to boot it.
+// Package netboot hands a server the agent to boot: as an ISO image that a BMC
+// fetches for its virtual media or firmware boots over HTTP, and over the
+// network with DHCP (RFC 2131, PXE 2.1), TFTP and iPXE. What it hands out is made for
+// one boot of one host and carries that boot's token, so its URLs are
+// unguessable; DHCP names them to the NIC of that host alone, and only until
+// its agent is up. The package does not know how a server is told to boot.
 package netboot
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,37 +14,45 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/inband"
 )
 
-// mediaPurpose keeps a medium's URL apart from the agent's token.
-const mediaPurpose = "media"
+// Purposes keep the paths of a boot apart from the agent's token and from each
+// other: TFTP says its names to whoever listens.
+const (
+	mediaPurpose = "media"
+	tftpPurpose  = "tftp"
+)
 
 const pathPrefix = "/boot/"
-
-const fileName = "/agent.iso"
 
 // Config is what a Server needs.
 type Config struct {
 	Key   inband.Key
-	URL   string // base URL at which BMCs reach this server
+	URL   string // base URL at which BMCs and servers reach this server
 	Media func(inband.Boot) job.Media
+	Image *Image   // nil: one without a kernel, for emulated servers
+	Net   *Network // the provisioning network; nil: there is none
+	// Clock is what leases run on; nil is the real one.
+	Clock clock.PassiveClock
 	// Enter, when set, is called around each request; see the lab's clock.
 	Enter func() (leave func())
+	// Told, when set, is told of each DHCP message that came. It must not block.
+	Told func(Exchange)
 }
 
 // Server serves boot media. It is an http.Handler and safe for concurrent use.
 type Server struct {
-	cfg Config
+	cfg   Config
+	image *Image
 
-	mu   sync.Mutex
-	last map[string]made // by host: the ISO of its newest boot
-}
-
-type made struct {
-	boot inband.Boot
-	iso  []byte
+	mu      sync.Mutex
+	clients map[string]*client // by host
+	macs    map[string]*client // those whose MAC address is known, by it
+	leases  leases
 }
 
 // New checks the configuration and makes a Server.
@@ -58,12 +65,31 @@ func New(c Config) (*Server, error) {
 	case c.Media == nil:
 		return nil, errors.New("netboot: Media is nil")
 	}
-	return &Server{cfg: c, last: map[string]made{}}, nil
+	if c.Clock == nil {
+		c.Clock = clock.RealClock{}
+	}
+	s := &Server{cfg: c, image: c.Image, clients: map[string]*client{}, macs: map[string]*client{}}
+	if c.Net != nil {
+		if err := c.Net.validate(); err != nil {
+			return nil, err
+		}
+		s.leases = newLeases(*c.Net)
+	}
+	if s.image == nil {
+		img, err := stubImage()
+		if err != nil {
+			return nil, err
+		}
+		s.image = img
+	}
+	return s, nil
 }
 
 // ISO is the URL of the agent's medium for a boot. It is the same each time.
-func (s *Server) ISO(b inband.Boot) string {
-	return s.cfg.URL + pathPrefix + s.cfg.Key.Sign(mediaPurpose, b) + fileName
+func (s *Server) ISO(b inband.Boot) string { return s.url(b, ISOFile) }
+
+func (s *Server) url(b inband.Boot, file string) string {
+	return s.cfg.URL + pathPrefix + s.cfg.Key.Sign(mediaPurpose, b) + "/" + file
 }
 
 // Ours tells whether a URL is that of a medium of this server, for any boot.
@@ -71,12 +97,8 @@ func (s *Server) Ours(url string) bool {
 	return strings.HasPrefix(url, s.cfg.URL+pathPrefix)
 }
 
-// Forget drops what is kept for a host.
-func (s *Server) Forget(host string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.last, host)
-}
+// HasNetwork tells whether servers can boot from a provisioning network.
+func (s *Server) HasNetwork() bool { return s.cfg.Net != nil }
 
 // ServeHTTP implements http.Handler: GET and HEAD, with ranges, since BMCs read
 // media in pieces.
@@ -89,36 +111,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		return
 	}
-	token, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, pathPrefix), fileName)
+	rest, ok := strings.CutPrefix(r.URL.Path, pathPrefix)
+	token, name, _ := strings.Cut(rest, "/")
 	b, err := s.cfg.Key.Verify(mediaPurpose, token)
-	if !ok || err != nil {
+	serve := files[name]
+	if !ok || err != nil || serve.content == nil {
 		http.NotFound(w, r)
 		return
 	}
-	iso, err := s.iso(b)
+	content, err := serve.content(s, b)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	w.Header().Set("Content-Type", "application/x-iso9660-image")
+	w.Header().Set("Content-Type", serve.kind)
 	w.Header().Set("Cache-Control", "no-store")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(iso))
-}
-
-func (s *Server) iso(b inband.Boot) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m, ok := s.last[b.Host]; ok && m.boot == b {
-		return m.iso, nil
-	}
-	config, err := json.MarshalIndent(s.cfg.Media(b), "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("netboot: %s: %w", b, err)
-	}
-	iso, err := BuildISO(map[string][]byte{job.MediaConfigPath: config})
-	if err != nil {
-		return nil, err
-	}
-	s.last[b.Host] = made{b, iso}
-	return iso, nil
+	http.ServeContent(w, r, "", time.Time{}, content)
 }

@@ -127,8 +127,9 @@ var Table = []Row{
 	{Package: "controller/inband", May: []string{"agent/job"}},
 	{
 		// Media carry a boot's token, which inband's keys sign.
-		Package: "controller/netboot", May: []string{"controller/inband", "controller/netboot/stub", "agent/job"},
+		Package: "controller/netboot", May: []string{"controller/inband", "controller/netboot/stub", "controller/netboot/cpio", "agent/job"},
 	},
+	{Package: "controller/netboot/cpio", Never: slices.Concat(sockets, files)},
 	{Package: "controller/netboot/stub", Never: slices.Concat(sockets, files)},
 	// It links no Kubernetes server: it works with any.
 	{Package: "controller/manager", May: []string{"controller/..."}, Never: []string{"controller/kube", "controller/config"}},

@@ -1,0 +1,26 @@
+package netboot
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// bindTo binds a socket to a network device: what is broadcast on others is not
+// ours to answer.
+func bindTo(device string) func(network, address string, c syscall.RawConn) error {
+	if device == "" {
+		return nil
+	}
+	return func(_, _ string, c syscall.RawConn) error {
+		var bound error
+		if err := c.Control(func(fd uintptr) { bound = unix.BindToDevice(int(fd), device) }); err != nil {
+			return err
+		}
+		if bound != nil {
+			return fmt.Errorf("device %s: %w", device, bound)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,212 @@
+package netboot
+
+import (
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/iana"
+
+	"github.com/metalab-dev/metalab/controller/inband"
+)
+
+// What firmware says that it is (PXE 2.1, §2.2.1; UEFI 2.10, §24.7.3).
+const (
+	classPXE  = "PXEClient"
+	classHTTP = "HTTPClient"
+	userIPXE  = "iPXE"
+)
+
+// programs are what firmware of an architecture fetches by TFTP (RFC 4578, with
+// IANA's corrections: 7 and 9 are both said by UEFI on x86-64).
+var programs = map[iana.Arch]string{
+	iana.INTEL_X86PC: LegacyPXE, iana.EFI_X86_64: UEFIPXE, iana.EFI_BC: UEFIPXE,
+}
+
+// httpArchs are the architectures that boot the ISO over HTTP.
+var httpArchs = []iana.Arch{iana.EFI_X86_64_HTTP, iana.EFI_BC_HTTP}
+
+// Exchange is a DHCP message and what became of it.
+type Exchange struct {
+	MAC  string
+	XID  uint32
+	Type string
+	File string // that was named for boot
+	Why  string // there is no answer; "" when there is one
+}
+
+// dhcp makes the answer to a message; it is nil when there is none.
+func (s *Server) dhcp(m *dhcpv4.DHCPv4) (answer *dhcpv4.DHCPv4, e Exchange) {
+	e = Exchange{MAC: m.ClientHWAddr.String(), XID: xid(m), Type: m.MessageType().String()}
+	n := s.cfg.Net
+	if n == nil || m.OpCode != dhcpv4.OpcodeBootRequest || m.HWType != iana.HWTypeEthernet || len(m.ClientHWAddr) != 6 {
+		e.Why = "no request from Ethernet"
+		return nil, e
+	}
+	if id := m.ServerIdentifier(); id != nil && !id.Equal(n.Server.AsSlice()) {
+		e.Why = "it is for another server"
+		return nil, e
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.find(e.MAC, machineID(m))
+	if c == nil {
+		e.Why = "unknown MAC address"
+		return nil, e
+	}
+	reply, ok := replies[n.Mode][m.MessageType()]
+	if !ok {
+		e.Why = "nothing to say to that"
+		if m.MessageType() == dhcpv4.MessageTypeDecline {
+			s.leases.decline(e.MAC)
+		}
+		return nil, e
+	}
+	server := net.IP(n.Server.AsSlice())
+	mods := []dhcpv4.Modifier{
+		dhcpv4.WithMessageType(reply), dhcpv4.WithServerIP(server), dhcpv4.WithOption(dhcpv4.OptServerIdentifier(server)),
+		// What firmware is known by it wants to read again (PXE 2.1, §2.4.3).
+		dhcpv4.WithOptionCopied(m, dhcpv4.OptionClientMachineIdentifier),
+	}
+	file := s.bootFile(c, m)
+	if n.Mode == Full {
+		lease, nak, err := s.leaseFor(m, e.MAC)
+		if err != nil {
+			e.Why = err.Error()
+			return nil, e
+		}
+		if nak {
+			mods[0], file = dhcpv4.WithMessageType(dhcpv4.MessageTypeNak), ""
+		} else {
+			mods = append(mods, lease...)
+		}
+	} else if file == "" {
+		e.Why = "nothing to boot"
+		return nil, e
+	}
+	if file != "" {
+		mods = append(mods, s.bootOptions(m, file)...)
+	}
+	answer, err := dhcpv4.NewReplyFromRequest(m, mods...)
+	if err != nil {
+		e.Why = err.Error()
+		return nil, e
+	}
+	e.File = file
+	return answer, e
+}
+
+// replies are the answers that messages have (RFC 2131, §4.3; PXE 2.1, §2.4).
+var replies = map[Mode]map[dhcpv4.MessageType]dhcpv4.MessageType{
+	Full: {
+		dhcpv4.MessageTypeDiscover: dhcpv4.MessageTypeOffer,
+		dhcpv4.MessageTypeRequest:  dhcpv4.MessageTypeAck,
+		dhcpv4.MessageTypeInform:   dhcpv4.MessageTypeAck,
+	},
+	Proxy: {
+		dhcpv4.MessageTypeDiscover: dhcpv4.MessageTypeOffer,
+		dhcpv4.MessageTypeRequest:  dhcpv4.MessageTypeAck,
+	},
+}
+
+// leaseFor is what an answer says of the client's address; nak when it wants
+// one that is not its own.
+func (s *Server) leaseFor(m *dhcpv4.DHCPv4, mac string) (mods []dhcpv4.Modifier, nak bool, err error) {
+	n := s.cfg.Net
+	mods = []dhcpv4.Modifier{dhcpv4.WithNetmask(net.CIDRMask(n.Pool.Bits(), 32))}
+	if n.Router.IsValid() {
+		mods = append(mods, dhcpv4.WithOption(dhcpv4.OptRouter(n.Router.AsSlice())))
+	}
+	if len(n.DNS) > 0 {
+		var ips []net.IP
+		for _, a := range n.DNS {
+			ips = append(ips, a.AsSlice())
+		}
+		mods = append(mods, dhcpv4.WithOption(dhcpv4.OptDNS(ips...)))
+	}
+	if m.MessageType() == dhcpv4.MessageTypeInform { // it has an address
+		return mods, false, nil
+	}
+	a, err := s.leases.give(mac)
+	if err != nil {
+		return nil, false, err
+	}
+	if m.MessageType() == dhcpv4.MessageTypeRequest {
+		want := m.RequestedIPAddress()
+		if want == nil {
+			want = m.ClientIPAddr
+		}
+		if w, ok := netip.AddrFromSlice(want); ok && !w.Unmap().IsUnspecified() && w.Unmap() != a {
+			return nil, true, nil
+		}
+	}
+	return append(mods, dhcpv4.WithYourIP(a.AsSlice()), dhcpv4.WithLeaseTime(uint32(n.lease().Seconds()))), false, nil
+}
+
+// bootFile is what a client is told to boot; "" when there is nothing for it.
+func (s *Server) bootFile(c *client, m *dhcpv4.DHCPv4) string {
+	if c.boot == (inband.Boot{}) {
+		return ""
+	}
+	class := m.ClassIdentifier()
+	switch {
+	case slices.Contains(m.UserClass(), userIPXE):
+		return s.url(c.boot, scriptFile)
+	case strings.HasPrefix(class, classHTTP):
+		if slices.ContainsFunc(m.ClientArch(), func(a iana.Arch) bool { return slices.Contains(httpArchs, a) }) {
+			return s.url(c.boot, ISOFile)
+		}
+	case strings.HasPrefix(class, classPXE):
+		for _, a := range m.ClientArch() {
+			if p := programs[a]; p != "" {
+				return s.cfg.Key.Sign(tftpPurpose, c.boot) + "/" + p
+			}
+		}
+	}
+	return ""
+}
+
+// fileField is the room for a name in the header, with a zero at its end.
+const fileField = 128
+
+// bootOptions say what to boot. An HTTP client takes an offer only if it says
+// that it is one (UEFI 2.10, §24.7.3.1); one from beside a DHCP server must tell
+// a PXE client that the program is named here and need not be looked for (PXE
+// 2.1, option 43, tag 6, bit 3).
+func (s *Server) bootOptions(m *dhcpv4.DHCPv4, file string) []dhcpv4.Modifier {
+	mods := []dhcpv4.Modifier{
+		dhcpv4.WithOption(dhcpv4.OptBootFileName(file)),
+		dhcpv4.WithOption(dhcpv4.OptTFTPServerName(s.cfg.Net.Server.String())),
+	}
+	if len(file) < fileField {
+		mods = append(mods, func(d *dhcpv4.DHCPv4) { d.BootFileName = file })
+	}
+	switch class := m.ClassIdentifier(); {
+	case strings.HasPrefix(class, classHTTP):
+		mods = append(mods, dhcpv4.WithOption(dhcpv4.OptClassIdentifier(classHTTP)))
+	case strings.HasPrefix(class, classPXE) && s.cfg.Net.Mode == Proxy:
+		mods = append(mods, dhcpv4.WithOption(dhcpv4.OptClassIdentifier(classPXE)),
+			dhcpv4.WithGeneric(dhcpv4.OptionVendorSpecificInformation, []byte{6, 1, 8, 255}))
+	}
+	return mods
+}
+
+// machineID is the UUID that a client says, as BMCs write it: SMBIOS has its
+// first three parts least byte first (PXE 2.1, option 97).
+func machineID(m *dhcpv4.DHCPv4) string {
+	b := m.Options.Get(dhcpv4.OptionClientMachineIdentifier)
+	if len(b) != 17 || b[0] != 0 {
+		return ""
+	}
+	b = b[1:]
+	h := hex.EncodeToString([]byte{b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]})
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+func xid(m *dhcpv4.DHCPv4) uint32 {
+	x := m.TransactionID
+	return uint32(x[0])<<24 | uint32(x[1])<<16 | uint32(x[2])<<8 | uint32(x[3])
+}

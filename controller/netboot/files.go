@@ -1,0 +1,72 @@
+package netboot
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/netboot/cpio"
+)
+
+// Names of what is made for each boot.
+const (
+	scriptFile = "boot.ipxe"
+	configFile = "agent.cpio" // a second initrd
+)
+
+// files are all that is served over HTTP, by the name behind a boot's token.
+var files = map[string]struct {
+	kind    string // media type
+	content func(*Server, inband.Boot) (io.ReadSeeker, error)
+}{
+	ISOFile: {"application/x-iso9660-image", func(s *Server, b inband.Boot) (io.ReadSeeker, error) {
+		config, err := slotOf(s.cfg.Media(b))
+		if err != nil {
+			return nil, err
+		}
+		return s.image.iso.filled(config), nil
+	}},
+	scriptFile: {"text/plain", func(s *Server, b inband.Boot) (io.ReadSeeker, error) {
+		return bytes.NewReader(s.script(b)), nil
+	}},
+	KernelFile: {"application/octet-stream", fixed(KernelFile)},
+	InitrdFile: {"application/octet-stream", fixed(InitrdFile)},
+	configFile: {"application/octet-stream", func(s *Server, b inband.Boot) (io.ReadSeeker, error) {
+		config, err := slotOf(s.cfg.Media(b))
+		if err != nil {
+			return nil, err
+		}
+		return bytes.NewReader(ConfigInitrd(config)), nil
+	}},
+}
+
+func fixed(name string) func(*Server, inband.Boot) (io.ReadSeeker, error) {
+	return func(s *Server, _ inband.Boot) (io.ReadSeeker, error) {
+		f := s.image.files[name]
+		return io.NewSectionReader(f.r, 0, f.size), nil
+	}
+}
+
+// ConfigInitrd is an initrd that holds nothing but an agent's configuration. A
+// kernel takes it beside the one that holds the agent.
+func ConfigInitrd(config []byte) []byte {
+	return cpio.Append(nil, cpio.Entry{Name: job.MediaConfigPath, Mode: cpio.File | 0o600, Content: config})
+}
+
+// Cmdline is the kernel's command line: what it says stays on the screen and
+// goes to the serial port, and the agent finds its configuration.
+const Cmdline = "console=tty0 console=ttyS0,115200 metalab.config=" + job.MediaConfigPath
+
+// script is what iPXE runs. The names of the initrds are for kernels that read
+// them through UEFI; others take them as iPXE has put them, one behind the
+// other.
+func (s *Server) script(b inband.Boot) []byte {
+	return fmt.Appendf(nil, `#!ipxe
+kernel %[1]s initrd=%[4]s initrd=%[5]s %[6]s
+initrd --name %[4]s %[2]s
+initrd --name %[5]s %[3]s
+boot
+`, s.url(b, KernelFile), s.url(b, InitrdFile), s.url(b, configFile), InitrdFile, configFile, Cmdline)
+}

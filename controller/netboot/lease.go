@@ -1,0 +1,113 @@
+package netboot
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/netip"
+	"time"
+)
+
+// Mode is what DHCP gives.
+type Mode string
+
+// The modes.
+const (
+	Full  Mode = ""      // addresses, and what to boot
+	Proxy Mode = "proxy" // what to boot, beside a DHCP server of others
+)
+
+// Network is a provisioning network.
+type Network struct {
+	Mode   Mode
+	Server netip.Addr    // of ours in it, where clients find TFTP
+	Pool   netip.Prefix  // addresses that are given; of Full
+	Router netip.Addr    // may be none
+	DNS    []netip.Addr  // may be none
+	Lease  time.Duration // of an address; 0 is an hour
+}
+
+const (
+	defaultLease = time.Hour
+	largestPool  = 1 << 20 // addresses
+)
+
+func (n *Network) validate() error {
+	switch {
+	case !n.Server.Is4():
+		return fmt.Errorf("netboot: Net.Server %s: want an IPv4 address", n.Server)
+	case n.Mode != Full && n.Mode != Proxy:
+		return fmt.Errorf("netboot: Net.Mode %q: use %q or %q", n.Mode, Full, Proxy)
+	case n.Mode == Full && (!n.Pool.IsValid() || !n.Pool.Addr().Is4() || n.Pool.Bits() > 30):
+		return fmt.Errorf("netboot: Net.Pool %s: want an IPv4 prefix of /30 or more addresses", n.Pool)
+	}
+	return nil
+}
+
+func (n *Network) lease() time.Duration {
+	if n.Lease == 0 {
+		return defaultLease
+	}
+	return n.Lease
+}
+
+// leases are the addresses that are given. A MAC address has the same again
+// after a restart of the controller, unless others have come before it that
+// share its place.
+type leases struct {
+	net   Network
+	of    map[string]netip.Addr // by MAC
+	taken map[netip.Addr]string // "" when it is never given
+}
+
+func newLeases(n Network) leases {
+	l := leases{net: n, of: map[string]netip.Addr{}, taken: map[netip.Addr]string{}}
+	for _, a := range append([]netip.Addr{n.Server, n.Router}, n.DNS...) {
+		l.taken[a] = ""
+	}
+	return l
+}
+
+var errPoolEmpty = errors.New("netboot: all addresses of the pool are given")
+
+// give is the address of a MAC.
+func (l *leases) give(mac string) (netip.Addr, error) {
+	if a, ok := l.of[mac]; ok {
+		return a, nil
+	}
+	pool := l.net.Pool.Masked()
+	hosts := min(uint32(1)<<(32-pool.Bits())-2, largestPool) // neither the network's nor broadcast
+	h := fnv.New32a()
+	h.Write([]byte(mac))
+	at := h.Sum32() % hosts
+	for i := range hosts {
+		a := add(pool.Addr(), 1+(at+i)%hosts)
+		if _, taken := l.taken[a]; !taken {
+			l.of[mac], l.taken[a] = a, mac
+			return a, nil
+		}
+	}
+	return netip.Addr{}, errPoolEmpty
+}
+
+func add(a netip.Addr, n uint32) netip.Addr {
+	b := a.As4()
+	sum := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+	sum += n
+	return netip.AddrFrom4([4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+}
+
+// decline takes an address out of use that somebody else has (RFC 2131, §3.1).
+func (l *leases) decline(mac string) {
+	if a, ok := l.of[mac]; ok {
+		delete(l.of, mac)
+		l.taken[a] = ""
+	}
+}
+
+func (l *leases) drop(mac string) {
+	if a, ok := l.of[mac]; ok {
+		delete(l.of, mac)
+		delete(l.taken, a)
+	}
+}
