@@ -53,6 +53,8 @@ type bench struct {
 	crash func() bool
 	kill  context.CancelFunc
 
+	network *netboot.Network // nil: there is none
+
 	// What the agent remembers: it goes with the boot, not with the controller.
 	boot    string
 	done    map[string]job.Report
@@ -124,13 +126,13 @@ func (b *bench) replace() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	media, err := netboot.New(netboot.Config{Key: key, URL: "http://192.0.2.3", Media: agents.Media})
+	media, err := netboot.New(netboot.Config{Key: key, URL: "http://192.0.2.3", Media: agents.Media, Net: b.network})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.r, err = New(Config{
 		Client: b.kube, Reader: b.kube, Inband: agents, Boot: media, Clock: b.clock, Wall: b.clock,
-		BMCs:   &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": b.bmc.Open}},
+		BMCs:   &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": b.bmc.Open, "ipmi": b.bmc.Open}},
 		Chance: b.chance.Float64,
 	})
 	if err != nil {
@@ -196,8 +198,19 @@ func (b *bench) agent() {
 		return
 	}
 	boot, _ := currentBoot(h)
-	if boot.ID == "" || media.Image != b.r.Boot.ISO(boot) || b.deaf {
+	if b.deaf {
 		return
+	}
+	if b.network == nil && (boot.ID == "" || media.Image != b.r.Boot.ISO(boot)) {
+		return
+	}
+	if b.network != nil {
+		if !b.bootsByNetwork() {
+			return
+		}
+		if b.boot != "" { // it runs what it has booted, whatever is current
+			boot.ID = b.boot
+		}
 	}
 	if b.boot != boot.ID {
 		b.boot, b.done = boot.ID, map[string]job.Report{}

@@ -52,9 +52,10 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 	if err != nil {
 		return bmc.Config{}, err
 	}
-	if err := bootable(h, address); err != nil {
+	if err := r.bootable(h, address); err != nil {
 		return bmc.Config{}, err
 	}
+	o.facts.Net = devices[address.Boot]
 	c := bmc.Credentials{
 		Username: strings.TrimSpace(string(secret.Data["username"])),
 		Password: strings.TrimSpace(string(secret.Data["password"])),
@@ -92,20 +93,6 @@ func (r *Reconciler) countCredentials(h *metal3.BareMetalHost, o *observation) {
 	default:
 		r.metrics.noAccess.WithLabelValues(h.Namespace, h.Name).Inc()
 	}
-}
-
-// bootable says why a host at this kind of address could never be given its
-// agent. The texts are Metal3's (B-47), but the last.
-func bootable(h *metal3.BareMetalHost, a bmc.Address) error {
-	switch {
-	case h.Spec.BootMACAddress == "" && (a.NeedsMAC || h.InspectionDisabled()):
-		return fmt.Errorf("BMC driver %s requires a BootMACAddress value", a.Hardware)
-	case a.NeedsNetwork: // there is none: agents come by virtual media
-		return fmt.Errorf("BMC driver %s requires a provisioning network", a.Hardware)
-	case a.Boot != bmc.MediumCD:
-		return fmt.Errorf("BMC type %s boots by %s, which is not supported: use redfish-virtualmedia", a.Scheme, a.Boot)
-	}
-	return nil
 }
 
 // adoptSecret marks the secret as the host's, once (B-113).

@@ -208,9 +208,9 @@ func TestRegistrationErrorsHaveUpstreamsTexts(t *testing.T) {
 		"pxe B-47":              {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "redfish://192.0.2.2/redfish/v1/Systems/1" }, want: "BMC driver redfish requires a provisioning network"},
 		"mac B-47":              {change: func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "libvirt://192.0.2.2" }, want: "BMC driver ipmi requires a BootMACAddress value"},
 		"mac uninspected B-131": {change: func(h *metal3.BareMetalHost) { h.Spec.InspectionMode = metal3.InspectionModeDisabled }, want: "BMC driver redfish requires a BootMACAddress value"},
-		"uefi http": {change: func(h *metal3.BareMetalHost) {
-			h.Spec.BMC.Address = "redfish-uefihttp://192.0.2.2/redfish/v1/Systems/1"
-		}, want: "BMC type redfish-uefihttp boots by uefi http, which is not supported: use redfish-virtualmedia"},
+		"legacy mode by HTTP": {change: func(h *metal3.BareMetalHost) {
+			h.Spec.BMC.Address, h.Spec.BootMode = "redfish-uefihttp://192.0.2.2/redfish/v1/Systems/1", metal3.Legacy
+		}, want: "BMC type redfish-uefihttp boots by HTTP, which legacy firmware cannot: set bootMode to UEFI"},
 		"no user B-110":     {secret: map[string][]byte{"password": []byte("x")}, want: "Validation error with BMC credentials: Missing BMC connection detail 'username' in credentials"},
 		"no password B-110": {secret: map[string][]byte{"username": []byte("x"), "password": []byte(" \n")}, want: "Validation error with BMC credentials: Missing BMC connection details 'password' in credentials"},
 		"profile B-190":     {change: func(h *metal3.BareMetalHost) { h.Spec.HardwareProfile = "toaster" }, want: `no hardware profile named "toaster"`},

@@ -114,7 +114,11 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	if err == nil {
 		o.system, err = o.client.System(ctx)
 	}
-	if err == nil && usesMedia[f.State] {
+	switch {
+	case err != nil:
+	case f.Net != bmc.BootNone:
+		err = r.observeNetwork(h, o)
+	case usesMedia[f.State]:
 		err = r.observeMedia(ctx, h, o)
 	}
 	if err == nil && f.State == metal3.StateRegistering {
@@ -139,6 +143,9 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		return nil
 	}
 	f.Power, f.NextBoot, f.BootStays = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent
+	if b, op := currentBoot(h); f.Net == bmc.BootHTTP && f.NextBoot == f.Net && op != nil && o.system.Boot.URL != r.Boot.ISO(b) {
+		f.NextBoot = bmc.BootNone // it would boot what an earlier boot was given
+	}
 	r.observePower(h.UID, f)
 	return nil
 }
@@ -199,6 +206,7 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	o.boot, f.OpEnded = b, !op.End.IsZero()
 	st := r.Inband.Expect(b)
 	f.AgentUp, f.AgentWait = st.Up, st.Expected
+	r.openNetwork(h, o)
 	inspect := st.Jobs[jobID(b, jobInspect)]
 	o.found = inspect.Inventory
 	f.Inspect = jobState(st.Jobs, jobID(b, jobInspect), &f.JobError)
@@ -213,6 +221,9 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 		return
 	}
 	if f.Live { // nothing is written
+		if f.Net != bmc.BootNone {
+			f.ValidationError = "a live ISO needs a BMC with virtual media: " + h.Spec.BMC.Address + " boots by the network"
+		}
 		return
 	}
 	// The ID tells the image, too: a job for another one is another job.

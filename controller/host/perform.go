@@ -28,6 +28,7 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.BootCD: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 		return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootCD, Mode: agentMode(h)})
 	},
+	phase.BootNet: (*Reconciler).bootNetwork,
 	phase.BootDisk: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 		return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootDisk, Mode: bmc.BootMode(h.Status.Provisioning.BootMode), Persistent: true})
 	},

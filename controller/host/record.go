@@ -38,7 +38,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = "", "", 0
 		h.SetOperationalStatus(metal3.OperationalStatusOK)
 	}
-	if o.system.Power != "" && (d.Moved || !usesMedia[before.Provisioning.State]) {
+	if o.system.Power != "" && tellsPower(o, d) {
 		recordPower(h, o.system.Power)
 	}
 	switch d.Do {
@@ -187,6 +187,32 @@ func (r *Reconciler) recordCredentials(ctx context.Context, h *metal3.BareMetalH
 		}
 	}
 	return nil
+}
+
+// tellsPower: the status tells the power when an operation is over, and not of
+// the power cycles that are part of it. Of a host that boots by the network it
+// tells what phase needs to know what the host runs: that it was seen off, and
+// that it is on when an operation begins or has done its in-band work.
+func tellsPower(o *observation, d phase.Decision) bool {
+	state := o.facts.State
+	_, bootsAgent := inbandStates[state]
+	switch {
+	case !usesMedia[state]:
+		return true
+	case o.facts.Net == bmc.BootNone:
+		return d.Moved
+	case o.system.Power == bmc.Off:
+		return true
+	case d.Moved: // its agent still runs when it is inspected
+		return state != metal3.StateInspecting
+	}
+	begun := d.Fail != "" && d.Fail != metal3.RegistrationError || d.Do == phase.BeginAgain
+	return bootsAgent && (begun || d.Do == phase.EndOperation)
+}
+
+// inbandStates are those whose operation boots the agent.
+var inbandStates = map[phase.State]struct{}{
+	metal3.StateInspecting: {}, metal3.StateProvisioning: {}, metal3.StateDeprovisioning: {},
 }
 
 func recordPower(h *metal3.BareMetalHost, p bmc.Power) {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/netboot/cpio"
@@ -41,10 +43,11 @@ type Image struct {
 // directory. Network boot programs may be missing: then servers without iPXE of
 // their own get the one that has nothing to run.
 func LoadImage(dir string) (_ *Image, err error) {
-	img, err := stubImage()
+	stubs, err := stubImage()
 	if err != nil {
 		return nil, err
 	}
+	img := &Image{files: maps.Clone(stubs.files)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, img.Close())
@@ -80,7 +83,7 @@ func LoadImage(dir string) (_ *Image, err error) {
 
 // stubImage has programs that print a line where it should have a kernel. It
 // is enough for emulated servers, which run the agent themselves.
-func stubImage() (*Image, error) {
+var stubImage = sync.OnceValues(func() (*Image, error) {
 	iso, err := BuildISO(map[string][]byte{job.MediaConfigPath: Slot()})
 	if err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ func stubImage() (*Image, error) {
 	}}
 	img.iso, err = newBlank(bytes.NewReader(iso), int64(len(iso)))
 	return img, err
-}
+})
 
 func blankOf(b []byte) *blank { return &blank{r: bytes.NewReader(b), size: int64(len(b))} }
 

@@ -118,6 +118,14 @@ type Facts struct {
 	NextBoot          bmc.Device // of the override
 	BootStays         bool       // the override is not for the next boot alone
 
+	// Net is how the agent comes by the network: BootPXE or BootHTTP. BootNone
+	// is by virtual media, and the rules about media are for that alone.
+	Net bmc.Device
+	// SeenOff, of a host that boots by the network: when the status last told
+	// its power, it was off. Within an operation that means that what it runs
+	// was booted for the operation.
+	SeenOff bool
+
 	// Of the agent of this operation's boot.
 	AgentUp   bool
 	AgentWait time.Duration // how long it has been expected; restarts with the controller
@@ -155,6 +163,7 @@ const (
 	InsertMedia  Action = "insert media"  // the agent of this boot
 	EjectMedia   Action = "eject media"   //
 	BootCD       Action = "boot CD"       // once
+	BootNet      Action = "boot network"  // once
 	BootDisk     Action = "boot disk"     // from now on
 	InsertLive   Action = "insert live"   // the live ISO that is the image
 	BootLive     Action = "boot live"     // from the CD, from now on

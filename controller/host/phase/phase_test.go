@@ -41,6 +41,7 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		Detach: r.IntN(6) == 0, DetachForce: flip(), DetachDelays: flip(), IsDetached: r.IntN(6) == 0,
 		Part:    Part{Name: "RAID", State: []PartState{PartSettled, PartSettled, PartStale, PartWanted, PartRunning, PartFailed}[r.IntN(6)], Error: "broke"},
 		SoftOff: time.Duration(r.IntN(3)) * 100 * time.Second,
+		Net:     []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(),
 	}
 }
 

@@ -117,6 +117,30 @@ func liveMedium(f Facts) bool { return f.Media == MediaLive }
 
 func ours(f Facts) bool { return f.Media == MediaCurrent || f.Media == MediaOld }
 
+// byNetwork: the agent does not come by virtual media.
+func byNetwork(f Facts) bool { return f.Net != bmc.BootNone }
+
+// setUp: what a server that is on runs, or is about to, is this operation's
+// agent.
+func setUp(f Facts) bool { return f.Media == MediaCurrent || byNetwork(f) && f.SeenOff }
+
+// runsAgent: an agent whose work is done still runs. That a server booted it by
+// the network shows in nothing but when its power was last told: as the work of
+// provisioning and deprovisioning ended, and not while it was inspected.
+func runsAgent(f Facts) bool {
+	switch {
+	case !byNetwork(f):
+		return ours(f)
+	case f.State == provisioning || f.State == deprovisioning && f.Cleaning:
+		return on(f) && !f.SeenOff
+	}
+	return on(f) && f.SeenOff && f.State != deprovisioning && f.Part.State != PartRunning
+}
+
+func nextBootIsNot(d bmc.Device) func(Facts) bool {
+	return func(f Facts) bool { return f.NextBoot != d }
+}
+
 func and(conditions ...func(Facts) bool) func(Facts) bool {
 	return func(f Facts) bool {
 		for _, c := range conditions {
@@ -218,9 +242,10 @@ var rules = []rule{
 	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && f.RebootForce && !f.OpEnded }, do: BeginAgain, after: 1},
 
 	{in: withWork, name: powerChanges, when: moving, after: shortWait},
-	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(func(f Facts) bool { return f.Media == MediaCurrent })), do: PowerOff, after: shortWait},
-	{in: withWork, name: "has no agent medium", when: and(working, not(agentUp), off, not(func(f Facts) bool { return f.Media == MediaCurrent })), do: InsertMedia, after: 1},
-	{in: withWork, name: "would not boot its agent", when: and(working, not(agentUp), off, func(f Facts) bool { return f.NextBoot != bmc.BootCD }), do: BootCD, after: 1},
+	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(setUp)), do: PowerOff, after: shortWait},
+	{in: withWork, name: "has no agent medium", when: and(working, not(byNetwork), not(agentUp), off, not(setUp)), do: InsertMedia, after: 1},
+	{in: withWork, name: "would not boot its agent", when: and(working, not(byNetwork), not(agentUp), off, nextBootIsNot(bmc.BootCD)), do: BootCD, after: 1},
+	{in: withWork, name: "would not boot its agent by the network", ref: "B-131", when: and(working, byNetwork, not(agentUp), off, func(f Facts) bool { return f.NextBoot != f.Net }), do: BootNet, after: 1},
 	{in: withWork, name: "is ready to boot its agent", when: and(working, not(agentUp), off), do: PowerOn, after: shortWait},
 	{in: withWork, name: "has booted no agent in time", when: and(working, not(agentUp), func(f Facts) bool { return f.AgentWait > agentWait }), fail: func(f Facts) (metal3.ErrorType, string) {
 		return FailsAs(f.State), "the agent did not report within " + agentWait.String() + " of the boot"
@@ -244,9 +269,9 @@ var rules = []rule{
 	{in: states{provisioning}, name: "writing runs", when: and(working, not(live), job(writeJob, JobPending)), after: longWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
-	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(on, ours), do: PowerOff, after: shortWait},
+	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(on, runsAgent), do: PowerOff, after: shortWait},
 	{in: states{provisioning}, name: "runs something other than its live image", ref: "B-153", when: and(live, on, not(liveMedium)), do: PowerOff, after: shortWait},
-	{in: states{deprovisioning, poweringOff}, name: "is still on", ref: "B-65 B-70", when: and(on, func(f Facts) bool { return !f.DisablePowerOff || ours(f) }), do: PowerOff, after: shortWait},
+	{in: states{deprovisioning, poweringOff}, name: "is still on", ref: "B-65 B-70", when: and(on, func(f Facts) bool { return !f.DisablePowerOff || runsAgent(f) }), do: PowerOff, after: shortWait},
 	{in: states{preparing, poweringOff}, name: powerChanges, when: moving, after: shortWait},
 	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: ours, do: EjectMedia, after: 1},
 	{in: states{deprovisioning, poweringOff}, name: "still has its live medium", ref: "B-153", when: liveMedium, do: EjectMedia, after: 1},
@@ -259,7 +284,7 @@ var rules = []rule{
 	{in: states{preparing}, name: "has nothing to prepare", ref: "B-52", when: always, to: to(available), clear: metal3.PreparationError, after: 1},
 	{in: states{provisioning}, name: "has no live medium", ref: "B-153", when: and(live, off, not(liveMedium)), do: InsertLive, after: 1},
 	{in: states{provisioning}, name: "would not boot its live medium", ref: "B-153", when: and(live, off, func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: shortWait},
-	{in: states{provisioning}, name: "would not boot its disk", ref: "B-58", when: and(not(live), off, func(f Facts) bool { return f.NextBoot != bmc.BootDisk }), do: BootDisk, after: 1},
+	{in: states{provisioning}, name: "would not boot its disk", ref: "B-58", when: and(not(live), off, nextBootIsNot(bmc.BootDisk)), do: BootDisk, after: 1},
 	{in: states{provisioning}, name: "is ready to boot what is deployed", ref: "B-58 B-153", when: off, do: PowerOn, after: shortWait},
 	{in: states{provisioning}, name: "is deployed and on", ref: "B-58", when: always, to: to(provisioned), clear: metal3.ProvisioningError},
 	{in: states{deprovisioning}, name: "is clean, and being deleted", ref: "B-69", when: isDeleting, to: to(poweringOff), clear: metal3.ProvisioningError, after: 1},

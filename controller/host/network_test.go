@@ -1,0 +1,192 @@
+package host
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
+	"github.com/metalab-dev/metalab/controller/netboot"
+)
+
+const bootMAC = "02:00:00:00:00:01"
+
+// newNetBench is a bench with a provisioning network, and a host at a kind of
+// address.
+func newNetBench(t *testing.T, seed uint64, scheme string, change func(*metal3.BareMetalHost)) *bench {
+	t.Helper()
+	b := newBench(t, seed, func(h *metal3.BareMetalHost) {
+		h.Spec.BMC.Address, h.Spec.BootMACAddress = scheme+"://192.0.2.2/redfish/v1/Systems/1", bootMAC
+		if change != nil {
+			change(h)
+		}
+	})
+	b.network = &netboot.Network{Server: netip.MustParseAddr("192.0.2.3"), Pool: netip.MustParsePrefix("198.51.100.0/24")}
+	b.bmc.NoMedia = strings.HasPrefix(scheme, "ipmi")
+	b.replace()
+	return b
+}
+
+// bootsByNetwork: the server was told to, once, before it was last switched on.
+func (b *bench) bootsByNetwork() bool {
+	next, booted := bmc.Boot{}, bmc.Boot{}
+	for _, c := range b.bmc.Calls() {
+		switch {
+		case c.Verb == bmctest.SetBoot:
+			next = c.Boot
+		case c.Verb == bmctest.SetPower && c.Power == bmc.PowerOn:
+			booted = next
+			if !next.Persistent {
+				next = bmc.Boot{}
+			}
+		}
+	}
+	return !booted.Persistent && (booted.Device == bmc.BootPXE || booted.Device == bmc.BootHTTP && booted.URL != "")
+}
+
+// verbs counts the calls of a verb.
+func (b *bench) verbs(v bmctest.Verb, which func(bmctest.Call) bool) int {
+	n := 0
+	for _, c := range b.bmc.Calls() {
+		if c.Verb == v && which(c) {
+			n++
+		}
+	}
+	return n
+}
+
+func poweredOn(c bmctest.Call) bool { return c.Power == bmc.PowerOn }
+
+// B-131 B-133: every scheme that boots by the network.
+func TestHostIsProvisionedByTheNetwork(t *testing.T) {
+	for scheme, want := range map[string]bmc.Device{
+		"ipmi": bmc.BootPXE, "libvirt": bmc.BootPXE, "redfish": bmc.BootPXE, "ilo5-redfish": bmc.BootPXE, "idrac-redfish": bmc.BootPXE,
+		"ibmc": bmc.BootPXE, "idrac": bmc.BootPXE, "ilo4": bmc.BootPXE, "ilo5": bmc.BootPXE, "irmc": bmc.BootPXE,
+		"redfish-uefihttp": bmc.BootHTTP,
+	} {
+		t.Run(scheme, func(t *testing.T) {
+			b := newNetBench(t, 1, scheme, withImage)
+			b.until("provisioned", in(metal3.StateProvisioned))
+			if want := []job.Kind{job.Inventory, job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
+				t.Errorf("the agent ran %v, want %v", b.ran, want)
+			}
+			if b.statusWrites > maxStatusWrites {
+				t.Errorf("%d status writes, want at most %d", b.statusWrites, maxStatusWrites)
+			}
+			var boots []bmc.Boot
+			for _, c := range b.bmc.Calls() {
+				switch c.Verb {
+				case bmctest.SetBoot:
+					boots = append(boots, bmc.Boot{Device: c.Boot.Device, Persistent: c.Boot.Persistent})
+				case bmctest.ReadMedia, bmctest.InsertMedia, bmctest.EjectMedia:
+					t.Errorf("asked for %s", c.Verb)
+				}
+			}
+			if want := []bmc.Boot{{Device: want}, {Device: want}, {Device: bmc.BootDisk, Persistent: true}}; !cmp.Equal(boots, want) {
+				t.Errorf("boot overrides %+v, want %+v", boots, want)
+			}
+			if on := b.verbs(bmctest.SetPower, poweredOn); on != 3 {
+				t.Errorf("powered on %d times, want 3: to inspect, to write, to run", on)
+			}
+			b.change(func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
+			b.until("deprovisioned", in(metal3.StateAvailable))
+			if last := b.ran[len(b.ran)-1]; len(b.ran) != 4 || last != job.Clean {
+				t.Errorf("the agent ran %v, want it to clean at last", b.ran)
+			}
+			if err := b.kube.Delete(t.Context(), b.host()); err != nil {
+				t.Fatal(err)
+			}
+			b.until("gone", func(h *metal3.BareMetalHost) bool { return h == nil })
+			if sys, _ := b.bmc.Now(); sys.Power != bmc.Off {
+				t.Errorf("power %s, want it off (B-70)", sys.Power)
+			}
+		})
+	}
+}
+
+// As with virtual media: nothing that shows what a server runs is lost with the
+// controller.
+func TestKilledControllersDoNothingTwiceByTheNetwork(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			b := newNetBench(t, seed, "ipmi", withImage)
+			b.crash = func() bool { return b.chance.IntN(3) == 0 }
+			b.until("provisioned", func(h *metal3.BareMetalHost) bool {
+				if b.chance.IntN(4) == 0 {
+					b.replace()
+				}
+				return in(metal3.StateProvisioned)(h)
+			})
+			if want := []job.Kind{job.Inventory, job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
+				t.Errorf("seed %d: the agent ran %v, want %v", seed, b.ran, want)
+			}
+			if on := b.verbs(bmctest.SetPower, poweredOn); on != 3 {
+				t.Errorf("seed %d: powered on %d times, want 3: to inspect, to write, to run", seed, on)
+			}
+		})
+	}
+}
+
+// A server that runs something is switched off first, and one whose attempt
+// has failed is, too: it runs the agent of a boot that is over.
+func TestWhatRunsIsNotTakenForTheAgent(t *testing.T) {
+	b := newNetBench(t, 1, "ipmi", nil)
+	if err := b.bmc.SetPower(t.Context(), bmc.PowerOn); err != nil {
+		t.Fatal(err)
+	}
+	b.until("inspecting", in(metal3.StateInspecting))
+	if !b.host().Status.PoweredOn {
+		t.Error("status.poweredOn is false of a server that is on")
+	}
+	b.deaf = true
+	b.until("inspection error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType == metal3.InspectionError })
+	b.deaf = false
+	b.until("available", in(metal3.StateAvailable))
+	off := b.verbs(bmctest.SetPower, func(c bmctest.Call) bool { return c.Power == bmc.PowerOff })
+	if off != 3 {
+		t.Errorf("switched off %d times, want 3: what it ran, the attempt that failed, the agent", off)
+	}
+	if want := []job.Kind{job.Inventory}; !cmp.Equal(b.ran, want) {
+		t.Errorf("the agent ran %v, want %v", b.ran, want)
+	}
+}
+
+// B-153
+func TestLiveISONeedsVirtualMedia(t *testing.T) {
+	b := newNetBench(t, 1, "redfish", func(h *metal3.BareMetalHost) {
+		format := liveISO
+		h.Spec.Image = &metal3.Image{URL: "http://192.0.2.1/live.iso", DiskFormat: &format}
+	})
+	b.until("error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType == metal3.ProvisioningError })
+	if got := b.host().Status.ErrorMessage; !strings.Contains(got, "virtual media") {
+		t.Errorf("message %q, want it to name virtual media", got)
+	}
+}
+
+// B-47
+func TestSecureBootThatTheDriverLacksIsTold(t *testing.T) {
+	b := newNetBench(t, 1, "ipmi", func(h *metal3.BareMetalHost) { h.Spec.BootMode = metal3.UEFISecureBoot })
+	b.until("error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
+	if got, want := b.host().Status.ErrorMessage, "BMC driver ipmi does not support secure boot"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+}
+
+// B-47 B-141
+func TestTwoHostsWithOneMACAreTold(t *testing.T) {
+	b := newNetBench(t, 1, "ipmi", nil)
+	if err := b.r.Boot.Know(netboot.Client{Host: "u-0", Name: "other", MAC: bootMAC}); err != nil {
+		t.Fatal(err)
+	}
+	b.until("error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
+	want := "MAC address " + bootMAC + " conflicts with existing node other"
+	if s := b.host().Status; s.ErrorType != metal3.RegistrationError || s.ErrorMessage != want {
+		t.Errorf("%s: %q, want %q", s.ErrorType, s.ErrorMessage, want)
+	}
+}
