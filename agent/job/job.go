@@ -53,6 +53,7 @@ const (
 	Clean     Kind = "clean"     // erase every disk
 	Write     Kind = "write"     // write an image to the root device
 	Custom    Kind = "custom"    // deploy by a method that the agent knows by name
+	RAID      Kind = "raid"      // erase every disk and make software RAID of them
 )
 
 // Job is one piece of work. Exactly the member that Kind names may be set.
@@ -62,11 +63,43 @@ type Job struct {
 	Clean  *CleanSpec  `json:"clean,omitempty"`
 	Write  *WriteSpec  `json:"write,omitempty"`
 	Custom *CustomSpec `json:"custom,omitempty"`
+	RAID   *RAIDSpec   `json:"raid,omitempty"`
 }
 
 // CleanSpec says which erasure is wanted, of every disk.
 type CleanSpec struct {
-	Erase Erase `json:"erase,omitempty"`
+	Erase  Erase  `json:"erase,omitempty"`
+	Arrays Arrays `json:"arrays,omitempty"`
+}
+
+// Arrays says what cleaning does to software RAID.
+type Arrays string
+
+// The ways with software RAID. Kept arrays are erased in place of the disks
+// that they are made of; ArraysOnly erases nothing but the disks of arrays.
+const (
+	ArraysDeleted Arrays = ""
+	ArraysKept    Arrays = "keep"
+	ArraysOnly    Arrays = "only"
+)
+
+// RAIDSpec is the software RAID that a server shall have: the arrays that it
+// has are taken apart, every disk's metadata is erased, and these are made.
+// There may be none.
+type RAIDSpec struct {
+	Arrays []ArraySpec `json:"arrays,omitempty"`
+	// ID is what the identifiers of arrays, members and partitions are derived
+	// from: the same for the same job, and never used for another.
+	ID   string `json:"id"`
+	Made int64  `json:"made"` // when, in seconds since 1970: the server's own clock may be wrong
+}
+
+// ArraySpec is one array.
+type ArraySpec struct {
+	Name    string  `json:"name"`              // unique in the server; WriteSpec.Array has it
+	Level   string  `json:"level"`             // "0", "1" or "1+0"
+	SizeGiB int     `json:"sizeGiB,omitempty"` // 0 is all that is left
+	Disks   []Hints `json:"disks,omitempty"`   // each chooses one; none is all disks
 }
 
 // Erase is how thoroughly a disk is erased.
@@ -89,6 +122,7 @@ type WriteSpec struct {
 	Checksum     string        `json:"checksum,omitempty"` // hex digest, or URL of a checksum file
 	ChecksumType string        `json:"checksumType"`       // md5, sha256, sha512, or "" to tell by length
 	Root         Hints         `json:"root"`
+	Array        string        `json:"array,omitempty"`       // name of the software RAID that is the root device, in place of Root
 	Registry     *RegistryAuth `json:"registry,omitempty"`    // for an oci URL; nil is anonymous
 	ConfigDrive  *ConfigDrive  `json:"configDrive,omitempty"` // beside the image; nil is none
 }
@@ -146,6 +180,16 @@ type Report struct {
 	Inventory *Hardware `json:"inventory,omitempty"`
 	Written   *Written  `json:"written,omitempty"`
 	Cleaned   []Erased  `json:"cleaned,omitempty"`
+	Arrays    []Array   `json:"arrays,omitempty"`
+}
+
+// Array is software RAID that the agent has made.
+type Array struct {
+	Name      string   `json:"name"`
+	UUID      string   `json:"uuid"` // as mdadm writes it
+	Level     string   `json:"level"`
+	SizeBytes int64    `json:"sizeBytes"`
+	Disks     []string `json:"disks"` // devices that hold its members
 }
 
 // Erased is a disk that Clean erased.
@@ -225,4 +269,8 @@ type Disk struct {
 	WWNVendorExtension string `json:"wwnVendorExtension,omitempty"`
 	WWNWithExtension   string `json:"wwnWithExtension,omitempty"`
 	HCTL               string `json:"hctl,omitempty"` // 0:0:0:0
+	// Array is the name of the software RAID that the device is; "" when it is
+	// none. Member says that one has taken the device, or a part of it.
+	Array  string `json:"array,omitempty"`
+	Member bool   `json:"member,omitempty"`
 }

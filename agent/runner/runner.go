@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/plugin/disk"
 	"github.com/metalab-dev/metalab/agent/plugin/inventory"
+	"github.com/metalab-dev/metalab/agent/plugin/mdraid"
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
@@ -106,7 +107,13 @@ func (r *Runner) work(j job.Job) (func(context.Context, job.Hardware, func(int))
 			spec = *j.Clean
 		}
 		return func(ctx context.Context, h job.Hardware, progress func(int)) (job.Report, error) {
-			return erase(spec.Erase)(ctx, r.config.System, job.WriteSpec{}, h.Disks, progress)
+			return clean(ctx, r.config.System, spec, h.Disks, progress)
+		}, nil
+	case j.Kind == job.RAID && j.RAID == nil:
+		return nil, errors.New("runner: a RAID job without its specification")
+	case j.Kind == job.RAID:
+		return func(ctx context.Context, h job.Hardware, progress func(int)) (job.Report, error) {
+			return makeArrays(ctx, r.config.System, *j.RAID, h.Disks, progress)
 		}, nil
 	case j.Kind == job.Write && j.Write == nil:
 		return nil, errors.New("runner: a write job without its specification")
@@ -144,6 +151,9 @@ func (r *Runner) methods() map[string]Method {
 func (r *Runner) write(ctx context.Context, s sys.System, spec job.WriteSpec, disks []job.Disk, progress func(int)) (job.Report, error) {
 	w := disk.Writer{System: s, HTTP: r.config.HTTP, Progress: progress}
 	written, err := w.Write(ctx, spec, disks)
+	if err == nil && spec.Array != "" {
+		err = mdraid.CopyLoader(ctx, s, written.Device)
+	}
 	if err != nil {
 		return job.Report{}, err
 	}
@@ -153,8 +163,7 @@ func (r *Runner) write(ctx context.Context, s sys.System, spec job.WriteSpec, di
 // erase makes a method of an erasure of every disk.
 func erase(how job.Erase) Method {
 	return func(ctx context.Context, s sys.System, _ job.WriteSpec, disks []job.Disk, progress func(int)) (job.Report, error) {
-		erased, err := disk.Erase(ctx, s, disks, how, progress)
-		return job.Report{Cleaned: erased}, err
+		return clean(ctx, s, job.CleanSpec{Erase: how}, disks, progress)
 	}
 }
 

@@ -59,6 +59,22 @@ func (Linux) OpenBlock(name string) (Block, error) {
 	return b, nil
 }
 
+// StopArray asks the md driver (Documentation/admin-guide/md.rst: clear stops
+// an array). It refuses one that is in use.
+func (Linux) StopArray(name string) error {
+	if name == "" || strings.ContainsAny(name, "/.") {
+		return fmt.Errorf("%w: %q", ErrNoDevice, name)
+	}
+	err := os.WriteFile("/sys/block/"+name+"/md/array_state", []byte("clear\n"), 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: /dev/%s is no software RAID", ErrNoDevice, name)
+	}
+	if err != nil {
+		return fmt.Errorf("sys: %w", err)
+	}
+	return nil
+}
+
 // TempFile makes a scratch file in ScratchDir.
 func (l Linux) TempFile() (Scratch, error) { return NewScratch(l.ScratchDir) }
 

@@ -22,8 +22,9 @@ type System interface {
 	// FS is the root file system, read-only, paths without a leading slash
 	// ("sys/block"). It implements fs.ReadLinkFS: sysfs is made of links.
 	FS() fs.ReadLinkFS
-	// OpenBlock opens a whole block device by its kernel name ("sda") for
-	// reading and writing, exclusively where the system can do that.
+	// OpenBlock opens a block device, a disk, partition or array, by its kernel
+	// name ("sda") for reading and writing, exclusively where the system can do
+	// that.
 	OpenBlock(name string) (Block, error)
 	// TempFile makes an unnamed scratch file that is gone when it is closed.
 	TempFile() (Scratch, error)
@@ -58,6 +59,12 @@ type Eraser interface {
 	// writing, and names the command that did. It wraps ErrNoErase when nothing
 	// was done. A device that has begun does not stop when ctx ends.
 	SecureErase(ctx context.Context) (command string, err error)
+}
+
+// Stopper is a System that can take apart a software RAID that it runs: its
+// device goes, and its members are free.
+type Stopper interface {
+	StopArray(name string) error // kernel name ("md127")
 }
 
 // Scratch is a temporary file.

@@ -18,6 +18,7 @@ const (
 	noSignature = "no boot signature"
 	noCode      = "boot sector without code"
 	noESP       = "GPT without EFI system partition"
+	emptyESP    = "EFI system partition without a file system"
 	damagedGPT  = "protective MBR without a valid GPT"
 )
 
@@ -43,7 +44,7 @@ const (
 // looks where firmware looks before it runs anything: at the boot sector, or
 // for UEFI at the GPT, whose backup counts when the primary is damaged, but
 // which counts only behind a protective MBR (UEFI 2.10, §5.3.1, as EDK II
-// does). It does not read file systems. The error is that of r.
+// does). Of file systems it reads but the boot sector. The error is that of r.
 func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	if size < sectorSize {
 		return emptyDisk, false, nil
@@ -66,6 +67,9 @@ func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 		return bootsSector, true, nil
 	}
 	found, err := findPartitions(r, size)
+	if err == nil && found.esp {
+		found.esp, err = formatted(r, found.at)
+	}
 	switch {
 	case err != nil:
 		return "", false, fmt.Errorf("images: GPT: %w", err)
@@ -75,8 +79,26 @@ func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 		return bootsGPT, true, nil
 	case found.biosBoot && hasCode:
 		return bootsSector, true, nil // it goes on in the BIOS boot partition
+	case found.at != nil:
+		return emptyESP, false, nil
 	}
 	return noESP, false, nil
+}
+
+// formatted tells whether one of some partitions holds a FAT file system: at
+// least its boot sector, which ends with a signature. One that holds nothing is
+// an EFI system partition by name only.
+func formatted(r io.ReaderAt, at []int64) (bool, error) {
+	for _, off := range at {
+		boot := make([]byte, sectorSize)
+		if err := readAt(r, boot, off); err != nil {
+			return false, err
+		}
+		if boot[signatureOffset] == 0x55 && boot[signatureOffset+1] == 0xaa {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // protective tells whether an MBR guards a GPT (UEFI 2.10, §5.2.3). Hybrid
@@ -92,7 +114,10 @@ func protective(mbr []byte) bool {
 }
 
 // partitions says what a GPT lists.
-type partitions struct{ valid, esp, biosBoot bool }
+type partitions struct {
+	valid, esp, biosBoot bool
+	at                   []int64 // where EFI system partitions begin
+}
 
 // findPartitions reads the primary GPT or else the backup, for sectors of 512
 // bytes or else of 4096: the bytes do not tell which their disk has.
@@ -152,7 +177,7 @@ func readGPT(r io.ReaderAt, sector, lba, sectors int64) (partitions, error) {
 		}
 		switch guid(entries[:16]) {
 		case typeESP:
-			found.esp = true
+			found.esp, found.at = true, append(found.at, int64(first)*sector)
 		case typeBIOSBoot:
 			found.biosBoot = true
 		}

@@ -93,6 +93,7 @@ var bootableTests = []struct {
 	{"signature damaged", []change{set(511, 0)}, noSignature, false},
 	{"no boot code", []change{wipe(0, codeSize)}, bootsGPT, true},
 	{"no partitions", []change{noEntries}, noESP, false},
+	{"EFI system partition that holds nothing", []change{wipe(espFirst*sectorSize, 1<<20)}, emptyESP, false},
 	{"BIOS boot partition", []change{biosBoot}, bootsSector, true},
 	{"BIOS boot partition without code", []change{biosBoot, wipe(0, codeSize)}, noESP, false},
 	{"cut within the partition", []change{cut(2 << 20)}, noESP, false},
@@ -146,6 +147,7 @@ func TestBootableWithLargeSectors(t *testing.T) {
 	binary.LittleEndian.PutUint64(e[32:], 10)
 	binary.LittleEndian.PutUint64(e[40:], 20)
 	putHeader(disk[sector:], 1, sectors-1, 2, crc32.ChecksumIEEE(e))
+	disk[10*sector+signatureOffset], disk[10*sector+signatureOffset+1] = 0x55, 0xaa // of the file system
 	if what, ok, err := Bootable(bytes.NewReader(disk), int64(len(disk))); what != bootsGPT || !ok || err != nil {
 		t.Errorf("Bootable = %q, %v, %v; want %q, true", what, ok, err, bootsGPT)
 	}

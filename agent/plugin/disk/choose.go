@@ -17,7 +17,8 @@ const gib = 1 << 30
 const minRoot = 4 * gib
 
 // Choose finds the root device: the first disk that matches all hints, or with
-// no hints the smallest of at least 4 GiB, as Ironic does.
+// no hints the smallest of at least 4 GiB, as Ironic does. Disks of which
+// software RAID is made are not chosen.
 func Choose(disks []job.Disk, h job.Hints) (job.Disk, error) {
 	criteria := criteria(h)
 	if len(criteria) == 0 {
@@ -25,6 +26,9 @@ func Choose(disks []job.Disk, h job.Hints) (job.Disk, error) {
 	}
 next:
 	for _, d := range disks {
+		if d.Member {
+			continue
+		}
 		for _, c := range criteria {
 			if !c.matches(d) {
 				continue next
@@ -40,10 +44,21 @@ next:
 		strings.Join(names, ", "), describe(disks))
 }
 
+// chooseArray finds software RAID by its name. mdadm puts the name of the host
+// that made an array before it, if that had one ("host:name").
+func chooseArray(disks []job.Disk, name string) (job.Disk, error) {
+	for _, d := range disks {
+		if _, own, ok := strings.Cut(d.Array, ":"); d.Array == name || ok && own == name {
+			return d, nil
+		}
+	}
+	return job.Disk{}, fmt.Errorf("disk: there is no software RAID %s; disks seen: %s", name, describe(disks))
+}
+
 func smallest(disks []job.Disk) (job.Disk, error) {
 	var found *job.Disk
 	for i, d := range disks {
-		if d.SizeBytes >= minRoot && (found == nil || d.SizeBytes < found.SizeBytes) {
+		if !d.Member && d.SizeBytes >= minRoot && (found == nil || d.SizeBytes < found.SizeBytes) {
 			found = &disks[i]
 		}
 	}
@@ -116,7 +131,7 @@ func describe(disks []job.Disk) string {
 		parts := []string{d.Type, fmt.Sprintf("%d GiB", d.SizeBytes/gib)}
 		for _, p := range []struct{ name, value string }{
 			{"vendor", d.Vendor}, {"model", d.Model}, {"serial", d.Serial},
-			{"wwn", d.WWN}, {"hctl", d.HCTL}, {"path", d.ByPath},
+			{"wwn", d.WWN}, {"hctl", d.HCTL}, {"path", d.ByPath}, {"software RAID", d.Array},
 		} {
 			if p.value != "" {
 				parts = append(parts, p.name+" "+p.value)

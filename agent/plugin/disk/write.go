@@ -60,6 +60,9 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 		}
 	}
 	root, err := Choose(disks, spec.Root)
+	if spec.Array != "" {
+		root, err = chooseArray(disks, spec.Array)
+	}
 	if err != nil {
 		return job.Written{}, err
 	}

@@ -13,19 +13,42 @@ import (
 
 // Devices that are no disks, or no whole ones, by kernel name. (NVMe multipath
 // puts real disks under /sys/devices/virtual, so the path does not tell.)
-var notDisks = regexp.MustCompile(`^(loop|ram|zram|dm-|md|sr|fd|nbd|mtdblock|ubiblock)\d|^mmcblk\d+(boot|rpmb|gp)\d*$`)
+var notDisks = regexp.MustCompile(`^(loop|ram|zram|dm-|sr|fd|nbd|mtdblock|ubiblock)\d|^mmcblk\d+(boot|rpmb|gp)\d*$`)
+
+// isArray matches software RAID.
+var isArray = regexp.MustCompile(`^md[_\d]`)
 
 // diskNames lists /sys/block in the order in which the kernel gives names:
-// sda … sdz, sdaa; nvme2n1 before nvme10n1.
+// sda … sdz, sdaa; nvme2n1 before nvme10n1. Software RAID comes last.
 func (r reader) diskNames() []string {
-	var names []string
+	var names, arrays []string
 	for _, n := range r.list("sys/block") {
-		if !notDisks.MatchString(n) {
+		switch {
+		case isArray.MatchString(n):
+			arrays = append(arrays, n)
+		case !notDisks.MatchString(n):
 			names = append(names, n)
 		}
 	}
 	slices.SortFunc(names, compareNames)
-	return names
+	slices.SortFunc(arrays, compareNames)
+	return append(names, arrays...)
+}
+
+// member says whether an array has taken a disk or one of its partitions.
+func (r reader) member(dir, name string) bool {
+	for _, n := range r.list(dir) {
+		if n == "holders" || strings.HasPrefix(n, name) {
+			held := dir + "/" + n
+			if n != "holders" {
+				held += "/holders"
+			}
+			if slices.ContainsFunc(r.list(held), isArray.MatchString) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 var driverPrefix = regexp.MustCompile(`^(sd|vd|hd|xvd)([a-z]+)$`)
@@ -93,6 +116,10 @@ func (r reader) disk(name string, links map[string][]string) (job.Disk, bool) {
 		Model:      cmp.Or(r.value(dir+"/device/model"), strings.ReplaceAll(udev["ID_MODEL"], "_", " ")),
 		Serial:     r.serial(dir, udev),
 		ByPath:     choosePath(links[name], udev["ID_PATH"]),
+		Member:     r.member(dir, name),
+	}
+	if isArray.MatchString(name) { // one that is not named is known by its device
+		d.Array, d.Serial = cmp.Or(udev["MD_NAME"], name), udev["MD_UUID"]
 	}
 	switch {
 	case strings.HasPrefix(name, "nvme"):

@@ -103,6 +103,7 @@ dev/disk/by-path/pci-0000:00:04.0 -> ../../vda
 
 sys/block/cciss!c0d0/size 143305920
 sys/block/cciss!c0d0/queue/rotational 1
+sys/block/cciss!c0d0/cciss!c0d0p1/holders/md127/size 8192
 dev/disk/by-path/pci-0000:06:00.0-cciss-0:0 -> ../../cciss/c0d0
 
 sys/block/loop0/size 8192
@@ -110,6 +111,8 @@ sys/block/ram0/size 8192
 sys/block/zram0/size 8192
 sys/block/dm-0/size 8192
 sys/block/md127/size 8192
+sys/block/md127/dev 9:127
+run/udev/data/b9:127 E:MD_LEVEL=raid1\nE:MD_NAME=any:root\nE:MD_UUID=01020304:05060708:090a0b0c:0d0e0f10\n
 sys/block/nbd0/size 8192
 sys/block/sr0/size 2097151
 sys/block/fd0/size 8

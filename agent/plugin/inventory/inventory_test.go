@@ -24,7 +24,7 @@ func TestDisks(t *testing.T) {
 	}{
 		{name: "none"},
 		{name: "kernel and udev", tree: storage, want: []job.Disk{
-			{Name: "/dev/cciss/c0d0", ByPath: "/dev/disk/by-path/pci-0000:06:00.0-cciss-0:0", Type: "HDD", Rotational: true, SizeBytes: 143305920 * 512},
+			{Name: "/dev/cciss/c0d0", ByPath: "/dev/disk/by-path/pci-0000:06:00.0-cciss-0:0", Type: "HDD", Rotational: true, SizeBytes: 143305920 * 512, Member: true},
 			{Name: "/dev/nvme2n1", Type: "NVME", SizeBytes: 3125627568 * 512, Model: "SAMSUNG MZQL21T9HCJR-00A07", Serial: "S64G000001"},
 			{Name: "/dev/nvme10n1", Type: "NVME", SizeBytes: 3125627568 * 512, Model: "Dell Ent NVMe P5600 MU U.2 1.6TB",
 				Serial: "PHAB0000000000000001", WWN: "eui.01000000000000005cd2e4aa00000001"},
@@ -35,6 +35,7 @@ func TestDisks(t *testing.T) {
 				Vendor: "DELL", Model: "PERC H745 Frnt", Serial: "000a0b0c0d0e0f10",
 				WWN: "0x6f4ee08000000001", WWNVendorExtension: "0x0000000000000a0b", WWNWithExtension: "0x6f4ee080000000010000000000000a0b", HCTL: "1:2:0:0"},
 			{Name: "/dev/vda", ByPath: "/dev/disk/by-path/pci-0000:00:04.0", Type: "HDD", Rotational: true, SizeBytes: 41943040 * 512, Serial: "volume-7"},
+			{Name: "/dev/md127", Type: "SSD", SizeBytes: 8192 * 512, Serial: "01020304:05060708:090a0b0c:0d0e0f10", Array: "any:root"},
 		}},
 		{name: "kernel alone", tree: withoutUdev, want: []job.Disk{
 			{Name: "/dev/sda", Type: "HDD", Rotational: true, SizeBytes: 1758174768 * 512, Vendor: "SEAGATE", Model: "ST900MP0146",

@@ -151,12 +151,18 @@ func (p placed) home() (dir, idPath string) {
 		fmt.Sprintf("pci-%s-scsi-0:%d:%d:%d", p.PCI, p.channel, p.target, p.lun)
 }
 
+// block is the directory of the disk itself.
+func (p placed) block() string {
+	home, _ := p.home()
+	if p.Kind == NVMe && !p.Removable {
+		return home + "/" + p.Name
+	}
+	return home + "/block/" + p.Name
+}
+
 func renderDisk(t *tree, p placed) {
 	home, idPath := p.home()
-	block := home + "/block/" + p.Name
-	if p.Kind == NVMe && !p.Removable {
-		block = home + "/" + p.Name
-	}
+	block := p.block()
 	renderBlock(t, block, p.Name, p.dev, p.Size, p.Rotational)
 	t.line(block+"/ro", flag(p.ReadOnly))
 	t.line(block+"/removable", flag(p.Removable))

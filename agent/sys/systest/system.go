@@ -6,78 +6,149 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// System is a sys.System over a Machine.
+// System is a sys.System over a Machine. Partitions and software RAID that its
+// disks hold are shown as the kernel, udev and mdadm would have them; when a
+// disk that was written to is closed it is looked at again.
 type System struct {
 	machine Machine
-	tree    *tree
+	disks   []placed
 	open    map[string]func() (sys.Block, error) // by kernel name; fixed
 	erase   map[string]string                    // likewise: Disk.Erase
 
-	mu   sync.Mutex
+	mu    sync.Mutex
+	begun bool // the disks have been looked at
+	layout
+	tree *tree
 	held map[string]bool // names that are open
 }
 
-// New renders the machine. Disks keep their order; a disk without a name, or
+// New describes the machine. Disks keep their order; a disk without a name, or
 // with one that is taken, gets the next free one.
 func New(m Machine) *System {
 	if m.Arch == "" {
 		m.Arch = "x86_64"
 	}
 	m.NICs, m.Disks = slices.Clone(m.NICs), slices.Clone(m.Disks)
-	s := &System{machine: m, tree: newTree(), open: map[string]func() (sys.Block, error){}, erase: map[string]string{}, held: map[string]bool{}}
-	renderProc(s.tree, m)
-	renderDMI(s.tree, m)
-	renderNICs(s.tree, m.NICs)
-	renderVirtual(s.tree)
-	for _, d := range place(m.Disks) {
-		renderDisk(s.tree, d)
+	s := &System{machine: m, disks: place(m.Disks), open: map[string]func() (sys.Block, error){}, erase: map[string]string{}, held: map[string]bool{}}
+	for _, d := range s.disks {
 		s.open[d.Name], s.erase[d.Name] = d.Open, d.Erase
-	}
-	if m.VirtualCD != "" {
-		renderCD(s.tree, m.VirtualCD)
 	}
 	return s
 }
 
-// FS implements sys.System.
-func (s *System) FS() fs.ReadLinkFS { return s.tree }
+// FS implements sys.System. It is the file system as it is now.
+func (s *System) FS() fs.ReadLinkFS {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begin()
+	return s.tree
+}
 
-// OpenBlock implements sys.System. It is exclusive, as on Linux.
+// OpenBlock implements sys.System. It is exclusive, as on Linux: a disk is in
+// use with each of its partitions, and a partition with its array.
 func (s *System) OpenBlock(name string) (sys.Block, error) {
-	open := s.open[name]
+	s.mu.Lock()
+	s.begin()
+	open, disk := s.find(name)
 	if open == nil {
+		s.mu.Unlock()
 		return nil, fmt.Errorf("%w: %q", sys.ErrNoDevice, name)
 	}
-	s.mu.Lock()
-	busy := s.held[name]
-	s.held[name] = true
+	busy := s.busy(name)
+	if !busy {
+		s.held[name] = true
+	}
 	s.mu.Unlock()
 	if busy {
 		return nil, fmt.Errorf("systest: /dev/%s is in use", name)
 	}
 	b, err := open()
 	if err != nil {
-		s.release(name)
+		s.release(name, "")
 		return nil, fmt.Errorf("systest: open /dev/%s: %w", name, err)
 	}
-	return &held{Block: b, erase: s.erase[name], release: sync.OnceFunc(func() { s.release(name) })}, nil
+	h := &held{Block: b, erase: s.erase[name]}
+	h.release = sync.OnceFunc(func() {
+		if !h.written.Load() {
+			disk = ""
+		}
+		s.release(name, disk)
+	})
+	return h, nil
 }
 
-func (s *System) release(name string) {
+// find is how a device is opened, and its name if it is a whole disk.
+func (s *System) find(name string) (open func() (sys.Block, error), disk string) {
+	if open, is := s.open[name]; is {
+		return open, name
+	}
+	for _, p := range s.parts {
+		if p.number > 0 && p.name == name {
+			return func() (sys.Block, error) {
+				b, err := p.open()
+				if err != nil {
+					return nil, err
+				}
+				return &window{Block: b, off: p.off, size: p.size}, nil
+			}, ""
+		}
+	}
+	for _, a := range s.arrays {
+		if a.kernel == name {
+			return a.openArray, ""
+		}
+	}
+	return nil, ""
+}
+
+// busy says whether a device cannot be opened exclusively.
+func (s *System) busy(name string) bool {
+	if s.held[name] {
+		return true
+	}
+	for _, p := range s.parts {
+		if p.name == name && s.holder(p) != nil {
+			return true
+		}
+		if p.disk == name && (s.held[p.name] || s.holder(p) != nil) || p.name == name && s.held[p.disk] {
+			return true
+		}
+	}
+	return false
+}
+
+// release gives a name free; disk is one that was written to.
+func (s *System) release(name, disk string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, name)
+	if disk != "" {
+		s.scan(disk)
+		s.assemble(false)
+	}
 }
 
 // held is a block device that gives its name free when it is closed.
 type held struct {
 	sys.Block
 	erase   string
+	written atomic.Bool
 	release func()
+}
+
+func (h *held) WriteAt(p []byte, off int64) (int, error) {
+	h.written.Store(true)
+	return h.Block.WriteAt(p, off)
+}
+
+func (h *held) Zero(off, n int64) error {
+	h.written.Store(true)
+	return h.Block.Zero(off, n)
 }
 
 // SecureErase implements sys.Eraser as a device does that crypto-erases: at

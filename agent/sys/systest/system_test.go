@@ -36,7 +36,7 @@ func server(m *systest.Memory) systest.Machine {
 
 // TestLinks compares with links read on real servers.
 func TestLinks(t *testing.T) {
-	s := systest.New(server(nil))
+	s := systest.New(server(systest.NewMemory(1 << 20)))
 	for name, want := range map[string]string{
 		"sys/block/sda":                                    "../devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda",
 		"sys/block/sda/device":                             "../../../0:0:0:0",
@@ -62,7 +62,7 @@ func TestLinks(t *testing.T) {
 }
 
 func TestUdevOfVolume(t *testing.T) {
-	got, err := fs.ReadFile(systest.New(server(nil)).FS(), "run/udev/data/b8:32")
+	got, err := fs.ReadFile(systest.New(server(systest.NewMemory(1<<20))).FS(), "run/udev/data/b8:32")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,157 @@
+package mdraid
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+// ErrNoLoader means that an image has nothing that firmware could boot off a
+// software RAID.
+var ErrNoLoader = errors.New("the image has no EFI system partition, and firmware boots nothing else off software RAID")
+
+// copySize is how much is read at a time.
+const copySize = 1 << 20
+
+// CopyLoader copies the EFI system partition of the image on an array to the
+// disks that the array is made of. It is to be called when the image is whole:
+// with it, the server boots.
+func CopyLoader(ctx context.Context, s sys.System, array string) error {
+	name := kernelName(array)
+	targets, err := bootPartitions(s.FS(), name)
+	if err != nil {
+		return fmt.Errorf("mdraid: %s: %w", array, err)
+	}
+	from, err := s.OpenBlock(name)
+	if err != nil {
+		return fmt.Errorf("mdraid: %w", err)
+	}
+	defer from.Close()
+	esp, err := findESP(from, blockSize(s, array))
+	if err != nil {
+		return fmt.Errorf("mdraid: %s: %w", array, err)
+	}
+	for _, t := range targets {
+		if err := copyTo(ctx, s, t, esp); err != nil {
+			return fmt.Errorf("mdraid: boot loader to /dev/%s: %w", t, err)
+		}
+	}
+	return nil
+}
+
+// bootPartitions are the EFI system partitions of the disks that hold an
+// array's members, by kernel name. A disk without one is left out: arrays that
+// others have made need none.
+func bootPartitions(root fs.ReadLinkFS, array string) ([]string, error) {
+	members, err := fs.ReadDir(root, "sys/block/"+array+"/slaves")
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, m := range members {
+		to, err := root.ReadLink("sys/block/" + array + "/slaves/" + m.Name())
+		if err != nil {
+			return nil, err
+		}
+		disk := "sys/block/" + path.Base(path.Dir(to)) // …/block/sda/sda2
+		parts, err := fs.ReadDir(root, disk)
+		if err != nil {
+			continue // the member is a whole disk
+		}
+		for _, p := range parts {
+			if strings.HasPrefix(p.Name(), path.Base(disk)) && isESP(root, disk+"/"+p.Name()) && !slices.Contains(out, p.Name()) {
+				out = append(out, p.Name())
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, errors.New("no disk of it has an EFI system partition")
+	}
+	return out, nil
+}
+
+// isESP asks what udev has noted of a partition.
+func isESP(root fs.FS, dir string) bool {
+	dev, err := fs.ReadFile(root, dir+"/dev")
+	if err != nil {
+		return false
+	}
+	data, err := fs.ReadFile(root, "run/udev/data/b"+strings.TrimSpace(string(dev)))
+	return err == nil && strings.Contains(string(data), "E:ID_PART_ENTRY_TYPE=c12a7328-f81f-11d2-ba4b-00a0c93ec93b\n")
+}
+
+// findESP looks the EFI system partition up in an image's GPT.
+func findESP(r io.ReaderAt, block int64) (*io.SectionReader, error) {
+	le := binary.LittleEndian
+	for _, size := range []int64{block, sector} { // images are mostly made for 512
+		h := make([]byte, headerSize)
+		if _, err := r.ReadAt(h, size); err != nil {
+			return nil, err
+		}
+		first, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
+		if string(h[:8]) != "EFI PART" || each < entrySize || each > 4096 || count > 1024 || first > 1<<40 {
+			continue
+		}
+		entries := make([]byte, int64(count)*int64(each))
+		if _, err := r.ReadAt(entries, int64(first)*size); err != nil {
+			return nil, err
+		}
+		for ; len(entries) > 0; entries = entries[each:] {
+			from, to := le.Uint64(entries[32:]), le.Uint64(entries[40:])
+			if [16]byte(entries[:16]) == typeESP && from <= to && to < 1<<40 {
+				return io.NewSectionReader(r, int64(from)*size, int64(to-from+1)*size), nil
+			}
+		}
+	}
+	return nil, ErrNoLoader
+}
+
+// copyTo writes the first sector last: without it a partition holds nothing
+// that firmware would look at.
+func copyTo(ctx context.Context, s sys.System, name string, esp *io.SectionReader) (err error) {
+	to, err := s.OpenBlock(name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := to.Close(); err == nil {
+			err = e
+		}
+	}()
+	if esp.Size() > to.Size() {
+		return fmt.Errorf("the image's EFI system partition has %d MiB, and there is room for %d", esp.Size()/mib, to.Size()/mib)
+	}
+	first := make([]byte, sector)
+	if _, err := esp.ReadAt(first, 0); err != nil {
+		return err
+	}
+	buf := make([]byte, copySize)
+	for off := int64(sector); off < esp.Size(); {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		n, err := esp.ReadAt(buf[:min(copySize, esp.Size()-off)], off)
+		if n == 0 && err != nil {
+			return err
+		}
+		if _, err := to.WriteAt(buf[:n], off); err != nil {
+			return err
+		}
+		off += int64(n)
+	}
+	if err := to.Sync(); err != nil {
+		return err
+	}
+	if _, err := to.WriteAt(first, 0); err != nil {
+		return err
+	}
+	return to.Sync()
+}

@@ -1,0 +1,159 @@
+package mdraid
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/agent/job"
+)
+
+// Each disk of the first array begins with an EFI system partition: firmware
+// knows nothing of arrays, so that it must find its boot loader on a disk, and
+// on whichever is left. It is as large as ironic-python-agent makes it.
+const espSize = 550 * mib
+
+// least is the least that an array can have on each of its disks.
+const least = 64 * mib
+
+// levels are those of BareMetalHost.
+var levels = map[string]struct {
+	level Level
+	disks int                 // at least
+	even  bool                // the number of disks
+	data  func(n int64) int64 // how many disks' worth of data n disks hold
+}{
+	"0":   {Stripe, 2, false, func(n int64) int64 { return n }},
+	"1":   {Mirror, 2, false, func(int64) int64 { return 1 }},
+	"1+0": {StripedMirror, 4, true, func(n int64) int64 { return n / 2 }},
+}
+
+// Volume is an array to make of disks that have been chosen.
+type Volume struct {
+	job.ArraySpec
+	Members []job.Disk
+}
+
+// plan is what is written to a set of disks.
+type plan struct {
+	disks  []*diskPlan // in the order in which arrays name them first
+	arrays []job.Array
+}
+
+type diskPlan struct {
+	job.Disk
+	table   table
+	free    int64 // offset of what is not given away
+	members []member
+}
+
+// member is a partition that belongs to an array.
+type member struct {
+	off int64
+	superblock
+}
+
+// newPlan lays arrays out on their disks. blockSize tells the size of a disk's
+// logical blocks.
+func newPlan(spec job.RAIDSpec, volumes []Volume, blockSize func(disk string) int64) (*plan, error) {
+	if spec.ID == "" {
+		return nil, errors.New("mdraid: the specification has no ID")
+	}
+	p := &plan{}
+	names := map[string]bool{}
+	for i, v := range volumes {
+		l, known := levels[v.Level]
+		switch {
+		case !known:
+			return nil, fmt.Errorf("mdraid: array %s: level %q: use 0, 1 or 1+0", v.Name, v.Level)
+		case v.Name == "" || names[v.Name]:
+			return nil, fmt.Errorf("mdraid: array %d: name %q: use one that no other array has", i, v.Name)
+		case len(v.Members) < l.disks:
+			return nil, fmt.Errorf("mdraid: array %s: %d disks: level %s needs %d", v.Name, len(v.Members), v.Level, l.disks)
+		case l.even && len(v.Members)%2 != 0:
+			return nil, fmt.Errorf("mdraid: array %s: %d disks: level %s needs an even number", v.Name, len(v.Members), v.Level)
+		}
+		names[v.Name] = true
+		if err := p.add(spec, v, l.level, l.data(int64(len(v.Members))), i == 0, blockSize); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots bool, blockSize func(string) int64) error {
+	var disks []*diskPlan
+	for _, d := range v.Members {
+		disks = append(disks, p.disk(spec, d, blockSize(d.Name)))
+	}
+	if boots {
+		for _, d := range disks {
+			d.take(spec, typeESP, "boot", espSize)
+		}
+	}
+	room := disks[0].room()
+	for _, d := range disks {
+		room = min(room, d.room())
+	}
+	// What an array has on a member is whole chunks, and the member whole MiB.
+	want := room
+	if v.SizeGiB > 0 {
+		each := (int64(v.SizeGiB)*gib + data - 1) / data
+		want = (each+mib-1)/mib*mib + dataOffset*sector
+	}
+	if want > room || want < least {
+		return fmt.Errorf("mdraid: array %s: %d MiB on each of %d disks: the smallest has %d MiB left", v.Name, want/mib, len(disks), room/mib)
+	}
+	size := want - dataOffset*sector
+	id := derive(spec.ID, "array", v.Name)
+	made := job.Array{Name: v.Name, UUID: uuid(id), Level: v.Level, SizeBytes: size * data}
+	for i, d := range disks {
+		part := d.take(spec, typeRAID, v.Name, want)
+		d.members = append(d.members, member{off: part.off, superblock: superblock{
+			array: id, device: derive(spec.ID, "member", v.Name, d.Name), name: v.Name, made: time.Unix(spec.Made, 0),
+			level: level, members: len(disks), role: i, size: size, room: size,
+		}})
+		made.Disks = append(made.Disks, d.Name)
+	}
+	p.arrays = append(p.arrays, made)
+	return nil
+}
+
+// disk is the plan of a disk.
+func (p *plan) disk(spec job.RAIDSpec, d job.Disk, block int64) *diskPlan {
+	for _, have := range p.disks {
+		if have.Name == d.Name {
+			return have
+		}
+	}
+	out := &diskPlan{Disk: d, free: mib, table: table{size: d.SizeBytes, block: block, id: derive(spec.ID, "disk", d.Name)}}
+	p.disks = append(p.disks, out)
+	return out
+}
+
+// room is what a disk has left: the last MiB is the backup table's.
+func (d *diskPlan) room() int64 { return max(0, (d.SizeBytes-mib-d.free)/mib*mib) }
+
+func (d *diskPlan) take(spec job.RAIDSpec, kind [16]byte, name string, size int64) partition {
+	part := partition{kind: kind, id: derive(spec.ID, "partition", name, d.Name), name: name, off: d.free, size: size}
+	d.table.all = append(d.table.all, part)
+	d.free += size
+	return part
+}
+
+// derive makes a UUID (RFC 9562, version 8) of what it stands for.
+func derive(parts ...string) [16]byte {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	id := [16]byte(sum[:16])
+	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
+	return id
+}
+
+// uuid writes an array's UUID as mdadm does.
+func uuid(id [16]byte) string {
+	h := hex.EncodeToString(id[:])
+	return h[:8] + ":" + h[8:16] + ":" + h[16:24] + ":" + h[24:]
+}

@@ -1,0 +1,143 @@
+package systest
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"strings"
+
+	"github.com/metalab-dev/metalab/agent/sys"
+)
+
+// part is a partition, or a whole disk that is a member of an array.
+type part struct {
+	disk   string // kernel name
+	name   string // kernel name: sda1; the disk's for a whole disk
+	number int    // 0 is a whole disk
+	off    int64  // bytes
+	size   int64
+	kind   string                    // GUID of its type, lower case
+	id     string                    // GUID
+	member *superblock               // nil when it is no member of an array
+	free   bool                      // taken out of its array: StopArray
+	open   func() (sys.Block, error) // of the disk
+}
+
+// readParts finds the partitions in a disk's GPT, and members of arrays among
+// them, as the kernel and udev do. Broken tables hold none.
+func readParts(disk string, b sys.Block, open func() (sys.Block, error)) []part {
+	whole := part{disk: disk, name: disk, size: b.Size(), open: open}
+	parts := readGPT(whole, b)
+	if len(parts) == 0 {
+		parts = []part{whole}
+	}
+	out := parts[:0]
+	for _, p := range parts {
+		p.member = readSuperblock(b, p.off, p.size)
+		if p.number > 0 || p.member != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// readGPT reads the primary table, or else the backup (UEFI 2.10, §5.3).
+func readGPT(whole part, r io.ReaderAt) []part {
+	const block = 512
+	var mbr [block]byte
+	if _, err := r.ReadAt(mbr[:], 0); err != nil || mbr[510] != 0x55 || mbr[511] != 0xaa || mbr[450] != 0xee {
+		return nil
+	}
+	for _, at := range []int64{1, whole.size/block - 1} {
+		h := make([]byte, 92)
+		if _, err := r.ReadAt(h, at*block); err != nil || string(h[:8]) != "EFI PART" {
+			continue
+		}
+		le := binary.LittleEndian
+		sum := le.Uint32(h[16:])
+		clear(h[16:20])
+		first, count, each := le.Uint64(h[72:]), le.Uint32(h[80:]), le.Uint32(h[84:])
+		if crc32.ChecksumIEEE(h) != sum || le.Uint64(h[24:]) != uint64(at) || count > 1024 || each != 128 || first > uint64(whole.size/block) {
+			continue
+		}
+		entries := make([]byte, int(count)*int(each))
+		if _, err := r.ReadAt(entries, int64(first)*block); err != nil || crc32.ChecksumIEEE(entries) != le.Uint32(h[88:]) {
+			continue
+		}
+		var out []part
+		for i := range int(count) {
+			e := entries[i*int(each):]
+			from, to := le.Uint64(e[32:]), le.Uint64(e[40:])
+			if kind := guidText(e[:16]); kind != guidText(make([]byte, 16)) && from <= to && to < uint64(whole.size/block) {
+				p := whole
+				p.number, p.name, p.kind, p.id = i+1, partName(whole.disk, i+1), kind, guidText(e[16:32])
+				p.off, p.size = int64(from)*block, int64(to-from+1)*block
+				out = append(out, p)
+			}
+		}
+		return out
+	}
+	return nil
+}
+
+// partName is the kernel's: a p comes between two digits (disk_name in
+// block/genhd.c).
+func partName(disk string, n int) string {
+	if last := disk[len(disk)-1]; last >= '0' && last <= '9' {
+		return fmt.Sprintf("%sp%d", disk, n)
+	}
+	return fmt.Sprintf("%s%d", disk, n)
+}
+
+// guidText is a GUID as people and udev write it; the first three fields are
+// little-endian.
+func guidText(b []byte) string {
+	swapped := []byte{b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6]}
+	h := hex.EncodeToString(append(swapped, b[8:16]...))
+	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
+}
+
+// window is a stretch of a disk as a device of its own.
+type window struct {
+	sys.Block
+	off, size int64
+}
+
+func (w *window) Size() int64 { return w.size }
+
+func (w *window) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off >= w.size {
+		return 0, io.EOF
+	}
+	if int64(len(p)) > w.size-off {
+		n, err := w.Block.ReadAt(p[:w.size-off], w.off+off)
+		if err == nil {
+			err = io.EOF
+		}
+		return n, err
+	}
+	return w.Block.ReadAt(p, w.off+off)
+}
+
+func (w *window) WriteAt(p []byte, off int64) (int, error) {
+	if err := w.within(off, int64(len(p))); err != nil {
+		return 0, err
+	}
+	return w.Block.WriteAt(p, w.off+off)
+}
+
+func (w *window) Zero(off, n int64) error {
+	if err := w.within(off, n); err != nil {
+		return err
+	}
+	return w.Block.Zero(w.off+off, n)
+}
+
+func (w *window) within(off, n int64) error {
+	if off < 0 || n < 0 || off > w.size-n {
+		return fmt.Errorf("systest: %d bytes at %d are beyond the end at %d: %w", n, off, w.size, io.ErrShortWrite)
+	}
+	return nil
+}
