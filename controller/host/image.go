@@ -25,12 +25,7 @@ func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 	if err != nil {
 		return job.WriteSpec{}, err
 	}
-	root := job.Hints{
-		DeviceName: hints.DeviceName, HCTL: hints.HCTL, Model: hints.Model, Vendor: hints.Vendor,
-		SerialNumber: hints.SerialNumber, MinSizeGigabytes: hints.MinSizeGigabytes,
-		WWN: hints.WWN, WWNWithExtension: hints.WWNWithExtension, WWNVendorExtension: hints.WWNVendorExtension,
-		Rotational: hints.Rotational,
-	}
+	root := JobHints(hints)
 	img := h.Spec.Image
 	if img == nil || img.URL == "" {
 		return job.WriteSpec{Root: root}, nil
@@ -55,6 +50,19 @@ func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 		return invalid(fmt.Errorf("a live ISO cannot be booted from %s: BMCs fetch it by http or https", img.URL))
 	}
 	return job.WriteSpec{URL: img.URL, Format: format, Checksum: sum, ChecksumType: kind, Root: root}, nil
+}
+
+// JobHints are hints as the agent takes them.
+func JobHints(h *metal3.RootDeviceHints) job.Hints {
+	if h == nil {
+		return job.Hints{}
+	}
+	return job.Hints{
+		DeviceName: h.DeviceName, HCTL: h.HCTL, Model: h.Model, Vendor: h.Vendor,
+		SerialNumber: h.SerialNumber, MinSizeGigabytes: h.MinSizeGigabytes,
+		WWN: h.WWN, WWNWithExtension: h.WWNWithExtension, WWNVendorExtension: h.WWNVendorExtension,
+		Rotational: h.Rotational,
+	}
 }
 
 // writeJob is the job that deploys: the image, or whatever the custom method
@@ -84,6 +92,13 @@ func (r *Reconciler) offerWrite(ctx context.Context, h *metal3.BareMetalHost, o 
 		spec = &j.Custom.Write
 	}
 	spec.ConfigDrive, spec.Registry = drive, auth
+	if p := r.rooter(h); p != nil {
+		root, err := p.Root(ctx, r.server(h, o))
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Name(), err)
+		}
+		spec.Root, spec.Array = root.Hints, root.Array
+	}
 	return r.Inband.Offer(o.boot, j)
 }
 

@@ -31,6 +31,7 @@ type observation struct {
 	write  job.Job     // that the specification asks for
 	clean  string      // ID of the job that cleans for it
 	found  *job.Hardware
+	agent  inband.Status
 	part   Part // that facts.Part is about; nil when all are settled
 
 	badAnnotations []string // whose values cannot be read
@@ -79,6 +80,9 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	}
 	if h.Status.Provisioning.CustomDeploy != nil {
 		f.HaveDeploy = h.Status.Provisioning.CustomDeploy.Method
+	}
+	if some, _ := softRAID(h); some && f.State == metal3.StateDeprovisioning {
+		f.Cleaning = true // software RAID is always deleted (B-170)
 	}
 	observeReboot(h, o)
 	observeDetached(h, f)
@@ -185,6 +189,11 @@ func (r *Reconciler) observeMedia(ctx context.Context, h *metal3.BareMetalHost, 
 // in. It is derived from the status alone: another process that finds the same
 // status means the same boot.
 func currentBoot(h *metal3.BareMetalHost) (inband.Boot, *metal3.OperationMetric) {
+	if h.Status.Provisioning.State == metal3.StatePreparing {
+		if b := preparingBoot(h); b.ID != "" {
+			return b, &metal3.OperationMetric{} // the status has none
+		}
+	}
 	op := h.OperationMetricForState(h.Status.Provisioning.State)
 	if op == nil || h.Status.Provisioning.State == metal3.StateRegistering {
 		return inband.Boot{}, nil
@@ -205,6 +214,7 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	f := &o.facts
 	o.boot, f.OpEnded = b, !op.End.IsZero()
 	st := r.Inband.Expect(b)
+	o.agent = st
 	f.AgentUp, f.AgentWait = st.Up, st.Expected
 	r.openNetwork(h, o)
 	inspect := st.Jobs[jobID(b, jobInspect)]
@@ -317,10 +327,14 @@ func hintsChanged(h *metal3.BareMetalHost) bool {
 	return err == nil && !equality.Semantic.DeepEqual(hints, h.Status.Provisioning.RootDeviceHints)
 }
 
-// rootHints are the specification's, else the profile's.
+// rootHints are the specification's, else the profile's; none where the host
+// was prepared with volumes, of which the first is the root device (B-163).
 func rootHints(h *metal3.BareMetalHost) (*metal3.RootDeviceHints, error) {
 	if h.Spec.RootDeviceHints != nil {
 		return h.Spec.RootDeviceHints.DeepCopy(), nil
+	}
+	if raid := h.Status.Provisioning.RAID; raid != nil && len(raid.HardwareRAIDVolumes)+len(raid.SoftwareRAIDVolumes) > 0 {
+		return nil, nil
 	}
 	p, err := hardwareProfile(h)
 	if err != nil {

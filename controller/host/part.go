@@ -2,12 +2,17 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/host/phase"
+	"github.com/metalab-dev/metalab/controller/inband"
 )
 
 // Server is the host that a Part is asked about.
@@ -15,7 +20,17 @@ type Server struct {
 	Host   *metal3.BareMetalHost
 	Client bmc.Client
 	System bmc.System // as it stands in this pass
+	Now    time.Time  // as Kubernetes has it
+
+	// Of the agent, for a part that is InBand: the boot that it is to run in,
+	// how that and its jobs stand, and how it is given another.
+	Boot  inband.Boot
+	Agent inband.Status
+	Offer func(job.Job) error
 }
+
+// JobID names a job of the server's boot.
+func (s Server) JobID(what string) string { return jobID(s.Boot, what) }
 
 // Part is one part of what a host is prepared with beside its image: its RAID,
 // its BIOS settings, its firmware (B-52). It owns the objects that ask for it
@@ -46,6 +61,79 @@ type Part interface {
 	Forget(h *metal3.BareMetalHost)
 }
 
+// InBand is a Part that needs the agent for some hosts. Preparing boots it for
+// them: see currentBoot.
+type InBand interface {
+	Part
+	// InBand says whether the agent has work to do, as the host's status tells.
+	InBand(h *metal3.BareMetalHost) bool
+}
+
+// Rooter is a Part that may make the root device, and then is asked for it
+// where there are no hints.
+type Rooter interface {
+	Part
+	// HasRoot says whether it has made the host's root device, as the host's
+	// status tells.
+	HasRoot(h *metal3.BareMetalHost) bool
+	// Root tells how the agent finds it.
+	Root(ctx context.Context, s Server) (Root, error)
+}
+
+// Root is a root device: software RAID by its name, or what matches the hints.
+type Root struct {
+	Hints job.Hints
+	Array string
+}
+
+// rooter is the part that has made a host's root device; nil when none has or
+// hints choose it (B-163).
+func (r *Reconciler) rooter(h *metal3.BareMetalHost) Rooter {
+	if h.Spec.RootDeviceHints != nil {
+		return nil
+	}
+	for _, p := range r.Parts {
+		if x, ok := p.(Rooter); ok && x.HasRoot(h) {
+			return x
+		}
+	}
+	return nil
+}
+
+// server is what a Part is told in this pass.
+func (r *Reconciler) server(h *metal3.BareMetalHost, o *observation) Server {
+	return Server{
+		Host: h, Client: o.client, System: o.system, Now: r.Wall.Now(), Boot: o.boot, Agent: o.agent,
+		Offer: func(j job.Job) error { return r.Inband.Offer(o.boot, j) },
+	}
+}
+
+// softRAID says whether the status tells of software RAID: some that was made,
+// or with none in the list, some that is to be deleted.
+func softRAID(h *metal3.BareMetalHost) (some, any bool) {
+	raid := h.Status.Provisioning.RAID
+	if raid == nil {
+		return false, false
+	}
+	return len(raid.SoftwareRAIDVolumes) > 0, raid.SoftwareRAIDVolumes != nil
+}
+
+// preparingBoot names the boot of the agent for preparing, of which the status
+// has no operation: by what the host is prepared with, by how often that has
+// failed, and by what went before.
+func preparingBoot(h *metal3.BareMetalHost) inband.Boot {
+	if _, any := softRAID(h); !any {
+		return inband.Boot{}
+	}
+	raid, err := json.Marshal(h.Status.Provisioning.RAID)
+	if err != nil {
+		panic(err) // it came as JSON
+	}
+	history := h.Status.OperationHistory
+	return inband.Boot{Host: string(h.UID), ID: "preparing-" + inband.Digest("preparing", string(raid), strconv.Itoa(h.Status.ErrorCount),
+		strconv.FormatInt(history.Inspect.Start.Unix(), 10), strconv.FormatInt(history.Deprovision.Start.Unix(), 10))}
+}
+
 // prepares are the states that look at the parts.
 var prepares = map[phase.State]bool{
 	metal3.StatePreparing: true, metal3.StateAvailable: true, metal3.StateReady: true,
@@ -58,7 +146,7 @@ func (r *Reconciler) observeParts(ctx context.Context, h *metal3.BareMetalHost, 
 		return nil
 	}
 	for _, p := range r.Parts {
-		state, why, err := p.Look(ctx, Server{h, o.client, o.system})
+		state, why, err := p.Look(ctx, r.server(h, o))
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name(), err)
 		}
@@ -66,13 +154,16 @@ func (r *Reconciler) observeParts(ctx context.Context, h *metal3.BareMetalHost, 
 			continue
 		}
 		o.part, o.facts.Part = p, phase.Part{Name: p.Name(), State: state, Error: why}
+		if x, ok := p.(InBand); ok {
+			o.facts.Part.Agent = x.InBand(h)
+		}
 		return nil
 	}
 	return nil
 }
 
 func (r *Reconciler) carryPart(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
-	if err := o.part.Carry(ctx, Server{h, o.client, o.system}); err != nil {
+	if err := o.part.Carry(ctx, r.server(h, o)); err != nil {
 		return fmt.Errorf("%s: %w", o.part.Name(), err)
 	}
 	return nil

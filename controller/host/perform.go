@@ -35,8 +35,8 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.OfferInspect: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
 		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory})
 	},
-	phase.OfferClean: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
-		return r.Inband.Offer(o.boot, job.Job{ID: o.clean, Kind: job.Clean, Clean: &job.CleanSpec{}})
+	phase.OfferClean: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, o *observation) error {
+		return r.Inband.Offer(o.boot, job.Job{ID: o.clean, Kind: job.Clean, Clean: &job.CleanSpec{Arrays: arrays(h)}})
 	},
 	phase.OfferWrite: (*Reconciler).offerWrite,
 	phase.InsertLive: (*Reconciler).insertLive,
@@ -82,6 +82,19 @@ func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *ob
 		return nil
 	}
 	return do(r, ctx, h, o)
+}
+
+// arrays is what cleaning does to software RAID: what a host was prepared with
+// stays until it is deprovisioned, and then goes in any case (B-170).
+func arrays(h *metal3.BareMetalHost) job.Arrays {
+	some, _ := softRAID(h)
+	switch {
+	case some && h.Status.Provisioning.State == metal3.StateProvisioning:
+		return job.ArraysKept
+	case h.Spec.AutomatedCleaningMode == metal3.CleaningModeDisabled:
+		return job.ArraysOnly
+	}
+	return job.ArraysDeleted
 }
 
 func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {

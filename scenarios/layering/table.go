@@ -115,7 +115,7 @@ var Table = []Row{
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/firmware", "controller/raid", "controller/host/phase", "agent/job",
+		"controller/firmware", "controller/host/phase", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.
@@ -123,7 +123,11 @@ var Table = []Row{
 		Never: slices.Concat(sockets, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
 	{Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/inband", "agent/job"}},
-	{Package: "controller/raid", May: []string{"controller/api/...", "controller/bmc", "controller/inband", "agent/job"}},
+	{
+		// It is a part of what hosts are prepared with.
+		Package: "controller/raid", May: []string{"controller/bmc", "controller/host", "controller/host/phase", "agent/job"},
+		Tests: []string{"controller/inband"},
+	},
 	{Package: "controller/inband", May: []string{"agent/job"}},
 	{
 		// Media carry a boot's token, which inband's keys sign.

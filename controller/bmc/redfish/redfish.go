@@ -66,6 +66,7 @@ type root struct {
 
 	Registries link `json:"Registries"`
 	Updates    link `json:"UpdateService"`
+	Tasks      link `json:"Tasks"` // the TaskService
 }
 
 // Open connects to the Redfish service at c.Address. It logs in with HTTP

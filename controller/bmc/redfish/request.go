@@ -57,6 +57,8 @@ func (c *client) send(ctx context.Context, api *gofish.APIClient, method, uri st
 		resp, err = api.PostWithHeaders(uri, body, header)
 	case http.MethodPatch:
 		resp, err = api.PatchWithHeaders(uri, body, header)
+	case http.MethodDelete:
+		resp, err = remove(api, uri, body, header)
 	default:
 		return answer{}, fmt.Errorf("redfish: no request has method %s", method)
 	}
@@ -67,6 +69,19 @@ func (c *client) send(ctx context.Context, api *gofish.APIClient, method, uri st
 		return answer{status: rec.status, header: rec.header, body: rec.body}, nil
 	}
 	return answer{}, c.explain(ctx, method+" "+uri, rec, err)
+}
+
+// remove sends a DELETE, with a body where there is one: annotations go there
+// (DSP0266, "Operation apply time").
+func remove(api *gofish.APIClient, uri string, body any, header map[string]string) (*http.Response, error) {
+	if body == nil {
+		return api.DeleteWithHeaders(uri, header)
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return api.RunRawRequestWithHeaders(http.MethodDelete, uri, bytes.NewReader(raw), "application/json", header)
 }
 
 // get reads a resource into v.

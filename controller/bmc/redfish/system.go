@@ -38,6 +38,7 @@ type computerSystem struct {
 	SecureBoot   link   `json:"SecureBoot"`
 	Bios         link   `json:"Bios"`
 	LogServices  link   `json:"LogServices"`
+	Storage      link   `json:"Storage"`
 	Links        struct {
 		ManagedBy []link `json:"ManagedBy"`
 		Chassis   []link `json:"Chassis"`

@@ -59,6 +59,7 @@ type Part struct {
 	Name  string // as in "RAID"
 	State PartState
 	Error string // why it failed
+	Agent bool   // it needs the agent while it is running
 }
 
 // Reboot is what the reboot annotations ask for (B-95, B-96).

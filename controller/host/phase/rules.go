@@ -47,8 +47,8 @@ var (
 	attached = states{inspecting, matching, preparing, available, ready, provisioning, provisioned, external, deprovisioning} // that can be detached
 	settled  = states{available, ready, provisioned, external}
 	idle     = states{available, ready}
-	bootable = states{provisioned, external}                    // whose system can be rebooted
-	withWork = states{inspecting, provisioning, deprovisioning} // states that boot the agent
+	bootable = states{provisioned, external}                               // whose system can be rebooted
+	withWork = states{inspecting, preparing, provisioning, deprovisioning} // states that boot the agent
 )
 
 // rule is one row of the state machine: in one of these states, when this
@@ -75,6 +75,9 @@ func unregistered(f Facts) bool { return f.RegistrationError != "" }
 
 // working holds while a state that boots the agent still needs it.
 func working(f Facts) bool {
+	if f.State == preparing {
+		return f.Part.Agent && f.Part.State == PartRunning
+	}
 	return f.State == inspecting || !f.OpEnded && (f.State == provisioning && !f.Live || f.Cleaning)
 }
 
@@ -269,11 +272,11 @@ var rules = []rule{
 	{in: states{provisioning}, name: "writing runs", when: and(working, not(live), job(writeJob, JobPending)), after: longWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
-	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(on, runsAgent), do: PowerOff, after: shortWait},
+	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(not(working), on, runsAgent), do: PowerOff, after: shortWait},
 	{in: states{provisioning}, name: "runs something other than its live image", ref: "B-153", when: and(live, on, not(liveMedium)), do: PowerOff, after: shortWait},
 	{in: states{deprovisioning, poweringOff}, name: "is still on", ref: "B-65 B-70", when: and(on, func(f Facts) bool { return !f.DisablePowerOff || runsAgent(f) }), do: PowerOff, after: shortWait},
 	{in: states{preparing, poweringOff}, name: powerChanges, when: moving, after: shortWait},
-	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: ours, do: EjectMedia, after: 1},
+	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: and(not(working), ours), do: EjectMedia, after: 1},
 	{in: states{deprovisioning, poweringOff}, name: "still has its live medium", ref: "B-153", when: liveMedium, do: EjectMedia, after: 1},
 
 	{in: states{preparing}, name: "waits for a part's validation", ref: "B-54", when: part(PartStale), after: staleWait},
