@@ -55,6 +55,11 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		resume(h)
 	case phase.BeginPart:
 		o.part.Begin(h)
+		hints, err := rootHints(h)
+		if err != nil {
+			return 0, err
+		}
+		h.Status.Provisioning.RootDeviceHints = hints      // a part may make the root device (B-163)
 		if h.Status.ErrorType == metal3.PreparationError { // the count stays: this attempt may fail, too (B-82)
 			h.Status.ErrorType, h.Status.ErrorMessage = "", ""
 			h.SetOperationalStatus(metal3.OperationalStatusOK)

@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/controller/raid"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
@@ -77,6 +78,7 @@ func addHosts(ctx context.Context, s *Set) error {
 	hosts, err = host.New(host.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), BMCs: c.BMCs, Inband: agents, Boot: media,
 		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, Workers: c.Workers, Metrics: c.registry(),
+		Parts: []host.Part{&raid.Part{Clock: c.Clock}},
 	})
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func FailsAs(s State) metal3.ErrorType {
 
 // Serves says whether hosts in a state are being served: as many of those that
 // boot their agent by the network as there are places (B-73).
-func Serves(s State) bool { return withWork.has(s) }
+func Serves(s State) bool { return serving.has(s) }
 
 // NeedsSlot says whether a decision needs a place that the host has not got.
 func NeedsSlot(f Facts, d Decision) bool {

@@ -49,6 +49,7 @@ var (
 	idle     = states{available, ready}
 	bootable = states{provisioned, external}                               // whose system can be rebooted
 	withWork = states{inspecting, preparing, provisioning, deprovisioning} // states that boot the agent
+	serving  = states{inspecting, provisioning, deprovisioning}            // states that always boot it
 )
 
 // rule is one row of the state machine: in one of these states, when this
