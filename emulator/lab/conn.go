@@ -2,6 +2,7 @@ package lab
 
 import (
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 
@@ -24,6 +25,7 @@ type bmcConn struct {
 	busy    bool // a request that is no GET is being answered
 	sending bool // its answer is on its way
 	doomed  bool // it is reset when that is there
+	whole   whole
 }
 
 // Close implements net.Conn.
@@ -88,8 +90,11 @@ func (cs *conns) dropAt(host int, kind bool, at func(netip.AddrPort) bool) {
 	}, func() map[*bmcConn]struct{} { return cs.open })
 }
 
-// asked notes that a request that is no GET is being answered.
-func (c *bmcConn) asked() {
+// asked notes that a request is being answered.
+func (c *bmcConn) asked(method string) {
+	if c == nil || method == http.MethodGet { // a stream of events is one, and has no end
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.busy = true
@@ -97,6 +102,9 @@ func (c *bmcConn) asked() {
 
 // answering notes that the answer to a request is on its way.
 func (c *bmcConn) answering() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sending = true

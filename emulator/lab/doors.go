@@ -259,7 +259,9 @@ func (l *Lab) listenWeb(at netip.AddrPort) (io.Closer, error) {
 
 // redirect leads to HTTPS (DSP0266, "Protocol and transport").
 func (l *Lab) redirect(w http.ResponseWriter, r *http.Request) {
-	defer answering(r)()
+	c := connOf(r.Context())
+	c.asked(r.Method)
+	defer c.answering()
 	h := l.reached(r)
 	if h == nil {
 		http.Error(w, "no BMC", http.StatusNotFound)

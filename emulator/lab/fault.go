@@ -288,7 +288,9 @@ func (h staleHost) BMC() *bmc.View {
 
 // ServeHTTP answers a request to a BMC, right or wrong.
 func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer answering(r)()
+	c := connOf(r.Context())
+	c.asked(r.Method)
+	defer c.answering()
 	connect, request := l.asks(fault.Connect), l.asks(fault.Request)
 	if !connect && !request {
 		l.service.ServeHTTP(w, r)

@@ -224,7 +224,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 	if err := l.resume(); err != nil {
 		return err
 	}
-	rc := redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Begin, Leave: l.clock.End, Journal: l.told, Clock: l.clock, Schemas: c.Schemas}
+	rc := redfish.Config{Rack: l, Log: l.log, Enter: l.clock.Begin, Leave: l.clock.End, Journal: l.told, Whole: inWhole, Clock: l.clock, Schemas: c.Schemas}
 	if l.service, err = redfish.New(rc); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}

@@ -97,17 +97,10 @@ func bmcConnOf(c net.Conn) *bmcConn {
 	}
 }
 
-// answering notes that a request is being answered, until it was, and its answer
-// is not sent yet.
-func answering(r *http.Request) (answered func()) {
-	c, ok := r.Context().Value(connKey{}).(*bmcConn)
-	if !ok {
-		return func() {}
-	}
-	if r.Method != http.MethodGet { // a stream of events is one, and has no end
-		c.asked()
-	}
-	return c.answering
+// connOf is the connection of a request; nil when it did not come over one.
+func connOf(ctx context.Context) *bmcConn {
+	c, _ := ctx.Value(connKey{}).(*bmcConn)
+	return c
 }
 
 // connState follows what the server does on a connection.

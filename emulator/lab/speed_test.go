@@ -121,25 +121,31 @@ func load(b *testing.B, over []*wire, n int, request func(i int64) []byte) time.
 	return clock.Wall().Sub(start)
 }
 
-// elsewhere is a listener whose connections seem to be to another address.
+// elsewhere is a listener whose connections seem to be to the first BMC.
 type elsewhere struct {
 	net.Listener
-	addr net.Addr
+	lab *Lab
 }
 
 // Accept implements net.Listener.
 func (l elsewhere) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
-	return elsewhereConn{c, l.addr}, err
+	if err != nil {
+		return nil, err
+	}
+	return elsewhereConn{&bmcConn{TCPConn: c.(*net.TCPConn), of: &l.lab.conns}, net.TCPAddrFromAddrPort(l.lab.hosts[0].Address())}, nil
 }
 
 type elsewhereConn struct {
-	net.Conn
+	*bmcConn
 	addr net.Addr
 }
 
 // LocalAddr implements net.Conn.
 func (c elsewhereConn) LocalAddr() net.Addr { return c.addr }
+
+// NetConn is the connection below.
+func (c elsewhereConn) NetConn() net.Conn { return c.bmcConn }
 
 // BenchmarkFloor compares the service with a bare net/http handler that writes
 // the same bytes with the same headers, in turns within one run: of-floor is
@@ -188,12 +194,16 @@ func BenchmarkFloor(b *testing.B) {
 		w.WriteHeader(http.StatusOK)
 		_, _ = w.Write(body)
 	})
-	httpFloor, httpOurs := httptest.NewServer(floor), httptest.NewUnstartedServer(l)
+	httpFloor := httptest.NewServer(floor)
 	defer httpFloor.Close()
 	// BMCs have no plain HTTP: its connections are as if they were to the first.
-	httpOurs.Listener = elsewhere{httpOurs.Listener, net.TCPAddrFromAddrPort(h.Address())}
-	httpOurs.Start()
-	defer httpOurs.Close()
+	httpOurs, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := l.server(b.Context())
+	defer server.Close()
+	go func() { _ = server.Serve(elsewhere{httpOurs, l}) }() // until it is closed
 	tlsFloor := httptest.NewUnstartedServer(floor)
 	tlsFloor.TLS = l.tlsConfig()
 	tlsFloor.StartTLS()
@@ -207,7 +217,7 @@ func BenchmarkFloor(b *testing.B) {
 		tls         *tls.Config
 		request     func(i int64) []byte
 	}{
-		{"get/http", httpFloor.Listener.Addr().String(), httpOurs.Listener.(elsewhere).Listener.Addr().String(), nil, func(int64) []byte { return get }},
+		{"get/http", httpFloor.Listener.Addr().String(), httpOurs.Addr().String(), nil, func(int64) []byte { return get }},
 		{"get/tls", tlsFloor.Listener.Addr().String(), at, anyName, func(int64) []byte { return get }},
 		{"patch/tls", tlsFloor.Listener.Addr().String(), "", anyName, func(i int64) []byte { return patches[i/int64(64)%2] }},
 	} {

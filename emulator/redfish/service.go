@@ -35,6 +35,9 @@ type Config struct {
 	// Journal, when not nil, is told of every request that was answered, with
 	// its context.
 	Journal func(context.Context, Entry)
+	// Whole, when not nil, is told of every long answer, with the context of its
+	// request, when all of it is there and the first of it is about to be written.
+	Whole func(context.Context)
 	// Schemas, when not nil, holds DMTF's files, which the service then serves:
 	// an unpacked DSP8010 archive, with or without DSP8011's registries.
 	Schemas fs.FS
@@ -62,6 +65,7 @@ type Service struct {
 	enter   func()
 	exit    func()
 	journal func(context.Context, Entry)
+	entire  func(context.Context)
 	clock   *clock.Clock
 	hubs    hubs
 
@@ -85,7 +89,8 @@ const (
 	keptBytes   = 16 << 20 // of bodies, in each of two generations
 	keptBeside  = 1 << 10  // bytes that are held with a body: its headers and views
 	maxBody     = 256 << 10
-	maxTold     = 16 // errors in one answer
+	longAnswer  = 3 << 10 // bytes of a body: with its headers more than net/http writes at once
+	maxTold     = 16      // errors in one answer
 )
 
 // New returns a Service.
@@ -94,7 +99,7 @@ func New(c Config) (*Service, error) {
 		return nil, errors.New("redfish: Config.Rack: must not be nil")
 	}
 	s := &Service{
-		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, clock: c.Clock, tree: tree(),
+		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock, tree: tree(),
 		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
 		pages:   newKept[key](keptBytes, func(p made) int { return len(p.page.body) + keptBeside }),
@@ -436,6 +441,9 @@ func (x *exchange) done() {
 
 func (x *exchange) send(status int, body []byte) {
 	x.status = status
+	if x.s.entire != nil && len(body) > longAnswer && x.r.Method != http.MethodHead && x.r.ProtoMajor == 1 { // others share the connection
+		x.s.entire(x.r.Context())
+	}
 	x.w.WriteHeader(status)
 	if x.r.Method == http.MethodHead {
 		return
