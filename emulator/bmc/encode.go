@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strconv"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
 // AppendJSON appends what json.Marshal makes of an entry, to the byte, in a
@@ -15,13 +17,13 @@ func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
 	}
 	b = strconv.AppendUint(append(b, `{"id":`...), e.ID, 10)
 	b = e.At.AppendFormat(append(b, `,"at":"`...), time.RFC3339Nano)
-	b = appendText(append(b, `","kind":`...), string(e.Kind))
-	b = appendText(append(b, `,"subject":{"part":`...), string(e.Subject.Part))
+	b = event.AppendText(append(b, `","kind":`...), e.Kind)
+	b = event.AppendText(append(b, `,"subject":{"part":`...), e.Subject.Part)
 	if e.Subject.ID != "" {
-		b = appendText(append(b, `,"id":`...), e.Subject.ID)
+		b = event.AppendText(append(b, `,"id":`...), e.Subject.ID)
 	}
 	if e.Subject.In != "" {
-		b = appendText(append(b, `,"in":`...), e.Subject.In)
+		b = event.AppendText(append(b, `,"in":`...), e.Subject.In)
 	}
 	b = append(b, '}')
 	for i, arg := range e.Args {
@@ -30,7 +32,7 @@ func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
 		} else {
 			b = append(b, ',')
 		}
-		b = appendText(b, arg)
+		b = event.AppendText(b, arg)
 	}
 	if len(e.Args) > 0 {
 		b = append(b, ']')
@@ -39,21 +41,37 @@ func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
 		b = append(b, `,"resolved":true`...)
 	}
 	if e.Dump != "" {
-		b = appendText(append(b, `,"dump":`...), e.Dump)
+		b = event.AppendText(append(b, `,"dump":`...), e.Dump)
 	}
 	return append(b, '}'), nil
 }
 
-// appendText makes a JSON string. What is not plain is left to the library.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			whole, err := json.Marshal(s)
-			if err != nil {
-				panic(err) // a string has no other form
-			}
-			return append(b, whole...)
+// head is a log without its entries.
+type head struct{ Log }
+
+// AppendJSON appends what json.Marshal makes of it, to the byte.
+func (h *head) AppendJSON(b []byte) ([]byte, error) {
+	b = strconv.AppendUint(append(b, `{"next":`...), h.Next, 10)
+	b = strconv.AppendUint(append(b, `,"first":`...), h.First, 10)
+	b = strconv.AppendInt(append(b, `,"size":`...), int64(h.Size), 10)
+	if h.Lost != 0 {
+		b = strconv.AppendUint(append(b, `,"lost":`...), h.Lost, 10)
+	}
+	for _, t := range []struct {
+		name string
+		at   time.Time
+	}{{`,"added":`, h.Added}, {`,"erased":`, h.Erased}} {
+		if t.at.IsZero() {
+			continue
+		}
+		var ok bool
+		if b, ok = event.AppendTime(append(b, t.name...), t.at); !ok {
+			_, err := json.Marshal(t.at) // which tells what is wrong with it
+			return b, err
 		}
 	}
-	return append(append(append(b, '"'), s...), '"')
+	if h.Off {
+		b = append(b, `,"off":true`...)
+	}
+	return append(b, '}'), nil
 }

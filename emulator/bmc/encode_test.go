@@ -31,3 +31,20 @@ func FuzzAnEntryIsEncodedAsTheLibraryDoes(f *testing.F) {
 		}
 	})
 }
+
+func TestTheHeadOfALogIsEncodedAsTheLibraryDoes(t *testing.T) {
+	at := time.Date(2031, 1, 2, 3, 4, 5, 60, time.FixedZone("", 5400))
+	for _, l := range []Log{{}, {Next: 3, First: 2, Size: 1, Lost: 1 << 60, Added: at, Erased: at.UTC(), Off: true, Chunks: []*Chunk{{Number: 1}}}, {Added: at}} {
+		want, err := json.Marshal(new(Log{Next: l.Next, First: l.First, Size: l.Size, Lost: l.Lost, Added: l.Added, Erased: l.Erased, Off: l.Off}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := l.Head().(*head).AppendJSON(nil); err != nil || string(got) != string(want) {
+			t.Errorf("AppendJSON() = %s, %v\nwant %s", got, err, want)
+		}
+	}
+	l := Log{Added: at.AddDate(9000, 0, 0)}
+	if _, err := l.Head().(*head).AppendJSON(nil); err == nil {
+		t.Error("AppendJSON() takes a time that no JSON has")
+	}
+}

@@ -230,9 +230,9 @@ func (l *Log) Head() any {
 	if l == nil {
 		return nil
 	}
-	head := *l
-	head.Chunks = nil
-	return &head
+	h := &head{*l}
+	h.Chunks = nil
+	return h
 }
 
 // Changes are the entries that differ from what they were in another log, by

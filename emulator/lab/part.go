@@ -46,7 +46,7 @@ func (st *hostState) changed(host string, was *hostState) []store.Put {
 			model = p.at[0]
 			now, then = is.Field(model), old.Field(model)
 		}
-		a, b := now.FieldByIndex(p.at[1:]), then.FieldByIndex(p.at[1:])
+		a, b := now.Field(p.at[1]), then.Field(p.at[1])
 		if a.Pointer() == b.Pointer() {
 			continue
 		}
@@ -90,7 +90,7 @@ func (st *hostState) load(part string, raw []byte) (err error) {
 
 // place is where a part is, in a hostState and in the store.
 type place struct {
-	at  []int  // of the field, as reflect has it
+	at  []int  // of the field, as reflect has it: the model's, then the part's
 	key string // below the host's name
 }
 

@@ -18,6 +18,7 @@ type schedule struct {
 	heap  deadlines
 	tick  func() // nil while the schedule is stopped
 	timer *clock.Timer
+	armed time.Time // what the timer is set to; zero when it is not
 }
 
 // deadline is the place of one host in a schedule.
@@ -45,7 +46,11 @@ func (s *schedule) set(d *deadline, at time.Time, ok bool) {
 		d.at = at
 		heap.Push(&s.heap, d)
 	}
-	if !s.first().Equal(first) {
+	now := s.first()
+	if s.lazy && !s.armed.IsZero() && now.After(s.armed) {
+		return // requests put off the end of their sessions: to look in vain now and then is less work
+	}
+	if !now.Equal(first) {
 		s.arm()
 	}
 }
@@ -60,6 +65,7 @@ func (s *schedule) first() time.Time {
 
 // arm sets the timer to the first deadline. It holds s.mu.
 func (s *schedule) arm() {
+	s.armed = time.Time{}
 	switch {
 	case s.tick == nil:
 	case len(s.heap) == 0:
@@ -67,6 +73,7 @@ func (s *schedule) arm() {
 			s.timer.Stop()
 		}
 	default:
+		s.armed = s.heap[0].at
 		d := s.heap[0].at.Sub(s.clock.Now())
 		switch {
 		case s.timer != nil:
@@ -90,7 +97,7 @@ func (s *schedule) start(tick func()) {
 func (s *schedule) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tick = nil
+	s.tick, s.armed = nil, time.Time{}
 	if s.timer != nil {
 		s.timer.Stop()
 	}

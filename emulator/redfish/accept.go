@@ -30,16 +30,16 @@ func (in document) accept(path []string, inputs []input, v view, shown func() ob
 	refuse := func(name string, w why, value any) {
 		bad = append(bad, refusal{path: append(slices.Clone(path), name), why: w, value: echo(value)})
 	}
-	for _, name := range in.names {
-		value := in.values[name]
-		i := slices.IndexFunc(inputs, func(i input) bool { return i.name == name })
+	for _, f := range in.fields {
+		name, value := f.name, f.value
+		i := inputOf(inputs, name)
 		known := false
 		if i < 0 && shown != nil {
 			_, known = shown()[name]
 		}
 		switch {
 		case strings.Contains(name, "@odata."): // payload annotations are ignored
-		case in.twice[name]:
+		case f.twice:
 			refuse(name, duplicate, nil)
 		case i < 0 && known:
 			refuse(name, readOnly, nil)
@@ -73,8 +73,7 @@ func (in document) accept(path []string, inputs []input, v view, shown func() ob
 		}
 	}
 	for i := range inputs {
-		i := &inputs[i]
-		if _, sent := in.values[i.name]; i.required && !sent {
+		if i := &inputs[i]; i.required && in.at(i.name) < 0 {
 			refuse(i.name, missing, nil)
 		}
 	}
@@ -179,7 +178,7 @@ func (i *input) element(value any, v view, old any, n int, patch bool) (took any
 	switch {
 	case patch && value == nil && !i.nullable:
 		return nil, true, nil
-	case patch && isObject && len(below.names) == 0 && old != nil:
+	case patch && isObject && len(below.fields) == 0 && old != nil:
 		return i.former(old, n), false, nil
 	case i.kind != group || !isObject:
 		took, bad = i.take(value, v, nil)
@@ -280,8 +279,9 @@ func (i *input) freely(value any) (any, []refusal) {
 		return nil, []refusal{{why: wrongType, value: echo(value)}}
 	}
 	out, bad := map[string]any{}, []refusal(nil)
-	for _, name := range d.names {
-		switch x := d.values[name].(type) {
+	for _, f := range d.fields {
+		name := f.name
+		switch x := f.value.(type) {
 		case nil, bool, string:
 			out[name] = x
 		case json.Number:
@@ -293,7 +293,7 @@ func (i *input) freely(value any) (any, []refusal) {
 		default:
 			bad = append(bad, refusal{below: []string{name}, why: wrongType, value: echo(x)})
 		}
-		if d.twice[name] {
+		if f.twice {
 			bad = append(bad, refusal{below: []string{name}, why: duplicate})
 		}
 	}
@@ -353,9 +353,10 @@ func (i *input) one(value any, v view) (took any, r refusal) {
 		return f, r
 	case link:
 		d, _ := value.(document)
-		uri, ok := d.values["@odata.id"].(string)
+		sent, _ := d.get("@odata.id")
+		uri, ok := sent.(string)
 		switch {
-		case !ok || len(d.names) > 1:
+		case !ok || len(d.fields) > 1:
 			r.why = wrongType
 		case i.form != nil && !i.form(uri):
 			r.why = wrongForm
@@ -375,15 +376,15 @@ func (i *input) texts(value any) (any, why) {
 		return nil, wrongType
 	}
 	out := map[string]string{}
-	for _, name := range d.names {
-		t, ok := d.values[name].(string)
+	for _, f := range d.fields {
+		t, ok := f.value.(string)
 		switch {
 		case !ok:
 			return nil, wrongType
-		case d.twice[name] || i.form != nil && !i.form(name+": "+t):
+		case f.twice || i.form != nil && !i.form(f.name+": "+t):
 			return nil, wrongForm
 		}
-		out[name] = t
+		out[f.name] = t
 	}
 	return out, ""
 }

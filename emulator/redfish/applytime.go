@@ -32,15 +32,15 @@ const operationTimes = operationTime + "Support"
 // effective takes the annotation out of what a client sent. It is false if the
 // request was refused for it.
 func (x *exchange) effective(in *document, v view) (when string, ok bool) {
-	value, sent := in.values[operationTime]
+	value, sent := in.get(operationTime)
 	if a := x.match.action; !sent || a != nil && !a.defers || x.r.Method == http.MethodPatch || x.match.applyTimes(v) == nil {
 		return immediate, true
 	}
 	when, _ = value.(string)
-	if in.twice[operationTime] || !slices.Contains(x.match.applies(v), when) {
+	if in.fields[in.at(operationTime)].twice || !slices.Contains(x.match.applies(v), when) {
 		x.refuse(http.StatusBadRequest, message.PropertyValueNotInList.With(echo(value), operationTime).About("#/"+operationTime))
 		return "", false
 	}
-	in.names = slices.DeleteFunc(slices.Clone(in.names), func(n string) bool { return n == operationTime })
+	*in = in.but(func(f field) bool { return f.name == operationTime })
 	return when, true
 }

@@ -4,9 +4,61 @@ import "slices"
 
 // document is a JSON object that a client sent.
 type document struct {
-	names  []string        // in order, each once
-	twice  map[string]bool // those that were sent more than once
-	values map[string]any
+	fields []field        // in order, each name once
+	index  map[string]int // of many fields: where each is
+}
+
+// field is a property of a document.
+type field struct {
+	name  string
+	value any  // the last that was sent
+	twice bool // it was sent more than once
+}
+
+// few fields are found faster without an index.
+const few = 16
+
+// at is where the field of a name is; -1 when there is none.
+func (in *document) at(name string) int {
+	if in.index != nil {
+		if i, ok := in.index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	return slices.IndexFunc(in.fields, func(f field) bool { return f.name == name })
+}
+
+// get is the value of a name.
+func (in *document) get(name string) (value any, sent bool) {
+	i := in.at(name)
+	if i < 0 {
+		return nil, false
+	}
+	return in.fields[i].value, true
+}
+
+// put adds a field.
+func (in *document) put(name string, value any) {
+	if i := in.at(name); i >= 0 {
+		in.fields[i].value, in.fields[i].twice = value, true
+		return
+	}
+	in.fields = append(in.fields, field{name: name, value: value})
+	switch n := len(in.fields); {
+	case in.index != nil:
+		in.index[name] = n - 1
+	case n > few:
+		in.index = map[string]int{}
+		for i := range in.fields {
+			in.index[in.fields[i].name] = i
+		}
+	}
+}
+
+// but is the document without some fields.
+func (in *document) but(some func(f field) bool) document {
+	return document{fields: slices.DeleteFunc(slices.Clone(in.fields), some)}
 }
 
 // redacted is the document as a job remembers it, and whether something secret
@@ -23,7 +75,7 @@ func (in document) redacted(m *match) (body string, hidden bool) {
 	case m.upload != nil:
 		inputs = m.upload.inputs
 	}
-	if len(in.names) == 0 {
+	if len(in.fields) == 0 {
 		return "", false
 	}
 	less := in.without(inputs, &hidden)
@@ -34,14 +86,14 @@ func (in document) redacted(m *match) (body string, hidden bool) {
 // input takes.
 func (in document) without(inputs []input, hidden *bool) object {
 	o := object{}
-	for _, name := range in.names {
-		i := slices.IndexFunc(inputs, func(i input) bool { return i.name == name })
+	for _, f := range in.fields {
+		i := inputOf(inputs, f.name)
 		switch {
 		case i < 0:
 		case inputs[i].secret:
 			*hidden = true
 		default:
-			o[name] = inputs[i].told(in.values[name], hidden)
+			o[f.name] = inputs[i].told(f.value, hidden)
 		}
 	}
 	return o
@@ -52,12 +104,13 @@ func (i *input) told(value any, hidden *bool) any {
 	switch x := value.(type) {
 	case document:
 		if i.kind == link {
-			return object{"@odata.id": x.values["@odata.id"]}
+			uri, _ := x.get("@odata.id")
+			return object{"@odata.id": uri}
 		}
 		if i.kind == named || i.kind == free {
 			o := object{}
-			for _, name := range x.names {
-				o[name] = echo(x.values[name])
+			for _, f := range x.fields {
+				o[f.name] = echo(f.value)
 			}
 			return o
 		}

@@ -30,6 +30,16 @@ type input struct {
 	lone  bool // an array of objects for which a single one may stand
 }
 
+// inputOf is where the input of a name is; -1 when there is none.
+func inputOf(inputs []input, name string) int {
+	for i := range inputs {
+		if inputs[i].name == name {
+			return i
+		}
+	}
+	return -1
+}
+
 // kind is the type of an input.
 type kind string
 

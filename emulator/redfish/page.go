@@ -64,7 +64,11 @@ func (s *Service) page(m *match, at *snapshot) *page {
 		body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
 		is.page = newPage(jsonType, body, tag, m.describedBy)
 	}
-	is.allow = m.takes(v)
+	if known && m.spares == nil { // it depends on nothing else
+		is.allow = old.allow
+	} else {
+		is.allow = m.takes(v)
+	}
 	s.pages.put(k, is)
 	return is.page
 }

@@ -102,7 +102,7 @@ func (r *valid) value(depth int) (any, error) {
 }
 
 func (r *valid) object(depth int) (any, error) {
-	in := document{values: map[string]any{}}
+	var in document
 	for r.more('}') {
 		r.peek()
 		name := r.text()
@@ -112,15 +112,7 @@ func (r *valid) object(depth int) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, seen := in.values[name]; !seen {
-			in.names = append(in.names, name)
-		} else {
-			if in.twice == nil {
-				in.twice = map[string]bool{}
-			}
-			in.twice[name] = true
-		}
-		in.values[name] = v
+		in.put(name, v)
 	}
 	return in, nil
 }

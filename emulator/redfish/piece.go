@@ -1,9 +1,11 @@
 package redfish
 
 import (
-	"hash/crc64"
+	"hash/crc32"
 	"maps"
 	"strconv"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // piece is some properties of a body that are made anew without the rest, when
@@ -12,6 +14,16 @@ type piece struct {
 	in    string // property whose object they are in; "": the body's own. Pieces of one property stand one after the other
 	shows shows  // what they depend on; 0: all that the row shows
 	of    func(v view) object
+	// alike says of two stands of a machine's power and boot that they show
+	// alike here; nil: they never do.
+	alike func(a, b *machine.Main) bool
+}
+
+// still says whether a piece is as it was.
+func (r *resource) still(p *piece, was, at *snapshot) bool {
+	on := r.follows(p)
+	return on.same(was, at) ||
+		p.alike != nil && (on&^showsPower).same(was, at) && was.m.Power == at.m.Power && p.alike(was.m.Main, at.m.Main)
 }
 
 // follows is what a piece of a row depends on.
@@ -27,7 +39,7 @@ func (r *resource) follows(p *piece) shows {
 type inPieces struct {
 	body []byte
 	ends []int32 // from and to: of what is fixed, then of each piece, without braces
-	sum  uint64  // CRC of what is fixed
+	sum  uint64  // of what is fixed
 }
 
 // part is the i-th part.
@@ -55,7 +67,7 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 		b, out.sum = append(b, old.part(0)...), old.sum
 	} else {
 		b = appendMembers(b, m.fixed(v))
-		out.sum = crc64.Checksum(b[out.ends[0]:], polynomial)
+		out.sum = sum(0, b[out.ends[0]:])
 	}
 	begin()
 	end := len(b)
@@ -73,7 +85,7 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 		}
 		begin()
 		from := len(b)
-		if known && m.follows(p).same(was, at) {
+		if known && m.still(p, was, at) {
 			b = append(b, old.part(i+1)...)
 		} else {
 			if some := m.follows(p); seen.m == nil || some != as {
@@ -90,11 +102,11 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 			b = append(b, '}')
 		}
 	}
-	sum := out.sum
+	all := out.sum
 	if m.volatile == nil {
-		sum = crc64.Update(sum, polynomial, b[end:])
+		all = sum(all, b[end:])
 	}
-	tag := written(tagOf(sum), how)
+	tag := written(tagOf(all), how)
 	copy(b[len(head):], strconv.AppendQuote(nil, tag))
 	out.body = append(b, '}')
 	return out, tag
@@ -137,6 +149,12 @@ func tagOf(sum uint64) string {
 
 // etag tells bodies apart. A CRC does that for sure where they differ in one
 // stretch of up to eight bytes, and costs a fraction of a cryptographic hash.
-func etag(body []byte) string { return tagOf(crc64.Checksum(body, polynomial)) }
+func etag(body []byte) string { return tagOf(sum(0, body)) }
 
-var polynomial = crc64.MakeTable(crc64.ECMA)
+// sum goes on with a CRC: two of 32 bits, which processors have instructions for,
+// and which are one of 64 bits since their polynomials have no factor in common.
+func sum(of uint64, b []byte) uint64 {
+	return uint64(crc32.Update(uint32(of>>32), castagnoli, b))<<32 | uint64(crc32.Update(uint32(of), crc32.IEEETable, b))
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -37,13 +37,14 @@ var (
 // was done. It cannot be on without IPMI.
 func setConsole(c operation, name string) (do func(context.Context) error, err error) {
 	on, sent := c.set[name].(bool)
-	s := *c.view.b.SOL()
+	is := c.view.b.SOL()
 	switch {
 	case on && !c.view.b.Network().IPMI.On:
 		return nil, decline(http.StatusConflict, message.PropertyValueConflict.With(name, "NetworkProtocol/IPMI/ProtocolEnabled").About("#/"+name))
-	case !sent || on == !s.Off:
+	case !sent || on == !is.Off:
 		return func(context.Context) error { return nil }, nil
 	}
+	s := *is
 	s.Off = !on
 	return func(ctx context.Context) error {
 		_, err := c.host.ApplyBMC(ctx, bmc.SetSOL{SOL: s})

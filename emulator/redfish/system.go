@@ -56,11 +56,14 @@ func system(v view) object {
 // systemPieces are what changes of a system when it is switched, booted or
 // marked, or when a part of it fails.
 var systemPieces = []piece{
-	{shows: showsPower | showsBoot, of: systemPower}, // as the others of power: they share a view
+	{shows: showsPower | showsBoot, of: systemPower, alike: func(a, b *machine.Main) bool { // as the others of power: they share a view
+		return a.Phase == b.Phase && a.Progress == b.Progress && a.ProgressAt.Equal(b.ProgressAt) && a.App == b.App &&
+			a.BootTime == b.BootTime && a.Reset == b.Reset
+	}},
 	{shows: showsAsset, of: systemAsset},
 	{in: "Status", shows: showsPower | showsBoot, of: func(v view) object {
 		return object{"State": systemState(v.m.Phase), "Health": "OK"}
-	}},
+	}, alike: func(a, b *machine.Main) bool { return a.Phase == b.Phase }},
 	{in: "Status", shows: showsThermal | showsStorage, of: func(v view) object {
 		return object{"HealthRollup": worst(v.boxHealth(), v.disksHealth())}
 	}},

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -176,7 +175,7 @@ func (x *exchange) body() (document, bool) {
 		return bad(http.StatusBadRequest, message.MalformedJSON.With())
 	case err != nil:
 		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
-	case len(in.names) == 0 && x.match.action == nil && x.r.Method != http.MethodDelete:
+	case len(in.fields) == 0 && x.match.action == nil && x.r.Method != http.MethodDelete:
 		return bad(http.StatusBadRequest, message.EmptyJSON.With())
 	}
 	return in, true
@@ -262,16 +261,14 @@ func (x *exchange) permitted(in document, v view) (document, []refusal) {
 		return in, nil
 	}
 	own := x.match.own != nil && x.match.own(v, x.who)
-	mine, bad := in, []refusal(nil)
-	mine.names = nil
-	for _, name := range in.names {
-		known := slices.ContainsFunc(x.match.patch.inputs, func(i input) bool { return i.name == name })
-		if known && !x.who.maySet(name, x.match, own) {
-			bad = append(bad, refusal{path: []string{name}, why: outright, says: x.who.forbidden(), status: http.StatusForbidden})
-			continue
+	var bad []refusal
+	mine := in.but(func(f field) bool {
+		if inputOf(x.match.patch.inputs, f.name) < 0 || x.who.maySet(f.name, x.match, own) {
+			return false
 		}
-		mine.names = append(mine.names, name)
-	}
+		bad = append(bad, refusal{path: []string{f.name}, why: outright, says: x.who.forbidden(), status: http.StatusForbidden})
+		return true
+	})
 	return mine, bad
 }
 
