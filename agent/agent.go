@@ -39,7 +39,7 @@ type Config struct {
 	Clock  Clock         // nil means real time
 	HTTP   *http.Client  // for images; nil means Go's defaults
 	Log    *slog.Logger  // nil means slog.Default
-	Poll   time.Duration // between two requests for work; 0 means 5 seconds
+	Poll   time.Duration // between two requests for work, or signs of life; 0 means 5 seconds
 	// Enter, if set, is called before each request and each job, and what it
 	// returns when they are done, so that a virtual clock knows that time must
 	// stand still. It is not held while the agent waits on Clock: by then the
@@ -189,7 +189,20 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 	latest := make(chan int, 1)
 	var reporter sync.WaitGroup
 	reporter.Go(func() {
-		for percent := range latest {
+		// Work that makes no progress for a while, such as a disk that erases
+		// itself, is told of all the same: else the controller would take the
+		// machine for dead. This is real time, as the work is.
+		alive := clock.RealClock{}.NewTicker(a.Poll)
+		defer alive.Stop()
+		for percent, more := 0, true; ; {
+			select {
+			case p, ok := <-latest:
+				percent, more = p, ok
+			case <-alive.C():
+			}
+			if !more {
+				return
+			}
 			leave := a.Enter()
 			err := a.controller.report(ctx, j.ID, job.Report{State: job.Running, Percent: percent})
 			leave()

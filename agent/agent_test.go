@@ -346,3 +346,28 @@ func TestConfig(t *testing.T) {
 		t.Errorf("Run with a context that has ended = %v", err)
 	}
 }
+
+// A job that makes no progress is reported all the same: to the controller an
+// agent that says nothing is a machine that has died.
+func TestLongJobsAreSignsOfLife(t *testing.T) {
+	inJob, enough := make(chan struct{}), make(chan struct{})
+	url, _ := images(t, func(*http.Request) { close(inJob); <-enough })
+	c := startController(t, "", writeJob("1", url, sum(image)))
+	var seen atomic.Int32
+	c.onReport = func(_ string, r job.Report, _ http.ResponseWriter) bool {
+		select {
+		case <-inJob:
+			if r.State == job.Running && seen.Add(1) == 5 {
+				close(enough)
+			}
+		default:
+		}
+		return false
+	}
+	n := bootWith(t, c.media(), func(a *agent.Config) { a.Poll = time.Millisecond })
+	c.wait("1")
+	n.stop()
+	if got := c.last("1"); got.State != job.Done {
+		t.Errorf("report = %+v", got)
+	}
+}

@@ -260,7 +260,10 @@ type node struct {
 }
 
 // boot runs an agent on a new server.
-func boot(t *testing.T, m job.Media) *node {
+func boot(t *testing.T, m job.Media) *node { return bootWith(t, m, func(*agent.Config) {}) }
+
+// bootWith changes the agent's configuration first.
+func bootWith(t *testing.T, m job.Media, change func(*agent.Config)) *node {
 	t.Helper()
 	n := &node{disk: systest.NewMemory(16 << 20), clock: newLab(), done: make(chan error, 1)}
 	if _, err := n.disk.WriteAt(bytes.Repeat([]byte{0xdb}, 16<<20), 0); err != nil {
@@ -273,12 +276,12 @@ func boot(t *testing.T, m job.Media) *node {
 	ctx, cancel := context.WithCancel(t.Context())
 	var clockRuns sync.WaitGroup
 	clockRuns.Go(func() { n.clock.run(ctx) })
-	go func() {
-		n.done <- agent.Run(ctx, agent.Config{
-			Media: m, System: n.system, Clock: n.clock, Enter: n.clock.enter,
-			Log: slog.New(slog.DiscardHandler),
-		})
-	}()
+	config := agent.Config{
+		Media: m, System: n.system, Clock: n.clock, Enter: n.clock.enter,
+		Log: slog.New(slog.DiscardHandler),
+	}
+	change(&config)
+	go func() { n.done <- agent.Run(ctx, config) }()
 	n.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-n.done; err != nil {

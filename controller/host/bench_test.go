@@ -46,22 +46,25 @@ type bench struct {
 	chance *rand.Rand
 	r      *Reconciler
 
+	// What the controller reaches the API and the BMC through; nil is the same
+	// way as the user.
+	api  client.Client
+	open bmc.Open
+
 	statusWrites int
 	conflicts    int // updates that are still to lose their race
-	// crash, when set, is asked at each write of the status; true kills the
-	// controller right after it.
-	crash func() bool
-	kill  context.CancelFunc
+	kill         context.CancelFunc
 
 	network *netboot.Network // nil: there is none
 
 	// What the agent remembers: it goes with the boot, not with the controller.
-	boot    string
-	done    map[string]job.Report
-	deaf    bool // the agent does not report
-	ran     []job.Kind
-	last    job.Job // that it ran
-	answers map[job.Kind]job.Report
+	boot      string
+	done      map[string]job.Report
+	deaf      bool // the agent does not report
+	ran       []job.Kind
+	last      job.Job // that it ran
+	answers   map[job.Kind]job.Report
+	agentDoes func(job.Job) // what the server is left with, when it is done
 }
 
 func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *bench {
@@ -112,11 +115,7 @@ func (b *bench) update(ctx context.Context, c client.WithWatch, o client.Object,
 
 func (b *bench) statusUpdate(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
 	b.statusWrites++
-	err := c.SubResource(sub).Update(ctx, o, opts...)
-	if b.crash != nil && b.crash() {
-		b.kill()
-	}
-	return err
+	return c.SubResource(sub).Update(ctx, o, opts...)
 }
 
 // replace starts a controller that knows nothing of what its predecessor did.
@@ -130,9 +129,13 @@ func (b *bench) replace() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	api, open := b.api, b.open
+	if api == nil {
+		api, open = b.kube, b.bmc.Open
+	}
 	b.r, err = New(Config{
-		Client: b.kube, Reader: b.kube, Inband: agents, Boot: media, Clock: b.clock, Wall: b.clock,
-		BMCs:   &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": b.bmc.Open, "ipmi": b.bmc.Open}},
+		Client: api, Reader: api, Inband: agents, Boot: media, Clock: b.clock, Wall: b.clock,
+		BMCs:   &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": open, "ipmi": open}},
 		Chance: b.chance.Float64,
 	})
 	if err != nil {
@@ -178,7 +181,7 @@ func (b *bench) until(what string, ok func(*metal3.BareMetalHost) bool) {
 		if ok(b.host()) {
 			return
 		}
-		if _, err := b.pass(); err != nil && !errors.Is(err, context.Canceled) {
+		if _, err := b.pass(); err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, errDead) {
 			b.t.Fatalf("%s: Reconcile: %v", what, err)
 		}
 	}
@@ -201,7 +204,8 @@ func (b *bench) agent() {
 	if b.deaf {
 		return
 	}
-	if b.network == nil && (boot.ID == "" || media.Image != b.r.Boot.ISO(boot)) {
+	up := b.boot == boot.ID // then it needs its medium no more
+	if b.network == nil && (boot.ID == "" || !up && media.Image != b.r.Boot.ISO(boot)) {
 		return
 	}
 	if b.network != nil {
@@ -226,6 +230,9 @@ func (b *bench) agent() {
 			rep = b.answers[j.Kind]
 			b.done[j.ID] = rep
 			b.ran, b.last = append(b.ran, j.Kind), j
+			if b.agentDoes != nil {
+				b.agentDoes(j)
+			}
 		}
 		if code := b.post(fmt.Sprintf(job.ReportPath, j.ID), token, rep, nil); code != http.StatusNoContent {
 			b.t.Fatalf("report %s: %d", j.ID, code)

@@ -69,7 +69,7 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 	if err := r.adoptSecret(ctx, h, &secret); err != nil {
 		return bmc.Config{}, err
 	}
-	if err := r.registrable(ctx, h, address); err != nil {
+	if err := r.registrable(ctx, h); err != nil {
 		return bmc.Config{}, err
 	}
 	return bmc.Config{Address: address, Credentials: c, Insecure: h.Spec.BMC.DisableCertificateVerification, RootCAs: r.RootCAs, Clock: r.Clock}, nil

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -57,43 +56,6 @@ func TestHostIsProvisionedWithinTheBudgetOfWrites(t *testing.T) {
 	}
 	if b.statusWrites != quiet {
 		t.Errorf("%d status writes of a host at rest, want none (B-06)", b.statusWrites-quiet)
-	}
-}
-
-// However often the controller is killed between what it writes and what it
-// does, the server is inspected, cleaned and written to once.
-func TestKilledControllersDoNothingTwice(t *testing.T) {
-	for seed := range uint64(200) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			b := newBench(t, seed, withImage)
-			crashes := 0
-			b.crash = func() bool {
-				if b.chance.IntN(3) > 0 {
-					return false
-				}
-				crashes++
-				return true
-			}
-			b.until("provisioned", func(h *metal3.BareMetalHost) bool {
-				if b.chance.IntN(4) == 0 {
-					b.replace() // between two passes, too
-					crashes++
-				}
-				return in(metal3.StateProvisioned)(h)
-			})
-			if want := []job.Kind{job.Inventory, job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
-				t.Errorf("seed %d, %d crashes: the agent ran %v, want %v", seed, crashes, b.ran, want)
-			}
-			on := 0
-			for _, c := range b.bmc.Calls() {
-				if c.Verb == bmctest.SetPower && c.Power == bmc.PowerOn {
-					on++
-				}
-			}
-			if on != 3 {
-				t.Errorf("seed %d, %d crashes: powered on %d times, want 3: to inspect, to write, to run", seed, crashes, on)
-			}
-		})
 	}
 }
 

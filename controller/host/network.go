@@ -58,7 +58,7 @@ func (r *Reconciler) openNetwork(h *metal3.BareMetalHost, o *observation) {
 }
 
 func (r *Reconciler) bootNetwork(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
-	b := bmc.Boot{Device: o.facts.Net, Mode: bmc.BootMode(h.Status.Provisioning.BootMode)}
+	b := bmc.Boot{Device: o.facts.Net, Mode: agentMode(h)}
 	if b.Device == bmc.BootHTTP {
 		b.URL = r.Boot.ISO(o.boot)
 	}

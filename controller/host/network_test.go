@@ -5,9 +5,11 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -115,14 +117,11 @@ func TestHostIsProvisionedByTheNetwork(t *testing.T) {
 func TestKilledControllersDoNothingTwiceByTheNetwork(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			b := newNetBench(t, seed, "ipmi", withImage)
-			b.crash = func() bool { return b.chance.IntN(3) == 0 }
-			b.until("provisioned", func(h *metal3.BareMetalHost) bool {
-				if b.chance.IntN(4) == 0 {
-					b.replace()
-				}
-				return in(metal3.StateProvisioned)(h)
-			})
+			m := &mortality{die: func(int) bool { return b.chance.IntN(15) == 0 }}
+			m.take(b)
+			b.until("provisioned", in(metal3.StateProvisioned))
 			if want := []job.Kind{job.Inventory, job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
 				t.Errorf("seed %d: the agent ran %v, want %v", seed, b.ran, want)
 			}
@@ -189,4 +188,57 @@ func TestTwoHostsWithOneMACAreTold(t *testing.T) {
 	if s := b.host().Status; s.ErrorType != metal3.RegistrationError || s.ErrorMessage != want {
 		t.Errorf("%s: %q, want %q", s.ErrorType, s.ErrorMessage, want)
 	}
+}
+
+// B-73 B-15: a host waits for its place, shows that, and goes on when there is
+// one.
+func TestAHostWaitsForItsPlaceOnTheNetwork(t *testing.T) {
+	for _, address := range []string{"ipmi", "redfish"} {
+		b := newNetBench(t, 1, address, withImage)
+		b.r.slots = newSlots(1)
+		one := busy(1)
+		b.create(one)
+		b.until("delayed", func(h *metal3.BareMetalHost) bool {
+			return h.Status.OperationalStatus == metal3.OperationalStatusDelayed
+		})
+		for range 5 {
+			res, err := b.pass()
+			if err != nil || res.RequeueAfter <= time.Minute || res.RequeueAfter > 2*time.Minute || !in(metal3.StateRegistering)(b.host()) {
+				t.Fatalf("pass of a host that waits = %+v, %v, in %s", res, err, b.host().Status.Provisioning.State)
+			}
+		}
+		if err := b.kube.Delete(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+		b.until("provisioned", in(metal3.StateProvisioned))
+		if s := b.host().Status; s.OperationalStatus != metal3.OperationalStatusOK {
+			t.Errorf("operational status %s", s.OperationalStatus)
+		}
+		b.create(busy(2))
+		b.change(func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
+		b.until("delayed again", func(h *metal3.BareMetalHost) bool {
+			return h.Status.OperationalStatus == metal3.OperationalStatusDelayed
+		})
+		if !in(metal3.StateProvisioned)(b.host()) || b.power() != bmc.On {
+			t.Errorf("in %s, power %s: it has begun already", b.host().Status.Provisioning.State, b.power())
+		}
+	}
+}
+
+// B-73: whoever fails gives its place away until it tries again.
+func TestAFailedHostGivesItsPlaceAway(t *testing.T) {
+	b := newNetBench(t, 1, "ipmi", nil)
+	b.r.slots = newSlots(1)
+	b.answers[job.Inventory] = job.Report{State: job.Failed, Error: "no"}
+	b.until("failed", hasError(metal3.InspectionError))
+	other := types.UID("other")
+	if !b.r.slots.take(other, nil) {
+		t.Fatal("the place is not free")
+	}
+	b.answers[job.Inventory] = job.Report{State: job.Done, Inventory: &job.Hardware{}}
+	b.until("delayed", func(h *metal3.BareMetalHost) bool {
+		return h.Status.OperationalStatus == metal3.OperationalStatusDelayed
+	})
+	b.r.slots.leave(other)
+	b.until("available", in(metal3.StateAvailable))
 }

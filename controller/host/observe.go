@@ -215,7 +215,7 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	o.boot, f.OpEnded = b, !op.End.IsZero()
 	st := r.Inband.Expect(b)
 	o.agent = st
-	f.AgentUp, f.AgentWait = st.Up, st.Expected
+	f.AgentUp, f.AgentWait, f.AgentSilent = st.Up, st.Expected, st.Silent
 	r.openNetwork(h, o)
 	inspect := st.Jobs[jobID(b, jobInspect)]
 	o.found = inspect.Inventory

@@ -17,14 +17,10 @@ import (
 // byMAC indexes hosts by their boot MAC address, in lower case.
 const byMAC = "spec.bootMACAddress"
 
-// registrable says why a host could never be worked with at this address, though
-// the BMC may answer (B-47). The texts are Metal3's.
-func (r *Reconciler) registrable(ctx context.Context, h *metal3.BareMetalHost, a bmc.Address) error {
+// registrable says what beside its BMC keeps a host from being registered (B-47). The texts are Metal3's.
+func (r *Reconciler) registrable(ctx context.Context, h *metal3.BareMetalHost) error {
 	if h.Status.Provisioning.State != metal3.StateRegistering {
 		return nil
-	}
-	if h.BootMode() == metal3.UEFISecureBoot && !a.SecureBoot {
-		return fmt.Errorf("BMC driver %s does not support secure boot", a.Hardware)
 	}
 	if err := r.claimNetworkData(ctx, h); apierrors.IsNotFound(err) {
 		return fmt.Errorf("failed to read preprovisioningNetworkData: %v", err) // not %w: it does not pass by itself

@@ -107,19 +107,6 @@ func TestWhatKeepsAHostFromBeingRegistered(t *testing.T) {
 		want   string
 		event  string
 	}{
-		"secure boot": {
-			change: func(b *bench) {
-				b.change(func(h *metal3.BareMetalHost) {
-					h.Spec.BMC.Address, h.Spec.BootMACAddress, h.Spec.BootMode = "libvirt://192.0.2.2", mac, metal3.UEFISecureBoot
-				})
-			},
-			mend: func(b *bench) {
-				b.change(func(h *metal3.BareMetalHost) {
-					h.Spec.BMC.Address, h.Spec.BootMode = "redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/1", ""
-				})
-			},
-			want: "BMC driver ipmi requires a provisioning network", // comes first; see TestSecureBootNeedsADriverThatHasIt
-		},
 		"network data": {
 			change: func(b *bench) {
 				b.change(func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "net" })
@@ -195,21 +182,6 @@ func cmpOr(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// B-47 B-131: registration, and nothing later, refuses secure boot.
-func TestSecureBootNeedsADriverThatHasIt(t *testing.T) {
-	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.BootMode = metal3.UEFISecureBoot })
-	h := b.host()
-	h.Status.Provisioning.State = metal3.StateRegistering
-	a := bmc.Address{Traits: bmc.Traits{Hardware: "ipmi"}}
-	if err := b.r.registrable(t.Context(), h, a); err == nil || err.Error() != "BMC driver ipmi does not support secure boot" {
-		t.Errorf("registrable = %v", err)
-	}
-	a.SecureBoot = true
-	if err := b.r.registrable(t.Context(), h, a); err != nil {
-		t.Errorf("registrable = %v", err)
-	}
 }
 
 // B-12 B-13 B-111 B-112: how long each kind of registration error waits.

@@ -85,6 +85,7 @@ func (s *Server) Media(b Boot) job.Media {
 type Status struct {
 	Up       bool          // the agent has asked for work
 	Expected time.Duration // since Expect was first called for this boot
+	Silent   time.Duration // since the agent was last heard of, when it is Up
 	Jobs     map[string]job.Report
 }
 
@@ -101,6 +102,9 @@ func (s *Server) Expect(b Boot) Status {
 		s.boots[b.Host] = cur
 	}
 	st := Status{Up: !cur.seen.IsZero(), Expected: now.Sub(cur.expected), Jobs: map[string]job.Report{}}
+	if st.Up {
+		st.Silent = now.Sub(cur.seen)
+	}
 	for _, o := range cur.jobs {
 		st.Jobs[o.job.ID] = o.report
 	}

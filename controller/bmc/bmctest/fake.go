@@ -58,6 +58,8 @@ type Fake struct {
 	Slow bool
 	// Deaf makes the operating system ignore a soft power-off.
 	Deaf bool
+	// Stuck makes the BMC accept changes of power and carry none out.
+	Stuck bool
 	// NoMedia makes the BMC one without virtual media, such as IPMI's.
 	NoMedia bool
 
@@ -178,6 +180,20 @@ func (f *Fake) Press(p bmc.Power) {
 	f.boot(p)
 }
 
+// Lose empties the drive behind everybody's back, as a reset of the BMC does.
+func (f *Fake) Lose() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.media = bmc.Media{}
+}
+
+// Stick sets Stuck.
+func (f *Fake) Stick(is bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.Stuck = is
+}
+
 // Settle lets a Slow system arrive where it is going.
 func (f *Fake) Settle() {
 	f.mu.Lock()
@@ -296,6 +312,9 @@ func (f *Fake) SetPower(ctx context.Context, a bmc.PowerAction) error {
 		return err
 	}
 	defer f.mu.Unlock()
+	if f.Stuck {
+		return nil
+	}
 	was := f.view().Power
 	off := was == bmc.Off || was == bmc.PoweringOff
 	to, via := bmc.On, bmc.PoweringOn

@@ -130,10 +130,12 @@ type Facts struct {
 	// Of the agent of this operation's boot.
 	AgentUp   bool
 	AgentWait time.Duration // how long it has been expected; restarts with the controller
-	Inspect   JobState
-	Clean     JobState
-	Write     JobState
-	JobError  string // of the failed job
+	// AgentSilent is how long an agent that is up has not been heard of.
+	AgentSilent time.Duration
+	Inspect     JobState
+	Clean       JobState
+	Write       JobState
+	JobError    string // of the failed job
 
 	// Of the parts that the state looks at.
 	Part Part

@@ -29,6 +29,7 @@ const (
 	shortWait       = 3 * time.Second  // for a BMC (B-12)
 	longWait        = 10 * time.Second // for an agent (B-12)
 	softOffWait     = 180 * time.Second
+	agentSilence    = 15 * time.Minute // it speaks every few seconds, whatever it does
 	agentWait       = 30 * time.Minute // a slow server's POST and a download of the agent
 	staleWait       = time.Minute      // for the validation of what a host is prepared with (B-12, B-54)
 	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
@@ -253,6 +254,9 @@ var rules = []rule{
 	{in: withWork, name: "is ready to boot its agent", when: and(working, not(agentUp), off), do: PowerOn, after: shortWait},
 	{in: withWork, name: "has booted no agent in time", when: and(working, not(agentUp), func(f Facts) bool { return f.AgentWait > agentWait }), fail: func(f Facts) (metal3.ErrorType, string) {
 		return FailsAs(f.State), "the agent did not report within " + agentWait.String() + " of the boot"
+	}},
+	{in: withWork, name: "has an agent that has fallen silent", when: and(working, agentUp, func(f Facts) bool { return f.AgentSilent > agentSilence }), fail: func(f Facts) (metal3.ErrorType, string) {
+		return FailsAs(f.State), "the agent has not been heard of for " + agentSilence.String()
 	}},
 	{in: withWork, name: "boots its agent", when: and(working, not(agentUp)), after: longWait},
 
