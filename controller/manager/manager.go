@@ -36,6 +36,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
 // Scheme knows every kind that the controllers work with.
@@ -60,6 +61,10 @@ type Config struct {
 	Identity inband.Identity
 	Agents   Endpoint // of agents, HTTPS
 	Media    Endpoint // of boot media, HTTP: not every BMC fetches by HTTPS
+	// Image is what servers boot; nil is one without a kernel, for emulated
+	// servers.
+	Image   *netboot.Image
+	Network *Network // the provisioning network; nil: there is none
 
 	BMCs    *bmc.Pool      // nil is a pool of our own
 	RootCAs *x509.CertPool // trusted for BMCs; nil are the system's

@@ -69,9 +69,13 @@ func addHosts(ctx context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
-	media, err := netboot.New(netboot.Config{
-		Key: c.Identity.Key, URL: c.Media.URL, Media: agents.Media, Enter: c.Enter,
-	})
+	boot := netboot.Config{
+		Key: c.Identity.Key, URL: c.Media.URL, Media: agents.Media, Image: c.Image, Enter: c.Enter,
+	}
+	if c.Network != nil {
+		boot.Net, boot.Told = &c.Network.Network, c.Network.Told
+	}
+	media, err := netboot.New(boot)
 	if err != nil {
 		return err
 	}
@@ -94,6 +98,7 @@ func addHosts(ctx context.Context, s *Set) error {
 		hosts.Setup(ctx, s.mgr),
 		s.serve("agents", c.Agents, secure, c.Identity.Certificate),
 		s.serve("media", c.Media, media),
+		s.serveNetwork(media),
 	)
 }
 

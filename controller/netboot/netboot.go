@@ -14,8 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/utils/clock"
-
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/inband"
 )
@@ -36,8 +34,6 @@ type Config struct {
 	Media func(inband.Boot) job.Media
 	Image *Image   // nil: one without a kernel, for emulated servers
 	Net   *Network // the provisioning network; nil: there is none
-	// Clock is what leases run on; nil is the real one.
-	Clock clock.PassiveClock
 	// Enter, when set, is called around each request; see the lab's clock.
 	Enter func() (leave func())
 	// Told, when set, is told of each DHCP message that came. It must not block.
@@ -64,9 +60,6 @@ func New(c Config) (*Server, error) {
 		return nil, errors.New("netboot: URL is empty: BMCs would not find the media")
 	case c.Media == nil:
 		return nil, errors.New("netboot: Media is nil")
-	}
-	if c.Clock == nil {
-		c.Clock = clock.RealClock{}
 	}
 	s := &Server{cfg: c, image: c.Image, clients: map[string]*client{}, macs: map[string]*client{}}
 	if c.Net != nil {

@@ -136,8 +136,12 @@ func (s *scene) hasProvisioned(ctx context.Context) error {
 
 // read returns the host as it is stored, not as the watch has brought it so far.
 func (s *scene) read(ctx context.Context) (*metal3.BareMetalHost, error) {
+	return s.readNamed(ctx, s.server.Name)
+}
+
+func (s *scene) readNamed(ctx context.Context, name string) (*metal3.BareMetalHost, error) {
 	h := new(metal3.BareMetalHost)
-	return h, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, h)
+	return h, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, h)
 }
 
 // change edits the host's specification or metadata.

@@ -54,7 +54,7 @@ func (s *scene) register(b *book) {
 		bind  func(*book)
 	}{
 		{"lab", s.registerLabs}, {"host", s.registerHosts}, {"server", s.registerServers}, {"image", s.registerImages},
-		{"configuration", s.registerConfig}, {"controller", s.registerControllers},
+		{"configuration", s.registerConfig}, {"controller", s.registerControllers}, {"network boot", s.registerNetboot},
 	} {
 		b.about = noun.about
 		noun.bind(b)

@@ -180,7 +180,13 @@ var Table = []Row{
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
 		Package: "scenarios/world",
-		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "fixtures", "scenarios/images"},
+		May:     []string{"emulator/...", "controller/...", "agent/...", "agent/sys/systest", "fixtures", "scenarios/images", "scenarios/world/pxe"},
+	},
+	{
+		// The firmware of a NIC, and the loader that it starts.
+		Package: "scenarios/world/pxe", May: []string{"controller/netboot", "controller/netboot/cpio", "controller/netboot/stub", "agent/job"},
+		Never: kubernetes,
+		Tests: []string{"controller/inband"}, // whose keys sign what is booted
 	},
 	{Package: "scenarios/conformance"},
 	{

@@ -2,18 +2,12 @@ package world
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
-
-	"github.com/diskfs/go-diskfs/backend/file"
-	"github.com/diskfs/go-diskfs/filesystem/iso9660"
 
 	"github.com/metalab-dev/metalab/agent"
 	"github.com/metalab-dev/metalab/agent/job"
@@ -24,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
 // What a machine can be found to run.
@@ -39,7 +34,11 @@ const (
 type agents struct {
 	clock *clock.Clock
 	log   *slog.Logger
+	net   *pxe.Network
+	dir   string        // of what servers have loaded from it
 	begun chan struct{} // closed when agents may run
+	life  context.Context
+	end   context.CancelFunc
 
 	mu      sync.Mutex
 	ended   bool
@@ -52,8 +51,10 @@ type running struct {
 	stop context.CancelFunc
 }
 
-func newAgents(c *clock.Clock, log *slog.Logger) *agents {
-	return &agents{clock: c, log: log, begun: make(chan struct{}), running: map[string]*running{}}
+func newAgents(c *clock.Clock, log *slog.Logger, dir string) *agents {
+	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, begun: make(chan struct{}), running: map[string]*running{}}
+	a.life, a.end = context.WithCancel(context.Background())
+	return a
 }
 
 func (a *agents) start() { close(a.begun) }
@@ -62,6 +63,7 @@ func (a *agents) start() { close(a.begun) }
 func (a *agents) stop() {
 	a.mu.Lock()
 	a.ended = true
+	a.end()
 	for _, r := range a.running {
 		r.stop()
 	}
@@ -73,13 +75,20 @@ func (a *agents) stop() {
 func (a *agents) event(h *lab.Host, ev machine.Event) {
 	switch ev := ev.(type) {
 	case machine.BootTried:
-		a.try(h, ev)
+		if overNetwork[ev.Source.Kind] {
+			a.tryNetwork(h, ev)
+		} else {
+			a.try(h, ev)
+		}
 	case machine.Started:
 		if ev.OS.Name == osAgent {
 			a.run(h, ev.OS)
 		}
 	case machine.Stopped:
 		a.kill(h, ev.OS.Boot)
+		if overNetwork[ev.OS.Source.Kind] {
+			a.lose(h)
+		}
 	}
 }
 
@@ -87,6 +96,11 @@ func (a *agents) event(h *lab.Host, ev machine.Event) {
 func (a *agents) try(h *lab.Host, ev machine.BootTried) {
 	defer a.clock.Enter()()
 	name, why := look(h, ev.Source)
+	a.answer(h, ev, name, why)
+}
+
+// answer tells a machine what a boot source holds; "" is nothing, and why.
+func (a *agents) answer(h *lab.Host, ev machine.BootTried, name, why string) {
 	var answer machine.Command = machine.NotBootable{Boot: ev.Boot, Source: ev.Source}
 	if name != "" {
 		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name, Busy: name == osAgent}
@@ -145,37 +159,44 @@ func bootsCD(h *lab.Host) bool {
 // readMedia finds the agent's configuration on the ISO that the virtual CD
 // holds.
 func readMedia(h *lab.Host) (job.Media, error) {
-	var m job.Media
 	for _, slot := range h.BMC().Slots {
 		media, ok := h.Media(slot.ID)
 		if !ok {
 			continue
 		}
 		defer media.Close()
-		fs, err := iso9660.Read(file.New(media.File, true), media.Size, 0, 0)
+		m, err := pxe.ReadISO(media.File, media.Size)
 		if err != nil {
 			return m, fmt.Errorf("virtual media: %w", err)
-		}
-		f, err := fs.OpenFile(job.MediaConfigPath, os.O_RDONLY)
-		if err != nil {
-			return m, fmt.Errorf("virtual media: %w", err)
-		}
-		defer f.Close()
-		b, err := io.ReadAll(io.LimitReader(f, job.MaxBody))
-		if err == nil {
-			err = json.Unmarshal(b, &m)
-		}
-		if err != nil {
-			return m, fmt.Errorf("virtual media: %s: %w", job.MediaConfigPath, err)
 		}
 		return m, nil
 	}
-	return m, errors.New("no medium")
+	return job.Media{}, errors.New("no medium")
+}
+
+// goUntilStop runs something beside the rest, once agents may run, until they
+// are stopped.
+func (a *agents) goUntilStop(do func(context.Context)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended {
+		return
+	}
+	a.group.Go(func() {
+		select {
+		case <-a.begun:
+			do(a.life)
+		case <-a.life.Done():
+		}
+	})
 }
 
 // run starts the agent of a boot.
 func (a *agents) run(h *lab.Host, os machine.OS) {
 	media, err := readMedia(h)
+	if overNetwork[os.Source.Kind] {
+		media, err = a.kept(h, os.Boot)
+	}
 	if err != nil {
 		// The medium was there when the machine loaded it: whoever took it
 		// away meanwhile took the agent's file system.

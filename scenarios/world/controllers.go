@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -16,6 +17,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/scenarios/world/pxe"
 )
 
 // Scheme knows every kind that the controllers work with.
@@ -32,6 +35,8 @@ type controllerConfig struct {
 	Log      *slog.Logger
 	Inband   string // address to listen on for agents, HTTPS
 	Boot     string // address to listen on for BMCs, HTTP
+	Image    *netboot.Image
+	Net      *pxe.Network // that servers are cabled to
 }
 
 // controllers are those of controller/manager, which wires them, with what lets
@@ -41,6 +46,7 @@ type controllers struct {
 	pool   *bmc.Pool
 	inband net.Listener
 	boot   net.Listener
+	net    *netboot.Sockets
 	stop   context.CancelFunc
 	ended  chan struct{}
 	err    error // why it ended; read after ended
@@ -62,6 +68,10 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	if s.boot, err = net.Listen("tcp", c.Boot); err != nil {
 		return nil, fmt.Errorf("world: the boot server: %w", err)
 	}
+	if s.net, err = (netboot.Ports{DHCP: loopback, TFTP: loopback}).Listen(ctx); err != nil {
+		return nil, fmt.Errorf("world: the provisioning network: %w", err)
+	}
+	c.Net.Serve(portOf(s.net.DHCP), portOf(s.net.TFTP).Port())
 	api := rest.CopyConfig(c.API)
 	api.Dial = s.conns.dial
 	set, err := manager.New(ctx, manager.Config{
@@ -69,6 +79,9 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
 		Clock:  c.Clock, Enter: c.Enter, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
+		Image: c.Image, Network: &manager.Network{
+			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, Told: c.Net.Told,
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -86,6 +99,15 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	return s, nil
 }
 
+// The provisioning network of a lab is on loopback. Its addresses are those that
+// are set aside for tests of network devices (RFC 2544), and nobody's.
+var (
+	loopback  = netip.MustParseAddrPort("127.0.0.1:0")
+	addresses = netip.MustParsePrefix("198.18.0.0/15")
+)
+
+func portOf(c *net.UDPConn) netip.AddrPort { return c.LocalAddr().(*net.UDPAddr).AddrPort() }
+
 // Stop ends the controllers in good order.
 func (s *controllers) Stop() {
 	s.stop()
@@ -102,6 +124,9 @@ func (s *controllers) Kill() {
 
 func (s *controllers) cut() {
 	s.conns.cut()
+	if s.net != nil {
+		s.net.Close()
+	}
 	for _, l := range []net.Listener{s.inband, s.boot} {
 		if l != nil {
 			l.Close()

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/inband"
+	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
@@ -43,6 +44,7 @@ const (
 	KubeDir = "kube"
 
 	controllerDir = "controller"
+	memoryDir     = "memory"
 )
 
 // AnyPort is a Config.Listen with which the BMCs of every lab of a test have a
@@ -61,6 +63,9 @@ type Config struct {
 	Schemas string
 	HTTP2   bool   // let clients speak it to the BMCs
 	SSDP    string // device on which the BMCs can be searched for; "" for nowhere
+	// Image is what the controllers' servers boot; nil is one without a kernel:
+	// emulated servers run the agent themselves.
+	Image *netboot.Image
 	// Step, when set, is told what is being done, for people.
 	Step func(text string)
 	// Images, when set, stands before the server of the images.
@@ -144,7 +149,7 @@ func (w *World) startLab(ctx context.Context) error {
 	if w.clock = clock.NewScaled(origin, factor); hurry {
 		w.clock = clock.NewJumping(origin)
 	}
-	w.agents = newAgents(w.clock, w.cfg.Log)
+	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, memoryDir))
 	c := lab.Config{
 		Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Profiles: fixtures.Profiles, Fsync: w.cfg.Fsync,
 		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
@@ -256,7 +261,7 @@ func (w *World) StartControllers(ctx context.Context) error {
 	s, err := startControllers(ctx, controllerConfig{
 		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
-		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot,
+		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot, Image: w.cfg.Image, Net: w.agents.net,
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"unicode/utf16"
 )
 
@@ -118,4 +119,31 @@ func EFI(line string) []byte {
 	le.PutUint32(sec[36:], 0x60000020) // code, execute, read
 	copy(b[codeAt:], code)
 	return b
+}
+
+// Line is the line that a program of this package prints; false when it is not
+// one.
+func Line(b []byte) (string, bool) {
+	if at := bytes.Index(b, printString[:11]); at == codeAt && len(b) > at+15 {
+		text := b[at+15:]
+		off := int(binary.LittleEndian.Uint32(b[at+11:]))
+		var units []uint16
+		for i := off; i+1 < len(text) && off >= 0; i += 2 {
+			u := binary.LittleEndian.Uint16(text[i:])
+			if u == 0 {
+				return strings.TrimRight(string(utf16.Decode(units)), "\r\n"), true
+			}
+			units = append(units, u)
+		}
+		return "", false
+	}
+	if len(b) < len(teletype) || !bytes.Equal(b[:5], teletype[:5]) || !bytes.Equal(b[7:len(teletype)], teletype[7:]) {
+		return "", false
+	}
+	at := int(binary.LittleEndian.Uint16(b[5:])) - origin
+	if at < 0 || at > len(b) {
+		return "", false
+	}
+	text, _, ended := bytes.Cut(b[at:], []byte{0})
+	return strings.TrimRight(string(text), "\r\n"), ended
 }

@@ -48,3 +48,21 @@ func TestEFIIsAPEFile(t *testing.T) {
 		t.Errorf("text at %#x = % x, want UTF-16 of hello", at, got)
 	}
 }
+
+func TestLineIsReadBack(t *testing.T) {
+	sector, err := BootSector("hello")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{"boot sector": sector, "EFI": EFI("hello")} {
+		if got, ok := Line(b); !ok || got != "hello" {
+			t.Errorf("%s: Line = %q, %v, want hello", name, got, ok)
+		}
+		for n := range len(b) {
+			Line(b[:n]) // does not panic
+		}
+	}
+	if got, ok := Line([]byte("hello")); ok {
+		t.Errorf("Line(hello) = %q, want nothing", got)
+	}
+}

@@ -1,0 +1,96 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+func (s *scene) registerNetboot(sc *book) {
+	sc.Step(`^the operator registers the server by "([^"]*)"$`, "applies the Secret and the BareMetalHost, whose BMC address has this scheme",
+		func(ctx context.Context, scheme string) error { return s.registerBy(ctx, scheme, nil) })
+	sc.Step(`^the operator registers the server by "([^"]*)" without its MAC address$`, "the same, with no bootMACAddress",
+		func(ctx context.Context, scheme string) error {
+			return s.registerBy(ctx, scheme, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "" })
+		})
+	sc.Step(`^a second host has the MAC address of the server$`, "registers the server by IPMI under another name, and waits until it is inspected", s.registerTwin)
+	sc.Step(`^the server has nothing to boot$`, "waits until the server stands still, with no boot source left to try", s.isIdle)
+	sc.Step(`^the server has started "([^"]*)"$`, "asserts which systems the server has started so far, and from which boot sources", s.hasStarted)
+	sc.Step(`^nobody has asked the server's BMC for virtual media$`, "asserts that no request to the BMC was about virtual media", s.mediaUntouched)
+}
+
+// addressBy is the address of the server's BMC for a scheme.
+func (s *scene) addressBy(scheme string) string {
+	if scheme == "ipmi" || scheme == "libvirt" {
+		return scheme + "://" + s.server.IPMI
+	}
+	_, rest, _ := strings.Cut(s.server.BMCAddress, "://")
+	return scheme + "://" + rest
+}
+
+func (s *scene) registerBy(ctx context.Context, scheme string, change func(*metal3.BareMetalHost)) error {
+	secret, host := world.Objects(s.server)
+	host.Spec.BMC.Address = s.addressBy(scheme)
+	if change != nil {
+		change(host)
+	}
+	return s.create(ctx, secret, host)
+}
+
+// registerTwin makes another host of the same server, which is there first.
+func (s *scene) registerTwin(ctx context.Context) error {
+	secret, host := world.Objects(s.server)
+	secret.Name, host.Name = secret.Name+"-twin", host.Name+"-twin"
+	host.Spec.BMC.Address, host.Spec.BMC.CredentialsName = s.addressBy("ipmi"), secret.Name
+	if err := s.create(ctx, secret, host); err != nil {
+		return err
+	}
+	return eventually(ctx, "the second host is inspected", func(ctx context.Context) (bool, string, error) {
+		h, err := s.readNamed(ctx, host.Name)
+		if err != nil {
+			return false, "", err
+		}
+		return h.Status.Provisioning.State == metal3.StateAvailable, string(h.Status.Provisioning.State), nil
+	})
+}
+
+func (s *scene) history() ([]journal.Entry, error) {
+	all, _, err := s.world.Lab().Journal().Select(journal.Query{Host: s.server.Name})
+	return all, err
+}
+
+func (s *scene) hasStarted(list string) error {
+	all, err := s.history()
+	if err != nil {
+		return err
+	}
+	var got []string
+	for _, e := range all {
+		if e.What == "os.started" {
+			got = append(got, e.Text)
+		}
+	}
+	if want := strings.Split(list, ", "); !slices.Equal(got, want) {
+		return fmt.Errorf("the server has started %q, want %q", got, want)
+	}
+	return nil
+}
+
+func (s *scene) mediaUntouched() error {
+	all, err := s.history()
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if strings.Contains(e.Path, "VirtualMedia") {
+			return fmt.Errorf("%s %s", e.Method, e.Path)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/world/pxe"
+)
+
+// overNetwork are the boot sources that a NIC's firmware tries.
+var overNetwork = map[machine.SourceKind]bool{machine.Pxe: true, machine.UefiHTTP: true}
+
+// asks are the waits of firmware that nobody answers, in the lab's time: a
+// minute in all (PXE 2.1, §2.2.2).
+var asks = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
+
+// tryNetwork boots a machine over the network, and tells it what came of that.
+// It returns at once: firmware is patient.
+func (a *agents) tryNetwork(h *lab.Host, ev machine.BootTried) {
+	a.goUntilStop(func(ctx context.Context) {
+		media, err := a.bootNetwork(ctx, h, ev)
+		if ctx.Err() != nil {
+			return
+		}
+		defer a.clock.Enter()()
+		if err == nil {
+			err = a.keep(h, loaded{Boot: ev.Boot, Media: media})
+		}
+		if err != nil {
+			a.answer(h, ev, "", err.Error())
+			return
+		}
+		a.answer(h, ev, osAgent, "")
+	})
+}
+
+// bootNetwork asks until there is an answer, or firmware has no more patience.
+func (a *agents) bootNetwork(ctx context.Context, h *lab.Host, ev machine.BootTried) (media job.Media, err error) {
+	v := h.Machine()
+	i := slices.IndexFunc(v.Identity.NICs, func(n machine.NIC) bool { return n.ID == ev.Source.Device })
+	switch {
+	case i < 0:
+		return media, errors.New("no such NIC")
+	case !v.Cabling.Linked(ev.Source.Device):
+		return media, errors.New("no link")
+	}
+	nic := pxe.NIC{MAC: v.Identity.NICs[i].MAC, UUID: v.Identity.UUID, Legacy: v.Override.Mode == machine.Legacy}
+	for _, wait := range asks {
+		leave := a.clock.Enter()
+		if ev.Source.Kind == machine.UefiHTTP {
+			media, err = a.net.HTTP(ctx, nic, ev.Source.URI)
+		} else {
+			media, err = a.net.PXE(ctx, nic)
+		}
+		timer := a.clock.NewTimer(wait)
+		leave()
+		if !errors.Is(err, pxe.ErrSilent) {
+			timer.Stop()
+			return media, err
+		}
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return media, ctx.Err()
+		}
+		if now := h.Machine(); now.Phase != machine.Selecting || now.Boots != ev.Boot {
+			return media, errors.New("switched off meanwhile")
+		}
+	}
+	return media, err
+}
+
+// loaded is what a server's memory holds of an agent that came by the network:
+// other media can be read again.
+type loaded struct {
+	Boot  uint64    `json:"boot"`
+	Media job.Media `json:"media"`
+}
+
+func (a *agents) memory(h *lab.Host) string { return filepath.Join(a.dir, h.Name()+".json") }
+
+// keep stores what a server has loaded, so that it survives with the lab.
+func (a *agents) keep(h *lab.Host, l loaded) error {
+	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+		return fmt.Errorf("world: %w", err)
+	}
+	return writeJSON(a.memory(h), l)
+}
+
+// kept reads it again.
+func (a *agents) kept(h *lab.Host, boot uint64) (job.Media, error) {
+	var l loaded
+	b, err := os.ReadFile(a.memory(h))
+	if err == nil {
+		err = json.Unmarshal(b, &l)
+	}
+	if err == nil && l.Boot != boot {
+		err = fmt.Errorf("holds boot %d, not %d", l.Boot, boot)
+	}
+	if err != nil {
+		return job.Media{}, fmt.Errorf("memory: %w", err)
+	}
+	return l.Media, nil
+}
+
+// lose empties a server's memory.
+func (a *agents) lose(h *lab.Host) {
+	if err := os.Remove(a.memory(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.log.Warn("memory of a server is not empty", "machine", h.Name(), "error", err)
+	}
+}

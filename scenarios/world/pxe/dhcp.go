@@ -1,0 +1,197 @@
+package pxe
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/insomniacslk/dhcp/dhcpv4"
+	"github.com/insomniacslk/dhcp/iana"
+	"github.com/pin/tftp/v3"
+)
+
+// arch is what firmware says that it is.
+type arch struct {
+	class string
+	code  iana.Arch
+}
+
+var (
+	bios     = arch{"PXEClient:Arch:00000:UNDI:002001", iana.INTEL_X86PC}
+	uefi     = arch{"PXEClient:Arch:00007:UNDI:003016", iana.EFI_X86_64}
+	uefiHTTP = arch{"HTTPClient:Arch:00016:UNDI:003016", iana.EFI_X86_64_HTTP}
+)
+
+// answered is what DHCP has said.
+type answered struct {
+	server netip.Addr // of TFTP
+	file   string
+}
+
+// lost is how long, in real time, a datagram on loopback is waited for: that
+// nobody will answer is known at once.
+const lost = 5 * time.Second
+
+// ask gets an address and the name of something to boot (RFC 2131, §3.1).
+func (n *Network) ask(ctx context.Context, nic NIC, a arch, ipxe bool) (answered, error) {
+	mods, err := identify(nic, a, ipxe)
+	if err != nil {
+		return answered{}, err
+	}
+	offer, err := n.exchange(ctx, dhcpv4.MessageTypeOffer, append(mods, dhcpv4.WithMessageType(dhcpv4.MessageTypeDiscover)))
+	if err != nil {
+		return answered{}, err
+	}
+	if a == uefiHTTP && offer.ClassIdentifier() != "HTTPClient" {
+		return answered{}, errors.New("pxe: no offer is for an HTTP client")
+	}
+	last := offer
+	if !offer.YourIPAddr.IsUnspecified() { // else it is from beside a DHCP server
+		last, err = n.exchange(ctx, dhcpv4.MessageTypeAck, append(mods, dhcpv4.WithMessageType(dhcpv4.MessageTypeRequest),
+			dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(offer.YourIPAddr)),
+			dhcpv4.WithOption(dhcpv4.OptServerIdentifier(offer.ServerIdentifier()))))
+		if err != nil {
+			return answered{}, err
+		}
+		if !last.YourIPAddr.Equal(offer.YourIPAddr) {
+			return answered{}, fmt.Errorf("pxe: DHCP acknowledges %s and had offered %s", last.YourIPAddr, offer.YourIPAddr)
+		}
+	}
+	out := answered{file: strings.TrimRight(last.BootFileNameOption(), "\x00")}
+	if out.file == "" {
+		out.file = last.BootFileName
+	}
+	if out.file == "" {
+		return answered{}, errors.New("pxe: DHCP names nothing to boot")
+	}
+	if ip, ok := netip.AddrFromSlice(last.ServerIPAddr.To4()); ok {
+		out.server = ip
+	}
+	return out, nil
+}
+
+// identify is what a NIC says of itself (PXE 2.1, §2.2.1).
+func identify(nic NIC, a arch, ipxe bool) ([]dhcpv4.Modifier, error) {
+	mac, err := net.ParseMAC(nic.MAC)
+	if err != nil {
+		return nil, fmt.Errorf("pxe: %w", err)
+	}
+	id, err := hex.DecodeString(strings.ReplaceAll(nic.UUID, "-", ""))
+	if err != nil || len(id) != 16 {
+		return nil, fmt.Errorf("pxe: UUID %q", nic.UUID)
+	}
+	// As SMBIOS has it: the first three parts least byte first.
+	wire := append([]byte{0, id[3], id[2], id[1], id[0], id[5], id[4], id[7], id[6]}, id[8:]...)
+	mods := []dhcpv4.Modifier{
+		dhcpv4.WithHwAddr(mac), dhcpv4.WithBroadcast(true),
+		dhcpv4.WithOption(dhcpv4.OptClassIdentifier(a.class)), dhcpv4.WithOption(dhcpv4.OptClientArch(a.code)),
+		dhcpv4.WithGeneric(dhcpv4.OptionClientMachineIdentifier, wire),
+		dhcpv4.WithRequestedOptions(dhcpv4.OptionSubnetMask, dhcpv4.OptionRouter, dhcpv4.OptionBootfileName, dhcpv4.OptionTFTPServerName),
+	}
+	if ipxe {
+		mods = append(mods, dhcpv4.WithUserClass("iPXE", false))
+	}
+	return mods, nil
+}
+
+// exchange sends a message and waits for an answer of a type.
+func (n *Network) exchange(ctx context.Context, want dhcpv4.MessageType, mods []dhcpv4.Modifier) (*dhcpv4.DHCPv4, error) {
+	m, err := dhcpv4.New(mods...)
+	if err != nil {
+		return nil, fmt.Errorf("pxe: DHCP: %w", err)
+	}
+	server, _ := n.services()
+	if !server.IsValid() {
+		return nil, fmt.Errorf("pxe: DHCP: %w", ErrSilent)
+	}
+	c, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(server))
+	if err != nil {
+		return nil, fmt.Errorf("pxe: DHCP: %w", err)
+	}
+	defer c.Close()
+	if err := c.SetReadDeadline(time.Now().Add(lost)); err != nil {
+		return nil, fmt.Errorf("pxe: DHCP: %w", err)
+	}
+	give := func() { _ = c.SetReadDeadline(time.Unix(1, 0)) } // it may be closed already
+	defer context.AfterFunc(ctx, give)()
+	x := m.TransactionID
+	defer n.wait(uint32(x[0])<<24|uint32(x[1])<<16|uint32(x[2])<<8|uint32(x[3]), give)()
+	if _, err := c.Write(m.ToBytes()); err != nil {
+		return nil, silent(err)
+	}
+	b := make([]byte, 4096)
+	for {
+		k, err := c.Read(b)
+		if err != nil {
+			return nil, silent(err)
+		}
+		reply, err := dhcpv4.FromBytes(b[:k])
+		if err != nil || reply.TransactionID != x || reply.OpCode != dhcpv4.OpcodeBootReply || !bytes.Equal(reply.ClientHWAddr, m.ClientHWAddr) {
+			continue // is not for us
+		}
+		switch got := reply.MessageType(); got {
+		case want:
+			return reply, nil
+		case dhcpv4.MessageTypeNak:
+			return nil, errors.New("pxe: DHCP refuses the address")
+		}
+	}
+}
+
+// silent: that a time is up, or that nobody listens, is no answer.
+func silent(err error) error {
+	if timeout := net.Error(nil); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &timeout) && timeout.Timeout() {
+		err = ErrSilent
+	}
+	return fmt.Errorf("pxe: DHCP: %w", err)
+}
+
+// maxProgram bounds what is taken by TFTP.
+const maxProgram = 4 << 20
+
+// fetchTFTP gets the program that was named.
+func (n *Network) fetchTFTP(ctx context.Context, from answered) ([]byte, error) {
+	_, port := n.services()
+	client, err := tftp.NewClient(netip.AddrPortFrom(from.server, port).String())
+	if err != nil {
+		return nil, fmt.Errorf("pxe: TFTP: %w", err)
+	}
+	client.SetTimeout(lost)
+	client.SetRetries(2)
+	client.SetBlockSize(1468)
+	file, err := client.Receive(from.file, "octet")
+	if err != nil {
+		return nil, fmt.Errorf("pxe: TFTP: %s: %w", from.file, err)
+	}
+	b := &bounded{ctx: ctx, left: maxProgram}
+	if _, err := file.WriteTo(b); err != nil {
+		return nil, fmt.Errorf("pxe: TFTP: %s: %w", from.file, err)
+	}
+	return b.b, nil
+}
+
+// bounded keeps what is written to it, up to a bound or the end of ctx.
+type bounded struct {
+	ctx  context.Context //nolint:containedctx // tftp's writers take none
+	b    []byte
+	left int
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if len(p) > w.left {
+		return 0, fmt.Errorf("longer than it may be: %w", io.ErrShortBuffer)
+	}
+	w.b, w.left = append(w.b, p...), w.left-len(p)
+	return len(p), nil
+}

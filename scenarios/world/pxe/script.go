@@ -1,0 +1,120 @@
+package pxe
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/netboot/cpio"
+)
+
+// Limits of what iPXE is given.
+const (
+	maxScript = 64 << 10
+	maxKernel = 64 << 20
+	maxInitrd = 512 << 20 // all of them
+)
+
+// loaded is what a script has loaded.
+type loaded struct {
+	kernel  bool
+	initrds []cpio.Entry
+	room    int // for initrds
+	booted  bool
+}
+
+// commands are those of iPXE that we know. A script that has others fails at
+// them, as it does where iPXE was built without one.
+var commands = map[string]func(ctx context.Context, l *loaded, base *url.URL, args []string) error{
+	"kernel": func(ctx context.Context, l *loaded, base *url.URL, args []string) error {
+		b, err := image(ctx, base, args, maxKernel)
+		if err == nil && !isKernel(b) {
+			err = errNoKernel
+		}
+		l.kernel = err == nil
+		return err
+	},
+	"initrd": func(ctx context.Context, l *loaded, base *url.URL, args []string) error {
+		b, err := image(ctx, base, args, l.room)
+		if err != nil {
+			return err
+		}
+		l.room -= len(b)
+		entries, _, err := cpio.Read(b) // the kernel unpacks the rest, which is compressed
+		l.initrds = append(l.initrds, entries...)
+		return err
+	},
+	"boot": func(_ context.Context, l *loaded, _ *url.URL, args []string) error {
+		if len(args) > 0 || !l.kernel {
+			return errors.New("nothing to boot")
+		}
+		l.booted = true
+		return nil
+	},
+}
+
+// runScript runs the script at an address, and looks for the agent's
+// configuration in what it boots.
+func runScript(ctx context.Context, at string) (job.Media, error) {
+	base, err := url.Parse(at)
+	if err != nil {
+		return job.Media{}, fmt.Errorf("pxe: script: %w", err)
+	}
+	text, err := fetch(ctx, base, maxScript)
+	if err != nil {
+		return job.Media{}, err
+	}
+	l, err := run(ctx, base, string(text))
+	if err != nil {
+		return job.Media{}, err
+	}
+	config, ok := cpio.Find(l.initrds, job.MediaConfigPath)
+	if !ok {
+		return job.Media{}, fmt.Errorf("pxe: %s: %s is in no initrd", base.Redacted(), job.MediaConfigPath)
+	}
+	return parseMedia(config)
+}
+
+func run(ctx context.Context, base *url.URL, text string) (*loaded, error) {
+	head, text, _ := strings.Cut(text, "\n")
+	if strings.TrimSpace(head) != "#!ipxe" {
+		return nil, errors.New("pxe: script: does not begin with #!ipxe")
+	}
+	l := &loaded{room: maxInitrd}
+	for line := range strings.Lines(text) {
+		words := strings.Fields(line)
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		do := commands[words[0]]
+		if do == nil {
+			return nil, fmt.Errorf("pxe: script: %s: command not found", words[0])
+		}
+		if err := do(ctx, l, base, words[1:]); err != nil {
+			return nil, fmt.Errorf("pxe: script: %s: %w", words[0], err)
+		}
+		if l.booted {
+			return l, nil
+		}
+	}
+	return nil, errors.New("pxe: script: ends without booting")
+}
+
+// image fetches what a command names: [--name NAME] URI [ARGUMENT…].
+func image(ctx context.Context, base *url.URL, args []string, most int) ([]byte, error) {
+	if i := slices.IndexFunc(args, func(s string) bool { return !strings.HasPrefix(s, "-") }); i == 1 && args[0] == "--name" {
+		args = args[2:]
+	}
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return nil, errors.New("names nothing")
+	}
+	at, err := base.Parse(args[0])
+	if err != nil {
+		return nil, err
+	}
+	return fetch(ctx, at, most)
+}
