@@ -262,6 +262,9 @@ func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		return ctrl.Result{}, fmt.Errorf("perform: %w", err)
 	}
 	d := phase.Decision{Fail: phase.FailsAs(h.Status.Provisioning.State), Message: err.Error()}
+	if o.facts.Servicing {
+		d.Fail = metal3.ServicingError
+	}
 	after, err := r.record(ctx, h, o, d)
 	if err != nil {
 		return again(err)

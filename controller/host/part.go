@@ -134,6 +134,24 @@ func preparingBoot(h *metal3.BareMetalHost) inband.Boot {
 		strconv.FormatInt(history.Inspect.Start.Unix(), 10), strconv.FormatInt(history.Deprovision.Start.Unix(), 10))}
 }
 
+// Servicer is a Part that can also be carried out on a host that is in use, while
+// that is being powered on (B-220).
+type Servicer interface {
+	Part
+	// Due says whether the host's HostUpdatePolicy wants that.
+	Due(ctx context.Context, h *metal3.BareMetalHost) (bool, error)
+}
+
+// Connect connects to a host's BMC with the host's credentials, for whoever else
+// looks after its hardware.
+func (r *Reconciler) Connect(ctx context.Context, h *metal3.BareMetalHost) (bmc.Client, error) {
+	c, err := r.credentials(ctx, h, new(observation))
+	if err != nil {
+		return nil, err
+	}
+	return r.BMCs.Get(ctx, c)
+}
+
 // prepares are the states that look at the parts.
 var prepares = map[phase.State]bool{
 	metal3.StatePreparing: true, metal3.StateAvailable: true, metal3.StateReady: true,
@@ -142,10 +160,24 @@ var prepares = map[phase.State]bool{
 // observeParts finds the first part that is not settled. Those behind it wait:
 // a volume has to be there before the firmware of its controller restarts it.
 func (r *Reconciler) observeParts(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
-	if !prepares[o.facts.State] {
+	services := serviced(h, o)
+	o.facts.Servicing = services && (h.Status.OperationalStatus == metal3.OperationalStatusServicing || h.Status.ErrorType == metal3.ServicingError)
+	if !prepares[o.facts.State] && !services {
 		return nil
 	}
 	for _, p := range r.Parts {
+		if services {
+			s, can := p.(Servicer)
+			if !can {
+				continue
+			}
+			if due, err := s.Due(ctx, h); err != nil || !due {
+				if err != nil {
+					return fmt.Errorf("%s: %w", p.Name(), err)
+				}
+				continue
+			}
+		}
 		state, why, err := p.Look(ctx, r.server(h, o))
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name(), err)
@@ -160,6 +192,16 @@ func (r *Reconciler) observeParts(ctx context.Context, h *metal3.BareMetalHost, 
 		return nil
 	}
 	return nil
+}
+
+// serviced says whether a host in use is looked at for what it is to be serviced
+// with: while it is off and shall be on, and until that has come to its end.
+func serviced(h *metal3.BareMetalHost, o *observation) bool {
+	f := &o.facts
+	if f.State != metal3.StateProvisioned && f.State != metal3.StateExternallyProvisioned {
+		return false
+	}
+	return f.Online && f.Power == bmc.Off || h.Status.OperationalStatus == metal3.OperationalStatusServicing || h.Status.ErrorType == metal3.ServicingError
 }
 
 func (r *Reconciler) carryPart(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {

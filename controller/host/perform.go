@@ -61,6 +61,8 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.KeepHardware: nil,
 	phase.Attach:       nil,
 	phase.EndOperation: nil,
+	phase.BeginService: nil,
+	phase.EndService:   nil,
 	phase.None:         nil,
 }
 

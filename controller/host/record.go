@@ -55,13 +55,24 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		resume(h)
 	case phase.BeginPart:
 		o.part.Begin(h)
-		hints, err := rootHints(h)
-		if err != nil {
-			return 0, err
+		if h.Status.Provisioning.State == metal3.StatePreparing {
+			hints, err := rootHints(h)
+			if err != nil {
+				return 0, err
+			}
+			h.Status.Provisioning.RootDeviceHints = hints // a part may make the root device (B-163)
 		}
-		h.Status.Provisioning.RootDeviceHints = hints      // a part may make the root device (B-163)
-		if h.Status.ErrorType == metal3.PreparationError { // the count stays: this attempt may fail, too (B-82)
+		if t := h.Status.ErrorType; t == metal3.PreparationError || t == metal3.ServicingError { // the count stays: this attempt may fail, too (B-82)
 			h.Status.ErrorType, h.Status.ErrorMessage = "", ""
+			h.SetOperationalStatus(metal3.OperationalStatusOK)
+			if t == metal3.ServicingError {
+				h.SetOperationalStatus(metal3.OperationalStatusServicing)
+			}
+		}
+	case phase.BeginService: // saved before anything is done (B-220)
+		h.SetOperationalStatus(metal3.OperationalStatusServicing)
+	case phase.EndService:
+		if h.Status.OperationalStatus == metal3.OperationalStatusServicing {
 			h.SetOperationalStatus(metal3.OperationalStatusOK)
 		}
 	case phase.BeginAgain:
@@ -142,6 +153,9 @@ func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d ph
 		if o.part != nil {
 			o.part.Forget(h)
 		}
+	}
+	if d.Fail == metal3.ServicingError && o.part != nil {
+		o.part.Forget(h)
 	}
 	if d.Fail != metal3.RegistrationError {
 		// Whatever state the failed attempt left the server in, the next one
@@ -229,6 +243,9 @@ func recordPower(h *metal3.BareMetalHost, p bmc.Power) {
 func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.State, events *eventList) error {
 	s := &h.Status
 	from := s.Provisioning.State
+	if s.OperationalStatus == metal3.OperationalStatusServicing { // what it is serviced with goes with the state
+		h.SetOperationalStatus(metal3.OperationalStatusOK)
+	}
 	if op := h.OperationMetricForState(from); op != nil && !op.Start.IsZero() {
 		op.End = r.now() // B-74; that of the in-band work has served its purpose
 	}

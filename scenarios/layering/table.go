@@ -115,19 +115,20 @@ var Table = []Row{
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/firmware", "controller/host/phase", "agent/job",
+		"controller/host/phase", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.
 		Package: "controller/host/phase", May: []string{"controller/bmc"},
 		Never: slices.Concat(sockets, []string{"k8s.io/client-go/...", "sigs.k8s.io/controller-runtime/..."}),
 	},
-	{Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/inband", "agent/job"}},
 	{
 		// It is a part of what hosts are prepared with.
 		Package: "controller/raid", May: []string{"controller/bmc", "controller/host", "controller/host/phase", "agent/job"},
 		Tests: []string{"controller/inband"},
 	},
+	// It is a part of preparing a host: host knows it as one, not by name.
+	{Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase"}},
 	{Package: "controller/inband", May: []string{"agent/job"}},
 	{
 		// Media carry a boot's token, which inband's keys sign.

@@ -138,7 +138,8 @@ type Facts struct {
 	JobError    string // of the failed job
 
 	// Of the parts that the state looks at.
-	Part Part
+	Part      Part
+	Servicing bool // the host is in use, and being serviced, or that has failed
 
 	// NoSlot: as many hosts as may are served by the network. Resting: the host
 	// has failed, and has let its place go until it tries again (B-73).
@@ -180,6 +181,8 @@ const (
 	Restart      Action = "restart"       // at once, without being off
 	BeginPart    Action = "begin part"    // change the server: what is begun is in the status
 	CarryPart    Action = "carry part on" // the next step of a change that is under way
+	BeginService Action = "begin service" // of a host in use: that it is serviced is in the status
+	EndService   Action = "end service"   //
 	Detach       Action = "detach"        // let the server be
 	Attach       Action = "attach"        // manage it again
 )

@@ -21,7 +21,7 @@ func anyFacts(r *rand.Rand, s State) Facts {
 	flip := func() bool { return r.IntN(2) == 0 }
 	text := func(xs ...string) string { return xs[r.IntN(len(xs))] }
 	jobs := []JobState{JobUnknown, JobPending, JobDone, JobFailed}
-	errs := []metal3.ErrorType{"", metal3.RegistrationError, metal3.InspectionError, metal3.PreparationError, metal3.ProvisioningError, metal3.ProvisionedRegistrationError, metal3.PowerManagementError}
+	errs := []metal3.ErrorType{"", metal3.RegistrationError, metal3.InspectionError, metal3.PreparationError, metal3.ProvisioningError, metal3.ProvisionedRegistrationError, metal3.PowerManagementError, metal3.ServicingError}
 	return Facts{
 		State: s, Deleting: r.IntN(4) == 0,
 		HasDetails: flip(), Online: flip(), External: r.IntN(4) == 0, DisablePowerOff: r.IntN(4) == 0,
@@ -41,7 +41,7 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		Detach: r.IntN(6) == 0, DetachForce: flip(), DetachDelays: flip(), IsDetached: r.IntN(6) == 0,
 		Part:    Part{Name: "RAID", State: []PartState{PartSettled, PartSettled, PartStale, PartWanted, PartRunning, PartFailed}[r.IntN(6)], Error: "broke", Agent: flip()},
 		SoftOff: time.Duration(r.IntN(3)) * 100 * time.Second,
-		Net:     []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(),
+		Net:     []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(), Servicing: r.IntN(4) == 0,
 	}
 }
 

@@ -32,6 +32,7 @@ const (
 	agentSilence    = 15 * time.Minute // it speaks every few seconds, whatever it does
 	agentWait       = 30 * time.Minute // a slow server's POST and a download of the agent
 	staleWait       = time.Minute      // for the validation of what a host is prepared with (B-12, B-54)
+	servicedWait    = time.Minute      // B-12
 	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
 )
 
@@ -181,6 +182,8 @@ func writeJob(f Facts) JobState   { return f.Write }
 // cleanFirst: disks are erased before an image is written, too (B-61).
 func cleanFirst(f Facts) bool { return f.Cleaning && f.Clean != JobDone }
 
+func servicing(f Facts) bool { return f.Servicing }
+
 func part(is PartState) func(Facts) bool {
 	return func(f Facts) bool { return f.Part.State == is }
 }
@@ -309,9 +312,18 @@ var rules = []rule{
 	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62 B-156", when: imageGone, to: to(deprovisioning), after: 1},
 
 	{in: settled, name: powerChanges, ref: "B-120", when: moving, after: shortWait},
+	{in: bootable, name: "waits for the validation of what it is serviced with", ref: "B-54 B-220", when: and(servicing, part(PartStale)), after: staleWait},
+	{in: bootable, name: "could not be serviced, and is tried again", ref: "B-220", when: and(servicing, part(PartFailed), failed(metal3.ServicingError)), do: BeginPart, after: shortWait},
+	{in: bootable, name: "could not be serviced", ref: "B-220", when: and(servicing, part(PartFailed)), fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ServicingError, f.Part.Error }},
+	{in: bootable, name: "has a part to be serviced", ref: "B-220", when: and(servicing, part(PartWanted)), do: BeginPart, after: shortWait},
+	{in: bootable, name: "services a part", ref: "B-220", when: and(servicing, part(PartRunning)), do: CarryPart, after: longWait},
+	{in: bootable, name: "is serviced", ref: "B-220", when: servicing, do: EndService, clear: metal3.ServicingError, after: servicedWait},
 	{in: bootable, name: "was off before it could be rebooted, or is for it", ref: "B-95 B-97", when: func(f Facts) bool { return off(f) && f.Reboot == RebootOnce }, do: EndReboot, after: 1},
 	{in: bootable, name: "is held off", ref: "B-96", when: func(f Facts) bool { return off(f) && f.Reboot == RebootHeld }},
 	{in: bootable, name: "shall be rebooted, but never be off", ref: "B-125", when: func(f Facts) bool { return on(f) && f.Reboot == RebootOnce && f.DisablePowerOff }, do: Restart, after: 1},
+	{in: bootable, name: "shall be serviced before it is on", ref: "B-220", when: func(f Facts) bool {
+		return off(f) && f.Online && f.Part.State != PartSettled && f.Part.State != PartStale
+	}, do: BeginService, after: 1},
 	{in: settled, name: "shall be on", ref: "B-120", when: and(off, func(f Facts) bool { return f.Online }), do: PowerOn, after: shortWait},
 	{in: settled, name: "shall be off", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff == 0 && !hard(f) }, do: SoftOff, after: shortWait},
 	{in: settled, name: "was asked to shut down", ref: "B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff < softOffWait && !hard(f) }, after: shortWait},

@@ -1,0 +1,28 @@
+package firmware
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// policy says when a host's firmware is changed; without one nothing happens to
+// a host in use (B-220).
+func (r *Reconciler) policy(ctx context.Context, h *metal3.BareMetalHost) (metal3.HostUpdatePolicySpec, error) {
+	var p metal3.HostUpdatePolicy
+	err := r.read.get(ctx, client.ObjectKeyFromObject(h), &p)
+	return p.Spec, client.IgnoreNotFound(err)
+}
+
+// digest is a short name of some words.
+func digest(words ...string) string {
+	h := sha256.New()
+	for _, w := range words {
+		h.Write([]byte(w))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}

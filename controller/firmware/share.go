@@ -1,0 +1,104 @@
+package firmware
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// shareSchema sees to it that the object of a schema is there, and that a host's
+// settings are one of its owners: it goes with the last of them (B-04, B-202).
+func (r *Reconciler) shareSchema(ctx context.Context, h *metal3.BareMetalHost, hfs *metal3.HostFirmwareSettings, s *schema, c bmc.Client) error {
+	owner, err := r.ownerRef(hfs)
+	if err != nil {
+		return err
+	}
+	var o metal3.FirmwareSchema
+	err = r.read.get(ctx, client.ObjectKey{Namespace: hfs.Namespace, Name: s.name}, &o)
+	if apierrors.IsNotFound(err) {
+		o = metal3.FirmwareSchema{
+			ObjectMeta: metav1.ObjectMeta{Namespace: hfs.Namespace, Name: s.name, OwnerReferences: []metav1.OwnerReference{owner}},
+			Spec:       metal3.FirmwareSchemaSpec{Schema: s.settings},
+		}
+		if o.Spec.HardwareVendor, o.Spec.HardwareModel, err = hardware(ctx, h, c); err != nil {
+			return err
+		}
+		if err := r.Client.Create(ctx, &o); err != nil {
+			return err
+		}
+		r.read.wrote(&o)
+		return nil
+	}
+	if err != nil || slices.ContainsFunc(o.OwnerReferences, func(x metav1.OwnerReference) bool { return x.UID == owner.UID }) {
+		return err
+	}
+	return r.addOwner(ctx, &o, owner)
+}
+
+// hardware is whose the schema is: as inspection found, else as the BMC says.
+func hardware(ctx context.Context, h *metal3.BareMetalHost, c bmc.Client) (vendor, model string, err error) {
+	if d := h.Status.HardwareDetails; d != nil && d.SystemVendor.Manufacturer != "" {
+		return d.SystemVendor.Manufacturer, d.SystemVendor.ProductName, nil
+	}
+	s, err := c.System(ctx)
+	return s.Manufacturer, s.Model, err
+}
+
+func (r *Reconciler) ownerRef(hfs *metal3.HostFirmwareSettings) (metav1.OwnerReference, error) {
+	kind, err := apiutil.GVKForObject(hfs, r.Client.Scheme())
+	if err != nil {
+		return metav1.OwnerReference{}, fmt.Errorf("firmware: settings of %s: %w", hfs.Name, err)
+	}
+	version, name := kind.ToAPIVersionAndKind()
+	return metav1.OwnerReference{APIVersion: version, Kind: name, Name: hfs.Name, UID: hfs.UID}, nil
+}
+
+// addOwner adds one to the owners of a schema with a patch that holds nothing
+// else: a thousand hosts of one model do so, and an object with a thousand
+// settings is large.
+func (r *Reconciler) addOwner(ctx context.Context, o *metal3.FirmwareSchema, owner metav1.OwnerReference) error {
+	patch := []map[string]any{{"op": "add", "path": "/metadata/ownerReferences/-", "value": owner}}
+	if len(o.OwnerReferences) == 0 {
+		patch = []map[string]any{
+			{"op": "test", "path": "/metadata/resourceVersion", "value": o.ResourceVersion},
+			{"op": "add", "path": "/metadata/ownerReferences", "value": []metav1.OwnerReference{owner}},
+		}
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return fmt.Errorf("firmware: schema %s: %w", o.Name, err)
+	}
+	if err := r.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, raw)); err != nil {
+		return err
+	}
+	r.read.wrote(o)
+	return nil
+}
+
+// leaveSchema takes settings off the owners of a schema that governs them no
+// longer. One without an owner goes: nobody would collect it.
+func (r *Reconciler) leaveSchema(ctx context.Context, hfs *metal3.HostFirmwareSettings, was *metal3.SchemaReference) error {
+	var o metal3.FirmwareSchema
+	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: was.Namespace, Name: was.Name}, &o); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	left := slices.DeleteFunc(slices.Clone(o.OwnerReferences), func(x metav1.OwnerReference) bool { return x.UID == hfs.UID })
+	switch {
+	case len(left) == len(o.OwnerReferences):
+		return nil
+	case len(left) == 0:
+		return client.IgnoreNotFound(r.Client.Delete(ctx, &o, client.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}))
+	}
+	o.OwnerReferences = left
+	return r.update(ctx, &o)
+}
