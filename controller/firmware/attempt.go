@@ -58,15 +58,24 @@ func idle(h *metal3.BareMetalHost) bool {
 	return s == metal3.StateAvailable || s == metal3.StateReady
 }
 
-// restart resets a system, or switches it on: its POST is when settings and
-// images that wait are applied.
-func restart(ctx context.Context, c bmc.Client, s bmc.System) error {
-	action := bmc.PowerReset
-	if s.Power == bmc.Off {
+// startAnew takes the next step towards a start of a system, whose POST is when
+// settings and images that wait are applied: a system that is on is switched
+// off, and one that is off is switched on once note has noted that. A reset in
+// one step would leave whoever comes after a crash in doubt whether it was.
+func startAnew(ctx context.Context, c bmc.Client, s bmc.System, note func() error) error {
+	action := bmc.PowerOff
+	switch s.Power {
+	case bmc.Off:
+		if err := note(); err != nil {
+			return err
+		}
 		action = bmc.PowerOn
+	case bmc.On:
+	default:
+		return nil // it is on its way
 	}
 	if err := c.SetPower(ctx, action); err != nil {
-		return fmt.Errorf("restart: %w", err)
+		return fmt.Errorf("power %s: %w", action, err)
 	}
 	return nil
 }

@@ -297,17 +297,16 @@ func (p *Components) follow(ctx context.Context, s host.Server, o *order, u bmc.
 	return nil
 }
 
-// reset restarts the system for an update, unless it has just been: a POST may
-// be writing the image.
+// reset starts the system anew for an update, unless that has just been: a POST
+// may be writing the image.
 func (p *Components) reset(ctx context.Context, s host.Server, o *order) error {
 	if s.System.POST || s.System.Power != bmc.Off && !o.at.Reset.IsZero() && p.r.Clock.Since(o.at.Reset) < resetAgain {
 		return nil
 	}
-	o.at.Reset = p.r.Clock.Now().UTC()
-	if err := p.r.save(ctx, o.hfc, o.at); err != nil {
-		return err
-	}
-	return restart(ctx, s.Client, s.System)
+	return startAnew(ctx, s.Client, s.System, func() error {
+		o.at.Reset = p.r.Clock.Now().UTC()
+		return p.r.save(ctx, o.hfc, o.at)
+	})
 }
 
 // check looks at what an update has brought about. Some BMCs say that they are

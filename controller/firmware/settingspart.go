@@ -23,9 +23,8 @@ const (
 	rounds = 5
 	// applyLimit is how long settings may wait from the first reset on.
 	applyLimit = 45 * time.Minute
-	// resetAgain is after how long a reset that did nothing is repeated: it may
-	// not have happened, as we were killed, or the BMC was. The longest POSTs
-	// of which BMCs tell nothing take less.
+	// resetAgain is after how long a start that did nothing is repeated. The
+	// longest POSTs of which BMCs tell nothing take less.
 	resetAgain = 15 * time.Minute
 	// applyGrace is how long a BMC may take to show what a POST has applied.
 	applyGrace = time.Minute
@@ -47,7 +46,7 @@ type settingsAttempt struct {
 	Of    string    `json:"of"`              // what is wanted
 	Round int       `json:"round"`           // from 1
 	Names []string  `json:"names"`           // of the settings that differed when the round began
-	Reset bool      `json:"reset,omitempty"` // the system was reset for it, or is about to be
+	Reset bool      `json:"reset,omitempty"` // the system was started for it, or is about to be
 	Began time.Time `json:"began,omitzero"`  // when it was for the first time
 	At    time.Time `json:"at,omitzero"`     // and when for the last
 	Error string    `json:"error,omitempty"` // why it has failed
@@ -278,17 +277,19 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *wish) error {
 			return err
 		}
 	}
-	w.at.Began = p.r.Clock.Now().UTC()
-	return p.reset(ctx, s, w)
+	return p.start(ctx, s, w)
 }
 
-// reset restarts the system, once it is noted that it will.
-func (p *Settings) reset(ctx context.Context, s host.Server, w *wish) error {
-	w.at.Reset, w.at.At = true, p.r.Clock.Now().UTC()
-	if err := p.r.save(ctx, w.hfs, w.at); err != nil {
-		return err
-	}
-	return restart(ctx, s.Client, s.System)
+// start starts the system anew.
+func (p *Settings) start(ctx context.Context, s host.Server, w *wish) error {
+	return startAnew(ctx, s.Client, s.System, func() error {
+		now := p.r.Clock.Now().UTC()
+		if !w.at.Reset {
+			w.at.Began = now
+		}
+		w.at.Reset, w.at.At = true, now
+		return p.r.save(ctx, w.hfs, w.at)
+	})
 }
 
 // waiting are the settings that wait for a reset as wanted.
@@ -315,7 +316,7 @@ func (p *Settings) verify(ctx context.Context, s host.Server, w *wish) error {
 		case p.r.Clock.Since(w.at.Began) > applyLimit:
 			return p.fail(ctx, w, nil)
 		case s.System.Power == bmc.Off, since > resetAgain:
-			return p.reset(ctx, s, w)
+			return p.start(ctx, s, w)
 		}
 		return nil
 	case since < applyGrace:

@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/firmware"
 	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
@@ -79,7 +83,16 @@ func addHosts(ctx context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
+	parts, err := firmware.New(firmware.Config{
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Clock: c.Clock, Enter: c.Enter, Workers: c.Workers,
+		BMC:     func(ctx context.Context, h *metal3.BareMetalHost) (bmc.Client, error) { return hosts.Connect(ctx, h) },
+		Changed: func(uid string) { hosts.Wake(uid) },
+	})
+	if err != nil {
+		return err
+	}
 	hosts, err = host.New(host.Config{
+		Parts:  []host.Part{parts.Settings(), parts.Components()}, // in the order of B-52
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), BMCs: c.BMCs, Inband: agents, Boot: media,
 		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, Workers: c.Workers, Metrics: c.registry(),
 		Parts: []host.Part{&raid.Part{Clock: c.Clock}},
@@ -96,6 +109,7 @@ func addHosts(ctx context.Context, s *Set) error {
 	})
 	return errors.Join(
 		hosts.Setup(ctx, s.mgr),
+		parts.Setup(s.mgr),
 		s.serve("agents", c.Agents, secure, c.Identity.Certificate),
 		s.serve("media", c.Media, media),
 		s.serveNetwork(media),

@@ -128,7 +128,10 @@ var Table = []Row{
 		Tests: []string{"controller/inband"},
 	},
 	// It is a part of preparing a host: host knows it as one, not by name.
-	{Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase"}},
+	{
+		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase"},
+		Tests: []string{"controller/inband", "controller/netboot"}, // that a host is prepared with it
+	},
 	{Package: "controller/inband", May: []string{"agent/job"}},
 	{
 		// Media carry a boot's token, which inband's keys sign.

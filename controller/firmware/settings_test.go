@@ -1,0 +1,503 @@
+package firmware
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
+	"github.com/metalab-dev/metalab/controller/host/phase"
+)
+
+// B-200 B-201 B-202 B-203 B-210: what a registered host has without anybody
+// asking.
+func TestObjectsOfARegisteredHost(t *testing.T) {
+	b := newBench(t, nil)
+	b.until("available", b.settled)
+	hfs := b.settings()
+	want := metal3.SettingsMap{
+		"Virtual": "Enabled", "Cores": "8", "Quiet": "true", "Banner": "hello", "Serial": "S1", "AssetTag": "", "Model": "3500",
+		"SetupSecret": "", "Odd": "1/2", "Plain": "3",
+	}
+	if d := cmp.Diff(want, hfs.Status.Settings); d != "" {
+		t.Errorf("status.settings (-want +got):\n%s", d)
+	}
+	if len(hfs.OwnerReferences) != 1 || hfs.OwnerReferences[0].Kind != "BareMetalHost" || hfs.OwnerReferences[0].Controller != nil || hfs.Status.LastUpdated == nil {
+		t.Errorf("owners %+v, lastUpdated %v: want the host, not as its controller (B-04)", hfs.OwnerReferences, hfs.Status.LastUpdated)
+	}
+	for kind, is := range map[string]metav1.ConditionStatus{changeDetected: metav1.ConditionFalse, valid: metav1.ConditionTrue} {
+		i := slices.IndexFunc(hfs.Status.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
+		if i < 0 || hfs.Status.Conditions[i].Status != is || hfs.Status.Conditions[i].Reason != "Success" || hfs.Status.Conditions[i].ObservedGeneration != hfs.Generation {
+			t.Errorf("conditions %+v: want %s %s (B-203)", hfs.Status.Conditions, kind, is)
+		}
+	}
+	var all metal3.FirmwareSchemaList
+	if err := b.kube.List(context.Background(), &all); err != nil || len(all.Items) != 1 {
+		t.Fatalf("schemas %+v, %v: want one", all.Items, err)
+	}
+	s := all.Items[0]
+	if s.Name != hfs.Status.FirmwareSchema.Name || s.Spec.HardwareVendor != "Contoso" || s.Spec.HardwareModel != "3500" ||
+		len(s.OwnerReferences) != 1 || s.OwnerReferences[0].UID != hfs.UID {
+		t.Errorf("schema %s of %s %s, owners %+v; the settings refer to %+v", s.Name, s.Spec.HardwareVendor, s.Spec.HardwareModel, s.OwnerReferences, hfs.Status.FirmwareSchema)
+	}
+	if _, there := s.Spec.Schema["AdminPassword"]; there || len(s.Spec.Schema) != 9 {
+		t.Errorf("schema of %d settings, want 9: none of passwords (B-202)", len(s.Spec.Schema))
+	}
+	hfc := b.components()
+	wantComponents := []metal3.FirmwareComponentStatus{
+		{Component: "bios", InitialVersion: "1.0", CurrentVersion: "1.0"}, {Component: "bmc", InitialVersion: "2.0", CurrentVersion: "2.0"},
+		{Component: "nic:1", InitialVersion: "3.0", CurrentVersion: "3.0"},
+	}
+	if d := cmp.Diff(wantComponents, hfc.Status.Components); d != "" || !b.condition(valid, hfc.Status.Conditions) {
+		t.Errorf("components (-want +got):\n%s\nconditions %+v", d, hfc.Status.Conditions)
+	}
+	for range 5 { // the host is powered on
+		b.pass()
+	}
+	quiet := b.writes
+	for range 20 {
+		b.pass()
+	}
+	if b.writes != quiet {
+		t.Errorf("%d writes of a host at rest, want none", b.writes-quiet)
+	}
+}
+
+// The name of a schema is upstream's for the same settings, whatever else the
+// registry says of them (B-202).
+func TestNamesOfSchemas(t *testing.T) {
+	base := func() []bmc.Attribute {
+		return []bmc.Attribute{
+			{Name: "BootMode", Type: "Enumeration", Values: []string{"Bios", "Uefi"}},
+			{Name: "NumCores", Type: "Integer", Lower: new(int64(10)), Upper: new(int64(20)), ReadOnly: true},
+		}
+	}
+	name := func(edit func([]bmc.Attribute)) string {
+		all := base()
+		edit(all)
+		s := bmc.Settings{}
+		for _, a := range all {
+			s[a.Name] = "x"
+		}
+		return newSchema(bmc.BIOS{Settings: s, Registry: bmc.NewAttributeRegistry("R", all)}).name
+	}
+	is := name(func([]bmc.Attribute) {})
+	// printf '[10 20 Bios BootMode Enumeration Integer NumCores Uefi false true]' | sha256sum
+	if want := "schema-cc4f8867"; is != want {
+		t.Errorf("name %s, want %s", is, want)
+	}
+	for what, tt := range map[string]struct {
+		edit func([]bmc.Attribute)
+		same bool
+	}{
+		"unique":        {func(a []bmc.Attribute) { a[0].Unique = true }, true},
+		"reset":         {func(a []bmc.Attribute) { a[0].ResetRequired = true }, true},
+		"name":          {func(a []bmc.Attribute) { a[0].Name = "BootModes" }, false},
+		"type":          {func(a []bmc.Attribute) { a[1].Type = "String" }, false},
+		"values":        {func(a []bmc.Attribute) { a[0].Values = []string{"Uefi"} }, false},
+		"lower bound":   {func(a []bmc.Attribute) { a[1].Lower = new(int64(11)) }, false},
+		"upper bound":   {func(a []bmc.Attribute) { a[1].Upper = nil }, false},
+		"read-only":     {func(a []bmc.Attribute) { a[1].ReadOnly = false }, false},
+		"another order": {func(a []bmc.Attribute) { a[0], a[1] = a[1], a[0] }, true},
+	} {
+		if got := name(tt.edit); (got == is) != tt.same {
+			t.Errorf("with another %s: %s and %s, want the same: %v", what, is, got, tt.same)
+		}
+	}
+}
+
+// B-204, one row for each type of attribute and each thing that can be wrong.
+var validations = []struct {
+	setting string
+	value   any
+	err     string // "" is valid
+}{
+	{"Virtual", "Disabled", ""},
+	{"Virtual", "Maybe", "Setting Virtual is invalid, unknown enumeration value - Maybe"},
+	{"Cores", 16, ""},
+	{"Cores", "16", ""},
+	{"Cores", "many", "Setting Cores is invalid, String many entered while integer expected"},
+	{"Cores", 0, "Setting Cores is invalid, integer 0 is below minimum value 1"},
+	{"Cores", 65, "Setting Cores is invalid, integer 65 is above maximum value 64"},
+	{"Quiet", "false", ""},
+	{"Quiet", "no", "Setting Quiet is invalid, no is not a boolean"},
+	{"Banner", "welcome", ""},
+	{"Banner", "x", "Setting Banner is invalid, string x length is below minimum length 2"},
+	{"Banner", "much too long", "Setting Banner is invalid, string much too long length is above maximum length 8"},
+	{"Model", "4000", "Setting Model is invalid, it is ReadOnly"},
+	{"AssetTag", "T1", "Setting AssetTag is invalid, it is Unique"}, // the specification's, not upstream's
+	{"Serial", "S2", "Setting Serial is invalid, it is ReadOnly"},
+	{"AdminPassword", "secret", "cannot set Password field"},
+	{"SetupSecret", "secret", "Setting SetupSecret is invalid, it is not in the associated schema"},
+	{"Nowhere", "x", "setting Nowhere is not in the Status field"},
+	{"Odd", "1/3", "Setting Odd is invalid, unexpected attribute type Fraction"},
+	{"Plain", 4, ""},
+	{"Plain", "anything", ""},
+}
+
+func TestValidation(t *testing.T) {
+	for _, tt := range validations {
+		t.Run(fmt.Sprint(tt.setting, "=", tt.value), func(t *testing.T) {
+			b := newBench(t, nil)
+			b.until("available", b.settled)
+			v := str(fmt.Sprint(tt.value))
+			if n, ok := tt.value.(int); ok {
+				v = num(n)
+			}
+			b.want(metal3.DesiredSettingsMap{tt.setting: v})
+			b.look()
+			hfs := b.settings()
+			if got := b.condition(valid, hfs.Status.Conditions); got != (tt.err == "") || !b.condition(changeDetected, hfs.Status.Conditions) {
+				t.Errorf("conditions %+v, want valid: %v", hfs.Status.Conditions, tt.err == "")
+			}
+			var told []string
+			for _, m := range b.messages() {
+				if strings.HasPrefix(m, "ValidationFailed") {
+					told = append(told, m)
+				}
+			}
+			if tt.err == "" {
+				if told != nil {
+					t.Errorf("events %q, want none", told)
+				}
+				return
+			}
+			if want := []string{"ValidationFailed Invalid BIOS setting: " + tt.err}; !cmp.Equal(told, want) {
+				t.Errorf("events %q, want %q", told, want)
+			}
+			for _, c := range hfs.Status.Conditions {
+				if c.Type == valid && (c.Reason != "ConfigurationError" || c.Message != "Invalid BIOS setting") {
+					t.Errorf("condition %+v (B-203)", c)
+				}
+			}
+			for range 5 { // B-54: it is not applied, and the host is available
+				b.pass()
+			}
+			if got := b.now(tt.setting); got != current[tt.setting] || !b.in(metal3.StateAvailable)() {
+				t.Errorf("%s is %v in a host that is %v", tt.setting, got, b.states)
+			}
+		})
+	}
+}
+
+// A name that the schema's object does not have can only be of a schema that
+// somebody has changed; the text is upstream's all the same (B-204).
+func TestASettingThatTheSchemaDoesNotHave(t *testing.T) {
+	got := invalid(metal3.DesiredSettingsMap{"Gone": str("x")}, metal3.SettingsMap{"Gone": "y"}, &schema{})
+	if want := "[Setting Gone is invalid, it is not in the associated schema]"; fmt.Sprint(got) != want {
+		t.Errorf("invalid = %v, want %s", got, want)
+	}
+}
+
+// B-205 B-206: values go to the BMC as it has them, and only what differs; one
+// reset applies them.
+func TestSettingsAreApplied(t *testing.T) {
+	b := newBench(t, nil)
+	b.until("available", b.settled)
+	b.bmc.Forget()
+	b.want(metal3.DesiredSettingsMap{"Virtual": str("Enabled"), "Cores": str("16"), "Quiet": str("false"), "Banner": str("hi"), "Plain": num(5)})
+	b.until("preparing", b.in(metal3.StatePreparing))
+	b.until("applied", b.settled)
+	for name, want := range map[string]any{"Virtual": "Enabled", "Cores": int64(16), "Quiet": false, "Banner": "hi", "Plain": int64(5)} {
+		if got := b.now(name); got != want {
+			t.Errorf("%s = %#v, want %#v", name, got, want)
+		}
+	}
+	hfs := b.settings()
+	if hfs.Status.Settings["Cores"] != "16" || b.condition(changeDetected, hfs.Status.Conditions) || len(b.errs) > 0 {
+		t.Errorf("status %+v, errors %v", hfs.Status.Conditions, b.errs)
+	}
+	sets, boots := 0, 0
+	for _, c := range b.bmc.Calls() {
+		switch {
+		case c.Verb == bmctest.SetBIOS:
+			sets++
+		case c.Verb == bmctest.SetPower && (c.Power == bmc.PowerOn || c.Power == bmc.PowerReset):
+			boots++
+		}
+	}
+	if sets != 1 || boots != 1 {
+		t.Errorf("asked %d times, %d starts: want one of both", sets, boots)
+	}
+	if want := []metal3.ProvisioningState{"available", "preparing", "available"}; !cmp.Equal(b.states, want) {
+		t.Errorf("states %v, want %v (B-206)", b.states, want)
+	}
+}
+
+// What can be set only once something else was applied takes two resets.
+func TestSettingsThatUnlockEachOther(t *testing.T) {
+	b := newBench(t, nil)
+	b.bmc.Firmware(func(w *bmctest.Firmware) {
+		w.Needs = map[string]bmc.Settings{"Cores": {"Virtual": "Disabled"}, "Banner": {"Cores": int64(4)}}
+	})
+	b.until("available", b.settled)
+	b.bmc.Forget()
+	b.want(metal3.DesiredSettingsMap{"Virtual": str("Disabled"), "Cores": num(4), "Banner": str("three")})
+	b.until("preparing", b.in(metal3.StatePreparing))
+	b.until("applied", b.settled)
+	if b.now("Virtual") != "Disabled" || b.now("Cores") != int64(4) || b.now("Banner") != "three" || len(b.errs) > 0 {
+		t.Errorf("settings %v %v %v, errors %v", b.now("Virtual"), b.now("Cores"), b.now("Banner"), b.errs)
+	}
+}
+
+// What is not as wanted afterwards is told attribute by attribute, and tried
+// again.
+func TestPartialFailureIsToldByAttribute(t *testing.T) {
+	b := newBench(t, nil)
+	b.until("available", b.settled)
+	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Lost = []string{"Cores", "Banner"} })
+	b.want(metal3.DesiredSettingsMap{"Virtual": str("Disabled"), "Cores": num(4), "Banner": str("hi")})
+	lose := b.bmc
+	b.until("an error", func() bool {
+		lose.Firmware(func(w *bmctest.Firmware) { w.Lost = []string{"Cores", "Banner"} }) // again and again
+		return b.host().Status.ErrorType != ""
+	})
+	s := b.host().Status
+	if want := "BIOS settings not applied: Banner is hello, not hi; Cores is 8, not 4"; s.ErrorType != metal3.PreparationError || s.ErrorMessage != want {
+		t.Errorf("%s %q, want a preparation error %q", s.ErrorType, s.ErrorMessage, want)
+	}
+	if b.now("Virtual") != "Disabled" || b.in(metal3.StateAvailable)() {
+		t.Errorf("Virtual %v in a host that is %v", b.now("Virtual"), b.states)
+	}
+	lose.Firmware(func(w *bmctest.Firmware) { w.Lost = nil })
+	b.until("applied", b.settled)
+	if b.now("Cores") != int64(4) || b.host().Status.ErrorType != "" {
+		t.Errorf("Cores %v, error %s", b.now("Cores"), b.host().Status.ErrorType)
+	}
+}
+
+// A setting that the BMC refuses for good is told with what it says.
+func TestRefusedSettingsAreTold(t *testing.T) {
+	b := newBench(t, nil)
+	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Needs = map[string]bmc.Settings{"Cores": {"Virtual": "Disabled"}} })
+	b.until("available", b.settled)
+	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
+	b.until("an error", func() bool { return b.host().Status.ErrorType != "" })
+	if got, want := b.host().Status.ErrorMessage, "BIOS settings not applied: Cores is 8, not 4 (Cores depends on Virtual)"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+	b.want(metal3.DesiredSettingsMap{})
+	b.until("available when nothing is wanted any more", b.settled)
+	if s := b.host().Status; s.ErrorType != "" {
+		t.Errorf("error %s %q, want none", s.ErrorType, s.ErrorMessage)
+	}
+}
+
+// Whatever is killed and when, a host that says available has all of it or was
+// not asked for it (issue 6, "must hold").
+func TestKilledWhileSettingsAreApplied(t *testing.T) {
+	for seed := range uint64(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			b := newBench(t, nil)
+			b.bmc.Firmware(func(w *bmctest.Firmware) { w.Needs = map[string]bmc.Settings{"Cores": {"Virtual": "Disabled"}} })
+			b.until("available", b.settled)
+			b.seed = newSeed(seed)
+			b.crash = func() bool { return b.seed.IntN(3) == 0 }
+			b.want(metal3.DesiredSettingsMap{"Virtual": str("Disabled"), "Cores": num(4)})
+			asked := false
+			b.until("applied", func() bool {
+				if b.seed.IntN(4) == 0 {
+					b.replace()
+				}
+				if b.seed.IntN(8) == 0 {
+					b.bmc.FailNext([]bmctest.Verb{bmctest.SetPower, bmctest.SetBIOS, bmctest.ReadBIOS, bmctest.ReadPending}[b.seed.IntN(4)], fmt.Errorf("test: %w", bmc.ErrUnreachable))
+				}
+				asked = asked || b.in(metal3.StatePreparing)()
+				if asked && b.in(metal3.StateAvailable)() && (b.now("Virtual") != "Disabled" || b.now("Cores") != int64(4)) {
+					t.Fatalf("available with Virtual %v and Cores %v", b.now("Virtual"), b.now("Cores"))
+				}
+				return asked && b.settled()
+			})
+		})
+	}
+}
+
+// Clearing what was asked for while it waits on the BMC takes it back.
+func TestWithdrawnSettingsAreTakenBack(t *testing.T) {
+	b := newBench(t, nil)
+	b.until("available", b.settled)
+	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
+	b.until("waiting on the BMC", func() bool {
+		waits := false
+		b.bmc.Firmware(func(w *bmctest.Firmware) { waits = w.Pending["Cores"] != nil })
+		if waits {
+			return true
+		}
+		b.bmc.FailNext(bmctest.SetPower, fmt.Errorf("test: %w", bmc.ErrUnreachable))
+		return false
+	})
+	b.bmc.Plug()
+	b.want(metal3.DesiredSettingsMap{})
+	b.until("available", b.settled)
+	var pending bmc.Settings
+	b.bmc.Firmware(func(w *bmctest.Firmware) { pending = w.Pending })
+	if len(pending) > 0 || b.now("Cores") != int64(8) {
+		t.Errorf("pending %v, Cores %v: want nothing changed", pending, b.now("Cores"))
+	}
+}
+
+// A registry that is behind does not know a setting: it takes anything then.
+// When it has caught up the host has another schema, and nobody the old one.
+func TestARegistryThatLagsBehind(t *testing.T) {
+	b := newBench(t, nil)
+	all := slices.DeleteFunc(slices.Clone(registry.Attributes), func(a bmc.Attribute) bool { return a.Name == "Cores" })
+	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Registry = bmc.NewAttributeRegistry(registry.ID, all) })
+	b.until("available", b.settled)
+	was := b.settings().Status.FirmwareSchema.Name
+	b.want(metal3.DesiredSettingsMap{"Cores": num(400)})
+	b.look()
+	if hfs := b.settings(); !b.condition(valid, hfs.Status.Conditions) {
+		t.Errorf("conditions %+v: want it valid while nobody knows better", hfs.Status.Conditions)
+	}
+	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Registry = registry })
+	b.want(metal3.DesiredSettingsMap{"Cores": num(401)})
+	b.look()
+	hfs := b.settings()
+	if b.condition(valid, hfs.Status.Conditions) || hfs.Status.FirmwareSchema.Name == was {
+		t.Errorf("conditions %+v, schema %s: want it invalid under another schema", hfs.Status.Conditions, hfs.Status.FirmwareSchema.Name)
+	}
+	var left metal3.FirmwareSchemaList
+	if err := b.kube.List(context.Background(), &left); err != nil || len(left.Items) != 1 || left.Items[0].Name == was {
+		t.Errorf("schemas %d, %v: want the new one alone", len(left.Items), err)
+	}
+}
+
+// SPEC's three vendor-independent fields (B-262).
+func TestFieldsOfTheSpecification(t *testing.T) {
+	no, yes := false, true
+	for _, tt := range []struct {
+		address string
+		want    metal3.DesiredSettingsMap
+		err     string
+	}{
+		{"ilo4://bmc", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "ProcHyperthreading": str("Enabled"), "Sriov": str("Enabled")}, ""},
+		{"ilo5://bmc", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "ProcHyperthreading": str("Enabled"), "Sriov": str("Enabled")}, ""},
+		{"idrac://bmc", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "LogicalProc": str("Enabled"), "SriovGlobalEnable": str("Enabled")}, ""},
+		{"idrac-virtualmedia://bmc/redfish/v1/Systems/1", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "LogicalProc": str("Enabled"), "SriovGlobalEnable": str("Enabled")}, ""},
+		{"irmc://bmc", metal3.DesiredSettingsMap{"cpu_vt_enabled": str("False"), "hyper_threading_enabled": str("True"), "single_root_io_virtualization_support_enabled": str("True")}, ""},
+		{"redfish://bmc", nil, "firmware settings for redfish are not supported"},
+		{"ipmi://bmc", nil, "firmware settings for ipmi are not supported"},
+	} {
+		h := newHost("node-0", "bmc")
+		h.Spec.BMC.Address = tt.address
+		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no, SimultaneousMultithreadingEnabled: &yes, SriovEnabled: &yes} //nolint:staticcheck // the specification has it
+		got, err := fields(h)
+		if d := cmp.Diff(tt.want, got); d != "" || fmt.Sprint(err) != tt.err && (err != nil || tt.err != "") {
+			t.Errorf("fields(%s) = %v, want %q (-want +got):\n%s", tt.address, err, tt.err, d)
+		}
+	}
+}
+
+func TestFieldsAreApplied(t *testing.T) {
+	no := false
+	b := newBench(t, func(h *metal3.BareMetalHost) {
+		h.Spec.BMC.Address = "idrac-virtualmedia://192.0.2.2/redfish/v1/Systems/1"
+		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no} //nolint:staticcheck // the specification has it
+	})
+	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Settings["ProcVirtualization"] = "Enabled" })
+	b.until("available", b.settled)
+	if got := b.now("ProcVirtualization"); got != "Disabled" {
+		t.Errorf("ProcVirtualization = %v, want Disabled", got)
+	}
+	if got := b.host().Status.Provisioning.Firmware; got == nil || *got.VirtualizationEnabled { //nolint:staticcheck // the specification has it
+		t.Errorf("status.provisioning.firmware = %+v", got)
+	}
+	h := b.host()
+	h.Spec.BMC.Address = "redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/1"
+	h.Spec.Firmware.VirtualizationEnabled = new(true) //nolint:staticcheck // the specification has it
+	b.store(&h)
+	b.until("an error", func() bool { return b.host().Status.ErrorType != "" })
+	if got := b.host().Status.ErrorMessage; got != "firmware settings for redfish are not supported" {
+		t.Errorf("message %q", got)
+	}
+}
+
+// B-54: nobody acts on a validation of another generation.
+func TestStaleValidationIsWaitedFor(t *testing.T) {
+	b := newBench(t, nil)
+	b.until("available", b.settled)
+	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
+	h := b.host()
+	h.Status.Provisioning.State = metal3.StatePreparing
+	state, _, err := b.r.Settings().Look(b.ctx, serverOf(b, &h))
+	if err != nil || state != phase.PartStale {
+		t.Errorf("Look = %q, %v; want stale", state, err)
+	}
+}
+
+// Hosts of one model share a schema; it goes when its last user has gone to
+// another (B-04, B-202).
+func TestSchemasAreShared(t *testing.T) {
+	b := newBench(t, nil, newHost("node-1", "192.0.2.2"), newHost("node-2", "192.0.2.2"))
+	schemasOf := func() map[string]int {
+		var all metal3.FirmwareSchemaList
+		if err := b.kube.List(context.Background(), &all); err != nil {
+			t.Fatal(err)
+		}
+		out := map[string]int{}
+		for _, s := range all.Items {
+			out[s.Name] = len(s.OwnerReferences)
+		}
+		return out
+	}
+	for _, name := range []string{"node-0", "node-1"} {
+		b.name = name
+		b.look()
+	}
+	one := b.settings().Status.FirmwareSchema.Name
+	b.bmc.Firmware(func(w *bmctest.Firmware) {
+		w.Registry = bmc.NewAttributeRegistry("Other", append(slices.Clone(registry.Attributes), bmc.Attribute{Name: "More", Type: "Boolean"}))
+		w.Settings["More"] = true
+	})
+	b.name = "node-2"
+	b.look()
+	other := b.settings().Status.FirmwareSchema.Name
+	if got, want := schemasOf(), map[string]int{one: 2, other: 1}; one == other || !cmp.Equal(got, want) {
+		t.Errorf("schemas with owners %v, want %v", got, want)
+	}
+	for _, name := range []string{"node-0", "node-1"} { // their BIOS is updated, and has more settings
+		b.name = name
+		b.clock.Step(refresh)
+		b.look()
+	}
+	if got, want := schemasOf(), map[string]int{other: 3}; !cmp.Equal(got, want) {
+		t.Errorf("schemas with owners %v, want %v", got, want)
+	}
+}
+
+// A BMC without settings, such as IPMI's: the object is there, says nothing, and
+// holds nobody up.
+func TestABMCWithoutSettings(t *testing.T) {
+	b := newBench(t, nil)
+	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Settings, w.Components = nil, nil })
+	b.until("available", func() bool { return b.in(metal3.StateAvailable)() })
+	hfs := b.settings()
+	if len(hfs.Status.Settings) != 0 || hfs.Status.FirmwareSchema != nil || !b.condition(valid, hfs.Status.Conditions) {
+		t.Errorf("status %+v", hfs.Status)
+	}
+	if b.get(&metal3.HostFirmwareComponents{}) {
+		t.Error("there are HostFirmwareComponents, want none (B-210)")
+	}
+	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
+	for range 5 {
+		b.pass()
+	}
+	if hfs = b.settings(); b.condition(valid, hfs.Status.Conditions) || !b.in(metal3.StateAvailable)() {
+		t.Errorf("conditions %+v in a host that is %v: want invalid, and available", hfs.Status.Conditions, b.states)
+	}
+	for _, m := range b.messages() {
+		if strings.HasPrefix(m, "ValidationFailed") {
+			t.Errorf("event %q while there are no settings, want none (B-204)", m)
+		}
+	}
+}
+
+var _ client.Object = (*metal3.FirmwareSchema)(nil)
