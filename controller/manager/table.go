@@ -92,10 +92,9 @@ func addHosts(ctx context.Context, s *Set) error {
 		return err
 	}
 	hosts, err = host.New(host.Config{
-		Parts:  []host.Part{parts.Settings(), parts.Components()}, // in the order of B-52
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), BMCs: c.BMCs, Inband: agents, Boot: media,
 		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, Workers: c.Workers, Metrics: c.registry(),
-		Parts: []host.Part{&raid.Part{Clock: c.Clock}},
+		Parts: []host.Part{&raid.Part{Clock: c.Clock}, parts.Settings(), parts.Components()}, // in the order of B-52
 	})
 	if err != nil {
 		return err
