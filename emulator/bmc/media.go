@@ -116,7 +116,7 @@ func (c EjectMedia) apply(b *BMC, now time.Time) ([]Event, error) {
 
 func (b *BMC) empty(s *Slot, now time.Time) []Event {
 	ev := MediaEjected{At: now, Slot: s.ID, Fetch: s.Fetch}
-	b.setSlot(Slot{ID: s.ID, Verify: s.Verify})
+	b.setSlot(Slot{ID: s.ID, Verify: s.Verify, Since: now})
 	return []Event{ev}
 }
 

@@ -38,6 +38,7 @@ type Record struct {
 	Redundant      Redundant
 	MaxImage       int64 // bytes of a firmware image
 	Protocol       Protocol
+	Face           Face
 	Media          Media
 	Logs           Logs
 	IPMI           IPMI
@@ -92,6 +93,7 @@ func (r *Record) Validate() error {
 	r.validateAccounts(need)
 	r.validateSayings(need)
 	r.validateIPMI(need)
+	r.validateFace(need)
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {
 		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")

@@ -1,6 +1,10 @@
 package dialect
 
-import "regexp"
+import (
+	"maps"
+	"regexp"
+	"slices"
+)
 
 // Protocol is what a vendor's service makes of the Redfish protocol (DSP0266).
 type Protocol struct {
@@ -26,6 +30,12 @@ type Protocol struct {
 	Close bool
 }
 
+// Clone is a copy that shares nothing that would be changed.
+func (p Protocol) Clone() Protocol {
+	p.Registries, p.Sayings, p.ETags.Required = maps.Clone(p.Registries), maps.Clone(p.Sayings), slices.Clone(p.ETags.Required)
+	return p
+}
+
 // ETags say what a service makes of ETags (DSP0266, "ETags"). The zero value is
 // what the standard asks for.
 type ETags struct {
@@ -35,6 +45,8 @@ type ETags struct {
 	// Required are the types, without their version, that are changed and
 	// deleted only with If-Match; otherwise the answer is 428. "*" is all.
 	Required []string
+	// NoActions says that an action with If-Match is refused.
+	NoActions bool
 }
 
 // Writing says how ETags are written.

@@ -113,10 +113,14 @@ func (s *Service) event(t *happening, to *bmc.Subscription) []byte {
 	if len(all) == 0 {
 		return nil
 	}
-	return encode(object{
+	o := object{
 		"@odata.type": odataType(eventSchema), "Id": number, "Name": "Event Array", "Context": to.Context,
 		"Events": all, "Events@odata.count": len(all),
-	})
+	}
+	if f := faceOf(t.at.d); f != nil {
+		o = f.object(decode(encode(o)))
+	}
+	return encode(o)
 }
 
 // object is a record as an event holds it.

@@ -108,6 +108,10 @@ func (x *exchange) precondition(at *snapshot) bool {
 		}
 		return true
 	}
+	if x.match.action != nil && as.NoActions {
+		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
+		return false
+	}
 	tag := x.s.page(x.match, at).etag
 	if len(yes) > 0 && !held(yes, tag, as, strongly) || len(no) > 0 && holds(no, tag, as) {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())

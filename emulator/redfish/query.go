@@ -104,7 +104,10 @@ func (x *exchange) source() odata.Source {
 
 // peek is the body of a resource as this client would read it, or nil.
 func (x *exchange) peek(uri string, at *snapshot) object {
-	m := x.s.find(&url.URL{Path: uri})
+	m := x.find(&url.URL{Path: uri})
+	if m == nil { // an address of ours
+		m = x.s.find(&url.URL{Path: uri})
+	}
 	if m == nil || m.raw != nil || m.action != nil || m.members {
 		return nil
 	}

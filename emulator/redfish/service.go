@@ -22,6 +22,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
 
@@ -74,9 +75,11 @@ type Service struct {
 	routes  map[string]*route // by pattern
 	matches *kept[string, *match]
 	pages   *kept[key, made]
-	packed  *kept[*page, *packed]
-	served  served
-	types   map[string]string // of the things that variables stand for
+	// patterns are those of the tree, for faces whose letters have no case.
+	patterns []pattern
+	packed   *kept[*page, *packed]
+	served   served
+	types    map[string]string // of the things that variables stand for
 
 	// locks make a precondition and the change that rests on it one step. A
 	// host has one of them, which it may share with others.
@@ -121,6 +124,7 @@ func New(c Config) (*Service, error) {
 	all := routes(s.tree, &s.served)
 	s.router, s.routes = router(all)
 	for _, t := range all {
+		s.patterns = append(s.patterns, patternOf(t.pattern, &dialect.Record{SystemID: "{system}", ManagerID: "{manager}", ChassisID: "{chassis}"}))
 		if t.schema != "" && !slices.Contains(s.served.schemas, t.schema) {
 			s.served.schemas = append(s.served.schemas, t.schema)
 		}
@@ -291,7 +295,7 @@ func (x *exchange) serve() {
 		// Scripts of the service's own pages may read the answer, no others.
 		h.Set("Access-Control-Allow-Origin", "https://"+x.r.Host)
 	}
-	x.match = x.s.find(x.r.URL)
+	x.match = x.find(x.r.URL)
 	if !x.public() {
 		who, ok := x.authenticate()
 		if !ok {
@@ -420,7 +424,7 @@ func (x *exchange) refuse(status int, ms ...message.Message) {
 	}
 	status, ms = x.said(status, ms)
 	x.w.Header()["Content-Type"] = jsonContent
-	x.send(status, x.spoken().Error(ms...))
+	x.send(status, x.error(ms...))
 }
 
 // spoken are the message registries as this vendor's service speaks them.

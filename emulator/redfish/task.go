@@ -245,7 +245,7 @@ func answerMonitor(x *exchange, v view) {
 	case j.State == bmc.JobException:
 		x.refuse(http.StatusInternalServerError, append(told, failure(j))...)
 	case ok:
-		x.w.Header()["Location"] = []string{made}
+		x.locate(made)
 		x.showAt(http.StatusCreated, made)
 	case j.Request.Method == http.MethodPatch || j.Request.Method == http.MethodPut:
 		x.showAt(http.StatusOK, j.Request.Target)

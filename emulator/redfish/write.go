@@ -50,7 +50,7 @@ func (x *exchange) write() {
 		x.gone(at)
 		return
 	}
-	if !x.precondition(at) {
+	if !x.precondition(at) || x.ruledOut(in, at) {
 		return
 	}
 	var ok bool
@@ -94,21 +94,22 @@ func (x *exchange) answer(c operation, out reply, err error, otherwise func() *p
 	case out.body != nil:
 		x.show(http.StatusOK, x.loose(out.body))
 	case out.at != "":
-		x.w.Header()["Location"] = []string{out.at}
+		x.locate(out.at)
 		x.done()
 	case x.afterwards(c):
 	case x.returns(representation):
 		x.show(http.StatusOK, otherwise())
 	default:
 		x.returns(minimal)
-		x.done()
+		x.succeed()
 	}
 }
 
 // accepted answers that a job goes on (DSP0266, "Asynchronous operations").
 func (x *exchange) accepted(job string) {
 	h := x.w.Header()
-	h["Location"], h["Retry-After"] = []string{taskMonitor(job)}, []string{retryAfter}
+	x.locate(taskMonitor(job))
+	h["Retry-After"] = []string{retryAfter}
 	m := x.s.find(&url.URL{Path: taskURI(job)})
 	p := x.s.page(m, look(x.host))
 	if p == nil { // forgotten already
@@ -141,6 +142,9 @@ func (x *exchange) showAt(status int, uri string) {
 
 // loose is a page of a body that is no resource's.
 func (x *exchange) loose(o object) *page {
+	if f := faceOf(x.host.Dialect()); f != nil {
+		o = f.object(decode(encode(o)))
+	}
 	body := encode(o)
 	p := newPage(jsonType, body, etag(body), nil)
 	p.allow = x.match.allow
@@ -177,6 +181,9 @@ func (x *exchange) body() (document, bool) {
 		return bad(http.StatusBadRequest, message.UnrecognizedRequestBody.With())
 	case len(in.fields) == 0 && x.match.action == nil && x.r.Method != http.MethodDelete:
 		return bad(http.StatusBadRequest, message.EmptyJSON.With())
+	}
+	if f := faceOf(x.host.Dialect()); f != nil {
+		mapTexts(in, func(text string) string { return f.named(x.s, text) })
 	}
 	return in, true
 }
@@ -248,6 +255,8 @@ func (x *exchange) change(in document, v view, free func()) {
 	case x.afterwards(c):
 	case x.returns(minimal):
 		x.without(p)
+	case x.host.Dialect().Face.Errors.Done != nil:
+		x.succeed()
 	default:
 		x.returns(representation)
 		x.show(http.StatusOK, p)
@@ -344,7 +353,7 @@ func (x *exchange) add(in document, v view) {
 	}
 	h := x.w.Header()
 	uri := v.uri + "/" + made.id
-	h["Location"] = []string{uri}
+	x.locate(uri)
 	if made.token != "" {
 		h["X-Auth-Token"], h["Cache-Control"] = []string{made.token}, []string{"no-store"}
 	}

@@ -59,6 +59,7 @@ var Table = []Row{
 		Tests: []string{"emulator/dialect/..."}, // that each vendor's record is valid
 	},
 	{Package: "emulator/dialect/generic", May: ofVendor},
+	{Package: "emulator/dialect/quirk", May: ofVendor, Tests: []string{"emulator/dialect/generic"}},
 	{Package: "emulator/dialect/idrac", May: ofVendor},
 	{Package: "emulator/dialect/ilo", May: ofVendor},
 	{Package: "emulator/dialect/xcc", May: ofVendor},

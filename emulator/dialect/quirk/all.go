@@ -1,0 +1,256 @@
+package quirk
+
+import (
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// say words a refusal as Base does, or, with a registry, as a vendor.
+func say(registry, version, key, text string) dialect.Saying {
+	return dialect.Saying{Registry: registry, Version: version, Key: key, Text: text, Resolution: "Change the request, or try again later."}
+}
+
+func base(key, text string) dialect.Saying { return say("Base", "1.8.1", key, text) }
+
+const (
+	slots    = "/redfish/v1/Systems/{system}/VirtualMedia/{slot}"
+	insert   = "VirtualMedia.InsertMedia"
+	eject    = "VirtualMedia.EjectMedia"
+	reset    = "ComputerSystem.Reset"
+	target   = "Boot/BootSourceOverrideTarget"
+	enabled  = "Boot/BootSourceOverrideEnabled"
+	mode     = "Boot/BootSourceOverrideMode"
+	settings = "/redfish/v1/Systems/{system}/Bios/Settings"
+)
+
+func rules(all ...dialect.Rule) func(*dialect.Record, values) {
+	return func(r *dialect.Record, _ values) { r.Face.Rules = append(slices.Clone(all), r.Face.Rules...) }
+}
+
+func first(r *dialect.Record, u dialect.Rule) {
+	r.Face.Rules = append([]dialect.Rule{u}, r.Face.Rules...)
+}
+
+func shapes(all ...dialect.Shape) func(*dialect.Record, values) {
+	return func(r *dialect.Record, _ values) { r.Face.Shapes = append(r.Face.Shapes, all...) }
+}
+
+func etags(change func(*dialect.ETags)) func(*dialect.Record, values) {
+	return func(r *dialect.Record, _ values) { change(&r.Protocol.ETags) }
+}
+
+// All are the quirks, by what they are about.
+var All = []Quirk{
+	{
+		ID: "vmedia-stale-inserted", Does: "for a while after an image was ejected, inserting another one fails with 500",
+		Seen: "iDRAC", Source: []string{"https://storyboard.openstack.org/#!/story/2008504"},
+		Params: []Param{{"for", "10s", Span, "how long the drive is stale"}},
+		change: func(r *dialect.Record, p values) {
+			first(r, dialect.Rule{Of: "VirtualMedia", Method: insert, While: dialect.AfterEject, For: p.span("for"), Status: 500,
+				Says: say("IDRAC", "2.8.0", "VRM0012", "The virtual media is attached already, or still in use.")})
+		},
+	},
+	{
+		ID: "vmedia-strict-payload", Does: "inserting is refused with 400 when Inserted or WriteProtected are sent",
+		Seen: "Supermicro X11, X12", Source: []string{"sushy release note fix-insert-media-payload"},
+		change: rules(dialect.Rule{Of: "VirtualMedia", Method: insert, Sent: []string{"Inserted", "WriteProtected"},
+			Says: base("ActionParameterUnknown", "The action was given the parameter %1, which it does not know.")}),
+	},
+	{
+		ID: "vmedia-patch-only", Does: "there is no InsertMedia: who wants an image inserted sets Image and Inserted by PATCH, both of them",
+		Seen: "Lenovo SD530, XCC", Source: []string{"sushy release note fix-virtual-media-fallback", "https://github.com/lenovo/python-redfish-lenovo/issues/21"},
+		change: func(r *dialect.Record, _ values) {
+			r.Media.Patched = true
+			first(r, dialect.Rule{Of: "VirtualMedia", Method: "PATCH", Sent: []string{"Image"}, Lacks: []string{"Inserted"},
+				Says: base("PropertyMissing", "The property %1 is required and was not sent.")})
+		},
+	},
+	{
+		ID: "vmedia-missing-params", Does: "inserting is refused with 400 until TransferProtocolType and TransferMethod are sent",
+		Seen: "NVIDIA DGX, xFusion", Source: []string{"https://github.com/openshift/ironic-image/pull/819", "https://bugs.launchpad.net/ironic/+bug/2071945"},
+		change: rules(dialect.Rule{Of: "VirtualMedia", Method: insert, Lacks: []string{"TransferProtocolType", "TransferMethod"},
+			Says: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")}),
+	},
+	{
+		ID: "vmedia-eject-needs-body", Does: "ejecting without a body is refused with 400; {} is enough",
+		Seen: "HPE iLO", Source: []string{"sushy release note fix-eject-media-empty-dict"},
+		change: rules(dialect.Rule{Of: "VirtualMedia", Method: eject, Empty: true,
+			Says: base("MalformedJSON", "The body of the request is no JSON.")}),
+	},
+	{
+		ID: "vmedia-no-http", Does: "images by http:// are refused with 400; https:// works",
+		Seen: "OpenBMC, Huawei", Source: []string{"bmcweb, redfish-core/lib/virtual_media.hpp"},
+		change: rules(dialect.Rule{Of: "VirtualMedia", Begins: map[string][]string{"Image": {"http://"}},
+			Says: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")}),
+	},
+	{
+		ID: "vmedia-detached", Does: "inserting is refused with VRM0021 until the BMC is reset",
+		Seen: "iDRAC", Source: []string{"https://github.com/microsoft/lisa/pull/4168"},
+		change: rules(dialect.Rule{Of: "VirtualMedia", Method: insert, While: dialect.NeverReset, Status: 500,
+			Says: say("IDRAC", "2.8.0", "VRM0021", "The virtual media is detached, or its session is stale.")}),
+	},
+	{
+		ID: "boot-enabled-required", Does: "a boot override is refused with 400 unless BootSourceOverrideEnabled is sent with it",
+		Seen: "Supermicro", Source: []string{"https://storyboard.openstack.org/#!/story/2008547"},
+		change: rules(dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Sent: []string{target, mode}, Lacks: []string{enabled},
+			Says: base("PropertyMissing", "The property %1 is required and was not sent.")}),
+	},
+	{
+		ID: "boot-full-request", Does: "a boot override is refused with 400 unless target, enabled and mode are sent together",
+		Seen: "AMI, ASRock Rack", Source: []string{"ironic, drivers/modules/redfish/management.py"},
+		change: rules(dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Together: []string{target, enabled, mode},
+			Says: base("PropertyMissing", "The property %1 is required and was not sent.")}),
+	},
+	{
+		ID: "boot-minimal-request", Does: "a boot override is refused with 400 when more than two of its properties are sent",
+		Seen: "HPE DL160", Source: []string{"https://github.com/bmc-toolbox/bmclib/pull/318"},
+		change: rules(dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Sent: []string{"Boot"}, Most: 2,
+			Says: base("PropertyValueConflict", "The property %1 was written with too many others.")}),
+	},
+	{
+		ID: "boot-no-continuous", Does: "an override that stays is refused with PropertyValueNotInList",
+		Seen: "Lenovo XCC", Source: []string{"bmclib, providers/lenovo/boot.go"},
+		change: func(r *dialect.Record, _ values) {
+			first(r, dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Is: map[string][]string{enabled: {"Continuous"}},
+				Says: base("PropertyValueNotInList", "The value %2 of the property %1 is not in the list of those that are taken.")})
+			r.Face.Shapes = append(r.Face.Shapes, dialect.Shape{Of: "ComputerSystem", Set: []dialect.Datum{
+				{Path: "Boot/BootSourceOverrideEnabled@Redfish.AllowableValues", Value: []any{"Once", "Disabled"}}}})
+		},
+	},
+	{
+		ID: "post-rejects-changes", Does: "changes of the system are refused with 400 while it is in POST",
+		Seen: "HPE iLO", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/997", "https://bugs.launchpad.net/ironic/+bug/2136275"},
+		change: rules(
+			dialect.Rule{Of: "ComputerSystem", Method: "PATCH", While: dialect.InPOST,
+				Says: say("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")},
+			dialect.Rule{Of: "Bios", At: settings, Method: "PATCH", While: dialect.InPOST,
+				Says: say("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")}),
+	},
+	{
+		ID: "power-settle-409", Does: "powering on is refused with 409 for a while after power off",
+		Seen: "iDRAC 10", Source: []string{"https://bugs.launchpad.net/ironic/+bug/2162995"},
+		Params: []Param{{"for", "10s", Span, "how long power has to settle"}},
+		change: func(r *dialect.Record, p values) {
+			first(r, dialect.Rule{Of: "ComputerSystem", Method: reset, Is: map[string][]string{"ResetType": {"On", "ForceOn"}}, While: dialect.AfterOff,
+				For: p.span("for"), Status: 409, Says: base("ActionParameterValueConflict", "The value %2 of the parameter %1 does not go with the state of the server.")})
+		},
+	},
+	{
+		ID: "power-invalid-state-400", Does: "any reset is refused with 400 for a while after power has changed",
+		Seen: "HPE iLO", Source: []string{"sushy release note retry-ilo-not-ready-error"},
+		Params: []Param{{"for", "10s", Span, "how long the BMC is not ready"}},
+		change: func(r *dialect.Record, p values) {
+			for _, w := range []dialect.While{dialect.AfterOff, dialect.AfterOn} {
+				first(r, dialect.Rule{Of: "ComputerSystem", Method: reset, While: w, For: p.span("for"),
+					Says: say("iLO", "2.14.0", "InvalidOperationForSystemState", "The operation was not successful due to the current power state.")})
+			}
+		},
+	},
+	{
+		ID: "bmc-not-ready", Does: "for a while after the BMC came up, every write is answered 503 with SYS518",
+		Seen: "iDRAC", Source: []string{"https://github.com/quadsproject/badfish/issues/129", "https://github.com/redhat-performance/jetlag/pull/778"},
+		Params: []Param{{"for", "3m", Span, "how long it is not ready"}},
+		change: func(r *dialect.Record, p values) {
+			first(r, dialect.Rule{While: dialect.AfterStart, For: p.span("for"), Status: 503,
+				Says: say("IDRAC", "2.8.0", "SYS518", "The BMC is not ready: its data sources are not available yet.")})
+		},
+	},
+	{
+		ID: "jobs-blocked", Does: "BIOS settings are refused with 400 while others wait for a restart",
+		Seen: "iDRAC", Source: []string{"https://github.com/quadsproject/badfish/issues/30", "https://github.com/dsx-ai-factory/libredfish/pull/105"},
+		change: rules(dialect.Rule{Of: "Bios", At: settings, Method: "PATCH", While: dialect.SettingsDue,
+			Says: say("IDRAC", "2.8.0", "SYS011", "A configuration that was committed waits to be applied.")}),
+	},
+	{
+		ID: "no-sessions", Does: "POST to the sessions is answered 405: only Basic authentication works",
+		Seen: "iDRAC 8", Source: []string{"https://github.com/quadsproject/badfish/issues/447"},
+		change: rules(dialect.Rule{Of: "SessionCollection", Method: "POST", Status: 405,
+			Says: say("IDRAC", "1.6.0", "SYS402", "The method of the request is not allowed here.")}),
+	},
+	{
+		ID: "session-limit", Does: "few sessions can be open at a time; the next login is answered 503",
+		Seen: "iDRAC 9", Source: []string{"https://github.com/stmcginnis/gofish/issues/75", "https://github.com/mrlhansen/idrac_exporter/issues/132"},
+		Params: []Param{{"most", "8", Count, "sessions"}},
+		change: func(r *dialect.Record, p values) { r.BMC.Sessions = p.count("most") },
+	},
+	{
+		ID: "etag-required", Does: "a change without If-Match is answered 428",
+		Seen: "AMI, Huawei", Source: []string{"https://github.com/stmcginnis/gofish/issues/171", "https://github.com/stmcginnis/gofish/issues/174"},
+		change: etags(func(e *dialect.ETags) { e.Required = []string{"*"} }),
+	},
+	{
+		ID: "etag-weak-vs-strong", Does: "ETags are sent weak, and compared without what makes them so",
+		Seen: "iDRAC", Source: []string{"sushy release note releasenote-d7138d1e1d414632"},
+		change: etags(func(e *dialect.ETags) { e.Written = dialect.Weak; e.Compared = dialect.Unquoted }),
+	},
+	{
+		ID: "etag-mismatch-own", Does: "a change with the ETag that the BMC itself has sent is answered 412",
+		Seen: "Lenovo", Source: []string{"https://github.com/ansible-collections/community.general/issues/11270"},
+		change: etags(func(e *dialect.ETags) { e.Compared = dialect.Never }),
+	},
+	{
+		ID: "etag-double-quoted", Does: "ETags are sent in two pairs of quotes, and compared so",
+		Seen: "several", Source: []string{"https://github.com/ansible-collections/community.general/issues/3268"},
+		change: etags(func(e *dialect.ETags) { e.Written = dialect.Twice }),
+	},
+	{
+		ID: "etag-on-action-412", Does: "an action with If-Match is answered 412",
+		Seen: "iDRAC", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/1015"},
+		change: etags(func(e *dialect.ETags) { e.NoActions = true }),
+	},
+	{
+		ID: "conn-abrupt-close", Does: "each connection ends after one answer",
+		Seen: "several", Source: []string{"sushy release note disable-conn-pooling"},
+		change: func(r *dialect.Record, _ values) { r.Protocol.Close = true },
+	},
+	{
+		ID: "license-denied", Does: "inserting virtual media, and changes of secure boot and BIOS, are refused with 403",
+		Seen: "Supermicro", Source: []string{"ironic, drivers/modules/redfish/management.py"},
+		change: func(r *dialect.Record, _ values) {
+			for _, of := range []string{"VirtualMedia", "SecureBoot", "Bios"} {
+				first(r, dialect.Rule{Of: of, Status: 403,
+					Says: say("SMC", "1.0.0", "OemLicenseNotPassed", "The request needs a licence that is not installed.")})
+			}
+		},
+	},
+	{
+		ID: "extendedinfo-object", Does: "@Message.ExtendedInfo is an object, not a list",
+		Seen: "iDRAC", Source: []string{"sushy release note fix-extended-info-error-handling"},
+		change: func(r *dialect.Record, _ values) { r.Face.Errors.One = true },
+	},
+	{
+		ID: "missing-links", Does: "the system has no ManagedBy, no EthernetInterfaces and no SerialConsole, the manager no PowerState",
+		Seen: "Huawei 1288H, Cisco, iLO 6 1.70", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/594"},
+		change: shapes(
+			dialect.Shape{Of: "ComputerSystem", Drop: []string{"Links/ManagedBy", "EthernetInterfaces"}},
+			dialect.Shape{Of: "Manager", Drop: []string{"PowerState"}}),
+	},
+	{
+		ID: "members-null", Does: "Members of empty collections are null",
+		Seen: "NVIDIA", Source: []string{"https://issues.redhat.com/browse/OCPBUGS-70226"},
+		change: shapes(dialect.Shape{Of: "*Collection", Set: []dialect.Datum{{Path: "Members", From: "Members@odata.count", Map: map[string]any{"0": nil}, Else: dialect.AsItIs}}}),
+	},
+	{
+		ID: "volume-delete-applytime", Does: "deleting a volume with @Redfish.OperationApplyTime is refused with 400",
+		Seen: "iDRAC from 6.00.02 on", Source: []string{"sushy release note fix-volume-delete"},
+		change: rules(dialect.Rule{Of: "Volume", Method: "DELETE", Sent: []string{"@Redfish.OperationApplyTime"},
+			Says: base("PropertyUnknown", "The property %1 is not known.")}),
+	},
+	{
+		ID: "accounts-are-slots", Does: "accounts cannot be created with POST",
+		Seen: "iDRAC", Source: []string{"nv-redfish, bmc_quirks.rs"},
+		change: rules(dialect.Rule{Of: "ManagerAccountCollection", Method: "POST", Status: 405,
+			Says: base("OperationNotAllowed", "The method of the request is not allowed here.")}),
+	},
+	{
+		ID: "ipmi-cipher17-only", Does: "IPMI takes cipher suite 17 and no other",
+		Seen: "OpenBMC", Source: []string{"https://github.com/bmc-toolbox/bmclib/pull/324"},
+		change: func(r *dialect.Record, _ values) { r.IPMI.Suites = []byte{17} },
+	},
+	{
+		ID: "ipmi-disabled-by-default", Does: "IPMI over LAN is off until it is switched on by Redfish",
+		Seen: "Fujitsu iRMC S6 from 2.00 on", Source: []string{"release notes of iRMC S6 2.00"},
+		change: func(r *dialect.Record, _ values) { r.BMC.Network.IPMI.On = false },
+	},
+}

@@ -1,0 +1,166 @@
+// Package quirk names what real BMCs do wrong, or otherwise than clients
+// expect: each a switch that a scenario turns on, with what it does, where it
+// was seen and how one knows. A quirk changes a dialect's record; it knows no
+// service and no host, and what it asks for is within what a record can say.
+package quirk
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// Quirk is one of them.
+type Quirk struct {
+	ID     string   // "vmedia-strict-payload"
+	Does   string   // what a client sees
+	Seen   string   // on which BMCs
+	Source []string // addresses and notes that say so
+	Params []Param
+	// change makes it part of a record, which is a copy of whoever is asked to.
+	change func(r *dialect.Record, p values)
+}
+
+// Param is a parameter of a quirk.
+type Param struct {
+	Name    string
+	Default string
+	Kind    Kind
+	Means   string
+}
+
+// Kind is what a parameter's value is.
+type Kind string
+
+// The kinds.
+const (
+	Span  Kind = "duration" // as time.ParseDuration takes it, positive
+	Count Kind = "number"   // of 1 to 1000
+	Text  Kind = "text"
+)
+
+// Setting is a quirk that is on, with its parameters: "vmedia-stale-inserted" or
+// "vmedia-stale-inserted for=30s".
+type Setting struct {
+	ID     string            `json:"id"`
+	Params map[string]string `json:"params,omitempty"`
+}
+
+// String is the setting as Parse reads it.
+func (s Setting) String() string {
+	parts := []string{s.ID}
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		parts = append(parts, name+"="+s.Params[name])
+	}
+	return strings.Join(parts, " ")
+}
+
+// Parse reads a setting and checks it.
+func Parse(text string) (Setting, error) {
+	parts := strings.Fields(text)
+	if len(parts) == 0 {
+		return Setting{}, errors.New("quirk: empty: give the name of a quirk")
+	}
+	s := Setting{ID: parts[0]}
+	for _, p := range parts[1:] {
+		name, value, ok := strings.Cut(p, "=")
+		if !ok {
+			return Setting{}, fmt.Errorf("quirk: %s: %q: a parameter has the form name=value", s.ID, p)
+		}
+		if s.Params == nil {
+			s.Params = map[string]string{}
+		}
+		s.Params[name] = value
+	}
+	return s, s.Validate()
+}
+
+// Find is the quirk of that name.
+func Find(id string) (Quirk, bool) {
+	i := slices.IndexFunc(All, func(q Quirk) bool { return q.ID == id })
+	if i < 0 {
+		return Quirk{}, false
+	}
+	return All[i], true
+}
+
+// Validate says what is wrong with a setting.
+func (s Setting) Validate() error {
+	q, ok := Find(s.ID)
+	if !ok {
+		return fmt.Errorf("quirk: there is no %q: see labctl quirk ls", s.ID)
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
+		i := slices.IndexFunc(q.Params, func(p Param) bool { return p.Name == name })
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("quirk: %s: it has no parameter %q", s.ID, name))
+			continue
+		}
+		if err := q.Params[i].check(s.Params[name]); err != nil {
+			errs = append(errs, fmt.Errorf("quirk: %s: %s: %w", s.ID, name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *Param) check(value string) error {
+	switch p.Kind {
+	case Span:
+		if d, err := time.ParseDuration(value); err != nil || d <= 0 || d > 24*time.Hour {
+			return fmt.Errorf("%q: must be a duration up to 24h, as 30s is", value)
+		}
+	case Count:
+		if n, err := strconv.Atoi(value); err != nil || n < 1 || n > 1000 {
+			return fmt.Errorf("%q: must be a number from 1 to 1000", value)
+		}
+	case Text:
+		if value == "" {
+			return errors.New("must not be empty")
+		}
+	}
+	return nil
+}
+
+// values are the parameters of a setting, with the defaults.
+type values map[string]string
+
+func (v values) span(name string) time.Duration {
+	d, _ := time.ParseDuration(v[name]) // it was checked
+	return d
+}
+
+func (v values) count(name string) int {
+	n, _ := strconv.Atoi(v[name]) // it was checked
+	return n
+}
+
+// Apply makes a record that has these quirks, too. The record itself stays as
+// it is.
+func Apply(r *dialect.Record, all []Setting) (*dialect.Record, error) {
+	if len(all) == 0 {
+		return r, nil
+	}
+	own := *r
+	own.Face = r.Face.Clone()
+	own.Protocol = r.Protocol.Clone()
+	for _, s := range all {
+		if err := s.Validate(); err != nil {
+			return nil, err
+		}
+		q, _ := Find(s.ID)
+		v := values{}
+		for _, p := range q.Params {
+			v[p.Name] = p.Default
+		}
+		maps.Copy(v, s.Params)
+		q.change(&own, v)
+	}
+	return &own, own.Validate()
+}

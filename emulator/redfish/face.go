@@ -1,0 +1,450 @@
+package redfish
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// face is a dialect.Face, ready for use. What is inside the service, its rows,
+// its links and its matches, has the addresses of the tree; a face stands
+// between those and what clients see.
+type face struct {
+	d       *dialect.Record
+	out, in []move // from the tree's addresses to the vendor's, and back
+	shut    []pattern
+	shapes  map[string][]formed // by type
+	rules   []rule
+	places  *kept[string, string] // of addresses of the vendor's, in the tree; "" for none
+}
+
+// faces are those of all records that were ever served: there are as many as
+// there are ways to speak, not as many as hosts.
+var faces sync.Map // *dialect.Record → *face, nil for one that changes nothing
+
+// faceOf is the face of a record; nil when it has none.
+func faceOf(d *dialect.Record) *face {
+	if d.Face.Plain() {
+		return nil
+	}
+	if f, ok := faces.Load(d); ok {
+		return f.(*face)
+	}
+	f, _ := faces.LoadOrStore(d, newFace(d))
+	return f.(*face)
+}
+
+func newFace(d *dialect.Record) *face {
+	f := &face{d: d, shapes: map[string][]formed{}, places: newKept[string](1<<12, func(string) int { return 1 })}
+	for _, m := range d.Face.Moves {
+		from, to := patternOf(m.From, d), patternOf(m.To, d)
+		f.out = append(f.out, move{from, to})
+		f.in = append(f.in, move{to, from})
+	}
+	for _, all := range [][]move{f.out, f.in} { // the closest first
+		slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
+	}
+	for _, p := range d.Face.Shut {
+		f.shut = append(f.shut, patternOf(p, d))
+	}
+	for _, s := range d.Face.Shapes {
+		f.shapes[s.Of] = append(f.shapes[s.Of], formed{s, patternOf(s.At, d)})
+	}
+	for _, r := range d.Face.Rules {
+		f.rules = append(f.rules, rule{r, patternOf(r.At, d)})
+	}
+	return f
+}
+
+// pattern is what addresses have in common, segment by segment.
+type pattern []segment
+
+// segment is a segment of addresses: a text, or a variable between two texts.
+type segment struct {
+	before, name, after string // name is "" where there is no variable
+	width               int    // to which a number is filled with zeros
+}
+
+// move puts what is at some addresses, and below them, to others.
+type move struct{ from, to pattern }
+
+func patternOf(text string, d *dialect.Record) pattern {
+	if text == "" {
+		return nil
+	}
+	text = strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID).Replace(text)
+	var out pattern
+	for s := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
+		before, rest, ok := strings.Cut(s, "{")
+		name, after, _ := strings.Cut(rest, "}")
+		name, width, _ := strings.Cut(name, ":")
+		if !ok {
+			out = append(out, segment{before: s})
+			continue
+		}
+		n, _ := strconv.Atoi(width)
+		out = append(out, segment{before, name, after, n})
+	}
+	return out
+}
+
+// read takes the value of a segment's variable.
+func (s segment) read(text string, into map[string]string) bool {
+	if s.name == "" {
+		return text == s.before
+	}
+	v, ok := strings.CutPrefix(text, s.before)
+	if !ok {
+		return false
+	}
+	if v, ok = strings.CutSuffix(v, s.after); !ok || v == "" {
+		return false
+	}
+	if s.width > 0 {
+		if len(v) != s.width {
+			return false
+		}
+		v = strings.TrimLeft(v[:len(v)-1], "0") + v[len(v)-1:]
+	}
+	into[s.name] = v
+	return true
+}
+
+func (s segment) write(from map[string]string) string {
+	if s.name == "" {
+		return s.before
+	}
+	v := from[s.name]
+	if n := s.width - len(v); n > 0 {
+		v = strings.Repeat("0", n) + v
+	}
+	return s.before + v + s.after
+}
+
+// holds says whether an address is one of these, or below one.
+func (a pattern) holds(path string) bool {
+	_, _, ok := a.match(strings.Split(strings.TrimPrefix(path, "/"), "/"))
+	return ok
+}
+
+func (a pattern) match(segments []string) (vars map[string]string, rest []string, ok bool) {
+	if len(segments) < len(a) {
+		return nil, nil, false
+	}
+	vars = map[string]string{}
+	for i, s := range a {
+		if !s.read(segments[i], vars) {
+			return nil, nil, false
+		}
+	}
+	return vars, segments[len(a):], true
+}
+
+// moved is the address that an address becomes.
+func moved(all []move, path string) (string, bool) {
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for _, m := range all {
+		vars, rest, ok := m.from.match(segments)
+		if !ok {
+			continue
+		}
+		var b strings.Builder
+		for _, s := range m.to {
+			b.WriteString("/" + s.write(vars))
+		}
+		for _, s := range rest {
+			b.WriteString("/" + s)
+		}
+		return b.String(), true
+	}
+	return path, false
+}
+
+// inside is where an address of the vendor's is in the tree; "" when there is
+// nothing. It may end with a slash.
+func (f *face) inside(s *Service, path string) string {
+	path = strings.TrimRight(path, "/")
+	if at, ok := f.places.get(path); ok {
+		return at
+	}
+	at, was := moved(f.in, path)
+	if !was && f.d.Face.Fold {
+		at, was = moved(f.in, s.folded(path, f.in))
+		if !was {
+			at = s.folded(path, nil)
+		}
+	}
+	if _, away := moved(f.out, at); away && !was || f.isShut(at) {
+		at = ""
+	}
+	f.places.put(path, at)
+	return at
+}
+
+func (f *face) isShut(at string) bool {
+	return slices.ContainsFunc(f.shut, func(a pattern) bool { return a.holds(at) })
+}
+
+// folded is an address with the letters of the pattern, of the tree or of
+// moves, that it is of but for their case.
+func (s *Service) folded(path string, moves []move) string {
+	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	fold := func(patterns []segment) bool {
+		if len(patterns) > len(segments) {
+			return false
+		}
+		for i, p := range patterns {
+			if p.name == "" && !strings.EqualFold(p.before, segments[i]) {
+				return false
+			}
+		}
+		for i, p := range patterns {
+			if p.name == "" {
+				segments[i] = p.before
+			}
+		}
+		return true
+	}
+	if moves != nil {
+		for _, m := range moves {
+			if fold(m.from) {
+				break
+			}
+		}
+		return "/" + strings.Join(segments, "/")
+	}
+	for _, p := range s.patterns {
+		if len(p) == len(segments) && fold(p) {
+			break
+		}
+	}
+	return "/" + strings.Join(segments, "/")
+}
+
+// address is a text of a body, as clients see it: the address that it is, if
+// it is one.
+func (f *face) address(text string) string {
+	if !strings.HasPrefix(text, "/redfish/v1") {
+		return text
+	}
+	path, tail := text, ""
+	if i := strings.IndexAny(text, "?#"); i >= 0 {
+		path, tail = text[:i], text[i:]
+	}
+	path, _ = moved(f.out, path)
+	if f.d.Face.Slash && !strings.HasSuffix(path, "/") && !strings.Contains(path[strings.LastIndexByte(path, '/'):], ".json") {
+		path += "/"
+	}
+	return path + tail
+}
+
+// values maps every text of a value.
+func mapTexts(v any, to func(string) string) any {
+	switch x := v.(type) {
+	case string:
+		return to(x)
+	case object:
+		for name, below := range x {
+			x[name] = mapTexts(below, to)
+		}
+	case document:
+		for i := range x.fields {
+			x.fields[i].value = mapTexts(x.fields[i].value, to)
+		}
+	case []any:
+		for i := range x {
+			x[i] = mapTexts(x[i], to)
+		}
+	case []object:
+		for i := range x {
+			mapTexts(x[i], to)
+		}
+	case []string:
+		for i := range x {
+			x[i] = to(x[i])
+		}
+	}
+	return v
+}
+
+// body is a JSON body as clients of this vendor see it.
+func (f *face) body(b []byte) []byte { return encode(f.object(decode(b))) }
+
+// object changes a body to what clients of this vendor see, and returns it.
+func (f *face) object(o object) object {
+	f.dress(o)
+	mapTexts(o, f.address)
+	return o
+}
+
+// dress shapes an object, and those in it.
+func (f *face) dress(o object) {
+	for _, below := range o {
+		switch x := below.(type) {
+		case object:
+			f.dress(x)
+		case []any:
+			for _, e := range x {
+				if in, ok := e.(object); ok {
+					f.dress(in)
+				}
+			}
+		case []object:
+			for _, in := range x {
+				f.dress(in)
+			}
+		}
+	}
+	kind, _ := o["@odata.type"].(string)
+	if kind == "" {
+		return
+	}
+	self, _ := o["@odata.id"].(string)
+	name := typeName(strings.TrimPrefix(kind, "#"))
+	all := f.shapes[name]
+	if strings.HasSuffix(name, "Collection") {
+		all = append(slices.Clone(all), f.shapes["*Collection"]...)
+	}
+	for _, s := range all {
+		if s.at == nil || s.at.holds(self) {
+			s.put(o, self, f.d)
+		}
+	}
+	if id, _ := o["Id"].(string); id != "" && strings.HasSuffix(self, "/"+id) {
+		if to, away := moved(f.out, self); away {
+			o["Id"] = to[strings.LastIndexByte(to, '/')+1:]
+		}
+	}
+}
+
+// formed is a dialect.Shape, ready for use.
+type formed struct {
+	dialect.Shape
+	at pattern
+}
+
+// put changes an object.
+func (s *formed) put(o object, self string, d *dialect.Record) {
+	fill := strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID, "{self}", self)
+	for _, set := range s.Set { // before anything that they are taken from goes
+		v := set.Value
+		if set.From != "" {
+			is, ok := valueAt(o, set.From)
+			if !ok {
+				continue
+			}
+			to, known := set.Map[fmt.Sprint(is)]
+			switch {
+			case set.Map == nil:
+				v = is
+			case known:
+				v = to
+			case set.Else == dialect.AsItIs:
+				continue
+			}
+		}
+		setAt(o, set.Path, mapTexts(cloned(v), fill.Replace))
+	}
+	for _, path := range s.Drop {
+		dropAt(o, path)
+	}
+}
+
+// cloned is a copy of a JSON value, all the way down.
+func cloned(v any) any {
+	switch x := v.(type) {
+	case map[string]any:
+		c := maps.Clone(x)
+		for name := range c {
+			c[name] = cloned(c[name])
+		}
+		return c
+	case []any:
+		c := slices.Clone(x)
+		for i := range c {
+			c[i] = cloned(c[i])
+		}
+		return c
+	}
+	return v
+}
+
+// valueAt is the property at a path.
+func valueAt(o object, path string) (any, bool) {
+	for {
+		name, rest, deeper := strings.Cut(path, "/")
+		v, ok := o[name]
+		if !deeper || !ok {
+			return v, ok
+		}
+		if o, ok = v.(object); !ok {
+			return nil, false
+		}
+		path = rest
+	}
+}
+
+func setAt(o object, path string, v any) {
+	name, rest, deeper := strings.Cut(path, "/")
+	if !deeper {
+		o[name] = v
+		return
+	}
+	below, ok := o[name].(object)
+	if !ok {
+		below = object{}
+		o[name] = below
+	}
+	setAt(below, rest, v)
+}
+
+func dropAt(o object, path string) {
+	name, rest, deeper := strings.Cut(path, "/")
+	if !deeper {
+		delete(o, name)
+		return
+	}
+	if below, ok := o[name].(object); ok {
+		dropAt(below, rest)
+	}
+}
+
+// find is what is at an address that a client of this vendor's uses; nil when
+// there is nothing.
+func (x *exchange) find(u *url.URL) *match {
+	f := faceOf(x.host.Dialect())
+	if f == nil {
+		return x.s.find(u)
+	}
+	at := f.inside(x.s, u.Path)
+	if at == "" {
+		return nil
+	}
+	return x.s.find(&url.URL{Path: at, RawPath: u.RawPath})
+}
+
+// locate tells a client an address of the tree.
+func (x *exchange) locate(uri string) {
+	if f := faceOf(x.host.Dialect()); f != nil {
+		uri = f.address(uri)
+	}
+	x.w.Header()["Location"] = []string{uri}
+}
+
+// named is the address of the tree that a client of this vendor's names.
+func (f *face) named(s *Service, text string) string {
+	if !strings.HasPrefix(text, "/redfish/v1/") {
+		return text
+	}
+	if at := f.inside(s, text); at != "" {
+		return at
+	}
+	return text
+}

@@ -1,0 +1,174 @@
+package redfish
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+var refusal400 = dialect.Saying{Registry: "Acme", Version: "1.0.0", Key: "Busy", Text: "The property %1 cannot be %2 now.", Resolution: "Try later."}
+
+// answersWith makes requests and checks the status and, in an error, its message.
+func answersWith(t *testing.T, s *Service, all ...step) {
+	t.Helper()
+	for _, st := range all {
+		w := call(t, s, st.who, st.method, st.path, st.body)
+		if w.Code != st.want || st.key != "" && !strings.Contains(w.Body.String(), "."+st.key+`"`) {
+			t.Errorf("%s %s %s = %d %s, want %d %s", st.method, st.path, st.body, w.Code, w.Body, st.want, st.key)
+		}
+	}
+}
+
+// faced is a service whose only host shows a face.
+func faced(t *testing.T, f dialect.Face) (*Service, *host) {
+	t.Helper()
+	h := newHost(t)
+	h.d.Face = f
+	if err := h.d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return newService(t, h), h
+}
+
+func TestAResourceIsWhereItsVendorHasIt(t *testing.T) {
+	s, _ := faced(t, dialect.Face{
+		Moves: []dialect.Move{
+			{From: "/redfish/v1/Systems/{system}/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
+			{From: "/redfish/v1/Systems/{system}/Bios/Settings", To: "/redfish/v1/Systems/{system}/Bios/Pending"},
+			{From: "/redfish/v1/TaskService/Tasks/{task}", To: "/redfish/v1/TaskService/Tasks/JID_{task:12}"},
+			{From: "/redfish/v1/TaskService/TaskMonitors/{task}", To: "/redfish/v1/TaskService/TaskMonitors/JID_{task:12}"},
+		},
+		Slash: true, Fold: true,
+		Shut: []string{"/redfish/v1/TelemetryService"},
+	})
+	system, _ := get(t, s, sys+"/")
+	if at := system["VirtualMedia"].(map[string]any)["@odata.id"]; at != "/redfish/v1/Managers/1/VirtualMedia/" {
+		t.Errorf("the system links to its media at %v", at)
+	}
+	bios, _ := get(t, s, sys+"/Bios")
+	if at := bios["@Redfish.Settings"].(map[string]any)["SettingsObject"].(map[string]any)["@odata.id"]; at != sys+"/Bios/Pending/" {
+		t.Errorf("the settings are at %v", at)
+	}
+	slot, _ := get(t, s, "/redfish/v1/Managers/1/VirtualMedia/Cd/")
+	target := slot["Actions"].(map[string]any)["#VirtualMedia.InsertMedia"].(map[string]any)["target"].(string)
+	if target != "/redfish/v1/Managers/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia/" {
+		t.Errorf("the target is %s", target)
+	}
+	converse(t, s,
+		step{"admin", "POST", target, `{"Image":"http://images.test/a.iso"}`, nil, 204, ""},
+		step{"admin", "GET", sys + "/VirtualMedia/Cd", "", nil, 404, ""},
+		step{"admin", "GET", "/redfish/v1/TelemetryService", "", nil, 404, ""},
+		step{"admin", "GET", "/redfish/v1/TelemetryService/MetricDefinitions", "", nil, 404, ""},
+		step{"admin", "GET", "/redfish/v1/systems/1/bios/pending/", "", nil, 200, ""},
+		step{"admin", "GET", "/redfish/v1/MANAGERS/1/virtualmedia/Cd", "", nil, 200, ""},
+		step{"admin", "GET", "/redfish/v1/Systems/1/Bios/Settings", "", nil, 404, ""},
+	)
+	w := call(t, s, "admin", "POST", "/redfish/v1/Managers/1/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia", `{"Image":"http://images.test/a.iso"}`, "Prefer", "respond-async")
+	if at := w.Header().Get("Location"); w.Code != http.StatusAccepted || !strings.Contains(at, "JID_000000000001") {
+		t.Fatalf("%d, Location %q, want 202 and a job", w.Code, at)
+	}
+	task, _ := get(t, s, "/redfish/v1/TaskService/Tasks/JID_000000000001")
+	if task["Id"] != "JID_000000000001" {
+		t.Errorf("the task calls itself %v", task["Id"])
+	}
+}
+
+func TestAVendorShapesItsResources(t *testing.T) {
+	s, _ := faced(t, dialect.Face{Shapes: []dialect.Shape{{
+		Of: "ComputerSystem", Drop: []string{"PowerOnDelaySeconds", "Boot/BootOrder"},
+		Set: []dialect.Datum{
+			{Path: "Oem/Acme/PowerIs", From: "PowerState", Map: map[string]any{"Off": "dark"}, Value: "bright"},
+			{Path: "Oem/Acme/Tag", From: "SKU"},
+			{Path: "Oem/Acme/Manager", Value: map[string]any{"@odata.id": "/redfish/v1/Managers/{manager}"}},
+		},
+	}}})
+	body, _ := get(t, s, sys)
+	acme := body["Oem"].(map[string]any)["Acme"].(map[string]any)
+	if acme["PowerIs"] != "dark" || acme["Tag"] != body["SKU"] || acme["Manager"].(map[string]any)["@odata.id"] != "/redfish/v1/Managers/1" {
+		t.Errorf("Oem %v", acme)
+	}
+	if _, has := body["PowerOnDelaySeconds"]; has || body["Boot"].(map[string]any)["BootOrder"] != nil {
+		t.Errorf("the system shows what was dropped")
+	}
+	converse(t, s, step{"admin", "POST", sys + "/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`, nil, 204, ""})
+	body, _ = get(t, s, sys)
+	if is := body["Oem"].(map[string]any)["Acme"].(map[string]any)["PowerIs"]; is != "bright" {
+		t.Errorf("once it is on the vendor says %v", is)
+	}
+	body, _ = get(t, s, "/redfish/v1/Systems?$expand=.")
+	member := body["Members"].([]any)[0].(map[string]any)
+	if member["Oem"] == nil {
+		t.Errorf("a member that is expanded is not shaped: %v", member)
+	}
+}
+
+func TestAVendorRefusesWhatTheStandardAllows(t *testing.T) {
+	boot := `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"%"}}`
+	for _, tt := range []struct {
+		name   string
+		rule   dialect.Rule
+		refuse string // PATCH of the system
+		take   string
+	}{
+		{"a property", dialect.Rule{Sent: []string{"AssetTag"}}, `{"AssetTag":"a"}`, `{"HostName":"a"}`},
+		{"a value", dialect.Rule{Is: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Continuous"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
+		{"what is not in the list", dialect.Rule{Beyond: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Once", "Disabled"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
+		{"less than all", dialect.Rule{Together: []string{"Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideEnabled"}}, `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, strings.Replace(boot, "%", "Once", 1)},
+		{"more than one", dialect.Rule{Sent: []string{"Boot"}, Most: 1}, strings.Replace(boot, "%", "Once", 1), `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.rule.Of, tt.rule.Method, tt.rule.Says = "ComputerSystem", "PATCH", refusal400
+			s, _ := faced(t, dialect.Face{Rules: []dialect.Rule{tt.rule}})
+			answersWith(t, s, step{"admin", "PATCH", sys, tt.refuse, nil, 400, "Busy"}, step{"admin", "PATCH", sys, tt.take, nil, 200, ""})
+		})
+	}
+}
+
+func TestAVendorRefusesForAWhile(t *testing.T) {
+	on, offNow := `{"ResetType":"On"}`, `{"ResetType":"ForceOff"}`
+	reset := sys + "/Actions/ComputerSystem.Reset"
+	s, h := faced(t, dialect.Face{Rules: []dialect.Rule{
+		{Of: "ComputerSystem", Method: "ComputerSystem.Reset", Is: map[string][]string{"ResetType": {"On"}}, While: dialect.AfterOff, For: 20 * time.Second, Status: 409, Says: refusal400},
+		{Of: "ComputerSystem", Method: "PATCH", While: dialect.InPOST, Says: refusal400},
+		{Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", While: dialect.AfterEject, For: 5 * time.Second, Status: 500, Says: refusal400},
+	}})
+	slot := sys + "/VirtualMedia/Cd/Actions/VirtualMedia."
+	image := `{"Image":"http://images.test/a.iso"}`
+	answersWith(t, s, step{"admin", "POST", reset, on, nil, 204, ""})
+	for h.Machine().Phase != machine.POST {
+		h.pass(time.Second)
+	}
+	answersWith(t, s, step{"admin", "PATCH", sys, `{"AssetTag":"a"}`, nil, 400, "Busy"}, step{"admin", "POST", reset, offNow, nil, 204, ""})
+	for h.Machine().Phase != machine.Off {
+		h.pass(time.Second)
+	}
+	answersWith(t, s,
+		step{"admin", "PATCH", sys, `{"AssetTag":"a"}`, nil, 200, ""},
+		step{"admin", "POST", reset, on, nil, 409, "Busy"},
+		step{"admin", "POST", slot + "InsertMedia", image, nil, 204, ""},
+		step{"admin", "POST", slot + "EjectMedia", "", nil, 204, ""},
+		step{"admin", "POST", slot + "InsertMedia", image, nil, 500, "Busy"},
+	)
+	h.pass(20 * time.Second)
+	answersWith(t, s, step{"admin", "POST", reset, on, nil, 204, ""}, step{"admin", "POST", slot + "InsertMedia", image, nil, 204, ""})
+}
+
+func TestAVendorHasItsOwnFormOfErrors(t *testing.T) {
+	done := dialect.Saying{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}
+	s, _ := faced(t, dialect.Face{Errors: dialect.Errors{Code: "Acme.0.10.ExtendedInfo", Terse: true, One: true, Done: &done}})
+	w := call(t, s, "admin", "PATCH", sys, `{"Nonsense":1}`)
+	e := decoded(t, w)["error"].(map[string]any)
+	info := e["@Message.ExtendedInfo"].(map[string]any)
+	if e["code"] != "Acme.0.10.ExtendedInfo" || info["MessageId"] == nil || info["Message"] != nil || w.Code != 400 {
+		t.Errorf("%d %v", w.Code, e)
+	}
+	w = call(t, s, "admin", "PATCH", sys, `{"AssetTag":"a"}`)
+	e = decoded(t, w)["error"].(map[string]any)
+	if w.Code != 200 || e["@Message.ExtendedInfo"].(map[string]any)["MessageId"] != "Base.1.4.Success" {
+		t.Errorf("a PATCH that was done: %d %v", w.Code, e)
+	}
+}

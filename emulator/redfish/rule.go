@@ -1,0 +1,245 @@
+package redfish
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// rule is a dialect.Rule, ready for use.
+type rule struct {
+	dialect.Rule
+	at pattern
+}
+
+// ruledOut refuses a write that this vendor's service does not take. It says
+// whether it has.
+func (x *exchange) ruledOut(in document, at *snapshot) bool {
+	f := faceOf(at.d)
+	if f == nil {
+		return false
+	}
+	for i := range f.rules {
+		r := &f.rules[i]
+		if !r.concerns(x) || !r.during(x.match, at) {
+			continue
+		}
+		property, ok := r.sees(in, x.in)
+		if !ok {
+			continue
+		}
+		value := ""
+		if v, sent := in.inside(property); sent {
+			value = fmt.Sprint(echo(v))
+		}
+		m := says(r.Says, property[strings.LastIndexByte(property, '/')+1:], value)
+		if property != "" {
+			m = m.About("#/" + property)
+		}
+		status := r.Status
+		if status == 0 {
+			status = http.StatusBadRequest
+		}
+		x.refuse(status, m)
+		return true
+	}
+	return false
+}
+
+// says is a message that a vendor has of his own.
+func says(s dialect.Saying, args ...string) message.Message {
+	d := message.Definition{
+		Registry: &message.Registry{Prefix: s.Registry, Version: s.Version}, Key: s.Key,
+		Severity: message.Critical, Text: s.Text, Resolution: s.Resolution,
+	}
+	used := 0
+	for i := range args {
+		if strings.Contains(s.Text, fmt.Sprintf("%%%d", i+1)) {
+			used = i + 1
+		}
+	}
+	return d.Make(args[:used]...)
+}
+
+// concerns says whether the rule is about what a request is about.
+func (r *rule) concerns(x *exchange) bool {
+	what := x.r.Method
+	if x.match.action != nil {
+		what = x.match.action.name
+	}
+	return (r.Of == "" || r.Of == typeName(x.match.schema)) && (r.Method == "" || r.Method == what) &&
+		(r.at == nil || r.at.holds(x.match.uri))
+}
+
+// sees says whether what was sent is what the rule is about, and which property
+// of it.
+func (r *rule) sees(in document, bytes int64) (property string, ok bool) {
+	sent := func(path string) bool { _, ok := in.inside(path); return ok }
+	if i := slices.IndexFunc(r.Sent, sent); i >= 0 {
+		property = r.Sent[i]
+	} else if len(r.Sent) > 0 {
+		return "", false
+	}
+	if r.Empty && bytes > 0 {
+		return "", false
+	}
+	if len(r.Together) > 0 {
+		missing := slices.IndexFunc(r.Together, func(p string) bool { return !sent(p) })
+		if missing < 0 || !slices.ContainsFunc(r.Together, sent) {
+			return "", false
+		}
+		property = r.Together[missing]
+	}
+	if len(r.Lacks) > 0 {
+		missing := slices.IndexFunc(r.Lacks, func(p string) bool { return !sent(p) })
+		if missing < 0 {
+			return "", false
+		}
+		property = r.Lacks[missing]
+	}
+	if r.Most > 0 {
+		group, _ := in.inside(r.Sent[0])
+		if d, ok := group.(document); !ok || len(d.fields) <= r.Most {
+			return "", false
+		}
+	}
+	if len(r.Begins) > 0 {
+		found := false
+		for _, path := range slices.Sorted(maps.Keys(r.Begins)) {
+			v, _ := in.inside(path)
+			text, ok := v.(string)
+			if ok && slices.ContainsFunc(r.Begins[path], func(p string) bool { return strings.HasPrefix(text, p) }) {
+				property, found = path, true
+				break
+			}
+		}
+		if !found {
+			return "", false
+		}
+	}
+	for _, want := range []struct {
+		of map[string][]string
+		in bool
+	}{{r.Beyond, false}, {r.Is, true}} {
+		if len(want.of) == 0 {
+			continue
+		}
+		found := false
+		for _, path := range slices.Sorted(maps.Keys(want.of)) {
+			if v, ok := in.inside(path); ok && slices.Contains(want.of[path], fmt.Sprint(v)) == want.in {
+				property, found = path, true
+				break
+			}
+		}
+		if !found {
+			return "", false
+		}
+	}
+	return property, true
+}
+
+// during says whether the condition of the rule holds.
+func (r *rule) during(m *match, at *snapshot) bool {
+	recent := func(since time.Time) bool { return !since.IsZero() && at.now.Sub(since) < r.For }
+	switch r.While {
+	case dialect.InPOST, dialect.NotInPOST:
+		in := at.m.Phase == machine.Starting || at.m.Phase == machine.POST || at.m.Phase == machine.Selecting
+		return in == (r.While == dialect.InPOST)
+	case dialect.SystemOn:
+		return at.m.Power == machine.PowerOn
+	case dialect.SystemOff:
+		return at.m.Power == machine.PowerOff
+	case dialect.AfterOff:
+		return at.m.Phase == machine.Off && recent(at.m.Since)
+	case dialect.AfterOn:
+		return recent(at.m.OnSince)
+	case dialect.AfterStart:
+		return recent(at.b.Life.Up)
+	case dialect.NeverReset:
+		return at.b.Life.Up.IsZero()
+	case dialect.SettingsDue:
+		return at.m.Firmware.Pending() != nil
+	case dialect.AfterEject:
+		for _, s := range at.b.Slots {
+			if s.ID == m.ids["slot"] {
+				return s.Image == "" && recent(s.Since)
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// inside is what was sent at a path.
+func (in document) inside(path string) (any, bool) {
+	name, rest, deeper := strings.Cut(path, "/")
+	v, ok := in.get(name)
+	if !deeper || !ok {
+		return v, ok
+	}
+	below, ok := v.(document)
+	if !ok {
+		return nil, false
+	}
+	return below.inside(rest)
+}
+
+// error is the body of an error response as this vendor's service words it.
+func (x *exchange) error(ms ...message.Message) []byte {
+	body := x.spoken().Error(ms...)
+	if x.host == nil {
+		return body
+	}
+	form := x.host.Dialect().Face.Errors
+	if form.Code == "" && !form.Terse && !form.One {
+		return body
+	}
+	return inForm(body, form)
+}
+
+// inForm puts an error response into a vendor's form.
+func inForm(body []byte, form dialect.Errors) []byte {
+	const info = "@Message.ExtendedInfo"
+	o := decode(body)
+	e, _ := o["error"].(object)
+	if form.Code != "" {
+		e["code"], e["message"] = form.Code, "See @Message.ExtendedInfo for more information."
+	}
+	all, _ := e[info].([]any)
+	if form.Terse {
+		for i := range all {
+			m, _ := all[i].(object)
+			less := object{}
+			for _, name := range []string{"MessageId", "MessageArgs", "RelatedProperties"} {
+				if v, ok := m[name]; ok {
+					less[name] = v
+				}
+			}
+			all[i] = less
+		}
+	}
+	if form.One && len(all) > 0 {
+		e[info] = all[0]
+	}
+	return encode(o)
+}
+
+// succeed answers that a write was done, with no resource to show.
+func (x *exchange) succeed() {
+	form := x.host.Dialect().Face.Errors
+	if form.Done == nil {
+		x.done()
+		return
+	}
+	m := says(*form.Done)
+	m.Severity = message.OK
+	x.w.Header()["Content-Type"] = jsonContent
+	x.send(http.StatusOK, inForm(x.spoken().Error(m), form))
+}
