@@ -26,7 +26,7 @@ func newFault(o *options) *cobra.Command {
   labctl fault ls
   labctl fault rm fault-1`,
 	}
-	c.AddCommand(newFaultAdd(o), newFaultLs(o), newFaultRm(o))
+	c.AddCommand(newFaultAdd(o), newFaultLs(o), newFaultRm(o), newFaultQuirk(o))
 	return c
 }
 

@@ -179,6 +179,19 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 	return b
 }
 
+// Become makes it a BMC of another kind, as an update of its firmware may. What
+// it holds stays; of what it can hold less now, the rest goes as it is used up.
+// Network services and accounts are as they were set.
+func (b *BMC) Become(s *Spec) {
+	b.spec = s
+	for _, spec := range s.Slots {
+		if b.slot(spec.ID) == nil {
+			m := b.forkMedia()
+			m.Slots = append(m.Slots, Slot{ID: spec.ID, Verify: s.VerifyMedia})
+		}
+	}
+}
+
 // newAccess is who may log in as new.
 func (b *BMC) newAccess() *Access {
 	return &Access{Accounts: slices.Clone(b.factory), SessionTimeout: b.spec.SessionTimeout}

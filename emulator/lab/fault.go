@@ -324,7 +324,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.meter.add(h.index, t.Method, t.Status, t.Took.Duration, t.In, t.Out)
 		l.journal.Add(t.Entry)
 	}()
-	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.record.Protocol.Registries, work)
+	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.Dialect().Protocol.Registries, work)
 	t.Status, t.Out = sent.Status, sent.Body
 }
 

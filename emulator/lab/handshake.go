@@ -86,7 +86,7 @@ func (l *Lab) apart() *tls.Config {
 
 // factory is the certificate that the BMC came with.
 func (h *Host) factory(flaw fault.TLS) (*tls.Certificate, error) {
-	return h.lab.ca.of(leaf{host: h.Name(), addr: h.Address().Addr(), kind: h.record.BMC.Key, flaw: flaw})
+	return h.lab.ca.of(leaf{host: h.Name(), addr: h.Address().Addr(), kind: h.Dialect().BMC.Key, flaw: flaw})
 }
 
 // Factory is the certificate that the BMC came with, and its key.

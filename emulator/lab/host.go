@@ -26,7 +26,8 @@ type Host struct {
 	lab    *Lab
 	index  int
 	rack   string // "" when it stands in none
-	record *dialect.Record
+	model  model
+	record atomic.Pointer[dialect.Record] // how the BMC speaks now
 
 	mu       sync.Mutex
 	machine  *machine.Machine
@@ -64,7 +65,7 @@ type hostState struct {
 }
 
 func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState) (*Host, error) {
-	h := &Host{lab: l, index: r.Index, rack: r.Rack, record: m.record}
+	h := &Host{lab: l, index: r.Index, rack: r.Rack, model: m}
 	var ms *machine.State
 	var bs *bmc.State
 	if st != nil {
@@ -75,7 +76,14 @@ func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState
 	if err != nil {
 		return nil, err
 	}
-	h.bmc = bmc.New(&m.record.BMC, accounts, bs)
+	l.quirks.mu.Lock()
+	record, err := l.quirks.speaking(m.record, l.quirks.quirksOf(r.Name, m.quirks))
+	l.quirks.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	h.record.Store(record)
+	h.bmc = bmc.New(&record.BMC, accounts, bs)
 	h.bmc.Put(l.place(r.Index))
 	h.machineDue, h.bmcDue = deadline{host: h, pos: -1}, deadline{host: h, pos: -1}
 	h.show()
@@ -106,7 +114,7 @@ func (h *Host) Address() netip.AddrPort {
 func (h *Host) URL() string { return "https://" + h.Address().String() }
 
 // Dialect implements redfish.Host.
-func (h *Host) Dialect() *dialect.Record { return h.record }
+func (h *Host) Dialect() *dialect.Record { return h.record.Load() }
 
 // Machine is the machine as it stands.
 func (h *Host) Machine() *machine.View { return h.machineView.Load() }

@@ -110,6 +110,7 @@ type Lab struct {
 	journal    *journal.Journal
 	meter      meter
 	faults     faults
+	quirks     quirks
 
 	hosts  []*Host // by index
 	byName map[string]*Host
@@ -297,6 +298,9 @@ func (l *Lab) loadRack(asked *rack.Lab) (known meta, faults bool, err error) {
 
 // makeHosts makes the hosts of the rack, each as it was stored.
 func (l *Lab) makeHosts(profiles fs.FS) error {
+	if err := l.openQuirks(); err != nil {
+		return err
+	}
 	models, err := loadModels(profiles, &l.rack)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -24,12 +25,13 @@ var dialects = map[string]*dialect.Record{
 type model struct {
 	profile *machine.Profile
 	record  *dialect.Record
+	quirks  []quirk.Setting // that the rack gives it
 }
 
 // modelKey is what hosts of the same model have in common.
-type modelKey struct{ profile, ipmi string }
+type modelKey struct{ profile, ipmi, quirks string }
 
-func keyOf(h rack.Host) modelKey { return modelKey{h.Profile, h.IPMI} }
+func keyOf(h rack.Host) modelKey { return modelKey{h.Profile, h.IPMI, h.Quirks} }
 
 // loadModels makes the models that a rack names.
 func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
@@ -42,14 +44,16 @@ func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 		models[modelKey{profile: name}] = m
 	}
 	for _, g := range of.Groups() {
-		if g.IPMI == nil {
-			continue
-		}
 		m := plain[g.Profile]
-		if m.record, err = speaking(m.record, g.IPMI); err != nil {
-			return nil, fmt.Errorf("lab: %s.ipmi: %w", g.Field, err)
+		if m.quirks, err = parseQuirks(g.Quirks); err != nil {
+			return nil, fmt.Errorf("lab: %s.%w", g.Field, err)
 		}
-		models[modelKey{g.Profile, g.IPMI.Text()}] = m
+		if g.IPMI != nil {
+			if m.record, err = speaking(m.record, g.IPMI); err != nil {
+				return nil, fmt.Errorf("lab: %s.ipmi: %w", g.Field, err)
+			}
+		}
+		models[modelKey{g.Profile, g.IPMI.Text(), g.QuirkText()}] = m
 	}
 	return models, nil
 }

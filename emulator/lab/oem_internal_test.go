@@ -24,12 +24,12 @@ func TestCommandsOfAVendor(t *testing.T) {
 	r := rack.Default(2)
 	r.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN-1", Role: "Administrator"}}
 	l := open(t, Config{Rack: &r})
-	record := *l.hosts[0].record
+	record := *l.hosts[0].Dialect()
 	record.IPMI.Commands, record.IPMI.Info = idrac.Commands, idrac.Info
 	if err := record.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	l.hosts[0].record = &record
+	l.hosts[0].record.Store(&record)
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() {

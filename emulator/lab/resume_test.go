@@ -65,7 +65,7 @@ func TestMoreTokensThanAreRemembered(t *testing.T) {
 	h := l.hosts[0]
 	admin, _ := h.Admin()
 	var tokens []string
-	for i := range h.record.BMC.Sessions {
+	for i := range h.Dialect().BMC.Sessions {
 		tokens = append(tokens, string(rune('A'+i)))
 		if _, err := h.ApplyBMC(t.Context(), bmc.OpenSession{Account: admin, Token: tokens[i]}); err != nil {
 			t.Fatal(err)

@@ -96,7 +96,7 @@ var Table = []Row{
 	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc", "emulator/clock"}},
 	{
 		Package: "emulator/lab/control",
-		May:     []string{"emulator/lab", "emulator/lab/rack", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/fault", "emulator/bmc", "emulator/machine/..."},
+		May:     []string{"emulator/lab", "emulator/lab/rack", "emulator/lab/journal", "emulator/lab/snapshot", "emulator/dialect/quirk", "emulator/fault", "emulator/bmc", "emulator/machine/..."},
 	},
 	{Package: "emulator/lab/ssdp", May: []string{"emulator/clock"}},
 	{Package: "emulator/lab/labtest", May: []string{"emulator/lab", "emulator/lab/rack", "emulator/clock", "emulator/fault"}},

@@ -51,6 +51,8 @@ var routes = []route{
 	{"POST /v1/hosts/{host}/media/{slot}/eject", eject},
 	{"GET /v1/hosts/{host}/log/{book}", readLog},
 	{"DELETE /v1/hosts/{host}/log/{book}", clearLog},
+	{"GET /v1/hosts/{host}/quirks", quirksOf},
+	{"PUT /v1/hosts/{host}/quirks", setQuirks},
 	{"GET /v1/faults", func(c *call) (any, error) { return c.lab.Faults(), nil }},
 	{"POST /v1/faults", addFaults},
 	{"DELETE /v1/faults/{id}", removeFault},

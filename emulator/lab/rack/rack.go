@@ -71,7 +71,13 @@ type Group struct {
 	Count      int    `yaml:"count" json:"count"`
 	NamePrefix string `yaml:"namePrefix" json:"namePrefix"` // "node" gives node-0, node-1, …; in rack r1 the default is r1-node
 	IPMI       *IPMI  `yaml:"ipmi" json:"ipmi,omitempty"`   // nil: as usual
+	// Quirks are what the BMCs do wrong beyond what their dialect does: a name
+	// each, with its parameters: "power-settle-409 for=30s".
+	Quirks []string `yaml:"quirks" json:"quirks,omitempty"`
 }
+
+// QuirkText are the quirks as a text that can be compared.
+func (g *Group) QuirkText() string { return strings.Join(g.Quirks, "\n") }
 
 // Placed is a group with its place in the definition.
 type Placed struct {
@@ -99,6 +105,7 @@ type Host struct {
 	Profile string
 	Rack    string // "" when it is in none
 	IPMI    string // how it speaks that, as text that can be compared; "" as usual
+	Quirks  string // likewise
 }
 
 // Default is a rack of so many generic hosts, node-0 and up, with one
@@ -172,7 +179,7 @@ func (l *Lab) Each() []Host {
 	for _, g := range l.Groups() {
 		for range g.Count {
 			hosts = append(hosts, Host{
-				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile, Rack: g.Rack, IPMI: g.IPMI.Text(),
+				Index: len(hosts), Name: fmt.Sprintf("%s-%d", g.NamePrefix, next[g.NamePrefix]), Profile: g.Profile, Rack: g.Rack, IPMI: g.IPMI.Text(), Quirks: g.QuirkText(),
 			})
 			next[g.NamePrefix]++
 		}
@@ -234,6 +241,9 @@ func (h Host) describe() string {
 	}
 	if h.IPMI != "" {
 		what += ", its own IPMI"
+	}
+	if h.Quirks != "" {
+		what += ", quirks: " + strings.ReplaceAll(h.Quirks, "\n", ", ")
 	}
 	return fmt.Sprintf("%s (%s)", h.Name, what)
 }

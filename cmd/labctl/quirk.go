@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+// newQuirk tells of the quirks that there are; fault quirk switches them.
+func newQuirk(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "quirk",
+		Short: "What real BMCs do wrong, as switches",
+		Example: `  labctl quirk ls
+  labctl quirk show power-settle-409
+  labctl fault quirk add node-0 power-settle-409 for=30s`,
+	}
+	c.AddCommand(&cobra.Command{
+		Use: "ls", Short: "List the quirks that there are", Args: cobra.NoArgs,
+		Example: "  labctl quirk ls -o json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			rows := [][]string{{"QUIRK", "SEEN ON", "A CLIENT SEES THAT"}}
+			for _, q := range quirk.All {
+				rows = append(rows, []string{q.ID, q.Seen, q.Does})
+			}
+			return o.output.print(c.OutOrStdout(), quirk.All, rows)
+		},
+	}, &cobra.Command{
+		Use: "show QUIRK", Short: "Tell what a quirk is, where it was seen and how one knows", Args: cobra.ExactArgs(1),
+		Example:           "  labctl quirk show etag-required",
+		ValidArgsFunction: completeQuirks,
+		RunE: func(c *cobra.Command, args []string) error {
+			q, ok := quirk.Find(args[0])
+			if !ok {
+				return &usageError{fmt.Errorf("there is no quirk %q: see labctl quirk ls", args[0])}
+			}
+			rows := [][]string{{"QUIRK", q.ID}, {"does", q.Does}, {"seen on", q.Seen}}
+			for _, s := range q.Source {
+				rows = append(rows, []string{"source", s})
+			}
+			for _, p := range q.Params {
+				rows = append(rows, []string{"parameter", fmt.Sprintf("%s: %s (%s, default %s)", p.Name, p.Means, p.Kind, p.Default)})
+			}
+			return o.output.print(c.OutOrStdout(), q, rows)
+		},
+	})
+	return c
+}
+
+func completeQuirks(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var ids []string
+	for _, q := range quirk.All {
+		ids = append(ids, q.ID+"\t"+q.Does)
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// newFaultQuirk switches quirks of hosts.
+func newFaultQuirk(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "quirk",
+		Short: "Switch what a BMC does wrong, as real ones do",
+		Example: `  labctl fault quirk add node-0 power-settle-409 for=30s
+  labctl fault quirk ls node-0
+  labctl fault quirk rm node-0 power-settle-409`,
+	}
+	// change gives the host other quirks and shows them.
+	change := func(c *cobra.Command, host string, to func([]quirk.Setting) ([]quirk.Setting, error)) error {
+		lab := control.NewClient(o.state)
+		all, err := lab.Quirks(c.Context(), host)
+		if err != nil {
+			return err
+		}
+		if to != nil {
+			if all, err = to(all); err != nil {
+				return &usageError{err}
+			}
+			if all, err = lab.SetQuirks(c.Context(), host, all); err != nil {
+				return err
+			}
+		}
+		rows := [][]string{{"QUIRK", "A CLIENT SEES THAT"}}
+		for _, s := range all {
+			q, _ := quirk.Find(s.ID)
+			rows = append(rows, []string{s.String(), q.Does})
+		}
+		return o.output.print(c.OutOrStdout(), all, rows)
+	}
+	c.AddCommand(&cobra.Command{
+		Use: "add HOST QUIRK [NAME=VALUE]...", Short: "Switch a quirk on, or give it other parameters", Args: cobra.MinimumNArgs(2),
+		Example: "  labctl fault quirk add node-0 session-limit most=2",
+		RunE: func(c *cobra.Command, args []string) error {
+			return change(c, args[0], func(all []quirk.Setting) ([]quirk.Setting, error) {
+				s, err := quirk.Parse(strings.Join(args[1:], " "))
+				if err != nil {
+					return nil, err
+				}
+				return append(without(all, s.ID), s), nil
+			})
+		},
+	}, &cobra.Command{
+		Use: "ls HOST", Short: "List the quirks of a host", Args: cobra.ExactArgs(1),
+		Example: "  labctl fault quirk ls node-0", ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error { return change(c, args[0], nil) },
+	}, &cobra.Command{
+		Use: "rm HOST QUIRK...", Short: "Switch quirks off", Args: cobra.MinimumNArgs(2),
+		Example: "  labctl fault quirk rm node-0 session-limit",
+		RunE: func(c *cobra.Command, args []string) error {
+			return change(c, args[0], func(all []quirk.Setting) ([]quirk.Setting, error) {
+				for _, id := range args[1:] {
+					less := without(all, id)
+					if len(less) == len(all) {
+						return nil, fmt.Errorf("%s has no quirk %q: see labctl fault quirk ls %s", args[0], id, args[0])
+					}
+					all = less
+				}
+				return all, nil
+			})
+		},
+	})
+	return c
+}
+
+func without(all []quirk.Setting, id string) []quirk.Setting {
+	return slices.DeleteFunc(slices.Clone(all), func(s quirk.Setting) bool { return s.ID == id })
+}

@@ -1,0 +1,37 @@
+package control
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+)
+
+func quirksOf(c *call) (any, error) { return append([]quirk.Setting{}, c.host.Quirks()...), nil }
+
+// setQuirks puts quirks in the place of a host's.
+func setQuirks(c *call) (any, error) {
+	var all []quirk.Setting
+	if err := c.read(&all); err != nil {
+		return nil, err
+	}
+	if err := c.host.SetQuirks(all); err != nil {
+		return nil, err
+	}
+	return quirksOf(c)
+}
+
+// Quirks are what the BMC of a host does wrong beyond what its dialect does.
+func (c *Client) Quirks(ctx context.Context, host string) ([]quirk.Setting, error) {
+	var out []quirk.Setting
+	err := c.do(ctx, http.MethodGet, "/v1/hosts/"+url.PathEscape(host)+"/quirks", nil, &out)
+	return out, err
+}
+
+// SetQuirks puts quirks in their place; none ends them all.
+func (c *Client) SetQuirks(ctx context.Context, host string, all []quirk.Setting) ([]quirk.Setting, error) {
+	var out []quirk.Setting
+	err := c.do(ctx, http.MethodPut, "/v1/hosts/"+url.PathEscape(host)+"/quirks", append([]quirk.Setting{}, all...), &out)
+	return out, err
+}

@@ -1,0 +1,129 @@
+package lab
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/lab/store"
+)
+
+// quirks are what the BMCs of a lab do wrong, beyond what their dialects do.
+type quirks struct {
+	mu  sync.Mutex
+	set map[string][]quirk.Setting // by host, of those whose quirks are not the rack's
+	// spoken are the records with quirks: hosts that speak alike share one.
+	spoken map[spokenKey]*dialect.Record
+}
+
+type spokenKey struct {
+	of     *dialect.Record
+	quirks string
+}
+
+const quirksKey = "quirks"
+
+// openQuirks restores what was set while the lab ran.
+func (l *Lab) openQuirks() error {
+	q := &l.quirks
+	q.set, q.spoken = map[string][]quirk.Setting{}, map[spokenKey]*dialect.Record{}
+	if _, err := l.store.Load(store.Meta, quirksKey, &q.set); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	return nil
+}
+
+// speaking is the record with some quirks.
+func (q *quirks) speaking(r *dialect.Record, all []quirk.Setting) (*dialect.Record, error) {
+	if len(all) == 0 {
+		return r, nil
+	}
+	var text []string
+	for _, s := range all {
+		text = append(text, s.String())
+	}
+	k := spokenKey{r, strings.Join(text, "\n")}
+	if own, ok := q.spoken[k]; ok {
+		return own, nil
+	}
+	own, err := quirk.Apply(r, all)
+	if err != nil {
+		return nil, err
+	}
+	q.spoken[k] = own
+	return own, nil
+}
+
+// quirksOf are a host's: those that were set, else the rack's.
+func (q *quirks) quirksOf(name string, rack []quirk.Setting) []quirk.Setting {
+	if set, ok := q.set[name]; ok {
+		return set
+	}
+	return rack
+}
+
+// parseQuirks reads those of a group of hosts.
+func parseQuirks(texts []string) ([]quirk.Setting, error) {
+	var all []quirk.Setting
+	for i, text := range texts {
+		s, err := quirk.Parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("quirks[%d]: %w", i, err)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Quirks are the host's, beyond what its dialect does.
+func (h *Host) Quirks() []quirk.Setting {
+	q := &h.lab.quirks
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.quirksOf(h.Name(), h.model.quirks))
+}
+
+// SetQuirks puts quirks in the place of the host's. They hold, and are stored,
+// when it returns.
+func (h *Host) SetQuirks(all []quirk.Setting) error {
+	for i, s := range all {
+		if slices.ContainsFunc(all[:i], func(o quirk.Setting) bool { return o.ID == s.ID }) {
+			return fmt.Errorf("lab: quirk %s: is there twice", s.ID)
+		}
+	}
+	l, q := h.lab, &h.lab.quirks
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	record, err := q.speaking(h.model.record, all)
+	if err != nil {
+		return err
+	}
+	was, had := q.set[h.Name()]
+	q.set[h.Name()] = append([]quirk.Setting{}, all...) // none, too, is what was asked for
+	if err := l.store.Save(l.clock.Now(), store.Put{Kind: store.Meta, Key: quirksKey, Value: q.set}); err != nil {
+		if q.set[h.Name()] = was; !had {
+			delete(q.set, h.Name())
+		}
+		return fmt.Errorf("lab: quirks: %w", err)
+	}
+	h.speak(record)
+	var names []string
+	for _, s := range all {
+		names = append(names, s.String())
+	}
+	l.journal.Add(journal.Entry{At: l.clock.Now(), Kind: journal.Control, Host: h.Name(), What: "quirks.set", Text: strings.Join(names, ", ")})
+	return nil
+}
+
+// speak makes the BMC behave as a record says, from the next request on.
+func (h *Host) speak(r *dialect.Record) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.record.Store(r)
+	h.bmc.Become(&r.BMC)
+	h.show()
+}
