@@ -216,6 +216,7 @@ var Table = []Row{
 		Package: "scenarios/images", May: []string{"controller/netboot/stub"},
 		Tests: []string{"controller/netboot"}, // that its media boot, too
 	},
+	{Package: "scenarios/containers"}, // it sees an image, and what commands in it print
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
 	{Package: "cmd/labctl", May: []string{"emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps"}},

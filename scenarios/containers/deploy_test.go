@@ -1,0 +1,222 @@
+package containers
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// kubeconfig is where labctl kube keeps it in its volume.
+const kubeconfig = "/kube/kubeconfig"
+
+// Patience in real time: the controller's clock is the real one.
+const (
+	patience = 3 * time.Minute
+	// trouble is longer than a deployment takes that nobody disturbs.
+	trouble = 10 * time.Second
+)
+
+// setting is a rack, an API and a controller.
+type setting struct {
+	t       *testing.T
+	e       *engine
+	api     *container
+	rack    *container
+	control *container
+	image   string // its URL
+	state   string // volume of the rack
+	objects string // volume of the API
+	serial  int    // of the controller
+}
+
+// startLab starts the containers and waits until all hosts are available. The
+// rack's time runs twenty times as fast as the controller's: a deployment takes
+// some seconds of it, in which something can happen.
+func startLab(t *testing.T, hosts int) *setting {
+	t.Helper()
+	e := newEngine(t)
+	s := &setting{t: t, e: e, state: e.volume("rack"), objects: e.volume("api")}
+	s.api = e.run("api", 3, []string{s.objects + ":/var/lib/metalab", s.state + ":/rack:ro"},
+		"labctl", "kube", "--listen", e.subnet+"3:6443")
+	s.rack = e.run("rack", 2, []string{s.state + ":/var/lib/metalab"},
+		"labctl", "up", "--no-kube", "--hosts", fmt.Sprint(hosts), "--listen", e.subnet+"2:9000", "--speed", "20x")
+	s.eventually("the API and the rack answer", func() error {
+		if _, err := s.rack.exec("labctl", "status"); err != nil {
+			return err
+		}
+		if !strings.Contains(s.api.logs(), kubeconfig) { // it says so when it is ready
+			return errors.New("the API is not ready")
+		}
+		return nil
+	})
+	s.mustKubectl("create", "namespace", "metalab-system")
+	var status struct {
+		Images string `json:"images"`
+	}
+	s.decode(s.rack.must("labctl", "status", "-o", "json"), &status)
+	s.image = status.Images + "metalab-demo.img"
+	s.startController()
+	s.mustKubectl("apply", "-f", "/rack/hosts.yaml")
+	s.mustKubectl("wait", "bmh", "--all", "--for=jsonpath={.status.provisioning.state}=available", "--timeout=120s")
+	return s
+}
+
+// startController starts a controller at the address of the one before it.
+func (s *setting) startController() {
+	s.t.Helper()
+	s.serial++
+	s.control = s.e.run(fmt.Sprintf("controller-%d", s.serial), 4, []string{s.objects + ":/api:ro", s.state + ":/rack:ro"},
+		"lab-controller", "--kubeconfig", "/api"+kubeconfig, "--ca", "/rack/ca.crt",
+		"--provisioning-address", s.e.subnet+"4", "--lease-duration", "3s")
+}
+
+func (s *setting) kubectl(args ...string) (string, error) {
+	return s.api.exec(append([]string{"labctl", "kubectl", "--kubeconfig", "/var/lib/metalab" + kubeconfig}, args...)...)
+}
+
+func (s *setting) mustKubectl(args ...string) string {
+	s.t.Helper()
+	out, err := s.kubectl(args...)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out
+}
+
+func (s *setting) decode(text string, into any) {
+	s.t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		s.t.Fatalf("%v in %s", err, text)
+	}
+}
+
+// eventually repeats what fails until it does not.
+func (s *setting) eventually(what string, try func() error) {
+	s.t.Helper()
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		if err = try(); err == nil {
+			return
+		}
+		s.pass(200 * time.Millisecond)
+	}
+	s.t.Fatalf("%s: not in %s: %v", what, patience, err)
+}
+
+// pass lets real time pass: containers have no other.
+func (s *setting) pass(d time.Duration) {
+	s.t.Helper()
+	select {
+	case <-time.After(d):
+	case <-s.t.Context().Done():
+		s.t.Fatal(s.t.Context().Err())
+	}
+}
+
+// server is what the rack says of a host.
+type server struct {
+	Boots   int    `json:"boots"`
+	Running string `json:"running"`
+	Power   string `json:"power"`
+}
+
+func (s *setting) server(name string) server {
+	s.t.Helper()
+	var out server
+	s.decode(s.rack.must("labctl", "host", "show", name, "-o", "json"), &out)
+	return out
+}
+
+func (s *setting) host(name string) string {
+	s.t.Helper()
+	return s.mustKubectl("get", "bmh", name, "-o", "jsonpath={.status.provisioning.state}")
+}
+
+// deployment is what one host went through.
+type deployment struct {
+	s      *setting
+	host   string
+	before server
+}
+
+// begin asks for the image, and returns once it is being deployed.
+func (s *setting) begin(host string) deployment {
+	s.t.Helper()
+	d := deployment{s, host, s.server(host)}
+	s.mustKubectl("patch", "bmh", host, "--type=merge", "-p", fmt.Sprintf(
+		`{"spec":{"image":{"url":%q,"checksum":%q,"checksumType":"sha256","format":"raw"}}}`, s.image, s.image+".sha256"))
+	s.mustKubectl("wait", "bmh", host, "--for=jsonpath={.status.provisioning.state}=provisioning", "--timeout=60s")
+	return d
+}
+
+// mustEnd waits for the end and checks that all has happened once: the server
+// has come up with the agent and with the image, and nothing was begun again.
+func (d deployment) mustEnd(what string) {
+	d.s.t.Helper()
+	d.s.eventually(what+": "+d.host+" runs its image", func() error {
+		if state := d.s.host(d.host); state != "provisioned" {
+			return fmt.Errorf("it is %s: %s", state, d.s.mustKubectl("get", "bmh", d.host, "-o", "jsonpath={.status.errorMessage}"))
+		}
+		if now := d.s.server(d.host); now.Running != "disk" {
+			return fmt.Errorf("the server is %+v", now)
+		}
+		return nil
+	})
+	if now := d.s.server(d.host); now.Boots != d.before.Boots+2 || now.Power != "On" {
+		d.s.t.Errorf("%s: the server was %+v and is %+v, want it to have come up twice", what, d.before, now)
+	}
+	reasons := strings.Fields(d.s.mustKubectl("get", "events", "--field-selector", "involvedObject.name="+d.host, "-o", "jsonpath={.items[*].reason}"))
+	got := map[string]int{}
+	for _, r := range reasons {
+		if strings.HasPrefix(r, "Provisioning") || strings.HasPrefix(r, "Deprovisioning") {
+			got[r]++
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"ProvisioningStarted": 1, "ProvisioningComplete": 1}, got); diff != "" {
+		d.s.t.Errorf("%s: events of %s (-want +got):\n%s", what, d.host, diff)
+	}
+}
+
+// TestAHostIsDeployedOnceWhateverHappens disturbs a deployment in the middle,
+// and lets what was disturbed go on.
+func TestAHostIsDeployedOnceWhateverHappens(t *testing.T) {
+	troubles := []struct {
+		name       string
+		begin, end func(*setting)
+		blind      bool // nobody can see the host meanwhile
+	}{
+		{name: "rack cut off", begin: func(s *setting) { s.rack.cut() }, end: func(s *setting) { s.rack.join() }},
+		{name: "rack paused", begin: func(s *setting) { s.rack.pause() }, end: func(s *setting) { s.rack.unpause() }},
+		{name: "controller replaced", begin: func(s *setting) { s.control.kill() }, end: (*setting).startController},
+		// It loses its lease, ends, and is started again by the engine.
+		{name: "controller paused", begin: func(s *setting) { s.control.pause() }, end: func(s *setting) { s.control.unpause() }},
+		{name: "API killed", begin: func(s *setting) { s.api.kill() }, end: func(s *setting) { s.api.start() }, blind: true},
+	}
+	s := startLab(t, len(troubles)+1)
+	quiet := time.Now()
+	s.begin("node-0").mustEnd("nothing")
+	t.Logf("undisturbed: %s", time.Since(quiet).Round(time.Second))
+	for i, tt := range troubles {
+		d := s.begin(fmt.Sprintf("node-%d", i+1))
+		tt.begin(s)
+		s.pass(trouble)
+		if !tt.blind {
+			if state := s.host(d.host); state != "provisioning" {
+				t.Fatalf("%s: %s is %s meanwhile: it was no trouble", tt.name, d.host, state)
+			}
+		}
+		tt.end(s)
+		s.eventually("the API answers", func() error {
+			_, err := s.kubectl("get", "bmh")
+			return err
+		})
+		healed := time.Now()
+		d.mustEnd(tt.name)
+		t.Logf("%s: deployed %s after it", tt.name, time.Since(healed).Round(time.Second))
+	}
+}

@@ -1,0 +1,233 @@
+package containers
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	mathrand "math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ory/dockertest/v3"
+	"github.com/ory/dockertest/v3/docker"
+)
+
+// Environment of the tests.
+const (
+	needPrograms = "METALAB_NEED_PROGRAMS" // set where nothing may be missing
+	imageEnv     = "METALAB_IMAGE"
+)
+
+// engine is a container engine with what one test has in it.
+type engine struct {
+	t      *testing.T
+	client *docker.Client
+	image  string
+	prefix string // of the names of all that is made
+	net    *docker.Network
+	subnet string // its first three bytes
+}
+
+// newEngine finds the engine that the environment means, as docker does, and
+// makes a private network in it. What is missing is told.
+func newEngine(t *testing.T) *engine {
+	t.Helper()
+	missing := func(format string, args ...any) {
+		t.Helper()
+		if os.Getenv(needPrograms) != "" {
+			t.Fatalf(format, args...)
+		}
+		t.Skipf(format, args...)
+	}
+	pool, err := dockertest.NewPool("")
+	if err == nil {
+		err = pool.Client.Ping()
+	}
+	if err != nil {
+		missing("no container engine answers: %v: start one, or set DOCKER_HOST", err)
+	}
+	id := make([]byte, 4)
+	rand.Read(id) // it does not fail
+	e := &engine{t: t, client: pool.Client, image: cmp.Or(os.Getenv(imageEnv), "metalab:latest"), prefix: "metalab-test-" + hex.EncodeToString(id) + "-"}
+	if _, err := e.client.InspectImage(e.image); err != nil {
+		missing("the engine has no image %s: %v: run make image, or set %s", e.image, err, imageEnv)
+	}
+	e.network()
+	return e
+}
+
+// network makes a network that leads nowhere else. Its addresses are fixed: a
+// server that comes back is where it was.
+func (e *engine) network() {
+	e.t.Helper()
+	var err error
+	for range 20 { // others have networks, too
+		e.subnet = fmt.Sprintf("172.29.%d.", mathrand.IntN(256))
+		e.net, err = e.client.CreateNetwork(docker.CreateNetworkOptions{
+			Name: e.prefix + "net", Driver: "bridge", Internal: true, CheckDuplicate: true,
+			IPAM: &docker.IPAMOptions{Config: []docker.IPAMConfig{{Subnet: e.subnet + "0/24"}}},
+		})
+		if err == nil {
+			e.t.Cleanup(func() { e.check("remove the network", e.client.RemoveNetwork(e.net.ID)) })
+			return
+		}
+	}
+	e.t.Fatalf("make a network: %v", err)
+}
+
+func (e *engine) check(what string, err error) {
+	e.t.Helper()
+	if err != nil {
+		e.t.Errorf("%s: %v", what, err)
+	}
+}
+
+// volume makes a volume and returns its name.
+func (e *engine) volume(name string) string {
+	e.t.Helper()
+	v, err := e.client.CreateVolume(docker.CreateVolumeOptions{Name: e.prefix + name})
+	if err != nil {
+		e.t.Fatalf("make volume %s: %v", name, err)
+	}
+	e.t.Cleanup(func() { e.check("remove volume "+name, e.client.RemoveVolume(v.Name)) })
+	return v.Name
+}
+
+// container is one that runs, or did.
+type container struct {
+	e    *engine
+	id   string
+	name string
+	ip   string
+}
+
+// run starts a command of the image at an address of the network, by its last
+// byte. binds are volume:path.
+func (e *engine) run(name string, host int, binds []string, command ...string) *container {
+	e.t.Helper()
+	c := &container{e: e, name: name, ip: fmt.Sprintf("%s%d", e.subnet, host)}
+	made, err := e.client.CreateContainer(docker.CreateContainerOptions{
+		Name:   e.prefix + name,
+		Config: &docker.Config{Image: e.image, Cmd: command},
+		HostConfig: &docker.HostConfig{
+			Binds: binds, RestartPolicy: docker.RestartOnFailure(10),
+			ReadonlyRootfs: true, Tmpfs: map[string]string{"/tmp": ""},
+		},
+		NetworkingConfig: &docker.NetworkingConfig{EndpointsConfig: map[string]*docker.EndpointConfig{
+			e.net.ID: {IPAMConfig: &docker.EndpointIPAMConfig{IPv4Address: c.ip}},
+		}},
+	})
+	if err != nil {
+		e.t.Fatalf("make container %s: %v", name, err)
+	}
+	c.id = made.ID
+	e.t.Cleanup(func() {
+		if e.t.Failed() {
+			e.t.Logf("%s said:\n%s", name, c.logs())
+		}
+		e.check("remove container "+name, e.client.RemoveContainer(docker.RemoveContainerOptions{ID: c.id, Force: true, RemoveVolumes: true}))
+	})
+	if err := e.client.StartContainer(c.id, nil); err != nil {
+		e.t.Fatalf("start container %s: %v", name, err)
+	}
+	return c
+}
+
+// logs are the last lines that a container has said.
+func (c *container) logs() string {
+	var b bytes.Buffer
+	err := c.e.client.Logs(docker.LogsOptions{
+		Container: c.id, OutputStream: &b, ErrorStream: &b, Stdout: true, Stderr: true, Tail: "60",
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+// exec runs a command in a container and returns what it prints.
+func (c *container) exec(command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(c.e.t.Context(), 2*time.Minute)
+	defer cancel()
+	var out, errs bytes.Buffer
+	x, err := c.e.client.CreateExec(docker.CreateExecOptions{
+		Container: c.id, Cmd: command, AttachStdout: true, AttachStderr: true, Context: ctx,
+	})
+	if err == nil {
+		err = c.e.client.StartExec(x.ID, docker.StartExecOptions{OutputStream: &out, ErrorStream: &errs, Context: ctx})
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s in %s: %w", strings.Join(command, " "), c.name, err)
+	}
+	ended, err := c.e.client.InspectExec(x.ID)
+	if err == nil && ended.ExitCode != 0 {
+		err = fmt.Errorf("exit code %d: %s%s", ended.ExitCode, out.String(), errs.String())
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s in %s: %w", strings.Join(command, " "), c.name, err)
+	}
+	return out.String(), nil
+}
+
+// must is exec of what cannot fail.
+func (c *container) must(command ...string) string {
+	c.e.t.Helper()
+	out, err := c.exec(command...)
+	if err != nil {
+		c.e.t.Fatal(err)
+	}
+	return out
+}
+
+// kill is kill -9. The engine does not start it again.
+func (c *container) kill() {
+	c.e.t.Helper()
+	if err := c.e.client.KillContainer(docker.KillContainerOptions{ID: c.id, Signal: docker.SIGKILL}); err != nil {
+		c.e.t.Fatalf("kill %s: %v", c.name, err)
+	}
+}
+
+func (c *container) start() {
+	c.e.t.Helper()
+	if err := c.e.client.StartContainer(c.id, nil); err != nil {
+		c.e.t.Fatalf("start %s: %v", c.name, err)
+	}
+}
+
+func (c *container) pause() {
+	c.e.t.Helper()
+	if err := c.e.client.PauseContainer(c.id); err != nil {
+		c.e.t.Fatalf("pause %s: %v", c.name, err)
+	}
+}
+
+func (c *container) unpause() {
+	c.e.t.Helper()
+	if err := c.e.client.UnpauseContainer(c.id); err != nil {
+		c.e.t.Fatalf("unpause %s: %v", c.name, err)
+	}
+}
+
+// cut takes the network cable out of a container.
+func (c *container) cut() {
+	c.e.t.Helper()
+	if err := c.e.client.DisconnectNetwork(c.e.net.ID, docker.NetworkConnectionOptions{Container: c.id, Force: true}); err != nil {
+		c.e.t.Fatalf("cut %s off: %v", c.name, err)
+	}
+}
+
+// join puts it in again.
+func (c *container) join() {
+	c.e.t.Helper()
+	err := c.e.client.ConnectNetwork(c.e.net.ID, docker.NetworkConnectionOptions{
+		Container: c.id, EndpointConfig: &docker.EndpointConfig{IPAMConfig: &docker.EndpointIPAMConfig{IPv4Address: c.ip}},
+	})
+	if err != nil {
+		c.e.t.Fatalf("connect %s: %v", c.name, err)
+	}
+}
