@@ -57,6 +57,13 @@ func newEngine(t *testing.T) *engine {
 	if _, err := e.client.InspectImage(e.image); err != nil {
 		missing("the engine has no image %s: %v: run make image, or set %s", e.image, err, imageEnv)
 	}
+	// go test repeats what it remembers of a test until a file changes that the
+	// test has looked at: these are what the image is made of.
+	for _, name := range []string{"labctl", "lab-controller", "lab-agent"} {
+		if _, err := os.Stat("../../bin/" + name); err != nil {
+			t.Log(err)
+		}
+	}
 	e.network()
 	return e
 }
