@@ -93,6 +93,9 @@ func (o *options) resolve() error {
 			return fmt.Errorf("--listen %w", err)
 		}
 	}
+	if err := manager.Check(o.controllers); err != nil {
+		return fmt.Errorf("--controllers: %w", err)
+	}
 	if o.concurrency < 1 {
 		return fmt.Errorf("--concurrency %d: use 1 or more", o.concurrency)
 	}
@@ -139,13 +142,16 @@ func parseAddress(s string) (netip.AddrPort, error) {
 
 func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(), at.Port()+1) }
 
+// endpoints are where servers reach this process.
+func (o *options) endpoints() (agents, media manager.Endpoint) {
+	return manager.Endpoint{URL: "https://" + o.at.String(), Address: o.listed.String()},
+		manager.Endpoint{URL: "http://" + next(o.at).String(), Address: next(o.listed).String()}
+}
+
 // config is what the controllers are run with.
 func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
-	c := manager.Config{
-		Controllers: o.controllers, Workers: o.concurrency, Metrics: o.metrics, Health: o.health, Log: log,
-		Agents: manager.Endpoint{URL: "https://" + o.at.String(), Address: o.listed.String()},
-		Media:  manager.Endpoint{URL: "http://" + next(o.at).String(), Address: next(o.listed).String()},
-	}
+	c := manager.Config{Controllers: o.controllers, Workers: o.concurrency, Metrics: o.metrics, Health: o.health, Log: log}
+	c.Agents, c.Media = o.endpoints()
 	var err error
 	if c.RootCAs, err = o.trust(); err != nil {
 		return c, err

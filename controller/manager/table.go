@@ -39,6 +39,12 @@ func Names() []string {
 	return out
 }
 
+// Check tells which of the names are of no controller.
+func Check(names []string) error {
+	_, err := choose(names)
+	return err
+}
+
 // choose finds the controllers of these names; of none, all.
 func choose(names []string) ([]kind, error) {
 	if names == nil {

@@ -61,7 +61,9 @@ func TestTheControllersRightsSuffice(t *testing.T) {
 	refused.list = nil
 
 	health, metrics := freeAddress(t), freeAddress(t)
-	end := runController(t, w, as, health, metrics)
+	end := runController(t, w, as, manager.Config{
+		Agents: endpoint(t, "https"), Media: endpoint(t, "http"), Health: health, Metrics: metrics,
+	})
 	status := live(t, w, admin)
 	if text := body(t, "http://"+health+"/readyz"); text != "ok" {
 		t.Errorf("/readyz = %q, want ok", text)
@@ -74,7 +76,7 @@ func TestTheControllersRightsSuffice(t *testing.T) {
 	if status.HardwareDetails == nil {
 		t.Error("the provisioned host has no hardware details: nothing was inspected")
 	}
-	end()
+	standBy(t, w, as, end)
 	if refused.list != nil {
 		t.Errorf("the service account was refused:\n%s", strings.Join(refused.list, "\n"))
 	}
@@ -126,7 +128,7 @@ func mustBeRefused(t *testing.T, api *rest.Config) {
 
 // runController runs it as lab-controller does, but on the lab's time. end
 // returns when it has ended.
-func runController(t *testing.T, w *World, api *rest.Config, health, metrics string) (end func()) {
+func runController(t *testing.T, w *World, api *rest.Config, cfg manager.Config) (end func()) {
 	t.Helper()
 	scheme, err := Scheme()
 	if err != nil {
@@ -146,11 +148,10 @@ func runController(t *testing.T, w *World, api *rest.Config, health, metrics str
 		t.Errorf("Identity again: %v, want the one that is kept", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	set, err := manager.New(ctx, manager.Config{
-		API: api, Identity: id, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter, Log: logr.Discard(),
-		Agents: endpoint(t, "https"), Media: endpoint(t, "http"), Health: health, Metrics: metrics,
-		Election: &manager.Election{Namespace: accountNamespace, Name: "lab-controller", Patience: 3 * time.Second},
-	})
+	cfg.API, cfg.Identity, cfg.RootCAs, cfg.Log = api, id, w.bmcCAs(), logr.Discard()
+	cfg.Clock, cfg.Enter = labClock{w.clock}, w.clock.Enter
+	cfg.Election = &manager.Election{Namespace: accountNamespace, Name: "lab-controller", Patience: 3 * time.Second}
+	set, err := manager.New(ctx, cfg)
 	if err != nil {
 		t.Fatalf("manager.New: %v", err)
 	}
@@ -162,6 +163,45 @@ func runController(t *testing.T, w *World, api *rest.Config, health, metrics str
 			t.Errorf("Run: %v", err)
 		}
 	})
+}
+
+// standBy runs a second process beside the one that leads, then ends that one:
+// the second is ready all the time, and can be reached by servers once it leads.
+func standBy(t *testing.T, w *World, api *rest.Config, endFirst func()) {
+	t.Helper()
+	health, agents, media := freeAddress(t), freeAddress(t), freeAddress(t)
+	end := runController(t, w, api, manager.Config{
+		Health: health,
+		Agents: manager.Endpoint{URL: "https://" + agents, Address: agents},
+		Media:  manager.Endpoint{URL: "http://" + media, Address: media},
+	})
+	await := func(what string, ok func() bool) {
+		t.Helper()
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return ok(), nil })
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+	answers := func() bool {
+		conn, err := net.Dial("tcp", agents)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	}
+	await("the second process is ready", func() bool {
+		resp, err := http.Get("http://" + health + "/readyz")
+		if err == nil {
+			resp.Body.Close()
+		}
+		return err == nil && resp.StatusCode == http.StatusOK
+	})
+	if answers() {
+		t.Error("the second process serves agents while the first leads")
+	}
+	endFirst()
+	await("the second process serves agents", answers)
+	end()
 }
 
 func endpoint(t *testing.T, scheme string) manager.Endpoint {

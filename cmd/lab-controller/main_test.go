@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/controller/manager"
+)
+
+// parse runs the command with work that notes what it was told.
+func parse(t *testing.T, args ...string) (got options, err error) {
+	t.Helper()
+	c := newCommand(func(_ context.Context, o options) error {
+		got = o
+		return nil
+	})
+	c.SetArgs(args)
+	c.SetOut(io.Discard)
+	c.SetErr(io.Discard)
+	return got, c.ExecuteContext(t.Context())
+}
+
+func TestEndpoints(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		args          []string
+		agents, media manager.Endpoint
+	}{
+		{
+			name:   "an address alone",
+			args:   []string{"--provisioning-address", "192.0.2.5"},
+			agents: manager.Endpoint{URL: "https://192.0.2.5:6385", Address: "192.0.2.5:6385"},
+			media:  manager.Endpoint{URL: "http://192.0.2.5:6386", Address: "192.0.2.5:6386"},
+		},
+		{
+			name:   "with a port",
+			args:   []string{"--provisioning-address=192.0.2.5:7000"},
+			agents: manager.Endpoint{URL: "https://192.0.2.5:7000", Address: "192.0.2.5:7000"},
+			media:  manager.Endpoint{URL: "http://192.0.2.5:7001", Address: "192.0.2.5:7001"},
+		},
+		{
+			name:   "IPv6, as a node's address is given to a pod",
+			args:   []string{"--provisioning-address=2001:db8::5"},
+			agents: manager.Endpoint{URL: "https://[2001:db8::5]:6385", Address: "[2001:db8::5]:6385"},
+			media:  manager.Endpoint{URL: "http://[2001:db8::5]:6386", Address: "[2001:db8::5]:6386"},
+		},
+		{
+			name:   "an address that moves from machine to machine",
+			args:   []string{"--provisioning-address=[2001:db8::5]:7000", "--listen=[::]:8000"},
+			agents: manager.Endpoint{URL: "https://[2001:db8::5]:7000", Address: "[::]:8000"},
+			media:  manager.Endpoint{URL: "http://[2001:db8::5]:7001", Address: "[::]:8001"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o, err := parse(t, tt.args...)
+			if err != nil {
+				t.Fatalf("lab-controller %v: %v", tt.args, err)
+			}
+			agents, media := o.endpoints()
+			if diff := cmp.Diff([]manager.Endpoint{tt.agents, tt.media}, []manager.Endpoint{agents, media}); diff != "" {
+				t.Errorf("endpoints (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDefaultsKeepToThisMachine(t *testing.T) {
+	o, err := parse(t, "--provisioning-address=192.0.2.5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]string{"metrics": o.metrics, "health": o.health} {
+		if !strings.HasPrefix(at, "127.0.0.1:") {
+			t.Errorf("%s are at %s, want this machine alone", name, at)
+		}
+	}
+	if !o.elect || o.patience != 15*time.Second || o.namespace != defaultNamespace {
+		t.Errorf("election %v, %s, in %s, want one in %s", o.elect, o.patience, o.namespace, defaultNamespace)
+	}
+	o, err = parse(t, "--provisioning-address=192.0.2.5", "--metrics-address=0", "--health-address=0")
+	if err != nil || o.metrics != "" || o.health != "" {
+		t.Errorf("with 0 for both: metrics at %q, health at %q, %v, want neither", o.metrics, o.health, err)
+	}
+}
+
+func TestFlagsAreRefused(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"", "--provisioning-address is missing"},
+		{"--provisioning-address=node-1", `--provisioning-address "node-1": use IP or IP:PORT`},
+		{"--provisioning-address=0.0.0.0", "servers cannot reach that"},
+		{"--provisioning-address=[::]:7000", "servers cannot reach that"},
+		{"--provisioning-address=224.0.0.1", "use an address that servers can reach"},
+		{"--provisioning-address=fe80::1%eth0", "use an address that servers can reach"},
+		{"--provisioning-address=192.0.2.5:0", "use a port from 1 to 65534"},
+		{"--provisioning-address=192.0.2.5:65535", "use a port from 1 to 65534"},
+		{"--provisioning-address=192.0.2.5:70000", "use IP or IP:PORT"},
+		{"--provisioning-address=192.0.2.5 --listen=x", `--listen "x": use IP or IP:PORT`},
+		{"--provisioning-address=192.0.2.5 --controllers=host,gost", `there is no controller "gost": use some of host`},
+		{"--provisioning-address=192.0.2.5 --controllers=", "no controller is asked for: use some of host"},
+		{"--provisioning-address=192.0.2.5 --concurrency=0", "--concurrency 0: use 1 or more"},
+		{"--provisioning-address=192.0.2.5 --lease-duration=1s", "--lease-duration 1s: use 3s or more"},
+		{"--provisioning-address=192.0.2.5 host", "unknown command"},
+	} {
+		if _, err := parse(t, strings.Fields(tt.args)...); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("lab-controller %s: %v, want %q in it", tt.args, err, tt.want)
+		}
+	}
+}
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: "https://192.0.2.9:6443"}}]
+contexts: [{name: x, context: {cluster: c}}]
+current-context: x
+`
+
+func file(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestCluster(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	good, none := file(t, kubeconfig), filepath.Join(t.TempDir(), "none")
+	for _, tt := range []struct {
+		name, flag, env string
+		fails           string
+	}{
+		{name: "a flag", flag: good},
+		{name: "a flag, whatever the environment says", flag: good, env: none},
+		{name: "the environment, of several files", env: none + string(os.PathListSeparator) + good},
+		{name: "neither", fails: "this is no pod of a cluster: give --kubeconfig"},
+		{name: "a file that is not there", flag: none, fails: "--kubeconfig " + none},
+		{name: "no kubeconfig", flag: file(t, "{"), fails: "--kubeconfig"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("KUBECONFIG", tt.env)
+			o := options{kubeconfig: tt.flag}
+			c, err := o.cluster()
+			switch {
+			case tt.fails != "":
+				if err == nil || !strings.Contains(err.Error(), tt.fails) {
+					t.Errorf("cluster() error = %v, want %q in it", err, tt.fails)
+				}
+			case err != nil || c.Host != "https://192.0.2.9:6443":
+				t.Errorf("cluster() = %+v, %v, want that of the file", c, err)
+			}
+		})
+	}
+}
+
+func TestTrust(t *testing.T) {
+	if pool, err := (&options{}).trust(); pool != nil || err != nil {
+		t.Errorf("without a file: %v, %v, want the system's", pool, err)
+	}
+	for _, name := range []string{file(t, "no PEM"), filepath.Join(t.TempDir(), "none")} {
+		if _, err := (&options{ca: name}).trust(); err == nil || !strings.Contains(err.Error(), "--ca") {
+			t.Errorf("trust(%s) error = %v, want one of --ca", name, err)
+		}
+	}
+}

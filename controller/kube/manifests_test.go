@@ -1,0 +1,215 @@
+package kube
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/apis/apps"
+	_ "k8s.io/kubernetes/pkg/apis/apps/install"
+	appsvalidation "k8s.io/kubernetes/pkg/apis/apps/validation"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resource"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// build does what kubectl kustomize does.
+func build(t *testing.T) []*resource.Resource {
+	t.Helper()
+	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config")
+	if err != nil {
+		t.Fatalf("kustomize build: %v", err)
+	}
+	return m.Resources()
+}
+
+// TestManifestsApply applies them as kubectl apply -k --server-side does, with
+// unknown fields refused. Our API runs no pods: the workload is given to what
+// upstream's API checks it with.
+func TestManifestsApply(t *testing.T) {
+	api := sharedAPI(t)
+	c := api.RESTConfig()
+	client, err := dynamic.NewForConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cs, err := kubernetes.NewForConfig(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := restmapper.GetAPIGroupResources(cs.Discovery())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapper := restmapper.NewDiscoveryRESTMapper(groups)
+	var notServed []string
+	for _, r := range build(t) {
+		gvk := schema.FromAPIVersionAndKind(r.GetApiVersion(), r.GetKind())
+		b, err := r.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
+			notServed = append(notServed, r.GetKind())
+			validate(t, b)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = client.Resource(mapping.Resource).Namespace(r.GetNamespace()).Patch(t.Context(), r.GetName(), types.ApplyPatchType, b,
+			metav1.PatchOptions{FieldManager: "kubectl", Force: new(true), FieldValidation: metav1.FieldValidationStrict})
+		if err != nil {
+			t.Errorf("apply %s %s: %v", r.GetKind(), r.GetName(), err)
+		}
+	}
+	slices.Sort(notServed)
+	if diff := cmp.Diff([]string{"Deployment", "Service"}, notServed); diff != "" {
+		t.Errorf("kinds that our API does not serve (-want +got):\n%s", diff)
+	}
+}
+
+// validate checks an object as upstream's API does before it stores it.
+func validate(t *testing.T, b []byte) {
+	t.Helper()
+	o, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(b, nil, nil)
+	if err != nil {
+		t.Errorf("%v: %s", err, b)
+		return
+	}
+	back, err := json.Marshal(o) // what the type does not have is lost
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lost := missing(t, b, back); lost != nil {
+		t.Errorf("unknown fields: %s", strings.Join(lost, ", "))
+	}
+	o, _, err = legacyscheme.Codecs.UniversalDecoder().Decode(b, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var faults field.ErrorList
+	switch o := o.(type) {
+	case *apps.Deployment:
+		faults = appsvalidation.ValidateDeployment(o, corevalidation.PodValidationOptions{})
+	case *core.Service:
+		faults = corevalidation.ValidateServiceCreate(o)
+	default:
+		t.Errorf("a %T is not checked", o)
+	}
+	if err := faults.ToAggregate(); err != nil {
+		t.Errorf("%T: %v", o, err)
+	}
+}
+
+// missing are the paths of JSON that b has and of has not.
+func missing(t *testing.T, b, of []byte) (paths []string) {
+	t.Helper()
+	var x, y any
+	if err := json.Unmarshal(b, &x); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(of, &y); err != nil {
+		t.Fatal(err)
+	}
+	var walk func(path string, x, y any)
+	walk = func(path string, x, y any) {
+		switch x := x.(type) {
+		case map[string]any:
+			y, _ := y.(map[string]any)
+			for k, v := range x {
+				if w, ok := y[k]; !ok {
+					paths = append(paths, path+"."+k)
+				} else {
+					walk(path+"."+k, v, w)
+				}
+			}
+		case []any:
+			y, _ := y.([]any)
+			for i, v := range x {
+				if i < len(y) {
+					walk(path+"[]", v, y[i])
+				}
+			}
+		}
+	}
+	walk("", x, y)
+	slices.Sort(paths)
+	return paths
+}
+
+// TestManifestsFitTogether checks what the objects say of each other, and that
+// the rights are to what there is: a slip would give none.
+func TestManifestsFitTogether(t *testing.T) {
+	api := sharedAPI(t)
+	cs, err := kubernetes.NewForConfig(api.RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, lists, err := cs.Discovery().ServerGroupsAndResources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Finalizers are rights alone: nothing is served there.
+	known := map[string]bool{"metal3.io baremetalhosts/finalizers": true, "metal3.io hardwaredata/finalizers": true}
+	for _, l := range lists {
+		gv, err := schema.ParseGroupVersion(l.GroupVersion)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range l.APIResources {
+			known[gv.Group+" "+r.Name] = true
+		}
+	}
+	var deployment appsv1.Deployment
+	var service corev1.Service
+	names := map[string]bool{}
+	for _, r := range build(t) {
+		names[r.GetKind()+" "+r.GetNamespace()+"/"+r.GetName()] = true
+		var role rbacv1.ClusterRole // a Role reads the same
+		for kind, into := range map[string]any{"Deployment": &deployment, "Service": &service, "ClusterRole": &role, "Role": &role} {
+			if kind != r.GetKind() {
+				continue
+			}
+			if b, err := r.MarshalJSON(); err != nil || json.Unmarshal(b, into) != nil {
+				t.Fatalf("%s: %v", r.GetName(), err)
+			}
+		}
+		for _, rule := range role.Rules {
+			served := func(group string) bool {
+				return !slices.ContainsFunc(rule.Resources, func(r string) bool { return !known[group+" "+r] })
+			}
+			if !slices.ContainsFunc(rule.APIGroups, served) {
+				t.Errorf("%s %s: no group of %q has all of %q", r.GetKind(), r.GetName(), rule.APIGroups, rule.Resources)
+			}
+		}
+	}
+	pod := deployment.Spec.Template
+	for _, want := range []string{"Namespace /" + deployment.Namespace, "ServiceAccount " + deployment.Namespace + "/" + pod.Spec.ServiceAccountName} {
+		if !names[want] {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	for k, v := range service.Spec.Selector {
+		if pod.Labels[k] != v || service.Namespace != deployment.Namespace {
+			t.Errorf("the Service looks for %s=%s in %s; the pods have %v", k, v, service.Namespace, pod.Labels)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package manager
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+func TestControllersAreChosenByName(t *testing.T) {
+	names := func(list []kind) (out []string) {
+		for _, k := range list {
+			out = append(out, k.name)
+		}
+		return out
+	}
+	all, err := choose(nil)
+	if err != nil || !slices.Equal(names(all), Names()) {
+		t.Errorf("choose(nil) = %v, %v, want all of %v", names(all), err, Names())
+	}
+	last := Names()[len(Names())-1]
+	if got, err := choose([]string{last}); err != nil || !slices.Equal(names(got), []string{last}) {
+		t.Errorf("choose(%s) = %v, %v", last, names(got), err)
+	}
+	for _, bad := range [][]string{{last, "racks"}, {}, {""}} {
+		err := Check(bad)
+		if err == nil || !strings.Contains(err.Error(), "use some of "+strings.Join(Names(), ", ")) {
+			t.Errorf("Check(%q) = %v, want it to list the known", bad, err)
+		}
+	}
+	if _, err := New(t.Context(), Config{API: &rest.Config{}, Controllers: []string{"racks"}}); err == nil || !strings.Contains(err.Error(), `"racks"`) {
+		t.Errorf("New = %v, want racks refused", err)
+	}
+}
+
+var (
+	at  = client.ObjectKey{Namespace: "metalab-system", Name: "identity"}
+	now = time.Unix(1_800_000_000, 0)
+	ip  = net.IPv4(192, 0, 2, 5)
+)
+
+func TestIdentityIsKeptInASecret(t *testing.T) {
+	c := fake.NewClientBuilder().Build()
+	one, err := Identity(t.Context(), c, at, now, ip)
+	if err != nil {
+		t.Fatalf("Identity: %v", err)
+	}
+	var s corev1.Secret
+	if err := c.Get(t.Context(), at, &s); err != nil {
+		t.Fatal(err)
+	}
+	if s.Immutable == nil || !*s.Immutable {
+		t.Error("the Secret can be changed: agents would be lost")
+	}
+	two, err := Identity(t.Context(), c, at, now.Add(time.Hour), ip)
+	if err != nil || two.CA != one.CA || string(two.Key) != string(one.Key) {
+		t.Errorf("Identity again: %v, want the same authority and key", err)
+	}
+	if diff := cmp.Diff(one.Certificate.Leaf.SerialNumber.String(), two.Certificate.Leaf.SerialNumber.String()); diff == "" {
+		t.Error("two processes show the same certificate")
+	}
+}
+
+// Two processes that start at once agree: the slower one takes what it finds.
+func TestIdentityOfTheFasterProcessIsTaken(t *testing.T) {
+	var first string
+	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
+			if first == "" {
+				first = "being made"
+				id, err := Identity(ctx, c, at, now, ip)
+				if err != nil {
+					return err
+				}
+				first = id.CA
+			}
+			return c.Create(ctx, o, opts...)
+		},
+	})
+	id, err := Identity(t.Context(), c, at, now, ip)
+	if err != nil || id.CA != first {
+		t.Errorf("Identity = %v, want that of the other process", err)
+	}
+}
+
+func TestBrokenIdentityIsNamed(t *testing.T) {
+	c := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}}).Build()
+	if _, err := Identity(t.Context(), c, at, now, ip); err == nil || !strings.Contains(err.Error(), at.String()) {
+		t.Errorf("Identity of an empty secret = %v, want %s in it", err, at)
+	}
+}
