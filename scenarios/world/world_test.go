@@ -33,7 +33,7 @@ func TestSettingsNameTheFlagThatIsWrong(t *testing.T) {
 		{func(s *Settings) { s.Speed = "0x" }, "--speed"},
 		{func(s *Settings) { s.Speed = "NaNx" }, "--speed"},
 		{func(s *Settings) { s.Listen = "everywhere" }, `--listen "everywhere": use loopback`},
-		{func(s *Settings) { s.Profile = "toaster" }, "--profile toaster: there is no such profile: use one of generic"},
+		{func(s *Settings) { s.Profile = "toaster" }, "--profile toaster: there is no such profile: use one of "},
 	} {
 		s := good
 		tt.change(&s)
