@@ -43,7 +43,7 @@ when it was called in a way that it does not understand.`,
 	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)))
 	root.AddCommand(
 		newUp(o), newDown(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newQuirk(o), newJournal(o),
-		newImage(o), newSnapshot(o), newMetrics(o), newVersion(o), newDemo(o), newKubectl(o), newKube(o),
+		newImage(o), newSnapshot(o), newMetrics(o), newVersion(o), newDemo(o), newFeatures(o), newKubectl(o), newKube(o),
 	)
 	strict(root)
 	return root

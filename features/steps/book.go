@@ -10,7 +10,7 @@ import (
 // Step is a phrase that feature files can use.
 type Step struct {
 	About   string `json:"about"`   // the noun: host, server, image …
-	Phrase  string `json:"phrase"`  // as one writes it, with <text> and <number> for what varies
+	Phrase  string `json:"phrase"`  // as one writes it, with TEXT and NUMBER for what varies
 	Pattern string `json:"pattern"` // as it is matched
 	Doc     string `json:"doc"`     // what it does, or asserts
 }
@@ -40,9 +40,9 @@ var (
 // phrase is a pattern as people read it.
 func phrase(pattern string) string {
 	p := strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
-	p = quoted.ReplaceAllString(p, "<text>")
-	p = digits.ReplaceAllString(p, "<number>")
-	p = alternative.ReplaceAllString(p, "<$2>")
+	p = quoted.ReplaceAllString(p, "TEXT")
+	p = digits.ReplaceAllString(p, "NUMBER")
+	p = alternative.ReplaceAllString(p, "($2)")
 	return optional.ReplaceAllStringFunc(p, func(s string) string { return "[" + s[:1] + "]" })
 }
 
