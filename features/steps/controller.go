@@ -2,9 +2,28 @@ package steps
 
 import (
 	"context"
+	"fmt"
 )
 
 func (s *scene) registerControllers(sc *book) {
 	sc.Step(`^the controller is killed$`, "cuts all of its connections and ends it, as kill -9 does", func() { s.world.KillControllers() })
-	sc.Step(`^another controller starts$`, "starts the controllers anew, with no memory of the former", func(ctx context.Context) error { return s.world.StartControllers(context.WithoutCancel(ctx)) })
+	sc.Step(`^the controller will be killed when the host becomes "([^"]*)"$`, "kills it when the state is first seen from now on, whatever it is doing then",
+		func(state string) {
+			s.watched.trap(state, func() error { s.world.KillControllers(); return nil })
+		})
+	sc.Step(`^another controller starts$`, "starts the controllers anew, with no memory of the former; waits until that is dead", func(ctx context.Context) error {
+		err := eventually(ctx, "the controller is dead", func(context.Context) (bool, string, error) {
+			return !s.watched.waits() && !s.world.Controlled(), s.watched.String(), nil
+		})
+		if err != nil {
+			return err
+		}
+		return s.world.StartControllers(context.WithoutCancel(ctx))
+	})
+	sc.Step(`^the server came up (\d+) times in all$`, "asserts how often it went through its power-on self test", func(n int) error {
+		if got := s.machine().Boots; got != uint64(n) {
+			return fmt.Errorf("it came up %d times", got)
+		}
+		return nil
+	})
 }

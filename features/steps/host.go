@@ -2,13 +2,17 @@ package steps
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/url"
+	"path"
 	"slices"
 	"strings"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,20 +28,48 @@ func (s *scene) registerHosts(sc *book) {
 	sc.Step(`^the operator registers the server without its BMC$`, "applies a BareMetalHost that names neither a BMC nor a Secret", s.registerWithoutBMC)
 	sc.Step(`^the operator adds the BMC$`, "applies the Secret, and edits the host's BMC details", s.addBMC)
 	sc.Step(`^the host's operational status is "([^"]*)"$`, "waits for status.operationalStatus", s.hasStatus)
+	sc.Step(`^the operator registers the server at the address "([^"]*)"$`, "applies its Secret and its BareMetalHost with a BMC address in which HOST:PORT stands for the BMC's Redfish, IPMI for its IPMI and SYSTEM for the system's path", s.registerAt)
 	sc.Step(`^the operator creates the secret$`, "applies the Secret", s.createSecret)
 	sc.Step(`^the operator corrects the password$`, "edits the Secret to the right password", s.correctPassword)
 	sc.Step(`^the operator has registered the server$`, "registers the server and waits until it is available, on and has nothing to boot", s.hasRegistered)
 	sc.Step(`^the operator has provisioned the server$`, "the same, then asks for the lab's image and waits until it is provisioned", s.hasProvisioned)
 	sc.Step(`^the operator sets online to (true|false)$`, "edits spec.online", s.setOnline)
-	sc.Step(`^the operator pauses the host$`, "sets the annotation baremetalhost.metal3.io/paused", func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, true) })
-	sc.Step(`^the operator resumes the host$`, "takes it off again", func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, false) })
+	sc.Step(`^the operator pauses the host$`, "sets the annotation baremetalhost.metal3.io/paused", func(ctx context.Context) error { return s.annotate(ctx, metal3.PausedAnnotation, "by the operator") })
+	sc.Step(`^the operator resumes the host$`, "takes it off again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.PausedAnnotation) })
+	sc.Step(`^the operator detaches the host$`, "sets the annotation baremetalhost.metal3.io/detached", func(ctx context.Context) error { return s.annotate(ctx, metal3.DetachedAnnotation, "") })
+	sc.Step(`^the operator attaches the host$`, "takes it off again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.DetachedAnnotation) })
+	sc.Step(`^the operator moves the host to another cluster$`, "deletes the host without touching the server, and makes it anew with its status in an annotation", s.move)
+	sc.Step(`^the operator corrects the password, with blanks around it$`, "edits the Secret to the right password, with blanks and a newline", func(ctx context.Context) error {
+		return s.setPassword(ctx, " "+s.server.Password+" \n")
+	})
+	sc.Step(`^the secret is gone$`, "waits until the Secret of the BMC is no longer there", func(ctx context.Context) error {
+		secret, _ := world.Objects(s.server)
+		return s.vanishes(ctx, secret)
+	})
+	sc.Step(`^the secret is still there$`, "asserts that the Secret of the BMC is there", func(ctx context.Context) error {
+		secret, _ := world.Objects(s.server)
+		return s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	})
+	sc.Step(`^its HardwareData is gone$`, "waits until the HardwareData of the host is no longer there", func(ctx context.Context) error {
+		return s.vanishes(ctx, &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.server.Name}})
+	})
+	sc.Step(`^the operator gives the host a BMC address without a path$`, "edits spec.bmc.address to name the only system", s.shortenAddress)
+	sc.Step(`^the operator deletes the secret$`, "deletes the Secret of the BMC, and does not wait", s.deleteSecret)
+	sc.Step(`^the operator changes the password of the secret to a wrong one$`, "edits the Secret of the BMC", func(ctx context.Context) error { return s.setPassword(ctx, wrongPassword) })
+	sc.Step(`^the BMC's password becomes "([^"]*)"$`, "changes the password of the account at the BMC itself, as a rotation does first", s.rotate)
+	sc.Step(`^the operator changes the password of the secret to "([^"]*)"$`, "edits the Secret of the BMC", s.setPassword)
 	sc.Step(`^the operator deletes the host$`, "deletes the BareMetalHost, and does not wait", s.deleteHost)
-	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the provisioning state is this one", s.becomes)
+	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the provisioning state is this one, or has been since the last that was waited for", s.becomes)
 	sc.Step(`^the host stays "([^"]*)"$`, "asserts that the stored provisioning state is this one", s.stays)
 	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has shown an error of this type, or waits for it", s.reports)
 	sc.Step(`^the host reports no error$`, "waits until errorType, message and count are clear and the status is OK", s.reportsNoError)
+	sc.Step(`^the host's error says "([^"]*)"$`, "waits until the error's message has this text in it, or has had", s.says)
+	sc.Step(`^it never was "([^"]*)"$`, "asserts that the host has not had this provisioning state", s.neverWas)
+	sc.Step(`^it has failed (\d+) times?$`, "waits for a count of errors", func(ctx context.Context, n int) error {
+		return s.shows(ctx, "errorCount", fmt.Sprint(n), func(h *metal3.BareMetalHost) string { return fmt.Sprint(h.Status.ErrorCount) })
+	})
 	sc.Step(`^the host is gone$`, "waits until the BareMetalHost is no longer there", s.isGone)
-	sc.Step(`^it passed through "([^"]*)"$`, "asserts that the host has had these provisioning states in this order", s.passedThrough)
+	sc.Step(`^it passed through "([^"]*)"$`, "waits until the host has had these provisioning states in this order", s.passedThrough)
 	sc.Step(`^the inspection found what the server is made of$`, "compares the HardwareData with what the BMC shows", s.inspected)
 	sc.Step(`^the message of the error holds no password$`, "asserts that no password is in the error's message", s.messageHoldsNoPassword)
 	sc.Step(`^the events tell of "([^"]*)"$`, "waits until there are events with these reasons", s.eventsTell)
@@ -67,6 +99,17 @@ func (s *scene) registerWrongly(ctx context.Context) error {
 func (s *scene) registerWithoutSecret(ctx context.Context) error {
 	_, host := world.Objects(s.server)
 	return s.create(ctx, host)
+}
+
+// registerAt registers the server at another kind of address.
+func (s *scene) registerAt(ctx context.Context, address string) error {
+	secret, host := world.Objects(s.server)
+	u, err := url.Parse(host.Spec.BMC.Address)
+	if err != nil {
+		return err
+	}
+	host.Spec.BMC.Address = strings.NewReplacer("HOST:PORT", u.Host, "IPMI", s.server.IPMI, "/SYSTEM", u.Path).Replace(address)
+	return s.create(ctx, secret, host)
 }
 
 func (s *scene) registerWithoutBMC(ctx context.Context) error {
@@ -105,13 +148,70 @@ func (s *scene) createSecret(ctx context.Context) error {
 
 func (s *scene) correctPassword(ctx context.Context) error {
 	right, _ := world.Objects(s.server)
-	var secret corev1.Secret
-	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(right), &secret); err != nil {
+	return s.setPassword(ctx, right.StringData["password"])
+}
+
+func (s *scene) setPassword(ctx context.Context, password string) error {
+	secret, _ := world.Objects(s.server)
+	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return err
 	}
 	before := secret.DeepCopy()
-	secret.Data["password"] = []byte(right.StringData["password"])
-	return s.kube.Patch(ctx, &secret, client.MergeFrom(before))
+	secret.Data["password"] = []byte(password)
+	return s.kube.Patch(ctx, secret, client.MergeFrom(before))
+}
+
+func (s *scene) deleteSecret(ctx context.Context) error {
+	secret, _ := world.Objects(s.server)
+	return s.kube.Delete(ctx, secret)
+}
+
+// vanishes waits until an object is no longer there.
+func (s *scene) vanishes(ctx context.Context, o client.Object) error {
+	return eventually(ctx, o.GetName()+" is gone", func(ctx context.Context) (bool, string, error) {
+		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), fmt.Sprint(o.GetFinalizers()), client.IgnoreNotFound(err)
+	})
+}
+
+func (s *scene) shortenAddress(ctx context.Context) error {
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		h.Spec.BMC.Address = strings.TrimSuffix(h.Spec.BMC.Address, "/"+path.Base(h.Spec.BMC.Address))
+		h.Spec.BMC.Address = strings.TrimSuffix(h.Spec.BMC.Address, "/redfish/v1/Systems")
+	})
+}
+
+// move is what a pivot does: the object goes, what it stands for stays.
+func (s *scene) move(ctx context.Context) error {
+	h, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	status, err := json.Marshal(h.Status)
+	if err != nil {
+		return err
+	}
+	if err := s.annotate(ctx, metal3.DetachedAnnotation, ""); err != nil {
+		return err
+	}
+	if err := s.kube.Delete(ctx, h); err != nil {
+		return err
+	}
+	if err := s.isGone(ctx); err != nil {
+		return err
+	}
+	secret, _ := world.Objects(s.server)
+	if err := client.IgnoreNotFound(s.kube.Delete(ctx, secret)); err != nil {
+		return err
+	}
+	if err := s.vanishes(ctx, secret); err != nil {
+		return err
+	}
+	s.watched.begin()
+	secret, host := world.Objects(s.server)
+	host.Spec = h.Spec
+	host.Annotations = map[string]string{metal3.StatusAnnotation: string(status)}
+	return s.create(ctx, secret, host)
 }
 
 func (s *scene) hasRegistered(ctx context.Context) error {
@@ -160,19 +260,6 @@ func (s *scene) setOnline(ctx context.Context, to string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.Online = to == "true" })
 }
 
-func (s *scene) annotate(ctx context.Context, name string, set bool) error {
-	return s.change(ctx, func(h *metal3.BareMetalHost) {
-		if h.Annotations == nil {
-			h.Annotations = map[string]string{}
-		}
-		if set {
-			h.Annotations[name] = "by the operator"
-		} else {
-			delete(h.Annotations, name)
-		}
-	})
-}
-
 func (s *scene) deleteHost(ctx context.Context) error {
 	_, host := world.Objects(s.server)
 	return s.kube.Delete(ctx, host)
@@ -180,11 +267,7 @@ func (s *scene) deleteHost(ctx context.Context) error {
 
 func (s *scene) becomes(ctx context.Context, state string) error {
 	return eventually(ctx, "the host becomes "+state, func(context.Context) (bool, string, error) {
-		h := s.watched.host()
-		if h == nil {
-			return false, "no host", nil
-		}
-		return string(h.Status.Provisioning.State) == state, string(h.Status.Provisioning.State), nil
+		return s.watched.came(state), s.watched.String(), nil
 	})
 }
 
@@ -225,9 +308,21 @@ func (s *scene) isGone(ctx context.Context) error {
 	})
 }
 
-func (s *scene) passedThrough(list string) error {
-	if !s.watched.passed(strings.Split(list, ", ")) {
-		return fmt.Errorf("it did not pass through %s in this order: %s", list, s.watched.String())
+func (s *scene) passedThrough(ctx context.Context, list string) error {
+	return eventually(ctx, "it passed through "+list, func(context.Context) (bool, string, error) {
+		return s.watched.passed(strings.Split(list, ", ")), s.watched.String(), nil
+	})
+}
+
+func (s *scene) says(ctx context.Context, text string) error {
+	return eventually(ctx, "the host's error says "+text, func(context.Context) (bool, string, error) {
+		return s.watched.said(text), s.watched.String(), nil
+	})
+}
+
+func (s *scene) neverWas(state string) error {
+	if s.watched.passed([]string{state}) {
+		return fmt.Errorf("it was: %s", s.watched.String())
 	}
 	return nil
 }

@@ -3,7 +3,13 @@ package steps
 import (
 	"bytes"
 	"context"
+	"crypto/md5" //nolint:gosec // the specification's default
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"hash"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -12,6 +18,7 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
+	"github.com/metalab-dev/metalab/scenarios/images"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -21,13 +28,19 @@ const wrongChecksum = "000000000000000000000000000000000000000000000000000000000
 func (s *scene) registerImages(sc *book) {
 	sc.Step(`^the operator asks for the lab's image$`, "sets spec.image to the image that the lab serves", s.askForImage)
 	sc.Step(`^the operator asks for the lab's image with a wrong checksum$`, "the same, with a checksum that no image has", s.askWrongly)
+	sc.Step(`^the operator asks for the lab's image as (raw|qcow2)$`, "the same, as a file of this format", s.askAs)
+	sc.Step(`^the operator asks for the lab's image with its (md5|sha256|sha512) checksum, which is (named|not)$`, "the same, with the checksum itself, and its type or none", s.askBySum)
+	sc.Step(`^the operator asks for an image that is not there$`, "sets spec.image to an address that answers 404", s.askForNothing)
+	sc.Step(`^the operator asks for an image that no disk can hold$`, "sets spec.image to a file that is larger than each disk", s.askForHuge)
+	sc.Step(`^the operator names the second disk by its (serial number|WWN|device name)$`, "sets spec.rootDeviceHints", s.nameDisk)
+	sc.Step(`^the server's second disk begins with the image$`, "compares the disk's bytes with the image's", func() error { return s.holdsImage(1) })
 	sc.Step(`^the operator corrects the checksum$`, "asks for the lab's image with the right checksum", s.correctChecksum)
 	sc.Step(`^the operator takes the image away$`, "clears spec.image", s.takeImageAway)
 	sc.Step(`^the server's first disk begins with the image$`, "compares the disk's bytes with the image's", s.diskHoldsImage)
 	sc.Step(`^the image server stops in the middle of the image$`, "lets downloads of the image stand after a mebibyte", func() { s.lab.image.close() })
 	sc.Step(`^the image server goes on$`, "lets them go on", func() { s.lab.image.open() })
 	sc.Step(`^the image is being written$`, "waits until a download stands", func(ctx context.Context) error { return s.lab.image.reached(ctx) })
-	sc.Step(`^the image was downloaded once$`, "counts downloads since the image server was told to stop", func() error { return s.lab.image.once() })
+	sc.Step(`^the image was downloaded once$`, "counts downloads in this scenario, since the image server was told to stop if it was", func() error { return s.lab.image.once() })
 }
 
 func (s *scene) url() string { return s.world.ImagesURL() + world.DemoImage }
@@ -50,12 +63,71 @@ func (s *scene) takeImageAway(ctx context.Context) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
 }
 
-func (s *scene) diskHoldsImage() error {
+func (s *scene) askAs(ctx context.Context, format string) error {
+	name := map[string]string{"raw": images.DemoRaw, "qcow2": images.DemoQCOW2}[format]
+	s.boots = s.machine().Boots
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		url := s.world.ImagesURL() + name
+		h.Spec.Image = &metal3.Image{URL: url, Checksum: url + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &format}
+	})
+}
+
+func (s *scene) askBySum(ctx context.Context, kind, named string) error {
+	b, err := os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
+	if err != nil {
+		return err
+	}
+	sum := map[string]hash.Hash{"md5": md5.New(), "sha256": sha256.New(), "sha512": sha512.New()}[kind]
+	sum.Write(b)
+	raw, of := "raw", metal3.ChecksumType(kind)
+	if named == "not" {
+		of = ""
+	}
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		h.Spec.Image = &metal3.Image{URL: s.url(), Checksum: hex.EncodeToString(sum.Sum(nil)), ChecksumType: of, DiskFormat: &raw}
+	})
+}
+
+func (s *scene) askForNothing(ctx context.Context) error {
+	raw := "raw"
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		h.Spec.Image = &metal3.Image{URL: s.world.ImagesURL() + "not-there.raw", Checksum: wrongChecksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
+	})
+}
+
+// hugeFile is a hole of 8 TiB.
+const hugeFile, hugeSize = "huge.raw", 8 << 40
+
+func (s *scene) askForHuge(ctx context.Context) error {
+	f, err := os.Create(filepath.Join(s.dir, world.ImagesDir, hugeFile))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Truncate(hugeSize), f.Close()); err != nil {
+		return err
+	}
+	raw := "raw"
+	return s.change(ctx, func(h *metal3.BareMetalHost) {
+		h.Spec.Image = &metal3.Image{URL: s.world.ImagesURL() + hugeFile, Checksum: wrongChecksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
+	})
+}
+
+func (s *scene) nameDisk(ctx context.Context, by string) error {
+	d := s.machine().Identity.Storage[0].Drives[1]
+	hints := map[string]metal3.RootDeviceHints{
+		"serial number": {SerialNumber: d.Serial}, "WWN": {WWN: "0x" + d.WWN}, "device name": {DeviceName: "/dev/sdb"},
+	}[by]
+	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.RootDeviceHints = &hints })
+}
+
+func (s *scene) diskHoldsImage() error { return s.holdsImage(0) }
+
+func (s *scene) holdsImage(disk int) error {
 	want, err := os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
 	if err != nil {
 		return err
 	}
-	m, _, err := s.disk(0)
+	m, _, err := s.disk(disk)
 	if err != nil {
 		return err
 	}
@@ -94,6 +166,13 @@ func (g *gate) wrap(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(&held{ResponseWriter: w, gate: shut, middle: middle, after: 1 << 20, ctx: r.Context()}, r)
 	})
+}
+
+// begin counts anew, for another scenario.
+func (g *gate) begin() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.count = 0
 }
 
 func (g *gate) close() {

@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,7 +20,54 @@ type recorder struct {
 	mu     sync.Mutex
 	latest *metal3.BareMetalHost // nil while there is none
 	states []metal3.ProvisioningState
+	told   int // the place in states of the one that was last waited for
 	errors []metal3.ErrorType
+	texts  []string // messages of errors
+	traps  []trap
+	sprang int // traps that are being sprung
+}
+
+// trap is sprung when a state is first seen after it was set.
+type trap struct {
+	state  string
+	spring func() error
+}
+
+// trap sets one.
+func (r *recorder) trap(state string, spring func() error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.traps = append(r.traps, trap{state, spring})
+}
+
+// take takes the traps of a state, to be sprung.
+func (r *recorder) take(state string) (out []trap) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.traps = slices.DeleteFunc(r.traps, func(t trap) bool {
+		if t.state == state {
+			out = append(out, t)
+		}
+		return t.state == state
+	})
+	r.sprang += len(out)
+	return out
+}
+
+func (r *recorder) sprung(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sprang--
+	if err != nil {
+		r.texts = append(r.texts, "a trap failed: "+err.Error())
+	}
+}
+
+// waits says whether a trap is set, or being sprung.
+func (r *recorder) waits() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.traps)+r.sprang > 0
 }
 
 func (r *recorder) start(ctx context.Context, c client.WithWatch, name string) error {
@@ -41,6 +89,9 @@ func (r *recorder) start(ctx context.Context, c client.WithWatch, name string) e
 				}
 				if h, is := ev.Object.(*metal3.BareMetalHost); is {
 					r.note(ev.Type, h)
+					for _, t := range r.take(string(h.Status.Provisioning.State)) {
+						r.sprung(t.spring())
+					}
 				}
 			}
 		}
@@ -61,6 +112,9 @@ func (r *recorder) note(kind watch.EventType, h *metal3.BareMetalHost) {
 	}
 	if e := h.Status.ErrorType; e != "" {
 		r.errors = append(r.errors, e)
+		if m := h.Status.ErrorMessage; !slices.Contains(r.texts, m) {
+			r.texts = append(r.texts, m)
+		}
 	}
 }
 
@@ -90,6 +144,38 @@ func (r *recorder) passed(want []string) bool {
 	return len(want) == 0
 }
 
+// said tells whether a message of an error had this in it.
+func (r *recorder) said(text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.texts, func(m string) bool { return strings.Contains(m, text) })
+}
+
+// begin forgets what was: what comes is another object.
+func (r *recorder) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.latest, r.states, r.errors, r.texts, r.told = nil, nil, nil, nil, 0
+}
+
+// came tells whether the host is in a state, or has been since the one that was
+// last waited for.
+func (r *recorder) came(state string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := r.told + 1; i < len(r.states); i++ {
+		if string(r.states[i]) == state {
+			r.told = i
+			return true
+		}
+	}
+	if last := len(r.states) - 1; last >= 0 && r.latest != nil && string(r.states[last]) == state {
+		r.told = last
+		return true
+	}
+	return false
+}
+
 func (r *recorder) failed(kind string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +192,7 @@ func (r *recorder) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "states: %q\nerrors: %q\n", r.states, r.errors)
+	fmt.Fprintf(&b, "states: %q\nerrors: %q\nmessages: %q\n", r.states, r.errors, r.texts)
 	if r.latest != nil {
 		fmt.Fprintf(&b, "status: %s, %s: %s\n", r.latest.Status.OperationalStatus, r.latest.Status.ErrorType, r.latest.Status.ErrorMessage)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/images"
@@ -20,6 +21,26 @@ func (s *scene) registerServers(sc *book) {
 	sc.Step(`^the server's first disk does not boot$`, "asserts that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
 	sc.Step(`^the server booted its agent once for it$`, "asserts that the server came up twice since the image was asked for: agent, image", s.bootedOnce)
 	sc.Step(`^somebody switches the server off by its BMC$`, "switches it off behind the controllers' back", s.pressButton)
+	sc.Step(`^the server is on$`, "waits until the server has power", s.isOn)
+	sc.Step(`^the server has found nothing to boot$`, "waits until the server has tried all that it can boot", s.isIdle)
+	sc.Step(`^the server's system does not listen to the power button$`, "lets what runs now ignore that it shall shut down", s.deafen)
+	sc.Step(`^the server's system crashes$`, "lets what runs now panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
+	sc.Step(`^the server's agent will be silent$`, "lets the agent's system boot, and the agent not come up in it", func() { s.world.Mute(s.server.Name, true) })
+	sc.Step(`^the server's agent will speak$`, "ends that", func() { s.world.Mute(s.server.Name, false) })
+	sc.Step(`^the server was not reset$`, "asserts that it was not reset since the operator began to count", func() error {
+		if n := s.resets() - s.reset; n != 0 {
+			return fmt.Errorf("it was reset %d times", n)
+		}
+		return nil
+	})
+	sc.Step(`^the operator counts how often the server is reset$`, "begins to count", func() { s.reset = s.resets() })
+	sc.Step(`^the server was reset (\d+) times?$`, "asserts how many resets the BMC has confirmed since the operator began to count", func(want int) error {
+		if n := s.resets() - s.reset; n != want {
+			return fmt.Errorf("it was reset %d times", n)
+		}
+		return nil
+	})
+	sc.Step(`^(\d+) minutes pass$`, "lets minutes of the lab's time pass", func(n int) { s.world.Clock().Advance(time.Duration(n) * time.Minute) })
 	sc.Step(`^a minute passes$`, "lets a minute of the lab's time pass", func() { s.world.Clock().Advance(time.Minute) })
 	sc.Step(`^ten minutes pass$`, "lets ten minutes of the lab's time pass", func() { s.world.Clock().Advance(10 * time.Minute) })
 }
@@ -40,6 +61,31 @@ func (s *scene) isOff(ctx context.Context) error {
 		v := s.machine()
 		return v.Power == machine.PowerOff, string(v.Phase), nil
 	})
+}
+
+func (s *scene) isOn(ctx context.Context) error {
+	return eventually(ctx, "the server is on", func(context.Context) (bool, string, error) {
+		v := s.machine()
+		return v.Power == machine.PowerOn, string(v.Phase), nil
+	})
+}
+
+func (s *scene) deafen(ctx context.Context) error {
+	v := s.machine()
+	if v.OS == nil {
+		return fmt.Errorf("nothing runs: the server is %s", v.Phase)
+	}
+	return s.host().Apply(ctx, machine.SetDeaf{Boot: v.OS.Boot, Deaf: true})
+}
+
+// rotate changes the password of the BMC's administrator.
+func (s *scene) rotate(ctx context.Context, password string) error {
+	admin, ok := s.host().Admin()
+	if !ok {
+		return errors.New("the BMC has no administrator")
+	}
+	_, err := s.host().ApplyBMC(ctx, simbmc.ChangeAccount{ID: admin.ID, AccountChange: simbmc.AccountChange{Password: &password}})
+	return err
 }
 
 func (s *scene) isIdle(ctx context.Context) error {

@@ -44,6 +44,8 @@ type scene struct {
 	stop    context.CancelFunc
 	watched *recorder
 	faults  []string // IDs of the rules that the scenario has added
+	asked   int      // how often its BMC had been when that began to matter
+	reset   int      // how often it had been reset then
 	boots   uint64   // of the server, when it was last asked for an image
 }
 
@@ -53,8 +55,9 @@ func (s *scene) register(b *book) {
 		about string
 		bind  func(*book)
 	}{
-		{"lab", s.registerLabs}, {"host", s.registerHosts}, {"server", s.registerServers}, {"image", s.registerImages},
-		{"configuration", s.registerConfig}, {"controller", s.registerControllers}, {"network boot", s.registerNetboot},
+		{"lab", s.registerLabs}, {"host", s.registerHosts}, {"object", s.registerObjects}, {"server", s.registerServers},
+		{"BMC", s.registerFaults}, {"image", s.registerImages}, {"configuration", s.registerConfig}, {"controller", s.registerControllers},
+		{"network boot", s.registerNetboot},
 	} {
 		b.about = noun.about
 		noun.bind(b)
@@ -97,6 +100,7 @@ func (s *scene) start(ctx context.Context, servers int, profile string) (err err
 		return err
 	}
 	s.dir, s.world, s.kube = s.lab.dir, s.lab.world, s.lab.kube
+	s.lab.image.begin()
 	s.servers = s.lab.hand(servers)
 	s.server = s.servers[0]
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))

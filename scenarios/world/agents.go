@@ -43,6 +43,7 @@ type agents struct {
 	mu      sync.Mutex
 	ended   bool
 	running map[string]*running // by host
+	mute    map[string]bool     // hosts whose agents do not come up
 	group   sync.WaitGroup
 }
 
@@ -52,7 +53,7 @@ type running struct {
 }
 
 func newAgents(c *clock.Clock, log *slog.Logger, dir string) *agents {
-	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, begun: make(chan struct{}), running: map[string]*running{}}
+	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, begun: make(chan struct{}), running: map[string]*running{}, mute: map[string]bool{}}
 	a.life, a.end = context.WithCancel(context.Background())
 	return a
 }
@@ -205,7 +206,7 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ended {
+	if a.ended || a.mute[h.Name()] {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -225,6 +226,14 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 			a.log.Error("agent ended", "machine", h.Name(), "error", err)
 		}
 	})
+}
+
+// Mute keeps a host's agent from coming up at the boots to come: its system
+// runs, and nothing is heard of it.
+func (w *World) Mute(host string, mute bool) {
+	w.agents.mu.Lock()
+	defer w.agents.mu.Unlock()
+	w.agents.mute[host] = mute
 }
 
 // kill ends the agent of a boot, if it runs; its drives are gone already.

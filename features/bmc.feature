@@ -1,0 +1,68 @@
+Feature: Kinds of BMC addresses
+  Whatever kind of address a host has, its server is registered, inspected,
+  provisioned, made free again and let go. The emulated BMCs speak Redfish over
+  TLS alone, and lead those there who come without, as many do: rows with +http
+  are those of the table of controller/bmc.
+
+  Background:
+    Given a lab with 1 server
+
+  @B-131 @B-132 @B-133
+  Scenario Outline: By virtual media: <address>
+    When the operator registers the server at the address "<address>"
+    Then the host becomes "available"
+    And the inspection found what the server is made of
+    When the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server runs what its first disk holds
+    When the operator deletes the host
+    Then the host is gone
+    And the server's disks hold no partition table
+    And the server is off
+
+    Examples:
+      | address                                       |
+      | redfish-virtualmedia://HOST:PORT/SYSTEM       |
+      | redfish-virtualmedia+https://HOST:PORT/SYSTEM |
+      | redfish-virtualmedia://HOST:PORT              |
+      | redfish-virtualmedia://HOST:PORT/redfish/v1   |
+      | ilo5-virtualmedia://HOST:PORT/SYSTEM          |
+      | ilo5-virtualmedia+https://HOST:PORT           |
+      | idrac-virtualmedia://HOST:PORT/SYSTEM         |
+      | idrac-virtualmedia+https://HOST:PORT          |
+      | ilo4-virtualmedia://HOST:PORT                 |
+      | ilo4-virtualmedia+https://HOST:PORT           |
+
+  @B-131 @B-132 @B-133 @network
+  Scenario Outline: By network: <address>
+    When the operator registers the server at the address "<address>"
+    Then the host becomes "available"
+    And the inspection found what the server is made of
+    When the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server runs what its first disk holds
+    When the operator deletes the host
+    Then the host is gone
+    And the server's disks hold no partition table
+    And the server is off
+
+    Examples:
+      | address                               |
+      | ipmi://IPMI                           |
+      | IPMI                                  |
+      | libvirt://IPMI                        |
+      | redfish://HOST:PORT/SYSTEM            |
+      | redfish+https://HOST:PORT             |
+      | ilo5-redfish://HOST:PORT/SYSTEM       |
+      | ilo5-redfish+https://HOST:PORT/SYSTEM |
+      | idrac-redfish://HOST:PORT/SYSTEM      |
+      | idrac-redfish+https://HOST:PORT       |
+      | redfish-uefihttp://HOST:PORT/SYSTEM   |
+      | ibmc://HOST:PORT/SYSTEM               |
+      | ibmc+https://HOST:PORT                |
+      | idrac://HOST:PORT                     |
+      | idrac+https://HOST:PORT               |
+      | ilo4://HOST:PORT                      |
+      | ilo5://HOST:PORT                      |
+      | ilo5+https://HOST:PORT                |
+      | irmc://HOST:PORT                      |

@@ -1,0 +1,201 @@
+package features
+
+// statement is one of the reference on Metal3's behaviour.
+type statement struct {
+	id, title string
+	why       string // there is neither a scenario nor a test of it; "" when there is
+}
+
+// pending are statements whose tests somebody is writing.
+var pending = map[string]bool{}
+
+const later = "came with types that cannot be imported yet: out of scope until they can"
+
+// statements are all of them, in the order of the reference.
+var statements = []struct {
+	title string
+	rows  []statement
+}{
+	{"Objects, group, names", []statement{
+		{"B-01", "kinds of metal3.io/v1alpha1, short names and columns", ""},
+		{"B-02", "objects that have the host's name", ""},
+		{"B-03", "finalizers", ""},
+		{"B-04", "owner references", ""},
+		{"B-05", "what the schemas refuse", ""},
+		{"B-06", "status is written when it changes, with lastUpdated", ""},
+		{"B-07", "what wakes the reconciler", ""},
+	}},
+	{"One pass", []statement{
+		{"B-10", "the order within a pass", ""},
+		{"B-11", "the order within the state machine", ""},
+		{"B-12", "delays", ""},
+		{"B-13", "backoff after failures", ""},
+		{"B-14", "what passes by itself is not in the status", ""},
+		{"B-15", "when a delayed host is looked at again", ""},
+	}},
+	{"Provisioning states", []statement{
+		{"B-20", "the empty state", ""},
+		{"B-21", "unmanaged", ""},
+		{"B-22", "registering", ""},
+		{"B-23", "inspecting", ""},
+		{"B-24", "match profile", ""},
+		{"B-25", "preparing", ""},
+		{"B-26", "available, once ready", ""},
+		{"B-27", "provisioning", ""},
+		{"B-28", "provisioned", ""},
+		{"B-29", "externally provisioned", ""},
+		{"B-30", "deprovisioning", ""},
+		{"B-31", "powering off before delete", ""},
+		{"B-32", "deleting", ""},
+	}},
+	{"Transitions", []statement{
+		{"B-40", "to registering", ""},
+		{"B-41", "to unmanaged", ""},
+		{"B-42", "from unmanaged to registering", ""},
+		{"B-43", "what registering does", ""},
+		{"B-44", "from registering on", ""},
+		{"B-45", "registration fails", ""},
+		{"B-46", "registration is repeated in every state", ""},
+		{"B-47", "why registration fails", ""},
+		{"B-48", "what inspecting does", ""},
+		{"B-49", "inspection fails", ""},
+		{"B-50", "an operation begins again by force", ""},
+		{"B-51", "inspection is disabled", ""},
+		{"B-52", "from preparing to available", ""},
+		{"B-53", "preparing fails", ""},
+		{"B-54", "settings whose validation is stale or failed", ""},
+		{"B-55", "from available on, in order", ""},
+		{"B-56", "what needs provisioning", ""},
+		{"B-57", "a limit of provisioning attempts", later},
+		{"B-58", "what provisioning does", ""},
+		{"B-59", "provisioning fails", ""},
+		{"B-60", "what is wrong before anything is done", ""},
+		{"B-61", "cleaning before provisioning", ""},
+		{"B-62", "what leads to deprovisioning, and what does not", ""},
+		{"B-63", "a provisioned host is adopted again", ""},
+		{"B-64", "no longer externally provisioned", ""},
+		{"B-65", "what deprovisioning does", ""},
+		{"B-66", "deprovisioning fails", ""},
+		{"B-67", "the cleaning mode is read when deprovisioning begins", ""},
+		{"B-68", "where deletion leads from each state", ""},
+		{"B-69", "deletion goes on after failures", ""},
+		{"B-70", "powering off before deletion", ""},
+		{"B-71", "what deleting lets go", ""},
+		{"B-72", "an externally provisioned host is deleted", ""},
+		{"B-73", "capacity", ""},
+		{"B-74", "operation history", ""},
+		{"B-75", "when the boot mode is set", ""},
+	}},
+	{"Status, errors, conditions", []statement{
+		{"B-80", "operational statuses", ""},
+		{"B-81", "error types", ""},
+		{"B-82", "when errors are cleared", ""},
+		{"B-83", "conditions", ""},
+	}},
+	{"Annotations", []statement{
+		{"B-90", "paused", ""},
+		{"B-91", "detached", ""},
+		{"B-92", "the value of detached", ""},
+		{"B-93", "deletion of a detached host", ""},
+		{"B-94", "what detached means for others", ""},
+		{"B-95", "reboot", ""},
+		{"B-96", "reboot with a key", ""},
+		{"B-97", "reboot of a server that is off", ""},
+		{"B-98", "inspect", ""},
+		{"B-99", "hardwaredetails", ""},
+		{"B-100", "status", ""},
+		{"B-101", "labels", ""},
+	}},
+	{"Credentials", []statement{
+		{"B-110", "keys of the secret", ""},
+		{"B-111", "a missing secret", ""},
+		{"B-112", "BMC details that are not whole", ""},
+		{"B-113", "marks of the secret", ""},
+		{"B-114", "credentials that were tried, and that are good", ""},
+		{"B-115", "secrets of configuration", ""},
+	}},
+	{"Power", []statement{
+		{"B-120", "states in which power is managed", ""},
+		{"B-121", "power is polled", ""},
+		{"B-122", "events of power", ""},
+		{"B-123", "soft, then hard", ""},
+		{"B-124", "power management fails", ""},
+		{"B-125", "disablePowerOff", ""},
+		{"B-126", "on again after deprovisioning", ""},
+	}},
+	{"BMC addresses", []statement{
+		{"B-130", "forms of an address", ""},
+		{"B-131", "schemes", ""},
+		{"B-132", "transport, path and port", ""},
+		{"B-133", "schemes of the specification that upstream has dropped", ""},
+		{"B-134", "certificates", ""},
+	}},
+	{"Boot mode and MAC", []statement{
+		{"B-140", "boot modes", ""},
+		{"B-141", "bootMACAddress", ""},
+	}},
+	{"Image", []statement{
+		{"B-150", "schemes of its URL", ""},
+		{"B-151", "checksum", ""},
+		{"B-152", "checksumType is missing", ""},
+		{"B-153", "formats", ""},
+		{"B-154", "credentials of a registry", ""},
+		{"B-155", "config drive", ""},
+		{"B-156", "custom deployment", ""},
+	}},
+	{"Root device hints and profiles", []statement{
+		{"B-160", "how hints match", ""},
+		{"B-161", "hints that are refused", ""},
+		{"B-162", "no disk matches", ""},
+		{"B-163", "a RAID volume outdoes hints", ""},
+		{"B-190", "hardware profiles", ""},
+	}},
+	{"RAID", []statement{
+		{"B-170", "what is applied, deleted and kept", ""},
+		{"B-171", "what is refused", ""},
+		{"B-172", "what fails at run time", ""},
+		{"B-173", "the order of steps", ""},
+		{"B-174", "rotational, root volume, status", ""},
+		{"B-175", "drivers that can", ""},
+		{"B-176", "how many disks a level needs", ""},
+	}},
+	{"HostFirmwareSettings and FirmwareSchema", []statement{
+		{"B-200", "made at registration", ""},
+		{"B-201", "status", ""},
+		{"B-202", "the schema's name and owners", ""},
+		{"B-203", "conditions", ""},
+		{"B-204", "validation", ""},
+		{"B-205", "values", ""},
+		{"B-206", "applied", ""},
+	}},
+	{"HostFirmwareComponents", []statement{
+		{"B-210", "components", ""},
+		{"B-211", "updates that are refused", ""},
+		{"B-212", "what is updated", ""},
+	}},
+	{"Other kinds", []statement{
+		{"B-220", "HostUpdatePolicy and servicing", ""},
+		{"B-230", "DataImage", ""},
+		{"B-240", "PreprovisioningImage", ""},
+		{"B-245", "BMCEventSubscription", ""},
+		{"B-250", "HardwareData", ""},
+		{"B-251", "inspectionMode fast", later},
+		{"B-252", "architecture", ""},
+	}},
+	{"Externally provisioned, consumer, informational fields", []statement{
+		{"B-260", "when externallyProvisioned may be set", ""},
+		{"B-261", "consumerRef and taints", ""},
+		{"B-262", "description, hardwareProfile, firmware", ""},
+	}},
+	{"Validation", []statement{
+		{"B-270", "what is refused at creation and update", ""},
+		{"B-271", "what is refused at update", ""},
+	}},
+	{"Metrics and events", []statement{
+		{"B-280", "metrics", ""},
+		{"B-281", "events", ""},
+	}},
+	{"HostClaim", []statement{
+		{"B-285", "HostClaim", "optional and unfinished upstream; not among the nine kinds that are the target"},
+	}},
+}

@@ -1,0 +1,115 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+)
+
+// Where requests go that faults are about, on whatever path a BMC has them.
+const (
+	resetPath  = "/redfish/v1/Systems/*/Actions/ComputerSystem.Reset"
+	insertPath = "/redfish/v1/**/VirtualMedia.InsertMedia"
+	systemPath = "/redfish/v1/Systems/*"
+)
+
+// faults are what operators call what goes wrong with a BMC.
+var faults = []struct {
+	phrase string
+	doc    string
+	rule   fault.Rule
+}{
+	{"is silent", "takes it off the network", fault.Rule{Offline: true}},
+	{"is silent for two minutes", "takes it off the network for two minutes of the lab's time",
+		fault.Rule{Offline: true, Until: fault.Duration{Duration: 2 * time.Minute}}},
+	{"refuses virtual media", "answers each insertion of a medium with 500",
+		fault.Rule{Path: insertPath, Method: fault.Methods{"POST"}, Status: 500, Message: "no medium can be inserted"}},
+	{"refuses virtual media once", "answers the next insertion of a medium with 500",
+		fault.Rule{Path: insertPath, Method: fault.Methods{"POST"}, Status: 500, Count: 1, Message: "no medium can be inserted"}},
+	{"refuses to switch the server", "answers each reset with 500",
+		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 500, Message: "the power supply does not answer"}},
+	{"refuses to switch the server once", "answers the next reset with 500",
+		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 500, Count: 1, Message: "the power supply does not answer"}},
+	{"refuses to ask the system to shut down", "answers the next reset with 400, as a BMC does that cannot ask",
+		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 400, Count: 1, Message: "no such reset type"}},
+	{"takes a reset and does nothing", "confirms the next reset without carrying it out",
+		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 204, Count: 1}},
+	{"takes resets and does nothing", "confirms each reset without carrying it out: the power is stuck",
+		fault.Rule{Path: resetPath, Method: fault.Methods{"POST"}, Status: 204}},
+	{"refuses boot overrides once", "answers the next change of the system with 500",
+		fault.Rule{Path: systemPath, Method: fault.Methods{"PATCH"}, Status: 500, Count: 1}},
+	{"is busy for a while", "answers the next five requests with 503",
+		fault.Rule{Status: 503, Count: 5, Path: "/redfish/v1/**"}},
+	{"breaks off an answer", "ends the next connection in the middle of a body",
+		fault.Rule{Path: systemPath, Method: fault.Methods{"GET"}, Drop: fault.MidBody, Count: 1}},
+	{"shows a certificate that it has signed itself", "fails each verification of its certificate",
+		fault.Rule{TLS: fault.SelfSigned}},
+}
+
+func (s *scene) registerFaults(sc *book) {
+	for _, f := range faults {
+		s.now(sc, f.phrase, f.doc, func(ctx context.Context) error {
+			r := f.rule
+			r.BMC = s.server.Name
+			added, err := s.world.Control().AddFaults(ctx, r)
+			for _, a := range added {
+				s.faults = append(s.faults, a.ID)
+			}
+			return err
+		})
+	}
+	s.now(sc, "restarts", "lets the BMC restart at once: it forgets sessions and is away for a while", func(ctx context.Context) error {
+		_, err := s.world.Control().ResetBMC(ctx, s.server.Name, control.BMCReset{Kind: "ForceRestart"})
+		return err
+	})
+	sc.Step(`^the BMC is as it was$`, "mends what was wrong with the BMC", s.mend)
+	sc.Step(`^the BMC of the server is asked nothing from now on$`, "begins to count what the BMC is asked", func() { s.asked = s.requests() })
+	sc.Step(`^the BMC was asked nothing$`, "asserts that it was asked nothing since", func() error {
+		if n := s.requests() - s.asked; n != 0 {
+			return fmt.Errorf("it was asked %d times", n)
+		}
+		return nil
+	})
+}
+
+// now binds what happens to a BMC at once, and what happens to it as soon as the
+// host is in some state.
+func (s *scene) now(sc *book, phrase, doc string, does func(context.Context) error) {
+	sc.Step(`^the BMC `+phrase+`$`, doc, does)
+	sc.Step(`^the BMC `+phrase+` as soon as the host is "([^"]*)"$`, "the same, when this state is first seen from now on", func(ctx context.Context, state string) {
+		ctx = context.WithoutCancel(ctx)
+		s.watched.trap(state, func() error { return does(ctx) })
+	})
+}
+
+func (s *scene) mend(ctx context.Context) error {
+	for _, id := range s.faults {
+		if err := s.world.Control().RemoveFault(ctx, id); err != nil {
+			return err
+		}
+	}
+	s.faults = nil
+	return nil
+}
+
+// requests is how many requests to the server's BMC the journal tells of.
+func (s *scene) requests() int {
+	all, _, err := s.world.Lab().Journal().Select(journal.Query{Host: s.server.Name, Kind: journal.Request})
+	if err != nil {
+		panic(err) // the query is ours
+	}
+	return len(all)
+}
+
+// resets is how many resets the BMC was asked for and has confirmed.
+func (s *scene) resets() int {
+	all, _, err := s.world.Lab().Journal().Select(journal.Query{Host: s.server.Name, Kind: journal.Request, Method: "POST", Path: resetPath, Status: "2xx"})
+	if err != nil {
+		panic(err) // the query is ours
+	}
+	return len(all)
+}

@@ -1,0 +1,167 @@
+package steps
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/cucumber/godog"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// registerObjects binds the steps that are about a host's object as such, for
+// what has no phrase of its own.
+func (s *scene) registerObjects(sc *book) {
+	sc.Step(`^the operator registers the server with:$`, "applies its Secret and its BareMetalHost, with this YAML merged into the latter", s.registerWith)
+	sc.Step(`^the operator edits the host:$`, "merges this YAML into the BareMetalHost; null takes something away", s.edit)
+	sc.Step(`^the operator annotates the host with "([^"]*)"$`, "sets an annotation to the empty text",
+		func(ctx context.Context, name string) error { return s.annotate(ctx, name, "") })
+	sc.Step(`^the operator annotates the host with "([^"]*)" saying '([^']*)'$`, "sets an annotation to this text", s.annotate)
+	sc.Step(`^the operator takes the annotation "([^"]*)" away$`, "removes an annotation", s.unannotate)
+	sc.Step(`^the annotation "([^"]*)" is gone$`, "waits until the annotation has been removed",
+		func(ctx context.Context, name string) error { return s.annotated(ctx, name, false) })
+	sc.Step(`^the annotation "([^"]*)" is still there$`, "asserts that the annotation has not been removed", s.keepsAnnotation)
+	sc.Step(`^the host's status has "([^"]*)" as "([^"]*)"$`, "waits until a value of the status, named by its path such as provisioning.bootMode, is this; empty is not there", s.statusHas)
+	sc.Step(`^the conditions say that "([^"]*)" are (true|false)$`, "waits until these conditions all are", s.conditionsAre)
+	sc.Step(`^the condition "([^"]*)" is (True|False|Unknown) because of "([^"]*)"$`, "waits until a condition has this status and reason", s.conditionIs)
+}
+
+// merge puts YAML on top of an object.
+func merge(into *metal3.BareMetalHost, text string) error {
+	var patch map[string]any
+	if err := yaml.UnmarshalStrict([]byte(text), &patch); err != nil {
+		return fmt.Errorf("the step's YAML: %w", err)
+	}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(into)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(overlay(object, patch))
+	if err != nil {
+		return err
+	}
+	*into = metal3.BareMetalHost{}
+	return yaml.UnmarshalStrict(b, into)
+}
+
+// overlay is RFC 7396 for what YAML has made.
+func overlay(under, over map[string]any) map[string]any {
+	for k, v := range over { // each by itself: the order is not seen
+		deeper, ok := v.(map[string]any)
+		switch {
+		case v == nil:
+			delete(under, k)
+		case ok:
+			below, _ := under[k].(map[string]any)
+			if below == nil {
+				below = map[string]any{}
+			}
+			under[k] = overlay(below, deeper)
+		default:
+			under[k] = v
+		}
+	}
+	return under
+}
+
+func (s *scene) registerWith(ctx context.Context, text *godog.DocString) error {
+	secret, host := world.Objects(s.server)
+	if err := merge(host, text.Content); err != nil {
+		return err
+	}
+	return s.create(ctx, secret, host)
+}
+
+func (s *scene) edit(ctx context.Context, text *godog.DocString) error {
+	patch, err := yaml.YAMLToJSONStrict([]byte(text.Content))
+	if err != nil {
+		return fmt.Errorf("the step's YAML: %w", err)
+	}
+	_, host := world.Objects(s.server)
+	return s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch))
+}
+
+func (s *scene) annotate(ctx context.Context, name, value string) error {
+	return s.change(ctx, func(h *metal3.BareMetalHost) { metav1.SetMetaDataAnnotation(&h.ObjectMeta, name, value) })
+}
+
+func (s *scene) unannotate(ctx context.Context, name string) error {
+	return s.change(ctx, func(h *metal3.BareMetalHost) { delete(h.Annotations, name) })
+}
+
+func (s *scene) annotated(ctx context.Context, name string, want bool) error {
+	return eventually(ctx, "annotation "+name, func(context.Context) (bool, string, error) {
+		h := s.watched.host()
+		if h == nil {
+			return false, "no host", nil
+		}
+		_, is := h.Annotations[name]
+		return is == want, fmt.Sprint(h.Annotations), nil
+	})
+}
+
+func (s *scene) keepsAnnotation(ctx context.Context, name string) error {
+	h, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := h.Annotations[name]; !ok {
+		return fmt.Errorf("it has gone: there are %v", h.Annotations)
+	}
+	return nil
+}
+
+func (s *scene) statusHas(ctx context.Context, path, want string) error {
+	return s.shows(ctx, path, want, func(h *metal3.BareMetalHost) string {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&h.Status)
+		if err != nil {
+			return err.Error()
+		}
+		var at any = object
+		for part := range strings.SplitSeq(path, ".") {
+			m, ok := at.(map[string]any)
+			if !ok {
+				return ""
+			}
+			at = m[part]
+		}
+		if at == nil {
+			return ""
+		}
+		return fmt.Sprint(at)
+	})
+}
+
+func (s *scene) conditionsAre(ctx context.Context, list, want string) error {
+	is := map[string]metav1.ConditionStatus{"true": metav1.ConditionTrue, "false": metav1.ConditionFalse}[want]
+	return eventually(ctx, "conditions "+list+" are "+want, func(context.Context) (bool, string, error) {
+		h := s.watched.host()
+		if h == nil {
+			return false, "no host", nil
+		}
+		for name := range strings.SplitSeq(list, ", ") {
+			if !meta.IsStatusConditionPresentAndEqual(h.Status.Conditions, name, is) {
+				return false, fmt.Sprintf("%+v", h.Status.Conditions), nil
+			}
+		}
+		return true, "", nil
+	})
+}
+
+func (s *scene) conditionIs(ctx context.Context, name, status, reason string) error {
+	return s.shows(ctx, "condition "+name, status+" "+reason, func(h *metal3.BareMetalHost) string {
+		c := meta.FindStatusCondition(h.Status.Conditions, name)
+		if c == nil {
+			return "not there"
+		}
+		return string(c.Status) + " " + c.Reason
+	})
+}
