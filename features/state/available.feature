@@ -57,7 +57,7 @@ Feature: available
       spec: {externallyProvisioned: false}
       """
     Then the host becomes "available"
-    And it passed through "externally provisioned, provisioned, deprovisioning, available"
+    And it passed through "externally provisioned, deprovisioning, available"
 
   @B-68 @B-70
   Scenario: An available host is deleted

@@ -246,13 +246,28 @@ func (s *scene) readNamed(ctx context.Context, name string) (*metal3.BareMetalHo
 
 // change edits the host's specification or metadata.
 func (s *scene) change(ctx context.Context, edit func(*metal3.BareMetalHost)) error {
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	version := ""
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		h, err := s.read(ctx)
 		if err != nil {
 			return err
 		}
 		edit(h)
-		return s.kube.Update(ctx, h)
+		err = s.kube.Update(ctx, h)
+		version = h.ResourceVersion
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.catchUp(ctx, version)
+}
+
+// catchUp waits until the watch has brought a version: what steps see then is
+// what came of it.
+func (s *scene) catchUp(ctx context.Context, version string) error {
+	return eventually(ctx, "the watch brings version "+version, func(context.Context) (bool, string, error) {
+		return s.watched.caughtUp(version), "", nil
 	})
 }
 

@@ -86,7 +86,10 @@ func (s *scene) edit(ctx context.Context, text *godog.DocString) error {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}
 	_, host := world.Objects(s.server)
-	return s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch))
+	if err := s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		return err
+	}
+	return s.catchUp(ctx, host.ResourceVersion)
 }
 
 func (s *scene) annotate(ctx context.Context, name, value string) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -24,7 +25,8 @@ type recorder struct {
 	errors []metal3.ErrorType
 	texts  []string // messages of errors
 	traps  []trap
-	sprang int // traps that are being sprung
+	seen   uint64 // the latest version
+	sprang int    // traps that are being sprung
 }
 
 // trap is sprung when a state is first seen after it was set.
@@ -107,6 +109,9 @@ func (r *recorder) note(kind watch.EventType, h *metal3.BareMetalHost) {
 		return
 	}
 	r.latest = h
+	if v, err := strconv.ParseUint(h.ResourceVersion, 10, 64); err == nil {
+		r.seen = max(r.seen, v)
+	}
 	if s := h.Status.Provisioning.State; len(r.states) == 0 || r.states[len(r.states)-1] != s {
 		r.states = append(r.states, s)
 	}
@@ -156,6 +161,14 @@ func (r *recorder) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.latest, r.states, r.errors, r.texts, r.told = nil, nil, nil, nil, 0
+}
+
+// caughtUp tells whether a version of the host has been seen, or a later one.
+func (r *recorder) caughtUp(version string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want, err := strconv.ParseUint(version, 10, 64)
+	return err == nil && r.seen >= want
 }
 
 // came tells whether the host is in a state, or has been since the one that was

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -43,10 +44,10 @@ type scene struct {
 	server  control.Host   // the first of them, which the scenario is about
 	stop    context.CancelFunc
 	watched *recorder
-	faults  []string // IDs of the rules that the scenario has added
-	asked   int      // how often its BMC had been when that began to matter
-	reset   int      // how often it had been reset then
-	boots   uint64   // of the server, when it was last asked for an image
+	faults  []string     // IDs of the rules that the scenario has added
+	asked   journal.Mark // from where on it matters what its BMC is asked
+	counted journal.Mark // from where on its resets count
+	boots   uint64       // of the server, when it was last asked for an image
 }
 
 // register binds all steps.

@@ -111,10 +111,12 @@ func imageGone(f Facts) bool {
 	return f.HaveImage != f.WantImage || f.HaveDeploy != f.WantDeploy
 }
 
+func nothingWanted(f Facts) bool { return f.WantImage == "" && f.WantDeploy == "" }
+
 // unwanted: a deployment that is under way is no longer asked for, or is for
 // something else (B-58).
 func unwanted(f Facts) bool {
-	return f.WantImage == "" && f.WantDeploy == "" || f.ImageChanged || (f.HaveImage != "" || f.HaveDeploy != "") && imageGone(f)
+	return nothingWanted(f) || f.ImageChanged || (f.HaveImage != "" || f.HaveDeploy != "") && imageGone(f)
 }
 
 func live(f Facts) bool { return f.Live }
@@ -304,6 +306,7 @@ var rules = []rule{
 	{in: states{deleting}, name: "may go", ref: "B-71", when: always, do: Release},
 
 	{in: idle, name: "is provisioned by others", ref: "B-55 B-260", when: func(f Facts) bool { return f.External }, to: to(external)},
+	{in: states{external}, name: "is no longer provisioned by others, and has no image", ref: "B-64", when: func(f Facts) bool { return !f.External && nothingWanted(f) }, to: to(deprovisioning), after: 1},
 	{in: states{external}, name: "is no longer provisioned by others", ref: "B-64", when: func(f Facts) bool { return !f.External }, to: to(provisioned), after: 1},
 	{in: idle, name: "shall be inspected again", ref: "B-55 B-98", when: func(f Facts) bool { return f.InspectRequested && !f.InspectionDisabled }, to: to(inspecting), after: 1},
 	{in: idle, name: "shall be prepared again", ref: "B-55", when: func(f Facts) bool { return f.Part.State != PartSettled && f.Part.State != PartStale }, to: to(preparing), after: 1},
