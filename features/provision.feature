@@ -5,7 +5,7 @@ Feature: The life of a server
   Background:
     Given a lab with 1 server
 
-  @B-40 @B-43 @B-44 @B-48 @B-52 @B-56 @B-58 @B-61 @B-62 @B-65 @B-68 @B-70 @B-71 @B-250
+  @B-40 @B-43 @B-44 @B-48 @B-52 @B-56 @B-58 @B-61 @B-62 @B-65 @B-68 @B-70 @B-71 @B-250 @B-281
   Scenario: From a Secret and a BareMetalHost to a running image, and back
     When the operator registers the server
     Then the host becomes "available"

@@ -33,6 +33,26 @@ Feature: available
     When the operator sets online to true
     Then the host becomes "provisioned"
 
+  @B-07 @B-06
+  Scenario: What the controllers write wakes nobody
+    When a minute passes
+    And the host has settled
+    And ten minutes pass
+    Then the host has not been written again
+
+  @B-261 @B-262
+  Scenario: Whoever uses a host says so
+    When the operator edits the host:
+      """
+      spec:
+        description: third from above
+        consumerRef: {apiVersion: infrastructure.cluster.x-k8s.io/v1beta1, kind: Metal3Machine, name: web-0, namespace: default}
+        taints: [{key: broken, value: fan, effect: NoSchedule}]
+      """
+    And the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the events of "ProvisioningComplete" are related to "web-0"
+
   @B-124 @B-82 @B-83 @fault
   Scenario: The power cannot be switched
     Given the BMC refuses to switch the server

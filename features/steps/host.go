@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -73,6 +74,15 @@ func (s *scene) registerHosts(sc *book) {
 	sc.Step(`^the inspection found what the server is made of$`, "compares the HardwareData with what the BMC shows", s.inspected)
 	sc.Step(`^the message of the error holds no password$`, "asserts that no password is in the error's message", s.messageHoldsNoPassword)
 	sc.Step(`^the events tell of "([^"]*)"$`, "waits until there are events with these reasons", s.eventsTell)
+	sc.Step(`^the events of "([^"]*)" are related to "([^"]*)"$`, "waits for an event with this reason whose related object has this name", s.eventsRelate)
+	sc.Step(`^the host has settled$`, "waits until the host is not written any longer for a second of real time", s.settles)
+	sc.Step(`^the host has not been written again$`, "asserts that the host is as it was when it had settled", func(ctx context.Context) error {
+		h, err := s.read(ctx)
+		if err == nil && h.ResourceVersion != s.settled {
+			err = fmt.Errorf("it was: %s", s.watched.String())
+		}
+		return err
+	})
 	sc.Step(`^an event tells of "([^"]*)" and names the checksum$`, "waits for an event whose message names the wrong checksum", s.eventNamesChecksum)
 }
 
@@ -411,6 +421,31 @@ func (s *scene) eventsTell(ctx context.Context, list string) error {
 			}
 		}
 		return true, "", err
+	})
+}
+
+func (s *scene) eventsRelate(ctx context.Context, reason, name string) error {
+	return eventually(ctx, "an event "+reason, func(ctx context.Context) (bool, string, error) {
+		events, err := s.events(ctx)
+		last := ""
+		for _, e := range events {
+			if e.Reason == reason {
+				last = fmt.Sprintf("related to %+v", e.Related)
+				return e.Related != nil && e.Related.Name == name, last, err
+			}
+		}
+		return false, last, err
+	})
+}
+
+func (s *scene) settles(ctx context.Context) error {
+	var since time.Time
+	return eventually(ctx, "the host settles", func(ctx context.Context) (bool, string, error) {
+		h, err := s.read(ctx)
+		if h.ResourceVersion != s.settled {
+			s.settled, since = h.ResourceVersion, time.Now()
+		}
+		return time.Since(since) > time.Second, h.ResourceVersion, err
 	})
 }
 

@@ -47,6 +47,7 @@ type scene struct {
 	faults  []string     // IDs of the rules that the scenario has added
 	asked   journal.Mark // from where on it matters what its BMC is asked
 	counted journal.Mark // from where on its resets count
+	settled string       // version of the host when it was not written any longer
 	boots   uint64       // of the server, when it was last asked for an image
 }
 
