@@ -18,7 +18,7 @@ func TestFeatures(t *testing.T) {
 		ScenarioInitializer: func(sc *godog.ScenarioContext) { labs.Register(sc) },
 		Options: &godog.Options{
 			Format: "pretty", FS: Files, Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true,
-			Concurrency: labsAtATime, Tags: "~@network", // until agents come by network
+			Concurrency: labsAtATime,
 		},
 	}
 	if suite.Run() != 0 {
