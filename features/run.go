@@ -26,7 +26,7 @@ import (
 
 // Files are our feature files.
 //
-//go:embed *.feature state annotation
+//go:embed *.feature state annotation kind
 var Files embed.FS
 
 // Format is how results are told.

@@ -19,20 +19,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/host/phase"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // soon is the shortest wait: look again as soon as the queue allows.
@@ -107,15 +105,7 @@ func New(c Config) (*Reconciler, error) {
 // Options are what a controller of hosts must be made with: its queue waits on
 // the Reconciler's clock, not on real time.
 func (r *Reconciler) Options() controller.Options {
-	return controller.Options{
-		MaxConcurrentReconciles: r.Workers,
-		SkipNameValidation:      ptr.To(true), // a process may hold several labs, or a controller that was replaced
-		NewQueue: func(name string, limit workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			return workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
-				Name: name, Clock: r.Clock,
-			})
-		},
-	}
+	return queue.Options(r.Clock, r.Workers)
 }
 
 // Reconcile makes one pass over a host.

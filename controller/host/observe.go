@@ -32,7 +32,8 @@ type observation struct {
 	clean  string      // ID of the job that cleans for it
 	found  *job.Hardware
 	agent  inband.Status
-	part   Part // that facts.Part is about; nil when all are settled
+	part   Part              // that facts.Part is about; nil when all are settled
+	data   *metal3.DataImage // that facts.Data is about; nil when there is none
 
 	badAnnotations []string // whose values cannot be read
 	unregistered   error    // why the BMC cannot be worked with
@@ -99,6 +100,9 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	if f.RegistrationError == "" {
 		r.observeAgent(h, o)
 		if err := r.observeParts(ctx, h, o); err != nil {
+			return nil, err
+		}
+		if err := r.observeData(ctx, h, o); err != nil {
 			return nil, err
 		}
 	}

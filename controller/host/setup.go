@@ -81,6 +81,7 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("baremetalhost").
 		For(&metal3.BareMetalHost{}, builder.WithPredicates(changed)).
+		Watches(&metal3.DataImage{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})). // of the same name
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.hostsOfSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.wake, handler.EnqueueRequestsFromMapFunc(r.hostsOfEvent))).
 		WithOptions(r.Options()).

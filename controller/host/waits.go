@@ -25,10 +25,11 @@ type askedPower struct {
 type waits struct {
 	power  map[types.UID]askedPower
 	silent map[types.UID]time.Time
+	data   map[types.UID]retry // of a data image that failed
 }
 
 func newWaits() waits {
-	return waits{power: map[types.UID]askedPower{}, silent: map[types.UID]time.Time{}}
+	return waits{power: map[types.UID]askedPower{}, silent: map[types.UID]time.Time{}, data: map[types.UID]retry{}}
 }
 
 // silence is how long a BMC has not answered.

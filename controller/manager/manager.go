@@ -35,6 +35,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
+	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
@@ -96,6 +97,7 @@ type Set struct {
 	cfg    Config
 	mgr    ctrl.Manager
 	synced atomic.Bool
+	hosts  *host.Reconciler // nil: not asked for
 	onLead []func(context.Context) error
 	works  chan struct{} // closed when this process works and can be reached
 }

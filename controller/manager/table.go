@@ -11,11 +11,13 @@ import (
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/dataimage"
 	"github.com/metalab-dev/metalab/controller/firmware"
 	"github.com/metalab-dev/metalab/controller/host"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/raid"
+	"github.com/metalab-dev/metalab/controller/subscription"
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
@@ -28,6 +30,8 @@ type kind struct {
 // kinds are all of them, in the order in which they are added.
 var kinds = []kind{
 	{"host", addHosts},
+	{"dataimage", addDataImages},
+	{"subscription", addSubscriptions},
 }
 
 // Names are the names of all controllers.
@@ -105,6 +109,7 @@ func addHosts(ctx context.Context, s *Set) error {
 	if err != nil {
 		return err
 	}
+	s.hosts = hosts
 	// The API asks at the agents' server: it is the one with TLS.
 	secure := http.NewServeMux()
 	secure.Handle("/", agents)
@@ -119,6 +124,31 @@ func addHosts(ctx context.Context, s *Set) error {
 		s.serve("media", c.Media, media),
 		s.serveNetwork(media),
 	)
+}
+
+// addDataImages adds the controller of DataImages.
+func addDataImages(_ context.Context, s *Set) error {
+	images, err := dataimage.New(dataimage.Config{
+		Client: s.mgr.GetClient(), Clock: s.cfg.Clock, Enter: s.cfg.Enter, Workers: s.cfg.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	return images.Setup(s.mgr)
+}
+
+// addSubscriptions adds the controller of BMCEventSubscriptions.
+func addSubscriptions(ctx context.Context, s *Set) error {
+	if s.hosts == nil {
+		return errors.New("it speaks to BMCs through the controller host: ask for that, too")
+	}
+	events, err := subscription.New(subscription.Config{
+		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Connect: s.hosts.Connect, Clock: s.cfg.Clock, Enter: s.cfg.Enter,
+	})
+	if err != nil {
+		return err
+	}
+	return events.Setup(ctx, s.mgr)
 }
 
 // announce does what is to be done once this process leads.

@@ -184,7 +184,7 @@ func (b *bench) tidy(ctx context.Context, servers []control.Host) error {
 			}
 		}
 	}
-	for _, left := range []client.Object{&corev1.Secret{}, &corev1.Event{}} {
+	for _, left := range []client.Object{&metal3.BMCEventSubscription{}, &corev1.Secret{}, &corev1.Event{}} {
 		if err := b.kube.DeleteAllOf(ctx, left, client.InNamespace(world.Namespace)); err != nil {
 			return err
 		}

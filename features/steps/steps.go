@@ -49,6 +49,8 @@ type scene struct {
 	counted journal.Mark // from where on its resets count
 	settled string       // version of the host when it was not written any longer
 	boots   uint64       // of the server, when it was last asked for an image
+
+	receiver *receiver // of events; nil: nobody has subscribed
 }
 
 // register binds all steps.
@@ -60,6 +62,7 @@ func (s *scene) register(b *book) {
 		{"lab", s.registerLabs}, {"host", s.registerHosts}, {"object", s.registerObjects}, {"server", s.registerServers},
 		{"BMC", s.registerFaults}, {"image", s.registerImages}, {"configuration", s.registerConfig}, {"controller", s.registerControllers},
 		{"network boot", s.registerNetboot},
+		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 	} {
 		b.about = noun.about
 		noun.bind(b)
@@ -113,6 +116,9 @@ func (s *scene) start(ctx context.Context, servers int, profile string) (err err
 func (s *scene) end(ctx context.Context, well bool) error {
 	if s.lab == nil {
 		return nil
+	}
+	if s.receiver != nil {
+		s.receiver.Close()
 	}
 	s.stop()
 	s.watched.wait()

@@ -109,6 +109,9 @@ var Table = []Row{
 		Tests: []string{"controller/bmc"}, // that policies read addresses as it does
 	},
 	{Package: "controller/webhook", May: []string{"controller/config"}},
+	{Package: "controller/queue"},
+	{Package: "controller/dataimage", May: []string{"controller/queue"}},
+	{Package: "controller/subscription", May: []string{"controller/queue", "controller/bmc"}},
 	{Package: "controller/kube/quiet"},
 	{Package: "controller/bmc", Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/redfish", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
@@ -116,7 +119,7 @@ var Table = []Row{
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/host/phase", "agent/job",
+		"controller/host/phase", "controller/queue", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.

@@ -60,6 +60,8 @@ type Fake struct {
 	Deaf bool
 	// Stuck makes the BMC accept changes of power and carry none out.
 	Stuck bool
+	// NoEvents makes the BMC one that takes no subscriptions, such as IPMI's.
+	NoEvents bool
 	// NoMedia makes the BMC one without virtual media, such as IPMI's.
 	NoMedia bool
 
@@ -73,6 +75,9 @@ type Fake struct {
 	stall    *stall
 	calls    []Call
 	firmware *Firmware // nil: it shows none
+
+	subscriptions []bmc.Subscription
+	subscribed    int // so far
 }
 
 type failure struct {
@@ -114,7 +119,7 @@ func (f *Fake) Plug() {
 
 // Unplug makes every verb fail with bmc.ErrUnreachable.
 func (f *Fake) Unplug() {
-	for _, v := range slices.Concat(verbs, firmwareVerbs) {
+	for _, v := range slices.Concat(verbs, firmwareVerbs, subscriberVerbs) {
 		f.Fail(v, fmt.Errorf("bmctest: %w", bmc.ErrUnreachable))
 	}
 }

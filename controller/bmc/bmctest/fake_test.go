@@ -57,7 +57,7 @@ func TestFake(t *testing.T) {
 		{
 			name:    "ipmi",
 			address: "ipmi://bmc.example",
-			fake:    func() *bmctest.Fake { return &bmctest.Fake{NoMedia: true} },
+			fake:    func() *bmctest.Fake { return &bmctest.Fake{NoMedia: true, NoEvents: true} },
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -76,6 +76,7 @@ func Run(t *testing.T, f Fixture) {
 		{"settings", testSettings},
 		{"settings refused", testSettingsRefused},
 		{"components", testComponents},
+		{"event subscriptions", testSubscriptions},
 		{"unreachable", testUnreachable},
 		{"untrusted certificate", testUntrusted},
 		{"wrong system", testWrongSystem},

@@ -63,6 +63,7 @@ type client struct {
 type root struct {
 	Systems  link `json:"Systems"`
 	Managers link `json:"Managers"`
+	Events   link `json:"EventService"`
 
 	Registries link `json:"Registries"`
 	Updates    link `json:"UpdateService"`

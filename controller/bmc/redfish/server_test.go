@@ -39,6 +39,8 @@ type server struct {
 	image      string
 	lit        bool
 	entries    []map[string]any
+	listeners  []map[string]any // event destinations
+	listened   int              // so far
 	logged     int
 	sessions   map[string]bool
 	routes     map[string]http.HandlerFunc // by method and path
@@ -59,7 +61,7 @@ type server struct {
 	led        bool   // the light is an IndicatorLED
 	logAt      string // where logs are: Systems/1 or Managers/1
 	oldSensors bool   // sensors are in Thermal and Power
-	bare       bool   // there are no light, logs and sensors
+	bare       bool   // there are no light, logs, sensors and subscriptions
 	system     map[string]any
 	resets     []string
 }
@@ -354,7 +356,8 @@ func (s *server) standard() map[string]http.HandlerFunc {
 			return map[string]any{
 				"@odata.id": "/redfish/v1/", "@odata.type": "#ServiceRoot.v1_16_0.ServiceRoot",
 				"Systems": linkTo("/redfish/v1/Systems"), "Managers": linkTo("/redfish/v1/Managers"),
-				"Links": map[string]any{"Sessions": linkTo("/redfish/v1/SessionService/Sessions")},
+				"Links":        map[string]any{"Sessions": linkTo("/redfish/v1/SessionService/Sessions")},
+				"EventService": linkTo("/redfish/v1/EventService"),
 			}
 		}),
 		"POST /redfish/v1/SessionService/Sessions": s.login,
@@ -381,6 +384,7 @@ func (s *server) standard() map[string]http.HandlerFunc {
 	}
 	s.mediaRoutes(routes, media)
 	s.watchRoutes(routes)
+	s.eventRoutes(routes)
 	return routes
 }
 

@@ -62,6 +62,17 @@ type Part struct {
 	Agent bool   // it needs the agent while it is running
 }
 
+// Data says how the virtual CD and the host's DataImage agree.
+type Data string
+
+// The values.
+const (
+	DataSettled Data = ""        // the drive holds what it shall, or there is no DataImage
+	DataMissing Data = "missing" // it is empty
+	DataOther   Data = "other"   // it holds something else, or shall be empty
+	DataWaits   Data = "waits"   // it could not be changed: not yet again
+)
+
 // Reboot is what the reboot annotations ask for (B-95, B-96).
 type Reboot int
 
@@ -149,6 +160,10 @@ type Facts struct {
 	// PowerAsked is how long ago a change of power was asked for that has not
 	// come about; 0 when there is none. It restarts with the controller.
 	PowerAsked time.Duration
+
+	// Data is how the data image stands of a host that takes one: see TakesData.
+	Data Data
+
 	// SoftOff is how long ago a graceful shutdown was asked for; 0 when it was
 	// not, or the controller has restarted.
 	SoftOff time.Duration
@@ -183,6 +198,8 @@ const (
 	CarryPart    Action = "carry part on" // the next step of a change that is under way
 	BeginService Action = "begin service" // of a host in use: that it is serviced is in the status
 	EndService   Action = "end service"   //
+	AttachData   Action = "attach data"   // image, in the virtual CD
+	DetachData   Action = "detach data"   //
 	Detach       Action = "detach"        // let the server be
 	Attach       Action = "attach"        // manage it again
 )

@@ -33,6 +33,7 @@ const (
 	agentWait       = 30 * time.Minute // a slow server's POST and a download of the agent
 	staleWait       = time.Minute      // for the validation of what a host is prepared with (B-12, B-54)
 	servicedWait    = time.Minute      // B-12
+	dataWait        = 30 * time.Second // B-230
 	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
 )
 
@@ -190,6 +191,15 @@ func part(is PartState) func(Facts) bool {
 	return func(f Facts) bool { return f.Part.State == is }
 }
 
+func data(is Data) func(Facts) bool { return func(f Facts) bool { return f.Data == is } }
+
+// TakesData says whether a host is about to be switched on with what was written
+// to its disks: the one moment at which its data image is attached or detached
+// (B-230).
+func TakesData(f Facts) bool {
+	return bootable.has(f.State) && off(f) && f.Online && f.Reboot == RebootNone
+}
+
 // jobFails tells what the agent says; silent is told when it says nothing.
 func jobFails(t metal3.ErrorType, before, silent string) func(Facts) (metal3.ErrorType, string) {
 	return func(f Facts) (metal3.ErrorType, string) {
@@ -327,6 +337,9 @@ var rules = []rule{
 	{in: bootable, name: "shall be serviced before it is on", ref: "B-220", when: func(f Facts) bool {
 		return off(f) && f.Online && f.Part.State != PartSettled && f.Part.State != PartStale
 	}, do: BeginService, after: 1},
+	{in: bootable, name: "could not be given its data image yet", ref: "B-230", when: and(TakesData, data(DataWaits)), after: dataWait},
+	{in: bootable, name: "holds another data image than it shall", ref: "B-230", when: and(TakesData, data(DataOther)), do: DetachData, after: 1},
+	{in: bootable, name: "has not got its data image", ref: "B-230", when: and(TakesData, data(DataMissing)), do: AttachData, after: 1},
 	{in: settled, name: "shall be on", ref: "B-120", when: and(off, func(f Facts) bool { return f.Online }), do: PowerOn, after: shortWait},
 	{in: settled, name: "shall be off", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff == 0 && !hard(f) }, do: SoftOff, after: shortWait},
 	{in: settled, name: "was asked to shut down", ref: "B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff < softOffWait && !hard(f) }, after: shortWait},

@@ -1,0 +1,25 @@
+// Package queue owns how the controllers wait: on a clock that they are handed,
+// which in a lab is not the real one. It refuses to know what they wait for.
+package queue
+
+import (
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Options are what a controller must be made with whose queue waits on c, and
+// which works on so many objects at a time.
+func Options(c clock.WithTicker, workers int) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: workers,
+		SkipNameValidation:      ptr.To(true), // a process may hold several labs, or a controller that was replaced
+		NewQueue: func(name string, limit workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
+			return workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
+				Name: name, Clock: c,
+			})
+		},
+	}
+}

@@ -1,0 +1,82 @@
+package subscription
+
+import (
+	"context"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/metalab-dev/metalab/controller/queue"
+)
+
+const (
+	byHost   = "spec.hostName"
+	bySecret = "spec.httpHeadersRef.name"
+)
+
+// Setup adds the reconciler to a manager. Nothing is polled: a subscription is
+// looked at again when what it waits for changes.
+func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
+	for field, of := range map[string]func(*metal3.BMCEventSubscription) []string{
+		byHost: func(s *metal3.BMCEventSubscription) []string { return []string{s.Spec.HostName} },
+		bySecret: func(s *metal3.BMCEventSubscription) []string {
+			if s.Spec.HTTPHeadersRef == nil {
+				return nil
+			}
+			return []string{s.Spec.HTTPHeadersRef.Name}
+		},
+	} {
+		err := mgr.GetFieldIndexer().IndexField(ctx, &metal3.BMCEventSubscription{}, field, func(o client.Object) []string {
+			return of(o.(*metal3.BMCEventSubscription))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	own := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
+		},
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("bmceventsubscription").
+		For(&metal3.BMCEventSubscription{}, builder.WithPredicates(own)).
+		Watches(&metal3.BareMetalHost{}, r.of(byHost), builder.WithPredicates(hostChanged)).
+		Watches(&corev1.Secret{}, r.of(bySecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		WithOptions(queue.Options(r.Clock, 1)).
+		Complete(r)
+}
+
+// hostChanged lets through what could make a subscription possible that was not,
+// or its host gone.
+var hostChanged = predicate.Funcs{
+	UpdateFunc: func(e event.UpdateEvent) bool {
+		was, is := e.ObjectOld.(*metal3.BareMetalHost), e.ObjectNew.(*metal3.BareMetalHost)
+		return unready(was) != unready(is) || was.Generation != is.Generation ||
+			was.Status.GoodCredentials.Version != is.Status.GoodCredentials.Version
+	},
+}
+
+// of finds the subscriptions that name an object in a field.
+func (r *Reconciler) of(field string) handler.EventHandler {
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
+		var l metal3.BMCEventSubscriptionList
+		if err := r.Client.List(ctx, &l, client.InNamespace(o.GetNamespace()), client.MatchingFields{field: o.GetName()}); err != nil {
+			ctrl.LoggerFrom(ctx).Error(err, "list subscriptions")
+			return nil
+		}
+		var out []reconcile.Request
+		for i := range l.Items {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&l.Items[i])})
+		}
+		return out
+	})
+}

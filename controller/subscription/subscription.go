@@ -1,0 +1,239 @@
+// Package subscription reconciles BMCEventSubscriptions: each is one subscription
+// to the events of a host's BMC, made once and ended with the object (B-245).
+//
+// It refuses to know how a BMC is reached, which the host's controller tells, and
+// it takes no events itself: they go to the destination.
+package subscription
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// Config is what a Reconciler works with.
+type Config struct {
+	Client client.Client
+	Reader client.Reader // uncached
+	// Connect connects to a host's BMC.
+	Connect func(ctx context.Context, h *metal3.BareMetalHost) (bmc.Client, error)
+	Clock   clock.WithTicker
+	Enter   func() func() // around each pass, may be nil; see the lab's clock
+}
+
+// Reconciler reconciles BMCEventSubscriptions, one at a time: what it finds on a
+// BMC and nobody owns is never taken twice.
+type Reconciler struct{ Config }
+
+// New checks the configuration and makes a Reconciler.
+func New(c Config) (*Reconciler, error) {
+	if c.Client == nil || c.Reader == nil || c.Connect == nil || c.Clock == nil {
+		return nil, errors.New("subscription: Config.Client, Reader, Connect or Clock is nil")
+	}
+	return &Reconciler{c}, nil
+}
+
+// waitsError is why nothing can be done until something else changes.
+type waitsError struct{ text string }
+
+func (e *waitsError) Error() string { return e.text }
+
+// Reconcile makes one pass over a BMCEventSubscription.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	if r.Enter != nil {
+		defer r.Enter()()
+	}
+	var s metal3.BMCEventSubscription
+	if err := r.Client.Get(ctx, req.NamespacedName, &s); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	work := r.create
+	if !s.DeletionTimestamp.IsZero() {
+		work = r.remove
+	}
+	err := work(ctx, &s)
+	switch {
+	case err == nil:
+		return ctrl.Result{}, nil
+	case apierrors.IsConflict(err): // the change that was faster comes by the watch
+		return ctrl.Result{}, nil
+	case apierrors.IsNotFound(err), ctx.Err() != nil:
+		return ctrl.Result{}, err
+	}
+	if err := r.record(ctx, &s, s.Status.SubscriptionID, err.Error()); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if e := new(waitsError); errors.As(err, &e) || errors.Is(err, bmc.ErrUnsupported) || errors.Is(err, bmc.ErrUnauthorized) {
+		return ctrl.Result{}, nil // a try more would come to the same
+	}
+	return ctrl.Result{}, err
+}
+
+// create makes the subscription, once.
+func (r *Reconciler) create(ctx context.Context, s *metal3.BMCEventSubscription) error {
+	var h metal3.BareMetalHost
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.HostName}, &h)
+	if apierrors.IsNotFound(err) {
+		return &waitsError{fmt.Sprintf("baremetal host %q does not exist", s.Spec.HostName)}
+	} else if err != nil {
+		return err
+	}
+	if controllerutil.AddFinalizer(s, metal3.BMCEventSubscriptionFinalizer) { // B-03
+		if err := r.Client.Update(ctx, s); err != nil {
+			return err
+		}
+	}
+	if s.Status.SubscriptionID != "" {
+		return r.record(ctx, s, s.Status.SubscriptionID, "")
+	}
+	headers, err := r.headers(ctx, s)
+	if err != nil {
+		return err
+	}
+	b, err := r.bmcOf(ctx, &h)
+	if err != nil {
+		return failed("create", err)
+	}
+	// One that is there and nobody's was made by a pass that could not tell.
+	id, err := r.find(ctx, b, s)
+	if err == nil && id == "" {
+		id, err = b.Subscribe(ctx, bmc.Subscription{Destination: s.Spec.Destination, Context: s.Spec.Context, Headers: headers})
+	}
+	if err != nil {
+		return failed("create", err)
+	}
+	return r.record(ctx, s, id, "")
+}
+
+// remove ends the subscription and lets s go.
+func (r *Reconciler) remove(ctx context.Context, s *metal3.BMCEventSubscription) error {
+	if !controllerutil.ContainsFinalizer(s, metal3.BMCEventSubscriptionFinalizer) {
+		return nil
+	}
+	var h metal3.BareMetalHost
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.HostName}, &h)
+	if err == nil {
+		err = r.end(ctx, s, &h)
+	}
+	if client.IgnoreNotFound(err) != nil { // without its host, nobody can reach the BMC any more
+		return failed("delete", err)
+	}
+	controllerutil.RemoveFinalizer(s, metal3.BMCEventSubscriptionFinalizer)
+	return client.IgnoreNotFound(r.Client.Update(ctx, s))
+}
+
+// end takes the subscription off the BMC.
+func (r *Reconciler) end(ctx context.Context, s *metal3.BMCEventSubscription, h *metal3.BareMetalHost) error {
+	b, err := r.bmcOf(ctx, h)
+	if err != nil {
+		return err
+	}
+	id := s.Status.SubscriptionID
+	if id == "" {
+		if id, err = r.find(ctx, b, s); errors.Is(err, bmc.ErrUnsupported) {
+			return nil
+		}
+	}
+	if err != nil || id == "" {
+		return err
+	}
+	return b.Unsubscribe(ctx, id)
+}
+
+func failed(what string, err error) error {
+	return fmt.Errorf("failed to %s a subscription: %w", what, err)
+}
+
+// bmcOf reaches the BMC of a host that is registered and ours to manage.
+func (r *Reconciler) bmcOf(ctx context.Context, h *metal3.BareMetalHost) (bmc.Subscriber, error) {
+	if why := unready(h); why != "" {
+		return nil, &waitsError{fmt.Sprintf("baremetal host %q is %s", h.Name, why)}
+	}
+	c, err := r.Connect(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	s, ok := c.(bmc.Subscriber)
+	if !ok {
+		return nil, &bmc.UnsupportedError{Verb: "Subscribe", Why: "its driver knows no event subscriptions"}
+	}
+	return s, nil
+}
+
+// unready says why the BMC of a host is not to be spoken to; see changed.
+func unready(h *metal3.BareMetalHost) string {
+	_, detached := h.Annotations[metal3.DetachedAnnotation]
+	switch {
+	case detached:
+		return "detached"
+	case h.Status.GoodCredentials.Reference == nil:
+		return "not registered"
+	}
+	return ""
+}
+
+// find returns the ID of a subscription that is as s says and that no other object
+// has, "" when there is none.
+func (r *Reconciler) find(ctx context.Context, b bmc.Subscriber, s *metal3.BMCEventSubscription) (string, error) {
+	there, err := b.Subscriptions(ctx)
+	if err != nil {
+		return "", err
+	}
+	var others metal3.BMCEventSubscriptionList
+	if err := r.Reader.List(ctx, &others, client.InNamespace(s.Namespace)); err != nil {
+		return "", err
+	}
+	for _, one := range there {
+		taken := slices.ContainsFunc(others.Items, func(o metal3.BMCEventSubscription) bool {
+			return o.UID != s.UID && o.Spec.HostName == s.Spec.HostName && o.Status.SubscriptionID == one.ID
+		})
+		if !taken && one.Destination == s.Spec.Destination && one.Context == s.Spec.Context {
+			return one.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// headers reads the Secret of the headers: each key is one.
+func (r *Reconciler) headers(ctx context.Context, s *metal3.BMCEventSubscription) ([]bmc.Header, error) {
+	ref := s.Spec.HTTPHeadersRef
+	if ref == nil {
+		return nil, nil
+	}
+	if ref.Namespace != s.Namespace {
+		return nil, &waitsError{"httpHeadersRef secret must be in the same namespace as the BMCEventSubscription"}
+	}
+	var secret corev1.Secret
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &secret); apierrors.IsNotFound(err) {
+		return nil, &waitsError{"failed to retrieve HTTP headers secret"}
+	} else if err != nil {
+		return nil, err
+	}
+	var out []bmc.Header
+	for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
+		out = append(out, bmc.Header{Name: name, Value: string(secret.Data[name])})
+	}
+	return out, nil
+}
+
+// record writes the status, if it changes.
+func (r *Reconciler) record(ctx context.Context, s *metal3.BMCEventSubscription, id, text string) error {
+	status := metal3.BMCEventSubscriptionStatus{SubscriptionID: id, Error: text}
+	if s.Status == status {
+		return nil
+	}
+	s.Status = status
+	return r.Client.Status().Update(ctx, s)
+}

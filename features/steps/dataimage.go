@@ -1,0 +1,116 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/scenarios/images"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+func (s *scene) registerDataImages(sc *book) {
+	sc.Step(`^the operator gives the server the data image "([^"]*)"$`, "applies a DataImage of the host's name for an ISO that the lab serves", s.giveData)
+	sc.Step(`^the operator gives the server a data image that nobody serves$`, "the same, for a URL that answers 404", func(ctx context.Context) error { return s.setData(ctx, "nowhere.iso") })
+	sc.Step(`^the operator deletes the data image$`, "deletes the DataImage, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.dataImage("")) })
+	sc.Step(`^the server's virtual CD holds "([^"]*)"$`, "waits until the virtual CD holds this ISO of the lab", s.cdHolds)
+	sc.Step(`^the data image "([^"]*)" is told to be attached$`, "waits for status.attachedImage, without an error", s.dataAttached)
+	sc.Step(`^the data image tells why it is not attached$`, "waits for status.error", s.dataFailed)
+	sc.Step(`^the data image is still there$`, "asserts that the DataImage has not gone", s.dataStays)
+	sc.Step(`^the data image is gone$`, "waits until the DataImage is no longer there", s.dataGone)
+	sc.Step(`^the data image belongs to the host$`, "waits for owner and finalizer", s.dataOwned)
+}
+
+func (s *scene) dataImage(file string) *metal3.DataImage {
+	return &metal3.DataImage{
+		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name, Namespace: world.Namespace},
+		Spec:       metal3.DataImageSpec{URL: s.world.ImagesURL() + file},
+	}
+}
+
+func (s *scene) giveData(ctx context.Context, file string) error {
+	iso, err := images.BuildLiveISO()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(s.dir, world.ImagesDir, file), iso, 0o600); err != nil {
+		return err
+	}
+	return s.setData(ctx, file)
+}
+
+// setData makes the DataImage, or changes it.
+func (s *scene) setData(ctx context.Context, file string) error {
+	err := s.kube.Create(ctx, s.dataImage(file))
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		d, err := s.readData(ctx)
+		if err != nil {
+			return err
+		}
+		d.Spec.URL = s.dataImage(file).Spec.URL
+		return s.kube.Update(ctx, d)
+	})
+}
+
+func (s *scene) readData(ctx context.Context) (*metal3.DataImage, error) {
+	d := s.dataImage("")
+	return d, s.kube.Get(ctx, client.ObjectKeyFromObject(d), d)
+}
+
+func (s *scene) cdHolds(ctx context.Context, file string) error {
+	want := s.dataImage(file).Spec.URL
+	return eventually(ctx, "the virtual CD holds "+want, func(context.Context) (bool, string, error) {
+		is := s.host().BMC().Slots[0].Image
+		return is == want, is, nil
+	})
+}
+
+// dataIs waits until the DataImage is as ok says.
+func (s *scene) dataIs(ctx context.Context, what string, ok func(*metal3.DataImage) bool) error {
+	return eventually(ctx, "the data image "+what, func(ctx context.Context) (bool, string, error) {
+		d, err := s.readData(ctx)
+		return ok(d), fmt.Sprintf("%+v %+v", d.ObjectMeta, d.Status), err
+	})
+}
+
+func (s *scene) dataAttached(ctx context.Context, file string) error {
+	return s.dataIs(ctx, "is attached", func(d *metal3.DataImage) bool {
+		return d.Status.AttachedImage.URL == s.dataImage(file).Spec.URL && d.Status.Error.Count == 0 && !d.Status.LastReconciled.IsZero()
+	})
+}
+
+func (s *scene) dataFailed(ctx context.Context) error {
+	return s.dataIs(ctx, "tells an error", func(d *metal3.DataImage) bool {
+		return d.Status.Error.Count > 0 && d.Status.Error.Message != "" && d.Status.AttachedImage.URL == ""
+	})
+}
+
+func (s *scene) dataStays(ctx context.Context) error {
+	_, err := s.readData(ctx)
+	return err
+}
+
+func (s *scene) dataGone(ctx context.Context) error {
+	return eventually(ctx, "the data image is gone", func(ctx context.Context) (bool, string, error) {
+		d, err := s.readData(ctx)
+		return apierrors.IsNotFound(err), fmt.Sprintf("%+v", d.Status), client.IgnoreNotFound(err)
+	})
+}
+
+func (s *scene) dataOwned(ctx context.Context) error {
+	return s.dataIs(ctx, "belongs to the host", func(d *metal3.DataImage) bool {
+		h := s.watched.host()
+		return h != nil && len(d.OwnerReferences) == 1 && d.OwnerReferences[0].UID == h.UID &&
+			len(d.Finalizers) == 1 && d.Finalizers[0] == metal3.DataImageFinalizer
+	})
+}

@@ -1,0 +1,155 @@
+package steps
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// What a subscription of a scenario says, and sends along.
+const (
+	eventContext = "rack 1"
+	eventHeader  = "X-Metalab-Token"
+	eventToken   = "for-the-receiver-alone"
+)
+
+func (s *scene) registerSubscriptions(sc *book) {
+	sc.Step(`^the operator subscribes to the events of the server's BMC$`, "applies a BMCEventSubscription whose destination is a receiver of the scenario's, with a context and a Secret of headers", s.subscribe)
+	sc.Step(`^the operator subscribes to the events of a server that nobody knows$`, "the same, for a host that is not there", s.subscribeNobody)
+	sc.Step(`^the operator subscribes without the secret of its headers$`, "the same, and the Secret is not there", s.subscribeBare)
+	sc.Step(`^the operator creates the secret of the headers$`, "applies it", s.createHeaders)
+	sc.Step(`^the operator deletes the subscription$`, "deletes the BMCEventSubscription, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.subscription()) })
+	sc.Step(`^the subscription is made$`, "waits for status.subscriptionID without an error, and for the BMC to have it, once", s.subscribed)
+	sc.Step(`^the subscription tells "([^"]*)"$`, "waits until status.error is this text", s.subscriptionTells)
+	sc.Step(`^the subscription tells that its host does not exist$`, "waits until status.error names the host", s.subscriptionMissesHost)
+	sc.Step(`^the subscription is gone$`, "waits until the BMCEventSubscription is no longer there, and asserts that the BMC has none", s.subscriptionGone)
+	sc.Step(`^the receiver is told what happens to the server$`, "waits for an event with the subscription's context and header", s.receiverTold)
+}
+
+// receiver is somebody to whom BMCs post events.
+type receiver struct {
+	*httptest.Server
+	mu   sync.Mutex
+	got  int
+	last string
+}
+
+func newReceiver() *receiver {
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		var e struct {
+			Context string
+			Events  []struct{ MessageId string } //nolint:revive // the property's name
+		}
+		err := json.NewDecoder(q.Body).Decode(&e)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.last = fmt.Sprintf("%+v, %q, %v", e, q.Header.Get(eventHeader), err)
+		if err == nil && e.Context == eventContext && len(e.Events) > 0 && q.Header.Get(eventHeader) == eventToken {
+			r.got++
+		}
+	}))
+	return r
+}
+
+func (s *scene) subscription() *metal3.BMCEventSubscription {
+	return &metal3.BMCEventSubscription{
+		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name + "-events", Namespace: world.Namespace},
+		Spec: metal3.BMCEventSubscriptionSpec{
+			HostName: s.server.Name, Context: eventContext,
+			HTTPHeadersRef: &corev1.SecretReference{Name: s.server.Name + "-headers", Namespace: world.Namespace},
+		},
+	}
+}
+
+func (s *scene) createHeaders(ctx context.Context) error {
+	return s.create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name + "-headers", Namespace: world.Namespace},
+		StringData: map[string]string{eventHeader: eventToken},
+	})
+}
+
+func (s *scene) subscribeBare(ctx context.Context) error {
+	s.receiver = newReceiver()
+	o := s.subscription()
+	o.Spec.Destination = s.receiver.URL + "/events"
+	return s.create(ctx, o)
+}
+
+func (s *scene) subscribe(ctx context.Context) error {
+	if err := s.createHeaders(ctx); err != nil {
+		return err
+	}
+	return s.subscribeBare(ctx)
+}
+
+func (s *scene) subscribeNobody(ctx context.Context) error {
+	o := s.subscription()
+	o.Spec.HostName, o.Spec.Destination, o.Spec.HTTPHeadersRef = "nobody", "https://events.example/", nil
+	return s.create(ctx, o)
+}
+
+// subscriptionIs waits until the object is as ok says.
+func (s *scene) subscriptionIs(ctx context.Context, what string, ok func(metal3.BMCEventSubscriptionStatus) bool) error {
+	return eventually(ctx, "the subscription "+what, func(ctx context.Context) (bool, string, error) {
+		o := s.subscription()
+		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
+		return ok(o.Status), fmt.Sprintf("%+v", o.Status), err
+	})
+}
+
+func (s *scene) subscribed(ctx context.Context) error {
+	var id string
+	err := s.subscriptionIs(ctx, "is made", func(st metal3.BMCEventSubscriptionStatus) bool {
+		id = st.SubscriptionID
+		return st.SubscriptionID != "" && st.Error == ""
+	})
+	if err != nil {
+		return err
+	}
+	if l := s.host().BMC().Audience.List; len(l) != 1 || l[0].ID != id || l[0].Context != eventContext {
+		return fmt.Errorf("the BMC has the subscriptions %+v, want %s alone", l, id)
+	}
+	return nil
+}
+
+func (s *scene) subscriptionTells(ctx context.Context, text string) error {
+	return s.subscriptionIs(ctx, "tells "+text, func(st metal3.BMCEventSubscriptionStatus) bool { return st.Error == text })
+}
+
+func (s *scene) subscriptionMissesHost(ctx context.Context) error {
+	return s.subscriptionIs(ctx, "misses its host", func(st metal3.BMCEventSubscriptionStatus) bool {
+		return st.Error == fmt.Sprintf("baremetal host %q does not exist", s.server.Name) || st.Error == `baremetal host "nobody" does not exist`
+	})
+}
+
+func (s *scene) subscriptionGone(ctx context.Context) error {
+	err := eventually(ctx, "the subscription is gone", func(ctx context.Context) (bool, string, error) {
+		o := s.subscription()
+		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
+		return apierrors.IsNotFound(err), fmt.Sprintf("%+v", o.Status), client.IgnoreNotFound(err)
+	})
+	if l := s.host().BMC().Audience.List; err == nil && len(l) > 0 {
+		return fmt.Errorf("the BMC still has the subscriptions %+v", l)
+	}
+	return err
+}
+
+func (s *scene) receiverTold(ctx context.Context) error {
+	return eventually(ctx, "the receiver is told", func(context.Context) (bool, string, error) {
+		s.receiver.mu.Lock()
+		defer s.receiver.mu.Unlock()
+		return s.receiver.got > 0, s.receiver.last, nil
+	})
+}
