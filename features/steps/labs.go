@@ -42,6 +42,8 @@ type bench struct {
 	image   gate
 	servers []control.Host
 	used    int
+
+	replaced map[string]bool // bays of the scenario's server whose drives were replaced
 }
 
 func open(ctx context.Context, k kind, servers int) (_ *bench, err error) {

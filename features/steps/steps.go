@@ -61,7 +61,7 @@ func (s *scene) register(b *book) {
 	}{
 		{"lab", s.registerLabs}, {"host", s.registerHosts}, {"object", s.registerObjects}, {"server", s.registerServers},
 		{"BMC", s.registerFaults}, {"image", s.registerImages}, {"configuration", s.registerConfig}, {"controller", s.registerControllers},
-		{"network boot", s.registerNetboot},
+		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 	} {
 		b.about = noun.about

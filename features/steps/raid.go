@@ -1,0 +1,294 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/cucumber/godog"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+func (s *scene) registerRAID(sc *book) {
+	sc.Step(`^the operator asks for (hardware|software) RAID:$`, "sets spec.raid to the volumes that follow, in YAML",
+		func(ctx context.Context, kind string, doc *godog.DocString) error {
+			return s.askForRAID(ctx, kind, doc.Content)
+		})
+	sc.Step(`^the operator asks for no (hardware|software) RAID$`, "sets spec.raid to no volumes of this kind",
+		func(ctx context.Context, kind string) error { return s.askForRAID(ctx, kind, "[]") })
+	sc.Step(`^the operator disables cleaning$`, "sets spec.automatedCleaningMode", func(ctx context.Context) error {
+		return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.AutomatedCleaningMode = metal3.CleaningModeDisabled })
+	})
+	sc.Step(`^preparing has begun$`, "waits until the host has left available for preparing", func(ctx context.Context) error {
+		return eventually(ctx, "preparing has begun", func(context.Context) (bool, string, error) {
+			return s.watched.passed([]string{"available", "preparing"}), s.watched.String(), nil
+		})
+	})
+	sc.Step(`^the host is prepared with it$`, "waits until the host is available and its status has the RAID that was asked for", s.isPrepared)
+	sc.Step(`^the host has no root device hints$`, "asserts that status.provisioning.rootDeviceHints is empty", s.hasNoHints)
+	sc.Step(`^the message of the error says "([^"]*)"$`, "waits for an error whose message has this part", s.errorSays)
+	sc.Step(`^the server has the volumes "([^"]*)"$`, "asserts the levels of the volumes that its controllers have, in order", s.hasVolumes)
+	sc.Step(`^the server has no volumes$`, "asserts that its controllers have none", func() error { return s.hasVolumes("") })
+	sc.Step(`^volume (\d+) is made of the drives "([^"]*)"$`, "asserts the bays of its drives", s.madeOf)
+	sc.Step(`^volume (\d+) begins with the image$`, "compares the volume's bytes with the image's", s.volumeHoldsImage)
+	sc.Step(`^the server runs what volume (\d+) holds$`, "waits until the server has booted the volume", func(ctx context.Context, n int) error {
+		v, err := s.volume(n)
+		if err != nil {
+			return err
+		}
+		return s.runs(ctx, v.Device())
+	})
+	sc.Step(`^"([^"]*)" are written on volume (\d+)$`, "writes a text into the volume's middle", s.writeVolume)
+	sc.Step(`^volume (\d+) holds "([^"]*)"$`, "reads it there", s.volumeHolds)
+	sc.Step(`^volume (\d+) cannot be read$`, "asserts that reading it fails, and tells nothing", s.volumeFails)
+	sc.Step(`^volume (\d+) is (well|degraded)$`, "waits until it is", s.volumeIs)
+	sc.Step(`^(\d+) of the (?:other )?drives of volume (\d+) fail$`, "breaks so many of its drives that are well", s.failDrives)
+	sc.Step(`^the drives that failed are replaced$`, "pulls each, and puts a new one into its bay", s.replaceDrives)
+	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass", func() { s.world.Clock().Advance(100 * time.Hour) })
+	sc.Step(`^the image lies on all disks where md expects it$`, "compares the bytes behind each disk's superblock with the image's", s.disksHoldMirror)
+	sc.Step(`^the first disk is pulled$`, "takes it out of its bay", func(ctx context.Context) error {
+		return s.host().PullDrive(ctx, s.machine().Identity.Storage[0].Drives[0].ID)
+	})
+	sc.Step(`^the first disk is put back$`, "puts it into its bay again", func(ctx context.Context) error {
+		return s.host().InsertDrive(ctx, storage.InsertDrive{Drive: s.machine().Identity.Storage[0].Drives[0].ID, What: storage.InsertSame})
+	})
+	sc.Step(`^the server is switched off and on again$`, "does so by its BMC", func(ctx context.Context) error {
+		_, err := s.world.Control().Power(ctx, s.server.Name, string(machine.PowerCycle))
+		return err
+	})
+	sc.Step(`^the server runs what its second disk holds$`, "waits until the server has booted its second disk", func(ctx context.Context) error {
+		return s.runs(ctx, s.machine().Identity.Storage[0].Drives[1].ID)
+	})
+}
+
+func (s *scene) askForRAID(ctx context.Context, kind, text string) error {
+	raid := &metal3.RAIDConfig{}
+	into := any(&raid.HardwareRAIDVolumes)
+	if kind == "software" {
+		into = &raid.SoftwareRAIDVolumes
+	}
+	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
+		return err
+	}
+	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.RAID = raid })
+}
+
+func (s *scene) isPrepared(ctx context.Context) error {
+	return eventually(ctx, "the host is prepared", func(ctx context.Context) (bool, string, error) {
+		var h metal3.BareMetalHost // as it is stored: the watch may still bring the RAID of before
+		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
+			return false, "", err
+		}
+		want, have := h.Spec.RAID, h.Status.Provisioning.RAID
+		if want == nil || have == nil || h.Status.Provisioning.State != metal3.StateAvailable {
+			return false, fmt.Sprintf("%s, %+v", h.Status.Provisioning.State, have), nil
+		}
+		return reflect.DeepEqual(want.HardwareRAIDVolumes, have.HardwareRAIDVolumes) &&
+			len(want.SoftwareRAIDVolumes) == len(have.SoftwareRAIDVolumes), fmt.Sprintf("%+v", have), nil
+	})
+}
+
+func (s *scene) hasNoHints() error {
+	if h := s.watched.host(); h == nil || h.Status.Provisioning.RootDeviceHints != nil {
+		return fmt.Errorf("the host has %+v", h.Status.Provisioning.RootDeviceHints)
+	}
+	return nil
+}
+
+func (s *scene) errorSays(ctx context.Context, text string) error {
+	return eventually(ctx, "the error says "+text, func(context.Context) (bool, string, error) {
+		h := s.watched.host()
+		if h == nil {
+			return false, "no host", nil
+		}
+		return strings.Contains(h.Status.ErrorMessage, text), h.Status.ErrorMessage, nil
+	})
+}
+
+// raidLevels are the emulator's types as operators write them.
+var raidLevels = map[storage.RAIDType]string{
+	storage.RAID0: "0", storage.RAID1: "1", storage.RAID5: "5", storage.RAID6: "6", storage.RAID10: "1+0", storage.RAID50: "5+0", storage.RAID60: "6+0",
+}
+
+func (s *scene) hasVolumes(want string) error {
+	var got []string
+	for _, v := range s.host().Volumes() {
+		got = append(got, raidLevels[v.Type])
+	}
+	if have := strings.Join(got, ", "); have != want {
+		return fmt.Errorf("the server has the volumes %q", have)
+	}
+	return nil
+}
+
+// volume is the n-th volume of the server, from 1.
+func (s *scene) volume(n int) (storage.VolumeView, error) {
+	all := s.host().Volumes()
+	if n < 1 || n > len(all) {
+		return storage.VolumeView{}, fmt.Errorf("the server has %d volumes", len(all))
+	}
+	return all[n-1], nil
+}
+
+func (s *scene) madeOf(n int, want string) error {
+	v, err := s.volume(n)
+	if err != nil {
+		return err
+	}
+	var got []string
+	for _, m := range v.Members {
+		got = append(got, m.Bay)
+	}
+	if have := strings.Join(got, ", "); have != want {
+		return fmt.Errorf("it is made of %s", have)
+	}
+	return nil
+}
+
+func (s *scene) imageBytes() ([]byte, error) {
+	return os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
+}
+
+func (s *scene) volumeHoldsImage(n int) error {
+	v, err := s.volume(n)
+	if err != nil {
+		return err
+	}
+	want, err := s.imageBytes()
+	if err != nil {
+		return err
+	}
+	return s.deviceHolds(v.Device(), 0, want)
+}
+
+func (s *scene) deviceHolds(device string, off int64, want []byte) error {
+	m, err := s.host().Medium(device)
+	if err != nil {
+		return err
+	}
+	got := make([]byte, len(want))
+	if _, err := m.ReadAt(got, off); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("the %d bytes of %s at %d are others", len(want), device, off)
+	}
+	return nil
+}
+
+func (s *scene) runs(ctx context.Context, device string) error {
+	return eventually(ctx, "the server runs "+device, func(context.Context) (bool, string, error) {
+		v := s.machine()
+		return v.Phase == machine.Running && v.OS.Source == machine.Source{Kind: machine.Hdd, Device: device}, fmt.Sprintf("%s, %+v", v.Phase, v.OS), nil
+	})
+}
+
+func (s *scene) writeVolume(text string, n int) error {
+	v, err := s.volume(n)
+	if err != nil {
+		return err
+	}
+	m, err := s.host().Medium(v.Device())
+	if err != nil {
+		return err
+	}
+	_, err = m.WriteAt([]byte(text), m.Size()/2)
+	return err
+}
+
+func (s *scene) volumeHolds(n int, text string) error {
+	v, err := s.volume(n)
+	if err != nil {
+		return err
+	}
+	return s.deviceHolds(v.Device(), v.Size()/2, []byte(text))
+}
+
+func (s *scene) volumeFails(n int) error {
+	v, err := s.volume(n)
+	if err != nil {
+		return err
+	}
+	m, err := s.host().Medium(v.Device())
+	if err != nil {
+		return nil //nolint:nilerr // it cannot even be opened
+	}
+	got := make([]byte, 64)
+	if n, err := m.ReadAt(got, v.Size()/2); err == nil || n > 0 {
+		return fmt.Errorf("reading gave %d bytes, %v", n, err)
+	}
+	return nil
+}
+
+func (s *scene) volumeIs(ctx context.Context, n int, how string) error {
+	return eventually(ctx, fmt.Sprintf("volume %d is %s", n, how), func(context.Context) (bool, string, error) {
+		v, err := s.volume(n)
+		return err == nil && !v.Failed && v.Degraded() == (how == "degraded"), fmt.Sprintf("%+v", v.Members), err
+	})
+}
+
+func (s *scene) failDrives(ctx context.Context, count, n int) error {
+	v, err := s.volume(n)
+	if err != nil {
+		return err
+	}
+	for _, m := range v.Members {
+		if d, ok := s.machine().Storage.Drive(m.Bay); count > 0 && ok && d.State != storage.DriveFailed && !s.lab.replaced[m.Bay] {
+			if err := s.host().FailDrive(ctx, m.Bay); err != nil {
+				return err
+			}
+			count--
+		}
+	}
+	if count > 0 {
+		return fmt.Errorf("%d drives too few", count)
+	}
+	return nil
+}
+
+func (s *scene) replaceDrives(ctx context.Context) error {
+	s.lab.replaced = map[string]bool{}
+	for _, d := range s.host().Drives() {
+		if d.State != storage.DriveFailed {
+			continue
+		}
+		if err := s.host().PullDrive(ctx, d.ID); err != nil {
+			return err
+		}
+		if err := s.host().InsertDrive(ctx, storage.InsertDrive{Drive: d.ID, What: storage.InsertNew}); err != nil {
+			return err
+		}
+		s.lab.replaced[d.ID] = true
+	}
+	return nil
+}
+
+// mirrored is where the data of the first array begins on its disks: behind a
+// MiB for the partition table, the boot partition and a MiB for superblocks.
+const mirrored = (1 + 550 + 1) << 20
+
+func (s *scene) disksHoldMirror() error {
+	want, err := s.imageBytes()
+	if err != nil {
+		return err
+	}
+	for _, d := range s.machine().Identity.Storage[0].Drives {
+		if err := s.deviceHolds(d.ID, mirrored, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
