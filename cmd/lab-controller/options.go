@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/controller/manager"
+	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
 // options are the flags.
@@ -37,9 +38,12 @@ type options struct {
 	health       string
 	identity     string
 	verbose      bool
+	image        string
+	dhcp         networkFlags
 
-	at     netip.AddrPort // that provisioning says
-	listed netip.AddrPort // that listen says, or at
+	boots  *manager.Network // that dhcp says
+	at     netip.AddrPort   // that provisioning says
+	listed netip.AddrPort   // that listen says, or at
 }
 
 const (
@@ -73,6 +77,8 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.metrics, "metrics-address", o.metrics, "address of /metrics, HTTP; 0 for none")
 	f.StringVar(&o.health, "health-address", o.health, "address of /healthz and /readyz, HTTP; 0 for none")
 	f.StringVar(&o.identity, "identity-secret", o.identity, "Secret that keeps what agents know the controller by; it is made when it is not there")
+	f.StringVar(&o.image, "agent-image", "", "directory with what servers boot, as labctl image build agent makes it; without it emulated servers alone run an agent")
+	o.dhcp.bind(f)
 	f.BoolVar(&o.verbose, "verbose", false, "tell each decision")
 }
 
@@ -92,6 +98,9 @@ func (o *options) resolve() error {
 		if o.listed, err = parseAddress(o.listen); err != nil {
 			return fmt.Errorf("--listen %w", err)
 		}
+	}
+	if o.boots, err = o.dhcp.network(o.at.Addr(), o.listed.Addr()); err != nil {
+		return err
 	}
 	if err := manager.Check(o.controllers); err != nil {
 		return fmt.Errorf("--controllers: %w", err)
@@ -152,7 +161,13 @@ func (o *options) endpoints() (agents, media manager.Endpoint) {
 func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
 	c := manager.Config{Controllers: o.controllers, Workers: o.concurrency, Metrics: o.metrics, Health: o.health, Log: log}
 	c.Agents, c.Media = o.endpoints()
+	c.Network = o.boots
 	var err error
+	if o.image != "" {
+		if c.Image, err = netboot.LoadImage(o.image); err != nil {
+			return c, fmt.Errorf("--agent-image: %w", err)
+		}
+	}
 	if c.RootCAs, err = o.trust(); err != nil {
 		return c, err
 	}
