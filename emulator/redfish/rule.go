@@ -147,6 +147,10 @@ func (r *rule) sees(in document, bytes int64) (property string, ok bool) {
 
 // during says whether the condition of the rule holds.
 func (r *rule) during(m *match, at *snapshot) bool {
+	var up time.Time // zero: it has never been restarted
+	if at.b.Life != nil {
+		up = at.b.Life.Up
+	}
 	recent := func(since time.Time) bool { return !since.IsZero() && at.now.Sub(since) < r.For }
 	switch r.While {
 	case dialect.InPOST, dialect.NotInPOST:
@@ -161,9 +165,9 @@ func (r *rule) during(m *match, at *snapshot) bool {
 	case dialect.AfterOn:
 		return recent(at.m.OnSince)
 	case dialect.AfterStart:
-		return recent(at.b.Life.Up)
+		return recent(up)
 	case dialect.NeverReset:
-		return at.b.Life.Up.IsZero()
+		return up.IsZero()
 	case dialect.SettingsDue:
 		return at.m.Firmware.Pending() != nil
 	case dialect.AfterEject:

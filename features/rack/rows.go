@@ -65,6 +65,15 @@ var groups = []group{
 		{"tool-20", "reset of the BMC"}, {"tool-21", "bmc-info"}, {"tool-22", "ipmipower"}, {"tool-23", "ipmi-chassis"},
 		{"tool-24", "ipmi-sel, ipmi-sensors, ipmi-fru"}, {"tool-26", "ipmi-dcmi, ipmi-pef-config, bmc-device"}, {"tool-27", "ipmiconsole"},
 	}},
+	{"Quirks of real BMCs", []row{
+		{"Q1", "a drive that is stale after ejecting"}, {"Q2", "virtual media that are detached"}, {"Q4", "inserting: strict payload"},
+		{"Q5", "inserting by PATCH alone"}, {"Q7", "inserting: parameters that others leave out"}, {"Q8", "ejecting needs a body"},
+		{"Q9", "no images by HTTP"}, {"Q12", "boot override: Enabled must be sent"}, {"Q13", "boot override: all or little"},
+		{"Q15", "no override that stays"}, {"Q16", "changes refused in POST"}, {"Q17", "power has to settle"}, {"Q18", "invalid power state"},
+		{"Q19", "a BMC that is not ready"}, {"Q20", "jobs that block others"}, {"Q22", "few sessions, or none"}, {"Q23", "ETags"},
+		{"Q24", "connections that end"}, {"Q25", "licences"}, {"Q26", "messages that are an object"}, {"Q27", "links that are missing"},
+		{"Q28", "Members that are null"}, {"Q34", "accounts that are slots"},
+	}},
 	{"Faults of other emulators that shall not come back", []row{
 		{"fault-1", "a bogus If-Match and a bogus property are taken"}, {"fault-2", "login takes a login"},
 		{"fault-3", "errors without the standard's envelope, $expand ignored"}, {"fault-4", "creating a volume replaces the others"},

@@ -29,6 +29,7 @@ type credentials struct{ name, password string }
 type answer struct {
 	status int
 	header http.Header
+	closes bool // the connection ends with it
 	text   string
 	body   map[string]any
 }
@@ -104,7 +105,7 @@ func (s *scene) sendTo(server int, method, path string, body any, header ...stri
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	s.answer = answer{status: resp.StatusCode, header: resp.Header, text: string(text)}
+	s.answer = answer{status: resp.StatusCode, header: resp.Header, text: string(text), closes: resp.Close}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,157 @@
+package steps
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cucumber/godog"
+
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+)
+
+// request is what a client that knows the standard, and no vendor, sends.
+type request struct {
+	method, path string
+	body         any
+	header       []string
+}
+
+// requests are such a client's, by what an operator calls them. In a body IMAGE
+// is the address of an image.
+var requests = map[string]request{
+	"inserts an image":                          {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
+	"inserts an image, saying that it does":     {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "Inserted": true}, nil},
+	"inserts an image, saying how":              {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "TransferProtocolType": "HTTP", "TransferMethod": "Stream"}, nil},
+	"sets the image":                            {"PATCH", slotURI, object{"Image": "IMAGE"}, nil},
+	"sets the image, saying that it does":       {"PATCH", slotURI, object{"Image": "IMAGE", "Inserted": true}, nil},
+	"ejects":                                    {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", nil, nil},
+	"ejects with an empty object":               {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, nil},
+	"ejects with the ETag":                      {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, []string{"If-Match", "ETAG"}},
+	"sets the boot target":                      {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe"}}, nil},
+	"sets the boot target for once":             {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target for good":             {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Continuous"}}, nil},
+	"sets the boot target for once, with UEFI":  {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI"}}, nil},
+	"sets the asset tag":                        {"PATCH", systemURI, object{"AssetTag": "a"}, nil},
+	"sets the asset tag with the ETag":          {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG"}},
+	"switches on":                               {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "On"}, nil},
+	"switches off":                              {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceOff"}, nil},
+	"changes the BIOS":                          {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"BootMode": "Uefi"}}, nil},
+	"changes the BIOS again":                    {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off"}}, nil},
+	"opens a session":                           {"POST", root + "/SessionService/Sessions", object{"UserName": "admin", "Password": "admin-password"}, nil},
+	"makes an account":                          {"POST", root + "/AccountService/Accounts", object{"UserName": "joe", "Password": "joes-password", "RoleId": "ReadOnly"}, nil},
+	"switches secure boot on":                   {"PATCH", systemURI + "/SecureBoot", object{"SecureBootEnable": true}, nil},
+	"resets the BMC":                            {"POST", root + "/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"}, nil},
+	"sets a property that the system lacks":     {"PATCH", systemURI, object{"Nonsense": 1}, nil},
+	"inserts an image from a server with HTTPS": {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "https://127.0.0.1:1/none.iso"}, nil},
+}
+
+func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
+	sc.Step(`^the (?:first server's )?BMC has the quirk "([^"]*)"$`, func(text string) error {
+		q, err := quirk.Parse(text)
+		if err != nil {
+			return err
+		}
+		return s.server(1).SetQuirks([]quirk.Setting{q})
+	})
+	sc.Step(`^the BMC has no quirk$`, func() error { return s.server(1).SetQuirks(nil) })
+	sc.Step(`^a naive client ((?:inserts|sets|ejects|switches|changes|opens|makes|resets) ?[^"]*|ejects)$`, func(what string) error { return s.carryOut(1, what) })
+	sc.Step(`^a naive client has done this before: (.*)$`, func(whats string) error {
+		for what := range strings.SplitSeq(whats, "; ") {
+			var n int
+			switch {
+			case what == "nothing":
+			case s.wait(what, &n):
+				s.pass(n, "seconds")
+			default:
+				if err := s.carryOut(1, what); err != nil {
+					return err
+				}
+				if s.answer.status >= 300 {
+					return fmt.Errorf("%s: it is answered %s", what, s.answer)
+				}
+			}
+		}
+		return nil
+	})
+	sc.Step(`^it is answered (\d+) with "([^"]*)"$`, func(status int, key string) error {
+		if err := is("the answer", s.answer.status, status); err != nil {
+			return fmt.Errorf("%w: %s", err, s.answer)
+		}
+		if key != "" && !strings.Contains(s.answer.text, "."+key+`"`) {
+			return fmt.Errorf("it is answered %s, want %s", s.answer, key)
+		}
+		return nil
+	})
+	sc.Step(`^the other server's BMC, without the quirk, answers (\d+) to a naive client that (.*)$`, func(status int, what string) error {
+		if err := s.carryOut(2, what); err != nil {
+			return err
+		}
+		if s.answer.status != status {
+			return fmt.Errorf("it is answered %s, want %d", s.answer, status)
+		}
+		return nil
+	})
+	sc.Step(`^the system shows no "([^"]*)"$`, func(path string) error {
+		a, err := s.get(systemURI)
+		if err == nil && a.at(path) != nil {
+			err = fmt.Errorf("it shows %v", a.at(path))
+		}
+		return err
+	})
+	sc.Step(`^the answer's messages are an object$`, func() error {
+		if _, ok := s.answer.at("error/@Message.ExtendedInfo").(map[string]any); !ok {
+			return fmt.Errorf("it is %s", s.answer)
+		}
+		return nil
+	})
+	sc.Step(`^"([^"]*)" of an empty collection is null$`, func(name string) error {
+		a, err := s.get(root + "/EventService/Subscriptions")
+		if err != nil {
+			return err
+		}
+		if v, has := a.body[name]; !has || v != nil {
+			return fmt.Errorf("it is %v in %s", v, a)
+		}
+		return nil
+	})
+	sc.Step(`^the connection is closed after the answer$`, func() error {
+		return is("that the connection ends", s.answer.closes, true)
+	})
+}
+
+func (s *scene) wait(what string, n *int) bool {
+	_, err := fmt.Sscanf(what, "waits %d seconds", n)
+	return err == nil
+}
+
+// carryOut sends one of the requests to a server's BMC.
+func (s *scene) carryOut(server int, what string) error {
+	r, ok := requests[what]
+	if !ok {
+		return fmt.Errorf("no client %q", what)
+	}
+	var header []string
+	for _, h := range r.header {
+		if h == "ETAG" {
+			at, _, _ := strings.Cut(r.path, "/Actions/")
+			if err := s.sendTo(server, "GET", at, nil); err != nil {
+				return err
+			}
+			h = s.answer.header.Get("Etag")
+		}
+		header = append(header, h)
+	}
+	body := r.body
+	if o, ok := body.(object); ok && o["Image"] == "IMAGE" {
+		with := object{}
+		for name, v := range o {
+			with[name] = v
+		}
+		with["Image"] = s.images.url("live.iso", []byte(bootable))
+		body = with
+	}
+	s.lab.Client.CloseIdleConnections() // a BMC that was reset has ended them
+	err := s.sendTo(server, r.method, r.path, body, header...)
+	s.lab.Settle()
+	return err
+}
