@@ -33,6 +33,9 @@ func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 	invalid := func(err error) (job.WriteSpec, error) {
 		return job.WriteSpec{}, fmt.Errorf("Validation failed: %w", err) //nolint:staticcheck // upstream's text (B-60)
 	}
+	undeployable := func(err error) (job.WriteSpec, error) {
+		return job.WriteSpec{}, fmt.Errorf("host validation error: %w", err) // likewise
+	}
 	sum, kind, err := img.GetChecksum()
 	if err != nil {
 		return invalid(err)
@@ -43,11 +46,11 @@ func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 	}
 	switch {
 	case !formats[format]:
-		return invalid(fmt.Errorf("image format %s cannot be written: use raw, qcow2, vdi or vmdk", format))
+		return undeployable(fmt.Errorf("image format %s cannot be written: use raw, qcow2, vdi or vmdk", format))
 	case img.IsOCI() && img.Checksum != "":
 		return invalid(errors.New("spec.image.checksum must be empty for OCI images (oci:// images have embedded checksums)")) // B-151
 	case img.IsOCI() && format == liveISO:
-		return invalid(fmt.Errorf("a live ISO cannot be booted from %s: BMCs fetch it by http or https", img.URL))
+		return undeployable(fmt.Errorf("a live ISO cannot be booted from %s: BMCs fetch it by http or https", img.URL))
 	}
 	return job.WriteSpec{URL: img.URL, Format: format, Checksum: sum, ChecksumType: kind, Root: root}, nil
 }

@@ -242,8 +242,8 @@ func TestImagesThatCannotBeDeployed(t *testing.T) {
 		{metal3.Image{URL: imageURL}, "Validation failed: checksum is required for normal images"},
 		{metal3.Image{URL: imageURL, Checksum: sum, ChecksumType: "crc"}, "Validation failed: unknown checksumType crc, supported are"},
 		{metal3.Image{URL: "oci://h/x", Checksum: sum}, "Validation failed: spec.image.checksum must be empty for OCI images (oci:// images have embedded checksums)"},
-		{metal3.Image{URL: "oci://h/x", DiskFormat: ptr.To(liveISO)}, "Validation failed: a live ISO cannot be booted from oci://h/x"},
-		{metal3.Image{URL: imageURL, Checksum: sum, DiskFormat: ptr.To("vhd")}, "Validation failed: image format vhd cannot be written"},
+		{metal3.Image{URL: "oci://h/x", DiskFormat: ptr.To(liveISO)}, "host validation error: a live ISO cannot be booted from oci://h/x"},
+		{metal3.Image{URL: imageURL, Checksum: sum, DiskFormat: ptr.To("vhd")}, "host validation error: image format vhd cannot be written"},
 	} {
 		h := &metal3.BareMetalHost{Spec: metal3.BareMetalHostSpec{Image: &tt.image}}
 		if _, err := writeSpec(h); err == nil || !strings.HasPrefix(err.Error(), tt.want) {

@@ -70,6 +70,7 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 		ErrorCount:         h.Status.ErrorCount,
 		NeverRegistered:    h.Status.GoodCredentials.Reference == nil,
 		HintsChanged:       hintsChanged(h),
+		Secure:             h.Status.Provisioning.BootMode == metal3.UEFISecureBoot,
 		Resting:            r.slots.rests(h.UID),
 	}}
 	f := &o.facts

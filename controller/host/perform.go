@@ -32,6 +32,9 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.BootDisk: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 		return o.client.SetBoot(ctx, bmc.Boot{Device: bmc.BootDisk, Mode: bmc.BootMode(h.Status.Provisioning.BootMode), Persistent: true})
 	},
+	phase.BootAny: func(_ *Reconciler, ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+		return o.client.SetBoot(ctx, bmc.Boot{Mode: agentMode(h)})
+	},
 	phase.OfferInspect: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
 		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory})
 	},

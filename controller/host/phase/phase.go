@@ -100,6 +100,7 @@ type Facts struct {
 	Cleaning           bool   // automatedCleaningMode is not disabled
 	WantImage          string // spec.image.url
 	HaveImage          string // status.provisioning.image.url
+	Secure             bool   // status.provisioning.bootMode is secure boot's
 	Live               bool   // the image is a live ISO: booted, never written (B-153)
 	WantDeploy         string // spec.customDeploy.method
 	HaveDeploy         string // status.provisioning.customDeploy.method
@@ -184,6 +185,7 @@ const (
 	BootCD       Action = "boot CD"       // once
 	BootNet      Action = "boot network"  // once
 	BootDisk     Action = "boot disk"     // from now on
+	BootAny      Action = "boot anything" // in its own order, and without secure boot
 	InsertLive   Action = "insert live"   // the live ISO that is the image
 	BootLive     Action = "boot live"     // from the CD, from now on
 	OfferInspect Action = "offer inspect" // a job to the agent

@@ -290,6 +290,7 @@ var rules = []rule{
 	{in: states{provisioning}, name: "image is not written", ref: "B-58 B-156", when: and(working, not(live), job(writeJob, JobUnknown)), do: OfferWrite, after: longWait},
 	{in: states{provisioning}, name: "writing failed", ref: "B-59", when: and(working, not(live), job(writeJob, JobFailed)), fail: jobFails(metal3.ProvisioningError, "", "Image provisioning failed")},
 	{in: states{provisioning}, name: "writing runs", when: and(working, not(live), job(writeJob, JobPending)), after: longWait},
+	{in: states{deprovisioning}, name: "would still boot its image securely", ref: "B-140", when: and(not(ended), func(f Facts) bool { return f.Secure && f.BootStays }), do: BootAny, after: shortWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
 	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(not(working), on, runsAgent), do: PowerOff, after: shortWait},
