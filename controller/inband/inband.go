@@ -23,8 +23,12 @@ import (
 // tokenPurpose keeps an agent's token apart from what else the key signs.
 const tokenPurpose = "agent"
 
-// maxJobs bounds the jobs of one boot.
-const maxJobs = 64
+// maxJobs bounds the jobs of one boot, and maxID the ID of one that an agent
+// tells of.
+const (
+	maxJobs = 64
+	maxID   = 256
+)
 
 // Config is what a Server needs.
 type Config struct {
@@ -55,6 +59,9 @@ type boot struct {
 	jobs     []*offered
 }
 
+// offered is a job of a boot. One that a predecessor of this process has offered
+// is known by what the agent reports of it; it has no Kind until it is offered
+// again.
 type offered struct {
 	job    job.Job
 	report job.Report // State "" until the first
@@ -112,7 +119,7 @@ func (s *Server) Expect(b Boot) Status {
 }
 
 // Offer gives a job to the agent of the current boot b; offering a job of the
-// same ID again changes nothing. Jobs are leased in the order in which they
+// same ID again does not begin it again. Jobs are leased in the order in which they
 // were offered, one at a time.
 func (s *Server) Offer(b Boot, j job.Job) error {
 	s.mu.Lock()
@@ -123,6 +130,7 @@ func (s *Server) Offer(b Boot, j job.Job) error {
 	}
 	for _, o := range cur.jobs {
 		if o.job.ID == j.ID {
+			o.job = j
 			return nil
 		}
 	}
@@ -186,7 +194,7 @@ func (s *Server) lease(w http.ResponseWriter, r *http.Request) {
 	cur.seen = s.cfg.Clock.Now()
 	var next *job.Job
 	for _, o := range cur.jobs {
-		if o.report.State != job.Done && o.report.State != job.Failed {
+		if o.job.Kind != "" && o.report.State != job.Done && o.report.State != job.Failed {
 			next = &o.job
 			break
 		}
@@ -225,6 +233,12 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		if o.job.ID == r.PathValue("id") {
 			hit = o
 		}
+	}
+	// An agent of this boot that works on something unknown was told to by our
+	// predecessor. To call it off would be to do the work twice.
+	if id := r.PathValue("id"); hit == nil && len(cur.jobs) < maxJobs && len(id) <= maxID {
+		hit = &offered{job: job.Job{ID: id}}
+		cur.jobs = append(cur.jobs, hit)
 	}
 	changed := hit != nil && hit.report.State != rep.State
 	if hit != nil && hit.report.State != job.Done && hit.report.State != job.Failed { // final is final

@@ -115,8 +115,9 @@ func TestOnlyTheTokenOfTheCurrentBootIsGood(t *testing.T) {
 	if err := s.Offer(two, job.Job{ID: "j"}); err != nil {
 		t.Fatal(err)
 	}
-	if code, _ := post(t, s, reportTo("j"), s.Media(other).Token, job.Report{State: job.Done}); code != http.StatusGone {
-		t.Errorf("report of another host's job = %d, want 410", code)
+	post(t, s, reportTo("j"), s.Media(other).Token, job.Report{State: job.Done})
+	if got := s.Expect(two).Jobs["j"].State; got != "" {
+		t.Errorf("another host's agent has made a job %s", got)
 	}
 	if err := s.Offer(one, job.Job{ID: "k"}); err == nil {
 		t.Error("Offer to an earlier boot = nil error")
@@ -124,6 +125,43 @@ func TestOnlyTheTokenOfTheCurrentBootIsGood(t *testing.T) {
 	s.Forget("h1")
 	if code, _ := post(t, s, job.LeasePath, s.Media(two).Token, job.Lease{}); code != http.StatusServiceUnavailable {
 		t.Errorf("lease after Forget = %d, want 503", code)
+	}
+}
+
+// A controller that was restarted does not know what its predecessor offered:
+// an agent that is at it is not called off, and not told to begin again.
+func TestAJobOfAPredecessorGoesOn(t *testing.T) {
+	s, _, _ := newServer(t)
+	b := Boot{"h", "b"}
+	s.Expect(b)
+	token := s.Media(b).Token
+	if code, _ := post(t, s, reportTo("j"), token, job.Report{State: job.Running, Percent: 40}); code != http.StatusNoContent {
+		t.Errorf("report of a job that is not known yet = %d, want 204", code)
+	}
+	if code, _ := post(t, s, job.LeasePath, token, job.Lease{}); code != http.StatusNoContent {
+		t.Errorf("lease = %d: nobody has offered a job yet", code)
+	}
+	if err := s.Offer(b, job.Job{ID: "j", Kind: job.Clean}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Expect(b).Jobs["j"]; got.State != job.Running || got.Percent != 40 {
+		t.Errorf("the job is %+v", got)
+	}
+	if code, _ := post(t, s, job.LeasePath, token, job.Lease{}); code != http.StatusOK {
+		t.Errorf("lease = %d, want the job: its agent asks for it, and so does not do it", code)
+	}
+	post(t, s, reportTo("j"), token, job.Report{State: job.Done})
+	if got := s.Expect(b).Jobs["j"].State; got != job.Done {
+		t.Errorf("the job is %s, want done", got)
+	}
+	for i := range 2 * maxJobs {
+		code, _ := post(t, s, reportTo(fmt.Sprint(i)), token, job.Report{State: job.Running})
+		if want := map[bool]int{true: http.StatusNoContent, false: http.StatusGone}[i < maxJobs-1]; code != want {
+			t.Fatalf("report of job %d = %d, want %d", i, code, want)
+		}
+	}
+	if code, _ := post(t, s, reportTo(strings.Repeat("x", maxID+1)), token, job.Report{State: job.Running}); code != http.StatusGone {
+		t.Errorf("report of a job with a long name = %d, want 410", code)
 	}
 }
 
