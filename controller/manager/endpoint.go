@@ -50,8 +50,10 @@ func (s *Set) serve(name string, at Endpoint, h http.Handler, cert ...tls.Certif
 			}
 		}
 		// Close, not Shutdown: agents and BMCs are used to controllers that go.
-		stop := context.AfterFunc(ctx, func() { srv.Close() })
-		defer stop()
+		// However it ends: an agent that kept its connection would go on talking
+		// to a controller that is gone.
+		defer srv.Close()
+		defer context.AfterFunc(ctx, func() { srv.Close() })()
 		if err := serve(l); err != nil && !(errors.Is(err, http.ErrServerClosed) && ctx.Err() != nil) {
 			return fmt.Errorf("server of %s: %w", name, err)
 		}
