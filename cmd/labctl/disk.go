@@ -66,7 +66,35 @@ func newDisk(o *options) *cobra.Command {
 		},
 	}
 	fail.Flags().StringVar(&how.How, "how", "fail", "fail, predict, unpredict or revive")
-	c.AddCommand(ls, pull, insert, fail)
+	c.AddCommand(ls, pull, insert, fail, newDiskReplace(o))
+	return c
+}
+
+func newDiskReplace(o *options) *cobra.Command {
+	watch := false
+	c := &cobra.Command{
+		Use: "replace HOST DISK", Short: "Pull a drive and put a new one into its bay",
+		Long: `Pull a drive and put a new one into its bay. A RAID controller rebuilds what the
+old one held; --watch shows how far it is until it is done. Rebuilding takes the
+server's power, and the lab's time.`,
+		Example: "  labctl disk replace node-0 Disk.0 --watch",
+		Args:    arguments("HOST", "DISK"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab := control.NewClient(o.state)
+			if _, err := lab.PullDisk(c.Context(), args[0], args[1]); err != nil {
+				return err
+			}
+			d, err := lab.InsertDisk(c.Context(), args[0], args[1], control.DiskInsertion{What: "new"})
+			if err == nil && watch {
+				d, err = watchWork(c.Context(), c.ErrOrStderr(), lab, args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return o.output.print(c.OutOrStdout(), d, diskRows(d))
+		},
+	}
+	c.Flags().BoolVar(&watch, "watch", false, "wait until it is rebuilt, and show how far that is")
 	return c
 }
 
@@ -83,7 +111,7 @@ func diskRows(d control.Disks) [][]string {
 		rows = append(rows, []string{"(shelf, from " + x.ID + ")", x.Serial, x.Model, size(x.Capacity), "", "", ""})
 	}
 	for _, v := range d.Volumes {
-		rows = append(rows, []string{"volume " + v.Controller + "/" + v.ID, "", v.RAID, size(v.Capacity), "", v.Health, ""})
+		rows = append(rows, []string{"volume " + v.Controller + "/" + v.ID, "", v.RAID, size(v.Capacity), working(v), v.Health, ""})
 	}
 	return rows
 }

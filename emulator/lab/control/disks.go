@@ -42,6 +42,15 @@ type Volume struct {
 	Capacity   int64  `json:"capacity"` // bytes
 	Health     string `json:"health"`
 	WWN        string `json:"wwn"`
+
+	Disks []string `json:"disks"` // bays of its drives, span after span
+	Work  []Work   `json:"work,omitempty"`
+}
+
+// Work is long work on a volume.
+type Work struct {
+	Kind    string `json:"kind"` // rebuild, initialize, check, expand
+	Percent int    `json:"percent"`
 }
 
 func disks(h *lab.Host) Disks {
@@ -56,9 +65,17 @@ func disks(h *lab.Host) Disks {
 			})
 		}
 		for _, x := range c.Volumes {
-			out.Volumes = append(out.Volumes, Volume{
+			v := Volume{
 				ID: x.ID, Controller: x.Controller, Name: x.Name, RAID: string(x.Type), Capacity: x.Size(), Health: string(x.Health()), WWN: x.WWN,
-			})
+				Disks: []string{},
+			}
+			for _, m := range x.Members {
+				v.Disks = append(v.Disks, m.Bay)
+			}
+			for _, o := range x.Ops {
+				v.Work = append(v.Work, Work{Kind: string(o.Kind), Percent: o.Percent(h.Now())})
+			}
+			out.Volumes = append(out.Volumes, v)
 		}
 	}
 	for _, l := range v.Shelf() {
@@ -157,5 +174,42 @@ func (c *Client) InsertDisk(ctx context.Context, host, disk string, i DiskInsert
 func (c *Client) FailDisk(ctx context.Context, host, disk string, f DiskFailure) (Disks, error) {
 	var d Disks
 	err := c.do(ctx, http.MethodPost, at(host, "disks", disk, "fail"), f, &d)
+	return d, err
+}
+
+// VolumeCreation says which volume a controller is to make.
+type VolumeCreation struct {
+	Controller string   `json:"controller"`
+	RAID       string   `json:"raid"`            // RAID0, RAID1 …
+	Disks      []string `json:"disks,omitempty"` // bays; none: as few as will do
+	Capacity   int64    `json:"capacity,omitempty"`
+	Name       string   `json:"name,omitempty"`
+}
+
+func createVolume(c *call) (any, error) {
+	var in VolumeCreation
+	if err := c.read(&in); err != nil {
+		return nil, err
+	}
+	return c.toDisk(storage.CreateVolume{
+		Controller: in.Controller, Type: storage.RAIDType(in.RAID), Drives: in.Disks, Capacity: in.Capacity, Name: in.Name,
+	})
+}
+
+func deleteVolume(c *call) (any, error) {
+	return c.toDisk(storage.DeleteVolume{Controller: c.PathValue("controller"), Volume: c.PathValue("volume")})
+}
+
+// CreateVolume has a controller make a volume.
+func (c *Client) CreateVolume(ctx context.Context, host string, v VolumeCreation) (Disks, error) {
+	var d Disks
+	err := c.do(ctx, http.MethodPost, at(host, "volumes"), v, &d)
+	return d, err
+}
+
+// DeleteVolume has a controller take a volume apart.
+func (c *Client) DeleteVolume(ctx context.Context, host, controller, volume string) (Disks, error) {
+	var d Disks
+	err := c.do(ctx, http.MethodDelete, at(host, "volumes", controller, volume), nil, &d)
 	return d, err
 }

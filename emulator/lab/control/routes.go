@@ -46,6 +46,8 @@ var routes = []route{
 	{"POST /v1/hosts/{host}/disks/{disk}/pull", pullDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/insert", insertDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/fail", failDisk},
+	{"POST /v1/hosts/{host}/volumes", createVolume},
+	{"DELETE /v1/hosts/{host}/volumes/{controller}/{volume}", deleteVolume},
 	{"GET /v1/hosts/{host}/media", func(c *call) (any, error) { return media(c.host.BMC()), nil }},
 	{"POST /v1/hosts/{host}/media/{slot}/insert", insert},
 	{"POST /v1/hosts/{host}/media/{slot}/eject", eject},

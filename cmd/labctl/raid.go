@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+// raidLevels are RAID levels as BareMetalHosts have them.
+var raidLevels = map[string]string{"0": "RAID0", "1": "RAID1", "5": "RAID5", "6": "RAID6", "1+0": "RAID10", "5+0": "RAID50", "6+0": "RAID60"}
+
+func newHostRAID(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "raid",
+		Short: "Look at, make and delete a server's volumes",
+		Long: `Look at, make and delete the volumes of a server's RAID controllers, as somebody
+at its console does: the server must be on. Operators ask for volumes with
+spec.raid of a BareMetalHost.`,
+		Example: "  labctl host raid create node-0 5 --disk Disk.0 --disk Disk.1 --disk Disk.2\n  labctl host raid show node-0 --watch",
+	}
+	c.AddCommand(newRAIDShow(o), newRAIDCreate(o), newRAIDRemove(o))
+	return c
+}
+
+func newRAIDShow(o *options) *cobra.Command {
+	watch := false
+	c := &cobra.Command{
+		Use: "show HOST", Short: "Show the volumes of a server", Example: "  labctl host raid show node-0\n  labctl host raid show node-0 --watch",
+		Args: arguments("HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			lab := control.NewClient(o.state)
+			d, err := lab.Disks(c.Context(), args[0])
+			if err == nil && watch {
+				d, err = watchWork(c.Context(), c.ErrOrStderr(), lab, args[0])
+			}
+			return o.printVolumes(c, d, err)
+		},
+	}
+	c.Flags().BoolVar(&watch, "watch", false, "wait until nothing is done to them any more, and show how far that is")
+	return c
+}
+
+func newRAIDCreate(o *options) *cobra.Command {
+	in, gib := control.VolumeCreation{}, 0
+	c := &cobra.Command{
+		Use: "create HOST LEVEL", Short: "Make a volume",
+		Long: "Make a volume. LEVEL is 0, 1, 5, 6, 1+0, 5+0 or 6+0.",
+		Example: `  labctl host raid create node-0 1                       # of the first two drives that are alike and free
+  labctl host raid create node-0 6 --size 500 --name data
+  labctl host raid create node-0 1 --disk Disk.4 --disk Disk.5`,
+		Args: arguments("HOST", "LEVEL"), ValidArgsFunction: completeHosts(o, "0", "1", "5", "6", "1+0", "5+0", "6+0"),
+		RunE: func(c *cobra.Command, args []string) error {
+			known := false
+			if in.RAID, known = raidLevels[args[1]]; !known {
+				return &usageError{fmt.Errorf("%q is no level: use 0, 1, 5, 6, 1+0, 5+0 or 6+0", args[1])}
+			}
+			if gib < 0 {
+				return &usageError{errors.New("--size is negative")}
+			}
+			in.Capacity = int64(gib) << 30
+			d, err := control.NewClient(o.state).CreateVolume(c.Context(), args[0], in)
+			return o.printVolumes(c, d, err)
+		},
+	}
+	c.Flags().StringVar(&in.Controller, "controller", "1", "storage controller")
+	c.Flags().StringArrayVar(&in.Disks, "disk", nil, "a drive of it, as often as needed (default: as few as will do)")
+	c.Flags().IntVar(&gib, "size", 0, "GiB (default: all that there is)")
+	c.Flags().StringVar(&in.Name, "name", "", "of the volume")
+	return c
+}
+
+func newRAIDRemove(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "rm HOST CONTROLLER/VOLUME", Short: "Delete a volume; what it held stays on the drives", Example: "  labctl host raid rm node-0 1/1",
+		Args: arguments("HOST", "CONTROLLER/VOLUME"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			controller, volume, ok := strings.Cut(args[1], "/")
+			if !ok || controller == "" || volume == "" {
+				return &usageError{fmt.Errorf("%q is no volume: use CONTROLLER/VOLUME, such as 1/1", args[1])}
+			}
+			d, err := control.NewClient(o.state).DeleteVolume(c.Context(), args[0], controller, volume)
+			return o.printVolumes(c, d, err)
+		},
+	}
+}
+
+func (o *options) printVolumes(c *cobra.Command, d control.Disks, err error) error {
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"VOLUME", "NAME", "RAID", "SIZE", "HEALTH", "DISKS", "AT WORK"}}
+	for _, v := range d.Volumes {
+		rows = append(rows, []string{v.Controller + "/" + v.ID, v.Name, v.RAID, size(v.Capacity), v.Health, strings.Join(v.Disks, " "), working(v)})
+	}
+	return o.output.print(c.OutOrStdout(), d.Volumes, rows)
+}
+
+// working is what is done to a volume, for people.
+func working(v control.Volume) string {
+	var out []string
+	for _, w := range v.Work {
+		out = append(out, fmt.Sprintf("%s %d %%", w.Kind, w.Percent))
+	}
+	return strings.Join(out, ", ")
+}
+
+// watchPause is how long, in real time, it takes until one looks again.
+const watchPause = 200 * time.Millisecond
+
+// watchWork shows how far the work on a server's volumes is, a line for each
+// change, until there is none.
+func watchWork(ctx context.Context, w io.Writer, lab *control.Client, host string) (control.Disks, error) {
+	last := ""
+	for {
+		d, err := lab.Disks(ctx, host)
+		if err != nil {
+			return d, err
+		}
+		var now []string
+		for _, v := range d.Volumes {
+			if text := working(v); text != "" {
+				now = append(now, fmt.Sprintf("volume %s/%s: %s", v.Controller, v.ID, text))
+			}
+		}
+		if len(now) == 0 {
+			return d, nil
+		}
+		if text := strings.Join(now, "; "); text != last {
+			fmt.Fprintln(w, text)
+			last = text
+		}
+		select {
+		case <-ctx.Done():
+			return d, ctx.Err()
+		case <-time.After(watchPause):
+		}
+	}
+}
