@@ -49,6 +49,7 @@ type Part struct {
 // it nothing is done that would be wrong: a server may be reset once more.
 type run struct {
 	operations []string // begun, and not known to have ended
+	waits      bool     // one of them, for the server's next start
 	reset      time.Time
 	made       int // volumes whose making has been begun
 	error      string
@@ -177,7 +178,7 @@ func (p *Part) lookHard(ctx context.Context, s host.Server, want []metal3.Hardwa
 	if len(r.operations)+len(store.Operations) > 0 {
 		return phase.PartRunning, "", nil
 	}
-	r.reset = time.Time{} // what comes next may need one of its own
+	r.waits, r.reset = false, time.Time{} // what comes next may need one of its own
 	if v, broken := broken(store); broken && r.made > 0 {
 		return phase.PartFailed, fmt.Sprintf("volume %s has lost a drive while it was made", v.Name), nil
 	}
@@ -383,13 +384,13 @@ func waitFor(err error) error {
 
 func (r *run) note(o bmc.Operation) {
 	if o.ID != "" && o.State != bmc.OperationDone {
-		r.operations = append(r.operations, o.ID)
+		r.operations, r.waits = append(r.operations, o.ID), r.waits || o.State == bmc.OperationWaits
 	}
 }
 
 // wait resets a server whose controllers wait for that, once.
 func (p *Part) wait(ctx context.Context, s host.Server, r *run, all []bmc.Operation) error {
-	waits := false
+	waits := r.waits
 	store := bmc.StorerOf(s.Client)
 	for _, id := range r.operations {
 		o, err := store.Follow(ctx, id)

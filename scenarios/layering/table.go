@@ -213,6 +213,14 @@ var Table = []Row{
 			"controller/bmc", "controller/bmc/redfish",
 		},
 	},
+	{
+		// Its tests are where both sides of RAID meet without Kubernetes.
+		Package: "scenarios/raid",
+		Tests: []string{
+			"controller/bmc", "controller/bmc/redfish", "controller/bmc/bmctest", "controller/host", "controller/host/phase", "controller/raid",
+			"emulator/bmc", "emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rack", "emulator/machine/storage",
+		},
+	},
 	{Package: "scenarios/invariant"},
 	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},
 	{

@@ -296,7 +296,7 @@ func (c *client) operation(uri string, t storageTask) bmc.Operation {
 		o.State, o.Error = bmc.OperationFailed, c.taskError(t.Name, t.task).Error()
 	case !t.running():
 		o.State, o.Percent = bmc.OperationDone, 100
-	case schemas.TaskState(t.State) == schemas.PendingTaskState, schemas.TaskState(t.State) == schemas.NewTaskState:
+	case schemas.TaskState(t.State) == schemas.PendingTaskState:
 		o.State = bmc.OperationWaits
 	}
 	return o
@@ -326,8 +326,10 @@ func (c *client) Follow(ctx context.Context, id string) (bmc.Operation, error) {
 	return c.operation(id, t), nil
 }
 
-// accepted is the operation that an answer tells of.
-func (c *client) accepted(a answer) bmc.Operation {
+// accepted is the operation that an answer tells of. What was asked for with the
+// next reset waits for that, whatever its task is called: an iDRAC's is
+// Starting until then.
+func (c *client) accepted(a answer, when map[string]any) bmc.Operation {
 	if a.status != http.StatusAccepted {
 		return bmc.Operation{State: bmc.OperationDone, Percent: 100}
 	}
@@ -335,14 +337,20 @@ func (c *client) accepted(a answer) bmc.Operation {
 	_ = decode(a.body, &t)
 	o := c.operation(cmp.Or(t.ID, monitor(a)), t)
 	if t.State == "" {
-		o.State, o.Error = bmc.OperationRunning, ""
+		o.State, o.Error, o.Percent = bmc.OperationRunning, "", 0
+	}
+	if o.State == bmc.OperationRunning && when[operationTime] == schemas.OnResetOperationApplyTime {
+		o.State = bmc.OperationWaits
 	}
 	return o
 }
 
-// applyTime is what a request to a collection of volumes says of when: nothing
-// where the service does it at once or leaves no choice.
-func (c *client) applyTime(ctx context.Context, volumes string) (map[string]any, error) {
+// operationTime is the annotation that says when an operation is to be done.
+const operationTime = "@Redfish.OperationApplyTime"
+
+// when is what a request to a collection of volumes says of when: nothing where
+// the service does it at once or leaves no choice.
+func (c *client) when(ctx context.Context, volumes string) (map[string]any, error) {
 	var v struct {
 		Times struct {
 			Values []string `json:"SupportedValues"`
@@ -351,10 +359,9 @@ func (c *client) applyTime(ctx context.Context, volumes string) (map[string]any,
 	if _, err := c.get(ctx, volumes, &v); err != nil {
 		return nil, err
 	}
-	const name = "@Redfish.OperationApplyTime"
 	for _, when := range []schemas.OperationApplyTime{schemas.ImmediateOperationApplyTime, schemas.OnResetOperationApplyTime} {
 		if slices.Contains(v.Times.Values, string(when)) {
-			return map[string]any{name: when}, nil
+			return map[string]any{operationTime: when}, nil
 		}
 	}
 	return map[string]any{}, nil
@@ -380,7 +387,7 @@ func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operati
 	if s.Volumes.ID == "" {
 		return bmc.Operation{}, unsupported("CreateVolume", v.Controller+" makes none")
 	}
-	body, err := c.applyTime(ctx, s.Volumes.ID)
+	body, err := c.when(ctx, s.Volumes.ID)
 	if err != nil {
 		return bmc.Operation{}, err
 	}
@@ -405,21 +412,19 @@ func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operati
 	if err != nil {
 		return bmc.Operation{}, err
 	}
-	return c.accepted(a), nil
+	return c.accepted(a, body), nil
 }
 
 // DeleteVolume deletes a volume; one that is not there is no error. Only where
 // it cannot be done at once does the request have a body.
 func (c *client) DeleteVolume(ctx context.Context, id string) (bmc.Operation, error) {
-	when, err := c.applyTime(ctx, id[:strings.LastIndexByte(id, '/')])
+	when, err := c.when(ctx, id[:strings.LastIndexByte(id, '/')])
 	if err != nil {
 		return bmc.Operation{}, err
 	}
 	var body any
-	for _, v := range when {
-		if v == schemas.OnResetOperationApplyTime {
-			body = when
-		}
+	if when[operationTime] == schemas.OnResetOperationApplyTime {
+		body = when
 	}
 	a, err := c.do(ctx, http.MethodDelete, id, body, nil)
 	if notFound(err) {
@@ -428,5 +433,5 @@ func (c *client) DeleteVolume(ctx context.Context, id string) (bmc.Operation, er
 	if err != nil {
 		return bmc.Operation{}, err
 	}
-	return c.accepted(a), nil
+	return c.accepted(a, when), nil
 }
