@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/agent"
+	"github.com/metalab-dev/metalab/agent/boot"
 	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/agent/plugin/inventory"
 	"github.com/metalab-dev/metalab/agent/sys"
@@ -28,11 +29,31 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
-		stop()
-		fmt.Fprintln(os.Stderr, "lab-agent:", err)
-		os.Exit(1)
+	first := boot.First()
+	err := prepare(ctx, first)
+	if err == nil {
+		err = command().ExecuteContext(ctx)
 	}
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(os.Stderr, "lab-agent:", err)
+	if first {
+		select {} // a kernel whose first process ends panics: the screen shall show why
+	}
+	stop()
+	os.Exit(1)
+}
+
+// prepare makes a system of the kernel, where there is nobody else to do it.
+func prepare(ctx context.Context, first bool) error {
+	if !first {
+		return nil
+	}
+	if err := boot.Mount(); err != nil {
+		return err
+	}
+	return boot.Init(ctx, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }
 
 // Where the media file is named when no flag does.
@@ -46,7 +67,7 @@ func command() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "lab-agent",
 		Short:         "Do the controller's work on this machine: inventory, cleaning, writing images",
-		Args:          cobra.NoArgs,
+		Args:          rootArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -83,6 +104,15 @@ func command() *cobra.Command {
 		},
 	})
 	return root
+}
+
+// rootArgs refuses arguments, but for those of a kernel: it hands its first
+// process what it does not know itself.
+func rootArgs(c *cobra.Command, args []string) error {
+	if boot.First() {
+		return nil
+	}
+	return cobra.NoArgs(c, args)
 }
 
 // mediaPath is the first of the three that names a file.

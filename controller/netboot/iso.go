@@ -2,6 +2,7 @@ package netboot
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -24,12 +25,45 @@ const bootFile = "/boot/stub.img"
 
 const bootLine = "Metalab agent medium without a kernel: nothing to run on this server."
 
-// BuildISO makes a bootable ISO 9660 image with Rock Ridge names (El Torito,
-// no emulation) that holds the files, by absolute path.
-func BuildISO(files map[string][]byte) (iso []byte, err error) {
-	sector, err := stub.BootSector(bootLine)
-	if err != nil {
-		return nil, err
+// Medium is what an ISO 9660 image with Rock Ridge names is made of. It boots by
+// El Torito, without emulation of a disk.
+type Medium struct {
+	Files map[string][]byte // by absolute path
+	// Legacy is the file that a PC BIOS starts, isolinux; "" is one that says
+	// that there is no kernel, unless UEFI is set.
+	Legacy string
+	UEFI   string // file that is a FAT file system for UEFI; "" for none
+}
+
+// isolinuxLoad is how much of isolinux a BIOS loads: the rest it loads itself,
+// and knows from a table in it where that is.
+const isolinuxLoad = 4 // sectors
+
+// BuildISO makes a medium without a kernel that holds the files.
+func BuildISO(files map[string][]byte) ([]byte, error) { return Medium{Files: files}.Build() }
+
+// Build makes the image.
+func (m Medium) Build() (iso []byte, err error) {
+	files := maps.Clone(m.Files)
+	torito := &iso9660.ElTorito{BootCatalog: "/boot/boot.cat"}
+	switch {
+	case m.Legacy != "":
+		e := &iso9660.ElToritoEntry{Platform: iso9660.BIOS, Emulation: iso9660.NoEmulation, BootFile: m.Legacy, BootTable: true}
+		e.SetLoadSize(isolinuxLoad)
+		torito.Entries = append(torito.Entries, e)
+	case m.UEFI == "":
+		sector, err := stub.BootSector(bootLine)
+		if err != nil {
+			return nil, err
+		}
+		files[bootFile] = slices.Concat(sector, make([]byte, isoBlock-len(sector))) // whole blocks only
+		e := &iso9660.ElToritoEntry{Platform: iso9660.BIOS, Emulation: iso9660.NoEmulation, BootFile: bootFile}
+		e.SetLoadSize(isoBlock / stub.SectorSize)
+		torito.Entries = append(torito.Entries, e)
+	}
+	if m.UEFI != "" {
+		e := &iso9660.ElToritoEntry{Platform: iso9660.EFI, Emulation: iso9660.NoEmulation, BootFile: m.UEFI}
+		torito.Entries = append(torito.Entries, e)
 	}
 	dir, err := os.MkdirTemp("", "metalab-iso-")
 	if err != nil {
@@ -51,27 +85,12 @@ func BuildISO(files map[string][]byte) (iso []byte, err error) {
 		return nil, fmt.Errorf("netboot: iso: %w", err)
 	}
 	defer fs.Close()
-	boot := slices.Concat(sector, make([]byte, isoBlock-len(sector))) // whole blocks only
-	if err := put(fs, bootFile, boot); err != nil {
-		return nil, err
-	}
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := put(fs, name, files[name]); err != nil {
 			return nil, err
 		}
 	}
-	entry := &iso9660.ElToritoEntry{Platform: iso9660.BIOS, Emulation: iso9660.NoEmulation, BootFile: bootFile}
-	entry.SetLoadSize(isoBlock / stub.SectorSize)
-	err = fs.Finalize(iso9660.FinalizeOptions{
-		RockRidge:        true,
-		VolumeIdentifier: VolumeID,
-		ElTorito:         &iso9660.ElTorito{BootCatalog: "/boot/boot.cat", Entries: []*iso9660.ElToritoEntry{entry}},
-	})
+	err = fs.Finalize(iso9660.FinalizeOptions{RockRidge: true, VolumeIdentifier: VolumeID, ElTorito: torito})
 	if err != nil {
 		return nil, fmt.Errorf("netboot: iso: %w", err)
 	}

@@ -141,6 +141,12 @@ var Table = []Row{
 		// Media carry a boot's token, which inband's keys sign.
 		Package: "controller/netboot", May: []string{"controller/inband", "controller/netboot/stub", "controller/netboot/cpio", "agent/job"},
 	},
+	{
+		// It makes what agent/boot finds when a kernel starts it.
+		Package: "controller/netboot/ramdisk",
+		May:     []string{"controller/netboot", "controller/netboot/cpio", "agent/boot", "agent/job"},
+		Tests:   []string{"controller/inband", "controller/netboot/stub"},
+	},
 	{Package: "controller/netboot/cpio", Never: slices.Concat(sockets, files)},
 	{Package: "controller/netboot/stub", Never: slices.Concat(sockets, files)},
 	// It links no Kubernetes server: it works with any.
@@ -157,6 +163,7 @@ var Table = []Row{
 		Never: kubernetes, But: utilsClock,
 	},
 	{Package: "agent/job", Never: kubernetes},
+	{Package: "agent/boot", Never: kubernetes},
 	{Package: "agent/sys", Never: kubernetes, But: utilsClock},
 	{Package: "agent/sys/systest", May: []string{"agent/sys"}, Never: kubernetes, But: utilsClock},
 	{Package: "agent/configdrive", May: []string{"agent/job"}, Never: slices.Concat(sockets, files, kubernetes)},

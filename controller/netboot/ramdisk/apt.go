@@ -1,0 +1,56 @@
+package ramdisk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// DefaultKernel is the package that depends on a distribution's newest kernel
+// for servers.
+const DefaultKernel = "linux-image-amd64"
+
+// dependsOnKernel finds the kernel's own package in what apt-cache shows.
+var dependsOnKernel = regexp.MustCompile(`(?m)^\s*Depends: (linux-image-[0-9]\S*)$`)
+
+// Download gets the packages of an image into a directory with the
+// distribution's apt, without installing anything.
+func Download(ctx context.Context, kernel, dir string) ([]string, error) {
+	shown, err := run(ctx, dir, "apt-cache", "depends", kernel)
+	if err != nil {
+		return nil, err
+	}
+	if found := dependsOnKernel.FindSubmatch(shown); found != nil { // else it is the kernel's own
+		kernel = string(found[1])
+	}
+	names := []string{kernel}
+	for _, name := range loaders { // packages repeat
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if _, err := run(ctx, dir, "apt-get", append([]string{"download", "-q"}, slices.Compact(names)...)...); err != nil {
+		return nil, err
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.deb"))
+	if err != nil {
+		return nil, fmt.Errorf("ramdisk: %w", err)
+	}
+	return found, nil
+}
+
+func run(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
+		err = fmt.Errorf("%w: %s", err, failed.Stderr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ramdisk: %s %s: %w", name, args[0], err)
+	}
+	return out, nil
+}

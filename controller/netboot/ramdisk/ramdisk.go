@@ -1,0 +1,214 @@
+// Package ramdisk makes what real servers boot: a kernel with a first file
+// system that holds the agent and drivers, an ISO that starts it on PC BIOS and
+// UEFI, and programs for network boot. The parts come from packages of a Debian
+// distribution or from files. It runs nothing of what it packs, and knows no
+// server: what is particular to a boot goes into slots that netboot fills.
+package ramdisk
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/controller/netboot"
+)
+
+// Config says what an image is made of. Files take precedence over packages.
+type Config struct {
+	Agent    string   // lab-agent, linked statically
+	Packages []string // .deb files; those that hold nothing of use are passed over
+	Kernel   string   // file; "" is the packages'
+	Initrd   string   // file that is unpacked before what we make; "" is none
+}
+
+// Made is what an image holds.
+type Made struct {
+	Dir     string   `json:"dir"`
+	Kernel  string   `json:"kernel"` // its version, or file
+	Drivers int      `json:"drivers"`
+	Boots   []string `json:"boots"` // ways in which it boots
+}
+
+// The ways.
+const (
+	bootsISOLegacy = "ISO, PC BIOS"
+	bootsISOUEFI   = "ISO, UEFI"
+	bootsPXELegacy = "PXE, PC BIOS"
+	bootsPXEUEFI   = "PXE, UEFI"
+	bootsIPXE      = "iPXE"
+)
+
+// parts are what was found in packages.
+type parts struct {
+	version string
+	kernel  []byte
+	modules map[string]module
+	loaders map[string][]byte // by the base name of the file
+}
+
+// loaders are the files that start a kernel, with the packages that have them.
+var loaders = map[string]string{
+	"isolinux.bin": "isolinux", "ldlinux.c32": "syslinux-common", "linuxx64.efi.stub": "systemd-boot-efi",
+	netboot.LegacyPXE: "ipxe", netboot.UEFIPXE: "ipxe",
+}
+
+// biosLoaders are where syslinux-common keeps those for PC BIOS: others have
+// the same names.
+const biosLoaders = "/modules/bios/"
+
+// Build makes an image in a directory. Files that are there are replaced when
+// all is made.
+func Build(ctx context.Context, c Config, dir string) (Made, error) {
+	p, err := gather(ctx, c)
+	if err != nil {
+		return Made{}, err
+	}
+	agent, err := os.ReadFile(c.Agent)
+	if err != nil {
+		return Made{}, fmt.Errorf("ramdisk: agent: %w", err)
+	}
+	if err := checkStatic(agent); err != nil {
+		return Made{}, fmt.Errorf("ramdisk: agent %s: %w", c.Agent, err)
+	}
+	made := Made{Dir: dir, Kernel: p.version, Boots: []string{bootsIPXE}}
+	plain, drivers, err := initrd(agent, p.modules)
+	if err != nil {
+		return Made{}, err
+	}
+	made.Drivers = drivers
+	packed, err := compress(plain)
+	if err != nil {
+		return Made{}, err
+	}
+	if c.Initrd != "" {
+		before, err := os.ReadFile(c.Initrd)
+		if err != nil {
+			return Made{}, fmt.Errorf("ramdisk: initrd: %w", err)
+		}
+		packed = append(pad(before), packed...)
+	}
+	iso, boots, err := medium(p, packed)
+	if err != nil {
+		return Made{}, err
+	}
+	made.Boots = append(made.Boots, boots...)
+	out := map[string][]byte{netboot.KernelFile: p.kernel, netboot.InitrdFile: packed, netboot.ISOFile: iso}
+	for name, way := range map[string]string{netboot.LegacyPXE: bootsPXELegacy, netboot.UEFIPXE: bootsPXEUEFI} {
+		if b := p.loaders[name]; b != nil {
+			out[name] = b
+			made.Boots = append(made.Boots, way)
+		}
+	}
+	slices.Sort(made.Boots)
+	return made, write(dir, out)
+}
+
+// gather reads packages and files.
+func gather(ctx context.Context, c Config) (*parts, error) {
+	p := &parts{modules: map[string]module{}, loaders: map[string][]byte{}}
+	for _, name := range c.Packages {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("ramdisk: %w", err)
+		}
+		if err := readDeb(name, p.take); err != nil {
+			return nil, fmt.Errorf("ramdisk: %w", err)
+		}
+	}
+	if c.Kernel != "" {
+		b, err := os.ReadFile(c.Kernel)
+		if err != nil {
+			return nil, fmt.Errorf("ramdisk: kernel: %w", err)
+		}
+		p.kernel, p.version = b, c.Kernel
+	}
+	if p.kernel == nil {
+		return nil, errors.New("ramdisk: there is no kernel: name a package linux-image-…, or a file")
+	}
+	return p, nil
+}
+
+// take keeps a file of a package, if it is of use.
+func (p *parts) take(name string, r io.Reader) error {
+	version, isKernel := strings.CutPrefix(name, "/boot/vmlinuz-")
+	_, inModules, isModule := strings.Cut(name, "/lib/modules/")
+	base := path.Base(name)
+	_, isLoader := loaders[base]
+	switch {
+	case isKernel && p.kernel != nil:
+		return fmt.Errorf("a second kernel: there is %s already", p.version)
+	case isKernel:
+		p.version = version
+		return read(name, r, func(b []byte) error { p.kernel = b; return nil })
+	case isModule && strings.Contains(base, ".ko"):
+		_, place, _ := strings.Cut(inModules, "/kernel/")
+		for ext := range unpackers {
+			place = strings.TrimSuffix(place, ext)
+		}
+		return read(name, r, func(b []byte) error {
+			id, m, err := parseModule(place, b)
+			p.modules[id] = m
+			return err
+		})
+	case isLoader && (base != "ldlinux.c32" || strings.Contains(name, biosLoaders)):
+		return read(name, r, func(b []byte) error { p.loaders[base] = b; return nil })
+	}
+	return nil
+}
+
+func read(name string, r io.Reader, keep func([]byte) error) error {
+	r, err := unpack(name, r)
+	if err != nil {
+		return err
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxFile))
+	if err != nil {
+		return err
+	}
+	return keep(b)
+}
+
+// compress packs with gzip, which every kernel unpacks.
+func compress(b []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(b); err != nil {
+		return nil, fmt.Errorf("ramdisk: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("ramdisk: %w", err)
+	}
+	return pad(out.Bytes()), nil
+}
+
+// pad lets another archive stand behind one.
+func pad(b []byte) []byte {
+	for len(b)%4 != 0 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+// write replaces the files of a directory, each when it is whole.
+func write(dir string, files map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("ramdisk: %w", err)
+	}
+	for name, b := range files {
+		at := filepath.Join(dir, name)
+		if err := os.WriteFile(at+".part", b, 0o644); err != nil { //nolint:gosec // holds no secret
+			return fmt.Errorf("ramdisk: %w", err)
+		}
+		if err := os.Rename(at+".part", at); err != nil {
+			return fmt.Errorf("ramdisk: %w", err)
+		}
+	}
+	return nil
+}
