@@ -20,10 +20,11 @@ import (
 func newImage(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image",
-		Short: "Make and read firmware images for the servers of a lab",
-		Long: `Make and read firmware images for the servers of a lab.
+		Short: "Make and read firmware images, and make the agent's image",
+		Long: `Make and read firmware images for the servers of a lab, and make the image with
+which real servers boot the agent.
 
-An image is signed with the key of its vendor, which follows from the vendor's
+A firmware image is signed with the key of its vendor, which follows from the vendor's
 name: what is made here is taken by every lab, and refused if it was changed.`,
 	}
 	c.AddCommand(newImageBuild(o), newImageShow(o))
@@ -53,7 +54,7 @@ func newImageBuild(o *options) *cobra.Command {
 	var b build
 	c := &cobra.Command{
 		Use:   "build FILE --version V",
-		Short: "Make a firmware image",
+		Short: "Make a firmware image, or the agent's",
 		Example: `  # for the BIOS of the generic server; update with its URL by SimpleUpdate
   labctl image build bios-2.4.0.img --component BIOS --version 2.4.0
   # for any part, by what it says of itself in the firmware inventory
@@ -69,6 +70,7 @@ func newImageBuild(o *options) *cobra.Command {
 			return made.print(c.OutOrStdout(), o)
 		},
 	}
+	c.AddCommand(newAgentImage(o))
 	f := c.Flags()
 	f.StringVar(&b.profile, "profile", "generic", "server model that --component is of")
 	f.StringVar(&b.component, "component", "", "component to make it for: BIOS, BMC, NIC.1 …; gives kind, vendor and model")

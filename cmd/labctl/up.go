@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -29,6 +30,7 @@ type upFlags struct {
 	schemas  string
 	http2    bool
 	ssdp     string
+	image    string
 	ready    int // file descriptor to report progress to; hidden
 }
 
@@ -97,6 +99,7 @@ another, as to lab-controller.`,
 	fl.BoolVar(&f.http2, "http2", false, "let clients speak HTTP/2 to the BMCs")
 	fl.StringVar(&f.ssdp, "ssdp", "", "network device on which clients can search for the BMCs")
 	fl.Lookup("ssdp").NoOptDefVal = ssdp.Loopback
+	fl.StringVar(&f.image, "agent-image", "", "directory of an image that real servers boot: see labctl image build agent")
 	fl.IntVar(&f.ready, "progress-fd", 0, "")
 	must(fl.MarkHidden("progress-fd"))
 	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
@@ -187,10 +190,17 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	if s.Kube {
 		kube.TrimCollector()
 	}
+	var image *netboot.Image // nil: of emulated servers
+	if f.image != "" {
+		if image, err = netboot.LoadImage(f.image); err != nil {
+			return &usageError{fmt.Errorf("--agent-image: %w", err)}
+		}
+		defer func() { err = errors.Join(err, image.Close()) }()
+	}
 	w, err := world.Start(ctx, world.Config{
 		Dir: o.state, Settings: s, Fsync: o.explicit,
 		Log:  slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
-		Step: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp,
+		Step: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp, Image: image,
 	})
 	if err != nil {
 		return err
