@@ -179,13 +179,6 @@ func standBy(t *testing.T, w *World, api *rest.Config, endFirst func()) {
 		Agents: manager.Endpoint{URL: "https://" + agents, Address: agents},
 		Media:  manager.Endpoint{URL: "http://" + media, Address: media},
 	})
-	await := func(what string, ok func() bool) {
-		t.Helper()
-		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return ok(), nil })
-		if err != nil {
-			t.Fatalf("%s: %v", what, err)
-		}
-	}
 	answers := func() bool {
 		conn, err := net.Dial("tcp", agents)
 		if err == nil {
@@ -193,7 +186,7 @@ func standBy(t *testing.T, w *World, api *rest.Config, endFirst func()) {
 		}
 		return err == nil
 	}
-	await("the second process is ready", func() bool {
+	awaitThat(t, "the second process is ready", func() bool {
 		resp, err := http.Get("http://" + health + "/readyz")
 		if err == nil {
 			resp.Body.Close()
@@ -204,7 +197,7 @@ func standBy(t *testing.T, w *World, api *rest.Config, endFirst func()) {
 		t.Error("the second process serves agents while the first leads")
 	}
 	endFirst()
-	await("the second process serves agents", answers)
+	awaitThat(t, "the second process serves agents", answers)
 	end()
 }
 
@@ -250,6 +243,7 @@ func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus
 	}
 	h := until(t, c, host.Name, in(metal3.StateProvisioned))
 	provisioned := h.Status
+	attach(t, c, h, w.ImagesURL()+DemoImage)
 	change(t, c, h, func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
 	h = until(t, c, host.Name, in(metal3.StateAvailable))
 	change(t, c, h, func(h *metal3.BareMetalHost) {
@@ -264,6 +258,39 @@ func live(t *testing.T, w *World, c client.WithWatch) metal3.BareMetalHostStatus
 	}
 	until(t, c, host.Name, func(h *metal3.BareMetalHost) bool { return h == nil })
 	return provisioned
+}
+
+// attach makes what belongs to a host and has a controller of its own, and
+// removes it again: a data image, and a subscription to the events of its BMC.
+func attach(t *testing.T, c client.Client, h *metal3.BareMetalHost, url string) {
+	t.Helper()
+	image := &metal3.DataImage{
+		ObjectMeta: metav1.ObjectMeta{Name: h.Name, Namespace: h.Namespace}, Spec: metal3.DataImageSpec{URL: url},
+	}
+	events := &metal3.BMCEventSubscription{
+		ObjectMeta: metav1.ObjectMeta{Name: "events", Namespace: h.Namespace},
+		Spec:       metal3.BMCEventSubscriptionSpec{HostName: h.Name, Destination: "https://127.0.0.1:1/events"},
+	}
+	for _, tt := range []struct {
+		o    client.Object
+		done func() bool
+	}{
+		{image, func() bool { return len(image.Finalizers) > 0 && len(image.OwnerReferences) > 0 }},
+		{events, func() bool { return events.Status.SubscriptionID != "" }},
+	} {
+		if err := c.Create(t.Context(), tt.o); err != nil {
+			t.Fatal(err)
+		}
+		awaitThat(t, fmt.Sprintf("%T is seen to", tt.o), func() bool {
+			return c.Get(t.Context(), client.ObjectKeyFromObject(tt.o), tt.o) == nil && tt.done()
+		})
+		if err := c.Delete(t.Context(), tt.o); err != nil {
+			t.Fatal(err)
+		}
+		awaitThat(t, fmt.Sprintf("%T is gone", tt.o), func() bool {
+			return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(tt.o), tt.o))
+		})
+	}
 }
 
 func change(t *testing.T, c client.Client, h *metal3.BareMetalHost, how func(*metal3.BareMetalHost)) {
@@ -291,6 +318,14 @@ func until(t *testing.T, c client.Client, name string, ok func(*metal3.BareMetal
 		t.Fatalf("%s: %v; its status is %+v", name, err, h)
 	}
 	return h
+}
+
+func awaitThat(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return ok(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
 }
 
 func body(t *testing.T, url string) string {
