@@ -1,0 +1,55 @@
+package features_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/cucumber/godog"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/features/steps"
+)
+
+// theirs is a feature of people who use the lab for software of their own: an
+// inventory that watches hosts.
+const theirs = `
+Feature: Our inventory
+  Scenario: A server is known as soon as it was inspected
+    Given a lab with 1 server
+    When the operator registers the server
+    Then our inventory knows the server's 2 disks
+    When we mark the host as "theirs"
+    And the operator deletes the host
+    Then the host is gone
+`
+
+// A suite of other people's registers our steps beside its own, which work on
+// the lab of the scenario.
+func TestStepsServeASuiteOfOthers(t *testing.T) {
+	suite := godog.TestSuite{
+		ScenarioInitializer: func(sc *godog.ScenarioContext) {
+			lab := steps.Register(sc)
+			sc.Step(`^our inventory knows the server's (\d+) disks$`, func(ctx context.Context, disks int) error {
+				return steps.Eventually(ctx, "the inventory knows the disks", func(ctx context.Context) (bool, string, error) {
+					h, err := lab.Host(ctx)
+					if err != nil || h.Status.HardwareDetails == nil {
+						return false, "nothing was inspected", err
+					}
+					got := len(h.Status.HardwareDetails.Storage)
+					return got == disks, fmt.Sprintf("%s has %d disks", lab.Server().Name, got), nil
+				})
+			})
+			sc.Step(`^we mark the host as "([^"]*)"$`, func(ctx context.Context, owner string) error {
+				return lab.Change(ctx, func(h *metal3.BareMetalHost) { h.Spec.Description = owner })
+			})
+		},
+		Options: &godog.Options{
+			Format: "progress", TestingT: t, Strict: true, NoColors: true,
+			FeatureContents: []godog.Feature{{Name: "theirs.feature", Contents: []byte(theirs)}},
+		},
+	}
+	if suite.Run() != 0 {
+		t.Fatal("the suite failed")
+	}
+}
