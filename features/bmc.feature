@@ -33,7 +33,7 @@ Feature: Kinds of BMC addresses
       | ilo4-virtualmedia://HOST:PORT                 |
       | ilo4-virtualmedia+https://HOST:PORT           |
 
-  @B-131 @B-132 @B-133 @network
+  @B-131 @B-132 @B-133
   Scenario Outline: By network: <address>
     When the operator registers the server at the address "<address>"
     Then the host becomes "available"
@@ -50,7 +50,6 @@ Feature: Kinds of BMC addresses
       | address                               |
       | ipmi://IPMI                           |
       | IPMI                                  |
-      | libvirt://IPMI                        |
       | redfish://HOST:PORT/SYSTEM            |
       | redfish+https://HOST:PORT             |
       | ilo5-redfish://HOST:PORT/SYSTEM       |
@@ -66,3 +65,19 @@ Feature: Kinds of BMC addresses
       | ilo5://HOST:PORT                      |
       | ilo5+https://HOST:PORT                |
       | irmc://HOST:PORT                      |
+
+  @B-131 @B-190
+  Scenario: By network: libvirt, whose servers have a disk of another name
+    When the operator registers the server at the address "libvirt://IPMI"
+    Then the host becomes "available"
+    And the host's status has "hardwareProfile" as "libvirt"
+    When the operator edits the host:
+      """
+      spec: {rootDeviceHints: {deviceName: /dev/sda}}
+      """
+    And the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server runs what its first disk holds
+    When the operator deletes the host
+    Then the host is gone
+    And the server is off

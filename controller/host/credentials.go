@@ -136,7 +136,9 @@ func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost,
 	if !shared {
 		controllerutil.RemoveFinalizer(&s, secretFinalizer)
 	}
-	s.OwnerReferences = slices.DeleteFunc(s.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == h.UID })
+	if shared || h.DeletionTimestamp.IsZero() { // else it goes with its last owner (B-04)
+		s.OwnerReferences = slices.DeleteFunc(s.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == h.UID })
+	}
 	if equality.Semantic.DeepEqual(before.ObjectMeta, s.ObjectMeta) {
 		return nil
 	}

@@ -20,10 +20,8 @@ Feature: inspect.metal3.io/hardwaredetails
     And the events tell of "UpdateHardwareDetails"
     And it never was "inspecting"
 
-  @B-99
+  @B-99 @B-270
   Scenario: What inspection has found is not overwritten
     Given the operator has registered the server
-    When the operator annotates the host with "inspect.metal3.io/hardwaredetails" saying '{"hostname":"told-by-hand"}'
-    Then the annotation "inspect.metal3.io/hardwaredetails" is gone
-    And the events tell of "RemoveAnnotation"
+    Then the operator cannot annotate the host with "inspect.metal3.io/hardwaredetails" saying '{"hostname":"told-by-hand"}', because "inspection must be disabled"
     And the inspection found what the server is made of

@@ -43,11 +43,15 @@ Feature: reboot.metal3.io
     When the operator takes the annotation "reboot.metal3.io/repair" away
     Then the server runs what its first disk holds
 
-  @B-96
-  Scenario: A value that cannot be read is told, and taken as soft
-    When the operator annotates the host with "reboot.metal3.io/fencing" saying '{"mode"'
-    Then the server is off
-    And the events tell of "InvalidAnnotationValue"
+  @B-95 @B-96 @B-270
+  Scenario Outline: A value that cannot be read is refused
+    Then the operator cannot annotate the host with "<name>" saying '<value>', because "<reason>"
+    And the server was not reset
+
+    Examples:
+      | name                     | value            | reason                                                               |
+      | reboot.metal3.io         | {"mode"          | failed to unmarshal the data from the reboot.metal3.io annotation     |
+      | reboot.metal3.io/fencing | {"mode":"kindly"} | invalid mode in the reboot.metal3.io annotation                      |
 
   @B-97
   Scenario: A server that is off already

@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -25,6 +26,7 @@ func (s *scene) registerObjects(sc *book) {
 	sc.Step(`^the operator annotates the host with "([^"]*)"$`, "sets an annotation to the empty text",
 		func(ctx context.Context, name string) error { return s.annotate(ctx, name, "") })
 	sc.Step(`^the operator annotates the host with "([^"]*)" saying '([^']*)'$`, "sets an annotation to this text", s.annotate)
+	sc.Step(`^the operator cannot annotate the host with "([^"]*)" saying '([^']*)', because "([^"]*)"$`, "asserts that the API refuses an annotation, and that this text is in its answer", s.cannotAnnotate)
 	sc.Step(`^the operator takes the annotation "([^"]*)" away$`, "removes an annotation", s.unannotate)
 	sc.Step(`^the annotation "([^"]*)" is gone$`, "waits until the annotation has been removed",
 		func(ctx context.Context, name string) error { return s.annotated(ctx, name, false) })
@@ -94,6 +96,17 @@ func (s *scene) edit(ctx context.Context, text *godog.DocString) error {
 
 func (s *scene) annotate(ctx context.Context, name, value string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { metav1.SetMetaDataAnnotation(&h.ObjectMeta, name, value) })
+}
+
+func (s *scene) cannotAnnotate(ctx context.Context, name, value, why string) error {
+	err := s.annotate(ctx, name, value)
+	switch {
+	case err == nil:
+		return errors.New("it is taken")
+	case !strings.Contains(err.Error(), why):
+		return fmt.Errorf("it is refused, but not so: %w", err)
+	}
+	return nil
 }
 
 func (s *scene) unannotate(ctx context.Context, name string) error {
