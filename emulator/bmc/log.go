@@ -240,6 +240,14 @@ func (l *Log) Head() any {
 // order of keys. What both logs share is passed over.
 func (l *Log) Changes(before any) iter.Seq2[string, any] {
 	was, _ := before.(*Log)
+	if l.grew(was) {
+		return l.growth(was)
+	}
+	return l.differences(was)
+}
+
+// differences are the changes of any log since any other.
+func (l *Log) differences(was *Log) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		at := 0
 		for _, c := range was.chunks() {
@@ -286,6 +294,34 @@ func (l *Log) Changes(before any) iter.Seq2[string, any] {
 				if !yield(key(e.ID), e) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// grew tells whether a log differs from another only by entries at its end, and
+// by some of the first chunk that are forgotten: it mostly does.
+func (l *Log) grew(was *Log) bool {
+	if l == nil || was == nil || len(l.Chunks) == 0 || len(l.Chunks) != len(was.Chunks) || l.First > (l.Chunks[0].Number+1)*chunkSize {
+		return false
+	}
+	last := len(l.Chunks) - 1
+	return slices.Equal(l.Chunks[:last], was.Chunks[:last]) && l.Chunks[last].begins(was.Chunks[last])
+}
+
+// growth are the changes of a log that grew.
+func (l *Log) growth(was *Log) iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		for _, e := range was.Chunks[0].Entries {
+			if e.ID >= was.First && e.ID < l.First && !yield(key(e.ID), nil) {
+				return
+			}
+		}
+		last := len(l.Chunks) - 1
+		more := l.Chunks[last].Entries[len(was.Chunks[last].Entries):]
+		for i := range more {
+			if more[i].ID >= l.First && !yield(key(more[i].ID), &more[i]) {
+				return
 			}
 		}
 	}

@@ -226,3 +226,39 @@ func TestDumpIsCollected(t *testing.T) {
 		t.Errorf("job is %s, want Cancelled: its work is the BMC's own", stateOf(b, "4"))
 	}
 }
+
+// A log that grew has the changes that any log has, told with less work.
+func TestGrowthIsWhatDiffers(t *testing.T) {
+	grew := 0
+	for size := range 300 {
+		spec := LogSpec{Size: 1 + size%150, Full: Wraps}
+		var was *Log
+		is, _ := was.with(Entry{Note: event.Note{Kind: event.PowerOn}}, spec)
+		for i := range 200 {
+			was = is
+			for range 1 + i%3 {
+				is, _ = is.with(Entry{Note: event.Note{Kind: event.PowerOn}}, spec)
+			}
+			if i%50 == 49 {
+				is, _ = is.changed(is.Next-1, func(e *Entry) *Entry { e.Resolved = true; return e })
+			}
+			if !is.grew(was) {
+				continue
+			}
+			grew++
+			var got, want []string
+			for key, e := range is.growth(was) {
+				got = append(got, key, fmt.Sprint(e))
+			}
+			for key, e := range is.differences(was) {
+				want = append(want, key, fmt.Sprint(e))
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Fatalf("of %d entries, at %d (-all differences +growth):\n%s", spec.Size, i, d)
+			}
+		}
+	}
+	if grew < 10_000 {
+		t.Errorf("only %d of 60,000 logs grew", grew)
+	}
+}

@@ -233,8 +233,10 @@ type step struct {
 func (h *Host) step() *step {
 	st := &step{now: h.Now(), was: h.state()}
 	st.overdue = due(h.machine, st.now) || due(h.bmc, st.now)
-	st.machine = h.machine.Advance(st.now)
-	st.bmc = h.bmc.Advance(st.now)
+	if st.overdue {
+		st.machine = h.machine.Advance(st.now)
+		st.bmc = h.bmc.Advance(st.now)
+	}
 	return st
 }
 

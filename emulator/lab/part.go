@@ -35,18 +35,8 @@ func (st *hostState) changed(host string, was *hostState) []store.Put {
 	}
 	puts := make([]store.Put, 0, 4)
 	is, old := reflect.ValueOf(st).Elem(), reflect.ValueOf(was).Elem()
-	same := [...]bool{st.Machine == was.Machine, st.BMC == was.BMC} // by the fields of a hostState
-	model := -1
-	var now, then reflect.Value // that model's states
-	for _, p := range parts() {
-		if same[p.at[0]] {
-			continue
-		}
-		if model != p.at[0] {
-			model = p.at[0]
-			now, then = is.Field(model), old.Field(model)
-		}
-		a, b := now.Field(p.at[1]), then.Field(p.at[1])
+	for _, p := range st.suspects(was) {
+		a, b := is.Field(p.at[0]).Field(p.at[1]), old.Field(p.at[0]).Field(p.at[1])
 		if a.Pointer() == b.Pointer() {
 			continue
 		}
@@ -66,6 +56,29 @@ func (st *hostState) changed(host string, was *hostState) []store.Put {
 	}
 	return puts
 }
+
+// suspects are the places to look at for what differs: mostly the few parts that
+// change with every request, and all when those do not make up for it.
+func (st *hostState) suspects(was *hostState) []place {
+	most := *was
+	most.Machine.Main, most.BMC.Log, most.BMC.Audit = st.Machine.Main, st.BMC.Log, st.BMC.Audit
+	if most == *st {
+		return busyParts()
+	}
+	return parts()
+}
+
+// busyKeys are the keys of those few parts.
+var busyKeys = []string{"machine.main", "bmc.log", "bmc.audit"}
+
+var busyParts = sync.OnceValue(func() (few []place) {
+	for _, p := range parts() {
+		if slices.Contains(busyKeys, p.key) {
+			few = append(few, p)
+		}
+	}
+	return few
+})
 
 // load reads one stored part. One that this release does not know is left
 // alone.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +10,31 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
+
+// Whatever part differs is found, alone and beside those that often do.
+func TestEveryPartThatDiffersIsStored(t *testing.T) {
+	if n := len(busyParts()); n != len(busyKeys) {
+		t.Fatalf("%d of the parts %v are there", n, busyKeys)
+	}
+	for _, p := range parts() {
+		for _, beside := range append(busyParts(), p) {
+			var was, is hostState
+			want := map[string]bool{}
+			for _, p := range []place{p, beside} {
+				at := reflect.ValueOf(&is).Elem().FieldByIndex(p.at)
+				at.Set(reflect.New(at.Type().Elem()))
+				want["h/"+p.key] = true
+			}
+			got := map[string]bool{}
+			for _, put := range is.changed("h", &was) {
+				got[put.Key] = true
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s and %s (-want +got):\n%s", p.key, beside.key, d)
+			}
+		}
+	}
+}
 
 // A log of thousands of entries costs what one entry does when one is added,
 // and is there again with all of them.

@@ -3,7 +3,6 @@ package redfish
 import (
 	"hash/crc32"
 	"maps"
-	"strconv"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -58,7 +57,7 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 	}
 	out := inPieces{ends: make([]int32, 0, 2+2*len(m.live))}
 	b := append(make([]byte, 0, size), head...)
-	room := len(strconv.Quote(written(noETag, how)))
+	room := len(appendText(make([]byte, 0, 32), written(noETag, how)))
 	b = append(b[:len(b)+room], ',') // it is written when all is known
 
 	begin := func() { out.ends = append(out.ends, int32(len(b))) }
@@ -107,7 +106,7 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 		all = sum(all, b[end:])
 	}
 	tag := written(tagOf(all), how)
-	copy(b[len(head):], strconv.AppendQuote(nil, tag))
+	appendText(b[:len(head)], tag) // in its room
 	out.body = append(b, '}')
 	return out, tag
 }

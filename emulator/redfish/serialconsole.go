@@ -44,10 +44,10 @@ func setConsole(c operation, name string) (do func(context.Context) error, err e
 	case !sent || on == !is.Off:
 		return func(context.Context) error { return nil }, nil
 	}
-	s := *is
+	s, host := *is, c.host
 	s.Off = !on
 	return func(ctx context.Context) error {
-		_, err := c.host.ApplyBMC(ctx, bmc.SetSOL{SOL: s})
+		_, err := host.ApplyBMC(ctx, bmc.SetSOL{SOL: s})
 		return err
 	}, nil
 }

@@ -62,8 +62,8 @@ type Store struct {
 	// Guarded by commit.
 	last time.Time // highest lab time that was saved
 	log  *journal
-	late map[place]raw // what is in the log and not in bbolt yet
-	fail error         // of the last try to bring it there
+	late map[place][]byte // what is in the log and not in bbolt yet; none takes the key out
+	fail error            // of the last try to bring it there
 }
 
 // place is where a value is.
@@ -85,6 +85,9 @@ type Put struct {
 type appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
+
+// roomOf is how many bytes most of them need.
+const roomOf = 200
 
 // Gone is no value.
 var Gone = gone{}
@@ -119,7 +122,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync), late: map[place]raw{}}
+	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync), late: map[place][]byte{}}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, k := range []Kind{Meta, Hosts} {
 			if _, err := tx.CreateBucketIfNotExists([]byte(k)); err != nil {
@@ -159,7 +162,7 @@ func (s *Store) replay() (err error) {
 // note remembers what is in the log and not in bbolt yet.
 func (s *Store) note(at time.Time, puts []raw) {
 	for _, p := range puts {
-		s.late[place{p.kind, p.key}] = p
+		s.late[place{p.kind, p.key}] = p.value
 	}
 	if at.After(s.last) {
 		s.last = at
@@ -171,19 +174,18 @@ func (s *Store) flush() error {
 	if len(s.late) > 0 || s.log.size > 0 {
 		err := s.db.Update(func(tx *bbolt.Tx) error {
 			for _, at := range slices.SortedFunc(maps.Keys(s.late), place.compare) {
-				p := s.late[at]
-				bucket := tx.Bucket([]byte(p.kind))
+				bucket := tx.Bucket([]byte(at.kind))
 				if bucket == nil {
-					return fmt.Errorf("%s %s: there is no such kind", p.kind, p.key)
+					return fmt.Errorf("%s %s: there is no such kind", at.kind, at.key)
 				}
 				var err error
-				if len(p.value) == 0 {
-					err = bucket.Delete([]byte(p.key))
+				if value := s.late[at]; len(value) == 0 {
+					err = bucket.Delete([]byte(at.key))
 				} else {
-					err = bucket.Put([]byte(p.key), p.value)
+					err = bucket.Put([]byte(at.key), value)
 				}
 				if err != nil {
-					return fmt.Errorf("%s %s: %w", p.kind, p.key, err)
+					return fmt.Errorf("%s %s: %w", at.kind, at.key, err)
 				}
 			}
 			v, err := json.Marshal(s.last)
@@ -273,6 +275,7 @@ func (s *Store) Last() time.Time {
 // callers share one commit; who saves the same key twice waits in between.
 func (s *Store) Save(at time.Time, puts ...Put) error {
 	w := &save{at: at, puts: make([]raw, 0, len(puts))}
+	var room []byte // for values that make their JSON themselves: one after the other
 	for _, p := range puts {
 		if p.Key == "" {
 			return fmt.Errorf("store: %s: a value needs a key", p.Kind)
@@ -281,7 +284,12 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 		if p.Value != Gone {
 			var err error
 			if own, ok := p.Value.(appender); ok {
-				put.value, err = own.AppendJSON(make([]byte, 0, 256))
+				if room == nil {
+					room = make([]byte, 0, roomOf*len(puts))
+				}
+				from := len(room)
+				room, err = own.AppendJSON(room)
+				put.value = room[from:len(room):len(room)]
 			} else {
 				put.value, err = json.Marshal(p.Value)
 			}
@@ -360,9 +368,9 @@ func (s *Store) fresh(puts []raw) ([]raw, error) {
 						return nil, fmt.Errorf("store: %w", err)
 					}
 				}
-				held.value = tx.Bucket([]byte(p.kind)).Get([]byte(p.key))
+				held = tx.Bucket([]byte(p.kind)).Get([]byte(p.key))
 			}
-			if bytes.Equal(held.value, p.value) {
+			if bytes.Equal(held, p.value) {
 				continue
 			}
 		}
