@@ -78,30 +78,32 @@ func (m *meter) add(host int, method string, status int, took time.Duration, in,
 }
 
 func (m *meter) counts(host int, method string, status int) *counts {
-	find := func() (*counts, []*counts) {
-		all := m.of[host].Load()
-		if all == nil {
-			return nil, nil
-		}
-		for _, c := range *all {
-			if c.status == status && c.method == method {
-				return c, *all
-			}
-		}
-		return nil, *all
-	}
-	if c, _ := find(); c != nil {
+	if c, _ := m.find(host, method, status); c != nil {
 		return c
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c, all := find()
+	c, all := m.find(host, method, status)
 	if c == nil {
 		c = &counts{method: method, status: status}
 		all = append(slices.Clip(all), c) // others look at the old one
 		m.of[host].Store(&all)
 	}
 	return c
+}
+
+// find finds counts, nil when there are none, among all of the host.
+func (m *meter) find(host int, method string, status int) (*counts, []*counts) {
+	all := m.of[host].Load()
+	if all == nil {
+		return nil, nil
+	}
+	for _, c := range *all {
+		if c.status == status && c.method == method {
+			return c, *all
+		}
+	}
+	return nil, *all
 }
 
 // each calls f with all counts, in no order that matters.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 )
 
@@ -85,10 +84,10 @@ func inside(shown func() object, name string) func() object {
 	if shown == nil {
 		return nil
 	}
-	return sync.OnceValue(func() object {
+	return func() object {
 		o, _ := shown()[name].(object)
 		return o
-	})
+	}
 }
 
 // take checks a value, and says what is wrong with it or within it. was, if not

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
@@ -222,7 +221,14 @@ func (x *exchange) act(in document, v view, free func()) {
 // (DSP0266, "PATCH (update)").
 func (x *exchange) change(in document, v view, free func()) {
 	mine, bad := x.permitted(in, v)
-	set, worse := accept(mine, x.match.patch.inputs, v, sync.OnceValue(func() object { return x.match.object(v) }))
+	var whole object
+	shown := func() object { // which few ask for, and those often
+		if whole == nil {
+			whole = x.match.object(v)
+		}
+		return whole
+	}
+	set, worse := accept(mine, x.match.patch.inputs, v, shown)
 	bad = append(bad, worse...)
 	switch {
 	case len(set) == 0 && len(bad) == 0:

@@ -60,10 +60,11 @@ type Store struct {
 	commit  sync.Mutex
 
 	// Guarded by commit.
-	last time.Time // highest lab time that was saved
-	log  *journal
-	late map[place][]byte // what is in the log and not in bbolt yet; none takes the key out
-	fail error            // of the last try to bring it there
+	last  time.Time // highest lab time that was saved
+	log   *journal
+	late  map[place][]byte // what is in the log and not in bbolt yet; none takes the key out
+	order []place          // room for its places
+	fail  error            // of the last try to bring it there
 }
 
 // place is where a value is.
@@ -173,7 +174,9 @@ func (s *Store) note(at time.Time, puts []raw) {
 func (s *Store) flush() error {
 	if len(s.late) > 0 || s.log.size > 0 {
 		err := s.db.Update(func(tx *bbolt.Tx) error {
-			for _, at := range slices.SortedFunc(maps.Keys(s.late), place.compare) {
+			s.order = slices.AppendSeq(s.order[:0], maps.Keys(s.late))
+			slices.SortFunc(s.order, place.compare)
+			for _, at := range s.order {
 				bucket := tx.Bucket([]byte(at.kind))
 				if bucket == nil {
 					return fmt.Errorf("%s %s: there is no such kind", at.kind, at.key)
@@ -199,6 +202,7 @@ func (s *Store) flush() error {
 		}
 	}
 	clear(s.late)
+	clear(s.order) // of their texts
 	return s.log.empty()
 }
 
