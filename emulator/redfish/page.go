@@ -28,7 +28,7 @@ type key struct {
 	uri string
 }
 
-// made is a page with what it was made from.
+// made is a page with what it was made from. It is immutable.
 type made struct {
 	*page
 	at snapshot
@@ -49,7 +49,10 @@ func (s *Service) page(m *match, at *snapshot) *page {
 	if m.missing(v) != "" || !m.there(v) {
 		return nil
 	}
-	is := made{at: *at}
+	if !known {
+		old = &made{}
+	}
+	is := &made{at: *at}
 	switch {
 	case m.upload != nil:
 		is.page = newPage(jsonType, nil, "", nil)

@@ -74,7 +74,7 @@ type Service struct {
 	router  *mux.Router
 	routes  map[string]*route // by pattern
 	matches *kept[string, *match]
-	pages   *kept[key, made]
+	pages   *kept[key, *made]
 	// patterns are those of the tree, for faces whose letters have no case.
 	patterns []pattern
 	packed   *kept[*page, *packed]
@@ -105,7 +105,7 @@ func New(c Config) (*Service, error) {
 		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock, tree: tree(),
 		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
-		pages:   newKept[key](keptBytes, func(p made) int { return len(p.page.body) + keptBeside }),
+		pages:   newKept[key](keptBytes, func(p *made) int { return len(p.page.body) + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
 		seed:    maphash.MakeSeed(),
 	}
