@@ -195,7 +195,7 @@ func in(s metal3.ProvisioningState) func(*metal3.BareMetalHost) bool {
 // agent is what a server that has booted the current medium does in its turn.
 func (b *bench) agent() {
 	h := b.host()
-	sys, media := b.bmc.Now()
+	sys, _ := b.bmc.Now()
 	if h == nil || sys.Power != bmc.On {
 		b.boot = ""
 		return
@@ -204,8 +204,7 @@ func (b *bench) agent() {
 	if b.deaf {
 		return
 	}
-	up := b.boot == boot.ID // then it needs its medium no more
-	if b.network == nil && (boot.ID == "" || !up && media.Image != b.r.Boot.ISO(boot)) {
+	if b.network == nil && (boot.ID == "" || b.bmc.Booted() != b.r.Boot.ISO(boot)) {
 		return
 	}
 	if b.network != nil {

@@ -13,7 +13,7 @@ import (
 type metrics struct {
 	passes, failedPasses, errors, power, moves, required *prometheus.CounterVec
 	missing, invalid, updated, noAccess, unhandled       *prometheus.CounterVec
-	delayed, delayedEnds                                 *prometheus.CounterVec
+	delayed, delayedEnds, notReady                       *prometheus.CounterVec
 	unmanaged, undeprovisioned, undeleted, configData    *prometheus.CounterVec
 	durations                                            map[phase.State]*prometheus.HistogramVec
 }
@@ -44,16 +44,18 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return c
 	}
 	m := &metrics{
-		passes:          count("reconcile", "Passes over a host.", ofHost...),
-		failedPasses:    count("reconcile_error", "Passes that ended with an error that is not the host's.", ofHost...),
-		errors:          count("host_error", "Errors of hosts, by type.", "error_type"),
-		power:           count("operation_power_change", "Changes of power.", "host_namespace", "host_name", "on_off"),
-		moves:           count("provisioning_state_change", "Changes of the provisioning state.", "prev_state", "new_state"),
-		required:        count("host_registration_required", "Registrations of hosts."),
-		missing:         count("credentials_missing", "Secrets that were not there.", ofHost...),
-		invalid:         count("credentials_invalid", "BMC details that cannot be used.", ofHost...),
-		updated:         count("credentials_updated", "Credentials that are others than before.", ofHost...),
-		noAccess:        count("credentials_no_management_access", "BMCs that could not be worked with.", ofHost...),
+		passes:       count("reconcile", "Passes over a host.", ofHost...),
+		failedPasses: count("reconcile_error", "Passes that ended with an error that is not the host's.", ofHost...),
+		errors:       count("host_error", "Errors of hosts, by type.", "error_type"),
+		power:        count("operation_power_change", "Changes of power.", "host_namespace", "host_name", "on_off"),
+		moves:        count("provisioning_state_change", "Changes of the provisioning state.", "prev_state", "new_state"),
+		required:     count("host_registration_required", "Registrations of hosts."),
+		missing:      count("credentials_missing", "Secrets that were not there.", ofHost...),
+		invalid:      count("credentials_invalid", "BMC details that cannot be used.", ofHost...),
+		updated:      count("credentials_updated", "Credentials that are others than before.", ofHost...),
+		noAccess:     count("credentials_no_management_access", "BMCs that could not be worked with.", ofHost...),
+		// Nothing is counted here: what upstream waits for is part of this process.
+		notReady:        count("provisioner_not_ready", "Passes that had to wait for the provisioner."),
 		unhandled:       count("credentials_unhandled_error", "Secrets that could not be read, for another reason.", ofHost...),
 		delayed:         count("delayed__provisioning", "Inspections and provisionings that had to wait for a place.", ofHost...),
 		delayedEnds:     count("delayed__deprovisioning", "Deprovisionings that had to wait for a place.", ofHost...),
@@ -70,6 +72,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		m.durations[state] = h
 		all = append(all, h)
 	}
+	m.notReady.WithLabelValues() // so that it is there to be read, as 0
 	if reg == nil {
 		return m, nil
 	}

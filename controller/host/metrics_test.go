@@ -38,6 +38,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 		"metal3_operation_provision_duration_seconds":   1,
 		"metal3_operation_deprovision_duration_seconds": 0,
 		"metal3_reconcile_error_total":                  0,
+		"metal3_provisioner_not_ready_total":            0,
 		"metal3_host_error_total":                       0,
 		"metal3_credentials_missing_total":              0,
 		"metal3_credentials_no_management_access_total": 0,

@@ -108,6 +108,7 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 		}
 	}
 	r.observeSoftOff(h, o)
+	r.observeRestart(h.UID, o)
 	return o, nil
 }
 

@@ -53,10 +53,11 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 		}
 		return r.endReboot(ctx, h, o)
 	},
-	phase.AttachData: (*Reconciler).attachData,
-	phase.DetachData: (*Reconciler).detachData,
-	phase.BeginPart:  (*Reconciler).carryPart,
-	phase.CarryPart:  (*Reconciler).carryPart,
+	phase.AttachData:  (*Reconciler).attachData,
+	phase.DetachData:  (*Reconciler).detachData,
+	phase.RestartBoot: (*Reconciler).restartBoot,
+	phase.BeginPart:   (*Reconciler).carryPart,
+	phase.CarryPart:   (*Reconciler).carryPart,
 	phase.Detach: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, _ *observation) error {
 		r.letGo(h)
 		return nil
@@ -170,6 +171,7 @@ func (r *Reconciler) letGo(h *metal3.BareMetalHost) {
 	delete(r.softOff, h.UID)
 	delete(r.waits.power, h.UID)
 	delete(r.waits.silent, h.UID)
+	delete(r.waits.restarts, h.UID)
 	delete(r.waits.data, h.UID)
 	r.mu.Unlock()
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/metalab-dev/metalab/agent/job"
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 	"github.com/metalab-dev/metalab/controller/host/phase"
@@ -332,4 +333,49 @@ func TestWritesOfTheStatusCarryTheirTime(t *testing.T) {
 		}
 		return in(metal3.StateProvisioned)(h)
 	})
+}
+
+// B-125: a server that must never be off is restarted into its agent and into
+// what is deployed; deletion leaves it on.
+func TestAServerThatMustNotBeOffNeverIs(t *testing.T) {
+	for _, image := range []string{"raw", liveISO} {
+		for seed := range uint64(20) {
+			b := newBench(t, seed, func(h *metal3.BareMetalHost) {
+				withImage(h)
+				h.Spec.DisablePowerOff = true
+				h.Spec.Image.DiskFormat = &image
+			})
+			b.bmc.Press(bmc.On)
+			if seed > 0 {
+				m := &mortality{die: func(int) bool { return b.chance.IntN(60) == 0 }}
+				m.take(b)
+			}
+			b.until("provisioned", in(metal3.StateProvisioned))
+			b.change(func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
+			b.until("available", in(metal3.StateAvailable))
+			if err := b.kube.Delete(t.Context(), b.host()); err != nil {
+				t.Fatal(err)
+			}
+			b.until("gone", func(h *metal3.BareMetalHost) bool { return h == nil })
+			resets := 0
+			for _, c := range b.bmc.Calls() {
+				switch {
+				case c.Verb == bmctest.SetPower && c.Power == bmc.PowerReset:
+					resets++
+				case c.Verb == bmctest.SetPower:
+					t.Errorf("%s, seed %d: the BMC was told %+v", image, seed, c)
+				}
+			}
+			if seed == 0 && resets != 4 {
+				t.Errorf("%s: restarted %d times, want 4: to inspect, to write, to run, to clean", image, resets)
+			}
+			want := []job.Kind{job.Inventory, job.Clean, job.Write, job.Clean}
+			if image == liveISO {
+				want = []job.Kind{job.Inventory, job.Clean, job.Clean}
+			}
+			if _, m := b.bmc.Now(); m.Image != "" || b.power() != bmc.On || !slices.Equal(b.ran, want) {
+				t.Errorf("%s, seed %d: power %s, the drive holds %q, the agent ran %v", image, seed, b.power(), m.Image, b.ran)
+			}
+		}
+	}
 }

@@ -1,8 +1,11 @@
 package host
 
 import (
+	"context"
+	"fmt"
 	"time"
 
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -26,10 +29,12 @@ type waits struct {
 	power  map[types.UID]askedPower
 	silent map[types.UID]time.Time
 	data   map[types.UID]retry // of a data image that failed
+	// restarts tell what a server that must never be off was restarted for last.
+	restarts map[types.UID]string
 }
 
 func newWaits() waits {
-	return waits{power: map[types.UID]askedPower{}, silent: map[types.UID]time.Time{}, data: map[types.UID]retry{}}
+	return waits{power: map[types.UID]askedPower{}, silent: map[types.UID]time.Time{}, data: map[types.UID]retry{}, restarts: map[types.UID]string{}}
 }
 
 // silence is how long a BMC has not answered.
@@ -99,4 +104,31 @@ func (r *Reconciler) observePower(uid types.UID, f *phase.Facts) {
 	}
 	r.waits.power[uid] = w
 	f.PowerAsked = now.Sub(w.first)
+}
+
+// purpose names what a server is restarted for: the agent of a boot, or what
+// comes after its work.
+func purpose(o *observation) string {
+	if o.facts.OpEnded {
+		return o.boot.ID + " ended"
+	}
+	return o.boot.ID
+}
+
+func (r *Reconciler) observeRestart(uid types.UID, o *observation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o.facts.Restarted = o.boot.ID != "" && r.waits.restarts[uid] == purpose(o)
+}
+
+// restartBoot restarts a server that must never be off for what its operation
+// needs (B-125).
+func (r *Reconciler) restartBoot(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
+	if err := o.client.SetPower(ctx, bmc.PowerReset); err != nil {
+		return fmt.Errorf("Reboot operation failed: %w", err) //nolint:staticcheck // as the other power operations (B-124)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits.restarts[h.UID] = purpose(o)
+	return nil
 }

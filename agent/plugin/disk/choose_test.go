@@ -17,6 +17,7 @@ var server = []job.Disk{
 	{Name: "/dev/sdd", Type: "SSD", SizeBytes: 2 * gib, Vendor: "ATA", Model: "SATADOM"},
 }
 
+// B-160 B-162
 func TestChoose(t *testing.T) {
 	yes, no := true, false
 	for _, tt := range []struct {

@@ -68,6 +68,7 @@ type Fake struct {
 	mu       sync.Mutex
 	system   bmc.System
 	media    bmc.Media
+	booted   string // medium of the last boot
 	log      []bmc.Entry
 	logged   int // entries so far
 	sensors  []bmc.Sensor
@@ -192,6 +193,14 @@ func (f *Fake) Lose() {
 	f.media = bmc.Media{}
 }
 
+// Booted is the medium that the system booted last; "" when it was another
+// device.
+func (f *Fake) Booted() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.booted
+}
+
 // Stick sets Stuck.
 func (f *Fake) Stick(is bool) {
 	f.mu.Lock()
@@ -303,7 +312,14 @@ func (f *Fake) System(ctx context.Context) (bmc.System, error) {
 
 // boot consumes an override for one boot.
 func (f *Fake) boot(p bmc.Power) {
-	if (p == bmc.On || p == bmc.PoweringOn) && !f.system.Boot.Persistent {
+	if p != bmc.On && p != bmc.PoweringOn {
+		return
+	}
+	f.booted = ""
+	if f.system.Boot.Device == bmc.BootCD {
+		f.booted = f.media.Image
+	}
+	if !f.system.Boot.Persistent {
 		f.system.Boot = bmc.Boot{Mode: f.system.Boot.Mode}
 	}
 	if f.firmware != nil && (p == bmc.On || p == bmc.PoweringOn) {

@@ -165,6 +165,10 @@ type Facts struct {
 	// Data is how the data image stands of a host that takes one: see TakesData.
 	Data Data
 
+	// Restarted, of a server that must never be off: it was restarted into the
+	// agent of this boot or, when the work has ended, into what is deployed. A
+	// controller that was restarted does not know it.
+	Restarted bool
 	// SoftOff is how long ago a graceful shutdown was asked for; 0 when it was
 	// not, or the controller has restarted.
 	SoftOff time.Duration
@@ -176,34 +180,35 @@ type Action string
 // The actions. None only waits.
 const (
 	None         Action = ""
-	Release      Action = "release"       // remove finalizers: the object may go
-	PowerOn      Action = "power on"      //
-	PowerOff     Action = "power off"     // at once
-	SoftOff      Action = "soft off"      // ask the operating system
-	InsertMedia  Action = "insert media"  // the agent of this boot
-	EjectMedia   Action = "eject media"   //
-	BootCD       Action = "boot CD"       // once
-	BootNet      Action = "boot network"  // once
-	BootDisk     Action = "boot disk"     // from now on
-	BootAny      Action = "boot anything" // in its own order, and without secure boot
-	InsertLive   Action = "insert live"   // the live ISO that is the image
-	BootLive     Action = "boot live"     // from the CD, from now on
-	OfferInspect Action = "offer inspect" // a job to the agent
-	OfferClean   Action = "offer clean"   //
-	OfferWrite   Action = "offer write"   //
-	KeepHardware Action = "keep hardware" // what inspection found, before the state is left
-	EndOperation Action = "end operation" // the in-band work is done: stamp it
-	BeginAgain   Action = "begin again"   // the operation under way, with an agent of its own
-	EndReboot    Action = "end reboot"    // its annotation is spent
-	Restart      Action = "restart"       // at once, without being off
-	BeginPart    Action = "begin part"    // change the server: what is begun is in the status
-	CarryPart    Action = "carry part on" // the next step of a change that is under way
-	BeginService Action = "begin service" // of a host in use: that it is serviced is in the status
-	EndService   Action = "end service"   //
-	AttachData   Action = "attach data"   // image, in the virtual CD
-	DetachData   Action = "detach data"   //
-	Detach       Action = "detach"        // let the server be
-	Attach       Action = "attach"        // manage it again
+	Release      Action = "release"         // remove finalizers: the object may go
+	PowerOn      Action = "power on"        //
+	PowerOff     Action = "power off"       // at once
+	SoftOff      Action = "soft off"        // ask the operating system
+	InsertMedia  Action = "insert media"    // the agent of this boot
+	EjectMedia   Action = "eject media"     //
+	BootCD       Action = "boot CD"         // once
+	BootNet      Action = "boot network"    // once
+	BootDisk     Action = "boot disk"       // from now on
+	BootAny      Action = "boot anything"   // in its own order, and without secure boot
+	InsertLive   Action = "insert live"     // the live ISO that is the image
+	BootLive     Action = "boot live"       // from the CD, from now on
+	OfferInspect Action = "offer inspect"   // a job to the agent
+	OfferClean   Action = "offer clean"     //
+	OfferWrite   Action = "offer write"     //
+	KeepHardware Action = "keep hardware"   // what inspection found, before the state is left
+	EndOperation Action = "end operation"   // the in-band work is done: stamp it
+	BeginAgain   Action = "begin again"     // the operation under way, with an agent of its own
+	EndReboot    Action = "end reboot"      // its annotation is spent
+	Restart      Action = "restart"         // at once, without being off
+	RestartBoot  Action = "restart to boot" // likewise, for what the operation needs
+	BeginPart    Action = "begin part"      // change the server: what is begun is in the status
+	CarryPart    Action = "carry part on"   // the next step of a change that is under way
+	BeginService Action = "begin service"   // of a host in use: that it is serviced is in the status
+	EndService   Action = "end service"     //
+	AttachData   Action = "attach data"     // image, in the virtual CD
+	DetachData   Action = "detach data"     //
+	Detach       Action = "detach"          // let the server be
+	Attach       Action = "attach"          // manage it again
 )
 
 // Decision is what to do next.

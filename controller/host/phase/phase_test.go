@@ -35,7 +35,7 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		NextBoot: []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk}[r.IntN(3)],
 		AgentUp:  flip(), AgentWait: time.Duration(r.IntN(2)) * time.Hour, AgentSilent: time.Duration(r.IntN(4)/3) * time.Hour,
 		Inspect: jobs[r.IntN(4)], Clean: jobs[r.IntN(4)], Write: jobs[r.IntN(4)], JobError: text("broke", "", "it was aborted"),
-		HintsChanged: r.IntN(4) == 0, Secure: flip(), Strange: flip(), NoSlot: r.IntN(4) == 0, Resting: r.IntN(8) == 0,
+		HintsChanged: r.IntN(4) == 0, Secure: flip(), Restarted: flip(), Strange: flip(), NoSlot: r.IntN(4) == 0, Resting: r.IntN(8) == 0,
 		PowerAsked: time.Duration(r.IntN(4)/3) * time.Hour,
 		Reboot:     Reboot(r.IntN(8) / 6 * (1 + r.IntN(2))), RebootHard: flip(), RebootForce: flip(),
 		Detach: r.IntN(6) == 0, DetachForce: flip(), DetachDelays: flip(), IsDetached: r.IntN(6) == 0,

@@ -146,6 +146,12 @@ func runsAgent(f Facts) bool {
 	return on(f) && f.SeenOff && f.State != deprovisioning && f.Part.State != PartRunning
 }
 
+// neverOff: the server is on, and must stay on. What it boots by the network
+// shows in nothing but its having been off, so there it cannot be spared that.
+func neverOff(f Facts) bool { return f.DisablePowerOff && on(f) && !byNetwork(f) }
+
+func restarted(f Facts) bool { return f.Restarted }
+
 func nextBootIsNot(d bmc.Device) func(Facts) bool {
 	return func(f Facts) bool { return f.NextBoot != d }
 }
@@ -262,6 +268,11 @@ var rules = []rule{
 	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && f.RebootForce && !f.OpEnded }, do: BeginAgain, after: 1},
 
 	{in: withWork, name: powerChanges, when: moving, after: shortWait},
+	// A server that must never be off is restarted instead (B-125). The override
+	// goes before the medium: that it is spent shows that the agent was booted.
+	{in: withWork, name: "must not be off, and would not boot its agent", ref: "B-125", when: and(working, not(agentUp), neverOff, nextBootIsNot(bmc.BootCD), not(setUp)), do: BootCD, after: 1},
+	{in: withWork, name: "must not be off, and has no agent medium", ref: "B-125", when: and(working, not(agentUp), neverOff, not(setUp)), do: InsertMedia, after: 1},
+	{in: withWork, name: "must not be off, and is to boot its agent", ref: "B-125", when: and(working, not(agentUp), neverOff, not(nextBootIsNot(bmc.BootCD)), not(restarted)), do: RestartBoot, after: longWait},
 	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(setUp)), do: PowerOff, after: shortWait},
 	{in: withWork, name: "has no agent medium", when: and(working, not(byNetwork), not(agentUp), off, not(setUp)), do: InsertMedia, after: 1},
 	{in: withWork, name: "would not boot its agent", when: and(working, not(byNetwork), not(agentUp), off, nextBootIsNot(bmc.BootCD)), do: BootCD, after: 1},
@@ -293,6 +304,11 @@ var rules = []rule{
 	{in: states{deprovisioning}, name: "would still boot its image securely", ref: "B-140", when: and(not(ended), func(f Facts) bool { return f.Secure && f.BootStays }), do: BootAny, after: shortWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
+	{in: states{provisioning}, name: "must not be off, and would not boot its disk", ref: "B-125", when: and(not(working), not(live), neverOff, ours, nextBootIsNot(bmc.BootDisk)), do: BootDisk, after: 1},
+	{in: states{provisioning}, name: "must not be off, and would not boot its live medium", ref: "B-125 B-153", when: and(not(working), live, neverOff, not(restarted), func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: 1},
+	{in: states{provisioning}, name: "must not be off, and has no live medium", ref: "B-125 B-153", when: and(not(working), live, neverOff, not(liveMedium)), do: InsertLive, after: 1},
+	{in: states{provisioning}, name: "must not be off, and is to boot what is deployed", ref: "B-125", when: and(not(working), neverOff, not(restarted), func(f Facts) bool { return live(f) || ours(f) }), do: RestartBoot, after: shortWait},
+	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "must not be off, and still has the agent medium", ref: "B-125", when: and(not(working), neverOff, ours), do: EjectMedia, after: 1},
 	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(not(working), on, runsAgent), do: PowerOff, after: shortWait},
 	{in: states{provisioning}, name: "runs something other than its live image", ref: "B-153", when: and(live, on, not(liveMedium)), do: PowerOff, after: shortWait},
 	{in: states{deprovisioning, poweringOff}, name: "is still on", ref: "B-65 B-70", when: and(on, func(f Facts) bool { return !f.DisablePowerOff || runsAgent(f) }), do: PowerOff, after: shortWait},
