@@ -56,6 +56,7 @@ type bench struct {
 	kill         context.CancelFunc
 
 	network *netboot.Network // nil: there is none
+	parts   []Part
 
 	// What the agent remembers: it goes with the boot, not with the controller.
 	boot      string
@@ -137,6 +138,7 @@ func (b *bench) replace() {
 		Client: api, Reader: api, Inband: agents, Boot: media, Clock: b.clock, Wall: b.clock,
 		BMCs:   &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": open, "ipmi": open}},
 		Chance: b.chance.Float64,
+		Parts:  b.parts,
 	})
 	if err != nil {
 		b.t.Fatal(err)

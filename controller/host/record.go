@@ -62,6 +62,9 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 			}
 			h.Status.Provisioning.RootDeviceHints = hints // a part may make the root device (B-163)
 		}
+		if x, ok := o.part.(InBand); ok && x.InBand(h) && o.facts.Net != bmc.BootNone && o.system.Power != "" {
+			recordPower(h, o.system.Power) // what runs now is none of its agents: see tellsPower
+		}
 		if t := h.Status.ErrorType; t == metal3.PreparationError || t == metal3.ServicingError { // the count stays: this attempt may fail, too (B-82)
 			h.Status.ErrorType, h.Status.ErrorMessage = "", ""
 			h.SetOperationalStatus(metal3.OperationalStatusOK)

@@ -83,7 +83,14 @@ func (s *scene) askForRAID(ctx context.Context, kind, text string) error {
 	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
 		return err
 	}
-	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.RAID = raid })
+	// A host that cannot be prepared is written often: a patch meets no conflict.
+	var h metal3.BareMetalHost
+	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
+		return err
+	}
+	before := h.DeepCopy()
+	h.Spec.RAID = raid
+	return s.kube.Patch(ctx, &h, client.MergeFrom(before))
 }
 
 func (s *scene) isPrepared(ctx context.Context) error {
