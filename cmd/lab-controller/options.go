@@ -40,6 +40,7 @@ type options struct {
 	verbose      bool
 	image        string
 	dhcp         networkFlags
+	preprov      bool
 
 	boots  *manager.Network // that dhcp says
 	at     netip.AddrPort   // that provisioning says
@@ -79,6 +80,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.identity, "identity-secret", o.identity, "Secret that keeps what agents know the controller by; it is made when it is not there")
 	f.StringVar(&o.image, "agent-image", "", "directory with what servers boot, as labctl image build agent makes it; without it emulated servers alone run an agent")
 	o.dhcp.bind(f)
+	f.BoolVar(&o.preprov, "build-preprov-image", false, "have a PreprovisioningImage for each host before its agent is booted")
 	f.BoolVar(&o.verbose, "verbose", false, "tell each decision")
 }
 
@@ -162,6 +164,7 @@ func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, 
 	c := manager.Config{Controllers: o.controllers, Workers: o.concurrency, Metrics: o.metrics, Health: o.health, Log: log}
 	c.Agents, c.Media = o.endpoints()
 	c.Network = o.boots
+	c.BuildPreprovisioningImage = o.preprov
 	var err error
 	if o.image != "" {
 		if c.Image, err = netboot.LoadImage(o.image); err != nil {

@@ -97,7 +97,7 @@ func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *be
 			job.Custom:    {State: job.Done},
 		},
 	}
-	objects := fake.NewClientBuilder().WithScheme(scheme).WithObjects(h, secret).WithStatusSubresource(h, &metal3.DataImage{})
+	objects := fake.NewClientBuilder().WithScheme(scheme).WithObjects(h, secret).WithStatusSubresource(h, &metal3.DataImage{}, &metal3.PreprovisioningImage{})
 	for _, x := range indexes {
 		objects.WithIndex(h, x.field, x.of)
 	}

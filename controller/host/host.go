@@ -56,6 +56,9 @@ type Config struct {
 	Metrics prometheus.Registerer // nil: nobody reads them
 	RootCAs *x509.CertPool        // trusted for BMCs beside the system's; may be nil
 	Workers int                   // hosts reconciled at a time; 0 is 4
+	// BuildPreprovisioningImage has an image built for the agent of each host
+	// before it is booted: see controller/preprovisioning (B-240).
+	BuildPreprovisioningImage bool
 	// Enter, when set, is called around each pass; see the lab's clock.
 	Enter func() (leave func())
 }
@@ -159,6 +162,9 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.metrics.decided(&h, from, d)
 	r.countCredentials(&h, o)
 	r.settleSlot(&h, d)
+	if d.Rule == phase.AwaitsImage {
+		r.metrics.imageWaits.WithLabelValues().Inc()
+	}
 	if d.Rule == phase.AwaitsAttaching {
 		r.metrics.undeleted.WithLabelValues().Inc()
 	}

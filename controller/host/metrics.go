@@ -15,6 +15,7 @@ type metrics struct {
 	missing, invalid, updated, noAccess, unhandled       *prometheus.CounterVec
 	delayed, delayedEnds, notReady                       *prometheus.CounterVec
 	unmanaged, undeprovisioned, undeleted, configData    *prometheus.CounterVec
+	imageWaits                                           *prometheus.CounterVec
 	durations                                            map[phase.State]*prometheus.HistogramVec
 }
 
@@ -59,6 +60,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		unhandled:       count("credentials_unhandled_error", "Secrets that could not be read, for another reason.", ofHost...),
 		delayed:         count("delayed__provisioning", "Inspections and provisionings that had to wait for a place.", ofHost...),
 		delayedEnds:     count("delayed__deprovisioning", "Deprovisionings that had to wait for a place.", ofHost...),
+		imageWaits:      count("waiting_for_preprov_image", "Passes that found a pre-provisioning image not built yet."),
 		unmanaged:       count("host_unmanaged", "Hosts without BMC details."),
 		undeprovisioned: count("delete_without_deprovisioning", "Hosts that were deleted although they could not be deprovisioned."),
 		undeleted:       count("delete_delayed_for_detached", "Looks at hosts whose deletion waits until they are attached."),

@@ -103,6 +103,9 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 		if err := r.observeParts(ctx, h, o); err != nil {
 			return nil, err
 		}
+		if err := r.observeImage(ctx, h, o); err != nil {
+			return nil, err
+		}
 		if err := r.observeData(ctx, h, o); err != nil {
 			return nil, err
 		}

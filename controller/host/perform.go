@@ -202,6 +202,9 @@ func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *ob
 	if err := r.releaseHardware(ctx, h); err != nil {
 		return err
 	}
+	if err := r.releaseImage(ctx, h); err != nil {
+		return err
+	}
 	if !controllerutil.RemoveFinalizer(h, metal3.BareMetalHostFinalizer) {
 		return nil
 	}

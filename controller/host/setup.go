@@ -78,7 +78,11 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 		return err
 	}
 	changed := predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, deletionStarted)
-	return ctrl.NewControllerManagedBy(mgr).
+	b := ctrl.NewControllerManagedBy(mgr)
+	if r.BuildPreprovisioningImage {
+		b = b.Owns(&metal3.PreprovisioningImage{}) // B-07
+	}
+	return b.
 		Named("baremetalhost").
 		For(&metal3.BareMetalHost{}, builder.WithPredicates(changed)).
 		Watches(&metal3.DataImage{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})). // of the same name

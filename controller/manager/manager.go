@@ -67,6 +67,10 @@ type Config struct {
 	Image   *netboot.Image
 	Network *Network // the provisioning network; nil: there is none
 
+	// BuildPreprovisioningImage has an image built for the agent of each host
+	// before it is booted (B-240).
+	BuildPreprovisioningImage bool
+
 	BMCs    *bmc.Pool      // nil is a pool of our own
 	RootCAs *x509.CertPool // trusted for BMCs; nil are the system's
 
@@ -98,6 +102,7 @@ type Set struct {
 	mgr    ctrl.Manager
 	synced atomic.Bool
 	hosts  *host.Reconciler // nil: not asked for
+	media  *netboot.Server  // nil with it
 	onLead []func(context.Context) error
 	works  chan struct{} // closed when this process works and can be reached
 }

@@ -32,6 +32,7 @@ var kinds = []kind{
 	{"host", addHosts},
 	{"dataimage", addDataImages},
 	{"subscription", addSubscriptions},
+	{"preprovisioningimage", addPreprovisioning},
 }
 
 // Names are the names of all controllers.
@@ -104,12 +105,13 @@ func addHosts(ctx context.Context, s *Set) error {
 	hosts, err = host.New(host.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), BMCs: c.BMCs, Inband: agents, Boot: media,
 		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, Workers: c.Workers, Metrics: c.registry(),
-		Parts: []host.Part{&raid.Part{Clock: c.Clock}, parts.Settings(), parts.Components()}, // in the order of B-52
+		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
+		Parts:                     []host.Part{&raid.Part{Clock: c.Clock}, parts.Settings(), parts.Components()}, // in the order of B-52
 	})
 	if err != nil {
 		return err
 	}
-	s.hosts = hosts
+	s.hosts, s.media = hosts, media
 	// The API asks at the agents' server: it is the one with TLS.
 	secure := http.NewServeMux()
 	secure.Handle("/", agents)

@@ -81,6 +81,11 @@ func New(c Config) (*Server, error) {
 // ISO is the URL of the agent's medium for a boot. It is the same each time.
 func (s *Server) ISO(b inband.Boot) string { return s.url(b, ISOFile) }
 
+// Linux are the URLs of the kernel and the first file system for a boot.
+func (s *Server) Linux(b inband.Boot) (kernel, initrd string) {
+	return s.url(b, KernelFile), s.url(b, InitrdFile)
+}
+
 func (s *Server) url(b inband.Boot, file string) string {
 	return s.cfg.URL + pathPrefix + s.cfg.Key.Sign(mediaPurpose, b) + "/" + file
 }

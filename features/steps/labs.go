@@ -30,7 +30,10 @@ const sharedServers = 64
 const tidying = 20 * time.Second
 
 // kind is what labs differ in that are shared.
-type kind struct{ profile string }
+type kind struct {
+	profile string
+	images  bool // the controllers have pre-provisioning images built
+}
 
 // bench is a lab with what steps hold of it.
 type bench struct {
@@ -58,11 +61,12 @@ func open(ctx context.Context, k kind, servers int) (_ *bench, err error) {
 		}
 	}()
 	b.world, err = world.Start(ctx, world.Config{
-		Dir:      b.dir,
-		Settings: world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile},
-		Listen:   world.AnyPort,
-		Log:      slog.New(slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Images:   b.image.wrap,
+		Dir:                       b.dir,
+		Settings:                  world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile},
+		Listen:                    world.AnyPort,
+		Log:                       slog.New(slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Images:                    b.image.wrap,
+		BuildPreprovisioningImage: k.images,
 	})
 	if err != nil {
 		return nil, err

@@ -51,6 +51,8 @@ type scene struct {
 	boots   uint64       // of the server, when it was last asked for an image
 
 	receiver *receiver // of events; nil: nobody has subscribed
+	printed  string    // by kubectl
+	refusal  error     // of what was tried; nil: it was accepted
 }
 
 // register binds all steps.
@@ -63,6 +65,7 @@ func (s *scene) register(b *book) {
 		{"BMC", s.registerFaults}, {"image", s.registerImages}, {"configuration", s.registerConfig}, {"controller", s.registerControllers},
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
+		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
 	} {
 		b.about = noun.about
 		noun.bind(b)
@@ -89,13 +92,18 @@ func (s *scene) registerLabs(sc *book) {
 		func(ctx context.Context, servers int) error { return s.start(ctx, servers, "") })
 	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)"$`, "the same, with servers of a hardware profile: see labctl up --help",
 		s.start)
+	sc.Step(`^a lab with (\d+) servers? whose controllers build pre-provisioning images$`, "the same, with controllers that have a PreprovisioningImage for each host",
+		func(ctx context.Context, servers int) error { return s.startKind(ctx, servers, kind{images: true}) })
 }
 
-func (s *scene) start(ctx context.Context, servers int, profile string) (err error) {
+func (s *scene) start(ctx context.Context, servers int, profile string) error {
+	return s.startKind(ctx, servers, kind{profile: profile})
+}
+
+func (s *scene) startKind(ctx context.Context, servers int, kind kind) (err error) {
 	if s.lab != nil {
 		return errors.New("the scenario has a lab already")
 	}
-	kind := kind{profile: profile}
 	if s.labs != nil {
 		s.lab, err = s.labs.take(ctx, kind, servers)
 	} else {

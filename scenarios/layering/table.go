@@ -111,6 +111,7 @@ var Table = []Row{
 	{Package: "controller/webhook", May: []string{"controller/config"}},
 	{Package: "controller/queue"},
 	{Package: "controller/dataimage", May: []string{"controller/queue"}},
+	{Package: "controller/preprovisioning", May: []string{"controller/queue"}},
 	{Package: "controller/subscription", May: []string{"controller/queue", "controller/bmc"}},
 	{Package: "controller/kube/quiet"},
 	{Package: "controller/bmc", Never: kubernetes, But: utilsClock},

@@ -35,8 +35,10 @@ type controllerConfig struct {
 	Log      *slog.Logger
 	Inband   string // address to listen on for agents, HTTPS
 	Boot     string // address to listen on for BMCs, HTTP
-	Image    *netboot.Image
-	Net      *pxe.Network // that servers are cabled to
+
+	BuildPreprovisioningImage bool // see manager.Config
+	Image                     *netboot.Image
+	Net                       *pxe.Network // that servers are cabled to
 }
 
 // controllers are those of controller/manager, which wires them, with what lets
@@ -79,7 +81,8 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
 		Clock:  c.Clock, Enter: c.Enter, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
-		Image: c.Image, Network: &manager.Network{
+		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
+		Image:                     c.Image, Network: &manager.Network{
 			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, Told: c.Net.Told,
 		},
 	})

@@ -66,6 +66,8 @@ type Config struct {
 	// Image is what the controllers' servers boot; nil is one without a kernel:
 	// emulated servers run the agent themselves.
 	Image *netboot.Image
+	// BuildPreprovisioningImage: see manager.Config.
+	BuildPreprovisioningImage bool
 	// Step, when set, is told what is being done, for people.
 	Step func(text string)
 	// Images, when set, stands before the server of the images.
@@ -262,6 +264,7 @@ func (w *World) StartControllers(ctx context.Context) error {
 		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
 		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot, Image: w.cfg.Image, Net: w.agents.net,
+		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage,
 	})
 	if err != nil {
 		return err

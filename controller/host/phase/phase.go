@@ -162,6 +162,9 @@ type Facts struct {
 	// come about; 0 when there is none. It restarts with the controller.
 	PowerAsked time.Duration
 
+	// AwaitsImage: the image that the agent is booted from is not built yet.
+	AwaitsImage bool
+
 	// Data is how the data image stands of a host that takes one: see TakesData.
 	Data Data
 

@@ -39,10 +39,11 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		PowerAsked: time.Duration(r.IntN(4)/3) * time.Hour,
 		Reboot:     Reboot(r.IntN(8) / 6 * (1 + r.IntN(2))), RebootHard: flip(), RebootForce: flip(),
 		Detach: r.IntN(6) == 0, DetachForce: flip(), DetachDelays: flip(), IsDetached: r.IntN(6) == 0,
-		Part:    Part{Name: "RAID", State: []PartState{PartSettled, PartSettled, PartStale, PartWanted, PartRunning, PartFailed}[r.IntN(6)], Error: "broke", Agent: flip()},
-		Data:    []Data{DataSettled, DataSettled, DataMissing, DataOther, DataWaits}[r.IntN(5)],
-		SoftOff: time.Duration(r.IntN(3)) * 100 * time.Second,
-		Net:     []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(), Servicing: r.IntN(4) == 0,
+		Part:        Part{Name: "RAID", State: []PartState{PartSettled, PartSettled, PartStale, PartWanted, PartRunning, PartFailed}[r.IntN(6)], Error: "broke", Agent: flip()},
+		AwaitsImage: r.IntN(6) == 0,
+		Data:        []Data{DataSettled, DataSettled, DataMissing, DataOther, DataWaits}[r.IntN(5)],
+		SoftOff:     time.Duration(r.IntN(3)) * 100 * time.Second,
+		Net:         []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(), Servicing: r.IntN(4) == 0,
 	}
 }
 

@@ -34,6 +34,7 @@ const (
 	staleWait       = time.Minute      // for the validation of what a host is prepared with (B-12, B-54)
 	servicedWait    = time.Minute      // B-12
 	dataWait        = 30 * time.Second // B-230
+	imageWait       = 5 * time.Minute  // B-12
 	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
 )
 
@@ -199,6 +200,9 @@ func part(is PartState) func(Facts) bool {
 
 func data(is Data) func(Facts) bool { return func(f Facts) bool { return f.Data == is } }
 
+// WantsAgent says whether a state needs an agent that is not up.
+func WantsAgent(f Facts) bool { return withWork.has(f.State) && working(f) && !f.AgentUp }
+
 // TakesData says whether a host is about to be switched on with what was written
 // to its disks: the one moment at which its data image is attached or detached
 // (B-230).
@@ -229,6 +233,7 @@ func registrationFails(f Facts) (metal3.ErrorType, string) {
 // Rules that are counted by their names.
 const (
 	GaveUpDeprovisioning = "is being deleted and cannot be deprovisioned"
+	AwaitsImage          = "waits for its pre-provisioning image"
 	AwaitsAttaching      = "is being deleted once it is attached"
 )
 
@@ -267,6 +272,7 @@ var rules = []rule{
 	{in: states{inspecting}, name: "shall not be inspected after all", ref: "B-51", when: func(f Facts) bool { return f.InspectionDisabled }, to: to(preparing), clear: metal3.InspectionError, after: 1},
 	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && f.RebootForce && !f.OpEnded }, do: BeginAgain, after: 1},
 
+	{in: withWork, name: AwaitsImage, ref: "B-240", when: and(WantsAgent, func(f Facts) bool { return f.AwaitsImage }), after: imageWait},
 	{in: withWork, name: powerChanges, when: moving, after: shortWait},
 	// A server that must never be off is restarted instead (B-125). The override
 	// goes before the medium: that it is spent shows that the agent was booted.

@@ -1,0 +1,59 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+func (s *scene) registerAdmission(sc *book) {
+	sc.Step(`^the operator tries to make a (\w+) with '([^']*)'$`, "has the API check an object with this YAML merged into it, and does not store it; a BareMetalHost is the server's", s.tryObject)
+	sc.Step(`^the operator tries to change the host to '([^']*)'$`, "has the API check this merge patch of the BareMetalHost, and does not store it", s.tryChange)
+	sc.Step(`^it is refused with: (.+)$`, "asserts that it was refused with this text", s.isRefused)
+	sc.Step(`^it is accepted$`, "asserts that it was not refused", func() error { return s.refusal })
+}
+
+func (s *scene) tryObject(ctx context.Context, kind, text string) error {
+	var patch map[string]any
+	if err := yaml.UnmarshalStrict([]byte(text), &patch); err != nil {
+		return fmt.Errorf("the step's YAML: %w", err)
+	}
+	object := map[string]any{"metadata": map[string]any{"name": s.server.Name, "namespace": world.Namespace}}
+	if kind == "BareMetalHost" {
+		_, host := world.Objects(s.server)
+		var err error
+		if object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(host); err != nil {
+			return err
+		}
+		delete(object, "status")
+	}
+	o := &unstructured.Unstructured{Object: overlay(object, patch)}
+	o.SetGroupVersionKind(metal3.GroupVersion.WithKind(kind))
+	s.refusal = s.kube.Create(ctx, o, client.DryRunAll)
+	return nil
+}
+
+func (s *scene) tryChange(ctx context.Context, text string) error {
+	patch, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		return fmt.Errorf("the step's YAML: %w", err)
+	}
+	_, host := world.Objects(s.server)
+	s.refusal = s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch), client.DryRunAll)
+	return nil
+}
+
+func (s *scene) isRefused(text string) error {
+	if s.refusal == nil || !strings.Contains(s.refusal.Error(), text) {
+		return fmt.Errorf("the answer was: %v", s.refusal)
+	}
+	return nil
+}

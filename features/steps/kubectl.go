@@ -1,0 +1,103 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/cucumber/godog"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+// registerKubectl binds upstream's kubectl, as it is.
+func (s *scene) registerKubectl(sc *book) {
+	sc.Step(`^the operator runs kubectl ([^:]+)$`, "runs upstream's kubectl, in which SERVER stands for the server's name, and asserts that it succeeds",
+		func(ctx context.Context, args string) error { return s.runKubectl(ctx, args, "") })
+	sc.Step(`^the operator runs kubectl ([^:]+):$`, "the same, in which FILE stands for a file with this",
+		func(ctx context.Context, args string, in *godog.DocString) error {
+			return s.runKubectl(ctx, args, in.Content)
+		})
+	sc.Step(`^kubectl refuses ([^:]+):$`, "the same, and asserts that it fails",
+		func(ctx context.Context, args string, in *godog.DocString) error {
+			if err := s.runKubectl(ctx, args, in.Content); err == nil {
+				return fmt.Errorf("kubectl %s succeeded: %s", args, s.printed)
+			}
+			return nil
+		})
+	sc.Step(`^kubectl prints (.+)$`, "asserts that kubectl has printed this text, with any blanks between its words", s.kubectlPrinted)
+}
+
+// oneKubectl: kubectl says that it has failed through a variable of its package.
+var oneKubectl sync.Mutex
+
+// kubectlFailed is how kubectl ends when it fails.
+type kubectlFailed struct{ text string }
+
+// runKubectl runs kubectl with arguments that are apart by blanks; single quotes
+// keep some together.
+func (s *scene) runKubectl(ctx context.Context, line, in string) (err error) {
+	oneKubectl.Lock()
+	defer oneKubectl.Unlock()
+	kubeconfig := filepath.Join(s.dir, "kube", "kubeconfig")
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.KubeConfig = &kubeconfig
+	cache := filepath.Join(s.dir, "kubectl")
+	flags.CacheDir = &cache
+	var out bytes.Buffer
+	file := filepath.Join(s.dir, "kubectl.yaml")
+	named := strings.NewReplacer("SERVER", s.server.Name, "NAMESPACE", world.Namespace, "FILE", file)
+	if err := os.WriteFile(file, []byte(named.Replace(in)), 0o600); err != nil {
+		return err
+	}
+	command := cmd.NewKubectlCommand(cmd.KubectlOptions{
+		ConfigFlags: flags,
+		IOStreams:   genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out},
+	})
+	command.SetArgs(words(named.Replace(line)))
+	command.SetOut(&out)
+	command.SetErr(&out)
+	util.BehaviorOnFatal(func(text string, _ int) { panic(kubectlFailed{text}) })
+	defer util.DefaultBehaviorOnFatal()
+	defer func() {
+		switch failed := recover().(type) {
+		case nil:
+		case kubectlFailed:
+			out.WriteString(failed.text)
+			err = fmt.Errorf("kubectl %s: %s", line, failed.text)
+		default:
+			panic(failed)
+		}
+		s.printed = out.String()
+	}()
+	return command.ExecuteContext(ctx)
+}
+
+// words splits a line at its blanks, but for what single quotes enclose.
+func words(line string) []string {
+	var out []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			out = append(out, part)
+			continue
+		}
+		out = append(out, strings.Fields(part)...)
+	}
+	return out
+}
+
+func (s *scene) kubectlPrinted(text string) error {
+	text = strings.ReplaceAll(text, "SERVER", s.server.Name)
+	if !strings.Contains(strings.Join(strings.Fields(s.printed), " "), strings.Join(strings.Fields(text), " ")) {
+		return fmt.Errorf("kubectl has printed %q", s.printed)
+	}
+	return nil
+}
