@@ -58,6 +58,7 @@ func packages(t *testing.T) []string {
 type server struct {
 	name string
 	args func(r *rig) []string
+	file func(r *rig) string // that DHCP names; nil is none
 }
 
 const (
@@ -167,9 +168,11 @@ func TestAgentBootsOnARealLinux(t *testing.T) {
 	}
 	image := build(t)
 	for _, s := range []server{
-		{"ISO on PC BIOS", func(r *rig) []string { return []string{"-boot", "d", "-cdrom", r.iso()} }},
-		{"ISO on UEFI", func(r *rig) []string {
-			return append(firmware(r), "-cdrom", r.iso())
+		{"ISO on PC BIOS", func(r *rig) []string { return []string{"-boot", "d", "-cdrom", r.iso()} }, nil},
+		{"ISO on UEFI", func(r *rig) []string { return append(firmware(r), "-cdrom", r.iso()) }, nil},
+		// QEMU's NICs have iPXE in them, and its DHCP names the script.
+		{"iPXE", func(*rig) []string { return []string{"-boot", "n"} }, func(r *rig) string {
+			return strings.TrimSuffix(r.media.ISO(r.boot), netboot.ISOFile) + "boot.ipxe"
 		}},
 	} {
 		t.Run(s.name, func(t *testing.T) {
@@ -179,7 +182,11 @@ func TestAgentBootsOnARealLinux(t *testing.T) {
 			if err := r.agents.Offer(r.boot, job.Job{ID: inventory, Kind: job.Inventory}); err != nil {
 				t.Fatal(err)
 			}
-			report := r.run(qemu, inventory, s.args(r))
+			nic := "user,model=virtio-net-pci,mac=" + serverMAC
+			if s.file != nil {
+				nic += ",bootfile=" + s.file(r)
+			}
+			report := r.run(qemu, inventory, append(s.args(r), "-nic", nic))
 			check(t, report.Inventory)
 		})
 	}
@@ -231,7 +238,6 @@ func (r *rig) run(qemu, id string, args []string) job.Report {
 	cmd := exec.CommandContext(ctx, qemu, append([]string{
 		"-m", "1024", "-smp", "1", "-accel", "tcg", "-display", "none", "-monitor", "none", "-serial", "stdio", "-no-reboot",
 		"-smbios", "type=1,manufacturer=Metalab,product=Proof,serial=QEMU0001",
-		"-nic", "user,model=virtio-net-pci,mac=" + serverMAC,
 		"-drive", "if=none,id=d,format=raw,file=" + r.disk(), "-device", "virtio-blk-pci,drive=d,serial=" + diskSerial,
 	}, args...)...)
 	var console bytes.Buffer

@@ -82,13 +82,18 @@ func unified(stub, kernel, initrd []byte, cmdline string) ([]byte, error) {
 // espImage is a FAT file system with a program where firmware looks for one on
 // a medium that it does not know (UEFI 2.10, §3.5.1.1).
 func espImage(app []byte) (_ []byte, err error) {
-	const slack = 4 << 20 // tables and directories
+	const (
+		slack = 4 << 20 // tables and directories
+		// FAT32 has 65,525 clusters, here of a sector, or firmware takes it for
+		// another FAT (Microsoft FAT specification 1.03, "FAT Type Determination").
+		smallest = 36 << 20
+	)
 	dir, err := os.MkdirTemp("", "metalab-esp-")
 	if err != nil {
 		return nil, fmt.Errorf("ramdisk: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	size := (int64(len(app)) + slack + 1<<20 - 1) &^ (1<<20 - 1)
+	size := max(smallest, (int64(len(app))+slack+1<<20-1)&^(1<<20-1))
 	name := filepath.Join(dir, "efi.img")
 	disk, err := file.CreateFromPath(name, size)
 	if err != nil {
