@@ -144,13 +144,20 @@ type deployment struct {
 	before server
 }
 
-// begin asks for the image, and returns once it is being deployed.
+// begin asks for the image, and returns once the server boots the agent for it:
+// from then on whoever goes must come back to the same agent.
 func (s *setting) begin(host string) deployment {
 	s.t.Helper()
 	d := deployment{s, host, s.server(host)}
 	s.mustKubectl("patch", "bmh", host, "--type=merge", "-p", fmt.Sprintf(
 		`{"spec":{"image":{"url":%q,"checksum":%q,"checksumType":"sha256","format":"raw"}}}`, s.image, s.image+".sha256"))
 	s.mustKubectl("wait", "bmh", host, "--for=jsonpath={.status.provisioning.state}=provisioning", "--timeout=60s")
+	s.eventually(host+" boots its agent", func() error {
+		if now := s.server(host); now.Boots != d.before.Boots+1 {
+			return fmt.Errorf("it is %+v", now)
+		}
+		return nil
+	})
 	return d
 }
 

@@ -101,7 +101,9 @@ func (e *engine) volume(name string) string {
 	if err != nil {
 		e.t.Fatalf("make volume %s: %v", name, err)
 	}
-	e.t.Cleanup(func() { e.check("remove volume "+name, e.client.RemoveVolumeWithOptions(docker.RemoveVolumeOptions{Name: v.Name})) })
+	e.t.Cleanup(func() {
+		e.check("remove volume "+name, e.client.RemoveVolumeWithOptions(docker.RemoveVolumeOptions{Name: v.Name}))
+	})
 	return v.Name
 }
 
