@@ -47,7 +47,7 @@ func anyFacts(r *rand.Rand, s State) Facts {
 	}
 }
 
-const draws = 20_000
+const draws = 100_000
 
 func TestEveryRuleDecidesSomewhere(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
