@@ -111,7 +111,7 @@ func newHost(o *options) *cobra.Command {
 		Long:    "Switch, boot and look at servers. Where one is named, a pattern such as 'node-*' names several.",
 		Example: "  labctl host show node-0\n  labctl host power 'node-*' On",
 	}
-	c.AddCommand(newHostPower(o), newHostBoot(o), newHostReset(o), newHostShow(o), newHostRAID(o))
+	c.AddCommand(newHostPower(o), newHostBoot(o), newHostReset(o), newHostShow(o), newHostBIOS(o), newHostFirmware(o), newHostRAID(o))
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -26,6 +27,35 @@ type Setup interface {
 // Settings are values of BIOS attributes by name: a string, bool, int64,
 // float64, or nil where there is none to show.
 type Settings map[string]any
+
+// Setting is a value that somebody has written down, as a BMC takes it: of the
+// type of its attribute or, where that does not say, of the type of the value
+// that it has now. What cannot be of that type stays as it was written.
+func Setting(text string, a *Attribute, now any) any {
+	kind := UntypedAttribute
+	if a != nil {
+		kind = a.Type
+	}
+	if kind == UntypedAttribute {
+		switch now.(type) {
+		case bool:
+			kind = BooleanAttribute
+		case int64, float64:
+			kind = IntegerAttribute
+		}
+	}
+	switch kind {
+	case IntegerAttribute:
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n
+		}
+	case BooleanAttribute:
+		if b, err := strconv.ParseBool(text); err == nil {
+			return b
+		}
+	}
+	return text
+}
 
 // BIOS is the set-up of a system's firmware.
 type BIOS struct {

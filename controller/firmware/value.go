@@ -30,36 +30,10 @@ func text(v any) string {
 // typed is a value as the BMC takes it: of the type that the registry names or,
 // where that does not say, of the type of the value that is there (B-205).
 func typed(v intstr.IntOrString, a *bmc.Attribute, is any) any {
-	kind := bmc.UntypedAttribute
-	if a != nil {
-		kind = a.Type
+	if v.Type == intstr.Int && is == nil && (a == nil || a.Type == bmc.UntypedAttribute) {
+		return int64(v.IntVal)
 	}
-	if kind == bmc.UntypedAttribute {
-		switch is.(type) {
-		case bool:
-			kind = bmc.BooleanAttribute
-		case int64, float64:
-			kind = bmc.IntegerAttribute
-		case string:
-			kind = bmc.StringAttribute
-		}
-	}
-	s := v.String()
-	switch kind {
-	case bmc.IntegerAttribute:
-		if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-			return n
-		}
-	case bmc.BooleanAttribute:
-		if b, err := strconv.ParseBool(s); err == nil {
-			return b
-		}
-	case bmc.UntypedAttribute:
-		if v.Type == intstr.Int {
-			return int64(v.IntVal)
-		}
-	}
-	return s
+	return bmc.Setting(v.String(), a, is)
 }
 
 // differing are the settings that are not as wanted, as the BMC takes them.

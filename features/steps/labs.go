@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
@@ -32,7 +33,8 @@ const tidying = 20 * time.Second
 // kind is what labs differ in that are shared.
 type kind struct {
 	profile string
-	images  bool // the controllers have pre-provisioning images built
+	images  bool      // the controllers have pre-provisioning images built
+	rack    *rack.Lab // of a lab that no other scenario has; else nil
 }
 
 // bench is a lab with what steps hold of it.
@@ -60,9 +62,14 @@ func open(ctx context.Context, k kind, servers int) (_ *bench, err error) {
 			err = errors.Join(err, b.close())
 		}
 	}()
+	settings := world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile}
+	if k.rack != nil {
+		settings.Define(*k.rack)
+		settings.Speed = "max"
+	}
 	b.world, err = world.Start(ctx, world.Config{
 		Dir:                       b.dir,
-		Settings:                  world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile},
+		Settings:                  settings,
 		Listen:                    world.AnyPort,
 		Log:                       slog.New(slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Images:                    b.image.wrap,
@@ -128,7 +135,10 @@ func (l *Labs) take(ctx context.Context, k kind, servers int) (*bench, error) {
 	if b := l.find(k, servers); b != nil {
 		return b, nil
 	}
-	return open(ctx, k, max(servers, sharedServers))
+	if k.rack == nil {
+		servers = max(servers, sharedServers)
+	}
+	return open(ctx, k, servers)
 }
 
 func (l *Labs) find(k kind, servers int) *bench {

@@ -23,7 +23,8 @@ type recorder struct {
 	states []metal3.ProvisioningState
 	told   int // the place in states of the one that was last waited for
 	errors []metal3.ErrorType
-	texts  []string // messages of errors
+	status map[metal3.OperationalStatus]bool // that it had
+	texts  []string                          // messages of errors
 	traps  []trap
 	seen   uint64 // the latest version
 	sprang int    // traps that are being sprung
@@ -115,6 +116,10 @@ func (r *recorder) note(kind watch.EventType, h *metal3.BareMetalHost) {
 	if s := h.Status.Provisioning.State; len(r.states) == 0 || r.states[len(r.states)-1] != s {
 		r.states = append(r.states, s)
 	}
+	if r.status == nil {
+		r.status = map[metal3.OperationalStatus]bool{}
+	}
+	r.status[h.Status.OperationalStatus] = true
 	if e := h.Status.ErrorType; e != "" {
 		r.errors = append(r.errors, e)
 		if m := h.Status.ErrorMessage; !slices.Contains(r.texts, m) {
@@ -187,6 +192,13 @@ func (r *recorder) came(state string) bool {
 		return true
 	}
 	return false
+}
+
+// had tells whether the host has had an operational status.
+func (r *recorder) had(status metal3.OperationalStatus) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.status[status]
 }
 
 func (r *recorder) failed(kind string) bool {

@@ -27,6 +27,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -50,9 +51,10 @@ type scene struct {
 	settled string       // version of the host when it was not written any longer
 	boots   uint64       // of the server, when it was last asked for an image
 
-	receiver *receiver // of events; nil: nobody has subscribed
-	printed  string    // by kubectl
-	refusal  error     // of what was tried; nil: it was accepted
+	receiver *receiver      // of events; nil: nobody has subscribed
+	printed  string         // by kubectl
+	refusal  error          // of what was tried; nil: it was accepted
+	schemas  map[int]string // of servers' firmware, as they were compared, by their number
 }
 
 // register binds all steps.
@@ -66,6 +68,7 @@ func (s *scene) register(b *book) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
+		{"firmware", s.registerFirmware},
 	} {
 		b.about = noun.about
 		noun.bind(b)
@@ -98,6 +101,16 @@ func (s *scene) registerLabs(sc *book) {
 
 func (s *scene) start(ctx context.Context, servers int, profile string) error {
 	return s.startKind(ctx, servers, kind{profile: profile})
+}
+
+// startMixed gives the scenario servers of two models, in this order.
+func (s *scene) startMixed(ctx context.Context, first int, model string, more int, other string) error {
+	r := rack.Default(first)
+	r.Hosts[0].Profile = model
+	second := r.Hosts[0]
+	second.Count, second.Profile, second.NamePrefix = more, other, "other"
+	r.Hosts = append(r.Hosts, second)
+	return s.startKind(ctx, first+more, kind{rack: &r})
 }
 
 func (s *scene) startKind(ctx context.Context, servers int, kind kind) (err error) {

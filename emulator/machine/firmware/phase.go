@@ -31,8 +31,8 @@ func (f *Firmware) enter(now time.Time, u Update, fault ...string) []event.Event
 		if c != nil && !(u.Restore && u.Phase == Applying) {
 			d = last(c.Timings)
 		}
-		if f.breaks(c, &u) {
-			d /= 2
+		if at := f.breaks(c, &u); at > 0 {
+			d = d * time.Duration(at) / 100
 		}
 		u.Deadline = now.Add(d)
 	}
@@ -101,14 +101,19 @@ func (f *Firmware) rest(u Update) time.Duration {
 	return t.Restart
 }
 
-// breaks tells whether the phase shall end badly, and forgets that it shall.
-func (f *Firmware) breaks(c *Component, u *Update) bool {
+// breaks tells after how many percent the phase shall end badly, and forgets
+// that it shall; 0 when it shall not.
+func (f *Firmware) breaks(c *Component, u *Update) int {
 	if c == nil || f.st == nil {
-		return false
+		return 0
 	}
-	i := slices.Index(f.st.Breaks, Break{c.ID, u.Phase})
+	i := slices.IndexFunc(f.st.Breaks, func(b Break) bool { return b.Component == c.ID && b.Phase == u.Phase })
 	if i < 0 {
-		return false
+		return 0
+	}
+	at := f.st.Breaks[i].At
+	if at == 0 { // stored before there was anything but half
+		at = 50
 	}
 	st := f.edit()
 	if st.Breaks = slices.Delete(slices.Clone(st.Breaks), i, i+1); len(st.Breaks) == 0 {
@@ -116,7 +121,7 @@ func (f *Firmware) breaks(c *Component, u *Update) bool {
 	}
 	f.keep(st)
 	u.Breaks = true
-	return true
+	return at
 }
 
 // due moves on an update whose deadline has come.

@@ -280,16 +280,20 @@ func (c CancelUpdate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	return nil, fmt.Errorf("%w: update %q", ErrUnknown, c.ID+c.Job)
 }
 
-// Break makes the next update of a component go wrong half way through a
-// phase: received, verifying, applying or restarting.
+// Break makes the next update of a component go wrong in the middle of a phase:
+// received, verifying, applying or restarting.
 type Break struct {
 	Component string
 	Phase     Phase
+	At        int `json:"At,omitempty"` // percent of the phase, from 1; 0 is half of it
 }
 
 func (c Break) apply(f *Firmware, _ time.Time) ([]event.Event, error) {
 	_, can := moves[move{c.Phase, broke}]
-	if f.model.component(c.Component) == nil || !can {
+	if c.At == 0 {
+		c.At = 50
+	}
+	if f.model.component(c.Component) == nil || !can || c.At < 1 || c.At > 100 {
 		return nil, fmt.Errorf("%w: component %q that can break while %q", ErrUnknown, c.Component, c.Phase)
 	}
 	st := f.edit()

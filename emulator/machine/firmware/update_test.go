@@ -304,7 +304,7 @@ func TestPhasesThatBreak(t *testing.T) {
 		b.pass(time.Hour)
 		b.runs("BMC 1.5.0")
 	}
-	for _, c := range []Break{{"BMC", Waiting}, {"Fan", Applying}} {
+	for _, c := range []Break{{Component: "BMC", Phase: Waiting}, {Component: "Fan", Phase: Applying}, {Component: "BMC", Phase: Applying, At: 101}} {
 		if _, err := newRack(t, true).f.Apply(origin, c); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%+v: %v, want %v", c, err, ErrUnknown)
 		}

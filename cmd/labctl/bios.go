@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/bmc/redfish"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+)
+
+// redfishClient is the driver's client, with all that it can do.
+type redfishClient interface {
+	bmc.Client
+	bmc.Setup
+	bmc.Updater
+}
+
+// dial connects to a host's BMC over Redfish, as anybody does.
+func dial(ctx context.Context, o *options, host string) (redfishClient, error) {
+	h, err := control.NewClient(o.state).Host(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	address, err := bmc.ParseAddress(h.BMCAddress)
+	if err != nil {
+		return nil, err
+	}
+	pem, err := os.ReadFile(h.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("the authority of the BMC's certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	c, err := redfish.Open(ctx, bmc.Config{
+		Address: address, Credentials: bmc.Credentials{Username: h.Username, Password: h.Password}, RootCAs: roots,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.(redfishClient), nil
+}
+
+func newHostBIOS(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "bios",
+		Short: "Read, change and compare the settings of servers' firmware",
+		Example: `  labctl host bios get node-0 BootMode ProcCores
+  labctl host bios set node-0 ProcCores=8 BootMode=LegacyBios
+  labctl host bios schema node-0 ProcCores
+  labctl host bios diff node-0 node-1`,
+	}
+	c.AddCommand(newBIOSGet(o), newBIOSSet(o), newBIOSSchema(o), newBIOSDiff(o))
+	return c
+}
+
+// biosSetting is a setting as it is printed.
+type biosSetting struct {
+	Name    string `json:"name"`
+	Value   any    `json:"value"`
+	Pending any    `json:"pending,omitempty"` // from the next start on
+}
+
+func value(v any) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprint(v)
+}
+
+// readBIOS reads a host's settings, with those that wait.
+func readBIOS(ctx context.Context, o *options, host string) (bmc.BIOS, bmc.Settings, error) {
+	c, err := dial(ctx, o, host)
+	if err != nil {
+		return bmc.BIOS{}, nil, err
+	}
+	defer c.Close()
+	b, err := c.BIOS(ctx)
+	if err != nil {
+		return b, nil, err
+	}
+	pending, err := c.PendingBIOS(ctx)
+	return b, pending, err
+}
+
+// chosen are the names of settings that a user has named; all when there are
+// none.
+func chosen[V any](all map[string]V, names []string) ([]string, error) {
+	if len(names) == 0 {
+		return slices.Sorted(maps.Keys(all)), nil
+	}
+	for _, n := range names {
+		if _, ok := all[n]; !ok {
+			return nil, fmt.Errorf("there is no setting %s: labctl host bios get lists them", n)
+		}
+	}
+	return names, nil
+}
+
+// hostAndMore lets a command take a host and any number of further arguments.
+func hostAndMore(least int, needs string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < least {
+			return &usageError{fmt.Errorf("%s needs %s", c.CommandPath(), needs)}
+		}
+		return nil
+	}
+}
+
+func newBIOSGet(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "get HOST [SETTING...]", Short: "Show settings, and those that wait for a start",
+		Example: "  labctl host bios get node-0\n  labctl host bios get node-0 BootMode -o json",
+		Args:    hostAndMore(1, "HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			b, pending, err := readBIOS(c.Context(), o, args[0])
+			if err != nil {
+				return err
+			}
+			names, err := chosen(b.Settings, args[1:])
+			if err != nil {
+				return err
+			}
+			return printSettings(c, o, names, b.Settings, pending)
+		},
+	}
+}
+
+func printSettings(c *cobra.Command, o *options, names []string, is, pending bmc.Settings) error {
+	all, rows := []biosSetting{}, [][]string{{"NAME", "VALUE", "PENDING"}}
+	for _, n := range names {
+		all = append(all, biosSetting{n, is[n], pending[n]})
+		rows = append(rows, []string{n, value(is[n]), value(pending[n])})
+	}
+	return o.output.print(c.OutOrStdout(), all, rows)
+}
+
+func newBIOSSet(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "set HOST SETTING=VALUE...", Short: "Ask for settings, from the next start on",
+		Example: "  labctl host bios set node-0 ProcCores=8\n  labctl host power node-0 ForceRestart",
+		Args:    hostAndMore(2, "HOST and SETTING=VALUE"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			client, err := dial(c.Context(), o, args[0])
+			if err != nil {
+				return err
+			}
+			defer client.Close()
+			b, err := client.BIOS(c.Context())
+			if err != nil {
+				return err
+			}
+			ask := bmc.Settings{}
+			for _, one := range args[1:] {
+				name, text, ok := strings.Cut(one, "=")
+				if !ok {
+					return &usageError{fmt.Errorf("%q: write SETTING=VALUE", one)}
+				}
+				ask[name] = bmc.Setting(text, b.Registry.Attribute(name), b.Settings[name])
+			}
+			if err := client.SetBIOS(c.Context(), ask); err != nil {
+				refused := new(bmc.SettingsError)
+				if errors.As(err, &refused) {
+					var told []error
+					for _, n := range refused.Names() {
+						told = append(told, fmt.Errorf("%s: %s", n, refused.Refused[n]))
+					}
+					return errors.Join(told...)
+				}
+				return err
+			}
+			pending, err := client.PendingBIOS(c.Context())
+			if err != nil {
+				return err
+			}
+			return printSettings(c, o, slices.Sorted(maps.Keys(ask)), b.Settings, pending)
+		},
+	}
+}
+
+// limits is what a value may be, for people.
+func limits(a *bmc.Attribute) string {
+	span := func(from, to *int64) string {
+		at := func(n *int64) string {
+			if n == nil {
+				return ""
+			}
+			return strconv.FormatInt(*n, 10)
+		}
+		if from == nil && to == nil {
+			return ""
+		}
+		return at(from) + ".." + at(to)
+	}
+	switch a.Type {
+	case bmc.EnumerationAttribute:
+		return strings.Join(a.Values, " | ")
+	case bmc.IntegerAttribute:
+		return span(a.Lower, a.Upper)
+	case bmc.StringAttribute, bmc.PasswordAttribute:
+		if s := span(a.MinLength, a.MaxLength); s != "" {
+			return s + " characters"
+		}
+	}
+	return ""
+}
+
+func newBIOSSchema(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "schema HOST [SETTING...]", Short: "Show what governs settings",
+		Example: "  labctl host bios schema node-0 BootMode",
+		Args:    hostAndMore(1, "HOST"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			b, _, err := readBIOS(c.Context(), o, args[0])
+			if err != nil {
+				return err
+			}
+			known := map[string]*bmc.Attribute{}
+			if b.Registry != nil {
+				for i := range b.Registry.Attributes {
+					known[b.Registry.Attributes[i].Name] = &b.Registry.Attributes[i]
+				}
+			}
+			names, err := chosen(known, args[1:])
+			if err != nil {
+				return err
+			}
+			all, rows := []*bmc.Attribute{}, [][]string{{"NAME", "TYPE", "LIMITS", "IS"}}
+			for _, n := range names {
+				a := known[n]
+				var is []string
+				for word, yes := range map[string]bool{"read-only": a.ReadOnly, "unique": a.Unique, "at reset": a.ResetRequired} {
+					if yes {
+						is = append(is, word)
+					}
+				}
+				slices.Sort(is)
+				all, rows = append(all, a), append(rows, []string{n, string(a.Type), limits(a), strings.Join(is, ", ")})
+			}
+			return o.output.print(c.OutOrStdout(), all, rows)
+		},
+	}
+}
+
+func newBIOSDiff(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use: "diff HOST OTHER", Short: "Show in which settings two servers differ",
+		Example: "  labctl host bios diff node-0 node-1",
+		Args:    arguments("HOST", "OTHER"), ValidArgsFunction: completeHosts(o),
+		RunE: func(c *cobra.Command, args []string) error {
+			a, _, err := readBIOS(c.Context(), o, args[0])
+			if err != nil {
+				return err
+			}
+			b, _, err := readBIOS(c.Context(), o, args[1])
+			if err != nil {
+				return err
+			}
+			names := map[string]bool{}
+			for n := range a.Settings {
+				names[n] = true
+			}
+			for n := range b.Settings {
+				names[n] = true
+			}
+			differ, rows := map[string][2]any{}, [][]string{{"NAME", args[0], args[1]}}
+			for _, n := range slices.Sorted(maps.Keys(names)) {
+				if a.Settings[n] != b.Settings[n] {
+					differ[n] = [2]any{a.Settings[n], b.Settings[n]}
+					rows = append(rows, []string{n, value(a.Settings[n]), value(b.Settings[n])})
+				}
+			}
+			return o.output.print(c.OutOrStdout(), differ, rows)
+		},
+	}
+}

@@ -1,0 +1,95 @@
+package firmware
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+)
+
+// model is a server model with so many settings: its registry as bytes of about
+// the size that BMCs send, and the settings that a server of it shows.
+func model(settings int) ([]byte, func([]byte) (*bmc.AttributeRegistry, error), bmc.Settings) {
+	body := make([]byte, settings*600)
+	values := bmc.Settings{}
+	for i := range settings {
+		values[fmt.Sprintf("Setting%d", i)] = int64(i)
+	}
+	return body, func([]byte) (*bmc.AttributeRegistry, error) {
+		var all []bmc.Attribute
+		for name := range values {
+			all = append(all, bmc.Attribute{Name: name, Type: bmc.IntegerAttribute, Lower: new(int64(0)), Upper: new(int64(5000))})
+		}
+		return bmc.NewAttributeRegistry("R", all), nil
+	}, values
+}
+
+// rack does for so many hosts of one model what each pass does: it finds the
+// registry that each of them sends, its schema, and what is wrong with ten
+// settings that each of them is to have. It returns how many schemas there are.
+func rack(tb testing.TB, hosts, settings int) int {
+	body, parse, values := model(settings)
+	var registries bmc.Registries
+	known := newSchemas()
+	want := metal3.DesiredSettingsMap{}
+	for i := range 10 {
+		want[fmt.Sprintf("Setting%d", i)] = num(4000 + i)
+	}
+	names := map[*schema]bool{}
+	for range hosts {
+		r, err := registries.Keep(bmc.RegistryKey{ID: "R"}, "", body, parse)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		b := bmc.BIOS{Settings: values, Registry: r}
+		s := known.of(b)
+		names[s] = true
+		shown := make(metal3.SettingsMap, len(values))
+		for name, v := range values {
+			shown[name] = text(v)
+		}
+		if errs := invalid(want, shown, s); errs != nil {
+			tb.Fatal(errs)
+		}
+	}
+	return len(names)
+}
+
+// Issue 6, "must hold": a thousand hosts of one model, with registries of 300
+// and of 1,000 settings, cost one schema and less than a second of CPU.
+func TestAThousandHostsCostOneSchemaAndLessThanASecond(t *testing.T) {
+	for _, settings := range []int{300, 1000} {
+		before := cpu(t)
+		if n := rack(t, 1000, settings); n != 1 {
+			t.Errorf("%d settings: %d schemas, want one", settings, n)
+		}
+		if took := cpu(t) - before; took > time.Second {
+			t.Errorf("%d settings: %s of CPU, want less than a second", settings, took)
+		} else {
+			t.Logf("%d settings: %s of CPU", settings, took)
+		}
+	}
+}
+
+// cpu is what this process has used so far.
+func cpu(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Skip(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func BenchmarkThousandHosts(b *testing.B) {
+	for _, settings := range []int{300, 1000} {
+		b.Run(fmt.Sprint(settings), func(b *testing.B) {
+			for b.Loop() {
+				rack(b, 1000, settings)
+			}
+		})
+	}
+}

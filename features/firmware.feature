@@ -1,0 +1,193 @@
+Feature: Firmware settings and versions
+  An operator sees what a server's firmware is set to and which it is, and changes
+  both before a server is used. The numbers are those of the reference
+  statements; where the specification differs from upstream, it wins.
+
+  @B-43 @B-200 @B-201 @B-202 @B-203 @B-210
+  Scenario: What a registered server tells of its firmware
+    Given a lab with 1 server
+    And the operator has registered the server
+    Then the firmware settings are those of the server
+    And the firmware settings are as wanted
+    And they are governed by a schema of the server's vendor and model
+    And the firmware components are "bios, bmc, nic:1"
+
+  @B-204 @B-205 @B-206
+  Scenario Outline: A setting of the type <type>
+    Given a lab with 1 server of the model "dense"
+    And the operator has registered the server
+    When the operator sets the firmware settings "<setting>"
+    Then the firmware settings are as wanted
+    And the server's BIOS has "<setting>"
+    And the server has been started 1 time for it
+    And the host reports no error
+
+    Examples:
+      | type        | setting                     |
+      | Enumeration | ProcVirtualization=Disabled |
+      | Integer     | ProcCores=8                 |
+      | Boolean     | QuietBoot=false             |
+      | String      | ServiceContact=Room 12      |
+
+  @B-54 @B-203 @B-204
+  Scenario Outline: A setting that cannot be had: <setting>
+    Given a lab with 1 server of the model "dense"
+    And the operator has registered the server
+    When the operator sets the firmware settings "<setting>"
+    Then the firmware settings are invalid, because "<why>"
+    And the host stays "available"
+    When the operator sets the firmware settings "QuietBoot=true"
+    Then the firmware settings are as wanted
+
+    Examples:
+      | setting                        | why                                                                                              |
+      | ProcVirtualization=Maybe       | Setting ProcVirtualization is invalid, unknown enumeration value - Maybe                         |
+      | ProcCores=many                 | Setting ProcCores is invalid, String many entered while integer expected                         |
+      | ProcCores=-1                   | Setting ProcCores is invalid, integer -1 is below minimum value 0                                |
+      | ProcCores=65                   | Setting ProcCores is invalid, integer 65 is above maximum value 64                               |
+      | QuietBoot=perhaps              | Setting QuietBoot is invalid, perhaps is not a boolean                                           |
+      | BootBanner=x                   | Setting BootBanner is invalid, string x length is below minimum length 3                         |
+      | BootBanner=much longer than 24 characters | Setting BootBanner is invalid, string much longer than 24 characters length is above maximum length 24 |
+      | SystemModel=Another            | Setting SystemModel is invalid, it is ReadOnly                                                   |
+      | AssetTag=T-1                   | Setting AssetTag is invalid, it is Unique                                                        |
+      | AdminPassword=secret           | cannot set Password field                                                                        |
+      | NoSuchThing=1                  | setting NoSuchThing is not in the Status field                                                   |
+
+  @B-200 @B-204
+  Scenario: Settings that are there before the host
+    Given a lab with 1 server of the model "dense"
+    When the operator sets the firmware settings of a host to come "ProcCores=4"
+    And the operator registers the server
+    Then the host becomes "available"
+    And the firmware settings are as wanted
+    And the server's BIOS has "ProcCores=4"
+
+  @B-206
+  Scenario: A setting that another one unlocks takes two starts
+    Given a lab with 1 server of the model "dense"
+    And the operator has registered the server
+    When the operator sets the firmware settings "MemoryMode=Mirror, MirrorPercent=25"
+    Then the firmware settings are as wanted
+    And the server's BIOS has "MemoryMode=Mirror, MirrorPercent=25"
+    And the server has been started 2 times for it
+
+  @B-53
+  Scenario: A setting that stays locked is told by its name
+    Given a lab with 1 server of the model "dense"
+    And the operator has registered the server
+    When the operator sets the firmware settings "MirrorPercent=25"
+    Then the host reports "preparation error"
+    And the message of the error tells of "MirrorPercent is 50, not 25"
+    When the operator sets the firmware settings "ProcCores=2"
+    Then the firmware settings are as wanted
+    And the server's BIOS has "ProcCores=2, MirrorPercent=50"
+    And the host reports no error
+
+  @B-206
+  Scenario: The controller is killed while settings are applied
+    Given a lab with 1 server of the model "dense"
+    And the operator has registered the server
+    When the operator sets the firmware settings "MemoryMode=Mirror, MirrorPercent=25"
+    And the host becomes "preparing"
+    And the controller is killed
+    And another controller starts
+    Then the firmware settings are as wanted
+    And the server's BIOS has "MemoryMode=Mirror, MirrorPercent=25"
+
+  @B-202 @B-204
+  Scenario: A registry that lags behind
+    Given a lab with 1 server of the model "vast"
+    And the server's attribute registry lags behind in "ProcCores"
+    And the operator has registered the server
+    When the operator sets the firmware settings "ProcCores=6"
+    Then the firmware settings are as wanted
+    And the server's BIOS has "ProcCores=6"
+    When the attribute registry has caught up
+    And the operator sets the firmware settings "ProcCores=65"
+    Then the firmware settings are invalid, because "Setting ProcCores is invalid, integer 65 is above maximum value 64"
+
+  @B-04 @B-202
+  Scenario: Servers of one model share a schema, which goes with the last of them
+    Given a lab with 2 servers of the model "generic" and 1 of the model "dense"
+    And the operator has registered all servers
+    Then servers 1 and 2 share a firmware schema
+    And servers 1 and 3 have different firmware schemas
+    When the operator hands back server 1
+    Then the firmware schema of server 1 is still there
+    When the operator hands back server 2
+    Then the firmware schema of server 2 has gone
+    And the firmware schema of server 3 is still there
+
+  @B-262
+  Scenario: The vendor-independent settings of the specification
+    Given a lab with 1 server
+    When the operator registers the server as an iDRAC, with virtualization off
+    Then the host becomes "available"
+    And the server's BIOS has "ProcVirtualization=Disabled"
+
+  @B-52 @B-211 @B-212
+  Scenario: Firmware is updated
+    Given a lab with 1 server
+    And the operator has registered the server
+    When the operator updates "nic:1=22.40.1, bios=2.4.0"
+    Then the firmware is as wanted
+    And the server runs "nic:1=22.40.1, bios=2.4.0"
+    And the host reports no error
+
+  @B-212
+  Scenario: The BMC is updated, and is away while it restarts
+    Given a lab with 1 server
+    And the operator has registered the server
+    When the operator updates "bmc=1.5.0"
+    Then the firmware is as wanted
+    And the server runs "bmc=1.5.0"
+
+  @B-53 @B-212
+  Scenario: An update that breaks off is told, and tried again
+    Given a lab with 1 server
+    And the operator has registered the server
+    And the next update of the BIOS will fail at 60 percent
+    When the operator updates "bios=2.4.0"
+    Then the host reports "preparation error"
+    And the message of the error tells of "firmware update of bios"
+    And the update has failed at 60 percent
+    And the firmware is as wanted
+    And the server runs "bios=2.4.0"
+    And the host reports no error
+
+  @B-53
+  Scenario: An image that is not there
+    Given a lab with 1 server
+    And the operator has registered the server
+    When the operator updates the BIOS with an image that is not there
+    Then the host reports "preparation error"
+    When the operator updates "bios=2.4.1"
+    Then the firmware is as wanted
+    And the server runs "bios=2.4.1"
+    And the host reports no error
+
+  @B-211
+  Scenario: A component that nobody updates
+    Given a lab with 1 server
+    And the operator has registered the server
+    When the operator updates the component "fan"
+    Then the firmware components are invalid, because "component fan is invalid, only 'bmc', 'bios', or names starting with 'nic:' are allowed as update names"
+    And the host stays "available"
+
+  @B-220
+  Scenario: A server in use is serviced when it is restarted, and not before
+    Given a lab with 1 server
+    And the operator has provisioned the server
+    And the firmware of hosts in use may be changed on reboot
+    When the operator sets the firmware settings "ProcCores=8"
+    And the operator updates "nic:1=22.40.1"
+    And ten minutes pass
+    Then the server's BIOS has "ProcCores=0"
+    When the operator sets online to false
+    Then the server is off
+    When the operator sets online to true
+    Then the host has been serviced
+    And the server's BIOS has "ProcCores=8"
+    And the server runs "nic:1=22.40.1"
+    And the server runs what its first disk holds
+    And the host stays "provisioned"

@@ -1,0 +1,491 @@
+package steps
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/control"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/scenarios/world"
+)
+
+func (s *scene) registerFirmware(sc *book) {
+	sc.Step(`^the operator sets the firmware settings "([^"]*)"$`, "edits spec.settings of the HostFirmwareSettings: name=value, …", s.setSettings)
+	sc.Step(`^the operator sets the firmware settings of a host to come "([^"]*)"$`, "creates the HostFirmwareSettings before there is a host", s.createSettings)
+	sc.Step(`^the firmware settings are as wanted$`, "waits until they are valid, nothing differs and the host is available", s.settingsApplied)
+	sc.Step(`^the firmware settings are invalid, because "([^"]*)"$`, "waits for the condition, and the event that says why", s.settingsInvalid)
+	sc.Step(`^the firmware settings are valid$`, "waits until they have been looked at and are valid", s.settingsValid)
+	sc.Step(`^the server's BIOS has "([^"]*)"$`, "compares settings with what the server really has: name=value, …", s.biosHas)
+	sc.Step(`^the firmware settings are those of the server$`, "compares status.settings with all of the server's, but for passwords", s.settingsAreTheServers)
+	sc.Step(`^they are governed by a schema of the server's vendor and model$`, "reads the FirmwareSchema that the settings refer to", s.schemaIsOfModel)
+	sc.Step(`^the firmware components are "([^"]*)"$`, "waits for status.components", s.componentsAre)
+	sc.Step(`^the server has been started (\d+) times? for it$`, "counts the boots since the settings or updates were asked for", s.startedFor)
+	sc.Step(`^the server's attribute registry lags behind in "([^"]*)"$`, "lets the BMC's registry not know a setting that the BIOS has", s.registryLags)
+	sc.Step(`^the attribute registry has caught up$`, "ends that", s.registryCatchesUp)
+	sc.Step(`^the operator updates "([^"]*)"$`, "serves images, and edits spec.updates of the HostFirmwareComponents: component=version, …", s.updateFirmware)
+	sc.Step(`^the operator updates the BIOS with an image that is not there$`, "the same, with an address where nothing is", s.updateFromNowhere)
+	sc.Step(`^the operator updates the component "([^"]*)"$`, "the same, with any component", s.updateComponent)
+	sc.Step(`^the firmware is as wanted$`, "waits until all updates are installed and the host is available", s.firmwareUpdated)
+	sc.Step(`^the firmware components are invalid, because "([^"]*)"$`, "waits for the condition, and the event that says why", s.componentsInvalid)
+	sc.Step(`^the server runs "([^"]*)"$`, "compares versions with what the server really runs, and the status: component=version, …", s.serverRuns)
+	sc.Step(`^the next update of the BIOS will fail at (\d+) percent$`, "lets it fail while it is written", s.breakUpdate)
+	sc.Step(`^the update has failed at (\d+) percent$`, "reads the BMC's task", s.failedAt)
+	sc.Step(`^the message of the error tells of "([^"]*)"$`, "waits for an error whose message has this text", s.messageTells)
+	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)" and (\d+) of the model "([^"]*)"$`, "gives the scenario a lab of its own", s.startMixed)
+	sc.Step(`^the operator has registered all servers$`, "registers them and waits until all are available and their settings are read", s.registerAll)
+	sc.Step(`^servers (\d+) and (\d+) (share a|have different) firmware schemas?$`, "compares what their HostFirmwareSettings refer to", s.compareSchemas)
+	sc.Step(`^the operator hands back server (\d+)$`, "deletes its host, and waits until it is gone", s.deleteServer)
+	sc.Step(`^the firmware schema of server (\d+) (is still there|has gone)$`, "waits for the FirmwareSchema that it had", s.schemaOf)
+	sc.Step(`^the operator registers the server as an iDRAC, with virtualization (on|off)$`, "uses the scheme idrac-virtualmedia and the vendor-independent firmware field", s.registerIDRAC)
+	sc.Step(`^the firmware of hosts in use may be changed on reboot$`, "creates a HostUpdatePolicy", s.allowServicing)
+	sc.Step(`^the host has been serviced$`, "waits until the host was being serviced and is OK again", s.hasBeenServiced)
+}
+
+// pairs reads "a=b, c=d".
+func pairs(list string) [][2]string {
+	var out [][2]string
+	for one := range strings.SplitSeq(list, ", ") {
+		name, value, _ := strings.Cut(one, "=")
+		out = append(out, [2]string{name, value})
+	}
+	return out
+}
+
+func (s *scene) object(ctx context.Context, o client.Object) error {
+	return s.objectOf(ctx, s.server.Name, o)
+}
+
+func (s *scene) objectOf(ctx context.Context, name string, o client.Object) error {
+	return s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, o)
+}
+
+// edit changes an object of the host's name, once it is there.
+func edit[T client.Object](ctx context.Context, s *scene, o T, change func(T)) error {
+	s.boots = s.machine().Boots
+	err := eventually(ctx, "there is the object to change", func(ctx context.Context) (bool, string, error) {
+		err := s.object(ctx, o)
+		return err == nil, fmt.Sprint(err), client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		return err
+	}
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := s.object(ctx, o); err != nil {
+			return err
+		}
+		change(o)
+		return s.kube.Update(ctx, o)
+	})
+}
+
+func desired(list string) metal3.DesiredSettingsMap {
+	out := metal3.DesiredSettingsMap{}
+	for _, p := range pairs(list) {
+		out[p[0]] = intstr.Parse(p[1]) // a number is written as one
+	}
+	return out
+}
+
+func (s *scene) setSettings(ctx context.Context, list string) error {
+	return edit(ctx, s, &metal3.HostFirmwareSettings{}, func(o *metal3.HostFirmwareSettings) { o.Spec.Settings = desired(list) })
+}
+
+func (s *scene) createSettings(ctx context.Context, list string) error {
+	_, h := world.Objects(s.server)
+	return s.create(ctx, &metal3.HostFirmwareSettings{
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name},
+		Spec:       metal3.HostFirmwareSettingsSpec{Settings: desired(list)},
+	})
+}
+
+// observed says whether a condition is about the latest wish, and is so.
+func observed(conditions []metav1.Condition, kind string, is metav1.ConditionStatus, generation int64) bool {
+	c := meta.FindStatusCondition(conditions, kind)
+	return c != nil && c.ObservedGeneration == generation && c.Status == is
+}
+
+func (s *scene) awaitSettings(ctx context.Context, what string, ok func(*metal3.HostFirmwareSettings) bool) error {
+	return eventually(ctx, what, func(ctx context.Context) (bool, string, error) {
+		var o metal3.HostFirmwareSettings
+		err := s.object(ctx, &o)
+		return err == nil && ok(&o), fmt.Sprintf("%+v %v", o.Status.Conditions, o.Annotations), client.IgnoreNotFound(err)
+	})
+}
+
+func (s *scene) settingsApplied(ctx context.Context) error {
+	err := s.awaitSettings(ctx, "the settings are applied", func(o *metal3.HostFirmwareSettings) bool {
+		return observed(o.Status.Conditions, "ChangeDetected", metav1.ConditionFalse, o.Generation) &&
+			observed(o.Status.Conditions, "Valid", metav1.ConditionTrue, o.Generation) && len(o.Annotations) == 0
+	})
+	if err != nil {
+		return err
+	}
+	return s.becomes(ctx, string(metal3.StateAvailable))
+}
+
+func (s *scene) settingsValid(ctx context.Context) error {
+	return s.awaitSettings(ctx, "the settings are valid", func(o *metal3.HostFirmwareSettings) bool {
+		return observed(o.Status.Conditions, "Valid", metav1.ConditionTrue, o.Generation)
+	})
+}
+
+func (s *scene) settingsInvalid(ctx context.Context, why string) error {
+	err := s.awaitSettings(ctx, "the settings are invalid", func(o *metal3.HostFirmwareSettings) bool {
+		return observed(o.Status.Conditions, "Valid", metav1.ConditionFalse, o.Generation) &&
+			observed(o.Status.Conditions, "ChangeDetected", metav1.ConditionTrue, o.Generation)
+	})
+	if err != nil {
+		return err
+	}
+	return s.eventSays(ctx, "ValidationFailed", "Invalid BIOS setting: "+why)
+}
+
+func (s *scene) eventSays(ctx context.Context, reason, message string) error {
+	return eventually(ctx, "an event "+reason+" "+message, func(ctx context.Context) (bool, string, error) {
+		events, err := s.events(ctx)
+		var all []string
+		for _, e := range events {
+			if e.Reason == reason {
+				all = append(all, e.Message)
+			}
+		}
+		return slices.Contains(all, message), fmt.Sprintf("%q", all), err
+	})
+}
+
+// bios are the server's settings as text.
+func (s *scene) bios() map[string]string {
+	out := map[string]string{}
+	for _, one := range s.machine().BIOSSettings() {
+		out[one.Name] = one.Value.String()
+	}
+	return out
+}
+
+func (s *scene) biosHas(list string) error {
+	is := s.bios()
+	for _, p := range pairs(list) {
+		if is[p[0]] != p[1] {
+			return fmt.Errorf("%s is %s, want %s", p[0], is[p[0]], p[1])
+		}
+	}
+	return nil
+}
+
+func (s *scene) settingsAreTheServers(ctx context.Context) error {
+	return s.awaitSettings(ctx, "the settings are the server's", func(o *metal3.HostFirmwareSettings) bool {
+		n := 0
+		for name, v := range s.bios() {
+			if strings.Contains(name, "Password") {
+				continue
+			}
+			if n++; o.Status.Settings[name] != v {
+				return false
+			}
+		}
+		return n > 0 && n == len(o.Status.Settings)
+	})
+}
+
+func (s *scene) schemaIsOfModel(ctx context.Context) error {
+	var o metal3.HostFirmwareSettings
+	if err := s.object(ctx, &o); err != nil {
+		return err
+	}
+	var schema metal3.FirmwareSchema
+	if err := s.objectOf(ctx, o.Status.FirmwareSchema.Name, &schema); err != nil {
+		return err
+	}
+	v := s.machine()
+	if schema.Spec.HardwareVendor != v.Profile.Manufacturer || schema.Spec.HardwareModel != v.Profile.Model || len(schema.Spec.Schema) != len(o.Status.Settings) {
+		return fmt.Errorf("schema %s is of %s %s with %d settings", schema.Name, schema.Spec.HardwareVendor, schema.Spec.HardwareModel, len(schema.Spec.Schema))
+	}
+	return nil
+}
+
+func (s *scene) awaitComponents(ctx context.Context, what string, ok func(*metal3.HostFirmwareComponents) bool) error {
+	return eventually(ctx, what, func(ctx context.Context) (bool, string, error) {
+		var o metal3.HostFirmwareComponents
+		err := s.object(ctx, &o)
+		return err == nil && ok(&o), fmt.Sprintf("%+v %v", o.Status, o.Annotations), client.IgnoreNotFound(err)
+	})
+}
+
+func (s *scene) componentsAre(ctx context.Context, list string) error {
+	return s.awaitComponents(ctx, "the components are "+list, func(o *metal3.HostFirmwareComponents) bool {
+		var names []string
+		for _, c := range o.Status.Components {
+			names = append(names, c.Component)
+		}
+		return strings.Join(names, ", ") == list
+	})
+}
+
+func (s *scene) startedFor(want string) error {
+	if got := s.machine().Boots - s.boots; strconv.FormatUint(got, 10) != want {
+		return fmt.Errorf("the server has been started %d times, want %s", got, want)
+	}
+	return nil
+}
+
+func (s *scene) registryLags(name string) error {
+	r := s.machine().Profile.Firmware.Model.Registry
+	i := slices.IndexFunc(r.Attributes, func(a firmware.Attribute) bool { return a.Name == name })
+	if i < 0 {
+		return fmt.Errorf("the server has no setting %s", name)
+	}
+	rule, err := s.world.Lab().AddFault(fault.Rule{
+		BMC: s.server.Name, Path: "/redfish/v1/Registries/" + r.ID + "/*",
+		Set: fault.Values{fmt.Sprintf("/RegistryEntries/Attributes/%d/AttributeName", i): name + "Formerly"},
+	})
+	s.faults = append(s.faults, rule.ID)
+	return err
+}
+
+func (s *scene) registryCatchesUp() error {
+	id := s.faults[len(s.faults)-1]
+	s.faults = s.faults[:len(s.faults)-1]
+	return s.world.Lab().RemoveFault(id)
+}
+
+// componentKinds say what images for a component are made for.
+var componentKinds = map[string]firmware.Kind{"bios": firmware.KindBIOS, "bmc": firmware.KindBMC, "nic": firmware.KindNIC}
+
+// serve makes an image for a component available, and returns its address.
+func (s *scene) serve(component, version string) (string, error) {
+	kind, _, _ := strings.Cut(component, ":")
+	x, ok := s.running(component)
+	if !ok {
+		return "", fmt.Errorf("the server has no %s", component)
+	}
+	var b bytes.Buffer
+	h := firmware.Image{Kind: componentKinds[kind], Vendor: x.Vendor, Model: x.Model, Version: version}
+	if _, err := firmware.BuildImage(&b, h, strings.NewReader(strings.Repeat("payload ", 1000))); err != nil {
+		return "", err
+	}
+	file := fmt.Sprintf("%s-%s.img", kind, version)
+	if err := os.WriteFile(filepath.Join(s.dir, world.ImagesDir, file), b.Bytes(), 0o600); err != nil {
+		return "", err
+	}
+	return s.world.ImagesURL() + file, nil
+}
+
+// running is what a component of the server really runs.
+func (s *scene) running(component string) (firmware.Inventory, bool) {
+	kind, _, _ := strings.Cut(component, ":")
+	all := s.machine().Components()
+	i := slices.IndexFunc(all, func(x firmware.Inventory) bool { return x.Kind == componentKinds[kind] })
+	if i < 0 {
+		return firmware.Inventory{}, false
+	}
+	return all[i], true
+}
+
+func (s *scene) updateFirmware(ctx context.Context, list string) error {
+	var want []metal3.FirmwareUpdate
+	for _, p := range pairs(list) {
+		url, err := s.serve(p[0], p[1])
+		if err != nil {
+			return err
+		}
+		want = append(want, metal3.FirmwareUpdate{Component: p[0], URL: url})
+	}
+	return s.setUpdates(ctx, want...)
+}
+
+func (s *scene) setUpdates(ctx context.Context, want ...metal3.FirmwareUpdate) error {
+	return edit(ctx, s, &metal3.HostFirmwareComponents{}, func(o *metal3.HostFirmwareComponents) { o.Spec.Updates = want })
+}
+
+func (s *scene) updateFromNowhere(ctx context.Context) error {
+	return s.setUpdates(ctx, metal3.FirmwareUpdate{Component: "bios", URL: s.world.ImagesURL() + "nowhere.img"})
+}
+
+func (s *scene) updateComponent(ctx context.Context, component string) error {
+	return s.setUpdates(ctx, metal3.FirmwareUpdate{Component: component, URL: s.world.ImagesURL() + "nowhere.img"})
+}
+
+func (s *scene) firmwareUpdated(ctx context.Context) error {
+	err := s.awaitComponents(ctx, "the firmware is updated", func(o *metal3.HostFirmwareComponents) bool {
+		return observed(o.Status.Conditions, "ChangeDetected", metav1.ConditionFalse, o.Generation) && len(o.Annotations) == 0
+	})
+	if err != nil {
+		return err
+	}
+	return s.becomes(ctx, string(metal3.StateAvailable))
+}
+
+func (s *scene) componentsInvalid(ctx context.Context, why string) error {
+	err := s.awaitComponents(ctx, "the components are invalid", func(o *metal3.HostFirmwareComponents) bool {
+		return observed(o.Status.Conditions, "Valid", metav1.ConditionFalse, o.Generation)
+	})
+	if err != nil {
+		return err
+	}
+	return s.eventSays(ctx, "ValidationFailed", "Invalid Firmware Components: ["+why+"]")
+}
+
+func (s *scene) serverRuns(ctx context.Context, list string) error {
+	var o metal3.HostFirmwareComponents
+	if err := s.object(ctx, &o); err != nil {
+		return err
+	}
+	for _, p := range pairs(list) {
+		x, _ := s.running(p[0])
+		i := slices.IndexFunc(o.Status.Components, func(c metal3.FirmwareComponentStatus) bool { return c.Component == p[0] })
+		if x.Active.Version != p[1] || x.Broken || i < 0 || o.Status.Components[i].CurrentVersion != p[1] || o.Status.Components[i].LastVersionFlashed != p[1] {
+			return fmt.Errorf("%s runs %s (broken: %v), the status says %+v; want %s", p[0], x.Active.Version, x.Broken, o.Status.Components, p[1])
+		}
+	}
+	return nil
+}
+
+// breakUpdate works out how much of the BIOS is written when so much of all is
+// done.
+func (s *scene) breakUpdate(ctx context.Context, percent int) error {
+	x, _ := s.running("bios")
+	t := x.Timings
+	before := t.Transfer + t.Verify
+	of := (before+t.Apply+t.Restart)*time.Duration(percent)/100 - before
+	at := int((of*100 + t.Apply - 1) / t.Apply)
+	return s.host().Apply(ctx, machine.Firmware{Command: firmware.Break{Component: x.ID, Phase: firmware.Applying, At: at}})
+}
+
+func (s *scene) failedAt(ctx context.Context, percent int) error {
+	d, err := s.world.Control().Host(ctx, s.server.Name)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(d.Tasks, func(t control.Task) bool { return t.Fault != "" })
+	if i < 0 || d.Tasks[i].Percent != percent {
+		return fmt.Errorf("tasks %+v, want one that failed at %d %%", d.Tasks, percent)
+	}
+	return nil
+}
+
+func (s *scene) messageTells(ctx context.Context, text string) error {
+	return eventually(ctx, "an error tells of "+text, func(ctx context.Context) (bool, string, error) {
+		events, err := s.events(ctx)
+		var all []string
+		for _, e := range events {
+			if strings.HasSuffix(e.Reason, "Error") {
+				all = append(all, e.Message)
+			}
+		}
+		return slices.ContainsFunc(all, func(m string) bool { return strings.Contains(m, text) }), fmt.Sprintf("%q", all), err
+	})
+}
+
+func (s *scene) schemaName(ctx context.Context, server int) (string, error) {
+	var o metal3.HostFirmwareSettings
+	if err := s.objectOf(ctx, s.servers[server-1].Name, &o); err != nil {
+		return "", err
+	}
+	if o.Status.FirmwareSchema == nil {
+		return "", fmt.Errorf("the settings of server %d have no schema", server)
+	}
+	return o.Status.FirmwareSchema.Name, nil
+}
+
+func (s *scene) compareSchemas(ctx context.Context, a, b int, how string) error {
+	x, err := s.schemaName(ctx, a)
+	if err != nil {
+		return err
+	}
+	y, err := s.schemaName(ctx, b)
+	if err != nil {
+		return err
+	}
+	if s.schemas == nil {
+		s.schemas = map[int]string{}
+	}
+	s.schemas[a], s.schemas[b] = x, y
+	if (x == y) != (how == "share a") {
+		return fmt.Errorf("servers %d and %d have the schemas %s and %s", a, b, x, y)
+	}
+	return nil
+}
+
+func (s *scene) schemaOf(ctx context.Context, server int, how string) error {
+	return eventually(ctx, "the schema of server "+strconv.Itoa(server)+" "+how, func(ctx context.Context) (bool, string, error) {
+		var o metal3.FirmwareSchema
+		err := s.objectOf(ctx, s.schemas[server], &o)
+		return apierrors.IsNotFound(err) == (how == "has gone"), fmt.Sprintf("owners %+v", o.OwnerReferences), client.IgnoreNotFound(err)
+	})
+}
+
+func (s *scene) registerAll(ctx context.Context) error {
+	for _, server := range s.servers {
+		secret, host := world.Objects(server)
+		if err := s.create(ctx, secret, host); err != nil {
+			return err
+		}
+	}
+	for i, server := range s.servers {
+		err := eventually(ctx, server.Name+" is available", func(ctx context.Context) (bool, string, error) {
+			var h metal3.BareMetalHost
+			if err := s.objectOf(ctx, server.Name, &h); err != nil {
+				return false, "", err
+			}
+			_, err := s.schemaName(ctx, i+1)
+			return err == nil && h.Status.Provisioning.State == metal3.StateAvailable, fmt.Sprint(h.Status.Provisioning.State, err), nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scene) deleteServer(ctx context.Context, n int) error {
+	name := s.servers[n-1].Name
+	_, host := world.Objects(s.servers[n-1])
+	if err := s.kube.Delete(ctx, host); err != nil {
+		return err
+	}
+	return eventually(ctx, name+" is gone", func(ctx context.Context) (bool, string, error) {
+		var h metal3.BareMetalHost
+		err := s.objectOf(ctx, name, &h)
+		return apierrors.IsNotFound(err), string(h.Status.Provisioning.State), client.IgnoreNotFound(err)
+	})
+}
+
+func (s *scene) registerIDRAC(ctx context.Context, virtualization string) error {
+	secret, host := world.Objects(s.server)
+	host.Spec.BMC.Address = strings.Replace(host.Spec.BMC.Address, "redfish-virtualmedia", "idrac-virtualmedia", 1)
+	host.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: new(virtualization == "on")} //nolint:staticcheck // the specification has it
+	return s.create(ctx, secret, host)
+}
+
+func (s *scene) allowServicing(ctx context.Context) error {
+	_, h := world.Objects(s.server)
+	return s.create(ctx, &metal3.HostUpdatePolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name},
+		Spec:       metal3.HostUpdatePolicySpec{FirmwareSettings: metal3.HostUpdatePolicyOnReboot, FirmwareUpdates: metal3.HostUpdatePolicyOnReboot},
+	})
+}
+
+func (s *scene) hasBeenServiced(ctx context.Context) error {
+	return eventually(ctx, "the host has been serviced", func(context.Context) (bool, string, error) {
+		h := s.watched.host()
+		return h != nil && s.watched.had(metal3.OperationalStatusServicing) && h.Status.OperationalStatus == metal3.OperationalStatusOK,
+			s.watched.String(), nil
+	})
+}
