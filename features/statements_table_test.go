@@ -6,14 +6,6 @@ type statement struct {
 	why       string // it needs neither a scenario nor a test; "" when it does
 }
 
-// pending are statements whose tests somebody is writing.
-var pending = map[string]bool{
-	"B-163": true, "B-170": true,
-	"B-172": true, "B-173": true, "B-174": true, "B-175": true, "B-176": true, "B-200": true,
-	"B-201": true, "B-202": true, "B-203": true, "B-204": true, "B-205": true, "B-206": true,
-	"B-210": true, "B-212": true, "B-220": true,
-}
-
 const later = "out of scope until upstream's types that have it can be imported"
 
 // statements are all of them, in the order of the reference.

@@ -7,7 +7,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -61,7 +60,7 @@ func TestStatementsAreCurrent(t *testing.T) {
 		for _, s := range g.rows {
 			known[s.id] = true
 			shown := len(found.scenarios[s.id])+len(found.tests[s.id]) > 0
-			if !shown && s.why == "" && !pending[s.id] {
+			if !shown && s.why == "" {
 				t.Errorf("%s, %s: no scenario has the tag @%s, no test names it, and the table does not say why", s.id, s.title, s.id)
 			}
 		}
@@ -217,9 +216,6 @@ func TestNamesOfStatementsAreFound(t *testing.T) {
 	}
 	if diff := cmp.Diff(want.tests, got.tests); diff != "" {
 		t.Errorf("tests (-want +got):\n%s", diff)
-	}
-	if ids := slices.Sorted(maps.Keys(pending)); len(ids) > 0 {
-		t.Logf("pending: %s", strings.Join(ids, " "))
 	}
 }
 

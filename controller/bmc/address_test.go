@@ -11,7 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Every row of the table, with every suffix that it takes.
+// Every row of the table, with every suffix that it takes (B-131 to B-133), and
+// what it can: RAID at every scheme of Redfish (B-175).
 func TestSchemes(t *testing.T) {
 	var (
 		ipmi = bmc.Traits{Driver: "ipmi", Hardware: "ipmi", Boot: bmc.MediumPXE, RAID: "no-raid", NeedsNetwork: true}

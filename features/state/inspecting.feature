@@ -4,7 +4,7 @@ Feature: inspecting
   Background:
     Given a lab with 1 server
 
-  @B-23 @B-48 @B-250
+  @B-02 @B-23 @B-48 @B-250
   Scenario: What the agent finds is what the BMC shows
     When the operator registers the server
     Then the host becomes "inspecting"
