@@ -56,8 +56,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("Parse() (-want +got):\n%s", d)
 	}
 	wantHosts := []Host{
-		{0, "node-0", "generic", "", ""}, {1, "node-1", "generic", "", ""}, {2, "db-0", "r750", "", ""}, {3, "node-2", "r750", "", ""}, {4, "node-3", "r750", "", ""},
-		{5, "r1-node-0", "generic", "r1", ""}, {6, "r1-node-1", "generic", "r1", ""}, {7, "db-1", "generic", "r1", ""}, {8, "r2-node-0", "generic", "r2", ""}, {9, "r3-node-0", "generic", "r3", ""},
+		{0, "node-0", "generic", "", "", ""}, {1, "node-1", "generic", "", "", ""}, {2, "db-0", "r750", "", "", ""}, {3, "node-2", "r750", "", "", ""}, {4, "node-3", "r750", "", "", ""},
+		{5, "r1-node-0", "generic", "r1", "", ""}, {6, "r1-node-1", "generic", "r1", "", ""}, {7, "db-1", "generic", "r1", "", ""}, {8, "r2-node-0", "generic", "r2", "", ""}, {9, "r3-node-0", "generic", "r3", "", ""},
 	}
 	if d := cmp.Diff(wantHosts, got.Each()); d != "" {
 		t.Errorf("Each() (-want +got):\n%s", d)
