@@ -5,7 +5,7 @@ Feature: RAID
 
   # B-170 B-173 B-174 B-176 B-52
   Scenario Outline: A volume outlives as many drives as its level says
-    Given a lab with 1 server of the model "raid"
+    Given a lab with 1 server of the model "<model>"
     And the operator has registered the server
     When the operator asks for hardware RAID:
       """
@@ -25,11 +25,13 @@ Feature: RAID
     Then volume 1 holds "the books"
 
     Examples:
-      | level | turning | lost |
-      | 1     | true    | 1    |
-      | 5     | false   | 1    |
-      | 6     | true    | 2    |
-      | 1+0   | false   | 1    |
+      | level | turning | lost | model  |
+      | 1     | true    | 1    | raid   |
+      | 5     | false   | 1    | raid   |
+      | 6     | true    | 2    | raid   |
+      | 1+0   | false   | 1    | raid   |
+      | 5+0   | true    | 1    | raid16 |
+      | 6+0   | true    | 2    | raid16 |
 
   # B-170 B-176
   Scenario: A stripe outlives nothing, and says so

@@ -208,7 +208,7 @@ func (t *tally) watch(sc *godog.ScenarioContext) {
 		if err != nil {
 			how = "FAILED"
 		}
-		fmt.Fprintf(t.out, "%3d of %d  %s  %5.1fs  %s: %s\n", t.done, t.total, how, time.Since(began).Seconds(), s.Uri, s.Name)
+		_, _ = fmt.Fprintf(t.out, "%3d of %d  %s  %5.1fs  %s: %s\n", t.done, t.total, how, time.Since(began).Seconds(), s.Uri, s.Name)
 		return ctx, nil
 	})
 }

@@ -105,6 +105,7 @@ func TestFlagsAreRefused(t *testing.T) {
 		{"--provisioning-address=192.0.2.5 --controllers=host,gost", `there is no controller "gost": use some of host`},
 		{"--provisioning-address=192.0.2.5 --controllers=", "no controller is asked for: use some of host"},
 		{"--provisioning-address=192.0.2.5 --concurrency=0", "--concurrency 0: use 1 or more"},
+		{"--provisioning-address=192.0.2.5 --provisioning-limit=0", "--provisioning-limit 0: use 1 or more, or -1"},
 		{"--provisioning-address=192.0.2.5 --lease-duration=1s", "--lease-duration 1s: use 3s or more"},
 		{"--provisioning-address=192.0.2.5 host", "unknown command"},
 	} {

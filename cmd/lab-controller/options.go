@@ -31,6 +31,7 @@ type options struct {
 	provisioning string
 	listen       string
 	concurrency  int
+	limit        int
 	ca           string
 	elect        bool
 	patience     time.Duration
@@ -60,7 +61,7 @@ const (
 
 func defaults() *options {
 	return &options{
-		controllers: manager.Names(), concurrency: 8, elect: true, patience: 15 * time.Second,
+		controllers: manager.Names(), concurrency: 8, limit: 20, elect: true, patience: 15 * time.Second,
 		metrics: "127.0.0.1:8085", health: "127.0.0.1:9440", identity: "lab-controller-identity",
 	}
 }
@@ -72,6 +73,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] of this process that servers reach; agents at PORT (default: %d), BMCs at the next", agentPort))
 	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for them, where that is another (default: the provisioning address)")
 	f.IntVar(&o.concurrency, "concurrency", o.concurrency, "objects that each controller works on at a time")
+	f.IntVar(&o.limit, "provisioning-limit", o.limit, "hosts that boot by the network and are worked on at a time; the others are delayed (-1: no limit)")
 	f.StringVar(&o.ca, "ca", "", "file of PEM certificates that are trusted for BMCs beside the system's")
 	f.BoolVar(&o.elect, "leader-elect", o.elect, "let one of several processes work")
 	f.DurationVar(&o.patience, "lease-duration", o.patience, "how long a leader that is not heard of is waited for")
@@ -109,6 +111,9 @@ func (o *options) resolve() error {
 	}
 	if o.concurrency < 1 {
 		return fmt.Errorf("--concurrency %d: use 1 or more", o.concurrency)
+	}
+	if o.limit == 0 || o.limit < -1 {
+		return fmt.Errorf("--provisioning-limit %d: use 1 or more, or -1 for no limit", o.limit)
 	}
 	if o.patience < 3*time.Second {
 		return fmt.Errorf("--lease-duration %s: use 3s or more", o.patience)
@@ -161,7 +166,7 @@ func (o *options) endpoints() (agents, media manager.Endpoint) {
 
 // config is what the controllers are run with.
 func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
-	c := manager.Config{Controllers: o.controllers, Workers: o.concurrency, Metrics: o.metrics, Health: o.health, Log: log}
+	c := manager.Config{Controllers: o.controllers, Workers: o.concurrency, Limit: o.limit, Metrics: o.metrics, Health: o.health, Log: log}
 	c.Agents, c.Media = o.endpoints()
 	c.Network = o.boots
 	c.BuildPreprovisioningImage = o.preprov

@@ -267,7 +267,7 @@ func (p *Components) resume(ctx context.Context, s host.Server, o *order, u bmc.
 // follow looks at the task, or where there is none at the component.
 func (p *Components) follow(ctx context.Context, s host.Server, o *order, u bmc.Updater) error {
 	next := o.at.List[o.at.Done]
-	task, err := bmc.Task{}, error(bmc.ErrNoTask)
+	task, err := bmc.Task{}, bmc.ErrNoTask
 	if o.at.Task != "" {
 		task, err = u.Task(ctx, o.at.Task)
 	}

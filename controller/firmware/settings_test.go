@@ -388,7 +388,7 @@ func TestFieldsOfTheSpecification(t *testing.T) {
 	} {
 		h := newHost("node-0", "bmc")
 		h.Spec.BMC.Address = tt.address
-		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no, SimultaneousMultithreadingEnabled: &yes, SriovEnabled: &yes} //nolint:staticcheck // the specification has it
+		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no, SimultaneousMultithreadingEnabled: &yes, SriovEnabled: &yes}
 		got, err := fields(h)
 		if d := cmp.Diff(tt.want, got); d != "" || fmt.Sprint(err) != tt.err && (err != nil || tt.err != "") {
 			t.Errorf("fields(%s) = %v, want %q (-want +got):\n%s", tt.address, err, tt.err, d)
@@ -400,19 +400,19 @@ func TestFieldsAreApplied(t *testing.T) {
 	no := false
 	b := newBench(t, func(h *metal3.BareMetalHost) {
 		h.Spec.BMC.Address = "idrac-virtualmedia://192.0.2.2/redfish/v1/Systems/1"
-		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no} //nolint:staticcheck // the specification has it
+		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no}
 	})
 	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Settings["ProcVirtualization"] = "Enabled" })
 	b.until("available", b.settled)
 	if got := b.now("ProcVirtualization"); got != "Disabled" {
 		t.Errorf("ProcVirtualization = %v, want Disabled", got)
 	}
-	if got := b.host().Status.Provisioning.Firmware; got == nil || *got.VirtualizationEnabled { //nolint:staticcheck // the specification has it
+	if got := b.host().Status.Provisioning.Firmware; got == nil || *got.VirtualizationEnabled {
 		t.Errorf("status.provisioning.firmware = %+v", got)
 	}
 	h := b.host()
 	h.Spec.BMC.Address = "redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/1"
-	h.Spec.Firmware.VirtualizationEnabled = new(true) //nolint:staticcheck // the specification has it
+	h.Spec.Firmware.VirtualizationEnabled = new(true)
 	b.store(&h)
 	b.until("an error", func() bool { return b.host().Status.ErrorType != "" })
 	if got := b.host().Status.ErrorMessage; got != "firmware settings for redfish are not supported" {

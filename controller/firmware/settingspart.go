@@ -128,7 +128,7 @@ func (p *Settings) Look(ctx context.Context, s host.Server) (phase.PartState, st
 	if err != nil {
 		return "", "", err
 	}
-	fieldsChanged := !equality.Semantic.DeepEqual(h.Spec.Firmware, h.Status.Provisioning.Firmware) //nolint:staticcheck // the specification has it
+	fieldsChanged := !equality.Semantic.DeepEqual(h.Spec.Firmware, h.Status.Provisioning.Firmware)
 	asked := w.hfs != nil && changed(w.hfs.Status.Conditions)
 	switch {
 	case w.stale:
@@ -161,12 +161,12 @@ func (p *Settings) Look(ctx context.Context, s host.Server) (phase.PartState, st
 // Begin implements host.Part: the fields of the specification are kept in the
 // status, as upstream did.
 func (p *Settings) Begin(h *metal3.BareMetalHost) {
-	h.Status.Provisioning.Firmware = h.Spec.Firmware.DeepCopy() //nolint:staticcheck // the specification has it
+	h.Status.Provisioning.Firmware = h.Spec.Firmware.DeepCopy()
 }
 
 // Forget implements host.Part.
 func (p *Settings) Forget(h *metal3.BareMetalHost) {
-	h.Status.Provisioning.Firmware = nil //nolint:staticcheck // the specification has it
+	h.Status.Provisioning.Firmware = nil
 }
 
 // Due implements host.Servicer (B-220).

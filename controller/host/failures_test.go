@@ -32,8 +32,8 @@ func (b *bench) failure(count int) time.Duration {
 	return 0
 }
 
-// refusal is what a BMC says that does not want something; it is no silence.
-var refusal = errors.New("bmctest: 400 Bad Request")
+// errRefused is what a BMC says that does not want something; it is no silence.
+var errRefused = errors.New("bmctest: 400 Bad Request")
 
 const (
 	off5m = " operation failed: power is On 5m0s after the BMC accepted the change"
@@ -58,7 +58,7 @@ func TestFailuresOfEachTransition(t *testing.T) {
 			b.answers[k] = job.Report{State: job.Done, Inventory: &job.Hardware{Hostname: hostName}}
 		}
 	}
-	refuse := func(v bmctest.Verb) func(*bench) { return func(b *bench) { b.bmc.Fail(v, refusal) } }
+	refuse := func(v bmctest.Verb) func(*bench) { return func(b *bench) { b.bmc.Fail(v, errRefused) } }
 	plug := func(b *bench) { b.bmc.Plug() }
 	stick := func(b *bench) { b.bmc.Stick(true) }
 	unstick := func(b *bench) { b.bmc.Stick(false) }

@@ -110,7 +110,7 @@ func (r *Reconciler) server(h *metal3.BareMetalHost, o *observation) Server {
 
 // softRAID says whether the status tells of software RAID: some that was made,
 // or with none in the list, some that is to be deleted.
-func softRAID(h *metal3.BareMetalHost) (some, any bool) {
+func softRAID(h *metal3.BareMetalHost) (some, told bool) {
 	raid := h.Status.Provisioning.RAID
 	if raid == nil {
 		return false, false
@@ -122,7 +122,7 @@ func softRAID(h *metal3.BareMetalHost) (some, any bool) {
 // has no operation: by what the host is prepared with, by how often that has
 // failed, and by what went before.
 func preparingBoot(h *metal3.BareMetalHost) inband.Boot {
-	if _, any := softRAID(h); !any {
+	if _, told := softRAID(h); !told {
 		return inband.Boot{}
 	}
 	raid, err := json.Marshal(h.Status.Provisioning.RAID)

@@ -23,7 +23,7 @@ func (r *Reconciler) registrable(ctx context.Context, h *metal3.BareMetalHost) e
 		return nil
 	}
 	if err := r.claimNetworkData(ctx, h); apierrors.IsNotFound(err) {
-		return fmt.Errorf("failed to read preprovisioningNetworkData: %v", err) // not %w: it does not pass by itself
+		return fmt.Errorf("failed to read preprovisioningNetworkData: %v", err) //nolint:errorlint // not %w: it does not pass by itself
 	} else if err != nil {
 		return err
 	}

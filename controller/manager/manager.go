@@ -57,6 +57,7 @@ type Config struct {
 	// Controllers are names out of Names; nil are all.
 	Controllers []string
 	Workers     int // objects that each controller works on at a time; 0 is 8
+	Limit       int // as host.Config.Limit
 
 	// Identity is what agents know us by. It outlives the process.
 	Identity inband.Identity

@@ -104,7 +104,7 @@ func addHosts(ctx context.Context, s *Set) error {
 	}
 	hosts, err = host.New(host.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), BMCs: c.BMCs, Inband: agents, Boot: media,
-		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, Workers: c.Workers, Metrics: c.registry(),
+		Clock: c.Clock, Chance: c.Chance, RootCAs: c.RootCAs, Enter: c.Enter, Workers: c.Workers, Limit: c.Limit, Metrics: c.registry(),
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
 		Parts:                     []host.Part{&raid.Part{Clock: c.Clock}, parts.Settings(), parts.Components()}, // in the order of B-52
 	})

@@ -219,7 +219,7 @@ func TestAnswersAreAsLongAsSpecified(t *testing.T) {
 		h := newHost(t) // what one does the next does not see
 		h.d.IPMI.Records = 1 << 10
 		if l.fn == wire.Storage && (l.cmd == 0x43 || l.cmd == 0x46) {
-			ask(t, h, wire.Storage, 0x44, unhex(t, "00000200000000200004013001ffffff")...)
+			_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, "00000200000000200004013001ffffff")...)
 		}
 		who := wire.Administrator
 		if row := h.service.commands[at]; row == nil {
@@ -230,7 +230,7 @@ func TestAnswersAreAsLongAsSpecified(t *testing.T) {
 		}
 		if l.cmd == 0x22 && l.fn == wire.App {
 			h.running(t)
-			ask(t, h, wire.App, 0x24, unhex(t, "0400003c0000")...)
+			_, _ = ask(t, h, wire.App, 0x24, unhex(t, "0400003c0000")...)
 		}
 		data := unhex(t, l.data)
 		if l.fn == wire.Storage && l.cmd >= 0x45 && l.cmd <= 0x47 {

@@ -119,7 +119,7 @@ func TestLastProcessed(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"empty", "", Done, "ff ff ff ff ff ff ff ff ff ff"}}.try(t, h, wire.SensorEvent, 0x15)
 	for range 3 {
-		ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
+		_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	}
 	exchanges{{"three", "", Done, march1 + " 03 00 ff ff 03 00"}}.try(t, h, wire.SensorEvent, 0x15)
 	exchanges{

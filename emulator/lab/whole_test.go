@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -63,7 +64,7 @@ func TestAnAnswerThatIsThereAsAWholeIsSentAsOne(t *testing.T) {
 			t.Error("the connection keeps a buffer")
 		}
 	}
-	if n, err := client.Read(b[:]); err != io.EOF {
+	if n, err := client.Read(b[:]); !errors.Is(err, io.EOF) {
 		t.Errorf("Read() = %q, %v, want the end", b[:n], err)
 	}
 }

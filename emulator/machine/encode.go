@@ -10,46 +10,46 @@ import (
 
 // AppendJSON appends what json.Marshal makes of the part, to the byte, in a
 // fraction of the time: it is stored with most of what happens to a machine.
-func (m *Main) AppendJSON(b []byte) ([]byte, error) {
+func (own *Main) AppendJSON(b []byte) ([]byte, error) {
 	e := encoder{b: b}
-	e.b = event.AppendText(append(e.b, `{"phase":`...), m.Phase)
-	e.time(`,"since":`, m.Since)
-	e.time(`,"deadline":`, m.Deadline)
-	e.text(`,"progress":`, string(m.Progress))
-	e.time(`,"progressAt":`, m.ProgressAt)
-	e.flag(`,"again":true`, m.Again)
-	if m.Asked != nil {
-		e.any(`,"asked":`, m.Asked)
+	e.b = event.AppendText(append(e.b, `{"phase":`...), own.Phase)
+	e.time(`,"since":`, own.Since)
+	e.time(`,"deadline":`, own.Deadline)
+	e.text(`,"progress":`, string(own.Progress))
+	e.time(`,"progressAt":`, own.ProgressAt)
+	e.flag(`,"again":true`, own.Again)
+	if own.Asked != nil {
+		e.any(`,"asked":`, own.Asked)
 	}
-	e.flag(`,"wasOn":true`, m.WasOn)
-	e.flag(`,"noMains":true`, m.NoMains)
-	e.text(`,"lost":`, string(m.Lost))
-	e.duration(`,"onFor":`, m.OnFor)
-	e.time(`,"onSince":`, m.OnSince)
-	e.text(`,"cause":`, string(m.Cause))
-	e.text(`,"restores":`, string(m.Restores))
-	if m.Reset != nil {
-		e.any(`,"reset":`, m.Reset)
+	e.flag(`,"wasOn":true`, own.WasOn)
+	e.flag(`,"noMains":true`, own.NoMains)
+	e.text(`,"lost":`, string(own.Lost))
+	e.duration(`,"onFor":`, own.OnFor)
+	e.time(`,"onSince":`, own.OnSince)
+	e.text(`,"cause":`, string(own.Cause))
+	e.text(`,"restores":`, string(own.Restores))
+	if own.Reset != nil {
+		e.any(`,"reset":`, own.Reset)
 	}
-	e.b = event.AppendText(append(e.b, `,"override":{"enabled":`...), m.Override.Enabled)
-	e.b = event.AppendText(append(e.b, `,"target":`...), m.Override.Target)
-	e.b = event.AppendText(append(e.b, `,"mode":`...), m.Override.Mode)
-	e.text(`,"path":`, m.Override.Path)
-	e.text(`,"next":`, m.Override.Next)
-	e.b = strconv.AppendUint(append(e.b, `},"boots":`...), m.Boots, 10)
-	if m.Retries != 0 {
-		e.b = strconv.AppendInt(append(e.b, `,"retries":`...), int64(m.Retries), 10)
+	e.b = event.AppendText(append(e.b, `,"override":{"enabled":`...), own.Override.Enabled)
+	e.b = event.AppendText(append(e.b, `,"target":`...), own.Override.Target)
+	e.b = event.AppendText(append(e.b, `,"mode":`...), own.Override.Mode)
+	e.text(`,"path":`, own.Override.Path)
+	e.text(`,"next":`, own.Override.Next)
+	e.b = strconv.AppendUint(append(e.b, `},"boots":`...), own.Boots, 10)
+	if own.Retries != 0 {
+		e.b = strconv.AppendInt(append(e.b, `,"retries":`...), int64(own.Retries), 10)
 	}
-	e.duration(`,"bootTime":`, m.BootTime)
-	if len(m.Tries) > 0 {
-		e.any(`,"tries":`, m.Tries)
+	e.duration(`,"bootTime":`, own.BootTime)
+	if len(own.Tries) > 0 {
+		e.any(`,"tries":`, own.Tries)
 	}
-	e.text(`,"app":`, string(m.App))
-	if m.Image != nil {
-		e.any(`,"image":`, m.Image)
+	e.text(`,"app":`, string(own.App))
+	if own.Image != nil {
+		e.any(`,"image":`, own.Image)
 	}
-	if m.OS != nil {
-		e.any(`,"os":`, m.OS)
+	if own.OS != nil {
+		e.any(`,"os":`, own.OS)
 	}
 	return append(e.b, '}'), e.err
 }

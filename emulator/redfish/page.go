@@ -67,8 +67,8 @@ func (s *Service) page(m *match, at *snapshot) *page {
 		body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
 		is.page = newPage(jsonType, body, tag, m.describedBy)
 	}
-	if f := faceOf(at.d); f != nil && is.page.mime == jsonType && len(is.page.body) > 0 {
-		is.page = newPage(jsonType, f.body(is.page.body), is.page.etag, m.describedBy)
+	if f := faceOf(at.d); f != nil && is.mime == jsonType && len(is.page.body) > 0 {
+		is.page = newPage(jsonType, f.body(is.page.body), is.etag, m.describedBy)
 	}
 	if known && m.spares == nil { // it depends on nothing else
 		is.allow = old.allow

@@ -53,7 +53,7 @@ func (s *scene) tryChange(ctx context.Context, text string) error {
 
 func (s *scene) isRefused(text string) error {
 	if s.refusal == nil || !strings.Contains(s.refusal.Error(), text) {
-		return fmt.Errorf("the answer was: %v", s.refusal)
+		return fmt.Errorf("the answer was: %v", s.refusal) //nolint:errorlint // there may be none
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (l *Labs) give(ctx context.Context, b *bench, servers []control.Host, well 
 	ctx, cancel := context.WithTimeout(ctx, tidying)
 	defer cancel()
 	if err := b.tidy(ctx, servers); err != nil {
-		fmt.Fprintln(logOutput(), "features: a lab does not forget its scenario:", err)
+		_, _ = fmt.Fprintln(logOutput(), "features: a lab does not forget its scenario:", err)
 		return b.close()
 	}
 	l.mu.Lock()

@@ -58,7 +58,7 @@ func (s *scene) imageReady(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.Body.Close() //nolint:errcheck // it was read
+	defer r.Body.Close()
 	n, err := io.Copy(io.Discard, r.Body)
 	if err != nil || r.StatusCode != http.StatusOK || n < 32<<10 {
 		return fmt.Errorf("%s: %s, %d bytes, %w", p.Status.ImageUrl, r.Status, n, err)

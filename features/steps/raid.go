@@ -235,7 +235,7 @@ func (s *scene) volumeFails(n int) error {
 	}
 	got := make([]byte, 64)
 	if n, err := m.ReadAt(got, v.Size()/2); err == nil || n > 0 {
-		return fmt.Errorf("reading gave %d bytes, %v", n, err)
+		return fmt.Errorf("reading gave %d bytes and the error %w", n, err)
 	}
 	return nil
 }

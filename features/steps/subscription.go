@@ -50,7 +50,7 @@ func newReceiver() *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		var e struct {
 			Context string
-			Events  []struct{ MessageId string } //nolint:revive // the property's name
+			Events  []struct{ MessageId string }
 		}
 		err := json.NewDecoder(q.Body).Decode(&e)
 		r.mu.Lock()

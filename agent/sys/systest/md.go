@@ -151,7 +151,7 @@ func (s *superblock) runs(parts []*part) bool {
 
 // openArray opens all members.
 func (a *array) openArray() (sys.Block, error) {
-	b := &arrayBlock{array: a, members: make([]sys.Block, a.superblock.members)}
+	b := &arrayBlock{array: a, members: make([]sys.Block, a.members)}
 	for i, p := range a.parts {
 		if p == nil {
 			b.stale = true

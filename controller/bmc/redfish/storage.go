@@ -161,11 +161,11 @@ func (c *client) controller(ctx context.Context, uri string) (bmc.Controller, er
 		return out, err
 	}
 	for _, uri := range uris {
-		v, real, err := c.volume(ctx, uri)
+		v, is, err := c.volume(ctx, uri)
 		if err != nil {
 			return out, err
 		}
-		if real {
+		if is {
 			out.Volumes = append(out.Volumes, v)
 		}
 	}
@@ -208,7 +208,7 @@ func (c *client) physicalDrive(ctx context.Context, uri string) (bmc.Drive, erro
 
 // volume reads a volume; false of one that is but a drive by another name,
 // which iDRACs list there (VolumeType RawDevice).
-func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, real bool, _ error) {
+func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, is bool, _ error) {
 	var v logical
 	if _, err := c.get(ctx, uri, &v); err != nil {
 		if notFound(err) { // it has gone since the collection was read

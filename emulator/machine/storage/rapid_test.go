@@ -68,14 +68,13 @@ func anyGeometry(t *rapid.T) Geometry {
 // model is a volume, and the bytes that it should hold: that is all there is to
 // know of it.
 type model struct {
-	g       Geometry
-	at      Extent
-	drives  []*breakable
-	online  []bool // what the drive holds is current
-	volume  *Volume
-	flat    []byte
-	failed  bool // it has lost more than its level makes up for
-	history int
+	g      Geometry
+	at     Extent
+	drives []*breakable
+	online []bool // what the drive holds is current
+	volume *Volume
+	flat   []byte
+	failed bool // it has lost more than its level makes up for
 }
 
 // lost is how many drives each span lacks.

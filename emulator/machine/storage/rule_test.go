@@ -78,21 +78,21 @@ func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 	_ = b.refuse(CreateVolume{Controller: "2", Type: RAID0, Drives: bays(8, 1)}, ErrUnsupported)
 	_ = b.refuse(CreateVolume{Controller: "3", Type: RAID0}, ErrNotFound)
 	_ = b.refuse(DeleteVolume{Controller: "1", Volume: "1"}, ErrNotFound)
-	b.refuse(AssignSpare{Controller: "2", Drive: "Disk.8"}, ErrUnsupported)
-	b.refuse(UnassignSpare{Controller: "1", Drive: "Disk.0"}, ErrState)
-	b.refuse(PullDrive{"Disk.99"}, ErrNotFound)
-	b.refuse(InsertDrive{Drive: "Disk.0", What: InsertNew}, ErrState)
+	_ = b.refuse(AssignSpare{Controller: "2", Drive: "Disk.8"}, ErrUnsupported)
+	_ = b.refuse(UnassignSpare{Controller: "1", Drive: "Disk.0"}, ErrState)
+	_ = b.refuse(PullDrive{"Disk.99"}, ErrNotFound)
+	_ = b.refuse(InsertDrive{Drive: "Disk.0", What: InsertNew}, ErrState)
 	b.do(PullDrive{"Disk.0"})
-	b.refuse(PullDrive{"Disk.0"}, ErrNotFound)
-	b.refuse(FailDrive{"Disk.0"}, ErrNotFound)
+	_ = b.refuse(PullDrive{"Disk.0"}, ErrNotFound)
+	_ = b.refuse(FailDrive{"Disk.0"}, ErrNotFound)
 	nvme := disk
 	nvme.Protocol = NVMe
 	if r := b.refuse(InsertDrive{Drive: "Disk.0", What: InsertNew, Model: &nvme}, ErrRule); r.Field != FieldModel {
 		t.Errorf("rule = %+v", r)
 	}
-	b.refuse(InsertDrive{Drive: "Disk.0", What: InsertSame, Serial: "nobody"}, ErrNotFound)
-	b.refuse(InsertDrive{Drive: "Disk.0", What: "thrown"}, ErrUnsupported)
-	b.refuse(CancelJob{"none"}, ErrNotFound)
+	_ = b.refuse(InsertDrive{Drive: "Disk.0", What: InsertSame, Serial: "nobody"}, ErrNotFound)
+	_ = b.refuse(InsertDrive{Drive: "Disk.0", What: "thrown"}, ErrUnsupported)
+	_ = b.refuse(CancelJob{"none"}, ErrNotFound)
 	for range 6 {
 		b.do(CreateVolume{Controller: "1", Type: RAID0, Capacity: 1 << 20})
 	}

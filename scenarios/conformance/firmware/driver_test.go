@@ -140,7 +140,7 @@ func TestRefusedSettingsAreNamed(t *testing.T) {
 
 func asSettings(err error, to **bmc.SettingsError) bool {
 	for e := err; e != nil; {
-		if s, ok := e.(*bmc.SettingsError); ok {
+		if s, ok := e.(*bmc.SettingsError); ok { //nolint:errorlint // it is As that is done here
 			*to = s
 			return true
 		}
