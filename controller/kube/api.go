@@ -194,7 +194,11 @@ func (a *API) close() error {
 
 // RESTConfig returns a configuration for clients that may do everything, and as
 // fast as they like. It is the caller's own.
-func (a *API) RESTConfig() *rest.Config { return rest.CopyConfig(a.rest) }
+func (a *API) RESTConfig() *rest.Config {
+	c := rest.CopyConfig(a.rest)
+	c.DisableCompression = true // of lists, which do not leave this machine
+	return c
+}
 
 // Kubeconfig returns the path of a file, with mode 0600, that gives the same
 // rights to kubectl.

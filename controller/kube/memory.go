@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	gcPercent   = 300       // a fifth of an API server's work is collecting garbage at Go's default of 100
+	gcPercent   = 500       // at the default of 100 a fifth of an API server's work is collecting garbage
 	memoryLimit = 800 << 20 // from here on memory is dearer than time
 )
 
