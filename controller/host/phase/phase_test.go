@@ -246,6 +246,7 @@ func TestWholeLifeOfOneHost(t *testing.T) {
 		{ref: "B-69", f: with(deprovisioning, func(f *Facts) { f.Deleting, f.ErrorCount = true, 4 }), to: "powering off before delete"},
 		{ref: "B-70", f: with(poweringOff, func(f *Facts) { f.Deleting, f.Power = true, bmc.On }), do: PowerOff},
 		{ref: "B-70", f: with(poweringOff, func(f *Facts) { f.Deleting = true }), to: "deleting"},
+		{ref: "B-70", f: with(poweringOff, func(f *Facts) { f.Deleting, f.Media = true, MediaOld }), do: EjectMedia},
 		{ref: "B-70", f: with(poweringOff, func(f *Facts) { f.Deleting, f.ErrorCount, f.RegistrationError = true, 4, "x" }), to: "deleting"},
 		{ref: "B-71", f: with(deleting, func(f *Facts) { f.Deleting, f.RegistrationError = true, "x" }), do: Release},
 	}

@@ -83,7 +83,7 @@ func working(f Facts) bool {
 	if f.State == preparing {
 		return f.Part.Agent && f.Part.State == PartRunning
 	}
-	return f.State == inspecting || !f.OpEnded && (f.State == provisioning && !f.Live || f.Cleaning)
+	return f.State == inspecting || !f.OpEnded && withWork.has(f.State) && (f.State == provisioning && !f.Live || f.Cleaning)
 }
 
 func ended(f Facts) bool { return f.OpEnded }
