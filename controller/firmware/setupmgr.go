@@ -5,17 +5,15 @@ import (
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/metalab-dev/metalab/controller/queue"
 )
 
 // Setup adds the reconciler to a manager: a host is looked at when its state
@@ -34,15 +32,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Watches(&metal3.HostFirmwareComponents{}, sameName, wanted).
 		Watches(&metal3.HostUpdatePolicy{}, sameName, wanted).
 		WatchesRawSource(source.Channel(r.wake, sameName)).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: r.Workers,
-			SkipNameValidation:      ptr.To(true), // a process may hold several labs, or a controller that was replaced
-			NewQueue: func(name string, limit workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-				return workqueue.NewTypedRateLimitingQueueWithConfig(limit, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
-					Name: name, Clock: r.Clock,
-				})
-			},
-		}).
+		WithOptions(queue.Options(r.Clock, r.Workers)).
 		Complete(r)
 }
 

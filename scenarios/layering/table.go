@@ -134,7 +134,7 @@ var Table = []Row{
 	},
 	// It is a part of preparing a host: host knows it as one, not by name.
 	{
-		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase"},
+		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase", "controller/queue"},
 		Tests: []string{"controller/inband", "controller/netboot"}, // that a host is prepared with it
 	},
 	{Package: "controller/inband", May: []string{"agent/job"}},
