@@ -39,6 +39,7 @@ type Record struct {
 	MaxImage       int64 // bytes of a firmware image
 	Protocol       Protocol
 	Face           Face
+	Own            Own
 	Media          Media
 	Logs           Logs
 	IPMI           IPMI
@@ -94,6 +95,7 @@ func (r *Record) Validate() error {
 	r.validateSayings(need)
 	r.validateIPMI(need)
 	r.validateFace(need)
+	r.validateOwn(need)
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {
 		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")

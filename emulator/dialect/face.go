@@ -47,7 +47,9 @@ type Datum struct {
 	// address of the resource, are filled in.
 	Value any
 	// From, when it is not empty, is the path of a property that it takes its
-	// value from; Map says what becomes of which, Value of any other.
+	// value from; Map says what becomes of which, Value of any other. In a
+	// resource of a vendor's own it may be another's, of the tree:
+	// "/redfish/v1/Systems/{system}#PowerState", or what is kept: "=Name".
 	From string
 	Map  map[string]any
 	Else Else // what becomes of a value that Map does not know
