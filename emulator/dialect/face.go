@@ -20,7 +20,8 @@ type Face struct {
 	Slash bool
 	// Fold says that addresses are found whatever the case of their letters.
 	Fold bool
-	// Shut are patterns of addresses that are not there.
+	// Shut are patterns of addresses that are not there, of actions as well. No
+	// body leads to them.
 	Shut   []string
 	Errors Errors
 }

@@ -24,6 +24,8 @@ type IPMI struct {
 	Erase    time.Duration // that clearing the event log takes
 	Records  int           // bytes of sensor data records that clients may add; 0: they cannot write any (§33)
 	Strict   bool          // a power cycle or reset while off is refused (§28.3)
+	// NoBoot are boot options that the BMC lacks (table 28-14).
+	NoBoot []byte
 	// Advertised is the UDP port that clients are told to find serial over LAN
 	// at; 0 is that which they have reached.
 	Advertised uint16
@@ -41,6 +43,9 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.HalfOpen >= 0 && i.HalfOpen <= 256, "IPMI.HalfOpen", "must be 0 to 256")
 	need(i.Records >= 0 && i.Records < 1<<16, "IPMI.Records", "must be 0 to 65535")
 	need(i.Erase >= 0 && i.Erase <= time.Minute, "IPMI.Erase", "must be 0 to a minute")
+	for _, n := range i.NoBoot {
+		need(n <= 7, "IPMI.NoBoot", "must be 0 to 7 (table 28-14)")
+	}
 	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
 	for _, c := range i.Commands {
 		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, "IPMI.Commands", c.Name+": NetFn must be one of OEMs' (§5.1)")

@@ -33,13 +33,17 @@ var bootParameters = []bootParameter{
 	7: {1, 1 + mailboxBlock, setBootMailbox, nil},
 }
 
+func hasBootParameter(x *exchange, n int) bool {
+	return n < len(bootParameters) && !slices.Contains(x.host.Dialect().IPMI.NoBoot, byte(n))
+}
+
 // zeroed is a copy of b with zeros up to n bytes.
 func zeroed(b []byte, n int) []byte { return append(slices.Clone(b), make([]byte, n-len(b))...) }
 
 // setBootOption is §28.12. What is written takes effect at once.
 func setBootOption(x *exchange) error {
 	n, d := int(x.data[0]&^parameterLocked), x.data[1:]
-	if n >= len(bootParameters) {
+	if !hasBootParameter(x, n) {
 		return noParameter
 	}
 	c := machine.SetBootInfo{BootInfo: *x.machine().BootInfo}
@@ -64,7 +68,7 @@ func bootOption(x *exchange) error {
 	switch {
 	case n&parameterLocked != 0 || block != 0:
 		return BadField
-	case n >= len(bootParameters):
+	case !hasBootParameter(x, n):
 		return noParameter
 	case n == mailboxParameter && set >= mailboxBlocks:
 		return OutOfRange

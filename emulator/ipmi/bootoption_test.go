@@ -25,6 +25,13 @@ func (h *host) writes(t *testing.T, data string) {
 	answers(t, h, "set", wire.Chassis, setBoot, data, "")
 }
 
+func TestAVendorLacksABootOption(t *testing.T) {
+	h := newHost(t)
+	h.d.IPMI.NoBoot = []byte{3}
+	exchanges{{"clearing", "03 1f", 0x80, ""}, {"flags", "05 80 04 00 00 00", Done, ""}}.try(t, h, wire.Chassis, setBoot)
+	exchanges{{"clearing", "03 00 00", 0x80, ""}, {"flags", "05 00 00", Done, "01 05 80 04 00 00 00"}}.try(t, h, wire.Chassis, getBoot)
+}
+
 func TestBootOptionsByTheBook(t *testing.T) {
 	h := newHost(t)
 	for n, want := range []string{"00", "00", "00", "00", "00 00", "00 00 00 00 00", "00 00 00 00 00 00 00 00 00"} {

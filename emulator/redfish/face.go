@@ -192,6 +192,33 @@ func (f *face) isShut(at string) bool {
 	return slices.ContainsFunc(f.shut, func(a pattern) bool { return a.holds(at) })
 }
 
+// unlink takes out of a value what leads to addresses that are not there: links,
+// members, and actions. It says whether the value itself does.
+func (f *face) unlink(v any) (gone bool) {
+	switch x := v.(type) {
+	case string:
+		path, _, _ := strings.Cut(x, "#")
+		return strings.HasPrefix(path, "/redfish/v1/") && f.isShut(path)
+	case object:
+		for name, below := range x {
+			switch all := below.(type) {
+			case []any:
+				left := slices.DeleteFunc(all, f.unlink)
+				if _, counted := x[name+"@odata.count"]; counted && len(left) < len(all) {
+					x[name+"@odata.count"] = len(left)
+				}
+				x[name] = left
+			default:
+				if f.unlink(below) {
+					delete(x, name)
+					gone = gone || name == "@odata.id" || name == "target"
+				}
+			}
+		}
+	}
+	return gone
+}
+
 // folded is an address with the letters of the pattern, of the tree or of
 // moves, that it is of but for their case.
 func (s *Service) folded(path string, moves []move) string {
@@ -279,6 +306,9 @@ func (f *face) body(b []byte) []byte { return encode(f.object(decode(b))) }
 
 // object changes a body to what clients of this vendor see, and returns it.
 func (f *face) object(o object) object {
+	if len(f.shut) > 0 {
+		f.unlink(o)
+	}
 	f.dress(o)
 	mapTexts(o, f.address)
 	return o

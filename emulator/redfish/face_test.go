@@ -77,6 +77,34 @@ func TestAResourceIsWhereItsVendorHasIt(t *testing.T) {
 	}
 }
 
+func TestNothingLeadsToWhatIsNotThere(t *testing.T) {
+	insert := "/redfish/v1/Systems/{system}/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
+	s, _ := faced(t, dialect.Face{
+		Shut: []string{"/redfish/v1/TelemetryService", insert, "/redfish/v1/AccountService/Roles/Operator", "/redfish/v1/Systems/{system}/ResetActionInfo"},
+	})
+	root, _ := get(t, s, "/redfish/v1")
+	if root["TelemetryService"] != nil || root["Systems"] == nil {
+		t.Errorf("the root links to %v", root)
+	}
+	slot, _ := get(t, s, sys+"/VirtualMedia/Cd")
+	if all := slot["Actions"].(map[string]any); all["#VirtualMedia.InsertMedia"] != nil || all["#VirtualMedia.EjectMedia"] == nil {
+		t.Errorf("the slot has the actions %v", all)
+	}
+	system, _ := get(t, s, sys)
+	reset := system["Actions"].(map[string]any)["#ComputerSystem.Reset"].(map[string]any)
+	if reset["@Redfish.ActionInfo"] != nil || reset["target"] == nil {
+		t.Errorf("the reset is %v", reset)
+	}
+	roles, _ := get(t, s, "/redfish/v1/AccountService/Roles")
+	if n := len(roles["Members"].([]any)); n != 2 || roles["Members@odata.count"] != 2.0 {
+		t.Errorf("%d roles, said to be %v", n, roles["Members@odata.count"])
+	}
+	converse(t, s,
+		step{"admin", "POST", sys + "/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia", `{"Image":"http://images.test/a.iso"}`, nil, 404, ""},
+		step{"admin", "POST", sys + "/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia", `{"Image":"http://images.test/a.iso"}`, nil, 204, ""},
+	)
+}
+
 func TestAVendorShapesItsResources(t *testing.T) {
 	s, _ := faced(t, dialect.Face{Shapes: []dialect.Shape{{
 		Of: "ComputerSystem", Drop: []string{"PowerOnDelaySeconds", "Boot/BootOrder"},
