@@ -41,6 +41,7 @@ type Record struct {
 	Face           Face
 	Own            Own
 	Media          Media
+	BIOS           BIOS
 	Logs           Logs
 	IPMI           IPMI
 }
@@ -95,6 +96,7 @@ func (r *Record) Validate() error {
 	r.validateSayings(need)
 	r.validateIPMI(need)
 	r.validateFace(need)
+	r.validateBIOS(need)
 	r.validateOwn(need)
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {

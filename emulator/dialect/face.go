@@ -99,7 +99,7 @@ const (
 	AfterOn     While = "after on"     // for Rule.For after it came on
 	AfterEject  While = "after eject"  // for Rule.For after the slot was emptied
 	AfterStart  While = "after start"  // for Rule.For after the BMC came up
-	SettingsDue While = "settings due" // BIOS settings wait for a restart
+	SettingsDue While = "settings due" // BIOS settings wait for a restart, and are not held
 	SystemOn    While = "system on"    //
 	SystemOff   While = "system off"   //
 	NeverReset  While = "never reset"  // the BMC has not been restarted since it was made

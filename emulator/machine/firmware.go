@@ -330,6 +330,9 @@ func stopFirmware(m *Machine, now time.Time, job string) ([]Event, error) {
 	if p := m.fw.View().Pending(); p != nil && slices.Contains(p.Jobs, job) {
 		c = firmware.ClearPending{}
 	}
+	if e := m.fw.View().Finishing(); e != nil && slices.Contains(e.Jobs, job) {
+		return nil, fmt.Errorf("%w: the settings were applied", ErrUnstoppable)
+	}
 	evs, err := Firmware{c}.apply(m, now)
 	if errors.Is(err, firmware.ErrBusy) {
 		err = fmt.Errorf("%w: %w", ErrUnstoppable, err)

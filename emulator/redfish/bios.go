@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -46,7 +47,7 @@ func bios(v view) object {
 		attributes[s.Name] = s.Value.Any()
 	}
 	settings := object{
-		"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": ref(v.uri + "/Settings"), "SupportedApplyTimes": texts(firmware.SettingsTimes),
+		"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": ref(v.uri + "/Settings"), "SupportedApplyTimes": settingsTimes(v),
 	}
 	if a := v.m.Firmware.Applied(); a != nil {
 		settings["Time"] = a.At.UTC().Format(time.RFC3339)
@@ -161,7 +162,7 @@ func applyAt(set values, apply, window string, now time.Time) (firmware.When, er
 var biosPatch = patch{
 	inputs: []input{
 		{name: "Attributes", kind: free},
-		{name: applyTime, kind: group, of: applyTimeInputs(func(view) []string { return texts(firmware.SettingsTimes) })},
+		{name: applyTime, kind: group, of: applyTimeInputs(settingsTimes)},
 	},
 	apply: patchBIOS,
 }
@@ -178,7 +179,8 @@ func patchBIOS(ctx context.Context, c operation) (reply, error) {
 	if given && len(attributes) == 0 {
 		return reply{}, c.host.Apply(ctx, machine.Firmware{Command: firmware.ClearPending{}})
 	}
-	cmd := firmware.SetAttributes{When: when}
+	of := &c.view.d.BIOS
+	cmd := firmware.SetAttributes{When: when, Hold: of.Held, Takes: of.Takes}
 	guard := c.view.m.Firmware.Guard()
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		x := attributes[name]
@@ -193,7 +195,22 @@ func patchBIOS(ctx context.Context, c operation) (reply, error) {
 		}
 		cmd.Settings = append(cmd.Settings, firmware.Setting{Name: name, Value: v})
 	}
-	return reply{}, refusedBIOS(c.host.Apply(ctx, machine.Firmware{Command: cmd}))
+	if !of.Task || when.Apply == "" {
+		return reply{}, refusedBIOS(c.host.Apply(ctx, machine.Firmware{Command: cmd}))
+	}
+	out, err := c.begin(ctx, cmp.Or(of.Job, "Apply BIOS settings"), func(job string) machine.Command {
+		cmd.Job = job
+		return machine.Firmware{Command: cmd}
+	})
+	return out, refusedBIOS(err)
+}
+
+// settingsTimes are when settings can be applied.
+func settingsTimes(v view) []string {
+	if of := v.d.BIOS.Times; len(of) > 0 {
+		return texts(of)
+	}
+	return texts(firmware.SettingsTimes)
 }
 
 func clearBIOS(ctx context.Context, c operation) (reply, error) {

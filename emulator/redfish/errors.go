@@ -43,6 +43,7 @@ var answers = []struct {
 	{storage.ErrNotFound, http.StatusNotFound, message.ResourceMissingAtURI.With},
 	{machine.ErrUnstoppable, http.StatusConflict, always(message.ResourceInUse.With())},
 	{firmware.ErrUnknown, http.StatusNotFound, message.ResourceMissingAtURI.With},
+	{firmware.ErrNothing, http.StatusBadRequest, always(message.NoOperation.With())},
 	{firmware.ErrWhen, http.StatusBadRequest, always(message.PropertyValueError.With("ApplyTime").About("#/" + operationTime))},
 	{firmware.ErrBusy, http.StatusServiceUnavailable, always(message.ResourceInUse.With())},
 	{bmc.ErrPlans, http.StatusBadRequest, always(message.CreateLimitReachedForResource.With())},

@@ -169,7 +169,8 @@ func (r *rule) during(m *match, at *snapshot) bool {
 	case dialect.NeverReset:
 		return up.IsZero()
 	case dialect.SettingsDue:
-		return at.m.Firmware.Pending() != nil
+		p := at.m.Firmware.Pending()
+		return p != nil && !p.Held || at.m.Firmware.Finishing() != nil
 	case dialect.AfterEject:
 		for _, s := range at.b.Slots {
 			if s.ID == m.ids["slot"] {

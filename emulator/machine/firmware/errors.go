@@ -12,6 +12,8 @@ var (
 	ErrUnknown = errors.New("firmware: no such thing")
 	// ErrBusy means that what is under way cannot be stopped or joined.
 	ErrBusy = errors.New("firmware: busy")
+	// ErrNothing means that there is nothing to be applied.
+	ErrNothing = errors.New("firmware: nothing waits to be applied")
 	// ErrWhen means that something cannot be applied at the time asked for.
 	ErrWhen = errors.New("firmware: apply time")
 )

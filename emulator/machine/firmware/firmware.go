@@ -28,13 +28,14 @@ type Model struct {
 // State is what a Firmware must remember across a restart of the lab. It is
 // never changed: a step makes a new one.
 type State struct {
-	Values    Settings `json:"values,omitempty"`    // that are not the defaults
-	Pending   *Pending `json:"pending,omitempty"`   // nil: nothing waits
-	Applied   *Applied `json:"applied,omitempty"`   // nil: nothing was ever
-	Passwords []Secret `json:"passwords,omitempty"` // that are set
-	Slots     []Slots  `json:"slots,omitempty"`     // of components that were updated
-	Updates   []Update `json:"updates,omitempty"`   // under way, oldest first
-	Breaks    []Break  `json:"breaks,omitempty"`    // that shall happen
+	Values    Settings   `json:"values,omitempty"`    // that are not the defaults
+	Pending   *Pending   `json:"pending,omitempty"`   // nil: nothing waits
+	Applied   *Applied   `json:"applied,omitempty"`   // nil: nothing was ever
+	Finishing *Finishing `json:"finishing,omitempty"` // nil: no job ends later than its settings were applied
+	Passwords []Secret   `json:"passwords,omitempty"` // that are set
+	Slots     []Slots    `json:"slots,omitempty"`     // of components that were updated
+	Updates   []Update   `json:"updates,omitempty"`   // under way, oldest first
+	Breaks    []Break    `json:"breaks,omitempty"`    // that shall happen
 }
 
 // Firmware is the firmware of one server. It is not safe for concurrent use.
@@ -121,7 +122,7 @@ func (f *Firmware) edit() *State {
 // keep makes st the state; nil when nothing in it differs from how it came.
 func (f *Firmware) keep(st *State) {
 	f.st = st
-	if st.Values == nil && st.Pending == nil && st.Applied == nil && st.Passwords == nil &&
+	if st.Values == nil && st.Pending == nil && st.Applied == nil && st.Finishing == nil && st.Passwords == nil &&
 		st.Slots == nil && st.Updates == nil && st.Breaks == nil {
 		f.st = nil
 	}
@@ -134,13 +135,21 @@ func (f *Firmware) Deadline() (time.Time, bool) {
 	return at, !at.IsZero()
 }
 
-// next is the next deadline, and the place of the update that has it; -1 for
-// the settings.
+// The places of what is no update.
+const (
+	ofSettings = -1
+	ofFinish   = -2
+)
+
+// next is the next deadline, and the place of the update that has it.
 func (f *Firmware) next() (at time.Time, update int) {
 	if f.st == nil {
-		return time.Time{}, -1
+		return time.Time{}, ofSettings
 	}
-	at, update = f.st.Pending.due(), -1
+	at, update = f.st.Pending.due(), ofSettings
+	if e := f.st.Finishing; e != nil && (at.IsZero() || e.At.Before(at)) {
+		at, update = e.At, ofFinish
+	}
 	for i, u := range f.st.Updates {
 		if !u.Deadline.IsZero() && (at.IsZero() || u.Deadline.Before(at)) {
 			at, update = u.Deadline, i
@@ -157,7 +166,9 @@ func (f *Firmware) Advance(now time.Time) []event.Event {
 		switch {
 		case at.IsZero() || now.Before(at):
 			return evs
-		case i < 0:
+		case i == ofFinish:
+			evs = append(evs, f.finish(at)...)
+		case i == ofSettings:
 			evs = append(evs, f.window(at)...)
 		default:
 			evs = append(evs, f.due(at, f.st.Updates[i])...)
@@ -182,7 +193,7 @@ func (f *Firmware) Power(on bool) { f.on = on }
 // that are written during it.
 func (f *Firmware) Boot(now time.Time) (evs []event.Event, hold time.Duration) {
 	f.on = true
-	evs = f.settings(now)
+	evs, hold = f.settings(now)
 	for _, u := range f.updates() {
 		switch {
 		case u.Phase == Applying && u.InPOST: // the reset came in between
@@ -289,10 +300,22 @@ func (v View) Applied() *Applied {
 	return v.st.Applied
 }
 
+// Finishing is what has been applied and whose jobs have not ended; nil when
+// there is nothing.
+func (v View) Finishing() *Finishing {
+	if v.st == nil {
+		return nil
+	}
+	return v.st.Finishing
+}
+
 // Works tells whether a job waits for settings to be applied, or is of an
 // update that is under way.
 func (v View) Works(job string) bool {
 	if p := v.Pending(); p != nil && slices.Contains(p.Jobs, job) {
+		return true
+	}
+	if e := v.Finishing(); e != nil && slices.Contains(e.Jobs, job) {
 		return true
 	}
 	return slices.ContainsFunc(v.Updates(), func(u Update) bool { return u.Job == job })

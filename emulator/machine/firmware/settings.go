@@ -61,12 +61,20 @@ func (w When) check(now time.Time, known []ApplyTime) error {
 
 // Pending is what waits to be applied.
 type Pending struct {
-	Defaults bool      `json:"defaults,omitempty"` // reset to them first
-	Settings Settings  `json:"settings,omitempty"` // asked for, where they differ from what they change
-	When     When      `json:"when"`
-	Due      bool      `json:"due,omitempty"` // the window has begun: the next reset applies it
-	Since    time.Time `json:"since,omitzero"`
-	Jobs     []string  `json:"jobs,omitempty"` // that end with it
+	Defaults bool          `json:"defaults,omitempty"` // reset to them first
+	Settings Settings      `json:"settings,omitempty"` // asked for, where they differ from what they change
+	When     When          `json:"when"`
+	Held     bool          `json:"held,omitempty"` // no reset applies it before somebody says when
+	Due      bool          `json:"due,omitempty"`  // the window has begun: the next reset applies it
+	Since    time.Time     `json:"since,omitzero"`
+	Jobs     []string      `json:"jobs,omitempty"`  // that end with it
+	Takes    time.Duration `json:"takes,omitempty"` // to apply it, if there are jobs
+}
+
+// Finishing are jobs whose settings were applied, until POST is done with that.
+type Finishing struct {
+	Jobs []string  `json:"jobs"`
+	At   time.Time `json:"at"`
 }
 
 // Applied is what was applied last.
@@ -85,11 +93,21 @@ type SetAttributes struct {
 	When     When   // no Apply: that of what is pending, or OnReset
 	Password string // that protects the settings, where one was set
 	Job      string // ends when it was applied; "" when nobody asks
+	// Hold keeps settings that come without an apply time until others, or none
+	// at all, come with one.
+	Hold  bool
+	Takes time.Duration // for how long POST applies them, if there is a job
 }
 
 func (c SetAttributes) apply(f *Firmware, now time.Time) ([]event.Event, error) {
+	p := f.pending()
+	waits := p.Settings != nil || p.Defaults
+	held := c.Hold && c.When.Apply == "" && (p.Held || !waits)
+	if c.Hold && c.When.Apply != "" && len(c.Settings) == 0 && !waits {
+		return nil, ErrNothing
+	}
 	if c.When.Apply == "" {
-		if c.When = f.pending().When; c.When.Apply == "" {
+		if c.When = p.When; c.When.Apply == "" {
 			c.When.Apply = OnReset
 		}
 	}
@@ -102,7 +120,6 @@ func (c SetAttributes) apply(f *Firmware, now time.Time) ([]event.Event, error) 
 	if c.When.Apply == Immediate {
 		return c.atOnce(f, now)
 	}
-	p := f.pending()
 	base := f.base(p.Defaults)
 	if errs := f.judge(base, p.Settings, c.Settings, false); len(errs) > 0 {
 		return nil, errs
@@ -114,6 +131,7 @@ func (c SetAttributes) apply(f *Firmware, now time.Time) ([]event.Event, error) 
 			p.Settings = p.Settings.with(s.Name, s.Value)
 		}
 	}
+	p.Held, p.Takes = held, max(p.Takes, c.Takes)
 	return f.wait(now, p, c.When, c.Job), nil
 }
 
@@ -320,28 +338,51 @@ func (f *Firmware) differ(value func(string) Value) Settings {
 	return out
 }
 
-// settings applies what is pending if its time has come; POST calls it.
-func (f *Firmware) settings(now time.Time) []event.Event {
-	if f.st == nil || f.st.Pending == nil {
-		return nil
+// settings applies what is pending if its time has come; POST calls it, and has
+// to hold for as long as it returns.
+func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duration) {
+	if f.st == nil || f.st.Pending == nil || f.st.Pending.Held {
+		return nil, 0
 	}
 	p := f.st.Pending
 	if p.When.Apply == InMaintenanceWindowOnReset && !p.When.within(now) || p.When.Apply == AtMaintenanceWindowStart && !p.Due {
-		return nil
+		return nil, 0
 	}
 	st := f.edit()
 	st.Values = f.differ(f.settle(f.base(p.Defaults), p.Settings))
 	st.Applied = &Applied{At: now, Defaults: p.Defaults, Settings: p.Settings}
 	st.Pending = nil
+	later := len(p.Jobs) > 0 && p.Takes > 0
+	if later {
+		e := Finishing{Jobs: p.Jobs, At: now.Add(p.Takes)}
+		if old := st.Finishing; old != nil { // they end with these
+			e.Jobs = slices.Concat(old.Jobs, p.Jobs)
+		}
+		st.Finishing = &e
+	}
 	f.keep(st)
-	var evs []event.Event
 	if p.Defaults {
 		evs = f.note(now, event.DefaultsApplied, system)
 	}
 	if p.Settings != nil {
 		evs = append(evs, f.note(now, event.SettingsApplied, system, names(p.Settings))...)
 	}
-	return append(evs, give(now, p.Jobs, "")...)
+	if !later {
+		return append(evs, give(now, p.Jobs, "")...), 0
+	}
+	for _, j := range p.Jobs {
+		evs = append(evs, event.Running{At: now, Job: j, Until: now.Add(p.Takes)})
+	}
+	return evs, p.Takes
+}
+
+// finish ends the jobs of settings that were applied.
+func (f *Firmware) finish(now time.Time) []event.Event {
+	st := f.edit()
+	jobs := st.Finishing.Jobs
+	st.Finishing = nil
+	f.keep(st)
+	return give(now, jobs, "")
 }
 
 // window moves what is pending with its maintenance window: the start asks for

@@ -1,0 +1,36 @@
+package dialect
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// BIOS is how a vendor's service has settings of the BIOS applied. Its zero
+// value is what the standard asks for: what was sent is applied at the next
+// reset, unless it says when (DSP0266, "Settings resource").
+type BIOS struct {
+	// Held says that settings which come without an apply time are kept, and
+	// that no reset applies them before a client has said when: by a change that
+	// has an apply time, and which may have nothing else.
+	Held bool
+	// Task says that a change with an apply time is answered with a task, which
+	// ends when it was applied.
+	Task bool
+	Job  string // name of its job; "": "Apply BIOS settings"
+	// Takes is for how long POST waits while settings that have a task are
+	// applied.
+	Takes time.Duration
+	Times []firmware.ApplyTime // that the service offers; none: all
+}
+
+// validateBIOS says what is wrong with it.
+func (r *Record) validateBIOS(need func(ok bool, field, fix string)) {
+	for _, t := range r.BIOS.Times {
+		need(slices.Contains(firmware.SettingsTimes, t), "BIOS.Times", fmt.Sprintf("%q: must be one of %v", t, firmware.SettingsTimes))
+	}
+	need(r.BIOS.Takes >= 0 && r.BIOS.Takes <= time.Hour, "BIOS.Takes", "must be 0 to an hour")
+	need(!r.BIOS.Held || r.BIOS.Task, "BIOS.Task", "must be where Held is: nobody could have settings applied")
+}

@@ -1,0 +1,59 @@
+package redfish
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// keepsSettings is a service whose BIOS settings wait for a job.
+func keepsSettings(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t)
+	b.h.d.BIOS = dialect.BIOS{Held: true, Task: true, Takes: 60e9, Times: []firmware.ApplyTime{firmware.OnReset}}
+	b.h.d.Face.Rules = []dialect.Rule{{Of: "Bios", At: "/redfish/v1/Systems/{system}/Bios/Settings", Method: "PATCH", While: dialect.SettingsDue, Says: refusal400}}
+	if err := b.h.d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestHeldSettingsAreAppliedByAJob(t *testing.T) {
+	b := keepsSettings(t)
+	b.send(200, "PATCH", settingsURI, `{"Attributes":{"NumLock":"Off"}}`)
+	b.send(200, "PATCH", settingsURI, `{"Attributes":{"BootMode":"LegacyBios"}}`)
+	b.restart()
+	if got := b.attributes(biosURI)["NumLock"]; got != "On" {
+		t.Errorf("NumLock = %v without a job", got)
+	}
+	const onReset = `{"@Redfish.SettingsApplyTime":{"ApplyTime":"OnReset"}}`
+	w := call(t, b.s, "admin", "PATCH", settingsURI, onReset)
+	if at := w.Header().Get("Location"); w.Code != http.StatusAccepted || !strings.Contains(at, "/1") {
+		t.Fatalf("%s, Location %q", shape("PATCH", settingsURI, onReset, w), at)
+	}
+	if got := messages(b.send(400, "PATCH", settingsURI, `{"Attributes":{"NumLock":"On"}}`)); !strings.HasPrefix(got[0], "Busy") {
+		t.Errorf("a further change: %q", got)
+	}
+	if task := b.get(taskURI("1")); task["TaskState"] != "New" || task["Name"] != "Apply BIOS settings" {
+		t.Errorf("the task before the reset: %v", task)
+	}
+	b.restart()
+	if task := b.get(taskURI("1")); task["TaskState"] != "Completed" {
+		t.Errorf("the task after the reset: %v", task)
+	}
+	if got := b.attributes(biosURI); got["NumLock"] != "Off" || got["BootMode"] != "LegacyBios" {
+		t.Errorf("after the job: %v, %v", got["NumLock"], got["BootMode"])
+	}
+	b.send(400, "PATCH", settingsURI, onReset) // nothing waits
+	if got := at(b.get(biosURI), "@Redfish.Settings", "SupportedApplyTimes").([]any); len(got) != 1 || got[0] != "OnReset" {
+		t.Errorf("SupportedApplyTimes = %v", got)
+	}
+	b.send(202, "PATCH", settingsURI, `{"Attributes":{"NumLock":"On"},"@Redfish.SettingsApplyTime":{"ApplyTime":"OnReset"}}`)
+	b.send(204, "DELETE", taskURI("2"), "")
+	if p := b.h.Machine().Firmware.Pending(); p != nil {
+		t.Errorf("%+v waits, whose job was cancelled", p)
+	}
+}
