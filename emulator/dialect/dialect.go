@@ -42,6 +42,7 @@ type Record struct {
 	Own            Own
 	Media          Media
 	BIOS           BIOS
+	Tasks          Tasks
 	Logs           Logs
 	IPMI           IPMI
 }
@@ -97,6 +98,7 @@ func (r *Record) Validate() error {
 	r.validateIPMI(need)
 	r.validateFace(need)
 	r.validateBIOS(need)
+	r.validateReadings(need)
 	r.validateOwn(need)
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {

@@ -12,9 +12,10 @@ import (
 // shows elsewhere or otherwise. The service is one for all vendors; a Face is
 // laid over its addresses and bodies, both ways. Its zero value changes nothing.
 type Face struct {
-	Moves  []Move
-	Shapes []Shape
-	Rules  []Rule
+	Moves    []Move
+	Shapes   []Shape
+	Rules    []Rule
+	Readings []Reading
 	// Slash says that addresses in bodies end with a slash. Both forms are
 	// answered always (DSP0266, "URIs").
 	Slash bool
@@ -37,6 +38,7 @@ type Shape struct {
 	Of   string   // type without version: "ComputerSystem"; "*Collection": any collection
 	At   string   // pattern of their address, as Move.From; "": anywhere
 	Drop []string // properties by their paths: "Boot/BootOrder"
+	Bare []string // properties that are not there while they are empty
 	Set  []Datum
 }
 
@@ -122,12 +124,13 @@ type Errors struct {
 
 // Plain says that the face changes nothing.
 func (f *Face) Plain() bool {
-	return !f.Slash && !f.Fold && len(f.Moves)+len(f.Shapes)+len(f.Rules)+len(f.Shut) == 0 && f.Errors == Errors{}
+	return !f.Slash && !f.Fold && len(f.Moves)+len(f.Shapes)+len(f.Rules)+len(f.Readings)+len(f.Shut) == 0 && f.Errors == Errors{}
 }
 
 // Clone is a copy that shares nothing that would be appended to.
 func (f Face) Clone() Face {
 	f.Moves, f.Shapes, f.Rules, f.Shut = slices.Clone(f.Moves), slices.Clone(f.Shapes), slices.Clone(f.Rules), slices.Clone(f.Shut)
+	f.Readings = slices.Clone(f.Readings)
 	return f
 }
 

@@ -17,12 +17,13 @@ import (
 // its links and its matches, has the addresses of the tree; a face stands
 // between those and what clients see.
 type face struct {
-	d       *dialect.Record
-	out, in []move // from the tree's addresses to the vendor's, and back
-	shut    []pattern
-	shapes  map[string][]formed // by type
-	rules   []rule
-	places  *kept[string, string] // of addresses of the vendor's, in the tree; "" for none
+	d        *dialect.Record
+	out, in  []move // from the tree's addresses to the vendor's, and back
+	shut     []pattern
+	shapes   map[string][]formed // by type
+	rules    []rule
+	readings []reading
+	places   *kept[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
 
 // faces are those of all records that were ever served: there are as many as
@@ -59,6 +60,9 @@ func newFace(d *dialect.Record) *face {
 	}
 	for _, r := range d.Face.Rules {
 		f.rules = append(f.rules, rule{r, patternOf(r.At, d)})
+	}
+	for _, r := range d.Face.Readings {
+		f.readings = append(f.readings, reading{r, patternOf(r.At, d)})
 	}
 	return f
 }
@@ -385,6 +389,26 @@ func (s *formed) put(o object, self string, d *dialect.Record) {
 	for _, path := range s.Drop {
 		dropAt(o, path)
 	}
+	for _, path := range s.Bare {
+		if v, ok := valueAt(o, path); ok && empties(v) {
+			dropAt(o, path)
+		}
+	}
+}
+
+// empties says whether a JSON value is empty: null, "", [] or {}.
+func empties(v any) bool {
+	switch x := v.(type) {
+	case nil:
+		return true
+	case string:
+		return x == ""
+	case []any:
+		return len(x) == 0
+	case object:
+		return len(x) == 0
+	}
+	return false
 }
 
 // cloned is a copy of a JSON value, all the way down.

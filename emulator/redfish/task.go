@@ -234,7 +234,7 @@ func answerMonitor(x *exchange, v view) {
 		return
 	}
 	if x.r.Method != http.MethodHead {
-		if _, err := x.host.ApplyBMC(x.context(), bmc.HearJob{ID: j.ID}); err != nil {
+		if _, err := x.host.ApplyBMC(x.context(), bmc.HearJob{ID: j.ID, Now: v.d.Tasks.Once}); err != nil {
 			x.fail(err)
 			return
 		}

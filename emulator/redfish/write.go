@@ -52,6 +52,7 @@ func (x *exchange) write() {
 	if !x.precondition(at) || x.ruledOut(in, at) {
 		return
 	}
+	in = x.understood(in, at)
 	var ok bool
 	if x.when, ok = x.effective(&in, v); !ok {
 		return

@@ -1,0 +1,78 @@
+package redfish
+
+import (
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+func TestAVendorReadsRequestsInItsOwnWay(t *testing.T) {
+	const target, mode = "Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideMode"
+	s, h := faced(t, dialect.Face{Readings: []dialect.Reading{
+		{Of: "ComputerSystem", Method: "PATCH", Path: target, Words: map[string]any{"AcmeDisc": "Cd", "Cd": "Usb"}},
+		{Of: "ComputerSystem", Method: "PATCH", Path: mode, Else: "Legacy", With: []string{target}},
+		{Of: "ComputerSystem", Method: "PATCH", Path: "Oem/Acme/Label", To: "AssetTag"},
+		{Of: "ComputerSystem", Method: "PATCH", Path: "Oem/Acme/Colour", To: dialect.Nowhere},
+	}})
+	for _, tt := range []struct {
+		name, body string
+		want       int
+		is         machine.Override
+		tag        string
+	}{
+		{"a word of its own, and what was not sent", `{"Boot":{"BootSourceOverrideTarget":"AcmeDisc","BootSourceOverrideEnabled":"Once"}}`, 200,
+			machine.Override{Enabled: machine.Once, Target: machine.Cd, Mode: machine.Legacy}, ""},
+		{"a word that means another thing elsewhere", `{"Boot":{"BootSourceOverrideMode":"UEFI","BootSourceOverrideTarget":"Cd"}}`, 200,
+			machine.Override{Enabled: machine.Once, Target: machine.Usb, Mode: machine.UEFI}, ""},
+		{"nothing that it reads otherwise", `{"Boot":{"BootSourceOverrideEnabled":"Continuous"}}`, 200,
+			machine.Override{Enabled: machine.Continuous, Target: machine.Usb, Mode: machine.UEFI}, ""},
+		{"another place, and what means nothing", `{"Oem":{"Acme":{"Colour":"red","Label":"r7"}}}`, 200,
+			machine.Override{Enabled: machine.Continuous, Target: machine.Usb, Mode: machine.UEFI}, "r7"},
+		{"what nobody knows is still that", `{"Oem":{"Acme":{"Colour":"red","Taste":"sour"}}}`, 400,
+			machine.Override{Enabled: machine.Continuous, Target: machine.Usb, Mode: machine.UEFI}, "r7"},
+	} {
+		w := call(t, s, "admin", "PATCH", sys, tt.body)
+		if w.Code != tt.want {
+			t.Errorf("%s: %d %s, want %d", tt.name, w.Code, w.Body, tt.want)
+		}
+		if is := h.Machine().Override; is != tt.is || h.Machine().Asset.Tag != tt.tag {
+			t.Errorf("%s: the override is %+v, the tag %q; want %+v, %q", tt.name, is, h.Machine().Asset.Tag, tt.is, tt.tag)
+		}
+	}
+}
+
+func TestAPropertyThatIsEmptyIsNotThere(t *testing.T) {
+	s, _ := faced(t, dialect.Face{Shapes: []dialect.Shape{{Of: "Bios", At: sys + "/Bios/Settings", Bare: []string{"Attributes"}}}})
+	body, _ := get(t, s, sys+"/Bios/Settings")
+	if _, has := body["Attributes"]; has {
+		t.Errorf("nothing is pending, and the settings show Attributes: %v", body)
+	}
+	answersWith(t, s, step{"admin", "PATCH", sys + "/Bios/Settings", `{"Attributes":{"NumLock":"Off"}}`, nil, 200, ""})
+	body, _ = get(t, s, sys+"/Bios/Settings")
+	if got, _ := body["Attributes"].(map[string]any); got["NumLock"] != "Off" {
+		t.Errorf("Attributes = %v, want what is pending", body["Attributes"])
+	}
+}
+
+func TestAMonitorIsReadOnce(t *testing.T) {
+	for _, once := range []bool{false, true} {
+		h := newHost(t)
+		h.d.Tasks.Once = once
+		s := newService(t, h)
+		id := begin(t, h, bmc.Request{Method: "POST", Target: sys})
+		answersWith(t, s, step{"admin", "GET", taskMonitor(id), "", nil, 202, ""})
+		h.pass(time.Second)
+		closeJob(t, h, bmc.CloseJob{ID: id})
+		answersWith(t, s, step{"admin", "GET", taskMonitor(id), "", nil, 204, ""})
+		want := 204
+		if once {
+			want = 404
+		}
+		answersWith(t, s,
+			step{"admin", "GET", taskMonitor(id), "", nil, want, ""},
+			step{"admin", "GET", taskURI(id), "", nil, 200, ""})
+	}
+}
