@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/fault"
@@ -15,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// dialects are all that a profile can name.
+// dialects are all that a profile can name, beside those in files.
 var dialects = map[string]*dialect.Record{
 	generic.Record.Name: &generic.Record,
 }
@@ -92,33 +94,76 @@ func loadProfiles(from fs.FS, of *rack.Lab) (map[string]model, error) {
 		if _, ok := models[g.Profile]; ok {
 			continue
 		}
-		file := "profiles/" + g.Profile + ".yaml"
-		b, err := fs.ReadFile(from, file)
+		p, r, err := ReadProfile(from, g.Profile)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("lab: %s.profile: %w", g.Field, err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("lab: %s.profile: %s: there is no such profile: %w", g.Field, g.Profile, err)
-		}
-		p, err := machine.ParseProfile(b)
-		if err != nil {
-			return nil, fmt.Errorf("lab: %s: %w", file, err)
-		}
-		if p.Name != g.Profile {
-			return nil, fmt.Errorf("lab: %s: name: %q: must be %s, as the file", file, p.Name, g.Profile)
-		}
-		r, ok := dialects[p.Dialect]
-		if !ok {
-			return nil, fmt.Errorf("lab: %s: dialect: there is no %q", file, p.Dialect)
-		}
-		if err := r.Validate(); err != nil {
-			return nil, fmt.Errorf("lab: %s: %w", file, err)
-		}
-		err = p.Equip(func(name string) ([]byte, error) { return readRegistry(from, name) })
-		if err != nil {
-			return nil, fmt.Errorf("lab: %s: %w", file, err)
+			return nil, fmt.Errorf("lab: %w", err)
 		}
 		retime(&p.Timings, of.Timings)
 		models[g.Profile] = model{profile: p, record: r}
 	}
 	return models, nil
+}
+
+// ReadProfile reads profiles/NAME.yaml and what it names: the registry of BIOS
+// attributes, and the dialect of its BMC. Nil is the built-in profiles.
+func ReadProfile(from fs.FS, name string) (*machine.Profile, *dialect.Record, error) {
+	if from == nil {
+		from = fixtures.Profiles
+	}
+	at := "profiles/" + name + ".yaml"
+	b, err := fs.ReadFile(from, at)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: there is no such profile: %w", name, err)
+	}
+	p, err := machine.ParseProfile(b)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", at, err)
+	}
+	if p.Name != name {
+		return nil, nil, fmt.Errorf("%s: name: %q: must be %s, as the file", at, p.Name, name)
+	}
+	r, err := readDialect(from, p.Dialect)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: dialect: %w", at, err)
+	}
+	if err := p.Equip(func(name string) ([]byte, error) { return readRegistry(from, name) }); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", at, err)
+	}
+	return p, r, nil
+}
+
+// Dialects are the names of the built-in dialects.
+func Dialects() []string { return slices.Sorted(maps.Keys(dialects)) }
+
+// Dialect is a built-in dialect; nil where there is none of that name.
+func Dialect(name string) *dialect.Record { return dialects[name] }
+
+// readDialect finds a dialect: a built-in one, or dialects/NAME.yaml.
+func readDialect(from fs.FS, name string) (*dialect.Record, error) {
+	at := "dialects/" + name + ".yaml"
+	b, err := fs.ReadFile(from, at)
+	built := dialects[name]
+	switch {
+	case built != nil && err == nil:
+		return nil, fmt.Errorf("%s: there is a built-in dialect of that name: give it another", at)
+	case built != nil:
+		return built, built.Validate()
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
+		return nil, fmt.Errorf("there is no %q: use one of %v, or write %s", name, Dialects(), at)
+	case err != nil:
+		return nil, err
+	}
+	f, err := file.Parse(at, b, Dialect)
+	if err != nil {
+		return nil, err
+	}
+	if f.Name != name {
+		return nil, fmt.Errorf("%s: name: %q: must be %s, as the file", at, f.Name, name)
+	}
+	return f.Record()
 }
 
 // readRegistry reads the registry of BIOS attributes that a profile names. One

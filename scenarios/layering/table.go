@@ -60,6 +60,10 @@ var Table = []Row{
 	},
 	{Package: "emulator/dialect/generic", May: ofVendor},
 	{Package: "emulator/dialect/quirk", May: ofVendor, Tests: []string{"emulator/dialect/generic"}},
+	{
+		Package: "emulator/dialect/file", May: slices.Concat(ofVendor, []string{"emulator/dialect/quirk"}),
+		Never: noServer, Tests: []string{"emulator/dialect/generic"},
+	},
 	{Package: "emulator/dialect/idrac", May: ofVendor},
 	{Package: "emulator/dialect/ilo", May: ofVendor},
 	{Package: "emulator/dialect/xcc", May: ofVendor},

@@ -1,0 +1,191 @@
+package file
+
+import (
+	"encoding"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// irregular are names that do not follow from those of Go.
+var irregular = map[string]string{"ETags": "etags", "NICs": "nics"}
+
+// nameOf is what a field is called in a file: as it is stored, where it is, else
+// with a small first letter or word: SystemID is systemID, BMC is bmc.
+func nameOf(f reflect.StructField) string {
+	if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && tag != "-" {
+		return tag
+	}
+	if s, ok := irregular[f.Name]; ok {
+		return s
+	}
+	runes := []rune(f.Name)
+	n := 0
+	for n < len(runes) && unicode.IsUpper(runes[n]) {
+		n++
+	}
+	if n > 1 && n < len(runes) {
+		n-- // the next word's first letter
+	}
+	for i := range n {
+		runes[i] = unicode.ToLower(runes[i])
+	}
+	return string(runes)
+}
+
+// writable says whether a field can stand in a file: functions cannot.
+func writable(f reflect.StructField) bool {
+	return f.IsExported() && f.Type.Kind() != reflect.Func
+}
+
+func namesOf(t reflect.Type) []string {
+	var out []string
+	for i := range t.NumField() {
+		if f := t.Field(i); writable(f) {
+			out = append(out, nameOf(f))
+		}
+	}
+	return out
+}
+
+func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
+	t := v.Type()
+	for i := range t.NumField() {
+		if f := t.Field(i); writable(f) && nameOf(f) == name {
+			return v.Field(i), true
+		}
+	}
+	return reflect.Value{}, false
+}
+
+// encoder writes values as decoder reads them.
+type encoder struct{}
+
+func scalar(s string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	return n
+}
+
+func bare(tag, text string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: text}
+}
+
+func put(m *yaml.Node, name string, v *yaml.Node) {
+	m.Content = append(m.Content, scalar(name), v)
+}
+
+// differences writes the fields of a struct that are not as the base's.
+func (e *encoder) differences(m *yaml.Node, v, base reflect.Value) {
+	t := v.Type()
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !writable(f) || reflect.DeepEqual(v.Field(i).Interface(), base.Field(i).Interface()) {
+			continue
+		}
+		name := nameOf(f)
+		if f.Type.Kind() == reflect.Struct && !marshals(f.Type) {
+			below := &yaml.Node{Kind: yaml.MappingNode}
+			if e.differences(below, v.Field(i), base.Field(i)); len(below.Content) > 0 {
+				put(m, name, below)
+			}
+			continue
+		}
+		n := e.node(v.Field(i))
+		if f.Type.Kind() == reflect.Slice && v.Field(i).Len() == 0 {
+			if base.Field(i).Len() == 0 {
+				continue
+			}
+			n = &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		}
+		put(m, name, n)
+	}
+}
+
+func marshals(t reflect.Type) bool {
+	return t.Implements(marshalText)
+}
+
+// flow is how many characters a struct or a list may take in one line.
+const flow = 140
+
+func (e *encoder) node(v reflect.Value) *yaml.Node {
+	t := v.Type()
+	switch {
+	case t == durationType:
+		return scalar(time.Duration(v.Int()).String())
+	case t.Kind() != reflect.Pointer && marshals(t):
+		b, err := v.Interface().(encoding.TextMarshaler).MarshalText()
+		if err == nil {
+			return scalar(string(b))
+		}
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return bare("!!null", "null")
+		}
+		return e.node(v.Elem())
+	case reflect.Struct:
+		m := &yaml.Node{Kind: yaml.MappingNode}
+		for i := range t.NumField() {
+			if f := t.Field(i); writable(f) && !v.Field(i).IsZero() {
+				put(m, nameOf(f), e.node(v.Field(i)))
+			}
+		}
+		return tight(m)
+	case reflect.Slice, reflect.Array:
+		s := &yaml.Node{Kind: yaml.SequenceNode}
+		for i := range v.Len() {
+			s.Content = append(s.Content, e.node(v.Index(i)))
+		}
+		return tight(s)
+	case reflect.Map:
+		m := &yaml.Node{Kind: yaml.MappingNode}
+		keys := map[string]reflect.Value{}
+		for _, k := range v.MapKeys() {
+			keys[k.String()] = k
+		}
+		for _, k := range slices.Sorted(maps.Keys(keys)) {
+			put(m, k, e.node(v.MapIndex(keys[k])))
+		}
+		return tight(m)
+	case reflect.Bool:
+		return bare("!!bool", strconv.FormatBool(v.Bool()))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return bare("!!int", strconv.FormatInt(v.Int(), 10))
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return bare("!!int", strconv.FormatUint(v.Uint(), 10))
+	case reflect.Float32, reflect.Float64:
+		text := strconv.FormatFloat(v.Float(), 'g', -1, 64)
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0" // so that it stays what it is
+		}
+		return bare("!!float", text)
+	case reflect.String:
+		return scalar(v.String())
+	}
+	return bare("!!null", "null")
+}
+
+// tight writes what is short in one line.
+func tight(n *yaml.Node) *yaml.Node {
+	if width(n) <= flow {
+		n.Style = yaml.FlowStyle
+	}
+	return n
+}
+
+func width(n *yaml.Node) int {
+	w := len(n.Value) + 2
+	for _, c := range n.Content {
+		w += width(c)
+	}
+	return w
+}

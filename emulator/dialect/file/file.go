@@ -1,0 +1,186 @@
+// Package file is a dialect as a file: a vendor's BMC in YAML, so that whoever
+// has one needs no Go to emulate it. A file names the record that it begins
+// with and says what is otherwise; it owns that form, both ways, and knows no
+// vendor and no service.
+//
+//	name: acme
+//	base: generic
+//	quirks: [power-settle-409 for=30s]     # labctl quirk ls
+//	vendor: Acme
+//	product: Acme BMC 3
+//	systemID: Self                          # last segments of the URIs
+//	resetTypes: [On, ForceOff, GracefulShutdown, ForceRestart]
+//	bootTargets: [None, Pxe, Cd, Hdd]
+//	bmc:
+//	  slots: [{id: CD1, name: Virtual Media 1, types: [CD]}]
+//	  sessions: 8
+//	  sessionTimeout: 10m
+//	protocol:
+//	  queries: {select: true}
+//	  etags: {written: weak, required: [ComputerSystem]}
+//	media: {patched: true}
+//	face:
+//	  moves:
+//	  - {from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}
+//	  shapes:
+//	  - {of: ComputerSystem, drop: [HostName], set: [{path: Oem/Acme/Mode, value: Normal}]}
+//	  rules:
+//	  - of: VirtualMedia
+//	    method: VirtualMedia.InsertMedia
+//	    sent: [WriteProtected]
+//	    says: {registry: Base, version: 1.8.1, key: ActionParameterUnknown, text: "%1 is not known."}
+//	  shut: ["/redfish/v1/TelemetryService"]
+//
+// The fields are those of dialect.Record, with a small first letter; what they
+// mean is said there. What a file does not name is as the base has it. A list
+// stands in place of the base's, but for those in face and own, which come on
+// top of the base's: moves, rules and what is in own before them, since there
+// the first that fits counts, shapes and shut behind them.
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+)
+
+// File is a dialect that came from a file, or goes to one.
+type File struct {
+	Name   string
+	Base   *dialect.Record // that it begins with
+	Quirks []quirk.Setting
+	// Says is the base with what the file says of it, and without its quirks.
+	Says *dialect.Record
+}
+
+// maxBytes and maxNodes bound what is read.
+const (
+	maxBytes = 8 << 20
+	maxNodes = 200_000
+)
+
+var dialectName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+
+// Parse reads a file. base finds the record of a name; nil where there is none.
+// Errors name the line and the field, and what it must be.
+func Parse(name string, b []byte, base func(string) *dialect.Record) (*File, error) {
+	if len(b) > maxBytes {
+		return nil, fmt.Errorf("dialect: %s: is %d bytes: must be %d at most", name, len(b), maxBytes)
+	}
+	var doc yaml.Node
+	dec := yaml.NewDecoder(bytes.NewReader(b))
+	if err := dec.Decode(&doc); err != nil {
+		return nil, fmt.Errorf("dialect: %s: %w", name, err)
+	}
+	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("dialect: %s: holds more than one document: a dialect is one", name)
+	}
+	f := &File{}
+	d := &decoder{file: name}
+	top := d.mapping(&doc, "")
+	text := func(key string) string {
+		n := top.take(key)
+		if n == nil {
+			return ""
+		}
+		return d.text(n, key)
+	}
+	f.Name = text("name")
+	if !dialectName.MatchString(f.Name) {
+		d.wrong(&doc, "name", "%q: must be of a-z, 0-9, dots and dashes", f.Name)
+	}
+	from := text("base")
+	if f.Base = base(from); f.Base == nil {
+		d.wrong(&doc, "base", "%q: there is no such dialect", from)
+		return nil, d.err()
+	}
+	if n := top.take("quirks"); n != nil {
+		for i, q := range d.list(n, "quirks") {
+			at := fmt.Sprintf("quirks[%d]", i)
+			s, err := quirk.Parse(d.text(q, at))
+			if err != nil {
+				d.wrong(q, at, "%v", err)
+			}
+			f.Quirks = append(f.Quirks, s)
+		}
+	}
+	says := *f.Base
+	says.Name = f.Name
+	says.Face, says.Own = dialect.Face{Slash: says.Face.Slash, Fold: says.Face.Fold, Errors: says.Face.Errors}, dialect.Own{}
+	d.fields(top, valueOf(&says), "")
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	onTop(&says, f.Base)
+	f.Says = &says
+	if err := says.Validate(); err != nil {
+		return nil, fmt.Errorf("dialect: %s: %w", name, err)
+	}
+	_, err := f.Record()
+	return f, err
+}
+
+// Record is the dialect, with its quirks.
+func (f *File) Record() (*dialect.Record, error) {
+	r, err := quirk.Apply(f.Says, f.Quirks)
+	if err != nil {
+		return nil, fmt.Errorf("dialect: %s: %w", f.Name, err)
+	}
+	return r, nil
+}
+
+// onTop puts what a file has on top of what the base has.
+func onTop(r, base *dialect.Record) {
+	f, b := &r.Face, &base.Face
+	f.Moves, f.Rules = slices.Concat(f.Moves, b.Moves), slices.Concat(f.Rules, b.Rules)
+	f.Shapes, f.Shut = slices.Concat(b.Shapes, f.Shapes), slices.Concat(b.Shut, f.Shut)
+	o, c := &r.Own, &base.Own
+	o.Resources, o.Actions = slices.Concat(o.Resources, c.Resources), slices.Concat(o.Actions, c.Actions)
+	o.Writes, o.Also = slices.Concat(o.Writes, c.Writes), slices.Concat(o.Also, c.Also)
+}
+
+// added is what of a record came on top of the base.
+func added(r, base *dialect.Record) *dialect.Record {
+	own := *r
+	f, b := &own.Face, &base.Face
+	f.Moves, f.Rules = f.Moves[:len(f.Moves)-len(b.Moves)], f.Rules[:len(f.Rules)-len(b.Rules)]
+	f.Shapes, f.Shut = f.Shapes[len(b.Shapes):], f.Shut[len(b.Shut):]
+	o, c := &own.Own, &base.Own
+	o.Resources, o.Actions = o.Resources[:len(o.Resources)-len(c.Resources)], o.Actions[:len(o.Actions)-len(c.Actions)]
+	o.Writes, o.Also = o.Writes[:len(o.Writes)-len(c.Writes)], o.Also[:len(o.Also)-len(c.Also)]
+	return &own
+}
+
+// Format writes a file, which Parse reads as the same.
+func Format(f *File) ([]byte, error) {
+	base := *f.Base
+	base.Face, base.Own = dialect.Face{Slash: base.Face.Slash, Fold: base.Face.Fold, Errors: base.Face.Errors}, dialect.Own{}
+	base.Name = f.Name
+	var e encoder
+	top := &yaml.Node{Kind: yaml.MappingNode}
+	put(top, "name", scalar(f.Name))
+	put(top, "base", scalar(f.Base.Name))
+	if len(f.Quirks) > 0 {
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, q := range f.Quirks {
+			list.Content = append(list.Content, scalar(q.String()))
+		}
+		put(top, "quirks", list)
+	}
+	e.differences(top, valueOf(added(f.Says, f.Base)), valueOf(&base))
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(top); err != nil {
+		return nil, fmt.Errorf("dialect: %s: %w", f.Name, err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,204 @@
+package file_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/file"
+	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// hooked is a base with something in each of the lists that files add to.
+var hooked = func() *dialect.Record {
+	r := generic.Record
+	r.Name = "hooked"
+	r.Face.Moves = []dialect.Move{{From: "/redfish/v1/Chassis/{chassis}", To: "/redfish/v1/Chassis/Base"}}
+	r.Face.Shapes = []dialect.Shape{{Of: "Chassis", Drop: []string{"SKU"}}}
+	r.Face.Shut = []string{"/redfish/v1/JobService"}
+	r.Own.Resources = []dialect.Resource{{
+		At: "/redfish/v1/Oem/Base", Type: "Base.v1_0_0.Base", Name: "Base", Read: func(dialect.Look) map[string]any { return nil },
+	}}
+	return &r
+}()
+
+func bases(name string) *dialect.Record {
+	return map[string]*dialect.Record{"generic": &generic.Record, "hooked": hooked}[name]
+}
+
+const acme = `name: acme
+base: hooked
+quirks: [power-settle-409 for=30s]
+vendor: Acme
+systemID: Self
+resetTypes: [On, ForceOff]
+bmc:
+  slots: [{id: CD1, name: Virtual CD, types: [CD]}]
+  sessionTimeout: 10m
+  accounts: {most: 9, policy: {minPassword: 8}}
+  network: {https: {on: true, port: 8443}}
+protocol:
+  registries: {Base: 1.8.1}
+  sayings: {SessionLimitExceeded: {registry: ACME, version: 1.0.0, key: Full, text: no room, status: 503}}
+  claims: {select: true}
+  etags: {written: weak, required: [ComputerSystem]}
+ipmi: {suites: [17], manufacturer: 0x1234, commands: [{netFn: 0x2e, cmd: 1, name: x, needs: 2, match: [1, 2], least: 2, most: -1, gives: [{bytes: [0, 255]}]}]}
+face:
+  moves:
+  - {from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}
+  shapes:
+  - of: ComputerSystem
+    drop: [HostName]
+    set:
+    - {path: Oem/Acme, value: {a: 1, b: [x, null, 1.5, true, "1"]}}
+    - {path: PowerState, from: PowerState, map: {PoweringOn: Off}, else: as it is}
+  rules:
+  - {of: ComputerSystem, method: PATCH, sent: [Boot], is: {Boot/X: [a]}, while: after off, for: 30s, status: 409, says: {registry: Base, version: 1.8.1, key: K, text: T}}
+  shut: [/redfish/v1/TelemetryService]
+  errors: {one: true, done: {registry: Base, version: 1.8.1, key: Success, text: Done.}}
+own:
+  resources: [{at: /redfish/v1/Oem/Acme, type: Acme.v1_0_0.Acme, name: Acme, set: [{path: A, value: 1}]}]
+`
+
+func TestAFileSaysWhatIsOtherwise(t *testing.T) {
+	before := generic.Record
+	f, err := file.Parse("acme.yaml", []byte(acme), bases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.Says
+	if r.Vendor != "Acme" || r.SystemID != "Self" || r.ManagerID != "1" || r.BMC.SessionTimeout != 10*time.Minute || r.BMC.Accounts.Most != 9 ||
+		r.BMC.Accounts.Policy.MinPassword != 8 || r.BMC.Accounts.NameMax != 32 || r.IPMI.Manufacturer != 0x1234 || !r.BMC.Network.DHCP {
+		t.Errorf("fields are %+v", r)
+	}
+	if d := cmp.Diff([]machine.ResetKind{machine.ResetOn, machine.ForceOff}, r.ResetTypes); d != "" {
+		t.Error(d)
+	}
+	face := dialect.Face{
+		Moves: []dialect.Move{
+			{From: "/redfish/v1/Systems/{system}/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
+			{From: "/redfish/v1/Chassis/{chassis}", To: "/redfish/v1/Chassis/Base"},
+		},
+		Shapes: []dialect.Shape{
+			{Of: "Chassis", Drop: []string{"SKU"}},
+			{Of: "ComputerSystem", Drop: []string{"HostName"}, Set: []dialect.Datum{
+				{Path: "Oem/Acme", Value: map[string]any{"a": 1, "b": []any{"x", nil, 1.5, true, "1"}}},
+				{Path: "PowerState", From: "PowerState", Map: map[string]any{"PoweringOn": "Off"}, Else: dialect.AsItIs},
+			}},
+		},
+		Rules: []dialect.Rule{{
+			Of: "ComputerSystem", Method: "PATCH", Sent: []string{"Boot"}, Is: map[string][]string{"Boot/X": {"a"}}, While: dialect.AfterOff,
+			For: 30 * time.Second, Status: 409, Says: dialect.Saying{Registry: "Base", Version: "1.8.1", Key: "K", Text: "T"},
+		}},
+		Shut:   []string{"/redfish/v1/JobService", "/redfish/v1/TelemetryService"},
+		Errors: dialect.Errors{One: true, Done: &dialect.Saying{Registry: "Base", Version: "1.8.1", Key: "Success", Text: "Done."}},
+	}
+	if d := cmp.Diff(face, r.Face); d != "" {
+		t.Errorf("Face (-want +got):\n%s", d)
+	}
+	if len(r.Own.Resources) != 2 || r.Own.Resources[0].Name != "Acme" || r.Hooks() != 1 {
+		t.Errorf("Own.Resources = %+v", r.Own.Resources)
+	}
+	whole, err := f.Record()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(whole.Face.Rules) <= len(r.Face.Rules) {
+		t.Error("the quirk did nothing")
+	}
+	if !reflect.DeepEqual(before, generic.Record) || len(hooked.Face.Moves) != 1 {
+		t.Error("the base was changed")
+	}
+}
+
+func TestAFileIsWrittenAsItIsRead(t *testing.T) {
+	f, err := file.Parse("acme.yaml", []byte(acme), bases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, f)
+}
+
+func same(t *testing.T, f *file.File) {
+	t.Helper()
+	b, err := file.Format(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := file.Parse("again.yaml", b, bases)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	c, err := file.Format(again)
+	if err != nil || string(c) != string(b) {
+		t.Fatalf("written again (%v):\n%s\nwas\n%s", err, c, b)
+	}
+	f.Says.Own, again.Says.Own = dialect.Own{}, dialect.Own{} // functions do not compare
+	if d := cmp.Diff(f.Says, again.Says); d != "" {
+		t.Fatalf("read again (-want +got):\n%s\n%s", d, b)
+	}
+}
+
+func TestMistakesAreNamed(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"no base", "name: a\n", `base: "": there is no such dialect`},
+		{"another base", "name: a\nbase: b\n", `base: "b": there is no such dialect`},
+		{"no name", "base: generic\n", `name: "": must be`},
+		{"a field", "name: a\nbase: generic\nsystemId: x\n", "a.yaml:3: systemId: there is no such field: use name, product"},
+		{"a field below", "name: a\nbase: generic\nface:\n  rules:\n  - {of: X, whlie: in POST}\n", "a.yaml:5: face.rules[0].whlie: there is no such field: use of, at"},
+		{"a hook", "name: a\nbase: generic\nown:\n  resources: [{read: x}]\n", "own.resources[0].read: there is no such field"},
+		{"a duration", "name: a\nbase: generic\nbmc: {sessionTimeout: 10}\n", `bmc.sessionTimeout: "10": use a form like 90s`},
+		{"a number", "name: a\nbase: generic\nbmc: {sessions: many}\n", `bmc.sessions: "many": must be a whole number`},
+		{"a byte", "name: a\nbase: generic\nipmi: {suites: [300]}\n", `ipmi.suites[0]: "300": must be a whole number from 0 to 255`},
+		{"a flag", "name: a\nbase: generic\nmedia: {patched: yes please}\n", `media.patched: "yes please": must be true or false`},
+		{"a list", "name: a\nbase: generic\nresetTypes: On\n", "resetTypes: must be a list"},
+		{"a value of a list", "name: a\nbase: generic\nresetTypes: [Explode]\n", `ResetTypes: "Explode" is no reset`},
+		{"a mapping", "name: a\nbase: generic\nbmc: [1]\n", "bmc: must be a mapping"},
+		{"null", "name: a\nbase: generic\nproduct: null\n", "product: must not be null"},
+		{"twice", "name: a\nbase: generic\nproduct: a\nproduct: b\n", `"product": a name must be a text, and be there once`},
+		{"a quirk", "name: a\nbase: generic\nquirks: [nonsense]\n", `quirks[0]: quirk: there is no "nonsense"`},
+		{"a quirk's parameter", "name: a\nbase: generic\nquirks: [power-settle-409 for=soon]\n", `"soon": must be a duration`},
+		{"two documents", "name: a\nbase: generic\n---\nname: b\n", "more than one document"},
+		{"a pattern", "name: a\nbase: generic\nface: {shut: [/x]}\n", `Face.Shut: "/x" must begin with /redfish/v1`},
+		{"a bomb", bomb(), "too large"},
+		{"endless", "name: a\nbase: generic\nown: &a\n  resources: [{at: /x, type: T, set: [{path: A, value: *a}]}]\n", "more than 60 deep"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := file.Parse("a.yaml", []byte(tt.text), bases)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Parse error = %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// bomb is a file that is small until its names are followed.
+func bomb() string {
+	var b strings.Builder
+	b.WriteString("name: a\nbase: generic\nface:\n  shapes:\n  - of: X\n    set:\n    - {path: a, value: &a [1,1,1,1,1,1,1,1]}\n")
+	for c := byte('b'); c < 'l'; c++ {
+		p := "*" + string(c-1)
+		b.WriteString("    - {path: " + string(c) + ", value: &" + string(c) + " [" + strings.TrimSuffix(strings.Repeat(p+",", 8), ",") + "]}\n")
+	}
+	return b.String()
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(acme))
+	f.Add([]byte("name: a\nbase: generic\n"))
+	f.Add([]byte(bomb()))
+	f.Add([]byte("name: a\nbase: generic\nown: &a\n  resources: [*a]\n"))
+	f.Add([]byte("name: a\nbase: hooked\nresetTypes: []\nface: {shapes: [{of: A, set: [{path: x, value: 0x10}]}]}\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		parsed, err := file.Parse("fuzz.yaml", b, bases)
+		if err != nil {
+			return
+		}
+		same(t, parsed)
+	})
+}
