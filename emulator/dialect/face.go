@@ -31,7 +31,10 @@ type Face struct {
 // patterns: {system}, {manager} and {chassis} are the record's IDs, any other
 // name in braces stands for one segment, or for a part of it, and keeps its
 // value; {job:12} is filled with zeros to twelve digits.
-type Move struct{ From, To string }
+type Move struct {
+	From, To string
+	Slash    bool // addresses in bodies, of To and below, end with a slash
+}
 
 // Shape is how the resources of one type differ from what they would be.
 type Shape struct {
@@ -44,18 +47,22 @@ type Shape struct {
 
 // Datum is a property of a vendor's.
 type Datum struct {
-	Path string // "Oem/Hpe/PostState"; what it is in is made where it is not there
+	// Path is where it stands: "Oem/Acme/PostState"; what it is in is made where
+	// it is not there. In an array a segment is the number of an element.
+	Path string
 	// Value is what it is, in JSON: nil, bool, number, text, []any and
 	// map[string]any. In a text {system}, {manager}, {chassis} and {self}, the
 	// address of the resource, are filled in.
 	Value any
 	// From, when it is not empty, is the path of a property that it takes its
-	// value from; Map says what becomes of which, Value of any other. In a
-	// resource of a vendor's own it may be another's, of the tree:
-	// "/redfish/v1/Systems/{system}#PowerState", or what is kept: "=Name".
+	// value from; Map says what becomes of which, Value of any other. It may be
+	// another resource's, of the tree: "/redfish/v1/Systems/{system}#PowerState",
+	// or, in a resource of a vendor's own, what is kept: "=Name".
 	From string
 	Map  map[string]any
 	Else Else // what becomes of a value that Map does not know
+	// As is what a value that is taken From is put into, as a text: "rev. %".
+	As string
 }
 
 // Else says what becomes of a value that a map does not know.
@@ -120,17 +127,32 @@ type Errors struct {
 	// Done says that a write that shows no resource is answered 200, with an
 	// error object that tells of the success. A PATCH shows none.
 	Done *Saying
+	// Tells are what some writes are answered with instead.
+	Tells []Tell
+}
+
+// Tell is what a write is answered with, instead of Errors.Done.
+type Tell struct {
+	Of     string // type of the resource, without version
+	At     string // pattern of its address, as Move.From; "": anywhere
+	Method string // as Rule.Method; "": any
+	Says   Saying
 }
 
 // Plain says that the face changes nothing.
 func (f *Face) Plain() bool {
-	return !f.Slash && !f.Fold && len(f.Moves)+len(f.Shapes)+len(f.Rules)+len(f.Readings)+len(f.Shut) == 0 && f.Errors == Errors{}
+	return !f.Slash && !f.Fold && len(f.Moves)+len(f.Shapes)+len(f.Rules)+len(f.Readings)+len(f.Shut) == 0 && f.Errors.plain()
+}
+
+func (e *Errors) plain() bool {
+	return e.Code == "" && !e.Terse && !e.One && e.Done == nil && len(e.Tells) == 0
 }
 
 // Clone is a copy that shares nothing that would be appended to.
 func (f Face) Clone() Face {
 	f.Moves, f.Shapes, f.Rules, f.Shut = slices.Clone(f.Moves), slices.Clone(f.Shapes), slices.Clone(f.Rules), slices.Clone(f.Shut)
 	f.Readings = slices.Clone(f.Readings)
+	f.Errors.Tells = slices.Clone(f.Errors.Tells)
 	return f
 }
 
@@ -157,8 +179,13 @@ func (r *Record) validateFace(need func(ok bool, field, fix string)) {
 		}
 		for _, d := range s.Set {
 			need(d.Path != "", "Face.Shapes.Set.Path", s.Of+": must not be empty")
-			need(d.Map == nil || d.From != "", "Face.Shapes.Set.Map", s.Of+"/"+d.Path+": needs From")
+			need(d.Map == nil && d.As == "" || d.From != "", "Face.Shapes.Set.Map", s.Of+"/"+d.Path+": needs From")
+			need(d.As == "" || strings.Count(d.As, "%") == 1, "Face.Shapes.Set.As", s.Of+"/"+d.Path+": must have one % for the value")
 		}
+	}
+	for _, t := range f.Errors.Tells {
+		need(f.Errors.Done != nil, "Face.Errors.Tells", "needs Done")
+		need(t.Says.Registry != "" && t.Says.Key != "" && registryVersion.MatchString(t.Says.Version), "Face.Errors.Tells", t.Of+": must have a registry, its version and a key")
 	}
 	for _, u := range f.Rules {
 		need(slices.Contains(whiles, u.While), "Face.Rules.While", fmt.Sprintf("%q is no condition", u.While))

@@ -24,6 +24,9 @@ type Protocol struct {
 	ETags ETags
 	// Gzip says that the service packs what it sends when a client takes that.
 	Gzip bool
+	// Packed are patterns of addresses, as Move.From, of what is sent packed and
+	// not otherwise: to a client that does not take that the answer is 406.
+	Packed []string
 	// OEM are the types of objects that the vendor adds to resources.
 	OEM []OEMType
 	// Close says that the service ends each connection after one answer.
@@ -33,6 +36,7 @@ type Protocol struct {
 // Clone is a copy that shares nothing that would be changed.
 func (p Protocol) Clone() Protocol {
 	p.Registries, p.Sayings, p.ETags.Required = maps.Clone(p.Registries), maps.Clone(p.Sayings), slices.Clone(p.ETags.Required)
+	p.Packed = slices.Clone(p.Packed)
 	return p
 }
 

@@ -118,7 +118,7 @@ func (s *Service) event(t *happening, to *bmc.Subscription) []byte {
 		"Events": all, "Events@odata.count": len(all),
 	}
 	if f := faceOf(t.at.d); f != nil {
-		o = f.object(decode(encode(o)))
+		o = f.object(decode(encode(o)), s.browse(t.at))
 	}
 	return encode(o)
 }

@@ -22,7 +22,10 @@ type face struct {
 	shut     []pattern
 	shapes   map[string][]formed // by type
 	rules    []rule
+	packed   []pattern
+	tells    []tell
 	readings []reading
+	needs    sync.Map              // schema → shows: what bodies depend on for their vendor's sake
 	places   *kept[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
 
@@ -32,7 +35,7 @@ var faces sync.Map // *dialect.Record → *face, nil for one that changes nothin
 
 // faceOf is the face of a record; nil when it has none.
 func faceOf(d *dialect.Record) *face {
-	if d.Face.Plain() {
+	if d.Face.Plain() && len(d.Protocol.Packed) == 0 {
 		return nil
 	}
 	if f, ok := faces.Load(d); ok {
@@ -46,8 +49,8 @@ func newFace(d *dialect.Record) *face {
 	f := &face{d: d, shapes: map[string][]formed{}, places: newKept[string](1<<12, func(string) int { return 1 })}
 	for _, m := range d.Face.Moves {
 		from, to := patternOf(m.From, d), patternOf(m.To, d)
-		f.out = append(f.out, move{from, to})
-		f.in = append(f.in, move{to, from})
+		f.out = append(f.out, move{from, to, m.Slash})
+		f.in = append(f.in, move{from: to, to: from})
 	}
 	for _, all := range [][]move{f.out, f.in} { // the closest first
 		slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
@@ -64,6 +67,12 @@ func newFace(d *dialect.Record) *face {
 	for _, r := range d.Face.Readings {
 		f.readings = append(f.readings, reading{r, patternOf(r.At, d)})
 	}
+	for _, p := range d.Protocol.Packed {
+		f.packed = append(f.packed, patternOf(p, d))
+	}
+	for _, t := range d.Face.Errors.Tells {
+		f.tells = append(f.tells, tell{t, patternOf(t.At, d)})
+	}
 	return f
 }
 
@@ -77,7 +86,10 @@ type segment struct {
 }
 
 // move puts what is at some addresses, and below them, to others.
-type move struct{ from, to pattern }
+type move struct {
+	from, to pattern
+	slash    bool // they end with one
+}
 
 func patternOf(text string, d *dialect.Record) pattern {
 	if text == "" {
@@ -165,6 +177,9 @@ func moved(all []move, path string) (string, bool) {
 		}
 		for _, s := range rest {
 			b.WriteString("/" + s)
+		}
+		if m.slash && b.String()[b.Len()-1] != '/' {
+			b.WriteByte('/')
 		}
 		return b.String(), true
 	}
@@ -305,34 +320,31 @@ func mapTexts(v any, to func(string) string) any {
 	return v
 }
 
-// body is a JSON body as clients of this vendor see it.
-func (f *face) body(b []byte) []byte { return encode(f.object(decode(b))) }
-
 // object changes a body to what clients of this vendor see, and returns it.
-func (f *face) object(o object) object {
+func (f *face) object(o object, of browse) object {
 	if len(f.shut) > 0 {
 		f.unlink(o)
 	}
-	f.dress(o)
+	f.dress(o, of)
 	mapTexts(o, f.address)
 	return o
 }
 
 // dress shapes an object, and those in it.
-func (f *face) dress(o object) {
+func (f *face) dress(o object, of browse) {
 	for _, below := range o {
 		switch x := below.(type) {
 		case object:
-			f.dress(x)
+			f.dress(x, of)
 		case []any:
 			for _, e := range x {
 				if in, ok := e.(object); ok {
-					f.dress(in)
+					f.dress(in, of)
 				}
 			}
 		case []object:
 			for _, in := range x {
-				f.dress(in)
+				f.dress(in, of)
 			}
 		}
 	}
@@ -348,11 +360,12 @@ func (f *face) dress(o object) {
 	}
 	for _, s := range all {
 		if s.at == nil || s.at.holds(self) {
-			s.put(o, self, f.d)
+			s.put(o, self, f.d, of)
 		}
 	}
 	if id, _ := o["Id"].(string); id != "" && strings.HasSuffix(self, "/"+id) {
 		if to, away := moved(f.out, self); away {
+			to = strings.TrimSuffix(to, "/")
 			o["Id"] = to[strings.LastIndexByte(to, '/')+1:]
 		}
 	}
@@ -365,12 +378,16 @@ type formed struct {
 }
 
 // put changes an object.
-func (s *formed) put(o object, self string, d *dialect.Record) {
+func (s *formed) put(o object, self string, d *dialect.Record, of browse) {
 	fill := strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID, "{self}", self)
 	for _, set := range s.Set { // before anything that they are taken from goes
 		v := set.Value
 		if set.From != "" {
-			is, ok := valueAt(o, set.From)
+			from, path := o, set.From
+			if at, property, ok := strings.Cut(set.From, "#"); ok {
+				from, path = of(fill.Replace(at)), property
+			}
+			is, ok := valueAt(from, path)
 			if !ok {
 				continue
 			}
@@ -382,6 +399,9 @@ func (s *formed) put(o object, self string, d *dialect.Record) {
 				v = to
 			case set.Else == dialect.AsItIs:
 				continue
+			}
+			if set.As != "" {
+				v = strings.Replace(set.As, "%", fmt.Sprint(v), 1)
 			}
 		}
 		setAt(o, set.Path, mapTexts(cloned(v), fill.Replace))
@@ -430,43 +450,73 @@ func cloned(v any) any {
 	return v
 }
 
-// valueAt is the property at a path.
-func valueAt(o object, path string) (any, bool) {
-	for {
-		name, rest, deeper := strings.Cut(path, "/")
-		v, ok := o[name]
-		if !deeper || !ok {
-			return v, ok
-		}
-		if o, ok = v.(object); !ok {
+// valueAt is the property at a path. A segment may be the number of an element.
+func valueAt(in any, path string) (any, bool) {
+	name, rest, deeper := strings.Cut(path, "/")
+	var v any
+	switch x := in.(type) {
+	case object:
+		is, ok := x[name]
+		if !ok {
 			return nil, false
 		}
-		path = rest
+		v = is
+	case []any:
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(x) {
+			return nil, false
+		}
+		v = x[i]
+	default:
+		return nil, false
 	}
+	if !deeper {
+		return v, true
+	}
+	return valueAt(v, rest)
 }
 
-func setAt(o object, path string, v any) {
+func setAt(in any, path string, v any) {
 	name, rest, deeper := strings.Cut(path, "/")
+	if all, ok := in.([]any); ok {
+		switch i, err := strconv.Atoi(name); {
+		case err != nil || i < 0 || i >= len(all):
+		case deeper:
+			setAt(all[i], rest, v)
+		default:
+			all[i] = v
+		}
+		return
+	}
+	o, ok := in.(object)
+	if !ok {
+		return
+	}
 	if !deeper {
 		o[name] = v
 		return
 	}
-	below, ok := o[name].(object)
-	if !ok {
-		below = object{}
-		o[name] = below
+	switch o[name].(type) {
+	case object, []any:
+	default:
+		o[name] = object{}
 	}
-	setAt(below, rest, v)
+	setAt(o[name], rest, v)
 }
 
-func dropAt(o object, path string) {
+func dropAt(in any, path string) {
 	name, rest, deeper := strings.Cut(path, "/")
-	if !deeper {
-		delete(o, name)
-		return
-	}
-	if below, ok := o[name].(object); ok {
-		dropAt(below, rest)
+	switch x := in.(type) {
+	case object:
+		if !deeper {
+			delete(x, name)
+			return
+		}
+		dropAt(x[name], rest)
+	case []any:
+		if i, err := strconv.Atoi(name); err == nil && deeper && i >= 0 && i < len(x) {
+			dropAt(x[i], rest)
+		}
 	}
 }
 

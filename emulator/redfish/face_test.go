@@ -200,3 +200,81 @@ func TestAVendorHasItsOwnFormOfErrors(t *testing.T) {
 		t.Errorf("a PATCH that was done: %d %v", w.Code, e)
 	}
 }
+
+func TestAVendorShowsWhatOthersHave(t *testing.T) {
+	s, h := faced(t, dialect.Face{Shapes: []dialect.Shape{{
+		Of: "ServiceRoot", Set: []dialect.Datum{
+			{Path: "Product", From: "/redfish/v1/Systems/{system}#Model"},
+			{Path: "Oem/Acme/Managers", Value: []any{map[string]any{"Kind": "Acme"}}},
+			{Path: "Oem/Acme/Managers/0/Firmware", From: "/redfish/v1/Managers/{manager}#FirmwareVersion", As: "Acme v%"},
+			{Path: "Oem/Acme/Power", From: "/redfish/v1/Systems/{system}#PowerState"},
+			{Path: "Oem/Acme/Lost", From: "/redfish/v1/Systems/other#PowerState"},
+		},
+	}}})
+	body, _ := get(t, s, "/redfish/v1/")
+	acme := body["Oem"].(map[string]any)["Acme"].(map[string]any)
+	if body["Product"] != h.Machine().Profile.Model || acme["Power"] != "Off" || acme["Lost"] != nil {
+		t.Errorf("%v %v", body["Product"], acme)
+	}
+	if is := acme["Managers"].([]any)[0].(map[string]any)["Firmware"]; is != "Acme v"+h.Machine().BMCVersion() {
+		t.Errorf("the firmware is %v", is)
+	}
+	before := body["@odata.etag"]
+	if w := call(t, s, "admin", "GET", "/redfish/v1/", "", "If-None-Match", before.(string)); w.Code != 304 {
+		t.Errorf("unchanged, but %d", w.Code)
+	}
+	converse(t, s, step{"admin", "POST", sys + "/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`, nil, 204, ""})
+	body, _ = get(t, s, "/redfish/v1/")
+	if is := body["Oem"].(map[string]any)["Acme"].(map[string]any)["Power"]; is == "Off" || body["@odata.etag"] == before {
+		t.Errorf("once the system is on the root shows %v, ETag %v", is, body["@odata.etag"])
+	}
+}
+
+func TestSomeAddressesEndWithASlash(t *testing.T) {
+	s, _ := faced(t, dialect.Face{Fold: true, Moves: []dialect.Move{
+		{From: "/redfish/v1/Systems/{system}/Bios", To: "/redfish/v1/systems/{system}/bios", Slash: true},
+		{From: "/redfish/v1/Systems/{system}/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", Slash: true},
+	}})
+	system, _ := get(t, s, sys)
+	at := system["Bios"].(map[string]any)["@odata.id"].(string)
+	if at != "/redfish/v1/systems/1/bios/" || system["@odata.id"] != sys {
+		t.Fatalf("the system is %v, its BIOS %v", system["@odata.id"], at)
+	}
+	bios, _ := get(t, s, at)
+	if bios["@odata.id"] != at || bios["Id"] != "bios" {
+		t.Errorf("the BIOS is %v, %v", bios["@odata.id"], bios["Id"])
+	}
+	if to := bios["Actions"].(map[string]any)["#Bios.ResetBios"].(map[string]any)["target"]; to != at+"Actions/Bios.ResetBios/" {
+		t.Errorf("it is reset at %v", to)
+	}
+	answersWith(t, s, step{"admin", "GET", sys + "/Bios/Settings", "", nil, 200, ""}, step{"admin", "POST", at + "Actions/Bios.ResetBios/", "", nil, 204, ""})
+}
+
+func TestSomeWritesAreAnsweredWithAMessageOfTheirOwn(t *testing.T) {
+	say := func(key string) dialect.Saying {
+		return dialect.Saying{Registry: "Acme", Version: "1.2.0", Key: key, Text: "Done.", Resolution: "None."}
+	}
+	done := say("Success")
+	s, _ := faced(t, dialect.Face{Errors: dialect.Errors{Done: &done, Tells: []dialect.Tell{
+		{Of: "Bios", At: "/redfish/v1/Systems/{system}/Bios/Settings", Method: "PATCH", Says: say("Restart")},
+	}}})
+	answersWith(t, s,
+		step{"admin", "PATCH", sys, `{"AssetTag":"a"}`, nil, 200, "Success"},
+		step{"admin", "PATCH", sys + "/Bios/Settings", `{"Attributes":{"BootMode":"LegacyBios"}}`, nil, 200, "Restart"},
+	)
+}
+
+func TestSomeIsSentPackedOnly(t *testing.T) {
+	h := newHost(t)
+	h.d.Protocol.Packed = []string{"/redfish/v1/Registries/{registry}/{document}"}
+	s := newService(t, h)
+	bios, _ := get(t, s, sys+"/Bios")
+	file, _ := get(t, s, "/redfish/v1/Registries/"+bios["AttributeRegistry"].(string))
+	at := file["Location"].([]any)[0].(map[string]any)["Uri"].(string)
+	if w := call(t, s, "admin", "GET", at, "", "Accept-Encoding", "identity"); w.Code != http.StatusNotAcceptable {
+		t.Errorf("to a client that does not unpack: %d", w.Code)
+	}
+	if w := call(t, s, "admin", "GET", at, "", "Accept-Encoding", "gzip"); w.Code != 200 || w.Header().Get("Content-Encoding") != "gzip" {
+		t.Errorf("to a client that does: %d, %s", w.Code, w.Header().Get("Content-Encoding"))
+	}
+}

@@ -37,12 +37,17 @@ type made struct {
 
 // page is the representation of a resource, or nil when it is not there.
 func (s *Service) page(m *match, at *snapshot) *page {
+	f := faceOf(at.d)
+	needs := m.shows
+	if f != nil {
+		needs |= f.beside(s, m.schema)
+	}
 	k := key{id: at.m.Identity, uri: m.uri}
-	if m.shows == 0 {
+	if needs == 0 {
 		k = key{p: at.m.Profile, uri: m.uri}
 	}
 	old, known := s.pages.get(k)
-	if known && m.shows.same(&old.at, at) {
+	if known && needs.same(&old.at, at) {
 		return old.page
 	}
 	v := m.view(at)
@@ -67,8 +72,14 @@ func (s *Service) page(m *match, at *snapshot) *page {
 		body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
 		is.page = newPage(jsonType, body, tag, m.describedBy)
 	}
-	if f := faceOf(at.d); f != nil && is.mime == jsonType && len(is.page.body) > 0 {
-		is.page = newPage(jsonType, f.body(is.page.body), is.etag, m.describedBy)
+	if f != nil && is.mime == jsonType && len(is.page.body) > 0 {
+		o := f.object(decode(is.page.body), s.browse(at))
+		tag := is.etag
+		if needs != m.shows {
+			tag = f.tag(tag, m.schema, o)
+			o["@odata.etag"] = tag
+		}
+		is.page = newPage(jsonType, encode(o), tag, m.describedBy)
 	}
 	if known && m.spares == nil { // it depends on nothing else
 		is.allow = old.allow

@@ -68,14 +68,24 @@ func says(s dialect.Saying, args ...string) message.Message {
 	return d.Make(args[:used]...)
 }
 
+// tell is a dialect.Tell, ready for use.
+type tell struct {
+	dialect.Tell
+	at pattern
+}
+
+func (t *tell) concerns(x *exchange) bool { return x.about(t.Of, t.Method, t.at) }
+
 // concerns says whether the rule is about what a request is about.
-func (r *rule) concerns(x *exchange) bool {
+func (r *rule) concerns(x *exchange) bool { return x.about(r.Of, r.Method, r.at) }
+
+// about says whether a request does that to such a resource.
+func (x *exchange) about(of, method string, at pattern) bool {
 	what := x.r.Method
 	if x.match.action != nil {
 		what = x.match.action.name
 	}
-	return (r.Of == "" || r.Of == typeName(x.match.schema)) && (r.Method == "" || r.Method == what) &&
-		(r.at == nil || r.at.holds(x.match.uri))
+	return (of == "" || of == typeName(x.match.schema)) && (method == "" || method == what) && (at == nil || at.holds(x.match.uri))
 }
 
 // sees says whether what was sent is what the rule is about, and which property
@@ -244,6 +254,11 @@ func (x *exchange) succeed() {
 		return
 	}
 	m := says(*form.Done)
+	if f := faceOf(x.host.Dialect()); f != nil {
+		if i := slices.IndexFunc(f.tells, func(t tell) bool { return t.concerns(x) }); i >= 0 {
+			m = says(f.tells[i].Says)
+		}
+	}
 	m.Severity = message.OK
 	x.w.Header()["Content-Type"] = jsonContent
 	x.send(http.StatusOK, inForm(x.spoken().Error(m), form))

@@ -391,6 +391,12 @@ func (x *exchange) read(p *page) {
 	}
 	x.w.Header()["Vary"] = varies
 	plain := x.unpacked(p)
+	if f := faceOf(x.host.Dialect()); f != nil && f.packs(x.match.uri) {
+		if plain = false; !takesGzip(x.r.Header["Accept-Encoding"]) {
+			x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept-Encoding"))
+			return
+		}
+	}
 	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && holds(tags, p.etag, x.host.Dialect().Protocol.ETags) {
 		x.w.Header()["Etag"] = p.etagHeader
 		if !plain {

@@ -143,7 +143,7 @@ func (x *exchange) showAt(status int, uri string) {
 // loose is a page of a body that is no resource's.
 func (x *exchange) loose(o object) *page {
 	if f := faceOf(x.host.Dialect()); f != nil {
-		o = f.object(decode(encode(o)))
+		o = f.object(decode(encode(o)), x.browse())
 	}
 	body := encode(o)
 	p := newPage(jsonType, body, etag(body), nil)
