@@ -3,7 +3,6 @@ package redfish
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -429,95 +428,6 @@ func empties(v any) bool {
 		return len(x) == 0
 	}
 	return false
-}
-
-// cloned is a copy of a JSON value, all the way down.
-func cloned(v any) any {
-	switch x := v.(type) {
-	case map[string]any:
-		c := maps.Clone(x)
-		for name := range c {
-			c[name] = cloned(c[name])
-		}
-		return c
-	case []any:
-		c := slices.Clone(x)
-		for i := range c {
-			c[i] = cloned(c[i])
-		}
-		return c
-	}
-	return v
-}
-
-// valueAt is the property at a path. A segment may be the number of an element.
-func valueAt(in any, path string) (any, bool) {
-	name, rest, deeper := strings.Cut(path, "/")
-	var v any
-	switch x := in.(type) {
-	case object:
-		is, ok := x[name]
-		if !ok {
-			return nil, false
-		}
-		v = is
-	case []any:
-		i, err := strconv.Atoi(name)
-		if err != nil || i < 0 || i >= len(x) {
-			return nil, false
-		}
-		v = x[i]
-	default:
-		return nil, false
-	}
-	if !deeper {
-		return v, true
-	}
-	return valueAt(v, rest)
-}
-
-func setAt(in any, path string, v any) {
-	name, rest, deeper := strings.Cut(path, "/")
-	if all, ok := in.([]any); ok {
-		switch i, err := strconv.Atoi(name); {
-		case err != nil || i < 0 || i >= len(all):
-		case deeper:
-			setAt(all[i], rest, v)
-		default:
-			all[i] = v
-		}
-		return
-	}
-	o, ok := in.(object)
-	if !ok {
-		return
-	}
-	if !deeper {
-		o[name] = v
-		return
-	}
-	switch o[name].(type) {
-	case object, []any:
-	default:
-		o[name] = object{}
-	}
-	setAt(o[name], rest, v)
-}
-
-func dropAt(in any, path string) {
-	name, rest, deeper := strings.Cut(path, "/")
-	switch x := in.(type) {
-	case object:
-		if !deeper {
-			delete(x, name)
-			return
-		}
-		dropAt(x[name], rest)
-	case []any:
-		if i, err := strconv.Atoi(name); err == nil && deeper && i >= 0 && i < len(x) {
-			dropAt(x[i], rest)
-		}
-	}
 }
 
 // find is what is at an address that a client of this vendor's uses; nil when
