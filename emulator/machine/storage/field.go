@@ -78,12 +78,22 @@ func syndromes(data [][]byte, p, q []byte) {
 	}
 }
 
+// solveP computes the data of one column that a row lacks, from its P.
+func solveP(data [][]byte, x int, p []byte) {
+	copy(data[x], p)
+	for i, d := range data {
+		if i != x {
+			add(data[x], d)
+		}
+	}
+}
+
 // solve computes the data of two columns x < y that a row lacks. On entry their
-// slices hold anything; p and q hold the row's syndromes and are spent.
-func solve(data [][]byte, x, y int, p, q []byte) {
+// slices hold anything; p and q hold the row's syndromes, and restP and restQ
+// are as long: they are spent.
+func solve(data [][]byte, x, y int, p, q, restP, restQ []byte) {
 	clear(data[x])
 	clear(data[y])
-	restP, restQ := make([]byte, len(p)), make([]byte, len(q))
 	syndromes(data, restP, restQ)
 	add(p, restP) // = Dx + Dy
 	add(q, restQ) // = g^x Dx + g^y Dy
@@ -96,12 +106,15 @@ func solve(data [][]byte, x, y int, p, q []byte) {
 	add(data[x], data[y])
 }
 
-// solveQ computes the data of one column that a row lacks together with its P.
-func solveQ(data [][]byte, x int, q []byte) {
+// solveQ computes the data of one column that a row lacks together with its P;
+// q and rest are spent.
+func solveQ(data [][]byte, x int, q, rest []byte) {
 	clear(data[x])
-	rest := make([]byte, len(q))
-	sum := make([]byte, len(q))
-	syndromes(data, sum, rest)
+	clear(rest)
+	for i := len(data) - 1; i >= 0; i-- {
+		double(rest)
+		add(rest, data[i])
+	}
 	add(q, rest) // = g^x Dx
 	copy(data[x], q)
 	scale(data[x], inverse(powers[x]))

@@ -77,9 +77,14 @@ func TestAnyTwoColumnsAreSolved(t *testing.T) {
 			copy(got[i], want[i])
 		}
 		clear(got[x])
-		solveQ(got, x, bytes.Clone(q))
+		solveQ(got, x, bytes.Clone(q), make([]byte, size))
 		if !bytes.Equal(got[x], want[x]) {
 			t.Errorf("seed %d: solveQ(%d) is wrong", seed, x)
+		}
+		got[x] = row()[0] // anything
+		solveP(got, x, p)
+		if !bytes.Equal(got[x], want[x]) {
+			t.Errorf("seed %d: solveP(%d) is wrong", seed, x)
 		}
 		for y := x + 1; y < width; y++ {
 			got := row()
@@ -88,7 +93,7 @@ func TestAnyTwoColumnsAreSolved(t *testing.T) {
 					copy(got[i], want[i])
 				}
 			}
-			solve(got, x, y, bytes.Clone(p), bytes.Clone(q))
+			solve(got, x, y, bytes.Clone(p), bytes.Clone(q), row()[0], row()[0])
 			if !bytes.Equal(got[x], want[x]) || !bytes.Equal(got[y], want[y]) {
 				t.Errorf("seed %d: solve(%d, %d) is wrong", seed, x, y)
 			}

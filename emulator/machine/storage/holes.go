@@ -166,5 +166,5 @@ func (v *Volume) discardInRow(off, n int64) error {
 	case err != nil:
 		return err
 	}
-	return v.writeRow(make([]byte, off+n-next), v.locate(next))
+	return v.writeRow(new(buffers), make([]byte, off+n-next), v.locate(next))
 }

@@ -15,29 +15,38 @@ func (v *Volume) Rebuild(index int, target Medium) error {
 	if err := target.Discard(v.start, v.rows*v.Strip); err != nil {
 		return err
 	}
+	var b buffers
 	return v.eachRow(index/v.Width, func(at place) error {
-		strip, err := v.strip(at, index%v.Width)
-		if err != nil || zeros(strip) {
+		return v.pieces(at, v.Strip, func(at place, _, n int64) error {
+			part, err := v.part(&b, at, index%v.Width, n)
+			if err != nil || zeros(part) {
+				return err
+			}
+			_, err = target.WriteAt(part, v.on(at))
 			return err
-		}
-		_, err = target.WriteAt(strip, v.on(at))
-		return err
+		})
 	})
 }
 
-// strip is what the index-th drive of a span would hold in a row.
-func (v *Volume) strip(at place, index int) ([]byte, error) {
+// part is what the index-th drive of a span would hold in n bytes of a row.
+func (v *Volume) part(b *buffers, at place, index int, n int64) ([]byte, error) {
 	if levels[v.Type].mirror {
-		b := make([]byte, v.Strip)
-		return b, read(v.any(at.span), b, v.on(at))
+		b.release()
+		out := b.take(n)
+		return out, read(v.any(at.span), out, v.on(at))
 	}
-	data, err := v.load(at, v.Strip)
+	data, err := v.load(b, at, n)
 	if err != nil {
 		return nil, err
 	}
-	for c, b := range append(data, v.parity(data, v.Strip)...) {
+	for c, d := range data {
 		if v.column(at.row, c) == index {
-			return b, nil
+			return d, nil
+		}
+	}
+	for i, sum := range v.parity(b, data, n) {
+		if v.column(at.row, len(data)+i) == index {
+			return sum, nil
 		}
 	}
 	return nil, ErrFailed // not reached: every drive has a column
@@ -52,9 +61,15 @@ func (v *Volume) Check() (wrong int64, err error) {
 	if !v.Type.Redundant() {
 		return 0, nil
 	}
+	var b buffers
 	for s := range v.Spans {
 		err := v.eachRow(s, func(at place) error {
-			bad, err := v.mend(at)
+			bad := false
+			err := v.pieces(at, v.Strip, func(at place, _, n int64) error {
+				mended, err := v.mend(&b, at, n)
+				bad = bad || mended
+				return err
+			})
 			if bad {
 				wrong++
 			}
@@ -67,13 +82,13 @@ func (v *Volume) Check() (wrong int64, err error) {
 	return wrong, nil
 }
 
-// mend checks one row.
-func (v *Volume) mend(at place) (bad bool, err error) {
-	var first []byte
+// mend checks n bytes of one row.
+func (v *Volume) mend(b *buffers, at place, n int64) (bad bool, err error) {
 	var want [][]byte // of the drives from the first'th column on
 	from := 1
 	if levels[v.Type].mirror {
-		first = make([]byte, v.Strip)
+		b.release()
+		first := b.take(n)
 		if err := read(v.drives(at.span)[0], first, v.on(at)); err != nil {
 			return false, err
 		}
@@ -81,13 +96,13 @@ func (v *Volume) mend(at place) (bad bool, err error) {
 			want = append(want, first)
 		}
 	} else {
-		data, err := v.load(at, v.Strip)
+		data, err := v.load(b, at, n)
 		if err != nil {
 			return false, err
 		}
-		from, want = v.data(), v.parity(data, v.Strip)
+		from, want = v.data(), v.parity(b, data, n)
 	}
-	held := make([]byte, v.Strip)
+	held := b.take(n)
 	for i, w := range want {
 		m := v.holder(at, from+i)
 		if err := read(m, held, v.on(at)); err != nil {

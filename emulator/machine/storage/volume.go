@@ -95,11 +95,12 @@ func (v *Volume) ReadAt(p []byte, off int64) (int, error) {
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	var b buffers
 	n := 0
 	for n < len(p) && off < v.Size() {
 		at := v.locate(off)
 		part := p[n : n+int(min(int64(len(p)-n), v.Strip-at.in))]
-		if err := v.readStrip(part, at); err != nil {
+		if err := v.readStrip(&b, part, at); err != nil {
 			return n, err
 		}
 		n += len(part)
@@ -112,7 +113,7 @@ func (v *Volume) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // readStrip reads a part of one strip.
-func (v *Volume) readStrip(p []byte, at place) error {
+func (v *Volume) readStrip(b *buffers, p []byte, at place) error {
 	m := v.holder(at, at.column)
 	if levels[v.Type].mirror {
 		m = v.any(at.span)
@@ -120,11 +121,29 @@ func (v *Volume) readStrip(p []byte, at place) error {
 	if m != nil {
 		return read(m, p, v.on(at))
 	}
-	data, err := v.load(at, int64(len(p)))
-	if err != nil {
-		return err
+	return v.pieces(at, int64(len(p)), func(in place, from, n int64) error {
+		data, err := v.load(b, in, n)
+		if err != nil {
+			return err
+		}
+		copy(p[from:], data[at.column])
+		return nil
+	})
+}
+
+// piece is how much of each strip is computed at a time: what a row has of it
+// stays in a processor's cache.
+const piece = 64 << 10
+
+// pieces calls f for each piece of n bytes of a strip, with where it begins
+// among them and how long it is.
+func (v *Volume) pieces(at place, n int64, f func(at place, from, n int64) error) error {
+	for from := int64(0); from < n; from += piece {
+		if err := f(at, from, min(piece, n-from)); err != nil {
+			return err
+		}
+		at.in += piece
 	}
-	copy(p, data[at.column])
 	return nil
 }
 
@@ -138,46 +157,45 @@ func read(m Medium, p []byte, off int64) error {
 }
 
 // load reads n bytes of every strip of a row, from at.in on, and computes those
-// whose drives are gone.
-func (v *Volume) load(at place, n int64) (data [][]byte, err error) {
+// whose drives are gone. What it returns is b's, until it is called again.
+func (v *Volume) load(b *buffers, at place, n int64) (data [][]byte, err error) {
+	b.release()
 	columns, parity := v.data(), levels[v.Type].parity
-	all := make([][]byte, columns+parity)
+	all := b.row(columns + parity)
 	var lost []int // of data
-	for c := range all {
-		all[c] = make([]byte, n)
-		m := v.holder(at, c)
-		switch {
-		case m != nil:
-			if err := read(m, all[c], v.on(at)); err != nil {
-				return nil, err
-			}
-		case c < columns:
+	for c := range columns {
+		all[c] = b.take(n)
+		if m := v.holder(at, c); m == nil {
 			lost = append(lost, c)
-		default:
-			all[c] = nil
+		} else if err := read(m, all[c], v.on(at)); err != nil {
+			return nil, err
 		}
 	}
 	data = all[:columns]
-	var p, q []byte
-	if parity > 0 {
-		p = all[columns]
+	// As many of P and Q as there are lost.
+	syndrome := [2][]byte{}
+	left := len(lost)
+	for i := 0; i < parity && left > 0; i++ {
+		m := v.holder(at, columns+i)
+		if m == nil {
+			continue
+		}
+		all[columns+i] = b.take(n)
+		if err := read(m, all[columns+i], v.on(at)); err != nil {
+			return nil, err
+		}
+		syndrome[i], left = all[columns+i], left-1
 	}
-	if parity > 1 {
-		q = all[columns+1]
-	}
-	switch {
-	case len(lost) == 0:
-	case len(lost) == 1 && p != nil:
-		sum := make([]byte, n)
-		syndromes(data, sum, nil) // the lost one counts as zeros
-		add(sum, p)
-		data[lost[0]] = sum
-	case len(lost) == 1 && q != nil:
-		solveQ(data, lost[0], q)
-	case len(lost) == 2 && p != nil && q != nil:
-		solve(data, lost[0], lost[1], p, q)
-	default:
+	switch p, q := syndrome[0], syndrome[1]; {
+	case left > 0:
 		return nil, fmt.Errorf("%w: row %d of span %d", ErrFailed, at.row, at.span)
+	case len(lost) == 0:
+	case len(lost) == 2:
+		solve(data, lost[0], lost[1], p, q, b.take(n), b.take(n))
+	case p != nil:
+		solveP(data, lost[0], p)
+	default:
+		solveQ(data, lost[0], q, b.take(n))
 	}
 	return data, nil
 }
@@ -189,11 +207,12 @@ func (v *Volume) WriteAt(p []byte, off int64) (int, error) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	var b buffers
 	n := 0
 	for n < len(p) {
 		at := v.locate(off)
 		part := p[n : n+int(min(int64(len(p)-n), v.Row()-off%v.Row()))]
-		if err := v.writeRow(part, at); err != nil {
+		if err := v.writeRow(&b, part, at); err != nil {
 			return n, err
 		}
 		n += len(part)
@@ -203,7 +222,7 @@ func (v *Volume) WriteAt(p []byte, off int64) (int, error) {
 }
 
 // writeRow writes a part of one row.
-func (v *Volume) writeRow(p []byte, at place) error {
+func (v *Volume) writeRow(b *buffers, p []byte, at place) error {
 	switch l := levels[v.Type]; {
 	case l.mirror:
 		for _, m := range v.drives(at.span) {
@@ -216,7 +235,7 @@ func (v *Volume) writeRow(p []byte, at place) error {
 		}
 		return nil
 	case l.parity > 0:
-		return v.writeParity(p, at)
+		return v.writeParity(b, p, at)
 	}
 	return v.eachStrip(at, int64(len(p)), func(at place, from, n int64) error {
 		_, err := v.holder(at, at.column).WriteAt(p[from:from+n], v.on(at))
@@ -241,7 +260,7 @@ func (v *Volume) eachStrip(at place, n int64, f func(at place, from, n int64) er
 // writeParity writes a part of one row and computes the row's parity anew from
 // all of its data. So a row that is written once has right parity, whatever it
 // was before.
-func (v *Volume) writeParity(p []byte, at place) error {
+func (v *Volume) writeParity(b *buffers, p []byte, at place) error {
 	touched := place{row: at.row, span: at.span, in: at.in}
 	n := int64(len(p))
 	if at.in+n > v.Strip { // more than one strip
@@ -249,12 +268,14 @@ func (v *Volume) writeParity(p []byte, at place) error {
 	}
 	var data [][]byte
 	if int64(len(p)) == v.Row() { // all of it is new
-		for c := range v.data() {
-			data = append(data, p[int64(c)*v.Strip:int64(c+1)*v.Strip])
+		b.release()
+		data = b.row(v.data())
+		for c := range data {
+			data[c] = p[int64(c)*v.Strip : int64(c+1)*v.Strip]
 		}
 	} else {
 		var err error
-		if data, err = v.load(touched, n); err != nil {
+		if data, err = v.load(b, touched, n); err != nil {
 			return err
 		}
 		_ = v.eachStrip(at, int64(len(p)), func(at place, from, n int64) error {
@@ -273,9 +294,9 @@ func (v *Volume) writeParity(p []byte, at place) error {
 	if err != nil {
 		return err
 	}
-	for i, b := range v.parity(data, n) {
+	for i, sum := range v.parity(b, data, n) {
 		if m := v.holder(touched, v.data()+i); m != nil {
-			if _, err := m.WriteAt(b, v.on(touched)); err != nil {
+			if _, err := m.WriteAt(sum, v.on(touched)); err != nil {
 				return err
 			}
 		}
@@ -283,17 +304,14 @@ func (v *Volume) writeParity(p []byte, at place) error {
 	return nil
 }
 
-// parity is P, or P and Q, of a row's data.
-func (v *Volume) parity(data [][]byte, n int64) [][]byte {
-	out := make([][]byte, levels[v.Type].parity)
-	var q []byte
+// parity is P, or P and Q, of a row's data; it is b's, as the data may be.
+func (v *Volume) parity(b *buffers, data [][]byte, n int64) [][]byte {
+	out := make([][]byte, 2)[:levels[v.Type].parity]
 	for i := range out {
-		out[i] = make([]byte, n)
-		q = out[i]
+		out[i] = b.take(n)
 	}
-	if len(out) == 1 {
-		q = nil
+	if len(out) > 0 {
+		syndromes(data, out[0], out[:2][1])
 	}
-	syndromes(data, out[0], q)
 	return out
 }
