@@ -33,6 +33,56 @@ Feature: RAID
       | 5+0   | true    | 1    | raid16 |
       | 6+0   | true    | 2    | raid16 |
 
+  # B-52 B-53 B-170 B-173
+  Scenario Outline: Volumes are changed at once, at the next reset or by jobs
+    Given a lab with 1 server of the model "<model>"
+    And the operator has registered the server
+    When the operator counts how often the server is reset
+    And the operator asks for hardware RAID:
+      """
+      - {level: "1", name: system, controller: "<controller>", physicalDisks: [<first>, <second>]}
+      """
+    Then the host is prepared with it
+    And the server has the volumes "1"
+    And volume 1 is made of the drives "<first>, <second>"
+    And the server was reset <resets> times
+    When the operator asks for hardware RAID:
+      """
+      - {level: "5", controller: "<controller>"}
+      """
+    Then the host is prepared with it
+    And the server has the volumes "5"
+    When the operator asks for no hardware RAID
+    Then the host is prepared with it
+    And the server has no volumes
+
+    Examples: immediate
+      | model | controller      | first  | second | resets |
+      | raid  | RAID Controller | Disk.6 | Disk.7 | 0      |
+
+    Examples: with the next reset only
+      | model | controller        | first  | second | resets |
+      | raid2 | RAID Controller 1 | Disk.2 | Disk.3 | 1      |
+
+    Examples: job-driven
+      | model | controller        | first  | second | resets |
+      | raid2 | RAID Controller 2 | Disk.6 | Disk.7 | 0      |
+
+  # B-52 B-53
+  Scenario: The controller is killed while volumes wait for a reset
+    Given a lab with 1 server of the model "raid2"
+    And the operator has registered the server
+    When the operator asks for hardware RAID:
+      """
+      - {level: "1", controller: "1"}
+      - {level: "1", controller: "2"}
+      """
+    And preparing has begun
+    And the controller is killed
+    And another controller starts
+    Then the host is prepared with it
+    And the server has the volumes "1, 1"
+
   # B-170 B-176
   Scenario: A stripe outlives nothing, and says so
     Given a lab with 1 server of the model "raid"

@@ -33,8 +33,11 @@ const operationTimes = operationTime + "Support"
 // request was refused for it.
 func (x *exchange) effective(in *document, v view) (when string, ok bool) {
 	value, sent := in.get(operationTime)
-	if a := x.match.action; !sent || a != nil && !a.defers || x.r.Method == http.MethodPatch || x.match.applyTimes(v) == nil {
+	if a := x.match.action; a != nil && !a.defers || x.r.Method == http.MethodPatch || x.match.applyTimes(v) == nil {
 		return immediate, true
+	}
+	if !sent {
+		return x.match.applies(v)[0], true
 	}
 	when, _ = value.(string)
 	if in.fields[in.at(operationTime)].twice || !slices.Contains(x.match.applies(v), when) {

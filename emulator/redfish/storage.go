@@ -55,8 +55,11 @@ func (c operation) disk(ctx context.Context, do storage.Command) error {
 // the next start of the machine.
 func (c operation) diskJob(ctx context.Context, name string, do func(job string) storage.Command) (reply, error) {
 	out, err := c.begin(ctx, name, func(job string) machine.Command {
-		if c.when == onReset {
+		switch own := c.view.storage(); {
+		case c.when == onReset:
 			return machine.Storage{Command: storage.OnReset{Command: do(job), Job: job}}
+		case takesJobs(c.view) && c.view.ids["drive"] == "":
+			return machine.Storage{Command: storage.Soon{Controller: own.ID, Command: do(job), Job: job}}
 		}
 		return machine.Storage{Command: do(job)}
 	})
@@ -75,8 +78,12 @@ func raidTimes(v view) []string {
 	if !hasRAID(v) {
 		return nil
 	}
-	return anyTime(v)
+	return texts(v.storage().RAID.When())
 }
+
+// takesJobs says whether the controller that the view is of makes a job of all
+// that is done to its volumes.
+func takesJobs(v view) bool { return hasRAID(v) && v.storage().RAID.JobSeconds > 0 }
 
 func anyTime(view) []string { return []string{immediate, onReset} }
 
@@ -206,7 +213,7 @@ var storageActions = []action{{
 	inputs: []input{{name: "ResetType", kind: text, required: true, values: func(view) []string { return []string{resetAll, preserveVolumes} }}},
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		do := storage.ResetController{Controller: c.view.ids["storage"], KeepVolumes: value(c.set, "ResetType", "") == preserveVolumes}
-		if c.when == immediate {
+		if c.when == immediate && !takesJobs(c.view) {
 			return reply{}, c.disk(ctx, do)
 		}
 		return c.diskJob(ctx, "Reset storage controller "+do.Controller, func(job string) storage.Command { do.Job = job; return do })

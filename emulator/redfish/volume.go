@@ -199,7 +199,7 @@ func createVolume(ctx context.Context, c operation) (reply, error) {
 	if do.Spares, err = c.bays("DedicatedSpareDrives"); err != nil {
 		return reply{}, err
 	}
-	if c.when == onReset || do.Method == storage.Foreground {
+	if c.when == onReset || do.Method == storage.Foreground || takesJobs(v) {
 		return c.diskJob(ctx, "Create volume", func(job string) storage.Command { do.Job = job; return do })
 	}
 	before := things["volume"](v)
@@ -305,7 +305,7 @@ var volumePatch = patch{
 
 func volumeRemove(ctx context.Context, c operation) (reply, error) {
 	do := storage.DeleteVolume{Controller: c.view.ids["storage"], Volume: c.view.ids["volume"]}
-	if c.when == immediate {
+	if c.when == immediate && !takesJobs(c.view) {
 		return reply{}, c.disk(ctx, do)
 	}
 	return c.diskJob(ctx, "Delete volume "+do.Volume, func(job string) storage.Command { do.Job = job; return do })

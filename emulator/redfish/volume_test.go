@@ -233,6 +233,54 @@ func TestVolumesNeedPowerAndRAID(t *testing.T) {
 	}
 }
 
+// Controllers differ in when they change volumes: one knows the next reset only,
+// another makes a job of everything.
+func TestControllersTakeTheirTime(t *testing.T) {
+	h := newHostOf(t, "raid2")
+	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
+	h.pass(5 * time.Minute)
+	s := newService(t, h)
+	for _, tt := range []struct {
+		name, times, refused string
+		at, drive            string
+		end                  func()
+	}{
+		{"at the next reset", "[OnReset]", "Immediate", sys + "/Storage/1/Volumes", "Disk.0",
+			func() { must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ForceRestart})); h.pass(3 * time.Minute) }},
+		{"by jobs", "[Immediate]", "OnReset", sys + "/Storage/2/Volumes", "Disk.4", func() { h.pass(45 * time.Second) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			links := `"Links":{"Drives":[{"@odata.id":"` + strings.TrimSuffix(tt.at, "Volumes") + "Drives/" + tt.drive + `"}]}`
+			body, _ := get(t, s, tt.at)
+			if got := body["@Redfish.OperationApplyTimeSupport"].(map[string]any)["SupportedValues"]; fmt.Sprint(got) != tt.times {
+				t.Errorf("it does so at %v, want %s", got, tt.times)
+			}
+			post(t, s, tt.at, `{"RAIDType":"RAID0","@Redfish.OperationApplyTime":"`+tt.refused+`",`+links+`}`, 400)
+			members := func(when string, want float64) {
+				t.Helper()
+				h.pass(40 * time.Second)
+				if body, _ := get(t, s, tt.at); body["Members@odata.count"] != want {
+					t.Errorf("%s: %v", when, body["Members"])
+				}
+			}
+			w := post(t, s, tt.at, `{"RAIDType":"RAID0",`+links+`}`, 202)
+			members("before", 0)
+			tt.end()
+			members("after", 1)
+			monitor := call(t, s, "admin", "GET", w.Header().Get("Location"), "")
+			if monitor.Code != 201 || monitor.Header().Get("Location") != tt.at+"/1" {
+				t.Errorf("%s", shape("GET", w.Header().Get("Location"), "", monitor))
+			}
+			if w := call(t, s, "admin", "DELETE", tt.at+"/1", ""); w.Code != 202 {
+				t.Errorf("%s", shape("DELETE", tt.at+"/1", "", w))
+			}
+			members("deletion asked for", 1)
+			tt.end()
+			members("deleted", 0)
+		})
+	}
+}
+
 // Long work on a volume is a task, and ends.
 func TestVolumesAreWorkedOn(t *testing.T) {
 	h, s := raiding(t)

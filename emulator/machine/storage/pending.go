@@ -8,10 +8,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Pending is a command that waits for the next start of the server. One of its
-// pointers is set.
+// Pending is a command that waits for its time, or for the next start of the
+// server. One of its pointers is set.
 type Pending struct {
 	Job        string            `json:"job"`
+	Due        time.Time         `json:"due,omitzero"` // zero: at the next start
 	Create     *CreateVolume     `json:"create,omitempty"`
 	Delete     *DeleteVolume     `json:"delete,omitempty"`
 	Initialize *InitializeVolume `json:"initialize,omitempty"`
@@ -78,18 +79,54 @@ type OnReset struct {
 }
 
 func (c OnReset) apply(s *step) error {
-	p, ok := pend(c.Job, c.Command)
+	if err := s.wait(c.Command, c.Job, time.Time{}); err != nil {
+		return err
+	}
+	s.evs = append(s.evs, event.Waiting{At: s.now, Job: c.Job})
+	return nil
+}
+
+// Soon lets a command to a controller take as long as the controller takes over
+// its jobs, one after the other. It is refused as OnReset would.
+type Soon struct {
+	Controller string
+	Command
+	Job string // of the command
+}
+
+func (c Soon) apply(s *step) error {
+	ctl, err := s.raid(c.Controller)
+	if err != nil {
+		return err
+	}
+	from := s.now
+	for _, p := range s.st.Pending {
+		if p.Due.After(from) {
+			from = p.Due
+		}
+	}
+	due := from.Add(time.Duration(ctl.RAID.JobSeconds) * time.Second)
+	if err := s.wait(c.Command, c.Job, due); err != nil {
+		return err
+	}
+	s.evs = append(s.evs, event.Running{At: s.now, Job: c.Job, Until: due})
+	return nil
+}
+
+// wait puts a command behind those that wait.
+func (s *step) wait(c Command, job string, due time.Time) error {
+	p, ok := pend(job, c)
 	switch {
-	case !ok || c.Job == "":
-		return fmt.Errorf("%w: %T cannot wait", ErrUnsupported, c.Command)
+	case !ok || job == "":
+		return fmt.Errorf("%w: %T cannot wait", ErrUnsupported, c)
 	case len(s.st.Pending) >= maxPending:
 		return fmt.Errorf("%w: %d commands wait", ErrBusy, maxPending)
 	}
-	if err := s.rehearse(c.Command); err != nil {
+	if err := s.rehearse(c); err != nil {
 		return err
 	}
+	p.Due = due
 	s.st.Pending = append(s.st.Pending, p)
-	s.evs = append(s.evs, event.Waiting{At: s.now, Job: c.Job})
 	return nil
 }
 
@@ -119,18 +156,46 @@ func (s *Subsystem) Boot(now time.Time) []event.Event {
 	d.st.Pending = nil
 	evs = append(evs, d.settled()...)
 	for i := range wait {
-		c := wait[i].command()
-		if c == nil {
-			evs = append(evs, event.Done{At: now, Job: wait[i].Job, Fault: "it is not known any more"})
-			continue
-		}
-		more, err := s.Apply(now, c)
-		evs = append(evs, more...)
-		if err != nil {
-			evs = append(evs, event.Done{At: now, Job: wait[i].Job, Fault: err.Error()})
-		}
+		evs = append(evs, s.carry(now, &wait[i])...)
 	}
 	return evs
+}
+
+// carry carries out what has waited.
+func (s *Subsystem) carry(now time.Time, p *Pending) []event.Event {
+	c := p.command()
+	if c == nil {
+		return []event.Event{event.Done{At: now, Job: p.Job, Fault: "it is not known any more"}}
+	}
+	d := s.fork(now)
+	if err := c.apply(d); err != nil {
+		return []event.Event{event.Done{At: now, Job: p.Job, Fault: err.Error()}}
+	}
+	return d.settled()
+}
+
+// carryDue carries out the first command whose time has come; false when there
+// is none.
+func (s *Subsystem) carryDue(now time.Time) ([]event.Event, bool) {
+	i := slices.IndexFunc(s.st.Pending, func(p Pending) bool { return !p.Due.IsZero() && !now.Before(p.Due) })
+	if i < 0 {
+		return nil, false
+	}
+	p := s.st.Pending[i]
+	d := s.fork(now)
+	d.st.Pending = slices.Delete(slices.Clone(d.st.Pending), i, i+1)
+	return append(d.settled(), s.carry(now, &p)...), true
+}
+
+// putOff lets what would be done soon wait for the next start: the power is
+// gone.
+func (s *step) putOff() {
+	for i := range s.st.Pending {
+		if p := &s.st.Pending[i]; !p.Due.IsZero() {
+			p.Due = time.Time{}
+			s.evs = append(s.evs, event.Waiting{At: s.now, Job: p.Job})
+		}
+	}
 }
 
 // unpend takes a command off the list of those that wait; false when it is

@@ -3,6 +3,7 @@ package storage
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -39,6 +40,52 @@ func TestCommandsWaitForAStart(t *testing.T) {
 	}
 	if evs := b.Boot(b.now); evs != nil {
 		t.Errorf("the next start did it again: %v", evs)
+	}
+}
+
+// A controller that makes jobs of changes takes its time over each, one after
+// the other; what the power cuts short is done at the next start.
+func TestAControllerTakesItsTime(t *testing.T) {
+	b := newBench(t)
+	b.controllers[0].RAID.JobSeconds = 40
+	soon := func(c Command, job string) { b.do(Soon{"1", c, job}) }
+	soon(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Job: "a"}, "a")
+	soon(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(2, 2), Job: "b"}, "b")
+	if r := b.refuse(Soon{"1", CreateVolume{Controller: "1", Type: RAID1, Drives: bays(1, 2), Job: "c"}, "c"}, ErrRule); r.Why != InUse {
+		t.Errorf("rule = %+v", r)
+	}
+	_ = b.refuse(Soon{"2", CreateVolume{Controller: "2", Type: RAID1, Drives: bays(8, 2), Job: "c"}, "c"}, ErrUnsupported)
+	made := func(want int) {
+		t.Helper()
+		c, _ := b.View().Controller("1")
+		if len(c.Volumes) != want {
+			t.Errorf("after %v there are %d volumes, want %d", b.now.Sub(epoch), len(c.Volumes), want)
+		}
+	}
+	at := func(after time.Duration) {
+		b.now = epoch.Add(after)
+		b.hear(b.Advance(b.now))
+	}
+	if got, _ := b.Deadline(); got != epoch.Add(40*time.Second) || !slices.Equal(b.ran, []string{"a", "b"}) {
+		t.Errorf("the next change is at %v; %q run", got, b.ran)
+	}
+	at(39 * time.Second)
+	made(0)
+	at(40 * time.Second)
+	made(1)
+	b.restart()
+	at(60 * time.Second)
+	b.hear(b.Power(b.now, false))
+	at(200 * time.Second)
+	if !slices.Equal(b.waits, []string{"b"}) {
+		t.Errorf("waiting: %q", b.waits)
+	}
+	b.hear(b.Power(b.now, true))
+	made(1)
+	b.hear(b.Boot(b.now))
+	made(2)
+	if d := cmp.Diff([]string{"a made 1", "b made 2"}, b.ended); d != "" {
+		t.Errorf("jobs ended (-want +got):\n%s", d)
 	}
 }
 

@@ -25,6 +25,31 @@ type RAID struct {
 	// the drives for all there is: clients know the size of the drives only.
 	Lenient     bool `json:"lenient,omitempty"`
 	Passthrough bool `json:"passthrough,omitempty"` // shows drives to the system that it does not use itself
+	// Times are when it makes, deletes and initialises volumes, the default
+	// first; none stands for both. JobSeconds is how long it takes over that,
+	// as a job; 0 is at once.
+	Times      []ApplyTime `json:"times,omitempty"`
+	JobSeconds int         `json:"jobSeconds,omitempty"`
+}
+
+// ApplyTime is when a change takes effect; the values are Redfish's (DSP2046,
+// Settings.OperationApplyTime).
+type ApplyTime string
+
+// The times.
+const (
+	AtOnce      ApplyTime = "Immediate"
+	AtNextStart ApplyTime = "OnReset"
+)
+
+var anyTime = []ApplyTime{AtOnce, AtNextStart}
+
+// When is when the controller changes volumes, the default first.
+func (r *RAID) When() []ApplyTime {
+	if len(r.Times) == 0 {
+		return anyTime
+	}
+	return r.Times
 }
 
 // TypeRule says how many drives a type takes. For a nested type both numbers
@@ -212,6 +237,10 @@ func (r *RAID) flaws(need func(ok bool, field, must string, args ...any)) {
 	need(r.Metadata >= 0 && r.Metadata%4096 == 0, "raid.metadata", "be a multiple of 4096")
 	need(r.Coercion >= 0 && r.Coercion%4096 == 0, "raid.coercion", "be a multiple of 4096")
 	need(r.CacheMiB >= 0, "raid.cacheMiB", "not be negative")
+	for i, when := range r.Times {
+		need(slices.Contains(anyTime, when) && slices.Index(r.Times, when) == i, "raid.times[%d]", "be Immediate or OnReset, each once", i)
+	}
+	need(r.JobSeconds >= 0, "raid.jobSeconds", "not be negative")
 	need(len(r.Write) > 0, "raid.write", "not be empty")
 	for i, w := range r.Write {
 		need(slices.Contains([]WritePolicy{WriteThrough, ProtectedWriteBack, UnprotectedWriteBack, WriteCacheOff}, w), "raid.write[%d]",

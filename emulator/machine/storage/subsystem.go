@@ -112,6 +112,10 @@ func (s *Subsystem) Advance(now time.Time) []event.Event {
 		if !ok || now.Before(at) {
 			return evs
 		}
+		if more, done := s.carryDue(at); done {
+			evs = append(evs, more...)
+			continue
+		}
 		d := s.fork(at)
 		d.finish()
 		evs = append(evs, d.settled()...)
@@ -129,6 +133,11 @@ func (s *Subsystem) Deadline() (at time.Time, ok bool) {
 			at, ok = until, true
 		}
 	}
+	for i := range s.st.Pending {
+		if due := s.st.Pending[i].Due; !due.IsZero() && (!ok || due.Before(at)) {
+			at, ok = due, true
+		}
+	}
 	return at, ok
 }
 
@@ -144,6 +153,9 @@ func (s *Subsystem) Power(now time.Time, on bool) []event.Event {
 		return evs
 	}
 	d := s.fork(now)
+	if !on {
+		d.putOff()
+	}
 	for i := range d.st.Ops {
 		o := &d.st.Ops[i]
 		switch {
