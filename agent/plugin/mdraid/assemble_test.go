@@ -1,0 +1,124 @@
+package mdraid_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/metalab-dev/metalab/agent/sys/systest"
+)
+
+// The kernel runs what the agent has written: mdadm assembles the members of
+// each level, also without one of them where the level bears that, and the array
+// holds what was written to it through the agent's own view of it. It needs root,
+// loop devices and a kernel with the md driver.
+func TestMdRunsTheArrays(t *testing.T) {
+	program := mdadm(t)
+	needMd(t)
+	t.Setenv("MDADM_NO_UDEV", "1") // where none runs mdadm makes the device's name itself
+	for _, tt := range places {
+		t.Run("level "+tt.level, func(t *testing.T) {
+			s := newServer(t, 8, 8, 8, 8)
+			s.create(spec, volume("root", tt.level, 4, s.members(tt.disks...)))
+			b, err := s.OpenBlock("md127")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want []byte
+			for c := range byte(8) {
+				want = append(want, bytes.Repeat([]byte{'A' + c}, 512<<10)...)
+			}
+			if _, err := b.WriteAt(want, 0); err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Close(); err != nil {
+				t.Fatal(err)
+			}
+			var members []string
+			for _, d := range tt.disks {
+				members = append(members, loop(t, s.disks[d]))
+			}
+			runs(t, program, members, want)
+			if tt.level != "0" {
+				runs(t, program, members[1:], want)
+			}
+		})
+	}
+}
+
+// runs assembles an array, reads the beginning of it, and stops it.
+func runs(t *testing.T, program string, members []string, want []byte) {
+	t.Helper()
+	device := "/dev/md/metalab-" + filepath.Base(t.TempDir())
+	run := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command(program, args...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("mdadm %s: %v: %s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	run(append([]string{"--assemble", "--run", "--readonly", device}, members...)...)
+	defer run("--stop", device)
+	f, err := os.Open(device)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got := make([]byte, len(want))
+	if _, err := f.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d members hold something else (%v): %s", len(members), err, run("--detail", device))
+	}
+}
+
+// needMd skips where the kernel cannot do what is tested.
+func needMd(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("this kernel has no md driver for us: it takes root")
+	}
+	for _, module := range []string{"raid0", "raid1", "raid10"} {
+		_ = exec.Command("modprobe", module).Run() // it may be built in
+	}
+	have, err := os.ReadFile("/proc/mdstat")
+	if err != nil {
+		t.Skipf("this kernel has no md driver: %v", err)
+	}
+	for _, level := range []string{"[raid0]", "[raid1]", "[raid10]"} {
+		if !strings.Contains(string(have), level) {
+			t.Skipf("this kernel has no md driver for %s", level)
+		}
+	}
+}
+
+// loop makes a block device of the first member on a disk: what is behind its
+// first partition, up to the end of the second.
+func loop(t *testing.T, disk *systest.Memory) string {
+	t.Helper()
+	const off, head = 551 << 20, 10 << 20 // the superblock, and more than is read
+	file := filepath.Join(t.TempDir(), "member")
+	b := make([]byte, head)
+	if _, err := disk.ReadAt(b, off); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(file, disk.Size()-off-1<<20); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("losetup", "--find", "--show", file).CombinedOutput()
+	if err != nil {
+		t.Skipf("this kernel has no md driver that could be tried: losetup: %v: %s", err, out)
+	}
+	device := strings.TrimSpace(string(out))
+	t.Cleanup(func() {
+		if out, err := exec.Command("losetup", "--detach", device).CombinedOutput(); err != nil {
+			t.Errorf("losetup --detach %s: %v: %s", device, err, out)
+		}
+	})
+	return device
+}
