@@ -246,7 +246,10 @@ func TestControllersTakeTheirTime(t *testing.T) {
 		end                  func()
 	}{
 		{"at the next reset", "[OnReset]", "Immediate", sys + "/Storage/1/Volumes", "Disk.0",
-			func() { must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ForceRestart})); h.pass(3 * time.Minute) }},
+			func() {
+				must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ForceRestart}))
+				h.pass(3 * time.Minute)
+			}},
 		{"by jobs", "[Immediate]", "OnReset", sys + "/Storage/2/Volumes", "Disk.4", func() { h.pass(45 * time.Second) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
