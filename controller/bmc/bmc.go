@@ -20,7 +20,18 @@ var (
 	ErrUntrusted    = errors.New("the BMC's certificate is not trusted")
 	ErrNoSystem     = errors.New("the BMC has no such system")
 	ErrUnsupported  = errors.New("the BMC cannot do that")
+	// ErrBusy is something that the BMC does later: when a POST has ended, or
+	// power has settled. It is an ErrUnreachable, too: who waits for a BMC that
+	// does not answer waits for this one as well.
+	ErrBusy error = busyError{}
+	// ErrPending refuses settings until those are applied that wait for a reset.
+	ErrPending = errors.New("the BMC takes no settings before a reset has applied those that wait")
 )
+
+type busyError struct{}
+
+func (busyError) Error() string        { return "the BMC cannot do that now" }
+func (busyError) Is(target error) bool { return target == ErrUnreachable } //nolint:errorlint // this is what Is is for
 
 // UnsupportedError says which verb of Client a BMC cannot do, whatever it is
 // asked for: its protocol has no such thing, or its service does not offer it.
@@ -182,6 +193,7 @@ type Config struct {
 	Timeout     time.Duration  // of one request; 0 is 30 s
 	Clock       clock.Clock    // for the waits between requests; nil is the real one
 	Registries  *Registries    // shared with other clients; may be nil
+	Lessons     *Lessons       // about this BMC; may be nil
 }
 
 // Open connects to a BMC. It fails with ErrUnauthorized, ErrUnreachable,

@@ -42,7 +42,8 @@ type poolKey struct {
 }
 
 type poolEntry struct {
-	turn chan struct{} // holds one token while a client is being opened
+	turn    chan struct{} // holds one token while a client is being opened
+	lessons Lessons       // of all clients that there were
 
 	// The rest belongs to Pool.mu.
 	client      Client // nil when none is open
@@ -78,6 +79,9 @@ func (p *Pool) Get(ctx context.Context, c Config) (Client, error) {
 	}
 	if c.Registries == nil {
 		c.Registries = &p.registries
+	}
+	if c.Lessons == nil {
+		c.Lessons = &e.lessons
 	}
 	client, err := open(ctx, c)
 	if err != nil {

@@ -20,7 +20,8 @@ type Setup interface {
 	PendingBIOS(ctx context.Context) (Settings, error)
 	// SetBIOS asks for settings from the next reset on, beside those that wait
 	// already. It returns when the BMC has taken them; those that it refuses
-	// are a *SettingsError, and then it may have taken none.
+	// are a *SettingsError, and then it may have taken none. ErrPending is that a
+	// reset has to apply others first.
 	SetBIOS(ctx context.Context, s Settings) error
 }
 
@@ -63,6 +64,9 @@ type BIOS struct {
 	// Registry governs them; nil where the BMC has none for them. It may be
 	// behind: a BIOS can show settings that its registry does not know.
 	Registry *AttributeRegistry
+	// Failed is what the BMC tells of settings that the last reset has not
+	// applied, by attribute.
+	Failed map[string]string
 }
 
 // AttributeType is the type of a BIOS attribute, by DMTF's names (DSP2046,

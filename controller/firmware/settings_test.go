@@ -291,6 +291,35 @@ func TestRefusedSettingsAreTold(t *testing.T) {
 	}
 }
 
+// What the BMC tells of settings that a reset has not applied is told on.
+func TestWhatTheBMCSaysOfSettingsIsTold(t *testing.T) {
+	b := newBench(t, nil)
+	b.until("available", b.settled)
+	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
+	b.until("an error", func() bool {
+		b.bmc.Firmware(func(w *bmctest.Firmware) {
+			w.Lost, w.Said = []string{"Cores"}, map[string]string{"Cores": "The property Cores is not known."}
+		})
+		return b.host().Status.ErrorType != ""
+	})
+	if got, want := b.host().Status.ErrorMessage, "BIOS settings not applied: Cores is 8, not 4 (The property Cores is not known.)"; got != want {
+		t.Errorf("message %q, want %q", got, want)
+	}
+}
+
+// A BMC that takes no settings while others wait is reset for those first.
+func TestSettingsThatOthersStandBefore(t *testing.T) {
+	b := newBench(t, nil)
+	b.until("available", b.settled)
+	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Once, w.Pending = true, bmc.Settings{"Banner": "others"} })
+	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
+	b.until("preparing", b.in(metal3.StatePreparing))
+	b.until("applied", b.settled)
+	if b.now("Cores") != int64(4) || b.now("Banner") != "others" || len(b.errs) > 0 {
+		t.Errorf("Cores %v, Banner %v, errors %v", b.now("Cores"), b.now("Banner"), b.errs)
+	}
+}
+
 // Whatever is killed and when, a host that says available has all of it or was
 // not asked for it (issue 6, "must hold").
 func TestKilledWhileSettingsAreApplied(t *testing.T) {

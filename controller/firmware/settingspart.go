@@ -239,7 +239,11 @@ func (p *Settings) withdraw(ctx context.Context, w *wish) error {
 	if len(back) == 0 {
 		return nil
 	}
-	return w.setup.SetBIOS(ctx, back)
+	err = w.setup.SetBIOS(ctx, back)
+	if errors.Is(err, bmc.ErrPending) {
+		return nil // they are applied, and changed after that
+	}
+	return err
 }
 
 // write asks the BMC for the settings, and resets the system for them. Those
@@ -272,6 +276,9 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *wish) error {
 		}
 		if errors.As(err, &refused) {
 			return p.fail(ctx, w, refused)
+		}
+		if errors.Is(err, bmc.ErrPending) {
+			w.at.Names, err = nil, nil // what this round applies is something else
 		}
 		if err != nil {
 			return err
@@ -336,8 +343,12 @@ func (p *Settings) fail(ctx context.Context, w *wish, refused *bmc.SettingsError
 	var told []string
 	for _, name := range slices.Sorted(maps.Keys(w.differ)) {
 		one := fmt.Sprintf("%s is %s, not %s", name, text(w.bios.Settings[name]), text(w.differ[name]))
+		why := w.bios.Failed[name]
 		if refused != nil && refused.Refused[name] != "" {
-			one += " (" + refused.Refused[name] + ")"
+			why = refused.Refused[name]
+		}
+		if why != "" {
+			one += " (" + why + ")"
 		}
 		told = append(told, one)
 	}

@@ -226,6 +226,14 @@ var Table = []Row{
 		},
 	},
 	{
+		// Its tests run the drivers on BMCs with quirks.
+		Package: "scenarios/conformance/quirks",
+		Tests: []string{
+			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "emulator/dialect/quirk", "emulator/machine", "emulator/machine/storage",
+			"controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish",
+		},
+	},
+	{
 		// Its tests are where both sides of RAID meet without Kubernetes.
 		Package: "scenarios/raid",
 		Tests: []string{

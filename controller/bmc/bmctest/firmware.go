@@ -37,6 +37,10 @@ type Firmware struct {
 	Needs map[string]bmc.Settings
 	// Lost are settings that the next boot forgets instead of applying them.
 	Lost []string
+	// Once: while some settings wait for a reset, no others are taken.
+	Once bool
+	// Said is what is told of settings that a reset has not applied.
+	Said map[string]string
 
 	Components []bmc.Component
 	// Images are the versions that images hold, by URL. The BMC does not get
@@ -135,7 +139,7 @@ func hasComponents(w *Firmware) bool { return w.Components != nil }
 // BIOS implements bmc.Setup.
 func (f *Fake) BIOS(ctx context.Context) (b bmc.BIOS, err error) {
 	err = f.withFirmware(ctx, ReadBIOS, hasSettings, func(w *Firmware) error {
-		b = bmc.BIOS{Settings: maps.Clone(w.Settings), Registry: w.Registry}
+		b = bmc.BIOS{Settings: maps.Clone(w.Settings), Registry: w.Registry, Failed: maps.Clone(w.Said)}
 		return nil
 	})
 	return b, err
@@ -169,6 +173,9 @@ func (f *Fake) SetBIOS(ctx context.Context, s bmc.Settings) error {
 		}
 		if len(refused) > 0 {
 			return fmt.Errorf("bmctest: %w", &bmc.SettingsError{Refused: refused, Err: errors.New("bad request")})
+		}
+		if w.Once && len(w.Pending) > 0 {
+			return fmt.Errorf("bmctest: %w", bmc.ErrPending)
 		}
 		if w.Pending == nil {
 			w.Pending = bmc.Settings{}

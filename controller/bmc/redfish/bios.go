@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -19,6 +20,8 @@ type biosResource struct {
 	Settings   struct {
 		Object link     `json:"SettingsObject"`
 		Times  []string `json:"SupportedApplyTimes"`
+		// Messages are what the last reset has made of what waited for it.
+		Messages json.RawMessage `json:"Messages"`
 	} `json:"@Redfish.Settings"`
 	Links struct {
 		Image link `json:"ActiveSoftwareImage"`
@@ -70,7 +73,7 @@ func (c *client) BIOS(ctx context.Context) (bmc.BIOS, error) {
 	if err != nil {
 		return bmc.BIOS{}, err
 	}
-	out := bmc.BIOS{Settings: b.Attributes}
+	out := bmc.BIOS{Settings: b.Attributes, Failed: c.failedSettings(b)}
 	if b.Registry == "" {
 		return out, nil
 	}
@@ -85,6 +88,25 @@ func (c *client) BIOS(ctx context.Context) (bmc.BIOS, error) {
 	}
 	out.Registry, err = c.attributeRegistry(ctx, key, knows)
 	return out, err
+}
+
+// failedSettings are what a reset has not applied (DSP0266, "Settings
+// resource"). A success is a message, too.
+func (c *client) failedSettings(b biosResource) map[string]string {
+	failed := map[string]string{}
+	for _, m := range messagesOf(b.Settings.Messages, "") {
+		if m.good() {
+			continue
+		}
+		for _, a := range m.arguments() {
+			name := a[strings.LastIndexByte(a, '/')+1:]
+			if _, ours := b.Attributes[name]; ours {
+				failed[name] = c.clean(m.String())
+				break
+			}
+		}
+	}
+	return failed
 }
 
 // PendingBIOS reads the settings object, of which some services show all
@@ -124,13 +146,34 @@ func (c *client) SetBIOS(ctx context.Context, settings bmc.Settings) error {
 			return err
 		}
 	}
-	_, err = c.patch(ctx, to.uri, to.tag, body)
+	a, err := c.patch(ctx, to.uri, to.tag, body)
 	if body[applyTime] != nil && aboutApplyTime(err) {
 		// Some services offer it, and take it with their own tools only.
 		delete(body, applyTime)
-		_, err = c.patch(ctx, to.uri, to.tag, body)
+		a, err = c.patch(ctx, to.uri, to.tag, body)
 	}
-	return refusedSettings(err, settings)
+	if err != nil {
+		return refusedSettings(err, settings)
+	}
+	return c.scheduled(ctx, a)
+}
+
+// scheduled looks at the task that a change waits with: one that has failed
+// already brings nothing about. What becomes of it later shows in the settings.
+func (c *client) scheduled(ctx context.Context, a answer) error {
+	uri := monitor(a)
+	if a.status != http.StatusAccepted || uri == "" {
+		return nil
+	}
+	now, err := c.do(ctx, http.MethodGet, uri, nil, nil)
+	if err != nil {
+		return nil //nolint:nilerr // it is not there yet, or gone
+	}
+	var t task
+	if decode(now.body, &t) == nil && t.failed() {
+		return c.taskError("BIOS settings", t)
+	}
+	return nil
 }
 
 const (

@@ -79,8 +79,15 @@ var messageKinds = map[string]error{
 	"PropertyNotWritable":           bmc.ErrUnsupported,
 	"LicenseKeyRequired":            bmc.ErrUnsupported, // iLO, 403 or 400
 	"OemLicenseNotPassed":           bmc.ErrUnsupported, // Supermicro, 403
-	"SWC0700":                       bmc.ErrUnreachable, // "iDRAC is not ready", as 400 (quadsproject/badfish issue 129)
-	"SYS518":                        bmc.ErrUnreachable, // iDRAC: data sources unavailable
+	"SWC0700":                       bmc.ErrBusy,        // "iDRAC is not ready", as 400 (quadsproject/badfish issue 129)
+	"SYS518":                        bmc.ErrBusy,        // iDRAC: data sources unavailable
+
+	"UnableToModifyDuringSystemPOST": bmc.ErrBusy,    // iLO, 400 (bugs.launchpad.net/ironic bug 2136275)
+	"InvalidOperationForSystemState": bmc.ErrBusy,    // iLO, 400 (sushy's retry-ilo-not-ready-error note)
+	"ResetInProgress":                bmc.ErrBusy,    // iLO
+	"RAC0679":                        bmc.ErrBusy,    // iDRAC: a job runs
+	"SYS011":                         bmc.ErrPending, // iDRAC: settings are committed, and not applied
+	"LC068":                          bmc.ErrPending, // iDRAC: likewise (quadsproject/badfish issue 30)
 }
 
 // explain makes an error of a request that brought no success.
@@ -161,7 +168,13 @@ type message struct {
 	Text    string            `json:"Message"`
 	Args    []json.RawMessage `json:"MessageArgs"` // strings; numbers in some services
 	Related []string          `json:"RelatedProperties"`
+
+	Severity string `json:"MessageSeverity"`
+	Worth    string `json:"Severity"` // what it was called before Message 1.1
 }
+
+// good reports whether the message tells of a success.
+func (m message) good() bool { return m.key() == "Success" || m.Severity == "OK" || m.Worth == "OK" }
 
 // key is the message's own name: Base.1.8.PropertyUnknown has PropertyUnknown.
 func (m message) key() string {

@@ -32,7 +32,7 @@ func TestErrors(t *testing.T) {
 			nil, ": 400 Bad Request: Something is wrong."},
 		{"no text (iLO)", 400,
 			`{"error":{"code":"iLO.0.10.ExtendedInfo","@Message.ExtendedInfo":[{"MessageId":"iLO.2.14.InvalidOperationForSystemState","MessageArgs":["a",1]}]}}`,
-			nil, ": 400 Bad Request: iLO.2.14.InvalidOperationForSystemState a, 1"},
+			bmc.ErrBusy, ": 400 Bad Request: iLO.2.14.InvalidOperationForSystemState a, 1"},
 		{"no licence (iLO)", 403,
 			`{"error":{"@Message.ExtendedInfo":[{"MessageId":"iLO.2.14.LicenseKeyRequired"}]}}`,
 			bmc.ErrUnsupported, ": 403 Forbidden: iLO.2.14.LicenseKeyRequired"},

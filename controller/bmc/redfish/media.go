@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stmcginnis/gofish/schemas"
@@ -65,7 +63,10 @@ func (c *client) cdDrive(ctx context.Context, verb string) (drive, error) {
 	c.mu.Lock()
 	uri := c.drive
 	c.mu.Unlock()
-	if uri != "" {
+	for _, uri := range []string{uri, c.lessons.Way(aboutSlot)} {
+		if uri == "" {
+			continue
+		}
 		d, err := c.readDrive(ctx, uri)
 		if !notFound(err) {
 			return d, err
@@ -124,8 +125,9 @@ func (c *client) managers(ctx context.Context, s computerSystem) ([]string, erro
 }
 
 // pickDrive chooses the first CD drive of a collection that has the action to
-// insert, else the first CD drive: the first slots can be for the console
-// alone (OpenBMC, Cisco; bugs.launchpad.net/ironic bug 2031595).
+// insert, else the first that has no action at all, else the first: slots can be
+// for the console alone, and then have the action to eject (OpenBMC, Cisco;
+// bugs.launchpad.net/ironic bug 2031595).
 func (c *client) pickDrive(ctx context.Context, collection string, dead []string) (drive, error) {
 	if collection == "" {
 		return drive{}, nil
@@ -147,7 +149,7 @@ func (c *client) pickDrive(ctx context.Context, collection string, dead []string
 			best = d
 			break
 		}
-		if d.isCD() && best.uri == "" {
+		if d.isCD() && (best.uri == "" || best.Actions.Eject.URI != "" && d.Actions.Eject.URI == "") {
 			best = d
 		}
 	}
@@ -168,29 +170,9 @@ func (c *client) Media(ctx context.Context) (bmc.Media, error) {
 	return bmc.Media{Image: d.Image, Inserted: true}, nil
 }
 
-// InsertMedia inserts the image at url, after ejecting what is in the drive.
-func (c *client) InsertMedia(ctx context.Context, url string) error {
-	d, err := c.cdDrive(ctx, "InsertMedia")
-	var dead []string
-	for err == nil {
-		if d.inserted() && d.Image == url {
-			return nil
-		}
-		if d.inserted() {
-			if err := c.eject(ctx, d); err != nil {
-				return err
-			}
-		}
-		failure := c.insert(ctx, d, url)
-		if !deadSlot(failure) {
-			return failure
-		}
-		dead = append(dead, d.uri)
-		if d, err = c.findDrive(ctx, "InsertMedia", dead); errors.Is(err, bmc.ErrUnsupported) {
-			return failure
-		}
-	}
-	return err
+func notFound(err error) bool {
+	e := new(statusError)
+	return errors.As(err, &e) && (e.status == http.StatusNotFound || e.status == http.StatusGone)
 }
 
 // EjectMedia empties the drive.
@@ -200,111 +182,6 @@ func (c *client) EjectMedia(ctx context.Context) error {
 		return err
 	}
 	return c.eject(ctx, d)
-}
-
-func (c *client) insert(ctx context.Context, d drive, url string) error {
-	a, err := c.requestInsert(ctx, d, url)
-	if inUse(err) {
-		// It looked empty, and is not: a session that has gone holds it.
-		if e := c.eject(ctx, d); e != nil {
-			return err
-		}
-		a, err = c.requestInsert(ctx, d, url)
-	}
-	if err != nil {
-		return err
-	}
-	if err := c.finish(ctx, "insert media", a); err != nil {
-		return err
-	}
-	old := ""
-	if d.inserted() {
-		old = d.Image
-	}
-	// iDRACs go on showing the old image for a while after it was ejected
-	// (storyboard.openstack.org story 2008504); others rewrite the URL.
-	return c.await(ctx, d.uri, "insert media", func(now drive) bool {
-		return now.inserted() && (now.Image == url || now.Image != old || old == "")
-	})
-}
-
-// inUse reports whether the drive is said to hold an image (iDRAC: VRM0012).
-func inUse(err error) bool {
-	e := new(statusError)
-	return errors.As(err, &e) && (e.status == http.StatusConflict || e.has("VRM0012"))
-}
-
-// deadSlot reports whether the drive will never take an image.
-func deadSlot(err error) bool {
-	e := new(statusError)
-	return errors.As(err, &e) && (e.status == http.StatusMethodNotAllowed || e.status == http.StatusNotImplemented || e.has("ActionNotSupported"))
-}
-
-func notFound(err error) bool {
-	e := new(statusError)
-	return errors.As(err, &e) && (e.status == http.StatusNotFound || e.status == http.StatusGone)
-}
-
-// requestInsert asks for an image. Services differ on which parameters they
-// require and which they refuse, and refuse before they act: so the next list
-// is tried when one is refused for its parameters.
-func (c *client) requestInsert(ctx context.Context, d drive, url string) (answer, error) {
-	send := func(body map[string]any) (answer, error) {
-		return c.do(ctx, http.MethodPost, d.Actions.Insert.URI, body, nil)
-	}
-	if d.Actions.Insert.URI == "" {
-		// Lenovo XCC has no action (stmcginnis/gofish issue 529).
-		send = func(body map[string]any) (answer, error) {
-			body["Inserted"] = true
-			return c.patch(ctx, d.uri, d.tag, body)
-		}
-	}
-	var first error
-	for _, body := range []map[string]any{
-		{"Image": url, "Inserted": true, "WriteProtected": true},
-		// Supermicro X11 and X12 know the image alone (sushy's fix-insert-media-payload note).
-		{"Image": url},
-		// NVIDIA DGX and xFusion require the rest (openshift/ironic-image pulls 560 and 819).
-		{"Image": url, "TransferProtocolType": protocolOf(url), "TransferMethod": string(schemas.StreamTransferMethod)},
-		{"Image": url, "TransferProtocolType": protocolOf(url), "TransferMethod": string(schemas.StreamTransferMethod),
-			"UserName": "", "Password": ""},
-	} {
-		a, err := send(body)
-		if !aboutParameters(err) {
-			return a, err
-		}
-		if first == nil {
-			first = err
-		}
-	}
-	return answer{}, first
-}
-
-func protocolOf(image string) string {
-	u, err := url.Parse(image)
-	if err != nil {
-		return ""
-	}
-	return strings.ToUpper(u.Scheme)
-}
-
-// aboutParameters reports whether a 400 is about the parameters of an insert,
-// or does not say what it is about.
-func aboutParameters(err error) bool {
-	e := new(statusError)
-	if !errors.As(err, &e) || e.status != http.StatusBadRequest {
-		return false
-	}
-	if e.has("ActionParameterMissing", "ActionParameterNotSupported", "ActionParameterUnknown", "ActionParameterValueTypeError",
-		"PropertyMissing", "PropertyUnknown", "PropertyNotWritable") {
-		return true
-	}
-	for _, name := range []string{"Inserted", "WriteProtected", "TransferProtocolType", "TransferMethod", "UserName"} {
-		if strings.Contains(strings.Join(e.arguments, " ")+e.text, name) {
-			return true
-		}
-	}
-	return !slices.ContainsFunc(e.ids, func(id string) bool { return id != "" && id != "GeneralError" })
 }
 
 // eject empties a drive, whatever it shows.

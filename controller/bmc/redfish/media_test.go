@@ -44,7 +44,7 @@ func TestMediaAsksLittle(t *testing.T) {
 	s.forget()
 	s.insertMedia(c, imageA)
 	s.wantRequests("GET "+mediaPath+"/2", "POST "+insertPath, "GET "+mediaPath+"/2")
-	if diff := cmp.Diff([]string{`{"Image":"` + imageA + `","Inserted":true,"WriteProtected":true}`}, s.sent()); diff != "" {
+	if diff := cmp.Diff([]string{`{"Image":"` + imageA + `"}`}, s.sent()); diff != "" {
 		t.Errorf("bodies (-want +got):\n%s", diff)
 	}
 	s.forget()
@@ -67,15 +67,21 @@ func TestInsertParameters(t *testing.T) {
 				return "ActionParameterUnknown", "Inserted"
 			}
 			return "", ""
+		}, 1},
+		{"it wants to know that it is inserted", func(body string) (string, string) {
+			if !strings.Contains(body, `"Inserted":true`) {
+				return "ActionParameterMissing", "Inserted"
+			}
+			return "", ""
 		}, 2},
 		{"as GeneralError", func(body string) (string, string) {
-			if strings.Contains(body, "WriteProtected") {
+			if !strings.Contains(body, "WriteProtected") {
 				return "GeneralError", ""
 			}
 			return "", ""
 		}, 2},
 		{"as another message", func(body string) (string, string) {
-			if strings.Contains(body, "WriteProtected") {
+			if !strings.Contains(body, "WriteProtected") {
 				return "OemRefused", "#/WriteProtected"
 			}
 			return "", ""
@@ -110,6 +116,14 @@ func TestInsertParameters(t *testing.T) {
 			s.insertMedia(c, imageB)
 			if got := s.count("POST " + insertPath); got != tt.tries {
 				t.Errorf("InsertMedia() takes %d tries, want %d", got, tt.tries)
+			}
+			if err := c.EjectMedia(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s.forget()
+			s.insertMedia(c, imageB)
+			if got := s.count("POST " + insertPath); got != 1 {
+				t.Errorf("InsertMedia() takes %d tries the next time, want 1", got)
 			}
 		})
 	}

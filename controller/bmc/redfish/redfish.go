@@ -55,6 +55,11 @@ type client struct {
 	drive   string // URI of the virtual CD drive, "" before it is known
 	resets  []string
 
+	lessons  *bmc.Lessons
+	standing bmc.Boot       // an override that the driver has to renew at each start; zero for none
+	restart  *time.Time     // when the BMC was last restarted for its virtual media
+	missing  map[string]int // how often in a row an operation was not found, by its URI
+
 	registries   *bmc.Registries
 	registryURIs map[string]string // of attribute registries, by what a Bios calls them
 }
@@ -90,6 +95,10 @@ func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 		transport:   newTransport(c),
 		login:       make(chan struct{}, 1),
 		registries:  c.Registries,
+		lessons:     c.Lessons,
+	}
+	if cl.lessons == nil {
+		cl.lessons = new(bmc.Lessons)
 	}
 	if cl.registries == nil {
 		cl.registries = new(bmc.Registries)

@@ -21,8 +21,16 @@ type answer struct {
 }
 
 // do sends a request and reads the answer. An answer that is no success is a
-// *statusError.
+// *statusError. What changes something is sent again while the BMC says that it
+// is busy.
 func (c *client) do(ctx context.Context, method, uri string, body any, header map[string]string) (answer, error) {
+	if method == http.MethodGet { // transport has the patience for it
+		return c.once(ctx, method, uri, body, header)
+	}
+	return c.patiently(ctx, func() (answer, error) { return c.once(ctx, method, uri, body, header) })
+}
+
+func (c *client) once(ctx context.Context, method, uri string, body any, header map[string]string) (answer, error) {
 	api, session, err := c.connection()
 	if err != nil {
 		return answer{}, err
@@ -58,7 +66,7 @@ func (c *client) send(ctx context.Context, api *gofish.APIClient, method, uri st
 	case http.MethodPatch:
 		resp, err = api.PatchWithHeaders(uri, body, header)
 	case http.MethodDelete:
-		resp, err = remove(api, uri, body, header)
+		resp, err = sendDelete(api, uri, body, header)
 	default:
 		return answer{}, fmt.Errorf("redfish: no request has method %s", method)
 	}
@@ -71,9 +79,9 @@ func (c *client) send(ctx context.Context, api *gofish.APIClient, method, uri st
 	return answer{}, c.explain(ctx, method+" "+uri, rec, err)
 }
 
-// remove sends a DELETE, with a body where there is one: annotations go there
+// sendDelete sends a DELETE, with a body where there is one: annotations go there
 // (DSP0266, "Operation apply time").
-func remove(api *gofish.APIClient, uri string, body any, header map[string]string) (*http.Response, error) {
+func sendDelete(api *gofish.APIClient, uri string, body any, header map[string]string) (*http.Response, error) {
 	if body == nil {
 		return api.DeleteWithHeaders(uri, header)
 	}
@@ -146,62 +154,4 @@ func (c *client) members(ctx context.Context, uri string) ([]string, error) {
 		uri = page.Next
 	}
 	return uris, nil
-}
-
-// etag is the tag of a resource: its header, else its property. The suffix
-// that a compressing server adds (iDRAC 9) is not part of what it compares.
-func etag(a answer) string {
-	tag := a.header.Get("ETag")
-	if tag == "" {
-		var r struct {
-			Tag string `json:"@odata.etag"`
-		}
-		_ = decode(a.body, &r)
-		tag = r.Tag
-	}
-	if cut, ok := strings.CutSuffix(tag, `-gzip"`); ok {
-		tag = cut + `"`
-	}
-	return tag
-}
-
-// patch changes a resource whose tag was last seen as tag. A service that
-// refuses the precondition is asked again with a fresh tag, with the strong
-// form of a weak one, and at last without: services compare weakly, strongly,
-// with quotes or never (gofish issues 171 and 174, ansible-collections/
-// community.general issues 3268 and 11270). Without this ladder a BMC that
-// cannot compare its own tags cannot be changed at all.
-func (c *client) patch(ctx context.Context, uri, tag string, body any) (answer, error) {
-	a, err := c.do(ctx, http.MethodPatch, uri, body, ifMatch(tag))
-	if !refusesTag(err) {
-		return a, err
-	}
-	current, e := c.do(ctx, http.MethodGet, uri, nil, nil)
-	if e != nil {
-		return answer{}, e
-	}
-	tried := map[string]bool{tag: true}
-	fresh := etag(current)
-	for _, tag := range []string{fresh, strings.TrimPrefix(fresh, "W/"), "", "*"} {
-		if tried[tag] {
-			continue
-		}
-		tried[tag] = true
-		if a, err = c.do(ctx, http.MethodPatch, uri, body, ifMatch(tag)); !refusesTag(err) {
-			break
-		}
-	}
-	return a, err
-}
-
-func refusesTag(err error) bool {
-	e := new(statusError)
-	return errors.As(err, &e) && (e.status == http.StatusPreconditionFailed || e.status == http.StatusPreconditionRequired)
-}
-
-func ifMatch(tag string) map[string]string {
-	if tag == "" {
-		return nil
-	}
-	return map[string]string{"If-Match": tag}
 }

@@ -310,11 +310,12 @@ func (c *client) Follow(ctx context.Context, id string) (bmc.Operation, error) {
 		return bmc.Operation{ID: id, State: bmc.OperationFailed, Error: err.Error()}, nil
 	}
 	if notFound(err) {
-		return bmc.Operation{ID: id, State: bmc.OperationDone, Percent: 100}, nil
+		return c.notFollowed(id), nil
 	}
 	if err != nil {
 		return bmc.Operation{}, err
 	}
+	c.found(id)
 	var t storageTask
 	_ = decode(a.body, &t) // a monitor's last answer can be anything
 	if t.State == "" && a.status != http.StatusAccepted {
@@ -324,6 +325,28 @@ func (c *client) Follow(ctx context.Context, id string) (bmc.Operation, error) {
 		return bmc.Operation{ID: id, State: bmc.OperationRunning}, nil
 	}
 	return c.operation(id, t), nil
+}
+
+// notFollowed is an operation that is not found. An iDRAC's is not there for the
+// first seconds (sushy's fix-dell-bmc-404 note), so it counts as forgotten, and
+// as done, only when that goes on.
+func (c *client) notFollowed(id string) bmc.Operation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.missing == nil {
+		c.missing = map[string]int{}
+	}
+	if c.missing[id]++; c.missing[id] < taskMissing {
+		return bmc.Operation{ID: id, State: bmc.OperationRunning}
+	}
+	delete(c.missing, id)
+	return bmc.Operation{ID: id, State: bmc.OperationDone, Percent: 100}
+}
+
+func (c *client) found(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.missing, id)
 }
 
 // accepted is the operation that an answer tells of. What was asked for with the
@@ -426,7 +449,12 @@ func (c *client) DeleteVolume(ctx context.Context, id string) (bmc.Operation, er
 	if when[operationTime] == schemas.OnResetOperationApplyTime {
 		body = when
 	}
-	a, err := c.do(ctx, http.MethodDelete, id, body, nil)
+	a, err := c.remove(ctx, id, body)
+	if body != nil && (badRequest(err) || readOnly(err)) && !errors.Is(err, bmc.ErrBusy) {
+		// iDRACs from 6.00.02 on offer it, and do not take it (sushy's
+		// fix-volume-delete note).
+		a, err = c.remove(ctx, id, nil)
+	}
 	if notFound(err) {
 		return bmc.Operation{State: bmc.OperationDone, Percent: 100}, nil
 	}

@@ -167,7 +167,7 @@ func (c *client) Unsubscribe(ctx context.Context, id string) error {
 		return err
 	}
 	uri := strings.TrimRight(collection, "/") + "/" + id
-	_, err = c.do(ctx, http.MethodDelete, uri, nil, nil)
+	_, err = c.remove(ctx, uri, nil)
 	if notFound(err) {
 		return nil
 	}

@@ -2,13 +2,10 @@ package redfish
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-
-	"github.com/stmcginnis/gofish/schemas"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
@@ -117,7 +114,26 @@ func (c *client) readSystem(ctx context.Context, uri string) (computerSystem, er
 		return computerSystem{}, fmt.Errorf("redfish: %w: %s is a %s", bmc.ErrNoSystem, uri, s.Type)
 	}
 	s.uri, s.tag = uri, etag(a)
+	if s.Power == "" {
+		s.Power = c.chassisPower(ctx, s)
+	}
 	return s, nil
+}
+
+// chassisPower is the power of a system that does not tell: its chassis may.
+func (c *client) chassisPower(ctx context.Context, s computerSystem) string {
+	for _, chassis := range s.Links.Chassis {
+		var of struct {
+			Power string `json:"PowerState"`
+		}
+		if chassis.ID == "" {
+			continue
+		}
+		if _, err := c.get(ctx, chassis.ID, &of); err == nil && of.Power != "" {
+			return of.Power
+		}
+	}
+	return ""
 }
 
 // noSystem makes ErrNoSystem of an error that says so.
@@ -128,7 +144,8 @@ func noSystem(err error) error {
 	return err
 }
 
-// System reads identity, power and boot override, with one request.
+// System reads identity, power and boot override, with one request where the
+// BMC is as the standard has it.
 func (c *client) System(ctx context.Context) (bmc.System, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
@@ -144,7 +161,6 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 		Power:        power(s.Power),
 		Health:       s.Status.Health,
 		Identify:     s.lit(),
-		Boot:         s.Boot.boot(),
 		POST:         power(s.Power) == bmc.PoweringOn || power(s.Power) == bmc.On && inPOST[s.Progress.Last],
 	}
 	if out.ID == "" {
@@ -152,6 +168,9 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 	}
 	if out.Health == "" {
 		out.Health = s.Status.Rollup
+	}
+	if out.Boot, err = c.shownBoot(ctx, s); err != nil {
+		return bmc.System{}, err
 	}
 	if strings.HasPrefix(s.Manufacturer, "Dell") && s.SKU != "" {
 		// iDRAC: SerialNumber is the board's; the service tag, which SMBIOS
@@ -166,133 +185,4 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 var inPOST = map[string]bool{
 	"PrimaryProcessorInitializationStarted": true, "BusInitializationStarted": true, "MemoryInitializationStarted": true,
 	"SecondaryProcessorInitializationStarted": true, "PCIResourceConfigStarted": true,
-}
-
-// power maps PowerState.
-func power(state string) bmc.Power {
-	switch schemas.PowerState(state) {
-	case schemas.OnPowerState, schemas.PausedPowerState:
-		return bmc.On
-	case schemas.OffPowerState:
-		return bmc.Off
-	case schemas.PoweringOnPowerState:
-		return bmc.PoweringOn
-	case schemas.PoweringOffPowerState:
-		return bmc.PoweringOff
-	default:
-		return ""
-	}
-}
-
-// resetTypes are the ways to do a power action, best first.
-var resetTypes = map[bmc.PowerAction][]schemas.ResetType{
-	// PushPowerButton only ever reaches a system that is off: see SetPower.
-	bmc.PowerOn:      {schemas.OnResetType, schemas.ForceOnResetType, schemas.PushPowerButtonResetType},
-	bmc.PowerOff:     {schemas.ForceOffResetType},
-	bmc.PowerSoftOff: {schemas.GracefulShutdownResetType},
-	bmc.PowerReset:   {schemas.ForceRestartResetType, schemas.PowerCycleResetType},
-	bmc.PowerCycle:   {schemas.PowerCycleResetType},
-}
-
-// reached are the states in which a power action has nothing left to do.
-var reached = map[bmc.PowerAction][]bmc.Power{
-	bmc.PowerOn:      {bmc.On, bmc.PoweringOn},
-	bmc.PowerOff:     {bmc.Off},
-	bmc.PowerSoftOff: {bmc.Off, bmc.PoweringOff},
-}
-
-// SetPower resets the system, unless it is as wanted: services differ on
-// whether that is an error, and a power button would do the opposite.
-func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
-	s, err := c.computerSystem(ctx)
-	if err != nil {
-		return err
-	}
-	if (a == bmc.PowerReset || a == bmc.PowerCycle) && power(s.Power) == bmc.Off {
-		a = bmc.PowerOn
-	}
-	if done(a, s) {
-		return nil
-	}
-	resetType, err := c.resetType(ctx, a, s)
-	if err != nil {
-		return err
-	}
-	target := s.Actions.Reset.Target
-	if target == "" {
-		target = strings.TrimRight(s.uri, "/") + "/Actions/ComputerSystem.Reset"
-	}
-	_, err = c.do(ctx, http.MethodPost, target, map[string]any{"ResetType": resetType}, nil)
-	if e := new(statusError); errors.As(err, &e) && e.status/100 == 4 && !errors.Is(e.kind, bmc.ErrUnauthorized) {
-		// Perhaps it came to that state by itself in between.
-		if s, e := c.computerSystem(ctx); e == nil && done(a, s) {
-			return nil
-		}
-	}
-	return err
-}
-
-func done(a bmc.PowerAction, s computerSystem) bool {
-	for _, state := range reached[a] {
-		if power(s.Power) == state {
-			return true
-		}
-	}
-	return false
-}
-
-// resetType chooses among what the service offers. One that offers nothing
-// gets the first choice.
-func (c *client) resetType(ctx context.Context, a bmc.PowerAction, s computerSystem) (schemas.ResetType, error) {
-	wanted := resetTypes[a]
-	if wanted == nil {
-		return "", fmt.Errorf("redfish: power %q: %w", a, bmc.ErrUnsupported)
-	}
-	offered := s.Actions.Reset.Types
-	if offered == nil && s.Actions.Reset.Info != "" {
-		var err error
-		if offered, err = c.resetInfo(ctx, s.Actions.Reset.Info); err != nil {
-			return "", err
-		}
-	}
-	if len(offered) == 0 {
-		return wanted[0], nil
-	}
-	for _, w := range wanted {
-		for _, o := range offered {
-			if o == string(w) {
-				return w, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("redfish: power %s: %w: it offers %s", a, bmc.ErrUnsupported, strings.Join(offered, ", "))
-}
-
-// resetInfo reads the reset types from an ActionInfo, which OpenBMC has in
-// place of the annotation. They do not change while the BMC runs.
-func (c *client) resetInfo(ctx context.Context, uri string) ([]string, error) {
-	c.mu.Lock()
-	types := c.resets
-	c.mu.Unlock()
-	if types != nil {
-		return types, nil
-	}
-	var info struct {
-		Parameters []struct {
-			Name   string          `json:"Name"`
-			Values json.RawMessage `json:"AllowableValues"`
-		} `json:"Parameters"`
-	}
-	if _, err := c.get(ctx, uri, &info); err != nil {
-		return nil, err
-	}
-	for _, p := range info.Parameters {
-		if p.Name == "ResetType" {
-			_ = decode(p.Values, &types)
-		}
-	}
-	c.mu.Lock()
-	c.resets = types
-	c.mu.Unlock()
-	return types, nil
 }

@@ -25,6 +25,10 @@ const (
 	servicePath = "/redfish/v1/" // of the service root (DSP0266 §6.3)
 	maxBody     = 8 << 20        // bytes of an answer; the largest collections have 1 MB
 	retries     = 2              // of a GET
+	// patience is how much longer than others a PATCH may take: some services
+	// answer when all is done, after a minute and more (ironic's
+	// redfish-read-timeout note).
+	patience    = 4
 	firstWait   = 500 * time.Millisecond
 	longestWait = 5 * time.Second // whatever Retry-After says: the caller's queue is the place for more
 )
@@ -119,12 +123,18 @@ func withRecord(ctx context.Context, r *record) context.Context {
 	return context.WithValue(ctx, recordKey{}, r)
 }
 
-// RoundTrip repeats a GET that may succeed the second time, and nothing else:
-// a POST that got no answer may have been carried out.
+// RoundTrip repeats a GET that may succeed the second time, and once a PATCH or
+// DELETE whose connection broke: some services close one that is used again
+// (sushy's disable-conn-pooling note), and what these two ask for is the same
+// the second time. A POST that got no answer may have been carried out.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for try := 0; ; try++ {
 		resp, err := t.once(req)
-		if req.Method != http.MethodGet || try == retries || !transient(resp, err) {
+		switch {
+		case req.Method == http.MethodGet && try < retries && transient(resp, err):
+		case (req.Method == http.MethodPatch || req.Method == http.MethodDelete) && try == 0 && err != nil && transient(resp, err) && rewind(req):
+			continue
+		default:
 			return resp, err
 		}
 		wait := firstWait << try
@@ -141,6 +151,22 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
+// rewind makes a request ready to be sent once more.
+func rewind(req *http.Request) bool {
+	if req.Body == nil || req.Body == http.NoBody {
+		return true
+	}
+	if req.GetBody == nil {
+		return false
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	req.Body = body
+	return true
+}
+
 // once sends a request and reads the whole answer, so that its time is
 // limited as a whole and the connection is free again at once.
 func (t *transport) once(req *http.Request) (*http.Response, error) {
@@ -149,6 +175,9 @@ func (t *transport) once(req *http.Request) (*http.Response, error) {
 		rec = &record{}
 	}
 	limit := t.timeout
+	if req.Method == http.MethodPatch {
+		limit *= patience
+	}
 	if rec.limit > 0 {
 		limit = rec.limit
 	}

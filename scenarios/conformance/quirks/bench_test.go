@@ -1,0 +1,177 @@
+package quirks
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	k8sclock "k8s.io/utils/clock"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
+	"github.com/metalab-dev/metalab/controller/bmc/redfish"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// bench is a server whose BMC has a quirk, and a pool of drivers for it.
+type bench struct {
+	*testing.T
+	lab    *labtest.Lab
+	server *lab.Host
+	pool   *bmc.Pool
+	config bmc.Config
+	files  string // URL of a server of images
+	// patience is for how long, in the lab's time, work is begun anew that a BMC
+	// is not ready for, as a controller does.
+	patience time.Duration
+
+	mu      sync.Mutex
+	sources []machine.SourceKind // that the server has booted from
+}
+
+func newBench(t *testing.T, quirk string) *bench {
+	t.Helper()
+	b := &bench{T: t, patience: 15 * time.Minute}
+	r := rack.Default(1)
+	r.Hosts[0].Profile = "raid"
+	if quirk != "" {
+		r.Hosts[0].Quirks = []string{quirk}
+	}
+	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots})
+	b.server = b.lab.First()
+	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(make([]byte, 64<<10)))
+	}))
+	t.Cleanup(files.Close)
+	b.files = files.URL
+	scheme := "redfish-virtualmedia"
+	b.pool = &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": redfish.Open, "ipmi": ipmi.Open}, Clock: labClock{b.lab}}
+	t.Cleanup(b.pool.Close)
+	at := strings.Replace(b.server.URL(), "https", scheme, 1)
+	if strings.HasPrefix(quirk, "ipmi-") {
+		udp, on := b.server.IPMI()
+		if !on { // nobody is there
+			udp, b.patience = b.server.Address(), 0
+		}
+		at = "ipmi://" + udp.String()
+	}
+	address, err := bmc.ParseAddress(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user, password := b.lab.Credentials(b.server)
+	b.config = bmc.Config{
+		Address: address, Credentials: bmc.Credentials{Username: user, Password: password},
+		RootCAs: b.lab.CAs(), Clock: labClock{b.lab},
+	}
+	return b
+}
+
+// boots lets the server start whatever it tries first, and notes what that was.
+func (b *bench) boots(h *lab.Host, ev machine.Event) {
+	try, ok := ev.(machine.BootTried)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	b.sources = append(b.sources, try.Source.Kind)
+	b.mu.Unlock()
+	if err := h.Apply(b.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
+		b.Logf("boot: %v", err)
+	}
+}
+
+func (b *bench) booted() []machine.SourceKind {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]machine.SourceKind(nil), b.sources...)
+}
+
+// try does a piece of work, with a client from the pool, until the BMC has
+// nothing against it that passes.
+func (b *bench) try(work func(c bmc.Client) error) error {
+	b.Helper()
+	for began := b.lab.Clock().Now(); ; {
+		c, err := b.pool.Get(b.Context(), b.config)
+		if err == nil {
+			err = work(c)
+		}
+		if !errors.Is(err, bmc.ErrUnreachable) || b.lab.Clock().Since(began) >= b.patience {
+			return err
+		}
+		b.lab.Advance(10 * time.Second)
+	}
+}
+
+// until reads the system until it is as wanted.
+func (b *bench) until(what string, is func(bmc.System) bool) error {
+	b.Helper()
+	var last bmc.System
+	for range 120 {
+		err := b.try(func(c bmc.Client) (err error) { last, err = c.System(b.Context()); return err })
+		if err != nil {
+			return err
+		}
+		if is(last) {
+			return nil
+		}
+		b.lab.Advance(10 * time.Second)
+	}
+	return errors.New("the system is never " + what)
+}
+
+// power brings the power to a state.
+func (b *bench) power(a bmc.PowerAction, want bmc.Power) error {
+	b.Helper()
+	if err := b.try(func(c bmc.Client) error { return c.SetPower(b.Context(), a) }); err != nil {
+		return err
+	}
+	return b.until(string(want), func(s bmc.System) bool { return s.Power == want })
+}
+
+// start switches the system on, and gives what it has booted from.
+func (b *bench) start(a bmc.PowerAction) (machine.SourceKind, error) {
+	b.Helper()
+	before := len(b.booted())
+	if err := b.power(a, bmc.On); err != nil {
+		return "", err
+	}
+	err := b.until("running", func(bmc.System) bool { return len(b.booted()) > before })
+	if err != nil {
+		return "", err
+	}
+	return b.booted()[before], nil
+}
+
+// labClock is the lab's time for a driver: who waits moves it on.
+type labClock struct{ lab *labtest.Lab }
+
+var _ k8sclock.Clock = labClock{}
+
+func (c labClock) Now() time.Time                         { return c.lab.Clock().Now() }
+func (c labClock) Since(t time.Time) time.Duration        { return c.lab.Clock().Since(t) }
+func (c labClock) Sleep(d time.Duration)                  { c.lab.Advance(d) }
+func (c labClock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C() }
+func (c labClock) Tick(d time.Duration) <-chan time.Time  { return c.After(d) }
+
+func (c labClock) NewTimer(d time.Duration) k8sclock.Timer {
+	c.lab.Advance(d)
+	fired := make(chan time.Time, 1)
+	fired <- c.Now()
+	return over(fired)
+}
+
+// over is a timer that has fired.
+type over chan time.Time
+
+func (o over) C() <-chan time.Time      { return o }
+func (o over) Stop() bool               { return false }
+func (o over) Reset(time.Duration) bool { panic("no driver does that") }

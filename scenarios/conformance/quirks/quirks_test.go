@@ -1,0 +1,344 @@
+package quirks
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/controller/bmc"
+	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+)
+
+// refusals are what there is no way round: what the driver then says, by quirk
+// and piece of work.
+var refusals = map[string]map[string]string{
+	"license-denied": {
+		"boot and media": "the BMC cannot do that: POST",
+		"settings":       "the BMC cannot do that: PATCH",
+	},
+	"vmedia-no-http": {"boot and media": "the BMC cannot do that: POST"},
+	// Nothing answers; who has Redfish switches it on there.
+	"ipmi-disabled-by-default": {"register": "the BMC does not answer"},
+}
+
+// before is what has to happen for a quirk to show.
+var before = map[string]func(*bench) error{
+	"bmc-not-ready": func(b *bench) error {
+		_, err := b.server.ApplyBMC(b.Context(), simbmc.Restart{Kind: simbmc.ForceRestart})
+		b.lab.Advance(70 * time.Second)
+		return err
+	},
+}
+
+// works are what a driver does for a host, in this order.
+var works = []struct {
+	name string
+	web  bool // Redfish alone has it
+	do   func(*bench) error
+}{
+	{"register", false, register},
+	{"watch", false, watch},
+	{"inventory", true, inventory},
+	{"power", false, powers},
+	{"boot", false, boots},
+	{"boot and media", true, media},
+	{"settings", true, settings},
+	{"volumes", true, volumes},
+	{"subscriptions", true, subscriptions},
+}
+
+// TestEveryQuirkIsCopedWith does all work of the drivers on a BMC with each
+// quirk, and on one without any.
+func TestEveryQuirkIsCopedWith(t *testing.T) {
+	all := []string{""}
+	for _, q := range quirk.All {
+		all = append(all, q.ID)
+	}
+	for id := range refusals {
+		if !slices.Contains(all, id) {
+			t.Errorf("there is no quirk %s", id)
+		}
+	}
+	for _, id := range all {
+		name := id
+		if name == "" {
+			name = "none"
+		}
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, id)
+			if do := before[id]; do != nil {
+				if err := do(b); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, w := range works {
+				if w.web && b.config.Address.Driver != "redfish" {
+					continue
+				}
+				err := w.do(b)
+				want := refusals[id][w.name]
+				switch {
+				case want == "" && err != nil:
+					t.Errorf("%s: %v", w.name, err)
+				case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+					t.Errorf("%s: %v, want %s", w.name, err, want)
+				}
+				if want != "" && w.name == "register" {
+					return
+				}
+			}
+		})
+	}
+}
+
+func register(b *bench) error {
+	return b.try(func(c bmc.Client) error {
+		s, err := c.System(b.Context())
+		if err == nil && s.Serial != b.server.Machine().Identity.Serial {
+			err = fmt.Errorf("it is %+v", s)
+		}
+		return err
+	})
+}
+
+func watch(b *bench) error {
+	return b.try(func(c bmc.Client) error {
+		if _, err := c.Log(b.Context()); err != nil {
+			return err
+		}
+		_, err := c.Sensors(b.Context())
+		return err
+	})
+}
+
+func inventory(b *bench) error {
+	return b.try(func(c bmc.Client) error {
+		s, err := bmc.StorerOf(c).Storage(b.Context())
+		if err != nil {
+			return err
+		}
+		if len(s.Controllers) != 2 || len(s.Controllers[0].Drives) != 8 {
+			return fmt.Errorf("storage %+v", s)
+		}
+		bios, err := c.(bmc.Setup).BIOS(b.Context())
+		if err != nil {
+			return err
+		}
+		if bios.Settings["NumLock"] == nil || bios.Registry.Attribute("NumLock") == nil {
+			return fmt.Errorf("settings %v", bios.Settings)
+		}
+		parts, err := c.(bmc.Updater).Components(b.Context())
+		if err == nil && len(parts) == 0 {
+			err = errors.New("no components")
+		}
+		return err
+	})
+}
+
+// powers ends with the power off.
+func powers(b *bench) error {
+	if _, err := b.start(bmc.PowerOn); err != nil {
+		return fmt.Errorf("on: %w", err)
+	}
+	if _, err := b.start(bmc.PowerReset); err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
+	if err := b.power(bmc.PowerOff, bmc.Off); err != nil {
+		return fmt.Errorf("off: %w", err)
+	}
+	if _, err := b.start(bmc.PowerOn); err != nil { // at once
+		return fmt.Errorf("on again: %w", err)
+	}
+	return b.power(bmc.PowerOff, bmc.Off)
+}
+
+func (b *bench) boot(x bmc.Boot) error {
+	return b.try(func(c bmc.Client) error { return c.SetBoot(b.Context(), x) })
+}
+
+// boots begins and ends with the power off.
+func boots(b *bench) error {
+	if err := b.boot(bmc.Boot{Device: bmc.BootPXE, Mode: bmc.UEFI}); err != nil {
+		return err
+	}
+	if from, err := b.start(bmc.PowerOn); err != nil || from != machine.Pxe {
+		return fmt.Errorf("once: it boots from %s: %w", from, err)
+	}
+	// While it is in POST, too.
+	if err := b.try(func(c bmc.Client) error { return c.SetPower(b.Context(), bmc.PowerReset) }); err != nil {
+		return err
+	}
+	b.lab.Advance(15 * time.Second)
+	if err := b.boot(bmc.Boot{Device: bmc.BootDisk, Mode: bmc.UEFI, Persistent: true}); err != nil {
+		return fmt.Errorf("for good: %w", err)
+	}
+	for range 2 {
+		if err := b.power(bmc.PowerOff, bmc.Off); err != nil {
+			return err
+		}
+		if from, err := b.start(bmc.PowerOn); err != nil || from != machine.Hdd {
+			return fmt.Errorf("for good: it boots from %s: %w", from, err)
+		}
+	}
+	if err := b.boot(bmc.Boot{Mode: bmc.UEFI}); err != nil {
+		return fmt.Errorf("as it likes: %w", err)
+	}
+	return b.power(bmc.PowerOff, bmc.Off)
+}
+
+// media begins and ends with the power off.
+func media(b *bench) error {
+	insert := func(image string) error {
+		err := b.try(func(c bmc.Client) error { return c.InsertMedia(b.Context(), image) })
+		if err != nil {
+			return err
+		}
+		return b.try(func(c bmc.Client) error {
+			m, err := c.Media(b.Context())
+			if err == nil && (m.Image != image || !m.Inserted) {
+				err = fmt.Errorf("the drive shows %+v", m)
+			}
+			return err
+		})
+	}
+	if err := insert(b.files + "/a.iso"); err != nil {
+		return err
+	}
+	if err := b.boot(bmc.Boot{Device: bmc.BootCD, Mode: bmc.UEFI}); err != nil {
+		return err
+	}
+	if from, err := b.start(bmc.PowerOn); err != nil || from != machine.Cd {
+		return fmt.Errorf("it boots from %s: %w", from, err)
+	}
+	if err := insert(b.files + "/b.iso"); err != nil { // in the place of the other
+		return fmt.Errorf("another image: %w", err)
+	}
+	if err := b.try(func(c bmc.Client) error { return c.EjectMedia(b.Context()) }); err != nil {
+		return fmt.Errorf("eject: %w", err)
+	}
+	if err := insert(b.files + "/a.iso"); err != nil { // at once
+		return fmt.Errorf("once more: %w", err)
+	}
+	if err := b.try(func(c bmc.Client) error { return c.EjectMedia(b.Context()) }); err != nil {
+		return fmt.Errorf("eject: %w", err)
+	}
+	return b.power(bmc.PowerOff, bmc.Off)
+}
+
+// settings begins and ends with the power off.
+func settings(b *bench) error {
+	want := bmc.Settings{"NumLock": "Off", "SetupPromptSeconds": int64(7)}
+	set := func(s bmc.Settings) error {
+		return b.try(func(c bmc.Client) error { return c.(bmc.Setup).SetBIOS(b.Context(), s) })
+	}
+	if err := set(bmc.Settings{"NumLock": want["NumLock"]}); err != nil {
+		return err
+	}
+	err := set(bmc.Settings{"SetupPromptSeconds": want["SetupPromptSeconds"]})
+	if errors.Is(err, bmc.ErrPending) { // the first ones have to be applied before
+		if _, err := b.start(bmc.PowerOn); err != nil {
+			return err
+		}
+		err = set(bmc.Settings{"SetupPromptSeconds": want["SetupPromptSeconds"]})
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := b.start(bmc.PowerReset); err != nil {
+		return err
+	}
+	if err := b.power(bmc.PowerOff, bmc.Off); err != nil {
+		return err
+	}
+	return b.try(func(c bmc.Client) error {
+		is, err := c.(bmc.Setup).BIOS(b.Context())
+		for name, v := range want {
+			if err == nil && is.Settings[name] != v {
+				err = fmt.Errorf("%s is %v", name, is.Settings[name])
+			}
+		}
+		return err
+	})
+}
+
+// volumes makes one and deletes it.
+func volumes(b *bench) error {
+	if _, err := b.start(bmc.PowerOn); err != nil {
+		return err
+	}
+	var of bmc.Storage
+	read := func(c bmc.Client) (err error) { of, err = bmc.StorerOf(c).Storage(b.Context()); return err }
+	if err := b.try(read); err != nil {
+		return err
+	}
+	work := func(do func(bmc.Storer) (bmc.Operation, error)) error {
+		var o bmc.Operation
+		err := b.try(func(c bmc.Client) (err error) { o, err = do(bmc.StorerOf(c)); return err })
+		for range 200 {
+			if err != nil || o.State == bmc.OperationDone {
+				return err
+			}
+			b.lab.Advance(time.Minute)
+			err = b.try(func(c bmc.Client) (err error) { o, err = bmc.StorerOf(c).Follow(b.Context(), o.ID); return err })
+		}
+		return fmt.Errorf("it is still %+v", o)
+	}
+	ctl := of.Controllers[0]
+	err := work(func(s bmc.Storer) (bmc.Operation, error) {
+		return s.CreateVolume(b.Context(), bmc.NewVolume{
+			Controller: ctl.ID, Name: "system", Level: bmc.Level1, Drives: []string{ctl.Drives[4].ID, ctl.Drives[5].ID},
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	if err := b.try(read); err != nil {
+		return err
+	}
+	made := b.server.Volumes()
+	i := slices.IndexFunc(of.Controllers[0].Volumes, func(v bmc.Volume) bool { return v.Level == bmc.Level1 })
+	if i < 0 || len(made) != 1 || made[0].Type != storage.RAID1 {
+		return fmt.Errorf("it shows %+v, and has %+v", of.Controllers[0].Volumes, made)
+	}
+	id := of.Controllers[0].Volumes[i].ID
+	err = work(func(s bmc.Storer) (bmc.Operation, error) { return s.DeleteVolume(b.Context(), id) })
+	if err == nil && len(b.server.Volumes()) > 0 {
+		err = errors.New("it is still there")
+	}
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	return b.power(bmc.PowerOff, bmc.Off)
+}
+
+func subscriptions(b *bench) error {
+	list := func() (all []bmc.Subscription, err error) {
+		err = b.try(func(c bmc.Client) (err error) { all, err = c.(bmc.Subscriber).Subscriptions(b.Context()); return err })
+		return all, err
+	}
+	if _, err := list(); err != nil {
+		return err
+	}
+	var id string
+	err := b.try(func(c bmc.Client) (err error) {
+		id, err = c.(bmc.Subscriber).Subscribe(b.Context(), bmc.Subscription{Destination: b.files + "/events", Context: "test"})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := b.try(func(c bmc.Client) error { return c.(bmc.Subscriber).Unsubscribe(b.Context(), id) }); err != nil {
+		return err
+	}
+	all, err := list()
+	if err == nil && len(all) > 0 {
+		err = fmt.Errorf("there are still %+v", all)
+	}
+	return err
+}
