@@ -116,6 +116,7 @@ type State struct {
 	Records       *Records       `json:"records,omitempty"`       // nil: those that the server came with
 	// Certificates is nil where nobody gave the BMC any.
 	Certificates *Certificates `json:"certificates,omitempty"`
+	OEM          *Kept         `json:"oem,omitempty"` // nil: nothing
 }
 
 // Media is what the virtual drives hold.
@@ -154,6 +155,7 @@ type View struct {
 	Records  *Records  // nil: those that the server came with
 	// Certificates are without private keys, and never nil.
 	Certificates *Certificates
+	OEM          *Kept // nil: nothing
 }
 
 // New makes a BMC with the given accounts, or restores one from what State
@@ -237,7 +239,7 @@ func (b *BMC) View() View {
 		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
 		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
 		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(), Alerting: b.st.Alerting, Caps: b.caps(), Records: b.st.Records,
-		Certificates: b.certificates,
+		Certificates: b.certificates, OEM: b.st.OEM,
 	}
 }
 

@@ -15,7 +15,17 @@ type OpenJob struct {
 	User    string // name of the account that asks
 	Account string // its ID
 	Request Request
-	work    *Work // that the BMC itself does
+	Lasts   time.Duration // as far as who asks knows; 0: nobody does
+	work    *Work         // that the BMC itself does
+}
+
+// Until is when the job is expected to end that begins at a time; zero when
+// nobody knows.
+func (c OpenJob) Until(at time.Time) time.Time {
+	if c.Lasts <= 0 {
+		return time.Time{}
+	}
+	return at.Add(c.Lasts)
 }
 
 func (c OpenJob) apply(b *BMC, now time.Time) ([]Event, error) {

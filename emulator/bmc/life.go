@@ -224,6 +224,7 @@ var wiped = []struct {
 	{func(b *BMC) { b.st.Caps, b.st.Records = nil, nil }, nil},
 	{func(b *BMC) { b.st.Serial = nil }, nil},
 	{func(b *BMC) { b.st.Alerting = nil }, nil},
+	{func(b *BMC) { b.st.OEM = nil }, nil},
 	{func(b *BMC) {
 		if b.st.Jobs != nil && b.st.Jobs.Keep != nil {
 			j := b.forkJobs()

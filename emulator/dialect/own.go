@@ -24,6 +24,11 @@ type Own struct {
 	Also []Move
 }
 
+// Plain says that a vendor has nothing of his own.
+func (o *Own) Plain() bool {
+	return len(o.Resources)+len(o.Actions)+len(o.Writes)+len(o.Also) == 0
+}
+
 // Resource is one that only this vendor's service has.
 type Resource struct {
 	// At is the pattern of its address, as clients see it. A variable stands for
@@ -42,7 +47,10 @@ type Resource struct {
 	// and which are kept: "ServerBoot/FirstBootDevice"; "Attributes/*" are all
 	// that Attributes shows.
 	Changes []string
-	Needs   string // privilege for changing it; "": ConfigureManager
+	// Takes are methods that go on to what it is like, of PATCH and DELETE: a
+	// PATCH with what Changes does not name.
+	Takes []string
+	Needs string // privilege for changing it; "": ConfigureManager
 }
 
 // Action is one that only this vendor's service has.
@@ -52,7 +60,8 @@ type Action struct {
 	// of the standard's that is in Actions/Oem.
 	Name string
 	// At is where it is posted to, behind the address of the resource; "" is
-	// /Actions/Name, in a resource of the standard's /Actions/Oem/Name.
+	// /Actions/Name, in a resource of the standard's /Actions/Oem/Name, "/" the
+	// resource itself.
 	At     string
 	Hidden bool // no body shows it
 	Inputs []Input
@@ -74,10 +83,10 @@ const (
 
 // Input is a parameter of an action.
 type Input struct {
-	Name     string
+	Name     string // "ShareParameters/Target" is one within an object
 	Type     InputType
 	Required bool
-	Values   []string // of a text; none: any
+	Values   []string // of a text, or of those of a list; none: any
 	Secret   bool
 }
 

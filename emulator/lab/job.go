@@ -80,7 +80,7 @@ func (h *Host) Carry(ctx context.Context, o bmc.OpenJob, do func(ctx context.Con
 	if err != nil {
 		return bmc.Job{}, errors.Join(err, h.settle(st))
 	}
-	evs, err := h.bmc.Apply(st.now, bmc.RunJob{ID: id})
+	evs, err := h.bmc.Apply(st.now, bmc.RunJob{ID: id, Until: o.Until(st.now)})
 	st.bmc = append(st.bmc, evs...)
 	if err := errors.Join(err, h.settle(st)); err != nil {
 		return bmc.Job{}, err

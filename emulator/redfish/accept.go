@@ -361,6 +361,18 @@ func (i *input) one(value any, v view) (took any, r refusal) {
 			r.why = wrongForm
 		}
 		return uri, r
+	case anyObject:
+		d, ok := value.(document)
+		if !ok {
+			r.why = wrongType
+		}
+		return normal(d), r
+	case anyArray:
+		all, ok := value.([]any)
+		if !ok {
+			r.why = wrongType
+		}
+		return normal(all), r
 	case named:
 		took, r.why = i.texts(value)
 		return took, r

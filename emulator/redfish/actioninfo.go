@@ -46,19 +46,33 @@ func annotate(o object, inputs []input, v view) {
 // object is an action as its resource shows it, with what its parameters take
 // both inline and by a link (DSP0266, "Actions property").
 func (a *action) object(v view) object {
-	o := object{"target": v.uri + "/Actions/" + a.name}
+	o := object{"target": v.uri + a.target()}
 	if len(a.inputs) > 0 {
 		o["@Redfish.ActionInfo"] = v.uri + "/" + a.verb() + "ActionInfo"
 	}
-	for i := range a.inputs {
-		if values := a.inputs[i].listed(v); values != nil && a.inputs[i].isParameter() {
-			o[a.inputs[i].name+allowable] = values
-		}
-	}
+	listing(o, a.inputs, v)
 	if a.beside != nil {
 		maps.Copy(o, a.beside(v))
 	}
 	return o
+}
+
+// listing adds what parameters take, of groups in an object of their own.
+func listing(o object, inputs []input, v view) {
+	for i := range inputs {
+		in := &inputs[i]
+		if !in.isParameter() {
+			continue
+		}
+		if values := in.listed(v); values != nil {
+			o[in.name+allowable] = values
+		}
+		if below := (object{}); in.kind == group {
+			if listing(below, in.of, v); len(below) > 0 {
+				o[in.name] = below
+			}
+		}
+	}
 }
 
 // isParameter tells parameters from annotations, of which the standard has its
@@ -68,7 +82,8 @@ func (i *input) isParameter() bool { return !strings.HasPrefix(i.name, "@") }
 // dataTypes are the kinds as ActionInfo.ParameterTypes spells them.
 var dataTypes = map[kind]string{
 	text: "String", boolean: "Boolean", integer: "Number", number: "Number",
-	group: "Object", link: "Object", named: "Object", free: "Object",
+	group: "Object", link: "Object", named: "Object", free: "Object", anyObject: "Object",
+	anyArray: "ObjectArray",
 }
 
 // described is a parameter as ActionInfo.Parameters tells it.
@@ -95,7 +110,7 @@ func (i *input) described(v view) object {
 // actionInfo is the resource that describes the parameters of an action.
 func actionInfo(r *resource, a *action) *resource {
 	return &resource{
-		uri: r.uri + "/" + a.verb() + "ActionInfo", schema: "ActionInfo.v1_5_0", needs: ofManager, shows: r.shows,
+		uri: r.uri + "/" + a.verb() + "ActionInfo", schema: "ActionInfo.v1_5_0", needs: ofManager, shows: r.shows, fresh: r.fresh,
 		when: func(v view) bool { return (r.when == nil || r.when(v)) && (a.when == nil || a.when(v)) },
 		read: func(v view) object {
 			var parameters []object

@@ -85,6 +85,9 @@ func (m *match) urgent(method string) bool {
 // authenticate finds out who sent the request: the holder of a session, or of
 // an account (DSP0266, "Authentication"). A token takes precedence.
 func (x *exchange) authenticate() (actor, bool) {
+	if x.inner != "" {
+		return x.who, true
+	}
 	if who, is, ok := x.acting(); is {
 		return who, ok
 	}

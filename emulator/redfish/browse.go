@@ -8,13 +8,22 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// browse reads other resources of the tree, whole, by their addresses; nil is
-// what is not there.
+// browse reads other resources of the tree, whole, by their addresses, and what
+// a vendor's service remembers, by "=" and its name; nil is what is not there.
 type browse func(address string) object
+
+// keptAs is where in what is browsed that is which is remembered.
+const keptAs = "is"
 
 // browse is the tree at a time.
 func (s *Service) browse(at *snapshot) browse {
 	return func(address string) object {
+		if name, ok := strings.CutPrefix(address, "="); ok {
+			if is, known := keptIn(at.b, name); known {
+				return object{keptAs: is}
+			}
+			return nil
+		}
 		m := s.find(&url.URL{Path: address})
 		if m == nil || m.raw != nil || m.upload != nil || m.action != nil || m.members {
 			return nil
@@ -38,6 +47,10 @@ func (f *face) beside(s *Service, schema string) shows {
 	}
 	var all shows
 	for _, set := range f.taken(schema) {
+		if strings.HasPrefix(set.From, "=") {
+			all |= showsKept
+			continue
+		}
 		at, _, _ := strings.Cut(set.From, "#")
 		at = strings.NewReplacer("{system}", f.d.SystemID, "{manager}", f.d.ManagerID, "{chassis}", f.d.ChassisID).Replace(at)
 		if m := s.find(&url.URL{Path: at}); m != nil {
@@ -53,7 +66,7 @@ func (f *face) taken(schema string) []dialect.Datum {
 	var all []dialect.Datum
 	for _, shape := range f.shapes[typeName(schema)] {
 		for _, set := range shape.Set {
-			if strings.Contains(set.From, "#") {
+			if strings.Contains(set.From, "#") || strings.HasPrefix(set.From, "=") {
 				all = append(all, set)
 			}
 		}

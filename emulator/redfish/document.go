@@ -107,7 +107,7 @@ func (i *input) told(value any, hidden *bool) any {
 			uri, _ := x.get("@odata.id")
 			return object{"@odata.id": uri}
 		}
-		if i.kind == named || i.kind == free {
+		if i.kind == named || i.kind == free || i.kind == anyObject {
 			o := object{}
 			for _, f := range x.fields {
 				o[f.name] = echo(f.value)
@@ -116,6 +116,9 @@ func (i *input) told(value any, hidden *bool) any {
 		}
 		return x.without(i.of, hidden)
 	case []any:
+		if i.kind == anyArray {
+			return echo(x)
+		}
 		all := []any{}
 		for _, y := range x {
 			if len(i.of) == 1 {

@@ -81,6 +81,10 @@ func answered(err error, path string) (status int, ms []message.Message) {
 	if errors.As(err, &d) {
 		return d.status, d.messages
 	}
+	var f *stepFailed
+	if errors.As(err, &f) && len(f.refused) > 0 {
+		return f.status, f.refused
+	}
 	for _, a := range answers {
 		if errors.Is(err, a.err) {
 			return a.status, []message.Message{a.message(path)}
@@ -93,6 +97,11 @@ func answered(err error, path string) (status int, ms []message.Message) {
 func (x *exchange) fail(err error) {
 	if errors.Is(err, errLogin) {
 		x.challenge(message.ResourceAtURIUnauthorized.With(x.r.URL.Path, "wrong user name or password"))
+		return
+	}
+	var failed *stepFailed
+	if errors.As(err, &failed) {
+		x.relay(failed.stepAnswer)
 		return
 	}
 	status, ms := answered(err, x.r.URL.Path)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -24,6 +23,7 @@ type face struct {
 	packed   []pattern
 	tells    []tell
 	readings []reading
+	acts     []shownAction         // of the standard's resources
 	needs    sync.Map              // schema → shows: what bodies depend on for their vendor's sake
 	places   *kept[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
@@ -34,7 +34,7 @@ var faces sync.Map // *dialect.Record → *face, nil for one that changes nothin
 
 // faceOf is the face of a record; nil when it has none.
 func faceOf(d *dialect.Record) *face {
-	if d.Face.Plain() && len(d.Protocol.Packed) == 0 {
+	if d.Face.Plain() && len(d.Protocol.Packed)+len(d.Own.Actions) == 0 {
 		return nil
 	}
 	if f, ok := faces.Load(d); ok {
@@ -72,117 +72,8 @@ func newFace(d *dialect.Record) *face {
 	for _, t := range d.Face.Errors.Tells {
 		f.tells = append(f.tells, tell{t, patternOf(t.At, d)})
 	}
+	f.acts = shownActions(d)
 	return f
-}
-
-// pattern is what addresses have in common, segment by segment.
-type pattern []segment
-
-// segment is a segment of addresses: a text, or a variable between two texts.
-type segment struct {
-	before, name, after string // name is "" where there is no variable
-	width               int    // to which a number is filled with zeros
-}
-
-// move puts what is at some addresses, and below them, to others.
-type move struct {
-	from, to pattern
-	slash    bool // they end with one
-}
-
-func patternOf(text string, d *dialect.Record) pattern {
-	if text == "" {
-		return nil
-	}
-	text = strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID).Replace(text)
-	var out pattern
-	for s := range strings.SplitSeq(strings.TrimPrefix(text, "/"), "/") {
-		before, rest, ok := strings.Cut(s, "{")
-		name, after, _ := strings.Cut(rest, "}")
-		name, width, _ := strings.Cut(name, ":")
-		if !ok {
-			out = append(out, segment{before: s})
-			continue
-		}
-		n, _ := strconv.Atoi(width)
-		out = append(out, segment{before, name, after, n})
-	}
-	return out
-}
-
-// read takes the value of a segment's variable.
-func (s segment) read(text string, into map[string]string) bool {
-	if s.name == "" {
-		return text == s.before
-	}
-	v, ok := strings.CutPrefix(text, s.before)
-	if !ok {
-		return false
-	}
-	if v, ok = strings.CutSuffix(v, s.after); !ok || v == "" {
-		return false
-	}
-	if s.width > 0 {
-		if len(v) != s.width {
-			return false
-		}
-		v = strings.TrimLeft(v[:len(v)-1], "0") + v[len(v)-1:]
-	}
-	into[s.name] = v
-	return true
-}
-
-func (s segment) write(from map[string]string) string {
-	if s.name == "" {
-		return s.before
-	}
-	v := from[s.name]
-	if n := s.width - len(v); n > 0 {
-		v = strings.Repeat("0", n) + v
-	}
-	return s.before + v + s.after
-}
-
-// holds says whether an address is one of these, or below one.
-func (a pattern) holds(path string) bool {
-	_, _, ok := a.match(strings.Split(strings.TrimPrefix(path, "/"), "/"))
-	return ok
-}
-
-func (a pattern) match(segments []string) (vars map[string]string, rest []string, ok bool) {
-	if len(segments) < len(a) {
-		return nil, nil, false
-	}
-	vars = map[string]string{}
-	for i, s := range a {
-		if !s.read(segments[i], vars) {
-			return nil, nil, false
-		}
-	}
-	return vars, segments[len(a):], true
-}
-
-// moved is the address that an address becomes.
-func moved(all []move, path string) (string, bool) {
-	segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for _, m := range all {
-		vars, rest, ok := m.from.match(segments)
-		if !ok {
-			continue
-		}
-		var b strings.Builder
-		for _, s := range m.to {
-			b.WriteString("/" + s.write(vars))
-		}
-		for _, s := range rest {
-			b.WriteString("/" + s)
-		}
-		if m.slash && b.String()[b.Len()-1] != '/' {
-			b.WriteByte('/')
-		}
-		return b.String(), true
-	}
-	return path, false
 }
 
 // inside is where an address of the vendor's is in the tree; "" when there is
@@ -246,13 +137,13 @@ func (s *Service) folded(path string, moves []move) string {
 			return false
 		}
 		for i, p := range patterns {
-			if p.name == "" && !strings.EqualFold(p.before, segments[i]) {
+			if len(p.vars) == 0 && !strings.EqualFold(p.lead, segments[i]) {
 				return false
 			}
 		}
 		for i, p := range patterns {
-			if p.name == "" {
-				segments[i] = p.before
+			if len(p.vars) == 0 {
+				segments[i] = p.lead
 			}
 		}
 		return true
@@ -362,6 +253,7 @@ func (f *face) dress(o object, of browse) {
 			s.put(o, self, f.d, of)
 		}
 	}
+	f.showActions(o, self)
 	if id, _ := o["Id"].(string); id != "" && strings.HasSuffix(self, "/"+id) {
 		if to, away := moved(f.out, self); away {
 			to = strings.TrimSuffix(to, "/")
@@ -380,28 +272,21 @@ type formed struct {
 func (s *formed) put(o object, self string, d *dialect.Record, of browse) {
 	fill := strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID, "{self}", self)
 	for _, set := range s.Set { // before anything that they are taken from goes
-		v := set.Value
+		v, ok := set.Value, true
 		if set.From != "" {
 			from, path := o, set.From
 			if at, property, ok := strings.Cut(set.From, "#"); ok {
 				from, path = of(fill.Replace(at)), property
+			} else if strings.HasPrefix(path, "=") {
+				from, path = of(fill.Replace(path)), keptAs
 			}
-			is, ok := valueAt(from, path)
-			if !ok {
-				continue
+			var is any
+			if is, ok = valueAt(from, path); ok {
+				v, ok = drawn(set, is)
 			}
-			to, known := set.Map[fmt.Sprint(is)]
-			switch {
-			case set.Map == nil:
-				v = is
-			case known:
-				v = to
-			case set.Else == dialect.AsItIs:
-				continue
-			}
-			if set.As != "" {
-				v = strings.Replace(set.As, "%", fmt.Sprint(v), 1)
-			}
+		}
+		if !ok {
+			continue
 		}
 		setAt(o, set.Path, mapTexts(cloned(v), fill.Replace))
 	}
@@ -413,6 +298,25 @@ func (s *formed) put(o object, self string, d *dialect.Record, of browse) {
 			dropAt(o, path)
 		}
 	}
+}
+
+// drawn is what becomes of a value that a property is taken from; false when
+// the property stays what it is.
+func drawn(set dialect.Datum, is any) (any, bool) {
+	v := set.Value
+	to, known := set.Map[fmt.Sprint(is)]
+	switch {
+	case set.Map == nil:
+		v = is
+	case known:
+		v = to
+	case set.Else == dialect.AsItIs:
+		return nil, false
+	}
+	if set.As != "" {
+		v = strings.Replace(set.As, "%", fmt.Sprint(v), 1)
+	}
+	return v, true
 }
 
 // empties says whether a JSON value is empty: null, "", [] or {}.
@@ -433,7 +337,18 @@ func empties(v any) bool {
 // find is what is at an address that a client of this vendor's uses; nil when
 // there is nothing.
 func (x *exchange) find(u *url.URL) *match {
-	f := faceOf(x.host.Dialect())
+	d := x.host.Dialect()
+	if x.inner != "" {
+		return x.s.find(u)
+	}
+	if !d.Own.Plain() {
+		if m, at := x.s.vendorOf(d).find(u.Path, x.r.Method); m != nil {
+			return m
+		} else if at != "" {
+			return x.s.find(&url.URL{Path: at, RawPath: u.RawPath})
+		}
+	}
+	f := faceOf(d)
 	if f == nil {
 		return x.s.find(u)
 	}

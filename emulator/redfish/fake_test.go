@@ -164,7 +164,7 @@ func (h *host) Carry(_ context.Context, o bmc.OpenJob, do func(context.Context, 
 		return bmc.Job{}, err
 	}
 	job := evs[len(evs)-1].(bmc.JobOpened).Job
-	if _, err := h.bmc.Apply(h.now, bmc.RunJob{ID: job.ID}); err != nil {
+	if _, err := h.bmc.Apply(h.now, bmc.RunJob{ID: job.ID, Until: o.Until(h.now)}); err != nil {
 		return bmc.Job{}, err
 	}
 	h.bmcChanged()

@@ -62,6 +62,10 @@ const (
 	// named is an object of text under names of the client's choice, which
 	// stands in values as map[string]string.
 	named kind = "strings"
+	// anyObject and anyArray are such of anything, which stand in values as
+	// map[string]any and []any.
+	anyObject kind = "any object"
+	anyArray  kind = "any array"
 	// free is an object of strings, numbers, booleans and nulls under names
 	// that its operation knows, which stands in values as map[string]any.
 	free kind = "free"

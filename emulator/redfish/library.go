@@ -16,6 +16,7 @@ import (
 type served struct {
 	schemas []string // that the tree serves, with their versions, in order
 	library *library // nil when the user has given none
+	by      *Service
 }
 
 // library is DMTF's files as the user has given them: JSON schemas and CSDL of

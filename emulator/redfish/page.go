@@ -37,6 +37,12 @@ type made struct {
 
 // page is the representation of a resource, or nil when it is not there.
 func (s *Service) page(m *match, at *snapshot) *page {
+	if m.base != nil {
+		m = m.base
+	}
+	if m.fresh {
+		return s.anew(m, at)
+	}
 	f := faceOf(at.d)
 	needs := m.shows
 	if f != nil {
@@ -143,6 +149,9 @@ func (m *match) fixed(v view) object {
 		o["@odata.id"] = v.uri
 	}
 	o["@odata.type"] = odataType(m.schema)
+	if m.typed != "" {
+		o["@odata.type"] = "#" + m.typed
+	}
 	for _, r := range m.below {
 		below := v
 		below.uri = v.uri + r.uri[strings.LastIndexByte(r.uri, '/'):]
@@ -150,9 +159,14 @@ func (m *match) fixed(v view) object {
 			o[r.link] = ref(below.uri)
 		}
 	}
-	all := object{}
+	all, _ := o["Actions"].(object)
+	if all == nil {
+		all = object{}
+	}
 	for i := range m.actions {
-		if a := &m.actions[i]; a.when == nil || a.when(v) {
+		if a := &m.actions[i]; a.hidden {
+			continue
+		} else if a.when == nil || a.when(v) {
 			all["#"+a.name] = a.object(v)
 			if times := m.applyTimes(v); times != nil && a.defers {
 				all["#"+a.name].(object)[operationTimes] = times

@@ -58,6 +58,10 @@ type resource struct {
 
 	actions []action
 
+	vendor *vendorRow // of a resource that only this vendor's service has
+	fresh  bool       // its body is made anew each time, of all that there is
+	typed  string     // @odata.type, where that does not follow from the schema
+
 	untold bool // no event tells that it comes, goes or changes: others do
 	whole  bool // a collection whose members stand in it whole (OData.AutoExpand)
 
@@ -142,13 +146,15 @@ func (c operation) work(ctx context.Context, do bmc.Command) (reply, error) {
 // reply is what an operation answers. The zero reply has nothing to say but
 // that it was done.
 type reply struct {
-	at    string            // address of what was made, when that is no member of the addressed collection
-	id    string            // last segment of the address of a new member
-	token string            // of a session, shown this once
-	body  object            // of an action that answers something
-	job   string            // that goes on: the answer is 202 and leads to its task
-	bad   []refusal         // of a PATCH: what only the model could find wrong; the rest was done
-	told  []message.Message // beside the resource that is answered
+	at     string            // address of what was made, when that is no member of the addressed collection
+	id     string            // last segment of the address of a new member
+	token  string            // of a session, shown this once
+	body   object            // of an action that answers something
+	job    string            // that goes on: the answer is 202 and leads to its task
+	status int               // of the answer with body, or without one; 0: as is usual
+	made   *stepAnswer       // that is the answer
+	bad    []refusal         // of a PATCH: what only the model could find wrong; the rest was done
+	told   []message.Message // beside the resource that is answered
 }
 
 // patch is how a resource is changed (DSP0266, "PATCH (update)").
@@ -176,6 +182,8 @@ type upload struct {
 // action is an action of a resource (DSP0266, "POST (action)").
 type action struct {
 	name   string // "ComputerSystem.Reset"
+	at     string // where it is posted to, behind the address of the resource; "": where the standard has it; "/": there itself
+	hidden bool   // the resource does not show it
 	inputs []input
 	late   func(v view) bool // of a slow one: it is answered with a task that goes on; nil: only for who prefers that
 	like   string            // property that is written by it, so that it needs what a PATCH of that does; "": none
@@ -190,11 +198,22 @@ type action struct {
 func (m *match) target() string {
 	switch {
 	case m.action != nil:
-		return m.uri + "/Actions/" + m.action.name
+		return m.uri + m.action.target()
 	case m.members:
 		return m.uri + "/Members"
 	}
 	return m.uri
+}
+
+// target is where it is posted to, behind the address of its resource.
+func (a *action) target() string {
+	switch a.at {
+	case "":
+		return "/Actions/" + a.name
+	case "/":
+		return ""
+	}
+	return a.at
 }
 
 // verb is the name without its type.
@@ -236,8 +255,8 @@ func routes(tree []resource, all *served) []*route {
 		r := &tree[i]
 		for j := range r.actions {
 			a := &r.actions[j]
-			add(r, "/Actions/"+a.name, a, false)
-			if len(a.inputs) > 0 {
+			add(r, a.target(), a, false)
+			if len(a.inputs) > 0 && !a.hidden {
 				add(actionInfo(r, a), "", nil, false)
 			}
 		}
@@ -294,6 +313,17 @@ type match struct {
 	*route
 	uri string            // of the resource
 	ids map[string]string // never changed
+	// base is what a vendor's action is of, where that is in the tree.
+	base *match
+}
+
+// isThere says whether what it leads to is.
+func (m *match) isThere(at *snapshot) bool {
+	if m.base != nil {
+		m = m.base
+	}
+	v := m.view(at)
+	return m.missing(v) == "" && m.there(v)
 }
 
 // router makes the router of some routes, which it knows by their patterns.

@@ -69,6 +69,7 @@ type Service struct {
 	entire  func(context.Context)
 	clock   *clock.Clock
 	hubs    hubs
+	vendors sync.Map // *dialect.Record → *vendor
 
 	tree    []resource
 	router  *mux.Router
@@ -112,6 +113,7 @@ func New(c Config) (*Service, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.served.by = s
 	if err := validate(s.tree); err != nil {
 		return nil, err
 	}
@@ -173,6 +175,9 @@ type exchange struct {
 	away  bool // it is not in flight for now
 	began time.Time
 	known bool // the journal has been told
+
+	inner   innerKind         // it is a step of another one
+	refused []message.Message // of a step: what it was refused with
 }
 
 // exchanges are those of reads that are over: nothing refers to them.
@@ -428,6 +433,9 @@ func (x *exchange) refuse(status int, ms ...message.Message) {
 	if len(ms) > maxTold {
 		ms = append(slices.Clip(ms[:maxTold]), message.MaximumErrorsExceeded.With())
 	}
+	if x.inner != "" {
+		x.refused = ms
+	}
 	status, ms = x.said(status, ms)
 	x.w.Header()["Content-Type"] = jsonContent
 	x.send(status, x.error(ms...))
@@ -451,7 +459,7 @@ func (x *exchange) done() {
 
 func (x *exchange) send(status int, body []byte) {
 	x.status = status
-	if x.s.entire != nil && len(body) > longAnswer && x.r.Method != http.MethodHead && x.r.ProtoMajor == 1 { // others share the connection
+	if x.s.entire != nil && x.inner == "" && len(body) > longAnswer && x.r.Method != http.MethodHead && x.r.ProtoMajor == 1 { // others share the connection
 		x.s.entire(x.r.Context())
 	}
 	x.w.WriteHeader(status)

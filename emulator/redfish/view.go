@@ -64,6 +64,7 @@ const (
 	showsNetwork   shows = 1 << 22
 	showsPlans     shows = 1 << 23
 	showsTime      shows = 1 << 30
+	showsKept      shows = 1 << 31 // what the vendor's service remembers
 )
 
 // part is a part of the views. Both functions know nothing of the others.
@@ -200,6 +201,10 @@ var parts = map[shows]part{
 		func(a, b *snapshot) bool { return a.b.Life == b.b.Life },
 		func(to, from *snapshot) { to.b.Life = from.b.Life },
 	},
+	showsKept: {
+		func(a, b *snapshot) bool { return a.b.OEM == b.b.OEM },
+		func(to, from *snapshot) { to.b.OEM = from.b.OEM },
+	},
 	showsTime: {
 		func(a, b *snapshot) bool { return a.now.Equal(b.now) },
 		func(to, from *snapshot) { to.now = from.now },
@@ -241,6 +246,9 @@ func (m *match) view(at *snapshot) view { return m.see(m.shows, at) }
 
 // see is what shows in some parts of a snapshot.
 func (m *match) see(some shows, at *snapshot) view {
+	if m.fresh {
+		return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, uri: m.uri, ids: m.ids}
+	}
 	both := &struct {
 		m machine.View
 		b bmc.View

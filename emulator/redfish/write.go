@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -33,7 +34,10 @@ func (x *exchange) write() {
 		}
 	}
 	x.prefer = preferences(x.r.Header["Prefer"])
-	unlock := x.s.lock(x.host)
+	unlock := func() {}
+	if x.inner != within { // whose request has done so
+		unlock = x.s.lock(x.host)
+	}
 	locked := true
 	free := func() {
 		if locked {
@@ -45,14 +49,16 @@ func (x *exchange) write() {
 
 	at := look(x.host)
 	v := x.match.view(at)
-	if x.match.missing(v) != "" || !x.match.there(v) { // since the last look
+	if !x.match.isThere(at) { // since the last look
 		x.gone(at)
 		return
 	}
-	if !x.precondition(at) || x.ruledOut(in, at) {
-		return
+	if x.inner == "" {
+		if !x.precondition(at) || x.ruledOut(in, at) {
+			return
+		}
+		in = x.understood(in, at)
 	}
-	in = x.understood(in, at)
 	var ok bool
 	if x.when, ok = x.effective(&in, v); !ok {
 		return
@@ -61,6 +67,9 @@ func (x *exchange) write() {
 	case x.match.action != nil:
 		x.act(in, v, free)
 	case x.r.Method == http.MethodPatch:
+		if x.written(in, v, at, free) {
+			return
+		}
 		x.change(in, v, free)
 	case x.r.Method == http.MethodPost:
 		x.add(in, v)
@@ -91,8 +100,12 @@ func (x *exchange) answer(c operation, out reply, err error, otherwise func() *p
 			x.honour("respond-async")
 		}
 		x.accepted(out.job)
+	case out.made != nil:
+		x.relay(out.made)
 	case out.body != nil:
-		x.show(http.StatusOK, x.loose(out.body))
+		x.show(cmp.Or(out.status, http.StatusOK), x.loose(out.body))
+	case out.status != 0 && out.status != http.StatusNoContent:
+		x.show(out.status, x.success())
 	case out.at != "":
 		x.locate(out.at)
 		x.done()
@@ -182,7 +195,7 @@ func (x *exchange) body() (document, bool) {
 	case len(in.fields) == 0 && x.match.action == nil && x.r.Method != http.MethodDelete:
 		return bad(http.StatusBadRequest, message.EmptyJSON.With())
 	}
-	if f := faceOf(x.host.Dialect()); f != nil {
+	if f := faceOf(x.host.Dialect()); f != nil && x.inner == "" {
 		mapTexts(in, func(text string) string { return f.named(x.s, text) })
 	}
 	return in, true
@@ -221,6 +234,10 @@ func (x *exchange) act(in document, v view, free func()) {
 // change carries out a PATCH. What can be changed is; what cannot is told
 // (DSP0266, "PATCH (update)").
 func (x *exchange) change(in document, v view, free func()) {
+	if x.match.vendor != nil {
+		x.alter(in, v)
+		return
+	}
 	mine, bad := x.permitted(in, v)
 	var whole object
 	shown := func() object { // which few ask for, and those often
@@ -253,6 +270,11 @@ func (x *exchange) change(in document, v view, free func()) {
 		x.refuseAll(bad)
 		return
 	}
+	x.changed(c, bad)
+}
+
+// changed answers a PATCH of which something was done.
+func (x *exchange) changed(c operation, bad []refusal) {
 	p := x.s.page(x.match, look(x.host))
 	switch {
 	case p == nil: // no longer there, for what was changed

@@ -1,0 +1,71 @@
+package bmc
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Kept is what a BMC remembers that only its vendor's service has a word for:
+// values in JSON, by names that the service gives them.
+type Kept struct {
+	Values map[string]json.RawMessage `json:"values"`
+}
+
+// Bounds of what is remembered.
+const (
+	maxKept      = 256
+	maxKeptName  = 1024     // bytes
+	maxKeptValue = 64 << 10 // bytes of JSON
+)
+
+// All are the values, by their names; never to be changed. nil Kept has none.
+func (k *Kept) All() map[string]json.RawMessage {
+	if k == nil {
+		return nil
+	}
+	return k.Values
+}
+
+// Remember sets some values, and forgets those that are nil. It sets all of them
+// or none.
+type Remember struct{ Values map[string]any }
+
+func (c Remember) apply(b *BMC, _ time.Time) ([]Event, error) {
+	is := maps.Clone(b.st.OEM.All())
+	if is == nil {
+		is = map[string]json.RawMessage{}
+	}
+	changed := false
+	for _, name := range slices.Sorted(maps.Keys(c.Values)) {
+		value := c.Values[name]
+		old, known := is[name]
+		if value == nil {
+			delete(is, name)
+			changed = changed || known
+			continue
+		}
+		raw, err := json.Marshal(value)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("bmc: remember %.64q: %w", name, err)
+		case len(raw) > maxKeptValue || len(name) > maxKeptName:
+			return nil, fmt.Errorf("%w: %.64q: %d bytes, %d at most", ErrFull, name, len(raw), maxKeptValue)
+		}
+		is[name] = raw
+		changed = changed || !bytes.Equal(old, raw)
+	}
+	switch {
+	case len(is) > maxKept:
+		return nil, fmt.Errorf("%w: %d values of the vendor's, %d at most", ErrFull, len(is), maxKept)
+	case !changed:
+	case len(is) == 0:
+		b.st.OEM = nil
+	default:
+		b.st.OEM = &Kept{Values: is}
+	}
+	return nil, nil
+}

@@ -1,0 +1,327 @@
+package redfish
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// vendor is a dialect.Own, ready for use: rows of the framework beside the tree,
+// with a router of their own. What its rows have is at addresses as clients see
+// them, what they are like in the tree.
+type vendor struct {
+	s      *Service
+	d      *dialect.Record
+	routes []vendorRoute
+	also   []move
+	below  []move // from below its resources to below what they are like
+	writes []vendorWrite
+	places *kept[string, vendorPlace]
+}
+
+// vendorRoute is a route with its pattern as clients see it.
+type vendorRoute struct {
+	*route
+	at   pattern
+	on   pattern // of an action of a resource in the tree: that of the resource
+	base bool    // it is such an action
+}
+
+// vendorPlace is what a vendor has at an address.
+type vendorPlace struct {
+	m    *match // nil: nothing
+	post *match // that takes a POST there; nil: m does, if anything
+	at   string // of what the tree has; "": nothing
+}
+
+// vendorRow is a dialect.Resource, ready for use.
+type vendorRow struct {
+	dialect.Resource
+	of       *vendor
+	like     pattern
+	moves    []move // of addresses in what it is like
+	wants    []string
+	forwards bool // a PATCH of what it does not keep is one of what it is like
+}
+
+// vendorOf is what only the service of a record has. There are as many as
+// there are ways to speak.
+func (s *Service) vendorOf(d *dialect.Record) *vendor {
+	if o, ok := s.vendors.Load(d); ok {
+		return o.(*vendor)
+	}
+	o, _ := s.vendors.LoadOrStore(d, newVendor(s, d))
+	return o.(*vendor)
+}
+
+func newVendor(s *Service, d *dialect.Record) *vendor {
+	o := &vendor{s: s, d: d, places: newKept[string](keptMatches, func(vendorPlace) int { return 1 })}
+	own := map[string]bool{}
+	for _, r := range d.Own.Resources {
+		own[patternText(patternOf(r.At, d))] = true
+	}
+	var actions []vendorRoute
+	for _, a := range d.Own.Actions {
+		on := patternOf(a.On, d)
+		if own[patternText(on)] {
+			continue
+		}
+		row := &resource{uri: a.On, needs: vendorNeeds(a.Needs), fresh: true, actions: []action{o.action(a, "/Actions/Oem/"+a.Name)}}
+		for _, t := range routes([]resource{*row}, &s.served) {
+			if t.action != nil {
+				actions = append(actions, vendorRoute{route: t, at: patternOf(t.pattern, d), on: on, base: true})
+			}
+		}
+	}
+	for _, r := range d.Own.Resources {
+		o.add(r)
+	}
+	o.routes = append(o.routes, actions...)
+	// What is told apart by a text comes before what a variable stands for.
+	slices.SortStableFunc(o.routes, func(a, b vendorRoute) int { return cmp.Compare(len(a.at.names()), len(b.at.names())) })
+	for _, m := range d.Own.Also {
+		o.also = append(o.also, move{from: patternOf(m.From, d), to: o.patternOf(m.To)})
+	}
+	for _, all := range [][]move{o.also, o.below} {
+		slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
+	}
+	for _, w := range d.Own.Writes {
+		o.writes = append(o.writes, vendorWrite{w, o.patternOf(w.At)})
+	}
+	return o
+}
+
+// patternText tells patterns apart.
+func patternText(p pattern) string {
+	all := map[string]string{}
+	for _, name := range p.names() {
+		all[name] = "{" + name + "}"
+	}
+	return p.write(all)
+}
+
+// patternOf is a pattern in the tree, where logs have this record's names, and
+// the manager has one NIC and one host interface.
+func (o *vendor) patternOf(text string) pattern {
+	return patternOf(strings.NewReplacer("{systemlog}", o.d.Logs.System, "{managerlog}", o.d.Logs.Manager,
+		"{managernic}", managerNICID, "{hostinterface}", hostInterfaceID).Replace(text), o.d)
+}
+
+// vendorNeeds are those of a vendor's own resource.
+func vendorNeeds(change string) needs {
+	return needsTo([]privilege{login}, privilege(cmp.Or(change, string(configureManager))))
+}
+
+// add makes the row of a resource, and its routes.
+func (o *vendor) add(r dialect.Resource) {
+	at := patternOf(r.At, o.d)
+	w := &vendorRow{Resource: r, of: o, like: o.patternOf(r.Like)}
+	schema := r.Type
+	if i := strings.LastIndexByte(schema, '.'); i > 0 {
+		schema = schema[:i]
+	}
+	row := resource{
+		uri: r.At, schema: schema, typed: r.Type, needs: vendorNeeds(r.Needs), link: "-", fresh: true, vendor: w,
+		read: w.body, when: w.isThere,
+	}
+	if w.like != nil {
+		w.moves = o.movesOf(at, w.like)
+		o.below = append(o.below, move{from: at, to: w.like})
+		if m := o.s.find(&url.URL{Path: w.like.write(placeholders(w.like))}); m != nil {
+			row.volatile = m.volatile
+		}
+	} else {
+		w.wants = at.names()
+	}
+	w.forwards = slices.Contains(r.Takes, http.MethodPatch)
+	if len(r.Changes) > 0 || w.forwards {
+		row.patch = &patch{}
+	}
+	if slices.Contains(r.Takes, http.MethodDelete) {
+		row.remove = w.remove
+	}
+	privileges := map[string]string{}
+	for _, a := range o.d.Own.Actions {
+		if patternText(patternOf(a.On, o.d)) == patternText(at) {
+			row.actions = append(row.actions, o.action(a, ""))
+			privileges[a.Name] = a.Needs
+		}
+	}
+	for _, t := range routes([]resource{row}, &o.s.served) {
+		t.vars, t.describedBy = nil, nil
+		if t.action != nil {
+			its := *t.resource
+			its.needs = vendorNeeds(privileges[t.action.name])
+			t.resource = &its
+		}
+		o.routes = append(o.routes, vendorRoute{route: t, at: patternOf(t.pattern, o.d)})
+	}
+}
+
+// placeholders give each variable itself as its value.
+func placeholders(p pattern) map[string]string {
+	all := map[string]string{}
+	for _, name := range p.names() {
+		all[name] = name
+	}
+	return all
+}
+
+// movesOf says where addresses are that a resource shows which is like one of
+// the tree: what is below that is below the resource, or where the vendor has a
+// resource of its own for it.
+func (o *vendor) movesOf(at, like pattern) []move {
+	all := []move{{from: like, to: at}}
+	for _, r := range o.d.Own.Resources {
+		m := move{from: o.patternOf(r.Like), to: patternOf(r.At, o.d)}
+		if len(m.from) > len(like) && len(m.to) > len(at) &&
+			patternText(m.from[:len(like)]) == patternText(like) && patternText(m.to[:len(at)]) == patternText(at) {
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
+	return all
+}
+
+// find is what a vendor has at an address, or else where in the tree that is.
+func (o *vendor) find(path, method string) (m *match, at string) {
+	if len(path) > 1 {
+		path = strings.TrimRight(path, "/")
+	}
+	p, known := o.places.get(path)
+	if !known {
+		p = o.place(path)
+		o.places.put(path, p)
+	}
+	if method == http.MethodPost && p.post != nil {
+		return p.post, ""
+	}
+	return p.m, p.at
+}
+
+func (o *vendor) place(path string) (p vendorPlace) {
+	f := exact
+	if o.d.Face.Fold {
+		f = anyCase
+	}
+	for i := range o.routes {
+		t := &o.routes[i]
+		vars, ok := t.at.is(path, f)
+		if !ok {
+			continue
+		}
+		m := &match{route: t.route, uri: path, ids: o.ids(vars)}
+		if t.action != nil {
+			m.uri = path[:len(path)-len(t.action.target())]
+		}
+		if t.base && !o.bind(m) {
+			continue
+		}
+		switch {
+		case t.action != nil && t.action.target() == "":
+			p.post = m
+		case p.m == nil:
+			p.m = m
+		}
+	}
+	if p.post != nil && p.m != nil && !slices.Contains(p.m.methods, http.MethodPost) {
+		t := *p.m.route
+		t.methods = append(slices.Clip(t.methods), http.MethodPost)
+		t.allow = []string{strings.Join(t.methods, ", ")}
+		p.m = &match{route: &t, uri: p.m.uri, ids: p.m.ids}
+	}
+	if p.m != nil {
+		return p
+	}
+	if at, ok := movedAt(o.also, path, o.ids(nil), f); ok {
+		p.at = at
+		return p
+	}
+	for _, m := range o.below {
+		if len(split(path)) <= len(m.from) {
+			continue
+		}
+		if at, ok := movedAt([]move{m}, path, o.ids(nil), f); ok {
+			p.at = at
+			return p
+		}
+	}
+	return p
+}
+
+// bind finds what of the tree an action is of; false when there is nothing.
+func (o *vendor) bind(m *match) bool {
+	at := m.uri
+	if f := faceOf(o.d); f != nil {
+		at = f.inside(o.s, m.uri)
+	}
+	m.base = o.s.find(&url.URL{Path: at})
+	if at == "" || m.base == nil || m.base.action != nil || m.base.members {
+		return false
+	}
+	t, row := *m.route, *m.route.resource
+	row.schema = m.base.schema
+	t.resource, m.route = &row, &t
+	m.ids = maps.Clone(m.ids)
+	maps.Copy(m.ids, m.base.ids)
+	return true
+}
+
+// ids are the variables of an address, with what there is one of.
+func (o *vendor) ids(vars map[string]string) map[string]string {
+	all := map[string]string{
+		"system": o.d.SystemID, "manager": o.d.ManagerID, "chassis": o.d.ChassisID,
+		"systemlog": o.d.Logs.System, "managerlog": o.d.Logs.Manager, "managernic": managerNICID, "hostinterface": hostInterfaceID,
+	}
+	maps.Copy(all, vars)
+	return all
+}
+
+// anew is the page of a resource that is not kept.
+func (s *Service) anew(m *match, at *snapshot) *page {
+	if !m.isThere(at) {
+		return nil
+	}
+	v := m.view(at)
+	body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
+	if f := faceOf(at.d); f != nil {
+		body = encode(f.object(decode(body), s.browse(at)))
+	}
+	p := newPage(jsonType, body, tag, m.describedBy)
+	p.allow = m.route.allow
+	return p
+}
+
+// snapshot is what a view of all that there is was made from.
+func (v view) snapshot() *snapshot {
+	return &snapshot{h: v.host, d: v.d, m: v.m, b: v.b, now: v.now.Truncate(time.Second)}
+}
+
+// likeness is the resource of the tree that a vendor's begins with; nil where
+// there is none.
+func (w *vendorRow) likeness(v view) *match {
+	m := w.of.s.find(&url.URL{Path: w.like.write(v.ids)})
+	if m == nil || m.action != nil || m.members || m.raw != nil || !m.isThere(v.snapshot()) {
+		return nil
+	}
+	return m
+}
+
+// isThere says whether there is such a resource.
+func (w *vendorRow) isThere(v view) bool {
+	if w.like != nil {
+		return w.likeness(v) != nil
+	}
+	for _, name := range w.wants {
+		if things[name] == nil || !v.has(name, v.ids[name]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,170 @@
+package redfish
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+const acmeJobs = "/redfish/v1/Managers/1/Oem/Acme/Jobs"
+
+// owned is a service whose only host has something of its own.
+func owned(t testing.TB, o dialect.Own, f dialect.Face) (*Service, *host) {
+	t.Helper()
+	h := newHost(t)
+	h.d.Face, h.d.Own = f, o
+	if err := h.d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return newService(t, h), h
+}
+
+// acme is an invented vendor: it has jobs of its own form, and actions.
+var acme = dialect.Own{
+	Resources: []dialect.Resource{
+		{At: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs", Type: "AcmeJobCollection.AcmeJobCollection", Name: "Jobs",
+			Like: "/redfish/v1/TaskService/Tasks"},
+		{At: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs/JID_{task:12}", Type: "AcmeJob.v1_2_0.AcmeJob", Like: "/redfish/v1/TaskService/Tasks/{task}",
+			Set: []dialect.Datum{
+				{Path: "JobState", From: "TaskState", Map: map[string]any{"Exception": "Failed"}, Value: "Fine"},
+				{Path: "Power", From: "/redfish/v1/Systems/{system}#PowerState"},
+				{Path: "Mood", From: "=Mood"}, {Path: "Self", Value: "{self}"},
+			}, Drop: []string{"TaskState"}, Takes: []string{"DELETE"}},
+		{At: "/redfish/v1/Managers/{manager}/Oem/Acme", Type: "AcmeService.v1_0_0.AcmeService", Name: "Acme", Needs: "ConfigureUsers",
+			Read: func(l dialect.Look) map[string]any {
+				return map[string]any{"Tag": l.Tree("/redfish/v1/Systems/1")["AssetTag"], "Kept": len(l.Kept), "Power": string(l.Machine.Power)}
+			}},
+		{At: "/redfish/v1/Systems/{system}/Oem/Acme/Firmware/{firmware}", Type: "AcmeFirmware.v1_0_0.AcmeFirmware", Name: "Firmware"},
+	},
+	Actions: []dialect.Action{
+		{On: "/redfish/v1/Managers/{manager}/Oem/Acme", Name: "AcmeService.Kick", Needs: "Login", Inputs: []dialect.Input{
+			{Name: "How", Required: true, Values: []string{"Softly", "Hard", "Never"}}, {Name: "Where/Bay", Type: dialect.WholeInput},
+		}, Does: []dialect.Effect{
+			{When: map[string][]string{"How": {"Softly"}}, Steps: []dialect.Step{
+				{Method: "PATCH", At: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "bay {$Where/Bay}", "HostName": "$Host"}},
+				{Method: "POST", At: "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": "On"}}}},
+			{When: map[string][]string{"How": {"Hard"}}, Refuse: &dialect.Saying{Registry: "Acme", Version: "1.0.0", Key: "Ouch", Text: "%1 is %2."}, Status: 403},
+		}},
+		{On: "/redfish/v1/Managers/{manager}", Name: "AcmeManager.Ask", Inputs: []dialect.Input{{Name: "Of", Values: []string{"Time", "Mood"}}},
+			Does: []dialect.Effect{{Body: map[string]any{"Answer": "{manager} has no {$Of}", "At": "/redfish/v1/Systems/{system}"}}}},
+		{On: "/redfish/v1/Managers/{manager}", Name: "AcmeManager.Hide", At: "/hidden", Hidden: true, Does: []dialect.Effect{{}}},
+		{On: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs", Name: "AcmeJobs.Make", At: "/", Hidden: true, Inputs: []dialect.Input{{Name: "Bad", Type: dialect.FlagInput}},
+			Does: []dialect.Effect{{Job: "make", Steps: []dialect.Step{
+				{Method: "PATCH", At: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "made"}},
+				{Method: "POST", At: "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": "On", "Bad": "$Bad"}}}}}},
+	},
+	Also: []dialect.Move{{From: "/redfish/v1/Acme/{slot}/Media", To: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}"}},
+}
+
+func TestAVendorHasResourcesOfItsOwn(t *testing.T) {
+	s, h := owned(t, acme, dialect.Face{Slash: true})
+	o, tag := get(t, s, "/redfish/v1/Managers/1/Oem/Acme/")
+	if o["@odata.type"] != "#AcmeService.v1_0_0.AcmeService" || o["Tag"] != "" || o["Id"] != "Acme" || o["Power"] != "Off" || o["@odata.id"] != "/redfish/v1/Managers/1/Oem/Acme/" {
+		t.Errorf("%v", o)
+	}
+	kick := o["Actions"].(map[string]any)["#AcmeService.Kick"].(map[string]any)
+	if kick["target"] != "/redfish/v1/Managers/1/Oem/Acme/Actions/AcmeService.Kick/" || len(kick["How@Redfish.AllowableValues"].([]any)) != 3 {
+		t.Errorf("the action is %v", kick)
+	}
+	if info, _ := get(t, s, kick["@Redfish.ActionInfo"].(string)); len(info["Parameters"].([]any)) != 2 {
+		t.Errorf("%v", info)
+	}
+	if w := call(t, s, "admin", "GET", "/redfish/v1/Managers/1/Oem/Acme", "", "If-None-Match", tag); w.Code != http.StatusNotModified {
+		t.Errorf("with its ETag it is answered %d", w.Code)
+	}
+	w := call(t, s, "admin", "POST", "/redfish/v1/Managers/1/Oem/Acme/Jobs", `{}`)
+	if at := w.Header().Get("Location"); w.Code != 202 || !strings.HasPrefix(at, "/redfish/v1/TaskService/TaskMonitors/1") {
+		t.Fatal(shape("POST", acmeJobs, "", w))
+	}
+	h.carrying.Wait()
+	all, _ := get(t, s, acmeJobs)
+	member := all["Members"].([]any)[0].(map[string]any)["@odata.id"]
+	if all["@odata.type"] != "#AcmeJobCollection.AcmeJobCollection" || member != acmeJobs+"/JID_000000000001/" {
+		t.Errorf("%v", all)
+	}
+	job, _ := get(t, s, member.(string))
+	if job["Id"] != "JID_000000000001" || job["JobState"] != "Fine" || job["TaskState"] != nil || job["Power"] != "PoweringOn" || job["Mood"] != nil || job["Self"] != member {
+		t.Errorf("%v", job)
+	}
+	full, _ := get(t, s, acmeJobs+"?$expand=.")
+	if full["Members"].([]any)[0].(map[string]any)["JobState"] != "Fine" {
+		t.Errorf("%v", full)
+	}
+	answersWith(t, s,
+		step{"", "GET", acmeJobs, "", nil, 401, ""},
+		step{"reader", "GET", acmeJobs, "", nil, 200, ""},
+		step{"reader", "POST", acmeJobs, "{}", nil, 403, ""},
+		step{"admin", "PUT", acmeJobs, "{}", nil, 405, ""},
+		step{"admin", "GET", acmeJobs + "/JID_000000000007", "", nil, 404, ""},
+		step{"admin", "GET", acmeJobs + "/JID_1", "", nil, 404, ""},
+		step{"reader", "DELETE", member.(string), "", nil, 403, ""},
+		step{"admin", "DELETE", member.(string), "", nil, 204, ""},
+		step{"admin", "GET", member.(string), "", nil, 404, ""},
+		step{"admin", "GET", "/redfish/v1/TaskService/Tasks/1", "", nil, 404, ""},
+		step{"admin", "GET", "/redfish/v1/Acme/Cd/Media", "", nil, 200, ""},
+		step{"admin", "POST", "/redfish/v1/Acme/Cd/Media/Actions/VirtualMedia.EjectMedia/", "", nil, 204, ""},
+		step{"admin", "GET", "/redfish/v1/Acme/Tape/Media", "", nil, 404, ""},
+		step{"admin", "GET", sys + "/Oem/Acme/Firmware/BIOS", "", nil, 200, ""},
+		step{"admin", "GET", sys + "/Oem/Acme/Firmware/None", "", nil, 404, ""},
+	)
+	for _, path := range []string{acmeJobs, "/redfish/v1/Managers/1/Oem/Acme"} {
+		if allow := call(t, s, "admin", "HEAD", path, "").Header().Get("Allow"); strings.Contains(allow, "POST") != (path == acmeJobs) {
+			t.Errorf("%s allows %s", path, allow)
+		}
+	}
+}
+
+func TestAVendorHasActionsOfItsOwn(t *testing.T) {
+	s, h := owned(t, acme, dialect.Face{})
+	kick := "/redfish/v1/Managers/1/Oem/Acme/Actions/AcmeService.Kick"
+	answersWith(t, s,
+		step{"admin", "POST", kick, `{}`, nil, 400, "ActionParameterMissing"},
+		step{"admin", "POST", kick, `{"How":"Twice"}`, nil, 400, "ActionParameterValueNotInList"},
+		step{"admin", "POST", kick, `{"How":"Softly","Where":{"Bay":"one"}}`, nil, 400, "ActionParameterValueTypeError"},
+		step{"admin", "POST", kick, `{"How":"Softly","Why":1}`, nil, 400, "ActionParameterUnknown"},
+		step{"admin", "POST", kick, `{"How":"Hard"}`, nil, 403, "Ouch"},
+		step{"admin", "POST", kick, `{"How":"Never"}`, nil, 400, "ActionParameterValueError"},
+		step{"reader", "POST", kick, `{"How":"Softly","Where":{"Bay":3}}`, nil, 403, "InsufficientPrivilege"},
+		step{"", "POST", kick, `{"How":"Softly"}`, nil, 401, ""},
+		step{"admin", "GET", kick, "", nil, 405, ""},
+		step{"admin", "POST", kick, `{"How":"Softly","Where":{"Bay":3}}`, nil, 204, ""},
+	)
+	system, _ := get(t, s, sys)
+	if system["AssetTag"] != "bay 3" || h.machine.View().Power == "Off" {
+		t.Errorf("after its steps the system is %v, tag %v", h.machine.View().Power, system["AssetTag"])
+	}
+	manager, _ := get(t, s, "/redfish/v1/Managers/1")
+	oem := manager["Actions"].(map[string]any)["Oem"].(map[string]any)
+	ask, _ := oem["#AcmeManager.Ask"].(map[string]any)
+	if len(oem) != 1 || ask["target"] != "/redfish/v1/Managers/1/Actions/Oem/AcmeManager.Ask" || len(ask["Of@Redfish.AllowableValues"].([]any)) != 2 {
+		t.Errorf("the manager shows %v", oem)
+	}
+	w := call(t, s, "admin", "POST", ask["target"].(string), `{"Of":"Mood"}`)
+	if b := decoded(t, w); w.Code != 200 || b["Answer"] != "1 has no Mood" || b["At"] != sys {
+		t.Error(shape("POST", "", "", w))
+	}
+	answersWith(t, s,
+		step{"admin", "POST", "/redfish/v1/Managers/1/hidden", "", nil, 204, ""},
+		step{"admin", "POST", "/redfish/v1/Managers/2/hidden", "", nil, 404, ""},
+		step{"operator", "POST", "/redfish/v1/Managers/1/hidden", "", nil, 403, ""},
+	)
+	if w := call(t, s, "admin", "POST", "/redfish/v1/Managers/1/hidden", "", "If-Match", `"0"`); w.Code != http.StatusPreconditionFailed {
+		t.Errorf("an action on what is no longer as it was is answered %d", w.Code)
+	}
+}
+
+func TestAJobOfAVendorsFailsWithItsStep(t *testing.T) {
+	s, h := owned(t, acme, dialect.Face{})
+	w := call(t, s, "admin", "POST", acmeJobs, `{"Bad":true}`)
+	h.carrying.Wait()
+	task, _ := get(t, s, "/redfish/v1/TaskService/Tasks/1")
+	if text := string(encode(task)); w.Code != 202 || task["TaskState"] != "Exception" || task["Name"] != "make" || !strings.Contains(text, "parameter Bad") {
+		t.Errorf("%d, %v", w.Code, text)
+	}
+	job, _ := get(t, s, acmeJobs+"/JID_000000000001")
+	if job["JobState"] != "Failed" {
+		t.Errorf("%v", job)
+	}
+}

@@ -1,0 +1,177 @@
+package redfish
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// body is a vendor's own resource: what it is like, with what the vendor sets,
+// what its hook says, and what clients have written, in this order.
+func (w *vendorRow) body(v view) object {
+	o := object{}
+	if w.like != nil {
+		o = w.begins(v)
+	}
+	if w.Name != "" {
+		o["Name"] = w.Name
+	}
+	for _, d := range w.Set {
+		w.put(o, d, v)
+	}
+	for _, path := range w.Drop {
+		dropAt(o, path)
+	}
+	if w.Read != nil {
+		merge(o, w.Read(v.glance()))
+	}
+	if len(w.Changes) > 0 {
+		w.overlay(o, v)
+	}
+	if all, ok := o["Members"].([]any); ok { // of which pages are made
+		o["Members@odata.count"] = len(all)
+		members := []object{}
+		for _, m := range all {
+			if m, ok := m.(object); ok {
+				members = append(members, m)
+			}
+		}
+		if len(members) == len(all) {
+			o["Members"] = members
+		}
+	}
+	return o
+}
+
+// merge lays an object over another.
+func merge(o object, top map[string]any) {
+	for name, value := range top {
+		more, ok := value.(object)
+		if below, is := o[name].(object); ok && is {
+			merge(below, more)
+			continue
+		}
+		o[name] = normal(value)
+	}
+}
+
+// begins is the body of what a resource is like, as if it were the vendor's.
+func (w *vendorRow) begins(v view) object {
+	m := w.likeness(v)
+	o := decode(encode(m.object(m.view(v.snapshot()))))
+	mapTexts(o, func(text string) string {
+		if !strings.HasPrefix(text, "/redfish/v1") {
+			return text
+		}
+		path, tail := text, ""
+		if i := strings.IndexAny(text, "?#"); i >= 0 {
+			path, tail = text[:i], text[i:]
+		}
+		path, _ = movedAt(w.moves, path, v.ids, exact)
+		return path + tail
+	})
+	if o["Id"] == m.uri[strings.LastIndexByte(m.uri, '/')+1:] {
+		delete(o, "Id")
+	}
+	delete(o, "@odata.id")
+	delete(o, "@odata.type")
+	return o
+}
+
+// put sets a property as a vendor's data say.
+func (w *vendorRow) put(o object, set dialect.Datum, v view) {
+	value, ok := set.Value, true
+	if set.From != "" {
+		var is any
+		if is, ok = v.source(o, set.From); ok {
+			value, ok = drawn(set, is)
+		}
+	}
+	if ok {
+		setAt(o, v.fill(set.Path), mapTexts(cloned(normal(value)), v.fill))
+	}
+}
+
+// source is where a vendor's data take a value from: a property of another
+// resource, of what is kept, or of the body itself.
+func (v view) source(o object, from string) (any, bool) {
+	switch name, kept := strings.CutPrefix(from, "="); {
+	case kept:
+		return v.kept(v.fill(name))
+	case strings.HasPrefix(from, "/"):
+		at, path, _ := strings.Cut(v.fill(from), "#")
+		other := v.tree(at)
+		if other == nil {
+			return nil, false
+		}
+		return valueAt(other, path)
+	}
+	return valueAt(o, from)
+}
+
+// tree is a resource of the tree as the standard has it; nil where there is
+// none.
+func (v view) tree(address string) object {
+	return v.served.by.browse(v.snapshot())(address)
+}
+
+// kept is what a vendor's service remembers under a name.
+func (v view) kept(name string) (any, bool) { return keptIn(v.b, name) }
+
+func keptIn(b *bmc.View, name string) (any, bool) {
+	raw, ok := b.OEM.All()[name]
+	if !ok {
+		return nil, false
+	}
+	return decode(slices.Concat([]byte(`{"x":`), raw, []byte("}")))["x"], true
+}
+
+// fill puts the variables of an address, and what there is one of, into a text.
+func (v view) fill(text string) string {
+	if !strings.Contains(text, "{") {
+		return text
+	}
+	pairs := []string{"{self}", v.uri}
+	for _, name := range slices.Sorted(maps.Keys(v.ids)) {
+		pairs = append(pairs, "{"+name+"}", v.ids[name])
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
+
+// glance is what a hook sees.
+func (v view) glance() dialect.Look {
+	all := map[string]any{}
+	for name := range v.b.OEM.All() {
+		all[name], _ = v.kept(name)
+	}
+	return dialect.Look{
+		Machine: v.m, BMC: v.b, Now: v.now, Self: v.uri, IDs: maps.Clone(v.ids), Kept: all, Tree: v.tree,
+	}
+}
+
+// normal is a value in the few types that JSON has here.
+func normal(v any) any {
+	switch x := v.(type) {
+	case nil, string, bool, json.Number, int, int64, float64:
+		return v
+	case object:
+		o := make(object, len(x))
+		for name, below := range x {
+			o[name] = normal(below)
+		}
+		return o
+	case []any:
+		return list(x, normal)
+	case document:
+		o := object{}
+		for _, f := range x.fields {
+			o[f.name] = normal(f.value)
+		}
+		return o
+	}
+	return decode(encode(object{"x": v}))["x"]
+}

@@ -1,0 +1,287 @@
+package redfish
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/redfish/message"
+)
+
+// request is a request of a vendor's own, on its way to its effect.
+type request struct {
+	c       operation
+	v       view
+	effects []dialect.Effect
+	sent    any    // the body of an action, the value of a property
+	whole   object // the body as hooks see it; nil: sent
+	about   string // name of the action, path of the property
+	write   bool   // it is a property
+	inner   innerKind
+	keeps   map[string]any // that it sets; nil forgets
+}
+
+// carryOut carries out the first effect whose conditions hold.
+func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
+	e, err := o.effect(q)
+	if err != nil {
+		return reply{}, err
+	}
+	if e.Refuse != nil {
+		property, value := q.condition(e)
+		m := says(*e.Refuse, property, value)
+		return reply{}, decline(cmp.Or(e.Status, http.StatusBadRequest), m)
+	}
+	q.keeps = map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(e.Keep)) {
+		is, ok := q.fill(e.Keep[name])
+		if ok {
+			q.keeps[q.text(name)] = is
+		}
+	}
+	steps := make([]dialect.Step, 0, len(e.Steps))
+	for _, s := range e.Steps {
+		is := dialect.Step{Method: s.Method, At: q.text(s.At)}
+		if s.Body != nil {
+			body, _ := q.fill(s.Body)
+			is.Body, _ = body.(object)
+		}
+		steps = append(steps, is)
+	}
+	if e.Job != "" {
+		if err := q.remember(ctx); err != nil {
+			return reply{}, err
+		}
+		return q.later(ctx, e, steps)
+	}
+	out := reply{status: e.Status}
+	for _, s := range steps {
+		a := q.c.x.step(ctx, q.inner, s.Method, s.At, s.Body)
+		if a.status >= http.StatusBadRequest {
+			return reply{}, &stepFailed{a}
+		}
+		out.made = nil
+		if s.Method == http.MethodPost && len(a.body) > 0 || a.status == http.StatusAccepted {
+			out.made = a // it says more than that it was done
+		}
+	}
+	if err := q.remember(ctx); err != nil {
+		return reply{}, err
+	}
+	if e.Body != nil {
+		body, _ := q.fill(e.Body)
+		out.body, _ = body.(object)
+		out.made = nil
+	}
+	if out.made != nil && e.Status != 0 {
+		out.made.status = e.Status
+	}
+	return out, nil
+}
+
+// effect is what is to be done.
+func (o *vendor) effect(q *request) (dialect.Effect, error) {
+	at := q.v.snapshot()
+	unmet := "" // a property whose value none takes
+	for _, e := range q.effects {
+		if path, ok := q.holds(e); !ok {
+			unmet = cmp.Or(unmet, path)
+			continue
+		}
+		r := rule{Rule: dialect.Rule{While: e.While, For: e.For}}
+		m := q.c.x.match
+		if m.base != nil {
+			m = m.base
+		}
+		if !r.during(m, at) {
+			continue
+		}
+		if e.Do == nil {
+			return e, nil
+		}
+		whole, ok := q.sent.(object)
+		if q.whole != nil {
+			whole = q.whole
+		} else if !ok {
+			whole = object{}
+		}
+		says, err := e.Do(dialect.Call{Look: q.v.glance(), Body: cloned(whole).(object)})
+		var no *dialect.Refusal
+		if errors.As(err, &no) {
+			return e, decline(cmp.Or(no.Status, http.StatusBadRequest), saysTo(no.Says, no.Args...))
+		}
+		return says, err
+	}
+	switch {
+	case unmet != "" && q.write:
+		return dialect.Effect{}, decline(http.StatusBadRequest, message.PropertyValueError.With(q.about).About("#/"+q.about))
+	case unmet != "":
+		return dialect.Effect{}, decline(http.StatusBadRequest, message.ActionParameterValueError.With(unmet, q.about).About("#/"+unmet))
+	}
+	return dialect.Effect{}, decline(http.StatusConflict, message.ResourceInUse.With())
+}
+
+// saysTo is a message of a vendor's with all arguments that there are.
+func saysTo(s dialect.Saying, args ...string) message.Message {
+	for i := 0; ; i++ {
+		if i == len(args) {
+			if !strings.Contains(s.Text, fmt.Sprintf("%%%d", i+1)) {
+				return says(s, args...)
+			}
+			args = append(args, "")
+		}
+	}
+}
+
+// holds says whether what was sent has the values that an effect is for, or
+// which property has not.
+func (q *request) holds(e dialect.Effect) (path string, ok bool) {
+	for _, path := range slices.Sorted(maps.Keys(e.When)) {
+		is := ""
+		if v, sent := q.at(path); sent {
+			is = fmt.Sprint(v)
+		}
+		if !slices.Contains(e.When[path], is) {
+			return path, false
+		}
+	}
+	return "", true
+}
+
+// condition is the property that an effect is for, with its value.
+func (q *request) condition(e dialect.Effect) (property, value string) {
+	property = q.about
+	if all := slices.Sorted(maps.Keys(e.When)); len(all) > 0 && !q.write {
+		property = all[0]
+		if v, sent := q.at(property); sent {
+			value = echo(v)
+		}
+	} else if q.write {
+		value = echo(q.sent)
+	}
+	return property[strings.LastIndexByte(property, '/')+1:], value
+}
+
+// at is what was sent at a path; "" is all of it.
+func (q *request) at(path string) (any, bool) {
+	if path == "" || path == "$" {
+		return q.sent, q.sent != nil
+	}
+	o, ok := q.sent.(object)
+	if !ok {
+		return nil, false
+	}
+	return valueAt(o, path)
+}
+
+// kept is what is remembered under a name, or will be.
+func (q *request) kept(name string) (any, bool) {
+	if v, ok := q.keeps[name]; ok {
+		return v, v != nil
+	}
+	return q.v.kept(name)
+}
+
+// fill is a value with all that stands for something filled in; false when it
+// stands for what there is not.
+func (q *request) fill(v any) (any, bool) {
+	switch x := v.(type) {
+	case string:
+		if path, ok := strings.CutPrefix(x, "$"); ok {
+			return q.at(q.v.fill(path))
+		}
+		if name, ok := strings.CutPrefix(x, "="); ok {
+			return q.kept(q.v.fill(name))
+		}
+		return q.text(x), true
+	case object:
+		o := make(object, len(x))
+		for name, below := range x {
+			if is, ok := q.fill(below); ok {
+				o[name] = is
+			}
+		}
+		return o, true
+	case []any:
+		all := []any{}
+		for _, below := range x {
+			if is, ok := q.fill(below); ok {
+				all = append(all, is)
+			}
+		}
+		return all, true
+	}
+	return normal(v), true
+}
+
+// text fills in what stands in a text in braces.
+func (q *request) text(s string) string {
+	s = q.v.fill(s)
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(s, "{")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		path, sent := strings.CutPrefix(name, "$")
+		of, kept := strings.CutPrefix(name, "=")
+		if !closed || !sent && !kept {
+			b.WriteByte('{')
+			s = rest
+			continue
+		}
+		var v any
+		if sent {
+			v, ok = q.at(path)
+		} else {
+			v, ok = q.kept(of)
+		}
+		if ok {
+			b.WriteString(fmt.Sprint(v))
+		}
+		s = after
+	}
+}
+
+// remember has the BMC keep what the request sets.
+func (q *request) remember(ctx context.Context) error {
+	if len(q.keeps) == 0 {
+		return nil
+	}
+	_, err := q.c.host.ApplyBMC(ctx, bmc.Remember{Values: q.keeps})
+	return err
+}
+
+// later carries out steps under a job. It fails with the first of them that
+// does, and does nothing more when it was ended meanwhile.
+func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.Step) (reply, error) {
+	open := q.c.opening()
+	open.Name, open.Lasts = q.text(e.Job), e.Takes
+	x := q.c.x
+	x.expect(http.StatusAccepted)
+	job, err := q.c.host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseJob {
+		if err := x.s.wait(ctx, e.Takes); err != nil {
+			return bmc.CloseJob{Fault: "it was stopped"}
+		}
+		for _, s := range steps {
+			j := pick(x.host.BMC().Jobs.All(), id, func(j bmc.Job) string { return j.ID })
+			if j.State != bmc.JobRunning {
+				return bmc.CloseJob{Fault: "it was stopped"}
+			}
+			if a := x.step(ctx, beside, s.Method, s.At, s.Body); a.status >= http.StatusBadRequest {
+				return bmc.CloseJob{Fault: a.why()}
+			}
+		}
+		return bmc.CloseJob{}
+	})
+	return reply{job: job.ID}, err
+}
