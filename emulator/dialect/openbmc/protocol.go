@@ -1,0 +1,18 @@
+package openbmc
+
+import "github.com/metalab-dev/metalab/emulator/dialect"
+
+// protocol is [V] redfish-core/include/utils/query_param.hpp and
+// http/http_response.hpp.
+func protocol() dialect.Protocol {
+	return dialect.Protocol{
+		Registries: map[string]string{"Base": "1.19.0"}, // [V] redfish-core/include/registries/base_message_registry.hpp
+		// [V] $expand is an option that is off as built (insecure-enable-redfish-query);
+		// only, $top, $skip, $select and $filter are carried out.
+		Queries: dialect.Queries{TopSkip: true, Select: true, Filter: true, Only: true, Unknown: dialect.NotImplemented},
+		// [V] ETags are strong and made from the body; If-Match is compared, and
+		// nothing asks for it.
+		ETags: dialect.ETags{},
+		Gzip:  true,
+	}
+}

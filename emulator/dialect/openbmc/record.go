@@ -1,0 +1,112 @@
+// Package openbmc is the dialect of OpenBMC: bmcweb and phosphor-ipmi-net as
+// their projects build them. Vendors who build their own from it may differ.
+//
+// Sources, named beside each datum: bmcweb is https://github.com/openbmc/bmcweb
+// (redfish-core/lib where no folder is named); [V] was read there, [K] is from
+// experience and a lead only.
+package openbmc
+
+import (
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// Record is OpenBMC.
+//
+// Of the rows of the table of vendors it says nothing about: licences, of which
+// there are none; BIOS settings, which a service without a BIOS manager of its
+// platform does not have.
+var Record = dialect.Record{
+	Name:           "openbmc",
+	Product:        "OpenBMC",
+	Vendor:         "OpenBMC",    // bodies show neither: see shapes.go
+	RedfishVersion: "1.17.0",     // [V] service_root.hpp
+	SystemID:       "system",     // [V] meson.options: redfish-system-uri-name
+	ManagerID:      "bmc",        // [V] meson.options: redfish-manager-uri-name
+	ChassisID:      "chassis",    // [V] mockups; boards name their own
+	ManagerModel:   "OpenBmc",    // [V] managers.hpp
+	ResetTypes:     resetTypes(), // [V] systems.hpp: On and ForceOff, and what the board's chassis can do
+	BootTargets:    bootTargets(),
+	Redundant:      dialect.Accept, // [K] D-Bus takes a transition that leads nowhere
+	MaxImage:       64 << 20,       // [V] meson.options: http-body-limit, 30 MiB as built; boards raise it
+	BMC:            controller(),
+	Protocol:       protocol(),
+	Face: dialect.Face{
+		Moves: moves(), Shut: shut(), Shapes: shapes(), Rules: rules(),
+		// [V] redfish-core/src/error_messages.cpp: the first message is the error's
+		// code as well, which is what the standard's form has.
+	},
+	Own:   own(),
+	Media: dialect.Media{}, // [V] virtual_media.hpp: InsertMedia answers once the image is mounted
+	Logs:  dialect.Logs{System: "EventLog", Manager: "Journal", Removable: true},
+	IPMI:  ipmi(),
+}
+
+func resetTypes() []machine.ResetKind {
+	return []machine.ResetKind{
+		machine.ResetOn, machine.ForceOff, machine.ForceOn, machine.ForceRestart, machine.GracefulRestart,
+		machine.GracefulShutdown, machine.PowerCycle, machine.Nmi, // [V] systems.hpp: dbusToRfAllowedHostTransitions
+	}
+}
+
+// bootTargets are [V] systems.hpp: assignBootParameters and dbusToRfBootSource.
+func bootTargets() []machine.SourceKind {
+	return []machine.SourceKind{machine.None, machine.Pxe, machine.Hdd, machine.Cd, machine.Diags, machine.BiosSetup, machine.Usb}
+}
+
+func controller() bmc.Spec {
+	return bmc.Spec{
+		// [V] virtual_media.hpp, vmItemTemplate: both are CD and USBStick. The first
+		// is of the browser (proxy), the second takes a URI (legacy); their names
+		// are those of the service for virtual media [K].
+		Slots: []bmc.SlotSpec{
+			{ID: "Slot_0", Name: "Virtual Removable Media", Types: []string{"CD", "USBStick"}},
+			{ID: "Slot_1", Name: "Virtual Removable Media", Types: []string{"CD", "USBStick"}},
+		},
+		Sessions:       64,               // [K]
+		SessionTimeout: 30 * time.Minute, // [V] include/sessions.hpp: 1800 s
+		Log:            bmc.LogSpec{Size: 200, Full: bmc.Wraps},
+		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
+		Life:           bmc.LifeSpec{Leave: 3 * time.Second, Offline: 75 * time.Second, Start: 45 * time.Second}, // [K] an AST2600 with systemd
+		Collect:        60 * time.Second,
+		// [V] task.hpp: tasks are kept until a hundred newer ones are there; the
+		// service tells no time after which it forgets one.
+		Keep: bmc.Keep{Ended: 30 * 24 * time.Hour, Heard: 5 * time.Minute},
+		Key:  bmc.P256, // [V] include/ssl_key_handler.hpp: secp384r1; one curve is as good as the other here
+		Network: bmc.Network{
+			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
+			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
+			DHCP: true, Use: bmc.DHCPUse{DNS: true, NTP: true, Domain: true, Gateway: true}, VLAN: bmc.VLAN{ID: 1},
+		},
+		Accounts: bmc.AccountSpec{
+			Most: 15, // [V] account_service.hpp: POST; phosphor-user-manager: maxSystemUsers less one
+			// [V] phosphor-user-manager: names that useradd takes; of IPMI 16.
+			NameMax: 30, NameNot: ":/@",
+			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
+			Policy: bmc.Policy{
+				MinPassword: 8, MaxPassword: 20, // [V] pam_ipmicheck in front of Linux-PAM
+				NoteEvery: 3,
+				LockAfter: 0, // [V] account_service.hpp; faillock's deny is 0 as built
+				LockFor:   0,
+				// Sessions end when nobody uses them, and not before.
+				SessionEnd: 24 * time.Hour,
+			},
+		},
+	}
+}
+
+func ipmi() dialect.IPMI {
+	return dialect.IPMI{
+		Manufacturer: 49871,  // [V] IANA: OpenBMC Project
+		Product:      0x0000, // [K] each board sets its own in dev_id.json
+		DeviceID:     0x00, Revision: 0,
+		FirstUser: 1,               // [K] the first user is root, not the nameless one
+		Suites:    []byte{17},      // [V] https://github.com/bmc-toolbox/bmclib/pull/324; phosphor-ipmi-net: cipher_list.json
+		NoBoot:    []byte{3},       // [V] phosphor-host-ipmid, chassishandler.cpp: no parameter 3; https://github.com/bmc-toolbox/bmclib/pull/324
+		Sessions:  15, HalfOpen: 5, // [V] phosphor-ipmi-net, sessions_manager.hpp: maxSessionCountPerChannel
+		Erase: 0,
+	}
+}

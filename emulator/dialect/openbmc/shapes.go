@@ -1,0 +1,127 @@
+package openbmc
+
+import "github.com/metalab-dev/metalab/emulator/dialect"
+
+const (
+	systems  = "/redfish/v1/Systems/{system}"
+	managers = "/redfish/v1/Managers/{manager}"
+	chassis  = "/redfish/v1/Chassis/{chassis}"
+	updates  = "/redfish/v1/UpdateService"
+	slots    = managers + "/VirtualMedia"
+)
+
+func moves() []dialect.Move {
+	return []dialect.Move{
+		// [V] virtual_media.hpp: the manager has them, and the manager alone.
+		{From: systems + "/VirtualMedia", To: slots},
+		// [V] update_service.hpp.
+		{From: updates + "/Upload", To: updates + "/update"},
+		{From: updates + "/MultipartUpload", To: updates + "/update-multipart"},
+	}
+}
+
+// shut is what bmcweb has no route for [V].
+func shut() []string {
+	return []string{
+		"/redfish/v1/JobService",
+		"/redfish/v1/ComponentIntegrity",
+		"/redfish/v1/AccountService/Accounts/{account}/Certificates",
+		"/redfish/v1/EventService/Subscriptions/{subscription}/Certificates",
+		updates + "/SoftwareInventory",
+		// systems.hpp: a system links to processors, memory, storage, logs and its
+		// BIOS; of its ports only fabric adapters are told.
+		systems + "/BootOptions",
+		systems + "/Boot/Certificates",
+		systems + "/SecureBoot",
+		systems + "/EthernetInterfaces",
+		systems + "/NetworkInterfaces",
+		systems + "/Actions/ComputerSystem.SetDefaultBootOrder",
+		systems + "/VirtualMedia/{slot}/Certificates",
+		// The first slot is the browser's: it can only be told to let go.
+		systems + "/VirtualMedia/Slot_0/Actions/VirtualMedia.InsertMedia",
+		systems + "/VirtualMedia/Slot_0/InsertMediaActionInfo",
+		// virtual_media.hpp has no resource of the action's inputs.
+		systems + "/VirtualMedia/Slot_1/InsertMediaActionInfo",
+		// bios.hpp: ResetBios and nothing else.
+		systems + "/Bios/Settings",
+		systems + "/Bios/Actions/Bios.ChangePassword",
+		systems + "/Bios/ChangePasswordActionInfo",
+		"/redfish/v1/Registries/" + registry,
+		// storage.hpp only reads.
+		systems + "/Storage/{storage}/Volumes",
+		systems + "/Storage/{storage}/Actions",
+		systems + "/Storage/{storage}/ResetToDefaultsActionInfo",
+		systems + "/Storage/{storage}/Drives/{drive}/Actions",
+		systems + "/Storage/{storage}/Drives/{drive}/Metrics",
+		systems + "/Storage/{storage}/Controllers/{controller}/Metrics",
+		managers + "/HostInterfaces",
+		chassis + "/Controls",
+		chassis + "/NetworkAdapters",
+		chassis + "/TrustedComponents",
+	}
+}
+
+// registry is that of the settings that the servers' firmware has and the
+// service does not tell of.
+const registry = "BiosAttributeRegistryOpenBMC.v1_0_0"
+
+func shapes() []dialect.Shape {
+	return []dialect.Shape{
+		// [V] service_root.hpp: neither vendor nor product is told.
+		{Of: "ServiceRoot", Drop: []string{"Vendor", "Product"}},
+		{
+			Of: "ComputerSystem",
+			Drop: []string{
+				// [V] systems.hpp: what there is of Boot is the override, the retries and
+				// StopBootOnFault.
+				"Boot/BootOrder", "Boot/BootOrder@Redfish.AllowableValues", "Boot/BootOptions", "Boot/BootNext", "Boot/BootOrderPropertySelection",
+				"Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/HttpBootUri", "Boot/Certificates",
+				"Boot/UefiTargetBootSourceOverride", "Boot/BootSourceOverrideEnabled@Redfish.AllowableValues",
+				// [V] resets are told of by their ActionInfo alone.
+				"Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues",
+				"HostName", "HostingRoles", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "TrustedModules", "Links/TrustedComponents",
+				"Links/TrustedComponents@odata.count", "VirtualMedia",
+			},
+			Set: []dialect.Datum{
+				{Path: "Name", Value: "{system}"}, {Path: "Description", Value: "Computer System"},
+				// [V] systems.hpp: the console is that of SSH as well.
+				{Path: "SerialConsole/SSH", Value: map[string]any{"ServiceEnabled": true, "Port": 2200, "HotKeySequenceDisplay": "Press ~. to exit console"}},
+				{Path: "SerialConsole/MaxConcurrentSessions", Value: 15},
+			},
+		},
+		// [V] bios.hpp: a BIOS without attributes.
+		{Of: "Bios", Drop: []string{"Attributes", "AttributeRegistry", "@Redfish.Settings", "ResetBiosToDefaultsPending"}, Set: []dialect.Datum{
+			{Path: "Name", Value: "BIOS Configuration"}, {Path: "Description", Value: "BIOS Configuration Service"},
+			{Path: "Id", Value: "BIOS"}, // against DSP0266, "Id": the address ends with Bios
+		}},
+		{Of: "Manager", Set: []dialect.Datum{
+			{Path: "Name", Value: "OpenBmc Manager"}, {Path: "Description", Value: "Baseboard Management Controller"},
+			{Path: "GraphicalConsole", Value: map[string]any{"ServiceEnabled": true, "MaxConcurrentSessions": 4, "ConnectTypesSupported": []any{"KVMIP"}}},
+		}, Drop: []string{"Actions/#Manager.ResetToDefaults/@Redfish.ActionInfo"}}, // [V] managers.hpp: inline here, and only here
+		{Of: "Manager", Set: []dialect.Datum{{Path: "Actions/#Manager.ResetToDefaults/ResetType@Redfish.AllowableValues", Value: []any{"ResetAll"}}}},
+		{
+			Of: "VirtualMedia",
+			// [V] virtual_media.hpp: what it says of a slot is this and no more.
+			Drop: []string{
+				"Password", "UserName", "VerifyCertificate", "EjectPolicy", "Status", "TransferMethod@Redfish.AllowableValues",
+				"TransferProtocolType@Redfish.AllowableValues", "Actions/#VirtualMedia.InsertMedia/TransferMethod@Redfish.AllowableValues",
+				"Actions/#VirtualMedia.InsertMedia/TransferProtocolType@Redfish.AllowableValues",
+			},
+			Set: []dialect.Datum{
+				{Path: "TransferMethod", Value: "Stream"},
+				{Path: "WriteProtected", From: "WriteProtected", Map: map[string]any{"false": false}, Value: true},
+				{Path: "Oem/OpenBMC", Value: map[string]any{"@odata.type": "#OpenBMCVirtualMedia.v1_0_0.VirtualMedia"}},
+			},
+		},
+		{Of: "VirtualMedia", At: systems + "/VirtualMedia/Slot_0", Set: []dialect.Datum{
+			{Path: "TransferProtocolType", Value: "OEM"}, {Path: "Oem/OpenBMC/WebSocketEndpoint", Value: "/nbd/0"},
+		}},
+		// [V] task.hpp: the oldest of a hundred makes room; no time is told.
+		{Of: "TaskService", Drop: []string{"TaskAutoDeleteTimeoutMinutes", "TaskMonitorAutoExpirySeconds", "Actions/#TaskService.DeleteAllCompletedTasks"}},
+		{Of: "Storage", Drop: []string{"@Redfish.OperationApplyTimeSupport", "HotspareActivationPolicy"}},
+		{Of: "UpdateService", Drop: []string{
+			"HttpPushUriOptionsBusy", "HttpPushUriTargetsBusy", "HttpPushUriTargets", "HttpPushUriOptions/ForceUpdate", "VerifyRemoteServerCertificate",
+			"Actions/#UpdateService.StartUpdate", "SupportedUpdateImageFormats",
+		}},
+	}
+}
