@@ -45,6 +45,15 @@ type Record struct {
 	Tasks          Tasks
 	Logs           Logs
 	IPMI           IPMI
+	Breaks         []Break
+}
+
+// Break is a rule of the standard that a vendor's service breaks, and the
+// record on purpose.
+type Break struct {
+	Of   string // type of the resource, without version
+	Path string // property that is not as the type's schema has it, and what is below it
+	Why  string // what the vendor does, and how one knows
 }
 
 // Validate says what is missing or wrong in a record.
@@ -100,6 +109,9 @@ func (r *Record) Validate() error {
 	r.validateBIOS(need)
 	r.validateReadings(need)
 	r.validateOwn(need)
+	for _, b := range r.Breaks {
+		need(b.Of != "" && b.Path != "" && b.Why != "", "Breaks", b.Of+": must have Of, Path and Why")
+	}
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {
 		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")

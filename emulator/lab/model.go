@@ -10,6 +10,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/openbmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
@@ -20,6 +23,10 @@ import (
 // dialects are all that a profile can name, beside those in files.
 var dialects = map[string]*dialect.Record{
 	generic.Record.Name: &generic.Record,
+	openbmc.Record.Name: &openbmc.Record,
+	irmc.S5.Name:        &irmc.S5,
+	irmc.S6.Name:        &irmc.S6,
+	ibmc.Record.Name:    &ibmc.Record,
 }
 
 // model is a profile, with the lab's timings, and how its BMC speaks. All hosts

@@ -43,6 +43,9 @@ var Record = dialect.Record{
 	Media: dialect.Media{}, // [V] virtual_media.hpp: InsertMedia answers once the image is mounted
 	Logs:  dialect.Logs{System: "EventLog", Manager: "Journal", Removable: true},
 	IPMI:  ipmi(),
+	Breaks: []dialect.Break{
+		{Of: "Bios", Path: "Id", Why: "the address ends with Bios, the Id is BIOS: bmcweb, bios.hpp"},
+	},
 }
 
 func resetTypes() []machine.ResetKind {

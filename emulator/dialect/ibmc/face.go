@@ -1,0 +1,142 @@
+package ibmc
+
+import (
+	"fmt"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+const (
+	systems  = "/redfish/v1/Systems/{system}"
+	chassis  = "/redfish/v1/Chassis/{chassis}"
+	storage  = systems + "/Storage"
+	volumes  = storage + "/{storage}/Volumes"
+	slot     = systems + "/VirtualMedia/{slot}"
+	oem      = "Oem/Huawei"
+	resets   = "ComputerSystem.Reset"
+	cycle    = "ForcePowerCycle"
+	resetURI = systems + "/ResetActionInfo"
+)
+
+func saying(key, text string) dialect.Saying {
+	return dialect.Saying{Registry: "iBMC", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
+}
+
+func base(key, text string) dialect.Saying {
+	return dialect.Saying{Registry: "Base", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
+}
+
+func face() dialect.Face {
+	done := base("Success", "The request was carried out.")
+	done.Resolution = "None"
+	return dialect.Face{
+		Moves: []dialect.Move{
+			// [V] client: get-raid-storage-0.json, get-volume-0.json, get-drive-0.json.
+			{From: storage, To: systems + "/Storages"},
+			{From: volumes + "/Capabilities", To: systems + "/Storages/{storage}/Volumes/Capabilities"},
+			{From: volumes + "/{volume}", To: systems + "/Storages/{storage}/Volumes/LogicalDrive{volume}"},
+			{From: storage + "/RAIDStorage0/Drives/Disk.{n}", To: chassis + "/Drives/HDDPlaneDisk{n}"},
+			{From: "/redfish/v1/Registries/BiosAttributeRegistry.v1_8_7", To: "/redfish/v1/Registries/BiosAttributeRegistry.1.8.7"}, // [V] client: bios.json
+			// [V] cmdlets: Deploy.ps1.
+			{From: systems + "/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
+		},
+		Shut: []string{
+			// [V] client: redfish.json, system-v5.json, manager.json: what there is no
+			// link to.
+			"/redfish/v1/CertificateService", "/redfish/v1/JobService", "/redfish/v1/ComponentIntegrity", "/redfish/v1/TelemetryService",
+			"/redfish/v1/UpdateService/SoftwareInventory", "/redfish/v1/AccountService/Accounts/{account}/Certificates",
+			"/redfish/v1/EventService/Subscriptions/{subscription}/Certificates",
+			"/redfish/v1/Managers/{manager}/HostInterfaces", "/redfish/v1/Managers/{manager}/NetworkProtocol/HTTPS/Certificates",
+			systems + "/BootOptions", systems + "/Boot/Certificates", systems + "/SecureBoot",
+			systems + "/Actions/ComputerSystem.SetDefaultBootOrder",
+			chassis + "/Controls", chassis + "/TrustedComponents", chassis + "/Sensors", chassis + "/PowerSubsystem", chassis + "/ThermalSubsystem",
+			chassis + "/EnvironmentMetrics", systems + "/Processors/{processor}/EnvironmentMetrics", systems + "/Memory/{dimm}/EnvironmentMetrics",
+			volumes + "/Capabilities", storage + "/{storage}/Controllers",
+			slot + "/Certificates",
+		},
+		Shapes: []dialect.Shape{
+			{Of: "ServiceRoot", Drop: []string{"Vendor", "Product", "ProtocolFeaturesSupported"}, Set: []dialect.Datum{ // [V] client: redfish.json
+				{Path: oem + "/ProductName", From: systems + "#Model"}, {Path: oem + "/HostName", From: systems + "#HostName"},
+				{Path: oem + "/LanguageSet", Value: "en,zh,ja"},
+			}},
+			{
+				Of: "ComputerSystem",
+				Set: []dialect.Datum{
+					{Path: "Name", Value: "Computer System"},
+					{Path: "Links/Managers", From: "Links/ManagedBy"}, // [V] client: system-v5.json: so it calls ManagedBy
+					{Path: oem + "/ProductName", From: "Model"},
+					{Path: oem + "/StorageSummary/Count", From: storage + "#Members@odata.count"},
+					{Path: oem + "/PowerOnStrategy", From: "PowerRestorePolicy", Map: map[string]any{"AlwaysOn": "TurnOn", "AlwaysOff": "StayOff", "LastState": "RestorePreviousState"}},
+				},
+				Drop: []string{
+					"Links/ManagedBy", "HostingRoles",
+					"Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", // [V] its ActionInfo tells
+					"Boot/BootSourceOverrideEnabled@Redfish.AllowableValues", "Boot/BootSourceOverrideMode@Redfish.AllowableValues",
+					"Boot/BootOrder", "Boot/BootOptions", "Boot/BootNext", "Boot/BootOrderPropertySelection", "Boot/AliasBootOrder",
+					"Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/AutomaticRetryConfig", "Boot/AutomaticRetryConfig@Redfish.AllowableValues",
+					"Boot/AutomaticRetryAttempts", "Boot/RemainingAutomaticRetryAttempts", "Boot/UefiTargetBootSourceOverride", "Boot/HttpBootUri", "Boot/Certificates",
+				},
+			},
+			{Of: "ActionInfo", At: resetURI, Set: []dialect.Datum{
+				{Path: "Parameters/0/AllowableValues", Value: []any{"On", "ForceOff", "GracefulShutdown", "ForceRestart", "Nmi", cycle}}, // [V]
+			}},
+			// [V] client: bios.json: a version without its v.
+			{Of: "Bios", Set: []dialect.Datum{{Path: "AttributeRegistry", Value: "BiosAttributeRegistry.1.8.7"}}},
+			{Of: "Manager", Set: []dialect.Datum{{Path: oem + "/HostName", From: systems + "#HostName"}, {Path: oem + "/LanguageSet", Value: "en,zh,ja"}}},
+			{
+				Of: "VirtualMedia", Drop: []string{"EjectPolicy", "VerifyCertificate", "TransferMethod@Redfish.AllowableValues", "TransferProtocolType@Redfish.AllowableValues"},
+			},
+			{Of: "Storage", Drop: []string{"Controllers", "Links/Enclosures", "Links/Enclosures@odata.count"}, Set: []dialect.Datum{ // [V] client: get-raid-storage-0.json
+				{Path: "StorageControllers/0/" + oem + "/SupportedRAIDLevels", From: "StorageControllers/0/SupportedRAIDTypes"},
+				{Path: "StorageControllers/0/" + oem + "/Mode", Value: "RAID"},
+				{Path: "StorageControllers/0/" + oem + "/OOBSupport", Value: true},
+			}},
+			{Of: "Volume", Set: []dialect.Datum{ // [V] client: get-volume-0.json
+				{Path: oem + "/VolumeName", From: "Name"},
+				{Path: oem + "/VolumeRaidLevel", From: "RAIDType"},
+				{Path: oem + "/RaidControllerID", Value: 0},
+				{Path: oem + "/DefaultReadPolicy", From: "ReadCachePolicy", Map: map[string]any{"Off": "NoReadAhead"}, Value: "ReadAhead"},
+				{Path: oem + "/DefaultWritePolicy", From: "WriteCachePolicy", Map: map[string]any{"WriteThrough": "WriteThrough", "UnprotectedWriteBack": "WriteBack"}, Value: "WriteBackWithBBU"},
+				{Path: oem + "/BootEnable", Value: false},
+			}},
+			{Of: "Drive", Set: []dialect.Datum{ // [V] client: get-drive-0.json
+				{Path: oem + "/DriveID", From: "Id", Map: driveIDs(), Else: dialect.AsItIs},
+				{Path: oem + "/FirmwareStatus", From: "Links/Volumes@odata.count", Map: map[string]any{"0": "UnconfiguredGood"}, Value: "Online"},
+				{Path: oem + "/RebuildState", Value: "DoneOrNotRebuilt"},
+			}},
+			// [V] client: create-volume-task-init-response.json and its like: one message,
+			// not a list, and a percentage as a text.
+			{Of: "Task", Set: []dialect.Datum{
+				{Path: oem + "/TaskPercentage", From: "PercentComplete", Map: percents(), Else: dialect.AsItIs},
+				{Path: "Messages", From: "Messages/0"},
+			}, Drop: []string{"PercentComplete", "HidePayload", "Payload"}},
+		},
+		Rules: []dialect.Rule{
+			{Of: "ComputerSystem", Method: resets, Is: map[string][]string{"ResetType": {"PowerCycle"}},
+				Says: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
+		},
+		Readings: []dialect.Reading{
+			{Of: "ComputerSystem", Method: resets, Path: "ResetType", Words: map[string]any{cycle: "PowerCycle"}},
+		},
+		// [V] client: reset-system.json.
+		Errors: dialect.Errors{Code: "Base.1.0.GeneralError", Done: &done},
+	}
+}
+
+// driveIDs are the numbers of drives, by their IDs.
+func driveIDs() map[string]any {
+	out := map[string]any{}
+	for n := range 64 {
+		out[fmt.Sprint("Disk.", n)] = n
+	}
+	return out
+}
+
+// percents are whole percentages, as texts.
+func percents() map[string]any {
+	out := map[string]any{}
+	for n := range 101 {
+		out[fmt.Sprint(n)] = fmt.Sprint(n, "%")
+	}
+	return out
+}

@@ -1,0 +1,97 @@
+// Package ibmc is the dialect of Huawei's iBMC, of servers of generation V5.
+//
+// Sources, named beside each datum: client is
+// https://github.com/IamFive/python-ibmcclient (what its tests replay was read
+// from servers), cmdlets is https://github.com/IamFive/Huawei-iBMC-Cmdlets,
+// collection is https://github.com/Huawei/Server_Management_Plugin_Ansible. [V]
+// was read there or in the table of vendors; [K] is from experience and a lead
+// only. xFusion's and H3C's kin call their own Oem.xFusion and Oem.Public.
+package ibmc
+
+import (
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// Record is iBMC.
+var Record = dialect.Record{
+	Name: "ibmc", Product: "iBMC", Vendor: "Huawei", // neither is shown: see face.go
+	RedfishVersion: "1.0.2",                             // [V] client: redfish.json
+	SystemID:       "1", ManagerID: "1", ChassisID: "1", // [V] client
+	ManagerModel: "iBMC", // [V] client: manager.json
+	ResetTypes: []machine.ResetKind{ // [V] cmdlets: PowerControl.ps1; what a power cycle is called see face.go
+		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.Nmi, machine.PowerCycle,
+	},
+	BootTargets: []machine.SourceKind{machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] client: system-v5.json
+	Redundant:   dialect.Accept,                                                                                              // [K]
+	MaxImage:    90 << 20,                                                                                                    // [K]
+	BMC:         controller(),
+	Protocol:    protocol(),
+	Face:        face(),
+	Own:         own(),
+	Media:       dialect.Media{Async: true},                                  // [V] cmdlets: Deploy.ps1: VmmControl answers 202 with a task
+	BIOS:        dialect.BIOS{Times: []firmware.ApplyTime{firmware.OnReset}}, // [V] client: bios.json names none
+	Logs:        dialect.Logs{System: "Log1", Manager: "OperateLog"},         // [V] collection: api_manage_logs.py takes the first
+	IPMI:        ipmi(),
+	Breaks: []dialect.Break{
+		{Of: "ComputerSystem", Path: "Links/Managers", Why: "Links.ManagedBy is called so: client, system-v5.json"},
+		{Of: "Task", Path: "Messages", Why: "it is an object once there is a message: client, create-volume-task-exception-response.json"},
+		{Of: "Bios", Path: "AttributeRegistry", Why: "it has no v before its version: client, bios.json"},
+	},
+}
+
+func controller() bmc.Spec {
+	return bmc.Spec{
+		Slots:          []bmc.SlotSpec{{ID: "CD", Name: "VirtualMedia", Types: []string{"CD", "DVD"}}}, // [V] cmdlets: Deploy.ps1
+		Sessions:       4,                                                                              // [K]
+		SessionTimeout: 5 * time.Minute,                                                                // [K]
+		Log:            bmc.LogSpec{Size: 2000, Full: bmc.Wraps},                                       // [K]
+		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
+		Life:           bmc.LifeSpec{Leave: 5 * time.Second, Offline: 120 * time.Second, Start: 40 * time.Second}, // [K]
+		Collect:        90 * time.Second,
+		Keep:           bmc.Keep{Ended: time.Hour, Heard: 10 * time.Minute}, // [K] few tasks are remembered
+		Key:            bmc.RSA2048,                                         // [K]
+		Network: bmc.Network{
+			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 2198},
+			Media: bmc.Service{On: true, Port: 8208}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
+			DHCP: true, Use: bmc.DHCPUse{DNS: true, NTP: true, Domain: true, Gateway: true}, VLAN: bmc.VLAN{ID: 1},
+		},
+		Accounts: bmc.AccountSpec{
+			Most:    16,                          // [K] ids 2 to 17
+			NameMax: 16, NameNot: ":<>&,'\"/\\%", // [V] collection: ibmc_create_account.py
+			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
+			Policy: bmc.Policy{
+				MinPassword: 8, MaxPassword: 20, // [V] collection: ibmc_create_account.py
+				NoteEvery: 3, SessionEnd: 24 * time.Hour,
+				LockAfter: 5, LockFor: 5 * time.Minute, ForgetAfter: 5 * time.Minute, // [V] five, by the table; [K] the minutes
+			},
+		},
+	}
+}
+
+func ipmi() dialect.IPMI {
+	return dialect.IPMI{
+		Manufacturer: 2011,                                              // [V] IANA: Huawei Technologies
+		Product:      0x0001, DeviceID: 0x01, Revision: 1, FirstUser: 2, // [K] administrators begin at 2
+		Suites: []byte{17, 3}, Insecure: []byte{12, 8, 7, 6, 2, 1, 0}, // [K]
+		Sessions: 15, HalfOpen: 15, Strict: true,
+	}
+}
+
+func protocol() dialect.Protocol {
+	return dialect.Protocol{
+		Registries: map[string]string{"Base": "1.0.0"}, // [V] client: reset-system.json
+		// [K] nothing but $expand of collections; the rest is ignored.
+		Queries: dialect.Queries{ExpandAll: true, ExpandRest: true, Levels: 1, TopSkip: true, Unknown: dialect.Ignored},
+		// [V] client: storage.py, cmdlets: Redfish.ps1: a PATCH needs If-Match, a
+		// DELETE does not: so volumes and accounts, which have both, are not here.
+		ETags: dialect.ETags{Required: []string{
+			"ComputerSystem", "Bios", "Manager", "ManagerNetworkProtocol", "EthernetInterface", "Chassis", "Storage", "Drive",
+			"AccountService", "SessionService", "EventService", "LogService",
+		}},
+	}
+}

@@ -1,0 +1,108 @@
+package irmc
+
+import (
+	"fmt"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+const (
+	systems = "/redfish/v1/Systems/{system}"
+	drives  = systems + "/Storage/{storage}/Drives"
+)
+
+// applyTimes: [V] common_bios.go knows of no other.
+var applyTimes = []firmware.ApplyTime{firmware.OnReset}
+
+func protocol() dialect.Protocol {
+	q := dialect.AllQueries
+	q.Excerpt, q.Levels = false, 1 // [V] collection: $expand=Members is asked for; what it does not know is ignored
+	q.Unknown = dialect.Ignored
+	return dialect.Protocol{
+		Queries: q,
+		// [V] provider: If-Match goes with every PATCH of these, and gofish#174 says
+		// what comes without it.
+		ETags: dialect.ETags{Required: []string{"ComputerSystem", "Bios", "UpdateService", "ManagerAccount", bootConfig, mediaConfig, systemConfig}},
+	}
+}
+
+// Types of what is the vendor's own.
+const (
+	bootConfig   = "FTSBootConfig"
+	mediaConfig  = "FTSVirtualMedia"
+	systemConfig = "FTSSystem"
+)
+
+func face(n names) dialect.Face {
+	oem := "Oem/" + n.oem
+	return dialect.Face{
+		Moves: []dialect.Move{
+			// [V] provider: the manager has them.
+			{From: systems + "/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
+			// [K] drives are numbers.
+			{From: drives + "/Disk.{n}", To: drives + "/{n}"},
+		},
+		Shut: []string{
+			"/redfish/v1/JobService", "/redfish/v1/ComponentIntegrity", // [K]
+			"/redfish/v1/UpdateService/SoftwareInventory", "/redfish/v1/Chassis/{chassis}/TrustedComponents", "/redfish/v1/Chassis/{chassis}/Controls", // [K]
+			systems + "/Boot/Certificates", systems + "/VirtualMedia/{slot}/Certificates", // [K]
+			// [V] common_bios.go: who wants a boot order writes the attribute
+			// PersistentBootConfigOrder. It is not among the attributes here, whose
+			// values are texts and numbers; the order is that of BootOptions.
+		},
+		Shapes: []dialect.Shape{
+			{Of: "ServiceRoot", Set: []dialect.Datum{{Path: oem, Value: map[string]any{
+				"@odata.type": "#" + n.prefix + "ServiceRoot.v1_0_0." + n.prefix + "ServiceRoot", // [V] provider: whether Oem.Fsas is there tells the generations
+			}}}},
+			{Of: "ComputerSystem", Set: []dialect.Datum{
+				{Path: oem, Value: map[string]any{
+					"@odata.type": "#" + n.prefix + "ComputerSystem.v1_0_0." + n.prefix + "ComputerSystem",
+				}},
+				{Path: oem + "/MainBoard/Manufacturer", From: "Manufacturer"}, // [V] collection: irmc_facts
+				{Path: oem + "/MainBoard/PartNumber", From: "PartNumber"},
+				{Path: oem + "/MainBoard/SerialNumber", From: "SerialNumber"},
+			}, Drop: []string{"Boot/HttpBootUri", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/AutomaticRetryConfig",
+				"Boot/AutomaticRetryConfig@Redfish.AllowableValues", "Boot/AutomaticRetryAttempts", "Boot/RemainingAutomaticRetryAttempts"}}, // [K]
+			// [V] host_reset.go waits until this is true, and then until it is false.
+			{Of: "Bios", Set: []dialect.Datum{
+				{Path: oem + "/IsBiosInPostPhase", From: systems + "#BootProgress/LastState", Value: true, Map: map[string]any{
+					"None": false, "OSBootStarted": false, "OSRunning": false, "SetupEntered": false, "OEM": false,
+				}},
+			}},
+			{Of: "Storage", Set: []dialect.Datum{
+				{Path: "StorageControllers/0/" + oem + "/DriveCount", From: "Drives@odata.count"}, // [V] collection: irmc_raid
+			}},
+			{Of: "Drive", Set: []dialect.Datum{{Path: "Location", From: "Id", Map: places(), Else: dialect.AsItIs}}},
+			{Of: "VirtualMedia", Drop: []string{"EjectPolicy", "VerifyCertificate"}}, // [K]
+			// [V] collection: irmc_task; task.go: logs are at an address of their own.
+			{Of: "Task", Set: []dialect.Datum{
+				{Path: oem + "/StatusOEM", From: "TaskState", Map: map[string]any{"Completed": "Completed", "Exception": "Failed", "Cancelled": "Cancelled", "New": "Pending"}, Value: "Running"},
+				{Path: oem + "/TotalProgressPercent", From: "PercentComplete"},
+				{Path: oem + "/StateProgressPercent", From: "PercentComplete"},
+			}},
+		},
+		Rules: []dialect.Rule{
+			// [V] collection: irmc_setnextboot: with None nothing else may be sent.
+			{Of: "ComputerSystem", Method: "PATCH", Is: map[string][]string{"Boot/BootSourceOverrideTarget": {"None"}},
+				Sent: []string{"Boot/BootSourceOverrideEnabled", "Boot/BootSourceOverrideMode"}, Status: 500,
+				Says: base("InternalError", "The service has failed; %1 cannot be sent with this target.")},
+		},
+	}
+}
+
+// places are where drives are: [V] storage_volume_helpers.go reads them as
+// system, controller, enclosure and slot.
+func places() map[string]any {
+	out := map[string]any{}
+	for n := range 64 {
+		out[fmt.Sprint("Disk.", n)] = []any{map[string]any{
+			"Info": fmt.Sprintf("[ 0 : 0 : 0 : %d ]", n), "InfoFormat": "[ System_Id : Controller_Id : Enclosure_Id : Slot_Id ]",
+		}}
+	}
+	return out
+}
+
+func base(key, text string) dialect.Saying {
+	return dialect.Saying{Registry: "Base", Version: "1.8.1", Key: key, Text: text, Resolution: "Change the request and send it again."}
+}

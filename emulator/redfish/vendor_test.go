@@ -1,0 +1,193 @@
+package redfish
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	faultkind "github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/openbmc"
+)
+
+// vendors are the dialects, each with profiles of its servers.
+var vendors = []struct {
+	record   *dialect.Record
+	profiles []string
+}{
+	{&openbmc.Record, []string{"openbmc-tiogapass", "openbmc-mtjade"}},
+	{&irmc.S5, []string{"fujitsu-rx2540-m5", "fujitsu-rx2530-m6"}},
+	{&irmc.S6, []string{"fujitsu-rx2540-m7", "fujitsu-rx2530-m7"}},
+	{&ibmc.Record, []string{"huawei-2288h-v5", "huawei-1288h-v5"}},
+}
+
+// newVendor is a service of a server whose BMC has a dialect.
+func newVendor(t *testing.T, d *dialect.Record, profile string) (*Service, *host) {
+	t.Helper()
+	if err := d.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	h := newHostOf(t, profile)
+	h.d = d
+	h.bmc = bmc.New(&d.BMC, accounts, nil)
+	h.bmcChanged()
+	return newService(t, h), h
+}
+
+// TestEveryDialectIsWhole follows every link of every vendor's tree: what is
+// there says of itself where it is, no address that the face has moved or shut
+// is left in a body, and bodies are as DMTF's schemas have them but for what
+// the record names.
+func TestEveryDialectIsWhole(t *testing.T) {
+	for _, vendor := range vendors {
+		for _, profile := range vendor.profiles {
+			t.Run(vendor.record.Name+" "+profile, func(t *testing.T) {
+				s, h := newVendor(t, vendor.record, profile)
+				if h.machine.View().Profile.Dialect != vendor.record.Name {
+					t.Errorf("the profile's dialect is %s", h.machine.View().Profile.Dialect)
+				}
+				for _, state := range states {
+					if state.name == "off" || state.name == "running, all set" || state.name == "tasks" {
+						state.make(t, h)
+					}
+				}
+				walkVendor(t, s, vendor.record)
+			})
+		}
+	}
+}
+
+func walkVendor(t *testing.T, s *Service, d *dialect.Record) {
+	t.Helper()
+	var check *schemaSet
+	if _, err := openBundle(); err == nil {
+		check = newSchemas(t)
+	} else {
+		t.Logf("bodies are not checked against DMTF's schemas: %v", err)
+	}
+	todo, seen, used := []string{"/redfish/v1/"}, map[string]bool{}, map[int]bool{}
+	f := faceOf(d)
+	for len(todo) > 0 {
+		at, _, _ := strings.Cut(todo[0], "#")
+		todo = todo[1:]
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		w := call(t, s, "admin", "GET", at, "")
+		if w.Code != http.StatusOK {
+			t.Errorf("%s", shape("GET", at, "", w))
+			continue
+		}
+		body := decoded(t, w)
+		allowed := func(of, path string) bool {
+			i := slices.IndexFunc(d.Breaks, func(b dialect.Break) bool {
+				return b.Of == of && (path == b.Path || strings.HasPrefix(path, b.Path+"/"))
+			})
+			if i >= 0 {
+				used[i] = true
+			}
+			return i >= 0
+		}
+		odata, _ := body["@odata.type"].(string)
+		if odata == "" {
+			t.Errorf("%s has no type", at)
+			continue
+		}
+		schema := strings.TrimPrefix(odata[:max(0, strings.LastIndexByte(odata, '.'))], "#")
+		of := typeName(schema)
+		if body["@odata.id"] != at && !allowed(of, "@odata.id") {
+			t.Errorf("%s: @odata.id = %v", at, body["@odata.id"])
+		}
+		last := strings.TrimSuffix(at, "/")[strings.LastIndexByte(strings.TrimSuffix(at, "/"), '/')+1:]
+		if id, ok := body["Id"]; ok && id != last && at != "/redfish/v1/" && !allowed(of, "Id") {
+			t.Errorf("%s: Id = %v, want %s", at, id, last)
+		}
+		if check != nil && check.has(schema) {
+			for _, bad := range check.faults(t, schema, w.Body.Bytes()) {
+				if !allowed(of, bad.path) {
+					t.Errorf("%s: %s: %s", at, bad.path, bad.text)
+				}
+			}
+		}
+		mapTexts(body, func(text string) string {
+			path, _, _ := strings.Cut(text, "#")
+			if f != nil && strings.HasPrefix(path, "/redfish/v1/") && !strings.Contains(path, "$metadata") {
+				if _, away := moved(f.out, path); away && f.inside(s, path) == "" {
+					t.Errorf("%s leaks %s", at, text)
+				}
+			}
+			return text
+		})
+		resources, targets := links(body)
+		todo = append(todo, resources...)
+		for _, target := range targets {
+			if w := call(t, s, "admin", "OPTIONS", target, ""); w.Code >= 300 || !strings.Contains(w.Header().Get("Allow"), "POST") {
+				t.Errorf("%s: its action's target is nothing: %s", at, shape("OPTIONS", target, "", w))
+			}
+		}
+	}
+	if check != nil {
+		for i, b := range d.Breaks {
+			if !used[i] && !t.Failed() {
+				t.Logf("the record says that %s/%s breaks the standard, and here it does not", b.Of, b.Path)
+			}
+		}
+	}
+}
+
+// fault is something in a body that its schema does not have so.
+type fault struct{ path, text string }
+
+// has says whether DMTF has a schema.
+func (s *schemaSet) has(schema string) bool {
+	return s.b.files[schemaFolder+schema+".json"] != nil
+}
+
+// faults are what is wrong with a body.
+func (s *schemaSet) faults(t testing.TB, schema string, body []byte) []fault {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.compiled[schema]
+	if c == nil {
+		var err error
+		if c, err = s.compiler.Compile(jsonSchema(schema)); err != nil {
+			t.Fatalf("schema %s: %v", schema, err)
+		}
+		s.compiled[schema] = c
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(body)))
+	must(t, err)
+	var out []fault
+	var gather func(e *jsonschema.ValidationError)
+	gather = func(e *jsonschema.ValidationError) {
+		if len(e.Causes) == 0 {
+			text := fmt.Sprint(e.ErrorKind)
+			at := strings.Join(e.InstanceLocation, "/")
+			if extra, ok := e.ErrorKind.(*faultkind.AdditionalProperties); ok {
+				for _, name := range extra.Properties {
+					out = append(out, fault{strings.TrimPrefix(at+"/"+name, "/"), text})
+				}
+				return
+			}
+			out = append(out, fault{at, text})
+		}
+		for _, cause := range e.Causes {
+			gather(cause)
+		}
+	}
+	var invalid *jsonschema.ValidationError
+	if errors.As(c.Validate(value), &invalid) {
+		gather(invalid)
+	}
+	return out
+}
