@@ -29,8 +29,8 @@ var vendors = []struct {
 	{&ibmc.Record, []string{"huawei-2288h-v5", "huawei-1288h-v5"}},
 }
 
-// newVendor is a service of a server whose BMC has a dialect.
-func newVendor(t *testing.T, d *dialect.Record, profile string) (*Service, *host) {
+// newVendorHost is a service of a server whose BMC has a dialect.
+func newVendorHost(t *testing.T, d *dialect.Record, profile string) (*Service, *host) {
 	t.Helper()
 	if err := d.Validate(); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestEveryDialectIsWhole(t *testing.T) {
 	for _, vendor := range vendors {
 		for _, profile := range vendor.profiles {
 			t.Run(vendor.record.Name+" "+profile, func(t *testing.T) {
-				s, h := newVendor(t, vendor.record, profile)
+				s, h := newVendorHost(t, vendor.record, profile)
 				if h.machine.View().Profile.Dialect != vendor.record.Name {
 					t.Errorf("the profile's dialect is %s", h.machine.View().Profile.Dialect)
 				}
