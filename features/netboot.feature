@@ -5,11 +5,12 @@ Feature: Servers that boot their agent by the network
   Background:
     Given a lab with 1 server
 
-  @B-40 @B-43 @B-48 @B-58 @B-65 @B-70 @B-131
+  @B-40 @B-43 @B-48 @B-58 @B-65 @B-70 @B-131 @B-250
   Scenario Outline: From a Secret and a BareMetalHost to a running image, and back
     When the operator registers the server by "<scheme>"
     Then the host becomes "available"
     And the inspection found what the server is made of
+    And the inspection found that the server was loaded through <NIC>
     And the server has nothing to boot
     When the operator asks for the lab's image
     Then the host becomes "provisioned"
@@ -25,10 +26,10 @@ Feature: Servers that boot their agent by the network
     And the server is off
 
     Examples:
-      | scheme           | source     |
-      | ipmi             | Pxe 1      |
-      | redfish          | Pxe 1      |
-      | redfish-uefihttp | UefiHttp 1 |
+      | scheme           | source     | NIC    |
+      | ipmi             | Pxe 1      | "eno1" |
+      | redfish          | Pxe 1      | "eno1" |
+      | redfish-uefihttp | UefiHttp 1 | no NIC |
 
   @B-131 @B-133
   Scenario Outline: Every other kind of address that boots by the network

@@ -64,6 +64,15 @@ type Job struct {
 	Write  *WriteSpec  `json:"write,omitempty"`
 	Custom *CustomSpec `json:"custom,omitempty"`
 	RAID   *RAIDSpec   `json:"raid,omitempty"`
+	// Inspect is of an inventory; nil asks for what can be told at once.
+	Inspect *InspectSpec `json:"inspect,omitempty"`
+}
+
+// InspectSpec says how an inventory is taken.
+type InspectSpec struct {
+	// ListenSeconds bounds how long the agent listens for what switches tell of
+	// themselves; 0 is not at all.
+	ListenSeconds int `json:"listenSeconds,omitempty"`
 }
 
 // CleanSpec says which erasure is wanted, of every disk.
@@ -253,6 +262,23 @@ type NIC struct {
 	SpeedMbps  int    `json:"speedMbps,omitempty"` // 0 when there is no link
 	Carrier    bool   `json:"carrier"`
 	PCIAddress string `json:"pciAddress,omitempty"`
+	PXE        bool   `json:"pxe,omitempty"`    // the system was loaded through it
+	VLANs      []VLAN `json:"vlans,omitempty"`  // that are tagged on it, by ID
+	VLANID     int    `json:"vlanId,omitempty"` // of what is untagged; 0 when nobody tells
+	LLDP       *LLDP  `json:"lldp,omitempty"`   // nil when no switch has told
+}
+
+// VLAN is one virtual LAN; the name may be empty.
+type VLAN struct {
+	ID   int    `json:"id"` // 1 to 4094
+	Name string `json:"name,omitempty"`
+}
+
+// LLDP is what a switch tells of itself and of the port that a NIC is cabled to.
+type LLDP struct {
+	SwitchID   string `json:"switchID,omitempty"` // of the chassis
+	PortID     string `json:"portID,omitempty"`
+	SwitchName string `json:"switchName,omitempty"`
 }
 
 // Disk is one whole block device.

@@ -98,7 +98,10 @@ func (r *Runner) do(ctx context.Context, j job.Job, progress func(percent int)) 
 func (r *Runner) work(j job.Job) (func(context.Context, job.Hardware, func(int)) (job.Report, error), error) {
 	switch {
 	case j.Kind == job.Inventory:
-		return func(_ context.Context, h job.Hardware, _ func(int)) (job.Report, error) {
+		return func(ctx context.Context, h job.Hardware, _ func(int)) (job.Report, error) {
+			if j.Inspect != nil {
+				inventory.Neighbours(ctx, r.config.System, h.NICs, time.Duration(j.Inspect.ListenSeconds)*time.Second)
+			}
 			return job.Report{Inventory: &h}, nil
 		}, nil
 	case j.Kind == job.Clean:

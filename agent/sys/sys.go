@@ -67,6 +67,14 @@ type Stopper interface {
 	StopArray(name string) error // kernel name ("md127")
 }
 
+// Hearer is a System that can listen on its network interfaces.
+type Hearer interface {
+	// Hear waits until a frame of an EtherType that is sent to neighbours has
+	// come in on each of the interfaces, or ctx ends, and returns the first of
+	// each, whole, by the interface's name.
+	Hear(ctx context.Context, etherType uint16, nics []string) map[string][]byte
+}
+
 // Scratch is a temporary file.
 type Scratch interface {
 	io.ReaderAt

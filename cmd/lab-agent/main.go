@@ -16,6 +16,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -89,7 +90,8 @@ func command() *cobra.Command {
 	root.Flags().StringVar(&flag, "media", "", "file that tells where the controller is (default $"+
 		mediaEnv+", or "+mediaParam+"= on the kernel's command line)")
 	root.Flags().StringVar(&scratch, "scratch", "", "directory for downloads (default $TMPDIR or /tmp)")
-	root.AddCommand(&cobra.Command{
+	var listen time.Duration
+	show := &cobra.Command{
 		Use:   "inventory",
 		Short: "Print what the agent would report of this machine, as JSON",
 		Args:  cobra.NoArgs,
@@ -98,11 +100,14 @@ func command() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			inventory.Neighbours(cmd.Context(), sys.Linux{}, hardware.NICs, listen)
 			out := json.NewEncoder(cmd.OutOrStdout())
 			out.SetIndent("", "  ")
 			return out.Encode(hardware)
 		},
-	})
+	}
+	show.Flags().DurationVar(&listen, "listen", 0, "how long to listen for what switches tell of themselves (LLDP; most do every 30s)")
+	root.AddCommand(show)
 	return root
 }
 

@@ -62,6 +62,24 @@ func (r *Reconciler) releaseHardware(ctx context.Context, h *metal3.BareMetalHos
 	return err
 }
 
+// listenSeconds is how long the agent listens for what switches tell of
+// themselves: they do every 30 seconds (IEEE 802.1AB, msgTxInterval).
+const listenSeconds = 31
+
+func nicDetails(n job.NIC) metal3.NIC {
+	out := metal3.NIC{
+		Name: n.Name, Model: n.Model, MAC: n.MAC, IP: n.IP, SpeedGbps: n.SpeedMbps / 1000, PCIAddress: n.PCIAddress,
+		PXE: n.PXE, VLANID: metal3.VLANID(n.VLANID),
+	}
+	for _, v := range n.VLANs {
+		out.VLANs = append(out.VLANs, metal3.VLAN{ID: metal3.VLANID(v.ID), Name: v.Name})
+	}
+	if l := n.LLDP; l != nil {
+		out.LLDP = &metal3.LLDP{SwitchID: l.SwitchID, PortID: l.PortID, SwitchSystemName: l.SwitchName}
+	}
+	return out
+}
+
 func hardwareDetails(in *job.Hardware) *metal3.HardwareDetails {
 	out := &metal3.HardwareDetails{
 		SystemVendor: metal3.HardwareSystemVendor{Manufacturer: in.System.Manufacturer, ProductName: in.System.Product, SerialNumber: in.System.Serial},
@@ -74,9 +92,7 @@ func hardwareDetails(in *job.Hardware) *metal3.HardwareDetails {
 		Hostname: in.Hostname,
 	}
 	for _, n := range in.NICs {
-		out.NIC = append(out.NIC, metal3.NIC{
-			Name: n.Name, Model: n.Model, MAC: n.MAC, IP: n.IP, SpeedGbps: n.SpeedMbps / 1000, PCIAddress: n.PCIAddress,
-		})
+		out.NIC = append(out.NIC, nicDetails(n))
 	}
 	for _, d := range in.Disks {
 		name, alternate := d.Name, []string(nil)

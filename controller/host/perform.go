@@ -36,7 +36,7 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 		return o.client.SetBoot(ctx, bmc.Boot{Mode: agentMode(h)})
 	},
 	phase.OfferInspect: func(r *Reconciler, _ context.Context, _ *metal3.BareMetalHost, o *observation) error {
-		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory})
+		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory, Inspect: &job.InspectSpec{ListenSeconds: listenSeconds}})
 	},
 	phase.OfferClean: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, o *observation) error {
 		return r.Inband.Offer(o.boot, job.Job{ID: o.clean, Kind: job.Clean, Clean: &job.CleanSpec{Arrays: arrays(h)}})

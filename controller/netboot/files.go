@@ -61,10 +61,10 @@ const Cmdline = "console=tty0 console=ttyS0,115200 metalab.config=" + job.MediaC
 
 // script is what iPXE runs. The names of the initrds are for kernels that read
 // them through UEFI; others take them as iPXE has put them, one behind the
-// other.
+// other. BOOTIF tells the kernel which NIC it comes through.
 func (s *Server) script(b inband.Boot) []byte {
 	return fmt.Appendf(nil, `#!ipxe
-kernel %[1]s initrd=%[4]s initrd=%[5]s %[6]s
+kernel %[1]s initrd=%[4]s initrd=%[5]s %[6]s BOOTIF=01-${netX/mac:hexhyp}
 initrd --name %[4]s %[2]s
 initrd --name %[5]s %[3]s
 boot

@@ -75,6 +75,38 @@ type NICModel struct {
 	PCIDevice  string `json:"pciDevice"`
 	PCIAddress string `json:"pciAddress"` // 0000:3b:00.0
 	SpeedMbps  int    `json:"speedMbps"`
+	// Switch is what the port is cabled to; nil is something that does not tell
+	// of itself.
+	Switch *SwitchPort `json:"switch,omitempty"`
+}
+
+// SwitchPort is how a switch is set up where a server is cabled to it.
+type SwitchPort struct {
+	Name  string `json:"name"`            // of the switch
+	VLAN  int    `json:"vlan,omitempty"`  // of what is untagged
+	VLANs []VLAN `json:"vlans,omitempty"` // that are tagged
+}
+
+// VLAN is a virtual LAN of a switch.
+type VLAN struct {
+	ID   int    `json:"id"`
+	Name string `json:"name,omitempty"`
+}
+
+const (
+	maxVLAN     = 4094 // IEEE 802.1Q, §9.6
+	maxVLANName = 32   // bytes (IEEE 802.1Q, annex D.2.3)
+	maxName     = 255  // of a switch, in bytes (IEEE 802.1AB, §8.5.6)
+)
+
+// check says what is wrong with a port.
+func (p *SwitchPort) check(need func(ok bool, field, must string)) {
+	need(p.Name != "" && len(p.Name) <= maxName, "name", "have 1 to 255 bytes")
+	need(p.VLAN >= 0 && p.VLAN <= maxVLAN, "vlan", "be 1 to 4094, or absent")
+	need(len(p.VLANs) <= 32, "vlans", "be at most 32")
+	for _, v := range p.VLANs {
+		need(v.ID >= 1 && v.ID <= maxVLAN && len(v.Name) <= maxVLANName, "vlans", "have ids from 1 to 4094 and names of at most 32 bytes")
+	}
 }
 
 // TPMModel is a trusted platform module.

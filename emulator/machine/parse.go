@@ -69,6 +69,9 @@ func (p *Profile) Validate() error {
 		need(pciID.MatchString(n.PCIDevice), "nics[%d].pciDevice", "be like 0x1592", i)
 		need(pciAddress.MatchString(n.PCIAddress), "nics[%d].pciAddress", "be like 0000:3b:00.0", i)
 		need(n.SpeedMbps >= 0, "nics[%d].speedMbps", "not be negative", i)
+		if n.Switch != nil {
+			n.Switch.check(func(ok bool, field, must string) { need(ok, "nics[%d].switch."+field, must, i) })
+		}
 	}
 	drives := 0
 	clear(seen)

@@ -12,6 +12,8 @@ Feature: inspecting
     And the conditions say that "AvailableForProvisioning, Provisioned, Ready" are false
     And the host becomes "available"
     And the inspection found what the server is made of
+    And the inspection found what the switches tell of the server's ports
+    And the inspection found that the server was loaded through no NIC
     And the events tell of "InspectionStarted, InspectionComplete"
     And the server's virtual CD is empty
     And the server has found nothing to boot

@@ -72,6 +72,8 @@ func (s *scene) registerHosts(sc *book) {
 	sc.Step(`^the host is gone$`, "waits until the BareMetalHost is no longer there", s.isGone)
 	sc.Step(`^it passed through "([^"]*)"$`, "waits until the host has had these provisioning states in this order", s.passedThrough)
 	sc.Step(`^the inspection found what the server is made of$`, "compares the HardwareData with what the BMC shows", s.inspected)
+	sc.Step(`^the inspection found what the switches tell of the server's ports$`, "compares the VLANs and the LLDP data of the HardwareData with how the rack is cabled", s.foundSwitches)
+	sc.Step(`^the inspection found that the server was loaded through (no NIC|"[^"]*")$`, "asserts which NIC of the HardwareData says pxe", s.foundPXE)
 	sc.Step(`^the message of the error holds no password$`, "asserts that no password is in the error's message", s.messageHoldsNoPassword)
 	sc.Step(`^the events tell of "([^"]*)"$`, "waits until there are events with these reasons", s.eventsTell)
 	sc.Step(`^the events of "([^"]*)" are related to "([^"]*)"$`, "waits for an event with this reason whose related object has this name", s.eventsRelate)

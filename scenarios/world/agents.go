@@ -194,9 +194,12 @@ func (a *agents) goUntilStop(do func(context.Context)) {
 
 // run starts the agent of a boot.
 func (a *agents) run(h *lab.Host, os machine.OS) {
-	media, err := readMedia(h)
+	var from loaded
+	var err error
 	if overNetwork[os.Source.Kind] {
-		media, err = a.kept(h, os.Boot)
+		from, err = a.kept(h, os.Boot)
+	} else {
+		from.Media, err = readMedia(h)
 	}
 	if err != nil {
 		// The medium was there when the machine loaded it: whoever took it
@@ -219,7 +222,7 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 			return
 		}
 		err := agent.Run(ctx, agent.Config{
-			Media: media, System: systemOf(h, os.Boot), Clock: labClock{a.clock},
+			Media: from.Media, System: systemOf(h, os.Boot, from.Cmdline), Clock: labClock{a.clock},
 			Log: a.log.With("machine", h.Name()), Enter: a.clock.Enter,
 		})
 		if err != nil {
@@ -257,7 +260,7 @@ var attachments = map[storage.Protocol]struct {
 
 // systemOf is the operating system that the agent of one boot sees: the
 // machine's identity as the kernel would show it, and its drives.
-func systemOf(h *lab.Host, boot uint64) sys.System {
+func systemOf(h *lab.Host, boot uint64, cmdline string) sys.System {
 	v := h.Machine()
 	p, id := v.Profile, v.Identity
 	m := systest.Machine{
@@ -268,12 +271,12 @@ func systemOf(h *lab.Host, boot uint64) sys.System {
 			Model: p.Processors.Model, MHz: float64(p.Processors.MHz),
 			Threads: p.Processors.Sockets * p.Processors.Threads, Flags: p.Processors.Flags,
 		},
-		RAMMiB: p.MemoryMiB, VirtualCD: "Virtual CD",
+		RAMMiB: p.MemoryMiB, VirtualCD: "Virtual CD", Cmdline: cmdline,
 	}
 	for _, n := range id.NICs {
 		m.NICs = append(m.NICs, systest.NIC{
 			Name: n.Name, MAC: n.MAC, PCI: n.PCIAddress, Vendor: pciID(n.PCIVendor), Device: pciID(n.PCIDevice),
-			Mbps: n.SpeedMbps, Carrier: true,
+			Mbps: n.SpeedMbps, Carrier: v.Cabling.Linked(n.ID), Frames: neighbours(n),
 		})
 	}
 	for _, d := range v.Storage.Devices() {

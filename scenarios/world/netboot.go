@@ -28,13 +28,13 @@ var asks = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Second, 3
 // It returns at once: firmware is patient.
 func (a *agents) tryNetwork(h *lab.Host, ev machine.BootTried) {
 	a.goUntilStop(func(ctx context.Context) {
-		media, err := a.bootNetwork(ctx, h, ev)
+		system, err := a.bootNetwork(ctx, h, ev)
 		if ctx.Err() != nil {
 			return
 		}
 		defer a.clock.Enter()()
 		if err == nil {
-			err = a.keep(h, loaded{Boot: ev.Boot, Media: media})
+			err = a.keep(h, loaded{Boot: ev.Boot, Media: system.Media, Cmdline: system.Cmdline})
 		}
 		if err != nil {
 			a.answer(h, ev, "", err.Error())
@@ -45,47 +45,48 @@ func (a *agents) tryNetwork(h *lab.Host, ev machine.BootTried) {
 }
 
 // bootNetwork asks until there is an answer, or firmware has no more patience.
-func (a *agents) bootNetwork(ctx context.Context, h *lab.Host, ev machine.BootTried) (media job.Media, err error) {
+func (a *agents) bootNetwork(ctx context.Context, h *lab.Host, ev machine.BootTried) (system pxe.System, err error) {
 	v := h.Machine()
 	i := slices.IndexFunc(v.Identity.NICs, func(n machine.NIC) bool { return n.ID == ev.Source.Device })
 	switch {
 	case i < 0:
-		return media, errors.New("no such NIC")
+		return system, errors.New("no such NIC")
 	case !v.Cabling.Linked(ev.Source.Device):
-		return media, errors.New("no link")
+		return system, errors.New("no link")
 	}
 	nic := pxe.NIC{MAC: v.Identity.NICs[i].MAC, UUID: v.Identity.UUID, Legacy: v.Override.Mode == machine.Legacy}
 	for _, wait := range asks {
 		leave := a.clock.Enter()
 		if ev.Source.Kind == machine.UefiHTTP {
-			media, err = a.net.HTTP(ctx, nic, ev.Source.URI)
+			system, err = a.net.HTTP(ctx, nic, ev.Source.URI)
 		} else {
-			media, err = a.net.PXE(ctx, nic)
+			system, err = a.net.PXE(ctx, nic)
 		}
 		timer := a.clock.NewTimer(wait)
 		leave()
 		if !errors.Is(err, pxe.ErrSilent) {
 			timer.Stop()
-			return media, err
+			return system, err
 		}
 		select {
 		case <-timer.C():
 		case <-ctx.Done():
 			timer.Stop()
-			return media, ctx.Err()
+			return system, ctx.Err()
 		}
 		if now := h.Machine(); now.Phase != machine.Selecting || now.Boots != ev.Boot {
-			return media, errors.New("switched off meanwhile")
+			return system, errors.New("switched off meanwhile")
 		}
 	}
-	return media, err
+	return system, err
 }
 
 // loaded is what a server's memory holds of an agent that came by the network:
 // other media can be read again.
 type loaded struct {
-	Boot  uint64    `json:"boot"`
-	Media job.Media `json:"media"`
+	Boot    uint64    `json:"boot"`
+	Media   job.Media `json:"media"`
+	Cmdline string    `json:"cmdline,omitempty"`
 }
 
 func (a *agents) memory(h *lab.Host) string { return filepath.Join(a.dir, h.Name()+".json") }
@@ -99,7 +100,7 @@ func (a *agents) keep(h *lab.Host, l loaded) error {
 }
 
 // kept reads it again.
-func (a *agents) kept(h *lab.Host, boot uint64) (job.Media, error) {
+func (a *agents) kept(h *lab.Host, boot uint64) (loaded, error) {
 	var l loaded
 	b, err := os.ReadFile(a.memory(h))
 	if err == nil {
@@ -109,9 +110,9 @@ func (a *agents) kept(h *lab.Host, boot uint64) (job.Media, error) {
 		err = fmt.Errorf("holds boot %d, not %d", l.Boot, boot)
 	}
 	if err != nil {
-		return job.Media{}, fmt.Errorf("memory: %w", err)
+		return loaded{}, fmt.Errorf("memory: %w", err)
 	}
-	return l.Media, nil
+	return l, nil
 }
 
 // lose empties a server's memory.

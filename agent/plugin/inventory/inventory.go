@@ -1,7 +1,8 @@
 // Package inventory finds out what hardware a machine has, from the files in
-// which Linux and udev describe it. It reads nothing but those files, so that
-// an emulated server is parsed by the very code that parses a real one; what
-// the findings mean is the controller's business.
+// which Linux and udev describe it, and from what its switches tell of
+// themselves. It reads nothing else, so that an emulated server is parsed by the
+// very code that parses a real one; what the findings mean is the controller's
+// business.
 package inventory
 
 import (

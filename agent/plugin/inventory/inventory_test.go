@@ -84,11 +84,16 @@ sys/class/net/bond0 -> ../../devices/virtual/net/bond0
 sys/devices/virtual/net/bond0/address b4:96:91:00:00:01
 sys/devices/virtual/net/bond0/type 1
 sys/class/net/bonding_masters bond0
+sys/class/net/eno2.100 -> ../../devices/virtual/net/eno2.100
+sys/devices/virtual/net/eno2.100/address b4:96:91:00:00:02
+sys/devices/virtual/net/eno2.100/type 1
+proc/net/vlan/config VLAN Dev name    | VLAN ID\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\neno2.100       | 100  | eno2\nstorage        | 20  | eno2\neno20.7  | 7  | eno20\nbad | 4095 | eno2
+proc/cmdline ro initrd=a BOOTIF=01-B4-96-91-00-00-01 quiet
 sys/class/net/tty0/device/vendor 0x1234
 sys/class/net/tty0/type 280
 `
 
-func TestNICs(t *testing.T) {
+func TestNICs(t *testing.T) { // B-250
 	h, err := Collect(t.Context(), fixture{tree(network), map[string][]string{
 		"eno1": {"fe80::1", "2001:db8::9", "192.0.2.9", "192.0.2.10", "2001:db8::10"},
 		"eno2": {"169.254.3.4", "fe80::2", "rubbish"},
@@ -98,12 +103,12 @@ func TestNICs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eno1 := job.NIC{Name: "eno1", MAC: "b4:96:91:00:00:01", Model: "0x8086 0x1592", IP: "192.0.2.9", SpeedMbps: 25000, Carrier: true, PCIAddress: "0000:18:00.0"}
+	eno1 := job.NIC{Name: "eno1", MAC: "b4:96:91:00:00:01", Model: "0x8086 0x1592", IP: "192.0.2.9", SpeedMbps: 25000, Carrier: true, PCIAddress: "0000:18:00.0", PXE: true}
 	eno1v6 := eno1
 	eno1v6.IP = "2001:db8::9"
 	want := []job.NIC{
 		eno1, eno1v6,
-		{Name: "eno2", MAC: "b4:96:91:00:00:02", PCIAddress: "0000:18:00.1"},
+		{Name: "eno2", MAC: "b4:96:91:00:00:02", PCIAddress: "0000:18:00.1", VLANs: []job.VLAN{{ID: 20, Name: "storage"}, {ID: 100, Name: "eno2.100"}}},
 		{Name: "eth0", MAC: "52:54:00:00:00:01", Model: "0x1af4 0x0001", IP: "2001:db8::3", PCIAddress: "0000:00:03.0"},
 	}
 	if diff := cmp.Diff(want, h.NICs); diff != "" {

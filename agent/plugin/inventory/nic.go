@@ -34,7 +34,9 @@ func (r reader) nics(name string, addrs []string) []job.NIC {
 		MAC:        strings.ToLower(r.value(dir + "/address")),
 		Carrier:    r.value(dir+"/carrier") == "1",
 		PCIAddress: r.pciAddress(dir),
+		VLANs:      r.vlans(name),
 	}
+	n.PXE = n.MAC != "" && n.MAC == r.bootMAC()
 	vendor, device := r.value(dir+"/device/vendor"), r.value(dir+"/device/device")
 	if vendor != "" && device != "" {
 		n.Model = vendor + " " + device
@@ -52,6 +54,37 @@ func (r reader) nics(name string, addrs []string) []job.NIC {
 	}
 	if out == nil {
 		out = append(out, n)
+	}
+	return out
+}
+
+// bootMAC is the address of the NIC that the system was loaded through, as a
+// network boot program tells the kernel: BOOTIF=01-aa-bb-cc-dd-ee-ff, where 01 is
+// the type of hardware (pxelinux's ipappend 2, which iPXE scripts follow).
+func (r reader) bootMAC() string {
+	for word := range strings.FieldsSeq(r.text("proc/cmdline")) {
+		if v, ok := strings.CutPrefix(word, "BOOTIF="); ok {
+			if len(v) == len("01-aa-bb-cc-dd-ee-ff") {
+				v = v[3:]
+			}
+			return strings.ToLower(strings.ReplaceAll(v, "-", ":"))
+		}
+	}
+	return ""
+}
+
+// vlans are those that the system has interfaces for on a NIC. The kernel lists
+// them as "eno1.100 | 100 | eno1", below two lines of headings.
+func (r reader) vlans(nic string) []job.VLAN {
+	var out []job.VLAN
+	for line := range strings.Lines(r.text("proc/net/vlan/config")) {
+		fields := strings.Split(line, "|")
+		if len(fields) != 3 || strings.TrimSpace(fields[2]) != nic {
+			continue
+		}
+		if id, err := strconv.Atoi(strings.TrimSpace(fields[1])); err == nil && id >= 1 && id <= maxVLAN {
+			out = mergeVLANs(out, []job.VLAN{{ID: id, Name: strings.TrimSpace(fields[0])}})
+		}
 	}
 	return out
 }

@@ -143,6 +143,7 @@ func (s *System) render() {
 	renderProc(t, s.machine)
 	renderDMI(t, s.machine)
 	renderNICs(t, s.machine.NICs)
+	renderVLANs(t, s.machine.NICs)
 	renderVirtual(t)
 	homes := map[string]placed{}
 	for _, d := range s.disks {

@@ -16,6 +16,9 @@ type Machine struct {
 
 	BIOSVendor, BIOSVersion, BIOSDate string // SMBIOS type 0; date as MM/DD/YYYY
 
+	// Cmdline is what the kernel was told beside the usual.
+	Cmdline string
+
 	CPU    CPU
 	RAMMiB int // installed memory
 	NICs   []NIC
@@ -47,6 +50,8 @@ type NIC struct {
 	Carrier bool
 	Down    bool     // administratively; speed and carrier cannot be read then
 	IPs     []string // addresses without prefix length
+	VLANs   []int    // IDs of the VLANs that the system has interfaces for
+	Frames  [][]byte // that come in again and again, as those do that switches send
 }
 
 // Kind is how a disk is attached. Its values decide where the disk appears in

@@ -47,6 +47,25 @@ func renderNICs(t *tree, nics []NIC) {
 	}
 }
 
+// renderVLANs writes the list of the interfaces that are tagged VLANs (net/8021q,
+// vlanproc.c), and each of them. There is none where no VLAN is set up.
+func renderVLANs(t *tree, nics []NIC) {
+	list := fmt.Sprintf("%-15s| %s\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n", "VLAN Dev name", "VLAN ID")
+	index := len(nics) + 2
+	any := false
+	for _, n := range nics {
+		for _, id := range n.VLANs {
+			name := fmt.Sprintf("%s.%d", n.Name, id)
+			list += fmt.Sprintf("%-15s| %d  | %s\n", name, id, n.Name)
+			renderInterface(t, "sys/devices/virtual/net/"+name, name, index, 1, strings.ToLower(n.MAC))
+			index, any = index+1, true
+		}
+	}
+	if any {
+		t.file("proc/net/vlan/config", list)
+	}
+}
+
 // renderInterface writes what every interface has; kind is its ARPHRD number.
 func renderInterface(t *tree, path, name string, index, kind int, mac string) {
 	t.link("sys/class/net/"+name, path)

@@ -29,7 +29,7 @@ func renderProc(t *tree, m Machine) {
 	total := m.RAMMiB*1024 - m.RAMMiB*1024/64
 	t.file("proc/meminfo", fmt.Sprintf("MemTotal:       %8d kB\nMemFree:        %8d kB\nMemAvailable:   %8d kB\n",
 		total, total/10*9, total/10*9))
-	t.file("proc/cmdline", "BOOT_IMAGE=/vmlinuz ro console=ttyS0\n")
+	t.file("proc/cmdline", strings.TrimSpace("BOOT_IMAGE=/vmlinuz ro console=ttyS0 "+m.Cmdline)+"\n")
 }
 
 // renderDMI writes what the kernel's dmi driver shows: single values by name,

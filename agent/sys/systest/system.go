@@ -2,6 +2,7 @@ package systest
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -187,4 +188,21 @@ func (s *System) Addresses(nic string) []string {
 		}
 	}
 	return nil
+}
+
+// Hear implements sys.Hearer: what comes in again and again is there at once,
+// and nothing else ever comes.
+func (s *System) Hear(_ context.Context, etherType uint16, nics []string) map[string][]byte {
+	heard := map[string][]byte{}
+	for _, n := range s.machine.NICs {
+		if !slices.Contains(nics, n.Name) || n.Down || !n.Carrier {
+			continue
+		}
+		for _, f := range n.Frames {
+			if heard[n.Name] == nil && len(f) > 13 && binary.BigEndian.Uint16(f[12:]) == etherType {
+				heard[n.Name] = slices.Clone(f)
+			}
+		}
+	}
+	return heard
 }

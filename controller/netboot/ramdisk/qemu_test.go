@@ -179,7 +179,7 @@ func TestAgentBootsOnARealLinux(t *testing.T) {
 			r := newRig(t, image)
 			r.agents.Expect(r.boot)
 			const inventory = "b1-inspect"
-			if err := r.agents.Offer(r.boot, job.Job{ID: inventory, Kind: job.Inventory}); err != nil {
+			if err := r.agents.Offer(r.boot, job.Job{ID: inventory, Kind: job.Inventory, Inspect: &job.InspectSpec{ListenSeconds: 1}}); err != nil {
 				t.Fatal(err)
 			}
 			nic := "user,model=virtio-net-pci,mac=" + serverMAC
@@ -188,6 +188,11 @@ func TestAgentBootsOnARealLinux(t *testing.T) {
 			}
 			report := r.run(qemu, inventory, append(s.args(r), "-nic", nic))
 			check(t, report.Inventory)
+			for _, n := range report.Inventory.NICs { // B-250
+				if byNetwork := s.file != nil; n.MAC == serverMAC && n.PXE != byNetwork {
+					t.Errorf("NIC %+v, but the server was loaded by the network: %v", n, byNetwork)
+				}
+			}
 		})
 	}
 }

@@ -80,44 +80,51 @@ func (n *Network) wait(xid uint32, give func()) (done func()) {
 	}
 }
 
+// System is what a NIC has loaded: an agent's, by its configuration.
+type System struct {
+	job.Media
+	Cmdline string // of the kernel, where a script has one
+}
+
 // PXE boots a NIC: its firmware asks DHCP for a program, fetches that by TFTP
 // and starts it. The program asks again, as itself, and runs the script that it
 // is given.
-func (n *Network) PXE(ctx context.Context, nic NIC) (job.Media, error) {
+func (n *Network) PXE(ctx context.Context, nic NIC) (System, error) {
 	arch := uefi
 	if nic.Legacy {
 		arch = bios
 	}
 	offer, err := n.ask(ctx, nic, arch, false)
 	if err != nil {
-		return job.Media{}, err
+		return System{}, err
 	}
 	program, err := n.fetchTFTP(ctx, offer)
 	if err != nil {
-		return job.Media{}, err
+		return System{}, err
 	}
 	if err := startsIPXE(program, nic.Legacy); err != nil {
-		return job.Media{}, fmt.Errorf("pxe: %s: %w", offer.file, err)
+		return System{}, fmt.Errorf("pxe: %s: %w", offer.file, err)
 	}
 	if offer, err = n.ask(ctx, nic, arch, true); err != nil {
-		return job.Media{}, err
+		return System{}, err
 	}
-	return runScript(ctx, offer.file)
+	return runScript(ctx, offer.file, nic)
 }
 
 // HTTP boots a NIC over HTTP: the ISO at a URI or, without one, at the one that
 // DHCP names.
-func (n *Network) HTTP(ctx context.Context, nic NIC, uri string) (job.Media, error) {
+func (n *Network) HTTP(ctx context.Context, nic NIC, uri string) (System, error) {
 	if uri == "" {
 		offer, err := n.ask(ctx, nic, uefiHTTP, false)
 		if err != nil {
-			return job.Media{}, err
+			return System{}, err
 		}
 		uri = offer.file
 	}
 	r, err := open(ctx, uri)
 	if err != nil {
-		return job.Media{}, err
+		return System{}, err
 	}
-	return ReadISO(r, r.size)
+	m, err := ReadISO(r, r.size)
+	return System{Media: m}, err
 }

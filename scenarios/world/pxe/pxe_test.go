@@ -78,12 +78,12 @@ func TestServerBootsItsAgentByTheNetwork(t *testing.T) {
 	legacy := ours
 	legacy.Legacy = true
 	for _, mode := range []netboot.Mode{netboot.Full, netboot.Proxy} {
-		for name, how := range map[string]func(*rig) (job.Media, error){
-			"PXE, UEFI":      func(r *rig) (job.Media, error) { return r.net.PXE(t.Context(), ours) },
-			"PXE, BIOS":      func(r *rig) (job.Media, error) { return r.net.PXE(t.Context(), legacy) },
-			"HTTP, by DHCP":  func(r *rig) (job.Media, error) { return r.net.HTTP(t.Context(), ours, "") },
-			"HTTP, by a URI": func(r *rig) (job.Media, error) { return r.net.HTTP(t.Context(), ours, r.ISO(boot)) },
-			"PXE, by its UUID": func(r *rig) (job.Media, error) {
+		for name, how := range map[string]func(*rig) (System, error){
+			"PXE, UEFI":      func(r *rig) (System, error) { return r.net.PXE(t.Context(), ours) },
+			"PXE, BIOS":      func(r *rig) (System, error) { return r.net.PXE(t.Context(), legacy) },
+			"HTTP, by DHCP":  func(r *rig) (System, error) { return r.net.HTTP(t.Context(), ours, "") },
+			"HTTP, by a URI": func(r *rig) (System, error) { return r.net.HTTP(t.Context(), ours, r.ISO(boot)) },
+			"PXE, by its UUID": func(r *rig) (System, error) {
 				r.Forget(boot.Host)
 				r.know(t, "")
 				return r.net.PXE(t.Context(), ours)
@@ -202,7 +202,7 @@ func TestScriptsBootWhatTheyLoad(t *testing.T) {
 		"bad":  []byte("070701zzzz"), "empty": cpio.Append(nil, cpio.Entry{Name: job.MediaConfigPath, Mode: cpio.File, Content: []byte("{}")}),
 	}
 	for _, tt := range []struct{ name, script, err string }{
-		{"ours", "#!ipxe\n\n# a comment\nkernel k console=ttyS0\ninitrd --name a bare\ninitrd --name b i\nboot\nnot reached\n", ""},
+		{"ours", "#!ipxe\n\n# a comment\nkernel k console=ttyS0 BOOTIF=01-${netX/mac:hexhyp} x=${unknown}\ninitrd --name a bare\ninitrd --name b i\nboot\nnot reached\n", ""},
 		{"no shebang", "kernel k\ninitrd i\nboot\n", "#!ipxe"},
 		{"no boot", "#!ipxe\nkernel k\ninitrd i\n", "ends without booting"},
 		{"no kernel", "#!ipxe\ninitrd i\nboot\n", "nothing to boot"},
@@ -217,9 +217,12 @@ func TestScriptsBootWhatTheyLoad(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			good["boot.ipxe"] = []byte(tt.script)
-			m, err := runScript(t.Context(), web(t, good).String())
+			m, err := runScript(t.Context(), web(t, good).String(), ours)
 			if tt.err == "" && (err != nil || m.Token != "t") {
 				t.Errorf("booted %+v, %v", m, err)
+			}
+			if want := "console=ttyS0 BOOTIF=01-" + strings.ReplaceAll(ours.MAC, ":", "-") + " x="; tt.err == "" && m.Cmdline != want {
+				t.Errorf("the kernel is told %q, want %q", m.Cmdline, want)
 			}
 			if tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
 				t.Errorf("error %v, want one with %q", err, tt.err)

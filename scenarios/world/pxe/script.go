@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -22,6 +23,7 @@ const (
 // loaded is what a script has loaded.
 type loaded struct {
 	kernel  bool
+	cmdline string
 	initrds []cpio.Entry
 	room    int // for initrds
 	booted  bool
@@ -35,7 +37,7 @@ var commands = map[string]func(ctx context.Context, l *loaded, base *url.URL, ar
 		if err == nil && !isKernel(b) {
 			err = errNoKernel
 		}
-		l.kernel = err == nil
+		l.kernel, l.cmdline = err == nil, strings.Join(args[min(1, len(args)):], " ")
 		return err
 	},
 	"initrd": func(ctx context.Context, l *loaded, base *url.URL, args []string) error {
@@ -59,24 +61,38 @@ var commands = map[string]func(ctx context.Context, l *loaded, base *url.URL, ar
 
 // runScript runs the script at an address, and looks for the agent's
 // configuration in what it boots.
-func runScript(ctx context.Context, at string) (job.Media, error) {
+func runScript(ctx context.Context, at string, nic NIC) (System, error) {
 	base, err := url.Parse(at)
 	if err != nil {
-		return job.Media{}, fmt.Errorf("pxe: script: %w", err)
+		return System{}, fmt.Errorf("pxe: script: %w", err)
 	}
 	text, err := fetch(ctx, base, maxScript)
 	if err != nil {
-		return job.Media{}, err
+		return System{}, err
 	}
-	l, err := run(ctx, base, string(text))
+	l, err := run(ctx, base, expand(string(text), nic))
 	if err != nil {
-		return job.Media{}, err
+		return System{}, err
 	}
 	config, ok := cpio.Find(l.initrds, job.MediaConfigPath)
 	if !ok {
-		return job.Media{}, fmt.Errorf("pxe: %s: %s is in no initrd", base.Redacted(), job.MediaConfigPath)
+		return System{}, fmt.Errorf("pxe: %s: %s is in no initrd", base.Redacted(), job.MediaConfigPath)
 	}
-	return parseMedia(config)
+	m, err := parseMedia(config)
+	return System{Media: m, Cmdline: l.cmdline}, err
+}
+
+// setting is one of iPXE's in a script: ${netX/mac:hexhyp}.
+var setting = regexp.MustCompile(`\$\{[^}]*\}`)
+
+// expand puts settings into a script. netX is the NIC that booted; what is not
+// known is empty, as iPXE has it.
+func expand(script string, nic NIC) string {
+	known := map[string]string{
+		"${netX/mac}": strings.ToLower(nic.MAC), "${netX/mac:hexhyp}": strings.ReplaceAll(strings.ToLower(nic.MAC), ":", "-"),
+		"${uuid}": nic.UUID,
+	}
+	return setting.ReplaceAllStringFunc(script, func(s string) string { return known[s] })
 }
 
 func run(ctx context.Context, base *url.URL, text string) (*loaded, error) {
