@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -45,6 +47,7 @@ type host struct {
 	posted   []Letter     // by it
 	images   images
 	carrying sync.WaitGroup // of jobs that no model does
+	clock    *clock.Clock   // in which they are work in flight; nil: none
 }
 
 func newHost(t testing.TB) *host {
@@ -168,10 +171,15 @@ func (h *host) Carry(_ context.Context, o bmc.OpenJob, do func(context.Context, 
 		return bmc.Job{}, err
 	}
 	h.bmcChanged()
+	leave := func() {}
+	if h.clock != nil {
+		leave = h.clock.Enter()
+	}
 	h.carrying.Go(func() {
+		defer leave()
 		end := do(context.Background(), job.ID)
 		end.ID = job.ID
-		if _, err := h.ApplyBMC(context.Background(), end); err != nil {
+		if _, err := h.ApplyBMC(context.Background(), end); err != nil && !errors.Is(err, bmc.ErrNotFound) { // closed by another
 			panic(err)
 		}
 	})

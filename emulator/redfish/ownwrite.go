@@ -30,7 +30,6 @@ func (x *exchange) written(in document, v view, at *snapshot, free func()) bool 
 	rest := in
 	var all []*request
 	var bad []refusal
-	whole := x.match.full(at)
 	for i := range o.writes {
 		w := &o.writes[i]
 		if w.Of != typeName(x.match.schema) || w.at != nil && !w.at.holds(x.match.uri) {
@@ -45,7 +44,7 @@ func (x *exchange) written(in document, v view, at *snapshot, free func()) bool 
 			bad = append(bad, refusal{path: strings.Split(w.Path, "/"), why: wrongType, value: echo(value)})
 			continue
 		}
-		q := &request{v: whole, effects: w.Does, sent: normal(value), about: w.Path, write: true, inner: within, whole: object{}}
+		q := &request{effects: w.Does, sent: normal(value), about: w.Path, write: true, inner: within, whole: object{}}
 		setAt(q.whole, w.Path, q.sent)
 		all = append(all, q)
 	}
@@ -60,7 +59,7 @@ func (x *exchange) written(in document, v view, at *snapshot, free func()) bool 
 	var last reply // of one that has more to say than that it was done
 	for _, q := range all {
 		q.c = c
-		q.v = x.match.full(look(x.host))
+		q.v = o.full(x.match, look(x.host))
 		out, err := o.carryOut(x.context(), q)
 		if err != nil {
 			x.fail(err)
@@ -89,10 +88,10 @@ func (x *exchange) written(in document, v view, at *snapshot, free func()) bool 
 	return true
 }
 
-// full is a view of all that there is.
-func (m *match) full(at *snapshot) view {
-	o := at.h
-	return view{host: o, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, uri: m.uri, ids: m.ids}
+// full is a view of all that there is, at the address of a resource of the
+// tree.
+func (o *vendor) full(m *match, at *snapshot) view {
+	return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, uri: m.uri, ids: o.ids(m.ids)}
 }
 
 // isOf says whether a value has a type.
