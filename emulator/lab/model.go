@@ -17,6 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -157,7 +158,7 @@ func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 	case built != nil && err == nil:
 		return nil, fmt.Errorf("%s: there is a built-in dialect of that name: give it another", at)
 	case built != nil:
-		return built, built.Validate()
+		return sound(built, built.Validate())
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
 		return nil, fmt.Errorf("there is no %q: use one of %v, or write %s", name, Dialects(), at)
 	case err != nil:
@@ -170,7 +171,15 @@ func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 	if f.Name != name {
 		return nil, fmt.Errorf("%s: name: %q: must be %s, as the file", at, f.Name, name)
 	}
-	return f.Record()
+	return sound(f.Record())
+}
+
+// sound is a record that goes with the service's tree.
+func sound(r *dialect.Record, err error) (*dialect.Record, error) {
+	if err != nil {
+		return nil, err
+	}
+	return r, redfish.Check(r)
 }
 
 // readRegistry reads the registry of BIOS attributes that a profile names. One

@@ -8,6 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -48,6 +49,20 @@ func TestListenAsTheRackSays(t *testing.T) {
 	} {
 		if got, err := listenAs(in); got != want || err != nil {
 			t.Errorf("listenAs(%q) = %q, %v, want %q", in, got, err, want)
+		}
+	}
+}
+
+// What data cannot say of a vendor a few functions do, and what a vendor has of
+// its own is what the tree can carry out.
+func TestDialectsAreData(t *testing.T) {
+	for _, name := range Dialects() {
+		r := Dialect(name)
+		if n := r.Hooks(); n > 10 {
+			t.Errorf("%s has %d hooks, want 10 at most", name, n)
+		}
+		if err := redfish.Check(r); err != nil {
+			t.Error(err)
 		}
 	}
 }
