@@ -241,6 +241,7 @@ var Table = []Row{
 			"emulator/bmc", "emulator/lab", "emulator/lab/control", "emulator/lab/labtest", "emulator/lab/rack", "emulator/machine/storage",
 		},
 	},
+	{Package: "scenarios/capture"}, // it sees a BMC as any client does
 	{Package: "scenarios/invariant"},
 	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},
 	{

@@ -1,0 +1,312 @@
+package capture
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// leaves are the collections whose members are not read: they are what happened
+// to this server, who uses it, or the same everywhere.
+var leaves = map[string]bool{
+	"LogEntryCollection": true, "SessionCollection": true, "TaskCollection": true, "JobCollection": true,
+	"EventDestinationCollection": true, "ManagerAccountCollection": true, "JsonSchemaFileCollection": true,
+	"MessageRegistryFileCollection": true, "MetricReportCollection": true, "LicenseCollection": true,
+}
+
+// unread are what is not followed at all, by the name of the link.
+var unread = map[string]bool{"JsonSchemas": true, "DataSourceUri": true, "OriginOfCondition": true}
+
+// walk reads the tree.
+func (s *source) walk(ctx context.Context, out *Capture) error {
+	seen := map[string]bool{Root: true}
+	wave := []string{Root}
+	for len(wave) > 0 {
+		type answer struct {
+			at     string
+			body   map[string]any
+			status int
+			err    error
+		}
+		answers := make([]answer, len(wave))
+		next := make(chan int)
+		var readers sync.WaitGroup
+		for range min(s.parallel, len(wave)) {
+			readers.Go(func() {
+				for i := range next {
+					a := &answers[i]
+					a.at = wave[i]
+					a.body, a.status, a.err = s.page(ctx, wave[i])
+				}
+			})
+		}
+		for i := range wave {
+			next <- i
+		}
+		close(next)
+		readers.Wait()
+		var more []string
+		for _, a := range answers {
+			switch {
+			case a.at == Root && a.err != nil:
+				return a.err
+			case errors.Is(a.err, ErrLogin):
+				return a.err
+			case errors.Is(a.err, errBound):
+				out.Cut = a.err.Error()
+			case a.err != nil && ctx.Err() == nil:
+				out.Refused[a.at] = 0
+			case a.body == nil:
+				out.Refused[a.at] = a.status
+			default:
+				out.Pages[a.at] = a.body
+				for _, to := range links(a.at, a.body) {
+					if !seen[to] {
+						seen[to] = true
+						more = append(more, to)
+					}
+				}
+			}
+		}
+		slices.Sort(more)
+		if s.tell(len(out.Pages)+len(out.Refused), len(seen)); out.Cut != "" || ctx.Err() != nil {
+			return nil
+		}
+		wave = more
+	}
+	return s.registries(ctx, out)
+}
+
+// registries reads the registries of BIOS attributes, which no link leads to.
+func (s *source) registries(ctx context.Context, out *Capture) error {
+	wanted := map[string]bool{}
+	for _, body := range out.Pages {
+		if name, ok := body["AttributeRegistry"].(string); ok && Type(body) == "Bios" {
+			wanted[name] = true
+		}
+	}
+	var files []string
+	for _, at := range slices.Sorted(maps.Keys(out.Pages)) {
+		if Type(out.Pages[at]) != "MessageRegistryFileCollection" {
+			continue
+		}
+		for _, m := range list(out.Pages[at]["Members"]) {
+			to := clean(text(m, "@odata.id"))
+			for name := range wanted {
+				// The file's name may leave out the version, which the BIOS names.
+				prefix, _, _ := strings.Cut(name, ".")
+				if strings.HasPrefix(to[strings.LastIndexByte(to, '/')+1:], prefix) {
+					files = append(files, to)
+				}
+			}
+		}
+	}
+	slices.Sort(files)
+	for _, at := range slices.Compact(files) {
+		file, status, err := s.page(ctx, at)
+		if err != nil || file == nil {
+			out.Refused[at] = status
+			continue
+		}
+		out.Pages[at] = file
+		locations := list(file["Location"])
+		slices.SortStableFunc(locations, func(a, b any) int { return english(a) - english(b) })
+		for _, l := range locations {
+			uri := text(l, "Uri")
+			if !strings.HasPrefix(uri, "/") {
+				continue // it is on the web
+			}
+			body, status, err := s.page(ctx, uri)
+			if err != nil || body == nil {
+				out.Refused[clean(uri)] = status
+				continue
+			}
+			out.Pages[clean(uri)] = body
+			break
+		}
+	}
+	return nil
+}
+
+func english(location any) int {
+	if strings.HasPrefix(text(location, "Language"), "en") {
+		return 0
+	}
+	return 1
+}
+
+// links are the addresses that a body leads to and that are to be read.
+func links(at string, body map[string]any) []string {
+	kind := Type(body)
+	if leaves[kind] {
+		return nil
+	}
+	var out []string
+	add := func(to string) {
+		to = clean(to)
+		if !strings.HasPrefix(to, Root+"/") || path.Clean(to) != to || strings.Contains(to, "/Actions/") {
+			return
+		}
+		// What certifies this BMC, or its user, is its own.
+		if kind == "CertificateCollection" && !strings.Contains(at, "/SecureBoot") {
+			return
+		}
+		out = append(out, to)
+	}
+	var follow func(v any)
+	follow = func(v any) {
+		switch x := v.(type) {
+		case map[string]any:
+			for _, name := range slices.Sorted(maps.Keys(x)) {
+				to, is := x[name].(string)
+				switch {
+				case unread[name]:
+				case is && (name == "@odata.id" || name == "@Redfish.ActionInfo"):
+					add(to)
+				default:
+					follow(x[name])
+				}
+			}
+		case []any:
+			for _, e := range x {
+				follow(e)
+			}
+		}
+	}
+	follow(body)
+	return out
+}
+
+var errBound = errors.New("capture: no more requests are allowed")
+
+// page reads a resource, all members of a collection. A body that is nil comes
+// with the status of the refusal.
+func (s *source) page(ctx context.Context, at string) (map[string]any, int, error) {
+	body, status, err := s.body(ctx, at)
+	if err != nil || body == nil {
+		return nil, status, err
+	}
+	for next := text(body, "Members@odata.nextLink"); next != ""; {
+		more, _, err := s.body(ctx, next)
+		if err != nil || more == nil {
+			return nil, status, err
+		}
+		body["Members"] = append(list(body["Members"]), list(more["Members"])...)
+		if to := text(more, "Members@odata.nextLink"); to != next {
+			next = to
+			continue
+		}
+		break
+	}
+	delete(body, "Members@odata.nextLink")
+	return body, status, nil
+}
+
+func (s *source) body(ctx context.Context, at string) (map[string]any, int, error) {
+	r, err := s.get(ctx, at, nil)
+	if err != nil || r.status != http.StatusOK {
+		return nil, r.status, err
+	}
+	var v map[string]any
+	if err := json.Unmarshal(r.raw, &v); err != nil {
+		return nil, r.status, fmt.Errorf("capture: GET %s: %w", at, err)
+	}
+	return v, r.status, nil
+}
+
+// reply is an answer.
+type reply struct {
+	status int
+	header http.Header
+	raw    []byte
+	close  bool // the BMC ended the connection
+}
+
+// patience bounds how often, and how long, a BMC that is busy is waited for.
+const (
+	patience = 4
+	maxWait  = 20 * time.Second
+)
+
+// get asks once, and again while the BMC says that it is busy.
+func (s *source) get(ctx context.Context, at string, header map[string]string) (reply, error) {
+	for try := 1; ; try++ {
+		select {
+		case <-s.left:
+		default:
+			return reply{}, errBound
+		}
+		r, err := s.once(ctx, at, header)
+		if err != nil {
+			return r, fmt.Errorf("capture: GET %s: %w", at, err)
+		}
+		if r.status == http.StatusUnauthorized {
+			return r, ErrLogin
+		}
+		busy := r.status == http.StatusServiceUnavailable || r.status == http.StatusTooManyRequests
+		if !busy || try == patience {
+			return r, nil
+		}
+		wait := time.Duration(try) * time.Second
+		if n, err := strconv.Atoi(r.header.Get("Retry-After")); err == nil && n >= 0 {
+			wait = time.Duration(n) * time.Second
+		}
+		t := time.NewTimer(min(wait, maxWait))
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return r, ctx.Err()
+		}
+	}
+}
+
+func (s *source) once(ctx context.Context, at string, header map[string]string) (reply, error) {
+	ref, err := s.base.Parse(at)
+	if err != nil {
+		return reply{}, err
+	}
+	if ref.Host != s.base.Host || ref.Scheme != s.base.Scheme {
+		return reply{}, fmt.Errorf("%s: is not of this BMC", at)
+	}
+	q, err := http.NewRequestWithContext(ctx, http.MethodGet, ref.String(), nil)
+	if err != nil {
+		return reply{}, err
+	}
+	if s.user != "" {
+		q.SetBasicAuth(s.user, s.password)
+	}
+	q.Header.Set("Accept", "application/json")
+	q.Header.Set("OData-Version", "4.0")
+	for name, value := range header {
+		q.Header.Set(name, value)
+	}
+	p, err := s.client.Do(q)
+	if err != nil {
+		return reply{}, err
+	}
+	defer p.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(p.Body, maxBody+1))
+	if err == nil && len(raw) > maxBody {
+		err = fmt.Errorf("the answer is longer than %d bytes", maxBody)
+	}
+	return reply{p.StatusCode, p.Header, raw, p.Close}, err
+}
+
+func list(v any) []any { l, _ := v.([]any); return l }
+
+func text(v any, name string) string {
+	m, _ := v.(map[string]any)
+	s, _ := m[name].(string)
+	return s
+}
