@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Of are the addresses of the resources of a type, sorted.
+// Of are the addresses of the resources of a type, or of all, sorted.
 func (c *Capture) Of(kind string) []string {
 	var out []string
 	for _, at := range slices.Sorted(maps.Keys(c.Pages)) {
-		if Type(c.Pages[at]) == kind {
+		if kind == "" || Type(c.Pages[at]) == kind {
 			out = append(out, at)
 		}
 	}

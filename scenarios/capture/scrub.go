@@ -16,14 +16,21 @@ import (
 // replaced by something of its kind, the same by the same wherever it stands:
 // in other texts and in addresses of resources, too.
 func (c *Capture) Scrub() {
-	s := &scrubber{values: map[string]string{}, counts: map[kind]int{}}
+	s := &scrubber{values: map[string]string{}, counts: map[kind]int{}, taken: map[string]bool{}}
+	for at, body := range c.Pages {
+		s.standIns(at)
+		s.standIns(body)
+	}
 	for _, at := range slices.SortedFunc(maps.Keys(c.Pages), Natural) {
+		if isKey(at, Type(c.Pages[at])) {
+			continue // it is the vendor's
+		}
 		s.collect("", c.Pages[at], c.Pages[at])
 	}
 	s.ready()
 	pages, refused := map[string]map[string]any{}, map[string]int{}
 	for at, body := range c.Pages {
-		clean, _ := s.scrubbed("", body, Type(body), strings.Contains(at, "/SecureBoot")).(map[string]any)
+		clean, _ := s.scrubbed("", body, isKey(at, Type(body))).(map[string]any)
 		pages[s.address(at)] = clean
 	}
 	for at, status := range c.Refused {
@@ -56,15 +63,16 @@ var names = []struct {
 }{
 	// What looks alike and is none.
 	{regexp.MustCompile(`(?i)(serialconsole|serialinterface|addressorigin|addressstate|macsec|hostname.*status|passwordlength|minpassword|password(change|expiration|exchange)|tokenreq|userlabel|locationindicator|servicelabel|locationtype|locationordinal|part ?location|serialnumber.*(supported|support|format)|^language|type$|mode$|enabled?$|supported$|count$|status$|origin$|format$|length$|policy$|units?$|rank$|source$|timeout|allowable)`), open},
-	{regexp.MustCompile(`(?i)(password|passphrase|secret|^token$|authtoken|privatekey|certificatestring|encryptionkey|^key$|bindpw|communitystring|^community)`), removed},
+	{regexp.MustCompile(`(?i)(password|passphrase|secret|^token$|authtoken|privatekey|certificatestring|encryptionkey|^key$|fingerprint|thumbprint|^organization(alunit)?$|^displaystring$|bindpw|communitystring|^community)`), removed},
 	{regexp.MustCompile(`(?i)(licen[sc]e|entitlement|activation).*(key|code|string|id|data|number)|^licen[sc]e$|fqdd?licen`), tag},
 	{regexp.MustCompile(`(?i)(serial_?(no|num|number)?$|^sn$|serialnumber|servicetag|chassistag|expressservicecode|nodeid$|ppin|boardserial|deviceserial)`), serial},
 	{regexp.MustCompile(`(?i)(uuid|guid)`), uuid},
 	{regexp.MustCompile(`(?i)(mac(s|addr|address(es)?)?$|macaddr|permanentmac)`), mac},
 	{regexp.MustCompile(`(?i)(wwn|wwpn|wwnn|wwid|durablename|sasaddress|naa|eui64|iscsiname|iqn|initiatorname|targetname)`), wwn},
 	{regexp.MustCompile(`(?i)(host_?name|fqdn|domainname|^domain$|dnsname|racname|rackname|datacenter|^room|^aisle|^row$|systemlocation|serverlocation|netbios)`), host},
+	{regexp.MustCompile(`^(CommonName|AlternativeNames)$`), host},
 	{regexp.MustCompile(`(?i)(asset_?tag|asset_?owner|owner|servername|systemname|chassisname|purchase|leaseinfo)`), tag},
-	{regexp.MustCompile(`(?i)(user_?name|^users?$|email|mailaddress|contact|phone|recipient|sender|adminname|createdby|street|postal|city|building|territory|country|placement|latitude|longitude)`), person},
+	{regexp.MustCompile(`(?i)(user_?name|^users?$|email|mailaddress|contact|phone|recipient|sender|adminname|createdby|street|postal|^city$|building|territory|country|placement|latitude|longitude)`), person},
 }
 
 // texts are what values of their kind look like, wherever they stand.
@@ -86,11 +94,38 @@ var (
 	keysOwner = "UefiSignatureOwner"
 )
 
+// isKey says whether a resource is a key of secure boot.
+func isKey(at, kind string) bool {
+	return strings.Contains(at, "/SecureBootDatabases/") && (kind == "Certificate" || kind == "Signature")
+}
+
 type scrubber struct {
 	values map[string]string // what takes their place
 	order  []string          // values, the longest first
 	counts map[kind]int
-	finder *strings.Replacer
+	taken  map[string]bool // what stands for something already
+}
+
+// standIn is what stands for something that was taken out: of a BMC that was
+// recorded and is emulated.
+var standIn = regexp.MustCompile(`(?i)\b(ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-][0-9a-f]{2}[:-][0-9a-f]{2}|3000000000[0-9a-f]{6}|192\.0\.2\.\d+|2001:db8::[0-9a-f]+|anon-(host|tag|person)-\d+)\b`)
+
+// standIns notes those of a value, which stay.
+func (s *scrubber) standIns(v any) {
+	switch x := v.(type) {
+	case map[string]any:
+		for _, below := range x {
+			s.standIns(below)
+		}
+	case []any:
+		for _, e := range x {
+			s.standIns(e)
+		}
+	case string:
+		for _, found := range standIn.FindAllString(x, -1) {
+			s.taken[strings.ToLower(found)] = true
+		}
+	}
 }
 
 // kindOf is what a value under a name is.
@@ -169,20 +204,29 @@ func (s *scrubber) add(value string, of kind) {
 		return
 	}
 	key := strings.ToLower(value)
-	if _, known := s.values[key]; known {
+	if _, known := s.values[key]; known || standIn.FindString(value) == value {
 		return
 	}
+	to := s.next(of, key)
+	for s.taken[strings.ToLower(to)] {
+		to = s.next(of, key)
+	}
+	s.values[key] = to
+}
+
+// next is a new one of a kind.
+func (s *scrubber) next(of kind, key string) string {
 	s.counts[of]++
 	n := s.counts[of]
 	var to string
 	switch of {
 	case serial:
-		to = fmt.Sprintf("SN%08d", n)
+		to = fmt.Sprintf("ANON%06d", n)
 	case uuid:
 		to = fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
 	case mac:
 		to = fmt.Sprintf("02:00:00:00:%02x:%02x", n>>8&0xff, n&0xff)
-		if strings.Contains(value, "-") {
+		if strings.Contains(key, "-") {
 			to = strings.ReplaceAll(to, ":", "-")
 		}
 	case wwn:
@@ -190,7 +234,7 @@ func (s *scrubber) add(value string, of kind) {
 		switch {
 		case strings.HasPrefix(key, "iqn."):
 			to = fmt.Sprintf("iqn.2000-01.com.example:%d", n)
-		case strings.Contains(value, ":"): // a SAS address with colons
+		case strings.Contains(key, ":"): // a SAS address with colons
 			to = fmt.Sprintf("30:00:00:00:00:%02x:%02x:%02x", n>>16&0xff, n>>8&0xff, n&0xff)
 		}
 	case ipv4:
@@ -198,13 +242,13 @@ func (s *scrubber) add(value string, of kind) {
 	case ipv6:
 		to = fmt.Sprintf("2001:db8::%x", n) // RFC 3849
 	case host:
-		to = fmt.Sprintf("host-%d", n)
+		to = fmt.Sprintf("anon-host-%d", n)
 	case tag:
-		to = fmt.Sprintf("tag-%d", n)
+		to = fmt.Sprintf("anon-tag-%d", n)
 	case person:
-		to = fmt.Sprintf("somebody-%d", n)
+		to = fmt.Sprintf("anon-person-%d", n)
 	}
-	s.values[key] = to
+	return to
 }
 
 // ready orders the values: one may be in another.
@@ -260,12 +304,12 @@ func (s *scrubber) address(at string) string {
 }
 
 // scrubbed is a value without what must go.
-func (s *scrubber) scrubbed(name string, v any, of string, keys bool) any {
+func (s *scrubber) scrubbed(name string, v any, keys bool) any {
 	switch x := v.(type) {
 	case map[string]any:
 		out := make(map[string]any, len(x))
 		for n, below := range x {
-			out[s.text(n)] = s.scrubbed(n, below, of, keys)
+			out[s.text(n)] = s.scrubbed(n, below, keys)
 		}
 		if value := text(x, "Value"); value != "" && kindOf(text(x, "Name"), value) == removed {
 			out["Value"] = "removed"
@@ -274,20 +318,20 @@ func (s *scrubber) scrubbed(name string, v any, of string, keys bool) any {
 	case []any:
 		out := make([]any, len(x))
 		for i := range x {
-			out[i] = s.scrubbed(name, x[i], of, keys)
+			out[i] = s.scrubbed(name, x[i], keys)
 		}
 		return out
 	case string:
 		switch {
-		case kindOf(name, x) == removed && !(keys && name == "CertificateString"):
+		case strings.HasPrefix(x, "/"):
+			return s.address(x)
+		case keys:
+			return x
+		case kindOf(name, x) == removed:
 			if x == "" {
 				return x
 			}
 			return "removed"
-		case strings.HasPrefix(x, "/"):
-			return s.address(x)
-		case keys && name == "CertificateString", name == keysOwner, name == "SignatureString":
-			return x
 		}
 		return s.text(x)
 	}

@@ -242,6 +242,15 @@ var Table = []Row{
 		},
 	},
 	{Package: "scenarios/capture"}, // it sees a BMC as any client does
+	{
+		// It serves what it makes, to see what of the BMC is missing still.
+		Package: "scenarios/record",
+		May: []string{
+			"scenarios/capture", "emulator/clock", "emulator/lab", "emulator/lab/rack", "emulator/dialect", "emulator/dialect/file",
+			"emulator/bmc", "emulator/machine/...",
+		},
+		Tests: []string{"fixtures"},
+	},
 	{Package: "scenarios/invariant"},
 	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},
 	{

@@ -1,7 +1,10 @@
 package file
 
 import (
+	"bytes"
 	"encoding"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -41,7 +44,7 @@ func nameOf(f reflect.StructField) string {
 
 // writable says whether a field can stand in a file: functions cannot.
 func writable(f reflect.StructField) bool {
-	return f.IsExported() && f.Type.Kind() != reflect.Func
+	return f.IsExported() && f.Type.Kind() != reflect.Func && f.Tag.Get("json") != "-"
 }
 
 func namesOf(t reflect.Type) []string {
@@ -67,9 +70,30 @@ func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
 // encoder writes values as decoder reads them.
 type encoder struct{}
 
+// Write writes any of the emulator's data, a server model or a registry, as
+// files have it: in the order of its fields, without those that are zero.
+func Write(v any) ([]byte, error) { return written(encoder{}.node(reflect.ValueOf(v))) }
+
+func written(n *yaml.Node) ([]byte, error) {
+	n.Style = 0 // its fields have a line each
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(n); err != nil {
+		return nil, fmt.Errorf("dialect: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// switches are texts that are true or false to readers of YAML 1.1.
+var switches = map[string]bool{"on": true, "off": true, "yes": true, "no": true, "y": true, "n": true}
+
 func scalar(s string) *yaml.Node {
 	n := &yaml.Node{}
 	n.SetString(s)
+	if switches[strings.ToLower(s)] {
+		n.Style = yaml.DoubleQuotedStyle
+	}
 	return n
 }
 
@@ -82,7 +106,7 @@ func put(m *yaml.Node, name string, v *yaml.Node) {
 }
 
 // differences writes the fields of a struct that are not as the base's.
-func (e *encoder) differences(m *yaml.Node, v, base reflect.Value) {
+func (e encoder) differences(m *yaml.Node, v, base reflect.Value) {
 	t := v.Type()
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -108,6 +132,11 @@ func (e *encoder) differences(m *yaml.Node, v, base reflect.Value) {
 	}
 }
 
+var (
+	marshalJSON = reflect.TypeFor[json.Marshaler]()
+	numberType  = reflect.TypeFor[json.Number]()
+)
+
 func marshals(t reflect.Type) bool {
 	return t.Implements(marshalText)
 }
@@ -115,7 +144,7 @@ func marshals(t reflect.Type) bool {
 // flow is how many characters a struct or a list may take in one line.
 const flow = 140
 
-func (e *encoder) node(v reflect.Value) *yaml.Node {
+func (e encoder) node(v reflect.Value) *yaml.Node {
 	t := v.Type()
 	switch {
 	case t == durationType:
@@ -125,6 +154,20 @@ func (e *encoder) node(v reflect.Value) *yaml.Node {
 		if err == nil {
 			return scalar(string(b))
 		}
+	case t.Kind() == reflect.Struct && t.Implements(marshalJSON):
+		b, err := v.Interface().(json.Marshaler).MarshalJSON()
+		var x any
+		dec := json.NewDecoder(bytes.NewReader(b))
+		dec.UseNumber()
+		if err == nil && dec.Decode(&x) == nil {
+			return e.node(reflect.ValueOf(&x).Elem())
+		}
+	case t == numberType:
+		tag := "!!int"
+		if strings.ContainsAny(v.String(), ".eE") {
+			tag = "!!float"
+		}
+		return bare(tag, v.String())
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Interface:

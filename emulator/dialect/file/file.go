@@ -176,11 +176,9 @@ func Format(f *File) ([]byte, error) {
 		put(top, "quirks", list)
 	}
 	e.differences(top, valueOf(added(f.Says, f.Base)), valueOf(&base))
-	var b bytes.Buffer
-	enc := yaml.NewEncoder(&b)
-	enc.SetIndent(2)
-	if err := enc.Encode(top); err != nil {
-		return nil, fmt.Errorf("dialect: %s: %w", f.Name, err)
+	b, err := written(top)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, f.Name)
 	}
-	return b.Bytes(), nil
+	return b, nil
 }

@@ -1,0 +1,267 @@
+package record
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect/file"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+var (
+	attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
+	registryID    = regexp.MustCompile(`^([A-Za-z0-9]+)\.v?([0-9]+)[._]([0-9]+)[._]([0-9]+)$`)
+)
+
+// registry makes the registry of BIOS attributes: of that which the BMC serves,
+// or, where it serves none, of the settings themselves. Nil: there are none.
+func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
+	bios := d.page(d.link(d.system, "Bios"))
+	current := bios.sub("Attributes")
+	if len(current) == 0 {
+		return nil
+	}
+	id := "BiosAttributeRegistry.v1_0_0"
+	if m := registryID.FindStringSubmatch(bios.str("AttributeRegistry")); m != nil {
+		id = fmt.Sprintf("%s.v%s_%s_%s", m[1], m[2], m[3], m[4])
+	}
+	_, number, _ := strings.Cut(id, ".v")
+	r := &firmware.Registry{ID: id, Name: "BIOS Attribute Registry", Version: strings.ReplaceAll(number, "_", "."), Language: "en", Owner: or(p.Manufacturer, "Unknown")}
+	var entries page
+	for _, at := range d.c.Of("AttributeRegistry") {
+		x := d.page(at)
+		entries = x.sub("RegistryEntries")
+		r.Name, r.Language, r.Owner = or(x.str("Name"), r.Name), or(x.str("Language"), r.Language), or(x.str("OwningEntity"), r.Owner)
+		break
+	}
+	paths := map[string]bool{}
+	for _, m := range entries.objects("Menus") {
+		path := m.str("MenuPath")
+		if strings.HasPrefix(path, "./") && !paths[path] && m.str("MenuName") != "" {
+			paths[path] = true
+			r.Menus = append(r.Menus, firmware.Menu{Name: m.str("MenuName"), Path: path, Display: or(m.str("DisplayName"), m.str("MenuName")), Order: m.int("DisplayOrder")})
+		}
+	}
+	left := 0
+	known := map[string]bool{}
+	for _, x := range entries.objects("Attributes") {
+		a, ok := d.attribute(p, x, current[x.str("AttributeName")])
+		if !ok || known[a.Name] || !valid(r, a) {
+			left++
+			continue
+		}
+		known[a.Name] = true
+		if !paths[a.Menu] {
+			a.Menu = ""
+		}
+		r.Attributes = append(r.Attributes, a)
+	}
+	for _, name := range slices.Sorted(maps.Keys(current)) {
+		if known[name] || entries != nil {
+			continue
+		}
+		if a, ok := guessed(name, current[name]); ok && valid(r, a) {
+			r.Attributes = append(r.Attributes, a)
+		}
+	}
+	if left > 0 {
+		d.note("BIOS: %d attributes cannot be had as their registry describes them: left out", left)
+	}
+	for i, a := range r.Attributes {
+		if a.Order == i+1 {
+			r.Attributes[i].Order = 0 // it follows from the place
+		}
+	}
+	for i, m := range r.Menus {
+		if m.Order == i+1 {
+			r.Menus[i].Order = 0
+		}
+	}
+	d.dependencies(r, entries)
+	effects(r)
+	return r
+}
+
+// attribute is one setting as a registry describes it.
+func (d *deriver) attribute(p *machine.Profile, x page, is any) (firmware.Attribute, bool) {
+	flag := func(name string) bool { b, _ := x[name].(bool); return b }
+	a := firmware.Attribute{
+		Name: x.str("AttributeName"), Type: firmware.Type(x.str("Type")), Display: or(x.str("DisplayName"), x.str("AttributeName")),
+		Help: x.str("HelpText"), Warning: x.str("WarningText"), Menu: x.str("MenuPath"), Order: x.int("DisplayOrder"),
+		Step: int64(x.int("ScalarIncrement")), ReadOnly: flag("ReadOnly"), Immutable: flag("Immutable"), Hidden: flag("Hidden"),
+		GrayOut: flag("GrayOut"), Unique: flag("IsSystemUniqueProperty"), ResetRequired: flag("ResetRequired"),
+	}
+	a.Pattern, _ = x["ValueExpression"].(string)
+	whole := func(name string) *int64 {
+		if v, ok := x[name].(float64); ok {
+			n := int64(v)
+			return &n
+		}
+		return nil
+	}
+	a.Lower, a.Upper, a.MinLength, a.MaxLength = whole("LowerBound"), whole("UpperBound"), whole("MinLength"), whole("MaxLength")
+	for _, v := range x.objects("Value") {
+		if name := v.str("ValueName"); name != "" {
+			a.Values = append(a.Values, firmware.Choice{Name: name, Display: or(v.str("ValueDisplayName"), name)})
+		}
+	}
+	if !attributeName.MatchString(a.Name) {
+		return a, false
+	}
+	if a.Fact = d.fact(p, a, is); a.Fact != "" {
+		a.ReadOnly = true
+		return a, true
+	}
+	def := x["DefaultValue"]
+	if def == nil && a.Type != firmware.PasswordType {
+		def = is // as it was found, since nobody knows better
+	}
+	var ok bool
+	a.Default, ok = firmware.ValueOf(def)
+	return a, ok
+}
+
+// fact is what of the machine an attribute tells; "": nothing.
+func (d *deriver) fact(p *machine.Profile, a firmware.Attribute, is any) string {
+	text := fmt.Sprint(is)
+	if !a.ReadOnly || is == nil || text == "" {
+		return ""
+	}
+	s := d.page(d.system)
+	for _, f := range []struct{ fact, value string }{
+		{"serial", s.str("SerialNumber")}, {"uuid", s.str("UUID")}, {"biosVersion", p.BIOS.Version}, {"model", p.Model}, {"manufacturer", p.Manufacturer},
+		{"processorModel", p.Processors.Model}, {"memoryMiB", fmt.Sprint(p.MemoryMiB)},
+	} {
+		if f.value != "" && strings.EqualFold(text, f.value) && (a.Type == firmware.IntegerType) == (f.fact == "memoryMiB") {
+			return f.fact
+		}
+	}
+	if a.Type == firmware.IntegerType && a.Immutable && strings.Contains(strings.ToLower(a.Name), "processor") && text == fmt.Sprint(p.Processors.Sockets) {
+		return "processors"
+	}
+	return ""
+}
+
+// guessed is a setting of which nothing but its value is known.
+func guessed(name string, is any) (firmware.Attribute, bool) {
+	a := firmware.Attribute{Name: name, Display: name, ResetRequired: true, Type: firmware.StringType}
+	v, ok := firmware.ValueOf(is)
+	if !ok || !attributeName.MatchString(name) {
+		return a, false
+	}
+	a.Default = v
+	switch x := is.(type) {
+	case bool:
+		a.Type = firmware.BooleanType
+	case float64:
+		a.Type = firmware.IntegerType
+		low, high := int64(min(0, x)), int64(max(1<<31-1, x))
+		a.Lower, a.Upper, a.Step = &low, &high, 1
+	case nil:
+		a.Type = firmware.PasswordType
+	default:
+		low, high := int64(0), int64(255)
+		a.MinLength, a.MaxLength = &low, &high
+	}
+	return a, true
+}
+
+// valid says whether a registry may have an attribute.
+func valid(r *firmware.Registry, a firmware.Attribute) bool {
+	a.Menu = ""
+	one := firmware.Registry{ID: r.ID, Name: r.Name, Version: r.Version, Language: r.Language, Owner: r.Owner, Attributes: []firmware.Attribute{a}}
+	return parses(&one)
+}
+
+func parses(r *firmware.Registry) bool {
+	b, err := file.Write(r)
+	if err != nil {
+		return false
+	}
+	_, err = firmware.ParseRegistry(b, nil)
+	return err == nil
+}
+
+// dependencies takes those that a registry may have.
+func (d *deriver) dependencies(r *firmware.Registry, entries page) {
+	var all []firmware.Dependency
+	for _, x := range entries.objects("Dependencies") {
+		m := x.sub("Dependency")
+		to, ok := firmware.ValueOf(m["MapToValue"])
+		dep := firmware.Dependency{For: x.str("DependencyFor"), Set: firmware.Target{Attribute: m.str("MapToAttribute"), Property: firmware.Property(m.str("MapToProperty")), Value: to}}
+		if x.str("Type") != "Map" || !ok {
+			continue
+		}
+		for _, f := range m.objects("MapFrom") {
+			v, ok := firmware.ValueOf(f["MapFromValue"])
+			if !ok {
+				dep.If = nil
+				break
+			}
+			dep.If = append(dep.If, firmware.Condition{
+				Term: firmware.Term(f.str("MapTerms")), Attribute: f.str("MapFromAttribute"), Property: firmware.Property(f.str("MapFromProperty")),
+				Is: firmware.Relation(f.str("MapFromCondition")), Value: v,
+			})
+		}
+		if len(dep.If) > 0 {
+			dep.If[0].Term = ""
+			all = append(all, dep)
+		}
+	}
+	before := len(all)
+	r.Dependencies = fitting(r, nil, all)
+	if n := before - len(r.Dependencies); n > 0 {
+		d.note("BIOS: %d dependencies of settings cannot be had: left out", n)
+	}
+}
+
+// fitting are those of the dependencies that a registry may have beside what it
+// has: halves are tried, so that a few that are wrong cost little.
+func fitting(r *firmware.Registry, have, more []firmware.Dependency) []firmware.Dependency {
+	if len(more) == 0 {
+		return have
+	}
+	try := *r
+	try.Dependencies = slices.Concat(have, more)
+	if parses(&try) {
+		return try.Dependencies
+	}
+	if len(more) == 1 {
+		return have
+	}
+	half := len(more) / 2
+	return fitting(r, fitting(r, have, more[:half]), more[half:])
+}
+
+// deeds are settings that do something to a server, as vendors call them.
+var deeds = []struct {
+	name, value *regexp.Regexp
+	does        firmware.Does
+	as          string
+}{
+	{regexp.MustCompile(`(?i)^(boot_?mode|bootmode)$`), regexp.MustCompile(`(?i)^uefi`), firmware.BootMode, "UEFI"},
+	{regexp.MustCompile(`(?i)^(boot_?mode|bootmode)$`), regexp.MustCompile(`(?i)^(bios|legacy|legacybios)`), firmware.BootMode, "Legacy"},
+	{regexp.MustCompile(`(?i)^(logicalproc|proc_?hyper_?threading|hyperthreading|processors_hyperthreading)$`), regexp.MustCompile(`(?i)^disabled?$`), firmware.OneThread, ""},
+	{regexp.MustCompile(`(?i)^(procvirtualization|proc_?vt|vtforcpu|intel_?vt|processors_vt|svm(_?mode)?)$`), regexp.MustCompile(`(?i)^disabled?$`), firmware.NoVirtual, ""},
+	{regexp.MustCompile(`(?i)^(sriovglobalenable|sriov)$`), regexp.MustCompile(`(?i)^disabled?$`), firmware.NoSRIOV, ""},
+}
+
+// effects gives settings effects where their names tell what they do.
+func effects(r *firmware.Registry) {
+	for _, a := range r.Attributes {
+		for _, d := range deeds {
+			if a.Type != firmware.Enumeration || a.ReadOnly || !d.name.MatchString(a.Name) {
+				continue
+			}
+			for _, v := range a.Values {
+				if d.value.MatchString(v.Name) {
+					r.Effects = append(r.Effects, firmware.Effect{Attribute: a.Name, Value: firmware.Text(v.Name), Does: d.does, As: d.as})
+				}
+			}
+		}
+	}
+}

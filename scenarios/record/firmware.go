@@ -1,0 +1,200 @@
+package record
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/scenarios/capture"
+)
+
+// kinds are what components are, by what they are called.
+var kinds = []struct {
+	is *regexp.Regexp
+	of firmware.Kind
+}{
+	{regexp.MustCompile(`(?i)\b(bios|uefi|system rom)\b`), firmware.KindBIOS},
+	{regexp.MustCompile(`(?i)\b(bmc|idrac|ilo|xcc|irmc|ibmc|remote access controller|management controller)\b`), firmware.KindBMC},
+	{regexp.MustCompile(`(?i)\b(tpm|trusted platform)`), firmware.KindTPM},
+	{regexp.MustCompile(`(?i)(cpld|fpga|programmable logic)`), firmware.KindCPLD},
+	{regexp.MustCompile(`(?i)(power supply|\bpsu)`), firmware.KindSupply},
+	{regexp.MustCompile(`(?i)(ethernet|network|\bnic\b|adapter|connectx|gbe|sfp|ocp)`), firmware.KindNIC},
+	{regexp.MustCompile(`(?i)(raid|perc|megaraid|smart array|sas|hba|storage controller|boss)`), firmware.KindStorage},
+	{regexp.MustCompile(`(?i)(drive|disk|ssd|hdd|nvme)`), firmware.KindDrive},
+}
+
+func kindOf(x page) firmware.Kind {
+	kind, _, _ := strings.Cut(x.str("SoftwareId"), ":")
+	if slices.Contains(firmware.Kinds, firmware.Kind(kind)) {
+		return firmware.Kind(kind)
+	}
+	for _, k := range kinds {
+		if k.is.MatchString(x.str("Name")) || k.is.MatchString(x.str("Id")) {
+			return k.of
+		}
+	}
+	return ""
+}
+
+// firmware makes the components of what the BMC says it can update.
+func (d *deriver) firmware(p *machine.Profile, s page) {
+	p.BIOS = machine.BIOS{Vendor: p.Manufacturer, Version: or(s.str("BiosVersion"), "0")}
+	p.Firmware.Lowest, p.Firmware.Backup = map[string]string{}, map[string]string{}
+	const tree = "/redfish/v1/UpdateService/FirmwareInventory/"
+	service := d.page(d.link(capture.Root, "UpdateService"))
+	ids := map[string]bool{"BIOS": true, "BMC": true}
+	for _, c := range p.Storage {
+		ids["Storage."+c.ID] = true
+	}
+	for _, id := range d.drives {
+		ids[id] = true
+	}
+	for _, at := range d.members(service, "FirmwareInventory") {
+		x := d.page(at)
+		kind := kindOf(x)
+		related := append(x.refs("RelatedItem"), x.refs("Links/ActiveTargets")...)
+		id := ""
+		switch kind {
+		case firmware.KindBIOS:
+			if id = "BIOS"; d.places[tree+id] == "" {
+				p.BIOS.Version, p.BIOS.Vendor = or(x.str("Version"), p.BIOS.Version), or(x.str("Manufacturer"), p.BIOS.Vendor)
+				if t, err := time.Parse(time.RFC3339, x.str("ReleaseDate")); err == nil {
+					p.BIOS.Date = t.Format("01/02/2006")
+				}
+			}
+		case firmware.KindBMC:
+			if id = "BMC"; d.places[tree+id] == "" {
+				p.BMCFirmware = or(x.str("Version"), p.BMCFirmware)
+			}
+		case firmware.KindStorage:
+			for _, r := range related {
+				for _, c := range p.Storage {
+					at := d.places["/redfish/v1/Systems/{system}/Storage/"+c.ID]
+					if r == at || strings.HasPrefix(r, at+"/") {
+						id = "Storage." + c.ID
+					}
+				}
+			}
+		case firmware.KindDrive:
+			for _, r := range related {
+				id = or(id, d.drives[r])
+			}
+		}
+		if id != "" && d.places[tree+id] == "" {
+			d.place(tree+id, at)
+			if v := x.str("LowestSupportedVersion"); v != "" {
+				p.Firmware.Lowest[id] = v
+			}
+			continue
+		}
+		if id = last(at); kind == "" || ids[id] || x.str("Version") == "" || kind == firmware.KindBIOS || kind == firmware.KindBMC {
+			continue // the dialect has it as it was
+		}
+		ids[id] = true
+		d.place(tree+id, at)
+		p.Firmware.Components = append(p.Firmware.Components, d.component(p, id, kind, x, related))
+		if v := x.str("LowestSupportedVersion"); v != "" {
+			p.Firmware.Lowest[id] = v
+		}
+	}
+	for _, at := range d.members(service, "SoftwareInventory") {
+		if id, ok := strings.CutSuffix(last(at), ".Backup"); ok && ids[id] {
+			p.Firmware.Backup[id] = d.page(at).str("Version")
+		}
+	}
+}
+
+func (d *deriver) component(p *machine.Profile, id string, kind firmware.Kind, x page, related []string) machine.FirmwarePart {
+	c := machine.FirmwarePart{
+		ID: id, Kind: kind, Name: or(x.str("Name"), id), Vendor: or(x.str("Manufacturer"), p.Manufacturer), Version: x.str("Version"),
+	}
+	c.Model = c.Name
+	if part := strings.Split(x.str("SoftwareId"), ":"); len(part) == 3 && part[0] == string(kind) {
+		c.Model = part[2]
+	}
+	if v, ok := x["Updateable"].(bool); ok {
+		c.Fixed = !v
+	}
+	if t, err := time.Parse(time.RFC3339, x.str("ReleaseDate")); err == nil {
+		c.Released = t.Format(time.DateOnly)
+	}
+	for _, r := range related {
+		if nic := d.nics[r]; nic != "" && kind == firmware.KindNIC {
+			c.Of = or(c.Of, nic)
+			for i := range p.Cards {
+				if slices.Contains(p.Cards[i].NICs, nic) {
+					p.Cards[i].Component = or(p.Cards[i].Component, id)
+				}
+			}
+		}
+		if kind == firmware.KindSupply && strings.Contains(r, "/PowerSupplies/") {
+			p.Thermal.Supplies.Component = id
+			for n := range p.Thermal.Supplies.Count {
+				tree := fmt.Sprintf("/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/PSU%d", n+1)
+				if d.places[tree] == r && c.Of == "" {
+					c.Of = "PSU" + strconv.Itoa(n+1)
+				}
+			}
+		}
+	}
+	if kind == firmware.KindTPM && p.TPM != nil {
+		p.TPM.Component = or(p.TPM.Component, id)
+	}
+	return c
+}
+
+// link is where a property of a page leads.
+func (d *deriver) link(at, name string) string {
+	return strings.TrimRight(d.page(at).str(name+"/@odata.id"), "/")
+}
+
+// trusted makes the TPM.
+func (d *deriver) trusted(p *machine.Profile) {
+	for _, at := range d.members(d.page(d.chassis), "TrustedComponents") {
+		if x := d.page(at); x.sub("TPM") != nil || last(at) == "TPM" {
+			d.place("/redfish/v1/Chassis/{chassis}/TrustedComponents/TPM", at)
+			p.TPM = &machine.TPMModel{
+				Vendor: or(x.str("Manufacturer"), "Unknown"), Product: or(x.str("Model"), "TPM 2.0"),
+				VendorID: x.str("TPM/CapabilitiesVendorID"), PCIID: hexID(x.str("TPM/HardwareInterfaceVendorID"), 4),
+			}
+			return
+		}
+	}
+	for _, m := range d.page(d.system).objects("TrustedModules") {
+		if strings.HasPrefix(m.str("InterfaceType"), "TPM2") && m.str("Status/State") != "Absent" {
+			p.TPM = &machine.TPMModel{Vendor: "Unknown", Product: "TPM 2.0"}
+			return
+		}
+	}
+}
+
+// secureBoot takes the keys that the model came with: those of its maker.
+func (d *deriver) secureBoot(p *machine.Profile) {
+	x := d.page(d.link(d.system, "SecureBoot"))
+	m := &p.SecureBoot
+	m.Enabled, _ = x["SecureBootEnable"].(bool)
+	byID := map[string]string{}
+	for _, at := range d.members(x, "SecureBootDatabases") {
+		byID[or(d.page(at).str("DatabaseId"), last(at))] = at
+	}
+	for _, id := range []string{"PK", "KEK", "db", "dbx"} {
+		at := or(byID[id+"Default"], byID[id])
+		keys := append(d.members(d.page(at), "Certificates"), d.members(d.page(at), "Signatures")...)
+		slices.SortFunc(keys, func(a, b string) int { return capture.Natural(last(a), last(b)) })
+		for _, at := range keys {
+			k := d.page(at)
+			m.Owner = or(m.Owner, k.str("UefiSignatureOwner"))
+			switch text := k.str("SignatureString"); {
+			case strings.HasPrefix(k.str("CertificateString"), "-----BEGIN CERTIFICATE"):
+				m.Keys = append(m.Keys, machine.ModelKey{Database: id, PEM: k.str("CertificateString") + "\n"})
+			case len(text) == 64 && (k.str("SignatureType") == "EFI_CERT_SHA256_GUID" || k.str("SignatureTypeRegistry") == "UEFI"):
+				m.Keys = append(m.Keys, machine.ModelKey{Database: id, SHA256: strings.ToLower(text)})
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package record
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/file"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/scenarios/capture"
+)
+
+// began is when the time of a rendering begins.
+var began = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// render serves a model with a dialect, in the power state of the server, and
+// captures that: what differs from the server's capture is what the dialect
+// does not say yet.
+func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.File, on bool) (_ *capture.Capture, err error) {
+	r := &Recording{Name: p.Name, Registry: registry}
+	own := *p
+	own.Dialect = f.Name
+	if r.Profile, err = file.Write(&own); err != nil {
+		return nil, err
+	}
+	if r.Dialect, err = file.Format(f); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "metalab-record-")
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	def := rack.Default(1)
+	def.Hosts[0].Profile = p.Name
+	now := clock.NewVirtual(began)
+	l, err := lab.Open(ctx, lab.Config{Dir: dir, Rack: &def, Clock: now, Profiles: r.FS(), Listen: "lo:0"})
+	if err != nil {
+		return nil, fmt.Errorf("record: what was made of the BMC is no model: %w", err)
+	}
+	defer l.Close()
+	serving, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { _ = now.Run(serving) })
+	running.Go(func() { _ = l.Serve(serving) })
+	defer running.Wait()
+	defer stop()
+	h := l.Hosts()[0]
+	if on {
+		if err := h.Apply(ctx, machine.Reset{Kind: machine.ResetOn}); err != nil {
+			return nil, fmt.Errorf("record: %w", err)
+		}
+	}
+	if err := now.Walk(ctx, 5*time.Minute); err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	admin, _ := h.Admin()
+	c, err := capture.Take(ctx, capture.Config{URL: h.URL(), Username: admin.Name, Password: admin.Password, CAs: l.CAs(), Parallel: 2, Requests: 20000})
+	if err != nil {
+		return nil, err
+	}
+	c.Scrub()
+	return c, nil
+}
+
+// fill puts a record's IDs into a pattern.
+func fill(text string, r *dialect.Record) string { return filler(r).Replace(text) }

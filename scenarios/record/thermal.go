@@ -1,0 +1,309 @@
+package record
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+)
+
+// climates are how places in servers warm up, by their context: readings do not
+// tell.
+var climates = map[string]struct {
+	rise [2]float64
+	lag  float64
+}{
+	"Intake": {lag: 60}, "CPU": {[2]float64{11, 50}, 25}, "Memory": {[2]float64{8, 28}, 90},
+	"Exhaust": {[2]float64{5, 20}, 75}, "SystemBoard": {[2]float64{6, 18}, 90},
+}
+
+// contexts are where else sensors are, and what a model has instead.
+var contexts = map[string]string{
+	"CPUSubsystem": "CPU", "MemorySubsystem": "Memory", "Front": "Intake", "Back": "Exhaust", "Rear": "Exhaust", "Room": "Intake",
+}
+
+// works are how busy a server is: a BMC does not tell.
+var works = map[thermal.Work]int{
+	thermal.Starting: 20, thermal.Testing: 45, thermal.Waiting: 12, thermal.Loading: 40, thermal.Idling: 4, thermal.Working: 70,
+}
+
+// thermal makes the model of heat, fans and supplies.
+func (d *deriver) thermal(p *machine.Profile) {
+	x := d.page(d.chassis)
+	m := &p.Thermal
+	m.Ambient, m.Work = 22, works
+	d.fans(&m.Fans, x)
+	d.supplies(&m.Supplies, x)
+	d.watts(p, x)
+	var zones, rails []sensor
+	for _, s := range d.sensors(x) {
+		switch {
+		case s.context == "PowerSupply" || s.context == "Fan" || s.id == "":
+		case s.kind == "Temperature":
+			zones = append(zones, s)
+		case s.kind == "Voltage":
+			rails = append(rails, s)
+		}
+	}
+	for _, g := range each(zones, p.Processors.Sockets) {
+		c := climates[g.context]
+		m.Zones = append(m.Zones, thermal.Zone{
+			ID: g.id, Name: g.name, Each: g.each, Context: g.context, Rise: c.rise, Lag: c.lag, Standby: g.standby, Limits: g.limits(),
+		})
+	}
+	if len(m.Zones) == 0 {
+		m.Zones = []thermal.Zone{
+			{ID: "InletTemp", Name: "Inlet Temp", Context: "Intake", Lag: 60, Standby: true},
+			{ID: "CPU{n}Temp", Name: "CPU {n} Temp", Each: "socket", Context: "CPU", Rise: climates["CPU"].rise, Lag: climates["CPU"].lag},
+		}
+	}
+	m.Fans.Follows = m.Zones[0].ID
+	for _, z := range m.Zones {
+		if z.Context == "CPU" {
+			m.Fans.Follows = z.ID
+			break
+		}
+	}
+	for _, g := range each(rails, p.Processors.Sockets) {
+		if volts := g.volts(); volts > 0 {
+			m.Rails = append(m.Rails, thermal.Rail{ID: g.id, Name: g.name, Each: g.each, Context: g.context, Volts: volts, Droop: 1, Standby: g.standby})
+		}
+	}
+}
+
+// sensor is what a BMC tells of one.
+type sensor struct {
+	at, id, name, kind, context, each string
+	standby                           bool
+	of                                page
+}
+
+// sensors are those of the chassis, or what the resources say that were there
+// before there were sensors.
+func (d *deriver) sensors(x page) []sensor {
+	var out []sensor
+	seen := map[string]bool{}
+	add := func(at, id, kind, name, context string, of page) {
+		if to := contexts[context]; to != "" {
+			context = to
+		}
+		if id == "" || seen[id] {
+			return
+		}
+		seen[id] = true
+		if context != "PowerSupply" && context != "Fan" && climates[context].lag == 0 {
+			context = "SystemBoard"
+		}
+		standby := of.str("Status/State") == "Enabled" && d.page(d.system).str("PowerState") == "Off" || context == "Intake" || context == "Exhaust"
+		out = append(out, sensor{at: at, id: id, name: or(name, id), kind: kind, context: context, standby: standby, of: of})
+	}
+	for _, at := range d.members(x, "Sensors") {
+		s := d.page(at)
+		d.place("/redfish/v1/Chassis/{chassis}/Sensors/"+last(at), at)
+		add(at, last(at), s.str("ReadingType"), s.str("Name"), s.str("PhysicalContext"), s)
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for _, s := range d.page(strings.TrimRight(x.str("Thermal/@odata.id"), "/")).objects("Temperatures") {
+		add("", plain(s.str("Name")), "Temperature", s.str("Name"), s.str("PhysicalContext"), s)
+	}
+	for _, s := range d.page(strings.TrimRight(x.str("Power/@odata.id"), "/")).objects("Voltages") {
+		add("", plain(s.str("Name")), "Voltage", s.str("Name"), s.str("PhysicalContext"), s)
+	}
+	return out
+}
+
+// plain is a name as a segment of an address.
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_' {
+			return r
+		}
+		return -1
+	}, name)
+}
+
+// each puts sensors that there are at every socket together.
+func each(all []sensor, sockets int) []sensor {
+	find := func(id string) bool { return slices.ContainsFunc(all, func(s sensor) bool { return s.id == id }) }
+	done := map[string]bool{}
+	var out []sensor
+	for _, s := range all {
+		if done[s.id] {
+			continue
+		}
+		for i := range s.id {
+			// Of all ones in the name it is one that counts sockets.
+			if s.id[i] != '1' || s.context != "CPU" && s.context != "Memory" && sockets < 2 {
+				continue
+			}
+			whole := sockets > 1
+			for n := 1; n <= sockets; n++ {
+				whole = whole && find(s.id[:i]+strconv.Itoa(n)+s.id[i+1:])
+			}
+			if !whole || find(s.id[:i]+strconv.Itoa(sockets+1)+s.id[i+1:]) || strings.Count(s.name, "1") != strings.Count(s.id, "1") {
+				continue
+			}
+			for n := 1; n <= sockets; n++ {
+				done[s.id[:i]+strconv.Itoa(n)+s.id[i+1:]] = true
+			}
+			nth := strings.Count(s.id[:i], "1")
+			s.each, s.id = "socket", s.id[:i]+"{n}"+s.id[i+1:]
+			at := -1
+			for range nth + 1 {
+				at += 1 + strings.IndexByte(s.name[at+1:], '1')
+			}
+			s.name = s.name[:at] + "{n}" + s.name[at+1:]
+			break
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// limit is a threshold, in the form of sensors or in that of before.
+func (s *sensor) limit(name, before string) *float64 {
+	v, ok := s.of.at("Thresholds/" + name + "/Reading").(float64)
+	if !ok {
+		v, ok = s.of.at(before).(float64)
+	}
+	if !ok {
+		return nil
+	}
+	return &v
+}
+
+func (s *sensor) limits() thermal.Limits {
+	l := thermal.Limits{
+		LowCritical: s.limit("LowerCritical", "LowerThresholdCritical"), LowCaution: s.limit("LowerCaution", "LowerThresholdNonCritical"),
+		Caution: s.limit("UpperCaution", "UpperThresholdNonCritical"), Critical: s.limit("UpperCritical", "UpperThresholdCritical"),
+		Fatal: s.limit("UpperFatal", "UpperThresholdFatal"),
+	}
+	for _, name := range []string{"UpperCaution", "UpperCritical", "UpperFatal", "LowerCaution", "LowerCritical"} {
+		if h := s.of.num("Thresholds/" + name + "/HysteresisReading"); h > 0 {
+			if strings.HasPrefix(name, "Lower") && l.Hysteresis > 0 && h != l.Hysteresis {
+				l.LowHysteresis = &h
+			}
+			l.Hysteresis = max(l.Hysteresis, 0)
+			if l.Hysteresis == 0 {
+				l.Hysteresis = h
+			}
+		}
+	}
+	before := math.Inf(-1)
+	for _, at := range []**float64{&l.LowCritical, &l.LowCaution, &l.Caution, &l.Critical, &l.Fatal} {
+		if *at != nil && **at <= before {
+			*at = nil // a BMC that has it twice, or has nonsense
+		}
+		if *at != nil {
+			before = **at
+		}
+	}
+	return l
+}
+
+// volts is what a rail has: the limits are a tenth below and above, else it is
+// what reads.
+func (s *sensor) volts() float64 {
+	round := func(v float64) float64 { return math.Round(v*100) / 100 }
+	low, high := s.limit("LowerCritical", "LowerThresholdCritical"), s.limit("UpperCritical", "UpperThresholdCritical")
+	if low != nil && high != nil {
+		return round((*low + *high) / 2)
+	}
+	return round(or(s.of.num("Reading"), s.of.num("ReadingVolts")))
+}
+
+func (d *deriver) fans(f *thermal.Fans, x page) {
+	sub := d.page(strings.TrimRight(x.str("ThermalSubsystem/@odata.id"), "/"))
+	for _, at := range d.members(sub, "Fans") {
+		one := d.page(at)
+		if one.absent() {
+			continue
+		}
+		f.Count++
+		d.place("/redfish/v1/Chassis/{chassis}/ThermalSubsystem/Fans/"+thermal.FanID(f.Count-1), at)
+		if f.Count == 1 {
+			f.RPM, f.Vendor, f.Product = one.num("RatedSpeedRPM"), one.str("Manufacturer"), one.str("Model")
+			limits := d.page(strings.TrimRight(one.str("SpeedPercent/DataSourceUri"), "/"))
+			f.Least = 2 * limits.num("Thresholds/LowerCritical/Reading")
+		}
+	}
+	if f.Count == 0 {
+		for _, one := range d.page(strings.TrimRight(x.str("Thermal/@odata.id"), "/")).objects("Fans") {
+			if !one.absent() {
+				f.Count++
+				f.Vendor, f.Product, f.RPM = or(f.Vendor, one.str("Manufacturer")), or(f.Product, one.str("Model")), or(f.RPM, one.num("MaxReadingRange"))
+			}
+		}
+	}
+	if f.Count == 0 {
+		return
+	}
+	f.Needed = f.Count
+	if r := sub.objects("FanRedundancy"); len(r) > 0 {
+		f.Needed = min(or(r[0].int("MinNeededInGroup"), f.Count), f.Count)
+	}
+	f.RPM, f.Curve = or(max(0, f.RPM), 16000), [2]float64{38, 82}
+	if f.Least <= 0 || f.Least > 100 {
+		f.Least = 20
+	}
+}
+
+// mains are voltages by what Redfish calls them.
+var mains = map[string]float64{"AC100To127V": 115, "AC100To240V": 230, "AC120V": 120, "AC200To240V": 230, "AC208V": 208, "AC230V": 230, "AC240V": 240, "AC277V": 277, "DCNeg48V": 48, "DC48V": 48, "DC380V": 380}
+
+func (d *deriver) supplies(s *thermal.Supplies, x page) {
+	sub := d.page(strings.TrimRight(x.str("PowerSubsystem/@odata.id"), "/"))
+	var all []page
+	for _, at := range d.members(sub, "PowerSupplies") {
+		if one := d.page(at); !one.absent() {
+			all = append(all, one)
+			d.place(fmt.Sprintf("/redfish/v1/Chassis/{chassis}/PowerSubsystem/PowerSupplies/%s", thermal.SupplyID(len(all)-1)), at)
+		}
+	}
+	if len(all) == 0 {
+		for _, one := range d.page(strings.TrimRight(x.str("Power/@odata.id"), "/")).objects("PowerSupplies") {
+			if !one.absent() {
+				all = append(all, one)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	one := all[0]
+	s.Count, s.Needed = len(all), max(1, len(all)-1)
+	if r := sub.objects("PowerSupplyRedundancy"); len(r) > 0 {
+		s.Needed = min(or(r[0].int("MinNeededInGroup"), s.Needed), s.Count)
+	}
+	s.Watts = or(max(0, one.num("PowerCapacityWatts")), 800)
+	s.Volts, s.Hertz, s.Efficiency = or(mains[one.str("InputNominalVoltageType")], 230), 50, 92
+	if e := one.objects("EfficiencyRatings"); len(e) > 0 && e[0].num("EfficiencyPercent") > 0 && e[0].num("EfficiencyPercent") <= 100 {
+		s.Efficiency = e[0].num("EfficiencyPercent")
+	}
+	s.Vendor, s.Product, s.PartNumber = one.str("Manufacturer"), one.str("Model"), one.str("PartNumber")
+}
+
+// watts is what the server draws: from what its chassis says that it can, else
+// from what its processors and its supplies can.
+func (d *deriver) watts(p *machine.Profile, x page) {
+	m := &p.Thermal
+	sub := d.page(strings.TrimRight(x.str("PowerSubsystem/@odata.id"), "/"))
+	e := or(m.Supplies.Efficiency, 100) / 100
+	// What the chassis says is of the mains, and a tenth more, rounded up to tens.
+	back := func(w float64) float64 { return math.Round((w - 5) * e / 1.1) }
+	m.Watts.Full = or(sub.num("Allocation/RequestedWatts"), max(0, back(x.num("MaxPowerWatts"))), float64(p.Processors.Sockets*or(p.Processors.Watts, 150)+200))
+	m.Watts.Idle = or(max(0, back(x.num("MinPowerWatts"))), math.Round(m.Watts.Full/5))
+	m.Watts.Standby = 14
+	if m.Watts.Idle <= m.Watts.Standby {
+		m.Watts.Idle = 2 * m.Watts.Standby
+	}
+	m.Watts.Full = max(m.Watts.Full, m.Watts.Idle+50)
+	m.Watts.Processors = math.Round(m.Watts.Full * 0.64)
+	m.Watts.Memory = math.Round(min(m.Watts.Full*0.2, float64(3*max(p.Memory.Modules, 1))))
+}
