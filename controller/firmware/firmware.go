@@ -58,6 +58,7 @@ type Reconciler struct {
 	read    *reader
 	schemas *schemas
 	wake    chan event.GenericEvent
+	joiners joiners
 
 	mu   sync.Mutex
 	next map[types.NamespacedName]time.Time // when a host is to be looked at again
@@ -87,6 +88,7 @@ func New(c Config) (*Reconciler, error) {
 	return &Reconciler{
 		Config: c, read: newReader(c.Client, c.Reader), schemas: newSchemas(),
 		wake: make(chan event.GenericEvent, 1024), next: map[types.NamespacedName]time.Time{},
+		joiners: joiners{of: map[types.NamespacedName][]metav1.OwnerReference{}, wake: make(chan event.GenericEvent, 64)},
 	}, nil
 }
 

@@ -23,6 +23,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(r.poll)); err != nil {
 		return err
 	}
+	if err := r.setupOwners(mgr); err != nil {
+		return err
+	}
 	sameName := &handler.EnqueueRequestForObject{}
 	wanted := builder.WithPredicates(predicate.GenerationChangedPredicate{})
 	return ctrl.NewControllerManagedBy(mgr).

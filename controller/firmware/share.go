@@ -2,14 +2,12 @@ package firmware
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -39,10 +37,10 @@ func (r *Reconciler) shareSchema(ctx context.Context, h *metal3.BareMetalHost, h
 		r.read.wrote(&o)
 		return nil
 	}
-	if err != nil || slices.ContainsFunc(o.OwnerReferences, func(x metav1.OwnerReference) bool { return x.UID == owner.UID }) {
+	if err != nil || owns(&o, owner.UID) {
 		return err
 	}
-	return r.addOwner(ctx, &o, owner)
+	return r.join(ctx, &o, owner)
 }
 
 // hardware is whose the schema is: as inspection found, else as the BMC says.
@@ -61,28 +59,6 @@ func (r *Reconciler) ownerRef(hfs *metal3.HostFirmwareSettings) (metav1.OwnerRef
 	}
 	version, name := kind.ToAPIVersionAndKind()
 	return metav1.OwnerReference{APIVersion: version, Kind: name, Name: hfs.Name, UID: hfs.UID}, nil
-}
-
-// addOwner adds one to the owners of a schema with a patch that holds nothing
-// else: a thousand hosts of one model do so, and an object with a thousand
-// settings is large.
-func (r *Reconciler) addOwner(ctx context.Context, o *metal3.FirmwareSchema, owner metav1.OwnerReference) error {
-	patch := []map[string]any{{"op": "add", "path": "/metadata/ownerReferences/-", "value": owner}}
-	if len(o.OwnerReferences) == 0 {
-		patch = []map[string]any{
-			{"op": "test", "path": "/metadata/resourceVersion", "value": o.ResourceVersion},
-			{"op": "add", "path": "/metadata/ownerReferences", "value": []metav1.OwnerReference{owner}},
-		}
-	}
-	raw, err := json.Marshal(patch)
-	if err != nil {
-		return fmt.Errorf("firmware: schema %s: %w", o.Name, err)
-	}
-	if err := r.Client.Patch(ctx, o, client.RawPatch(types.JSONPatchType, raw)); err != nil {
-		return err
-	}
-	r.read.wrote(o)
-	return nil
 }
 
 // leaveSchema takes settings off the owners of a schema that governs them no

@@ -84,7 +84,8 @@ func setConditions(h *metal3.BareMetalHost, health string) {
 	if !known {
 		hr = healthReasons[""]
 	}
-	if health == "" && meta.FindStatusCondition(s.Conditions, metal3.HealthyCondition) != nil {
+	if was := meta.FindStatusCondition(s.Conditions, metal3.HealthyCondition); health == "" && was != nil {
+		was.ObservedGeneration = h.Generation // nothing of the spec bears on it
 		return
 	}
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{

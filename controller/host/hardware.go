@@ -23,13 +23,6 @@ func (r *Reconciler) keepHardware(ctx context.Context, h *metal3.BareMetalHost, 
 		return fmt.Errorf("host: inspection of %s is done but brought no inventory", h.Name)
 	}
 	details := hardwareDetails(o.found)
-	if err := r.releaseHardware(ctx, h); err != nil {
-		return err
-	}
-	old := &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name}}
-	if err := r.Client.Delete(ctx, old); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("hardware data: %w", err)
-	}
 	hd := &metal3.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name, Finalizers: []string{hardwareFinalizer}},
 		Spec:       metal3.HardwareDataSpec{HardwareDetails: details},
@@ -37,12 +30,30 @@ func (r *Reconciler) keepHardware(ctx context.Context, h *metal3.BareMetalHost, 
 	if err := controllerutil.SetControllerReference(h, hd, r.Client.Scheme()); err != nil {
 		return fmt.Errorf("hardware data: %w", err)
 	}
-	if err := r.Client.Create(ctx, hd); err != nil {
+	err := r.Client.Create(ctx, hd)
+	if apierrors.IsAlreadyExists(err) {
+		err = r.replaceHardware(ctx, h, hd)
+	}
+	if err != nil {
 		return fmt.Errorf("hardware data: %w", err)
 	}
 	h.Status.HardwareDetails = details
 	events.add("InspectionComplete", "Hardware inspection completed")
 	return nil
+}
+
+// replaceHardware puts what was found in the place of what an earlier inspection
+// did. Most hosts have none of it: that is why it is not asked for first.
+func (r *Reconciler) replaceHardware(ctx context.Context, h *metal3.BareMetalHost, hd *metal3.HardwareData) error {
+	if err := r.releaseHardware(ctx, h); err != nil {
+		return err
+	}
+	old := &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name}}
+	if err := r.Client.Delete(ctx, old); client.IgnoreNotFound(err) != nil {
+		return err
+	}
+	hd.ResourceVersion = ""
+	return r.Client.Create(ctx, hd)
 }
 
 // releaseHardware lets the HardwareData go.

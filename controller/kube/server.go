@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	apiextensionsoptions "k8s.io/apiextensions-apiserver/pkg/cmd/server/options"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -120,6 +121,14 @@ func buildServer(ctx context.Context, o *options.Options) (run func(context.Cont
 	// The sample says 3. With more than one server every definition would wait
 	// 5 s for the others to have seen it.
 	c.APIExtensions.ExtraConfig.MasterCount = 1
+	// A watch cache holds what became of every object in the last 75 s, decoded:
+	// of hosts that are provisioned that is a megabyte each. Here the store is in
+	// the same process, and there is hardly more than one watcher of a kind.
+	uncached := *complete.Etcd
+	uncached.EnableWatchCache, uncached.SkipHealthEndpoints = false, true
+	generic := c.APIExtensions.GenericConfig
+	c.APIExtensions.ExtraConfig.CRDRESTOptionsGetter = apiextensionsoptions.NewCRDRESTOptionsGetter(
+		uncached, generic.ResourceTransformers, generic.StorageObjectCountTracker)
 	completed, err := c.Complete()
 	if err != nil {
 		return nil, err

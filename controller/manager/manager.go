@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -138,6 +139,10 @@ func New(ctx context.Context, c Config) (*Set, error) {
 	}
 	return s, nil
 }
+
+// Cache is what the controllers know of the API's objects. Reading it costs the
+// API nothing.
+func (s *Set) Cache() client.Reader { return s.mgr.GetClient() }
 
 func (c *Config) defaults() {
 	if c.Workers == 0 {

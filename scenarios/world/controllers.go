@@ -46,6 +46,7 @@ type controllerConfig struct {
 type controllers struct {
 	conns  connections
 	pool   *bmc.Pool
+	set    *manager.Set
 	inband net.Listener
 	boot   net.Listener
 	net    *netboot.Sockets
@@ -76,7 +77,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	c.Net.Serve(portOf(s.net.DHCP), portOf(s.net.TFTP).Port())
 	api := rest.CopyConfig(c.API)
 	api.Dial = s.conns.dial
-	set, err := manager.New(ctx, manager.Config{
+	s.set, err = manager.New(ctx, manager.Config{
 		API: api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
@@ -92,9 +93,9 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	go func() {
 		defer close(s.ended)
 		defer s.stop() // a part that fails ends the whole, and whoever waits for it
-		s.err = set.Run(ctx)
+		s.err = s.set.Run(ctx)
 	}()
-	if !set.Wait(ctx) {
+	if !s.set.Wait(ctx) {
 		s.stop()
 		<-s.ended
 		return nil, fmt.Errorf("world: the controllers did not come up: %w", s.err)
