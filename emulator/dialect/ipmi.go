@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // IPMI is what a vendor makes of IPMI. Numbers are as they go over the wire.
@@ -26,6 +28,9 @@ type IPMI struct {
 	Strict   bool          // a power cycle or reset while off is refused (§28.3)
 	// NoBoot are boot options that the BMC lacks (table 28-14).
 	NoBoot []byte
+	// Selectors are boot device selectors that stand for something else than by
+	// the book when the boot is to be by UEFI (table 28-14, boot flags).
+	Selectors map[byte]machine.SourceKind
 	// Advertised is the UDP port that clients are told to find serial over LAN
 	// at; 0 is that which they have reached.
 	Advertised uint16
@@ -43,6 +48,9 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.HalfOpen >= 0 && i.HalfOpen <= 256, "IPMI.HalfOpen", "must be 0 to 256")
 	need(i.Records >= 0 && i.Records < 1<<16, "IPMI.Records", "must be 0 to 65535")
 	need(i.Erase >= 0 && i.Erase <= time.Minute, "IPMI.Erase", "must be 0 to a minute")
+	for s, to := range i.Selectors {
+		need(s < 16 && slices.Contains(machine.SourceKinds, to), "IPMI.Selectors", fmt.Sprintf("%d: must be 0 to 15, and a boot target", s))
+	}
 	for _, n := range i.NoBoot {
 		need(n <= 7, "IPMI.NoBoot", "must be 0 to 7 (table 28-14)")
 	}

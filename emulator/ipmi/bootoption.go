@@ -3,6 +3,7 @@ package ipmi
 import (
 	"slices"
 
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -16,20 +17,20 @@ const (
 type bootParameter struct {
 	least, most int // bytes that it is set with
 	set         func(x *exchange, c *machine.SetBootInfo, d []byte) error
-	get         func(v *machine.View) []byte
+	get         func(v *machine.View, d *dialect.IPMI) []byte
 }
 
 // mailboxParameter is the only one that has blocks.
 const mailboxParameter = 7
 
 var bootParameters = []bootParameter{
-	0: {1, 1, setBootProgress, func(v *machine.View) []byte { return []byte{bit(v.BootInfo.InProgress, 0)} }},
-	1: {1, 1, setBootPartition, func(v *machine.View) []byte { return []byte{v.BootInfo.Partition} }},
-	2: {1, 1, setBootScan, func(v *machine.View) []byte { return []byte{bit(v.BootInfo.Scan, 1)} }},
-	3: {1, 1, setBootClearing, func(v *machine.View) []byte { return []byte{bootClearing(v.BootInfo)} }},
-	4: {2, 2, setBootHandled, func(v *machine.View) []byte { return []byte{0, v.BootInfo.Handled} }},
+	0: {1, 1, setBootProgress, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bit(v.BootInfo.InProgress, 0)} }},
+	1: {1, 1, setBootPartition, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{v.BootInfo.Partition} }},
+	2: {1, 1, setBootScan, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bit(v.BootInfo.Scan, 1)} }},
+	3: {1, 1, setBootClearing, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bootClearing(v.BootInfo)} }},
+	4: {2, 2, setBootHandled, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{0, v.BootInfo.Handled} }},
 	5: {5, 5, setBootFlags, bootFlags},
-	6: {9, 9, setBootInitiator, func(v *machine.View) []byte { return zeroed(v.BootInfo.Initiator, 9) }},
+	6: {9, 9, setBootInitiator, func(v *machine.View, _ *dialect.IPMI) []byte { return zeroed(v.BootInfo.Initiator, 9) }},
 	7: {1, 1 + mailboxBlock, setBootMailbox, nil},
 }
 
@@ -82,7 +83,7 @@ func bootOption(x *exchange) error {
 		x.put(mailbox(v.BootInfo, set)...)
 		return nil
 	}
-	x.put(bootParameters[n].get(v)...)
+	x.put(bootParameters[n].get(v, &x.host.Dialect().IPMI)...)
 	return nil
 }
 
@@ -229,6 +230,14 @@ var bootSelectors = map[machine.SourceKind]byte{
 
 func bootDevice(flags byte) machine.SourceKind { return bootDevices[flags&flagsDevice>>2] }
 
+// deviceOf is what a selector stands for to a vendor's BMC in a boot mode.
+func deviceOf(flags byte, mode machine.Mode, d *dialect.IPMI) machine.SourceKind {
+	if to, ok := d.Selectors[flags&flagsDevice>>2]; ok && mode == machine.UEFI {
+		return to
+	}
+	return bootDevice(flags)
+}
+
 // wrongFlags says whether reserved bits are set, or values that are reserved.
 func wrongFlags(d []byte) bool {
 	const verbosity, redirection, mux = 0x60, 0x03, 0x07
@@ -236,6 +245,16 @@ func wrongFlags(d []byte) bool {
 		d[2]&verbosity == verbosity || d[2]&redirection == redirection ||
 		d[3]&0xf0 != 0 || d[3]&mux > 2 ||
 		d[4]&^flagsInstance != 0 || d[4] == flagsInternal
+}
+
+// selectorOf is the selector that a target is told by.
+func selectorOf(target machine.SourceKind, mode machine.Mode, d *dialect.IPMI) byte {
+	for s := range byte(len(bootDevices)) { // in order
+		if is, ok := d.Selectors[s]; ok && is == target && mode == machine.UEFI {
+			return s
+		}
+	}
+	return bootSelectors[target]
 }
 
 // setBootFlags makes them the override that Redfish shows. What Redfish has no
@@ -247,10 +266,11 @@ func setBootFlags(x *exchange, c *machine.SetBootInfo, d []byte) error {
 	o := x.machine().Override
 	o.Enabled, o.Target, o.Next = machine.Disabled, machine.None, ""
 	if d[0]&flagsValid != 0 {
-		o.Enabled, o.Target, o.Mode = machine.Once, bootDevice(d[1]), machine.Legacy
+		o.Enabled, o.Mode = machine.Once, machine.Legacy
 		if d[0]&flagsEFI != 0 {
 			o.Mode = machine.UEFI
 		}
+		o.Target = deviceOf(d[1], o.Mode, &x.host.Dialect().IPMI)
 		if d[0]&flagsForGood != 0 {
 			if x.session != nil && x.session.Privilege < wire.Administrator {
 				return Forbidden
@@ -270,13 +290,13 @@ func setBootFlags(x *exchange, c *machine.SetBootInfo, d []byte) error {
 }
 
 // bootFlags are the flags of the override as it is, however it was set.
-func bootFlags(v *machine.View) []byte {
+func bootFlags(v *machine.View, d *dialect.IPMI) []byte {
 	f, o, b := make([]byte, 5), v.Override, v.BootInfo
 	copy(f, b.Flags)
 	if o.Enabled != machine.Disabled {
 		f[0] = flagsValid | bit(o.Enabled == machine.Continuous, 6) | bit(o.Mode == machine.UEFI, 5)
-		if bootDevice(f[1]) != o.Target {
-			f[1] = f[1]&^flagsDevice | bootSelectors[o.Target]<<2
+		if deviceOf(f[1], o.Mode, d) != o.Target {
+			f[1] = f[1]&^flagsDevice | selectorOf(o.Target, o.Mode, d)<<2
 		}
 	}
 	f[1] |= bit(b.Defaults, 7)

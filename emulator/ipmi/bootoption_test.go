@@ -32,6 +32,29 @@ func TestAVendorLacksABootOption(t *testing.T) {
 	exchanges{{"clearing", "03 00 00", 0x80, ""}, {"flags", "05 00 00", Done, "01 05 80 04 00 00 00"}}.try(t, h, wire.Chassis, getBoot)
 }
 
+func TestAVendorHasItsOwnSelectors(t *testing.T) {
+	h := newHost(t)
+	h.d.IPMI.Selectors = map[byte]machine.SourceKind{0x2: machine.None, 0x9: machine.Hdd}
+	for _, tt := range []struct {
+		name, flags string
+		want        machine.SourceKind
+		told        string
+	}{
+		{"its own, by UEFI", "e0 24 00 00 00", machine.Hdd, "e0 24 00 00 00"},
+		{"what it does not have by UEFI", "e0 08 00 00 00", machine.None, "e0 08 00 00 00"},
+		{"by the book, in legacy mode", "80 08 00 00 00", machine.Hdd, "80 08 00 00 00"},
+		{"by the book", "a0 04 00 00 00", machine.Pxe, "a0 04 00 00 00"},
+	} {
+		h.writes(t, "05 "+tt.flags)
+		if is := h.Machine().Override.Target; is != tt.want {
+			t.Errorf("%s: the target is %s, want %s", tt.name, is, tt.want)
+		}
+		h.reads(t, tt.name, 5, tt.told)
+	}
+	must(t, h.Apply(t.Context(), machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.Hdd, Mode: machine.UEFI}}))
+	h.reads(t, "set by others", 5, "a0 24 00 00 00")
+}
+
 func TestBootOptionsByTheBook(t *testing.T) {
 	h := newHost(t)
 	for n, want := range []string{"00", "00", "00", "00", "00 00", "00 00 00 00 00", "00 00 00 00 00 00 00 00 00"} {
