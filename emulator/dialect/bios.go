@@ -24,6 +24,9 @@ type BIOS struct {
 	// applied.
 	Takes time.Duration
 	Times []firmware.ApplyTime // that the service offers; none: all
+	// Whole says that the settings are shown with all attributes as they will be,
+	// not with those alone that wait.
+	Whole bool
 }
 
 // validateBIOS says what is wrong with it.

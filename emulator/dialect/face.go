@@ -127,6 +127,8 @@ type Errors struct {
 	// Done says that a write that shows no resource is answered 200, with an
 	// error object that tells of the success. A PATCH shows none.
 	Done *Saying
+	// Under is the property that Done stands in; "" is error, as that of a refusal.
+	Under string
 	// Tells are what some writes are answered with instead.
 	Tells []Tell
 }
@@ -183,6 +185,7 @@ func (r *Record) validateFace(need func(ok bool, field, fix string)) {
 			need(d.As == "" || strings.Count(d.As, "%") == 1, "Face.Shapes.Set.As", s.Of+"/"+d.Path+": must have one % for the value")
 		}
 	}
+	need(f.Errors.Under == "" || f.Errors.Done != nil, "Face.Errors.Under", "needs Done")
 	for _, t := range f.Errors.Tells {
 		need(f.Errors.Done != nil, "Face.Errors.Tells", "needs Done")
 		need(t.Says.Registry != "" && t.Says.Key != "" && registryVersion.MatchString(t.Says.Version), "Face.Errors.Tells", t.Of+": must have a registry, its version and a key")

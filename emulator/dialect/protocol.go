@@ -49,6 +49,8 @@ type ETags struct {
 	// Required are the types, without their version, that are changed and
 	// deleted only with If-Match; otherwise the answer is 428. "*" is all.
 	Required []string
+	// Deletes says that they are deleted without it.
+	Deletes bool
 	// NoActions says that an action with If-Match is refused.
 	NoActions bool
 }

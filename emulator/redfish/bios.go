@@ -22,7 +22,7 @@ func biosRows() []resource {
 		{uri: "/redfish/v1/Systems/{system}/Bios", schema: "Bios.v1_2_3", when: hasBIOS,
 			shows: componentShows, read: bios, finish: tagBIOS, actions: biosActions, volatile: []string{settingsETag}},
 		{uri: "/redfish/v1/Systems/{system}/Bios/Settings", schema: "Bios.v1_2_3", when: hasBIOS, link: "-",
-			shows: showsIdentity | showsFirmware, read: biosSettings, patch: &biosPatch, remove: clearBIOS,
+			shows: componentShows, read: biosSettings, patch: &biosPatch, remove: clearBIOS,
 			quiet: []string{http.MethodDelete}}, // Bios is not deletable (DSP2046)
 	}
 }
@@ -97,6 +97,11 @@ func tagBIOS(v view, o object, volatile []string) {
 
 func biosSettings(v view) object {
 	attributes := object{}
+	if v.d.BIOS.Whole {
+		for _, s := range v.m.BIOSSettings() {
+			attributes[s.Name] = s.Value.Any()
+		}
+	}
 	when := firmware.When{Apply: firmware.OnReset}
 	if p := v.m.Firmware.Pending(); p != nil {
 		for _, s := range p.Settings {

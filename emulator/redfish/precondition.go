@@ -102,7 +102,7 @@ func (x *exchange) precondition(at *snapshot) bool {
 	yes, no := x.r.Header["If-Match"], x.r.Header["If-None-Match"]
 	as := at.d.Protocol.ETags
 	if len(yes) == 0 && len(no) == 0 {
-		if x.match.guards(as) && x.r.Method != http.MethodPost {
+		if x.match.guards(as) && x.r.Method != http.MethodPost && !(as.Deletes && x.r.Method == http.MethodDelete) {
 			x.refuse(http.StatusPreconditionRequired, message.PreconditionRequired.With())
 			return false
 		}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -75,4 +77,40 @@ func TestAMonitorIsReadOnce(t *testing.T) {
 			step{"admin", "GET", taskMonitor(id), "", nil, want, ""},
 			step{"admin", "GET", taskURI(id), "", nil, 200, ""})
 	}
+}
+
+func TestSettingsAreShownAsAllWillBe(t *testing.T) {
+	h := newHost(t)
+	h.d.BIOS.Whole = true
+	s := newService(t, h)
+	shown := func() map[string]any {
+		body, _ := get(t, s, sys+"/Bios/Settings")
+		return body["Attributes"].(map[string]any)
+	}
+	bios, _ := get(t, s, sys+"/Bios")
+	if diff := cmp.Diff(bios["Attributes"], any(shown())); diff != "" {
+		t.Errorf("nothing is pending, and the settings differ from what is (-is +will be):\n%s", diff)
+	}
+	answersWith(t, s, step{"admin", "PATCH", sys + "/Bios/Settings", `{"Attributes":{"NumLock":"Off"}}`, nil, 200, ""})
+	if got := shown(); got["NumLock"] != "Off" || len(got) != len(bios["Attributes"].(map[string]any)) {
+		t.Errorf("NumLock will be %v, of %d attributes", got["NumLock"], len(got))
+	}
+}
+
+func TestAVendorSaysWhereSuccessStands(t *testing.T) {
+	s, _ := faced(t, dialect.Face{Errors: dialect.Errors{Under: "Success", Done: &dialect.Saying{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}}})
+	w := call(t, s, "admin", "PATCH", sys, `{"AssetTag":"a"}`)
+	if is, ok := decoded(t, w)["Success"].(map[string]any); !ok || is["code"] != "Base.1.4.Success" || w.Code != 200 {
+		t.Errorf("%d %s, want 200 and the success", w.Code, w.Body)
+	}
+}
+
+func TestWhatNeedsAnETagIsDeletedWithout(t *testing.T) {
+	h := newHost(t)
+	h.d.Protocol.ETags.Required, h.d.Protocol.ETags.Deletes = []string{"*"}, true
+	s := newService(t, h)
+	account := "/redfish/v1/AccountService/Accounts/3"
+	answersWith(t, s,
+		step{"admin", "PATCH", account, `{"Enabled":false}`, nil, 428, ""},
+		step{"admin", "DELETE", account, "", nil, 204, ""})
 }

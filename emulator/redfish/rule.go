@@ -261,5 +261,9 @@ func (x *exchange) succeed() {
 	}
 	m.Severity = message.OK
 	x.w.Header()["Content-Type"] = jsonContent
-	x.send(http.StatusOK, inForm(x.spoken().Error(m), form))
+	body := inForm(x.spoken().Error(m), form)
+	if form.Under != "" {
+		body = encode(object{form.Under: decode(body)["error"]})
+	}
+	x.send(http.StatusOK, body)
 }
