@@ -12,8 +12,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/megarac"
 	"github.com/metalab-dev/metalab/emulator/dialect/openbmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/dialect/supermicro"
+	"github.com/metalab-dev/metalab/emulator/dialect/xcc"
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
@@ -28,6 +31,11 @@ var dialects = map[string]*dialect.Record{
 	irmc.S5.Name:        &irmc.S5,
 	irmc.S6.Name:        &irmc.S6,
 	ibmc.Record.Name:    &ibmc.Record,
+	megarac.Record.Name: &megarac.Record,
+	supermicro.X11.Name: &supermicro.X11,
+	supermicro.X13.Name: &supermicro.X13,
+	xcc.First.Name:      &xcc.First,
+	xcc.Second.Name:     &xcc.Second,
 }
 
 // model is a profile, with the lab's timings, and how its BMC speaks. All hosts

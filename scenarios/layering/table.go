@@ -34,6 +34,10 @@ var (
 	noWorld  = slices.Concat(sockets, files, []string{"emulator/clock"})
 	ofVendor = []string{"emulator/dialect", "emulator/bmc", "emulator/machine/..."}
 	noServer = []string{"net/http/...", "github.com/gorilla/mux"}
+
+	// A vendor's record may begin with the generic one, and have quirks for
+	// habits.
+	oneVendor = slices.Concat(ofVendor, []string{"emulator/dialect/generic", "emulator/dialect/quirk"})
 )
 
 // What a service of an emulated BMC is made of: dialects reach it as records,
@@ -66,12 +70,12 @@ var Table = []Row{
 	},
 	{Package: "emulator/dialect/idrac", May: ofVendor},
 	{Package: "emulator/dialect/ilo", May: ofVendor},
-	{Package: "emulator/dialect/xcc", May: ofVendor},
-	{Package: "emulator/dialect/supermicro", May: ofVendor},
+	{Package: "emulator/dialect/xcc", May: oneVendor},
+	{Package: "emulator/dialect/supermicro", May: oneVendor},
 	{Package: "emulator/dialect/openbmc", May: ofVendor},
 	{Package: "emulator/dialect/irmc", May: ofVendor},
 	{Package: "emulator/dialect/ibmc", May: ofVendor},
-	{Package: "emulator/dialect/ami", May: ofVendor},
+	{Package: "emulator/dialect/megarac", May: oneVendor},
 	{
 		Package: "emulator/redfish", May: slices.Concat(service, []string{"emulator/redfish/..."}),
 		Tests: []string{"emulator/dialect/...", "fixtures"}, // a service needs a vendor and a server to show

@@ -141,6 +141,24 @@ func (v values) count(name string) int {
 	return n
 }
 
+// Must is a record with quirks that are habits of its vendor. They are constants
+// of a program: one that is wrong is a fault of it.
+func Must(r dialect.Record, habits ...string) dialect.Record {
+	all := make([]Setting, len(habits))
+	for i, h := range habits {
+		s, err := Parse(h)
+		if err != nil {
+			panic(err)
+		}
+		all[i] = s
+	}
+	own, err := Apply(&r, all)
+	if err != nil {
+		panic(err)
+	}
+	return *own
+}
+
 // Apply makes a record that has these quirks, too. The record itself stays as
 // it is.
 func Apply(r *dialect.Record, all []Setting) (*dialect.Record, error) {

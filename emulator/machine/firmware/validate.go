@@ -9,8 +9,11 @@ import (
 )
 
 var (
-	attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
-	registryID    = regexp.MustCompile(`^[A-Za-z0-9]+\.v[0-9]+_[0-9]+_[0-9]+$`)
+	// attributeName is wider than DSP2046 has it (AttributeRegistry.AttributeName):
+	// there are vendors whose names have a hash.
+	attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_#]{0,63}$`)
+	// registryID is of the standard's form, or has its version with dots.
+	registryID = regexp.MustCompile(`^[A-Za-z0-9]+\.(v[0-9]+_[0-9]+_[0-9]+|[0-9]+\.[0-9]+\.[0-9]+)$`)
 	versionText   = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
 )
 
@@ -29,7 +32,7 @@ func (c *check) need(ok bool, field, must string, args ...any) {
 // validate says what is missing or wrong in a registry, and prepares it.
 func (r *Registry) validate() error {
 	c := &check{r: r}
-	c.need(registryID.MatchString(r.ID), "id", "be like Name.v1_0_0")
+	c.need(registryID.MatchString(r.ID), "id", "be like Name.v1_0_0 or Name.1.0.0")
 	c.need(r.Name != "", "name", "not be empty")
 	c.need(versionText.MatchString(r.Version), "version", "be like 1.0.0")
 	c.need(r.Language != "", "language", "be a tag of RFC 5646, like en")
@@ -44,7 +47,7 @@ func (r *Registry) validate() error {
 	for i := range r.Attributes {
 		a := &r.Attributes[i]
 		_, twice := r.index[a.Name]
-		c.need(attributeName.MatchString(a.Name), "attributes[%d].name", "be letters, digits and _, up to 64", i)
+		c.need(attributeName.MatchString(a.Name), "attributes[%d].name", "be letters, digits, _ and #, up to 64", i)
 		c.need(!twice, "attributes[%d].name", "differ from the others: "+a.Name, i)
 		r.index[a.Name] = i
 		c.need(a.Menu == "" || paths[a.Menu], "attributes[%d].menu", "be the path of a menu", i)

@@ -1,0 +1,49 @@
+package megarac
+
+import "github.com/metalab-dev/metalab/emulator/dialect"
+
+const (
+	system  = "/redfish/v1/Systems/{system}"
+	manager = "/redfish/v1/Managers/{manager}"
+)
+
+var face = dialect.Face{
+	Moves: []dialect.Move{
+		{From: system + "/Bios/Settings", To: system + "/Bios/SD"},      // [V: mockup; ansible #6434]
+		{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}, // [V: mockup]
+	},
+	Shapes: []dialect.Shape{
+		{Of: "ServiceRoot", Set: []dialect.Datum{{Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIServiceRoot.v1_0_0.AMIServiceRoot", "RtpVersion": "13.03"}}}}, // [V: mockup]
+		{
+			Of: "ComputerSystem",
+			// [V: mockup, which has neither of these]
+			Drop: []string{"VirtualMedia", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues"},
+			Set:  []dialect.Datum{{Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIBIOSInventoryCRC.v1_0_0.AMIBIOSInventoryCRC", "RtpVersion": "13.03"}}}, // [V: mockup]
+		},
+		{Of: "Manager", Set: []dialect.Datum{{Path: "Oem/Ami/@odata.type", Value: "#AMIManager.v1_0_0.AMIManager"}}}, // [V: mockup]
+		{Of: "SessionService", Set: []dialect.Datum{{Path: "SessionTimeout", Value: 30}}},                            // [V: mockup]
+		{Of: "Bios", Drop: []string{"@Redfish.Settings/SupportedApplyTimes"}},                                        // [V: mockup]
+		{Of: "VirtualMedia", Drop: []string{"VerifyCertificate", "Certificates"}},                                    // [K]
+	},
+	Rules: []dialect.Rule{
+		// How the image comes has to be said [V: scripts; reference].
+		{
+			Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Lacks: []string{"TransferProtocolType"},
+			Says: dialect.Saying{Registry: "Base", Version: "1.12.0", Key: "ActionParameterMissing", Text: "The action needs the parameter %1, which was not sent.", Resolution: "Send the parameter."},
+		},
+	},
+	Shut: []string{system + "/VirtualMedia/{slot}/Certificates"},
+}
+
+// types are those of AMI's objects in resources of the standard [V: mockup].
+var types = []dialect.OEMType{
+	{
+		Namespace: "AMIServiceRoot", Version: "v1_0_0", Name: "AMIServiceRoot",
+		Properties: []dialect.OEMProperty{{Name: "RtpVersion", Type: dialect.EdmString, Description: "Version of the software that the service is built of."}},
+	},
+	{
+		Namespace: "AMIBIOSInventoryCRC", Version: "v1_0_0", Name: "AMIBIOSInventoryCRC",
+		Properties: []dialect.OEMProperty{{Name: "RtpVersion", Type: dialect.EdmString, Description: "Version of the software that the service is built of."}},
+	},
+	{Namespace: "AMIManager", Version: "v1_0_0", Name: "AMIManager"},
+}

@@ -1,0 +1,85 @@
+// Package megarac is the dialect of AMI's MegaRAC SP-X, which BMCs of several
+// makers run: Gigabyte, ASRock Rack, Lenovo's SR635 and SR655, NVIDIA's DGX.
+//
+// Evidence stands behind each datum: [V] was read in a public source, [K] is a
+// lead. Sources by short names:
+//
+//	mockup    NVIDIA/libredfish, tests/mockups/nvidia_viking: a DGX H100, whose
+//	          Redfish is AMI's
+//	libredfish  the same, src/nvidia_viking.rs
+//	scripts   lenovo/python-redfish-lenovo, examples, of SR635 and SR655
+//	gofish    stmcginnis/gofish, issues
+//	ansible   ansible-collections/community.general, pull requests
+//	ironic    openstack/ironic, drivers/modules/redfish/management.py
+//	reference the table of dialects that issue 7 names
+//
+// What is of a real one and not here, and why:
+//   - $expand that drops required properties, and dates of the year 0: switches
+//     of their own (quirks), not habits of each board.
+//   - UserName and Password that InsertMedia needs on DGX: of one model.
+//   - Storage is limited (reference): a controller without RAID.
+package megarac
+
+import (
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// Record is the dialect.
+var Record = quirk.Must(record(), "boot-full-request") // [V: ironic, of ami and asrockrack]
+
+func record() dialect.Record {
+	r := generic.Record
+	r.Name, r.Vendor, r.Product, r.RedfishVersion = "megarac", "AMI", "AMI Redfish Server", "1.11.0" // [V: mockup]
+	r.ManagerModel = "MegaRAC SP-X"                                                                  // [K]
+	r.SystemID, r.ManagerID, r.ChassisID = "Self", "Self", "Self"                                    // [V: reference; ansible #6434]
+	r.BMC.Slots = nil
+	for _, id := range []string{"CD1", "CD2", "CD3", "CD4"} { // [V: scripts: four instances; the ID CD1]
+		r.BMC.Slots = append(r.BMC.Slots, bmc.SlotSpec{ID: id, Name: "CD/DVD Instance", Types: []string{"CD", "DVD"}})
+	}
+	r.BMC.Sessions = 15                                                                                   // [K]
+	r.BMC.SessionTimeout = 30 * time.Minute                                                               // [K]: SessionService says 30, and means minutes (face.go)
+	r.BMC.Life = bmc.LifeSpec{Leave: 2 * time.Second, Offline: 80 * time.Second, Start: 60 * time.Second} // [K]
+	a := &r.BMC.Accounts
+	a.Most, a.NameMax = 15, 16                         // [K: IPMI's users]
+	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 20 // [V: mockup for the most; the least there is the site's]
+	// [V: mockup, AccountService]
+	a.Policy.LockAfter, a.Policy.LockFor, a.Policy.ForgetAfter, a.Policy.NoteEvery = 5, 30*time.Second, 30*time.Second, 3
+	r.ResetTypes = []machine.ResetKind{ // [K]
+		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.ForceOn, machine.PowerCycle, machine.Nmi,
+	}
+	r.BootTargets = []machine.SourceKind{ // [K]
+		machine.None, machine.Pxe, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.UefiTarget, machine.UefiBootNext, machine.UefiHTTP,
+	}
+	r.Logs = dialect.Logs{System: "BIOS" /* [K] */, Manager: "SEL" /* [V: libredfish] */}
+	// Settings are shown as all will be [V: mockup, Bios/SD].
+	r.BIOS = dialect.BIOS{Times: []firmware.ApplyTime{firmware.OnReset}, Whole: true}
+	r.Media.Async = true // insertions are tasks [V: scripts]
+	r.Protocol = dialect.Protocol{
+		Registries: map[string]string{"Base": "1.12.0", "TaskEvent": "1.0.1", "Update": "1.0.1"}, // [V: mockup, Registries]
+		// [V: mockup, ProtocolFeaturesSupported]
+		Queries: dialect.Queries{
+			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 5,
+			Unknown: dialect.Ignored, // [K]
+		},
+		// A PATCH without If-Match is refused [V: gofish #171, of an SR655; libredfish,
+		// which sends * with every PATCH]. A DELETE is not [K].
+		ETags: dialect.ETags{Required: []string{"*"}, Deletes: true},
+		Sayings: map[string]dialect.Saying{"PreconditionRequired": {
+			Registry: "Ami", Version: "1.0.0", Key: "PreconditionHeaderMissing", // [V: gofish #171]
+			Text:       "The request has no If-Match header, which this resource needs.",
+			Resolution: "Read the resource, and send its ETag with the request.",
+		}},
+		OEM: types,
+	}
+	r.Face = face.Clone()
+	r.IPMI = ipmi(r.IPMI)
+	r.Own = own
+	return r
+}

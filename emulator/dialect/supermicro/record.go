@@ -1,0 +1,101 @@
+// Package supermicro is the dialect of Supermicro's BMCs: of the eleventh
+// generation of boards (X11, H11) and of the thirteenth (X13, H13).
+//
+// Evidence stands behind each datum: [V] was read in a public source, [K] is a
+// lead. Sources by short names:
+//
+//	mockup    NVIDIA/libredfish, tests/mockups/supermicro: a SYS-821GE-TNHR
+//	          (X13), BMC 11.01.01
+//	root      the same, src/model/testdata/supermicro_service_root.json
+//	jgato     jgato/jgato, random_docs/Configuring_SuperMicro_UEFI.md: BMC
+//	          3.72.13 and 3.72.19
+//	badfish   redhat-performance/badfish, mount_virtual_media
+//	sushy     openstack/sushy, release notes and constants
+//	ironic    openstack/ironic, drivers/modules/redfish and ipmitool
+//	story     https://storyboard.openstack.org/#!/story/…
+//	ansible   ansible-collections/community.general, issues and pull requests
+//	reference the table of dialects that issue 7 names
+//
+// What is of a real one and not here, and why:
+//   - ImageName stays after an image was ejected (ansible #6969): clients that
+//     go by Inserted or ConnectedVia never see it.
+//   - Firmware of X11 comes by CGI, which is no Redfish; here it is an upload as
+//     anyone's.
+//   - FixedBootOrder lists boot options by groups of the firmware's; the order
+//     is ComputerSystem.Boot.BootOrder, which X13 has as well (mockup).
+//   - SimpleStorage and the HA-RAID OEM objects: storage is shown by Storage,
+//     with the same names.
+//   - A boot device that IPMI has set reverts by itself on some boards: nobody
+//     says when.
+package supermicro
+
+import (
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// X11 takes an image by the vendor's own configuration of a drive, and, as its
+// later firmware does, by InsertMedia that knows the image alone [V: sushy
+// fix-insert-media-payload; ansible #4839].
+var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Face, func(r *dialect.Record) {
+	r.BMC.Slots = []bmc.SlotSpec{{ID: "CD1", Name: "Virtual Removable Media", Types: []string{"CD", "DVD"}}} // [V: jgato]
+	r.ResetTypes = []machine.ResetKind{                                                                      // [K]
+		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.GracefulRestart, machine.ForceRestart, machine.Nmi, machine.ForceOn,
+	}
+	r.Protocol.Registries = map[string]string{"Base": "1.4.0"}     // [K]
+	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored} // [K]
+	r.Protocol.ETags = dialect.ETags{Written: dialect.Weak}        // [V: reference]
+	r.IPMI.Suites = []byte{3, 17}                                  // [K]
+	r.Own = ownOfX11
+}), "boot-enabled-required" /* [V: story 2008547] */, "vmedia-strict-payload")
+
+// X13 has three drives, and takes an image with all that says how [V: mockup].
+var X13 = quirk.Must(record("supermicro-x13", "1.9.0" /* [V: root] */, x13Face, func(r *dialect.Record) {
+	for _, id := range []string{"VirtualMedia1", "VirtualMedia2", "VirtualMedia3"} { // [V: mockup]
+		r.BMC.Slots = append(r.BMC.Slots, bmc.SlotSpec{ID: id, Name: "Virtual Removable Media", Types: []string{"CD", "DVD", "Floppy", "USBStick"}})
+	}
+	r.ResetTypes = []machine.ResetKind{ // [V: mockup, ResetActionInfo]
+		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.GracefulRestart, machine.ForceRestart, machine.Nmi, machine.ForceOn,
+		machine.PowerCycle,
+	}
+	r.BootTargets = append(r.BootTargets[:len(r.BootTargets):len(r.BootTargets)], machine.UefiHTTP) // [V: mockup]
+	r.Protocol.Registries = map[string]string{"Base": "1.10.3"}                                     // [K]
+	// [V: root, ProtocolFeaturesSupported]
+	r.Protocol.Queries = dialect.Queries{Select: true, Filter: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 2, Unknown: dialect.Ignored}
+	r.IPMI.Suites = []byte{17, 3} // [K]
+	r.Own = ownOfX13
+}), "boot-enabled-required") // [V: story 2008547]
+
+func record(name, redfish string, face dialect.Face, more func(*dialect.Record)) dialect.Record {
+	r := generic.Record
+	r.Name, r.Vendor, r.ManagerModel, r.RedfishVersion = name, "Supermicro", "ASPEED" /* [V: mockup] */, redfish
+	r.Product = ""                                       // not shown [V: mockup, root]
+	r.SystemID, r.ManagerID, r.ChassisID = "1", "1", "1" // [V: mockup]
+	r.BMC.Slots = nil
+	r.BMC.Sessions = 16                                                                                   // [K]
+	r.BMC.SessionTimeout = 300 * time.Second                                                              // [V: mockup, SessionService]
+	r.BMC.Life = bmc.LifeSpec{Leave: 2 * time.Second, Offline: 60 * time.Second, Start: 45 * time.Second} // [K]
+	a := &r.BMC.Accounts
+	a.Most, a.NameMax = 10, 16                         // [K: IPMI's ten users]
+	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 20 // [V: mockup, AccountService]
+	// [V: mockup, AccountService]
+	a.Policy.LockAfter, a.Policy.LockFor, a.Policy.ForgetAfter, a.Policy.NoteEvery = 3, 30*time.Second, 30*time.Second, 3
+	// What the tree calls Cd is the virtual one: theirs is UsbCd, and their Cd, a
+	// drive in the server, is RemoteDrive here, which no server has (face.go).
+	r.BootTargets = []machine.SourceKind{
+		machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.RemoteDrive, machine.UefiBootNext,
+	}
+	r.Logs = dialect.Logs{System: "Log1", Manager: "Log1"}               // [V: mockup]
+	r.BIOS = dialect.BIOS{Times: []firmware.ApplyTime{firmware.OnReset}} // [V: mockup: applied on the next reboot]
+	r.Protocol = dialect.Protocol{OEM: types}
+	r.Face = face.Clone()
+	r.IPMI = ipmi(r.IPMI)
+	more(&r)
+	return r
+}

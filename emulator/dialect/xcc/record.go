@@ -1,0 +1,111 @@
+// Package xcc is the dialect of Lenovo's XClarity Controller: of the first
+// generation (ThinkSystem SR650, SR650 V2) and of the second (V3).
+//
+// Evidence stands behind each datum: [V] was read in a public source, [K] is a
+// lead. Sources by short names:
+//
+//	mockup    NVIDIA/libredfish, tests/mockups/lenovo: a ThinkSystem SR670 V2,
+//	          XCC TGBT42S 2.83
+//	libredfish  the same, src/lenovo.rs
+//	scripts   lenovo/python-redfish-lenovo, examples
+//	sushy     openstack/sushy, release notes
+//	gofish, bmclib, community.general: issues and pull requests of these
+//	reference the table of dialects that issue 7 names
+//
+// What is of a real XCC and not here, and why:
+//   - /fwupdate and /mfwupdate, which take images by POST, are the same upload
+//     as HttpPushUri's; images come by that, MultipartHttpPushUri and
+//     SimpleUpdate.
+//   - SimpleUpdate by TFTP and SFTP: the lab fetches by HTTP and HTTPS.
+//   - ForceRestart that hangs is of one model (SR675) and no habit of XCC's.
+//   - Feature on demand keys (Oem/Lenovo/FoD): every licence is installed. The
+//     licences themselves are shown.
+package xcc
+
+import (
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// First is XCC of the first generation, firmware 2.50 and later: before that
+// the collection of virtual media was empty (reference).
+var First = record("xcc", "Lenovo XClarity Controller" /* [V: mockup] */, "1.15.0" /* [V: mockup] */, firstFace, nil)
+
+// Second is XCC2.
+var Second = record("xcc2", "Lenovo XClarity Controller 2" /* [K] */, "1.17.0" /* [K] */, secondFace, func(r *dialect.Record) {
+	// HTTP boot is offered [K].
+	r.BootTargets = append(r.BootTargets[:len(r.BootTargets):len(r.BootTargets)], machine.UefiHTTP)
+	// IPMI over LAN is off as it comes [V: mockup, NetworkProtocol/IPMI; K for
+	// V3]: PATCH of NetworkProtocol puts it on.
+	r.BMC.Network.IPMI.On = false
+}, "etag-mismatch-own") // [V: community.general #11261, #11270]
+
+// slots are the drives of virtual media [V: mockup, in this order]. Images come
+// into EXT alone; Remote and RDOC are of the remote console (rules.go).
+var slots = func() (all []bmc.SlotSpec) {
+	for _, id := range []string{"EXT1", "EXT2", "EXT3", "EXT4", "Remote1", "Remote2", "Remote3", "Remote4", "RDOC1", "RDOC2"} {
+		all = append(all, bmc.SlotSpec{ID: id, Name: "VirtualMedia", Types: []string{"CD", "DVD", "Floppy", "USBStick"}})
+	}
+	return all
+}()
+
+// habits are quirks that every XCC has: slots take images by PATCH of Image and
+// Inserted, both of them [V: sushy fix-virtual-media-fallback; pastebin.com/dLZ2vLWN:
+// 400 PropertyMissing for Inserted], and overrides hold once or not at all [V:
+// mockup; bmclib providers/lenovo/boot.go].
+var habits = []string{"vmedia-patch-only", "boot-no-continuous"}
+
+func record(name, model, redfish string, face dialect.Face, more func(*dialect.Record), quirks ...string) dialect.Record {
+	r := generic.Record
+	r.Name, r.Vendor, r.ManagerModel, r.RedfishVersion = name, "Lenovo" /* [V: mockup] */, model, redfish
+	r.Product = ""                                       // not shown [V: mockup]
+	r.SystemID, r.ManagerID, r.ChassisID = "1", "1", "1" // [V: mockup]
+	r.BMC.Slots = slots
+	r.BMC.Sessions = 16                                                                                   // [V: reference]
+	r.BMC.SessionTimeout = 300 * time.Second                                                              // [V: mockup, SessionService]
+	r.BMC.Log = bmc.LogSpec{Size: 511, Full: bmc.Stays}                                                   // [V: mockup, LogServices/SEL: NeverOverWrites]
+	r.BMC.Life = bmc.LifeSpec{Leave: 3 * time.Second, Offline: 75 * time.Second, Start: 45 * time.Second} // [K]
+	r.BMC.Network.KVM.Port, r.BMC.Network.Media.Port = 3900, 3900                                         // [V: mockup, NetworkProtocol]
+	a := &r.BMC.Accounts
+	a.Most, a.NameMax = 12, 16                                              // [K: twelve local users]
+	a.Policy.MinPassword, a.Policy.MaxPassword = 10, 32                     // [V: mockup, AccountService]
+	a.Policy.LockAfter = 5                                                  // [K]; the mockup's was set to 0 by who made it
+	a.Policy.LockFor, a.Policy.ForgetAfter = 60*time.Second, 60*time.Second // [V: mockup]
+	// [V: mockup, Systems/1]
+	r.ResetTypes = []machine.ResetKind{
+		machine.ResetOn, machine.Nmi, machine.GracefulShutdown, machine.GracefulRestart, machine.ForceOn, machine.ForceOff, machine.ForceRestart,
+	}
+	r.BootTargets = []machine.SourceKind{ // [V: mockup]
+		machine.None, machine.Pxe, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.Diags, machine.UefiTarget,
+	}
+	r.Redundant = dialect.Accept // [K]
+	r.Logs = dialect.Logs{System: "SEL" /* [V: mockup] */, Manager: "AuditLog" /* [V: mockup, there under the system] */}
+	r.BIOS = dialect.BIOS{
+		Times: []firmware.ApplyTime{firmware.OnReset}, // [V: mockup, Bios]
+		Whole: true,                                   // [V: mockup, Bios/Pending]
+	}
+	// A finished task is gone once its monitor was read [V: bmclib providers/lenovo].
+	r.Tasks = dialect.Tasks{Once: true}
+	r.Protocol = dialect.Protocol{
+		Registries: map[string]string{"Base": "1.12.1", "TaskEvent": "1.0.3", "ResourceEvent": "1.2.0", "LogService": "1.0.0"}, // [V: mockup, Registries]
+		// [V: mockup, ProtocolFeaturesSupported]
+		Queries: dialect.Queries{
+			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 2,
+			Unknown: dialect.Ignored, // [K]
+		},
+		OEM: types,
+	}
+	r.Face = face.Clone()
+	r.IPMI = ipmi(r.IPMI)
+	r.Own = own
+	if more != nil {
+		more(&r)
+	}
+	return quirk.Must(r, append(habits[:len(habits):len(habits)], quirks...)...)
+}
