@@ -90,7 +90,8 @@ type Rule struct {
 	Begins   map[string][]string // a property begins with one of these
 	Empty    bool                // there is no body at all; {} is one
 	While    While
-	For      time.Duration // how long While lasts
+	For      time.Duration       // how long While lasts
+	Kept     map[string][]string // what is kept by a name is one of these; "" is nothing
 	// Answer.
 	Status int    // 400 where it is 0
 	Says   Saying // Text's %1 is the property, %2 its value

@@ -114,3 +114,20 @@ func TestWhatNeedsAnETagIsDeletedWithout(t *testing.T) {
 		step{"admin", "PATCH", account, `{"Enabled":false}`, nil, 428, ""},
 		step{"admin", "DELETE", account, "", nil, 204, ""})
 }
+
+func TestAVendorRefusesByWhatItKeeps(t *testing.T) {
+	const lock = "/redfish/v1/Managers/1/Actions/Oem/Acme.Lock"
+	s, _ := owned(t, dialect.Own{Actions: []dialect.Action{{
+		On: "/redfish/v1/Managers/{manager}", Name: "Acme.Lock", Inputs: []dialect.Input{{Name: "On", Type: dialect.FlagInput, Required: true}},
+		Does: []dialect.Effect{{Keep: map[string]any{"Locked": "$On"}}},
+	}}}, dialect.Face{Rules: []dialect.Rule{{Of: "ComputerSystem", Method: "PATCH", Kept: map[string][]string{"Locked": {"true"}}, Status: 403, Says: refusal400}}})
+	for _, st := range []step{
+		{"admin", "PATCH", sys, `{"AssetTag":"a"}`, nil, 200, ""},
+		{"admin", "POST", lock, `{"On":true}`, nil, 204, ""},
+		{"admin", "PATCH", sys, `{"AssetTag":"b"}`, nil, 403, "Busy"},
+		{"admin", "POST", lock, `{"On":false}`, nil, 204, ""},
+		{"admin", "PATCH", sys, `{"AssetTag":"b"}`, nil, 200, ""},
+	} {
+		answersWith(t, s, st)
+	}
+}

@@ -157,6 +157,15 @@ func (r *rule) sees(in document, bytes int64) (property string, ok bool) {
 
 // during says whether the condition of the rule holds.
 func (r *rule) during(m *match, at *snapshot) bool {
+	for name, values := range r.Kept {
+		text := ""
+		if is, ok := keptIn(at.b, name); ok {
+			text = fmt.Sprint(is)
+		}
+		if !slices.Contains(values, text) {
+			return false
+		}
+	}
 	var up time.Time // zero: it has never been restarted
 	if at.b.Life != nil {
 		up = at.b.Life.Up

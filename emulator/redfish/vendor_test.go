@@ -15,7 +15,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/megarac"
 	"github.com/metalab-dev/metalab/emulator/dialect/openbmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/supermicro"
+	"github.com/metalab-dev/metalab/emulator/dialect/xcc"
 )
 
 // vendors are the dialects, each with profiles of its servers.
@@ -27,6 +30,11 @@ var vendors = []struct {
 	{&irmc.S5, []string{"fujitsu-rx2540-m5", "fujitsu-rx2530-m6"}},
 	{&irmc.S6, []string{"fujitsu-rx2540-m7", "fujitsu-rx2530-m7"}},
 	{&ibmc.Record, []string{"huawei-2288h-v5", "huawei-1288h-v5"}},
+	{&xcc.First, []string{"lenovo-sr650-v2"}},
+	{&xcc.Second, []string{"lenovo-sr650-v3"}},
+	{&supermicro.X11, []string{"supermicro-1029u"}},
+	{&supermicro.X13, []string{"supermicro-621c"}},
+	{&megarac.Record, []string{"gigabyte-r282", "lenovo-sr655"}},
 }
 
 // newVendorHost is a service of a server whose BMC has a dialect.

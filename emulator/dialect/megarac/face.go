@@ -18,14 +18,25 @@ var face = dialect.Face{
 			Of: "ComputerSystem",
 			// [V: mockup, which has neither of these]
 			Drop: []string{"VirtualMedia", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues"},
-			Set:  []dialect.Datum{{Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIBIOSInventoryCRC.v1_0_0.AMIBIOSInventoryCRC", "RtpVersion": "13.03"}}}, // [V: mockup]
+			Set: []dialect.Datum{{Path: "@Redfish.Settings", Value: map[string]any{ // [V: mockup]
+				"@odata.type": "#Settings.v1_2_2.Settings", "SettingsObject": map[string]any{"@odata.id": settings},
+			}}, {Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIBIOSInventoryCRC.v1_0_0.AMIBIOSInventoryCRC", "RtpVersion": "13.03"}}}, // [V: mockup]
 		},
-		{Of: "Manager", Set: []dialect.Datum{{Path: "Oem/Ami/@odata.type", Value: "#AMIManager.v1_0_0.AMIManager"}}}, // [V: mockup]
-		{Of: "SessionService", Set: []dialect.Datum{{Path: "SessionTimeout", Value: 30}}},                            // [V: mockup]
-		{Of: "Bios", Drop: []string{"@Redfish.Settings/SupportedApplyTimes"}},                                        // [V: mockup]
-		{Of: "VirtualMedia", Drop: []string{"VerifyCertificate", "Certificates"}},                                    // [K]
+		{Of: "Manager", Set: []dialect.Datum{
+			{Path: "Oem/Ami/@odata.type", Value: "#AMIManager.v1_0_0.AMIManager"}, // [V: mockup]
+			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", Value: "Enabled"},         // [V: scripts]
+			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", From: "=" + keptMedia},
+		}}, // [V: mockup]
+		{Of: "SessionService", Set: []dialect.Datum{{Path: "SessionTimeout", Value: 30}}}, // [V: mockup]
+		{Of: "Bios", Drop: []string{"@Redfish.Settings/SupportedApplyTimes"}},             // [V: mockup]
+		{Of: "VirtualMedia", Drop: []string{"VerifyCertificate", "Certificates"}},         // [K]
 	},
 	Rules: []dialect.Rule{
+		// Remote media have to be on [V: scripts; K for the message].
+		{
+			Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Kept: map[string][]string{keptMedia: {mediaOff}}, Status: 503,
+			Says: dialect.Saying{Registry: "Ami", Version: "1.0.0", Key: "RemoteMediaDisabled", Text: "Remote media support is disabled.", Resolution: "Enable it by the manager's action AMIVirtualMedia.EnableRMedia."},
+		},
 		// How the image comes has to be said [V: scripts; reference].
 		{
 			Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Lacks: []string{"TransferProtocolType"},

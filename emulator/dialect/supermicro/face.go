@@ -67,8 +67,11 @@ var shapes = []dialect.Shape{
 	{Of: "Bios", At: system + "/Bios/Settings", Bare: []string{"Attributes"}, Drop: []string{"@Redfish.SettingsApplyTime"}},
 	{Of: "Bios", Drop: []string{"@Redfish.Settings/SupportedApplyTimes"}},
 	{
-		Of:  "Manager",
-		Set: []dialect.Datum{{Path: "Oem/Supermicro/@odata.type", Value: "#SmcManagerExtensions.v1_0_0.Manager"}}, // [V: mockup]
+		Of: "Manager",
+		Set: []dialect.Datum{
+			{Path: "Oem/Supermicro/@odata.type", Value: "#SmcManagerExtensions.v1_0_0.Manager"}, // [V: mockup]
+			{Path: "Oem/Supermicro/LicenseManager/@odata.id", Value: licences},                  // [K for where the link is]
+		},
 	},
 }
 
@@ -88,7 +91,7 @@ var x11Face = func() dialect.Face {
 			},
 			dialect.Shape{Of: "VirtualMedia", Drop: []string{"VerifyCertificate", "Certificates"}}, // [V: jgato]
 		),
-		Rules: []dialect.Rule{u},
+		Rules: append([]dialect.Rule{u}, unlicensed...),
 		Readings: []dialect.Reading{
 			g,
 			// The mode flips to Legacy when nobody says it [V: story 2008252].
@@ -114,12 +117,15 @@ var x13Face = func() dialect.Face {
 			dialect.Shape{Of: "ComputerSystem", Drop: []string{"Actions/#ComputerSystem.Reset/ResetType" + allowed}, Set: []dialect.Datum{
 				{Path: "Oem/Supermicro/@odata.type", Value: "#SmcSystemExtensions.v1_0_0.System"}, // [V: mockup]
 			}},
+			dialect.Shape{Of: "Manager", Set: []dialect.Datum{ // [V: mockup]
+				{Path: "Oem/Supermicro/SysLockdown/@odata.id", Value: lockdown}, {Path: "Oem/Supermicro/KCSInterface/@odata.id", Value: kcs},
+			}},
 			// [V: mockup]
 			dialect.Shape{Of: "VirtualMedia", Set: []dialect.Datum{{Path: "Oem/Supermicro", Value: map[string]any{
 				"@odata.type": "#VirtualMediaConfig.v1_0_0.VirtualMediaConfig", "AcceptSelfSigned": nil,
 			}}}},
 		),
-		Rules:    []dialect.Rule{u},
+		Rules:    append([]dialect.Rule{u}, unlicensed...),
 		Readings: []dialect.Reading{g},
 		Errors: dialect.Errors{
 			Code: "Base.1.10.GeneralError",                                                                                                                            // [K]

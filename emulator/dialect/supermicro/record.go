@@ -25,6 +25,9 @@
 //     is ComputerSystem.Boot.BootOrder, which X13 has as well (mockup).
 //   - SimpleStorage and the HA-RAID OEM objects: storage is shown by Storage,
 //     with the same names.
+//   - InsertMedia of X13 takes Inserted and WriteProtected: its ActionInfo lists
+//     them (mockup), though some firmware of X12 and X13 refuses them (reference);
+//     vmedia-strict-payload is the switch.
 //   - A boot device that IPMI has set reverts by itself on some boards: nobody
 //     says when.
 package supermicro
@@ -53,6 +56,7 @@ var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Face,
 	r.Protocol.ETags = dialect.ETags{Written: dialect.Weak}        // [V: reference]
 	r.IPMI.Suites = []byte{3, 17}                                  // [K]
 	r.Own = ownOfX11
+	r.Breaks = append(r.Breaks, dialect.Break{Of: "Bios", Path: "Attributes", Why: "names of attributes have a hash [K: reference]"})
 }), "boot-enabled-required" /* [V: story 2008547] */, "vmedia-strict-payload")
 
 // X13 has three drives, and takes an image with all that says how [V: mockup].
@@ -96,6 +100,9 @@ func record(name, redfish string, face dialect.Face, more func(*dialect.Record))
 	r.Protocol = dialect.Protocol{OEM: types}
 	r.Face = face.Clone()
 	r.IPMI = ipmi(r.IPMI)
+	r.Breaks = []dialect.Break{{
+		Of: "ComputerSystem", Path: "Boot/BootSourceOverrideTarget", Why: "UsbCd is no boot source of the standard's [V: mockup]",
+	}}
 	more(&r)
 	return r
 }

@@ -23,13 +23,16 @@ var moves = []dialect.Move{
 
 // shapes are how its resources differ.
 var shapes = []dialect.Shape{
-	{Of: "ServiceRoot", Drop: []string{"Product"}}, // [V: mockup]
+	{Of: "ServiceRoot", Drop: []string{"Product"}, Set: []dialect.Datum{{Path: "LicenseService/@odata.id", Value: licences}}}, // [V: mockup]
 	{
 		Of: "ComputerSystem",
 		// [V: mockup, which has none of these]
 		Drop: []string{"Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/HttpBootUri"},
 		Set: []dialect.Datum{
 			{Path: "Oem/Lenovo/@odata.type", Value: "#LenovoComputerSystem.v1_0_0.LenovoSystemProperties"}, // [V: mockup]
+			{Path: "@Redfish.Settings", Value: map[string]any{ // [V: mockup]
+				"@odata.type": "#Settings.v1_3_0.Settings", "SupportedApplyTimes": []any{"OnReset"}, "SettingsObject": map[string]any{"@odata.id": pending},
+			}},
 			{
 				// [V: mockup for one value, K for the others]
 				Path: "Oem/Lenovo/SystemStatus", From: "BootProgress/LastState", Value: "SystemOn_StartingUEFI",
@@ -45,6 +48,8 @@ var shapes = []dialect.Shape{
 		Of: "Manager",
 		Set: []dialect.Datum{
 			{Path: "Oem/Lenovo/@odata.type", Value: "#LenovoManager.v1_0_0.LenovoManagerProperties"}, // [V: mockup]
+			{Path: "Oem/Lenovo/RemoteControl/@odata.id", Value: control},                             // [V: mockup]
+			{Path: "Oem/Lenovo/RemoteMap/@odata.id", Value: mounting},                                // [V: mockup]
 			{Path: "Oem/Lenovo/KCSEnabled", Value: true},                                             // [V: mockup for the name]
 		},
 	},
@@ -94,6 +99,7 @@ var firstFace = dialect.Face{
 	Shapes: append(slices.Clone(shapes),
 		dialect.Shape{Of: "ComputerSystem", Drop: []string{"VirtualMedia"}},
 		dialect.Shape{Of: "VirtualMedia", Drop: []string{"VerifyCertificate", "Certificates"}}),
+	Readings: readings,
 	Rules: append(slices.Clone(rules),
 		dialect.Rule{Of: "VirtualMedia", Method: "PATCH", Sent: []string{"VerifyCertificate"}, Says: unknown}),
 	Shut:   []string{system + "/VirtualMedia/{slot}/Certificates"},
@@ -106,7 +112,8 @@ var secondFace = dialect.Face{
 	Moves: append(slices.Clone(moves), dialect.Move{
 		From: system + "/Storage/{storage}/Drives/Disk.{drive}", To: system + "/Storage/{storage}/Drives/Drive.Bay_{drive}",
 	}),
-	Shapes: shapes,
-	Rules:  rules,
-	Errors: errorForm,
+	Shapes:   shapes,
+	Rules:    rules,
+	Readings: readings,
+	Errors:   errorForm,
 }

@@ -18,8 +18,8 @@
 //     SimpleUpdate.
 //   - SimpleUpdate by TFTP and SFTP: the lab fetches by HTTP and HTTPS.
 //   - ForceRestart that hangs is of one model (SR675) and no habit of XCC's.
-//   - Feature on demand keys (Oem/Lenovo/FoD): every licence is installed. The
-//     licences themselves are shown.
+//   - Feature on demand keys (Oem/Lenovo/FoD): the licences are installed, and
+//     shown; who wants to see what happens without has the quirk license-denied.
 package xcc
 
 import (
@@ -44,6 +44,7 @@ var Second = record("xcc2", "Lenovo XClarity Controller 2" /* [K] */, "1.17.0" /
 	// IPMI over LAN is off as it comes [V: mockup, NetworkProtocol/IPMI; K for
 	// V3]: PATCH of NetworkProtocol puts it on.
 	r.BMC.Network.IPMI.On = false
+	r.Own = both(r.Own)
 }, "etag-mismatch-own") // [V: community.general #11261, #11270]
 
 // slots are the drives of virtual media [V: mockup, in this order]. Images come

@@ -20,3 +20,15 @@ var rules = []dialect.Rule{
 	// [V: mockup, which has neither]
 	{Of: "ComputerSystem", Method: "PATCH", Sent: []string{"Boot/HttpBootUri", "Boot/AliasBootOrder"}, Says: unknown},
 }
+
+// readings are how a new volume is read: cache policies have names of Lenovo's,
+// and what else is there has no meaning for the model [V: scripts,
+// lenovo_create_raid_volume.py, which has both words for each policy].
+var readings = []dialect.Reading{
+	{Of: "VolumeCollection", Method: "POST", Path: "Oem/Lenovo/ReadPolicy", To: "ReadCachePolicy", Words: map[string]any{"NoReadAhead": "Off"}},
+	{
+		Of: "VolumeCollection", Method: "POST", Path: "Oem/Lenovo/WritePolicy", To: "WriteCachePolicy",
+		Words: map[string]any{"AlwaysWriteBack": "UnprotectedWriteBack", "WriteBackWithBBU": "ProtectedWriteBack", "WriteBack": "ProtectedWriteBack"},
+	},
+	{Of: "VolumeCollection", Method: "POST", Path: "Oem", To: dialect.Nowhere}, // IOPolicy, AccessPolicy, DriveCachePolicy
+}
