@@ -13,8 +13,8 @@ var (
 	// there are vendors whose names have a hash.
 	attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_#]{0,63}$`)
 	// registryID is of the standard's form, or has its version with dots.
-	registryID = regexp.MustCompile(`^[A-Za-z0-9]+\.(v[0-9]+_[0-9]+_[0-9]+|[0-9]+\.[0-9]+\.[0-9]+)$`)
-	versionText   = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
+	registryID  = regexp.MustCompile(`^[A-Za-z0-9]+\.(v[0-9]+_[0-9]+_[0-9]+|[0-9]+\.[0-9]+\.[0-9]+)$`)
+	versionText = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
 )
 
 // check collects what is wrong in a registry.
