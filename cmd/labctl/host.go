@@ -252,7 +252,17 @@ func newHostShow(o *options) *cobra.Command {
 			for _, t := range d.Tasks {
 				rows = append(rows, []string{"task " + t.ID, strings.TrimSpace(fmt.Sprintf("%s: %s, %d %% %s", t.Name, t.State, t.Percent, t.Fault))})
 			}
-			return o.output.print(c.OutOrStdout(), d, rows)
+			shown := struct {
+				control.Detail
+				Controller *told `json:"controller,omitempty"`
+			}{d, readTold(c.Context(), o, d)}
+			if k := shown.Controller; k != nil {
+				rows = append(rows, []string{"object", k.Name + " " + k.State})
+				for _, w := range k.Workarounds {
+					rows = append(rows, []string{"workaround", w})
+				}
+			}
+			return o.output.print(c.OutOrStdout(), shown, rows)
 		},
 	}
 }

@@ -132,7 +132,7 @@ func (c *client) PendingBIOS(ctx context.Context) (bmc.Settings, error) {
 // SetBIOS writes into the settings object or, where there is none, into the
 // Bios itself (DSP0266, "Settings resource").
 func (c *client) SetBIOS(ctx context.Context, settings bmc.Settings) error {
-	b, _, err := c.readBIOS(ctx, "SetBIOS")
+	b, s, err := c.readBIOS(ctx, "SetBIOS")
 	if err != nil {
 		return err
 	}
@@ -154,6 +154,9 @@ func (c *client) SetBIOS(ctx context.Context, settings bmc.Settings) error {
 	}
 	if err != nil {
 		return refusedSettings(err, settings)
+	}
+	if a.status != http.StatusAccepted && body[applyTime] == nil && to.uri != b.uri {
+		return c.makeJob(ctx, s, to.uri)
 	}
 	return c.scheduled(ctx, a)
 }

@@ -230,3 +230,43 @@ func TestChangesOverABrokenConnection(t *testing.T) {
 		t.Errorf("SetBoot() error = %v, target %s", err, s.target)
 	}
 }
+
+// iDRAC 8 keeps settings that came without an apply time until a job is made for
+// them in its manager's queue.
+func TestSettingsThatAJobIsMadeFor(t *testing.T) {
+	const bios, queue = systemPath + "/Bios", "/redfish/v1/Managers/1/Jobs"
+	s := newServer(t)
+	s.system["Bios"] = linkTo(bios)
+	s.route("GET "+bios, s.show(func() map[string]any {
+		return map[string]any{"Attributes": map[string]any{"Cores": 8}, "@Redfish.Settings": map[string]any{
+			"SettingsObject": linkTo(bios + "/Settings"), "Messages": []any{map[string]any{
+				"MessageId": "Base.1.8.PropertyUnknown", "Message": "No.", "RelatedProperties": []string{"#/Attributes/Cores"},
+			}},
+		}}
+	}))
+	s.route("GET "+bios+"/Settings", s.show(func() map[string]any { return map[string]any{} }))
+	s.route("PATCH "+bios+"/Settings", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	s.route("GET /redfish/v1/Managers/1", s.show(func() map[string]any {
+		return map[string]any{"Links": map[string]any{"Oem": map[string]any{"Acme": map[string]any{"Jobs": linkTo(queue)}}}}
+	}))
+	s.route("POST "+queue, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	c := s.open().(bmc.Setup)
+	if err := c.SetBIOS(t.Context(), bmc.Settings{"Cores": int64(4)}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{`{"Attributes":{"Cores":4}}`, `{"TargetSettingsURI":"` + bios + `/Settings"}`}
+	if d := cmp.Diff(want, s.sent()); d != "" {
+		t.Errorf("it sends (-want +got):\n%s", d)
+	}
+	if b, err := c.BIOS(t.Context()); err != nil || b.Failed["Cores"] != "No." {
+		t.Errorf("BIOS() = %+v, %v, want what came of the last reset", b, err)
+	}
+	s.route("POST "+queue, func(w http.ResponseWriter, _ *http.Request) { fail(w, 400, "LC068", "There is a job.") })
+	if err := c.SetBIOS(t.Context(), bmc.Settings{"Cores": int64(2)}); err != nil {
+		t.Errorf("SetBIOS() error = %v while a job waits", err)
+	}
+	s.route("PATCH "+bios+"/Settings", func(w http.ResponseWriter, _ *http.Request) { fail(w, 400, "SYS011", "There is a job.") })
+	if err := c.SetBIOS(t.Context(), bmc.Settings{"Cores": int64(1)}); !errors.Is(err, bmc.ErrPending) {
+		t.Errorf("SetBIOS() error = %v, want ErrPending", err)
+	}
+}
