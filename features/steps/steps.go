@@ -68,7 +68,7 @@ func (s *scene) register(b *book) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
-		{"firmware", s.registerFirmware},
+		{"firmware", s.registerFirmware}, {"quirk", s.registerQuirks},
 	} {
 		b.about = noun.about
 		noun.bind(b)

@@ -66,9 +66,8 @@ func (c *client) climb(topic string, ways []way, refused func(error) bool) (answ
 }
 
 const (
-	// busyLimit is how long a request waits for a BMC that is busy: power
-	// settles in seconds. What takes longer, such as a POST, is its caller's to
-	// wait for.
+	// busyLimit is how long a request waits for a BMC that is busy. What takes
+	// longer, such as a POST, is its caller's to wait for.
 	busyLimit    = 30 * time.Second
 	busyWait     = 2 * time.Second
 	busyWaitMost = 8 * time.Second

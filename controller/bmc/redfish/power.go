@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/stmcginnis/gofish/schemas"
 
@@ -78,6 +79,9 @@ func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
 	})
 }
 
+// settleLimit is for how long power is asked for that has to settle.
+const settleLimit = 90 * time.Second
+
 // settled asks for power until the BMC does not say that power has to settle
 // first, as iDRAC 10 does with a 409 (bugs.launchpad.net/ironic bug 2162995) and
 // iLO with a message.
@@ -96,7 +100,7 @@ func (c *client) settled(ctx context.Context, a bmc.PowerAction, ask func() erro
 		if s, e := c.computerSystem(ctx); e == nil && done(a, s) {
 			return nil
 		}
-		if e.status != http.StatusConflict && !errors.Is(err, bmc.ErrBusy) || c.clock.Since(began)+wait > busyLimit {
+		if e.status != http.StatusConflict && !errors.Is(err, bmc.ErrBusy) || c.clock.Since(began)+wait > settleLimit {
 			return err
 		}
 		if e := c.sleep(ctx, wait); e != nil {

@@ -1,0 +1,139 @@
+Feature: Servers whose BMCs are as real ones are
+  Each row is a server whose BMC does one thing as some real ones do. The
+  controllers find out what it takes, and get the server its image all the same.
+  The numbers are those of the table of quirks.
+
+  Background:
+    Given a lab with 1 server
+
+  Scenario Outline: A server gets its image in spite of <quirk>
+    Given the server's BMC has the quirk "<quirk>"
+    When the operator registers the server
+    Then the host becomes "available"
+    When the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server's first disk begins with the image
+    And the server's virtual CD is empty
+    And the host tells of the workaround "<workaround>"
+
+    @Q1
+    Examples:
+      | quirk                         | workaround |
+      | vmedia-stale-inserted for=10s |            |
+
+    @Q2
+    Examples:
+      | quirk           | workaround                                                      |
+      | vmedia-detached | virtual media detached: a restart of the BMC brings them back |
+
+    @Q4
+    Examples:
+      | quirk                 | workaround |
+      | vmedia-strict-payload |            |
+
+    @Q5
+    Examples:
+      | quirk             | workaround                       |
+      | vmedia-patch-only | virtual media: PATCH of the slot |
+
+    @Q7
+    Examples:
+      | quirk                 | workaround                                                       |
+      | vmedia-missing-params | virtual media: InsertMedia, saying how it is transferred |
+
+    @Q8
+    Examples:
+      | quirk                   | workaround |
+      | vmedia-eject-needs-body |            |
+
+    @Q12
+    Examples:
+      | quirk                 | workaround |
+      | boot-enabled-required |            |
+
+    @Q13
+    Examples:
+      | quirk                | workaround                                        |
+      | boot-full-request    | boot override: target, enabled and mode together |
+      | boot-minimal-request |                                                   |
+
+    @Q15
+    Examples:
+      | quirk              | workaround                                             |
+      | boot-no-continuous | boot override for good: once, anew before each start |
+
+    @Q16
+    Examples:
+      | quirk                | workaround |
+      | post-rejects-changes |            |
+
+    @Q17
+    Examples:
+      | quirk                    | workaround |
+      | power-settle-409 for=30s | power: it has to settle |
+
+    @Q18
+    Examples:
+      | quirk                           | workaround              |
+      | power-invalid-state-400 for=30s | power: it has to settle |
+
+    @Q19
+    Examples:
+      | quirk                | workaround |
+      | bmc-not-ready for=3m |            |
+
+    @Q22
+    Examples:
+      | quirk                | workaround |
+      | no-sessions          |            |
+      | session-limit most=1 |            |
+
+    @Q23
+    Examples:
+      | quirk                | workaround             |
+      | etag-required        |                        |
+      | etag-weak-vs-strong  | ETag: without          |
+      | etag-mismatch-own    | ETag: without If-Match |
+      | etag-double-quoted   |                        |
+      | etag-on-action-412   |                        |
+
+    @Q24
+    Examples:
+      | quirk             | workaround |
+      | conn-abrupt-close |            |
+
+    @Q26
+    Examples:
+      | quirk               | workaround |
+      | extendedinfo-object |            |
+
+    @Q27
+    Examples:
+      | quirk         | workaround |
+      | missing-links |            |
+
+    @Q28
+    Examples:
+      | quirk        | workaround |
+      | members-null |            |
+
+  @Q35
+  Scenario: A server gets its image in spite of ipmi-cipher17-only
+    Given the server's BMC has the quirk "ipmi-cipher17-only"
+    When the operator registers the server by "ipmi"
+    Then the host becomes "available"
+    When the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server's first disk begins with the image
+
+  @Q9 @Q25
+  Scenario Outline: What there is no way round is told: <quirk>
+    Given the server's BMC has the quirk "<quirk>"
+    When the operator registers the server
+    Then the host reports "inspection error"
+    And the host's error says "<says>"
+
+    Examples:
+      | quirk          | says                                                    |
+      | license-denied | needs a licence                                         |
+      | vmedia-no-http | The parameter Image cannot have the value http:// |
