@@ -12,7 +12,6 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/inband"
@@ -29,7 +28,7 @@ type controllerConfig struct {
 	API      *rest.Config
 	Identity inband.Identity
 	RootCAs  *x509.CertPool // of BMCs
-	Clock    clock.WithTicker
+	Clock    labClock
 	Enter    func() func()
 	Chance   func() float64
 	Log      *slog.Logger
@@ -58,6 +57,9 @@ type controllers struct {
 // startControllers returns when both servers listen and the manager runs.
 func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, err error) {
 	s := &controllers{ended: make(chan struct{}), pool: manager.BMCs()}
+	for scheme, open := range s.pool.Drivers {
+		s.pool.Drivers[scheme] = driverClock{c.Clock}.on(open)
+	}
 	ctx, s.stop = context.WithCancel(ctx)
 	defer func() {
 		if err != nil {
