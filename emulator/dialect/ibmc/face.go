@@ -52,7 +52,8 @@ func face() dialect.Face {
 			chassis + "/Controls", chassis + "/TrustedComponents", chassis + "/Sensors", chassis + "/PowerSubsystem", chassis + "/ThermalSubsystem",
 			chassis + "/EnvironmentMetrics", systems + "/Processors/{processor}/EnvironmentMetrics", systems + "/Memory/{dimm}/EnvironmentMetrics",
 			volumes + "/Capabilities", storage + "/{storage}/Controllers",
-			slot + "/Certificates",
+			// [V] the slot has no actions of the standard's.
+			slot + "/Actions", slot + "/InsertMediaActionInfo", slot + "/Certificates",
 		},
 		Shapes: []dialect.Shape{
 			{Of: "ServiceRoot", Drop: []string{"Vendor", "Product", "ProtocolFeaturesSupported"}, Set: []dialect.Datum{ // [V] client: redfish.json
@@ -65,6 +66,7 @@ func face() dialect.Face {
 					{Path: "Name", Value: "Computer System"},
 					{Path: "Links/Managers", From: "Links/ManagedBy"}, // [V] client: system-v5.json: so it calls ManagedBy
 					{Path: oem + "/ProductName", From: "Model"},
+					{Path: "Actions/Oem/Huawei/#" + fruControl, Value: map[string]any{"target": "{self}/Actions/Oem/Huawei/" + fruControl}}, // [V] client: system-v5.json
 					{Path: oem + "/StorageSummary/Count", From: storage + "#Members@odata.count"},
 					{Path: oem + "/PowerOnStrategy", From: "PowerRestorePolicy", Map: map[string]any{"AlwaysOn": "TurnOn", "AlwaysOff": "StayOff", "LastState": "RestorePreviousState"}},
 				},
@@ -85,6 +87,9 @@ func face() dialect.Face {
 			{Of: "Manager", Set: []dialect.Datum{{Path: oem + "/HostName", From: systems + "#HostName"}, {Path: oem + "/LanguageSet", Value: "en,zh,ja"}}},
 			{
 				Of: "VirtualMedia", Drop: []string{"EjectPolicy", "VerifyCertificate", "TransferMethod@Redfish.AllowableValues", "TransferProtocolType@Redfish.AllowableValues"},
+				Set: []dialect.Datum{{Path: oem + "/Actions", Value: map[string]any{"#VirtualMedia.VmmControl": map[string]any{ // [V] cmdlets: Deploy.ps1
+					"target": "{self}/Oem/Huawei/Actions/VirtualMedia.VmmControl",
+				}}}},
 			},
 			{Of: "Storage", Drop: []string{"Controllers", "Links/Enclosures", "Links/Enclosures@odata.count"}, Set: []dialect.Datum{ // [V] client: get-raid-storage-0.json
 				{Path: "StorageControllers/0/" + oem + "/SupportedRAIDLevels", From: "StorageControllers/0/SupportedRAIDTypes"},
@@ -97,7 +102,7 @@ func face() dialect.Face {
 				{Path: oem + "/RaidControllerID", Value: 0},
 				{Path: oem + "/DefaultReadPolicy", From: "ReadCachePolicy", Map: map[string]any{"Off": "NoReadAhead"}, Value: "ReadAhead"},
 				{Path: oem + "/DefaultWritePolicy", From: "WriteCachePolicy", Map: map[string]any{"WriteThrough": "WriteThrough", "UnprotectedWriteBack": "WriteBack"}, Value: "WriteBackWithBBU"},
-				{Path: oem + "/BootEnable", Value: false},
+				// BootEnable is not here: which volume the firmware boots is its boot order's.
 			}},
 			{Of: "Drive", Set: []dialect.Datum{ // [V] client: get-drive-0.json
 				{Path: oem + "/DriveID", From: "Id", Map: driveIDs(), Else: dialect.AsItIs},
@@ -112,11 +117,18 @@ func face() dialect.Face {
 			}, Drop: []string{"PercentComplete", "HidePayload", "Payload"}},
 		},
 		Rules: []dialect.Rule{
+			// [V] by the table: field notes of 1288H V5.
+			{Of: "VirtualMedia", Method: vmmControl, Begins: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
+				Says: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
+			{Of: "VirtualMedia", Method: vmmControl, Is: map[string][]string{"VmmControlType": {"Connect"}}, Lacks: []string{"Image"},
+				Says: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")},
 			{Of: "ComputerSystem", Method: resets, Is: map[string][]string{"ResetType": {"PowerCycle"}},
 				Says: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
 		},
 		Readings: []dialect.Reading{
 			{Of: "ComputerSystem", Method: resets, Path: "ResetType", Words: map[string]any{cycle: "PowerCycle"}},
+			// [V] client: volume.py, init.
+			{Of: "Volume", Method: "Volume.Initialize", Path: "Type", To: "InitializeType", Words: map[string]any{"QuickInit": "Fast", "FullInit": "Slow"}},
 		},
 		// [V] client: reset-system.json.
 		Errors: dialect.Errors{Code: "Base.1.0.GeneralError", Done: &done},

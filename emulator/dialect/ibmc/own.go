@@ -1,8 +1,129 @@
 package ibmc
 
-import "github.com/metalab-dev/metalab/emulator/dialect"
+import (
+	"fmt"
+	"strconv"
+	"strings"
 
-// own is what only this vendor's service has.
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+const (
+	insertMedia = systems + "/VirtualMedia/{slot}/Actions/VirtualMedia.InsertMedia"
+	ejectMedia  = systems + "/VirtualMedia/{slot}/Actions/VirtualMedia.EjectMedia"
+	resetSystem = systems + "/Actions/ComputerSystem.Reset"
+	vmmControl  = "VirtualMedia.VmmControl"
+	fruControl  = "ComputerSystem.FruControl"
+)
+
+// own is what only this vendor's service has. What it has besides, and no
+// provisioning needs, is left out: files of configuration that are imported and
+// exported by their names on a server, Smart Provisioning, logs that are
+// collected into files, its own resources of NTP, SNMP, SMTP and syslog.
 func own() dialect.Own {
-	return dialect.Own{}
+	return dialect.Own{Actions: []dialect.Action{
+		{
+			// [V] cmdlets: Deploy.ps1; collection: api_deploy_os_by_service_cd.py. The
+			// lab fetches by HTTPS alone: an image of NFS or CIFS is taken, and its
+			// task fails.
+			On:   "/redfish/v1/Managers/{manager}/VirtualMedia/{slot}",
+			Name: vmmControl, At: "/Oem/Huawei/Actions/" + vmmControl, Hidden: true, // where it is shown see face.go
+			Inputs: []dialect.Input{
+				{Name: "VmmControlType", Required: true, Values: []string{"Connect", "Disconnect"}}, {Name: "Image", Secret: true},
+			},
+			Does: []dialect.Effect{
+				{When: map[string][]string{"VmmControlType": {"Connect"}}, Job: "vmm connect task",
+					Steps: []dialect.Step{{Method: "POST", At: insertMedia, Body: map[string]any{"Image": "$Image"}}}},
+				{When: map[string][]string{"VmmControlType": {"Disconnect"}}, Job: "vmm disconnect task",
+					Steps: []dialect.Step{{Method: "POST", At: ejectMedia}}},
+			},
+		},
+		{
+			// [V] cmdlets: PowerControl.ps1.
+			On: systems, Name: fruControl, At: "/Actions/Oem/Huawei/" + fruControl, Hidden: true,
+			Inputs: []dialect.Input{
+				{Name: "FruControlType", Required: true, Values: []string{"On", "GracefulShutdown", "ForceRestart", "Nmi", cycle}},
+				{Name: "FruID", Type: dialect.WholeInput},
+			},
+			Does: []dialect.Effect{
+				{When: map[string][]string{"FruControlType": {cycle}},
+					Steps: []dialect.Step{{Method: "POST", At: resetSystem, Body: map[string]any{"ResetType": "PowerCycle"}}}},
+				{Steps: []dialect.Step{{Method: "POST", At: resetSystem, Body: map[string]any{"ResetType": "$FruControlType"}}}},
+			},
+		},
+		{
+			// [V] client: volume.py.
+			On:   systems + "/Storages/{storage}/Volumes",
+			Name: "VolumeCollection.Create", At: "/", Hidden: true,
+			Inputs: []dialect.Input{
+				{Name: "CapacityBytes", Type: dialect.WholeInput}, {Name: "OptimumIOSizeBytes", Type: dialect.WholeInput},
+				{Name: oem + "/VolumeName"}, {Name: oem + "/VolumeRaidLevel"}, {Name: oem + "/Drives", Type: dialect.ListInput},
+				{Name: oem + "/SpanNumber", Type: dialect.WholeInput},
+				{Name: oem + "/DefaultReadPolicy", Values: []string{"NoReadAhead", "ReadAhead"}},
+				{Name: oem + "/DefaultWritePolicy", Values: []string{"WriteThrough", "WriteBackWithBBU", "WriteBack"}},
+				{Name: oem + "/DefaultCachePolicy", Values: []string{"CachedIO", "DirectIO"}},
+				{Name: oem + "/AccessPolicy", Values: []string{"ReadWrite", "ReadOnly", "Blocked"}},
+				{Name: oem + "/InitializationMode", Values: []string{"UnInit", "QuickInit", "FullInit"}},
+				{Name: oem + "/DriveCachePolicy", Values: []string{"Unchanged", "Enabled", "Disabled"}},
+				// What the standard has is taken as well [K].
+				{Name: "RAIDType"}, {Name: "Name"}, {Name: "DisplayName"}, {Name: "StripSizeBytes", Type: dialect.WholeInput},
+				{Name: "Links", Type: dialect.ObjectInput}, {Name: "VolumeType"}, {Name: "InitializeMethod"},
+				{Name: "ReadCachePolicy"}, {Name: "WriteCachePolicy"}, {Name: "MediaSpanCount", Type: dialect.WholeInput},
+			},
+			Does: []dialect.Effect{{Do: createVolume}},
+		},
+	}}
+}
+
+// Policies as the standard calls them.
+var (
+	reads  = map[any]string{"NoReadAhead": "Off", "ReadAhead": "ReadAhead"}
+	writes = map[any]string{"WriteThrough": "WriteThrough", "WriteBackWithBBU": "ProtectedWriteBack", "WriteBack": "UnprotectedWriteBack"}
+	inits  = map[any]string{"UnInit": "Skip", "QuickInit": "Background", "FullInit": "Foreground"}
+)
+
+// createVolume asks the tree for a volume that was asked for in the vendor's
+// words.
+func createVolume(c dialect.Call) (dialect.Effect, error) {
+	body := map[string]any{}
+	for name, v := range c.Body {
+		body[name] = v
+	}
+	group, _ := c.Body["Oem"].(map[string]any)
+	huawei, is := group["Huawei"].(map[string]any)
+	delete(body, "Oem")
+	if is {
+		rename := func(from, to string, words map[any]string) {
+			if v, ok := huawei[from]; ok {
+				if word, ok := words[v]; ok {
+					v = word
+				}
+				body[to] = v
+			}
+		}
+		rename("VolumeName", "Name", nil)
+		rename("VolumeRaidLevel", "RAIDType", nil)
+		rename("DefaultReadPolicy", "ReadCachePolicy", reads)
+		rename("DefaultWritePolicy", "WriteCachePolicy", writes)
+		rename("InitializationMode", "InitializeMethod", inits)
+		at := strings.NewReplacer("{system}", c.IDs["system"], "{storage}", c.IDs["storage"]).Replace(storage + "/{storage}/Drives/Disk.")
+		var links []any
+		all, _ := huawei["Drives"].([]any)
+		for _, n := range all {
+			links = append(links, map[string]any{"@odata.id": at + fmt.Sprint(n)})
+			if c.Tree(at+fmt.Sprint(n)) == nil {
+				return dialect.Effect{}, &dialect.Refusal{Args: []string{fmt.Sprint(all)}, Says: saying("PhysicalDiskIdInvalid", // [V] client: create-volume-task-exception-response.json
+					"The value %1 of the property Oem/Huawei/Drives has the ID of a drive that there is not.")}
+			}
+		}
+		body["Links"] = map[string]any{"Drives": links}
+		if spans, err := strconv.Atoi(fmt.Sprint(huawei["SpanNumber"])); err == nil && spans > 1 && len(all)%spans == 0 {
+			body["MediaSpanCount"] = len(all) / spans
+		}
+	}
+	if v, ok := body["OptimumIOSizeBytes"]; ok { // which here is the size of a strip
+		body["StripSizeBytes"] = v
+		delete(body, "OptimumIOSizeBytes")
+	}
+	return dialect.Effect{Steps: []dialect.Step{{Method: "POST", At: volumes, Body: body}}}, nil
 }
