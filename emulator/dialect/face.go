@@ -55,7 +55,8 @@ type Datum struct {
 	// address of the resource, are filled in.
 	Value any
 	// From, when it is not empty, is the path of a property that it takes its
-	// value from; Map says what becomes of which, Value of any other. It may be
+	// value from, where -1 is the last element of an array; Map says what becomes
+	// of which, Value of any other. It may be
 	// another resource's, of the tree: "/redfish/v1/Systems/{system}#PowerState",
 	// or, in a resource of a vendor's own, what is kept: "=Name".
 	From string

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,10 @@ type Resource struct {
 	Drop []string
 	Set  []Datum
 	Read func(Look) map[string]any // hook: comes on top, when not nil
+	// Kept is the name of an object that is kept, and shown on top of all else.
+	// While nothing is kept under it the resource is not there; who deletes it,
+	// if Takes has DELETE, has it forgotten.
+	Kept string
 	// Changes are the paths of the properties that clients may write by PATCH,
 	// and which are kept: "ServerBoot/FirstBootDevice"; "Attributes/*" are all
 	// that Attributes shows.
@@ -121,8 +126,10 @@ type Effect struct {
 	// Job is the name of the job that carries out Steps; the answer is 202.
 	// "": they are carried out at once, and the first that fails is the answer.
 	Job   string
-	Takes time.Duration  // of the job, before its steps
-	Body  map[string]any // of the answer; nil: that of the last step
+	Takes time.Duration // of the job, before its steps
+	// Body is that of the answer; nil: that of the last step, or, with Job, the
+	// task. With Job, {job} is filled in, too.
+	Body map[string]any
 	// Do is the hook that says what to do, instead of all the rest.
 	Do func(Call) (Effect, error)
 }
@@ -149,7 +156,8 @@ type Look struct {
 // Call is what a hook of an action sees.
 type Call struct {
 	Look
-	Body map[string]any // of the request
+	Body  map[string]any // of the request
+	Query url.Values     // of its address
 }
 
 // Refusal is the error by which a hook refuses a request.

@@ -315,6 +315,11 @@ func (w *vendorRow) likeness(v view) *match {
 
 // isThere says whether there is such a resource.
 func (w *vendorRow) isThere(v view) bool {
+	if w.Kept != "" {
+		if _, ok := v.kept(v.fill(w.Kept)); !ok {
+			return false
+		}
+	}
 	if w.like != nil {
 		return w.likeness(v) != nil
 	}

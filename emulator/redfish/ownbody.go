@@ -29,6 +29,11 @@ func (w *vendorRow) body(v view) object {
 	if w.Read != nil {
 		merge(o, w.Read(v.glance()))
 	}
+	if w.Kept != "" {
+		is, _ := v.kept(v.fill(w.Kept))
+		top, _ := is.(object)
+		merge(o, top)
+	}
 	if len(w.Changes) > 0 {
 		w.overlay(o, v)
 	}

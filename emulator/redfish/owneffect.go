@@ -112,7 +112,7 @@ func (o *vendor) effect(q *request) (dialect.Effect, error) {
 		} else if !ok {
 			whole = object{}
 		}
-		says, err := e.Do(dialect.Call{Look: q.v.glance(), Body: cloned(whole).(object)})
+		says, err := e.Do(dialect.Call{Look: q.v.glance(), Body: cloned(whole).(object), Query: q.c.x.r.URL.Query()})
 		var no *dialect.Refusal
 		if errors.As(err, &no) {
 			return e, decline(cmp.Or(no.Status, http.StatusBadRequest), saysTo(no.Says, no.Args...))
@@ -283,5 +283,12 @@ func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.S
 		}
 		return bmc.CloseJob{}
 	})
-	return reply{job: job.ID}, err
+	out := reply{job: job.ID}
+	if e.Body != nil && err == nil {
+		q.v.ids = maps.Clone(q.v.ids)
+		q.v.ids["job"] = job.ID
+		body, _ := q.fill(e.Body)
+		out.body, _ = body.(object)
+	}
+	return out, err
 }

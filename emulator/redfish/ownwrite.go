@@ -55,6 +55,11 @@ func (x *exchange) written(in document, v view, at *snapshot, free func()) bool 
 	case len(all) == 0:
 		return false
 	}
+	for _, f := range in.fields { // which clients send back as they have read them
+		if strings.HasPrefix(f.name, "@odata.") {
+			rest = rest.less(f.name)
+		}
+	}
 	c := x.operation(in, v, nil)
 	var last reply // of one that has more to say than that it was done
 	for _, q := range all {
@@ -248,6 +253,10 @@ func (x *exchange) alter(in document, v view) {
 
 // remove deletes what a vendor's resource is like.
 func (w *vendorRow) remove(ctx context.Context, c operation) (reply, error) {
+	if w.Kept != "" {
+		_, err := c.host.ApplyBMC(ctx, bmc.Remember{Values: map[string]any{c.view.fill(w.Kept): nil}})
+		return reply{}, err
+	}
 	a := c.x.step(ctx, within, http.MethodDelete, w.like.write(c.view.ids), nil)
 	if a.status >= http.StatusBadRequest {
 		return reply{}, &stepFailed{a}

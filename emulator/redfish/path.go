@@ -26,7 +26,8 @@ func cloned(v any) any {
 	return v
 }
 
-// valueAt is the property at a path. A segment may be the number of an element.
+// valueAt is the property at a path. A segment may be the number of an element,
+// from the end if it is negative.
 func valueAt(in any, path string) (any, bool) {
 	name, rest, deeper := strings.Cut(path, "/")
 	var v any
@@ -39,6 +40,9 @@ func valueAt(in any, path string) (any, bool) {
 		v = is
 	case []any:
 		i, err := strconv.Atoi(name)
+		if i < 0 {
+			i += len(x)
+		}
 		if err != nil || i < 0 || i >= len(x) {
 			return nil, false
 		}

@@ -99,6 +99,11 @@ func (x *exchange) answer(c operation, out reply, err error, otherwise func() *p
 		if x.prefer.async {
 			x.honour("respond-async")
 		}
+		if out.body != nil {
+			x.locate(taskMonitor(out.job))
+			x.show(http.StatusAccepted, x.loose(out.body))
+			return
+		}
 		x.accepted(out.job)
 	case out.made != nil:
 		x.relay(out.made)

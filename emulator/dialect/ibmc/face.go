@@ -113,7 +113,7 @@ func face() dialect.Face {
 			// not a list, and a percentage as a text.
 			{Of: "Task", Set: []dialect.Datum{
 				{Path: oem + "/TaskPercentage", From: "PercentComplete", Map: percents(), Else: dialect.AsItIs},
-				{Path: "Messages", From: "Messages/0"},
+				{Path: "Messages", From: "Messages/-1"},
 			}, Drop: []string{"PercentComplete", "HidePayload", "Payload"}},
 		},
 		Rules: []dialect.Rule{

@@ -33,7 +33,7 @@ var Record = dialect.Record{
 	Protocol:    protocol(),
 	Face:        face(),
 	Own:         own(),
-	Media:       dialect.Media{Async: true},                                  // [V] cmdlets: Deploy.ps1: VmmControl answers 202 with a task
+	Media:       dialect.Media{},                                             // its own action answers 202 with a task: own.go
 	BIOS:        dialect.BIOS{Times: []firmware.ApplyTime{firmware.OnReset}}, // [V] client: bios.json names none
 	Logs:        dialect.Logs{System: "Log1", Manager: "OperateLog"},         // [V] collection: api_manage_logs.py takes the first
 	IPMI:        ipmi(),

@@ -23,16 +23,10 @@ func protocol() dialect.Protocol {
 		Queries: q,
 		// [V] provider: If-Match goes with every PATCH of these, and gofish#174 says
 		// what comes without it.
-		ETags: dialect.ETags{Required: []string{"ComputerSystem", "Bios", "UpdateService", "ManagerAccount", bootConfig, mediaConfig, systemConfig}},
+		ETags: dialect.ETags{Required: []string{"ComputerSystem", "Bios", "UpdateService", "ManagerAccount",
+			"FTSBootConfig", "FsasBootConfig", "FTSVirtualMedia", "FsasVirtualMedia"}},
 	}
 }
-
-// Types of what is the vendor's own.
-const (
-	bootConfig   = "FTSBootConfig"
-	mediaConfig  = "FTSVirtualMedia"
-	systemConfig = "FTSSystem"
-)
 
 func face(n names) dialect.Face {
 	oem := "Oem/" + n.oem
@@ -57,7 +51,11 @@ func face(n names) dialect.Face {
 			}}}},
 			{Of: "ComputerSystem", Set: []dialect.Datum{
 				{Path: oem, Value: map[string]any{
-					"@odata.type": "#" + n.prefix + "ComputerSystem.v1_0_0." + n.prefix + "ComputerSystem",
+					"@odata.type":       "#" + n.prefix + "ComputerSystem.v1_0_0." + n.prefix + "ComputerSystem",
+					"System":            map[string]any{"@odata.id": systems + "/Oem/" + n.oem + "/System"},
+					"BootConfig":        map[string]any{"@odata.id": systems + "/Oem/" + n.oem + "/BootConfig"},
+					"VirtualMedia":      map[string]any{"@odata.id": systems + "/Oem/" + n.oem + "/VirtualMedia"},
+					"FirmwareInventory": map[string]any{"@odata.id": systems + "/Oem/" + n.oem + "/FirmwareInventory"},
 				}},
 				{Path: oem + "/MainBoard/Manufacturer", From: "Manufacturer"}, // [V] collection: irmc_facts
 				{Path: oem + "/MainBoard/PartNumber", From: "PartNumber"},
@@ -71,7 +69,8 @@ func face(n names) dialect.Face {
 				}},
 			}},
 			{Of: "Storage", Set: []dialect.Datum{
-				{Path: "StorageControllers/0/" + oem + "/DriveCount", From: "Drives@odata.count"}, // [V] collection: irmc_raid
+				{Path: oem + "/RAIDCapabilities", Value: map[string]any{"@odata.id": "{self}/Oem/" + n.oem + "/RAIDCapabilities"}}, // [V] resource_storage_volume.go
+				{Path: "StorageControllers/0/" + oem + "/DriveCount", From: "Drives@odata.count"},                                  // [V] collection: irmc_raid
 			}},
 			{Of: "Drive", Set: []dialect.Datum{{Path: "Location", From: "Id", Map: places(), Else: dialect.AsItIs}}},
 			{Of: "VirtualMedia", Drop: []string{"EjectPolicy", "VerifyCertificate"}}, // [K]
@@ -80,6 +79,7 @@ func face(n names) dialect.Face {
 				{Path: oem + "/StatusOEM", From: "TaskState", Map: map[string]any{"Completed": "Completed", "Exception": "Failed", "Cancelled": "Cancelled", "New": "Pending"}, Value: "Running"},
 				{Path: oem + "/TotalProgressPercent", From: "PercentComplete"},
 				{Path: oem + "/StateProgressPercent", From: "PercentComplete"},
+				{Path: oem + "/Logs", Value: map[string]any{"@odata.id": "{self}/Oem/" + n.oem + "/Logs"}},
 			}},
 		},
 		Rules: []dialect.Rule{

@@ -1,8 +1,254 @@
 package irmc
 
-import "github.com/metalab-dev/metalab/emulator/dialect"
+import (
+	"fmt"
+	"slices"
+	"strings"
 
-// own is what only this vendor's service has.
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+)
+
+const (
+	bios     = systems + "/Bios"
+	settings = bios + "/Settings"
+	volumes  = systems + "/Storage/{storage}/Volumes"
+	slots    = systems + "/VirtualMedia"
+	task     = "/redfish/v1/TaskService/Tasks/{task}"
+	reset    = systems + "/Actions/ComputerSystem.Reset"
+)
+
+// resetKinds are the words of the vendor's own reset [V] collection:
+// irmc_powerstate.
+var resetKinds = []struct{ is, means string }{
+	{"PowerOn", "On"}, {"PowerOff", "ForceOff"}, {"PowerCycle", "PowerCycle"}, {"GracefulPowerOff", "GracefulShutdown"},
+	{"ImmediateReset", "ForceRestart"}, {"GracefulReset", "GracefulRestart"}, {"PulseNmi", "Nmi"}, {"PressPowerButton", "PushPowerButton"},
+}
+
+// own is what only this vendor's service has. Beside it there are, and are left
+// out: its attributes (iRMCConfiguration/Attributes), certificates of its own
+// form, SCCI, and updates by FWUpdate and TFTP; firmware comes by SimpleUpdate.
 func own(n names) dialect.Own {
-	return dialect.Own{}
+	oem := systems + "/Oem/" + n.oem
+	media := oem + "/VirtualMedia"
+	typed := func(name string) string { return n.prefix + name + ".v1_0_0." + n.prefix + name }
+	override := func(enabled string) []dialect.Effect {
+		return []dialect.Effect{
+			{When: map[string][]string{"": {"None"}}, Steps: []dialect.Step{{Method: "PATCH", At: systems, Body: map[string]any{
+				"Boot": map[string]any{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}}}}},
+			{Steps: []dialect.Step{{Method: "PATCH", At: systems, Body: map[string]any{
+				"Boot": map[string]any{"BootSourceOverrideTarget": "$", "BootSourceOverrideEnabled": enabled}}}}},
+		}
+	}
+	enable := func(enabled string) []dialect.Step {
+		return []dialect.Step{{Method: "PATCH", At: systems, Body: map[string]any{"Boot": map[string]any{"BootSourceOverrideEnabled": enabled}}}}
+	}
+	o := dialect.Own{
+		Resources: []dialect.Resource{
+			// [V] collection: irmc_eventlog, irmc_facts.
+			{At: oem + "/System", Type: typed("System"), Name: "System", Set: []dialect.Datum{
+				{Path: "AssetTag", From: systems + "#AssetTag"}, {Path: "Model", From: systems + "#Model"}, {Path: "SerialNumber", From: systems + "#SerialNumber"},
+			}},
+			{At: oem + "/FirmwareInventory", Type: typed("FirmwareInventory"), Name: "Firmware Inventory", Set: []dialect.Datum{
+				{Path: "SystemBIOS", From: systems + "#BiosVersion"}, {Path: "BMCFirmware", From: "/redfish/v1/Managers/{manager}#FirmwareVersion"},
+			}},
+			// [V] provider: resource_boot_source_override.go.
+			{At: oem + "/BootConfig", Type: typed("BootConfig"), Name: "Boot Configuration", Takes: []string{"PATCH"}, Set: []dialect.Datum{
+				{Path: "BootDevice", From: systems + "#Boot/BootSourceOverrideTarget"},
+				{Path: "NextBootOnlyEnabled", From: systems + "#Boot/BootSourceOverrideEnabled", Map: map[string]any{"Once": true}, Value: false},
+				{Path: "BootDevice@Redfish.AllowableValues", Value: []any{"None", "Pxe", "Cd", "Hdd", "BiosSetup"}},
+			}},
+			// [V] collection: irmc_setvm, irmc_getvm.
+			{At: media, Type: typed("VirtualMedia"), Name: "Virtual Media", Set: []dialect.Datum{
+				{Path: "RemoteMountEnabled", Value: true},
+				{Path: "CDImage", Value: image()}, {Path: "HDImage", Value: image()},
+			}, Changes: []string{"RemoteMountEnabled", "CDImage/*", "HDImage/*"}},
+			// [V] provider: storage_volume_helpers.go.
+			{At: systems + "/Storage/{storage}/Oem/" + n.oem + "/RAIDCapabilities", Type: typed("RAIDCapabilities"), Name: "RAID Capabilities", Read: raidCapabilities},
+			// [V] provider: task.go; what the log is made of is [K].
+			{At: task + "/Oem/" + n.oem + "/Logs", Type: typed("TaskLogs"), Name: "Logs", Set: []dialect.Datum{{Path: "Entries", From: task + "#Messages"}}},
+			// [V] provider: common_bios.go: while settings wait, those are what the
+			// settings are; while none do, all that can be written are.
+			{At: settings, Type: "Bios.v1_2_3.Bios", Like: settings, Takes: []string{"PATCH", "DELETE"}, Read: writableSettings},
+		},
+		Actions: []dialect.Action{
+			{On: systems, Name: n.prefix + "ComputerSystem.Reset", Inputs: []dialect.Input{{Name: n.prefix + "ResetType", Required: true}}},
+			{ // [V] collection: irmc_connectvm. Which of the words fit at a time is not told.
+				On: systems, Name: n.prefix + "ComputerSystem.VirtualMedia",
+				Inputs: []dialect.Input{{Name: n.prefix + "VirtualMediaAction", Required: true, Values: []string{"ConnectCD", "DisconnectCD", "ConnectHD", "DisconnectHD"}}},
+				Does:   []dialect.Effect{{Do: mount(n)}},
+			},
+			{ // [V] provider: storage_volume_helpers.go, getNewVolumeConfigFromPlan.
+				On: volumes, Name: "VolumeCollection.Create", At: "/", Hidden: true,
+				Inputs: []dialect.Input{
+					{Name: "Name"}, {Name: "RAIDType"}, {Name: "CapacityBytes", Type: dialect.WholeInput}, {Name: "PhysicalDisks", Type: dialect.ListInput},
+					{Name: "InitMode", Values: []string{"None", "Fast", "Normal"}}, {Name: "OptimumIOSizeBytes", Type: dialect.WholeInput},
+					{Name: "ReadMode", Values: []string{"NoReadAhead", "ReadAhead", "Adaptive"}},
+					{Name: "WriteMode", Values: []string{"WriteThrough", "WriteBack", "AlwaysWriteBack"}},
+					{Name: "DriveCacheMode", Values: []string{"Enabled", "Disabled", "Unchanged"}},
+					// What the standard has is taken as well.
+					{Name: "DisplayName"}, {Name: "StripSizeBytes", Type: dialect.WholeInput}, {Name: "Links", Type: dialect.ObjectInput}, {Name: "VolumeType"},
+					{Name: "InitializeMethod"}, {Name: "ReadCachePolicy"}, {Name: "WriteCachePolicy"}, {Name: "MediaSpanCount", Type: dialect.WholeInput},
+					{Name: "Encrypted", Type: dialect.FlagInput}, {Name: "@Redfish.OperationApplyTime"},
+				},
+				Does: []dialect.Effect{{Do: createVolume}},
+			},
+		},
+		Writes: []dialect.Write{
+			{Of: n.prefix + "BootConfig", Path: "BootDevice", Does: override("Once")},
+			{Of: n.prefix + "BootConfig", Path: "NextBootOnlyEnabled", Type: dialect.FlagInput, Does: []dialect.Effect{
+				{When: map[string][]string{"": {"true"}}, Steps: enable("Once")}, {Steps: enable("Continuous")},
+			}},
+		},
+	}
+	power := &o.Actions[0]
+	for _, k := range resetKinds {
+		power.Inputs[0].Values = append(power.Inputs[0].Values, k.is)
+		power.Does = append(power.Does, dialect.Effect{
+			When:  map[string][]string{n.prefix + "ResetType": {k.is}},
+			Steps: []dialect.Step{{Method: "POST", At: reset, Body: map[string]any{"ResetType": k.means}}},
+		})
+	}
+	o.Resources = append(o.Resources, profiles()...)
+	o.Actions = append(o.Actions, profileActions()...)
+	return o
+}
+
+func image() map[string]any {
+	return map[string]any{
+		"MaximumNumberOfDevices": 1, "ShareType": "NFS", "Server": "", "ShareName": "", "ImageName": "", "UserName": "", "UserDomain": "", "UsbAttachMode": "AutoAttach",
+	}
+}
+
+// mount connects what the vendor's own resource of virtual media says. The lab
+// fetches by HTTP and HTTPS: of a share of NFS or SMB it tells that it cannot.
+func mount(n names) func(dialect.Call) (dialect.Effect, error) {
+	return func(c dialect.Call) (dialect.Effect, error) {
+		action, _ := c.Body[n.prefix+"VirtualMediaAction"].(string)
+		verb, kind := action[:len(action)-2], action[len(action)-2:]
+		slot := slots + "/" + map[string]string{"CD": "0", "HD": "1"}[kind]
+		if verb == "Disconnect" {
+			return dialect.Effect{Steps: []dialect.Step{{Method: "POST", At: slot + "/Actions/VirtualMedia.EjectMedia"}}}, nil
+		}
+		at := strings.ReplaceAll(systems, "{system}", c.IDs["system"]) + "/Oem/" + n.oem + "/VirtualMedia"
+		set, _ := c.Kept[at].(map[string]any)
+		is := func(name string) string { s, _ := set[kind+"Image/"+name].(string); return s }
+		if is("Server") == "" || is("ImageName") == "" {
+			return dialect.Effect{}, &dialect.Refusal{Status: 409, Says: base("ResourceNotReadyRetry", "No image is configured.")}
+		}
+		scheme := strings.ToLower(is("ShareType"))
+		if scheme == "" {
+			scheme = "nfs"
+		}
+		url := scheme + "://" + is("Server") + "/" + strings.Trim(is("ShareName"), "/") + "/" + is("ImageName")
+		body := map[string]any{"Image": strings.Replace(url, is("Server")+"//", is("Server")+"/", 1)}
+		if user := is("UserName"); user != "" {
+			body["UserName"] = user
+		}
+		return dialect.Effect{Steps: []dialect.Step{{Method: "POST", At: slot + "/Actions/VirtualMedia.InsertMedia", Body: body}}}, nil
+	}
+}
+
+// raidCapabilities are what a controller makes.
+func raidCapabilities(l dialect.Look) map[string]any {
+	c, _ := l.Machine.Storage.Controller(l.IDs["storage"])
+	levels := []any{}
+	if c.RAID != nil {
+		for _, t := range c.RAID.Types {
+			level := map[string]any{
+				"RAIDType": string(t.Type), "StripeSizes": c.RAID.Strips, "MinimumDriveCount": t.Min, "MaximumDriveCount": t.Max,
+				"SupportedInitMode": []any{"None", "Fast", "Normal"}, "SupportedReadMode": []any{"NoReadAhead", "ReadAhead"},
+				"SupportedWriteMode": []any{"WriteThrough", "WriteBack", "AlwaysWriteBack"}, "SupportedDriveCacheMode": []any{"Unchanged"},
+			}
+			if t.Type.Nested() {
+				level["MinimumSpanCount"], level["MaximumSpanCount"] = 2, t.MaxSpans
+				level["MinimumDriveCount"], level["MaximumDriveCount"] = 2*t.Min, t.MaxSpans*t.Max
+			}
+			levels = append(levels, level)
+		}
+	}
+	return map[string]any{"RAIDLevels": levels}
+}
+
+// writableSettings are what the settings show while none of them wait.
+func writableSettings(l dialect.Look) map[string]any {
+	if l.Machine.Firmware.Pending() != nil || l.Machine.Profile.Firmware.Model == nil {
+		return nil
+	}
+	all, _ := l.Tree(strings.ReplaceAll(bios, "{system}", l.IDs["system"]))["Attributes"].(map[string]any)
+	out := map[string]any{}
+	for _, a := range l.Machine.Profile.Firmware.Model.Registry.Attributes {
+		if v, ok := all[a.Name]; ok && !a.ReadOnly && a.Type != firmware.PasswordType {
+			out[a.Name] = v
+		}
+	}
+	return map[string]any{"Attributes": out}
+}
+
+// Words of volumes as the standard has them.
+var (
+	reads  = map[any]string{"NoReadAhead": "Off", "ReadAhead": "ReadAhead", "Adaptive": "AdaptiveReadAhead"}
+	writes = map[any]string{"WriteThrough": "WriteThrough", "WriteBack": "ProtectedWriteBack", "AlwaysWriteBack": "UnprotectedWriteBack"}
+	inits  = map[any]string{"None": "Skip", "Fast": "Background", "Normal": "Foreground"}
+)
+
+// createVolume asks the tree for a volume that was asked for in the vendor's
+// words. Drives are named by enclosure and slot, "0-3", or by slot, in groups of
+// which each is a span.
+func createVolume(c dialect.Call) (dialect.Effect, error) {
+	body := map[string]any{}
+	for name, v := range c.Body {
+		to, words := name, map[any]string(nil)
+		switch name {
+		case "ReadMode":
+			to, words = "ReadCachePolicy", reads
+		case "WriteMode":
+			to, words = "WriteCachePolicy", writes
+		case "InitMode":
+			to, words = "InitializeMethod", inits
+		case "OptimumIOSizeBytes":
+			to = "StripSizeBytes"
+		case "PhysicalDisks", "DriveCacheMode":
+			continue
+		}
+		if word, ok := words[v]; ok {
+			v = word
+		}
+		body[to] = v
+	}
+	groups, _ := c.Body["PhysicalDisks"].([]any)
+	var links []any
+	for _, g := range groups {
+		group, _ := g.(map[string]any)
+		disks, _ := group["Group"].([]any)
+		for _, d := range disks {
+			place := fmt.Sprint(d)
+			slot := place[strings.LastIndexByte(place, '-')+1:]
+			links = append(links, drive(c, slot))
+		}
+		if len(groups) > 1 {
+			body["MediaSpanCount"] = len(disks)
+		}
+	}
+	if len(groups) > 0 {
+		body["Links"] = map[string]any{"Drives": links}
+	}
+	return dialect.Effect{Steps: []dialect.Step{{Method: "POST", At: volumes, Body: body}}}, nil
+}
+
+// drive is a link to a drive of the controller that a call is about, in the tree.
+func drive(c dialect.Call, slot string) map[string]any {
+	return map[string]any{"@odata.id": strings.NewReplacer("{system}", c.IDs["system"], "{storage}", c.IDs["storage"]).Replace(drives) + "/Disk." + slot}
+}
+
+// unused are the drives of a controller that are in no volume, by their bays.
+func unused(c storage.ControllerView) []string {
+	var out []string
+	for _, d := range c.Drives {
+		if len(d.Volumes) == 0 && d.Spare == "" {
+			out = append(out, d.ID)
+		}
+	}
+	return slices.Clip(out)
 }

@@ -1,0 +1,291 @@
+package irmc
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+)
+
+// Profiles are how eLCM reads and sets what a server is configured as: one is
+// made on request, kept, read, and deleted; another one is carried out. Both are
+// sessions, which are jobs here [V] collection: irmc_profiles, irmc_raid,
+// module_utils/irmc.py. BIOS and RAID are what they are of here; a real one
+// starts the server to have its settings applied, which here somebody else does.
+
+const (
+	elcm    = "/rest/v1/Oem/eLCM"
+	store   = elcm + "/ProfileManagement"
+	session = "/sessionInformation/{task}"
+)
+
+// known are the profiles by their paths, with the names that they are kept by.
+var known = map[string]string{
+	"Server/SystemConfig/BiosConfig":                  "BiosConfig",
+	"Server/HWConfigurationIrmc":                      "HWConfigurationIrmc",
+	"Server/HWConfigurationIrmc/Adapters/RAIDAdapter": "RAIDAdapter",
+}
+
+func keptAs(name string) string { return "profile " + name }
+
+// profiles are their resources. The values of eLCMStatus are texts.
+func profiles() []dialect.Resource {
+	out := []dialect.Resource{
+		{At: elcm + "/eLCMStatus", Type: "eLCMStatus.v1_0_0.eLCMStatus", Name: "eLCM Status", Set: []dialect.Datum{
+			{Path: "eLCMStatus", Value: map[string]any{"EnabledAndLicenced": "true", "SDCardMounted": "true"}},
+		}},
+		{At: store, Type: "ProfileManagement.v1_0_0.ProfileManagement", Name: "Profile Management", Read: stored},
+		{At: session + "/status", Type: "SessionInformation.v1_0_0.SessionInformation", Name: "Session Status", Set: []dialect.Datum{
+			{Path: "Session/Id", Value: "{task}"},
+			{Path: "Session/Status", From: task + "#TaskState", Value: "activated", Map: map[string]any{
+				"Completed": "terminated regularly", "Exception": "terminated with error", "Cancelled": "terminated with error",
+			}},
+		}},
+		{At: session + "/log", Type: "SessionLog.v1_0_0.SessionLog", Name: "Session Log", Set: []dialect.Datum{
+			{Path: "SessionLog/Id", Value: "{task}"}, {Path: "SessionLog/Entries/Entry", From: task + "#Messages"},
+		}},
+	}
+	for _, path := range slices.Sorted(maps.Keys(known)) {
+		out = append(out, dialect.Resource{
+			At: store + "/" + known[path], Type: "Profile.v1_0_0.Profile", Kept: keptAs(known[path]), Takes: []string{"DELETE"},
+		})
+	}
+	return out
+}
+
+// profileActions make profiles and carry them out.
+func profileActions() []dialect.Action {
+	return []dialect.Action{
+		{On: store, Name: "ProfileManagement.Get", At: "/get", Hidden: true, Does: []dialect.Effect{{Do: makeProfile}}},
+		{On: store, Name: "ProfileManagement.Set", At: "/set", Hidden: true,
+			Inputs: []dialect.Input{{Name: "Server", Type: dialect.ObjectInput, Required: true}}, Does: []dialect.Effect{{Do: applyProfile}}},
+	}
+}
+
+// stored lists the profiles that are there.
+func stored(l dialect.Look) map[string]any {
+	links := []any{}
+	for _, name := range slices.Sorted(maps.Values(known)) {
+		if _, ok := l.Kept[keptAs(name)]; ok {
+			links = append(links, map[string]any{"profile": strings.TrimPrefix(store, "/") + "/" + name})
+		}
+	}
+	return map[string]any{"Links": map[string]any{"profileStore": links}}
+}
+
+func opened(e dialect.Effect, about string) dialect.Effect {
+	e.Job = "eLCM: " + about
+	e.Body = map[string]any{"Session": map[string]any{"Id": "{job}", "Status": "activated", "Tag": "", "WorkSequence": "obtainProfileParameters"}}
+	return e
+}
+
+// makeProfile puts into the store what a server is configured as.
+func makeProfile(c dialect.Call) (dialect.Effect, error) {
+	path := c.Query.Get("PARAM_PATH")
+	name, ok := known[path]
+	if !ok {
+		return dialect.Effect{}, &dialect.Refusal{Status: 404, Args: []string{path}, Says: base("ResourceMissingAtURI", "There is no profile of %1.")}
+	}
+	if _, ok := c.Kept[keptAs(name)]; ok {
+		return dialect.Effect{}, &dialect.Refusal{Status: 409, Args: []string{name}, Says: base("ResourceAlreadyExists", "There is a profile %1 already.")}
+	}
+	server := map[string]any{"@Version": "1.01"}
+	if name == "BiosConfig" {
+		server["SystemConfig"] = map[string]any{"BiosConfig": biosConfig(c.Look)}
+	} else {
+		server["HWConfigurationIrmc"] = map[string]any{"@Version": "1.00", "Adapters": map[string]any{"RAIDAdapter": adapters(c.Machine)}}
+	}
+	return opened(dialect.Effect{Keep: map[string]any{keptAs(name): map[string]any{"Server": server}}}, "read "+name), nil
+}
+
+// groups are the parts of a BIOS configuration, by the menus of its attributes.
+var groups = []struct{ menu, name string }{
+	{"./Advanced/CPU", "CpuConfig"}, {"./Advanced/Memory", "MemoryConfig"}, {"./Advanced/PCI", "PciConfig"}, {"./Advanced/Onboard", "OnboardDevicesConfig"},
+	{"./Advanced/Console", "ConsoleRedirectionConfig"}, {"./Advanced/USB", "UsbConfig"}, {"./Advanced/Network", "NetworkStackConfig"},
+	{"./Security", "SecurityConfig"}, {"./Power", "PowerConfig"}, {"./ServerMgmt", "ServerMgmtConfig"}, {"./Boot", "BootConfig"},
+}
+
+func biosConfig(l dialect.Look) map[string]any {
+	out := map[string]any{"@Version": "1.03"}
+	if l.Machine.Profile.Firmware.Model == nil {
+		return out
+	}
+	is := map[string]any{}
+	for _, s := range l.Machine.BIOSSettings() {
+		is[s.Name] = s.Value.Any()
+	}
+	for _, a := range l.Machine.Profile.Firmware.Model.Registry.Attributes {
+		v, ok := is[a.Name]
+		if !ok || a.Type == firmware.PasswordType {
+			continue
+		}
+		for _, g := range groups {
+			if strings.HasPrefix(a.Menu, g.menu) {
+				group, _ := out[g.name].(map[string]any)
+				if group == nil {
+					group = map[string]any{}
+					out[g.name] = group
+				}
+				group[a.Name] = v
+				break
+			}
+		}
+	}
+	return out
+}
+
+// adapters are the RAID controllers, their drives and volumes.
+func adapters(m *machine.View) []any {
+	out := []any{}
+	for _, c := range m.Storage.Controllers() {
+		if c.RAID == nil {
+			continue
+		}
+		levels, disks, arrays, volumes := []any{}, []any{}, []any{}, []any{}
+		for _, t := range c.RAID.Types {
+			levels = append(levels, strings.TrimPrefix(string(t.Type), "RAID"))
+		}
+		for _, d := range c.Drives {
+			slot := strings.TrimPrefix(d.ID, "Disk.")
+			disks = append(disks, map[string]any{"@Number": slot, "@Action": "None", "Slot": slot, "PDStatus": "Available",
+				"Size": map[string]any{"@Unit": "GB", "#text": fmt.Sprint(d.Model.Capacity / 1e9)}, "Interface": string(d.Model.Protocol), "Product": d.Model.Product})
+		}
+		for i, v := range c.Volumes {
+			refs := []any{}
+			for _, d := range c.Drives {
+				if slices.Contains(d.Volumes, v.ID) {
+					refs = append(refs, map[string]any{"@Number": strings.TrimPrefix(d.ID, "Disk.")})
+				}
+			}
+			arrays = append(arrays, map[string]any{"@Number": i, "PhysicalDiskRefs": map[string]any{"PhysicalDiskRef": refs}})
+			volumes = append(volumes, map[string]any{"@Number": v.ID, "@Action": "None", "RaidLevel": strings.TrimPrefix(string(v.Type), "RAID"), "Name": v.Name,
+				"ArrayRefs": map[string]any{"ArrayRef": []any{map[string]any{"@Number": i}}}})
+		}
+		a := map[string]any{
+			"@AdapterId": "RAIDAdapter" + c.ID, "@ConfigurationType": "Addressing", "Features": map[string]any{"RaidLevel": levels},
+			"PhysicalDisks": map[string]any{"PhysicalDisk": disks},
+		}
+		if len(volumes) > 0 {
+			a["Arrays"], a["LogicalDrives"] = map[string]any{"Array": arrays}, map[string]any{"LogicalDrive": volumes}
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// at is what is in objects within each other; nil where there is none.
+func at(v any, path ...string) any {
+	for _, name := range path {
+		o, _ := v.(map[string]any)
+		v = o[name]
+	}
+	return v
+}
+
+// applyProfile carries out a profile.
+func applyProfile(c dialect.Call) (dialect.Effect, error) {
+	server := c.Body["Server"]
+	var steps []dialect.Step
+	if config, ok := at(server, "SystemConfig", "BiosConfig").(map[string]any); ok {
+		attributes := map[string]any{}
+		for _, name := range slices.Sorted(maps.Keys(config)) {
+			group, _ := config[name].(map[string]any)
+			for attribute, v := range group {
+				attributes[attribute] = v
+			}
+		}
+		steps = append(steps, dialect.Step{Method: "PATCH", At: settings, Body: map[string]any{"Attributes": attributes}})
+	}
+	all, _ := at(server, "HWConfigurationIrmc", "Adapters", "RAIDAdapter").([]any)
+	for _, a := range all {
+		more, err := adapterSteps(c, a)
+		if err != nil {
+			return dialect.Effect{}, err
+		}
+		steps = append(steps, more...)
+	}
+	if len(steps) == 0 {
+		return dialect.Effect{}, &dialect.Refusal{Status: 406, Says: base("PropertyMissing", "The profile has nothing that could be set here.")}
+	}
+	return opened(dialect.Effect{Steps: steps}, "apply"), nil
+}
+
+// adapterSteps are what a profile asks of one controller: volumes go before
+// others come, which take unused drives where they name none.
+func adapterSteps(c dialect.Call, a any) ([]dialect.Step, error) {
+	id, _ := at(a, "@AdapterId").(string)
+	id = strings.TrimPrefix(id, "RAIDAdapter")
+	controller, ok := c.Machine.Storage.Controller(id)
+	if !ok || controller.RAID == nil {
+		return nil, &dialect.Refusal{Status: 406, Args: []string{id}, Says: base("PropertyValueNotInList", "There is no RAID adapter %1.")}
+	}
+	system := strings.ReplaceAll(systems, "{system}", "0")
+	under := system + "/Storage/" + id
+	free := unused(controller)
+	var gone, come []dialect.Step
+	volumes, _ := at(a, "LogicalDrives", "LogicalDrive").([]any)
+	for _, v := range volumes {
+		switch at(v, "@Action") {
+		case "Delete":
+			number := fmt.Sprint(at(v, "@Number"))
+			gone = append(gone, dialect.Step{Method: "DELETE", At: under + "/Volumes/" + number})
+			for _, d := range controller.Drives {
+				if slices.Contains(d.Volumes, number) {
+					free = append(free, d.ID)
+				}
+			}
+		case "Create":
+			level := storage.RAIDType("RAID" + fmt.Sprint(at(v, "RaidLevel")))
+			rule, ok := controller.RAID.Rule(level)
+			if !ok {
+				return nil, &dialect.Refusal{Status: 406, Args: []string{string(level)}, Says: base("PropertyValueNotInList", "The adapter does not make %1.")}
+			}
+			bays := named(a, v)
+			if bays == nil {
+				need := rule.Min
+				if level.Nested() {
+					need *= 2
+				}
+				if len(free) < need {
+					return nil, &dialect.Refusal{Status: 406, Says: base("InsufficientResources", "Too few drives are unused.")}
+				}
+				bays, free = free[:need], free[need:]
+			}
+			links := []any{}
+			for _, bay := range bays {
+				links = append(links, map[string]any{"@odata.id": under + "/Drives/" + bay})
+			}
+			body := map[string]any{"RAIDType": string(level), "Links": map[string]any{"Drives": links}}
+			if name, ok := at(v, "Name").(string); ok && name != "" {
+				body["DisplayName"] = name
+			}
+			come = append(come, dialect.Step{Method: "POST", At: under + "/Volumes", Body: body})
+		}
+	}
+	return append(gone, come...), nil
+}
+
+// named are the drives that a profile names for a volume, by their bays; nil
+// when it leaves them open.
+func named(adapter, volume any) []string {
+	refs, _ := at(volume, "ArrayRefs", "ArrayRef").([]any)
+	arrays, _ := at(adapter, "Arrays", "Array").([]any)
+	var out []string
+	for _, r := range refs {
+		for _, a := range arrays {
+			if fmt.Sprint(at(a, "@Number")) != fmt.Sprint(at(r, "@Number")) {
+				continue
+			}
+			disks, _ := at(a, "PhysicalDiskRefs", "PhysicalDiskRef").([]any)
+			for _, d := range disks {
+				out = append(out, "Disk."+fmt.Sprint(at(d, "@Number")))
+			}
+		}
+	}
+	return out
+}
