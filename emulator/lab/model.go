@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/ilo"
 	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/megarac"
 	"github.com/metalab-dev/metalab/emulator/dialect/openbmc"
@@ -36,6 +37,7 @@ var dialects = map[string]*dialect.Record{
 	supermicro.X13.Name: &supermicro.X13,
 	xcc.First.Name:      &xcc.First,
 	xcc.Second.Name:     &xcc.Second,
+	ilo.ILO5.Name:       &ilo.ILO5,
 }
 
 // model is a profile, with the lab's timings, and how its BMC speaks. All hosts

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,6 +80,19 @@ func (m *Machine) options() []BootOption {
 }
 func (m *Machine) order() []BootOption { return order(m.profile, m.boot(), m.options()) }
 
+// bootURI is where an HTTP boot begins: what somebody has set, or what a setting
+// of the BIOS says. "" leaves it to DHCP.
+func bootURI(set *BootSettings, fw firmware.View) string {
+	if set.HTTPURI != "" {
+		return set.HTTPURI
+	}
+	uri, _ := fw.Acts(firmware.HTTPURI, "")
+	if !strings.HasPrefix(uri, "http://") && !strings.HasPrefix(uri, "https://") {
+		return ""
+	}
+	return uri
+}
+
 func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disks storage.View) []BootOption {
 	var out []BootOption
 	devices := disks.Devices()
@@ -91,9 +105,9 @@ func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disk
 	}
 	add(cdOption, Source{Kind: Cd}, "Virtual CD", usbPath+"/CDROM(0x0)")
 	add(usbOption, Source{Kind: Usb}, "Virtual USB Drive", usbPath)
-	if set.HTTPURI != "" && len(id.NICs) > 0 {
+	if uri := bootURI(set, fw); uri != "" && len(id.NICs) > 0 {
 		n := id.NICs[0]
-		add(uriOption, Source{Kind: UefiHTTP, Device: n.ID, URI: set.HTTPURI}, "HTTP Boot: "+set.HTTPURI, n.Path()+anyIPv4+"/Uri("+set.HTTPURI+")")
+		add(uriOption, Source{Kind: UefiHTTP, Device: n.ID, URI: uri}, "HTTP Boot: "+uri, n.Path()+anyIPv4+"/Uri("+uri+")")
 	}
 	used := map[int]bool{}
 	for _, d := range devices {

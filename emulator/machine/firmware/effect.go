@@ -19,6 +19,7 @@ const (
 	BootMode    Does = "bootMode"    // boots in the mode As: UEFI or Legacy
 	NoPXE       Does = "noPXE"       // the NIC On is no source for PXE
 	NoHTTP      Does = "noHTTP"      // nor for HTTP, on any NIC
+	HTTPURI     Does = "httpURI"     // that begins at As, an address, where nobody has set another
 	NoUSB       Does = "noUSB"       // virtual media and other USB drives are no boot sources
 	NoDrives    Does = "noDrives"    // drives of the controller On are no boot sources: its option ROM is off
 	OneThread   Does = "oneThread"   // each core shows one thread
@@ -36,6 +37,7 @@ var does = map[Does]struct{ on, as bool }{
 	BootMode:    {as: true},
 	NoPXE:       {on: true},
 	NoHTTP:      {},
+	HTTPURI:     {as: true},
 	NoUSB:       {},
 	NoDrives:    {on: true},
 	OneThread:   {},

@@ -1,0 +1,33 @@
+package ilo
+
+import "github.com/metalab-dev/metalab/emulator/dialect"
+
+const (
+	system  = "/redfish/v1/Systems/{system}"
+	manager = "/redfish/v1/Managers/{manager}"
+	chassis = "/redfish/v1/Chassis/{chassis}"
+)
+
+// media are at the manager and nowhere else [V table; docs, resmap].
+var media = []dialect.Move{{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}}
+
+// bios is in small letters and ends with a slash [V table, docs, concepts/biosdatamodel].
+var bios = []dialect.Move{
+	{From: system + "/Bios", To: "/redfish/v1/systems/{system}/bios", Slash: true},
+	{From: system + "/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", Slash: true},
+}
+
+// missing is what no iLO has [V docs: resmap of iLO 5, 6 and 7 lists none of it].
+var missing = []string{
+	"/redfish/v1/JobService", "/redfish/v1/EventService/SSE", "/redfish/v1/UpdateService/MultipartUpload",
+	chassis + "/Controls", chassis + "/TrustedComponents", chassis + "/Drives",
+	system + "/Boot/Certificates", system + "/Memory/{dimm}/EnvironmentMetrics", system + "/Processors/{processor}/EnvironmentMetrics",
+	system + "/Storage/{storage}/Drives/{drive}/Metrics",
+}
+
+// modern is what came with iLO 6 [V docs: resmap of iLO 5 3.04 has none of it].
+var modern = []string{
+	"/redfish/v1/ComponentIntegrity",
+	chassis + "/PowerSubsystem", chassis + "/ThermalSubsystem", chassis + "/EnvironmentMetrics", chassis + "/Sensors", chassis + "/PCIeDevices",
+	system + "/SecureBoot/SecureBootDatabases",
+}

@@ -1,0 +1,199 @@
+package ilo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// badDrive refuses a logical drive.
+func badDrive(text string, args ...any) error {
+	return &dialect.Refusal{Says: gen5.says("PropertyValueBadParam", fmt.Sprintf(text, args...))}
+}
+
+// arrange says what makes the logical drives those that were sent: those that
+// are there and are not named, or are to go, are deleted as far as DataGuard
+// lets them, and those without an identifier are made [V docs, smartstorage:
+// "DataGuard rules"].
+func arrange(c dialect.Call) (dialect.Effect, error) {
+	at := array(c.Look)
+	if at == "" {
+		return dialect.Effect{}, badDrive("There is no controller that makes logical drives.")
+	}
+	guard, _ := c.Kept[keptGuard].(string)
+	sent, _ := c.Body["LogicalDrives"].([]any)
+	there := map[string]string{} // by identifiers
+	var order []string
+	for _, v := range ids(c.Tree(at + "/Volumes")["Members"]) {
+		id := identifier(c.Tree(v))
+		there[id] = v
+		order = append(order, id)
+	}
+	var remove []string
+	named := map[string]bool{}
+	var fresh []dict
+	for _, x := range sent {
+		d, ok := x.(dict)
+		if !ok {
+			return dialect.Effect{}, badDrive("A logical drive must be an object.")
+		}
+		id, _ := d["VolumeUniqueIdentifier"].(string)
+		id = strings.ToUpper(id)
+		switch {
+		case id == "":
+			fresh = append(fresh, d)
+		case there[id] == "":
+			return dialect.Effect{}, badDrive("There is no logical drive %s.", id)
+		case deletes(d):
+			remove = append(remove, id)
+		}
+		named[id] = true
+	}
+	for _, id := range order {
+		if !named[id] && guard != "Permissive" {
+			remove = append(remove, id)
+		}
+	}
+	if len(remove) > 0 && guard != "Permissive" && guard != "Disabled" {
+		return dialect.Effect{}, badDrive("DataGuard does not let logical drives be deleted.")
+	}
+	e := dialect.Effect{Status: 200, Body: gen5.answer("SystemResetRequired"), Keep: dict{keptAt: c.Now.UTC().Format(time.RFC3339Nano)}}
+	for _, id := range remove {
+		e.Steps = append(e.Steps, dialect.Step{Method: "DELETE", At: there[id]})
+	}
+	used := map[string]bool{}
+	for id, v := range there {
+		if !slices.Contains(remove, id) {
+			for _, d := range usedBy(c.Tree(v)) {
+				used[d] = true
+			}
+		}
+	}
+	for _, d := range fresh {
+		body, err := volume(c, at, d, used)
+		if err != nil {
+			return dialect.Effect{}, err
+		}
+		e.Steps = append(e.Steps, post(at+"/Volumes", body))
+	}
+	return e, nil
+}
+
+// deletes says whether a logical drive is to go.
+func deletes(d dict) bool {
+	all, _ := d["Actions"].([]any)
+	return slices.ContainsFunc(all, func(x any) bool { a, _ := x.(dict); return a["Action"] == "LogicalDriveDelete" })
+}
+
+// usedBy are the drives of a volume.
+func usedBy(v dict) []string {
+	links, _ := v["Links"].(dict)
+	return append(ids(links["Drives"]), ids(links["DedicatedSpareDrives"])...)
+}
+
+// volume is a logical drive that is to be made, as the tree makes it.
+func volume(c dialect.Call, array string, d dict, used map[string]bool) (dict, error) {
+	raid, _ := d["Raid"].(string)
+	body := dict{}
+	for is, name := range raids {
+		if name == raid {
+			body["RAIDType"] = is
+		}
+	}
+	if body["RAIDType"] == nil {
+		return nil, badDrive("Raid %q is none that the controller makes.", raid)
+	}
+	data, err := pick(c, array, d["DataDrives"], "DataDrive", used)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) == 0 {
+		return nil, badDrive("DataDrives must not be empty.")
+	}
+	spares, err := pick(c, array, d["SpareDrives"], "SpareDrive", used)
+	if err != nil {
+		return nil, err
+	}
+	links := dict{"Drives": data}
+	if len(spares) > 0 {
+		links["DedicatedSpareDrives"] = spares
+	}
+	body["Links"] = links
+	if name, _ := d["LogicalDriveName"].(string); name != "" {
+		body["DisplayName"] = name
+	}
+	if n := number(d["CapacityGiB"]); n > 0 { // -1 is all there is
+		body["CapacityBytes"] = n << 30
+	} else if n := number(d["CapacityBlocks"]); n > 0 {
+		body["CapacityBytes"] = n * max(512, number(d["BlockSizeBytes"]))
+	}
+	if n := number(d["StripSizeBytes"]); n > 0 {
+		body["StripSizeBytes"] = n
+	}
+	if n := number(d["ParityGroupCount"]); n > 1 && int64(len(data))%n == 0 {
+		body["MediaSpanCount"] = int64(len(data)) / n
+	}
+	switch d["Accelerator"] {
+	case "ControllerCache":
+		body["WriteCachePolicy"] = "ProtectedWriteBack"
+	case "None", "IOBypass":
+		body["WriteCachePolicy"] = "WriteThrough"
+	}
+	return body, nil
+}
+
+// pick finds drives: by where they are, or so many of a kind.
+func pick(c dialect.Call, array string, want any, prefix string, used map[string]bool) ([]any, error) {
+	where, of := places(c.Look, array)
+	out := []any{}
+	take := func(p string) {
+		used[of[p]] = true
+		out = append(out, dict{"@odata.id": of[p]})
+	}
+	switch x := want.(type) {
+	case nil:
+	case []any:
+		for _, v := range x {
+			p, _ := v.(string)
+			switch {
+			case of[p] == "":
+				return nil, badDrive("There is no drive at %q.", p)
+			case used[of[p]]:
+				return nil, badDrive("The drive at %q is used already.", p)
+			}
+			take(p)
+		}
+	case dict:
+		n := int(number(x[prefix+"Count"]))
+		for _, p := range where {
+			if len(out) == n {
+				break
+			}
+			drive := c.Tree(of[p])
+			media, bus := x[prefix+"MediaType"], x[prefix+"InterfaceType"]
+			if used[of[p]] || media != nil && media != drive["MediaType"] || bus != nil && bus != drive["Protocol"] ||
+				number(drive["CapacityBytes"])>>30 < number(x[prefix+"MinimumSizeGiB"]) {
+				continue
+			}
+			take(p)
+		}
+		if len(out) < n {
+			return nil, badDrive("There are no %d such drives.", n)
+		}
+	default:
+		return nil, badDrive("Drives must be a list of their places, or say how many of which kind.")
+	}
+	return out, nil
+}
+
+// answer is an error object that tells of one message.
+func (g generation) answer(key string) dict {
+	major := g.own[:strings.LastIndexByte(g.own, '.')]
+	return dict{"error": dict{
+		"code": "iLO.0.10.ExtendedInfo", "message": "See @Message.ExtendedInfo for more information.",
+		"@Message.ExtendedInfo": []any{dict{"MessageId": "iLO." + major + "." + key}},
+	}}
+}

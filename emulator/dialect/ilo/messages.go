@@ -1,0 +1,25 @@
+package ilo
+
+import "github.com/metalab-dev/metalab/emulator/dialect"
+
+// says is a message of iLO's own registry, in our words [V docs, ilo5_msgregs304
+// and those of the other generations: keys, arguments and severities].
+func (g generation) says(key, text string) dialect.Saying {
+	return dialect.Saying{Registry: "iLO", Version: g.own, Key: key, Text: text, Resolution: resolutions[key]}
+}
+
+var resolutions = map[string]string{
+	"InvalidOperationForSystemState": "See whether the power of the system is as it must be, then try again.",
+	"LicenseKeyRequired":             "Install a licence.",
+	"PropertyNotWritableOrUnknown":   "Leave the property out, and try again.",
+	"PropertyValueBadParam":          "Send another value.",
+	"SystemResetRequired":            "Reset the system.",
+	"UnableToModifyDuringSystemPOST": "Wait until the system has booted, or switch it off, and try again.",
+	"UnsupportedOperation":           "None.",
+}
+
+// done is what answers a write that was done: an error object that tells of no
+// error [V table: Base.1.4.Success, later Base.1.17.Success; docs, concepts/errorresponses].
+func (g generation) done() *dialect.Saying {
+	return &dialect.Saying{Registry: "Base", Version: g.base, Key: "Success", Text: "The request was carried out.", Resolution: "None."}
+}

@@ -1,0 +1,196 @@
+package ilo
+
+import "github.com/metalab-dev/metalab/emulator/dialect"
+
+const resets = system + "/Actions/ComputerSystem.Reset"
+
+func post(at string, body dict) dialect.Step { return dialect.Step{Method: "POST", At: at, Body: body} }
+
+func patch(at string, body dict) dialect.Step {
+	return dialect.Step{Method: "PATCH", At: at, Body: body}
+}
+
+func when(path string, values ...string) map[string][]string {
+	return map[string][]string{path: values}
+}
+
+// own is what all generations have of their own.
+func own(g generation) dialect.Own {
+	ext, disc := g.oem+"ComputerSystemExt.", g.oem+"iLOVirtualMedia."
+	slot := manager + "/VirtualMedia/{slot}"
+	inTree := system + "/VirtualMedia/{slot}/Actions/VirtualMedia."
+	on, off := dialect.SystemOn, dialect.SystemOff
+	state := g.says("InvalidOperationForSystemState", "The power of the system is not as the operation needs it.")
+	act := func(on, name string, does ...dialect.Effect) dialect.Action {
+		return dialect.Action{On: on, Name: name, At: "/Actions/Oem/" + g.oem + "/" + name, Hidden: true, Does: does}
+	}
+	// [V table; docs, concepts/performing_actions and ComputerSystem, Actions]
+	button := act(system, ext+"PowerButton",
+		dialect.Effect{When: when("PushType", "Press"), Steps: []dialect.Step{post(resets, dict{"ResetType": "PushPowerButton"})}},
+		dialect.Effect{When: when("PushType", "PressAndHold"), While: on, Steps: []dialect.Step{post(resets, dict{"ResetType": "ForceOff"})}},
+		dialect.Effect{When: when("PushType", "PressAndHold"), Refuse: &state},
+	)
+	button.Inputs = []dialect.Input{{Name: "PushType", Required: true, Values: []string{"Press", "PressAndHold"}}}
+	// AuxCycle takes the mains away for a moment, from iLO as well.
+	cycle := act(system, ext+"SystemReset",
+		dialect.Effect{When: when("ResetType", "ColdBoot"), While: off, Refuse: &state},
+		dialect.Effect{When: when("ResetType", "ColdBoot"), Steps: []dialect.Step{post(resets, dict{"ResetType": "PowerCycle"})}},
+		dialect.Effect{When: when("ResetType", "AuxCycle"), While: off, Steps: []dialect.Step{post(manager+"/Actions/Manager.Reset", dict{"ResetType": "ForceRestart"})}},
+		dialect.Effect{When: when("ResetType", "AuxCycle"), Steps: []dialect.Step{
+			post(resets, dict{"ResetType": "PowerCycle"}), post(manager+"/Actions/Manager.Reset", dict{"ResetType": "ForceRestart"}),
+		}},
+	)
+	cycle.Inputs = []dialect.Input{{Name: "ResetType", Required: true, Values: []string{"ColdBoot", "AuxCycle"}}}
+	insert := act(slot, disc+"InsertVirtualMedia", dialect.Effect{Steps: []dialect.Step{post(inTree+"InsertMedia", dict{"Image": "$Image"})}})
+	insert.Inputs = []dialect.Input{{Name: "Image", Required: true}}
+	eject := act(slot, disc+"EjectVirtualMedia", dialect.Effect{Steps: []dialect.Step{post(inTree+"EjectMedia", dict{})}})
+
+	once := g.in("BootOnNextServerReset")
+	return dialect.Own{
+		Actions: []dialect.Action{button, cycle, insert, eject},
+		Writes: []dialect.Write{
+			// The image is the next boot's [V table; docs, VirtualMedia]. That it is
+			// ejected at the second reset [V docs] is not so here: it stays.
+			{Of: "VirtualMedia", At: system + "/VirtualMedia/2", Path: once, Type: dialect.FlagInput, Does: []dialect.Effect{
+				{When: when(once, "true"), Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
+				{Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}})}},
+			}},
+			{Of: "ComputerSystem", Path: g.in("PowerAutoOn"), Does: []dialect.Effect{
+				{When: when(g.in("PowerAutoOn"), "PowerOn"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOn"})}},
+				{When: when(g.in("PowerAutoOn"), "RemainOff"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOff"})}},
+				{When: when(g.in("PowerAutoOn"), "Restore"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "LastState"})}},
+			}},
+			{Of: "AccountService", Path: g.in("AuthFailureDelayTimeSeconds"), Type: dialect.WholeInput, Does: []dialect.Effect{
+				{When: when(g.in("AuthFailureDelayTimeSeconds"), "2", "5", "10", "30"), // [V docs, AccountService]
+					Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutCounterResetAfter": 0}), patch("/redfish/v1/AccountService", dict{"AccountLockoutDuration": "$"})}},
+			}},
+			{Of: "AccountService", Path: g.in("AuthFailuresBeforeDelay"), Type: dialect.WholeInput, Does: []dialect.Effect{ // [V docs: 0, 1, 3, 5]
+				{When: when(g.in("AuthFailuresBeforeDelay"), "0"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 0})}},
+				{When: when(g.in("AuthFailuresBeforeDelay"), "1"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 2})}},
+				{When: when(g.in("AuthFailuresBeforeDelay"), "3"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 4})}},
+				{When: when(g.in("AuthFailuresBeforeDelay"), "5"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 6})}},
+			}},
+			{Of: "AccountService", Path: g.in("MinPasswordLength"), Type: dialect.WholeInput, Does: []dialect.Effect{
+				{Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"MinPasswordLength": "$"})}},
+			}},
+			{Of: "ManagerAccount", Path: g.in("Privileges"), Type: dialect.ObjectInput, Does: []dialect.Effect{{Do: privileged(g)}}},
+			{Of: "ManagerAccount", Path: g.in("LoginName"), Does: []dialect.Effect{ // it is the name here, as long as nobody asks for more
+				{Steps: []dialect.Step{patch("{self}", dict{"UserName": "$"})}},
+			}},
+		},
+		Resources: append(licences(g), directory(g)),
+	}
+}
+
+// privileged finds the role that has the privileges that an account is to have.
+// A role is all that an account has here: of a set between two roles it becomes
+// the one that lacks nothing of it.
+func privileged(g generation) func(dialect.Call) (dialect.Effect, error) {
+	return func(c dialect.Call) (dialect.Effect, error) {
+		want := map[string]bool{}
+		is := c.Tree(c.Self)
+		role, _ := is["RoleId"].(string)
+		for _, p := range allPrivileges {
+			want[p.name] = role == "Administrator" || role == "Operator" && p.operator
+		}
+		oem, _ := c.Body["Oem"].(dict)
+		vendor, _ := oem[g.oem].(dict)
+		sent, _ := vendor["Privileges"].(dict)
+		for name, v := range sent {
+			if _, known := want[name]; !known && name != "LoginPriv" {
+				return dialect.Effect{}, &dialect.Refusal{Says: g.says("PropertyNotWritableOrUnknown", "The property %1 cannot be written, or is none of this resource."), Args: []string{name}}
+			}
+			on, ok := v.(bool)
+			if !ok {
+				return dialect.Effect{}, &dialect.Refusal{Says: g.says("PropertyValueBadParam", "The value is not valid.")}
+			}
+			want[name] = on
+		}
+		role = "ReadOnly"
+		for _, p := range allPrivileges {
+			switch {
+			case want[p.name] && !p.operator:
+				role = "Administrator"
+			case want[p.name] && role == "ReadOnly":
+				role = "Operator"
+			}
+		}
+		return dialect.Effect{Steps: []dialect.Step{patch(c.Self, dict{"RoleId": role})}}, nil
+	}
+}
+
+// licences are the licence that is installed [V docs, licenseService: there is
+// one member, always; table].
+func licences(g generation) []dialect.Resource {
+	all := manager + "/LicenseService"
+	features := dict{}
+	for _, name := range []string{
+		"AutoCertEnroll", "DirectoryAuth", "DowngradePolicy", "EmailAlert", "FWScan", "Federation", "Jitter", "KD", "KeyMgr", "MURC", "PowerReg", "RC",
+		"Recovery", "RemoteSyslog", "Scrncap", "SecureErase", "SmartCard", "SuiteB", "TextCons", "VM", "VMScript", "VSPLogging",
+	} {
+		features[name] = true
+	}
+	return []dialect.Resource{
+		{At: all, Type: g.oem + "iLOLicenseCollection." + g.oem + "iLOLicenseCollection", Name: "iLO License Collection", Set: []datum{
+			{Path: "Members", Value: []any{dict{"@odata.id": all + "/1"}}},
+		}},
+		{At: all + "/1", Type: g.oem + "iLOLicense.v2_3_0." + g.oem + "iLOLicense", Name: "iLO License", Set: []datum{
+			{Path: "License", Value: "iLO Advanced"}, {Path: "LicenseClass", Value: "FQL"}, {Path: "LicenseErr", Value: "None"},
+			{Path: "LicenseTier", Value: "ADV"}, {Path: "LicenseType", Value: "Perpetual"}, {Path: "LicenseKey", Value: "XXXXX-XXXXX-XXXXX-XXXXX-XXXXX"},
+			{Path: "LicenseFeatures", Value: features},
+		}},
+	}
+}
+
+// directory lists where what is, by types, as clients of HPE's look for it [V
+// table: python-ilorest, proliantutils; docs, HpeiLOResourceDirectory].
+func directory(g generation) dialect.Resource {
+	return dialect.Resource{
+		At: "/redfish/v1/ResourceDirectory", Type: g.oem + "iLOResourceDirectory.v2_0_0." + g.oem + "iLOResourceDirectory", Name: "Resource Directory",
+		Read: func(l dialect.Look) map[string]any {
+			all := []any{}
+			add := func(at string) {
+				is := l.Tree(at)
+				if is == nil {
+					return
+				}
+				methods := []any{"GET", "HEAD"}
+				for _, m := range writable[at] {
+					methods = append(methods, m)
+				}
+				entry := dict{"@odata.id": at, "@odata.type": is["@odata.type"], "HttpMethods": methods}
+				all = append(all, entry)
+				members, _ := is["Members"].([]any)
+				for _, m := range members {
+					if in, ok := m.(dict); ok {
+						if id, ok := in["@odata.id"].(string); ok {
+							if below := l.Tree(id); below != nil {
+								all = append(all, dict{"@odata.id": id, "@odata.type": below["@odata.type"], "HttpMethods": []any{"GET", "HEAD"}})
+							}
+						}
+					}
+				}
+			}
+			for _, at := range indexed {
+				add(at)
+			}
+			return dict{"Instances": all}
+		},
+	}
+}
+
+// indexed are what the resource directory lists, with their members; writable
+// what clients can do there.
+var (
+	indexed = []string{
+		"/redfish/v1/AccountService", "/redfish/v1/AccountService/Accounts", "/redfish/v1/Chassis", "/redfish/v1/EventService",
+		"/redfish/v1/Managers", "/redfish/v1/Managers/1/NetworkProtocol", "/redfish/v1/Managers/1/EthernetInterfaces", "/redfish/v1/SessionService",
+		"/redfish/v1/Systems", "/redfish/v1/Systems/1/Bios", "/redfish/v1/Systems/1/Bios/Settings", "/redfish/v1/Systems/1/SecureBoot",
+		"/redfish/v1/Systems/1/Storage", "/redfish/v1/Systems/1/VirtualMedia", "/redfish/v1/Systems/1/EthernetInterfaces", "/redfish/v1/UpdateService",
+		"/redfish/v1/TaskService", "/redfish/v1/Registries",
+	}
+	writable = map[string][]any{
+		"/redfish/v1/AccountService/Accounts": {"POST"}, "/redfish/v1/AccountService": {"PATCH"},
+		"/redfish/v1/Systems/1/Bios/Settings": {"PATCH"}, "/redfish/v1/Systems/1/SecureBoot": {"PATCH"}, "/redfish/v1/UpdateService": {"PATCH", "POST"},
+	}
+)

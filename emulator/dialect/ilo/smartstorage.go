@@ -1,0 +1,256 @@
+package ilo
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// SmartStorageConfig is how volumes of a Smart Array are made: what is written
+// to its settings is carried out when the system starts next [V table; docs,
+// smartstorage]. The volumes are the tree's, and changes of them wait there.
+
+// configAt is its address, the settings below it.
+const configAt = "/redfish/v1/systems/{system}/smartstorageconfig"
+
+// keptGuard and keptAt are what the BMC remembers: how destructive a change may
+// be, and when the last one was asked for.
+const (
+	keptGuard = "SmartStorageConfig/DataGuard"
+	keptAt    = "SmartStorageConfig/Time"
+)
+
+// smartArrays are the resources.
+func smartArrays() []dialect.Resource {
+	const kind = "SmartStorageConfig.v2_0_3.SmartStorageConfig"
+	const array = system + "/SmartStorage/ArrayControllers"
+	tunable := []string{
+		"ExpandPriority", "RebuildPriority", "ReadCachePercent", "DriveWriteCache", "NoBatteryWriteCache", "PredictiveSpareRebuild", "QueueDepth",
+		"SurfaceScanAnalysisPriority", "SurfaceScanAnalysisDelaySeconds", "CurrentParallelSurfaceScanCount", "ElevatorSort",
+		"DegradedPerformanceOptimization", "InconsistencyRepairPolicy", "MonitorAndPerformanceAnalysisDelaySeconds", "PowerModeAfterReboot",
+		"SurvivalPowerMode", "WriteCacheBypassThresholdKiB", "FlexibleLatencySchedulerSetting",
+	}
+	return []dialect.Resource{
+		{At: configAt, Type: kind, Name: "Smart Storage Config", Read: func(l dialect.Look) map[string]any { return config(l, false) }},
+		// What tunes the array is kept, and has no effect [V docs: names and defaults].
+		{At: configAt + "/settings", Type: kind, Name: "Smart Storage Config Settings", Changes: tunable, Needs: "ConfigureComponents",
+			Read: func(l dialect.Look) map[string]any { return config(l, true) }},
+		{At: system + "/SmartStorage", Type: "HpeSmartStorage.v2_0_0.HpeSmartStorage", Name: "HpeSmartStorage", Set: []datum{
+			{Path: "Links/ArrayControllers", Value: dict{"@odata.id": array}}, {Path: "Status/Health", Value: "OK"},
+		}},
+		{At: array, Type: "HpeSmartStorageArrayControllerCollection.HpeSmartStorageArrayControllerCollection", Name: "HpeSmartStorageArrayControllers",
+			Like: system + "/Storage"},
+		{At: array + "/{storage}", Like: system + "/Storage/{storage}", Type: "HpeSmartStorageArrayController.v2_2_0.HpeSmartStorageArrayController",
+			Name: "HpeSmartStorageArrayController", Drop: []string{
+				"Drives", "Drives@odata.count", "StorageControllers", "StorageControllers@odata.count", "Controllers", "Volumes", "HotspareActivationPolicy",
+				"Links/Enclosures", "Links/Enclosures@odata.count", "Actions", "@Redfish.OperationApplyTimeSupport",
+			}, Set: []datum{
+				{Path: "AdapterType", Value: "SmartArray"}, {Path: "BackupPowerSourceStatus", Value: "Present"}, {Path: "CurrentOperatingMode", Value: "Mixed"},
+				{Path: "Model", From: "StorageControllers/0/Model"}, {Path: "SerialNumber", From: "StorageControllers/0/SerialNumber"},
+				{Path: "FirmwareVersion/Current/VersionString", From: "StorageControllers/0/FirmwareVersion"},
+				{Path: "Location", Value: "Slot 0"}, {Path: "LocationFormat", Value: "PCISlot"},
+				{Path: "Links/LogicalDrives", Value: dict{"@odata.id": array + "/{storage}/LogicalDrives"}},
+				{Path: "Links/PhysicalDrives", Value: dict{"@odata.id": array + "/{storage}/DiskDrives"}},
+			}},
+		{At: array + "/{storage}/LogicalDrives", Like: system + "/Storage/{storage}/Volumes", Name: "HpeSmartStorageLogicalDrives",
+			Type: "HpeSmartStorageLogicalDriveCollection.HpeSmartStorageLogicalDriveCollection", Drop: []string{"@Redfish.CollectionCapabilities", "@Redfish.OperationApplyTimeSupport"}},
+		{At: array + "/{storage}/LogicalDrives/{volume}", Like: system + "/Storage/{storage}/Volumes/{volume}", Name: "HpeSmartStorageLogicalDrive",
+			Type: "HpeSmartStorageLogicalDrive.v2_3_0.HpeSmartStorageLogicalDrive", Drop: []string{
+				"RAIDType", "OptimumIOSizeBytes", "Encrypted", "VolumeUsage", "ReadCachePolicy", "WriteCachePolicy", "WriteCacheState", "InitializeMethod",
+				"RecoverableCapacitySourceCount", "Operations", "Actions", "Links", "DisplayName", "Identifiers", "CapacityBytes", "MediaSpanCount",
+				"@Redfish.OperationApplyTimeSupport",
+			}, Set: []datum{
+				{Path: "LogicalDriveName", From: "DisplayName"}, {Path: "Raid", From: "RAIDType", Map: raids, Value: "Unknown"},
+				{Path: "VolumeUniqueIdentifier", From: "Identifiers/0/DurableName"}, {Path: "LogicalDriveType", Value: "Data"},
+				{Path: "MediaType", Value: "HDD"}, {Path: "InterfaceType", Value: "SAS"},
+			}},
+		{At: array + "/{storage}/DiskDrives", Name: "HpeSmartStorageDiskDrives", Type: "HpeSmartStorageDiskDriveCollection.HpeSmartStorageDiskDriveCollection",
+			Read: func(l dialect.Look) map[string]any {
+				members := []any{}
+				for _, at := range drivesOf(l, l.IDs["storage"]) {
+					members = append(members, dict{"@odata.id": l.Self + at[strings.LastIndexByte(at, '/'):]})
+				}
+				return dict{"Members": members}
+			}},
+		{At: array + "/{storage}/DiskDrives/{drive}", Like: system + "/Storage/{storage}/Drives/{drive}", Name: "HpeSmartStorageDiskDrive",
+			Type: "HpeSmartStorageDiskDrive.v2_1_0.HpeSmartStorageDiskDrive", Drop: []string{"Actions", "Links", "Operations", "Metrics", "Identifiers", "PhysicalLocation", "HotspareType", "StatusIndicator", "@Redfish.OperationApplyTimeSupport"},
+			Set: []datum{
+				{Path: "InterfaceType", From: "Protocol"}, {Path: "DiskDriveUse", Value: "Data"}, {Path: "LocationFormat", Value: "ControllerPort:Box:Bay"},
+			}},
+	}
+}
+
+// raids are the types of volumes, as iLO has them [V docs: LogicalDrives.Raid].
+// Raid1ADM and Raid10ADM, of three drives a piece, no controller here makes.
+var raids = dict{"RAID0": "Raid0", "RAID1": "Raid1", "RAID5": "Raid5", "RAID6": "Raid6", "RAID10": "Raid10", "RAID50": "Raid50", "RAID60": "Raid60"}
+
+// smartWrites are what changes volumes.
+var smartWrites = []dialect.Write{
+	{Of: "SmartStorageConfig", Path: "DataGuard", Does: []dialect.Effect{
+		{When: when("DataGuard", "Strict", "Permissive", "Disabled"), Keep: dict{keptGuard: "$"}},
+	}},
+	{Of: "SmartStorageConfig", Path: "LogicalDrives", Type: dialect.ListInput, Does: []dialect.Effect{{Do: arrange}}},
+}
+
+// array is the tree's storage that the configuration is of: the first that has
+// volumes; "" there is none.
+func array(l dialect.Look) string {
+	all := l.Tree("/redfish/v1/Systems/" + l.IDs["system"] + "/Storage")
+	for _, at := range ids(all["Members"]) {
+		if l.Tree(at)["Volumes"] != nil {
+			return at
+		}
+	}
+	return ""
+}
+
+// ids are the addresses of links.
+func ids(v any) []string {
+	var out []string
+	all, _ := v.([]any)
+	for _, x := range all {
+		link, _ := x.(dict)
+		if at, ok := link["@odata.id"].(string); ok {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+func drivesOf(l dialect.Look, storage string) []string {
+	return ids(l.Tree("/redfish/v1/Systems/" + l.IDs["system"] + "/Storage/" + storage)["Drives"])
+}
+
+// location is where the n-th drive is: port, box and bay [V docs:
+// DriveLocationFormat; K: four drives a port].
+func location(n int) string { return fmt.Sprintf("%dI:1:%d", n/4+1, n+1) }
+
+// places are the drives of an array, by where they are.
+func places(l dialect.Look, array string) (at []string, of map[string]string) {
+	of = map[string]string{}
+	for i, drive := range ids(l.Tree(array)["Drives"]) {
+		where := location(i)
+		at = append(at, where)
+		of[where] = drive
+	}
+	return at, of
+}
+
+// config is the configuration: as it is, or as it will be.
+func config(l dialect.Look, settings bool) map[string]any {
+	guard, _ := l.Kept[keptGuard].(string)
+	if guard == "" {
+		guard = "Strict"
+	}
+	o := dict{
+		"Id": "smartstorageconfig", "DataGuard": guard, "Location": "Slot 0", "LocationFormat": "PCISlot", "DriveLocationFormat": "ControllerPort:Box:Bay",
+		"CurrentParallelSurfaceScanCount": 1, "DegradedPerformanceOptimization": "Disabled", "DriveWriteCache": "Disabled", "ElevatorSort": "Enabled",
+		"EncryptionConfiguration": "None", "EncryptionEULA": nil, "ExpandPriority": "Medium", "FlexibleLatencySchedulerSetting": "Default",
+		"InconsistencyRepairPolicy": "Disabled", "MonitorAndPerformanceAnalysisDelaySeconds": 60, "NoBatteryWriteCache": "Disabled",
+		"PowerModeAfterReboot": "MaxPerformance", "PredictiveSpareRebuild": "Disabled", "QueueDepth": "Automatic", "ReadCachePercent": 10,
+		"RebuildPriority": "High", "SurfaceScanAnalysisDelaySeconds": 3, "SurfaceScanAnalysisPriority": "Idle", "SurvivalPowerMode": "Enabled",
+		"WriteCacheBypassThresholdKiB": 1040, "LogicalDrives": []any{}, "PhysicalDrives": []any{},
+	}
+	at := array(l)
+	if at == "" {
+		return o
+	}
+	where, of := places(l, at)
+	physical := []any{}
+	for _, p := range where {
+		physical = append(physical, dict{"LegacyBootPriority": "None", "Location": p, "LocationFormat": "ControllerPort:Box:Bay"})
+	}
+	logical := []any{}
+	for i, v := range ids(l.Tree(at + "/Volumes")["Members"]) {
+		logical = append(logical, logicalDrive(l.Tree(v), i+1, where, of))
+	}
+	o["LogicalDrives"], o["PhysicalDrives"] = logical, physical
+	if settings {
+		o["Id"] = "settings"
+		return o
+	}
+	o["@Redfish.Settings"] = outcome(l, at)
+	return o
+}
+
+// logicalDrive is a volume as iLO has it.
+func logicalDrive(v dict, n int, where []string, of map[string]string) dict {
+	links, _ := v["Links"].(dict)
+	named := func(links any) []any {
+		out := []any{}
+		all := ids(links)
+		for _, p := range where {
+			if slices.Contains(all, of[p]) {
+				out = append(out, p)
+			}
+		}
+		return out
+	}
+	size, block := number(v["CapacityBytes"]), max(1, number(v["BlockSizeBytes"]))
+	data := named(links["Drives"])
+	accelerator := "ControllerCache"
+	if v["WriteCachePolicy"] == "WriteThrough" {
+		accelerator = "None"
+	}
+	return dict{
+		"LogicalDriveNumber": n, "LogicalDriveName": v["DisplayName"], "Raid": raids[fmt.Sprint(v["RAIDType"])], "Accelerator": accelerator,
+		"BlockSizeBytes": block, "CapacityBlocks": size / block, "CapacityGiB": size >> 30, "DataDrives": data,
+		"SpareDrives": named(links["DedicatedSpareDrives"]), "SpareRebuildMode": nil, "LegacyBootPriority": "None", "ParityGroupCount": 0,
+		"StripSizeBytes": number(v["StripSizeBytes"]), "StripeSizeBytes": number(v["OptimumIOSizeBytes"]), "DriveLocationFormat": "ControllerPort:Box:Bay",
+		"VolumeUniqueIdentifier": identifier(v), "Status": v["Status"],
+	}
+}
+
+// identifier is what tells a volume from others.
+func identifier(v dict) string {
+	all, _ := v["Identifiers"].([]any)
+	for _, x := range all {
+		if id, ok := x.(dict); ok {
+			return strings.ToUpper(fmt.Sprint(id["DurableName"]))
+		}
+	}
+	return ""
+}
+
+// number is a number of a body.
+func number(v any) int64 {
+	n, _ := strconv.ParseInt(fmt.Sprint(v), 10, 64)
+	return n
+}
+
+// outcome tells what became of the last change: that of the jobs that it made.
+func outcome(l dialect.Look, array string) dict {
+	s := dict{
+		"@odata.type": "#Settings.v1_0_0.Settings", "ETag": "", "Time": "", "Messages": []any{dict{"MessageId": "Base.1.0.Success"}},
+		"SettingsObject": dict{"@odata.id": strings.Replace(configAt, "{system}", l.IDs["system"], 1) + "/settings"},
+	}
+	text, _ := l.Kept[keptAt].(string)
+	since, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return s
+	}
+	messages := []any{}
+	for _, j := range l.BMC.Jobs.All() {
+		if j.Opened.Before(since) || !strings.HasPrefix(j.Request.Target, array+"/Volumes") {
+			continue
+		}
+		switch j.State {
+		case bmc.Completed:
+			s["Time"] = j.Ended.UTC().Format(time.RFC3339)
+		case bmc.Exception, bmc.Cancelled:
+			s["Time"] = j.Ended.UTC().Format(time.RFC3339)
+			messages = append(messages, dict{"MessageId": "SmartStorageMessages.2.0.OperationFailed", "MessageArgs": []any{j.Name}})
+		default:
+			messages = append(messages, dict{"MessageId": "iLO.2.23.SystemResetRequired"})
+		}
+	}
+	if len(messages) > 0 {
+		s["Messages"] = messages
+	}
+	return s
+}
