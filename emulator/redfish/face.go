@@ -243,6 +243,9 @@ func (f *face) dress(o object, of browse) {
 		return
 	}
 	self, _ := o["@odata.id"].(string)
+	if _, whole := o["Name"]; !whole && self != "" {
+		return // it only says where a resource is, and of which type
+	}
 	name := typeName(strings.TrimPrefix(kind, "#"))
 	all := f.shapes[name]
 	if strings.HasSuffix(name, "Collection") {

@@ -216,9 +216,10 @@ func (o *vendor) place(path string) (p vendorPlace) {
 		if !ok {
 			continue
 		}
-		m := &match{route: t.route, uri: path, ids: o.ids(vars)}
+		at := t.at.write(vars) // in the letters that the vendor has for it
+		m := &match{route: t.route, uri: at, ids: o.ids(vars)}
 		if t.action != nil {
-			m.uri = path[:len(path)-len(t.action.target())]
+			m.uri = at[:len(at)-len(t.action.target())]
 		}
 		if t.base && !o.bind(m) {
 			continue

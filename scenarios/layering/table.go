@@ -72,6 +72,12 @@ var Table = []Row{
 	{Package: "emulator/dialect/ilo", May: ofVendor},
 	{Package: "emulator/dialect/xcc", May: oneVendor},
 	{Package: "emulator/dialect/supermicro", May: oneVendor},
+	{
+		Package: "emulator/dialect/ilo", May: slices.Concat(ofVendor, []string{"emulator/dialect/generic"}),
+		Tests: []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "fixtures"}, // what its clients see
+	},
+	{Package: "emulator/dialect/xcc", May: ofVendor},
+	{Package: "emulator/dialect/supermicro", May: ofVendor},
 	{Package: "emulator/dialect/openbmc", May: ofVendor},
 	{Package: "emulator/dialect/irmc", May: ofVendor},
 	{Package: "emulator/dialect/ibmc", May: ofVendor},

@@ -60,7 +60,7 @@ func arrange(c dialect.Call) (dialect.Effect, error) {
 	if len(remove) > 0 && guard != "Permissive" && guard != "Disabled" {
 		return dialect.Effect{}, badDrive("DataGuard does not let logical drives be deleted.")
 	}
-	e := dialect.Effect{Status: 200, Body: gen5.answer("SystemResetRequired"), Keep: dict{keptAt: c.Now.UTC().Format(time.RFC3339Nano)}}
+	e := dialect.Effect{Status: 200, Body: gen5.answer("SystemResetRequired"), Keep: dict{keptAt: c.Now.UTC().Format(time.RFC3339Nano), keptPending: sent}}
 	for _, id := range remove {
 		e.Steps = append(e.Steps, dialect.Step{Method: "DELETE", At: there[id]})
 	}

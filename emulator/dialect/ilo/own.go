@@ -52,31 +52,28 @@ func own(g generation) dialect.Own {
 			// The image is the next boot's [V table; docs, VirtualMedia]. That it is
 			// ejected at the second reset [V docs] is not so here: it stays.
 			{Of: "VirtualMedia", At: system + "/VirtualMedia/2", Path: once, Type: dialect.FlagInput, Does: []dialect.Effect{
-				{When: when(once, "true"), Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
+				{When: when("$", "true"), Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
 				{Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}})}},
 			}},
 			{Of: "ComputerSystem", Path: g.in("PowerAutoOn"), Does: []dialect.Effect{
-				{When: when(g.in("PowerAutoOn"), "PowerOn"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOn"})}},
-				{When: when(g.in("PowerAutoOn"), "RemainOff"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOff"})}},
-				{When: when(g.in("PowerAutoOn"), "Restore"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "LastState"})}},
+				{When: when("$", "PowerOn"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOn"})}},
+				{When: when("$", "RemainOff"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOff"})}},
+				{When: when("$", "Restore"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "LastState"})}},
 			}},
 			{Of: "AccountService", Path: g.in("AuthFailureDelayTimeSeconds"), Type: dialect.WholeInput, Does: []dialect.Effect{
-				{When: when(g.in("AuthFailureDelayTimeSeconds"), "2", "5", "10", "30"), // [V docs, AccountService]
+				{When: when("$", "2", "5", "10", "30"), // [V docs, AccountService]
 					Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutCounterResetAfter": 0}), patch("/redfish/v1/AccountService", dict{"AccountLockoutDuration": "$"})}},
 			}},
 			{Of: "AccountService", Path: g.in("AuthFailuresBeforeDelay"), Type: dialect.WholeInput, Does: []dialect.Effect{ // [V docs: 0, 1, 3, 5]
-				{When: when(g.in("AuthFailuresBeforeDelay"), "0"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 0})}},
-				{When: when(g.in("AuthFailuresBeforeDelay"), "1"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 2})}},
-				{When: when(g.in("AuthFailuresBeforeDelay"), "3"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 4})}},
-				{When: when(g.in("AuthFailuresBeforeDelay"), "5"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 6})}},
+				{When: when("$", "0"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 0})}},
+				{When: when("$", "1"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 2})}},
+				{When: when("$", "3"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 4})}},
+				{When: when("$", "5"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 6})}},
 			}},
 			{Of: "AccountService", Path: g.in("MinPasswordLength"), Type: dialect.WholeInput, Does: []dialect.Effect{
 				{Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"MinPasswordLength": "$"})}},
 			}},
 			{Of: "ManagerAccount", Path: g.in("Privileges"), Type: dialect.ObjectInput, Does: []dialect.Effect{{Do: privileged(g)}}},
-			{Of: "ManagerAccount", Path: g.in("LoginName"), Does: []dialect.Effect{ // it is the name here, as long as nobody asks for more
-				{Steps: []dialect.Step{patch("{self}", dict{"UserName": "$"})}},
-			}},
 		},
 		Resources: append(licences(g), directory(g)),
 	}

@@ -18,11 +18,12 @@ import (
 // configAt is its address, the settings below it.
 const configAt = "/redfish/v1/systems/{system}/smartstorageconfig"
 
-// keptGuard and keptAt are what the BMC remembers: how destructive a change may
-// be, and when the last one was asked for.
+// What the BMC remembers: how destructive a change may be, what the last one
+// was, and when it was asked for.
 const (
-	keptGuard = "SmartStorageConfig/DataGuard"
-	keptAt    = "SmartStorageConfig/Time"
+	keptGuard   = "SmartStorageConfig/DataGuard"
+	keptPending = "SmartStorageConfig/LogicalDrives"
+	keptAt      = "SmartStorageConfig/Time"
 )
 
 // smartArrays are the resources.
@@ -92,7 +93,7 @@ var raids = dict{"RAID0": "Raid0", "RAID1": "Raid1", "RAID5": "Raid5", "RAID6": 
 // smartWrites are what changes volumes.
 var smartWrites = []dialect.Write{
 	{Of: "SmartStorageConfig", Path: "DataGuard", Does: []dialect.Effect{
-		{When: when("DataGuard", "Strict", "Permissive", "Disabled"), Keep: dict{keptGuard: "$"}},
+		{When: when("$", "Strict", "Permissive", "Disabled"), Keep: dict{keptGuard: "$"}},
 	}},
 	{Of: "SmartStorageConfig", Path: "LogicalDrives", Type: dialect.ListInput, Does: []dialect.Effect{{Do: arrange}}},
 }
@@ -172,6 +173,9 @@ func config(l dialect.Look, settings bool) map[string]any {
 	o["LogicalDrives"], o["PhysicalDrives"] = logical, physical
 	if settings {
 		o["Id"] = "settings"
+		if asked, _ := l.Kept[keptPending].([]any); asked != nil && waits(l, at) {
+			o["LogicalDrives"] = asked
+		}
 		return o
 	}
 	o["@Redfish.Settings"] = outcome(l, at)
@@ -223,26 +227,39 @@ func number(v any) int64 {
 	return n
 }
 
+// jobs are those that the last change has made.
+func jobs(l dialect.Look, array string) []bmc.Job {
+	text, _ := l.Kept[keptAt].(string)
+	since, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil
+	}
+	var out []bmc.Job
+	for _, j := range l.BMC.Jobs.All() {
+		if !j.Created.Before(since) && strings.HasPrefix(j.Request.Target, array+"/Volumes") {
+			out = append(out, j)
+		}
+	}
+	return out
+}
+
+// waits says whether the last change waits for a start of the system.
+func waits(l dialect.Look, array string) bool {
+	return slices.ContainsFunc(jobs(l, array), func(j bmc.Job) bool { return !j.State.Ended() })
+}
+
 // outcome tells what became of the last change: that of the jobs that it made.
 func outcome(l dialect.Look, array string) dict {
 	s := dict{
 		"@odata.type": "#Settings.v1_0_0.Settings", "ETag": "", "Time": "", "Messages": []any{dict{"MessageId": "Base.1.0.Success"}},
 		"SettingsObject": dict{"@odata.id": strings.Replace(configAt, "{system}", l.IDs["system"], 1) + "/settings"},
 	}
-	text, _ := l.Kept[keptAt].(string)
-	since, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return s
-	}
 	messages := []any{}
-	for _, j := range l.BMC.Jobs.All() {
-		if j.Opened.Before(since) || !strings.HasPrefix(j.Request.Target, array+"/Volumes") {
-			continue
-		}
+	for _, j := range jobs(l, array) {
 		switch j.State {
-		case bmc.Completed:
+		case bmc.JobCompleted:
 			s["Time"] = j.Ended.UTC().Format(time.RFC3339)
-		case bmc.Exception, bmc.Cancelled:
+		case bmc.JobException, bmc.JobCancelled:
 			s["Time"] = j.Ended.UTC().Format(time.RFC3339)
 			messages = append(messages, dict{"MessageId": "SmartStorageMessages.2.0.OperationFailed", "MessageArgs": []any{j.Name}})
 		default:
