@@ -14,6 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/ilo"
 	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/megarac"
 	"github.com/metalab-dev/metalab/emulator/dialect/openbmc"
@@ -35,6 +36,7 @@ var vendors = []struct {
 	{&supermicro.X11, []string{"supermicro-1029u"}},
 	{&supermicro.X13, []string{"supermicro-621c"}},
 	{&megarac.Record, []string{"gigabyte-r282", "lenovo-sr655"}},
+	{&ilo.ILO5, []string{"hpe-dl360-gen10", "hpe-dl380-gen10"}},
 }
 
 // newVendorHost is a service of a server whose BMC has a dialect.

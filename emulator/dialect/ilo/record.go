@@ -98,6 +98,9 @@ func common(g generation) dialect.Record {
 	}
 	r.Face, r.Own = face(g), own(g)
 	r.IPMI = ipmi()
+	r.Breaks = []dialect.Break{
+		{Of: "Session", Path: "@odata.type", Why: "sessions do not say of which type they are [V table: the public mock-ups]"},
+	}
 	return r
 }
 
