@@ -140,7 +140,8 @@ func (o *vendor) add(r dialect.Resource) {
 		w.wants = at.names()
 	}
 	w.forwards = slices.Contains(r.Takes, http.MethodPatch)
-	if len(r.Changes) > 0 || w.forwards {
+	writes := slices.ContainsFunc(o.d.Own.Writes, func(w dialect.Write) bool { return w.Of == typeName(schema) })
+	if len(r.Changes) > 0 || w.forwards || writes {
 		row.patch = &patch{}
 	}
 	if slices.Contains(r.Takes, http.MethodDelete) {

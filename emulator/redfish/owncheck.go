@@ -82,7 +82,8 @@ func (c *checked) at(text string, from pattern) *match {
 func (c *checked) resource(r dialect.Resource) {
 	at := patternOf(r.At, c.o.d)
 	if r.Like == "" {
-		c.need(len(r.Takes) == 0, "Resources: %s: Takes: it is like nothing that takes it", r.At)
+		deletes := r.Kept != "" && slices.Equal(r.Takes, []string{http.MethodDelete})
+		c.need(len(r.Takes) == 0 || deletes, "Resources: %s: Takes: it is like nothing that takes it", r.At)
 		for _, name := range at.names() {
 			c.need(things[name] != nil, "Resources: %s: {%s} stands for nothing in the tree", r.At, name)
 		}

@@ -12,7 +12,7 @@ func TestAVendorKeepsAResourceUntilItIsDeleted(t *testing.T) {
 	s, h := owned(t, dialect.Own{
 		Resources: []dialect.Resource{
 			{At: at, Type: "AcmeReport.v1_0_0.AcmeReport", Name: "Report", Kept: "report", Takes: []string{"DELETE"}},
-			{At: "/redfish/v1/Managers/{manager}/Oem/Acme/Mood", Type: "AcmeMood.v1_0_0.AcmeMood", Name: "Mood", Takes: []string{"PATCH"},
+			{At: "/redfish/v1/Managers/{manager}/Oem/Acme/Mood", Type: "AcmeMood.v1_0_0.AcmeMood", Name: "Mood",
 				Set: []dialect.Datum{{Path: "Is", From: "=mood"}, {Path: "Last", From: "/redfish/v1/AccountService/Roles#Members/-1/@odata.id"}}},
 		},
 		Actions: []dialect.Action{{On: "/redfish/v1/Managers/{manager}", Name: "Acme.Report", At: "/report", Hidden: true, Does: []dialect.Effect{{

@@ -42,7 +42,7 @@ var vendors = []struct {
 // newVendorHost is a service of a server whose BMC has a dialect.
 func newVendorHost(t *testing.T, d *dialect.Record, profile string) (*Service, *host) {
 	t.Helper()
-	if err := d.Validate(); err != nil {
+	if err := errors.Join(d.Validate(), Check(d)); err != nil {
 		t.Fatal(err)
 	}
 	h := newHostOf(t, profile)

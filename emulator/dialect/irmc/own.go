@@ -54,7 +54,7 @@ func own(n names) dialect.Own {
 				{Path: "SystemBIOS", From: systems + "#BiosVersion"}, {Path: "BMCFirmware", From: "/redfish/v1/Managers/{manager}#FirmwareVersion"},
 			}},
 			// [V] provider: resource_boot_source_override.go.
-			{At: oem + "/BootConfig", Type: typed("BootConfig"), Name: "Boot Configuration", Takes: []string{"PATCH"}, Set: []dialect.Datum{
+			{At: oem + "/BootConfig", Type: typed("BootConfig"), Name: "Boot Configuration", Set: []dialect.Datum{
 				{Path: "BootDevice", From: systems + "#Boot/BootSourceOverrideTarget"},
 				{Path: "NextBootOnlyEnabled", From: systems + "#Boot/BootSourceOverrideEnabled", Map: map[string]any{"Once": true}, Value: false},
 				{Path: "BootDevice@Redfish.AllowableValues", Value: []any{"None", "Pxe", "Cd", "Hdd", "BiosSetup"}},
