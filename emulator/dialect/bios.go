@@ -23,6 +23,10 @@ type BIOS struct {
 	// Takes is for how long POST waits while settings that have a task are
 	// applied.
 	Takes time.Duration
+	// Lag is of how many settings the service knows that the BIOS does not, as the
+	// registry is newer: of those that are asked for the last, by name, are taken,
+	// and then not applied, of which @Redfish.Settings tells.
+	Lag   int
 	Times []firmware.ApplyTime // that the service offers; none: all
 	// Whole says that the settings are shown with all attributes as they will be,
 	// not with those alone that wait.
@@ -35,5 +39,6 @@ func (r *Record) validateBIOS(need func(ok bool, field, fix string)) {
 		need(slices.Contains(firmware.SettingsTimes, t), "BIOS.Times", fmt.Sprintf("%q: must be one of %v", t, firmware.SettingsTimes))
 	}
 	need(r.BIOS.Takes >= 0 && r.BIOS.Takes <= time.Hour, "BIOS.Takes", "must be 0 to an hour")
+	need(r.BIOS.Lag >= 0, "BIOS.Lag", "must not be negative")
 	need(!r.BIOS.Held || r.BIOS.Task, "BIOS.Task", "must be where Held is: nobody could have settings applied")
 }

@@ -34,6 +34,7 @@ type Record struct {
 	ManagerModel   string
 	BMC            bmc.Spec
 	ResetTypes     []machine.ResetKind  // that the service offers
+	Hangs          []machine.ResetKind  // after which the server hangs in POST until it is off
 	BootTargets    []machine.SourceKind // that the service offers
 	Redundant      Redundant
 	MaxImage       int64 // bytes of a firmware image
@@ -82,6 +83,11 @@ func (r *Record) Validate() error {
 	for _, k := range r.ResetTypes {
 		need(slices.Contains(machine.ResetKinds, k), "ResetTypes", fmt.Sprintf("%q is no reset", k))
 	}
+	for _, k := range r.Hangs {
+		need(slices.Contains(r.ResetTypes, k), "Hangs", fmt.Sprintf("%q: must be one of ResetTypes", k))
+	}
+	need(r.Media.Alias == "" || r.Media.Alias == machine.UsbCd && slices.Contains(r.BootTargets, machine.UsbCd), "Media.Alias", "must be UsbCd, and one of BootTargets")
+	need(r.Tasks.Late >= 0, "Tasks.Late", "must not be negative")
 	for _, k := range r.BootTargets {
 		need(slices.Contains(machine.SourceKinds, k), "BootTargets", fmt.Sprintf("%q is no boot target", k))
 	}

@@ -20,12 +20,24 @@ type Face struct {
 	// answered always (DSP0266, "URIs").
 	Slash bool
 	// Fold says that addresses are found whatever the case of their letters.
-	Fold bool
+	Fold  bool
+	Dates Dates
 	// Shut are patterns of addresses that are not there, of actions as well. No
 	// body leads to them.
 	Shut   []string
 	Errors Errors
 }
+
+// Dates says how times are written.
+type Dates string
+
+// The ways to write them.
+const (
+	ISO8601 Dates = ""        // as DSP0266 asks: 2026-03-01T12:00:00Z
+	Compact Dates = "compact" // in a zone west of Greenwich, without a colon: 2026-03-01T06:00:00-0600
+)
+
+var datings = []Dates{ISO8601, Compact}
 
 // Move puts a resource, with all that is below it, to another address. Both are
 // patterns: {system}, {manager} and {chassis} are the record's IDs, any other
@@ -40,7 +52,7 @@ type Move struct {
 type Shape struct {
 	Of   string   // type without version: "ComputerSystem"; "*Collection": any collection
 	At   string   // pattern of their address, as Move.From; "": anywhere
-	Drop []string // properties by their paths: "Boot/BootOrder"
+	Drop []string // properties by their paths: "Boot/BootOrder"; in an array "*" is every element
 	Bare []string // properties that are not there while they are empty
 	Set  []Datum
 }
@@ -90,6 +102,7 @@ type Rule struct {
 	Is       map[string][]string // a property has one of these values
 	Begins   map[string][]string // a property begins with one of these
 	Empty    bool                // there is no body at all; {} is one
+	Same     []string            // one of these was sent with the value that it has
 	While    While
 	For      time.Duration       // how long While lasts
 	Kept     map[string][]string // what is kept by a name is one of these; "" is nothing
@@ -145,7 +158,7 @@ type Tell struct {
 
 // Plain says that the face changes nothing.
 func (f *Face) Plain() bool {
-	return !f.Slash && !f.Fold && len(f.Moves)+len(f.Shapes)+len(f.Rules)+len(f.Readings)+len(f.Shut) == 0 && f.Errors.plain()
+	return !f.Slash && !f.Fold && f.Dates == ISO8601 && len(f.Moves)+len(f.Shapes)+len(f.Rules)+len(f.Readings)+len(f.Shut) == 0 && f.Errors.plain()
 }
 
 func (e *Errors) plain() bool {
@@ -169,6 +182,7 @@ func (r *Record) validateFace(need func(ok bool, field, fix string)) {
 		left := segmentVariable.ReplaceAllString(p, "")
 		need(!strings.ContainsAny(left, "{}"), field, fmt.Sprintf("%q: a variable must be letters in braces", p))
 	}
+	need(slices.Contains(datings, f.Dates), "Face.Dates", fmt.Sprintf("%q: must be one of %q", f.Dates, datings))
 	for _, m := range f.Moves {
 		pattern("Face.Moves.From", m.From)
 		pattern("Face.Moves.To", m.To)

@@ -20,12 +20,20 @@ type IPMI struct {
 	// Suites are the cipher suites that are taken, best first (§22.15.2).
 	Suites []byte
 	// Insecure are those that the BMC could take and has switched off.
-	Insecure []byte
-	Sessions int           // open at most; 0 is 16
-	HalfOpen int           // logins under way at most, of which the oldest make room; 0 is 16
-	Erase    time.Duration // that clearing the event log takes
-	Records  int           // bytes of sensor data records that clients may add; 0: they cannot write any (§33)
-	Strict   bool          // a power cycle or reset while off is refused (§28.3)
+	Insecure  []byte
+	Sessions  int           // open at most; 0 is 16
+	HalfOpen  int           // logins under way at most, of which the oldest make room; 0 is 16
+	Erase     time.Duration // that clearing the event log takes
+	Records   int           // bytes of sensor data records that clients may add; 0: they cannot write any (§33)
+	Strict    bool          // a power cycle or reset while off is refused (§28.3)
+	StrictOff bool          // to power off while off is refused (§28.3)
+	// Listed are the cipher suites that it says it takes; none: the truth
+	// (§22.15). Unlisted says that who asks for them has no answer.
+	Listed   []byte
+	Unlisted bool
+	// UEFIDisk is the boot device selector that stands for a disk in UEFI mode,
+	// where the standard's does nothing; 0: the standard's (table 28-14).
+	UEFIDisk byte
 	// NoBoot are boot options that the BMC lacks (table 28-14).
 	NoBoot []byte
 	// Selectors are boot device selectors that stand for something else than by
@@ -55,6 +63,7 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 		need(n <= 7, "IPMI.NoBoot", "must be 0 to 7 (table 28-14)")
 	}
 	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
+	need(i.UEFIDisk < 16, "IPMI.UEFIDisk", "must fit 4 bits (table 28-14)")
 	for _, c := range i.Commands {
 		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, "IPMI.Commands", c.Name+": NetFn must be one of OEMs' (§5.1)")
 		need(c.Name != "" && c.Needs >= 1 && c.Needs <= 5, "IPMI.Commands", c.Name+": Name and Needs must be there")
@@ -66,7 +75,7 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 		need(slices.Contains(oemTexts, p.Text), "IPMI.Info", fmt.Sprintf("parameter %02Xh: %q is no text of a server", p.Param, p.Text))
 		validateFields(fmt.Sprintf("parameter %02Xh", p.Param), p.Gives, need)
 	}
-	for _, id := range append(append([]byte(nil), i.Suites...), i.Insecure...) {
+	for _, id := range slices.Concat(i.Suites, i.Insecure, i.Listed) {
 		need(id <= 17, "IPMI.Suites", "must be 0 to 17 (table 22-20)")
 	}
 }

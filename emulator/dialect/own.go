@@ -55,7 +55,9 @@ type Resource struct {
 	// Takes are methods that go on to what it is like, of PATCH and DELETE: a
 	// PATCH with what Changes does not name.
 	Takes []string
-	Needs string // privilege for changing it; "": ConfigureManager
+	// Guarded says that it is changed only with If-Match.
+	Guarded bool
+	Needs   string // privilege for changing it; "": ConfigureManager
 }
 
 // Action is one that only this vendor's service has.

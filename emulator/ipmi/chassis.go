@@ -156,6 +156,8 @@ func chassisControl(x *exchange) error {
 	switch {
 	case !errors.Is(err, machine.ErrPower) || x.host.Dialect().IPMI.Strict && c.wanted == nil:
 		return err
+	case x.host.Dialect().IPMI.StrictOff && c.kind == machine.ForceOff && v.Power == machine.PowerOff:
+		return err
 	case slices.Contains(c.wanted, v.Power) && !(v.Power == machine.PoweringOff && v.Again):
 		return nil
 	case v.Power == machine.PowerOff && c.kind == machine.PowerCycle: // some come up then

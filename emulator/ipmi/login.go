@@ -94,13 +94,23 @@ func cipherSuites(x *exchange) error {
 	if !onLAN(channel) || payload > 1 {
 		return BadField
 	}
+	is := &x.host.Dialect().IPMI
+	if x.silent = is.Unlisted; x.silent {
+		return nil
+	}
 	var all []byte
 	bySuite := x.data[2]&0x80 != 0
-	for _, s := range x.side.realm.Suites() {
-		if bySuite {
-			all = append(all, 0xc0, s.ID)
+	suites := is.Listed
+	if len(suites) == 0 {
+		for _, s := range x.side.realm.Suites() {
+			suites = append(suites, s.ID)
 		}
-		for _, a := range algorithms(s.ID) {
+	}
+	for _, id := range suites {
+		if bySuite {
+			all = append(all, 0xc0, id)
+		}
+		for _, a := range algorithms(id) {
 			if !bySuite && slices.Contains(all, a) {
 				continue
 			}

@@ -34,13 +34,14 @@ const (
 	SDCard       SourceKind = "SDCard"
 	UefiHTTP     SourceKind = "UefiHttp"
 	RemoteDrive  SourceKind = "RemoteDrive"
+	UsbCd        SourceKind = "UsbCd"        // the BMC's CD, of which some say Cd as well; no word of DSP2046
 	UefiBootNext SourceKind = "UefiBootNext" // Override.Next says which
 )
 
 // SourceKinds are all boot targets, in the order in which services list them.
 var SourceKinds = []SourceKind{
 	None, Pxe, Floppy, Cd, Usb, Hdd, BiosSetup, Utilities, Diags, UefiShell, UefiTarget, SDCard, UefiHTTP, RemoteDrive,
-	UefiBootNext,
+	UefiBootNext, UsbCd,
 }
 
 // targets says what is special about a boot target: those without a row are
@@ -65,6 +66,7 @@ var targets = map[SourceKind]struct {
 	UefiHTTP:     {device: true, uefi: true},
 	RemoteDrive:  {device: true},
 	UefiBootNext: {uefi: true},
+	UsbCd:        {device: true},
 }
 
 // Enabled says for how long an override holds.
@@ -99,6 +101,7 @@ type Override struct {
 	Mode    Mode       `json:"mode"`
 	Path    string     `json:"path,omitempty"` // UEFI device path, of UefiTarget
 	Next    string     `json:"next,omitempty"` // ID of a boot option, of UefiBootNext
+	Own     bool       `json:"own,omitempty"`  // it means a drive of the machine's own, and none of the BMC's
 }
 
 // SetOverride sets the boot override, whole.
@@ -243,7 +246,7 @@ func (m *Machine) sources() (tries []Source, app SourceKind) {
 		tries = append(tries, m.overriding(o)...)
 		if o.Enabled == Once {
 			own := &m.main().Override
-			own.Enabled, own.Target, own.Next = Disabled, None, ""
+			own.Enabled, own.Target, own.Next, own.Own = Disabled, None, "", false
 		}
 		m.followed(o.Enabled == Once)
 	}
@@ -259,7 +262,10 @@ func (m *Machine) sources() (tries []Source, app SourceKind) {
 func (m *Machine) overriding(o Override) []Source {
 	var out []Source
 	for _, b := range m.options() {
-		if b.Kind == o.Target || o.Target == UefiTarget && b.Path == o.Path || o.Target == UefiBootNext && b.ID == o.Next {
+		if o.Own && b.Device == "" {
+			continue
+		}
+		if b.Kind == o.Target || o.Target == UsbCd && b.Kind == Cd && b.Device == "" || o.Target == UefiTarget && b.Path == o.Path || o.Target == UefiBootNext && b.ID == o.Next {
 			out = append(out, b.Source)
 		}
 	}

@@ -36,6 +36,9 @@ func (own *Main) AppendJSON(b []byte) ([]byte, error) {
 	e.b = event.AppendText(append(e.b, `,"mode":`...), own.Override.Mode)
 	e.text(`,"path":`, own.Override.Path)
 	e.text(`,"next":`, own.Override.Next)
+	if own.Override.Own {
+		e.b = append(e.b, `,"own":true`...)
+	}
 	e.b = strconv.AppendUint(append(e.b, `},"boots":`...), own.Boots, 10)
 	if own.Retries != 0 {
 		e.b = strconv.AppendInt(append(e.b, `,"retries":`...), int64(own.Retries), 10)

@@ -136,6 +136,7 @@ func (own *Main) cause() ResetCause {
 type Reset struct {
 	Kind   ResetKind
 	Filter bool // it is a filter of events that does it
+	Hangs  bool // the firmware does not get over it: it hangs in POST until the power is cut
 }
 
 func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -146,7 +147,11 @@ func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
 	case c.Kind == PushPowerButton:
 		cause = CauseButton
 	}
-	return m.reset(now, c.Kind, cause)
+	evs, err := m.reset(now, c.Kind, cause)
+	if err == nil && c.Hangs && m.st.Phase == POST {
+		m.main().Deadline = time.Time{}
+	}
+	return evs, err
 }
 
 func (m *Machine) reset(now time.Time, kind ResetKind, cause ResetCause) ([]Event, error) {

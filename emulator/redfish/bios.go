@@ -51,7 +51,7 @@ func bios(v view) object {
 	}
 	if a := v.m.Firmware.Applied(); a != nil {
 		settings["Time"] = a.At.UTC().Format(time.RFC3339)
-		settings["Messages"] = v.spoken().ExtendedInfo(applied(a))
+		settings["Messages"] = v.spoken().ExtendedInfo(applied(a)...)
 	}
 	return object{
 		"Name": "BIOS", "Description": "Settings of the system firmware.", "AttributeRegistry": v.registry().ID, "Attributes": attributes,
@@ -69,7 +69,14 @@ func (v view) defaultsPending() bool {
 }
 
 // applied tells what became of the settings that were applied last.
-func applied(a *firmware.Applied) message.Message {
+func applied(a *firmware.Applied) []message.Message {
+	var all []message.Message
+	for _, s := range a.Unknown[:min(len(a.Unknown), maxTold)] {
+		all = append(all, message.PropertyUnknown.With(s.Name).About(toAttribute(s.Name)))
+	}
+	if len(a.Unknown) > 0 && len(a.Settings) == 0 {
+		return all
+	}
 	m := message.Success.With()
 	if a.Expired {
 		m = message.OperationTimeout.With()
@@ -77,7 +84,7 @@ func applied(a *firmware.Applied) message.Message {
 	for _, s := range a.Settings[:min(len(a.Settings), maxTold)] {
 		m.Related = append(m.Related, "#/Attributes/"+s.Name)
 	}
-	return m
+	return append(all, m)
 }
 
 // settingsETag is the ETag that the BIOS had when settings were applied last. It
@@ -185,7 +192,7 @@ func patchBIOS(ctx context.Context, c operation) (reply, error) {
 		return reply{}, c.host.Apply(ctx, machine.Firmware{Command: firmware.ClearPending{}})
 	}
 	of := &c.view.d.BIOS
-	cmd := firmware.SetAttributes{When: when, Hold: of.Held, Takes: of.Takes}
+	cmd := firmware.SetAttributes{When: when, Hold: of.Held, Takes: of.Takes, Lag: of.Lag}
 	guard := c.view.m.Firmware.Guard()
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		x := attributes[name]

@@ -217,6 +217,9 @@ func (f *face) object(o object, of browse) object {
 	}
 	f.dress(o, of)
 	mapTexts(o, f.address)
+	if f.d.Face.Dates == dialect.Compact {
+		mapTexts(o, compactDate)
+	}
 	return o
 }
 

@@ -127,7 +127,7 @@ func (o *vendor) add(r dialect.Resource) {
 		schema = schema[:i]
 	}
 	row := resource{
-		uri: r.At, schema: schema, typed: r.Type, needs: vendorNeeds(r.Needs), link: "-", fresh: true, vendor: w,
+		uri: r.At, schema: schema, typed: r.Type, needs: vendorNeeds(r.Needs), link: "-", fresh: true, vendor: w, guarded: r.Guarded,
 		read: w.body, when: w.isThere,
 	}
 	if w.like != nil {

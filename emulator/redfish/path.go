@@ -5,7 +5,21 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
+
+// compactDate is a text with the time that it is, if it is one, as a clock six
+// hours west writes it without a colon.
+func compactDate(text string) string {
+	if len(text) < len("2006-01-02T15:04:05Z") || text[4] != '-' || text[10] != 'T' {
+		return text
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return text
+	}
+	return t.In(time.FixedZone("", -6*3600)).Format("2006-01-02T15:04:05-0700")
+}
 
 // cloned is a copy of a JSON value, all the way down.
 func cloned(v any) any {
@@ -94,6 +108,12 @@ func dropAt(in any, path string) {
 		}
 		dropAt(x[name], rest)
 	case []any:
+		if name == "*" && deeper {
+			for _, e := range x {
+				dropAt(e, rest)
+			}
+			return
+		}
 		if i, err := strconv.Atoi(name); err == nil && deeper && i >= 0 && i < len(x) {
 			dropAt(x[i], rest)
 		}

@@ -32,6 +32,9 @@ func (x *exchange) ruledOut(in document, at *snapshot) bool {
 			continue
 		}
 		property, ok := r.sees(in, x.in)
+		if ok && len(r.Same) > 0 {
+			property, ok = r.repeats(in, x.match.object(x.match.view(at)))
+		}
 		if !ok {
 			continue
 		}
@@ -84,6 +87,9 @@ func (x *exchange) about(of, method string, at pattern) bool {
 	what := x.r.Method
 	if x.match.action != nil {
 		what = x.match.action.name
+	}
+	if x.match.vendor != nil && at != nil && len(at) < len(split(x.match.uri)) {
+		return false // it is about what the tree has there
 	}
 	return (of == "" || of == typeName(x.match.schema)) && (method == "" || method == what) && (at == nil || at.holds(x.match.uri))
 }
@@ -153,6 +159,18 @@ func (r *rule) sees(in document, bytes int64) (property string, ok bool) {
 		}
 	}
 	return property, true
+}
+
+// repeats says whether what was sent is so already, and which property.
+func (r *rule) repeats(in document, shown object) (property string, ok bool) {
+	for _, path := range r.Same {
+		is, known := valueAt(shown, path)
+		sent, given := in.inside(path)
+		if known && given && fmt.Sprint(is) == fmt.Sprint(sent) {
+			return path, true
+		}
+	}
+	return "", false
 }
 
 // during says whether the condition of the rule holds.

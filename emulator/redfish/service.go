@@ -70,6 +70,7 @@ type Service struct {
 	clock   *clock.Clock
 	hubs    hubs
 	vendors sync.Map // *dialect.Record → *vendor
+	misses  *kept[missed, int]
 
 	tree    []resource
 	router  *mux.Router
@@ -108,6 +109,7 @@ func New(c Config) (*Service, error) {
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
 		pages:   newKept[key](keptBytes, func(p *made) int { return len(p.page.body) + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
+		misses:  newKept[missed](keptMatches, func(int) int { return 1 }),
 		seed:    maphash.MakeSeed(),
 	}
 	if s.log == nil {
@@ -323,7 +325,7 @@ func (x *exchange) serve() {
 	}
 	at := x.look()
 	p := x.s.page(x.match, at)
-	if p == nil {
+	if p == nil || at.d.Tasks.Late > 0 && x.early(at.d.Tasks.Late) {
 		x.gone(at)
 		return
 	}

@@ -200,7 +200,7 @@ var systemActions = []action{{
 	inputs: []input{{name: "ResetType", kind: text, required: true, values: resetTypes}},
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		kind := machine.ResetKind(value(c.set, "ResetType", ""))
-		err := c.host.Apply(ctx, machine.Reset{Kind: kind})
+		err := c.host.Apply(ctx, machine.Reset{Kind: kind, Hangs: slices.Contains(c.view.d.Hangs, kind)})
 		if errors.Is(err, machine.ErrPower) {
 			err = refused(kind, c.host.Machine().Power, c.view)
 		}

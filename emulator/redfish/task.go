@@ -255,3 +255,25 @@ func answerMonitor(x *exchange, v view) {
 		x.done()
 	}
 }
+
+// missed is a task that clients have looked for.
+type missed struct {
+	host Host
+	job  string
+}
+
+// early says whether a read of a task is one of the first, which find that there
+// is none.
+func (x *exchange) early(most int) bool {
+	id := x.match.ids["task"]
+	if x.r.Method != http.MethodGet || id == "" || x.inner != "" {
+		return false
+	}
+	k := missed{x.host, id}
+	n, _ := x.s.misses.get(k)
+	if n >= most {
+		return false
+	}
+	x.s.misses.put(k, n+1)
+	return true
+}

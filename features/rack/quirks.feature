@@ -138,3 +138,124 @@ Feature: What real BMCs do wrong
   Scenario: Members of empty collections are null
     Given the BMC has the quirk "members-null"
     Then "Members" of an empty collection is null
+
+  @Q3 @Q6
+  Scenario Outline: Virtual media that are elsewhere: <quirk>
+    Given the BMC has the quirk "<quirk>"
+    When a naive client <does>
+    Then it is answered <status> with "<message>"
+    When a naive client <copes>
+    Then it is answered 204 with ""
+
+    Examples:
+      | quirk                          | does                                      | status | message             | copes                                 |
+      | vmedia-uri-moved               | inserts an image where the manager had it | 404    | RAC0904             | inserts an image                      |
+      | vmedia-dead-slots              | inserts an image                          | 404    |                     | inserts an image into the other drive |
+      | vmedia-dead-slots n=1 how=400  | inserts an image                          | 400    | ActionNotSupported  | inserts an image into the other drive |
+      | vmedia-dead-slots n=1 how=405  | inserts an image                          | 405    | OperationNotAllowed | inserts an image into the other drive |
+
+  @Q10
+  Scenario: A CD of the BMC's that is not what is called CD
+    Given the BMC has the quirk "vmedia-cd-alias"
+    When a naive client has done this before: inserts an image; sets the boot target to the CD; switches on; waits 400 seconds
+    Then the server has found nothing to boot
+    When a naive client has done this before: switches off; waits 10 seconds; sets the boot target to the CD by USB; switches on; waits 400 seconds
+    Then the server runs the live system
+
+  @Q11
+  Scenario: A boot override that is taken and forgotten
+    Given the BMC has the quirk "boot-silently-ignored"
+    When a naive client sets the boot target for once
+    Then it is answered 200 with ""
+    And "Boot/BootSourceOverrideEnabled" of "Systems/1" is "Disabled"
+    Given the BMC has no quirk
+    When a naive client sets the boot target for once
+    Then "Boot/BootSourceOverrideEnabled" of "Systems/1" is "Once"
+
+  @Q14
+  Scenario: A boot override that is set in the settings of the system
+    Given the BMC has the quirk "boot-readonly-use-settings"
+    When a naive client sets the boot target for once
+    Then it is answered 405 with "PropertyNotWritable"
+    And "@Redfish.Settings/SettingsObject/@odata.id" of "Systems/1" is "/redfish/v1/Systems/1/Settings"
+    When a naive client sets the boot target in the settings
+    Then it is answered 428 with "PreconditionRequired"
+    When a naive client sets the boot target in the settings with the ETag
+    Then it is answered 200 with ""
+    And "Boot/BootSourceOverrideTarget" of "Systems/1" is "Pxe"
+    When a naive client sets the asset tag
+    Then it is answered 200 with ""
+
+  @Q21
+  Scenario: Tasks that are not there yet, or no longer
+    Given the BMC has the quirk "task-404-race n=2"
+    When a naive client inserts an image, and does not wait
+    Then it is answered 202 with ""
+    When a naive client reads "TaskService/Tasks/1"
+    Then it is answered 404 with ""
+    When a naive client reads "TaskService/Tasks/1"
+    Then it is answered 404 with ""
+    When a naive client reads "TaskService/Tasks/1"
+    Then it is answered 200 with ""
+    Given the BMC has the quirk "taskmonitor-get-deletes"
+    When a naive client reads "TaskService/TaskMonitors/1"
+    Then it is answered 204 with ""
+    When a naive client reads "TaskService/TaskMonitors/1"
+    Then it is answered 404 with ""
+    Given the BMC has the quirk "task-purged after=1m"
+    When 61 seconds pass
+    And a naive client reads "TaskService/Tasks/1"
+    Then it is answered 404 with ""
+
+  @Q21
+  Scenario: A task that runs and calls itself new
+    Given the BMC has the quirk "task-state-new"
+    When the operator updates the BIOS
+    And 5 seconds pass
+    Then "TaskState" of "TaskService/Tasks/1" is "New"
+    Given the BMC has no quirk
+    Then "TaskState" of "TaskService/Tasks/1" is like "Running|Pending"
+
+  @Q29
+  Scenario: Events and times of a form that no schema has
+    Given the BMC has the quirk "sse-malformed"
+    When a client opens a stream of events
+    And a naive client switches on
+    And 5 seconds pass
+    Then no event of the stream tells its "MemberId"
+    Given the BMC has the quirk "dates-bad"
+    Then "DateTime" of "Managers/1" is like "^20..-..-..T..:..:..-0600$"
+    And "ReleaseDate" of "UpdateService/FirmwareInventory/BIOS" is "0000-00-00T00:00:00Z"
+    Given the BMC has no quirk
+    Then "DateTime" of "Managers/1" is like "^20..-..-..T..:..:..(Z|[+]00:00)$"
+
+  @Q30
+  Scenario: BIOS settings that the BMC knows and the BIOS does not
+    Given the BMC has the quirk "bios-registry-lag n=1"
+    Then "Attributes" of "Systems/1/Bios/Settings" is not there
+    When a naive client changes two settings of the BIOS
+    Then it is answered 200 with ""
+    And "Attributes/ProcHyperThreading" of "Systems/1/Bios/Settings" is "Disabled"
+    When a naive client has done this before: switches on; waits 400 seconds
+    Then "Attributes/NumLock" of "Systems/1/Bios" is "Off"
+    And "Attributes/ProcHyperThreading" of "Systems/1/Bios" is "Enabled"
+    And "@Redfish.Settings/Messages" of "Systems/1/Bios" is like "PropertyUnknown.*ProcHyperThreading|ProcHyperThreading.*PropertyUnknown"
+    And "Attributes" of "Systems/1/Bios/Settings" is not there
+
+  @Q31
+  Scenario: A reset by force that the server does not get over
+    Given the BMC has the quirk "forcerestart-hangs"
+    When a naive client has done this before: inserts an image; sets the boot target to the CD; switches on; waits 30 seconds; resets the server by force; waits 900 seconds
+    Then "BootProgress/LastState" of "Systems/1" is like "Initialization|Memory|Primary|PCI|SystemHardware"
+    And "Boot/BootSourceOverrideEnabled" of "Systems/1" is "Once"
+    When a naive client has done this before: switches off; waits 10 seconds; switches on; waits 400 seconds
+    Then the server runs the live system
+
+  @Q32
+  Scenario: A time zone that is refused because it is so already
+    Given the BMC has the quirk "clock-offset-same-value"
+    When a naive client sets the time zone to what it is
+    Then it is answered 400 with "PropertyValueError"
+    When a naive client sets the time zone to another
+    Then it is answered 200 with ""
+    And the other server's BMC, without the quirk, answers 200 to a naive client that sets the time zone to what it is

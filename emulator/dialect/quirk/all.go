@@ -41,7 +41,10 @@ func etags(change func(*dialect.ETags)) func(*dialect.Record, values) {
 }
 
 // All are the quirks, by what they are about.
-var All = []Quirk{
+var All = slices.Concat(requests, media, boots, tasks, systems, ipmis)
+
+// requests are those that refuse what the standard allows, or answer otherwise.
+var requests = []Quirk{
 	{
 		ID: "vmedia-stale-inserted", Does: "for a while after an image was ejected, inserting another one fails with 500",
 		Seen: "iDRAC", Source: []string{"https://storyboard.openstack.org/#!/story/2008504"},

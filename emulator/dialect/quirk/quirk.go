@@ -23,6 +23,7 @@ type Quirk struct {
 	Seen   string   // on which BMCs
 	Source []string // addresses and notes that say so
 	Params []Param
+	check  func(p values) string // what is wrong with parameters that are texts; nil: nothing
 	// change makes it part of a record, which is a copy of whoever is asked to.
 	change func(r *dialect.Record, p values)
 }
@@ -107,6 +108,11 @@ func (s Setting) Validate() error {
 			errs = append(errs, fmt.Errorf("quirk: %s: %s: %w", s.ID, name, err))
 		}
 	}
+	if q.check != nil && len(errs) == 0 {
+		if wrong := q.check(q.with(s.Params)); wrong != "" {
+			errs = append(errs, fmt.Errorf("quirk: %s: %s", s.ID, wrong))
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -126,6 +132,16 @@ func (p *Param) check(value string) error {
 		}
 	}
 	return nil
+}
+
+// with are some parameters, with the defaults of the others.
+func (q *Quirk) with(params map[string]string) values {
+	v := values{}
+	for _, p := range q.Params {
+		v[p.Name] = p.Default
+	}
+	maps.Copy(v, params)
+	return v
 }
 
 // values are the parameters of a setting, with the defaults.
@@ -173,12 +189,7 @@ func Apply(r *dialect.Record, all []Setting) (*dialect.Record, error) {
 			return nil, err
 		}
 		q, _ := Find(s.ID)
-		v := values{}
-		for _, p := range q.Params {
-			v[p.Name] = p.Default
-		}
-		maps.Copy(v, s.Params)
-		q.change(&own, v)
+		q.change(&own, q.with(s.Params))
 	}
 	return &own, own.Validate()
 }

@@ -69,6 +69,7 @@ type Pending struct {
 	Since    time.Time     `json:"since,omitzero"`
 	Jobs     []string      `json:"jobs,omitempty"`  // that end with it
 	Takes    time.Duration `json:"takes,omitempty"` // to apply it, if there are jobs
+	Lag      int           `json:"lag,omitempty"`   // how many of the last settings turn out to be unknown
 }
 
 // Finishing are jobs whose settings were applied, until POST is done with that.
@@ -82,6 +83,7 @@ type Applied struct {
 	At       time.Time `json:"at"`
 	Defaults bool      `json:"defaults,omitempty"`
 	Settings Settings  `json:"settings,omitempty"` // asked for
+	Unknown  Settings  `json:"unknown,omitempty"`  // asked for, and then not known
 	Expired  bool      `json:"expired,omitempty"`  // they were not applied: no reset came in the window
 }
 
@@ -97,6 +99,7 @@ type SetAttributes struct {
 	// at all, come with one.
 	Hold  bool
 	Takes time.Duration // for how long POST applies them, if there is a job
+	Lag   int           // how many of the last of them, by name, POST will not know
 }
 
 func (c SetAttributes) apply(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -131,7 +134,7 @@ func (c SetAttributes) apply(f *Firmware, now time.Time) ([]event.Event, error) 
 			p.Settings = p.Settings.with(s.Name, s.Value)
 		}
 	}
-	p.Held, p.Takes = held, max(p.Takes, c.Takes)
+	p.Held, p.Takes, p.Lag = held, max(p.Takes, c.Takes), c.Lag
 	return f.wait(now, p, c.When, c.Job), nil
 }
 
@@ -349,8 +352,12 @@ func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duratio
 		return nil, 0
 	}
 	st := f.edit()
-	st.Values = f.differ(f.settle(f.base(p.Defaults), p.Settings))
-	st.Applied = &Applied{At: now, Defaults: p.Defaults, Settings: p.Settings}
+	known := len(p.Settings) - min(p.Lag, len(p.Settings))
+	st.Values = f.differ(f.settle(f.base(p.Defaults), p.Settings[:known:known]))
+	st.Applied = &Applied{At: now, Defaults: p.Defaults, Settings: p.Settings[:known:known]}
+	if known < len(p.Settings) {
+		st.Applied.Unknown = p.Settings[known:]
+	}
 	st.Pending = nil
 	later := len(p.Jobs) > 0 && p.Takes > 0
 	if later {
@@ -364,8 +371,8 @@ func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duratio
 	if p.Defaults {
 		evs = f.note(now, event.DefaultsApplied, system)
 	}
-	if p.Settings != nil {
-		evs = append(evs, f.note(now, event.SettingsApplied, system, names(p.Settings))...)
+	if known > 0 {
+		evs = append(evs, f.note(now, event.SettingsApplied, system, names(p.Settings[:known]))...)
 	}
 	if !later {
 		return append(evs, give(now, p.Jobs, "")...), 0

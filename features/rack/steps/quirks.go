@@ -2,6 +2,7 @@ package steps
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/cucumber/godog"
@@ -19,30 +20,41 @@ type request struct {
 // requests are such a client's, by what an operator calls them. In a body IMAGE
 // is the address of an image.
 var requests = map[string]request{
-	"inserts an image":                          {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
-	"inserts an image, saying that it does":     {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "Inserted": true}, nil},
-	"inserts an image, saying how":              {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "TransferProtocolType": "HTTP", "TransferMethod": "Stream"}, nil},
-	"sets the image":                            {"PATCH", slotURI, object{"Image": "IMAGE"}, nil},
-	"sets the image, saying that it does":       {"PATCH", slotURI, object{"Image": "IMAGE", "Inserted": true}, nil},
-	"ejects":                                    {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", nil, nil},
-	"ejects with an empty object":               {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, nil},
-	"ejects with the ETag":                      {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, []string{"If-Match", "ETAG"}},
-	"sets the boot target":                      {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe"}}, nil},
-	"sets the boot target for once":             {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, nil},
-	"sets the boot target for good":             {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Continuous"}}, nil},
-	"sets the boot target for once, with UEFI":  {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI"}}, nil},
-	"sets the asset tag":                        {"PATCH", systemURI, object{"AssetTag": "a"}, nil},
-	"sets the asset tag with the ETag":          {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG"}},
-	"switches on":                               {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "On"}, nil},
-	"switches off":                              {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceOff"}, nil},
-	"changes the BIOS":                          {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"BootMode": "Uefi"}}, nil},
-	"changes the BIOS again":                    {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off"}}, nil},
-	"opens a session":                           {"POST", root + "/SessionService/Sessions", object{"UserName": "admin", "Password": "admin-password"}, nil},
-	"makes an account":                          {"POST", root + "/AccountService/Accounts", object{"UserName": "joe", "Password": "joes-password", "RoleId": "ReadOnly"}, nil},
-	"switches secure boot on":                   {"PATCH", systemURI + "/SecureBoot", object{"SecureBootEnable": true}, nil},
-	"resets the BMC":                            {"POST", root + "/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"}, nil},
-	"sets a property that the system lacks":     {"PATCH", systemURI, object{"Nonsense": 1}, nil},
-	"inserts an image from a server with HTTPS": {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "https://127.0.0.1:1/none.iso"}, nil},
+	"inserts an image":                                   {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
+	"inserts an image, saying that it does":              {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "Inserted": true}, nil},
+	"inserts an image, saying how":                       {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "TransferProtocolType": "HTTP", "TransferMethod": "Stream"}, nil},
+	"sets the image":                                     {"PATCH", slotURI, object{"Image": "IMAGE"}, nil},
+	"sets the image, saying that it does":                {"PATCH", slotURI, object{"Image": "IMAGE", "Inserted": true}, nil},
+	"ejects":                                             {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", nil, nil},
+	"ejects with an empty object":                        {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, nil},
+	"ejects with the ETag":                               {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, []string{"If-Match", "ETAG"}},
+	"sets the boot target":                               {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe"}}, nil},
+	"sets the boot target for once":                      {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target for good":                      {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Continuous"}}, nil},
+	"sets the boot target for once, with UEFI":           {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI"}}, nil},
+	"sets the asset tag":                                 {"PATCH", systemURI, object{"AssetTag": "a"}, nil},
+	"sets the asset tag with the ETag":                   {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG"}},
+	"switches on":                                        {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "On"}, nil},
+	"switches off":                                       {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceOff"}, nil},
+	"changes the BIOS":                                   {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"BootMode": "Uefi"}}, nil},
+	"changes the BIOS again":                             {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off"}}, nil},
+	"opens a session":                                    {"POST", root + "/SessionService/Sessions", object{"UserName": "admin", "Password": "admin-password"}, nil},
+	"makes an account":                                   {"POST", root + "/AccountService/Accounts", object{"UserName": "joe", "Password": "joes-password", "RoleId": "ReadOnly"}, nil},
+	"switches secure boot on":                            {"PATCH", systemURI + "/SecureBoot", object{"SecureBootEnable": true}, nil},
+	"resets the BMC":                                     {"POST", root + "/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"}, nil},
+	"sets a property that the system lacks":              {"PATCH", systemURI, object{"Nonsense": 1}, nil},
+	"inserts an image where the manager had it":          {"POST", root + "/Managers/1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
+	"inserts an image into the other drive":              {"POST", systemURI + "/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
+	"inserts an image, and does not wait":                {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, []string{"Prefer", "respond-async"}},
+	"sets the boot target to the CD":                     {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target to the CD by USB":              {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "UsbCd", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target in the settings":               {"PATCH", systemURI + "/Settings", object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target in the settings with the ETag": {"PATCH", systemURI + "/Settings", object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, []string{"If-Match", "ETAG"}},
+	"sets the time zone to what it is":                   {"PATCH", root + "/Managers/1", object{"DateTimeLocalOffset": "+00:00"}, nil},
+	"sets the time zone to another":                      {"PATCH", root + "/Managers/1", object{"DateTimeLocalOffset": "+01:00"}, nil},
+	"changes two settings of the BIOS":                   {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off", "ProcHyperThreading": "Disabled"}}, nil},
+	"resets the server by force":                         {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceRestart"}, nil},
+	"inserts an image from a server with HTTPS":          {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "https://127.0.0.1:1/none.iso"}, nil},
 }
 
 func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
@@ -91,6 +103,21 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
+	sc.Step(`^a naive client reads "([^"]*)"$`, func(path string) error { return s.send("GET", root+"/"+path, nil) })
+	sc.Step(`^"([^"]*)" of "([^"]*)" is (?:"([^"]*)"|like "([^"]*)"|not there)$`, func(path, of, want, like string) error {
+		a, err := s.get(root + "/" + of)
+		if err != nil {
+			return err
+		}
+		switch is := a.at(path); {
+		case like != "" && !regexp.MustCompile(like).MatchString(fmt.Sprint(is)):
+			return fmt.Errorf("it is %v in %s", is, a)
+		case like == "" && want == "" && is != nil, want != "" && fmt.Sprint(is) != want:
+			return fmt.Errorf("it is %v in %s", is, a)
+		}
+		return nil
+	})
+	sc.Step(`^no event of the stream tells its "([^"]*)"$`, func(name string) error { return s.streams[len(s.streams)-1].lacks(name) })
 	sc.Step(`^the system shows no "([^"]*)"$`, func(path string) error {
 		a, err := s.get(systemURI)
 		if err == nil && a.at(path) != nil {
@@ -117,6 +144,21 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 	sc.Step(`^the connection is closed after the answer$`, func() error {
 		return is("that the connection ends", s.answer.closes, true)
 	})
+}
+
+// lacks reads events until one tells of the power, and says whether one has a
+// property.
+func (st *stream) lacks(name string) error {
+	for line := range st.lines {
+		data, ok := strings.CutPrefix(line, "data: ")
+		switch {
+		case ok && strings.Contains(data, `"`+name+`"`):
+			return fmt.Errorf("an event has %s: %.300s", name, data)
+		case ok && strings.Contains(data, messages["the power"]):
+			return nil
+		}
+	}
+	return fmt.Errorf("the stream has ended without %s", messages["the power"])
 }
 
 func (s *scene) wait(what string, n *int) bool {

@@ -1,0 +1,106 @@
+package quirk
+
+import (
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// insertInputs are what a client may say of an image.
+var insertInputs = []dialect.Input{
+	{Name: "Image"}, {Name: "Inserted", Type: dialect.FlagInput}, {Name: "WriteProtected", Type: dialect.FlagInput},
+	{Name: "TransferMethod"}, {Name: "TransferProtocolType"}, {Name: "UserName"}, {Name: "Password", Secret: true},
+}
+
+// media are those of virtual media that are elsewhere, or nowhere.
+var media = []Quirk{
+	{
+		ID: "vmedia-uri-moved", Does: "virtual media are the system's; where the manager had them with older firmware, inserting is answered 404 with RAC0904",
+		Seen: "iDRAC 9 from 6.00.00 on", Source: []string{"https://github.com/dell/iDRAC-Redfish-Scripting/issues/265"},
+		Params: []Param{{"slots", "CD,RemovableDisk", Text, "what the slots were called, with commas"}},
+		change: func(r *dialect.Record, p values) {
+			var left []dialect.Move
+			for _, m := range r.Face.Moves {
+				if !strings.Contains(m.From, "/VirtualMedia") {
+					left = append(left, m)
+				}
+			}
+			r.Face.Moves = left
+			gone := say("IDRAC", "2.8.0", "RAC0904", "The remote file location is not accessible here.")
+			own := r.Own.Actions
+			for slot := range strings.SplitSeq(p["slots"], ",") {
+				for _, verb := range []string{"Insert", "Eject"} {
+					own = append(own[:len(own):len(own)], dialect.Action{
+						On: "/redfish/v1/Managers/{manager}", Name: "VirtualMedia." + verb + "Media", Hidden: true, Inputs: insertInputs,
+						At:   "/VirtualMedia/" + slot + "/Actions/VirtualMedia." + verb + "Media",
+						Does: []dialect.Effect{{Refuse: &gone, Status: 404}},
+					})
+				}
+			}
+			r.Own.Actions = own
+		},
+	},
+	{
+		ID: "vmedia-dead-slots", Does: "the first slots are for the console's user: there is no InsertMedia, or it is refused with 400 or 405",
+		Seen: "Cisco UCS, OpenBMC, Lenovo XCC", Source: []string{"https://bugs.launchpad.net/ironic/+bug/2031595", "https://bugs.launchpad.net/ironic/+bug/2039042"},
+		Params: []Param{{"n", "1", Count, "slots"}, {"how", "missing", Text, "missing, 400 or 405"}},
+		check: func(p values) string {
+			switch p["how"] {
+			case "missing", "400", "405":
+				return ""
+			}
+			return "how: must be missing, 400 or 405"
+		},
+		change: func(r *dialect.Record, p values) {
+			for _, s := range r.BMC.Slots[:min(p.count("n"), len(r.BMC.Slots))] {
+				at := strings.Replace(slots, "{slot}", s.ID, 1)
+				switch p["how"] {
+				case "400":
+					first(r, dialect.Rule{Of: "VirtualMedia", At: at, Method: insert, Says: base("ActionNotSupported", "The action is not supported by this drive.")})
+				case "405":
+					first(r, dialect.Rule{Of: "VirtualMedia", At: at, Method: insert, Status: 405, Says: base("OperationNotAllowed", "The method of the request is not allowed here.")})
+				default:
+					r.Face.Shut = append(r.Face.Shut, at+"/Actions/"+insert, at+"/InsertMediaActionInfo")
+				}
+			}
+		},
+	},
+	{
+		ID: "vmedia-cd-alias", Does: "an override to Cd is taken, and means a drive of the server's own: virtual media boot with UsbCd",
+		Seen: "Supermicro, iDRAC 8 and 9", Source: []string{"sushy release notes change-bootdev-smc and supermicro-vmedia-dev-workaround", "https://github.com/dell/iDRAC-Redfish-Scripting/issues/90"},
+		change: func(r *dialect.Record, _ values) {
+			r.Media.Alias = machine.UsbCd
+			r.BootTargets = append(r.BootTargets[:len(r.BootTargets):len(r.BootTargets)], machine.UsbCd)
+		},
+	},
+}
+
+// boots are those of a boot override that is set otherwise than it seems.
+var boots = []Quirk{
+	{
+		ID: "boot-silently-ignored", Does: "a boot override is answered 200, and stays what it was",
+		Seen: "Supermicro AS-1015CS", Source: []string{"https://github.com/bmc-toolbox/bmclib/pull/459"},
+		change: func(r *dialect.Record, _ values) {
+			r.Own.Writes = append(r.Own.Writes[:len(r.Own.Writes):len(r.Own.Writes)],
+				dialect.Write{Of: "ComputerSystem", Path: "Boot", Type: dialect.ObjectInput, Does: []dialect.Effect{{}}})
+		},
+	},
+	{
+		ID: "boot-readonly-use-settings", Does: "Boot is read-only in the system: it is set in @Redfish.Settings, and only with that one's ETag",
+		Seen: "iDRAC 10", Source: []string{"https://github.com/stmcginnis/gofish/pull/511"},
+		change: func(r *dialect.Record, _ values) {
+			const system = "/redfish/v1/Systems/{system}"
+			first(r, dialect.Rule{Of: "ComputerSystem", At: system, Method: "PATCH", Sent: []string{"Boot"}, Status: 405,
+				Says: base("PropertyNotWritable", "The property %1 is read-only here.")})
+			r.Face.Shapes = append(r.Face.Shapes, dialect.Shape{Of: "ComputerSystem", At: system, Set: []dialect.Datum{{Path: "@Redfish.Settings", Value: map[string]any{
+				"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": map[string]any{"@odata.id": system + "/Settings"}, "SupportedApplyTimes": []any{"OnReset"},
+			}}}})
+			r.Own.Resources = append(r.Own.Resources[:len(r.Own.Resources):len(r.Own.Resources)], dialect.Resource{
+				At: system + "/Settings", Type: "ComputerSystem.v1_20_0.ComputerSystem", Name: "System Settings", Like: system,
+				Takes: []string{"PATCH"}, Guarded: true, Needs: "ConfigureComponents",
+				Drop: []string{"Actions", "Links", "Bios", "Storage", "Processors", "Memory", "VirtualMedia", "LogServices", "EthernetInterfaces", "SecureBoot", "NetworkInterfaces", "SimpleStorage"},
+			})
+		},
+	},
+}
