@@ -57,14 +57,19 @@ type Job struct {
 	Fault string         `json:"fault,omitempty"` // why it failed, for people
 	Made  *event.Subject `json:"made,omitempty"`  // what it has made
 	Told  []event.Note   `json:"told,omitempty"`  // to whoever waits for its end
+	// Result is what the operation answers who waits, once it has ended; "" is
+	// nothing of its own.
+	Result string `json:"result,omitempty"`
 
 	Work *Work `json:"work,omitempty"` // that the BMC itself does; nil: others do
 	// Outlives says that the machine does the work, which a restart of the BMC
 	// does not end.
-	Outlives bool      `json:"outlives,omitempty"`
-	Request  Request   `json:"request"`
-	Heard    time.Time `json:"heard,omitzero"`   // when its end was first told to who waits for it
-	Closed   bool      `json:"closed,omitempty"` // and it is not told any longer
+	Outlives bool `json:"outlives,omitempty"`
+	// Steps says that it has several parts, and is done when all are.
+	Steps   bool      `json:"steps,omitempty"`
+	Request Request   `json:"request"`
+	Heard   time.Time `json:"heard,omitzero"`   // when its end was first told to who waits for it
+	Closed  bool      `json:"closed,omitempty"` // and it is not told any longer
 }
 
 // Request is what asked for a job, without secrets.

@@ -16,6 +16,7 @@ type OpenJob struct {
 	Account string // its ID
 	Request Request
 	Lasts   time.Duration // as far as who asks knows; 0: nobody does
+	Steps   bool          // what joins it ends with it, and it not before that
 	work    *Work         // that the BMC itself does
 }
 
@@ -39,7 +40,7 @@ func (c OpenJob) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	job := Job{
 		ID: strconv.FormatUint(j.Next, 10), Name: c.Name, State: JobNew,
-		User: c.User, Account: c.Account, Created: now, Request: c.Request, Work: c.work,
+		User: c.User, Account: c.Account, Created: now, Request: c.Request, Work: c.work, Steps: c.Steps,
 	}
 	j.Next++
 	j.List = append(j.List, job)
@@ -58,6 +59,9 @@ func (c RunJob) apply(b *BMC, now time.Time) ([]Event, error) {
 	return b.found(c.ID, b.running(event.Running{At: now, Job: c.ID, Until: c.Until}))
 }
 
+// maxResult bounds what a job answers, in bytes.
+const maxResult = 256 << 10
+
 // CloseJob ends a job whose work no model does.
 type CloseJob struct {
 	ID        string
@@ -65,9 +69,16 @@ type CloseJob struct {
 	Cancelled bool
 	Made      *event.Subject
 	Told      []event.Note
+	Result    string // Job.Result
 }
 
 func (c CloseJob) apply(b *BMC, now time.Time) ([]Event, error) {
+	if len(c.Result) > maxResult {
+		c.Result, c.Fault = "", fmt.Sprintf("its result has %d bytes, and can have %d", len(c.Result), maxResult)
+	}
+	if c.Result != "" {
+		b.change(c.ID, now, func(j *Job) { j.Result = c.Result }) // told with its end
+	}
 	return b.found(c.ID, b.done(event.Done{
 		At: now, Job: c.ID, Fault: c.Fault, Cancelled: c.Cancelled, Made: c.Made, Told: c.Told,
 	}))

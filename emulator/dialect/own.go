@@ -57,7 +57,10 @@ type Resource struct {
 	Takes []string
 	// Guarded says that it is changed only with If-Match.
 	Guarded bool
-	Needs   string // privilege for changing it; "": ConfigureManager
+	// Allows are the values that properties of Changes take, by their paths; any
+	// for those that it does not have.
+	Allows map[string][]string
+	Needs  string // privilege for changing it; "": ConfigureManager
 }
 
 // Action is one that only this vendor's service has.
@@ -126,12 +129,16 @@ type Effect struct {
 	Keep  map[string]any
 	Steps []Step
 	// Job is the name of the job that carries out Steps; the answer is 202.
+	// What a step begins joins it: it ends when that has ended, too.
 	// "": they are carried out at once, and the first that fails is the answer.
 	Job   string
 	Takes time.Duration // of the job, before its steps
 	// Body is that of the answer; nil: that of the last step, or, with Job, the
 	// task. With Job, {job} is filled in, too.
 	Body map[string]any
+	// Result is what reading the job's task, or its monitor, is answered when it
+	// has ended: JSON or, if it is a text, that text.
+	Result any
 	// Do is the hook that says what to do, instead of all the rest.
 	Do func(Call) (Effect, error)
 }
@@ -214,7 +221,7 @@ func (r *Record) validateOwn(need func(ok bool, field, fix string)) {
 		for _, e := range all {
 			need(slices.Contains(whiles, e.While), field+".While", fmt.Sprintf("%q is no condition", e.While))
 			need(e.Do == nil || len(e.Steps)+len(e.Keep) == 0 && e.Job == "", field+".Do", "says all the rest")
-			need(e.Takes == 0 || e.Job != "", field+".Takes", "needs Job")
+			need(e.Takes == 0 && e.Result == nil || e.Job != "", field+".Takes, Result", "needs Job")
 			if e.Refuse != nil {
 				says(field+".Refuse", e.Refuse)
 			}

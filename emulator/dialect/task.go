@@ -8,4 +8,8 @@ type Tasks struct {
 	Once bool
 	// Late is how many reads of a new task find that there is none.
 	Late int
+	// Direct says that who asked for an operation is led to its task, not to its
+	// monitor: to read the task is answered 202 until it has ended, and then, where
+	// the operation has an answer of its own, with that.
+	Direct bool
 }

@@ -26,6 +26,10 @@ const maxHeld = 10_000
 // withhold leaves out of what a BMC hears the ends of tasks that are stuck. It
 // holds h.mu.
 func (h *Host) withhold(evs []machine.Event) []machine.Event {
+	evs = slices.DeleteFunc(slices.Clone(evs), func(ev machine.Event) bool {
+		done, ok := ev.(event.Done)
+		return ok && h.hasMore(done)
+	})
 	if !h.lab.asks(fault.Task) {
 		return evs
 	}
@@ -36,6 +40,20 @@ func (h *Host) withhold(evs []machine.Event) []machine.Event {
 		}
 	}
 	return out
+}
+
+// hasMore says whether a job goes on whose machine has done a part of it. It
+// holds h.mu.
+func (h *Host) hasMore(done event.Done) bool {
+	if done.Cancelled || done.Fault != "" {
+		return false
+	}
+	for _, j := range h.bmc.State().Jobs.All() {
+		if j.ID == done.Job && j.Steps {
+			return h.carried[j.ID] != nil || h.machine.Works(j.ID)
+		}
+	}
+	return false
 }
 
 // sticks says whether the end of a task is held. It holds h.mu.

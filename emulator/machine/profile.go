@@ -19,6 +19,7 @@ type Profile struct {
 	PartNumber   string                    `json:"partNumber"`
 	BIOS         BIOS                      `json:"bios"`
 	BMCFirmware  string                    `json:"bmcFirmware"`
+	BMCModel     string                    `json:"bmcModel"` // "": as its dialect has it
 	Processors   Processors                `json:"processors"`
 	MemoryMiB    int                       `json:"memoryMiB"`
 	Memory       Memory                    `json:"memory"`

@@ -254,18 +254,18 @@ func (f *face) dress(o object, of browse) {
 	if strings.HasSuffix(name, "Collection") {
 		all = append(slices.Clone(all), f.shapes["*Collection"]...)
 	}
-	for _, s := range all {
-		if s.at == nil || s.at.holds(self) {
-			s.put(o, self, f.d, of)
-		}
-	}
-	f.showActions(o, self)
 	if id, _ := o["Id"].(string); id != "" && strings.HasSuffix(self, "/"+id) {
 		if to, away := moved(f.out, self); away {
 			to = strings.TrimSuffix(to, "/")
 			o["Id"] = to[strings.LastIndexByte(to, '/')+1:]
 		}
 	}
+	for _, s := range all {
+		if s.at == nil || s.at.holds(self) {
+			s.put(o, self, f.d, of)
+		}
+	}
+	f.showActions(o, self)
 }
 
 // formed is a dialect.Shape, ready for use.

@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"strconv"
@@ -24,7 +25,7 @@ func managerRows() []resource {
 // show each slot twice.
 func manager(v view) object {
 	o := object{
-		"Name": "Manager", "Description": "Baseboard management controller", "ManagerType": "BMC", "Model": v.d.ManagerModel, "Manufacturer": v.d.Vendor,
+		"Name": "Manager", "Description": "Baseboard management controller", "ManagerType": "BMC", "Model": cmp.Or(v.m.Profile.BMCModel, v.d.ManagerModel), "Manufacturer": v.d.Vendor,
 		"FirmwareVersion": v.m.BMCVersion(), "PowerState": "On", "Status": status(managerState(v.b.Life)),
 		"DateTime": v.clockTime(), "DateTimeLocalOffset": v.localOffset(),
 		"UUID": v.serviceUUID(), "ServiceEntryPointUUID": v.serviceUUID(),

@@ -265,7 +265,8 @@ func (q *request) remember(ctx context.Context) error {
 // does, and does nothing more when it was ended meanwhile.
 func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.Step) (reply, error) {
 	open := q.c.opening()
-	open.Name, open.Lasts = q.text(e.Job), e.Takes
+	open.Name, open.Lasts, open.Steps = q.text(e.Job), e.Takes, true
+	result := resultText(e.Result)
 	x := q.c.x
 	x.expect(http.StatusAccepted)
 	job, err := q.c.host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseJob {
@@ -277,11 +278,11 @@ func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.S
 			if j.State != bmc.JobRunning {
 				return bmc.CloseJob{Fault: "it was stopped"}
 			}
-			if a := x.step(ctx, beside, s.Method, s.At, s.Body); a.status >= http.StatusBadRequest {
+			if a := x.stepOf(ctx, id, beside, s.Method, s.At, s.Body); a.status >= http.StatusBadRequest {
 				return bmc.CloseJob{Fault: a.why()}
 			}
 		}
-		return bmc.CloseJob{}
+		return bmc.CloseJob{Result: result}
 	})
 	out := reply{job: job.ID}
 	if e.Body != nil && err == nil {
@@ -291,4 +292,16 @@ func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.S
 		out.body, _ = body.(object)
 	}
 	return out, err
+}
+
+// resultText is what a job answers.
+func resultText(v any) string {
+	switch x := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return x
+	}
+	o, _ := normal(v).(object)
+	return string(encode(o))
 }

@@ -62,6 +62,11 @@ func (a *stepAnswer) why() string {
 // the standard has it: no rule of the vendor's stands before it. Its answer has
 // the vendor's form all the same.
 func (x *exchange) step(ctx context.Context, kind innerKind, method, at string, body object) *stepAnswer {
+	return x.stepOf(ctx, "", kind, method, at, body)
+}
+
+// stepOf carries out a request as a step of a job, which what it begins joins.
+func (x *exchange) stepOf(ctx context.Context, job string, kind innerKind, method, at string, body object) *stepAnswer {
 	a := &stepAnswer{header: http.Header{}}
 	var sent []byte
 	if body != nil {
@@ -77,7 +82,7 @@ func (x *exchange) step(ctx context.Context, kind innerKind, method, at string, 
 		r.Header["Content-Type"] = jsonContent
 	}
 	r.RemoteAddr = x.r.RemoteAddr
-	in := &exchange{s: x.s, w: a, r: r, host: x.host, who: x.who, inner: kind, away: true}
+	in := &exchange{s: x.s, w: a, r: r, host: x.host, who: x.who, inner: kind, joins: job, away: true}
 	in.serve()
 	in.leave()
 	a.refused = in.refused

@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -129,6 +130,12 @@ func (w *vendorRow) changes(path string) bool {
 	return slash >= 0 && slices.Contains(w.Changes, path[:slash]+"/*")
 }
 
+// allows says whether a vendor lets a property have a value.
+func (w *vendorRow) allows(path string, value any) bool {
+	all, ok := w.Allows[path]
+	return !ok || slices.Contains(all, fmt.Sprint(value))
+}
+
 // sorted is what a client has sent to a vendor's own resource.
 type sorted struct {
 	changes map[string]any // by paths
@@ -151,7 +158,8 @@ func (w *vendorRow) sort(in document, above []string, shown object, to *sorted) 
 		case f.twice:
 			refuse(duplicate)
 		case w.changes(at) && known:
-			if y := allowed(f.value, is, shown[f.name+allowable]); y != "" {
+			if y := allowed(f.value, is, shown[f.name+allowable]); y != "" || !w.allows(at, f.value) {
+				y = cmp.Or(y, notListed)
 				refuse(y)
 				continue
 			}

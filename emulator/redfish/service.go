@@ -179,6 +179,7 @@ type exchange struct {
 	known bool // the journal has been told
 
 	inner   innerKind         // it is a step of another one
+	joins   string            // job that what it begins joins
 	refused []message.Message // of a step: what it was refused with
 }
 
@@ -347,6 +348,9 @@ func (x *exchange) serve() {
 	case http.MethodGet, http.MethodHead:
 		if x.match.answer != nil {
 			x.match.answer(x, x.match.view(at))
+			return
+		}
+		if at.d.Tasks.Direct && typeName(x.match.schema) == "Task" && x.direct(p, at) {
 			return
 		}
 		x.read(p)

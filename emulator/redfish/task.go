@@ -225,6 +225,37 @@ func removeMonitor(ctx context.Context, c operation) (reply, error) {
 	return reply{}, err
 }
 
+// direct answers the reading of a task as that of its monitor, but that a task
+// that has ended is shown where the operation has no answer of its own. It says
+// whether it has answered.
+func (x *exchange) direct(p *page, at *snapshot) bool {
+	j := x.match.view(at).job()
+	switch {
+	case !j.State.Ended():
+		x.w.Header()["Retry-After"] = []string{retryAfter}
+		x.show(http.StatusAccepted, p)
+	case j.State == bmc.JobCompleted && j.Result != "":
+		x.result(j)
+	default:
+		return false
+	}
+	return true
+}
+
+// result answers with what a job has answered.
+func (x *exchange) result(j bmc.Job) {
+	kind := jsonType
+	switch j.Result[0] {
+	case '{':
+	case '<':
+		kind = xmlType
+	default:
+		kind = "text/plain"
+	}
+	x.w.Header()["Content-Type"] = []string{string(kind) + ";charset=utf-8"}
+	x.send(http.StatusOK, []byte(j.Result))
+}
+
 // answerMonitor answers the reading of a task monitor: with 202 until the job
 // has ended, then as the operation would have been answered.
 func answerMonitor(x *exchange, v view) {
@@ -238,6 +269,10 @@ func answerMonitor(x *exchange, v view) {
 			x.fail(err)
 			return
 		}
+	}
+	if j.State == bmc.JobCompleted && j.Result != "" {
+		x.result(j)
+		return
 	}
 	told := list(j.Told, v.word)
 	made, ok := v.made(j)

@@ -126,7 +126,11 @@ func (x *exchange) answer(c operation, out reply, err error, otherwise func() *p
 // accepted answers that a job goes on (DSP0266, "Asynchronous operations").
 func (x *exchange) accepted(job string) {
 	h := x.w.Header()
-	x.locate(taskMonitor(job))
+	if x.host.Dialect().Tasks.Direct {
+		x.locate(taskURI(job))
+	} else {
+		x.locate(taskMonitor(job))
+	}
 	h["Retry-After"] = []string{retryAfter}
 	m := x.s.find(&url.URL{Path: taskURI(job)})
 	p := x.s.page(m, look(x.host))
