@@ -17,6 +17,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -321,9 +322,8 @@ func (l *Lab) makeHosts(profiles fs.FS) error {
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	accounts := accounts(l.rack.Accounts)
 	for _, r := range l.rack.Each() {
-		h, err := newHost(l, r, models[keyOf(r)], accounts, stored[r.Name])
+		h, err := newHost(l, r, models[keyOf(r)], accounts(l.rack.Accounts, &models[keyOf(r)].record.BMC.Accounts), stored[r.Name])
 		if err != nil {
 			return fmt.Errorf("lab: %s: %w", r.Name, err)
 		}
@@ -333,11 +333,15 @@ func (l *Lab) makeHosts(profiles fs.FS) error {
 	return nil
 }
 
-func accounts(of []rack.Account) []bmc.Account {
+// accounts are those of a rack, at the IDs that a BMC has for them.
+func accounts(of []rack.Account, spec *bmc.AccountSpec) []bmc.Account {
 	var out []bmc.Account
-	for i, a := range of {
+	id := 0
+	for _, a := range of {
+		for id++; slices.Contains(spec.Reserved, fmt.Sprint(id)); id++ {
+		}
 		out = append(out, bmc.Account{
-			ID: fmt.Sprint(i + 1), Name: a.Name, Password: a.Password, Role: bmc.Role(a.Role), Enabled: true,
+			ID: fmt.Sprint(id), Name: a.Name, Password: a.Password, Role: bmc.Role(a.Role), Enabled: true,
 		})
 	}
 	return out

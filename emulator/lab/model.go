@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/dialect/ibmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/idrac"
 	"github.com/metalab-dev/metalab/emulator/dialect/ilo"
 	"github.com/metalab-dev/metalab/emulator/dialect/irmc"
 	"github.com/metalab-dev/metalab/emulator/dialect/megarac"
@@ -38,6 +39,7 @@ var dialects = map[string]*dialect.Record{
 	xcc.First.Name:      &xcc.First,
 	xcc.Second.Name:     &xcc.Second,
 	ilo.ILO5.Name:       &ilo.ILO5,
+	idrac.Eight.Name:    &idrac.Eight, idrac.NineFive.Name: &idrac.NineFive, idrac.Nine.Name: &idrac.Nine, idrac.Ten.Name: &idrac.Ten,
 }
 
 // model is a profile, with the lab's timings, and how its BMC speaks. All hosts

@@ -39,9 +39,9 @@ var states = []struct {
 		must(t, h.Apply(t.Context(), machine.Together{
 			machine.SetAsset{Asset: machine.Asset{Tag: "a", ChassisTag: "b", HostName: "c", Light: machine.Lit}},
 			machine.SetHTTPBoot{URI: "http://images.test/x.efi"}, machine.SetRetry{Retry: machine.RetryAttempts, Attempts: 3},
-			machine.SetLink{NIC: "2"}, machine.SetSecureBoot{Enable: true},
+			machine.SetLink{NIC: h.Machine().Identity.NICs[1].ID}, machine.SetSecureBoot{Enable: true},
 			machine.SetWatchdog{Enabled: true, Action: machine.WatchdogReset, Warning: machine.WarnBySMI}, machine.OpenLid{Open: true},
-			machine.SetBootOrder{Order: []string{"Boot0100", "Boot0003"}}, machine.SetBootOption{ID: "Boot0100"},
+			machine.SetBootOrder{Order: []string{"Boot0100", h.Machine().Options()[0].ID}}, machine.SetBootOption{ID: "Boot0100"},
 			machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.UefiBootNext, Mode: machine.UEFI, Next: "Boot0200", Path: "PciRoot(0x1)"}},
 			machine.Reset{Kind: machine.ResetOn},
 		}))

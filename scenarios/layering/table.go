@@ -38,6 +38,7 @@ var (
 	// A vendor's record may begin with the generic one, and have quirks for
 	// habits.
 	oneVendor = slices.Concat(ofVendor, []string{"emulator/dialect/generic", "emulator/dialect/quirk"})
+	ofRack    = []string{"emulator/lab", "emulator/lab/rack"} // that vendors' tests run their record in
 )
 
 // What a service of an emulated BMC is made of: dialects reach it as records,
@@ -73,6 +74,8 @@ var Table = []Row{
 		Package: "emulator/dialect/ilo", May: slices.Concat(ofVendor, []string{"emulator/dialect/generic"}),
 		Tests: []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "fixtures"}, // what its clients see
 	},
+	{Package: "emulator/dialect/idrac", May: ofVendor, Tests: ofRack},
+	{Package: "emulator/dialect/ilo", May: ofVendor},
 	{Package: "emulator/dialect/xcc", May: oneVendor},
 	{Package: "emulator/dialect/supermicro", May: oneVendor},
 	{Package: "emulator/dialect/openbmc", May: ofVendor},

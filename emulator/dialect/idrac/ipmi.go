@@ -57,3 +57,15 @@ var Info = []dialect.OEMInfo{
 	{Param: 0xda, NICs: true},
 	{Param: 0xdd, Gives: []dialect.OEMField{{Bytes: []byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 0x20}}}},
 }
+
+// overIPMI is what these controllers make of IPMI [V: table of dialects and IPMI
+// reference, row 71; the device IDs are K].
+func overIPMI(g generation) dialect.IPMI {
+	return dialect.IPMI{
+		Manufacturer: 674, // Dell (IANA)
+		Product:      g.product, DeviceID: 0x20, Revision: 1,
+		FirstUser: 1, // accounts are IPMI's users, of which the second is root [V]
+		Suites:    []byte{17, 3}, Insecure: []byte{16, 15, 12, 11, 8, 7, 6, 2, 1, 0},
+		Strict: true, Commands: Commands, Info: Info,
+	}
+}

@@ -1,0 +1,193 @@
+package idrac
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// attribute is one of an attribute group, as new.
+type attribute struct {
+	name  string
+	value any
+	takes []string // values; none: any
+	fixed bool     // clients cannot write it
+}
+
+var onOff = []string{"Disabled", "Enabled"}
+
+// groups are the attributes of the controller, the system and the Lifecycle
+// Controller by their names, of which here are those that clients set [V: the
+// names; the list is a choice].
+var groups = map[string][]attribute{
+	"iDRAC.Embedded.1": {
+		{name: "Info.1.Product", value: "Integrated Dell Remote Access Controller", fixed: true},
+		{name: "Info.1.Name", value: "iDRAC", fixed: true},
+		{name: "IPMILan.1.PrivLimit", value: "Administrator", takes: []string{"Administrator", "Operator", "User"}},
+		{name: "IPMISOL.1.Enable", value: "Enabled", takes: onOff},
+		{name: "IPMISOL.1.BaudRate", value: "115200", takes: []string{"9600", "19200", "57600", "115200"}},
+		{name: "IPBlocking.1.BlockEnable", value: "Enabled", takes: onOff},
+		{name: "IPBlocking.1.FailCount", value: 3},
+		{name: "IPBlocking.1.FailWindow", value: 60},
+		{name: "IPBlocking.1.PenaltyTime", value: 600},
+		{name: "IPBlocking.1.RangeEnable", value: "Disabled", takes: onOff},
+		{name: "Lockdown.1.SystemLockdown", value: "Disabled", takes: onOff},
+		{name: "NTPConfigGroup.1.NTPEnable", value: "Disabled", takes: onOff},
+		{name: "NTPConfigGroup.1.NTP1", value: ""},
+		{name: "NTPConfigGroup.1.NTP2", value: ""},
+		{name: "OS-BMC.1.AdminState", value: "Disabled", takes: onOff},
+		{name: "RFS.1.Status", value: "Not Connected", fixed: true},
+		{name: "Redfish.1.Enable", value: "Enabled", takes: onOff},
+		{name: "SerialRedirection.1.Enable", value: "Enabled", takes: onOff},
+		{name: "SNMP.1.AgentEnable", value: "Enabled", takes: onOff},
+		{name: "SNMP.1.AgentCommunity", value: "public"},
+		{name: "SSH.1.Timeout", value: 1800},
+		{name: "SysLog.1.SysLogEnable", value: "Disabled", takes: onOff},
+		{name: "SysLog.1.Server1", value: ""},
+		{name: "Time.1.Timezone", value: "UTC"},
+		{name: "VirtualMedia.1.Attached", value: "AutoAttach", takes: []string{"Attached", "AutoAttach", "Detached"}},
+		{name: "VirtualMedia.1.Enable", value: "Enabled", takes: onOff},
+		{name: "VirtualMedia.1.EncryptEnable", value: "Enabled", takes: onOff},
+		{name: "VNCServer.1.Enable", value: "Disabled", takes: onOff},
+		{name: "WebServer.1.Enable", value: "Enabled", takes: onOff},
+		{name: "WebServer.1.Timeout", value: 1800},
+		{name: "WebServer.1.TLSProtocol", value: "TLS 1.2 and Higher", takes: []string{"TLS 1.1 and Higher", "TLS 1.2 and Higher", "TLS 1.3 Only"}},
+	},
+	"System.Embedded.1": {
+		{name: "LCD.1.Configuration", value: "Service Tag", takes: []string{"None", "User Defined", "Model Name", "Service Tag", "IPv4 Address", "MAC Address"}},
+		{name: "LCD.1.UserDefinedString", value: ""},
+		{name: "ServerOS.1.HostName", value: ""},
+		{name: "ServerPwr.1.PSRedPolicy", value: "A/B Grid Redundant", takes: []string{"Not Redundant", "A/B Grid Redundant"}},
+		{name: "ServerPwr.1.PSRapidOn", value: "Disabled", takes: onOff},
+		{name: "ServerTopology.1.DataCenterName", value: ""},
+		{name: "ServerTopology.1.AisleName", value: ""},
+		{name: "ServerTopology.1.RackName", value: ""},
+		{name: "ServerTopology.1.RackSlot", value: 0},
+		{name: "ThermalSettings.1.ThermalProfile", value: "Default Thermal Profile Settings", takes: []string{"Default Thermal Profile Settings", "Maximum Performance", "Minimum Power"}},
+		{name: "ThermalSettings.1.FanSpeedOffset", value: "Off", takes: []string{"Off", "Low", "Medium", "High", "Max"}},
+	},
+	"LifecycleController.Embedded.1": {
+		{name: "LCAttributes.1.LifecycleControllerState", value: "Enabled", takes: []string{"Disabled", "Enabled", "Recovery"}},
+		{name: "LCAttributes.1.CollectSystemInventoryOnRestart", value: "Enabled", takes: onOff},
+		{name: "LCAttributes.1.PartFirmwareUpdate", value: "Match firmware of replaced part", takes: []string{"Disabled", "Allow version upgrade only", "Match firmware of replaced part"}},
+		{name: "LCAttributes.1.PartConfigurationUpdate", value: "Apply always", takes: []string{"Disabled", "Apply always", "Apply only if firmware match"}},
+		{name: "LCAttributes.1.AutoUpdate", value: "Disabled", takes: onOff},
+		{name: "LCAttributes.1.IgnoreCertWarning", value: "On", takes: []string{"Off", "On"}},
+	},
+}
+
+// Attributes that do something when they are written.
+const (
+	bootDevice = "ServerBoot.1.FirstBootDevice"
+	bootOnce   = "ServerBoot.1.BootOnce"
+	lanEnable  = "IPMILan.1.Enable"
+)
+
+// bootDevices are what FirstBootDevice stands for among the standard's targets
+// [V: sushy and badfish use VCD-DVD, PXE and HDD; the rest is K].
+var bootDevices = []struct{ name, target string }{
+	{"Normal", "None"}, {"PXE", "Pxe"}, {"HDD", "Hdd"}, {"BIOS", "BiosSetup"}, {"VCD-DVD", "Cd"}, {"CD-DVD", "Cd"}, {"VFDD", "Floppy"},
+	{"SD", "SDCard"}, {"F10", "Utilities"}, {"UEFIDevicePath", "UefiTarget"},
+}
+
+// targetOf is the boot target that a device stands for; "" for none.
+func targetOf(device string) string {
+	for _, d := range bootDevices {
+		if d.name == device {
+			return d.target
+		}
+	}
+	return ""
+}
+
+// attributeGroups are the groups as resources [V].
+func attributeGroups() []dialect.Resource {
+	var out []dialect.Resource
+	for _, name := range []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"} {
+		r := dialect.Resource{
+			At: attributes + "/" + name, Type: "DellAttributes.v1_0_0.DellAttributes", Name: "OEMAttributeRegistry",
+			Allows: map[string][]string{},
+			Set: []dialect.Datum{
+				{Path: "Id", Value: name}, {Path: "AttributeRegistry", Value: "ManagerAttributeRegistry.v1_0_0"},
+				{Path: "Description", Value: "Attributes of " + name + "."},
+			},
+		}
+		for _, a := range groups[name] {
+			at := "Attributes/" + a.name
+			r.Set = append(r.Set, dialect.Datum{Path: at, Value: a.value})
+			if len(a.takes) > 0 {
+				r.Allows[at] = a.takes
+			}
+			if !a.fixed {
+				r.Changes = append(r.Changes, at)
+			}
+		}
+		if name == "iDRAC.Embedded.1" {
+			r.Set = append(r.Set,
+				dialect.Datum{Path: "Attributes/Info.1.Version", From: manager + "#FirmwareVersion"},
+				dialect.Datum{Path: "Attributes/NIC.1.MACAddress", From: manager + "/EthernetInterfaces/1#MACAddress"},
+				dialect.Datum{Path: "Attributes/" + bootDevice, Value: "Normal"},
+				dialect.Datum{Path: "Attributes/" + bootDevice, From: "=" + bootDevice},
+				dialect.Datum{Path: "Attributes/" + bootOnce, Value: "Disabled"},
+				dialect.Datum{Path: "Attributes/" + bootOnce, From: "=" + bootOnce},
+				dialect.Datum{Path: "Attributes/" + lanEnable, From: manager + "/NetworkProtocol#IPMI/ProtocolEnabled", Map: map[string]any{"true": "Enabled"}, Value: "Disabled"},
+			)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// attributeWrites are the attributes that do something.
+func (g generation) attributeWrites() []dialect.Write {
+	of := func(name string, does ...dialect.Effect) dialect.Write {
+		return dialect.Write{Of: "DellAttributes", At: attributes + "/iDRAC.Embedded.1", Path: "Attributes/" + name, Does: does}
+	}
+	lan := func(is string, on bool) dialect.Effect {
+		return dialect.Effect{When: map[string][]string{"": {is}}, Steps: []dialect.Step{
+			{Method: "PATCH", At: manager + "/NetworkProtocol", Body: map[string]any{"IPMI": map[string]any{"ProtocolEnabled": on}}},
+		}}
+	}
+	return []dialect.Write{
+		of(bootOnce, dialect.Effect{When: map[string][]string{"": onOff}, Keep: map[string]any{bootOnce: "$"}}), // before the device
+		of(bootDevice, dialect.Effect{Do: g.bootFirst}),
+		of(lanEnable, lan("Enabled", true), lan("Disabled", false)),
+	}
+}
+
+// bootFirst has the server boot from a device: once, or from then on.
+func (g generation) bootFirst(c dialect.Call) (dialect.Effect, error) {
+	all, _ := c.Body["Attributes"].(map[string]any)
+	device, _ := all[bootDevice].(string)
+	once, _ := c.Kept[bootOnce].(string)
+	step, ok := bootStep(device, cmp.Or(once, "Disabled"))
+	if !ok {
+		return dialect.Effect{}, &dialect.Refusal{Says: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
+	}
+	return dialect.Effect{Keep: map[string]any{bootDevice: device}, Steps: []dialect.Step{step}}, nil
+}
+
+// bootStep overrides where the server boots from.
+func bootStep(device, once string) (dialect.Step, bool) {
+	boot := map[string]any{"BootSourceOverrideTarget": targetOf(device), "BootSourceOverrideEnabled": "Continuous"}
+	switch {
+	case targetOf(device) == "":
+		return dialect.Step{}, false
+	case device == "Normal":
+		boot["BootSourceOverrideEnabled"] = "Disabled"
+	case once == "Enabled":
+		boot["BootSourceOverrideEnabled"] = "Once"
+	}
+	return dialect.Step{Method: "PATCH", At: system, Body: map[string]any{"Boot": boot}}, true
+}
+
+// isAttribute says whether a group has an attribute that clients can write.
+func isAttribute(group, name string) (attribute, bool) {
+	all := groups[group]
+	i := slices.IndexFunc(all, func(a attribute) bool { return a.name == name && !a.fixed })
+	if i < 0 {
+		return attribute{}, false
+	}
+	return all[i], true
+}

@@ -1,0 +1,125 @@
+package idrac
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// profile is a server configuration profile [V: dell, omsdk; sushy, samples of
+// exports].
+type profile struct {
+	XMLName    xml.Name    `xml:"SystemConfiguration"`
+	Model      string      `xml:"Model,attr"`
+	Tag        string      `xml:"ServiceTag,attr"`
+	Time       string      `xml:"TimeStamp,attr"`
+	Components []component `xml:"Component"`
+}
+
+// component is a part of the server, by its FQDD, and what is in it.
+type component struct {
+	FQDD       string      `xml:"FQDD,attr" json:"FQDD"`
+	Attributes []setting   `xml:"Attribute" json:"Attributes"`
+	Components []component `xml:"Component" json:"Components,omitempty"`
+}
+
+// setting is an attribute of a component.
+type setting struct {
+	Name  string `xml:"Name,attr" json:"Name"`
+	Value string `xml:",chardata" json:"Value"`
+	Set   string `xml:"-" json:"Set On Import"` // "False": an import leaves it
+	Note  string `xml:"-" json:"Comment"`
+}
+
+func (c *component) set(name, value string) {
+	c.Attributes = append(c.Attributes, setting{Name: name, Value: value, Set: "True", Note: "Read and Write"})
+}
+
+// json is a profile in JSON.
+func (p *profile) json() map[string]any {
+	var all []any
+	raw, _ := json.Marshal(p.Components) // of texts only
+	_ = json.Unmarshal(raw, &all)
+	return map[string]any{"SystemConfiguration": map[string]any{
+		"Model": p.Model, "ServiceTag": p.Tag, "TimeStamp": p.Time, "Components": all,
+		"Comments": []any{map[string]any{"Comment": "Export type is Normal,JSON"}},
+	}}
+}
+
+// xml is a profile in XML, without whitespace that means nothing.
+func (p *profile) xml() string {
+	raw, _ := xml.Marshal(p) // of texts only
+	return string(raw)
+}
+
+// parseProfile reads a profile in either form.
+func parseProfile(text string) (*profile, error) {
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		var in struct {
+			SystemConfiguration *profile
+		}
+		if err := json.Unmarshal([]byte(text), &in); err != nil {
+			return nil, fmt.Errorf("idrac: profile: %w", err)
+		}
+		if in.SystemConfiguration == nil {
+			return nil, errors.New("idrac: profile: SystemConfiguration is missing")
+		}
+		for i := range in.SystemConfiguration.Components {
+			in.SystemConfiguration.Components[i].prune()
+		}
+		return in.SystemConfiguration, nil
+	}
+	if err := dense(text); err != nil {
+		return nil, err
+	}
+	var p profile
+	if err := xml.Unmarshal([]byte(text), &p); err != nil {
+		return nil, fmt.Errorf("idrac: profile: %w", err)
+	}
+	return &p, nil
+}
+
+// prune takes out what is not to be imported.
+func (c *component) prune() {
+	kept := c.Attributes[:0]
+	for _, a := range c.Attributes {
+		if !strings.EqualFold(a.Set, "False") {
+			kept = append(kept, a)
+		}
+	}
+	c.Attributes = kept
+	for i := range c.Components {
+		c.Components[i].prune()
+	}
+}
+
+// dense finds whitespace between elements, with which an import of these
+// controllers fails [V: sushy, oem/dell].
+func dense(text string) error {
+	d := xml.NewDecoder(strings.NewReader(text))
+	var open []string
+	blank := false
+	for {
+		t, err := d.Token()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("idrac: profile: %w", err)
+		}
+		switch x := t.(type) {
+		case xml.StartElement:
+			if blank {
+				return fmt.Errorf("idrac: profile: whitespace before %s: it must have none between its elements", x.Name.Local)
+			}
+			open, blank = append(open, x.Name.Local), false
+		case xml.EndElement:
+			open, blank = open[:len(open)-1], false
+		case xml.CharData:
+			blank = len(open) > 0 && open[len(open)-1] != "Attribute" && strings.TrimSpace(string(x)) == "" && len(x) > 0
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package idrac
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// Jobs are the tasks of the standard, at addresses of their own [V: all three
+// from 4.x on; the first alone on iDRAC 8].
+const (
+	oldJobs    = manager + "/Jobs"
+	jobs       = manager + "/Oem/Dell/Jobs"
+	jobService = manager + "/Oem/Dell/DellJobService"
+	plainJobs  = "/redfish/v1/JobService/Jobs"
+
+	jobType = "#DellJob.v1_4_0.DellJob"
+	biosJob = "Configure: BIOS.Setup.1-1" // [V]
+)
+
+// jobTypes are the JobTypes by the names of jobs [V: sushy, JobType]; storage
+// is changed while the server runs.
+var jobTypes = map[string]any{
+	biosJob: "BIOSConfiguration", importJob: "ImportConfiguration", exportJob: "ExportConfiguration",
+	rebootJob: "RebootForce",
+}
+
+const rebootJob = "Reboot3" // [V: sushy, sample of a queue]
+
+// jobData are the properties of a job, under a path that ends with a slash or
+// is empty.
+func jobData(at string) []dialect.Datum {
+	return []dialect.Datum{
+		{Path: at + "Id", From: "Id"},
+		{Path: at + "Name", From: "Name"},
+		{Path: at + "Description", Value: "Job Instance"},
+		// [V: the list of sushy; a job that was cancelled has failed]
+		{Path: at + "JobState", From: "TaskState", Value: "Running", Map: map[string]any{
+			"New": "Scheduled", "Pending": "Scheduled", "Running": "Running", "Suspended": "Paused", "Interrupted": "Waiting",
+			"Completed": "Completed", "Exception": "Failed", "Cancelled": "Failed",
+		}},
+		{Path: at + "JobType", From: "Name", Map: jobTypes, Value: "RealTimeNoRebootConfiguration"},
+		{Path: at + "Message", From: "TaskState", Value: "Job in progress.", Map: map[string]any{
+			"New": jobScheduled, "Pending": jobScheduled, "Completed": jobCompleted, "Exception": "Job failed.", "Cancelled": "Job cancelled: it failed.",
+		}},
+		// [V: JCP001 and PR19; the others are K]
+		{Path: at + "MessageId", From: "TaskState", Value: "JCP000", Map: map[string]any{
+			"New": "JCP001", "Pending": "JCP001", "Completed": "PR19", "Exception": "PR21", "Cancelled": "PR21",
+		}},
+		{Path: at + "MessageArgs", Value: []any{}},
+		{Path: at + "MessageArgs@odata.count", Value: 0},
+		{Path: at + "PercentComplete", From: "PercentComplete"},
+		{Path: at + "CompletionTime", Value: nil},
+		{Path: at + "CompletionTime", From: "EndTime"},
+		{Path: at + "StartTime", Value: "TIME_NOW"},
+		{Path: at + "EndTime", Value: "TIME_NA"},
+		{Path: at + "TargetSettingsURI", Value: nil},
+	}
+}
+
+// ofTasks are what a task has and a job has not.
+var ofTasks = []string{
+	"TaskState", "TaskStatus", "HidePayload", "Messages", "Messages@odata.count", "TaskMonitor", "Payload", "EstimatedDuration", "Links", "Oem",
+}
+
+// queue is the queue of jobs at an address.
+func (g generation) queue(at string) ([]dialect.Resource, dialect.Action) {
+	return []dialect.Resource{
+			{At: at, Type: "DellJobCollection.DellJobCollection", Name: "JobQueue", Like: tasks, Set: []dialect.Datum{
+				{Path: "Id", Value: "JobQueue"}, {Path: "Description", Value: "Collection of Job Instances"},
+			}},
+			{At: at + "/JID_{task:12}", Type: strings.TrimPrefix(jobType, "#"), Like: task, Drop: ofTasks, Set: jobData(""), Takes: []string{"DELETE"}},
+		}, dialect.Action{
+			// A job of settings that were sent before [V: scripts of Dell's, which
+			// take 200 and find the job in Location].
+			On: at, Name: "DellJobCollection.Create", At: "/", Hidden: true,
+			Inputs: []dialect.Input{
+				{Name: "TargetSettingsURI", Required: true}, {Name: "StartTime"}, {Name: "EndTime"}, {Name: "RebootJobType"},
+			},
+			Does: []dialect.Effect{
+				{When: map[string][]string{"TargetSettingsURI": {"/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}}, While: dialect.SettingsDue,
+					Refuse: new(g.say("SYS011", "Settings that a job has taken wait to be applied: there can be no other."))},
+				{When: map[string][]string{"TargetSettingsURI": {"/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}}, Status: 200, Steps: []dialect.Step{
+					{Method: "PATCH", At: biosSettings, Body: map[string]any{"@Redfish.SettingsApplyTime": map[string]any{"ApplyTime": "OnReset"}}},
+				}},
+			},
+		}
+}
+
+// ofJobService is what makes and deletes jobs.
+func (g generation) ofJobService() (dialect.Resource, []dialect.Action) {
+	reboot := func(kind, reset string) dialect.Effect {
+		return dialect.Effect{When: map[string][]string{"RebootJobType": {kind}}, Job: rebootJob, Steps: []dialect.Step{
+			{Method: "POST", At: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": reset}},
+		}}
+	}
+	return dialect.Resource{At: jobService, Type: "DellJobService.v1_1_0.DellJobService", Name: "DellJobService",
+			Set: []dialect.Datum{{Path: "Id", Value: "Job Service"}, {Path: "Description", Value: "Makes and deletes jobs."}}},
+		[]dialect.Action{
+			{On: jobService, Name: "DellJobService.DeleteJobQueue", Inputs: []dialect.Input{{Name: "JobID", Required: true}},
+				Does: []dialect.Effect{{Do: g.deleteJobs}}},
+			{On: jobService, Name: "DellJobService.CreateRebootJob", Inputs: []dialect.Input{
+				{Name: "RebootJobType", Required: true, Values: []string{"GracefulRebootWithForcedShutdown", "GracefulRebootWithoutForcedShutdown", "PowerCycle"}},
+			}, Does: []dialect.Effect{reboot("PowerCycle", "PowerCycle"), reboot("GracefulRebootWithForcedShutdown", "GracefulRestart"), reboot("GracefulRebootWithoutForcedShutdown", "GracefulRestart")}},
+		}
+}
+
+// deleteJobs deletes one job, or all. What runs stays where the client does not
+// force it [V: badfish#30: JID_CLEARALL does not clear what blocks, …_FORCE
+// does].
+func (g generation) deleteJobs(c dialect.Call) (dialect.Effect, error) {
+	id, _ := c.Body["JobID"].(string)
+	const all, force = "JID_CLEARALL", "JID_CLEARALL_FORCE"
+	var out dialect.Effect
+	for _, j := range slices.Backward(c.BMC.Jobs.All()) {
+		at := tasks + "/" + j.ID
+		switch {
+		case id != all && id != force && id != named(j):
+			continue
+		case j.State.Ended():
+			out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: at})
+		case j.State == bmc.JobNew || j.State == bmc.JobPending:
+			// It ends with the first, and goes with the second.
+			out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: at}, dialect.Step{Method: "DELETE", At: at})
+		case id == all:
+			continue
+		default:
+			out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: at})
+		}
+		if id == named(j) {
+			break
+		}
+	}
+	if len(out.Steps) == 0 && id != all && id != force {
+		return out, &dialect.Refusal{Says: g.say("SUP020", "There is no job %1."), Args: []string{id}} // [V: the id]
+	}
+	if id == force { // all that waits goes, with or without a job
+		out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: biosSettings})
+	}
+	// [V: 200 with SUP020 for success too]
+	out.Status = 200
+	out.Body = map[string]any{"@Message.ExtendedInfo": []any{
+		map[string]any{"MessageId": "IDRAC." + short(g.registry) + ".SUP020", "Message": "The jobs were deleted.", "MessageArgs": []any{}, "Severity": "OK"},
+		map[string]any{"MessageId": "Base." + short(g.base) + ".Success", "Message": "The request was carried out.", "MessageArgs": []any{}, "Severity": "OK"},
+	}}
+	return out, nil
+}
+
+// named is the ID of a job as clients know it.
+func named(j bmc.Job) string {
+	const zeros = "000000000000"
+	return "JID_" + zeros[min(len(j.ID), len(zeros)):] + j.ID
+}
+
+// short is the version of a registry as message IDs have it.
+func short(version string) string { return version[:strings.LastIndexByte(version, '.')] }

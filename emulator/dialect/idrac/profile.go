@@ -1,0 +1,308 @@
+package idrac
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// Names of jobs [V].
+const (
+	importJob = "Import Configuration"
+	exportJob = "Export Configuration"
+)
+
+// Components of a profile by their FQDDs.
+const (
+	biosFQDD = "BIOS.Setup.1-1"
+	cardFQDD = "iDRAC.Embedded.1"
+)
+
+// profileTargets are what a client can ask for [V].
+var profileTargets = []string{"ALL", "IDRAC", "BIOS", "NIC", "RAID"}
+
+// ofProfile exports and imports the server configuration profile. What the
+// actions are called at their addresses is EID_674_Manager before 6.00, and
+// OemManager from then on [V].
+func (g generation) ofProfile() []dialect.Action {
+	at := "/Actions/Oem/" + g.profile + "."
+	return []dialect.Action{
+		{
+			On: manager, Name: "OemManager.ExportSystemConfiguration", At: at + "ExportSystemConfiguration",
+			Inputs: []dialect.Input{
+				{Name: "ExportFormat", Values: []string{"XML", "JSON"}},
+				{Name: "ExportUse", Values: []string{"Default", "Clone", "Replace"}},
+				{Name: "IncludeInExport"}, // of which clients send several with commas between them [V: sushy]
+				{Name: "ShareParameters/Target", Type: dialect.ListInput, Values: profileTargets, Required: true},
+				{Name: "ShareParameters/ShareType", Values: []string{"LOCAL"}},
+			},
+			Does: []dialect.Effect{{Do: g.export}},
+		},
+		{
+			On: manager, Name: "OemManager.ImportSystemConfiguration", At: at + "ImportSystemConfiguration",
+			Inputs: []dialect.Input{
+				{Name: "ImportBuffer", Required: true, Secret: true},
+				{Name: "ShutdownType", Values: []string{"Graceful", "Forced", "NoReboot"}},
+				{Name: "HostPowerState", Values: []string{"On", "Off"}},
+				{Name: "TimeToWait", Type: dialect.WholeInput},
+				{Name: "ShareParameters/Target", Type: dialect.ListInput, Values: profileTargets},
+				{Name: "ShareParameters/ShareType", Values: []string{"LOCAL"}},
+			},
+			Does: []dialect.Effect{
+				// [V: sushy waits for what is pending, and for jobs that run]
+				{While: dialect.SettingsDue, Refuse: new(g.say("LC068", "Settings wait to be applied: a profile can be imported once they are, or given up."))},
+				{Do: g.importing},
+			},
+		},
+	}
+}
+
+// busy refuses a profile while another is on its way.
+func (g generation) busy(c dialect.Call) error {
+	for _, j := range c.BMC.Jobs.All() {
+		if !j.State.Ended() && (j.Name == importJob || j.Name == exportJob) {
+			return &dialect.Refusal{Says: g.say("RAC0679", "A job of a profile is running: there can be one at a time.")}
+		}
+	}
+	return nil
+}
+
+// targets are the components that a client asks for.
+func targets(c dialect.Call) func(which string) bool {
+	share, _ := c.Body["ShareParameters"].(map[string]any)
+	of, _ := share["Target"].([]any)
+	return func(which string) bool {
+		return len(of) == 0 || slices.Contains(of, any("ALL")) || slices.Contains(of, any(which))
+	}
+}
+
+// export tells the configuration of the server.
+func (g generation) export(c dialect.Call) (dialect.Effect, error) {
+	if err := g.busy(c); err != nil {
+		return dialect.Effect{}, err
+	}
+	p := &profile{Model: c.Machine.Identity.Model, Tag: c.Machine.Identity.Serial, Time: c.Now.UTC().Format(time.ANSIC)}
+	asked := targets(c)
+	if asked("IDRAC") {
+		p.Components = append(p.Components, cardComponent(c))
+	}
+	if asked("BIOS") {
+		p.Components = append(p.Components, biosComponent(c.Machine))
+	}
+	if asked("NIC") {
+		p.Components = append(p.Components, nicComponents(c.Machine)...)
+	}
+	if asked("RAID") {
+		p.Components = append(p.Components, raidComponents(c.Machine)...)
+	}
+	out := dialect.Effect{Job: exportJob, Takes: 15 * time.Second}
+	if c.Body["ExportFormat"] == "JSON" {
+		out.Result = p.json()
+	} else {
+		out.Result = p.xml()
+	}
+	return out, nil
+}
+
+// cardComponent are the attributes of the controller: those that clients can
+// write.
+func cardComponent(c dialect.Call) component {
+	out := component{FQDD: cardFQDD}
+	written := keptAttributes(c, "iDRAC.Embedded.1")
+	for _, a := range groups["iDRAC.Embedded.1"] {
+		if a.fixed {
+			continue
+		}
+		v := a.value
+		if is, ok := written["Attributes/"+a.name]; ok {
+			v = is
+		}
+		out.set(hashed(a.name), text(v))
+	}
+	for _, name := range []string{bootDevice, bootOnce} {
+		is, _ := c.Kept[name].(string)
+		out.set(hashed(name), cmp.Or(is, map[string]string{bootDevice: "Normal", bootOnce: "Disabled"}[name]))
+	}
+	return out
+}
+
+// keptAttributes are those of a group that were written, by their paths.
+func keptAttributes(c dialect.Call, group string) map[string]any {
+	all, _ := c.Kept[groupAddress(group)].(map[string]any)
+	return all
+}
+
+// groupAddress is where a group of attributes is.
+func groupAddress(group string) string {
+	return strings.Replace(attributes, "{manager}", "iDRAC.Embedded.1", 1) + "/" + group
+}
+
+// hashed is the name of an attribute as profiles have it: ServerBoot.1#BootOnce.
+func hashed(name string) string {
+	i := strings.LastIndexByte(name, '.')
+	return name[:i] + "#" + name[i+1:]
+}
+
+func dotted(name string) string { return strings.Replace(name, "#", ".", 1) }
+
+func biosComponent(m *machine.View) component {
+	out := component{FQDD: biosFQDD}
+	for _, s := range m.BIOSSettings() {
+		a := m.Profile.Firmware.Model.Registry.Attribute(s.Name)
+		if a.Type == firmware.PasswordType || a.Fact != "" {
+			continue
+		}
+		out.set(s.Name, s.Value.String())
+	}
+	return out
+}
+
+// nicComponents tell which ports boot by PXE, for which ironic looks [V: sushy].
+func nicComponents(m *machine.View) []component {
+	var out []component
+	for _, n := range m.Identity.NICs {
+		c := component{FQDD: n.ID}
+		boots := slices.ContainsFunc(m.Order(), func(o machine.BootOption) bool { return o.Kind == machine.Pxe && o.Device == n.ID })
+		c.set("LegacyBootProto", map[bool]string{true: "PXE", false: "NONE"}[boots])
+		c.set("VirtMacAddr", strings.ToUpper(n.MAC))
+		c.set("WakeOnLan", "Disabled")
+		out = append(out, c)
+	}
+	return out
+}
+
+// importing changes the server as a profile says. What the BIOS has to apply
+// waits for a reset, which the job brings about unless the client wants to.
+func (g generation) importing(c dialect.Call) (dialect.Effect, error) {
+	if err := g.busy(c); err != nil {
+		return dialect.Effect{}, err
+	}
+	buffer, _ := c.Body["ImportBuffer"].(string)
+	p, err := parseProfile(buffer)
+	if err != nil {
+		return dialect.Effect{}, &dialect.Refusal{Says: g.say("SYS051", "The profile cannot be read: %1."), Args: []string{err.Error()}}
+	}
+	out := dialect.Effect{Job: importJob, Takes: 10 * time.Second, Keep: map[string]any{}}
+	asked := targets(c)
+	due := false // a reset
+	for _, x := range p.Components {
+		switch {
+		case x.FQDD == biosFQDD && asked("BIOS"):
+			if set := biosChanges(c.Machine, x); len(set) > 0 {
+				due = true
+				out.Steps = append(out.Steps, dialect.Step{Method: "PATCH", At: biosSettings, Body: map[string]any{
+					"Attributes": set, "@Redfish.SettingsApplyTime": map[string]any{"ApplyTime": "OnReset"},
+				}})
+			}
+		case groups[x.FQDD] != nil && asked("IDRAC"):
+			steps, err := g.cardChanges(c, x, out.Keep)
+			if err != nil {
+				return dialect.Effect{}, err
+			}
+			out.Steps = append(out.Steps, steps...)
+		case isController(c.Machine, x.FQDD) && asked("RAID"):
+			out.Steps = append(out.Steps, raidChanges(c.Machine, x)...)
+		}
+	}
+	shutdown, _ := c.Body["ShutdownType"].(string)
+	if due && shutdown != "NoReboot" {
+		out.Steps = append(out.Steps, dialect.Step{Method: "POST", At: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{
+			"ResetType": map[bool]string{true: "On", false: cmp.Or(map[string]string{"Forced": "ForceRestart"}[shutdown], "GracefulRestart")}[c.Machine.Power == machine.PowerOff],
+		}})
+	}
+	return out, nil
+}
+
+// biosChanges are the attributes that are to have another value, with the types
+// that they have. What the BIOS does not know it refuses by name.
+func biosChanges(m *machine.View, x component) map[string]any {
+	is := map[string]string{}
+	for _, s := range m.BIOSSettings() {
+		is[s.Name] = s.Value.String()
+	}
+	set := map[string]any{}
+	for _, a := range x.Attributes {
+		now, known := is[a.Name]
+		if known && now == a.Value {
+			continue
+		}
+		set[a.Name] = a.Value
+		of := m.Profile.Firmware.Model.Registry.Attribute(a.Name)
+		switch n, err := strconv.ParseInt(a.Value, 10, 64); {
+		case of == nil:
+		case of.Type == firmware.IntegerType && err == nil:
+			set[a.Name] = n
+		case of.Type == firmware.BooleanType:
+			set[a.Name] = strings.EqualFold(a.Value, "true")
+		}
+	}
+	return set
+}
+
+// cardChanges sets attributes of a group.
+func (g generation) cardChanges(c dialect.Call, x component, keep map[string]any) ([]dialect.Step, error) {
+	written := maps.Clone(keptAttributes(c, x.FQDD))
+	if written == nil {
+		written = map[string]any{}
+	}
+	device, once := "", ""
+	for _, a := range x.Attributes {
+		name := dotted(a.Name)
+		switch of, ok := isAttribute(x.FQDD, name); {
+		case name == bootDevice:
+			device = a.Value
+		case name == bootOnce:
+			once = a.Value
+		case !ok:
+			return nil, &dialect.Refusal{Says: g.say("SYS428", "%1 is no attribute that can be set."), Args: []string{a.Name}}
+		case len(of.takes) > 0 && !slices.Contains(of.takes, a.Value):
+			return nil, &dialect.Refusal{Says: g.say("SYS428", "%1 does not take the value %2."), Args: []string{a.Name, a.Value}}
+		default:
+			written["Attributes/"+name] = a.Value
+			if _, number := of.value.(int); number {
+				n, _ := strconv.Atoi(a.Value)
+				written["Attributes/"+name] = n
+			}
+		}
+	}
+	if len(written) > 0 {
+		keep[groupAddress(x.FQDD)] = written
+	}
+	if once != "" {
+		keep[bootOnce] = once
+	}
+	if device == "" {
+		return nil, nil
+	}
+	was, _ := c.Kept[bootOnce].(string)
+	step, ok := bootStep(device, cmp.Or(once, was, "Disabled"))
+	if !ok {
+		return nil, &dialect.Refusal{Says: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
+	}
+	keep[bootDevice] = device
+	return []dialect.Step{step}, nil
+}
+
+// text is a value as profiles have it.
+func text(v any) string {
+	switch x := v.(type) {
+	case string:
+		return x
+	case int:
+		return strconv.Itoa(x)
+	case interface{ String() string }: // a number of JSON
+		return x.String()
+	case float64:
+		return strconv.FormatFloat(x, 'f', -1, 64)
+	case bool:
+		return strconv.FormatBool(x)
+	}
+	return ""
+}

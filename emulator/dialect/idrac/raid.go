@@ -1,0 +1,166 @@
+package idrac
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+)
+
+const enclosure = ":Enclosure.Internal.0-1:"
+
+// driveFQDD and volumeFQDD are the names of a drive and a volume.
+func driveFQDD(bay, controller string) string {
+	return strings.Replace(bay, "Disk.", "Disk.Bay.", 1) + enclosure + controller
+}
+
+func volumeFQDD(volume, controller string) string { return "Disk.Virtual." + volume + ":" + controller }
+
+// bayOf is the bay and the controller of a drive's FQDD.
+func bayOf(m *machine.View, fqdd string) (bay, controller string, ok bool) {
+	for _, c := range m.Storage.Controllers() {
+		for _, d := range c.Drives {
+			if driveFQDD(d.ID, c.ID) == fqdd {
+				return d.ID, c.ID, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+func isController(m *machine.View, fqdd string) bool {
+	_, ok := m.Storage.Controller(fqdd)
+	return ok
+}
+
+func storageAt(controller string, below ...string) string {
+	return strings.Join(append([]string{system, "Storage", controller}, below...), "/")
+}
+
+// raidComponents are the controllers that make volumes, with these and their
+// drives.
+func raidComponents(m *machine.View) []component {
+	var out []component
+	for _, c := range m.Storage.Controllers() {
+		if c.RAID == nil {
+			continue
+		}
+		x := component{FQDD: c.ID}
+		x.set("RAIDresetConfig", "False")
+		x.set("RAIDforeignConfig", "Ignore")
+		x.set("RAIDrebuildRate", strconv.Itoa(c.Rebuild))
+		for _, v := range c.Volumes {
+			y := component{FQDD: volumeFQDD(v.ID, c.ID)}
+			y.set("RAIDaction", "Update")
+			y.set("Name", v.Name)
+			y.set("Size", strconv.FormatInt(v.Size(), 10))
+			y.set("StripeSize", strconv.FormatInt(v.Strip/512, 10))
+			y.set("RAIDTypes", strings.Replace(string(v.Type), "RAID", "RAID ", 1))
+			for _, d := range c.Drives {
+				if slices.Contains(d.Volumes, v.ID) {
+					y.set("IncludedPhysicalDiskID", driveFQDD(d.ID, c.ID))
+				}
+			}
+			x.Components = append(x.Components, y)
+		}
+		box := component{FQDD: "Enclosure.Internal.0-1:" + c.ID}
+		for _, d := range c.Drives {
+			y := component{FQDD: driveFQDD(d.ID, c.ID)}
+			y.set("RAIDHotSpareStatus", map[bool]string{true: "Global", false: "No"}[d.State == storage.DriveSpare])
+			y.set("RAIDPDState", "Ready")
+			box.Components = append(box.Components, y)
+		}
+		x.Components = append(x.Components, box)
+		out = append(out, x)
+	}
+	return out
+}
+
+// raidChanges makes and deletes the volumes of a controller as a profile says.
+func raidChanges(m *machine.View, x component) []dialect.Step {
+	var out []dialect.Step
+	one := func(c component, name string) string {
+		for _, a := range c.Attributes {
+			if a.Name == name {
+				return a.Value
+			}
+		}
+		return ""
+	}
+	if one(x, "RAIDresetConfig") == "True" {
+		out = append(out, reset(x.FQDD))
+	}
+	for _, v := range x.Components {
+		id, _, isVolume := strings.Cut(strings.TrimPrefix(v.FQDD, "Disk.Virtual."), ":")
+		switch {
+		case !isVolume || !strings.HasPrefix(v.FQDD, "Disk.Virtual."):
+		case one(v, "RAIDaction") == "Delete":
+			out = append(out, dialect.Step{Method: "DELETE", At: storageAt(x.FQDD, "Volumes", id)})
+		case one(v, "RAIDaction") == "Create":
+			drives := []any{}
+			for _, a := range v.Attributes {
+				bay, controller, ok := bayOf(m, a.Value)
+				if a.Name == "IncludedPhysicalDiskID" && ok {
+					drives = append(drives, map[string]any{"@odata.id": strings.NewReplacer("{system}", "System.Embedded.1").Replace(storageAt(controller, "Drives", bay))})
+				}
+			}
+			body := map[string]any{
+				"RAIDType": strings.ReplaceAll(one(v, "RAIDTypes"), " ", ""), "Links": map[string]any{"Drives": drives},
+			}
+			if name := one(v, "Name"); name != "" {
+				body["Name"] = name
+			}
+			if n, err := strconv.ParseInt(one(v, "Size"), 10, 64); err == nil && n > 0 {
+				body["CapacityBytes"] = n
+			}
+			if n, err := strconv.ParseInt(one(v, "StripeSize"), 10, 64); err == nil && n > 0 { // in sectors
+				body["StripSizeBytes"] = n * 512
+			}
+			out = append(out, dialect.Step{Method: "POST", At: storageAt(x.FQDD, "Volumes"), Body: body})
+		}
+	}
+	return out
+}
+
+// reset deletes all volumes of a controller.
+func reset(controller string) dialect.Step {
+	return dialect.Step{Method: "POST", At: storageAt(controller, "Actions", "Storage.ResetToDefaults"), Body: map[string]any{"ResetType": "ResetAll"}}
+}
+
+// ofRAID are the actions of the RAID service that have a meaning for the model:
+// the rest of the real one's looks values up or encrypts.
+func (g generation) ofRAID() []dialect.Action {
+	fqdd := []dialect.Input{{Name: "TargetFQDD", Required: true}}
+	spare := func(kind string) func(dialect.Call) (dialect.Effect, error) {
+		return func(c dialect.Call) (dialect.Effect, error) {
+			name, _ := c.Body["TargetFQDD"].(string)
+			bay, controller, ok := bayOf(c.Machine, name)
+			if !ok {
+				return dialect.Effect{}, g.noSuch(name)
+			}
+			return dialect.Effect{Status: 202, Job: "Configure: " + controller, Takes: realtime, Steps: []dialect.Step{
+				{Method: "PATCH", At: storageAt(controller, "Drives", bay), Body: map[string]any{"HotspareType": kind}},
+			}}, nil
+		}
+	}
+	return []dialect.Action{
+		{On: raidService, Name: "DellRaidService.ResetConfig", Inputs: fqdd, Does: []dialect.Effect{{Do: func(c dialect.Call) (dialect.Effect, error) {
+			name, _ := c.Body["TargetFQDD"].(string)
+			if !isController(c.Machine, name) {
+				return dialect.Effect{}, g.noSuch(name)
+			}
+			return dialect.Effect{Job: "Configure: " + name, Takes: realtime, Steps: []dialect.Step{reset(name)}}, nil
+		}}}},
+		{On: raidService, Name: "DellRaidService.AssignSpare", Inputs: fqdd, Does: []dialect.Effect{{Do: spare("Global")}}},
+		{On: raidService, Name: "DellRaidService.UnassignSpare", Inputs: fqdd, Does: []dialect.Effect{{Do: spare("None")}}},
+	}
+}
+
+const realtime = 10e9 // that a job of storage takes while the server runs [K]
+
+func (g generation) noSuch(fqdd string) error {
+	return &dialect.Refusal{Says: g.say("STOR003", "There is no %1 that this could be done to."), Args: []string{fqdd}}
+}

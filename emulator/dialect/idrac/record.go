@@ -1,0 +1,188 @@
+package idrac
+
+import (
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+)
+
+// generation is what differs between one controller and the next.
+type generation struct {
+	name     string
+	redfish  string // version of the protocol
+	registry string // version of the vendor's messages
+	base     string // of the standard's
+	product  uint16 // of IPMI
+	model    string
+	profile  string // first part of the names of actions of profiles
+}
+
+// The records, the newest firmware of each generation. [V: ironic,
+// drivers/modules/drac: a Manager.Model of "13G Monolithic" is an iDRAC 8, 14G
+// to 16G an iDRAC 9, anything later an iDRAC 10.] Profiles say which of them
+// their BMC is.
+var (
+	Eight = eight(generation{"idrac8", "1.4.0", "1.6.0", "1.0.0", 0x0100, "13G Monolithic", "EID_674_Manager"})
+	// NineFive is iDRAC 9 before 6.00, which has its media at the manager.
+	NineFive = nineFive(generation{"idrac9-5", "1.11.0", "2.4.0", "1.8.1", 0x0100, "14G Monolithic", "EID_674_Manager"})
+	Nine     = record(generation{"idrac9", "1.17.0", "2.8.0", "1.12.1", 0x0100, "15G Monolithic", "OemManager"})
+	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", "OemManager"})
+)
+
+// record is what they have in common, which is what iDRAC 9 has from 6.00 on.
+// Unless it says otherwise a datum is of the table of dialects of the
+// reference.
+func record(g generation) dialect.Record {
+	return dialect.Record{
+		Name:           g.name,
+		Product:        "Integrated Dell Remote Access Controller", // [K]
+		Vendor:         "Dell",                                     // [K]
+		RedfishVersion: g.redfish,                                  // [K: 1.4 to 1.17]
+		SystemID:       "System.Embedded.1",                        // [V]
+		ManagerID:      "iDRAC.Embedded.1",                         // [V]
+		ChassisID:      "System.Embedded.1",                        // [V]
+		ManagerModel:   g.model,                                    // [V]
+		BMC:            spec(),
+		// [V: scripts of Dell's for iDRAC 9]
+		ResetTypes: []machine.ResetKind{
+			machine.ResetOn, machine.ForceOff, machine.ForceRestart, machine.GracefulRestart, machine.GracefulShutdown,
+			machine.PushPowerButton, machine.Nmi, machine.PowerCycle,
+		},
+		// [V: sushy, sample of a system of the 14th generation]
+		BootTargets: []machine.SourceKind{
+			machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup, machine.Utilities,
+			machine.UefiTarget, machine.SDCard, machine.UefiHTTP,
+		},
+		Redundant: dialect.Refuse, // [K: PSU501 where the server is on already]
+		MaxImage:  1 << 30,
+		Logs:      dialect.Logs{System: "Sel", Manager: "Lclog"}, // [V: dellemc.openmanage asks for LogServices/Lclog/Entries]
+		Protocol: dialect.Protocol{
+			Registries: map[string]string{"Base": g.base},
+			Sayings:    sayings(g),
+			// [V: sushy, sample of a root: one level of $expand, $filter and $select]
+			Queries: dialect.Queries{
+				TopSkip: true, Select: true, Filter: true, Only: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 1,
+			},
+			Gzip: true,
+			// [V: metal-operator#1015: an action with If-Match is answered 412]
+			ETags: dialect.ETags{NoActions: true},
+			OEM:   types,
+		},
+		Face:  face(g),
+		Own:   own(g),
+		BIOS:  settings,
+		Tasks: dialect.Tasks{Direct: true}, // Location is that of the task [V]
+		IPMI:  overIPMI(g),
+		Breaks: []dialect.Break{
+			{Of: "DellJobCollection", Path: "Id", Why: "it is JobQueue [V: sushy, sample of a queue]"},
+			{Of: "DellJobService", Path: "Id", Why: "it is Job Service [V: sushy, sample of it]"},
+		},
+	}
+}
+
+// settings are applied by a job alone: a PATCH without an apply time makes none,
+// and a client makes it by POST to the jobs; with one the answer is 202 [V].
+// Immediate is not among the times [V].
+var settings = dialect.BIOS{
+	Held: true, Task: true, Job: biosJob, Takes: time.Minute,
+	Times: []firmware.ApplyTime{firmware.OnReset, firmware.AtMaintenanceWindowStart, firmware.InMaintenanceWindowOnReset},
+}
+
+// spec is the BMC.
+func spec() bmc.Spec {
+	return bmc.Spec{
+		// [V: from 6.00 on, as numbers]
+		Slots: []bmc.SlotSpec{
+			{ID: "1", Name: "VirtualMedia Instance 1", Types: []string{"CD", "DVD", "USBStick"}},
+			{ID: "2", Name: "VirtualMedia Instance 2", Types: []string{"CD", "DVD", "USBStick"}},
+		},
+		Sessions:       8,                // [V: "max 8ish"]
+		SessionTimeout: 30 * time.Minute, // [V: 1800 s]
+		Log:            bmc.LogSpec{Size: 1024, Full: bmc.Wraps},
+		Audit:          bmc.LogSpec{Size: 4000, Full: bmc.Wraps},
+		// A reset of an iDRAC takes some minutes, after which sushy waits for
+		// its services for up to 16 more [V: sushy, oem/dell].
+		Life:    bmc.LifeSpec{Leave: 5 * time.Second, Offline: 100 * time.Second, Start: 60 * time.Second},
+		Collect: 2 * time.Minute,
+		Keep:    bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 10 * time.Minute},
+		Key:     bmc.RSA2048,
+		Network: bmc.Network{
+			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
+			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
+			DHCP: true, Use: bmc.DHCPUse{DNS: true, NTP: true, Domain: true, Gateway: true}, VLAN: bmc.VLAN{ID: 1},
+		},
+		// 16 slots, changed by PATCH; nobody can use the first [V: nv-redfish].
+		Accounts: bmc.AccountSpec{
+			Most: 16, Fixed: true, Reserved: []string{"1"}, NameMax: 16, NameNot: ":",
+			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
+			Policy: bmc.Policy{
+				MinPassword: 1, MaxPassword: 40, NoteEvery: 1,
+				LockAfter: 5, LockFor: 30 * time.Second, ForgetAfter: 30 * time.Second, // [V: 5/30/30]
+				SessionEnd: 24 * time.Hour,
+			},
+		},
+	}
+}
+
+// nineFive is iDRAC 9 with firmware 5.x.
+func nineFive(g generation) dialect.Record {
+	r := record(g)
+	// [V: Managers/…/VirtualMedia/{CD,RemovableDisk}]
+	r.BMC.Slots = []bmc.SlotSpec{
+		{ID: "CD", Name: "Virtual CD", Types: []string{"CD", "DVD"}},
+		{ID: "RemovableDisk", Name: "Virtual Removable Disk", Types: []string{"Floppy", "USBStick"}},
+	}
+	r.Face.Moves = append(r.Face.Moves, dialect.Move{From: media, To: managersMedia})
+	r.Own.Also = slices.DeleteFunc(r.Own.Also, func(m dialect.Move) bool { return m.To == media })
+	r.Face.Rules = slices.DeleteFunc(r.Face.Rules, func(u dialect.Rule) bool { return u.Of == "Volume" }) // from 6.00.02 on [V]
+	return r
+}
+
+// eight is iDRAC 8.
+func eight(g generation) dialect.Record {
+	r := nineFive(g)
+	r.Product, r.Vendor = "Integrated Remote Access Controller", "" // no Vendor on old ones [K]
+	// [K: no ForceRestart on some servers of the 13th generation, and no
+	// PowerCycle]
+	r.ResetTypes = []machine.ResetKind{
+		machine.ResetOn, machine.ForceOff, machine.GracefulRestart, machine.GracefulShutdown, machine.PushPowerButton, machine.Nmi,
+	}
+	r.BootTargets = []machine.SourceKind{
+		machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup, machine.Utilities, machine.UefiTarget, machine.SDCard,
+	}
+	r.Protocol.Queries = dialect.Queries{TopSkip: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 1, Unknown: dialect.Ignored}
+	r.Protocol.ETags = dialect.ETags{} // [V: none that anybody asks for]
+	r.Protocol.Gzip = false
+	r.BMC.Sessions = 4
+	r.Face.Errors.One = true // ExtendedInfo is an object at times [V]
+	// Settings have no apply times: a job is made of what was sent [K].
+	r.Face.Rules = append(r.Face.Rules,
+		// [V: POST to Sessions is 405: Basic]
+		dialect.Rule{Of: "SessionCollection", Method: "POST", Status: 405, Says: g.say("SYS402", "The method %1 is not there for this address.")},
+		// [V: sushy: 2.75.75.75 answers ResetBios without a body 400]
+		dialect.Rule{Of: "Bios", Method: "Bios.ResetBios", Empty: true, Says: g.say("SYS405", "The body of the request is not JSON.")},
+	)
+	r.Face.Moves = append(r.Face.Moves,
+		dialect.Move{From: "/redfish/v1/AccountService/Accounts", To: "/redfish/v1/Managers/{manager}/Accounts"}, // [V]
+		dialect.Move{From: "/redfish/v1/AccountService/Roles", To: "/redfish/v1/Managers/{manager}/Roles"},
+		dialect.Move{From: "/redfish/v1/AccountService", To: "/redfish/v1/Managers/{manager}/AccountService"},
+		dialect.Move{From: "/redfish/v1/SessionService/Sessions", To: "/redfish/v1/Sessions"},
+		dialect.Move{From: "/redfish/v1/JsonSchemas", To: "/redfish/v1/JSONSchemas"},
+	)
+	r.Face.Shut = append(r.Face.Shut,
+		"/redfish/v1/TelemetryService", "/redfish/v1/ComponentIntegrity", "/redfish/v1/Systems/{system}/SecureBoot/SecureBootDatabases",
+		"/redfish/v1/UpdateService/SoftwareInventory",
+	)
+	return r
+}
+
+// ten is iDRAC 10.
+func ten(g generation) dialect.Record {
+	r := record(g)
+	r.BMC.Slots = r.BMC.Slots[:1] // [V: only the first is of use to ironic]
+	return r
+}
