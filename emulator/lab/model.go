@@ -39,7 +39,10 @@ var dialects = map[string]*dialect.Record{
 	xcc.First.Name:      &xcc.First,
 	xcc.Second.Name:     &xcc.Second,
 	ilo.ILO5.Name:       &ilo.ILO5,
-	idrac.Eight.Name:    &idrac.Eight, idrac.NineFive.Name: &idrac.NineFive, idrac.Nine.Name: &idrac.Nine, idrac.Ten.Name: &idrac.Ten,
+	idrac.Eight.Name:    &idrac.Eight,
+	idrac.NineFive.Name: &idrac.NineFive,
+	idrac.Nine.Name:     &idrac.Nine,
+	idrac.Ten.Name:      &idrac.Ten,
 }
 
 // model is a profile, with the lab's timings, and how its BMC speaks. All hosts
