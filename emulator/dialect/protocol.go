@@ -36,6 +36,7 @@ type Protocol struct {
 // Clone is a copy that shares nothing that would be changed.
 func (p Protocol) Clone() Protocol {
 	p.Registries, p.Sayings, p.ETags.Required = maps.Clone(p.Registries), maps.Clone(p.Sayings), slices.Clone(p.ETags.Required)
+	p.ETags.Fleeting = slices.Clone(p.ETags.Fleeting)
 	p.Packed = slices.Clone(p.Packed)
 	return p
 }
@@ -51,6 +52,9 @@ type ETags struct {
 	Required []string
 	// Deletes says that they are deleted without it.
 	Deletes bool
+	// Fleeting are types whose ETag is another one each time that somebody looks:
+	// If-Match holds with * alone.
+	Fleeting []string
 	// NoActions says that an action with If-Match is refused.
 	NoActions bool
 }

@@ -131,3 +131,25 @@ func TestAVendorRefusesByWhatItKeeps(t *testing.T) {
 		answersWith(t, s, st)
 	}
 }
+
+func TestAnETagThatIsFleeting(t *testing.T) {
+	h := newHost(t)
+	h.d.Protocol.ETags.Fleeting = []string{"ComputerSystem"}
+	s := newService(t, h)
+	patch := func(uri string, header ...string) int {
+		return call(t, s, "admin", "PATCH", uri, `{"AssetTag":"a"}`, header...).Code
+	}
+	_, system := get(t, s, sys)
+	_, chassis := get(t, s, "/redfish/v1/Chassis/1")
+	for _, tt := range []struct {
+		uri, tag string
+		want     int
+	}{{sys, system, 412}, {sys, "*", 200}, {"/redfish/v1/Chassis/1", chassis, 200}} {
+		if got := patch(tt.uri, "If-Match", tt.tag); got != tt.want {
+			t.Errorf("PATCH %s with If-Match %s = %d, want %d", tt.uri, tt.tag, got, tt.want)
+		}
+	}
+	if got := patch(sys); got != 200 {
+		t.Errorf("PATCH without If-Match = %d", got)
+	}
+}

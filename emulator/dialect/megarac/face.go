@@ -37,10 +37,11 @@ var face = dialect.Face{
 			Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Kept: map[string][]string{keptMedia: {mediaOff}}, Status: 503,
 			Says: dialect.Saying{Registry: "Ami", Version: "1.0.0", Key: "RemoteMediaDisabled", Text: "Remote media support is disabled.", Resolution: "Enable it by the manager's action AMIVirtualMedia.EnableRMedia."},
 		},
-		// How the image comes has to be said [V: scripts; reference].
+		// How the image comes has to be said [V: scripts; reference; and sushy 4.3,
+		// which goes by this very message of Base 1.5].
 		{
 			Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Lacks: []string{"TransferProtocolType"},
-			Says: dialect.Saying{Registry: "Base", Version: "1.12.0", Key: "ActionParameterMissing", Text: "The action needs the parameter %1, which was not sent.", Resolution: "Send the parameter."},
+			Says: dialect.Saying{Registry: "Base", Version: "1.5.0", Key: "ActionParameterMissing", Text: "The action needs the parameter %1, which was not sent.", Resolution: "Send the parameter."},
 		},
 	},
 	Shut: []string{system + "/VirtualMedia/{slot}/Certificates"},

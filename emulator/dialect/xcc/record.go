@@ -45,7 +45,11 @@ var Second = record("xcc2", "Lenovo XClarity Controller 2" /* [K] */, "1.17.0" /
 	// V3]: PATCH of NetworkProtocol puts it on.
 	r.BMC.Network.IPMI.On = false
 	r.Own = both(r.Own)
-}, "etag-mismatch-own") // [V: community.general #11261, #11270]
+	// The ETag that it sends of readings is over before it comes back [V:
+	// community.general #11261, #11270: 412 for Chassis/1/Power; of other
+	// resources that happens more rarely, for which there is etag-mismatch-own].
+	r.Protocol.ETags.Fleeting = []string{"Power"}
+})
 
 // slots are the drives of virtual media [V: mockup, in this order]. Images come
 // into EXT alone; Remote and RDOC are of the remote console (rules.go).
