@@ -132,7 +132,10 @@ func (r *rule) sees(in document, bytes int64) (property string, ok bool) {
 			v, _ := in.inside(path)
 			text, ok := v.(string)
 			if ok && slices.ContainsFunc(r.Begins[path], func(p string) bool { return strings.HasPrefix(text, p) }) {
-				property, found = path, true
+				found = true
+				if len(r.Lacks) == 0 { // which it is about
+					property = path
+				}
 				break
 			}
 		}
@@ -288,6 +291,9 @@ func (x *exchange) succeed() {
 	}
 	m.Severity = message.OK
 	x.w.Header()["Content-Type"] = jsonContent
+	if form.Under != "" {
+		form.Code = "" // which is of errors
+	}
 	body := inForm(x.spoken().Error(m), form)
 	if form.Under != "" {
 		body = encode(object{form.Under: decode(body)["error"]})

@@ -75,6 +75,7 @@ var groups = []group{
 		{"Q28", "Members that are null"}, {"Q29", "events and times of a wrong form"}, {"Q30", "a registry that is ahead of the BIOS"},
 		{"Q31", "a reset that hangs"}, {"Q32", "a value that is so already"}, {"Q34", "accounts that are slots"}, {"Q35", "IPMI"},
 	}},
+	{"Dialects of vendors", []row{{"dialect", "what a naive client meets, and how a good one copes"}}},
 	{"Faults of other emulators that shall not come back", []row{
 		{"fault-1", "a bogus If-Match and a bogus property are taken"}, {"fault-2", "login takes a login"},
 		{"fault-3", "errors without the standard's envelope, $expand ignored"}, {"fault-4", "creating a volume replaces the others"},

@@ -22,6 +22,7 @@ var face = dialect.Face{
 				"@odata.type": "#Settings.v1_2_2.Settings", "SettingsObject": map[string]any{"@odata.id": settings},
 			}}, {Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIBIOSInventoryCRC.v1_0_0.AMIBIOSInventoryCRC", "RtpVersion": "13.03"}}}, // [V: mockup]
 		},
+		{Of: "ComputerSystem", At: settings, Drop: []string{"@Redfish.Settings", "Oem"}}, // it is those
 		{Of: "Manager", Set: []dialect.Datum{
 			{Path: "Oem/Ami/@odata.type", Value: "#AMIManager.v1_0_0.AMIManager"}, // [V: mockup]
 			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", Value: "Enabled"},         // [V: scripts]

@@ -62,7 +62,9 @@ func record() dialect.Record {
 	r.BIOS = dialect.BIOS{Times: []firmware.ApplyTime{firmware.OnReset}, Whole: true}
 	r.Media.Async = true // insertions are tasks [V: scripts]
 	r.Protocol = dialect.Protocol{
-		Registries: map[string]string{"Base": "1.12.0", "TaskEvent": "1.0.1", "Update": "1.0.1"}, // [V: mockup, Registries]
+		// [V: mockup, Registries; Base there is 1.12.0, and 1.5 is what sushy 4.3 has
+		// met]
+		Registries: map[string]string{"Base": "1.5.0", "TaskEvent": "1.0.1", "Update": "1.0.1"},
 		// [V: mockup, ProtocolFeaturesSupported]
 		Queries: dialect.Queries{
 			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 5,

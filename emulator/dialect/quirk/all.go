@@ -65,7 +65,8 @@ var requests = []Quirk{
 		Seen: "Lenovo SD530, XCC", Source: []string{"sushy release note fix-virtual-media-fallback", "https://github.com/lenovo/python-redfish-lenovo/issues/21"},
 		change: func(r *dialect.Record, _ values) {
 			r.Media.Patched = true
-			first(r, dialect.Rule{Of: "VirtualMedia", Method: "PATCH", Sent: []string{"Image"}, Lacks: []string{"Inserted"},
+			// An image, and not null, which ejects.
+			first(r, dialect.Rule{Of: "VirtualMedia", Method: "PATCH", Begins: map[string][]string{"Image": {""}}, Lacks: []string{"Inserted"},
 				Says: base("PropertyMissing", "The property %1 is required and was not sent.")})
 		},
 	},

@@ -44,6 +44,7 @@ var shapes = []dialect.Shape{
 			{Path: "Oem/Lenovo/FrontPanelUSB", Value: map[string]any{"FPMode": "Server", "PortSwitchingTo": "Server", "IDButton": "On", "InactivityTimeoutMins": 5}}, // [V: mockup]
 		},
 	},
+	{Of: "ComputerSystem", At: pending, Drop: []string{"@Redfish.Settings", "Oem", "Actions"}}, // [V: mockup]
 	{
 		Of: "Manager",
 		Set: []dialect.Datum{
