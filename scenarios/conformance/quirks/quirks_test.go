@@ -23,6 +23,17 @@ var refusals = map[string]map[string]string{
 		"settings":       "the BMC cannot do that: PATCH",
 	},
 	"vmedia-no-http": {"boot and media": "the BMC cannot do that: POST"},
+	"boot-silently-ignored": {
+		"boot":           "the BMC accepted it and did not set it",
+		"boot and media": "the BMC accepted it and did not set it",
+	},
+	// The BIOS does not know the setting, of whatever value.
+	"bios-registry-lag": {"settings": "SetupPromptSeconds is 3"},
+	// No BMC tells that its server hangs: who sees that it never comes up
+	// switches it off and on.
+	"forcerestart-hangs": {
+		"power": "never running", "boot": "never running", "boot and media": "never running", "settings": "never running", "volumes": "never running",
+	},
 	// Nothing answers; who has Redfish switches it on there.
 	"ipmi-disabled-by-default": {"register": "the BMC does not answer"},
 }
