@@ -34,6 +34,7 @@ type IPMI struct {
 	// UEFIDisk is the boot device selector that stands for a disk in UEFI mode,
 	// where the standard's does nothing; 0: the standard's (table 28-14).
 	UEFIDisk byte
+	Faults   IPMIFaults
 	// NoBoot are boot options that the BMC lacks (table 28-14).
 	NoBoot []byte
 	// Selectors are boot device selectors that stand for something else than by
@@ -44,6 +45,15 @@ type IPMI struct {
 	Advertised uint16
 	Commands   []OEMCommand
 	Info       []OEMInfo
+}
+
+// IPMIFaults are what a BMC sends otherwise than IPMI has it, and for which
+// clients have a workaround of that name.
+type IPMIFaults struct {
+	AuthCap         bool // it tells of no users with names (§22.13)
+	OpenSessPriv    bool // codes are made with the privilege of Open Session, not with that of RAKP 1 (§13.31)
+	IntegrityCheck  bool // RAKP 4 has an integrity check value even where the suite has none (§13.23)
+	SOLPayloadSizes bool // Activate Payload tells sizes of 0 (§24.1)
 }
 
 // validateIPMI says what is wrong with it.

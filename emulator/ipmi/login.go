@@ -54,6 +54,7 @@ func authCapabilities(x *exchange) error {
 			continue
 		}
 		switch {
+		case x.host.Dialect().IPMI.Faults.AuthCap: // it says that there are none
 		case a.Name != "":
 			status |= 1 << 2 // there are users with names
 		case a.Password != "":

@@ -18,7 +18,13 @@ type realm struct {
 	side *side
 }
 
-var _ session.Realm = realm{}
+var _ session.Faulty = realm{}
+
+// Faults implements session.Faulty.
+func (r realm) Faults() session.Faults {
+	f := &r.host.Dialect().IPMI.Faults
+	return session.Faults{OpenRole: f.OpenSessPriv, Code: f.IntegrityCheck}
+}
 
 // GUID implements session.Realm. It is the UUID that SMBIOS and Redfish have,
 // in the order of SMBIOS (IPMI v2.0 rev 1.1, §20.8; SMBIOS 3, §7.2.1): the

@@ -76,8 +76,12 @@ func activatePayload(x *exchange) error {
 	}
 	port := cmp.Or(set.Port, x.usualSOLPort())
 	x.put32(0) // no test mode
-	x.put16(payloadSize)
-	x.put16(payloadSize)
+	size := uint16(payloadSize)
+	if x.host.Dialect().IPMI.Faults.SOLPayloadSizes {
+		size = 0
+	}
+	x.put16(size)
+	x.put16(size)
 	x.put16(port)
 	x.put16(noVLAN)
 	x.after = func() { // no packet before the answer

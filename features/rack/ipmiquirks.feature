@@ -47,3 +47,30 @@ Feature: What real BMCs do wrong with IPMI
     When the operator runs `ipmitool raw 0x00 0x08 0x05 0xa0 0x24 0x00 0x00 0x00`
     Then it ends well
     And "Boot/BootSourceOverrideTarget" of "Systems/1" is "Hdd"
+
+  @Q35
+  Scenario Outline: What FreeIPMI has a word for: <workaround>
+    Given the BMC has the quirk "ipmi-<workaround>"
+    When the operator runs `ipmipower -I <suite> --stat`
+    Then it says "<error>"
+    When the operator runs `ipmipower -I <suite> -W <workaround> --stat`
+    Then it says ": off"
+    When the operator runs `ipmipower -I 3 --stat` at the other server
+    Then it says ": off"
+
+    Examples:
+      | workaround          | suite | error            |
+      | authcap             | 3     | username invalid |
+      | opensesspriv        | 3     | password invalid |
+      | integritycheckvalue | 0     | k_g invalid      |
+
+  @Q35
+  Scenario: A console whose messages can hold nothing
+    Given the operator has run `ipmipower --on`
+    And 10 minutes pass
+    And IPMI is at a port below 32768
+    And the BMC has the quirk "ipmi-solpayloadsize"
+    When the operator sits at `ipmiconsole -I 17` until it says "error received", and leaves
+    Then it does not say "[SOL established]"
+    When the operator sits at `ipmiconsole -I 17 -W solpayloadsize` until it says "[SOL established]", and leaves
+    Then it says "closing the connection"

@@ -35,6 +35,31 @@ var ipmis = []Quirk{
 		change: func(r *dialect.Record, _ values) { r.IPMI.NoBoot = append(slices.Clone(r.IPMI.NoBoot), 3) },
 	},
 	{
+		ID: "ipmi-authcap", Does: "the BMC tells of no users with names",
+		Seen: "several", Source: []string{"FreeIPMI, workaround authcap"},
+		change: func(r *dialect.Record, _ values) { r.IPMI.Faults.AuthCap = true },
+	},
+	{
+		ID: "ipmi-opensesspriv", Does: "a login is proved with the privilege that was asked for when the session was opened",
+		Seen: "several", Source: []string{"FreeIPMI, workaround opensesspriv"},
+		change: func(r *dialect.Record, _ values) { r.IPMI.Faults.OpenSessPriv = true },
+	},
+	{
+		ID: "ipmi-integritycheckvalue", Does: "cipher suite 0 is taken, and its logins end with an integrity check value that there is none of",
+		Seen: "several", Source: []string{"FreeIPMI, workaround integritycheckvalue"},
+		change: func(r *dialect.Record, _ values) {
+			r.IPMI.Faults.IntegrityCheck = true
+			if !slices.Contains(r.IPMI.Suites, 0) {
+				r.IPMI.Suites = append(slices.Clone(r.IPMI.Suites), 0)
+			}
+		},
+	},
+	{
+		ID: "ipmi-solpayloadsize", Does: "whoever opens the console is told that a message holds nothing",
+		Seen: "ASUS P5M2, Intel X38ML, Sun Fire 4100", Source: []string{"FreeIPMI, workaround solpayloadsize"},
+		change: func(r *dialect.Record, _ values) { r.IPMI.Faults.SOLPayloadSizes = true },
+	},
+	{
 		ID: "ipmi-smc-uefi-0x24", Does: "in UEFI mode a disk is boot device 9 (0x24): the standard's is taken and does nothing",
 		Seen: "Supermicro", Source: []string{"https://storyboard.openstack.org/#!/story/2008241"},
 		change: func(r *dialect.Record, _ values) { r.IPMI.UEFIDisk = 9 },

@@ -16,6 +16,7 @@ type half struct {
 	from        netip.AddrPort
 	used        time.Time
 	suite       Suite
+	asked       wire.Privilege // in Open Session
 	limit       wire.Privilege // that Open Session has told
 	s           *Session       // whose it will be; nil before a user is found
 
@@ -149,7 +150,7 @@ func (t *Table) choose(from netip.AddrPort, q wire.OpenRequest, r Realm) (*half,
 	if !ok {
 		return nil, wire.StatusNoResources
 	}
-	return &half{id: id, suite: best, limit: limit}, wire.StatusOK
+	return &half{id: id, suite: best, asked: q.Privilege, limit: limit}, wire.StatusOK
 }
 
 // kinds are the algorithms that a client has to propose: the status when it

@@ -91,7 +91,11 @@ func (t *Table) identify(h *half, m wire.RAKP1, r Realm) wire.Status {
 		return wire.StatusNoResources
 	}
 	h.client = m.Random
-	h.tail = append([]byte{m.Role, byte(len(m.Name))}, m.Name...)
+	role := m.Role
+	if faultsOf(r).OpenRole {
+		role = role&^0x0f | byte(h.asked)
+	}
+	h.tail = append([]byte{role, byte(len(m.Name))}, m.Name...)
 	h.s = &Session{ID: h.id, Console: h.console, User: u, Limit: limit, From: h.from, Suite: h.suite.ID}
 	return wire.StatusOK
 }
@@ -158,6 +162,9 @@ func (t *Table) prove(now time.Time, h *half, code []byte, r Realm) (wire.Status
 		return wire.StatusInvalidCode, nil
 	}
 	var icv []byte
+	if alg.hash == nil && faultsOf(r).Code {
+		icv = h.own[:]
+	}
 	if alg.hash != nil {
 		guid := r.GUID()
 		key := string(r.KG())

@@ -45,6 +45,25 @@ type Realm interface {
 	Admit(u User, proved bool, from netip.AddrPort) bool
 }
 
+// Faulty is a Realm whose BMC has faults.
+type Faulty interface {
+	Realm
+	Faults() Faults
+}
+
+// Faults are what a BMC gets wrong in a login.
+type Faults struct {
+	OpenRole bool // codes are made with the role of Open Session, not with that of RAKP 1
+	Code     bool // RAKP 4 has one even where the suite has none
+}
+
+func faultsOf(r Realm) Faults {
+	if f, ok := r.(Faulty); ok {
+		return f.Faults()
+	}
+	return Faults{}
+}
+
 // Suite is a cipher suite (table 22-20) that is taken.
 type Suite struct {
 	ID    byte
