@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -63,6 +64,7 @@ func newImageBuild(o *options) *cobra.Command {
   labctl image build bad.img --component BMC --version 9.9.9 --damaged`,
 		Args: arguments("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
+			b.models = lab.Models(o.state)
 			made, err := b.write(args[0])
 			if err != nil {
 				return err
@@ -89,6 +91,7 @@ func newImageBuild(o *options) *cobra.Command {
 // build is what an image is made of.
 type build struct {
 	head               firmware.Image
+	models             fs.FS // nil: the built-in ones
 	profile, component string
 	payload, size      string
 	damaged            bool
@@ -98,7 +101,7 @@ type build struct {
 // whole.
 func (b build) write(name string) (made imageFile, err error) {
 	if b.component != "" {
-		is, err := lab.FirmwareFor(nil, b.profile, b.component)
+		is, err := lab.FirmwareFor(b.models, b.profile, b.component)
 		if err != nil {
 			return imageFile{}, &usageError{err}
 		}

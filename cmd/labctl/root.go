@@ -42,7 +42,7 @@ when it was called in a way that it does not understand.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	must(root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)))
 	root.AddCommand(
-		newUp(o), newDown(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newQuirk(o), newJournal(o),
+		newUp(o), newDown(o), newStatus(o), newHosts(o), newHost(o), newConsole(o), newDisk(o), newMedia(o), newSEL(o), newFault(o), newQuirk(o), newProfile(o), newDialect(o), newRecord(o), newJournal(o),
 		newImage(o), newSnapshot(o), newMetrics(o), newVersion(o), newDemo(o), newFeatures(o), newKubectl(o), newKube(o),
 	)
 	strict(root)

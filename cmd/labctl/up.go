@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/metalab-dev/metalab/controller/kube"
 	"github.com/metalab-dev/metalab/controller/netboot"
+	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 	"github.com/metalab-dev/metalab/scenarios/world"
@@ -31,6 +33,8 @@ type upFlags struct {
 	http2    bool
 	ssdp     string
 	image    string
+	profile  string // of the hosts: a name, or where it is
+	models   string
 	ready    int // file descriptor to report progress to; hidden
 }
 
@@ -71,6 +75,7 @@ another, as to lab-controller.`,
   labctl up --hosts 8 --speed max --detach
   labctl up -f lab.yaml --state ./lab
   labctl up --hosts 4 --listen 192.0.2.7:9000
+  labctl up --profile ./models       # servers as labctl record found one
   labctl up --no-kube                # BMCs alone, for a provisioner of your own
   labctl up --kubeconfig ~/.kube/config   # a cluster of yours instead of the lab's own API`,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -86,7 +91,8 @@ another, as to lab-controller.`,
 	}
 	fl := c.Flags()
 	fl.StringVarP(&f.file, "file", "f", "", "file that defines the racks (kind: Lab)")
-	fl.StringVar(&f.settings.Profile, "profile", "", "model of the servers: "+strings.Join(world.Profiles(), ", ")+" (default: generic)")
+	fl.StringVar(&f.profile, "profile", "", "model of the servers: "+strings.Join(world.Profiles(), ", ")+", or a file or folder, as labctl record writes it (default: generic)")
+	fl.StringVar(&f.models, "profiles", "", "folder of more models, which the file of -f can name: profiles/, and registries/ and dialects/ that they name")
 	fl.Uint64Var(&f.settings.Seed, "seed", 0, "what all identities and all chance are derived from (default: 1)")
 	fl.StringVar(&f.settings.Listen, "listen", "", "where the BMCs are: loopback, loopback:PORT, or ADDRESS[:FIRSTPORT] (default: loopback)")
 	fl.IntVar(&f.settings.Hosts, "hosts", f.settings.Hosts, "number of servers")
@@ -102,7 +108,8 @@ another, as to lab-controller.`,
 	fl.StringVar(&f.image, "agent-image", "", "directory of an image that real servers boot: see labctl image build agent")
 	fl.IntVar(&f.ready, "progress-fd", 0, "")
 	must(fl.MarkHidden("progress-fd"))
-	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveNoFileComp)))
+	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveDefault)))
+	must(c.MarkFlagDirname("profiles"))
 	must(c.RegisterFlagCompletionFunc("speed", cobra.FixedCompletions([]string{"1x", "60x", "max"}, cobra.ShellCompDirectiveNoFileComp)))
 	return c
 }
@@ -131,12 +138,52 @@ func (f *upFlags) define(c *cobra.Command) error {
 	return nil
 }
 
+// bring reads the models that are not built in.
+func (f *upFlags) bring() error {
+	at, named := f.models, f.profile
+	if f.settings.Profile = named; isPath(named) {
+		if at != "" {
+			return &usageError{errors.New("--profiles and a --profile that is a file exclude each other: give --profile a name")}
+		}
+		at = named
+	}
+	if at == "" {
+		return nil
+	}
+	models, err := lab.LoadModels(at)
+	if err != nil {
+		return err
+	}
+	f.settings.Bring(models)
+	if at == f.models {
+		return nil
+	}
+	all := models.Profiles()
+	if len(all) != 1 {
+		return &usageError{fmt.Errorf("--profile %s: has several models: give --profiles the folder, and --profile one of %s", at, strings.Join(all, ", "))}
+	}
+	f.settings.Profile = all[0]
+	return nil
+}
+
+// isPath says whether a model is named by where it is.
+func isPath(profile string) bool {
+	if profile == "" || slices.Contains(world.Profiles(), profile) {
+		return false
+	}
+	_, err := os.Stat(profile)
+	return err == nil || strings.ContainsRune(profile, filepath.Separator) || strings.HasSuffix(profile, ".yaml")
+}
+
 // resolve settles the flags against what the lab in dir was made with.
 func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) {
 	if f.file != "" {
 		if err := f.define(c); err != nil {
 			return world.Settings{}, err
 		}
+	}
+	if err := f.bring(); err != nil {
+		return world.Settings{}, err
 	}
 	f.settings.Kube = !f.noKube
 	if f.settings.Kubeconfig != "" { // the lab may come back from elsewhere
@@ -153,6 +200,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		return f.settings, err
 	}
 	asked := stored
+	asked.Bring(f.settings.Models)
 	for name, take := range map[string]func(){
 		"file": func() {
 			asked.Rack, asked.Hosts, asked.Profile, asked.Speed = f.settings.Rack, f.settings.Hosts, "", f.settings.Speed

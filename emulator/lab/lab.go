@@ -33,7 +33,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish"
-	"github.com/metalab-dev/metalab/fixtures"
 )
 
 // Config says what lab to open and how.
@@ -47,7 +46,7 @@ type Config struct {
 	// it runs it.
 	Clock *clock.Clock
 	// Profiles holds profiles/NAME.yaml for every profile that the rack names.
-	// Nil takes the built-in ones.
+	// Nil takes those of Models(Dir): its own, and the built-in ones.
 	Profiles fs.FS
 	// Fsync makes what was answered survive a power cut of the computer that
 	// the lab runs on, not only the death of the lab.
@@ -148,14 +147,13 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 	case c.Clock == nil:
 		return nil, errors.New("lab: Config.Clock: must not be nil")
 	}
-	if c.Profiles == nil {
-		c.Profiles = fixtures.Profiles
-	}
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
-	c.Dir = dir
+	if c.Dir = dir; c.Profiles == nil {
+		c.Profiles = Models(dir)
+	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -18,13 +18,14 @@ import (
 )
 
 // inSnapshot says which files of a lab's directory are the lab: what the store
-// holds, and the authority, so that clients trust the BMCs still. All else in
+// holds, server models of its own, and the authority, so that clients trust the
+// BMCs still. All else in
 // the directory belongs to others.
 func inSnapshot(name string) bool {
 	if strings.HasSuffix(name, ".part") {
 		return false
 	}
-	return name == caCert || name == caKey || store.Holds(name)
+	return name == caCert || name == caKey || strings.HasPrefix(filepath.ToSlash(name), modelsDir+"/") || store.Holds(name)
 }
 
 // SaveSnapshot writes the lab as it is at this moment to a new tar file, if to

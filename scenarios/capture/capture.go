@@ -38,7 +38,8 @@ const (
 	maxBody     = 16 << 20 // bytes; attribute registries are long
 )
 
-// ErrLogin means that the BMC did not take the credentials. It was asked once.
+// ErrLogin means that the BMC did not take the credentials. Only one request
+// that needs them was sent.
 var ErrLogin = errors.New("capture: the BMC refuses the username or the password")
 
 // Capture is what a BMC showed.

@@ -39,6 +39,9 @@ var secrets = map[string]string{
 	"password": "hunter2-hunter2",
 	"cert":     "-----BEGIN CERTIFICATE-----\nMIIBsecret\n-----END CERTIFICATE-----",
 	"iqn":      "iqn.1998-01.com.vendor:host17",
+	"bare":     "B82A72DEAD01",            // the MAC address
+	"dashes":   "50-02-53-8E-40-A1-B2-C3", // the world wide name
+	"hex":      "0x5002538e40a1b2c3",
 }
 
 func pages() map[string]any {
@@ -85,6 +88,7 @@ func pages() map[string]any {
 			"IPv4Addresses": []any{o{"Address": s["ip"], "SubnetMask": "255.255.255.0", "Gateway": s["gateway"]}},
 			"IPv6Addresses": []any{o{"Address": s["ip6"]}}, "NameServers": []any{s["gateway"]},
 			"Identifiers": []any{o{"DurableName": s["wwn"], "DurableNameFormat": "NAA"}}, "Note": "reach " + s["ip"] + ":443",
+			"UefiDevicePath": "PciRoot(0x3B)/MAC(" + s["bare"] + ",0x1)/NVMe(0x1," + s["dashes"] + ")/SAS(" + s["hex"] + ",0x0)",
 		},
 		"/redfish/v1/Managers/1/Entries": o{
 			"@odata.id": "/redfish/v1/Managers/1/Entries", "@odata.type": "#LogEntryCollection.LogEntryCollection",
@@ -122,7 +126,7 @@ func serve(t *testing.T, all map[string]any) *bmc {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
-		if _, password, _ := r.BasicAuth(); password != "pass" {
+		if _, password, _ := r.BasicAuth(); password != "pass" && r.URL.Path != "/redfish/v1" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
@@ -238,7 +242,7 @@ func TestBounds(t *testing.T) {
 	}
 	b = serve(t, all)
 	_, err := capture.Take(t.Context(), capture.Config{URL: b.URL, Username: "u", Password: "wrong"})
-	if !errors.Is(err, capture.ErrLogin) || len(b.asked) != 1 {
+	if !errors.Is(err, capture.ErrLogin) || len(b.asked) != 2 { // the root is open
 		t.Errorf("a wrong password: %v after %d requests", err, len(b.asked))
 	}
 	for _, c := range []capture.Config{{URL: "bmc"}, {URL: b.URL, Parallel: 9}, {URL: b.URL, Requests: -1}, {URL: b.URL, Requests: 1 << 30}} {

@@ -108,7 +108,7 @@ type scrubber struct {
 
 // standIn is what stands for something that was taken out: of a BMC that was
 // recorded and is emulated.
-var standIn = regexp.MustCompile(`(?i)\b(ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-][0-9a-f]{2}[:-][0-9a-f]{2}|3000000000[0-9a-f]{6}|192\.0\.2\.\d+|2001:db8::[0-9a-f]+|anon-(host|tag|person)-\d+)\b`)
+var standIn = regexp.MustCompile(`(?i)\b(ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-][0-9a-f]{2}[:-][0-9a-f]{2}|(0x)?0200000000[0-9a-f]{2}|(0x)?3000000000[0-9a-f]{6}|30([:-]00){4}([:-][0-9a-f]{2}){3}|192\.0\.2\.\d+|2001:db8::[0-9a-f]+|anon-(host|tag|person)-\d+)\b`)
 
 // standIns notes those of a value, which stay.
 func (s *scrubber) standIns(v any) {
@@ -212,6 +212,36 @@ func (s *scrubber) add(value string, of kind) {
 		to = s.next(of, key)
 	}
 	s.values[key] = to
+	if of == mac || of == wwn {
+		from, into := pairs.ReplaceAllString(key, ""), pairs.ReplaceAllString(to, "")
+		for _, form := range forms {
+			if f := form(from); hexadecimal.MatchString(from) && s.values[f] == "" {
+				s.values[f] = form(into)
+			}
+		}
+	}
+}
+
+// forms are how else an address or a name of numbers is written, in device paths
+// and elsewhere.
+var forms = []func(digits string) string{
+	func(d string) string { return d },
+	func(d string) string { return "0x" + d },
+	func(d string) string { return inPairs(d, "-") },
+	func(d string) string { return inPairs(d, ":") },
+}
+
+var (
+	pairs       = regexp.MustCompile(`[:-]|^0x|^naa\.|^eui\.`)
+	hexadecimal = regexp.MustCompile(`^([0-9a-f]{2}){6,16}$`)
+)
+
+func inPairs(digits, between string) string {
+	var out []string
+	for i := 0; i+1 < len(digits); i += 2 {
+		out = append(out, digits[i:i+2])
+	}
+	return strings.Join(out, between)
 }
 
 // next is a new one of a kind.

@@ -31,7 +31,13 @@ var unread = map[string]bool{"JsonSchemas": true, "DataSourceUri": true, "Origin
 func (s *source) walk(ctx context.Context, out *Capture) error {
 	seen := map[string]bool{Root: true}
 	wave := []string{Root}
-	for len(wave) > 0 {
+	var waiting []string
+	for waves := 0; len(wave) > 0; waves++ {
+		// The root is open to everyone. What shows whether the password is right
+		// is asked for alone: some lock accounts after a few that are wrong.
+		if waves == 1 {
+			wave, waiting = wave[:1], wave[1:]
+		}
 		type answer struct {
 			at     string
 			body   map[string]any
@@ -82,7 +88,7 @@ func (s *source) walk(ctx context.Context, out *Capture) error {
 		if s.tell(len(out.Pages)+len(out.Refused), len(seen)); out.Cut != "" || ctx.Err() != nil {
 			return nil
 		}
-		wave = more
+		wave, waiting = append(waiting, more...), nil
 	}
 	return s.registries(ctx, out)
 }

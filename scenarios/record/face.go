@@ -167,10 +167,11 @@ var live = regexp.MustCompile(`(?i)^(` + strings.Join([]string{
 	"bootorder", "aliasbootorder", "secureboot(currentboot|enable|mode)", "powerconsumedwatts", "powermetrics", "averageconsumedwatts", "m(ax|in)consumedwatts", "intervalinmin",
 	"allocation", "validnotafter", "validnotbefore", "hotsparetype", "statusindicator", "encryptionstatus", "hostwatchdogtimer", "ipmi", "port", "address(origin)?", "subnetmask", "gateway",
 	"powerlimit(in)?watts", "limitinwatts", "setpoint", "statechangetime", "energykwh", "powerwatts", "temperaturecelsius", "fanspeedspercent", "metrics?", "poweronhours", "measurements?",
+	"(last|line)?(power)?(in|out)put(power)?(watts|voltage|frequencyhz|energykwh|currentamps)?", "powerrequestedwatts", "poweravailablewatts", "predictedmedialifeleftpercent",
 }, "|") + `)$`)
 
 // anonymous are texts that stand for what was taken out.
-var anonymous = regexp.MustCompile(`ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-]|0200000000|192\.0\.2\.|anon-(host|tag|person)-\d|2001:db8::|3000000000|removed`)
+var anonymous = regexp.MustCompile(`ANON\d{6}|00000000-0000-4000-8000-\d{12}|02[:-]00[:-]00[:-]00[:-]|0200000000|30[:-]00[:-]00[:-]00|192\.0\.2\.|anon-(host|tag|person)-\d|2001:db8::|3000000000|removed`)
 
 // fluid are collections whose members come and go.
 var fluid = regexp.MustCompile(`^(LogEntry|Session|Task|Job|EventDestination|ManagerAccount|Volume|Certificate|MetricReport|Signature|JsonSchemaFile|MessageRegistryFile|License)Collection$`)
@@ -192,7 +193,8 @@ func (c *comparison) shapes() []dialect.Shape {
 	for _, at := range slices.SortedFunc(maps.Keys(c.shown.Pages), capture.Natural) {
 		was, is := c.shown.Pages[at], c.c.Pages[at]
 		kind := capture.Type(was)
-		if kind == "" || at != capture.Root && at == "" {
+		if kind == "" || strings.HasSuffix(kind, "Metrics") || kind == "MetricReport" || // what was measured
+			at != capture.Root && at == "" {
 			continue
 		}
 		total[kind]++

@@ -206,7 +206,30 @@ func (d *deriver) network(p *machine.Profile) {
 		p.NICs = append(p.NICs, n)
 	}
 	if len(p.NICs) == 0 {
+		d.ports(p)
+	}
+	if len(p.NICs) == 0 {
 		d.note("the BMC shows no network ports of the system")
+	}
+}
+
+// ports makes the ports of network cards whose system shows none: not every BMC
+// is told of them.
+func (d *deriver) ports(p *machine.Profile) {
+	for _, card := range d.cardsAt() {
+		for _, at := range d.functionsOf(card) {
+			f := d.page(at)
+			if f.str("DeviceClass") != "NetworkController" {
+				continue
+			}
+			n := len(p.NICs)
+			d.nics[at] = strconv.Itoa(n + 1)
+			p.NICs = append(p.NICs, machine.NICModel{
+				ID: strconv.Itoa(n + 1), Name: fmt.Sprintf("eno%d", n+1), SpeedMbps: 10000,
+				PCIVendor: or(hexID(f.str("VendorId"), 4), "0x8086"), PCIDevice: or(hexID(f.str("DeviceId"), 4), "0x1592"),
+				PCIAddress: or(pciAddress(f), fmt.Sprintf("0000:%02x:00.%d", 0x3b+n/8, n%8)),
+			})
+		}
 	}
 }
 
@@ -235,7 +258,7 @@ func (d *deriver) pcie(p *machine.Profile) {
 				c.ClassCode = or(hexID(f.str("ClassCode"), 6), c.ClassCode)
 				c.PCIVendor, c.PCIDevice, c.PCIAddress = or(hexID(f.str("VendorId"), 4), "0x8086"), or(hexID(f.str("DeviceId"), 4), "0x0000"), pciAddress(f)
 			}
-			for _, nic := range f.refs("Links/EthernetInterfaces") {
+			for _, nic := range append(f.refs("Links/EthernetInterfaces"), function) {
 				if id := d.nics[nic]; id != "" && !owned[id] {
 					owned[id] = true
 					c.NICs = append(c.NICs, id)
@@ -264,6 +287,13 @@ func (d *deriver) pcie(p *machine.Profile) {
 func (d *deriver) controllerOn(p *machine.Profile, functions []string) string {
 	for _, s := range p.Storage {
 		at := d.places["/redfish/v1/Systems/{system}/Storage/"+s.ID]
+		for _, f := range functions {
+			for _, of := range d.page(f).refs("Links/StorageControllers") {
+				if of, _, _ := strings.Cut(of, "#"); under(strings.TrimRight(of, "/"), at) {
+					return s.ID
+				}
+			}
+		}
 		for _, c := range d.members(d.page(at), "Controllers") {
 			for _, f := range d.page(c).refs("Links/PCIeFunctions") {
 				if slices.Contains(functions, f) {

@@ -1,10 +1,8 @@
 package record
 
 import (
-	"io/fs"
 	"strconv"
 	"strings"
-	"testing/fstest"
 )
 
 // page is the body of a resource.
@@ -95,13 +93,4 @@ func or[T comparable](all ...T) T {
 		}
 	}
 	return zero
-}
-
-// FS is the recording as a lab reads profiles.
-func (r *Recording) FS() fs.FS {
-	out := fstest.MapFS{}
-	for name, b := range r.files() {
-		out[name] = &fstest.MapFile{Data: b}
-	}
-	return out
 }

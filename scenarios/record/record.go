@@ -93,7 +93,7 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 
 // check says what is wrong with a recording, as a lab would.
 func (r *Recording) check() error {
-	_, _, err := lab.ReadProfile(r.FS(), r.Name)
+	_, _, err := lab.ReadProfile(r.Files(), r.Name)
 	if err != nil {
 		return fmt.Errorf("record: what was made of the BMC is no model: %w", err)
 	}
@@ -102,7 +102,7 @@ func (r *Recording) check() error {
 
 // Save writes the recording to a folder, as labctl up --profile takes it.
 func (r *Recording) Save(dir string) error {
-	for name, b := range r.files() {
+	for name, b := range r.Files() {
 		to := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return fmt.Errorf("record: %w", err)
@@ -116,7 +116,7 @@ func (r *Recording) Save(dir string) error {
 
 // Free says whether the folder has none of the files yet.
 func (r *Recording) Free(dir string) error {
-	for name := range r.files() {
+	for name := range r.Files() {
 		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("record: %s is there already: give the recording another --name", filepath.Join(dir, name))
 		}
@@ -124,8 +124,9 @@ func (r *Recording) Free(dir string) error {
 	return nil
 }
 
-func (r *Recording) files() map[string][]byte {
-	out := map[string][]byte{}
+// Files are the recording as a lab reads profiles.
+func (r *Recording) Files() lab.Files {
+	out := lab.Files{}
 	for kind, b := range map[string][]byte{"profiles": r.Profile, "registries": r.Registry, "dialects": r.Dialect} {
 		if b != nil {
 			out[kind+"/"+r.Name+".yaml"] = b

@@ -40,7 +40,7 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 	def := rack.Default(1)
 	def.Hosts[0].Profile = p.Name
 	now := clock.NewVirtual(began)
-	l, err := lab.Open(ctx, lab.Config{Dir: dir, Rack: &def, Clock: now, Profiles: r.FS(), Listen: "lo:0"})
+	l, err := lab.Open(ctx, lab.Config{Dir: dir, Rack: &def, Clock: now, Profiles: r.Files(), Listen: "lo:0"})
 	if err != nil {
 		return nil, fmt.Errorf("record: what was made of the BMC is no model: %w", err)
 	}

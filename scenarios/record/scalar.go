@@ -96,7 +96,10 @@ func (d *deriver) scalars(r *dialect.Record) {
 			h := d.c.Habits
 			if len(h.Queries) > 0 { // it was probed
 				r.Protocol.Gzip, r.Protocol.Close, r.Face.Slash, r.Face.Fold = h.Gzip, h.Close, h.Slash, h.Fold
-				r.Face.Errors.Code, r.Face.Errors.One, r.Face.Errors.Terse = h.Error.Code, h.Error.One, h.Error.Terse
+				r.Face.Errors.One, r.Face.Errors.Terse = h.Error.One, h.Error.Terse
+				if h.Error.Code != "" || strings.Count(r.Face.Errors.Code, ".") < 2 { // else it is a message, as is usual
+					r.Face.Errors.Code = h.Error.Code
+				}
 			}
 		}},
 	}
@@ -131,7 +134,11 @@ func span(to *time.Duration, p page, name string) {
 func (d *deriver) resets(s page, usual []machine.ResetKind) []machine.ResetKind {
 	var out []machine.ResetKind
 	for _, t := range d.allowable(s, "#ComputerSystem.Reset", "ResetType") {
-		if k := machine.ResetKind(t); slices.Contains(machine.ResetKinds, k) && !slices.Contains(out, k) {
+		k := machine.ResetKind(t)
+		if !slices.Contains(machine.ResetKinds, k) {
+			return usual // the vendor has words of his own
+		}
+		if !slices.Contains(out, k) {
 			out = append(out, k)
 		}
 	}

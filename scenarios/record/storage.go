@@ -103,6 +103,9 @@ func (d *deriver) drive(at string) (storage.Model, bool) {
 	for _, v := range d.allowable(x, "#Drive.SecureErase", "SanitizationType") {
 		m.Sanitize = append(m.Sanitize, storage.Sanitize(v))
 	}
+	if len(m.Sanitize) == 0 && x.str("EncryptionAbility") == "SelfEncryptingDrive" {
+		m.Sanitize = []storage.Sanitize{storage.CryptographicErase, storage.Overwrite}
+	}
 	return m, true
 }
 

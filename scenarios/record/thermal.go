@@ -245,8 +245,12 @@ func (d *deriver) fans(f *thermal.Fans, x page) {
 		return
 	}
 	f.Needed = f.Count
-	if r := sub.objects("FanRedundancy"); len(r) > 0 {
-		f.Needed = min(or(r[0].int("MinNeededInGroup"), f.Count), f.Count)
+	old := d.page(strings.TrimRight(x.str("Thermal/@odata.id"), "/"))
+	for _, r := range append(sub.objects("FanRedundancy"), old.objects("Redundancy")...) {
+		if n := or(r.int("MinNeededInGroup"), r.int("MinNumNeeded")); n > 0 {
+			f.Needed = min(n, f.Count)
+			break
+		}
 	}
 	f.RPM, f.Curve = or(max(0, f.RPM), 16000), [2]float64{38, 82}
 	if f.Least <= 0 || f.Least > 100 {
@@ -255,9 +259,10 @@ func (d *deriver) fans(f *thermal.Fans, x page) {
 }
 
 // mains are voltages by what Redfish calls them.
-var mains = map[string]float64{"AC100To127V": 115, "AC100To240V": 230, "AC120V": 120, "AC200To240V": 230, "AC208V": 208, "AC230V": 230, "AC240V": 240, "AC277V": 277, "DCNeg48V": 48, "DC48V": 48, "DC380V": 380}
+var mains = map[string]float64{"AC100To127V": 115, "AC100To277V": 230, "AC120V": 120, "AC100To240V": 230, "AC200To240V": 230, "AC208V": 208, "AC230V": 230, "AC240V": 240, "AC277V": 277, "DCNeg48V": 48, "DC48V": 48, "DC380V": 380}
 
 func (d *deriver) supplies(s *thermal.Supplies, x page) {
+	old := d.page(strings.TrimRight(x.str("Power/@odata.id"), "/"))
 	sub := d.page(strings.TrimRight(x.str("PowerSubsystem/@odata.id"), "/"))
 	var all []page
 	for _, at := range d.members(sub, "PowerSupplies") {
@@ -267,7 +272,7 @@ func (d *deriver) supplies(s *thermal.Supplies, x page) {
 		}
 	}
 	if len(all) == 0 {
-		for _, one := range d.page(strings.TrimRight(x.str("Power/@odata.id"), "/")).objects("PowerSupplies") {
+		for _, one := range old.objects("PowerSupplies") {
 			if !one.absent() {
 				all = append(all, one)
 			}
@@ -278,11 +283,17 @@ func (d *deriver) supplies(s *thermal.Supplies, x page) {
 	}
 	one := all[0]
 	s.Count, s.Needed = len(all), max(1, len(all)-1)
-	if r := sub.objects("PowerSupplyRedundancy"); len(r) > 0 {
-		s.Needed = min(or(r[0].int("MinNeededInGroup"), s.Needed), s.Count)
+	for _, r := range append(sub.objects("PowerSupplyRedundancy"), old.objects("Redundancy")...) {
+		if n := or(r.int("MinNeededInGroup"), r.int("MinNumNeeded")); n > 0 {
+			s.Needed = min(n, s.Count)
+			break
+		}
 	}
 	s.Watts = or(max(0, one.num("PowerCapacityWatts")), 800)
-	s.Volts, s.Hertz, s.Efficiency = or(mains[one.str("InputNominalVoltageType")], 230), 50, 92
+	s.Volts, s.Hertz, s.Efficiency = or(mains[one.str("InputNominalVoltageType")], mains[one.str("LineInputVoltageType")], 230), 50, 92
+	if e := one.num("EfficiencyPercent"); e > 0 && e <= 100 {
+		s.Efficiency = e
+	}
 	if e := one.objects("EfficiencyRatings"); len(e) > 0 && e[0].num("EfficiencyPercent") > 0 && e[0].num("EfficiencyPercent") <= 100 {
 		s.Efficiency = e[0].num("EfficiencyPercent")
 	}
@@ -297,7 +308,12 @@ func (d *deriver) watts(p *machine.Profile, x page) {
 	e := or(m.Supplies.Efficiency, 100) / 100
 	// What the chassis says is of the mains, and a tenth more, rounded up to tens.
 	back := func(w float64) float64 { return math.Round((w - 5) * e / 1.1) }
-	m.Watts.Full = or(sub.num("Allocation/RequestedWatts"), max(0, back(x.num("MaxPowerWatts"))), float64(p.Processors.Sockets*or(p.Processors.Watts, 150)+200))
+	old := d.page(strings.TrimRight(x.str("Power/@odata.id"), "/"))
+	requested := sub.num("Allocation/RequestedWatts")
+	if all := old.objects("PowerControl"); requested == 0 && len(all) > 0 {
+		requested = all[0].num("PowerRequestedWatts")
+	}
+	m.Watts.Full = or(requested, max(0, back(x.num("MaxPowerWatts"))), float64(p.Processors.Sockets*or(p.Processors.Watts, 150)+200))
 	m.Watts.Idle = or(max(0, back(x.num("MinPowerWatts"))), math.Round(m.Watts.Full/5))
 	m.Watts.Standby = 14
 	if m.Watts.Idle <= m.Watts.Standby {

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/fixtures"
 )
@@ -29,6 +31,11 @@ type Settings struct {
 	Profile      string `json:"profile,omitempty"`      // of the hosts; "" is the default
 	Seed         uint64 `json:"seed,omitempty"`         // 0 is the default
 	Listen       string `json:"listen,omitempty"`       // as rack.Listen
+	// Own are the names of the profiles that are not built in: the lab keeps
+	// them with its state.
+	Own []string `json:"own,omitempty"`
+	// Models are those that the lab is given: profiles, and what they name.
+	Models lab.Files `json:"-"`
 	// Rack is the definition from a file; nil is a rack of Hosts hosts. Speed,
 	// Seed and Listen take precedence over what it says, where they are set.
 	Rack *rack.Lab `json:"rack,omitempty"`
@@ -36,6 +43,16 @@ type Settings struct {
 
 // DefaultSettings are those of `labctl up` without a flag.
 func DefaultSettings() Settings { return Settings{Hosts: 4, Speed: "60x", Kube: true} }
+
+// Bring gives the lab models that are not built in.
+func (s *Settings) Bring(models lab.Files) {
+	s.Models = models
+	for _, name := range models.Profiles() {
+		if !slices.Contains(s.Own, name) {
+			s.Own = append(s.Own, name)
+		}
+	}
+}
 
 // Define takes the rack from a definition.
 func (s *Settings) Define(r rack.Lab) {
@@ -54,7 +71,7 @@ func (s Settings) Validate() error {
 	if _, err := rack.Listen(s.Listen).Parse(); err != nil {
 		errs = append(errs, fmt.Errorf("--listen %w", err))
 	}
-	if s.Profile != "" {
+	if s.Profile != "" && !slices.Contains(s.Own, s.Profile) {
 		if _, err := fs.Stat(fixtures.Profiles, "profiles/"+s.Profile+".yaml"); err != nil {
 			errs = append(errs, fmt.Errorf("--profile %s: there is no such profile: use one of %s", s.Profile, strings.Join(Profiles(), ", ")))
 		}

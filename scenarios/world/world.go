@@ -29,7 +29,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
-	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
@@ -152,8 +151,11 @@ func (w *World) startLab(ctx context.Context) error {
 		w.clock = clock.NewJumping(origin)
 	}
 	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, memoryDir))
+	if err := lab.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
+		return err
+	}
 	c := lab.Config{
-		Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Profiles: fixtures.Profiles, Fsync: w.cfg.Fsync,
+		Dir: w.cfg.Dir, Rack: &definition, Clock: w.clock, Fsync: w.cfg.Fsync,
 		Listen: w.cfg.Listen, Media: outbound.Config{}, Events: w.agents.event, Log: w.cfg.Log,
 		HTTP2: w.cfg.HTTP2, SSDP: w.cfg.SSDP,
 	}

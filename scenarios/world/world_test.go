@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -53,7 +54,7 @@ func TestSettingsAreKeptAndDifferencesNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, found, err := LoadSettings(dir)
-	if err != nil || !found || got != made {
+	if err != nil || !found || !reflect.DeepEqual(got, made) {
 		t.Fatalf("LoadSettings = %+v, %v, %v, want %+v", got, found, err, made)
 	}
 	if err := made.Same(got); err != nil {

@@ -34,7 +34,7 @@
 // The fields are those of dialect.Record, with a small first letter; what they
 // mean is said there. What a file does not name is as the base has it. A list
 // stands in place of the base's, but for those in face and own, which come on
-// top of the base's: moves, rules and what is in own before them, since there
+// top of the base's: moves, rules, readings and what is in own before them, since there
 // the first that fits counts, shapes and shut behind them.
 package file
 
@@ -114,7 +114,7 @@ func Parse(name string, b []byte, base func(string) *dialect.Record) (*File, err
 	}
 	says := *f.Base
 	says.Name = f.Name
-	says.Face, says.Own = dialect.Face{Slash: says.Face.Slash, Fold: says.Face.Fold, Errors: says.Face.Errors}, dialect.Own{}
+	bareOf(&says)
 	d.fields(top, valueOf(&says), "")
 	if err := d.err(); err != nil {
 		return nil, err
@@ -137,10 +137,17 @@ func (f *File) Record() (*dialect.Record, error) {
 	return r, nil
 }
 
+// bareOf takes what files add to out of a copy of a record.
+func bareOf(r *dialect.Record) {
+	f, o := &r.Face, &r.Own
+	f.Moves, f.Rules, f.Readings, f.Shapes, f.Shut = nil, nil, nil, nil, nil
+	o.Resources, o.Actions, o.Writes, o.Also = nil, nil, nil, nil
+}
+
 // onTop puts what a file has on top of what the base has.
 func onTop(r, base *dialect.Record) {
 	f, b := &r.Face, &base.Face
-	f.Moves, f.Rules = slices.Concat(f.Moves, b.Moves), slices.Concat(f.Rules, b.Rules)
+	f.Moves, f.Rules, f.Readings = slices.Concat(f.Moves, b.Moves), slices.Concat(f.Rules, b.Rules), slices.Concat(f.Readings, b.Readings)
 	f.Shapes, f.Shut = slices.Concat(b.Shapes, f.Shapes), slices.Concat(b.Shut, f.Shut)
 	o, c := &r.Own, &base.Own
 	o.Resources, o.Actions = slices.Concat(o.Resources, c.Resources), slices.Concat(o.Actions, c.Actions)
@@ -152,6 +159,7 @@ func added(r, base *dialect.Record) *dialect.Record {
 	own := *r
 	f, b := &own.Face, &base.Face
 	f.Moves, f.Rules = f.Moves[:len(f.Moves)-len(b.Moves)], f.Rules[:len(f.Rules)-len(b.Rules)]
+	f.Readings = f.Readings[:len(f.Readings)-len(b.Readings)]
 	f.Shapes, f.Shut = f.Shapes[len(b.Shapes):], f.Shut[len(b.Shut):]
 	o, c := &own.Own, &base.Own
 	o.Resources, o.Actions = o.Resources[:len(o.Resources)-len(c.Resources)], o.Actions[:len(o.Actions)-len(c.Actions)]
@@ -162,7 +170,7 @@ func added(r, base *dialect.Record) *dialect.Record {
 // Format writes a file, which Parse reads as the same.
 func Format(f *File) ([]byte, error) {
 	base := *f.Base
-	base.Face, base.Own = dialect.Face{Slash: base.Face.Slash, Fold: base.Face.Fold, Errors: base.Face.Errors}, dialect.Own{}
+	bareOf(&base)
 	base.Name = f.Name
 	var e encoder
 	top := &yaml.Node{Kind: yaml.MappingNode}

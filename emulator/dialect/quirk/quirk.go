@@ -18,11 +18,11 @@ import (
 
 // Quirk is one of them.
 type Quirk struct {
-	ID     string   // "vmedia-strict-payload"
-	Does   string   // what a client sees
-	Seen   string   // on which BMCs
-	Source []string // addresses and notes that say so
-	Params []Param
+	ID     string                `json:"id"`     // "vmedia-strict-payload"
+	Does   string                `json:"does"`   // what a client sees
+	Seen   string                `json:"seen"`   // on which BMCs
+	Source []string              `json:"source"` // addresses and notes that say so
+	Params []Param               `json:"params,omitempty"`
 	check  func(p values) string // what is wrong with parameters that are texts; nil: nothing
 	// change makes it part of a record, which is a copy of whoever is asked to.
 	change func(r *dialect.Record, p values)
@@ -30,10 +30,10 @@ type Quirk struct {
 
 // Param is a parameter of a quirk.
 type Param struct {
-	Name    string
-	Default string
-	Kind    Kind
-	Means   string
+	Name    string `json:"name"`
+	Default string `json:"default"`
+	Kind    Kind   `json:"kind"`
+	Means   string `json:"means"`
 }
 
 // Kind is what a parameter's value is.

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/lab"
+)
+
+// newDialect tells of the dialects that there are.
+func newDialect(o *options) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "dialect",
+		Short: "Vendors' BMCs: what they are called, where they have what, what they refuse",
+		Long: `Vendors' BMCs: what they are called, where they have what, what they refuse.
+
+A dialect of your own is a file beside your profiles, dialects/NAME.yaml, which
+says how the BMC differs from a built-in one:
+
+  name: acme
+  base: generic
+  quirks: [power-settle-409 for=30s]      # labctl quirk ls
+  vendor: Acme
+  systemID: Self
+  resetTypes: [On, ForceOff, ForceRestart]
+  bmc:
+    slots: [{id: CD1, name: Virtual CD, types: [CD]}]
+  face:
+    moves: [{from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}]
+    shapes: [{of: ComputerSystem, drop: [HostName], set: [{path: Oem/Acme/Mode, value: Normal}]}]
+    shut: [/redfish/v1/TelemetryService]
+
+dialect show NAME -o yaml prints all fields that are set, by their names.`,
+		Example: "  labctl dialect ls\n  labctl dialect show generic -o yaml",
+	}
+	c.AddCommand(&cobra.Command{
+		Use: "ls", Short: "List the built-in dialects",
+		Example: "  labctl dialect ls -o json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			type line struct {
+				Name    string `json:"name"`
+				Vendor  string `json:"vendor"`
+				Product string `json:"product"`
+				Redfish string `json:"redfish"`
+				System  string `json:"system"`
+				Manager string `json:"manager"`
+				Chassis string `json:"chassis"`
+				Differs string `json:"differs"`
+			}
+			all := []line{}
+			rows := [][]string{{"DIALECT", "VENDOR", "PRODUCT", "REDFISH", "SYSTEM", "MANAGER", "CHASSIS", "NOT AS THE STANDARD HAS IT"}}
+			for _, name := range lab.Dialects() {
+				r := lab.Dialect(name)
+				l := line{r.Name, r.Vendor, r.Product, r.RedfishVersion, r.SystemID, r.ManagerID, r.ChassisID, differs(r)}
+				all = append(all, l)
+				rows = append(rows, []string{l.Name, l.Vendor, l.Product, l.Redfish, l.System, l.Manager, l.Chassis, l.Differs})
+			}
+			return o.output.print(c.OutOrStdout(), all, rows)
+		},
+	}, &cobra.Command{
+		Use: "show NAME", Short: "Show all of a dialect", Args: arguments("NAME"),
+		Example: "  labctl dialect show generic -o yaml",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return lab.Dialects(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			r := lab.Dialect(args[0])
+			if r == nil {
+				return &usageError{fmt.Errorf("there is no dialect %q: see labctl dialect ls", args[0])}
+			}
+			return show(o, c, r, dialectRows(r))
+		},
+	})
+	return c
+}
+
+// differs counts what a dialect has otherwise.
+func differs(r *dialect.Record) string {
+	var out []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{
+		{len(r.Face.Moves), "addresses"}, {len(r.Face.Shapes), "shapes"}, {len(r.Face.Rules), "refusals"}, {len(r.Face.Shut), "absent"},
+		{len(r.Own.Resources), "resources of its own"}, {len(r.Own.Actions), "actions of its own"}, {len(r.Own.Writes), "properties of its own"},
+		{r.Hooks(), "hooks"},
+	} {
+		if x.n > 0 {
+			out = append(out, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	if len(out) == 0 {
+		return "-"
+	}
+	return strings.Join(out, ", ")
+}
+
+// dialectRows are a dialect for people.
+func dialectRows(r *dialect.Record) [][]string {
+	rows := [][]string{
+		{"DIALECT", r.Name}, {"vendor", r.Vendor}, {"product", r.Product}, {"Redfish", r.RedfishVersion},
+		{"system", "/redfish/v1/Systems/" + r.SystemID}, {"manager", "/redfish/v1/Managers/" + r.ManagerID}, {"chassis", "/redfish/v1/Chassis/" + r.ChassisID},
+		{"reset types", texts(r.ResetTypes)}, {"boot targets", texts(r.BootTargets)}, {"a redundant reset", string(r.Redundant)},
+	}
+	for _, s := range r.BMC.Slots {
+		rows = append(rows, []string{"virtual media", fmt.Sprintf("%s (%s): %s", s.ID, s.Name, strings.Join(s.Types, ", "))})
+	}
+	rows = append(rows, []string{"sessions", fmt.Sprintf("%d, for %v", r.BMC.Sessions, r.BMC.SessionTimeout)},
+		[]string{"accounts", fmt.Sprintf("%d, locked after %d failures for %v", r.BMC.Accounts.Most, r.BMC.Accounts.Policy.LockAfter, r.BMC.Accounts.Policy.LockFor)},
+		[]string{"logs", r.Logs.System + " of the system, " + r.Logs.Manager + " of the manager"})
+	if e := r.Protocol.ETags; len(e.Required) > 0 || e.Written != "" || e.Compared != "" {
+		rows = append(rows, []string{"ETags", strings.TrimSpace(fmt.Sprintf("%s %s required of %s", e.Written, e.Compared, or(strings.Join(e.Required, ", "), "nothing")))})
+	}
+	for _, m := range r.Face.Moves {
+		rows = append(rows, []string{"moved", m.From + " is " + m.To})
+	}
+	for _, s := range r.Face.Shapes {
+		var what []string
+		for _, d := range s.Set {
+			what = append(what, d.Path)
+		}
+		for _, d := range s.Drop {
+			what = append(what, "no "+d)
+		}
+		rows = append(rows, []string{"shape of " + s.Of, strings.Join(what, ", ")})
+	}
+	for _, u := range r.Face.Rules {
+		rows = append(rows, []string{"refuses", strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s", u.Of, u.Method, u.While, u.Says.Text)), " ")})
+	}
+	for _, s := range r.Face.Shut {
+		rows = append(rows, []string{"has no", s})
+	}
+	for _, x := range r.Own.Resources {
+		rows = append(rows, []string{"has", x.At})
+	}
+	for _, a := range r.Own.Actions {
+		rows = append(rows, []string{"does", a.Name})
+	}
+	return rows
+}
+
+func texts[T ~string](all []T) string {
+	var out []string
+	for _, t := range all {
+		out = append(out, string(t))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/metalab-dev/metalab/scenarios/capture"
+	"github.com/metalab-dev/metalab/scenarios/record"
+)
+
+// newRecord makes a server model of a BMC.
+func newRecord(o *options) *cobra.Command {
+	r := &recorder{}
+	c := &cobra.Command{
+		Use:   "record URL",
+		Short: "Make a server model of a BMC, emulated or real",
+		Long: `Make a server model of a BMC, emulated or real.
+
+It reads what the BMC shows over Redfish. It sends GET alone, a few at once, and
+stops at a number of requests or after a time. The folder --to gets
+
+  profiles/NAME.yaml     the hardware
+  registries/NAME.yaml   the settings of its BIOS
+  dialects/NAME.yaml     how the BMC differs from the built-in dialect that fits best
+
+labctl up --profile serves that: at the same addresses, with the same IDs and
+properties, and alive: power, boot, media, BIOS settings and volumes are the
+lab's own.
+
+Serial numbers, UUIDs, MAC addresses, world wide names, addresses, host names,
+service and asset tags, licence keys, users, passwords and certificates are
+replaced, the same by the same. Look through the files before you give them away:
+what a vendor keeps where nobody expects it cannot be known.`,
+		Example: `  labctl record https://192.0.2.7 --username admin --password-file bmc.pass --insecure
+  labctl record https://192.0.2.7 --username admin --password-stdin --ca ca.crt --name r750 --to ./models < bmc.pass
+  labctl up --profile ./models/profiles/r750.yaml --hosts 3`,
+		Args: arguments("URL"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := r.credentials(c.InOrStdin()); err != nil {
+				return err
+			}
+			made, err := r.run(c.Context(), args[0], c.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return made.print(c.OutOrStdout(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&r.username, "username", "", "user of the BMC; one that may read everything")
+	f.StringVar(&r.password, "password", "", "password; others on this computer can see it: rather use a file")
+	f.StringVar(&r.passwordFile, "password-file", "", "file whose first line is the password")
+	f.BoolVar(&r.passwordStdin, "password-stdin", false, "take the password from standard input")
+	f.BoolVar(&r.insecure, "insecure", false, "take any certificate")
+	f.StringVar(&r.ca, "ca", "", "file of certificates that the BMC's is to be signed by")
+	f.StringVar(&r.to, "to", "models", "folder that gets the model")
+	f.StringVar(&r.name, "name", "", "name of the model (default: of manufacturer and model)")
+	f.IntVar(&r.parallel, "parallel", 2, "requests at once, 1 to 4")
+	f.IntVar(&r.requests, "requests", 5000, "most requests")
+	f.DurationVar(&r.within, "within", 15*time.Minute, "longest that it may take")
+	c.MarkFlagsMutuallyExclusive("password", "password-file", "password-stdin")
+	c.MarkFlagsMutuallyExclusive("insecure", "ca")
+	must(c.MarkFlagDirname("to"))
+	return c
+}
+
+// recorder is what record is told.
+type recorder struct {
+	username, password, passwordFile string
+	passwordStdin, insecure          bool
+	ca, to, name                     string
+	parallel, requests               int
+	within                           time.Duration
+}
+
+// credentials takes the password from where it is.
+func (r *recorder) credentials(stdin io.Reader) error {
+	from := stdin
+	switch {
+	case r.passwordFile != "":
+		f, err := os.Open(r.passwordFile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		from = f
+	case !r.passwordStdin:
+		return nil
+	}
+	line, err := bufio.NewReader(io.LimitReader(from, 4096)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	r.password = strings.TrimRight(line, "\r\n")
+	return nil
+}
+
+func (r *recorder) run(ctx context.Context, url string, progress io.Writer) (*recorded, error) {
+	if r.name != "" && r.name != record.Name(r.name) {
+		return nil, &usageError{fmt.Errorf("--name %s: use small letters, digits and dashes", r.name)}
+	}
+	if !strings.Contains(url, "://") {
+		url = "https://" + url
+	}
+	var cas *x509.CertPool
+	if r.ca != "" {
+		pem, err := os.ReadFile(r.ca)
+		if err != nil {
+			return nil, err
+		}
+		if cas = x509.NewCertPool(); !cas.AppendCertsFromPEM(pem) {
+			return nil, &usageError{fmt.Errorf("--ca %s: holds no certificate", r.ca)}
+		}
+	}
+	began, last := time.Now(), time.Time{}
+	c, err := capture.Take(ctx, capture.Config{
+		URL: url, Username: r.username, Password: r.password, CAs: cas, Insecure: r.insecure, Parallel: r.parallel, Requests: r.requests, Within: r.within,
+		Tell: func(done, known int) {
+			if now := time.Now(); now.Sub(last) > time.Second {
+				last = now
+				fmt.Fprintf(progress, "%5.1fs  %d resources of %d that are known\n", now.Sub(began).Seconds(), done, known)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(progress, "%5.1fs  %d resources were read; now served, to see what differs\n", time.Since(began).Seconds(), len(c.Pages))
+	made, err := record.Make(ctx, c, r.name)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(made.Free(r.to)); err != nil {
+		return nil, err
+	}
+	if err := made.Save(r.to); err != nil {
+		return nil, err
+	}
+	out := &recorded{Name: made.Name, Base: made.Base, Resources: len(c.Pages), Refused: len(c.Refused), Notes: made.Notes}
+	for _, name := range slices.Sorted(maps.Keys(made.Files())) {
+		out.Files = append(out.Files, filepath.Join(r.to, filepath.FromSlash(name)))
+	}
+	return out, nil
+}
+
+// recorded is what became of it.
+type recorded struct {
+	Name      string   `json:"name"`
+	Base      string   `json:"base"` // the dialect that fits best
+	Resources int      `json:"resources"`
+	Refused   int      `json:"refused"`
+	Files     []string `json:"files"`
+	Notes     []string `json:"notes,omitempty"`
+}
+
+func (r *recorded) print(w io.Writer, o *options) error {
+	rows := [][]string{{"MODEL", r.Name}, {"dialect", "fits " + r.Base + " best"}, {"resources", fmt.Sprintf("%d, %d were refused", r.Resources, r.Refused)}}
+	profile := ""
+	for _, f := range r.Files {
+		rows = append(rows, []string{"file", f})
+		if filepath.Base(filepath.Dir(f)) == "profiles" {
+			profile = f
+		}
+	}
+	for _, n := range r.Notes {
+		rows = append(rows, []string{"note", n})
+	}
+	return o.output.print(w, r, append(rows, []string{"serve it", "labctl up --profile " + profile}))
+}

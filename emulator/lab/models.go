@@ -1,0 +1,198 @@
+package lab
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/metalab-dev/metalab/fixtures"
+)
+
+// Files are server models in memory, by their names: profiles/NAME.yaml,
+// registries/NAME.yaml and dialects/NAME.yaml.
+type Files map[string][]byte
+
+// ReadFile implements fs.ReadFileFS.
+func (f Files) ReadFile(name string) ([]byte, error) {
+	b, ok := f[name]
+	if !ok {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return bytes.Clone(b), nil
+}
+
+// Open implements fs.FS.
+func (f Files) Open(name string) (fs.File, error) {
+	b, err := f.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	return &heldFile{Reader: *bytes.NewReader(b), name: path.Base(name)}, nil
+}
+
+// heldFile is one of them that is open, and what there is to know of it.
+type heldFile struct {
+	bytes.Reader
+	name string
+}
+
+func (f *heldFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *heldFile) Close() error               { return nil }
+func (f *heldFile) Name() string               { return f.name }
+func (f *heldFile) Mode() fs.FileMode          { return 0o444 }
+func (f *heldFile) ModTime() time.Time         { return time.Time{} }
+func (f *heldFile) IsDir() bool                { return false }
+func (f *heldFile) Sys() any                   { return nil }
+
+// Profiles are the names of the profiles among them, sorted.
+func (f Files) Profiles() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if kind, base := path.Split(name); kind == "profiles/" {
+			out = append(out, strings.TrimSuffix(base, ".yaml"))
+		}
+	}
+	return out
+}
+
+// Check says what is wrong with any of the profiles, and what they name.
+func (f Files) Check() error {
+	var errs []error
+	for _, name := range f.Profiles() {
+		_, _, err := ReadProfile(layers{f, fixtures.Profiles}, name)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// The bounds of what is read from a user's folder.
+const (
+	maxModels = 500
+	maxModel  = 16 << 20
+)
+
+var modelKinds = []string{"profiles", "registries", "dialects"}
+
+// LoadModels reads a user's server models: a folder that holds profiles/,
+// registries/ and dialects/, a profile in such a folder, or a profile of its
+// own with these folders beside it.
+func LoadModels(at string) (Files, error) {
+	info, err := os.Stat(at)
+	if err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
+	out := Files{}
+	dir := at
+	if !info.IsDir() {
+		b, err := os.ReadFile(at)
+		if err != nil {
+			return nil, fmt.Errorf("lab: %w", err)
+		}
+		var head struct {
+			Name string `yaml:"name"`
+		}
+		if err := yaml.Unmarshal(b, &head); err != nil || head.Name == "" || strings.ContainsAny(head.Name, "/\\ ") {
+			return nil, fmt.Errorf("lab: %s: is no profile: it must be YAML, with a name", at)
+		}
+		out["profiles/"+head.Name+".yaml"] = b
+		if dir = filepath.Dir(at); filepath.Base(dir) == "profiles" {
+			dir = filepath.Dir(dir)
+		}
+	}
+	for _, kind := range modelKinds {
+		if kind == "profiles" && !info.IsDir() {
+			continue // one was named
+		}
+		entries, err := os.ReadDir(filepath.Join(dir, kind))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("lab: %w", err)
+		}
+		for _, e := range entries {
+			i, err := e.Info()
+			if err != nil || !i.Mode().IsRegular() || filepath.Ext(e.Name()) != ".yaml" {
+				continue
+			}
+			if i.Size() > maxModel || len(out) == maxModels {
+				return nil, fmt.Errorf("lab: %s: there may be %d files of %d bytes", filepath.Join(dir, kind, e.Name()), maxModels, maxModel)
+			}
+			b, err := os.ReadFile(filepath.Join(dir, kind, e.Name()))
+			if err != nil {
+				return nil, fmt.Errorf("lab: %w", err)
+			}
+			out[kind+"/"+e.Name()] = b
+		}
+	}
+	if len(out.Profiles()) == 0 {
+		return nil, fmt.Errorf("lab: %s: holds no profiles/NAME.yaml", at)
+	}
+	return out, out.Check()
+}
+
+// modelsDir is where a lab keeps those of its models that are not built in, so
+// that it comes back without the folder that they came from.
+const modelsDir = "models"
+
+// Models are the server models of the lab in a directory: those of its own, and
+// the built-in ones.
+func Models(dir string) fs.FS {
+	return layers{os.DirFS(filepath.Join(dir, modelsDir)), fixtures.Profiles}
+}
+
+// KeepModels gives models to the lab in a directory. One that it has already
+// must be the same: servers are what they were made as.
+func KeepModels(dir string, f Files) error {
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		if _, err := fs.Stat(fixtures.Profiles, name); err == nil {
+			return fmt.Errorf("lab: %s: there is a built-in one of that name: give it another", name)
+		}
+		to := filepath.Join(dir, modelsDir, filepath.FromSlash(name))
+		switch b, err := os.ReadFile(to); {
+		case err == nil && !bytes.Equal(b, f[name]):
+			return fmt.Errorf("lab: %s: the lab in %s was made with another one: name another --state, or give it another name", name, dir)
+		case err == nil:
+			continue
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("lab: %w", err)
+		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+		if err := os.WriteFile(to+".part", f[name], 0o600); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+		if err := os.Rename(to+".part", to); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+	}
+	return nil
+}
+
+// layers are file systems of which the first that has a file gives it.
+type layers []fs.FS
+
+func (l layers) Open(name string) (fs.File, error) {
+	var err error
+	for _, from := range l {
+		var f fs.File
+		if f, err = from.Open(name); !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return nil, err
+}
+
+// Beside are models beside others: those of the first take precedence.
+func Beside(first, others fs.FS) fs.FS { return layers{first, others} }
