@@ -31,6 +31,9 @@ type BIOS struct {
 	// Whole says that the settings are shown with all attributes as they will be,
 	// not with those alone that wait.
 	Whole bool
+	// Flat says that attributes stand in the resources themselves, as they did
+	// before there was a place for them.
+	Flat bool
 }
 
 // validateBIOS says what is wrong with it.

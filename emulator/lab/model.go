@@ -38,11 +38,14 @@ var dialects = map[string]*dialect.Record{
 	supermicro.X13.Name: &supermicro.X13,
 	xcc.First.Name:      &xcc.First,
 	xcc.Second.Name:     &xcc.Second,
+	ilo.ILO4.Name:       &ilo.ILO4,
 	ilo.ILO5.Name:       &ilo.ILO5,
 	idrac.Eight.Name:    &idrac.Eight,
 	idrac.NineFive.Name: &idrac.NineFive,
 	idrac.Nine.Name:     &idrac.Nine,
 	idrac.Ten.Name:      &idrac.Ten,
+	ilo.ILO6.Name:       &ilo.ILO6,
+	ilo.ILO7.Name:       &ilo.ILO7,
 }
 
 // model is a profile, with the lab's timings, and how its BMC speaks. All hosts

@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
@@ -20,11 +22,43 @@ import (
 func biosRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Systems/{system}/Bios", schema: "Bios.v1_2_3", when: hasBIOS,
-			shows: componentShows, read: bios, finish: tagBIOS, actions: biosActions, volatile: []string{settingsETag}},
+			shows: componentShows, read: flat(bios), finish: tagBIOS, actions: biosActions, volatile: []string{settingsETag}},
 		{uri: "/redfish/v1/Systems/{system}/Bios/Settings", schema: "Bios.v1_2_3", when: hasBIOS, link: "-",
-			shows: componentShows, read: biosSettings, patch: &biosPatch, remove: clearBIOS,
+			shows: componentShows, read: flat(biosSettings), patch: &biosPatch, remove: clearBIOS,
 			quiet: []string{http.MethodDelete}}, // Bios is not deletable (DSP2046)
 	}
+}
+
+// flat is a body whose attributes may stand in the resource itself.
+func flat(read func(view) object) func(view) object {
+	return func(v view) object {
+		o := read(v)
+		if all, ok := o["Attributes"].(object); ok && v.d.BIOS.Flat {
+			delete(o, "Attributes")
+			maps.Copy(o, all)
+		}
+		return o
+	}
+}
+
+// gathered is what was sent with attributes in their place, which a client found
+// in the resource itself.
+func (x *exchange) gathered(in document, d *dialect.Record) document {
+	if !d.BIOS.Flat || x.r.Method != http.MethodPatch || typeName(x.match.schema) != "Bios" {
+		return in
+	}
+	var out, attributes document
+	for _, f := range in.fields {
+		if f.name == "Attributes" || strings.HasPrefix(f.name, "@") {
+			out.fields = append(out.fields, f)
+			continue
+		}
+		attributes.fields = append(attributes.fields, f)
+	}
+	if len(attributes.fields) > 0 {
+		out.put("Attributes", attributes)
+	}
+	return out
 }
 
 // registry is the registry of the BIOS attributes; nil when there are none.

@@ -57,3 +57,18 @@ func TestHeldSettingsAreAppliedByAJob(t *testing.T) {
 		t.Errorf("%+v waits, whose job was cancelled", p)
 	}
 }
+
+func TestAttributesMayStandInTheResourceItself(t *testing.T) {
+	h := newHost(t)
+	h.d.BIOS.Flat = true
+	s := newService(t, h)
+	answersWith(t, s,
+		step{"admin", "PATCH", sys + "/Bios/Settings", `{"ProcVirtualization":"Disabled"}`, nil, 200, ""},
+		step{"admin", "PATCH", sys + "/Bios/Settings", `{"Nonsense":"Disabled"}`, nil, 400, "PropertyUnknown"},
+	)
+	settings, _ := get(t, s, sys+"/Bios/Settings")
+	bios, _ := get(t, s, sys+"/Bios")
+	if settings["ProcVirtualization"] != "Disabled" || bios["ProcVirtualization"] != "Enabled" || bios["Attributes"] != nil {
+		t.Errorf("settings %v, now %v, attributes %v", settings["ProcVirtualization"], bios["ProcVirtualization"], bios["Attributes"])
+	}
+}

@@ -41,7 +41,10 @@ var vendors = []struct {
 	{&supermicro.X11, []string{"supermicro-1029u"}},
 	{&supermicro.X13, []string{"supermicro-621c"}},
 	{&megarac.Record, []string{"gigabyte-r282", "lenovo-sr655"}},
+	{&ilo.ILO4, []string{"hpe-dl360-gen9", "hpe-dl380-gen9"}},
 	{&ilo.ILO5, []string{"hpe-dl360-gen10", "hpe-dl380-gen10"}},
+	{&ilo.ILO6, []string{"hpe-dl360-gen11", "hpe-dl380-gen11"}},
+	{&ilo.ILO7, []string{"hpe-dl360-gen12", "hpe-dl380-gen12"}},
 }
 
 // newVendorHost is a service of a server whose BMC has a dialect.

@@ -57,7 +57,7 @@ func (x *exchange) write() {
 		if !x.precondition(at) || x.ruledOut(in, at) {
 			return
 		}
-		in = x.understood(in, at)
+		in = x.gathered(x.understood(in, at), at.d)
 	}
 	var ok bool
 	if x.when, ok = x.effective(&in, v); !ok {

@@ -31,3 +31,14 @@ var modern = []string{
 	chassis + "/PowerSubsystem", chassis + "/ThermalSubsystem", chassis + "/EnvironmentMetrics", chassis + "/Sensors", chassis + "/PCIeDevices",
 	system + "/SecureBoot/SecureBootDatabases",
 }
+
+// old is where iLO 4 has what the others have elsewhere [V docs of iLO 4].
+var old = []dialect.Move{{From: manager + "/NetworkProtocol", To: manager + "/NetworkService"}}
+
+// gone is what iLO 4 has not, beside what iLO 5 has not [V docs of iLO 4: the
+// list of its resources].
+var gone = []string{
+	"/redfish/v1/CertificateService", "/redfish/v1/TelemetryService", "/redfish/v1/UpdateService", "/redfish/v1/AccountService/Roles",
+	system + "/Storage", system + "/BootOptions", system + "/NetworkInterfaces", chassis + "/NetworkAdapters", manager + "/HostInterfaces",
+	system + "/SecureBoot/SecureBootDatabases",
+}

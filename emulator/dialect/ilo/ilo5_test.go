@@ -18,6 +18,16 @@ var generations = []struct {
 		firmware: "iLO 5 v3.04", product: "ProLiant DL360 Gen10", manufacturer: "HPE",
 		bios: "/redfish/v1/systems/1/bios/", settings: "/redfish/v1/systems/1/bios/settings/", registry: "BiosAttributeRegistryU32.",
 	},
+	{
+		name: "ilo6", profile: "hpe-dl360-gen11", oem: "Hpe", vendor: "HPE", root: "HPE RESTful Root Service", redfish: "1.20.0", model: "iLO 6",
+		firmware: "iLO 6 v1.70", product: "ProLiant DL360 Gen11", manufacturer: "HPE",
+		bios: "/redfish/v1/systems/1/bios/", settings: "/redfish/v1/systems/1/bios/settings/", registry: "BiosAttributeRegistryU54.",
+	},
+	{
+		name: "ilo7", profile: "hpe-dl360-gen12", oem: "Hpe", vendor: "HPE", root: "HPE RESTful Root Service", redfish: "1.20.0", model: "iLO 7",
+		firmware: "1.14.00 May 28 2025", product: "ProLiant DL360 Gen12", manufacturer: "HPE",
+		bios: "/redfish/v1/systems/1/bios/", settings: "/redfish/v1/systems/1/bios/settings/", registry: "BiosAttributeRegistryU68.",
+	},
 }
 
 const smart = system + "/SmartStorageConfig"

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-var records = map[string]*dialect.Record{"ilo5": &ilo.ILO5}
+var records = map[string]*dialect.Record{"ilo4": &ilo.ILO4, "ilo5": &ilo.ILO5, "ilo6": &ilo.ILO6, "ilo7": &ilo.ILO7}
 
 func TestRecordsAreValid(t *testing.T) {
 	for name, r := range records {

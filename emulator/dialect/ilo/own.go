@@ -41,9 +41,14 @@ func own(g generation) dialect.Own {
 		}},
 	)
 	cycle.Inputs = []dialect.Input{{Name: "ResetType", Required: true, Values: []string{"ColdBoot", "AuxCycle"}}}
-	insert := act(slot, disc+"InsertVirtualMedia", dialect.Effect{Steps: []dialect.Step{post(inTree+"InsertMedia", dict{"Image": "$Image"})}})
+	in, out := post(inTree+"InsertMedia", dict{"Image": "$Image"}), post(inTree+"EjectMedia", dict{})
+	if g.n < 5 { // whose tree has no actions for it
+		at := system + "/VirtualMedia/{slot}"
+		in, out = patch(at, dict{"Image": "$Image"}), patch(at, dict{"Image": nil})
+	}
+	insert := act(slot, disc+"InsertVirtualMedia", dialect.Effect{Steps: []dialect.Step{in}})
 	insert.Inputs = []dialect.Input{{Name: "Image", Required: true}}
-	eject := act(slot, disc+"EjectVirtualMedia", dialect.Effect{Steps: []dialect.Step{post(inTree+"EjectMedia", dict{})}})
+	eject := act(slot, disc+"EjectVirtualMedia", dialect.Effect{Steps: []dialect.Step{out}})
 
 	once := g.in("BootOnNextServerReset")
 	return dialect.Own{
@@ -189,5 +194,24 @@ var (
 	writable = map[string][]any{
 		"/redfish/v1/AccountService/Accounts": {"POST"}, "/redfish/v1/AccountService": {"PATCH"},
 		"/redfish/v1/Systems/1/Bios/Settings": {"PATCH"}, "/redfish/v1/Systems/1/SecureBoot": {"PATCH"}, "/redfish/v1/UpdateService": {"PATCH", "POST"},
+	}
+)
+
+// flashing is the service by which iLO 4 takes its own firmware [V docs of iLO
+// 4, HpiLOFirmwareUpdate].
+var (
+	flashing = dialect.Resource{
+		At: manager + "/UpdateService", Type: "HpiLOFirmwareUpdate.v1_0_0.HpiLOFirmwareUpdate", Name: "Firmware Update",
+		Set: []datum{
+			{Path: "State", From: "/redfish/v1/UpdateService/FirmwareInventory/BMC#Status/State", Map: dict{"Updating": "PROGRESSING"}, Value: "IDLE"},
+			{Path: "ProgressPercent", Value: 0}, {Path: "Flags", Value: nil},
+		},
+	}
+	flash = dialect.Action{
+		On: manager + "/UpdateService", Name: "HpiLOFirmwareUpdate.InstallFromURI",
+		Inputs: []dialect.Input{{Name: "FirmwareURI", Required: true}, {Name: "TPMOverrideFlag", Type: dialect.FlagInput}},
+		Does: []dialect.Effect{{Steps: []dialect.Step{
+			post("/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", dict{"ImageURI": "$FirmwareURI"}),
+		}}},
 	}
 )

@@ -31,25 +31,52 @@ import (
 // generation is in what the generations differ that is a word or a number.
 type generation struct {
 	name, model string
+	n           int    // 4 to 7
 	redfish     string // RedfishVersion
-	base        string // version of Base [V docs, ilo*_msgregs]
-	own         string // version of the registry iLO [V docs, ilo*_msgregs]
-	oem         string // name of the vendor in Oem, and of his types
+	base        string // version of Base [V docs, msgregs]
+	own         string // version of the registry iLO [V docs, msgregs]
+	oem         string // name of the vendor in Oem, and what his types begin with
 	firmware    string // form of Manager.FirmwareVersion
 }
 
 var (
+	gen4 = generation{
+		name: "ilo4", model: "iLO 4", n: 4, oem: "Hp", // [K table: Oem.Hp, not Hpe]
+		redfish:  "1.0.0",    // [V table]
+		base:     "0.10.0",   // [V github.com/goldyfruit/ansible-ilo/issues/1: Base.0.10.Success]
+		own:      "0.10.0",   // [V the same: iLO.0.10.InvalidOperationForSystemState]
+		firmware: "iLO 4 v%", // [K table: 2.x]
+	}
 	gen5 = generation{
-		name: "ilo5", model: "iLO 5", oem: "Hpe", // [V table: Manager.Model]
+		name: "ilo5", model: "iLO 5", n: 5, oem: "Hpe", // [V table: Manager.Model]
 		redfish:  "1.6.0", // [V table]
 		base:     "1.18.0",
 		own:      "2.23.0",
 		firmware: "iLO 5 v%", // [V table: "iLO 5 v2.46"]
 	}
+	gen6 = generation{
+		name: "ilo6", model: "iLO 6", n: 6, oem: "Hpe", // [V table]
+		redfish:  "1.20.0", // [V table]
+		base:     "1.18.0",
+		own:      "2.34.0",
+		firmware: "iLO 6 v%", // [V table: "iLO 6 v1.66"]
+	}
+	gen7 = generation{
+		name: "ilo7", model: "iLO 7", n: 7, oem: "Hpe", // [V table]
+		redfish:  "1.20.0", // [V table]
+		base:     "1.18.0",
+		own:      "2.31.0",
+		firmware: "% May 28 2025", // [V table: "1.14.00 May 28 2025", with no name before it]
+	}
 )
 
 // The records.
-var ILO5 = fifth()
+var (
+	ILO4 = fourth()
+	ILO5 = fifth()
+	ILO6 = sixth()
+	ILO7 = seventh()
+)
 
 // common is what all of them have.
 func common(g generation) dialect.Record {
@@ -82,7 +109,8 @@ func common(g generation) dialect.Record {
 	}
 	r.Redundant = dialect.Refuse // rules.go says how
 	// A change of BIOS settings makes no task and takes no apply time [V table].
-	r.BIOS.Times = []firmware.ApplyTime{firmware.OnReset}
+	// Its settings are shown whole, as they will be [V docs, biosDoc].
+	r.BIOS.Times, r.BIOS.Whole = []firmware.ApplyTime{firmware.OnReset}, true
 	r.Logs = dialect.Logs{System: "IML", Manager: "IEL"} // [V docs, resmap: LogServices/IML, LogServices/IEL]
 	r.Protocol = dialect.Protocol{
 		Registries: map[string]string{"Base": g.base},
@@ -104,14 +132,63 @@ func common(g generation) dialect.Record {
 	return r
 }
 
+// fourth is iLO 4 [K table; V docs of iLO 4].
+func fourth() dialect.Record {
+	r := common(gen4)
+	f := &r.Face
+	f.Slash = true // [K table: in every link]
+	f.Moves = append(f.Moves, old...)
+	f.Shut = append(append(f.Shut, modern...), gone...)
+	f.Shapes = append(f.Shapes, gen9()...)
+	f.Rules = append([]dialect.Rule{{
+		Of: "ComputerSystem", Method: reset, Is: when("ResetType", "GracefulShutdown", "GracefulRestart"), // [K table]
+		Says: base(gen4, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken."),
+	}}, f.Rules...)
+	// Images are inserted by PATCH, or by the vendor's own actions [K table; V docs].
+	r.Media.Patched = true
+	r.BIOS.Flat = true // [K table]
+	r.Own.Resources = append(r.Own.Resources, arrays(gen4)...)
+	r.Own.Resources = append(r.Own.Resources, flashing)
+	r.Own.Actions = append(r.Own.Actions, flash)
+	// The API before Redfish is there as well [K table], and sessions are made at
+	// either place [K table].
+	r.Own.Also = append(r.Own.Also, dialect.Move{From: "/rest/v1", To: "/redfish/v1"}, dialect.Move{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"})
+	// It knows no query [K].
+	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored}
+	r.Breaks = append(r.Breaks, dialect.Break{Of: "ServiceRoot", Path: "Links/Sessions", Why: "the API before Redfish has other links [K]"})
+	return r
+}
+
 // fifth is iLO 5 [V table, docs ilo5_304].
 func fifth() dialect.Record {
 	r := common(gen5)
 	r.Face.Moves = append(r.Face.Moves, bios...)
 	r.Face.Shut = append(r.Face.Shut, modern...)
 	r.Face.Shapes = append(r.Face.Shapes, gen10...)
-	r.Face.Rules = append(slices.Clone(arrays), r.Face.Rules...)
-	r.Own.Resources = append(r.Own.Resources, smartArrays()...)
+	r.Face.Rules = append(slices.Clone(readOnlyVolumes), r.Face.Rules...)
+	r.Own.Resources = append(append(r.Own.Resources, arrays(gen5)...), smartConfig()...)
 	r.Own.Writes = append(r.Own.Writes, smartWrites...)
+	// It is the settings that are reset [V table].
+	r.Own.Also = append(r.Own.Also, dialect.Move{From: "/redfish/v1/systems/{system}/bios/settings/Actions/Bios.ResetBios", To: system + "/Bios/Actions/Bios.ResetBios"})
+	return r
+}
+
+// sixth is iLO 6 [V table, docs ilo6_170]. Volumes are made at once, of the
+// types that the controller has; what the vendor numbers from 239 down is
+// numbered from 1 here.
+func sixth() dialect.Record {
+	r := common(gen6)
+	r.Face.Moves = append(r.Face.Moves, bios...)
+	r.Face.Shapes = append(r.Face.Shapes, shape{Of: "Manager", Drop: []string{"PowerState"}}) // [V github.com/ironcore-dev/metal-operator/issues/594]
+	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                                       // [V table]
+	return r
+}
+
+// seventh is iLO 7 [V table, docs ilo7_114 and ilo7_adaptation].
+func seventh() dialect.Record {
+	r := common(gen7)
+	r.Face.Moves = append(r.Face.Moves, bios...)
+	r.Face.Shut = append(r.Face.Shut, chassis+"/PowerSubsystem") // [V docs: its resmap has none]
+	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised          // [V table]
 	return r
 }

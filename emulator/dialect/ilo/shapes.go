@@ -134,7 +134,7 @@ func shapes(g generation) []shape {
 		{Of: "VirtualMedia", At: system + "/VirtualMedia/2", Set: []datum{ // [V table: on the CD only]
 			{Path: g.in("BootOnNextServerReset"), From: system + "#Boot/BootSourceOverrideTarget", Map: dict{"Cd": true}, Value: false},
 		}},
-		{Of: "Manager", Drop: []string{"PowerState", "SerialConsole", "LastResetTime", "ServiceEntryPointUUID", "DateTimeLocalOffset", "TimeZoneName"},
+		{Of: "Manager", Drop: []string{"SerialConsole", "LastResetTime", "ServiceEntryPointUUID", "DateTimeLocalOffset", "TimeZoneName"},
 			Set: []datum{
 				g.kind("iLO"),
 				{Path: g.in("Firmware/Current/VersionString"), From: "FirmwareVersion", As: g.firmware},
@@ -160,7 +160,8 @@ func shapes(g generation) []shape {
 		{Of: "ManagerAccount", Drop: []string{ // [V docs, ManagerAccount]
 			"Locked", "AccountTypes", "AccountTypes@Redfish.AllowableValues", "StrictAccountTypes", "PasswordExpiration", "AccountExpiration",
 		}, Set: append([]datum{
-			// The last type without AccountTypes, which later ones require [V docs].
+			// The last type without AccountTypes, which later ones require [V docs;
+			// K of iLO 6 and 7, which have a later one].
 			{Path: "@odata.type", Value: "#ManagerAccount.v1_3_0.ManagerAccount"},
 			g.kind("iLOAccount"),
 			{Path: "Name", Value: "User Account"},
@@ -184,6 +185,8 @@ func shapes(g generation) []shape {
 				{Path: g.in("Accept3rdPartyFirmware"), Value: false},
 				{Path: g.in("DowngradePolicy"), Value: "AllowDowngrade"},
 			}},
+		// The root of trust is iLO's own [K]: there are no TrustedComponents [V docs].
+		{Of: "ComponentIntegrity", Set: []datum{{Path: "TargetComponentURI", Value: manager}}},
 		{Of: "Bios", Set: []datum{ // [V docs, Bios; table]
 			{Path: "Oem/" + g.oem + "/@odata.type", Value: "#HpeBiosExt.v2_0_0.HpeBiosExt"},
 		}},
@@ -216,7 +219,33 @@ var allPrivileges = []struct {
 
 // gen10 is what iLO 5 alone shows.
 var gen10 = []shape{
-	{Of: "ComputerSystem", Drop: []string{"BootProgress"}}, // [V docs: of systems with a DPU only]
+	{Of: "ComputerSystem", Drop: []string{"BootProgress"}},  // [V docs: of systems with a DPU only]
+	{Of: "AccountService", Drop: []string{"HTTPBasicAuth"}}, // [V docs: AccountService.v1_5_0]
+	{Of: "Bios", Drop: []string{"Actions/#Bios.ResetBios"}},
+	{Of: "Bios", At: system + "/Bios/Settings", Set: []datum{
+		{Path: "Actions/#Bios.ResetBios/target", Value: "{self}/Actions/Bios.ResetBios"}, // [V table]
+	}},
+}
+
+// offered4 are the resets of iLO 4 [K table].
+var offered4 = []any{"On", "ForceOff", "ForceRestart", "Nmi", "PushPowerButton"}
+
+// gen9 is what iLO 4 shows.
+func gen9() []shape {
+	return []shape{
+		{Of: "ServiceRoot", Drop: []string{"Vendor", "Product", "ProtocolFeaturesSupported", "Links/ManagerProvidingService"}, Set: []datum{ // [K table]
+			{Path: "Name", Value: "HP RESTful Root Service"},
+		}},
+		{Of: "ComputerSystem", Drop: []string{"BootProgress", "LocationIndicatorActive", "Boot/BootOptions", "Boot/BootOrder", "Boot/BootSourceOverrideMode", "HostingRoles"}}, // [V docs]
+		{Of: "ComputerSystem", Set: []datum{{Path: "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", Value: offered4}}},
+		{Of: "ActionInfo", At: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: offered4}}},
+		{Of: "AccountService", Drop: []string{"HTTPBasicAuth", "LocalAccountAuth", "MinPasswordLength"}},
+		{Of: "ManagerAccount", Drop: []string{"RoleId", "RoleId@Redfish.AllowableValues", "Links/Role"}, Set: []datum{ // [V docs: privileges, and no role]
+			{Path: "@odata.type", Value: "#ManagerAccount.v1_0_0.ManagerAccount"},
+		}},
+		{Of: "Bios", Set: []datum{{Path: "@odata.type", Value: "#HpBios.v1_2_0.HpBios"}}}, // [V docs]
+		{Of: "Manager", Set: []datum{{Path: "Oem/Hp/Links/UpdateService", Value: dict{"@odata.id": manager + "/UpdateService"}}}},
+	}
 }
 
 // types are what the vendor adds, as far as a schema is served for it.

@@ -26,10 +26,9 @@ const (
 	keptAt      = "SmartStorageConfig/Time"
 )
 
-// smartArrays are the resources.
-func smartArrays() []dialect.Resource {
+// smartConfig are the resources.
+func smartConfig() []dialect.Resource {
 	const kind = "SmartStorageConfig.v2_0_3.SmartStorageConfig"
-	const array = system + "/SmartStorage/ArrayControllers"
 	tunable := []string{
 		"ExpandPriority", "RebuildPriority", "ReadCachePercent", "DriveWriteCache", "NoBatteryWriteCache", "PredictiveSpareRebuild", "QueueDepth",
 		"SurfaceScanAnalysisPriority", "SurfaceScanAnalysisDelaySeconds", "CurrentParallelSurfaceScanCount", "ElevatorSort",
@@ -41,48 +40,6 @@ func smartArrays() []dialect.Resource {
 		// What tunes the array is kept, and has no effect [V docs: names and defaults].
 		{At: configAt + "/settings", Type: kind, Name: "Smart Storage Config Settings", Changes: tunable, Needs: "ConfigureComponents",
 			Read: func(l dialect.Look) map[string]any { return config(l, true) }},
-		{At: system + "/SmartStorage", Type: "HpeSmartStorage.v2_0_0.HpeSmartStorage", Name: "HpeSmartStorage", Set: []datum{
-			{Path: "Links/ArrayControllers", Value: dict{"@odata.id": array}}, {Path: "Status/Health", Value: "OK"},
-		}},
-		{At: array, Type: "HpeSmartStorageArrayControllerCollection.HpeSmartStorageArrayControllerCollection", Name: "HpeSmartStorageArrayControllers",
-			Like: system + "/Storage"},
-		{At: array + "/{storage}", Like: system + "/Storage/{storage}", Type: "HpeSmartStorageArrayController.v2_2_0.HpeSmartStorageArrayController",
-			Name: "HpeSmartStorageArrayController", Drop: []string{
-				"Drives", "Drives@odata.count", "StorageControllers", "StorageControllers@odata.count", "Controllers", "Volumes", "HotspareActivationPolicy",
-				"Links/Enclosures", "Links/Enclosures@odata.count", "Actions", "@Redfish.OperationApplyTimeSupport",
-			}, Set: []datum{
-				{Path: "AdapterType", Value: "SmartArray"}, {Path: "BackupPowerSourceStatus", Value: "Present"}, {Path: "CurrentOperatingMode", Value: "Mixed"},
-				{Path: "Model", From: "StorageControllers/0/Model"}, {Path: "SerialNumber", From: "StorageControllers/0/SerialNumber"},
-				{Path: "FirmwareVersion/Current/VersionString", From: "StorageControllers/0/FirmwareVersion"},
-				{Path: "Location", Value: "Slot 0"}, {Path: "LocationFormat", Value: "PCISlot"},
-				{Path: "Links/LogicalDrives", Value: dict{"@odata.id": array + "/{storage}/LogicalDrives"}},
-				{Path: "Links/PhysicalDrives", Value: dict{"@odata.id": array + "/{storage}/DiskDrives"}},
-			}},
-		{At: array + "/{storage}/LogicalDrives", Like: system + "/Storage/{storage}/Volumes", Name: "HpeSmartStorageLogicalDrives",
-			Type: "HpeSmartStorageLogicalDriveCollection.HpeSmartStorageLogicalDriveCollection", Drop: []string{"@Redfish.CollectionCapabilities", "@Redfish.OperationApplyTimeSupport"}},
-		{At: array + "/{storage}/LogicalDrives/{volume}", Like: system + "/Storage/{storage}/Volumes/{volume}", Name: "HpeSmartStorageLogicalDrive",
-			Type: "HpeSmartStorageLogicalDrive.v2_3_0.HpeSmartStorageLogicalDrive", Drop: []string{
-				"RAIDType", "OptimumIOSizeBytes", "Encrypted", "VolumeUsage", "ReadCachePolicy", "WriteCachePolicy", "WriteCacheState", "InitializeMethod",
-				"RecoverableCapacitySourceCount", "Operations", "Actions", "Links", "DisplayName", "Identifiers", "CapacityBytes", "MediaSpanCount",
-				"@Redfish.OperationApplyTimeSupport",
-			}, Set: []datum{
-				{Path: "LogicalDriveName", From: "DisplayName"}, {Path: "Raid", From: "RAIDType", Map: raids, Value: "Unknown"},
-				{Path: "VolumeUniqueIdentifier", From: "Identifiers/0/DurableName"}, {Path: "LogicalDriveType", Value: "Data"},
-				{Path: "MediaType", Value: "HDD"}, {Path: "InterfaceType", Value: "SAS"},
-			}},
-		{At: array + "/{storage}/DiskDrives", Name: "HpeSmartStorageDiskDrives", Type: "HpeSmartStorageDiskDriveCollection.HpeSmartStorageDiskDriveCollection",
-			Read: func(l dialect.Look) map[string]any {
-				members := []any{}
-				for _, at := range drivesOf(l, l.IDs["storage"]) {
-					members = append(members, dict{"@odata.id": l.Self + at[strings.LastIndexByte(at, '/'):]})
-				}
-				return dict{"Members": members}
-			}},
-		{At: array + "/{storage}/DiskDrives/{drive}", Like: system + "/Storage/{storage}/Drives/{drive}", Name: "HpeSmartStorageDiskDrive",
-			Type: "HpeSmartStorageDiskDrive.v2_1_0.HpeSmartStorageDiskDrive", Drop: []string{"Actions", "Links", "Operations", "Metrics", "Identifiers", "PhysicalLocation", "HotspareType", "StatusIndicator", "@Redfish.OperationApplyTimeSupport"},
-			Set: []datum{
-				{Path: "InterfaceType", From: "Protocol"}, {Path: "DiskDriveUse", Value: "Data"}, {Path: "LocationFormat", Value: "ControllerPort:Box:Bay"},
-			}},
 	}
 }
 
