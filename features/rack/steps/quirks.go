@@ -172,6 +172,11 @@ func (s *scene) carryOut(server int, what string) error {
 	if !ok {
 		return fmt.Errorf("no client %q", what)
 	}
+	return s.request(server, r)
+}
+
+// request sends a request to a server's BMC.
+func (s *scene) request(server int, r request) error {
 	var header []string
 	for _, h := range r.header {
 		if h == "ETAG" {
