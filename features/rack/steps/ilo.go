@@ -36,7 +36,6 @@ var iloRequests = map[string]request{
 }
 
 func (s *scene) registerILO(sc *godog.ScenarioContext) {
-	sc.Step(`^a rack of (\d+) servers? of the model "([^"]*)"$`, func(n int, model string) error { return s.start(model, n) })
 	sc.Step(`^a client of its iLO (.*)$`, func(what string) error {
 		if what == "does nothing" {
 			return nil
