@@ -4,7 +4,7 @@ Feature: Servers whose BMC is an iLO
 
   @dialect
   Scenario Outline: <model>: a client <does>
-    Given a rack of 1 server of the model <model>
+    Given a rack of 1 server with the profile "<model>"
     When a client of its iLO <before>
     And a client of its iLO <does>
     Then it is answered <status> with "<message>"
@@ -26,7 +26,7 @@ Feature: Servers whose BMC is an iLO
 
   @dialect
   Scenario: Changes are refused while the system is in POST
-    Given a rack of 1 server of the model hpe-dl360-gen11
+    Given a rack of 1 server with the profile "hpe-dl360-gen11"
     When a client of its iLO switches on
     And 10 seconds pass
     And a client of its iLO sets the boot target for once
@@ -36,7 +36,7 @@ Feature: Servers whose BMC is an iLO
 
   @dialect
   Scenario: A Smart Array makes its volumes when the system starts
-    Given a rack of 1 server of the model hpe-dl360-gen10
+    Given a rack of 1 server with the profile "hpe-dl360-gen10"
     When a client of its iLO has the array make one at the next start
     And a client of its iLO switches on
     Then the iLO's array comes to have the volume "root"

@@ -36,6 +36,7 @@ var iloRequests = map[string]request{
 }
 
 func (s *scene) registerILO(sc *godog.ScenarioContext) {
+	sc.Step(`^a rack of (\d+) servers? with the profile "([^"]*)"$`, func(n int, profile string) error { return s.start(profile, n) })
 	sc.Step(`^a client of its iLO (.*)$`, func(what string) error {
 		if what == "does nothing" {
 			return nil
