@@ -2,6 +2,7 @@ package ipmi
 
 import (
 	"encoding/hex"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,9 +39,15 @@ func deviceID(x *exchange) error {
 	return nil
 }
 
+// version is where a version begins in a text.
+var version = regexp.MustCompile(`[0-9]+\.[0-9]`)
+
 // firmwareVersion is a version as Get Device ID has it: the first number in 7
 // bits, the second as two decimal digits, and what follows as bytes.
 func firmwareVersion(text string) (major, minor byte, aux [4]byte) {
+	if at := version.FindStringIndex(text); at != nil { // and not a number of the product
+		text = text[at[0]:]
+	}
 	numbers := strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	at := func(i, most int) int {
 		if i >= len(numbers) {

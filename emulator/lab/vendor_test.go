@@ -85,6 +85,9 @@ var habits = []struct {
 		{source: "the firmware applies them", method: "GET", path: sys1, status: 200, wait: 5 * time.Minute, shows: map[string]any{
 			sys1 + "/Bios#Attributes/Processors_HyperThreading": "Disabled",
 		}},
+		{source: "mockup, UpdateService: where images are pushed", method: "POST", path: "/mfwupdate", body: `{}`, status: 415, shows: map[string]any{
+			"/redfish/v1/UpdateService#MultipartHttpPushUri": "/mfwupdate", "/redfish/v1/UpdateService#HttpPushUri": "/fwupdate",
+		}},
 		{source: "mockup, SystemReset; libredfish", method: "POST", path: sys1 + "/Actions/Oem/LenovoComputerSystem.SystemReset", body: `{"ResetType":"ForceOff"}`, status: 400},
 		{source: "scripts: policies of volumes have Lenovo's names", method: "POST", path: sys1 + "/Storage/RAID_Slot3/Volumes", status: 201,
 			body: `{"Name":"v1","RAIDType":"RAID1","Links":{"Drives":[{"@odata.id":"/redfish/v1/Systems/1/Storage/RAID_Slot3/Drives/Disk.0"},{"@odata.id":"/redfish/v1/Systems/1/Storage/RAID_Slot3/Drives/Disk.1"}]},` +
@@ -147,6 +150,9 @@ var habits = []struct {
 		}},
 		{source: "mockup, InsertMediaActionInfo", method: "POST", path: mgr1 + "/VirtualMedia/VirtualMedia1" + inserting, body: `{"Image":"IMAGE","Inserted":true,"WriteProtected":true}`, status: 200},
 		{source: "sushy change-bootdev-smc", method: "PATCH", path: sys1, body: `{"Boot":{"BootSourceOverrideTarget":"UsbCd","BootSourceOverrideEnabled":"Once","BootSourceOverrideMode":"UEFI"}}`, status: 200},
+		{source: "mockup, UpdateService: where images are pushed", method: "POST", path: "/redfish/v1/UpdateService/upload", body: `{}`, status: 415, shows: map[string]any{
+			"/redfish/v1/UpdateService#MultipartHttpPushUri": "/redfish/v1/UpdateService/upload", "/redfish/v1/UpdateService#HttpPushUri": nil,
+		}},
 		{source: "libredfish, ACCycle", method: "POST", path: sys1 + "/Actions/Oem/OemSystemExtensions.Reset", body: `{"ResetType":"ACCycle"}`, status: 200},
 	}},
 	{"gigabyte-r282", []habit{

@@ -9,8 +9,9 @@ const (
 
 var face = dialect.Face{
 	Moves: []dialect.Move{
-		{From: system + "/Bios/Settings", To: system + "/Bios/SD"},      // [V: mockup; ansible #6434]
-		{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}, // [V: mockup]
+		{From: "/redfish/v1/UpdateService/MultipartUpload", To: "/redfish/v1/UpdateService/upload"}, // [V: mockup]
+		{From: system + "/Bios/Settings", To: system + "/Bios/SD"},                                  // [V: mockup; ansible #6434]
+		{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"},                             // [V: mockup]
 	},
 	Shapes: []dialect.Shape{
 		{Of: "ServiceRoot", Set: []dialect.Datum{{Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIServiceRoot.v1_0_0.AMIServiceRoot", "RtpVersion": "13.03"}}}}, // [V: mockup]
@@ -29,6 +30,7 @@ var face = dialect.Face{
 			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", From: "=" + keptMedia},
 		}}, // [V: mockup]
 		{Of: "SessionService", Set: []dialect.Datum{{Path: "SessionTimeout", Value: 30}}}, // [V: mockup]
+		{Of: "UpdateService", Drop: []string{"HttpPushUri"}},                              // [V: mockup]
 		{Of: "Bios", Drop: []string{"@Redfish.Settings/SupportedApplyTimes"}},             // [V: mockup]
 		{Of: "VirtualMedia", Drop: []string{"VerifyCertificate", "Certificates"}},         // [K]
 	},

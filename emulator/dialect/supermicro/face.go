@@ -55,6 +55,7 @@ func booting(version string, targets []any) (s dialect.Shape, u dialect.Rule, g 
 // moves are where both have what others have elsewhere. Settings are at SD [V:
 // mockup; K for X11].
 var moves = []dialect.Move{
+	{From: "/redfish/v1/UpdateService/MultipartUpload", To: "/redfish/v1/UpdateService/upload"}, // [V: mockup]
 	{From: system + "/Bios/Settings", To: system + "/Bios/SD"},
 	{From: system + "/Storage/{storage}/Drives/Disk.{drive}", To: system + "/Storage/{storage}/Drives/Disk.Bay.{drive}"}, // [V: mockup for the name]
 	// [V: mockup, UpdateService]
@@ -66,6 +67,7 @@ var shapes = []dialect.Shape{
 	// nothing says when they are applied [V: mockup, Bios].
 	{Of: "Bios", At: system + "/Bios/Settings", Bare: []string{"Attributes"}, Drop: []string{"@Redfish.SettingsApplyTime"}},
 	{Of: "Bios", Drop: []string{"@Redfish.Settings/SupportedApplyTimes"}},
+	{Of: "UpdateService", Drop: []string{"HttpPushUri"}}, // [V: mockup]
 	{
 		Of: "Manager",
 		Set: []dialect.Datum{

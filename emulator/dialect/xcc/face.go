@@ -54,6 +54,7 @@ var shapes = []dialect.Shape{
 			{Path: "Oem/Lenovo/KCSEnabled", Value: true},                                             // [V: mockup for the name]
 		},
 	},
+	{Of: "UpdateService", Set: []dialect.Datum{{Path: "HttpPushUri", Value: "/fwupdate"}, {Path: "MultipartHttpPushUri", Value: "/mfwupdate"}}}, // [V: mockup]
 	{
 		Of: "Chassis",
 		Set: []dialect.Datum{

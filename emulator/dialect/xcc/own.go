@@ -1,6 +1,10 @@
 package xcc
 
-import "github.com/metalab-dev/metalab/emulator/dialect"
+import (
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
 
 const (
 	control  = manager + "/Oem/Lenovo/RemoteControl"
@@ -101,6 +105,10 @@ var own = dialect.Own{
 			Does: []dialect.Effect{{Steps: []dialect.Step{{Method: "PATCH", At: document, Body: map[string]any{"Image": nil}}}}},
 		},
 	},
+	// Images are pushed there, outside of Redfish [V: mockup, UpdateService].
+	Also: []dialect.Move{
+		{From: "/fwupdate", To: "/redfish/v1/UpdateService/Upload"}, {From: "/mfwupdate", To: "/redfish/v1/UpdateService/MultipartUpload"},
+	},
 	Writes: []dialect.Write{{
 		Of: "ComputerSystem", At: pending, Path: "Boot/BootOrder", Type: dialect.ListInput,
 		Does: []dialect.Effect{{Steps: []dialect.Step{{Method: "PATCH", At: system, Body: map[string]any{"Boot": map[string]any{"BootOrder": "$"}}}}}},
@@ -113,6 +121,6 @@ var restart = dialect.Step{Method: "POST", At: manager + "/Actions/Manager.Reset
 // both also has the manager's collection of virtual media, beside the system's
 // [V: mockup].
 func both(o dialect.Own) dialect.Own {
-	o.Also = []dialect.Move{{From: manager + "/VirtualMedia", To: system + "/VirtualMedia"}}
+	o.Also = append(slices.Clone(o.Also), dialect.Move{From: manager + "/VirtualMedia", To: system + "/VirtualMedia"})
 	return o
 }

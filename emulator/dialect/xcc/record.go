@@ -13,9 +13,6 @@
 //	reference the table of dialects that issue 7 names
 //
 // What is of a real XCC and not here, and why:
-//   - /fwupdate and /mfwupdate, which take images by POST, are the same upload
-//     as HttpPushUri's; images come by that, MultipartHttpPushUri and
-//     SimpleUpdate.
 //   - SimpleUpdate by TFTP and SFTP: the lab fetches by HTTP and HTTPS.
 //   - ForceRestart that hangs is of one model (SR675) and no habit of XCC's.
 //   - Feature on demand keys (Oem/Lenovo/FoD): the licences are installed, and
@@ -90,6 +87,7 @@ func record(name, model, redfish string, face dialect.Face, more func(*dialect.R
 		machine.None, machine.Pxe, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.Diags, machine.UefiTarget,
 	}
 	r.Redundant = dialect.Accept // [K]
+	r.MaxImage = 250000000       // [V: mockup, UpdateService]
 	r.Logs = dialect.Logs{System: "SEL" /* [V: mockup] */, Manager: "AuditLog" /* [V: mockup, there under the system] */}
 	r.BIOS = dialect.BIOS{
 		Times: []firmware.ApplyTime{firmware.OnReset}, // [V: mockup, Bios]
