@@ -25,6 +25,9 @@ import (
 type guard struct {
 	net.Conn
 	name, password []byte
+	// level is asked for when a session is opened already, not only in RAKP 1:
+	// some BMCs make keys with that one (FreeIPMI, workaround opensesspriv).
+	level byte
 
 	mu     sync.Mutex
 	cut    bool    // no more reads: the call's context has ended
@@ -87,6 +90,8 @@ func (g *guard) Write(b []byte) (int, error) {
 		switch {
 		case g.asked == payloadOpen && len(body) >= 32:
 			g.wanted = [3]byte{body[12], body[20], body[28]}
+			b = bytes.Clone(b)
+			b[header+1] = g.level
 		case g.asked == payloadR1 && len(body) >= 28:
 			g.ours, g.role = bytes.Clone(body[8:24]), body[24]
 		case g.asked == payloadR3:

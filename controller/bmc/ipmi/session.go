@@ -49,6 +49,9 @@ func (c *client) open(ctx context.Context, suite types.CipherSuiteID) (*session,
 		return nil, c.explain(ctx, "dial", err)
 	}
 	g := newGuard(socket, c.credentials)
+	if c.level >= types.PrivilegeLevelUser { // no command of ours is one of call back
+		g.level = byte(c.level)
+	}
 	api, err := goipmi.NewClient(c.address.Host, int(c.address.Port), c.credentials.Username, c.credentials.Password)
 	if err != nil {
 		_ = g.Close()
