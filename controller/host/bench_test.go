@@ -60,6 +60,7 @@ type bench struct {
 
 	// What the agent remembers: it goes with the boot, not with the controller.
 	boot      string
+	resets    int // of the server so far
 	done      map[string]job.Report
 	deaf      bool // the agent does not report
 	ran       []job.Kind
@@ -210,6 +211,9 @@ func (b *bench) agent() {
 		return
 	}
 	if b.network != nil {
+		if n := b.verbs(bmctest.SetPower, func(c bmctest.Call) bool { return c.Power == bmc.PowerReset }); n != b.resets {
+			b.resets, b.boot = n, "" // what ran is gone
+		}
 		if !b.bootsByNetwork() {
 			return
 		}

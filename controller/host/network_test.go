@@ -42,7 +42,7 @@ func (b *bench) bootsByNetwork() bool {
 		switch {
 		case c.Verb == bmctest.SetBoot:
 			next = c.Boot
-		case c.Verb == bmctest.SetPower && c.Power == bmc.PowerOn:
+		case c.Verb == bmctest.SetPower && (c.Power == bmc.PowerOn || c.Power == bmc.PowerReset):
 			booted = next
 			if !next.Persistent {
 				next = bmc.Boot{}
@@ -109,6 +109,52 @@ func TestHostIsProvisionedByTheNetwork(t *testing.T) {
 				t.Errorf("power %s, want it off (B-70)", sys.Power)
 			}
 		})
+	}
+}
+
+// B-125: as with virtual media, a server that must never be off is restarted into
+// its agent and into its image. Whoever replaces the controller restarts it once
+// more at the most, and never while its agent works.
+func TestAServerThatMustNotBeOffNeverIsByTheNetwork(t *testing.T) {
+	for _, scheme := range []string{"ipmi", "redfish", "redfish-uefihttp"} {
+		for seed := range uint64(20) {
+			t.Run(fmt.Sprintf("%s %d", scheme, seed), func(t *testing.T) {
+				b := newNetBench(t, seed, scheme, func(h *metal3.BareMetalHost) {
+					withImage(h)
+					h.Spec.DisablePowerOff = true
+				})
+				b.bmc.Press(bmc.On)
+				if seed > 0 {
+					m := &mortality{die: func(int) bool { return b.chance.IntN(60) == 0 }}
+					m.take(b)
+				}
+				b.until("provisioned", in(metal3.StateProvisioned))
+				if b.bootsByNetwork() {
+					t.Error("the server was restarted into its agent last")
+				}
+				b.change(func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
+				b.until("available", in(metal3.StateAvailable))
+				if err := b.kube.Delete(t.Context(), b.host()); err != nil {
+					t.Fatal(err)
+				}
+				b.until("gone", func(h *metal3.BareMetalHost) bool { return h == nil })
+				resets := 0
+				for _, c := range b.bmc.Calls() {
+					switch {
+					case c.Verb == bmctest.SetPower && c.Power == bmc.PowerReset:
+						resets++
+					case c.Verb == bmctest.SetPower:
+						t.Errorf("the BMC was told %+v", c)
+					}
+				}
+				if seed == 0 && resets != 4 {
+					t.Errorf("restarted %d times, want 4: to inspect, to write, to run, to clean", resets)
+				}
+				if want := []job.Kind{job.Inventory, job.Clean, job.Write, job.Clean}; b.power() != bmc.On || !cmp.Equal(b.ran, want) {
+					t.Errorf("power %s, the agent ran %v, want %v", b.power(), b.ran, want)
+				}
+			})
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		Power: []bmc.Power{bmc.On, bmc.Off, bmc.PoweringOn, bmc.PoweringOff}[r.IntN(4)],
 		Media: []Media{MediaNone, MediaCurrent, MediaOld, MediaForeign, MediaLive}[r.IntN(5)],
 		Live:  flip(), WantDeploy: text("", "", "m", "n"), HaveDeploy: text("", "", "m"), BootStays: flip(),
-		NextBoot: []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk}[r.IntN(3)],
+		NextBoot: []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk, bmc.BootPXE}[r.IntN(4)],
 		AgentUp:  flip(), AgentWait: time.Duration(r.IntN(2)) * time.Hour, AgentSilent: time.Duration(r.IntN(4)/3) * time.Hour,
 		Inspect: jobs[r.IntN(4)], Clean: jobs[r.IntN(4)], Write: jobs[r.IntN(4)], JobError: text("broke", "", "it was aborted"),
 		HintsChanged: r.IntN(4) == 0, Secure: flip(), Restarted: flip(), Strange: flip(), NoSlot: r.IntN(4) == 0, Resting: r.IntN(8) == 0,

@@ -141,15 +141,30 @@ func runsAgent(f Facts) bool {
 	switch {
 	case !byNetwork(f):
 		return ours(f)
+	case neverOff(f): // what it was restarted into shows in nothing
+		return false
 	case f.State == provisioning || f.State == deprovisioning && f.Cleaning:
 		return on(f) && !f.SeenOff
 	}
 	return on(f) && f.SeenOff && f.State != deprovisioning && f.Part.State != PartRunning
 }
 
-// neverOff: the server is on, and must stay on. What it boots by the network
-// shows in nothing but its having been off, so there it cannot be spared that.
-func neverOff(f Facts) bool { return f.DisablePowerOff && on(f) && !byNetwork(f) }
+// neverOff: the server is on, and must stay on.
+func neverOff(f Facts) bool { return f.DisablePowerOff && on(f) }
+
+// strayWait is how long an agent is listened for that another controller may
+// have had booted, where nothing else shows that: agents are heard of every few
+// seconds (agent.Config, Poll). Whatever boots meanwhile has begun no work.
+const strayWait = time.Minute
+
+// unheard: an agent that came by the network would have been heard of by now.
+func unheard(f Facts) bool { return f.AgentWait >= strayWait }
+
+// stillAgents: a server that must not be off has not been restarted into what is
+// deployed, as far as is known.
+func stillAgents(f Facts) bool { return ours(f) || byNetwork(f) && !f.Restarted }
+
+func onMedia(f Facts) bool { return !byNetwork(f) }
 
 func restarted(f Facts) bool { return f.Restarted }
 
@@ -276,10 +291,15 @@ var rules = []rule{
 	{in: withWork, name: powerChanges, when: moving, after: shortWait},
 	// A server that must never be off is restarted instead (B-125). The override
 	// goes before the medium: that it is spent shows that the agent was booted.
-	{in: withWork, name: "must not be off, and would not boot its agent", ref: "B-125", when: and(working, not(agentUp), neverOff, nextBootIsNot(bmc.BootCD), not(setUp)), do: BootCD, after: 1},
-	{in: withWork, name: "must not be off, and has no agent medium", ref: "B-125", when: and(working, not(agentUp), neverOff, not(setUp)), do: InsertMedia, after: 1},
-	{in: withWork, name: "must not be off, and is to boot its agent", ref: "B-125", when: and(working, not(agentUp), neverOff, not(nextBootIsNot(bmc.BootCD)), not(restarted)), do: RestartBoot, after: longWait},
-	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(setUp)), do: PowerOff, after: shortWait},
+	{in: withWork, name: "must not be off, and would not boot its agent", ref: "B-125", when: and(working, onMedia, not(agentUp), neverOff, nextBootIsNot(bmc.BootCD), not(setUp)), do: BootCD, after: 1},
+	{in: withWork, name: "must not be off, and has no agent medium", ref: "B-125", when: and(working, onMedia, not(agentUp), neverOff, not(setUp)), do: InsertMedia, after: 1},
+	{in: withWork, name: "must not be off, and is to boot its agent", ref: "B-125", when: and(working, onMedia, not(agentUp), neverOff, not(nextBootIsNot(bmc.BootCD)), not(restarted)), do: RestartBoot, after: longWait},
+	// One that boots by the network may run its agent already: it has no medium
+	// that would show.
+	{in: withWork, name: "must not be off, and may run an agent that was not heard of", ref: "B-125", when: and(working, byNetwork, not(agentUp), neverOff, not(setUp), not(restarted), not(unheard)), after: shortWait},
+	{in: withWork, name: "must not be off, and would not boot its agent by the network", ref: "B-125 B-131", when: and(working, byNetwork, not(agentUp), neverOff, not(setUp), not(restarted), func(f Facts) bool { return f.NextBoot != f.Net }), do: BootNet, after: 1},
+	{in: withWork, name: "must not be off, and is to boot its agent by the network", ref: "B-125 B-131", when: and(working, byNetwork, not(agentUp), neverOff, not(setUp), not(restarted)), do: RestartBoot, after: longWait},
+	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(setUp), not(and(byNetwork, neverOff))), do: PowerOff, after: shortWait},
 	{in: withWork, name: "has no agent medium", when: and(working, not(byNetwork), not(agentUp), off, not(setUp)), do: InsertMedia, after: 1},
 	{in: withWork, name: "would not boot its agent", when: and(working, not(byNetwork), not(agentUp), off, nextBootIsNot(bmc.BootCD)), do: BootCD, after: 1},
 	{in: withWork, name: "would not boot its agent by the network", ref: "B-131", when: and(working, byNetwork, not(agentUp), off, func(f Facts) bool { return f.NextBoot != f.Net }), do: BootNet, after: 1},
@@ -310,10 +330,10 @@ var rules = []rule{
 	{in: states{deprovisioning}, name: "would still boot its image securely", ref: "B-140", when: and(not(ended), func(f Facts) bool { return f.Secure && f.BootStays }), do: BootAny, after: shortWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
-	{in: states{provisioning}, name: "must not be off, and would not boot its disk", ref: "B-125", when: and(not(working), not(live), neverOff, ours, nextBootIsNot(bmc.BootDisk)), do: BootDisk, after: 1},
+	{in: states{provisioning}, name: "must not be off, and would not boot its disk", ref: "B-125", when: and(not(working), not(live), neverOff, stillAgents, nextBootIsNot(bmc.BootDisk)), do: BootDisk, after: 1},
 	{in: states{provisioning}, name: "must not be off, and would not boot its live medium", ref: "B-125 B-153", when: and(not(working), live, neverOff, not(restarted), func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: 1},
 	{in: states{provisioning}, name: "must not be off, and has no live medium", ref: "B-125 B-153", when: and(not(working), live, neverOff, not(liveMedium)), do: InsertLive, after: 1},
-	{in: states{provisioning}, name: "must not be off, and is to boot what is deployed", ref: "B-125", when: and(not(working), neverOff, not(restarted), func(f Facts) bool { return live(f) || ours(f) }), do: RestartBoot, after: shortWait},
+	{in: states{provisioning}, name: "must not be off, and is to boot what is deployed", ref: "B-125", when: and(not(working), neverOff, not(restarted), func(f Facts) bool { return live(f) || stillAgents(f) }), do: RestartBoot, after: shortWait},
 	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "must not be off, and still has the agent medium", ref: "B-125", when: and(not(working), neverOff, ours), do: EjectMedia, after: 1},
 	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(not(working), on, runsAgent), do: PowerOff, after: shortWait},
 	{in: states{provisioning}, name: "runs something other than its live image", ref: "B-153", when: and(live, on, not(liveMedium)), do: PowerOff, after: shortWait},
