@@ -85,6 +85,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	c.Log.Info("agent started", "controller", c.Media.Server, "boot", c.Media.Boot)
 	a := &agent{Config: c, controller: controller, runner: run}
 	a.loop(ctx)
 	return nil
@@ -101,9 +102,13 @@ type agent struct {
 func (a *agent) loop(ctx context.Context) {
 	a.leave = a.Enter()
 	defer func() { a.leave() }()
-	wait, last := a.Poll, ""
+	wait, last, registered := a.Poll, "", false
 	for ctx.Err() == nil {
 		j, err := a.controller.lease(ctx)
+		if err == nil && !registered {
+			registered = true
+			a.Log.Info("registered with the controller")
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -194,6 +199,7 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 		// machine for dead. This is real time, as the work is.
 		alive := clock.RealClock{}.NewTicker(a.Poll)
 		defer alive.Stop()
+		told := 0 // quarters of the job, in the log
 		for percent, more := 0, true; ; {
 			select {
 			case p, ok := <-latest:
@@ -204,6 +210,10 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 				return
 			}
 			leave := a.Enter()
+			if quarter := percent / 25; quarter > told && quarter < 4 {
+				told = quarter
+				a.Log.Info("job goes on", "job", j.ID, "percent", percent)
+			}
 			err := a.controller.report(ctx, j.ID, job.Report{State: job.Running, Percent: percent})
 			leave()
 			if answered(err, http.StatusGone, http.StatusForbidden) {

@@ -31,6 +31,32 @@ Feature: Servers that boot their agent by the network
       | redfish          | Pxe 1      | "eno1" |
       | redfish-uefihttp | UefiHttp 1 | no NIC |
 
+  @B-125 @B-131
+  Scenario Outline: A server at <scheme>:// that shall never be off is restarted
+    When the operator registers the server by "<scheme>"
+    Then the host becomes "available"
+    When the operator edits the host:
+      """
+      spec: {disablePowerOff: true}
+      """
+    And the operator counts how often the server starts
+    And the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server runs what its first disk holds
+    And the server has started 2 times since, and was never off
+    When the operator takes the image away
+    Then the host becomes "available"
+    And the server has started 3 times since, and was never off
+    And the server's disks hold no partition table
+    When the operator deletes the host
+    Then the host is gone
+    And the server is on
+
+    Examples:
+      | scheme  |
+      | ipmi    |
+      | redfish |
+
   @B-131 @B-133
   Scenario Outline: Every other kind of address that boots by the network
     When the operator registers the server by "<scheme>"

@@ -165,6 +165,22 @@ Feature: RAID
     Then the host is prepared with it
     And the server has the volumes "1, 5"
 
+  # B-10 B-52 B-206 B-212
+  Scenario Outline: While RAID, settings and firmware change, with a BMC that dies as well: seed <seed>
+    Given a lab with 1 server of the model "raid"
+    And the operator has registered the server
+    When the operator asks at once for RAID level 1, the settings "ProcCores=8" and the firmware "bios=2.4.0, nic:1=22.40.1"
+    And controllers are killed and the BMC restarts, 5 times, at points drawn from the seed <seed>
+    Then the host has all of it
+    And it never said that it is available with half of it
+
+    Examples:
+      | seed |
+      | 1    |
+      | 2    |
+      | 3    |
+      | 4    |
+
   # B-52 B-61 B-163 B-170 B-173
   Scenario: Software RAID, from its disks to a server that boots off what is left
     Given a lab with 1 server

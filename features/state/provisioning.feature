@@ -22,6 +22,26 @@ Feature: provisioning
       | raw    |
       | qcow2  |
 
+  @B-61
+  Scenario: The console shows what the agent does
+    When the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server's console has shown, in this order:
+      """
+      agent started
+      registered with the controller
+      job started" job=…-inspect kind=inventory
+      job done" job=…-inspect
+      agent started
+      registered with the controller
+      job started" job=…-clean… kind=clean
+      job done" job=…-clean…
+      job started" job=…-write… kind=write
+      job goes on
+      job done" job=…-write…
+      """
+    And the server's console shows no token
+
   @B-151 @B-152
   Scenario Outline: A checksum of the kind <kind>, which is <named>
     When the operator asks for the lab's image with its <kind> checksum, which is <named>

@@ -10,6 +10,7 @@ import (
 	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
@@ -40,9 +41,46 @@ func (s *scene) registerServers(sc *book) {
 		}
 		return nil
 	})
+	sc.Step(`^the operator counts how often the server starts$`, "waits until the server stands still, and begins to count", s.countStarts)
+	sc.Step(`^the server has started (\d+) times since, and was never off$`, "asserts how often it has begun to boot since, and that its BMC has logged no loss of power", s.hasRestarted)
+	sc.Step(`^the server's console has shown, in this order:$`, "asserts that its console has lines with these texts, where … is anything", s.consoleShows)
+	sc.Step(`^the server's console shows no token$`, "asserts that no agent's token is on it", s.consoleHoldsNoToken)
 	sc.Step(`^(\d+) minutes pass$`, "lets minutes of the lab's time pass", func(n int) { s.world.Clock().Advance(time.Duration(n) * time.Minute) })
 	sc.Step(`^a minute passes$`, "lets a minute of the lab's time pass", func() { s.world.Clock().Advance(time.Minute) })
 	sc.Step(`^ten minutes pass$`, "lets ten minutes of the lab's time pass", func() { s.world.Clock().Advance(10 * time.Minute) })
+}
+
+// starts is how often the server has begun to boot, and how often it has been
+// switched off, as its BMC's log has it.
+type starts struct {
+	boots uint64
+	offs  int
+}
+
+func (s *scene) starts() starts {
+	out := starts{boots: s.machine().Boots}
+	for e := range s.host().BMC().Log.Entries() {
+		if e.Kind == event.PowerOff {
+			out.offs++
+		}
+	}
+	return out
+}
+
+func (s *scene) countStarts(ctx context.Context) error {
+	if err := s.isIdle(ctx); err != nil {
+		return err
+	}
+	s.started = s.starts()
+	return nil
+}
+
+func (s *scene) hasRestarted(n int) error {
+	now := s.starts()
+	if now.boots != s.started.boots+uint64(n) || now.offs != s.started.offs {
+		return fmt.Errorf("it has started %d times, and was off %d times", now.boots-s.started.boots, now.offs-s.started.offs)
+	}
+	return nil
 }
 
 // host is the server in the rack.

@@ -48,6 +48,8 @@ type scene struct {
 	faults  []string     // IDs of the rules that the scenario has added
 	asked   journal.Mark // from where on it matters what its BMC is asked
 	counted journal.Mark // from where on its resets count
+	started starts       // when the operator began to count them
+	changed *change      // that was asked for all at once
 	settled string       // version of the host when it was not written any longer
 	boots   uint64       // of the server, when it was last asked for an image
 
@@ -68,7 +70,7 @@ func (s *scene) register(b *book) {
 		{"network boot", s.registerNetboot}, {"RAID", s.registerRAID},
 		{"data image", s.registerDataImages}, {"subscription", s.registerSubscriptions},
 		{"pre-provisioning image", s.registerPreprovisioning}, {"admission", s.registerAdmission}, {"kubectl", s.registerKubectl},
-		{"firmware", s.registerFirmware}, {"quirk", s.registerQuirks},
+		{"firmware", s.registerFirmware}, {"mishaps", s.registerMishaps}, {"quirk", s.registerQuirks},
 	} {
 		b.about = noun.about
 		noun.bind(b)
@@ -140,6 +142,10 @@ func (s *scene) end(ctx context.Context, well bool) error {
 	}
 	if s.receiver != nil {
 		s.receiver.Close()
+	}
+	if s.changed != nil {
+		s.changed.stop()
+		s.changed.done.Wait()
 	}
 	s.stop()
 	s.watched.wait()

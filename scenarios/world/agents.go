@@ -223,7 +223,7 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 		}
 		err := agent.Run(ctx, agent.Config{
 			Media: from.Media, System: systemOf(h, os.Boot, from.Cmdline), Clock: labClock{a.clock},
-			Log: a.log.With("machine", h.Name()), Enter: a.clock.Enter,
+			Log: a.agentLog(h, os.Boot), Enter: a.clock.Enter,
 		})
 		if err != nil {
 			a.log.Error("agent ended", "machine", h.Name(), "error", err)

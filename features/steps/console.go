@@ -1,0 +1,47 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/cucumber/godog"
+)
+
+// shown is what the server's console remembers.
+func (s *scene) shown() string {
+	text, _ := s.machine().Console.Since(0)
+	return strings.ReplaceAll(string(text), "\r\n", "\n")
+}
+
+func (s *scene) consoleShows(ctx context.Context, want *godog.DocString) error {
+	return eventually(ctx, "the console shows it", func(context.Context) (bool, string, error) {
+		rest := s.shown()
+		for line := range strings.Lines(want.Content) {
+			pattern, err := regexp.Compile(strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(line)), "…", `\S*`))
+			if err != nil {
+				return false, "", err
+			}
+			at := pattern.FindStringIndex(rest)
+			if at == nil {
+				return false, fmt.Sprintf("%q is not on it after what came before: %s", strings.TrimSpace(line), s.shown()), nil
+			}
+			rest = rest[at[1]:]
+		}
+		return true, "", nil
+	})
+}
+
+// token is what an agent shows to the controller: a boot and a code over it.
+var token = regexp.MustCompile(`\w_[^\s._/]+\.[A-Za-z0-9_-]{16,}`)
+
+func (s *scene) consoleHoldsNoToken() error {
+	if text := s.shown(); text == "" {
+		return errors.New("it shows nothing at all")
+	} else if found := token.FindString(text); found != "" {
+		return fmt.Errorf("it shows %q", found)
+	}
+	return nil
+}
