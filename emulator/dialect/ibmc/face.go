@@ -120,6 +120,10 @@ func face() dialect.Face {
 			// [V] by the table: field notes of 1288H V5.
 			{Of: "VirtualMedia", Method: vmmControl, Begins: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
 				Says: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
+			// [K] whether a PATCH inserts is not known: it does, so that clients of the
+			// standard alone have a way, and takes what the action takes.
+			{Of: "VirtualMedia", Method: "PATCH", Begins: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
+				Says: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
 			{Of: "VirtualMedia", Method: vmmControl, Is: map[string][]string{"VmmControlType": {"Connect"}}, Lacks: []string{"Image"},
 				Says: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")},
 			{Of: "ComputerSystem", Method: resets, Is: map[string][]string{"ResetType": {"PowerCycle"}},

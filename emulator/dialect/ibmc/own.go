@@ -77,9 +77,9 @@ func own() dialect.Own {
 
 // Policies as the standard calls them.
 var (
-	reads  = map[any]string{"NoReadAhead": "Off", "ReadAhead": "ReadAhead"}
-	writes = map[any]string{"WriteThrough": "WriteThrough", "WriteBackWithBBU": "ProtectedWriteBack", "WriteBack": "UnprotectedWriteBack"}
-	inits  = map[any]string{"UnInit": "Skip", "QuickInit": "Background", "FullInit": "Foreground"}
+	reads  = map[string]string{"NoReadAhead": "Off", "ReadAhead": "ReadAhead"}
+	writes = map[string]string{"WriteThrough": "WriteThrough", "WriteBackWithBBU": "ProtectedWriteBack", "WriteBack": "UnprotectedWriteBack"}
+	inits  = map[string]string{"UnInit": "Skip", "QuickInit": "Background", "FullInit": "Foreground"}
 )
 
 // createVolume asks the tree for a volume that was asked for in the vendor's
@@ -93,10 +93,10 @@ func createVolume(c dialect.Call) (dialect.Effect, error) {
 	huawei, is := group["Huawei"].(map[string]any)
 	delete(body, "Oem")
 	if is {
-		rename := func(from, to string, words map[any]string) {
+		rename := func(from, to string, words map[string]string) {
 			if v, ok := huawei[from]; ok {
-				if word, ok := words[v]; ok {
-					v = word
+				if is, ok := v.(string); ok && words[is] != "" {
+					v = words[is]
 				}
 				body[to] = v
 			}

@@ -188,9 +188,9 @@ func writableSettings(l dialect.Look) map[string]any {
 
 // Words of volumes as the standard has them.
 var (
-	reads  = map[any]string{"NoReadAhead": "Off", "ReadAhead": "ReadAhead", "Adaptive": "AdaptiveReadAhead"}
-	writes = map[any]string{"WriteThrough": "WriteThrough", "WriteBack": "ProtectedWriteBack", "AlwaysWriteBack": "UnprotectedWriteBack"}
-	inits  = map[any]string{"None": "Skip", "Fast": "Background", "Normal": "Foreground"}
+	reads  = map[string]string{"NoReadAhead": "Off", "ReadAhead": "ReadAhead", "Adaptive": "AdaptiveReadAhead"}
+	writes = map[string]string{"WriteThrough": "WriteThrough", "WriteBack": "ProtectedWriteBack", "AlwaysWriteBack": "UnprotectedWriteBack"}
+	inits  = map[string]string{"None": "Skip", "Fast": "Background", "Normal": "Foreground"}
 )
 
 // createVolume asks the tree for a volume that was asked for in the vendor's
@@ -199,7 +199,7 @@ var (
 func createVolume(c dialect.Call) (dialect.Effect, error) {
 	body := map[string]any{}
 	for name, v := range c.Body {
-		to, words := name, map[any]string(nil)
+		to, words := name, map[string]string(nil)
 		switch name {
 		case "ReadMode":
 			to, words = "ReadCachePolicy", reads
@@ -212,8 +212,8 @@ func createVolume(c dialect.Call) (dialect.Effect, error) {
 		case "PhysicalDisks", "DriveCacheMode":
 			continue
 		}
-		if word, ok := words[v]; ok {
-			v = word
+		if is, ok := v.(string); ok && words[is] != "" {
+			v = words[is]
 		}
 		body[to] = v
 	}
