@@ -164,13 +164,17 @@ func mailDoors(host int, v *bmc.View) map[netip.AddrPort]door {
 }
 
 // IPMIAt implements ipmi.Rack: a BMC that is down, or that something keeps from
-// the network, is silent.
+// the network, is silent, and so is one that comes with IPMI switched off.
 func (l *Lab) IPMIAt(at netip.AddrPort) (ipmi.Host, bool) {
 	x, ok := l.mail.find(at)
 	if !ok || l.hosts[x.host].Reach() != Reachable {
 		return nil, false
 	}
-	return l.hosts[x.host], true
+	h := l.hosts[x.host]
+	if v := h.BMC(); v.Net == nil && !v.Spec.Network.IPMI.On { // nobody has moved its doors, which say the rest
+		return nil, false
+	}
+	return h, true
 }
 
 // IPMI is where the BMC's IPMI service is; false when it is switched off.

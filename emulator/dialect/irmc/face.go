@@ -22,8 +22,10 @@ func protocol() dialect.Protocol {
 	return dialect.Protocol{
 		Queries: q,
 		// [V] provider: If-Match goes with every PATCH of these, and gofish#174 says
-		// what comes without it.
-		ETags: dialect.ETags{Required: []string{"ComputerSystem", "Bios", "UpdateService", "ManagerAccount",
+		// what comes without it. It goes with those of accounts, too, which are not
+		// here because their DELETE goes without. Clients that send none, as sushy
+		// does for BIOS settings, cannot change those here, nor on a real one.
+		ETags: dialect.ETags{Required: []string{"ComputerSystem", "Bios", "UpdateService",
 			"FTSBootConfig", "FsasBootConfig", "FTSVirtualMedia", "FsasVirtualMedia"}},
 	}
 }

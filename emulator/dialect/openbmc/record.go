@@ -106,7 +106,7 @@ func ipmi() dialect.IPMI {
 		Manufacturer: 49871,  // [V] IANA: OpenBMC Project
 		Product:      0x0000, // [K] each board sets its own in dev_id.json
 		DeviceID:     0x00, Revision: 0,
-		FirstUser: 1,               // [K] the first user is root, not the nameless one
+		FirstUser: 2,               // [K] user 1 is root there; here it is that of nobody
 		Suites:    []byte{17},      // [V] https://github.com/bmc-toolbox/bmclib/pull/324; phosphor-ipmi-net: cipher_list.json
 		NoBoot:    []byte{3},       // [V] phosphor-host-ipmid, chassishandler.cpp: no parameter 3; https://github.com/bmc-toolbox/bmclib/pull/324
 		Sessions:  15, HalfOpen: 5, // [V] phosphor-ipmi-net, sessions_manager.hpp: maxSessionCountPerChannel
