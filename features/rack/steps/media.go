@@ -18,6 +18,7 @@ const bootable = "bootable image\n"
 // needed.
 type images struct {
 	server *httptest.Server
+	secure *httptest.Server // of the same images, with HTTPS
 	files  map[string][]byte
 	asked  int
 }
@@ -42,7 +43,19 @@ func (i *images) url(name string, content []byte) string {
 	return i.server.URL + "/" + name
 }
 
+// secureURL is the address of the same image with HTTPS.
+func (i *images) secureURL(name string, content []byte) string {
+	i.url(name, content)
+	if i.secure == nil {
+		i.secure = httptest.NewTLSServer(i.server.Config.Handler)
+	}
+	return i.secure.URL + "/" + name
+}
+
 func (i *images) close() {
+	if i.secure != nil {
+		i.secure.Close()
+	}
 	if i.server != nil {
 		i.server.Close()
 	}
