@@ -78,3 +78,23 @@ func TestASmartArrayMakesVolumesWhenTheSystemStarts(t *testing.T) {
 	)
 	b.shows(map[string]any{smart + "/settings#RebuildPriority": "Low"})
 }
+
+// The BIOS is reset by its settings [table of vendors' dialects].
+func TestTheFifthGenerationResetsItsBIOSAtTheSettings(t *testing.T) {
+	b := serve(t, "hpe-dl360-gen10")
+	const bios = "/redfish/v1/systems/1/bios/"
+	target := bios + "settings/Actions/Bios.ResetBios/"
+	b.shows(map[string]any{bios + "#Actions/#Bios.ResetBios/target": target})
+	b.behaves(
+		row{table, "PATCH", bios + "settings/", `{"Attributes":{"AdminName":"joe"}}`, 200, "SystemResetRequired"},
+		row{table, "POST", reset, `{"ResetType":"On"}`, 200, "Success"},
+	)
+	b.until(bios, "Attributes/AdminName", "joe")
+	b.behaves(row{table, "POST", reset, `{"ResetType":"ForceOff"}`, 200, "Success"})
+	b.until(system, "PowerState", "Off")
+	b.behaves(
+		row{table, "POST", target, `{}`, 200, "SystemResetRequired"},
+		row{table, "POST", reset, `{"ResetType":"On"}`, 200, "Success"},
+	)
+	b.until(bios, "Attributes/AdminName", "")
+}

@@ -221,9 +221,10 @@ var allPrivileges = []struct {
 var gen10 = []shape{
 	{Of: "ComputerSystem", Drop: []string{"BootProgress"}},  // [V docs: of systems with a DPU only]
 	{Of: "AccountService", Drop: []string{"HTTPBasicAuth"}}, // [V docs: AccountService.v1_5_0]
-	{Of: "Bios", Drop: []string{"Actions/#Bios.ResetBios"}},
-	{Of: "Bios", At: system + "/Bios/Settings", Set: []datum{
-		{Path: "Actions/#Bios.ResetBios/target", Value: "{self}/Actions/Bios.ResetBios"}, // [V table]
+	// It is the settings that are reset, as the BIOS itself tells [V table;
+	// github.com/openstack/proliantutils, unit tests' bios.json].
+	{Of: "Bios", Set: []datum{
+		{Path: "Actions/#Bios.ResetBios/target", Value: system + "/Bios/Settings/Actions/Bios.ResetBios"},
 	}},
 }
 
