@@ -20,7 +20,7 @@ var bios = []dialect.Move{
 // missing is what no iLO has [V docs: resmap of iLO 5, 6 and 7 lists none of it].
 var missing = []string{
 	"/redfish/v1/JobService", "/redfish/v1/EventService/SSE", "/redfish/v1/UpdateService/MultipartUpload",
-	chassis + "/Controls", chassis + "/TrustedComponents", chassis + "/Drives",
+	system + "/Actions/ComputerSystem.SetDefaultBootOrder", chassis + "/Controls", chassis + "/TrustedComponents", chassis + "/Drives",
 	system + "/Boot/Certificates", system + "/Memory/{dimm}/EnvironmentMetrics", system + "/Processors/{processor}/EnvironmentMetrics",
 	system + "/Storage/{storage}/Drives/{drive}/Metrics",
 }

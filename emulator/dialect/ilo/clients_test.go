@@ -433,3 +433,27 @@ func TestTheResourceDirectoryLeadsToWhatIsThere(t *testing.T) {
 		})
 	}
 }
+
+func TestTheBootOrderIsWrittenBelowTheBIOS(t *testing.T) {
+	for _, tt := range generations {
+		t.Run(tt.name, func(t *testing.T) {
+			b := serve(t, tt.profile)
+			at, _ := b.get(tt.bios, "Oem/"+tt.oem+"/Links/Boot/@odata.id").(string)
+			all, _ := b.get(at, "PersistentBootConfigOrder").([]any)
+			first := b.get(system, "Boot/BootOrder/0")
+			if len(all) < 3 {
+				t.Fatalf("the order is %v", all)
+			}
+			last := all[len(all)-1]
+			b.behaves(
+				row{docs, "PATCH", system, `{"Boot":{"BootOrder":[]}}`, 400, "PropertyNotWritableOrUnknown"},
+				row{docs, "PATCH", at + "/settings", `{"PersistentBootConfigOrder":["NIC.No.Such"]}`, 400, "PropertyValueBadParam"},
+				row{docs, "PATCH", at + "/settings/", fmt.Sprintf(`{"PersistentBootConfigOrder":[%q]}`, last), 200, "SystemResetRequired"},
+			)
+			b.shows(map[string]any{at + "#PersistentBootConfigOrder/0": last})
+			if is := b.get(system, "Boot/BootOrder/0"); is == first {
+				t.Errorf("the first is still %v", is)
+			}
+		})
+	}
+}

@@ -125,6 +125,10 @@ func common(g generation) dialect.Record {
 		OEM:    types(g),
 	}
 	r.Face, r.Own = face(g), own(g)
+	if g.n > 4 { // whose attributes leave no room for what is below them
+		r.Own.Resources = append(r.Own.Resources, bootSettings(g)...)
+		r.Own.Writes = append(r.Own.Writes, bootWrites(g))
+	}
 	r.IPMI = ipmi()
 	r.Breaks = []dialect.Break{
 		{Of: "Session", Path: "@odata.type", Why: "sessions do not say of which type they are [V table: the public mock-ups]"},
@@ -169,7 +173,9 @@ func fifth() dialect.Record {
 	r.Own.Resources = append(append(r.Own.Resources, arrays(gen5)...), smartConfig()...)
 	r.Own.Writes = append(r.Own.Writes, smartWrites...)
 	// It is the settings that are reset [V table].
-	r.Own.Also = append(r.Own.Also, dialect.Move{From: "/redfish/v1/systems/{system}/bios/settings/Actions/Bios.ResetBios", To: system + "/Bios/Actions/Bios.ResetBios"})
+	for _, act := range []string{"ResetBios", "ChangePassword"} {
+		r.Own.Also = append(r.Own.Also, dialect.Move{From: "/redfish/v1/systems/{system}/bios/settings/Actions/Bios." + act, To: system + "/Bios/Actions/Bios." + act})
+	}
 	return r
 }
 

@@ -27,6 +27,7 @@ func face(g generation) dialect.Face {
 			Tells: []dialect.Tell{
 				// [V table: 200 and no task; docs, biosDoc]
 				{Of: "Bios", Method: "PATCH", Says: g.says("SystemResetRequired", "What was changed takes effect when the system is reset.")},
+				{Of: g.oem + "ServerBootSettings", Method: "PATCH", Says: g.says("SystemResetRequired", "What was changed takes effect when the system is reset.")},
 				{Of: "SmartStorageConfig", Method: "PATCH", Says: g.says("SystemResetRequired", "What was changed takes effect when the system is reset.")},
 				{Of: "Bios", Method: "Bios.ResetBios", Says: g.says("SystemResetRequired", "What was changed takes effect when the system is reset.")},
 			},
@@ -57,7 +58,7 @@ func rules(g generation) []dialect.Rule {
 		// What the standard has for it and iLO has not [V docs, ComputerSystem].
 		{Of: "ComputerSystem", Method: "PATCH", Says: unknown, Sent: []string{
 			"PowerRestorePolicy", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "HostWatchdogTimer", "SerialConsole",
-			"Boot/AutomaticRetryConfig", "Boot/AutomaticRetryAttempts", "Boot/AliasBootOrder", "Boot/BootNext",
+			"Boot/AutomaticRetryConfig", "Boot/AutomaticRetryAttempts", "Boot/AliasBootOrder", "Boot/BootNext", "Boot/BootOrder",
 		}},
 		{Of: "Bios", Method: "PATCH", Sent: []string{"@Redfish.SettingsApplyTime"}, Says: unknown},                                                                     // [V table]
 		{Of: "SessionService", Method: "PATCH", Sent: []string{"SessionTimeout"}, Says: unknown},                                                                       // [K] it is one of the manager's own

@@ -188,6 +188,7 @@ func shapes(g generation) []shape {
 		// The root of trust is iLO's own [K]: there are no TrustedComponents [V docs].
 		{Of: "ComponentIntegrity", Set: []datum{{Path: "TargetComponentURI", Value: manager}}},
 		{Of: "Bios", Set: []datum{ // [V docs, Bios; table]
+			{Path: g.in("Links/Boot/@odata.id"), Value: g.bootAt()},
 			{Path: "Oem/" + g.oem + "/@odata.type", Value: "#HpeBiosExt.v2_0_0.HpeBiosExt"},
 		}},
 	}
@@ -221,10 +222,11 @@ var allPrivileges = []struct {
 var gen10 = []shape{
 	{Of: "ComputerSystem", Drop: []string{"BootProgress"}},  // [V docs: of systems with a DPU only]
 	{Of: "AccountService", Drop: []string{"HTTPBasicAuth"}}, // [V docs: AccountService.v1_5_0]
-	// It is the settings that are reset, as the BIOS itself tells [V table;
-	// github.com/openstack/proliantutils, unit tests' bios.json].
+	// It is the settings that are reset, as the BIOS itself tells [V table; docs,
+	// ilo5_adaptation].
 	{Of: "Bios", Set: []datum{
 		{Path: "Actions/#Bios.ResetBios/target", Value: system + "/Bios/Settings/Actions/Bios.ResetBios"},
+		{Path: "Actions/#Bios.ChangePassword/target", Value: system + "/Bios/Settings/Actions/Bios.ChangePassword"},
 	}},
 }
 
@@ -244,7 +246,7 @@ func gen9() []shape {
 		{Of: "ManagerAccount", Drop: []string{"RoleId", "RoleId@Redfish.AllowableValues", "Links/Role"}, Set: []datum{ // [V docs: privileges, and no role]
 			{Path: "@odata.type", Value: "#ManagerAccount.v1_0_0.ManagerAccount"},
 		}},
-		{Of: "Bios", Set: []datum{{Path: "@odata.type", Value: "#HpBios.v1_2_0.HpBios"}}}, // [V docs]
+		{Of: "Bios", Drop: []string{"Oem/Hp/Links"}, Set: []datum{{Path: "@odata.type", Value: "#HpBios.v1_2_0.HpBios"}}}, // [V docs]
 		{Of: "Manager", Set: []datum{{Path: "Oem/Hp/Links/UpdateService", Value: dict{"@odata.id": manager + "/UpdateService"}}}},
 	}
 }

@@ -1,0 +1,127 @@
+package ilo
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+)
+
+// The boot order is written here, below the BIOS, and only shown by the system
+// [V table: PersistentBootConfigOrder; docs, HpeServerBootSettings and
+// ComputerSystem.Boot.BootOrder, which is read-only]. What was written holds at
+// once, where iLO has it wait for a reset.
+
+// bootAt is where: iLO 6 has moved it [V docs, ilo6_adaptation].
+func (g generation) bootAt() string {
+	if g.n < 6 {
+		return "/redfish/v1/systems/{system}/bios/boot"
+	}
+	return "/redfish/v1/systems/{system}/bios/oem/hpe/boot"
+}
+
+func bootSettings(g generation) []dialect.Resource {
+	kind := g.oem + "ServerBootSettings.v2_0_0." + g.oem + "ServerBootSettings"
+	at := g.bootAt()
+	return []dialect.Resource{
+		{At: at, Type: kind, Name: "Boot Order Current Settings", Read: bootSources, Set: []datum{
+			{Path: "@Redfish.Settings", Value: dict{
+				"@odata.type": "#Settings.v1_0_0.Settings", "ETag": "", "Time": "", "Messages": []any{dict{"MessageId": "Base.1.0.Success"}},
+				"SettingsObject": dict{"@odata.id": at + "/settings"},
+			}},
+		}},
+		// Which storage and which ports come first by default is kept [V docs].
+		{At: at + "/settings", Type: kind, Name: "Boot Order Pending Settings", Read: bootSources, Changes: []string{"DefaultBootOrder"}, Needs: "ConfigureComponents"},
+	}
+}
+
+func bootWrites(g generation) dialect.Write {
+	return dialect.Write{Of: g.oem + "ServerBootSettings", Path: "PersistentBootConfigOrder", Type: dialect.ListInput, Does: []dialect.Effect{{Do: order(g)}}}
+}
+
+// source is a boot option by the name that iLO has for it [V docs:
+// StructuredBootString; K: how it is made up].
+type source struct {
+	id, name string
+	option   dict
+}
+
+// names are by what they begin with, by the kind of source.
+var names = map[string]string{
+	"Hdd": "HD.EmbRAID.1.%d", "Pxe": "NIC.LOM.1.%d.IPv4", "UefiHttp": "NIC.LOM.1.%d.Httpv4", "Cd": "CD.Virtual.2.%d", "Usb": "Generic.USB.1.%d",
+}
+
+func sources(l dialect.Look) []source {
+	var out []source
+	count := map[string]int{}
+	for _, at := range ids(l.Tree("/redfish/v1/Systems/" + l.IDs["system"] + "/BootOptions")["Members"]) {
+		o := l.Tree(at)
+		alias, _ := o["Alias"].(string)
+		form := names[alias]
+		if form == "" {
+			form = "Other." + alias + ".1.%d"
+		}
+		count[alias]++
+		out = append(out, source{at[strings.LastIndexByte(at, '/')+1:], fmt.Sprintf(form, count[alias]), o})
+	}
+	return out
+}
+
+// bootSources are the sources and their order.
+func bootSources(l dialect.Look) map[string]any {
+	all := sources(l)
+	list, sorted := []any{}, []any{}
+	for _, s := range all {
+		list = append(list, dict{
+			"BootString": s.option["DisplayName"], "StructuredBootString": s.name, "UEFIDevicePath": s.option["UefiDevicePath"],
+			"CorrelatableID": s.option["UefiDevicePath"], "BootOptionNumber": strings.TrimPrefix(s.id, "Boot"),
+		})
+	}
+	boot, _ := l.Tree("/redfish/v1/Systems/" + l.IDs["system"])["Boot"].(dict)
+	is, _ := boot["BootOrder"].([]any)
+	for _, id := range is {
+		for _, s := range all {
+			if s.id == id {
+				sorted = append(sorted, s.name)
+			}
+		}
+	}
+	return dict{
+		"BootSources": list, "PersistentBootConfigOrder": sorted, "DesiredBootDevices": []any{},
+		"DefaultBootOrder": []any{"Floppy", "Cd", "Usb", "EmbeddedStorage", "PcieSlotStorage", "EmbeddedFlexLOM", "PcieSlotNic", "UefiShell"},
+	}
+}
+
+// order writes the boot order; sources that are not named come after those that
+// are, in their order.
+func order(g generation) func(dialect.Call) (dialect.Effect, error) {
+	return func(c dialect.Call) (dialect.Effect, error) {
+		sent, _ := c.Body["PersistentBootConfigOrder"].([]any)
+		all := sources(c.Look)
+		out := []any{}
+		named := map[string]bool{}
+		for _, x := range sent {
+			found := false
+			for _, s := range all {
+				if s.name == x && !named[s.id] {
+					out, found = append(out, s.id), true
+					named[s.id] = true
+				}
+			}
+			if !found {
+				return dialect.Effect{}, &dialect.Refusal{Says: g.says("PropertyValueBadParam", "There is no such boot source, or it is named twice.")}
+			}
+		}
+		boot, _ := c.Tree("/redfish/v1/Systems/" + c.IDs["system"])["Boot"].(dict)
+		is, _ := boot["BootOrder"].([]any)
+		for _, id := range is {
+			if text, _ := id.(string); !named[text] {
+				out = append(out, text)
+			}
+		}
+		return dialect.Effect{
+			Steps:  []dialect.Step{patch("/redfish/v1/Systems/"+c.IDs["system"], dict{"Boot": dict{"BootOrder": out}})},
+			Status: 200, Body: g.answer("SystemResetRequired"),
+		}, nil
+	}
+}
