@@ -19,11 +19,7 @@ const (
 // face is where and how these controllers show what the standard's services
 // show otherwise.
 func face(g generation) dialect.Face {
-	return dialect.Face{Moves: moves(), Shapes: shapes(g), Rules: rules(g), Shut: []string{
-		// The controllers' jobs stand at this address (own.go), not what a
-		// client has scheduled.
-		"/redfish/v1/JobService",
-	}}
+	return dialect.Face{Moves: moves(), Shapes: shapes(g), Rules: rules(g), Readings: readings()}
 }
 
 // moves are the addresses, which name a part by its place: FQDDs [V].
@@ -54,6 +50,15 @@ func moves() []dialect.Move {
 	}
 }
 
+// readings are what these controllers call otherwise than the standard [V: POST
+// to Volumes].
+func readings() []dialect.Reading {
+	of := func(path, to string) dialect.Reading {
+		return dialect.Reading{Of: "VolumeCollection", Method: "POST", Path: path, To: to}
+	}
+	return []dialect.Reading{of("OptimumIOSizeBytes", "StripSizeBytes"), of("Oem/Dell/DellVolume/DiskCachePolicy", dialect.Nowhere)}
+}
+
 // rules are what these controllers refuse.
 func rules(g generation) []dialect.Rule {
 	return []dialect.Rule{
@@ -63,6 +68,11 @@ func rules(g generation) []dialect.Rule {
 		// [V: dellemc.openmanage: a UefiTarget cannot stay]
 		{Of: "ComputerSystem", Method: "PATCH", Is: map[string][]string{enabled: {"Continuous"}}, Begins: map[string][]string{target: {"UefiTarget"}},
 			Says: g.say("SYS428", "An override of %1 cannot be continuous.")},
+		// [K: PSU501 and PSU502]
+		{Of: "ComputerSystem", Method: "ComputerSystem.Reset", Is: map[string][]string{"ResetType": {"On"}}, While: dialect.SystemOn, Status: 409,
+			Says: g.say("PSU501", "The server is on already.")},
+		{Of: "ComputerSystem", Method: "ComputerSystem.Reset", Is: map[string][]string{"ResetType": {"ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "PowerCycle", "Nmi"}},
+			While: dialect.SystemOff, Status: 409, Says: g.say("PSU502", "The server is off already.")},
 		// [V: sushy, fix-volume-delete: from 6.00.02 on]
 		{Of: "Volume", Method: "DELETE", Sent: []string{"@Redfish.OperationApplyTime"},
 			Says: g.say("SYS409", "The property %1 is not known to this service.")},

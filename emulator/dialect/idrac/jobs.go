@@ -56,7 +56,7 @@ func jobData(at string) []dialect.Datum {
 		{Path: at + "CompletionTime", From: "EndTime"},
 		{Path: at + "StartTime", Value: "TIME_NOW"},
 		{Path: at + "EndTime", Value: "TIME_NA"},
-		{Path: at + "TargetSettingsURI", Value: nil},
+		{Path: at + "TargetSettingsURI", From: "Name", Map: map[string]any{biosJob: biosSettings}},
 	}
 }
 
