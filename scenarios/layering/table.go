@@ -73,7 +73,7 @@ var Table = []Row{
 		Package: "emulator/dialect/ilo", May: slices.Concat(ofVendor, []string{"emulator/dialect/generic"}),
 		Tests: []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "fixtures"}, // what its clients see
 	},
-	{Package: "emulator/dialect/idrac", May: ofVendor, Tests: ofRack},
+	{Package: "emulator/dialect/idrac", May: oneVendor, Tests: ofRack},
 	{Package: "emulator/dialect/xcc", May: oneVendor},
 	{Package: "emulator/dialect/supermicro", May: oneVendor},
 	{Package: "emulator/dialect/openbmc", May: ofVendor},

@@ -87,26 +87,43 @@ const (
 // bootDevices are what FirstBootDevice stands for among the standard's targets
 // [V: sushy and badfish use VCD-DVD, PXE and HDD; the rest is K].
 var bootDevices = []struct{ name, target string }{
-	{"Normal", "None"}, {"PXE", "Pxe"}, {"HDD", "Hdd"}, {"BIOS", "BiosSetup"}, {"VCD-DVD", "Cd"}, {"CD-DVD", "Cd"}, {"VFDD", "Floppy"},
+	{"Normal", "None"}, {"PXE", "Pxe"}, {"HDD", "Hdd"}, {"BIOS", "BiosSetup"}, {"VCD-DVD", virtualCD}, {"CD-DVD", "Cd"}, {"VFDD", "Floppy"},
 	{"SD", "SDCard"}, {"F10", "Utilities"}, {"UEFIDevicePath", "UefiTarget"},
 }
 
+// virtualCD stands for the target that boots virtual media.
+const virtualCD = "virtual CD"
+
 // targetOf is the boot target that a device stands for; "" for none.
-func targetOf(device string) string {
+func (g generation) targetOf(device string) string {
 	for _, d := range bootDevices {
-		if d.name == device {
+		switch {
+		case d.name != device:
+		case d.target != virtualCD:
 			return d.target
+		case g.old:
+			return "UsbCd"
+		default:
+			return "Cd"
 		}
 	}
 	return ""
 }
 
+// groupAt is where a group of attributes is [V].
+func (g generation) groupAt(name string) string {
+	if g.old {
+		return "/redfish/v1/Managers/" + name + "/Attributes"
+	}
+	return attributes + "/" + name
+}
+
 // attributeGroups are the groups as resources [V].
-func attributeGroups() []dialect.Resource {
+func (g generation) attributeGroups() []dialect.Resource {
 	var out []dialect.Resource
 	for _, name := range []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"} {
 		r := dialect.Resource{
-			At: attributes + "/" + name, Type: "DellAttributes.v1_0_0.DellAttributes", Name: "OEMAttributeRegistry",
+			At: g.groupAt(name), Type: "DellAttributes.v1_0_0.DellAttributes", Name: "OEMAttributeRegistry",
 			Allows: map[string][]string{},
 			Set: []dialect.Datum{
 				{Path: "Id", Value: name}, {Path: "AttributeRegistry", Value: "ManagerAttributeRegistry.v1_0_0"},
@@ -142,7 +159,7 @@ func attributeGroups() []dialect.Resource {
 // attributeWrites are the attributes that do something.
 func (g generation) attributeWrites() []dialect.Write {
 	of := func(name string, does ...dialect.Effect) dialect.Write {
-		return dialect.Write{Of: "DellAttributes", At: attributes + "/iDRAC.Embedded.1", Path: "Attributes/" + name, Does: does}
+		return dialect.Write{Of: "DellAttributes", At: g.groupAt("iDRAC.Embedded.1"), Path: "Attributes/" + name, Does: does}
 	}
 	lan := func(is string, on bool) dialect.Effect {
 		return dialect.Effect{When: map[string][]string{"": {is}}, Steps: []dialect.Step{
@@ -161,7 +178,7 @@ func (g generation) bootFirst(c dialect.Call) (dialect.Effect, error) {
 	all, _ := c.Body["Attributes"].(map[string]any)
 	device, _ := all[bootDevice].(string)
 	once, _ := c.Kept[bootOnce].(string)
-	step, ok := bootStep(device, cmp.Or(once, "Disabled"))
+	step, ok := g.bootStep(device, cmp.Or(once, "Disabled"))
 	if !ok {
 		return dialect.Effect{}, &dialect.Refusal{Says: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
 	}
@@ -169,10 +186,10 @@ func (g generation) bootFirst(c dialect.Call) (dialect.Effect, error) {
 }
 
 // bootStep overrides where the server boots from.
-func bootStep(device, once string) (dialect.Step, bool) {
-	boot := map[string]any{"BootSourceOverrideTarget": targetOf(device), "BootSourceOverrideEnabled": "Continuous"}
+func (g generation) bootStep(device, once string) (dialect.Step, bool) {
+	boot := map[string]any{"BootSourceOverrideTarget": g.targetOf(device), "BootSourceOverrideEnabled": "Continuous"}
 	switch {
-	case targetOf(device) == "":
+	case g.targetOf(device) == "":
 		return dialect.Step{}, false
 	case device == "Normal":
 		boot["BootSourceOverrideEnabled"] = "Disabled"

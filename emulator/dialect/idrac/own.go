@@ -14,26 +14,35 @@ const (
 	raidService      = system + "/Oem/Dell/DellRaidService"
 )
 
-// own is what only these controllers have, from 4.x on.
+// own is what only these controllers have: the older ones a queue of jobs,
+// profiles and attributes, those from 4.x on the services as well. Of what the
+// real ones have these are what provisioning asks for. Left out are the boot
+// sources of the vendor's own (the standard's boot order says the same), the
+// attributes of network ports, and updates from a catalogue, which there is
+// none of here.
 func own(g generation) dialect.Own {
-	o := dialect.Own{Also: []dialect.Move{
-		// Sessions and virtual media are where they were, too [V].
-		{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"},
-		{From: managersMedia, To: media},
-		{From: manager + "/LogServices/Sel", To: system + "/LogServices/Sel"},                                                                   // where the event log of these controllers stands
-		{From: system + "/SecureBoot/Oem/Dell/Certificates/{database}", To: system + "/SecureBoot/SecureBootDatabases/{database}/Certificates"}, // [V]
-	}}
-	for _, at := range []string{oldJobs, jobs} {
+	o := dialect.Own{Writes: g.attributeWrites(), Resources: g.attributeGroups(), Actions: g.ofProfile()}
+	queues := []string{oldJobs}
+	if !g.old {
+		queues = append(queues, jobs)
+	}
+	for _, at := range queues {
 		all, make := g.queue(at)
 		o.Resources, o.Actions = append(o.Resources, all...), append(o.Actions, make)
 	}
-	o.Resources = append(o.Resources, ofJobs()...)
+	o.Also = []dialect.Move{{From: manager + "/LogServices/Sel", To: system + "/LogServices/Sel"}} // where the event log of these controllers stands
+	if g.old {
+		return o
+	}
+	o.Also = append(o.Also,
+		// Sessions and virtual media are where they were, too [V].
+		dialect.Move{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"},
+		dialect.Move{From: managersMedia, To: media},
+		dialect.Move{From: system + "/SecureBoot/Oem/Dell/Certificates/{database}", To: system + "/SecureBoot/SecureBootDatabases/{database}/Certificates"}, // [V]
+	)
 	service, acts := g.ofJobService()
-	o.Resources, o.Actions = append(o.Resources, service), append(o.Actions, acts...)
-	o.Resources = append(o.Resources, services()...)
-	o.Actions = slices.Concat(o.Actions, g.ofLifecycle(), g.ofCard(), g.ofChassis(), g.ofProfile(), g.ofRAID())
-	o.Resources = append(o.Resources, attributeGroups()...)
-	o.Writes = g.attributeWrites()
+	o.Resources = slices.Concat(o.Resources, ofJobs(), []dialect.Resource{service}, services())
+	o.Actions = slices.Concat(o.Actions, acts, g.ofLifecycle(), g.ofCard(), g.ofChassis(), g.ofRAID())
 	return o
 }
 

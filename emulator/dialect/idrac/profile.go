@@ -91,7 +91,7 @@ func (g generation) export(c dialect.Call) (dialect.Effect, error) {
 	p := &profile{Model: c.Machine.Identity.Model, Tag: c.Machine.Identity.Serial, Time: c.Now.UTC().Format(time.ANSIC)}
 	asked := targets(c)
 	if asked("IDRAC") {
-		p.Components = append(p.Components, cardComponent(c))
+		p.Components = append(p.Components, g.cardComponent(c))
 	}
 	if asked("BIOS") {
 		p.Components = append(p.Components, biosComponent(c.Machine))
@@ -113,9 +113,9 @@ func (g generation) export(c dialect.Call) (dialect.Effect, error) {
 
 // cardComponent are the attributes of the controller: those that clients can
 // write.
-func cardComponent(c dialect.Call) component {
+func (g generation) cardComponent(c dialect.Call) component {
 	out := component{FQDD: cardFQDD}
-	written := keptAttributes(c, "iDRAC.Embedded.1")
+	written := g.keptAttributes(c, "iDRAC.Embedded.1")
 	for _, a := range groups["iDRAC.Embedded.1"] {
 		if a.fixed {
 			continue
@@ -134,14 +134,14 @@ func cardComponent(c dialect.Call) component {
 }
 
 // keptAttributes are those of a group that were written, by their paths.
-func keptAttributes(c dialect.Call, group string) map[string]any {
-	all, _ := c.Kept[groupAddress(group)].(map[string]any)
+func (g generation) keptAttributes(c dialect.Call, group string) map[string]any {
+	all, _ := c.Kept[g.groupAddress(group)].(map[string]any)
 	return all
 }
 
 // groupAddress is where a group of attributes is.
-func groupAddress(group string) string {
-	return strings.Replace(attributes, "{manager}", "iDRAC.Embedded.1", 1) + "/" + group
+func (g generation) groupAddress(group string) string {
+	return strings.Replace(g.groupAt(group), "{manager}", "iDRAC.Embedded.1", 1)
 }
 
 // hashed is the name of an attribute as profiles have it: ServerBoot.1#BootOnce.
@@ -213,9 +213,14 @@ func (g generation) importing(c dialect.Call) (dialect.Effect, error) {
 	}
 	shutdown, _ := c.Body["ShutdownType"].(string)
 	if due && shutdown != "NoReboot" {
-		out.Steps = append(out.Steps, dialect.Step{Method: "POST", At: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{
-			"ResetType": map[bool]string{true: "On", false: cmp.Or(map[string]string{"Forced": "ForceRestart"}[shutdown], "GracefulRestart")}[c.Machine.Power == machine.PowerOff],
-		}})
+		kind := "GracefulRestart"
+		switch {
+		case c.Machine.Power == machine.PowerOff:
+			kind = "On"
+		case shutdown == "Forced" && !g.old: // which has no other
+			kind = "ForceRestart"
+		}
+		out.Steps = append(out.Steps, dialect.Step{Method: "POST", At: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": kind}})
 	}
 	return out, nil
 }
@@ -248,7 +253,7 @@ func biosChanges(m *machine.View, x component) map[string]any {
 
 // cardChanges sets attributes of a group.
 func (g generation) cardChanges(c dialect.Call, x component, keep map[string]any) ([]dialect.Step, error) {
-	written := maps.Clone(keptAttributes(c, x.FQDD))
+	written := maps.Clone(g.keptAttributes(c, x.FQDD))
 	if written == nil {
 		written = map[string]any{}
 	}
@@ -273,7 +278,7 @@ func (g generation) cardChanges(c dialect.Call, x component, keep map[string]any
 		}
 	}
 	if len(written) > 0 {
-		keep[groupAddress(x.FQDD)] = written
+		keep[g.groupAddress(x.FQDD)] = written
 	}
 	if once != "" {
 		keep[bootOnce] = once
@@ -282,7 +287,7 @@ func (g generation) cardChanges(c dialect.Call, x component, keep map[string]any
 		return nil, nil
 	}
 	was, _ := c.Kept[bootOnce].(string)
-	step, ok := bootStep(device, cmp.Or(once, was, "Disabled"))
+	step, ok := g.bootStep(device, cmp.Or(once, was, "Disabled"))
 	if !ok {
 		return nil, &dialect.Refusal{Says: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
@@ -19,6 +20,7 @@ type generation struct {
 	product  uint16 // of IPMI
 	model    string
 	profile  string // first part of the names of actions of profiles
+	old      bool   // of the thirteenth generation, which lacks most of what is the vendor's own
 }
 
 // The records, the newest firmware of each generation. [V: ironic,
@@ -26,11 +28,11 @@ type generation struct {
 // to 16G an iDRAC 9, anything later an iDRAC 10.] Profiles say which of them
 // their BMC is.
 var (
-	Eight = eight(generation{"idrac8", "1.4.0", "1.6.0", "1.0.0", 0x0100, "13G Monolithic", "EID_674_Manager"})
+	Eight = eight(generation{"idrac8", "1.4.0", "1.6.0", "1.0.0", 0x0100, "13G Monolithic", "EID_674_Manager", true})
 	// NineFive is iDRAC 9 before 6.00, which has its media at the manager.
-	NineFive = nineFive(generation{"idrac9-5", "1.11.0", "2.4.0", "1.8.1", 0x0100, "14G Monolithic", "EID_674_Manager"})
-	Nine     = record(generation{"idrac9", "1.17.0", "2.8.0", "1.12.1", 0x0100, "15G Monolithic", "OemManager"})
-	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", "OemManager"})
+	NineFive = nineFive(generation{"idrac9-5", "1.11.0", "2.4.0", "1.8.1", 0x0100, "14G Monolithic", "EID_674_Manager", false})
+	Nine     = record(generation{"idrac9", "1.17.0", "2.8.0", "1.12.1", 0x0100, "15G Monolithic", "OemManager", false})
+	Ten      = ten(generation{"idrac10", "1.20.1", "2.11.0", "1.18.1", 0x0100, "17G Monolithic", "OemManager", false})
 )
 
 // record is what they have in common, which is what iDRAC 9 has from 6.00 on.
@@ -79,6 +81,7 @@ func record(g generation) dialect.Record {
 		IPMI:  overIPMI(g),
 		Breaks: []dialect.Break{
 			{Of: "DellJobCollection", Path: "Id", Why: "it is JobQueue [V: sushy, sample of a queue]"},
+			{Of: "DellAttributes", Path: "Id", Why: "before 4.x it is the name of the group, which its address has in another place [V]"},
 			{Of: "DellJobService", Path: "Id", Why: "it is Job Service [V: sushy, sample of it]"},
 		},
 	}
@@ -157,6 +160,24 @@ func eight(g generation) dialect.Record {
 	r.Protocol.Queries = dialect.Queries{TopSkip: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 1, Unknown: dialect.Ignored}
 	r.Protocol.ETags = dialect.ETags{} // [V: none that anybody asks for]
 	r.Protocol.Gzip = false
+	// Cd is a drive of the server's own: virtual media boot by the attribute
+	// FirstBootDevice alone, which profiles set [V: sushy; issue 90 of Dell's
+	// scripts]. No client sees UsbCd.
+	r.Media.Alias = machine.UsbCd
+	targets := make([]any, len(r.BootTargets))
+	for i, t := range r.BootTargets {
+		targets[i] = string(t)
+	}
+	r.BootTargets = append(r.BootTargets, machine.UsbCd)
+	r.Face.Shapes = append(r.Face.Shapes,
+		dialect.Shape{Of: "ComputerSystem", Set: []dialect.Datum{
+			{Path: target + "@Redfish.AllowableValues", Value: targets},
+			{Path: target, From: target, Map: map[string]any{"UsbCd": "Cd"}, Else: dialect.AsItIs},
+		}},
+		dialect.Shape{Of: "ServiceRoot", Drop: []string{"Vendor"}},
+	)
+	r.Face.Rules = append(r.Face.Rules, dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Is: map[string][]string{target: {"UsbCd"}},
+		Says: g.say("SYS428", "The property %1 does not take %2.")})
 	r.BMC.Sessions = 4
 	r.Face.Errors.One = true // ExtendedInfo is an object at times [V]
 	// Settings have no apply times: a job is made of what was sent [K].
@@ -184,5 +205,18 @@ func eight(g generation) dialect.Record {
 func ten(g generation) dialect.Record {
 	r := record(g)
 	r.BMC.Slots = r.BMC.Slots[:1] // [V: only the first is of use to ironic]
+	// [V: gofish#511 and sushy; launchpad 2162995]
+	r = quirk.Must(r, "boot-readonly-use-settings", "power-settle-409 for=5s")
+	for i, o := range r.Own.Resources { // its boot options are the system's
+		if o.Like == system {
+			r.Own.Resources[i].Drop = append(slices.Clip(o.Drop), "Boot/BootOptions", "Boot/Certificates")
+		}
+	}
+	// [V: Bios.ClearPending in the place of DellManager.ClearPending]
+	for i, a := range r.Own.Actions {
+		if a.Name == "DellManager.ClearPending" {
+			r.Own.Actions[i].Name, r.Own.Actions[i].At = "Bios.ClearPending", "/Actions/Bios.ClearPending"
+		}
+	}
 	return r
 }

@@ -6,7 +6,16 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 // and a system of the 14th generation; what is not there but here is K].
 
 func shapes(g generation) []dialect.Shape {
-	link := func(to string) map[string]any { return map[string]any{"@odata.id": to} }
+	all := commonShapes(g)
+	if !g.old {
+		all = append(all, dialect.Shape{Of: "ComputerSystem", Set: []dialect.Datum{
+			{Path: "Links/Oem/Dell/DellRaidService", Value: map[string]any{"@odata.id": raidService}},
+		}})
+	}
+	return all
+}
+
+func commonShapes(g generation) []dialect.Shape {
 	serial := system + "#SerialNumber"
 	return []dialect.Shape{
 		{Of: "ServiceRoot", Set: []dialect.Datum{
@@ -18,7 +27,7 @@ func shapes(g generation) []dialect.Shape {
 		{Of: "ComputerSystem", Set: []dialect.Datum{
 			{Path: "SKU", From: "SerialNumber"},
 			{Path: "Links/Oem/Dell", Value: map[string]any{
-				"@odata.type": "#DellOem.v1_3_0.DellOemLinks", "DellRaidService": link(raidService),
+				"@odata.type": "#DellOem.v1_3_0.DellOemLinks",
 			}},
 			{Path: "Oem/Dell", Value: map[string]any{"@odata.type": "#DellOem.v1_3_0.DellOemResources"}},
 			{Path: "Oem/Dell/DellSystem", Value: map[string]any{
@@ -33,13 +42,7 @@ func shapes(g generation) []dialect.Shape {
 		}},
 		{Of: "Chassis", Set: []dialect.Datum{{Path: "SKU", From: "SerialNumber"}, {Path: "SerialNumber", From: "SerialNumber", As: "CN%"}}},
 		{Of: "Manager", Set: []dialect.Datum{
-			{Path: "Links/Oem/Dell", Value: map[string]any{
-				"@odata.type":          "#DellManager.v1_2_0.DellManagerLinks",
-				"DelliDRACCardService": link(cardService), "DellLCService": link(lifecycleService), "DellJobService": link(jobService),
-				"Jobs":                       link(jobs),
-				"DellAttributes":             []any{link(attributes + "/iDRAC.Embedded.1"), link(attributes + "/System.Embedded.1"), link(attributes + "/LifecycleController.Embedded.1")},
-				"DellAttributes@odata.count": 3,
-			}},
+			{Path: "Links/Oem/Dell", Value: g.managerLinks()},
 			{Path: "Oem/Dell/DelliDRACCard", Value: map[string]any{
 				"@odata.type": "#DelliDRACCard.v1_1_0.DelliDRACCard", "Id": "iDRAC.Embedded.1-1_0x23_IDRACinfo", "Name": "DelliDRACCard", "IPMIVersion": "2.0",
 			}},
@@ -61,4 +64,21 @@ func shapes(g generation) []dialect.Shape {
 			{Path: "Oem/Dell", Value: map[string]any{"@odata.type": jobType}},
 		}, jobData("Oem/Dell/")...)},
 	}
+}
+
+// managerLinks lead to what is the vendor's own.
+func (g generation) managerLinks() map[string]any {
+	link := func(to string) map[string]any { return map[string]any{"@odata.id": to} }
+	var all []any
+	for _, name := range []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"} {
+		all = append(all, link(g.groupAt(name)))
+	}
+	out := map[string]any{
+		"@odata.type": "#DellManager.v1_2_0.DellManagerLinks", "Jobs": link(oldJobs), "DellAttributes": all, "DellAttributes@odata.count": len(all),
+	}
+	if !g.old {
+		out["Jobs"] = link(jobs)
+		out["DelliDRACCardService"], out["DellLCService"], out["DellJobService"] = link(cardService), link(lifecycleService), link(jobService)
+	}
+	return out
 }
