@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -185,7 +186,7 @@ var habits = []struct {
 }
 
 func TestVendorsHaveTheirHabits(t *testing.T) {
-	for _, of := range habits {
+	for _, of := range slices.Concat(habits, idracHabits) {
 		t.Run(of.profile, func(t *testing.T) {
 			images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<16)) }))
 			defer images.Close()
