@@ -139,6 +139,9 @@ type Errors struct {
 	Code  string // of error.code; "": that of the standard
 	Terse bool   // messages are their MessageId and MessageArgs alone
 	One   bool   // @Message.ExtendedInfo is an object, not a list
+	// Errata says that message IDs have the whole version of their registry:
+	// "Base.1.4.0.Success" (DSP0266, "MessageId format", leaves errata out).
+	Errata bool
 	// Done says that a write that shows no resource is answered 200, with an
 	// error object that tells of the success. A PATCH shows none.
 	Done *Saying
@@ -162,7 +165,7 @@ func (f *Face) Plain() bool {
 }
 
 func (e *Errors) plain() bool {
-	return e.Code == "" && !e.Terse && !e.One && e.Done == nil && len(e.Tells) == 0
+	return e.Code == "" && !e.Terse && !e.One && !e.Errata && e.Done == nil && len(e.Tells) == 0
 }
 
 // Clone is a copy that shares nothing that would be appended to.

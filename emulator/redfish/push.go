@@ -82,6 +82,9 @@ func pushMultipart(x *exchange, c operation) (reply, error) {
 		p.drop()
 		return reply{}, err
 	}
+	if f := faceOf(x.host.Dialect()); f != nil { // which knows the addresses as clients do
+		mapTexts(p.parameters, func(text string) string { return f.named(x.s, text) })
+	}
 	set, bad := accept(p.parameters, updateParameters, c.view, nil)
 	if len(bad) > 0 {
 		p.drop()

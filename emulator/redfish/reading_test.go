@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -151,5 +152,27 @@ func TestAnETagThatIsFleeting(t *testing.T) {
 	}
 	if got := patch(sys); got != 200 {
 		t.Errorf("PATCH without If-Match = %d", got)
+	}
+}
+
+func TestMessageIDsWithErrata(t *testing.T) {
+	s, h := faced(t, dialect.Face{Errors: dialect.Errors{
+		Errata: true, Under: "Success", Done: &dialect.Saying{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."},
+	}})
+	h.d.Protocol.Registries = map[string]string{"Base": "1.4.0"}
+	for body, want := range map[string]string{`{"AssetTag":"a"}`: `"Base.1.4.0.Success"`, `{"Nonsense":1}`: `"Base.1.4.0.PropertyUnknown"`} {
+		if w := call(t, s, "admin", "PATCH", sys, body); strings.Count(w.Body.String(), want) != 2 {
+			t.Errorf("PATCH %s = %s, want %s as the code and the message", body, w.Body, want)
+		}
+	}
+}
+
+func TestAPushNamesItsTargetsAsClientsSeeThem(t *testing.T) {
+	b := newUpdate(t)
+	b.h.d.Face = dialect.Face{Moves: []dialect.Move{{From: firmwareURI("BIOS"), To: firmwareURI("Acme")}}}
+	parameters := form{"UpdateParameters", "application/json", "", []byte(`{"Targets":["` + firmwareURI("Acme") + `"]}`)}
+	w := multipartPushOf(t, b, parameters, form{"UpdateFile", "application/octet-stream", "bios.img", built(t, biosImage)})
+	if w.Code != 202 {
+		t.Errorf("a push to %s = %d %s, want 202", firmwareURI("Acme"), w.Code, w.Body)
 	}
 }

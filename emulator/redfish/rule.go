@@ -243,14 +243,14 @@ func (x *exchange) error(ms ...message.Message) []byte {
 		return body
 	}
 	form := x.host.Dialect().Face.Errors
-	if form.Code == "" && !form.Terse && !form.One {
+	if form.Code == "" && !form.Terse && !form.One && !form.Errata {
 		return body
 	}
-	return inForm(body, form)
+	return inForm(body, form, x.host.Dialect().Protocol.Registries)
 }
 
 // inForm puts an error response into a vendor's form.
-func inForm(body []byte, form dialect.Errors) []byte {
+func inForm(body []byte, form dialect.Errors, versions map[string]string) []byte {
 	const info = "@Message.ExtendedInfo"
 	o := decode(body)
 	e, _ := o["error"].(object)
@@ -258,6 +258,14 @@ func inForm(body []byte, form dialect.Errors) []byte {
 		e["code"], e["message"] = form.Code, "See @Message.ExtendedInfo for more information."
 	}
 	all, _ := e[info].([]any)
+	if form.Errata {
+		e["code"] = withErrata(e["code"], versions)
+		for i := range all {
+			if m, ok := all[i].(object); ok {
+				m["MessageId"] = withErrata(m["MessageId"], versions)
+			}
+		}
+	}
 	if form.Terse {
 		for i := range all {
 			m, _ := all[i].(object)
@@ -274,6 +282,18 @@ func inForm(body []byte, form dialect.Errors) []byte {
 		e[info] = all[0]
 	}
 	return encode(o)
+}
+
+// withErrata is a message ID with the whole version of its registry, if that is
+// one that the vendor speaks a version of.
+func withErrata(id any, versions map[string]string) any {
+	text, _ := id.(string)
+	prefix, rest, _ := strings.Cut(text, ".")
+	version, key := versions[prefix], strings.LastIndexByte(rest, '.')
+	if version == "" || key < 0 {
+		return id
+	}
+	return prefix + "." + version + rest[key:]
 }
 
 // succeed answers that a write was done, with no resource to show.
@@ -294,7 +314,7 @@ func (x *exchange) succeed() {
 	if form.Under != "" {
 		form.Code = "" // which is of errors
 	}
-	body := inForm(x.spoken().Error(m), form)
+	body := inForm(x.spoken().Error(m), form, x.host.Dialect().Protocol.Registries)
 	if form.Under != "" {
 		body = encode(object{form.Under: decode(body)["error"]})
 	}

@@ -101,7 +101,7 @@ var x11Face = func() dialect.Face {
 		},
 		Shut: []string{system + "/VirtualMedia/{slot}/Certificates", "/redfish/v1/TelemetryService"}, // [K]
 		Errors: dialect.Errors{
-			Code: "Base.1.4.GeneralError", // [V: jgato, for the key]
+			Errata: true, Code: "Base.1.4.0.GeneralError", // [V: jgato, of Base.1.0.0]
 			// [V: jgato: {"Success":{"code":"Base.1.0.0.Success",…}}]
 			Done: &dialect.Saying{Registry: "Base", Version: version, Key: "Success", Text: "Successfully Completed Request.", Resolution: "None."}, Under: "Success",
 		},

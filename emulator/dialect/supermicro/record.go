@@ -28,6 +28,8 @@
 //   - InsertMedia of X13 takes Inserted and WriteProtected: its ActionInfo lists
 //     them (mockup), though some firmware of X12 and X13 refuses them (reference);
 //     vmedia-strict-payload is the switch.
+//   - Basic authentication that fails now and then (X10), and the password on a
+//     sticker: accounts are the rack's.
 //   - A boot device that IPMI has set reverts by itself on some boards: nobody
 //     says when.
 package supermicro
