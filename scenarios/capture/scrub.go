@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Scrub takes out of a capture what tells one server, its owner and its network
@@ -128,15 +129,36 @@ func (s *scrubber) standIns(v any) {
 	}
 }
 
+// known are the kinds of names that were seen: there are many values of few
+// names.
+var known sync.Map
+
+// unknown is a name that says nothing.
+const unknown kind = "unknown"
+
 // kindOf is what a value under a name is.
 func kindOf(name, value string) kind {
 	if name == keysOwner || strings.HasPrefix(name, "@odata") {
 		return open
 	}
 	bare := name[strings.LastIndexAny(name, ".@#")+1:]
-	for _, n := range names {
-		if n.is.MatchString(bare) {
-			return n.of
+	if of, ok := known.Load(bare); ok {
+		if of.(kind) != unknown {
+			return of.(kind)
+		}
+	} else {
+		of := unknown
+		for _, n := range names {
+			if n.is.MatchString(bare) {
+				of = n.of
+				break
+			}
+		}
+		if len(bare) < 40 { // names that are values are many
+			known.Store(bare, of)
+		}
+		if of != unknown {
+			return of
 		}
 	}
 	if a, err := netip.ParseAddr(strings.TrimSuffix(value, "/")); err == nil && !versioned.MatchString(bare) {

@@ -1,6 +1,8 @@
 package capture
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -220,6 +222,9 @@ func (s *source) page(ctx context.Context, at string) (map[string]any, int, erro
 
 func (s *source) body(ctx context.Context, at string) (map[string]any, int, error) {
 	r, err := s.get(ctx, at, nil)
+	if err == nil && r.status == http.StatusNotAcceptable { // some have long documents packed only
+		r, err = s.get(ctx, at, map[string]string{"Accept-Encoding": "gzip"})
+	}
 	if err != nil || r.status != http.StatusOK {
 		return nil, r.status, err
 	}
@@ -303,6 +308,12 @@ func (s *source) once(ctx context.Context, at string, header map[string]string) 
 	}
 	defer p.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(p.Body, maxBody+1))
+	if err == nil && p.Header.Get("Content-Encoding") == "gzip" {
+		var plain *gzip.Reader
+		if plain, err = gzip.NewReader(bytes.NewReader(raw)); err == nil {
+			raw, err = io.ReadAll(io.LimitReader(plain, maxBody+1))
+		}
+	}
 	if err == nil && len(raw) > maxBody {
 		err = fmt.Errorf("the answer is longer than %d bytes", maxBody)
 	}

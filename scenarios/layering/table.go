@@ -255,9 +255,8 @@ var Table = []Row{
 		Package: "scenarios/record",
 		May: []string{
 			"scenarios/capture", "emulator/clock", "emulator/lab", "emulator/lab/rack", "emulator/dialect", "emulator/dialect/file",
-			"emulator/bmc", "emulator/machine/...",
+			"emulator/bmc", "emulator/machine/...", "fixtures",
 		},
-		Tests: []string{"fixtures"},
 	},
 	{Package: "scenarios/invariant"},
 	{Package: "scenarios/storm", May: []string{"scenarios/world", "scenarios/invariant"}},

@@ -1,20 +1,24 @@
 package record
 
 import (
+	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/fixtures"
 )
 
 var (
-	attributeName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,63}$`)
-	registryID    = regexp.MustCompile(`^([A-Za-z0-9]+)\.v?([0-9]+)[._]([0-9]+)[._]([0-9]+)$`)
+	registryID = regexp.MustCompile(`^([A-Za-z0-9]+)\.v?([0-9]+)[._]([0-9]+)[._]([0-9]+)$`)
 )
 
 // registry makes the registry of BIOS attributes: of that which the BMC serves,
@@ -82,7 +86,7 @@ func (d *deriver) registry(p *machine.Profile) *firmware.Registry {
 		}
 	}
 	d.dependencies(r, entries)
-	effects(r)
+	effects(r, p)
 	return r
 }
 
@@ -108,9 +112,6 @@ func (d *deriver) attribute(p *machine.Profile, x page, is any) (firmware.Attrib
 		if name := v.str("ValueName"); name != "" {
 			a.Values = append(a.Values, firmware.Choice{Name: name, Display: or(v.str("ValueDisplayName"), name)})
 		}
-	}
-	if !attributeName.MatchString(a.Name) {
-		return a, false
 	}
 	if a.Fact = d.fact(p, a, is); a.Fact != "" {
 		a.ReadOnly = true
@@ -150,7 +151,7 @@ func (d *deriver) fact(p *machine.Profile, a firmware.Attribute, is any) string 
 func guessed(name string, is any) (firmware.Attribute, bool) {
 	a := firmware.Attribute{Name: name, Display: name, ResetRequired: true, Type: firmware.StringType}
 	v, ok := firmware.ValueOf(is)
-	if !ok || !attributeName.MatchString(name) {
+	if !ok {
 		return a, false
 	}
 	a.Default = v
@@ -250,11 +251,32 @@ var deeds = []struct {
 	{regexp.MustCompile(`(?i)^(sriovglobalenable|sriov)$`), regexp.MustCompile(`(?i)^disabled?$`), firmware.NoSRIOV, ""},
 }
 
-// effects gives settings effects where their names tell what they do.
-func effects(r *firmware.Registry) {
+// effects gives settings effects: those that the built-in registries know for
+// settings of that name, or, where none does, what the name says.
+func effects(r *firmware.Registry, p *machine.Profile) {
+	byName := map[string]firmware.Attribute{}
+	for _, a := range r.Attributes {
+		byName[a.Name] = a
+	}
+	acts, done := map[firmware.Does]bool{}, map[firmware.Effect]bool{}
+	add := func(e firmware.Effect) {
+		a, ok := byName[e.Attribute]
+		one := firmware.Registry{
+			ID: r.ID, Name: r.Name, Version: r.Version, Language: r.Language, Owner: r.Owner,
+			Attributes: []firmware.Attribute{a}, Effects: []firmware.Effect{e},
+		}
+		one.Attributes[0].Menu = ""
+		if ok && !a.ReadOnly && !done[e] && parses(&one) {
+			done[e], acts[e.Does] = true, true
+			r.Effects = append(r.Effects, e)
+		}
+	}
+	for _, e := range known(p) {
+		add(e)
+	}
 	for _, a := range r.Attributes {
 		for _, d := range deeds {
-			if a.Type != firmware.Enumeration || a.ReadOnly || !d.name.MatchString(a.Name) {
+			if a.Type != firmware.Enumeration || acts[d.does] || !d.name.MatchString(a.Name) {
 				continue
 			}
 			for _, v := range a.Values {
@@ -264,4 +286,43 @@ func effects(r *firmware.Registry) {
 			}
 		}
 	}
+}
+
+// known are the effects of all built-in registries, for the parts of a model.
+func known(p *machine.Profile) []firmware.Effect {
+	files, err := fs.Glob(fixtures.Profiles, "registries/*.yaml")
+	if err != nil {
+		return nil
+	}
+	parts := map[string]int{"nic": len(p.NICs), "controller": len(p.Storage), "socket": p.Processors.Sockets, "module": p.Memory.Modules}
+	var out []firmware.Effect
+	for _, name := range files {
+		raw, err := fs.ReadFile(fixtures.Profiles, name)
+		if err != nil {
+			continue
+		}
+		var doc struct {
+			Effects []map[string]any `yaml:"effects"`
+		}
+		if yaml.Unmarshal(raw, &doc) != nil {
+			continue
+		}
+		raw, err = json.Marshal(doc.Effects)
+		var all []firmware.Effect
+		if err != nil || json.Unmarshal(raw, &all) != nil {
+			continue
+		}
+		for _, e := range all {
+			count := 1
+			if e.Each != "" {
+				count = parts[e.Each]
+			}
+			for n := range count {
+				one, number := e, fmt.Sprint(n+1)
+				one.Attribute, one.On, one.Each = strings.ReplaceAll(e.Attribute, "{n}", number), strings.ReplaceAll(e.On, "{n}", number), ""
+				out = append(out, one)
+			}
+		}
+	}
+	return out
 }

@@ -23,11 +23,15 @@ func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording
 	says := *base
 	says.Name = of.Name
 	f := &file.File{Name: of.Name, Base: base, Says: &says}
-	d.scalars(&says)
 	on := d.page(d.system).str("PowerState") != "Off"
 	shown, err := render(ctx, p, of.Registry, f, on)
 	if err != nil {
 		return nil, err
+	}
+	if d.scalars(&says, newDeriver(shown)) {
+		if shown, err = render(ctx, p, of.Registry, f, on); err != nil {
+			return nil, err
+		}
 	}
 	if moves := d.moves(shown, &says); len(moves) > 0 {
 		says.Face.Moves = append(moves, base.Face.Moves...)
@@ -261,7 +265,7 @@ func (c *comparison) compare(kind, path string, is, was map[string]any, tell fun
 		case silent[n] || strings.Contains(n, "/"):
 		case !has:
 			tell(difference{path: at, drop: true})
-		case n == "Members" && fluid.MatchString(kind):
+		case n == "Members" && (fluid.MatchString(kind) || sameSet(a, b)):
 		case !had:
 			tell(difference{path: at, value: c.inTree(a)})
 		case live.MatchString(n):
@@ -271,6 +275,21 @@ func (c *comparison) compare(kind, path string, is, was map[string]any, tell fun
 			tell(difference{path: at, value: c.inTree(a)})
 		}
 	}
+}
+
+// sameSet says whether two lists have the same members, in whatever order: that
+// is the model's.
+func sameSet(a, b any) bool {
+	keys := func(v any) []string {
+		var out []string
+		for _, m := range list(v) {
+			o, _ := m.(map[string]any)
+			out = append(out, strings.TrimRight(page(o).str("@odata.id"), "/"))
+		}
+		slices.Sort(out)
+		return out
+	}
+	return slices.Equal(keys(a), keys(b))
 }
 
 // equal says whether two values are the same, but for what is live or was taken

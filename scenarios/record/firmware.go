@@ -142,6 +142,14 @@ func (d *deriver) component(p *machine.Profile, id string, kind firmware.Kind, x
 			}
 		}
 	}
+	for at, id := range d.cards { // not every BMC says what it is of
+		for i := range p.Cards {
+			card := &p.Cards[i]
+			if kind == firmware.KindNIC && card.ID == id && len(card.NICs) > 0 && card.Component == "" && d.page(at).str("FirmwareVersion") == c.Version {
+				card.Component = c.ID
+			}
+		}
+	}
 	if kind == firmware.KindTPM && p.TPM != nil {
 		p.TPM.Component = or(p.TPM.Component, id)
 	}

@@ -58,8 +58,8 @@ func (d *deriver) processors(p *machine.Profile, s page) {
 		c.Signature, c.Microcode = x.str("ProcessorId/IdentificationRegisters"), x.str("ProcessorId/MicrocodeInfo")
 		for _, m := range x.objects("ProcessorMemory") {
 			level, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(m.str("MemoryType"), "L"), "Cache"))
-			if mib := m.int("CapacityMiB"); err == nil && mib > 0 {
-				c.Caches = append(c.Caches, machine.Cache{Level: level, KiB: mib * 1024})
+			if err == nil && level >= 1 && level <= 4 { // less than a MiB is told as none
+				c.Caches = append(c.Caches, machine.Cache{Level: level, KiB: or(max(0, m.int("CapacityMiB"))*1024, 512)})
 			}
 		}
 		if strings.HasPrefix(x.str("InstructionSet"), "ARM") || x.str("ProcessorArchitecture") == "ARM" {

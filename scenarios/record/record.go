@@ -151,7 +151,11 @@ type deriver struct {
 
 func newDeriver(c *capture.Capture) *deriver {
 	d := &deriver{c: c, places: map[string]string{}, nics: map[string]string{}, drives: map[string]string{}, cards: map[string]string{}}
-	if at := c.Of("ComputerSystem"); len(at) > 0 {
+	at := c.Members(d.link(capture.Root, "Systems"))
+	if len(at) == 0 {
+		at = c.Of("ComputerSystem")
+	}
+	if len(at) > 0 {
 		d.system = at[0]
 		if len(at) > 1 {
 			d.note("the BMC has %d systems: %s was recorded", len(at), d.system)

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -18,15 +19,38 @@ type change struct {
 }
 
 // scalars makes of a record what the capture tells of all but addresses and
-// bodies. What a record may not say is left as the base has it.
-func (d *deriver) scalars(r *dialect.Record) {
+// bodies, where that differs from what was shown with it. What a record may not
+// say is left as the base has it. It says whether anything has changed.
+func (d *deriver) scalars(r *dialect.Record, shown *deriver) bool {
+	shown.landmarks()
+	base := *r
+	told := shown.changes()
+	for i, c := range d.changes() {
+		is, was, try := base, base, *r
+		c.to(&is)
+		told[i].to(&was)
+		if reflect.DeepEqual(is, was) {
+			continue
+		}
+		c.to(&try)
+		if err := try.Validate(); err != nil {
+			d.note("%s: as %s has it: %v", c.what, r.Name, err)
+			continue
+		}
+		*r = try
+	}
+	return !reflect.DeepEqual(*r, base)
+}
+
+// changes are all that a record can say so.
+func (d *deriver) changes() []change {
 	root, m, s := d.page(capture.Root), d.page(d.manager), d.page(d.system)
 	text := func(to *string, v string) {
 		if v != "" {
 			*to = v
 		}
 	}
-	changes := []change{
+	return []change{
 		{"the service", func(r *dialect.Record) {
 			text(&r.Product, root.str("Product"))
 			text(&r.Vendor, root.str("Vendor"))
@@ -102,15 +126,6 @@ func (d *deriver) scalars(r *dialect.Record) {
 				}
 			}
 		}},
-	}
-	for _, c := range changes {
-		try := *r
-		c.to(&try)
-		if err := try.Validate(); err != nil {
-			d.note("%s: as %s has it: %v", c.what, r.Name, err)
-			continue
-		}
-		*r = try
 	}
 }
 

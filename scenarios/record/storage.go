@@ -129,6 +129,11 @@ func (d *deriver) raid(x, of page) *storage.RAID {
 	r := usualRAID
 	volumes := strings.TrimRight(x.str("Volumes/@odata.id"), "/")
 	can := d.page(volumes + "/Capabilities")
+	for _, c := range d.page(volumes).objects("@Redfish.CollectionCapabilities/Capabilities") {
+		if x := d.page(strings.TrimRight(c.str("CapabilitiesObject/@odata.id"), "/")); x != nil {
+			can = x
+		}
+	}
 	types := of.texts("SupportedRAIDTypes")
 	if len(types) == 0 {
 		types = can.texts("RAIDType@Redfish.AllowableValues")
@@ -162,6 +167,9 @@ func (d *deriver) raid(x, of page) *storage.RAID {
 	take(&r.Read, can.texts("ReadCachePolicy@Redfish.AllowableValues"))
 	_, r.Spares = can.sub("Links")["DedicatedSpareDrives@Redfish.OptionalOnCreate"]
 	if can == nil {
+		r.Spares = true
+	}
+	if x.str("HotspareActivationPolicy") != "" {
 		r.Spares = true
 	}
 	r.CacheMiB = of.int("CacheSummary/TotalCacheSizeMiB")
