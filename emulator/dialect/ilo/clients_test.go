@@ -457,3 +457,24 @@ func TestTheBootOrderIsWrittenBelowTheBIOS(t *testing.T) {
 		})
 	}
 }
+
+func TestFirmwareComesFromAnAddress(t *testing.T) {
+	for _, tt := range generations {
+		t.Run(tt.name, func(t *testing.T) {
+			b := serve(t, tt.profile)
+			const update = "/redfish/v1/UpdateService"
+			add := update + "/Actions/Oem/Hpe/HpeiLOUpdateServiceExt.AddFromUri"
+			b.shows(map[string]any{
+				update + "#Oem/Hpe/State": "Idle", update + "#MultipartHttpPushUri": nil, update + "#Oem/Hpe/Actions/#HpeiLOUpdateServiceExt.AddFromUri/target": add,
+				"/redfish/v1/Managers/1/DateTime#DateTime": b.get("/redfish/v1/Managers/1", "DateTime"),
+			})
+			b.behaves(
+				row{table, "POST", update + "/Actions/UpdateService.SimpleUpdate", `{"ImageURI":"tftp://127.0.0.1/a.bin"}`, 400, "PropertyValueBadParam"},
+				row{docs, "POST", add, `{"ImageURI":"http://127.0.0.1:9/a.bin","UpdateRepository":true}`, 400, "UnsupportedOperation"},
+				row{docs, "POST", add, `{"ImageURI":"http://127.0.0.1:9/a.bin","UpdateTarget":true}`, 202, ""},
+				row{table, "GET", "/redfish/v1/EventService/SSE", "", 404, ""},
+			)
+			b.shows(map[string]any{"/redfish/v1/EventService#ServerSentEventUri": nil})
+		})
+	}
+}

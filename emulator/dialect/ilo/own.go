@@ -20,6 +20,7 @@ func own(g generation) dialect.Own {
 	slot := manager + "/VirtualMedia/{slot}"
 	inTree := system + "/VirtualMedia/{slot}/Actions/VirtualMedia."
 	on, off := dialect.SystemOn, dialect.SystemOff
+	noStore := g.says("UnsupportedOperation", "There is no repository of components here.")
 	state := g.says("InvalidOperationForSystemState", "The power of the system is not as the operation needs it.")
 	act := func(on, name string, does ...dialect.Effect) dialect.Action {
 		return dialect.Action{On: on, Name: name, At: "/Actions/Oem/" + g.oem + "/" + name, Hidden: true, Does: does}
@@ -50,9 +51,28 @@ func own(g generation) dialect.Own {
 	insert.Inputs = []dialect.Input{{Name: "Image", Required: true}}
 	eject := act(slot, disc+"EjectVirtualMedia", dialect.Effect{Steps: []dialect.Step{out}})
 
+	// What is uploaded is installed, and kept nowhere [V docs, updateService:
+	// UpdateTarget and UpdateRepository].
+	add := act("/redfish/v1/UpdateService", g.oem+"iLOUpdateServiceExt.AddFromUri",
+		dialect.Effect{When: when("UpdateTarget", "true"), Steps: []dialect.Step{
+			post("/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", dict{"ImageURI": "$ImageURI"}),
+		}},
+		dialect.Effect{Refuse: &noStore},
+	)
+	add.Needs = "ConfigureComponents"
+	add.Inputs = []dialect.Input{
+		{Name: "ImageURI", Required: true}, {Name: "UpdateTarget", Type: dialect.FlagInput}, {Name: "UpdateRepository", Type: dialect.FlagInput},
+		{Name: "UpdateRecoverySet", Type: dialect.FlagInput}, {Name: "ETag"}, {Name: "Section", Type: dialect.WholeInput},
+	}
+
+	actions := []dialect.Action{button, cycle, insert, eject}
+	if g.n > 4 { // which has another service for it
+		actions = append(actions, add)
+	}
+
 	once := g.in("BootOnNextServerReset")
 	return dialect.Own{
-		Actions: []dialect.Action{button, cycle, insert, eject},
+		Actions: actions,
 		Writes: []dialect.Write{
 			// The image is the next boot's [V table; docs, VirtualMedia]. That it is
 			// ejected at the second reset [V docs] is not so here: it stays.
@@ -80,7 +100,7 @@ func own(g generation) dialect.Own {
 			}},
 			{Of: "ManagerAccount", Path: g.in("Privileges"), Type: dialect.ObjectInput, Does: []dialect.Effect{{Do: privileged(g)}}},
 		},
-		Resources: append(licences(g), directory(g)),
+		Resources: append(licences(g), directory(g), clock(g)),
 	}
 }
 
@@ -142,6 +162,14 @@ func licences(g generation) []dialect.Resource {
 			{Path: "LicenseFeatures", Value: features},
 		}},
 	}
+}
+
+// clock is the time as iLO has it [V docs, HpeiLODateTime].
+func clock(g generation) dialect.Resource {
+	return dialect.Resource{At: manager + "/DateTime", Type: g.oem + "iLODateTime.v2_0_0." + g.oem + "iLODateTime", Name: "iLO Date and Time Settings", Set: []datum{
+		{Path: "DateTime", From: manager + "#DateTime"}, {Path: "ConfigurationSettings", Value: "Current"}, {Path: "PropagateTimeToHost", Value: false},
+		{Path: "TimeZone/UtcOffset", From: manager + "#DateTimeLocalOffset"}, {Path: "StaticNTPServers", From: manager + "/NetworkProtocol#NTP/NTPServers"},
+	}}
 }
 
 // directory lists where what is, by types, as clients of HPE's look for it [V

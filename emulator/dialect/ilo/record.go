@@ -15,6 +15,19 @@
 // @Redfish.Settings is that of Base which the service speaks, where a system
 // ROM says Base.1.0 [V table]; a login with a wrong password is refused at once,
 // and the delay is that nobody can log in to the account for so long.
+//
+// What of the table is not here: the ETag in @Redfish.Settings has its quotes,
+// where iLO 6 and 7 leave them out; HttpPushUri takes an image as it is, and not
+// a form with a session's key at /cgi-bin/uploadFile; there is no repository of
+// components, no install set and no queue of updates; RAID1Triple and
+// RAID10Triple are types that no controller of the model makes, and volumes
+// count from 1, where an MR counts from 239 down; an image that booted by
+// BootOnNextServerReset is not ejected at the second reset; HttpsCert and
+// SanitizeDrive of the vendor's own are left to the standard's CertificateService
+// and Drive.SecureErase; the backup and restore service, remote support,
+// federation, and RIBCL, which is no Redfish, are not there. A licence is always
+// installed: license-denied is the quirk for one that is not, and
+// boot-minimal-request that of the DL160, which no profile here is.
 package ilo
 
 import (

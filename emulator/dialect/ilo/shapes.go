@@ -143,6 +143,7 @@ func shapes(g generation) []shape {
 				{Path: g.in("iLOSelfTestResults"), Value: []any{}},
 				{Path: g.in("RequiredLoginForiLORBSU"), Value: false},
 				{Path: g.in("WebGuiEnabled"), Value: true},
+				{Path: g.in("Links/DateTimeService"), Value: dict{"@odata.id": manager + "/DateTime"}},
 				{Path: g.in("Links/LicenseService"), Value: dict{"@odata.id": manager + "/LicenseService"}},
 			}},
 		{Of: "AccountService", Drop: []string{ // [V docs, AccountService]
@@ -182,6 +183,7 @@ func shapes(g generation) []shape {
 				{Path: g.in("State"), From: "/redfish/v1/UpdateService/FirmwareInventory/BMC#Status/State", Map: dict{"Updating": "Updating"}, Value: "Idle"},
 				{Path: g.in("State"), From: "/redfish/v1/UpdateService/FirmwareInventory/BIOS#Status/State", Map: dict{"Updating": "Updating"}, Else: dialect.AsItIs},
 				{Path: g.in("FlashProgressPercent"), Value: nil},
+				g.action(g.oem+"iLOUpdateServiceExt.AddFromUri", nil),
 				{Path: g.in("Accept3rdPartyFirmware"), Value: false},
 				{Path: g.in("DowngradePolicy"), Value: "AllowDowngrade"},
 			}},
