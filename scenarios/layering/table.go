@@ -237,8 +237,8 @@ var Table = []Row{
 		// Its tests run the drivers on BMCs with quirks.
 		Package: "scenarios/conformance/quirks",
 		Tests: []string{
-			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "emulator/dialect/quirk", "emulator/machine", "emulator/machine/storage",
-			"controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish",
+			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rack", "emulator/dialect/quirk",
+			"emulator/machine", "emulator/machine/storage", "controller/bmc", "controller/bmc/ipmi", "controller/bmc/redfish", "fixtures",
 		},
 	},
 	{

@@ -77,6 +77,7 @@ var messageKinds = map[string]error{
 	"ActionParameterValueNotInList": bmc.ErrUnsupported,
 	"PropertyValueNotInList":        bmc.ErrUnsupported,
 	"PropertyNotWritable":           bmc.ErrUnsupported,
+	"FileTransferProtocolMismatch":  bmc.ErrUnsupported, // iBMC takes no http
 	"LicenseKeyRequired":            bmc.ErrUnsupported, // iLO, 403 or 400
 	"OemLicenseNotPassed":           bmc.ErrUnsupported, // Supermicro, 403
 	"SWC0700":                       bmc.ErrBusy,        // "iDRAC is not ready", as 400 (quadsproject/badfish issue 129)

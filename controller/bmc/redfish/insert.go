@@ -193,6 +193,10 @@ func (c *client) requestInsert(ctx context.Context, d drive, url string) (answer
 		{"how it is transferred, and an account", map[string]any{"TransferProtocolType": protocolOf(url), "TransferMethod": stream, "UserName": "", "Password": ""}},
 	}
 	var ways []way
+	if uri := d.control(); uri != "" && d.Actions.Insert.URI == "" {
+		c.lessons.Learn(bmc.Lesson{Topic: aboutInsert, Way: "VmmControl", Odd: true})
+		return c.do(ctx, http.MethodPost, uri, map[string]any{"VmmControlType": "Connect", "Image": url}, nil)
+	}
 	if d.Actions.Insert.URI != "" {
 		for _, l := range lists {
 			l.body["Image"] = url

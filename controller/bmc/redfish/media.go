@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,7 +27,12 @@ type drive struct {
 	Actions  struct {
 		Insert target `json:"#VirtualMedia.InsertMedia"`
 		Eject  target `json:"#VirtualMedia.EjectMedia"`
+		// OEM are actions of vendors, by vendor and name.
+		OEM map[string]map[string]json.RawMessage `json:"Oem"`
 	} `json:"Actions"`
+	OEM map[string]struct {
+		Actions map[string]json.RawMessage `json:"Actions"`
+	} `json:"Oem"`
 
 	uri string
 	tag string // ETag
@@ -43,6 +49,27 @@ func (d drive) inserted() bool {
 		return *d.Inserted
 	}
 	return d.Image != ""
+}
+
+// control is the action that Huawei's iBMC and its kin have for both inserting
+// and ejecting, whatever vendor it is of; "" is none.
+func (d drive) control() string {
+	of := func(actions map[string]json.RawMessage) string {
+		var t target
+		_ = decode(actions["#VirtualMedia.VmmControl"], &t) // it may not be there
+		return t.URI
+	}
+	for _, actions := range d.Actions.OEM { // a drive has one vendor
+		if uri := of(actions); uri != "" {
+			return uri
+		}
+	}
+	for _, oem := range d.OEM {
+		if uri := of(oem.Actions); uri != "" {
+			return uri
+		}
+	}
+	return ""
 }
 
 func (d drive) isCD() bool {
@@ -145,7 +172,7 @@ func (c *client) pickDrive(ctx context.Context, collection string, dead []string
 		if err != nil {
 			return drive{}, err
 		}
-		if d.isCD() && d.Actions.Insert.URI != "" {
+		if d.isCD() && (d.Actions.Insert.URI != "" || d.control() != "") {
 			best = d
 			break
 		}
@@ -193,6 +220,8 @@ func (c *client) eject(ctx context.Context, d drive) error {
 	if uri := d.Actions.Eject.URI; uri != "" {
 		// iLO wants the empty body (sushy's fix-eject-media-empty-dict note).
 		a, err = c.do(ctx, http.MethodPost, uri, struct{}{}, nil)
+	} else if uri := d.control(); uri != "" {
+		a, err = c.do(ctx, http.MethodPost, uri, map[string]any{"VmmControlType": "Disconnect"}, nil)
 	} else {
 		a, err = c.patch(ctx, d.uri, d.tag, map[string]any{"Image": nil, "Inserted": false})
 	}

@@ -395,3 +395,35 @@ func TestEjectRace(t *testing.T) {
 		t.Errorf("EjectMedia() error = %v though the drive is empty", err)
 	}
 }
+
+// Huawei's iBMC has an action of its own for both, and a task for each.
+func TestMediaByVmmControl(t *testing.T) {
+	s := newServer(t)
+	const control = mediaPath + "/2/Oem/Huawei/Actions/VirtualMedia.VmmControl"
+	image := ""
+	s.route("GET "+mediaPath+"/2", s.show(func() map[string]any {
+		return map[string]any{"MediaTypes": []string{"CD"}, "Inserted": image != "", "Image": image, "Oem": map[string]any{
+			"Huawei": map[string]any{"Actions": map[string]any{"#VirtualMedia.VmmControl": map[string]any{"target": control}}},
+		}}
+	}))
+	s.route("POST "+control, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := object(w, r)
+		image, _ = body["Image"].(string)
+		if strings.HasPrefix(image, "http://") {
+			image = ""
+			fail(w, http.StatusBadRequest, "FileTransferProtocolMismatch", "no")
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	c := s.open()
+	if err := c.InsertMedia(t.Context(), imageA); !errors.Is(err, bmc.ErrUnsupported) {
+		t.Errorf("InsertMedia(%s) error = %v, want ErrUnsupported", imageA, err)
+	}
+	if err := c.InsertMedia(t.Context(), imageB); err != nil || image != imageB {
+		t.Errorf("InsertMedia(%s) error = %v, the BMC has %q", imageB, err, image)
+	}
+	if err := c.EjectMedia(t.Context()); err != nil || image != "" {
+		t.Errorf("EjectMedia() error = %v, the BMC has %q", err, image)
+	}
+}

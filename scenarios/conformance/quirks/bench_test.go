@@ -2,6 +2,7 @@ package quirks
 
 import (
 	"bytes"
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -29,6 +31,8 @@ type bench struct {
 	pool   *bmc.Pool
 	config bmc.Config
 	files  string // URL of a server of images
+	secure string // of one with TLS
+	tls    bool   // images come from that
 	// patience is for how long, in the lab's time, work is begun anew that a BMC
 	// is not ready for, as a controller does.
 	patience time.Duration
@@ -37,21 +41,25 @@ type bench struct {
 	sources []machine.SourceKind // that the server has booted from
 }
 
-func newBench(t *testing.T, quirk string) *bench {
+func newBench(t *testing.T, profile, quirk string) *bench {
 	t.Helper()
 	b := &bench{T: t, patience: 15 * time.Minute}
 	r := rack.Default(1)
-	r.Hosts[0].Profile = "raid"
+	r.Hosts[0].Profile = profile
 	if quirk != "" {
 		r.Hosts[0].Quirks = []string{quirk}
 	}
-	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots})
-	b.server = b.lab.First()
-	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(make([]byte, 64<<10)))
-	}))
+	})
+	files, secure := httptest.NewServer(serve), httptest.NewTLSServer(serve)
 	t.Cleanup(files.Close)
-	b.files = files.URL
+	t.Cleanup(secure.Close)
+	b.files, b.secure = files.URL, secure.URL
+	roots := x509.NewCertPool()
+	roots.AddCert(secure.Certificate())
+	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots, Media: outbound.Config{RootCAs: roots}})
+	b.server = b.lab.First()
 	scheme := "redfish-virtualmedia"
 	b.pool = &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": redfish.Open, "ipmi": ipmi.Open}, Clock: labClock{b.lab}}
 	t.Cleanup(b.pool.Close)

@@ -3,6 +3,7 @@ package quirks
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -82,29 +83,35 @@ func TestEveryQuirkIsCopedWith(t *testing.T) {
 			name = "none"
 		}
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, id)
+			b := newBench(t, "raid", id)
 			if do := before[id]; do != nil {
 				if err := do(b); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for _, w := range works {
-				if w.web && b.config.Address.Driver != "redfish" {
-					continue
-				}
-				err := w.do(b)
-				want := refusals[id][w.name]
-				switch {
-				case want == "" && err != nil:
-					t.Errorf("%s: %v", w.name, err)
-				case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-					t.Errorf("%s: %v, want %s", w.name, err, want)
-				}
-				if want != "" && w.name == "register" {
-					return
-				}
-			}
+			b.work(refusals[id])
 		})
+	}
+}
+
+// work does all that a driver does; what is refused is so with these words.
+func (b *bench) work(refused map[string]string) {
+	b.Helper()
+	for _, w := range works {
+		if w.web && b.config.Address.Driver != "redfish" {
+			continue
+		}
+		err := w.do(b)
+		want := refused[w.name]
+		switch {
+		case want == "" && err != nil:
+			b.Errorf("%s: %v", w.name, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			b.Errorf("%s: %v, want %s", w.name, err, want)
+		}
+		if want != "" && w.name == "register" {
+			return
+		}
 	}
 }
 
@@ -134,15 +141,15 @@ func inventory(b *bench) error {
 		if err != nil {
 			return err
 		}
-		if len(s.Controllers) != 2 || len(s.Controllers[0].Drives) != 8 {
-			return fmt.Errorf("storage %+v", s)
+		drives := 0
+		for _, ctl := range s.Controllers {
+			drives += len(ctl.Drives)
 		}
-		bios, err := c.(bmc.Setup).BIOS(b.Context())
-		if err != nil {
+		if drives != len(b.server.Drives()) {
+			return fmt.Errorf("%d drives of %d: %+v", drives, len(b.server.Drives()), s)
+		}
+		if _, err := c.(bmc.Setup).BIOS(b.Context()); err != nil {
 			return err
-		}
-		if bios.Settings["NumLock"] == nil || bios.Registry.Attribute("NumLock") == nil {
-			return fmt.Errorf("settings %v", bios.Settings)
 		}
 		parts, err := c.(bmc.Updater).Components(b.Context())
 		if err == nil && len(parts) == 0 {
@@ -218,7 +225,11 @@ func media(b *bench) error {
 			return err
 		})
 	}
-	if err := insert(b.files + "/a.iso"); err != nil {
+	files := b.files
+	if b.tls {
+		files = b.secure
+	}
+	if err := insert(files + "/a.iso"); err != nil {
 		return err
 	}
 	if err := b.boot(bmc.Boot{Device: bmc.BootCD, Mode: bmc.UEFI}); err != nil {
@@ -227,13 +238,13 @@ func media(b *bench) error {
 	if from, err := b.start(bmc.PowerOn); err != nil || from != machine.Cd {
 		return fmt.Errorf("it boots from %s: %w", from, err)
 	}
-	if err := insert(b.files + "/b.iso"); err != nil { // in the place of the other
+	if err := insert(files + "/b.iso"); err != nil { // in the place of the other
 		return fmt.Errorf("another image: %w", err)
 	}
 	if err := b.try(func(c bmc.Client) error { return c.EjectMedia(b.Context()) }); err != nil {
 		return fmt.Errorf("eject: %w", err)
 	}
-	if err := insert(b.files + "/a.iso"); err != nil { // at once
+	if err := insert(files + "/a.iso"); err != nil { // at once
 		return fmt.Errorf("once more: %w", err)
 	}
 	if err := b.try(func(c bmc.Client) error { return c.EjectMedia(b.Context()) }); err != nil {
@@ -242,21 +253,47 @@ func media(b *bench) error {
 	return b.power(bmc.PowerOff, bmc.Off)
 }
 
+// choose picks two settings that can be changed, and other values for them.
+func choose(b bmc.BIOS) (first, second bmc.Settings) {
+	for _, name := range slices.Sorted(maps.Keys(b.Settings)) {
+		a := b.Registry.Attribute(name)
+		if a == nil || a.ReadOnly || len(a.Values) < 2 {
+			continue
+		}
+		other := slices.IndexFunc(a.Values, func(v string) bool { return v != b.Settings[name] })
+		s := bmc.Settings{name: a.Values[other]}
+		if first != nil {
+			return first, s
+		}
+		first = s
+	}
+	return first, nil
+}
+
 // settings begins and ends with the power off.
 func settings(b *bench) error {
-	want := bmc.Settings{"NumLock": "Off", "SetupPromptSeconds": int64(7)}
+	var bios bmc.BIOS
+	if err := b.try(func(c bmc.Client) (err error) { bios, err = c.(bmc.Setup).BIOS(b.Context()); return err }); err != nil {
+		return err
+	}
+	first, second := choose(bios)
+	if second == nil {
+		return fmt.Errorf("it has nothing to set: %d settings", len(bios.Settings))
+	}
+	want := maps.Clone(first)
+	maps.Copy(want, second)
 	set := func(s bmc.Settings) error {
 		return b.try(func(c bmc.Client) error { return c.(bmc.Setup).SetBIOS(b.Context(), s) })
 	}
-	if err := set(bmc.Settings{"NumLock": want["NumLock"]}); err != nil {
+	if err := set(first); err != nil {
 		return err
 	}
-	err := set(bmc.Settings{"SetupPromptSeconds": want["SetupPromptSeconds"]})
+	err := set(second)
 	if errors.Is(err, bmc.ErrPending) { // the first ones have to be applied before
 		if _, err := b.start(bmc.PowerOn); err != nil {
 			return err
 		}
-		err = set(bmc.Settings{"SetupPromptSeconds": want["SetupPromptSeconds"]})
+		err = set(second)
 	}
 	if err != nil {
 		return err
@@ -295,15 +332,25 @@ func volumes(b *bench) error {
 			if err != nil || o.State == bmc.OperationDone {
 				return err
 			}
+			if o.State == bmc.OperationWaits {
+				if _, err := b.start(bmc.PowerReset); err != nil {
+					return err
+				}
+			}
 			b.lab.Advance(time.Minute)
 			err = b.try(func(c bmc.Client) (err error) { o, err = bmc.StorerOf(c).Follow(b.Context(), o.ID); return err })
 		}
 		return fmt.Errorf("it is still %+v", o)
 	}
-	ctl := of.Controllers[0]
+	i := slices.IndexFunc(of.Controllers, func(c bmc.Controller) bool { return len(c.Drives) > 1 && slices.Contains(c.Levels, bmc.Level1) })
+	if i < 0 {
+		return fmt.Errorf("no controller makes mirrors: %w", bmc.ErrUnsupported)
+	}
+	ctl := of.Controllers[i]
+	pair := ctl.Drives[len(ctl.Drives)-2:]
 	err := work(func(s bmc.Storer) (bmc.Operation, error) {
 		return s.CreateVolume(b.Context(), bmc.NewVolume{
-			Controller: ctl.ID, Name: "system", Level: bmc.Level1, Drives: []string{ctl.Drives[4].ID, ctl.Drives[5].ID},
+			Controller: ctl.ID, Name: "system", Level: bmc.Level1, Drives: []string{pair[0].ID, pair[1].ID},
 		})
 	})
 	if err != nil {
@@ -313,11 +360,12 @@ func volumes(b *bench) error {
 		return err
 	}
 	made := b.server.Volumes()
-	i := slices.IndexFunc(of.Controllers[0].Volumes, func(v bmc.Volume) bool { return v.Level == bmc.Level1 })
-	if i < 0 || len(made) != 1 || made[0].Type != storage.RAID1 {
-		return fmt.Errorf("it shows %+v, and has %+v", of.Controllers[0].Volumes, made)
+	shown := of.Controllers[i].Volumes
+	v := slices.IndexFunc(shown, func(v bmc.Volume) bool { return v.Level == bmc.Level1 })
+	if v < 0 || len(made) != 1 || made[0].Type != storage.RAID1 {
+		return fmt.Errorf("it shows %+v, and has %+v", shown, made)
 	}
-	id := of.Controllers[0].Volumes[i].ID
+	id := shown[v].ID
 	err = work(func(s bmc.Storer) (bmc.Operation, error) { return s.DeleteVolume(b.Context(), id) })
 	if err == nil && len(b.server.Volumes()) > 0 {
 		err = errors.New("it is still there")
