@@ -426,6 +426,10 @@ func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operati
 		body["Name"] = v.Name
 	}
 	a, err := c.do(ctx, http.MethodPost, s.Volumes.ID, body, nil)
+	if body[operationTime] != nil && aboutParameter(err, "OperationApplyTime") {
+		delete(body, operationTime)
+		a, err = c.do(ctx, http.MethodPost, s.Volumes.ID, body, nil)
+	}
 	if e := new(statusError); errors.As(err, &e) && e.status == http.StatusBadRequest &&
 		(e.has("PropertyMissing") && slices.Contains(e.arguments, "VolumeType") || e.has("PropertyUnknown") && slices.Contains(e.arguments, "RAIDType")) {
 		delete(body, "RAIDType")

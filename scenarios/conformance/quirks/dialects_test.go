@@ -26,6 +26,9 @@ var models = map[string]struct {
 	"fujitsu-rx2530-m7": {refused: noRAID},
 	"gigabyte-r282":     {refused: noRAID},
 	"lenovo-sr655":      {refused: noRAID},
+	// iBMC fetches no image by plain HTTP.
+	"huawei-1288h-v5": {tls: true},
+	"huawei-2288h-v5": {tls: true},
 	// bmcweb shows storage and does not change it, and knows no BIOS attributes.
 	"openbmc-mtjade":    {refused: map[string]string{"volumes": "no controller makes mirrors", "settings": "it has nothing to set"}, tls: true},
 	"openbmc-tiogapass": {refused: map[string]string{"volumes": "no controller makes mirrors", "settings": "it has nothing to set"}, tls: true},
