@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +22,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/control"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -35,6 +39,27 @@ type kind struct {
 	profile string
 	images  bool      // the controllers have pre-provisioning images built
 	rack    *rack.Lab // of a lab that no other scenario has; else nil
+	mixed   bool      // a lab of all models, of which profile is the server's
+}
+
+// ofEach is how many servers of each model a lab of all models has.
+const ofEach = 4
+
+// allModels is the rack of such a lab.
+func allModels() (*rack.Lab, error) {
+	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	r := rack.Default(ofEach)
+	group := r.Hosts[0]
+	r.Hosts = nil
+	for _, file := range files {
+		group.Profile = strings.TrimSuffix(path.Base(file), ".yaml")
+		group.NamePrefix = group.Profile
+		r.Hosts = append(r.Hosts, group)
+	}
+	return &r, nil
 }
 
 // bench is a lab with what steps hold of it.
@@ -63,8 +88,14 @@ func open(ctx context.Context, k kind, servers int) (_ *bench, err error) {
 		}
 	}()
 	settings := world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile}
-	if k.rack != nil {
-		settings.Define(*k.rack)
+	defined := k.rack
+	if k.mixed {
+		if defined, err = allModels(); err != nil {
+			return nil, err
+		}
+	}
+	if defined != nil {
+		settings.Define(*defined)
 		settings.Speed = "max"
 	}
 	b.world, err = world.Start(ctx, world.Config{
@@ -89,6 +120,29 @@ func logOutput() io.Writer {
 		return os.Stderr
 	}
 	return io.Discard
+}
+
+// openFor opens a lab of a kind, whose next servers are those that are asked for.
+func openFor(ctx context.Context, k kind, servers int) (*bench, error) {
+	b, err := open(ctx, k, servers)
+	if err == nil && !b.suits(k) {
+		return nil, errors.Join(fmt.Errorf("there is no model %s", k.profile), b.close())
+	}
+	return b, err
+}
+
+// suits says whether the lab is of a kind, and has its servers next.
+func (b *bench) suits(k kind) bool {
+	if !k.mixed || !b.kind.mixed {
+		return b.kind == k
+	}
+	for i := b.used; i < len(b.servers); i++ {
+		if b.servers[i].Profile == k.profile {
+			b.servers[i], b.servers[b.used] = b.servers[b.used], b.servers[i]
+			return true
+		}
+	}
+	return false
 }
 
 // hand returns servers that nobody has used.
@@ -138,14 +192,14 @@ func (l *Labs) take(ctx context.Context, k kind, servers int) (*bench, error) {
 	if k.rack == nil {
 		servers = max(servers, sharedServers)
 	}
-	return open(ctx, k, servers)
+	return openFor(ctx, k, servers)
 }
 
 func (l *Labs) find(k kind, servers int) *bench {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, b := range l.free {
-		if b.kind == k && len(b.servers)-b.used >= servers {
+		if len(b.servers)-b.used >= servers && b.suits(k) {
 			l.free = append(l.free[:i:i], l.free[i+1:]...)
 			return b
 		}

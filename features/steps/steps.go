@@ -97,6 +97,10 @@ func (s *scene) registerLabs(sc *book) {
 		func(ctx context.Context, servers int) error { return s.start(ctx, servers, "") })
 	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)"$`, "the same, with servers of a hardware profile: see labctl up --help",
 		s.start)
+	sc.Step(`^a server of the model "([^"]*)" in a lab of all models$`, "the same, with one server of a lab that has some of each hardware profile",
+		func(ctx context.Context, model string) error {
+			return s.startKind(ctx, 1, kind{profile: model, mixed: true})
+		})
 	sc.Step(`^a lab with (\d+) servers? whose controllers build pre-provisioning images$`, "the same, with controllers that have a PreprovisioningImage for each host",
 		func(ctx context.Context, servers int) error { return s.startKind(ctx, servers, kind{images: true}) })
 }
@@ -122,7 +126,7 @@ func (s *scene) startKind(ctx context.Context, servers int, kind kind) (err erro
 	if s.labs != nil {
 		s.lab, err = s.labs.take(ctx, kind, servers)
 	} else {
-		s.lab, err = open(ctx, kind, servers)
+		s.lab, err = openFor(ctx, kind, servers)
 	}
 	if err != nil {
 		return err

@@ -203,7 +203,7 @@ var Table = []Row{
 	{
 		// Steps do what operators do and look at what servers then are.
 		Package: "features/steps",
-		May:     []string{"scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault"},
+		May:     []string{"scenarios/...", "emulator/lab/...", "emulator/machine/...", "emulator/bmc", "emulator/dialect/quirk", "emulator/fault", "fixtures"},
 	},
 	{
 		// An agent in process runs over systest, backed by a machine's disks.
