@@ -42,7 +42,7 @@ Feature: Servers of every vendor
     @OpenBMC
     Examples:
       | model             | scheme  |
-      | openbmc-mtjade    | redfish |
+      | openbmc-tiogapass | redfish |
       | openbmc-tiogapass | ipmi    |
 
     @Fujitsu
@@ -50,7 +50,7 @@ Feature: Servers of every vendor
       | model             | scheme               |
       | fujitsu-rx2540-m5 | irmc                 |
       | fujitsu-rx2540-m5 | redfish-virtualmedia |
-      | fujitsu-rx2530-m6 | ipmi                 |
+      | fujitsu-rx2540-m5 | ipmi                 |
       | fujitsu-rx2540-m7 | irmc                 |
       | fujitsu-rx2540-m7 | redfish-virtualmedia |
 

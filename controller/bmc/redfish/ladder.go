@@ -20,6 +20,7 @@ const (
 	aboutDetached = "virtual media detached"
 	aboutLogin    = "login"
 	aboutPower    = "power"
+	aboutReset    = "reset"
 )
 
 // way is one of several ways to do the same.

@@ -61,6 +61,10 @@ func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
 		return nil
 	}
 	resetType, err := c.resetType(ctx, a, s)
+	if a == bmc.PowerReset && (errors.Is(err, bmc.ErrUnsupported) || err == nil && c.hangs(s)) {
+		c.lessons.Learn(bmc.Lesson{Topic: aboutReset, Way: resetTwoSteps, Odd: true})
+		return c.offAndOn(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -73,10 +77,62 @@ func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
 	if target == "" {
 		target = strings.TrimRight(s.uri, "/") + "/Actions/ComputerSystem.Reset"
 	}
-	return c.settled(ctx, a, func() error {
+	err = c.settled(ctx, a, func() error {
 		_, err := c.once(ctx, http.MethodPost, target, map[string]any{"ResetType": resetType}, nil)
 		return err
 	})
+	if err == nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.forced = nil
+		if a == bmc.PowerReset {
+			c.forced = new(c.clock.Now())
+		}
+	}
+	return err
+}
+
+const (
+	resetTwoSteps = "off, and on again"
+	// hangLimit is how long the longest POST takes.
+	hangLimit = 10 * time.Minute
+	// offLimit is for how long a system may take to be off.
+	offLimit = time.Minute
+)
+
+// hangs reports whether a system does not get over a reset by force, as some do
+// (libredfish, lenovo.rs, of an SR675): it was reset long ago, and is in POST
+// yet.
+func (c *client) hangs(s computerSystem) bool {
+	if c.lessons.Way(aboutReset) == resetTwoSteps {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.forced != nil && c.clock.Since(*c.forced) > hangLimit && inPOST[s.Progress.Last]
+}
+
+// offAndOn is a reset in two steps, for systems that have none (iDRAC 8) or do
+// not get over it.
+func (c *client) offAndOn(ctx context.Context) error {
+	if err := c.SetPower(ctx, bmc.PowerOff); err != nil {
+		return err
+	}
+	for began := c.clock.Now(); ; {
+		s, err := c.computerSystem(ctx)
+		if err != nil {
+			return err
+		}
+		if power(s.Power) == bmc.Off {
+			return c.SetPower(ctx, bmc.PowerOn)
+		}
+		if c.clock.Since(began) >= offLimit {
+			return errors.New("redfish: power reset: the BMC accepted to switch the system off, and it stays on")
+		}
+		if err := c.sleep(ctx, busyWait); err != nil {
+			return fmt.Errorf("redfish: power reset: %w", err)
+		}
+	}
 }
 
 // settleLimit is for how long power is asked for that has to settle.

@@ -57,6 +57,7 @@ type client struct {
 
 	lessons  *bmc.Lessons
 	standing bmc.Boot       // an override that the driver has to renew at each start; zero for none
+	forced   *time.Time     // when the system was last reset by force
 	restart  *time.Time     // when the BMC was last restarted for its virtual media
 	missing  map[string]int // how often in a row an operation was not found, by its URI
 

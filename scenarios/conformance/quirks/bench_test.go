@@ -149,14 +149,16 @@ func (b *bench) power(a bmc.PowerAction, want bmc.Power) error {
 func (b *bench) start(a bmc.PowerAction) (machine.SourceKind, error) {
 	b.Helper()
 	before := len(b.booted())
-	if err := b.power(a, bmc.On); err != nil {
-		return "", err
+	var err error
+	for range 2 { // as controllers do whose agent does not come up
+		if err := b.power(a, bmc.On); err != nil {
+			return "", err
+		}
+		if err = b.until("running", func(bmc.System) bool { return len(b.booted()) > before }); err == nil {
+			return b.booted()[before], nil
+		}
 	}
-	err := b.until("running", func(bmc.System) bool { return len(b.booted()) > before })
-	if err != nil {
-		return "", err
-	}
-	return b.booted()[before], nil
+	return "", err
 }
 
 // labClock is the lab's time for a driver: who waits moves it on.

@@ -26,6 +26,9 @@ var models = map[string]struct {
 	"fujitsu-rx2530-m7": {refused: noRAID},
 	"gigabyte-r282":     {refused: noRAID},
 	"lenovo-sr655":      {refused: noRAID},
+	// A Smart Array takes volumes in SmartStorageConfig alone.
+	"hpe-dl360-gen10": {refused: map[string]string{"volumes": "405 Method Not Allowed"}},
+	"hpe-dl380-gen10": {refused: map[string]string{"volumes": "405 Method Not Allowed"}},
 	// iBMC fetches no image by plain HTTP.
 	"huawei-1288h-v5": {tls: true},
 	"huawei-2288h-v5": {tls: true},
