@@ -13,6 +13,18 @@ Feature: Servers of every vendor
     When the operator takes the image away
     Then the host becomes "available"
 
+    @Dell
+    Examples:
+      | model     | scheme             |
+      | dell-r730 | idrac              |
+      | dell-r730 | idrac-redfish      |
+      | dell-r640 | idrac-virtualmedia |
+      | dell-r650 | idrac-redfish      |
+      | dell-r650 | idrac-virtualmedia |
+      | dell-r650 | ipmi               |
+      | dell-r760 | idrac-virtualmedia |
+      | dell-r770 | idrac-virtualmedia |
+
     @HPE
     Examples:
       | model           | scheme               |

@@ -26,6 +26,33 @@ Feature: Servers whose BMCs are as real ones are
       | quirk           | workaround                                                      |
       | vmedia-detached | virtual media detached: a restart of the BMC brings them back |
 
+    @Q3
+    Examples:
+      | quirk            | workaround |
+      | vmedia-uri-moved |            |
+
+    @Q6
+    Examples:
+      | quirk                     | workaround |
+      | vmedia-dead-slots how=405 |            |
+
+    @Q10
+    Examples:
+      | quirk           | workaround                     |
+      | vmedia-cd-alias | boot from virtual media: UsbCd |
+
+    @Q14
+    Examples:
+      | quirk                      | workaround                              |
+      | boot-readonly-use-settings | boot override: in the settings resource |
+
+    @Q21
+    Examples:
+      | quirk                   | workaround |
+      | task-404-race n=2       |            |
+      | task-state-new          |            |
+      | taskmonitor-get-deletes |            |
+
     @Q4
     Examples:
       | quirk                 | workaround |
@@ -126,7 +153,7 @@ Feature: Servers whose BMCs are as real ones are
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
 
-  @Q9 @Q25
+  @Q9 @Q11 @Q25
   Scenario Outline: What there is no way round is told: <quirk>
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server
@@ -134,6 +161,7 @@ Feature: Servers whose BMCs are as real ones are
     And the host's error says "<says>"
 
     Examples:
-      | quirk          | says                                                    |
-      | license-denied | needs a licence                                         |
-      | vmedia-no-http | The parameter Image cannot have the value http:// |
+      | quirk                 | says                                              |
+      | license-denied        | needs a licence                                   |
+      | vmedia-no-http        | The parameter Image cannot have the value http:// |
+      | boot-silently-ignored | the BMC accepted it and did not set it            |

@@ -230,7 +230,7 @@ func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, is bool,
 	}
 	for _, i := range v.Identifiers {
 		if i.Format == string(schemas.NAADurableNameFormat) {
-			out.WWN = "0x" + strings.ToLower(strings.NewReplacer("0x", "", "0X", "", "naa.", "", ":", "", "-", "").Replace(i.Name))
+			out.WWN = naa(i.Name)
 		}
 	}
 	state := schemas.State(v.Status.State)
@@ -240,6 +240,11 @@ func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, is bool,
 		out.Percent = max(out.Percent, int(o.Percent))
 	}
 	return out, true, nil
+}
+
+// naa is an identifier of that format as operating systems show it.
+func naa(name string) string {
+	return "0x" + strings.ToLower(strings.NewReplacer("0x", "", "0X", "", "naa.", "", ":", "", "-", "").Replace(name))
 }
 
 const maxTasks = 32 // that are looked at, the last ones: an iDRAC keeps hundreds
@@ -304,6 +309,9 @@ func (c *client) operation(uri string, t storageTask) bmc.Operation {
 
 // Follow reads a task, or the monitor of one.
 func (c *client) Follow(ctx context.Context, id string) (bmc.Operation, error) {
+	if strings.HasSuffix(id, smartConfig) {
+		return c.followLogical(ctx, id)
+	}
 	a, err := c.do(ctx, http.MethodGet, id, nil, nil)
 	if e := new(statusError); errors.As(err, &e) && e.kind == nil && !strings.Contains(id, "/Tasks/") && e.status != http.StatusNotFound {
 		// A monitor's last answer is the operation's own.
@@ -436,6 +444,9 @@ func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operati
 		body["VolumeType"] = raidTypes[i].old
 		a, err = c.do(ctx, http.MethodPost, s.Volumes.ID, body, nil)
 	}
+	if closed(err) {
+		return c.createLogical(ctx, v, s, string(raidTypes[i].name), err)
+	}
 	if err != nil {
 		return bmc.Operation{}, err
 	}
@@ -462,8 +473,17 @@ func (c *client) DeleteVolume(ctx context.Context, id string) (bmc.Operation, er
 	if notFound(err) {
 		return bmc.Operation{State: bmc.OperationDone, Percent: 100}, nil
 	}
+	if closed(err) {
+		return c.deleteLogical(ctx, id, err)
+	}
 	if err != nil {
 		return bmc.Operation{}, err
 	}
 	return c.accepted(a, when), nil
+}
+
+// closed reports whether a service does not take a method at all.
+func closed(err error) bool {
+	e := new(statusError)
+	return errors.As(err, &e) && (e.status == http.StatusMethodNotAllowed || e.status == http.StatusNotImplemented)
 }

@@ -13,6 +13,11 @@ import (
 // do not.
 var noRAID = map[string]string{"volumes": "no controller makes mirrors"}
 
+// noSetup is what servers answer that show neither storage nor settings.
+var noSetup = map[string]string{
+	"inventory": "Storage: the system has none", "settings": "it has nothing to set", "volumes": "Storage: the system has none",
+}
+
 // models are server models whose BMCs do not let everything be done, or not by
 // plain HTTP.
 var models = map[string]struct {
@@ -26,9 +31,10 @@ var models = map[string]struct {
 	"fujitsu-rx2530-m7": {refused: noRAID},
 	"gigabyte-r282":     {refused: noRAID},
 	"lenovo-sr655":      {refused: noRAID},
-	// A Smart Array takes volumes in SmartStorageConfig alone.
-	"hpe-dl360-gen10": {refused: map[string]string{"volumes": "405 Method Not Allowed"}},
-	"hpe-dl380-gen10": {refused: map[string]string{"volumes": "405 Method Not Allowed"}},
+	// iLO 4 shows storage and settings by resources of its own alone, which the
+	// driver does not read; Metal3's ilo4 has neither (B-133).
+	"hpe-dl360-gen9": {refused: noSetup},
+	"hpe-dl380-gen9": {refused: noSetup},
 	// iBMC fetches no image by plain HTTP.
 	"huawei-1288h-v5": {tls: true},
 	"huawei-2288h-v5": {tls: true},
