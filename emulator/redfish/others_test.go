@@ -115,7 +115,7 @@ func TestIBMCIsAsItsClientsSay(t *testing.T) {
 		vendorAsk{"PowerControl.ps1: resets", "POST", reset, `{"ResetType":"PowerCycle"}`, false, 400, "ActionParameterNotSupported"},
 		vendorAsk{"PowerControl.ps1: resets", "POST", reset, `{"ResetType":"ForcePowerCycle"}`, false, 200, "Base.1.0.Success"},
 		vendorAsk{"PowerControl.ps1: FRU", "POST", fru, `{"FruControlType":"ForceRestart","FruID":0}`, false, 200, ""},
-		vendorAsk{"volume.py: create", "POST", volumes, volume, false, 202, ""},
+		vendorAsk{"create-volume-task-init-response.json", "POST", volumes, volume, false, 202, `"Messages":[]`},
 		vendorAsk{"volume.py: the volume", "GET", volumes + "/LogicalDrive1", "", false, 200, `"VolumeRaidLevel":"RAID1"`},
 		vendorAsk{"get-drive-0.json", "GET", "/redfish/v1/Chassis/1/Drives/HDDPlaneDisk1", "", false, 200, `"FirmwareStatus":"Online"`},
 		vendorAsk{"create-volume-task-exception-response.json", "POST", volumes, strings.Replace(volume, "[0,1]", "[77]", 1), false, 400, "iBMC.1.0.PhysicalDiskIdInvalid"},

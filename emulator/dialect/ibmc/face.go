@@ -114,6 +114,9 @@ func face() dialect.Face {
 			{Of: "Task", Set: []dialect.Datum{
 				{Path: oem + "/TaskPercentage", From: "PercentComplete", Map: percents(), Else: dialect.AsItIs},
 				{Path: "Messages", From: "Messages/-1"},
+				{Path: "Messages", From: "TaskState", Else: dialect.AsItIs, Map: map[string]any{ // until it has ended there is none
+					"New": []any{}, "Starting": []any{}, "Running": []any{}, "Pending": []any{}, "Stopping": []any{},
+				}},
 			}, Drop: []string{"PercentComplete", "HidePayload", "Payload"}},
 		},
 		Rules: []dialect.Rule{

@@ -39,7 +39,7 @@ var Record = dialect.Record{
 	IPMI:        ipmi(),
 	Breaks: []dialect.Break{
 		{Of: "ComputerSystem", Path: "Links/Managers", Why: "Links.ManagedBy is called so: client, system-v5.json"},
-		{Of: "Task", Path: "Messages", Why: "it is an object once there is a message: client, create-volume-task-exception-response.json"},
+		{Of: "Task", Path: "Messages", Why: "it is an object once the task has ended: client, create-volume-task-exception-response.json"},
 		{Of: "Bios", Path: "AttributeRegistry", Why: "it has no v before its version: client, bios.json"},
 	},
 }
