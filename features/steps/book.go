@@ -3,6 +3,7 @@ package steps
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/cucumber/godog"
 )
@@ -24,10 +25,22 @@ type book struct {
 
 // Step binds a phrase to what it does. The doc says in a line what that is.
 func (b *book) Step(pattern, doc string, does any) {
-	b.all = append(b.all, Step{About: b.about, Phrase: phrase(pattern), Pattern: pattern, Doc: doc})
-	if b.sc != nil {
-		b.sc.Step(pattern, does)
+	if b.sc == nil {
+		b.all = append(b.all, Step{About: b.about, Phrase: phrase(pattern), Pattern: pattern, Doc: doc})
+		return
 	}
+	b.sc.Step(compiled(pattern), does)
+}
+
+// patterns are those that were compiled, as every scenario binds all of them.
+var patterns sync.Map
+
+func compiled(pattern string) *regexp.Regexp {
+	if known, ok := patterns.Load(pattern); ok {
+		return known.(*regexp.Regexp)
+	}
+	made, _ := patterns.LoadOrStore(pattern, regexp.MustCompile(pattern))
+	return made.(*regexp.Regexp)
 }
 
 var (
