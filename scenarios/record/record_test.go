@@ -163,10 +163,12 @@ face:
   - {from: "/redfish/v1/Systems/{system}/Storage/{controller}/Drives/Disk.{n}", to: "/redfish/v1/Chassis/{chassis}/Enclosures/{controller}/Bay-{n}"}
   - {from: "/redfish/v1/Systems/{system}/Processors/CPU{n}", to: "/redfish/v1/Systems/{system}/Processors/CPU.Socket.{n}"}
   shapes:
-  - {of: ComputerSystem, drop: [HostWatchdogTimer], set: [{path: Oem/Aliens/Mood, value: calm}, {path: "@odata.type", value: "#ComputerSystem.v1_5_0.ComputerSystem"}]}
+  - {of: ComputerSystem, drop: [HostWatchdogTimer], set: [{path: Oem/Aliens/Mood, value: calm}, {path: Oem/Aliens/Thing, value: {"@odata.id": /redfish/v1/Aliens/Thing}}, {path: "@odata.type", value: "#ComputerSystem.v1_5_0.ComputerSystem"}]}
   - {of: Drive, set: [{path: Oem/Aliens/Slot, value: 4}]}
   shut: [/redfish/v1/TelemetryService, /redfish/v1/JobService]
   errors: {one: true}
+own:
+  resources: [{at: /redfish/v1/Aliens/Thing, type: AlienThing.v1_0_0.AlienThing, name: Thing, set: [{path: Count, value: 3}, {path: Of, value: {"@odata.id": "/redfish/v1/Chassis/{chassis}"}}]}]
 `
 
 func TestWhatABMCDoesOtherwiseIsRecorded(t *testing.T) {
@@ -177,7 +179,7 @@ func TestWhatABMCDoesOtherwiseIsRecorded(t *testing.T) {
 	}
 	for _, want := range []string{
 		"base: generic", "vendor: Aliens", "systemID: System.Embedded.1", "sessionTimeout: 10m0s", "resetTypes: [\"On\", ForceOff, GracefulShutdown, ForceRestart]",
-		"id: CD-1", "written: weak", "one: true", "/redfish/v1/TelemetryService", "Mood", "/redfish/v1/Managers/iBMC.1/VirtualMedia", "Enclosures/1/Bay-0",
+		"id: CD-1", "written: weak", "one: true", "/redfish/v1/TelemetryService", "Mood", "at: /redfish/v1/Aliens/Thing", "/redfish/v1/Managers/iBMC.1/VirtualMedia", "Enclosures/1/Bay-0",
 	} {
 		if !strings.Contains(string(made.Dialect), want) {
 			t.Errorf("the dialect does not say %s", want)
