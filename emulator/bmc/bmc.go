@@ -46,6 +46,8 @@ type Slot struct {
 	Fetch          uint64    `json:"fetch,omitempty"`    // number of the fetch that filled it or is under way
 	Size           int64     `json:"size,omitempty"`     // bytes, once fetched
 	Since          time.Time `json:"since,omitzero"`
+	// Leaves is after how many starts of the machine the image goes; 0: it stays.
+	Leaves int `json:"leaves,omitempty"`
 }
 
 // Spec is what a kind of BMC has.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
 var (
@@ -217,4 +219,34 @@ func TestACopyOfASessionNotesItsUse(t *testing.T) {
 	if s.Use(origin.Add(110 * time.Second)) {
 		t.Error("a session can be used when it has ended")
 	}
+}
+
+func TestAnImageGoesAfterSoManyStarts(t *testing.T) {
+	b := newBMC()
+	boot := func(n int) []Event {
+		at := origin.Add(time.Duration(n) * time.Hour)
+		return b.Hear(at, []event.Event{event.Boot{At: at}})
+	}
+	insert := func() {
+		evs := do(t, b, origin, InsertMedia{Slot: "Cd", Image: "http://images/a.iso"})
+		do(t, b, origin, MediaArrived{Slot: "Cd", Fetch: evs[0].(MediaWanted).Slot.Fetch, Size: 1})
+	}
+	do(t, b, origin, LeaveMedia{Slot: "Cd", Starts: 2}) // before there is an image
+	insert()
+	boot(1)
+	if s := b.View().Slots[0]; !s.Inserted || s.Leaves != 1 {
+		t.Errorf("after one start: %+v", s)
+	}
+	b = New(spec, []Account{admin, gone}, new(b.State())) // as after a restart of the lab
+	evs := boot(2)
+	if s := b.View().Slots[0]; s.Image != "" || s.Leaves != 0 || len(evs) != 1 {
+		t.Errorf("after two: %+v, events %v", s, evs)
+	}
+	insert()
+	do(t, b, origin, LeaveMedia{Slot: "Cd", Starts: 1})
+	do(t, b, origin, LeaveMedia{Slot: "Cd"})
+	if boot(3); !b.View().Slots[0].Inserted {
+		t.Error("it went though it was said that it stays")
+	}
+	refused(t, b, origin, LeaveMedia{Slot: "Tape", Starts: 1}, ErrNotFound)
 }

@@ -190,7 +190,7 @@ func (b *BMC) rebooted(now time.Time) []Event {
 		b.setNet(net)
 		b.switched()
 	}
-	return b.bootstrapped(now)
+	return append(b.emptied(now), b.bootstrapped(now)...)
 }
 
 // switched forgets what was to become of the channel's switch.

@@ -41,7 +41,7 @@ func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
 	m.Fetches++
 	in := Slot{
 		ID: c.Slot, Image: c.Image, WriteProtected: c.WriteProtected,
-		User: c.User, Password: c.Password, Fetch: m.Fetches, Since: now, Transfer: c.Transfer, Verify: s.Verify,
+		User: c.User, Password: c.Password, Fetch: m.Fetches, Since: now, Transfer: c.Transfer, Verify: s.Verify, Leaves: s.Leaves,
 	}
 	b.setSlot(in)
 	return []Event{MediaWanted{At: now, Slot: in}}, nil
@@ -98,6 +98,43 @@ func (c VerifyMedia) apply(b *BMC, _ time.Time) ([]Event, error) {
 		b.setSlot(to)
 	}
 	return nil, nil
+}
+
+// LeaveMedia has a slot emptied when the machine has started so many times; 0
+// takes that back. An image that is inserted before that goes as well.
+type LeaveMedia struct {
+	Slot   string
+	Starts int
+}
+
+func (c LeaveMedia) apply(b *BMC, _ time.Time) ([]Event, error) {
+	s := b.slot(c.Slot)
+	if s == nil {
+		return nil, fmt.Errorf("%w: media slot %s", ErrNotFound, c.Slot)
+	}
+	if s.Leaves != c.Starts {
+		to := *s
+		to.Leaves = c.Starts
+		b.setSlot(to)
+	}
+	return nil, nil
+}
+
+// emptied counts a start of the machine, and empties the slots whose time has
+// come.
+func (b *BMC) emptied(now time.Time) []Event {
+	var evs []Event
+	for _, s := range b.st.Media.Slots {
+		if s.Leaves == 0 {
+			continue
+		}
+		s.Leaves--
+		b.setSlot(s)
+		if s.Leaves == 0 && s.Image != "" {
+			evs = append(evs, b.empty(&s, now)...)
+		}
+	}
+	return evs
 }
 
 // EjectMedia empties a slot; an empty one is no error.

@@ -126,8 +126,12 @@ type Effect struct {
 	Refuse *Saying
 	Status int // of the answer; of Refuse 400, of others 0 is as the standard has it
 	// Keep is remembered by the BMC, by names; nil forgets.
-	Keep  map[string]any
-	Steps []Step
+	Keep map[string]any
+	// Leaves is after how many starts of the system the slot that the request is
+	// about is emptied; 0: whatever was said before goes on holding. -1 takes that
+	// back.
+	Leaves int
+	Steps  []Step
 	// Job is the name of the job that carries out Steps; the answer is 202.
 	// What a step begins joins it: it ends when that has ended, too.
 	// "": they are carried out at once, and the first that fails is the answer.

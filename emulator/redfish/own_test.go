@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
@@ -166,5 +167,21 @@ func TestAJobOfAVendorsFailsWithItsStep(t *testing.T) {
 	job, _ := get(t, s, acmeJobs+"/JID_000000000001")
 	if job["JobState"] != "Failed" {
 		t.Errorf("%v", job)
+	}
+}
+
+func TestAVendorHasAnImageGoAfterAStart(t *testing.T) {
+	s, h := owned(t, dialect.Own{Writes: []dialect.Write{{
+		Of: "VirtualMedia", Path: "Oem/Acme/Once", Type: dialect.FlagInput,
+		Does: []dialect.Effect{{When: map[string][]string{"$": {"true"}}, Leaves: 1}, {Leaves: -1}},
+	}}}, dialect.Face{})
+	slot := sys + "/VirtualMedia/Cd"
+	on := step{"admin", "POST", sys + "/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`, nil, 204, ""}
+	answersWith(t, s,
+		step{"admin", "POST", slot + "/Actions/VirtualMedia.InsertMedia", `{"Image":"http://images.test/a.iso"}`, nil, 204, ""},
+		step{"admin", "PATCH", slot, `{"Oem":{"Acme":{"Once":true}}}`, nil, 200, ""}, on)
+	h.pass(10 * time.Second)
+	if o, _ := get(t, s, slot); o["Inserted"] != false {
+		t.Errorf("after the start it is still there: %v", o["Image"])
 	}
 }

@@ -75,6 +75,11 @@ func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
 	if err := q.remember(ctx); err != nil {
 		return reply{}, err
 	}
+	if e.Leaves != 0 {
+		if _, err := q.c.host.ApplyBMC(ctx, bmc.LeaveMedia{Slot: q.v.ids["slot"], Starts: max(0, e.Leaves)}); err != nil {
+			return reply{}, err
+		}
+	}
 	if e.Body != nil {
 		body, _ := q.fill(e.Body)
 		out.body, _ = body.(object)

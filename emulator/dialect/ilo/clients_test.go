@@ -478,3 +478,25 @@ func TestFirmwareComesFromAnAddress(t *testing.T) {
 		})
 	}
 }
+
+func TestAnImageOfTheNextBootGoesAtTheOneAfter(t *testing.T) {
+	image := images(t)
+	for _, tt := range generations {
+		t.Run(tt.name, func(t *testing.T) {
+			b := serve(t, tt.profile)
+			b.behaves(
+				row{table, "PATCH", cd, `{"Image":"` + image + `","Oem":{"Hpe":{"BootOnNextServerReset":true}}}`, 200, "Success"},
+				row{table, "POST", reset, `{"ResetType":"On"}`, 200, "Success"},
+			)
+			b.until(system, "Oem/Hpe/PostState", "InPost")
+			b.shows(map[string]any{cd + "#Inserted": true})
+			b.l.Advance(10 * time.Second)
+			b.behaves(row{docs, "POST", reset, `{"ResetType":"ForceRestart"}`, 200, "Success"})
+			b.until(cd, "Inserted", false)
+			b.behaves(row{table, "POST", cd + "/Actions/VirtualMedia.InsertMedia", `{"Image":"` + image + `"}`, 200, "Success"})
+			b.behaves(row{docs, "POST", reset, `{"ResetType":"ForceRestart"}`, 200, "Success"})
+			b.l.Advance(30 * time.Second)
+			b.shows(map[string]any{cd + "#Inserted": true}) // nobody has said that this one goes
+		})
+	}
+}

@@ -74,11 +74,11 @@ func own(g generation) dialect.Own {
 	return dialect.Own{
 		Actions: actions,
 		Writes: []dialect.Write{
-			// The image is the next boot's [V table; docs, VirtualMedia]. That it is
-			// ejected at the second reset [V docs] is not so here: it stays.
+			// The image is the next boot's, and ejected at the second reset [V table;
+			// docs, VirtualMedia].
 			{Of: "VirtualMedia", At: system + "/VirtualMedia/2", Path: once, Type: dialect.FlagInput, Does: []dialect.Effect{
-				{When: when("$", "true"), Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
-				{Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}})}},
+				{When: when("$", "true"), Leaves: 2, Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
+				{Leaves: -1, Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}})}},
 			}},
 			{Of: "ComputerSystem", Path: g.in("PowerAutoOn"), Does: []dialect.Effect{
 				{When: when("$", "PowerOn"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOn"})}},

@@ -21,8 +21,7 @@
 // a form with a session's key at /cgi-bin/uploadFile; there is no repository of
 // components, no install set and no queue of updates; RAID1Triple and
 // RAID10Triple are types that no controller of the model makes, and volumes
-// count from 1, where an MR counts from 239 down; an image that booted by
-// BootOnNextServerReset is not ejected at the second reset; HttpsCert and
+// count from 1, where an MR counts from 239 down; HttpsCert and
 // SanitizeDrive of the vendor's own are left to the standard's CertificateService
 // and Drive.SecureErase; the backup and restore service, remote support,
 // federation, and RIBCL, which is no Redfish, are not there. A licence is always
