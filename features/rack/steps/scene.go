@@ -51,7 +51,7 @@ func Register(sc *godog.ScenarioContext, t testing.TB) {
 		s.registerClients, s.registerPower, s.registerBoot, s.registerMedia, s.registerAccess, s.registerEvents, s.registerFaults,
 		s.registerSettings, s.registerUpdates, s.registerParts, s.registerStorage, s.registerManager, s.registerPrograms, s.registerIPMI,
 		s.registerCollections, s.registerDiscovery, s.registerSecureBoot, s.registerIntegrity, s.registerNetwork, s.registerTime, s.registerLimits,
-		s.registerTelemetry, s.registerPushes, s.registerJobs, s.registerScripts, s.registerQuirks, s.registerVendors, s.registerILO, s.registerDialects,
+		s.registerTelemetry, s.registerPushes, s.registerJobs, s.registerScripts, s.registerQuirks, s.registerVendors, s.registerIDRAC, s.registerILO, s.registerDialects,
 	} {
 		register(sc)
 	}

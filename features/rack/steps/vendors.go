@@ -10,6 +10,7 @@ import (
 // A vendor's servers, by what people call them.
 var models = map[string]string{
 	"ThinkSystem SR650 V2": "lenovo-sr650-v2", "ThinkSystem SR650 V3": "lenovo-sr650-v3", "ThinkSystem SR655": "lenovo-sr655",
+	"PowerEdge R650": "dell-r650", "PowerEdge R640": "dell-r640", "PowerEdge R730": "dell-r730", "PowerEdge R770": "dell-r770",
 	"SYS-1029U-TR4": "supermicro-1029u", "SYS-621C-TN12R": "supermicro-621c", "R282-Z93": "gigabyte-r282",
 }
 
@@ -23,6 +24,7 @@ const (
 // operator calls them. IMAGE and ETAG are as in requests; SERVER is where images
 // come from.
 var vendorRequests = map[string]map[string]request{
+	"iDRAC": idracRequests,
 	"XCC": {
 		"inserts an image by the action":               {"POST", managerURI + "/VirtualMedia/EXT1/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
 		"sets the image of EXT1":                       {"PATCH", managerURI + "/VirtualMedia/EXT1", object{"Image": "IMAGE"}, nil},
@@ -68,8 +70,8 @@ func (s *scene) registerVendors(sc *godog.ScenarioContext) {
 		}
 		return s.start(profile, n)
 	})
-	sc.Step(`^a client of an? (XCC|Supermicro|MegaRAC) ((?:inserts|sets|boots|changes|limits|mounts|configures|gives|activates) .*)$`, s.asksVendor)
-	sc.Step(`^a client of an? (XCC|Supermicro|MegaRAC) has done this before: (.*)$`, func(vendor, whats string) error {
+	sc.Step(`^a client of an? (XCC|Supermicro|MegaRAC|iDRAC) ((?:inserts|sets|boots|changes|limits|mounts|configures|gives|activates|makes|clears|imports|ejects|opens|resets|switches)(?: .*)?)$`, s.asksVendor)
+	sc.Step(`^a client of an? (XCC|Supermicro|MegaRAC|iDRAC) has done this before: (.*)$`, func(vendor, whats string) error {
 		for what := range strings.SplitSeq(whats, "; ") {
 			if what == "nothing" {
 				continue
