@@ -10,6 +10,7 @@ type Tasks struct {
 	Late int
 	// Direct says that who asked for an operation is led to its task, not to its
 	// monitor: to read the task is answered 202 until it has ended, and then, where
-	// the operation has an answer of its own, with that.
+	// the operation has an answer of its own, with that. How long to wait the
+	// service does not say then.
 	Direct bool
 }

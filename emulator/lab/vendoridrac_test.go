@@ -112,6 +112,10 @@ var idracHabits = []struct {
 		{source: "reference: names of POST to Volumes", method: "POST", path: r650RAID + "/Volumes", status: 202, wait: time.Hour,
 			body: `{"RAIDType":"RAID0","Name":"v","OptimumIOSizeBytes":131072,"@Redfish.OperationApplyTime":"Immediate","Links":{"Drives":[{"@odata.id":"` + r650RAID + `/Drives/Disk.Bay.0` + r650Disk + `"}]}}`},
 
+		{source: "sushy: nothing foreign is STOR018", method: "POST", path: dellS + "/Oem/Dell/DellRaidService/Actions/DellRaidService.ClearForeignConfig", body: `{"TargetFQDD":"RAID.SL.3-1"}`, status: 400, says: "STOR018"},
+		{source: "sushy: modes of drives", method: "POST", path: dellS + "/Oem/Dell/DellRaidService/Actions/DellRaidService.ConvertToRAID", body: `{"PDArray":["Disk.Bay.7` + r650Disk + `"]}`, status: 202},
+		{source: "no step of the vendor's is a client's", method: "POST", path: r650RAID + "/Actions/Storage.ClearForeign", body: `{}`, status: 404},
+
 		{source: "reference: attributes are written", method: "PATCH", path: toGroup, body: `{"Attributes":{"VNCServer.1.Enable":"Enabled","ServerBoot.1.FirstBootDevice":"PXE","ServerBoot.1.BootOnce":"Disabled"}}`, status: 200, shows: map[string]any{
 			toGroup + "#Attributes/VNCServer.1.Enable": "Enabled", dellS + "#Boot/BootSourceOverrideTarget": "Pxe", dellS + "#Boot/BootSourceOverrideEnabled": "Continuous",
 		}},
@@ -121,7 +125,8 @@ var idracHabits = []struct {
 			shows: map[string]any{dellM + "/NetworkProtocol#IPMI/ProtocolEnabled": false}},
 		{source: "sushy waits for Ready", method: "POST", path: isReady, body: `{}`, status: 200, says: `"LCStatus":"Ready"`},
 		{source: "reference: power is taken away", method: "POST", path: "/redfish/v1/Chassis/System.Embedded.1/Actions/Oem/DellOemChassis.ExtendedReset", body: `{"ResetType":"PowerCycle","FinalPowerState":"On"}`, status: 204},
-		{source: "sushy waits for Ready", method: "POST", path: isReady, body: `{}`, status: 200, wait: 215 * time.Second, says: `"LCStatus":"NotReady"`},
+		{source: "the controller comes up", method: "GET", path: "/redfish/v1", status: 200, wait: 190 * time.Second},
+		{source: "sushy waits for Ready", method: "POST", path: isReady, body: `{}`, status: 200, says: `"LCStatus":"NotReady"`},
 		{source: "sushy waits for Ready", method: "POST", path: isReady, body: `{}`, status: 200, wait: 2 * time.Minute, says: `"LCStatus":"Ready"`},
 		{source: "sushy: iDRACReset", method: "POST", path: dellOEM + "/DelliDRACCardService/Actions/DelliDRACCardService.iDRACReset", body: `{"Force":"Graceful"}`, status: 204},
 	}},

@@ -187,6 +187,7 @@ type action struct {
 	name   string // "ComputerSystem.Reset"
 	at     string // where it is posted to, behind the address of the resource; "": where the standard has it; "/": there itself
 	hidden bool   // the resource does not show it
+	inner  bool   // only steps of vendors' requests reach it: the standard has no such action
 	inputs []input
 	late   func(v view) bool // of a slow one: it is answered with a task that goes on; nil: only for who prefers that
 	like   string            // property that is written by it, so that it needs what a PATCH of that does; "": none

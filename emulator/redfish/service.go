@@ -320,7 +320,7 @@ func (x *exchange) serve() {
 		x.refuse(http.StatusPreconditionFailed, message.HeaderInvalid.With("OData-Version"))
 		return
 	}
-	if x.match == nil {
+	if x.match == nil || x.match.action != nil && x.match.action.inner && x.inner == "" {
 		x.refuse(http.StatusNotFound, message.ResourceMissingAtURI.With(x.r.URL.Path))
 		return
 	}

@@ -209,6 +209,12 @@ const (
 )
 
 var storageActions = []action{{
+	// What vendors have for configurations that drives bring along.
+	name: "Storage.ClearForeign", when: hasRAID, hidden: true, inner: true,
+	apply: func(ctx context.Context, c operation) (reply, error) {
+		return reply{}, c.disk(ctx, storage.ClearForeign{Controller: c.view.ids["storage"]})
+	},
+}, {
 	name: "Storage.ResetToDefaults", when: hasRAID, defers: true,
 	inputs: []input{{name: "ResetType", kind: text, required: true, values: func(view) []string { return []string{resetAll, preserveVolumes} }}},
 	apply: func(ctx context.Context, c operation) (reply, error) {

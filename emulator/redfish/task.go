@@ -232,7 +232,6 @@ func (x *exchange) direct(p *page, at *snapshot) bool {
 	j := x.match.view(at).job()
 	switch {
 	case !j.State.Ended():
-		x.w.Header()["Retry-After"] = []string{retryAfter}
 		x.show(http.StatusAccepted, p)
 	case j.State == bmc.JobCompleted && j.Result != "":
 		x.result(j)

@@ -131,7 +131,9 @@ func (x *exchange) accepted(job string) {
 	} else {
 		x.locate(taskMonitor(job))
 	}
-	h["Retry-After"] = []string{retryAfter}
+	if !x.host.Dialect().Tasks.Direct {
+		h["Retry-After"] = []string{retryAfter}
+	}
 	m := x.s.find(&url.URL{Path: taskURI(job)})
 	p := x.s.page(m, look(x.host))
 	if p == nil { // forgotten already

@@ -146,7 +146,48 @@ func (g generation) ofRAID() []dialect.Action {
 			}}, nil
 		}
 	}
+	// A drive that no volume uses is shown to the system as it is, and can be used
+	// by volumes at once: that is both of the real one's states, so that a change
+	// is refused for drives in use, and otherwise a job that finds all done.
+	convert := func(c dialect.Call) (dialect.Effect, error) {
+		all, _ := c.Body["PDArray"].([]any)
+		on := ""
+		for _, one := range all {
+			name, _ := one.(string)
+			bay, controller, ok := bayOf(c.Machine, name)
+			if !ok {
+				return dialect.Effect{}, g.noSuch(name)
+			}
+			of, _ := c.Machine.Storage.Controller(controller)
+			for _, d := range of.Drives {
+				if d.ID == bay && len(d.Volumes) > 0 {
+					return dialect.Effect{}, &dialect.Refusal{Says: g.say("STOR023", "The drive %1 is part of a volume."), Args: []string{name}}
+				}
+			}
+			on = controller
+		}
+		if on == "" {
+			return dialect.Effect{}, g.noSuch("drive")
+		}
+		return dialect.Effect{Job: "Configure: " + on, Takes: realtime}, nil
+	}
+	drives := []dialect.Input{{Name: "PDArray", Type: dialect.ListInput, Required: true}}
 	return []dialect.Action{
+		{On: raidService, Name: "DellRaidService.ConvertToRAID", Inputs: drives, Does: []dialect.Effect{{Do: convert}}},
+		{On: raidService, Name: "DellRaidService.ConvertToNonRAID", Inputs: drives, Does: []dialect.Effect{{Do: convert}}},
+		{On: raidService, Name: "DellRaidService.ClearForeignConfig", Inputs: fqdd, Does: []dialect.Effect{{Do: func(c dialect.Call) (dialect.Effect, error) {
+			name, _ := c.Body["TargetFQDD"].(string)
+			of, ok := c.Machine.Storage.Controller(name)
+			if !ok {
+				return dialect.Effect{}, g.noSuch(name)
+			}
+			if !slices.ContainsFunc(of.Drives, func(d storage.DriveView) bool { return d.State == storage.DriveForeign }) {
+				return dialect.Effect{}, &dialect.Refusal{Says: g.say("STOR018", "No drive of %1 brings a configuration along."), Args: []string{name}} // [V: sushy]
+			}
+			return dialect.Effect{Job: "Configure: " + name, Takes: realtime, Steps: []dialect.Step{
+				{Method: "POST", At: storageAt(name, "Actions", "Storage.ClearForeign"), Body: map[string]any{}},
+			}}, nil
+		}}}},
 		{On: raidService, Name: "DellRaidService.ResetConfig", Inputs: fqdd, Does: []dialect.Effect{{Do: func(c dialect.Call) (dialect.Effect, error) {
 			name, _ := c.Body["TargetFQDD"].(string)
 			if !isController(c.Machine, name) {
