@@ -18,6 +18,12 @@ import (
 )
 
 // Record is iBMC.
+//
+// Of the rows of the table of vendors it says nothing about: licences, which
+// nothing here asks for; secure boot, which V5 has among its BIOS settings
+// (OemSecureBoot) and no resource for; and the protocols that SimpleUpdate takes
+// images by (SFTP, SCP, NFS, CIFS and others), of which the lab fetches HTTP and
+// HTTPS. Which volume boots (BootEnable) is left to the boot order.
 var Record = dialect.Record{
 	Name: "ibmc", Product: "iBMC", Vendor: "Huawei", // neither is shown: see face.go
 	RedfishVersion: "1.0.2",                             // [V] client: redfish.json

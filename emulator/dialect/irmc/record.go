@@ -15,6 +15,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
+// Of the rows of the table of vendors the records say nothing about: the licence
+// of virtual media, without which a real one refuses to mount [K]; eLCM's is
+// there, and its status says so. HTTP is off in both generations. Secure boot is
+// as the standard has it, and timings are those of the profiles.
+
 // names are what the two generations call their own.
 type names struct {
 	oem    string // property of Oem, and segment of addresses
