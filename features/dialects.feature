@@ -23,7 +23,6 @@ Feature: Servers of every vendor
       | dell-r650 | idrac-virtualmedia |
       | dell-r650 | ipmi               |
       | dell-r760 | idrac-virtualmedia |
-      | dell-r770 | idrac-virtualmedia |
 
     @HPE
     Examples:
@@ -80,3 +79,15 @@ Feature: Servers of every vendor
       | gigabyte-r282 | redfish-virtualmedia |
       | gigabyte-r282 | redfish              |
       | gigabyte-r282 | ipmi                 |
+
+  # B-131: their disks are not where the default profile looks for the first one.
+  Scenario Outline: <model>, which has NVMe drives alone, is made ready by <scheme>
+    Given a server of the model "<model>" in a lab of all models
+    When the operator registers the server by "<scheme>"
+    Then the host becomes "available"
+
+    Examples:
+      | model             | scheme               |
+      | dell-r770         | idrac-virtualmedia   |
+      | fujitsu-rx2530-m7 | redfish-virtualmedia |
+      | openbmc-mtjade    | redfish              |

@@ -34,7 +34,7 @@ Feature: Servers whose BMCs are as real ones are
     @Q6
     Examples:
       | quirk                     | workaround |
-      | vmedia-dead-slots how=405 |            |
+      | vmedia-dead-slots         |            |
 
     @Q10
     Examples:

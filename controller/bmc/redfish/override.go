@@ -194,6 +194,9 @@ func (c *client) writeBoot(ctx context.Context, b bmc.Boot, s computerSystem) er
 	var first error
 	for i, target := range targets {
 		_, err := c.climb(aboutBoot, c.bootWays(ctx, b, target, s), refusesBoot)
+		if err == nil && target == string(schemas.CdBootSource) {
+			err = c.virtualFirst(ctx, b, s)
+		}
 		if err == nil {
 			if b.Device == bmc.BootCD && len(targets) > 1 {
 				c.lessons.Learn(bmc.Lesson{Topic: aboutTarget, Way: target, Odd: target != devices[bmc.BootCD][len(devices[bmc.BootCD])-1]})

@@ -30,8 +30,6 @@ var refusals = map[string]map[string]string{
 	},
 	// The BIOS does not know the setting, of whatever value, and says so.
 	"bios-registry-lag": {"settings": "BootRetry is Enabled (This resource has no property BootRetry"},
-	// go-ipmi proves a login as the specification has it, and no other way.
-	"ipmi-opensesspriv": {"register": "RAKP 1: the BMC refused the credentials"},
 	// Nothing answers; who has Redfish switches it on there.
 	"ipmi-disabled-by-default": {"register": "the BMC does not answer"},
 }
