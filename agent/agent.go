@@ -199,7 +199,6 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 		// machine for dead. This is real time, as the work is.
 		alive := clock.RealClock{}.NewTicker(a.Poll)
 		defer alive.Stop()
-		told := 0 // quarters of the job, in the log
 		for percent, more := 0, true; ; {
 			select {
 			case p, ok := <-latest:
@@ -210,10 +209,6 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 				return
 			}
 			leave := a.Enter()
-			if quarter := percent / 25; quarter > told && quarter < 4 {
-				told = quarter
-				a.Log.Info("job goes on", "job", j.ID, "percent", percent)
-			}
 			err := a.controller.report(ctx, j.ID, job.Report{State: job.Running, Percent: percent})
 			leave()
 			if answered(err, http.StatusGone, http.StatusForbidden) {
@@ -221,7 +216,12 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 			}
 		}
 	})
+	told := 0 // quarters of the job, in the log
 	report := a.runner.Run(ctx, j, func(percent int) {
+		if quarter := percent / 25; quarter > told && quarter < 4 {
+			told = quarter
+			a.Log.Info("job goes on", "job", j.ID, "percent", percent)
+		}
 		select {
 		case <-latest: // not yet reported, and out of date
 		default:

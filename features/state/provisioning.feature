@@ -37,7 +37,6 @@ Feature: provisioning
       job started" job=…-clean… kind=clean
       job done" job=…-clean…
       job started" job=…-write… kind=write
-      job goes on
       job done" job=…-write…
       """
     And the server's console shows no token
