@@ -33,8 +33,8 @@ Feature: Servers whose BMCs are as real ones are
 
     @Q6
     Examples:
-      | quirk                     | workaround |
-      | vmedia-dead-slots         |            |
+      | quirk             | workaround                       |
+      | vmedia-dead-slots | virtual media: PATCH of the slot |
 
     @Q10
     Examples:
