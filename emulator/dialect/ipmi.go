@@ -31,9 +31,6 @@ type IPMI struct {
 	// (§22.15). Unlisted says that who asks for them has no answer.
 	Listed   []byte
 	Unlisted bool
-	// UEFIDisk is the boot device selector that stands for a disk in UEFI mode,
-	// where the standard's does nothing; 0: the standard's (table 28-14).
-	UEFIDisk byte
 	Faults   IPMIFaults
 	// NoBoot are boot options that the BMC lacks (table 28-14).
 	NoBoot []byte
@@ -73,7 +70,6 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 		need(n <= 7, "IPMI.NoBoot", "must be 0 to 7 (table 28-14)")
 	}
 	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
-	need(i.UEFIDisk < 16, "IPMI.UEFIDisk", "must fit 4 bits (table 28-14)")
 	for _, c := range i.Commands {
 		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, "IPMI.Commands", c.Name+": NetFn must be one of OEMs' (§5.1)")
 		need(c.Name != "" && c.Needs >= 1 && c.Needs <= 5, "IPMI.Commands", c.Name+": Name and Needs must be there")

@@ -269,11 +269,6 @@ func setBootFlags(x *exchange, c *machine.SetBootInfo, d []byte) error {
 		o.Enabled, o.Mode = machine.Once, machine.Legacy
 		if d[0]&flagsEFI != 0 {
 			o.Mode = machine.UEFI
-			if disk := x.host.Dialect().IPMI.UEFIDisk; disk != 0 && o.Target == machine.Hdd {
-				o.Target = machine.None // it is heeded by nobody
-			} else if disk != 0 && d[1]&flagsDevice>>2 == disk {
-				o.Target = machine.Hdd
-			}
 		}
 		o.Target = deviceOf(d[1], o.Mode, &x.host.Dialect().IPMI)
 		if d[0]&flagsForGood != 0 {

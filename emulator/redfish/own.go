@@ -267,7 +267,7 @@ func (o *vendor) bind(m *match) bool {
 	if at == "" || m.base == nil || m.base.action != nil || m.base.members {
 		return false
 	}
-	t, row := *m.route, *m.route.resource
+	t, row := *m.route, *m.resource
 	row.schema = m.base.schema
 	t.resource, m.route = &row, &t
 	m.ids = maps.Clone(m.ids)
@@ -296,7 +296,7 @@ func (s *Service) anew(m *match, at *snapshot) *page {
 		body = encode(f.object(decode(body), s.browse(at)))
 	}
 	p := newPage(jsonType, body, tag, m.describedBy)
-	p.allow = m.route.allow
+	p.allow = m.allow
 	return p
 }
 

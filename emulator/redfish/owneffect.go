@@ -251,7 +251,7 @@ func (q *request) text(s string) string {
 			v, ok = q.kept(of)
 		}
 		if ok {
-			b.WriteString(fmt.Sprint(v))
+			fmt.Fprint(&b, v)
 		}
 		s = after
 	}

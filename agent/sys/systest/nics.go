@@ -52,16 +52,16 @@ func renderNICs(t *tree, nics []NIC) {
 func renderVLANs(t *tree, nics []NIC) {
 	list := fmt.Sprintf("%-15s| %s\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n", "VLAN Dev name", "VLAN ID")
 	index := len(nics) + 2
-	any := false
+	some := false
 	for _, n := range nics {
 		for _, id := range n.VLANs {
 			name := fmt.Sprintf("%s.%d", n.Name, id)
 			list += fmt.Sprintf("%-15s| %d  | %s\n", name, id, n.Name)
 			renderInterface(t, "sys/devices/virtual/net/"+name, name, index, 1, strings.ToLower(n.MAC))
-			index, any = index+1, true
+			index, some = index+1, true
 		}
 	}
-	if any {
+	if some {
 		t.file("proc/net/vlan/config", list)
 	}
 }

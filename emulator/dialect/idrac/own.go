@@ -27,8 +27,8 @@ func own(g generation) dialect.Own {
 		queues = append(queues, jobs)
 	}
 	for _, at := range queues {
-		all, make := g.queue(at)
-		o.Resources, o.Actions = append(o.Resources, all...), append(o.Actions, make)
+		all, queued := g.queue(at)
+		o.Resources, o.Actions = append(o.Resources, all...), append(o.Actions, queued)
 	}
 	o.Also = []dialect.Move{{From: manager + "/LogServices/Sel", To: system + "/LogServices/Sel"}} // where the event log of these controllers stands
 	if g.old {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
 // ipmis are those of IPMI.
@@ -62,6 +63,8 @@ var ipmis = []Quirk{
 	{
 		ID: "ipmi-smc-uefi-0x24", Does: "in UEFI mode a disk is boot device 9 (0x24): the standard's is taken and does nothing",
 		Seen: "Supermicro", Source: []string{"https://storyboard.openstack.org/#!/story/2008241"},
-		change: func(r *dialect.Record, _ values) { r.IPMI.UEFIDisk = 9 },
+		change: func(r *dialect.Record, _ values) {
+			r.IPMI.Selectors = map[byte]machine.SourceKind{2: machine.None, 9: machine.Hdd}
+		},
 	},
 }
