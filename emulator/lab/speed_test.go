@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +27,11 @@ const systemURI = "/redfish/v1/Systems/1"
 // bench opens and serves a lab until the benchmark ends.
 func bench(b *testing.B, hosts int) *Lab {
 	b.Helper()
-	r := rack.Default(hosts)
+	return benchRack(b, rack.Default(hosts))
+}
+
+func benchRack(b *testing.B, r rack.Lab) *Lab {
+	b.Helper()
 	time := clock.NewScaled(origin, 60) // as labctl's is by itself
 	l, err := Open(b.Context(), Config{Dir: b.TempDir(), Rack: &r, Clock: time, Listen: "lo:0"})
 	if err != nil {
@@ -275,125 +278,4 @@ func BenchmarkFloor(b *testing.B) {
 			})
 		}
 	}
-}
-
-// BenchmarkGrowth tells what a rack costs as it grows: the start until the BMCs
-// answer over TLS (all of them, up to 10,000; a sample beyond), memory at rest
-// and after every resource of every BMC was read once.
-func BenchmarkGrowth(b *testing.B) {
-	for _, n := range []int{10, 100, 1000, 10_000, 100_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for b.Loop() {
-				grow(b, n)
-			}
-		})
-	}
-}
-
-func inUse() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
-func grow(b *testing.B, n int) {
-	before, start, worked := inUse(), clock.Wall(), busy()
-	l := bench(b, n)
-	opened := clock.Wall().Sub(start)
-	first := clock.Wall()
-	hello(b, l, 1)
-	firstTook := clock.Wall().Sub(first)
-	hello(b, l, min(n, 10_000))
-	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(opened.Seconds(), "s/open")
-	b.ReportMetric((opened + firstTook).Seconds(), "s/first")
-	b.ReportMetric(clock.Wall().Sub(start).Seconds(), "s/all")
-	if now := busy(); now > 0 { // of all processors together, with the clients
-		b.ReportMetric((now - worked).Seconds(), "cpu-s/all")
-	}
-	goroutines := runtime.NumGoroutine()
-	b.ReportMetric(float64(goroutines), "goroutines")
-	b.ReportMetric(float64(inUse()-before)/float64(n), "B/host")
-	if n > 10_000 {
-		return
-	}
-	start = clock.Wall()
-	read := walkAll(b, l)
-	b.ReportMetric(float64(clock.Wall().Sub(start).Microseconds())/float64(read), "µs/first-GET")
-	b.ReportMetric(float64(inUse()-before)/float64(n), "B/host-walked")
-}
-
-// hello reads the root of some BMCs, each over a connection of its own.
-func hello(b *testing.B, l *Lab, some int) {
-	b.Helper()
-	hosts := l.Hosts()
-	todo := make(chan *Host, 64)
-	var all sync.WaitGroup
-	// The client runs on the same processors: it agrees on keys as those of BMCs
-	// mostly do, without what quantum computers will not break.
-	config := &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12, CurvePreferences: []tls.CurveID{tls.X25519}}
-	for range 16 {
-		all.Go(func() {
-			for h := range todo {
-				w, err := dial(h.Address().String(), config)
-				if err != nil {
-					b.Error(err)
-					continue
-				}
-				status, _, err := w.ask([]byte("GET /redfish/v1/ HTTP/1.1\r\nHost: bmc\r\n\r\n"))
-				if err != nil || status != http.StatusOK {
-					b.Errorf("%s: %d, %v", h.Name(), status, err)
-				}
-				w.Close()
-			}
-		})
-	}
-	for i := range some {
-		todo <- hosts[i*len(hosts)/some]
-	}
-	close(todo)
-	all.Wait()
-}
-
-// walkAll reads every resource of every BMC through the handler, by the links
-// of the first, and returns how many reads that were.
-func walkAll(b *testing.B, l *Lab) int {
-	b.Helper()
-	read := 0
-	get := func(h *Host, uri string) string {
-		a, _ := h.Admin()
-		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, uri, nil)
-		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.TCPAddrFromAddrPort(h.Address())))
-		r.SetBasicAuth(a.Name, a.Password)
-		w := httptest.NewRecorder()
-		l.ServeHTTP(w, r)
-		read++
-		return w.Body.String()
-	}
-	var uris []string
-	seen := map[string]bool{"/redfish/v1/": true}
-	for todo := []string{"/redfish/v1/"}; len(todo) > 0; todo = todo[1:] {
-		uris = append(uris, todo[0])
-		rest := get(l.Hosts()[0], todo[0])
-		for {
-			_, after, ok := strings.Cut(rest, `"@odata.id":"`)
-			if !ok {
-				break
-			}
-			link, tail, _ := strings.Cut(after, `"`)
-			rest = tail
-			link, _, _ = strings.Cut(link, "#")
-			if !seen[link] {
-				seen[link] = true
-				todo = append(todo, link)
-			}
-		}
-	}
-	for _, h := range l.Hosts()[1:] {
-		for _, uri := range uris {
-			get(h, uri)
-		}
-	}
-	return read
 }

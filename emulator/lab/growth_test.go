@@ -1,0 +1,200 @@
+package lab
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/fixtures"
+)
+
+// BenchmarkGrowth tells what a rack costs as it grows: the start until the BMCs
+// answer over TLS (all of them, up to 10,000; a sample beyond), memory at rest
+// and after every resource of every BMC was read once.
+func BenchmarkGrowth(b *testing.B) {
+	for _, n := range []int{10, 100, 1000, 10_000, 100_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				grow(b, n, func() *Lab { return bench(b, n) })
+			}
+		})
+	}
+}
+
+// BenchmarkMixed tells what a thousand BMCs of all dialects cost, and, beside
+// them in the same run, as many of the generic one.
+func BenchmarkMixed(b *testing.B) {
+	const hosts = 1000
+	for _, of := range []struct {
+		name string
+		rack rack.Lab
+	}{{"generic", rack.Default(hosts)}, {"mixed", mixed(b, hosts)}} {
+		b.Run(of.name, func(b *testing.B) {
+			for b.Loop() {
+				grow(b, hosts, func() *Lab { return benchRack(b, of.rack) })
+			}
+		})
+	}
+}
+
+// mixed is a rack of one built-in server of each dialect, in equal parts.
+func mixed(b *testing.B, hosts int) rack.Lab {
+	b.Helper()
+	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var groups []rack.Group
+	seen := map[string]bool{}
+	for _, file := range files {
+		raw, err := fs.ReadFile(fixtures.Profiles, file)
+		if err != nil {
+			b.Fatal(err)
+		}
+		p, err := machine.ParseProfile(raw)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if p.Dialect != "generic" && !seen[p.Dialect] {
+			seen[p.Dialect] = true
+			groups = append(groups, rack.Group{Profile: p.Name, NamePrefix: p.Name})
+		}
+	}
+	if len(seen) != len(dialects)-1 { // but for the generic one
+		b.Fatalf("%d dialects have a server, want %d", len(seen), len(dialects)-1)
+	}
+	for i := range hosts {
+		groups[i%len(groups)].Count++
+	}
+	r := rack.Default(0)
+	r.Hosts = groups
+	return r
+}
+
+func inUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func grow(b *testing.B, n int, open func() *Lab) {
+	before, start, worked := inUse(), clock.Wall(), busy()
+	l := open()
+	opened := clock.Wall().Sub(start)
+	first := clock.Wall()
+	hello(b, l, 1)
+	firstTook := clock.Wall().Sub(first)
+	hello(b, l, min(n, 10_000))
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(opened.Seconds(), "s/open")
+	b.ReportMetric((opened + firstTook).Seconds(), "s/first")
+	b.ReportMetric(clock.Wall().Sub(start).Seconds(), "s/all")
+	if now := busy(); now > 0 { // of all processors together, with the clients
+		b.ReportMetric((now - worked).Seconds(), "cpu-s/all")
+	}
+	goroutines := runtime.NumGoroutine()
+	b.ReportMetric(float64(goroutines), "goroutines")
+	b.ReportMetric(float64(inUse()-before)/float64(n), "B/host")
+	if n > 10_000 {
+		return
+	}
+	start = clock.Wall()
+	read := walkAll(b, l)
+	b.ReportMetric(float64(clock.Wall().Sub(start).Microseconds())/float64(read), "µs/first-GET")
+	b.ReportMetric(float64(inUse()-before)/float64(n), "B/host-walked")
+}
+
+// hello reads the root of some BMCs, each over a connection of its own.
+func hello(b *testing.B, l *Lab, some int) {
+	b.Helper()
+	hosts := l.Hosts()
+	todo := make(chan *Host, 64)
+	var all sync.WaitGroup
+	// The client runs on the same processors: it agrees on keys as those of BMCs
+	// mostly do, without what quantum computers will not break.
+	config := &tls.Config{RootCAs: l.CAs(), MinVersion: tls.VersionTLS12, CurvePreferences: []tls.CurveID{tls.X25519}}
+	for range 16 {
+		all.Go(func() {
+			for h := range todo {
+				w, err := dial(h.Address().String(), config)
+				if err != nil {
+					b.Error(err)
+					continue
+				}
+				status, _, err := w.ask([]byte("GET /redfish/v1/ HTTP/1.1\r\nHost: bmc\r\n\r\n"))
+				if err != nil || status != http.StatusOK {
+					b.Errorf("%s: %d, %v", h.Name(), status, err)
+				}
+				w.Close()
+			}
+		})
+	}
+	for i := range some {
+		todo <- hosts[i*len(hosts)/some]
+	}
+	close(todo)
+	all.Wait()
+}
+
+// walkAll reads every resource of every BMC through the handler, by the links
+// of the first of its model, and returns how many reads that were.
+func walkAll(b *testing.B, l *Lab) int {
+	b.Helper()
+	read := 0
+	get := func(h *Host, uri string) string {
+		a, _ := h.Admin()
+		r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, uri, nil)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.TCPAddrFromAddrPort(h.Address())))
+		r.SetBasicAuth(a.Name, a.Password)
+		w := httptest.NewRecorder()
+		l.ServeHTTP(w, r)
+		read++
+		return w.Body.String()
+	}
+	walked := map[*machine.Profile][]string{}
+	for _, h := range l.Hosts() {
+		uris, known := walked[h.model.profile]
+		if !known {
+			walked[h.model.profile] = linkedFrom("/redfish/v1/", func(uri string) string { return get(h, uri) })
+		}
+		for _, uri := range uris {
+			get(h, uri)
+		}
+	}
+	return read
+}
+
+// linkedFrom are the addresses that links lead to, and those that theirs do.
+func linkedFrom(root string, get func(uri string) string) (uris []string) {
+	seen := map[string]bool{root: true}
+	for todo := []string{root}; len(todo) > 0; todo = todo[1:] {
+		uris = append(uris, todo[0])
+		rest := get(todo[0])
+		for {
+			_, after, ok := strings.Cut(rest, `"@odata.id":"`)
+			if !ok {
+				break
+			}
+			link, tail, _ := strings.Cut(after, `"`)
+			rest = tail
+			link, _, _ = strings.Cut(link, "#")
+			if !seen[link] {
+				seen[link] = true
+				todo = append(todo, link)
+			}
+		}
+	}
+	return uris
+}
