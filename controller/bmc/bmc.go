@@ -31,7 +31,7 @@ var (
 type busyError struct{}
 
 func (busyError) Error() string        { return "the BMC cannot do that now" }
-func (busyError) Is(target error) bool { return target == ErrUnreachable } //nolint:errorlint // this is what Is is for
+func (busyError) Is(target error) bool { return target == ErrUnreachable }
 
 // UnsupportedError says which verb of Client a BMC cannot do, whatever it is
 // asked for: its protocol has no such thing, or its service does not offer it.

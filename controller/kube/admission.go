@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -100,7 +101,7 @@ func awaitPolicies(ctx context.Context, c *rest.Config) error {
 			return apierrors.IsForbidden(last), nil
 		})
 		if err != nil {
-			return fmt.Errorf("kube: policy %s is not in force: %w (last answer: %v)", p.GetName(), err, last)
+			return fmt.Errorf("kube: policy %s is not in force: %w", p.GetName(), errors.Join(err, last))
 		}
 	}
 	return nil

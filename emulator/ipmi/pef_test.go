@@ -126,7 +126,7 @@ func TestLastProcessed(t *testing.T) {
 		{"software", "00 02 00", Done, ""}, {"BMC", "01 01 00", Done, ""}, {"no such record", "00 09 00", NotPresent, ""}, {"reserved", "02 01 00", BadField, ""},
 	}.try(t, h, wire.SensorEvent, 0x14)
 	exchanges{{"as was said", "", Done, march1 + " 03 00 02 00 01 00"}}.try(t, h, wire.SensorEvent, 0x15)
-	ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
+	_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	exchanges{{"one more", "", Done, march1 + " 04 00 02 00 04 00"}}.try(t, h, wire.SensorEvent, 0x15)
 	_, err := h.ApplyBMC(t.Context(), bmc.ClearLog{Book: bmc.EventLog}) // as Redfish does
 	must(t, err)

@@ -24,6 +24,9 @@ type (
 func openAPI(s *Service, v view) (mime, []byte) {
 	paths := mapping{}
 	for _, t := range routes(s.tree, &s.served) {
+		if t.action != nil && t.action.inner { // for no client
+			continue
+		}
 		paths = append(paths, entry{t.pattern, t.operations()})
 	}
 	doc := mapping{

@@ -42,9 +42,16 @@ func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
 	if !strings.HasPrefix(doc.OpenAPI, "3.0.") || doc.Info.Title == "" || doc.Info.Version == "" || len(doc.Components.Security) != 2 {
 		t.Errorf("openapi %s: info %+v, security %v", doc.OpenAPI, doc.Info, doc.Components.Security)
 	}
-	seen := map[string]bool{}
+	seen, told := map[string]bool{}, 0
 	for _, route := range routes(s.tree, &s.served) {
 		p, ok := doc.Paths[route.pattern]
+		if route.action != nil && route.action.inner {
+			if ok {
+				t.Errorf("%s is told, and is for no client", route.pattern)
+			}
+			continue
+		}
+		told++
 		if !ok {
 			t.Errorf("%s is not told", route.pattern)
 			continue
@@ -78,8 +85,8 @@ func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
 			}
 		}
 	}
-	if len(doc.Paths) != len(routes(s.tree, &s.served)) {
-		t.Errorf("%d paths are told", len(doc.Paths))
+	if len(doc.Paths) != told {
+		t.Errorf("%d paths are told, want %d", len(doc.Paths), told)
 	}
 	for _, ref := range regexp.MustCompile(`"\$ref": "([^"]+)"`).FindAllStringSubmatch(w.Body.String(), -1) {
 		if local, ok := strings.CutPrefix(ref[1], "#/components/"); ok {
@@ -103,7 +110,7 @@ func TestOpenAPIDocumentTellsWhatTheServiceTakes(t *testing.T) {
 func TestPublishedActionsHaveTheirBodies(t *testing.T) {
 	bodies := 0
 	for _, route := range routes(tree(), &served{}) {
-		if route.action == nil || route.sends(http.MethodPost) == "" || strings.HasPrefix(route.action.name, "Oem.") {
+		if route.action == nil || route.action.inner || route.sends(http.MethodPost) == "" || strings.HasPrefix(route.action.name, "Oem.") {
 			continue
 		}
 		bodies++

@@ -179,7 +179,7 @@ func (s *scene) hasAll(ctx context.Context) error {
 	}
 	lacks := slices.ContainsFunc(s.changed.parts, func(p part) bool { return p.is() != nil })
 	if lacks {
-		return fmt.Errorf("it lacks something: %v, %v, %v", s.changed.parts[0].is(), s.changed.parts[1].is(), s.changed.parts[2].is())
+		return fmt.Errorf("it lacks something: %w", errors.Join(s.changed.parts[0].is(), s.changed.parts[1].is(), s.changed.parts[2].is()))
 	}
 	return eventually(ctx, "the host has been seen so", func(context.Context) (bool, string, error) {
 		s.changed.mu.Lock()

@@ -133,6 +133,7 @@ func (s *scene) startKind(ctx context.Context, servers int, kind kind) (err erro
 	}
 	s.dir, s.world, s.kube = s.lab.dir, s.lab.world, s.lab.kube
 	s.lab.image.begin()
+	s.lab.replaced = nil // that was another server
 	s.servers = s.lab.hand(servers)
 	s.server = s.servers[0]
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))

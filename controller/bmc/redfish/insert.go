@@ -197,14 +197,7 @@ func (c *client) requestInsert(ctx context.Context, d drive, url string) (answer
 		c.lessons.Learn(bmc.Lesson{Topic: aboutInsert, Way: "VmmControl", Odd: true})
 		return c.do(ctx, http.MethodPost, uri, map[string]any{"VmmControlType": "Connect", "Image": url}, nil)
 	}
-	if d.Actions.Insert.URI != "" {
-		for _, l := range lists {
-			l.body["Image"] = url
-			ways = append(ways, way{"InsertMedia, saying " + l.name, func() (answer, error) {
-				return c.do(ctx, http.MethodPost, d.Actions.Insert.URI, l.body, nil)
-			}})
-		}
-	} else {
+	if d.Actions.Insert.URI == "" {
 		// Lenovo XCC has no action, and wants Inserted as well
 		// (stmcginnis/gofish issue 529; sushy's fix-virtual-media-fallback note).
 		for _, l := range []struct {
@@ -224,6 +217,12 @@ func (c *client) requestInsert(ctx context.Context, d drive, url string) (answer
 			c.lessons.Learn(bmc.Lesson{Topic: aboutInsert, Way: c.lessons.Way(aboutInsert), Odd: true})
 		}
 		return a, err
+	}
+	for _, l := range lists {
+		l.body["Image"] = url
+		ways = append(ways, way{"InsertMedia, saying " + l.name, func() (answer, error) {
+			return c.do(ctx, http.MethodPost, d.Actions.Insert.URI, l.body, nil)
+		}})
 	}
 	return c.climb(aboutInsert, ways, aboutParameters)
 }

@@ -38,7 +38,7 @@ func (c *client) climb(topic string, ways []way, refused func(error) bool) (answ
 		first error
 		tried bool
 	)
-	try := func(w way) (answer, error, bool) { //nolint:staticcheck // done or not is beside the error
+	try := func(w way) (answer, error, bool) {
 		a, err := w.do()
 		if err == nil {
 			c.lessons.Learn(bmc.Lesson{Topic: topic, Way: w.name, Odd: w.name != ways[0].name})

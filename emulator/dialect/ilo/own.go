@@ -185,9 +185,7 @@ func directory(g generation) dialect.Resource {
 					return
 				}
 				methods := []any{"GET", "HEAD"}
-				for _, m := range writable[at] {
-					methods = append(methods, m)
-				}
+				methods = append(methods, writable[at]...)
 				entry := dict{"@odata.id": at, "@odata.type": is["@odata.type"], "HttpMethods": methods}
 				all = append(all, entry)
 				members, _ := is["Members"].([]any)

@@ -153,7 +153,7 @@ func adapters(m *machine.View) []any {
 		for _, d := range c.Drives {
 			slot := strings.TrimPrefix(d.ID, "Disk.")
 			disks = append(disks, map[string]any{"@Number": slot, "@Action": "None", "Slot": slot, "PDStatus": "Available",
-				"Size": map[string]any{"@Unit": "GB", "#text": fmt.Sprint(d.Model.Capacity / 1e9)}, "Interface": string(d.Model.Protocol), "Product": d.Model.Product})
+				"Size": map[string]any{"@Unit": "GB", "#text": fmt.Sprint(d.Capacity / 1e9)}, "Interface": string(d.Protocol), "Product": d.Product})
 		}
 		for i, v := range c.Volumes {
 			refs := []any{}

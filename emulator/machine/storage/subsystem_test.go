@@ -108,7 +108,7 @@ func TestAFailedVolumeComesBackByImport(t *testing.T) {
 	if b.drive("Disk.0").State != DriveForeign {
 		t.Errorf("drive = %+v", b.drive("Disk.0"))
 	}
-	b.refuse(ImportForeign{Controller: "1"}, ErrRule) // what it holds is old
+	_ = b.refuse(ImportForeign{Controller: "1"}, ErrRule) // what it holds is old
 	b.do(PullDrive{"Disk.5"})
 	b.heard()
 	b.do(InsertDrive{Drive: "Disk.5", What: InsertSame, Serial: "S1"})
@@ -137,7 +137,7 @@ func TestNothingHappensWhileOff(t *testing.T) {
 		SecureErase{Drive: "Disk.8"}, ImportForeign{Controller: "1"}, AssignSpare{Controller: "1", Drive: "Disk.4"},
 		SetRates{Controller: "1"}, ResetController{Controller: "1"}, SetVolume{Controller: "1", Volume: "1"},
 	} {
-		b.refuse(c, ErrPower)
+		_ = b.refuse(c, ErrPower)
 	}
 	if _, ok := b.Deadline(); ok {
 		t.Error("work goes on while the power is off")
@@ -172,7 +172,7 @@ func TestChecksMendAndTell(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.do(CheckConsistency{"1", "1", "c"})
-	b.refuse(CheckConsistency{"1", "1", "d"}, ErrBusy)
+	_ = b.refuse(CheckConsistency{"1", "1", "d"}, ErrBusy)
 	b.pass()
 	b.do(Checked{"1", "1", b.wrong})
 	b.expect("volume.created 1", "volume.checked 1", "volume.mended 1")
