@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	chunk   = 1 << 20 // bytes that are read, hashed and written at a time
-	buffers = 4       // chunks in memory
+	// chunk is how many bytes are read, hashed and written at a time. A lab runs
+	// the agents of a thousand servers in one process: what each holds counts.
+	chunk   = 128 << 10
+	buffers = 4 // chunks in memory, at most
 )
 
 // pump reads d to its end and hands it over in chunks, in order; all but the
@@ -18,14 +20,19 @@ const (
 // context that d was opened with: it ends the reading when take fails.
 func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, take func(off int64, p []byte) error) (int64, error) {
 	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
-	for range buffers {
-		free <- make([]byte, chunk)
-	}
 	var readErr error
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(full)
-		for buf := range free {
+		for made := 0; ; {
+			var buf []byte
+			open := true
+			if made < buffers && len(free) == 0 { // reading is ahead of writing
+				buf = make([]byte, chunk)
+				made++
+			} else if buf, open = <-free; !open {
+				return
+			}
 			n, err := fill(ctx, d, buf)
 			if n > 0 {
 				_, _ = h.Write(buf[:n]) // a digest never fails
