@@ -84,6 +84,14 @@ type Policy struct {
 	ForgetAfter time.Duration `json:"forgetAfter,omitempty"` // since the last failure
 	// LockForever makes LockFor and ForgetAfter void.
 	LockForever bool `json:"lockForever,omitempty"`
+	// LockMost lets locks grow: a login that fails within ForgetAfter of the end
+	// of a lock makes one that is twice as long, up to so long; 0: none grows.
+	LockMost time.Duration `json:"lockMost,omitempty"`
+	// BlockAfter is how many logins from one address may fail within BlockWithin
+	// until nobody gets in from there for BlockFor; 0: any.
+	BlockAfter  int           `json:"blockAfter,omitempty"`
+	BlockWithin time.Duration `json:"blockWithin,omitempty"`
+	BlockFor    time.Duration `json:"blockFor,omitempty"`
 	// NoteEvery is how many failed logins of an account make one entry of the
 	// log; 0: none.
 	NoteEvery int `json:"noteEvery,omitempty"`

@@ -188,6 +188,7 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 // Network services and accounts are as they were set.
 func (b *BMC) Become(s *Spec) {
 	b.spec = s
+	b.access, b.lan = nil, nil // what is as new may be otherwise
 	for _, spec := range s.Slots {
 		if b.slot(spec.ID) == nil {
 			m := b.forkMedia()

@@ -12,6 +12,8 @@ import (
 // that who guesses passwords does not have the accounts rewritten.
 type Locks struct {
 	Of []Lock `json:"of"`
+	// From are failed logins by where they came from, the latest last.
+	From []Block `json:"from,omitempty"`
 }
 
 // Lock is what failed logins made of an account.
@@ -22,6 +24,7 @@ type Lock struct {
 	Locked   bool      `json:"locked,omitempty"`
 	Until    time.Time `json:"until,omitzero"` // of the lock; zero: until somebody unlocks it
 	Unnoted  int       `json:"unnoted,omitempty"`
+	Times    int       `json:"times,omitempty"` // it was locked in a row, where locks grow
 }
 
 // Locked says whether failed logins have locked an account.
@@ -102,10 +105,12 @@ func (b *BMC) proof(c Credentials) Verdict {
 func (b *BMC) known(a Account, c Credentials) Verdict {
 	lock := b.st.Locks.of(a.ID)
 	switch {
+	case b.st.Locks.Blocked(c.From):
+		return Verdict{}
 	case !a.Enabled || !a.Has(c.To) || lock.Locked:
 		return Verdict{Tell: loginFailed{from: c.From, to: c.To}}
-	case lock.Failures > 0:
-		return Verdict{Account: a.shown(), OK: true, Tell: loginPassed{a.ID}}
+	case lock.Failures > 0, b.st.Locks.suspects(c.From):
+		return Verdict{Account: a.shown(), OK: true, Tell: loginPassed{a.ID, c.From}}
 	}
 	return Verdict{Account: a.shown(), OK: true}
 }
@@ -116,11 +121,16 @@ func (a Account) shown() Account {
 	return a
 }
 
-// loginPassed forgets the failed logins of an account.
-type loginPassed struct{ account string }
+// loginPassed forgets the failed logins of an account, and those from an address.
+type loginPassed struct{ account, from string }
 
 func (c loginPassed) apply(b *BMC, _ time.Time) ([]Event, error) {
 	b.unlock(c.account)
+	if b.st.Locks.suspects(c.from) {
+		l := b.forkLocks()
+		l.From = slices.DeleteFunc(l.From, func(o Block) bool { return o.Address == c.from })
+		b.st.Locks = l
+	}
 	return nil, nil
 }
 
@@ -133,6 +143,7 @@ type loginFailed struct {
 
 func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	p := b.policy()
+	b.suspect(now, c.from)
 	a, known := b.st.Access.Account(c.account)
 	if !known {
 		if p.NoteEvery == 0 {
@@ -146,7 +157,7 @@ func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 		return nil, nil
 	}
 	if !p.LockForever && p.ForgetAfter > 0 && lock.Failures > 0 && now.Sub(lock.Last) >= p.ForgetAfter {
-		lock.Failures = 0
+		lock.Failures, lock.Times = 0, 0
 	}
 	lock.Failures++
 	lock.Unnoted++
@@ -159,17 +170,33 @@ func (c loginFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	if p.LockAfter > 0 && lock.Failures >= p.LockAfter && (p.LockForever || p.LockFor > 0) {
 		lock.Locked = true
 		if !p.LockForever {
-			lock.Until = now.Add(p.LockFor)
+			lock.Until = now.Add(p.lockFor(lock.Times))
+			lock.Times++
 		}
 		evs = append(evs, b.tell(now, event.AccountLocked, a.ID, a.Name))
 	}
-	l := &Locks{}
-	if b.st.Locks != nil {
-		l.Of = slices.DeleteFunc(slices.Clone(b.st.Locks.Of), func(o Lock) bool { return o.Account == a.ID })
-	}
-	l.Of = append(l.Of, lock)
+	l := b.forkLocks()
+	l.Of = append(slices.DeleteFunc(l.Of, func(o Lock) bool { return o.Account == a.ID }), lock)
 	b.st.Locks = l
 	return evs, nil
+}
+
+// lockFor is how long a lock is that comes after so many others.
+func (p *Policy) lockFor(after int) time.Duration {
+	d := p.LockFor
+	for ; after > 0 && d < p.LockMost; after-- {
+		d = min(2*d, p.LockMost)
+	}
+	return d
+}
+
+// forkLocks is a copy of the failed logins that a step may write and put in
+// place.
+func (b *BMC) forkLocks() *Locks {
+	if b.st.Locks == nil {
+		return &Locks{}
+	}
+	return &Locks{Of: slices.Clone(b.st.Locks.Of), From: slices.Clone(b.st.Locks.From)}
 }
 
 // unlock forgets the failed logins of an account, and says whether they had
@@ -179,7 +206,8 @@ func (b *BMC) unlock(account string) bool {
 	if was.Failures == 0 && !was.Locked {
 		return false
 	}
-	l := &Locks{Of: slices.DeleteFunc(slices.Clone(b.st.Locks.Of), func(o Lock) bool { return o.Account == account })}
+	l := b.forkLocks()
+	l.Of = slices.DeleteFunc(l.Of, func(o Lock) bool { return o.Account == account })
 	b.st.Locks = l
 	return was.Locked
 }
@@ -189,6 +217,9 @@ func (b *BMC) locksDue() time.Time {
 	var due time.Time
 	if b.st.Locks != nil {
 		for _, o := range b.st.Locks.Of {
+			due = sooner(due, o.Until)
+		}
+		for _, o := range b.st.Locks.From {
 			due = sooner(due, o.Until)
 		}
 	}
@@ -202,10 +233,18 @@ func (b *BMC) expireLocks(now time.Time) []Event {
 	}
 	var evs []Event
 	l := &Locks{}
+	for _, o := range b.st.Locks.From {
+		if o.Until.IsZero() || now.Before(o.Until) {
+			l.From = append(l.From, o)
+		}
+	}
 	for _, o := range b.st.Locks.Of {
 		if o.Until.IsZero() || now.Before(o.Until) {
 			l.Of = append(l.Of, o)
 			continue
+		}
+		if p := b.policy(); p.LockMost > 0 { // one more failure locks it again
+			l.Of = append(l.Of, Lock{Account: o.Account, Failures: max(1, p.LockAfter-1), Last: o.Until, Times: o.Times})
 		}
 		a, _ := b.st.Access.Account(o.Account)
 		evs = append(evs, b.tell(o.Until, event.LockExpired, a.ID, a.Name))

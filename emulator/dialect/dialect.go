@@ -47,6 +47,9 @@ type Record struct {
 	Logs           Logs
 	IPMI           IPMI
 	Breaks         []Break
+	// Shifts says that with each start of the server its network interfaces have
+	// the IDs of others.
+	Shifts bool
 }
 
 // Break is a rule of the standard that a vendor's service breaks, and the
@@ -106,7 +109,12 @@ func (r *Record) Validate() error {
 		}
 	}
 	tags := r.Protocol.ETags
-	need(slices.Contains([]Writing{Strong, Weak, Twice}, tags.Written), "Protocol.ETags.Written", "must be empty, weak or twice")
+	need(slices.Contains([]Writing{Strong, Weak, Twice, Empty}, tags.Written), "Protocol.ETags.Written", "must be nothing, weak, twice or empty")
+	need(!tags.Suffixed || r.Protocol.Gzip, "Protocol.ETags.Suffixed", "needs Protocol.Gzip")
+	need(r.Protocol.Slow >= 0 && r.Protocol.Slow <= time.Hour, "Protocol.Slow", "must be 0 to an hour")
+	for _, p := range r.Protocol.Prefaced {
+		need(p.Of != "" && p.Says.Registry != "" && p.Says.Key != "" && registryVersion.MatchString(p.Says.Version), "Protocol.Prefaced", p.Of+": must have a type, a registry, its version and a key")
+	}
 	need(slices.Contains([]Comparing{Quoted, Unquoted, Never}, tags.Compared), "Protocol.ETags.Compared", "must be empty, unquoted or never")
 	r.validateAccounts(need)
 	r.validateSayings(need)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"time"
 )
 
 // Protocol is what a vendor's service makes of the Redfish protocol (DSP0266).
@@ -31,13 +32,26 @@ type Protocol struct {
 	OEM []OEMType
 	// Close says that the service ends each connection after one answer.
 	Close bool
+	// Slow is how long the answer to a PATCH takes after what it asked for is done.
+	Slow time.Duration
+	// Thin are properties that a resource lacks where $expand shows it.
+	Thin []string
+	// Prefaced are resources before which, when they are read, an error stands:
+	// two documents of JSON in one body.
+	Prefaced []Preface
+}
+
+// Preface is an error that a resource is shown after, as if all were well.
+type Preface struct {
+	Of   string // type of the resource, without version
+	Says Saying
 }
 
 // Clone is a copy that shares nothing that would be changed.
 func (p Protocol) Clone() Protocol {
 	p.Registries, p.Sayings, p.ETags.Required = maps.Clone(p.Registries), maps.Clone(p.Sayings), slices.Clone(p.ETags.Required)
 	p.ETags.Fleeting = slices.Clone(p.ETags.Fleeting)
-	p.Packed = slices.Clone(p.Packed)
+	p.Packed, p.Thin, p.Prefaced = slices.Clone(p.Packed), slices.Clone(p.Thin), slices.Clone(p.Prefaced)
 	return p
 }
 
@@ -57,6 +71,9 @@ type ETags struct {
 	Fleeting []string
 	// NoActions says that an action with If-Match is refused.
 	NoActions bool
+	// Suffixed says that no change takes the ETag of a packed body, which has a
+	// suffix: that of the plain one does.
+	Suffixed bool
 }
 
 // Writing says how ETags are written.
@@ -67,6 +84,7 @@ const (
 	Strong Writing = ""      // "x"
 	Weak   Writing = "weak"  // W/"x"; If-Match compares weakly, against RFC 9110
 	Twice  Writing = "twice" // ""x"", and so they are compared
+	Empty  Writing = "empty" // there is nothing in them, and nothing is like them
 )
 
 // Comparing says when If-Match holds.

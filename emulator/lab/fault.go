@@ -293,7 +293,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer c.answering()
 	connect, request := l.asks(fault.Connect), l.asks(fault.Request)
 	if !connect && !request {
-		l.service.ServeHTTP(w, r)
+		l.answer(w, r)
 		return
 	}
 	h := l.reached(r)
@@ -312,7 +312,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d := l.decide(fault.Subject{Site: fault.Request, BMC: h.Name(), Method: r.Method, Path: r.URL.Path})
 	if d.Nothing() {
 		work.Rest()
-		l.service.ServeHTTP(w, r)
+		l.answer(w, r)
 		return
 	}
 	from, _, _ := net.SplitHostPort(r.RemoteAddr)
@@ -326,6 +326,20 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.Dialect().Protocol.Registries, work)
 	t.Status, t.Out = sent.Status, sent.Body
+}
+
+// answer answers a request as the BMC does, which may take its time with the
+// answer to a PATCH.
+func (l *Lab) answer(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPatch {
+		if h := l.reached(r); h != nil && h.Dialect().Protocol.Slow > 0 {
+			work := &flight{lab: l, leave: l.clock.Enter()}
+			defer func() { work.Rest() }()
+			l.faults.server.Late(w, r, h.Dialect().Protocol.Slow, work)
+			return
+		}
+	}
+	l.service.ServeHTTP(w, r)
 }
 
 // flight is a mishap.Work.

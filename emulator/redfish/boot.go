@@ -11,7 +11,7 @@ import (
 )
 
 // bootShows is what boot options follow from.
-const bootShows = showsIdentity | showsBoot | showsFirmware | showsStorage
+const bootShows = showsIdentity | showsBoot | showsFirmware | showsStorage | showsShift
 
 func bootRows() []resource {
 	return []resource{
@@ -212,7 +212,7 @@ func bootOption(v view) object {
 			}
 		}
 	case machine.Pxe, machine.UefiHTTP:
-		related = append(related, ref(v.system("EthernetInterfaces", b.Device)))
+		related = append(related, ref(v.interfaceAt(b.Device)))
 	}
 	o["RelatedItem"], o["RelatedItem@odata.count"] = related, len(related)
 	return o

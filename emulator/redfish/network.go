@@ -1,6 +1,10 @@
 package redfish
 
-import "github.com/metalab-dev/metalab/emulator/machine"
+import (
+	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
 
 func networkRows() []resource {
 	const adapter = "/redfish/v1/Chassis/{chassis}/NetworkAdapters/{adapter}"
@@ -8,7 +12,7 @@ func networkRows() []resource {
 		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces", schema: "EthernetInterfaceCollection", shows: showsIdentity,
 			name: "Ethernet Interfaces", of: "nic"},
 		{uri: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", schema: "EthernetInterface.v1_12_4",
-			shows: showsIdentity | showsCabling, read: ethernetInterface},
+			shows: showsIdentity | showsCabling | showsShift, read: ethernetInterface},
 		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces", schema: "NetworkInterfaceCollection",
 			name: "Network Interfaces", of: "adapter"},
 		{uri: "/redfish/v1/Systems/{system}/NetworkInterfaces/{adapter}", schema: "NetworkInterface.v1_2_3",
@@ -17,10 +21,10 @@ func networkRows() []resource {
 			name: "Network Adapters", of: "adapter"},
 		{uri: adapter, schema: "NetworkAdapter.v1_14_0", shows: showsIdentity | showsFirmware, read: networkAdapter},
 		{uri: adapter + "/Ports", schema: "PortCollection", name: "Ports", of: "port"},
-		{uri: adapter + "/Ports/{port}", schema: "Port.v1_18_0", shows: showsIdentity | showsCabling, read: networkPort},
+		{uri: adapter + "/Ports/{port}", schema: "Port.v1_18_0", shows: showsIdentity | showsCabling | showsShift, read: networkPort},
 		{uri: adapter + "/NetworkDeviceFunctions", schema: "NetworkDeviceFunctionCollection",
 			name: "Network Device Functions", of: "port"},
-		{uri: adapter + "/NetworkDeviceFunctions/{port}", schema: "NetworkDeviceFunction.v1_11_1", shows: showsIdentity,
+		{uri: adapter + "/NetworkDeviceFunctions/{port}", schema: "NetworkDeviceFunction.v1_11_1", shows: showsIdentity | showsShift,
 			read: networkDeviceFunction},
 	}
 }
@@ -44,6 +48,34 @@ func (v view) nic(id string) machine.NIC {
 	return pick(v.m.Identity.NICs, id, func(n machine.NIC) string { return n.ID })
 }
 
+// interfaceOf is the NIC that has the interface with an ID: its own, unless IDs
+// have shifted.
+func (v view) interfaceOf(id string) machine.NIC {
+	all := v.m.Identity.NICs
+	i := slices.IndexFunc(all, func(n machine.NIC) bool { return n.ID == id })
+	if i < 0 {
+		return machine.NIC{}
+	}
+	return all[(i+v.shift)%len(all)]
+}
+
+// interfaceAt is the address of the interface that a NIC has.
+func (v view) interfaceAt(nic string) string {
+	all := v.m.Identity.NICs
+	if i := slices.IndexFunc(all, func(n machine.NIC) bool { return n.ID == nic }); i >= 0 && v.shift > 0 {
+		nic = all[(i+len(all)-v.shift)%len(all)].ID
+	}
+	return v.system("EthernetInterfaces", nic)
+}
+
+// shiftOf is by how many places the IDs of network interfaces have shifted.
+func shiftOf(at *snapshot) int {
+	if !at.d.Shifts || at.m.Main == nil || at.m.Identity == nil || len(at.m.Identity.NICs) == 0 {
+		return 0
+	}
+	return int(at.m.Boots % uint64(len(at.m.Identity.NICs)))
+}
+
 // maxMTU is the longest frame that any NIC here takes, in bytes.
 const maxMTU = 9702
 
@@ -55,7 +87,7 @@ func linkStatus(v view, nic string) string {
 }
 
 func ethernetInterface(v view) object {
-	n := v.nic(v.ids["nic"])
+	n := v.interfaceOf(v.ids["nic"])
 	links := object{"Chassis": ref(v.chassis())}
 	if c, ok := v.m.Profile.CardOf(n.ID); ok {
 		links["NetworkDeviceFunctions"] = refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", n.ID))
@@ -63,7 +95,7 @@ func ethernetInterface(v view) object {
 		links["Ports"], links["Ports@odata.count"] = refs(v.chassis("NetworkAdapters", c.ID, "Ports", n.ID)), 1
 	}
 	o := object{
-		"Name": "Ethernet Interface " + n.ID, "EthernetInterfaceType": "Physical", "InterfaceEnabled": true,
+		"Name": "Ethernet Interface " + v.ids["nic"], "EthernetInterfaceType": "Physical", "InterfaceEnabled": true,
 		"MACAddress": n.MAC, "PermanentMACAddress": n.MAC, "SpeedMbps": n.SpeedMbps, "FullDuplex": true, "AutoNeg": true,
 		"MTUSize": 1500, "UefiDevicePath": n.Path(), "LinkStatus": linkStatus(v, n.ID), "Status": status("Enabled"),
 		// A BMC does not know what addresses the system has.
@@ -119,7 +151,7 @@ func networkPort(v view) object {
 		"InterfaceEnabled": true, "LinkState": "Enabled", "LinkStatus": linkStatus(v, n.ID), "SignalDetected": v.m.Cabling.Linked(n.ID),
 		"MaxSpeedGbps": speed, "CurrentSpeedGbps": speed, "MaxFrameSize": maxMTU, "ActiveWidth": 1, "Width": 1, "Status": status("Enabled"),
 		"Ethernet": object{"AssociatedMACAddresses": []string{n.MAC}, "FlowControlStatus": "None"},
-		"Links":    object{"EthernetInterfaces": refs(v.system("EthernetInterfaces", n.ID)), "EthernetInterfaces@odata.count": 1},
+		"Links":    object{"EthernetInterfaces": refs(v.interfaceAt(n.ID)), "EthernetInterfaces@odata.count": 1},
 	}
 	if !v.m.Cabling.Linked(n.ID) {
 		o["CurrentSpeedGbps"] = 0
@@ -131,7 +163,7 @@ func networkDeviceFunction(v view) object {
 	n, c := v.nic(v.ids["port"]), v.adapter()
 	port := v.chassis("NetworkAdapters", c.ID, "Ports", n.ID)
 	links := object{
-		"EthernetInterfaces": refs(v.system("EthernetInterfaces", n.ID)), "EthernetInterfaces@odata.count": 1,
+		"EthernetInterfaces": refs(v.interfaceAt(n.ID)), "EthernetInterfaces@odata.count": 1,
 		"PhysicalNetworkPortAssignment": ref(port),
 	}
 	for _, f := range v.m.Profile.Functions(c) {

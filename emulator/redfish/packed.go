@@ -31,8 +31,15 @@ var (
 	}}
 )
 
-// packedTag is the ETag of a packed body, given that of the plain one.
-func packedTag(etag string) string { return strings.TrimSuffix(etag, `"`) + `-gzip"` }
+// packedTag is the ETag of a packed body, given that of the plain one, which may
+// be empty.
+func packedTag(etag string) string {
+	begin, quoted := strings.CutSuffix(etag, `"`)
+	if !quoted {
+		return etag
+	}
+	return begin + `-gzip"`
+}
 
 // unpacked says whether a client wants a page as it is. Otherwise the page may
 // be packed.

@@ -16,7 +16,7 @@ func pcieRows() []resource {
 		{uri: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}/PCIeFunctions", schema: "PCIeFunctionCollection",
 			name: "PCIe Functions", of: "function"},
 		{uri: "/redfish/v1/Chassis/{chassis}/PCIeDevices/{card}/PCIeFunctions/{function}", schema: "PCIeFunction.v1_7_0",
-			shows: showsIdentity, read: pcieFunction},
+			shows: showsIdentity | showsShift, read: pcieFunction},
 	}
 }
 
@@ -74,7 +74,7 @@ func pcieFunction(v view) object {
 	f := pick(v.functions(), v.ids["function"], functionID)
 	links := object{"PCIeDevice": ref(v.chassis("PCIeDevices", c.ID))}
 	if f.NIC != "" {
-		links["EthernetInterfaces"], links["EthernetInterfaces@odata.count"] = refs(v.system("EthernetInterfaces", f.NIC)), 1
+		links["EthernetInterfaces"], links["EthernetInterfaces@odata.count"] = refs(v.interfaceAt(f.NIC)), 1
 		links["NetworkDeviceFunctions"] = refs(v.chassis("NetworkAdapters", c.ID, "NetworkDeviceFunctions", f.NIC))
 		links["NetworkDeviceFunctions@odata.count"] = 1
 	}

@@ -58,6 +58,8 @@ func written(etag string, as dialect.ETags) string {
 		return "W/" + etag
 	case dialect.Twice:
 		return `"` + etag + `"`
+	case dialect.Empty:
+		return ""
 	}
 	return etag
 }
@@ -80,6 +82,8 @@ func held(header []string, etag string, as dialect.ETags, how comparison) bool {
 		return false
 	case star:
 		return !as.NoStar
+	case as.Written == dialect.Empty: // not even by one that is empty
+		return false
 	case as.Compared == dialect.Unquoted:
 		return slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == strings.Trim(plain, `"`) })
 	case as.Written == dialect.Twice:
@@ -87,7 +91,7 @@ func held(header []string, etag string, as dialect.ETags, how comparison) bool {
 	case as.Written == dialect.Weak: // or nothing that it gave out would match
 		how = weakly
 	}
-	return matches(header, plain, how) || matches(header, packedTag(plain), how)
+	return matches(header, plain, how) || !as.Suffixed && matches(header, packedTag(plain), how)
 }
 
 // holds says whether If-None-Match names the ETag of a page. Of a vendor's

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -60,6 +61,9 @@ func (x *exchange) query(p *page) *page {
 		return nil
 	}
 	from := x.source()
+	if thin := d.Protocol.Thin; len(thin) > 0 && q.Expand.Levels > 0 {
+		from.Get = thinned(from.Get, x.match.uri, thin)
+	}
 	o, ok := from.Get(x.match.uri)
 	if !ok { // since the last look
 		x.gone(look(x.host))
@@ -80,6 +84,21 @@ func (x *exchange) query(p *page) *page {
 	asked := newPage(jsonType, body, tag, p.link)
 	asked.allow = p.allow
 	return asked
+}
+
+// thinned is get, but that other resources than one lack some properties.
+func thinned(get func(string) (object, bool), whole string, names []string) func(string) (object, bool) {
+	return func(uri string) (object, bool) {
+		o, ok := get(uri)
+		if !ok || uri == whole {
+			return o, ok
+		}
+		less := maps.Clone(o)
+		for _, name := range names {
+			delete(less, name)
+		}
+		return less, true
+	}
 }
 
 // source shows queries what this client may read, all of it as of one time.

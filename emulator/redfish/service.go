@@ -401,6 +401,10 @@ func (x *exchange) read(p *page) {
 		return
 	}
 	x.w.Header()["Vary"] = varies
+	if prefaced := x.prefaced(p); prefaced != nil {
+		x.show(http.StatusOK, prefaced)
+		return
+	}
 	plain := x.unpacked(p)
 	if f := faceOf(x.host.Dialect()); f != nil && f.packs(x.match.uri) {
 		if plain = false; !takesGzip(x.r.Header["Accept-Encoding"]) {

@@ -1,6 +1,7 @@
 package redfish
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -182,7 +183,7 @@ func (s *Service) changes(was, is *snapshot) []record {
 			case now == nil:
 				at.is, at.kind, at.gone = message.ResourceRemoved.With(), resourceRemoved, true
 				out = append(out, at)
-			case now.etag != old.etag:
+			case now.etag != old.etag, now.etag == "" && !bytes.Equal(now.body, old.body): // some write none
 				out = append(out, turns(at, old, now)...)
 				at.is, at.kind = message.ResourceChanged.With(), resourceUpdated
 				out = append(out, at)

@@ -23,6 +23,8 @@ type snapshot struct {
 	m   *machine.View
 	b   *bmc.View
 	now time.Time // of the lab; whole seconds
+	// shift is, in what a view is made from, by how many places IDs have shifted.
+	shift int
 }
 
 func look(h Host) *snapshot {
@@ -65,6 +67,7 @@ const (
 	showsPlans     shows = 1 << 23
 	showsTime      shows = 1 << 30
 	showsKept      shows = 1 << 31 // what the vendor's service remembers
+	showsShift     shows = 1 << 32 // by how much the IDs of network interfaces have shifted
 )
 
 // part is a part of the views. Both functions know nothing of the others.
@@ -205,6 +208,10 @@ var parts = map[shows]part{
 		func(a, b *snapshot) bool { return a.b.OEM == b.b.OEM },
 		func(to, from *snapshot) { to.b.OEM = from.b.OEM },
 	},
+	showsShift: {
+		func(a, b *snapshot) bool { return shiftOf(a) == shiftOf(b) },
+		func(to, from *snapshot) { to.shift = shiftOf(from) },
+	},
 	showsTime: {
 		func(a, b *snapshot) bool { return a.now.Equal(b.now) },
 		func(to, from *snapshot) { to.now = from.now },
@@ -237,6 +244,7 @@ type view struct {
 	b      *bmc.View
 	served *served
 	now    time.Time         // whole seconds; zero for a resource that does not show time
+	shift  int               // of IDs of network interfaces
 	uri    string            // of the resource
 	ids    map[string]string // the variables of its pattern
 }
@@ -247,7 +255,7 @@ func (m *match) view(at *snapshot) view { return m.see(m.shows, at) }
 // see is what shows in some parts of a snapshot.
 func (m *match) see(some shows, at *snapshot) view {
 	if m.fresh {
-		return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, uri: m.uri, ids: m.ids}
+		return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, shift: shiftOf(at), uri: m.uri, ids: m.ids}
 	}
 	both := &struct {
 		m machine.View
@@ -257,7 +265,7 @@ func (m *match) see(some shows, at *snapshot) view {
 	for rest := some; rest != 0; rest &= rest - 1 {
 		byBit[mathbits.TrailingZeros64(uint64(rest))].copy(&to, at)
 	}
-	return view{host: at.h, served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, uri: m.uri, ids: m.ids}
+	return view{host: at.h, served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, shift: to.shift, uri: m.uri, ids: m.ids}
 }
 
 // things says what each variable of a pattern can stand for. A collection

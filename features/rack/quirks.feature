@@ -113,6 +113,8 @@ Feature: What real BMCs do wrong
       | etag-mismatch-own  | sets the asset tag with the ETag | 412    | sets the asset tag                   | 200  |
       | etag-double-quoted | sets the asset tag               | 200    | sets the asset tag with the ETag     | 200  |
       | etag-on-action-412 | ejects with the ETag             | 412    | ejects                               | 204  |
+      | etag-empty         | sets the asset tag with the ETag | 412    | sets the asset tag                   | 200  |
+      | etag-gzip-suffix   | sets the asset tag with the ETag of what was packed | 412 | sets the asset tag with that ETag, without the suffix | 200 |
 
   @Q24 @Q25 @Q26 @Q27
   Scenario: Connections, licences, forms and links
@@ -259,3 +261,104 @@ Feature: What real BMCs do wrong
     When a naive client sets the time zone to another
     Then it is answered 200 with ""
     And the other server's BMC, without the quirk, answers 200 to a naive client that sets the time zone to what it is
+
+  @Q12
+  Scenario: A boot override that is refused because it is so already
+    Given the BMC has the quirk "boot-redundant-rejected"
+    When a naive client sets the boot target for once
+    Then it is answered 200 with ""
+    When a naive client sets the boot target for once
+    Then it is answered 400 with "PropertyValueConflict"
+    When a naive client sets another boot target alone
+    Then it is answered 200 with ""
+    And "Boot/BootSourceOverrideEnabled" of "Systems/1" is "Once"
+    And "Boot/BootSourceOverrideTarget" of "Systems/1" is "Hdd"
+
+  @Q24
+  Scenario: A registry that comes packed or not at all
+    Given the BMC has the quirk "identity-406"
+    When a naive client reads "Registries/BiosAttributeRegistryG1.v1_2_0/BiosAttributeRegistryG1.v1_2_0.json"
+    Then it is answered 406 with ""
+    When a naive client that takes gzip reads "Registries/BiosAttributeRegistryG1.v1_2_0/BiosAttributeRegistryG1.v1_2_0.json"
+    Then it is answered 200 with ""
+    Given the BMC has no quirk
+    When a naive client reads "Registries/BiosAttributeRegistryG1.v1_2_0/BiosAttributeRegistryG1.v1_2_0.json"
+    Then it is answered 200 with ""
+
+  @Q24
+  Scenario: A change that is done long before it is answered
+    Given the BMC has the quirk "slow-patch-60s for=65s"
+    When a naive client waits for an answer, who sets the asset tag
+    Then "AssetTag" of "Systems/1" is "a"
+    When 60 seconds pass
+    Then the client waits still
+    When 5 seconds pass
+    Then the client is answered 200
+    When a naive client sets a property that the system lacks
+    Then it is answered 400 with "PropertyUnknown"
+
+  @Q25
+  Scenario: A licence that is missing is told before what is shown all the same
+    Given the BMC has the quirk "license-two-documents"
+    When a naive client reads "Managers/1"
+    Then it is answered 200 with "InternalError"
+    And "Id" of "Managers/1" is not there
+    And the body of "Managers/1" has 2 documents, the last of which is the resource
+    And "Id" of "Systems/1" is "1"
+
+  @Q28
+  Scenario: $expand shows resources of which something is missing
+    Given the BMC has the quirk "expand-broken"
+    Then every member of "Chassis/1/NetworkAdapters?$expand=.($levels=1)" lacks "Name"
+    And every member of "Chassis/1/NetworkAdapters?$expand=.($levels=1)" lacks "Id"
+    And every member of "Chassis/1/NetworkAdapters?$expand=.($levels=1)" has "Manufacturer"
+    And "Name" of "Chassis/1/NetworkAdapters/1" is like "."
+    Given the BMC has no quirk
+    Then every member of "Chassis/1/NetworkAdapters?$expand=.($levels=1)" has "Name"
+
+  @Q28
+  Scenario: Network interfaces whose IDs move on with each start
+    Given the BMC has the quirk "ids-shift-on-reboot"
+    Then "MACAddress" of "Systems/1/EthernetInterfaces/1" is noted
+    When a naive client has done this before: switches on; waits 400 seconds
+    Then "MACAddress" of "Systems/1/EthernetInterfaces/1" is not what was noted
+    And "MACAddress" of "Systems/1/EthernetInterfaces/2" is what was noted
+    Given the BMC has no quirk
+    Then "MACAddress" of "Systems/1/EthernetInterfaces/1" is what was noted
+
+  @Q34
+  Scenario: A login that has to wait, longer each time
+    Given the BMC has the quirk "auth-delay after=1 for=10s most=40s"
+    When a naive client opens a session with a wrong password
+    Then it is answered 401 with ""
+    When a naive client opens a session
+    Then it is answered 201 with ""
+    When a naive client opens a session with a wrong password
+    And a naive client opens a session with a wrong password
+    And a naive client opens a session
+    Then it is answered 401 with ""
+    When 11 seconds pass
+    And a naive client opens a session with a wrong password
+    And 11 seconds pass
+    And a naive client opens a session
+    Then it is answered 401 with ""
+    When 10 seconds pass
+    And a naive client opens a session
+    Then it is answered 201 with ""
+    When a naive client opens a session with a wrong password
+    And a naive client opens a session
+    Then it is answered 201 with ""
+
+  @Q34
+  Scenario: Where wrong passwords come from nobody gets in
+    Given the BMC has the quirk "ip-block after=3 within=60s for=10m"
+    When a naive client opens a session with a wrong password
+    And a naive client opens a session with a wrong password
+    And a naive client opens a session with a wrong password
+    And a naive client opens a session
+    Then it is answered 401 with ""
+    When a naive client at another address opens a session
+    Then it is answered 201 with ""
+    When 11 minutes pass
+    And a naive client opens a session
+    Then it is answered 201 with ""

@@ -70,7 +70,7 @@ var Table = []Row{
 		Never: noServer, Tests: []string{"emulator/dialect/generic"},
 	},
 	{
-		Package: "emulator/dialect/ilo", May: slices.Concat(ofVendor, []string{"emulator/dialect/generic"}),
+		Package: "emulator/dialect/ilo", May: oneVendor,
 		Tests: []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/labtest", "emulator/lab/rack", "fixtures"}, // what its clients see
 	},
 	{Package: "emulator/dialect/idrac", May: oneVendor, Tests: ofRack},

@@ -21,12 +21,25 @@ type change struct {
 	URL     *string `json:"HttpBootUri,omitempty"`
 }
 
+// but is a change without what is so already, and whether that is less.
+func (ch change) but(o *override) (change, bool) {
+	was := ch
+	if ch.Enabled != nil && *ch.Enabled == o.Enabled {
+		ch.Enabled = nil
+	}
+	if ch.Target != nil && *ch.Target == o.Target {
+		ch.Target = nil
+	}
+	return ch, ch != was
+}
+
 // The ways to write an override.
 const (
 	bootShort    = "target and enabled"
 	bootWhole    = "target, enabled and mode together"
 	bootSteps    = "mode first, then target and enabled"
 	bootTarget   = "target alone"
+	bootDiffers  = "what differs alone"
 	bootSettings = "in the settings resource"
 	bootWholeSet = "in the settings resource, target, enabled and mode together"
 )
@@ -247,6 +260,10 @@ func (c *client) bootWays(ctx context.Context, b bmc.Boot, target string, s comp
 		rest := short
 		rest.Mode = nil
 		ways = append(ways, way{bootSteps, write(change{Mode: short.Mode}, rest)})
+	}
+	if differs, less := short.but(s.Boot); less && differs != (change{}) || c.lessons.Way(aboutBoot) == bootDiffers {
+		// Some refuse what is so already (storyboard.openstack.org story 2007355).
+		ways = append(ways, way{bootDiffers, write(differs)})
 	}
 	if short.Target != nil {
 		ways = append(ways, way{bootTarget, write(change{Target: short.Target, URL: short.URL})})

@@ -104,11 +104,27 @@ func (c *client) get(ctx context.Context, uri string, v any) (answer, error) {
 	return a, nil
 }
 
-// decode reads the first document of body: some BMCs append a second one
-// (github.com/bb-Ricardo/check_redfish/issues/151). A property of the wrong
-// type counts as absent.
+// decode reads the first document of body, or, when that is an error and another
+// one follows, the second, too: some BMCs tell of a missing licence before what
+// they show all the same (github.com/bb-Ricardo/check_redfish/issues/151). A
+// property of the wrong type counts as absent.
 func decode(body []byte, v any) error {
-	err := json.NewDecoder(bytes.NewReader(body)).Decode(v)
+	d := json.NewDecoder(bytes.NewReader(body))
+	err := tolerant(d.Decode(v))
+	if err != nil || !d.More() {
+		return err
+	}
+	var first struct {
+		ID    string          `json:"@odata.id"`
+		Error json.RawMessage `json:"error"`
+	}
+	if json.NewDecoder(bytes.NewReader(body)).Decode(&first) == nil && first.ID == "" && first.Error != nil {
+		return tolerant(d.Decode(v))
+	}
+	return nil
+}
+
+func tolerant(err error) error {
 	if e := new(json.UnmarshalTypeError); errors.As(err, &e) && e.Field != "" {
 		return nil // the rest is decoded
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
@@ -84,11 +85,22 @@ var (
 
 // The records.
 var (
-	ILO4 = fourth()
-	ILO5 = fifth()
-	ILO6 = sixth()
-	ILO7 = seventh()
+	ILO4 = quirk.Must(fourth(), habits...)
+	ILO5 = quirk.Must(fifth(), habits...)
+	ILO6 = quirk.Must(sixth(), habits...)
+	ILO7 = quirk.Must(seventh(), habits...)
 )
+
+// habits are quirks that all of them have.
+var habits = []string{
+	// One login may fail; after the next one the account waits for ten seconds.
+	// There is no other lock [V table: AuthFailuresBeforeDelay 1,
+	// AuthFailureDelayTimeSeconds 10, AuthFailureLoggingThreshold 3].
+	"auth-delay after=1 for=10s most=10s",
+	// The registry of BIOS attributes is there as gzip only; who wants it
+	// otherwise is answered 406 [V docs, concepts/biosdatamodel; table, from sushy].
+	"identity-406",
+}
 
 // common is what all of them have.
 func common(g generation) dialect.Record {
@@ -106,11 +118,8 @@ func common(g generation) dialect.Record {
 	a := &r.BMC.Accounts
 	a.Most, a.NameMax = 12, 39                         // [K: HPE's user guides say 12 local accounts]; [V docs, ManagerAccount.UserName]
 	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 39 // [V docs, ManagerAccount.Password]
-	// One login may fail; after the next one the account waits for ten seconds.
-	// There is no other lock [V table: AuthFailuresBeforeDelay 1,
-	// AuthFailureDelayTimeSeconds 10, AuthFailureLoggingThreshold 3].
-	a.Policy.LockAfter, a.Policy.LockFor, a.Policy.ForgetAfter, a.Policy.NoteEvery = 2, 10*time.Second, 10*time.Second, 3
-	r.ResetTypes = []machine.ResetKind{ // [V table]: neither PowerCycle nor ForceOn
+	a.Policy.NoteEvery = 3                             // [V table]
+	r.ResetTypes = []machine.ResetKind{                // [V table]: neither PowerCycle nor ForceOn
 		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.Nmi,
 		machine.PushPowerButton, machine.GracefulRestart,
 		machine.PowerCycle, // for the vendor's own SystemReset
@@ -131,10 +140,7 @@ func common(g generation) dialect.Record {
 		Queries: dialect.Queries{Select: true, Filter: true, Only: true, TopSkip: true, ExpandAll: true, ExpandRest: true, Levels: 1, Unknown: dialect.Ignored},
 		ETags:   dialect.ETags{Written: dialect.Weak}, // [V table: W/"1C210906" everywhere, and no If-Match is needed]
 		Gzip:    true,
-		// The registry of BIOS attributes is there as gzip only; who wants it
-		// otherwise is answered 406 [V docs, concepts/biosdatamodel; table, from sushy].
-		Packed: []string{"/redfish/v1/Registries/{registry}/{document}"},
-		OEM:    types(g),
+		OEM:     types(g),
 	}
 	r.Face, r.Own = face(g), own(g)
 	if g.n > 4 { // whose attributes leave no room for what is below them

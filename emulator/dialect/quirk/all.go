@@ -41,7 +41,7 @@ func etags(change func(*dialect.ETags)) func(*dialect.Record, values) {
 }
 
 // All are the quirks, by what they are about.
-var All = slices.Concat(requests, media, boots, tasks, systems, ipmis)
+var All = slices.Concat(requests, media, boots, tasks, systems, protocols, logins, ipmis, freeIPMI)
 
 // requests are those that refuse what the standard allows, or answer otherwise.
 var requests = []Quirk{
@@ -99,6 +99,12 @@ var requests = []Quirk{
 		Seen: "Supermicro", Source: []string{"https://storyboard.openstack.org/#!/story/2008547"},
 		change: rules(dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Sent: []string{target, mode}, Lacks: []string{enabled},
 			Says: base("PropertyMissing", "The property %1 is required and was not sent.")}),
+	},
+	{
+		ID: "boot-redundant-rejected", Does: "a boot override is refused with 400 when one of target, enabled and mode is sent that is so already",
+		Seen: "several", Source: []string{"https://storyboard.openstack.org/#!/story/2007355", "https://storyboard.openstack.org/#!/story/2008252", "https://storyboard.openstack.org/#!/story/2008712"},
+		change: rules(dialect.Rule{Of: "ComputerSystem", At: "/redfish/v1/Systems/{system}", Method: "PATCH", Same: []string{target, enabled, mode},
+			Says: base("PropertyValueConflict", "The property %1 is %2 already.")}),
 	},
 	{
 		ID: "boot-full-request", Does: "a boot override is refused with 400 unless target, enabled and mode are sent together",
@@ -197,6 +203,16 @@ var requests = []Quirk{
 		ID: "etag-double-quoted", Does: "ETags are sent in two pairs of quotes, and compared so",
 		Seen: "several", Source: []string{"https://github.com/ansible-collections/community.general/issues/3268"},
 		change: etags(func(e *dialect.ETags) { e.Written = dialect.Twice }),
+	},
+	{
+		ID: "etag-empty", Does: "ETags are sent with nothing in them; a change that sends such a one back is answered 412",
+		Seen: "several", Source: []string{"https://github.com/stmcginnis/gofish/issues/174"},
+		change: etags(func(e *dialect.ETags) { e.Written = dialect.Empty }),
+	},
+	{
+		ID: "etag-gzip-suffix", Does: "the ETag of what is sent packed ends in -gzip; a change with that one is answered 412",
+		Seen: "iDRAC", Source: []string{"sushy release note releasenote-d7138d1e1d414632"},
+		change: func(r *dialect.Record, _ values) { r.Protocol.Gzip, r.Protocol.ETags.Suffixed = true, true },
 	},
 	{
 		ID: "etag-on-action-412", Does: "an action with If-Match is answered 412",

@@ -84,6 +84,23 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, d fault.Decision,
 	return s.send(w, r, d, a, work)
 }
 
+// Late answers a request so much later than what it asked for is done. What is
+// refused is refused at once.
+func (s *Server) Late(w http.ResponseWriter, r *http.Request, by time.Duration, work Work) {
+	a := &answer{header: http.Header{}, w: w, rest: work.Rest}
+	s.Next.ServeHTTP(a, r)
+	if a.through {
+		return
+	}
+	if a.status < http.StatusBadRequest {
+		if err := work.Pause(r.Context(), by); err != nil {
+			Abort(w)
+			return
+		}
+	}
+	s.send(w, r, fault.Decision{}, a, work)
+}
+
 // cutsShort says whether a drop comes instead of an answer.
 func cutsShort(d fault.Drop) bool {
 	return d == fault.Reset || d == fault.HalfClose || d == fault.Hang

@@ -1,9 +1,14 @@
 package steps
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/cucumber/godog"
 
@@ -20,44 +25,49 @@ type request struct {
 // requests are such a client's, by what an operator calls them. In a body IMAGE
 // is the address of an image.
 var requests = map[string]request{
-	"inserts an image":                                   {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
-	"inserts an image, saying that it does":              {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "Inserted": true}, nil},
-	"inserts an image, saying how":                       {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "TransferProtocolType": "HTTP", "TransferMethod": "Stream"}, nil},
-	"sets the image":                                     {"PATCH", slotURI, object{"Image": "IMAGE"}, nil},
-	"sets the image, saying that it does":                {"PATCH", slotURI, object{"Image": "IMAGE", "Inserted": true}, nil},
-	"ejects":                                             {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", nil, nil},
-	"ejects with an empty object":                        {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, nil},
-	"ejects with the ETag":                               {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, []string{"If-Match", "ETAG"}},
-	"sets the boot target":                               {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe"}}, nil},
-	"sets the boot target for once":                      {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, nil},
-	"sets the boot target for good":                      {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Continuous"}}, nil},
-	"sets the boot target for once, with UEFI":           {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI"}}, nil},
-	"sets the asset tag":                                 {"PATCH", systemURI, object{"AssetTag": "a"}, nil},
-	"sets the asset tag with the ETag":                   {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG"}},
-	"switches on":                                        {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "On"}, nil},
-	"switches off":                                       {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceOff"}, nil},
-	"changes the BIOS":                                   {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"BootMode": "Uefi"}}, nil},
-	"changes the BIOS again":                             {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off"}}, nil},
-	"opens a session":                                    {"POST", root + "/SessionService/Sessions", object{"UserName": "admin", "Password": "admin-password"}, nil},
-	"makes an account":                                   {"POST", root + "/AccountService/Accounts", object{"UserName": "joe", "Password": "joes-password", "RoleId": "ReadOnly"}, nil},
-	"switches secure boot on":                            {"PATCH", systemURI + "/SecureBoot", object{"SecureBootEnable": true}, nil},
-	"resets the BMC":                                     {"POST", root + "/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"}, nil},
-	"sets a property that the system lacks":              {"PATCH", systemURI, object{"Nonsense": 1}, nil},
-	"inserts an image where the manager had it":          {"POST", root + "/Managers/1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
-	"inserts an image into the other drive":              {"POST", systemURI + "/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
-	"inserts an image, and does not wait":                {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, []string{"Prefer", "respond-async"}},
-	"sets the boot target to the CD":                     {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}}, nil},
-	"sets the boot target to the CD by USB":              {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "UsbCd", "BootSourceOverrideEnabled": "Once"}}, nil},
-	"sets the boot target in the settings":               {"PATCH", systemURI + "/Settings", object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, nil},
-	"sets the boot target in the settings with the ETag": {"PATCH", systemURI + "/Settings", object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, []string{"If-Match", "ETAG"}},
-	"sets the time zone to what it is":                   {"PATCH", root + "/Managers/1", object{"DateTimeLocalOffset": "+00:00"}, nil},
-	"sets the time zone to another":                      {"PATCH", root + "/Managers/1", object{"DateTimeLocalOffset": "+01:00"}, nil},
-	"changes two settings of the BIOS":                   {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off", "ProcHyperThreading": "Disabled"}}, nil},
-	"resets the server by force":                         {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceRestart"}, nil},
-	"inserts an image from a server with HTTPS":          {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "https://127.0.0.1:1/none.iso"}, nil},
+	"inserts an image":                                      {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
+	"inserts an image, saying that it does":                 {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "Inserted": true}, nil},
+	"inserts an image, saying how":                          {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "TransferProtocolType": "HTTP", "TransferMethod": "Stream"}, nil},
+	"sets the image":                                        {"PATCH", slotURI, object{"Image": "IMAGE"}, nil},
+	"sets the image, saying that it does":                   {"PATCH", slotURI, object{"Image": "IMAGE", "Inserted": true}, nil},
+	"ejects":                                                {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", nil, nil},
+	"ejects with an empty object":                           {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, nil},
+	"ejects with the ETag":                                  {"POST", slotURI + "/Actions/VirtualMedia.EjectMedia", object{}, []string{"If-Match", "ETAG"}},
+	"sets the boot target":                                  {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe"}}, nil},
+	"sets the boot target for once":                         {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target for good":                         {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Continuous"}}, nil},
+	"sets the boot target for once, with UEFI":              {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI"}}, nil},
+	"sets the asset tag":                                    {"PATCH", systemURI, object{"AssetTag": "a"}, nil},
+	"sets the asset tag with the ETag":                      {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG"}},
+	"switches on":                                           {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "On"}, nil},
+	"switches off":                                          {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceOff"}, nil},
+	"changes the BIOS":                                      {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"BootMode": "Uefi"}}, nil},
+	"changes the BIOS again":                                {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off"}}, nil},
+	"opens a session":                                       {"POST", root + "/SessionService/Sessions", object{"UserName": "admin", "Password": "admin-password"}, nil},
+	"makes an account":                                      {"POST", root + "/AccountService/Accounts", object{"UserName": "joe", "Password": "joes-password", "RoleId": "ReadOnly"}, nil},
+	"switches secure boot on":                               {"PATCH", systemURI + "/SecureBoot", object{"SecureBootEnable": true}, nil},
+	"resets the BMC":                                        {"POST", root + "/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"}, nil},
+	"sets a property that the system lacks":                 {"PATCH", systemURI, object{"Nonsense": 1}, nil},
+	"inserts an image where the manager had it":             {"POST", root + "/Managers/1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
+	"inserts an image into the other drive":                 {"POST", systemURI + "/VirtualMedia/Usb/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, nil},
+	"inserts an image, and does not wait":                   {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE"}, []string{"Prefer", "respond-async"}},
+	"sets the boot target to the CD":                        {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target to the CD by USB":                 {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "UsbCd", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target in the settings":                  {"PATCH", systemURI + "/Settings", object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, nil},
+	"sets the boot target in the settings with the ETag":    {"PATCH", systemURI + "/Settings", object{"Boot": object{"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}, []string{"If-Match", "ETAG"}},
+	"sets the time zone to what it is":                      {"PATCH", root + "/Managers/1", object{"DateTimeLocalOffset": "+00:00"}, nil},
+	"sets the time zone to another":                         {"PATCH", root + "/Managers/1", object{"DateTimeLocalOffset": "+01:00"}, nil},
+	"changes two settings of the BIOS":                      {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off", "ProcHyperThreading": "Disabled"}}, nil},
+	"resets the server by force":                            {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceRestart"}, nil},
+	"opens a session with a wrong password":                 {"POST", root + "/SessionService/Sessions", object{"UserName": "admin", "Password": "no-password"}, nil},
+	"sets another boot target alone":                        {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Hdd"}}, nil},
+	"sets the asset tag with the ETag of what was packed":   {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG OF PACKED"}},
+	"sets the asset tag with that ETag, without the suffix": {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG OF PACKED, CUT"}},
+	"inserts an image from a server with HTTPS":             {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "https://127.0.0.1:1/none.iso"}, nil},
 }
 
 func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
+	s.registerWaits(sc)
 	sc.Step(`^the (?:first server's )?BMC has the quirk "([^"]*)"$`, func(text string) error {
 		q, err := quirk.Parse(text)
 		if err != nil {
@@ -117,6 +127,71 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
+	sc.Step(`^a naive client that takes gzip reads "([^"]*)"$`, func(path string) error {
+		return s.send("GET", root+"/"+path, nil, "Accept-Encoding", "gzip")
+	})
+	sc.Step(`^"([^"]*)" of "([^"]*)" is (noted|what was noted|not what was noted)$`, func(path, of, how string) error {
+		a, err := s.get(root + "/" + of)
+		if err != nil {
+			return err
+		}
+		switch err := s.same(path, a.at(path)); {
+		case a.at(path) == nil:
+			return fmt.Errorf("it is not there: %s", a)
+		case how == "noted":
+			s.keep(path, a.at(path))
+		case how == "what was noted":
+			return err
+		case err == nil:
+			return fmt.Errorf("it is %v, as it was", a.at(path))
+		}
+		return nil
+	})
+	sc.Step(`^every member of "([^"]*)" (has|lacks) "([^"]*)"$`, func(of, how, name string) error {
+		a, err := s.get(root + "/" + of)
+		if err != nil {
+			return err
+		}
+		all, _ := a.at("Members").([]any)
+		for _, m := range all {
+			o, _ := m.(object)
+			if _, has := o[name]; has != (how == "has") || len(o) < 2 {
+				return fmt.Errorf("one is %v", o)
+			}
+		}
+		if len(all) == 0 {
+			return fmt.Errorf("there is none: %s", a)
+		}
+		return nil
+	})
+	sc.Step(`^the body of "([^"]*)" has (\d+) documents, the last of which is the resource$`, func(of string, n int) error {
+		a, err := s.get(root + "/" + of)
+		if err != nil {
+			return err
+		}
+		d := json.NewDecoder(strings.NewReader(a.text))
+		var last object
+		for range n {
+			last = nil
+			if err := d.Decode(&last); err != nil {
+				return err
+			}
+		}
+		if d.More() || last["@odata.id"] != root+"/"+of {
+			return fmt.Errorf("it is %s", a)
+		}
+		return nil
+	})
+	sc.Step(`^a naive client at another address (opens [^"]*)$`, func(what string) error {
+		plain := s.lab.Client
+		defer func() { s.lab.Client = plain }()
+		from := plain.Transport.(*http.Transport).Clone()
+		defer from.CloseIdleConnections()
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+		from.DialContext = dialer.DialContext
+		s.lab.Client = &http.Client{Transport: from}
+		return s.carryOut(1, what)
+	})
 	sc.Step(`^no event of the stream tells its "([^"]*)"$`, func(name string) error { return s.streams[len(s.streams)-1].lacks(name) })
 	sc.Step(`^the system shows no "([^"]*)"$`, func(path string) error {
 		a, err := s.get(systemURI)
@@ -143,6 +218,42 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 	})
 	sc.Step(`^the connection is closed after the answer$`, func() error {
 		return is("that the connection ends", s.answer.closes, true)
+	})
+}
+
+// registerWaits are the steps of a client that has not been answered yet.
+func (s *scene) registerWaits(sc *godog.ScenarioContext) {
+	type outcome struct {
+		answer answer
+		err    error
+	}
+	waits := make(chan outcome, 1)
+	sc.Step(`^a naive client waits for an answer, who (.*)$`, func(what string) error {
+		r, ok := requests[what]
+		if !ok {
+			return fmt.Errorf("no client %q", what)
+		}
+		client, before := *s, s.lab.Waiting() // who goes on while others do
+		go func() {
+			err := client.sendTo(1, r.method, r.path, r.body)
+			waits <- outcome{client.answer, err}
+		}()
+		return eventually(func() error { return is("the number of requests that wait", s.lab.Waiting(), before+1) })
+	})
+	sc.Step(`^the client waits still$`, func() error {
+		s.lab.Settle()
+		return is("the number of requests that wait", s.lab.Waiting(), 1)
+	})
+	sc.Step(`^the client is answered (\d+)$`, func(status int) error {
+		select {
+		case got := <-waits:
+			if got.err != nil {
+				return got.err
+			}
+			return is("the answer", got.answer.status, status)
+		case <-time.After(10 * time.Second):
+			return errors.New("it is not answered")
+		}
 	})
 }
 
@@ -179,12 +290,19 @@ func (s *scene) carryOut(server int, what string) error {
 func (s *scene) request(server int, r request) error {
 	var header []string
 	for _, h := range r.header {
-		if h == "ETAG" {
+		if strings.HasPrefix(h, "ETAG") {
 			at, _, _ := strings.Cut(r.path, "/Actions/")
-			if err := s.sendTo(server, "GET", at, nil); err != nil {
+			var takes []string
+			if strings.Contains(h, "PACKED") {
+				takes = []string{"Accept-Encoding", "gzip"}
+			}
+			if err := s.sendTo(server, "GET", at, nil, takes...); err != nil {
 				return err
 			}
-			h = s.answer.header.Get("Etag")
+			cut := strings.Contains(h, "CUT")
+			if h = s.answer.header.Get("Etag"); cut {
+				h = strings.Replace(h, "-gzip", "", 1)
+			}
 		}
 		header = append(header, h)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/bmc/ipmi"
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
+	simbmc "github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
@@ -36,6 +37,7 @@ type bench struct {
 	// patience is for how long, in the lab's time, work is begun anew that a BMC
 	// is not ready for, as a controller does.
 	patience time.Duration
+	slow     bool // answers take their time, which somebody has to let pass
 
 	mu      sync.Mutex
 	sources []machine.SourceKind // that the server has booted from
@@ -58,6 +60,7 @@ func newBench(t *testing.T, profile, quirk string) *bench {
 	b.files, b.secure = files.URL, secure.URL
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
+	b.slow = strings.HasPrefix(quirk, "slow-")
 	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots, Media: outbound.Config{RootCAs: roots}})
 	b.server = b.lab.First()
 	scheme := "redfish-virtualmedia"
@@ -110,12 +113,38 @@ func (b *bench) try(work func(c bmc.Client) error) error {
 	for began := b.lab.Clock().Now(); ; {
 		c, err := b.pool.Get(b.Context(), b.config)
 		if err == nil {
-			err = work(c)
+			err = b.letting(func() error { return work(c) })
 		}
 		if !errors.Is(err, bmc.ErrUnreachable) || b.lab.Clock().Since(began) >= b.patience {
 			return err
 		}
 		b.lab.Advance(10 * time.Second)
+	}
+}
+
+// letting does a piece of work, and lets time pass whenever it waits for an answer.
+func (b *bench) letting(work func() error) error {
+	if !b.slow {
+		return work()
+	}
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(time.Millisecond):
+			if b.lab.Waiting() > 0 {
+				b.lab.Advance(time.Second)
+			}
+		}
+	}
+}
+
+// guess logs in with wrong passwords.
+func (b *bench) guess(times int, from string) {
+	for range times {
+		b.server.Login(simbmc.Credentials{Name: b.config.Credentials.Username, Password: "no", To: simbmc.ForRedfish, From: from})
 	}
 }
 
