@@ -55,8 +55,10 @@ type Record struct {
 // Break is a rule of the standard that a vendor's service breaks, and the
 // record on purpose.
 type Break struct {
-	Of   string // type of the resource, without version
-	Path string // property that is not as the type's schema has it, and what is below it
+	Of string // type of the resource, without version
+	// Path is the property that is not as the type's schema has it, and what is
+	// below it. "@odata.id" is the address as well, "Allow" what methods it takes.
+	Path string
 	Why  string // what the vendor does, and how one knows
 }
 

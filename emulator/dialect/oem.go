@@ -21,6 +21,7 @@ type OEMProperty struct {
 	Name        string
 	Type        EdmType
 	Description string
+	Properties  []OEMProperty // of an EdmObject
 }
 
 // EdmType is a type of OData (CSDL 4.0, §4.4).
@@ -34,9 +35,11 @@ const (
 	EdmDecimal EdmType = "Edm.Decimal"
 	EdmInstant EdmType = "Edm.DateTimeOffset"
 	EdmStrings EdmType = "Collection(Edm.String)"
+	EdmLink    EdmType = "Resource.Item" // to another resource
+	EdmObject  EdmType = "object"        // of a type that is called as the property is
 )
 
-var edmTypes = []EdmType{EdmString, EdmBoolean, EdmInt64, EdmDecimal, EdmInstant, EdmStrings}
+var edmTypes = []EdmType{EdmString, EdmBoolean, EdmInt64, EdmDecimal, EdmInstant, EdmStrings, EdmLink, EdmObject}
 
 var (
 	oemName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
@@ -51,9 +54,19 @@ func (t *OEMType) wrong() error {
 	case !oemVersion.MatchString(t.Version):
 		return fmt.Errorf("%s: Version: must have the form v1_0_0", t.Namespace)
 	}
-	for _, p := range t.Properties {
-		if !oemName.MatchString(p.Name) || !slices.Contains(edmTypes, p.Type) {
-			return fmt.Errorf("%s: Properties: %q: must have a name of letters and digits and a type of OData", t.Namespace, p.Name)
+	return wrongProperties(t.Namespace, t.Properties)
+}
+
+func wrongProperties(of string, all []OEMProperty) error {
+	for _, p := range all {
+		switch {
+		case !oemName.MatchString(p.Name) || !slices.Contains(edmTypes, p.Type):
+			return fmt.Errorf("%s: Properties: %q: must have a name of letters and digits and a type of OData", of, p.Name)
+		case (p.Type == EdmObject) != (len(p.Properties) > 0):
+			return fmt.Errorf("%s: Properties: %q: an object must have Properties, and nothing else may", of, p.Name)
+		}
+		if err := wrongProperties(of, p.Properties); err != nil {
+			return err
 		}
 	}
 	return nil

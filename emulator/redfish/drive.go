@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
@@ -52,7 +53,7 @@ func drive(v view) object {
 		"CapacityBytes": d.Capacity, "BlockSizeBytes": d.BlockSize, "FailurePredicted": d.Predicted, "StatusIndicator": indicator,
 		"Status": object{"State": shown.state, "Health": health}, "LocationIndicatorActive": d.Locate, "Multipath": false,
 		"EncryptionAbility": "None", "EncryptionStatus": "Unencrypted",
-		"Identifiers":      []object{{"DurableName": d.WWN, "DurableNameFormat": nameFormat(d.Protocol)}},
+		"Identifiers":      []object{durableName(d)},
 		"PhysicalLocation": label("Bay "+strconv.Itoa(d.Bay), "Bay", d.Bay),
 		"Links": object{
 			"Chassis": ref(v.chassis()), "Storage": ref(v.subsystem()), "Volumes": volumes, "Volumes@odata.count": len(volumes),
@@ -80,12 +81,17 @@ func drive(v view) object {
 	return o
 }
 
-// nameFormat is what kind of worldwide name drives of a protocol have.
-func nameFormat(p storage.Protocol) string {
-	if p == storage.NVMe {
-		return "EUI"
+// durableName is the worldwide name of a drive: an EUI is written octet by
+// octet, an NAA is not (DSP0268, Resource, "DurableNameFormat").
+func durableName(d storage.DriveView) object {
+	if d.Protocol != storage.NVMe {
+		return object{"DurableName": d.WWN, "DurableNameFormat": "NAA"}
 	}
-	return "NAA"
+	var octets []string
+	for w := d.WWN; len(w) >= 2; w = w[2:] {
+		octets = append(octets, w[:2])
+	}
+	return object{"DurableName": strings.Join(octets, "-"), "DurableNameFormat": "EUI"}
 }
 
 // noSpare is the HotspareType of a drive that is none.

@@ -39,15 +39,32 @@ func csdl(t dialect.OEMType) []byte {
       <ComplexType Name="%[3]s" BaseType="Resource.OemObject" Abstract="true"/>
     </Schema>
     <Schema xmlns="http://docs.oasis-open.org/odata/ns/edm" Namespace="%[2]s.%[4]s">
-      <ComplexType Name="%[3]s" BaseType="%[2]s.%[3]s">
 `, published(""), t.Namespace, t.Name, t.Version)
-	for _, p := range t.Properties {
-		fmt.Fprintf(&b, `        <Property Name="%s" Type="%s">
+	var declare func(name, base string, properties []dialect.OEMProperty)
+	declare = func(name, base string, properties []dialect.OEMProperty) {
+		fmt.Fprintf(&b, "      <ComplexType Name=\"%s\"%s>\n", name, base)
+		for _, p := range properties {
+			element, of := "Property", string(p.Type)
+			switch p.Type {
+			case dialect.EdmLink:
+				element = "NavigationProperty"
+			case dialect.EdmObject:
+				of = t.Namespace + "." + t.Version + "." + p.Name
+			}
+			fmt.Fprintf(&b, `        <%[1]s Name="%[2]s" Type="%[3]s">
           <Annotation Term="OData.Permissions" EnumMember="OData.Permission/Read"/>
-          <Annotation Term="OData.Description" String="%s"/>
-        </Property>
-`, p.Name, p.Type, text(p.Description))
+          <Annotation Term="OData.Description" String="%[4]s"/>
+        </%[1]s>
+`, element, p.Name, of, text(p.Description))
+		}
+		b.WriteString("      </ComplexType>\n")
+		for _, p := range properties {
+			if p.Type == dialect.EdmObject {
+				declare(p.Name, "", p.Properties)
+			}
+		}
 	}
-	b.WriteString("      </ComplexType>\n    </Schema>\n  </edmx:DataServices>\n</edmx:Edmx>\n")
+	declare(t.Name, fmt.Sprintf(" BaseType=\"%s.%s\"", t.Namespace, t.Name), t.Properties)
+	b.WriteString("    </Schema>\n  </edmx:DataServices>\n</edmx:Edmx>\n")
 	return b.Bytes()
 }

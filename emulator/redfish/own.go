@@ -134,7 +134,7 @@ func (o *vendor) add(r dialect.Resource) {
 		w.moves = o.movesOf(at, w.like)
 		o.below = append(o.below, move{from: at, to: w.like})
 		if m := o.s.find(&url.URL{Path: w.like.write(placeholders(w.like))}); m != nil {
-			row.volatile = m.volatile
+			row.volatile, row.quiet = m.volatile, m.quiet
 		}
 	} else {
 		w.wants = at.names()
@@ -235,7 +235,7 @@ func (o *vendor) place(path string) (p vendorPlace) {
 	if p.post != nil && p.m != nil && !slices.Contains(p.m.methods, http.MethodPost) {
 		t := *p.m.route
 		t.methods = append(slices.Clip(t.methods), http.MethodPost)
-		t.allow = []string{strings.Join(t.methods, ", ")}
+		t.allow = []string{strings.Join(slices.DeleteFunc(slices.Clone(t.methods), t.isQuiet), ", ")}
 		p.m = &match{route: &t, uri: p.m.uri, ids: p.m.ids}
 	}
 	if p.m != nil {

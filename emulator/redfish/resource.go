@@ -251,7 +251,7 @@ func routes(tree []resource, all *served) []*route {
 		if of := memberOf(tree, r); r.create != nil && of != nil {
 			t.makes = of.schema
 		}
-		t.allow = []string{strings.Join(t.methods, ", ")}
+		t.allow = []string{strings.Join(slices.DeleteFunc(slices.Clone(t.methods), t.isQuiet), ", ")}
 		t.describedBy = []string{"<" + jsonSchema(r.schema) + ">; rel=describedby"}
 		out = append(out, t)
 	}
@@ -294,12 +294,14 @@ func methods(t *route) []string {
 
 // takes lists the methods that a resource takes, as an Allow header.
 func (r *resource) takes(v view) []string {
-	all := slices.DeleteFunc(methods(&route{resource: r}), func(m string) bool { return slices.Contains(r.quiet, m) })
+	all := slices.DeleteFunc(methods(&route{resource: r}), r.isQuiet)
 	if r.spares != nil {
 		all = slices.DeleteFunc(all, func(m string) bool { return r.spares(v, m) })
 	}
 	return []string{strings.Join(all, ", ")}
 }
+
+func (r *resource) isQuiet(method string) bool { return slices.Contains(r.quiet, method) }
 
 // variables lists the variables of a pattern.
 func variables(pattern string) []string {

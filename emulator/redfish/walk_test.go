@@ -278,6 +278,9 @@ func walk(t *testing.T, s *Service, check *schemaSet) []string {
 		}
 		todo = append(todo, resources...)
 	}
+	if check != nil {
+		checkTypes(t, s, nil, seen, func(string, string) bool { return false })
+	}
 	for _, f := range fragments {
 		pointer, uri, _ := strings.Cut(f, " ")
 		var value any = bodies[uri]

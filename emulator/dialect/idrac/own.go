@@ -59,7 +59,9 @@ func ofJobs() []dialect.Resource {
 		{At: plainJobs + "/JID_{task:12}", Type: "Job.v1_1_0.Job", Like: task, Takes: []string{"DELETE"},
 			Drop: []string{"TaskState", "TaskStatus", "TaskMonitor", "EstimatedDuration", "Links", "Oem"},
 			Set: []dialect.Datum{
-				{Path: "JobState", From: "TaskState"}, {Path: "JobStatus", From: "TaskStatus"},
+				{Path: "JobState", From: "TaskState"},
+				{Path: "JobState", From: "TaskState", Map: map[string]any{"Cancelling": "Stopping"}, Else: dialect.AsItIs}, // which jobs have no word for
+				{Path: "JobStatus", From: "TaskStatus"},
 			}},
 	}
 }

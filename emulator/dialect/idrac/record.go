@@ -140,6 +140,7 @@ func nineFive(g generation) dialect.Record {
 		{ID: "RemovableDisk", Name: "Virtual Removable Disk", Types: []string{"Floppy", "USBStick"}},
 	}
 	r.Face.Moves = append(r.Face.Moves, dialect.Move{From: media, To: managersMedia})
+	r.Face.Shut = append(r.Face.Shut, media+"/{slot}/Certificates") // the standard has none at a manager's
 	r.Own.Also = slices.DeleteFunc(r.Own.Also, func(m dialect.Move) bool { return m.To == media })
 	r.Face.Rules = slices.DeleteFunc(r.Face.Rules, func(u dialect.Rule) bool { return u.Of == "Volume" }) // from 6.00.02 on [V]
 	return r
@@ -194,9 +195,17 @@ func eight(g generation) dialect.Record {
 		dialect.Move{From: "/redfish/v1/SessionService/Sessions", To: "/redfish/v1/Sessions"},
 		dialect.Move{From: "/redfish/v1/JsonSchemas", To: "/redfish/v1/JSONSchemas"},
 	)
+	// What the moves bring with them.
+	at := func(of, why string) dialect.Break { return dialect.Break{Of: of, Path: "@odata.id", Why: why} }
+	r.Breaks = append(r.Breaks,
+		at("AccountService", "it is below the manager [V]"), at("ManagerAccountCollection", "it is below the manager [V]"),
+		at("ManagerAccount", "it is below the manager [V]"), at("RoleCollection", "it is below the manager [V]"), at("Role", "it is below the manager [V]"),
+		at("SessionCollection", "it is below the root [V]"), at("Session", "it is below the root [V]"),
+		at("JsonSchemaFileCollection", "it is JSONSchemas [K]"), at("JsonSchemaFile", "it is below JSONSchemas [K]"),
+	)
 	r.Face.Shut = append(r.Face.Shut,
 		"/redfish/v1/TelemetryService", "/redfish/v1/ComponentIntegrity", "/redfish/v1/Systems/{system}/SecureBoot/SecureBootDatabases",
-		"/redfish/v1/UpdateService/SoftwareInventory",
+		"/redfish/v1/UpdateService/SoftwareInventory", "/redfish/v1/AccountService/Accounts/{account}/Certificates",
 	)
 	return r
 }

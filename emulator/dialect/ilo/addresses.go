@@ -19,6 +19,7 @@ var bios = []dialect.Move{
 
 // missing is what no iLO has [V docs: resmap of iLO 5, 6 and 7 lists none of it].
 var missing = []string{
+	"/redfish/v1/AccountService/Accounts/{account}/Actions", // the type of its accounts has none: shapes.go
 	"/redfish/v1/JobService", "/redfish/v1/EventService/SSE", "/redfish/v1/UpdateService/MultipartUpload",
 	system + "/Actions/ComputerSystem.SetDefaultBootOrder", chassis + "/Controls", chassis + "/TrustedComponents", chassis + "/Drives",
 	system + "/Boot/Certificates", system + "/Memory/{dimm}/EnvironmentMetrics", system + "/Processors/{processor}/EnvironmentMetrics",
@@ -39,6 +40,7 @@ var old = []dialect.Move{{From: manager + "/NetworkProtocol", To: manager + "/Ne
 // list of its resources].
 var gone = []string{
 	"/redfish/v1/CertificateService", "/redfish/v1/TelemetryService", "/redfish/v1/UpdateService", "/redfish/v1/AccountService/Roles",
+	"/redfish/v1/AccountService/Accounts/{account}/Certificates", manager + "/NetworkProtocol/HTTPS/Certificates",
 	system + "/Storage", system + "/BootOptions", system + "/NetworkInterfaces", chassis + "/NetworkAdapters", manager + "/HostInterfaces",
 	system + "/SecureBoot/SecureBootDatabases",
 }

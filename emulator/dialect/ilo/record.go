@@ -151,6 +151,9 @@ func common(g generation) dialect.Record {
 	r.Breaks = []dialect.Break{
 		{Of: "Session", Path: "@odata.type", Why: "sessions do not say of which type they are [V table: the public mock-ups]"},
 	}
+	if g.n > 4 {
+		r.Breaks = append(r.Breaks, dialect.Break{Of: "Bios", Path: "@odata.id", Why: "it is below systems, in small letters [V table, docs]"})
+	}
 	return r
 }
 
@@ -177,7 +180,8 @@ func fourth() dialect.Record {
 	r.Own.Also = append(r.Own.Also, dialect.Move{From: "/rest/v1", To: "/redfish/v1"}, dialect.Move{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"})
 	// It knows no query [K].
 	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored}
-	r.Breaks = append(r.Breaks, dialect.Break{Of: "ServiceRoot", Path: "Links/Sessions", Why: "the API before Redfish has other links [K]"})
+	r.Breaks = append(r.Breaks, dialect.Break{Of: "ServiceRoot", Path: "Links/Sessions", Why: "the API before Redfish has other links [K]"},
+		dialect.Break{Of: "ManagerNetworkProtocol", Path: "@odata.id", Why: "it is NetworkService [V docs of iLO 4]"})
 	return r
 }
 
@@ -193,6 +197,7 @@ func fifth() dialect.Record {
 	// It is the settings that are reset [V table].
 	for _, act := range []string{"ResetBios", "ChangePassword"} {
 		r.Own.Also = append(r.Own.Also, dialect.Move{From: "/redfish/v1/systems/{system}/bios/settings/Actions/Bios." + act, To: system + "/Bios/Actions/Bios." + act})
+		r.Breaks = append(r.Breaks, dialect.Break{Of: "Bios", Path: "Actions/#Bios." + act + "/target", Why: "it is the settings that are reset [V table]"})
 	}
 	return r
 }

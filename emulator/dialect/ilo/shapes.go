@@ -159,7 +159,7 @@ func shapes(g generation) []shape {
 			{Path: g.in("MinPasswordLength"), From: "MinPasswordLength"},
 		}},
 		{Of: "ManagerAccount", Drop: []string{ // [V docs, ManagerAccount]
-			"Locked", "AccountTypes", "AccountTypes@Redfish.AllowableValues", "StrictAccountTypes", "PasswordExpiration", "AccountExpiration",
+			"Locked", "AccountTypes", "AccountTypes@Redfish.AllowableValues", "StrictAccountTypes", "PasswordExpiration", "AccountExpiration", "Actions",
 		}, Set: append([]datum{
 			// The last type without AccountTypes, which later ones require [V docs;
 			// K of iLO 6 and 7, which have a later one].
@@ -245,7 +245,7 @@ func gen9() []shape {
 		{Of: "ComputerSystem", Set: []datum{{Path: "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", Value: offered4}}},
 		{Of: "ActionInfo", At: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: offered4}}},
 		{Of: "AccountService", Drop: []string{"HTTPBasicAuth", "LocalAccountAuth", "MinPasswordLength"}},
-		{Of: "ManagerAccount", Drop: []string{"RoleId", "RoleId@Redfish.AllowableValues", "Links/Role"}, Set: []datum{ // [V docs: privileges, and no role]
+		{Of: "ManagerAccount", Drop: []string{"RoleId", "RoleId@Redfish.AllowableValues", "Links/Role", "PasswordChangeRequired"}, Set: []datum{ // [V docs: privileges, and no role]
 			{Path: "@odata.type", Value: "#ManagerAccount.v1_0_0.ManagerAccount"},
 		}},
 		{Of: "Bios", Drop: []string{"Oem/Hp/Links"}, Set: []datum{{Path: "@odata.type", Value: "#HpBios.v1_2_0.HpBios"}}}, // [V docs]

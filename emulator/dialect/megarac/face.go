@@ -60,5 +60,9 @@ var types = []dialect.OEMType{
 		Namespace: "AMIBIOSInventoryCRC", Version: "v1_0_0", Name: "AMIBIOSInventoryCRC",
 		Properties: []dialect.OEMProperty{{Name: "RtpVersion", Type: dialect.EdmString, Description: "Version of the software that the service is built of."}},
 	},
-	{Namespace: "AMIManager", Version: "v1_0_0", Name: "AMIManager"},
+	{Namespace: "AMIManager", Version: "v1_0_0", Name: "AMIManager", Properties: []dialect.OEMProperty{
+		{Name: "VirtualMedia", Type: dialect.EdmObject, Description: "How virtual media are.", Properties: []dialect.OEMProperty{
+			{Name: "RMediaStatus", Type: dialect.EdmString, Description: "Whether images on servers can be inserted."},
+		}},
+	}},
 }

@@ -97,7 +97,7 @@ var boots = []Quirk{
 				"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": map[string]any{"@odata.id": system + "/Settings"}, "SupportedApplyTimes": []any{"OnReset"},
 			}}}})
 			r.Own.Resources = append(r.Own.Resources[:len(r.Own.Resources):len(r.Own.Resources)], dialect.Resource{
-				At: system + "/Settings", Type: "ComputerSystem.v1_20_0.ComputerSystem", Name: "System Settings", Like: system,
+				At: system + "/Settings", Type: "ComputerSystem.v1_27_0.ComputerSystem", Name: "System Settings", Like: system,
 				Takes: []string{"PATCH"}, Guarded: true, Needs: "ConfigureComponents",
 				Drop: []string{"Actions", "Links", "Bios", "Storage", "Processors", "Memory", "VirtualMedia", "LogServices", "EthernetInterfaces", "SecureBoot", "NetworkInterfaces", "SimpleStorage"},
 			})

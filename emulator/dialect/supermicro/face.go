@@ -129,6 +129,7 @@ var x13Face = func() dialect.Face {
 		),
 		Rules:    append([]dialect.Rule{u}, unlicensed...),
 		Readings: []dialect.Reading{g},
+		Shut:     []string{system + "/VirtualMedia/{slot}/Certificates"}, // the standard has none at a manager's
 		Errors: dialect.Errors{
 			Code: "Base.1.10.GeneralError",                                                                                                                            // [K]
 			Done: &dialect.Saying{Registry: "Base", Version: version, Key: "Success", Text: "Successfully Completed Request.", Resolution: "None."}, Under: "Success", // [K]
@@ -139,7 +140,11 @@ var x13Face = func() dialect.Face {
 // types are those of Supermicro's objects in resources of the standard [V: mockup].
 var types = []dialect.OEMType{
 	{Namespace: "SmcSystemExtensions", Version: "v1_0_0", Name: "System"},
-	{Namespace: "SmcManagerExtensions", Version: "v1_0_0", Name: "Manager"},
+	{Namespace: "SmcManagerExtensions", Version: "v1_0_0", Name: "Manager", Properties: []dialect.OEMProperty{
+		{Name: "LicenseManager", Type: dialect.EdmLink, Description: "The licences of the controller."},
+		{Name: "SysLockdown", Type: dialect.EdmLink, Description: "Whether the configuration is locked."},
+		{Name: "KCSInterface", Type: dialect.EdmLink, Description: "Who the system is to the controller by IPMI."},
+	}},
 	{
 		Namespace: "VirtualMediaConfig", Version: "v1_0_0", Name: "VirtualMediaConfig",
 		Properties: []dialect.OEMProperty{{Name: "AcceptSelfSigned", Type: dialect.EdmBoolean, Description: "Whether a server of images may have signed for itself."}},

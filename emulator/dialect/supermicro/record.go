@@ -58,7 +58,12 @@ var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Face,
 	r.Protocol.ETags = dialect.ETags{Written: dialect.Weak}        // [V: reference]
 	r.IPMI.Suites = []byte{3, 17}                                  // [K]
 	r.Own = ownOfX11
-	r.Breaks = append(r.Breaks, dialect.Break{Of: "Bios", Path: "Attributes", Why: "names of attributes have a hash [K: reference]"})
+	r.Breaks = append(r.Breaks,
+		dialect.Break{Of: "Bios", Path: "Attributes", Why: "names of attributes have a hash [K: reference]"},
+		dialect.Break{Of: "AttributeRegistry", Path: "RegistryEntries", Why: "names of attributes have a hash [K: reference]"},
+		dialect.Break{Of: "VirtualMediaCollection", Path: "@odata.id", Why: "it is VM1 [V: badfish]"},
+		dialect.Break{Of: "VirtualMedia", Path: "@odata.id", Why: "it is below VM1 [V: badfish]"},
+	)
 }), "boot-enabled-required" /* [V: story 2008547] */, "vmedia-strict-payload")
 
 // X13 has three drives, and takes an image with all that says how [V: mockup].

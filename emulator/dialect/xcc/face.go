@@ -75,11 +75,23 @@ var shapes = []dialect.Shape{
 var types = []dialect.OEMType{
 	{
 		Namespace: "LenovoComputerSystem", Version: "v1_0_0", Name: "LenovoSystemProperties",
-		Properties: []dialect.OEMProperty{{Name: "SystemStatus", Type: dialect.EdmString, Description: "How far the system is."}},
+		Properties: []dialect.OEMProperty{
+			{Name: "SystemStatus", Type: dialect.EdmString, Description: "How far the system is."},
+			{Name: "FrontPanelUSB", Type: dialect.EdmObject, Description: "What the USB port at the front is for.", Properties: []dialect.OEMProperty{
+				{Name: "FPMode", Type: dialect.EdmString, Description: "Whom it serves: the system, the controller, or one after the other."},
+				{Name: "PortSwitchingTo", Type: dialect.EdmString, Description: "Whom it serves now."},
+				{Name: "IDButton", Type: dialect.EdmString, Description: "Whether the button beside it switches."},
+				{Name: "InactivityTimeoutMins", Type: dialect.EdmInt64, Description: "Minutes after which it is switched back."},
+			}},
+		},
 	},
 	{
 		Namespace: "LenovoManager", Version: "v1_0_0", Name: "LenovoManagerProperties",
-		Properties: []dialect.OEMProperty{{Name: "KCSEnabled", Type: dialect.EdmBoolean, Description: "Whether the system reaches the controller by IPMI."}},
+		Properties: []dialect.OEMProperty{
+			{Name: "KCSEnabled", Type: dialect.EdmBoolean, Description: "Whether the system reaches the controller by IPMI."},
+			{Name: "RemoteControl", Type: dialect.EdmLink, Description: "The screen from afar, and the images that are uploaded for it."},
+			{Name: "RemoteMap", Type: dialect.EdmLink, Description: "The images that are mounted from servers."},
+		},
 	},
 	{
 		Namespace: "LenovoChassis", Version: "v1_0_0", Name: "LenovoChassisProperties",
