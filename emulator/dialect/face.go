@@ -117,7 +117,7 @@ type While string
 // The conditions.
 const (
 	Always      While = ""
-	InPOST      While = "in POST"      // the system is between power on and its boot
+	InPOST      While = "in POST"      // the system is between power on and its boot, which it may look for in vain
 	NotInPOST   While = "not in POST"  //
 	AfterOff    While = "after off"    // for Rule.For after it went off
 	AfterOn     While = "after on"     // for Rule.For after it came on

@@ -201,7 +201,10 @@ func TestPOSTIsTold(t *testing.T) {
 				row{"github.com/ironcore-dev/metal-operator/issues/997", "PATCH", tt.settings, `{"Attributes":{"AdminName":"a"}}`, 400, "UnableToModifyDuringSystemPOST"},
 			)
 			b.until(system, post, "InPostDiscoveryComplete")
+			b.l.Advance(time.Minute) // there is nothing to boot
+			b.shows(map[string]any{system + "#" + post: "InPostDiscoveryComplete"})
 			b.behaves(
+				row{"HPE's developer portal: Master the Redfish Server States", "PATCH", system, `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"Once"}}`, 400, "UnableToModifyDuringSystemPOST"},
 				row{docs, "POST", strings.ReplaceAll(ext, "Hpe", tt.oem) + "PowerButton", `{"PushType":"PressAndHold"}`, 200, "Success"},
 			)
 			b.until(system, post, "PowerOff")

@@ -47,7 +47,10 @@ func rules(g generation) []dialect.Rule {
 			Is: map[string][]string{"ResetType": {"ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "Nmi"}}},
 		{Of: "ComputerSystem", Method: reset, Is: map[string][]string{"ResetType": {"PowerCycle"}}, // [V table: not among the resets]
 			Says: base(g, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken.")},
-		// [V github.com/ironcore-dev/metal-operator/issues/997]
+		// [V github.com/ironcore-dev/metal-operator/issues/997]. It is so until
+		// something boots: who finds nothing stays InPostDiscoveryComplete, in which
+		// boots are refused as well, and has to be switched off [V HPE's developer
+		// portal, "Master the Redfish Server States": Off or FinishedPost].
 		{Of: "ComputerSystem", Method: "PATCH", Sent: []string{"Boot"}, While: dialect.InPOST, Says: post},
 		{Of: "Bios", Method: "PATCH", Sent: []string{"Attributes"}, While: dialect.InPOST, Says: post},
 		// The boot mode is a setting of the BIOS [V table]. An override that stays
