@@ -115,7 +115,7 @@ var virtualMediaPatch = patch{
 		case ejects && image != nil, says && inserted && (sent && image == nil || !sent && s.Image == ""):
 			return reply{}, decline(http.StatusBadRequest, message.PropertyValueConflict.With("Inserted", "Image").About("#/Inserted"))
 		}
-		if !sent { // of an image that there is not
+		if !sent && !ejects { // of an image that there is not; one that goes is not told of
 			for _, in := range mediaInputs {
 				if _, ok := c.set[in.name]; ok {
 					return reply{}, decline(http.StatusBadRequest, message.PropertyValueConflict.With(in.name, "Image").About("#/"+in.name))

@@ -234,6 +234,14 @@ var Table = []Row{
 		},
 	},
 	{
+		// Its tests run public clients on BMCs of all dialects.
+		Package: "scenarios/conformance/clients",
+		Tests: []string{
+			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rack", "emulator/machine",
+			"emulator/machine/firmware", "emulator/machine/storage", "fixtures",
+		},
+	},
+	{
 		// Its tests run the drivers on BMCs with quirks.
 		Package: "scenarios/conformance/quirks",
 		Tests: []string{

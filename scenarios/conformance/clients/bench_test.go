@@ -1,0 +1,185 @@
+package clients
+
+import (
+	"bytes"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/fixtures"
+)
+
+// needPrograms, when set in the environment, makes a program that is missing a
+// failure: without it the test is skipped, which says why.
+const needPrograms = "METALAB_NEED_PROGRAMS"
+
+// missing skips a test for want of a program, or fails it.
+func missing(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv(needPrograms) != "" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}
+
+// profiles are the server models.
+func profiles(t *testing.T) []string {
+	t.Helper()
+	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d profiles, %v", len(files), err)
+	}
+	for i, file := range files {
+		files[i] = strings.TrimSuffix(path.Base(file), ".yaml")
+	}
+	return files
+}
+
+// bench is a server of a model, what is the truth of it, and its time, which
+// stands while a client works.
+type bench struct {
+	*testing.T
+	lab    *labtest.Lab
+	server *lab.Host
+	habit  habit
+	files  string // URL of a server of images, of a kind that the BMC fetches from
+
+	mu      sync.Mutex
+	sources []machine.SourceKind // that the server has booted from
+}
+
+func newBench(t *testing.T, profile string) *bench {
+	t.Helper()
+	b := &bench{T: t}
+	r := rack.Default(1)
+	r.Hosts[0].Profile = profile
+	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, r.URL.Path, time.Time{}, bytes.NewReader(make([]byte, 64<<10)))
+	})
+	files, secure := httptest.NewServer(serve), httptest.NewTLSServer(serve)
+	t.Cleanup(files.Close)
+	t.Cleanup(secure.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(secure.Certificate())
+	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots, Media: outbound.Config{RootCAs: roots}})
+	b.server = b.lab.First()
+	b.habit = habitOf(b.dialect())
+	b.files = files.URL
+	if b.habit.tls {
+		b.files = secure.URL
+	}
+	return b
+}
+
+func (b *bench) dialect() string { return b.server.Dialect().Name }
+
+// boots lets the server start whatever it tries first, and notes what that was.
+func (b *bench) boots(h *lab.Host, ev machine.Event) {
+	try, ok := ev.(machine.BootTried)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	b.sources = append(b.sources, try.Source.Kind)
+	b.mu.Unlock()
+	if err := h.Apply(b.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
+		b.Logf("boot: %v", err)
+	}
+}
+
+func (b *bench) booted() []machine.SourceKind {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.sources)
+}
+
+// until lets time pass until something is so.
+func (b *bench) until(what string, is func() bool) error {
+	for range 240 {
+		b.lab.Settle()
+		if is() {
+			return nil
+		}
+		b.lab.Advance(10 * time.Second)
+	}
+	return fmt.Errorf("never %s: the server is %s", what, b.server.Machine().Phase)
+}
+
+// power has a client bring the power to a state. BMCs that have just changed it
+// take a moment.
+func (b *bench) power(c client, reset string, want machine.Power) error {
+	b.lab.Advance(30 * time.Second)
+	if err := c.reset(reset); err != nil {
+		return fmt.Errorf("reset %s: %w", reset, err)
+	}
+	b.lab.Advance(time.Second)
+	return b.until(string(want)+" after "+reset, func() bool { return b.server.Machine().Power == want })
+}
+
+// start has a client start the system, and gives what it boots from.
+func (b *bench) start(c client, reset string) (machine.SourceKind, error) {
+	before := len(b.booted())
+	if err := b.power(c, reset, machine.PowerOn); err != nil {
+		return "", err
+	}
+	if err := b.until("booted after "+reset, func() bool { return len(b.booted()) > before }); err != nil {
+		return "", err
+	}
+	return b.booted()[before], nil
+}
+
+// tidy leaves the server as it came: off, and without an image. It is not a
+// client that does it.
+func (b *bench) tidy() {
+	b.Helper()
+	b.lab.Settle()
+	ctx := b.Context()
+	if b.server.Machine().Power != machine.PowerOff {
+		if err := b.server.Power(ctx, string(machine.ForceOff)); err != nil && !errors.Is(err, machine.ErrPower) {
+			b.Fatal(err)
+		}
+	}
+	for _, s := range b.slots() {
+		if _, err := b.server.ApplyBMC(ctx, bmc.EjectMedia{Slot: s}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := b.until("off", func() bool { return b.server.Machine().Power == machine.PowerOff }); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// slots are those that have an image.
+func (b *bench) slots() (ids []string) {
+	for _, s := range b.server.BMC().Slots {
+		if s.Image != "" {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// mirrors says whether the server has a controller that makes mirrors.
+func (b *bench) mirrors() bool {
+	return slices.ContainsFunc(b.server.Machine().Storage.Controllers(), func(c storage.ControllerView) bool {
+		return c.RAID != nil && len(c.Drives) > 1 &&
+			slices.ContainsFunc(c.RAID.Types, func(t storage.TypeRule) bool { return t.Type == storage.RAID1 })
+	})
+}

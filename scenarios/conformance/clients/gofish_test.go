@@ -1,0 +1,299 @@
+package clients
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stmcginnis/gofish"
+	"github.com/stmcginnis/gofish/schemas"
+)
+
+// everything are all jobs.
+var everything = []string{"inventory", "power", "boot", "media", "bios", "raid"}
+
+func TestGofishManagesEveryModel(t *testing.T) {
+	everyModel(t, "gofish", everything, func(b *bench) client { return &fish{b: b, c: angle(b)} })
+}
+
+// angle connects gofish.
+func angle(b *bench) *gofish.APIClient {
+	b.Helper()
+	user, password := b.lab.Credentials(b.server)
+	c, err := gofish.ConnectContext(b.Context(), gofish.ClientConfig{
+		Endpoint: b.server.URL(), Username: user, Password: password, HTTPClient: b.lab.Client, BasicAuth: true,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return c
+}
+
+// fish is gofish.
+type fish struct {
+	b    *bench
+	c    *gofish.APIClient
+	slot *schemas.VirtualMedia // that has the image
+}
+
+func (f *fish) system() (*schemas.ComputerSystem, error) {
+	all, err := f.c.Service.Systems()
+	if err != nil || len(all) != 1 {
+		return nil, fmt.Errorf("%d systems: %w", len(all), err)
+	}
+	return all[0], nil
+}
+
+func (f *fish) inventory() (inventory, error) {
+	s, err := f.system()
+	if err != nil {
+		return inventory{}, err
+	}
+	drives := 0
+	stores, err := s.Storage()
+	if err != nil {
+		return inventory{}, err
+	}
+	for _, store := range stores {
+		all, err := store.Drives()
+		if err != nil {
+			return inventory{}, err
+		}
+		drives += len(all)
+	}
+	nics, err := s.EthernetInterfaces()
+	count := len(nics)
+	return inventory{Serials: []string{s.SerialNumber, s.SKU}, Power: string(s.PowerState), Drives: &drives, NICs: &count}, err
+}
+
+func (f *fish) reset(kind string) error {
+	s, err := f.system()
+	if err == nil {
+		_, err = s.Reset(schemas.ResetType(kind))
+	}
+	return err
+}
+
+func (f *fish) boot(target, mode string) error {
+	s, err := f.system()
+	if err != nil {
+		return err
+	}
+	return s.SetBoot(&schemas.Boot{
+		BootSourceOverrideTarget: schemas.BootSource(target), BootSourceOverrideMode: schemas.BootSourceOverrideMode(mode),
+		BootSourceOverrideEnabled: schemas.OnceBootSourceOverrideEnabled,
+	})
+}
+
+// slots are those of the system, or else of its manager.
+func (f *fish) slots() ([]*schemas.VirtualMedia, error) {
+	s, err := f.system()
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.VirtualMedia()
+	if err != nil || len(all) > 0 {
+		return all, err
+	}
+	managers, err := f.c.Service.Managers()
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range managers {
+		more, err := m.VirtualMedia()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
+	}
+	return all, nil
+}
+
+// insert tries the slots that take CDs in turn.
+func (f *fish) insert(image string) error {
+	all, err := f.slots()
+	if err != nil {
+		return err
+	}
+	err = errors.New("there is no slot for a CD")
+	for _, slot := range all {
+		if !takesCD(slot.MediaTypes) {
+			continue
+		}
+		p := &schemas.VirtualMediaInsertMediaParameters{Image: image}
+		if x := schemas.TransferProtocolType(f.b.habit.protocol); x != "" {
+			p.TransferProtocolType = &x
+		}
+		if f.b.habit.inserted {
+			p.Inserted = new(true)
+		}
+		if _, err = slot.InsertMedia(p); err == nil {
+			f.slot = slot
+			return nil
+		}
+	}
+	return err
+}
+
+func takesCD[T ~string](types []T) bool {
+	for _, t := range types {
+		if t == "CD" || t == "DVD" {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *fish) eject() error {
+	slot, err := schemas.GetObject[schemas.VirtualMedia](f.c, f.slot.ODataID)
+	if err == nil {
+		_, err = slot.EjectMedia()
+	}
+	return err
+}
+
+func (f *fish) bios() (*schemas.Bios, error) {
+	s, err := f.system()
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.Bios()
+	if err == nil && b == nil {
+		err = errors.New("the system has no BIOS")
+	}
+	return b, err
+}
+
+func (f *fish) settings() (map[string]any, error) {
+	b, err := f.bios()
+	if err != nil {
+		return nil, err
+	}
+	return b.Attributes, nil
+}
+
+func (f *fish) set(name, value, when string) error {
+	b, err := f.bios()
+	if err != nil {
+		return err
+	}
+	return b.UpdateBiosAttributesApplyAt(schemas.SettingsAttributes{name: value}, schemas.SettingsApplyTime(when))
+}
+
+// store is the first storage that makes mirrors.
+func (f *fish) store() (*schemas.Storage, error) {
+	s, err := f.system()
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.Storage()
+	if err != nil {
+		return nil, err
+	}
+	// It reads them at once, and lists them as they come.
+	slices.SortFunc(all, func(a, b *schemas.Storage) int { return strings.Compare(a.ODataID, b.ODataID) })
+	for _, store := range all {
+		var types []schemas.RAIDType
+		for _, c := range store.StorageControllers {
+			types = append(types, c.SupportedRAIDTypes...)
+		}
+		controllers, err := store.Controllers()
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range controllers {
+			types = append(types, c.SupportedRAIDTypes...)
+		}
+		if slices.Contains(types, schemas.RAID1RAIDType) && store.DrivesCount > 1 {
+			return store, nil
+		}
+	}
+	return nil, errors.New("no subsystem makes mirrors")
+}
+
+// mirror: gofish has no method that makes volumes, and does not tell the address
+// of their collection.
+func (f *fish) mirror(name string) error {
+	s, err := f.store()
+	if err != nil {
+		return err
+	}
+	drives, err := s.Drives()
+	if err != nil {
+		return err
+	}
+	of := make([]drive, len(drives))
+	for i, d := range drives {
+		if d.CapacityBytes == nil {
+			return fmt.Errorf("%s has no capacity", d.ODataID)
+		}
+		of[i] = drive{d.ODataID, fmt.Sprint(d.MediaType, d.Protocol, *d.CapacityBytes)}
+	}
+	var at struct{ Volumes schemas.Link }
+	if err := json.Unmarshal(s.RawData, &at); err != nil {
+		return err
+	}
+	return done(f.c.Post(at.Volumes.String(), newMirror(name, of)))
+}
+
+func (f *fish) unmake() error {
+	s, err := f.store()
+	if err != nil {
+		return err
+	}
+	all, err := s.Volumes()
+	if err == nil && len(all) == 0 {
+		err = errors.New("there are no volumes")
+	}
+	for _, v := range all {
+		if err == nil {
+			err = done(f.c.Delete(v.ODataID))
+		}
+	}
+	return err
+}
+
+// done closes an answer.
+func done(r *http.Response, err error) error {
+	if err == nil {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_ = r.Body.Close()
+	}
+	return err
+}
+
+func (f *fish) raw(method, uri string, body any) (map[string]any, error) {
+	send := map[string]func() (*http.Response, error){
+		"GET":    func() (*http.Response, error) { return f.c.Get(uri) },
+		"POST":   func() (*http.Response, error) { return f.c.Post(uri, body) },
+		"DELETE": func() (*http.Response, error) { return f.c.Delete(uri) },
+		"PATCH": func() (*http.Response, error) {
+			is, err := f.c.Get(uri)
+			if err != nil {
+				return nil, err
+			}
+			_ = done(is, nil)
+			headers := map[string]string{}
+			if tag := is.Header.Get("ETag"); tag != "" {
+				headers["If-Match"] = tag
+			}
+			return f.c.PatchWithHeaders(uri, body, headers)
+		},
+	}[method]
+	r, err := send()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil || !strings.HasPrefix(string(text), "{") {
+		return nil, err
+	}
+	var out map[string]any
+	return out, json.Unmarshal(text, &out)
+}

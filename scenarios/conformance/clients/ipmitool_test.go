@@ -1,0 +1,109 @@
+package clients
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+// patience is how long, in real time, a program may take.
+const patience = 2 * time.Minute
+
+// IPMI knows neither virtual media nor settings of the BIOS nor RAID.
+func TestIpmitoolManagesEveryModel(t *testing.T) {
+	program, err := exec.LookPath("ipmitool")
+	if err != nil {
+		missing(t, "ipmitool is not installed: Debian has a package of that name")
+	}
+	everyModel(t, "ipmitool", []string{"inventory", "power", "boot"}, func(b *bench) client { return &ipmi{b: b, program: program} })
+}
+
+// ipmi is ipmitool.
+type ipmi struct {
+	b       *bench
+	program string
+}
+
+func (x *ipmi) run(args string) (string, error) {
+	at, on := x.b.server.IPMI()
+	if !on {
+		at = x.b.server.Address() // where nobody answers
+	}
+	ctx, cancel := context.WithTimeout(x.b.Context(), patience)
+	defer cancel()
+	user, password := x.b.lab.Credentials(x.b.server)
+	base := []string{"-I", "lanplus", "-N", "1", "-R", "1", "-H", at.Addr().String(), "-p", fmt.Sprint(at.Port()), "-U", user, "-P", password}
+	out, err := exec.CommandContext(ctx, x.program, append(base, strings.Fields(args)...)...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("ipmitool %s: %w\n%.600s", args, err, out)
+	}
+	return string(out), nil
+}
+
+var (
+	serials = regexp.MustCompile(`(?m)Serial +: (.+?) *$`)
+	powered = regexp.MustCompile(`Chassis Power is (\w+)`)
+)
+
+func (x *ipmi) inventory() (inventory, error) {
+	fru, err := x.run("fru print")
+	if err != nil {
+		return inventory{}, err
+	}
+	for _, more := range []string{"mc info", "sdr list", "lan print"} {
+		if _, err := x.run(more); err != nil {
+			return inventory{}, err
+		}
+	}
+	power, err := x.run("chassis power status")
+	if err != nil {
+		return inventory{}, err
+	}
+	is := inventory{Power: map[string]string{"on": "On", "off": "Off"}[powered.FindStringSubmatch(power + " Chassis Power is unknown")[1]]}
+	for _, s := range serials.FindAllStringSubmatch(fru, -1) {
+		is.Serials = append(is.Serials, s[1])
+	}
+	return is, nil
+}
+
+// words are those of IPMI for what resets there are (IPMI v2.0, Chassis Control).
+var words = map[string]string{
+	"On": "on", "ForceOff": "off", "GracefulShutdown": "soft", "PushPowerButton": "soft", "ForceRestart": "reset", "GracefulRestart": "reset",
+}
+
+func (x *ipmi) reset(kind string) error {
+	_, err := x.run("chassis power " + words[kind])
+	return err
+}
+
+var devices = map[string]string{"Pxe": "pxe", "Hdd": "disk", "Cd": "cdrom"}
+
+func (x *ipmi) boot(target, _ string) error {
+	_, err := x.run("chassis bootdev " + devices[target] + " options=efiboot")
+	return err
+}
+
+func (x *ipmi) insert(string) error                             { return errNone }
+func (x *ipmi) eject() error                                    { return errNone }
+func (x *ipmi) settings() (map[string]any, error)               { return nil, errNone }
+func (x *ipmi) set(string, string, string) error                { return errNone }
+func (x *ipmi) mirror(string) error                             { return errNone }
+func (x *ipmi) unmake() error                                   { return errNone }
+func (x *ipmi) raw(string, string, any) (map[string]any, error) { return nil, errNone }
+
+// switchedOn has somebody switch IPMI on first, in the BMC's pages.
+func switchedOn(b *bench, c client) client {
+	n := b.server.BMC().Network()
+	n.IPMI.On = true
+	if _, err := b.server.ApplyBMC(b.Context(), bmc.SetNetwork{Network: n}); err != nil {
+		b.Fatal(err)
+	}
+	b.lab.Settle()
+	return c
+}

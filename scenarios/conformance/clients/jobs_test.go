@@ -1,0 +1,280 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+)
+
+// client is a program or library that manages servers, as a person uses it who
+// has read what it and the BMC can do.
+type client interface {
+	inventory() (inventory, error)
+	reset(kind string) error
+	boot(target, mode string) error // once
+	insert(image string) error
+	eject() error
+	settings() (map[string]any, error)
+	set(name, value, when string) error
+	mirror(name string) error // of the last two drives of the first controller that makes mirrors
+	unmake() error            // the volumes of that controller
+	// raw asks for what the client has no word for.
+	raw(method, uri string, body any) (map[string]any, error)
+}
+
+// inventory is what a client sees of a server; nil is what it does not look at.
+type inventory struct {
+	Serials      []string // of the system and the like
+	Power        string
+	Drives, NICs *int
+}
+
+// jobs are what operators have clients do. Each begins with the server off.
+var jobs = []struct {
+	name string
+	has  func(*bench) bool // whether the server has what it is about; nil: each has
+	do   func(*bench, client) error
+}{
+	{"inventory", nil, look},
+	{"power", nil, powers},
+	{"boot", nil, boots},
+	{"media", nil, media},
+	{"bios", hasSettings, bios},
+	{"raid", (*bench).mirrors, raid},
+}
+
+// everyModel has a client do its jobs on a server of each model.
+func everyModel(t *testing.T, name string, does []string, open func(*bench) client) {
+	for _, profile := range profiles(t) {
+		t.Run(profile, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, profile)
+			c := open(b)
+			for _, j := range jobs {
+				if slices.Contains(does, j.name) && (j.has == nil || j.has(b)) {
+					b.try(name, j.name, c, j.do)
+				}
+			}
+		})
+	}
+	for _, r := range refusals {
+		if !slices.Contains(names, r.client) {
+			t.Errorf("there is no client %s", r.client)
+		}
+	}
+}
+
+// try does a job as a client does it for any BMC, which must be refused as the
+// table has it; and then as this vendor has it done.
+func (b *bench) try(name, job string, c client, do func(*bench, client) error) {
+	b.Helper()
+	b.tidy()
+	err := do(b, c)
+	r := refusalOf(name, b.dialect(), job)
+	switch {
+	case r == nil && err != nil:
+		b.Errorf("%s: %v", job, err)
+		return
+	case r == nil:
+		return
+	case err == nil:
+		b.Errorf("%s: done, although %s", job, r.why)
+		return
+	case !strings.Contains(err.Error(), r.says):
+		b.Errorf("%s: %v, want %q, as %s", job, err, r.says, r.why)
+		return
+	case r.way == nil:
+		return
+	}
+	b.tidy()
+	if err := do(b, r.way(b, c)); err != nil {
+		b.Errorf("%s, in the vendor's way: %v", job, err)
+	}
+}
+
+func look(b *bench, c client) error {
+	is, err := c.inventory()
+	if err != nil {
+		return err
+	}
+	m := b.server.Machine()
+	if !slices.Contains(is.Serials, m.Identity.Serial) {
+		return fmt.Errorf("serial numbers are %q, want %s", is.Serials, m.Identity.Serial)
+	}
+	if is.Power != "Off" {
+		return fmt.Errorf("the power is %s", is.Power)
+	}
+	if is.Drives != nil && *is.Drives != len(b.server.Drives()) {
+		return fmt.Errorf("%d drives, want %d", *is.Drives, len(b.server.Drives()))
+	}
+	if is.NICs != nil && *is.NICs != len(m.Identity.NICs) {
+		return fmt.Errorf("%d interfaces, want %d", *is.NICs, len(m.Identity.NICs))
+	}
+	return nil
+}
+
+func powers(b *bench, c client) error {
+	if _, err := b.start(c, "On"); err != nil {
+		return err
+	}
+	if _, err := b.start(c, b.habit.restart); err != nil {
+		return err
+	}
+	if err := b.power(c, b.habit.soft, machine.PowerOff); err != nil {
+		return err
+	}
+	if err := b.power(c, "On", machine.PowerOn); err != nil {
+		return err
+	}
+	return b.power(c, "ForceOff", machine.PowerOff)
+}
+
+func boots(b *bench, c client) error {
+	for _, try := range []struct {
+		target string
+		want   machine.SourceKind
+	}{{"Pxe", machine.Pxe}, {"Hdd", machine.Hdd}} {
+		if err := c.boot(try.target, b.habit.mode); err != nil {
+			return fmt.Errorf("boot from %s: %w", try.target, err)
+		}
+		if from, err := b.start(c, "On"); err != nil || from != try.want {
+			return fmt.Errorf("boot from %s: it boots from %s: %w", try.target, from, err)
+		}
+		if err := b.power(c, "ForceOff", machine.PowerOff); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func media(b *bench, c client) error {
+	image := b.files + "/a.iso"
+	if err := c.insert(image); err != nil {
+		return fmt.Errorf("insert: %w", err)
+	}
+	if err := b.until("inserted", func() bool { return len(b.slots()) == 1 }); err != nil {
+		return err
+	}
+	if err := c.boot(b.habit.cd, b.habit.mode); err != nil {
+		return fmt.Errorf("boot from %s: %w", b.habit.cd, err)
+	}
+	if from, err := b.start(c, "On"); err != nil || from != machine.Cd {
+		return fmt.Errorf("it boots from %s: %w", from, err)
+	}
+	if err := c.eject(); err != nil {
+		return fmt.Errorf("eject: %w", err)
+	}
+	return b.until("ejected", func() bool { return len(b.slots()) == 0 })
+}
+
+func registry(b *bench) *firmware.Registry {
+	if m := b.server.Machine().Profile.Firmware.Model; m != nil {
+		return m.Registry
+	}
+	return nil
+}
+
+// hasSettings says whether the BIOS lets itself be set.
+func hasSettings(b *bench) bool {
+	r := registry(b)
+	return r != nil && len(r.Attributes) > 0 && !slices.Contains(unset, b.dialect())
+}
+
+// setting is what a setting of the server is.
+func (b *bench) setting(name string) string {
+	for _, s := range b.server.Machine().BIOSSettings() {
+		if s.Name == name {
+			return s.Value.String()
+		}
+	}
+	return ""
+}
+
+// choose picks a setting that can be changed, and another value for it.
+func (b *bench) choose(shown map[string]any) (name, value string) {
+	for _, a := range registry(b).Attributes {
+		is, has := shown[a.Name]
+		if !has || a.Type != firmware.Enumeration || a.ReadOnly || a.Immutable || a.Hidden || a.GrayOut {
+			continue
+		}
+		for _, v := range a.Values {
+			if v.Name != fmt.Sprint(is) {
+				return a.Name, v.Name
+			}
+		}
+	}
+	return "", ""
+}
+
+func bios(b *bench, c client) error {
+	shown, err := c.settings()
+	if err != nil {
+		return err
+	}
+	name, value := b.choose(shown)
+	if name == "" {
+		return fmt.Errorf("of %d settings none can be set", len(shown))
+	}
+	if err := c.set(name, value, b.habit.when); err != nil {
+		return fmt.Errorf("set %s: %w", name, err)
+	}
+	if b.setting(name) == value {
+		return fmt.Errorf("%s is %s before the server has started", name, value)
+	}
+	if _, err := b.start(c, "On"); err != nil {
+		return err
+	}
+	if is := b.setting(name); is != value {
+		return fmt.Errorf("%s is %s, want %s", name, is, value)
+	}
+	shown, err = c.settings()
+	if err != nil || fmt.Sprint(shown[name]) != value {
+		return fmt.Errorf("%s is shown as %v, want %s: %w", name, shown[name], value, err)
+	}
+	return nil
+}
+
+// raid makes a mirror and deletes it. Some controllers do so at the next start.
+func raid(b *bench, c client) error {
+	if _, err := b.start(c, "On"); err != nil {
+		return err
+	}
+	b.lab.Advance(5 * time.Minute)
+	after := func(what string, is func() bool) error {
+		for range 30 {
+			b.lab.Settle()
+			if is() {
+				return nil
+			}
+			b.lab.Advance(20 * time.Second)
+		}
+		if _, err := b.start(c, b.habit.restart); err != nil {
+			return err
+		}
+		return b.until(what, is)
+	}
+	if err := c.mirror("system"); err != nil {
+		return fmt.Errorf("create: %w", err)
+	}
+	err := after("made", func() bool {
+		all := b.server.Volumes()
+		return len(all) == 1 && all[0].Type == storage.RAID1
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.unmake(); err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	return after("deleted", func() bool { return len(b.server.Volumes()) == 0 })
+}
+
+// errNone is for what a client has no word for.
+var errNone = errors.New("the client has no command for it")

@@ -1,0 +1,195 @@
+package clients
+
+import "fmt"
+
+// The vendors' ways: a client that asks for what it has no word for, as the
+// vendor's manual has it.
+
+// at is what stands at a path of a body.
+func at(body any, path ...string) any {
+	for _, name := range path {
+		m, _ := body.(map[string]any)
+		body = m[name]
+	}
+	return body
+}
+
+// link is the address that stands at a path of a body.
+func link(body any, path ...string) string {
+	uri, _ := at(body, append(path, "@odata.id")...).(string)
+	return uri
+}
+
+// members are the addresses of those of a collection.
+func members(c client, uri string) ([]string, error) {
+	body, err := c.raw("GET", uri, nil)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	all, _ := body["Members"].([]any)
+	for _, m := range all {
+		out = append(out, link(m))
+	}
+	return out, nil
+}
+
+// system is the one that there is.
+func system(c client) (uri string, body map[string]any, err error) {
+	all, err := members(c, "/redfish/v1/Systems")
+	if err != nil || len(all) != 1 {
+		return "", nil, fmt.Errorf("%d systems: %w", len(all), err)
+	}
+	body, err = c.raw("GET", all[0], nil)
+	return all[0], body, err
+}
+
+// smartDrives counts the drives of iLO's own array controllers.
+func smartDrives(_ *bench, c client) client { return &smartStorage{c} }
+
+type smartStorage struct{ client }
+
+func (s *smartStorage) inventory() (inventory, error) {
+	is, err := s.client.inventory()
+	if err != nil {
+		return is, err
+	}
+	uri, _, err := system(s)
+	if err != nil {
+		return is, err
+	}
+	arrays, err := members(s, uri+"SmartStorage/ArrayControllers/")
+	if err != nil {
+		return is, err
+	}
+	drives := 0
+	for _, a := range arrays {
+		all, err := members(s, a+"DiskDrives/")
+		if err != nil {
+			return is, err
+		}
+		drives += len(all)
+	}
+	is.Drives = &drives
+	return is, nil
+}
+
+// flatSettings are those of iLO 4.
+func flatSettings(_ *bench, c client) client { return &flat{c} }
+
+type flat struct{ client }
+
+func (f *flat) settings() (map[string]any, error) {
+	_, s, err := system(f)
+	if err != nil {
+		return nil, err
+	}
+	return f.raw("GET", link(s, "Bios"), nil)
+}
+
+func (f *flat) set(name, value, _ string) error {
+	_, s, err := system(f)
+	if err != nil {
+		return err
+	}
+	_, err = f.raw("PATCH", link(s, "Bios")+"settings/", map[string]any{name: value})
+	return err
+}
+
+// smartVolumes are made by the configuration of a Smart Array.
+func smartVolumes(_ *bench, c client) client { return &smartConfig{c} }
+
+type smartConfig struct{ client }
+
+const smartSettings = "/redfish/v1/systems/1/smartstorageconfig/settings"
+
+func (s *smartConfig) mirror(name string) error {
+	is, err := s.raw("GET", smartSettings, nil)
+	if err != nil {
+		return err
+	}
+	drives, _ := is["PhysicalDrives"].([]any)
+	if len(drives) < 2 {
+		return fmt.Errorf("%d drives", len(drives))
+	}
+	var places []any
+	for _, d := range drives[len(drives)-2:] {
+		places = append(places, at(d, "Location"))
+	}
+	_, err = s.raw("PATCH", smartSettings, map[string]any{
+		"DataGuard": "Strict", "LogicalDrives": []any{map[string]any{"LogicalDriveName": name, "Raid": "Raid1", "DataDrives": places}},
+	})
+	return err
+}
+
+func (s *smartConfig) unmake() error {
+	_, err := s.raw("PATCH", smartSettings, map[string]any{"DataGuard": "Disabled", "LogicalDrives": []any{}})
+	return err
+}
+
+// firstDevice boots virtual media by an attribute of the manager.
+func firstDevice(_ *bench, c client) client { return &firstBoot{c} }
+
+type firstBoot struct{ client }
+
+func (f *firstBoot) boot(string, string) error {
+	_, err := f.raw("PATCH", "/redfish/v1/Managers/iDRAC.Embedded.1/Attributes", map[string]any{
+		"Attributes": map[string]any{"ServerBoot.1.FirstBootDevice": "VCD-DVD", "ServerBoot.1.BootOnce": "Enabled"},
+	})
+	return err
+}
+
+// settingsJob makes a job of what was set.
+func settingsJob(_ *bench, c client) client { return &withJob{c} }
+
+type withJob struct{ client }
+
+func (w *withJob) set(name, value, when string) error {
+	if err := w.client.set(name, value, when); err != nil {
+		return err
+	}
+	_, err := w.raw("POST", "/redfish/v1/Managers/iDRAC.Embedded.1/Jobs", map[string]any{
+		"TargetSettingsURI": "/redfish/v1/Systems/System.Embedded.1/Bios/Settings",
+	})
+	return err
+}
+
+// guarded sends settings with the ETag of what they change.
+func guarded(_ *bench, c client) client { return &withTag{c} }
+
+type withTag struct{ client }
+
+func (w *withTag) set(name, value, when string) error {
+	_, s, err := system(w)
+	if err != nil {
+		return err
+	}
+	is, err := w.raw("GET", link(s, "Bios"), nil)
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"Attributes": map[string]any{name: value}}
+	if when != "" {
+		body["@Redfish.SettingsApplyTime"] = map[string]any{"ApplyTime": when}
+	}
+	_, err = w.raw("PATCH", link(is, "@Redfish.Settings", "SettingsObject"), body)
+	return err
+}
+
+// wholeBoot sends an override with its mode, whatever the target is called.
+func wholeBoot(_ *bench, c client) client { return &byPatch{c} }
+
+type byPatch struct{ client }
+
+func (p *byPatch) boot(target, mode string) error {
+	uri, _, err := system(p)
+	if err != nil {
+		return err
+	}
+	boot := map[string]any{"BootSourceOverrideTarget": target, "BootSourceOverrideEnabled": "Once"}
+	if mode != "" {
+		boot["BootSourceOverrideMode"] = mode
+	}
+	_, err = p.raw("PATCH", uri, map[string]any{"Boot": boot})
+	return err
+}
