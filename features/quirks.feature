@@ -78,6 +78,11 @@ Feature: Servers whose BMCs are as real ones are
       | quirk                 | workaround |
       | boot-enabled-required |            |
 
+    @Q12
+    Examples:
+      | quirk                   | workaround |
+      | boot-redundant-rejected |            |
+
     @Q13
     Examples:
       | quirk                | workaround                                        |
@@ -123,11 +128,20 @@ Feature: Servers whose BMCs are as real ones are
       | etag-mismatch-own    | ETag: without If-Match |
       | etag-double-quoted   |                        |
       | etag-on-action-412   |                        |
+      | etag-empty           |                        |
+      | etag-gzip-suffix     |                        |
 
     @Q24
     Examples:
       | quirk             | workaround |
       | conn-abrupt-close |            |
+      | identity-406      |            |
+      | slow-patch-60s for=2s |         |
+
+    @Q25
+    Examples:
+      | quirk                                                            | workaround |
+      | license-two-documents of=Manager,ComputerSystem,VirtualMedia,Bios |            |
 
     @Q26
     Examples:
@@ -141,17 +155,33 @@ Feature: Servers whose BMCs are as real ones are
 
     @Q28
     Examples:
-      | quirk        | workaround |
-      | members-null |            |
+      | quirk               | workaround |
+      | members-null        |            |
+      | expand-broken       |            |
+      | ids-shift-on-reboot |            |
+
+    @Q34
+    Examples:
+      | quirk      | workaround |
+      | auth-delay |            |
+      | ip-block   |            |
 
   @Q35
-  Scenario: A server gets its image in spite of ipmi-cipher17-only
-    Given the server's BMC has the quirk "ipmi-cipher17-only"
+  Scenario Outline: A server gets its image by IPMI in spite of <quirk>
+    Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server by "ipmi"
     Then the host becomes "available"
     When the operator asks for the lab's image
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
+    And the host tells of the workaround "<workaround>"
+
+    Examples:
+      | quirk              | workaround                            |
+      | ipmi-cipher17-only |                                       |
+      | ipmi-supermicro20  | code of RAKP 2: a byte too long       |
+      | ipmi-sun20         | code of RAKP 2: a byte too long       |
+      | ipmi-intel20       | login: the name filled up to 16 bytes |
 
   @Q9 @Q11 @Q25
   Scenario Outline: What there is no way round is told: <quirk>

@@ -51,6 +51,22 @@ type IPMIFaults struct {
 	OpenSessPriv    bool // codes are made with the privilege of Open Session, not with that of RAKP 1 (§13.31)
 	IntegrityCheck  bool // RAKP 4 has an integrity check value even where the suite has none (§13.23)
 	SOLPayloadSizes bool // Activate Payload tells sizes of 0 (§24.1)
+	LongCode        bool // the code of RAKP 2 is followed by a byte that is none of it (§13.21)
+	// Padded makes codes and keys of names with 16 bytes, that of RAKP 3 of the
+	// name as it is and a role without the bit for lookup, those of suites with
+	// MD5 with 16 bytes of the password, and RAKP 4 by the suite's integrity
+	// algorithm; Open Session tells of the privilege that was asked for, be it
+	// none (§13.18 to §13.23).
+	Padded  bool
+	NoID    bool // packets of sessions of IPMI 1.5 have the session ID 0 (§13.6)
+	Swapped bool // and their sequence numbers have their highest byte first
+	// Commits is how many writes of configuration are kept that come within
+	// Settling of one another; more are taken and lost. 0: all are kept.
+	Commits  int
+	Settling time.Duration
+	// Discrete says that records of sensors with numbers say that they have
+	// states (§43.1).
+	Discrete bool
 }
 
 // validateIPMI says what is wrong with it.
@@ -63,6 +79,7 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.HalfOpen >= 0 && i.HalfOpen <= 256, "IPMI.HalfOpen", "must be 0 to 256")
 	need(i.Records >= 0 && i.Records < 1<<16, "IPMI.Records", "must be 0 to 65535")
 	need(i.Erase >= 0 && i.Erase <= time.Minute, "IPMI.Erase", "must be 0 to a minute")
+	need(i.Faults.Commits >= 0 && (i.Faults.Commits == 0 || i.Faults.Settling > 0), "IPMI.Faults.Commits", "must not be negative, and needs Settling")
 	for s, to := range i.Selectors {
 		need(s < 16 && slices.Contains(machine.SourceKinds, to), "IPMI.Selectors", fmt.Sprintf("%d: must be 0 to 15, and a boot target", s))
 	}

@@ -157,6 +157,7 @@ type scratch struct {
 	info    infoScratch
 	lan     lanScratch
 	serial  serial
+	commits commits
 }
 
 // side is that of a host.

@@ -107,6 +107,9 @@ func (x *exchange) readSDR(all [][]byte, held reservation) error {
 		return NotPresent
 	}
 	rec := all[at]
+	if x.host.Dialect().IPMI.Faults.Discrete {
+		rec = sdr.Discrete(rec)
+	}
 	if count == 0xff {
 		count = len(rec) - offset
 	}

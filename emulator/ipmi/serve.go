@@ -300,6 +300,9 @@ func (x *exchange) carryOut(row *command) Code {
 	if !row.acts {
 		return x.run(row)
 	}
+	if x.lost(row) {
+		return codeOf(nil)
+	}
 	act := bmc.Act{Method: "IPMI", Target: row.name}
 	if x.from.IsValid() { // else it is the server's own software
 		act.From = x.from.Addr().Unmap().String()

@@ -63,6 +63,9 @@ Feature: What real BMCs do wrong with IPMI
       | authcap             | 3     | username invalid |
       | opensesspriv        | 3     | password invalid |
       | integritycheckvalue | 0     | k_g invalid      |
+      | supermicro20        | 3     | password invalid |
+      | sun20               | 3     | password invalid |
+      | intel20             | 3     | privilege level  |
 
   @Q35
   Scenario: A console whose messages can hold nothing
@@ -74,3 +77,51 @@ Feature: What real BMCs do wrong with IPMI
     Then it does not say "[SOL established]"
     When the operator sits at `ipmiconsole -I 17 -W solpayloadsize` until it says "[SOL established]", and leaves
     Then it says "closing the connection"
+
+  @Q35
+  Scenario Outline: What FreeIPMI has a word for, in IPMI 1.5: <workaround>
+    Given the BMC has the quirk "ipmi-<workaround>"
+    When the operator runs `ipmipower -D LAN --session-timeout=4000 --retransmission-timeout=500 --stat`
+    Then it says "timeout"
+    When the operator runs `ipmipower -D LAN -W <workaround> --stat`
+    Then it says ": off"
+    When the operator runs `bmc-info -D LAN -W <workaround>`
+    Then it ends well
+    And it says "IPMI Version : 2.0"
+    When the operator runs `ipmipower -I 3 --stat`
+    Then it says ": off"
+
+    Examples:
+      | workaround |
+      | idzero     |
+      | endianseq  |
+
+  @Q35
+  Scenario: Sensors that read numbers and say that they have states
+    Given the operator has run `ipmipower --on`
+    And 10 minutes pass
+    And the BMC has the quirk "ipmi-discretereading"
+    When the operator runs `ipmi-sensors -t Fan`
+    Then it ends well
+    And it does not say "RPM"
+    And it says "N/A"
+    When the operator runs `ipmi-sensors -t Fan -W discretereading`
+    Then it ends well
+    And it says something like "[0-9]+[.]00 +[|] RPM"
+    When the operator runs `ipmi-sensors -t Fan` at the other server
+    Then it ends well
+
+  @Q35
+  Scenario: Configuration that is written faster than it is kept
+    Given a rack of 1 server whose time passes by itself
+    And the BMC has the quirk "ipmi-slowcommit n=1 within=500ms"
+    When the operator runs `ipmi-config --commit -e User5:Username=alice -e User6:Username=bob`
+    Then it ends well
+    When the operator runs `ipmi-config --checkout -e User5:Username -e User6:Username`
+    Then it says "alice"
+    And it does not say "bob"
+    When the operator runs `ipmi-config -W slowcommit --commit -e User7:Username=carol -e User8:Username=dave`
+    Then it ends well
+    When the operator runs `ipmi-config --checkout -e User7:Username -e User8:Username`
+    Then it says "carol"
+    And it says "dave"

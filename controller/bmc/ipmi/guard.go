@@ -25,6 +25,10 @@ import (
 type guard struct {
 	net.Conn
 	name, password []byte
+	// proof is what RAKP 3 proves the password with, of a BMC that fills names up
+	// elsewhere; nil: the name.
+	proof []byte
+	long  bool // the code of RAKP 2 had a byte more than it has
 	// level is asked for when a session is opened already, not only in RAKP 1:
 	// some BMCs make keys with that one (FreeIPMI, workaround opensesspriv).
 	level byte
@@ -96,6 +100,7 @@ func (g *guard) Write(b []byte) (int, error) {
 			g.ours, g.role = bytes.Clone(body[8:24]), body[24]
 		case g.asked == payloadR3:
 			g.keys()
+			b = g.proven(b)
 		}
 	}
 	g.mu.Unlock()
@@ -112,6 +117,21 @@ func (g *guard) keys() {
 	k1 := a.sum(sik, bytes.Repeat([]byte{1}, 20))
 	g.sums = func(b []byte) []byte { return a.sum(k1, b)[:a.icv] }
 	g.block, _ = aes.NewCipher(a.sum(sik, bytes.Repeat([]byte{2}, 20))[:16]) // 16 bytes are a key
+}
+
+// proven is RAKP 3 as a BMC wants it that fills names up: its code is made of the
+// name as it is, and without the bit for lookup by name alone.
+func (g *guard) proven(b []byte) []byte {
+	a, ok := algorithms[g.wanted[0]]
+	if g.proof == nil || !ok || g.theirs == nil || len(b) < header+refusal {
+		return b
+	}
+	const privilege = 0x0F
+	code := a.sum(g.password, g.theirs, console[:], []byte{g.role & privilege, byte(len(g.proof))}, g.proof)
+	if len(b) != header+refusal+len(code) {
+		return b
+	}
+	return append(bytes.Clone(b[:header+refusal]), code...)
 }
 
 // Read gives the next datagram that is an answer.
@@ -157,6 +177,14 @@ func (g *guard) admit(b []byte, n int) (int, bool) {
 			n = header + refusal
 		}
 		return n, true
+	}
+	if a := algorithms[g.wanted[0]]; g.asked == payloadR1 && a.hash != nil && size == 40+a.hash().Size()+1 {
+		// Some BMCs tell of a byte too many (FreeIPMI, workarounds supermicro20
+		// and sun20).
+		g.long = true
+		size, n = size-1, n-1
+		binary.LittleEndian.PutUint16(p[14:], uint16(size))
+		body = body[:size]
 	}
 	return n, g.admitSetup(body)
 }

@@ -61,6 +61,7 @@ type client struct {
 	timeout     time.Duration // of one request
 	level       types.PrivilegeLevel
 	turns       chan struct{} // holds a token for each session
+	lessons     *bmc.Lessons
 
 	mu       sync.Mutex
 	closed   bool
@@ -90,7 +91,10 @@ func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 	}
 	cl := &client{
 		address: c.Address, credentials: c.Credentials, clock: c.Clock, timeout: c.Timeout, level: level,
-		turns: make(chan struct{}, concurrency),
+		turns: make(chan struct{}, concurrency), lessons: c.Lessons,
+	}
+	if cl.lessons == nil {
+		cl.lessons = new(bmc.Lessons)
 	}
 	if err := cl.do(ctx, "open", func(s *session) error {
 		_, err := s.chassis(ctx)

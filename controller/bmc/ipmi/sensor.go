@@ -34,6 +34,7 @@ type record struct {
 	number, lun byte
 	name        string
 	analog      bool
+	states      bool // it says that it has states: what it tells of them is no comparison
 	format      byte // of a reading: 0 unsigned, 1 ones' complement, 2 two's complement
 	unit        string
 	linear      byte // how the result is bent; 70h and above: factors differ by reading
@@ -193,7 +194,10 @@ func parseRecord(b []byte) (record, bool) {
 	case b[3] == full && len(b) > fullName:
 		place = fullName
 		r.format = b[20] >> 6
-		r.analog = b[13] == 0x01 && r.format != 3
+		// Some BMCs say of sensors with a unit that they have states (FreeIPMI,
+		// workaround discretereading).
+		r.states = b[13] != 0x01
+		r.analog = (!r.states || b[21] != 0 || b[20]&1 != 0) && r.format != 3
 		r.linear = b[23] & 0x7F
 		r.factors = parseFactors(b[24:30])
 		switch unit, ok := units[b[21]]; {
@@ -310,7 +314,7 @@ func (s *session) reading(ctx context.Context, r record) (bmc.Sensor, error) {
 		f = parseFactors(got[1:])
 	}
 	out.Enabled, out.Reading, out.Health = true, r.value(b[0], f), "OK"
-	if len(b) > 2 {
+	if len(b) > 2 && !r.states {
 		switch {
 		case b[2]&critical != 0:
 			out.Health = "Critical"

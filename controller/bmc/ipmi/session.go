@@ -29,7 +29,7 @@ func (c *client) login(ctx context.Context, first int) (*session, int, error) {
 	var refused error
 	for i := range suites {
 		at := (first + i) % len(suites)
-		s, err := c.open(ctx, suites[at])
+		s, err := c.prove(ctx, suites[at])
 		if err == nil {
 			return s, at, nil
 		}
@@ -41,8 +41,45 @@ func (c *client) login(ctx context.Context, first int) (*session, int, error) {
 	return nil, 0, refused
 }
 
+// What lessons are about, and what is learned.
+const (
+	aboutLogin = "login"
+	nameAsIs   = "the name as it is"
+	nameFilled = "the name filled up to 16 bytes"
+	aboutCode  = "code of RAKP 2"
+	codeLong   = "a byte too long"
+)
+
+// prove opens a session with a name in the form that the BMC takes. One that
+// fills names up proves to know another password (FreeIPMI, workaround intel20),
+// as one does that really knows another: that one knows no filled up name.
+func (c *client) prove(ctx context.Context, suite types.CipherSuiteID) (*session, error) {
+	forms := []string{nameAsIs, nameFilled}
+	if c.lessons.Way(aboutLogin) == nameFilled {
+		forms = []string{nameFilled, nameAsIs}
+	}
+	var first error
+	for _, form := range forms {
+		s, err := c.open(ctx, suite, form == nameFilled)
+		if err == nil {
+			c.lessons.Learn(bmc.Lesson{Topic: aboutLogin, Way: form, Odd: form != nameAsIs})
+			if s.guard.long {
+				c.lessons.Learn(bmc.Lesson{Topic: aboutCode, Way: codeLong, Odd: true})
+			}
+			return s, nil
+		}
+		if first == nil {
+			first = err
+		}
+		if form == nameAsIs && !errors.Is(err, errProof) || len(c.credentials.Username) == maxName || c.credentials.Username == "" {
+			break
+		}
+	}
+	return nil, first
+}
+
 // open opens a session with one cipher suite.
-func (c *client) open(ctx context.Context, suite types.CipherSuiteID) (*session, error) {
+func (c *client) open(ctx context.Context, suite types.CipherSuiteID, filled bool) (*session, error) {
 	dialer := net.Dialer{Timeout: c.timeout}
 	socket, err := dialer.DialContext(ctx, "udp", c.address.HostPort())
 	if err != nil {
@@ -52,7 +89,13 @@ func (c *client) open(ctx context.Context, suite types.CipherSuiteID) (*session,
 	if c.level >= types.PrivilegeLevelUser { // no command of ours is one of call back
 		g.level = byte(c.level)
 	}
-	api, err := goipmi.NewClient(c.address.Host, int(c.address.Port), c.credentials.Username, c.credentials.Password)
+	name := c.credentials.Username
+	if filled {
+		g.proof = []byte(name)
+		name += strings.Repeat("\x00", maxName-len(name))
+		g.name = []byte(name)
+	}
+	api, err := goipmi.NewClient(c.address.Host, int(c.address.Port), name, c.credentials.Password)
 	if err != nil {
 		_ = g.Close()
 		return nil, err
@@ -179,6 +222,9 @@ func (s *session) once(ctx context.Context, r request, data []byte) ([]byte, err
 	return nil, s.client.explain(ctx, r.name, err)
 }
 
+// errProof says that the BMC has proved to know another password.
+var errProof = errors.New("another password")
+
 // errNoSuite says that the BMC does not take the cipher suite.
 var errNoSuite = fmt.Errorf("it takes none of the cipher suites 17 and 3: %w", bmc.ErrUnsupported)
 
@@ -209,7 +255,7 @@ func (c *client) explain(ctx context.Context, step string, err error) error {
 		}
 		return fmt.Errorf("%s: %w", step, status)
 	case errors.Is(err, goipmi.ErrRAKPAuthentication):
-		return fmt.Errorf("%s: %w: another password", step, bmc.ErrUnauthorized)
+		return fmt.Errorf("%s: %w: %w", step, bmc.ErrUnauthorized, errProof)
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("%s: %w", step, ctx.Err())
 	case ctx.Err() != nil, past(ctx):

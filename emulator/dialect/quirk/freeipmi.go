@@ -1,4 +1,66 @@
 package quirk
 
-// freeIPMI are those that FreeIPMI has names for.
-var freeIPMI = []Quirk{}
+import "github.com/metalab-dev/metalab/emulator/dialect"
+
+// workaround is where FreeIPMI tells of what a BMC does wrong, and on which.
+func workaround(name string) []string {
+	return []string{"FreeIPMI, workaround " + name, "https://www.gnu.org/software/freeipmi/freeipmi-bugs-issues-and-workarounds.txt"}
+}
+
+// faulty changes what a BMC sends otherwise than IPMI has it.
+func faulty(change func(*dialect.IPMIFaults)) func(*dialect.Record, values) {
+	return func(r *dialect.Record, _ values) { change(&r.IPMI.Faults) }
+}
+
+// v15 is faulty for what shows in IPMI 1.5 alone, which a BMC then takes.
+func v15(change func(*dialect.IPMIFaults)) func(*dialect.Record, values) {
+	return func(r *dialect.Record, _ values) {
+		change(&r.IPMI.Faults)
+		if len(r.BMC.Channel.AuthTypes) == 0 {
+			const md5 = 1 << 2
+			r.BMC.Channel.AuthTypes = []byte{md5, md5, md5, md5, md5}
+		}
+	}
+}
+
+// freeIPMI are those that FreeIPMI has words for.
+var freeIPMI = []Quirk{
+	{
+		ID: "ipmi-supermicro20", Does: "the code by which the BMC proves that it knows a password is a byte too long",
+		Seen: "Supermicro H8QME with SIMSO", Source: workaround("supermicro20"),
+		change: faulty(func(f *dialect.IPMIFaults) { f.LongCode = true }),
+	},
+	{
+		ID: "ipmi-intel20", Does: "logins are proved with the name filled up to 16 bytes, and the answer to them by another algorithm",
+		Seen: "Intel SE7520AF2 with the Professional Edition of its management module", Source: workaround("intel20"),
+		change: faulty(func(f *dialect.IPMIFaults) { f.Padded = true }),
+	},
+	{
+		ID: "ipmi-sun20", Does: "logins are proved with a code that is a byte too long, and with the privilege that was asked for when the session was opened",
+		Seen: "Sun Fire 4100, 4200 and 4500 with ILOM", Source: workaround("sun20"),
+		change: faulty(func(f *dialect.IPMIFaults) { f.LongCode, f.OpenSessPriv = true, true }),
+	},
+	{
+		ID: "ipmi-idzero", Does: "IPMI 1.5 is taken, and its packets come with the session ID 0",
+		Seen: "Tyan S2882 with M3289", Source: workaround("idzero"),
+		change: v15(func(f *dialect.IPMIFaults) { f.NoID = true }),
+	},
+	{
+		ID: "ipmi-endianseq", Does: "IPMI 1.5 is taken, and the sequence numbers of its packets have their highest byte first",
+		Seen: "Sun ILOM 1.0 and 2.0", Source: workaround("endianseq"),
+		change: v15(func(f *dialect.IPMIFaults) { f.Swapped = true }),
+	},
+	{
+		ID: "ipmi-slowcommit", Does: "of writes of configuration that come at once only the first ones are kept, and all are answered as if they were",
+		Seen: "Supermicro H8QME with SIMSO, Quanta S99Q", Source: workaround("slowcommit"),
+		Params: []Param{{"n", "2", Count, "writes that are kept"}, {"within", "500ms", Span, "of one another"}},
+		change: func(r *dialect.Record, p values) {
+			r.IPMI.Faults.Commits, r.IPMI.Faults.Settling = p.count("n"), p.span("within")
+		},
+	},
+	{
+		ID: "ipmi-discretereading", Does: "records of sensors that read a number say that they have states, and no thresholds",
+		Seen: "HP ProLiant DL380 G7 and ML310 G5", Source: workaround("discretereading"),
+		change: faulty(func(f *dialect.IPMIFaults) { f.Discrete = true }),
+	},
+}

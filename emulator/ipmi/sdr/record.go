@@ -129,6 +129,26 @@ func (f Full) Append(out []byte, id uint16) []byte {
 	return finish(name(out, f.Name), start)
 }
 
+// Discrete is a record as a BMC has it that says of sensors with numbers that
+// they have states: the event/reading type is one of states, and of thresholds
+// and events there is nothing. Others stay as they are.
+func Discrete(rec []byte) []byte {
+	const (
+		kind, capabilities, reading, events, thresholds, end = 3, 11, 13, 14, 18, 20
+		severity                                             = 0x07 // table 42-2
+		access                                               = 0x0f // to thresholds, and event control
+	)
+	if len(rec) < end || rec[kind] != kindFull {
+		return rec
+	}
+	out := append([]byte(nil), rec...)
+	out[capabilities] &^= access
+	out[reading] = severity
+	clear(out[events:thresholds])
+	clear(out[thresholds:end])
+	return out
+}
+
 // m is M and the tolerance, which is none beside rounding.
 func (f Factors) m() []byte {
 	m := uint16(f.M)

@@ -70,3 +70,25 @@ func TestEventsOfThresholds(t *testing.T) {
 		}
 	}
 }
+
+func TestDiscreteRecords(t *testing.T) {
+	full := Full{
+		Key: Key{Owner: 0x20, Number: 1, Entity: Entity{0x37, 1}, Type: 1, Reading: ThresholdReading, Name: "Inlet"}, Unit: 1, Factors: Factors{M: 1},
+		Thresholds: Thresholds{Has: 1<<Caution | 1<<Critical, At: [6]byte{0, 0, 0, 38, 42, 0}},
+	}.Append(nil, 1)
+	was := append([]byte(nil), full...)
+	got := Discrete(full)
+	want := append([]byte(nil), full...)
+	want[11], want[13] = 0x60, 0x07
+	clear(want[14:20])
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("full (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(was, full); d != "" {
+		t.Errorf("the record that others share has changed:\n%s", d)
+	}
+	compact := Compact{Key: Key{Owner: 0x20, Number: 2, Name: "PSU"}}.Append(nil, 2)
+	if d := cmp.Diff(compact, Discrete(compact)); d != "" {
+		t.Errorf("compact (-want +got):\n%s", d)
+	}
+}

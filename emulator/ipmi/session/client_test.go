@@ -34,7 +34,12 @@ type fakeRealm struct {
 	users    []session.User
 	refuse   bool
 	admitted []string
+	faults   session.Faults
 }
+
+var _ session.Faulty = (*fakeRealm)(nil)
+
+func (r *fakeRealm) Faults() session.Faults { return r.faults }
 
 func (r *fakeRealm) GUID() [16]byte                          { return r.guid }
 func (r *fakeRealm) KG() []byte                              { return r.kg }

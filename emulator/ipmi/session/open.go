@@ -24,6 +24,7 @@ type half struct {
 	open, first, third step
 	client, own        [16]byte // random numbers of RAKP 1 and 2
 	tail               []byte   // role, length and name, which codes end with (§13.31)
+	last               []byte   // likewise, of the code of RAKP 3
 
 	// IPMI 1.5
 	challenge [16]byte
@@ -101,6 +102,9 @@ func (t *Table) openSession(now time.Time, from netip.AddrPort, body, out []byte
 	}
 	if a.Status == wire.StatusOK {
 		a.Privilege, a.BMC, a.Suite = h.limit, h.id, wire.Suites[h.suite.ID]
+		if faultsOf(r).Padded {
+			a.Privilege = h.asked
+		}
 	}
 	answer, err := a.AppendBinary(nil)
 	if err != nil {

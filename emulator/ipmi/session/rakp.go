@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/subtle"
 	"encoding/binary"
@@ -42,7 +43,10 @@ func (t *Table) rakp1(now time.Time, from netip.AddrPort, body, out []byte, r Re
 	if a.Status == wire.StatusOK {
 		a.Random, a.GUID = h.own, r.GUID()
 		if alg := h.algorithm(); alg.hash != nil {
-			a.Code = sum(alg.keyed(h.s.User.Password), nil, le32(h.console), le32(h.id), h.client[:], h.own[:], a.GUID[:], h.tail)
+			a.Code = sum(alg.keyed(h.password(r)), nil, le32(h.console), le32(h.id), h.client[:], h.own[:], a.GUID[:], h.tail)
+		}
+		if faultsOf(r).Long {
+			a.Code = append(a.Code, 0)
 		}
 	}
 	answer, err := a.AppendBinary(nil)
@@ -79,6 +83,10 @@ func (t *Table) identify(h *half, m wire.RAKP1, r Realm) wire.Status {
 	if asked < wire.Callback || asked > wire.OEMPrivilege {
 		return wire.StatusInvalidRole
 	}
+	faults := faultsOf(r)
+	if faults.Padded {
+		m.Name = bytes.TrimRight(m.Name, "\x00")
+	}
 	u, ok := r.User(string(m.Name), asked, m.ByName())
 	if !ok {
 		return wire.StatusUnauthorizedName
@@ -92,12 +100,26 @@ func (t *Table) identify(h *half, m wire.RAKP1, r Realm) wire.Status {
 	}
 	h.client = m.Random
 	role := m.Role
-	if faultsOf(r).OpenRole {
+	if faults.OpenRole {
 		role = role&^0x0f | byte(h.asked)
 	}
 	h.tail = append([]byte{role, byte(len(m.Name))}, m.Name...)
+	h.last = h.tail
+	if faults.Padded {
+		h.last[0] &= 0x0f
+		h.tail = append(append([]byte{role, wire.MaxName}, m.Name...), make([]byte, wire.MaxName-len(m.Name))...)
+	}
 	h.s = &Session{ID: h.id, Console: h.console, User: u, Limit: limit, From: h.from, Suite: h.suite.ID}
 	return wire.StatusOK
+}
+
+// password is that which codes are made with.
+func (h *half) password(r Realm) string {
+	p := h.s.User.Password
+	if faultsOf(r).Padded && wire.Suites[h.suite.ID].Authentication == wire.RAKPHMACMD5 {
+		p = p[:min(len(p), passwordV15)]
+	}
+	return p
 }
 
 func (h *half) algorithm() rakp { return algorithms[wire.Suites[h.suite.ID].Authentication] }
@@ -149,7 +171,7 @@ func (t *Table) prove(now time.Time, h *half, code []byte, r Realm) (wire.Status
 	s, alg := h.s, h.algorithm()
 	var want []byte
 	if alg.hash != nil {
-		want = sum(alg.keyed(s.User.Password), nil, h.own[:], le32(h.console), h.tail)
+		want = sum(alg.keyed(h.password(r)), nil, h.own[:], le32(h.console), h.last)
 	}
 	if subtle.ConstantTimeCompare(code, want) != 1 {
 		r.Admit(s.User, false, h.from)
@@ -169,13 +191,16 @@ func (t *Table) prove(now time.Time, h *half, code []byte, r Realm) (wire.Status
 		guid := r.GUID()
 		key := string(r.KG())
 		if strings.Trim(key, "\x00") == "" { // "one-key" logins (§13.33)
-			key = s.User.Password
+			key = h.password(r)
 		}
 		sik := sum(alg.keyed(key), nil, h.client[:], h.own[:], h.tail)
 		icv = sum(hmac.New(alg.hash, sik), nil, h.client[:], le32(h.id), guid[:])[:alg.icv]
 		if err := s.keys.derive(wire.Suites[s.Suite], sik, s.User.Password, h.own[:]); err != nil {
 			return wire.StatusNoResources, nil
 		}
+	}
+	if faultsOf(r).Padded && wire.Suites[s.Suite].Integrity == wire.IntegrityNone {
+		icv = nil
 	}
 	s.sol = s.guard()
 	t.finish(h)

@@ -25,9 +25,10 @@ type Received struct {
 // Frame is how a message is wrapped. The zero value is IPMI 1.5 outside of a
 // session.
 type Frame struct {
-	s     *Session
-	plus  bool // RMCP+
-	guard guard
+	s      *Session
+	plus   bool // RMCP+
+	guard  guard
+	faults Faults // of IPMI 1.5
 }
 
 // SOLFrame is for serial over LAN that nobody has asked for.

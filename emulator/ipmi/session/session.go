@@ -55,6 +55,15 @@ type Faulty interface {
 type Faults struct {
 	OpenRole bool // codes are made with the role of Open Session, not with that of RAKP 1
 	Code     bool // RAKP 4 has one even where the suite has none
+	Long     bool // the code of RAKP 2 is followed by a byte that is none of it
+	// Padded makes codes of names with 16 bytes, but for that of RAKP 3, which is
+	// made as if the user were looked up by name and role; cuts passwords for
+	// HMAC-MD5; makes RAKP 4 by the integrity algorithm; and has Open Session tell
+	// of the role that was asked for.
+	Padded bool
+	// Of packets of IPMI 1.5:
+	NoID    bool // their session ID is 0
+	Swapped bool // their sequence number has its highest byte first
 }
 
 func faultsOf(r Realm) Faults {

@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"io"
+	"math/bits"
 	"net/netip"
 	"slices"
 	"time"
@@ -131,7 +132,7 @@ func (t *Table) receiveV15(now time.Time, from netip.AddrPort, data []byte, r Re
 	if !s.V15 || p.Auth != s.Auth {
 		return Received{}
 	}
-	got := Received{Session: s, Body: p.Body, Frame: Frame{s: s}}
+	got := Received{Session: s, Body: p.Body, Frame: Frame{s: s, faults: faultsOf(r)}}
 	if p.Sequence == 0 {
 		// Before the first packet with a number, Activate Session is all that is
 		// heard, and as often as it comes (§22.17).
@@ -224,6 +225,12 @@ func (f Frame) sealV15(out, body []byte) []byte {
 	p := wire.PacketV15{Body: body}
 	if s := f.s; s != nil {
 		p.Auth, p.Session, p.Sequence = s.Auth, s.ID, s.number(true)
+		if f.faults.NoID {
+			p.Session = 0
+		}
+		if f.faults.Swapped {
+			p.Sequence = bits.ReverseBytes32(p.Sequence)
+		}
 		if p.Auth != wire.AuthNone {
 			p.Code = s.keys.signV15(p.Session, p.Sequence, body)
 		}

@@ -15,9 +15,11 @@ import (
 
 	"github.com/cucumber/godog"
 
+	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
@@ -73,6 +75,13 @@ func (s *scene) registerPrograms(sc *godog.ScenarioContext) {
 			{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}, {Name: "op", Password: "op", Role: "Operator"},
 			{Name: "usr", Password: "usr", Role: "ReadOnly"},
 		})
+	})
+	sc.Step(`^a rack of (\d+) servers? whose time passes by itself$`, func(n int) error {
+		r := rack.Default(n)
+		r.Seed, r.Accounts = 7, []rack.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
+		s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.boots, Clock: clock.NewScaled(labtest.Origin, 1)}
+		s.open()
+		return nil
 	})
 	sc.Step("^(?:the operator|he) (?:runs|has run) `([^`]+)`$", func(line string) error { return s.runs(line) })
 	sc.Step("^(?:the operator|he) runs `([^`]+)` at the other server$", func(line string) error { return s.runsAt(2, line) })

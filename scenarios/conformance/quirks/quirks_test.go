@@ -141,7 +141,10 @@ func watch(b *bench) error {
 		if _, err := c.Log(b.Context()); err != nil {
 			return err
 		}
-		_, err := c.Sensors(b.Context())
+		sensors, err := c.Sensors(b.Context())
+		if err == nil && len(sensors) == 0 {
+			err = errors.New("no sensors")
+		}
 		return err
 	})
 }

@@ -1,0 +1,37 @@
+package session_test
+
+import (
+	"bytes"
+	"math/bits"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi/session"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+)
+
+func TestFaultyPacketsOf15(t *testing.T) {
+	for name, tt := range map[string]struct {
+		faults session.Faults
+		sent   func(c old, seq uint32) (old, uint32) // whose packet the answer is, and its number
+	}{
+		"none":    {session.Faults{}, func(c old, seq uint32) (old, uint32) { return c, seq }},
+		"no ID":   {session.Faults{NoID: true}, func(c old, seq uint32) (old, uint32) { c.id = 0; return c, seq }},
+		"swapped": {session.Faults{Swapped: true}, func(c old, seq uint32) (old, uint32) { return c, bits.ReverseBytes32(seq) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, c := newOldWorld(t), newOld(2, "ADMIN", "ADMIN")
+			w.begin(c)
+			w.activate(c, c.packet(0, c.activation(4)))
+			w.realm.faults = tt.faults
+			got := w.old(c, c.packet(c.seq, message(0, 3, 1)))
+			if got.Session == nil {
+				t.Fatal("what the client sends is not heard")
+			}
+			who, seq := tt.sent(*c, c.out+1)
+			body := []byte("an answer")
+			if is, want := w.table.Seal(w.now, nil, got.Frame, wire.PayloadIPMI, body), who.packet(seq, body); !bytes.Equal(is, want) {
+				t.Errorf("answer % x, want % x", is, want)
+			}
+		})
+	}
+}
