@@ -114,6 +114,7 @@ func (r *Record) Validate() error {
 	need(slices.Contains([]Writing{Strong, Weak, Twice, Empty}, tags.Written), "Protocol.ETags.Written", "must be nothing, weak, twice or empty")
 	need(!tags.Suffixed || r.Protocol.Gzip, "Protocol.ETags.Suffixed", "needs Protocol.Gzip")
 	need(r.Protocol.Slow >= 0 && r.Protocol.Slow <= time.Hour, "Protocol.Slow", "must be 0 to an hour")
+	need(r.Protocol.Bereft >= 0, "Protocol.Bereft", "must not be negative")
 	for _, p := range r.Protocol.Prefaced {
 		need(p.Of != "" && p.Says.Registry != "" && p.Says.Key != "" && registryVersion.MatchString(p.Says.Version), "Protocol.Prefaced", p.Of+": must have a type, a registry, its version and a key")
 	}

@@ -109,6 +109,7 @@ type Rule struct {
 	// Answer.
 	Status int    // 400 where it is 0
 	Says   Saying // Text's %1 is the property, %2 its value
+	Bare   bool   // the answer is the text, and no JSON
 }
 
 // While says in which condition of the server or the BMC a rule holds.
@@ -139,6 +140,7 @@ type Errors struct {
 	Code  string // of error.code; "": that of the standard
 	Terse bool   // messages are their MessageId and MessageArgs alone
 	One   bool   // @Message.ExtendedInfo is an object, not a list
+	Word  bool   // @Message.ExtendedInfo is the text of its first message
 	// Errata says that message IDs have the whole version of their registry:
 	// "Base.1.4.0.Success" (DSP0266, "MessageId format", leaves errata out).
 	Errata bool
@@ -165,7 +167,7 @@ func (f *Face) Plain() bool {
 }
 
 func (e *Errors) plain() bool {
-	return e.Code == "" && !e.Terse && !e.One && !e.Errata && e.Done == nil && len(e.Tells) == 0
+	return e.Code == "" && !e.Terse && !e.One && !e.Word && !e.Errata && e.Done == nil && len(e.Tells) == 0
 }
 
 // Clone is a copy that shares nothing that would be appended to.

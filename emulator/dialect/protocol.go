@@ -36,6 +36,8 @@ type Protocol struct {
 	Slow time.Duration
 	// Thin are properties that a resource lacks where $expand shows it.
 	Thin []string
+	// Bereft is for how long after the BMC came up collections show no members.
+	Bereft time.Duration
 	// Prefaced are resources before which, when they are read, an error stands:
 	// two documents of JSON in one body.
 	Prefaced []Preface

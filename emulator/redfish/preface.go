@@ -2,17 +2,43 @@ package redfish
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 )
 
-// prefaced is a page before which an error stands, in the same body; nil for one
-// that this vendor's service shows as it is.
-func (x *exchange) prefaced(p *page) *page {
-	all := x.host.Dialect().Protocol.Prefaced
-	if len(all) == 0 || p.mime != jsonType {
+// otherwise is a page as this vendor's service shows it at times; nil for one
+// that it shows as it is.
+func (x *exchange) otherwise(p *page) *page {
+	as := &x.host.Dialect().Protocol
+	if len(as.Prefaced) == 0 && as.Bereft == 0 || p.mime != jsonType {
 		return nil
 	}
+	if as.Bereft > 0 && strings.HasSuffix(typeName(x.match.schema), "Collection") && x.young(as) {
+		return x.bereft(p)
+	}
+	return x.prefaced(p, as.Prefaced)
+}
+
+// young says whether the BMC came up so lately that it does not know its
+// resources.
+func (x *exchange) young(as *dialect.Protocol) bool {
+	life := x.host.BMC().Life
+	return life != nil && !life.Up.IsZero() && x.host.Now().Sub(life.Up) < as.Bereft
+}
+
+// bereft is the page of a collection without its members.
+func (x *exchange) bereft(p *page) *page {
+	o := decode(p.body)
+	o["Members"], o["Members@odata.count"] = []any{}, 0
+	delete(o, "Members@odata.nextLink")
+	none := newPage(p.mime, encode(o), p.etag, p.link)
+	none.allow = p.allow
+	return none
+}
+
+// prefaced is a page before which an error stands, in the same body.
+func (x *exchange) prefaced(p *page, all []dialect.Preface) *page {
 	i := slices.IndexFunc(all, func(f dialect.Preface) bool { return f.Of == typeName(x.match.schema) })
 	if i < 0 {
 		return nil

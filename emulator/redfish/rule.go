@@ -50,10 +50,20 @@ func (x *exchange) ruledOut(in document, at *snapshot) bool {
 		if status == 0 {
 			status = http.StatusBadRequest
 		}
-		x.refuse(status, m)
+		if r.Bare {
+			x.refuseBarely(status, m)
+		} else {
+			x.refuse(status, m)
+		}
 		return true
 	}
 	return false
+}
+
+// refuseBarely refuses without an error that a program could read.
+func (x *exchange) refuseBarely(status int, m message.Message) {
+	x.w.Header()["Content-Type"] = []string{"text/plain;charset=utf-8"}
+	x.send(status, []byte(m.Text+"\n"))
 }
 
 // says is a message that a vendor has of his own.
@@ -243,7 +253,7 @@ func (x *exchange) error(ms ...message.Message) []byte {
 		return body
 	}
 	form := x.host.Dialect().Face.Errors
-	if form.Code == "" && !form.Terse && !form.One && !form.Errata {
+	if form.Code == "" && !form.Terse && !form.One && !form.Word && !form.Errata {
 		return body
 	}
 	return inForm(body, form, x.host.Dialect().Protocol.Registries)
@@ -280,6 +290,10 @@ func inForm(body []byte, form dialect.Errors, versions map[string]string) []byte
 	}
 	if form.One && len(all) > 0 {
 		e[info] = all[0]
+	}
+	if form.Word && len(all) > 0 {
+		first, _ := all[0].(object)
+		e[info] = first["Message"]
 	}
 	return encode(o)
 }

@@ -401,8 +401,8 @@ func (x *exchange) read(p *page) {
 		return
 	}
 	x.w.Header()["Vary"] = varies
-	if prefaced := x.prefaced(p); prefaced != nil {
-		x.show(http.StatusOK, prefaced)
+	if other := x.otherwise(p); other != nil {
+		x.show(http.StatusOK, other)
 		return
 	}
 	plain := x.unpacked(p)

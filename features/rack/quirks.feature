@@ -20,6 +20,9 @@ Feature: What real BMCs do wrong
       | vmedia-patch-only              | nothing                  | inserts an image                      | 404    |                             | sets the image, saying that it does | 200  |
       | vmedia-patch-only              | nothing                  | sets the image                        | 400    | PropertyMissing             | sets the image, saying that it does | 200  |
       | vmedia-missing-params          | nothing                  | inserts an image                      | 400    | ActionParameterMissing      | inserts an image, saying how        | 204  |
+      | vmedia-missing-params account=yes | nothing               | inserts an image, saying how          | 400    | ActionParameterMissing      | inserts an image, saying how and with an account | 204  |
+      | vmedia-missing-params error=text  | nothing               | inserts an image                      | 400    |                             | inserts an image, saying how        | 204  |
+      | vmedia-no-http but=nfs            | nothing               | inserts an image from a server with HTTPS | 400 | ActionParameterNotSupported | ejects                             | 204  |
       | vmedia-eject-needs-body        | inserts an image         | ejects                                | 400    | MalformedJSON               | ejects with an empty object         | 204  |
       | vmedia-no-http                 | nothing                  | inserts an image                      | 400    | ActionParameterNotSupported | ejects                              | 204  |
       | vmedia-stale-inserted for=10s  | inserts an image; ejects | inserts an image                      | 500    | VRM0012                     | ejects                              | 204  |
@@ -84,6 +87,18 @@ Feature: What real BMCs do wrong
     And a naive client sets the asset tag
     Then it is answered 200 with ""
 
+  @Q19
+  Scenario: A BMC that has just come up says so as if the client were wrong, and shows nothing
+    Given the BMC has the quirk "bmc-not-ready for=1m how=400 members=empty"
+    When a naive client resets the BMC
+    And 65 seconds pass
+    And a naive client sets the asset tag
+    Then it is answered 400 with "SWC0700"
+    And "Members@odata.count" of "Systems" is "0"
+    And "Id" of "Systems/1" is "1"
+    When 60 seconds pass
+    Then "Members@odata.count" of "Systems" is "1"
+
   @Q22 @Q34
   Scenario Outline: Sessions and accounts: <quirk>
     Given the BMC has the quirk "<quirk>"
@@ -129,9 +144,13 @@ Feature: What real BMCs do wrong
     Given the BMC has the quirk "extendedinfo-object"
     When a naive client sets a property that the system lacks
     Then the answer's messages are an object
+    Given the BMC has the quirk "extendedinfo-object as=text"
+    When a naive client sets a property that the system lacks
+    Then the answer's messages are a text
     Given the BMC has the quirk "missing-links"
     Then the system shows no "Links/ManagedBy"
     And the system shows no "EthernetInterfaces"
+    And "MACAddress" of "Systems/1/EthernetInterfaces/1" is like "^$"
     Given the BMC has no quirk
     When a naive client sets the asset tag
     Then it is answered 200 with ""

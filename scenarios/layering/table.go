@@ -197,7 +197,7 @@ var Table = []Row{
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.
 		Package: "features/rack/steps",
-		May:     []string{"emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/dialect/quirk", "emulator/fault", "scenarios/conformance/ipmi"},
+		May:     []string{"emulator/lab/...", "emulator/lab/labtest", "emulator/machine/...", "emulator/dialect/quirk", "emulator/clock", "emulator/fault", "scenarios/conformance/ipmi"},
 		Never:   kubernetes, But: utilsClock,
 	},
 	{

@@ -176,7 +176,7 @@ func TestSystems(t *testing.T) {
 		err     error
 	}{
 		{"one", []string{"1"}, nil},
-		{"none, as an iDRAC has it after a restart", nil, bmc.ErrNoSystem},
+		{"none, as an iDRAC has it after a restart", nil, bmc.ErrBusy},
 		{"two", []string{"1", "2"}, bmc.ErrNoSystem},
 	} {
 		s.route("GET /redfish/v1/Systems", s.show(collection("/redfish/v1/Systems", tt.members...)))

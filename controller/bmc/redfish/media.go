@@ -127,6 +127,9 @@ func (c *client) findDrive(ctx context.Context, verb string, dead []string) (dri
 			return d, err
 		}
 	}
+	if err := c.awake(ctx); err != nil {
+		return drive{}, err
+	}
 	return drive{}, unsupported(verb, "it has no virtual CD drive")
 }
 

@@ -118,7 +118,11 @@ func (c *client) subsystems(ctx context.Context) ([]string, error) {
 	if s.Storage.ID == "" {
 		return nil, unsupported("Storage", "the system has none that its BMC knows")
 	}
-	return c.members(ctx, s.Storage.ID)
+	all, err := c.members(ctx, s.Storage.ID)
+	if err == nil && len(all) == 0 {
+		err = c.awake(ctx)
+	}
+	return all, err
 }
 
 func (c *client) controller(ctx context.Context, uri string) (bmc.Controller, error) {

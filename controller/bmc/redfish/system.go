@@ -83,18 +83,17 @@ func (c *client) systemURI(ctx context.Context) (uri string, known bool, err err
 		return c.address.Path, true, nil
 	}
 	c.mu.Lock()
-	uri, collection := c.system, c.root.Systems.ID
+	uri = c.system
 	c.mu.Unlock()
 	if uri != "" {
 		return uri, true, nil
 	}
-	if collection == "" {
-		collection = servicePath + "Systems"
-	}
-	uris, err := c.members(ctx, collection)
+	uris, err := c.systems(ctx)
 	switch {
 	case err != nil:
 		return "", false, noSystem(err)
+	case len(uris) == 0:
+		return "", false, errNoneYet
 	case len(uris) != 1:
 		return "", false, fmt.Errorf("redfish: %w: it has %d, and the address names none", bmc.ErrNoSystem, len(uris))
 	}
@@ -102,6 +101,31 @@ func (c *client) systemURI(ctx context.Context) (uri string, known bool, err err
 	c.system = uris[0]
 	c.mu.Unlock()
 	return uris[0], false, nil
+}
+
+// systems are the URIs of all systems.
+func (c *client) systems(ctx context.Context) ([]string, error) {
+	c.mu.Lock()
+	collection := c.root.Systems.ID
+	c.mu.Unlock()
+	if collection == "" {
+		collection = servicePath + "Systems"
+	}
+	return c.members(ctx, collection)
+}
+
+// errNoneYet is a BMC without a system: iDRACs show no members of any collection
+// for minutes after they came up (quadsproject/badfish issue 129).
+var errNoneYet = fmt.Errorf("redfish: %w: it shows no system", bmc.ErrBusy)
+
+// awake says whether a BMC that does not show something shows any system: then
+// it has no such thing.
+func (c *client) awake(ctx context.Context) error {
+	all, err := c.systems(ctx)
+	if err == nil && len(all) == 0 {
+		err = errNoneYet
+	}
+	return err
 }
 
 func (c *client) readSystem(ctx context.Context, uri string) (computerSystem, error) {

@@ -71,10 +71,18 @@ var requests = []Quirk{
 		},
 	},
 	{
-		ID: "vmedia-missing-params", Does: "inserting is refused with 400 until TransferProtocolType and TransferMethod are sent",
-		Seen: "NVIDIA DGX, xFusion", Source: []string{"https://github.com/openshift/ironic-image/pull/819", "https://bugs.launchpad.net/ironic/+bug/2071945"},
-		change: rules(dialect.Rule{Of: "VirtualMedia", Method: insert, Lacks: []string{"TransferProtocolType", "TransferMethod"},
-			Says: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")}),
+		ID: "vmedia-missing-params", Does: "inserting is refused with 400 until TransferProtocolType and TransferMethod are sent, and, with account=yes, UserName and Password",
+		Seen: "NVIDIA DGX, xFusion", Source: []string{"https://github.com/openshift/ironic-image/pull/819", "https://github.com/openshift/ironic-image/pull/560", "https://bugs.launchpad.net/ironic/+bug/2071945"},
+		Params: []Param{{"account", "no", Text, "yes or no"}, {"error", "json", Text, "json, or text, which no program can read"}},
+		check:  oneOf(map[string][]string{"account": {"yes", "no"}, "error": {"json", "text"}}),
+		change: func(r *dialect.Record, p values) {
+			lacks := []string{"TransferProtocolType", "TransferMethod"}
+			if p["account"] == "yes" {
+				lacks = append(lacks, "UserName", "Password")
+			}
+			first(r, dialect.Rule{Of: "VirtualMedia", Method: insert, Lacks: lacks, Bare: p["error"] == "text",
+				Says: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")})
+		},
 	},
 	{
 		ID: "vmedia-eject-needs-body", Does: "ejecting without a body is refused with 400; {} is enough",
@@ -83,10 +91,18 @@ var requests = []Quirk{
 			Says: base("MalformedJSON", "The body of the request is no JSON.")}),
 	},
 	{
-		ID: "vmedia-no-http", Does: "images by http:// are refused with 400; https:// works",
+		ID: "vmedia-no-http", Does: "images by http:// are refused with 400; https:// works, unless but=nfs",
 		Seen: "OpenBMC, Huawei", Source: []string{"bmcweb, redfish-core/lib/virtual_media.hpp"},
-		change: rules(dialect.Rule{Of: "VirtualMedia", Begins: map[string][]string{"Image": {"http://"}},
-			Says: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")}),
+		Params: []Param{{"but", "https", Text, "what works: https, or nfs, and then neither"}},
+		check:  oneOf(map[string][]string{"but": {"https", "nfs"}}),
+		change: func(r *dialect.Record, p values) {
+			begins := []string{"http://"}
+			if p["but"] == "nfs" {
+				begins = append(begins, "https://")
+			}
+			first(r, dialect.Rule{Of: "VirtualMedia", Begins: map[string][]string{"Image": begins},
+				Says: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")})
+		},
 	},
 	{
 		ID: "vmedia-detached", Does: "inserting is refused with VRM0021 until the BMC is reset",
@@ -158,12 +174,22 @@ var requests = []Quirk{
 		},
 	},
 	{
-		ID: "bmc-not-ready", Does: "for a while after the BMC came up, every write is answered 503 with SYS518",
+		ID: "bmc-not-ready", Does: "for a while after the BMC came up, every write is answered 503 with SYS518, or 400 with SWC0700; with members=empty collections are empty then",
 		Seen: "iDRAC", Source: []string{"https://github.com/quadsproject/badfish/issues/129", "https://github.com/redhat-performance/jetlag/pull/778"},
-		Params: []Param{{"for", "3m", Span, "how long it is not ready"}},
+		Params: []Param{
+			{"for", "3m", Span, "how long it is not ready"}, {"how", "503", Text, "503 or 400"}, {"members", "shown", Text, "shown or empty"},
+		},
+		check: oneOf(map[string][]string{"how": {"503", "400"}, "members": {"shown", "empty"}}),
 		change: func(r *dialect.Record, p values) {
-			first(r, dialect.Rule{While: dialect.AfterStart, For: p.span("for"), Status: 503,
-				Says: say("IDRAC", "2.8.0", "SYS518", "The BMC is not ready: its data sources are not available yet.")})
+			u := dialect.Rule{While: dialect.AfterStart, For: p.span("for"), Status: 503,
+				Says: say("IDRAC", "2.8.0", "SYS518", "The BMC is not ready: its data sources are not available yet.")}
+			if p["how"] == "400" {
+				u.Status, u.Says = 400, say("IDRAC", "1.6.0", "SWC0700", "The BMC is not ready: try again in a while.")
+			}
+			first(r, u)
+			if p["members"] == "empty" {
+				r.Protocol.Bereft = p.span("for")
+			}
 		},
 	},
 	{
@@ -235,16 +261,21 @@ var requests = []Quirk{
 		},
 	},
 	{
-		ID: "extendedinfo-object", Does: "@Message.ExtendedInfo is an object, not a list",
+		ID: "extendedinfo-object", Does: "@Message.ExtendedInfo is an object, or a text, not a list",
 		Seen: "iDRAC", Source: []string{"sushy release note fix-extended-info-error-handling"},
-		change: func(r *dialect.Record, _ values) { r.Face.Errors.One = true },
+		Params: []Param{{"as", "object", Text, "object or text"}},
+		check:  oneOf(map[string][]string{"as": {"object", "text"}}),
+		change: func(r *dialect.Record, p values) {
+			r.Face.Errors.One, r.Face.Errors.Word = p["as"] == "object", p["as"] == "text"
+		},
 	},
 	{
-		ID: "missing-links", Does: "the system has no ManagedBy, no EthernetInterfaces and no SerialConsole, the manager no PowerState",
+		ID: "missing-links", Does: "the system has no ManagedBy and no EthernetInterfaces, which have no MAC address, and the manager no PowerState",
 		Seen: "Huawei 1288H, Cisco, iLO 6 1.70", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/594"},
 		change: shapes(
 			dialect.Shape{Of: "ComputerSystem", Drop: []string{"Links/ManagedBy", "EthernetInterfaces"}},
-			dialect.Shape{Of: "Manager", Drop: []string{"PowerState"}}),
+			dialect.Shape{Of: "Manager", Drop: []string{"PowerState"}},
+			dialect.Shape{Of: "EthernetInterface", At: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", Set: []dialect.Datum{{Path: "MACAddress", Value: ""}}}),
 	},
 	{
 		ID: "members-null", Does: "Members of empty collections are null",

@@ -36,6 +36,18 @@ type Param struct {
 	Means   string `json:"means"`
 }
 
+// oneOf says what is wrong with parameters that have a few values.
+func oneOf(of map[string][]string) func(values) string {
+	return func(p values) string {
+		for _, name := range slices.Sorted(maps.Keys(of)) {
+			if !slices.Contains(of[name], p[name]) {
+				return name + ": must be " + strings.Join(of[name], " or ")
+			}
+		}
+		return ""
+	}
+}
+
 // Kind is what a parameter's value is.
 type Kind string
 

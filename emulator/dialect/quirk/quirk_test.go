@@ -61,6 +61,11 @@ func TestBadSettingsAreRefused(t *testing.T) {
 		"vmedia-strict-payload for=1s":    "no parameter",
 		"vmedia-stale-inserted for=-3s":   "must be a duration",
 		"vmedia-stale-inserted for=1000h": "must be a duration",
+		"bmc-not-ready how=503 members=a": "members: must be shown or empty",
+		"slow-patch-60s for=2h":           "for: must be an hour at most",
+		"auth-delay for=10s most=5s":      "most: must not be less than for",
+		"license-two-documents of=A,,B":   "of: must be types",
+		"ipmi-slowcommit n=0":             "must be a number from 1",
 	} {
 		if _, err := Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Parse(%q): %v, want %s", text, err, want)

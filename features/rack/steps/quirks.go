@@ -59,6 +59,7 @@ var requests = map[string]request{
 	"sets the time zone to another":                         {"PATCH", root + "/Managers/1", object{"DateTimeLocalOffset": "+01:00"}, nil},
 	"changes two settings of the BIOS":                      {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off", "ProcHyperThreading": "Disabled"}}, nil},
 	"resets the server by force":                            {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceRestart"}, nil},
+	"inserts an image, saying how and with an account":      {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "TransferProtocolType": "HTTP", "TransferMethod": "Stream", "UserName": "", "Password": ""}, nil},
 	"opens a session with a wrong password":                 {"POST", root + "/SessionService/Sessions", object{"UserName": "admin", "Password": "no-password"}, nil},
 	"sets another boot target alone":                        {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Hdd"}}, nil},
 	"sets the asset tag with the ETag of what was packed":   {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG OF PACKED"}},
@@ -202,6 +203,12 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 	})
 	sc.Step(`^the answer's messages are an object$`, func() error {
 		if _, ok := s.answer.at("error/@Message.ExtendedInfo").(map[string]any); !ok {
+			return fmt.Errorf("it is %s", s.answer)
+		}
+		return nil
+	})
+	sc.Step(`^the answer's messages are a text$`, func() error {
+		if text, _ := s.answer.at("error/@Message.ExtendedInfo").(string); text == "" {
 			return fmt.Errorf("it is %s", s.answer)
 		}
 		return nil
