@@ -16,7 +16,7 @@ race: export CGO_ENABLED = 1
 DOCKER ?= docker
 IMAGE  ?= metalab
 
-.PHONY: build image demo test race bench fuzz features lint generate check clean
+.PHONY: build image demo test race bench fuzz features lint generate kills check clean
 
 # Only the linker is told anything, so that tests use what was compiled here:
 # Kubernetes takes minutes, and must not be compiled twice.
@@ -61,8 +61,12 @@ lint:
 generate:
 	$(GO) generate ./...
 
-check: lint test
-	CGO_ENABLED=1 $(GO) test -race ./...
+# `make test` kills the controllers of a live lab in a few lives, this in all.
+kills:
+	METALAB_KILLED_RUNS=200 $(GO) test -count 1 -timeout 60m -run KilledControllers -v ./scenarios/world
+
+check: lint test kills
+	CGO_ENABLED=1 $(GO) test -race -timeout 30m ./...
 
 clean:
 	rm -rf $(BIN)

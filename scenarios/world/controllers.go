@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -37,7 +38,8 @@ type controllerConfig struct {
 
 	BuildPreprovisioningImage bool // see manager.Config
 	Image                     *netboot.Image
-	Net                       *pxe.Network // that servers are cabled to
+	Net                       *pxe.Network        // that servers are cabled to
+	Drivers                   map[string]bmc.Open // of BMCs; nil are all that there are
 }
 
 // controllers are those of controller/manager, which wires them, with what lets
@@ -57,6 +59,9 @@ type controllers struct {
 // startControllers returns when both servers listen and the manager runs.
 func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, err error) {
 	s := &controllers{ended: make(chan struct{}), pool: manager.BMCs()}
+	if c.Drivers != nil {
+		s.pool.Drivers = maps.Clone(c.Drivers)
+	}
 	for scheme, open := range s.pool.Drivers {
 		s.pool.Drivers[scheme] = driverClock{c.Clock}.on(open)
 	}

@@ -24,6 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/metalab-dev/metalab/controller/bmc"
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/emulator/clock"
@@ -83,9 +84,10 @@ type World struct {
 	identity inband.Identity
 	images   net.Listener
 
-	mu          sync.Mutex   // guards what is asked for while the rest comes up
-	kube        cluster      // zero without a Kubernetes API
-	controllers *controllers // replaced by tests
+	mu          sync.Mutex          // guards what is asked for while the rest comes up
+	kube        cluster             // zero without a Kubernetes API
+	controllers *controllers        // replaced by tests
+	drivers     map[string]bmc.Open // of BMCs, when set: tests stand between
 
 	stop  context.CancelCauseFunc
 	group sync.WaitGroup
@@ -266,7 +268,7 @@ func (w *World) StartControllers(ctx context.Context) error {
 		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
 		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot, Image: w.cfg.Image, Net: w.agents.net,
-		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage,
+		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,460 @@
+package world
+
+import (
+	"bytes"
+	gocmp "cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/metalab-dev/metalab/agent/job"
+	"github.com/metalab-dev/metalab/controller/kube"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/journal"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// runsEnv says which seeds are lived: "200" is the first 200, "12:16" is 12 to
+// 15. In a few the test shows that it works, and what is broken outright.
+const (
+	runsEnv = "METALAB_KILLED_RUNS"
+	fewRuns = "16"
+)
+
+// Hosts live atOnce in a lab, under controllers that die on account of any of
+// them. With more of them each controller costs more to start; a lab to itself
+// costs more than each of perLab runs.
+const (
+	atOnce = 4
+	perLab = 48
+)
+
+// outcome is all of a stage of a host's life that must not depend on how often
+// the controllers died. The events of its object are apart: a few may be lost.
+type outcome struct {
+	Status    *metal3.BareMetalHostStatus // nil: it is gone
+	Hardware  *metal3.HardwareDetails     // as kept beside the host
+	Disks     map[string]string           // what each drive holds
+	Downloads int                         // of the image
+	Jobs      map[string]int              // of the agents, by kind
+	Server    []string                    // what happened to the server and its virtual CD, in order
+	Left      []string                    // objects, when the host is gone
+}
+
+// sameLife compares two lives. What two cannot have in common is named here.
+var sameLife = cmp.Options{
+	cmpopts.IgnoreFields(metal3.BareMetalHostStatus{}, "LastUpdated"),
+	cmpopts.IgnoreFields(metal3.ProvisionStatus{}, "ID"),
+	cmpopts.IgnoreFields(metal3.CredentialsStatus{}, "Version"), // of the Secret, which is made anew
+	cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime"),
+	// The history tells when; that it tells is compared.
+	cmp.Transformer("told", func(t metav1.Time) bool { return !t.IsZero() }),
+}
+
+// Wherever the controllers are killed, of a live lab with its Kubernetes API,
+// BMCs, agents and image bytes, and however often: nothing is lost, and nothing
+// is done twice. Each host lives one life without a death, which each of its
+// others is compared with.
+func TestKilledControllersLoseNothingInALiveLab(t *testing.T) {
+	first, end := seeds(t)
+	kube.TrimCollector() // as labctl does
+	for at := first; at < end; at += perLab {
+		t.Run(fmt.Sprintf("from %d", at), func(t *testing.T) {
+			t.Parallel()
+			liveWithDeaths(t, at, min(at+perLab, end))
+		})
+	}
+}
+
+func seeds(t *testing.T) (first, end uint64) {
+	t.Helper()
+	text := gocmp.Or(os.Getenv(runsEnv), fewRuns)
+	from, to, both := strings.Cut(text, ":")
+	if !both {
+		from, to = "0", text
+	}
+	first, err := strconv.ParseUint(from, 10, 32)
+	end, err2 := strconv.ParseUint(to, 10, 32)
+	if err != nil || err2 != nil || first >= end {
+		t.Fatalf("%s=%q: want a number of runs, such as 200, or seeds, such as 12:16", runsEnv, text)
+	}
+	return first, end
+}
+
+// liveWithDeaths lives the lives of some seeds in a lab of their own.
+func liveWithDeaths(t *testing.T, first, end uint64) {
+	m := newMortality()
+	w, err := Start(t.Context(), Config{
+		Dir: t.TempDir(), Settings: Settings{Hosts: int(min(end-first, atOnce)), Speed: "max", Kube: true, NoController: true},
+		Listen: AnyPort, Log: m.log(), Images: m.imageServer,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Stop(); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+	})
+	b := &batch{t: t, world: w, deaths: m, seen: map[types.UID]bool{}, uids: map[string]types.UID{}}
+	if b.kube, err = w.Kubernetes(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range w.Hosts() {
+		b.names = append(b.names, fmt.Sprintf("host-%02d", i))
+	}
+	m.take(t, w, b.names)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- m.reign(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+
+	calm := b.live(nil)
+	for _, name := range b.names {
+		mustBeALife(t, name, calm)
+	}
+	runs := 0
+	for ; first < end; first += uint64(len(b.names)) {
+		var of []uint64
+		for i := range b.names {
+			of = append(of, first+uint64(i))
+		}
+		got := b.live(of)
+		for i, name := range b.names {
+			t.Run(fmt.Sprint(of[i]), func(t *testing.T) { compare(t, name, calm, got) })
+		}
+		runs += len(of)
+	}
+	t.Logf("%d deaths in %d lives", m.deaths(), runs)
+	if m.deaths() < 2*runs {
+		t.Errorf("%d deaths in %d lives: this tests nothing", m.deaths(), runs)
+	}
+}
+
+// mustBeALife makes sure that what all others are compared with has taken place.
+func mustBeALife(t *testing.T, name string, l life) {
+	t.Helper()
+	in, out, gone := l[0].came[name], l[1].came[name], l[2].came[name]
+	deployed := map[string]int{string(job.Inventory): 1, string(job.Clean): 1, string(job.Write): 1}
+	switch {
+	case in.Downloads != 1 || !cmp.Equal(in.Jobs, deployed):
+		t.Fatalf("%s without a death: %d downloads, jobs %v; want one, and %v", name, in.Downloads, in.Jobs, deployed)
+	case out.Jobs[string(job.Clean)] != 1 || len(gone.Left) > 0:
+		t.Fatalf("%s without a death: jobs %v on its way out; %v are left", name, out.Jobs, gone.Left)
+	case cmp.Equal(in.Disks, out.Disks) || len(in.Server) == 0 || len(l[0].events[name]) == 0:
+		t.Fatalf("%s without a death: disks %v, then %v; its server %v; events %v", name, in.Disks, out.Disks, in.Server, l[0].events[name])
+	}
+}
+
+// life is what came of each stage, by host.
+type life []stage
+
+type stage struct {
+	name   string
+	came   map[string]outcome
+	events map[string]map[string]int // of the object: how often each was published
+}
+
+func compare(t *testing.T, name string, want, got life) {
+	t.Helper()
+	for i, s := range got {
+		if diff := cmp.Diff(want[i].came[name], s.came[name], sameLife); diff != "" {
+			t.Errorf("%s, %s; without a death (-), with deaths (+):\n%s", name, s.name, diff)
+		}
+		for text, n := range s.events[name] {
+			if once := want[i].events[name][text]; n > once {
+				t.Errorf("%s, %s: event %q was published %d times, want %d", name, s.name, text, n, once)
+			}
+		}
+	}
+}
+
+// batch is hosts that live at the same time.
+type batch struct {
+	t      *testing.T
+	world  *World
+	deaths *mortality
+	kube   client.WithWatch
+	names  []string
+	uids   map[string]types.UID // of the last objects
+
+	since journal.Mark
+	seen  map[types.UID]bool // events of earlier stages and lives
+}
+
+// live takes all hosts from nothing to provisioned, back to available, and
+// deletes them. On the way in and on the way out the controllers are killed as
+// the hosts' seeds have it; nil is never.
+func (b *batch) live(seeds []uint64) (l life) {
+	steps := []struct {
+		name   string
+		way    int // in, or out
+		begin  func(i int, name string) error
+		settle func(*lab.Host, *metal3.BareMetalHost) bool
+	}{
+		{"provisioned", 0, b.create, func(s *lab.Host, h *metal3.BareMetalHost) bool {
+			return is(h, metal3.StateProvisioned) && phaseIs(s, machine.Running)
+		}},
+		{"available", 1, b.takeImage, func(s *lab.Host, h *metal3.BareMetalHost) bool {
+			return is(h, metal3.StateAvailable) && phaseIs(s, machine.Halted)
+		}},
+		{"gone", 1, b.delete, func(s *lab.Host, h *metal3.BareMetalHost) bool {
+			return h == nil && s.Machine().Power == machine.PowerOff
+		}},
+	}
+	way := -1
+	for _, s := range steps {
+		if way != s.way {
+			way = s.way
+			b.deaths.begin(way, seeds)
+		}
+		_, b.since, _ = b.world.lab.Journal().Select(journal.Query{Last: 1})
+		for i, name := range b.names {
+			if err := s.begin(i, name); err != nil {
+				b.t.Fatalf("%s: %s: %v", s.name, name, err)
+			}
+		}
+		b.await(s.name, s.settle)
+		l = append(l, b.look(s.name))
+	}
+	return l
+}
+
+func is(h *metal3.BareMetalHost, s metal3.ProvisioningState) bool {
+	return h != nil && h.Status.Provisioning.State == s && h.Status.PoweredOn
+}
+
+func phaseIs(s *lab.Host, p machine.Phase) bool { return s.Machine().Phase == p }
+
+// create registers a host that shall have the image, and something of its own
+// in a config drive.
+func (b *batch) create(i int, name string) error {
+	secret, host := Objects(b.world.Hosts()[i])
+	secret.Name, host.Name, host.Spec.BMC.CredentialsName = name+"-bmc", name, name+"-bmc"
+	raw, url := "raw", b.world.ImagesURL()+DemoImage
+	host.Spec.Image = &metal3.Image{URL: url + "?for=" + name, Checksum: url + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
+	user := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name + "-user", Namespace: Namespace},
+		StringData: map[string]string{"userData": "#cloud-config\n# " + name + "\n"},
+	}
+	host.Spec.UserData = &corev1.SecretReference{Name: user.Name, Namespace: Namespace}
+	err := b.kube.Create(b.t.Context(), user)
+	if apierrors.IsAlreadyExists(err) { // the user's own; it stays
+		err = nil
+	}
+	return errors.Join(err, b.kube.Create(b.t.Context(), secret), b.kube.Create(b.t.Context(), host))
+}
+
+func (b *batch) takeImage(_ int, name string) error {
+	h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace}}
+	return b.kube.Patch(b.t.Context(), h, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"image":null}}`)))
+}
+
+func (b *batch) delete(_ int, name string) error {
+	return b.kube.Delete(b.t.Context(), &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace}})
+}
+
+// hosts are the objects by name.
+func (b *batch) hosts(ctx context.Context) (map[string]*metal3.BareMetalHost, error) {
+	var l metal3.BareMetalHostList
+	if err := b.kube.List(ctx, &l, client.InNamespace(Namespace)); err != nil {
+		return nil, err
+	}
+	out := map[string]*metal3.BareMetalHost{}
+	for i := range l.Items {
+		out[l.Items[i].Name] = &l.Items[i]
+	}
+	return out, nil
+}
+
+// await waits until all hosts and servers have settled, and the controllers live.
+func (b *batch) await(what string, ok func(*lab.Host, *metal3.BareMetalHost) bool) {
+	b.t.Helper()
+	var late []string
+	err := wait.PollUntilContextTimeout(b.t.Context(), 100*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
+		all, err := b.hosts(ctx)
+		late = nil
+		for i, name := range b.names {
+			if s := b.world.lab.Hosts()[i]; !ok(s, all[name]) {
+				text := fmt.Sprintf("%s: server %s, %s", name, s.Machine().Power, s.Machine().Phase)
+				if h := all[name]; h != nil {
+					text += fmt.Sprintf("; host %s, on %v, %s %q", h.Status.Provisioning.State, h.Status.PoweredOn, h.Status.ErrorType, h.Status.ErrorMessage)
+				}
+				late = append(late, text)
+			}
+		}
+		return len(late) == 0 && err == nil, err
+	})
+	if err != nil {
+		b.t.Fatalf("%s: %v; these are not:\n%s", what, err, strings.Join(late, "\n"))
+	}
+}
+
+// look notes what came of a stage.
+func (b *batch) look(what string) stage {
+	b.t.Helper()
+	s := stage{what, map[string]outcome{}, map[string]map[string]int{}}
+	all, err := b.hosts(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for i, name := range b.names {
+		server := b.world.lab.Hosts()[i]
+		if h := all[name]; h != nil {
+			b.uids[name] = h.UID
+		}
+		o := outcome{Disks: b.disks(server, b.uids[name]), Server: b.server(server)}
+		o.Downloads, o.Jobs = b.deaths.done(name)
+		if h := all[name]; h != nil {
+			o.Status, o.Hardware = &h.Status, b.hardware(name)
+		} else {
+			o.Left = b.left(name)
+		}
+		s.came[name] = o
+	}
+	return b.published(s)
+}
+
+// disks are the digests of all that is on a server's drives, but holes, and but
+// the UID of the host's object, which its config drive tells.
+func (b *batch) disks(s *lab.Host, id types.UID) map[string]string {
+	out := map[string]string{}
+	for _, d := range s.Machine().Identity.Storage[0].Drives {
+		m, err := s.Medium(d.ID)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if out[d.ID], err = digest(m, d.Capacity, []byte(id)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return out
+}
+
+func digest(m *lab.Disk, size int64, id []byte) (string, error) {
+	const block = 64 << 10
+	sum, buf, zero := sha256.New(), make([]byte, block), make([]byte, block)
+	for off := int64(0); off < size; off += block {
+		at, err := m.NextData(off)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return "", err
+		}
+		off = at - at%block
+		n, err := m.ReadAt(buf[:min(block, size-off)], off)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", err
+		}
+		if !bytes.Equal(buf[:n], zero[:n]) { // how a hole was made is nobody's business
+			_ = binary.Write(sum, binary.BigEndian, off) // a hash takes every byte
+			sum.Write(bytes.ReplaceAll(buf[:n], id, []byte("the object's UID")))
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// told are the events of a server that a second deployment would show in. To eject
+// what is out already, or what did not come in as its controller died, is none.
+var told = []string{"power.state", "boot.tried", "os.started", "media.inserted"}
+
+func (b *batch) server(s *lab.Host) (out []string) {
+	entries, _, err := b.world.lab.Journal().Select(journal.Query{Host: s.Name(), Kind: journal.Event, After: b.since})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if slices.Contains(told, e.What) {
+			out = append(out, e.What+" "+e.Text)
+		}
+	}
+	return out
+}
+
+func (b *batch) hardware(name string) *metal3.HardwareDetails {
+	var hd metal3.HardwareData
+	if err := b.kube.Get(b.t.Context(), client.ObjectKey{Namespace: Namespace, Name: name}, &hd); err != nil {
+		b.t.Errorf("%s: %v", name, err)
+	}
+	return hd.Spec.HardwareDetails
+}
+
+// left are the objects of a host that is gone; the garbage collector gets its
+// time.
+func (b *batch) left(name string) (out []string) {
+	lists := []client.ObjectList{
+		&metal3.HardwareDataList{}, &metal3.HostFirmwareSettingsList{}, &metal3.HostFirmwareComponentsList{}, &metal3.PreprovisioningImageList{}, &corev1.SecretList{},
+	}
+	err := wait.PollUntilContextTimeout(b.t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		out = nil
+		for _, l := range lists {
+			if err := b.kube.List(ctx, l, client.InNamespace(Namespace)); err != nil {
+				return false, err
+			}
+			err := meta.EachListItem(l, func(o runtime.Object) error {
+				x, err := meta.Accessor(o)
+				if err == nil && strings.HasPrefix(x.GetName(), name) && x.GetName() != name+"-user" {
+					out = append(out, fmt.Sprintf("%T %s %v", o, x.GetName(), x.GetFinalizers()))
+				}
+				return err
+			})
+			if err != nil {
+				return false, err
+			}
+		}
+		return len(out) == 0, nil
+	})
+	if err != nil && !wait.Interrupted(err) {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
+// published counts the events of each host's object, but for those that there
+// were before.
+func (b *batch) published(s stage) stage {
+	b.t.Helper()
+	var l corev1.EventList
+	if err := b.kube.List(b.t.Context(), &l, client.InNamespace(Namespace)); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, e := range l.Items {
+		name := e.InvolvedObject.Name
+		if s.events[name] == nil {
+			s.events[name] = map[string]int{}
+		}
+		if !b.seen[e.UID] {
+			b.seen[e.UID] = true
+			s.events[name][e.Reason+": "+e.Message] += max(1, int(e.Count))
+		}
+	}
+	return s
+}
