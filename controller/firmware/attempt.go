@@ -47,7 +47,7 @@ func (r *Reconciler) save(ctx context.Context, o client.Object, at any) error {
 	if err := r.Client.Patch(ctx, o, client.RawPatch("application/merge-patch+json", patch)); err != nil {
 		return err
 	}
-	r.read.wrote(o)
+	r.read.Wrote(o)
 	return nil
 }
 

@@ -18,7 +18,7 @@ import (
 // components are the HostFirmwareComponents of a host; nil when it has none.
 func (r *Reconciler) components(ctx context.Context, h *metal3.BareMetalHost) (*metal3.HostFirmwareComponents, error) {
 	var hfc metal3.HostFirmwareComponents
-	err := r.read.get(ctx, client.ObjectKeyFromObject(h), &hfc)
+	err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfc)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -53,7 +53,7 @@ func (r *Reconciler) refreshComponents(ctx context.Context, h *metal3.BareMetalH
 		if err := r.Client.Create(ctx, hfc); err != nil {
 			return nil, err
 		}
-		r.read.wrote(hfc)
+		r.read.Wrote(hfc)
 	}
 	return hfc, r.writeComponents(ctx, h, hfc, found, nil)
 }

@@ -68,7 +68,7 @@ type order struct {
 
 func (p *Components) look(ctx context.Context, h *metal3.BareMetalHost) (*order, error) {
 	var hfc metal3.HostFirmwareComponents
-	if err := p.r.read.get(ctx, client.ObjectKeyFromObject(h), &hfc); err != nil {
+	if err := p.r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfc); err != nil {
 		return &order{}, client.IgnoreNotFound(err)
 	}
 	return &order{

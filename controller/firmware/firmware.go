@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/recent"
 )
 
 // How often a BMC is asked (B-201).
@@ -55,7 +56,7 @@ type Config struct {
 // Reconciler keeps the firmware objects of hosts.
 type Reconciler struct {
 	Config
-	read    *reader
+	read    *recent.Reader
 	schemas *schemas
 	wake    chan event.GenericEvent
 	joiners joiners
@@ -86,7 +87,7 @@ func New(c Config) (*Reconciler, error) {
 		c.Workers = 4
 	}
 	return &Reconciler{
-		Config: c, read: newReader(c.Client, c.Reader), schemas: newSchemas(),
+		Config: c, read: &recent.Reader{Cached: c.Client, Live: c.Reader}, schemas: newSchemas(),
 		wake: make(chan event.GenericEvent, 1024), next: map[types.NamespacedName]time.Time{},
 		joiners: joiners{of: map[types.NamespacedName][]metav1.OwnerReference{}, wake: make(chan event.GenericEvent, 64)},
 	}, nil
@@ -120,7 +121,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // nothing is to be looked at.
 func (r *Reconciler) pass(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	var h metal3.BareMetalHost
-	if err := r.read.get(ctx, key, &h); err != nil {
+	if err := r.read.Get(ctx, key, &h); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
 	if !registered(&h) {
@@ -187,7 +188,7 @@ func registered(h *metal3.BareMetalHost) bool {
 // adoptPolicy makes a HostUpdatePolicy go with its host (B-04, B-43).
 func (r *Reconciler) adoptPolicy(ctx context.Context, h *metal3.BareMetalHost) error {
 	var p metal3.HostUpdatePolicy
-	if err := r.read.get(ctx, client.ObjectKeyFromObject(h), &p); err != nil {
+	if err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &p); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	return r.adopt(ctx, h, &p)
@@ -214,7 +215,7 @@ func (r *Reconciler) update(ctx context.Context, o client.Object) error {
 	if err := r.Client.Update(ctx, o); err != nil {
 		return err
 	}
-	r.read.wrote(o)
+	r.read.Wrote(o)
 	return nil
 }
 
@@ -223,7 +224,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, o client.Object) error {
 	if err := r.Client.Status().Update(ctx, o); err != nil {
 		return err
 	}
-	r.read.wrote(o)
+	r.read.Wrote(o)
 	return nil
 }
 

@@ -130,7 +130,7 @@ func (r *Reconciler) addOwners(ctx context.Context, key types.NamespacedName) er
 		}
 		return err // and once more
 	}
-	r.read.wrote(&o)
+	r.read.Wrote(&o)
 	return nil
 }
 
@@ -142,7 +142,7 @@ func owns(o *metal3.FirmwareSchema, owner types.UID) bool {
 // one by now, or are gone.
 func (r *Reconciler) governedByOther(ctx context.Context, schema types.NamespacedName, settings string) bool {
 	var hfs metal3.HostFirmwareSettings
-	err := r.read.get(ctx, client.ObjectKey{Namespace: schema.Namespace, Name: settings}, &hfs)
+	err := r.read.Get(ctx, client.ObjectKey{Namespace: schema.Namespace, Name: settings}, &hfs)
 	if err != nil {
 		return client.IgnoreNotFound(err) == nil
 	}

@@ -13,7 +13,7 @@ import (
 // a host in use (B-220).
 func (r *Reconciler) policy(ctx context.Context, h *metal3.BareMetalHost) (metal3.HostUpdatePolicySpec, error) {
 	var p metal3.HostUpdatePolicy
-	err := r.read.get(ctx, client.ObjectKeyFromObject(h), &p)
+	err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &p)
 	return p.Spec, client.IgnoreNotFound(err)
 }
 

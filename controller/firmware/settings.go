@@ -62,7 +62,7 @@ func set(conditions *[]metav1.Condition, kind string, is bool, generation int64,
 // host that is registered; a user's own is adopted (B-04, B-43, B-200).
 func (r *Reconciler) ensureSettings(ctx context.Context, h *metal3.BareMetalHost) (*metal3.HostFirmwareSettings, error) {
 	var hfs metal3.HostFirmwareSettings
-	err := r.read.get(ctx, client.ObjectKeyFromObject(h), &hfs)
+	err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfs)
 	if err == nil {
 		return &hfs, r.adopt(ctx, h, &hfs)
 	}
@@ -79,7 +79,7 @@ func (r *Reconciler) ensureSettings(ctx context.Context, h *metal3.BareMetalHost
 	if err := r.Client.Create(ctx, &hfs); err != nil {
 		return nil, err
 	}
-	r.read.wrote(&hfs)
+	r.read.Wrote(&hfs)
 	return &hfs, nil
 }
 

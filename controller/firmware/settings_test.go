@@ -417,7 +417,7 @@ func TestFieldsOfTheSpecification(t *testing.T) {
 	} {
 		h := newHost("node-0", "bmc")
 		h.Spec.BMC.Address = tt.address
-		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no, SimultaneousMultithreadingEnabled: &yes, SriovEnabled: &yes}
+		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no, SimultaneousMultithreadingEnabled: &yes, SriovEnabled: &yes} //nolint:staticcheck // the specification has it
 		got, err := fields(h)
 		if d := cmp.Diff(tt.want, got); d != "" || fmt.Sprint(err) != tt.err && (err != nil || tt.err != "") {
 			t.Errorf("fields(%s) = %v, want %q (-want +got):\n%s", tt.address, err, tt.err, d)
@@ -429,7 +429,7 @@ func TestFieldsAreApplied(t *testing.T) {
 	no := false
 	b := newBench(t, func(h *metal3.BareMetalHost) {
 		h.Spec.BMC.Address = "idrac-virtualmedia://192.0.2.2/redfish/v1/Systems/1"
-		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no}
+		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no} //nolint:staticcheck // the specification has it
 	})
 	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Settings["ProcVirtualization"] = "Enabled" })
 	b.until("available", b.settled)
@@ -441,7 +441,7 @@ func TestFieldsAreApplied(t *testing.T) {
 	}
 	h := b.host()
 	h.Spec.BMC.Address = "redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/1"
-	h.Spec.Firmware.VirtualizationEnabled = new(true)
+	h.Spec.Firmware.VirtualizationEnabled = new(true) //nolint:staticcheck // the specification has it
 	b.store(&h)
 	b.until("an error", func() bool { return b.host().Status.ErrorType != "" })
 	if got := b.host().Status.ErrorMessage; got != "firmware settings for redfish are not supported" {

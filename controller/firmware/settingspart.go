@@ -73,7 +73,7 @@ func (p *Settings) look(ctx context.Context, h *metal3.BareMetalHost) (*wish, er
 	}
 	maps.Copy(w.want, named)
 	var hfs metal3.HostFirmwareSettings
-	err = p.r.read.get(ctx, client.ObjectKeyFromObject(h), &hfs)
+	err = p.r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfs)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (p *Settings) Look(ctx context.Context, s host.Server) (phase.PartState, st
 	if err != nil {
 		return "", "", err
 	}
-	fieldsChanged := !equality.Semantic.DeepEqual(h.Spec.Firmware, h.Status.Provisioning.Firmware)
+	fieldsChanged := !equality.Semantic.DeepEqual(h.Spec.Firmware, h.Status.Provisioning.Firmware) //nolint:staticcheck // the specification has it
 	asked := w.hfs != nil && changed(w.hfs.Status.Conditions)
 	switch {
 	case w.stale:
@@ -161,7 +161,7 @@ func (p *Settings) Look(ctx context.Context, s host.Server) (phase.PartState, st
 // Begin implements host.Part: the fields of the specification are kept in the
 // status, as upstream did.
 func (p *Settings) Begin(h *metal3.BareMetalHost) {
-	h.Status.Provisioning.Firmware = h.Spec.Firmware.DeepCopy()
+	h.Status.Provisioning.Firmware = h.Spec.Firmware.DeepCopy() //nolint:staticcheck // the specification has it
 }
 
 // Forget implements host.Part.

@@ -22,7 +22,7 @@ func (r *Reconciler) shareSchema(ctx context.Context, h *metal3.BareMetalHost, h
 		return err
 	}
 	var o metal3.FirmwareSchema
-	err = r.read.get(ctx, client.ObjectKey{Namespace: hfs.Namespace, Name: s.name}, &o)
+	err = r.read.Get(ctx, client.ObjectKey{Namespace: hfs.Namespace, Name: s.name}, &o)
 	if apierrors.IsNotFound(err) {
 		o = metal3.FirmwareSchema{
 			ObjectMeta: metav1.ObjectMeta{Namespace: hfs.Namespace, Name: s.name, OwnerReferences: []metav1.OwnerReference{owner}},
@@ -34,7 +34,7 @@ func (r *Reconciler) shareSchema(ctx context.Context, h *metal3.BareMetalHost, h
 		if err := r.Client.Create(ctx, &o); err != nil {
 			return err
 		}
-		r.read.wrote(&o)
+		r.read.Wrote(&o)
 		return nil
 	}
 	if err != nil || owns(&o, owner.UID) {

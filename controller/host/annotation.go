@@ -94,7 +94,7 @@ func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost)
 	if err := r.Client.Status().Update(ctx, h); err != nil {
 		return false, err
 	}
-	r.read.wrote(h)
+	r.read.Wrote(h)
 	return true, nil
 }
 

@@ -93,7 +93,7 @@ func (r *Reconciler) configData(ctx context.Context, h *metal3.BareMetalHost, re
 	}
 	var s corev1.Secret
 	name := client.ObjectKey{Namespace: h.Namespace, Name: ref.Name}
-	if err := r.read.get(ctx, name, &s); err != nil {
+	if err := r.read.Get(ctx, name, &s); err != nil {
 		return nil, fmt.Errorf("failed to fetch %s secret %s: %w", key, name, err)
 	}
 	if err := r.labelSecret(ctx, &s); err != nil {
@@ -125,6 +125,6 @@ func (r *Reconciler) labelSecret(ctx context.Context, s *corev1.Secret) error {
 	if err := r.Client.Patch(ctx, s, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("secret %s: %w", s.Name, err)
 	}
-	r.read.wrote(s)
+	r.read.Wrote(s)
 	return nil
 }

@@ -40,7 +40,7 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 		return bmc.Config{}, bmc.ErrNoCredentials
 	}
 	var secret corev1.Secret
-	if err := r.read.get(ctx, h.CredentialsKey(), &secret); err != nil {
+	if err := r.read.Get(ctx, h.CredentialsKey(), &secret); err != nil {
 		if apierrors.IsNotFound(err) {
 			return bmc.Config{}, &credentialsError{missing: true, text: fmt.Sprintf(
 				"BMC CredentialsName secret doesn't exist The BMC secret %s does not exist", h.CredentialsKey())}
@@ -116,7 +116,7 @@ func (r *Reconciler) adoptSecret(ctx context.Context, h *metal3.BareMetalHost, s
 	if err := r.Client.Patch(ctx, s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 		return err
 	}
-	r.read.wrote(s)
+	r.read.Wrote(s)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost,
 		return err
 	}
 	before := s.DeepCopy()
-	r.read.forget(&s)
+	r.read.Forget(&s)
 	if !shared {
 		controllerutil.RemoveFinalizer(&s, secretFinalizer)
 	}

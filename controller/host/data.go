@@ -36,7 +36,7 @@ func (r *Reconciler) observeData(ctx context.Context, h *metal3.BareMetalHost, o
 	if err := r.Client.Get(ctx, key, d); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if err := r.read.get(ctx, key, d); err != nil {
+	if err := r.read.Get(ctx, key, d); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	o.data = d
@@ -125,7 +125,7 @@ func (r *Reconciler) recordData(ctx context.Context, d *metal3.DataImage) error 
 	d.Status.LastReconciled = &now
 	err := r.Client.Status().Update(ctx, d)
 	if err == nil {
-		r.read.wrote(d)
+		r.read.Wrote(d)
 	}
 	if apierrors.IsNotFound(err) { // it was taken away meanwhile
 		return nil

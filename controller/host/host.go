@@ -31,6 +31,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/queue"
+	"github.com/metalab-dev/metalab/controller/recent"
 )
 
 // soon is the shortest wait: look again as soon as the queue allows.
@@ -67,7 +68,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	wake    chan event.GenericEvent
-	read    *reader
+	read    *recent.Reader
 	metrics *metrics
 	slots   slots
 
@@ -100,7 +101,7 @@ func New(c Config) (*Reconciler, error) {
 		return nil, fmt.Errorf("host: Config.Metrics: %w", err)
 	}
 	return &Reconciler{
-		Config: c, metrics: m, read: newReader(c.Client, c.Reader), wake: make(chan event.GenericEvent, 1024),
+		Config: c, metrics: m, read: &recent.Reader{Cached: c.Client, Live: c.Reader, Hidden: true}, wake: make(chan event.GenericEvent, 1024),
 		slots: newSlots(c.Limit), softOff: map[types.UID]time.Time{}, waits: newWaits(),
 	}, nil
 }
@@ -126,7 +127,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var h metal3.BareMetalHost
-	if err := r.read.get(ctx, req.NamespacedName, &h); err != nil {
+	if err := r.read.Get(ctx, req.NamespacedName, &h); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if _, paused := h.Annotations[metal3.PausedAnnotation]; paused { // B-90
@@ -227,7 +228,7 @@ func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bo
 	if err := r.Client.Update(ctx, h); err != nil {
 		return false, err
 	}
-	r.read.wrote(h)
+	r.read.Wrote(h)
 	h.Status.HardwareDetails = details
 	if event != nil {
 		told.add(event[0], event[1])

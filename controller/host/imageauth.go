@@ -36,7 +36,7 @@ func (r *Reconciler) registryAuth(ctx context.Context, h *metal3.BareMetalHost) 
 	}
 	name := *img.OCIAuthSecretName
 	var s corev1.Secret
-	if err := r.read.get(ctx, client.ObjectKey{Namespace: h.Namespace, Name: name}, &s); err != nil {
+	if err := r.read.Get(ctx, client.ObjectKey{Namespace: h.Namespace, Name: name}, &s); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("auth secret %q not found in namespace %q", name, h.Namespace)
 		}

@@ -186,14 +186,14 @@ func (r *Reconciler) endReboot(ctx context.Context, h *metal3.BareMetalHost, _ *
 	if err := r.Client.Update(ctx, h); err != nil {
 		return err
 	}
-	r.read.wrote(h)
+	r.read.Wrote(h)
 	return nil
 }
 
 // release lets the object and what belongs to it go (B-71).
 func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
 	r.letGo(h)
-	r.read.forget(h)
+	r.read.Forget(h)
 	for _, name := range ownSecrets(h) {
 		if err := r.releaseSecret(ctx, h, name); err != nil {
 			return err

@@ -126,7 +126,7 @@ func (r *Reconciler) judgeImage(ctx context.Context, p *metal3.PreprovisioningIm
 	var version metal3.SecretStatus
 	if name := p.Spec.NetworkDataName; name != "" {
 		var s corev1.Secret
-		if err := r.read.get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &s); err != nil {
+		if err := r.read.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: name}, &s); err != nil {
 			return fmt.Errorf("pre-provisioning image: network data: %w", err)
 		}
 		version = metal3.SecretStatus{Name: name, Version: s.ResourceVersion}

@@ -113,7 +113,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	if err := r.Client.Status().Update(ctx, h); err != nil {
 		return 0, fmt.Errorf("record: %w", err)
 	}
-	r.read.wrote(h)
+	r.read.Wrote(h)
 	r.forget(h, d)
 	r.publish(ctx, h, events)
 	return after, nil

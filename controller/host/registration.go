@@ -79,7 +79,7 @@ func (r *Reconciler) claimNetworkData(ctx context.Context, h *metal3.BareMetalHo
 		return nil
 	}
 	var s corev1.Secret
-	if err := r.read.get(ctx, client.ObjectKey{Namespace: h.Namespace, Name: h.Spec.PreprovisioningNetworkDataName}, &s); err != nil {
+	if err := r.read.Get(ctx, client.ObjectKey{Namespace: h.Namespace, Name: h.Spec.PreprovisioningNetworkDataName}, &s); err != nil {
 		return err
 	}
 	return r.adoptSecret(ctx, h, &s)

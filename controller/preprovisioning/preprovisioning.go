@@ -116,14 +116,7 @@ func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.
 
 // Reconcile makes one pass over a PreprovisioningImage.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if r.Enter != nil {
-		defer r.Enter()()
-	}
-	err := r.reconcile(ctx, req)
-	if apierrors.IsConflict(err) { // the change that was faster comes by the watch
-		err = nil
-	}
-	return ctrl.Result{}, client.IgnoreNotFound(err)
+	return queue.Watched(r.Enter, func() error { return r.reconcile(ctx, req) })
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {

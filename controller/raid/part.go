@@ -228,7 +228,7 @@ func (f *failure) Unwrap() error { return f.error }
 // read is the storage of a server; a failure where its BMC has none.
 func (p *Part) read(ctx context.Context, s host.Server) (bmc.Storage, error) {
 	store := bmc.StorerOf(s.Client)
-	missing := &failure{fmt.Errorf(controllerMissing, driver(s.Host))}
+	missing := &failure{fmt.Errorf(controllerMissing, driver(s.Host))} //nolint:staticcheck // Metal3's text
 	if store == nil {
 		return bmc.Storage{}, missing
 	}

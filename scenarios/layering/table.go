@@ -122,6 +122,7 @@ var Table = []Row{
 	},
 	{Package: "controller/webhook", May: []string{"controller/config"}},
 	{Package: "controller/queue"},
+	{Package: "controller/recent"},
 	{Package: "controller/dataimage", May: []string{"controller/queue"}},
 	{Package: "controller/preprovisioning", May: []string{"controller/queue"}},
 	{Package: "controller/subscription", May: []string{"controller/queue", "controller/bmc"}},
@@ -132,7 +133,7 @@ var Table = []Row{
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/host/phase", "controller/queue", "agent/job",
+		"controller/host/phase", "controller/queue", "controller/recent", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.
@@ -146,7 +147,7 @@ var Table = []Row{
 	},
 	// It is a part of preparing a host: host knows it as one, not by name.
 	{
-		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase", "controller/queue"},
+		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase", "controller/queue", "controller/recent"},
 		Tests: []string{"controller/inband", "controller/netboot"}, // that a host is prepared with it
 	},
 	{Package: "controller/inband", May: []string{"agent/job"}},

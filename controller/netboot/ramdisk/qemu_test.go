@@ -255,7 +255,7 @@ func (r *rig) run(qemu, id string, args []string) job.Report {
 	for {
 		if rep := r.agents.Expect(r.boot).Jobs[id]; rep.State == job.Done || rep.State == job.Failed {
 			cancel()
-			<-ended
+			r.Logf("QEMU is ended: %v", <-ended)
 			if rep.State == job.Failed {
 				r.Fatalf("the job failed: %s", rep.Error)
 			}

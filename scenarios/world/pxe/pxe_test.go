@@ -61,7 +61,9 @@ func newRig(t *testing.T, mode netboot.Mode) *rig {
 	go func() { done <- r.Serve(ctx, on) }()
 	t.Cleanup(func() {
 		stop()
-		<-done
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Serve: %v", err)
+		}
 	})
 	return r
 }
