@@ -147,8 +147,10 @@ func (l *Log) Takes() bool { return l == nil || !l.Off }
 
 // with is the log with an entry more, whose ID is told; 0 when it was full.
 func (l *Log) with(e Entry, s LogSpec) (*Log, uint64) {
-	out := &Log{Next: 1, First: 1}
-	if l != nil {
+	var out *Log
+	if l == nil {
+		out = &Log{Next: 1, First: 1}
+	} else {
 		out = new(*l)
 	}
 	out.Chunks = slices.Clone(out.Chunks)

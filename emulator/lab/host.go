@@ -213,8 +213,15 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 		return err
 	}
 	st.machine = append(st.machine, more...)
-	return errors.Join(err, h.settle(st))
+	err = errors.Join(err, h.settle(st))
+	*st = step{}
+	steps.Put(st) // nobody has it any longer
+	return err
 }
+
+// steps are steps that are over: there is one for every request that changes
+// something.
+var steps = sync.Pool{New: func() any { return new(step) }}
 
 // step is one step of a host: where it began, and what has happened in it.
 type step struct {
@@ -227,11 +234,14 @@ type step struct {
 	freed   []machine.Event // that were withheld from the BMC before
 	trail   *bmc.Trail      // of the request that it is for, if any
 	event   uint64          // number of the event that tells it; 0: nobody listens
+
+	room [4]store.Put // for what is to be stored: mostly no more
 }
 
 // step begins a step: what time has made due is done first. It holds h.mu.
 func (h *Host) step() *step {
-	st := &step{now: h.Now(), was: h.state()}
+	st := steps.Get().(*step)
+	st.now, st.was = h.Now(), h.state()
 	st.overdue = due(h.machine, st.now) || due(h.bmc, st.now)
 	if st.overdue {
 		st.machine = h.machine.Advance(st.now)
@@ -348,7 +358,7 @@ func outward(evs []machine.Event) []machine.Event {
 }
 
 func (h *Host) save(st *step) error {
-	puts := st.is.changed(h.Name(), &st.was)
+	puts := st.is.changed(st.room[:0], h.Name(), &st.was)
 	if len(puts) == 0 {
 		return nil
 	}

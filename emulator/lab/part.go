@@ -28,12 +28,11 @@ type divided interface {
 	Join(decode func(piece any) error) error
 }
 
-// changed lists the parts of a host's state that differ from what they were.
-func (st *hostState) changed(host string, was *hostState) []store.Put {
+// changed appends the parts of a host's state that differ from what they were.
+func (st *hostState) changed(puts []store.Put, host string, was *hostState) []store.Put {
 	if *st == *was {
-		return nil
+		return puts
 	}
-	puts := make([]store.Put, 0, 4)
 	is, old := reflect.ValueOf(st).Elem(), reflect.ValueOf(was).Elem()
 	for _, p := range st.suspects(was) {
 		a, b := is.Field(p.at[0]).Field(p.at[1]), old.Field(p.at[0]).Field(p.at[1])

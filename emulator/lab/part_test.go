@@ -26,7 +26,7 @@ func TestEveryPartThatDiffersIsStored(t *testing.T) {
 				want["h/"+p.key] = true
 			}
 			got := map[string]bool{}
-			for _, put := range is.changed("h", &was) {
+			for _, put := range is.changed(nil, "h", &was) {
 				got[put.Key] = true
 			}
 			if d := cmp.Diff(want, got); d != "" {
@@ -51,7 +51,7 @@ func TestLogIsStoredByTheEntry(t *testing.T) {
 		if err := h.settle(st); err != nil {
 			t.Fatal(err)
 		}
-		return len(st.is.changed(h.Name(), &st.was))
+		return len(st.is.changed(nil, h.Name(), &st.was))
 	}
 	for range most + 300 {
 		if n := write(); n > 3 { // the head, the new one and the one that made room

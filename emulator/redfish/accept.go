@@ -329,7 +329,7 @@ func (i *input) one(value any, v view) (took any, r refusal) {
 		case i.form != nil && !i.form(t):
 			r.why = wrongForm
 		}
-		return t, r
+		return value, r
 	case integer:
 		n, ok := value.(json.Number)
 		whole, isWhole := wholeNumber(n)

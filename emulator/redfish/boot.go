@@ -68,12 +68,15 @@ func aliases(all []machine.BootOption) []string {
 	return out
 }
 
-func bootEnableds(view) []string    { return texts(machine.Enableds) }
-func bootModes(view) []string       { return texts(machine.Modes) }
+func bootEnableds(view) []string    { return enableds }
+func bootModes(view) []string       { return modes }
 func bootTargets(v view) []string   { return texts(v.d.BootTargets) }
 func retryConfigs(view) []string    { return texts(machine.RetryConfigs) }
 func bootOptionIDs(v view) []string { return list(v.m.Options(), bootOptionID) }
 func bootAliases(v view) []string   { return aliases(v.m.Options()) }
+
+// What is the same for all; nobody changes it.
+var enableds, modes = texts(machine.Enableds), texts(machine.Modes)
 
 func retryConfig(b *machine.BootSettings) machine.RetryConfig {
 	if b.Retry == "" {

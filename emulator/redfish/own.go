@@ -295,9 +295,9 @@ func (s *Service) anew(m *match, at *snapshot) *page {
 	if f := faceOf(at.d); f != nil {
 		body = encode(f.object(decode(body), s.browse(at)))
 	}
-	p := newPage(jsonType, body, tag, m.describedBy)
+	p := newPage(jsonType, stretches{body}, tag, m.describedBy)
 	p.allow = m.allow
-	return p
+	return &p
 }
 
 // snapshot is what a view of all that there is was made from.

@@ -274,6 +274,7 @@ func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.S
 	result := resultText(e.Result)
 	x := q.c.x
 	x.expect(http.StatusAccepted)
+	x.lent = true
 	job, err := q.c.host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseJob {
 		if err := x.s.wait(ctx, e.Takes); err != nil {
 			return bmc.CloseJob{Fault: "it was stopped"}

@@ -44,7 +44,7 @@ func packedTag(etag string) string {
 // unpacked says whether a client wants a page as it is. Otherwise the page may
 // be packed.
 func (x *exchange) unpacked(p *page) bool {
-	if len(x.r.Header["Accept-Encoding"]) == 0 || len(p.body) < worthPacking {
+	if len(x.r.Header["Accept-Encoding"]) == 0 || p.body.size() < worthPacking {
 		return true
 	}
 	return !x.host.Dialect().Protocol.Gzip || !takesGzip(x.r.Header["Accept-Encoding"])
@@ -79,10 +79,12 @@ func (s *Service) pack(p *page) *packed {
 	var b bytes.Buffer
 	w := gzipWriters.Get().(*gzip.Writer)
 	w.Reset(&b)
-	_, _ = w.Write(p.body) // a buffer takes all
+	for _, b := range p.body {
+		_, _ = w.Write(b) // a buffer takes all
+	}
 	_ = w.Close()
 	gzipWriters.Put(w)
-	z := &packed{body: b.Bytes(), length: []string{strconv.Itoa(b.Len())}, etag: []string{packedTag(p.etag)}}
+	z := &packed{body: b.Bytes(), length: []string{strconv.Itoa(b.Len())}, etag: []string{packedTag(p.tag())}}
 	s.packed.put(p, z)
 	return z
 }

@@ -3,6 +3,7 @@ package redfish
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,11 +14,26 @@ import (
 
 // page is the representation of a resource as it is sent. It is immutable.
 type page struct {
-	body []byte
-	etag string // with its quotes
+	body stretches
 	mime mime
-	// The values of the headers, made once.
-	etagHeader, length, content, link, allow []string
+	// The values of headers, made once.
+	content, link, allow []string
+	etag, length         [1]string // the ETag with its quotes
+}
+
+// stretches are a body in up to three parts, of which bodies can share those
+// that are the same.
+type stretches [3][]byte
+
+// size is how many bytes there are.
+func (s *stretches) size() int { return len(s[0]) + len(s[1]) + len(s[2]) }
+
+// whole are all of them.
+func (s *stretches) whole() []byte {
+	if len(s[1]) == 0 && len(s[2]) == 0 {
+		return s[0]
+	}
+	return slices.Concat(s[0], s[1], s[2])
 }
 
 // key names a page by whose it is: a machine's, or a model's if it shows
@@ -30,7 +46,7 @@ type key struct {
 
 // made is a page with what it was made from. It is immutable.
 type made struct {
-	*page
+	page
 	at snapshot
 	inPieces
 }
@@ -54,10 +70,9 @@ func (s *Service) page(m *match, at *snapshot) *page {
 	}
 	old, known := s.pages.get(k)
 	if known && needs.same(&old.at, at) {
-		return old.page
+		return &old.page
 	}
-	v := m.view(at)
-	if m.missing(v) != "" || !m.there(v) {
+	if !m.isThere(at) {
 		return nil
 	}
 	if !known {
@@ -66,42 +81,46 @@ func (s *Service) page(m *match, at *snapshot) *page {
 	is := &made{at: *at}
 	switch {
 	case m.upload != nil:
-		is.page = newPage(jsonType, nil, "", nil)
+		is.page = newPage(jsonType, stretches{}, "", nil)
 	case m.raw != nil:
-		kind, body := m.raw(s, v)
-		is.page = newPage(kind, body, written(etag(body), v.d.Protocol.ETags), nil)
+		kind, body := m.raw(s, m.view(at))
+		is.page = newPage(kind, stretches{body}, written(etag(body), at.d.Protocol.ETags), nil)
 	case m.live != nil:
+		var body stretches
 		var tag string
-		is.inPieces, tag = m.compose(v, at, &old.at, &old.inPieces)
-		is.page = newPage(jsonType, is.inPieces.body, tag, m.describedBy)
-	default:
-		body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
+		body, is.inPieces, tag = m.compose(at, &old.at, &old.inPieces)
 		is.page = newPage(jsonType, body, tag, m.describedBy)
+	default:
+		body, tag := seal(m.object(m.view(at)), m.volatile, at.d.Protocol)
+		is.page = newPage(jsonType, stretches{body}, tag, m.describedBy)
 	}
-	if f != nil && is.mime == jsonType && len(is.page.body) > 0 {
-		o := f.object(decode(is.page.body), s.browse(at))
-		tag := is.etag
+	if f != nil && is.mime == jsonType && is.body.size() > 0 {
+		o := f.object(decode(is.body.whole()), s.browse(at))
+		tag := is.tag()
 		if needs != m.shows {
 			tag = f.tag(tag, m.schema, o)
 			o["@odata.etag"] = tag
 		}
-		is.page = newPage(jsonType, encode(o), tag, m.describedBy)
+		is.page = newPage(jsonType, stretches{encode(o)}, tag, m.describedBy)
 	}
 	if known && m.spares == nil { // it depends on nothing else
 		is.allow = old.allow
 	} else {
-		is.allow = m.takes(v)
+		is.allow = m.takes(m.view(at))
 	}
 	s.pages.put(k, is)
-	return is.page
+	return &is.page
 }
 
-func newPage(kind mime, body []byte, etag string, link []string) *page {
-	return &page{
-		body: body, etag: etag, mime: kind, etagHeader: []string{etag}, length: []string{strconv.Itoa(len(body))},
-		content: kind.header(), link: link,
+func newPage(kind mime, body stretches, etag string, link []string) page {
+	return page{
+		body: body, mime: kind, content: kind.header(), link: link,
+		etag: [1]string{etag}, length: [1]string{strconv.Itoa(body.size())},
 	}
 }
+
+// tag is the ETag.
+func (p *page) tag() string { return p.etag[0] }
 
 // shown is a member as its collection shows it.
 func (m *match) shown(v view, id string) object {

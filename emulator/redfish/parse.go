@@ -22,6 +22,9 @@ func parse(body []byte) (document, error) {
 		return document{}, errMalformed
 	}
 	r := valid{b: body}
+	if len(body) <= shortBody {
+		r.all = string(body)
+	}
 	value, err := r.value(maxDepth)
 	if err != nil {
 		return document{}, err
@@ -33,10 +36,15 @@ func parse(body []byte) (document, error) {
 	return in, nil
 }
 
+// shortBody is how many bytes a body has at most of which strings are cut, rather
+// than made: who keeps one of them keeps all.
+const shortBody = 1 << 10
+
 // valid reads JSON that is known to be valid.
 type valid struct {
-	b []byte
-	i int
+	b   []byte
+	i   int
+	all string // the same; "" of a long one
 }
 
 // peek is the next byte that is no space.
@@ -104,6 +112,9 @@ func (r *valid) value(depth int) (any, error) {
 func (r *valid) object(depth int) (any, error) {
 	var in document
 	for r.more('}') {
+		if in.fields == nil {
+			in.fields = make([]field, 0, 4)
+		}
 		r.peek()
 		name := r.text()
 		r.peek() // the colon
@@ -130,6 +141,9 @@ func (r *valid) text() string {
 		}
 	}
 	r.i++
+	if plain && r.all != "" {
+		return r.all[from+1 : r.i-1]
+	}
 	if plain {
 		return string(r.b[from+1 : r.i-1])
 	}

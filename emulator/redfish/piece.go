@@ -3,6 +3,7 @@ package redfish
 import (
 	"hash/crc32"
 	"maps"
+	"slices"
 
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
@@ -36,40 +37,27 @@ func (r *resource) follows(p *piece) shows {
 // inPieces is a body with where its parts are, so that the next one can take
 // over those that are the same.
 type inPieces struct {
-	body []byte
-	ends []int32 // from and to: of what is fixed, then of each piece, without braces
-	sum  uint64  // of what is fixed
+	fixed []byte  // without braces
+	sum   uint64  // of that
+	live  []byte  // the pieces, and what is between them
+	ends  []int32 // from and to in that: of each piece, without braces
 }
 
-// part is the i-th part.
-func (b *inPieces) part(i int) []byte { return b.body[b.ends[2*i]:b.ends[2*i+1]] }
+// part is the i-th piece.
+func (b *inPieces) part(i int) []byte { return b.live[b.ends[2*i]:b.ends[2*i+1]] }
 
 // compose makes a body of what is fixed and of pieces, and its ETag: of both, or
 // of what is fixed alone if the pieces are volatile. What is as it was in an
 // older body, which there may be, is taken from that.
-func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, string) {
-	const head = `{"@odata.etag":`
-	how := v.d.Protocol.ETags
+func (m *match) compose(at, was *snapshot, old *inPieces) (stretches, inPieces, string) {
 	known := old.ends != nil
-	size := 4096
-	if known {
-		size = len(old.body) + 64
+	out := inPieces{fixed: old.fixed, sum: old.sum, ends: make([]int32, 0, 2*len(m.live))}
+	if !known || !(m.shows&^m.moves).same(was, at) {
+		out.fixed = slices.Clip(appendMembers(make([]byte, 0, 4096), m.fixed(m.view(at))))
+		out.sum = sum(0, out.fixed)
 	}
-	out := inPieces{ends: make([]int32, 0, 2+2*len(m.live))}
-	b := append(make([]byte, 0, size), head...)
-	room := len(appendText(make([]byte, 0, 32), written(noETag, how)))
-	b = append(b[:len(b)+room], ',') // it is written when all is known
-
+	b := make([]byte, 0, len(old.live)+128)
 	begin := func() { out.ends = append(out.ends, int32(len(b))) }
-	begin()
-	if known && (m.shows&^m.moves).same(was, at) {
-		b, out.sum = append(b, old.part(0)...), old.sum
-	} else {
-		b = appendMembers(b, m.fixed(v))
-		out.sum = sum(0, b[out.ends[0]:])
-	}
-	begin()
-	end := len(b)
 	var seen view // by the last piece that was made
 	var as shows
 	for i := range m.live {
@@ -85,7 +73,7 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 		begin()
 		from := len(b)
 		if known && m.still(p, was, at) {
-			b = append(b, old.part(i+1)...)
+			b = append(b, old.part(i)...)
 		} else {
 			if some := m.follows(p); seen.m == nil || some != as {
 				seen, as = m.see(some, at), some
@@ -103,12 +91,12 @@ func (m *match) compose(v view, at, was *snapshot, old *inPieces) (inPieces, str
 	}
 	all := out.sum
 	if m.volatile == nil {
-		all = sum(all, b[end:])
+		all = sum(all, b)
 	}
-	tag := written(tagOf(all), how)
-	appendText(b[:len(head)], tag) // in its room
-	out.body = append(b, '}')
-	return out, tag
+	tag := written(tagOf(all), at.d.Protocol.ETags)
+	out.live = append(b, '}')
+	b = append(appendText(append(out.live, `{"@odata.etag":`...), tag), ',') // what the body begins with stands behind its end
+	return stretches{b[len(out.live):], out.fixed, out.live}, out, tag
 }
 
 // object is the body of a resource.

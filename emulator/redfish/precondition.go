@@ -116,7 +116,7 @@ func (x *exchange) precondition(at *snapshot) bool {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return false
 	}
-	tag := x.s.page(x.match, at).etag
+	tag := x.s.page(x.match, at).tag()
 	if slices.Contains(as.Fleeting, typeName(x.match.schema)) {
 		tag = "" // which nobody has been told
 	}

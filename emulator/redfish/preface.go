@@ -29,12 +29,12 @@ func (x *exchange) young(as *dialect.Protocol) bool {
 
 // bereft is the page of a collection without its members.
 func (x *exchange) bereft(p *page) *page {
-	o := decode(p.body)
+	o := decode(p.body.whole())
 	o["Members"], o["Members@odata.count"] = []any{}, 0
 	delete(o, "Members@odata.nextLink")
-	none := newPage(p.mime, encode(o), p.etag, p.link)
+	none := newPage(p.mime, stretches{encode(o)}, p.tag(), p.link)
 	none.allow = p.allow
-	return none
+	return &none
 }
 
 // prefaced is a page before which an error stands, in the same body.
@@ -43,8 +43,8 @@ func (x *exchange) prefaced(p *page, all []dialect.Preface) *page {
 	if i < 0 {
 		return nil
 	}
-	body := append(append(x.error(says(all[i].Says)), '\n'), p.body...)
-	both := newPage(p.mime, body, p.etag, p.link)
+	body := stretches{append(x.error(says(all[i].Says)), '\n'), p.body.whole()}
+	both := newPage(p.mime, body, p.tag(), p.link)
 	both.allow = p.allow
-	return both
+	return &both
 }

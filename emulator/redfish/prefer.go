@@ -60,7 +60,7 @@ func (x *exchange) returns(form string) bool {
 
 // without answers a change with less than the resource.
 func (x *exchange) without(p *page) {
-	x.w.Header()["Etag"] = p.etagHeader
+	x.w.Header()["Etag"] = p.etag[:]
 	x.done()
 }
 
@@ -72,6 +72,7 @@ func (x *exchange) success() *page {
 // later carries out an operation that others need not wait for while the
 // client goes on, under a job of its own.
 func (x *exchange) later(c operation, do func(context.Context, operation) (reply, error)) {
+	x.lent = true
 	job, err := c.host.Carry(x.context(), c.opening(), func(ctx context.Context, _ string) bmc.CloseJob {
 		if _, err := do(ctx, c); err != nil {
 			return bmc.CloseJob{Fault: told(err)}

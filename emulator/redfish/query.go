@@ -81,9 +81,9 @@ func (x *exchange) query(p *page) *page {
 	if !q.OfResource() && !q.Only {
 		tag = written(etag(body), d.Protocol.ETags)
 	}
-	asked := newPage(jsonType, body, tag, p.link)
+	asked := newPage(jsonType, stretches{body}, tag, p.link)
 	asked.allow = p.allow
-	return asked
+	return &asked
 }
 
 // thinned is get, but that other resources than one lack some properties.
@@ -134,10 +134,10 @@ func (x *exchange) peek(uri string, at *snapshot) object {
 	if p == nil || !m.open && !x.who.may(http.MethodGet, m, at) {
 		return nil
 	}
-	o := decode(p.body)
+	o := decode(p.body.whole())
 	if _, cut := o["Members@odata.nextLink"]; cut {
 		o = decode(encode(m.object(m.view(at))))
-		o["@odata.etag"] = p.etag // which is of all members
+		o["@odata.etag"] = p.tag() // which is of all members
 	}
 	return o
 }

@@ -238,6 +238,7 @@ type route struct {
 	members bool     // the collection's Members, which takes a POST as the collection does
 	methods []string
 	allow   []string // Allow header
+	stays   bool     // what it leads to depends on the dialect alone
 
 	describedBy []string // Link header of the resource
 }
@@ -252,6 +253,7 @@ func routes(tree []resource, all *served) []*route {
 			t.makes = of.schema
 		}
 		t.allow = []string{strings.Join(slices.DeleteFunc(slices.Clone(t.methods), t.isQuiet), ", ")}
+		t.stays = r.when == nil && (a == nil || a.when == nil) && !slices.ContainsFunc(t.vars, func(name string) bool { return theOnly[name] == nil })
 		t.describedBy = []string{"<" + jsonSchema(r.schema) + ">; rel=describedby"}
 		out = append(out, t)
 	}
@@ -328,7 +330,10 @@ func (m *match) isThere(at *snapshot) bool {
 	if m.base != nil {
 		m = m.base
 	}
-	v := m.view(at)
+	v := view{d: at.d, ids: m.ids}
+	if !m.stays {
+		v = m.view(at)
+	}
 	return m.missing(v) == "" && m.there(v)
 }
 

@@ -107,7 +107,7 @@ func New(c Config) (*Service, error) {
 		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock, tree: tree(),
 		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
-		pages:   newKept[key](keptBytes, func(p *made) int { return len(p.page.body) + keptBeside }),
+		pages:   newKept[key](keptBytes, func(p *made) int { return p.page.body.size() + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
 		misses:  newKept[missed](keptMatches, func(int) int { return 1 }),
 		seed:    maphash.MakeSeed(),
@@ -175,6 +175,7 @@ type exchange struct {
 	at    snapshot
 
 	away  bool // it is not in flight for now
+	lent  bool // a job goes on with it
 	began time.Time
 	known bool // the journal has been told
 
@@ -183,7 +184,7 @@ type exchange struct {
 	refused []message.Message // of a step: what it was refused with
 }
 
-// exchanges are those of reads that are over: nothing refers to them.
+// exchanges are those that are over, and that nothing refers to.
 var exchanges = sync.Pool{New: func() any { return new(exchange) }}
 
 // ServeHTTP implements http.Handler.
@@ -191,7 +192,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchanges.Get().(*exchange)
 	*x = exchange{s: s, w: w, r: r, away: true}
 	x.run()
-	if r.Method == http.MethodGet { // others may go on as a task
+	if !x.lent {
 		*x = exchange{}
 		exchanges.Put(x)
 	}
@@ -412,8 +413,8 @@ func (x *exchange) read(p *page) {
 			return
 		}
 	}
-	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && holds(tags, p.etag, x.host.Dialect().Protocol.ETags) {
-		x.w.Header()["Etag"] = p.etagHeader
+	if tags := x.r.Header["If-None-Match"]; len(tags) > 0 && holds(tags, p.tag(), x.host.Dialect().Protocol.ETags) {
+		x.w.Header()["Etag"] = p.etag[:]
 		if !plain {
 			x.w.Header()["Etag"] = x.s.pack(p).etag
 		}
@@ -431,11 +432,11 @@ func (x *exchange) read(p *page) {
 // show sends a page.
 func (x *exchange) show(status int, p *page) {
 	h := x.w.Header()
-	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.etagHeader, p.content, p.length, x.allow(p)
+	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.etag[:], p.content, p.length[:], x.allow(p)
 	if p.link != nil {
 		h["Link"] = p.link
 	}
-	x.send(status, p.body)
+	x.send(status, p.body[:]...)
 }
 
 // refuse sends an error response (DSP0266, "Error responses").
@@ -467,18 +468,31 @@ func (x *exchange) done() {
 	x.w.WriteHeader(x.status)
 }
 
-func (x *exchange) send(status int, body []byte) {
+// send sends an answer; its body may come in parts.
+func (x *exchange) send(status int, body ...[]byte) {
 	x.status = status
-	if x.s.entire != nil && x.inner == "" && len(body) > longAnswer && x.r.Method != http.MethodHead && x.r.ProtoMajor == 1 { // others share the connection
+	size := 0
+	for _, b := range body {
+		size += len(b)
+	}
+	if x.s.entire != nil && x.inner == "" && size > longAnswer && x.r.Method != http.MethodHead && x.r.ProtoMajor == 1 { // others share the connection
 		x.s.entire(x.r.Context())
 	}
 	x.w.WriteHeader(status)
 	if x.r.Method == http.MethodHead {
 		return
 	}
-	x.out += int64(len(body))
-	if _, err := x.w.Write(body); err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		x.s.log.Debug("client gone", "bmc", local(x.r), "err", err)
+	x.out += int64(size)
+	for i, b := range body {
+		if len(b) == 0 && i > 0 {
+			continue
+		}
+		if _, err := x.w.Write(b); err != nil {
+			if !errors.Is(err, io.ErrClosedPipe) {
+				x.s.log.Debug("client gone", "bmc", local(x.r), "err", err)
+			}
+			return
+		}
 	}
 }
 

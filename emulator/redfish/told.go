@@ -183,7 +183,7 @@ func (s *Service) changes(was, is *snapshot) []record {
 			case now == nil:
 				at.is, at.kind, at.gone = message.ResourceRemoved.With(), resourceRemoved, true
 				out = append(out, at)
-			case now.etag != old.etag, now.etag == "" && !bytes.Equal(now.body, old.body): // some write none
+			case now.tag() != old.tag(), now.tag() == "" && !bytes.Equal(now.body.whole(), old.body.whole()): // some write none
 				out = append(out, turns(at, old, now)...)
 				at.is, at.kind = message.ResourceChanged.With(), resourceUpdated
 				out = append(out, at)
@@ -237,7 +237,7 @@ func turns(at record, was, is *page) []record {
 		Status struct{ State, Health string }
 	}
 	var a, b shown
-	if json.Unmarshal(was.body, &a) != nil || json.Unmarshal(is.body, &b) != nil {
+	if json.Unmarshal(was.body.whole(), &a) != nil || json.Unmarshal(is.body.whole(), &b) != nil {
 		return nil // a document of another kind
 	}
 	at.kind = statusChange

@@ -257,13 +257,15 @@ func (m *match) see(some shows, at *snapshot) view {
 	if m.fresh {
 		return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, shift: shiftOf(at), uri: m.uri, ids: m.ids}
 	}
-	both := &struct {
-		m machine.View
-		b bmc.View
-	}{machine.View{Profile: at.m.Profile}, bmc.View{Spec: at.b.Spec}}
-	to := snapshot{d: at.d, m: &both.m, b: &both.b}
+	all := &struct {
+		to snapshot
+		m  machine.View
+		b  bmc.View
+	}{m: machine.View{Profile: at.m.Profile}, b: bmc.View{Spec: at.b.Spec}}
+	to := &all.to
+	to.d, to.m, to.b = at.d, &all.m, &all.b
 	for rest := some; rest != 0; rest &= rest - 1 {
-		byBit[mathbits.TrailingZeros64(uint64(rest))].copy(&to, at)
+		byBit[mathbits.TrailingZeros64(uint64(rest))].copy(to, at)
 	}
 	return view{host: at.h, served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, shift: to.shift, uri: m.uri, ids: m.ids}
 }
@@ -305,13 +307,13 @@ var things = map[string]func(v view) []string{
 	"database":      databaseIDs,
 	"keycert":       keyIDs(true),
 	"signature":     keyIDs(false),
-	"chassis":       func(v view) []string { return []string{v.d.ChassisID} },
+	"chassis":       only("chassis"),
 	"controller":    func(v view) []string { return []string{"0"} },
 	"drive": func(v view) []string {
 		return list(v.storage().Drives, func(d storage.DriveView) string { return d.ID })
 	},
 	"file":    func(v view) []string { return v.storeFiles() },
-	"manager": func(v view) []string { return []string{v.d.ManagerID} },
+	"manager": only("manager"),
 	"monitor": func(v view) []string {
 		var open []string
 		for _, j := range v.b.Jobs.All() {
@@ -342,8 +344,20 @@ var things = map[string]func(v view) []string{
 		return list(v.b.Audience.List, func(s bmc.Subscription) string { return s.ID })
 	},
 	"task":   func(v view) []string { return list(v.b.Jobs.All(), func(j bmc.Job) string { return j.ID }) },
-	"system": func(v view) []string { return []string{v.d.SystemID} },
+	"system": only("system"),
 	"volume": func(v view) []string { return list(v.storage().Volumes, volumeID) },
+}
+
+// theOnly are the variables that stand for one thing alone.
+var theOnly = map[string]func(d *dialect.Record) string{
+	"system":  func(d *dialect.Record) string { return d.SystemID },
+	"manager": func(d *dialect.Record) string { return d.ManagerID },
+	"chassis": func(d *dialect.Record) string { return d.ChassisID },
+}
+
+// only lists what one of them stands for.
+func only(name string) func(v view) []string {
+	return func(v view) []string { return []string{theOnly[name](v.d)} }
 }
 
 // lookups say whether something is there where listing all of its kind would
@@ -357,6 +371,9 @@ var lookups = map[string]func(v view, id string) bool{
 func (v view) has(name, id string) bool {
 	if h, ok := lookups[name]; ok {
 		return h(v, id)
+	}
+	if only := theOnly[name]; only != nil {
+		return id == only(v.d)
 	}
 	return slices.Contains(things[name](v), id)
 }

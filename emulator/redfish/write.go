@@ -141,8 +141,8 @@ func (x *exchange) accepted(job string) {
 		x.w.WriteHeader(x.status)
 		return
 	}
-	h["Content-Type"], h["Content-Length"] = p.content, p.length
-	x.send(http.StatusAccepted, p.body)
+	h["Content-Type"], h["Content-Length"] = p.content, p.length[:]
+	x.send(http.StatusAccepted, p.body[:]...)
 }
 
 // showAt answers with a resource, or without a body when it is not there, or not
@@ -170,9 +170,9 @@ func (x *exchange) loose(o object) *page {
 		o = f.object(decode(encode(o)), x.browse())
 	}
 	body := encode(o)
-	p := newPage(jsonType, body, etag(body), nil)
+	p := newPage(jsonType, stretches{body}, etag(body), nil)
 	p.allow = x.match.allow
-	return p
+	return &p
 }
 
 // body reads the JSON object of a request. An action or a DELETE needs none.
@@ -342,7 +342,7 @@ func (x *exchange) annotated(p *page, bad []refusal) *page {
 	if len(bad) > maxTold {
 		bad = bad[:maxTold]
 	}
-	o := decode(p.body)
+	o := decode(p.body.whole())
 	o[info] = x.spoken().ExtendedInfo(list(bad, refusal.ofProperty)...)
 	for _, r := range bad {
 		in := o
@@ -353,18 +353,18 @@ func (x *exchange) annotated(p *page, bad []refusal) *page {
 			in[r.property()+info] = x.spoken().ExtendedInfo(r.ofProperty())
 		}
 	}
-	told := newPage(jsonType, encode(o), p.etag, p.link)
+	told := newPage(jsonType, stretches{encode(o)}, p.tag(), p.link)
 	told.allow = p.allow
-	return told
+	return &told
 }
 
 // telling is a page that tells something beside what it shows.
 func (x *exchange) telling(p *page, ms []message.Message) *page {
-	o := decode(p.body)
+	o := decode(p.body.whole())
 	o["@Message.ExtendedInfo"] = x.spoken().ExtendedInfo(ms...)
-	told := newPage(jsonType, encode(o), p.etag, p.link)
+	told := newPage(jsonType, stretches{encode(o)}, p.tag(), p.link)
 	told.allow = p.allow
-	return told
+	return &told
 }
 
 // ofMember words a refusal as one of a property of a new member. Before Base
@@ -408,7 +408,7 @@ func (x *exchange) add(in document, v view) {
 		return
 	}
 	if x.returns(minimal) {
-		h["Etag"] = p.etagHeader
+		h["Etag"] = p.etag[:]
 		x.status = http.StatusCreated
 		x.w.WriteHeader(x.status)
 		return

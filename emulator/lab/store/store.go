@@ -60,6 +60,7 @@ type Store struct {
 	commit  sync.Mutex
 
 	// Guarded by commit.
+	spare []*save   // room for what is pending next
 	last  time.Time // highest lab time that was saved
 	log   *journal
 	late  map[place][]byte // what is in the log and not in bbolt yet; none takes the key out
@@ -87,9 +88,6 @@ type appender interface {
 	AppendJSON(b []byte) ([]byte, error)
 }
 
-// roomOf is how many bytes most of them need.
-const roomOf = 200
-
 // Gone is no value.
 var Gone = gone{}
 
@@ -99,8 +97,23 @@ type gone struct{}
 type save struct {
 	at   time.Time
 	puts []raw
-	done bool // guarded by Store.commit
+	room []byte // for their values
+	done bool   // guarded by Store.commit
 	err  error
+}
+
+// saves are those that are over, with their room.
+var saves = sync.Pool{New: func() any { return new(save) }}
+
+// maxRoom bounds the room that is kept, in bytes.
+const maxRoom = 16 << 10
+
+// over gives a save back.
+func (w *save) over() {
+	clear(w.puts)
+	if *w = (save{puts: w.puts[:0], room: w.room[:0]}); cap(w.room) <= maxRoom {
+		saves.Put(w)
+	}
 }
 
 type raw struct {
@@ -163,7 +176,8 @@ func (s *Store) replay() (err error) {
 // note remembers what is in the log and not in bbolt yet.
 func (s *Store) note(at time.Time, puts []raw) {
 	for _, p := range puts {
-		s.late[place{p.kind, p.key}] = p.value
+		at := place{p.kind, p.key}
+		s.late[at] = append(s.late[at][:0], p.value...) // whose room is used again
 	}
 	if at.After(s.last) {
 		s.last = at
@@ -278,8 +292,9 @@ func (s *Store) Last() time.Time {
 // committed. Values that are stored already cost no commit. Saves of several
 // callers share one commit; who saves the same key twice waits in between.
 func (s *Store) Save(at time.Time, puts ...Put) error {
-	w := &save{at: at, puts: make([]raw, 0, len(puts))}
-	var room []byte // for values that make their JSON themselves: one after the other
+	w := saves.Get().(*save)
+	defer w.over()
+	w.at = at
 	for _, p := range puts {
 		if p.Key == "" {
 			return fmt.Errorf("store: %s: a value needs a key", p.Kind)
@@ -288,12 +303,9 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 		if p.Value != Gone {
 			var err error
 			if own, ok := p.Value.(appender); ok {
-				if room == nil {
-					room = make([]byte, 0, roomOf*len(puts))
-				}
-				from := len(room)
-				room, err = own.AppendJSON(room)
-				put.value = room[from:len(room):len(room)]
+				from := len(w.room)
+				w.room, err = own.AppendJSON(w.room)
+				put.value = w.room[from:]
 			} else {
 				put.value, err = json.Marshal(p.Value)
 			}
@@ -314,12 +326,14 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 	}
 	s.mu.Lock()
 	batch := s.pending
-	s.pending = nil
+	s.pending = s.spare
 	s.mu.Unlock()
 	err := s.write(batch)
-	for _, b := range batch {
+	for i, b := range batch {
 		b.done, b.err = true, err
+		batch[i] = nil
 	}
+	s.spare = batch[:0]
 	return err
 }
 
