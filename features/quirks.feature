@@ -52,6 +52,7 @@ Feature: Servers whose BMCs are as real ones are
       | task-404-race n=2       |            |
       | task-state-new          |            |
       | taskmonitor-get-deletes |            |
+      | task-purged             |            |
 
     @Q4
     Examples:
@@ -113,6 +114,12 @@ Feature: Servers whose BMCs are as real ones are
     Examples:
       | quirk                | workaround |
       | bmc-not-ready for=3m |            |
+      | bmc-not-ready for=3m how=400 members=empty | |
+
+    @Q20
+    Examples:
+      | quirk        | workaround |
+      | jobs-blocked |            |
 
     @Q22
     Examples:
@@ -160,11 +167,43 @@ Feature: Servers whose BMCs are as real ones are
       | expand-broken       |            |
       | ids-shift-on-reboot |            |
 
+    @Q29
+    Examples:
+      | quirk         | workaround |
+      | sse-malformed |            |
+      | dates-bad     |            |
+
+    @Q30
+    Examples:
+      | quirk             | workaround |
+      | bios-registry-lag |            |
+
+    @Q31
+    Examples:
+      | quirk              | workaround |
+      | forcerestart-hangs |            |
+
+    @Q32
+    Examples:
+      | quirk                   | workaround |
+      | clock-offset-same-value |            |
+
+    @Q33
+    Examples:
+      | quirk                   | workaround |
+      | volume-delete-applytime |            |
+
     @Q34
     Examples:
-      | quirk      | workaround |
-      | auth-delay |            |
-      | ip-block   |            |
+      | quirk              | workaround |
+      | auth-delay         |            |
+      | ip-block           |            |
+      | accounts-are-slots |            |
+
+    @Q35
+    Examples:
+      | quirk                    | workaround |
+      | ipmi-disabled-by-default |            |
 
   @Q35
   Scenario Outline: A server gets its image by IPMI in spite of <quirk>
@@ -182,6 +221,19 @@ Feature: Servers whose BMCs are as real ones are
       | ipmi-supermicro20  | code of RAKP 2: a byte too long       |
       | ipmi-sun20         | code of RAKP 2: a byte too long       |
       | ipmi-intel20       | login: the name filled up to 16 bytes |
+      | ipmi-idzero        |                                       |
+      | ipmi-endianseq     |                                       |
+      | ipmi-slowcommit    |                                       |
+      | ipmi-discretereading |                                     |
+      | ipmi-cipher-list-silent |                                  |
+      | ipmi-cipher-list-lies |                                    |
+      | ipmi-off-when-off-errors |                                 |
+      | ipmi-no-bootparam3 |                                       |
+      | ipmi-authcap       |                                       |
+      | ipmi-opensesspriv  |                                       |
+      | ipmi-integritycheckvalue |                                 |
+      | ipmi-solpayloadsize |                                      |
+      | ipmi-smc-uefi-0x24 |                                       |
 
   @Q9 @Q11 @Q25
   Scenario Outline: What there is no way round is told: <quirk>

@@ -6,10 +6,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 )
 
 //go:generate go test . -run TestCoverageIsCurrent -update
@@ -107,4 +111,53 @@ func TestEveryFaultHasAScenario(t *testing.T) {
 			t.Errorf("no scenario shows that %s is not here: %s", r.id, r.title)
 		}
 	}
+}
+
+// What a naive client meets of each quirk is a scenario.
+func TestEveryQuirkHasAScenario(t *testing.T) {
+	files, err := filepath.Glob("*.feature")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range strings.Split(string(text), "Scenario") {
+			for _, step := range quirkStep.FindAllStringSubmatch(s, -1) {
+				before, variable, outline := strings.Cut(step[1], "<")
+				if !outline {
+					shown[strings.Fields(step[1])[0]] = true
+					continue
+				}
+				_, table, _ := strings.Cut(s, "Examples:")
+				rows := strings.Split(strings.TrimSpace(table), "\n")
+				at := slices.Index(cells(rows[0]), strings.TrimSuffix(variable, ">"))
+				for _, row := range rows[1:] {
+					if all := cells(row); at >= 0 && at < len(all) {
+						name, _, _ := strings.Cut(all[at], " ")
+						shown[before+name] = true
+					}
+				}
+			}
+		}
+	}
+	for _, q := range quirk.All {
+		if !shown[q.ID] {
+			t.Errorf("no scenario shows %s", q.ID)
+		}
+	}
+}
+
+var quirkStep = regexp.MustCompile(`the BMC has the quirk "([^"]+)"`)
+
+// cells are those of a row of examples.
+func cells(row string) []string {
+	all := strings.Split(row, "|")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
 }

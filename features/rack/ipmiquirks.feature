@@ -125,3 +125,19 @@ Feature: What real BMCs do wrong with IPMI
     When the operator runs `ipmi-config --checkout -e User7:Username -e User8:Username`
     Then it says "carol"
     And it says "dave"
+
+  @Q35
+  Scenario: A BMC that takes one cipher suite
+    Given the BMC has the quirk "ipmi-cipher17-only"
+    When the operator runs `ipmitool -C 3 mc guid`
+    Then it fails
+    When the operator runs `ipmitool -C 17 mc guid`
+    Then it ends well
+
+  @Q35
+  Scenario: A BMC that speaks IPMI when it is told to
+    Given the BMC has the quirk "ipmi-disabled-by-default"
+    Then "IPMI/ProtocolEnabled" of "Managers/1/NetworkProtocol" is "false"
+    When the operator switches IPMI on
+    And the operator runs `ipmitool -C 17 mc guid`
+    Then it ends well

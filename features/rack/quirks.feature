@@ -381,3 +381,26 @@ Feature: What real BMCs do wrong
     When 11 minutes pass
     And a naive client opens a session
     Then it is answered 201 with ""
+
+  @Q20
+  Scenario: Settings that keep others out until they are applied
+    Given the BMC has the quirk "jobs-blocked"
+    When a naive client changes the BIOS again
+    Then it is answered 200 with ""
+    When a naive client changes two settings of the BIOS
+    Then it is answered 400 with "SYS011"
+    When a naive client has done this before: switches on; waits 400 seconds
+    And a naive client changes two settings of the BIOS
+    Then it is answered 200 with ""
+
+  @Q33
+  Scenario: A volume that is not deleted when one says when
+    Given a rack of 1 server with RAID
+    And the operator switches the server on
+    And 5 minutes pass
+    And the operator makes a mirror of drives 4, 5
+    And the BMC has the quirk "volume-delete-applytime"
+    When a naive client deletes the volume, saying when
+    Then it is answered 400 with "PropertyUnknown"
+    When a naive client deletes the volume
+    Then it is answered 204 with ""

@@ -68,12 +68,12 @@ var groups = []group{
 	{"Quirks of real BMCs", []row{
 		{"Q1", "a drive that is stale after ejecting"}, {"Q2", "virtual media that are detached"}, {"Q3", "virtual media that have moved"}, {"Q4", "inserting: strict payload"},
 		{"Q5", "inserting by PATCH alone"}, {"Q6", "slots that take no image"}, {"Q7", "inserting: parameters that others leave out"}, {"Q8", "ejecting needs a body"},
-		{"Q9", "no images by HTTP"}, {"Q10", "a CD that is another"}, {"Q11", "an override that is ignored"}, {"Q12", "boot override: Enabled must be sent"}, {"Q13", "boot override: all or little"},
+		{"Q9", "no images by HTTP"}, {"Q10", "a CD that is another"}, {"Q11", "an override that is ignored"}, {"Q12", "boot override: Enabled must be sent, or nothing that is so already"}, {"Q13", "boot override: all or little"},
 		{"Q14", "an override that is set elsewhere"}, {"Q15", "no override that stays"}, {"Q16", "changes refused in POST"}, {"Q17", "power has to settle"}, {"Q18", "invalid power state"},
 		{"Q19", "a BMC that is not ready"}, {"Q20", "jobs that block others"}, {"Q21", "tasks that come late and go early"}, {"Q22", "few sessions, or none"}, {"Q23", "ETags"},
-		{"Q24", "connections that end"}, {"Q25", "licences"}, {"Q26", "messages that are an object"}, {"Q27", "links that are missing"},
-		{"Q28", "Members that are null"}, {"Q29", "events and times of a wrong form"}, {"Q30", "a registry that is ahead of the BIOS"},
-		{"Q31", "a reset that hangs"}, {"Q32", "a value that is so already"}, {"Q34", "accounts that are slots"}, {"Q35", "IPMI"},
+		{"Q24", "connections that end, answers that are packed or slow"}, {"Q25", "licences"}, {"Q26", "messages that are an object"}, {"Q27", "links that are missing"},
+		{"Q28", "Members that are null, $expand that leaves out, IDs that move on"}, {"Q29", "events and times of a wrong form"}, {"Q30", "a registry that is ahead of the BIOS"},
+		{"Q31", "a reset that hangs"}, {"Q32", "a value that is so already"}, {"Q33", "a volume that is not deleted when one says when"}, {"Q34", "accounts that are slots, logins that wait or are blocked"}, {"Q35", "IPMI"},
 	}},
 	{"Dialects of vendors", []row{{"dialect", "what a naive client meets, and how a good one copes"}}},
 	{"Faults of other emulators that shall not come back", []row{

@@ -194,7 +194,7 @@ var Table = []Row{
 
 	// Where both meet.
 	{Package: "features", May: []string{"features/steps", "scenarios/..."}},
-	{Package: "features/rack", May: []string{"features/rack/steps"}},
+	{Package: "features/rack", May: []string{"features/rack/steps"}, Tests: []string{"emulator/dialect/quirk"}},
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.
 		Package: "features/rack/steps",

@@ -60,6 +60,8 @@ var requests = map[string]request{
 	"changes two settings of the BIOS":                      {"PATCH", systemURI + "/Bios/Settings", object{"Attributes": object{"NumLock": "Off", "ProcHyperThreading": "Disabled"}}, nil},
 	"resets the server by force":                            {"POST", systemURI + "/Actions/ComputerSystem.Reset", object{"ResetType": "ForceRestart"}, nil},
 	"inserts an image, saying how and with an account":      {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "IMAGE", "TransferProtocolType": "HTTP", "TransferMethod": "Stream", "UserName": "", "Password": ""}, nil},
+	"deletes the volume":                                    {"DELETE", volumesURI + "/1", nil, nil},
+	"deletes the volume, saying when":                       {"DELETE", volumesURI + "/1", object{"@Redfish.OperationApplyTime": "Immediate"}, nil},
 	"opens a session with a wrong password":                 {"POST", root + "/SessionService/Sessions", object{"UserName": "admin", "Password": "no-password"}, nil},
 	"sets another boot target alone":                        {"PATCH", systemURI, object{"Boot": object{"BootSourceOverrideTarget": "Hdd"}}, nil},
 	"sets the asset tag with the ETag of what was packed":   {"PATCH", systemURI, object{"AssetTag": "a"}, []string{"If-Match", "ETAG OF PACKED"}},
@@ -77,7 +79,7 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 		return s.server(1).SetQuirks([]quirk.Setting{q})
 	})
 	sc.Step(`^the BMC has no quirk$`, func() error { return s.server(1).SetQuirks(nil) })
-	sc.Step(`^a naive client ((?:inserts|sets|ejects|switches|changes|opens|makes|resets) ?[^"]*|ejects)$`, func(what string) error { return s.carryOut(1, what) })
+	sc.Step(`^a naive client ((?:inserts|sets|ejects|switches|changes|opens|makes|resets|deletes) ?[^"]*|ejects)$`, func(what string) error { return s.carryOut(1, what) })
 	sc.Step(`^a naive client has done this before: (.*)$`, func(whats string) error {
 		for what := range strings.SplitSeq(whats, "; ") {
 			var n int
