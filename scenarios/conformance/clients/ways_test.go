@@ -44,13 +44,28 @@ func system(c client) (uri string, body map[string]any, err error) {
 	return all[0], body, err
 }
 
-// smartDrives counts the drives of iLO's own array controllers.
-func smartDrives(_ *bench, c client) client { return &smartStorage{c} }
+// plain is what is seen of a server whose BMC does not show all that the client
+// looks for.
+func plain(_ *bench, c client) client { return &seen{c} }
 
-type smartStorage struct{ client }
+type seen struct{ client }
+
+func (s *seen) inventory() (inventory, error) {
+	_, is, err := system(s)
+	if err != nil {
+		return inventory{}, err
+	}
+	text := func(name string) string { t, _ := is[name].(string); return t }
+	return inventory{Serials: []string{text("SerialNumber"), text("SKU")}, Power: text("PowerState")}, nil
+}
+
+// smartDrives counts the drives of iLO's own array controllers.
+func smartDrives(_ *bench, c client) client { return &smartStorage{seen{c}} }
+
+type smartStorage struct{ seen }
 
 func (s *smartStorage) inventory() (inventory, error) {
-	is, err := s.client.inventory()
+	is, err := s.seen.inventory()
 	if err != nil {
 		return is, err
 	}
@@ -191,5 +206,21 @@ func (p *byPatch) boot(target, mode string) error {
 		boot["BootSourceOverrideMode"] = mode
 	}
 	_, err = p.raw("PATCH", uri, map[string]any{"Boot": boot})
+	return err
+}
+
+// bootSettings sends an override to the settings of the system.
+func bootSettings(_ *bench, c client) client { return &bySettings{c} }
+
+type bySettings struct{ client }
+
+func (p *bySettings) boot(target, mode string) error {
+	_, s, err := system(p)
+	if err != nil {
+		return err
+	}
+	_, err = p.raw("PATCH", link(s, "@Redfish.Settings", "SettingsObject"), map[string]any{"Boot": map[string]any{
+		"BootSourceOverrideTarget": target, "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": mode,
+	}})
 	return err
 }

@@ -1,0 +1,111 @@
+package clients
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"testing"
+)
+
+// pythons are the interpreters that may have a module: Debian's packages are
+// those of the second, whatever comes first in the path.
+var pythons = []string{"python3", "/usr/bin/python3"}
+
+var (
+	found   = map[string]string{} // interpreters, by the module that they have; "" is none
+	finding sync.Mutex
+)
+
+// pythonWith is an interpreter that has a module.
+func pythonWith(module string) string {
+	finding.Lock()
+	defer finding.Unlock()
+	if _, known := found[module]; !known {
+		found[module] = ""
+		for _, python := range pythons {
+			if exec.Command(python, "-c", "import "+module).Run() == nil {
+				found[module] = python
+				break
+			}
+		}
+	}
+	return found[module]
+}
+
+// script is a program of testdata that answers each line with one.
+type script struct {
+	mu   sync.Mutex
+	in   io.WriteCloser
+	out  *bufio.Reader
+	said said
+}
+
+// startScript runs a script that needs a module, which is of a package of
+// Debian's, for as long as a test.
+func startScript(t *testing.T, file, module, debian string) *script {
+	t.Helper()
+	if python := pythonWith(module); python != "" {
+		s := &script{}
+		cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", file)
+		cmd.Stderr = &s.said
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		s.in, s.out = in, bufio.NewReader(out)
+		t.Cleanup(func() {
+			_ = in.Close()
+			_ = cmd.Wait()
+		})
+		return s
+	}
+	missing(t, "Python has no module "+module+": Debian's package "+debian+" has it")
+	return nil
+}
+
+// ask sends a line and reads the one that answers it.
+func (s *script) ask(question, answer any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	if _, err := s.in.Write(append(line, '\n')); err != nil {
+		return fmt.Errorf("script: %w: %s", err, s.said.String())
+	}
+	line, err = s.out.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("script: %w: %s", err, s.said.String())
+	}
+	return json.Unmarshal(line, answer)
+}
+
+// said is what a script has printed that is no answer.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
