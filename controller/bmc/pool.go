@@ -16,6 +16,9 @@ import (
 // its connection and a host that is gone does not keep one for ever.
 const poolIdle = 10 * time.Minute
 
+// poolSweep is how often a pool looks for them.
+const poolSweep = poolIdle / 10
+
 // errClosed is what a closed pool answers.
 var errClosed = errors.New("bmc: the pool is closed")
 
@@ -30,6 +33,7 @@ type Pool struct {
 
 	mu      sync.Mutex
 	entries map[poolKey]*poolEntry
+	swept   time.Time // when the idle ones were last looked for
 	closed  bool
 }
 
@@ -128,14 +132,10 @@ func (p *Pool) enter(key poolKey) (*poolEntry, error) {
 	if p.closed {
 		return nil, errClosed
 	}
-	for k, e := range p.entries {
-		if k == key || e.busy > 0 || now.Sub(e.used) < poolIdle {
-			continue
-		}
-		if e.client != nil {
-			idle = append(idle, e.client)
-		}
-		delete(p.entries, k)
+	// Not each time: with a thousand BMCs it would cost more than many a call.
+	if now.Sub(p.swept) >= poolSweep {
+		p.swept = now
+		idle = p.sweep(key, now)
 	}
 	e := p.entries[key]
 	if e == nil {
@@ -147,6 +147,21 @@ func (p *Pool) enter(key poolKey) (*poolEntry, error) {
 	}
 	e.busy++
 	return e, nil
+}
+
+// sweep takes out what has been idle for too long, but not the entry of a key,
+// and hands out the clients to close.
+func (p *Pool) sweep(but poolKey, now time.Time) (idle []Client) {
+	for k, e := range p.entries {
+		if k == but || e.busy > 0 || now.Sub(e.used) < poolIdle {
+			continue
+		}
+		if e.client != nil {
+			idle = append(idle, e.client)
+		}
+		delete(p.entries, k)
+	}
+	return idle
 }
 
 func (p *Pool) leave(e *poolEntry) {

@@ -29,6 +29,11 @@ import (
 // more than all the rest of them.
 const joinAfter = time.Second
 
+// joinAfterEach is how much longer they are gathered for each owner that the
+// schema has already, since it is written whole: else a thousand hosts that come
+// over minutes would write it a hundred times, ever larger.
+const joinAfterEach = 10 * time.Millisecond
+
 // joiners are settings that are to be owners of schemas and are not yet. What is
 // lost of them with the process, the next reading of the settings brings again.
 type joiners struct {
@@ -77,7 +82,8 @@ func (r *Reconciler) join(ctx context.Context, o *metal3.FirmwareSchema, owner m
 func (r *Reconciler) setupOwners(mgr manager.Manager) error {
 	later := handler.Funcs{
 		GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}, joinAfter)
+			wait := joinAfter + time.Duration(len(e.Object.GetOwnerReferences()))*joinAfterEach
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}, wait)
 		},
 	}
 	return ctrl.NewControllerManagedBy(mgr).
