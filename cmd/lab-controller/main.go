@@ -38,8 +38,8 @@ func newCommand(work func(context.Context, options) error) *cobra.Command {
 		Long: `Provision bare-metal servers as BareMetalHosts of a Kubernetes cluster say.
 
 Servers must reach it: their agents by HTTPS at the address and port that
---provisioning-address names, their BMCs by HTTP at the next port. Of several
-processes one works and the others stand by, unless --leader-elect=false.
+--provisioning-address names, their BMCs by HTTP at the next port, and by HTTPS at
+the one after. Of several processes one works and the others stand by, unless --leader-elect=false.
 
 It ends with 0 when it is told to, and with 1 when something failed, or when
 another process has become the leader: whoever runs it starts it again.`,

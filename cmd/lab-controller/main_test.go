@@ -29,33 +29,43 @@ func parse(t *testing.T, args ...string) (got options, err error) {
 
 func TestEndpoints(t *testing.T) {
 	for _, tt := range []struct {
-		name          string
-		args          []string
-		agents, media manager.Endpoint
+		name                  string
+		args                  []string
+		agents, media, secure manager.Endpoint
 	}{
 		{
 			name:   "an address alone",
 			args:   []string{"--provisioning-address", "192.0.2.5"},
 			agents: manager.Endpoint{URL: "https://192.0.2.5:6385", Address: "192.0.2.5:6385"},
 			media:  manager.Endpoint{URL: "http://192.0.2.5:6386", Address: "192.0.2.5:6386"},
+			secure: manager.Endpoint{URL: "https://192.0.2.5:6387", Address: "192.0.2.5:6387"},
 		},
 		{
 			name:   "with a port",
 			args:   []string{"--provisioning-address=192.0.2.5:7000"},
 			agents: manager.Endpoint{URL: "https://192.0.2.5:7000", Address: "192.0.2.5:7000"},
 			media:  manager.Endpoint{URL: "http://192.0.2.5:7001", Address: "192.0.2.5:7001"},
+			secure: manager.Endpoint{URL: "https://192.0.2.5:7002", Address: "192.0.2.5:7002"},
 		},
 		{
 			name:   "IPv6, as a node's address is given to a pod",
 			args:   []string{"--provisioning-address=2001:db8::5"},
 			agents: manager.Endpoint{URL: "https://[2001:db8::5]:6385", Address: "[2001:db8::5]:6385"},
 			media:  manager.Endpoint{URL: "http://[2001:db8::5]:6386", Address: "[2001:db8::5]:6386"},
+			secure: manager.Endpoint{URL: "https://[2001:db8::5]:6387", Address: "[2001:db8::5]:6387"},
 		},
 		{
 			name:   "an address that moves from machine to machine",
 			args:   []string{"--provisioning-address=[2001:db8::5]:7000", "--listen=[::]:8000"},
 			agents: manager.Endpoint{URL: "https://[2001:db8::5]:7000", Address: "[::]:8000"},
 			media:  manager.Endpoint{URL: "http://[2001:db8::5]:7001", Address: "[::]:8001"},
+			secure: manager.Endpoint{URL: "https://[2001:db8::5]:7002", Address: "[::]:8002"},
+		},
+		{
+			name:   "without HTTPS for media",
+			args:   []string{"--provisioning-address=192.0.2.5", "--media-https=false"},
+			agents: manager.Endpoint{URL: "https://192.0.2.5:6385", Address: "192.0.2.5:6385"},
+			media:  manager.Endpoint{URL: "http://192.0.2.5:6386", Address: "192.0.2.5:6386"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -63,8 +73,8 @@ func TestEndpoints(t *testing.T) {
 			if err != nil {
 				t.Fatalf("lab-controller %v: %v", tt.args, err)
 			}
-			agents, media := o.endpoints()
-			if diff := cmp.Diff([]manager.Endpoint{tt.agents, tt.media}, []manager.Endpoint{agents, media}); diff != "" {
+			agents, media, secure := o.endpoints()
+			if diff := cmp.Diff([]manager.Endpoint{tt.agents, tt.media, tt.secure}, []manager.Endpoint{agents, media, secure}); diff != "" {
 				t.Errorf("endpoints (-want +got):\n%s", diff)
 			}
 		})
@@ -98,8 +108,9 @@ func TestFlagsAreRefused(t *testing.T) {
 		{"--provisioning-address=[::]:7000", "servers cannot reach that"},
 		{"--provisioning-address=224.0.0.1", "use an address that servers can reach"},
 		{"--provisioning-address=fe80::1%eth0", "use an address that servers can reach"},
-		{"--provisioning-address=192.0.2.5:0", "use a port from 1 to 65534"},
-		{"--provisioning-address=192.0.2.5:65535", "use a port from 1 to 65534"},
+		{"--provisioning-address=192.0.2.5:0", "use a port from 1 to 65533"},
+		{"--provisioning-address=192.0.2.5:65534", "use a port from 1 to 65533"},
+		{"--provisioning-address=192.0.2.5 --media-https=false --media-certificate=x", "--media-certificate is shown by HTTPS alone"},
 		{"--provisioning-address=192.0.2.5:70000", "use IP or IP:PORT"},
 		{"--provisioning-address=192.0.2.5 --listen=x", `--listen "x": use IP or IP:PORT`},
 		{"--provisioning-address=192.0.2.5 --controllers=host,gost", `there is no controller "gost": use some of host`},
@@ -168,6 +179,17 @@ func TestTrust(t *testing.T) {
 	for _, name := range []string{file(t, "no PEM"), filepath.Join(t.TempDir(), "none")} {
 		if _, err := (&options{ca: name}).trust(); err == nil || !strings.Contains(err.Error(), "--ca") {
 			t.Errorf("trust(%s) error = %v, want one of --ca", name, err)
+		}
+	}
+}
+
+func TestCertificateForBMCs(t *testing.T) {
+	if c, err := (&options{}).shown(); c != nil || err != nil {
+		t.Errorf("without a file: %v, %v, want the controller's own", c, err)
+	}
+	for _, name := range []string{file(t, "no PEM"), filepath.Join(t.TempDir(), "none")} {
+		if _, err := (&options{certificate: name}).shown(); err == nil || !strings.Contains(err.Error(), "--media-certificate") {
+			t.Errorf("shown(%s) error = %v, want one of --media-certificate", name, err)
 		}
 	}
 }

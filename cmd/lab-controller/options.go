@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type options struct {
 	concurrency  int
 	limit        int
 	ca           string
+	secure       bool
+	certificate  string
 	elect        bool
 	patience     time.Duration
 	metrics      string
@@ -50,7 +53,7 @@ type options struct {
 
 const (
 	// agentPort is where agents report unless the flag says otherwise; media
-	// are at the next one.
+	// are at the next one, and by HTTPS at the one after.
 	agentPort = 6385
 
 	leaseName        = "lab-controller"
@@ -61,7 +64,7 @@ const (
 
 func defaults() *options {
 	return &options{
-		controllers: manager.Names(), concurrency: 8, limit: 20, elect: true, patience: 15 * time.Second,
+		controllers: manager.Names(), concurrency: 8, limit: 20, elect: true, secure: true, patience: 15 * time.Second,
 		metrics: "127.0.0.1:8085", health: "127.0.0.1:9440", identity: "lab-controller-identity",
 	}
 }
@@ -70,11 +73,13 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "file that says how to reach the cluster (default: $KUBECONFIG, else as a pod of it)")
 	f.StringVar(&o.namespace, "namespace", "", "where the lease and the identity are kept (default: the pod's, else "+defaultNamespace+")")
 	f.StringSliceVar(&o.controllers, "controllers", o.controllers, "controllers to run")
-	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] of this process that servers reach; agents at PORT (default: %d), BMCs at the next", agentPort))
+	f.StringVar(&o.provisioning, "provisioning-address", "", fmt.Sprintf("IP[:PORT] of this process that servers reach; agents at PORT (default: %d), BMCs at the next two", agentPort))
 	f.StringVar(&o.listen, "listen", "", "IP[:PORT] to listen on for them, where that is another (default: the provisioning address)")
 	f.IntVar(&o.concurrency, "concurrency", o.concurrency, "objects that each controller works on at a time")
 	f.IntVar(&o.limit, "provisioning-limit", o.limit, "hosts that boot by the network and are worked on at a time; the others are delayed (-1: no limit)")
 	f.StringVar(&o.ca, "ca", "", "file of PEM certificates that are trusted for BMCs beside the system's")
+	f.BoolVar(&o.secure, "media-https", o.secure, "serve boot media by HTTPS, too, for BMCs that fetch by nothing else: two ports after the agents'")
+	f.StringVar(&o.certificate, "media-certificate", "", "file of PEM with the certificate and key that BMCs are shown there (default: one of the controller's own authority, for BMCs that do not verify it)")
 	f.BoolVar(&o.elect, "leader-elect", o.elect, "let one of several processes work")
 	f.DurationVar(&o.patience, "lease-duration", o.patience, "how long a leader that is not heard of is waited for")
 	f.StringVar(&o.metrics, "metrics-address", o.metrics, "address of /metrics, HTTP; 0 for none")
@@ -115,6 +120,9 @@ func (o *options) resolve() error {
 	if o.limit == 0 || o.limit < -1 {
 		return fmt.Errorf("--provisioning-limit %d: use 1 or more, or -1 for no limit", o.limit)
 	}
+	if o.certificate != "" && !o.secure {
+		return errors.New("--media-certificate is shown by HTTPS alone: leave --media-https=false out")
+	}
 	if o.patience < 3*time.Second {
 		return fmt.Errorf("--lease-duration %s: use 3s or more", o.patience)
 	}
@@ -137,7 +145,7 @@ func (o *options) resolve() error {
 	return nil
 }
 
-// parseAddress reads IP[:PORT]. The port after it must exist, too.
+// parseAddress reads IP[:PORT]. The two ports after it must exist, too.
 func parseAddress(s string) (netip.AddrPort, error) {
 	at, err := netip.ParseAddrPort(s)
 	if err != nil {
@@ -147,8 +155,8 @@ func parseAddress(s string) (netip.AddrPort, error) {
 		}
 		at = netip.AddrPortFrom(ip, agentPort)
 	}
-	if at.Port() == 0 || at.Port() == 65535 {
-		return at, fmt.Errorf("%q: use a port from 1 to 65534: the next one is used, too", s)
+	if at.Port() == 0 || at.Port() > 65533 {
+		return at, fmt.Errorf("%q: use a port from 1 to 65533: the next two are used, too", s)
 	}
 	if at.Addr().Zone() != "" || at.Addr().IsMulticast() {
 		return at, fmt.Errorf("%q: use an address that servers can reach", s)
@@ -158,19 +166,39 @@ func parseAddress(s string) (netip.AddrPort, error) {
 
 func next(at netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(at.Addr(), at.Port()+1) }
 
-// endpoints are where servers reach this process.
-func (o *options) endpoints() (agents, media manager.Endpoint) {
-	return manager.Endpoint{URL: "https://" + o.at.String(), Address: o.listed.String()},
-		manager.Endpoint{URL: "http://" + next(o.at).String(), Address: next(o.listed).String()}
+// endpoints are where servers reach this process; secure is that of the media by
+// HTTPS, without a URL where there is none.
+func (o *options) endpoints() (agents, media, secure manager.Endpoint) {
+	agents = manager.Endpoint{URL: "https://" + o.at.String(), Address: o.listed.String()}
+	media = manager.Endpoint{URL: "http://" + next(o.at).String(), Address: next(o.listed).String()}
+	if o.secure {
+		secure = manager.Endpoint{URL: "https://" + next(next(o.at)).String(), Address: next(next(o.listed)).String()}
+	}
+	return agents, media, secure
+}
+
+// shown is the certificate that BMCs are shown; nil is the controller's own.
+func (o *options) shown() (*tls.Certificate, error) {
+	if o.certificate == "" {
+		return nil, nil
+	}
+	c, err := tls.LoadX509KeyPair(o.certificate, o.certificate)
+	if err != nil {
+		return nil, fmt.Errorf("--media-certificate %s: %w", o.certificate, err)
+	}
+	return &c, nil
 }
 
 // config is what the controllers are run with.
 func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, error) {
 	c := manager.Config{Controllers: o.controllers, Workers: o.concurrency, Limit: o.limit, Metrics: o.metrics, Health: o.health, Log: log}
-	c.Agents, c.Media = o.endpoints()
+	c.Agents, c.Media, c.Secure = o.endpoints()
 	c.Network = o.boots
 	c.BuildPreprovisioningImage = o.preprov
 	var err error
+	if c.Secure.Certificate, err = o.shown(); err != nil {
+		return c, err
+	}
 	if o.image != "" {
 		if c.Image, err = netboot.LoadImage(o.image); err != nil {
 			return c, fmt.Errorf("--agent-image: %w", err)

@@ -38,6 +38,7 @@ func newStatus(o *options) *cobra.Command {
 			return o.output.print(c.OutOrStdout(), st, [][]string{
 				{"pid", strconv.Itoa(st.PID)}, {"state", st.State}, {"kubeconfig", st.Kubeconfig},
 				{"hosts", strconv.Itoa(st.Hosts)}, {"speed", st.Speed}, {"images", st.Images},
+				{"images by HTTPS", st.SecureImages},
 				{"name", st.Name}, {"seed", strconv.FormatUint(st.Seed, 10)}, {"time", st.Time.Format(time.RFC3339)},
 				{"faults", strconv.Itoa(st.Faults)}, {"version", st.Version},
 			})

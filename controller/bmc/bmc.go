@@ -168,10 +168,12 @@ type Client interface {
 	Sensors(ctx context.Context) ([]Sensor, error)
 	// Media reads the virtual CD drive that InsertMedia uses.
 	Media(ctx context.Context) (Media, error)
-	// InsertMedia puts the image at url into the virtual CD drive, in place of
-	// what it holds. It returns when the BMC says that it is inserted. If the
-	// drive holds url already, it does nothing: give a changed image a new URL.
-	InsertMedia(ctx context.Context, url string) error
+	// InsertMedia puts an image into the virtual CD drive, in place of what it
+	// holds. It returns when the BMC says that it is inserted. Of several URLs of
+	// the same image it takes the first that the BMC fetches from: some do so by
+	// HTTPS alone. If the drive holds one of them already, it does nothing: give
+	// a changed image a new URL.
+	InsertMedia(ctx context.Context, urls ...string) error
 	// EjectMedia empties the drive; an empty one is no error.
 	EjectMedia(ctx context.Context) error
 	// Close ends the session with the BMC, if there is one. The client is of

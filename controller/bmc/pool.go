@@ -275,8 +275,8 @@ func (c *pooled) Media(ctx context.Context) (m Media, err error) {
 	return m, err
 }
 
-func (c *pooled) InsertMedia(ctx context.Context, url string) error {
-	return c.call(func() error { return c.client.InsertMedia(ctx, url) })
+func (c *pooled) InsertMedia(ctx context.Context, urls ...string) error {
+	return c.call(func() error { return c.client.InsertMedia(ctx, urls...) })
 }
 
 func (c *pooled) EjectMedia(ctx context.Context) error {

@@ -113,8 +113,8 @@ func (c *mortalBMC) SetBoot(ctx context.Context, b bmc.Boot) error {
 	return c.m.around(ctx, func() error { return c.Client.SetBoot(ctx, b) })
 }
 
-func (c *mortalBMC) InsertMedia(ctx context.Context, url string) error {
-	return c.m.around(ctx, func() error { return c.Client.InsertMedia(ctx, url) })
+func (c *mortalBMC) InsertMedia(ctx context.Context, urls ...string) error {
+	return c.m.around(ctx, func() error { return c.Client.InsertMedia(ctx, urls...) })
 }
 
 func (c *mortalBMC) EjectMedia(ctx context.Context) error {

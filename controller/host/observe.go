@@ -182,7 +182,7 @@ func (r *Reconciler) observeMedia(ctx context.Context, h *metal3.BareMetalHost, 
 	switch {
 	case m.Image == "":
 		o.facts.Media = phase.MediaNone
-	case b.ID != "" && m.Image == r.Boot.ISO(b) && m.Inserted:
+	case b.ID != "" && m.Inserted && slices.Contains(r.Boot.Media(b), m.Image):
 		o.facts.Media = phase.MediaCurrent
 	case r.Boot.Ours(m.Image):
 		o.facts.Media = phase.MediaOld

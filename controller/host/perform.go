@@ -20,7 +20,7 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.PowerOff: (*Reconciler).powerOff,
 	phase.SoftOff:  (*Reconciler).powerSoftOff,
 	phase.InsertMedia: func(r *Reconciler, ctx context.Context, _ *metal3.BareMetalHost, o *observation) error {
-		return o.client.InsertMedia(ctx, r.Boot.ISO(o.boot))
+		return o.client.InsertMedia(ctx, r.Boot.Media(o.boot)...)
 	},
 	phase.EjectMedia: func(_ *Reconciler, ctx context.Context, _ *metal3.BareMetalHost, o *observation) error {
 		return o.client.EjectMedia(ctx)

@@ -20,6 +20,9 @@ type Endpoint struct {
 	Address string // to listen on, once this process leads
 	// Listener, when set, is used instead of Address.
 	Listener net.Listener
+	// Certificate, when set, is shown there instead of that of Identity, where
+	// TLS is spoken at all.
+	Certificate *tls.Certificate
 }
 
 // Bounds of what a client may make us wait for.
@@ -59,4 +62,18 @@ func (s *Set) serve(name string, at Endpoint, h http.Handler, cert ...tls.Certif
 		}
 		return nil
 	}))
+}
+
+// serveSecure adds the server of boot media by HTTPS, where there is one. BMCs
+// that verify certificates have to know who has signed its.
+func (s *Set) serveSecure(media http.Handler) error {
+	at := s.cfg.Secure
+	if at.URL == "" {
+		return nil
+	}
+	cert := s.cfg.Identity.Certificate
+	if at.Certificate != nil {
+		cert = *at.Certificate
+	}
+	return s.serve("media by HTTPS", at, media, cert)
 }

@@ -64,6 +64,9 @@ type Config struct {
 	Identity inband.Identity
 	Agents   Endpoint // of agents, HTTPS
 	Media    Endpoint // of boot media, HTTP: not every BMC fetches by HTTPS
+	// Secure is that of the same boot media by HTTPS, for BMCs that fetch by
+	// nothing else; the zero Endpoint is none.
+	Secure Endpoint
 	// Image is what servers boot; nil is one without a kernel, for emulated
 	// servers.
 	Image   *netboot.Image

@@ -85,7 +85,7 @@ func addHosts(ctx context.Context, s *Set) error {
 		return err
 	}
 	boot := netboot.Config{
-		Key: c.Identity.Key, URL: c.Media.URL, Media: agents.Media, Image: c.Image, Enter: c.Enter,
+		Key: c.Identity.Key, URL: c.Media.URL, Secure: c.Secure.URL, Media: agents.Media, Image: c.Image, Enter: c.Enter,
 	}
 	if c.Network != nil {
 		boot.Net, boot.Told = &c.Network.Network, c.Network.Told
@@ -124,6 +124,7 @@ func addHosts(ctx context.Context, s *Set) error {
 		parts.Setup(s.mgr),
 		s.serve("agents", c.Agents, secure, c.Identity.Certificate),
 		s.serve("media", c.Media, media),
+		s.serveSecure(media),
 		s.serveNetwork(media),
 	)
 }

@@ -29,11 +29,14 @@ const pathPrefix = "/boot/"
 
 // Config is what a Server needs.
 type Config struct {
-	Key   inband.Key
-	URL   string // base URL at which BMCs and servers reach this server
-	Media func(inband.Boot) job.Media
-	Image *Image   // nil: one without a kernel, for emulated servers
-	Net   *Network // the provisioning network; nil: there is none
+	Key inband.Key
+	URL string // base URL at which BMCs and servers reach this server
+	// Secure is that of the same by HTTPS, for BMCs that fetch by nothing else;
+	// "" is none.
+	Secure string
+	Media  func(inband.Boot) job.Media
+	Image  *Image   // nil: one without a kernel, for emulated servers
+	Net    *Network // the provisioning network; nil: there is none
 	// Enter, when set, is called around each request; see the lab's clock.
 	Enter func() (leave func())
 	// Told, when set, is told of each DHCP message that came. It must not block.
@@ -81,18 +84,32 @@ func New(c Config) (*Server, error) {
 // ISO is the URL of the agent's medium for a boot. It is the same each time.
 func (s *Server) ISO(b inband.Boot) string { return s.url(b, ISOFile) }
 
+// Media are all the URLs of the agent's medium for a boot, the first of which is
+// ISO.
+func (s *Server) Media(b inband.Boot) []string {
+	urls := []string{s.ISO(b)}
+	if s.cfg.Secure != "" {
+		urls = append(urls, s.cfg.Secure+s.path(b, ISOFile))
+	}
+	return urls
+}
+
 // Linux are the URLs of the kernel and the first file system for a boot.
 func (s *Server) Linux(b inband.Boot) (kernel, initrd string) {
 	return s.url(b, KernelFile), s.url(b, InitrdFile)
 }
 
 func (s *Server) url(b inband.Boot, file string) string {
-	return s.cfg.URL + pathPrefix + s.cfg.Key.Sign(mediaPurpose, b) + "/" + file
+	return s.cfg.URL + s.path(b, file)
+}
+
+func (s *Server) path(b inband.Boot, file string) string {
+	return pathPrefix + s.cfg.Key.Sign(mediaPurpose, b) + "/" + file
 }
 
 // Ours tells whether a URL is that of a medium of this server, for any boot.
 func (s *Server) Ours(url string) bool {
-	return strings.HasPrefix(url, s.cfg.URL+pathPrefix)
+	return strings.HasPrefix(url, s.cfg.URL+pathPrefix) || s.cfg.Secure != "" && strings.HasPrefix(url, s.cfg.Secure+pathPrefix)
 }
 
 // HasNetwork tells whether servers can boot from a provisioning network.

@@ -41,12 +41,22 @@ type Protocol struct {
 	// Prefaced are resources before which, when they are read, an error stands:
 	// two documents of JSON in one body.
 	Prefaced []Preface
+	// Plain says that it speaks HTTP without TLS, where others speak HTTPS.
+	Plain bool
 }
 
 // Preface is an error that a resource is shown after, as if all were well.
 type Preface struct {
 	Of   string // type of the resource, without version
 	Says Saying
+}
+
+// Scheme is what the URLs of the service begin with.
+func (p *Protocol) Scheme() string {
+	if p.Plain {
+		return "http"
+	}
+	return "https"
 }
 
 // Clone is a copy that shares nothing that would be changed.

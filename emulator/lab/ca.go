@@ -14,13 +14,16 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 )
 
 const (
@@ -130,4 +133,23 @@ func serialNumber() *big.Int {
 	b := make([]byte, 16)
 	rand.Read(b)
 	return positive(b)
+}
+
+// newFetcher makes who fetches images for the BMCs.
+func (l *Lab) newFetcher(c outbound.Config) (*outbound.Fetcher, error) {
+	if c.RootCAs == nil {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			return nil, fmt.Errorf("lab: the system's certificates: %w", err)
+		}
+		pool.AddCert(l.ca.cert)
+		c.RootCAs = pool
+	}
+	return outbound.New(c), nil
+}
+
+// Certificate is one of the lab's authority for a server of the lab that is no
+// BMC: the same one each time that the lab is opened.
+func (l *Lab) Certificate(name string, addr netip.Addr) (*tls.Certificate, error) {
+	return l.ca.of(leaf{host: name, addr: addr, kind: bmc.P256})
 }

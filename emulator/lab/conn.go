@@ -159,7 +159,7 @@ func (l *Lab) admit(tcp *net.TCPConn) net.Conn {
 		return nil
 	}
 	if !l.asks(fault.Connect) {
-		return c
+		return l.sort(c, x)
 	}
 	d := l.decide(fault.Subject{Site: fault.Connect, BMC: l.hosts[host].Name()})
 	what := ""
@@ -175,12 +175,23 @@ func (l *Lab) admit(tcp *net.TCPConn) net.Conn {
 	case d.TLS != "":
 		c.tls, what = d.TLS, "tls."+string(d.TLS)
 	default:
-		return c
+		return l.sort(c, x)
 	}
 	from, _, _ := net.SplitHostPort(tcp.RemoteAddr().String())
 	l.journal.Add(journal.Entry{At: l.clock.Now(), Host: l.hosts[host].Name(), Kind: journal.Event, From: from, What: what, Faults: d.Rules})
 	if c.tls == "" {
 		return nil
 	}
-	return c
+	return l.sort(c, x)
+}
+
+// sort gives away a connection to a BMC that speaks without TLS; nil then.
+func (l *Lab) sort(c *bmcConn, x door) net.Conn {
+	if !l.hosts[x.host].Dialect().Protocol.Plain || x.plain {
+		return c
+	}
+	if !l.plain.hand(c) {
+		mishap.Reset(c)
+	}
+	return nil
 }

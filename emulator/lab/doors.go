@@ -257,6 +257,15 @@ func (l *Lab) listenWeb(at netip.AddrPort) (io.Closer, error) {
 	return &bmcListener{Listener: ln, admit: l.admit}, nil
 }
 
+// unsecured answers a request that came without TLS.
+func (l *Lab) unsecured(w http.ResponseWriter, r *http.Request) {
+	if h := l.reached(r); h != nil && h.Dialect().Protocol.Plain {
+		l.ServeHTTP(w, r)
+		return
+	}
+	l.redirect(w, r)
+}
+
 // redirect leads to HTTPS (DSP0266, "Protocol and transport").
 func (l *Lab) redirect(w http.ResponseWriter, r *http.Request) {
 	c := connOf(r.Context())

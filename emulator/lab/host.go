@@ -111,7 +111,7 @@ func (h *Host) Address() netip.AddrPort {
 }
 
 // URL is that service, without a path.
-func (h *Host) URL() string { return "https://" + h.Address().String() }
+func (h *Host) URL() string { return h.Dialect().Protocol.Scheme() + "://" + h.Address().String() }
 
 // Dialect implements redfish.Host.
 func (h *Host) Dialect() *dialect.Record { return h.record.Load() }

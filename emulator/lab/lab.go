@@ -60,7 +60,9 @@ type Config struct {
 	// FIRSTPORT up, or from any if that is 0.
 	// What was chosen is kept for the next time.
 	Listen string
-	// Media says how the BMCs fetch virtual media.
+	// Media says how the BMCs fetch virtual media. Those that verify
+	// certificates trust the lab's authority, and the system's: RootCAs, if not
+	// nil, are instead of these.
 	Media outbound.Config
 	// Events, if not nil, is told what happens to machines while Serve runs:
 	// of one host in order, of several at once. It may call the host. While it
@@ -101,6 +103,7 @@ type Lab struct {
 	ssdp       *ssdp.Responder // nil: nobody can search
 	searchable bool
 	conns      conns
+	plain      *plain          // connections without TLS
 	service    *redfish.Service // the right answers
 	stale      *redfish.Service // those of before
 	ipmi       *ipmi.Service
@@ -158,7 +161,7 @@ func Open(ctx context.Context, c Config) (*Lab, error) {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	l := &Lab{
-		dir: c.Dir, clock: c.Clock, http2: c.HTTP2, searchable: c.SSDP != "", log: c.Log, fetcher: outbound.New(c.Media), byName: map[string]*Host{},
+		dir: c.Dir, clock: c.Clock, http2: c.HTTP2, searchable: c.SSDP != "", log: c.Log, byName: map[string]*Host{},
 		ticks: make(chan chan struct{}), stopped: make(chan struct{}),
 	}
 	l.machines.clock, l.bmcs.clock, l.bmcs.lazy = c.Clock, c.Clock, true
@@ -193,6 +196,9 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	if l.ca, err = openAuthority(c.Dir, l.rack.Name); err != nil {
+		return err
+	}
+	if l.fetcher, err = l.newFetcher(c.Media); err != nil {
 		return err
 	}
 	if c.Listen == "" {
@@ -240,6 +246,7 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 		return fmt.Errorf("lab: %w", err)
 	}
 	l.faults.server = mishap.Server{Next: l.service, Stale: l.stale, Ended: l.faults.ended}
+	l.plain = newPlain(l.listeners[0].Addr())
 	for _, ln := range l.listeners {
 		ln.(*bmcListener).admit = l.admit
 	}

@@ -47,9 +47,10 @@ func (l *Lab) Serve(ctx context.Context) error {
 		})
 	}
 	plain := &http.Server{
-		Handler: http.HandlerFunc(l.redirect), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
+		Handler: http.HandlerFunc(l.unsecured), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		ErrorLog: srv.ErrorLog, BaseContext: srv.BaseContext, ConnContext: withConn, ConnState: connState,
 	}
+	children.Go(func() { _ = plain.Serve(l.plain) }) // until it is closed
 	var mailmen sync.WaitGroup
 	serveMail := func(of io.Closer) {
 		mailmen.Go(func() { // until it is closed

@@ -21,7 +21,7 @@ func (w *World) startControl(context.Context) error {
 
 // info is what the lab itself does not know of a world.
 func (w *World) info() control.Status {
-	st := control.Status{Images: w.ImagesURL(), Speed: w.cfg.Settings.Speed}
+	st := control.Status{Images: w.ImagesURL(), SecureImages: w.SecureImagesURL(), Speed: w.cfg.Settings.Speed}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	st.Kubeconfig = w.kube.kubeconfig

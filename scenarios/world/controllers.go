@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
@@ -35,6 +36,9 @@ type controllerConfig struct {
 	Log      *slog.Logger
 	Inband   string // address to listen on for agents, HTTPS
 	Boot     string // address to listen on for BMCs, HTTP
+	// SecureBoot is the same for HTTPS, and Certificate what is shown there.
+	SecureBoot  string
+	Certificate *tls.Certificate
 
 	BuildPreprovisioningImage bool // see manager.Config
 	Image                     *netboot.Image
@@ -50,13 +54,14 @@ type controllers struct {
 	set    *manager.Set
 	inband net.Listener
 	boot   net.Listener
+	secure net.Listener // the same by HTTPS
 	net    *netboot.Sockets
 	stop   context.CancelFunc
 	ended  chan struct{}
 	err    error // why it ended; read after ended
 }
 
-// startControllers returns when both servers listen and the manager runs.
+// startControllers returns when all servers listen and the manager runs.
 func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, err error) {
 	s := &controllers{ended: make(chan struct{}), pool: manager.BMCs()}
 	if c.Drivers != nil {
@@ -78,6 +83,9 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 	if s.boot, err = net.Listen("tcp", c.Boot); err != nil {
 		return nil, fmt.Errorf("world: the boot server: %w", err)
 	}
+	if s.secure, err = net.Listen("tcp", c.SecureBoot); err != nil {
+		return nil, fmt.Errorf("world: the boot server by HTTPS: %w", err)
+	}
 	if s.net, err = (netboot.Ports{DHCP: loopback, TFTP: loopback}).Listen(ctx); err != nil {
 		return nil, fmt.Errorf("world: the provisioning network: %w", err)
 	}
@@ -88,6 +96,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		API: api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
+		Secure: manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},
 		Clock:  c.Clock, Enter: c.Enter, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
 		Image:                     c.Image, Network: &manager.Network{
@@ -138,7 +147,7 @@ func (s *controllers) cut() {
 	if s.net != nil {
 		s.net.Close()
 	}
-	for _, l := range []net.Listener{s.inband, s.boot} {
+	for _, l := range []net.Listener{s.inband, s.boot, s.secure} {
 		if l != nil {
 			l.Close()
 		}

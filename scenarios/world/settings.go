@@ -178,10 +178,13 @@ type ports struct {
 	Images string `json:"images"`
 	Inband string `json:"inband"`
 	Boot   string `json:"boot"`
+	// The same as Images and Boot, by HTTPS.
+	SecureImages string `json:"secureImages"`
+	SecureBoot   string `json:"secureBoot"`
 }
 
 func loadPorts(dir string) (ports, error) {
-	p := ports{Images: anyPort, Inband: anyPort, Boot: anyPort}
+	p := ports{Images: anyPort, Inband: anyPort, Boot: anyPort, SecureImages: anyPort, SecureBoot: anyPort}
 	b, err := os.ReadFile(filepath.Join(dir, portsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return p, nil

@@ -7,6 +7,7 @@ package world
 import (
 	"archive/zip"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -218,10 +219,29 @@ func (w *World) startImages(ctx context.Context) error {
 		h = w.cfg.Images(h)
 	}
 	w.serve(l, h)
+	// BMCs that fetch by HTTPS alone find them there.
+	cert, err := w.certificate("images")
+	if err != nil {
+		return err
+	}
+	if l, err = listenAgain(ctx, w.ports.SecureImages, w.cfg.Log); err != nil {
+		return fmt.Errorf("world: the server of the images by HTTPS: %w", err)
+	}
+	w.ports.SecureImages = l.Addr().String()
+	w.serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*cert}, MinVersion: tls.VersionTLS12}), h)
 	return nil
 }
 
-// serve serves plain HTTP until the world ends.
+// certificate is one of the lab's authority for a server of the world's.
+func (w *World) certificate(name string) (*tls.Certificate, error) {
+	c, err := w.lab.Certificate(name, loopback.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("world: certificate of the %s: %w", name, err)
+	}
+	return c, nil
+}
+
+// serve serves HTTP until the world ends.
 func (w *World) serve(l net.Listener, h http.Handler) {
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 30 * time.Second,
 		ErrorLog: slog.NewLogLogger(w.cfg.Log.Handler(), slog.LevelDebug)}
@@ -262,19 +282,23 @@ func (w *World) StartControllers(ctx context.Context) error {
 			return err
 		}
 	}
+	cert, err := w.certificate("boot media")
+	if err != nil {
+		return err
+	}
 	chance := rand.New(rand.NewPCG(w.lab.Rack().Seed, 0))
 	var lock sync.Mutex
 	s, err := startControllers(ctx, controllerConfig{
 		API: w.kube.api, Identity: w.identity, RootCAs: w.bmcCAs(), Clock: labClock{w.clock}, Enter: w.clock.Enter,
 		Chance: func() float64 { lock.Lock(); defer lock.Unlock(); return chance.Float64() },
-		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot, Image: w.cfg.Image, Net: w.agents.net,
+		Log:    w.cfg.Log, Inband: w.ports.Inband, Boot: w.ports.Boot, SecureBoot: w.ports.SecureBoot, Certificate: cert, Image: w.cfg.Image, Net: w.agents.net,
 		BuildPreprovisioningImage: w.cfg.BuildPreprovisioningImage, Drivers: w.drivers,
 	})
 	if err != nil {
 		return err
 	}
 	w.controllers = s
-	w.ports.Inband, w.ports.Boot = s.inband.Addr().String(), s.boot.Addr().String()
+	w.ports.Inband, w.ports.Boot, w.ports.SecureBoot = s.inband.Addr().String(), s.boot.Addr().String(), s.secure.Addr().String()
 	w.group.Go(func() {
 		<-s.ended
 		w.mu.Lock()
@@ -368,6 +392,11 @@ func (w *World) Clock() *clock.Clock { return w.clock }
 
 // ImagesURL is where the images are, with a slash behind it.
 func (w *World) ImagesURL() string { return "http://" + w.ports.Images + images.PathPrefix }
+
+// SecureImagesURL is where they are by HTTPS, likewise.
+func (w *World) SecureImagesURL() string {
+	return "https://" + w.ports.SecureImages + images.PathPrefix
+}
 
 // Kubernetes is a client of the Kubernetes API with all rights.
 func (w *World) Kubernetes() (client.WithWatch, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
@@ -64,6 +65,8 @@ type Fake struct {
 	NoEvents bool
 	// NoMedia makes the BMC one without virtual media, such as IPMI's.
 	NoMedia bool
+	// HTTPSOnly makes the BMC one that fetches images by nothing else.
+	HTTPSOnly bool
 
 	mu       sync.Mutex
 	system   bmc.System
@@ -424,13 +427,17 @@ func (f *Fake) Media(ctx context.Context) (bmc.Media, error) {
 }
 
 // InsertMedia implements bmc.Client.
-func (f *Fake) InsertMedia(ctx context.Context, url string) error {
+func (f *Fake) InsertMedia(ctx context.Context, urls ...string) error {
+	url := f.takes(urls)
 	if err := f.enter(ctx, Call{Verb: InsertMedia, Image: url}); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
 	if err := f.drive(InsertMedia); err != nil {
 		return err
+	}
+	if url == "" {
+		return fmt.Errorf("bmctest: %w", &bmc.UnsupportedError{Verb: string(InsertMedia), Why: "it fetches by HTTPS alone"})
 	}
 	f.media = bmc.Media{Image: url, Inserted: true}
 	return nil
@@ -444,6 +451,16 @@ func (f *Fake) EjectMedia(ctx context.Context) error {
 	defer f.mu.Unlock()
 	f.media = bmc.Media{}
 	return f.drive(EjectMedia)
+}
+
+// takes is the URL that the image comes by; "" when it comes by none.
+func (f *Fake) takes(urls []string) string {
+	for _, url := range urls {
+		if !f.HTTPSOnly || strings.HasPrefix(url, "https:") {
+			return url
+		}
+	}
+	return ""
 }
 
 func (f *Fake) drive(v Verb) error {

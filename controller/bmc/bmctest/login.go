@@ -79,11 +79,11 @@ func (l *login) Media(ctx context.Context) (bmc.Media, error) {
 	return l.fake.Media(ctx)
 }
 
-func (l *login) InsertMedia(ctx context.Context, url string) error {
+func (l *login) InsertMedia(ctx context.Context, urls ...string) error {
 	if err := l.allowed(); err != nil {
 		return err
 	}
-	return l.fake.InsertMedia(ctx, url)
+	return l.fake.InsertMedia(ctx, urls...)
 }
 
 func (l *login) EjectMedia(ctx context.Context) error {

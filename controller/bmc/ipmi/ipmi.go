@@ -166,7 +166,7 @@ func noMedia(verb string) error {
 func (c *client) Media(context.Context) (bmc.Media, error) { return bmc.Media{}, noMedia("Media") }
 
 // InsertMedia fails: IPMI has no virtual media.
-func (c *client) InsertMedia(context.Context, string) error { return noMedia("InsertMedia") }
+func (c *client) InsertMedia(context.Context, ...string) error { return noMedia("InsertMedia") }
 
 // EjectMedia fails: IPMI has no virtual media.
 func (c *client) EjectMedia(context.Context) error { return noMedia("EjectMedia") }

@@ -23,17 +23,74 @@ const (
 	restartAgain = time.Hour
 )
 
-// InsertMedia inserts the image at url, after ejecting what is in the drive. A
-// drive that does not take it gives way to the next one: the first can be for
-// the console alone, whatever actions they show.
-func (c *client) InsertMedia(ctx context.Context, url string) error {
+// InsertMedia inserts an image. Some services fetch by HTTPS alone (bmcweb,
+// redfish-core/lib/virtual_media.hpp; Huawei's iBMC): where one does not take
+// the first URL the next one is tried, and first the next time.
+func (c *client) InsertMedia(ctx context.Context, urls ...string) error {
+	if len(urls) == 0 {
+		return errors.New("redfish: insert media: no URL of an image")
+	}
+	known, order := c.lessons.Way(aboutProtocol), slices.Clone(urls)
+	slices.SortStableFunc(order, func(a, b string) int { // false is before true
+		return boolean(protocolOf(a) != known) - boolean(protocolOf(b) != known)
+	})
+	var first error
+	for _, url := range order {
+		err := c.insertMedia(ctx, url, urls)
+		if err == nil {
+			if len(urls) > 1 {
+				c.lessons.Learn(bmc.Lesson{Topic: aboutProtocol, Way: protocolOf(url), Odd: protocolOf(url) != protocolOf(urls[0])})
+			}
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil || !refusesURL(err) {
+			break
+		}
+	}
+	return first
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// refusesURL reports whether it may be the URL that the BMC has something
+// against, whatever it says.
+func refusesURL(err error) bool {
+	for _, other := range []error{bmc.ErrUnauthorized, bmc.ErrUnreachable, bmc.ErrUntrusted} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	e := new(statusError)
+	if !errors.As(err, &e) {
+		return !errors.Is(err, bmc.ErrUnsupported) // a task that has failed, or a drive that stays empty
+	}
+	switch e.status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return !e.has("OemLicenseNotPassed", "LicenseKeyRequired")
+	}
+	return false
+}
+
+// insertMedia inserts the image at url, after ejecting what is in the drive,
+// unless that is the image already. A drive that does not take it gives way to
+// the next one: the first can be for the console alone, whatever actions they
+// show.
+func (c *client) insertMedia(ctx context.Context, url string, same []string) error {
 	d, err := c.cdDrive(ctx, "InsertMedia")
 	var (
 		dead  []string
 		first error
 	)
 	for err == nil {
-		if d.inserted() && d.Image == url {
+		if d.inserted() && slices.Contains(same, d.Image) {
 			return nil
 		}
 		failure := c.insert(ctx, d, url)
@@ -198,6 +255,9 @@ func (c *client) requestInsert(ctx context.Context, d drive, url string) (answer
 		return c.do(ctx, http.MethodPost, uri, map[string]any{"VmmControlType": "Connect", "Image": url}, nil)
 	}
 	if d.Actions.Insert.URI == "" {
+		if c.lessons.Way(aboutInsert) == isoWay {
+			return c.mount(ctx, d, url, unsupported("InsertMedia", "its configuration of images is there no longer"))
+		}
 		// Lenovo XCC has no action, and wants Inserted as well
 		// (stmcginnis/gofish issue 529; sushy's fix-virtual-media-fallback note).
 		for _, l := range []struct {
@@ -215,6 +275,9 @@ func (c *client) requestInsert(ctx context.Context, d drive, url string) (answer
 		a, err := c.climb(aboutInsert, ways, aboutParameters)
 		if err == nil {
 			c.lessons.Learn(bmc.Lesson{Topic: aboutInsert, Way: c.lessons.Way(aboutInsert), Odd: true})
+		}
+		if notOffered(err) {
+			return c.mount(ctx, d, url, err)
 		}
 		return a, err
 	}

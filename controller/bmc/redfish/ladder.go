@@ -17,6 +17,7 @@ const (
 	aboutTarget   = "boot from virtual media"
 	aboutSlot     = "virtual media slot"
 	aboutInsert   = "virtual media"
+	aboutProtocol = "virtual media by"
 	aboutDetached = "virtual media detached"
 	aboutLogin    = "login"
 	aboutPower    = "power"

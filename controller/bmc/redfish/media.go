@@ -227,6 +227,9 @@ func (c *client) eject(ctx context.Context, d drive) error {
 		a, err = c.do(ctx, http.MethodPost, uri, map[string]any{"VmmControlType": "Disconnect"}, nil)
 	} else {
 		a, err = c.patch(ctx, d.uri, d.tag, map[string]any{"Image": nil, "Inserted": false})
+		if notOffered(err) {
+			a, err = c.unmount(ctx, d, err)
+		}
 	}
 	if e := new(statusError); errors.As(err, &e) && e.status/100 == 4 && !errors.Is(e.kind, bmc.ErrUnauthorized) {
 		if now, e := c.readDrive(ctx, d.uri); e == nil && !now.inserted() {

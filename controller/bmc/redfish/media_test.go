@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
+	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 )
 
 const (
@@ -425,5 +426,55 @@ func TestMediaByVmmControl(t *testing.T) {
 	}
 	if err := c.EjectMedia(t.Context()); err != nil || image != "" {
 		t.Errorf("EjectMedia() error = %v, the BMC has %q", err, image)
+	}
+}
+
+// bmcweb fetches by HTTPS alone, and what else there is to know about its
+// refusal stands in no registry.
+func TestInsertByHTTPSAlone(t *testing.T) {
+	const plain, secure = "http://images.example/c.iso", "https://images.example/c.iso"
+	s := newServer(t)
+	config := s.config(systemPath)
+	config.Lessons = new(bmc.Lessons)
+	c, err := redfish.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	s.wrap("POST "+insertPath, func(next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), plain) {
+				fail(w, http.StatusBadRequest, "ResourceAtUriInUnknownFormat", "no", plain)
+				return
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			next(w, r)
+		}
+	})
+	insert := func(tries int) {
+		t.Helper()
+		s.forget()
+		if err := c.InsertMedia(t.Context(), plain, secure); err != nil {
+			t.Fatalf("InsertMedia(both) error = %v", err)
+		}
+		if got := s.count("POST " + insertPath); got != tries || s.image != secure {
+			t.Errorf("InsertMedia(both) takes %d tries and inserts %s, want %d and %s", got, s.image, tries, secure)
+		}
+	}
+	insert(2)
+	insert(0) // it is there
+	if err := c.EjectMedia(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	insert(1) // as was learned
+	if odd := config.Lessons.Odd(); len(odd) != 1 || odd[0].String() != "virtual media by: HTTPS" {
+		t.Errorf("it has learned %v", odd)
+	}
+	if err := c.EjectMedia(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.InsertMedia(t.Context(), plain); err == nil || !strings.Contains(err.Error(), "ResourceAtUriInUnknownFormat") && !strings.Contains(err.Error(), "no") {
+		t.Errorf("InsertMedia(%s) error = %v, want what the BMC says", plain, err)
 	}
 }

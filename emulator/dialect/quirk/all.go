@@ -251,6 +251,11 @@ var requests = []Quirk{
 		change: func(r *dialect.Record, _ values) { r.Protocol.Close = true },
 	},
 	{
+		ID: "http-only", Does: "the service speaks HTTP at its port, without TLS",
+		Seen: "sushy-tools, BMCs whose TLS was put off", Source: []string{"https://docs.openstack.org/sushy-tools/latest/user/dynamic-emulator.html"},
+		change: func(r *dialect.Record, _ values) { r.Protocol.Plain = true },
+	},
+	{
 		ID: "license-denied", Does: "inserting virtual media, and changes of secure boot and BIOS, are refused with 403",
 		Seen: "Supermicro", Source: []string{"ironic, drivers/modules/redfish/management.py"},
 		change: func(r *dialect.Record, _ values) {

@@ -13,6 +13,10 @@ var insertInputs = []dialect.Input{
 	{Name: "TransferMethod"}, {Name: "TransferProtocolType"}, {Name: "UserName"}, {Name: "Password", Secret: true},
 }
 
+// patchOfSlot is refused where nothing but a vendor's own way inserts images.
+var patchOfSlot = dialect.Rule{Of: "VirtualMedia", Method: "PATCH", Status: 405,
+	Says: base("OperationNotAllowed", "The method of the request is not allowed here.")}
+
 // media are those of virtual media that are elsewhere, or nowhere.
 var media = []Quirk{
 	{
@@ -64,6 +68,14 @@ var media = []Quirk{
 					r.Face.Shut = append(r.Face.Shut, at+"/Actions/"+insert, at+"/InsertMediaActionInfo")
 				}
 			}
+		},
+	},
+	{
+		ID: "vmedia-own-way", Does: "there is neither InsertMedia nor EjectMedia, and a PATCH of the slot is answered 405: only what the vendor has of his own inserts images",
+		Seen: "Supermicro X11 with older firmware, whose images are configured at VM1/CfgCD and mounted", Source: []string{"https://github.com/jgato/jgato/blob/main/random_docs/Configuring_SuperMicro_UEFI.md", "https://github.com/redhat-performance/badfish"},
+		change: func(r *dialect.Record, _ values) {
+			r.Face.Shut = append(r.Face.Shut, slots+"/Actions/"+insert, slots+"/Actions/"+eject, slots+"/InsertMediaActionInfo")
+			first(r, patchOfSlot)
 		},
 	},
 	{

@@ -27,17 +27,20 @@ func (*noLab) Is(target error) bool { return target == ErrNoLab }
 
 // Status describes a running lab.
 type Status struct {
-	PID        int       `json:"pid"`
-	State      string    `json:"state"`      // directory
-	Kubeconfig string    `json:"kubeconfig"` // file; "" without a Kubernetes API
-	Images     string    `json:"images"`     // URL below which the lab's images are
-	Hosts      int       `json:"hosts"`
-	Speed      string    `json:"speed"`
-	Name       string    `json:"name"`
-	Seed       uint64    `json:"seed"`
-	Time       time.Time `json:"time"`    // of the lab
-	Faults     int       `json:"faults"`  // rules
-	Version    string    `json:"version"` // of the program that the lab runs in
+	PID        int    `json:"pid"`
+	State      string `json:"state"`      // directory
+	Kubeconfig string `json:"kubeconfig"` // file; "" without a Kubernetes API
+	Images     string `json:"images"`     // URL below which the lab's images are
+	// SecureImages is that of the same by HTTPS, with a certificate of the lab's
+	// authority.
+	SecureImages string    `json:"secureImages"`
+	Hosts        int       `json:"hosts"`
+	Speed        string    `json:"speed"`
+	Name         string    `json:"name"`
+	Seed         uint64    `json:"seed"`
+	Time         time.Time `json:"time"`    // of the lab
+	Faults       int       `json:"faults"`  // rules
+	Version      string    `json:"version"` // of the program that the lab runs in
 }
 
 // Version is that of the program that this is part of, as far as its build

@@ -43,7 +43,7 @@ func describe(l *lab.Lab, h *lab.Host) Host {
 	d := Host{
 		Name: h.Name(), Profile: v.Profile.Name, Rack: h.Rack(), Power: string(v.Power), Phase: string(v.Phase), Boot: boots(v),
 		Redfish:    h.URL() + "/redfish/v1/",
-		BMCAddress: fmt.Sprintf("redfish-virtualmedia://%s/redfish/v1/Systems/%s", at, h.Dialect().SystemID),
+		BMCAddress: fmt.Sprintf("redfish-virtualmedia%s://%s/redfish/v1/Systems/%s", plus[h.Dialect().Protocol.Plain], at, h.Dialect().SystemID),
 		CAFile:     l.CAFile(), Reach: string(h.Reach()),
 	}
 	if at, ok := h.IPMI(); ok {
@@ -57,6 +57,9 @@ func describe(l *lab.Lab, h *lab.Host) Host {
 	}
 	return d
 }
+
+// plus is what the scheme of an address has behind it for a BMC without TLS.
+var plus = map[bool]string{true: "+http"}
 
 // boots says what a machine boots next.
 func boots(v *machine.View) string {

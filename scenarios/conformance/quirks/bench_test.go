@@ -33,7 +33,6 @@ type bench struct {
 	config bmc.Config
 	files  string // URL of a server of images
 	secure string // of one with TLS
-	tls    bool   // images come from that
 	// patience is for how long, in the lab's time, work is begun anew that a BMC
 	// is not ready for, as a controller does.
 	patience time.Duration
@@ -66,7 +65,7 @@ func newBench(t *testing.T, profile, quirk string) *bench {
 	scheme := "redfish-virtualmedia"
 	b.pool = &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": redfish.Open, "ipmi": ipmi.Open}, Clock: labClock{b.lab}}
 	t.Cleanup(b.pool.Close)
-	at := strings.Replace(b.server.URL(), "https", scheme, 1)
+	at := strings.Replace(strings.Replace(b.server.URL(), "https:", scheme+":", 1), "http:", scheme+"+http:", 1)
 	if strings.HasPrefix(quirk, "ipmi-") {
 		udp, on := b.server.IPMI()
 		if !on { // nobody is there

@@ -18,29 +18,22 @@ var noSetup = map[string]string{
 	"inventory": "Storage: the system has none", "settings": "it has nothing to set", "volumes": "Storage: the system has none",
 }
 
-// models are server models whose BMCs do not let everything be done, or not by
-// plain HTTP.
-var models = map[string]struct {
-	refused map[string]string
-	tls     bool // images come by HTTPS
-}{
-	"generic":           {refused: noRAID},
-	"dense":             {refused: noRAID},
-	"vast":              {refused: noRAID},
-	"fujitsu-rx2530-m6": {refused: noRAID},
-	"fujitsu-rx2530-m7": {refused: noRAID},
-	"gigabyte-r282":     {refused: noRAID},
-	"lenovo-sr655":      {refused: noRAID},
+// models are what the BMCs of server models do not let be done.
+var models = map[string]map[string]string{
+	"generic":           noRAID,
+	"dense":             noRAID,
+	"vast":              noRAID,
+	"fujitsu-rx2530-m6": noRAID,
+	"fujitsu-rx2530-m7": noRAID,
+	"gigabyte-r282":     noRAID,
+	"lenovo-sr655":      noRAID,
 	// iLO 4 shows storage and settings by resources of its own alone, which the
 	// driver does not read; Metal3's ilo4 has neither (B-133).
-	"hpe-dl360-gen9": {refused: noSetup},
-	"hpe-dl380-gen9": {refused: noSetup},
-	// iBMC fetches no image by plain HTTP.
-	"huawei-1288h-v5": {tls: true},
-	"huawei-2288h-v5": {tls: true},
+	"hpe-dl360-gen9": noSetup,
+	"hpe-dl380-gen9": noSetup,
 	// bmcweb shows storage and does not change it, and knows no BIOS attributes.
-	"openbmc-mtjade":    {refused: map[string]string{"volumes": "no controller makes mirrors", "settings": "it has nothing to set"}, tls: true},
-	"openbmc-tiogapass": {refused: map[string]string{"volumes": "no controller makes mirrors", "settings": "it has nothing to set"}, tls: true},
+	"openbmc-mtjade":    {"volumes": "no controller makes mirrors", "settings": "it has nothing to set"},
+	"openbmc-tiogapass": {"volumes": "no controller makes mirrors", "settings": "it has nothing to set"},
 }
 
 // TestEveryModelIsManaged does all work of the drivers on a server of each model
@@ -54,8 +47,15 @@ func TestEveryModelIsManaged(t *testing.T) {
 		profile := strings.TrimSuffix(path.Base(file), ".yaml")
 		t.Run(profile, func(t *testing.T) {
 			b := newBench(t, profile, "")
-			b.tls = models[profile].tls
-			b.work(models[profile].refused)
+			b.work(models[profile])
 		})
+	}
+}
+
+// TestOwnWays does it on BMCs with a quirk that leaves nothing but what their
+// vendor has of his own.
+func TestOwnWays(t *testing.T) {
+	for profile, quirk := range map[string]string{"supermicro-1029u": "vmedia-own-way"} {
+		t.Run(profile, func(t *testing.T) { newBench(t, profile, quirk).work(models[profile]) })
 	}
 }
