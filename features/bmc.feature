@@ -2,7 +2,7 @@ Feature: Kinds of BMC addresses
   Whatever kind of address a host has, its server is registered, inspected,
   provisioned, made free again and let go. The emulated BMCs speak Redfish over
   TLS alone, and lead those there who come without, as many do: rows with +http
-  are those of the table of controller/bmc.
+  are of BMCs that have no TLS, and in dialects.feature.
 
   Background:
     Given a lab with 1 server
@@ -57,11 +57,13 @@ Feature: Kinds of BMC addresses
       | idrac-redfish://HOST:PORT/SYSTEM      |
       | idrac-redfish+https://HOST:PORT       |
       | redfish-uefihttp://HOST:PORT/SYSTEM   |
+      | redfish-uefihttp+https://HOST:PORT    |
       | ibmc://HOST:PORT/SYSTEM               |
       | ibmc+https://HOST:PORT                |
       | idrac://HOST:PORT                     |
       | idrac+https://HOST:PORT               |
       | ilo4://HOST:PORT                      |
+      | ilo4+https://HOST:PORT                |
       | ilo5://HOST:PORT                      |
       | ilo5+https://HOST:PORT                |
       | irmc://HOST:PORT                      |

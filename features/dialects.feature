@@ -1,6 +1,8 @@
 Feature: Servers of every vendor
   Each row is a server of a vendor, and a kind of BMC address that it supports:
-  the controllers get it its image, whatever its BMC is like.
+  the controllers get it its image, whatever its BMC is like. That there is a row
+  for each dialect and each kind of address that its BMCs support, or a reason why
+  there is none, a test sees to. Those of no vendor are in bmc.feature.
 
   # B-131 B-132 B-133
   Scenario Outline: <model> gets its image by <scheme>
@@ -15,79 +17,177 @@ Feature: Servers of every vendor
 
     @Dell
     Examples:
-      | model     | scheme             |
-      | dell-r730 | idrac              |
-      | dell-r730 | idrac-redfish      |
-      | dell-r640 | idrac-virtualmedia |
-      | dell-r650 | idrac-redfish      |
-      | dell-r650 | idrac-virtualmedia |
-      | dell-r650 | ipmi               |
-      | dell-r760 | idrac-virtualmedia |
+      | model     | scheme               |
+      | dell-r730 | idrac                |
+      | dell-r730 | idrac-redfish        |
+      | dell-r730 | idrac-virtualmedia   |
+      | dell-r730 | redfish              |
+      | dell-r730 | redfish-virtualmedia |
+      | dell-r730 | ipmi                 |
+      | dell-r640 | idrac                |
+      | dell-r640 | idrac-redfish        |
+      | dell-r640 | idrac-virtualmedia   |
+      | dell-r640 | redfish              |
+      | dell-r640 | redfish-virtualmedia |
+      | dell-r640 | redfish-uefihttp     |
+      | dell-r640 | ipmi                 |
+      | dell-r650 | idrac                |
+      | dell-r650 | idrac-redfish        |
+      | dell-r650 | idrac-virtualmedia   |
+      | dell-r650 | redfish              |
+      | dell-r650 | ipmi                 |
+      | dell-r760 | idrac-virtualmedia   |
+      | dell-r760 | redfish-virtualmedia |
+      | dell-r760 | redfish-uefihttp     |
 
     @HPE
     Examples:
       | model           | scheme               |
+      | hpe-dl360-gen9  | ilo4                 |
+      | hpe-dl360-gen9  | ilo4-virtualmedia    |
+      | hpe-dl360-gen9  | redfish              |
+      | hpe-dl380-gen9  | redfish-virtualmedia |
+      | hpe-dl380-gen9  | redfish-uefihttp     |
+      | hpe-dl380-gen9  | ipmi                 |
       | hpe-dl360-gen10 | ilo5                 |
       | hpe-dl360-gen10 | ilo5-redfish         |
       | hpe-dl360-gen10 | ilo5-virtualmedia    |
+      | hpe-dl360-gen10 | redfish              |
       | hpe-dl380-gen10 | redfish-virtualmedia |
+      | hpe-dl380-gen10 | redfish-uefihttp     |
       | hpe-dl380-gen10 | ipmi                 |
+      | hpe-dl360-gen11 | redfish              |
+      | hpe-dl360-gen11 | redfish-virtualmedia |
+      | hpe-dl380-gen11 | redfish-uefihttp     |
+      | hpe-dl380-gen11 | ipmi                 |
+      | hpe-dl360-gen12 | redfish              |
+      | hpe-dl360-gen12 | redfish-virtualmedia |
+      | hpe-dl380-gen12 | redfish-uefihttp     |
+      | hpe-dl380-gen12 | ipmi                 |
 
     @Lenovo
     Examples:
       | model           | scheme               |
-      | lenovo-sr650-v2 | redfish-virtualmedia |
       | lenovo-sr650-v2 | redfish              |
+      | lenovo-sr650-v2 | redfish-virtualmedia |
+      | lenovo-sr650-v2 | ipmi                 |
+      | lenovo-sr650-v3 | redfish              |
       | lenovo-sr650-v3 | redfish-virtualmedia |
+      | lenovo-sr650-v3 | redfish-uefihttp     |
       | lenovo-sr655    | redfish-virtualmedia |
 
     @Supermicro
     Examples:
       | model            | scheme               |
+      | supermicro-1029u | redfish              |
       | supermicro-1029u | redfish-virtualmedia |
       | supermicro-1029u | ipmi                 |
-      | supermicro-621c  | redfish-virtualmedia |
       | supermicro-621c  | redfish              |
+      | supermicro-621c  | redfish-virtualmedia |
+      | supermicro-621c  | redfish-uefihttp     |
+      | supermicro-621c  | ipmi                 |
 
-    # bmcweb fetches images by HTTPS alone, which the lab's controllers do not serve.
+    # bmcweb fetches images by HTTPS alone.
     @OpenBMC
     Examples:
-      | model             | scheme  |
-      | openbmc-tiogapass | redfish |
-      | openbmc-tiogapass | ipmi    |
+      | model             | scheme               |
+      | openbmc-tiogapass | redfish              |
+      | openbmc-tiogapass | redfish-virtualmedia |
+      | openbmc-tiogapass | ipmi                 |
 
     @Fujitsu
     Examples:
       | model             | scheme               |
       | fujitsu-rx2540-m5 | irmc                 |
+      | fujitsu-rx2540-m5 | redfish              |
       | fujitsu-rx2540-m5 | redfish-virtualmedia |
       | fujitsu-rx2540-m5 | ipmi                 |
       | fujitsu-rx2540-m7 | irmc                 |
+      | fujitsu-rx2540-m7 | redfish              |
       | fujitsu-rx2540-m7 | redfish-virtualmedia |
 
-    # Nor does iBMC fetch images by plain HTTP.
+    # iBMC does so, too.
     @Huawei
     Examples:
-      | model           | scheme  |
-      | huawei-1288h-v5 | ibmc    |
-      | huawei-2288h-v5 | redfish |
-      | huawei-2288h-v5 | ipmi    |
+      | model           | scheme               |
+      | huawei-1288h-v5 | ibmc                 |
+      | huawei-1288h-v5 | redfish-virtualmedia |
+      | huawei-2288h-v5 | redfish              |
+      | huawei-2288h-v5 | ipmi                 |
 
     @AMI
     Examples:
       | model         | scheme               |
-      | gigabyte-r282 | redfish-virtualmedia |
       | gigabyte-r282 | redfish              |
+      | gigabyte-r282 | redfish-virtualmedia |
+      | gigabyte-r282 | redfish-uefihttp     |
       | gigabyte-r282 | ipmi                 |
 
-  # B-131: their disks are not where the default profile looks for the first one.
-  Scenario Outline: <model>, which has NVMe drives alone, is made ready by <scheme>
+  # B-131 B-160: their disks are not where the default profile looks for the first one.
+  Scenario Outline: <model>, which has NVMe drives alone, gets its image by <scheme>
     Given a server of the model "<model>" in a lab of all models
     When the operator registers the server by "<scheme>"
     Then the host becomes "available"
+    When the operator names the second disk by its serial number
+    And the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server's second disk begins with the image
+    When the operator takes the image away
+    Then the host becomes "available"
 
+    @NVMe
     Examples:
       | model             | scheme               |
+      | dell-r770         | idrac                |
+      | dell-r770         | idrac-redfish        |
       | dell-r770         | idrac-virtualmedia   |
+      | dell-r770         | redfish              |
+      | dell-r770         | redfish-virtualmedia |
+      | dell-r770         | redfish-uefihttp     |
+      | dell-r770         | ipmi                 |
       | fujitsu-rx2530-m7 | redfish-virtualmedia |
       | openbmc-mtjade    | redfish              |
+
+  # B-131 B-133: +http is for BMCs that speak HTTP without TLS.
+  Scenario Outline: <model>, whose BMC has no TLS, gets its image by <scheme>
+    Given a server of the model "<model>" in a lab of all models
+    And the server's BMC has the quirk "http-only"
+    When the operator registers the server by "<scheme>"
+    Then the host becomes "available"
+    When the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server's first disk begins with the image
+
+    @noTLS
+    Examples:
+      | model           | scheme                    |
+      | generic         | redfish+http              |
+      | generic         | redfish-virtualmedia+http |
+      | generic         | redfish-uefihttp+http     |
+      | dell-r650       | idrac+http                |
+      | dell-r650       | idrac-redfish+http        |
+      | dell-r650       | idrac-virtualmedia+http   |
+      | hpe-dl360-gen10 | ilo5-redfish+http         |
+      | hpe-dl360-gen10 | ilo5-virtualmedia+http    |
+      | huawei-2288h-v5 | ibmc+http                 |
+
+  # B-132: there is neither InsertMedia nor PATCH, but what the vendor has of its own.
+  Scenario: supermicro-1029u, whose images are configured and mounted, gets its image
+    Given a server of the model "supermicro-1029u" in a lab of all models
+    And the server's BMC has the quirk "vmedia-own-way"
+    When the operator registers the server by "redfish-virtualmedia"
+    Then the host becomes "available"
+    When the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server's first disk begins with the image
+    And the server's virtual CD is empty
+    And the host tells of the workaround "virtual media: IsoConfig"
+
+  # B-153 B-150: live ISOs are fetched from where the operator says.
+  Scenario: openbmc-tiogapass runs a live ISO that comes by HTTPS
+    Given a server of the model "openbmc-tiogapass" in a lab of all models
+    When the operator registers the server by "redfish-virtualmedia"
+    Then the host becomes "available"
+    When the operator asks for a live ISO by HTTPS
+    Then the host becomes "provisioned"
+    And the server runs what its virtual CD holds

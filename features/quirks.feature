@@ -36,6 +36,11 @@ Feature: Servers whose BMCs are as real ones are
       | quirk             | workaround                       |
       | vmedia-dead-slots | virtual media: PATCH of the slot |
 
+    @Q9
+    Examples:
+      | quirk          | workaround              |
+      | vmedia-no-http | virtual media by: HTTPS |
+
     @Q10
     Examples:
       | quirk           | workaround                     |
@@ -235,7 +240,7 @@ Feature: Servers whose BMCs are as real ones are
       | ipmi-solpayloadsize |                                      |
       | ipmi-smc-uefi-0x24 |                                       |
 
-  @Q9 @Q11 @Q25
+  @Q11 @Q25
   Scenario Outline: What there is no way round is told: <quirk>
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server
@@ -245,5 +250,4 @@ Feature: Servers whose BMCs are as real ones are
     Examples:
       | quirk                 | says                                              |
       | license-denied        | needs a licence                                   |
-      | vmedia-no-http        | The parameter Image cannot have the value http:// |
       | boot-silently-ignored | the BMC accepted it and did not set it            |

@@ -104,6 +104,7 @@ type Boot struct {
 	Mode       BootMode
 	Persistent bool   // else for the next boot alone
 	URL        string // what BootHTTP boots; "" leaves it to DHCP
+	DHCP       bool   // a DHCP server names URL, too: a BMC that takes none may do without
 }
 
 // System is what a BMC tells of its system without an agent.

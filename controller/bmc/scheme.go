@@ -80,3 +80,16 @@ var schemes = []struct {
 	{"irmc", nil, pathNone, Traits{Driver: "redfish", Hardware: "irmc", Boot: MediumPXE, RAID: "irmc",
 		NeedsMAC: true, NeedsNetwork: true, SecureBoot: true}},
 }
+
+// Schemes are all schemes of addresses: each in its plain form and then with the
+// suffixes that it takes.
+func Schemes() []string {
+	var all []string
+	for _, row := range schemes {
+		all = append(all, row.name)
+		for _, suffix := range row.plus {
+			all = append(all, row.name+"+"+suffix)
+		}
+	}
+	return all
+}

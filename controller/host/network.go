@@ -60,7 +60,7 @@ func (r *Reconciler) openNetwork(h *metal3.BareMetalHost, o *observation) {
 func (r *Reconciler) bootNetwork(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	b := bmc.Boot{Device: o.facts.Net, Mode: agentMode(h)}
 	if b.Device == bmc.BootHTTP {
-		b.URL = r.Boot.ISO(o.boot)
+		b.URL, b.DHCP = r.Boot.ISO(o.boot), r.Boot.HasNetwork()
 	}
 	return o.client.SetBoot(ctx, b)
 }

@@ -156,7 +156,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		return nil
 	}
 	f.Power, f.NextBoot, f.BootStays = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent
-	if b, op := currentBoot(h); f.Net == bmc.BootHTTP && f.NextBoot == f.Net && op != nil && o.system.Boot.URL != r.Boot.ISO(b) {
+	if b, op := currentBoot(h); f.Net == bmc.BootHTTP && f.NextBoot == f.Net && op != nil && o.system.Boot.URL != r.Boot.ISO(b) && (o.system.Boot.URL != "" || !r.Boot.HasNetwork()) {
 		f.NextBoot = bmc.BootNone // it would boot what an earlier boot was given
 	}
 	r.observePower(h.UID, f)

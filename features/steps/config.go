@@ -29,7 +29,10 @@ func (s *scene) registerConfig(sc *book) {
 	sc.Step(`^the operator gives the server user data "([^"]*)" and the name "([^"]*)"$`, "makes Secrets with user data and metadata, and names them in the host", s.giveConfig)
 	sc.Step(`^the operator names user data that is not there$`, "names Secrets in the host that nobody has made", s.nameConfig)
 	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
-	sc.Step(`^the operator asks for a live ISO$`, "makes a bootable ISO and asks for it as live-iso", s.askForLive)
+	sc.Step(`^the operator asks for a live ISO$`, "makes a bootable ISO and asks for it as live-iso",
+		func(ctx context.Context) error { return s.askForLive(ctx, s.world.ImagesURL()) })
+	sc.Step(`^the operator asks for a live ISO by HTTPS$`, "the same, by the address that the lab's images have for BMCs that fetch by HTTPS alone",
+		func(ctx context.Context) error { return s.askForLive(ctx, s.world.SecureImagesURL()) })
 	sc.Step(`^the server runs what its virtual CD holds$`, "waits until the server has booted its virtual CD", s.runsCD)
 	sc.Step(`^the operator asks for the deployment method "([^"]*)"$`, "sets customDeploy.method", s.askForMethod)
 }
@@ -74,7 +77,7 @@ func (s *scene) diskEndsWithDrive(userData, name string) error {
 	return nil
 }
 
-func (s *scene) askForLive(ctx context.Context) error {
+func (s *scene) askForLive(ctx context.Context, at string) error {
 	iso, err := images.BuildLiveISO()
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func (s *scene) askForLive(ctx context.Context) error {
 	}
 	format := "live-iso"
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
-		h.Spec.Image = &metal3.Image{URL: s.world.ImagesURL() + liveISOFile, DiskFormat: &format}
+		h.Spec.Image = &metal3.Image{URL: at + liveISOFile, DiskFormat: &format}
 	})
 }
 

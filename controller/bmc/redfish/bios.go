@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -27,8 +28,9 @@ type biosResource struct {
 		Image link `json:"ActiveSoftwareImage"`
 	} `json:"Links"`
 
-	uri string
-	tag string // ETag
+	uri  string
+	tag  string // ETag
+	flat bool   // the attributes stand in the resource itself, not in Attributes
 }
 
 var _ bmc.Setup = (*client)(nil)
@@ -53,10 +55,33 @@ func (c *client) readSettings(ctx context.Context, uri string) (biosResource, er
 	var b biosResource
 	a, err := c.get(ctx, uri, &b)
 	b.uri, b.tag = uri, etag(a)
+	if err == nil && b.Attributes == nil && b.Registry != "" {
+		b.Attributes, b.flat = besideOthers(a.body), true
+	}
 	for name, v := range b.Attributes {
 		b.Attributes[name] = plain(v)
 	}
 	return b, err
+}
+
+// notSettings are what else stands in the BIOS resource of an iLO 4.
+var notSettings = []string{"Id", "Name", "Description", "Type", "AttributeRegistry", "Modified"}
+
+// besideOthers are the attributes of a BIOS that has them in the resource itself,
+// as iLO 4 does (HewlettPackard/ilo-rest-api-docs, HpBios).
+func besideOthers(body []byte) map[string]any {
+	var all map[string]any
+	if decode(body, &all) != nil {
+		return nil
+	}
+	maps.DeleteFunc(all, func(name string, v any) bool {
+		switch v.(type) {
+		case map[string]any, []any:
+			return true
+		}
+		return strings.Contains(name, "@") || slices.Contains(notSettings, name)
+	})
+	return all
 }
 
 // plain makes an integer of a number that is one.
@@ -137,6 +162,10 @@ func (c *client) SetBIOS(ctx context.Context, settings bmc.Settings) error {
 		return err
 	}
 	body := map[string]any{"Attributes": settings}
+	if b.flat {
+		body = maps.Clone(settings)
+		b.Settings.Times = nil // it says nothing of when
+	}
 	if slices.Contains(b.Settings.Times, onReset) {
 		body[applyTime] = map[string]any{"ApplyTime": onReset}
 	}

@@ -303,3 +303,37 @@ func TestBootIgnored(t *testing.T) {
 		t.Error("SetBoot() wrote nothing")
 	}
 }
+
+// iLO boots by HTTP what DHCP names, and takes no URL.
+func TestBootByHTTPWithoutURL(t *testing.T) {
+	s := newServer(t)
+	c := s.open()
+	refused := 0
+	s.wrap("PATCH "+systemPath, func(next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), "HttpBootUri") {
+				refused++
+				fail(w, http.StatusBadRequest, "PropertyUnknown", "no", "HttpBootUri")
+				return
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+			next(w, r)
+		}
+	})
+	b := bmc.Boot{Device: bmc.BootHTTP, URL: "http://images.example/a.iso"}
+	if err := c.SetBoot(t.Context(), b); err == nil {
+		t.Errorf("SetBoot(%+v) error = nil, and nobody else names the URL", b)
+	}
+	b.DHCP = true
+	if err := c.SetBoot(t.Context(), b); err != nil {
+		t.Fatalf("SetBoot(%+v) error = %v", b, err)
+	}
+	refused = 0
+	if err := errors.Join(c.SetBoot(t.Context(), bmc.Boot{Device: bmc.BootDisk}), c.SetBoot(t.Context(), b)); err != nil || refused != 0 {
+		t.Errorf("SetBoot() again: %v, with %d requests that it knows to be in vain", err, refused)
+	}
+	if got, err := c.System(t.Context()); err != nil || got.Boot.Device != bmc.BootHTTP || got.Boot.URL != "" {
+		t.Errorf("System() = %+v, %v, want HTTP without a URL", got.Boot, err)
+	}
+}

@@ -15,6 +15,7 @@ const (
 	aboutBoot     = "boot override"
 	aboutStanding = "boot override for good"
 	aboutTarget   = "boot from virtual media"
+	aboutURL      = "boot by HTTP"
 	aboutSlot     = "virtual media slot"
 	aboutInsert   = "virtual media"
 	aboutProtocol = "virtual media by"

@@ -46,6 +46,9 @@ const (
 
 var inSettings = []string{bootSettings, bootWholeSet}
 
+// fromDHCP is how a system knows what to boot by HTTP whose BMC takes no URL.
+const fromDHCP = "DHCP names what"
+
 // standingOnce is how an override is made to stay that does not.
 const standingOnce = "once, anew before each start"
 
@@ -107,7 +110,20 @@ func (c *client) SetBoot(ctx context.Context, b bmc.Boot) error {
 		if s.Boot, err = c.pendingBoot(ctx, s); err != nil {
 			return err
 		}
-		if err := c.keepBoot(ctx, b, s); err != nil {
+		if b.DHCP && c.lessons.Way(aboutURL) == fromDHCP {
+			b.URL = ""
+		}
+		err := c.keepBoot(ctx, b, s)
+		if b.DHCP && b.URL != "" && refusesBoot(err) {
+			// iLO and Lenovo XCC2 boot by HTTP, and have no HttpBootUri
+			// (dsx-ai-factory/libredfish pull 76).
+			b.URL = ""
+			if without := c.keepBoot(ctx, b, s); without == nil {
+				c.lessons.Learn(bmc.Lesson{Topic: aboutURL, Way: fromDHCP, Odd: true})
+				err = nil
+			}
+		}
+		if err != nil {
 			return err
 		}
 	}

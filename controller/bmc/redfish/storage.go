@@ -15,14 +15,17 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// raidTypes are the levels as Redfish names them (Volume.RAIDType), and as it
-// did before Volume 1.3.1 (VolumeType), where one name stands for several. What
-// operators call level 2 has no name at all.
-var raidTypes = []struct {
+// raidType is a level by its names.
+type raidType struct {
 	level bmc.Level
 	name  schemas.RAIDType
 	old   schemas.VolumeType
-}{
+}
+
+// raidTypes are the levels as Redfish names them (Volume.RAIDType), and as it
+// did before Volume 1.3.1 (VolumeType), where one name stands for several. What
+// operators call level 2 has no name at all.
+var raidTypes = []raidType{
 	{bmc.Level0, schemas.RAID0RAIDType, schemas.NonRedundantVolumeType},
 	{bmc.Level1, schemas.RAID1RAIDType, schemas.MirroredVolumeType},
 	{bmc.Level5, schemas.RAID5RAIDType, schemas.StripedWithParityVolumeType},
@@ -94,11 +97,25 @@ type logical struct {
 // Storage reads all storage of the system: a request for each resource, as
 // $expand is what services get wrong most.
 func (c *client) Storage(ctx context.Context) (bmc.Storage, error) {
-	all, err := c.subsystems(ctx)
+	s, err := c.computerSystem(ctx)
 	if err != nil {
 		return bmc.Storage{}, err
 	}
 	var out bmc.Storage
+	if s.Storage.ID == "" {
+		out.Controllers, err = c.arrayControllers(ctx, s)
+		if err == nil && out.Controllers == nil {
+			err = unsupported("Storage", "the system has none that its BMC knows")
+		}
+		return out, err
+	}
+	all, err := c.members(ctx, s.Storage.ID)
+	if err == nil && len(all) == 0 {
+		err = c.awake(ctx)
+	}
+	if err != nil {
+		return bmc.Storage{}, err
+	}
 	for _, uri := range all {
 		ctl, err := c.controller(ctx, uri)
 		if err != nil {
@@ -108,21 +125,6 @@ func (c *client) Storage(ctx context.Context) (bmc.Storage, error) {
 	}
 	out.Operations, err = c.operations(ctx)
 	return out, err
-}
-
-func (c *client) subsystems(ctx context.Context) ([]string, error) {
-	s, err := c.computerSystem(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if s.Storage.ID == "" {
-		return nil, unsupported("Storage", "the system has none that its BMC knows")
-	}
-	all, err := c.members(ctx, s.Storage.ID)
-	if err == nil && len(all) == 0 {
-		err = c.awake(ctx)
-	}
-	return all, err
 }
 
 func (c *client) controller(ctx context.Context, uri string) (bmc.Controller, error) {
@@ -405,13 +407,7 @@ func (c *client) when(ctx context.Context, volumes string) (map[string]any, erro
 // CreateVolume makes a volume. A service that knows the type of a volume by its
 // older name only is told that.
 func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operation, error) {
-	i := slices.IndexFunc(raidTypes, func(t struct {
-		level bmc.Level
-		name  schemas.RAIDType
-		old   schemas.VolumeType
-	}) bool {
-		return t.level == v.Level
-	})
+	i := slices.IndexFunc(raidTypes, func(t raidType) bool { return t.level == v.Level })
 	if i < 0 {
 		return bmc.Operation{}, fmt.Errorf("redfish: create volume: RAID level %s: Redfish has no such RAID type: %w", v.Level, bmc.ErrUnsupported)
 	}

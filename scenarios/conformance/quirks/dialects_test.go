@@ -13,11 +13,6 @@ import (
 // do not.
 var noRAID = map[string]string{"volumes": "no controller makes mirrors"}
 
-// noSetup is what servers answer that show neither storage nor settings.
-var noSetup = map[string]string{
-	"inventory": "Storage: the system has none", "settings": "it has nothing to set", "volumes": "Storage: the system has none",
-}
-
 // models are what the BMCs of server models do not let be done.
 var models = map[string]map[string]string{
 	"generic":           noRAID,
@@ -27,10 +22,8 @@ var models = map[string]map[string]string{
 	"fujitsu-rx2530-m7": noRAID,
 	"gigabyte-r282":     noRAID,
 	"lenovo-sr655":      noRAID,
-	// iLO 4 shows storage and settings by resources of its own alone, which the
-	// driver does not read; Metal3's ilo4 has neither (B-133).
-	"hpe-dl360-gen9": noSetup,
-	"hpe-dl380-gen9": noSetup,
+	"hpe-dl360-gen9":    noRAID, // that of iLO 4 is for tools of its own
+	"hpe-dl380-gen9":    noRAID,
 	// bmcweb shows storage and does not change it, and knows no BIOS attributes.
 	"openbmc-mtjade":    {"volumes": "no controller makes mirrors", "settings": "it has nothing to set"},
 	"openbmc-tiogapass": {"volumes": "no controller makes mirrors", "settings": "it has nothing to set"},
