@@ -29,7 +29,6 @@ Feature: Servers of every vendor
       | dell-r640 | idrac-virtualmedia   |
       | dell-r640 | redfish              |
       | dell-r640 | redfish-virtualmedia |
-      | dell-r640 | redfish-uefihttp     |
       | dell-r640 | ipmi                 |
       | dell-r650 | idrac                |
       | dell-r650 | idrac-redfish        |
@@ -38,7 +37,6 @@ Feature: Servers of every vendor
       | dell-r650 | ipmi                 |
       | dell-r760 | idrac-virtualmedia   |
       | dell-r760 | redfish-virtualmedia |
-      | dell-r760 | redfish-uefihttp     |
 
     @HPE
     Examples:
@@ -143,10 +141,30 @@ Feature: Servers of every vendor
       | dell-r770         | idrac-virtualmedia   |
       | dell-r770         | redfish              |
       | dell-r770         | redfish-virtualmedia |
-      | dell-r770         | redfish-uefihttp     |
       | dell-r770         | ipmi                 |
       | fujitsu-rx2530-m7 | redfish-virtualmedia |
       | openbmc-mtjade    | redfish              |
+
+  # B-131 B-160: an override to boot by HTTP boots nothing before that.
+  Scenario Outline: <model>, whose BIOS has to be told that it boots by HTTP, gets its image by <scheme>
+    Given a server of the model "<model>" in a lab of all models
+    When the operator sets the firmware settings of a host to come "HttpDev1EnDis=Enabled"
+    And the operator registers the server by "<scheme>"
+    Then the host becomes "available"
+    And the firmware settings are as wanted
+    When the operator names the second disk by its serial number
+    And the operator asks for the lab's image
+    Then the host becomes "provisioned"
+    And the server's second disk begins with the image
+    When the operator takes the image away
+    Then the host becomes "available"
+
+    @Dell
+    Examples:
+      | model     | scheme           |
+      | dell-r640 | redfish-uefihttp |
+      | dell-r760 | redfish-uefihttp |
+      | dell-r770 | redfish-uefihttp |
 
   # B-131 B-133: +http is for BMCs that speak HTTP without TLS.
   Scenario Outline: <model>, whose BMC has no TLS, gets its image by <scheme>
