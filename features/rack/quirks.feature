@@ -155,6 +155,23 @@ Feature: What real BMCs do wrong
     When a naive client sets the asset tag
     Then it is answered 200 with ""
 
+  @Q6
+  Scenario: Only what the vendor has of his own inserts images
+    Given the BMC has the quirk "vmedia-own-way"
+    When a naive client inserts an image
+    Then it is answered 404 with ""
+    When a naive client sets the image, saying that it does
+    Then it is answered 405 with "OperationNotAllowed"
+    When a naive client ejects
+    Then it is answered 404 with ""
+
+  @Q24
+  Scenario: A service without TLS
+    Given the BMC has the quirk "http-only"
+    Then the BMC's service answers over HTTP alone
+    Given the BMC has no quirk
+    Then the BMC's service answers over TLS alone
+
   @Q28
   Scenario: Members of empty collections are null
     Given the BMC has the quirk "members-null"

@@ -193,7 +193,12 @@ var Table = []Row{
 	{Package: "agent/machineconfig", May: []string{"agent/job", "agent/sys"}},
 
 	// Where both meet.
-	{Package: "features", May: []string{"features/steps", "scenarios/..."}},
+	{
+		// Its tests see to it that no dialect and no scheme is left out.
+		Package: "features",
+		May:     []string{"features/steps", "scenarios/..."},
+		Tests:   []string{"controller/bmc", "emulator/lab", "emulator/dialect", "emulator/machine", "fixtures"},
+	},
 	{Package: "features/rack", May: []string{"features/rack/steps"}, Tests: []string{"emulator/dialect/quirk"}},
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.

@@ -78,6 +78,7 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 		}
 		return s.server(1).SetQuirks([]quirk.Setting{q})
 	})
+	sc.Step(`^the BMC's service answers over (HTTP|TLS) alone$`, s.answersOver)
 	sc.Step(`^the BMC has no quirk$`, func() error { return s.server(1).SetQuirks(nil) })
 	sc.Step(`^a naive client ((?:inserts|sets|ejects|switches|changes|opens|makes|resets|deletes) ?[^"]*|ejects)$`, func(what string) error { return s.carryOut(1, what) })
 	sc.Step(`^a naive client has done this before: (.*)$`, func(whats string) error {
@@ -264,6 +265,21 @@ func (s *scene) registerWaits(sc *godog.ScenarioContext) {
 			return errors.New("it is not answered")
 		}
 	})
+}
+
+// answersOver asks for the service root with and without TLS.
+func (s *scene) answersOver(way string) error {
+	for name, scheme := range map[string]string{"HTTP": "http", "TLS": "https"} { // the order is not seen
+		r, err := s.lab.Client.Get(scheme + "://" + s.server(1).Address().String() + root + "/")
+		answers := err == nil && r.StatusCode == http.StatusOK
+		if err == nil {
+			err = r.Body.Close()
+		}
+		if answers != (name == way) {
+			return fmt.Errorf("over %s: it answers: %v (%v)", name, answers, err)
+		}
+	}
+	return is("the scheme of its address", strings.HasPrefix(s.server(1).URL(), "https:"), way == "TLS")
 }
 
 // lacks reads events until one tells of the power, and says whether one has a

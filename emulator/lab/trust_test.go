@@ -1,0 +1,63 @@
+package lab_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+)
+
+// A BMC that verifies certificates trusts the lab's authority, and none that it
+// does not know.
+func TestMediaFromAServerOfTheLab(t *testing.T) {
+	l := labtest.Start(t, lab.Config{})
+	h := l.First()
+	slot := h.BMC().Slots[0].ID
+	cert, err := l.Certificate("images", netip.MustParseAddr("127.0.0.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := l.Certificate("images", netip.MustParseAddr("127.0.0.1"))
+	if err != nil || string(again.Certificate[0]) != string(cert.Certificate[0]) {
+		t.Errorf("Certificate() is another one the second time, %v", err)
+	}
+	serve := func(of *tls.Certificate) string {
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "image") }))
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		if of != nil {
+			s.TLS = &tls.Config{Certificates: []tls.Certificate{*of}}
+		}
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		return s.URL + "/a.iso"
+	}
+	known, foreign := serve(cert), serve(nil)
+	for _, tt := range []struct {
+		name, url string
+		verify    bool
+		fails     bool
+	}{
+		{"of the lab", known, true, false},
+		{"of the lab, not verified", known, false, false},
+		{"of nobody", foreign, true, true},
+		{"of nobody, not verified", foreign, false, false},
+	} {
+		for _, c := range []bmc.Command{bmc.EjectMedia{Slot: slot}, bmc.VerifyMedia{Slot: slot, Verify: tt.verify}} {
+			if _, err := h.ApplyBMC(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := h.ApplyBMC(t.Context(), bmc.InsertMedia{Slot: slot, Image: tt.url, WriteProtected: true})
+		if errors.Is(err, bmc.ErrMedia) != tt.fails || err != nil && !tt.fails {
+			t.Errorf("%s: InsertMedia() error = %v, want one: %v", tt.name, err, tt.fails)
+		}
+	}
+}
