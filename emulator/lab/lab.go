@@ -103,7 +103,7 @@ type Lab struct {
 	ssdp       *ssdp.Responder // nil: nobody can search
 	searchable bool
 	conns      conns
-	plain      *plain          // connections without TLS
+	plain      *plain           // connections without TLS
 	service    *redfish.Service // the right answers
 	stale      *redfish.Service // those of before
 	ipmi       *ipmi.Service

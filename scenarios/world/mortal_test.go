@@ -276,8 +276,8 @@ func (c mortalClient) SetBoot(ctx context.Context, b bmc.Boot) error {
 	return c.m.around(c.f, func() error { return c.Client.SetBoot(ctx, b) })
 }
 
-func (c mortalClient) InsertMedia(ctx context.Context, url string) error {
-	return c.m.around(c.f, func() error { return c.Client.InsertMedia(ctx, url) })
+func (c mortalClient) InsertMedia(ctx context.Context, urls ...string) error {
+	return c.m.around(c.f, func() error { return c.Client.InsertMedia(ctx, urls...) })
 }
 
 func (c mortalClient) EjectMedia(ctx context.Context) error {
