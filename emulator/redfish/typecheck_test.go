@@ -48,26 +48,7 @@ type typeCheck struct {
 // Faults that are allowed are no faults.
 func checkTypes(t testing.TB, s *Service, own []dialect.OEMType, uris []string, allowed func(of, path string) bool) {
 	t.Helper()
-	c := &typeCheck{
-		t: t, types: newTypes(t, own), found: map[string]shown{}, settings: map[string]bool{}, capabilities: map[string]bool{}, meant: map[string]string{},
-	}
-	c.read = func(uri string) (shown, bool) {
-		w := call(t, s, "admin", "GET", uri, "", "Accept-Encoding", "gzip") // some documents come in no other way
-		r := shown{uri: uri, allow: w.Header().Get("Allow")}
-		if w.Code >= 300 || !strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
-			return r, false
-		}
-		body := io.Reader(w.Body)
-		if w.Header().Get("Content-Encoding") == "gzip" {
-			z, err := gzip.NewReader(w.Body)
-			must(t, err)
-			body = z
-		}
-		d := json.NewDecoder(body)
-		d.UseNumber()
-		must(t, d.Decode(&r.body))
-		return r, true
-	}
+	c := newTypeCheck(t, s, own)
 	var queue []shown
 	for _, uri := range uris {
 		if r, ok := c.get(uri); ok {
@@ -106,6 +87,30 @@ func checkTypes(t testing.TB, s *Service, own []dialect.OEMType, uris []string, 
 			report(typeName(c.meant[r.uri]), r.uri, fault{"@odata.type", "is not there"})
 		}
 	}
+}
+
+func newTypeCheck(t testing.TB, s *Service, own []dialect.OEMType) *typeCheck {
+	c := &typeCheck{
+		t: t, types: newTypes(t, own), found: map[string]shown{}, settings: map[string]bool{}, capabilities: map[string]bool{}, meant: map[string]string{},
+	}
+	c.read = func(uri string) (shown, bool) {
+		w := call(t, s, "admin", "GET", uri, "", "Accept-Encoding", "gzip") // some documents come in no other way
+		r := shown{uri: uri, allow: w.Header().Get("Allow")}
+		if w.Code >= 300 || !strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
+			return r, false
+		}
+		body := io.Reader(w.Body)
+		if w.Header().Get("Content-Encoding") == "gzip" {
+			z, err := gzip.NewReader(w.Body)
+			must(t, err)
+			body = z
+		}
+		d := json.NewDecoder(body)
+		d.UseNumber()
+		must(t, d.Decode(&r.body))
+		return r, true
+	}
+	return c
 }
 
 // documents are the addresses in a body of what is no resource.

@@ -46,7 +46,6 @@ var Record = dialect.Record{
 	Breaks: []dialect.Break{
 		{Of: "ComputerSystem", Path: "Links/Managers", Why: "Links.ManagedBy is called so: client, system-v5.json"},
 		{Of: "Task", Path: "Messages", Why: "it is an object once the task has ended: client, create-volume-task-exception-response.json"},
-		{Of: "Bios", Path: "AttributeRegistry", Why: "it has no v before its version: client, bios.json"},
 		{Of: "ComputerSystem", Path: "Actions/Oem/Huawei", Why: "the vendor's actions are in an object of his: client, system-v5.json"},
 		{Of: "StorageCollection", Path: "@odata.id", Why: "it is Storages, with an s: client, get-raid-storage-0.json"},
 		{Of: "Storage", Path: "@odata.id", Why: "it is below Storages"},

@@ -81,7 +81,6 @@ func record(g generation) dialect.Record {
 		IPMI:  overIPMI(g),
 		Breaks: []dialect.Break{
 			{Of: "DellJobCollection", Path: "Id", Why: "it is JobQueue [V: sushy, sample of a queue]"},
-			{Of: "DellAttributes", Path: "Id", Why: "before 4.x it is the name of the group, which its address has in another place [V]"},
 			{Of: "DellJobService", Path: "Id", Why: "it is Job Service [V: sushy, sample of it]"},
 		},
 	}
@@ -195,6 +194,8 @@ func eight(g generation) dialect.Record {
 		dialect.Move{From: "/redfish/v1/SessionService/Sessions", To: "/redfish/v1/Sessions"},
 		dialect.Move{From: "/redfish/v1/JsonSchemas", To: "/redfish/v1/JSONSchemas"},
 	)
+	r.Breaks = slices.DeleteFunc(r.Breaks, func(b dialect.Break) bool { return b.Of == "DellJobService" }) // which it has not
+	r.Breaks = append(r.Breaks, dialect.Break{Of: "DellAttributes", Path: "Id", Why: "before 4.x it is the name of the group, which its address has in another place [V]"})
 	// What the moves bring with them.
 	at := func(of, why string) dialect.Break { return dialect.Break{Of: of, Path: "@odata.id", Why: why} }
 	r.Breaks = append(r.Breaks,

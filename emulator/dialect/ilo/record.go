@@ -180,8 +180,7 @@ func fourth() dialect.Record {
 	r.Own.Also = append(r.Own.Also, dialect.Move{From: "/rest/v1", To: "/redfish/v1"}, dialect.Move{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"})
 	// It knows no query [K].
 	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored}
-	r.Breaks = append(r.Breaks, dialect.Break{Of: "ServiceRoot", Path: "Links/Sessions", Why: "the API before Redfish has other links [K]"},
-		dialect.Break{Of: "ManagerNetworkProtocol", Path: "@odata.id", Why: "it is NetworkService [V docs of iLO 4]"})
+	r.Breaks = append(r.Breaks, dialect.Break{Of: "ManagerNetworkProtocol", Path: "@odata.id", Why: "it is NetworkService [V docs of iLO 4]"})
 	return r
 }
 
