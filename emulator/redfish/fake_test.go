@@ -273,6 +273,9 @@ func (h *host) happen(evs []machine.Event) (told []bmc.Event) {
 		ev := evs[0]
 		evs = evs[1:]
 		told = append(told, h.bmc.Hear(h.now, []machine.Event{ev})...)
+		if _, ok := ev.(machine.Reported); ok {
+			told = append(told, ev)
+		}
 		tried, ok := ev.(machine.BootTried)
 		if !ok {
 			continue

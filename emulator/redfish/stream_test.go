@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -164,6 +166,33 @@ func TestStreamsAreFiltered(t *testing.T) {
 		logIn(t, s, "reader")
 		if _, got := stream.next(); tt.want != nil && !slices.Equal(said(got), tt.want) {
 			t.Errorf("%s: told %q, want %q", tt.filter, said(got), tt.want)
+		}
+	}
+}
+
+// What DMTF's Protocol Validator asserts of reports in streams, and asks for none.
+func TestStreamTellsReports(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	stream := openStream(t, serve(t, s), "?$filter=EventFormatType%20eq%20'MetricReport'")
+	made := call(t, s, "admin", "POST", telemetryURI+"/MetricReportDefinitions", `{"Id":"p","MetricReportDefinitionType":"Periodic",
+		"Schedule":{"RecurrenceInterval":"PT1M"},"Metrics":[{"MetricId":"TotalPower"}],"ReportActions":["RedfishEvent"]}`)
+	if made.Code != 201 {
+		t.Fatalf("%s", shape("POST", "MetricReportDefinitions", "", made))
+	}
+	h.pass(90 * time.Second)
+	stream.line() // its id
+	data, _ := strings.CutPrefix(stream.line(), "data: ")
+	var body map[string]any
+	d := json.NewDecoder(strings.NewReader(data))
+	d.UseNumber()
+	must(t, d.Decode(&body))
+	if body["Id"] != "p" || pluck(t, body, "MetricValues/0/MetricId") != "TotalPower" {
+		t.Errorf("told %s", data)
+	}
+	if _, err := openBundle(); err == nil {
+		for _, bad := range newTypeCheck(t, s, nil).faults(shown{uri: telemetryURI + "/MetricReports/p", body: body}) {
+			t.Errorf("%s: %s", bad.path, bad.text)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func eight(g generation) dialect.Record {
 	// Settings have no apply times: a job is made of what was sent [K].
 	r.Face.Rules = append(r.Face.Rules,
 		// [V: POST to Sessions is 405: Basic]
-		dialect.Rule{Of: "SessionCollection", Method: "POST", Status: 405, Says: g.say("SYS402", "The method %1 is not there for this address.")},
+		dialect.Rule{Of: "SessionCollection", Method: "POST", Status: 405, Says: g.say("SYS402", "The method of the request is not there for this address.")},
 		// [V: sushy: 2.75.75.75 answers ResetBios without a body 400]
 		dialect.Rule{Of: "Bios", Method: "Bios.ResetBios", Empty: true, Says: g.say("SYS405", "The body of the request is not JSON.")},
 	)

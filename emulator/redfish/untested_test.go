@@ -1,0 +1,49 @@
+package redfish
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// untested are the assertions that DMTF's Protocol Validator (1.2.9) does not
+// test on a BMC of the generic dialect, with why that is and which test of ours
+// shows what they assert.
+var untested = []struct{ assertion, why, file, test string }{
+	{
+		"PROTO_REDIRECT_ENFORCES_TARGET_PRIVS", "nothing is redirected but HTTP to HTTPS, where it is a request like any other",
+		"redirect_test.go", "TestRedirect",
+	},
+	{
+		"REQ_DATA_MOD_ERRORS", "it sends no POST that is refused",
+		"account_test.go", "TestWhatAnAccountCannotBe",
+	},
+	{
+		"RESP_STATUS_INTERNAL_SERVER_ERROR", "nothing that a client sends is answered 500",
+		"behaviour_test.go", "TestFailureOfTheHostIsToldAndLogged",
+	},
+	{
+		"SERV_SSE_JSON_METRIC_REPORT_FORMAT", "it opens no stream of reports",
+		"stream_test.go", "TestStreamTellsReports",
+	},
+	// It searches on the network device of the default route, and only a rack with
+	// --ssdp answers, on the device of that name: a search there finds the BMC, and
+	// all seven pass.
+	{"SERV_SSDP_CAN_BE_DISABLED", "nobody is asked", "../lab/internal_test.go", "TestABMCCanHideFromSearches"},
+	{"SERV_SSDP_MSEARCH_RESPONDS_TO_REDFISH_OR_ALL", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestServicesAreFound"},
+	{"SERV_SSDP_M_SEARCH_RESPONSE_FORMAT", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestServicesAreFound"},
+	{"SERV_SSDP_ST_HEADER_FORMAT", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestServicesAreFound"},
+	{"SERV_SSDP_AL_HEADER_POINTS_TO_SERVICE_ROOT", "nobody is asked", "../lab/discover_test.go", "TestBMCsAreFound"},
+	{"SERV_SSDP_USN_MATCHES_SERVICE_ROOT_UUID", "nobody is asked", "../lab/discover_test.go", "TestBMCsAreFound"},
+	{"SERV_SSDP_UUID_IN_CANONICAL_FORMAT", "nobody is asked", "../lab/ssdp/ssdp_test.go", "TestServicesAreFound"},
+}
+
+func TestWhatIsNotTestedIsTestedHere(t *testing.T) {
+	for _, u := range untested {
+		text, err := os.ReadFile(u.file)
+		must(t, err)
+		if !strings.Contains(string(text), "func "+u.test+"(t *testing.T)") {
+			t.Errorf("%s: there is no %s in %s", u.assertion, u.test, u.file)
+		}
+	}
+}
