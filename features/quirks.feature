@@ -230,6 +230,10 @@ Feature: Servers whose BMCs are as real ones are
       | ipmi-endianseq     |                                       |
       | ipmi-slowcommit    |                                       |
       | ipmi-discretereading |                                     |
+      | ipmi-noauthcodecheck |                                     |
+      | ipmi-nochecksumcheck |                                     |
+      | ipmi-assumebmcowner |                                      |
+      | ipmi-ignorescanningdisabled |                              |
       | ipmi-cipher-list-silent |                                  |
       | ipmi-cipher-list-lies |                                    |
       | ipmi-off-when-off-errors |                                 |

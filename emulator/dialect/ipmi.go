@@ -60,6 +60,8 @@ type IPMIFaults struct {
 	Padded  bool
 	NoID    bool // packets of sessions of IPMI 1.5 have the session ID 0 (§13.6)
 	Swapped bool // and their sequence numbers have their highest byte first
+	BadCode bool // and their codes are wrong (§22.17.1)
+	BadSum  bool // the second checksum of what is answered in a session is wrong (§13.8)
 	// Commits is how many writes of configuration are kept that come within
 	// Settling of one another; more are taken and lost. 0: all are kept.
 	Commits  int
@@ -67,6 +69,8 @@ type IPMIFaults struct {
 	// Discrete says that records of sensors with numbers say that they have
 	// states (§43.1).
 	Discrete bool
+	Foreign  bool // and records of sensors that they are another controller's
+	Unread   bool // sensors with numbers say that they are not scanned, and are (§35.14)
 }
 
 // validateIPMI says what is wrong with it.

@@ -23,7 +23,7 @@ var _ session.Faulty = realm{}
 // Faults implements session.Faulty.
 func (r realm) Faults() session.Faults {
 	f := &r.host.Dialect().IPMI.Faults
-	return session.Faults{OpenRole: f.OpenSessPriv, Code: f.IntegrityCheck, Long: f.LongCode, Padded: f.Padded, NoID: f.NoID, Swapped: f.Swapped}
+	return session.Faults{OpenRole: f.OpenSessPriv, Code: f.IntegrityCheck, Long: f.LongCode, Padded: f.Padded, NoID: f.NoID, Swapped: f.Swapped, Wrong: f.BadCode}
 }
 
 // GUID implements session.Realm. It is the UUID that SMBIOS and Redfish have,

@@ -107,8 +107,12 @@ func (x *exchange) readSDR(all [][]byte, held reservation) error {
 		return NotPresent
 	}
 	rec := all[at]
-	if x.host.Dialect().IPMI.Faults.Discrete {
+	faults := &x.host.Dialect().IPMI.Faults
+	if faults.Discrete {
 		rec = sdr.Discrete(rec)
+	}
+	if faults.Foreign {
+		rec = sdr.Foreign(rec)
 	}
 	if count == 0xff {
 		count = len(rec) - offset

@@ -214,6 +214,9 @@ func (x *exchange) flags(s *sensor, reads bool) byte {
 			out &^= scanningOn
 		}
 	}
+	if s.numeric != nil && x.host.Dialect().IPMI.Faults.Unread {
+		out &^= scanningOn
+	}
 	if !reads {
 		out |= unavailable
 	}

@@ -223,6 +223,9 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 		return
 	}
 	body := req.AppendResponse(nil, byte(code), named(&req, x.out))
+	if got.Session != nil && x.host.Dialect().IPMI.Faults.BadSum {
+		body[len(body)-1]++
+	}
 	if got.Session != nil && x.more == nil { // what follows would be missed
 		got.Session.Remember(got.Body, body)
 	}

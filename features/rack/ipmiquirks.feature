@@ -92,9 +92,18 @@ Feature: What real BMCs do wrong with IPMI
     Then it says ": off"
 
     Examples:
-      | workaround |
-      | idzero     |
-      | endianseq  |
+      | workaround      |
+      | idzero          |
+      | endianseq       |
+      | noauthcodecheck |
+
+  @Q35
+  Scenario: Answers whose checksums are wrong
+    Given the BMC has the quirk "ipmi-nochecksumcheck"
+    When the operator runs `ipmipower --session-timeout=4000 --retransmission-timeout=500 --stat`
+    Then it says "timeout"
+    When the operator runs `ipmipower -W nochecksumcheck --stat`
+    Then it says ": off"
 
   @Q35
   Scenario: Sensors that read numbers and say that they have states
@@ -110,6 +119,23 @@ Feature: What real BMCs do wrong with IPMI
     And it says something like "[0-9]+[.]00 +[|] RPM"
     When the operator runs `ipmi-sensors -t Fan` at the other server
     Then it ends well
+
+  @Q35
+  Scenario Outline: Sensors that are nobody's, or that nobody reads, as they say: <workaround>
+    Given the operator has run `ipmipower --on`
+    And 10 minutes pass
+    And the BMC has the quirk "ipmi-<workaround>"
+    When the operator runs `ipmi-sensors -t Fan`
+    Then it ends well
+    And it says "| N/A | RPM"
+    When the operator runs `ipmi-sensors -t Fan -W <workaround>`
+    Then it ends well
+    And it says something like "[0-9]+[.]00 +[|] RPM"
+
+    Examples:
+      | workaround             |
+      | assumebmcowner         |
+      | ignorescanningdisabled |
 
   @Q35
   Scenario: Configuration that is written faster than it is kept

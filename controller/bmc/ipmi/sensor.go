@@ -31,6 +31,7 @@ type records struct {
 // record is a sensor's data record: a full one (§43.1), or of a compact one
 // (§43.2) the name.
 type record struct {
+	owner       byte // address
 	number, lun byte
 	name        string
 	analog      bool
@@ -78,6 +79,7 @@ func (s *session) sdr(ctx context.Context) (*records, error) {
 		return known, nil
 	}
 	known = &records{version: version}
+	var others []record // of other controllers, which have sensors of their own
 	r := sdrReader{session: s}
 	id := uint16(firstRecord)
 	for most := 2*(int(b[1])|int(b[2])<<8) + 16; id != lastRecord && most > 0; most-- {
@@ -89,12 +91,22 @@ func (s *session) sdr(ctx context.Context) (*records, error) {
 			return nil, err
 		}
 		if one, ok := parseRecord(raw); ok {
-			known.sensors = append(known.sensors, one)
+			if one.owner == addressBMC {
+				known.sensors = append(known.sensors, one)
+			} else {
+				others = append(others, one)
+			}
 		}
 		if next == id {
 			break
 		}
 		id = next
+	}
+	if !slices.ContainsFunc(known.sensors, func(r record) bool { return r.analog }) && len(others) > 0 {
+		// Some BMCs say of all sensors that they are another's (FreeIPMI,
+		// workaround assumebmcowner).
+		known.sensors = others
+		c.lessons.Learn(bmc.Lesson{Topic: aboutSensors, Way: "they are the BMC's, whatever it says", Odd: true})
 	}
 	c.mu.Lock()
 	c.records = known
@@ -182,12 +194,11 @@ func parseRecord(b []byte) (record, bool) {
 	const (
 		full, compact         = 0x01, 0x02
 		fullName, compactName = 47, 31 // places of type and length of the name
-		bmcOwner              = addressBMC
 	)
-	if len(b) < compactName+1 || b[5] != bmcOwner {
-		return record{}, false // of another controller, which has its own sensors
+	if len(b) < compactName+1 {
+		return record{}, false
 	}
-	r := record{number: b[7], lun: b[6] & 3}
+	r := record{owner: b[5], number: b[7], lun: b[6] & 3}
 	place := compactName
 	switch {
 	case b[3] == compact:

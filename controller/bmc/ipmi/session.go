@@ -43,11 +43,12 @@ func (c *client) login(ctx context.Context, first int) (*session, int, error) {
 
 // What lessons are about, and what is learned.
 const (
-	aboutLogin = "login"
-	nameAsIs   = "the name as it is"
-	nameFilled = "the name filled up to 16 bytes"
-	aboutCode  = "code of RAKP 2"
-	codeLong   = "a byte too long"
+	aboutLogin   = "login"
+	nameAsIs     = "the name as it is"
+	nameFilled   = "the name filled up to 16 bytes"
+	aboutCode    = "code of RAKP 2"
+	aboutSensors = "sensors"
+	codeLong     = "a byte too long"
 )
 
 // prove opens a session with a name in the form that the BMC takes. One that

@@ -63,4 +63,24 @@ var freeIPMI = []Quirk{
 		Seen: "HP ProLiant DL380 G7 and ML310 G5", Source: workaround("discretereading"),
 		change: faulty(func(f *dialect.IPMIFaults) { f.Discrete = true }),
 	},
+	{
+		ID: "ipmi-noauthcodecheck", Does: "IPMI 1.5 is taken, and the codes of its packets are wrong",
+		Seen: "Xyratex HB-F8-SRAY, Intel Windmill, Quanta Winterfell, Wiwynn Windmill", Source: workaround("noauthcodecheck"),
+		change: v15(func(f *dialect.IPMIFaults) { f.BadCode = true }),
+	},
+	{
+		ID: "ipmi-nochecksumcheck", Does: "the checksums of what is answered in a session are wrong",
+		Seen: "Supermicro X9SCM-iiF, X9DRi-F and X9DRFR", Source: workaround("nochecksumcheck"),
+		change: faulty(func(f *dialect.IPMIFaults) { f.BadSum = true }),
+	},
+	{
+		ID: "ipmi-assumebmcowner", Does: "records of the BMC's sensors say that they are of another controller, which there is not",
+		Seen: "Fujitsu RX300 and RX300S2", Source: workaround("assumebmcowner"),
+		change: faulty(func(f *dialect.IPMIFaults) { f.Foreign = true }),
+	},
+	{
+		ID: "ipmi-ignorescanningdisabled", Does: "sensors that read a number say that they are not scanned",
+		Seen: "Dell PowerEdge 2900, 2950, R410 and R610, HP Integrity rx3600", Source: workaround("ignorescanningdisabled"),
+		change: faulty(func(f *dialect.IPMIFaults) { f.Unread = true }),
+	},
 }

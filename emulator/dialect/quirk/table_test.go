@@ -53,6 +53,8 @@ var table = map[int][]string{
 		"supermicro20=ipmi-supermicro20", "intel20=ipmi-intel20", "sun20=ipmi-sun20", "opensesspriv=ipmi-opensesspriv", "authcap=ipmi-authcap",
 		"idzero=ipmi-idzero", "endianseq=ipmi-endianseq", "integritycheckvalue=ipmi-integritycheckvalue", "solpayloadsize=ipmi-solpayloadsize",
 		"slowcommit=ipmi-slowcommit", "discretereading=ipmi-discretereading",
+		// "and so on": more of FreeIPMI's that change what a BMC sends.
+		"ipmi-noauthcodecheck", "ipmi-nochecksumcheck", "ipmi-assumebmcowner", "ipmi-ignorescanningdisabled",
 	},
 }
 

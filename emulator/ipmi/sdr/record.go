@@ -149,6 +149,18 @@ func Discrete(rec []byte) []byte {
 	return out
 }
 
+// Foreign is a record as a BMC has it that says of its sensors that they are of
+// a controller which there is not. Others stay as they are.
+func Foreign(rec []byte) []byte {
+	const kind, owner, nobody = 3, 5, 0x24
+	if len(rec) <= owner || rec[kind] != kindFull && rec[kind] != kindCompact {
+		return rec
+	}
+	out := append([]byte(nil), rec...)
+	out[owner] = nobody
+	return out
+}
+
 // m is M and the tolerance, which is none beside rounding.
 func (f Factors) m() []byte {
 	m := uint16(f.M)

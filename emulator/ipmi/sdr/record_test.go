@@ -92,3 +92,19 @@ func TestDiscreteRecords(t *testing.T) {
 		t.Errorf("compact (-want +got):\n%s", d)
 	}
 }
+
+func TestForeignRecords(t *testing.T) {
+	compact := Compact{Key: Key{Owner: 0x20, Number: 2, Name: "PSU"}}.Append(nil, 2)
+	want := append([]byte(nil), compact...)
+	want[5] = 0x24
+	if d := cmp.Diff(want, Foreign(compact)); d != "" {
+		t.Errorf("compact (-want +got):\n%s", d)
+	}
+	if compact[5] != 0x20 {
+		t.Error("the record that others share has changed")
+	}
+	fru := FRU{Owner: 0x20, Name: "FRU"}.Append(nil, 3)
+	if d := cmp.Diff(fru, Foreign(fru)); d != "" {
+		t.Errorf("FRU (-want +got):\n%s", d)
+	}
+}

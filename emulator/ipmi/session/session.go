@@ -64,6 +64,7 @@ type Faults struct {
 	// Of packets of IPMI 1.5:
 	NoID    bool // their session ID is 0
 	Swapped bool // their sequence number has its highest byte first
+	Wrong   bool // their code is not right
 }
 
 func faultsOf(r Realm) Faults {

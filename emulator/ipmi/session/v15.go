@@ -233,6 +233,10 @@ func (f Frame) sealV15(out, body []byte) []byte {
 		}
 		if p.Auth != wire.AuthNone {
 			p.Code = s.keys.signV15(p.Session, p.Sequence, body)
+			if f.faults.Wrong {
+				p.Code = slices.Clone(p.Code)
+				p.Code[0] ^= 0xff
+			}
 		}
 	}
 	sealed, err := p.AppendBinary(out)
