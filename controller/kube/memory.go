@@ -7,7 +7,7 @@ import (
 
 const (
 	gcPercent   = 500        // at the default of 100 a fifth of an API server's work is collecting garbage
-	memoryLimit = 1000 << 20 // from here on memory is dearer than time: a thousand hosts that are worked on at once
+	memoryLimit = 1200 << 20 // from here on memory is dearer than time: a thousand hosts that are worked on at once
 )
 
 // TrimCollector makes the garbage collector of this process trade memory for

@@ -24,7 +24,7 @@ func (r reader) cpu(arch string) job.CPU {
 			c.Count++
 		case "model name", "cpu", "Model", "machine":
 			if c.Model == "" {
-				c.Model = value
+				c.Model = strings.Clone(value) // else the whole file stays with it: a hundred KB on a large server
 			}
 		case "cpu MHz", "clock":
 			if c.MHz == 0 {
@@ -32,7 +32,7 @@ func (r reader) cpu(arch string) job.CPU {
 			}
 		case "flags", "Features", "features":
 			if len(c.Flags) == 0 {
-				c.Flags = append(c.Flags, strings.Fields(value)...)
+				c.Flags = append(c.Flags, strings.Fields(strings.Clone(value))...)
 			}
 		}
 	}
