@@ -99,9 +99,10 @@ func protocol() dialect.Protocol {
 		Queries: dialect.Queries{ExpandAll: true, ExpandRest: true, Levels: 1, TopSkip: true, Unknown: dialect.Ignored},
 		// [V] client: storage.py, cmdlets: Redfish.ps1: a PATCH needs If-Match, a
 		// DELETE does not: so volumes and accounts, which have both, are not here.
-		// Clients that send none, as sushy does for BIOS settings, cannot change those
-		// here, nor on a real one.
-		ETags: dialect.ETags{Required: []string{
+		// Clients that send none, as sushy before 4.6 does for BIOS settings, cannot
+		// change those here, nor on a real one [V] gofish#174, ansible#60031 (whose
+		// iBMC 3.31 answers 412). ETags are weak [V] gofish#175, gofish#177.
+		ETags: dialect.ETags{Written: dialect.Weak, Required: []string{
 			"ComputerSystem", "Bios", "Manager", "ManagerNetworkProtocol", "EthernetInterface", "Chassis", "Storage", "Drive",
 			"AccountService", "SessionService", "EventService", "LogService",
 		}},

@@ -71,9 +71,10 @@ func record() dialect.Record {
 			Unknown: dialect.Ignored, // [K]
 		},
 		// A PATCH without If-Match is refused [V: gofish #171, of an SR655; libredfish,
-		// which sends * with every PATCH, that of Bios/SD and SecureBoot too]. A
-		// DELETE is not [K]. Clients that write BIOS or SecureBoot without it, as
-		// sushy 4.3 does, are refused here as there.
+		// which sends * with every PATCH, that of Bios/SD and SecureBoot too; ansible
+		// #6434, of Bios/SD of a Gigabyte]. A DELETE is not [K]. Clients that write
+		// BIOS or SecureBoot without it, as sushy before 4.6 does, are refused here as
+		// there.
 		ETags: dialect.ETags{Required: []string{"*"}, Deletes: true},
 		Sayings: map[string]dialect.Saying{"PreconditionRequired": {
 			Registry: "Ami", Version: "1.0.0", Key: "PreconditionHeaderMissing", // [V: gofish #171]
