@@ -120,6 +120,7 @@ func TestIBMCIsAsItsClientsSay(t *testing.T) {
 		vendorAsk{"get-drive-0.json", "GET", "/redfish/v1/Chassis/1/Drives/HDDPlaneDisk1", "", false, 200, `"FirmwareStatus":"Online"`},
 		vendorAsk{"create-volume-task-exception-response.json", "POST", volumes, strings.Replace(volume, "[0,1]", "[77]", 1), false, 400, "iBMC.1.0.PhysicalDiskIdInvalid"},
 		vendorAsk{"volumes as the standard has them", "POST", volumes, `{"RAIDType":"RAID1","Links":{"Drives":[{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk2"},{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk3"}]}}`, false, 202, ""},
+		vendorAsk{"a value is told as it was sent", "POST", volumes, `{"RAIDType":"RAID1","Links":{"Drives":[{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk2"},{"@odata.id":"/redfish/v1/Chassis/1/Drives/HDDPlaneDisk4"}]}}`, false, 409, "The value /redfish/v1/Chassis/1/Drives/HDDPlaneDisk2 "},
 		vendorAsk{"volumes as the standard has them", "DELETE", volumes + "/LogicalDrive2", "", false, 202, ""},
 		vendorAsk{"the table: http, by PATCH", "PATCH", "/redfish/v1/Managers/1/VirtualMedia/CD", `{"Image":"http://images.test/a.iso"}`, false, 400, "iBMC.1.0.FileTransferProtocolMismatch"},
 		vendorAsk{"volume.py: initialize", "POST", volumes + "/LogicalDrive1/Actions/Volume.Initialize", `{"Type":"QuickInit"}`, false, 202, ""},

@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/redfish/message"
 )
@@ -32,4 +33,33 @@ func (x *exchange) said(status int, ms []message.Message) (int, []message.Messag
 		}
 	}
 	return status, ms
+}
+
+// told are messages about what was sent, with addresses as clients see them: a
+// value may be one, which was read as the tree's.
+func (x *exchange) told(ms []message.Message) []message.Message {
+	if x.host == nil {
+		return ms
+	}
+	f := faceOf(x.host.Dialect())
+	if f == nil {
+		return ms
+	}
+	ms = slices.Clone(ms)
+	for i := range ms {
+		m := &ms[i]
+		if len(m.Related) == 0 {
+			continue
+		}
+		for n, arg := range m.Args {
+			to := f.address(arg)
+			if to == arg {
+				continue
+			}
+			m.Args = slices.Clone(m.Args)
+			m.Args[n] = to
+			m.Text, m.Resolution = strings.ReplaceAll(m.Text, arg, to), strings.ReplaceAll(m.Resolution, arg, to)
+		}
+	}
+	return ms
 }

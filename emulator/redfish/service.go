@@ -447,7 +447,7 @@ func (x *exchange) refuse(status int, ms ...message.Message) {
 	if x.inner != "" {
 		x.refused = ms
 	}
-	status, ms = x.said(status, ms)
+	status, ms = x.said(status, x.told(ms))
 	x.w.Header()["Content-Type"] = jsonContent
 	x.send(status, x.error(ms...))
 }
