@@ -27,11 +27,11 @@ import (
 type Clock struct {
 	mu      sync.Mutex
 	mode    mode
-	factor  float64   // of Scaled; 1 for Wall and Jumping
-	base    time.Time // lab time at anchor
-	anchor  time.Time // real time, with its monotonic reading
-	timers  waits     // they hurry a Jumping clock
-	lazy    waits     // these do not
+	factor  float64    // of Scaled; 1 for Wall and Jumping
+	base    time.Time  // lab time at anchor
+	anchor  time.Time  // real time, with its monotonic reading
+	timers  Due[*wait] // they hurry a Jumping clock
+	lazy    Due[*wait] // these do not
 	seq     uint64
 	active  time.Time       // real time of the last sign of work
 	settled []chan struct{} // closed when busy comes down to 0
@@ -258,13 +258,13 @@ func (c *Clock) first() *wait {
 	switch {
 	case len(c.lazy) == 0 && len(c.timers) == 0:
 		return nil
-	case len(c.lazy) == 0 || len(c.timers) > 0 && c.timers[0].before(c.lazy[0]):
+	case len(c.lazy) == 0 || len(c.timers) > 0 && c.timers[0].Before(c.lazy[0]):
 		return c.timers[0]
 	}
 	return c.lazy[0]
 }
 
-func (c *Clock) heap(w *wait) *waits {
+func (c *Clock) heap(w *wait) *Due[*wait] {
 	if w.lazy {
 		return &c.lazy
 	}
@@ -339,12 +339,16 @@ type wait struct {
 	index int // in its heap; -1 when it is not there
 }
 
-func (w *wait) before(o *wait) bool {
+// Before implements Dated.
+func (w *wait) Before(o *wait) bool {
 	if !w.at.Equal(o.at) {
 		return w.at.Before(o.at)
 	}
 	return w.seq < o.seq
 }
+
+// Place implements Dated.
+func (w *wait) Place() *int { return &w.index }
 
 // fire takes a wait out of its heap and sends its tick. A function counts as
 // work in flight from here until it returns, so that no jump and no Settle can

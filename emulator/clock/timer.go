@@ -77,32 +77,3 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 		return nil
 	}
 }
-
-// waits is a heap by time.
-type waits []*wait
-
-func (h waits) Len() int { return len(h) }
-
-func (h waits) Less(i, j int) bool { return h[i].before(h[j]) }
-
-func (h waits) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push implements heap.Interface.
-func (h *waits) Push(x any) {
-	w := x.(*wait)
-	w.index = len(*h)
-	*h = append(*h, w)
-}
-
-// Pop implements heap.Interface.
-func (h *waits) Pop() any {
-	old := *h
-	w := old[len(old)-1]
-	w.index = -1
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return w
-}

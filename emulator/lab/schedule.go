@@ -15,7 +15,7 @@ type schedule struct {
 	lazy  bool // its deadlines are housekeeping: they do not hurry the clock
 
 	mu    sync.Mutex
-	heap  deadlines
+	heap  clock.Due[*deadline]
 	tick  func() // nil while the schedule is stopped
 	timer *clock.Timer
 	armed time.Time // what the timer is set to; zero when it is not
@@ -27,6 +27,17 @@ type deadline struct {
 	at   time.Time
 	pos  int // in the heap; -1 when it is not there
 }
+
+// Before implements clock.Dated; ties go by place in the rack.
+func (d *deadline) Before(o *deadline) bool {
+	if !d.at.Equal(o.at) {
+		return d.at.Before(o.at)
+	}
+	return d.host.index < o.host.index
+}
+
+// Place implements clock.Dated.
+func (d *deadline) Place() *int { return &d.pos }
 
 // set puts a host's deadline where it belongs; without one it takes it out.
 func (s *schedule) set(d *deadline, at time.Time, ok bool) {
@@ -113,38 +124,4 @@ func (s *schedule) due(now time.Time) []*Host {
 	}
 	s.arm()
 	return hosts
-}
-
-// deadlines is a heap by time; ties go by place in the rack.
-type deadlines []*deadline
-
-func (h deadlines) Len() int { return len(h) }
-
-func (h deadlines) Less(i, j int) bool {
-	if !h[i].at.Equal(h[j].at) {
-		return h[i].at.Before(h[j].at)
-	}
-	return h[i].host.index < h[j].host.index
-}
-
-func (h deadlines) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].pos, h[j].pos = i, j
-}
-
-// Push implements heap.Interface.
-func (h *deadlines) Push(x any) {
-	d := x.(*deadline)
-	d.pos = len(*h)
-	*h = append(*h, d)
-}
-
-// Pop implements heap.Interface.
-func (h *deadlines) Pop() any {
-	old := *h
-	d := old[len(old)-1]
-	d.pos = -1
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return d
 }
