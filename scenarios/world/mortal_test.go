@@ -87,16 +87,22 @@ func (m *mortality) reign(ctx context.Context) error {
 		m.mu.Lock()
 		m.dead = false
 		m.mu.Unlock()
-		if err := m.world.StartControllers(ctx); err != nil {
+		if err := m.world.StartControllers(ctx); err != nil && !m.died() {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-m.killed:
+		case <-m.killed: // some die as they come up
 			m.world.KillControllers()
 		}
 	}
+}
+
+func (m *mortality) died() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.dead
 }
 
 // begin begins a way that all hosts go, on which the controllers are killed one
