@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/component-base/cli"
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
@@ -20,8 +22,8 @@ func newKubectl(o *options) *cobra.Command {
 		Short: "Run upstream's kubectl against the lab",
 		Long: `Run upstream's kubectl against the lab's Kubernetes API.
 
-Everything but a leading --state is kubectl's own: see labctl kubectl help. With
-kubectl's --kubeconfig it needs no lab.`,
+Everything but a leading --state is kubectl's own: see labctl kubectl help. To
+help, and with kubectl's --kubeconfig, it needs no lab.`,
 		Example: `  labctl kubectl apply -f hosts.yaml
   labctl kubectl wait bmh/node-0 --for=jsonpath='{.status.provisioning.state}'=available --timeout=5m`,
 		DisableFlagParsing: true,
@@ -31,7 +33,7 @@ kubectl's --kubeconfig it needs no lab.`,
 			if err != nil {
 				return err
 			}
-			if namesCluster(args) {
+			if namesCluster(args) || asksForHelp(args) {
 				return kubectl("", args)
 			}
 			if err := o.resolve(c); err != nil {
@@ -81,6 +83,22 @@ func namesCluster(args []string) bool {
 	return false
 }
 
+// asksForHelp tells whether kubectl is only asked how it is called.
+func asksForHelp(args []string) bool {
+	if len(args) == 0 || slices.Contains([]string{"help", "options", "completion"}, args[0]) {
+		return true
+	}
+	for _, a := range args {
+		switch a {
+		case "--":
+			return false
+		case "--help", "-h":
+			return true
+		}
+	}
+	return false
+}
+
 // kubectl becomes kubectl, talking to where kubeconfig says unless args do.
 func kubectl(kubeconfig string, args []string) error {
 	if kubeconfig != "" {
@@ -88,6 +106,7 @@ func kubectl(kubeconfig string, args []string) error {
 			return fmt.Errorf("kubectl: %w", err)
 		}
 	}
+	pflag.CommandLine = foreign
 	// kubectl reads its arguments from os.Args, for its plugins.
 	os.Args = append([]string{"kubectl"}, args...)
 	command := cmd.NewDefaultKubectlCommand()

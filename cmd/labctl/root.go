@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/metalab-dev/metalab/emulator/lab/control"
 )
 
 // options are the flags that every command takes.
@@ -16,7 +19,12 @@ type options struct {
 	explicit bool
 }
 
+// foreign are flags that Kubernetes' libraries give to every program: kubectl has
+// them, and to labctl they mean nothing.
+var foreign = pflag.CommandLine
+
 func newRoot() *cobra.Command {
+	pflag.CommandLine = pflag.NewFlagSet("labctl", pflag.ContinueOnError)
 	o := &options{output: table}
 	root := &cobra.Command{
 		Use:   "labctl",
@@ -33,9 +41,11 @@ when it was called in a way that it does not understand.`,
   labctl fault add --bmc node-0 --status 503 --retry-after 30s --count 3
   labctl journal --follow                  # which client did what, and what happened
   labctl kubectl get bmh -w                # upstream's kubectl, talking to the lab`,
+		Version:      control.Version(),
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return o.resolve(cmd) },
 	}
+	root.SetVersionTemplate("labctl {{.Version}}\n") // as labctl version has it
 	f := root.PersistentFlags()
 	f.StringVar(&o.state, "state", "", "directory that the lab lives in (default: one lab per user; METALAB_STATE)")
 	f.VarP(&o.output, "output", "o", "output format: table, json or yaml")
