@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
@@ -19,13 +20,13 @@ import (
 )
 
 func newDemo(o *options) *cobra.Command {
-	speed, wait := "", 10*time.Minute
+	speed, profile, wait := "", "", 10*time.Minute
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Provision one server and leave the lab up",
 		Long: `Start the lab if none is up, apply the Secret and the BareMetalHost of its first
 server, ask for the lab's own image, and show each state as it passes.`,
-		Example: "  labctl demo\n  labctl demo --speed max",
+		Example: "  labctl demo\n  labctl demo --speed max\n  labctl demo --profile dell-r760",
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(c.Context(), wait)
 			defer cancel()
@@ -35,19 +36,24 @@ server, ask for the lab's own image, and show each state as it passes.`,
 				if speed != "" {
 					args = append(args, "--speed="+speed)
 				}
+				if profile != "" {
+					args = append(args, "--profile="+profile)
+				}
 				if err := launch(ctx, o, args, out); err != nil {
 					return err
 				}
 			}
-			return demo(ctx, o, out)
+			return demo(ctx, o, profile, out)
 		},
 	}
 	c.Flags().StringVar(&speed, "speed", "", "the lab's time, for a lab that is not up yet: 60x, or max")
+	c.Flags().StringVar(&profile, "profile", "", "model of the server: "+strings.Join(world.Profiles(), ", ")+", or a file or folder as labctl up takes it; of a lab that is up, one that it has")
+	must(c.RegisterFlagCompletionFunc("profile", cobra.FixedCompletions(world.Profiles(), cobra.ShellCompDirectiveDefault)))
 	c.Flags().DurationVar(&wait, "timeout", wait, "how long to wait in all")
 	return c
 }
 
-func demo(ctx context.Context, o *options, out io.Writer) error {
+func demo(ctx context.Context, o *options, profile string, out io.Writer) error {
 	st, hosts, err := inspect(ctx, o)
 	if err != nil {
 		return err
@@ -59,7 +65,13 @@ func demo(ctx context.Context, o *options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	secret, host := world.Objects(hosts[0])
+	chosen, err := ofProfile(hosts, profile)
+	if err != nil {
+		return err
+	}
+	secret, host := world.Objects(chosen)
+	// Not every model has its first disk where the controllers look by default.
+	host.Spec.RootDeviceHints = &metal3.RootDeviceHints{MinSizeGigabytes: demoDisk}
 	image := st.Images + world.DemoImage
 	raw := "raw"
 	host.Spec.Image = &metal3.Image{URL: image, Checksum: image + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &raw}
@@ -71,6 +83,20 @@ func demo(ctx context.Context, o *options, out io.Writer) error {
 		return err
 	}
 	return epilogue(ctx, o, host.Name, out)
+}
+
+// demoDisk is how large the disk for the image is at least, in GB.
+const demoDisk = 4
+
+// ofProfile is the first server of a model; of none, or of one that is a file,
+// the first of all.
+func ofProfile(hosts []control.Host, profile string) (control.Host, error) {
+	for _, h := range hosts {
+		if profile == "" || isPath(profile) || h.Profile == profile {
+			return h, nil
+		}
+	}
+	return control.Host{}, fmt.Errorf("demo: this lab has no server of the model %s: end it with labctl down, or give --state another folder", profile)
 }
 
 func kubeClient(kubeconfig string) (client.WithWatch, error) {
@@ -103,7 +129,7 @@ func apply(ctx context.Context, c client.Client, secret *corev1.Secret, host *me
 		return fmt.Errorf("demo: %w", err)
 	}
 	before := host.DeepCopy()
-	host.Spec.Online, host.Spec.Image = true, want.Spec.Image
+	host.Spec.Online, host.Spec.Image, host.Spec.RootDeviceHints = true, want.Spec.Image, want.Spec.RootDeviceHints
 	if err := c.Patch(ctx, host, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
