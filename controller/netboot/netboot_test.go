@@ -111,3 +111,25 @@ func TestMediumOfAForgedURLIsNotFound(t *testing.T) {
 		}
 	}
 }
+
+// BMCs that fetch by HTTPS alone find the same medium there.
+func TestMediumHasAnAddressByHTTPS(t *testing.T) {
+	s := newServer(t)
+	b := inband.Boot{Host: "h1", ID: "b1"}
+	if got := s.Media(b); len(got) != 1 || got[0] != s.ISO(b) {
+		t.Errorf("Media() = %q without HTTPS, want %q alone", got, s.ISO(b))
+	}
+	if s.Ours("/boot/x") {
+		t.Error("Ours(/boot/x): without an address everything would be ours")
+	}
+	s.cfg.Secure = "https://127.0.0.1:3"
+	got := s.Media(b)
+	if len(got) != 2 || got[0] != s.ISO(b) || strings.TrimPrefix(got[1], s.cfg.Secure) != strings.TrimPrefix(got[0], s.cfg.URL) {
+		t.Fatalf("Media() = %q, want the same path at %s and %s", got, s.cfg.URL, s.cfg.Secure)
+	}
+	for _, url := range got {
+		if !s.Ours(url) {
+			t.Errorf("Ours(%s) = false", url)
+		}
+	}
+}

@@ -152,3 +152,17 @@ func TestFakeSystem(t *testing.T) {
 	f.Press(bmc.Off)
 	power(bmc.Off)
 }
+
+func TestFakeThatFetchesByHTTPSAlone(t *testing.T) {
+	const plain, secure = "http://images.example/a.iso", "https://images.example/a.iso"
+	f := bmctest.Fake{HTTPSOnly: true}
+	if err := f.InsertMedia(t.Context(), plain); !errors.Is(err, bmc.ErrUnsupported) {
+		t.Errorf("InsertMedia(%s) error = %v, want ErrUnsupported", plain, err)
+	}
+	if err := f.InsertMedia(t.Context(), plain, secure); err != nil {
+		t.Fatalf("InsertMedia(both) error = %v", err)
+	}
+	if m, err := f.Media(t.Context()); err != nil || m.Image != secure {
+		t.Errorf("Media() = %+v, %v, want %s", m, err, secure)
+	}
+}

@@ -163,6 +163,11 @@ func inventory(b *bench) error {
 		drives := 0
 		for _, ctl := range s.Controllers {
 			drives += len(ctl.Drives)
+			for _, d := range ctl.Drives {
+				if d.Bytes == 0 || d.Protocol == "" || len(d.Names) == 0 {
+					return fmt.Errorf("a drive is %+v", d)
+				}
+			}
 		}
 		if drives != len(b.server.Drives()) {
 			return fmt.Errorf("%d drives of %d: %+v", drives, len(b.server.Drives()), s)
