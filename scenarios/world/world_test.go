@@ -2,6 +2,7 @@ package world
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net/http"
 	"os"
@@ -128,7 +129,7 @@ func TestManifestRegistersEveryServer(t *testing.T) {
 func TestLabComesBackWithTheSameAddresses(t *testing.T) {
 	dir := t.TempDir()
 	one := start(t, dir)
-	hosts, url, before := one.Hosts(), one.ImagesURL(), one.Clock().Now()
+	hosts, url, secure, before := one.Hosts(), one.ImagesURL(), one.SecureImagesURL(), one.Clock().Now()
 	if err := one.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -136,8 +137,8 @@ func TestLabComesBackWithTheSameAddresses(t *testing.T) {
 	if got := two.Hosts(); got[0] != hosts[0] || got[1] != hosts[1] {
 		t.Errorf("hosts %+v, want %+v", got, hosts)
 	}
-	if two.ImagesURL() != url {
-		t.Errorf("images at %s, want %s: objects name it", two.ImagesURL(), url)
+	if two.ImagesURL() != url || two.SecureImagesURL() != secure {
+		t.Errorf("images at %s and %s, want %s and %s: objects name them", two.ImagesURL(), two.SecureImagesURL(), url, secure)
 	}
 	if two.Clock().Now().Before(before) {
 		t.Errorf("time went back from %v to %v", before, two.Clock().Now())
@@ -152,16 +153,20 @@ func TestLabComesBackWithTheSameAddresses(t *testing.T) {
 
 func TestImagesAreServedWithTheirChecksum(t *testing.T) {
 	w := start(t, t.TempDir())
+	trusting := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: w.Lab().CAs()}}}
+	defer trusting.CloseIdleConnections()
 	for _, name := range []string{images.DemoRaw, images.DemoQCOW2} {
 		for _, suffix := range []string{"", ".sha256", ".sha512", ".md5"} {
-			resp, err := http.Get(w.ImagesURL() + name + suffix)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if err != nil || resp.StatusCode != http.StatusOK || suffix != "" && !strings.Contains(string(b), name) {
-				t.Errorf("GET %s%s = %d, %v", name, suffix, resp.StatusCode, err)
+			for _, at := range []string{w.ImagesURL(), w.SecureImagesURL()} { // with a certificate of the lab's
+				resp, err := trusting.Get(at + name + suffix)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if err != nil || resp.StatusCode != http.StatusOK || suffix != "" && !strings.Contains(string(b), name) {
+					t.Errorf("GET %s%s%s = %d, %v", at, name, suffix, resp.StatusCode, err)
+				}
 			}
 		}
 	}
