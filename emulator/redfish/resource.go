@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/gorilla/mux"
 
@@ -337,14 +338,22 @@ func (m *match) isThere(at *snapshot) bool {
 	return m.missing(v) == "" && m.there(v)
 }
 
-// router makes the router of some routes, which it knows by their patterns.
-func router(all []*route) (*mux.Router, map[string]*route) {
-	m, by := mux.NewRouter(), map[string]*route{}
-	for _, t := range all {
-		m.Path(t.pattern).Name(t.pattern)
-		by[t.pattern] = t
-	}
-	return m, by
+// shared is the router of the tree's patterns, which are the same for all
+// services: it is dear to make, and larger than all else that a service needs.
+var shared struct {
+	sync.Once
+	router *mux.Router
+}
+
+// router is that router, of all routes of the tree.
+func router(all []*route) *mux.Router {
+	shared.Do(func() {
+		shared.router = mux.NewRouter()
+		for _, t := range all {
+			shared.router.Path(t.pattern).Name(t.pattern)
+		}
+	})
+	return shared.router
 }
 
 // find is what is at an address, or nil. Matching is dear, so matches are kept.

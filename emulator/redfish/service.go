@@ -115,7 +115,7 @@ func New(c Config) (*Service, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.served.by = s
+	s.served.by, s.routes = s, map[string]*route{}
 	if err := validate(s.tree); err != nil {
 		return nil, err
 	}
@@ -126,8 +126,9 @@ func New(c Config) (*Service, error) {
 	showOrigins(s.tree)
 	gather(s.tree)
 	all := routes(s.tree, &s.served)
-	s.router, s.routes = router(all)
+	s.router = router(all)
 	for _, t := range all {
+		s.routes[t.pattern] = t
 		s.patterns = append(s.patterns, patternOf(t.pattern, &dialect.Record{SystemID: "{system}", ManagerID: "{manager}", ChassisID: "{chassis}"}))
 		if t.schema != "" && !slices.Contains(s.served.schemas, t.schema) {
 			s.served.schemas = append(s.served.schemas, t.schema)
