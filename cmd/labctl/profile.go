@@ -128,7 +128,7 @@ func summarize(p *machine.Profile) summaryOf {
 	s := summaryOf{
 		Name: p.Name, Dialect: p.Dialect, Manufacturer: p.Manufacturer, Model: p.Model, Ports: len(p.NICs),
 		Processors: fmt.Sprintf("%d x %d cores", p.Processors.Sockets, p.Processors.Cores), Memory: fmt.Sprintf("%d GiB", p.MemoryMiB/1024),
-		Settings: len(p.Firmware.Model.Registry.Attributes),
+		Settings: len(p.Firmware.Model.Registry().Attributes),
 	}
 	count := map[string]int{}
 	for _, c := range p.Storage {
@@ -181,7 +181,7 @@ func profileRows(p *machine.Profile, r *dialect.Record) [][]string {
 	for _, c := range p.Firmware.Model.Components {
 		rows = append(rows, []string{"firmware " + c.ID, c.Name + " " + c.Version})
 	}
-	m := p.Firmware.Model.Registry
+	m := p.Firmware.Model.Registry()
 	return append(rows, []string{"BIOS settings", fmt.Sprintf("%d, %d dependencies (%s)", len(m.Attributes), len(m.Dependencies), or(m.ID, "none"))})
 }
 

@@ -1,7 +1,10 @@
 package lab
 
 import (
+	"io/fs"
+	"path"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,5 +67,32 @@ func TestDialectsAreData(t *testing.T) {
 		if err := redfish.Check(r); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Registries of built-in profiles are read when somebody looks at them, which is
+// too late to find out that one is wrong: a registry of a user is read at once.
+func TestBuiltInRegistriesAreReadLater(t *testing.T) {
+	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		p, _, err := ReadProfile(nil, strings.TrimSuffix(path.Base(file), ".yaml"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := p.Firmware.Model.Registry(); (len(got.Attributes) > 0) != (p.Firmware.Registry != "") {
+			t.Errorf("%s: %d settings with the registry %q", file, len(got.Attributes), p.Firmware.Registry)
+		}
+	}
+	raw, err := fs.ReadFile(fixtures.Profiles, "registries/generic.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := layers{Files{"registries/generic.yaml": append(raw, "nonsense: 1\n"...)}, fixtures.Profiles}
+	if _, _, err := ReadProfile(wrong, "generic"); err == nil || !strings.Contains(err.Error(), "nonsense") {
+		t.Errorf("ReadProfile() with a registry that is wrong = %v, want what is wrong with it", err)
 	}
 }

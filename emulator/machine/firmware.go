@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/machine/event"
@@ -80,32 +81,60 @@ func lasting(transfer, verify, apply, restart int) firmware.Timings {
 }
 
 // bare is the firmware of a machine whose profile was not equipped.
-var bare = &firmware.Model{Registry: new(firmware.Registry)}
+var bare = new(firmware.Model)
 
 // Equip gives a profile the firmware model that it describes. read returns the
 // YAML of the attribute registry of a name.
 func (p *Profile) Equip(read func(name string) ([]byte, error)) error {
-	m := &firmware.Model{Registry: new(firmware.Registry)}
-	if name := p.Firmware.Registry; name != "" {
-		raw, err := read(name)
-		if err != nil {
-			return fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
-		}
-		m.Registry, err = firmware.ParseRegistry(raw, map[string]int{
-			"nic": len(p.NICs), "controller": len(p.Storage), "socket": p.Processors.Sockets, "module": p.Memory.Modules,
-		})
-		if err != nil {
-			return fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
-		}
+	r, err := p.registry(read)
+	if err != nil {
+		return err
 	}
-	for _, a := range m.Registry.Attributes {
-		if a.Fact != "" && facts[a.Fact] == nil {
-			return fmt.Errorf("machine: profile %s: registry %s: attribute %s: fact %q: must be one of %v", p.Name, m.Registry.ID, a.Name, a.Fact, sorted(facts))
-		}
-	}
-	m.Components = p.components()
-	p.Firmware.Model = m
+	p.equip(func() *firmware.Registry { return r })
 	return nil
+}
+
+// EquipLater is Equip with a registry that is known to be right: it is read when
+// somebody first looks at it, which takes longer than all the rest.
+func (p *Profile) EquipLater(read func(name string) ([]byte, error)) {
+	p.equip(sync.OnceValue(func() *firmware.Registry {
+		r, err := p.registry(read)
+		if err != nil {
+			panic(err)
+		}
+		return r
+	}))
+}
+
+func (p *Profile) equip(read func() *firmware.Registry) {
+	p.Firmware.Model = &firmware.Model{Components: p.components()}
+	if p.Firmware.Registry != "" {
+		p.Firmware.Model.Read = read
+	}
+}
+
+// registry reads the attribute registry, if there is one.
+func (p *Profile) registry(read func(name string) ([]byte, error)) (*firmware.Registry, error) {
+	name := p.Firmware.Registry
+	if name == "" {
+		return nil, nil
+	}
+	raw, err := read(name)
+	if err != nil {
+		return nil, fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
+	}
+	r, err := firmware.ParseRegistry(raw, map[string]int{
+		"nic": len(p.NICs), "controller": len(p.Storage), "socket": p.Processors.Sockets, "module": p.Memory.Modules,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
+	}
+	for _, a := range r.Attributes {
+		if a.Fact != "" && facts[a.Fact] == nil {
+			return nil, fmt.Errorf("machine: profile %s: registry %s: attribute %s: fact %q: must be one of %v", p.Name, r.ID, a.Name, a.Fact, sorted(facts))
+		}
+	}
+	return r, nil
 }
 
 // components are all that runs firmware in a model.

@@ -63,14 +63,17 @@ func (x *exchange) gathered(in document, d *dialect.Record) document {
 
 // registry is the registry of the BIOS attributes; nil when there are none.
 func (v view) registry() *firmware.Registry {
-	m := v.m.Profile.Firmware.Model
-	if m == nil || len(m.Registry.Attributes) == 0 {
+	if !hasBIOS(v) {
 		return nil
 	}
-	return m.Registry
+	return v.m.Profile.Firmware.Model.Registry()
 }
 
-func hasBIOS(v view) bool { return v.registry() != nil }
+// hasBIOS says whether there are settings, without reading which.
+func hasBIOS(v view) bool {
+	m := v.m.Profile.Firmware.Model
+	return m != nil && m.Read != nil
+}
 
 // applyTime is what a client says of when settings shall take effect.
 const applyTime = "@Redfish.SettingsApplyTime"

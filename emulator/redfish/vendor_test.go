@@ -114,7 +114,7 @@ func inUse(t *testing.T, h *host, d *dialect.Record) {
 		}
 	}
 	if model := h.machine.View().Profile.Firmware.Model; model != nil {
-		for _, a := range model.Registry.Attributes {
+		for _, a := range model.Registry().Attributes {
 			for _, v := range a.Values { // the first that can be set
 				c := setting(a.Name, v.Name)
 				if !a.ReadOnly && c.Settings[0].Value != a.Default && h.Apply(t.Context(), machine.Firmware{Command: c}) == nil {

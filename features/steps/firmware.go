@@ -246,7 +246,7 @@ func (s *scene) startedFor(want string) error {
 }
 
 func (s *scene) registryLags(name string) error {
-	r := s.machine().Profile.Firmware.Model.Registry
+	r := s.machine().Profile.Firmware.Model.Registry()
 	i := slices.IndexFunc(r.Attributes, func(a firmware.Attribute) bool { return a.Name == name })
 	if i < 0 {
 		return fmt.Errorf("the server has no setting %s", name)

@@ -155,7 +155,7 @@ func dotted(name string) string { return strings.Replace(name, "#", ".", 1) }
 func biosComponent(m *machine.View) component {
 	out := component{FQDD: biosFQDD}
 	for _, s := range m.BIOSSettings() {
-		a := m.Profile.Firmware.Model.Registry.Attribute(s.Name)
+		a := m.Profile.Firmware.Model.Registry().Attribute(s.Name)
 		if a.Type == firmware.PasswordType || a.Fact != "" {
 			continue
 		}
@@ -239,7 +239,7 @@ func biosChanges(m *machine.View, x component) map[string]any {
 			continue
 		}
 		set[a.Name] = a.Value
-		of := m.Profile.Firmware.Model.Registry.Attribute(a.Name)
+		of := m.Profile.Firmware.Model.Registry().Attribute(a.Name)
 		switch n, err := strconv.ParseInt(a.Value, 10, 64); {
 		case of == nil:
 		case of.Type == firmware.IntegerType && err == nil:

@@ -47,7 +47,7 @@ func TestProfilesNameRecords(t *testing.T) {
 			t.Errorf("%s: %v", f.Name(), err)
 			continue
 		}
-		if n := len(p.Firmware.Model.Registry.Attributes); n < 60 || n > 150 {
+		if n := len(p.Firmware.Model.Registry().Attributes); n < 60 || n > 150 {
 			t.Errorf("%s has %d BIOS attributes", f.Name(), n)
 		}
 		of[p.Dialect]++

@@ -178,7 +178,7 @@ func writableSettings(l dialect.Look) map[string]any {
 	}
 	all, _ := l.Tree(strings.ReplaceAll(bios, "{system}", l.IDs["system"]))["Attributes"].(map[string]any)
 	out := map[string]any{}
-	for _, a := range l.Machine.Profile.Firmware.Model.Registry.Attributes {
+	for _, a := range l.Machine.Profile.Firmware.Model.Registry().Attributes {
 		if v, ok := all[a.Name]; ok && !a.ReadOnly && a.Type != firmware.PasswordType {
 			out[a.Name] = v
 		}

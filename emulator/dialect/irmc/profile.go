@@ -119,7 +119,7 @@ func biosConfig(l dialect.Look) map[string]any {
 	for _, s := range l.Machine.BIOSSettings() {
 		is[s.Name] = s.Value.Any()
 	}
-	for _, a := range l.Machine.Profile.Firmware.Model.Registry.Attributes {
+	for _, a := range l.Machine.Profile.Firmware.Model.Registry().Attributes {
 		v, ok := is[a.Name]
 		if !ok || a.Type == firmware.PasswordType {
 			continue

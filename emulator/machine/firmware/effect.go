@@ -51,8 +51,8 @@ var does = map[Does]struct{ on, as bool }{
 
 // Acts tells whether settings have an effect on a part, and as what.
 func (v View) Acts(d Does, on string) (as string, ok bool) {
-	for i := range v.Model.Registry.Effects {
-		e := &v.Model.Registry.Effects[i]
+	for i := range v.Model.Registry().Effects {
+		e := &v.Model.Registry().Effects[i]
 		if e.Does != d || e.On != on {
 			continue
 		}

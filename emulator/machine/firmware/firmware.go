@@ -21,8 +21,18 @@ import (
 // Model is the firmware of a server model: what two servers of it share. It is
 // never changed.
 type Model struct {
-	Registry   *Registry // an empty one: the BIOS has no settings that anybody could see
+	Read       func() *Registry // of the settings of its BIOS; nil: it has none that anybody could see
 	Components []Component
+}
+
+var noSettings = new(Registry)
+
+// Registry is the registry of the settings; an empty one when there are none.
+func (m *Model) Registry() *Registry {
+	if m.Read == nil {
+		return noSettings
+	}
+	return m.Read()
 }
 
 // State is what a Firmware must remember across a restart of the lab. It is
@@ -64,7 +74,9 @@ type View struct {
 }
 
 // Equal tells whether two models are the same, even if one was read again.
-func (m *Model) Equal(o *Model) bool { return m == o || reflect.DeepEqual(m, o) }
+func (m *Model) Equal(o *Model) bool {
+	return m == o || m != nil && o != nil && reflect.DeepEqual(m.Components, o.Components) && reflect.DeepEqual(m.Registry(), o.Registry())
+}
 
 // Equal tells whether two views show the same, even if one was restored.
 func (v View) Equal(o View) bool { return v.Model.Equal(o.Model) && reflect.DeepEqual(v.st, o.st) }
@@ -79,9 +91,9 @@ func New(m *Model, st *State) (*Firmware, error) {
 		return f, nil
 	}
 	own := *st
-	own.Values = slices.DeleteFunc(slices.Clone(own.Values), func(s Setting) bool { return f.model.Registry.Attribute(s.Name) == nil })
+	own.Values = slices.DeleteFunc(slices.Clone(own.Values), func(s Setting) bool { return f.model.Registry().Attribute(s.Name) == nil })
 	own.Slots = slices.DeleteFunc(slices.Clone(own.Slots), func(s Slots) bool { return f.model.component(s.ID) == nil })
-	own.Passwords = slices.DeleteFunc(slices.Clone(own.Passwords), func(s Secret) bool { return f.model.Registry.Attribute(s.Name) == nil })
+	own.Passwords = slices.DeleteFunc(slices.Clone(own.Passwords), func(s Secret) bool { return f.model.Registry().Attribute(s.Name) == nil })
 	for _, u := range own.Updates {
 		if _, known := moves[move{u.Phase, cancelled}]; !known && lasts[u.Phase] == nil {
 			return nil, fmt.Errorf("firmware: stored update %s: phase %q: %w", u.ID, u.Phase, ErrUnknown)
@@ -94,7 +106,7 @@ func New(m *Model, st *State) (*Firmware, error) {
 	}
 	if own.Pending != nil {
 		p := *own.Pending
-		p.Settings = slices.DeleteFunc(slices.Clone(p.Settings), func(s Setting) bool { return f.model.Registry.Attribute(s.Name) == nil })
+		p.Settings = slices.DeleteFunc(slices.Clone(p.Settings), func(s Setting) bool { return f.model.Registry().Attribute(s.Name) == nil })
 		own.Pending = &p
 	}
 	f.st = &own
@@ -245,7 +257,7 @@ func (f *Firmware) note(at time.Time, k event.Kind, s event.Subject, args ...str
 // value is the value that an attribute has; that of a fact or a password is
 // nothing.
 func (v View) value(name string) Value {
-	a := v.Model.Registry.Attribute(name)
+	a := v.Model.Registry().Attribute(name)
 	if a == nil {
 		return Value{}
 	}
@@ -263,9 +275,9 @@ type Facts func(fact string) (Value, bool)
 
 // Settings are the values of all attributes, in the order of the registry.
 func (v View) Settings(facts Facts) []Setting {
-	out := make([]Setting, 0, len(v.Model.Registry.Attributes))
-	for i := range v.Model.Registry.Attributes {
-		a := &v.Model.Registry.Attributes[i]
+	out := make([]Setting, 0, len(v.Model.Registry().Attributes))
+	for i := range v.Model.Registry().Attributes {
+		a := &v.Model.Registry().Attributes[i]
 		s := Setting{Name: a.Name, Value: v.value(a.Name)}
 		if a.Fact != "" {
 			if v, ok := facts(a.Fact); ok {
@@ -281,7 +293,7 @@ func (v View) Settings(facts Facts) []Setting {
 func (v View) Rules() Rules {
 	f := Firmware{model: v.Model, st: v.st}
 	p := f.pending()
-	return v.Model.Registry.rules(over(f.base(p.Defaults), p.Settings))
+	return v.Model.Registry().rules(over(f.base(p.Defaults), p.Settings))
 }
 
 // Pending is what waits to be applied; nil when nothing does.

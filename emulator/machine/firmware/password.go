@@ -46,8 +46,8 @@ func (s *State) matches(name, password string) bool {
 // Guard is the attribute of the password that protects the settings: of those
 // that are set the one that the registry lists first. "" when none is set.
 func (v View) Guard() string {
-	for i := range v.Model.Registry.Attributes {
-		a := &v.Model.Registry.Attributes[i]
+	for i := range v.Model.Registry().Attributes {
+		a := &v.Model.Registry().Attributes[i]
 		if _, ok := v.st.secret(a.Name); ok && a.Type == PasswordType {
 			return a.Name
 		}
@@ -69,7 +69,7 @@ func (f *Firmware) guard(password string) error {
 type ChangePassword struct{ Name, Old, New string }
 
 func (c ChangePassword) apply(f *Firmware, now time.Time) ([]event.Event, error) {
-	a := f.model.Registry.Attribute(c.Name)
+	a := f.model.Registry().Attribute(c.Name)
 	if a == nil || a.Type != PasswordType {
 		return nil, fmt.Errorf("%w: password %q", ErrUnknown, c.Name)
 	}
@@ -84,7 +84,7 @@ func (c ChangePassword) apply(f *Firmware, now time.Time) ([]event.Event, error)
 		return nil, &PasswordError{Name: c.Name} // whoever gives it is wrong about the machine
 	}
 	if c.New != "" {
-		if fault := f.model.Registry.rules(f.View().value).fitsText(a, c.New); fault != "" {
+		if fault := f.model.Registry().rules(f.View().value).fitsText(a, c.New); fault != "" {
 			return nil, AttributeErrors{{Name: c.Name, Fault: fault, Of: a}}
 		}
 	}

@@ -26,6 +26,9 @@ func generic(t testing.TB) *Registry {
 	return r
 }
 
+// held is a registry that was read.
+func held(r *Registry) func() *Registry { return func() *Registry { return r } }
+
 func TestBuiltInRegistriesAreValid(t *testing.T) {
 	all, err := fixtures.Profiles.ReadDir("registries")
 	if err != nil || len(all) == 0 {

@@ -237,7 +237,7 @@ func (f *Firmware) base(defaults bool) func(string) Value {
 		return f.View().value
 	}
 	return func(name string) Value {
-		a := f.model.Registry.Attribute(name)
+		a := f.model.Registry().Attribute(name)
 		if a == nil || a.Unique {
 			return f.View().value(name)
 		}
@@ -263,7 +263,7 @@ func (f *Firmware) judge(base func(string) Value, pending Settings, change []Set
 	all := pending
 	seen := map[string]bool{}
 	for _, s := range change {
-		a := f.model.Registry.Attribute(s.Name)
+		a := f.model.Registry().Attribute(s.Name)
 		switch {
 		case a == nil:
 			errs = append(errs, &AttributeError{Name: s.Name, Value: s.Value, Fault: Unknown})
@@ -276,13 +276,13 @@ func (f *Firmware) judge(base func(string) Value, pending Settings, change []Set
 			all = all.with(s.Name, s.Value)
 		}
 	}
-	u := f.model.Registry.rules(over(base, all))
+	u := f.model.Registry().rules(over(base, all))
 	held := u
-	if f.model.Registry.Strict {
-		held = f.model.Registry.rules(base)
+	if f.model.Registry().Strict {
+		held = f.model.Registry().rules(base)
 	}
 	for _, s := range all {
-		a := f.model.Registry.Attribute(s.Name)
+		a := f.model.Registry().Attribute(s.Name)
 		fault, by := u.judge(a, s.Value, base(s.Name))
 		if fault == "" && held.is(s.Name, ReadOnly) && s.Value != base(s.Name) {
 			fault, by = Governed, held.governs(about{s.Name, ReadOnly})
@@ -322,7 +322,7 @@ func (u Rules) judge(a *Attribute, v, now Value) (fault Fault, by string) {
 // further attributes.
 func (f *Firmware) settle(base func(string) Value, set Settings) func(string) Value {
 	all := set
-	for _, s := range f.model.Registry.rules(over(base, set)).forced() {
+	for _, s := range f.model.Registry().rules(over(base, set)).forced() {
 		all = all.with(s.Name, s.Value)
 	}
 	return over(base, all)
@@ -331,8 +331,8 @@ func (f *Firmware) settle(base func(string) Value, set Settings) func(string) Va
 // differ are the values that are not the defaults.
 func (f *Firmware) differ(value func(string) Value) Settings {
 	var out Settings
-	for i := range f.model.Registry.Attributes {
-		a := &f.model.Registry.Attributes[i]
+	for i := range f.model.Registry().Attributes {
+		a := &f.model.Registry().Attributes[i]
 		if v := value(a.Name); a.Fact == "" && a.Type != PasswordType && v != a.Default {
 			out = append(out, Setting{Name: a.Name, Value: v})
 		}

@@ -26,7 +26,7 @@ type bench struct {
 
 func newBench(t testing.TB, components ...Component) *bench {
 	t.Helper()
-	m := &Model{Registry: generic(t), Components: components}
+	m := &Model{Read: held(generic(t)), Components: components}
 	f, err := New(m, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +246,7 @@ func TestAStrictRegistryTakesTwoResets(t *testing.T) {
 	if !r.Strict || len(r.Attributes) != 300 {
 		t.Fatalf("strict %v, %d attributes: want a strict one with 300", r.Strict, len(r.Attributes))
 	}
-	f, err := New(&Model{Registry: r}, nil)
+	f, err := New(&Model{Read: held(r)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -451,8 +451,8 @@ func TestSettingsShowFacts(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got[name], want)
 		}
 	}
-	if len(got) != len(b.m.Registry.Attributes) {
-		t.Errorf("%d settings, want %d", len(got), len(b.m.Registry.Attributes))
+	if len(got) != len(b.m.Registry().Attributes) {
+		t.Errorf("%d settings, want %d", len(got), len(b.m.Registry().Attributes))
 	}
 }
 
@@ -486,7 +486,7 @@ func TestEffects(t *testing.T) {
 }
 
 func TestAForgottenAttributeIsForgotten(t *testing.T) {
-	m := &Model{Registry: generic(t)}
+	m := &Model{Read: held(generic(t))}
 	f, err := New(m, &State{
 		Values: Settings{{"BootMode", Text("LegacyBios")}, {"Colour", Text("red")}}, Passwords: []Secret{{Name: "Colour"}},
 		Slots: []Slots{{ID: "Fan"}}, Pending: &Pending{Settings: Settings{{"Colour", Text("blue")}}, When: When{Apply: OnReset}},

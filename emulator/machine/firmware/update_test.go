@@ -420,7 +420,7 @@ func TestUpdatesSurviveAKillAtAnyTime(t *testing.T) {
 
 func TestAStoredUpdateThatMakesNoSenseIsRefused(t *testing.T) {
 	for _, u := range []Update{{ID: "u", Phase: "dancing"}, {ID: "u"}, {ID: "u", Phase: Applying, Targets: []string{"Fan"}}} {
-		if _, err := New(&Model{Registry: generic(t), Components: components}, &State{Updates: []Update{u}}); !errors.Is(err, ErrUnknown) {
+		if _, err := New(&Model{Read: held(generic(t)), Components: components}, &State{Updates: []Update{u}}); !errors.Is(err, ErrUnknown) {
 			t.Errorf("New() with %+v = %v, want %v", u, err, ErrUnknown)
 		}
 	}

@@ -176,7 +176,7 @@ func media(b *bench, c client) error {
 
 func registry(b *bench) *firmware.Registry {
 	if m := b.server.Machine().Profile.Firmware.Model; m != nil {
-		return m.Registry
+		return m.Registry()
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func sent(t *testing.T, profile string) []byte {
 	l := start(t, profile)
 	h := l.First()
-	id := h.Machine().Profile.Firmware.Model.Registry.ID
+	id := h.Machine().Profile.Firmware.Model.Registry().ID
 	user, password := l.Credentials(h)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.URL()+"/redfish/v1/Registries/"+id+"/"+id+".json", nil)
 	if err != nil {
