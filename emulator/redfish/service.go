@@ -496,21 +496,3 @@ func (x *exchange) send(status int, body ...[]byte) {
 		}
 	}
 }
-
-// accepts says whether a client takes a media type (RFC 9110, §12.5.1).
-func accepts(header []string, m mime) bool {
-	kind, _, _ := strings.Cut(string(m), "/")
-	for _, line := range header {
-		for part := range strings.SplitSeq(line, ",") {
-			name, params, _ := strings.Cut(part, ";")
-			name = strings.ToLower(strings.TrimSpace(name))
-			if name != string(m) && name != kind+"/*" && name != "*/*" {
-				continue
-			}
-			if q := strings.ReplaceAll(params, " ", ""); q != "q=0" && q != "q=0.0" {
-				return true
-			}
-		}
-	}
-	return false
-}
