@@ -29,12 +29,14 @@ type mortality struct {
 	world  *World
 	killed chan struct{} // holds one
 
-	mu    sync.Mutex
-	dead  bool
-	calm  bool             // nobody dies
-	fates map[string]*fate // by object, server and address of the BMC
-	each  []*fate          // in the order of the servers
-	kills int
+	mu   sync.Mutex
+	dead bool
+	// reborn is closed when there are controllers again.
+	reborn chan struct{}
+	calm   bool             // nobody dies
+	fates  map[string]*fate // by object, server and address of the BMC
+	each   []*fate          // in the order of the servers
+	kills  int
 }
 
 // fate is what is to come over the controllers on a host's account, and what has.
@@ -42,6 +44,7 @@ type fate struct {
 	object string // name
 	way    int
 	points int    // of this way, so far
+	midway bool   // they are killed in the middle of the image, too
 	calm   [2]int // of each way, without a death
 	due    []int  // points at which they are killed, the next first
 
@@ -90,12 +93,23 @@ func (m *mortality) reign(ctx context.Context) error {
 		if err := m.world.StartControllers(ctx); err != nil && !m.died() {
 			return err
 		}
+		m.up()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-m.killed: // some die as they come up
 			m.world.KillControllers()
 		}
+	}
+}
+
+// up tells who waits that controllers live, if they still do.
+func (m *mortality) up() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.reborn != nil && !m.dead {
+		close(m.reborn)
+		m.reborn = nil
 	}
 }
 
@@ -122,6 +136,7 @@ func (m *mortality) begin(way int, seeds []uint64) {
 			f.due = append(f.due, 1+chance.IntN(f.calm[way]))
 		}
 		slices.Sort(f.due)
+		f.midway = seeds[i]%4 == 0 && way == 0
 	}
 	m.calm = seeds == nil
 }
@@ -153,8 +168,16 @@ func (m *mortality) step(f *fate) error {
 		return nil
 	}
 	f.due = f.due[1:]
+	return m.kill()
+}
+
+// kill is for who holds m.mu.
+func (m *mortality) kill() error {
 	m.kills++
 	m.dead = true
+	if m.reborn == nil { // else some wait since another death
+		m.reborn = make(chan struct{})
+	}
 	m.killed <- struct{}{}
 	return errKilled
 }
@@ -290,19 +313,58 @@ func (c mortalClient) EjectMedia(ctx context.Context) error {
 	return c.m.around(c.f, func() error { return c.Client.EjectMedia(ctx) })
 }
 
-// imageServer watches who fetches the image.
+// imageServer watches who fetches the image. A download in whose middle the
+// controllers die goes on when there are others.
 func (m *mortality) imageServer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f := m.of([]byte(r.URL.RawQuery)); f != nil {
-			m.mu.Lock()
-			if r.Method == http.MethodGet && r.URL.Path == images.PathPrefix+DemoImage {
-				f.images++
-			}
-			m.mu.Unlock()
-			_ = m.step(f) // the server is nobody's who dies
+		f := m.of([]byte(r.URL.RawQuery))
+		if f == nil || r.Method != http.MethodGet || r.URL.Path != images.PathPrefix+DemoImage {
+			next.ServeHTTP(w, r)
+			return
 		}
-		next.ServeHTTP(w, r)
+		_ = m.step(f) // the server is nobody's who dies
+		next.ServeHTTP(&download{ResponseWriter: w, m: m, f: f, ctx: r.Context(), half: 1 << 20}, r)
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		f.images++
 	})
+}
+
+// download is an answer with an image.
+type download struct {
+	http.ResponseWriter
+	m    *mortality
+	f    *fate
+	ctx  context.Context
+	half int // bytes to its middle
+}
+
+func (d *download) Write(b []byte) (int, error) {
+	if d.half -= len(b); d.half <= 0 {
+		if reborn := d.m.strike(d.f); reborn != nil {
+			select {
+			case <-reborn:
+			case <-d.ctx.Done():
+				return 0, d.ctx.Err()
+			}
+		}
+	}
+	return d.ResponseWriter.Write(b)
+}
+
+// strike kills the controllers in the middle of a download, where they are to
+// die there.
+func (m *mortality) strike(f *fate) (reborn <-chan struct{}) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !f.midway {
+		return nil
+	}
+	f.midway = false
+	if !m.dead {
+		_ = m.kill()
+	}
+	return m.reborn
 }
 
 // log is the log of a world, in which agents tell what they do.
