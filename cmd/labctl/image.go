@@ -132,19 +132,19 @@ func (b build) write(name string) (made imageFile, err error) {
 }
 
 // content is what the image carries.
-func (b build) content() (r io.ReadSeeker, done func() error, err error) {
+func (b build) content() (r io.ReadSeeker, done func(), err error) {
 	if b.payload != "" {
 		f, err := os.Open(b.payload)
 		if err != nil {
 			return nil, nil, err
 		}
-		return f, f.Close, nil
+		return f, func() { _ = f.Close() }, nil // it was only read
 	}
 	n, err := parseSize(b.size)
 	if err != nil {
 		return nil, nil, &usageError{fmt.Errorf("--size: %w", err)}
 	}
-	return io.NewSectionReader(filler(b.head.Version+"\n"), 0, n), func() error { return nil }, nil
+	return io.NewSectionReader(filler(b.head.Version+"\n"), 0, n), func() {}, nil
 }
 
 // filler is endless content that repeats a text.
