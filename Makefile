@@ -35,11 +35,11 @@ demo: build
 
 test:
 	$(GO) vet ./...
-	$(GO) test ./...
+	$(GO) test -timeout 40m ./...
 
 # All packages that do not link the embedded Kubernetes API.
 race:
-	$(GO) test -race $$($(GO) list ./... | grep -v -E '/($(subst $() ,|,$(strip $(kube))))(/|$$)')
+	$(GO) test -race -timeout 40m $$($(GO) list ./... | grep -v -E '/($(subst $() ,|,$(strip $(kube))))(/|$$)')
 
 features:
 	$(GO) test ./features/... -v
