@@ -1,0 +1,5 @@
+//go:build race
+
+package redfish
+
+const raced = true
