@@ -69,8 +69,11 @@ func newVendorHost(t *testing.T, d *dialect.Record, profile string) (*Service, *
 // the record names.
 func TestEveryDialectIsWhole(t *testing.T) {
 	for _, vendor := range vendors {
-		used := map[int]bool{}
-		for _, profile := range vendor.profiles {
+		used, profiles := map[int]bool{}, vendor.profiles
+		if raced { // it makes each walk a long one, and models of a dialect differ in data alone
+			profiles = profiles[:1]
+		}
+		for _, profile := range profiles {
 			t.Run(vendor.record.Name+" "+profile, func(t *testing.T) {
 				s, h := newVendorHost(t, vendor.record, profile)
 				if h.machine.View().Profile.Dialect != vendor.record.Name {
