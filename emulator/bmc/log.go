@@ -237,41 +237,16 @@ func (l *Log) Head() any {
 	return h
 }
 
-// Changes are the entries that differ from what they were in another log, by
-// their keys; nil is one that is gone. Those come first, and each sort is in the
-// order of keys. What both logs share is passed over.
+// Changes are the entries that each chunk has more than in another log, by the
+// chunk's key; nil comes before those of a chunk that must be written anew, and
+// for one that is gone. What both logs share is passed over.
 func (l *Log) Changes(before any) iter.Seq2[string, any] {
 	was, _ := before.(*Log)
-	if l.grew(was) {
-		return l.growth(was)
-	}
-	return l.differences(was)
-}
-
-// differences are the changes of any log since any other.
-func (l *Log) differences(was *Log) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		at := 0
 		for _, c := range was.chunks() {
-			now := l.next(&at, c.Number)
-			if now == c && c.Entries[0].ID >= l.First {
-				continue
-			}
-			here := now != nil && now.begins(c)
-			from, _ := slices.BinarySearchFunc(c.Entries, was.First, byID)
-			for i := from; i < len(c.Entries); i++ {
-				id := c.Entries[i].ID
-				if id >= l.First {
-					if here { // and so are those that follow
-						break
-					}
-					if _, there := l.Entry(id); there {
-						continue
-					}
-				}
-				if !yield(key(id), nil) {
-					return
-				}
+			if l.next(&at, c.Number) == nil && !yield(key(c.Number), nil) {
+				return
 			}
 		}
 		at = 0
@@ -280,20 +255,14 @@ func (l *Log) differences(was *Log) iter.Seq2[string, any] {
 			switch {
 			case old == c:
 				continue
-			case old != nil && c.begins(old):
+			case old == nil:
+			case c.begins(old):
 				from = len(old.Entries)
+			case !yield(key(c.Number), nil):
+				return
 			}
 			for i := from; i < len(c.Entries); i++ {
-				e := &c.Entries[i]
-				if e.ID < l.First {
-					continue
-				}
-				if was != nil && e.ID < was.Next { // else it is new
-					if old, there := was.Entry(e.ID); there && old.same(e) {
-						continue
-					}
-				}
-				if !yield(key(e.ID), e) {
+				if !yield(key(c.Number), &c.Entries[i]) {
 					return
 				}
 			}
@@ -301,38 +270,12 @@ func (l *Log) differences(was *Log) iter.Seq2[string, any] {
 	}
 }
 
-// grew tells whether a log differs from another only by entries at its end, and
-// by some of the first chunk that are forgotten: it mostly does.
-func (l *Log) grew(was *Log) bool {
-	if l == nil || was == nil || len(l.Chunks) == 0 || len(l.Chunks) != len(was.Chunks) || l.First > (l.Chunks[0].Number+1)*chunkSize {
-		return false
-	}
-	last := len(l.Chunks) - 1
-	return slices.Equal(l.Chunks[:last], was.Chunks[:last]) && l.Chunks[last].begins(was.Chunks[last])
-}
-
-// growth are the changes of a log that grew.
-func (l *Log) growth(was *Log) iter.Seq2[string, any] {
-	return func(yield func(string, any) bool) {
-		for _, e := range was.Chunks[0].Entries {
-			if e.ID >= was.First && e.ID < l.First && !yield(key(e.ID), nil) {
-				return
-			}
-		}
-		last := len(l.Chunks) - 1
-		more := l.Chunks[last].Entries[len(was.Chunks[last].Entries):]
-		for i := range more {
-			if more[i].ID >= l.First && !yield(key(more[i].ID), &more[i]) {
-				return
-			}
-		}
-	}
-}
-
-// begins tells whether a chunk begins with all entries of another, in the same
-// place.
+// begins tells whether a chunk begins with all entries of another: mostly both
+// stand in the same place.
 func (c *Chunk) begins(o *Chunk) bool {
-	return len(o.Entries) > 0 && len(o.Entries) <= len(c.Entries) && &o.Entries[0] == &c.Entries[0]
+	n := len(o.Entries)
+	return n > 0 && n <= len(c.Entries) && (&o.Entries[0] == &c.Entries[0] ||
+		slices.EqualFunc(o.Entries, c.Entries[:n], func(a, b Entry) bool { return a.same(&b) }))
 }
 
 // next is the chunk with a number, nil if there is none. Who asks for one after
@@ -356,12 +299,13 @@ func (l *Log) chunks() []*Chunk {
 	return l.Chunks
 }
 
-// key is the key of an entry; keys are in the order of IDs.
-func key(id uint64) string {
-	b := []byte("00000000000000000000")
-	for i := len(b) - 1; id > 0; i-- {
-		b[i] += byte(id % 10)
-		id /= 10
+// key is the key of a chunk; keys are in the order of numbers. The letter tells
+// them from those that entries once had by themselves.
+func key(number uint64) string {
+	b := []byte("c0000000000000000000")
+	for i := len(b) - 1; number > 0; i-- {
+		b[i] += byte(number % 10)
+		number /= 10
 	}
 	return string(b)
 }
@@ -374,16 +318,22 @@ func (e *Entry) same(o *Entry) bool {
 
 // Join adds an entry to a log that is being put together again, in the order of
 // their keys.
-func (l *Log) Join(decode func(piece any) error) error {
+func (l *Log) Join(decode func(more any) error) error {
 	var e Entry
 	if err := decode(&e); err != nil {
 		return err
 	}
 	number := e.ID / chunkSize
-	if n := len(l.Chunks); n > 0 && l.Chunks[n-1].Number == number {
-		l.Chunks[n-1].Entries = append(l.Chunks[n-1].Entries, e)
+	at, ok := l.chunk(number)
+	if !ok {
+		l.Chunks = slices.Insert(l.Chunks, at, &Chunk{number, []Entry{e}})
 		return nil
 	}
-	l.Chunks = append(l.Chunks, &Chunk{number, []Entry{e}})
+	c := l.Chunks[at]
+	if i, known := slices.BinarySearchFunc(c.Entries, e.ID, byID); known {
+		c.Entries[i] = e
+	} else {
+		c.Entries = slices.Insert(c.Entries, i, e)
+	}
 	return nil
 }

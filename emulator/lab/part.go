@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -21,11 +22,12 @@ import (
 type divided interface {
 	// Head is the part without its pieces.
 	Head() any
-	// Changes are the pieces that differ from those of the same part as it
-	// was before, by key; nil is one that is gone.
+	// Changes are what is added to pieces since the same part as it was before,
+	// by key; nil empties a piece.
 	Changes(before any) iter.Seq2[string, any]
-	// Join adds a piece; pieces come in the order of their keys.
-	Join(decode func(piece any) error) error
+	// Join puts together again what was added: in the order of the keys and,
+	// below one, in that in which it came.
+	Join(decode func(more any) error) error
 }
 
 // changed appends the parts of a host's state that differ from what they were.
@@ -47,10 +49,11 @@ func (st *hostState) changed(puts []store.Put, host string, was *hostState) []st
 		}
 		puts = append(puts, store.Put{Kind: store.Hosts, Key: key, Value: d.Head()})
 		for piece, value := range d.Changes(b.Interface()) {
+			put := store.Put{Kind: store.Hosts, Key: key + "/" + piece, Value: value, More: true}
 			if value == nil {
-				value = store.Gone
+				put.Value, put.More = store.Gone, false
 			}
-			puts = append(puts, store.Put{Kind: store.Hosts, Key: key + "/" + piece, Value: value, New: true})
+			puts = append(puts, put)
 		}
 	}
 	return puts
@@ -92,7 +95,9 @@ func (st *hostState) load(part string, raw []byte) (err error) {
 	if !isPiece {
 		err = json.Unmarshal(raw, is.Addr().Interface())
 	} else if d, ok := is.Interface().(divided); ok && !is.IsNil() { // the head comes first
-		err = d.Join(func(piece any) error { return json.Unmarshal(raw, piece) })
+		for added := json.NewDecoder(bytes.NewReader(raw)); added.More() && err == nil; {
+			err = d.Join(added.Decode)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", part, err)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"slices"
@@ -100,8 +101,8 @@ func (c *Console) Head() any {
 	return &head
 }
 
-// Changes are the blocks that differ from those of another console, by their
-// keys, in order; nil is one that is gone.
+// Changes are the text that each block has more than in another console, by the
+// block's key; nil is for a block that is gone, or that does not begin as it did.
 func (c *Console) Changes(before any) iter.Seq2[string, any] {
 	was, _ := before.(*Console)
 	return func(yield func(string, any) bool) {
@@ -112,21 +113,28 @@ func (c *Console) Changes(before any) iter.Seq2[string, any] {
 		}
 		for n, b := range c.blocks() {
 			old, ok := was.block(n)
-			if ok && len(old) == len(b) && &old[0] == &b[0] {
-				continue
+			if !bytes.HasPrefix(b, old) {
+				if !yield(blockKey(n), nil) {
+					return
+				}
+				old = nil
 			}
-			if !yield(blockKey(n), b) {
+			if (!ok || len(old) < len(b)) && !yield(blockKey(n), b[len(old):]) {
 				return
 			}
 		}
 	}
 }
 
-// Join adds a block to a console that is being put together again.
-func (c *Console) Join(decode func(piece any) error) error {
+// Join adds text to a console that is being put together again.
+func (c *Console) Join(decode func(more any) error) error {
 	var b []byte
 	if err := decode(&b); err != nil {
 		return err
+	}
+	if n := len(c.Blocks); n > 0 && len(c.Blocks[n-1])+len(b) <= consoleBlock {
+		c.Blocks[n-1] = append(c.Blocks[n-1], b...)
+		return nil
 	}
 	c.Blocks = append(c.Blocks, b)
 	return nil

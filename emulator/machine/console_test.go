@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -268,7 +269,7 @@ func TestConsoleIsALogOfBytes(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	var c *Console
 	var all []byte
-	stored := map[string][]byte{}
+	stored := map[string][][]byte{}
 	for range 400 {
 		before, beforeText := c, string(first(c.Since(0)))
 		part := make([]byte, 1+rnd.IntN(300))
@@ -297,7 +298,7 @@ func TestConsoleIsALogOfBytes(t *testing.T) {
 			if piece == nil {
 				delete(stored, key)
 			} else {
-				stored[key] = piece.([]byte)
+				stored[key] = append(stored[key], piece.([]byte))
 			}
 		}
 		if changes > 3 {
@@ -305,8 +306,10 @@ func TestConsoleIsALogOfBytes(t *testing.T) {
 		}
 		again := c.Head().(*Console)
 		for n := range c.blocks() {
-			if err := again.Join(func(p any) error { *p.(*[]byte) = stored[blockKey(n)]; return nil }); err != nil {
-				t.Fatal(err)
+			for _, added := range stored[blockKey(n)] {
+				if err := again.Join(func(p any) error { *p.(*[]byte) = slices.Clone(added); return nil }); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		if got, from := again.Since(0); from != at || !bytes.Equal(got, text) || len(stored) != len(c.Blocks) {

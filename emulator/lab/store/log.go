@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -29,7 +30,8 @@ type journal struct {
 	f      *os.File
 	fsync  bool
 	size   int64
-	writes int // since it was opened
+	batch  uint64 // number of the last; they go on after the log was emptied
+	writes int    // since it was opened
 	buf    []byte
 }
 
@@ -44,7 +46,7 @@ func openJournal(dir string, fsync bool) (*journal, error) {
 // add appends a batch; when that fails it is as if it had not been tried.
 func (j *journal) add(at time.Time, puts []raw) error {
 	b := append(j.buf[:0], 0, 0, 0, 0, 0, 0, 0, 0)
-	b = appendBatch(b, at, puts)
+	b = appendBatch(b, j.batch+1, at, puts)
 	j.buf = b
 	if cap(j.buf) > maxLog {
 		j.buf = nil
@@ -59,6 +61,7 @@ func (j *journal) add(at time.Time, puts []raw) error {
 		return errors.Join(err, j.f.Truncate(j.size))
 	}
 	j.size += int64(len(b))
+	j.batch++
 	j.writes++
 	return nil
 }
@@ -74,7 +77,7 @@ func (j *journal) empty() error {
 
 // each calls f with every batch of a log, oldest first. It ends where the log
 // does, or where its writer was killed while writing.
-func (j *journal) each(f func(at time.Time, puts []raw) error) error {
+func (j *journal) each(f func(batch uint64, at time.Time, puts []raw) error) error {
 	all, err := io.ReadAll(io.NewSectionReader(j.f, 0, 1<<62))
 	if err != nil {
 		return err
@@ -88,11 +91,11 @@ func (j *journal) each(f func(at time.Time, puts []raw) error) error {
 		if crc32.Checksum(row, castagnoli) != sum {
 			break
 		}
-		at, puts, err := parseBatch(row)
+		batch, at, puts, err := parseBatch(row)
 		if err != nil {
 			return err
 		}
-		if err := f(at, puts); err != nil {
+		if err := f(batch, at, puts); err != nil {
 			return err
 		}
 		all = all[8+n:]
@@ -111,7 +114,7 @@ func lastTime(dir string) (last time.Time, err error) {
 		return last, err
 	}
 	defer f.Close()
-	err = (&journal{f: f}).each(func(at time.Time, _ []raw) error {
+	err = (&journal{f: f}).each(func(_ uint64, at time.Time, _ []raw) error {
 		if at.After(last) {
 			last = at
 		}
@@ -120,19 +123,29 @@ func lastTime(dir string) (last time.Time, err error) {
 	return last, err
 }
 
-// appendBatch makes bytes of a batch: its time, then kind, key and value of
-// each put, each with its length before it.
-func appendBatch(b []byte, at time.Time, puts []raw) []byte {
+// appendBatch makes bytes of a batch: its number and time, then kind, key and
+// value of each put, each text with its length before it. A kind that begins with
+// a plus is of a value that is added to what there is.
+func appendBatch(b []byte, number uint64, at time.Time, puts []raw) []byte {
 	when, err := at.MarshalBinary()
 	if err != nil {
 		panic(err) // a time whose zone is no whole minutes: the lab's is UTC
 	}
-	b = appendText(b, when)
+	b = appendText(binary.AppendUvarint(b, number), when)
 	for _, p := range puts {
-		b = appendText(appendText(appendText(b, string(p.kind)), p.key), p.value)
+		n := len(p.kind)
+		if p.more {
+			b = append(binary.AppendUvarint(b, uint64(n+1)), plus)
+		} else {
+			b = binary.AppendUvarint(b, uint64(n))
+		}
+		b = appendText(appendText(append(b, p.kind...), p.key), p.value)
 	}
 	return b
 }
+
+// plus is before the kind of a value that is added.
+const plus = '+'
 
 func appendText[T string | []byte](b []byte, text T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
@@ -140,7 +153,12 @@ func appendText[T string | []byte](b []byte, text T) []byte {
 
 var errBatch = errors.New("a batch of the log is broken")
 
-func parseBatch(b []byte) (at time.Time, puts []raw, err error) {
+func parseBatch(b []byte) (number uint64, at time.Time, puts []raw, err error) {
+	number, size := binary.Uvarint(b)
+	if size <= 0 {
+		return 0, at, nil, errBatch
+	}
+	b = b[size:]
 	text := func() []byte {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || uint64(len(b)-size) < n {
@@ -156,10 +174,11 @@ func parseBatch(b []byte) (at time.Time, puts []raw, err error) {
 		err = at.UnmarshalBinary(when)
 	}
 	for err == nil && len(b) > 0 {
-		puts = append(puts, raw{kind: Kind(text()), key: string(text()), value: text()})
+		kind, more := strings.CutPrefix(string(text()), string(plus))
+		puts = append(puts, raw{kind: Kind(kind), key: string(text()), value: text(), more: more})
 	}
 	if err != nil {
-		return at, nil, fmt.Errorf("%w: %w", errBatch, err)
+		return 0, at, nil, fmt.Errorf("%w: %w", errBatch, err)
 	}
-	return at, puts, nil
+	return number, at, puts, nil
 }

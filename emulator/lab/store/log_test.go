@@ -102,15 +102,15 @@ func TestTheLogDoesNotGrowForever(t *testing.T) {
 }
 
 func FuzzBatch(f *testing.F) {
-	f.Add(appendBatch(nil, origin, []raw{{kind: Hosts, key: "a", value: []byte("1")}, {kind: Meta, key: "b"}}))
+	f.Add(appendBatch(nil, 7, origin, []raw{{kind: Hosts, key: "a", value: []byte("1")}, {kind: Meta, key: "b"}, {kind: Hosts, key: "c", value: []byte("2"), more: true}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		at, puts, err := parseBatch(b)
+		number, at, puts, err := parseBatch(b)
 		if err != nil {
 			return
 		}
-		again, more, err := parseBatch(appendBatch(nil, at, puts))
-		if err != nil || !again.Equal(at) || len(more) != len(puts) {
-			t.Fatalf("parseBatch(% x) = %v, %d puts; once more: %v, %d, %v", b, at, len(puts), again, len(more), err)
+		same, again, more, err := parseBatch(appendBatch(nil, number, at, puts))
+		if err != nil || same != number || !again.Equal(at) || len(more) != len(puts) {
+			t.Fatalf("parseBatch(% x) = %d, %v, %d puts; once more: %d, %v, %d, %v", b, number, at, len(puts), same, again, len(more), err)
 		}
 		for i := range puts {
 			if d := cmp.Diff(puts[i], more[i], cmp.AllowUnexported(raw{})); d != "" && len(puts[i].value)+len(more[i].value) > 0 {
@@ -118,4 +118,57 @@ func FuzzBatch(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What is added to a value is added once, wherever the store was killed.
+func TestValuesGrow(t *testing.T) {
+	dir := t.TempDir()
+	s := newStore(t, Config{Dir: dir})
+	save := func(puts ...Put) {
+		t.Helper()
+		if err := s.Save(origin, puts...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds := func(when, want string) {
+		t.Helper()
+		got := ""
+		err := s.Each(Hosts, func(key string, value []byte) error {
+			got += key + "=" + string(value) + ";"
+			return nil
+		})
+		if err != nil || got != want {
+			t.Errorf("%s: the store holds %s, %v, want %s", when, got, err, want)
+		}
+	}
+	more := func(key string, n int) Put { return Put{Kind: Hosts, Key: key, Value: n, More: true} }
+	save(more("a", 1), more("b", 1))
+	save(more("a", 2))
+	save(more("a", 2)) // the same once more is no repetition
+	holds("added", "a=122;b=1;")
+	save(more("a", 3))
+	save(Put{Kind: Hosts, Key: "b", Value: Gone}, more("b", 7), more("b", 8))
+	holds("emptied and begun anew", "a=1223;b=78;")
+	save(Put{Kind: Hosts, Key: "a", Value: 5})
+	save(more("a", 6))
+	save(Put{Kind: Hosts, Key: "b", Value: Gone})
+	killed(t, s)
+	s = newStore(t, Config{Dir: dir})
+	holds("after a kill", "a=56;")
+
+	// Killed when bbolt had the log, which was not emptied yet.
+	save(more("a", 7))
+	log, err := os.ReadFile(filepath.Join(dir, logFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	holds("brought into bbolt", "a=567;")
+	killed(t, s)
+	if err := os.WriteFile(filepath.Join(dir, logFile), log, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = newStore(t, Config{Dir: dir})
+	holds("after a kill before the log was emptied", "a=567;")
+	save(more("a", 8))
+	holds("later", "a=5678;")
 }

@@ -7,6 +7,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,8 +34,10 @@ const (
 )
 
 const (
-	file    = "state.db"
-	timeKey = "time" // in Meta
+	file = "state.db"
+	// In Meta.
+	timeKey  = "time"
+	batchKey = "batch" // number of the last batch of the log that is in bbolt
 )
 
 // patience is how long Open waits for another process to let go of the file.
@@ -63,9 +66,16 @@ type Store struct {
 	spare []*save   // room for what is pending next
 	last  time.Time // highest lab time that was saved
 	log   *journal
-	late  map[place][]byte // what is in the log and not in bbolt yet; none takes the key out
-	order []place          // room for its places
-	fail  error            // of the last try to bring it there
+	late  map[place]*held // what is in the log and not in bbolt yet
+	order []place         // room for its places
+	rooms []*held         // room for what is next
+	fail  error           // of the last try to bring it there
+}
+
+// held is what the log does to a value of bbolt.
+type held struct {
+	value []byte // none takes the key out
+	more  bool   // it is added to what bbolt holds
 }
 
 // place is where a value is.
@@ -79,8 +89,9 @@ type Put struct {
 	Kind  Kind
 	Key   string
 	Value any // JSON is made of it; Gone takes the key out
-	// New says that the store does not hold that already: it need not look.
-	New bool
+	// More says that the JSON is added, behind it, to what the key holds: it
+	// grows, and each save writes no more than is new.
+	More bool
 }
 
 // appender is a value that makes its JSON itself.
@@ -105,8 +116,11 @@ type save struct {
 // saves are those that are over, with their room.
 var saves = sync.Pool{New: func() any { return new(save) }}
 
-// maxRoom bounds the room that is kept, in bytes.
-const maxRoom = 16 << 10
+// maxRoom bounds the room that is kept, in bytes, and maxRooms how often.
+const (
+	maxRoom  = 16 << 10
+	maxRooms = 64
+)
 
 // over gives a save back.
 func (w *save) over() {
@@ -120,7 +134,7 @@ type raw struct {
 	kind  Kind
 	key   string
 	value []byte // none takes the key out
-	sure  bool   // it differs from what is held
+	more  bool   // it is added to what the key holds
 }
 
 // Open opens the store in a directory, which it makes if need be.
@@ -136,7 +150,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync), late: map[place][]byte{}}
+	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync), late: map[place]*held{}}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, k := range []Kind{Meta, Hosts} {
 			if _, err := tx.CreateBucketIfNotExists([]byte(k)); err != nil {
@@ -160,10 +174,19 @@ func (s *Store) replay() (err error) {
 	if s.log, err = openJournal(s.dir, s.fsync); err != nil {
 		return err
 	}
-	err = s.log.each(func(at time.Time, puts []raw) error {
-		s.note(at, puts)
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		s.log.batch, _ = binary.Uvarint(tx.Bucket([]byte(Meta)).Get([]byte(batchKey)))
 		return nil
 	})
+	if err == nil {
+		err = s.log.each(func(batch uint64, at time.Time, puts []raw) error {
+			if batch > s.log.batch { // else its user was killed before the log was emptied
+				s.log.batch = batch
+				s.note(at, puts)
+			}
+			return nil
+		})
+	}
 	if err == nil {
 		err = s.flush()
 	}
@@ -177,7 +200,20 @@ func (s *Store) replay() (err error) {
 func (s *Store) note(at time.Time, puts []raw) {
 	for _, p := range puts {
 		at := place{p.kind, p.key}
-		s.late[at] = append(s.late[at][:0], p.value...) // whose room is used again
+		is := s.late[at]
+		switch {
+		case is == nil:
+			is = &held{}
+			if n := len(s.rooms); n > 0 {
+				is, s.rooms = s.rooms[n-1], s.rooms[:n-1]
+			}
+			is.value, is.more = append(is.value[:0], p.value...), p.more
+			s.late[at] = is
+		case p.more:
+			is.value = append(is.value, p.value...)
+		default:
+			is.value, is.more = append(is.value[:0], p.value...), false
+		}
 	}
 	if at.After(s.last) {
 		s.last = at
@@ -196,10 +232,14 @@ func (s *Store) flush() error {
 					return fmt.Errorf("%s %s: there is no such kind", at.kind, at.key)
 				}
 				var err error
-				if value := s.late[at]; len(value) == 0 {
+				is := s.late[at]
+				switch {
+				case is.more: // what bbolt is given stays its own until the commit
+					err = bucket.Put([]byte(at.key), slices.Concat(bucket.Get([]byte(at.key)), is.value))
+				case len(is.value) == 0:
 					err = bucket.Delete([]byte(at.key))
-				} else {
-					err = bucket.Put([]byte(at.key), value)
+				default:
+					err = bucket.Put([]byte(at.key), is.value)
 				}
 				if err != nil {
 					return fmt.Errorf("%s %s: %w", at.kind, at.key, err)
@@ -209,10 +249,16 @@ func (s *Store) flush() error {
 			if err != nil {
 				return err
 			}
-			return tx.Bucket([]byte(Meta)).Put([]byte(timeKey), v)
+			meta := tx.Bucket([]byte(Meta))
+			return errors.Join(meta.Put([]byte(timeKey), v), meta.Put([]byte(batchKey), binary.AppendUvarint(nil, s.log.batch)))
 		})
 		if err != nil {
 			return err
+		}
+	}
+	for _, is := range s.late {
+		if len(s.rooms) < maxRooms && cap(is.value) <= maxRoom {
+			s.rooms = append(s.rooms, is)
 		}
 	}
 	clear(s.late)
@@ -299,7 +345,7 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 		if p.Key == "" {
 			return fmt.Errorf("store: %s: a value needs a key", p.Kind)
 		}
-		put := raw{kind: p.Kind, key: p.Key, sure: p.New}
+		put := raw{kind: p.Kind, key: p.Key, more: p.More}
 		if p.Value != Gone {
 			var err error
 			if own, ok := p.Value.(appender); ok {
@@ -377,18 +423,21 @@ func (s *Store) fresh(puts []raw) ([]raw, error) {
 	out := puts[:0]
 	var tx *bbolt.Tx
 	for _, p := range puts {
-		if !p.sure {
-			held, ok := s.late[place{p.kind, p.key}]
-			if !ok {
+		if !p.more {
+			var was []byte
+			is := s.late[place{p.kind, p.key}]
+			if is != nil {
+				was = is.value
+			} else {
 				if tx == nil {
 					var err error
 					if tx, err = s.db.Begin(false); err != nil {
 						return nil, fmt.Errorf("store: %w", err)
 					}
 				}
-				held = tx.Bucket([]byte(p.kind)).Get([]byte(p.key))
+				was = tx.Bucket([]byte(p.kind)).Get([]byte(p.key))
 			}
-			if bytes.Equal(held, p.value) {
+			if (is == nil || !is.more) && bytes.Equal(was, p.value) {
 				continue
 			}
 		}
