@@ -15,6 +15,19 @@ type browse func(address string) object
 // keptAs is where in what is browsed that is which is remembered.
 const keptAs = "is"
 
+// taker is a property of another resource, by its address, "#" and its path,
+// or what is remembered, by "=" and its name.
+type taker func(from string) (any, bool)
+
+// take is a taker.
+func (of browse) take(from string) (any, bool) {
+	at, path, property := strings.Cut(from, "#")
+	if !property {
+		path = keptAs
+	}
+	return valueAt(of(at), path)
+}
+
 // browse is the tree at a time.
 func (s *Service) browse(at *snapshot) browse {
 	return func(address string) object {
@@ -24,16 +37,24 @@ func (s *Service) browse(at *snapshot) browse {
 			}
 			return nil
 		}
-		m := s.find(&url.URL{Path: address})
-		if m == nil || m.raw != nil || m.upload != nil || m.action != nil || m.members {
-			return nil
+		if o := s.bodyAt(address, at); o != nil {
+			return decode(encode(o))
 		}
-		v := m.view(at)
-		if m.missing(v) != "" || !m.there(v) {
-			return nil
-		}
-		return decode(encode(m.object(v)))
+		return nil
 	}
+}
+
+// bodyAt is a resource of the tree; nil where there is none.
+func (s *Service) bodyAt(address string, at *snapshot) object {
+	m := s.find(&url.URL{Path: address})
+	if m == nil || m.raw != nil || m.upload != nil || m.action != nil || m.members {
+		return nil
+	}
+	v := m.view(at)
+	if m.missing(v) != "" || !m.there(v) {
+		return nil
+	}
+	return m.object(v)
 }
 
 // browse is the tree now.
@@ -66,7 +87,7 @@ func (f *face) taken(schema string) []dialect.Datum {
 	var all []dialect.Datum
 	for _, shape := range f.shapes[typeName(schema)] {
 		for _, set := range shape.Set {
-			if strings.Contains(set.From, "#") || strings.HasPrefix(set.From, "=") {
+			if external(set) {
 				all = append(all, set)
 			}
 		}
@@ -76,11 +97,23 @@ func (f *face) taken(schema string) []dialect.Datum {
 
 // tag is the ETag of a body that had another before others' properties came in.
 func (f *face) tag(was, schema string, o object) string {
+	var told []string
 	for _, set := range f.taken(schema) {
-		v, _ := valueAt(o, set.Path)
-		was += string(encode(object{set.Path: v}))
+		told = append(told, tells(o, set.Path))
 	}
-	return written(etag([]byte(was)), f.d.Protocol.ETags)
+	return f.tagOf(was, told)
+}
+
+// tells is what of a body its ETag depends on, at a path.
+func tells(o object, path string) string {
+	v, _ := valueAt(o, path)
+	return string(encode(object{path: v}))
+}
+
+// tagOf is the ETag of a body that had another, with what others' properties
+// tell.
+func (f *face) tagOf(was string, told []string) string {
+	return written(etag([]byte(was+strings.Join(told, ""))), f.d.Protocol.ETags)
 }
 
 // packs says whether what is at an address of the tree is sent packed only.

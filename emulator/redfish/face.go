@@ -25,6 +25,8 @@ type face struct {
 	readings []reading
 	acts     []shownAction         // of the standard's resources
 	needs    sync.Map              // schema → shows: what bodies depend on for their vendor's sake
+	cuts     sync.Map              // cutKey → *cut
+	number   uint64                // tells faces apart
 	places   *kept[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
 
@@ -45,7 +47,7 @@ func faceOf(d *dialect.Record) *face {
 }
 
 func newFace(d *dialect.Record) *face {
-	f := &face{d: d, shapes: map[string][]formed{}, places: newKept[string](1<<12, func(string) int { return 1 })}
+	f := &face{d: d, number: numbers.Add(1), shapes: map[string][]formed{}, places: newKept[string](1<<12, func(string) int { return 1 })}
 	for _, m := range d.Face.Moves {
 		from, to := patternOf(m.From, d), patternOf(m.To, d)
 		f.out = append(f.out, move{from, to, m.Slash})
@@ -215,7 +217,7 @@ func (f *face) object(o object, of browse) object {
 	if len(f.shut) > 0 {
 		f.unlink(o)
 	}
-	f.dress(o, of)
+	f.dress(o, of.take)
 	mapTexts(o, f.address)
 	if f.d.Face.Dates == dialect.Compact {
 		mapTexts(o, compactDate)
@@ -224,23 +226,8 @@ func (f *face) object(o object, of browse) object {
 }
 
 // dress shapes an object, and those in it.
-func (f *face) dress(o object, of browse) {
-	for _, below := range o {
-		switch x := below.(type) {
-		case object:
-			f.dress(x, of)
-		case []any:
-			for _, e := range x {
-				if in, ok := e.(object); ok {
-					f.dress(in, of)
-				}
-			}
-		case []object:
-			for _, in := range x {
-				f.dress(in, of)
-			}
-		}
-	}
+func (f *face) dress(o object, take taker) {
+	f.dressBelow(o, take)
 	kind, _ := o["@odata.type"].(string)
 	if kind == "" {
 		return
@@ -250,22 +237,52 @@ func (f *face) dress(o object, of browse) {
 		return // it only says where a resource is, and of which type
 	}
 	name := typeName(strings.TrimPrefix(kind, "#"))
-	all := f.shapes[name]
-	if strings.HasSuffix(name, "Collection") {
-		all = append(slices.Clone(all), f.shapes["*Collection"]...)
-	}
-	if id, _ := o["Id"].(string); id != "" && strings.HasSuffix(self, "/"+id) {
-		if to, away := moved(f.out, self); away {
-			to = strings.TrimSuffix(to, "/")
-			o["Id"] = to[strings.LastIndexByte(to, '/')+1:]
-		}
-	}
-	for _, s := range all {
-		if s.at == nil || s.at.holds(self) {
-			s.put(o, self, f.d, of)
+	f.identify(o, self)
+	all := f.shapesOf(name)
+	for i := range all {
+		if s := &all[i]; s.at == nil || s.at.holds(self) {
+			s.put(o, self, f.d, take)
 		}
 	}
 	f.showActions(o, self)
+}
+
+// dressBelow shapes the objects in an object.
+func (f *face) dressBelow(o object, take taker) {
+	for _, below := range o {
+		switch x := below.(type) {
+		case object:
+			f.dress(x, take)
+		case []any:
+			for _, e := range x {
+				if in, ok := e.(object); ok {
+					f.dress(in, take)
+				}
+			}
+		case []object:
+			for _, in := range x {
+				f.dress(in, take)
+			}
+		}
+	}
+}
+
+// identify gives a resource that is elsewhere the ID that it has there.
+func (f *face) identify(o object, self string) {
+	if id, ok := o["Id"].(string); ok {
+		if at, away := moved(f.out, self); away {
+			o["Id"] = idAt(id, self, at)
+		}
+	}
+}
+
+// idAt is the ID of a resource that clients see at an address.
+func idAt(id, self, at string) string {
+	if id == "" || !strings.HasSuffix(self, "/"+id) {
+		return id
+	}
+	at = strings.TrimSuffix(at, "/")
+	return at[strings.LastIndexByte(at, '/')+1:]
 }
 
 // formed is a dialect.Shape, ready for use.
@@ -275,19 +292,18 @@ type formed struct {
 }
 
 // put changes an object.
-func (s *formed) put(o object, self string, d *dialect.Record, of browse) {
+func (s *formed) put(o object, self string, d *dialect.Record, take taker) {
 	fill := strings.NewReplacer("{system}", d.SystemID, "{manager}", d.ManagerID, "{chassis}", d.ChassisID, "{self}", self)
 	for _, set := range s.Set { // before anything that they are taken from goes
 		v, ok := set.Value, true
 		if set.From != "" {
-			from, path := o, set.From
-			if at, property, ok := strings.Cut(set.From, "#"); ok {
-				from, path = of(fill.Replace(at)), property
-			} else if strings.HasPrefix(path, "=") {
-				from, path = of(fill.Replace(path)), keptAs
-			}
 			var is any
-			if is, ok = valueAt(from, path); ok {
+			if external(set) {
+				is, ok = take(fill.Replace(set.From))
+			} else {
+				is, ok = valueAt(o, set.From)
+			}
+			if ok {
 				v, ok = drawn(set, is)
 			}
 		}

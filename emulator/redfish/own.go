@@ -292,10 +292,11 @@ func (s *Service) anew(m *match, at *snapshot) *page {
 	}
 	v := m.view(at)
 	body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
-	if f := faceOf(at.d); f != nil {
-		body = encode(f.object(decode(body), s.browse(at)))
-	}
 	p := newPage(jsonType, stretches{body}, tag, m.describedBy)
+	if f := faceOf(at.d); f != nil {
+		body, _, _ = s.faced(f, m, &made{page: p, at: *at}, &made{}, false)
+		p = newPage(jsonType, stretches{body}, tag, m.describedBy)
+	}
 	p.allow = m.allow
 	return &p
 }

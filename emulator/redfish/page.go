@@ -49,6 +49,7 @@ type made struct {
 	page
 	at snapshot
 	inPieces
+	takes []taking
 }
 
 // page is the representation of a resource, or nil when it is not there.
@@ -78,6 +79,23 @@ func (s *Service) page(m *match, at *snapshot) *page {
 	if !known {
 		old = &made{}
 	}
+	is := s.bare(m, at, old)
+	if f != nil && is.mime == jsonType && is.body.size() > 0 {
+		body, tag, takes := s.faced(f, m, is, old, needs != m.shows)
+		is.page, is.takes = newPage(jsonType, stretches{body}, tag, m.describedBy), takes
+	}
+	if known && m.spares == nil { // it depends on nothing else
+		is.allow = old.allow
+	} else {
+		is.allow = m.takes(m.view(at))
+	}
+	s.pages.put(k, is)
+	return &is.page
+}
+
+// bare is the page of a resource as the tree has it. What is as it was in an
+// older one, which may be empty, is taken from that.
+func (s *Service) bare(m *match, at *snapshot, old *made) *made {
 	is := &made{at: *at}
 	switch {
 	case m.upload != nil:
@@ -94,22 +112,7 @@ func (s *Service) page(m *match, at *snapshot) *page {
 		body, tag := seal(m.object(m.view(at)), m.volatile, at.d.Protocol)
 		is.page = newPage(jsonType, stretches{body}, tag, m.describedBy)
 	}
-	if f != nil && is.mime == jsonType && is.body.size() > 0 {
-		o := f.object(decode(is.body.whole()), s.browse(at))
-		tag := is.tag()
-		if needs != m.shows {
-			tag = f.tag(tag, m.schema, o)
-			o["@odata.etag"] = tag
-		}
-		is.page = newPage(jsonType, stretches{encode(o)}, tag, m.describedBy)
-	}
-	if known && m.spares == nil { // it depends on nothing else
-		is.allow = old.allow
-	} else {
-		is.allow = m.takes(m.view(at))
-	}
-	s.pages.put(k, is)
-	return &is.page
+	return is
 }
 
 func newPage(kind mime, body stretches, etag string, link []string) page {
