@@ -27,6 +27,7 @@ type face struct {
 	needs    sync.Map              // schema → shows: what bodies depend on for their vendor's sake
 	cuts     sync.Map              // cutKey → *cut
 	number   uint64                // tells faces apart
+	done     sync.Map              // *dialect.Saying → []byte: answers to writes that were done
 	places   *kept[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
 

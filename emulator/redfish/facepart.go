@@ -41,7 +41,7 @@ const (
 func (s *Service) faced(f *face, m *match, is, was *made, retag bool) ([]byte, string, []taking) {
 	take := &takings{s: s, at: &is.at, of: s.browse(&is.at), was: was}
 	if m.raw == nil {
-		if body, tag, ok := f.inParts(&is.page, take, retag); ok {
+		if body, tag, ok := f.inParts(is, was, take, retag); ok {
 			return body, tag, take.is
 		}
 	}
@@ -59,21 +59,21 @@ func (f *face) wholly(p *page, schema string, of browse, retag bool) ([]byte, st
 	return encode(o), tag
 }
 
-// showing makes the body that clients of a vendor see.
-type showing struct {
-	s    *Service
-	f    *face
-	self string // address of the resource in the tree
-	take *takings
-	c    *cut
+// skeleton is what of a body stays while what is fixed of it does: its cut, the
+// properties that parts are made from, and those that are in no part, as
+// clients see them. Of a body that is remade it is kept. It is immutable then.
+type skeleton struct {
+	fixed []byte
+	self  string // address of the resource in the tree
+	c     *cut
+	in    []laid
+	out   []member // sorted
+}
 
-	body []byte   // in the tree
-	all  []member // of that
-	in   []int    // of each: the part, or one of these
-	from []byte   // of a part
-	open int      // where its properties begin in that
-	out  []member
-	told []string
+// laid is a property and the part that it is in.
+type laid struct {
+	member
+	part int
 }
 
 // The places of properties that are in no part of a cut.
@@ -82,183 +82,293 @@ const (
 	done  = -2
 )
 
+// is says whether it is the skeleton of a body with this fixed text.
+func (k *skeleton) is(fixed []byte) bool {
+	return k != nil && len(k.fixed) == len(fixed) && len(fixed) > 0 && &k.fixed[0] == &fixed[0]
+}
+
+// kept is a copy that shares nothing that is used again.
+func (k *skeleton) kept() *skeleton {
+	is := *k
+	is.in, is.out = slices.Clone(k.in), slices.Clone(k.out)
+	return &is
+}
+
+// showing makes the body that clients of a vendor see.
+type showing struct {
+	s    *Service
+	f    *face
+	take *takings
+	k    *skeleton
+	own  skeleton // which is used again
+
+	all  []member // properties that are being sorted into parts
+	more []laid   // of what is live
+	from []byte   // of a part
+	open int      // where its properties begin in that
+	out  []member // beside those of the skeleton
+	etag member
+	told []string
+}
+
 var showings = sync.Pool{New: func() any { return new(showing) }}
+
+// release is where it can be used again, and refers to nothing.
+func (w *showing) release() {
+	clear(w.all[:cap(w.all)])
+	clear(w.more[:cap(w.more)])
+	clear(w.out[:cap(w.out)])
+	clear(w.own.in[:cap(w.own.in)])
+	clear(w.own.out[:cap(w.own.out)])
+	*w = showing{
+		all: w.all[:0], more: w.more[:0], from: w.from[:0], out: w.out[:0], told: w.told[:0],
+		own: skeleton{in: w.own.in[:0], out: w.own.out[:0]},
+	}
+	showings.Put(w)
+}
 
 // inParts is wholly, of parts that are kept; false for a body that has to be
 // made as a whole.
-func (f *face) inParts(p *page, take *takings, retag bool) (body []byte, tag string, ok bool) {
+func (f *face) inParts(is, was *made, take *takings, retag bool) (body []byte, tag string, ok bool) {
 	w := showings.Get().(*showing)
-	defer func() {
-		*w = showing{body: w.body[:0], all: clearedOf(w.all), in: w.in[:0], from: w.from[:0], out: clearedOf(w.out), told: w.told[:0]}
-		showings.Put(w)
-	}()
+	defer w.release()
 	w.s, w.f, w.take = take.s, f, take
-	for _, some := range p.body {
-		w.body = append(w.body, some...)
+	fixed, head, live := is.body[0], []byte(nil), []byte(nil)
+	if is.ends != nil { // it is in pieces (match.compose)
+		head, fixed, live = is.body[0], is.body[1], is.body[2]
+	} else if len(is.body[1])+len(is.body[2]) > 0 || len(fixed) < 2 || fixed[0] != '{' {
+		return nil, "", false
+	} else {
+		fixed = fixed[1 : len(fixed)-1]
 	}
-	if w.all, ok = members(w.all, w.body); !ok || !w.read() {
+	if w.k = was.skeleton; !w.k.is(fixed) {
+		w.k = &w.own
+		if !w.read(fixed) || is.ends != nil && w.etag.name != nil {
+			return nil, "", false
+		}
+		if is.ends != nil && was.ends != nil {
+			w.k = w.own.kept()
+		}
+	}
+	if is.ends != nil && was.ends != nil {
+		is.skeleton = w.k
+	}
+	if len(head) > 0 && !w.add(head[1:len(head)-1]) || len(live) > 1 && !w.add(bytes.TrimPrefix(live[:len(live)-1], []byte(","))) {
 		return nil, "", false
 	}
-	for i := range w.c.parts {
+	for len(w.told) < w.k.c.told {
+		w.told = append(w.told, "")
+	}
+	for i := range w.k.c.parts {
 		if !w.part(i) {
 			return nil, "", false
 		}
 	}
-	for i := range w.all {
-		if w.in[i] == alone && !w.single(i) {
-			return nil, "", false
-		}
-	}
-	slices.SortFunc(w.out, func(a, b member) int { return bytes.Compare(a.name, b.name) })
-	tag = p.tag()
-	if retag {
+	if tag = is.tag(); retag {
 		tag = f.tagOf(tag, w.told)
-		w.put(member{[]byte("@odata.etag"), appendText(nil, tag)})
+		w.etag = member{[]byte(etagOf), appendText(nil, tag)}
 	}
-	size := 1
-	for i, m := range w.out {
-		if i > 0 && bytes.Equal(m.name, w.out[i-1].name) {
-			return nil, "", false
+	if w.etag.name != nil {
+		w.out = append(w.out, w.etag)
+	}
+	slices.SortFunc(w.out, byName)
+	body, ok = joined(w.k.out, w.out)
+	return body, tag, ok
+}
+
+// etagOf is the property that the ETag is in.
+const etagOf = "@odata.etag"
+
+func byName(a, b member) int { return bytes.Compare(a.name, b.name) }
+
+// joined is the object of properties of which both lists are sorted; false
+// when one is there twice.
+func joined(a, b []member) ([]byte, bool) {
+	size := 2
+	for _, all := range [][]member{a, b} {
+		for i := range all {
+			size += len(all[i].name) + len(all[i].value) + 4
 		}
-		size += len(m.name) + len(m.value) + 4
 	}
-	b := append(make([]byte, 0, max(size, 2)), '{')
-	for i, m := range w.out {
-		if i > 0 {
-			b = append(b, ',')
+	out := append(make([]byte, 0, size), '{')
+	for len(a)+len(b) > 0 {
+		from := &a
+		if len(a) == 0 {
+			from = &b
+		} else if len(b) > 0 {
+			switch order := byName(a[0], b[0]); {
+			case order == 0:
+				return nil, false
+			case order > 0:
+				from = &b
+			}
 		}
-		b = append(append(append(b, '"'), m.name...), '"', ':')
-		b = append(b, m.value...)
+		m := &(*from)[0]
+		if *from = (*from)[1:]; len(*from) > 0 && bytes.Equal((*from)[0].name, m.name) {
+			return nil, false
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, '"'), m.name...), '"', ':')
+		out = append(out, m.value...)
 	}
-	return append(b, '}'), tag, true
+	return append(out, '}'), true
 }
 
-// clearedOf is an empty slice that refers to nothing.
-func clearedOf(all []member) []member {
-	clear(all[:cap(all)])
-	return all[:0]
-}
-
-// put is a property, instead of one of its name.
-func (w *showing) put(m member) {
-	i, is := slices.BinarySearchFunc(w.out, m.name, func(m member, name []byte) int { return bytes.Compare(m.name, name) })
-	if is {
-		w.out[i] = m
-		return
+// read makes the skeleton; false when the body is not like others.
+func (w *showing) read(fixed []byte) bool {
+	k := w.k
+	k.fixed = fixed
+	var ok bool
+	if w.all, ok = members(w.all[:0], fixed); !ok {
+		return false
 	}
-	w.out = slices.Insert(w.out, i, m)
-}
-
-// read finds out what the body is of, and sorts its properties into parts;
-// false when it is not like others.
-func (w *showing) read() bool {
 	kind, named := "", false
 	for _, m := range w.all {
-		var ok bool
+		ok := true
 		switch string(m.name) {
 		case "@odata.type":
-			if kind, ok = plainText(m.value); !ok {
-				return false
-			}
+			kind, ok = plainText(m.value)
 		case "@odata.id":
-			if w.self, ok = plainText(m.value); !ok || w.self == "" {
-				return false
-			}
+			k.self, ok = plainText(m.value)
 		case "Name":
 			named = true
 		}
-	}
-	if w.self == "" || w.f.isShut(w.self) {
-		return false
-	}
-	w.c = uncut
-	at, away := moved(w.f.out, w.self)
-	if kind != "" && named {
-		if w.c = w.f.cutOf(typeName(strings.TrimPrefix(kind, "#")), w.self, at); w.c == nil {
+		if !ok {
 			return false
 		}
 	}
-	for len(w.told) < w.c.told {
-		w.told = append(w.told, "")
+	if k.self == "" || w.f.isShut(k.self) {
+		return false
 	}
-	for _, m := range w.all {
-		of, known := w.c.of[string(bytes.TrimSuffix(m.name, []byte(countOf)))]
-		switch {
-		case known:
-			w.in = append(w.in, of)
-		case away && w.c.dresses && string(m.name) == "Id":
-			w.in = append(w.in, done)
-			id, ok := plainText(m.value)
+	k.c = uncut
+	at, away := moved(w.f.out, k.self)
+	if kind != "" && named {
+		if k.c = w.f.cutOf(typeName(strings.TrimPrefix(kind, "#")), k.self, at); k.c == nil {
+			return false
+		}
+	}
+	if away && k.c.dresses {
+		for i := range w.all {
+			if _, known := k.c.of["Id"]; known || string(w.all[i].name) != "Id" {
+				continue
+			}
+			id, ok := plainText(w.all[i].value)
 			if !ok {
 				return false
 			}
-			w.out = append(w.out, member{m.name, appendText(nil, idAt(id, w.self, at))})
-		default:
-			w.in = append(w.in, alone)
+			w.all[i].value = appendText(nil, idAt(id, k.self, at))
 		}
 	}
-	return true
+	k.in, k.out, ok = w.place(k.in, k.out)
+	slices.SortFunc(k.out, byName)
+	return ok
+}
+
+// add adds what stands beside what is fixed.
+func (w *showing) add(text []byte) bool {
+	var ok bool
+	if w.all, ok = members(w.all[:0], text); !ok {
+		return false
+	}
+	for _, m := range w.all {
+		name := string(m.name)
+		if slices.Contains(identifying, name) || (m.value[0] == '[' || strings.HasSuffix(name, countOf)) && w.counts(partName(name)) {
+			return false
+		}
+	}
+	w.more, w.out, ok = w.place(w.more, w.out)
+	return ok
+}
+
+// identifying are the properties that say what a body is of.
+var identifying = []string{"@odata.type", "@odata.id", "Name", "Id"}
+
+// counts says whether an array, or its count, is fixed and in no part.
+func (w *showing) counts(name string) bool {
+	return slices.ContainsFunc(w.k.out, func(m member) bool { return partName(string(m.name)) == name })
+}
+
+// place sorts properties into parts, and makes those that are in none.
+func (w *showing) place(in []laid, out []member) ([]laid, []member, bool) {
+	for i := range w.all {
+		m := w.all[i]
+		if m.name == nil { // it has been taken along with another
+			continue
+		}
+		if of, known := w.k.c.of[string(bytes.TrimSuffix(m.name, []byte(countOf)))]; known {
+			in = append(in, laid{m, of})
+			continue
+		}
+		var ok bool
+		if out, ok = w.single(out, i); !ok {
+			return in, out, false
+		}
+	}
+	return in, out, true
 }
 
 // single adds a property that is in no part of the cut. Most are as they were.
-func (w *showing) single(i int) bool {
+func (w *showing) single(out []member, i int) ([]member, bool) {
 	m := w.all[i]
-	if w.in[i] = done; string(m.name) == "@odata.etag" {
-		w.out = append(w.out, m)
-		return true
+	if string(m.name) == etagOf {
+		w.etag = m
+		return out, true
 	}
 	also := -1 // its count, or what it is the count of
 	switch v := m.value; v[0] {
 	case '{', '[':
 		if len(v) == 2 {
-			w.out = append(w.out, m)
-			return true
+			return append(out, m), true
 		}
 		if v[0] == '[' {
 			also = w.other(i, string(m.name)+countOf)
 		}
 	case '"':
 		text := v[1 : len(v)-1]
-		if bytes.IndexByte(v, '\\') >= 0 {
-			break
-		}
-		if bytes.HasPrefix(text, []byte("/redfish/v1")) {
+		switch {
+		case bytes.IndexByte(v, '\\') >= 0:
+		case bytes.HasPrefix(text, []byte("/redfish/v1")):
 			if is := string(text); !w.f.unlink(is) {
-				w.out = append(w.out, member{m.name, appendText(nil, w.f.address(is))})
+				out = append(out, member{m.name, appendText(nil, w.f.address(is))})
 			}
-			return true
-		}
-		if w.f.d.Face.Dates == dialect.Compact {
+			return out, true
+		case w.f.d.Face.Dates == dialect.Compact:
 			if is := string(text); compactDate(is) != is {
 				m.value = appendText(nil, compactDate(is))
 			}
+			return append(out, m), true
+		default:
+			return append(out, m), true
 		}
-		w.out = append(w.out, m)
-		return true
 	default:
 		if of, counts := bytes.CutSuffix(m.name, []byte(countOf)); counts {
 			also = w.other(i, string(of))
 		}
 		if also < 0 || len(w.all[also].value) < 3 || w.all[also].value[0] != '[' {
-			w.out = append(w.out, m)
-			return true
+			return append(out, m), true
 		}
 	}
 	w.begin(alone)
 	w.opens()
-	w.add(m)
+	w.put(m)
 	if also >= 0 {
-		w.in[also] = done
-		w.add(w.all[also])
+		w.put(w.all[also])
+		w.all[also].name = nil
 	}
-	return w.finish(nil)
+	p := w.finish(nil)
+	if p == nil {
+		return out, false
+	}
+	return append(out, p.out...), true
 }
 
-// other is where a property is that is in no part of the cut either, and has
-// not been added yet; -1 when there is none.
+// other is where a property is that has not been taken yet; -1 when there is
+// none.
 func (w *showing) other(than int, name string) int {
-	for i := range w.all {
-		if i != than && w.in[i] == alone && string(w.all[i].name) == name {
+	for i := than + 1; i < len(w.all); i++ {
+		if string(w.all[i].name) == name {
 			return i
 		}
 	}
@@ -269,8 +379,8 @@ func (w *showing) other(than int, name string) int {
 func (w *showing) begin(i int) {
 	w.from = binary.LittleEndian.AppendUint64(w.from[:0], w.f.number)
 	if i != alone { // which does not depend on what it is in
-		w.from = binary.LittleEndian.AppendUint64(w.from, w.c.number)
-		w.from = append(binary.LittleEndian.AppendUint16(w.from, uint16(i)), w.self...)
+		w.from = binary.LittleEndian.AppendUint64(w.from, w.k.c.number)
+		w.from = append(binary.LittleEndian.AppendUint16(w.from, uint16(i)), w.k.self...)
 	}
 	w.from = append(w.from, 0)
 }
@@ -281,7 +391,8 @@ func (w *showing) opens() {
 	w.from = append(w.from, '{')
 }
 
-func (w *showing) add(m member) {
+// put is one of them.
+func (w *showing) put(m member) {
 	if len(w.from) > w.open+1 {
 		w.from = append(w.from, ',')
 	}
@@ -289,43 +400,45 @@ func (w *showing) add(m member) {
 	w.from = append(w.from, m.value...)
 }
 
-// part adds a part of the cut.
+// part adds a part of the cut; false when it cannot be made alone.
 func (w *showing) part(i int) bool {
-	of := &w.c.parts[i]
+	of := &w.k.c.parts[i]
 	w.begin(i)
 	for _, from := range of.takes {
-		w.from = append(append(w.from, w.take.value(from, w.self)...), 0)
+		w.from = append(append(w.from, w.take.value(from, w.k.self)...), 0)
 	}
 	w.opens()
-	for j := range w.all {
-		if w.in[j] == i {
-			w.add(w.all[j])
+	for _, all := range [][]laid{w.k.in, w.more} {
+		for j := range all {
+			if all[j].part == i {
+				w.put(all[j].member)
+			}
 		}
 	}
-	return w.finish(of)
-}
-
-// finish adds what becomes of what was begun.
-func (w *showing) finish(of *cutPart) bool {
-	w.from = append(w.from, '}')
-	key := maphash.Bytes(w.s.seed, w.from)
-	p, known := w.s.parts.get(key)
-	if !known || !bytes.Equal(p.from, w.from) {
-		var keep bool
-		if p, keep = w.make(of); p == nil {
-			return false
-		} else if keep && len(w.from) <= mostOfOne {
-			p.from = bytes.Clone(w.from)
-			w.s.parts.put(key, p)
-		}
+	p := w.finish(of)
+	if p == nil {
+		return false
 	}
 	w.out = append(w.out, p.out...)
-	if of != nil {
-		for i, t := range of.told {
-			w.told[t.at] = p.told[i]
-		}
+	for j, t := range of.told {
+		w.told[t.at] = p.told[j]
 	}
 	return true
+}
+
+// finish is what becomes of what was begun; nil when it cannot be made alone.
+func (w *showing) finish(of *cutPart) *facePart {
+	w.from = append(w.from, '}')
+	key := maphash.Bytes(w.s.seed, w.from)
+	if p, known := w.s.parts.get(key); known && bytes.Equal(p.from, w.from) {
+		return p
+	}
+	p, keep := w.make(of)
+	if keep && len(w.from) <= mostOfOne {
+		p.from = bytes.Clone(w.from)
+		w.s.parts.put(key, p)
+	}
+	return p
 }
 
 // make makes a part; nil when it cannot be made alone. It is not to be kept if
@@ -342,12 +455,12 @@ func (w *showing) make(of *cutPart) (p *facePart, keep bool) {
 	})
 	p = &facePart{}
 	if of != nil {
-		f.identify(o, w.self)
+		f.identify(o, w.k.self)
 		for i := range of.shapes {
-			of.shapes[i].put(o, w.self, f.d, w.take.read)
+			of.shapes[i].put(o, w.k.self, f.d, w.take.read)
 		}
 		if of.acts {
-			f.showActions(o, w.self)
+			f.showActions(o, w.k.self)
 		}
 	}
 	mapTexts(o, f.address)

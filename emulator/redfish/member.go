@@ -6,13 +6,11 @@ import "bytes"
 // its value.
 type member struct{ name, value []byte }
 
-// members are those of an object, appended to others; false when it is written
-// as encode writes none: with spaces, or with names that need escapes.
-func members(all []member, body []byte) ([]member, bool) {
-	if len(body) < 2 || body[0] != '{' || body[len(body)-1] != '}' {
-		return all, false
-	}
-	for rest := body[1 : len(body)-1]; len(rest) > 0; {
+// members are those of an object without its braces, appended to others; false
+// when it is written as encode writes none: with spaces, or with names that need
+// escapes.
+func members(all []member, text []byte) ([]member, bool) {
+	for rest := text; len(rest) > 0; {
 		if rest[0] != '"' {
 			return all, false
 		}

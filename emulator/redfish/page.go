@@ -49,7 +49,8 @@ type made struct {
 	page
 	at snapshot
 	inPieces
-	takes []taking
+	takes    []taking
+	skeleton *skeleton // of one that was remade
 }
 
 // page is the representation of a resource, or nil when it is not there.

@@ -163,12 +163,42 @@ func split(path string) []string { return strings.Split(strings.TrimPrefix(path,
 
 // holds says whether an address is one of these, or below one.
 func (a pattern) holds(path string) bool {
+	if !a.begins(path) {
+		return false
+	}
 	_, _, ok := a.match(split(path), exact)
 	return ok
 }
 
+// begins says whether an address can be one of these, or below one: it is like
+// them up to their first variable. Most are not, and this is soon found out.
+func (a pattern) begins(path string) bool {
+	rest := strings.TrimPrefix(path, "/")
+	for i := range a {
+		s := &a[i]
+		if !strings.HasPrefix(rest, s.lead) {
+			return false
+		}
+		if len(s.vars) > 0 {
+			return true
+		}
+		rest = rest[len(s.lead):]
+		if rest == "" {
+			return i == len(a)-1
+		}
+		if rest[0] != '/' {
+			return false
+		}
+		rest = rest[1:]
+	}
+	return true
+}
+
 // is says whether an address is one of these, and what its variables are.
 func (a pattern) is(path string, f letters) (vars map[string]string, ok bool) {
+	if f == exact && !a.begins(path) {
+		return nil, false
+	}
 	segments := split(path)
 	if len(segments) != len(a) {
 		return nil, false
@@ -195,8 +225,15 @@ func moved(all []move, path string) (string, bool) { return movedAt(all, path, n
 
 // movedAt is moved where some variables are known beforehand.
 func movedAt(all []move, path string, known map[string]string, f letters) (string, bool) {
-	segments := split(path)
-	for _, m := range all {
+	var segments []string
+	for i := range all {
+		m := &all[i]
+		if f == exact && !m.from.begins(path) {
+			continue
+		}
+		if segments == nil {
+			segments = split(path)
+		}
 		vars, rest, ok := m.from.match(segments, f)
 		if !ok {
 			continue

@@ -75,7 +75,7 @@ func strong(etag string) string {
 // held says whether a header names the ETag of a page, or that of the page as
 // it is packed, as a vendor's service compares them.
 func held(header []string, etag string, as dialect.ETags, how comparison) bool {
-	star := slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == "*" })
+	star := starred(header)
 	plain := strong(etag)
 	switch {
 	case as.Compared == dialect.Never:
@@ -92,6 +92,11 @@ func held(header []string, etag string, as dialect.ETags, how comparison) bool {
 		how = weakly
 	}
 	return matches(header, plain, how) || !as.Suffixed && matches(header, packedTag(plain), how)
+}
+
+// starred says whether a header names any ETag.
+func starred(header []string) bool {
+	return slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == "*" })
 }
 
 // holds says whether If-None-Match names the ETag of a page. Of a vendor's
@@ -116,9 +121,11 @@ func (x *exchange) precondition(at *snapshot) bool {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return false
 	}
-	tag := x.s.page(x.match, at).tag()
-	if slices.Contains(as.Fleeting, typeName(x.match.schema)) {
-		tag = "" // which nobody has been told
+	tag := ""
+	switch {
+	case slices.Contains(as.Fleeting, typeName(x.match.schema)): // nobody has been told it
+	case len(no) > 0 || !starred(yes): // or any will do
+		tag = x.s.page(x.match, at).tag()
 	}
 	if len(yes) > 0 && !held(yes, tag, as, strongly) || len(no) > 0 && holds(no, tag, as) {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())

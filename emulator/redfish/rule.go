@@ -317,20 +317,30 @@ func (x *exchange) succeed() {
 		x.done()
 		return
 	}
-	m := says(*form.Done)
-	if f := faceOf(x.host.Dialect()); f != nil {
-		if i := slices.IndexFunc(f.tells, func(t tell) bool { return t.concerns(x) }); i >= 0 {
-			m = says(f.tells[i].Says)
-		}
+	says := form.Done
+	f := faceOf(x.host.Dialect()) // which has at least that
+	if i := slices.IndexFunc(f.tells, func(t tell) bool { return t.concerns(x) }); i >= 0 {
+		says = &f.tells[i].Says
 	}
-	m.Severity = message.OK
+	body, known := f.done.Load(says)
+	if !known {
+		body, _ = f.done.LoadOrStore(says, f.success(*says))
+	}
 	x.w.Header()["Content-Type"] = jsonContent
+	x.send(http.StatusOK, body.([]byte))
+}
+
+// success is the body of an answer that says that a write was done.
+func (f *face) success(as dialect.Saying) []byte {
+	form, versions := f.d.Face.Errors, f.d.Protocol.Registries
+	m := says(as)
+	m.Severity = message.OK
 	if form.Under != "" {
 		form.Code = "" // which is of errors
 	}
-	body := inForm(x.spoken().Error(m), form, x.host.Dialect().Protocol.Registries)
+	body := inForm(message.Versions(versions).Error(m), form, versions)
 	if form.Under != "" {
 		body = encode(object{form.Under: decode(body)["error"]})
 	}
-	x.send(http.StatusOK, body)
+	return body
 }

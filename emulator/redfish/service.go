@@ -329,14 +329,18 @@ func (x *exchange) serve() {
 		return
 	}
 	at := x.look()
-	p := x.s.page(x.match, at)
-	if p == nil || at.d.Tasks.Late > 0 && x.early(at.d.Tasks.Late) {
+	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
+	var p *page // who writes may never need it
+	if reads {
+		p = x.s.page(x.match, at)
+	}
+	if p == nil && (reads || !x.match.isThere(at)) || at.d.Tasks.Late > 0 && x.early(at.d.Tasks.Late) {
 		x.gone(at)
 		return
 	}
 	if !slices.Contains(x.match.methods, x.r.Method) ||
 		x.match.spares != nil && x.match.spares(x.match.view(at), x.r.Method) {
-		h["Allow"] = x.allow(p)
+		h["Allow"] = x.allowed(at)
 		m := message.OperationNotAllowed.With()
 		if x.r.Method == http.MethodDelete && x.match.remove != nil { // but not this one
 			m = message.ResourceCannotBeDeleted.With()
@@ -359,7 +363,7 @@ func (x *exchange) serve() {
 		}
 		x.read(p)
 	case http.MethodOptions:
-		h["Allow"] = x.allow(p)
+		h["Allow"] = x.allowed(at)
 		x.done()
 	default:
 		x.write()
@@ -373,6 +377,14 @@ func (x *exchange) allow(p *page) []string {
 		return x.match.allow
 	}
 	return p.allow
+}
+
+// allowed is the Allow header of what is there at a time.
+func (x *exchange) allowed(at *snapshot) []string {
+	if x.match.action != nil || x.match.members {
+		return x.match.allow
+	}
+	return x.allow(x.s.page(x.match, at))
 }
 
 // verbs are the HTTP methods that Redfish knows (DSP0266, "HTTP methods").

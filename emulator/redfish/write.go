@@ -286,7 +286,14 @@ func (x *exchange) change(in document, v view, free func()) {
 
 // changed answers a PATCH of which something was done.
 func (x *exchange) changed(c operation, bad []refusal) {
-	p := x.s.page(x.match, look(x.host))
+	at := look(x.host)
+	if len(bad) == 0 && x.prefer.returns == "" && at.d.Face.Errors.Done != nil && x.match.isThere(at) {
+		if !x.afterwards(c) { // the resource is not shown
+			x.succeed()
+		}
+		return
+	}
+	p := x.s.page(x.match, at)
 	switch {
 	case p == nil: // no longer there, for what was changed
 		x.done()

@@ -1,0 +1,206 @@
+package redfish
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"math/rand/v2"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
+)
+
+// upsets are changes that a host can take, or refuse.
+var upsets = []func(h *host, r *rand.Rand) error{
+	func(h *host, r *rand.Rand) error {
+		all := h.d.ResetTypes
+		return h.Apply(context.Background(), machine.Reset{Kind: all[r.IntN(len(all))]})
+	},
+	func(h *host, r *rand.Rand) error {
+		enabled := []machine.Enabled{machine.Once, machine.Continuous}[r.IntN(2)]
+		return h.Apply(context.Background(), machine.SetOverride{Override: machine.Override{
+			Enabled: enabled, Target: h.d.BootTargets[r.IntN(len(h.d.BootTargets))], Mode: machine.UEFI,
+		}})
+	},
+	func(h *host, r *rand.Rand) error {
+		return h.Apply(context.Background(), machine.SetAsset{Asset: machine.Asset{
+			Tag: []string{"", "one", `two "2"`}[r.IntN(3)], HostName: []string{"", "a", "b.example.com"}[r.IntN(3)], Light: machine.Lit,
+		}})
+	},
+	func(h *host, r *rand.Rand) error { h.pass(time.Duration(1+r.IntN(600)) * time.Second); return nil },
+	func(h *host, r *rand.Rand) error {
+		hot := 20 + 30*r.Float64()
+		return h.Apply(context.Background(), machine.Thermal{Command: thermal.SetAmbient{Celsius: &hot}})
+	},
+	func(h *host, r *rand.Rand) error {
+		return h.Apply(context.Background(), machine.SetSecureBoot{Enable: r.IntN(2) == 0})
+	},
+	func(h *host, r *rand.Rand) error {
+		return h.Apply(context.Background(), machine.SetWatchdog{Enabled: r.IntN(2) == 0, Action: machine.WatchdogReset})
+	},
+	func(h *host, r *rand.Rand) error {
+		all := h.machine.View().Identity.NICs
+		return h.Apply(context.Background(), machine.SetLink{NIC: all[r.IntN(len(all))].ID, Up: r.IntN(2) == 0})
+	},
+	func(h *host, r *rand.Rand) error {
+		model := h.machine.View().Profile.Firmware.Model
+		if model == nil {
+			return nil
+		}
+		all := model.Registry().Attributes
+		for range 20 {
+			if a := all[r.IntN(len(all))]; !a.ReadOnly && len(a.Values) > 0 {
+				return h.Apply(context.Background(), machine.Firmware{Command: setting(a.Name, a.Values[r.IntN(len(a.Values))].Name)})
+			}
+		}
+		return nil
+	},
+	func(h *host, r *rand.Rand) error {
+		for _, c := range h.machine.View().Storage.Controllers() {
+			if c.RAID != nil && r.IntN(2) == 0 {
+				return h.Apply(context.Background(), machine.Storage{Command: storage.CreateVolume{Controller: c.ID, Type: storage.RAID1}})
+			}
+		}
+		return nil
+	},
+	func(h *host, r *rand.Rand) error {
+		_, err := h.ApplyBMC(context.Background(), bmc.InsertMedia{Slot: h.d.BMC.Slots[r.IntN(len(h.d.BMC.Slots))].ID, Image: "https://images.test/a/live.iso"})
+		return err
+	},
+	func(h *host, r *rand.Rand) error {
+		_, err := h.ApplyBMC(context.Background(), bmc.EjectMedia{Slot: h.d.BMC.Slots[r.IntN(len(h.d.BMC.Slots))].ID})
+		return err
+	},
+	func(h *host, r *rand.Rand) error {
+		_, err := h.ApplyBMC(context.Background(), bmc.OpenSession{Account: accounts[r.IntN(2)], Token: "t" + time.Duration(r.Int64()).String(), From: "192.0.2.9"})
+		return err
+	},
+	func(h *host, r *rand.Rand) error {
+		name, password, role := "u"+string(rune('a'+r.IntN(26))), "Secret-9-of-it", accounts[0].Role
+		_, err := h.ApplyBMC(context.Background(), bmc.CreateAccount{AccountChange: bmc.AccountChange{Name: &name, Password: &password, Role: &role}})
+		return err
+	},
+	func(h *host, r *rand.Rand) error {
+		_, err := h.ApplyBMC(context.Background(), bmc.OpenJob{Name: "work", User: "admin"})
+		return err
+	},
+	func(h *host, r *rand.Rand) error {
+		kept := map[string]any{}
+		for _, shape := range h.d.Face.Shapes {
+			for _, set := range shape.Set {
+				if name, is := strings.CutPrefix(set.From, "="); is {
+					kept[name] = []any{"Enabled", "Disabled", nil}[r.IntN(3)]
+				}
+			}
+		}
+		_, err := h.ApplyBMC(context.Background(), bmc.Remember{Values: kept})
+		return err
+	},
+}
+
+// TestABodyInPartsIsTheWholeOne compares each body of every model that is made
+// of parts, over many changes, with what the whole way makes of the same
+// resource in a service that has kept nothing.
+func TestABodyInPartsIsTheWholeOne(t *testing.T) {
+	for _, vendor := range vendors {
+		profiles := vendor.profiles
+		if raced {
+			profiles = profiles[:1]
+		}
+		for _, profile := range profiles {
+			t.Run(profile, func(t *testing.T) {
+				s, h := newVendorHost(t, vendor.record, profile)
+				s.parts.room = 64 << 10 // that some are forgotten
+				r := rand.New(rand.NewPCG(7, uint64(len(profile))))
+				taken, parted := map[int]bool{}, 0
+				for range 12 {
+					for range 3 {
+						if i := r.IntN(len(upsets)); upsets[i](h, r) == nil {
+							taken[i] = true
+						}
+					}
+					parted += compareBodies(t, s, h)
+					if t.Failed() {
+						return
+					}
+				}
+				if len(taken) < 8 || parted < 500 {
+					t.Errorf("%d kinds of changes were taken, %d bodies made in parts: too few to tell", len(taken), parted)
+				}
+			})
+		}
+	}
+}
+
+// compareBodies compares all bodies that clients can reach, and says how many
+// of them are of parts.
+func compareBodies(t *testing.T, s *Service, h *host) (parted int) {
+	t.Helper()
+	other := newFresh(t, h)
+	at := look(h)
+	f := faceOf(at.d)
+	matches := map[string]*match{}
+	todo, seen := []string{"/redfish/v1/"}, map[string]bool{"/redfish/v1/": true}
+	for len(todo) > 0 {
+		x := &exchange{s: s, host: h, r: httptest.NewRequest("GET", todo[0], nil)}
+		todo = todo[1:]
+		m := x.find(x.r.URL)
+		if m == nil || m.action != nil {
+			continue
+		}
+		matches[m.uri] = m
+		p := s.page(m, at)
+		if p == nil || p.mime != jsonType {
+			continue
+		}
+		for _, part := range strings.Split(string(p.body.whole()), `"@odata.id":"`)[1:] {
+			link, _, _ := strings.Cut(part, `"`)
+			link, _, _ = strings.Cut(link, "#")
+			if !seen[link] {
+				seen[link] = true
+				todo = append(todo, link)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(matches)) {
+		m := matches[name]
+		p := s.page(m, at)
+		if p == nil || p.mime != jsonType || p.body.size() == 0 || m.raw != nil {
+			continue
+		}
+		needs := m.shows | f.beside(other, m.schema)
+		if m.fresh {
+			needs = m.shows
+		}
+		b := other.bare(m, at, &made{})
+		want, tag := f.wholly(&b.page, m.schema, other.browse(at), needs != m.shows)
+		if got := p.body.whole(); !bytes.Equal(got, want) || !m.fresh && p.tag() != tag {
+			t.Errorf("%s: in parts %s %s\nwhole %s %s", name, p.tag(), got, tag, want)
+			return parted
+		}
+		if _, _, ok := f.inParts(other.bare(m, at, &made{}), &made{}, &takings{s: other, at: at, of: other.browse(at), was: &made{}}, false); ok {
+			parted++
+		} else {
+			t.Logf("%s is not made of parts", name)
+		}
+	}
+	return parted
+}
+
+// newFresh is another service of a host.
+func newFresh(t *testing.T, h *host) *Service {
+	t.Helper()
+	s, err := New(Config{Rack: rack{h}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.CloseStreams)
+	return s
+}
