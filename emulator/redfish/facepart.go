@@ -273,17 +273,18 @@ func (w *showing) add(text []byte) bool {
 		return false
 	}
 	for _, m := range w.all {
-		name := string(m.name)
-		if slices.Contains(identifying, name) || (m.value[0] == '[' || strings.HasSuffix(name, countOf)) && w.counts(partName(name)) {
+		switch string(m.name) {
+		case "@odata.type", "@odata.id", "Name", "Id": // what says what the body is of is fixed
+			return false
+		}
+		name, counts := bytes.CutSuffix(m.name, []byte(countOf))
+		if _, known := w.k.c.of[string(name)]; !known && (counts || m.value[0] == '[') && w.counts(string(name)) {
 			return false
 		}
 	}
 	w.more, w.out, ok = w.place(w.more, w.out)
 	return ok
 }
-
-// identifying are the properties that say what a body is of.
-var identifying = []string{"@odata.type", "@odata.id", "Name", "Id"}
 
 // counts says whether an array, or its count, is fixed and in no part.
 func (w *showing) counts(name string) bool {
