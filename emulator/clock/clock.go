@@ -8,6 +8,15 @@
 // shall not race through an idle lab. They fire when the clock passes them for
 // another reason, or in real time.
 //
+// Each jump costs a little real time, in which the clock makes sure that nothing
+// is in flight (Quiet). A few timers are jumped to one by one. A thousand hosts
+// wait for ten thousand different instants: one by one, the processor would idle
+// for most of their life. So where a crowd waits, a jump goes a little further
+// than to the first timer, and those that are due by then fire together, in
+// their order: the larger the crowd, the later a timer may be, but never by more
+// than Slack. Real clocks do the same (timer slack, coalescing). Who keeps a heap
+// of its own behind one timer tells how many it stands for.
+//
 // The package knows nothing of machines. Its methods have the shapes of
 // k8s.io/utils/clock, so that an adapter is a few lines, but it imports none of
 // it.
@@ -31,6 +40,7 @@ type Clock struct {
 	base    time.Time  // lab time at anchor
 	anchor  time.Time  // real time, with its monotonic reading
 	timers  Due[*wait] // they hurry a Jumping clock
+	crowd   int        // what timers stand for, all together
 	lazy    Due[*wait] // these do not
 	seq     uint64
 	active  time.Time       // real time of the last sign of work
@@ -55,6 +65,16 @@ const (
 // Quiet is how long a Jumping clock waits, in real time, after the last sign of
 // work before it jumps: long enough for a message on loopback to be picked up.
 const Quiet = 2 * time.Millisecond
+
+// Slack is how late, in lab time, a timer may be because it fires together with
+// others: little beside the seconds that servers and their agents take, and as
+// much as a jump in a crowd is worth.
+const Slack = 250 * time.Millisecond
+
+const (
+	few       = 64                     // timers that are no crowd: of a lab of two dozen hosts
+	slackEach = 250 * time.Microsecond // of Slack, for each that is more
+)
 
 // Fastest is how many times as fast as real time a Jumping clock is at most: an
 // hour takes a tenth of a second. What fails and is tried again with a backoff
@@ -264,6 +284,11 @@ func (c *Clock) first() *wait {
 	return c.lazy[0]
 }
 
+// slack is how far a jump goes beyond the first timer.
+func (c *Clock) slack() time.Duration {
+	return min(time.Duration(max(c.crowd-few, 0))*slackEach, Slack)
+}
+
 func (c *Clock) heap(w *wait) *Due[*wait] {
 	if w.lazy {
 		return &c.lazy
@@ -317,7 +342,7 @@ func (c *Clock) round() time.Duration {
 	if quiet := time.Since(c.active); quiet < pause {
 		return min(pause-quiet, sleep)
 	}
-	c.base, c.anchor = c.timers[0].at, time.Now()
+	c.base, c.anchor = c.timers[0].at.Add(c.slack()), time.Now()
 	return 0
 }
 
@@ -330,13 +355,14 @@ func (c *Clock) poke() {
 
 // wait is one timer or ticker.
 type wait struct {
-	at    time.Time
-	seq   uint64        // breaks ties: first made, first fired
-	every time.Duration // of a ticker
-	lazy  bool          // does not hurry a Jumping clock
-	c     chan time.Time
-	f     func()
-	index int // in its heap; -1 when it is not there
+	at     time.Time
+	seq    uint64        // breaks ties: first made, first fired
+	every  time.Duration // of a ticker
+	lazy   bool          // does not hurry a Jumping clock
+	others int           // that it stands for beside itself
+	c      chan time.Time
+	f      func()
+	index  int // in its heap; -1 when it is not there
 }
 
 // Before implements Dated.
@@ -360,7 +386,7 @@ func (c *Clock) fire(w *wait) {
 		if now := c.now(); w.at.Before(now) { // missed ticks are dropped
 			w.at = now.Add(w.every)
 		}
-		heap.Push(c.heap(w), w)
+		c.add(w)
 	}
 	if w.f != nil {
 		c.enter()
@@ -387,7 +413,7 @@ func (c *Clock) set(w *wait, d time.Duration) bool {
 	c.seq++
 	w.seq, w.at = c.seq, c.now().Add(max(d, 0))
 	c.active = time.Now()
-	heap.Push(c.heap(w), w)
+	c.add(w)
 	if c.mode == virtual && d <= 0 {
 		c.fire(w)
 	}
@@ -407,5 +433,29 @@ func (c *Clock) remove(w *wait) bool {
 		return false
 	}
 	heap.Remove(c.heap(w), w.index)
+	c.count(w, -w.others-1)
 	return true
+}
+
+func (c *Clock) add(w *wait) {
+	heap.Push(c.heap(w), w)
+	c.count(w, w.others+1)
+}
+
+// count keeps the crowd: what does not hurry the clock is none.
+func (c *Clock) count(w *wait, n int) {
+	if !w.lazy {
+		c.crowd += n
+	}
+}
+
+// stand makes w stand for n.
+func (c *Clock) stand(w *wait, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	others := max(n-1, 0)
+	if w.index >= 0 {
+		c.count(w, others-w.others)
+	}
+	w.others = others
 }

@@ -254,6 +254,100 @@ func TestJumpingWaitsForQuiet(t *testing.T) {
 	}
 }
 
+// jump makes one jump, and returns how far it went.
+func jump(c *Clock) time.Duration {
+	before := c.base
+	c.active = time.Now().Add(-time.Hour) // certainly quiet
+	c.round()
+	return c.base.Sub(before)
+}
+
+func TestFewTimersAreJumpedToOneByOne(t *testing.T) {
+	c := NewJumping(origin)
+	for i := range few {
+		c.NewTimer(time.Hour + time.Duration(i)*time.Second)
+	}
+	first := c.timers[0].at
+	jump(c)
+	if !c.base.Equal(first) {
+		t.Errorf("the jump went to %v, want %v", c.base, first)
+	}
+}
+
+func TestACrowdFiresTogether(t *testing.T) {
+	const n, apart = 2000, 10 * time.Millisecond
+	c := NewJumping(origin)
+	var timers []*Timer
+	for i := range n {
+		timers = append(timers, c.NewTimer(time.Hour+time.Duration(i)*apart))
+	}
+	jump(c)
+	c.round() // fires
+	count := 0
+	var last time.Time
+	for i, x := range timers {
+		select {
+		case at := <-x.C():
+			if i != count {
+				t.Fatalf("timer %d fired before timer %d", i, count)
+			}
+			if at.Before(last) {
+				t.Errorf("timer %d ticked at %v, the one before it at %v", i, at, last)
+			}
+			if late := at.Sub(origin.Add(time.Hour + time.Duration(i)*apart)); late < 0 {
+				t.Errorf("timer %d fired %v early", i, -late)
+			}
+			last = at
+			count++
+		default:
+		}
+	}
+	if want := int(Slack / apart); count < want || count == n {
+		t.Errorf("%d of %d timers fired together, want %d or a few more", count, n, want)
+	}
+}
+
+func TestNoTimerIsLaterThanTheSlack(t *testing.T) {
+	for _, n := range []int{1, few, few + 1, 10 * few, 100 * few} {
+		c := NewJumping(origin)
+		x := c.NewTimer(time.Hour)
+		for range n - 1 {
+			c.NewTimer(2 * time.Hour)
+		}
+		due := x.w.at
+		jump(c)
+		if late := c.base.Sub(due); late < 0 || late > Slack || n <= few && late != 0 {
+			t.Errorf("the first of %d timers is %v late", n, late)
+		}
+	}
+}
+
+func TestATimerStandsForOthers(t *testing.T) {
+	c := NewJumping(origin)
+	x := c.NewTimer(time.Hour)
+	for _, step := range []struct {
+		name string
+		do   func()
+		want int
+	}{
+		{"made", func() {}, 1},
+		{"for many", func() { x.Stand(1000) }, 1000},
+		{"beside another", func() { c.NewTimer(time.Hour) }, 1001},
+		{"set anew", func() { x.Reset(time.Minute) }, 1001},
+		{"for fewer", func() { x.Stand(10) }, 11},
+		{"for none", func() { x.Stand(0) }, 2},
+		{"stopped", func() { x.Stop() }, 1},
+		{"for many while it is stopped", func() { x.Stand(7) }, 1},
+		{"set again", func() { x.Reset(time.Minute) }, 8},
+		{"beside housekeeping", func() { c.LazyFunc(time.Second, func() {}).Stand(100) }, 8},
+	} {
+		step.do()
+		if c.crowd != step.want {
+			t.Errorf("%s: the crowd is %d, want %d", step.name, c.crowd, step.want)
+		}
+	}
+}
+
 func TestScaled(t *testing.T) {
 	c := NewScaled(origin, 3600)
 	run(t, c)

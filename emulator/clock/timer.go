@@ -44,6 +44,10 @@ func (t *Timer) Stop() bool { return t.clock.stop(t.w) }
 // 1.23.
 func (t *Timer) Reset(d time.Duration) bool { return t.clock.set(t.w, d) }
 
+// Stand tells that the timer is the first of n that are due, of which the clock
+// knows no other.
+func (t *Timer) Stand(n int) { t.clock.stand(t.w, n) }
+
 // Ticker is as time.Ticker. It does not hurry a Jumping clock.
 type Ticker struct {
 	clock *Clock

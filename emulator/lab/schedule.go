@@ -94,6 +94,7 @@ func (s *schedule) arm() {
 		default:
 			s.timer = s.clock.AfterFunc(d, s.tick)
 		}
+		s.timer.Stand(len(s.heap))
 	}
 }
 
