@@ -127,8 +127,8 @@ func buildServer(ctx context.Context, o *options.Options) (run func(context.Cont
 	uncached := *complete.Etcd
 	uncached.EnableWatchCache, uncached.SkipHealthEndpoints = false, true
 	generic := c.APIExtensions.GenericConfig
-	c.APIExtensions.ExtraConfig.CRDRESTOptionsGetter = apiextensionsoptions.NewCRDRESTOptionsGetter(
-		uncached, generic.ResourceTransformers, generic.StorageObjectCountTracker)
+	c.APIExtensions.ExtraConfig.CRDRESTOptionsGetter = rememberingOptions{apiextensionsoptions.NewCRDRESTOptionsGetter(
+		uncached, generic.ResourceTransformers, generic.StorageObjectCountTracker)}
 	completed, err := c.Complete()
 	if err != nil {
 		return nil, err
