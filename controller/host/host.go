@@ -2,9 +2,10 @@
 // and the agent say, lets phase decide, records the intent in the status and
 // only then performs it, through a driver of controller/bmc or a job for the
 // agent. Between two passes it remembers nothing but when it asked a system to
-// shut down or to change its power, since when a BMC is silent, and which hosts
-// hold a place; what an operation needs to be resumed by another process is
-// derived from the status. It chooses nothing itself: rules live in phase.
+// shut down or to change its power, since when a BMC is silent, what it said of a
+// host that waits for its agent, and which hosts hold a place; what an operation
+// needs to be resumed by another process is derived from the status. It chooses
+// nothing itself: rules live in phase.
 package host
 
 import (
@@ -148,6 +149,13 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	d := phase.Decide(o.facts)
+	if o.recalled && !d.Awaits { // the wait is over: from here on it counts what is now
+		r.forgetReading(h.UID)
+		if o, err = r.observe(ctx, &h); err != nil {
+			return ctrl.Result{}, fmt.Errorf("observe: %w", err)
+		}
+		d = phase.Decide(o.facts)
+	}
 	if phase.NeedsSlot(o.facts, d) {
 		if o.facts.NoSlot, err = r.full(ctx, &h); err != nil {
 			return ctrl.Result{}, fmt.Errorf("observe: %w", err)
@@ -160,6 +168,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return again(err)
 	}
+	r.remember(&h, o, d)
 	r.metrics.decided(&h, from, d)
 	r.countCredentials(&h, o)
 	r.settleSlot(&h, d)

@@ -37,6 +37,7 @@ type observation struct {
 
 	badAnnotations []string // whose values cannot be read
 	unregistered   error    // why the BMC cannot be worked with
+	recalled       bool     // system and media are a reading of an earlier pass
 	updated        bool     // the credentials are others than those that were tried last
 	renewed        bool     // and they work, in a state that comes after registering
 }
@@ -124,14 +125,14 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	if err == nil {
 		o.client, err = r.BMCs.Get(ctx, config)
 	}
-	if err == nil {
+	if err == nil && !r.recall(h, o) {
 		o.system, err = o.client.System(ctx)
 	}
 	switch {
 	case err != nil:
 	case f.Net != bmc.BootNone:
 		err = r.observeNetwork(h, o)
-	case usesMedia[f.State]:
+	case usesMedia[f.State] && !o.recalled:
 		err = r.observeMedia(ctx, h, o)
 	}
 	if err == nil && f.State == metal3.StateRegistering {
@@ -140,7 +141,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	transient := false
 	if errors.Is(err, bmc.ErrUnreachable) {
 		transient = r.silence(h.UID) < silentWait && f.State != metal3.StateRegistering && !f.Deleting
-	} else if ctx.Err() == nil {
+	} else if ctx.Err() == nil && !o.recalled {
 		r.heard(h.UID)
 	}
 	switch api := apierrors.APIStatus(nil); {

@@ -173,6 +173,7 @@ func (r *Reconciler) letGo(h *metal3.BareMetalHost) {
 	delete(r.waits.silent, h.UID)
 	delete(r.waits.restarts, h.UID)
 	delete(r.waits.data, h.UID)
+	delete(r.waits.readings, h.UID)
 	r.mu.Unlock()
 }
 

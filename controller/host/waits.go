@@ -31,10 +31,11 @@ type waits struct {
 	data   map[types.UID]retry // of a data image that failed
 	// restarts tell what a server that must never be off was restarted for last.
 	restarts map[types.UID]string
+	readings map[types.UID]reading // while the agent is waited for
 }
 
 func newWaits() waits {
-	return waits{power: map[types.UID]askedPower{}, silent: map[types.UID]time.Time{}, data: map[types.UID]retry{}, restarts: map[types.UID]string{}}
+	return waits{power: map[types.UID]askedPower{}, silent: map[types.UID]time.Time{}, data: map[types.UID]retry{}, restarts: map[types.UID]string{}, readings: map[types.UID]reading{}}
 }
 
 // silence is how long a BMC has not answered.

@@ -222,6 +222,10 @@ type Decision struct {
 	Moved bool          // To holds a state (which may be the empty one)
 	After time.Duration // look again, at the latest
 
+	// Awaits: there is nothing to do but wait for the agent, which makes itself
+	// heard.
+	Awaits bool
+
 	// Fail records an error of this type, to be tried again after a Backoff. In
 	// a state that boots the agent it also begins a new attempt, with a boot
 	// of its own.
@@ -242,7 +246,7 @@ func Decide(f Facts) Decision {
 		if !r.in.has(f.State) || !r.when(f) {
 			continue
 		}
-		d := Decision{Rule: r.name, Do: r.do, After: r.after, Clear: r.clear}
+		d := Decision{Rule: r.name, Do: r.do, After: r.after, Clear: r.clear, Awaits: r.awaits()}
 		if r.to != nil {
 			d.To, d.Moved = *r.to, true
 		}

@@ -70,6 +70,11 @@ type rule struct {
 	clear metal3.ErrorType
 }
 
+// awaits: the rule waits for the agent and does nothing else.
+func (r *rule) awaits() bool {
+	return r.after == longWait && r.do == None && r.to == nil && r.fail == nil
+}
+
 func to(s State) *State { return &s }
 
 func always(Facts) bool { return true }
