@@ -18,7 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -53,7 +52,7 @@ type authority struct {
 	making sync.Mutex
 	rsa    *rsa.PrivateKey // of all BMCs that have an RSA key; nil until one is asked for
 
-	mold  atomic.Pointer[mold] // nil: none was made yet
+	molds sync.Map // bmc.KeyKind → *mold, once one was made
 	mu    sync.Mutex
 	certs map[leaf]*tls.Certificate
 }

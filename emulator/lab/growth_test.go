@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
@@ -44,6 +45,30 @@ func BenchmarkMixed(b *testing.B) {
 			for b.Loop() {
 				grow(b, hosts, func() *Lab { return benchRack(b, of.rack) })
 			}
+		})
+	}
+}
+
+// BenchmarkStart tells how long it takes until a thousand BMCs of all dialects,
+// and as many of the generic one, have answered over TLS, without what
+// BenchmarkMixed does beyond.
+func BenchmarkStart(b *testing.B) {
+	const hosts = 1000
+	for _, of := range []struct {
+		name string
+		rack rack.Lab
+	}{{"generic", rack.Default(hosts)}, {"mixed", mixed(b, hosts)}} {
+		b.Run(of.name, func(b *testing.B) {
+			var took, worked time.Duration
+			for b.Loop() {
+				runtime.GC()
+				start, before := clock.Wall(), busy()
+				hello(b, benchRack(b, of.rack), hosts)
+				took, worked = took+clock.Wall().Sub(start), worked+busy()-before
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(took.Seconds()/float64(b.N), "s/all")
+			b.ReportMetric(worked.Seconds()/float64(b.N), "cpu-s/all")
 		})
 	}
 }

@@ -68,10 +68,9 @@ func (a *authority) make(l leaf) (*tls.Certificate, error) {
 		return nil, err
 	}
 	serial := positive(raw)
-	usual, ok := key.(*ecdsa.PrivateKey)
-	if ok = ok && l.flaw == ""; ok {
-		if m := a.mold.Load(); m != nil {
-			der, err := m.cast(l, serial, usual, a.key)
+	if l.flaw == "" {
+		if m, ok := a.molds.Load(l.kind); ok {
+			der, err := m.(*mold).cast(l, serial, key.Public(), a.key)
 			return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 		}
 	}
@@ -79,7 +78,7 @@ func (a *authority) make(l leaf) (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ok {
+	if l.flaw == "" {
 		first, err := x509.ParseCertificate(der)
 		if err != nil {
 			return nil, err
@@ -88,7 +87,7 @@ func (a *authority) make(l leaf) (*tls.Certificate, error) {
 		if err != nil {
 			return nil, err
 		}
-		a.mold.Store(m)
+		a.molds.Store(l.kind, m)
 	}
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
@@ -141,6 +140,10 @@ func (a *authority) leafKey(l leaf) (crypto.Signer, error) {
 		}
 	}
 }
+
+// prepare makes what takes long to make, if it has not been made yet. What went
+// wrong is told to who needs it.
+func (a *authority) prepare() { _, _ = a.sharedRSA() }
 
 // sharedRSA is the key of all BMCs of the lab that have an RSA key. Making one
 // takes as long as a thousand of the other kind, and an RSA key cannot be

@@ -37,12 +37,15 @@ func TestCertificatesOfAMoldAreAsOthers(t *testing.T) {
 		{host: "n", addr: netip.MustParseAddr("127.64.0.2")},
 		{host: strings.Repeat("rack-1-", 30) + "1", addr: netip.MustParseAddr("127.65.128.254")},
 		{host: strings.Repeat("rack-1-", 60) + "1", addr: netip.MustParseAddr("2001:db8::1")},
+		{host: "r", addr: netip.MustParseAddr("127.64.0.3"), kind: bmc.RSA2048},
+		{host: "r", addr: netip.MustParseAddr("127.64.0.3"), kind: bmc.RSA2048}, // of a mold of its own
+		{host: "n", addr: netip.MustParseAddr("127.64.0.2")},
 	} {
 		c, err := ca.make(of)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ca.mold.Load() == nil {
+		if _, ok := ca.molds.Load(of.kind); !ok {
 			t.Fatal("no mold was made")
 		}
 		x := parsed(t, c)

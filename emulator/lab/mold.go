@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ecdsa"
+	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/asn1"
@@ -14,8 +15,8 @@ import (
 
 // mold makes certificates like a first one that x509.CreateCertificate has made,
 // and to the byte as that would make them, in less than half of the time: it
-// does not check what the lab's own authority has signed. They have keys of
-// P-256 and nothing wrong with them.
+// does not check what the lab's own authority has signed. They have keys of one
+// kind and nothing wrong with them.
 type mold struct {
 	before []byte // the subject, behind the serial number
 	org    []byte // of the subject
@@ -84,13 +85,25 @@ func newMold(of *x509.Certificate) (*mold, error) {
 
 var versionThree = []byte{0xa0, 3, 2, 1, 2}
 
+// keyBits is a public key as certificates have it (RFC 5480, §2.2; RFC 8017,
+// §A.1.1).
+func keyBits(key crypto.PublicKey) ([]byte, error) {
+	switch k := key.(type) {
+	case *ecdsa.PublicKey:
+		return k.Bytes()
+	case *rsa.PublicKey:
+		return x509.MarshalPKCS1PublicKey(k), nil
+	}
+	return nil, fmt.Errorf("lab: certificate: a key of %T is none of ours", key)
+}
+
 // cast makes the certificate of a leaf.
-func (m *mold) cast(l leaf, serial *big.Int, key *ecdsa.PrivateKey, signer crypto.Signer) ([]byte, error) {
+func (m *mold) cast(l leaf, serial *big.Int, key crypto.PublicKey, signer crypto.Signer) ([]byte, error) {
 	number, err := asn1.Marshal(serial)
 	if err != nil {
 		return nil, err
 	}
-	point, err := key.PublicKey.Bytes()
+	bits, err := keyBits(key)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +117,7 @@ func (m *mold) cast(l leaf, serial *big.Int, key *ecdsa.PrivateKey, signer crypt
 	}
 	signed := der(derSequence, versionThree, number, m.before,
 		der(derSequence, m.org, der(derSet, der(derSequence, oidCommonName, der(derPrintable, []byte(l.addr.String()))))),
-		der(derSequence, m.key, der(derBits, []byte{0}, point)),
+		der(derSequence, m.key, der(derBits, []byte{0}, bits)),
 		der(derExtensions, der(derSequence, extensions)),
 	)
 	digest := sha256.Sum256(signed)

@@ -8,8 +8,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
 // Bounds of the HTTPS service, in real time. A request has none as a whole:
@@ -45,6 +48,9 @@ func (l *Lab) Serve(ctx context.Context) error {
 				fail(fmt.Errorf("lab: %w", err))
 			}
 		})
+	}
+	if slices.ContainsFunc(l.hosts, func(h *Host) bool { return h.Dialect().BMC.Key == bmc.RSA2048 }) {
+		children.Go(l.ca.prepare) // or the first clients wait for it, all of them
 	}
 	plain := &http.Server{
 		Handler: http.HandlerFunc(l.unsecured), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,

@@ -16,7 +16,7 @@ import (
 func managerNetworkRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Managers/{manager}/NetworkProtocol", schema: "ManagerNetworkProtocol.v1_12_0",
-			shows: showsIdentity | showsNetwork, read: networkProtocol, patch: &networkProtocolPatch},
+			shows: showsIdentity | showsNetwork, read: networkProtocol, patch: &networkProtocolPatch, brief: networkBrief},
 		{uri: "/redfish/v1/Managers/{manager}/EthernetInterfaces", schema: "EthernetInterfaceCollection",
 			name: "Ethernet Interfaces", of: "managernic"},
 		{uri: "/redfish/v1/Managers/{manager}/EthernetInterfaces/{managernic}", schema: "EthernetInterface.v1_12_4",
@@ -41,6 +41,11 @@ var services = []struct {
 	{"SNMP", func(n *bmc.Network) *bmc.Service { return &n.SNMP }},
 	{"SSDP", func(n *bmc.Network) *bmc.Service { return &n.SSDP }},
 	{"NTP", func(n *bmc.Network) *bmc.Service { return &n.NTP }},
+}
+
+var networkBrief = map[string]func(v view) any{
+	"HostName": func(v view) any { return v.bmcName(v.b.Network()) },
+	"FQDN":     func(v view) any { return v.bmcFQDN(v.b.Network()) },
 }
 
 func networkProtocol(v view) object {

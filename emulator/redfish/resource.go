@@ -27,6 +27,7 @@ type resource struct {
 	when    func(v view) bool                         // whether it is there at all; nil: always
 	link    string                                    // property of the resource above that leads here; "" is the last segment, "-" none
 	read    func(v view) object                       // the body, but for what the framework adds
+	brief   map[string]func(v view) any               // properties of the body that vendors' others show, without the rest
 	finish  func(v view, o object, volatile []string) // adds what depends on all the rest of the body
 	raw     func(s *Service, v view) (mime, []byte)   // a document of the protocol
 	answer  func(x *exchange, v view)                 // to a GET or HEAD, where that is not the document

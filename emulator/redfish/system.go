@@ -17,7 +17,7 @@ func systemRows() []resource {
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0",
 			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal | showsWatchdog | showsConsole | showsNetwork, read: system, patch: &systemPatch,
-			actions: systemActions, live: systemPieces, moves: showsPower | showsAsset | showsThermal | showsStorage},
+			actions: systemActions, live: systemPieces, brief: systemBrief, moves: showsPower | showsAsset | showsThermal | showsStorage},
 	}
 }
 
@@ -69,6 +69,13 @@ var systemPieces = []piece{
 	}},
 	{in: "Boot", shows: showsPower | showsBoot, of: bootOverride},
 	{in: "Boot", shows: bootShows, of: bootMenu},
+}
+
+// systemBrief is what roots show of a system: each of a thousand that are asked
+// for the first time.
+var systemBrief = map[string]func(v view) any{
+	"Model":    func(v view) any { return v.m.Identity.Model },
+	"HostName": func(v view) any { return v.m.Asset.HostName },
 }
 
 func systemPower(v view) object {

@@ -57,6 +57,12 @@ func (t *takings) value(from, self string) []byte {
 
 // property is that of another resource.
 func (t *takings) property(address, path string) []byte {
+	if m := t.s.find(&url.URL{Path: address}); m != nil && m.action == nil && m.brief[path] != nil {
+		if v := m.view(t.at); m.missing(v) == "" && m.there(v) {
+			return appendValue(nil, m.brief[path](v))
+		}
+		return nil
+	}
 	o, seen := t.seen[address]
 	if !seen {
 		o = t.s.bodyAt(address, t.at)
