@@ -60,6 +60,11 @@ func (m *match) compose(at, was *snapshot, old *inPieces) (stretches, inPieces, 
 	begin := func() { out.ends = append(out.ends, int32(len(b))) }
 	var seen view // by the last piece that was made
 	var as shows
+	room := sights.Get().(*sight)
+	defer func() {
+		*room = sight{}
+		sights.Put(room)
+	}()
 	for i := range m.live {
 		p := &m.live[i]
 		first := i == 0 || m.live[i-1].in != p.in
@@ -76,7 +81,8 @@ func (m *match) compose(at, was *snapshot, old *inPieces) (stretches, inPieces, 
 			b = append(b, old.part(i)...)
 		} else {
 			if some := m.follows(p); seen.m == nil || some != as {
-				seen, as = m.see(some, at), some
+				*room = sight{} // what was made of it is text
+				seen, as = m.seeIn(room, some, at), some
 			}
 			b = appendMembers(b, p.of(seen))
 		}

@@ -5,6 +5,7 @@ import (
 	mathbits "math/bits"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
@@ -253,15 +254,26 @@ type view struct {
 func (m *match) view(at *snapshot) view { return m.see(m.shows, at) }
 
 // see is what shows in some parts of a snapshot.
-func (m *match) see(some shows, at *snapshot) view {
+func (m *match) see(some shows, at *snapshot) view { return m.seeIn(new(sight), some, at) }
+
+// sight is the room for what a view points at.
+type sight struct {
+	to snapshot
+	m  machine.View
+	b  bmc.View
+}
+
+// sights are those that are used again: a resource of pieces is seen anew for
+// some of them whenever one changes, and a tenth of what a PATCH leaves to the
+// collector would be this.
+var sights = sync.Pool{New: func() any { return new(sight) }}
+
+// seeIn is see in a room that is empty.
+func (m *match) seeIn(all *sight, some shows, at *snapshot) view {
 	if m.fresh {
 		return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, shift: shiftOf(at), uri: m.uri, ids: m.ids}
 	}
-	all := &struct {
-		to snapshot
-		m  machine.View
-		b  bmc.View
-	}{m: machine.View{Profile: at.m.Profile}, b: bmc.View{Spec: at.b.Spec}}
+	all.m.Profile, all.b.Spec = at.m.Profile, at.b.Spec
 	to := &all.to
 	to.d, to.m, to.b = at.d, &all.m, &all.b
 	for rest := some; rest != 0; rest &= rest - 1 {

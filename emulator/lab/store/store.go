@@ -116,10 +116,11 @@ type save struct {
 // saves are those that are over, with their room.
 var saves = sync.Pool{New: func() any { return new(save) }}
 
-// maxRoom bounds the room that is kept, in bytes, and maxRooms how often.
+// These bound the room that is kept, in bytes: of a save, and of all that the
+// log held.
 const (
 	maxRoom  = 16 << 10
-	maxRooms = 64
+	maxRooms = 2 << 20
 )
 
 // over gives a save back.
@@ -256,10 +257,15 @@ func (s *Store) flush() error {
 			return err
 		}
 	}
+	kept := 0
+	for _, is := range s.rooms {
+		kept += cap(is.value)
+	}
 	for _, is := range s.late {
-		if len(s.rooms) < maxRooms && cap(is.value) <= maxRoom {
-			s.rooms = append(s.rooms, is)
+		if kept += cap(is.value); kept > maxRooms {
+			break
 		}
+		s.rooms = append(s.rooms, is)
 	}
 	clear(s.late)
 	clear(s.order) // of their texts
