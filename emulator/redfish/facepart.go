@@ -72,11 +72,13 @@ type showing struct {
 	out  []member // beside those of the skeleton
 	etag member
 	told []string
+
+	again bool // there was one before
 }
 
 var showings = sync.Pool{New: func() any { return new(showing) }}
 
-// release is where it can be used again, and refers to nothing.
+// release lets it be used again, when it refers to nothing.
 func (w *showing) release() {
 	clear(w.all[:cap(w.all)])
 	clear(w.more[:cap(w.more)])
@@ -95,7 +97,7 @@ func (w *showing) release() {
 func (f *face) inParts(is, was *made, take *takings, retag bool) (body []byte, tag string, ok bool) {
 	w := showings.Get().(*showing)
 	defer w.release()
-	w.s, w.f, w.take = take.s, f, take
+	w.s, w.f, w.take, w.again = take.s, f, take, was.at.d != nil
 	fixed, head, live := is.body[0], []byte(nil), []byte(nil)
 	if is.ends != nil { // it is in pieces (match.compose)
 		head, fixed, live = is.body[0], is.body[1], is.body[2]
@@ -238,7 +240,7 @@ func (w *showing) finish(of *cutPart) *facePart {
 		return p
 	}
 	p, keep := w.make(of)
-	if keep && len(w.from) <= mostOfOne {
+	if keep && len(w.from) <= mostOfOne && (of == nil || len(of.takes) == 0 || w.again) { // of one BMC alone, for now
 		p.from = bytes.Clone(w.from)
 		w.s.parts.put(key, p)
 	}

@@ -20,7 +20,7 @@ func managerNetworkRows() []resource {
 		{uri: "/redfish/v1/Managers/{manager}/EthernetInterfaces", schema: "EthernetInterfaceCollection",
 			name: "Ethernet Interfaces", of: "managernic"},
 		{uri: "/redfish/v1/Managers/{manager}/EthernetInterfaces/{managernic}", schema: "EthernetInterface.v1_12_4",
-			shows: showsIdentity | showsNetwork, read: managerNIC, patch: &managerNICPatch},
+			shows: showsIdentity | showsNetwork, read: managerNIC, patch: &managerNICPatch, brief: managerNICBrief},
 	}
 }
 
@@ -151,6 +151,10 @@ func (c operation) setNetwork(ctx context.Context, n bmc.Network) error {
 		return decline(http.StatusBadRequest, m)
 	}
 	return err
+}
+
+var managerNICBrief = map[string]func(v view) any{
+	"MACAddress": func(v view) any { return v.m.Identity.BMCMAC() },
 }
 
 func managerNIC(v view) object {

@@ -74,8 +74,9 @@ var systemPieces = []piece{
 // systemBrief is what roots show of a system: each of a thousand that are asked
 // for the first time.
 var systemBrief = map[string]func(v view) any{
-	"Model":    func(v view) any { return v.m.Identity.Model },
-	"HostName": func(v view) any { return v.m.Asset.HostName },
+	"Model":        func(v view) any { return v.m.Identity.Model },
+	"SerialNumber": func(v view) any { return v.m.Identity.Serial },
+	"HostName":     func(v view) any { return v.m.Asset.HostName },
 }
 
 func systemPower(v view) object {
