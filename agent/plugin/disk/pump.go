@@ -13,6 +13,8 @@ const (
 	// the agents of a thousand servers in one process: what each holds counts.
 	chunk   = 128 << 10
 	buffers = 4 // chunks in memory, at most
+
+	usual = 4 << 10 // of small files; more is read in ever larger pieces
 )
 
 // pump reads d to its end and hands it over in chunks, in order; all but the
@@ -76,15 +78,21 @@ func fill(ctx context.Context, d source, buf []byte) (int, error) {
 	}
 }
 
-// small reads a file of at most limit bytes.
+// small reads a file of at most limit bytes. Most are far smaller than they may
+// be, so that memory grows with the file.
 func small(ctx context.Context, d *download, limit int) ([]byte, error) {
-	buf := make([]byte, limit+1)
-	n, err := fill(ctx, d, buf)
-	switch {
-	case err == nil:
-		return nil, fmt.Errorf("disk: download %s: more than %d bytes", place(d.url), limit)
-	case !errors.Is(err, io.EOF):
-		return nil, err
+	buf := make([]byte, min(limit+1, usual))
+	for n := 0; ; {
+		k, err := fill(ctx, d, buf[n:])
+		n += k
+		switch {
+		case errors.Is(err, io.EOF):
+			return buf[:n], nil
+		case err != nil:
+			return nil, err
+		case n > limit:
+			return nil, fmt.Errorf("disk: download %s: more than %d bytes", place(d.url), limit)
+		}
+		buf = append(buf, make([]byte, min(n, limit+1-n))...)
 	}
-	return buf[:n], nil
 }

@@ -34,7 +34,8 @@ var (
 type target struct {
 	block sys.Block
 	name  string // /dev/sda
-	head  []byte
+	head  []byte // nil once it is written: a lab runs many agents
+	wiped bool   // begin has come to it
 	// drive is the config drive to lay beside the image, if any, and driveAt
 	// where it has come to lie.
 	drive   []byte
@@ -55,7 +56,7 @@ type run struct {
 // begin wipes the head, and the tail where an earlier installation's backup GPT
 // would otherwise outlive it.
 func (t *target) begin() error {
-	t.head = make([]byte, headSize)
+	t.head, t.wiped = make([]byte, headSize), true
 	return wipeEnds(t.block, 0, t.block.Size(), headSize)
 }
 
@@ -147,6 +148,7 @@ func (t *target) finish(size int64) error {
 	if err := t.write(0, t.head[:min(size, headSize)]); err != nil {
 		return err
 	}
+	t.head = nil
 	return t.sync()
 }
 
@@ -163,13 +165,10 @@ func (t *target) verify(ctx context.Context, progress func(done, total int64)) e
 	for _, r := range t.data {
 		total += r.n
 	}
-	var buf []byte
-	read := func(off, n int64) ([]byte, error) {
+	buf := make([]byte, chunk)
+	read := func(off, n int64) ([]byte, error) { // at most a chunk
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("disk: verify %s: %w", t.name, err)
-		}
-		if int64(len(buf)) < n {
-			buf = make([]byte, n)
 		}
 		if k, err := t.block.ReadAt(buf[:n], off); int64(k) < n {
 			return nil, fmt.Errorf("disk: verify %s: %w", t.name, err)
@@ -177,11 +176,15 @@ func (t *target) verify(ctx context.Context, progress func(done, total int64)) e
 		return buf[:n], nil
 	}
 	for _, r := range t.data {
-		p, err := read(r.off, r.n)
-		if err != nil {
-			return err
+		var sum uint32
+		for at := int64(0); at < r.n; at += chunk {
+			p, err := read(r.off+at, min(chunk, r.n-at))
+			if err != nil {
+				return err
+			}
+			sum = crc32.Update(sum, castagnoli, p)
 		}
-		if crc32.Checksum(p, castagnoli) != r.sum {
+		if sum != r.sum {
 			return fmt.Errorf("disk: %s holds something else than was written, in the %d bytes at %d", t.name, r.n, r.off)
 		}
 		done += r.n

@@ -86,7 +86,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	}
 	t := &target{block: block, name: root.Name, drive: drive}
 	size, err := w.write(ctx, image, spec.Format, t)
-	if err != nil && t.head != nil {
+	if err != nil && t.wiped {
 		err = also(err, t.sync()) // the wiped head, at least, must last
 	}
 	if closeErr := block.Close(); closeErr != nil && err == nil {

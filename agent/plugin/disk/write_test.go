@@ -241,6 +241,18 @@ func TestWriteChecksumFile(t *testing.T) {
 	}
 }
 
+// Memory grows with a checksum file: what is asked for may stand anywhere in it.
+func TestChecksumFilesOfEveryLength(t *testing.T) {
+	image := content(2*mib, 1)
+	line := sha256Hex(image) + "  disk.img\n"
+	for _, n := range []int{0, usual - len(line) - 1, usual - len(line), usual - len(line) + 1, usual, 2 * usual, 3*usual + 7, maxSums - len(line)} {
+		s := serve(t, map[string]string{"/disk.img": string(image), "/SHA256SUMS": strings.Repeat("\n", n) + line})
+		if _, _, err := write(t, systest.NewMemory(4*mib), job.WriteSpec{URL: s.URL + "/disk.img", Checksum: s.URL + "/SHA256SUMS"}); err != nil {
+			t.Errorf("in a file of %d bytes: %v", n+len(line), err)
+		}
+	}
+}
+
 func TestWriteRawMismatchLeavesADiskThatCannotBoot(t *testing.T) {
 	image := content(4*mib, 1)
 	s := serve(t, map[string]string{"/disk.img": string(image)})

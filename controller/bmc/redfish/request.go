@@ -109,6 +109,10 @@ func (c *client) get(ctx context.Context, uri string, v any) (answer, error) {
 // they show all the same (github.com/bb-Ricardo/check_redfish/issues/151). A
 // property of the wrong type counts as absent.
 func decode(body []byte, v any) error {
+	var odd *json.SyntaxError // of what follows the document, too
+	if err := tolerant(json.Unmarshal(body, v)); !errors.As(err, &odd) {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	err := tolerant(d.Decode(v))
 	if err != nil || !d.More() {
