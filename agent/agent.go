@@ -45,6 +45,10 @@ type Config struct {
 	// stand still. It is not held while the agent waits on Clock: by then the
 	// timer has been made. Calls may nest and come from several goroutines.
 	Enter func() (leave func())
+	// Turn, if set, returns when the agent may do a job, or when ctx ends, and
+	// is told when it is done: for who runs the agents of many machines on one.
+	// Meanwhile the controller hears that the job goes on.
+	Turn func(ctx context.Context) (done func())
 }
 
 // Run leases jobs, does them and reports until ctx ends, and then returns nil
@@ -66,6 +70,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	if c.Enter == nil {
 		c.Enter = func() func() { return func() {} }
+	}
+	if c.Turn == nil {
+		c.Turn = func(context.Context) func() { return func() {} }
 	}
 	if c.HTTP == nil {
 		t := &http.Transport{
@@ -216,6 +223,7 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 			}
 		}
 	})
+	done := a.Turn(ctx)
 	told := 0 // quarters of the job, in the log
 	report := a.runner.Run(ctx, j, func(percent int) {
 		if quarter := percent / 25; quarter > told && quarter < 4 {
@@ -228,6 +236,7 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 		}
 		latest <- percent
 	})
+	done()
 	close(latest)
 	reporter.Wait() // a late Running must not overtake the final report
 	if errors.Is(context.Cause(ctx), errCancelled) {

@@ -371,3 +371,60 @@ func TestLongJobsAreSignsOfLife(t *testing.T) {
 		t.Errorf("report = %+v", got)
 	}
 }
+
+// Who runs many agents lets them work in turns. An agent that waits for its turn
+// has not begun, and says that it is there.
+func TestJobWaitsForItsTurn(t *testing.T) {
+	var waiting, told atomic.Bool
+	var ended atomic.Int32
+	enough := make(chan struct{})
+	url, downloads := images(t, nil)
+	c := startController(t, "", writeJob("1", url, sum(image)))
+	c.onReport = func(_ string, r job.Report, _ http.ResponseWriter) bool {
+		if waiting.Load() && r.State == job.Running && !told.Swap(true) {
+			if downloads.Load() != 0 {
+				t.Error("the job has begun before its turn")
+			}
+			close(enough)
+		}
+		return false
+	}
+	n := bootWith(t, c.media(), func(a *agent.Config) {
+		a.Poll = time.Millisecond
+		a.Turn = func(context.Context) func() {
+			waiting.Store(true)
+			<-enough
+			waiting.Store(false)
+			return func() { ended.Add(1) }
+		}
+	})
+	c.wait("1")
+	n.stop()
+	if got := c.last("1"); got.State != job.Done || ended.Load() != 1 {
+		t.Errorf("report = %+v, %d turns ended, want one", got, ended.Load())
+	}
+}
+
+func TestCancelledJobDoesNotWaitForItsTurn(t *testing.T) {
+	c := startController(t, "", writeJob("1", "http://192.0.2.1/disk.img", sum(image)), job.Job{ID: "2", Kind: job.Clean})
+	c.onReport = func(id string, _ job.Report, w http.ResponseWriter) bool {
+		if id != "1" {
+			return false
+		}
+		c.jobs = c.jobs[1:]
+		w.WriteHeader(http.StatusGone)
+		return true
+	}
+	var first atomic.Bool
+	n := bootWith(t, c.media(), func(a *agent.Config) {
+		a.Poll = time.Millisecond
+		a.Turn = func(ctx context.Context) func() {
+			if !first.Swap(true) { // it never comes
+				<-ctx.Done()
+			}
+			return func() {}
+		}
+	})
+	c.wait("2")
+	n.stop()
+}

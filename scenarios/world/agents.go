@@ -28,6 +28,11 @@ const (
 	osLive  = "live" // a system on a CD that is not the agent
 )
 
+// atWork is how many agents do a job at a time. All share this machine's
+// processors: a thousand that write images at once are no faster than these, but
+// hold a thousand images' buffers.
+const atWork = 64
+
 // agents looks at what machines boot, and runs the agent on those that boot
 // one: in this process, over their disks and NICs. A system on a disk is not
 // run; that it is there is all that counts.
@@ -37,6 +42,7 @@ type agents struct {
 	net   *pxe.Network
 	dir   string        // of what servers have loaded from it
 	begun chan struct{} // closed when agents may run
+	turns chan struct{} // holds one for each agent at work
 	life  context.Context
 	end   context.CancelFunc
 
@@ -53,7 +59,7 @@ type running struct {
 }
 
 func newAgents(c *clock.Clock, log *slog.Logger, dir string) *agents {
-	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, begun: make(chan struct{}), running: map[string]*running{}, mute: map[string]bool{}}
+	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, begun: make(chan struct{}), turns: make(chan struct{}, atWork), running: map[string]*running{}, mute: map[string]bool{}}
 	a.life, a.end = context.WithCancel(context.Background())
 	return a
 }
@@ -223,12 +229,22 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 		}
 		err := agent.Run(ctx, agent.Config{
 			Media: from.Media, System: systemOf(h, os.Boot, from.Cmdline), Clock: labClock{a.clock},
-			Log: a.agentLog(h, os.Boot), Enter: a.clock.Enter,
+			Log: a.agentLog(h, os.Boot), Enter: a.clock.Enter, Turn: a.turn,
 		})
 		if err != nil {
 			a.log.Error("agent ended", "machine", h.Name(), "error", err)
 		}
 	})
+}
+
+// turn waits until an agent may do a job.
+func (a *agents) turn(ctx context.Context) (done func()) {
+	select {
+	case a.turns <- struct{}{}:
+		return func() { <-a.turns }
+	case <-ctx.Done():
+		return func() {}
+	}
 }
 
 // Mute keeps a host's agent from coming up at the boots to come: its system
