@@ -3,6 +3,7 @@ package redfish
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -364,6 +365,28 @@ func (x *exchange) find(u *url.URL) *match {
 	if x.inner != "" {
 		return x.s.find(u)
 	}
+	if x.r.Method == http.MethodPost || u.RawPath != "" { // which may lead elsewhere
+		return x.seek(d, u)
+	}
+	k := found{d, u.Path}
+	if m, known := x.s.found.get(k); known {
+		return m
+	}
+	m := x.seek(d, u)
+	if m != nil {
+		x.s.found.put(k, m)
+	}
+	return m
+}
+
+// found is an address as clients of a vendor see it.
+type found struct {
+	d    *dialect.Record
+	path string
+}
+
+// seek is find, the long way.
+func (x *exchange) seek(d *dialect.Record, u *url.URL) *match {
 	if !d.Own.Plain() {
 		if m, at := x.s.vendorOf(d).find(u.Path, x.r.Method); m != nil {
 			return m

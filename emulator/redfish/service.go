@@ -80,6 +80,7 @@ type Service struct {
 	// patterns are those of the tree, for faces whose letters have no case.
 	patterns []pattern
 	packed   *kept[*page, *packed]
+	found    *kept[found, *match]
 	parts    *kept[uint64, *facePart] // by the hash of what they were made from
 	served   served
 	types    map[string]string // of the things that variables stand for
@@ -110,6 +111,7 @@ func New(c Config) (*Service, error) {
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
 		pages:   newKept[key](keptBytes, func(p *made) int { return p.page.body.size() + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
+		found:   newKept[found](keptMatches, func(*match) int { return 1 }),
 		parts:   newKept[uint64](keptParts, (*facePart).size),
 		misses:  newKept[missed](keptMatches, func(int) int { return 1 }),
 		seed:    maphash.MakeSeed(),

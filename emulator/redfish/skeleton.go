@@ -105,7 +105,7 @@ func (w *showing) add(text []byte) bool {
 			return false
 		}
 		name, counts := bytes.CutSuffix(m.name, []byte(countOf))
-		if _, known := w.k.c.of[string(name)]; !known && (counts || m.value[0] == '[') && w.counts(string(name)) {
+		if _, known := w.k.c.of[string(name)]; !known && (counts || m.value[0] == '[') && w.counts(name) {
 			return false
 		}
 	}
@@ -114,8 +114,11 @@ func (w *showing) add(text []byte) bool {
 }
 
 // counts says whether an array, or its count, is fixed and in no part.
-func (w *showing) counts(name string) bool {
-	return slices.ContainsFunc(w.k.out, func(m member) bool { return partName(string(m.name)) == name })
+func (w *showing) counts(name []byte) bool {
+	return slices.ContainsFunc(w.k.out, func(m member) bool {
+		rest, begins := bytes.CutPrefix(m.name, name)
+		return begins && (len(rest) == 0 || string(rest) == countOf)
+	})
 }
 
 // place sorts properties into parts, and makes those that are in none.
