@@ -109,7 +109,7 @@ func New(c Config) (*Service, error) {
 		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock, tree: tree(),
 		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
 		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
-		pages:   newKept[key](keptBytes, func(p *made) int { return p.page.body.size() + keptBeside }),
+		pages:   newKept[key](keptBytes, func(p *made) int { return p.body.size() + keptBeside }),
 		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
 		found:   newKept[found](keptMatches, func(*match) int { return 1 }),
 		parts:   newKept[uint64](keptParts, (*facePart).size),

@@ -301,12 +301,12 @@ func (c *typeCheck) value(path string, value any, in map[string]any, p *property
 	is := p.words
 	values := "" // the type that says which there are
 	if is.basic == "" {
-		if w := c.types.file(c.t, p.of).words[p.of]; w != nil {
-			is, values = *w, p.of
-		} else {
+		w := c.types.file(c.t, p.of).words[p.of]
+		if w == nil {
 			c.part(path, value, p)
 			return
 		}
+		is, values = *w, p.of
 	}
 	if p.hidden {
 		c.wrong(path, "can be written alone: it must be null")

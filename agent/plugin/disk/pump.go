@@ -28,11 +28,10 @@ func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, t
 		defer close(full)
 		for made := 0; ; {
 			var buf []byte
-			open := true
 			if made < buffers && len(free) == 0 { // reading is ahead of writing
 				buf = make([]byte, chunk)
 				made++
-			} else if buf, open = <-free; !open {
+			} else if buf = <-free; buf == nil { // take has failed
 				return
 			}
 			n, err := fill(ctx, d, buf)

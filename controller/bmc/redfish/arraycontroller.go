@@ -104,7 +104,7 @@ func (c *client) diskDrive(ctx context.Context, uri string) (bmc.Drive, error) {
 		d.Bytes = d.MiB << 20
 	}
 	return bmc.Drive{
-		ID: local(uri), Names: []string{d.physical.ID, d.Name, d.Serial}, Rotational: d.Media == string(schemas.HDDMediaType),
+		ID: local(uri), Names: []string{d.ID, d.Name, d.Serial}, Rotational: d.Media == string(schemas.HDDMediaType),
 		Protocol: d.Interface, Bytes: d.Bytes, Spare: d.Use == "Spare",
 		Healthy: (d.Status.State == "" || d.Status.State == string(schemas.EnabledState)) && d.Status.Health != string(schemas.CriticalHealth),
 	}, nil
