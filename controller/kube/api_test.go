@@ -50,6 +50,10 @@ func TestMain(m *testing.M) {
 		}
 	}
 	_ = os.RemoveAll(shared.dir)
+	for _, d := range encoded.differences {
+		log.Print(d)
+		code = 1
+	}
 	os.Exit(code)
 }
 

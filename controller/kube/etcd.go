@@ -22,7 +22,8 @@ func etcdConfig(data, sockets string, fsync bool, r *reporter) *embed.Config {
 	// A member without others still waits this long for them before it leads.
 	c.TickMs, c.ElectionMs = 20, 200
 	c.QuotaBackendBytes = etcdQuota
-	c.EnableGRPCGateway = false // a second API for people with curl, of no use here
+	c.SnapshotCatchUpEntries = 1 // kept in memory for members that lag behind: there are none
+	c.EnableGRPCGateway = false  // a second API for people with curl, of no use here
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLog(r))
 
 	client := url.URL{Scheme: "unix", Path: clientSocket(sockets)}

@@ -1,8 +1,11 @@
 package kube
 
 import (
+	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"testing"
 
@@ -10,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
 // counting is a codec that counts what it decodes.
@@ -32,7 +38,7 @@ func newCounting() (*counting, *rememberingCodec) {
 }
 
 func stored(name string) []byte {
-	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Host","metadata":{"name":%q},"spec":{"nics":["a","b"]}}`, name)
+	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Host","metadata":{"name":%[1]q,"uid":%[1]q},"spec":{"nics":["a","b"]}}`, name)
 }
 
 func decode(t *testing.T, c runtime.Decoder, data []byte, into runtime.Object) *unstructured.Unstructured {
@@ -78,8 +84,8 @@ func TestTheOldestIsForgotten(t *testing.T) {
 	for i := range remembered + 1 {
 		decode(t, c, stored(fmt.Sprint(i)), nil)
 	}
-	if len(c.kept) != remembered {
-		t.Errorf("%d kept, want %d", len(c.kept), remembered)
+	if len(c.kept) != remembered || len(c.newest) != remembered {
+		t.Errorf("%d kept of %d objects, want %d", len(c.kept), len(c.newest), remembered)
 	}
 	before := inner.n
 	decode(t, c, stored(fmt.Sprint(remembered)), nil)
@@ -90,6 +96,204 @@ func TestTheOldestIsForgotten(t *testing.T) {
 	if decode(t, c, stored("0"), nil); inner.n != before+1 {
 		t.Error("the oldest was still kept")
 	}
+}
+
+func TestAnOlderFormIsForgottenBeforeOtherObjects(t *testing.T) {
+	inner, c := newCounting()
+	form := func(i int) []byte {
+		return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Host","metadata":{"uid":"a"},"spec":{"n":%d}}`, i)
+	}
+	decode(t, c, stored("b"), nil)
+	for i := range superseded + 2 {
+		decode(t, c, form(i), nil)
+	}
+	if want := superseded + 2; len(c.kept) != want {
+		t.Errorf("%d kept, want %d: %d older forms and two objects", len(c.kept), want, superseded)
+	}
+	before := inner.n
+	decode(t, c, stored("b"), nil)
+	decode(t, c, form(1), nil)
+	decode(t, c, form(superseded+1), nil)
+	if inner.n != before {
+		t.Errorf("%d decoded again, want none", inner.n-before)
+	}
+	if decode(t, c, form(0), nil); inner.n != before+1 {
+		t.Error("the oldest form was still kept")
+	}
+}
+
+func TestWhatWasEncodedIsCopied(t *testing.T) {
+	inner, c := newCounting()
+	host := decode(t, c, stored("a"), nil)
+	host.SetLabels(map[string]string{"new": "yes"})
+	want := host.DeepCopy()
+	data, err := runtime.Encode(c, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host.SetName("changed") // it is its caller's
+	before := inner.n
+	if diff := cmp.Diff(want.Object, decode(t, c, data, nil).Object); diff != "" {
+		t.Errorf("it is not as it was written (-want +got):\n%s", diff)
+	}
+	if inner.n != before {
+		t.Error("what was encoded had to be decoded")
+	}
+}
+
+// An object that comes back from its JSON otherwise than it went there must be
+// read from it.
+func TestWhatIsReadOtherwiseThanWrittenIsNotKept(t *testing.T) {
+	for name, change := range map[string]func(map[string]any){
+		"a whole float":              func(o map[string]any) { o["spec"] = map[string]any{"n": 1.0} },
+		"a nil map":                  func(o map[string]any) { o["spec"] = map[string]any(nil) },
+		"a nil list":                 func(o map[string]any) { o["spec"] = []any{[]any(nil)} },
+		"a value that is not JSON's": func(o map[string]any) { o["spec"] = map[string]any{"n": []string{"a"}} },
+		"an empty list in metadata":  func(o map[string]any) { o["metadata"].(map[string]any)["finalizers"] = []any{} },
+		"an empty map in metadata":   func(o map[string]any) { o["metadata"].(map[string]any)["labels"] = map[string]any{} },
+		"an empty text in metadata":  func(o map[string]any) { o["metadata"].(map[string]any)["namespace"] = "" },
+		"a null in metadata":         func(o map[string]any) { o["metadata"].(map[string]any)["creationTimestamp"] = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, c := newCounting()
+			host := &unstructured.Unstructured{}
+			if err := host.UnmarshalJSON(stored("a")); err != nil {
+				t.Fatal(err)
+			}
+			change(host.Object)
+			if _, err := runtime.Encode(c, host); err != nil {
+				t.Fatal(err)
+			}
+			if len(c.kept) != 0 {
+				t.Errorf("kept %v", host.Object)
+			}
+		})
+	}
+}
+
+// upgrading writes each object as v2.
+type upgrading struct{ runtime.Codec }
+
+func (u upgrading) Encode(o runtime.Object, w io.Writer) error {
+	v2 := o.DeepCopyObject().(*unstructured.Unstructured)
+	v2.SetAPIVersion("v2")
+	return u.Codec.Encode(v2, w)
+}
+
+func TestWhatIsConvertedWhenItIsWrittenIsNotKept(t *testing.T) {
+	c := newRememberingCodec(upgrading{runtime.NewCodec(unstructured.UnstructuredJSONScheme, unstructured.UnstructuredJSONScheme)})
+	host := &unstructured.Unstructured{}
+	if err := host.UnmarshalJSON(stored("a")); err != nil {
+		t.Fatal(err)
+	}
+	data, err := runtime.Encode(c, host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.kept) != 0 {
+		t.Errorf("kept %s as %s", data, host.GetAPIVersion())
+	}
+}
+
+// encoded is what the tests of this package had the API write, compared: what is
+// kept unread must be what would be read.
+var encoded struct {
+	mu          sync.Mutex
+	compared    int
+	differences []string
+}
+
+func init() {
+	whenEncoded = func(c runtime.Codec, data []byte, d *decoded) {
+		o, kind, err := c.Decode(data, nil, nil)
+		encoded.mu.Lock()
+		defer encoded.mu.Unlock()
+		encoded.compared++
+		if err != nil {
+			encoded.differences = append(encoded.differences, fmt.Sprintf("cannot be decoded: %v\n%s", err, data))
+		} else if diff := cmp.Diff(o.(*unstructured.Unstructured).Object, d.object); diff != "" || *kind != d.kind {
+			encoded.differences = append(encoded.differences, fmt.Sprintf("%s is kept otherwise than it is read (-read +kept):\n%s", kind, diff))
+		}
+	}
+}
+
+//go:embed testdata/shapes.yaml
+var shapes []byte
+
+// TestObjectsOfEveryShapeAreKeptAsTheyAreRead writes what a schema makes something
+// else of; TestMain compares it, as all that is written here.
+func TestObjectsOfEveryShapeAreKeptAsTheyAreRead(t *testing.T) {
+	c := clientFor(t, sharedAPI(t).RESTConfig())
+	definition := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(shapes, &definition.Object); err != nil {
+		t.Fatal(err)
+	}
+	create(t, c, definition)
+	ns := freshNamespace(t, c)
+	spec := map[string]any{
+		"number": int64(1), "whole": int64(2), "fraction": 1.5, "text": nil, "dropped": "is not in the schema",
+		"anything": map[string]any{"null": nil, "none": []any{}, "empty": map[string]any{}, "float": 3.0},
+		"embedded": map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap",
+			"metadata": map[string]any{"name": "inner", "creationTimestamp": nil, "labels": map[string]any{}},
+			"data":     map[string]any{"a": "b"},
+		},
+		"rows": []any{map[string]any{"key": "a"}, map[string]any{"key": "b", "value": int64(1)}},
+	}
+	shape := func(version, name string) *unstructured.Unstructured {
+		u := &unstructured.Unstructured{Object: map[string]any{"spec": runtime.DeepCopyJSON(spec)}}
+		u.SetAPIVersion("shapes.test/" + version)
+		u.SetKind("Shape")
+		u.SetNamespace(ns)
+		u.SetName(name)
+		return u
+	}
+	eventually(t, "the new kind", func(ctx context.Context) (bool, error) {
+		err := c.Create(ctx, shape("v1", "first"))
+		return err == nil, nil
+	})
+	before := comparedSoFar()
+	for _, version := range []string{"v1", "v1beta1"} {
+		u := shape(version, "of-"+version)
+		create(t, c, u)
+		for name, change := range map[string]client.Patch{
+			"merge":  client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"},"finalizers":["shapes.test/hold"]},"spec":{"number":2.0,"defaulted":null}}`)),
+			"json":   client.RawPatch(types.JSONPatchType, []byte(`[{"op":"replace","path":"/metadata/finalizers","value":[]},{"op":"replace","path":"/metadata/labels","value":{}}]`)),
+			"apply":  client.RawPatch(types.ApplyPatchType, fmt.Appendf(nil, `{"apiVersion":"shapes.test/%s","kind":"Shape","metadata":{"name":%q},"spec":{"rows":[{"key":"c","value":3}],"fraction":2.0}}`, version, u.GetName())),
+			"status": client.RawPatch(types.MergePatchType, []byte(`{"status":{"seen":1.0,"note":null}}`)),
+		} {
+			var err error
+			switch name {
+			case "status":
+				err = c.Status().Patch(t.Context(), u, change)
+			case "apply":
+				err = c.Patch(t.Context(), u, change, client.FieldOwner("applier"), client.ForceOwnership)
+			default:
+				err = c.Patch(t.Context(), u, change)
+			}
+			if err != nil {
+				t.Errorf("%s of %s: %v", name, version, err)
+			}
+		}
+		got := shape(version, u.GetName())
+		if err := c.Get(t.Context(), client.ObjectKeyFromObject(u), got); err != nil {
+			t.Fatal(err)
+		}
+		for field, want := range map[string]any{"defaulted": "by the schema", "number": int64(2), "text": nil} {
+			if is := got.Object["spec"].(map[string]any)[field]; is != want {
+				t.Errorf("%s: spec.%s = %v (%T), want %v", version, field, is, is, want)
+			}
+		}
+	}
+	if comparedSoFar() == before {
+		t.Error("nothing was kept, so nothing compared")
+	}
+}
+
+func comparedSoFar() int {
+	encoded.mu.Lock()
+	defer encoded.mu.Unlock()
+	return encoded.compared
 }
 
 func TestWhatCannotBeDecodedIsNotKept(t *testing.T) {

@@ -22,15 +22,16 @@ const (
 // context that d was opened with: it ends the reading when take fails.
 func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, take func(off int64, p []byte) error) (int64, error) {
 	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
+	var made []*[chunk]byte
 	var readErr error
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(full)
-		for made := 0; ; {
+		for {
 			var buf []byte
-			if made < buffers && len(free) == 0 { // reading is ahead of writing
-				buf = make([]byte, chunk)
-				made++
+			if len(made) < buffers && len(free) == 0 { // reading is ahead of writing
+				made = append(made, chunks.Get().(*[chunk]byte))
+				buf = made[len(made)-1][:]
 			} else if buf = <-free; buf == nil { // take has failed
 				return
 			}
@@ -57,6 +58,9 @@ func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, t
 	}
 	close(free)
 	reader.Wait()
+	for _, buf := range made {
+		chunks.Put(buf)
+	}
 	switch {
 	case takeErr != nil:
 		return off, takeErr

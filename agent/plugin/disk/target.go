@@ -26,6 +26,10 @@ const (
 var (
 	zeros      [zeroRun]byte
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+	// What a written image needs is used again: a lab runs many agents.
+	heads  = sync.Pool{New: func() any { return new([headSize]byte) }}
+	chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 )
 
 // target is a disk while an image is laid on it. The first MiB holds what
@@ -34,7 +38,7 @@ var (
 type target struct {
 	block sys.Block
 	name  string // /dev/sda
-	head  []byte // nil once it is written: a lab runs many agents
+	head  []byte // out of heads; nil once it is written
 	wiped bool   // begin has come to it
 	// drive is the config drive to lay beside the image, if any, and driveAt
 	// where it has come to lie.
@@ -56,7 +60,9 @@ type run struct {
 // begin wipes the head, and the tail where an earlier installation's backup GPT
 // would otherwise outlive it.
 func (t *target) begin() error {
-	t.head, t.wiped = make([]byte, headSize), true
+	head := heads.Get().(*[headSize]byte)
+	clear(head[:])
+	t.head, t.wiped = head[:], true
 	return wipeEnds(t.block, 0, t.block.Size(), headSize)
 }
 
@@ -148,6 +154,7 @@ func (t *target) finish(size int64) error {
 	if err := t.write(0, t.head[:min(size, headSize)]); err != nil {
 		return err
 	}
+	heads.Put((*[headSize]byte)(t.head))
 	t.head = nil
 	return t.sync()
 }
@@ -165,7 +172,8 @@ func (t *target) verify(ctx context.Context, progress func(done, total int64)) e
 	for _, r := range t.data {
 		total += r.n
 	}
-	buf := make([]byte, chunk)
+	buf := chunks.Get().(*[chunk]byte)
+	defer chunks.Put(buf)
 	read := func(off, n int64) ([]byte, error) { // at most a chunk
 		if err := context.Cause(ctx); err != nil {
 			return nil, fmt.Errorf("disk: verify %s: %w", t.name, err)

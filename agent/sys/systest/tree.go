@@ -18,21 +18,45 @@ type tree struct{ root *node }
 
 type node struct {
 	name     string
-	children map[string]*node // of a directory
-	link     string           // target of a symbolic link
+	children []*node // of a directory by name, which is not nil; a map of so few takes more
+	link     string  // target of a symbolic link
 	text     func() ([]byte, error)
 }
 
-func newTree() *tree { return &tree{root: &node{name: ".", children: map[string]*node{}}} }
+func newTree() *tree { return &tree{root: newDir(".")} }
+
+func newDir(name string) *node { return &node{name: name, children: []*node{}} }
+
+// child is the entry of a directory that has that name, or nil.
+func (n *node) child(name string) *node {
+	if i, ok := n.search(name); ok {
+		return n.children[i]
+	}
+	return nil
+}
+
+func (n *node) search(name string) (int, bool) {
+	return slices.BinarySearchFunc(n.children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
+}
+
+// put makes c an entry, in the place of one that has its name.
+func (n *node) put(c *node) {
+	i, ok := n.search(c.name)
+	if ok {
+		n.children[i] = c
+		return
+	}
+	n.children = slices.Insert(n.children, i, c)
+}
 
 // dir makes a directory and those above it.
 func (t *tree) dir(name string) *node {
 	n := t.root
 	for part := range strings.SplitSeq(name, "/") {
-		child := n.children[part]
+		child := n.child(part)
 		if child == nil {
-			child = &node{name: part, children: map[string]*node{}}
-			n.children[part] = child
+			child = newDir(part)
+			n.put(child)
 		}
 		n = child
 	}
@@ -42,7 +66,7 @@ func (t *tree) dir(name string) *node {
 func (t *tree) add(name string, n *node) {
 	dir, base := path.Split(name)
 	n.name = base
-	t.dir(path.Clean(dir)).children[base] = n
+	t.dir(path.Clean(dir)).put(n)
 }
 
 // file adds a file that holds text.
@@ -95,7 +119,7 @@ func (t *tree) find(name string, follow bool) (*node, error) {
 			trail = trail[:max(1, len(trail)-1)]
 			continue
 		}
-		child := trail[len(trail)-1].children[part]
+		child := trail[len(trail)-1].child(part)
 		if child == nil {
 			return nil, fs.ErrNotExist
 		}
@@ -169,7 +193,6 @@ func (n *node) entries() []fs.DirEntry {
 	for _, c := range n.children {
 		out = append(out, fs.FileInfoToDirEntry(c))
 	}
-	slices.SortFunc(out, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return out
 }
 

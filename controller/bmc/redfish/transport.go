@@ -24,6 +24,7 @@ import (
 const (
 	servicePath = "/redfish/v1/" // of the service root (DSP0266 §6.3)
 	maxBody     = 8 << 20        // bytes of an answer; the largest collections have 1 MB
+	usualBody   = 64 << 10       // bytes that are believed to come before they do
 	retries     = 2              // of a GET
 	// patience is how much longer than others a PATCH may take: some services
 	// answer when all is done, after a minute and more (ironic's
@@ -193,11 +194,8 @@ func (t *transport) once(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
+	body, err := readBody(resp)
 	_ = resp.Body.Close()
-	if err == nil && len(body) > maxBody {
-		err = errTooLarge
-	}
 	if err != nil {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
@@ -231,4 +229,20 @@ func retryAfter(h http.Header, now time.Time, otherwise time.Duration) time.Dura
 		return max(at.Sub(now), 0)
 	}
 	return otherwise
+}
+
+// readBody reads an answer's body into as much memory as its length needs, where
+// it is told and not a lie.
+func readBody(resp *http.Response) ([]byte, error) {
+	if resp.ContentLength > maxBody {
+		return nil, errTooLarge
+	}
+	body := bytes.NewBuffer(make([]byte, 0, min(max(resp.ContentLength, 0), usualBody)+bytes.MinRead))
+	if _, err := body.ReadFrom(io.LimitReader(resp.Body, maxBody+1)); err != nil {
+		return nil, err
+	}
+	if body.Len() > maxBody {
+		return nil, errTooLarge
+	}
+	return body.Bytes(), nil
 }
