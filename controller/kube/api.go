@@ -104,7 +104,7 @@ func (a *API) open(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	a.rest, a.kubeconfig = keys.restConfig(addr), filepath.Join(dir, "kubeconfig")
+	a.kubeconfig = filepath.Join(dir, "kubeconfig")
 	if err := keys.writeKubeconfig(a.kubeconfig, addr); err != nil {
 		return err
 	}
@@ -114,11 +114,14 @@ func (a *API) open(ctx context.Context, c Config) error {
 		return err
 	}
 	a.onClose(func() error { a.etcd.Close(); return nil })
-	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), ln, keys, a.errors)
+	direct := newStore(a.etcd)
+	a.onClose(direct.close)
+	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), direct, ln, keys, a.errors)
 	if err != nil {
 		return err
 	}
 	a.onClose(a.server.stop)
+	a.rest = keys.restConfig(addr, a.server.token)
 	if err := a.server.waitReady(ctx, a.rest); err != nil {
 		return err
 	}
@@ -195,9 +198,7 @@ func (a *API) close() error {
 // RESTConfig returns a configuration for clients that may do everything, and as
 // fast as they like. It is the caller's own.
 func (a *API) RESTConfig() *rest.Config {
-	c := rest.CopyConfig(a.rest)
-	c.DisableCompression = true // of lists, which do not leave this machine
-	return c
+	return rest.CopyConfig(a.rest)
 }
 
 // Kubeconfig returns the path of a file, with mode 0600, that gives the same

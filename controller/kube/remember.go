@@ -11,11 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/registry/generic"
-	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/client-go/tools/cache"
 )
 
 const (
@@ -27,33 +22,11 @@ const (
 	superseded = 128
 )
 
-// rememberingOptions has the storage of each kind remember what it decoded.
+// rememberingCodec decodes what it has decoded or encoded lately by copying it.
 // Whatever is written is decoded by all that see it: who wrote it, each watcher
 // and the next who changes it. The object is the same, but to read it out of its
 // JSON and to bring it into its schema takes ten times as long as to copy it. A
-// watch cache would spare that, too, but holds the history of every object.
-type rememberingOptions struct{ generic.RESTOptionsGetter }
-
-// GetRESTOptions implements generic.RESTOptionsGetter. By the time the decorator
-// is called, the codec is the one of the kind's schema: another schema has another
-// storage.
-func (g rememberingOptions) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	o, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
-	if err != nil {
-		return o, err
-	}
-	decorate := o.Decorator
-	o.Decorator = func(c *storagebackend.ConfigForResource, prefix string, key func(runtime.Object) (string, error),
-		one, list func() runtime.Object, attrs storage.AttrFunc, trigger storage.IndexerFuncs, indexers *cache.Indexers,
-	) (storage.Interface, factory.DestroyFunc, error) {
-		with := *c
-		with.Codec = newRememberingCodec(c.Codec)
-		return decorate(&with, prefix, key, one, list, attrs, trigger, indexers)
-	}
-	return o, nil
-}
-
-// rememberingCodec decodes what it has decoded or encoded lately by copying it.
+// watch cache would spare some of that, too, but holds the history of every object.
 type rememberingCodec struct {
 	runtime.Codec
 	seeds [2]maphash.Seed

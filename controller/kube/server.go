@@ -36,17 +36,18 @@ const watchGrace = time.Second
 
 // apiServer is upstream's generic control plane, running.
 type apiServer struct {
+	token  string // of the server's own clients, who may do everything
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // written before done is closed
 }
 
-// serverOptions returns the options of a server that keeps its state behind the
-// etcd at store and answers on ln.
-func serverOptions(store string, ln net.Listener, keys *pki) *options.Options {
+// serverOptions returns the options of a server that keeps its state in the etcd
+// at address and answers on ln.
+func serverOptions(address string, ln net.Listener, keys *pki) *options.Options {
 	addr := ln.Addr().(*net.TCPAddr)
 	o := server.NewOptions()
-	o.Etcd.StorageConfig.Transport.ServerList = []string{store}
+	o.Etcd.StorageConfig.Transport.ServerList = []string{address}
 
 	o.SecureServing.Listener = ln
 	o.SecureServing.BindAddress = addr.IP
@@ -79,15 +80,16 @@ func serverOptions(store string, ln net.Listener, keys *pki) *options.Options {
 var building sync.Mutex
 
 // startServer starts a server, which takes requests some time later; see
-// waitReady. Of ctx it takes the values alone: it ends by stop.
-func startServer(ctx context.Context, store string, ln net.Listener, keys *pki, r *reporter) (*apiServer, error) {
+// waitReady. Its kinds call etcd directly where they can, else at address. Of ctx
+// it takes the values alone: it ends by stop.
+func startServer(ctx context.Context, address string, direct store, ln net.Listener, keys *pki, r *reporter) (*apiServer, error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), r.logger()))
-	run, err := buildServer(ctx, serverOptions(store, ln, keys))
+	run, token, err := buildServer(ctx, serverOptions(address, ln, keys), direct)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("kube: API server: %w", err)
 	}
-	s := &apiServer{cancel: cancel, done: make(chan struct{})}
+	s := &apiServer{token: token, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		if err := run(ctx); err != nil {
@@ -97,19 +99,19 @@ func startServer(ctx context.Context, store string, ln net.Listener, keys *pki, 
 	return s, nil
 }
 
-func buildServer(ctx context.Context, o *options.Options) (run func(context.Context) error, err error) {
+func buildServer(ctx context.Context, o *options.Options, direct store) (run func(context.Context) error, token string, err error) {
 	building.Lock()
 	defer building.Unlock()
 	complete, err := o.Complete(ctx, nil, nil)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if errs := complete.Validate(); len(errs) > 0 {
-		return nil, utilerrors.NewAggregate(errs)
+		return nil, "", utilerrors.NewAggregate(errs)
 	}
 	c, err := server.NewConfig(complete)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	for _, v := range []*compatibility.EffectiveVersion{
 		&c.ControlPlane.Generic.EffectiveVersion,
@@ -127,21 +129,22 @@ func buildServer(ctx context.Context, o *options.Options) (run func(context.Cont
 	uncached := *complete.Etcd
 	uncached.EnableWatchCache, uncached.SkipHealthEndpoints = false, true
 	generic := c.APIExtensions.GenericConfig
-	c.APIExtensions.ExtraConfig.CRDRESTOptionsGetter = rememberingOptions{apiextensionsoptions.NewCRDRESTOptionsGetter(
-		uncached, generic.ResourceTransformers, generic.StorageObjectCountTracker)}
+	c.APIExtensions.ExtraConfig.CRDRESTOptionsGetter = direct.customKinds(apiextensionsoptions.NewCRDRESTOptionsGetter(
+		uncached, generic.ResourceTransformers, generic.StorageObjectCountTracker))
+	c.ControlPlane.Generic.RESTOptionsGetter = direct.events(c.ControlPlane.Generic.RESTOptionsGetter)
 	completed, err := c.Complete()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	chain, err := server.CreateServerChain(completed)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return prepared.Run, nil
+	return prepared.Run, c.ControlPlane.Generic.LoopbackClientConfig.BearerToken, nil
 }
 
 // waitReady waits until the server serves and its start hooks are through. It

@@ -47,27 +47,36 @@ func (x *exchange) unpacked(p *page) bool {
 	if len(x.r.Header["Accept-Encoding"]) == 0 || p.body.size() < worthPacking {
 		return true
 	}
-	return !x.host.Dialect().Protocol.Gzip || !takesGzip(x.r.Header["Accept-Encoding"])
+	gzip, plainer := gzipQuality(x.r.Header["Accept-Encoding"])
+	return gzip == 0 || plainer || !x.host.Dialect().Protocol.Gzip
 }
 
-// takesGzip reads an Accept-Encoding header (RFC 9110, §12.5.3).
-func takesGzip(header []string) bool {
-	takes := false
+// gzipQuality reads an Accept-Encoding header (RFC 9110, §12.5.3): how much gzip is
+// wanted, 0 for not at all, and whether the plain body is said to be liked better.
+func gzipQuality(header []string) (gzip float64, plainer bool) {
+	var rest, identity float64
+	named := false
 	for _, line := range header {
 		for part := range strings.SplitSeq(line, ",") {
 			name, params, _ := strings.Cut(part, ";")
-			name = strings.ToLower(strings.TrimSpace(name))
 			q, err := strconv.ParseFloat(strings.TrimPrefix(strings.ReplaceAll(params, " ", ""), "q="), 64)
-			refused := params != "" && err == nil && q == 0
-			switch name {
+			if params == "" || err != nil {
+				q = 1
+			}
+			switch strings.ToLower(strings.TrimSpace(name)) {
 			case "gzip", "x-gzip":
-				return !refused
+				gzip, named = q, true
 			case "*":
-				takes = !refused
+				rest = q
+			case "identity":
+				identity = q
 			}
 		}
 	}
-	return takes
+	if !named {
+		gzip = rest
+	}
+	return gzip, identity > gzip
 }
 
 // pack is a page in fewer bytes. It is kept as long as others do not need the

@@ -405,7 +405,8 @@ func (x *exchange) read(p *page) {
 	}
 	plain := x.unpacked(p)
 	if f := faceOf(x.host.Dialect()); f != nil && f.packs(x.match.uri) {
-		if plain = false; !takesGzip(x.r.Header["Accept-Encoding"]) {
+		plain = false
+		if gzip, _ := gzipQuality(x.r.Header["Accept-Encoding"]); gzip == 0 {
 			x.refuse(http.StatusNotAcceptable, message.HeaderInvalid.With("Accept-Encoding"))
 			return
 		}

@@ -2,6 +2,7 @@ package redfish
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -188,6 +189,7 @@ func (t *transport) once(req *http.Request) (*http.Response, error) {
 	if auth := t.auth.Load(); auth != nil && sent.Header.Get("Authorization") == "" && sent.Header.Get("X-Auth-Token") == "" {
 		sent.Header.Set("Authorization", *auth)
 	}
+	sent.Header.Set("Accept-Encoding", encodings)
 	rec.path, rec.status, rec.header, rec.body = req.URL.Path, 0, nil, nil
 
 	resp, err := t.base.RoundTrip(sent)
@@ -231,14 +233,32 @@ func retryAfter(h http.Header, now time.Time, otherwise time.Duration) time.Dura
 	return otherwise
 }
 
-// readBody reads an answer's body into as much memory as its length needs, where
-// it is told and not a lie.
+// encodings are what a BMC may send: plain rather than packed, as its processor is
+// slow and its network near. Some have registries packed only (HPE's).
+const encodings = "identity, gzip;q=0.5"
+
+// readBody reads an answer's body, and unpacks it, into as much memory as its
+// length needs, where it is told and not a lie.
 func readBody(resp *http.Response) ([]byte, error) {
-	if resp.ContentLength > maxBody {
+	var plain io.Reader = resp.Body
+	size := resp.ContentLength
+	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
+		unpacked, err := gzip.NewReader(resp.Body)
+		if errors.Is(err, io.EOF) { // to HEAD, or nothing
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		plain, size = unpacked, 0
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+		resp.ContentLength, resp.Uncompressed = -1, true
+	}
+	if size > maxBody {
 		return nil, errTooLarge
 	}
-	body := bytes.NewBuffer(make([]byte, 0, min(max(resp.ContentLength, 0), usualBody)+bytes.MinRead))
-	if _, err := body.ReadFrom(io.LimitReader(resp.Body, maxBody+1)); err != nil {
+	body := bytes.NewBuffer(make([]byte, 0, min(max(size, 0), usualBody)+bytes.MinRead))
+	if _, err := body.ReadFrom(io.LimitReader(plain, maxBody+1)); err != nil {
 		return nil, err
 	}
 	if body.Len() > maxBody {
