@@ -151,7 +151,9 @@ func appendText[T string | []byte](b []byte, text T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-var errBatch = errors.New("a batch of the log is broken")
+// errBatch is of a batch whose sum is right: whoever wrote it meant something else.
+var errBatch = errors.New("a batch of the log is of a form that this build does not know: " +
+	"start and stop the lab with the build that was killed with it, then there is no log")
 
 func parseBatch(b []byte) (number uint64, at time.Time, puts []raw, err error) {
 	number, size := binary.Uvarint(b)

@@ -2,6 +2,9 @@ package store
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -171,4 +174,22 @@ func TestValuesGrow(t *testing.T) {
 	holds("after a kill before the log was emptied", "a=567;")
 	save(more("a", 8))
 	holds("later", "a=5678;")
+}
+
+// The log of a build before batches had numbers.
+func TestALogOfAnOlderBuildIsRefusedByName(t *testing.T) {
+	dir := t.TempDir()
+	when, err := time.Now().UTC().MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := appendText(appendText(appendText(appendText(nil, when), "host"), "a"), "b")
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(row)))
+	b = binary.LittleEndian.AppendUint32(b, crc32.Checksum(row, castagnoli))
+	if err := os.WriteFile(filepath.Join(dir, logFile), append(b, row...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lastTime(dir); !errors.Is(err, errBatch) {
+		t.Errorf("lastTime() error = %v, want %v", err, errBatch)
+	}
 }
