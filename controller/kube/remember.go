@@ -17,7 +17,8 @@ const (
 	// remembered is how many objects of a kind are kept in their newest form: as
 	// many as are in work at a time, and no more memory than a large lab's work
 	// takes anyway.
-	remembered = 2048
+	remembered      = 2048
+	rememberedBytes = 32 << 20 // of their JSON
 	// superseded is how many older forms are kept for watchers that lag behind.
 	superseded = 128
 )
@@ -32,6 +33,7 @@ type rememberingCodec struct {
 	seeds [2]maphash.Seed
 
 	mu     sync.Mutex
+	size   int // bytes of the JSON of kept
 	kept   map[digest]*decoded
 	newest map[types.UID]digest // which of them is an object's newest
 	order  queue[types.UID]     // of newest, the one that came first in front
@@ -46,6 +48,7 @@ type digest [2]uint64
 type decoded struct {
 	object map[string]any
 	kind   schema.GroupVersionKind
+	size   int // of its JSON, in bytes
 }
 
 func newRememberingCodec(c runtime.Codec) *rememberingCodec {
@@ -76,7 +79,7 @@ func (c *rememberingCodec) Encode(object runtime.Object, w io.Writer) error {
 		return nil // it was converted, and would be converted back
 	}
 	if same, ok := copyOfJSON(u.Object); ok && normalized(u.Object) {
-		d := &decoded{same.(map[string]any), u.GroupVersionKind()}
+		d := &decoded{same.(map[string]any), u.GroupVersionKind(), len(data)}
 		if whenEncoded != nil {
 			whenEncoded(c.Codec, data, d)
 		}
@@ -131,7 +134,7 @@ func (c *rememberingCodec) Decode(data []byte, defaults *schema.GroupVersionKind
 	}
 	object, kind, err := c.Codec.Decode(data, defaults, into)
 	if u, ok := object.(*unstructured.Unstructured); ok && err == nil && kind != nil {
-		c.keep(sum, &decoded{runtime.DeepCopyJSON(u.Object), *kind})
+		c.keep(sum, &decoded{runtime.DeepCopyJSON(u.Object), *kind, len(data)})
 	}
 	return object, kind, err
 }
@@ -152,17 +155,28 @@ func (c *rememberingCodec) keep(sum digest, d *decoded) {
 		return
 	}
 	c.kept[sum] = d
+	c.size += d.size
 	before, known := c.newest[types.UID(uid)]
 	c.newest[types.UID(uid)] = sum
 	if known {
 		c.old.push(before)
-	} else if c.order.push(types.UID(uid)); c.order.len() > remembered {
+	} else {
+		c.order.push(types.UID(uid))
+	}
+	for c.old.len() > superseded || c.size > rememberedBytes && c.old.len() > 0 {
+		c.forget(c.old.pop())
+	}
+	for c.order.len() > remembered || c.size > rememberedBytes && c.order.len() > 0 {
 		first := c.order.pop()
-		delete(c.kept, c.newest[first])
+		c.forget(c.newest[first])
 		delete(c.newest, first)
 	}
-	if c.old.len() > superseded {
-		delete(c.kept, c.old.pop())
+}
+
+func (c *rememberingCodec) forget(sum digest) {
+	if d := c.kept[sum]; d != nil {
+		c.size -= d.size
+		delete(c.kept, sum)
 	}
 }
 

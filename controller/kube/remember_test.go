@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 
@@ -119,6 +120,31 @@ func TestAnOlderFormIsForgottenBeforeOtherObjects(t *testing.T) {
 	}
 	if decode(t, c, form(0), nil); inner.n != before+1 {
 		t.Error("the oldest form was still kept")
+	}
+}
+
+func TestLargeObjectsAreForgottenSooner(t *testing.T) {
+	_, c := newCounting()
+	text := strings.Repeat("x", rememberedBytes/4)
+	large := func(uid string, i int) []byte {
+		return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Host","metadata":{"uid":%q},"spec":{"n":%d,"text":%q}}`, uid, i, text)
+	}
+	for i := range 3 {
+		decode(t, c, large("a", i), nil)
+	}
+	decode(t, c, large("b", 0), nil)
+	if len(c.kept) != 3 || len(c.newest) != 2 {
+		t.Errorf("%d kept of %d objects, want 3 of 2: the oldest form of the first is gone", len(c.kept), len(c.newest))
+	}
+	for i := range 4 {
+		decode(t, c, large(fmt.Sprint(i), i), nil)
+	}
+	if len(c.kept) != 3 || len(c.newest) != 3 || c.size > rememberedBytes {
+		t.Errorf("%d kept of %d objects, %d bytes, want 3 of 3, at most %d bytes", len(c.kept), len(c.newest), c.size, rememberedBytes)
+	}
+	decode(t, c, fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Host","metadata":{"uid":"z"},"spec":{"text":%q}}`, strings.Repeat("x", rememberedBytes)), nil)
+	if len(c.kept) != 0 || c.size != 0 {
+		t.Errorf("%d kept, %d bytes, of what is larger than all the room, want none", len(c.kept), c.size)
 	}
 }
 
