@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -36,7 +37,7 @@ const watchGrace = time.Second
 
 // apiServer is upstream's generic control plane, running.
 type apiServer struct {
-	token  string // of the server's own clients, who may do everything
+	built
 	cancel context.CancelFunc
 	done   chan struct{}
 	err    error // written before done is closed
@@ -84,34 +85,41 @@ var building sync.Mutex
 // it takes the values alone: it ends by stop.
 func startServer(ctx context.Context, address string, direct store, ln net.Listener, keys *pki, r *reporter) (*apiServer, error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), r.logger()))
-	run, token, err := buildServer(ctx, serverOptions(address, ln, keys), direct)
+	b, err := buildServer(ctx, serverOptions(address, ln, keys), direct)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("kube: API server: %w", err)
 	}
-	s := &apiServer{token: token, cancel: cancel, done: make(chan struct{})}
+	s := &apiServer{built: b, cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		if err := run(ctx); err != nil {
+		if err := s.run(ctx); err != nil {
 			s.err = fmt.Errorf("kube: API server: %w", err)
 		}
 	}()
 	return s, nil
 }
 
-func buildServer(ctx context.Context, o *options.Options, direct store) (run func(context.Context) error, token string, err error) {
+// built is a server that does not run yet.
+type built struct {
+	run     func(context.Context) error
+	handler http.Handler // of all requests
+	token   string       // of the server's own clients, who may do everything
+}
+
+func buildServer(ctx context.Context, o *options.Options, direct store) (built, error) {
 	building.Lock()
 	defer building.Unlock()
 	complete, err := o.Complete(ctx, nil, nil)
 	if err != nil {
-		return nil, "", err
+		return built{}, err
 	}
 	if errs := complete.Validate(); len(errs) > 0 {
-		return nil, "", utilerrors.NewAggregate(errs)
+		return built{}, utilerrors.NewAggregate(errs)
 	}
 	c, err := server.NewConfig(complete)
 	if err != nil {
-		return nil, "", err
+		return built{}, err
 	}
 	for _, v := range []*compatibility.EffectiveVersion{
 		&c.ControlPlane.Generic.EffectiveVersion,
@@ -134,17 +142,21 @@ func buildServer(ctx context.Context, o *options.Options, direct store) (run fun
 	c.ControlPlane.Generic.RESTOptionsGetter = direct.events(c.ControlPlane.Generic.RESTOptionsGetter)
 	completed, err := c.Complete()
 	if err != nil {
-		return nil, "", err
+		return built{}, err
 	}
 	chain, err := server.CreateServerChain(completed)
 	if err != nil {
-		return nil, "", err
+		return built{}, err
 	}
 	prepared, err := chain.PrepareRun()
 	if err != nil {
-		return nil, "", err
+		return built{}, err
 	}
-	return prepared.Run, c.ControlPlane.Generic.LoopbackClientConfig.BearerToken, nil
+	return built{
+		run:     prepared.Run,
+		handler: chain.GenericAPIServer.Handler,
+		token:   c.ControlPlane.Generic.LoopbackClientConfig.BearerToken,
+	}, nil
 }
 
 // waitReady waits until the server serves and its start hooks are through. It

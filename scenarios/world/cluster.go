@@ -57,7 +57,7 @@ func (w *World) embed(ctx context.Context) (cluster, error) {
 			return fmt.Errorf("world: the Kubernetes API has ended: %w", api.Err())
 		}
 	})
-	return cluster{api: api.RESTConfig(), kubeconfig: api.Kubeconfig()}, nil
+	return cluster{api: api.Direct(), kubeconfig: api.Kubeconfig()}, nil
 }
 
 // join uses the API of a cluster, which gets our definitions.
