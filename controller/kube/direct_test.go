@@ -144,7 +144,6 @@ func TestADirectClientHasNoConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Upgrade", "SPDY/3.1")
-	//nolint:bodyclose // there is none
 	if _, err := sharedAPI(t).Direct().Transport.RoundTrip(r); err == nil {
 		t.Error("RoundTrip() of an upgrade: error = nil, want that it needs a connection")
 	}
