@@ -114,9 +114,9 @@ func (a *API) open(ctx context.Context, c Config) error {
 		return err
 	}
 	a.onClose(func() error { a.etcd.Close(); return nil })
-	direct := newStore(a.etcd)
-	a.onClose(direct.close)
-	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), direct, ln, keys, a.errors)
+	db := newStore(a.etcd)
+	a.onClose(db.close)
+	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), db, ln, keys, a.errors)
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 
 // Direct returns a configuration for clients in this process, with the rights of
 // RESTConfig. Their requests go through all that a server does with one, but not
-// through a connection: to encrypt and to frame what does not leave the process
-// is a tenth of a busy lab's work. It is the caller's own.
+// through a connection: what does not leave the process need not be encrypted and
+// framed. It is the caller's own.
 func (a *API) Direct() *rest.Config {
 	c := a.RESTConfig()
 	c.TLSClientConfig = rest.TLSClientConfig{} // client-go takes either

@@ -83,9 +83,9 @@ var building sync.Mutex
 // startServer starts a server, which takes requests some time later; see
 // waitReady. Its kinds call etcd directly where they can, else at address. Of ctx
 // it takes the values alone: it ends by stop.
-func startServer(ctx context.Context, address string, direct store, ln net.Listener, keys *pki, r *reporter) (*apiServer, error) {
+func startServer(ctx context.Context, address string, db store, ln net.Listener, keys *pki, r *reporter) (*apiServer, error) {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), r.logger()))
-	b, err := buildServer(ctx, serverOptions(address, ln, keys), direct)
+	b, err := buildServer(ctx, serverOptions(address, ln, keys), db)
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("kube: API server: %w", err)
@@ -107,7 +107,7 @@ type built struct {
 	token   string       // of the server's own clients, who may do everything
 }
 
-func buildServer(ctx context.Context, o *options.Options, direct store) (built, error) {
+func buildServer(ctx context.Context, o *options.Options, db store) (built, error) {
 	building.Lock()
 	defer building.Unlock()
 	complete, err := o.Complete(ctx, nil, nil)
@@ -137,9 +137,9 @@ func buildServer(ctx context.Context, o *options.Options, direct store) (built, 
 	uncached := *complete.Etcd
 	uncached.EnableWatchCache, uncached.SkipHealthEndpoints = false, true
 	generic := c.APIExtensions.GenericConfig
-	c.APIExtensions.ExtraConfig.CRDRESTOptionsGetter = direct.customKinds(apiextensionsoptions.NewCRDRESTOptionsGetter(
+	c.APIExtensions.ExtraConfig.CRDRESTOptionsGetter = db.customKinds(apiextensionsoptions.NewCRDRESTOptionsGetter(
 		uncached, generic.ResourceTransformers, generic.StorageObjectCountTracker))
-	c.ControlPlane.Generic.RESTOptionsGetter = direct.events(c.ControlPlane.Generic.RESTOptionsGetter)
+	c.ControlPlane.Generic.RESTOptionsGetter = db.events(c.ControlPlane.Generic.RESTOptionsGetter)
 	completed, err := c.Complete()
 	if err != nil {
 		return built{}, err
