@@ -13,16 +13,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/metalab-dev/metalab/docs/statements"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 )
 
 //go:generate go test . -run TestCoverageIsCurrent -update
 
-var update = flag.Bool("update", false, "write ../COVERAGE.md anew")
+var update = flag.Bool("update", false, "write ../COVERAGE.md")
 
 const coverageFile = "../COVERAGE.md"
 
-// scenarios lists the scenarios of the feature files by their tags.
+// scenarios returns the scenarios of the feature files by their tags.
 func scenarios(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("*.feature")
@@ -47,7 +48,7 @@ func scenarios(t *testing.T) map[string][]string {
 				continue
 			}
 			if len(tags) == 0 {
-				t.Errorf("%s: %q has no tag of a requirement", file, name)
+				t.Errorf("%s: %q has no tag of a statement", file, name)
 			}
 			for _, tag := range tags {
 				tag = strings.TrimPrefix(tag, "@")
@@ -62,30 +63,45 @@ func scenarios(t *testing.T) map[string][]string {
 	return out
 }
 
+// pages are the pages whose statements scenarios of this directory name.
+var pages = []string{statements.Redfish, statements.IPMI, statements.Quirks}
+
+// ofDialects is the tag of scenarios about what is particular to one vendor;
+// docs/vendors.md has the table.
+const ofDialects = "dialect"
+
 func TestCoverageIsCurrent(t *testing.T) {
 	by := scenarios(t)
 	var b strings.Builder
-	b.WriteString("# What the scenarios of features/rack cover\n\nMade by `go generate ./features/rack`; do not edit.\n")
-	known := map[string]bool{}
-	for _, g := range groups {
-		covered := 0
-		for _, r := range g.rows {
-			if len(by[r.id]) > 0 {
-				covered++
+	b.WriteString("# What the scenarios of features/rack cover\n\nMade by `go generate ./features/rack`; do not edit. The texts are those of [docs/statements](../docs/statements).\n")
+	known := map[string]bool{ofDialects: true}
+	for _, page := range pages {
+		for _, section := range statements.Read(page) {
+			covered := 0
+			for _, s := range section.Statements {
+				if len(by[s.ID]) > 0 {
+					covered++
+				}
+			}
+			if covered == 0 {
+				t.Errorf("%s: no scenario is of the section %q", page, section.Title)
+			}
+			fmt.Fprintf(&b, "\n## %s: %d of %d\n", section.Title, covered, len(section.Statements))
+			for _, s := range section.Statements {
+				known[s.ID] = true
+				fmt.Fprintf(&b, "\n### [%s](../docs/statements/%s) %s\n\n%s\n\n", s.ID, s.Anchor(page), s.Title, s.Quote())
+				list(&b, by[s.ID])
 			}
 		}
-		fmt.Fprintf(&b, "\n## %s: %d of %d\n\n| # | requirement | scenarios |\n| --- | --- | --- |\n", g.title, covered, len(g.rows))
-		for _, r := range g.rows {
-			known[r.id] = true
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", r.id, r.title, strings.Join(by[r.id], "<br>"))
-		}
-		if covered == 0 {
-			t.Errorf("no scenario is of the group %q", g.title)
-		}
+	}
+	b.WriteString("\n## Dialects of vendors\n\nWhat a naive client meets, and how a good one copes; [docs/vendors.md](../docs/vendors.md) has the table.\n\n")
+	list(&b, by[ofDialects])
+	if len(by[ofDialects]) == 0 {
+		t.Errorf("no scenario has the tag @%s", ofDialects)
 	}
 	for tag, names := range by {
 		if !known[tag] {
-			t.Errorf("%q has the tag @%s, which is no requirement's", names, tag)
+			t.Errorf("%q has the tag @%s, which is not a statement", names, tag)
 		}
 	}
 	if *update {
@@ -103,17 +119,33 @@ func TestCoverageIsCurrent(t *testing.T) {
 	}
 }
 
-// Each fault of other emulators has a scenario.
-func TestEveryFaultHasAScenario(t *testing.T) {
-	by := scenarios(t)
-	for _, r := range groups[len(groups)-1].rows {
-		if len(by[r.id]) == 0 {
-			t.Errorf("no scenario shows that %s is not here: %s", r.id, r.title)
-		}
+func list(b *strings.Builder, scenarios []string) {
+	for _, name := range scenarios {
+		fmt.Fprintf(b, "- scenario: %s\n", name)
 	}
 }
 
-// What a naive client meets of each quirk is a scenario.
+// TestEveryFaultOfOtherEmulatorsHasAScenario covers fault-1 and those after it.
+func TestEveryFaultOfOtherEmulatorsHasAScenario(t *testing.T) {
+	by := scenarios(t)
+	found := 0
+	for _, section := range statements.Read(statements.Redfish) {
+		for _, s := range section.Statements {
+			if !strings.HasPrefix(s.ID, "fault-") {
+				continue
+			}
+			found++
+			if len(by[s.ID]) == 0 {
+				t.Errorf("no scenario has the tag @%s (%s)", s.ID, s.Title)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("redfish.md has no faults of other emulators")
+	}
+}
+
+// TestEveryQuirkHasAScenario fails when no scenario switches a quirk on.
 func TestEveryQuirkHasAScenario(t *testing.T) {
 	files, err := filepath.Glob("*.feature")
 	if err != nil {
@@ -153,7 +185,7 @@ func TestEveryQuirkHasAScenario(t *testing.T) {
 
 var quirkStep = regexp.MustCompile(`the BMC has the quirk "([^"]+)"`)
 
-// cells are those of a row of examples.
+// cells splits a row of a table of examples.
 func cells(row string) []string {
 	all := strings.Split(row, "|")
 	for i := range all {

@@ -192,14 +192,17 @@ var Table = []Row{
 	{Package: "agent/elemental", May: []string{"agent/job", "agent/sys"}},
 	{Package: "agent/machineconfig", May: []string{"agent/job", "agent/sys"}},
 
+	// The documents.
+	{Package: "docs/statements", Tests: []string{"emulator/dialect/quirk"}}, // that each quirk is described
+
 	// Where both meet.
 	{
 		// Its tests see to it that no dialect and no scheme is left out.
 		Package: "features",
 		May:     []string{"features/steps", "scenarios/..."},
-		Tests:   []string{"controller/bmc", "emulator/lab", "emulator/dialect", "emulator/machine", "fixtures"},
+		Tests:   []string{"docs/statements", "controller/bmc", "emulator/lab", "emulator/dialect", "emulator/machine", "fixtures"},
 	},
-	{Package: "features/rack", May: []string{"features/rack/steps"}, Tests: []string{"emulator/dialect/quirk"}},
+	{Package: "features/rack", May: []string{"features/rack/steps"}, Tests: []string{"docs/statements", "emulator/dialect/quirk"}},
 	{
 		// These steps see BMCs over the wire, and of the lab what stands beside it.
 		Package: "features/rack/steps",

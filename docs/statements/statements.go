@@ -1,0 +1,99 @@
+// Package statements reads the numbered statements of the pages beside it:
+// what Metal3, Redfish and IPMI demand of the product, and the quirks of real
+// BMCs. Tests use it to show each statement beside the scenarios and tests that
+// name it. It knows no code that cites a number.
+package statements
+
+import (
+	"embed"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Statement is one numbered statement.
+type Statement struct {
+	ID    string // "B-40", "A7", "I42", "Q17", "tool-10", "fault-1"
+	Title string
+	Text  string // Markdown: paragraphs, and at times a table
+}
+
+// Section is a heading of a page with its statements, in order. A section
+// without statements is not returned.
+type Section struct {
+	Title      string
+	Statements []Statement
+}
+
+//go:embed *.md
+var pages embed.FS
+
+// The pages that have statements.
+const (
+	Metal3  = "metal3.md"
+	Redfish = "redfish.md"
+	IPMI    = "ipmi.md"
+	Quirks  = "quirks.md"
+)
+
+// Pages lists them.
+var Pages = []string{Metal3, Redfish, IPMI, Quirks}
+
+// Read returns the sections of a page. It panics when there is no such page:
+// the pages are part of the program.
+func Read(page string) []Section {
+	b, err := pages.ReadFile(page)
+	if err != nil {
+		panic(fmt.Errorf("statements: %w", err))
+	}
+	return Parse(string(b))
+}
+
+var heading = regexp.MustCompile(`^### ([A-Z]\d+|B-\d+|tool-\d+|fault-\d+) (.+)$`)
+
+// Parse returns the sections of the text of a page. A statement is a heading
+// of the third level that begins with its number; its text ends at the next
+// heading or anchor.
+func Parse(text string) []Section {
+	var sections []Section
+	var title string
+	var body []string
+	var current *Statement
+	end := func() {
+		if current != nil {
+			current.Text = strings.TrimSpace(strings.Join(body, "\n"))
+		}
+		current, body = nil, nil
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch m := heading.FindStringSubmatch(line); {
+		case strings.HasPrefix(line, "## "):
+			end()
+			title = strings.TrimPrefix(line, "## ")
+		case m != nil:
+			end()
+			if n := len(sections); n == 0 || sections[n-1].Title != title {
+				sections = append(sections, Section{Title: title})
+			}
+			in := &sections[len(sections)-1]
+			in.Statements = append(in.Statements, Statement{ID: m[1], Title: m[2]})
+			current = &in.Statements[len(in.Statements)-1]
+		case strings.HasPrefix(line, "#"), strings.HasPrefix(line, "<a id="):
+			end()
+		default:
+			body = append(body, line)
+		}
+	}
+	end()
+	return sections
+}
+
+// Anchor is the address of a statement in its page, from the directory of the
+// pages.
+func (s Statement) Anchor(page string) string { return page + "#" + s.ID }
+
+// Quote is the text as a Markdown block quote.
+func (s Statement) Quote() string {
+	return strings.ReplaceAll("> "+strings.ReplaceAll(s.Text, "\n", "\n> "), "> \n", ">\n")
+}

@@ -1,0 +1,170 @@
+package statements
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+)
+
+// root is the module's root directory, from this package.
+const root = "../.."
+
+// cited matches the numbers that sources cite: B-40 anywhere, the numbers of
+// the other pages after the word "statement".
+var cited = regexp.MustCompile(`\b(B-\d{2,3})\b|\bstatements? ((?:[A-Z]\d+|tool-\d+|fault-\d+)(?:(?:, | and | to )(?:[A-Z]\d+|tool-\d+|fault-\d+))*)\b`)
+
+var number = regexp.MustCompile(`[A-Z]\d+|tool-\d+|fault-\d+`)
+
+// citedIn returns the numbers that a text cites.
+func citedIn(text string) []string {
+	var out []string
+	for _, m := range cited.FindAllStringSubmatch(text, -1) {
+		if m[1] != "" {
+			out = append(out, m[1])
+		} else {
+			out = append(out, number.FindAllString(m[2], -1)...)
+		}
+	}
+	return out
+}
+
+func all() map[string]Statement {
+	out := map[string]Statement{}
+	for _, page := range Pages {
+		for _, section := range Read(page) {
+			for _, s := range section.Statements {
+				out[s.ID] = s
+			}
+		}
+	}
+	return out
+}
+
+func TestEveryCitedNumberIsAStatement(t *testing.T) {
+	known := all()
+	kinds := []string{".go", ".feature", ".yaml", ".txtar", ".md", ".txt"}
+	tree := os.DirFS(root)
+	read, found := 0, 0
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir():
+			if base := d.Name(); name == "bin" || len(base) > 1 && base[0] == '.' {
+				return fs.SkipDir
+			}
+			return nil
+		case !slices.Contains(kinds, path.Ext(name)) || name == "docs/statements/statements_test.go":
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil {
+			return err
+		}
+		read++
+		for _, id := range citedIn(string(text)) {
+			found++
+			if _, ok := known[id]; !ok {
+				t.Errorf("%s cites %s, which is not a statement of docs/statements", name, id)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read < 1000 || found < 1000 {
+		t.Errorf("%d numbers were found in %d files", found, read)
+	}
+}
+
+func TestCitationsAreFound(t *testing.T) {
+	for text, want := range map[string][]string{
+		"the order within a pass (B-10)":         {"B-10"},
+		"B-110 to B-112":                         {"B-110", "B-112"},
+		"// statement I71":                       {"I71"},
+		"statements I71, tool-19 and A7 say so":  {"I71", "tool-19", "A7"},
+		"ACPI state S0, D0; the board is an X11": nil,
+		"AB-12 and B-1":                          nil,
+	} {
+		if diff := cmp.Diff(want, citedIn(text)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestPagesAreWellFormed(t *testing.T) {
+	seen := map[string]string{}
+	for _, page := range Pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sections := Read(page)
+		if len(sections) == 0 {
+			t.Errorf("%s has no statement", page)
+		}
+		for _, section := range sections {
+			for _, s := range section.Statements {
+				if seen[s.ID] != "" {
+					t.Errorf("%s is in %s and in %s", s.ID, seen[s.ID], page)
+				}
+				seen[s.ID] = page
+				if len(s.Text) < 3 {
+					t.Errorf("%s: %s has no text", page, s.ID)
+				}
+				if !strings.Contains(string(text), fmt.Sprintf("<a id=%q></a>\n### %s ", s.ID, s.ID)) {
+					t.Errorf("%s: %s has no anchor of its name on the line before", page, s.ID)
+				}
+			}
+		}
+		if anchors, want := strings.Count(string(text), "<a id="), strings.Count(string(text), "\n### ")-unnumbered(string(text)); anchors != want {
+			t.Errorf("%s has %d anchors and %d numbered headings", page, anchors, want)
+		}
+	}
+}
+
+// unnumbered counts the headings of the third level without a number.
+func unnumbered(text string) int {
+	n := 0
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "### ") && !heading.MatchString(strings.TrimSpace(line)) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestEveryQuirkIsDescribed(t *testing.T) {
+	text, err := os.ReadFile(Quirks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range quirk.All {
+		if !strings.Contains(string(text), "`"+q.ID+"`") {
+			t.Errorf("%s does not name `%s`", Quirks, q.ID)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	got := Parse("# Title\n\nIntro.\n\n## One\n\n<a id=\"B-01\"></a>\n### B-01 First\n\nText.\n\n| a |\n|---|\n\n<a id=\"A7\"></a>\n### A7 `If-Match`\n\nMore.\n\n## Two\n\n### Not numbered\n\nNo.\n")
+	want := []Section{{Title: "One", Statements: []Statement{
+		{ID: "B-01", Title: "First", Text: "Text.\n\n| a |\n|---|"}, {ID: "A7", Title: "`If-Match`", Text: "More."},
+	}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Parse (-want +got):\n%s", diff)
+	}
+	if got, want := want[0].Statements[0].Quote(), "> Text.\n>\n> | a |\n> |---|"; got != want {
+		t.Errorf("Quote() = %q, want %q", got, want)
+	}
+}
