@@ -98,13 +98,13 @@ type State struct {
 	Log    *Log    `json:"log,omitempty"`   // nil: empty
 	Audit  *Log    `json:"audit,omitempty"` // nil: empty
 	Dumps  *Dumps  `json:"dumps,omitempty"` // nil: none
-	Jobs   *Jobs   `json:"jobs,omitempty"`  // nil: none
+	Tasks  *Tasks  `json:"jobs,omitempty"`  // nil: none; stored as "jobs" since the first format
 	Locks  *Locks  `json:"locks,omitempty"` // nil: no login failed
 	Clock  *Clock  `json:"clock,omitempty"` // nil: right
 	Life   *Life   `json:"life,omitempty"`  // nil: up since it was made
 
-	Net   *Network `json:"network,omitempty"` // nil: as the Spec says
-	Plans *Plans   `json:"plans,omitempty"`   // nil: none
+	Net  *Network `json:"network,omitempty"` // nil: as the Spec says
+	Jobs *Jobs    `json:"plans,omitempty"`   // nil: none; stored as "plans" likewise
 
 	Channel  *Channel  `json:"channel,omitempty"`  // nil: as new
 	SelfTest *SelfTest `json:"selfTest,omitempty"` // nil: passed
@@ -137,14 +137,14 @@ type View struct {
 	Log     *Log
 	Audit   *Log
 	Dumps   *Dumps
-	Jobs    *Jobs
+	Tasks   *Tasks
 	Locks   *Locks
 	Clock   *Clock
 	Life    *Life
 	Net     *Network // nil: as the Spec says; Network tells which that is
 	Place   *Place
 	Serial  *SOL     // nil: as it comes; SOL tells which that is
-	Plans   *Plans   // with the bodies of their requests, which may hold secrets
+	Jobs    *Jobs    // with the bodies of their requests, which may hold secrets
 	Channel *Channel // without its key, and never nil
 	// SelfTest is nil when it was passed.
 	SelfTest *SelfTest
@@ -239,8 +239,8 @@ func (b *BMC) View() View {
 	b.shown = b.st
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
-		Dumps: b.st.Dumps, Jobs: b.st.Jobs, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
-		Net: b.st.Net, Place: b.place, Plans: b.st.Plans, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
+		Dumps: b.st.Dumps, Tasks: b.st.Tasks, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
+		Net: b.st.Net, Place: b.place, Jobs: b.st.Jobs, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
 		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(), Alerting: b.st.Alerting, Caps: b.caps(), Records: b.st.Records,
 		Certificates: b.certificates, OEM: b.st.OEM,
 	}
@@ -257,7 +257,7 @@ func (b *BMC) forkMedia() *Media {
 // Awaited is when the BMC next does what somebody may be waiting for; false when
 // that is nothing.
 func (b *BMC) Awaited() (time.Time, bool) {
-	once, _ := b.plansDue()
+	once, _ := b.jobsDue()
 	first := sooner(sooner(b.nextOfLife(), b.nextOfWork()), once)
 	return first, !first.IsZero()
 }
@@ -266,9 +266,9 @@ func (b *BMC) Awaited() (time.Time, bool) {
 // command.
 func (b *BMC) Deadline() (time.Time, bool) {
 	first, _ := b.Awaited()
-	_, again := b.plansDue()
+	_, again := b.jobsDue()
 	first = sooner(first, again)
-	first = sooner(sooner(first, b.nextOfJobs()), sooner(sooner(b.accountsDue, b.locksDue()), b.alertsDue()))
+	first = sooner(sooner(first, b.nextTaskDeadline()), sooner(sooner(b.accountsDue, b.locksDue()), b.alertsDue()))
 	first = sooner(first, b.SessionsDue())
 	if beat, ok := b.nextBeat(); ok {
 		first = sooner(first, beat)
@@ -282,7 +282,7 @@ func (b *BMC) Deadline() (time.Time, bool) {
 func (b *BMC) Advance(now time.Time) []Event {
 	evs := append(b.age(now), b.carryOut(now)...)
 	b.expireSessions(now)
-	b.ageJobs(now)
+	b.expireTasks(now)
 	return slices.Concat(evs, b.awaitAlerts(now), b.expireLocks(now), b.expireAccounts(now), b.heartbeats(now))
 }
 
@@ -319,15 +319,15 @@ func (b *BMC) Hear(now time.Time, evs []event.Event) []Event {
 				out = append(out, more...)
 			}
 		case event.Running:
-			b.outlives(ev.Job)
+			b.outlives(ev.Task)
 			out = append(out, b.running(ev)...)
 		case event.Waiting:
-			b.outlives(ev.Job)
+			b.outlives(ev.Task)
 			out = append(out, b.waiting(ev)...)
-		case event.Told:
+		case event.TaskMessage:
 			out = append(out, b.told(ev)...)
 		case event.Paused:
-			b.outlives(ev.Job)
+			b.outlives(ev.Task)
 			out = append(out, b.paused(ev)...)
 		case event.Done:
 			out = append(out, b.done(ev)...)

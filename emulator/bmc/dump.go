@@ -43,7 +43,7 @@ const maxDumps = 2
 // CollectDump collects what the BMC knows of itself. It is a job, which JobOpened
 // tells; in its end an entry of the log leads to the dump.
 type CollectDump struct {
-	Job  OpenJob
+	Job  OpenTask
 	Book Book
 }
 
@@ -55,8 +55,8 @@ func (c CollectDump) apply(b *BMC, now time.Time) ([]Event, error) {
 }
 
 // collected is the end of collecting.
-func (b *BMC) collected(now time.Time, j Job) event.Done {
-	done := event.Done{At: now, Job: j.ID}
+func (b *BMC) collected(now time.Time, j Task) event.Done {
+	done := event.Done{At: now, Task: j.ID}
 	data, err := b.dump(now)
 	if err != nil {
 		done.Fault = err.Error()
@@ -96,7 +96,7 @@ func (b *BMC) dump(now time.Time) ([]byte, error) {
 	v := b.View()
 	raw, err := json.MarshalIndent(map[string]any{
 		"time": now, "clock": v.Clock, "access": v.Access, "sessions": v.Logins, "media": v.Media,
-		"jobs": v.Jobs, "events": slices.Collect(v.Log.Entries()), "audit": slices.Collect(v.Audit.Entries()),
+		"jobs": v.Tasks, "events": slices.Collect(v.Log.Entries()), "audit": slices.Collect(v.Audit.Entries()),
 	}, "", " ")
 	if err != nil {
 		return nil, fmt.Errorf("bmc: dump: %w", err)

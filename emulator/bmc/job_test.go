@@ -1,206 +1,36 @@
 package bmc
 
 import (
-	"encoding/json"
+	"errors"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// openJob opens a job and returns its ID.
-func openJob(t *testing.T, b *BMC, now time.Time) string {
-	t.Helper()
-	evs := do(t, b, now, OpenJob{Name: "Work", User: "admin", Account: "1", Request: Request{Method: "POST", Target: "/x"}})
-	return evs[0].(JobOpened).Job.ID
-}
-
-func stateOf(b *BMC, id string) JobState {
-	j, _ := b.job(id)
-	return j.State
-}
-
-func TestJobGoesWhereItsDoerSays(t *testing.T) {
+func TestPlansRecurAndEnd(t *testing.T) {
 	b := newBMC()
-	id := openJob(t, b, origin)
-	at := func(s int) time.Time { return origin.Add(time.Duration(s) * time.Second) }
-	volume := event.Subject{Part: event.Volume, ID: "7", In: "RAID.0"}
-	for _, step := range []struct {
-		at      int
-		ev      Event
-		state   JobState
-		percent map[int]int // at seconds
-	}{
-		{1, event.Waiting{At: at(1), Job: id}, JobPending, map[int]int{1: 0, 9: 0}},
-		{10, event.Running{At: at(10), Job: id, Until: at(110)}, JobRunning, map[int]int{10: 0, 35: 25, 109: 99, 500: 99}},
-		{60, event.Paused{At: at(60), Job: id}, JobSuspended, map[int]int{60: 50, 500: 50}},
-		{200, event.Running{At: at(200), Job: id, Until: at(300)}, JobRunning, map[int]int{200: 50, 250: 75}},
-		{260, event.Running{At: at(260), Job: id, Until: at(270)}, JobRunning, map[int]int{260: 80, 265: 90}},
-		{270, event.Done{At: at(270), Job: id, Made: &volume}, JobCompleted, map[int]int{270: 100}},
-	} {
-		evs := b.Hear(at(step.at), []Event{step.ev})
-		if len(evs) != 1 || evs[0].(JobChanged).Job.State != step.state || stateOf(b, id) != step.state {
-			t.Fatalf("after %T at %d s: %+v, want it %s and told", step.ev, step.at, evs, step.state)
-		}
-		j, _ := b.job(id)
-		for s, want := range step.percent {
-			if got := j.Percent(at(s)); got != want {
-				t.Errorf("after %T: Percent(%d s) = %d, want %d", step.ev, s, got, want)
+	do(t, b, origin, CreateJob{Job{Name: "again", Method: "POST", Due: origin.Add(time.Hour), Every: time.Hour, Most: 3}})
+	due := 0
+	for h := 1; h < 10; h++ {
+		for _, ev := range b.Advance(origin.Add(time.Duration(h) * time.Hour)) {
+			if ev, ok := ev.(JobDue); ok {
+				due++
+				do(t, b, origin.Add(time.Duration(h)*time.Hour), EndJob{ID: ev.Job.ID, Status: 204})
 			}
 		}
 	}
-	j, _ := b.job(id)
-	if !j.Begun.Equal(at(10)) || !j.Ended.Equal(at(270)) || *j.Made != volume {
-		t.Errorf("job = %+v", j)
+	if p := b.View().Jobs.All()[0]; due != 3 || p.State != TaskCompleted || p.Times != 3 {
+		t.Errorf("carried out %d times, plan %+v, want 3", due, p)
 	}
-	if evs := b.Hear(at(280), []Event{event.Running{At: at(280), Job: id}, event.Done{At: at(280), Job: id, Fault: "late"}}); len(evs) != 0 {
-		t.Errorf("an ended job was changed: %+v", evs)
+	do(t, b, origin, CreateJob{Job{Name: "cancelled", Due: origin.Add(100 * time.Hour)}})
+	do(t, b, origin, CancelJobs{})
+	if evs := b.Advance(origin.Add(200 * time.Hour)); len(evs) != 0 {
+		t.Errorf("a cancelled plan told %+v", evs)
 	}
-}
-
-func TestJobEnds(t *testing.T) {
-	note := event.Note{Kind: event.PowerOff}
-	for _, tt := range []struct {
-		end  CloseJob
-		want JobState
-	}{
-		{CloseJob{}, JobCompleted}, {CloseJob{Fault: "no", Told: []event.Note{note}}, JobException}, {CloseJob{Fault: "no", Cancelled: true}, JobCancelled},
-	} {
-		b := newBMC()
-		tt.end.ID = openJob(t, b, origin)
-		do(t, b, origin, RunJob{ID: tt.end.ID})
-		refused(t, b, origin, ForgetJob{ID: tt.end.ID}, ErrUnderWay)
-		refused(t, b, origin, HearJob{ID: tt.end.ID}, ErrUnderWay)
-		do(t, b, origin, tt.end)
-		j, _ := b.job(tt.end.ID)
-		if j.State != tt.want || j.Fault != tt.end.Fault || cmp.Diff(j.Told, tt.end.Told) != "" || j.Closed != tt.end.Cancelled {
-			t.Errorf("after %+v the job is %+v, want %s", tt.end, j, tt.want)
-		}
-		refused(t, b, origin, tt.end, ErrNotFound)
-		refused(t, b, origin, CancelJob{ID: tt.end.ID}, ErrEnded)
-		do(t, b, origin, ForgetJob{ID: tt.end.ID})
-		refused(t, b, origin, ForgetJob{ID: tt.end.ID}, ErrNotFound)
-		if id := openJob(t, b, origin); id != "2" {
-			t.Errorf("the next job is %s: IDs are used once", id)
-		}
-	}
-}
-
-// What was not begun is cancelled at once, what runs when its doer has seen it.
-func TestCancel(t *testing.T) {
-	b := newBMC()
-	idle, busy := openJob(t, b, origin), openJob(t, b, origin)
-	do(t, b, origin, RunJob{ID: busy, Until: origin.Add(100 * time.Second)})
-	now := origin.Add(30 * time.Second)
-	do(t, b, now, CancelJob{ID: idle})
-	do(t, b, now, CancelJob{ID: busy})
-	if stateOf(b, idle) != JobCancelled || stateOf(b, busy) != JobCancelling {
-		t.Errorf("jobs are %s and %s, want Cancelled and Cancelling", stateOf(b, idle), stateOf(b, busy))
-	}
-	if j, _ := b.job(busy); j.Percent(now.Add(time.Hour)) != 30 {
-		t.Errorf("Percent() of a job that is being cancelled = %d, want 30", j.Percent(now.Add(time.Hour)))
-	}
-	refused(t, b, now, CancelJob{ID: "9"}, ErrNotFound)
-}
-
-func TestJobsAreForgottenInTime(t *testing.T) {
-	b := newBMC()
-	do(t, b, origin, SetKeep{Keep{Ended: time.Hour, Heard: time.Minute}})
-	id := openJob(t, b, origin)
-	do(t, b, origin, RunJob{ID: id})
-	if at, ok := b.Deadline(); ok {
-		t.Errorf("Deadline() with a job under way = %v", at)
-	}
-	do(t, b, origin, CloseJob{ID: id})
-	now := origin.Add(10 * time.Minute)
-	do(t, b, now, HearJob{ID: id})
-	do(t, b, now.Add(30*time.Second), HearJob{ID: id}) // told again
-	if at, ok := b.Deadline(); !ok || !at.Equal(now.Add(time.Minute)) {
-		t.Errorf("Deadline() = %v, %v, want a minute after its end was told first", at, ok)
-	}
-	b.Advance(now.Add(59 * time.Second))
-	if j, _ := b.job(id); j.Closed {
-		t.Error("the end is not told any longer, before its time")
-	}
-	b.Advance(now.Add(time.Minute))
-	if j, _ := b.job(id); !j.Closed {
-		t.Error("the end is still told after its time")
-	}
-	if at, ok := b.Deadline(); !ok || !at.Equal(origin.Add(time.Hour)) {
-		t.Errorf("Deadline() = %v, %v, want an hour after the end", at, ok)
-	}
-	b.Advance(origin.Add(time.Hour))
-	if jobs := b.View().Jobs.All(); len(jobs) != 0 {
-		t.Errorf("jobs = %+v, want none", jobs)
-	}
-}
-
-func TestEndIsToldOnceIfThatIsEnough(t *testing.T) {
-	for _, tt := range []struct {
-		keep time.Duration
-		now  bool
-	}{{0, false}, {time.Minute, true}} {
-		b := newBMC()
-		do(t, b, origin, SetKeep{Keep{Heard: tt.keep}})
-		id := openJob(t, b, origin)
-		do(t, b, origin, CloseJob{ID: id})
-		do(t, b, origin, HearJob{ID: id, Now: tt.now})
-		if j, _ := b.job(id); !j.Closed {
-			t.Errorf("%+v: the end is told again", tt)
-		}
-	}
-}
-
-func TestJobsAreBounded(t *testing.T) {
-	b := newBMC()
+	refused(t, b, origin.Add(200*time.Hour), CancelJob{ID: "2"}, ErrEnded)
 	for range maxJobs {
-		openJob(t, b, origin)
+		do(t, b, origin.Add(200*time.Hour), CreateJob{Job{Due: origin.Add(1000 * time.Hour)}})
 	}
-	refused(t, b, origin, OpenJob{Name: "one too many"}, ErrJobs)
-	do(t, b, origin, CloseJob{ID: "40"})
-	do(t, b, origin, CloseJob{ID: "41"})
-	openJob(t, b, origin)
-	if _, there := b.job("40"); there || len(b.View().Jobs.All()) != maxJobs {
-		t.Errorf("%d jobs, want that the oldest which has ended made room", len(b.View().Jobs.All()))
-	}
-	do(t, b, origin, ForgetJobs{})
-	if _, there := b.job("41"); there || len(b.View().Jobs.All()) != maxJobs-1 {
-		t.Errorf("%d jobs, want those that are under way", len(b.View().Jobs.All()))
-	}
-}
-
-// After a restart those jobs go on whose work does.
-func TestOrphans(t *testing.T) {
-	b := newBMC()
-	works, lost, stopping, ended := openJob(t, b, origin), openJob(t, b, origin), openJob(t, b, origin), openJob(t, b, origin)
-	for _, id := range []string{works, lost, stopping} {
-		do(t, b, origin, RunJob{ID: id, Until: origin.Add(time.Hour)})
-	}
-	do(t, b, origin, CancelJob{ID: stopping})
-	do(t, b, origin, CloseJob{ID: ended})
-
-	raw, err := json.Marshal(b.State())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var st State
-	if err := json.Unmarshal(raw, &st); err != nil {
-		t.Fatal(err)
-	}
-	b = New(spec, nil, &st)
-	evs := do(t, b, origin.Add(time.Minute), Orphans{Works: func(job string) bool { return job == works }})
-	if len(evs) != 2 {
-		t.Errorf("events = %+v, want two jobs that have ended", evs)
-	}
-	want := map[string]JobState{works: JobRunning, lost: JobException, stopping: JobCancelled, ended: JobCompleted}
-	for id, state := range want {
-		if got := stateOf(b, id); got != state {
-			t.Errorf("job %s is %s, want %s", id, got, state)
-		}
-	}
-	if j, _ := b.job(lost); j.Fault == "" {
-		t.Error("the lost job does not say why it failed")
+	if _, err := b.Apply(origin.Add(200*time.Hour), CreateJob{}); !errors.Is(err, ErrTooManyJobs) {
+		t.Errorf("one plan too many: %v, want %v", err, ErrTooManyJobs)
 	}
 }

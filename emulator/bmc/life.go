@@ -158,15 +158,15 @@ func (b *BMC) forkLife() *Life {
 func (b *BMC) goDown(now time.Time) []Event {
 	b.closeSessions(func(*Session) bool { return true })
 	evs := b.bootstrapped(now)
-	for _, j := range b.st.Jobs.All() {
+	for _, j := range b.st.Tasks.All() {
 		switch {
 		case j.State.Ended():
 		case !j.Outlives:
-			evs = append(evs, b.done(event.Done{At: now, Job: j.ID, Fault: "the BMC was restarted", Cancelled: j.State == JobCancelling})...)
-		case j.State == JobRunning:
-			evs = append(evs, b.change(j.ID, now, func(j *Job) {
+			evs = append(evs, b.done(event.Done{At: now, Task: j.ID, Fault: "the BMC was restarted", Cancelled: j.State == TaskCancelling})...)
+		case j.State == TaskRunning:
+			evs = append(evs, b.change(j.ID, now, func(j *Task) {
 				j.rest(now)
-				j.State = JobInterrupted
+				j.State = TaskInterrupted
 			})...)
 		}
 	}
@@ -191,9 +191,9 @@ func (b *BMC) comeUp(now time.Time) []Event {
 	b.keepLog(&b.st.Log, true) // IPMI v2.0 rev 1.1, §22.1
 	b.attend()
 	evs := []Event{b.audit(event.Note{At: now, Kind: event.BMCReset, Subject: event.Subject{Part: event.BMC}, Args: []string{string(kind)}})}
-	for _, j := range b.st.Jobs.All() {
-		if j.State == JobInterrupted {
-			evs = append(evs, b.running(event.Running{At: now, Job: j.ID, Until: j.Until})...)
+	for _, j := range b.st.Tasks.All() {
+		if j.State == TaskInterrupted {
+			evs = append(evs, b.running(event.Running{At: now, Task: j.ID, Until: j.Until})...)
 		}
 	}
 	return evs
@@ -226,10 +226,10 @@ var wiped = []struct {
 	{func(b *BMC) { b.st.Alerting = nil }, nil},
 	{func(b *BMC) { b.st.OEM = nil }, nil},
 	{func(b *BMC) {
-		if b.st.Jobs != nil && b.st.Jobs.Keep != nil {
-			j := b.forkJobs()
+		if b.st.Tasks != nil && b.st.Tasks.Keep != nil {
+			j := b.forkTasks()
 			j.Keep = nil
-			b.st.Jobs = j
+			b.st.Tasks = j
 		}
 	}, nil},
 	{func(b *BMC) {

@@ -89,24 +89,24 @@ func TestEveryPhaseAndTriggerIsAnswered(t *testing.T) {
 func TestJobsOfTheMachineOutliveTheBMC(t *testing.T) {
 	b := New(mortal(), []Account{admin}, nil)
 	far, near, waits := openJob(t, b, origin), openJob(t, b, origin), openJob(t, b, origin)
-	b.Hear(origin, []Event{event.Running{At: origin, Job: far, Until: seconds(200)}, event.Waiting{At: origin, Job: waits}})
-	do(t, b, origin, RunJob{ID: near, Until: seconds(200)})
+	b.Hear(origin, []Event{event.Running{At: origin, Task: far, Until: seconds(200)}, event.Waiting{At: origin, Task: waits}})
+	do(t, b, origin, RunTask{ID: near, Until: seconds(200)})
 	do(t, b, origin, CollectDump{Book: EventLog}) // with no time to take: it is done
 	do(t, b, origin, Restart{Kind: GracefulRestart})
 	b.Advance(seconds(10))
-	if stateOf(b, far) != JobInterrupted || stateOf(b, waits) != JobPending || stateOf(b, near) != JobException {
+	if stateOf(b, far) != TaskInterrupted || stateOf(b, waits) != TaskPending || stateOf(b, near) != TaskException {
 		t.Errorf("while the BMC is away jobs are %s, %s and %s", stateOf(b, far), stateOf(b, waits), stateOf(b, near))
 	}
 	b.Advance(seconds(100))
-	j, _ := b.job(far)
-	if j.State != JobRunning || j.Percent(seconds(100)) < 1 || !j.Until.Equal(seconds(200)) {
+	j, _ := b.task(far)
+	if j.State != TaskRunning || j.Percent(seconds(100)) < 1 || !j.Until.Equal(seconds(200)) {
 		t.Errorf("job of the machine = %+v, want it running", j)
 	}
-	b.Hear(seconds(200), []Event{event.Done{At: seconds(200), Job: far}})
-	if stateOf(b, far) != JobCompleted {
+	b.Hear(seconds(200), []Event{event.Done{At: seconds(200), Task: far}})
+	if stateOf(b, far) != TaskCompleted {
 		t.Errorf("it is %s in the end", stateOf(b, far))
 	}
-	if j, _ := b.job(near); j.Fault == "" {
+	if j, _ := b.task(near); j.Fault == "" {
 		t.Error("the job that died with the BMC does not say why")
 	}
 }
@@ -171,8 +171,8 @@ func TestDefaultsComeBack(t *testing.T) {
 		}
 		b.Advance(seconds(62))
 		v := b.View()
-		if got := v.SessionTimeout == time.Hour; got != kept || v.Clock.Local(origin).Location() != time.UTC || v.Clock.Skew() != 100*time.Second || v.Jobs.Keep != nil || v.Log.Len() != 1 {
-			t.Errorf("%s: session time-out %v, clock %+v, jobs %+v, %d entries", wipe, v.SessionTimeout, v.Clock, v.Jobs.Keep, v.Log.Len())
+		if got := v.SessionTimeout == time.Hour; got != kept || v.Clock.Local(origin).Location() != time.UTC || v.Clock.Skew() != 100*time.Second || v.Tasks.Keep != nil || v.Log.Len() != 1 {
+			t.Errorf("%s: session time-out %v, clock %+v, jobs %+v, %d entries", wipe, v.SessionTimeout, v.Clock, v.Tasks.Keep, v.Log.Len())
 		}
 		if a, ok := b.View().Account("1"); !ok || a.Name != admin.Name {
 			t.Errorf("%s: account 1 = %+v", wipe, a)

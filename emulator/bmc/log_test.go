@@ -198,13 +198,13 @@ func TestDumpIsCollected(t *testing.T) {
 	s := *spec
 	s.Collect = 30 * time.Second
 	b := New(&s, []Account{admin}, nil)
-	do(t, b, origin, CollectDump{Book: AuditLog, Job: OpenJob{Name: "Collect"}})
+	do(t, b, origin, CollectDump{Book: AuditLog, Job: OpenTask{Name: "Collect"}})
 	if at, ok := b.Awaited(); !ok || !at.Equal(origin.Add(30*time.Second)) {
 		t.Errorf("Awaited() = %v, %t, want the end of the collecting", at, ok)
 	}
 	b.Advance(origin.Add(time.Minute))
-	j, _ := b.job("1")
-	if j.State != JobCompleted || j.Made == nil || j.Made.Part != event.AuditEntry || !j.Ended.Equal(origin.Add(30*time.Second)) {
+	j, _ := b.task("1")
+	if j.State != TaskCompleted || j.Made == nil || j.Made.Part != event.AuditEntry || !j.Ended.Equal(origin.Add(30*time.Second)) {
 		t.Fatalf("job = %+v, want that it has made an entry", j)
 	}
 	e, _ := b.View().Audit.Entry(1)
@@ -224,8 +224,8 @@ func TestDumpIsCollected(t *testing.T) {
 		t.Errorf("%d dumps are kept after an entry of one was removed", n)
 	}
 	do(t, b, origin.Add(3*time.Hour), CollectDump{Book: AuditLog})
-	do(t, b, origin.Add(3*time.Hour), CancelJob{ID: "4"})
-	if stateOf(b, "4") != JobCancelled {
+	do(t, b, origin.Add(3*time.Hour), CancelTask{ID: "4"})
+	if stateOf(b, "4") != TaskCancelled {
 		t.Errorf("job is %s, want Cancelled: its work is the BMC's own", stateOf(b, "4"))
 	}
 }

@@ -18,25 +18,25 @@ type workKind string
 const collecting workKind = "collect"
 
 // works are the ends of all kinds of work.
-var works = map[workKind]func(b *BMC, now time.Time, j Job) event.Done{
+var works = map[workKind]func(b *BMC, now time.Time, j Task) event.Done{
 	collecting: (*BMC).collected,
 }
 
 // begin opens a job for work that the BMC itself does.
-func (b *BMC) begin(now time.Time, o OpenJob, w Work, lasts time.Duration) ([]Event, error) {
+func (b *BMC) begin(now time.Time, o OpenTask, w Work, lasts time.Duration) ([]Event, error) {
 	o.work = &w
 	opened, err := o.apply(b, now)
 	if err != nil {
 		return nil, err
 	}
-	id := opened[0].(JobOpened).Job.ID
-	return append(opened, b.running(event.Running{At: now, Job: id, Until: now.Add(lasts)})...), nil
+	id := opened[0].(TaskOpened).Task.ID
+	return append(opened, b.running(event.Running{At: now, Task: id, Until: now.Add(lasts)})...), nil
 }
 
 // nextOfWork is when the BMC's own work is next done; zero when it does none.
 func (b *BMC) nextOfWork() (first time.Time) {
-	for _, j := range b.st.Jobs.All() {
-		if j.Work != nil && j.State == JobRunning {
+	for _, j := range b.st.Tasks.All() {
+		if j.Work != nil && j.State == TaskRunning {
 			first = sooner(first, j.Until)
 		}
 	}
@@ -46,11 +46,11 @@ func (b *BMC) nextOfWork() (first time.Time) {
 // work ends the BMC's own work that is done.
 func (b *BMC) work(now time.Time) []Event {
 	var evs []Event
-	for _, j := range b.st.Jobs.All() {
-		if j.Work == nil || j.State != JobRunning || now.Before(j.Until) {
+	for _, j := range b.st.Tasks.All() {
+		if j.Work == nil || j.State != TaskRunning || now.Before(j.Until) {
 			continue
 		}
-		done := event.Done{At: j.Until, Job: j.ID, Fault: "this release does not know how"}
+		done := event.Done{At: j.Until, Task: j.ID, Fault: "this release does not know how"}
 		if end, ok := works[j.Work.Do]; ok {
 			done = end(b, j.Until, j)
 		}

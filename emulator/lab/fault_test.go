@@ -261,18 +261,18 @@ func TestATaskIsStuckUntilItsFaultGoes(t *testing.T) {
 	c := lab.Config{Dir: t.TempDir()}
 	l := labtest.Start(t, c)
 	state := func() string {
-		jobs := l.First().BMC().Jobs.All()
+		jobs := l.First().BMC().Tasks.All()
 		return string(jobs[len(jobs)-1].State)
 	}
 	begin := func(target string) {
 		t.Helper()
 		h := l.First()
-		evs, err := h.ApplyBMC(t.Context(), bmc.OpenJob{Name: "a", Request: bmc.Request{Method: "POST", Target: target}})
+		evs, err := h.ApplyBMC(t.Context(), bmc.OpenTask{Name: "a", Request: bmc.Request{Method: "POST", Target: target}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := evs[0].(bmc.JobOpened).Job.ID
-		if _, err := h.ApplyBMC(t.Context(), bmc.CloseJob{ID: id, Fault: "worn out"}); err != nil {
+		id := evs[0].(bmc.TaskOpened).Task.ID
+		if _, err := h.ApplyBMC(t.Context(), bmc.CloseTask{ID: id, Fault: "worn out"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -349,7 +349,7 @@ func outward(evs []machine.Event) []machine.Event {
 	var out []machine.Event
 	for _, ev := range evs {
 		switch ev.(type) {
-		case event.Note, event.Told, event.Boot, event.Running, event.Waiting, event.Paused, event.Done, event.Restart, storage.Work, machine.Reported:
+		case event.Note, event.TaskMessage, event.Boot, event.Running, event.Waiting, event.Paused, event.Done, event.Restart, storage.Work, machine.Reported:
 		default:
 			out = append(out, ev)
 		}

@@ -13,9 +13,9 @@ var errCancelled = errors.New("cancelled")
 
 // Begin opens a job and carries out the command that it stands for, whose job
 // c is told. Both are stored together; a command that is refused leaves no job.
-func (h *Host) Begin(ctx context.Context, o bmc.OpenJob, c func(job string) machine.Command) (bmc.Job, error) {
+func (h *Host) Begin(ctx context.Context, o bmc.OpenTask, c func(job string) machine.Command) (bmc.Task, error) {
 	if ctx.Err() != nil {
-		return bmc.Job{}, context.Cause(ctx)
+		return bmc.Task{}, context.Cause(ctx)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -23,67 +23,67 @@ func (h *Host) Begin(ctx context.Context, o bmc.OpenJob, c func(job string) mach
 	before := h.bmc.State()
 	id, err := h.openJob(st, o)
 	if err != nil {
-		return bmc.Job{}, errors.Join(err, h.settle(st))
+		return bmc.Task{}, errors.Join(err, h.settle(st))
 	}
 	more, err := h.machine.Apply(st.now, c(id))
 	if err != nil {
 		h.bmc.Restore(before)
-		return bmc.Job{}, errors.Join(err, h.settle(st))
+		return bmc.Task{}, errors.Join(err, h.settle(st))
 	}
 	st.machine = append(st.machine, more...)
 	if err := h.settle(st); err != nil {
-		return bmc.Job{}, err
+		return bmc.Task{}, err
 	}
 	return h.job(id)
 }
 
 // openJob opens a job in a step, and returns its ID. It holds h.mu.
-func (h *Host) openJob(st *step, o bmc.OpenJob) (string, error) {
+func (h *Host) openJob(st *step, o bmc.OpenTask) (string, error) {
 	opened, err := h.bmc.Apply(st.now, o)
 	if err != nil {
 		return "", err
 	}
 	st.bmc = append(st.bmc, opened...)
 	for _, ev := range opened {
-		if ev, ok := ev.(bmc.JobOpened); ok {
-			return ev.Job.ID, nil
+		if ev, ok := ev.(bmc.TaskOpened); ok {
+			return ev.Task.ID, nil
 		}
 	}
 	return "", fmt.Errorf("lab: %s: %w: a job that was opened", h.Name(), bmc.ErrNotFound)
 }
 
 // job is a job as it stands.
-func (h *Host) job(id string) (bmc.Job, error) {
-	for _, j := range h.BMC().Jobs.All() {
+func (h *Host) job(id string) (bmc.Task, error) {
+	for _, j := range h.BMC().Tasks.All() {
 		if j.ID == id {
 			return j, nil
 		}
 	}
-	return bmc.Job{}, fmt.Errorf("lab: %s: %w: job %s", h.Name(), bmc.ErrNotFound, id)
+	return bmc.Task{}, fmt.Errorf("lab: %s: %w: job %s", h.Name(), bmc.ErrNotFound, id)
 }
 
 // Carry opens a job whose work no model does, and does it: what do returns
 // closes the job, whose ID and times it need not tell. Cancelling the job ends
 // ctx. A job that is under way when the lab ends has failed when it starts
 // again.
-func (h *Host) Carry(ctx context.Context, o bmc.OpenJob, do func(ctx context.Context, job string) bmc.CloseJob) (bmc.Job, error) {
+func (h *Host) Carry(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, job string) bmc.CloseTask) (bmc.Task, error) {
 	if ctx.Err() != nil {
-		return bmc.Job{}, context.Cause(ctx)
+		return bmc.Task{}, context.Cause(ctx)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
-		return bmc.Job{}, errEnded
+		return bmc.Task{}, errEnded
 	}
 	st := h.stepFor(ctx)
 	id, err := h.openJob(st, o)
 	if err != nil {
-		return bmc.Job{}, errors.Join(err, h.settle(st))
+		return bmc.Task{}, errors.Join(err, h.settle(st))
 	}
-	evs, err := h.bmc.Apply(st.now, bmc.RunJob{ID: id, Until: o.Until(st.now)})
+	evs, err := h.bmc.Apply(st.now, bmc.RunTask{ID: id, Until: o.Until(st.now)})
 	st.bmc = append(st.bmc, evs...)
 	if err := errors.Join(err, h.settle(st)); err != nil {
-		return bmc.Job{}, err
+		return bmc.Task{}, err
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	if h.carried == nil {
@@ -103,7 +103,7 @@ func (h *Host) Carry(ctx context.Context, o bmc.OpenJob, do func(ctx context.Con
 
 // carriedOut closes a job whose work has ended; why is the reason if that was
 // before its time.
-func (h *Host) carriedOut(id string, end bmc.CloseJob, why error) {
+func (h *Host) carriedOut(id string, end bmc.CloseTask, why error) {
 	h.mu.Lock()
 	delete(h.carried, id)
 	if len(h.carried) == 0 {
@@ -140,7 +140,7 @@ func (h *Host) Cancel(ctx context.Context, job string) error {
 	defer h.mu.Unlock()
 	st := h.stepFor(ctx)
 	if h.machine.Works(job) {
-		more, err := h.machine.Apply(st.now, machine.StopJob{Job: job})
+		more, err := h.machine.Apply(st.now, machine.StopTask{Task: job})
 		if err != nil {
 			return errors.Join(err, h.settle(st))
 		}
@@ -151,7 +151,7 @@ func (h *Host) Cancel(ctx context.Context, job string) error {
 			return h.settle(st)
 		}
 	}
-	evs, err := h.bmc.Apply(st.now, bmc.CancelJob{ID: job})
+	evs, err := h.bmc.Apply(st.now, bmc.CancelTask{ID: job})
 	st.bmc = append(st.bmc, evs...)
 	if err := errors.Join(err, h.settle(st)); err != nil {
 		return err

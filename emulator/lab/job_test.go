@@ -13,29 +13,29 @@ import (
 
 func TestWorkIsCarriedOut(t *testing.T) {
 	for name, tt := range map[string]struct {
-		end  bmc.CloseJob
-		want bmc.JobState
+		end  bmc.CloseTask
+		want bmc.TaskState
 	}{
-		"well":   {bmc.CloseJob{}, bmc.JobCompleted},
-		"failed": {bmc.CloseJob{Fault: "no"}, bmc.JobException},
+		"well":   {bmc.CloseTask{}, bmc.TaskCompleted},
+		"failed": {bmc.CloseTask{Fault: "no"}, bmc.TaskException},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := labtest.Start(t, lab.Config{})
 			h := l.First()
 			release := make(chan struct{})
-			j, err := h.Carry(t.Context(), bmc.OpenJob{Name: name}, func(_ context.Context, job string) bmc.CloseJob {
-				if s := h.BMC().Jobs.All()[0]; s.ID != job || s.State != bmc.JobRunning {
+			j, err := h.Carry(t.Context(), bmc.OpenTask{Name: name}, func(_ context.Context, job string) bmc.CloseTask {
+				if s := h.BMC().Tasks.All()[0]; s.ID != job || s.State != bmc.TaskRunning {
 					t.Errorf("the job is %s %s while it is carried out", s.ID, s.State)
 				}
 				<-release
 				return tt.end
 			})
-			if err != nil || j.State != bmc.JobRunning {
+			if err != nil || j.State != bmc.TaskRunning {
 				t.Fatalf("Carry() = %+v, %v, want it running", j, err)
 			}
 			close(release)
 			l.Settle()
-			if got := h.BMC().Jobs.All()[0]; got.State != tt.want || got.Fault != tt.end.Fault {
+			if got := h.BMC().Tasks.All()[0]; got.State != tt.want || got.Fault != tt.end.Fault {
 				t.Errorf("job = %+v, want %s", got, tt.want)
 			}
 			if err := h.Cancel(t.Context(), j.ID); !errors.Is(err, bmc.ErrEnded) {
@@ -48,9 +48,9 @@ func TestWorkIsCarriedOut(t *testing.T) {
 func TestWorkIsCancelled(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
-	j, err := h.Carry(t.Context(), bmc.OpenJob{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseJob {
+	j, err := h.Carry(t.Context(), bmc.OpenTask{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseTask {
 		<-ctx.Done()
-		return bmc.CloseJob{Fault: context.Cause(ctx).Error()}
+		return bmc.CloseTask{Fault: context.Cause(ctx).Error()}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,13 +59,13 @@ func TestWorkIsCancelled(t *testing.T) {
 		t.Errorf("Cancel() = %v", err)
 	}
 	l.Settle()
-	if got := h.BMC().Jobs.All()[0]; got.State != bmc.JobCancelled {
+	if got := h.BMC().Tasks.All()[0]; got.State != bmc.TaskCancelled {
 		t.Errorf("job = %+v, want it cancelled", got)
 	}
 	if err := h.Cancel(t.Context(), "77"); !errors.Is(err, bmc.ErrNotFound) {
 		t.Errorf("Cancel() of no job = %v", err)
 	}
-	if err := h.Apply(t.Context(), machine.StopJob{Job: j.ID}); !errors.Is(err, machine.ErrUnknown) {
+	if err := h.Apply(t.Context(), machine.StopTask{Task: j.ID}); !errors.Is(err, machine.ErrUnknown) {
 		t.Errorf("StopJob of a job that no machine works on = %v, want %v", err, machine.ErrUnknown)
 	}
 }
@@ -77,10 +77,10 @@ func TestWorkEndsWithTheLab(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Dir: dir})
 	h := l.First()
 	ended := false
-	_, err := h.Carry(t.Context(), bmc.OpenJob{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseJob {
+	_, err := h.Carry(t.Context(), bmc.OpenTask{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseTask {
 		<-ctx.Done()
 		ended = true
-		return bmc.CloseJob{}
+		return bmc.CloseTask{}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -89,11 +89,11 @@ func TestWorkEndsWithTheLab(t *testing.T) {
 	if !ended {
 		t.Error("the lab has ended, and its work has not")
 	}
-	if _, err := h.Carry(t.Context(), bmc.OpenJob{}, nil); err == nil {
+	if _, err := h.Carry(t.Context(), bmc.OpenTask{}, nil); err == nil {
 		t.Error("a lab that has ended begins work")
 	}
 	l = labtest.Start(t, lab.Config{Dir: dir})
-	if j := l.First().BMC().Jobs.All()[0]; j.State != bmc.JobException || j.Fault == "" {
+	if j := l.First().BMC().Tasks.All()[0]; j.State != bmc.TaskException || j.Fault == "" {
 		t.Errorf("job = %+v, want it failed and why", j)
 	}
 }

@@ -64,7 +64,7 @@ func describe(ev event.Event) (what, text string) {
 	switch ev := ev.(type) {
 	case bmc.Logged:
 		return string(ev.Entry.Kind), ev.Entry.Text()
-	case event.Note, event.Boot, event.Running, event.Waiting, event.Paused, event.Told, event.Done, bmc.Audited, bmc.MediaWanted, storage.Work,
+	case event.Note, event.Boot, event.Running, event.Waiting, event.Paused, event.TaskMessage, event.Done, bmc.Audited, bmc.MediaWanted, storage.Work,
 		bmc.CertificateRequested, bmc.TryAgain, bmc.HeartbeatDue:
 		return "", ""
 	case bmc.LifeChanged:
@@ -101,10 +101,10 @@ func describe(ev event.Event) (what, text string) {
 		return "media.inserted", ev.Slot
 	case bmc.MediaEjected:
 		return "media.ejected", ev.Slot
-	case bmc.JobOpened:
-		return "task.opened", fmt.Sprintf("task %s: %s", ev.Job.ID, ev.Job.Name)
-	case bmc.JobChanged:
-		return "task.changed", strings.TrimSuffix(fmt.Sprintf("task %s: %s: %s", ev.Job.ID, ev.Job.State, ev.Job.Fault), ": ")
+	case bmc.TaskOpened:
+		return "task.opened", fmt.Sprintf("task %s: %s", ev.Task.ID, ev.Task.Name)
+	case bmc.TaskChanged:
+		return "task.changed", strings.TrimSuffix(fmt.Sprintf("task %s: %s: %s", ev.Task.ID, ev.Task.State, ev.Task.Fault), ": ")
 	}
 	// An event that this table does not know has the name of its type.
 	_, kind, _ := strings.Cut(fmt.Sprintf("%T", ev), ".")

@@ -41,9 +41,9 @@ func TestAVendorsJobWaitsInTheLabsTime(t *testing.T) {
 		}
 		return h
 	}
-	is := func(t *testing.T, h *Host, state bmc.JobState, tag string) {
+	is := func(t *testing.T, h *Host, state bmc.TaskState, tag string) {
 		t.Helper()
-		if j := h.BMC().Jobs.All()[0]; j.State != state || h.Machine().Asset.Tag != tag {
+		if j := h.BMC().Tasks.All()[0]; j.State != state || h.Machine().Asset.Tag != tag {
 			t.Errorf("job %+v, tag %q, want %s and %q", j, h.Machine().Asset.Tag, state, tag)
 		}
 	}
@@ -54,11 +54,11 @@ func TestAVendorsJobWaitsInTheLabsTime(t *testing.T) {
 		if err := l.clock.Walk(t.Context(), 59*time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		is(t, h, bmc.JobRunning, "")
+		is(t, h, bmc.TaskRunning, "")
 		if err := l.clock.Walk(t.Context(), time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		is(t, h, bmc.JobCompleted, "late")
+		is(t, h, bmc.TaskCompleted, "late")
 	})
 	t.Run("a clock that jumps", func(t *testing.T) {
 		l := open(t, Config{Clock: clock.NewJumping(origin)})
@@ -69,12 +69,12 @@ func TestAVendorsJobWaitsInTheLabsTime(t *testing.T) {
 		defer cancel()
 		running.Go(func() { _ = l.clock.Run(ctx) })
 		h := begin(t, l)
-		for h.BMC().Jobs.All()[0].State == bmc.JobRunning && ctx.Err() == nil {
+		for h.BMC().Tasks.All()[0].State == bmc.TaskRunning && ctx.Err() == nil {
 			if err := l.clock.Sleep(ctx, time.Minute); err != nil {
 				t.Fatal(err)
 			}
 		}
-		is(t, h, bmc.JobCompleted, "late")
+		is(t, h, bmc.TaskCompleted, "late")
 	})
 	t.Run("it is called off", func(t *testing.T) {
 		l := open(t, Config{})
@@ -89,7 +89,7 @@ func TestAVendorsJobWaitsInTheLabsTime(t *testing.T) {
 		if err := l.clock.Walk(t.Context(), 2*time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		is(t, h, bmc.JobCancelled, "")
+		is(t, h, bmc.TaskCancelled, "")
 	})
 	t.Run("the lab ends", func(t *testing.T) {
 		l := open(t, Config{})
@@ -107,6 +107,6 @@ func TestAVendorsJobWaitsInTheLabsTime(t *testing.T) {
 		if _, _, err := l.hosts[0].resume(); err != nil {
 			t.Fatal(err)
 		}
-		is(t, l.hosts[0], bmc.JobException, "")
+		is(t, l.hosts[0], bmc.TaskException, "")
 	})
 }

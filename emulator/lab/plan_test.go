@@ -28,32 +28,32 @@ func TestPlansAreCarriedOut(t *testing.T) {
 			t.Fatalf("POST = %d, %v", code, got)
 		}
 	}
-	expect := func(want string, states ...bmc.JobState) {
+	expect := func(want string, states ...bmc.TaskState) {
 		t.Helper()
 		if got := h.Machine().Asset.Tag; got != want {
 			t.Errorf("AssetTag = %q, want %q", got, want)
 		}
-		for i, p := range h.BMC().Plans.All() {
+		for i, p := range h.BMC().Jobs.All() {
 			if p.State != states[i] {
 				t.Errorf("plan %s is %s (%d), want %s", p.ID, p.State, p.Status, states[i])
 			}
 		}
 	}
 	l.Advance(59 * time.Minute)
-	expect("", bmc.JobPending, bmc.JobPending)
+	expect("", bmc.TaskPending, bmc.TaskPending)
 	l.Advance(2 * time.Minute)
-	expect("first", bmc.JobCompleted, bmc.JobPending)
+	expect("first", bmc.TaskCompleted, bmc.TaskPending)
 	l.Stop()
 	l = labtest.Start(t, lab.Config{Dir: dir})
 	h = l.First()
 	l.Advance(time.Hour)
-	expect("second", bmc.JobCompleted, bmc.JobCompleted)
+	expect("second", bmc.TaskCompleted, bmc.TaskCompleted)
 
 	// Whose account is gone may no longer.
-	plan := bmc.Plan{Account: "77", User: "gone", Method: "PATCH", Target: systemPath, Body: `{"AssetTag":"third"}`, Due: l.Clock().Now().Add(time.Minute)}
-	if _, err := h.ApplyBMC(t.Context(), bmc.MakePlan{Plan: plan}); err != nil {
+	plan := bmc.Job{Account: "77", User: "gone", Method: "PATCH", Target: systemPath, Body: `{"AssetTag":"third"}`, Due: l.Clock().Now().Add(time.Minute)}
+	if _, err := h.ApplyBMC(t.Context(), bmc.CreateJob{Job: plan}); err != nil {
 		t.Fatal(err)
 	}
 	l.Advance(time.Hour)
-	expect("second", bmc.JobCompleted, bmc.JobCompleted, bmc.JobException)
+	expect("second", bmc.TaskCompleted, bmc.TaskCompleted, bmc.TaskException)
 }

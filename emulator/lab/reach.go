@@ -45,8 +45,8 @@ func (h *Host) follow(evs []event.Event) {
 		switch ev := ev.(type) {
 		case bmc.MediaEjected:
 			h.ejected(ev.Slot)
-		case bmc.PlanDue:
-			h.carryOut(ev.Plan)
+		case bmc.JobDue:
+			h.carryOut(ev.Job)
 		case bmc.LifeChanged:
 			if ev.Phase == bmc.Offline || ev.Phase == bmc.Dark {
 				for _, cancel := range h.carried {

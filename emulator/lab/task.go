@@ -48,8 +48,8 @@ func (h *Host) hasMore(done event.Done) bool {
 	if done.Cancelled || done.Fault != "" {
 		return false
 	}
-	for _, j := range h.bmc.State().Jobs.All() {
-		if j.ID == done.Job && j.Steps {
+	for _, j := range h.bmc.State().Tasks.All() {
+		if j.ID == done.Task && j.Steps {
 			return h.carried[j.ID] != nil || h.machine.Works(j.ID)
 		}
 	}
@@ -62,8 +62,8 @@ func (h *Host) sticks(done event.Done) bool {
 		return false
 	}
 	path := ""
-	for _, j := range h.bmc.State().Jobs.All() {
-		if j.ID == done.Job {
+	for _, j := range h.bmc.State().Tasks.All() {
+		if j.ID == done.Task {
 			path = j.Request.Target
 		}
 	}
@@ -71,7 +71,7 @@ func (h *Host) sticks(done event.Done) bool {
 	if !d.Stuck {
 		return false
 	}
-	if h.isStuck(done.Job) { // a step that could not be stored, again
+	if h.isStuck(done.Task) { // a step that could not be stored, again
 		return true
 	}
 	f := &h.lab.faults
@@ -84,7 +84,7 @@ func (h *Host) sticks(done event.Done) bool {
 	if err := h.lab.saveFaults(); err != nil {
 		h.lab.log.Error("a stuck task is not stored", "host", h.Name(), "err", err)
 	}
-	h.lab.journal.Add(journal.Entry{At: done.At, Host: h.Name(), Kind: journal.Event, What: "task.stuck", Text: "task " + done.Job, Faults: d.Rules})
+	h.lab.journal.Add(journal.Entry{At: done.At, Host: h.Name(), Kind: journal.Event, What: "task.stuck", Text: "task " + done.Task, Faults: d.Rules})
 	return true
 }
 
@@ -93,7 +93,7 @@ func (h *Host) isStuck(job string) bool {
 	f := &h.lab.faults
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.held, func(t held) bool { return t.Host == h.Name() && t.Done.Job == job })
+	return slices.ContainsFunc(f.held, func(t held) bool { return t.Host == h.Name() && t.Done.Task == job })
 }
 
 // freeTasks ends the tasks that no rule holds any longer.
@@ -137,6 +137,6 @@ func (h *Host) free(t held) error {
 
 // closes says whether a command would end a task that is stuck. It holds h.mu.
 func (h *Host) closes(c bmc.Command) bool {
-	end, ok := c.(bmc.CloseJob)
-	return ok && h.sticks(event.Done{At: h.Now(), Job: end.ID, Fault: end.Fault, Cancelled: end.Cancelled, Made: end.Made, Told: end.Told})
+	end, ok := c.(bmc.CloseTask)
+	return ok && h.sticks(event.Done{At: h.Now(), Task: end.ID, Fault: end.Fault, Cancelled: end.Cancelled, Made: end.Made, Messages: end.Messages})
 }

@@ -80,8 +80,8 @@ func (h *Host) Image(update string) (io.ReadCloser, error) {
 
 // FetchUpdate opens a job that fetches an image, and then goes on as the
 // machine's update that stage describes.
-func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenJob, from redfish.ImageSource, stage firmware.Stage) (bmc.Job, error) {
-	return h.Carry(ctx, o, func(ctx context.Context, job string) bmc.CloseJob {
+func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from redfish.ImageSource, stage firmware.Stage) (bmc.Task, error) {
+	return h.Carry(ctx, o, func(ctx context.Context, job string) bmc.CloseTask {
 		img, err := h.keepImage(func(w io.Writer) error {
 			_, err := h.lab.fetcher.Fetch(ctx, outbound.Image{
 				URL: from.URL, User: from.User, Password: from.Password, Unverified: from.Unverified, Most: from.Most,
@@ -91,17 +91,17 @@ func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenJob, from redfish.Imag
 		if err != nil {
 			return notFetched(h.Now(), from.URL, err)
 		}
-		stage.ID, stage.Job, stage.Image, stage.Defect = img.ID, job, img.Image, img.Defect
+		stage.ID, stage.Task, stage.Image, stage.Defect = img.ID, job, img.Image, img.Defect
 		if err := h.Apply(ctx, machine.Firmware{Command: stage}); err != nil {
 			h.DropImage(img.ID)
-			return bmc.CloseJob{Fault: err.Error()}
+			return bmc.CloseTask{Fault: err.Error()}
 		}
-		return bmc.CloseJob{} // the machine closes it
+		return bmc.CloseTask{} // the machine closes it
 	})
 }
 
 // notFetched closes the job of an image that could not be had.
-func notFetched(at time.Time, from string, err error) bmc.CloseJob {
+func notFetched(at time.Time, from string, err error) bmc.CloseTask {
 	why := err
 	if known := (*bmc.MediaError)(nil); errors.As(err, &known) {
 		why = known.Err
@@ -110,9 +110,9 @@ func notFetched(at time.Time, from string, err error) bmc.CloseJob {
 	if u, err := url.Parse(from); err == nil {
 		name = path.Base(u.Path)
 	}
-	return bmc.CloseJob{
+	return bmc.CloseTask{
 		Fault: "the image could not be fetched: " + why.Error(),
-		Told: []event.Note{{
+		Messages: []event.Note{{
 			At: at, Kind: event.UpdateNotTransferred, Subject: event.Subject{Part: event.BMC}, Args: []string{name, "the update service"},
 		}},
 	}

@@ -355,11 +355,11 @@ func firmwareWorks(m *Machine, job string) bool { return m.fw.View().Works(job) 
 
 // stopFirmware gives such a job's work up, while that is possible.
 func stopFirmware(m *Machine, now time.Time, job string) ([]Event, error) {
-	var c firmware.Command = firmware.CancelUpdate{Job: job}
-	if p := m.fw.View().Pending(); p != nil && slices.Contains(p.Jobs, job) {
+	var c firmware.Command = firmware.CancelUpdate{Task: job}
+	if p := m.fw.View().Pending(); p != nil && slices.Contains(p.Tasks, job) {
 		c = firmware.ClearPending{}
 	}
-	if e := m.fw.View().Finishing(); e != nil && slices.Contains(e.Jobs, job) {
+	if e := m.fw.View().Finishing(); e != nil && slices.Contains(e.Tasks, job) {
 		return nil, fmt.Errorf("%w: the settings were applied", ErrUnstoppable)
 	}
 	evs, err := Firmware{c}.apply(m, now)

@@ -156,7 +156,7 @@ func biosImage(version string) firmware.Image {
 
 func TestPOSTWaitsForWhatIsWrittenInIt(t *testing.T) {
 	b := newServer(t)
-	b.do(Firmware{firmware.Stage{ID: "u", Job: "1", Image: biosImage("2.4.0"), When: firmware.When{Apply: firmware.OnReset}}})
+	b.do(Firmware{firmware.Stage{ID: "u", Task: "1", Image: biosImage("2.4.0"), When: firmware.When{Apply: firmware.OnReset}}})
 	b.next()
 	b.next()
 	if got := b.on(); got != 90*time.Second+240*time.Second {
@@ -175,7 +175,7 @@ func TestPowerThatGoesBreaksWhatIsWritten(t *testing.T) {
 	b := newServer(t)
 	b.on()
 	nicImage := firmware.Image{Kind: firmware.KindNIC, Vendor: "Metalab", Model: "ML25G-2P", Version: "23.0.0", SHA256: "n"}
-	b.do(Firmware{firmware.Stage{ID: "u", Job: "1", Image: nicImage}})
+	b.do(Firmware{firmware.Stage{ID: "u", Task: "1", Image: nicImage}})
 	b.next()
 	b.next()
 	var got []string
@@ -311,27 +311,27 @@ func TestProfilesWithWrongFirmwareAreRefused(t *testing.T) {
 func TestWorkOfFirmwareCanBeStopped(t *testing.T) {
 	b := newServer(t)
 	c := set("BootMode", "LegacyBios").Command.(firmware.SetAttributes)
-	c.Job = "1"
+	c.Task = "1"
 	b.do(Firmware{c})
-	b.do(Firmware{firmware.Stage{ID: "u", Job: "2", Image: biosImage("2.4.0")}})
+	b.do(Firmware{firmware.Stage{ID: "u", Task: "2", Image: biosImage("2.4.0")}})
 	for _, job := range []string{"1", "2"} {
 		if !b.m.Works(job) {
 			t.Errorf("nobody works for job %s", job)
 		}
 	}
-	done := b.do(StopJob{Job: "1"})
-	done = append(done, b.do(StopJob{Job: "2"})...)
-	want := []Event{event.Done{At: origin, Job: "1", Cancelled: true}, event.Done{At: origin, Job: "2", Cancelled: true}}
+	done := b.do(StopTask{Task: "1"})
+	done = append(done, b.do(StopTask{Task: "2"})...)
+	want := []Event{event.Done{At: origin, Task: "1", Cancelled: true}, event.Done{At: origin, Task: "2", Cancelled: true}}
 	if d := cmp.Diff(want, done); d != "" {
 		t.Errorf("StopJob (-want +got):\n%s", d)
 	}
 	if b.m.State().Firmware != nil || b.m.Works("1") || b.m.Works("2") {
 		t.Error("stopped, and it goes on")
 	}
-	b.do(Firmware{firmware.Stage{ID: "v", Job: "3", Image: biosImage("2.4.0")}})
+	b.do(Firmware{firmware.Stage{ID: "v", Task: "3", Image: biosImage("2.4.0")}})
 	b.next()
 	b.next()
-	if _, err := b.m.Apply(b.now, StopJob{Job: "3"}); !errors.Is(err, ErrUnstoppable) {
+	if _, err := b.m.Apply(b.now, StopTask{Task: "3"}); !errors.Is(err, ErrUnstoppable) {
 		t.Errorf("StopJob while it is written = %v, want %v", err, ErrUnstoppable)
 	}
 }
@@ -352,7 +352,7 @@ func TestADriveThatIsPulledTakesItsFirmwareAlong(t *testing.T) {
 		t.Fatalf("drives = %q", all)
 	}
 	drive, _ := b.m.View().Firmware.Component(all[0])
-	stage := firmware.Stage{ID: "u", Job: "1", Image: firmware.Image{
+	stage := firmware.Stage{ID: "u", Task: "1", Image: firmware.Image{
 		Kind: drive.Kind, Vendor: drive.Vendor, Model: drive.Model, Version: "ML09", SHA256: "m",
 	}, Only: all[:1]}
 	b.do(Firmware{stage})
@@ -360,7 +360,7 @@ func TestADriveThatIsPulledTakesItsFirmwareAlong(t *testing.T) {
 		b.next()
 	}
 	done := b.do(Storage{storage.PullDrive{Drive: all[0]}})
-	if got := done[len(done)-1].(event.Done); got.Job != "1" || got.Fault != "writing the image was interrupted" {
+	if got := done[len(done)-1].(event.Done); got.Task != "1" || got.Fault != "writing the image was interrupted" {
 		t.Errorf("the update ended with %+v", got)
 	}
 	if d := cmp.Diff(all[1:], ids()); d != "" {

@@ -15,7 +15,7 @@ func TestWorkOfAJobIsStopped(t *testing.T) {
 		{
 			works: func(_ *Machine, job string) bool { return job == "1" },
 			stop: func(_ *Machine, now time.Time, job string) ([]Event, error) {
-				return []Event{event.Done{At: now, Job: job, Cancelled: true}}, nil
+				return []Event{event.Done{At: now, Task: job, Cancelled: true}}, nil
 			},
 		},
 		{
@@ -24,11 +24,11 @@ func TestWorkOfAJobIsStopped(t *testing.T) {
 		},
 	}
 	m := newMachine(t)
-	if evs, err := m.Apply(origin, StopJob{"1"}); err != nil || len(evs) != 1 || !evs[0].(event.Done).Cancelled {
+	if evs, err := m.Apply(origin, StopTask{"1"}); err != nil || len(evs) != 1 || !evs[0].(event.Done).Cancelled {
 		t.Errorf("Apply(StopJob 1) = %+v, %v, want that it was cancelled", evs, err)
 	}
 	for job, want := range map[string]error{"2": ErrUnstoppable, "3": ErrUnknown} {
-		if _, err := m.Apply(origin, StopJob{job}); !errors.Is(err, want) {
+		if _, err := m.Apply(origin, StopTask{job}); !errors.Is(err, want) {
 			t.Errorf("Apply(StopJob %s) = %v, want %v", job, err, want)
 		}
 	}

@@ -47,7 +47,7 @@ func storageWorks(m *Machine, job string) bool { return m.disks.View().Works(job
 
 // stopStorage gives such a job's work up, while that is possible.
 func stopStorage(m *Machine, now time.Time, job string) ([]Event, error) {
-	evs, err := Storage{storage.CancelJob{Job: job}}.apply(m, now)
+	evs, err := Storage{storage.CancelTask{Task: job}}.apply(m, now)
 	if errors.Is(err, storage.ErrState) {
 		err = fmt.Errorf("%w: %w", ErrUnstoppable, err)
 	}

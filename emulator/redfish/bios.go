@@ -248,7 +248,7 @@ func patchBIOS(ctx context.Context, c operation) (reply, error) {
 		return reply{}, refusedBIOS(c.host.Apply(ctx, machine.Firmware{Command: cmd}))
 	}
 	out, err := c.begin(ctx, cmp.Or(of.Job, "Apply BIOS settings"), func(job string) machine.Command {
-		cmd.Job = job
+		cmd.Task = job
 		return machine.Firmware{Command: cmd}
 	})
 	return out, refusedBIOS(err)

@@ -119,8 +119,8 @@ func driveNow(v view) object {
 	all := []object{}
 	if o := v.drive().Op; o != nil {
 		op := object{"Operation": opNames[o.Kind], "PercentageComplete": o.Percent(v.now)}
-		if slices.Contains(things["task"](v), o.Job) {
-			op["AssociatedTask"] = ref(taskURI(o.Job))
+		if slices.Contains(things["task"](v), o.Task) {
+			op["AssociatedTask"] = ref(taskURI(o.Task))
 		}
 		all = append(all, op)
 	}
@@ -188,7 +188,7 @@ var driveActions = []action{
 				Drive: c.view.ids["drive"], Way: storage.Sanitize(value(c.set, "SanitizationType", "")),
 				Passes: int(value(c.set, "OverwritePasses", int64(0))),
 			}
-			return c.diskJob(ctx, "Erase drive "+do.Drive, func(job string) storage.Command { do.Job = job; return do })
+			return c.diskJob(ctx, "Erase drive "+do.Drive, func(job string) storage.Command { do.Task = job; return do })
 		},
 	},
 	{

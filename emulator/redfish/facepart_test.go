@@ -88,7 +88,7 @@ var upsets = []func(h *host, r *rand.Rand) error{
 		return err
 	},
 	func(h *host, r *rand.Rand) error {
-		_, err := h.ApplyBMC(context.Background(), bmc.OpenJob{Name: "work", User: "admin"})
+		_, err := h.ApplyBMC(context.Background(), bmc.OpenTask{Name: "work", User: "admin"})
 		return err
 	},
 	func(h *host, r *rand.Rand) error {

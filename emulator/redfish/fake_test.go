@@ -140,35 +140,35 @@ func (h *host) Apply(_ context.Context, c machine.Command) error {
 	return err
 }
 
-func (h *host) Begin(_ context.Context, o bmc.OpenJob, c func(string) machine.Command) (bmc.Job, error) {
+func (h *host) Begin(_ context.Context, o bmc.OpenTask, c func(string) machine.Command) (bmc.Task, error) {
 	defer h.locked()()
 	if h.fail != nil {
-		return bmc.Job{}, h.fail
+		return bmc.Task{}, h.fail
 	}
 	before := h.bmc.State()
 	evs, err := h.bmc.Apply(h.now, o)
 	if err != nil {
-		return bmc.Job{}, err
+		return bmc.Task{}, err
 	}
-	job := evs[len(evs)-1].(bmc.JobOpened).Job
+	job := evs[len(evs)-1].(bmc.TaskOpened).Task
 	more, err := h.machine.Apply(h.now, c(job.ID))
 	if err != nil {
 		h.bmc.Restore(before)
-		return bmc.Job{}, err
+		return bmc.Task{}, err
 	}
 	h.changed(append(evs, h.bmc.Hear(h.now, more)...)...)
 	return job, nil
 }
 
-func (h *host) Carry(_ context.Context, o bmc.OpenJob, do func(context.Context, string) bmc.CloseJob) (bmc.Job, error) {
+func (h *host) Carry(_ context.Context, o bmc.OpenTask, do func(context.Context, string) bmc.CloseTask) (bmc.Task, error) {
 	defer h.locked()()
 	evs, err := h.bmc.Apply(h.now, o)
 	if err != nil {
-		return bmc.Job{}, err
+		return bmc.Task{}, err
 	}
-	job := evs[len(evs)-1].(bmc.JobOpened).Job
-	if _, err := h.bmc.Apply(h.now, bmc.RunJob{ID: job.ID, Until: o.Until(h.now)}); err != nil {
-		return bmc.Job{}, err
+	job := evs[len(evs)-1].(bmc.TaskOpened).Task
+	if _, err := h.bmc.Apply(h.now, bmc.RunTask{ID: job.ID, Until: o.Until(h.now)}); err != nil {
+		return bmc.Task{}, err
 	}
 	h.bmcChanged()
 	leave := func() {}
@@ -192,13 +192,13 @@ func (h *host) Cancel(_ context.Context, job string) error {
 		return h.fail
 	}
 	if h.machine.Works(job) {
-		evs, err := h.machine.Apply(h.now, machine.StopJob{Job: job})
+		evs, err := h.machine.Apply(h.now, machine.StopTask{Task: job})
 		h.changed(h.bmc.Hear(h.now, evs)...)
 		if err != nil || !h.machine.Works(job) {
 			return err
 		}
 	}
-	evs, err := h.bmc.Apply(h.now, bmc.CancelJob{ID: job})
+	evs, err := h.bmc.Apply(h.now, bmc.CancelTask{ID: job})
 	h.changed(evs...)
 	return err
 }

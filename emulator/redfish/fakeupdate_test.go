@@ -47,22 +47,22 @@ func (h *host) DropImage(id string) {
 	delete(h.images.kept, id)
 }
 
-func (h *host) FetchUpdate(ctx context.Context, o bmc.OpenJob, from ImageSource, stage firmware.Stage) (bmc.Job, error) {
+func (h *host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from ImageSource, stage firmware.Stage) (bmc.Task, error) {
 	raw, ok := h.images.remote[from.URL]
 	h.images.from = from
 	evs, err := h.ApplyBMC(ctx, o)
 	if err != nil {
-		return bmc.Job{}, err
+		return bmc.Task{}, err
 	}
-	job := evs[len(evs)-1].(bmc.JobOpened).Job
+	job := evs[len(evs)-1].(bmc.TaskOpened).Task
 	if !ok {
-		_, err := h.ApplyBMC(ctx, bmc.CloseJob{ID: job.ID, Fault: "the image could not be fetched"})
+		_, err := h.ApplyBMC(ctx, bmc.CloseTask{ID: job.ID, Fault: "the image could not be fetched"})
 		return job, err
 	}
 	img, err := h.StoreImage(ctx, bytes.NewReader(raw), from.Most)
 	if err != nil {
-		return bmc.Job{}, err
+		return bmc.Task{}, err
 	}
-	stage.ID, stage.Job, stage.Image, stage.Defect = img.ID, job.ID, img.Image, img.Defect
+	stage.ID, stage.Task, stage.Image, stage.Defect = img.ID, job.ID, img.Image, img.Defect
 	return job, h.Apply(ctx, machine.Firmware{Command: stage})
 }

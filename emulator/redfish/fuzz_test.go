@@ -238,7 +238,7 @@ func FuzzPush(f *testing.F) {
 	s, err := New(Config{Rack: here})
 	must(f, err)
 	f.Fuzz(func(t *testing.T, plain bool, body string) {
-		if len(here.BMC().Jobs.All()) > 0 { // what was taken must not be in the way of the next
+		if len(here.BMC().Tasks.All()) > 0 { // what was taken must not be in the way of the next
 			here.host = newHost(t)
 		}
 		uri, mime := multipartPush, "multipart/form-data; boundary=x"

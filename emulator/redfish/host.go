@@ -40,11 +40,11 @@ type Host interface {
 	// Begin opens a job and carries out the command that it stands for, whose
 	// ID c is told. They are stored together; a command that is refused leaves
 	// no job.
-	Begin(ctx context.Context, o bmc.OpenJob, c func(job string) machine.Command) (bmc.Job, error)
+	Begin(ctx context.Context, o bmc.OpenTask, c func(job string) machine.Command) (bmc.Task, error)
 	// Carry opens a job whose work no model does, and lets do do it, which
 	// closes the job. It returns at once; ctx of do ends when the job is
 	// cancelled.
-	Carry(ctx context.Context, o bmc.OpenJob, do func(ctx context.Context, job string) bmc.CloseJob) (bmc.Job, error)
+	Carry(ctx context.Context, o bmc.OpenTask, do func(ctx context.Context, job string) bmc.CloseTask) (bmc.Task, error)
 	// Cancel ends a job before its time, or answers machine.ErrUnstoppable. The
 	// job may be Cancelling for a while.
 	Cancel(ctx context.Context, job string) error
@@ -54,7 +54,7 @@ type Host interface {
 	DropImage(id string)
 	// FetchUpdate opens a job that fetches an image and then installs it as
 	// stage says, which lacks what only the image tells.
-	FetchUpdate(ctx context.Context, o bmc.OpenJob, from ImageSource, stage firmware.Stage) (bmc.Job, error)
+	FetchUpdate(ctx context.Context, o bmc.OpenTask, from ImageSource, stage firmware.Stage) (bmc.Task, error)
 	// ApplyBMC carries out a command to the BMC; inserting media it returns when the
 	// image was fetched, or with bmc.ErrMedia and the reason.
 	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)

@@ -172,7 +172,7 @@ var softwareActions = []action{{
 			return reply{}, err
 		}
 		return c.begin(ctx, "Activate firmware of "+s.of.Name, func(job string) machine.Command {
-			return machine.Firmware{Command: firmware.Activate{ID: "activate-" + job, Job: job, Slot: s.slot, On: []string{s.of.ID}, When: when}}
+			return machine.Firmware{Command: firmware.Activate{ID: "activate-" + job, Task: job, Slot: s.slot, On: []string{s.of.ID}, When: when}}
 		})
 	},
 }}

@@ -275,20 +275,20 @@ func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.S
 	x := q.c.x
 	x.expect(http.StatusAccepted)
 	x.lent = true
-	job, err := q.c.host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseJob {
+	job, err := q.c.host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseTask {
 		if err := x.s.wait(ctx, e.Takes); err != nil {
-			return bmc.CloseJob{Fault: "it was stopped"}
+			return bmc.CloseTask{Fault: "it was stopped"}
 		}
 		for _, s := range steps {
-			j := pick(x.host.BMC().Jobs.All(), id, func(j bmc.Job) string { return j.ID })
-			if j.State != bmc.JobRunning {
-				return bmc.CloseJob{Fault: "it was stopped"}
+			j := pick(x.host.BMC().Tasks.All(), id, func(j bmc.Task) string { return j.ID })
+			if j.State != bmc.TaskRunning {
+				return bmc.CloseTask{Fault: "it was stopped"}
 			}
 			if a := x.stepOf(ctx, id, beside, s.Method, s.At, s.Body); a.status >= http.StatusBadRequest {
-				return bmc.CloseJob{Fault: a.why()}
+				return bmc.CloseTask{Fault: a.why()}
 			}
 		}
-		return bmc.CloseJob{Result: result}
+		return bmc.CloseTask{Result: result}
 	})
 	out := reply{job: job.ID}
 	if e.Body != nil && err == nil {

@@ -38,20 +38,20 @@ func jobService(v view) object {
 var jobServiceActions = []action{{
 	name: "JobService.CancelAllJobs",
 	apply: func(ctx context.Context, c operation) (reply, error) {
-		_, err := c.host.ApplyBMC(ctx, bmc.CancelPlans{})
+		_, err := c.host.ApplyBMC(ctx, bmc.CancelJobs{})
 		return reply{}, err
 	},
 }}
 
-func (v view) plan() bmc.Plan {
-	return pick(v.b.Plans.All(), v.ids["plan"], func(p bmc.Plan) string { return p.ID })
+func (v view) plan() bmc.Job {
+	return pick(v.b.Jobs.All(), v.ids["plan"], func(p bmc.Job) string { return p.ID })
 }
 
 // plan shows no payload: it may hold secrets.
 func plan(v view) object {
 	p := v.plan()
 	health := "OK"
-	if p.State == bmc.JobException {
+	if p.State == bmc.TaskException {
 		health = "Critical"
 	}
 	schedule := object{}
@@ -67,7 +67,7 @@ func plan(v view) object {
 	o := object{
 		"Name": p.Name, "JobState": string(p.State), "JobStatus": health, "JobType": "UserSpecified", "CreatedBy": p.User,
 		"CreationTime": rfc3339(p.Created), "HidePayload": true, "Schedule": schedule, "Messages": v.spoken().ExtendedInfo(planMessages(p)...),
-		"PercentComplete": map[bool]int{true: 100, false: 0}[p.State == bmc.JobCompleted],
+		"PercentComplete": map[bool]int{true: 100, false: 0}[p.State == bmc.TaskCompleted],
 	}
 	if !p.Begun.IsZero() {
 		o["StartTime"] = rfc3339(p.Begun)
@@ -78,17 +78,17 @@ func plan(v view) object {
 	return o
 }
 
-func planMessages(p bmc.Plan) []message.Message {
+func planMessages(p bmc.Job) []message.Message {
 	var ms []message.Message
 	if !p.Begun.IsZero() {
 		ms = append(ms, message.JobStarted.With(p.ID))
 	}
 	switch p.State {
-	case bmc.JobCompleted:
+	case bmc.TaskCompleted:
 		ms = append(ms, message.JobCompletedOK.With(p.ID))
-	case bmc.JobCancelled:
+	case bmc.TaskCancelled:
 		ms = append(ms, message.JobCancelled.With(p.ID))
-	case bmc.JobException:
+	case bmc.TaskException:
 		m := message.JobCompletedException.With(p.ID)
 		m.Text = strings.TrimSuffix(m.Text, ".") + ": the request was answered " + strconv.Itoa(p.Status) + "."
 		ms = append(ms, m)
@@ -113,7 +113,7 @@ var planCreate = create{
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		set, now := c.set, c.host.Now()
-		p := bmc.Plan{
+		p := bmc.Job{
 			Name: value(set, "Name", "Scheduled request"), User: c.who.user, Account: c.who.account, Due: now,
 			Method: value(set, "Payload/HttpOperation", ""), Target: value(set, "Payload/TargetUri", ""), Body: value(set, "Payload/JsonBody", ""),
 		}
@@ -135,12 +135,12 @@ var planCreate = create{
 		if p.Every > 0 {
 			p.Most = int(value(set, "Schedule/MaxOccurrences", int64(0)))
 		}
-		evs, err := c.host.ApplyBMC(ctx, bmc.MakePlan{Plan: p})
+		evs, err := c.host.ApplyBMC(ctx, bmc.CreateJob{Job: p})
 		if err != nil {
 			return reply{}, err
 		}
 		for _, ev := range evs {
-			if made, ok := ev.(bmc.PlanMade); ok {
+			if made, ok := ev.(bmc.JobCreated); ok {
 				return reply{id: made.ID}, nil
 			}
 		}
@@ -177,14 +177,14 @@ func interval(s string) time.Duration {
 }
 
 func removePlan(ctx context.Context, c operation) (reply, error) {
-	_, err := c.host.ApplyBMC(ctx, bmc.ForgetPlan{ID: c.view.ids["plan"]})
+	_, err := c.host.ApplyBMC(ctx, bmc.DeleteJob{ID: c.view.ids["plan"]})
 	return reply{}, err
 }
 
 var planActions = []action{{
 	name: "Job.Cancel",
 	apply: func(ctx context.Context, c operation) (reply, error) {
-		_, err := c.host.ApplyBMC(ctx, bmc.CancelPlan{ID: c.view.ids["plan"]})
+		_, err := c.host.ApplyBMC(ctx, bmc.CancelJob{ID: c.view.ids["plan"]})
 		return reply{}, err
 	},
 }}

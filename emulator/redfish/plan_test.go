@@ -40,7 +40,7 @@ func TestRequestIsPlanned(t *testing.T) {
 	if body["JobState"] != "Running" || body["Schedule"].(map[string]any)["InitialStartTime"] != "2026-03-03T02:00:00Z" {
 		t.Errorf("job = %v", body)
 	}
-	_, err := h.ApplyBMC(t.Context(), bmc.EndPlan{ID: "1", Status: 200})
+	_, err := h.ApplyBMC(t.Context(), bmc.EndJob{ID: "1", Status: 200})
 	must(t, err)
 	if _, err := openBundle(); err == nil {
 		walk(t, s, newSchemas(t))

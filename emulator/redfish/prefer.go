@@ -73,11 +73,11 @@ func (x *exchange) success() *page {
 // client goes on, under a job of its own.
 func (x *exchange) later(c operation, do func(context.Context, operation) (reply, error)) {
 	x.lent = true
-	job, err := c.host.Carry(x.context(), c.opening(), func(ctx context.Context, _ string) bmc.CloseJob {
+	job, err := c.host.Carry(x.context(), c.opening(), func(ctx context.Context, _ string) bmc.CloseTask {
 		if _, err := do(ctx, c); err != nil {
-			return bmc.CloseJob{Fault: told(err)}
+			return bmc.CloseTask{Fault: told(err)}
 		}
-		return bmc.CloseJob{}
+		return bmc.CloseTask{}
 	})
 	if err != nil {
 		x.fail(err)
@@ -105,9 +105,9 @@ func (x *exchange) afterwards(c operation) bool {
 }
 
 // opening is the job that an operation is.
-func (c operation) opening() bmc.OpenJob {
+func (c operation) opening() bmc.OpenTask {
 	r := c.request()
-	return bmc.OpenJob{Name: r.Method + " " + r.Target, User: c.who.user, Account: c.who.account, Request: r}
+	return bmc.OpenTask{Name: r.Method + " " + r.Target, User: c.who.user, Account: c.who.account, Request: r}
 }
 
 // done makes a job of what is done already.
@@ -117,11 +117,11 @@ func (c operation) done(ctx context.Context) (job string, err error) {
 		return "", err
 	}
 	for _, ev := range evs {
-		if opened, ok := ev.(bmc.JobOpened); ok {
-			job = opened.Job.ID
+		if opened, ok := ev.(bmc.TaskOpened); ok {
+			job = opened.Task.ID
 		}
 	}
-	_, err = c.host.ApplyBMC(ctx, bmc.CloseJob{ID: job})
+	_, err = c.host.ApplyBMC(ctx, bmc.CloseTask{ID: job})
 	return job, err
 }
 

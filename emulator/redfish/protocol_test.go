@@ -165,7 +165,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHost(t)
 			// Who comes with a wrong password is counted and told.
-			standing := func() any { b := h.BMC(); return [...]any{h.Machine(), b.Access, b.Media, b.Logins, b.Log, b.Jobs} }
+			standing := func() any { b := h.BMC(); return [...]any{h.Machine(), b.Access, b.Media, b.Logins, b.Log, b.Tasks} }
 			before := standing()
 			w := call(t, newService(t, h), tt.who, tt.method, tt.path, tt.body, tt.header...)
 			if w.Code != tt.status {

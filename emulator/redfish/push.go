@@ -218,7 +218,7 @@ func (s *sender) Read(p []byte) (int, error) {
 func (x *exchange) install(c operation, img Image, stage firmware.Stage, name string) (reply, error) {
 	stage.ID, stage.Image, stage.Defect = img.ID, img.Image, img.Defect
 	out, err := c.begin(x.context(), name, func(job string) machine.Command {
-		stage.Job = job
+		stage.Task = job
 		return machine.Firmware{Command: stage}
 	})
 	if err != nil {

@@ -68,7 +68,7 @@ func TestAMonitorIsReadOnce(t *testing.T) {
 		id := begin(t, h, bmc.Request{Method: "POST", Target: sys})
 		answersWith(t, s, step{"admin", "GET", taskMonitor(id), "", nil, 202, ""})
 		h.pass(time.Second)
-		closeJob(t, h, bmc.CloseJob{ID: id})
+		closeJob(t, h, bmc.CloseTask{ID: id})
 		answersWith(t, s, step{"admin", "GET", taskMonitor(id), "", nil, 204, ""})
 		want := 204
 		if once {

@@ -120,8 +120,8 @@ func (c operation) request() bmc.Request {
 }
 
 // job is a job that this request asks for.
-func (c operation) job(name string) bmc.OpenJob {
-	return bmc.OpenJob{Name: name, User: c.who.user, Account: c.who.account, Request: c.request()}
+func (c operation) job(name string) bmc.OpenTask {
+	return bmc.OpenTask{Name: name, User: c.who.user, Account: c.who.account, Request: c.request()}
 }
 
 // begin opens a job for a command to the machine and answers with it.
@@ -141,8 +141,8 @@ func (c operation) work(ctx context.Context, do bmc.Command) (reply, error) {
 		return reply{}, err
 	}
 	for _, ev := range evs {
-		if opened, ok := ev.(bmc.JobOpened); ok {
-			return reply{job: opened.Job.ID}, nil
+		if opened, ok := ev.(bmc.TaskOpened); ok {
+			return reply{job: opened.Task.ID}, nil
 		}
 	}
 	return reply{}, fmt.Errorf("redfish: %T opened no job", do)

@@ -57,9 +57,9 @@ func (c operation) diskJob(ctx context.Context, name string, do func(job string)
 	out, err := c.begin(ctx, name, func(job string) machine.Command {
 		switch own := c.view.storage(); {
 		case c.when == onReset:
-			return machine.Storage{Command: storage.OnReset{Command: do(job), Job: job}}
+			return machine.Storage{Command: storage.OnReset{Command: do(job), Task: job}}
 		case takesJobs(c.view) && c.view.ids["drive"] == "":
-			return machine.Storage{Command: storage.Soon{Controller: own.ID, Command: do(job), Job: job}}
+			return machine.Storage{Command: storage.Soon{Controller: own.ID, Command: do(job), Task: job}}
 		}
 		return machine.Storage{Command: do(job)}
 	})
@@ -222,7 +222,7 @@ var storageActions = []action{{
 		if c.when == immediate && !takesJobs(c.view) {
 			return reply{}, c.disk(ctx, do)
 		}
-		return c.diskJob(ctx, "Reset storage controller "+do.Controller, func(job string) storage.Command { do.Job = job; return do })
+		return c.diskJob(ctx, "Reset storage controller "+do.Controller, func(job string) storage.Command { do.Task = job; return do })
 	},
 }}
 

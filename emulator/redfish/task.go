@@ -36,7 +36,7 @@ func taskMonitor(job string) string { return "/redfish/v1/TaskService/TaskMonito
 
 // keep is how long jobs are remembered.
 func (v view) keep() bmc.Keep {
-	if j := v.b.Jobs; j != nil && j.Keep != nil {
+	if j := v.b.Tasks; j != nil && j.Keep != nil {
 		return *j.Keep
 	}
 	return v.b.Spec.Keep
@@ -46,7 +46,7 @@ func taskService(v view) object {
 	keep := v.keep()
 	o := object{
 		"Name": "Task Service", "ServiceEnabled": true, "Status": status("Enabled"), "CompletedTaskOverWritePolicy": "Oldest",
-		"DateTime": rfc3339(v.now), "TaskMonitorAutoExpirySeconds": int(keep.Heard / time.Second),
+		"DateTime": rfc3339(v.now), "TaskMonitorAutoExpirySeconds": int(keep.Delivered / time.Second),
 	}
 	if keep.Ended > 0 {
 		o["TaskAutoDeleteTimeoutMinutes"] = int(keep.Ended / time.Minute)
@@ -68,7 +68,7 @@ var taskServicePatch = patch{
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		keep := c.view.keep()
 		keep.Ended = time.Duration(value(c.set, "TaskAutoDeleteTimeoutMinutes", int64(keep.Ended/time.Minute))) * time.Minute
-		keep.Heard = time.Duration(value(c.set, "TaskMonitorAutoExpirySeconds", int64(keep.Heard/time.Second))) * time.Second
+		keep.Delivered = time.Duration(value(c.set, "TaskMonitorAutoExpirySeconds", int64(keep.Delivered/time.Second))) * time.Second
 		_, err := c.host.ApplyBMC(ctx, bmc.SetKeep{Keep: keep})
 		return reply{}, err
 	},
@@ -77,18 +77,18 @@ var taskServicePatch = patch{
 var taskServiceActions = []action{{
 	name: "TaskService.DeleteAllCompletedTasks",
 	apply: func(ctx context.Context, c operation) (reply, error) {
-		_, err := c.host.ApplyBMC(ctx, bmc.ForgetJobs{})
+		_, err := c.host.ApplyBMC(ctx, bmc.DeleteEndedTasks{})
 		return reply{}, err
 	},
 }}
 
 // job is the job that a task or its monitor is of.
-func (v view) job() bmc.Job {
+func (v view) job() bmc.Task {
 	id := v.ids["task"]
 	if id == "" {
 		id = v.ids["monitor"]
 	}
-	return pick(v.b.Jobs.All(), id, func(j bmc.Job) string { return j.ID })
+	return pick(v.b.Tasks.All(), id, func(j bmc.Task) string { return j.ID })
 }
 
 func task(v view) object {
@@ -117,7 +117,7 @@ func task(v view) object {
 }
 
 // made is the address of what a job has made, if that is still there.
-func (v view) made(j bmc.Job) (string, bool) {
+func (v view) made(j bmc.Task) (string, bool) {
 	if j.Made == nil {
 		return "", false
 	}
@@ -125,12 +125,12 @@ func (v view) made(j bmc.Job) (string, bool) {
 }
 
 // taskHealth is how well a job went, or goes.
-func taskHealth(j bmc.Job) event.Severity {
-	if j.State == bmc.JobException {
+func taskHealth(j bmc.Task) event.Severity {
+	if j.State == bmc.TaskException {
 		return event.Critical
 	}
 	worst := event.OK
-	for _, n := range j.Told {
+	for _, n := range j.Messages {
 		if n.Severity() != event.OK {
 			worst = event.Warning
 		}
@@ -139,22 +139,22 @@ func taskHealth(j bmc.Job) event.Severity {
 }
 
 // taskMessages tell what has become of a task, and what it has told itself.
-func taskMessages(v view, j bmc.Job) []message.Message {
+func taskMessages(v view, j bmc.Task) []message.Message {
 	var ms []message.Message
 	if !j.Begun.IsZero() {
 		ms = append(ms, message.TaskStarted.With(j.ID))
 	}
-	ms = append(ms, list(j.Told, v.word)...)
+	ms = append(ms, list(j.Messages, v.word)...)
 	switch j.State {
-	case bmc.JobSuspended, bmc.JobInterrupted:
+	case bmc.TaskSuspended, bmc.TaskInterrupted:
 		ms = append(ms, message.TaskPaused.With(j.ID))
-	case bmc.JobCancelled:
+	case bmc.TaskCancelled:
 		ms = append(ms, message.TaskCancelled.With(j.ID))
-	case bmc.JobException:
+	case bmc.TaskException:
 		aborted := message.TaskAborted.With(j.ID)
 		aborted.Text = strings.TrimSuffix(aborted.Text, ".") + ": " + j.Fault + "."
 		ms = append(ms, aborted)
-	case bmc.JobCompleted:
+	case bmc.TaskCompleted:
 		done := message.TaskCompletedOK.With(j.ID)
 		if taskHealth(j) != event.OK {
 			done = message.TaskCompletedWarning.With(j.ID)
@@ -165,7 +165,7 @@ func taskMessages(v view, j bmc.Job) []message.Message {
 }
 
 // failure is why an operation failed, for who waits for it.
-func failure(j bmc.Job) message.Message {
+func failure(j bmc.Task) message.Message {
 	m := message.OperationFailed.With()
 	m.Text = "The operation has failed: " + j.Fault + "."
 	return m
@@ -183,17 +183,17 @@ func removeTask(ctx context.Context, c operation) (reply, error) {
 	if !j.State.Ended() {
 		return cancelJob(ctx, c, j)
 	}
-	_, err := c.host.ApplyBMC(ctx, bmc.ForgetJob{ID: j.ID})
+	_, err := c.host.ApplyBMC(ctx, bmc.DeleteTask{ID: j.ID})
 	return reply{}, err
 }
 
 // cancelJob cancels a job. What takes its time is answered by the task again
 // (DSP0266, "Asynchronous operations").
-func cancelJob(ctx context.Context, c operation, j bmc.Job) (reply, error) {
+func cancelJob(ctx context.Context, c operation, j bmc.Task) (reply, error) {
 	if err := c.host.Cancel(ctx, j.ID); err != nil {
 		return reply{}, err
 	}
-	now := pick(c.host.BMC().Jobs.All(), j.ID, func(j bmc.Job) string { return j.ID })
+	now := pick(c.host.BMC().Tasks.All(), j.ID, func(j bmc.Task) string { return j.ID })
 	if now.ID != "" && !now.State.Ended() {
 		return reply{job: j.ID}, nil
 	}
@@ -221,7 +221,7 @@ func removeMonitor(ctx context.Context, c operation) (reply, error) {
 	if !j.State.Ended() {
 		return cancelJob(ctx, c, j)
 	}
-	_, err := c.host.ApplyBMC(ctx, bmc.HearJob{ID: j.ID, Now: true})
+	_, err := c.host.ApplyBMC(ctx, bmc.DeliverTask{ID: j.ID, Now: true})
 	return reply{}, err
 }
 
@@ -233,7 +233,7 @@ func (x *exchange) direct(p *page, at *snapshot) bool {
 	switch {
 	case !j.State.Ended():
 		x.show(http.StatusAccepted, p)
-	case j.State == bmc.JobCompleted && j.Result != "":
+	case j.State == bmc.TaskCompleted && j.Result != "":
 		x.result(j)
 	default:
 		return false
@@ -242,7 +242,7 @@ func (x *exchange) direct(p *page, at *snapshot) bool {
 }
 
 // result answers with what a job has answered.
-func (x *exchange) result(j bmc.Job) {
+func (x *exchange) result(j bmc.Task) {
 	kind := jsonType
 	switch j.Result[0] {
 	case '{':
@@ -264,19 +264,19 @@ func answerMonitor(x *exchange, v view) {
 		return
 	}
 	if x.r.Method != http.MethodHead {
-		if _, err := x.host.ApplyBMC(x.context(), bmc.HearJob{ID: j.ID, Now: v.d.Tasks.Once}); err != nil {
+		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: v.d.Tasks.Once}); err != nil {
 			x.fail(err)
 			return
 		}
 	}
-	if j.State == bmc.JobCompleted && j.Result != "" {
+	if j.State == bmc.TaskCompleted && j.Result != "" {
 		x.result(j)
 		return
 	}
-	told := list(j.Told, v.word)
+	told := list(j.Messages, v.word)
 	made, ok := v.made(j)
 	switch {
-	case j.State == bmc.JobException:
+	case j.State == bmc.TaskException:
 		x.refuse(http.StatusInternalServerError, append(told, failure(j))...)
 	case ok:
 		x.locate(made)

@@ -17,15 +17,15 @@ const taskService1 = "/redfish/v1/TaskService"
 // begin opens a job as a request of the operator did, and lets it run a minute.
 func begin(t testing.TB, h *host, r bmc.Request) (id string) {
 	t.Helper()
-	evs, err := h.ApplyBMC(t.Context(), bmc.OpenJob{Name: "Work", User: "operator", Account: "2", Request: r})
+	evs, err := h.ApplyBMC(t.Context(), bmc.OpenTask{Name: "Work", User: "operator", Account: "2", Request: r})
 	must(t, err)
-	id = evs[0].(bmc.JobOpened).Job.ID
-	_, err = h.ApplyBMC(t.Context(), bmc.RunJob{ID: id, Until: h.Now().Add(time.Minute)})
+	id = evs[0].(bmc.TaskOpened).Task.ID
+	_, err = h.ApplyBMC(t.Context(), bmc.RunTask{ID: id, Until: h.Now().Add(time.Minute)})
 	must(t, err)
 	return id
 }
 
-func closeJob(t testing.TB, h *host, c bmc.CloseJob) {
+func closeJob(t testing.TB, h *host, c bmc.CloseTask) {
 	t.Helper()
 	_, err := h.ApplyBMC(t.Context(), c)
 	must(t, err)
@@ -46,7 +46,7 @@ func TestTaskGoesOnAndEnds(t *testing.T) {
 	if body, again := get(t, s, taskURI(id)); again != tag || body["PercentComplete"] != 50.0 {
 		t.Errorf("PercentComplete %v, ETag %s; want 50 and %s as before", body["PercentComplete"], again, tag)
 	}
-	closeJob(t, h, bmc.CloseJob{ID: id, Fault: "the disk is gone", Told: []event.Note{{Kind: event.PowerOff, Subject: event.Subject{Part: event.System}}}})
+	closeJob(t, h, bmc.CloseTask{ID: id, Fault: "the disk is gone", Messages: []event.Note{{Kind: event.PowerOff, Subject: event.Subject{Part: event.System}}}})
 	body, _ = get(t, s, taskURI(id))
 	want := "TaskEvent.1.0.TaskStarted ResourceEvent.1.4.ResourcePoweredOff TaskEvent.1.0.TaskAborted"
 	if body["TaskState"] != "Exception" || body["TaskStatus"] != "Critical" || body["EndTime"] != "2026-03-01T12:00:30Z" || messageIDs(body["Messages"]) != want ||
@@ -70,19 +70,19 @@ func TestTaskMonitorAnswersInTheEnd(t *testing.T) {
 	told := []event.Note{{Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}}
 	for name, tt := range map[string]struct {
 		request  bmc.Request
-		end      bmc.CloseJob
+		end      bmc.CloseTask
 		status   int
 		location string
 		body     string // part of it
 	}{
-		"made":      {bmc.Request{Method: "POST", Target: sys + "/Storage"}, bmc.CloseJob{Made: drive}, 201, sys + "/Storage/RAID.0/Drives/Disk.0", `"@odata.type":"#Drive.`},
-		"gone":      {bmc.Request{Method: "POST"}, bmc.CloseJob{Made: &event.Subject{Part: event.Drive, ID: "Disk.9", In: "RAID.0"}}, 204, "", ""},
-		"action":    {bmc.Request{Method: "POST", Target: sys + "/Actions/X.Y"}, bmc.CloseJob{}, 204, "", ""},
-		"told":      {bmc.Request{Method: "POST"}, bmc.CloseJob{Told: told}, 200, "", "ResourcePoweredOn"},
-		"changed":   {bmc.Request{Method: "PATCH", Target: sys}, bmc.CloseJob{}, 200, "", `"@odata.id":"` + sys + `"`},
-		"deleted":   {bmc.Request{Method: "DELETE", Target: sys}, bmc.CloseJob{}, 204, "", ""},
-		"failed":    {bmc.Request{Method: "POST"}, bmc.CloseJob{Fault: "no drive answers"}, 500, "", "no drive answers"},
-		"explained": {bmc.Request{Method: "POST"}, bmc.CloseJob{Fault: "no drive answers", Told: told}, 500, "", "ResourcePoweredOn"},
+		"made":      {bmc.Request{Method: "POST", Target: sys + "/Storage"}, bmc.CloseTask{Made: drive}, 201, sys + "/Storage/RAID.0/Drives/Disk.0", `"@odata.type":"#Drive.`},
+		"gone":      {bmc.Request{Method: "POST"}, bmc.CloseTask{Made: &event.Subject{Part: event.Drive, ID: "Disk.9", In: "RAID.0"}}, 204, "", ""},
+		"action":    {bmc.Request{Method: "POST", Target: sys + "/Actions/X.Y"}, bmc.CloseTask{}, 204, "", ""},
+		"told":      {bmc.Request{Method: "POST"}, bmc.CloseTask{Messages: told}, 200, "", "ResourcePoweredOn"},
+		"changed":   {bmc.Request{Method: "PATCH", Target: sys}, bmc.CloseTask{}, 200, "", `"@odata.id":"` + sys + `"`},
+		"deleted":   {bmc.Request{Method: "DELETE", Target: sys}, bmc.CloseTask{}, 204, "", ""},
+		"failed":    {bmc.Request{Method: "POST"}, bmc.CloseTask{Fault: "no drive answers"}, 500, "", "no drive answers"},
+		"explained": {bmc.Request{Method: "POST"}, bmc.CloseTask{Fault: "no drive answers", Messages: told}, 500, "", "ResourcePoweredOn"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
@@ -118,7 +118,7 @@ func TestHeadOfAMonitorDoesNotCountAsReading(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	id := begin(t, h, bmc.Request{Method: "POST"})
-	closeJob(t, h, bmc.CloseJob{ID: id})
+	closeJob(t, h, bmc.CloseTask{ID: id})
 	if w := call(t, s, "admin", "HEAD", taskMonitor(id), ""); w.Code != 204 {
 		t.Errorf("%s", shape("HEAD", taskMonitor(id), "", w))
 	}
@@ -146,7 +146,7 @@ func TestOperationIsCancelled(t *testing.T) {
 		if body, _ := get(t, s, taskURI(id)); body["TaskState"] != "Cancelling" {
 			t.Errorf("TaskState = %v, want Cancelling", body["TaskState"])
 		}
-		closeJob(t, h, bmc.CloseJob{ID: id, Cancelled: true})
+		closeJob(t, h, bmc.CloseTask{ID: id, Cancelled: true})
 		if w := call(t, s, "admin", "GET", taskMonitor(id), ""); w.Code != 404 {
 			t.Errorf("%s", shape("GET", taskMonitor(id), "", w))
 		}
@@ -164,7 +164,7 @@ func TestTasksAreRemoved(t *testing.T) {
 		ids = append(ids, begin(t, h, bmc.Request{Method: "POST"}))
 	}
 	for _, id := range ids[:3] {
-		closeJob(t, h, bmc.CloseJob{ID: id})
+		closeJob(t, h, bmc.CloseTask{ID: id})
 	}
 	del := func(uri string, want int) {
 		t.Helper()
@@ -181,7 +181,7 @@ func TestTasksAreRemoved(t *testing.T) {
 	if w := call(t, s, "admin", "POST", all, ""); w.Code != 204 {
 		t.Errorf("%s", shape("POST", all, "", w))
 	}
-	left := list(h.BMC().Jobs.All(), func(j bmc.Job) string { return j.ID })
+	left := list(h.BMC().Tasks.All(), func(j bmc.Task) string { return j.ID })
 	if !slices.Equal(left, ids[3:]) {
 		t.Errorf("tasks %q are left, want %q", left, ids[3:])
 	}
@@ -203,7 +203,7 @@ func TestTasksAreForgottenWhenTheServiceSays(t *testing.T) {
 	}
 	id := begin(t, h, bmc.Request{Method: "POST"})
 	h.pass(time.Hour)
-	closeJob(t, h, bmc.CloseJob{ID: id})
+	closeJob(t, h, bmc.CloseTask{ID: id})
 	for _, step := range []struct {
 		pass time.Duration
 		want int

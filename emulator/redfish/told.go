@@ -85,12 +85,12 @@ func (s *Service) records(h Host, st Step) []record {
 }
 
 // jobSays are the messages that tell of jobs.
-var jobSays = map[bmc.JobState]message.Entry{
-	bmc.JobRunning:   message.TaskStarted,
-	bmc.JobCompleted: message.TaskCompletedOK,
-	bmc.JobException: message.TaskAborted,
-	bmc.JobCancelled: message.TaskCancelled,
-	bmc.JobSuspended: message.TaskPaused,
+var jobSays = map[bmc.TaskState]message.Entry{
+	bmc.TaskRunning:   message.TaskStarted,
+	bmc.TaskCompleted: message.TaskCompletedOK,
+	bmc.TaskException: message.TaskAborted,
+	bmc.TaskCancelled: message.TaskCancelled,
+	bmc.TaskSuspended: message.TaskPaused,
 }
 
 // saying is the record of an event; false when it speaks of nothing that
@@ -105,15 +105,15 @@ func (s *Service) saying(was, is *snapshot, ev bmc.Event) (record, bool) {
 			return r, false
 		}
 		s.noted(&r, was, is, ev.Entry, event.AuditEntry)
-	case bmc.JobChanged:
-		says, ok := jobSays[ev.Job.State]
+	case bmc.TaskChanged:
+		says, ok := jobSays[ev.Task.State]
 		if !ok {
 			return r, false
 		}
-		if ev.Job.State == bmc.JobRunning && ev.Job.Begun.Before(ev.At) {
+		if ev.Task.State == bmc.TaskRunning && ev.Task.Begun.Before(ev.At) {
 			says = message.TaskResumed
 		}
-		r.is, r.origin, r.kind = message.Fill(says, ev.Job.ID), taskURI(ev.Job.ID), statusChange
+		r.is, r.origin, r.kind = message.Fill(says, ev.Task.ID), taskURI(ev.Task.ID), statusChange
 	case bmc.Subscribed:
 		r.is, r.origin, r.kind = message.ResourceCreated.With(), subscriptionsURI+"/"+ev.Subscription.ID, resourceAdded
 	case bmc.Unsubscribed:

@@ -166,7 +166,7 @@ func TestSimpleUpdateIsRefusedByParameter(t *testing.T) {
 		if len(got) == 0 || !strings.HasPrefix(got[0], want) {
 			t.Errorf("SimpleUpdate %s: %q, want %q", body, got, want)
 		}
-		if n := len(b.h.BMC().Jobs.All()); n > 0 {
+		if n := len(b.h.BMC().Tasks.All()); n > 0 {
 			t.Errorf("SimpleUpdate %s: refused, and %d jobs", body, n)
 		}
 	}
@@ -259,7 +259,7 @@ func TestSimpleUpdateComparesETags(t *testing.T) {
 	b := newUpdate(t)
 	body := `{"ImageURI":"http://images.test/bios.img"}`
 	b.send(412, "POST", simpleURI, body, "If-Match", `"bogus"`)
-	if n := len(b.h.BMC().Jobs.All()); n > 0 {
+	if n := len(b.h.BMC().Tasks.All()); n > 0 {
 		t.Errorf("refused, and %d jobs", n)
 	}
 	b.simple(body, "If-Match", b.get(updateService)["@odata.etag"].(string))
@@ -430,7 +430,7 @@ func TestAnUpdateIsLoggedAndSurvivesOthersEnd(t *testing.T) {
 	if d := cmp.Diff([]string{"update.failed"}, kinds); d != "" {
 		t.Errorf("log (-want +got):\n%s", d)
 	}
-	if j := b.h.BMC().Jobs.All(); j[0].State != bmc.JobPending {
+	if j := b.h.BMC().Tasks.All(); j[0].State != bmc.TaskPending {
 		t.Errorf("job = %+v", j[0])
 	}
 }

@@ -162,8 +162,8 @@ var parts = map[shows]part{
 		func(to, from *snapshot) { to.b.Log = from.b.Log },
 	},
 	showsJobs: {
-		func(a, b *snapshot) bool { return a.b.Jobs == b.b.Jobs },
-		func(to, from *snapshot) { to.b.Jobs = from.b.Jobs },
+		func(a, b *snapshot) bool { return a.b.Tasks == b.b.Tasks },
+		func(to, from *snapshot) { to.b.Tasks = from.b.Tasks },
 	},
 	showsLocks: {
 		func(a, b *snapshot) bool { return a.b.Locks == b.b.Locks },
@@ -190,8 +190,8 @@ var parts = map[shows]part{
 		func(to, from *snapshot) { to.b.Certificates = from.b.Certificates },
 	},
 	showsPlans: {
-		func(a, b *snapshot) bool { return a.b.Plans == b.b.Plans },
-		func(to, from *snapshot) { to.b.Plans = from.b.Plans },
+		func(a, b *snapshot) bool { return a.b.Jobs == b.b.Jobs },
+		func(to, from *snapshot) { to.b.Jobs = from.b.Jobs },
 	},
 	showsNetwork: {
 		func(a, b *snapshot) bool { return a.b.Net == b.b.Net && a.b.Place == b.b.Place },
@@ -287,7 +287,7 @@ func (m *match) seeIn(all *sight, some shows, at *snapshot) view {
 var things = map[string]func(v view) []string{
 	"auditentry":    func(v view) []string { return entryIDs(v.b.Audit) },
 	"entry":         func(v view) []string { return entryIDs(v.b.Log) },
-	"plan":          func(v view) []string { return list(v.b.Plans.All(), func(p bmc.Plan) string { return p.ID }) },
+	"plan":          func(v view) []string { return list(v.b.Jobs.All(), func(p bmc.Job) string { return p.ID }) },
 	"managernic":    func(view) []string { return []string{managerNICID} },
 	"hostinterface": func(view) []string { return []string{hostInterfaceID} },
 	"managerlog":    func(v view) []string { return []string{v.d.Logs.Manager} },
@@ -328,7 +328,7 @@ var things = map[string]func(v view) []string{
 	"manager": only("manager"),
 	"monitor": func(v view) []string {
 		var open []string
-		for _, j := range v.b.Jobs.All() {
+		for _, j := range v.b.Tasks.All() {
 			if !j.Closed {
 				open = append(open, j.ID)
 			}
@@ -355,7 +355,7 @@ var things = map[string]func(v view) []string{
 	"subscription": func(v view) []string {
 		return list(v.b.Audience.List, func(s bmc.Subscription) string { return s.ID })
 	},
-	"task":   func(v view) []string { return list(v.b.Jobs.All(), func(j bmc.Job) string { return j.ID }) },
+	"task":   func(v view) []string { return list(v.b.Tasks.All(), func(j bmc.Task) string { return j.ID }) },
 	"system": only("system"),
 	"volume": func(v view) []string { return list(v.storage().Volumes, volumeID) },
 }

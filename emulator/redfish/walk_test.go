@@ -163,13 +163,13 @@ var states = []struct {
 	{"tasks", func(t *testing.T, h *host) {
 		drive := &event.Subject{Part: event.Drive, ID: "Disk.0", In: h.Machine().Identity.Storage[0].ID}
 		lost := &event.Subject{Part: event.Drive, ID: "Disk.99", In: drive.In}
-		for _, end := range []bmc.CloseJob{{Made: drive}, {Made: lost}, {Fault: "something broke"}, {Cancelled: true}} {
+		for _, end := range []bmc.CloseTask{{Made: drive}, {Made: lost}, {Fault: "something broke"}, {Cancelled: true}} {
 			end.ID = begin(t, h, bmc.Request{Method: "POST", Target: sys, Body: `{"A":1}`})
 			h.pass(10 * time.Second)
 			closeJob(t, h, end)
 		}
 		begin(t, h, bmc.Request{Method: "PATCH", Target: sys})
-		_, err := h.ApplyBMC(t.Context(), bmc.CancelJob{ID: begin(t, h, bmc.Request{Hidden: true})})
+		_, err := h.ApplyBMC(t.Context(), bmc.CancelTask{ID: begin(t, h, bmc.Request{Hidden: true})})
 		must(t, err)
 	}},
 }

@@ -31,7 +31,7 @@ var Record = dialect.Record{
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
 		Life:           bmc.LifeSpec{Leave: 2 * time.Second, Offline: 40 * time.Second, Start: 20 * time.Second},
 		Collect:        30 * time.Second,
-		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 30 * time.Second},
+		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Delivered: 30 * time.Second},
 		Key:            bmc.P256,
 		// On is what somebody answers to.
 		Network: bmc.Network{

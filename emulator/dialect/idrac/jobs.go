@@ -114,14 +114,14 @@ func (g generation) deleteJobs(c dialect.Call) (dialect.Effect, error) {
 	id, _ := c.Body["JobID"].(string)
 	const all, force = "JID_CLEARALL", "JID_CLEARALL_FORCE"
 	var out dialect.Effect
-	for _, j := range slices.Backward(c.BMC.Jobs.All()) {
+	for _, j := range slices.Backward(c.BMC.Tasks.All()) {
 		at := tasks + "/" + j.ID
 		switch {
 		case id != all && id != force && id != named(j):
 			continue
 		case j.State.Ended():
 			out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: at})
-		case j.State == bmc.JobNew || j.State == bmc.JobPending:
+		case j.State == bmc.TaskNew || j.State == bmc.TaskPending:
 			// It ends with the first, and goes with the second.
 			out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: at}, dialect.Step{Method: "DELETE", At: at})
 		case id == all:
@@ -149,7 +149,7 @@ func (g generation) deleteJobs(c dialect.Call) (dialect.Effect, error) {
 }
 
 // named is the ID of a job as clients know it.
-func named(j bmc.Job) string {
+func named(j bmc.Task) string {
 	const zeros = "000000000000"
 	return "JID_" + zeros[min(len(j.ID), len(zeros)):] + j.ID
 }

@@ -66,7 +66,7 @@ func (g generation) ofProfile() []dialect.Action {
 
 // busy refuses a profile while another is on its way.
 func (g generation) busy(c dialect.Call) error {
-	for _, j := range c.BMC.Jobs.All() {
+	for _, j := range c.BMC.Tasks.All() {
 		if !j.State.Ended() && (j.Name == importJob || j.Name == exportJob) {
 			return &dialect.Refusal{Says: g.say("RAC0679", "A job of a profile is running: there can be one at a time.")}
 		}

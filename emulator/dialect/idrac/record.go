@@ -110,7 +110,7 @@ func spec() bmc.Spec {
 		// its services for up to 16 more [V: sushy, oem/dell].
 		Life:    bmc.LifeSpec{Leave: 5 * time.Second, Offline: 100 * time.Second, Start: 60 * time.Second},
 		Collect: 2 * time.Minute,
-		Keep:    bmc.Keep{Ended: 7 * 24 * time.Hour, Heard: 10 * time.Minute},
+		Keep:    bmc.Keep{Ended: 7 * 24 * time.Hour, Delivered: 10 * time.Minute},
 		Key:     bmc.RSA2048,
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},

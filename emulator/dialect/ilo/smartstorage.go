@@ -185,14 +185,14 @@ func number(v any) int64 {
 }
 
 // jobs are those that the last change has made.
-func jobs(l dialect.Look, array string) []bmc.Job {
+func jobs(l dialect.Look, array string) []bmc.Task {
 	text, _ := l.Kept[keptAt].(string)
 	since, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return nil
 	}
-	var out []bmc.Job
-	for _, j := range l.BMC.Jobs.All() {
+	var out []bmc.Task
+	for _, j := range l.BMC.Tasks.All() {
 		if !j.Created.Before(since) && strings.HasPrefix(j.Request.Target, array+"/Volumes") {
 			out = append(out, j)
 		}
@@ -202,7 +202,7 @@ func jobs(l dialect.Look, array string) []bmc.Job {
 
 // waits says whether the last change waits for a start of the system.
 func waits(l dialect.Look, array string) bool {
-	return slices.ContainsFunc(jobs(l, array), func(j bmc.Job) bool { return !j.State.Ended() })
+	return slices.ContainsFunc(jobs(l, array), func(j bmc.Task) bool { return !j.State.Ended() })
 }
 
 // outcome tells what became of the last change: that of the jobs that it made.
@@ -214,9 +214,9 @@ func outcome(l dialect.Look, array string) dict {
 	messages := []any{}
 	for _, j := range jobs(l, array) {
 		switch j.State {
-		case bmc.JobCompleted:
+		case bmc.TaskCompleted:
 			s["Time"] = j.Ended.UTC().Format(time.RFC3339)
-		case bmc.JobException, bmc.JobCancelled:
+		case bmc.TaskException, bmc.TaskCancelled:
 			s["Time"] = j.Ended.UTC().Format(time.RFC3339)
 			messages = append(messages, dict{"MessageId": "SmartStorageMessages.2.0.OperationFailed", "MessageArgs": []any{j.Name}})
 		default:

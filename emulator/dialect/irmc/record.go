@@ -88,8 +88,8 @@ func controller() bmc.Spec {
 		// [V] common.go: a client waits for up to ten minutes until it is back.
 		Life:    bmc.LifeSpec{Leave: 3 * time.Second, Offline: 90 * time.Second, Start: 40 * time.Second},
 		Collect: 60 * time.Second,
-		Keep:    bmc.Keep{Ended: 24 * time.Hour, Heard: 10 * time.Minute}, // [K]
-		Key:     bmc.RSA2048,                                              // [K]
+		Keep:    bmc.Keep{Ended: 24 * time.Hour, Delivered: 10 * time.Minute}, // [K]
+		Key:     bmc.RSA2048,                                                  // [K]
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 443},
 			Media: bmc.Service{On: true, Port: 443}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},

@@ -77,7 +77,7 @@ func controller() bmc.Spec {
 		Collect:        60 * time.Second,
 		// [V] task.hpp: tasks are kept until a hundred newer ones are there; the
 		// service tells no time after which it forgets one.
-		Keep: bmc.Keep{Ended: 30 * 24 * time.Hour, Heard: 5 * time.Minute},
+		Keep: bmc.Keep{Ended: 30 * 24 * time.Hour, Delivered: 5 * time.Minute},
 		Key:  bmc.P256, // [V] include/ssl_key_handler.hpp: secp384r1; one curve is as good as the other here
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},

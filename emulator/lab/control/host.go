@@ -164,7 +164,7 @@ func detail(l *lab.Lab, h *lab.Host) Detail {
 	for _, n := range v.Identity.NICs {
 		d.NICs = append(d.NICs, NIC{ID: n.ID, Name: n.Name, MAC: n.MAC})
 	}
-	for _, j := range b.Jobs.All() {
+	for _, j := range b.Tasks.All() {
 		d.Tasks = append(d.Tasks, Task{ID: j.ID, Name: j.Name, State: string(j.State), Percent: j.Percent(h.Now()), Fault: j.Fault})
 	}
 	return d

@@ -79,7 +79,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		}
 		b := h.BMC()
 		open += len(b.Sessions)
-		for _, j := range b.Jobs.All() {
+		for _, j := range b.Tasks.All() {
 			if !j.State.Ended() {
 				running++
 			}

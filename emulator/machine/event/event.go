@@ -1,5 +1,5 @@
 // Package event is what an emulated server tells of itself: that something
-// happened, when, to which part, and that the work of a job has begun or ended.
+// happened, when, to which part, and that the work of a task has begun or ended.
 // It is data that everybody above the models may read; it does not know who
 // does, nor how a protocol words it.
 package event
@@ -54,30 +54,30 @@ func (n Note) Text() string {
 	return strings.NewReplacer(fill...).Replace(Kinds[n.Kind].Text)
 }
 
-// Running tells that the work of a job has begun, or goes on, and when it will
+// Running tells that the work of a task has begun, or goes on, and when it will
 // be done if nothing comes between.
 type Running struct {
 	At    time.Time
-	Job   string // ID that the command was given
+	Task  string // ID of the task, which the command was given
 	Until time.Time
 }
 
 // Time implements Event.
 func (e Running) Time() time.Time { return e.At }
 
-// Waiting tells that the work of a job will begin when something else has
+// Waiting tells that the work of a task will begin when something else has
 // happened: the machine's next reset, say.
 type Waiting struct {
-	At  time.Time
-	Job string
+	At   time.Time
+	Task string
 }
 
 // Time implements Event.
 func (e Waiting) Time() time.Time { return e.At }
 
-// Told is a note that belongs to a job rather than into a log.
-type Told struct {
-	Job string
+// TaskMessage is a note that belongs to a task rather than into a log.
+type TaskMessage struct {
+	Task string
 	Note
 }
 
@@ -96,10 +96,10 @@ type Boot struct{ At time.Time }
 // Time implements Event.
 func (e Boot) Time() time.Time { return e.At }
 
-// Paused tells that the work of a job rests; Running tells that it goes on.
+// Paused tells that the work of a task rests; Running tells that it goes on.
 type Paused struct {
-	At  time.Time
-	Job string
+	At   time.Time
+	Task string
 }
 
 // Time implements Event.
@@ -114,16 +114,16 @@ type Mains struct {
 // Time implements Event.
 func (e Mains) Time() time.Time { return e.At }
 
-// Done tells that the work of a job has ended.
+// Done tells that the work of a task has ended.
 type Done struct {
 	At        time.Time
-	Job       string
+	Task      string
 	Fault     string   // for people, lower case; "" when it went well
 	Cancelled bool     // it was stopped because somebody wanted that
 	Made      *Subject // what it has made; nil when that is nothing
-	// Told is what whoever waits for the job shall be told beside that: what
+	// Told is what whoever waits for the task shall be told beside that: what
 	// was wrong, or what is left to do. Protocols map the kinds to messages.
-	Told []Note
+	Messages []Note
 }
 
 // Time implements Event.

@@ -324,13 +324,13 @@ func (v View) Finishing() *Finishing {
 // Works tells whether a job waits for settings to be applied, or is of an
 // update that is under way.
 func (v View) Works(job string) bool {
-	if p := v.Pending(); p != nil && slices.Contains(p.Jobs, job) {
+	if p := v.Pending(); p != nil && slices.Contains(p.Tasks, job) {
 		return true
 	}
-	if e := v.Finishing(); e != nil && slices.Contains(e.Jobs, job) {
+	if e := v.Finishing(); e != nil && slices.Contains(e.Tasks, job) {
 		return true
 	}
-	return slices.ContainsFunc(v.Updates(), func(u Update) bool { return u.Job == job })
+	return slices.ContainsFunc(v.Updates(), func(u Update) bool { return u.Task == job })
 }
 
 // Updates are the updates under way, oldest first.

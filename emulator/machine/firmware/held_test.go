@@ -15,7 +15,7 @@ func TestHeldSettingsWaitForWhoSaysWhen(t *testing.T) {
 	if p := b.f.View().Pending(); p == nil || !p.Held || len(p.Settings) != 2 {
 		t.Fatalf("pending = %+v, want both, held", p)
 	}
-	b.do(SetAttributes{When: When{Apply: OnReset}, Hold: true, Job: "7", Takes: time.Minute})
+	b.do(SetAttributes{When: When{Apply: OnReset}, Hold: true, Task: "7", Takes: time.Minute})
 	b.do(SetAttributes{Settings: set("AssetTag", "A1"), Hold: true}) // joins what is no longer held
 	evs, hold := b.f.Boot(b.now)
 	b.restart()
@@ -33,17 +33,17 @@ func TestHeldSettingsWaitForWhoSaysWhen(t *testing.T) {
 
 func TestNothingHeldIsNothingToApply(t *testing.T) {
 	b := newBench(t)
-	if _, err := b.f.Apply(b.now, SetAttributes{When: When{Apply: OnReset}, Hold: true, Job: "7"}); !errors.Is(err, ErrNothing) {
+	if _, err := b.f.Apply(b.now, SetAttributes{When: When{Apply: OnReset}, Hold: true, Task: "7"}); !errors.Is(err, ErrNothing) {
 		t.Errorf("error = %v, want ErrNothing", err)
 	}
 }
 
 func TestAResetWhileJobsFinishKeepsThem(t *testing.T) {
 	b := newBench(t)
-	b.do(SetAttributes{Settings: set("NumLock", "Off"), Job: "7", Takes: time.Minute})
+	b.do(SetAttributes{Settings: set("NumLock", "Off"), Task: "7", Takes: time.Minute})
 	b.boot()
 	b.pass(30 * time.Second)
-	b.do(SetAttributes{Settings: set("NumLock", "On"), Job: "8", Takes: time.Minute})
+	b.do(SetAttributes{Settings: set("NumLock", "On"), Task: "8", Takes: time.Minute})
 	b.boot()
 	b.tells(b.pass(59*time.Second), "")
 	b.tells(b.pass(time.Second), "7 done , 8 done ")

@@ -52,13 +52,13 @@ func (f *Firmware) enter(now time.Time, u Update, fault ...string) []event.Event
 		subject = c.ID
 	}
 	evs := f.tell(now, u, told[u.Phase], subject)
-	if u.Job == "" {
+	if u.Task == "" {
 		return evs
 	}
 	if lasts[u.Phase] == nil {
-		return append(evs, event.Waiting{At: now, Job: u.Job})
+		return append(evs, event.Waiting{At: now, Task: u.Task})
 	}
-	return append(evs, event.Running{At: now, Job: u.Job, Until: now.Add(f.rest(u))})
+	return append(evs, event.Running{At: now, Task: u.Task, Until: now.Add(f.rest(u))})
 }
 
 // now is the component that an update is busy with: while it looks for its
@@ -294,14 +294,14 @@ func (f *Firmware) end(now time.Time, u Update, fault string) []event.Event {
 		}
 	case u.Phase == Cancelled:
 		f.unstage(u)
-		if u.Job != "" {
-			return []event.Event{event.Done{At: now, Job: u.Job, Cancelled: true}}
+		if u.Task != "" {
+			return []event.Event{event.Done{At: now, Task: u.Task, Cancelled: true}}
 		}
 	case u.Phase == Failed:
 		f.unstage(u)
 		evs = append(evs, f.note(now, event.UpdateFailed, event.Subject{Part: event.Component, ID: strings.Join(u.Targets, ", ")}, u.Image.Name(), fault)...)
 	}
-	return append(evs, done(now, u.Job, fault)...)
+	return append(evs, done(now, u.Task, fault)...)
 }
 
 // activate lets a component run what is staged, or its backup.
@@ -359,10 +359,10 @@ func (f *Firmware) put(u Update) {
 
 // tell says in an update's job what happens to a component.
 func (f *Firmware) tell(at time.Time, u Update, k event.Kind, component string) []event.Event {
-	if u.Job == "" || k == "" {
+	if u.Task == "" || k == "" {
 		return nil
 	}
-	return []event.Event{event.Told{Job: u.Job, Note: event.Note{
+	return []event.Event{event.TaskMessage{Task: u.Task, Note: event.Note{
 		At: at, Kind: k, Subject: event.Subject{Part: event.Component, ID: component}, Args: []string{u.Image.Name(), component},
 	}}}
 }

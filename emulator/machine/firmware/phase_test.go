@@ -50,7 +50,7 @@ func TestEveryPhaseAnswersEveryTrigger(t *testing.T) {
 		}
 		for _, on := range triggers {
 			b := newRack(t, true)
-			u := Update{ID: "u", Job: "1", Image: bios("2.4.0"), Targets: []string{"BIOS"}, When: When{Apply: Immediate}, Phase: p}
+			u := Update{ID: "u", Task: "1", Image: bios("2.4.0"), Targets: []string{"BIOS"}, When: When{Apply: Immediate}, Phase: p}
 			b.f.st = &State{Updates: []Update{u}}
 			was := b.f.st
 			evs := b.f.step(origin, u, on, "")

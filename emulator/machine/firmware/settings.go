@@ -67,15 +67,15 @@ type Pending struct {
 	Held     bool          `json:"held,omitempty"` // no reset applies it before somebody says when
 	Due      bool          `json:"due,omitempty"`  // the window has begun: the next reset applies it
 	Since    time.Time     `json:"since,omitzero"`
-	Jobs     []string      `json:"jobs,omitempty"`  // that end with it
+	Tasks    []string      `json:"jobs,omitempty"`  // that end with it
 	Takes    time.Duration `json:"takes,omitempty"` // to apply it, if there are jobs
 	Lag      int           `json:"lag,omitempty"`   // how many of the last settings turn out to be unknown
 }
 
 // Finishing are jobs whose settings were applied, until POST is done with that.
 type Finishing struct {
-	Jobs []string  `json:"jobs"`
-	At   time.Time `json:"at"`
+	Tasks []string  `json:"jobs"`
+	At    time.Time `json:"at"`
 }
 
 // Applied is what was applied last.
@@ -94,7 +94,7 @@ type SetAttributes struct {
 	Settings []Setting
 	When     When   // no Apply: that of what is pending, or OnReset
 	Password string // that protects the settings, where one was set
-	Job      string // ends when it was applied; "" when nobody asks
+	Task     string // ends when it was applied; "" when nobody asks
 	// Hold keeps settings that come without an apply time until others, or none
 	// at all, come with one.
 	Hold  bool
@@ -135,7 +135,7 @@ func (c SetAttributes) apply(f *Firmware, now time.Time) ([]event.Event, error) 
 		}
 	}
 	p.Held, p.Takes, p.Lag = held, max(p.Takes, c.Takes), c.Lag
-	return f.wait(now, p, c.When, c.Job), nil
+	return f.wait(now, p, c.When, c.Task), nil
 }
 
 func (c SetAttributes) atOnce(f *Firmware, now time.Time) ([]event.Event, error) {
@@ -151,7 +151,7 @@ func (c SetAttributes) atOnce(f *Firmware, now time.Time) ([]event.Event, error)
 	st.Values = f.differ(f.settle(base, set))
 	st.Applied = &Applied{At: now, Settings: set}
 	f.keep(st)
-	evs := append(f.note(now, event.SettingsApplied, system, names(set)), done(now, c.Job, "")...)
+	evs := append(f.note(now, event.SettingsApplied, system, names(set)), done(now, c.Task, "")...)
 	p := f.pending()
 	left := p.Settings
 	for _, s := range set {
@@ -166,20 +166,20 @@ func (c SetAttributes) atOnce(f *Firmware, now time.Time) ([]event.Event, error)
 	}
 	f.keep(st)
 	if st.Pending == nil {
-		evs = append(evs, give(now, p.Jobs, "")...)
+		evs = append(evs, give(now, p.Tasks, "")...)
 	}
 	return evs, nil
 }
 
 // ResetBIOS gives all settings their defaults at the next reset. What was
 // pending is given up.
-type ResetBIOS struct{ Job string }
+type ResetBIOS struct{ Task string }
 
 func (c ResetBIOS) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	p := f.pending()
-	evs := give(now, p.Jobs, "replaced by a reset to the defaults")
+	evs := give(now, p.Tasks, "replaced by a reset to the defaults")
 	p = Pending{Defaults: true}
-	return append(evs, f.wait(now, p, When{Apply: OnReset}, c.Job)...), nil
+	return append(evs, f.wait(now, p, When{Apply: OnReset}, c.Task)...), nil
 }
 
 // ClearPending gives up all that is pending.
@@ -194,8 +194,8 @@ func (c ClearPending) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	st.Pending = nil
 	f.keep(st)
 	evs := f.note(now, event.SettingsCleared, system)
-	for _, j := range p.Jobs {
-		evs = append(evs, event.Done{At: now, Job: j, Cancelled: true})
+	for _, j := range p.Tasks {
+		evs = append(evs, event.Done{At: now, Task: j, Cancelled: true})
 	}
 	return evs, nil
 }
@@ -206,7 +206,7 @@ func (f *Firmware) pending() Pending {
 		return Pending{}
 	}
 	p := *f.st.Pending
-	p.Jobs = slices.Clone(p.Jobs)
+	p.Tasks = slices.Clone(p.Tasks)
 	return p
 }
 
@@ -216,11 +216,11 @@ func (f *Firmware) wait(now time.Time, p Pending, when When, job string) []event
 	if p.Settings == nil && !p.Defaults {
 		st.Pending = nil
 		f.keep(st)
-		return append(give(now, p.Jobs, ""), done(now, job, "")...)
+		return append(give(now, p.Tasks, ""), done(now, job, "")...)
 	}
 	p.When, p.Due, p.Since = when, false, now
 	if job != "" {
-		p.Jobs = append(p.Jobs, job)
+		p.Tasks = append(p.Tasks, job)
 	}
 	st.Pending = &p
 	f.keep(st)
@@ -359,11 +359,11 @@ func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duratio
 		st.Applied.Unknown = p.Settings[known:]
 	}
 	st.Pending = nil
-	later := len(p.Jobs) > 0 && p.Takes > 0
+	later := len(p.Tasks) > 0 && p.Takes > 0
 	if later {
-		e := Finishing{Jobs: p.Jobs, At: now.Add(p.Takes)}
+		e := Finishing{Tasks: p.Tasks, At: now.Add(p.Takes)}
 		if old := st.Finishing; old != nil { // they end with these
-			e.Jobs = slices.Concat(old.Jobs, p.Jobs)
+			e.Tasks = slices.Concat(old.Tasks, p.Tasks)
 		}
 		st.Finishing = &e
 	}
@@ -375,10 +375,10 @@ func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duratio
 		evs = append(evs, f.note(now, event.SettingsApplied, system, names(p.Settings[:known]))...)
 	}
 	if !later {
-		return append(evs, give(now, p.Jobs, "")...), 0
+		return append(evs, give(now, p.Tasks, "")...), 0
 	}
-	for _, j := range p.Jobs {
-		evs = append(evs, event.Running{At: now, Job: j, Until: now.Add(p.Takes)})
+	for _, j := range p.Tasks {
+		evs = append(evs, event.Running{At: now, Task: j, Until: now.Add(p.Takes)})
 	}
 	return evs, p.Takes
 }
@@ -386,7 +386,7 @@ func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duratio
 // finish ends the jobs of settings that were applied.
 func (f *Firmware) finish(now time.Time) []event.Event {
 	st := f.edit()
-	jobs := st.Finishing.Jobs
+	jobs := st.Finishing.Tasks
 	st.Finishing = nil
 	f.keep(st)
 	return give(now, jobs, "")
@@ -406,7 +406,7 @@ func (f *Firmware) window(now time.Time) []event.Event {
 	st.Pending, st.Applied = nil, &Applied{At: now, Settings: p.Settings, Expired: true}
 	f.keep(st)
 	evs := f.note(now, event.SettingsExpired, system, names(p.Settings))
-	return append(evs, give(now, p.Jobs, "the maintenance window ended before a reset")...)
+	return append(evs, give(now, p.Tasks, "the maintenance window ended before a reset")...)
 }
 
 // due is when what is pending next changes by itself; zero when it does not.
@@ -442,5 +442,5 @@ func done(now time.Time, job, fault string) []event.Event {
 	if job == "" {
 		return nil
 	}
-	return []event.Event{event.Done{At: now, Job: job, Fault: fault}}
+	return []event.Event{event.Done{At: now, Task: job, Fault: fault}}
 }

@@ -111,17 +111,17 @@ func kinds(evs []event.Event) string {
 		switch ev := ev.(type) {
 		case event.Note:
 			out = append(out, string(ev.Kind))
-		case event.Told:
-			out = append(out, ev.Job+":"+string(ev.Kind)+"("+ev.Subject.ID+")")
+		case event.TaskMessage:
+			out = append(out, ev.Task+":"+string(ev.Kind)+"("+ev.Subject.ID+")")
 		case event.Done:
 			if ev.Cancelled {
 				ev.Fault = "cancelled" + ev.Fault
 			}
-			out = append(out, ev.Job+" done "+ev.Fault)
+			out = append(out, ev.Task+" done "+ev.Fault)
 		case event.Running:
-			out = append(out, ev.Job+" for "+ev.Until.Sub(ev.At).String())
+			out = append(out, ev.Task+" for "+ev.Until.Sub(ev.At).String())
 		case event.Waiting:
-			out = append(out, ev.Job+" waits")
+			out = append(out, ev.Task+" waits")
 		case event.Restart:
 			out = append(out, "restart "+string(ev.Subject.Part))
 		case ResetWanted:
@@ -140,7 +140,7 @@ func (b *bench) tells(evs []event.Event, want string) {
 
 func TestSettingsAreAppliedByAReset(t *testing.T) {
 	b := newBench(t)
-	b.tells(b.do(SetAttributes{Settings: set("BootMode", "LegacyBios", "AssetTag", "A1"), Job: "7"}), "bios.pending")
+	b.tells(b.do(SetAttributes{Settings: set("BootMode", "LegacyBios", "AssetTag", "A1"), Task: "7"}), "bios.pending")
 	b.values(map[string]string{"BootMode": "Uefi", "AssetTag": ""})
 	if got := b.f.View().Pending().Settings; len(got) != 2 {
 		t.Errorf("pending = %v", got)
@@ -161,7 +161,7 @@ func TestSettingsAreAppliedByAReset(t *testing.T) {
 
 func TestASettingThatIsSoAlreadyIsNotPending(t *testing.T) {
 	b := newBench(t)
-	b.tells(b.do(SetAttributes{Settings: set("BootMode", "Uefi"), Job: "1"}), "1 done ")
+	b.tells(b.do(SetAttributes{Settings: set("BootMode", "Uefi"), Task: "1"}), "1 done ")
 	if st := b.f.State(); st != nil {
 		t.Errorf("state = %+v, want none", st)
 	}
@@ -326,8 +326,8 @@ func TestDefaultsComeBackByAReset(t *testing.T) {
 	b := newBench(t)
 	b.do(SetAttributes{Settings: set("BootMode", "LegacyBios", "AssetTag", "A1", "NumLock", "Off")})
 	b.boot()
-	b.do(SetAttributes{Settings: set("MemoryTest", "Enabled"), Job: "1"})
-	b.tells(b.do(ResetBIOS{Job: "2"}), "1 done replaced by a reset to the defaults, bios.defaults.pending")
+	b.do(SetAttributes{Settings: set("MemoryTest", "Enabled"), Task: "1"})
+	b.tells(b.do(ResetBIOS{Task: "2"}), "1 done replaced by a reset to the defaults, bios.defaults.pending")
 	if p := b.f.View().Pending(); !p.Defaults || p.Settings != nil {
 		t.Errorf("pending = %+v", p)
 	}
@@ -353,8 +353,8 @@ func render(s Settings) string {
 func TestWhatIsPendingCanBeGivenUp(t *testing.T) {
 	b := newBench(t)
 	b.tells(b.do(ClearPending{}), "")
-	b.do(SetAttributes{Settings: set("BootMode", "LegacyBios"), Job: "1"})
-	b.do(SetAttributes{Settings: set("NumLock", "Off"), Job: "2"})
+	b.do(SetAttributes{Settings: set("BootMode", "LegacyBios"), Task: "1"})
+	b.do(SetAttributes{Settings: set("NumLock", "Off"), Task: "2"})
 	b.tells(b.do(ClearPending{}), "bios.cleared, 1 done cancelled, 2 done cancelled")
 	b.tells(b.boot(), "")
 	if b.f.State() != nil {
@@ -364,17 +364,17 @@ func TestWhatIsPendingCanBeGivenUp(t *testing.T) {
 
 func TestSomeSettingsNeedNoReset(t *testing.T) {
 	b := newBench(t)
-	b.do(SetAttributes{Settings: set("AssetTag", "later", "NumLock", "Off"), Job: "1"})
+	b.do(SetAttributes{Settings: set("AssetTag", "later", "NumLock", "Off"), Task: "1"})
 	_, err := b.f.Apply(b.now, SetAttributes{Settings: set("AssetTag", "x", "BootMode", "LegacyBios"), When: When{Apply: Immediate}})
 	var bad AttributeErrors
 	if !errors.As(err, &bad) || len(bad) != 1 || bad[0].Name != "BootMode" || bad[0].Fault != NeedsReset {
 		t.Errorf("Apply() = %v, want that BootMode needs a reset", err)
 	}
-	b.tells(b.do(SetAttributes{Settings: set("AssetTag", "now"), When: When{Apply: Immediate}, Job: "2"}), "bios.applied, 2 done ")
+	b.tells(b.do(SetAttributes{Settings: set("AssetTag", "now"), When: When{Apply: Immediate}, Task: "2"}), "bios.applied, 2 done ")
 	b.values(map[string]string{"AssetTag": "now", "NumLock": "On"})
 	b.boot()
 	b.values(map[string]string{"AssetTag": "now", "NumLock": "Off"}) // the newer wish counts
-	b.do(SetAttributes{Settings: set("AssetTag", "later"), Job: "3"})
+	b.do(SetAttributes{Settings: set("AssetTag", "later"), Task: "3"})
 	b.tells(b.do(SetAttributes{Settings: set("AssetTag", "sooner"), When: When{Apply: Immediate}}), "bios.applied, 3 done ")
 }
 
@@ -383,7 +383,7 @@ func TestMaintenanceWindows(t *testing.T) {
 	legacy := set("BootMode", "LegacyBios")
 	t.Run("at its start", func(t *testing.T) {
 		b := newBench(t)
-		b.do(SetAttributes{Settings: legacy, When: window(AtMaintenanceWindowStart), Job: "1"})
+		b.do(SetAttributes{Settings: legacy, When: window(AtMaintenanceWindowStart), Task: "1"})
 		b.tells(b.boot(), "") // before it
 		if at, ok := b.f.Deadline(); !ok || !at.Equal(origin.Add(time.Hour)) {
 			t.Errorf("Deadline() = %v, %v", at, ok)
@@ -396,14 +396,14 @@ func TestMaintenanceWindows(t *testing.T) {
 	})
 	t.Run("at a reset in it", func(t *testing.T) {
 		b := newBench(t)
-		b.do(SetAttributes{Settings: legacy, When: window(InMaintenanceWindowOnReset), Job: "1"})
+		b.do(SetAttributes{Settings: legacy, When: window(InMaintenanceWindowOnReset), Task: "1"})
 		b.tells(b.boot(), "")
 		b.tells(b.pass(90*time.Minute), "")
 		b.tells(b.boot(), "bios.applied, 1 done ")
 	})
 	t.Run("without a reset in it", func(t *testing.T) {
 		b := newBench(t)
-		b.do(SetAttributes{Settings: legacy, When: window(InMaintenanceWindowOnReset), Job: "1"})
+		b.do(SetAttributes{Settings: legacy, When: window(InMaintenanceWindowOnReset), Task: "1"})
 		b.tells(b.pass(2*time.Hour), "bios.expired, 1 done the maintenance window ended before a reset")
 		b.tells(b.boot(), "")
 		if a := b.f.View().Applied(); a == nil || !a.Expired {

@@ -12,7 +12,7 @@ import (
 // forgotten; what they have done is in the slots of the components.
 type Update struct {
 	ID       string    `json:"id"`
-	Job      string    `json:"job,omitempty"`
+	Task     string    `json:"job,omitempty"`
 	Image    Image     `json:"image"`
 	Defect   Defect    `json:"defect,omitempty"`  // that its verification finds
 	Only     []string  `json:"only,omitempty"`    // components that it is for; none: all that it fits
@@ -149,7 +149,7 @@ const maxUpdates = 32
 // verified, as it does where nobody can look into an image before.
 type Stage struct {
 	ID     string // of the update; new
-	Job    string
+	Task   string
 	Image  Image
 	Defect Defect   // that reading the image has found
 	Only   []string // IDs of components; none: all that the image fits
@@ -172,7 +172,7 @@ func (c Stage) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 		}
 	}
 	return f.begin(now, Update{
-		ID: c.ID, Job: c.Job, Image: c.Image, Defect: c.Defect, Only: c.Only, Not: c.Not,
+		ID: c.ID, Task: c.Task, Image: c.Image, Defect: c.Defect, Only: c.Only, Not: c.Not,
 		Force: c.Force, Stage: c.Keep, When: c.When, Phase: Received,
 	})
 }
@@ -189,7 +189,7 @@ const (
 // Activate makes components run what they hold in another slot.
 type Activate struct {
 	ID   string // of the update; new
-	Job  string
+	Task string
 	Slot Slot
 	On   []string // components
 	When When     // no Apply: Immediate
@@ -224,7 +224,7 @@ func (c Activate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	}
 	first := f.model.component(c.On[0])
 	u := Update{
-		ID: c.ID, Job: c.Job, Only: slices.Clone(c.On), Restore: true, When: c.When, Phase: Verifying,
+		ID: c.ID, Task: c.Task, Only: slices.Clone(c.On), Restore: true, When: c.When, Phase: Verifying,
 		Image: Image{
 			Kind: first.Kind, Vendor: first.Vendor, Model: first.Model, Version: what.Version,
 			Lowest: what.Lowest, Released: what.Released, Size: what.Size, SHA256: what.SHA256,
@@ -265,11 +265,11 @@ func (c StartUpdates) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 
 // CancelUpdate gives up the update that has an ID or is of a job, unless it is
 // being written.
-type CancelUpdate struct{ ID, Job string }
+type CancelUpdate struct{ ID, Task string }
 
 func (c CancelUpdate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	for _, u := range f.updates() {
-		if u.ID != c.ID && (c.Job == "" || u.Job != c.Job) {
+		if u.ID != c.ID && (c.Task == "" || u.Task != c.Task) {
 			continue
 		}
 		if _, ok := moves[move{u.Phase, cancelled}]; !ok {
@@ -277,7 +277,7 @@ func (c CancelUpdate) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 		}
 		return f.step(now, u, cancelled, ""), nil
 	}
-	return nil, fmt.Errorf("%w: update %q", ErrUnknown, c.ID+c.Job)
+	return nil, fmt.Errorf("%w: update %q", ErrUnknown, c.ID+c.Task)
 }
 
 // Break makes the next update of a component go wrong in the middle of a phase:

@@ -61,7 +61,7 @@ func (b *bench) runs(want string) {
 
 func TestAnUpdateThatTheHostActivates(t *testing.T) {
 	b := newRack(t, true)
-	b.tells(b.do(Stage{ID: "u", Job: "1", Image: bios("2.4.0")}), "1:update.transferring(BIOS), 1 for 1m45s")
+	b.tells(b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0")}), "1:update.transferring(BIOS), 1 for 1m45s")
 	b.tells(b.pass(5*time.Second), "1:update.verifying(BIOS), 1 for 1m40s")
 	b.tells(b.pass(10*time.Second), "1:update.installing(BIOS), 1 for 1m30s")
 	b.runs("")
@@ -81,7 +81,7 @@ func TestAnUpdateThatTheHostActivates(t *testing.T) {
 
 func TestAnUpdateOfTheBMCRestartsIt(t *testing.T) {
 	b := newRack(t, false)
-	b.do(Stage{ID: "u", Job: "1", Image: image(KindBMC, "Metalab", "MLBMC", "1.5.0")})
+	b.do(Stage{ID: "u", Task: "1", Image: image(KindBMC, "Metalab", "MLBMC", "1.5.0")})
 	b.tells(b.pass(75*time.Second), "1:update.verifying(BMC), 1 for 1m40s, 1:update.installing(BMC), 1 for 1m30s, "+
 		"1:update.activating(BMC), 1 for 30s, restart bmc")
 	b.tells(b.pass(30*time.Second), "1:update.done(BMC), component.updated, 1 done ")
@@ -90,7 +90,7 @@ func TestAnUpdateOfTheBMCRestartsIt(t *testing.T) {
 
 func TestAnUpdateTakesAllComponentsThatItFits(t *testing.T) {
 	b := newRack(t, true)
-	b.do(Stage{ID: "u", Job: "1", Image: nic("2.0.0")})
+	b.do(Stage{ID: "u", Task: "1", Image: nic("2.0.0")})
 	b.tells(b.pass(3*time.Minute), "1:update.verifying(NIC.1), 1 for 1m40s, 1:update.installing(NIC.1), 1 for 2m30s, "+
 		"1:update.installing(NIC.2), 1 for 1m30s, 1:update.awaits.activation(NIC.2), 1 waits")
 	b.runs("NIC.1 1.0.0 staged 2.0.0, NIC.2 1.0.0 staged 2.0.0")
@@ -109,7 +109,7 @@ func TestAnUpdateTakesAllComponentsThatItFits(t *testing.T) {
 
 func TestAnUpdateAtAResetIsWrittenDuringPOST(t *testing.T) {
 	b := newRack(t, true)
-	b.do(Stage{ID: "u", Job: "1", Image: bios("2.4.0"), When: When{Apply: OnReset}})
+	b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: When{Apply: OnReset}})
 	b.tells(b.pass(time.Hour), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.reset(BIOS), 1 waits")
 	evs, hold := b.f.Boot(b.now)
 	b.tells(evs, "1:update.installing(BIOS), 1 for 1m30s")
@@ -137,13 +137,13 @@ func TestUpdatesWaitForTheirTime(t *testing.T) {
 	window := func(a ApplyTime) When { return When{Apply: a, Start: origin.Add(time.Hour), Length: time.Hour} }
 	t.Run("start of a window", func(t *testing.T) {
 		b := newRack(t, true)
-		b.do(Stage{ID: "u", Job: "1", Image: bios("2.4.0"), When: window(AtMaintenanceWindowStart)})
+		b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: window(AtMaintenanceWindowStart)})
 		b.tells(b.pass(59*time.Minute), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.time(BIOS), 1 waits")
 		b.tells(b.pass(2*time.Minute), "1:update.installing(BIOS), 1 for 1m30s, 1:update.awaits.activation(BIOS), 1 waits, reset wanted")
 	})
 	t.Run("start of a window without power", func(t *testing.T) {
 		b := newRack(t, false)
-		b.do(Stage{ID: "u", Job: "1", Image: nic("2.0.0"), When: window(AtMaintenanceWindowStart)})
+		b.do(Stage{ID: "u", Task: "1", Image: nic("2.0.0"), When: window(AtMaintenanceWindowStart)})
 		b.pass(59 * time.Minute)
 		b.tells(b.pass(time.Minute), "1:update.awaits.reset(NIC.1), 1 waits, reset wanted")
 	})
@@ -159,14 +159,14 @@ func TestUpdatesWaitForTheirTime(t *testing.T) {
 	})
 	t.Run("no reset in a window", func(t *testing.T) {
 		b := newRack(t, true)
-		b.do(Stage{ID: "u", Job: "1", Image: bios("2.4.0"), When: window(InMaintenanceWindowOnReset)})
+		b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: window(InMaintenanceWindowOnReset)})
 		b.pass(time.Hour)
 		b.tells(b.pass(time.Hour), "update.failed, 1 done the maintenance window ended before a reset")
 		b.runs("")
 	})
 	t.Run("a request", func(t *testing.T) {
 		b := newRack(t, true)
-		b.do(Stage{ID: "u", Job: "1", Image: bios("2.4.0"), When: When{Apply: OnStartUpdateRequest}})
+		b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: When{Apply: OnStartUpdateRequest}})
 		b.tells(b.pass(time.Hour), "1:update.verifying(BIOS), 1 for 1m40s, 1:update.awaits.start(BIOS), 1 waits")
 		b.tells(b.do(StartUpdates{}), "1:update.installing(BIOS), 1 for 1m30s")
 		b.tells(b.do(StartUpdates{}), "")
@@ -189,7 +189,7 @@ func TestImagesThatAreRefused(t *testing.T) {
 		{"the same", Stage{Image: bios("2.3.1")}, "1:update.skipped.same(BIOS), 1 done "},
 	} {
 		b := newRack(t, true)
-		tt.in.ID, tt.in.Job = "u", "1"
+		tt.in.ID, tt.in.Task = "u", "1"
 		b.do(tt.in)
 		evs := b.pass(5 * time.Second)
 		evs = append(evs, b.pass(10*time.Second)...)
@@ -229,7 +229,7 @@ func TestAnImageMovesTheLowestVersion(t *testing.T) {
 	b.do(Stage{ID: "u", Image: h})
 	b.pass(time.Hour)
 	b.boot()
-	b.do(Stage{ID: "v", Job: "1", Image: bios("2.8.0")})
+	b.do(Stage{ID: "v", Task: "1", Image: bios("2.8.0")})
 	b.pass(time.Minute)
 	b.runs("BIOS 3.0.0")
 }
@@ -237,7 +237,7 @@ func TestAnImageMovesTheLowestVersion(t *testing.T) {
 func TestPowerLossWhileWriting(t *testing.T) {
 	writing := func(h Image) *bench {
 		b := newRack(t, true)
-		b.do(Stage{ID: "u", Job: "1", Image: h})
+		b.do(Stage{ID: "u", Task: "1", Image: h})
 		b.pass(45 * time.Second)
 		return b
 	}
@@ -269,7 +269,7 @@ func TestPowerLossWhileWriting(t *testing.T) {
 
 func TestAResetDuringPOSTInterruptsWhatIsWrittenThen(t *testing.T) {
 	b := newRack(t, true)
-	b.do(Stage{ID: "u", Job: "1", Image: bios("2.4.0"), When: When{Apply: OnReset}})
+	b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: When{Apply: OnReset}})
 	b.pass(time.Minute)
 	b.boot()
 	b.pass(time.Second)
@@ -290,7 +290,7 @@ func TestPhasesThatBreak(t *testing.T) {
 	} {
 		b := newRack(t, true)
 		b.do(Break{Component: "BMC", Phase: tt.phase})
-		b.do(Stage{ID: "u", Job: "1", Image: image(KindBMC, "Metalab", "MLBMC", "1.5.0")})
+		b.do(Stage{ID: "u", Task: "1", Image: image(KindBMC, "Metalab", "MLBMC", "1.5.0")})
 		b.pass(tt.at - time.Millisecond)
 		if len(b.f.View().Updates()) != 1 {
 			t.Errorf("%s: it broke too early", tt.phase)
@@ -321,7 +321,7 @@ func TestUpdatesCanBeCancelledUntilTheyAreWritten(t *testing.T) {
 		{2 * time.Minute, Immediate, true}, {time.Minute, OnReset, true}, {time.Minute, OnStartUpdateRequest, true},
 	} {
 		b := newRack(t, true)
-		b.do(Stage{ID: "u", Job: "1", Image: bios("2.4.0"), When: When{Apply: tt.when}})
+		b.do(Stage{ID: "u", Task: "1", Image: bios("2.4.0"), When: When{Apply: tt.when}})
 		b.pass(tt.after)
 		evs, err := b.f.Apply(b.now, CancelUpdate{ID: "u"})
 		if !tt.ok {
@@ -346,12 +346,12 @@ func TestUpdatesCanBeCancelledUntilTheyAreWritten(t *testing.T) {
 
 func TestWhatIsStagedAndWhatWasThereBeforeCanBeActivated(t *testing.T) {
 	b := newRack(t, true)
-	b.do(Stage{ID: "u", Job: "1", Image: nic("2.0.0"), Keep: true})
+	b.do(Stage{ID: "u", Task: "1", Image: nic("2.0.0"), Keep: true})
 	evs := b.pass(time.Hour)
 	b.tells(evs[len(evs)-1:], "1 done ")
 	b.boot()
 	b.runs("NIC.1 1.0.0 staged 2.0.0, NIC.2 1.0.0 staged 2.0.0")
-	b.do(Activate{ID: "v", Job: "2", Slot: StagedSlot, On: []string{"NIC.2"}})
+	b.do(Activate{ID: "v", Task: "2", Slot: StagedSlot, On: []string{"NIC.2"}})
 	b.pass(time.Minute)
 	b.tells(b.boot(), "2:update.done(NIC.2), component.updated, 2 done ")
 	b.runs("NIC.1 1.0.0 staged 2.0.0, NIC.2 2.0.0")
@@ -392,7 +392,7 @@ func TestUpdatesThatCannotBegin(t *testing.T) {
 		}
 	}
 	b.pass(15 * time.Second)
-	b.do(Stage{ID: "v", Job: "2", Image: bios("2.5.0")}) // the first is being written
+	b.do(Stage{ID: "v", Task: "2", Image: bios("2.5.0")}) // the first is being written
 	evs := b.pass(15 * time.Second)
 	b.tells(evs[len(evs)-1:], "2 done component BIOS is being updated already")
 	for i := range maxUpdates {
@@ -406,7 +406,7 @@ func TestUpdatesThatCannotBegin(t *testing.T) {
 func TestUpdatesSurviveAKillAtAnyTime(t *testing.T) {
 	straight, killed := newRack(t, true), newRack(t, true)
 	for _, b := range []*bench{straight, killed} {
-		b.do(Stage{ID: "u", Job: "1", Image: nic("2.0.0")})
+		b.do(Stage{ID: "u", Task: "1", Image: nic("2.0.0")})
 	}
 	want := kinds(straight.f.Advance(origin.Add(time.Hour)))
 	var got []event.Event

@@ -21,7 +21,7 @@ func (c InitializeVolume) apply(s *step) error {
 	// What initialises it by itself need not end first.
 	s.st.Ops = slices.DeleteFunc(s.st.Ops, func(o Op) bool {
 		a, err := s.array(c.Controller, c.Volume)
-		return err == nil && o.Kind == OpInitialize && o.On == a.WWN && o.Job == ""
+		return err == nil && o.Kind == OpInitialize && o.On == a.WWN && o.Task == ""
 	})
 	ctl, a, err := s.idle(c.Controller, c.Volume)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *step) initialize(c *Controller, a *Array, method InitMethod, job string
 		kind = WorkSync
 	}
 	s.work(Work{Kind: kind, Array: a.clone()})
-	s.begin(Op{Kind: OpInitialize, Job: job, Made: made, On: a.WWN}, s.takes(c, OpInitialize, a.Rows*a.Strip))
+	s.begin(Op{Kind: OpInitialize, Task: job, Made: made, On: a.WWN}, s.takes(c, OpInitialize, a.Rows*a.Strip))
 }
 
 // idle finds a volume that works and that nothing is done to.
@@ -99,7 +99,7 @@ func (c CheckConsistency) apply(s *step) error {
 	case !a.optimal():
 		return fmt.Errorf("%w: volume %s is degraded", ErrState, c.Volume)
 	}
-	s.begin(Op{Kind: OpCheck, Job: c.Job, On: a.WWN}, s.takes(ctl, OpCheck, a.Rows*a.Strip))
+	s.begin(Op{Kind: OpCheck, Task: c.Job, On: a.WWN}, s.takes(ctl, OpCheck, a.Rows*a.Strip))
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (c ExpandVolume) apply(s *step) error {
 		return err
 	}
 	s.st.Made++
-	o := Op{Kind: OpExpand, Job: c.Job, On: a.WWN, To: &to, Place: s.st.Made}
+	o := Op{Kind: OpExpand, Task: c.Job, On: a.WWN, To: &to, Place: s.st.Made}
 	s.begin(o, s.takes(ctl, OpExpand, to.Rows*to.Strip))
 	return nil
 }

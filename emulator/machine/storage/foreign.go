@@ -12,7 +12,7 @@ import (
 // as far as enough of their drives are there.
 type ImportForeign struct {
 	Controller string
-	Job        string
+	Task       string
 }
 
 func (c ImportForeign) apply(s *step) error {
@@ -50,7 +50,7 @@ func (c ImportForeign) apply(s *step) error {
 	if taken == 0 {
 		return refused
 	}
-	s.done(c.Job, "")
+	s.done(c.Task, "")
 	return nil
 }
 
@@ -132,7 +132,7 @@ func tells(u *Unit, wwn string, here bool) bool {
 // of.
 type ClearForeign struct {
 	Controller string
-	Job        string
+	Task       string
 }
 
 func (c ClearForeign) apply(s *step) error {
@@ -151,7 +151,7 @@ func (c ClearForeign) apply(s *step) error {
 	if cleared == 0 {
 		return fmt.Errorf("%w: controller %s has no foreign configuration", ErrState, ctl.ID)
 	}
-	s.done(c.Job, "")
+	s.done(c.Task, "")
 	return nil
 }
 
@@ -171,7 +171,7 @@ func (s *step) disown(u *Unit) {
 // drives: what they hold is taken for current, be it old.
 type ForceEnable struct {
 	Controller, Volume string
-	Job                string
+	Task               string
 }
 
 func (c ForceEnable) apply(s *step) error {
@@ -203,6 +203,6 @@ func (c ForceEnable) apply(s *step) error {
 	if err := s.take(ctl, a.clone()); err != nil {
 		return err
 	}
-	s.done(c.Job, "")
+	s.done(c.Task, "")
 	return nil
 }

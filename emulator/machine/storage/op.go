@@ -75,8 +75,8 @@ func (s *step) begin(o Op, whole time.Duration) {
 // start lets work go on that has so much left.
 func (s *step) start(o *Op, left time.Duration) {
 	o.Until, o.Left = s.now.Add(left), 0
-	if o.Job != "" {
-		s.evs = append(s.evs, event.Running{At: s.now, Job: o.Job, Until: o.Until})
+	if o.Task != "" {
+		s.evs = append(s.evs, event.Running{At: s.now, Task: o.Task, Until: o.Until})
 	}
 }
 
@@ -136,17 +136,17 @@ func (s *step) initialized(o Op) {
 	a := s.object(o)
 	s.noteVolume(event.VolumeInitialized, a)
 	if o.Made {
-		s.made(o.Job, a)
+		s.made(o.Task, a)
 		return
 	}
-	s.done(o.Job, "")
+	s.done(o.Task, "")
 }
 
 func (s *step) checked(o Op) {
 	a := s.object(o)
 	s.work(Work{Kind: WorkCheck, Array: a.clone()})
 	s.noteVolume(event.VolumeChecked, a)
-	s.done(o.Job, "")
+	s.done(o.Task, "")
 }
 
 // settleTime is how long a volume whose data was saved waits until it is
@@ -163,7 +163,7 @@ func (s *step) expanded(o Op) {
 	}
 	switch {
 	case !to.survives(-1):
-		s.done(o.Job, "too many drives of the volume were lost")
+		s.done(o.Task, "too many drives of the volume were lost")
 		return
 	case to.Geometry == a.Geometry && to.Offset == a.Offset:
 		s.work(Work{Kind: WorkGrow, Array: a.clone(), To: to})
@@ -180,7 +180,7 @@ func (s *step) expanded(o Op) {
 	to.Version = a.Version + 1
 	*a = to
 	s.noteVolume(event.VolumeExpanded, a)
-	s.done(o.Job, "")
+	s.done(o.Task, "")
 }
 
 func (s *step) erased(o Op) {
@@ -189,26 +189,26 @@ func (s *step) erased(o Op) {
 			s.noteDrive(event.DriveErased, x.bay.ID)
 		}
 	}
-	s.done(o.Job, "")
+	s.done(o.Task, "")
 }
 
-// CancelJob ends the work of a job. Work that leaves things half done cannot be
+// CancelTask ends the work of a job. Work that leaves things half done cannot be
 // ended: an expansion, an erasure.
-type CancelJob struct{ Job string }
+type CancelTask struct{ Task string }
 
-func (c CancelJob) apply(s *step) error {
-	if s.unpend(c.Job) {
-		s.evs = append(s.evs, event.Done{At: s.now, Job: c.Job, Cancelled: true})
+func (c CancelTask) apply(s *step) error {
+	if s.unpend(c.Task) {
+		s.evs = append(s.evs, event.Done{At: s.now, Task: c.Task, Cancelled: true})
 		return nil
 	}
-	i := slices.IndexFunc(s.st.Ops, func(o Op) bool { return o.Job == c.Job && c.Job != "" })
+	i := slices.IndexFunc(s.st.Ops, func(o Op) bool { return o.Task == c.Task && c.Task != "" })
 	switch {
 	case i < 0:
-		return fmt.Errorf("%w: job %s", ErrNotFound, c.Job)
+		return fmt.Errorf("%w: job %s", ErrNotFound, c.Task)
 	case s.st.Ops[i].Kind == OpExpand || s.st.Ops[i].Kind == OpErase:
 		return fmt.Errorf("%w: %s must go on to its end", ErrState, s.st.Ops[i].Kind)
 	}
 	s.st.Ops = slices.Delete(s.st.Ops, i, i+1)
-	s.evs = append(s.evs, event.Done{At: s.now, Job: c.Job, Cancelled: true})
+	s.evs = append(s.evs, event.Done{At: s.now, Task: c.Task, Cancelled: true})
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 // Pending is a command that waits for its time, or for the next start of the
 // server. One of its pointers is set.
 type Pending struct {
-	Job        string            `json:"job"`
+	Task       string            `json:"job"`
 	Due        time.Time         `json:"due,omitzero"` // zero: at the next start
 	Create     *CreateVolume     `json:"create,omitempty"`
 	Delete     *DeleteVolume     `json:"delete,omitempty"`
@@ -27,7 +27,7 @@ const maxPending = 128
 
 // pend makes a Pending of a command; false when it is none that can wait.
 func pend(job string, c Command) (Pending, bool) {
-	p := Pending{Job: job}
+	p := Pending{Task: job}
 	switch c := c.(type) {
 	case CreateVolume:
 		p.Create = &c
@@ -75,14 +75,14 @@ func (p *Pending) command() Command {
 // are.
 type OnReset struct {
 	Command
-	Job string // of the command
+	Task string // of the command
 }
 
 func (c OnReset) apply(s *step) error {
-	if err := s.wait(c.Command, c.Job, time.Time{}); err != nil {
+	if err := s.wait(c.Command, c.Task, time.Time{}); err != nil {
 		return err
 	}
-	s.evs = append(s.evs, event.Waiting{At: s.now, Job: c.Job})
+	s.evs = append(s.evs, event.Waiting{At: s.now, Task: c.Task})
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (c OnReset) apply(s *step) error {
 type Soon struct {
 	Controller string
 	Command
-	Job string // of the command
+	Task string // of the command
 }
 
 func (c Soon) apply(s *step) error {
@@ -106,10 +106,10 @@ func (c Soon) apply(s *step) error {
 		}
 	}
 	due := from.Add(time.Duration(ctl.RAID.JobSeconds) * time.Second)
-	if err := s.wait(c.Command, c.Job, due); err != nil {
+	if err := s.wait(c.Command, c.Task, due); err != nil {
 		return err
 	}
-	s.evs = append(s.evs, event.Running{At: s.now, Job: c.Job, Until: due})
+	s.evs = append(s.evs, event.Running{At: s.now, Task: c.Task, Until: due})
 	return nil
 }
 
@@ -165,11 +165,11 @@ func (s *Subsystem) Boot(now time.Time) []event.Event {
 func (s *Subsystem) carry(now time.Time, p *Pending) []event.Event {
 	c := p.command()
 	if c == nil {
-		return []event.Event{event.Done{At: now, Job: p.Job, Fault: "it is not known any more"}}
+		return []event.Event{event.Done{At: now, Task: p.Task, Fault: "it is not known any more"}}
 	}
 	d := s.fork(now)
 	if err := c.apply(d); err != nil {
-		return []event.Event{event.Done{At: now, Job: p.Job, Fault: err.Error()}}
+		return []event.Event{event.Done{At: now, Task: p.Task, Fault: err.Error()}}
 	}
 	return d.settled()
 }
@@ -193,7 +193,7 @@ func (s *step) putOff() {
 	for i := range s.st.Pending {
 		if p := &s.st.Pending[i]; !p.Due.IsZero() {
 			p.Due = time.Time{}
-			s.evs = append(s.evs, event.Waiting{At: s.now, Job: p.Job})
+			s.evs = append(s.evs, event.Waiting{At: s.now, Task: p.Task})
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (s *step) putOff() {
 // unpend takes a command off the list of those that wait; false when it is
 // none.
 func (s *step) unpend(job string) bool {
-	i := slices.IndexFunc(s.st.Pending, func(p Pending) bool { return p.Job == job && job != "" })
+	i := slices.IndexFunc(s.st.Pending, func(p Pending) bool { return p.Task == job && job != "" })
 	if i < 0 {
 		return false
 	}

@@ -20,9 +20,9 @@ func TestCommandsWaitForAStart(t *testing.T) {
 		t.Errorf("rule = %+v", r)
 	}
 	b.do(OnReset{DeleteVolume{Controller: "1", Volume: "1", Job: "c"}, "c"})
-	b.do(OnReset{SecureErase{Drive: "Disk.8", Job: "d"}, "d"})
+	b.do(OnReset{SecureErase{Drive: "Disk.8", Task: "d"}, "d"})
 	_ = b.refuse(OnReset{PullDrive{"Disk.0"}, "e"}, ErrUnsupported)
-	b.do(CancelJob{"c"})
+	b.do(CancelTask{"c"})
 	if b.View().Works("c") || !b.View().Works("d") || len(b.waits) != 3 {
 		t.Errorf("waiting: %q", b.waits)
 	}

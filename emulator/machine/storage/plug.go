@@ -284,7 +284,7 @@ type SecureErase struct {
 	Drive  string // bay
 	Way    Sanitize
 	Passes int // of overwriting; 0 is one
-	Job    string
+	Task   string
 }
 
 // MaxPasses is the most that a drive overwrites itself at one command.
@@ -324,6 +324,6 @@ func (c SecureErase) apply(s *step) error {
 		bytes = min(bytes, cryptoBytes)
 	}
 	s.work(Work{Kind: WorkErase, Drive: u.Serial, Size: m.Capacity})
-	s.begin(Op{Kind: OpErase, Job: c.Job, On: u.Serial}, s.takes(ctl, OpErase, bytes))
+	s.begin(Op{Kind: OpErase, Task: c.Task, On: u.Serial}, s.takes(ctl, OpErase, bytes))
 	return nil
 }

@@ -92,7 +92,7 @@ func TestWhatIsNotSupportedIsRefused(t *testing.T) {
 	}
 	_ = b.refuse(InsertDrive{Drive: "Disk.0", What: InsertSame, Serial: "nobody"}, ErrNotFound)
 	_ = b.refuse(InsertDrive{Drive: "Disk.0", What: "thrown"}, ErrUnsupported)
-	_ = b.refuse(CancelJob{"none"}, ErrNotFound)
+	_ = b.refuse(CancelTask{"none"}, ErrNotFound)
 	for range 6 {
 		b.do(CreateVolume{Controller: "1", Type: RAID0, Capacity: 1 << 20})
 	}
@@ -137,13 +137,13 @@ func TestRatesAndResets(t *testing.T) {
 	}
 	b.do(CreateVolume{Controller: "1", Type: RAID1, Drives: bays(0, 2), Method: Skip})
 	b.do(AssignSpare{Controller: "1", Drive: "Disk.2"})
-	b.do(ResetController{Controller: "1", KeepVolumes: true, Job: "a"})
+	b.do(ResetController{Controller: "1", KeepVolumes: true, Task: "a"})
 	c, _ := b.View().Controller("1")
 	if c.Rebuild != defaultShare || len(c.Volumes) != 1 || b.drive("Disk.2").State != DriveSpare {
 		t.Errorf("controller = %+v", c)
 	}
 	b.fill("1", 1)
-	b.do(ResetController{Controller: "1", Job: "b"})
+	b.do(ResetController{Controller: "1", Task: "b"})
 	c, _ = b.View().Controller("1")
 	if len(c.Volumes) != 0 || b.drive("Disk.2").State != DriveUnused || b.drive("Disk.0").State != DriveUnused {
 		t.Errorf("controller = %+v", c)

@@ -112,9 +112,9 @@ func (b *bench) hear(evs []event.Event) {
 			}
 			b.notes = append(b.notes, fmt.Sprintf("%s %s", ev.Kind, ev.Subject.ID))
 		case event.Waiting:
-			b.waits = append(b.waits, ev.Job)
+			b.waits = append(b.waits, ev.Task)
 		case event.Running:
-			b.ran = append(b.ran, ev.Job)
+			b.ran = append(b.ran, ev.Task)
 		case event.Done:
 			if ev.Cancelled {
 				ev.Fault = " cancelled"
@@ -122,7 +122,7 @@ func (b *bench) hear(evs []event.Event) {
 			if ev.Made != nil {
 				ev.Fault = " made " + ev.Made.ID
 			}
-			b.ended = append(b.ended, ev.Job+ev.Fault)
+			b.ended = append(b.ended, ev.Task+ev.Fault)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (c UnassignSpare) apply(s *step) error {
 type ResetController struct {
 	Controller  string
 	KeepVolumes bool
-	Job         string
+	Task        string
 }
 
 func (c ResetController) apply(s *step) error {
@@ -157,6 +157,6 @@ func (c ResetController) apply(s *step) error {
 		}
 	}
 	s.note(event.ControllerReset, event.Subject{Part: event.Controller, ID: ctl.ID}, ctl.ID)
-	s.done(c.Job, "")
+	s.done(c.Task, "")
 	return nil
 }

@@ -128,7 +128,7 @@ const (
 // Op is long work that is under way. It waits while the power is off.
 type Op struct {
 	Kind  OpKind        `json:"kind"`
-	Job   string        `json:"job,omitempty"`
+	Task  string        `json:"job,omitempty"`
 	On    string        `json:"on"` // WWN of a volume, or serial number of a drive
 	Whole time.Duration `json:"whole"`
 	Until time.Time     `json:"until,omitzero"`

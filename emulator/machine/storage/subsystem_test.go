@@ -113,7 +113,7 @@ func TestAFailedVolumeComesBackByImport(t *testing.T) {
 	b.heard()
 	b.do(InsertDrive{Drive: "Disk.5", What: InsertSame, Serial: "S1"})
 	b.restart()
-	b.do(ImportForeign{Controller: "1", Job: "j"})
+	b.do(ImportForeign{Controller: "1", Task: "j"})
 	b.expect("drive.inserted Disk.5", "drive.foreign Disk.5",
 		"volume.imported 1", "volume.degraded 1", "volume.rebuilding 1", "drive.rebuild.started Disk.0")
 	b.filled("1", 2, size)
@@ -180,7 +180,7 @@ func TestChecksMendAndTell(t *testing.T) {
 		t.Errorf("%d rows were wrong, want 1", b.wrong)
 	}
 	b.do(CheckConsistency{"1", "1", "e"})
-	b.do(CancelJob{"e"})
+	b.do(CancelTask{"e"})
 	b.do(CheckConsistency{"1", "1", "f"})
 	b.do(PullDrive{"Disk.0"})
 	b.refuse(CheckConsistency{"1", "1", "g"}, ErrState)
@@ -214,7 +214,7 @@ func TestInitializing(t *testing.T) {
 	if at, err := b.open("1").NextData(0); err == nil {
 		t.Errorf("NextData(0) = %d after an initialisation", at)
 	}
-	b.do(CancelJob{"c"})
+	b.do(CancelTask{"c"})
 	if d := cmp.Diff([]string{"a made 1", "b", "c cancelled"}, b.ended); d != "" {
 		t.Errorf("jobs ended (-want +got):\n%s", d)
 	}
@@ -241,7 +241,7 @@ func TestErasing(t *testing.T) {
 	if r := b.refuse(SecureErase{Drive: "Disk.8", Way: CryptographicErase}, ErrRule); r.Field != FieldMethod || r.Value != "CryptographicErase" {
 		t.Errorf("rule = %+v", r)
 	}
-	b.do(SecureErase{Drive: "Disk.8", Way: Overwrite, Passes: 3, Job: "e"})
+	b.do(SecureErase{Drive: "Disk.8", Way: Overwrite, Passes: 3, Task: "e"})
 	if _, err := m.NextData(0); err == nil {
 		t.Error("the drive holds data")
 	}
@@ -249,9 +249,9 @@ func TestErasing(t *testing.T) {
 		t.Errorf("drive = %+v, devices %d", b.drive("Disk.8"), len(b.View().Devices()))
 	}
 	b.refuse(SecureErase{Drive: "Disk.8"}, ErrBusy)
-	b.refuse(CancelJob{"e"}, ErrState)
+	b.refuse(CancelTask{"e"}, ErrState)
 	b.pass()
-	b.do(SecureErase{Drive: "Disk.8", Job: "f"})
+	b.do(SecureErase{Drive: "Disk.8", Task: "f"})
 	b.do(PullDrive{"Disk.8"})
 	if d := cmp.Diff([]string{"e", "fthe drive is gone"}, b.ended); d != "" {
 		t.Errorf("jobs ended (-want +got):\n%s", d)

@@ -186,7 +186,7 @@ func (s *step) forget(c *Controller) {
 	s.st.Ops = slices.DeleteFunc(s.st.Ops, func(o Op) bool {
 		fault := s.hopeless(c, &o)
 		if fault != "" {
-			s.done(o.Job, fault)
+			s.done(o.Task, fault)
 		}
 		return fault != ""
 	})

@@ -250,8 +250,8 @@ func (v View) Devices() []Device {
 // Works tells whether the work of a job is under way, or waits.
 func (v View) Works(job string) bool {
 	st := v.st.all()
-	return job != "" && (slices.ContainsFunc(st.Ops, func(o Op) bool { return o.Job == job }) ||
-		slices.ContainsFunc(st.Pending, func(p Pending) bool { return p.Job == job }))
+	return job != "" && (slices.ContainsFunc(st.Ops, func(o Op) bool { return o.Task == job }) ||
+		slices.ContainsFunc(st.Pending, func(p Pending) bool { return p.Task == job }))
 }
 
 // Shelf are the drives that were pulled and can be inserted again, oldest

@@ -1,0 +1,240 @@
+package bmc
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/event"
+)
+
+// OpenTask makes a task. The event TaskOpened tells its ID.
+type OpenTask struct {
+	Name    string
+	User    string // name of the account that asks
+	Account string // its ID
+	Request Request
+	Lasts   time.Duration // as far as who asks knows; 0: nobody does
+	Steps   bool          // what joins it ends with it, and it not before that
+	work    *Work         // that the BMC itself does
+}
+
+// Until is when the task is expected to end that begins at a time; zero when
+// nobody knows.
+func (c OpenTask) Until(at time.Time) time.Time {
+	if c.Lasts <= 0 {
+		return time.Time{}
+	}
+	return at.Add(c.Lasts)
+}
+
+func (c OpenTask) apply(b *BMC, now time.Time) ([]Event, error) {
+	j := b.forkTasks()
+	if len(j.List) >= maxTasks {
+		i := slices.IndexFunc(j.List, func(j Task) bool { return j.State.Ended() })
+		if i < 0 {
+			return nil, fmt.Errorf("%w: %d", ErrTooManyTasks, len(j.List))
+		}
+		j.List = slices.Delete(j.List, i, i+1)
+	}
+	task := Task{
+		ID: strconv.FormatUint(j.Next, 10), Name: c.Name, State: TaskNew,
+		User: c.User, Account: c.Account, Created: now, Request: c.Request, Work: c.work, Steps: c.Steps,
+	}
+	j.Next++
+	j.List = append(j.List, task)
+	b.st.Tasks = j
+	return []Event{TaskOpened{At: now, Task: task}}, nil
+}
+
+// RunTask tells that work has begun which no model does. Until may be zero when
+// nobody knows.
+type RunTask struct {
+	ID    string
+	Until time.Time
+}
+
+func (c RunTask) apply(b *BMC, now time.Time) ([]Event, error) {
+	return b.found(c.ID, b.running(event.Running{At: now, Task: c.ID, Until: c.Until}))
+}
+
+// maxResult bounds what a task answers, in bytes.
+const maxResult = 256 << 10
+
+// CloseTask ends a task whose work no model does.
+type CloseTask struct {
+	ID        string
+	Fault     string // for people, lower case; "" when it went well
+	Cancelled bool
+	Made      *event.Subject
+	Messages  []event.Note
+	Result    string // Task.Result
+}
+
+func (c CloseTask) apply(b *BMC, now time.Time) ([]Event, error) {
+	if len(c.Result) > maxResult {
+		c.Result, c.Fault = "", fmt.Sprintf("its result has %d bytes, and can have %d", len(c.Result), maxResult)
+	}
+	if c.Result != "" {
+		b.change(c.ID, now, func(j *Task) { j.Result = c.Result }) // told with its end
+	}
+	return b.found(c.ID, b.done(event.Done{
+		At: now, Task: c.ID, Fault: c.Fault, Cancelled: c.Cancelled, Made: c.Made, Messages: c.Messages,
+	}))
+}
+
+// CancelTask ends a task that was not begun, or whose work is the BMC's own. One that runs is Cancelling from
+// then on; whoever does its work sees that and closes it.
+type CancelTask struct{ ID string }
+
+func (c CancelTask) apply(b *BMC, now time.Time) ([]Event, error) {
+	j, ok := b.task(c.ID)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: task %s", ErrNotFound, c.ID)
+	case j.State.Ended():
+		return nil, fmt.Errorf("%w: %s", ErrEnded, c.ID)
+	case j.State == TaskNew || j.State == TaskPending || j.Work != nil:
+		return b.done(event.Done{At: now, Task: c.ID, Cancelled: true}), nil
+	}
+	return b.change(c.ID, now, func(j *Task) {
+		j.rest(now)
+		j.State = TaskCancelling
+	}), nil
+}
+
+// DeleteTask forgets a task that has ended.
+type DeleteTask struct{ ID string }
+
+func (c DeleteTask) apply(b *BMC, _ time.Time) ([]Event, error) {
+	j, ok := b.task(c.ID)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: task %s", ErrNotFound, c.ID)
+	case !j.State.Ended():
+		return nil, fmt.Errorf("%w: %s", ErrUnderWay, c.ID)
+	}
+	b.forget(func(j *Task) bool { return j.ID == c.ID })
+	return nil, nil
+}
+
+// DeleteEndedTasks forgets all tasks that have ended.
+type DeleteEndedTasks struct{}
+
+func (DeleteEndedTasks) apply(b *BMC, _ time.Time) ([]Event, error) {
+	b.forget(func(j *Task) bool { return j.State.Ended() })
+	return nil, nil
+}
+
+// DeliverTask tells that somebody was told how a task ended. With Now, nobody else
+// will be.
+type DeliverTask struct {
+	ID  string
+	Now bool
+}
+
+func (c DeliverTask) apply(b *BMC, now time.Time) ([]Event, error) {
+	j, ok := b.task(c.ID)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: task %s", ErrNotFound, c.ID)
+	case !j.State.Ended():
+		return nil, fmt.Errorf("%w: %s", ErrUnderWay, c.ID)
+	case j.Closed || !j.Delivered.IsZero() && !c.Now:
+		return nil, nil
+	}
+	all := b.forkTasks()
+	for i := range all.List {
+		if j := &all.List[i]; j.ID == c.ID {
+			j.Delivered = now
+			j.Closed = c.Now || b.keep().Delivered == 0
+		}
+	}
+	b.st.Tasks = all
+	return nil, nil
+}
+
+// SetKeep sets how long tasks are remembered.
+type SetKeep struct{ Keep }
+
+func (c SetKeep) apply(b *BMC, _ time.Time) ([]Event, error) {
+	j := b.forkTasks()
+	j.Keep = &c.Keep
+	b.st.Tasks = j
+	return nil, nil
+}
+
+// Orphans ends the tasks whose work has stopped with whoever did it: the lab, or
+// the BMC, has come up again. Works tells which tasks' work goes on.
+type Orphans struct{ Works func(task string) bool }
+
+func (c Orphans) apply(b *BMC, now time.Time) ([]Event, error) {
+	var evs []Event
+	b.endJobs(now)
+	for _, j := range b.st.Tasks.All() {
+		switch {
+		case j.State.Ended() || j.Work != nil:
+		case !c.Works(j.ID):
+			evs = append(evs, b.done(event.Done{
+				At: now, Task: j.ID, Fault: "it was interrupted by a restart", Cancelled: j.State == TaskCancelling,
+			})...)
+		case j.State == TaskInterrupted:
+			evs = append(evs, b.running(event.Running{At: now, Task: j.ID, Until: j.Until})...)
+		}
+	}
+	return evs, nil
+}
+
+// found is what was told of a task, or that there is none that is under way.
+func (b *BMC) found(id string, evs []Event) ([]Event, error) {
+	if evs == nil {
+		return nil, fmt.Errorf("%w: task %s that is under way", ErrNotFound, id)
+	}
+	return evs, nil
+}
+
+// nextTaskDeadline is when time next changes something about tasks; zero when it does
+// not.
+func (b *BMC) nextTaskDeadline() (first time.Time) {
+	keep := b.keep()
+	for _, j := range b.st.Tasks.All() {
+		if !j.State.Ended() {
+			continue
+		}
+		if keep.Ended > 0 {
+			first = sooner(first, j.Ended.Add(keep.Ended))
+		}
+		if !j.Closed && !j.Delivered.IsZero() {
+			first = sooner(first, j.Delivered.Add(keep.Delivered))
+		}
+	}
+	return first
+}
+
+// expireTasks forgets what need not be remembered any longer.
+func (b *BMC) expireTasks(now time.Time) {
+	keep := b.keep()
+	if keep.Ended > 0 {
+		b.forget(func(j *Task) bool { return j.State.Ended() && !now.Before(j.Ended.Add(keep.Ended)) })
+	}
+	expired := func(j Task) bool {
+		return !j.Closed && !j.Delivered.IsZero() && !now.Before(j.Delivered.Add(keep.Delivered))
+	}
+	if !slices.ContainsFunc(b.st.Tasks.All(), expired) {
+		return
+	}
+	all := b.forkTasks()
+	for i := range all.List {
+		all.List[i].Closed = all.List[i].Closed || expired(all.List[i])
+	}
+	b.st.Tasks = all
+}
+
+// sooner is the first of two times, of which zero means never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
