@@ -84,8 +84,8 @@ func differs(r *dialect.Record) string {
 		n    int
 		what string
 	}{
-		{len(r.Face.Moves), "addresses"}, {len(r.Face.Shapes), "shapes"}, {len(r.Face.Rules), "refusals"}, {len(r.Face.Shut), "absent"},
-		{len(r.Own.Resources), "resources of its own"}, {len(r.Own.Actions), "actions of its own"}, {len(r.Own.Writes), "properties of its own"},
+		{len(r.Presentation.URIMappings), "addresses"}, {len(r.Presentation.Transforms), "shapes"}, {len(r.Presentation.RejectRules), "refusals"}, {len(r.Presentation.Hidden), "absent"},
+		{len(r.OEM.Resources), "resources of its own"}, {len(r.OEM.Actions), "actions of its own"}, {len(r.OEM.WritableProperties), "properties of its own"},
 		{r.Hooks(), "hooks"},
 	} {
 		if x.n > 0 {
@@ -103,7 +103,7 @@ func dialectRows(r *dialect.Record) [][]string {
 	rows := [][]string{
 		{"DIALECT", r.Name}, {"vendor", r.Vendor}, {"product", r.Product}, {"Redfish", r.RedfishVersion},
 		{"system", "/redfish/v1/Systems/" + r.SystemID}, {"manager", "/redfish/v1/Managers/" + r.ManagerID}, {"chassis", "/redfish/v1/Chassis/" + r.ChassisID},
-		{"reset types", texts(r.ResetTypes)}, {"boot targets", texts(r.BootTargets)}, {"a redundant reset", string(r.Redundant)},
+		{"reset types", texts(r.ResetTypes)}, {"boot targets", texts(r.BootTargets)}, {"a redundant reset", string(r.RedundantReset)},
 	}
 	for _, s := range r.BMC.Slots {
 		rows = append(rows, []string{"virtual media", fmt.Sprintf("%s (%s): %s", s.ID, s.Name, strings.Join(s.Types, ", "))})
@@ -111,32 +111,32 @@ func dialectRows(r *dialect.Record) [][]string {
 	rows = append(rows, []string{"sessions", fmt.Sprintf("%d, for %v", r.BMC.Sessions, r.BMC.SessionTimeout)},
 		[]string{"accounts", fmt.Sprintf("%d, locked after %d failures for %v", r.BMC.Accounts.Most, r.BMC.Accounts.Policy.LockAfter, r.BMC.Accounts.Policy.LockFor)},
 		[]string{"logs", r.Logs.System + " of the system, " + r.Logs.Manager + " of the manager"})
-	if e := r.Protocol.ETags; len(e.Required) > 0 || e.Written != "" || e.Compared != "" {
-		rows = append(rows, []string{"ETags", strings.TrimSpace(fmt.Sprintf("%s %s required of %s", e.Written, e.Compared, or(strings.Join(e.Required, ", "), "nothing")))})
+	if e := r.Protocol.ETags; len(e.IfMatchRequired) > 0 || e.Format != "" || e.Comparison != "" {
+		rows = append(rows, []string{"ETags", strings.TrimSpace(fmt.Sprintf("%s %s required of %s", e.Format, e.Comparison, or(strings.Join(e.IfMatchRequired, ", "), "nothing")))})
 	}
-	for _, m := range r.Face.Moves {
+	for _, m := range r.Presentation.URIMappings {
 		rows = append(rows, []string{"moved", m.From + " is " + m.To})
 	}
-	for _, s := range r.Face.Shapes {
+	for _, s := range r.Presentation.Transforms {
 		var what []string
 		for _, d := range s.Set {
 			what = append(what, d.Path)
 		}
-		for _, d := range s.Drop {
+		for _, d := range s.Remove {
 			what = append(what, "no "+d)
 		}
-		rows = append(rows, []string{"shape of " + s.Of, strings.Join(what, ", ")})
+		rows = append(rows, []string{"shape of " + s.ResourceType, strings.Join(what, ", ")})
 	}
-	for _, u := range r.Face.Rules {
-		rows = append(rows, []string{"refuses", strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s", u.Of, u.Method, u.While, u.Says.Text)), " ")})
+	for _, u := range r.Presentation.RejectRules {
+		rows = append(rows, []string{"refuses", strings.Join(strings.Fields(fmt.Sprintf("%s %s %s: %s", u.ResourceType, u.Method, u.While, u.Message.Text)), " ")})
 	}
-	for _, s := range r.Face.Shut {
+	for _, s := range r.Presentation.Hidden {
 		rows = append(rows, []string{"has no", s})
 	}
-	for _, x := range r.Own.Resources {
-		rows = append(rows, []string{"has", x.At})
+	for _, x := range r.OEM.Resources {
+		rows = append(rows, []string{"has", x.URI})
 	}
-	for _, a := range r.Own.Actions {
+	for _, a := range r.OEM.Actions {
 		rows = append(rows, []string{"does", a.Name})
 	}
 	return rows

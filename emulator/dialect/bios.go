@@ -15,33 +15,33 @@ type BIOS struct {
 	// Held says that settings which come without an apply time are kept, and
 	// that no reset applies them before a client has said when: by a change that
 	// has an apply time, and which may have nothing else.
-	Held bool
+	WaitForApplyTime bool
 	// Task says that a change with an apply time is answered with a task, which
 	// ends when it was applied.
-	Task bool
-	Job  string // name of its job; "": "Apply BIOS settings"
+	TaskForApplyTime bool
+	TaskName         string // name of its job; "": "Apply BIOS settings"
 	// Takes is for how long POST waits while settings that have a task are
 	// applied.
-	Takes time.Duration
+	ApplyDuration time.Duration
 	// Lag is of how many settings the service knows that the BIOS does not, as the
 	// registry is newer: of those that are asked for the last, by name, are taken,
 	// and then not applied, of which @Redfish.Settings tells.
-	Lag   int
-	Times []firmware.ApplyTime // that the service offers; none: all
+	UnknownToBIOS int
+	ApplyTimes    []firmware.ApplyTime // that the service offers; none: all
 	// Whole says that the settings are shown with all attributes as they will be,
 	// not with those alone that wait.
-	Whole bool
+	SettingsShowAll bool
 	// Flat says that attributes stand in the resources themselves, as they did
 	// before there was a place for them.
-	Flat bool
+	FlatAttributes bool
 }
 
 // validateBIOS says what is wrong with it.
 func (r *Record) validateBIOS(need func(ok bool, field, fix string)) {
-	for _, t := range r.BIOS.Times {
+	for _, t := range r.BIOS.ApplyTimes {
 		need(slices.Contains(firmware.SettingsTimes, t), "BIOS.Times", fmt.Sprintf("%q: must be one of %v", t, firmware.SettingsTimes))
 	}
-	need(r.BIOS.Takes >= 0 && r.BIOS.Takes <= time.Hour, "BIOS.Takes", "must be 0 to an hour")
-	need(r.BIOS.Lag >= 0, "BIOS.Lag", "must not be negative")
-	need(!r.BIOS.Held || r.BIOS.Task, "BIOS.Task", "must be where Held is: nobody could have settings applied")
+	need(r.BIOS.ApplyDuration >= 0 && r.BIOS.ApplyDuration <= time.Hour, "BIOS.Takes", "must be 0 to an hour")
+	need(r.BIOS.UnknownToBIOS >= 0, "BIOS.Lag", "must not be negative")
+	need(!r.BIOS.WaitForApplyTime || r.BIOS.TaskForApplyTime, "BIOS.Task", "must be where Held is: nobody could have settings applied")
 }

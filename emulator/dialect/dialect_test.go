@@ -20,16 +20,16 @@ func TestGenericIsValid(t *testing.T) {
 
 func TestVendorsCommandsAreValid(t *testing.T) {
 	r := generic.Record
-	r.IPMI.Commands, r.IPMI.Info = idrac.Commands, idrac.Info
+	r.IPMI.OEMCommands, r.IPMI.OEMSystemInfo = idrac.Commands, idrac.Info
 	if err := r.Validate(); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []dialect.OEMCommand{
-		{NetFn: 0x06, Name: "a", Needs: 2}, {NetFn: 0x30, Needs: 2}, {NetFn: 0x30, Name: "a"},
-		{NetFn: 0x30, Name: "a", Needs: 2, Match: []byte{1}}, {NetFn: 0x30, Name: "a", Needs: 2, Gives: []dialect.OEMField{{}}},
-		{NetFn: 0x30, Name: "a", Needs: 2, Gives: []dialect.OEMField{{Value: "luck", Size: 2}}},
+		{NetFn: 0x06, Name: "a", Privilege: 2}, {NetFn: 0x30, Privilege: 2}, {NetFn: 0x30, Name: "a"},
+		{NetFn: 0x30, Name: "a", Privilege: 2, Prefix: []byte{1}}, {NetFn: 0x30, Name: "a", Privilege: 2, Response: []dialect.OEMField{{}}},
+		{NetFn: 0x30, Name: "a", Privilege: 2, Response: []dialect.OEMField{{Value: "luck", Size: 2}}},
 	} {
-		r.IPMI.Commands = []dialect.OEMCommand{bad}
+		r.IPMI.OEMCommands = []dialect.OEMCommand{bad}
 		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), "IPMI.Commands") {
 			t.Errorf("%+v is valid: %v", bad, err)
 		}
@@ -42,12 +42,12 @@ func TestValidateNamesTheField(t *testing.T) {
 		"RedfishVersion":     func(r *dialect.Record) { r.RedfishVersion = "" },
 		"SystemID":           func(r *dialect.Record) { r.SystemID = "" },
 		"ManagerID":          func(r *dialect.Record) { r.ManagerID = "" },
-		"Redundant":          func(r *dialect.Record) { r.Redundant = "shrug" },
+		"Redundant":          func(r *dialect.Record) { r.RedundantReset = "shrug" },
 		"BMC.SessionTimeout": func(r *dialect.Record) { r.BMC.SessionTimeout = time.Second },
 		"ResetTypes":         func(r *dialect.Record) { r.ResetTypes = nil },
 		`"Kick" is no reset`: func(r *dialect.Record) { r.ResetTypes = []machine.ResetKind{"Kick"} },
 		"BootTargets":        func(r *dialect.Record) { r.BootTargets = []machine.SourceKind{"Tape"} },
-		"Protocol.Sayings":   func(r *dialect.Record) { r.Protocol.Sayings = map[string]dialect.Saying{"X": {Key: "Y"}} },
+		"Protocol.Sayings":   func(r *dialect.Record) { r.Protocol.Messages = map[string]dialect.VendorMessage{"X": {Key: "Y"}} },
 		"BMC.Key":            func(r *dialect.Record) { r.BMC.Key = "wood" },
 		"BMC.Accounts.Most":  func(r *dialect.Record) { r.BMC.Accounts.Most = 0 },
 		"BMC.Accounts.Types": func(r *dialect.Record) { r.BMC.Accounts.Types = r.BMC.Accounts.Types[1:] },

@@ -18,30 +18,30 @@ type IPMI struct {
 	// the one without a name, which no Redfish account is.
 	FirstUser byte
 	// Suites are the cipher suites that are taken, best first (§22.15.2).
-	Suites []byte
+	CipherSuites []byte
 	// Insecure are those that the BMC could take and has switched off.
-	Insecure  []byte
-	Sessions  int           // open at most; 0 is 16
-	HalfOpen  int           // logins under way at most, of which the oldest make room; 0 is 16
-	Erase     time.Duration // that clearing the event log takes
-	Records   int           // bytes of sensor data records that clients may add; 0: they cannot write any (§33)
-	Strict    bool          // a power cycle or reset while off is refused (§28.3)
-	StrictOff bool          // to power off while off is refused (§28.3)
+	DisabledSuites      []byte
+	MaxSessions         int           // open at most; 0 is 16
+	MaxPendingLogins    int           // logins under way at most, of which the oldest make room; 0 is 16
+	ClearSELDuration    time.Duration // that clearing the event log takes
+	AddedSDRBytes       int           // bytes of sensor data records that clients may add; 0: they cannot write any (§33)
+	RejectResetWhileOff bool          // a power cycle or reset while off is refused (§28.3)
+	RejectOffWhileOff   bool          // to power off while off is refused (§28.3)
 	// Listed are the cipher suites that it says it takes; none: the truth
 	// (§22.15). Unlisted says that who asks for them has no answer.
-	Listed   []byte
-	Unlisted bool
-	Faults   IPMIFaults
+	AdvertisedSuites []byte
+	NoSuiteList      bool
+	Faults           IPMIFaults
 	// NoBoot are boot options that the BMC lacks (table 28-14).
-	NoBoot []byte
+	MissingBootOptions []byte
 	// Selectors are boot device selectors that stand for something else than by
 	// the book when the boot is to be by UEFI (table 28-14, boot flags).
-	Selectors map[byte]machine.SourceKind
+	EFIBootDevices map[byte]machine.SourceKind
 	// Advertised is the UDP port that clients are told to find serial over LAN
 	// at; 0 is that which they have reached.
-	Advertised uint16
-	Commands   []OEMCommand
-	Info       []OEMInfo
+	AdvertisedSOLPort uint16
+	OEMCommands       []OEMCommand
+	OEMSystemInfo     []OEMInfo
 }
 
 // IPMIFaults are what a BMC sends otherwise than IPMI has it, and for which
@@ -51,26 +51,26 @@ type IPMIFaults struct {
 	OpenSessPriv    bool // codes are made with the privilege of Open Session, not with that of RAKP 1 (§13.31)
 	IntegrityCheck  bool // RAKP 4 has an integrity check value even where the suite has none (§13.23)
 	SOLPayloadSizes bool // Activate Payload tells sizes of 0 (§24.1)
-	LongCode        bool // the code of RAKP 2 is followed by a byte that is none of it (§13.21)
+	LongAuthCode    bool // the code of RAKP 2 is followed by a byte that is none of it (§13.21)
 	// Padded makes codes and keys of names with 16 bytes, that of RAKP 3 of the
 	// name as it is and a role without the bit for lookup, those of suites with
 	// MD5 with 16 bytes of the password, and RAKP 4 by the suite's integrity
 	// algorithm; Open Session tells of the privilege that was asked for, be it
 	// none (§13.18 to §13.23).
-	Padded  bool
-	NoID    bool // packets of sessions of IPMI 1.5 have the session ID 0 (§13.6)
-	Swapped bool // and their sequence numbers have their highest byte first
-	BadCode bool // and their codes are wrong (§22.17.1)
-	BadSum  bool // the second checksum of what is answered in a session is wrong (§13.8)
+	PaddedKeys        bool
+	ZeroSessionID     bool // packets of sessions of IPMI 1.5 have the session ID 0 (§13.6)
+	BigEndianSequence bool // and their sequence numbers have their highest byte first
+	BadAuthCode       bool // and their codes are wrong (§22.17.1)
+	BadChecksum       bool // the second checksum of what is answered in a session is wrong (§13.8)
 	// Commits is how many writes of configuration are kept that come within
 	// Settling of one another; more are taken and lost. 0: all are kept.
-	Commits  int
-	Settling time.Duration
+	KeptWrites  int
+	WriteWindow time.Duration
 	// Discrete says that records of sensors with numbers say that they have
 	// states (§43.1).
-	Discrete bool
-	Foreign  bool // and records of sensors that they are another controller's
-	Unread   bool // sensors with numbers say that they are not scanned, and are (§35.14)
+	DiscreteReadings bool
+	ForeignOwner     bool // and records of sensors that they are another controller's
+	ScanningDisabled bool // sensors with numbers say that they are not scanned, and are (§35.14)
 }
 
 // validateIPMI says what is wrong with it.
@@ -79,30 +79,30 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	need(i.Manufacturer < 1<<20, "IPMI.Manufacturer", "must fit 20 bits (§20.1)")
 	need(i.Revision < 16, "IPMI.Revision", "must fit 4 bits (§20.1)")
 	need(i.FirstUser >= 1 && i.FirstUser <= 63, "IPMI.FirstUser", "must be 1 to 63")
-	need(i.Sessions >= 0 && i.Sessions <= 255, "IPMI.Sessions", "must be 0 to 255")
-	need(i.HalfOpen >= 0 && i.HalfOpen <= 256, "IPMI.HalfOpen", "must be 0 to 256")
-	need(i.Records >= 0 && i.Records < 1<<16, "IPMI.Records", "must be 0 to 65535")
-	need(i.Erase >= 0 && i.Erase <= time.Minute, "IPMI.Erase", "must be 0 to a minute")
-	need(i.Faults.Commits >= 0 && (i.Faults.Commits == 0 || i.Faults.Settling > 0), "IPMI.Faults.Commits", "must not be negative, and needs Settling")
-	for s, to := range i.Selectors {
+	need(i.MaxSessions >= 0 && i.MaxSessions <= 255, "IPMI.Sessions", "must be 0 to 255")
+	need(i.MaxPendingLogins >= 0 && i.MaxPendingLogins <= 256, "IPMI.HalfOpen", "must be 0 to 256")
+	need(i.AddedSDRBytes >= 0 && i.AddedSDRBytes < 1<<16, "IPMI.Records", "must be 0 to 65535")
+	need(i.ClearSELDuration >= 0 && i.ClearSELDuration <= time.Minute, "IPMI.Erase", "must be 0 to a minute")
+	need(i.Faults.KeptWrites >= 0 && (i.Faults.KeptWrites == 0 || i.Faults.WriteWindow > 0), "IPMI.Faults.Commits", "must not be negative, and needs Settling")
+	for s, to := range i.EFIBootDevices {
 		need(s < 16 && slices.Contains(machine.SourceKinds, to), "IPMI.Selectors", fmt.Sprintf("%d: must be 0 to 15, and a boot target", s))
 	}
-	for _, n := range i.NoBoot {
+	for _, n := range i.MissingBootOptions {
 		need(n <= 7, "IPMI.NoBoot", "must be 0 to 7 (table 28-14)")
 	}
-	need(len(i.Suites) > 0, "IPMI.Suites", "must not be empty")
-	for _, c := range i.Commands {
+	need(len(i.CipherSuites) > 0, "IPMI.Suites", "must not be empty")
+	for _, c := range i.OEMCommands {
 		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, "IPMI.Commands", c.Name+": NetFn must be one of OEMs' (§5.1)")
-		need(c.Name != "" && c.Needs >= 1 && c.Needs <= 5, "IPMI.Commands", c.Name+": Name and Needs must be there")
-		need(c.Least >= len(c.Match) && (c.Most < 0 || c.Most >= c.Least), "IPMI.Commands", c.Name+": Least and Most must count Match")
-		validateFields(c.Name, c.Gives, need)
+		need(c.Name != "" && c.Privilege >= 1 && c.Privilege <= 5, "IPMI.Commands", c.Name+": Name and Needs must be there")
+		need(c.MinLength >= len(c.Prefix) && (c.MaxLength < 0 || c.MaxLength >= c.MinLength), "IPMI.Commands", c.Name+": Least and Most must count Match")
+		validateFields(c.Name, c.Response, need)
 	}
-	for _, p := range i.Info {
+	for _, p := range i.OEMSystemInfo {
 		need(p.Param >= 0xc0, "IPMI.Info", "parameters of OEMs begin at C0h (table 22-16c)")
 		need(slices.Contains(oemTexts, p.Text), "IPMI.Info", fmt.Sprintf("parameter %02Xh: %q is no text of a server", p.Param, p.Text))
-		validateFields(fmt.Sprintf("parameter %02Xh", p.Param), p.Gives, need)
+		validateFields(fmt.Sprintf("parameter %02Xh", p.Param), p.Response, need)
 	}
-	for _, id := range slices.Concat(i.Suites, i.Insecure, i.Listed) {
+	for _, id := range slices.Concat(i.CipherSuites, i.DisabledSuites, i.AdvertisedSuites) {
 		need(id <= 17, "IPMI.Suites", "must be 0 to 17 (table 22-20)")
 	}
 }

@@ -2,72 +2,260 @@ package dialect
 
 import (
 	"fmt"
-	"regexp"
+	"net/url"
 	"slices"
+	"strings"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// OEMType is the type of an object that a vendor adds to resources, in their
-// property Oem (DSP0266, "OEM property format and content"). The service serves
-// a schema for it, without which clients can make nothing of the object.
-type OEMType struct {
-	Namespace  string // "AcmeSystem"
-	Version    string // "v1_0_0"
-	Name       string // of the type in its namespace: "System"
-	Properties []OEMProperty
+// OEM is what only this vendor's service has, beside what the standard's has
+// (DSP0266, "OEM extension"). It is carried out by the standard's means: what a
+// vendor's action does are requests to the tree, which no Rule of the Face
+// stands before. Where data cannot say it, a hook does; a dialect has ten at
+// most.
+type OEM struct {
+	Resources          []Resource
+	Actions            []Action
+	WritableProperties []WritableProperty
+	// Also are further addresses at which clients find what the tree has: From
+	// is theirs, To the tree's. No body shows them.
+	URIAliases []URIMapping
 }
 
-// OEMProperty is a property of such an object.
-type OEMProperty struct {
-	Name        string
-	Type        EdmType
-	Description string
-	Properties  []OEMProperty // of an EdmObject
+// IsEmpty says that a vendor has nothing of his own.
+func (o *OEM) IsEmpty() bool {
+	return len(o.Resources)+len(o.Actions)+len(o.WritableProperties)+len(o.URIAliases) == 0
 }
 
-// EdmType is a type of OData (CSDL 4.0, §4.4).
-type EdmType string
+// Resource is one that only this vendor's service has.
+type Resource struct {
+	// At is the pattern of its address, as clients see it. A variable stands for
+	// what it does in the tree: {task}, {slot}, {controller}.
+	URI  string
+	Type string // namespace, version, name: "AcmeJobs.v1_0_0.AcmeJobs"
+	Name string
+	// Like is the pattern of the address in the tree of the resource that it
+	// begins with, and without which it is not there. Addresses below that are
+	// told as being below this. "": it begins with nothing.
+	BasedOn string
+	Remove  []string
+	Set     []PropertyRule
+	Read    func(HookContext) map[string]any // hook: comes on top, when not nil
+	// Kept is the name of an object that is kept, and shown on top of all else.
+	// While nothing is kept under it the resource is not there; who deletes it,
+	// if Takes has DELETE, has it forgotten.
+	StoredAs string
+	// Changes are the paths of the properties that clients may write by PATCH,
+	// and which are kept: "ServerBoot/FirstBootDevice"; "Attributes/*" are all
+	// that Attributes shows.
+	Writable []string
+	// Takes are methods that go on to what it is like, of PATCH and DELETE: a
+	// PATCH with what Changes does not name.
+	PassedMethods []string
+	// Guarded says that it is changed only with If-Match.
+	RequiresIfMatch bool
+	// Allows are the values that properties of Changes take, by their paths; any
+	// for those that it does not have.
+	AllowableValues map[string][]string
+	Privilege       string // privilege for changing it; "": ConfigureManager
+}
 
-// The types that vendors' properties have.
+// Action is one that only this vendor's service has.
+type Action struct {
+	ResourceURI string // pattern of the address of the resource that shows it, as clients see it
+	// Name is what it stands under in Actions: "AcmeJobs.Clear". In a resource
+	// of the standard's that is in Actions/Oem.
+	Name string
+	// At is where it is posted to, behind the address of the resource; "" is
+	// /Actions/Name, in a resource of the standard's /Actions/Oem/Name, "/" the
+	// resource itself.
+	Target     string
+	Hidden     bool // no body shows it
+	Parameters []Parameter
+	Privilege  string // privilege; "": those of ConfigureManager
+	Effects    []Effect
+}
+
+// ParameterType is the JSON type of an input.
+type ParameterType string
+
+// The types.
 const (
-	EdmString  EdmType = "Edm.String"
-	EdmBoolean EdmType = "Edm.Boolean"
-	EdmInt64   EdmType = "Edm.Int64"
-	EdmDecimal EdmType = "Edm.Decimal"
-	EdmInstant EdmType = "Edm.DateTimeOffset"
-	EdmStrings EdmType = "Collection(Edm.String)"
-	EdmLink    EdmType = "Resource.Item" // to another resource
-	EdmObject  EdmType = "object"        // of a type that is called as the property is
+	StringParameter  ParameterType = "" // a string
+	IntegerParameter ParameterType = "integer"
+	BooleanParameter ParameterType = "boolean"
+	ObjectParameter  ParameterType = "object"
+	ArrayParameter   ParameterType = "array"
 )
 
-var edmTypes = []EdmType{EdmString, EdmBoolean, EdmInt64, EdmDecimal, EdmInstant, EdmStrings, EdmLink, EdmObject}
-
-var (
-	oemName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
-	oemVersion = regexp.MustCompile(`^v\d+_\d+_\d+$`)
-)
-
-// wrong says what is wrong with a type.
-func (t *OEMType) wrong() error {
-	switch {
-	case !oemName.MatchString(t.Namespace) || !oemName.MatchString(t.Name):
-		return fmt.Errorf("%q.%q: Namespace and Name must be letters and digits", t.Namespace, t.Name)
-	case !oemVersion.MatchString(t.Version):
-		return fmt.Errorf("%s: Version: must have the form v1_0_0", t.Namespace)
-	}
-	return wrongProperties(t.Namespace, t.Properties)
+// Parameter is a parameter of an action.
+type Parameter struct {
+	Name            string // "ShareParameters/Target" is one within an object
+	Type            ParameterType
+	Required        bool
+	AllowableValues []string // of a text, or of those of a list; none: any
+	Secret          bool
 }
 
-func wrongProperties(of string, all []OEMProperty) error {
-	for _, p := range all {
-		switch {
-		case !oemName.MatchString(p.Name) || !slices.Contains(edmTypes, p.Type):
-			return fmt.Errorf("%s: Properties: %q: must have a name of letters and digits and a type of OData", of, p.Name)
-		case (p.Type == EdmObject) != (len(p.Properties) > 0):
-			return fmt.Errorf("%s: Properties: %q: an object must have Properties, and nothing else may", of, p.Name)
-		}
-		if err := wrongProperties(of, p.Properties); err != nil {
-			return err
+// WritableProperty is a property of a vendor's own in a resource of the standard's, which
+// a PATCH sets.
+type WritableProperty struct {
+	ResourceType string // type of the resource, without version
+	URI          string // pattern of its address in the tree, as Move.From; "": anywhere
+	Path         string // "Oem/Acme/BootOnce"
+	Type         ParameterType
+	Effects      []Effect // "$" in a text is the value
+}
+
+// Effect is what a request of this vendor's does: of several the first whose
+// conditions hold. A request that none is for is refused.
+//
+// In the texts of Keep, Step and Body, "$" and "$A/B" alone are the value that
+// was sent, or that of its property, with its type; a property whose text that
+// is, and that was not sent, is left out. "=Name" alone is what is kept under a
+// name. {system}, {manager}, {chassis}, {self} and the variables of the address
+// are filled in anywhere, as are {$A/B} and {=Name}.
+type Effect struct {
+	When  map[string][]string // values that properties of the request have
+	While Condition
+	For   time.Duration
+	// Refuse ends it.
+	Reject *VendorMessage
+	Status int // of the answer; of Refuse 400, of others 0 is as the standard has it
+	// Keep is remembered by the BMC, by names; nil forgets.
+	Store map[string]any
+	// Leaves is after how many starts of the system the slot that the request is
+	// about is emptied; 0: whatever was said before goes on holding. -1 takes that
+	// back.
+	EjectAfterBoots int
+	Requests        []StandardRequest
+	// Job is the name of the job that carries out Steps; the answer is 202.
+	// What a step begins joins it: it ends when that has ended, too.
+	// "": they are carried out at once, and the first that fails is the answer.
+	Task         string
+	TaskDuration time.Duration // of the job, before its steps
+	// Body is that of the answer; nil: that of the last step, or, with Job, the
+	// task. With Job, {job} is filled in, too.
+	Body map[string]any
+	// Result is what reading the job's task, or its monitor, is answered when it
+	// has ended: JSON or, if it is a text, that text.
+	TaskResult any
+	// Do is the hook that says what to do, instead of all the rest.
+	Hook func(ActionCall) (Effect, error)
+}
+
+// StandardRequest is a request to the tree.
+type StandardRequest struct {
+	Method string // "PATCH", "POST", "DELETE"
+	URI    string // "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset"
+	Body   map[string]any
+}
+
+// HookContext is what a hook sees. It changes nothing of it.
+type HookContext struct {
+	Machine   *machine.View
+	BMC       *bmc.View
+	Now       time.Time         // of the lab
+	URI       string            // address of the resource
+	Variables map[string]string // variables of the address
+	Stored    map[string]any    // by names
+	// Tree reads a resource of the tree, whole; nil where there is none.
+	Standard func(address string) map[string]any
+}
+
+// ActionCall is what a hook of an action sees.
+type ActionCall struct {
+	HookContext
+	Body  map[string]any // of the request
+	Query url.Values     // of its address
+}
+
+// Rejection is the error by which a hook refuses a request.
+type Rejection struct {
+	Status  int // 0 is 400
+	Message VendorMessage
+	Args    []string
+}
+
+func (r *Rejection) Error() string {
+	return r.Message.Registry + "." + r.Message.Key + ": " + r.Message.Text
+}
+
+// Hooks counts the functions of a record.
+func (r *Record) Hooks() int {
+	n := 0
+	count := func(all []Effect) {
+		for _, e := range all {
+			if e.Hook != nil {
+				n++
+			}
 		}
 	}
-	return nil
+	for _, o := range r.OEM.Resources {
+		if o.Read != nil {
+			n++
+		}
+	}
+	for _, a := range r.OEM.Actions {
+		count(a.Effects)
+	}
+	for _, w := range r.OEM.WritableProperties {
+		count(w.Effects)
+	}
+	return n
+}
+
+// maxHooks is how many functions a dialect may have: what needs more is no
+// dialect.
+const maxHooks = 10
+
+var requestMethods = []string{"PATCH", "POST", "DELETE"}
+
+// validateOEM says what is wrong with what a vendor has of his own.
+func (r *Record) validateOEM(need func(ok bool, field, fix string)) {
+	pattern := func(field, p string) {
+		need(strings.HasPrefix(p, "/") && !strings.HasSuffix(p, "/"), field, fmt.Sprintf("%q must begin with a slash and not end with one", p))
+	}
+	says := func(field string, s *VendorMessage) {
+		need(s.Registry != "" && s.Key != "" && s.Text != "" && registryVersion.MatchString(s.Version), field, "must have a registry, its version, a key and a text")
+	}
+	effects := func(field string, all []Effect) {
+		need(len(all) > 0, field+".Does", "must not be empty")
+		for _, e := range all {
+			need(slices.Contains(conditions, e.While), field+".While", fmt.Sprintf("%q is no condition", e.While))
+			need(e.Hook == nil || len(e.Requests)+len(e.Store) == 0 && e.Task == "", field+".Do", "says all the rest")
+			need(e.TaskDuration == 0 && e.TaskResult == nil || e.Task != "", field+".Takes, Result", "needs Job")
+			if e.Reject != nil {
+				says(field+".Refuse", e.Reject)
+			}
+			for _, s := range e.Requests {
+				need(slices.Contains(requestMethods, s.Method), field+".Steps.Method", fmt.Sprintf("%q: must be one of %v", s.Method, requestMethods))
+				pattern(field+".Steps.At", s.URI)
+			}
+		}
+	}
+	need(r.Hooks() <= maxHooks, "Own", fmt.Sprintf("has %d hooks, must have %d at most", r.Hooks(), maxHooks))
+	for _, o := range r.OEM.Resources {
+		pattern("Own.Resources.At", o.URI)
+		need(strings.Count(o.Type, ".") <= 2 && o.Type != "", "Own.Resources.Type", o.URI+": must be a type, as AcmeJobs.v1_0_0.AcmeJobs is")
+		if o.BasedOn != "" {
+			pattern("Own.Resources.Like", o.BasedOn)
+		}
+	}
+	for _, a := range r.OEM.Actions {
+		pattern("Own.Actions.On", a.ResourceURI)
+		need(a.Name != "", "Own.Actions.Name", a.ResourceURI+": must not be empty")
+		effects("Own.Actions", a.Effects)
+	}
+	for _, w := range r.OEM.WritableProperties {
+		need(w.ResourceType != "" && w.Path != "", "Own.Writes", "must have Of and Path")
+		effects("Own.Writes", w.Effects)
+	}
+	for _, m := range r.OEM.URIAliases {
+		pattern("Own.Also.From", m.From)
+		pattern("Own.Also.To", m.To)
+	}
 }

@@ -7,31 +7,31 @@ import "slices"
 type OEMCommand struct {
 	NetFn, Cmd byte
 	Name       string
-	Needs      byte // privilege level, as it goes over the wire
+	Privilege  byte // privilege level, as it goes over the wire
 	// Match are bytes that the request begins with: of several commands with
 	// the same numbers it is the first that fits.
-	Match       []byte
-	Least, Most int  // bytes of the request, with Match; Most -1 is any number
-	Keeps       byte // number that the bytes behind Match are kept under; 0: they are not
-	Gives       []OEMField
+	Prefix               []byte
+	MinLength, MaxLength int  // bytes of the request, with Match; Most -1 is any number
+	StoreAs              byte // number that the bytes behind Match are kept under; 0: they are not
+	Response             []OEMField
 }
 
 // OEMInfo is a parameter that a vendor has added to Get System Info Parameters
 // (IPMI v2.0 rev 1.1, §22.14b).
 type OEMInfo struct {
-	Param byte
-	Text  OEMText    // in blocks, as the parameters of the standard are; or
-	NICs  bool       // a list of the server's network ports, read in pieces; or
-	Gives []OEMField // a record
+	Param    byte
+	Text     OEMText    // in blocks, as the parameters of the standard are; or
+	NICs     bool       // a list of the server's network ports, read in pieces; or
+	Response []OEMField // a record
 }
 
 // OEMField is a piece of an answer: bytes as they are, or a number, or what a
 // command has kept.
 type OEMField struct {
-	Bytes []byte
-	Value OEMValue
-	Size  int  // bytes of Value, the least first
-	Kept  byte // number; as long as nothing was kept, Bytes stands for it
+	Bytes  []byte
+	Value  OEMValue
+	Size   int  // bytes of Value, the least first
+	Stored byte // number; as long as nothing was kept, Bytes stands for it
 }
 
 // OEMText is a text of the server.
@@ -69,6 +69,6 @@ func validateFields(of string, fields []OEMField, need func(ok bool, field, fix 
 	for _, f := range fields {
 		need(slices.Contains(oemValues, f.Value), "IPMI.Commands", of+": "+string(f.Value)+" is no number of a server")
 		need(f.Value == "" || f.Size >= 1 && f.Size <= 4, "IPMI.Commands", of+": Size must be 1 to 4")
-		need(f.Value != "" || f.Kept != 0 || len(f.Bytes) > 0, "IPMI.Commands", of+": an empty field")
+		need(f.Value != "" || f.Stored != 0 || len(f.Bytes) > 0, "IPMI.Commands", of+": an empty field")
 	}
 }

@@ -5,12 +5,12 @@ package dialect
 type Tasks struct {
 	// Once says that who reads a task monitor whose operation has ended is the
 	// last who does: the monitor is gone with the answer.
-	Once bool
+	MonitorReadOnce bool
 	// Late is how many reads of a new task find that there is none.
-	Late int
+	MissingReads int
 	// Direct says that who asked for an operation is led to its task, not to its
 	// monitor: to read the task is answered 202 until it has ended, and then, where
 	// the operation has an answer of its own, with that. How long to wait the
 	// service does not say then.
-	Direct bool
+	LocationIsTask bool
 }

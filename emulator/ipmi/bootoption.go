@@ -35,7 +35,7 @@ var bootParameters = []bootParameter{
 }
 
 func hasBootParameter(x *exchange, n int) bool {
-	return n < len(bootParameters) && !slices.Contains(x.host.Dialect().IPMI.NoBoot, byte(n))
+	return n < len(bootParameters) && !slices.Contains(x.host.Dialect().IPMI.MissingBootOptions, byte(n))
 }
 
 // zeroed is a copy of b with zeros up to n bytes.
@@ -232,7 +232,7 @@ func bootDevice(flags byte) machine.SourceKind { return bootDevices[flags&flagsD
 
 // deviceOf is what a selector stands for to a vendor's BMC in a boot mode.
 func deviceOf(flags byte, mode machine.Mode, d *dialect.IPMI) machine.SourceKind {
-	if to, ok := d.Selectors[flags&flagsDevice>>2]; ok && mode == machine.UEFI {
+	if to, ok := d.EFIBootDevices[flags&flagsDevice>>2]; ok && mode == machine.UEFI {
 		return to
 	}
 	return bootDevice(flags)
@@ -250,7 +250,7 @@ func wrongFlags(d []byte) bool {
 // selectorOf is the selector that a target is told by.
 func selectorOf(target machine.SourceKind, mode machine.Mode, d *dialect.IPMI) byte {
 	for s := range byte(len(bootDevices)) { // in order
-		if is, ok := d.Selectors[s]; ok && is == target && mode == machine.UEFI {
+		if is, ok := d.EFIBootDevices[s]; ok && is == target && mode == machine.UEFI {
 			return s
 		}
 	}

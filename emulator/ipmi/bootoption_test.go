@@ -27,14 +27,14 @@ func (h *host) writes(t *testing.T, data string) {
 
 func TestAVendorLacksABootOption(t *testing.T) {
 	h := newHost(t)
-	h.d.IPMI.NoBoot = []byte{3}
+	h.d.IPMI.MissingBootOptions = []byte{3}
 	exchanges{{"clearing", "03 1f", 0x80, ""}, {"flags", "05 80 04 00 00 00", Done, ""}}.try(t, h, wire.Chassis, setBoot)
 	exchanges{{"clearing", "03 00 00", 0x80, ""}, {"flags", "05 00 00", Done, "01 05 80 04 00 00 00"}}.try(t, h, wire.Chassis, getBoot)
 }
 
 func TestAVendorHasItsOwnSelectors(t *testing.T) {
 	h := newHost(t)
-	h.d.IPMI.Selectors = map[byte]machine.SourceKind{0x2: machine.None, 0x9: machine.Hdd}
+	h.d.IPMI.EFIBootDevices = map[byte]machine.SourceKind{0x2: machine.None, 0x9: machine.Hdd}
 	for _, tt := range []struct {
 		name, flags string
 		want        machine.SourceKind

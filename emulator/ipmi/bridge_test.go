@@ -248,7 +248,7 @@ func TestMessagesForSystemSoftware(t *testing.T) {
 
 func TestFirewallTellsWhatThereIs(t *testing.T) {
 	h := newHost(t)
-	h.d.IPMI.Records = 1 // so that all are known
+	h.d.IPMI.AddedSDRBytes = 1 // so that all are known
 	exchanges{{"no such channel", "03", BadField, ""}, {"reserved", "1e", BadField, ""}}.try(t, h, wire.App, 0x09)
 	code, got := ask(t, h, wire.App, 0x09, ownChannel)
 	if code != Done || len(got) != 17 {

@@ -154,9 +154,9 @@ func chassisControl(x *exchange) error {
 	err := x.do(machine.Reset{Kind: c.kind})
 	v := x.machine()
 	switch {
-	case !errors.Is(err, machine.ErrPower) || x.host.Dialect().IPMI.Strict && c.wanted == nil:
+	case !errors.Is(err, machine.ErrPower) || x.host.Dialect().IPMI.RejectResetWhileOff && c.wanted == nil:
 		return err
-	case x.host.Dialect().IPMI.StrictOff && c.kind == machine.ForceOff && v.Power == machine.PowerOff:
+	case x.host.Dialect().IPMI.RejectOffWhileOff && c.kind == machine.ForceOff && v.Power == machine.PowerOff:
 		return err
 	case slices.Contains(c.wanted, v.Power) && !(v.Power == machine.PoweringOff && v.Again):
 		return nil

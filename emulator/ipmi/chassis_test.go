@@ -85,7 +85,7 @@ func TestChassisControlIsTheButtonOfRedfish(t *testing.T) {
 	} {
 		h := tt.at(t)
 		h.boots = true
-		h.d.IPMI.Strict = tt.strict
+		h.d.IPMI.RejectResetWhileOff = tt.strict
 		if code, got := ask(t, h, wire.Chassis, 0x02, tt.data); code != tt.code || len(got) != 0 {
 			t.Errorf("%s = %v [% x], want %v", tt.name, code, got, tt.code)
 		}

@@ -9,7 +9,7 @@ import (
 
 func TestCommandsNeedTheirPrivilegeAndLength(t *testing.T) {
 	h := newHost(t)
-	h.d.IPMI.Records = 1 // so that all are known
+	h.d.IPMI.AddedSDRBytes = 1 // so that all are known
 	for _, row := range commands() {
 		fill := func(n int) []byte {
 			data := make([]byte, n)

@@ -23,13 +23,13 @@ type commits struct {
 // before.
 func (x *exchange) lost(row *command) bool {
 	f := &x.host.Dialect().IPMI.Faults
-	if f.Commits == 0 || !writes[place{fn: row.fn, cmd: row.cmd}] {
+	if f.KeptWrites == 0 || !writes[place{fn: row.fn, cmd: row.cmd}] {
 		return false
 	}
 	c := &x.side.commits
-	if c.last.IsZero() || x.now.Sub(c.last) >= f.Settling {
+	if c.last.IsZero() || x.now.Sub(c.last) >= f.WriteWindow {
 		c.n = 0
 	}
 	c.n, c.last = c.n+1, x.now
-	return c.n > f.Commits
+	return c.n > f.KeptWrites
 }

@@ -10,7 +10,7 @@ import (
 func TestWritesAreLostThatComeAtOnce(t *testing.T) {
 	h := newHost(t)
 	d := *h.d
-	d.IPMI.Faults.Commits, d.IPMI.Faults.Settling = 2, time.Second
+	d.IPMI.Faults.KeptWrites, d.IPMI.Faults.WriteWindow = 2, time.Second
 	h.d = &d
 	write := func(data ...byte) {
 		t.Helper()

@@ -181,7 +181,7 @@ func (s *Service) side(h Host) *side {
 
 // fresh makes the side that of a BMC that has just come up.
 func (sd *side) fresh(random io.Reader) {
-	sd.table = session.New(session.Config{Open: sd.host.Dialect().IPMI.Sessions, Half: sd.host.Dialect().IPMI.HalfOpen, Rand: random})
+	sd.table = session.New(session.Config{Open: sd.host.Dialect().IPMI.MaxSessions, Half: sd.host.Dialect().IPMI.MaxPendingLogins, Rand: random})
 	sd.scratch = scratch{}
 	sd.look()
 }

@@ -65,7 +65,7 @@ const (
 
 // suiteEntries are the suites that can be enabled, in the order of their
 // numbers.
-func suiteEntries(h Host) []byte { return slices.Sorted(slices.Values(h.Dialect().IPMI.Suites)) }
+func suiteEntries(h Host) []byte { return slices.Sorted(slices.Values(h.Dialect().IPMI.CipherSuites)) }
 
 // nibble is where the limit of a suite is; -1: it has none of its own.
 // ipmitool takes the limits to be in the order of the suites' numbers, from 0
@@ -97,7 +97,7 @@ func suiteLimits(h Host, set []byte) []byte {
 		return set
 	}
 	b := make([]byte, 8)
-	for _, id := range h.Dialect().IPMI.Suites {
+	for _, id := range h.Dialect().IPMI.CipherSuites {
 		if at := nibble(id); at >= 0 {
 			b[at/2] |= byte(wire.Administrator) << (at % 2 * 4)
 		}

@@ -217,7 +217,7 @@ func TestAnswersAreAsLongAsSpecified(t *testing.T) {
 		}
 		told[at] = true
 		h := newHost(t) // what one does the next does not see
-		h.d.IPMI.Records = 1 << 10
+		h.d.IPMI.AddedSDRBytes = 1 << 10
 		if l.fn == wire.Storage && (l.cmd == 0x43 || l.cmd == 0x46) {
 			_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, "00000200000000200004013001ffffff")...)
 		}

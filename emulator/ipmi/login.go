@@ -96,12 +96,12 @@ func cipherSuites(x *exchange) error {
 		return BadField
 	}
 	is := &x.host.Dialect().IPMI
-	if x.silent = is.Unlisted; x.silent {
+	if x.silent = is.NoSuiteList; x.silent {
 		return nil
 	}
 	var all []byte
 	bySuite := x.data[2]&0x80 != 0
-	suites := is.Listed
+	suites := is.AdvertisedSuites
 	if len(suites) == 0 {
 		for _, s := range x.side.realm.Suites() {
 			suites = append(suites, s.ID)

@@ -15,14 +15,14 @@ import (
 // record has none. What the vendor says of it is all there is: no handler here
 // knows any vendor.
 func oemCommand(h Host, req *wire.Request) *command {
-	all := h.Dialect().IPMI.Commands
+	all := h.Dialect().IPMI.OEMCommands
 	for i := range all {
 		c := &all[i]
-		if wire.NetFn(c.NetFn) != req.NetFn || c.Cmd != req.Cmd || !bytes.HasPrefix(req.Data, c.Match) {
+		if wire.NetFn(c.NetFn) != req.NetFn || c.Cmd != req.Cmd || !bytes.HasPrefix(req.Data, c.Prefix) {
 			continue
 		}
 		return &command{
-			fn: req.NetFn, cmd: req.Cmd, name: c.Name, needs: wire.Privilege(c.Needs), least: c.Least, most: c.Most, acts: c.Keeps != 0,
+			fn: req.NetFn, cmd: req.Cmd, name: c.Name, needs: wire.Privilege(c.Privilege), least: c.MinLength, most: c.MaxLength, acts: c.StoreAs != 0,
 			run: func(x *exchange) error { return oemRun(x, c) },
 		}
 	}
@@ -30,20 +30,20 @@ func oemCommand(h Host, req *wire.Request) *command {
 }
 
 func oemRun(x *exchange, c *dialect.OEMCommand) error {
-	if c.Keeps != 0 {
-		w := bmc.Written{Table: oemTable, Param: c.Keeps, Data: x.data[len(c.Match):]}
+	if c.StoreAs != 0 {
+		w := bmc.Written{Table: oemTable, Param: c.StoreAs, Data: x.data[len(c.Prefix):]}
 		if _, err := x.tell(bmc.Write{Written: w}); err != nil {
 			return err
 		}
 	}
-	return oemGive(x, c.Gives)
+	return oemGive(x, c.Response)
 }
 
 // oemGive puts the fields of an answer.
 func oemGive(x *exchange, fields []dialect.OEMField) error {
 	for _, f := range fields {
-		switch kept := x.bmc().Channel.Read(oemTable, f.Kept, 0); {
-		case f.Kept != 0 && kept != nil:
+		switch kept := x.bmc().Channel.Read(oemTable, f.Stored, 0); {
+		case f.Stored != 0 && kept != nil:
 			x.put(kept...)
 		case f.Value != "":
 			n := oemValues[f.Value](x)
@@ -94,7 +94,7 @@ type oemParameter dialect.OEMInfo
 
 // oemInfo is the vendor's parameter with that number; nil when there is none.
 func oemInfo(x *exchange, param byte) *oemParameter {
-	all := x.host.Dialect().IPMI.Info
+	all := x.host.Dialect().IPMI.OEMSystemInfo
 	for i := range all {
 		if all[i].Param == param {
 			return (*oemParameter)(&all[i])
@@ -112,7 +112,7 @@ func (p *oemParameter) get(x *exchange) error {
 	case p.NICs:
 		return oemNICs(x)
 	case p.Text == "":
-		return oemGive(x, p.Gives)
+		return oemGive(x, p.Response)
 	}
 	text, set := encodeInfo(oemTexts[p.Text](x)), int(x.data[2])
 	if set >= len(text)/infoBlock {

@@ -16,14 +16,14 @@ func vendor(t *testing.T) *host {
 	t.Helper()
 	h := newHost(t)
 	d := *h.d
-	d.IPMI.Commands = []dialect.OEMCommand{
-		{NetFn: 0x30, Cmd: 1, Name: "Get Mode", Needs: 2, Gives: []dialect.OEMField{{Kept: 1, Bytes: []byte{7, 8}}}},
-		{NetFn: 0x30, Cmd: 2, Name: "Set Mode", Needs: 4, Match: []byte{0xaa}, Least: 3, Most: 3, Keeps: 1},
-		{NetFn: 0x30, Cmd: 3, Name: "Get Power", Needs: 3, Gives: []dialect.OEMField{{Value: dialect.OEMPower, Size: 2}, {Bytes: []byte{0xee}}}},
-		{NetFn: 0x30, Cmd: 3, Name: "never", Needs: 3, Gives: []dialect.OEMField{{Bytes: []byte{1}}}},
+	d.IPMI.OEMCommands = []dialect.OEMCommand{
+		{NetFn: 0x30, Cmd: 1, Name: "Get Mode", Privilege: 2, Response: []dialect.OEMField{{Stored: 1, Bytes: []byte{7, 8}}}},
+		{NetFn: 0x30, Cmd: 2, Name: "Set Mode", Privilege: 4, Prefix: []byte{0xaa}, MinLength: 3, MaxLength: 3, StoreAs: 1},
+		{NetFn: 0x30, Cmd: 3, Name: "Get Power", Privilege: 3, Response: []dialect.OEMField{{Value: dialect.OEMPower, Size: 2}, {Bytes: []byte{0xee}}}},
+		{NetFn: 0x30, Cmd: 3, Name: "never", Privilege: 3, Response: []dialect.OEMField{{Bytes: []byte{1}}}},
 	}
-	d.IPMI.Info = []dialect.OEMInfo{
-		{Param: 0xc5, Text: dialect.OEMSerial}, {Param: 0xda, NICs: true}, {Param: 0xdd, Gives: []dialect.OEMField{{Bytes: []byte{0x20}}}},
+	d.IPMI.OEMSystemInfo = []dialect.OEMInfo{
+		{Param: 0xc5, Text: dialect.OEMSerial}, {Param: 0xda, NICs: true}, {Param: 0xdd, Response: []dialect.OEMField{{Bytes: []byte{0x20}}}},
 	}
 	must(t, d.Validate())
 	h.d = &d

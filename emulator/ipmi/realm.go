@@ -23,7 +23,7 @@ var _ session.Faulty = realm{}
 // Faults implements session.Faulty.
 func (r realm) Faults() session.Faults {
 	f := &r.host.Dialect().IPMI.Faults
-	return session.Faults{OpenRole: f.OpenSessPriv, Code: f.IntegrityCheck, Long: f.LongCode, Padded: f.Padded, NoID: f.NoID, Swapped: f.Swapped, Wrong: f.BadCode}
+	return session.Faults{OpenRole: f.OpenSessPriv, Code: f.IntegrityCheck, Long: f.LongAuthCode, Padded: f.PaddedKeys, NoID: f.ZeroSessionID, Swapped: f.BigEndianSequence, Wrong: f.BadAuthCode}
 }
 
 // GUID implements session.Realm. It is the UUID that SMBIOS and Redfish have,
@@ -56,7 +56,7 @@ func (r realm) KG() []byte {
 func (r realm) Suites() []session.Suite {
 	var out []session.Suite
 	limits, most := r.host.BMC().Channel.Suites, r.Limit()
-	for _, id := range r.host.Dialect().IPMI.Suites {
+	for _, id := range r.host.Dialect().IPMI.CipherSuites {
 		if limit := min(suiteLimit(limits, id), most); limit > 0 {
 			out = append(out, session.Suite{ID: id, Limit: limit})
 		}

@@ -49,7 +49,7 @@ func repositoryInfo(x *exchange) error {
 	const canAllocate, canReserve, canAddParts, canDelete, writable = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 5
 	added, erased := x.repository().made, uint32(unspecifiedTime)
 	can := byte(canAllocate | canReserve)
-	if x.host.Dialect().IPMI.Records > 0 {
+	if x.host.Dialect().IPMI.AddedSDRBytes > 0 {
 		can |= canAddParts | canDelete | writable
 	}
 	if w := x.bmc().Records; w != nil {
@@ -108,10 +108,10 @@ func (x *exchange) readSDR(all [][]byte, held reservation) error {
 	}
 	rec := all[at]
 	faults := &x.host.Dialect().IPMI.Faults
-	if faults.Discrete {
+	if faults.DiscreteReadings {
 		rec = sdr.Discrete(rec)
 	}
-	if faults.Foreign {
+	if faults.ForeignOwner {
 		rec = sdr.Foreign(rec)
 	}
 	if count == 0xff {

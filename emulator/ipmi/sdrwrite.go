@@ -18,7 +18,7 @@ var sdrWriting = []command{
 	{fn: wire.Storage, cmd: 0x27, name: "Clear SDR Repository", needs: wire.Operator, least: 6, most: 6, acts: true, when: takesRecords, run: clearSDRs},
 }
 
-func takesRecords(d *dialect.Record) bool { return d.IPMI.Records > 0 }
+func takesRecords(d *dialect.Record) bool { return d.IPMI.AddedSDRBytes > 0 }
 
 // maxSDR is how long a record can be, in bytes (§33.10).
 const maxSDR = 64
@@ -43,7 +43,7 @@ func (x *exchange) records() [][]byte {
 
 // room is how much can be added, in bytes.
 func (x *exchange) room() int {
-	left := x.host.Dialect().IPMI.Records
+	left := x.host.Dialect().IPMI.AddedSDRBytes
 	if w := x.bmc().Records; w != nil {
 		left -= w.Size()
 	}
@@ -70,7 +70,7 @@ func (x *exchange) addRecordOf(data []byte) error {
 	}
 	rec := bytes.Clone(data)
 	rec[0], rec[1] = byte(id), byte(id>>8)
-	if _, err := x.tell(bmc.AddSensorRecord{SensorRecord: bmc.SensorRecord{ID: id, Bytes: rec}, Room: x.host.Dialect().IPMI.Records}); err != nil {
+	if _, err := x.tell(bmc.AddSensorRecord{SensorRecord: bmc.SensorRecord{ID: id, Bytes: rec}, Room: x.host.Dialect().IPMI.AddedSDRBytes}); err != nil {
 		return err
 	}
 	x.side.repositoryReserved.next()

@@ -15,7 +15,7 @@ func TestRecordsAreWritten(t *testing.T) {
 	for cmd, data := range map[byte]string{0x24: "0000510000", 0x25: "00000000000100", 0x26: "00000100", 0x27: "0000434c52aa"} {
 		exchanges{{"where that cannot be", data, Unknown, ""}}.try(t, h, wire.Storage, cmd)
 	}
-	h.d.IPMI.Records = 100
+	h.d.IPMI.AddedSDRBytes = 100
 	n := len(repositoryOf(h.Machine().Profile).records)
 	record := func(id int) string { return hex16(id) + "51c007 4d4c00 01020304" }
 	count := func(step string, records, free int, added bool) {
@@ -79,7 +79,7 @@ func TestCommandsThatABMCHasNotAreNotToldOf(t *testing.T) {
 	h := newHost(t)
 	const add = 0x24
 	for _, room := range []int{0, 1} {
-		h.d.IPMI.Records = room
+		h.d.IPMI.AddedSDRBytes = room
 		code, got := ask(t, h, wire.App, 0x0a, 0x0e, byte(wire.Storage), 0)
 		if code != Done || len(got) != 16 || got[add/8]&(1<<(add%8)) == 0 != (room > 0) { // a bit that is set is a command that is not there
 			t.Errorf("room for %d: %v % x", room, code, got)

@@ -323,7 +323,7 @@ func clearSEL(x *exchange) error {
 		if _, err := x.tell(bmc.ClearLog{Book: bmc.EventLog, Mark: true}); err != nil {
 			return err
 		}
-		s.erased, s.eraser, s.reserved = x.now.Add(x.host.Dialect().IPMI.Erase), reservation, false
+		s.erased, s.eraser, s.reserved = x.now.Add(x.host.Dialect().IPMI.ClearSELDuration), reservation, false
 	}
 	if x.erasing() {
 		x.put(0)

@@ -159,7 +159,7 @@ func TestSELEntriesAreDeleted(t *testing.T) {
 
 func TestSELIsCleared(t *testing.T) {
 	h := newHost(t)
-	h.d.IPMI.Erase = time.Second
+	h.d.IPMI.ClearSELDuration = time.Second
 	ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	const clr = " 43 4c 52 "
 	exchanges{{"without reservation", "00 00" + clr + "aa", NoReserved, ""}, {"progress without", "00 00" + clr + "00", NoReserved, ""}}.try(t, h, wire.Storage, 0x47)

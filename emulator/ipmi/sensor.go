@@ -214,7 +214,7 @@ func (x *exchange) flags(s *sensor, reads bool) byte {
 			out &^= scanningOn
 		}
 	}
-	if s.numeric != nil && x.host.Dialect().IPMI.Faults.Unread {
+	if s.numeric != nil && x.host.Dialect().IPMI.Faults.ScanningDisabled {
 		out &^= scanningOn
 	}
 	if !reads {

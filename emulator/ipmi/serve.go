@@ -223,7 +223,7 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 		return
 	}
 	body := req.AppendResponse(nil, byte(code), named(&req, x.out))
-	if got.Session != nil && x.host.Dialect().IPMI.Faults.BadSum {
+	if got.Session != nil && x.host.Dialect().IPMI.Faults.BadChecksum {
 		body[len(body)-1]++
 	}
 	if got.Session != nil && x.more == nil { // what follows would be missed

@@ -138,7 +138,7 @@ func payloadInstance(x *exchange) error {
 // usualSOLPort is where clients find serial over LAN if nobody has set another
 // port: that which they have reached, unless something on the way maps ports.
 func (x *exchange) usualSOLPort() uint16 {
-	return cmp.Or(x.host.Dialect().IPMI.Advertised, x.at.Port())
+	return cmp.Or(x.host.Dialect().IPMI.AdvertisedSOLPort, x.at.Port())
 }
 
 // payloadSupport is §24.8: IPMI messages, SOL, and the six of the handshake.

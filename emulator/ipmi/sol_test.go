@@ -132,7 +132,7 @@ func TestPayloadCommands(t *testing.T) {
 		t.Errorf("a user that may activates: %v, % x, want port 1623", code, b)
 	}
 	d := *h.d
-	d.IPMI.Advertised = 7623
+	d.IPMI.AdvertisedSOLPort = 7623
 	h.d = &d
 	for port, want := range map[byte][]byte{1: {0x11, 0x57, 0x06}, 0: {0x11, 0xc7, 0x1d}} { // 1623 where it is set, else 7623
 		s.Port = uint16(port) * 1623

@@ -187,7 +187,7 @@ func (l *Lab) admit(tcp *net.TCPConn) net.Conn {
 
 // sort gives away a connection to a BMC that speaks without TLS; nil then.
 func (l *Lab) sort(c *bmcConn, x door) net.Conn {
-	if !l.hosts[x.host].Dialect().Protocol.Plain || x.plain {
+	if !l.hosts[x.host].Dialect().Protocol.PlainHTTP || x.plain {
 		return c
 	}
 	if !l.plain.hand(c) {

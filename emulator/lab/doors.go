@@ -259,7 +259,7 @@ func (l *Lab) listenWeb(at netip.AddrPort) (io.Closer, error) {
 
 // unsecured answers a request that came without TLS.
 func (l *Lab) unsecured(w http.ResponseWriter, r *http.Request) {
-	if h := l.reached(r); h != nil && h.Dialect().Protocol.Plain {
+	if h := l.reached(r); h != nil && h.Dialect().Protocol.PlainHTTP {
 		l.ServeHTTP(w, r)
 		return
 	}

@@ -332,10 +332,10 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer to a PATCH.
 func (l *Lab) answer(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPatch {
-		if h := l.reached(r); h != nil && h.Dialect().Protocol.Slow > 0 {
+		if h := l.reached(r); h != nil && h.Dialect().Protocol.PatchDelay > 0 {
 			work := &flight{lab: l, leave: l.clock.Enter()}
 			defer func() { work.Rest() }()
-			l.faults.server.Late(w, r, h.Dialect().Protocol.Slow, work)
+			l.faults.server.Late(w, r, h.Dialect().Protocol.PatchDelay, work)
 			return
 		}
 	}

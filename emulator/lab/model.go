@@ -91,16 +91,16 @@ func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 func speaking(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
 	own := *r
 	if len(i.Suites) > 0 {
-		own.IPMI.Suites = nil
+		own.IPMI.CipherSuites = nil
 	}
 	for _, n := range i.Suites {
 		id := byte(n)
-		if !slices.Contains(r.IPMI.Suites, id) && !slices.Contains(r.IPMI.Insecure, id) {
-			return nil, fmt.Errorf("suites: %d: this BMC has %v and, if asked, %v", n, numbers(r.IPMI.Suites), numbers(r.IPMI.Insecure))
+		if !slices.Contains(r.IPMI.CipherSuites, id) && !slices.Contains(r.IPMI.DisabledSuites, id) {
+			return nil, fmt.Errorf("suites: %d: this BMC has %v and, if asked, %v", n, numbers(r.IPMI.CipherSuites), numbers(r.IPMI.DisabledSuites))
 		}
-		own.IPMI.Suites = append(own.IPMI.Suites, id)
+		own.IPMI.CipherSuites = append(own.IPMI.CipherSuites, id)
 	}
-	own.IPMI.Advertised = uint16(i.AdvertisedPort)
+	own.IPMI.AdvertisedSOLPort = uint16(i.AdvertisedPort)
 	own.BMC.Channel.Key, own.BMC.Channel.AuthTypes = i.Key(), i.AuthTypes()
 	return &own, own.Validate()
 }

@@ -18,16 +18,16 @@ import (
 // A job of a vendor's own waits in the lab's time, be that one that stands or
 // one that jumps, can be called off, and has failed when the lab ends meanwhile.
 func TestAVendorsJobWaitsInTheLabsTime(t *testing.T) {
-	own := dialect.Own{Actions: []dialect.Action{{
-		On: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",
-		Does: []dialect.Effect{{Job: "later", Takes: time.Hour, Steps: []dialect.Step{
-			{Method: "PATCH", At: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "late"}}}}},
+	own := dialect.OEM{Actions: []dialect.Action{{
+		ResourceURI: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",
+		Effects: []dialect.Effect{{Task: "later", TaskDuration: time.Hour, Requests: []dialect.StandardRequest{
+			{Method: "PATCH", URI: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "late"}}}}},
 	}}}
 	begin := func(t *testing.T, l *Lab) *Host {
 		t.Helper()
 		h := l.hosts[0]
 		record := *h.Dialect()
-		record.Own = own
+		record.OEM = own
 		if err := record.Validate(); err != nil {
 			t.Fatal(err)
 		}

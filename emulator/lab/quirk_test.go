@@ -34,7 +34,7 @@ func TestQuirksOfARackAndThoseThatAreSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := l.Hosts()[0], l.Hosts()[1]
-	if a.Dialect() != b.Dialect() || len(a.Dialect().Face.Rules) != 2 {
+	if a.Dialect() != b.Dialect() || len(a.Dialect().Presentation.RejectRules) != 2 {
 		t.Errorf("hosts of a group do not share a record of two rules")
 	}
 	if err := a.SetQuirks([]quirk.Setting{{ID: "no-sessions"}}); err != nil {
@@ -59,7 +59,7 @@ func TestQuirksOfARackAndThoseThatAreSet(t *testing.T) {
 	if got := texts(l.Hosts()[0]); got != "no-sessions" {
 		t.Errorf("after a restart the first host has %q", got)
 	}
-	if got := texts(l.Hosts()[1]); got != "" || len(l.Hosts()[1].Dialect().Face.Rules) != 0 {
+	if got := texts(l.Hosts()[1]); got != "" || len(l.Hosts()[1].Dialect().Presentation.RejectRules) != 0 {
 		t.Errorf("after a restart the second host has %q", got)
 	}
 }

@@ -136,23 +136,23 @@ func TestResetChangesPower(t *testing.T) {
 	}
 	// Between two steps the machine settles.
 	tests := []struct {
-		policy dialect.Redundant
+		policy dialect.RedundantReset
 		steps  []step
 	}{
-		{dialect.Accept, []step{
+		{dialect.AcceptRedundant, []step{
 			{"ForceOff", 204, "", "Off"}, {"GracefulShutdown", 204, "", "Off"}, {"ForceRestart", 409, "ChassisPowerStateOnRequired", "Off"},
 			{"Nmi", 409, "ChassisPowerStateOnRequired", "Off"}, {"On", 204, "", "PoweringOn"}, {"On", 204, "", "On"}, {"ForceOn", 204, "", "On"},
 			{"Nmi", 204, "", "On"}, {"ForceRestart", 204, "", "On"}, {"PowerCycle", 204, "", "PoweringOff"}, {"ForceOff", 204, "", "PoweringOff"},
 			{"PushPowerButton", 204, "", "PoweringOn"},
 		}},
-		{dialect.Refuse, []step{
+		{dialect.RejectRedundant, []step{
 			{"ForceOff", 409, "ResourceInUse", "Off"}, {"ForceOn", 204, "", "PoweringOn"}, {"On", 409, "ResourceInUse", "On"}, {"ForceOff", 204, "", "PoweringOff"},
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.policy), func(t *testing.T) {
 			h := newHost(t)
-			h.d.Redundant = tt.policy
+			h.d.RedundantReset = tt.policy
 			s := newService(t, h)
 			for i, st := range tt.steps {
 				body := fmt.Sprintf(`{"ResetType":%q}`, st.kind)

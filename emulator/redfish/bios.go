@@ -33,7 +33,7 @@ func biosRows() []resource {
 func flat(read func(view) object) func(view) object {
 	return func(v view) object {
 		o := read(v)
-		if all, ok := o["Attributes"].(object); ok && v.d.BIOS.Flat {
+		if all, ok := o["Attributes"].(object); ok && v.d.BIOS.FlatAttributes {
 			delete(o, "Attributes")
 			maps.Copy(o, all)
 		}
@@ -44,7 +44,7 @@ func flat(read func(view) object) func(view) object {
 // gathered is what was sent with attributes in their place, which a client found
 // in the resource itself.
 func (x *exchange) gathered(in document, d *dialect.Record) document {
-	if !d.BIOS.Flat || x.r.Method != http.MethodPatch || typeName(x.match.schema) != "Bios" {
+	if !d.BIOS.FlatAttributes || x.r.Method != http.MethodPatch || typeName(x.match.schema) != "Bios" {
 		return in
 	}
 	var out, attributes document
@@ -141,7 +141,7 @@ func tagBIOS(v view, o object, volatile []string) {
 
 func biosSettings(v view) object {
 	attributes := object{}
-	if v.d.BIOS.Whole {
+	if v.d.BIOS.SettingsShowAll {
 		for _, s := range v.m.BIOSSettings() {
 			attributes[s.Name] = s.Value.Any()
 		}
@@ -229,7 +229,7 @@ func patchBIOS(ctx context.Context, c operation) (reply, error) {
 		return reply{}, c.host.Apply(ctx, machine.Firmware{Command: firmware.ClearPending{}})
 	}
 	of := &c.view.d.BIOS
-	cmd := firmware.SetAttributes{When: when, Hold: of.Held, Takes: of.Takes, Lag: of.Lag}
+	cmd := firmware.SetAttributes{When: when, Hold: of.WaitForApplyTime, Takes: of.ApplyDuration, Lag: of.UnknownToBIOS}
 	guard := c.view.m.Firmware.Guard()
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		x := attributes[name]
@@ -244,10 +244,10 @@ func patchBIOS(ctx context.Context, c operation) (reply, error) {
 		}
 		cmd.Settings = append(cmd.Settings, firmware.Setting{Name: name, Value: v})
 	}
-	if !of.Task || when.Apply == "" {
+	if !of.TaskForApplyTime || when.Apply == "" {
 		return reply{}, refusedBIOS(c.host.Apply(ctx, machine.Firmware{Command: cmd}))
 	}
-	out, err := c.begin(ctx, cmp.Or(of.Job, "Apply BIOS settings"), func(job string) machine.Command {
+	out, err := c.begin(ctx, cmp.Or(of.TaskName, "Apply BIOS settings"), func(job string) machine.Command {
 		cmd.Task = job
 		return machine.Firmware{Command: cmd}
 	})
@@ -256,7 +256,7 @@ func patchBIOS(ctx context.Context, c operation) (reply, error) {
 
 // settingsTimes are when settings can be applied.
 func settingsTimes(v view) []string {
-	if of := v.d.BIOS.Times; len(of) > 0 {
+	if of := v.d.BIOS.ApplyTimes; len(of) > 0 {
 		return texts(of)
 	}
 	return texts(firmware.SettingsTimes)

@@ -13,8 +13,8 @@ import (
 func keepsSettings(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t)
-	b.h.d.BIOS = dialect.BIOS{Held: true, Task: true, Takes: 60e9, Times: []firmware.ApplyTime{firmware.OnReset}}
-	b.h.d.Face.Rules = []dialect.Rule{{Of: "Bios", At: "/redfish/v1/Systems/{system}/Bios/Settings", Method: "PATCH", While: dialect.SettingsDue, Says: refusal400}}
+	b.h.d.BIOS = dialect.BIOS{WaitForApplyTime: true, TaskForApplyTime: true, ApplyDuration: 60e9, ApplyTimes: []firmware.ApplyTime{firmware.OnReset}}
+	b.h.d.Presentation.RejectRules = []dialect.RejectRule{{ResourceType: "Bios", URI: "/redfish/v1/Systems/{system}/Bios/Settings", Method: "PATCH", While: dialect.SettingsDue, Message: refusal400}}
 	if err := b.h.d.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestHeldSettingsAreAppliedByAJob(t *testing.T) {
 
 func TestAttributesMayStandInTheResourceItself(t *testing.T) {
 	h := newHost(t)
-	h.d.BIOS.Flat = true
+	h.d.BIOS.FlatAttributes = true
 	s := newService(t, h)
 	answersWith(t, s,
 		step{"admin", "PATCH", sys + "/Bios/Settings", `{"ProcVirtualization":"Disabled"}`, nil, 200, ""},

@@ -145,7 +145,7 @@ func setBoot(c operation) ([]machine.Command, error) {
 	if sent("BootNext") {
 		o.Next = value(c.set, "Boot/BootNext", "")
 	}
-	o.Own = c.view.d.Media.Alias != "" && o.Target == machine.Cd
+	o.Own = c.view.d.Media.BootTarget != "" && o.Target == machine.Cd
 	if field, with, ok := o.Conflict(); ok {
 		a, b := overrideProperties[field], overrideProperties[with]
 		return nil, decline(http.StatusBadRequest, message.PropertyValueConflict.With(a, b).About("#/Boot/"+a))

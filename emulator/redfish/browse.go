@@ -83,8 +83,8 @@ func (f *face) beside(s *Service, schema string) shows {
 }
 
 // taken are the properties of a resource that are others'.
-func (f *face) taken(schema string) []dialect.Datum {
-	var all []dialect.Datum
+func (f *face) taken(schema string) []dialect.PropertyRule {
+	var all []dialect.PropertyRule
 	for _, shape := range f.shapes[typeName(schema)] {
 		for _, set := range shape.Set {
 			if external(set) {

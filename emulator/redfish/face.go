@@ -38,7 +38,7 @@ var faces sync.Map // *dialect.Record → *face, nil for one that changes nothin
 
 // faceOf is the face of a record; nil when it has none.
 func faceOf(d *dialect.Record) *face {
-	if d.Face.Plain() && len(d.Protocol.Packed)+len(d.Own.Actions) == 0 {
+	if d.Presentation.IsStandard() && len(d.Protocol.GzipOnly)+len(d.OEM.Actions) == 0 {
 		return nil
 	}
 	if f, ok := faces.Load(d); ok {
@@ -50,31 +50,31 @@ func faceOf(d *dialect.Record) *face {
 
 func newFace(d *dialect.Record) *face {
 	f := &face{d: d, number: numbers.Add(1), shapes: map[string][]formed{}, places: newKept[string](1<<12, func(string) int { return 1 })}
-	for _, m := range d.Face.Moves {
+	for _, m := range d.Presentation.URIMappings {
 		from, to := patternOf(m.From, d), patternOf(m.To, d)
-		f.out = append(f.out, move{from, to, m.Slash})
+		f.out = append(f.out, move{from, to, m.TrailingSlash})
 		f.in = append(f.in, move{from: to, to: from})
 	}
 	for _, all := range [][]move{f.out, f.in} { // the closest first
 		slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
 	}
-	for _, p := range d.Face.Shut {
+	for _, p := range d.Presentation.Hidden {
 		f.shut = append(f.shut, patternOf(p, d))
 	}
-	for _, s := range d.Face.Shapes {
-		f.shapes[s.Of] = append(f.shapes[s.Of], formed{s, patternOf(s.At, d)})
+	for _, s := range d.Presentation.Transforms {
+		f.shapes[s.ResourceType] = append(f.shapes[s.ResourceType], formed{s, patternOf(s.URI, d)})
 	}
-	for _, r := range d.Face.Rules {
-		f.rules = append(f.rules, rule{r, patternOf(r.At, d)})
+	for _, r := range d.Presentation.RejectRules {
+		f.rules = append(f.rules, rule{r, patternOf(r.URI, d)})
 	}
-	for _, r := range d.Face.Readings {
-		f.readings = append(f.readings, reading{r, patternOf(r.At, d)})
+	for _, r := range d.Presentation.InputAliases {
+		f.readings = append(f.readings, reading{r, patternOf(r.URI, d)})
 	}
-	for _, p := range d.Protocol.Packed {
+	for _, p := range d.Protocol.GzipOnly {
 		f.packed = append(f.packed, patternOf(p, d))
 	}
-	for _, t := range d.Face.Errors.Tells {
-		f.tells = append(f.tells, tell{t, patternOf(t.At, d)})
+	for _, t := range d.Presentation.Errors.SuccessMessages {
+		f.tells = append(f.tells, tell{t, patternOf(t.URI, d)})
 	}
 	f.acts = shownActions(d)
 	return f
@@ -88,7 +88,7 @@ func (f *face) inside(s *Service, path string) string {
 		return at
 	}
 	at, was := moved(f.in, path)
-	if !was && f.d.Face.Fold {
+	if !was && f.d.Presentation.IgnoreURICase {
 		at, was = moved(f.in, s.folded(path, f.in))
 		if !was {
 			at = s.folded(path, nil)
@@ -179,7 +179,7 @@ func (f *face) address(text string) string {
 		path, tail = text[:i], text[i:]
 	}
 	path, _ = moved(f.out, path)
-	if f.d.Face.Slash && !strings.HasSuffix(path, "/") && !strings.Contains(path[strings.LastIndexByte(path, '/'):], ".json") {
+	if f.d.Presentation.TrailingSlash && !strings.HasSuffix(path, "/") && !strings.Contains(path[strings.LastIndexByte(path, '/'):], ".json") {
 		path += "/"
 	}
 	return path + tail
@@ -221,7 +221,7 @@ func (f *face) object(o object, of browse) object {
 	}
 	f.dress(o, of.take)
 	mapTexts(o, f.address)
-	if f.d.Face.Dates == dialect.Compact {
+	if f.d.Presentation.DateTimeFormat == dialect.CompactZone {
 		mapTexts(o, compactDate)
 	}
 	return o
@@ -289,7 +289,7 @@ func idAt(id, self, at string) string {
 
 // formed is a dialect.Shape, ready for use.
 type formed struct {
-	dialect.Shape
+	dialect.Transform
 	at pattern
 }
 
@@ -314,10 +314,10 @@ func (s *formed) put(o object, self string, d *dialect.Record, take taker) {
 		}
 		setAt(o, set.Path, mapTexts(cloned(v), fill.Replace))
 	}
-	for _, path := range s.Drop {
+	for _, path := range s.Remove {
 		dropAt(o, path)
 	}
-	for _, path := range s.Bare {
+	for _, path := range s.OmitEmpty {
 		if v, ok := valueAt(o, path); ok && empties(v) {
 			dropAt(o, path)
 		}
@@ -326,7 +326,7 @@ func (s *formed) put(o object, self string, d *dialect.Record, take taker) {
 
 // drawn is what becomes of a value that a property is taken from; false when
 // the property stays what it is.
-func drawn(set dialect.Datum, is any) (any, bool) {
+func drawn(set dialect.PropertyRule, is any) (any, bool) {
 	v := set.Value
 	to, known := set.Map[fmt.Sprint(is)]
 	switch {
@@ -334,11 +334,11 @@ func drawn(set dialect.Datum, is any) (any, bool) {
 		v = is
 	case known:
 		v = to
-	case set.Else == dialect.AsItIs:
+	case set.Otherwise == dialect.LeaveUnchanged:
 		return nil, false
 	}
-	if set.As != "" {
-		v = strings.Replace(set.As, "%", fmt.Sprint(v), 1)
+	if set.Format != "" {
+		v = strings.Replace(set.Format, "%", fmt.Sprint(v), 1)
 	}
 	return v, true
 }
@@ -387,7 +387,7 @@ type found struct {
 
 // seek is find, the long way.
 func (x *exchange) seek(d *dialect.Record, u *url.URL) *match {
-	if !d.Own.Plain() {
+	if !d.OEM.IsEmpty() {
 		if m, at := x.s.vendorOf(d).find(u.Path, x.r.Method); m != nil {
 			return m
 		} else if at != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-var refusal400 = dialect.Saying{Registry: "Acme", Version: "1.0.0", Key: "Busy", Text: "The property %1 cannot be %2 now.", Resolution: "Try later."}
+var refusal400 = dialect.VendorMessage{Registry: "Acme", Version: "1.0.0", Key: "Busy", Text: "The property %1 cannot be %2 now.", Resolution: "Try later."}
 
 // answersWith makes requests and checks the status and, in an error, its message.
 func answersWith(t *testing.T, s *Service, all ...step) {
@@ -24,10 +24,10 @@ func answersWith(t *testing.T, s *Service, all ...step) {
 }
 
 // faced is a service whose only host shows a face.
-func faced(t *testing.T, f dialect.Face) (*Service, *host) {
+func faced(t *testing.T, f dialect.Presentation) (*Service, *host) {
 	t.Helper()
 	h := newHost(t)
-	h.d.Face = f
+	h.d.Presentation = f
 	if err := h.d.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -35,15 +35,15 @@ func faced(t *testing.T, f dialect.Face) (*Service, *host) {
 }
 
 func TestAResourceIsWhereItsVendorHasIt(t *testing.T) {
-	s, _ := faced(t, dialect.Face{
-		Moves: []dialect.Move{
+	s, _ := faced(t, dialect.Presentation{
+		URIMappings: []dialect.URIMapping{
 			{From: "/redfish/v1/Systems/{system}/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
 			{From: "/redfish/v1/Systems/{system}/Bios/Settings", To: "/redfish/v1/Systems/{system}/Bios/Pending"},
 			{From: "/redfish/v1/TaskService/Tasks/{task}", To: "/redfish/v1/TaskService/Tasks/JID_{task:12}"},
 			{From: "/redfish/v1/TaskService/TaskMonitors/{task}", To: "/redfish/v1/TaskService/TaskMonitors/JID_{task:12}"},
 		},
-		Slash: true, Fold: true,
-		Shut: []string{"/redfish/v1/TelemetryService"},
+		TrailingSlash: true, IgnoreURICase: true,
+		Hidden: []string{"/redfish/v1/TelemetryService"},
 	})
 	system, _ := get(t, s, sys+"/")
 	if at := system["VirtualMedia"].(map[string]any)["@odata.id"]; at != "/redfish/v1/Managers/1/VirtualMedia/" {
@@ -79,8 +79,8 @@ func TestAResourceIsWhereItsVendorHasIt(t *testing.T) {
 
 func TestNothingLeadsToWhatIsNotThere(t *testing.T) {
 	insert := "/redfish/v1/Systems/{system}/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia"
-	s, _ := faced(t, dialect.Face{
-		Shut: []string{"/redfish/v1/TelemetryService", insert, "/redfish/v1/AccountService/Roles/Operator", "/redfish/v1/Systems/{system}/ResetActionInfo"},
+	s, _ := faced(t, dialect.Presentation{
+		Hidden: []string{"/redfish/v1/TelemetryService", insert, "/redfish/v1/AccountService/Roles/Operator", "/redfish/v1/Systems/{system}/ResetActionInfo"},
 	})
 	root, _ := get(t, s, "/redfish/v1")
 	if root["TelemetryService"] != nil || root["Systems"] == nil {
@@ -106,9 +106,9 @@ func TestNothingLeadsToWhatIsNotThere(t *testing.T) {
 }
 
 func TestAVendorShapesItsResources(t *testing.T) {
-	s, _ := faced(t, dialect.Face{Shapes: []dialect.Shape{{
-		Of: "ComputerSystem", Drop: []string{"PowerOnDelaySeconds", "Boot/BootOrder"},
-		Set: []dialect.Datum{
+	s, _ := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{
+		ResourceType: "ComputerSystem", Remove: []string{"PowerOnDelaySeconds", "Boot/BootOrder"},
+		Set: []dialect.PropertyRule{
 			{Path: "Oem/Acme/PowerIs", From: "PowerState", Map: map[string]any{"Off": "dark"}, Value: "bright"},
 			{Path: "Oem/Acme/Tag", From: "SKU"},
 			{Path: "Oem/Acme/Manager", Value: map[string]any{"@odata.id": "/redfish/v1/Managers/{manager}"}},
@@ -138,19 +138,19 @@ func TestAVendorRefusesWhatTheStandardAllows(t *testing.T) {
 	boot := `{"Boot":{"BootSourceOverrideTarget":"Pxe","BootSourceOverrideEnabled":"%"}}`
 	for _, tt := range []struct {
 		name   string
-		rule   dialect.Rule
+		rule   dialect.RejectRule
 		refuse string // PATCH of the system
 		take   string
 	}{
-		{"a property", dialect.Rule{Sent: []string{"AssetTag"}}, `{"AssetTag":"a"}`, `{"HostName":"a"}`},
-		{"a value", dialect.Rule{Is: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Continuous"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
-		{"what is not in the list", dialect.Rule{Beyond: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Once", "Disabled"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
-		{"less than all", dialect.Rule{Together: []string{"Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideEnabled"}}, `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, strings.Replace(boot, "%", "Once", 1)},
-		{"more than one", dialect.Rule{Sent: []string{"Boot"}, Most: 1}, strings.Replace(boot, "%", "Once", 1), `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`},
+		{"a property", dialect.RejectRule{SendsAny: []string{"AssetTag"}}, `{"AssetTag":"a"}`, `{"HostName":"a"}`},
+		{"a value", dialect.RejectRule{OneOf: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Continuous"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
+		{"what is not in the list", dialect.RejectRule{NotOneOf: map[string][]string{"Boot/BootSourceOverrideEnabled": {"Once", "Disabled"}}}, strings.Replace(boot, "%", "Continuous", 1), strings.Replace(boot, "%", "Once", 1)},
+		{"less than all", dialect.RejectRule{SendsIncomplete: []string{"Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideEnabled"}}, `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`, strings.Replace(boot, "%", "Once", 1)},
+		{"more than one", dialect.RejectRule{SendsAny: []string{"Boot"}, MaxProperties: 1}, strings.Replace(boot, "%", "Once", 1), `{"Boot":{"BootSourceOverrideTarget":"Pxe"}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tt.rule.Of, tt.rule.Method, tt.rule.Says = "ComputerSystem", "PATCH", refusal400
-			s, _ := faced(t, dialect.Face{Rules: []dialect.Rule{tt.rule}})
+			tt.rule.ResourceType, tt.rule.Method, tt.rule.Message = "ComputerSystem", "PATCH", refusal400
+			s, _ := faced(t, dialect.Presentation{RejectRules: []dialect.RejectRule{tt.rule}})
 			answersWith(t, s, step{"admin", "PATCH", sys, tt.refuse, nil, 400, "Busy"}, step{"admin", "PATCH", sys, tt.take, nil, 200, ""})
 		})
 	}
@@ -159,10 +159,10 @@ func TestAVendorRefusesWhatTheStandardAllows(t *testing.T) {
 func TestAVendorRefusesForAWhile(t *testing.T) {
 	on, offNow := `{"ResetType":"On"}`, `{"ResetType":"ForceOff"}`
 	reset := sys + "/Actions/ComputerSystem.Reset"
-	s, h := faced(t, dialect.Face{Rules: []dialect.Rule{
-		{Of: "ComputerSystem", Method: "ComputerSystem.Reset", Is: map[string][]string{"ResetType": {"On"}}, While: dialect.AfterOff, For: 20 * time.Second, Status: 409, Says: refusal400},
-		{Of: "ComputerSystem", Method: "PATCH", While: dialect.InPOST, Says: refusal400},
-		{Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", While: dialect.AfterEject, For: 5 * time.Second, Status: 500, Says: refusal400},
+	s, h := faced(t, dialect.Presentation{RejectRules: []dialect.RejectRule{
+		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"On"}}, While: dialect.AfterOff, For: 20 * time.Second, Status: 409, Message: refusal400},
+		{ResourceType: "ComputerSystem", Method: "PATCH", While: dialect.InPOST, Message: refusal400},
+		{ResourceType: "VirtualMedia", Method: "VirtualMedia.InsertMedia", While: dialect.AfterEject, For: 5 * time.Second, Status: 500, Message: refusal400},
 	}})
 	slot := sys + "/VirtualMedia/Cd/Actions/VirtualMedia."
 	image := `{"Image":"http://images.test/a.iso"}`
@@ -186,8 +186,8 @@ func TestAVendorRefusesForAWhile(t *testing.T) {
 }
 
 func TestAVendorHasItsOwnFormOfErrors(t *testing.T) {
-	done := dialect.Saying{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}
-	s, _ := faced(t, dialect.Face{Errors: dialect.Errors{Code: "Acme.0.10.ExtendedInfo", Terse: true, One: true, Done: &done}})
+	done := dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}
+	s, _ := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{Code: "Acme.0.10.ExtendedInfo", IDsOnly: true, SingleObject: true, Success: &done}})
 	w := call(t, s, "admin", "PATCH", sys, `{"Nonsense":1}`)
 	e := decoded(t, w)["error"].(map[string]any)
 	info := e["@Message.ExtendedInfo"].(map[string]any)
@@ -202,11 +202,11 @@ func TestAVendorHasItsOwnFormOfErrors(t *testing.T) {
 }
 
 func TestAVendorShowsWhatOthersHave(t *testing.T) {
-	s, h := faced(t, dialect.Face{Shapes: []dialect.Shape{{
-		Of: "ServiceRoot", Set: []dialect.Datum{
+	s, h := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{
+		ResourceType: "ServiceRoot", Set: []dialect.PropertyRule{
 			{Path: "Product", From: "/redfish/v1/Systems/{system}#Model"},
 			{Path: "Oem/Acme/Managers", Value: []any{map[string]any{"Kind": "Acme"}}},
-			{Path: "Oem/Acme/Managers/0/Firmware", From: "/redfish/v1/Managers/{manager}#FirmwareVersion", As: "Acme v%"},
+			{Path: "Oem/Acme/Managers/0/Firmware", From: "/redfish/v1/Managers/{manager}#FirmwareVersion", Format: "Acme v%"},
 			{Path: "Oem/Acme/Power", From: "/redfish/v1/Systems/{system}#PowerState"},
 			{Path: "Oem/Acme/Lost", From: "/redfish/v1/Systems/other#PowerState"},
 		},
@@ -231,9 +231,9 @@ func TestAVendorShowsWhatOthersHave(t *testing.T) {
 }
 
 func TestSomeAddressesEndWithASlash(t *testing.T) {
-	s, _ := faced(t, dialect.Face{Fold: true, Moves: []dialect.Move{
-		{From: "/redfish/v1/Systems/{system}/Bios", To: "/redfish/v1/systems/{system}/bios", Slash: true},
-		{From: "/redfish/v1/Systems/{system}/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", Slash: true},
+	s, _ := faced(t, dialect.Presentation{IgnoreURICase: true, URIMappings: []dialect.URIMapping{
+		{From: "/redfish/v1/Systems/{system}/Bios", To: "/redfish/v1/systems/{system}/bios", TrailingSlash: true},
+		{From: "/redfish/v1/Systems/{system}/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", TrailingSlash: true},
 	}})
 	system, _ := get(t, s, sys)
 	at := system["Bios"].(map[string]any)["@odata.id"].(string)
@@ -251,12 +251,12 @@ func TestSomeAddressesEndWithASlash(t *testing.T) {
 }
 
 func TestSomeWritesAreAnsweredWithAMessageOfTheirOwn(t *testing.T) {
-	say := func(key string) dialect.Saying {
-		return dialect.Saying{Registry: "Acme", Version: "1.2.0", Key: key, Text: "Done.", Resolution: "None."}
+	say := func(key string) dialect.VendorMessage {
+		return dialect.VendorMessage{Registry: "Acme", Version: "1.2.0", Key: key, Text: "Done.", Resolution: "None."}
 	}
 	done := say("Success")
-	s, _ := faced(t, dialect.Face{Errors: dialect.Errors{Done: &done, Tells: []dialect.Tell{
-		{Of: "Bios", At: "/redfish/v1/Systems/{system}/Bios/Settings", Method: "PATCH", Says: say("Restart")},
+	s, _ := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{Success: &done, SuccessMessages: []dialect.SuccessMessage{
+		{ResourceType: "Bios", URI: "/redfish/v1/Systems/{system}/Bios/Settings", Method: "PATCH", Message: say("Restart")},
 	}}})
 	answersWith(t, s,
 		step{"admin", "PATCH", sys, `{"AssetTag":"a"}`, nil, 200, "Success"},
@@ -266,7 +266,7 @@ func TestSomeWritesAreAnsweredWithAMessageOfTheirOwn(t *testing.T) {
 
 func TestSomeIsSentPackedOnly(t *testing.T) {
 	h := newHost(t)
-	h.d.Protocol.Packed = []string{"/redfish/v1/Registries/{registry}/{document}"}
+	h.d.Protocol.GzipOnly = []string{"/redfish/v1/Registries/{registry}/{document}"}
 	s := newService(t, h)
 	bios, _ := get(t, s, sys+"/Bios")
 	file, _ := get(t, s, "/redfish/v1/Registries/"+bios["AttributeRegistry"].(string))

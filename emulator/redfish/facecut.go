@@ -63,7 +63,7 @@ func topOf(path string) string {
 
 // external says whether a value is taken from another resource or from what is
 // remembered.
-func external(set dialect.Datum) bool {
+func external(set dialect.PropertyRule) bool {
 	return strings.Contains(set.From, "#") || strings.HasPrefix(set.From, "=")
 }
 
@@ -105,7 +105,7 @@ func (f *face) cutOf(kind, self, at string) *cut {
 
 // newCut is the cut that some shapes make, where the ETag depends on some
 // values.
-func newCut(shapes []formed, told []dialect.Datum, acts bool) *cut {
+func newCut(shapes []formed, told []dialect.PropertyRule, acts bool) *cut {
 	var names []string
 	over := map[string]string{} // each leads to one that stands for its part
 	find := func(name string) string {
@@ -125,7 +125,7 @@ func newCut(shapes []formed, told []dialect.Datum, acts bool) *cut {
 				over[find(topOf(set.From))] = top
 			}
 		}
-		for _, path := range slices.Concat(s.Drop, s.Bare) {
+		for _, path := range slices.Concat(s.Remove, s.OmitEmpty) {
 			find(topOf(path))
 		}
 	}
@@ -150,10 +150,10 @@ func newCut(shapes []formed, told []dialect.Datum, acts bool) *cut {
 		p := &c.parts[i]
 		for _, s := range shapes {
 			some := s
-			some.Set = slices.DeleteFunc(slices.Clone(s.Set), func(set dialect.Datum) bool { return !in(set.Path) })
-			some.Drop = slices.DeleteFunc(slices.Clone(s.Drop), func(path string) bool { return !in(path) })
-			some.Bare = slices.DeleteFunc(slices.Clone(s.Bare), func(path string) bool { return !in(path) })
-			if len(some.Set)+len(some.Drop)+len(some.Bare) > 0 {
+			some.Set = slices.DeleteFunc(slices.Clone(s.Set), func(set dialect.PropertyRule) bool { return !in(set.Path) })
+			some.Remove = slices.DeleteFunc(slices.Clone(s.Remove), func(path string) bool { return !in(path) })
+			some.OmitEmpty = slices.DeleteFunc(slices.Clone(s.OmitEmpty), func(path string) bool { return !in(path) })
+			if len(some.Set)+len(some.Remove)+len(some.OmitEmpty) > 0 {
 				p.shapes = append(p.shapes, some)
 			}
 			for _, set := range some.Set {

@@ -270,7 +270,7 @@ func (w *showing) make(of *cutPart) (p *facePart, keep bool) {
 		}
 	}
 	mapTexts(o, f.address)
-	if f.d.Face.Dates == dialect.Compact {
+	if f.d.Presentation.DateTimeFormat == dialect.CompactZone {
 		mapTexts(o, compactDate)
 	}
 	if of != nil {

@@ -93,7 +93,7 @@ var upsets = []func(h *host, r *rand.Rand) error{
 	},
 	func(h *host, r *rand.Rand) error {
 		kept := map[string]any{}
-		for _, shape := range h.d.Face.Shapes {
+		for _, shape := range h.d.Presentation.Transforms {
 			for _, set := range shape.Set {
 				if name, is := strings.CutPrefix(set.From, "="); is {
 					kept[name] = []any{"Enabled", "Disabled", nil}[r.IntN(3)]

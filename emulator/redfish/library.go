@@ -121,7 +121,7 @@ func libraryFile(s *Service, v view) (mime, []byte) {
 	if path.Ext(name) == ".xml" {
 		kind = xmlType
 	}
-	for _, t := range v.d.Protocol.OEM {
+	for _, t := range v.d.Protocol.OEMTypes {
 		if oemFile(t) == name {
 			return xmlType, csdl(t)
 		}

@@ -195,7 +195,7 @@ func removeEntry(ctx context.Context, c operation) (reply, error) {
 }
 
 func sparesEntry(v view, method string) bool {
-	return method == http.MethodDelete && !v.d.Logs.Removable
+	return method == http.MethodDelete && !v.d.Logs.DeletableEntries
 }
 
 func hasDump(v view) bool {

@@ -70,12 +70,12 @@ func TestEntriesAreResolvedAndRemoved(t *testing.T) {
 		t.Errorf("%s", shape("DELETE", one, "", w))
 	}
 	d := *h.d
-	d.Logs.Removable = false
+	d.Logs.DeletableEntries = false
 	h.d = &d
 	if w := call(t, s, "admin", "DELETE", one, ""); w.Code != 405 || strings.Contains(w.Header().Get("Allow"), "DELETE") {
 		t.Errorf("where entries stay: %s", shape("DELETE", one, "", w))
 	}
-	d.Logs.Removable = true
+	d.Logs.DeletableEntries = true
 	if w := call(t, s, "operator", "DELETE", one, ""); w.Code != 204 {
 		t.Errorf("%s", shape("DELETE", one, "", w))
 	}
@@ -174,7 +174,7 @@ func TestDiagnosticDataAreCollectedAndDownloaded(t *testing.T) {
 // A client that follows nextLink sees each of thousands of entries once.
 func TestLongLogIsReadInPages(t *testing.T) {
 	h := newHost(t)
-	h.d.Protocol.Page = 100
+	h.d.Protocol.PageSize = 100
 	h.d.Protocol.Queries = dialect.AllQueries
 	s := newService(t, h)
 	for range 2500 { // more than fit

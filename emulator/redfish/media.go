@@ -69,7 +69,7 @@ var mediaInputs = []input{
 	{name: "Password", kind: text, secret: true},
 }
 
-func hasMediaActions(v view) bool { return !v.d.Media.Patched }
+func hasMediaActions(v view) bool { return !v.d.Media.InsertByPatch }
 
 const insertAction = "VirtualMedia.InsertMedia"
 
@@ -82,7 +82,7 @@ var virtualMediaActions = []action{
 		}, mediaInputs...),
 		when: hasMediaActions,
 		slow: true, // until the image was fetched
-		late: func(v view) bool { return v.d.Media.Async },
+		late: func(v view) bool { return v.d.Media.AsyncInsert },
 		apply: func(ctx context.Context, c operation) (reply, error) {
 			return c.insert(ctx, message.ActionParameterValueConflict.With)
 		},

@@ -31,7 +31,7 @@ func TestInsertShowsWhatItWasTold(t *testing.T) {
 func TestMediaByPatch(t *testing.T) {
 	for _, patched := range []bool{false, true} {
 		h := newHost(t)
-		h.d.Media.Patched = patched
+		h.d.Media.InsertByPatch = patched
 		s := newService(t, h)
 		slot := sys + "/VirtualMedia/Cd"
 		body, _ := get(t, s, slot)
@@ -91,7 +91,7 @@ func TestVerificationStaysWhenTheImageGoes(t *testing.T) {
 func TestInsertionWithATask(t *testing.T) {
 	for _, fault := range []error{nil, &bmc.MediaError{Fault: bmc.Absent, Err: errors.New("404")}} {
 		h := newHost(t)
-		h.d.Media.Async = true
+		h.d.Media.AsyncInsert = true
 		hold := make(chan struct{})
 		h.fetch = func() error { <-hold; return fault }
 		s := newService(t, h)

@@ -70,7 +70,7 @@ func (v view) interfaceAt(nic string) string {
 
 // shiftOf is by how many places the IDs of network interfaces have shifted.
 func shiftOf(at *snapshot) int {
-	if !at.d.Shifts || at.m.Main == nil || at.m.Identity == nil || len(at.m.Identity.NICs) == 0 {
+	if !at.d.NICsRenumberAtBoot || at.m.Main == nil || at.m.Identity == nil || len(at.m.Identity.NICs) == 0 {
 		return 0
 	}
 	return int(at.m.Boots % uint64(len(at.m.Identity.NICs)))

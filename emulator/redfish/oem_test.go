@@ -12,7 +12,7 @@ func TestVendorsTypesHaveASchemaHere(t *testing.T) {
 	acme := dialect.OEMType{Namespace: "AcmeSystem", Version: "v1_2_0", Name: "System", Properties: []dialect.OEMProperty{
 		{Name: "Lamp", Type: dialect.EdmBoolean, Description: `Whether the "lamp" is <on>.`}, {Name: "Names", Type: dialect.EdmStrings},
 	}}
-	s := newService(t, hostOf(t, func(p *dialect.Protocol) { p.OEM = []dialect.OEMType{acme} }))
+	s := newService(t, hostOf(t, func(p *dialect.Protocol) { p.OEMTypes = []dialect.OEMType{acme} }))
 	metadata := call(t, s, "", "GET", "/redfish/v1/$metadata", "").Body.String()
 	uri := schemaStore + "AcmeSystem_v1.xml"
 	for _, want := range []string{`Uri="` + uri + `"`, `Namespace="AcmeSystem"`, `Namespace="AcmeSystem.v1_2_0"`} {
@@ -54,7 +54,7 @@ func TestBrokenVendorsTypesAreRefused(t *testing.T) {
 		{Namespace: "Acme", Version: "v1_0_0", Name: "System", Properties: []dialect.OEMProperty{{Name: "A", Type: "String"}}},
 	} {
 		h := newHost(t)
-		h.d.Protocol.OEM = []dialect.OEMType{broken}
+		h.d.Protocol.OEMTypes = []dialect.OEMType{broken}
 		if err := h.d.Validate(); err == nil || !strings.Contains(err.Error(), "Protocol.OEM") {
 			t.Errorf("%+v: %v", broken, err)
 		}

@@ -63,36 +63,36 @@ func (s *Service) vendorOf(d *dialect.Record) *vendor {
 func newVendor(s *Service, d *dialect.Record) *vendor {
 	o := &vendor{s: s, d: d, places: newKept[string](keptMatches, func(vendorPlace) int { return 1 })}
 	own := map[string]bool{}
-	for _, r := range d.Own.Resources {
-		own[patternText(patternOf(r.At, d))] = true
+	for _, r := range d.OEM.Resources {
+		own[patternText(patternOf(r.URI, d))] = true
 	}
 	var actions []vendorRoute
-	for _, a := range d.Own.Actions {
-		on := patternOf(a.On, d)
+	for _, a := range d.OEM.Actions {
+		on := patternOf(a.ResourceURI, d)
 		if own[patternText(on)] {
 			continue
 		}
-		row := &resource{uri: a.On, needs: vendorNeeds(a.Needs), fresh: true, actions: []action{o.action(a, "/Actions/Oem/"+a.Name)}}
+		row := &resource{uri: a.ResourceURI, needs: vendorNeeds(a.Privilege), fresh: true, actions: []action{o.action(a, "/Actions/Oem/"+a.Name)}}
 		for _, t := range routes([]resource{*row}, &s.served) {
 			if t.action != nil {
 				actions = append(actions, vendorRoute{route: t, at: patternOf(t.pattern, d), on: on, base: true})
 			}
 		}
 	}
-	for _, r := range d.Own.Resources {
+	for _, r := range d.OEM.Resources {
 		o.add(r)
 	}
 	o.routes = append(o.routes, actions...)
 	// What is told apart by a text comes before what a variable stands for.
 	slices.SortStableFunc(o.routes, func(a, b vendorRoute) int { return cmp.Compare(len(a.at.names()), len(b.at.names())) })
-	for _, m := range d.Own.Also {
+	for _, m := range d.OEM.URIAliases {
 		o.also = append(o.also, move{from: patternOf(m.From, d), to: o.patternOf(m.To)})
 	}
 	for _, all := range [][]move{o.also, o.below} {
 		slices.SortStableFunc(all, func(a, b move) int { return cmp.Compare(len(b.from), len(a.from)) })
 	}
-	for _, w := range d.Own.Writes {
-		o.writes = append(o.writes, vendorWrite{w, o.patternOf(w.At)})
+	for _, w := range d.OEM.WritableProperties {
+		o.writes = append(o.writes, vendorWrite{w, o.patternOf(w.URI)})
 	}
 	return o
 }
@@ -120,14 +120,14 @@ func vendorNeeds(change string) needs {
 
 // add makes the row of a resource, and its routes.
 func (o *vendor) add(r dialect.Resource) {
-	at := patternOf(r.At, o.d)
-	w := &vendorRow{Resource: r, of: o, like: o.patternOf(r.Like)}
+	at := patternOf(r.URI, o.d)
+	w := &vendorRow{Resource: r, of: o, like: o.patternOf(r.BasedOn)}
 	schema := r.Type
 	if i := strings.LastIndexByte(schema, '.'); i > 0 {
 		schema = schema[:i]
 	}
 	row := resource{
-		uri: r.At, schema: schema, typed: r.Type, needs: vendorNeeds(r.Needs), link: "-", fresh: true, vendor: w, guarded: r.Guarded,
+		uri: r.URI, schema: schema, typed: r.Type, needs: vendorNeeds(r.Privilege), link: "-", fresh: true, vendor: w, guarded: r.RequiresIfMatch,
 		read: w.body, when: w.isThere,
 	}
 	if w.like != nil {
@@ -139,19 +139,19 @@ func (o *vendor) add(r dialect.Resource) {
 	} else {
 		w.wants = at.names()
 	}
-	w.forwards = slices.Contains(r.Takes, http.MethodPatch)
-	writes := slices.ContainsFunc(o.d.Own.Writes, func(w dialect.Write) bool { return w.Of == typeName(schema) })
-	if len(r.Changes) > 0 || w.forwards || writes {
+	w.forwards = slices.Contains(r.PassedMethods, http.MethodPatch)
+	writes := slices.ContainsFunc(o.d.OEM.WritableProperties, func(w dialect.WritableProperty) bool { return w.ResourceType == typeName(schema) })
+	if len(r.Writable) > 0 || w.forwards || writes {
 		row.patch = &patch{}
 	}
-	if slices.Contains(r.Takes, http.MethodDelete) {
+	if slices.Contains(r.PassedMethods, http.MethodDelete) {
 		row.remove = w.remove
 	}
 	privileges := map[string]string{}
-	for _, a := range o.d.Own.Actions {
-		if patternText(patternOf(a.On, o.d)) == patternText(at) {
+	for _, a := range o.d.OEM.Actions {
+		if patternText(patternOf(a.ResourceURI, o.d)) == patternText(at) {
 			row.actions = append(row.actions, o.action(a, ""))
-			privileges[a.Name] = a.Needs
+			privileges[a.Name] = a.Privilege
 		}
 	}
 	for _, t := range routes([]resource{row}, &o.s.served) {
@@ -179,8 +179,8 @@ func placeholders(p pattern) map[string]string {
 // resource of its own for it.
 func (o *vendor) movesOf(at, like pattern) []move {
 	all := []move{{from: like, to: at}}
-	for _, r := range o.d.Own.Resources {
-		m := move{from: o.patternOf(r.Like), to: patternOf(r.At, o.d)}
+	for _, r := range o.d.OEM.Resources {
+		m := move{from: o.patternOf(r.BasedOn), to: patternOf(r.URI, o.d)}
 		if len(m.from) > len(like) && len(m.to) > len(at) &&
 			patternText(m.from[:len(like)]) == patternText(like) && patternText(m.to[:len(at)]) == patternText(at) {
 			all = append(all, m)
@@ -208,7 +208,7 @@ func (o *vendor) find(path, method string) (m *match, at string) {
 
 func (o *vendor) place(path string) (p vendorPlace) {
 	f := exact
-	if o.d.Face.Fold {
+	if o.d.Presentation.IgnoreURICase {
 		f = anyCase
 	}
 	for i := range o.routes {
@@ -318,8 +318,8 @@ func (w *vendorRow) likeness(v view) *match {
 
 // isThere says whether there is such a resource.
 func (w *vendorRow) isThere(v view) bool {
-	if w.Kept != "" {
-		if _, ok := v.kept(v.fill(w.Kept)); !ok {
+	if w.StoredAs != "" {
+		if _, ok := v.kept(v.fill(w.StoredAs)); !ok {
 			return false
 		}
 	}

@@ -12,10 +12,10 @@ import (
 const acmeJobs = "/redfish/v1/Managers/1/Oem/Acme/Jobs"
 
 // owned is a service whose only host has something of its own.
-func owned(t testing.TB, o dialect.Own, f dialect.Face) (*Service, *host) {
+func owned(t testing.TB, o dialect.OEM, f dialect.Presentation) (*Service, *host) {
 	t.Helper()
 	h := newHost(t)
-	h.d.Face, h.d.Own = f, o
+	h.d.Presentation, h.d.OEM = f, o
 	if err := h.d.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -23,44 +23,44 @@ func owned(t testing.TB, o dialect.Own, f dialect.Face) (*Service, *host) {
 }
 
 // acme is an invented vendor: it has jobs of its own form, and actions.
-var acme = dialect.Own{
+var acme = dialect.OEM{
 	Resources: []dialect.Resource{
-		{At: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs", Type: "AcmeJobCollection.AcmeJobCollection", Name: "Jobs",
-			Like: "/redfish/v1/TaskService/Tasks"},
-		{At: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs/JID_{task:12}", Type: "AcmeJob.v1_2_0.AcmeJob", Like: "/redfish/v1/TaskService/Tasks/{task}",
-			Set: []dialect.Datum{
+		{URI: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs", Type: "AcmeJobCollection.AcmeJobCollection", Name: "Jobs",
+			BasedOn: "/redfish/v1/TaskService/Tasks"},
+		{URI: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs/JID_{task:12}", Type: "AcmeJob.v1_2_0.AcmeJob", BasedOn: "/redfish/v1/TaskService/Tasks/{task}",
+			Set: []dialect.PropertyRule{
 				{Path: "JobState", From: "TaskState", Map: map[string]any{"Exception": "Failed"}, Value: "Fine"},
 				{Path: "Power", From: "/redfish/v1/Systems/{system}#PowerState"},
 				{Path: "Mood", From: "=Mood"}, {Path: "Self", Value: "{self}"},
-			}, Drop: []string{"TaskState"}, Takes: []string{"DELETE"}},
-		{At: "/redfish/v1/Managers/{manager}/Oem/Acme", Type: "AcmeService.v1_0_0.AcmeService", Name: "Acme", Needs: "ConfigureUsers",
-			Read: func(l dialect.Look) map[string]any {
-				return map[string]any{"Tag": l.Tree("/redfish/v1/Systems/1")["AssetTag"], "Kept": len(l.Kept), "Power": string(l.Machine.Power)}
+			}, Remove: []string{"TaskState"}, PassedMethods: []string{"DELETE"}},
+		{URI: "/redfish/v1/Managers/{manager}/Oem/Acme", Type: "AcmeService.v1_0_0.AcmeService", Name: "Acme", Privilege: "ConfigureUsers",
+			Read: func(l dialect.HookContext) map[string]any {
+				return map[string]any{"Tag": l.Standard("/redfish/v1/Systems/1")["AssetTag"], "Kept": len(l.Stored), "Power": string(l.Machine.Power)}
 			}},
-		{At: "/redfish/v1/Systems/{system}/Oem/Acme/Firmware/{firmware}", Type: "AcmeFirmware.v1_0_0.AcmeFirmware", Name: "Firmware"},
+		{URI: "/redfish/v1/Systems/{system}/Oem/Acme/Firmware/{firmware}", Type: "AcmeFirmware.v1_0_0.AcmeFirmware", Name: "Firmware"},
 	},
 	Actions: []dialect.Action{
-		{On: "/redfish/v1/Managers/{manager}/Oem/Acme", Name: "AcmeService.Kick", Needs: "Login", Inputs: []dialect.Input{
-			{Name: "How", Required: true, Values: []string{"Softly", "Hard", "Never"}}, {Name: "Where/Bay", Type: dialect.WholeInput},
-		}, Does: []dialect.Effect{
-			{When: map[string][]string{"How": {"Softly"}}, Steps: []dialect.Step{
-				{Method: "PATCH", At: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "bay {$Where/Bay}", "HostName": "$Host"}},
-				{Method: "POST", At: "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": "On"}}}},
-			{When: map[string][]string{"How": {"Hard"}}, Refuse: &dialect.Saying{Registry: "Acme", Version: "1.0.0", Key: "Ouch", Text: "%1 is %2."}, Status: 403},
+		{ResourceURI: "/redfish/v1/Managers/{manager}/Oem/Acme", Name: "AcmeService.Kick", Privilege: "Login", Parameters: []dialect.Parameter{
+			{Name: "How", Required: true, AllowableValues: []string{"Softly", "Hard", "Never"}}, {Name: "Where/Bay", Type: dialect.IntegerParameter},
+		}, Effects: []dialect.Effect{
+			{When: map[string][]string{"How": {"Softly"}}, Requests: []dialect.StandardRequest{
+				{Method: "PATCH", URI: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "bay {$Where/Bay}", "HostName": "$Host"}},
+				{Method: "POST", URI: "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": "On"}}}},
+			{When: map[string][]string{"How": {"Hard"}}, Reject: &dialect.VendorMessage{Registry: "Acme", Version: "1.0.0", Key: "Ouch", Text: "%1 is %2."}, Status: 403},
 		}},
-		{On: "/redfish/v1/Managers/{manager}", Name: "AcmeManager.Ask", Inputs: []dialect.Input{{Name: "Of", Values: []string{"Time", "Mood"}}},
-			Does: []dialect.Effect{{Body: map[string]any{"Answer": "{manager} has no {$Of}", "At": "/redfish/v1/Systems/{system}"}}}},
-		{On: "/redfish/v1/Managers/{manager}", Name: "AcmeManager.Hide", At: "/hidden", Hidden: true, Does: []dialect.Effect{{}}},
-		{On: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs", Name: "AcmeJobs.Make", At: "/", Hidden: true, Inputs: []dialect.Input{{Name: "Bad", Type: dialect.FlagInput}},
-			Does: []dialect.Effect{{Job: "make", Steps: []dialect.Step{
-				{Method: "PATCH", At: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "made"}},
-				{Method: "POST", At: "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": "On", "Bad": "$Bad"}}}}}},
+		{ResourceURI: "/redfish/v1/Managers/{manager}", Name: "AcmeManager.Ask", Parameters: []dialect.Parameter{{Name: "Of", AllowableValues: []string{"Time", "Mood"}}},
+			Effects: []dialect.Effect{{Body: map[string]any{"Answer": "{manager} has no {$Of}", "At": "/redfish/v1/Systems/{system}"}}}},
+		{ResourceURI: "/redfish/v1/Managers/{manager}", Name: "AcmeManager.Hide", Target: "/hidden", Hidden: true, Effects: []dialect.Effect{{}}},
+		{ResourceURI: "/redfish/v1/Managers/{manager}/Oem/Acme/Jobs", Name: "AcmeJobs.Make", Target: "/", Hidden: true, Parameters: []dialect.Parameter{{Name: "Bad", Type: dialect.BooleanParameter}},
+			Effects: []dialect.Effect{{Task: "make", Requests: []dialect.StandardRequest{
+				{Method: "PATCH", URI: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "made"}},
+				{Method: "POST", URI: "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": "On", "Bad": "$Bad"}}}}}},
 	},
-	Also: []dialect.Move{{From: "/redfish/v1/Acme/{slot}/Media", To: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}"}},
+	URIAliases: []dialect.URIMapping{{From: "/redfish/v1/Acme/{slot}/Media", To: "/redfish/v1/Systems/{system}/VirtualMedia/{slot}"}},
 }
 
 func TestAVendorHasResourcesOfItsOwn(t *testing.T) {
-	s, h := owned(t, acme, dialect.Face{Slash: true})
+	s, h := owned(t, acme, dialect.Presentation{TrailingSlash: true})
 	o, tag := get(t, s, "/redfish/v1/Managers/1/Oem/Acme/")
 	if o["@odata.type"] != "#AcmeService.v1_0_0.AcmeService" || o["Tag"] != "" || o["Id"] != "Acme" || o["Power"] != "Off" || o["@odata.id"] != "/redfish/v1/Managers/1/Oem/Acme/" {
 		t.Errorf("%v", o)
@@ -118,7 +118,7 @@ func TestAVendorHasResourcesOfItsOwn(t *testing.T) {
 }
 
 func TestAVendorHasActionsOfItsOwn(t *testing.T) {
-	s, h := owned(t, acme, dialect.Face{})
+	s, h := owned(t, acme, dialect.Presentation{})
 	kick := "/redfish/v1/Managers/1/Oem/Acme/Actions/AcmeService.Kick"
 	answersWith(t, s,
 		step{"admin", "POST", kick, `{}`, nil, 400, "ActionParameterMissing"},
@@ -157,7 +157,7 @@ func TestAVendorHasActionsOfItsOwn(t *testing.T) {
 }
 
 func TestAJobOfAVendorsFailsWithItsStep(t *testing.T) {
-	s, h := owned(t, acme, dialect.Face{})
+	s, h := owned(t, acme, dialect.Presentation{})
 	w := call(t, s, "admin", "POST", acmeJobs, `{"Bad":true}`)
 	h.carrying.Wait()
 	task, _ := get(t, s, "/redfish/v1/TaskService/Tasks/1")
@@ -171,10 +171,10 @@ func TestAJobOfAVendorsFailsWithItsStep(t *testing.T) {
 }
 
 func TestAVendorHasAnImageGoAfterAStart(t *testing.T) {
-	s, h := owned(t, dialect.Own{Writes: []dialect.Write{{
-		Of: "VirtualMedia", Path: "Oem/Acme/Once", Type: dialect.FlagInput,
-		Does: []dialect.Effect{{When: map[string][]string{"$": {"true"}}, Leaves: 1}, {Leaves: -1}},
-	}}}, dialect.Face{})
+	s, h := owned(t, dialect.OEM{WritableProperties: []dialect.WritableProperty{{
+		ResourceType: "VirtualMedia", Path: "Oem/Acme/Once", Type: dialect.BooleanParameter,
+		Effects: []dialect.Effect{{When: map[string][]string{"$": {"true"}}, EjectAfterBoots: 1}, {EjectAfterBoots: -1}},
+	}}}, dialect.Presentation{})
 	slot := sys + "/VirtualMedia/Cd"
 	on := step{"admin", "POST", sys + "/Actions/ComputerSystem.Reset", `{"ResetType":"On"}`, nil, 204, ""}
 	answersWith(t, s,

@@ -11,20 +11,20 @@ import (
 // action is a vendor's action as a row has it. at is where it is posted to if
 // the vendor does not say.
 func (o *vendor) action(a dialect.Action, at string) action {
-	if a.At != "" {
-		at = a.At
+	if a.Target != "" {
+		at = a.Target
 	}
 	return action{
-		name: a.Name, at: at, hidden: a.Hidden, inputs: vendorInputs(a.Inputs), slow: true,
+		name: a.Name, at: at, hidden: a.Hidden, inputs: vendorInputs(a.Parameters), slow: true,
 		apply: func(ctx context.Context, c operation) (reply, error) {
-			return o.carryOut(ctx, &request{c: c, v: c.view, effects: a.Does, sent: normal(c.in), about: a.Name, inner: beside})
+			return o.carryOut(ctx, &request{c: c, v: c.view, effects: a.Effects, sent: normal(c.in), about: a.Name, inner: beside})
 		},
 	}
 }
 
 // vendorInputs are the parameters of a vendor's action. A name that is a path
 // is one within an object.
-func vendorInputs(all []dialect.Input) []input {
+func vendorInputs(all []dialect.Parameter) []input {
 	var out []input
 	for _, of := range all {
 		in := vendorInput(of)
@@ -45,24 +45,24 @@ func vendorInputs(all []dialect.Input) []input {
 	return out
 }
 
-func vendorInput(of dialect.Input) input {
+func vendorInput(of dialect.Parameter) input {
 	in := input{required: of.Required, secret: of.Secret}
 	switch of.Type {
-	case dialect.TextInput:
+	case dialect.StringParameter:
 		in.kind = text
-		if len(of.Values) > 0 {
-			in.values = oneOf(of.Values...)
+		if len(of.AllowableValues) > 0 {
+			in.values = oneOf(of.AllowableValues...)
 		}
-	case dialect.WholeInput:
+	case dialect.IntegerParameter:
 		in.kind, in.min, in.max = integer, math.MinInt64, math.MaxInt64
-	case dialect.FlagInput:
+	case dialect.BooleanParameter:
 		in.kind = boolean
-	case dialect.ObjectInput:
+	case dialect.ObjectParameter:
 		in.kind = anyObject
-	case dialect.ListInput:
+	case dialect.ArrayParameter:
 		in.kind = anyArray
-		if len(of.Values) > 0 {
-			in = input{required: of.Required, secret: of.Secret, kind: array, of: []input{{kind: text, values: oneOf(of.Values...)}}}
+		if len(of.AllowableValues) > 0 {
+			in = input{required: of.Required, secret: of.Secret, kind: array, of: []input{{kind: text, values: oneOf(of.AllowableValues...)}}}
 		}
 	}
 	return in
@@ -79,22 +79,22 @@ type shownAction struct {
 // shownActions are those of a record.
 func shownActions(d *dialect.Record) []shownAction {
 	own := map[string]bool{}
-	for _, r := range d.Own.Resources {
-		own[patternText(patternOf(r.At, d))] = true
+	for _, r := range d.OEM.Resources {
+		own[patternText(patternOf(r.URI, d))] = true
 	}
 	var out []shownAction
-	for _, a := range d.Own.Actions {
-		on := patternOf(a.On, d)
+	for _, a := range d.OEM.Actions {
+		on := patternOf(a.ResourceURI, d)
 		if a.Hidden || own[patternText(on)] {
 			continue
 		}
-		s := shownAction{on: on, name: a.Name, target: "/Actions/Oem/" + a.Name, inputs: vendorInputs(a.Inputs)}
-		switch a.At {
+		s := shownAction{on: on, name: a.Name, target: "/Actions/Oem/" + a.Name, inputs: vendorInputs(a.Parameters)}
+		switch a.Target {
 		case "":
 		case "/":
 			s.target = ""
 		default:
-			s.target = a.At
+			s.target = a.Target
 		}
 		out = append(out, s)
 	}

@@ -23,18 +23,18 @@ func (w *vendorRow) body(v view) object {
 	for _, d := range w.Set {
 		w.put(o, d, v)
 	}
-	for _, path := range w.Drop {
+	for _, path := range w.Remove {
 		dropAt(o, path)
 	}
 	if w.Read != nil {
 		merge(o, w.Read(v.glance()))
 	}
-	if w.Kept != "" {
-		is, _ := v.kept(v.fill(w.Kept))
+	if w.StoredAs != "" {
+		is, _ := v.kept(v.fill(w.StoredAs))
 		top, _ := is.(object)
 		merge(o, top)
 	}
-	if len(w.Changes) > 0 {
+	if len(w.Writable) > 0 {
 		w.overlay(o, v)
 	}
 	if all, ok := o["Members"].([]any); ok { // of which pages are made
@@ -88,7 +88,7 @@ func (w *vendorRow) begins(v view) object {
 }
 
 // put sets a property as a vendor's data say.
-func (w *vendorRow) put(o object, set dialect.Datum, v view) {
+func (w *vendorRow) put(o object, set dialect.PropertyRule, v view) {
 	value, ok := set.Value, true
 	if set.From != "" {
 		var is any
@@ -148,13 +148,13 @@ func (v view) fill(text string) string {
 }
 
 // glance is what a hook sees.
-func (v view) glance() dialect.Look {
+func (v view) glance() dialect.HookContext {
 	all := map[string]any{}
 	for name := range v.b.OEM.All() {
 		all[name], _ = v.kept(name)
 	}
-	return dialect.Look{
-		Machine: v.m, BMC: v.b, Now: v.now, Self: v.uri, IDs: maps.Clone(v.ids), Kept: all, Tree: v.tree,
+	return dialect.HookContext{
+		Machine: v.m, BMC: v.b, Now: v.now, URI: v.uri, Variables: maps.Clone(v.ids), Stored: all, Standard: v.tree,
 	}
 }
 

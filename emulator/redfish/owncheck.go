@@ -26,7 +26,7 @@ var bare = sync.OnceValues(func() (*Service, error) { return New(Config{Rack: no
 // Check says what is wrong with what a record has of its own that only the tree
 // can tell: what it is like, what its actions do and where they are.
 func Check(d *dialect.Record) error {
-	if d.Own.Plain() {
+	if d.OEM.IsEmpty() {
 		return nil
 	}
 	s, err := bare()
@@ -34,20 +34,20 @@ func Check(d *dialect.Record) error {
 		return err
 	}
 	c := &checked{o: newVendor(s, d)}
-	for _, r := range d.Own.Resources {
+	for _, r := range d.OEM.Resources {
 		c.resource(r)
 	}
-	for _, a := range d.Own.Actions {
+	for _, a := range d.OEM.Actions {
 		c.action(a)
-		c.effects("Actions: "+a.Name, a.Does, patternOf(a.On, d))
+		c.effects("Actions: "+a.Name, a.Effects, patternOf(a.ResourceURI, d))
 	}
-	for _, w := range d.Own.Writes {
-		known := slices.ContainsFunc(s.tree, func(r resource) bool { return typeName(r.schema) == w.Of && r.patch != nil })
-		own := slices.ContainsFunc(d.Own.Resources, func(r dialect.Resource) bool { return typeName(r.Type) == w.Of })
-		c.need(known || own, "Writes: %s %s: there is no resource of that type that can be changed", w.Of, w.Path)
-		c.effects("Writes: "+w.Path, w.Does, nil)
+	for _, w := range d.OEM.WritableProperties {
+		known := slices.ContainsFunc(s.tree, func(r resource) bool { return typeName(r.schema) == w.ResourceType && r.patch != nil })
+		own := slices.ContainsFunc(d.OEM.Resources, func(r dialect.Resource) bool { return typeName(r.Type) == w.ResourceType })
+		c.need(known || own, "Writes: %s %s: there is no resource of that type that can be changed", w.ResourceType, w.Path)
+		c.effects("Writes: "+w.Path, w.Effects, nil)
 	}
-	for _, m := range d.Own.Also {
+	for _, m := range d.OEM.URIAliases {
 		c.need(c.at(m.To, patternOf(m.From, d)) != nil, "Also: %s: the tree has no %s", m.From, m.To)
 	}
 	return errors.Join(c.errs...)
@@ -80,28 +80,28 @@ func (c *checked) at(text string, from pattern) *match {
 }
 
 func (c *checked) resource(r dialect.Resource) {
-	at := patternOf(r.At, c.o.d)
-	if r.Like == "" {
-		deletes := r.Kept != "" && slices.Equal(r.Takes, []string{http.MethodDelete})
-		c.need(len(r.Takes) == 0 || deletes, "Resources: %s: Takes: it is like nothing that takes it", r.At)
+	at := patternOf(r.URI, c.o.d)
+	if r.BasedOn == "" {
+		deletes := r.StoredAs != "" && slices.Equal(r.PassedMethods, []string{http.MethodDelete})
+		c.need(len(r.PassedMethods) == 0 || deletes, "Resources: %s: Takes: it is like nothing that takes it", r.URI)
 		for _, name := range at.names() {
-			c.need(things[name] != nil, "Resources: %s: {%s} stands for nothing in the tree", r.At, name)
+			c.need(things[name] != nil, "Resources: %s: {%s} stands for nothing in the tree", r.URI, name)
 		}
 		return
 	}
-	m := c.at(r.Like, at)
+	m := c.at(r.BasedOn, at)
 	if m == nil || m.action != nil || m.members || m.raw != nil {
-		c.need(false, "Resources: %s: Like: the tree has no %s, or At not its variables", r.At, r.Like)
+		c.need(false, "Resources: %s: Like: the tree has no %s, or At not its variables", r.URI, r.BasedOn)
 		return
 	}
-	for _, method := range r.Takes {
-		c.need((method == http.MethodPatch || method == http.MethodDelete) && slices.Contains(m.methods, method), "Resources: %s: Takes: %s does not take %s", r.At, r.Like, method)
+	for _, method := range r.PassedMethods {
+		c.need((method == http.MethodPatch || method == http.MethodDelete) && slices.Contains(m.methods, method), "Resources: %s: Takes: %s does not take %s", r.URI, r.BasedOn, method)
 	}
 }
 
 func (c *checked) action(a dialect.Action) {
-	on := patternOf(a.On, c.o.d)
-	own := slices.ContainsFunc(c.o.d.Own.Resources, func(r dialect.Resource) bool { return patternText(patternOf(r.At, c.o.d)) == patternText(on) })
+	on := patternOf(a.ResourceURI, c.o.d)
+	own := slices.ContainsFunc(c.o.d.OEM.Resources, func(r dialect.Resource) bool { return patternText(patternOf(r.URI, c.o.d)) == patternText(on) })
 	if own {
 		return
 	}
@@ -110,22 +110,22 @@ func (c *checked) action(a dialect.Action) {
 		at = f.inside(c.o.s, at)
 	}
 	m := c.o.s.find(&url.URL{Path: at})
-	c.need(at != "" && m != nil && m.action == nil, "Actions: %s: there is no %s", a.Name, a.On)
+	c.need(at != "" && m != nil && m.action == nil, "Actions: %s: there is no %s", a.Name, a.ResourceURI)
 }
 
 // effects looks at what is done: each step must be one that the tree takes.
 func (c *checked) effects(field string, all []dialect.Effect, on pattern) {
 	for _, e := range all {
-		for _, s := range e.Steps {
-			if strings.Contains(s.At, "{$") || strings.Contains(s.At, "{=") {
+		for _, s := range e.Requests {
+			if strings.Contains(s.URI, "{$") || strings.Contains(s.URI, "{=") {
 				continue // only a request tells
 			}
 			from := on
 			if from == nil { // of a write, whose address any of its type has
-				from = c.o.patternOf(s.At)
+				from = c.o.patternOf(s.URI)
 			}
-			m := c.at(s.At, from)
-			c.need(m != nil && slices.Contains(m.methods, s.Method), "%s: Steps: the tree takes no %s of %s", field, s.Method, s.At)
+			m := c.at(s.URI, from)
+			c.need(m != nil && slices.Contains(m.methods, s.Method), "%s: Steps: the tree takes no %s of %s", field, s.Method, s.URI)
 		}
 	}
 }

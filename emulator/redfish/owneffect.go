@@ -34,28 +34,28 @@ func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if e.Refuse != nil {
+	if e.Reject != nil {
 		property, value := q.condition(e)
-		m := says(*e.Refuse, property, value)
+		m := says(*e.Reject, property, value)
 		return reply{}, decline(cmp.Or(e.Status, http.StatusBadRequest), m)
 	}
 	q.keeps = map[string]any{}
-	for _, name := range slices.Sorted(maps.Keys(e.Keep)) {
-		is, ok := q.fill(e.Keep[name])
+	for _, name := range slices.Sorted(maps.Keys(e.Store)) {
+		is, ok := q.fill(e.Store[name])
 		if ok {
 			q.keeps[q.text(name)] = is
 		}
 	}
-	steps := make([]dialect.Step, 0, len(e.Steps))
-	for _, s := range e.Steps {
-		is := dialect.Step{Method: s.Method, At: q.text(s.At)}
+	steps := make([]dialect.StandardRequest, 0, len(e.Requests))
+	for _, s := range e.Requests {
+		is := dialect.StandardRequest{Method: s.Method, URI: q.text(s.URI)}
 		if s.Body != nil {
 			body, _ := q.fill(s.Body)
 			is.Body, _ = body.(object)
 		}
 		steps = append(steps, is)
 	}
-	if e.Job != "" {
+	if e.Task != "" {
 		if err := q.remember(ctx); err != nil {
 			return reply{}, err
 		}
@@ -63,7 +63,7 @@ func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
 	}
 	out := reply{status: e.Status}
 	for _, s := range steps {
-		a := q.c.x.step(ctx, q.inner, s.Method, s.At, s.Body)
+		a := q.c.x.step(ctx, q.inner, s.Method, s.URI, s.Body)
 		if a.status >= http.StatusBadRequest {
 			return reply{}, &stepFailed{a}
 		}
@@ -75,8 +75,8 @@ func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
 	if err := q.remember(ctx); err != nil {
 		return reply{}, err
 	}
-	if e.Leaves != 0 {
-		if _, err := q.c.host.ApplyBMC(ctx, bmc.LeaveMedia{Slot: q.v.ids["slot"], Starts: max(0, e.Leaves)}); err != nil {
+	if e.EjectAfterBoots != 0 {
+		if _, err := q.c.host.ApplyBMC(ctx, bmc.LeaveMedia{Slot: q.v.ids["slot"], Starts: max(0, e.EjectAfterBoots)}); err != nil {
 			return reply{}, err
 		}
 	}
@@ -100,7 +100,7 @@ func (o *vendor) effect(q *request) (dialect.Effect, error) {
 			unmet = cmp.Or(unmet, path)
 			continue
 		}
-		r := rule{Rule: dialect.Rule{While: e.While, For: e.For}}
+		r := rule{RejectRule: dialect.RejectRule{While: e.While, For: e.For}}
 		m := q.c.x.match
 		if m.base != nil {
 			m = m.base
@@ -108,7 +108,7 @@ func (o *vendor) effect(q *request) (dialect.Effect, error) {
 		if !r.during(m, at) {
 			continue
 		}
-		if e.Do == nil {
+		if e.Hook == nil {
 			return e, nil
 		}
 		whole, ok := q.sent.(object)
@@ -117,10 +117,10 @@ func (o *vendor) effect(q *request) (dialect.Effect, error) {
 		} else if !ok {
 			whole = object{}
 		}
-		says, err := e.Do(dialect.Call{Look: q.v.glance(), Body: cloned(whole).(object), Query: q.c.x.r.URL.Query()})
-		var no *dialect.Refusal
+		says, err := e.Hook(dialect.ActionCall{HookContext: q.v.glance(), Body: cloned(whole).(object), Query: q.c.x.r.URL.Query()})
+		var no *dialect.Rejection
 		if errors.As(err, &no) {
-			return e, decline(cmp.Or(no.Status, http.StatusBadRequest), saysTo(no.Says, no.Args...))
+			return e, decline(cmp.Or(no.Status, http.StatusBadRequest), saysTo(no.Message, no.Args...))
 		}
 		return says, err
 	}
@@ -134,7 +134,7 @@ func (o *vendor) effect(q *request) (dialect.Effect, error) {
 }
 
 // saysTo is a message of a vendor's with all arguments that there are.
-func saysTo(s dialect.Saying, args ...string) message.Message {
+func saysTo(s dialect.VendorMessage, args ...string) message.Message {
 	for i := 0; ; i++ {
 		if i == len(args) {
 			if !strings.Contains(s.Text, fmt.Sprintf("%%%d", i+1)) {
@@ -268,15 +268,15 @@ func (q *request) remember(ctx context.Context) error {
 
 // later carries out steps under a job. It fails with the first of them that
 // does, and does nothing more when it was ended meanwhile.
-func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.Step) (reply, error) {
+func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.StandardRequest) (reply, error) {
 	open := q.c.opening()
-	open.Name, open.Lasts, open.Steps = q.text(e.Job), e.Takes, true
-	result := resultText(e.Result)
+	open.Name, open.Lasts, open.Steps = q.text(e.Task), e.TaskDuration, true
+	result := resultText(e.TaskResult)
 	x := q.c.x
 	x.expect(http.StatusAccepted)
 	x.lent = true
 	job, err := q.c.host.Carry(ctx, open, func(ctx context.Context, id string) bmc.CloseTask {
-		if err := x.s.wait(ctx, e.Takes); err != nil {
+		if err := x.s.wait(ctx, e.TaskDuration); err != nil {
 			return bmc.CloseTask{Fault: "it was stopped"}
 		}
 		for _, s := range steps {
@@ -284,7 +284,7 @@ func (q *request) later(ctx context.Context, e dialect.Effect, steps []dialect.S
 			if j.State != bmc.TaskRunning {
 				return bmc.CloseTask{Fault: "it was stopped"}
 			}
-			if a := x.stepOf(ctx, id, beside, s.Method, s.At, s.Body); a.status >= http.StatusBadRequest {
+			if a := x.stepOf(ctx, id, beside, s.Method, s.URI, s.Body); a.status >= http.StatusBadRequest {
 				return bmc.CloseTask{Fault: a.why()}
 			}
 		}

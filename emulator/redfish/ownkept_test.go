@@ -9,22 +9,22 @@ import (
 
 func TestAVendorKeepsAResourceUntilItIsDeleted(t *testing.T) {
 	const at = "/redfish/v1/Managers/1/Oem/Acme/Report"
-	s, h := owned(t, dialect.Own{
+	s, h := owned(t, dialect.OEM{
 		Resources: []dialect.Resource{
-			{At: at, Type: "AcmeReport.v1_0_0.AcmeReport", Name: "Report", Kept: "report", Takes: []string{"DELETE"}},
-			{At: "/redfish/v1/Managers/{manager}/Oem/Acme/Mood", Type: "AcmeMood.v1_0_0.AcmeMood", Name: "Mood",
-				Set: []dialect.Datum{{Path: "Is", From: "=mood"}, {Path: "Last", From: "/redfish/v1/AccountService/Roles#Members/-1/@odata.id"}}},
+			{URI: at, Type: "AcmeReport.v1_0_0.AcmeReport", Name: "Report", StoredAs: "report", PassedMethods: []string{"DELETE"}},
+			{URI: "/redfish/v1/Managers/{manager}/Oem/Acme/Mood", Type: "AcmeMood.v1_0_0.AcmeMood", Name: "Mood",
+				Set: []dialect.PropertyRule{{Path: "Is", From: "=mood"}, {Path: "Last", From: "/redfish/v1/AccountService/Roles#Members/-1/@odata.id"}}},
 		},
-		Actions: []dialect.Action{{On: "/redfish/v1/Managers/{manager}", Name: "Acme.Report", At: "/report", Hidden: true, Does: []dialect.Effect{{
-			Do: func(c dialect.Call) (dialect.Effect, error) {
+		Actions: []dialect.Action{{ResourceURI: "/redfish/v1/Managers/{manager}", Name: "Acme.Report", Target: "/report", Hidden: true, Effects: []dialect.Effect{{
+			Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
 				return dialect.Effect{
-					Keep: map[string]any{"report": map[string]any{"About": c.Query.Get("about")}},
-					Job:  "report", Body: map[string]any{"Ticket": map[string]any{"Number": "{job}"}},
+					Store: map[string]any{"report": map[string]any{"About": c.Query.Get("about")}},
+					Task:  "report", Body: map[string]any{"Ticket": map[string]any{"Number": "{job}"}},
 				}, nil
 			},
 		}}}},
-		Writes: []dialect.Write{{Of: "AcmeMood", Path: "Is", Does: []dialect.Effect{{Keep: map[string]any{"mood": "$"}}}}},
-	}, dialect.Face{})
+		WritableProperties: []dialect.WritableProperty{{ResourceType: "AcmeMood", Path: "Is", Effects: []dialect.Effect{{Store: map[string]any{"mood": "$"}}}}},
+	}, dialect.Presentation{})
 	answersWith(t, s, step{"admin", "GET", at, "", nil, 404, ""}, step{"admin", "DELETE", at, "", nil, 404, ""})
 	w := call(t, s, "admin", "POST", "/redfish/v1/Managers/1/report?about=heat", "")
 	if ticket := decoded(t, w)["Ticket"].(map[string]any); w.Code != 202 || ticket["Number"] != "1" || !strings.HasSuffix(w.Header().Get("Location"), "/1") {

@@ -17,14 +17,14 @@ import (
 
 // vendorWrite is a dialect.Write, ready for use.
 type vendorWrite struct {
-	dialect.Write
+	dialect.WritableProperty
 	at pattern
 }
 
 // written carries out what a PATCH sets of a vendor's own properties, and then
 // the rest. It says whether it has answered.
 func (x *exchange) written(in document, v view, at *snapshot, free func()) bool {
-	if x.inner != "" || len(at.d.Own.Writes) == 0 {
+	if x.inner != "" || len(at.d.OEM.WritableProperties) == 0 {
 		return false
 	}
 	o := x.s.vendorOf(at.d)
@@ -33,7 +33,7 @@ func (x *exchange) written(in document, v view, at *snapshot, free func()) bool 
 	var bad []refusal
 	for i := range o.writes {
 		w := &o.writes[i]
-		if w.Of != typeName(x.match.schema) || w.at != nil && !w.at.holds(x.match.uri) {
+		if w.ResourceType != typeName(x.match.schema) || w.at != nil && !w.at.holds(x.match.uri) {
 			continue
 		}
 		value, sent := in.inside(w.Path)
@@ -45,7 +45,7 @@ func (x *exchange) written(in document, v view, at *snapshot, free func()) bool 
 			bad = append(bad, refusal{path: strings.Split(w.Path, "/"), why: wrongType, value: echo(value)})
 			continue
 		}
-		q := &request{effects: w.Does, sent: normal(value), about: w.Path, write: true, inner: within, whole: object{}}
+		q := &request{effects: w.Effects, sent: normal(value), about: w.Path, write: true, inner: within, whole: object{}}
 		setAt(q.whole, w.Path, q.sent)
 		all = append(all, q)
 	}
@@ -101,18 +101,18 @@ func (o *vendor) full(m *match, at *snapshot) view {
 }
 
 // isOf says whether a value has a type.
-func isOf(t dialect.InputType, value any) bool {
+func isOf(t dialect.ParameterType, value any) bool {
 	var ok bool
 	switch t {
-	case dialect.TextInput:
+	case dialect.StringParameter:
 		_, ok = value.(string)
-	case dialect.FlagInput:
+	case dialect.BooleanParameter:
 		_, ok = value.(bool)
-	case dialect.ObjectInput:
+	case dialect.ObjectParameter:
 		_, ok = value.(document)
-	case dialect.ListInput:
+	case dialect.ArrayParameter:
 		_, ok = value.([]any)
-	case dialect.WholeInput:
+	case dialect.IntegerParameter:
 		var n json.Number
 		if n, ok = value.(json.Number); ok {
 			_, ok = wholeNumber(n)
@@ -123,16 +123,16 @@ func isOf(t dialect.InputType, value any) bool {
 
 // changes says whether clients may write the property at a path.
 func (w *vendorRow) changes(path string) bool {
-	if slices.Contains(w.Changes, path) {
+	if slices.Contains(w.Writable, path) {
 		return true
 	}
 	slash := strings.LastIndexByte(path, '/')
-	return slash >= 0 && slices.Contains(w.Changes, path[:slash]+"/*")
+	return slash >= 0 && slices.Contains(w.Writable, path[:slash]+"/*")
 }
 
 // allows says whether a vendor lets a property have a value.
 func (w *vendorRow) allows(path string, value any) bool {
-	all, ok := w.Allows[path]
+	all, ok := w.AllowableValues[path]
 	return !ok || slices.Contains(all, fmt.Sprint(value))
 }
 
@@ -261,8 +261,8 @@ func (x *exchange) alter(in document, v view) {
 
 // remove deletes what a vendor's resource is like.
 func (w *vendorRow) remove(ctx context.Context, c operation) (reply, error) {
-	if w.Kept != "" {
-		_, err := c.host.ApplyBMC(ctx, bmc.Remember{Values: map[string]any{c.view.fill(w.Kept): nil}})
+	if w.StoredAs != "" {
+		_, err := c.host.ApplyBMC(ctx, bmc.Remember{Values: map[string]any{c.view.fill(w.StoredAs): nil}})
 		return reply{}, err
 	}
 	a := c.x.step(ctx, within, http.MethodDelete, w.like.write(c.view.ids), nil)

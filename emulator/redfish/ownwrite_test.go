@@ -15,46 +15,46 @@ import (
 
 const acmeSettings = "/redfish/v1/Managers/1/Oem/Acme/Settings"
 
-var ouch = dialect.Saying{Registry: "Acme", Version: "1.0.0", Key: "Ouch", Text: "%1 cannot be %2."}
+var ouch = dialect.VendorMessage{Registry: "Acme", Version: "1.0.0", Key: "Ouch", Text: "%1 cannot be %2."}
 
 // settings is an invented vendor whose clients set things of its own.
-var settings = dialect.Own{
+var settings = dialect.OEM{
 	Resources: []dialect.Resource{
-		{At: "/redfish/v1/Managers/{manager}/Oem/Acme/Settings", Type: "AcmeSettings.v1_0_0.AcmeSettings", Name: "Settings",
-			Set: []dialect.Datum{
+		{URI: "/redfish/v1/Managers/{manager}/Oem/Acme/Settings", Type: "AcmeSettings.v1_0_0.AcmeSettings", Name: "Settings",
+			Set: []dialect.PropertyRule{
 				{Path: "Attributes", Value: map[string]any{"A.1": "On", "B.2": 7, "A.1@Redfish.AllowableValues": []any{"On", "Off"}}},
 				{Path: "Boot/First", Value: nil}, {Path: "Boot/Fixed", Value: true}, {Path: "Once", From: "=Once/{manager}"},
 			},
-			Changes: []string{"Attributes/*", "Boot/First"}},
-		{At: "/redfish/v1/Systems/{system}/Oem/Acme/Bios", Type: "AcmeBios.v1_0_0.AcmeBios", Like: "/redfish/v1/Systems/{system}/Bios",
-			Set: []dialect.Datum{{Path: "Oem/Acme/Mark", Value: "none"}}, Changes: []string{"Oem/Acme/Mark"}},
-		{At: "/redfish/v1/Systems/{system}/Oem/Acme/Self", Type: "AcmeSelf.v1_0_0.AcmeSelf", Like: "/redfish/v1/Systems/{system}", Takes: []string{"PATCH"},
-			Set: []dialect.Datum{{Path: "Oem/Acme/Mark", Value: "none"}}, Changes: []string{"Oem/Acme/Mark"}},
+			Writable: []string{"Attributes/*", "Boot/First"}},
+		{URI: "/redfish/v1/Systems/{system}/Oem/Acme/Bios", Type: "AcmeBios.v1_0_0.AcmeBios", BasedOn: "/redfish/v1/Systems/{system}/Bios",
+			Set: []dialect.PropertyRule{{Path: "Oem/Acme/Mark", Value: "none"}}, Writable: []string{"Oem/Acme/Mark"}},
+		{URI: "/redfish/v1/Systems/{system}/Oem/Acme/Self", Type: "AcmeSelf.v1_0_0.AcmeSelf", BasedOn: "/redfish/v1/Systems/{system}", PassedMethods: []string{"PATCH"},
+			Set: []dialect.PropertyRule{{Path: "Oem/Acme/Mark", Value: "none"}}, Writable: []string{"Oem/Acme/Mark"}},
 	},
-	Writes: []dialect.Write{
-		{Of: "ComputerSystem", Path: "Oem/Acme/BootOnce", Type: dialect.FlagInput, Does: []dialect.Effect{
-			{When: map[string][]string{"$": {"true"}}, Keep: map[string]any{"Once/{manager}": "$"}, Steps: []dialect.Step{
-				{Method: "PATCH", At: "/redfish/v1/Systems/{system}", Body: map[string]any{"Boot": map[string]any{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Pxe"}}}}},
-			{Keep: map[string]any{"Once/{manager}": nil}},
+	WritableProperties: []dialect.WritableProperty{
+		{ResourceType: "ComputerSystem", Path: "Oem/Acme/BootOnce", Type: dialect.BooleanParameter, Effects: []dialect.Effect{
+			{When: map[string][]string{"$": {"true"}}, Store: map[string]any{"Once/{manager}": "$"}, Requests: []dialect.StandardRequest{
+				{Method: "PATCH", URI: "/redfish/v1/Systems/{system}", Body: map[string]any{"Boot": map[string]any{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Pxe"}}}}},
+			{Store: map[string]any{"Once/{manager}": nil}},
 		}},
-		{Of: "ComputerSystem", Path: "Oem/Acme/Mood", Does: []dialect.Effect{
-			{When: map[string][]string{"": {"bad"}}, Refuse: &ouch},
-			{Do: func(c dialect.Call) (dialect.Effect, error) {
+		{ResourceType: "ComputerSystem", Path: "Oem/Acme/Mood", Effects: []dialect.Effect{
+			{When: map[string][]string{"": {"bad"}}, Reject: &ouch},
+			{Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
 				switch c.Body["Oem"].(map[string]any)["Acme"].(map[string]any)["Mood"] {
 				case "worse":
-					return dialect.Effect{}, &dialect.Refusal{Status: 409, Says: ouch, Args: []string{"Mood"}}
+					return dialect.Effect{}, &dialect.Rejection{Status: 409, Message: ouch, Args: []string{"Mood"}}
 				case "broken":
 					return dialect.Effect{}, errors.New("acme: broken")
 				case "mad":
 					panic("acme: mad")
 				}
-				return dialect.Effect{Keep: map[string]any{"Mood": "very {$}"}}, nil
+				return dialect.Effect{Store: map[string]any{"Mood": "very {$}"}}, nil
 			}},
 		}},
 	},
 }
 
-var moody = dialect.Face{Shapes: []dialect.Shape{{Of: "ComputerSystem", Set: []dialect.Datum{{Path: "Oem/Acme/Mood", From: "=Mood"}}}}}
+var moody = dialect.Presentation{Transforms: []dialect.Transform{{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{{Path: "Oem/Acme/Mood", From: "=Mood"}}}}}
 
 func TestWhatAVendorsClientsSetIsKept(t *testing.T) {
 	s, h := owned(t, settings, moody)
@@ -114,7 +114,7 @@ func TestWhatAVendorsClientsSetIsKept(t *testing.T) {
 }
 
 func TestAVendorsResourceIsLikeAnother(t *testing.T) {
-	s, _ := owned(t, settings, dialect.Face{})
+	s, _ := owned(t, settings, dialect.Presentation{})
 	at := sys + "/Oem/Acme/Bios"
 	o, _ := get(t, s, at)
 	standard, _ := get(t, s, sys+"/Bios")
@@ -141,10 +141,10 @@ func TestAVendorsResourceIsLikeAnother(t *testing.T) {
 }
 
 // timed is a vendor whose action takes its time.
-var timed = dialect.Own{Actions: []dialect.Action{{
-	On: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",
-	Does: []dialect.Effect{{Job: "later", Takes: time.Minute, Keep: map[string]any{"Asked": true}, Steps: []dialect.Step{
-		{Method: "PATCH", At: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "late"}}}}},
+var timed = dialect.OEM{Actions: []dialect.Action{{
+	ResourceURI: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",
+	Effects: []dialect.Effect{{Task: "later", TaskDuration: time.Minute, Store: map[string]any{"Asked": true}, Requests: []dialect.StandardRequest{
+		{Method: "PATCH", URI: "/redfish/v1/Systems/{system}", Body: map[string]any{"AssetTag": "late"}}}}},
 }}}
 
 func TestAJobOfAVendorsTakesTheLabsTime(t *testing.T) {
@@ -163,7 +163,7 @@ func TestAJobOfAVendorsTakesTheLabsTime(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHost(t)
-			h.d.Own = timed
+			h.d.OEM = timed
 			must(t, h.d.Validate())
 			c := clock.NewVirtual(h.now)
 			h.clock = c
@@ -221,7 +221,7 @@ func FuzzVendorsBodies(f *testing.F) {
 	f.Add(`{"How":{"a":[]},"Where":[{"Bay":1e9}],"Where":null}`, `{"Attributes":{"A.1":null,"B.2":[{}]},"Boot":{"First":{"x":[1]}},"Oem":{"Acme":[]}}`)
 	o := acme
 	o.Resources = append(o.Resources[:len(o.Resources):len(o.Resources)], settings.Resources...)
-	o.Writes = settings.Writes
+	o.WritableProperties = settings.WritableProperties
 	s, h := owned(f, o, moody)
 	f.Fuzz(func(t *testing.T, action, patch string) {
 		if strings.Contains(patch, "mad") {

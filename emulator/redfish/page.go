@@ -212,10 +212,10 @@ func seal(o object, volatile []string, as dialect.Protocol) ([]byte, string) {
 	if len(volatile) > 0 {
 		lasting = encode(without(o, volatile))
 	}
-	if members, ok := o["Members"].([]object); ok && as.Page > 0 && len(members) > as.Page {
+	if members, ok := o["Members"].([]object); ok && as.PageSize > 0 && len(members) > as.PageSize {
 		first := maps.Clone(o)
-		first["Members"] = members[:as.Page]
-		first["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", o["@odata.id"], as.Page)
+		first["Members"] = members[:as.PageSize]
+		first["Members@odata.nextLink"] = fmt.Sprintf("%s?$skip=%d", o["@odata.id"], as.PageSize)
 		rest = encode(first)
 	}
 	tag := written(etag(lasting), as.ETags)

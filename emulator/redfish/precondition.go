@@ -53,10 +53,10 @@ func matches(header []string, etag string, how comparison) bool {
 // written is an ETag as a vendor's service writes it. The zero ETags writes a
 // strong one, as it stands.
 func written(etag string, as dialect.ETags) string {
-	switch as.Written {
+	switch as.Format {
 	case dialect.Weak:
 		return "W/" + etag
-	case dialect.Twice:
+	case dialect.DoubleQuoted:
 		return `"` + etag + `"`
 	case dialect.Empty:
 		return ""
@@ -78,20 +78,20 @@ func held(header []string, etag string, as dialect.ETags, how comparison) bool {
 	star := starred(header)
 	plain := strong(etag)
 	switch {
-	case as.Compared == dialect.Never:
+	case as.Comparison == dialect.Never:
 		return false
 	case star:
-		return !as.NoStar
-	case as.Written == dialect.Empty: // not even by one that is empty
+		return !as.RejectStar
+	case as.Format == dialect.Empty: // not even by one that is empty
 		return false
-	case as.Compared == dialect.Unquoted:
+	case as.Comparison == dialect.Unquoted:
 		return slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == strings.Trim(plain, `"`) })
-	case as.Written == dialect.Twice:
+	case as.Format == dialect.DoubleQuoted:
 		return slices.ContainsFunc(header, func(line string) bool { return strings.TrimSpace(line) == etag })
-	case as.Written == dialect.Weak: // or nothing that it gave out would match
+	case as.Format == dialect.Weak: // or nothing that it gave out would match
 		how = weakly
 	}
-	return matches(header, plain, how) || !as.Suffixed && matches(header, packedTag(plain), how)
+	return matches(header, plain, how) || !as.GzipSuffix && matches(header, packedTag(plain), how)
 }
 
 // starred says whether a header names any ETag.
@@ -102,7 +102,7 @@ func starred(header []string) bool {
 // holds says whether If-None-Match names the ETag of a page. Of a vendor's
 // whims only how ETags are written matters here.
 func holds(header []string, etag string, as dialect.ETags) bool {
-	return held(header, etag, dialect.ETags{Written: as.Written}, weakly)
+	return held(header, etag, dialect.ETags{Format: as.Format}, weakly)
 }
 
 // precondition checks what a write rests on (RFC 9110, §13.1; DSP0266, "ETags").
@@ -111,19 +111,19 @@ func (x *exchange) precondition(at *snapshot) bool {
 	yes, no := x.r.Header["If-Match"], x.r.Header["If-None-Match"]
 	as := at.d.Protocol.ETags
 	if len(yes) == 0 && len(no) == 0 {
-		if x.match.guards(as) && x.r.Method != http.MethodPost && !(as.Deletes && x.r.Method == http.MethodDelete) {
+		if x.match.guards(as) && x.r.Method != http.MethodPost && !(as.DeleteWithoutIfMatch && x.r.Method == http.MethodDelete) {
 			x.refuse(http.StatusPreconditionRequired, message.PreconditionRequired.With())
 			return false
 		}
 		return true
 	}
-	if x.match.action != nil && as.NoActions {
+	if x.match.action != nil && as.RejectIfMatchOnActions {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())
 		return false
 	}
 	tag := ""
 	switch {
-	case slices.Contains(as.Fleeting, typeName(x.match.schema)): // nobody has been told it
+	case slices.Contains(as.Volatile, typeName(x.match.schema)): // nobody has been told it
 	case len(no) > 0 || !starred(yes): // or any will do
 		tag = x.s.page(x.match, at).tag()
 	}
@@ -136,5 +136,5 @@ func (x *exchange) precondition(at *snapshot) bool {
 
 // guards says whether a resource is changed only on a condition.
 func (r *resource) guards(as dialect.ETags) bool {
-	return r.guarded || slices.Contains(as.Required, "*") || slices.Contains(as.Required, typeName(r.schema))
+	return r.guarded || slices.Contains(as.IfMatchRequired, "*") || slices.Contains(as.IfMatchRequired, typeName(r.schema))
 }

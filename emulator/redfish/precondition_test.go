@@ -40,22 +40,22 @@ func TestWritesRestOnTheETag(t *testing.T) {
 		{name: "action", method: "POST", path: reset, body: `{"ResetType":"On"}`, header: "If-Match: E", status: 204},
 		{name: "action of another", method: "POST", path: reset, body: `{"ResetType":"On"}`, header: `If-Match: "bogus"`, status: 412},
 
-		{name: "twice", etags: dialect.ETags{Written: dialect.Twice}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
-		{name: "twice, any", etags: dialect.ETags{Written: dialect.Twice}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 200},
-		{name: "twice, quoted once", etags: dialect.ETags{Written: dialect.Twice}, method: "PATCH", path: sys, body: pxe, header: `If-Match: "e"`, status: 412},
-		{name: "weak", etags: dialect.ETags{Written: dialect.Weak}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
-		{name: "weak, another", etags: dialect.ETags{Written: dialect.Weak}, method: "PATCH", path: sys, body: pxe, header: `If-Match: W/"x"`, status: 412},
-		{name: "unquoted", etags: dialect.ETags{Compared: dialect.Unquoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: e", status: 200},
-		{name: "unquoted, with quotes", etags: dialect.ETags{Compared: dialect.Unquoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 412},
-		{name: "never", etags: dialect.ETags{Compared: dialect.Never}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 412},
-		{name: "never, any", etags: dialect.ETags{Compared: dialect.Never}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
-		{name: "never, without", etags: dialect.ETags{Compared: dialect.Never}, method: "PATCH", path: sys, body: pxe, status: 200},
-		{name: "no star", etags: dialect.ETags{NoStar: true}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
-		{name: "required", etags: dialect.ETags{Required: []string{"ComputerSystem"}}, method: "PATCH", path: sys, body: pxe, status: 428},
-		{name: "required and there", etags: dialect.ETags{Required: []string{"ComputerSystem"}}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
-		{name: "required, but wrong", etags: dialect.ETags{Required: []string{"*"}}, method: "PATCH", path: sys, body: pxe, header: `If-Match: "x"`, status: 412},
-		{name: "required of others", etags: dialect.ETags{Required: []string{"Bios"}}, method: "PATCH", path: sys, body: pxe, status: 200},
-		{name: "required, but of no action", etags: dialect.ETags{Required: []string{"*"}}, method: "POST", path: reset, body: `{"ResetType":"On"}`, status: 204},
+		{name: "twice", etags: dialect.ETags{Format: dialect.DoubleQuoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
+		{name: "twice, any", etags: dialect.ETags{Format: dialect.DoubleQuoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 200},
+		{name: "twice, quoted once", etags: dialect.ETags{Format: dialect.DoubleQuoted}, method: "PATCH", path: sys, body: pxe, header: `If-Match: "e"`, status: 412},
+		{name: "weak", etags: dialect.ETags{Format: dialect.Weak}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
+		{name: "weak, another", etags: dialect.ETags{Format: dialect.Weak}, method: "PATCH", path: sys, body: pxe, header: `If-Match: W/"x"`, status: 412},
+		{name: "unquoted", etags: dialect.ETags{Comparison: dialect.Unquoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: e", status: 200},
+		{name: "unquoted, with quotes", etags: dialect.ETags{Comparison: dialect.Unquoted}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 412},
+		{name: "never", etags: dialect.ETags{Comparison: dialect.Never}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 412},
+		{name: "never, any", etags: dialect.ETags{Comparison: dialect.Never}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
+		{name: "never, without", etags: dialect.ETags{Comparison: dialect.Never}, method: "PATCH", path: sys, body: pxe, status: 200},
+		{name: "no star", etags: dialect.ETags{RejectStar: true}, method: "PATCH", path: sys, body: pxe, header: "If-Match: *", status: 412},
+		{name: "required", etags: dialect.ETags{IfMatchRequired: []string{"ComputerSystem"}}, method: "PATCH", path: sys, body: pxe, status: 428},
+		{name: "required and there", etags: dialect.ETags{IfMatchRequired: []string{"ComputerSystem"}}, method: "PATCH", path: sys, body: pxe, header: "If-Match: E", status: 200},
+		{name: "required, but wrong", etags: dialect.ETags{IfMatchRequired: []string{"*"}}, method: "PATCH", path: sys, body: pxe, header: `If-Match: "x"`, status: 412},
+		{name: "required of others", etags: dialect.ETags{IfMatchRequired: []string{"Bios"}}, method: "PATCH", path: sys, body: pxe, status: 200},
+		{name: "required, but of no action", etags: dialect.ETags{IfMatchRequired: []string{"*"}}, method: "POST", path: reset, body: `{"ResetType":"On"}`, status: 204},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := hostOf(t, func(p *dialect.Protocol) { p.ETags = tt.etags })
@@ -166,7 +166,7 @@ func TestBodiesArePackedForWhoTakesThat(t *testing.T) {
 
 func TestConnectionsEndWhereAVendorEndsThem(t *testing.T) {
 	for _, closes := range []bool{false, true} {
-		server := httptest.NewServer(newService(t, hostOf(t, func(p *dialect.Protocol) { p.Close = closes })))
+		server := httptest.NewServer(newService(t, hostOf(t, func(p *dialect.Protocol) { p.CloseAfterResponse = closes })))
 		defer server.Close()
 		w, err := server.Client().Get(server.URL + "/redfish/v1/")
 		must(t, err)

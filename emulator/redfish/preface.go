@@ -11,20 +11,20 @@ import (
 // that it shows as it is.
 func (x *exchange) otherwise(p *page) *page {
 	as := &x.host.Dialect().Protocol
-	if len(as.Prefaced) == 0 && as.Bereft == 0 || p.mime != jsonType {
+	if len(as.ErrorPrefixes) == 0 && as.EmptyCollectionsAfterBoot == 0 || p.mime != jsonType {
 		return nil
 	}
-	if as.Bereft > 0 && strings.HasSuffix(typeName(x.match.schema), "Collection") && x.young(as) {
+	if as.EmptyCollectionsAfterBoot > 0 && strings.HasSuffix(typeName(x.match.schema), "Collection") && x.young(as) {
 		return x.bereft(p)
 	}
-	return x.prefaced(p, as.Prefaced)
+	return x.prefaced(p, as.ErrorPrefixes)
 }
 
 // young says whether the BMC came up so lately that it does not know its
 // resources.
 func (x *exchange) young(as *dialect.Protocol) bool {
 	life := x.host.BMC().Life
-	return life != nil && !life.Up.IsZero() && x.host.Now().Sub(life.Up) < as.Bereft
+	return life != nil && !life.Up.IsZero() && x.host.Now().Sub(life.Up) < as.EmptyCollectionsAfterBoot
 }
 
 // bereft is the page of a collection without its members.
@@ -38,12 +38,12 @@ func (x *exchange) bereft(p *page) *page {
 }
 
 // prefaced is a page before which an error stands, in the same body.
-func (x *exchange) prefaced(p *page, all []dialect.Preface) *page {
-	i := slices.IndexFunc(all, func(f dialect.Preface) bool { return f.Of == typeName(x.match.schema) })
+func (x *exchange) prefaced(p *page, all []dialect.ErrorPrefix) *page {
+	i := slices.IndexFunc(all, func(f dialect.ErrorPrefix) bool { return f.ResourceType == typeName(x.match.schema) })
 	if i < 0 {
 		return nil
 	}
-	body := stretches{append(x.error(says(all[i].Says)), '\n'), p.body.whole()}
+	body := stretches{append(x.error(says(all[i].Message)), '\n'), p.body.whole()}
 	both := newPage(p.mime, body, p.tag(), p.link)
 	both.allow = p.allow
 	return &both

@@ -189,7 +189,7 @@ func (p *pushed) drop() {
 // receive stores an image that comes with a request.
 func (x *exchange) receive(r io.Reader) (Image, error) {
 	from := &sender{r: r}
-	img, err := x.host.StoreImage(x.context(), from, x.host.Dialect().MaxImage)
+	img, err := x.host.StoreImage(x.context(), from, x.host.Dialect().MaxImageBytes)
 	switch {
 	case errors.Is(err, ErrTooLarge):
 		return Image{}, decline(http.StatusRequestEntityTooLarge, message.PayloadTooLarge.With())

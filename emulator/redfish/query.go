@@ -17,7 +17,7 @@ import (
 func support(q dialect.Queries) odata.Support {
 	return odata.Support{
 		TopSkip: q.TopSkip, Select: q.Select, Filter: q.Filter, Only: q.Only, Excerpt: q.Excerpt,
-		ExpandAll: q.ExpandAll, ExpandLinks: q.ExpandLinks, ExpandRest: q.ExpandRest, Levels: q.Levels,
+		ExpandAll: q.ExpandAll, ExpandLinks: q.ExpandLinks, ExpandRest: q.ExpandRest, Levels: q.MaxLevels,
 		Lenient: q.Unknown == dialect.Ignored,
 	}
 }
@@ -26,12 +26,12 @@ func support(q dialect.Queries) odata.Support {
 // requests are answered by, unless the vendor's tells something else.
 func protocolFeatures(d *dialect.Record) object {
 	q := d.Protocol.Queries
-	if d.Protocol.Claims != nil {
-		q = *d.Protocol.Claims
+	if d.Protocol.AdvertisedQueries != nil {
+		q = *d.Protocol.AdvertisedQueries
 	}
-	expand := object{"ExpandAll": q.ExpandAll, "Links": q.ExpandLinks, "NoLinks": q.ExpandRest, "Levels": q.Levels > 0}
-	if q.Levels > 0 {
-		expand["MaxLevels"] = q.Levels
+	expand := object{"ExpandAll": q.ExpandAll, "Links": q.ExpandLinks, "NoLinks": q.ExpandRest, "Levels": q.MaxLevels > 0}
+	if q.MaxLevels > 0 {
+		expand["MaxLevels"] = q.MaxLevels
 	}
 	o := object{
 		"ExcerptQuery": q.Excerpt, "FilterQuery": q.Filter, "OnlyMemberQuery": q.Only, "SelectQuery": q.Select,
@@ -61,7 +61,7 @@ func (x *exchange) query(p *page) *page {
 		return nil
 	}
 	from := x.source()
-	if thin := d.Protocol.Thin; len(thin) > 0 && q.Expand.Levels > 0 {
+	if thin := d.Protocol.ExpandOmits; len(thin) > 0 && q.Expand.Levels > 0 {
 		from.Get = thinned(from.Get, x.match.uri, thin)
 	}
 	o, ok := from.Get(x.match.uri)
@@ -118,7 +118,7 @@ func (x *exchange) source() odata.Source {
 		seen[uri] = o
 		return o, o != nil
 	}
-	return odata.Source{Get: get, Page: at.d.Protocol.Page, Excerpts: excerpts}
+	return odata.Source{Get: get, Page: at.d.Protocol.PageSize, Excerpts: excerpts}
 }
 
 // peek is the body of a resource as this client would read it, or nil.

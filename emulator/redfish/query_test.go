@@ -33,7 +33,7 @@ func asked(t testing.TB, s *Service, who as, uri, query string) map[string]any {
 
 func TestPagesAddUpToTheCollection(t *testing.T) {
 	for _, page := range []int{0, 1, 3, 100} {
-		h := hostOf(t, func(p *dialect.Protocol) { p.Page = page })
+		h := hostOf(t, func(p *dialect.Protocol) { p.PageSize = page })
 		s := newService(t, h)
 		roles := "/redfish/v1/AccountService/Accounts"
 		for _, query := range []string{"", "$top=1", "$top=2&$expand=.", "$filter=Enabled eq true", "$filter=not (RoleId eq 'ReadOnly')&$top=1"} {
@@ -70,7 +70,7 @@ func TestPagesAddUpToTheCollection(t *testing.T) {
 
 func TestETagOfACollectionIsOfAllItsMembers(t *testing.T) {
 	whole := newService(t, newHost(t))
-	inPages := newService(t, hostOf(t, func(p *dialect.Protocol) { p.Page = 1 }))
+	inPages := newService(t, hostOf(t, func(p *dialect.Protocol) { p.PageSize = 1 }))
 	uri := "/redfish/v1/AccountService/Roles"
 	want := call(t, whole, "admin", "GET", uri, "").Header().Get("ETag")
 	for _, query := range []string{"", "?$skip=1", "?$top=1&$skip=2"} {
@@ -173,7 +173,7 @@ func TestVendorsLeaveQueriesOut(t *testing.T) {
 		{dialect.Queries{Unknown: dialect.BadRequest}, "$top=1", 400}, {dialect.Queries{Unknown: dialect.Ignored}, "$top=x&$y", 200},
 		{dialect.Queries{TopSkip: true, Unknown: dialect.Ignored}, "$top=x&$y", 400},
 		{dialect.Queries{ExpandRest: true}, "$expand=.", 200}, {dialect.Queries{ExpandRest: true}, "$expand=*", 501}, {dialect.Queries{ExpandRest: true}, "$expand=.($levels=1)", 501},
-		{dialect.Queries{ExpandRest: true, Levels: 1}, "$expand=.($levels=2)", 400},
+		{dialect.Queries{ExpandRest: true, MaxLevels: 1}, "$expand=.($levels=2)", 400},
 	} {
 		h := hostOf(t, func(p *dialect.Protocol) { p.Queries = tt.queries })
 		if w := call(t, newService(t, h), "admin", "GET", "/redfish/v1/Systems?"+tt.query, ""); w.Code != tt.status {
@@ -193,7 +193,7 @@ func TestTheRootTellsWhatAVendorClaims(t *testing.T) {
 	if none["TopSkipQuery"] != false || levels || filters {
 		t.Errorf("of no queries it says %v", none)
 	}
-	lie := of(func(p *dialect.Protocol) { p.Queries, p.Claims = dialect.Queries{}, &dialect.AllQueries })
+	lie := of(func(p *dialect.Protocol) { p.Queries, p.AdvertisedQueries = dialect.Queries{}, &dialect.AllQueries })
 	if lie["TopSkipQuery"] != true || lie["ExpandQuery"].(map[string]any)["MaxLevels"] != 6.0 {
 		t.Errorf("claiming all it says %v", lie)
 	}

@@ -10,13 +10,13 @@ import (
 
 // reading is a dialect.Reading, ready for use.
 type reading struct {
-	dialect.Reading
+	dialect.InputAlias
 	at pattern
 }
 
 // concerns says whether it is about what a request is about.
 func (r *reading) concerns(x *exchange) bool {
-	of := rule{dialect.Rule{Of: r.Of, Method: r.Method}, r.at}
+	of := rule{dialect.RejectRule{ResourceType: r.ResourceType, Method: r.Method}, r.at}
 	return of.concerns(x)
 }
 
@@ -38,11 +38,11 @@ func (r *reading) read(in document) document {
 	v, sent := in.inside(r.Path)
 	switch {
 	case sent:
-		if word, ok := r.Words[fmt.Sprint(v)]; ok {
+		if word, ok := r.Values[fmt.Sprint(v)]; ok {
 			v = sending(word)
 		}
-	case r.Else != nil && (len(r.With) == 0 || slices.ContainsFunc(r.With, func(p string) bool { _, ok := in.inside(p); return ok })):
-		v = sending(r.Else)
+	case r.Default != nil && (len(r.DefaultWith) == 0 || slices.ContainsFunc(r.DefaultWith, func(p string) bool { _, ok := in.inside(p); return ok })):
+		v = sending(r.Default)
 	default:
 		return in
 	}
@@ -53,7 +53,7 @@ func (r *reading) read(in document) document {
 	if to != r.Path {
 		in = in.less(r.Path)
 	}
-	if to == dialect.Nowhere {
+	if to == dialect.Discard {
 		return in
 	}
 	return in.more(to, v)

@@ -14,11 +14,11 @@ import (
 
 func TestAVendorReadsRequestsInItsOwnWay(t *testing.T) {
 	const target, mode = "Boot/BootSourceOverrideTarget", "Boot/BootSourceOverrideMode"
-	s, h := faced(t, dialect.Face{Readings: []dialect.Reading{
-		{Of: "ComputerSystem", Method: "PATCH", Path: target, Words: map[string]any{"AcmeDisc": "Cd", "Cd": "Usb"}},
-		{Of: "ComputerSystem", Method: "PATCH", Path: mode, Else: "Legacy", With: []string{target}},
-		{Of: "ComputerSystem", Method: "PATCH", Path: "Oem/Acme/Label", To: "AssetTag"},
-		{Of: "ComputerSystem", Method: "PATCH", Path: "Oem/Acme/Colour", To: dialect.Nowhere},
+	s, h := faced(t, dialect.Presentation{InputAliases: []dialect.InputAlias{
+		{ResourceType: "ComputerSystem", Method: "PATCH", Path: target, Values: map[string]any{"AcmeDisc": "Cd", "Cd": "Usb"}},
+		{ResourceType: "ComputerSystem", Method: "PATCH", Path: mode, Default: "Legacy", DefaultWith: []string{target}},
+		{ResourceType: "ComputerSystem", Method: "PATCH", Path: "Oem/Acme/Label", To: "AssetTag"},
+		{ResourceType: "ComputerSystem", Method: "PATCH", Path: "Oem/Acme/Colour", To: dialect.Discard},
 	}})
 	for _, tt := range []struct {
 		name, body string
@@ -48,7 +48,7 @@ func TestAVendorReadsRequestsInItsOwnWay(t *testing.T) {
 }
 
 func TestAPropertyThatIsEmptyIsNotThere(t *testing.T) {
-	s, _ := faced(t, dialect.Face{Shapes: []dialect.Shape{{Of: "Bios", At: sys + "/Bios/Settings", Bare: []string{"Attributes"}}}})
+	s, _ := faced(t, dialect.Presentation{Transforms: []dialect.Transform{{ResourceType: "Bios", URI: sys + "/Bios/Settings", OmitEmpty: []string{"Attributes"}}}})
 	body, _ := get(t, s, sys+"/Bios/Settings")
 	if _, has := body["Attributes"]; has {
 		t.Errorf("nothing is pending, and the settings show Attributes: %v", body)
@@ -63,7 +63,7 @@ func TestAPropertyThatIsEmptyIsNotThere(t *testing.T) {
 func TestAMonitorIsReadOnce(t *testing.T) {
 	for _, once := range []bool{false, true} {
 		h := newHost(t)
-		h.d.Tasks.Once = once
+		h.d.Tasks.MonitorReadOnce = once
 		s := newService(t, h)
 		id := begin(t, h, bmc.Request{Method: "POST", Target: sys})
 		answersWith(t, s, step{"admin", "GET", taskMonitor(id), "", nil, 202, ""})
@@ -82,7 +82,7 @@ func TestAMonitorIsReadOnce(t *testing.T) {
 
 func TestSettingsAreShownAsAllWillBe(t *testing.T) {
 	h := newHost(t)
-	h.d.BIOS.Whole = true
+	h.d.BIOS.SettingsShowAll = true
 	s := newService(t, h)
 	shown := func() map[string]any {
 		body, _ := get(t, s, sys+"/Bios/Settings")
@@ -99,7 +99,7 @@ func TestSettingsAreShownAsAllWillBe(t *testing.T) {
 }
 
 func TestAVendorSaysWhereSuccessStands(t *testing.T) {
-	s, _ := faced(t, dialect.Face{Errors: dialect.Errors{Under: "Success", Done: &dialect.Saying{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}}})
+	s, _ := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{SuccessProperty: "Success", Success: &dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."}}})
 	w := call(t, s, "admin", "PATCH", sys, `{"AssetTag":"a"}`)
 	if is, ok := decoded(t, w)["Success"].(map[string]any); !ok || is["code"] != "Base.1.4.Success" || w.Code != 200 {
 		t.Errorf("%d %s, want 200 and the success", w.Code, w.Body)
@@ -108,7 +108,7 @@ func TestAVendorSaysWhereSuccessStands(t *testing.T) {
 
 func TestWhatNeedsAnETagIsDeletedWithout(t *testing.T) {
 	h := newHost(t)
-	h.d.Protocol.ETags.Required, h.d.Protocol.ETags.Deletes = []string{"*"}, true
+	h.d.Protocol.ETags.IfMatchRequired, h.d.Protocol.ETags.DeleteWithoutIfMatch = []string{"*"}, true
 	s := newService(t, h)
 	account := "/redfish/v1/AccountService/Accounts/3"
 	answersWith(t, s,
@@ -118,10 +118,10 @@ func TestWhatNeedsAnETagIsDeletedWithout(t *testing.T) {
 
 func TestAVendorRefusesByWhatItKeeps(t *testing.T) {
 	const lock = "/redfish/v1/Managers/1/Actions/Oem/Acme.Lock"
-	s, _ := owned(t, dialect.Own{Actions: []dialect.Action{{
-		On: "/redfish/v1/Managers/{manager}", Name: "Acme.Lock", Inputs: []dialect.Input{{Name: "On", Type: dialect.FlagInput, Required: true}},
-		Does: []dialect.Effect{{Keep: map[string]any{"Locked": "$On"}}},
-	}}}, dialect.Face{Rules: []dialect.Rule{{Of: "ComputerSystem", Method: "PATCH", Kept: map[string][]string{"Locked": {"true"}}, Status: 403, Says: refusal400}}})
+	s, _ := owned(t, dialect.OEM{Actions: []dialect.Action{{
+		ResourceURI: "/redfish/v1/Managers/{manager}", Name: "Acme.Lock", Parameters: []dialect.Parameter{{Name: "On", Type: dialect.BooleanParameter, Required: true}},
+		Effects: []dialect.Effect{{Store: map[string]any{"Locked": "$On"}}},
+	}}}, dialect.Presentation{RejectRules: []dialect.RejectRule{{ResourceType: "ComputerSystem", Method: "PATCH", Stored: map[string][]string{"Locked": {"true"}}, Status: 403, Message: refusal400}}})
 	for _, st := range []step{
 		{"admin", "PATCH", sys, `{"AssetTag":"a"}`, nil, 200, ""},
 		{"admin", "POST", lock, `{"On":true}`, nil, 204, ""},
@@ -135,7 +135,7 @@ func TestAVendorRefusesByWhatItKeeps(t *testing.T) {
 
 func TestAnETagThatIsFleeting(t *testing.T) {
 	h := newHost(t)
-	h.d.Protocol.ETags.Fleeting = []string{"ComputerSystem"}
+	h.d.Protocol.ETags.Volatile = []string{"ComputerSystem"}
 	s := newService(t, h)
 	patch := func(uri string, header ...string) int {
 		return call(t, s, "admin", "PATCH", uri, `{"AssetTag":"a"}`, header...).Code
@@ -156,8 +156,8 @@ func TestAnETagThatIsFleeting(t *testing.T) {
 }
 
 func TestMessageIDsWithErrata(t *testing.T) {
-	s, h := faced(t, dialect.Face{Errors: dialect.Errors{
-		Errata: true, Under: "Success", Done: &dialect.Saying{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."},
+	s, h := faced(t, dialect.Presentation{Errors: dialect.ErrorFormat{
+		FullVersions: true, SuccessProperty: "Success", Success: &dialect.VendorMessage{Registry: "Base", Version: "1.4.0", Key: "Success", Text: "Done."},
 	}})
 	h.d.Protocol.Registries = map[string]string{"Base": "1.4.0"}
 	for body, want := range map[string]string{`{"AssetTag":"a"}`: `"Base.1.4.0.Success"`, `{"Nonsense":1}`: `"Base.1.4.0.PropertyUnknown"`} {
@@ -169,7 +169,7 @@ func TestMessageIDsWithErrata(t *testing.T) {
 
 func TestAPushNamesItsTargetsAsClientsSeeThem(t *testing.T) {
 	b := newUpdate(t)
-	b.h.d.Face = dialect.Face{Moves: []dialect.Move{{From: firmwareURI("BIOS"), To: firmwareURI("Acme")}}}
+	b.h.d.Presentation = dialect.Presentation{URIMappings: []dialect.URIMapping{{From: firmwareURI("BIOS"), To: firmwareURI("Acme")}}}
 	parameters := form{"UpdateParameters", "application/json", "", []byte(`{"Targets":["` + firmwareURI("Acme") + `"]}`)}
 	w := multipartPushOf(t, b, parameters, form{"UpdateFile", "application/octet-stream", "bios.img", built(t, biosImage)})
 	if w.Code != 202 {

@@ -77,7 +77,7 @@ func metadata(s *Service, v view) (mime, []byte) {
 		}
 		refer(schema)
 	}
-	for _, t := range v.d.Protocol.OEM {
+	for _, t := range v.d.Protocol.OEMTypes {
 		fmt.Fprintf(&b, "  <edmx:Reference Uri=\"%s%s\">\n    <edmx:Include Namespace=\"%[3]s\"/>\n    <edmx:Include Namespace=\"%[3]s.%[4]s\"/>\n  </edmx:Reference>\n",
 			schemaStore, oemFile(t), t.Namespace, t.Version)
 	}

@@ -15,7 +15,7 @@ import (
 
 // rule is a dialect.Rule, ready for use.
 type rule struct {
-	dialect.Rule
+	dialect.RejectRule
 	at pattern
 }
 
@@ -32,7 +32,7 @@ func (x *exchange) ruledOut(in document, at *snapshot) bool {
 			continue
 		}
 		property, ok := r.sees(in, x.in)
-		if ok && len(r.Same) > 0 {
+		if ok && len(r.SendsUnchanged) > 0 {
 			property, ok = r.repeats(in, x.match.object(x.match.view(at)))
 		}
 		if !ok {
@@ -42,7 +42,7 @@ func (x *exchange) ruledOut(in document, at *snapshot) bool {
 		if v, sent := in.inside(property); sent {
 			value = fmt.Sprint(echo(v))
 		}
-		m := says(r.Says, property[strings.LastIndexByte(property, '/')+1:], value)
+		m := says(r.Message, property[strings.LastIndexByte(property, '/')+1:], value)
 		if property != "" {
 			m = m.About("#/" + property)
 		}
@@ -50,7 +50,7 @@ func (x *exchange) ruledOut(in document, at *snapshot) bool {
 		if status == 0 {
 			status = http.StatusBadRequest
 		}
-		if r.Bare {
+		if r.PlainText {
 			x.refuseBarely(status, m)
 		} else {
 			x.refuse(status, m)
@@ -67,7 +67,7 @@ func (x *exchange) refuseBarely(status int, m message.Message) {
 }
 
 // says is a message that a vendor has of his own.
-func says(s dialect.Saying, args ...string) message.Message {
+func says(s dialect.VendorMessage, args ...string) message.Message {
 	d := message.Definition{
 		Registry: &message.Registry{Prefix: s.Registry, Version: s.Version}, Key: s.Key,
 		Severity: message.Critical, Text: s.Text, Resolution: s.Resolution,
@@ -83,14 +83,14 @@ func says(s dialect.Saying, args ...string) message.Message {
 
 // tell is a dialect.Tell, ready for use.
 type tell struct {
-	dialect.Tell
+	dialect.SuccessMessage
 	at pattern
 }
 
-func (t *tell) concerns(x *exchange) bool { return x.about(t.Of, t.Method, t.at) }
+func (t *tell) concerns(x *exchange) bool { return x.about(t.ResourceType, t.Method, t.at) }
 
 // concerns says whether the rule is about what a request is about.
-func (r *rule) concerns(x *exchange) bool { return x.about(r.Of, r.Method, r.at) }
+func (r *rule) concerns(x *exchange) bool { return x.about(r.ResourceType, r.Method, r.at) }
 
 // about says whether a request does that to such a resource.
 func (x *exchange) about(of, method string, at pattern) bool {
@@ -108,42 +108,42 @@ func (x *exchange) about(of, method string, at pattern) bool {
 // of it.
 func (r *rule) sees(in document, bytes int64) (property string, ok bool) {
 	sent := func(path string) bool { _, ok := in.inside(path); return ok }
-	if i := slices.IndexFunc(r.Sent, sent); i >= 0 {
-		property = r.Sent[i]
-	} else if len(r.Sent) > 0 {
+	if i := slices.IndexFunc(r.SendsAny, sent); i >= 0 {
+		property = r.SendsAny[i]
+	} else if len(r.SendsAny) > 0 {
 		return "", false
 	}
-	if r.Empty && bytes > 0 {
+	if r.EmptyBody && bytes > 0 {
 		return "", false
 	}
-	if len(r.Together) > 0 {
-		missing := slices.IndexFunc(r.Together, func(p string) bool { return !sent(p) })
-		if missing < 0 || !slices.ContainsFunc(r.Together, sent) {
+	if len(r.SendsIncomplete) > 0 {
+		missing := slices.IndexFunc(r.SendsIncomplete, func(p string) bool { return !sent(p) })
+		if missing < 0 || !slices.ContainsFunc(r.SendsIncomplete, sent) {
 			return "", false
 		}
-		property = r.Together[missing]
+		property = r.SendsIncomplete[missing]
 	}
-	if len(r.Lacks) > 0 {
-		missing := slices.IndexFunc(r.Lacks, func(p string) bool { return !sent(p) })
+	if len(r.Missing) > 0 {
+		missing := slices.IndexFunc(r.Missing, func(p string) bool { return !sent(p) })
 		if missing < 0 {
 			return "", false
 		}
-		property = r.Lacks[missing]
+		property = r.Missing[missing]
 	}
-	if r.Most > 0 {
-		group, _ := in.inside(r.Sent[0])
-		if d, ok := group.(document); !ok || len(d.fields) <= r.Most {
+	if r.MaxProperties > 0 {
+		group, _ := in.inside(r.SendsAny[0])
+		if d, ok := group.(document); !ok || len(d.fields) <= r.MaxProperties {
 			return "", false
 		}
 	}
-	if len(r.Begins) > 0 {
+	if len(r.HasPrefix) > 0 {
 		found := false
-		for _, path := range slices.Sorted(maps.Keys(r.Begins)) {
+		for _, path := range slices.Sorted(maps.Keys(r.HasPrefix)) {
 			v, _ := in.inside(path)
 			text, ok := v.(string)
-			if ok && slices.ContainsFunc(r.Begins[path], func(p string) bool { return strings.HasPrefix(text, p) }) {
+			if ok && slices.ContainsFunc(r.HasPrefix[path], func(p string) bool { return strings.HasPrefix(text, p) }) {
 				found = true
-				if len(r.Lacks) == 0 { // which it is about
+				if len(r.Missing) == 0 { // which it is about
 					property = path
 				}
 				break
@@ -156,7 +156,7 @@ func (r *rule) sees(in document, bytes int64) (property string, ok bool) {
 	for _, want := range []struct {
 		of map[string][]string
 		in bool
-	}{{r.Beyond, false}, {r.Is, true}} {
+	}{{r.NotOneOf, false}, {r.OneOf, true}} {
 		if len(want.of) == 0 {
 			continue
 		}
@@ -176,7 +176,7 @@ func (r *rule) sees(in document, bytes int64) (property string, ok bool) {
 
 // repeats says whether what was sent is so already, and which property.
 func (r *rule) repeats(in document, shown object) (property string, ok bool) {
-	for _, path := range r.Same {
+	for _, path := range r.SendsUnchanged {
 		is, known := valueAt(shown, path)
 		sent, given := in.inside(path)
 		if known && given && fmt.Sprint(is) == fmt.Sprint(sent) {
@@ -188,7 +188,7 @@ func (r *rule) repeats(in document, shown object) (property string, ok bool) {
 
 // during says whether the condition of the rule holds.
 func (r *rule) during(m *match, at *snapshot) bool {
-	for name, values := range r.Kept {
+	for name, values := range r.Stored {
 		text := ""
 		if is, ok := keptIn(at.b, name); ok {
 			text = fmt.Sprint(is)
@@ -252,15 +252,15 @@ func (x *exchange) error(ms ...message.Message) []byte {
 	if x.host == nil {
 		return body
 	}
-	form := x.host.Dialect().Face.Errors
-	if form.Code == "" && !form.Terse && !form.One && !form.Word && !form.Errata {
+	form := x.host.Dialect().Presentation.Errors
+	if form.Code == "" && !form.IDsOnly && !form.SingleObject && !form.SingleText && !form.FullVersions {
 		return body
 	}
 	return inForm(body, form, x.host.Dialect().Protocol.Registries)
 }
 
 // inForm puts an error response into a vendor's form.
-func inForm(body []byte, form dialect.Errors, versions map[string]string) []byte {
+func inForm(body []byte, form dialect.ErrorFormat, versions map[string]string) []byte {
 	const info = "@Message.ExtendedInfo"
 	o := decode(body)
 	e, _ := o["error"].(object)
@@ -268,7 +268,7 @@ func inForm(body []byte, form dialect.Errors, versions map[string]string) []byte
 		e["code"], e["message"] = form.Code, "See @Message.ExtendedInfo for more information."
 	}
 	all, _ := e[info].([]any)
-	if form.Errata {
+	if form.FullVersions {
 		e["code"] = withErrata(e["code"], versions)
 		for i := range all {
 			if m, ok := all[i].(object); ok {
@@ -276,7 +276,7 @@ func inForm(body []byte, form dialect.Errors, versions map[string]string) []byte
 			}
 		}
 	}
-	if form.Terse {
+	if form.IDsOnly {
 		for i := range all {
 			m, _ := all[i].(object)
 			less := object{}
@@ -288,10 +288,10 @@ func inForm(body []byte, form dialect.Errors, versions map[string]string) []byte
 			all[i] = less
 		}
 	}
-	if form.One && len(all) > 0 {
+	if form.SingleObject && len(all) > 0 {
 		e[info] = all[0]
 	}
-	if form.Word && len(all) > 0 {
+	if form.SingleText && len(all) > 0 {
 		first, _ := all[0].(object)
 		e[info] = first["Message"]
 	}
@@ -312,15 +312,15 @@ func withErrata(id any, versions map[string]string) any {
 
 // succeed answers that a write was done, with no resource to show.
 func (x *exchange) succeed() {
-	form := x.host.Dialect().Face.Errors
-	if form.Done == nil {
+	form := x.host.Dialect().Presentation.Errors
+	if form.Success == nil {
 		x.done()
 		return
 	}
-	says := form.Done
+	says := form.Success
 	f := faceOf(x.host.Dialect()) // which has at least that
 	if i := slices.IndexFunc(f.tells, func(t tell) bool { return t.concerns(x) }); i >= 0 {
-		says = &f.tells[i].Says
+		says = &f.tells[i].Message
 	}
 	body, known := f.done.Load(says)
 	if !known {
@@ -331,16 +331,16 @@ func (x *exchange) succeed() {
 }
 
 // success is the body of an answer that says that a write was done.
-func (f *face) success(as dialect.Saying) []byte {
-	form, versions := f.d.Face.Errors, f.d.Protocol.Registries
+func (f *face) success(as dialect.VendorMessage) []byte {
+	form, versions := f.d.Presentation.Errors, f.d.Protocol.Registries
 	m := says(as)
 	m.Severity = message.OK
-	if form.Under != "" {
+	if form.SuccessProperty != "" {
 		form.Code = "" // which is of errors
 	}
 	body := inForm(message.Versions(versions).Error(m), form, versions)
-	if form.Under != "" {
-		body = encode(object{form.Under: decode(body)["error"]})
+	if form.SuccessProperty != "" {
+		body = encode(object{form.SuccessProperty: decode(body)["error"]})
 	}
 	return body
 }

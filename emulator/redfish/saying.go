@@ -12,7 +12,7 @@ func (x *exchange) said(status int, ms []message.Message) (int, []message.Messag
 	if x.host == nil {
 		return status, ms
 	}
-	sayings := x.host.Dialect().Protocol.Sayings
+	sayings := x.host.Dialect().Protocol.Messages
 	if len(sayings) == 0 {
 		return status, ms
 	}

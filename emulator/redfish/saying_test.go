@@ -11,7 +11,7 @@ import (
 func TestAVendorSaysItInItsOwnWords(t *testing.T) {
 	h := newHost(t)
 	h.d.BMC.Sessions = 1
-	h.d.Protocol.Sayings = map[string]dialect.Saying{
+	h.d.Protocol.Messages = map[string]dialect.VendorMessage{
 		"SessionLimitExceeded": {Registry: "VENDOR", Version: "2.8.0", Key: "RAC1", Text: "No more logins.", Resolution: "Log out.", Status: 400},
 		"PropertyUnknown":      {Registry: "VENDOR", Version: "2.8.0", Key: "SYS2", Text: "What is %1?", Resolution: "None."},
 	}

@@ -298,7 +298,7 @@ var (
 func (x *exchange) serve() {
 	h := x.w.Header()
 	h["Odata-Version"], h["Cache-Control"] = odataVersion, noCache
-	if x.host.Dialect().Protocol.Close {
+	if x.host.Dialect().Protocol.CloseAfterResponse {
 		h["Connection"] = closing
 	}
 	if life := x.host.BMC().Life; !life.Serves() {
@@ -336,7 +336,7 @@ func (x *exchange) serve() {
 	if reads {
 		p = x.s.page(x.match, at)
 	}
-	if p == nil && (reads || !x.match.isThere(at)) || at.d.Tasks.Late > 0 && x.early(at.d.Tasks.Late) {
+	if p == nil && (reads || !x.match.isThere(at)) || at.d.Tasks.MissingReads > 0 && x.early(at.d.Tasks.MissingReads) {
 		x.gone(at)
 		return
 	}
@@ -360,7 +360,7 @@ func (x *exchange) serve() {
 			x.match.answer(x, x.match.view(at))
 			return
 		}
-		if at.d.Tasks.Direct && typeName(x.match.schema) == "Task" && x.direct(p, at) {
+		if at.d.Tasks.LocationIsTask && typeName(x.match.schema) == "Task" && x.direct(p, at) {
 			return
 		}
 		x.read(p)

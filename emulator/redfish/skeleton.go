@@ -165,7 +165,7 @@ func (w *showing) single(out []member, i int) ([]member, bool) {
 				out = append(out, member{m.name, appendText(nil, w.f.address(is))})
 			}
 			return out, true
-		case w.f.d.Face.Dates == dialect.Compact:
+		case w.f.d.Presentation.DateTimeFormat == dialect.CompactZone:
 			if is := string(text); compactDate(is) != is {
 				m.value = appendText(nil, compactDate(is))
 			}

@@ -208,7 +208,7 @@ var systemActions = []action{{
 	inputs: []input{{name: "ResetType", kind: text, required: true, values: resetTypes}},
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		kind := machine.ResetKind(value(c.set, "ResetType", ""))
-		err := c.host.Apply(ctx, machine.Reset{Kind: kind, Hangs: slices.Contains(c.view.d.Hangs, kind)})
+		err := c.host.Apply(ctx, machine.Reset{Kind: kind, Hangs: slices.Contains(c.view.d.HangsAfterReset, kind)})
 		if errors.Is(err, machine.ErrPower) {
 			err = refused(kind, c.host.Machine().Power, c.view)
 		}
@@ -236,7 +236,7 @@ var wanted = map[machine.ResetKind][]machine.Power{
 // the state is as wanted and the vendor's BMC takes that for success.
 func refused(kind machine.ResetKind, power machine.Power, v view) error {
 	switch {
-	case slices.Contains(wanted[kind], power) && v.d.Redundant == dialect.Accept:
+	case slices.Contains(wanted[kind], power) && v.d.RedundantReset == dialect.AcceptRedundant:
 		return nil
 	case wanted[kind] == nil && power == machine.PowerOff:
 		return decline(http.StatusConflict, message.ChassisPowerStateOnRequired.With(v.d.ChassisID))

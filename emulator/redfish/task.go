@@ -264,7 +264,7 @@ func answerMonitor(x *exchange, v view) {
 		return
 	}
 	if x.r.Method != http.MethodHead {
-		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: v.d.Tasks.Once}); err != nil {
+		if _, err := x.host.ApplyBMC(x.context(), bmc.DeliverTask{ID: j.ID, Now: v.d.Tasks.MonitorReadOnce}); err != nil {
 			x.fail(err)
 			return
 		}

@@ -39,7 +39,7 @@ func updates(v view) object {
 	}
 	return object{
 		"Name": "Update Service", "Description": "Installs firmware.", "ServiceEnabled": !u.Disabled, "Status": status(state),
-		"MultipartHttpPushUri": multipartPush, "HttpPushUri": plainPush, "MaxImageSizeBytes": v.d.MaxImage,
+		"MultipartHttpPushUri": multipartPush, "HttpPushUri": plainPush, "MaxImageSizeBytes": v.d.MaxImageBytes,
 		"HttpPushUriOptions":     object{"ForceUpdate": u.Force, "HttpPushUriApplyTime": push},
 		"HttpPushUriOptionsBusy": u.Reserved, "HttpPushUriTargets": append([]string{}, u.Targets...), "HttpPushUriTargetsBusy": u.Aimed,
 		"SupportedUpdateImageFormats": []string{"VendorDefined"}, "VerifyRemoteServerCertificate": !u.Unverified,
@@ -181,7 +181,7 @@ func simpleUpdate(ctx context.Context, c operation) (reply, error) {
 	}
 	j, err := c.host.FetchUpdate(ctx, c.job("Update with "+imageName(uri)), ImageSource{
 		URL: uri, User: value(c.set, "Username", ""), Password: value(c.set, "Password", ""),
-		Unverified: c.host.BMC().Updates.Unverified, Most: c.view.d.MaxImage,
+		Unverified: c.host.BMC().Updates.Unverified, Most: c.view.d.MaxImageBytes,
 	}, stage)
 	return reply{job: j.ID}, err
 }

@@ -358,7 +358,7 @@ func TestMultipartPush(t *testing.T) {
 	b.task(task, "Completed")
 
 	small := newUpdate(t)
-	small.h.d.MaxImage = 100
+	small.h.d.MaxImageBytes = 100
 	for _, tt := range []struct {
 		name string
 		b    *bench

@@ -88,9 +88,9 @@ func TestEveryDialectIsWhole(t *testing.T) {
 				walkVendor(t, s, vendor.record, used)
 			})
 		}
-		for i, b := range vendor.record.Breaks {
+		for i, b := range vendor.record.Deviations {
 			if _, err := openBundle(); err == nil && !used[i] {
-				t.Errorf("%s: the record says that %s/%s breaks the standard, and it does not", vendor.record.Name, b.Of, b.Path)
+				t.Errorf("%s: the record says that %s/%s breaks the standard, and it does not", vendor.record.Name, b.ResourceType, b.Path)
 			}
 		}
 	}
@@ -140,8 +140,8 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 	todo, seen := []string{"/redfish/v1/"}, map[string]bool{}
 	f := faceOf(d)
 	allowed := func(of, path string) bool {
-		i := slices.IndexFunc(d.Breaks, func(b dialect.Break) bool {
-			return b.Of == of && (path == b.Path || strings.HasPrefix(path, b.Path+"/"))
+		i := slices.IndexFunc(d.Deviations, func(b dialect.Deviation) bool {
+			return b.ResourceType == of && (path == b.Path || strings.HasPrefix(path, b.Path+"/"))
 		})
 		if i >= 0 {
 			used[i] = true
@@ -156,7 +156,7 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 		}
 		seen[at] = true
 		w := call(t, s, "admin", "GET", at, "")
-		if w.Code != http.StatusOK && (w.Code != http.StatusAccepted || !d.Tasks.Direct) {
+		if w.Code != http.StatusOK && (w.Code != http.StatusAccepted || !d.Tasks.LocationIsTask) {
 			t.Errorf("%s", shape("GET", at, "", w))
 			continue
 		}
@@ -199,7 +199,7 @@ func walkVendor(t *testing.T, s *Service, d *dialect.Record, used map[int]bool) 
 		}
 	}
 	if check != nil {
-		checkTypes(t, s, d.Protocol.OEM, slices.Sorted(maps.Keys(seen)), allowed)
+		checkTypes(t, s, d.Protocol.OEMTypes, slices.Sorted(maps.Keys(seen)), allowed)
 	}
 }
 

@@ -126,12 +126,12 @@ func (x *exchange) answer(c operation, out reply, err error, otherwise func() *p
 // accepted answers that a job goes on (DSP0266, "Asynchronous operations").
 func (x *exchange) accepted(job string) {
 	h := x.w.Header()
-	if x.host.Dialect().Tasks.Direct {
+	if x.host.Dialect().Tasks.LocationIsTask {
 		x.locate(taskURI(job))
 	} else {
 		x.locate(taskMonitor(job))
 	}
-	if !x.host.Dialect().Tasks.Direct {
+	if !x.host.Dialect().Tasks.LocationIsTask {
 		h["Retry-After"] = []string{retryAfter}
 	}
 	m := x.s.find(&url.URL{Path: taskURI(job)})
@@ -287,7 +287,7 @@ func (x *exchange) change(in document, v view, free func()) {
 // changed answers a PATCH of which something was done.
 func (x *exchange) changed(c operation, bad []refusal) {
 	at := look(x.host)
-	if len(bad) == 0 && x.prefer.returns == "" && at.d.Face.Errors.Done != nil && x.match.isThere(at) {
+	if len(bad) == 0 && x.prefer.returns == "" && at.d.Presentation.Errors.Success != nil && x.match.isThere(at) {
 		if !x.afterwards(c) { // the resource is not shown
 			x.succeed()
 		}
@@ -302,7 +302,7 @@ func (x *exchange) changed(c operation, bad []refusal) {
 	case x.afterwards(c):
 	case x.returns(minimal):
 		x.without(p)
-	case x.host.Dialect().Face.Errors.Done != nil:
+	case x.host.Dialect().Presentation.Errors.Success != nil:
 		x.succeed()
 	default:
 		x.returns(representation)

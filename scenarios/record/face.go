@@ -34,17 +34,17 @@ func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording
 		}
 	}
 	if moves := d.moves(shown, &says); len(moves) > 0 {
-		says.Face.Moves = append(moves, base.Face.Moves...)
+		says.Presentation.URIMappings = append(moves, base.Presentation.URIMappings...)
 		if shown, err = render(ctx, p, of.Registry, f, on); err != nil {
 			return nil, err
 		}
 	}
 	c := &comparison{deriver: d, shown: shown, r: &says}
 	if d.c.Cut == "" {
-		says.Face.Shut = append(slices.Clone(base.Face.Shut), c.shut()...)
+		says.Presentation.Hidden = append(slices.Clone(base.Presentation.Hidden), c.shut()...)
 	}
-	says.Face.Shapes = append(slices.Clone(base.Face.Shapes), c.shapes()...)
-	says.Own.Resources = append(c.own(), base.Own.Resources...)
+	says.Presentation.Transforms = append(slices.Clone(base.Presentation.Transforms), c.shapes()...)
+	says.OEM.Resources = append(c.own(), base.OEM.Resources...)
 	same := says
 	same.Name = base.Name
 	if alike(&same, base) {
@@ -56,29 +56,29 @@ func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording
 // alike compares two records of the same functions.
 func alike(a, b *dialect.Record) bool {
 	x, y := *a, *b
-	if len(x.Own.Resources) != len(y.Own.Resources) {
+	if len(x.OEM.Resources) != len(y.OEM.Resources) {
 		return false
 	}
-	x.Own, y.Own = dialect.Own{}, dialect.Own{}
+	x.OEM, y.OEM = dialect.OEM{}, dialect.OEM{}
 	return reflect.DeepEqual(tidy(x), tidy(y))
 }
 
 // tidy is a record in which empty lists are none.
 func tidy(r dialect.Record) dialect.Record {
-	if len(r.Face.Moves) == 0 {
-		r.Face.Moves = nil
+	if len(r.Presentation.URIMappings) == 0 {
+		r.Presentation.URIMappings = nil
 	}
-	if len(r.Face.Shapes) == 0 {
-		r.Face.Shapes = nil
+	if len(r.Presentation.Transforms) == 0 {
+		r.Presentation.Transforms = nil
 	}
-	if len(r.Face.Shut) == 0 {
-		r.Face.Shut = nil
+	if len(r.Presentation.Hidden) == 0 {
+		r.Presentation.Hidden = nil
 	}
 	return r
 }
 
 // moves are where the resources of the tree are otherwise.
-func (d *deriver) moves(shown *capture.Capture, r *dialect.Record) []dialect.Move {
+func (d *deriver) moves(shown *capture.Capture, r *dialect.Record) []dialect.URIMapping {
 	there := newDeriver(shown)
 	if _, err := there.profile(); err != nil {
 		return nil
@@ -94,7 +94,7 @@ func (d *deriver) moves(shown *capture.Capture, r *dialect.Record) []dialect.Mov
 		}
 		return longest.to + strings.TrimPrefix(at, longest.from)
 	}
-	var out []dialect.Move
+	var out []dialect.URIMapping
 	trees := slices.SortedFunc(maps.Keys(d.places), func(a, b string) int {
 		return cmp.Or(strings.Count(a, "/")-strings.Count(b, "/"), capture.Natural(a, b))
 	})
@@ -104,7 +104,7 @@ func (d *deriver) moves(shown *capture.Capture, r *dialect.Record) []dialect.Mov
 			continue
 		}
 		done = append(done, move{was, is})
-		out = append(out, dialect.Move{From: tree, To: is})
+		out = append(out, dialect.URIMapping{From: tree, To: is})
 	}
 	slices.Reverse(out) // those below others first
 	return out
@@ -145,12 +145,12 @@ func (c *comparison) own() []dialect.Resource {
 		if _, file := body["RegistryEntries"]; file || c.shown.Pages[at] != nil || kind == "" || strings.ContainsAny(at, "{}") || len(out) == maxOwn {
 			continue
 		}
-		o := dialect.Resource{At: at, Type: strings.TrimPrefix(kind, "#"), Name: or(page(body).str("Name"), last(at))}
+		o := dialect.Resource{URI: at, Type: strings.TrimPrefix(kind, "#"), Name: or(page(body).str("Name"), last(at))}
 		for _, name := range slices.Sorted(maps.Keys(body)) {
 			if silent[name] || name == "@odata.type" || name == "Name" || strings.Contains(name, "/") {
 				continue
 			}
-			o.Set = append(o.Set, dialect.Datum{Path: name, Value: c.inTree(body[name])})
+			o.Set = append(o.Set, dialect.PropertyRule{Path: name, Value: c.inTree(body[name])})
 		}
 		out = append(out, o)
 	}
@@ -190,7 +190,7 @@ type difference struct {
 }
 
 // shapes are how the resources that both show differ.
-func (c *comparison) shapes() []dialect.Shape {
+func (c *comparison) shapes() []dialect.Transform {
 	var all []*difference
 	byText := map[string]*difference{}
 	total := map[string]int{}
@@ -222,7 +222,7 @@ func (c *comparison) shapes() []dialect.Shape {
 	}
 	// One shape for each type, and each address that is unlike the others.
 	byShape := map[string]int{}
-	var out []dialect.Shape
+	var out []dialect.Transform
 	for _, d := range all {
 		places := d.at
 		if len(d.at) == total[d.kind] {
@@ -234,12 +234,12 @@ func (c *comparison) shapes() []dialect.Shape {
 			if !ok {
 				i = len(out)
 				byShape[key] = i
-				out = append(out, dialect.Shape{Of: d.kind, At: at})
+				out = append(out, dialect.Transform{ResourceType: d.kind, URI: at})
 			}
 			if d.drop {
-				out[i].Drop = append(out[i].Drop, d.path)
+				out[i].Remove = append(out[i].Remove, d.path)
 			} else {
-				out[i].Set = append(out[i].Set, dialect.Datum{Path: d.path, Value: d.value})
+				out[i].Set = append(out[i].Set, dialect.PropertyRule{Path: d.path, Value: d.value})
 			}
 		}
 	}

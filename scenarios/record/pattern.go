@@ -48,7 +48,7 @@ func (p pattern) match(at string) (vars map[string]string, rest string, ok bool)
 
 // inTree is the address in the tree of what clients see at an address.
 func inTree(r *dialect.Record, at string) string {
-	for _, m := range r.Face.Moves {
+	for _, m := range r.Presentation.URIMappings {
 		vars, rest, ok := pattern(fill(m.To, r)).match(at)
 		if !ok {
 			continue

@@ -243,7 +243,7 @@ func best(c *capture.Capture) (*dialect.Record, []string) {
 				}
 			}
 		}
-		for _, m := range r.Face.Moves {
+		for _, m := range r.Presentation.URIMappings {
 			for at := range c.Pages {
 				if pattern(fill(m.To, r)).holds(at) {
 					n++

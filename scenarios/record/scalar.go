@@ -94,7 +94,7 @@ func (d *deriver) changes() []change {
 		}},
 		{"images", func(r *dialect.Record) {
 			if n := int64(d.page(d.places["/redfish/v1/UpdateService"]).num("MaxImageSizeBytes")); n > 0 {
-				r.MaxImage = n
+				r.MaxImageBytes = n
 			}
 		}},
 		{"logs", func(r *dialect.Record) {
@@ -108,21 +108,21 @@ func (d *deriver) changes() []change {
 		{"ETags", func(r *dialect.Record) {
 			switch d.c.Habits.ETag {
 			case capture.WeakETag:
-				r.Protocol.ETags.Written = dialect.Weak
+				r.Protocol.ETags.Format = dialect.Weak
 			case capture.TwiceETag:
-				r.Protocol.ETags.Written = dialect.Twice
+				r.Protocol.ETags.Format = dialect.DoubleQuoted
 			case capture.StrongETag:
-				r.Protocol.ETags.Written = dialect.Strong
+				r.Protocol.ETags.Format = dialect.Strong
 			}
 		}},
 		{"queries", d.queries},
 		{"the protocol", func(r *dialect.Record) {
 			h := d.c.Habits
 			if len(h.Queries) > 0 { // it was probed
-				r.Protocol.Gzip, r.Protocol.Close, r.Face.Slash, r.Face.Fold = h.Gzip, h.Close, h.Slash, h.Fold
-				r.Face.Errors.One, r.Face.Errors.Terse = h.Error.One, h.Error.Terse
-				if h.Error.Code != "" || strings.Count(r.Face.Errors.Code, ".") < 2 { // else it is a message, as is usual
-					r.Face.Errors.Code = h.Error.Code
+				r.Protocol.Gzip, r.Protocol.CloseAfterResponse, r.Presentation.TrailingSlash, r.Presentation.IgnoreURICase = h.Gzip, h.Close, h.Slash, h.Fold
+				r.Presentation.Errors.SingleObject, r.Presentation.Errors.IDsOnly = h.Error.One, h.Error.Terse
+				if h.Error.Code != "" || strings.Count(r.Presentation.Errors.Code, ".") < 2 { // else it is a message, as is usual
+					r.Presentation.Errors.Code = h.Error.Code
 				}
 			}
 		}},
@@ -177,7 +177,7 @@ func (d *deriver) media(r *dialect.Record) {
 		patched = patched && !acts
 	}
 	if len(slots) > 0 {
-		r.BMC.Slots, r.Media.Patched = slots, patched
+		r.BMC.Slots, r.Media.InsertByPatch = slots, patched
 	}
 }
 
@@ -193,7 +193,7 @@ func (d *deriver) queries(r *dialect.Record) {
 		}
 	}
 	if how, tried := d.c.Habits.Queries["$expand"]; tried && how != "works" {
-		q.ExpandAll, q.ExpandLinks, q.ExpandRest, q.Levels = false, false, false, 0
+		q.ExpandAll, q.ExpandLinks, q.ExpandRest, q.MaxLevels = false, false, false, 0
 	}
 	switch how := d.c.Habits.Queries["$nonsense"]; {
 	case how == "ignored":

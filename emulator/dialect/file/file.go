@@ -139,31 +139,31 @@ func (f *File) Record() (*dialect.Record, error) {
 
 // bareOf takes what files add to out of a copy of a record.
 func bareOf(r *dialect.Record) {
-	f, o := &r.Face, &r.Own
-	f.Moves, f.Rules, f.Readings, f.Shapes, f.Shut = nil, nil, nil, nil, nil
-	o.Resources, o.Actions, o.Writes, o.Also = nil, nil, nil, nil
+	f, o := &r.Presentation, &r.OEM
+	f.URIMappings, f.RejectRules, f.InputAliases, f.Transforms, f.Hidden = nil, nil, nil, nil, nil
+	o.Resources, o.Actions, o.WritableProperties, o.URIAliases = nil, nil, nil, nil
 }
 
 // onTop puts what a file has on top of what the base has.
 func onTop(r, base *dialect.Record) {
-	f, b := &r.Face, &base.Face
-	f.Moves, f.Rules, f.Readings = slices.Concat(f.Moves, b.Moves), slices.Concat(f.Rules, b.Rules), slices.Concat(f.Readings, b.Readings)
-	f.Shapes, f.Shut = slices.Concat(b.Shapes, f.Shapes), slices.Concat(b.Shut, f.Shut)
-	o, c := &r.Own, &base.Own
+	f, b := &r.Presentation, &base.Presentation
+	f.URIMappings, f.RejectRules, f.InputAliases = slices.Concat(f.URIMappings, b.URIMappings), slices.Concat(f.RejectRules, b.RejectRules), slices.Concat(f.InputAliases, b.InputAliases)
+	f.Transforms, f.Hidden = slices.Concat(b.Transforms, f.Transforms), slices.Concat(b.Hidden, f.Hidden)
+	o, c := &r.OEM, &base.OEM
 	o.Resources, o.Actions = slices.Concat(o.Resources, c.Resources), slices.Concat(o.Actions, c.Actions)
-	o.Writes, o.Also = slices.Concat(o.Writes, c.Writes), slices.Concat(o.Also, c.Also)
+	o.WritableProperties, o.URIAliases = slices.Concat(o.WritableProperties, c.WritableProperties), slices.Concat(o.URIAliases, c.URIAliases)
 }
 
 // added is what of a record came on top of the base.
 func added(r, base *dialect.Record) *dialect.Record {
 	own := *r
-	f, b := &own.Face, &base.Face
-	f.Moves, f.Rules = f.Moves[:len(f.Moves)-len(b.Moves)], f.Rules[:len(f.Rules)-len(b.Rules)]
-	f.Readings = f.Readings[:len(f.Readings)-len(b.Readings)]
-	f.Shapes, f.Shut = f.Shapes[len(b.Shapes):], f.Shut[len(b.Shut):]
-	o, c := &own.Own, &base.Own
+	f, b := &own.Presentation, &base.Presentation
+	f.URIMappings, f.RejectRules = f.URIMappings[:len(f.URIMappings)-len(b.URIMappings)], f.RejectRules[:len(f.RejectRules)-len(b.RejectRules)]
+	f.InputAliases = f.InputAliases[:len(f.InputAliases)-len(b.InputAliases)]
+	f.Transforms, f.Hidden = f.Transforms[len(b.Transforms):], f.Hidden[len(b.Hidden):]
+	o, c := &own.OEM, &base.OEM
 	o.Resources, o.Actions = o.Resources[:len(o.Resources)-len(c.Resources)], o.Actions[:len(o.Actions)-len(c.Actions)]
-	o.Writes, o.Also = o.Writes[:len(o.Writes)-len(c.Writes)], o.Also[:len(o.Also)-len(c.Also)]
+	o.WritableProperties, o.URIAliases = o.WritableProperties[:len(o.WritableProperties)-len(c.WritableProperties)], o.URIAliases[:len(o.URIAliases)-len(c.URIAliases)]
 	return &own
 }
 

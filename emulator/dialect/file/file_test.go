@@ -18,11 +18,11 @@ import (
 var hooked = func() *dialect.Record {
 	r := generic.Record
 	r.Name = "hooked"
-	r.Face.Moves = []dialect.Move{{From: "/redfish/v1/Chassis/{chassis}", To: "/redfish/v1/Chassis/Base"}}
-	r.Face.Shapes = []dialect.Shape{{Of: "Chassis", Drop: []string{"SKU"}}}
-	r.Face.Shut = []string{"/redfish/v1/JobService"}
-	r.Own.Resources = []dialect.Resource{{
-		At: "/redfish/v1/Oem/Base", Type: "Base.v1_0_0.Base", Name: "Base", Read: func(dialect.Look) map[string]any { return nil },
+	r.Presentation.URIMappings = []dialect.URIMapping{{From: "/redfish/v1/Chassis/{chassis}", To: "/redfish/v1/Chassis/Base"}}
+	r.Presentation.Transforms = []dialect.Transform{{ResourceType: "Chassis", Remove: []string{"SKU"}}}
+	r.Presentation.Hidden = []string{"/redfish/v1/JobService"}
+	r.OEM.Resources = []dialect.Resource{{
+		URI: "/redfish/v1/Oem/Base", Type: "Base.v1_0_0.Base", Name: "Base", Read: func(dialect.HookContext) map[string]any { return nil },
 	}}
 	return &r
 }()
@@ -79,39 +79,39 @@ func TestAFileSaysWhatIsOtherwise(t *testing.T) {
 	if d := cmp.Diff([]machine.ResetKind{machine.ResetOn, machine.ForceOff}, r.ResetTypes); d != "" {
 		t.Error(d)
 	}
-	face := dialect.Face{
-		Moves: []dialect.Move{
+	face := dialect.Presentation{
+		URIMappings: []dialect.URIMapping{
 			{From: "/redfish/v1/Systems/{system}/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
 			{From: "/redfish/v1/Chassis/{chassis}", To: "/redfish/v1/Chassis/Base"},
 		},
-		Shapes: []dialect.Shape{
-			{Of: "Chassis", Drop: []string{"SKU"}},
-			{Of: "ComputerSystem", Drop: []string{"HostName"}, Set: []dialect.Datum{
+		Transforms: []dialect.Transform{
+			{ResourceType: "Chassis", Remove: []string{"SKU"}},
+			{ResourceType: "ComputerSystem", Remove: []string{"HostName"}, Set: []dialect.PropertyRule{
 				{Path: "Oem/Acme", Value: map[string]any{"a": 1, "b": []any{"x", nil, 1.5, true, "1"}}},
-				{Path: "PowerState", From: "PowerState", Map: map[string]any{"PoweringOn": "Off"}, Else: dialect.AsItIs},
+				{Path: "PowerState", From: "PowerState", Map: map[string]any{"PoweringOn": "Off"}, Otherwise: dialect.LeaveUnchanged},
 			}},
 		},
-		Rules: []dialect.Rule{{
-			Of: "ComputerSystem", Method: "PATCH", Sent: []string{"Boot"}, Is: map[string][]string{"Boot/X": {"a"}}, While: dialect.AfterOff,
-			For: 30 * time.Second, Status: 409, Says: dialect.Saying{Registry: "Base", Version: "1.8.1", Key: "K", Text: "T"},
+		RejectRules: []dialect.RejectRule{{
+			ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{"Boot"}, OneOf: map[string][]string{"Boot/X": {"a"}}, While: dialect.AfterOff,
+			For: 30 * time.Second, Status: 409, Message: dialect.VendorMessage{Registry: "Base", Version: "1.8.1", Key: "K", Text: "T"},
 		}},
-		Shut:   []string{"/redfish/v1/JobService", "/redfish/v1/TelemetryService"},
-		Errors: dialect.Errors{One: true, Done: &dialect.Saying{Registry: "Base", Version: "1.8.1", Key: "Success", Text: "Done."}},
+		Hidden: []string{"/redfish/v1/JobService", "/redfish/v1/TelemetryService"},
+		Errors: dialect.ErrorFormat{SingleObject: true, Success: &dialect.VendorMessage{Registry: "Base", Version: "1.8.1", Key: "Success", Text: "Done."}},
 	}
-	if d := cmp.Diff(face, r.Face); d != "" {
+	if d := cmp.Diff(face, r.Presentation); d != "" {
 		t.Errorf("Face (-want +got):\n%s", d)
 	}
-	if len(r.Own.Resources) != 2 || r.Own.Resources[0].Name != "Acme" || r.Hooks() != 1 {
-		t.Errorf("Own.Resources = %+v", r.Own.Resources)
+	if len(r.OEM.Resources) != 2 || r.OEM.Resources[0].Name != "Acme" || r.Hooks() != 1 {
+		t.Errorf("Own.Resources = %+v", r.OEM.Resources)
 	}
 	whole, err := f.Record()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(whole.Face.Rules) <= len(r.Face.Rules) {
+	if len(whole.Presentation.RejectRules) <= len(r.Presentation.RejectRules) {
 		t.Error("the quirk did nothing")
 	}
-	if !reflect.DeepEqual(before, generic.Record) || len(hooked.Face.Moves) != 1 {
+	if !reflect.DeepEqual(before, generic.Record) || len(hooked.Presentation.URIMappings) != 1 {
 		t.Error("the base was changed")
 	}
 }
@@ -138,7 +138,7 @@ func same(t *testing.T, f *file.File) {
 	if err != nil || string(c) != string(b) {
 		t.Fatalf("written again (%v):\n%s\nwas\n%s", err, c, b)
 	}
-	f.Says.Own, again.Says.Own = dialect.Own{}, dialect.Own{} // functions do not compare
+	f.Says.OEM, again.Says.OEM = dialect.OEM{}, dialect.OEM{} // functions do not compare
 	if d := cmp.Diff(f.Says, again.Says); d != "" {
 		t.Fatalf("read again (-want +got):\n%s\n%s", d, b)
 	}

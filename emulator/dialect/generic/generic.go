@@ -62,14 +62,14 @@ var Record = dialect.Record{
 		machine.None, machine.Pxe, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.Utilities, machine.Diags,
 		machine.UefiShell, machine.UefiTarget, machine.UefiHTTP, machine.UefiBootNext,
 	},
-	Redundant: dialect.Accept,
-	MaxImage:  256 << 20,
-	Logs:      dialect.Logs{System: "SEL", Manager: "Log", Removable: true},
-	Protocol:  dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
+	RedundantReset: dialect.AcceptRedundant,
+	MaxImageBytes:  256 << 20,
+	Logs:           dialect.Logs{System: "SEL", Manager: "Log", DeletableEntries: true},
+	Protocol:       dialect.Protocol{Queries: dialect.AllQueries, Gzip: true},
 	IPMI: dialect.IPMI{
 		Manufacturer: 32473, // that of examples (RFC 5612)
-		Product:      0x4d4c, DeviceID: 0x20, Revision: 1, FirstUser: 2, Suites: []byte{17, 3}, Strict: true,
-		Insecure: []byte{16, 15, 12, 11, 8, 7, 6, 2, 1, 0},
-		Sessions: 128, HalfOpen: 128, // 64 scripts at once are taken in
+		Product:      0x4d4c, DeviceID: 0x20, Revision: 1, FirstUser: 2, CipherSuites: []byte{17, 3}, RejectResetWhileOff: true,
+		DisabledSuites: []byte{16, 15, 12, 11, 8, 7, 6, 2, 1, 0},
+		MaxSessions:    128, MaxPendingLogins: 128, // 64 scripts at once are taken in
 	},
 }

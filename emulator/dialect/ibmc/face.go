@@ -18,19 +18,19 @@ const (
 	resetURI = systems + "/ResetActionInfo"
 )
 
-func saying(key, text string) dialect.Saying {
-	return dialect.Saying{Registry: "iBMC", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
+func saying(key, text string) dialect.VendorMessage {
+	return dialect.VendorMessage{Registry: "iBMC", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }
 
-func base(key, text string) dialect.Saying {
-	return dialect.Saying{Registry: "Base", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
+func base(key, text string) dialect.VendorMessage {
+	return dialect.VendorMessage{Registry: "Base", Version: "1.0.0", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }
 
-func face() dialect.Face {
+func face() dialect.Presentation {
 	done := base("Success", "The request was carried out.")
 	done.Resolution = "None"
-	return dialect.Face{
-		Moves: []dialect.Move{
+	return dialect.Presentation{
+		URIMappings: []dialect.URIMapping{
 			// [V] client: get-raid-storage-0.json, get-volume-0.json, get-drive-0.json.
 			{From: storage, To: systems + "/Storages"},
 			{From: volumes + "/Capabilities", To: systems + "/Storages/{storage}/Volumes/Capabilities"},
@@ -40,7 +40,7 @@ func face() dialect.Face {
 			// [V] cmdlets: Deploy.ps1.
 			{From: systems + "/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
 		},
-		Shut: []string{
+		Hidden: []string{
 			// [V] client: redfish.json, system-v5.json, manager.json: what there is no
 			// link to.
 			"/redfish/v1/CertificateService", "/redfish/v1/JobService", "/redfish/v1/ComponentIntegrity", "/redfish/v1/TelemetryService",
@@ -55,14 +55,14 @@ func face() dialect.Face {
 			// [V] the slot has no actions of the standard's.
 			slot + "/Actions", slot + "/InsertMediaActionInfo", slot + "/Certificates",
 		},
-		Shapes: []dialect.Shape{
-			{Of: "ServiceRoot", Drop: []string{"Vendor", "Product", "ProtocolFeaturesSupported"}, Set: []dialect.Datum{ // [V] client: redfish.json
+		Transforms: []dialect.Transform{
+			{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product", "ProtocolFeaturesSupported"}, Set: []dialect.PropertyRule{ // [V] client: redfish.json
 				{Path: oem + "/ProductName", From: systems + "#Model"}, {Path: oem + "/HostName", From: systems + "#HostName"},
 				{Path: oem + "/LanguageSet", Value: "en,zh,ja"},
 			}},
 			{
-				Of: "ComputerSystem",
-				Set: []dialect.Datum{
+				ResourceType: "ComputerSystem",
+				Set: []dialect.PropertyRule{
 					{Path: "Name", Value: "Computer System"},
 					{Path: "Links/Managers", From: "Links/ManagedBy"}, // [V] client: system-v5.json: so it calls ManagedBy
 					{Path: oem + "/ProductName", From: "Model"},
@@ -70,7 +70,7 @@ func face() dialect.Face {
 					{Path: oem + "/StorageSummary/Count", From: storage + "#Members@odata.count"},
 					{Path: oem + "/PowerOnStrategy", From: "PowerRestorePolicy", Map: map[string]any{"AlwaysOn": "TurnOn", "AlwaysOff": "StayOff", "LastState": "RestorePreviousState"}},
 				},
-				Drop: []string{
+				Remove: []string{
 					"Links/ManagedBy", "HostingRoles",
 					"Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", // [V] its ActionInfo tells
 					"Boot/BootSourceOverrideEnabled@Redfish.AllowableValues", "Boot/BootSourceOverrideMode@Redfish.AllowableValues",
@@ -79,24 +79,24 @@ func face() dialect.Face {
 					"Boot/AutomaticRetryAttempts", "Boot/RemainingAutomaticRetryAttempts", "Boot/UefiTargetBootSourceOverride", "Boot/HttpBootUri", "Boot/Certificates",
 				},
 			},
-			{Of: "ActionInfo", At: resetURI, Set: []dialect.Datum{
+			{ResourceType: "ActionInfo", URI: resetURI, Set: []dialect.PropertyRule{
 				{Path: "Parameters/0/AllowableValues", Value: []any{"On", "ForceOff", "GracefulShutdown", "ForceRestart", "Nmi", cycle}}, // [V]
 			}},
 			// [V] client: bios.json: a version without its v.
-			{Of: "Bios", Set: []dialect.Datum{{Path: "AttributeRegistry", Value: "BiosAttributeRegistry.1.8.7"}}},
-			{Of: "Manager", Set: []dialect.Datum{{Path: oem + "/HostName", From: systems + "#HostName"}, {Path: oem + "/LanguageSet", Value: "en,zh,ja"}}},
+			{ResourceType: "Bios", Set: []dialect.PropertyRule{{Path: "AttributeRegistry", Value: "BiosAttributeRegistry.1.8.7"}}},
+			{ResourceType: "Manager", Set: []dialect.PropertyRule{{Path: oem + "/HostName", From: systems + "#HostName"}, {Path: oem + "/LanguageSet", Value: "en,zh,ja"}}},
 			{
-				Of: "VirtualMedia", Drop: []string{"EjectPolicy", "VerifyCertificate", "TransferMethod@Redfish.AllowableValues", "TransferProtocolType@Redfish.AllowableValues"},
-				Set: []dialect.Datum{{Path: oem + "/Actions", Value: map[string]any{"#VirtualMedia.VmmControl": map[string]any{ // [V] cmdlets: Deploy.ps1
+				ResourceType: "VirtualMedia", Remove: []string{"EjectPolicy", "VerifyCertificate", "TransferMethod@Redfish.AllowableValues", "TransferProtocolType@Redfish.AllowableValues"},
+				Set: []dialect.PropertyRule{{Path: oem + "/Actions", Value: map[string]any{"#VirtualMedia.VmmControl": map[string]any{ // [V] cmdlets: Deploy.ps1
 					"target": "{self}/Oem/Huawei/Actions/VirtualMedia.VmmControl",
 				}}}},
 			},
-			{Of: "Storage", Drop: []string{"Controllers", "Links/Enclosures", "Links/Enclosures@odata.count"}, Set: []dialect.Datum{ // [V] client: get-raid-storage-0.json
+			{ResourceType: "Storage", Remove: []string{"Controllers", "Links/Enclosures", "Links/Enclosures@odata.count"}, Set: []dialect.PropertyRule{ // [V] client: get-raid-storage-0.json
 				{Path: "StorageControllers/0/" + oem + "/SupportedRAIDLevels", From: "StorageControllers/0/SupportedRAIDTypes"},
 				{Path: "StorageControllers/0/" + oem + "/Mode", Value: "RAID"},
 				{Path: "StorageControllers/0/" + oem + "/OOBSupport", Value: true},
 			}},
-			{Of: "Volume", Set: []dialect.Datum{ // [V] client: get-volume-0.json
+			{ResourceType: "Volume", Set: []dialect.PropertyRule{ // [V] client: get-volume-0.json
 				{Path: oem + "/VolumeName", From: "Name"},
 				{Path: oem + "/VolumeRaidLevel", From: "RAIDType"},
 				{Path: oem + "/RaidControllerID", Value: 0},
@@ -104,41 +104,41 @@ func face() dialect.Face {
 				{Path: oem + "/DefaultWritePolicy", From: "WriteCachePolicy", Map: map[string]any{"WriteThrough": "WriteThrough", "UnprotectedWriteBack": "WriteBack"}, Value: "WriteBackWithBBU"},
 				// BootEnable is not here: which volume the firmware boots is its boot order's.
 			}},
-			{Of: "Drive", Set: []dialect.Datum{ // [V] client: get-drive-0.json
-				{Path: oem + "/DriveID", From: "Id", Map: driveIDs(), Else: dialect.AsItIs},
+			{ResourceType: "Drive", Set: []dialect.PropertyRule{ // [V] client: get-drive-0.json
+				{Path: oem + "/DriveID", From: "Id", Map: driveIDs(), Otherwise: dialect.LeaveUnchanged},
 				{Path: oem + "/FirmwareStatus", From: "Links/Volumes@odata.count", Map: map[string]any{"0": "UnconfiguredGood"}, Value: "Online"},
 				{Path: oem + "/RebuildState", Value: "DoneOrNotRebuilt"},
 			}},
 			// [V] client: create-volume-task-init-response.json and its like: one message,
 			// not a list, and a percentage as a text.
-			{Of: "Task", Set: []dialect.Datum{
-				{Path: oem + "/TaskPercentage", From: "PercentComplete", Map: percents(), Else: dialect.AsItIs},
+			{ResourceType: "Task", Set: []dialect.PropertyRule{
+				{Path: oem + "/TaskPercentage", From: "PercentComplete", Map: percents(), Otherwise: dialect.LeaveUnchanged},
 				{Path: "Messages", From: "Messages/-1"},
-				{Path: "Messages", From: "TaskState", Else: dialect.AsItIs, Map: map[string]any{ // until it has ended there is none
+				{Path: "Messages", From: "TaskState", Otherwise: dialect.LeaveUnchanged, Map: map[string]any{ // until it has ended there is none
 					"New": []any{}, "Starting": []any{}, "Running": []any{}, "Pending": []any{}, "Stopping": []any{},
 				}},
-			}, Drop: []string{"PercentComplete", "HidePayload", "Payload"}},
+			}, Remove: []string{"PercentComplete", "HidePayload", "Payload"}},
 		},
-		Rules: []dialect.Rule{
+		RejectRules: []dialect.RejectRule{
 			// [V] by the table: field notes of 1288H V5.
-			{Of: "VirtualMedia", Method: vmmControl, Begins: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
-				Says: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
+			{ResourceType: "VirtualMedia", Method: vmmControl, HasPrefix: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
+				Message: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
 			// [K] whether a PATCH inserts is not known: it does, so that clients of the
 			// standard alone have a way, and takes what the action takes.
-			{Of: "VirtualMedia", Method: "PATCH", Begins: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
-				Says: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
-			{Of: "VirtualMedia", Method: vmmControl, Is: map[string][]string{"VmmControlType": {"Connect"}}, Lacks: []string{"Image"},
-				Says: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")},
-			{Of: "ComputerSystem", Method: resets, Is: map[string][]string{"ResetType": {"PowerCycle"}},
-				Says: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
+			{ResourceType: "VirtualMedia", Method: "PATCH", HasPrefix: map[string][]string{"Image": {"http://", "ftp://", "tftp://"}},
+				Message: saying("FileTransferProtocolMismatch", "The protocol of %2 is none that files are transferred by here.")},
+			{ResourceType: "VirtualMedia", Method: vmmControl, OneOf: map[string][]string{"VmmControlType": {"Connect"}}, Missing: []string{"Image"},
+				Message: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")},
+			{ResourceType: "ComputerSystem", Method: resets, OneOf: map[string][]string{"ResetType": {"PowerCycle"}},
+				Message: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")},
 		},
-		Readings: []dialect.Reading{
-			{Of: "ComputerSystem", Method: resets, Path: "ResetType", Words: map[string]any{cycle: "PowerCycle"}},
+		InputAliases: []dialect.InputAlias{
+			{ResourceType: "ComputerSystem", Method: resets, Path: "ResetType", Values: map[string]any{cycle: "PowerCycle"}},
 			// [V] client: volume.py, init.
-			{Of: "Volume", Method: "Volume.Initialize", Path: "Type", To: "InitializeType", Words: map[string]any{"QuickInit": "Fast", "FullInit": "Slow"}},
+			{ResourceType: "Volume", Method: "Volume.Initialize", Path: "Type", To: "InitializeType", Values: map[string]any{"QuickInit": "Fast", "FullInit": "Slow"}},
 		},
 		// [V] client: reset-system.json.
-		Errors: dialect.Errors{Code: "Base.1.0.GeneralError", Done: &done},
+		Errors: dialect.ErrorFormat{Code: "Base.1.0.GeneralError", Success: &done},
 	}
 }
 

@@ -20,57 +20,57 @@ const (
 // provisioning needs, is left out: files of configuration that are imported and
 // exported by their names on a server, Smart Provisioning, logs that are
 // collected into files, its own resources of NTP, SNMP, SMTP and syslog.
-func own() dialect.Own {
-	return dialect.Own{Actions: []dialect.Action{
+func own() dialect.OEM {
+	return dialect.OEM{Actions: []dialect.Action{
 		{
 			// [V] cmdlets: Deploy.ps1; collection: api_deploy_os_by_service_cd.py. The
 			// lab fetches by HTTPS alone: an image of NFS or CIFS is taken, and its
 			// task fails.
-			On:   "/redfish/v1/Managers/{manager}/VirtualMedia/{slot}",
-			Name: vmmControl, At: "/Oem/Huawei/Actions/" + vmmControl, Hidden: true, // where it is shown see face.go
-			Inputs: []dialect.Input{
-				{Name: "VmmControlType", Required: true, Values: []string{"Connect", "Disconnect"}}, {Name: "Image", Secret: true},
+			ResourceURI: "/redfish/v1/Managers/{manager}/VirtualMedia/{slot}",
+			Name:        vmmControl, Target: "/Oem/Huawei/Actions/" + vmmControl, Hidden: true, // where it is shown see face.go
+			Parameters: []dialect.Parameter{
+				{Name: "VmmControlType", Required: true, AllowableValues: []string{"Connect", "Disconnect"}}, {Name: "Image", Secret: true},
 			},
-			Does: []dialect.Effect{
-				{When: map[string][]string{"VmmControlType": {"Connect"}}, Job: "vmm connect task",
-					Steps: []dialect.Step{{Method: "POST", At: insertMedia, Body: map[string]any{"Image": "$Image"}}}},
-				{When: map[string][]string{"VmmControlType": {"Disconnect"}}, Job: "vmm disconnect task",
-					Steps: []dialect.Step{{Method: "POST", At: ejectMedia}}},
+			Effects: []dialect.Effect{
+				{When: map[string][]string{"VmmControlType": {"Connect"}}, Task: "vmm connect task",
+					Requests: []dialect.StandardRequest{{Method: "POST", URI: insertMedia, Body: map[string]any{"Image": "$Image"}}}},
+				{When: map[string][]string{"VmmControlType": {"Disconnect"}}, Task: "vmm disconnect task",
+					Requests: []dialect.StandardRequest{{Method: "POST", URI: ejectMedia}}},
 			},
 		},
 		{
 			// [V] cmdlets: PowerControl.ps1.
-			On: systems, Name: fruControl, At: "/Actions/Oem/Huawei/" + fruControl, Hidden: true,
-			Inputs: []dialect.Input{
-				{Name: "FruControlType", Required: true, Values: []string{"On", "GracefulShutdown", "ForceRestart", "Nmi", cycle}},
-				{Name: "FruID", Type: dialect.WholeInput},
+			ResourceURI: systems, Name: fruControl, Target: "/Actions/Oem/Huawei/" + fruControl, Hidden: true,
+			Parameters: []dialect.Parameter{
+				{Name: "FruControlType", Required: true, AllowableValues: []string{"On", "GracefulShutdown", "ForceRestart", "Nmi", cycle}},
+				{Name: "FruID", Type: dialect.IntegerParameter},
 			},
-			Does: []dialect.Effect{
+			Effects: []dialect.Effect{
 				{When: map[string][]string{"FruControlType": {cycle}},
-					Steps: []dialect.Step{{Method: "POST", At: resetSystem, Body: map[string]any{"ResetType": "PowerCycle"}}}},
-				{Steps: []dialect.Step{{Method: "POST", At: resetSystem, Body: map[string]any{"ResetType": "$FruControlType"}}}},
+					Requests: []dialect.StandardRequest{{Method: "POST", URI: resetSystem, Body: map[string]any{"ResetType": "PowerCycle"}}}},
+				{Requests: []dialect.StandardRequest{{Method: "POST", URI: resetSystem, Body: map[string]any{"ResetType": "$FruControlType"}}}},
 			},
 		},
 		{
 			// [V] client: volume.py.
-			On:   systems + "/Storages/{storage}/Volumes",
-			Name: "VolumeCollection.Create", At: "/", Hidden: true,
-			Inputs: []dialect.Input{
-				{Name: "CapacityBytes", Type: dialect.WholeInput}, {Name: "OptimumIOSizeBytes", Type: dialect.WholeInput},
-				{Name: oem + "/VolumeName"}, {Name: oem + "/VolumeRaidLevel"}, {Name: oem + "/Drives", Type: dialect.ListInput},
-				{Name: oem + "/SpanNumber", Type: dialect.WholeInput},
-				{Name: oem + "/DefaultReadPolicy", Values: []string{"NoReadAhead", "ReadAhead"}},
-				{Name: oem + "/DefaultWritePolicy", Values: []string{"WriteThrough", "WriteBackWithBBU", "WriteBack"}},
-				{Name: oem + "/DefaultCachePolicy", Values: []string{"CachedIO", "DirectIO"}},
-				{Name: oem + "/AccessPolicy", Values: []string{"ReadWrite", "ReadOnly", "Blocked"}},
-				{Name: oem + "/InitializationMode", Values: []string{"UnInit", "QuickInit", "FullInit"}},
-				{Name: oem + "/DriveCachePolicy", Values: []string{"Unchanged", "Enabled", "Disabled"}},
+			ResourceURI: systems + "/Storages/{storage}/Volumes",
+			Name:        "VolumeCollection.Create", Target: "/", Hidden: true,
+			Parameters: []dialect.Parameter{
+				{Name: "CapacityBytes", Type: dialect.IntegerParameter}, {Name: "OptimumIOSizeBytes", Type: dialect.IntegerParameter},
+				{Name: oem + "/VolumeName"}, {Name: oem + "/VolumeRaidLevel"}, {Name: oem + "/Drives", Type: dialect.ArrayParameter},
+				{Name: oem + "/SpanNumber", Type: dialect.IntegerParameter},
+				{Name: oem + "/DefaultReadPolicy", AllowableValues: []string{"NoReadAhead", "ReadAhead"}},
+				{Name: oem + "/DefaultWritePolicy", AllowableValues: []string{"WriteThrough", "WriteBackWithBBU", "WriteBack"}},
+				{Name: oem + "/DefaultCachePolicy", AllowableValues: []string{"CachedIO", "DirectIO"}},
+				{Name: oem + "/AccessPolicy", AllowableValues: []string{"ReadWrite", "ReadOnly", "Blocked"}},
+				{Name: oem + "/InitializationMode", AllowableValues: []string{"UnInit", "QuickInit", "FullInit"}},
+				{Name: oem + "/DriveCachePolicy", AllowableValues: []string{"Unchanged", "Enabled", "Disabled"}},
 				// What the standard has is taken as well [K].
-				{Name: "RAIDType"}, {Name: "Name"}, {Name: "DisplayName"}, {Name: "StripSizeBytes", Type: dialect.WholeInput},
-				{Name: "Links", Type: dialect.ObjectInput}, {Name: "VolumeType"}, {Name: "InitializeMethod"},
-				{Name: "ReadCachePolicy"}, {Name: "WriteCachePolicy"}, {Name: "MediaSpanCount", Type: dialect.WholeInput},
+				{Name: "RAIDType"}, {Name: "Name"}, {Name: "DisplayName"}, {Name: "StripSizeBytes", Type: dialect.IntegerParameter},
+				{Name: "Links", Type: dialect.ObjectParameter}, {Name: "VolumeType"}, {Name: "InitializeMethod"},
+				{Name: "ReadCachePolicy"}, {Name: "WriteCachePolicy"}, {Name: "MediaSpanCount", Type: dialect.IntegerParameter},
 			},
-			Does: []dialect.Effect{{Do: createVolume}},
+			Effects: []dialect.Effect{{Hook: createVolume}},
 		},
 	}}
 }
@@ -84,7 +84,7 @@ var (
 
 // createVolume asks the tree for a volume that was asked for in the vendor's
 // words.
-func createVolume(c dialect.Call) (dialect.Effect, error) {
+func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 	body := map[string]any{}
 	for name, v := range c.Body {
 		body[name] = v
@@ -106,13 +106,13 @@ func createVolume(c dialect.Call) (dialect.Effect, error) {
 		rename("DefaultReadPolicy", "ReadCachePolicy", reads)
 		rename("DefaultWritePolicy", "WriteCachePolicy", writes)
 		rename("InitializationMode", "InitializeMethod", inits)
-		at := strings.NewReplacer("{system}", c.IDs["system"], "{storage}", c.IDs["storage"]).Replace(storage + "/{storage}/Drives/Disk.")
+		at := strings.NewReplacer("{system}", c.Variables["system"], "{storage}", c.Variables["storage"]).Replace(storage + "/{storage}/Drives/Disk.")
 		var links []any
 		all, _ := huawei["Drives"].([]any)
 		for _, n := range all {
 			links = append(links, map[string]any{"@odata.id": at + fmt.Sprint(n)})
-			if c.Tree(at+fmt.Sprint(n)) == nil {
-				return dialect.Effect{}, &dialect.Refusal{Args: []string{fmt.Sprint(all)}, Says: saying("PhysicalDiskIdInvalid", // [V] client: create-volume-task-exception-response.json
+			if c.Standard(at+fmt.Sprint(n)) == nil {
+				return dialect.Effect{}, &dialect.Rejection{Args: []string{fmt.Sprint(all)}, Message: saying("PhysicalDiskIdInvalid", // [V] client: create-volume-task-exception-response.json
 					"The value %1 of the property Oem/Huawei/Drives has the ID of a drive that there is not.")}
 			}
 		}
@@ -125,5 +125,5 @@ func createVolume(c dialect.Call) (dialect.Effect, error) {
 		body["StripSizeBytes"] = v
 		delete(body, "OptimumIOSizeBytes")
 	}
-	return dialect.Effect{Steps: []dialect.Step{{Method: "POST", At: volumes, Body: body}}}, nil
+	return dialect.Effect{Requests: []dialect.StandardRequest{{Method: "POST", URI: volumes, Body: body}}}, nil
 }

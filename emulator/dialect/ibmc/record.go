@@ -32,25 +32,25 @@ var Record = dialect.Record{
 	ResetTypes: []machine.ResetKind{ // [V] cmdlets: PowerControl.ps1; what a power cycle is called see face.go
 		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.Nmi, machine.PowerCycle,
 	},
-	BootTargets: []machine.SourceKind{machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] client: system-v5.json
-	Redundant:   dialect.Accept,                                                                                              // [K]
-	MaxImage:    90 << 20,                                                                                                    // [K]
-	BMC:         controller(),
-	Protocol:    protocol(),
-	Face:        face(),
-	Own:         own(),
-	Media:       dialect.Media{},                                             // its own action answers 202 with a task: own.go
-	BIOS:        dialect.BIOS{Times: []firmware.ApplyTime{firmware.OnReset}}, // [V] client: bios.json names none
-	Logs:        dialect.Logs{System: "Log1", Manager: "OperateLog"},         // [V] collection: api_manage_logs.py takes the first
-	IPMI:        ipmi(),
-	Breaks: []dialect.Break{
-		{Of: "ComputerSystem", Path: "Links/Managers", Why: "Links.ManagedBy is called so: client, system-v5.json"},
-		{Of: "Task", Path: "Messages", Why: "it is an object once the task has ended: client, create-volume-task-exception-response.json"},
-		{Of: "ComputerSystem", Path: "Actions/Oem/Huawei", Why: "the vendor's actions are in an object of his: client, system-v5.json"},
-		{Of: "StorageCollection", Path: "@odata.id", Why: "it is Storages, with an s: client, get-raid-storage-0.json"},
-		{Of: "Storage", Path: "@odata.id", Why: "it is below Storages"},
-		{Of: "VolumeCollection", Path: "@odata.id", Why: "it is below Storages: client, get-volume-0.json"},
-		{Of: "Volume", Path: "@odata.id", Why: "it is below Storages: client, get-volume-0.json"},
+	BootTargets:    []machine.SourceKind{machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] client: system-v5.json
+	RedundantReset: dialect.AcceptRedundant,                                                                                     // [K]
+	MaxImageBytes:  90 << 20,                                                                                                    // [K]
+	BMC:            controller(),
+	Protocol:       protocol(),
+	Presentation:   face(),
+	OEM:            own(),
+	Media:          dialect.Media{},                                                  // its own action answers 202 with a task: own.go
+	BIOS:           dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}}, // [V] client: bios.json names none
+	Logs:           dialect.Logs{System: "Log1", Manager: "OperateLog"},              // [V] collection: api_manage_logs.py takes the first
+	IPMI:           ipmi(),
+	Deviations: []dialect.Deviation{
+		{ResourceType: "ComputerSystem", Path: "Links/Managers", Evidence: "Links.ManagedBy is called so: client, system-v5.json"},
+		{ResourceType: "Task", Path: "Messages", Evidence: "it is an object once the task has ended: client, create-volume-task-exception-response.json"},
+		{ResourceType: "ComputerSystem", Path: "Actions/Oem/Huawei", Evidence: "the vendor's actions are in an object of his: client, system-v5.json"},
+		{ResourceType: "StorageCollection", Path: "@odata.id", Evidence: "it is Storages, with an s: client, get-raid-storage-0.json"},
+		{ResourceType: "Storage", Path: "@odata.id", Evidence: "it is below Storages"},
+		{ResourceType: "VolumeCollection", Path: "@odata.id", Evidence: "it is below Storages: client, get-volume-0.json"},
+		{ResourceType: "Volume", Path: "@odata.id", Evidence: "it is below Storages: client, get-volume-0.json"},
 	},
 }
 
@@ -87,8 +87,8 @@ func ipmi() dialect.IPMI {
 	return dialect.IPMI{
 		Manufacturer: 2011,                                              // [V] IANA: Huawei Technologies
 		Product:      0x0001, DeviceID: 0x01, Revision: 1, FirstUser: 2, // [K] administrators begin at 2
-		Suites: []byte{17, 3}, Insecure: []byte{12, 8, 7, 6, 2, 1, 0}, // [K]
-		Sessions: 15, HalfOpen: 15, Strict: true,
+		CipherSuites: []byte{17, 3}, DisabledSuites: []byte{12, 8, 7, 6, 2, 1, 0}, // [K]
+		MaxSessions: 15, MaxPendingLogins: 15, RejectResetWhileOff: true,
 	}
 }
 
@@ -96,13 +96,13 @@ func protocol() dialect.Protocol {
 	return dialect.Protocol{
 		Registries: map[string]string{"Base": "1.0.0"}, // [V] client: reset-system.json
 		// [K] nothing but $expand of collections; the rest is ignored.
-		Queries: dialect.Queries{ExpandAll: true, ExpandRest: true, Levels: 1, TopSkip: true, Unknown: dialect.Ignored},
+		Queries: dialect.Queries{ExpandAll: true, ExpandRest: true, MaxLevels: 1, TopSkip: true, Unknown: dialect.Ignored},
 		// [V] client: storage.py, cmdlets: Redfish.ps1: a PATCH needs If-Match, a
 		// DELETE does not: so volumes and accounts, which have both, are not here.
 		// Clients that send none, as sushy before 4.6 does for BIOS settings, cannot
 		// change those here, nor on a real one [V] gofish#174, ansible#60031 (whose
 		// iBMC 3.31 answers 412). ETags are weak [V] gofish#175, gofish#177.
-		ETags: dialect.ETags{Written: dialect.Weak, Required: []string{
+		ETags: dialect.ETags{Format: dialect.Weak, IfMatchRequired: []string{
 			"ComputerSystem", "Bios", "Manager", "ManagerNetworkProtocol", "EthernetInterface", "Chassis", "Storage", "Drive",
 			"AccountService", "SessionService", "EventService", "LogService",
 		}},

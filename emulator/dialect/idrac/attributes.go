@@ -123,32 +123,32 @@ func (g generation) attributeGroups() []dialect.Resource {
 	var out []dialect.Resource
 	for _, name := range []string{"iDRAC.Embedded.1", "System.Embedded.1", "LifecycleController.Embedded.1"} {
 		r := dialect.Resource{
-			At: g.groupAt(name), Type: "DellAttributes.v1_0_0.DellAttributes", Name: "OEMAttributeRegistry",
-			Allows: map[string][]string{},
-			Set: []dialect.Datum{
+			URI: g.groupAt(name), Type: "DellAttributes.v1_0_0.DellAttributes", Name: "OEMAttributeRegistry",
+			AllowableValues: map[string][]string{},
+			Set: []dialect.PropertyRule{
 				{Path: "Id", Value: name}, {Path: "AttributeRegistry", Value: "ManagerAttributeRegistry.v1_0_0"},
 				{Path: "Description", Value: "Attributes of " + name + "."},
 			},
 		}
 		for _, a := range groups[name] {
 			at := "Attributes/" + a.name
-			r.Set = append(r.Set, dialect.Datum{Path: at, Value: a.value})
+			r.Set = append(r.Set, dialect.PropertyRule{Path: at, Value: a.value})
 			if len(a.takes) > 0 {
-				r.Allows[at] = a.takes
+				r.AllowableValues[at] = a.takes
 			}
 			if !a.fixed {
-				r.Changes = append(r.Changes, at)
+				r.Writable = append(r.Writable, at)
 			}
 		}
 		if name == "iDRAC.Embedded.1" {
 			r.Set = append(r.Set,
-				dialect.Datum{Path: "Attributes/Info.1.Version", From: manager + "#FirmwareVersion"},
-				dialect.Datum{Path: "Attributes/NIC.1.MACAddress", From: manager + "/EthernetInterfaces/1#MACAddress"},
-				dialect.Datum{Path: "Attributes/" + bootDevice, Value: "Normal"},
-				dialect.Datum{Path: "Attributes/" + bootDevice, From: "=" + bootDevice},
-				dialect.Datum{Path: "Attributes/" + bootOnce, Value: "Disabled"},
-				dialect.Datum{Path: "Attributes/" + bootOnce, From: "=" + bootOnce},
-				dialect.Datum{Path: "Attributes/" + lanEnable, From: manager + "/NetworkProtocol#IPMI/ProtocolEnabled", Map: map[string]any{"true": "Enabled"}, Value: "Disabled"},
+				dialect.PropertyRule{Path: "Attributes/Info.1.Version", From: manager + "#FirmwareVersion"},
+				dialect.PropertyRule{Path: "Attributes/NIC.1.MACAddress", From: manager + "/EthernetInterfaces/1#MACAddress"},
+				dialect.PropertyRule{Path: "Attributes/" + bootDevice, Value: "Normal"},
+				dialect.PropertyRule{Path: "Attributes/" + bootDevice, From: "=" + bootDevice},
+				dialect.PropertyRule{Path: "Attributes/" + bootOnce, Value: "Disabled"},
+				dialect.PropertyRule{Path: "Attributes/" + bootOnce, From: "=" + bootOnce},
+				dialect.PropertyRule{Path: "Attributes/" + lanEnable, From: manager + "/NetworkProtocol#IPMI/ProtocolEnabled", Map: map[string]any{"true": "Enabled"}, Value: "Disabled"},
 			)
 		}
 		out = append(out, r)
@@ -157,46 +157,46 @@ func (g generation) attributeGroups() []dialect.Resource {
 }
 
 // attributeWrites are the attributes that do something.
-func (g generation) attributeWrites() []dialect.Write {
-	of := func(name string, does ...dialect.Effect) dialect.Write {
-		return dialect.Write{Of: "DellAttributes", At: g.groupAt("iDRAC.Embedded.1"), Path: "Attributes/" + name, Does: does}
+func (g generation) attributeWrites() []dialect.WritableProperty {
+	of := func(name string, does ...dialect.Effect) dialect.WritableProperty {
+		return dialect.WritableProperty{ResourceType: "DellAttributes", URI: g.groupAt("iDRAC.Embedded.1"), Path: "Attributes/" + name, Effects: does}
 	}
 	lan := func(is string, on bool) dialect.Effect {
-		return dialect.Effect{When: map[string][]string{"": {is}}, Steps: []dialect.Step{
-			{Method: "PATCH", At: manager + "/NetworkProtocol", Body: map[string]any{"IPMI": map[string]any{"ProtocolEnabled": on}}},
+		return dialect.Effect{When: map[string][]string{"": {is}}, Requests: []dialect.StandardRequest{
+			{Method: "PATCH", URI: manager + "/NetworkProtocol", Body: map[string]any{"IPMI": map[string]any{"ProtocolEnabled": on}}},
 		}}
 	}
-	return []dialect.Write{
-		of(bootOnce, dialect.Effect{When: map[string][]string{"": onOff}, Keep: map[string]any{bootOnce: "$"}}), // before the device
-		of(bootDevice, dialect.Effect{Do: g.bootFirst}),
+	return []dialect.WritableProperty{
+		of(bootOnce, dialect.Effect{When: map[string][]string{"": onOff}, Store: map[string]any{bootOnce: "$"}}), // before the device
+		of(bootDevice, dialect.Effect{Hook: g.bootFirst}),
 		of(lanEnable, lan("Enabled", true), lan("Disabled", false)),
 	}
 }
 
 // bootFirst has the server boot from a device: once, or from then on.
-func (g generation) bootFirst(c dialect.Call) (dialect.Effect, error) {
+func (g generation) bootFirst(c dialect.ActionCall) (dialect.Effect, error) {
 	all, _ := c.Body["Attributes"].(map[string]any)
 	device, _ := all[bootDevice].(string)
-	once, _ := c.Kept[bootOnce].(string)
+	once, _ := c.Stored[bootOnce].(string)
 	step, ok := g.bootStep(device, cmp.Or(once, "Disabled"))
 	if !ok {
-		return dialect.Effect{}, &dialect.Refusal{Says: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
+		return dialect.Effect{}, &dialect.Rejection{Message: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
 	}
-	return dialect.Effect{Keep: map[string]any{bootDevice: device}, Steps: []dialect.Step{step}}, nil
+	return dialect.Effect{Store: map[string]any{bootDevice: device}, Requests: []dialect.StandardRequest{step}}, nil
 }
 
 // bootStep overrides where the server boots from.
-func (g generation) bootStep(device, once string) (dialect.Step, bool) {
+func (g generation) bootStep(device, once string) (dialect.StandardRequest, bool) {
 	boot := map[string]any{"BootSourceOverrideTarget": g.targetOf(device), "BootSourceOverrideEnabled": "Continuous"}
 	switch {
 	case g.targetOf(device) == "":
-		return dialect.Step{}, false
+		return dialect.StandardRequest{}, false
 	case device == "Normal":
 		boot["BootSourceOverrideEnabled"] = "Disabled"
 	case once == "Enabled":
 		boot["BootSourceOverrideEnabled"] = "Once"
 	}
-	return dialect.Step{Method: "PATCH", At: system, Body: map[string]any{"Boot": boot}}, true
+	return dialect.StandardRequest{Method: "PATCH", URI: system, Body: map[string]any{"Boot": boot}}, true
 }
 
 // isAttribute says whether a group has an attribute that clients can write.

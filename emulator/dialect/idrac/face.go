@@ -18,14 +18,14 @@ const (
 
 // face is where and how these controllers show what the standard's services
 // show otherwise.
-func face(g generation) dialect.Face {
-	return dialect.Face{Moves: moves(), Shapes: shapes(g), Rules: rules(g), Readings: readings()}
+func face(g generation) dialect.Presentation {
+	return dialect.Presentation{URIMappings: moves(), Transforms: shapes(g), RejectRules: rules(g), InputAliases: readings()}
 }
 
 // moves are the addresses, which name a part by its place: FQDDs [V].
-func moves() []dialect.Move {
+func moves() []dialect.URIMapping {
 	firmware := "/redfish/v1/UpdateService/FirmwareInventory/"
-	return []dialect.Move{
+	return []dialect.URIMapping{
 		{From: task, To: tasks + "/JID_{task:12}"}, // [V]
 		{From: "/redfish/v1/TaskService/TaskMonitors/{task}", To: "/redfish/v1/TaskService/TaskMonitors/JID_{task:12}"},
 		{From: system + "/Processors/CPU{n}", To: system + "/Processors/CPU.Socket.{n}"},
@@ -52,30 +52,30 @@ func moves() []dialect.Move {
 
 // readings are what these controllers call otherwise than the standard [V: POST
 // to Volumes].
-func readings() []dialect.Reading {
-	of := func(path, to string) dialect.Reading {
-		return dialect.Reading{Of: "VolumeCollection", Method: "POST", Path: path, To: to}
+func readings() []dialect.InputAlias {
+	of := func(path, to string) dialect.InputAlias {
+		return dialect.InputAlias{ResourceType: "VolumeCollection", Method: "POST", Path: path, To: to}
 	}
-	return []dialect.Reading{of("OptimumIOSizeBytes", "StripSizeBytes"), of("Oem/Dell/DellVolume/DiskCachePolicy", dialect.Nowhere)}
+	return []dialect.InputAlias{of("OptimumIOSizeBytes", "StripSizeBytes"), of("Oem/Dell/DellVolume/DiskCachePolicy", dialect.Discard)}
 }
 
 // rules are what these controllers refuse.
-func rules(g generation) []dialect.Rule {
-	return []dialect.Rule{
+func rules(g generation) []dialect.RejectRule {
+	return []dialect.RejectRule{
 		// While a job of settings waits, no others are taken [V: SYS011; badfish#30].
-		{Of: "Bios", At: biosSettings, Method: "PATCH", While: dialect.SettingsDue,
-			Says: g.say("SYS011", "Settings that a job has taken wait to be applied: no others can be set until then.")},
+		{ResourceType: "Bios", URI: biosSettings, Method: "PATCH", While: dialect.SettingsDue,
+			Message: g.say("SYS011", "Settings that a job has taken wait to be applied: no others can be set until then.")},
 		// [V: dellemc.openmanage: a UefiTarget cannot stay]
-		{Of: "ComputerSystem", Method: "PATCH", Is: map[string][]string{enabled: {"Continuous"}}, Begins: map[string][]string{target: {"UefiTarget"}},
-			Says: g.say("SYS428", "An override of %1 cannot be continuous.")},
+		{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{enabled: {"Continuous"}}, HasPrefix: map[string][]string{target: {"UefiTarget"}},
+			Message: g.say("SYS428", "An override of %1 cannot be continuous.")},
 		// [K: PSU501 and PSU502]
-		{Of: "ComputerSystem", Method: "ComputerSystem.Reset", Is: map[string][]string{"ResetType": {"On"}}, While: dialect.SystemOn, Status: 409,
-			Says: g.say("PSU501", "The server is on already.")},
-		{Of: "ComputerSystem", Method: "ComputerSystem.Reset", Is: map[string][]string{"ResetType": {"ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "PowerCycle", "Nmi"}},
-			While: dialect.SystemOff, Status: 409, Says: g.say("PSU502", "The server is off already.")},
+		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"On"}}, While: dialect.SystemOn, Status: 409,
+			Message: g.say("PSU501", "The server is on already.")},
+		{ResourceType: "ComputerSystem", Method: "ComputerSystem.Reset", OneOf: map[string][]string{"ResetType": {"ForceOff", "GracefulShutdown", "ForceRestart", "GracefulRestart", "PowerCycle", "Nmi"}},
+			While: dialect.SystemOff, Status: 409, Message: g.say("PSU502", "The server is off already.")},
 		// [V: sushy, fix-volume-delete: from 6.00.02 on]
-		{Of: "Volume", Method: "DELETE", Sent: []string{"@Redfish.OperationApplyTime"},
-			Says: g.say("SYS409", "The property %1 is not known to this service.")},
+		{ResourceType: "Volume", Method: "DELETE", SendsAny: []string{"@Redfish.OperationApplyTime"},
+			Message: g.say("SYS409", "The property %1 is not known to this service.")},
 	}
 }
 

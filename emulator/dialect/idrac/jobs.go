@@ -31,8 +31,8 @@ const rebootJob = "Reboot3" // [V: sushy, sample of a queue]
 
 // jobData are the properties of a job, under a path that ends with a slash or
 // is empty.
-func jobData(at string) []dialect.Datum {
-	return []dialect.Datum{
+func jobData(at string) []dialect.PropertyRule {
+	return []dialect.PropertyRule{
 		{Path: at + "Id", From: "Id"},
 		{Path: at + "Name", From: "Name"},
 		{Path: at + "Description", Value: "Job Instance"},
@@ -68,22 +68,22 @@ var ofTasks = []string{
 // queue is the queue of jobs at an address.
 func (g generation) queue(at string) ([]dialect.Resource, dialect.Action) {
 	return []dialect.Resource{
-			{At: at, Type: "DellJobCollection.DellJobCollection", Name: "JobQueue", Like: tasks, Set: []dialect.Datum{
+			{URI: at, Type: "DellJobCollection.DellJobCollection", Name: "JobQueue", BasedOn: tasks, Set: []dialect.PropertyRule{
 				{Path: "Id", Value: "JobQueue"}, {Path: "Description", Value: "Collection of Job Instances"},
 			}},
-			{At: at + "/JID_{task:12}", Type: strings.TrimPrefix(jobType, "#"), Like: task, Drop: ofTasks, Set: jobData(""), Takes: []string{"DELETE"}},
+			{URI: at + "/JID_{task:12}", Type: strings.TrimPrefix(jobType, "#"), BasedOn: task, Remove: ofTasks, Set: jobData(""), PassedMethods: []string{"DELETE"}},
 		}, dialect.Action{
 			// A job of settings that were sent before [V: scripts of Dell's, which
 			// take 200 and find the job in Location].
-			On: at, Name: "DellJobCollection.Create", At: "/", Hidden: true,
-			Inputs: []dialect.Input{
+			ResourceURI: at, Name: "DellJobCollection.Create", Target: "/", Hidden: true,
+			Parameters: []dialect.Parameter{
 				{Name: "TargetSettingsURI", Required: true}, {Name: "StartTime"}, {Name: "EndTime"}, {Name: "RebootJobType"},
 			},
-			Does: []dialect.Effect{
+			Effects: []dialect.Effect{
 				{When: map[string][]string{"TargetSettingsURI": {"/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}}, While: dialect.SettingsDue,
-					Refuse: new(g.say("SYS011", "Settings that a job has taken wait to be applied: there can be no other."))},
-				{When: map[string][]string{"TargetSettingsURI": {"/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}}, Status: 200, Steps: []dialect.Step{
-					{Method: "PATCH", At: biosSettings, Body: map[string]any{"@Redfish.SettingsApplyTime": map[string]any{"ApplyTime": "OnReset"}}},
+					Reject: new(g.say("SYS011", "Settings that a job has taken wait to be applied: there can be no other."))},
+				{When: map[string][]string{"TargetSettingsURI": {"/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}}, Status: 200, Requests: []dialect.StandardRequest{
+					{Method: "PATCH", URI: biosSettings, Body: map[string]any{"@Redfish.SettingsApplyTime": map[string]any{"ApplyTime": "OnReset"}}},
 				}},
 			},
 		}
@@ -92,25 +92,25 @@ func (g generation) queue(at string) ([]dialect.Resource, dialect.Action) {
 // ofJobService is what makes and deletes jobs.
 func (g generation) ofJobService() (dialect.Resource, []dialect.Action) {
 	reboot := func(kind, reset string) dialect.Effect {
-		return dialect.Effect{When: map[string][]string{"RebootJobType": {kind}}, Job: rebootJob, Steps: []dialect.Step{
-			{Method: "POST", At: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": reset}},
+		return dialect.Effect{When: map[string][]string{"RebootJobType": {kind}}, Task: rebootJob, Requests: []dialect.StandardRequest{
+			{Method: "POST", URI: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": reset}},
 		}}
 	}
-	return dialect.Resource{At: jobService, Type: "DellJobService.v1_1_0.DellJobService", Name: "DellJobService",
-			Set: []dialect.Datum{{Path: "Id", Value: "Job Service"}, {Path: "Description", Value: "Makes and deletes jobs."}}},
+	return dialect.Resource{URI: jobService, Type: "DellJobService.v1_1_0.DellJobService", Name: "DellJobService",
+			Set: []dialect.PropertyRule{{Path: "Id", Value: "Job Service"}, {Path: "Description", Value: "Makes and deletes jobs."}}},
 		[]dialect.Action{
-			{On: jobService, Name: "DellJobService.DeleteJobQueue", Inputs: []dialect.Input{{Name: "JobID", Required: true}},
-				Does: []dialect.Effect{{Do: g.deleteJobs}}},
-			{On: jobService, Name: "DellJobService.CreateRebootJob", Inputs: []dialect.Input{
-				{Name: "RebootJobType", Required: true, Values: []string{"GracefulRebootWithForcedShutdown", "GracefulRebootWithoutForcedShutdown", "PowerCycle"}},
-			}, Does: []dialect.Effect{reboot("PowerCycle", "PowerCycle"), reboot("GracefulRebootWithForcedShutdown", "GracefulRestart"), reboot("GracefulRebootWithoutForcedShutdown", "GracefulRestart")}},
+			{ResourceURI: jobService, Name: "DellJobService.DeleteJobQueue", Parameters: []dialect.Parameter{{Name: "JobID", Required: true}},
+				Effects: []dialect.Effect{{Hook: g.deleteJobs}}},
+			{ResourceURI: jobService, Name: "DellJobService.CreateRebootJob", Parameters: []dialect.Parameter{
+				{Name: "RebootJobType", Required: true, AllowableValues: []string{"GracefulRebootWithForcedShutdown", "GracefulRebootWithoutForcedShutdown", "PowerCycle"}},
+			}, Effects: []dialect.Effect{reboot("PowerCycle", "PowerCycle"), reboot("GracefulRebootWithForcedShutdown", "GracefulRestart"), reboot("GracefulRebootWithoutForcedShutdown", "GracefulRestart")}},
 		}
 }
 
 // deleteJobs deletes one job, or all. What runs stays where the client does not
 // force it [V: badfish#30: JID_CLEARALL does not clear what blocks, …_FORCE
 // does].
-func (g generation) deleteJobs(c dialect.Call) (dialect.Effect, error) {
+func (g generation) deleteJobs(c dialect.ActionCall) (dialect.Effect, error) {
 	id, _ := c.Body["JobID"].(string)
 	const all, force = "JID_CLEARALL", "JID_CLEARALL_FORCE"
 	var out dialect.Effect
@@ -120,24 +120,24 @@ func (g generation) deleteJobs(c dialect.Call) (dialect.Effect, error) {
 		case id != all && id != force && id != named(j):
 			continue
 		case j.State.Ended():
-			out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: at})
+			out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: at})
 		case j.State == bmc.TaskNew || j.State == bmc.TaskPending:
 			// It ends with the first, and goes with the second.
-			out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: at}, dialect.Step{Method: "DELETE", At: at})
+			out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: at}, dialect.StandardRequest{Method: "DELETE", URI: at})
 		case id == all:
 			continue
 		default:
-			out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: at})
+			out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: at})
 		}
 		if id == named(j) {
 			break
 		}
 	}
-	if len(out.Steps) == 0 && id != all && id != force {
-		return out, &dialect.Refusal{Says: g.say("SUP020", "There is no job %1."), Args: []string{id}} // [V: the id]
+	if len(out.Requests) == 0 && id != all && id != force {
+		return out, &dialect.Rejection{Message: g.say("SUP020", "There is no job %1."), Args: []string{id}} // [V: the id]
 	}
 	if id == force { // all that waits goes, with or without a job
-		out.Steps = append(out.Steps, dialect.Step{Method: "DELETE", At: biosSettings})
+		out.Requests = append(out.Requests, dialect.StandardRequest{Method: "DELETE", URI: biosSettings})
 	}
 	// [V: 200 with SUP020 for success too]
 	out.Status = 200

@@ -20,8 +20,8 @@ const (
 // sources of the vendor's own (the standard's boot order says the same), the
 // attributes of network ports, and updates from a catalogue, which there is
 // none of here.
-func own(g generation) dialect.Own {
-	o := dialect.Own{Writes: g.attributeWrites(), Resources: g.attributeGroups(), Actions: g.ofProfile()}
+func own(g generation) dialect.OEM {
+	o := dialect.OEM{WritableProperties: g.attributeWrites(), Resources: g.attributeGroups(), Actions: g.ofProfile()}
 	queues := []string{oldJobs}
 	if !g.old {
 		queues = append(queues, jobs)
@@ -30,15 +30,15 @@ func own(g generation) dialect.Own {
 		all, queued := g.queue(at)
 		o.Resources, o.Actions = append(o.Resources, all...), append(o.Actions, queued)
 	}
-	o.Also = []dialect.Move{{From: manager + "/LogServices/Sel", To: system + "/LogServices/Sel"}} // where the event log of these controllers stands
+	o.URIAliases = []dialect.URIMapping{{From: manager + "/LogServices/Sel", To: system + "/LogServices/Sel"}} // where the event log of these controllers stands
 	if g.old {
 		return o
 	}
-	o.Also = append(o.Also,
+	o.URIAliases = append(o.URIAliases,
 		// Sessions and virtual media are where they were, too [V].
-		dialect.Move{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"},
-		dialect.Move{From: managersMedia, To: media},
-		dialect.Move{From: system + "/SecureBoot/Oem/Dell/Certificates/{database}", To: system + "/SecureBoot/SecureBootDatabases/{database}/Certificates"}, // [V]
+		dialect.URIMapping{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"},
+		dialect.URIMapping{From: managersMedia, To: media},
+		dialect.URIMapping{From: system + "/SecureBoot/Oem/Dell/Certificates/{database}", To: system + "/SecureBoot/SecureBootDatabases/{database}/Certificates"}, // [V]
 	)
 	service, acts := g.ofJobService()
 	o.Resources = slices.Concat(o.Resources, ofJobs(), []dialect.Resource{service}, services())
@@ -49,18 +49,18 @@ func own(g generation) dialect.Own {
 // ofJobs is the standard's service of jobs, which shows the same.
 func ofJobs() []dialect.Resource {
 	return []dialect.Resource{
-		{At: "/redfish/v1/JobService", Type: "JobService.v1_0_4.JobService", Name: "Job Service", Set: []dialect.Datum{
+		{URI: "/redfish/v1/JobService", Type: "JobService.v1_0_4.JobService", Name: "Job Service", Set: []dialect.PropertyRule{
 			{Path: "Id", Value: "JobService"}, {Path: "ServiceEnabled", Value: true},
 			{Path: "Status", Value: map[string]any{"State": "Enabled", "Health": "OK"}},
 			{Path: "Jobs", Value: map[string]any{"@odata.id": plainJobs}},
 			{Path: "ServiceCapabilities", Value: map[string]any{"Scheduling": true, "MaxJobs": 256}},
 		}},
-		{At: plainJobs, Type: "JobCollection.JobCollection", Name: "Job Collection", Like: tasks},
-		{At: plainJobs + "/JID_{task:12}", Type: "Job.v1_1_0.Job", Like: task, Takes: []string{"DELETE"},
-			Drop: []string{"TaskState", "TaskStatus", "TaskMonitor", "EstimatedDuration", "Links", "Oem"},
-			Set: []dialect.Datum{
+		{URI: plainJobs, Type: "JobCollection.JobCollection", Name: "Job Collection", BasedOn: tasks},
+		{URI: plainJobs + "/JID_{task:12}", Type: "Job.v1_1_0.Job", BasedOn: task, PassedMethods: []string{"DELETE"},
+			Remove: []string{"TaskState", "TaskStatus", "TaskMonitor", "EstimatedDuration", "Links", "Oem"},
+			Set: []dialect.PropertyRule{
 				{Path: "JobState", From: "TaskState"},
-				{Path: "JobState", From: "TaskState", Map: map[string]any{"Cancelling": "Stopping"}, Else: dialect.AsItIs}, // which jobs have no word for
+				{Path: "JobState", From: "TaskState", Map: map[string]any{"Cancelling": "Stopping"}, Otherwise: dialect.LeaveUnchanged}, // which jobs have no word for
 				{Path: "JobStatus", From: "TaskStatus"},
 			}},
 	}
@@ -69,7 +69,7 @@ func ofJobs() []dialect.Resource {
 // services are those that only have actions.
 func services() []dialect.Resource {
 	of := func(at, name, kind string) dialect.Resource {
-		return dialect.Resource{At: at, Type: name + "." + kind + "." + name, Name: name, Set: []dialect.Datum{{Path: "Id", Value: name}}}
+		return dialect.Resource{URI: at, Type: name + "." + kind + "." + name, Name: name, Set: []dialect.PropertyRule{{Path: "Id", Value: name}}}
 	}
 	return []dialect.Resource{
 		of(lifecycleService, "DellLCService", "v1_5_0"), of(cardService, "DelliDRACCardService", "v1_6_0"), of(raidService, "DellRaidService", "v1_5_0"),
@@ -82,7 +82,7 @@ func (g generation) ofLifecycle() []dialect.Action {
 	status := func(lc, server, overall string) map[string]any {
 		return map[string]any{"LCStatus": lc, "RTStatus": lc, "ServerStatus": server, "Status": overall, "TelemetryStatus": lc}
 	}
-	return []dialect.Action{{On: lifecycleService, Name: "DellLCService.GetRemoteServicesAPIStatus", Does: []dialect.Effect{
+	return []dialect.Action{{ResourceURI: lifecycleService, Name: "DellLCService.GetRemoteServicesAPIStatus", Effects: []dialect.Effect{
 		{While: dialect.AfterStart, For: ready, Body: status("NotReady", "Invalid", "NotReady")},
 		{While: dialect.InPOST, Body: status("Ready", "InPOST", "Ready")},
 		{While: dialect.SystemOff, Body: status("Ready", "PoweredOff", "Ready")},
@@ -95,41 +95,41 @@ const ready = 60e9 // after which the Lifecycle Controller is, once the controll
 // ofCard resets the controller.
 func (g generation) ofCard() []dialect.Action {
 	reset := func(force []string, kind string) dialect.Effect {
-		return dialect.Effect{When: map[string][]string{"Force": force}, Steps: []dialect.Step{
-			{Method: "POST", At: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": kind}},
+		return dialect.Effect{When: map[string][]string{"Force": force}, Requests: []dialect.StandardRequest{
+			{Method: "POST", URI: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": kind}},
 		}}
 	}
 	return []dialect.Action{{
-		On: cardService, Name: "DelliDRACCardService.iDRACReset", Inputs: []dialect.Input{{Name: "Force", Values: []string{"Graceful", "Force"}}},
-		Does: []dialect.Effect{reset([]string{"Graceful", ""}, "GracefulRestart"), reset([]string{"Force"}, "ForceRestart")},
+		ResourceURI: cardService, Name: "DelliDRACCardService.iDRACReset", Parameters: []dialect.Parameter{{Name: "Force", AllowableValues: []string{"Graceful", "Force"}}},
+		Effects: []dialect.Effect{reset([]string{"Graceful", ""}, "GracefulRestart"), reset([]string{"Force"}, "ForceRestart")},
 	}}
 }
 
 // ofChassis takes the power away altogether, and with it the controller's [V];
 // and what waits in Bios/Settings is given up [V].
 func (g generation) ofChassis() []dialect.Action {
-	reset := func(kind string) []dialect.Step {
-		return []dialect.Step{
-			{Method: "POST", At: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": kind}},
-			{Method: "POST", At: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": "ForceRestart"}},
+	reset := func(kind string) []dialect.StandardRequest {
+		return []dialect.StandardRequest{
+			{Method: "POST", URI: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": kind}},
+			{Method: "POST", URI: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": "ForceRestart"}},
 		}
 	}
 	final := func(state ...string) map[string][]string { return map[string][]string{"FinalPowerState": state} }
 	return []dialect.Action{
 		{
-			On: chassis, Name: "DellOemChassis.ExtendedReset", Inputs: []dialect.Input{
-				{Name: "ResetType", Required: true, Values: []string{"PowerCycle"}}, {Name: "FinalPowerState", Values: []string{"On", "Off"}},
+			ResourceURI: chassis, Name: "DellOemChassis.ExtendedReset", Parameters: []dialect.Parameter{
+				{Name: "ResetType", Required: true, AllowableValues: []string{"PowerCycle"}}, {Name: "FinalPowerState", AllowableValues: []string{"On", "Off"}},
 			},
-			Does: []dialect.Effect{
-				{While: dialect.SystemOff, When: final("Off", ""), Steps: reset("On")[1:]},
-				{While: dialect.SystemOff, When: final("On"), Steps: reset("On")},
-				{When: final("On", ""), Steps: reset("PowerCycle")},
-				{When: final("Off"), Steps: reset("ForceOff")},
+			Effects: []dialect.Effect{
+				{While: dialect.SystemOff, When: final("Off", ""), Requests: reset("On")[1:]},
+				{While: dialect.SystemOff, When: final("On"), Requests: reset("On")},
+				{When: final("On", ""), Requests: reset("PowerCycle")},
+				{When: final("Off"), Requests: reset("ForceOff")},
 			},
 		},
-		{On: biosSettings, Name: "DellManager.ClearPending", Does: []dialect.Effect{
-			{While: dialect.SettingsDue, Refuse: new(g.say("SYS011", "Settings that a job has taken are given up with the job alone."))},
-			{Steps: []dialect.Step{{Method: "DELETE", At: biosSettings}}},
+		{ResourceURI: biosSettings, Name: "DellManager.ClearPending", Effects: []dialect.Effect{
+			{While: dialect.SettingsDue, Reject: new(g.say("SYS011", "Settings that a job has taken are given up with the job alone."))},
+			{Requests: []dialect.StandardRequest{{Method: "DELETE", URI: biosSettings}}},
 		}},
 	}
 }

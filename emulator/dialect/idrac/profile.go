@@ -35,47 +35,47 @@ func (g generation) ofProfile() []dialect.Action {
 	at := "/Actions/Oem/" + g.profile + "."
 	return []dialect.Action{
 		{
-			On: manager, Name: "OemManager.ExportSystemConfiguration", At: at + "ExportSystemConfiguration",
-			Inputs: []dialect.Input{
-				{Name: "ExportFormat", Values: []string{"XML", "JSON"}},
-				{Name: "ExportUse", Values: []string{"Default", "Clone", "Replace"}},
+			ResourceURI: manager, Name: "OemManager.ExportSystemConfiguration", Target: at + "ExportSystemConfiguration",
+			Parameters: []dialect.Parameter{
+				{Name: "ExportFormat", AllowableValues: []string{"XML", "JSON"}},
+				{Name: "ExportUse", AllowableValues: []string{"Default", "Clone", "Replace"}},
 				{Name: "IncludeInExport"}, // of which clients send several with commas between them [V: sushy]
-				{Name: "ShareParameters/Target", Type: dialect.ListInput, Values: profileTargets, Required: true},
-				{Name: "ShareParameters/ShareType", Values: []string{"LOCAL"}},
+				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AllowableValues: profileTargets, Required: true},
+				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
 			},
-			Does: []dialect.Effect{{Do: g.export}},
+			Effects: []dialect.Effect{{Hook: g.export}},
 		},
 		{
-			On: manager, Name: "OemManager.ImportSystemConfiguration", At: at + "ImportSystemConfiguration",
-			Inputs: []dialect.Input{
+			ResourceURI: manager, Name: "OemManager.ImportSystemConfiguration", Target: at + "ImportSystemConfiguration",
+			Parameters: []dialect.Parameter{
 				{Name: "ImportBuffer", Required: true, Secret: true},
-				{Name: "ShutdownType", Values: []string{"Graceful", "Forced", "NoReboot"}},
-				{Name: "HostPowerState", Values: []string{"On", "Off"}},
-				{Name: "TimeToWait", Type: dialect.WholeInput},
-				{Name: "ShareParameters/Target", Type: dialect.ListInput, Values: profileTargets},
-				{Name: "ShareParameters/ShareType", Values: []string{"LOCAL"}},
+				{Name: "ShutdownType", AllowableValues: []string{"Graceful", "Forced", "NoReboot"}},
+				{Name: "HostPowerState", AllowableValues: []string{"On", "Off"}},
+				{Name: "TimeToWait", Type: dialect.IntegerParameter},
+				{Name: "ShareParameters/Target", Type: dialect.ArrayParameter, AllowableValues: profileTargets},
+				{Name: "ShareParameters/ShareType", AllowableValues: []string{"LOCAL"}},
 			},
-			Does: []dialect.Effect{
+			Effects: []dialect.Effect{
 				// [V: sushy waits for what is pending, and for jobs that run]
-				{While: dialect.SettingsDue, Refuse: new(g.say("LC068", "Settings wait to be applied: a profile can be imported once they are, or given up."))},
-				{Do: g.importing},
+				{While: dialect.SettingsDue, Reject: new(g.say("LC068", "Settings wait to be applied: a profile can be imported once they are, or given up."))},
+				{Hook: g.importing},
 			},
 		},
 	}
 }
 
 // busy refuses a profile while another is on its way.
-func (g generation) busy(c dialect.Call) error {
+func (g generation) busy(c dialect.ActionCall) error {
 	for _, j := range c.BMC.Tasks.All() {
 		if !j.State.Ended() && (j.Name == importJob || j.Name == exportJob) {
-			return &dialect.Refusal{Says: g.say("RAC0679", "A job of a profile is running: there can be one at a time.")}
+			return &dialect.Rejection{Message: g.say("RAC0679", "A job of a profile is running: there can be one at a time.")}
 		}
 	}
 	return nil
 }
 
 // targets are the components that a client asks for.
-func targets(c dialect.Call) func(which string) bool {
+func targets(c dialect.ActionCall) func(which string) bool {
 	share, _ := c.Body["ShareParameters"].(map[string]any)
 	of, _ := share["Target"].([]any)
 	return func(which string) bool {
@@ -84,7 +84,7 @@ func targets(c dialect.Call) func(which string) bool {
 }
 
 // export tells the configuration of the server.
-func (g generation) export(c dialect.Call) (dialect.Effect, error) {
+func (g generation) export(c dialect.ActionCall) (dialect.Effect, error) {
 	if err := g.busy(c); err != nil {
 		return dialect.Effect{}, err
 	}
@@ -102,18 +102,18 @@ func (g generation) export(c dialect.Call) (dialect.Effect, error) {
 	if asked("RAID") {
 		p.Components = append(p.Components, raidComponents(c.Machine)...)
 	}
-	out := dialect.Effect{Job: exportJob, Takes: 15 * time.Second}
+	out := dialect.Effect{Task: exportJob, TaskDuration: 15 * time.Second}
 	if c.Body["ExportFormat"] == "JSON" {
-		out.Result = p.json()
+		out.TaskResult = p.json()
 	} else {
-		out.Result = p.xml()
+		out.TaskResult = p.xml()
 	}
 	return out, nil
 }
 
 // cardComponent are the attributes of the controller: those that clients can
 // write.
-func (g generation) cardComponent(c dialect.Call) component {
+func (g generation) cardComponent(c dialect.ActionCall) component {
 	out := component{FQDD: cardFQDD}
 	written := g.keptAttributes(c, "iDRAC.Embedded.1")
 	for _, a := range groups["iDRAC.Embedded.1"] {
@@ -127,15 +127,15 @@ func (g generation) cardComponent(c dialect.Call) component {
 		out.set(hashed(a.name), text(v))
 	}
 	for _, name := range []string{bootDevice, bootOnce} {
-		is, _ := c.Kept[name].(string)
+		is, _ := c.Stored[name].(string)
 		out.set(hashed(name), cmp.Or(is, map[string]string{bootDevice: "Normal", bootOnce: "Disabled"}[name]))
 	}
 	return out
 }
 
 // keptAttributes are those of a group that were written, by their paths.
-func (g generation) keptAttributes(c dialect.Call, group string) map[string]any {
-	all, _ := c.Kept[g.groupAddress(group)].(map[string]any)
+func (g generation) keptAttributes(c dialect.ActionCall, group string) map[string]any {
+	all, _ := c.Stored[g.groupAddress(group)].(map[string]any)
 	return all
 }
 
@@ -180,16 +180,16 @@ func nicComponents(m *machine.View) []component {
 
 // importing changes the server as a profile says. What the BIOS has to apply
 // waits for a reset, which the job brings about unless the client wants to.
-func (g generation) importing(c dialect.Call) (dialect.Effect, error) {
+func (g generation) importing(c dialect.ActionCall) (dialect.Effect, error) {
 	if err := g.busy(c); err != nil {
 		return dialect.Effect{}, err
 	}
 	buffer, _ := c.Body["ImportBuffer"].(string)
 	p, err := parseProfile(buffer)
 	if err != nil {
-		return dialect.Effect{}, &dialect.Refusal{Says: g.say("SYS051", "The profile cannot be read: %1."), Args: []string{err.Error()}}
+		return dialect.Effect{}, &dialect.Rejection{Message: g.say("SYS051", "The profile cannot be read: %1."), Args: []string{err.Error()}}
 	}
-	out := dialect.Effect{Job: importJob, Takes: 10 * time.Second, Keep: map[string]any{}}
+	out := dialect.Effect{Task: importJob, TaskDuration: 10 * time.Second, Store: map[string]any{}}
 	asked := targets(c)
 	due := false // a reset
 	for _, x := range p.Components {
@@ -197,18 +197,18 @@ func (g generation) importing(c dialect.Call) (dialect.Effect, error) {
 		case x.FQDD == biosFQDD && asked("BIOS"):
 			if set := biosChanges(c.Machine, x); len(set) > 0 {
 				due = true
-				out.Steps = append(out.Steps, dialect.Step{Method: "PATCH", At: biosSettings, Body: map[string]any{
+				out.Requests = append(out.Requests, dialect.StandardRequest{Method: "PATCH", URI: biosSettings, Body: map[string]any{
 					"Attributes": set, "@Redfish.SettingsApplyTime": map[string]any{"ApplyTime": "OnReset"},
 				}})
 			}
 		case groups[x.FQDD] != nil && asked("IDRAC"):
-			steps, err := g.cardChanges(c, x, out.Keep)
+			steps, err := g.cardChanges(c, x, out.Store)
 			if err != nil {
 				return dialect.Effect{}, err
 			}
-			out.Steps = append(out.Steps, steps...)
+			out.Requests = append(out.Requests, steps...)
 		case isController(c.Machine, x.FQDD) && asked("RAID"):
-			out.Steps = append(out.Steps, raidChanges(c.Machine, x)...)
+			out.Requests = append(out.Requests, raidChanges(c.Machine, x)...)
 		}
 	}
 	shutdown, _ := c.Body["ShutdownType"].(string)
@@ -220,7 +220,7 @@ func (g generation) importing(c dialect.Call) (dialect.Effect, error) {
 		case shutdown == "Forced" && !g.old: // which has no other
 			kind = "ForceRestart"
 		}
-		out.Steps = append(out.Steps, dialect.Step{Method: "POST", At: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": kind}})
+		out.Requests = append(out.Requests, dialect.StandardRequest{Method: "POST", URI: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": kind}})
 	}
 	return out, nil
 }
@@ -252,7 +252,7 @@ func biosChanges(m *machine.View, x component) map[string]any {
 }
 
 // cardChanges sets attributes of a group.
-func (g generation) cardChanges(c dialect.Call, x component, keep map[string]any) ([]dialect.Step, error) {
+func (g generation) cardChanges(c dialect.ActionCall, x component, keep map[string]any) ([]dialect.StandardRequest, error) {
 	written := maps.Clone(g.keptAttributes(c, x.FQDD))
 	if written == nil {
 		written = map[string]any{}
@@ -266,9 +266,9 @@ func (g generation) cardChanges(c dialect.Call, x component, keep map[string]any
 		case name == bootOnce:
 			once = a.Value
 		case !ok:
-			return nil, &dialect.Refusal{Says: g.say("SYS428", "%1 is no attribute that can be set."), Args: []string{a.Name}}
+			return nil, &dialect.Rejection{Message: g.say("SYS428", "%1 is no attribute that can be set."), Args: []string{a.Name}}
 		case len(of.takes) > 0 && !slices.Contains(of.takes, a.Value):
-			return nil, &dialect.Refusal{Says: g.say("SYS428", "%1 does not take the value %2."), Args: []string{a.Name, a.Value}}
+			return nil, &dialect.Rejection{Message: g.say("SYS428", "%1 does not take the value %2."), Args: []string{a.Name, a.Value}}
 		default:
 			written["Attributes/"+name] = a.Value
 			if _, number := of.value.(int); number {
@@ -286,13 +286,13 @@ func (g generation) cardChanges(c dialect.Call, x component, keep map[string]any
 	if device == "" {
 		return nil, nil
 	}
-	was, _ := c.Kept[bootOnce].(string)
+	was, _ := c.Stored[bootOnce].(string)
 	step, ok := g.bootStep(device, cmp.Or(once, was, "Disabled"))
 	if !ok {
-		return nil, &dialect.Refusal{Says: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
+		return nil, &dialect.Rejection{Message: g.say("SYS428", "%1 is no device that the server can boot from."), Args: []string{device}}
 	}
 	keep[bootDevice] = device
-	return []dialect.Step{step}, nil
+	return []dialect.StandardRequest{step}, nil
 }
 
 // text is a value as profiles have it.

@@ -80,8 +80,8 @@ func raidComponents(m *machine.View) []component {
 }
 
 // raidChanges makes and deletes the volumes of a controller as a profile says.
-func raidChanges(m *machine.View, x component) []dialect.Step {
-	var out []dialect.Step
+func raidChanges(m *machine.View, x component) []dialect.StandardRequest {
+	var out []dialect.StandardRequest
 	one := func(c component, name string) string {
 		for _, a := range c.Attributes {
 			if a.Name == name {
@@ -98,7 +98,7 @@ func raidChanges(m *machine.View, x component) []dialect.Step {
 		switch {
 		case !isVolume || !strings.HasPrefix(v.FQDD, "Disk.Virtual."):
 		case one(v, "RAIDaction") == "Delete":
-			out = append(out, dialect.Step{Method: "DELETE", At: storageAt(x.FQDD, "Volumes", id)})
+			out = append(out, dialect.StandardRequest{Method: "DELETE", URI: storageAt(x.FQDD, "Volumes", id)})
 		case one(v, "RAIDaction") == "Create":
 			drives := []any{}
 			for _, a := range v.Attributes {
@@ -119,37 +119,37 @@ func raidChanges(m *machine.View, x component) []dialect.Step {
 			if n, err := strconv.ParseInt(one(v, "StripeSize"), 10, 64); err == nil && n > 0 { // in sectors
 				body["StripSizeBytes"] = n * 512
 			}
-			out = append(out, dialect.Step{Method: "POST", At: storageAt(x.FQDD, "Volumes"), Body: body})
+			out = append(out, dialect.StandardRequest{Method: "POST", URI: storageAt(x.FQDD, "Volumes"), Body: body})
 		}
 	}
 	return out
 }
 
 // reset deletes all volumes of a controller.
-func reset(controller string) dialect.Step {
-	return dialect.Step{Method: "POST", At: storageAt(controller, "Actions", "Storage.ResetToDefaults"), Body: map[string]any{"ResetType": "ResetAll"}}
+func reset(controller string) dialect.StandardRequest {
+	return dialect.StandardRequest{Method: "POST", URI: storageAt(controller, "Actions", "Storage.ResetToDefaults"), Body: map[string]any{"ResetType": "ResetAll"}}
 }
 
 // ofRAID are the actions of the RAID service that have a meaning for the model:
 // the rest of the real one's looks values up or encrypts.
 func (g generation) ofRAID() []dialect.Action {
-	fqdd := []dialect.Input{{Name: "TargetFQDD", Required: true}}
-	spare := func(kind string) func(dialect.Call) (dialect.Effect, error) {
-		return func(c dialect.Call) (dialect.Effect, error) {
+	fqdd := []dialect.Parameter{{Name: "TargetFQDD", Required: true}}
+	spare := func(kind string) func(dialect.ActionCall) (dialect.Effect, error) {
+		return func(c dialect.ActionCall) (dialect.Effect, error) {
 			name, _ := c.Body["TargetFQDD"].(string)
 			bay, controller, ok := bayOf(c.Machine, name)
 			if !ok {
 				return dialect.Effect{}, g.noSuch(name)
 			}
-			return dialect.Effect{Status: 202, Job: "Configure: " + controller, Takes: realtime, Steps: []dialect.Step{
-				{Method: "PATCH", At: storageAt(controller, "Drives", bay), Body: map[string]any{"HotspareType": kind}},
+			return dialect.Effect{Status: 202, Task: "Configure: " + controller, TaskDuration: realtime, Requests: []dialect.StandardRequest{
+				{Method: "PATCH", URI: storageAt(controller, "Drives", bay), Body: map[string]any{"HotspareType": kind}},
 			}}, nil
 		}
 	}
 	// A drive that no volume uses is shown to the system as it is, and can be used
 	// by volumes at once: that is both of the real one's states, so that a change
 	// is refused for drives in use, and otherwise a job that finds all done.
-	convert := func(c dialect.Call) (dialect.Effect, error) {
+	convert := func(c dialect.ActionCall) (dialect.Effect, error) {
 		all, _ := c.Body["PDArray"].([]any)
 		on := ""
 		for _, one := range all {
@@ -161,7 +161,7 @@ func (g generation) ofRAID() []dialect.Action {
 			of, _ := c.Machine.Storage.Controller(controller)
 			for _, d := range of.Drives {
 				if d.ID == bay && len(d.Volumes) > 0 {
-					return dialect.Effect{}, &dialect.Refusal{Says: g.say("STOR023", "The drive %1 is part of a volume."), Args: []string{name}}
+					return dialect.Effect{}, &dialect.Rejection{Message: g.say("STOR023", "The drive %1 is part of a volume."), Args: []string{name}}
 				}
 			}
 			on = controller
@@ -169,39 +169,39 @@ func (g generation) ofRAID() []dialect.Action {
 		if on == "" {
 			return dialect.Effect{}, g.noSuch("drive")
 		}
-		return dialect.Effect{Job: "Configure: " + on, Takes: realtime}, nil
+		return dialect.Effect{Task: "Configure: " + on, TaskDuration: realtime}, nil
 	}
-	drives := []dialect.Input{{Name: "PDArray", Type: dialect.ListInput, Required: true}}
+	drives := []dialect.Parameter{{Name: "PDArray", Type: dialect.ArrayParameter, Required: true}}
 	return []dialect.Action{
-		{On: raidService, Name: "DellRaidService.ConvertToRAID", Inputs: drives, Does: []dialect.Effect{{Do: convert}}},
-		{On: raidService, Name: "DellRaidService.ConvertToNonRAID", Inputs: drives, Does: []dialect.Effect{{Do: convert}}},
-		{On: raidService, Name: "DellRaidService.ClearForeignConfig", Inputs: fqdd, Does: []dialect.Effect{{Do: func(c dialect.Call) (dialect.Effect, error) {
+		{ResourceURI: raidService, Name: "DellRaidService.ConvertToRAID", Parameters: drives, Effects: []dialect.Effect{{Hook: convert}}},
+		{ResourceURI: raidService, Name: "DellRaidService.ConvertToNonRAID", Parameters: drives, Effects: []dialect.Effect{{Hook: convert}}},
+		{ResourceURI: raidService, Name: "DellRaidService.ClearForeignConfig", Parameters: fqdd, Effects: []dialect.Effect{{Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
 			name, _ := c.Body["TargetFQDD"].(string)
 			of, ok := c.Machine.Storage.Controller(name)
 			if !ok {
 				return dialect.Effect{}, g.noSuch(name)
 			}
 			if !slices.ContainsFunc(of.Drives, func(d storage.DriveView) bool { return d.State == storage.DriveForeign }) {
-				return dialect.Effect{}, &dialect.Refusal{Says: g.say("STOR018", "No drive of %1 brings a configuration along."), Args: []string{name}} // [V: sushy]
+				return dialect.Effect{}, &dialect.Rejection{Message: g.say("STOR018", "No drive of %1 brings a configuration along."), Args: []string{name}} // [V: sushy]
 			}
-			return dialect.Effect{Job: "Configure: " + name, Takes: realtime, Steps: []dialect.Step{
-				{Method: "POST", At: storageAt(name, "Actions", "Storage.ClearForeign"), Body: map[string]any{}},
+			return dialect.Effect{Task: "Configure: " + name, TaskDuration: realtime, Requests: []dialect.StandardRequest{
+				{Method: "POST", URI: storageAt(name, "Actions", "Storage.ClearForeign"), Body: map[string]any{}},
 			}}, nil
 		}}}},
-		{On: raidService, Name: "DellRaidService.ResetConfig", Inputs: fqdd, Does: []dialect.Effect{{Do: func(c dialect.Call) (dialect.Effect, error) {
+		{ResourceURI: raidService, Name: "DellRaidService.ResetConfig", Parameters: fqdd, Effects: []dialect.Effect{{Hook: func(c dialect.ActionCall) (dialect.Effect, error) {
 			name, _ := c.Body["TargetFQDD"].(string)
 			if !isController(c.Machine, name) {
 				return dialect.Effect{}, g.noSuch(name)
 			}
-			return dialect.Effect{Job: "Configure: " + name, Takes: realtime, Steps: []dialect.Step{reset(name)}}, nil
+			return dialect.Effect{Task: "Configure: " + name, TaskDuration: realtime, Requests: []dialect.StandardRequest{reset(name)}}, nil
 		}}}},
-		{On: raidService, Name: "DellRaidService.AssignSpare", Inputs: fqdd, Does: []dialect.Effect{{Do: spare("Global")}}},
-		{On: raidService, Name: "DellRaidService.UnassignSpare", Inputs: fqdd, Does: []dialect.Effect{{Do: spare("None")}}},
+		{ResourceURI: raidService, Name: "DellRaidService.AssignSpare", Parameters: fqdd, Effects: []dialect.Effect{{Hook: spare("Global")}}},
+		{ResourceURI: raidService, Name: "DellRaidService.UnassignSpare", Parameters: fqdd, Effects: []dialect.Effect{{Hook: spare("None")}}},
 	}
 }
 
 const realtime = 10e9 // that a job of storage takes while the server runs [K]
 
 func (g generation) noSuch(fqdd string) error {
-	return &dialect.Refusal{Says: g.say("STOR003", "There is no %1 that this could be done to."), Args: []string{fqdd}}
+	return &dialect.Rejection{Message: g.say("STOR003", "There is no %1 that this could be done to."), Args: []string{fqdd}}
 }

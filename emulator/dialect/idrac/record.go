@@ -59,29 +59,29 @@ func record(g generation) dialect.Record {
 			machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup, machine.Utilities,
 			machine.UefiTarget, machine.SDCard, machine.UefiHTTP,
 		},
-		Redundant: dialect.Refuse, // [K: PSU501 where the server is on already]
-		MaxImage:  1 << 30,
-		Logs:      dialect.Logs{System: "Sel", Manager: "Lclog"}, // [V: dellemc.openmanage asks for LogServices/Lclog/Entries]
+		RedundantReset: dialect.RejectRedundant, // [K: PSU501 where the server is on already]
+		MaxImageBytes:  1 << 30,
+		Logs:           dialect.Logs{System: "Sel", Manager: "Lclog"}, // [V: dellemc.openmanage asks for LogServices/Lclog/Entries]
 		Protocol: dialect.Protocol{
 			Registries: map[string]string{"Base": g.base},
-			Sayings:    sayings(g),
+			Messages:   sayings(g),
 			// [V: sushy, sample of a root: one level of $expand, $filter and $select]
 			Queries: dialect.Queries{
-				TopSkip: true, Select: true, Filter: true, Only: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 1,
+				TopSkip: true, Select: true, Filter: true, Only: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 1,
 			},
 			Gzip: true,
 			// [V: metal-operator#1015: an action with If-Match is answered 412]
-			ETags: dialect.ETags{NoActions: true},
-			OEM:   types,
+			ETags:    dialect.ETags{RejectIfMatchOnActions: true},
+			OEMTypes: types,
 		},
-		Face:  face(g),
-		Own:   own(g),
-		BIOS:  settings,
-		Tasks: dialect.Tasks{Direct: true}, // Location is that of the task [V]
-		IPMI:  overIPMI(g),
-		Breaks: []dialect.Break{
-			{Of: "DellJobCollection", Path: "Id", Why: "it is JobQueue [V: sushy, sample of a queue]"},
-			{Of: "DellJobService", Path: "Id", Why: "it is Job Service [V: sushy, sample of it]"},
+		Presentation: face(g),
+		OEM:          own(g),
+		BIOS:         settings,
+		Tasks:        dialect.Tasks{LocationIsTask: true}, // Location is that of the task [V]
+		IPMI:         overIPMI(g),
+		Deviations: []dialect.Deviation{
+			{ResourceType: "DellJobCollection", Path: "Id", Evidence: "it is JobQueue [V: sushy, sample of a queue]"},
+			{ResourceType: "DellJobService", Path: "Id", Evidence: "it is Job Service [V: sushy, sample of it]"},
 		},
 	}
 }
@@ -90,8 +90,8 @@ func record(g generation) dialect.Record {
 // and a client makes it by POST to the jobs; with one the answer is 202 [V].
 // Immediate is not among the times [V].
 var settings = dialect.BIOS{
-	Held: true, Task: true, Job: biosJob, Takes: time.Minute,
-	Times: []firmware.ApplyTime{firmware.OnReset, firmware.AtMaintenanceWindowStart, firmware.InMaintenanceWindowOnReset},
+	WaitForApplyTime: true, TaskForApplyTime: true, TaskName: biosJob, ApplyDuration: time.Minute,
+	ApplyTimes: []firmware.ApplyTime{firmware.OnReset, firmware.AtMaintenanceWindowStart, firmware.InMaintenanceWindowOnReset},
 }
 
 // spec is the BMC.
@@ -138,10 +138,10 @@ func nineFive(g generation) dialect.Record {
 		{ID: "CD", Name: "Virtual CD", Types: []string{"CD", "DVD"}},
 		{ID: "RemovableDisk", Name: "Virtual Removable Disk", Types: []string{"Floppy", "USBStick"}},
 	}
-	r.Face.Moves = append(r.Face.Moves, dialect.Move{From: media, To: managersMedia})
-	r.Face.Shut = append(r.Face.Shut, media+"/{slot}/Certificates") // the standard has none at a manager's
-	r.Own.Also = slices.DeleteFunc(r.Own.Also, func(m dialect.Move) bool { return m.To == media })
-	r.Face.Rules = slices.DeleteFunc(r.Face.Rules, func(u dialect.Rule) bool { return u.Of == "Volume" }) // from 6.00.02 on [V]
+	r.Presentation.URIMappings = append(r.Presentation.URIMappings, dialect.URIMapping{From: media, To: managersMedia})
+	r.Presentation.Hidden = append(r.Presentation.Hidden, media+"/{slot}/Certificates") // the standard has none at a manager's
+	r.OEM.URIAliases = slices.DeleteFunc(r.OEM.URIAliases, func(m dialect.URIMapping) bool { return m.To == media })
+	r.Presentation.RejectRules = slices.DeleteFunc(r.Presentation.RejectRules, func(u dialect.RejectRule) bool { return u.ResourceType == "Volume" }) // from 6.00.02 on [V]
 	return r
 }
 
@@ -157,54 +157,56 @@ func eight(g generation) dialect.Record {
 	r.BootTargets = []machine.SourceKind{
 		machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Hdd, machine.BiosSetup, machine.Utilities, machine.UefiTarget, machine.SDCard,
 	}
-	r.Protocol.Queries = dialect.Queries{TopSkip: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 1, Unknown: dialect.Ignored}
+	r.Protocol.Queries = dialect.Queries{TopSkip: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 1, Unknown: dialect.Ignored}
 	r.Protocol.ETags = dialect.ETags{} // [V: none that anybody asks for]
 	r.Protocol.Gzip = false
 	// Cd is a drive of the server's own: virtual media boot by the attribute
 	// FirstBootDevice alone, which profiles set [V: sushy; issue 90 of Dell's
 	// scripts]. No client sees UsbCd.
-	r.Media.Alias = machine.UsbCd
+	r.Media.BootTarget = machine.UsbCd
 	targets := make([]any, len(r.BootTargets))
 	for i, t := range r.BootTargets {
 		targets[i] = string(t)
 	}
 	r.BootTargets = append(r.BootTargets, machine.UsbCd)
-	r.Face.Shapes = append(r.Face.Shapes,
-		dialect.Shape{Of: "ComputerSystem", Set: []dialect.Datum{
+	r.Presentation.Transforms = append(r.Presentation.Transforms,
+		dialect.Transform{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
 			{Path: target + "@Redfish.AllowableValues", Value: targets},
-			{Path: target, From: target, Map: map[string]any{"UsbCd": "Cd"}, Else: dialect.AsItIs},
+			{Path: target, From: target, Map: map[string]any{"UsbCd": "Cd"}, Otherwise: dialect.LeaveUnchanged},
 		}},
-		dialect.Shape{Of: "ServiceRoot", Drop: []string{"Vendor"}},
+		dialect.Transform{ResourceType: "ServiceRoot", Remove: []string{"Vendor"}},
 	)
-	r.Face.Rules = append(r.Face.Rules, dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Is: map[string][]string{target: {"UsbCd"}},
-		Says: g.say("SYS428", "The property %1 does not take %2.")})
+	r.Presentation.RejectRules = append(r.Presentation.RejectRules, dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{target: {"UsbCd"}},
+		Message: g.say("SYS428", "The property %1 does not take %2.")})
 	r.BMC.Sessions = 4
-	r.Face.Errors.One = true // ExtendedInfo is an object at times [V]
+	r.Presentation.Errors.SingleObject = true // ExtendedInfo is an object at times [V]
 	// Settings have no apply times: a job is made of what was sent [K].
-	r.Face.Rules = append(r.Face.Rules,
+	r.Presentation.RejectRules = append(r.Presentation.RejectRules,
 		// [V: POST to Sessions is 405: Basic]
-		dialect.Rule{Of: "SessionCollection", Method: "POST", Status: 405, Says: g.say("SYS402", "The method of the request is not there for this address.")},
+		dialect.RejectRule{ResourceType: "SessionCollection", Method: "POST", Status: 405, Message: g.say("SYS402", "The method of the request is not there for this address.")},
 		// [V: sushy: 2.75.75.75 answers ResetBios without a body 400]
-		dialect.Rule{Of: "Bios", Method: "Bios.ResetBios", Empty: true, Says: g.say("SYS405", "The body of the request is not JSON.")},
+		dialect.RejectRule{ResourceType: "Bios", Method: "Bios.ResetBios", EmptyBody: true, Message: g.say("SYS405", "The body of the request is not JSON.")},
 	)
-	r.Face.Moves = append(r.Face.Moves,
-		dialect.Move{From: "/redfish/v1/AccountService/Accounts", To: "/redfish/v1/Managers/{manager}/Accounts"}, // [V]
-		dialect.Move{From: "/redfish/v1/AccountService/Roles", To: "/redfish/v1/Managers/{manager}/Roles"},
-		dialect.Move{From: "/redfish/v1/AccountService", To: "/redfish/v1/Managers/{manager}/AccountService"},
-		dialect.Move{From: "/redfish/v1/SessionService/Sessions", To: "/redfish/v1/Sessions"},
-		dialect.Move{From: "/redfish/v1/JsonSchemas", To: "/redfish/v1/JSONSchemas"},
+	r.Presentation.URIMappings = append(r.Presentation.URIMappings,
+		dialect.URIMapping{From: "/redfish/v1/AccountService/Accounts", To: "/redfish/v1/Managers/{manager}/Accounts"}, // [V]
+		dialect.URIMapping{From: "/redfish/v1/AccountService/Roles", To: "/redfish/v1/Managers/{manager}/Roles"},
+		dialect.URIMapping{From: "/redfish/v1/AccountService", To: "/redfish/v1/Managers/{manager}/AccountService"},
+		dialect.URIMapping{From: "/redfish/v1/SessionService/Sessions", To: "/redfish/v1/Sessions"},
+		dialect.URIMapping{From: "/redfish/v1/JsonSchemas", To: "/redfish/v1/JSONSchemas"},
 	)
-	r.Breaks = slices.DeleteFunc(r.Breaks, func(b dialect.Break) bool { return b.Of == "DellJobService" }) // which it has not
-	r.Breaks = append(r.Breaks, dialect.Break{Of: "DellAttributes", Path: "Id", Why: "before 4.x it is the name of the group, which its address has in another place [V]"})
+	r.Deviations = slices.DeleteFunc(r.Deviations, func(b dialect.Deviation) bool { return b.ResourceType == "DellJobService" }) // which it has not
+	r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "DellAttributes", Path: "Id", Evidence: "before 4.x it is the name of the group, which its address has in another place [V]"})
 	// What the moves bring with them.
-	at := func(of, why string) dialect.Break { return dialect.Break{Of: of, Path: "@odata.id", Why: why} }
-	r.Breaks = append(r.Breaks,
+	at := func(of, why string) dialect.Deviation {
+		return dialect.Deviation{ResourceType: of, Path: "@odata.id", Evidence: why}
+	}
+	r.Deviations = append(r.Deviations,
 		at("AccountService", "it is below the manager [V]"), at("ManagerAccountCollection", "it is below the manager [V]"),
 		at("ManagerAccount", "it is below the manager [V]"), at("RoleCollection", "it is below the manager [V]"), at("Role", "it is below the manager [V]"),
 		at("SessionCollection", "it is below the root [V]"), at("Session", "it is below the root [V]"),
 		at("JsonSchemaFileCollection", "it is JSONSchemas [K]"), at("JsonSchemaFile", "it is below JSONSchemas [K]"),
 	)
-	r.Face.Shut = append(r.Face.Shut,
+	r.Presentation.Hidden = append(r.Presentation.Hidden,
 		"/redfish/v1/TelemetryService", "/redfish/v1/ComponentIntegrity", "/redfish/v1/Systems/{system}/SecureBoot/SecureBootDatabases",
 		"/redfish/v1/UpdateService/SoftwareInventory", "/redfish/v1/AccountService/Accounts/{account}/Certificates",
 	)
@@ -217,15 +219,15 @@ func ten(g generation) dialect.Record {
 	r.BMC.Slots = r.BMC.Slots[:1] // [V: only the first is of use to ironic]
 	// [V: gofish#511 and sushy; launchpad 2162995]
 	r = quirk.Must(r, "boot-readonly-use-settings", "power-settle-409 for=5s")
-	for i, o := range r.Own.Resources { // its boot options are the system's
-		if o.Like == system {
-			r.Own.Resources[i].Drop = append(slices.Clip(o.Drop), "Boot/BootOptions", "Boot/Certificates")
+	for i, o := range r.OEM.Resources { // its boot options are the system's
+		if o.BasedOn == system {
+			r.OEM.Resources[i].Remove = append(slices.Clip(o.Remove), "Boot/BootOptions", "Boot/Certificates")
 		}
 	}
 	// [V: Bios.ClearPending in the place of DellManager.ClearPending]
-	for i, a := range r.Own.Actions {
+	for i, a := range r.OEM.Actions {
 		if a.Name == "DellManager.ClearPending" {
-			r.Own.Actions[i].Name, r.Own.Actions[i].At = "Bios.ClearPending", "/Actions/Bios.ClearPending"
+			r.OEM.Actions[i].Name, r.OEM.Actions[i].Target = "Bios.ClearPending", "/Actions/Bios.ClearPending"
 		}
 	}
 	return r

@@ -5,19 +5,19 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 // say is a message of the vendor's registry, in the version that a generation
 // speaks: "IDRAC.2.8.RAC0904" [V]. The words are ours but where a client looks
 // for them.
-func (g generation) say(key, text string) dialect.Saying {
-	return dialect.Saying{Registry: "IDRAC", Version: g.registry, Key: key, Text: text, Resolution: "Mend what the message tells of, and send the request again."}
+func (g generation) say(key, text string) dialect.VendorMessage {
+	return dialect.VendorMessage{Registry: "IDRAC", Version: g.registry, Key: key, Text: text, Resolution: "Mend what the message tells of, and send the request again."}
 }
 
 // with gives a saying the status of its answer.
-func with(status int, s dialect.Saying) dialect.Saying {
+func with(status int, s dialect.VendorMessage) dialect.VendorMessage {
 	s.Status = status
 	return s
 }
 
 // sayings are what these controllers say instead of the standard's messages.
-func sayings(g generation) map[string]dialect.Saying {
-	return map[string]dialect.Saying{
+func sayings(g generation) map[string]dialect.VendorMessage {
+	return map[string]dialect.VendorMessage{
 		// [V: gofish#75, badfish#447: 503]
 		"SessionLimitExceeded": with(503, g.say("RAC0218", "No further session can be opened: as many as there can be are open.")),
 		"OperationNotAllowed":  with(405, g.say("SYS402", "The method of the request is not allowed for this address.")), // [V]

@@ -5,26 +5,26 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 // Links and objects that the vendor adds [V: sushy, samples of a root, a manager
 // and a system of the 14th generation; what is not there but here is K].
 
-func shapes(g generation) []dialect.Shape {
+func shapes(g generation) []dialect.Transform {
 	all := commonShapes(g)
 	if !g.old {
-		all = append(all, dialect.Shape{Of: "ComputerSystem", Set: []dialect.Datum{
+		all = append(all, dialect.Transform{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
 			{Path: "Links/Oem/Dell/DellRaidService", Value: map[string]any{"@odata.id": raidService}},
 		}})
 	}
 	return all
 }
 
-func commonShapes(g generation) []dialect.Shape {
+func commonShapes(g generation) []dialect.Transform {
 	serial := system + "#SerialNumber"
-	return []dialect.Shape{
-		{Of: "ServiceRoot", Set: []dialect.Datum{
+	return []dialect.Transform{
+		{ResourceType: "ServiceRoot", Set: []dialect.PropertyRule{
 			{Path: "Oem/Dell", Value: map[string]any{"@odata.type": "#DellServiceRoot.v1_0_0.ServiceRootSummary", "IsBranded": 0}},
 			{Path: "Oem/Dell/ServiceTag", From: serial},
 			{Path: "Oem/Dell/ManagerMACAddress", From: manager + "/EthernetInterfaces/1#MACAddress"},
 		}},
 		// SKU is the service tag, SerialNumber that of the board [V: ironic].
-		{Of: "ComputerSystem", Set: []dialect.Datum{
+		{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
 			{Path: "SKU", From: "SerialNumber"},
 			{Path: "Links/Oem/Dell", Value: map[string]any{
 				"@odata.type": "#DellOem.v1_3_0.DellOemLinks",
@@ -38,29 +38,29 @@ func commonShapes(g generation) []dialect.Shape {
 			{Path: "Oem/Dell/DellSystem/NodeID", From: "SerialNumber"},
 			{Path: "Oem/Dell/DellSystem/UUID", From: "UUID"},
 			{Path: "Oem/Dell/DellSystem/ChassisModel", From: "Model"},
-			{Path: "SerialNumber", From: "SerialNumber", As: "CN%"},
+			{Path: "SerialNumber", From: "SerialNumber", Format: "CN%"},
 		}},
-		{Of: "Chassis", Set: []dialect.Datum{{Path: "SKU", From: "SerialNumber"}, {Path: "SerialNumber", From: "SerialNumber", As: "CN%"}}},
-		{Of: "Manager", Set: []dialect.Datum{
+		{ResourceType: "Chassis", Set: []dialect.PropertyRule{{Path: "SKU", From: "SerialNumber"}, {Path: "SerialNumber", From: "SerialNumber", Format: "CN%"}}},
+		{ResourceType: "Manager", Set: []dialect.PropertyRule{
 			{Path: "Links/Oem/Dell", Value: g.managerLinks()},
 			{Path: "Oem/Dell/DelliDRACCard", Value: map[string]any{
 				"@odata.type": "#DelliDRACCard.v1_1_0.DelliDRACCard", "Id": "iDRAC.Embedded.1-1_0x23_IDRACinfo", "Name": "DelliDRACCard", "IPMIVersion": "2.0",
 			}},
 		}},
-		{Of: "StorageController", Set: []dialect.Datum{
+		{ResourceType: "StorageController", Set: []dialect.PropertyRule{
 			{Path: "Oem/Dell", Value: map[string]any{"@odata.type": "#DellOemStorageController.v1_1_0.DellOemStorageController"}},
 			// PERC 11 and above know no other mode [V: sushy].
 			{Path: "Oem/Dell/DellStorageController", Value: map[string]any{
 				"@odata.type": "#DellStorageController.v1_1_0.DellStorageController", "Id": "{self}", "ControllerMode": "RAID", "RealtimeCapability": "Capable",
 			}},
 		}},
-		{Of: "Drive", Set: []dialect.Datum{
+		{ResourceType: "Drive", Set: []dialect.PropertyRule{
 			{Path: "Oem/Dell", Value: map[string]any{"@odata.type": "#DellOem.v1_3_0.DellOemResources"}},
 			{Path: "Oem/Dell/DellPhysicalDisk", Value: map[string]any{"@odata.type": "#DellPhysicalDisk.v1_5_0.DellPhysicalDisk"}},
 			{Path: "Oem/Dell/DellPhysicalDisk/RaidStatus", From: "Links/Volumes@odata.count", Map: map[string]any{"0": "Ready"}, Value: "Online"},
 		}},
 		// Task.Oem.Dell is the job [V: sushy, sample of a task].
-		{Of: "Task", Set: append([]dialect.Datum{
+		{ResourceType: "Task", Set: append([]dialect.PropertyRule{
 			{Path: "Oem/Dell", Value: map[string]any{"@odata.type": jobType}},
 		}, jobData("Oem/Dell/")...)},
 	}

@@ -9,12 +9,12 @@ const (
 )
 
 // media are at the manager and nowhere else [V table; docs, resmap].
-var media = []dialect.Move{{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}}
+var media = []dialect.URIMapping{{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}}
 
 // bios is in small letters and ends with a slash [V table, docs, concepts/biosdatamodel].
-var bios = []dialect.Move{
-	{From: system + "/Bios", To: "/redfish/v1/systems/{system}/bios", Slash: true},
-	{From: system + "/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", Slash: true},
+var bios = []dialect.URIMapping{
+	{From: system + "/Bios", To: "/redfish/v1/systems/{system}/bios", TrailingSlash: true},
+	{From: system + "/Bios/Settings", To: "/redfish/v1/systems/{system}/bios/settings", TrailingSlash: true},
 }
 
 // missing is what no iLO has [V docs: resmap of iLO 5, 6 and 7 lists none of it].
@@ -34,7 +34,7 @@ var modern = []string{
 }
 
 // old is where iLO 4 has what the others have elsewhere [V docs of iLO 4].
-var old = []dialect.Move{{From: manager + "/NetworkProtocol", To: manager + "/NetworkService"}}
+var old = []dialect.URIMapping{{From: manager + "/NetworkProtocol", To: manager + "/NetworkService"}}
 
 // gone is what iLO 4 has not, beside what iLO 5 has not [V docs of iLO 4: the
 // list of its resources].

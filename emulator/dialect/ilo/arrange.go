@@ -11,24 +11,24 @@ import (
 
 // badDrive refuses a logical drive.
 func badDrive(text string, args ...any) error {
-	return &dialect.Refusal{Says: gen5.says("PropertyValueBadParam", fmt.Sprintf(text, args...))}
+	return &dialect.Rejection{Message: gen5.says("PropertyValueBadParam", fmt.Sprintf(text, args...))}
 }
 
 // arrange says what makes the logical drives those that were sent: those that
 // are there and are not named, or are to go, are deleted as far as DataGuard
 // lets them, and those without an identifier are made [V docs, smartstorage:
 // "DataGuard rules"].
-func arrange(c dialect.Call) (dialect.Effect, error) {
-	at := array(c.Look)
+func arrange(c dialect.ActionCall) (dialect.Effect, error) {
+	at := array(c.HookContext)
 	if at == "" {
 		return dialect.Effect{}, badDrive("There is no controller that makes logical drives.")
 	}
-	guard, _ := c.Kept[keptGuard].(string)
+	guard, _ := c.Stored[keptGuard].(string)
 	sent, _ := c.Body["LogicalDrives"].([]any)
 	there := map[string]string{} // by identifiers
 	var order []string
-	for _, v := range ids(c.Tree(at + "/Volumes")["Members"]) {
-		id := identifier(c.Tree(v))
+	for _, v := range ids(c.Standard(at + "/Volumes")["Members"]) {
+		id := identifier(c.Standard(v))
 		there[id] = v
 		order = append(order, id)
 	}
@@ -60,14 +60,14 @@ func arrange(c dialect.Call) (dialect.Effect, error) {
 	if len(remove) > 0 && guard != "Permissive" && guard != "Disabled" {
 		return dialect.Effect{}, badDrive("DataGuard does not let logical drives be deleted.")
 	}
-	e := dialect.Effect{Status: 200, Body: gen5.answer("SystemResetRequired"), Keep: dict{keptAt: c.Now.UTC().Format(time.RFC3339Nano), keptPending: sent}}
+	e := dialect.Effect{Status: 200, Body: gen5.answer("SystemResetRequired"), Store: dict{keptAt: c.Now.UTC().Format(time.RFC3339Nano), keptPending: sent}}
 	for _, id := range remove {
-		e.Steps = append(e.Steps, dialect.Step{Method: "DELETE", At: there[id]})
+		e.Requests = append(e.Requests, dialect.StandardRequest{Method: "DELETE", URI: there[id]})
 	}
 	used := map[string]bool{}
 	for id, v := range there {
 		if !slices.Contains(remove, id) {
-			for _, d := range usedBy(c.Tree(v)) {
+			for _, d := range usedBy(c.Standard(v)) {
 				used[d] = true
 			}
 		}
@@ -77,7 +77,7 @@ func arrange(c dialect.Call) (dialect.Effect, error) {
 		if err != nil {
 			return dialect.Effect{}, err
 		}
-		e.Steps = append(e.Steps, post(at+"/Volumes", body))
+		e.Requests = append(e.Requests, post(at+"/Volumes", body))
 	}
 	return e, nil
 }
@@ -95,7 +95,7 @@ func usedBy(v dict) []string {
 }
 
 // volume is a logical drive that is to be made, as the tree makes it.
-func volume(c dialect.Call, array string, d dict, used map[string]bool) (dict, error) {
+func volume(c dialect.ActionCall, array string, d dict, used map[string]bool) (dict, error) {
 	raid, _ := d["Raid"].(string)
 	body := dict{}
 	for is, name := range raids {
@@ -146,8 +146,8 @@ func volume(c dialect.Call, array string, d dict, used map[string]bool) (dict, e
 }
 
 // pick finds drives: by where they are, or so many of a kind.
-func pick(c dialect.Call, array string, want any, prefix string, used map[string]bool) ([]any, error) {
-	where, of := places(c.Look, array)
+func pick(c dialect.ActionCall, array string, want any, prefix string, used map[string]bool) ([]any, error) {
+	where, of := places(c.HookContext, array)
 	out := []any{}
 	take := func(p string) {
 		used[of[p]] = true
@@ -172,7 +172,7 @@ func pick(c dialect.Call, array string, want any, prefix string, used map[string
 			if len(out) == n {
 				break
 			}
-			drive := c.Tree(of[p])
+			drive := c.Standard(of[p])
 			media, bus := x[prefix+"MediaType"], x[prefix+"InterfaceType"]
 			if used[of[p]] || media != nil && media != drive["MediaType"] || bus != nil && bus != drive["Protocol"] ||
 				number(drive["CapacityBytes"])>>30 < number(x[prefix+"MinimumSizeGiB"]) {

@@ -18,13 +18,13 @@ func arrays(g generation) []dialect.Resource {
 		return of + "." + version + "." + of
 	}
 	return []dialect.Resource{
-		{At: system + "/SmartStorage", Type: kind("", "v2_0_0"), Name: "HpeSmartStorage", Set: []datum{
+		{URI: system + "/SmartStorage", Type: kind("", "v2_0_0"), Name: "HpeSmartStorage", Set: []datum{
 			{Path: "Links/ArrayControllers", Value: dict{"@odata.id": array}}, {Path: "Status/Health", Value: "OK"},
 		}},
-		{At: array, Type: kind("ArrayControllerCollection", ""), Name: "HpeSmartStorageArrayControllers",
-			Like: system + "/Storage"},
-		{At: array + "/{storage}", Like: system + "/Storage/{storage}", Type: kind("ArrayController", "v2_2_0"),
-			Name: "HpeSmartStorageArrayController", Drop: []string{
+		{URI: array, Type: kind("ArrayControllerCollection", ""), Name: "HpeSmartStorageArrayControllers",
+			BasedOn: system + "/Storage"},
+		{URI: array + "/{storage}", BasedOn: system + "/Storage/{storage}", Type: kind("ArrayController", "v2_2_0"),
+			Name: "HpeSmartStorageArrayController", Remove: []string{
 				"Drives", "Drives@odata.count", "StorageControllers", "StorageControllers@odata.count", "Controllers", "Volumes", "HotspareActivationPolicy",
 				"Links/Enclosures", "Links/Enclosures@odata.count", "Actions", "@Redfish.OperationApplyTimeSupport",
 			}, Set: []datum{
@@ -35,10 +35,10 @@ func arrays(g generation) []dialect.Resource {
 				{Path: "Links/LogicalDrives", Value: dict{"@odata.id": array + "/{storage}/LogicalDrives"}},
 				{Path: "Links/PhysicalDrives", Value: dict{"@odata.id": array + "/{storage}/DiskDrives"}},
 			}},
-		{At: array + "/{storage}/LogicalDrives", Like: system + "/Storage/{storage}/Volumes", Name: "HpeSmartStorageLogicalDrives",
-			Type: kind("LogicalDriveCollection", ""), Drop: []string{"@Redfish.CollectionCapabilities", "@Redfish.OperationApplyTimeSupport"}},
-		{At: array + "/{storage}/LogicalDrives/{volume}", Like: system + "/Storage/{storage}/Volumes/{volume}", Name: "HpeSmartStorageLogicalDrive",
-			Type: kind("LogicalDrive", "v2_3_0"), Drop: []string{
+		{URI: array + "/{storage}/LogicalDrives", BasedOn: system + "/Storage/{storage}/Volumes", Name: "HpeSmartStorageLogicalDrives",
+			Type: kind("LogicalDriveCollection", ""), Remove: []string{"@Redfish.CollectionCapabilities", "@Redfish.OperationApplyTimeSupport"}},
+		{URI: array + "/{storage}/LogicalDrives/{volume}", BasedOn: system + "/Storage/{storage}/Volumes/{volume}", Name: "HpeSmartStorageLogicalDrive",
+			Type: kind("LogicalDrive", "v2_3_0"), Remove: []string{
 				"RAIDType", "OptimumIOSizeBytes", "Encrypted", "VolumeUsage", "ReadCachePolicy", "WriteCachePolicy", "WriteCacheState", "InitializeMethod",
 				"RecoverableCapacitySourceCount", "Operations", "Actions", "Links", "DisplayName", "Identifiers", "CapacityBytes", "MediaSpanCount",
 				"@Redfish.OperationApplyTimeSupport",
@@ -47,16 +47,16 @@ func arrays(g generation) []dialect.Resource {
 				{Path: "VolumeUniqueIdentifier", From: "Identifiers/0/DurableName"}, {Path: "LogicalDriveType", Value: "Data"},
 				{Path: "MediaType", Value: "HDD"}, {Path: "InterfaceType", Value: "SAS"},
 			}},
-		{At: array + "/{storage}/DiskDrives", Name: "HpeSmartStorageDiskDrives", Type: kind("DiskDriveCollection", ""),
-			Read: func(l dialect.Look) map[string]any {
+		{URI: array + "/{storage}/DiskDrives", Name: "HpeSmartStorageDiskDrives", Type: kind("DiskDriveCollection", ""),
+			Read: func(l dialect.HookContext) map[string]any {
 				members := []any{}
-				for _, at := range drivesOf(l, l.IDs["storage"]) {
-					members = append(members, dict{"@odata.id": l.Self + at[strings.LastIndexByte(at, '/'):]})
+				for _, at := range drivesOf(l, l.Variables["storage"]) {
+					members = append(members, dict{"@odata.id": l.URI + at[strings.LastIndexByte(at, '/'):]})
 				}
 				return dict{"Members": members}
 			}},
-		{At: array + "/{storage}/DiskDrives/{drive}", Like: system + "/Storage/{storage}/Drives/{drive}", Name: "HpeSmartStorageDiskDrive",
-			Type: kind("DiskDrive", "v2_1_0"), Drop: []string{"Actions", "Links", "Operations", "Metrics", "Identifiers", "PhysicalLocation", "HotspareType", "StatusIndicator", "@Redfish.OperationApplyTimeSupport"},
+		{URI: array + "/{storage}/DiskDrives/{drive}", BasedOn: system + "/Storage/{storage}/Drives/{drive}", Name: "HpeSmartStorageDiskDrive",
+			Type: kind("DiskDrive", "v2_1_0"), Remove: []string{"Actions", "Links", "Operations", "Metrics", "Identifiers", "PhysicalLocation", "HotspareType", "StatusIndicator", "@Redfish.OperationApplyTimeSupport"},
 			Set: []datum{
 				{Path: "InterfaceType", From: "Protocol"}, {Path: "DiskDriveUse", Value: "Data"}, {Path: "LocationFormat", Value: "ControllerPort:Box:Bay"},
 			}},

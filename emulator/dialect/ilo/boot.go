@@ -24,19 +24,19 @@ func bootSettings(g generation) []dialect.Resource {
 	kind := g.oem + "ServerBootSettings.v2_0_0." + g.oem + "ServerBootSettings"
 	at := g.bootAt()
 	return []dialect.Resource{
-		{At: at, Type: kind, Name: "Boot Order Current Settings", Read: bootSources, Set: []datum{
+		{URI: at, Type: kind, Name: "Boot Order Current Settings", Read: bootSources, Set: []datum{
 			{Path: "@Redfish.Settings", Value: dict{
 				"@odata.type": "#Settings.v1_0_0.Settings", "ETag": "", "Time": "", "Messages": []any{dict{"MessageId": "Base.1.0.Success"}},
 				"SettingsObject": dict{"@odata.id": at + "/settings"},
 			}},
 		}},
 		// Which storage and which ports come first by default is kept [V docs].
-		{At: at + "/settings", Type: kind, Name: "Boot Order Pending Settings", Read: bootSources, Changes: []string{"DefaultBootOrder"}, Needs: "ConfigureComponents"},
+		{URI: at + "/settings", Type: kind, Name: "Boot Order Pending Settings", Read: bootSources, Writable: []string{"DefaultBootOrder"}, Privilege: "ConfigureComponents"},
 	}
 }
 
-func bootWrites(g generation) dialect.Write {
-	return dialect.Write{Of: g.oem + "ServerBootSettings", Path: "PersistentBootConfigOrder", Type: dialect.ListInput, Does: []dialect.Effect{{Do: order(g)}}}
+func bootWrites(g generation) dialect.WritableProperty {
+	return dialect.WritableProperty{ResourceType: g.oem + "ServerBootSettings", Path: "PersistentBootConfigOrder", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: order(g)}}}
 }
 
 // source is a boot option by the name that iLO has for it [V docs:
@@ -51,11 +51,11 @@ var names = map[string]string{
 	"Hdd": "HD.EmbRAID.1.%d", "Pxe": "NIC.LOM.1.%d.IPv4", "UefiHttp": "NIC.LOM.1.%d.Httpv4", "Cd": "CD.Virtual.2.%d", "Usb": "Generic.USB.1.%d",
 }
 
-func sources(l dialect.Look) []source {
+func sources(l dialect.HookContext) []source {
 	var out []source
 	count := map[string]int{}
-	for _, at := range ids(l.Tree("/redfish/v1/Systems/" + l.IDs["system"] + "/BootOptions")["Members"]) {
-		o := l.Tree(at)
+	for _, at := range ids(l.Standard("/redfish/v1/Systems/" + l.Variables["system"] + "/BootOptions")["Members"]) {
+		o := l.Standard(at)
 		alias, _ := o["Alias"].(string)
 		form := names[alias]
 		if form == "" {
@@ -68,7 +68,7 @@ func sources(l dialect.Look) []source {
 }
 
 // bootSources are the sources and their order.
-func bootSources(l dialect.Look) map[string]any {
+func bootSources(l dialect.HookContext) map[string]any {
 	all := sources(l)
 	list, sorted := []any{}, []any{}
 	for _, s := range all {
@@ -77,7 +77,7 @@ func bootSources(l dialect.Look) map[string]any {
 			"CorrelatableID": s.option["UefiDevicePath"], "BootOptionNumber": strings.TrimPrefix(s.id, "Boot"),
 		})
 	}
-	boot, _ := l.Tree("/redfish/v1/Systems/" + l.IDs["system"])["Boot"].(dict)
+	boot, _ := l.Standard("/redfish/v1/Systems/" + l.Variables["system"])["Boot"].(dict)
 	is, _ := boot["BootOrder"].([]any)
 	for _, id := range is {
 		for _, s := range all {
@@ -94,10 +94,10 @@ func bootSources(l dialect.Look) map[string]any {
 
 // order writes the boot order; sources that are not named come after those that
 // are, in their order.
-func order(g generation) func(dialect.Call) (dialect.Effect, error) {
-	return func(c dialect.Call) (dialect.Effect, error) {
+func order(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
+	return func(c dialect.ActionCall) (dialect.Effect, error) {
 		sent, _ := c.Body["PersistentBootConfigOrder"].([]any)
-		all := sources(c.Look)
+		all := sources(c.HookContext)
 		out := []any{}
 		named := map[string]bool{}
 		for _, x := range sent {
@@ -109,10 +109,10 @@ func order(g generation) func(dialect.Call) (dialect.Effect, error) {
 				}
 			}
 			if !found {
-				return dialect.Effect{}, &dialect.Refusal{Says: g.says("PropertyValueBadParam", "There is no such boot source, or it is named twice.")}
+				return dialect.Effect{}, &dialect.Rejection{Message: g.says("PropertyValueBadParam", "There is no such boot source, or it is named twice.")}
 			}
 		}
-		boot, _ := c.Tree("/redfish/v1/Systems/" + c.IDs["system"])["Boot"].(dict)
+		boot, _ := c.Standard("/redfish/v1/Systems/" + c.Variables["system"])["Boot"].(dict)
 		is, _ := boot["BootOrder"].([]any)
 		for _, id := range is {
 			if text, _ := id.(string); !named[text] {
@@ -120,8 +120,8 @@ func order(g generation) func(dialect.Call) (dialect.Effect, error) {
 			}
 		}
 		return dialect.Effect{
-			Steps:  []dialect.Step{patch("/redfish/v1/Systems/"+c.IDs["system"], dict{"Boot": dict{"BootOrder": out}})},
-			Status: 200, Body: g.answer("SystemResetRequired"),
+			Requests: []dialect.StandardRequest{patch("/redfish/v1/Systems/"+c.Variables["system"], dict{"Boot": dict{"BootOrder": out}})},
+			Status:   200, Body: g.answer("SystemResetRequired"),
 		}, nil
 	}
 }

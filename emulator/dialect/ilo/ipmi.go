@@ -13,7 +13,7 @@ func ipmi() dialect.IPMI {
 	i.DeviceID, i.Revision = 0x11, 1 // [K]
 	// [K] It comes with IPMI over LAN off from iLO 5 on; here it is on, as it is
 	// wherever somebody uses it. The quirk ipmi-disabled-by-default has it off.
-	i.Suites, i.Insecure = []byte{17, 3}, []byte{2, 1, 0} // [K]
-	i.Sessions, i.HalfOpen = 16, 0                        // [K]
+	i.CipherSuites, i.DisabledSuites = []byte{17, 3}, []byte{2, 1, 0} // [K]
+	i.MaxSessions, i.MaxPendingLogins = 16, 0                         // [K]
 	return i
 }

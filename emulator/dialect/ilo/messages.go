@@ -4,8 +4,8 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 
 // says is a message of iLO's own registry, in our words [V docs, ilo5_msgregs304
 // and those of the other generations: keys, arguments and severities].
-func (g generation) says(key, text string) dialect.Saying {
-	return dialect.Saying{Registry: "iLO", Version: g.own, Key: key, Text: text, Resolution: resolutions[key]}
+func (g generation) says(key, text string) dialect.VendorMessage {
+	return dialect.VendorMessage{Registry: "iLO", Version: g.own, Key: key, Text: text, Resolution: resolutions[key]}
 }
 
 var resolutions = map[string]string{
@@ -20,6 +20,6 @@ var resolutions = map[string]string{
 
 // done is what answers a write that was done: an error object that tells of no
 // error [V table: Base.1.4.Success, later Base.1.17.Success; docs, concepts/errorresponses].
-func (g generation) done() *dialect.Saying {
-	return &dialect.Saying{Registry: "Base", Version: g.base, Key: "Success", Text: "The request was carried out.", Resolution: "None."}
+func (g generation) done() *dialect.VendorMessage {
+	return &dialect.VendorMessage{Registry: "Base", Version: g.base, Key: "Success", Text: "The request was carried out.", Resolution: "None."}
 }

@@ -4,10 +4,12 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 
 const resets = system + "/Actions/ComputerSystem.Reset"
 
-func post(at string, body dict) dialect.Step { return dialect.Step{Method: "POST", At: at, Body: body} }
+func post(at string, body dict) dialect.StandardRequest {
+	return dialect.StandardRequest{Method: "POST", URI: at, Body: body}
+}
 
-func patch(at string, body dict) dialect.Step {
-	return dialect.Step{Method: "PATCH", At: at, Body: body}
+func patch(at string, body dict) dialect.StandardRequest {
+	return dialect.StandardRequest{Method: "PATCH", URI: at, Body: body}
 }
 
 func when(path string, values ...string) map[string][]string {
@@ -15,7 +17,7 @@ func when(path string, values ...string) map[string][]string {
 }
 
 // own is what all generations have of their own.
-func own(g generation) dialect.Own {
+func own(g generation) dialect.OEM {
 	ext, disc := g.oem+"ComputerSystemExt.", g.oem+"iLOVirtualMedia."
 	slot := manager + "/VirtualMedia/{slot}"
 	inTree := system + "/VirtualMedia/{slot}/Actions/VirtualMedia."
@@ -23,46 +25,46 @@ func own(g generation) dialect.Own {
 	noStore := g.says("UnsupportedOperation", "There is no repository of components here.")
 	state := g.says("InvalidOperationForSystemState", "The power of the system is not as the operation needs it.")
 	act := func(on, name string, does ...dialect.Effect) dialect.Action {
-		return dialect.Action{On: on, Name: name, At: "/Actions/Oem/" + g.oem + "/" + name, Hidden: true, Does: does}
+		return dialect.Action{ResourceURI: on, Name: name, Target: "/Actions/Oem/" + g.oem + "/" + name, Hidden: true, Effects: does}
 	}
 	// [V table; docs, concepts/performing_actions and ComputerSystem, Actions]
 	button := act(system, ext+"PowerButton",
-		dialect.Effect{When: when("PushType", "Press"), Steps: []dialect.Step{post(resets, dict{"ResetType": "PushPowerButton"})}},
-		dialect.Effect{When: when("PushType", "PressAndHold"), While: on, Steps: []dialect.Step{post(resets, dict{"ResetType": "ForceOff"})}},
-		dialect.Effect{When: when("PushType", "PressAndHold"), Refuse: &state},
+		dialect.Effect{When: when("PushType", "Press"), Requests: []dialect.StandardRequest{post(resets, dict{"ResetType": "PushPowerButton"})}},
+		dialect.Effect{When: when("PushType", "PressAndHold"), While: on, Requests: []dialect.StandardRequest{post(resets, dict{"ResetType": "ForceOff"})}},
+		dialect.Effect{When: when("PushType", "PressAndHold"), Reject: &state},
 	)
-	button.Inputs = []dialect.Input{{Name: "PushType", Required: true, Values: []string{"Press", "PressAndHold"}}}
+	button.Parameters = []dialect.Parameter{{Name: "PushType", Required: true, AllowableValues: []string{"Press", "PressAndHold"}}}
 	// AuxCycle takes the mains away for a moment, from iLO as well.
 	cycle := act(system, ext+"SystemReset",
-		dialect.Effect{When: when("ResetType", "ColdBoot"), While: off, Refuse: &state},
-		dialect.Effect{When: when("ResetType", "ColdBoot"), Steps: []dialect.Step{post(resets, dict{"ResetType": "PowerCycle"})}},
-		dialect.Effect{When: when("ResetType", "AuxCycle"), While: off, Steps: []dialect.Step{post(manager+"/Actions/Manager.Reset", dict{"ResetType": "ForceRestart"})}},
-		dialect.Effect{When: when("ResetType", "AuxCycle"), Steps: []dialect.Step{
+		dialect.Effect{When: when("ResetType", "ColdBoot"), While: off, Reject: &state},
+		dialect.Effect{When: when("ResetType", "ColdBoot"), Requests: []dialect.StandardRequest{post(resets, dict{"ResetType": "PowerCycle"})}},
+		dialect.Effect{When: when("ResetType", "AuxCycle"), While: off, Requests: []dialect.StandardRequest{post(manager+"/Actions/Manager.Reset", dict{"ResetType": "ForceRestart"})}},
+		dialect.Effect{When: when("ResetType", "AuxCycle"), Requests: []dialect.StandardRequest{
 			post(resets, dict{"ResetType": "PowerCycle"}), post(manager+"/Actions/Manager.Reset", dict{"ResetType": "ForceRestart"}),
 		}},
 	)
-	cycle.Inputs = []dialect.Input{{Name: "ResetType", Required: true, Values: []string{"ColdBoot", "AuxCycle"}}}
+	cycle.Parameters = []dialect.Parameter{{Name: "ResetType", Required: true, AllowableValues: []string{"ColdBoot", "AuxCycle"}}}
 	in, out := post(inTree+"InsertMedia", dict{"Image": "$Image"}), post(inTree+"EjectMedia", dict{})
 	if g.n < 5 { // whose tree has no actions for it
 		at := system + "/VirtualMedia/{slot}"
 		in, out = patch(at, dict{"Image": "$Image"}), patch(at, dict{"Image": nil})
 	}
-	insert := act(slot, disc+"InsertVirtualMedia", dialect.Effect{Steps: []dialect.Step{in}})
-	insert.Inputs = []dialect.Input{{Name: "Image", Required: true}}
-	eject := act(slot, disc+"EjectVirtualMedia", dialect.Effect{Steps: []dialect.Step{out}})
+	insert := act(slot, disc+"InsertVirtualMedia", dialect.Effect{Requests: []dialect.StandardRequest{in}})
+	insert.Parameters = []dialect.Parameter{{Name: "Image", Required: true}}
+	eject := act(slot, disc+"EjectVirtualMedia", dialect.Effect{Requests: []dialect.StandardRequest{out}})
 
 	// What is uploaded is installed, and kept nowhere [V docs, updateService:
 	// UpdateTarget and UpdateRepository].
 	add := act("/redfish/v1/UpdateService", g.oem+"iLOUpdateServiceExt.AddFromUri",
-		dialect.Effect{When: when("UpdateTarget", "true"), Steps: []dialect.Step{
+		dialect.Effect{When: when("UpdateTarget", "true"), Requests: []dialect.StandardRequest{
 			post("/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", dict{"ImageURI": "$ImageURI"}),
 		}},
-		dialect.Effect{Refuse: &noStore},
+		dialect.Effect{Reject: &noStore},
 	)
-	add.Needs = "ConfigureComponents"
-	add.Inputs = []dialect.Input{
-		{Name: "ImageURI", Required: true}, {Name: "UpdateTarget", Type: dialect.FlagInput}, {Name: "UpdateRepository", Type: dialect.FlagInput},
-		{Name: "UpdateRecoverySet", Type: dialect.FlagInput}, {Name: "ETag"}, {Name: "Section", Type: dialect.WholeInput},
+	add.Privilege = "ConfigureComponents"
+	add.Parameters = []dialect.Parameter{
+		{Name: "ImageURI", Required: true}, {Name: "UpdateTarget", Type: dialect.BooleanParameter}, {Name: "UpdateRepository", Type: dialect.BooleanParameter},
+		{Name: "UpdateRecoverySet", Type: dialect.BooleanParameter}, {Name: "ETag"}, {Name: "Section", Type: dialect.IntegerParameter},
 	}
 
 	actions := []dialect.Action{button, cycle, insert, eject}
@@ -71,34 +73,34 @@ func own(g generation) dialect.Own {
 	}
 
 	once := g.in("BootOnNextServerReset")
-	return dialect.Own{
+	return dialect.OEM{
 		Actions: actions,
-		Writes: []dialect.Write{
+		WritableProperties: []dialect.WritableProperty{
 			// The image is the next boot's, and ejected at the second reset [V table;
 			// docs, VirtualMedia].
-			{Of: "VirtualMedia", At: system + "/VirtualMedia/2", Path: once, Type: dialect.FlagInput, Does: []dialect.Effect{
-				{When: when("$", "true"), Leaves: 2, Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
-				{Leaves: -1, Steps: []dialect.Step{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}})}},
+			{ResourceType: "VirtualMedia", URI: system + "/VirtualMedia/2", Path: once, Type: dialect.BooleanParameter, Effects: []dialect.Effect{
+				{When: when("$", "true"), EjectAfterBoots: 2, Requests: []dialect.StandardRequest{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "Cd", "BootSourceOverrideEnabled": "Once"}})}},
+				{EjectAfterBoots: -1, Requests: []dialect.StandardRequest{patch(system, dict{"Boot": dict{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}})}},
 			}},
-			{Of: "ComputerSystem", Path: g.in("PowerAutoOn"), Does: []dialect.Effect{
-				{When: when("$", "PowerOn"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOn"})}},
-				{When: when("$", "RemainOff"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "AlwaysOff"})}},
-				{When: when("$", "Restore"), Steps: []dialect.Step{patch(system, dict{"PowerRestorePolicy": "LastState"})}},
+			{ResourceType: "ComputerSystem", Path: g.in("PowerAutoOn"), Effects: []dialect.Effect{
+				{When: when("$", "PowerOn"), Requests: []dialect.StandardRequest{patch(system, dict{"PowerRestorePolicy": "AlwaysOn"})}},
+				{When: when("$", "RemainOff"), Requests: []dialect.StandardRequest{patch(system, dict{"PowerRestorePolicy": "AlwaysOff"})}},
+				{When: when("$", "Restore"), Requests: []dialect.StandardRequest{patch(system, dict{"PowerRestorePolicy": "LastState"})}},
 			}},
-			{Of: "AccountService", Path: g.in("AuthFailureDelayTimeSeconds"), Type: dialect.WholeInput, Does: []dialect.Effect{
+			{ResourceType: "AccountService", Path: g.in("AuthFailureDelayTimeSeconds"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{
 				{When: when("$", "2", "5", "10", "30"), // [V docs, AccountService]
-					Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutCounterResetAfter": 0}), patch("/redfish/v1/AccountService", dict{"AccountLockoutDuration": "$"})}},
+					Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutCounterResetAfter": 0}), patch("/redfish/v1/AccountService", dict{"AccountLockoutDuration": "$"})}},
 			}},
-			{Of: "AccountService", Path: g.in("AuthFailuresBeforeDelay"), Type: dialect.WholeInput, Does: []dialect.Effect{ // [V docs: 0, 1, 3, 5]
-				{When: when("$", "0"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 0})}},
-				{When: when("$", "1"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 2})}},
-				{When: when("$", "3"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 4})}},
-				{When: when("$", "5"), Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 6})}},
+			{ResourceType: "AccountService", Path: g.in("AuthFailuresBeforeDelay"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{ // [V docs: 0, 1, 3, 5]
+				{When: when("$", "0"), Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 0})}},
+				{When: when("$", "1"), Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 2})}},
+				{When: when("$", "3"), Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 4})}},
+				{When: when("$", "5"), Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"AccountLockoutThreshold": 6})}},
 			}},
-			{Of: "AccountService", Path: g.in("MinPasswordLength"), Type: dialect.WholeInput, Does: []dialect.Effect{
-				{Steps: []dialect.Step{patch("/redfish/v1/AccountService", dict{"MinPasswordLength": "$"})}},
+			{ResourceType: "AccountService", Path: g.in("MinPasswordLength"), Type: dialect.IntegerParameter, Effects: []dialect.Effect{
+				{Requests: []dialect.StandardRequest{patch("/redfish/v1/AccountService", dict{"MinPasswordLength": "$"})}},
 			}},
-			{Of: "ManagerAccount", Path: g.in("Privileges"), Type: dialect.ObjectInput, Does: []dialect.Effect{{Do: privileged(g)}}},
+			{ResourceType: "ManagerAccount", Path: g.in("Privileges"), Type: dialect.ObjectParameter, Effects: []dialect.Effect{{Hook: privileged(g)}}},
 		},
 		Resources: append(licences(g), directory(g), clock(g)),
 	}
@@ -107,10 +109,10 @@ func own(g generation) dialect.Own {
 // privileged finds the role that has the privileges that an account is to have.
 // A role is all that an account has here: of a set between two roles it becomes
 // the one that lacks nothing of it.
-func privileged(g generation) func(dialect.Call) (dialect.Effect, error) {
-	return func(c dialect.Call) (dialect.Effect, error) {
+func privileged(g generation) func(dialect.ActionCall) (dialect.Effect, error) {
+	return func(c dialect.ActionCall) (dialect.Effect, error) {
 		want := map[string]bool{}
-		is := c.Tree(c.Self)
+		is := c.Standard(c.URI)
 		role, _ := is["RoleId"].(string)
 		for _, p := range allPrivileges {
 			want[p.name] = role == "Administrator" || role == "Operator" && p.operator
@@ -120,11 +122,11 @@ func privileged(g generation) func(dialect.Call) (dialect.Effect, error) {
 		sent, _ := vendor["Privileges"].(dict)
 		for name, v := range sent {
 			if _, known := want[name]; !known && name != "LoginPriv" {
-				return dialect.Effect{}, &dialect.Refusal{Says: g.says("PropertyNotWritableOrUnknown", "The property %1 cannot be written, or is none of this resource."), Args: []string{name}}
+				return dialect.Effect{}, &dialect.Rejection{Message: g.says("PropertyNotWritableOrUnknown", "The property %1 cannot be written, or is none of this resource."), Args: []string{name}}
 			}
 			on, ok := v.(bool)
 			if !ok {
-				return dialect.Effect{}, &dialect.Refusal{Says: g.says("PropertyValueBadParam", "The value is not valid.")}
+				return dialect.Effect{}, &dialect.Rejection{Message: g.says("PropertyValueBadParam", "The value is not valid.")}
 			}
 			want[name] = on
 		}
@@ -137,7 +139,7 @@ func privileged(g generation) func(dialect.Call) (dialect.Effect, error) {
 				role = "Operator"
 			}
 		}
-		return dialect.Effect{Steps: []dialect.Step{patch(c.Self, dict{"RoleId": role})}}, nil
+		return dialect.Effect{Requests: []dialect.StandardRequest{patch(c.URI, dict{"RoleId": role})}}, nil
 	}
 }
 
@@ -153,10 +155,10 @@ func licences(g generation) []dialect.Resource {
 		features[name] = true
 	}
 	return []dialect.Resource{
-		{At: all, Type: g.oem + "iLOLicenseCollection." + g.oem + "iLOLicenseCollection", Name: "iLO License Collection", Set: []datum{
+		{URI: all, Type: g.oem + "iLOLicenseCollection." + g.oem + "iLOLicenseCollection", Name: "iLO License Collection", Set: []datum{
 			{Path: "Members", Value: []any{dict{"@odata.id": all + "/1"}}},
 		}},
-		{At: all + "/1", Type: g.oem + "iLOLicense.v2_3_0." + g.oem + "iLOLicense", Name: "iLO License", Set: []datum{
+		{URI: all + "/1", Type: g.oem + "iLOLicense.v2_3_0." + g.oem + "iLOLicense", Name: "iLO License", Set: []datum{
 			{Path: "License", Value: "iLO Advanced"}, {Path: "LicenseClass", Value: "FQL"}, {Path: "LicenseErr", Value: "None"},
 			{Path: "LicenseTier", Value: "ADV"}, {Path: "LicenseType", Value: "Perpetual"}, {Path: "LicenseKey", Value: "XXXXX-XXXXX-XXXXX-XXXXX-XXXXX"},
 			{Path: "LicenseFeatures", Value: features},
@@ -166,7 +168,7 @@ func licences(g generation) []dialect.Resource {
 
 // clock is the time as iLO has it [V docs, HpeiLODateTime].
 func clock(g generation) dialect.Resource {
-	return dialect.Resource{At: manager + "/DateTime", Type: g.oem + "iLODateTime.v2_0_0." + g.oem + "iLODateTime", Name: "iLO Date and Time Settings", Set: []datum{
+	return dialect.Resource{URI: manager + "/DateTime", Type: g.oem + "iLODateTime.v2_0_0." + g.oem + "iLODateTime", Name: "iLO Date and Time Settings", Set: []datum{
 		{Path: "DateTime", From: manager + "#DateTime"}, {Path: "ConfigurationSettings", Value: "Current"}, {Path: "PropagateTimeToHost", Value: false},
 		{Path: "TimeZone/UtcOffset", From: manager + "#DateTimeLocalOffset"}, {Path: "StaticNTPServers", From: manager + "/NetworkProtocol#NTP/NTPServers"},
 	}}
@@ -176,11 +178,11 @@ func clock(g generation) dialect.Resource {
 // table: python-ilorest, proliantutils; docs, HpeiLOResourceDirectory].
 func directory(g generation) dialect.Resource {
 	return dialect.Resource{
-		At: "/redfish/v1/ResourceDirectory", Type: g.oem + "iLOResourceDirectory.v2_0_0." + g.oem + "iLOResourceDirectory", Name: "Resource Directory",
-		Read: func(l dialect.Look) map[string]any {
+		URI: "/redfish/v1/ResourceDirectory", Type: g.oem + "iLOResourceDirectory.v2_0_0." + g.oem + "iLOResourceDirectory", Name: "Resource Directory",
+		Read: func(l dialect.HookContext) map[string]any {
 			all := []any{}
 			add := func(at string) {
-				is := l.Tree(at)
+				is := l.Standard(at)
 				if is == nil {
 					return
 				}
@@ -192,7 +194,7 @@ func directory(g generation) dialect.Resource {
 				for _, m := range members {
 					if in, ok := m.(dict); ok {
 						if id, ok := in["@odata.id"].(string); ok {
-							if below := l.Tree(id); below != nil {
+							if below := l.Standard(id); below != nil {
 								all = append(all, dict{"@odata.id": id, "@odata.type": below["@odata.type"], "HttpMethods": []any{"GET", "HEAD"}})
 							}
 						}
@@ -227,16 +229,16 @@ var (
 // 4, HpiLOFirmwareUpdate].
 var (
 	flashing = dialect.Resource{
-		At: manager + "/UpdateService", Type: "HpiLOFirmwareUpdate.v1_0_0.HpiLOFirmwareUpdate", Name: "Firmware Update",
+		URI: manager + "/UpdateService", Type: "HpiLOFirmwareUpdate.v1_0_0.HpiLOFirmwareUpdate", Name: "Firmware Update",
 		Set: []datum{
 			{Path: "State", From: "/redfish/v1/UpdateService/FirmwareInventory/BMC#Status/State", Map: dict{"Updating": "PROGRESSING"}, Value: "IDLE"},
 			{Path: "ProgressPercent", Value: 0}, {Path: "Flags", Value: nil},
 		},
 	}
 	flash = dialect.Action{
-		On: manager + "/UpdateService", Name: "HpiLOFirmwareUpdate.InstallFromURI",
-		Inputs: []dialect.Input{{Name: "FirmwareURI", Required: true}, {Name: "TPMOverrideFlag", Type: dialect.FlagInput}},
-		Does: []dialect.Effect{{Steps: []dialect.Step{
+		ResourceURI: manager + "/UpdateService", Name: "HpiLOFirmwareUpdate.InstallFromURI",
+		Parameters: []dialect.Parameter{{Name: "FirmwareURI", Required: true}, {Name: "TPMOverrideFlag", Type: dialect.BooleanParameter}},
+		Effects: []dialect.Effect{{Requests: []dialect.StandardRequest{
 			post("/redfish/v1/UpdateService/Actions/UpdateService.SimpleUpdate", dict{"ImageURI": "$FirmwareURI"}),
 		}}},
 	}

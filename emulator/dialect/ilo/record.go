@@ -128,31 +128,31 @@ func common(g generation) dialect.Record {
 		machine.None, machine.Cd, machine.Hdd, machine.Usb, machine.SDCard, machine.Utilities, machine.Diags,
 		machine.BiosSetup, machine.Pxe, machine.UefiShell, machine.UefiHTTP, machine.UefiTarget,
 	}
-	r.Redundant = dialect.Refuse // rules.go says how
+	r.RedundantReset = dialect.RejectRedundant // rules.go says how
 	// A change of BIOS settings makes no task and takes no apply time [V table].
 	// Its settings are shown whole, as they will be [V docs, biosDoc].
-	r.BIOS.Times, r.BIOS.Whole = []firmware.ApplyTime{firmware.OnReset}, true
+	r.BIOS.ApplyTimes, r.BIOS.SettingsShowAll = []firmware.ApplyTime{firmware.OnReset}, true
 	r.Logs = dialect.Logs{System: "IML", Manager: "IEL"} // [V docs, resmap: LogServices/IML, LogServices/IEL]
 	r.Protocol = dialect.Protocol{
 		Registries: map[string]string{"Base": g.base},
 		// Levels is 1, and what else begins with $ is taken for nothing [V docs,
 		// odataqueryoptions: every $expand is one level of what is not a link].
-		Queries: dialect.Queries{Select: true, Filter: true, Only: true, TopSkip: true, ExpandAll: true, ExpandRest: true, Levels: 1, Unknown: dialect.Ignored},
-		ETags:   dialect.ETags{Written: dialect.Weak}, // [V table: W/"1C210906" everywhere, and no If-Match is needed]
-		Gzip:    true,
-		OEM:     types(g),
+		Queries:  dialect.Queries{Select: true, Filter: true, Only: true, TopSkip: true, ExpandAll: true, ExpandRest: true, MaxLevels: 1, Unknown: dialect.Ignored},
+		ETags:    dialect.ETags{Format: dialect.Weak}, // [V table: W/"1C210906" everywhere, and no If-Match is needed]
+		Gzip:     true,
+		OEMTypes: types(g),
 	}
-	r.Face, r.Own = face(g), own(g)
+	r.Presentation, r.OEM = face(g), own(g)
 	if g.n > 4 { // whose attributes leave no room for what is below them
-		r.Own.Resources = append(r.Own.Resources, bootSettings(g)...)
-		r.Own.Writes = append(r.Own.Writes, bootWrites(g))
+		r.OEM.Resources = append(r.OEM.Resources, bootSettings(g)...)
+		r.OEM.WritableProperties = append(r.OEM.WritableProperties, bootWrites(g))
 	}
 	r.IPMI = ipmi()
-	r.Breaks = []dialect.Break{
-		{Of: "Session", Path: "@odata.type", Why: "sessions do not say of which type they are [V table: the public mock-ups]"},
+	r.Deviations = []dialect.Deviation{
+		{ResourceType: "Session", Path: "@odata.type", Evidence: "sessions do not say of which type they are [V table: the public mock-ups]"},
 	}
 	if g.n > 4 {
-		r.Breaks = append(r.Breaks, dialect.Break{Of: "Bios", Path: "@odata.id", Why: "it is below systems, in small letters [V table, docs]"})
+		r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "Bios", Path: "@odata.id", Evidence: "it is below systems, in small letters [V table, docs]"})
 	}
 	return r
 }
@@ -160,43 +160,43 @@ func common(g generation) dialect.Record {
 // fourth is iLO 4 [K table; V docs of iLO 4].
 func fourth() dialect.Record {
 	r := common(gen4)
-	f := &r.Face
-	f.Slash = true // [K table: in every link]
-	f.Moves = append(f.Moves, old...)
-	f.Shut = append(append(f.Shut, modern...), gone...)
-	f.Shapes = append(f.Shapes, gen9()...)
-	f.Rules = append([]dialect.Rule{{
-		Of: "ComputerSystem", Method: reset, Is: when("ResetType", "GracefulShutdown", "GracefulRestart"), // [K table]
-		Says: base(gen4, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken."),
-	}}, f.Rules...)
+	f := &r.Presentation
+	f.TrailingSlash = true // [K table: in every link]
+	f.URIMappings = append(f.URIMappings, old...)
+	f.Hidden = append(append(f.Hidden, modern...), gone...)
+	f.Transforms = append(f.Transforms, gen9()...)
+	f.RejectRules = append([]dialect.RejectRule{{
+		ResourceType: "ComputerSystem", Method: reset, OneOf: when("ResetType", "GracefulShutdown", "GracefulRestart"), // [K table]
+		Message: base(gen4, "ActionParameterValueNotInList", "The value %2 of the parameter %1 is not in the list of those that are taken."),
+	}}, f.RejectRules...)
 	// Images are inserted by PATCH, or by the vendor's own actions [K table; V docs].
-	r.Media.Patched = true
-	r.BIOS.Flat = true // [K table]
-	r.Own.Resources = append(r.Own.Resources, arrays(gen4)...)
-	r.Own.Resources = append(r.Own.Resources, flashing)
-	r.Own.Actions = append(r.Own.Actions, flash)
+	r.Media.InsertByPatch = true
+	r.BIOS.FlatAttributes = true // [K table]
+	r.OEM.Resources = append(r.OEM.Resources, arrays(gen4)...)
+	r.OEM.Resources = append(r.OEM.Resources, flashing)
+	r.OEM.Actions = append(r.OEM.Actions, flash)
 	// The API before Redfish is there as well [K table], and sessions are made at
 	// either place [K table].
-	r.Own.Also = append(r.Own.Also, dialect.Move{From: "/rest/v1", To: "/redfish/v1"}, dialect.Move{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"})
+	r.OEM.URIAliases = append(r.OEM.URIAliases, dialect.URIMapping{From: "/rest/v1", To: "/redfish/v1"}, dialect.URIMapping{From: "/redfish/v1/Sessions", To: "/redfish/v1/SessionService/Sessions"})
 	// It knows no query [K].
 	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored}
-	r.Breaks = append(r.Breaks, dialect.Break{Of: "ManagerNetworkProtocol", Path: "@odata.id", Why: "it is NetworkService [V docs of iLO 4]"})
+	r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "ManagerNetworkProtocol", Path: "@odata.id", Evidence: "it is NetworkService [V docs of iLO 4]"})
 	return r
 }
 
 // fifth is iLO 5 [V table, docs ilo5_304].
 func fifth() dialect.Record {
 	r := common(gen5)
-	r.Face.Moves = append(r.Face.Moves, bios...)
-	r.Face.Shut = append(r.Face.Shut, modern...)
-	r.Face.Shapes = append(r.Face.Shapes, gen10...)
-	r.Face.Rules = append(slices.Clone(readOnlyVolumes), r.Face.Rules...)
-	r.Own.Resources = append(append(r.Own.Resources, arrays(gen5)...), smartConfig()...)
-	r.Own.Writes = append(r.Own.Writes, smartWrites...)
+	r.Presentation.URIMappings = append(r.Presentation.URIMappings, bios...)
+	r.Presentation.Hidden = append(r.Presentation.Hidden, modern...)
+	r.Presentation.Transforms = append(r.Presentation.Transforms, gen10...)
+	r.Presentation.RejectRules = append(slices.Clone(readOnlyVolumes), r.Presentation.RejectRules...)
+	r.OEM.Resources = append(append(r.OEM.Resources, arrays(gen5)...), smartConfig()...)
+	r.OEM.WritableProperties = append(r.OEM.WritableProperties, smartWrites...)
 	// It is the settings that are reset [V table].
 	for _, act := range []string{"ResetBios", "ChangePassword"} {
-		r.Own.Also = append(r.Own.Also, dialect.Move{From: "/redfish/v1/systems/{system}/bios/settings/Actions/Bios." + act, To: system + "/Bios/Actions/Bios." + act})
-		r.Breaks = append(r.Breaks, dialect.Break{Of: "Bios", Path: "Actions/#Bios." + act + "/target", Why: "it is the settings that are reset [V table]"})
+		r.OEM.URIAliases = append(r.OEM.URIAliases, dialect.URIMapping{From: "/redfish/v1/systems/{system}/bios/settings/Actions/Bios." + act, To: system + "/Bios/Actions/Bios." + act})
+		r.Deviations = append(r.Deviations, dialect.Deviation{ResourceType: "Bios", Path: "Actions/#Bios." + act + "/target", Evidence: "it is the settings that are reset [V table]"})
 	}
 	return r
 }
@@ -206,17 +206,17 @@ func fifth() dialect.Record {
 // numbered from 1 here.
 func sixth() dialect.Record {
 	r := common(gen6)
-	r.Face.Moves = append(r.Face.Moves, bios...)
-	r.Face.Shapes = append(r.Face.Shapes, shape{Of: "Manager", Drop: []string{"PowerState"}}) // [V github.com/ironcore-dev/metal-operator/issues/594]
-	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                                       // [V table]
+	r.Presentation.URIMappings = append(r.Presentation.URIMappings, bios...)
+	r.Presentation.Transforms = append(r.Presentation.Transforms, shape{ResourceType: "Manager", Remove: []string{"PowerState"}}) // [V github.com/ironcore-dev/metal-operator/issues/594]
+	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                                                                           // [V table]
 	return r
 }
 
 // seventh is iLO 7 [V table, docs ilo7_114 and ilo7_adaptation].
 func seventh() dialect.Record {
 	r := common(gen7)
-	r.Face.Moves = append(r.Face.Moves, bios...)
-	r.Face.Shut = append(r.Face.Shut, chassis+"/PowerSubsystem") // [V docs: its resmap has none]
-	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised          // [V table]
+	r.Presentation.URIMappings = append(r.Presentation.URIMappings, bios...)
+	r.Presentation.Hidden = append(r.Presentation.Hidden, chassis+"/PowerSubsystem") // [V docs: its resmap has none]
+	r.BMC.Accounts.Policy.Basic = bmc.BasicUnadvertised                              // [V table]
 	return r
 }

@@ -7,8 +7,8 @@ import (
 )
 
 type (
-	datum = dialect.Datum
-	shape = dialect.Shape
+	datum = dialect.PropertyRule
+	shape = dialect.Transform
 	dict  = map[string]any
 )
 
@@ -56,7 +56,7 @@ func shapes(g generation) []shape {
 	powers := dict{"PoweringOn": "On", "PoweringOff": "On", "Paused": "On"} // [V docs, ComputerSystem.PowerState: On, Off, Unknown, Reset]
 	ext := "ComputerSystemExt"
 	return []shape{
-		{Of: "ServiceRoot", Set: []datum{ // [V table; docs, ServiceRoot]
+		{ResourceType: "ServiceRoot", Set: []datum{ // [V table; docs, ServiceRoot]
 			{Path: "Name", Value: "HPE RESTful Root Service"},
 			{Path: "Product", From: system + "#Model"},
 			g.kind("iLOServiceExt"),
@@ -83,7 +83,7 @@ func shapes(g generation) []shape {
 			{Path: g.in("Sessions/LoginFailureDelay"), From: "/redfish/v1/AccountService#AccountLockoutDuration"},
 			{Path: g.in("Sessions/ServerName"), From: system + "#HostName"},
 		}},
-		{Of: "ComputerSystem", Drop: []string{
+		{ResourceType: "ComputerSystem", Remove: []string{
 			// What iLO has not, or has in Oem [V docs, ComputerSystem].
 			"PowerRestorePolicy", "PowerRestorePolicy@Redfish.AllowableValues", "PowerOnDelaySeconds", "PowerCycleDelaySeconds",
 			"HostWatchdogTimer", "SerialConsole", "LastResetTime", "LastResetCause", "VirtualMedia", "PartNumber",
@@ -95,12 +95,12 @@ func shapes(g generation) []shape {
 		}, Set: []datum{
 			g.kind(ext),
 			{Path: g.in("PostState"), From: "BootProgress/LastState", Map: posts, Value: "Unknown"},
-			{Path: g.in("PostState"), From: "PowerState", Map: dict{"Off": "PowerOff"}, Else: dialect.AsItIs},
+			{Path: g.in("PostState"), From: "PowerState", Map: dict{"Off": "PowerOff"}, Otherwise: dialect.LeaveUnchanged},
 			{Path: g.in("DeviceDiscoveryComplete/AMSDeviceDiscovery"), Value: "NoAMS"},
 			{Path: g.in("DeviceDiscoveryComplete/DeviceDiscovery"), From: "BootProgress/LastState", Map: discoveries("vMainDeviceDiscoveryComplete", "Busy"), Value: "Busy"},
-			{Path: g.in("DeviceDiscoveryComplete/DeviceDiscovery"), From: "PowerState", Map: dict{"Off": "vAuxDeviceDiscoveryComplete"}, Else: dialect.AsItIs},
+			{Path: g.in("DeviceDiscoveryComplete/DeviceDiscovery"), From: "PowerState", Map: dict{"Off": "vAuxDeviceDiscoveryComplete"}, Otherwise: dialect.LeaveUnchanged},
 			{Path: g.in("DeviceDiscoveryComplete/SmartArrayDiscovery"), From: "BootProgress/LastState", Map: discoveries("Complete", "Busy"), Value: "Busy"},
-			{Path: g.in("DeviceDiscoveryComplete/SmartArrayDiscovery"), From: "PowerState", Map: dict{"Off": "Cached"}, Else: dialect.AsItIs},
+			{Path: g.in("DeviceDiscoveryComplete/SmartArrayDiscovery"), From: "PowerState", Map: dict{"Off": "Cached"}, Otherwise: dialect.LeaveUnchanged},
 			{Path: g.in("Bios/Current/VersionString"), From: "BiosVersion"},
 			{Path: g.in("Bios/UefiClass"), Value: 2},
 			{Path: g.in("PowerAutoOn"), From: "PowerRestorePolicy", Map: dict{"AlwaysOn": "PowerOn", "AlwaysOff": "RemainOff", "LastState": "Restore"}, Value: "Restore"},
@@ -110,35 +110,35 @@ func shapes(g generation) []shape {
 			{Path: g.in("IntelligentProvisioningVersion"), Value: "N/A"},
 			{Path: g.in("PostMode"), Value: "Normal"},
 			{Path: g.in("EndOfPostDelaySeconds"), Value: nil},
-			{Path: g.in("ServerFQDN"), From: "HostName", Map: dict{"<nil>": ""}, Else: dialect.AsItIs},
+			{Path: g.in("ServerFQDN"), From: "HostName", Map: dict{"<nil>": ""}, Otherwise: dialect.LeaveUnchanged},
 			// PowerCycle is not offered: SystemReset does it.
 			{Path: "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", Value: offered},
 			g.action(g.oem+ext+".PowerButton", dict{"PushType@Redfish.AllowableValues": []any{"Press", "PressAndHold"}}),
 			g.action(g.oem+ext+".SystemReset", dict{"ResetType@Redfish.AllowableValues": []any{"ColdBoot", "AuxCycle"}}),
 			// The system ROM tells what the boot mode is [V table].
-			{Path: "PowerState", From: "PowerState", Map: powers, Else: dialect.AsItIs},
+			{Path: "PowerState", From: "PowerState", Map: powers, Otherwise: dialect.LeaveUnchanged},
 		}},
-		{Of: "ActionInfo", At: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: offered}}},
-		{Of: "VirtualMedia", Drop: []string{
+		{ResourceType: "ActionInfo", URI: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: offered}}},
+		{ResourceType: "VirtualMedia", Remove: []string{
 			"TransferMethod", "UserName", "Password", "VerifyCertificate", "EjectPolicy", "Status", "Certificates",
 			"TransferMethod@Redfish.AllowableValues", "TransferProtocolType@Redfish.AllowableValues",
 		}, Set: []datum{
 			g.kind("iLOVirtualMedia"),
 			{Path: "Description", Value: "Virtual Removable Media"},
-			{Path: "Image", From: "Image", Map: dict{"<nil>": ""}, Else: dialect.AsItIs},                     // [V table: "", not null]
-			{Path: "ImageName", From: "ImageName", Map: dict{"<nil>": ""}, Else: dialect.AsItIs},             // [K]
-			{Path: "WriteProtected", From: "WriteProtected", Map: dict{"<nil>": true}, Else: dialect.AsItIs}, // [V table]
+			{Path: "Image", From: "Image", Map: dict{"<nil>": ""}, Otherwise: dialect.LeaveUnchanged},                     // [V table: "", not null]
+			{Path: "ImageName", From: "ImageName", Map: dict{"<nil>": ""}, Otherwise: dialect.LeaveUnchanged},             // [K]
+			{Path: "WriteProtected", From: "WriteProtected", Map: dict{"<nil>": true}, Otherwise: dialect.LeaveUnchanged}, // [V table]
 			g.action(g.oem+"iLOVirtualMedia.EjectVirtualMedia", nil),
 			g.action(g.oem+"iLOVirtualMedia.InsertVirtualMedia", nil),
 		}},
-		{Of: "VirtualMedia", At: system + "/VirtualMedia/2", Set: []datum{ // [V table: on the CD only]
+		{ResourceType: "VirtualMedia", URI: system + "/VirtualMedia/2", Set: []datum{ // [V table: on the CD only]
 			{Path: g.in("BootOnNextServerReset"), From: system + "#Boot/BootSourceOverrideTarget", Map: dict{"Cd": true}, Value: false},
 		}},
-		{Of: "Manager", Drop: []string{"SerialConsole", "LastResetTime", "ServiceEntryPointUUID", "DateTimeLocalOffset", "TimeZoneName"},
+		{ResourceType: "Manager", Remove: []string{"SerialConsole", "LastResetTime", "ServiceEntryPointUUID", "DateTimeLocalOffset", "TimeZoneName"},
 			Set: []datum{
 				g.kind("iLO"),
-				{Path: g.in("Firmware/Current/VersionString"), From: "FirmwareVersion", As: g.firmware},
-				{Path: "FirmwareVersion", From: "FirmwareVersion", As: g.firmware},
+				{Path: g.in("Firmware/Current/VersionString"), From: "FirmwareVersion", Format: g.firmware},
+				{Path: "FirmwareVersion", From: "FirmwareVersion", Format: g.firmware},
 				{Path: g.in("License"), Value: dict{"LicenseString": "iLO Advanced", "LicenseTier": "ADV", "LicenseType": "Perpetual"}}, // [V table]
 				{Path: g.in("iLOSelfTestResults"), Value: []any{}},
 				{Path: g.in("RequiredLoginForiLORBSU"), Value: false},
@@ -146,7 +146,7 @@ func shapes(g generation) []shape {
 				{Path: g.in("Links/DateTimeService"), Value: dict{"@odata.id": manager + "/DateTime"}},
 				{Path: g.in("Links/LicenseService"), Value: dict{"@odata.id": manager + "/LicenseService"}},
 			}},
-		{Of: "AccountService", Drop: []string{ // [V docs, AccountService]
+		{ResourceType: "AccountService", Remove: []string{ // [V docs, AccountService]
 			"AccountLockoutThreshold", "AccountLockoutDuration", "AccountLockoutCounterResetAfter", "AccountLockoutCounterResetEnabled",
 			"AuthFailureLoggingThreshold", "PasswordExpirationDays", "EnforcePasswordHistoryCount", "RequireChangePasswordAction",
 			"SupportedAccountTypes", "MaxPasswordLength",
@@ -158,7 +158,7 @@ func shapes(g generation) []shape {
 			{Path: g.in("EnforcePasswordComplexity"), Value: false},
 			{Path: g.in("MinPasswordLength"), From: "MinPasswordLength"},
 		}},
-		{Of: "ManagerAccount", Drop: []string{ // [V docs, ManagerAccount]
+		{ResourceType: "ManagerAccount", Remove: []string{ // [V docs, ManagerAccount]
 			"Locked", "AccountTypes", "AccountTypes@Redfish.AllowableValues", "StrictAccountTypes", "PasswordExpiration", "AccountExpiration", "Actions",
 		}, Set: append([]datum{
 			// The last type without AccountTypes, which later ones require [V docs;
@@ -169,27 +169,27 @@ func shapes(g generation) []shape {
 			{Path: g.in("LoginName"), From: "UserName"},
 			{Path: g.in("ServiceAccount"), Value: false},
 		}, privileges(g)...)},
-		{Of: "SessionService", Drop: []string{"AbsoluteSessionTimeout", "AbsoluteSessionTimeoutEnabled"}, Set: []datum{
-			{Path: "SessionTimeout", From: "SessionTimeout", Map: dict{"1800": 30}, Else: dialect.AsItIs}, // [V table: 30, as if it were minutes]
+		{ResourceType: "SessionService", Remove: []string{"AbsoluteSessionTimeout", "AbsoluteSessionTimeoutEnabled"}, Set: []datum{
+			{Path: "SessionTimeout", From: "SessionTimeout", Map: dict{"1800": 30}, Otherwise: dialect.LeaveUnchanged}, // [V table: 30, as if it were minutes]
 		}},
-		{Of: "Session", Drop: []string{"@odata.type"}},                                             // [V table]
-		{Of: "EventService", Drop: []string{"ServerSentEventUri", "SSEFilterPropertiesSupported"}}, // [V table]
-		{Of: "UpdateService", Drop: []string{"MultipartHttpPushUri"}, // [V table]
+		{ResourceType: "Session", Remove: []string{"@odata.type"}},                                             // [V table]
+		{ResourceType: "EventService", Remove: []string{"ServerSentEventUri", "SSEFilterPropertiesSupported"}}, // [V table]
+		{ResourceType: "UpdateService", Remove: []string{"MultipartHttpPushUri"}, // [V table]
 			Set: []datum{
 				g.kind("iLOUpdateServiceExt"),
 				// While a component that everybody has is written [V table: State,
 				// FlashProgressPercent, Result; docs, UpdateService.Oem.Hpe.State]. How
 				// far that is the task tells.
 				{Path: g.in("State"), From: "/redfish/v1/UpdateService/FirmwareInventory/BMC#Status/State", Map: dict{"Updating": "Updating"}, Value: "Idle"},
-				{Path: g.in("State"), From: "/redfish/v1/UpdateService/FirmwareInventory/BIOS#Status/State", Map: dict{"Updating": "Updating"}, Else: dialect.AsItIs},
+				{Path: g.in("State"), From: "/redfish/v1/UpdateService/FirmwareInventory/BIOS#Status/State", Map: dict{"Updating": "Updating"}, Otherwise: dialect.LeaveUnchanged},
 				{Path: g.in("FlashProgressPercent"), Value: nil},
 				g.action(g.oem+"iLOUpdateServiceExt.AddFromUri", nil),
 				{Path: g.in("Accept3rdPartyFirmware"), Value: false},
 				{Path: g.in("DowngradePolicy"), Value: "AllowDowngrade"},
 			}},
 		// The root of trust is iLO's own [K]: there are no TrustedComponents [V docs].
-		{Of: "ComponentIntegrity", Set: []datum{{Path: "TargetComponentURI", Value: manager}}},
-		{Of: "Bios", Set: []datum{ // [V docs, Bios; table]
+		{ResourceType: "ComponentIntegrity", Set: []datum{{Path: "TargetComponentURI", Value: manager}}},
+		{ResourceType: "Bios", Set: []datum{ // [V docs, Bios; table]
 			{Path: g.in("Links/Boot/@odata.id"), Value: g.bootAt()},
 			{Path: "Oem/" + g.oem + "/@odata.type", Value: "#HpeBiosExt.v2_0_0.HpeBiosExt"},
 		}},
@@ -222,11 +222,11 @@ var allPrivileges = []struct {
 
 // gen10 is what iLO 5 alone shows.
 var gen10 = []shape{
-	{Of: "ComputerSystem", Drop: []string{"BootProgress"}},  // [V docs: of systems with a DPU only]
-	{Of: "AccountService", Drop: []string{"HTTPBasicAuth"}}, // [V docs: AccountService.v1_5_0]
+	{ResourceType: "ComputerSystem", Remove: []string{"BootProgress"}},  // [V docs: of systems with a DPU only]
+	{ResourceType: "AccountService", Remove: []string{"HTTPBasicAuth"}}, // [V docs: AccountService.v1_5_0]
 	// It is the settings that are reset, as the BIOS itself tells [V table; docs,
 	// ilo5_adaptation].
-	{Of: "Bios", Set: []datum{
+	{ResourceType: "Bios", Set: []datum{
 		{Path: "Actions/#Bios.ResetBios/target", Value: system + "/Bios/Settings/Actions/Bios.ResetBios"},
 		{Path: "Actions/#Bios.ChangePassword/target", Value: system + "/Bios/Settings/Actions/Bios.ChangePassword"},
 	}},
@@ -238,18 +238,18 @@ var offered4 = []any{"On", "ForceOff", "ForceRestart", "Nmi", "PushPowerButton"}
 // gen9 is what iLO 4 shows.
 func gen9() []shape {
 	return []shape{
-		{Of: "ServiceRoot", Drop: []string{"Vendor", "Product", "ProtocolFeaturesSupported", "Links/ManagerProvidingService"}, Set: []datum{ // [K table]
+		{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product", "ProtocolFeaturesSupported", "Links/ManagerProvidingService"}, Set: []datum{ // [K table]
 			{Path: "Name", Value: "HP RESTful Root Service"},
 		}},
-		{Of: "ComputerSystem", Drop: []string{"BootProgress", "LocationIndicatorActive", "Boot/BootOptions", "Boot/BootOrder", "Boot/BootSourceOverrideMode", "HostingRoles"}}, // [V docs]
-		{Of: "ComputerSystem", Set: []datum{{Path: "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", Value: offered4}}},
-		{Of: "ActionInfo", At: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: offered4}}},
-		{Of: "AccountService", Drop: []string{"HTTPBasicAuth", "LocalAccountAuth", "MinPasswordLength"}},
-		{Of: "ManagerAccount", Drop: []string{"RoleId", "RoleId@Redfish.AllowableValues", "Links/Role", "PasswordChangeRequired"}, Set: []datum{ // [V docs: privileges, and no role]
+		{ResourceType: "ComputerSystem", Remove: []string{"BootProgress", "LocationIndicatorActive", "Boot/BootOptions", "Boot/BootOrder", "Boot/BootSourceOverrideMode", "HostingRoles"}}, // [V docs]
+		{ResourceType: "ComputerSystem", Set: []datum{{Path: "Actions/#ComputerSystem.Reset/ResetType@Redfish.AllowableValues", Value: offered4}}},
+		{ResourceType: "ActionInfo", URI: system + "/ResetActionInfo", Set: []datum{{Path: "Parameters/0/AllowableValues", Value: offered4}}},
+		{ResourceType: "AccountService", Remove: []string{"HTTPBasicAuth", "LocalAccountAuth", "MinPasswordLength"}},
+		{ResourceType: "ManagerAccount", Remove: []string{"RoleId", "RoleId@Redfish.AllowableValues", "Links/Role", "PasswordChangeRequired"}, Set: []datum{ // [V docs: privileges, and no role]
 			{Path: "@odata.type", Value: "#ManagerAccount.v1_0_0.ManagerAccount"},
 		}},
-		{Of: "Bios", Drop: []string{"Oem/Hp/Links"}, Set: []datum{{Path: "@odata.type", Value: "#HpBios.v1_2_0.HpBios"}}}, // [V docs]
-		{Of: "Manager", Set: []datum{{Path: "Oem/Hp/Links/UpdateService", Value: dict{"@odata.id": manager + "/UpdateService"}}}},
+		{ResourceType: "Bios", Remove: []string{"Oem/Hp/Links"}, Set: []datum{{Path: "@odata.type", Value: "#HpBios.v1_2_0.HpBios"}}}, // [V docs]
+		{ResourceType: "Manager", Set: []datum{{Path: "Oem/Hp/Links/UpdateService", Value: dict{"@odata.id": manager + "/UpdateService"}}}},
 	}
 }
 

@@ -36,10 +36,10 @@ func smartConfig() []dialect.Resource {
 		"SurvivalPowerMode", "WriteCacheBypassThresholdKiB", "FlexibleLatencySchedulerSetting",
 	}
 	return []dialect.Resource{
-		{At: configAt, Type: kind, Name: "Smart Storage Config", Read: func(l dialect.Look) map[string]any { return config(l, false) }},
+		{URI: configAt, Type: kind, Name: "Smart Storage Config", Read: func(l dialect.HookContext) map[string]any { return config(l, false) }},
 		// What tunes the array is kept, and has no effect [V docs: names and defaults].
-		{At: configAt + "/settings", Type: kind, Name: "Smart Storage Config Settings", Changes: tunable, Needs: "ConfigureComponents",
-			Read: func(l dialect.Look) map[string]any { return config(l, true) }},
+		{URI: configAt + "/settings", Type: kind, Name: "Smart Storage Config Settings", Writable: tunable, Privilege: "ConfigureComponents",
+			Read: func(l dialect.HookContext) map[string]any { return config(l, true) }},
 	}
 }
 
@@ -48,19 +48,19 @@ func smartConfig() []dialect.Resource {
 var raids = dict{"RAID0": "Raid0", "RAID1": "Raid1", "RAID5": "Raid5", "RAID6": "Raid6", "RAID10": "Raid10", "RAID50": "Raid50", "RAID60": "Raid60"}
 
 // smartWrites are what changes volumes.
-var smartWrites = []dialect.Write{
-	{Of: "SmartStorageConfig", Path: "DataGuard", Does: []dialect.Effect{
-		{When: when("$", "Strict", "Permissive", "Disabled"), Keep: dict{keptGuard: "$"}},
+var smartWrites = []dialect.WritableProperty{
+	{ResourceType: "SmartStorageConfig", Path: "DataGuard", Effects: []dialect.Effect{
+		{When: when("$", "Strict", "Permissive", "Disabled"), Store: dict{keptGuard: "$"}},
 	}},
-	{Of: "SmartStorageConfig", Path: "LogicalDrives", Type: dialect.ListInput, Does: []dialect.Effect{{Do: arrange}}},
+	{ResourceType: "SmartStorageConfig", Path: "LogicalDrives", Type: dialect.ArrayParameter, Effects: []dialect.Effect{{Hook: arrange}}},
 }
 
 // array is the tree's storage that the configuration is of: the first that has
 // volumes; "" there is none.
-func array(l dialect.Look) string {
-	all := l.Tree("/redfish/v1/Systems/" + l.IDs["system"] + "/Storage")
+func array(l dialect.HookContext) string {
+	all := l.Standard("/redfish/v1/Systems/" + l.Variables["system"] + "/Storage")
 	for _, at := range ids(all["Members"]) {
-		if l.Tree(at)["Volumes"] != nil {
+		if l.Standard(at)["Volumes"] != nil {
 			return at
 		}
 	}
@@ -80,8 +80,8 @@ func ids(v any) []string {
 	return out
 }
 
-func drivesOf(l dialect.Look, storage string) []string {
-	return ids(l.Tree("/redfish/v1/Systems/" + l.IDs["system"] + "/Storage/" + storage)["Drives"])
+func drivesOf(l dialect.HookContext, storage string) []string {
+	return ids(l.Standard("/redfish/v1/Systems/" + l.Variables["system"] + "/Storage/" + storage)["Drives"])
 }
 
 // location is where the n-th drive is: port, box and bay [V docs:
@@ -89,9 +89,9 @@ func drivesOf(l dialect.Look, storage string) []string {
 func location(n int) string { return fmt.Sprintf("%dI:1:%d", n/4+1, n+1) }
 
 // places are the drives of an array, by where they are.
-func places(l dialect.Look, array string) (at []string, of map[string]string) {
+func places(l dialect.HookContext, array string) (at []string, of map[string]string) {
 	of = map[string]string{}
-	for i, drive := range ids(l.Tree(array)["Drives"]) {
+	for i, drive := range ids(l.Standard(array)["Drives"]) {
 		where := location(i)
 		at = append(at, where)
 		of[where] = drive
@@ -100,8 +100,8 @@ func places(l dialect.Look, array string) (at []string, of map[string]string) {
 }
 
 // config is the configuration: as it is, or as it will be.
-func config(l dialect.Look, settings bool) map[string]any {
-	guard, _ := l.Kept[keptGuard].(string)
+func config(l dialect.HookContext, settings bool) map[string]any {
+	guard, _ := l.Stored[keptGuard].(string)
 	if guard == "" {
 		guard = "Strict"
 	}
@@ -124,13 +124,13 @@ func config(l dialect.Look, settings bool) map[string]any {
 		physical = append(physical, dict{"LegacyBootPriority": "None", "Location": p, "LocationFormat": "ControllerPort:Box:Bay"})
 	}
 	logical := []any{}
-	for i, v := range ids(l.Tree(at + "/Volumes")["Members"]) {
-		logical = append(logical, logicalDrive(l.Tree(v), i+1, where, of))
+	for i, v := range ids(l.Standard(at + "/Volumes")["Members"]) {
+		logical = append(logical, logicalDrive(l.Standard(v), i+1, where, of))
 	}
 	o["LogicalDrives"], o["PhysicalDrives"] = logical, physical
 	if settings {
 		o["Id"] = "settings"
-		if asked, _ := l.Kept[keptPending].([]any); asked != nil && waits(l, at) {
+		if asked, _ := l.Stored[keptPending].([]any); asked != nil && waits(l, at) {
 			o["LogicalDrives"] = asked
 		}
 		return o
@@ -185,8 +185,8 @@ func number(v any) int64 {
 }
 
 // jobs are those that the last change has made.
-func jobs(l dialect.Look, array string) []bmc.Task {
-	text, _ := l.Kept[keptAt].(string)
+func jobs(l dialect.HookContext, array string) []bmc.Task {
+	text, _ := l.Stored[keptAt].(string)
 	since, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
 		return nil
@@ -201,15 +201,15 @@ func jobs(l dialect.Look, array string) []bmc.Task {
 }
 
 // waits says whether the last change waits for a start of the system.
-func waits(l dialect.Look, array string) bool {
+func waits(l dialect.HookContext, array string) bool {
 	return slices.ContainsFunc(jobs(l, array), func(j bmc.Task) bool { return !j.State.Ended() })
 }
 
 // outcome tells what became of the last change: that of the jobs that it made.
-func outcome(l dialect.Look, array string) dict {
+func outcome(l dialect.HookContext, array string) dict {
 	s := dict{
 		"@odata.type": "#Settings.v1_0_0.Settings", "ETag": "", "Time": "", "Messages": []any{dict{"MessageId": "Base.1.0.Success"}},
-		"SettingsObject": dict{"@odata.id": strings.Replace(configAt, "{system}", l.IDs["system"], 1) + "/settings"},
+		"SettingsObject": dict{"@odata.id": strings.Replace(configAt, "{system}", l.Variables["system"], 1) + "/settings"},
 	}
 	messages := []any{}
 	for _, j := range jobs(l, array) {

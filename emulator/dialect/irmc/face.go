@@ -17,7 +17,7 @@ var applyTimes = []firmware.ApplyTime{firmware.OnReset}
 
 func protocol() dialect.Protocol {
 	q := dialect.AllQueries
-	q.Excerpt, q.Levels = false, 1 // [V] collection: $expand=Members is asked for; what it does not know is ignored
+	q.Excerpt, q.MaxLevels = false, 1 // [V] collection: $expand=Members is asked for; what it does not know is ignored
 	q.Unknown = dialect.Ignored
 	return dialect.Protocol{
 		Queries: q,
@@ -25,21 +25,21 @@ func protocol() dialect.Protocol {
 		// what comes without it. It goes with those of accounts, too, which are not
 		// here because their DELETE goes without. Clients that send none, as sushy
 		// does for BIOS settings, cannot change those here, nor on a real one.
-		ETags: dialect.ETags{Required: []string{"ComputerSystem", "Bios", "UpdateService",
+		ETags: dialect.ETags{IfMatchRequired: []string{"ComputerSystem", "Bios", "UpdateService",
 			"FTSBootConfig", "FsasBootConfig", "FTSVirtualMedia", "FsasVirtualMedia"}},
 	}
 }
 
-func face(n names) dialect.Face {
+func face(n names) dialect.Presentation {
 	oem := "Oem/" + n.oem
-	return dialect.Face{
-		Moves: []dialect.Move{
+	return dialect.Presentation{
+		URIMappings: []dialect.URIMapping{
 			// [V] provider: the manager has them.
 			{From: systems + "/VirtualMedia", To: "/redfish/v1/Managers/{manager}/VirtualMedia"},
 			// [K] drives are numbers.
 			{From: drives + "/Disk.{n}", To: drives + "/{n}"},
 		},
-		Shut: []string{
+		Hidden: []string{
 			"/redfish/v1/JobService", "/redfish/v1/ComponentIntegrity", // [K]
 			"/redfish/v1/UpdateService/SoftwareInventory", "/redfish/v1/Chassis/{chassis}/TrustedComponents", "/redfish/v1/Chassis/{chassis}/Controls", // [K]
 			systems + "/Boot/Certificates", systems + "/VirtualMedia/{slot}/Certificates", // [K]
@@ -47,11 +47,11 @@ func face(n names) dialect.Face {
 			// PersistentBootConfigOrder. It is not among the attributes here, whose
 			// values are texts and numbers; the order is that of BootOptions.
 		},
-		Shapes: []dialect.Shape{
-			{Of: "ServiceRoot", Set: []dialect.Datum{{Path: oem, Value: map[string]any{
+		Transforms: []dialect.Transform{
+			{ResourceType: "ServiceRoot", Set: []dialect.PropertyRule{{Path: oem, Value: map[string]any{
 				"@odata.type": "#" + n.prefix + "ServiceRoot.v1_0_0." + n.prefix + "ServiceRoot", // [V] provider: whether Oem.Fsas is there tells the generations
 			}}}},
-			{Of: "ComputerSystem", Set: []dialect.Datum{
+			{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
 				{Path: oem, Value: map[string]any{
 					"@odata.type":       "#" + n.prefix + "ComputerSystem.v1_0_0." + n.prefix + "ComputerSystem",
 					"System":            map[string]any{"@odata.id": systems + "/Oem/" + n.oem + "/System"},
@@ -62,33 +62,33 @@ func face(n names) dialect.Face {
 				{Path: oem + "/MainBoard/Manufacturer", From: "Manufacturer"}, // [V] collection: irmc_facts
 				{Path: oem + "/MainBoard/PartNumber", From: "PartNumber"},
 				{Path: oem + "/MainBoard/SerialNumber", From: "SerialNumber"},
-			}, Drop: []string{"Boot/HttpBootUri", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/AutomaticRetryConfig",
+			}, Remove: []string{"Boot/HttpBootUri", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/AutomaticRetryConfig",
 				"Boot/AutomaticRetryConfig@Redfish.AllowableValues", "Boot/AutomaticRetryAttempts", "Boot/RemainingAutomaticRetryAttempts"}}, // [K]
 			// [V] host_reset.go waits until this is true, and then until it is false.
-			{Of: "Bios", Set: []dialect.Datum{
+			{ResourceType: "Bios", Set: []dialect.PropertyRule{
 				{Path: oem + "/IsBiosInPostPhase", From: systems + "#BootProgress/LastState", Value: true, Map: map[string]any{
 					"None": false, "OSBootStarted": false, "OSRunning": false, "SetupEntered": false, "OEM": false,
 				}},
 			}},
-			{Of: "Storage", Set: []dialect.Datum{
+			{ResourceType: "Storage", Set: []dialect.PropertyRule{
 				{Path: oem + "/RAIDCapabilities", Value: map[string]any{"@odata.id": "{self}/Oem/" + n.oem + "/RAIDCapabilities"}}, // [V] resource_storage_volume.go
 				{Path: "StorageControllers/0/" + oem + "/DriveCount", From: "Drives@odata.count"},                                  // [V] collection: irmc_raid
 			}},
-			{Of: "Drive", Set: []dialect.Datum{{Path: "Location", From: "Id", Map: places(), Else: dialect.AsItIs}}},
-			{Of: "VirtualMedia", Drop: []string{"EjectPolicy", "VerifyCertificate"}}, // [K]
+			{ResourceType: "Drive", Set: []dialect.PropertyRule{{Path: "Location", From: "Id", Map: places(), Otherwise: dialect.LeaveUnchanged}}},
+			{ResourceType: "VirtualMedia", Remove: []string{"EjectPolicy", "VerifyCertificate"}}, // [K]
 			// [V] collection: irmc_task; task.go: logs are at an address of their own.
-			{Of: "Task", Set: []dialect.Datum{
+			{ResourceType: "Task", Set: []dialect.PropertyRule{
 				{Path: oem + "/StatusOEM", From: "TaskState", Map: map[string]any{"Completed": "Completed", "Exception": "Failed", "Cancelled": "Cancelled", "New": "Pending"}, Value: "Running"},
 				{Path: oem + "/TotalProgressPercent", From: "PercentComplete"},
 				{Path: oem + "/StateProgressPercent", From: "PercentComplete"},
 				{Path: oem + "/Logs", Value: map[string]any{"@odata.id": "{self}/Oem/" + n.oem + "/Logs"}},
 			}},
 		},
-		Rules: []dialect.Rule{
+		RejectRules: []dialect.RejectRule{
 			// [V] collection: irmc_setnextboot: with None nothing else may be sent.
-			{Of: "ComputerSystem", Method: "PATCH", Is: map[string][]string{"Boot/BootSourceOverrideTarget": {"None"}},
-				Sent: []string{"Boot/BootSourceOverrideEnabled", "Boot/BootSourceOverrideMode"}, Status: 500,
-				Says: base("InternalError", "The service has failed; %1 cannot be sent with this target.")},
+			{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{"Boot/BootSourceOverrideTarget": {"None"}},
+				SendsAny: []string{"Boot/BootSourceOverrideEnabled", "Boot/BootSourceOverrideMode"}, Status: 500,
+				Message: base("InternalError", "The service has failed; %1 cannot be sent with this target.")},
 		},
 	}
 }
@@ -105,6 +105,6 @@ func places() map[string]any {
 	return out
 }
 
-func base(key, text string) dialect.Saying {
-	return dialect.Saying{Registry: "Base", Version: "1.8.1", Key: key, Text: text, Resolution: "Change the request and send it again."}
+func base(key, text string) dialect.VendorMessage {
+	return dialect.VendorMessage{Registry: "Base", Version: "1.8.1", Key: key, Text: text, Resolution: "Change the request and send it again."}
 }

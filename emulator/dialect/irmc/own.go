@@ -29,85 +29,85 @@ var resetKinds = []struct{ is, means string }{
 // own is what only this vendor's service has. Beside it there are, and are left
 // out: its attributes (iRMCConfiguration/Attributes), certificates of its own
 // form, SCCI, and updates by FWUpdate and TFTP; firmware comes by SimpleUpdate.
-func own(n names) dialect.Own {
+func own(n names) dialect.OEM {
 	oem := systems + "/Oem/" + n.oem
 	media := oem + "/VirtualMedia"
 	typed := func(name string) string { return n.prefix + name + ".v1_0_0." + n.prefix + name }
 	override := func(enabled string) []dialect.Effect {
 		return []dialect.Effect{
-			{When: map[string][]string{"": {"None"}}, Steps: []dialect.Step{{Method: "PATCH", At: systems, Body: map[string]any{
+			{When: map[string][]string{"": {"None"}}, Requests: []dialect.StandardRequest{{Method: "PATCH", URI: systems, Body: map[string]any{
 				"Boot": map[string]any{"BootSourceOverrideTarget": "None", "BootSourceOverrideEnabled": "Disabled"}}}}},
-			{Steps: []dialect.Step{{Method: "PATCH", At: systems, Body: map[string]any{
+			{Requests: []dialect.StandardRequest{{Method: "PATCH", URI: systems, Body: map[string]any{
 				"Boot": map[string]any{"BootSourceOverrideTarget": "$", "BootSourceOverrideEnabled": enabled}}}}},
 		}
 	}
-	enable := func(enabled string) []dialect.Step {
-		return []dialect.Step{{Method: "PATCH", At: systems, Body: map[string]any{"Boot": map[string]any{"BootSourceOverrideEnabled": enabled}}}}
+	enable := func(enabled string) []dialect.StandardRequest {
+		return []dialect.StandardRequest{{Method: "PATCH", URI: systems, Body: map[string]any{"Boot": map[string]any{"BootSourceOverrideEnabled": enabled}}}}
 	}
-	o := dialect.Own{
+	o := dialect.OEM{
 		Resources: []dialect.Resource{
 			// [V] collection: irmc_eventlog, irmc_facts.
-			{At: oem + "/System", Type: typed("System"), Name: "System", Set: []dialect.Datum{
+			{URI: oem + "/System", Type: typed("System"), Name: "System", Set: []dialect.PropertyRule{
 				{Path: "AssetTag", From: systems + "#AssetTag"}, {Path: "Model", From: systems + "#Model"}, {Path: "SerialNumber", From: systems + "#SerialNumber"},
 			}},
-			{At: oem + "/FirmwareInventory", Type: typed("FirmwareInventory"), Name: "Firmware Inventory", Set: []dialect.Datum{
+			{URI: oem + "/FirmwareInventory", Type: typed("FirmwareInventory"), Name: "Firmware Inventory", Set: []dialect.PropertyRule{
 				{Path: "SystemBIOS", From: systems + "#BiosVersion"}, {Path: "BMCFirmware", From: "/redfish/v1/Managers/{manager}#FirmwareVersion"},
 			}},
 			// [V] provider: resource_boot_source_override.go.
-			{At: oem + "/BootConfig", Type: typed("BootConfig"), Name: "Boot Configuration", Set: []dialect.Datum{
+			{URI: oem + "/BootConfig", Type: typed("BootConfig"), Name: "Boot Configuration", Set: []dialect.PropertyRule{
 				{Path: "BootDevice", From: systems + "#Boot/BootSourceOverrideTarget"},
 				{Path: "NextBootOnlyEnabled", From: systems + "#Boot/BootSourceOverrideEnabled", Map: map[string]any{"Once": true}, Value: false},
 				{Path: "BootDevice@Redfish.AllowableValues", Value: []any{"None", "Pxe", "Cd", "Hdd", "BiosSetup"}},
 			}},
 			// [V] collection: irmc_setvm, irmc_getvm.
-			{At: media, Type: typed("VirtualMedia"), Name: "Virtual Media", Set: []dialect.Datum{
+			{URI: media, Type: typed("VirtualMedia"), Name: "Virtual Media", Set: []dialect.PropertyRule{
 				{Path: "RemoteMountEnabled", Value: true},
 				{Path: "CDImage", Value: image()}, {Path: "HDImage", Value: image()},
-			}, Changes: []string{"RemoteMountEnabled", "CDImage/*", "HDImage/*"}},
+			}, Writable: []string{"RemoteMountEnabled", "CDImage/*", "HDImage/*"}},
 			// [V] provider: storage_volume_helpers.go.
-			{At: systems + "/Storage/{storage}/Oem/" + n.oem + "/RAIDCapabilities", Type: typed("RAIDCapabilities"), Name: "RAID Capabilities", Read: raidCapabilities},
+			{URI: systems + "/Storage/{storage}/Oem/" + n.oem + "/RAIDCapabilities", Type: typed("RAIDCapabilities"), Name: "RAID Capabilities", Read: raidCapabilities},
 			// [V] provider: task.go; what the log is made of is [K].
-			{At: task + "/Oem/" + n.oem + "/Logs", Type: typed("TaskLogs"), Name: "Logs", Set: []dialect.Datum{{Path: "Entries", From: task + "#Messages"}}},
+			{URI: task + "/Oem/" + n.oem + "/Logs", Type: typed("TaskLogs"), Name: "Logs", Set: []dialect.PropertyRule{{Path: "Entries", From: task + "#Messages"}}},
 			// [V] provider: common_bios.go: while settings wait, those are what the
 			// settings are; while none do, all that can be written are.
-			{At: settings, Type: "Bios.v1_2_3.Bios", Like: settings, Takes: []string{"PATCH", "DELETE"}, Read: writableSettings},
+			{URI: settings, Type: "Bios.v1_2_3.Bios", BasedOn: settings, PassedMethods: []string{"PATCH", "DELETE"}, Read: writableSettings},
 		},
 		Actions: []dialect.Action{
-			{On: systems, Name: n.prefix + "ComputerSystem.Reset", Inputs: []dialect.Input{{Name: n.prefix + "ResetType", Required: true}}},
+			{ResourceURI: systems, Name: n.prefix + "ComputerSystem.Reset", Parameters: []dialect.Parameter{{Name: n.prefix + "ResetType", Required: true}}},
 			{ // [V] collection: irmc_connectvm. Which of the words fit at a time is not told.
-				On: systems, Name: n.prefix + "ComputerSystem.VirtualMedia",
-				Inputs: []dialect.Input{{Name: n.prefix + "VirtualMediaAction", Required: true, Values: []string{"ConnectCD", "DisconnectCD", "ConnectHD", "DisconnectHD"}}},
-				Does:   []dialect.Effect{{Do: mount(n)}},
+				ResourceURI: systems, Name: n.prefix + "ComputerSystem.VirtualMedia",
+				Parameters: []dialect.Parameter{{Name: n.prefix + "VirtualMediaAction", Required: true, AllowableValues: []string{"ConnectCD", "DisconnectCD", "ConnectHD", "DisconnectHD"}}},
+				Effects:    []dialect.Effect{{Hook: mount(n)}},
 			},
 			{ // [V] provider: storage_volume_helpers.go, getNewVolumeConfigFromPlan.
-				On: volumes, Name: "VolumeCollection.Create", At: "/", Hidden: true,
-				Inputs: []dialect.Input{
-					{Name: "Name"}, {Name: "RAIDType"}, {Name: "CapacityBytes", Type: dialect.WholeInput}, {Name: "PhysicalDisks", Type: dialect.ListInput},
-					{Name: "InitMode", Values: []string{"None", "Fast", "Normal"}}, {Name: "OptimumIOSizeBytes", Type: dialect.WholeInput},
-					{Name: "ReadMode", Values: []string{"NoReadAhead", "ReadAhead", "Adaptive"}},
-					{Name: "WriteMode", Values: []string{"WriteThrough", "WriteBack", "AlwaysWriteBack"}},
-					{Name: "DriveCacheMode", Values: []string{"Enabled", "Disabled", "Unchanged"}},
+				ResourceURI: volumes, Name: "VolumeCollection.Create", Target: "/", Hidden: true,
+				Parameters: []dialect.Parameter{
+					{Name: "Name"}, {Name: "RAIDType"}, {Name: "CapacityBytes", Type: dialect.IntegerParameter}, {Name: "PhysicalDisks", Type: dialect.ArrayParameter},
+					{Name: "InitMode", AllowableValues: []string{"None", "Fast", "Normal"}}, {Name: "OptimumIOSizeBytes", Type: dialect.IntegerParameter},
+					{Name: "ReadMode", AllowableValues: []string{"NoReadAhead", "ReadAhead", "Adaptive"}},
+					{Name: "WriteMode", AllowableValues: []string{"WriteThrough", "WriteBack", "AlwaysWriteBack"}},
+					{Name: "DriveCacheMode", AllowableValues: []string{"Enabled", "Disabled", "Unchanged"}},
 					// What the standard has is taken as well.
-					{Name: "DisplayName"}, {Name: "StripSizeBytes", Type: dialect.WholeInput}, {Name: "Links", Type: dialect.ObjectInput}, {Name: "VolumeType"},
-					{Name: "InitializeMethod"}, {Name: "ReadCachePolicy"}, {Name: "WriteCachePolicy"}, {Name: "MediaSpanCount", Type: dialect.WholeInput},
-					{Name: "Encrypted", Type: dialect.FlagInput}, {Name: "@Redfish.OperationApplyTime"},
+					{Name: "DisplayName"}, {Name: "StripSizeBytes", Type: dialect.IntegerParameter}, {Name: "Links", Type: dialect.ObjectParameter}, {Name: "VolumeType"},
+					{Name: "InitializeMethod"}, {Name: "ReadCachePolicy"}, {Name: "WriteCachePolicy"}, {Name: "MediaSpanCount", Type: dialect.IntegerParameter},
+					{Name: "Encrypted", Type: dialect.BooleanParameter}, {Name: "@Redfish.OperationApplyTime"},
 				},
-				Does: []dialect.Effect{{Do: createVolume}},
+				Effects: []dialect.Effect{{Hook: createVolume}},
 			},
 		},
-		Writes: []dialect.Write{
-			{Of: n.prefix + "BootConfig", Path: "BootDevice", Does: override("Once")},
-			{Of: n.prefix + "BootConfig", Path: "NextBootOnlyEnabled", Type: dialect.FlagInput, Does: []dialect.Effect{
-				{When: map[string][]string{"": {"true"}}, Steps: enable("Once")}, {Steps: enable("Continuous")},
+		WritableProperties: []dialect.WritableProperty{
+			{ResourceType: n.prefix + "BootConfig", Path: "BootDevice", Effects: override("Once")},
+			{ResourceType: n.prefix + "BootConfig", Path: "NextBootOnlyEnabled", Type: dialect.BooleanParameter, Effects: []dialect.Effect{
+				{When: map[string][]string{"": {"true"}}, Requests: enable("Once")}, {Requests: enable("Continuous")},
 			}},
 		},
 	}
 	power := &o.Actions[0]
 	for _, k := range resetKinds {
-		power.Inputs[0].Values = append(power.Inputs[0].Values, k.is)
-		power.Does = append(power.Does, dialect.Effect{
-			When:  map[string][]string{n.prefix + "ResetType": {k.is}},
-			Steps: []dialect.Step{{Method: "POST", At: reset, Body: map[string]any{"ResetType": k.means}}},
+		power.Parameters[0].AllowableValues = append(power.Parameters[0].AllowableValues, k.is)
+		power.Effects = append(power.Effects, dialect.Effect{
+			When:     map[string][]string{n.prefix + "ResetType": {k.is}},
+			Requests: []dialect.StandardRequest{{Method: "POST", URI: reset, Body: map[string]any{"ResetType": k.means}}},
 		})
 	}
 	o.Resources = append(o.Resources, profiles()...)
@@ -123,19 +123,19 @@ func image() map[string]any {
 
 // mount connects what the vendor's own resource of virtual media says. The lab
 // fetches by HTTP and HTTPS: of a share of NFS or SMB it tells that it cannot.
-func mount(n names) func(dialect.Call) (dialect.Effect, error) {
-	return func(c dialect.Call) (dialect.Effect, error) {
+func mount(n names) func(dialect.ActionCall) (dialect.Effect, error) {
+	return func(c dialect.ActionCall) (dialect.Effect, error) {
 		action, _ := c.Body[n.prefix+"VirtualMediaAction"].(string)
 		verb, kind := action[:len(action)-2], action[len(action)-2:]
 		slot := slots + "/" + map[string]string{"CD": "0", "HD": "1"}[kind]
 		if verb == "Disconnect" {
-			return dialect.Effect{Steps: []dialect.Step{{Method: "POST", At: slot + "/Actions/VirtualMedia.EjectMedia"}}}, nil
+			return dialect.Effect{Requests: []dialect.StandardRequest{{Method: "POST", URI: slot + "/Actions/VirtualMedia.EjectMedia"}}}, nil
 		}
-		at := strings.ReplaceAll(systems, "{system}", c.IDs["system"]) + "/Oem/" + n.oem + "/VirtualMedia"
-		set, _ := c.Kept[at].(map[string]any)
+		at := strings.ReplaceAll(systems, "{system}", c.Variables["system"]) + "/Oem/" + n.oem + "/VirtualMedia"
+		set, _ := c.Stored[at].(map[string]any)
 		is := func(name string) string { s, _ := set[kind+"Image/"+name].(string); return s }
 		if is("Server") == "" || is("ImageName") == "" {
-			return dialect.Effect{}, &dialect.Refusal{Status: 409, Says: base("ResourceNotReadyRetry", "No image is configured.")}
+			return dialect.Effect{}, &dialect.Rejection{Status: 409, Message: base("ResourceNotReadyRetry", "No image is configured.")}
 		}
 		scheme := strings.ToLower(is("ShareType"))
 		if scheme == "" {
@@ -146,13 +146,13 @@ func mount(n names) func(dialect.Call) (dialect.Effect, error) {
 		if user := is("UserName"); user != "" {
 			body["UserName"] = user
 		}
-		return dialect.Effect{Steps: []dialect.Step{{Method: "POST", At: slot + "/Actions/VirtualMedia.InsertMedia", Body: body}}}, nil
+		return dialect.Effect{Requests: []dialect.StandardRequest{{Method: "POST", URI: slot + "/Actions/VirtualMedia.InsertMedia", Body: body}}}, nil
 	}
 }
 
 // raidCapabilities are what a controller makes.
-func raidCapabilities(l dialect.Look) map[string]any {
-	c, _ := l.Machine.Storage.Controller(l.IDs["storage"])
+func raidCapabilities(l dialect.HookContext) map[string]any {
+	c, _ := l.Machine.Storage.Controller(l.Variables["storage"])
 	levels := []any{}
 	if c.RAID != nil {
 		for _, t := range c.RAID.Types {
@@ -172,11 +172,11 @@ func raidCapabilities(l dialect.Look) map[string]any {
 }
 
 // writableSettings are what the settings show while none of them wait.
-func writableSettings(l dialect.Look) map[string]any {
+func writableSettings(l dialect.HookContext) map[string]any {
 	if l.Machine.Firmware.Pending() != nil || l.Machine.Profile.Firmware.Model == nil {
 		return nil
 	}
-	all, _ := l.Tree(strings.ReplaceAll(bios, "{system}", l.IDs["system"]))["Attributes"].(map[string]any)
+	all, _ := l.Standard(strings.ReplaceAll(bios, "{system}", l.Variables["system"]))["Attributes"].(map[string]any)
 	out := map[string]any{}
 	for _, a := range l.Machine.Profile.Firmware.Model.Registry().Attributes {
 		if v, ok := all[a.Name]; ok && !a.ReadOnly && a.Type != firmware.PasswordType {
@@ -196,7 +196,7 @@ var (
 // createVolume asks the tree for a volume that was asked for in the vendor's
 // words. Drives are named by enclosure and slot, "0-3", or by slot, in groups of
 // which each is a span.
-func createVolume(c dialect.Call) (dialect.Effect, error) {
+func createVolume(c dialect.ActionCall) (dialect.Effect, error) {
 	body := map[string]any{}
 	for name, v := range c.Body {
 		to, words := name, map[string]string(nil)
@@ -234,12 +234,12 @@ func createVolume(c dialect.Call) (dialect.Effect, error) {
 	if len(groups) > 0 {
 		body["Links"] = map[string]any{"Drives": links}
 	}
-	return dialect.Effect{Steps: []dialect.Step{{Method: "POST", At: volumes, Body: body}}}, nil
+	return dialect.Effect{Requests: []dialect.StandardRequest{{Method: "POST", URI: volumes, Body: body}}}, nil
 }
 
 // drive is a link to a drive of the controller that a call is about, in the tree.
-func drive(c dialect.Call, slot string) map[string]any {
-	return map[string]any{"@odata.id": strings.NewReplacer("{system}", c.IDs["system"], "{storage}", c.IDs["storage"]).Replace(drives) + "/Disk." + slot}
+func drive(c dialect.ActionCall, slot string) map[string]any {
+	return map[string]any{"@odata.id": strings.NewReplacer("{system}", c.Variables["system"], "{storage}", c.Variables["storage"]).Replace(drives) + "/Disk." + slot}
 }
 
 // unused are the drives of a controller that are in no volume, by their bays.

@@ -36,23 +36,23 @@ func keptAs(name string) string { return "profile " + name }
 // profiles are their resources. The values of eLCMStatus are texts.
 func profiles() []dialect.Resource {
 	out := []dialect.Resource{
-		{At: elcm + "/eLCMStatus", Type: "eLCMStatus.v1_0_0.eLCMStatus", Name: "eLCM Status", Set: []dialect.Datum{
+		{URI: elcm + "/eLCMStatus", Type: "eLCMStatus.v1_0_0.eLCMStatus", Name: "eLCM Status", Set: []dialect.PropertyRule{
 			{Path: "eLCMStatus", Value: map[string]any{"EnabledAndLicenced": "true", "SDCardMounted": "true"}},
 		}},
-		{At: store, Type: "ProfileManagement.v1_0_0.ProfileManagement", Name: "Profile Management", Read: stored},
-		{At: session + "/status", Type: "SessionInformation.v1_0_0.SessionInformation", Name: "Session Status", Set: []dialect.Datum{
+		{URI: store, Type: "ProfileManagement.v1_0_0.ProfileManagement", Name: "Profile Management", Read: stored},
+		{URI: session + "/status", Type: "SessionInformation.v1_0_0.SessionInformation", Name: "Session Status", Set: []dialect.PropertyRule{
 			{Path: "Session/Id", Value: "{task}"},
 			{Path: "Session/Status", From: task + "#TaskState", Value: "activated", Map: map[string]any{
 				"Completed": "terminated regularly", "Exception": "terminated with error", "Cancelled": "terminated with error",
 			}},
 		}},
-		{At: session + "/log", Type: "SessionLog.v1_0_0.SessionLog", Name: "Session Log", Set: []dialect.Datum{
+		{URI: session + "/log", Type: "SessionLog.v1_0_0.SessionLog", Name: "Session Log", Set: []dialect.PropertyRule{
 			{Path: "SessionLog/Id", Value: "{task}"}, {Path: "SessionLog/Entries/Entry", From: task + "#Messages"},
 		}},
 	}
 	for _, path := range slices.Sorted(maps.Keys(known)) {
 		out = append(out, dialect.Resource{
-			At: store + "/" + known[path], Type: "Profile.v1_0_0.Profile", Kept: keptAs(known[path]), Takes: []string{"DELETE"},
+			URI: store + "/" + known[path], Type: "Profile.v1_0_0.Profile", StoredAs: keptAs(known[path]), PassedMethods: []string{"DELETE"},
 		})
 	}
 	return out
@@ -61,17 +61,17 @@ func profiles() []dialect.Resource {
 // profileActions make profiles and carry them out.
 func profileActions() []dialect.Action {
 	return []dialect.Action{
-		{On: store, Name: "ProfileManagement.Get", At: "/get", Hidden: true, Does: []dialect.Effect{{Do: makeProfile}}},
-		{On: store, Name: "ProfileManagement.Set", At: "/set", Hidden: true,
-			Inputs: []dialect.Input{{Name: "Server", Type: dialect.ObjectInput, Required: true}}, Does: []dialect.Effect{{Do: applyProfile}}},
+		{ResourceURI: store, Name: "ProfileManagement.Get", Target: "/get", Hidden: true, Effects: []dialect.Effect{{Hook: makeProfile}}},
+		{ResourceURI: store, Name: "ProfileManagement.Set", Target: "/set", Hidden: true,
+			Parameters: []dialect.Parameter{{Name: "Server", Type: dialect.ObjectParameter, Required: true}}, Effects: []dialect.Effect{{Hook: applyProfile}}},
 	}
 }
 
 // stored lists the profiles that are there.
-func stored(l dialect.Look) map[string]any {
+func stored(l dialect.HookContext) map[string]any {
 	links := []any{}
 	for _, name := range slices.Sorted(maps.Values(known)) {
-		if _, ok := l.Kept[keptAs(name)]; ok {
+		if _, ok := l.Stored[keptAs(name)]; ok {
 			links = append(links, map[string]any{"profile": strings.TrimPrefix(store, "/") + "/" + name})
 		}
 	}
@@ -79,28 +79,28 @@ func stored(l dialect.Look) map[string]any {
 }
 
 func opened(e dialect.Effect, about string) dialect.Effect {
-	e.Job = "eLCM: " + about
+	e.Task = "eLCM: " + about
 	e.Body = map[string]any{"Session": map[string]any{"Id": "{job}", "Status": "activated", "Tag": "", "WorkSequence": "obtainProfileParameters"}}
 	return e
 }
 
 // makeProfile puts into the store what a server is configured as.
-func makeProfile(c dialect.Call) (dialect.Effect, error) {
+func makeProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	path := c.Query.Get("PARAM_PATH")
 	name, ok := known[path]
 	if !ok {
-		return dialect.Effect{}, &dialect.Refusal{Status: 404, Args: []string{path}, Says: base("ResourceMissingAtURI", "There is no profile of %1.")}
+		return dialect.Effect{}, &dialect.Rejection{Status: 404, Args: []string{path}, Message: base("ResourceMissingAtURI", "There is no profile of %1.")}
 	}
-	if _, ok := c.Kept[keptAs(name)]; ok {
-		return dialect.Effect{}, &dialect.Refusal{Status: 409, Args: []string{name}, Says: base("ResourceAlreadyExists", "There is a profile %1 already.")}
+	if _, ok := c.Stored[keptAs(name)]; ok {
+		return dialect.Effect{}, &dialect.Rejection{Status: 409, Args: []string{name}, Message: base("ResourceAlreadyExists", "There is a profile %1 already.")}
 	}
 	server := map[string]any{"@Version": "1.01"}
 	if name == "BiosConfig" {
-		server["SystemConfig"] = map[string]any{"BiosConfig": biosConfig(c.Look)}
+		server["SystemConfig"] = map[string]any{"BiosConfig": biosConfig(c.HookContext)}
 	} else {
 		server["HWConfigurationIrmc"] = map[string]any{"@Version": "1.00", "Adapters": map[string]any{"RAIDAdapter": adapters(c.Machine)}}
 	}
-	return opened(dialect.Effect{Keep: map[string]any{keptAs(name): map[string]any{"Server": server}}}, "read "+name), nil
+	return opened(dialect.Effect{Store: map[string]any{keptAs(name): map[string]any{"Server": server}}}, "read "+name), nil
 }
 
 // groups are the parts of a BIOS configuration, by the menus of its attributes.
@@ -110,7 +110,7 @@ var groups = []struct{ menu, name string }{
 	{"./Security", "SecurityConfig"}, {"./Power", "PowerConfig"}, {"./ServerMgmt", "ServerMgmtConfig"}, {"./Boot", "BootConfig"},
 }
 
-func biosConfig(l dialect.Look) map[string]any {
+func biosConfig(l dialect.HookContext) map[string]any {
 	out := map[string]any{"@Version": "1.03"}
 	if l.Machine.Profile.Firmware.Model == nil {
 		return out
@@ -188,9 +188,9 @@ func at(v any, path ...string) any {
 }
 
 // applyProfile carries out a profile.
-func applyProfile(c dialect.Call) (dialect.Effect, error) {
+func applyProfile(c dialect.ActionCall) (dialect.Effect, error) {
 	server := c.Body["Server"]
-	var steps []dialect.Step
+	var steps []dialect.StandardRequest
 	if config, ok := at(server, "SystemConfig", "BiosConfig").(map[string]any); ok {
 		attributes := map[string]any{}
 		for _, name := range slices.Sorted(maps.Keys(config)) {
@@ -199,7 +199,7 @@ func applyProfile(c dialect.Call) (dialect.Effect, error) {
 				attributes[attribute] = v
 			}
 		}
-		steps = append(steps, dialect.Step{Method: "PATCH", At: settings, Body: map[string]any{"Attributes": attributes}})
+		steps = append(steps, dialect.StandardRequest{Method: "PATCH", URI: settings, Body: map[string]any{"Attributes": attributes}})
 	}
 	all, _ := at(server, "HWConfigurationIrmc", "Adapters", "RAIDAdapter").([]any)
 	for _, a := range all {
@@ -210,30 +210,30 @@ func applyProfile(c dialect.Call) (dialect.Effect, error) {
 		steps = append(steps, more...)
 	}
 	if len(steps) == 0 {
-		return dialect.Effect{}, &dialect.Refusal{Status: 406, Says: base("PropertyMissing", "The profile has nothing that could be set here.")}
+		return dialect.Effect{}, &dialect.Rejection{Status: 406, Message: base("PropertyMissing", "The profile has nothing that could be set here.")}
 	}
-	return opened(dialect.Effect{Steps: steps}, "apply"), nil
+	return opened(dialect.Effect{Requests: steps}, "apply"), nil
 }
 
 // adapterSteps are what a profile asks of one controller: volumes go before
 // others come, which take unused drives where they name none.
-func adapterSteps(c dialect.Call, a any) ([]dialect.Step, error) {
+func adapterSteps(c dialect.ActionCall, a any) ([]dialect.StandardRequest, error) {
 	id, _ := at(a, "@AdapterId").(string)
 	id = strings.TrimPrefix(id, "RAIDAdapter")
 	controller, ok := c.Machine.Storage.Controller(id)
 	if !ok || controller.RAID == nil {
-		return nil, &dialect.Refusal{Status: 406, Args: []string{id}, Says: base("PropertyValueNotInList", "There is no RAID adapter %1.")}
+		return nil, &dialect.Rejection{Status: 406, Args: []string{id}, Message: base("PropertyValueNotInList", "There is no RAID adapter %1.")}
 	}
 	system := strings.ReplaceAll(systems, "{system}", "0")
 	under := system + "/Storage/" + id
 	free := unused(controller)
-	var gone, come []dialect.Step
+	var gone, come []dialect.StandardRequest
 	volumes, _ := at(a, "LogicalDrives", "LogicalDrive").([]any)
 	for _, v := range volumes {
 		switch at(v, "@Action") {
 		case "Delete":
 			number := fmt.Sprint(at(v, "@Number"))
-			gone = append(gone, dialect.Step{Method: "DELETE", At: under + "/Volumes/" + number})
+			gone = append(gone, dialect.StandardRequest{Method: "DELETE", URI: under + "/Volumes/" + number})
 			for _, d := range controller.Drives {
 				if slices.Contains(d.Volumes, number) {
 					free = append(free, d.ID)
@@ -243,7 +243,7 @@ func adapterSteps(c dialect.Call, a any) ([]dialect.Step, error) {
 			level := storage.RAIDType("RAID" + fmt.Sprint(at(v, "RaidLevel")))
 			rule, ok := controller.RAID.Rule(level)
 			if !ok {
-				return nil, &dialect.Refusal{Status: 406, Args: []string{string(level)}, Says: base("PropertyValueNotInList", "The adapter does not make %1.")}
+				return nil, &dialect.Rejection{Status: 406, Args: []string{string(level)}, Message: base("PropertyValueNotInList", "The adapter does not make %1.")}
 			}
 			bays := named(a, v)
 			if bays == nil {
@@ -252,7 +252,7 @@ func adapterSteps(c dialect.Call, a any) ([]dialect.Step, error) {
 					need *= 2
 				}
 				if len(free) < need {
-					return nil, &dialect.Refusal{Status: 406, Says: base("InsufficientResources", "Too few drives are unused.")}
+					return nil, &dialect.Rejection{Status: 406, Message: base("InsufficientResources", "Too few drives are unused.")}
 				}
 				bays, free = free[:need], free[need:]
 			}
@@ -264,7 +264,7 @@ func adapterSteps(c dialect.Call, a any) ([]dialect.Step, error) {
 			if name, ok := at(v, "Name").(string); ok && name != "" {
 				body["DisplayName"] = name
 			}
-			come = append(come, dialect.Step{Method: "POST", At: under + "/Volumes", Body: body})
+			come = append(come, dialect.StandardRequest{Method: "POST", URI: under + "/Volumes", Body: body})
 		}
 	}
 	return append(gone, come...), nil

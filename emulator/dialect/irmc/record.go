@@ -45,7 +45,7 @@ var S6 = record(names{"Fsas", "Fsas"}, func(r *dialect.Record) { // [V] provider
 	// [V] release notes of 2.00: IPMI over LAN is off until somebody switches it
 	// on, and HTTP is gone.
 	r.BMC.Network.IPMI.On = false
-	r.IPMI.Suites, r.IPMI.Insecure = []byte{17}, []byte{3}
+	r.IPMI.CipherSuites, r.IPMI.DisabledSuites = []byte{17}, []byte{3}
 })
 
 func record(n names, change func(r *dialect.Record)) dialect.Record {
@@ -55,18 +55,18 @@ func record(n names, change func(r *dialect.Record)) dialect.Record {
 			machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.GracefulRestart, machine.ForceRestart,
 			machine.Nmi, machine.PushPowerButton, machine.PowerCycle,
 		},
-		BootTargets: []machine.SourceKind{machine.None, machine.Pxe, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] collection: irmc_setnextboot
-		Redundant:   dialect.Refuse,                                                                              // [K] "not allowed now": what the state of power lets be done is listed alone
-		MaxImage:    256 << 20,
-		BMC:         controller(),
-		Protocol:    protocol(),
-		Face:        face(n),
-		Own:         own(n),
+		BootTargets:    []machine.SourceKind{machine.None, machine.Pxe, machine.Cd, machine.Hdd, machine.BiosSetup}, // [V] collection: irmc_setnextboot
+		RedundantReset: dialect.RejectRedundant,                                                                     // [K] "not allowed now": what the state of power lets be done is listed alone
+		MaxImageBytes:  256 << 20,
+		BMC:            controller(),
+		Protocol:       protocol(),
+		Presentation:   face(n),
+		OEM:            own(n),
 		// [V] resource_virtual_media.go polls Inserted after a 2xx: the image is
 		// there a little later, but no task tells of it.
 		Media: dialect.Media{},
 		// [V] common_bios.go: settings are applied during POST, nothing else is told.
-		BIOS: dialect.BIOS{Times: applyTimes},
+		BIOS: dialect.BIOS{ApplyTimes: applyTimes},
 		Logs: dialect.Logs{System: "SystemEventLog", Manager: "InternalEventLog"}, // [V] collection: irmc_eventlog
 		IPMI: ipmi(),
 	}
@@ -112,8 +112,8 @@ func ipmi() dialect.IPMI {
 	return dialect.IPMI{
 		Manufacturer: 10368,                                             // [V] IANA: Fujitsu Siemens Computers
 		Product:      0x0500, DeviceID: 0x24, Revision: 1, FirstUser: 2, // [K]
-		Suites: []byte{17, 3}, Insecure: []byte{8, 7, 6, 2, 1}, // [K]
-		Sessions: 16, HalfOpen: 16,
-		Strict: true,
+		CipherSuites: []byte{17, 3}, DisabledSuites: []byte{8, 7, 6, 2, 1}, // [K]
+		MaxSessions: 16, MaxPendingLogins: 16,
+		RejectResetWhileOff: true,
 	}
 }

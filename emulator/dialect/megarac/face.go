@@ -7,47 +7,47 @@ const (
 	manager = "/redfish/v1/Managers/{manager}"
 )
 
-var face = dialect.Face{
-	Moves: []dialect.Move{
+var face = dialect.Presentation{
+	URIMappings: []dialect.URIMapping{
 		{From: "/redfish/v1/UpdateService/MultipartUpload", To: "/redfish/v1/UpdateService/upload"}, // [V: mockup]
 		{From: system + "/Bios/Settings", To: system + "/Bios/SD"},                                  // [V: mockup; ansible #6434]
 		{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"},                             // [V: mockup]
 	},
-	Shapes: []dialect.Shape{
-		{Of: "ServiceRoot", Set: []dialect.Datum{{Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIServiceRoot.v1_0_0.AMIServiceRoot", "RtpVersion": "13.03"}}}}, // [V: mockup]
+	Transforms: []dialect.Transform{
+		{ResourceType: "ServiceRoot", Set: []dialect.PropertyRule{{Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIServiceRoot.v1_0_0.AMIServiceRoot", "RtpVersion": "13.03"}}}}, // [V: mockup]
 		{
-			Of: "ComputerSystem",
+			ResourceType: "ComputerSystem",
 			// [V: mockup, which has neither of these]
-			Drop: []string{"VirtualMedia", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues"},
-			Set: []dialect.Datum{{Path: "@Redfish.Settings", Value: map[string]any{ // [V: mockup]
+			Remove: []string{"VirtualMedia", "Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues"},
+			Set: []dialect.PropertyRule{{Path: "@Redfish.Settings", Value: map[string]any{ // [V: mockup]
 				"@odata.type": "#Settings.v1_2_2.Settings", "SettingsObject": map[string]any{"@odata.id": settings},
 			}}, {Path: "Oem/Ami", Value: map[string]any{"@odata.type": "#AMIBIOSInventoryCRC.v1_0_0.AMIBIOSInventoryCRC", "RtpVersion": "13.03"}}}, // [V: mockup]
 		},
-		{Of: "ComputerSystem", At: settings, Drop: []string{"@Redfish.Settings", "Oem"}}, // it is those
-		{Of: "Manager", Set: []dialect.Datum{
+		{ResourceType: "ComputerSystem", URI: settings, Remove: []string{"@Redfish.Settings", "Oem"}}, // it is those
+		{ResourceType: "Manager", Set: []dialect.PropertyRule{
 			{Path: "Oem/Ami/@odata.type", Value: "#AMIManager.v1_0_0.AMIManager"}, // [V: mockup]
 			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", Value: "Enabled"},         // [V: scripts]
 			{Path: "Oem/Ami/VirtualMedia/RMediaStatus", From: "=" + keptMedia},
 		}}, // [V: mockup]
-		{Of: "SessionService", Set: []dialect.Datum{{Path: "SessionTimeout", Value: 30}}}, // [V: mockup]
-		{Of: "UpdateService", Drop: []string{"HttpPushUri"}},                              // [V: mockup]
-		{Of: "Bios", Drop: []string{"@Redfish.Settings/SupportedApplyTimes"}},             // [V: mockup]
-		{Of: "VirtualMedia", Drop: []string{"VerifyCertificate", "Certificates"}},         // [K]
+		{ResourceType: "SessionService", Set: []dialect.PropertyRule{{Path: "SessionTimeout", Value: 30}}}, // [V: mockup]
+		{ResourceType: "UpdateService", Remove: []string{"HttpPushUri"}},                                   // [V: mockup]
+		{ResourceType: "Bios", Remove: []string{"@Redfish.Settings/SupportedApplyTimes"}},                  // [V: mockup]
+		{ResourceType: "VirtualMedia", Remove: []string{"VerifyCertificate", "Certificates"}},              // [K]
 	},
-	Rules: []dialect.Rule{
+	RejectRules: []dialect.RejectRule{
 		// Remote media have to be on [V: scripts; K for the message].
 		{
-			Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Kept: map[string][]string{keptMedia: {mediaOff}}, Status: 503,
-			Says: dialect.Saying{Registry: "Ami", Version: "1.0.0", Key: "RemoteMediaDisabled", Text: "Remote media support is disabled.", Resolution: "Enable it by the manager's action AMIVirtualMedia.EnableRMedia."},
+			ResourceType: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Stored: map[string][]string{keptMedia: {mediaOff}}, Status: 503,
+			Message: dialect.VendorMessage{Registry: "Ami", Version: "1.0.0", Key: "RemoteMediaDisabled", Text: "Remote media support is disabled.", Resolution: "Enable it by the manager's action AMIVirtualMedia.EnableRMedia."},
 		},
 		// How the image comes has to be said [V: scripts; reference; and sushy 4.3,
 		// which goes by this very message of Base 1.5].
 		{
-			Of: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Lacks: []string{"TransferProtocolType"},
-			Says: dialect.Saying{Registry: "Base", Version: "1.5.0", Key: "ActionParameterMissing", Text: "The action needs the parameter %1, which was not sent.", Resolution: "Send the parameter."},
+			ResourceType: "VirtualMedia", Method: "VirtualMedia.InsertMedia", Missing: []string{"TransferProtocolType"},
+			Message: dialect.VendorMessage{Registry: "Base", Version: "1.5.0", Key: "ActionParameterMissing", Text: "The action needs the parameter %1, which was not sent.", Resolution: "Send the parameter."},
 		},
 	},
-	Shut: []string{system + "/VirtualMedia/{slot}/Certificates"},
+	Hidden: []string{system + "/VirtualMedia/{slot}/Certificates"},
 }
 
 // types are those of AMI's objects in resources of the standard [V: mockup].

@@ -4,10 +4,10 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 
 // ipmi is what is of a MegaRAC in IPMI, over what others have.
 func ipmi(i dialect.IPMI) dialect.IPMI {
-	i.Manufacturer = 20974   // [V: IANA, American Megatrends]
-	i.Product = 0x0104       // [K]
-	i.Suites = []byte{17, 3} // [V: reference]
-	i.Insecure = nil
-	i.Sessions, i.HalfOpen = 36 /* [V: mockup, Managers/BMC] */, 16
+	i.Manufacturer = 20974         // [V: IANA, American Megatrends]
+	i.Product = 0x0104             // [K]
+	i.CipherSuites = []byte{17, 3} // [V: reference]
+	i.DisabledSuites = nil
+	i.MaxSessions, i.MaxPendingLogins = 36 /* [V: mockup, Managers/BMC] */, 16
 	return i
 }

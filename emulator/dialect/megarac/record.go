@@ -59,15 +59,15 @@ func record() dialect.Record {
 	}
 	r.Logs = dialect.Logs{System: "BIOS" /* [K] */, Manager: "SEL" /* [V: libredfish] */}
 	// Settings are shown as all will be [V: mockup, Bios/SD].
-	r.BIOS = dialect.BIOS{Times: []firmware.ApplyTime{firmware.OnReset}, Whole: true}
-	r.Media.Async = true // insertions are tasks [V: scripts]
+	r.BIOS = dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}, SettingsShowAll: true}
+	r.Media.AsyncInsert = true // insertions are tasks [V: scripts]
 	r.Protocol = dialect.Protocol{
 		// [V: mockup, Registries; Base there is 1.12.0, and 1.5 is what sushy 4.3 has
 		// met]
 		Registries: map[string]string{"Base": "1.5.0", "TaskEvent": "1.0.1", "Update": "1.0.1"},
 		// [V: mockup, ProtocolFeaturesSupported]
 		Queries: dialect.Queries{
-			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 5,
+			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 5,
 			Unknown: dialect.Ignored, // [K]
 		},
 		// A PATCH without If-Match is refused [V: gofish #171, of an SR655; libredfish,
@@ -75,16 +75,16 @@ func record() dialect.Record {
 		// #6434, of Bios/SD of a Gigabyte]. A DELETE is not [K]. Clients that write
 		// BIOS or SecureBoot without it, as sushy before 4.6 does, are refused here as
 		// there.
-		ETags: dialect.ETags{Required: []string{"*"}, Deletes: true},
-		Sayings: map[string]dialect.Saying{"PreconditionRequired": {
+		ETags: dialect.ETags{IfMatchRequired: []string{"*"}, DeleteWithoutIfMatch: true},
+		Messages: map[string]dialect.VendorMessage{"PreconditionRequired": {
 			Registry: "Ami", Version: "1.0.0", Key: "PreconditionHeaderMissing", // [V: gofish #171]
 			Text:       "The request has no If-Match header, which this resource needs.",
 			Resolution: "Read the resource, and send its ETag with the request.",
 		}},
-		OEM: types,
+		OEMTypes: types,
 	}
-	r.Face = face.Clone()
+	r.Presentation = face.Clone()
 	r.IPMI = ipmi(r.IPMI)
-	r.Own = own
+	r.OEM = own
 	return r
 }

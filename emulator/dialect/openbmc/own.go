@@ -3,10 +3,10 @@ package openbmc
 import "github.com/metalab-dev/metalab/emulator/dialect"
 
 // own is what only bmcweb has.
-func own() dialect.Own {
-	return dialect.Own{
+func own() dialect.OEM {
+	return dialect.OEM{
 		// [V] storage.hpp: the collection of storage is at the root as well, and
 		// Redfish 1.9 allows it there.
-		Also: []dialect.Move{{From: "/redfish/v1/Storage", To: systems + "/Storage"}},
+		URIAliases: []dialect.URIMapping{{From: "/redfish/v1/Storage", To: systems + "/Storage"}},
 	}
 }

@@ -30,21 +30,21 @@ var Record = dialect.Record{
 	ManagerModel:   "OpenBmc",    // [V] managers.hpp
 	ResetTypes:     resetTypes(), // [V] systems.hpp: On and ForceOff, and what the board's chassis can do
 	BootTargets:    bootTargets(),
-	Redundant:      dialect.Accept, // [K] D-Bus takes a transition that leads nowhere
-	MaxImage:       64 << 20,       // [V] meson.options: http-body-limit, 30 MiB as built; boards raise it
+	RedundantReset: dialect.AcceptRedundant, // [K] D-Bus takes a transition that leads nowhere
+	MaxImageBytes:  64 << 20,                // [V] meson.options: http-body-limit, 30 MiB as built; boards raise it
 	BMC:            controller(),
 	Protocol:       protocol(),
-	Face: dialect.Face{
-		Moves: moves(), Shut: shut(), Shapes: shapes(), Rules: rules(),
+	Presentation: dialect.Presentation{
+		URIMappings: moves(), Hidden: shut(), Transforms: shapes(), RejectRules: rules(),
 		// [V] redfish-core/src/error_messages.cpp: the first message is the error's
 		// code as well, which is what the standard's form has.
 	},
-	Own:   own(),
+	OEM:   own(),
 	Media: dialect.Media{}, // [V] virtual_media.hpp: InsertMedia answers once the image is mounted
-	Logs:  dialect.Logs{System: "EventLog", Manager: "Journal", Removable: true},
+	Logs:  dialect.Logs{System: "EventLog", Manager: "Journal", DeletableEntries: true},
 	IPMI:  ipmi(),
-	Breaks: []dialect.Break{
-		{Of: "Bios", Path: "Id", Why: "the address ends with Bios, the Id is BIOS: bmcweb, bios.hpp"},
+	Deviations: []dialect.Deviation{
+		{ResourceType: "Bios", Path: "Id", Evidence: "the address ends with Bios, the Id is BIOS: bmcweb, bios.hpp"},
 	},
 }
 
@@ -106,10 +106,10 @@ func ipmi() dialect.IPMI {
 		Manufacturer: 49871,  // [V] IANA: OpenBMC Project
 		Product:      0x0000, // [K] each board sets its own in dev_id.json
 		DeviceID:     0x00, Revision: 0,
-		FirstUser: 2,               // [K] user 1 is root there; here it is that of nobody
-		Suites:    []byte{17},      // [V] https://github.com/bmc-toolbox/bmclib/pull/324; phosphor-ipmi-net: cipher_list.json
-		NoBoot:    []byte{3},       // [V] phosphor-host-ipmid, chassishandler.cpp: no parameter 3; https://github.com/bmc-toolbox/bmclib/pull/324
-		Sessions:  15, HalfOpen: 5, // [V] phosphor-ipmi-net, sessions_manager.hpp: maxSessionCountPerChannel
-		Erase: 0,
+		FirstUser:          2,                       // [K] user 1 is root there; here it is that of nobody
+		CipherSuites:       []byte{17},              // [V] https://github.com/bmc-toolbox/bmclib/pull/324; phosphor-ipmi-net: cipher_list.json
+		MissingBootOptions: []byte{3},               // [V] phosphor-host-ipmid, chassishandler.cpp: no parameter 3; https://github.com/bmc-toolbox/bmclib/pull/324
+		MaxSessions:        15, MaxPendingLogins: 5, // [V] phosphor-ipmi-net, sessions_manager.hpp: maxSessionCountPerChannel
+		ClearSELDuration: 0,
 	}
 }

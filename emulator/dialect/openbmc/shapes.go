@@ -10,8 +10,8 @@ const (
 	slots    = managers + "/VirtualMedia"
 )
 
-func moves() []dialect.Move {
-	return []dialect.Move{
+func moves() []dialect.URIMapping {
+	return []dialect.URIMapping{
 		// [V] virtual_media.hpp: the manager has them, and the manager alone.
 		{From: systems + "/VirtualMedia", To: slots},
 		// [V] update_service.hpp.
@@ -65,13 +65,13 @@ func shut() []string {
 // service does not tell of.
 const registry = "BiosAttributeRegistryOpenBMC.v1_0_0"
 
-func shapes() []dialect.Shape {
-	return []dialect.Shape{
+func shapes() []dialect.Transform {
+	return []dialect.Transform{
 		// [V] service_root.hpp: neither vendor nor product is told.
-		{Of: "ServiceRoot", Drop: []string{"Vendor", "Product"}},
+		{ResourceType: "ServiceRoot", Remove: []string{"Vendor", "Product"}},
 		{
-			Of: "ComputerSystem",
-			Drop: []string{
+			ResourceType: "ComputerSystem",
+			Remove: []string{
 				// [V] systems.hpp: what there is of Boot is the override, the retries and
 				// StopBootOnFault.
 				"Boot/BootOrder", "Boot/BootOrder@Redfish.AllowableValues", "Boot/BootOptions", "Boot/BootNext", "Boot/BootOrderPropertySelection",
@@ -82,7 +82,7 @@ func shapes() []dialect.Shape {
 				"HostName", "HostingRoles", "PowerOnDelaySeconds", "PowerCycleDelaySeconds", "TrustedModules", "Links/TrustedComponents",
 				"Links/TrustedComponents@odata.count", "VirtualMedia",
 			},
-			Set: []dialect.Datum{
+			Set: []dialect.PropertyRule{
 				{Path: "Name", Value: "{system}"}, {Path: "Description", Value: "Computer System"},
 				// [V] systems.hpp: the console is that of SSH as well.
 				{Path: "SerialConsole/SSH", Value: map[string]any{"ServiceEnabled": true, "Port": 2200, "HotKeySequenceDisplay": "Press ~. to exit console"}},
@@ -90,36 +90,36 @@ func shapes() []dialect.Shape {
 			},
 		},
 		// [V] bios.hpp: a BIOS without attributes.
-		{Of: "Bios", Drop: []string{"Attributes", "AttributeRegistry", "@Redfish.Settings", "ResetBiosToDefaultsPending"}, Set: []dialect.Datum{
+		{ResourceType: "Bios", Remove: []string{"Attributes", "AttributeRegistry", "@Redfish.Settings", "ResetBiosToDefaultsPending"}, Set: []dialect.PropertyRule{
 			{Path: "Name", Value: "BIOS Configuration"}, {Path: "Description", Value: "BIOS Configuration Service"},
 			{Path: "Id", Value: "BIOS"}, // against DSP0266, "Id": the address ends with Bios
 		}},
-		{Of: "Manager", Set: []dialect.Datum{
+		{ResourceType: "Manager", Set: []dialect.PropertyRule{
 			{Path: "Name", Value: "OpenBmc Manager"}, {Path: "Description", Value: "Baseboard Management Controller"},
 			{Path: "GraphicalConsole", Value: map[string]any{"ServiceEnabled": true, "MaxConcurrentSessions": 4, "ConnectTypesSupported": []any{"KVMIP"}}},
-		}, Drop: []string{"Actions/#Manager.ResetToDefaults/@Redfish.ActionInfo"}}, // [V] managers.hpp: inline here, and only here
-		{Of: "Manager", Set: []dialect.Datum{{Path: "Actions/#Manager.ResetToDefaults/ResetType@Redfish.AllowableValues", Value: []any{"ResetAll"}}}},
+		}, Remove: []string{"Actions/#Manager.ResetToDefaults/@Redfish.ActionInfo"}}, // [V] managers.hpp: inline here, and only here
+		{ResourceType: "Manager", Set: []dialect.PropertyRule{{Path: "Actions/#Manager.ResetToDefaults/ResetType@Redfish.AllowableValues", Value: []any{"ResetAll"}}}},
 		{
-			Of: "VirtualMedia",
+			ResourceType: "VirtualMedia",
 			// [V] virtual_media.hpp: what it says of a slot is this and no more.
-			Drop: []string{
+			Remove: []string{
 				"Password", "UserName", "VerifyCertificate", "EjectPolicy", "Status", "TransferMethod@Redfish.AllowableValues",
 				"TransferProtocolType@Redfish.AllowableValues", "Actions/#VirtualMedia.InsertMedia/TransferMethod@Redfish.AllowableValues",
 				"Actions/#VirtualMedia.InsertMedia/TransferProtocolType@Redfish.AllowableValues",
 			},
-			Set: []dialect.Datum{
+			Set: []dialect.PropertyRule{
 				{Path: "TransferMethod", Value: "Stream"},
 				{Path: "WriteProtected", From: "WriteProtected", Map: map[string]any{"false": false}, Value: true},
 				{Path: "Oem/OpenBMC", Value: map[string]any{"@odata.type": "#OpenBMCVirtualMedia.v1_0_0.VirtualMedia"}},
 			},
 		},
-		{Of: "VirtualMedia", At: systems + "/VirtualMedia/Slot_0", Set: []dialect.Datum{
+		{ResourceType: "VirtualMedia", URI: systems + "/VirtualMedia/Slot_0", Set: []dialect.PropertyRule{
 			{Path: "TransferProtocolType", Value: "OEM"}, {Path: "Oem/OpenBMC/WebSocketEndpoint", Value: "/nbd/0"},
 		}},
 		// [V] task.hpp: the oldest of a hundred makes room; no time is told.
-		{Of: "TaskService", Drop: []string{"TaskAutoDeleteTimeoutMinutes", "TaskMonitorAutoExpirySeconds", "Actions/#TaskService.DeleteAllCompletedTasks"}},
-		{Of: "Storage", Drop: []string{"@Redfish.OperationApplyTimeSupport", "HotspareActivationPolicy"}},
-		{Of: "UpdateService", Drop: []string{
+		{ResourceType: "TaskService", Remove: []string{"TaskAutoDeleteTimeoutMinutes", "TaskMonitorAutoExpirySeconds", "Actions/#TaskService.DeleteAllCompletedTasks"}},
+		{ResourceType: "Storage", Remove: []string{"@Redfish.OperationApplyTimeSupport", "HotspareActivationPolicy"}},
+		{ResourceType: "UpdateService", Remove: []string{
 			"HttpPushUriOptionsBusy", "HttpPushUriTargetsBusy", "HttpPushUriTargets", "HttpPushUriOptions/ForceUpdate", "VerifyRemoteServerCertificate",
 			"Actions/#UpdateService.StartUpdate", "SupportedUpdateImageFormats",
 		}},

@@ -7,11 +7,11 @@ import (
 )
 
 // say words a refusal as Base does, or, with a registry, as a vendor.
-func say(registry, version, key, text string) dialect.Saying {
-	return dialect.Saying{Registry: registry, Version: version, Key: key, Text: text, Resolution: "Change the request, or try again later."}
+func say(registry, version, key, text string) dialect.VendorMessage {
+	return dialect.VendorMessage{Registry: registry, Version: version, Key: key, Text: text, Resolution: "Change the request, or try again later."}
 }
 
-func base(key, text string) dialect.Saying { return say("Base", "1.8.1", key, text) }
+func base(key, text string) dialect.VendorMessage { return say("Base", "1.8.1", key, text) }
 
 const (
 	slots    = "/redfish/v1/Systems/{system}/VirtualMedia/{slot}"
@@ -24,16 +24,20 @@ const (
 	settings = "/redfish/v1/Systems/{system}/Bios/Settings"
 )
 
-func rules(all ...dialect.Rule) func(*dialect.Record, values) {
-	return func(r *dialect.Record, _ values) { r.Face.Rules = append(slices.Clone(all), r.Face.Rules...) }
+func rules(all ...dialect.RejectRule) func(*dialect.Record, values) {
+	return func(r *dialect.Record, _ values) {
+		r.Presentation.RejectRules = append(slices.Clone(all), r.Presentation.RejectRules...)
+	}
 }
 
-func first(r *dialect.Record, u dialect.Rule) {
-	r.Face.Rules = append([]dialect.Rule{u}, r.Face.Rules...)
+func first(r *dialect.Record, u dialect.RejectRule) {
+	r.Presentation.RejectRules = append([]dialect.RejectRule{u}, r.Presentation.RejectRules...)
 }
 
-func shapes(all ...dialect.Shape) func(*dialect.Record, values) {
-	return func(r *dialect.Record, _ values) { r.Face.Shapes = append(r.Face.Shapes, all...) }
+func shapes(all ...dialect.Transform) func(*dialect.Record, values) {
+	return func(r *dialect.Record, _ values) {
+		r.Presentation.Transforms = append(r.Presentation.Transforms, all...)
+	}
 }
 
 func etags(change func(*dialect.ETags)) func(*dialect.Record, values) {
@@ -50,24 +54,24 @@ var requests = []Quirk{
 		Seen: "iDRAC", Source: []string{"https://storyboard.openstack.org/#!/story/2008504"},
 		Params: []Param{{"for", "10s", Span, "how long the drive is stale"}},
 		change: func(r *dialect.Record, p values) {
-			first(r, dialect.Rule{Of: "VirtualMedia", Method: insert, While: dialect.AfterEject, For: p.span("for"), Status: 500,
-				Says: say("IDRAC", "2.8.0", "VRM0012", "The virtual media is attached already, or still in use.")})
+			first(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, While: dialect.AfterEject, For: p.span("for"), Status: 500,
+				Message: say("IDRAC", "2.8.0", "VRM0012", "The virtual media is attached already, or still in use.")})
 		},
 	},
 	{
 		ID: "vmedia-strict-payload", Does: "inserting is refused with 400 when Inserted or WriteProtected are sent",
 		Seen: "Supermicro X11, X12", Source: []string{"sushy release note fix-insert-media-payload"},
-		change: rules(dialect.Rule{Of: "VirtualMedia", Method: insert, Sent: []string{"Inserted", "WriteProtected"},
-			Says: base("ActionParameterUnknown", "The action was given the parameter %1, which it does not know.")}),
+		change: rules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, SendsAny: []string{"Inserted", "WriteProtected"},
+			Message: base("ActionParameterUnknown", "The action was given the parameter %1, which it does not know.")}),
 	},
 	{
 		ID: "vmedia-patch-only", Does: "there is no InsertMedia: who wants an image inserted sets Image and Inserted by PATCH, both of them",
 		Seen: "Lenovo SD530, XCC", Source: []string{"sushy release note fix-virtual-media-fallback", "https://github.com/lenovo/python-redfish-lenovo/issues/21"},
 		change: func(r *dialect.Record, _ values) {
-			r.Media.Patched = true
+			r.Media.InsertByPatch = true
 			// An image, and not null, which ejects.
-			first(r, dialect.Rule{Of: "VirtualMedia", Method: "PATCH", Begins: map[string][]string{"Image": {""}}, Lacks: []string{"Inserted"},
-				Says: base("PropertyMissing", "The property %1 is required and was not sent.")})
+			first(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", HasPrefix: map[string][]string{"Image": {""}}, Missing: []string{"Inserted"},
+				Message: base("PropertyMissing", "The property %1 is required and was not sent.")})
 		},
 	},
 	{
@@ -80,15 +84,15 @@ var requests = []Quirk{
 			if p["account"] == "yes" {
 				lacks = append(lacks, "UserName", "Password")
 			}
-			first(r, dialect.Rule{Of: "VirtualMedia", Method: insert, Lacks: lacks, Bare: p["error"] == "text",
-				Says: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")})
+			first(r, dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, Missing: lacks, PlainText: p["error"] == "text",
+				Message: base("ActionParameterMissing", "The action needs the parameter %1, which was not sent.")})
 		},
 	},
 	{
 		ID: "vmedia-eject-needs-body", Does: "ejecting without a body is refused with 400; {} is enough",
 		Seen: "HPE iLO", Source: []string{"sushy release note fix-eject-media-empty-dict"},
-		change: rules(dialect.Rule{Of: "VirtualMedia", Method: eject, Empty: true,
-			Says: base("MalformedJSON", "The body of the request is no JSON.")}),
+		change: rules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: eject, EmptyBody: true,
+			Message: base("MalformedJSON", "The body of the request is no JSON.")}),
 	},
 	{
 		ID: "vmedia-no-http", Does: "images by http:// are refused with 400; https:// works, unless but=nfs",
@@ -100,47 +104,47 @@ var requests = []Quirk{
 			if p["but"] == "nfs" {
 				begins = append(begins, "https://")
 			}
-			first(r, dialect.Rule{Of: "VirtualMedia", Begins: map[string][]string{"Image": begins},
-				Says: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")})
+			first(r, dialect.RejectRule{ResourceType: "VirtualMedia", HasPrefix: map[string][]string{"Image": begins},
+				Message: base("ActionParameterNotSupported", "The parameter %1 cannot have the value %2 here.")})
 		},
 	},
 	{
 		ID: "vmedia-detached", Does: "inserting is refused with VRM0021 until the BMC is reset",
 		Seen: "iDRAC", Source: []string{"https://github.com/microsoft/lisa/pull/4168"},
-		change: rules(dialect.Rule{Of: "VirtualMedia", Method: insert, While: dialect.NeverReset, Status: 500,
-			Says: say("IDRAC", "2.8.0", "VRM0021", "The virtual media is detached, or its session is stale.")}),
+		change: rules(dialect.RejectRule{ResourceType: "VirtualMedia", Method: insert, While: dialect.NeverReset, Status: 500,
+			Message: say("IDRAC", "2.8.0", "VRM0021", "The virtual media is detached, or its session is stale.")}),
 	},
 	{
 		ID: "boot-enabled-required", Does: "a boot override is refused with 400 unless BootSourceOverrideEnabled is sent with it",
 		Seen: "Supermicro", Source: []string{"https://storyboard.openstack.org/#!/story/2008547"},
-		change: rules(dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Sent: []string{target, mode}, Lacks: []string{enabled},
-			Says: base("PropertyMissing", "The property %1 is required and was not sent.")}),
+		change: rules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{target, mode}, Missing: []string{enabled},
+			Message: base("PropertyMissing", "The property %1 is required and was not sent.")}),
 	},
 	{
 		ID: "boot-redundant-rejected", Does: "a boot override is refused with 400 when one of target, enabled and mode is sent that is so already",
 		Seen: "several", Source: []string{"https://storyboard.openstack.org/#!/story/2007355", "https://storyboard.openstack.org/#!/story/2008252", "https://storyboard.openstack.org/#!/story/2008712"},
-		change: rules(dialect.Rule{Of: "ComputerSystem", At: "/redfish/v1/Systems/{system}", Method: "PATCH", Same: []string{target, enabled, mode},
-			Says: base("PropertyValueConflict", "The property %1 is %2 already.")}),
+		change: rules(dialect.RejectRule{ResourceType: "ComputerSystem", URI: "/redfish/v1/Systems/{system}", Method: "PATCH", SendsUnchanged: []string{target, enabled, mode},
+			Message: base("PropertyValueConflict", "The property %1 is %2 already.")}),
 	},
 	{
 		ID: "boot-full-request", Does: "a boot override is refused with 400 unless target, enabled and mode are sent together",
 		Seen: "AMI, ASRock Rack", Source: []string{"ironic, drivers/modules/redfish/management.py"},
-		change: rules(dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Together: []string{target, enabled, mode},
-			Says: base("PropertyMissing", "The property %1 is required and was not sent.")}),
+		change: rules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsIncomplete: []string{target, enabled, mode},
+			Message: base("PropertyMissing", "The property %1 is required and was not sent.")}),
 	},
 	{
 		ID: "boot-minimal-request", Does: "a boot override is refused with 400 when more than two of its properties are sent",
 		Seen: "HPE DL160", Source: []string{"https://github.com/bmc-toolbox/bmclib/pull/318"},
-		change: rules(dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Sent: []string{"Boot"}, Most: 2,
-			Says: base("PropertyValueConflict", "The property %1 was written with too many others.")}),
+		change: rules(dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", SendsAny: []string{"Boot"}, MaxProperties: 2,
+			Message: base("PropertyValueConflict", "The property %1 was written with too many others.")}),
 	},
 	{
 		ID: "boot-no-continuous", Does: "an override that stays is refused with PropertyValueNotInList",
 		Seen: "Lenovo XCC", Source: []string{"bmclib, providers/lenovo/boot.go"},
 		change: func(r *dialect.Record, _ values) {
-			first(r, dialect.Rule{Of: "ComputerSystem", Method: "PATCH", Is: map[string][]string{enabled: {"Continuous"}},
-				Says: base("PropertyValueNotInList", "The value %2 of the property %1 is not in the list of those that are taken.")})
-			r.Face.Shapes = append(r.Face.Shapes, dialect.Shape{Of: "ComputerSystem", Set: []dialect.Datum{
+			first(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", OneOf: map[string][]string{enabled: {"Continuous"}},
+				Message: base("PropertyValueNotInList", "The value %2 of the property %1 is not in the list of those that are taken.")})
+			r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "ComputerSystem", Set: []dialect.PropertyRule{
 				{Path: "Boot/BootSourceOverrideEnabled@Redfish.AllowableValues", Value: []any{"Once", "Disabled"}}}})
 		},
 	},
@@ -148,18 +152,18 @@ var requests = []Quirk{
 		ID: "post-rejects-changes", Does: "changes of the system are refused with 400 while it is in POST",
 		Seen: "HPE iLO", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/997", "https://bugs.launchpad.net/ironic/+bug/2136275"},
 		change: rules(
-			dialect.Rule{Of: "ComputerSystem", Method: "PATCH", While: dialect.InPOST,
-				Says: say("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")},
-			dialect.Rule{Of: "Bios", At: settings, Method: "PATCH", While: dialect.InPOST,
-				Says: say("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")}),
+			dialect.RejectRule{ResourceType: "ComputerSystem", Method: "PATCH", While: dialect.InPOST,
+				Message: say("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")},
+			dialect.RejectRule{ResourceType: "Bios", URI: settings, Method: "PATCH", While: dialect.InPOST,
+				Message: say("iLO", "2.37.0", "UnableToModifyDuringSystemPOST", "The system cannot be changed while it is in POST.")}),
 	},
 	{
 		ID: "power-settle-409", Does: "powering on is refused with 409 for a while after power off",
 		Seen: "iDRAC 10", Source: []string{"https://bugs.launchpad.net/ironic/+bug/2162995"},
 		Params: []Param{{"for", "10s", Span, "how long power has to settle"}},
 		change: func(r *dialect.Record, p values) {
-			first(r, dialect.Rule{Of: "ComputerSystem", Method: reset, Is: map[string][]string{"ResetType": {"On", "ForceOn"}}, While: dialect.AfterOff,
-				For: p.span("for"), Status: 409, Says: base("ActionParameterValueConflict", "The value %2 of the parameter %1 does not go with the state of the server.")})
+			first(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: reset, OneOf: map[string][]string{"ResetType": {"On", "ForceOn"}}, While: dialect.AfterOff,
+				For: p.span("for"), Status: 409, Message: base("ActionParameterValueConflict", "The value %2 of the parameter %1 does not go with the state of the server.")})
 		},
 	},
 	{
@@ -167,9 +171,9 @@ var requests = []Quirk{
 		Seen: "HPE iLO", Source: []string{"sushy release note retry-ilo-not-ready-error"},
 		Params: []Param{{"for", "10s", Span, "how long the BMC is not ready"}},
 		change: func(r *dialect.Record, p values) {
-			for _, w := range []dialect.While{dialect.AfterOff, dialect.AfterOn} {
-				first(r, dialect.Rule{Of: "ComputerSystem", Method: reset, While: w, For: p.span("for"),
-					Says: say("iLO", "2.14.0", "InvalidOperationForSystemState", "The operation was not successful due to the current power state.")})
+			for _, w := range []dialect.Condition{dialect.AfterOff, dialect.AfterOn} {
+				first(r, dialect.RejectRule{ResourceType: "ComputerSystem", Method: reset, While: w, For: p.span("for"),
+					Message: say("iLO", "2.14.0", "InvalidOperationForSystemState", "The operation was not successful due to the current power state.")})
 			}
 		},
 	},
@@ -181,28 +185,28 @@ var requests = []Quirk{
 		},
 		check: oneOf(map[string][]string{"how": {"503", "400"}, "members": {"shown", "empty"}}),
 		change: func(r *dialect.Record, p values) {
-			u := dialect.Rule{While: dialect.AfterStart, For: p.span("for"), Status: 503,
-				Says: say("IDRAC", "2.8.0", "SYS518", "The BMC is not ready: its data sources are not available yet.")}
+			u := dialect.RejectRule{While: dialect.AfterStart, For: p.span("for"), Status: 503,
+				Message: say("IDRAC", "2.8.0", "SYS518", "The BMC is not ready: its data sources are not available yet.")}
 			if p["how"] == "400" {
-				u.Status, u.Says = 400, say("IDRAC", "1.6.0", "SWC0700", "The BMC is not ready: try again in a while.")
+				u.Status, u.Message = 400, say("IDRAC", "1.6.0", "SWC0700", "The BMC is not ready: try again in a while.")
 			}
 			first(r, u)
 			if p["members"] == "empty" {
-				r.Protocol.Bereft = p.span("for")
+				r.Protocol.EmptyCollectionsAfterBoot = p.span("for")
 			}
 		},
 	},
 	{
 		ID: "jobs-blocked", Does: "BIOS settings are refused with 400 while others wait for a restart",
 		Seen: "iDRAC", Source: []string{"https://github.com/quadsproject/badfish/issues/30", "https://github.com/dsx-ai-factory/libredfish/pull/105"},
-		change: rules(dialect.Rule{Of: "Bios", At: settings, Method: "PATCH", While: dialect.SettingsDue,
-			Says: say("IDRAC", "2.8.0", "SYS011", "A configuration that was committed waits to be applied.")}),
+		change: rules(dialect.RejectRule{ResourceType: "Bios", URI: settings, Method: "PATCH", While: dialect.SettingsDue,
+			Message: say("IDRAC", "2.8.0", "SYS011", "A configuration that was committed waits to be applied.")}),
 	},
 	{
 		ID: "no-sessions", Does: "POST to the sessions is answered 405: only Basic authentication works",
 		Seen: "iDRAC 8", Source: []string{"https://github.com/quadsproject/badfish/issues/447"},
-		change: rules(dialect.Rule{Of: "SessionCollection", Method: "POST", Status: 405,
-			Says: say("IDRAC", "1.6.0", "SYS402", "The method of the request is not allowed here.")}),
+		change: rules(dialect.RejectRule{ResourceType: "SessionCollection", Method: "POST", Status: 405,
+			Message: say("IDRAC", "1.6.0", "SYS402", "The method of the request is not allowed here.")}),
 	},
 	{
 		ID: "session-limit", Does: "few sessions can be open at a time; the next login is answered 503",
@@ -213,55 +217,55 @@ var requests = []Quirk{
 	{
 		ID: "etag-required", Does: "a change without If-Match is answered 428",
 		Seen: "AMI, Huawei", Source: []string{"https://github.com/stmcginnis/gofish/issues/171", "https://github.com/stmcginnis/gofish/issues/174"},
-		change: etags(func(e *dialect.ETags) { e.Required = []string{"*"} }),
+		change: etags(func(e *dialect.ETags) { e.IfMatchRequired = []string{"*"} }),
 	},
 	{
 		ID: "etag-weak-vs-strong", Does: "ETags are sent weak, and compared without what makes them so",
 		Seen: "iDRAC", Source: []string{"sushy release note releasenote-d7138d1e1d414632"},
-		change: etags(func(e *dialect.ETags) { e.Written = dialect.Weak; e.Compared = dialect.Unquoted }),
+		change: etags(func(e *dialect.ETags) { e.Format = dialect.Weak; e.Comparison = dialect.Unquoted }),
 	},
 	{
 		ID: "etag-mismatch-own", Does: "a change with the ETag that the BMC itself has sent is answered 412",
 		Seen: "Lenovo", Source: []string{"https://github.com/ansible-collections/community.general/issues/11270"},
-		change: etags(func(e *dialect.ETags) { e.Compared = dialect.Never }),
+		change: etags(func(e *dialect.ETags) { e.Comparison = dialect.Never }),
 	},
 	{
 		ID: "etag-double-quoted", Does: "ETags are sent in two pairs of quotes, and compared so",
 		Seen: "several", Source: []string{"https://github.com/ansible-collections/community.general/issues/3268"},
-		change: etags(func(e *dialect.ETags) { e.Written = dialect.Twice }),
+		change: etags(func(e *dialect.ETags) { e.Format = dialect.DoubleQuoted }),
 	},
 	{
 		ID: "etag-empty", Does: "ETags are sent with nothing in them; a change that sends such a one back is answered 412",
 		Seen: "several", Source: []string{"https://github.com/stmcginnis/gofish/issues/174"},
-		change: etags(func(e *dialect.ETags) { e.Written = dialect.Empty }),
+		change: etags(func(e *dialect.ETags) { e.Format = dialect.Empty }),
 	},
 	{
 		ID: "etag-gzip-suffix", Does: "the ETag of what is sent packed ends in -gzip; a change with that one is answered 412",
 		Seen: "iDRAC", Source: []string{"sushy release note releasenote-d7138d1e1d414632"},
-		change: func(r *dialect.Record, _ values) { r.Protocol.Gzip, r.Protocol.ETags.Suffixed = true, true },
+		change: func(r *dialect.Record, _ values) { r.Protocol.Gzip, r.Protocol.ETags.GzipSuffix = true, true },
 	},
 	{
 		ID: "etag-on-action-412", Does: "an action with If-Match is answered 412",
 		Seen: "iDRAC", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/1015"},
-		change: etags(func(e *dialect.ETags) { e.NoActions = true }),
+		change: etags(func(e *dialect.ETags) { e.RejectIfMatchOnActions = true }),
 	},
 	{
 		ID: "conn-abrupt-close", Does: "each connection ends after one answer",
 		Seen: "several", Source: []string{"sushy release note disable-conn-pooling"},
-		change: func(r *dialect.Record, _ values) { r.Protocol.Close = true },
+		change: func(r *dialect.Record, _ values) { r.Protocol.CloseAfterResponse = true },
 	},
 	{
 		ID: "http-only", Does: "the service speaks HTTP at its port, without TLS",
 		Seen: "sushy-tools, BMCs whose TLS was put off", Source: []string{"https://docs.openstack.org/sushy-tools/latest/user/dynamic-emulator.html"},
-		change: func(r *dialect.Record, _ values) { r.Protocol.Plain = true },
+		change: func(r *dialect.Record, _ values) { r.Protocol.PlainHTTP = true },
 	},
 	{
 		ID: "license-denied", Does: "inserting virtual media, and changes of secure boot and BIOS, are refused with 403",
 		Seen: "Supermicro", Source: []string{"ironic, drivers/modules/redfish/management.py"},
 		change: func(r *dialect.Record, _ values) {
 			for _, of := range []string{"VirtualMedia", "SecureBoot", "Bios"} {
-				first(r, dialect.Rule{Of: of, Status: 403,
-					Says: say("SMC", "1.0.0", "OemLicenseNotPassed", "The request needs a licence that is not installed.")})
+				first(r, dialect.RejectRule{ResourceType: of, Status: 403,
+					Message: say("SMC", "1.0.0", "OemLicenseNotPassed", "The request needs a licence that is not installed.")})
 			}
 		},
 	},
@@ -271,38 +275,38 @@ var requests = []Quirk{
 		Params: []Param{{"as", "object", Text, "object or text"}},
 		check:  oneOf(map[string][]string{"as": {"object", "text"}}),
 		change: func(r *dialect.Record, p values) {
-			r.Face.Errors.One, r.Face.Errors.Word = p["as"] == "object", p["as"] == "text"
+			r.Presentation.Errors.SingleObject, r.Presentation.Errors.SingleText = p["as"] == "object", p["as"] == "text"
 		},
 	},
 	{
 		ID: "missing-links", Does: "the system has no ManagedBy and no EthernetInterfaces, which have no MAC address, and the manager no PowerState",
 		Seen: "Huawei 1288H, Cisco, iLO 6 1.70", Source: []string{"https://github.com/ironcore-dev/metal-operator/issues/594"},
 		change: shapes(
-			dialect.Shape{Of: "ComputerSystem", Drop: []string{"Links/ManagedBy", "EthernetInterfaces"}},
-			dialect.Shape{Of: "Manager", Drop: []string{"PowerState"}},
-			dialect.Shape{Of: "EthernetInterface", At: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", Set: []dialect.Datum{{Path: "MACAddress", Value: ""}}}),
+			dialect.Transform{ResourceType: "ComputerSystem", Remove: []string{"Links/ManagedBy", "EthernetInterfaces"}},
+			dialect.Transform{ResourceType: "Manager", Remove: []string{"PowerState"}},
+			dialect.Transform{ResourceType: "EthernetInterface", URI: "/redfish/v1/Systems/{system}/EthernetInterfaces/{nic}", Set: []dialect.PropertyRule{{Path: "MACAddress", Value: ""}}}),
 	},
 	{
 		ID: "members-null", Does: "Members of empty collections are null",
 		Seen: "NVIDIA", Source: []string{"https://issues.redhat.com/browse/OCPBUGS-70226"},
-		change: shapes(dialect.Shape{Of: "*Collection", Set: []dialect.Datum{{Path: "Members", From: "Members@odata.count", Map: map[string]any{"0": nil}, Else: dialect.AsItIs}}}),
+		change: shapes(dialect.Transform{ResourceType: "*Collection", Set: []dialect.PropertyRule{{Path: "Members", From: "Members@odata.count", Map: map[string]any{"0": nil}, Otherwise: dialect.LeaveUnchanged}}}),
 	},
 	{
 		ID: "volume-delete-applytime", Does: "deleting a volume with @Redfish.OperationApplyTime is refused with 400",
 		Seen: "iDRAC from 6.00.02 on", Source: []string{"sushy release note fix-volume-delete"},
-		change: rules(dialect.Rule{Of: "Volume", Method: "DELETE", Sent: []string{"@Redfish.OperationApplyTime"},
-			Says: base("PropertyUnknown", "The property %1 is not known.")}),
+		change: rules(dialect.RejectRule{ResourceType: "Volume", Method: "DELETE", SendsAny: []string{"@Redfish.OperationApplyTime"},
+			Message: base("PropertyUnknown", "The property %1 is not known.")}),
 	},
 	{
 		ID: "accounts-are-slots", Does: "accounts cannot be created with POST",
 		Seen: "iDRAC", Source: []string{"nv-redfish, bmc_quirks.rs"},
-		change: rules(dialect.Rule{Of: "ManagerAccountCollection", Method: "POST", Status: 405,
-			Says: base("OperationNotAllowed", "The method of the request is not allowed here.")}),
+		change: rules(dialect.RejectRule{ResourceType: "ManagerAccountCollection", Method: "POST", Status: 405,
+			Message: base("OperationNotAllowed", "The method of the request is not allowed here.")}),
 	},
 	{
 		ID: "ipmi-cipher17-only", Does: "IPMI takes cipher suite 17 and no other",
 		Seen: "OpenBMC", Source: []string{"https://github.com/bmc-toolbox/bmclib/pull/324"},
-		change: func(r *dialect.Record, _ values) { r.IPMI.Suites = []byte{17} },
+		change: func(r *dialect.Record, _ values) { r.IPMI.CipherSuites = []byte{17} },
 	},
 	{
 		ID: "ipmi-disabled-by-default", Does: "IPMI over LAN is off until it is switched on by Redfish",

@@ -28,59 +28,59 @@ var freeIPMI = []Quirk{
 	{
 		ID: "ipmi-supermicro20", Does: "the code by which the BMC proves that it knows a password is a byte too long",
 		Seen: "Supermicro H8QME with SIMSO", Source: workaround("supermicro20"),
-		change: faulty(func(f *dialect.IPMIFaults) { f.LongCode = true }),
+		change: faulty(func(f *dialect.IPMIFaults) { f.LongAuthCode = true }),
 	},
 	{
 		ID: "ipmi-intel20", Does: "logins are proved with the name filled up to 16 bytes, and the answer to them by another algorithm",
 		Seen: "Intel SE7520AF2 with the Professional Edition of its management module", Source: workaround("intel20"),
-		change: faulty(func(f *dialect.IPMIFaults) { f.Padded = true }),
+		change: faulty(func(f *dialect.IPMIFaults) { f.PaddedKeys = true }),
 	},
 	{
 		ID: "ipmi-sun20", Does: "logins are proved with a code that is a byte too long, and with the privilege that was asked for when the session was opened",
 		Seen: "Sun Fire 4100, 4200 and 4500 with ILOM", Source: workaround("sun20"),
-		change: faulty(func(f *dialect.IPMIFaults) { f.LongCode, f.OpenSessPriv = true, true }),
+		change: faulty(func(f *dialect.IPMIFaults) { f.LongAuthCode, f.OpenSessPriv = true, true }),
 	},
 	{
 		ID: "ipmi-idzero", Does: "IPMI 1.5 is taken, and its packets come with the session ID 0",
 		Seen: "Tyan S2882 with M3289", Source: workaround("idzero"),
-		change: v15(func(f *dialect.IPMIFaults) { f.NoID = true }),
+		change: v15(func(f *dialect.IPMIFaults) { f.ZeroSessionID = true }),
 	},
 	{
 		ID: "ipmi-endianseq", Does: "IPMI 1.5 is taken, and the sequence numbers of its packets have their highest byte first",
 		Seen: "Sun ILOM 1.0 and 2.0", Source: workaround("endianseq"),
-		change: v15(func(f *dialect.IPMIFaults) { f.Swapped = true }),
+		change: v15(func(f *dialect.IPMIFaults) { f.BigEndianSequence = true }),
 	},
 	{
 		ID: "ipmi-slowcommit", Does: "of writes of configuration that come at once only the first ones are kept, and all are answered as if they were",
 		Seen: "Supermicro H8QME with SIMSO, Quanta S99Q", Source: workaround("slowcommit"),
 		Params: []Param{{"n", "2", Count, "writes that are kept"}, {"within", "500ms", Span, "of one another"}},
 		change: func(r *dialect.Record, p values) {
-			r.IPMI.Faults.Commits, r.IPMI.Faults.Settling = p.count("n"), p.span("within")
+			r.IPMI.Faults.KeptWrites, r.IPMI.Faults.WriteWindow = p.count("n"), p.span("within")
 		},
 	},
 	{
 		ID: "ipmi-discretereading", Does: "records of sensors that read a number say that they have states, and no thresholds",
 		Seen: "HP ProLiant DL380 G7 and ML310 G5", Source: workaround("discretereading"),
-		change: faulty(func(f *dialect.IPMIFaults) { f.Discrete = true }),
+		change: faulty(func(f *dialect.IPMIFaults) { f.DiscreteReadings = true }),
 	},
 	{
 		ID: "ipmi-noauthcodecheck", Does: "IPMI 1.5 is taken, and the codes of its packets are wrong",
 		Seen: "Xyratex HB-F8-SRAY, Intel Windmill, Quanta Winterfell, Wiwynn Windmill", Source: workaround("noauthcodecheck"),
-		change: v15(func(f *dialect.IPMIFaults) { f.BadCode = true }),
+		change: v15(func(f *dialect.IPMIFaults) { f.BadAuthCode = true }),
 	},
 	{
 		ID: "ipmi-nochecksumcheck", Does: "the checksums of what is answered in a session are wrong",
 		Seen: "Supermicro X9SCM-iiF, X9DRi-F and X9DRFR", Source: workaround("nochecksumcheck"),
-		change: faulty(func(f *dialect.IPMIFaults) { f.BadSum = true }),
+		change: faulty(func(f *dialect.IPMIFaults) { f.BadChecksum = true }),
 	},
 	{
 		ID: "ipmi-assumebmcowner", Does: "records of the BMC's sensors say that they are of another controller, which there is not",
 		Seen: "Fujitsu RX300 and RX300S2", Source: workaround("assumebmcowner"),
-		change: faulty(func(f *dialect.IPMIFaults) { f.Foreign = true }),
+		change: faulty(func(f *dialect.IPMIFaults) { f.ForeignOwner = true }),
 	},
 	{
 		ID: "ipmi-ignorescanningdisabled", Does: "sensors that read a number say that they are not scanned",
 		Seen: "Dell PowerEdge 2900, 2950, R410 and R610, HP Integrity rx3600", Source: workaround("ignorescanningdisabled"),
-		change: faulty(func(f *dialect.IPMIFaults) { f.Unread = true }),
+		change: faulty(func(f *dialect.IPMIFaults) { f.ScanningDisabled = true }),
 	},
 }

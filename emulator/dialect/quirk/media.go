@@ -8,14 +8,14 @@ import (
 )
 
 // insertInputs are what a client may say of an image.
-var insertInputs = []dialect.Input{
-	{Name: "Image"}, {Name: "Inserted", Type: dialect.FlagInput}, {Name: "WriteProtected", Type: dialect.FlagInput},
+var insertInputs = []dialect.Parameter{
+	{Name: "Image"}, {Name: "Inserted", Type: dialect.BooleanParameter}, {Name: "WriteProtected", Type: dialect.BooleanParameter},
 	{Name: "TransferMethod"}, {Name: "TransferProtocolType"}, {Name: "UserName"}, {Name: "Password", Secret: true},
 }
 
 // patchOfSlot is refused where nothing but a vendor's own way inserts images.
-var patchOfSlot = dialect.Rule{Of: "VirtualMedia", Method: "PATCH", Status: 405,
-	Says: base("OperationNotAllowed", "The method of the request is not allowed here.")}
+var patchOfSlot = dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", Status: 405,
+	Message: base("OperationNotAllowed", "The method of the request is not allowed here.")}
 
 // media are those of virtual media that are elsewhere, or nowhere.
 var media = []Quirk{
@@ -24,25 +24,25 @@ var media = []Quirk{
 		Seen: "iDRAC 9 from 6.00.00 on", Source: []string{"https://github.com/dell/iDRAC-Redfish-Scripting/issues/265"},
 		Params: []Param{{"slots", "CD,RemovableDisk", Text, "what the slots were called, with commas"}},
 		change: func(r *dialect.Record, p values) {
-			var left []dialect.Move
-			for _, m := range r.Face.Moves {
+			var left []dialect.URIMapping
+			for _, m := range r.Presentation.URIMappings {
 				if !strings.Contains(m.From, "/VirtualMedia") {
 					left = append(left, m)
 				}
 			}
-			r.Face.Moves = left
+			r.Presentation.URIMappings = left
 			gone := say("IDRAC", "2.8.0", "RAC0904", "The remote file location is not accessible here.")
-			own := r.Own.Actions
+			own := r.OEM.Actions
 			for slot := range strings.SplitSeq(p["slots"], ",") {
 				for _, verb := range []string{"Insert", "Eject"} {
 					own = append(own[:len(own):len(own)], dialect.Action{
-						On: "/redfish/v1/Managers/{manager}", Name: "VirtualMedia." + verb + "Media", Hidden: true, Inputs: insertInputs,
-						At:   "/VirtualMedia/" + slot + "/Actions/VirtualMedia." + verb + "Media",
-						Does: []dialect.Effect{{Refuse: &gone, Status: 404}},
+						ResourceURI: "/redfish/v1/Managers/{manager}", Name: "VirtualMedia." + verb + "Media", Hidden: true, Parameters: insertInputs,
+						Target:  "/VirtualMedia/" + slot + "/Actions/VirtualMedia." + verb + "Media",
+						Effects: []dialect.Effect{{Reject: &gone, Status: 404}},
 					})
 				}
 			}
-			r.Own.Actions = own
+			r.OEM.Actions = own
 		},
 	},
 	{
@@ -61,11 +61,11 @@ var media = []Quirk{
 				at := strings.Replace(slots, "{slot}", s.ID, 1)
 				switch p["how"] {
 				case "400":
-					first(r, dialect.Rule{Of: "VirtualMedia", At: at, Method: insert, Says: base("ActionNotSupported", "The action is not supported by this drive.")})
+					first(r, dialect.RejectRule{ResourceType: "VirtualMedia", URI: at, Method: insert, Message: base("ActionNotSupported", "The action is not supported by this drive.")})
 				case "405":
-					first(r, dialect.Rule{Of: "VirtualMedia", At: at, Method: insert, Status: 405, Says: base("OperationNotAllowed", "The method of the request is not allowed here.")})
+					first(r, dialect.RejectRule{ResourceType: "VirtualMedia", URI: at, Method: insert, Status: 405, Message: base("OperationNotAllowed", "The method of the request is not allowed here.")})
 				default:
-					r.Face.Shut = append(r.Face.Shut, at+"/Actions/"+insert, at+"/InsertMediaActionInfo")
+					r.Presentation.Hidden = append(r.Presentation.Hidden, at+"/Actions/"+insert, at+"/InsertMediaActionInfo")
 				}
 			}
 		},
@@ -74,7 +74,7 @@ var media = []Quirk{
 		ID: "vmedia-own-way", Does: "there is neither InsertMedia nor EjectMedia, and a PATCH of the slot is answered 405: only what the vendor has of his own inserts images",
 		Seen: "Supermicro X11 with older firmware, whose images are configured at VM1/CfgCD and mounted", Source: []string{"https://github.com/jgato/jgato/blob/main/random_docs/Configuring_SuperMicro_UEFI.md", "https://github.com/redhat-performance/badfish"},
 		change: func(r *dialect.Record, _ values) {
-			r.Face.Shut = append(r.Face.Shut, slots+"/Actions/"+insert, slots+"/Actions/"+eject, slots+"/InsertMediaActionInfo")
+			r.Presentation.Hidden = append(r.Presentation.Hidden, slots+"/Actions/"+insert, slots+"/Actions/"+eject, slots+"/InsertMediaActionInfo")
 			first(r, patchOfSlot)
 		},
 	},
@@ -82,7 +82,7 @@ var media = []Quirk{
 		ID: "vmedia-cd-alias", Does: "an override to Cd is taken, and means a drive of the server's own: virtual media boot with UsbCd",
 		Seen: "Supermicro, iDRAC 8 and 9", Source: []string{"sushy release notes change-bootdev-smc and supermicro-vmedia-dev-workaround", "https://github.com/dell/iDRAC-Redfish-Scripting/issues/90"},
 		change: func(r *dialect.Record, _ values) {
-			r.Media.Alias = machine.UsbCd
+			r.Media.BootTarget = machine.UsbCd
 			r.BootTargets = append(r.BootTargets[:len(r.BootTargets):len(r.BootTargets)], machine.UsbCd)
 		},
 	},
@@ -94,8 +94,8 @@ var boots = []Quirk{
 		ID: "boot-silently-ignored", Does: "a boot override is answered 200, and stays what it was",
 		Seen: "Supermicro AS-1015CS", Source: []string{"https://github.com/bmc-toolbox/bmclib/pull/459"},
 		change: func(r *dialect.Record, _ values) {
-			r.Own.Writes = append(r.Own.Writes[:len(r.Own.Writes):len(r.Own.Writes)],
-				dialect.Write{Of: "ComputerSystem", Path: "Boot", Type: dialect.ObjectInput, Does: []dialect.Effect{{}}})
+			r.OEM.WritableProperties = append(r.OEM.WritableProperties[:len(r.OEM.WritableProperties):len(r.OEM.WritableProperties)],
+				dialect.WritableProperty{ResourceType: "ComputerSystem", Path: "Boot", Type: dialect.ObjectParameter, Effects: []dialect.Effect{{}}})
 		},
 	},
 	{
@@ -103,15 +103,15 @@ var boots = []Quirk{
 		Seen: "iDRAC 10", Source: []string{"https://github.com/stmcginnis/gofish/pull/511"},
 		change: func(r *dialect.Record, _ values) {
 			const system = "/redfish/v1/Systems/{system}"
-			first(r, dialect.Rule{Of: "ComputerSystem", At: system, Method: "PATCH", Sent: []string{"Boot"}, Status: 405,
-				Says: base("PropertyNotWritable", "The property %1 is read-only here.")})
-			r.Face.Shapes = append(r.Face.Shapes, dialect.Shape{Of: "ComputerSystem", At: system, Set: []dialect.Datum{{Path: "@Redfish.Settings", Value: map[string]any{
+			first(r, dialect.RejectRule{ResourceType: "ComputerSystem", URI: system, Method: "PATCH", SendsAny: []string{"Boot"}, Status: 405,
+				Message: base("PropertyNotWritable", "The property %1 is read-only here.")})
+			r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "ComputerSystem", URI: system, Set: []dialect.PropertyRule{{Path: "@Redfish.Settings", Value: map[string]any{
 				"@odata.type": "#Settings.v1_4_0.Settings", "SettingsObject": map[string]any{"@odata.id": system + "/Settings"}, "SupportedApplyTimes": []any{"OnReset"},
 			}}}})
-			r.Own.Resources = append(r.Own.Resources[:len(r.Own.Resources):len(r.Own.Resources)], dialect.Resource{
-				At: system + "/Settings", Type: "ComputerSystem.v1_27_0.ComputerSystem", Name: "System Settings", Like: system,
-				Takes: []string{"PATCH"}, Guarded: true, Needs: "ConfigureComponents",
-				Drop: []string{"Actions", "Links", "Bios", "Storage", "Processors", "Memory", "VirtualMedia", "LogServices", "EthernetInterfaces", "SecureBoot", "NetworkInterfaces", "SimpleStorage"},
+			r.OEM.Resources = append(r.OEM.Resources[:len(r.OEM.Resources):len(r.OEM.Resources)], dialect.Resource{
+				URI: system + "/Settings", Type: "ComputerSystem.v1_27_0.ComputerSystem", Name: "System Settings", BasedOn: system,
+				PassedMethods: []string{"PATCH"}, RequiresIfMatch: true, Privilege: "ConfigureComponents",
+				Remove: []string{"Actions", "Links", "Bios", "Storage", "Processors", "Memory", "VirtualMedia", "LogServices", "EthernetInterfaces", "SecureBoot", "NetworkInterfaces", "SimpleStorage"},
 			})
 		},
 	},

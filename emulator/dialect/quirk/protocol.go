@@ -14,7 +14,7 @@ var protocols = []Quirk{
 		ID: "identity-406", Does: "registries are sent packed; to a client that does not take gzip the answer is 406",
 		Seen: "HPE Gen10 and later", Source: []string{"sushy, connector.py", "HPE's documentation of the API of iLO, BIOS data model"},
 		change: func(r *dialect.Record, _ values) {
-			r.Protocol.Gzip, r.Protocol.Packed = true, append(r.Protocol.Packed, "/redfish/v1/Registries/{registry}/{document}")
+			r.Protocol.Gzip, r.Protocol.GzipOnly = true, append(r.Protocol.GzipOnly, "/redfish/v1/Registries/{registry}/{document}")
 		},
 	},
 	{
@@ -27,19 +27,19 @@ var protocols = []Quirk{
 			}
 			return ""
 		},
-		change: func(r *dialect.Record, p values) { r.Protocol.Slow = p.span("for") },
+		change: func(r *dialect.Record, p values) { r.Protocol.PatchDelay = p.span("for") },
 	},
 	{
 		ID: "expand-broken", Does: "where $expand shows resources they lack Id, Name and what their types cannot do without",
 		Seen: "AMI, NVIDIA DGX H100 and GB300", Source: []string{"nv-redfish, bmc_quirks.rs"},
 		change: func(r *dialect.Record, _ values) {
-			r.Protocol.Thin = append(r.Protocol.Thin, "Id", "Name", "ChassisType", "MemoryDeviceType", "DriveType")
+			r.Protocol.ExpandOmits = append(r.Protocol.ExpandOmits, "Id", "Name", "ChassisType", "MemoryDeviceType", "DriveType")
 		},
 	},
 	{
 		ID: "ids-shift-on-reboot", Does: "with each start of the server its network interfaces have the IDs of others",
 		Seen: "HPE iLO 6", Source: []string{"nv-redfish, bmc_quirks.rs"},
-		change: func(r *dialect.Record, _ values) { r.Shifts = true },
+		change: func(r *dialect.Record, _ values) { r.NICsRenumberAtBoot = true },
 	},
 	{
 		ID: "license-two-documents", Does: "reading is answered 200 with two documents of JSON in one body: that a licence is missing, and the resource",
@@ -47,8 +47,8 @@ var protocols = []Quirk{
 		Params: []Param{{"of", "Manager", Text, "types of the resources, with commas"}},
 		change: func(r *dialect.Record, p values) {
 			for of := range strings.SplitSeq(p["of"], ",") {
-				r.Protocol.Prefaced = append(r.Protocol.Prefaced, dialect.Preface{Of: of,
-					Says: say("Base", "1.0.0", "InternalError", "It failed: the user's licence does not cover the operation.")})
+				r.Protocol.ErrorPrefixes = append(r.Protocol.ErrorPrefixes, dialect.ErrorPrefix{ResourceType: of,
+					Message: say("Base", "1.0.0", "InternalError", "It failed: the user's licence does not cover the operation.")})
 			}
 		},
 		check: func(p values) string {

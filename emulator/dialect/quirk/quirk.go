@@ -194,7 +194,7 @@ func Apply(r *dialect.Record, all []Setting) (*dialect.Record, error) {
 		return r, nil
 	}
 	own := *r
-	own.Face = r.Face.Clone()
+	own.Presentation = r.Presentation.Clone()
 	own.Protocol = r.Protocol.Clone()
 	for _, s := range all {
 		if err := s.Validate(); err != nil {

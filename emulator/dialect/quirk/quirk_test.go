@@ -45,8 +45,8 @@ func TestQuirksAreAddedUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(one.Face.Rules) != 1 || len(two.Face.Rules) != 2 {
-		t.Errorf("%d and %d rules, want 1 and 2", len(one.Face.Rules), len(two.Face.Rules))
+	if len(one.Presentation.RejectRules) != 1 || len(two.Presentation.RejectRules) != 2 {
+		t.Errorf("%d and %d rules, want 1 and 2", len(one.Presentation.RejectRules), len(two.Presentation.RejectRules))
 	}
 }
 

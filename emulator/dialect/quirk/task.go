@@ -13,7 +13,7 @@ var tasks = []Quirk{
 		ID: "task-404-race", Does: "the first reads of a new task are answered 404",
 		Seen: "iDRAC", Source: []string{"sushy release note fix-dell-bmc-404-on-task"},
 		Params: []Param{{"n", "2", Count, "reads"}},
-		change: func(r *dialect.Record, p values) { r.Tasks.Late = p.count("n") },
+		change: func(r *dialect.Record, p values) { r.Tasks.MissingReads = p.count("n") },
 	},
 	{
 		ID: "task-purged", Does: "a task, and its monitor, are gone soon after its end",
@@ -30,13 +30,13 @@ var tasks = []Quirk{
 	{
 		ID: "task-state-new", Does: "the state of a task that runs is New",
 		Seen: "iDRAC, XCC", Source: []string{"ironic release note fix-firmware-update-new-task-state"},
-		change: shapes(dialect.Shape{Of: "Task", Set: []dialect.Datum{
-			{Path: "TaskState", From: "TaskState", Map: map[string]any{"Running": "New", "Pending": "New", "Starting": "New"}, Else: dialect.AsItIs}}}),
+		change: shapes(dialect.Transform{ResourceType: "Task", Set: []dialect.PropertyRule{
+			{Path: "TaskState", From: "TaskState", Map: map[string]any{"Running": "New", "Pending": "New", "Starting": "New"}, Otherwise: dialect.LeaveUnchanged}}}),
 	},
 	{
 		ID: "taskmonitor-get-deletes", Does: "who reads the monitor of a task that has ended is the last who can",
 		Seen: "XCC", Source: []string{"bmclib, providers/lenovo"},
-		change: func(r *dialect.Record, _ values) { r.Tasks.Once = true },
+		change: func(r *dialect.Record, _ values) { r.Tasks.MonitorReadOnce = true },
 	},
 }
 
@@ -45,14 +45,14 @@ var systems = []Quirk{
 	{
 		ID: "sse-malformed", Does: "events have no MemberId, no EventType and no @odata.id",
 		Seen: "several", Source: []string{"nv-redfish, bmc_quirks.rs"},
-		change: shapes(dialect.Shape{Of: "Event", Drop: []string{"@odata.id", "Events/*/MemberId", "Events/*/EventType"}}),
+		change: shapes(dialect.Transform{ResourceType: "Event", Remove: []string{"@odata.id", "Events/*/MemberId", "Events/*/EventType"}}),
 	},
 	{
 		ID: "dates-bad", Does: "times have an offset without a colon, and a firmware's date of release is of no day",
 		Seen: "several", Source: []string{"nv-redfish, bmc_quirks.rs"},
 		change: func(r *dialect.Record, _ values) {
-			r.Face.Dates = dialect.Compact
-			r.Face.Shapes = append(r.Face.Shapes, dialect.Shape{Of: "SoftwareInventory", Set: []dialect.Datum{{Path: "ReleaseDate", Value: "0000-00-00T00:00:00Z"}}})
+			r.Presentation.DateTimeFormat = dialect.CompactZone
+			r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "SoftwareInventory", Set: []dialect.PropertyRule{{Path: "ReleaseDate", Value: "0000-00-00T00:00:00Z"}}})
 		},
 	},
 	{
@@ -60,19 +60,19 @@ var systems = []Quirk{
 		Seen: "HPE, Supermicro", Source: []string{"mockup of iLO 7 in its documentation", "libredfish, supermicro.rs"},
 		Params: []Param{{"n", "1", Count, "how many of the settings that are asked for, the last by name"}},
 		change: func(r *dialect.Record, p values) {
-			r.BIOS.Lag = p.count("n")
-			r.Face.Shapes = append(r.Face.Shapes, dialect.Shape{Of: "Bios", At: settings, Bare: []string{"Attributes"}})
+			r.BIOS.UnknownToBIOS = p.count("n")
+			r.Presentation.Transforms = append(r.Presentation.Transforms, dialect.Transform{ResourceType: "Bios", URI: settings, OmitEmpty: []string{"Attributes"}})
 		},
 	},
 	{
 		ID: "forcerestart-hangs", Does: "after ForceRestart the server hangs in POST; off and on works",
 		Seen: "Lenovo SR675", Source: []string{"libredfish, lenovo.rs"},
-		change: func(r *dialect.Record, _ values) { r.Hangs = []machine.ResetKind{machine.ForceRestart} },
+		change: func(r *dialect.Record, _ values) { r.HangsAfterReset = []machine.ResetKind{machine.ForceRestart} },
 	},
 	{
 		ID: "clock-offset-same-value", Does: "a change of DateTimeLocalOffset to what it is is refused with 400",
 		Seen: "several", Source: []string{"https://bugs.launchpad.net/ironic/+bug/2143772"},
-		change: rules(dialect.Rule{Of: "Manager", Method: "PATCH", Same: []string{"DateTimeLocalOffset"},
-			Says: base("PropertyValueError", "The value of the property %1 is not one that is taken.")}),
+		change: rules(dialect.RejectRule{ResourceType: "Manager", Method: "PATCH", SendsUnchanged: []string{"DateTimeLocalOffset"},
+			Message: base("PropertyValueError", "The value of the property %1 is not one that is taken.")}),
 	},
 }

@@ -18,15 +18,15 @@ const (
 func ipmi(i dialect.IPMI) dialect.IPMI {
 	i.Manufacturer = 10876 // [V: IANA, Super Micro Computer]
 	i.Product = 0x1b47     // [K]
-	i.Insecure = []byte{12, 11, 8, 7, 6, 2, 1}
-	i.Sessions, i.HalfOpen = 36, 16
+	i.DisabledSuites = []byte{12, 11, 8, 7, 6, 2, 1}
+	i.MaxSessions, i.MaxPendingLogins = 36, 16
 	// By UEFI a disk is 24h in the boot flags; 08h is a disk of legacy mode, and
 	// a boot by UEFI passes over it [V: ironic, ipmitool: 0x00 0x08 0x05 0xe0 0x24].
-	i.Selectors = map[byte]machine.SourceKind{0x2: machine.None, 0x9: machine.Hdd}
+	i.EFIBootDevices = map[byte]machine.SourceKind{0x2: machine.None, 0x9: machine.Hdd}
 	// How fans run: 00h standard, 01h full, 02h optimal, 04h heavy I/O [K: 30h 45h].
-	i.Commands = []dialect.OEMCommand{
-		{NetFn: oem, Cmd: 0x45, Name: "Get Fan Mode", Needs: user, Match: []byte{0}, Least: 1, Most: 1, Gives: []dialect.OEMField{{Kept: keptFanMode, Bytes: []byte{2}}}},
-		{NetFn: oem, Cmd: 0x45, Name: "Set Fan Mode", Needs: administrator, Match: []byte{1}, Least: 2, Most: 2, Keeps: keptFanMode},
+	i.OEMCommands = []dialect.OEMCommand{
+		{NetFn: oem, Cmd: 0x45, Name: "Get Fan Mode", Privilege: user, Prefix: []byte{0}, MinLength: 1, MaxLength: 1, Response: []dialect.OEMField{{Stored: keptFanMode, Bytes: []byte{2}}}},
+		{NetFn: oem, Cmd: 0x45, Name: "Set Fan Mode", Privilege: administrator, Prefix: []byte{1}, MinLength: 2, MaxLength: 2, StoreAs: keptFanMode},
 	}
 	return i
 }

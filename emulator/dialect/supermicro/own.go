@@ -23,32 +23,32 @@ const (
 func licensed(name string) (all []dialect.Resource, actions []dialect.Action) {
 	all = []dialect.Resource{
 		{
-			At: licences, Type: "LicenseManager.v1_0_0.LicenseManager", Name: "License Manager",
-			Set: []dialect.Datum{{Path: "QueryLicense/@odata.id", Value: licences + "/QueryLicense"}},
+			URI: licences, Type: "LicenseManager.v1_0_0.LicenseManager", Name: "License Manager",
+			Set: []dialect.PropertyRule{{Path: "QueryLicense/@odata.id", Value: licences + "/QueryLicense"}},
 		},
 		{
-			At: licences + "/QueryLicense", Type: "QueryLicense.v1_0_0.QueryLicense", Name: "LicenseManager",
-			Set: []dialect.Datum{
+			URI: licences + "/QueryLicense", Type: "QueryLicense.v1_0_0.QueryLicense", Name: "LicenseManager",
+			Set: []dialect.PropertyRule{
 				{Path: "Licenses", Value: []any{`{"ProductKey":{"Node":{"LicenseID":"2","LicenseName":"` + name + `"}}}`}},
-				{Path: "Licenses", From: "=" + keptLicence, Map: map[string]any{noLicence: []any{}}, Else: dialect.AsItIs},
+				{Path: "Licenses", From: "=" + keptLicence, Map: map[string]any{noLicence: []any{}}, Otherwise: dialect.LeaveUnchanged},
 			},
 		},
 	}
 	actions = []dialect.Action{
 		// What it takes is a lead [K]; with a key of any form the licence is there.
-		{On: licences, Name: "LicenseManager.ActivateLicense", Inputs: []dialect.Input{{Name: "LicenseKey", Required: true}}, Does: []dialect.Effect{{Keep: map[string]any{keptLicence: nil}}}},
-		{On: licences, Name: "LicenseManager.ClearLicense", Does: []dialect.Effect{{Keep: map[string]any{keptLicence: noLicence}}}},
+		{ResourceURI: licences, Name: "LicenseManager.ActivateLicense", Parameters: []dialect.Parameter{{Name: "LicenseKey", Required: true}}, Effects: []dialect.Effect{{Store: map[string]any{keptLicence: nil}}}},
+		{ResourceURI: licences, Name: "LicenseManager.ClearLicense", Effects: []dialect.Effect{{Store: map[string]any{keptLicence: noLicence}}}},
 	}
 	return all, actions
 }
 
 // unlicensed are the refusals of a board that has lost its licence [V: ironic,
 // OemLicenseNotPassed; which functions need it: reference].
-var unlicensed = func() (all []dialect.Rule) {
+var unlicensed = func() (all []dialect.RejectRule) {
 	for _, of := range []string{"VirtualMedia", "SecureBoot", "Bios"} {
-		all = append(all, dialect.Rule{
-			Of: of, Kept: map[string][]string{keptLicence: {noLicence}}, Status: 403,
-			Says: dialect.Saying{
+		all = append(all, dialect.RejectRule{
+			ResourceType: of, Stored: map[string][]string{keptLicence: {noLicence}}, Status: 403,
+			Message: dialect.VendorMessage{
 				Registry: "SMC", Version: "1.0.0", Key: "OemLicenseNotPassed", Text: "The request needs a licence that is not activated.",
 				Resolution: "Activate the licence SFT-DCMS-SINGLE or SFT-OOB-LIC.",
 			},
@@ -61,66 +61,66 @@ var unlicensed = func() (all []dialect.Rule) {
 // supermicro.rs]; no body shows it [V: mockup]. The mains are the lab's: what a
 // client sees of it is that the system starts anew, and that the BMC does.
 func cycle(reset string) dialect.Action {
-	restart := dialect.Step{Method: "POST", At: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": "GracefulRestart"}}
+	restart := dialect.StandardRequest{Method: "POST", URI: manager + "/Actions/Manager.Reset", Body: map[string]any{"ResetType": "GracefulRestart"}}
 	return dialect.Action{
-		On: system, Name: "OemSystemExtensions.Reset", Hidden: true, Needs: "ConfigureComponents",
-		Inputs: []dialect.Input{{Name: "ResetType", Required: true, Values: []string{"ACCycle"}}},
-		Does: []dialect.Effect{
-			{While: dialect.SystemOff, Steps: []dialect.Step{restart}},
-			{Steps: []dialect.Step{{Method: "POST", At: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": reset}}, restart}},
+		ResourceURI: system, Name: "OemSystemExtensions.Reset", Hidden: true, Privilege: "ConfigureComponents",
+		Parameters: []dialect.Parameter{{Name: "ResetType", Required: true, AllowableValues: []string{"ACCycle"}}},
+		Effects: []dialect.Effect{
+			{While: dialect.SystemOff, Requests: []dialect.StandardRequest{restart}},
+			{Requests: []dialect.StandardRequest{{Method: "POST", URI: system + "/Actions/ComputerSystem.Reset", Body: map[string]any{"ResetType": reset}}, restart}},
 		},
 	}
 }
 
 // write keeps a property of the configuration of a drive.
-func write(path, name string) dialect.Write {
-	return dialect.Write{Of: "IsoConfig", Path: path, Does: []dialect.Effect{{Keep: map[string]any{name: "$"}}}}
+func write(path, name string) dialect.WritableProperty {
+	return dialect.WritableProperty{ResourceType: "IsoConfig", Path: path, Effects: []dialect.Effect{{Store: map[string]any{name: "$"}}}}
 }
 
 // ownOfX11 is what only an X11 has: an image is configured by PATCH of Host,
 // with the protocol, and Path, and then mounted [V: jgato, badfish; a Host
 // without protocol is a share by SMB, which is not fetched here].
-var ownOfX11 = func() dialect.Own {
+var ownOfX11 = func() dialect.OEM {
 	all, actions := licensed("SFT-OOB-LIC") // [K]
-	return dialect.Own{
+	return dialect.OEM{
 		Resources: append(all, dialect.Resource{
-			At: config, Type: "IsoConfig.IsoConfig", Name: "VM1", // [V: jgato]
-			Set: []dialect.Datum{
+			URI: config, Type: "IsoConfig.IsoConfig", Name: "VM1", // [V: jgato]
+			Set: []dialect.PropertyRule{
 				{Path: "Host", Value: ""}, {Path: "Host", From: "=" + keptHost},
 				{Path: "Path", Value: ""}, {Path: "Path", From: "=" + keptPath},
 				{Path: "Username", Value: ""}, {Path: "Username", From: "=" + keptUser},
 				{Path: "Password", Value: "********"}, // [V: jgato]
 			},
-			Changes: []string{"Host", "Path", "Username", "Password"},
+			Writable: []string{"Host", "Path", "Username", "Password"},
 		}),
 		Actions: append(actions, cycle("ForceRestart"),
-			dialect.Action{On: config, Name: "IsoConfig.Mount", Does: []dialect.Effect{{Steps: []dialect.Step{{
-				Method: "POST", At: drive + "/Actions/VirtualMedia.InsertMedia",
+			dialect.Action{ResourceURI: config, Name: "IsoConfig.Mount", Effects: []dialect.Effect{{Requests: []dialect.StandardRequest{{
+				Method: "POST", URI: drive + "/Actions/VirtualMedia.InsertMedia",
 				Body: map[string]any{"Image": "{=" + keptHost + "}{=" + keptPath + "}", "UserName": "=" + keptUser, "Password": "=" + keptPassword},
 			}}}}},
-			dialect.Action{On: config, Name: "IsoConfig.UnMount", Does: []dialect.Effect{{Steps: []dialect.Step{{
-				Method: "POST", At: drive + "/Actions/VirtualMedia.EjectMedia",
+			dialect.Action{ResourceURI: config, Name: "IsoConfig.UnMount", Effects: []dialect.Effect{{Requests: []dialect.StandardRequest{{
+				Method: "POST", URI: drive + "/Actions/VirtualMedia.EjectMedia",
 			}}}}},
 		),
-		Writes: []dialect.Write{write("Host", keptHost), write("Path", keptPath), write("Username", keptUser), write("Password", keptPassword)},
+		WritableProperties: []dialect.WritableProperty{write("Host", keptHost), write("Path", keptPath), write("Username", keptUser), write("Password", keptPassword)},
 		// Later firmware has the collection here, too [V: ansible #4839].
-		Also: []dialect.Move{{From: manager + "/VirtualMedia", To: system + "/VirtualMedia"}},
+		URIAliases: []dialect.URIMapping{{From: manager + "/VirtualMedia", To: system + "/VirtualMedia"}},
 	}
 }()
 
 // ownOfX13 is what only an X13 has [V: mockup]. What is locked down is what the
 // system itself could change, which here is nothing.
-var ownOfX13 = func() dialect.Own {
+var ownOfX13 = func() dialect.OEM {
 	all, actions := licensed("SFT-DCMS-SINGLE") // [V: mockup]
-	return dialect.Own{
+	return dialect.OEM{
 		Resources: append(all,
-			dialect.Resource{At: lockdown, Type: "SysLockdown.v1_0_0.SysLockdown", Name: "SysLockdown",
-				Set: []dialect.Datum{{Path: "SysLockdownEnabled", Value: false}}, Changes: []string{"SysLockdownEnabled"}},
-			dialect.Resource{At: kcs, Type: "KCSInterface.v1_1_0.KCSInterface", Name: "KCS Interface",
-				Set: []dialect.Datum{
+			dialect.Resource{URI: lockdown, Type: "SysLockdown.v1_0_0.SysLockdown", Name: "SysLockdown",
+				Set: []dialect.PropertyRule{{Path: "SysLockdownEnabled", Value: false}}, Writable: []string{"SysLockdownEnabled"}},
+			dialect.Resource{URI: kcs, Type: "KCSInterface.v1_1_0.KCSInterface", Name: "KCS Interface",
+				Set: []dialect.PropertyRule{
 					{Path: "Privilege", Value: "Administrator"},
 					{Path: "Privilege@Redfish.AllowableValues", Value: []any{"Administrator", "Operator", "User", "Callback"}},
-				}, Changes: []string{"Privilege"}},
+				}, Writable: []string{"Privilege"}},
 		),
 		Actions: append(actions, cycle("PowerCycle")),
 	}

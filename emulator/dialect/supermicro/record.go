@@ -55,14 +55,14 @@ var X11 = quirk.Must(record("supermicro-x11", "1.0.1" /* [V: jgato] */, x11Face,
 	}
 	r.Protocol.Registries = map[string]string{"Base": "1.4.0"}     // [K]
 	r.Protocol.Queries = dialect.Queries{Unknown: dialect.Ignored} // [K]
-	r.Protocol.ETags = dialect.ETags{Written: dialect.Weak}        // [V: reference]
-	r.IPMI.Suites = []byte{3, 17}                                  // [K]
-	r.Own = ownOfX11
-	r.Breaks = append(r.Breaks,
-		dialect.Break{Of: "Bios", Path: "Attributes", Why: "names of attributes have a hash [K: reference]"},
-		dialect.Break{Of: "AttributeRegistry", Path: "RegistryEntries", Why: "names of attributes have a hash [K: reference]"},
-		dialect.Break{Of: "VirtualMediaCollection", Path: "@odata.id", Why: "it is VM1 [V: badfish]"},
-		dialect.Break{Of: "VirtualMedia", Path: "@odata.id", Why: "it is below VM1 [V: badfish]"},
+	r.Protocol.ETags = dialect.ETags{Format: dialect.Weak}         // [V: reference]
+	r.IPMI.CipherSuites = []byte{3, 17}                            // [K]
+	r.OEM = ownOfX11
+	r.Deviations = append(r.Deviations,
+		dialect.Deviation{ResourceType: "Bios", Path: "Attributes", Evidence: "names of attributes have a hash [K: reference]"},
+		dialect.Deviation{ResourceType: "AttributeRegistry", Path: "RegistryEntries", Evidence: "names of attributes have a hash [K: reference]"},
+		dialect.Deviation{ResourceType: "VirtualMediaCollection", Path: "@odata.id", Evidence: "it is VM1 [V: badfish]"},
+		dialect.Deviation{ResourceType: "VirtualMedia", Path: "@odata.id", Evidence: "it is below VM1 [V: badfish]"},
 	)
 }), "boot-enabled-required" /* [V: story 2008547] */, "vmedia-strict-payload")
 
@@ -78,12 +78,12 @@ var X13 = quirk.Must(record("supermicro-x13", "1.9.0" /* [V: root] */, x13Face, 
 	r.BootTargets = append(r.BootTargets[:len(r.BootTargets):len(r.BootTargets)], machine.UefiHTTP) // [V: mockup]
 	r.Protocol.Registries = map[string]string{"Base": "1.10.3"}                                     // [K]
 	// [V: root, ProtocolFeaturesSupported]
-	r.Protocol.Queries = dialect.Queries{Select: true, Filter: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 2, Unknown: dialect.Ignored}
-	r.IPMI.Suites = []byte{17, 3} // [K]
-	r.Own = ownOfX13
+	r.Protocol.Queries = dialect.Queries{Select: true, Filter: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 2, Unknown: dialect.Ignored}
+	r.IPMI.CipherSuites = []byte{17, 3} // [K]
+	r.OEM = ownOfX13
 }), "boot-enabled-required") // [V: story 2008547]
 
-func record(name, redfish string, face dialect.Face, more func(*dialect.Record)) dialect.Record {
+func record(name, redfish string, face dialect.Presentation, more func(*dialect.Record)) dialect.Record {
 	r := generic.Record
 	r.Name, r.Vendor, r.ManagerModel, r.RedfishVersion = name, "Supermicro", "ASPEED" /* [V: mockup] */, redfish
 	r.Product = ""                                       // not shown [V: mockup, root]
@@ -102,13 +102,13 @@ func record(name, redfish string, face dialect.Face, more func(*dialect.Record))
 	r.BootTargets = []machine.SourceKind{
 		machine.None, machine.Pxe, machine.Floppy, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.RemoteDrive, machine.UefiBootNext,
 	}
-	r.Logs = dialect.Logs{System: "Log1", Manager: "Log1"}               // [V: mockup]
-	r.BIOS = dialect.BIOS{Times: []firmware.ApplyTime{firmware.OnReset}} // [V: mockup: applied on the next reboot]
-	r.Protocol = dialect.Protocol{OEM: types}
-	r.Face = face.Clone()
+	r.Logs = dialect.Logs{System: "Log1", Manager: "Log1"}                    // [V: mockup]
+	r.BIOS = dialect.BIOS{ApplyTimes: []firmware.ApplyTime{firmware.OnReset}} // [V: mockup: applied on the next reboot]
+	r.Protocol = dialect.Protocol{OEMTypes: types}
+	r.Presentation = face.Clone()
 	r.IPMI = ipmi(r.IPMI)
-	r.Breaks = []dialect.Break{{
-		Of: "ComputerSystem", Path: "Boot/BootSourceOverrideTarget", Why: "UsbCd is no boot source of the standard's [V: mockup]",
+	r.Deviations = []dialect.Deviation{{
+		ResourceType: "ComputerSystem", Path: "Boot/BootSourceOverrideTarget", Evidence: "UsbCd is no boot source of the standard's [V: mockup]",
 	}}
 	more(&r)
 	return r

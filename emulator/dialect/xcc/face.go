@@ -13,7 +13,7 @@ const (
 )
 
 // moves are where an XCC has what others have elsewhere.
-var moves = []dialect.Move{
+var moves = []dialect.URIMapping{
 	{From: system + "/Bios/Settings", To: system + "/Bios/Pending"},                           // [V: mockup]
 	{From: images + "/BIOS", To: images + "/UEFI"},                                            // [V: mockup]
 	{From: images + "/BMC", To: images + "/BMC-Primary"},                                      // [V: mockup]
@@ -22,13 +22,13 @@ var moves = []dialect.Move{
 }
 
 // shapes are how its resources differ.
-var shapes = []dialect.Shape{
-	{Of: "ServiceRoot", Drop: []string{"Product"}, Set: []dialect.Datum{{Path: "LicenseService/@odata.id", Value: licences}}}, // [V: mockup]
+var shapes = []dialect.Transform{
+	{ResourceType: "ServiceRoot", Remove: []string{"Product"}, Set: []dialect.PropertyRule{{Path: "LicenseService/@odata.id", Value: licences}}}, // [V: mockup]
 	{
-		Of: "ComputerSystem",
+		ResourceType: "ComputerSystem",
 		// [V: mockup, which has none of these]
-		Drop: []string{"Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/HttpBootUri"},
-		Set: []dialect.Datum{
+		Remove: []string{"Boot/AliasBootOrder", "Boot/AliasBootOrder@Redfish.AllowableValues", "Boot/HttpBootUri"},
+		Set: []dialect.PropertyRule{
 			{Path: "Oem/Lenovo/@odata.type", Value: "#LenovoComputerSystem.v1_0_0.LenovoSystemProperties"}, // [V: mockup]
 			{Path: "@Redfish.Settings", Value: map[string]any{ // [V: mockup]
 				"@odata.type": "#Settings.v1_3_0.Settings", "SupportedApplyTimes": []any{"OnReset"}, "SettingsObject": map[string]any{"@odata.id": pending},
@@ -44,27 +44,27 @@ var shapes = []dialect.Shape{
 			{Path: "Oem/Lenovo/FrontPanelUSB", Value: map[string]any{"FPMode": "Server", "PortSwitchingTo": "Server", "IDButton": "On", "InactivityTimeoutMins": 5}}, // [V: mockup]
 		},
 	},
-	{Of: "ComputerSystem", At: pending, Drop: []string{"@Redfish.Settings", "Oem", "Actions"}}, // [V: mockup]
+	{ResourceType: "ComputerSystem", URI: pending, Remove: []string{"@Redfish.Settings", "Oem", "Actions"}}, // [V: mockup]
 	{
-		Of: "Manager",
-		Set: []dialect.Datum{
+		ResourceType: "Manager",
+		Set: []dialect.PropertyRule{
 			{Path: "Oem/Lenovo/@odata.type", Value: "#LenovoManager.v1_0_0.LenovoManagerProperties"}, // [V: mockup]
 			{Path: "Oem/Lenovo/RemoteControl/@odata.id", Value: control},                             // [V: mockup]
 			{Path: "Oem/Lenovo/RemoteMap/@odata.id", Value: mounting},                                // [V: mockup]
 			{Path: "Oem/Lenovo/KCSEnabled", Value: true},                                             // [V: mockup for the name]
 		},
 	},
-	{Of: "UpdateService", Set: []dialect.Datum{{Path: "HttpPushUri", Value: "/fwupdate"}, {Path: "MultipartHttpPushUri", Value: "/mfwupdate"}}}, // [V: mockup]
+	{ResourceType: "UpdateService", Set: []dialect.PropertyRule{{Path: "HttpPushUri", Value: "/fwupdate"}, {Path: "MultipartHttpPushUri", Value: "/mfwupdate"}}}, // [V: mockup]
 	{
-		Of: "Chassis",
-		Set: []dialect.Datum{
+		ResourceType: "Chassis",
+		Set: []dialect.PropertyRule{
 			{Path: "Oem/Lenovo/@odata.type", Value: "#LenovoChassis.v1_0_0.LenovoChassisProperties"}, // [V: mockup]
 			{Path: "Oem/Lenovo/ProductName", From: "Model"},
 		},
 	},
 	{
-		Of: "LogService", At: system + "/LogServices/SEL",
-		Set: []dialect.Datum{
+		ResourceType: "LogService", URI: system + "/LogServices/SEL",
+		Set: []dialect.PropertyRule{
 			{Path: "Oem/Lenovo/@odata.type", Value: "#LenovoLogService.v1_0_0.LenovoLogServiceProperties"}, // [V: mockup]
 			{Path: "Oem/Lenovo/EnableSELWrapping", Value: false},
 		},
@@ -104,30 +104,30 @@ var types = []dialect.OEMType{
 }
 
 // errors: the code is that of a general error, whatever it is [V: pastebin.com/dLZ2vLWN].
-var errorForm = dialect.Errors{Code: "Base.1.12.GeneralError"}
+var errorForm = dialect.ErrorFormat{Code: "Base.1.12.GeneralError"}
 
 // firstFace has virtual media under the manager, without certificates of their
 // servers [V: reference, which has VerifyCertificate of XCC2].
-var firstFace = dialect.Face{
-	Moves: append(slices.Clone(moves), dialect.Move{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}),
-	Shapes: append(slices.Clone(shapes),
-		dialect.Shape{Of: "ComputerSystem", Drop: []string{"VirtualMedia"}},
-		dialect.Shape{Of: "VirtualMedia", Drop: []string{"VerifyCertificate", "Certificates"}}),
-	Readings: readings,
-	Rules: append(slices.Clone(rules),
-		dialect.Rule{Of: "VirtualMedia", Method: "PATCH", Sent: []string{"VerifyCertificate"}, Says: unknown}),
-	Shut:   []string{system + "/VirtualMedia/{slot}/Certificates"},
+var firstFace = dialect.Presentation{
+	URIMappings: append(slices.Clone(moves), dialect.URIMapping{From: system + "/VirtualMedia", To: manager + "/VirtualMedia"}),
+	Transforms: append(slices.Clone(shapes),
+		dialect.Transform{ResourceType: "ComputerSystem", Remove: []string{"VirtualMedia"}},
+		dialect.Transform{ResourceType: "VirtualMedia", Remove: []string{"VerifyCertificate", "Certificates"}}),
+	InputAliases: readings,
+	RejectRules: append(slices.Clone(rules),
+		dialect.RejectRule{ResourceType: "VirtualMedia", Method: "PATCH", SendsAny: []string{"VerifyCertificate"}, Message: unknown}),
+	Hidden: []string{system + "/VirtualMedia/{slot}/Certificates"},
 	Errors: errorForm,
 }
 
 // secondFace has them under the system [V: mockup], and drives by their bays
 // [V: mockup, of an NVMe backplane].
-var secondFace = dialect.Face{
-	Moves: append(slices.Clone(moves), dialect.Move{
+var secondFace = dialect.Presentation{
+	URIMappings: append(slices.Clone(moves), dialect.URIMapping{
 		From: system + "/Storage/{storage}/Drives/Disk.{drive}", To: system + "/Storage/{storage}/Drives/Drive.Bay_{drive}",
 	}),
-	Shapes:   shapes,
-	Rules:    rules,
-	Readings: readings,
-	Errors:   errorForm,
+	Transforms:   shapes,
+	RejectRules:  rules,
+	InputAliases: readings,
+	Errors:       errorForm,
 }

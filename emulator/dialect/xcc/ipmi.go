@@ -4,10 +4,10 @@ import "github.com/metalab-dev/metalab/emulator/dialect"
 
 // ipmi is what is of an XCC in IPMI, over what others have.
 func ipmi(i dialect.IPMI) dialect.IPMI {
-	i.Manufacturer = 19046   // [V: IANA, Lenovo Enterprise Business Group]
-	i.Product = 0x01a4       // [K]
-	i.Suites = []byte{17, 3} // [K]
-	i.Insecure = nil         // [K: others cannot be put on]
-	i.Sessions, i.HalfOpen = 36, 16
+	i.Manufacturer = 19046         // [V: IANA, Lenovo Enterprise Business Group]
+	i.Product = 0x01a4             // [K]
+	i.CipherSuites = []byte{17, 3} // [K]
+	i.DisabledSuites = nil         // [K: others cannot be put on]
+	i.MaxSessions, i.MaxPendingLogins = 36, 16
 	return i
 }

@@ -41,11 +41,11 @@ var Second = record("xcc2", "Lenovo XClarity Controller 2" /* [K] */, "1.17.0" /
 	// IPMI over LAN is off as it comes [V: mockup, NetworkProtocol/IPMI; K for
 	// V3]: PATCH of NetworkProtocol puts it on.
 	r.BMC.Network.IPMI.On = false
-	r.Own = both(r.Own)
+	r.OEM = both(r.OEM)
 	// The ETag that it sends of readings is over before it comes back [V:
 	// community.general #11261, #11270: 412 for Chassis/1/Power; of other
 	// resources that happens more rarely, for which there is etag-mismatch-own].
-	r.Protocol.ETags.Fleeting = []string{"Power"}
+	r.Protocol.ETags.Volatile = []string{"Power"}
 })
 
 // slots are the drives of virtual media [V: mockup, in this order]. Images come
@@ -63,7 +63,7 @@ var slots = func() (all []bmc.SlotSpec) {
 // mockup; bmclib providers/lenovo/boot.go].
 var habits = []string{"vmedia-patch-only", "boot-no-continuous"}
 
-func record(name, model, redfish string, face dialect.Face, more func(*dialect.Record), quirks ...string) dialect.Record {
+func record(name, model, redfish string, face dialect.Presentation, more func(*dialect.Record), quirks ...string) dialect.Record {
 	r := generic.Record
 	r.Name, r.Vendor, r.ManagerModel, r.RedfishVersion = name, "Lenovo" /* [V: mockup] */, model, redfish
 	r.Product = ""                                       // not shown [V: mockup]
@@ -86,27 +86,27 @@ func record(name, model, redfish string, face dialect.Face, more func(*dialect.R
 	r.BootTargets = []machine.SourceKind{ // [V: mockup]
 		machine.None, machine.Pxe, machine.Cd, machine.Usb, machine.Hdd, machine.BiosSetup, machine.Diags, machine.UefiTarget,
 	}
-	r.Redundant = dialect.Accept // [K]
-	r.MaxImage = 250000000       // [V: mockup, UpdateService]
+	r.RedundantReset = dialect.AcceptRedundant // [K]
+	r.MaxImageBytes = 250000000                // [V: mockup, UpdateService]
 	r.Logs = dialect.Logs{System: "SEL" /* [V: mockup] */, Manager: "AuditLog" /* [V: mockup, there under the system] */}
 	r.BIOS = dialect.BIOS{
-		Times: []firmware.ApplyTime{firmware.OnReset}, // [V: mockup, Bios]
-		Whole: true,                                   // [V: mockup, Bios/Pending]
+		ApplyTimes:      []firmware.ApplyTime{firmware.OnReset}, // [V: mockup, Bios]
+		SettingsShowAll: true,                                   // [V: mockup, Bios/Pending]
 	}
 	// A finished task is gone once its monitor was read [V: bmclib providers/lenovo].
-	r.Tasks = dialect.Tasks{Once: true}
+	r.Tasks = dialect.Tasks{MonitorReadOnce: true}
 	r.Protocol = dialect.Protocol{
 		Registries: map[string]string{"Base": "1.12.1", "TaskEvent": "1.0.3", "ResourceEvent": "1.2.0", "LogService": "1.0.0"}, // [V: mockup, Registries]
 		// [V: mockup, ProtocolFeaturesSupported]
 		Queries: dialect.Queries{
-			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, Levels: 2,
+			Select: true, Filter: true, Only: true, Excerpt: true, ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 2,
 			Unknown: dialect.Ignored, // [K]
 		},
-		OEM: types,
+		OEMTypes: types,
 	}
-	r.Face = face.Clone()
+	r.Presentation = face.Clone()
 	r.IPMI = ipmi(r.IPMI)
-	r.Own = own
+	r.OEM = own
 	if more != nil {
 		more(&r)
 	}

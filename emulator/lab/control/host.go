@@ -43,7 +43,7 @@ func describe(l *lab.Lab, h *lab.Host) Host {
 	d := Host{
 		Name: h.Name(), Profile: v.Profile.Name, Rack: h.Rack(), Power: string(v.Power), Phase: string(v.Phase), Boot: boots(v),
 		Redfish:    h.URL() + "/redfish/v1/",
-		BMCAddress: fmt.Sprintf("redfish-virtualmedia%s://%s/redfish/v1/Systems/%s", plus[h.Dialect().Protocol.Plain], at, h.Dialect().SystemID),
+		BMCAddress: fmt.Sprintf("redfish-virtualmedia%s://%s/redfish/v1/Systems/%s", plus[h.Dialect().Protocol.PlainHTTP], at, h.Dialect().SystemID),
 		CAFile:     l.CAFile(), Reach: string(h.Reach()),
 	}
 	if at, ok := h.IPMI(); ok {

@@ -1,16 +1,16 @@
 package dialect
 
-// Saying is how a vendor's service words what the standard has a message for.
-type Saying struct {
+// VendorMessage is how a vendor's service words what the standard has a message for.
+type VendorMessage struct {
 	Registry, Version string // "IDRAC", "2.8.0"
 	Key               string // "RAC0218"
 	Text, Resolution  string // for people; the arguments are those of the standard's message: %1
 	Status            int    // of an answer that says nothing else; 0: as usual
 }
 
-// validateSayings says what is wrong with them.
-func (r *Record) validateSayings(need func(ok bool, field, fix string)) {
-	for key, s := range r.Protocol.Sayings {
+// validateMessages says what is wrong with them.
+func (r *Record) validateMessages(need func(ok bool, field, fix string)) {
+	for key, s := range r.Protocol.Messages {
 		need(s.Registry != "" && s.Key != "" && s.Text != "", "Protocol.Sayings", key+": must have a registry, a key and a text")
 		need(registryVersion.MatchString(s.Version), "Protocol.Sayings", key+": must have a version, as 2.8.0 is")
 		need(s.Status == 0 || s.Status >= 400 && s.Status < 600, "Protocol.Sayings", key+": must have the status of an error")

@@ -1,0 +1,73 @@
+package dialect
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// OEMType is the type of an object that a vendor adds to resources, in their
+// property Oem (DSP0266, "OEM property format and content"). The service serves
+// a schema for it, without which clients can make nothing of the object.
+type OEMType struct {
+	Namespace  string // "AcmeSystem"
+	Version    string // "v1_0_0"
+	Name       string // of the type in its namespace: "System"
+	Properties []OEMProperty
+}
+
+// OEMProperty is a property of such an object.
+type OEMProperty struct {
+	Name        string
+	Type        EdmType
+	Description string
+	Properties  []OEMProperty // of an EdmObject
+}
+
+// EdmType is a type of OData (CSDL 4.0, §4.4).
+type EdmType string
+
+// The types that vendors' properties have.
+const (
+	EdmString  EdmType = "Edm.String"
+	EdmBoolean EdmType = "Edm.Boolean"
+	EdmInt64   EdmType = "Edm.Int64"
+	EdmDecimal EdmType = "Edm.Decimal"
+	EdmInstant EdmType = "Edm.DateTimeOffset"
+	EdmStrings EdmType = "Collection(Edm.String)"
+	EdmLink    EdmType = "Resource.Item" // to another resource
+	EdmObject  EdmType = "object"        // of a type that is called as the property is
+)
+
+var edmTypes = []EdmType{EdmString, EdmBoolean, EdmInt64, EdmDecimal, EdmInstant, EdmStrings, EdmLink, EdmObject}
+
+var (
+	oemName    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+	oemVersion = regexp.MustCompile(`^v\d+_\d+_\d+$`)
+)
+
+// wrong says what is wrong with a type.
+func (t *OEMType) wrong() error {
+	switch {
+	case !oemName.MatchString(t.Namespace) || !oemName.MatchString(t.Name):
+		return fmt.Errorf("%q.%q: Namespace and Name must be letters and digits", t.Namespace, t.Name)
+	case !oemVersion.MatchString(t.Version):
+		return fmt.Errorf("%s: Version: must have the form v1_0_0", t.Namespace)
+	}
+	return wrongProperties(t.Namespace, t.Properties)
+}
+
+func wrongProperties(of string, all []OEMProperty) error {
+	for _, p := range all {
+		switch {
+		case !oemName.MatchString(p.Name) || !slices.Contains(edmTypes, p.Type):
+			return fmt.Errorf("%s: Properties: %q: must have a name of letters and digits and a type of OData", of, p.Name)
+		case (p.Type == EdmObject) != (len(p.Properties) > 0):
+			return fmt.Errorf("%s: Properties: %q: an object must have Properties, and nothing else may", of, p.Name)
+		}
+		if err := wrongProperties(of, p.Properties); err != nil {
+			return err
+		}
+	}
+	return nil
+}
