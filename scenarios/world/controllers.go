@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net"
 	"net/netip"
-	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,7 +48,8 @@ type controllerConfig struct {
 // controllers are those of controller/manager, which wires them, with what lets
 // a lab kill them: their connections.
 type controllers struct {
-	conns  connections
+	api    *rest.Config // wrapped in link
+	link   apiConnection
 	pool   *bmc.Pool
 	set    *manager.Set
 	inband net.Listener
@@ -90,10 +90,10 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		return nil, fmt.Errorf("world: the provisioning network: %w", err)
 	}
 	c.Net.Serve(portOf(s.net.DHCP), portOf(s.net.TFTP).Port())
-	api := rest.CopyConfig(c.API)
-	api.Dial = s.conns.dial
+	s.api = rest.CopyConfig(c.API)
+	s.api.Wrap(s.link.wrap)
 	s.set, err = manager.New(ctx, manager.Config{
-		API: api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
+		API: s.api, Identity: c.Identity, BMCs: s.pool, RootCAs: c.RootCAs,
 		Agents: manager.Endpoint{URL: "https://" + s.inband.Addr().String(), Listener: s.inband},
 		Media:  manager.Endpoint{URL: "http://" + s.boot.Addr().String(), Listener: s.boot},
 		Secure: manager.Endpoint{URL: "https://" + s.secure.Addr().String(), Listener: s.secure, Certificate: c.Certificate},
@@ -143,7 +143,7 @@ func (s *controllers) Kill() {
 }
 
 func (s *controllers) cut() {
-	s.conns.cut()
+	s.link.sever()
 	if s.net != nil {
 		s.net.Close()
 	}
@@ -153,52 +153,4 @@ func (s *controllers) cut() {
 		}
 	}
 	s.pool.Close()
-}
-
-// connections are the open connections to the Kubernetes API.
-type connections struct {
-	mu   sync.Mutex
-	down bool
-	open map[net.Conn]bool
-}
-
-func (c *connections) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.down {
-		conn.Close()
-		return nil, net.ErrClosed
-	}
-	if c.open == nil {
-		c.open = map[net.Conn]bool{}
-	}
-	t := &tracked{Conn: conn, of: c}
-	c.open[t] = true
-	return t, nil
-}
-
-func (c *connections) cut() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.down = true
-	for conn := range c.open {
-		conn.(*tracked).Conn.Close()
-	}
-}
-
-type tracked struct {
-	net.Conn
-	of *connections
-}
-
-func (t *tracked) Close() error {
-	t.of.mu.Lock()
-	delete(t.of.open, t)
-	t.of.mu.Unlock()
-	return t.Conn.Close()
 }
