@@ -81,7 +81,7 @@ func checkFile(name string, src []byte) []Finding {
 		return f.found
 	}
 	f.checkName()
-	row := rowOf(f.pkg)
+	row := RowOf(f.pkg)
 	if row == nil {
 		f.report(f.ast.Package, "package %s has no row in scenarios/layering", f.pkg)
 	}
@@ -174,9 +174,9 @@ func (f *file) checkTime() {
 	}
 }
 
-// rowOf finds the row of a package: one that names it, or else the longest
+// RowOf finds the row of a package: one that names it, or else the longest
 // pattern.
-func rowOf(pkg string) *Row {
+func RowOf(pkg string) *Row {
 	var best *Row
 	for i, r := range Table {
 		if r.Package == pkg {

@@ -255,7 +255,7 @@ func TestTableIsSound(t *testing.T) {
 		}
 	}
 	for _, kit := range kits {
-		if rowOf(kit) == nil {
+		if RowOf(kit) == nil {
 			t.Errorf("test kit %s has no row", kit)
 		}
 	}

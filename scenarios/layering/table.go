@@ -193,6 +193,11 @@ var Table = []Row{
 	{Package: "agent/machineconfig", May: []string{"agent/job", "agent/sys"}},
 
 	// The documents.
+	{
+		// Its tests generate what follows from the code.
+		Package: "docs",
+		Tests:   []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/rack", "emulator/machine", "fixtures", "scenarios/conformance/ipmi", "scenarios/layering"},
+	},
 	{Package: "docs/statements", Tests: []string{"emulator/dialect/quirk"}}, // that each quirk is described
 
 	// Where both meet.

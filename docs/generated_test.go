@@ -1,0 +1,274 @@
+// Package docs holds the documents. Its tests generate the parts of them that
+// follow from the code, and check the others against it.
+package docs
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/dialect/file"
+	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/fixtures"
+	"github.com/metalab-dev/metalab/scenarios/conformance/ipmi"
+	"github.com/metalab-dev/metalab/scenarios/layering"
+)
+
+//go:generate go test . -run TestGeneratedPartsAreCurrent -update
+
+var update = flag.Bool("update", false, "write the generated parts of the pages")
+
+// generators make the parts of pages that stand between "<!-- begin NAME -->"
+// and "<!-- end NAME -->".
+var generators = map[string]func(*testing.T) string{
+	"packages":  packages,
+	"rack-file": func(t *testing.T) string { return (&fields{t: t, key: yamlKey}).tables(reflect.TypeFor[rack.Lab]()) },
+	"dialect-file": func(t *testing.T) string {
+		return (&fields{t: t, key: dialectKey}).tables(reflect.TypeFor[dialect.Record]())
+	},
+	"profile-file": func(t *testing.T) string {
+		return (&fields{t: t, key: dialectKey}).tables(reflect.TypeFor[machine.Profile]())
+	},
+	"dialects":        dialects,
+	"quirks":          quirks,
+	"ipmi-conformity": ipmiChecks,
+}
+
+var part = regexp.MustCompile(`(?s)(<!-- begin ([a-z-]+) -->\n)(.*?)(<!-- end ([a-z-]+) -->\n)`)
+
+func TestGeneratedPartsAreCurrent(t *testing.T) {
+	used := map[string]bool{}
+	for _, page := range pages(t) {
+		name := page[len("docs/"):]
+		is := read(t, page)
+		want := part.ReplaceAllStringFunc(is, func(s string) string {
+			m := part.FindStringSubmatch(s)
+			generate := generators[m[2]]
+			if generate == nil || m[2] != m[5] {
+				t.Errorf("%s: a part begins as %s and ends as %s: want one of %v", page, m[2], m[5], slices.Sorted(mapKeys(generators)))
+				return s
+			}
+			used[m[2]] = true
+			return m[1] + "\n" + strings.TrimSpace(generate(t)) + "\n\n" + m[4]
+		})
+		if *update {
+			if err := os.WriteFile(filepath.FromSlash(name), []byte(want), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if diff := cmp.Diff(strings.Split(want, "\n"), strings.Split(is, "\n")); diff != "" {
+			t.Errorf("%s is not current: run go generate ./docs (-want +is):\n%s", page, diff)
+		}
+	}
+	for name := range generators {
+		if !used[name] {
+			t.Errorf("no page has the part %q", name)
+		}
+	}
+}
+
+func mapKeys[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// pages lists the pages of docs/, from the root of the module.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && path.Ext(name) == ".md" {
+			out = append(out, path.Join("docs", name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// packages is the table of the packages that exist, from the table of
+// scenarios/layering and the packages' comments.
+func packages(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("| package | owns | may import of ours |\n|---|---|---|\n")
+	for _, dir := range goDirs(t) {
+		row := layering.RowOf(dir)
+		if row == nil {
+			t.Errorf("%s has no row in scenarios/layering", dir)
+			continue
+		}
+		may := "none"
+		if len(row.May) > 0 {
+			may = "`" + strings.Join(row.May, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", dir, cell(synopsis(t, dir)), may)
+	}
+	return b.String()
+}
+
+// goDirs lists the directories with Go files that are not tests.
+func goDirs(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || name != "." && strings.ContainsAny(d.Name()[:1], "._")):
+			return fs.SkipDir
+		case !d.IsDir() && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
+			if dir := path.Dir(name); !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// synopsis is the first sentence of a package's comment, without its name.
+func synopsis(t *testing.T, dir string) string {
+	t.Helper()
+	parsed, err := parser.ParseDir(token.NewFileSet(), filepath.Join(root, dir), func(i fs.FileInfo) bool { return !strings.HasSuffix(i.Name(), "_test.go") }, parser.ParseComments|parser.PackageClauseOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parsed {
+		for _, f := range p.Files {
+			if f.Doc != nil {
+				text := new(doc.Package).Synopsis(f.Doc.Text())
+				return strings.TrimPrefix(strings.TrimPrefix(text, "Package "+p.Name+" "), "Command "+path.Base(dir)+" ")
+			}
+		}
+	}
+	t.Errorf("%s has no package comment", dir)
+	return ""
+}
+
+var evidence = regexp.MustCompile(`\[(V|K)\b`)
+
+// dialects is the table of the built-in dialects.
+func dialects(t *testing.T) string {
+	users := map[string][]string{}
+	profiles, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range profiles {
+		name := strings.TrimSuffix(path.Base(p), ".yaml")
+		profile, record, err := lab.ReadProfile(nil, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		users[record.Name] = append(users[record.Name], fmt.Sprintf("`%s` (%s)", name, profile.Model))
+	}
+	var b strings.Builder
+	b.WriteString("| dialect | vendor, product | Redfish | system, manager, chassis | manager's model | sessions | IPMI suites | OEM resources, actions, hooks | breaks of the standard | profiles |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	for _, name := range lab.Dialects() {
+		r := lab.Dialect(name)
+		suites := fmt.Sprint(r.IPMI.Suites)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s`, `%s`, `%s` | %s | %d | %s | %d, %d, %d | %d | %s |\n", name, cell(strings.TrimPrefix(r.Vendor+", "+r.Product, ", ")), r.RedfishVersion,
+			r.SystemID, r.ManagerID, r.ChassisID, cell(r.ManagerModel), r.BMC.Sessions, strings.Trim(suites, "[]"), len(r.Own.Resources), len(r.Own.Actions), r.Hooks(), len(r.Breaks), strings.Join(users[name], "<br>"))
+	}
+	b.WriteString("\nThe evidence stands beside each datum in the code:\n\n| package | marked [V] | marked [K] |\n|---|---|---|\n")
+	for _, dir := range goDirs(t) {
+		if path.Dir(dir) != "emulator/dialect" {
+			continue
+		}
+		count := map[string]int{}
+		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range evidence.FindAllStringSubmatch(string(text), -1) {
+				count[m[1]]++
+			}
+		}
+		if len(count) > 0 {
+			fmt.Fprintf(&b, "| `%s` | %d | %d |\n", dir, count["V"], count["K"])
+		}
+	}
+	return b.String()
+}
+
+// quirks is the table of all switches.
+func quirks(*testing.T) string {
+	var b strings.Builder
+	b.WriteString("| switch | does | parameters | seen on | source |\n|---|---|---|---|---|\n")
+	for _, q := range quirk.All {
+		var params []string
+		for _, p := range q.Params {
+			params = append(params, fmt.Sprintf("`%s=%s`: %s, %s", p.Name, p.Default, p.Kind, p.Means))
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", q.ID, cell(q.Does), cell(strings.Join(params, "<br>")), cell(q.Seen), cell(strings.Join(q.Source, " ; ")))
+	}
+	return b.String()
+}
+
+// ipmiChecks is the table of the checks of IPMI over LAN.
+func ipmiChecks(*testing.T) string {
+	var b strings.Builder
+	b.WriteString("| check | what holds | IPMI v2.0 rev 1.1 | severity |\n|---|---|---|---|\n")
+	for _, c := range ipmi.Checks() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", c.Name, cell(c.Title), cell(c.Reference), c.Severity)
+	}
+	return b.String()
+}
+
+// TestDialectKeysAreTheParsers compares the keys that the page lists with those
+// that a file may have.
+func TestDialectKeysAreTheParsers(t *testing.T) {
+	_, err := file.Parse("x.yaml", []byte("name: x\nbase: generic\nnoSuchKey: 1\nprotocol: {noSuchKey: 1}\n"), lab.Dialect)
+	if err == nil {
+		t.Fatal("an unknown key was accepted")
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[dialect.Record](), reflect.TypeFor[dialect.Protocol]()} {
+		var keys []string
+		for i := range of.NumField() {
+			if key := dialectKey(of.Field(i)); key != "" {
+				keys = append(keys, key)
+			}
+		}
+		if want := strings.Join(keys, ", "); !strings.Contains(err.Error(), want) {
+			t.Errorf("the error for an unknown key of %s is\n%v\nwithout the list\n%s", of, err, want)
+		}
+	}
+	if errors.Unwrap(err) != nil {
+		t.Log(err)
+	}
+}
