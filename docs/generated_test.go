@@ -193,12 +193,12 @@ func dialects(t *testing.T) string {
 		users[record.Name] = append(users[record.Name], fmt.Sprintf("`%s` (%s)", name, profile.Model))
 	}
 	var b strings.Builder
-	b.WriteString("| dialect | vendor, product | Redfish | system, manager, chassis | manager's model | sessions | IPMI suites | OEM resources, actions, hooks | breaks of the standard | profiles |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| dialect | vendor, product | Redfish | system, manager, chassis | manager's model | sessions | IPMI suites | OEM resources, actions, hooks | deviations from the standard | profiles |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, name := range lab.Dialects() {
 		r := lab.Dialect(name)
-		suites := fmt.Sprint(r.IPMI.Suites)
+		suites := fmt.Sprint(r.IPMI.CipherSuites)
 		fmt.Fprintf(&b, "| `%s` | %s | %s | `%s`, `%s`, `%s` | %s | %d | %s | %d, %d, %d | %d | %s |\n", name, cell(strings.TrimPrefix(r.Vendor+", "+r.Product, ", ")), r.RedfishVersion,
-			r.SystemID, r.ManagerID, r.ChassisID, cell(r.ManagerModel), r.BMC.Sessions, strings.Trim(suites, "[]"), len(r.Own.Resources), len(r.Own.Actions), r.Hooks(), len(r.Breaks), strings.Join(users[name], "<br>"))
+			r.SystemID, r.ManagerID, r.ChassisID, cell(r.ManagerModel), r.BMC.Sessions, strings.Trim(suites, "[]"), len(r.OEM.Resources), len(r.OEM.Actions), r.Hooks(), len(r.Deviations), strings.Join(users[name], "<br>"))
 	}
 	b.WriteString("\nThe evidence stands beside each datum in the code:\n\n| package | marked [V] | marked [K] |\n|---|---|---|\n")
 	for _, dir := range goDirs(t) {
