@@ -7,7 +7,7 @@ Feature: Kinds of BMC addresses
   Background:
     Given a lab with 1 server
 
-  @B-131 @B-132 @B-133
+  @B-131 @B-132 @B-133 @sample-3
   Scenario Outline: By virtual media: <address>
     When the operator registers the server at the address "<address>"
     Then the host becomes "available"
@@ -33,7 +33,7 @@ Feature: Kinds of BMC addresses
       | ilo4-virtualmedia://HOST:PORT                 |
       | ilo4-virtualmedia+https://HOST:PORT           |
 
-  @B-131 @B-132 @B-133
+  @B-131 @B-132 @B-133 @sample-5
   Scenario Outline: By network: <address>
     When the operator registers the server at the address "<address>"
     Then the host becomes "available"

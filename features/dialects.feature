@@ -15,7 +15,7 @@ Feature: Servers of every vendor
     When the operator takes the image away
     Then the host becomes "available"
 
-    @Dell
+    @Dell @sample-3
     Examples:
       | model     | scheme               |
       | dell-r730 | idrac                |
@@ -38,7 +38,7 @@ Feature: Servers of every vendor
       | dell-r760 | idrac-virtualmedia   |
       | dell-r760 | redfish-virtualmedia |
 
-    @HPE
+    @HPE @sample-3
     Examples:
       | model           | scheme               |
       | hpe-dl360-gen9  | ilo4                 |
@@ -63,7 +63,7 @@ Feature: Servers of every vendor
       | hpe-dl380-gen12 | redfish-uefihttp     |
       | hpe-dl380-gen12 | ipmi                 |
 
-    @Lenovo
+    @Lenovo @sample-1
     Examples:
       | model           | scheme               |
       | lenovo-sr650-v2 | redfish              |
@@ -74,7 +74,7 @@ Feature: Servers of every vendor
       | lenovo-sr650-v3 | redfish-uefihttp     |
       | lenovo-sr655    | redfish-virtualmedia |
 
-    @Supermicro
+    @Supermicro @sample-1
     Examples:
       | model            | scheme               |
       | supermicro-1029u | redfish              |
@@ -86,14 +86,14 @@ Feature: Servers of every vendor
       | supermicro-621c  | ipmi                 |
 
     # bmcweb fetches images by HTTPS alone.
-    @OpenBMC
+    @OpenBMC @sample-1
     Examples:
       | model             | scheme               |
       | openbmc-tiogapass | redfish              |
       | openbmc-tiogapass | redfish-virtualmedia |
       | openbmc-tiogapass | ipmi                 |
 
-    @Fujitsu
+    @Fujitsu @sample-1
     Examples:
       | model             | scheme               |
       | fujitsu-rx2540-m5 | irmc                 |
@@ -105,7 +105,7 @@ Feature: Servers of every vendor
       | fujitsu-rx2540-m7 | redfish-virtualmedia |
 
     # iBMC does so, too.
-    @Huawei
+    @Huawei @sample-1
     Examples:
       | model           | scheme               |
       | huawei-1288h-v5 | ibmc                 |
@@ -113,7 +113,7 @@ Feature: Servers of every vendor
       | huawei-2288h-v5 | redfish              |
       | huawei-2288h-v5 | ipmi                 |
 
-    @AMI
+    @AMI @sample-1
     Examples:
       | model         | scheme               |
       | gigabyte-r282 | redfish              |
@@ -133,7 +133,7 @@ Feature: Servers of every vendor
     When the operator takes the image away
     Then the host becomes "available"
 
-    @NVMe
+    @NVMe @sample-2
     Examples:
       | model             | scheme               |
       | dell-r770         | idrac                |
@@ -159,7 +159,7 @@ Feature: Servers of every vendor
     When the operator takes the image away
     Then the host becomes "available"
 
-    @Dell
+    @Dell @sample-1
     Examples:
       | model     | scheme           |
       | dell-r640 | redfish-uefihttp |
@@ -176,7 +176,7 @@ Feature: Servers of every vendor
     Then the host becomes "provisioned"
     And the server's first disk begins with the image
 
-    @noTLS
+    @noTLS @sample-2
     Examples:
       | model           | scheme                    |
       | generic         | redfish+http              |

@@ -1,12 +1,15 @@
 package features
 
 import (
+	"maps"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/cucumber/godog"
 
 	"github.com/metalab-dev/metalab/features/steps"
+	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
 // labsAtATime is how many scenarios run at the same time: they wait more than
@@ -21,6 +24,8 @@ const (
 	heap    = 4 << 30
 )
 
+// TestFeatures runs every scenario, with a sample of the rows of outlines that
+// carry the tag @sample-N.
 func TestFeatures(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(heap))
@@ -28,7 +33,7 @@ func TestFeatures(t *testing.T) {
 	suite := godog.TestSuite{
 		ScenarioInitializer: func(sc *godog.ScenarioContext) { labs.Register(sc) },
 		Options: &godog.Options{
-			Format: "pretty", FS: Files, Paths: []string{"."}, TestingT: t, Strict: true, NoColors: true,
+			Format: "pretty", FeatureContents: contents(t), TestingT: t, Strict: true, NoColors: true,
 			Concurrency: labsAtATime,
 		},
 	}
@@ -38,4 +43,13 @@ func TestFeatures(t *testing.T) {
 	if err := labs.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// contents returns the feature files as this run tests them.
+func contents(t *testing.T) (out []godog.Feature) {
+	files := sample.Features(t, Files)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		out = append(out, godog.Feature{Name: name, Contents: files[name]})
+	}
+	return out
 }

@@ -6,6 +6,7 @@ Feature: Servers whose BMCs are as real ones are
   Background:
     Given a lab with 1 server
 
+  @sample-14
   Scenario Outline: A server gets its image in spite of <quirk>
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server
@@ -210,7 +211,7 @@ Feature: Servers whose BMCs are as real ones are
       | quirk                    | workaround |
       | ipmi-disabled-by-default |            |
 
-  @Q35
+  @Q35 @sample-5
   Scenario Outline: A server gets its image by IPMI in spite of <quirk>
     Given the server's BMC has the quirk "<quirk>"
     When the operator registers the server by "ipmi"

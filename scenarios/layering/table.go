@@ -252,7 +252,7 @@ var Table = []Row{
 		Package: "scenarios/conformance/clients",
 		Tests: []string{
 			"emulator/bmc", "emulator/lab", "emulator/lab/labtest", "emulator/lab/outbound", "emulator/lab/rack", "emulator/machine",
-			"emulator/machine/firmware", "emulator/machine/storage", "fixtures",
+			"emulator/machine/firmware", "emulator/machine/storage", "fixtures", "scenarios/sample",
 		},
 	},
 	{
@@ -287,6 +287,7 @@ var Table = []Row{
 		Tests: []string{"controller/netboot"}, // that its media boot, too
 	},
 	{Package: "scenarios/containers"}, // it sees an image, and what commands in it print
+	{Package: "scenarios/sample"},     // it chooses among names, and knows nothing of what they name
 	{Package: "scenarios/layering"},
 	{Package: "fixtures"},
 	{Package: "cmd/labctl", May: []string{"emulator/...", "controller/...", "agent/...", "scenarios/...", "fixtures", "features", "features/steps"}},

@@ -11,6 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
 // client is a program or library that manages servers, as a person uses it who
@@ -50,9 +51,12 @@ var jobs = []struct {
 	{"raid", (*bench).mirrors, raid},
 }
 
+// modelsPerClient is how many server models `make test` gives each client.
+const modelsPerClient = 6
+
 // everyModel has a client do its jobs on a server of each model.
 func everyModel(t *testing.T, name string, does []string, open func(*bench) client) {
-	for _, profile := range profiles(t) {
+	for _, profile := range sample.Rows(t, "the models for "+name, modelsPerClient, profiles(t)) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, profile)

@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/stmcginnis/gofish/schemas"
+
+	"github.com/metalab-dev/metalab/scenarios/sample"
 )
 
 // TestGofishReadsEveryModel has gofish follow every link that it knows, without
 // an error.
 func TestGofishReadsEveryModel(t *testing.T) {
-	for _, profile := range profiles(t) {
+	for _, profile := range sample.Rows(t, "the models that gofish reads", modelsPerClient, profiles(t)) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, profile)
