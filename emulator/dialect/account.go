@@ -9,18 +9,18 @@ import (
 
 // validateAccounts says what is wrong with how accounts are kept.
 func (r *Record) validateAccounts(need func(ok bool, field, fix string)) {
-	need(r.BMC.Key == bmc.P256 || r.BMC.Key == bmc.RSA2048, "BMC.Key", "must be P-256 or RSA-2048")
+	need(r.BMC.Key == bmc.P256 || r.BMC.Key == bmc.RSA2048, "bmc.key", "must be P-256 or RSA-2048")
 	a, p := &r.BMC.Accounts, &r.BMC.Accounts.Policy
-	need(a.Most > len(a.Reserved), "BMC.Accounts.Most", "must leave room for an account")
-	need(slices.ContainsFunc(a.Types, func(t bmc.TypeSpec) bool { return t.Type == bmc.ForRedfish }), "BMC.Accounts.Types", "must hold Redfish")
+	need(a.Most > len(a.Reserved), "bmc.accounts.most", "must leave room for an account")
+	need(slices.ContainsFunc(a.Types, func(t bmc.TypeSpec) bool { return t.Type == bmc.ForRedfish }), "bmc.accounts.types", "must hold Redfish")
 	for _, t := range a.Types {
 		for _, other := range t.Implies {
-			need(slices.ContainsFunc(a.Types, func(t bmc.TypeSpec) bool { return t.Type == other }), "BMC.Accounts.Types", string(t.Type)+" implies one that is not there")
+			need(slices.ContainsFunc(a.Types, func(t bmc.TypeSpec) bool { return t.Type == other }), "bmc.accounts.types", string(t.Type)+" implies one that is not there")
 		}
 	}
-	need(p.MinPassword > 0 && p.MinPassword <= p.MaxPassword, "BMC.Accounts.Policy.MinPassword", "must be 1 to MaxPassword")
-	need(p.LockFor == 0 || p.ForgetAfter <= p.LockFor, "BMC.Accounts.Policy.ForgetAfter",
-		"must not exceed LockFor (DSP2046, AccountService.AccountLockoutCounterResetAfter)")
-	need(p.SessionEnd >= 30*time.Second && p.SessionEnd <= 86400*time.Second, "BMC.Accounts.Policy.SessionEnd",
+	need(p.MinPassword > 0 && p.MinPassword <= p.MaxPassword, "bmc.accounts.policy.minPassword", "must be 1 to maxPassword")
+	need(p.LockFor == 0 || p.ForgetAfter <= p.LockFor, "bmc.accounts.policy.forgetAfter",
+		"must not exceed lockFor (DSP2046, AccountService.AccountLockoutCounterResetAfter)")
+	need(p.SessionEnd >= 30*time.Second && p.SessionEnd <= 86400*time.Second, "bmc.accounts.policy.sessionEnd",
 		"must be 30 s to 86400 s (DSP2046, SessionService.AbsoluteSessionTimeout)")
 }

@@ -39,9 +39,9 @@ type BIOS struct {
 // validateBIOS says what is wrong with it.
 func (r *Record) validateBIOS(need func(ok bool, field, fix string)) {
 	for _, t := range r.BIOS.ApplyTimes {
-		need(slices.Contains(firmware.SettingsTimes, t), "BIOS.Times", fmt.Sprintf("%q: must be one of %v", t, firmware.SettingsTimes))
+		need(slices.Contains(firmware.SettingsTimes, t), "bios.applyTimes", fmt.Sprintf("%q: must be one of %v", t, firmware.SettingsTimes))
 	}
-	need(r.BIOS.ApplyDuration >= 0 && r.BIOS.ApplyDuration <= time.Hour, "BIOS.Takes", "must be 0 to an hour")
-	need(r.BIOS.UnknownToBIOS >= 0, "BIOS.Lag", "must not be negative")
-	need(!r.BIOS.WaitForApplyTime || r.BIOS.TaskForApplyTime, "BIOS.Task", "must be where Held is: nobody could have settings applied")
+	need(r.BIOS.ApplyDuration >= 0 && r.BIOS.ApplyDuration <= time.Hour, "bios.applyDuration", "must be 0 to an hour")
+	need(r.BIOS.UnknownToBIOS >= 0, "bios.unknownToBIOS", "must not be negative")
+	need(!r.BIOS.WaitForApplyTime || r.BIOS.TaskForApplyTime, "bios.taskForApplyTime", "must be true where waitForApplyTime is: nothing else applies the settings")
 }

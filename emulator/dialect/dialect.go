@@ -70,55 +70,55 @@ func (r *Record) Validate() error {
 			errs = append(errs, fmt.Errorf("dialect: %s: %s: %s", r.Name, field, fix))
 		}
 	}
-	need(r.Name != "", "Name", "must not be empty")
-	need(r.RedfishVersion != "", "RedfishVersion", "must not be empty")
-	need(r.SystemID != "", "SystemID", "must not be empty")
-	need(r.ManagerID != "", "ManagerID", "must not be empty")
-	need(r.ChassisID != "", "ChassisID", "must not be empty")
-	need(r.RedundantReset == AcceptRedundant || r.RedundantReset == RejectRedundant, "Redundant", "must be accept or refuse")
+	need(r.Name != "", "name", "must not be empty")
+	need(r.RedfishVersion != "", "redfishVersion", "must not be empty")
+	need(r.SystemID != "", "systemID", "must not be empty")
+	need(r.ManagerID != "", "managerID", "must not be empty")
+	need(r.ChassisID != "", "chassisID", "must not be empty")
+	need(r.RedundantReset == AcceptRedundant || r.RedundantReset == RejectRedundant, "redundantReset", "must be accept or refuse")
 	need(r.BMC.SessionTimeout >= 30*time.Second && r.BMC.SessionTimeout <= 86400*time.Second,
-		"BMC.SessionTimeout", "must be 30 s to 86400 s (DSP2046, SessionService.SessionTimeout)")
-	need(r.BMC.Keep.Ended == 0 || r.BMC.Keep.Ended >= time.Minute, "BMC.Keep.Ended", "must be a minute at least, or 0 (DSP2046, TaskService.TaskAutoDeleteTimeoutMinutes)")
-	need(r.Logs.System != "" && r.Logs.Manager != "", "Logs", "System and Manager must not be empty")
+		"bmc.sessionTimeout", "must be 30 s to 86400 s (DSP2046, SessionService.SessionTimeout)")
+	need(r.BMC.Keep.Ended == 0 || r.BMC.Keep.Ended >= time.Minute, "bmc.keep.ended", "must be a minute at least, or 0 (DSP2046, TaskService.TaskAutoDeleteTimeoutMinutes)")
+	need(r.Logs.System != "" && r.Logs.Manager != "", "logs", "system and manager must not be empty")
 	for _, l := range []bmc.LogSpec{r.BMC.Log, r.BMC.Audit} {
-		need(l.Size > 0 && (l.Full == bmc.Wraps || l.Full == bmc.Stays), "BMC.Log, BMC.Audit", "Size must be positive, Full one of the ways")
+		need(l.Size > 0 && (l.Full == bmc.Wraps || l.Full == bmc.Stays), "bmc.log, bmc.audit", fmt.Sprintf("size must be positive, full must be %q or %q", bmc.Wraps, bmc.Stays))
 	}
-	need(r.MaxImageBytes > 0, "MaxImage", "must be positive")
-	need(len(r.ResetTypes) > 0, "ResetTypes", "must not be empty")
+	need(r.MaxImageBytes > 0, "maxImageBytes", "must be positive")
+	need(len(r.ResetTypes) > 0, "resetTypes", "must not be empty")
 	for _, k := range r.ResetTypes {
-		need(slices.Contains(machine.ResetKinds, k), "ResetTypes", fmt.Sprintf("%q is no reset", k))
+		need(slices.Contains(machine.ResetKinds, k), "resetTypes", fmt.Sprintf("%q: must be one of %v", k, machine.ResetKinds))
 	}
 	for _, k := range r.HangsAfterReset {
-		need(slices.Contains(r.ResetTypes, k), "Hangs", fmt.Sprintf("%q: must be one of ResetTypes", k))
+		need(slices.Contains(r.ResetTypes, k), "hangsAfterReset", fmt.Sprintf("%q: must be one of resetTypes: %v", k, r.ResetTypes))
 	}
-	need(r.Media.BootTarget == "" || r.Media.BootTarget == machine.UsbCd && slices.Contains(r.BootTargets, machine.UsbCd), "Media.Alias", "must be UsbCd, and one of BootTargets")
-	need(r.Tasks.MissingReads >= 0, "Tasks.Late", "must not be negative")
+	need(r.Media.BootTarget == "" || r.Media.BootTarget == machine.UsbCd && slices.Contains(r.BootTargets, machine.UsbCd), "media.bootTarget", "must be UsbCd, and UsbCd one of bootTargets")
+	need(r.Tasks.MissingReads >= 0, "tasks.missingReads", "must not be negative")
 	for _, k := range r.BootTargets {
-		need(slices.Contains(machine.SourceKinds, k), "BootTargets", fmt.Sprintf("%q is no boot target", k))
+		need(slices.Contains(machine.SourceKinds, k), "bootTargets", fmt.Sprintf("%q: must be one of %v", k, machine.SourceKinds))
 	}
 	for prefix, version := range r.Protocol.Registries {
-		need(registryVersion.MatchString(version), "Protocol.Registries", prefix+": must be a version, as 1.8.4 is")
+		need(registryVersion.MatchString(version), "protocol.registries."+prefix, fmt.Sprintf("%q: must be a version like 1.8.4", version))
 	}
 	q := r.Protocol.Queries
 	need(q.Unknown == NotImplemented || q.Unknown == BadRequest || q.Unknown == Ignored,
-		"Protocol.Queries.Unknown", "must be empty, bad request or ignored")
+		"protocol.queries.unknown", fmt.Sprintf("%q: must be empty, %q or %q", q.Unknown, BadRequest, Ignored))
 	need(q.MaxLevels >= 0 && (q.MaxLevels == 0 || q.ExpandAll || q.ExpandLinks || q.ExpandRest),
-		"Protocol.Queries.Levels", "must be 0 where $expand is not carried out")
-	need(r.Protocol.PageSize >= 0, "Protocol.Page", "must not be negative")
+		"protocol.queries.maxLevels", "must be 0 unless expandAll, expandLinks or expandRest is true")
+	need(r.Protocol.PageSize >= 0, "protocol.pageSize", "must not be negative")
 	for _, t := range r.Protocol.OEMTypes {
 		if err := t.wrong(); err != nil {
-			need(false, "Protocol.OEM", err.Error())
+			need(false, "protocol.oemTypes", err.Error())
 		}
 	}
 	tags := r.Protocol.ETags
-	need(slices.Contains([]ETagFormat{Strong, Weak, DoubleQuoted, Empty}, tags.Format), "Protocol.ETags.Written", "must be nothing, weak, twice or empty")
-	need(!tags.GzipSuffix || r.Protocol.Gzip, "Protocol.ETags.Suffixed", "needs Protocol.Gzip")
-	need(r.Protocol.PatchDelay >= 0 && r.Protocol.PatchDelay <= time.Hour, "Protocol.Slow", "must be 0 to an hour")
-	need(r.Protocol.EmptyCollectionsAfterBoot >= 0, "Protocol.Bereft", "must not be negative")
+	need(slices.Contains([]ETagFormat{Strong, Weak, DoubleQuoted, Empty}, tags.Format), "protocol.etags.format", fmt.Sprintf("%q: must be empty, %q, %q or %q", tags.Format, Weak, DoubleQuoted, Empty))
+	need(!tags.GzipSuffix || r.Protocol.Gzip, "protocol.etags.gzipSuffix", "needs protocol.gzip")
+	need(r.Protocol.PatchDelay >= 0 && r.Protocol.PatchDelay <= time.Hour, "protocol.patchDelay", "must be 0 to an hour")
+	need(r.Protocol.EmptyCollectionsAfterBoot >= 0, "protocol.emptyCollectionsAfterBoot", "must not be negative")
 	for _, p := range r.Protocol.ErrorPrefixes {
-		need(p.ResourceType != "" && p.Message.Registry != "" && p.Message.Key != "" && registryVersion.MatchString(p.Message.Version), "Protocol.Prefaced", p.ResourceType+": must have a type, a registry, its version and a key")
+		need(p.ResourceType != "" && p.Message.Registry != "" && p.Message.Key != "" && registryVersion.MatchString(p.Message.Version), "protocol.errorPrefixes", p.ResourceType+": needs resourceType, and message.registry, message.version and message.key")
 	}
-	need(slices.Contains([]ETagComparison{Quoted, Unquoted, Never}, tags.Comparison), "Protocol.ETags.Compared", "must be empty, unquoted or never")
+	need(slices.Contains([]ETagComparison{Quoted, Unquoted, Never}, tags.Comparison), "protocol.etags.comparison", fmt.Sprintf("%q: must be empty, %q or %q", tags.Comparison, Unquoted, Never))
 	r.validateAccounts(need)
 	r.validateMessages(need)
 	r.validateIPMI(need)
@@ -127,11 +127,11 @@ func (r *Record) Validate() error {
 	r.validateInputAliases(need)
 	r.validateOEM(need)
 	for _, b := range r.Deviations {
-		need(b.ResourceType != "" && b.Path != "" && b.Evidence != "", "Breaks", b.ResourceType+": must have Of, Path and Why")
+		need(b.ResourceType != "" && b.Path != "" && b.Evidence != "", "deviations", b.ResourceType+": needs resourceType, path and evidence")
 	}
 	seen := map[string]bool{}
 	for _, s := range r.BMC.Slots {
-		need(s.ID != "" && !seen[s.ID], "BMC.Slots", "IDs must be there and differ")
+		need(s.ID != "" && !seen[s.ID], "bmc.slots", fmt.Sprintf("%q: each slot needs an id of its own", s.ID))
 		seen[s.ID] = true
 	}
 	return errors.Join(errs...)

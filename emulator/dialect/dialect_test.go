@@ -30,7 +30,7 @@ func TestVendorsCommandsAreValid(t *testing.T) {
 		{NetFn: 0x30, Name: "a", Privilege: 2, Response: []dialect.OEMField{{Value: "luck", Size: 2}}},
 	} {
 		r.IPMI.OEMCommands = []dialect.OEMCommand{bad}
-		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), "IPMI.Commands") {
+		if err := r.Validate(); err == nil || !strings.Contains(err.Error(), "ipmi.oemCommands") {
 			t.Errorf("%+v is valid: %v", bad, err)
 		}
 	}
@@ -38,23 +38,23 @@ func TestVendorsCommandsAreValid(t *testing.T) {
 
 func TestValidateNamesTheField(t *testing.T) {
 	for field, spoil := range map[string]func(r *dialect.Record){
-		"Name":               func(r *dialect.Record) { r.Name = "" },
-		"RedfishVersion":     func(r *dialect.Record) { r.RedfishVersion = "" },
-		"SystemID":           func(r *dialect.Record) { r.SystemID = "" },
-		"ManagerID":          func(r *dialect.Record) { r.ManagerID = "" },
-		"Redundant":          func(r *dialect.Record) { r.RedundantReset = "shrug" },
-		"BMC.SessionTimeout": func(r *dialect.Record) { r.BMC.SessionTimeout = time.Second },
-		"ResetTypes":         func(r *dialect.Record) { r.ResetTypes = nil },
-		`"Kick" is no reset`: func(r *dialect.Record) { r.ResetTypes = []machine.ResetKind{"Kick"} },
-		"BootTargets":        func(r *dialect.Record) { r.BootTargets = []machine.SourceKind{"Tape"} },
-		"Protocol.Sayings":   func(r *dialect.Record) { r.Protocol.Messages = map[string]dialect.VendorMessage{"X": {Key: "Y"}} },
-		"BMC.Key":            func(r *dialect.Record) { r.BMC.Key = "wood" },
-		"BMC.Accounts.Most":  func(r *dialect.Record) { r.BMC.Accounts.Most = 0 },
-		"BMC.Accounts.Types": func(r *dialect.Record) { r.BMC.Accounts.Types = r.BMC.Accounts.Types[1:] },
-		"Policy.MinPassword": func(r *dialect.Record) { r.BMC.Accounts.Policy.MaxPassword = 1 },
-		"Policy.ForgetAfter": func(r *dialect.Record) { r.BMC.Accounts.Policy.ForgetAfter = time.Hour },
-		"Policy.SessionEnd":  func(r *dialect.Record) { r.BMC.Accounts.Policy.SessionEnd = 0 },
-		"BMC.Slots":          func(r *dialect.Record) { r.BMC.Slots = []bmc.SlotSpec{{ID: "Cd"}, {ID: "Cd"}} },
+		"name":                               func(r *dialect.Record) { r.Name = "" },
+		"redfishVersion":                     func(r *dialect.Record) { r.RedfishVersion = "" },
+		"systemID":                           func(r *dialect.Record) { r.SystemID = "" },
+		"managerID":                          func(r *dialect.Record) { r.ManagerID = "" },
+		"redundantReset":                     func(r *dialect.Record) { r.RedundantReset = "shrug" },
+		"bmc.sessionTimeout":                 func(r *dialect.Record) { r.BMC.SessionTimeout = time.Second },
+		"resetTypes":                         func(r *dialect.Record) { r.ResetTypes = nil },
+		`resetTypes: "Kick": must be one of`: func(r *dialect.Record) { r.ResetTypes = []machine.ResetKind{"Kick"} },
+		"bootTargets":                        func(r *dialect.Record) { r.BootTargets = []machine.SourceKind{"Tape"} },
+		"protocol.messages.X":                func(r *dialect.Record) { r.Protocol.Messages = map[string]dialect.VendorMessage{"X": {Key: "Y"}} },
+		"bmc.key":                            func(r *dialect.Record) { r.BMC.Key = "wood" },
+		"bmc.accounts.most":                  func(r *dialect.Record) { r.BMC.Accounts.Most = 0 },
+		"bmc.accounts.types":                 func(r *dialect.Record) { r.BMC.Accounts.Types = r.BMC.Accounts.Types[1:] },
+		"policy.minPassword":                 func(r *dialect.Record) { r.BMC.Accounts.Policy.MaxPassword = 1 },
+		"policy.forgetAfter":                 func(r *dialect.Record) { r.BMC.Accounts.Policy.ForgetAfter = time.Hour },
+		"policy.sessionEnd":                  func(r *dialect.Record) { r.BMC.Accounts.Policy.SessionEnd = 0 },
+		"bmc.slots":                          func(r *dialect.Record) { r.BMC.Slots = []bmc.SlotSpec{{ID: "Cd"}, {ID: "Cd"}} },
 	} {
 		r := generic.Record
 		spoil(&r)

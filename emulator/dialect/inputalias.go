@@ -31,9 +31,9 @@ const Discard = "-"
 
 func (r *Record) validateInputAliases(need func(ok bool, field, fix string)) {
 	for _, g := range r.Presentation.InputAliases {
-		need(g.Path != "" && !strings.HasPrefix(g.Path, "/"), "Face.Readings.Path", fmt.Sprintf("%q must be names with slashes between them", g.Path))
-		need(g.ResourceType != "" && !strings.ContainsAny(g.ResourceType, "._"), "Face.Readings.Of", "must be a type without its version")
-		need(len(g.Values) > 0 || g.To != "" || g.Default != nil, "Face.Readings", g.ResourceType+"/"+g.Path+": must have Words, To or Else")
-		need(len(g.DefaultWith) == 0 || g.Default != nil, "Face.Readings.With", g.ResourceType+"/"+g.Path+": needs Else")
+		need(g.Path != "" && !strings.HasPrefix(g.Path, "/"), "presentation.inputAliases.path", fmt.Sprintf("%q must be names with slashes between them", g.Path))
+		need(g.ResourceType != "" && !strings.ContainsAny(g.ResourceType, "._"), "presentation.inputAliases.resourceType", "must be a type without its version")
+		need(len(g.Values) > 0 || g.To != "" || g.Default != nil, "presentation.inputAliases", g.ResourceType+"/"+g.Path+": needs values, to or default")
+		need(len(g.DefaultWith) == 0 || g.Default != nil, "presentation.inputAliases.defaultWith", g.ResourceType+"/"+g.Path+": needs default")
 	}
 }

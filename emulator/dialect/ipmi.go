@@ -76,33 +76,33 @@ type IPMIFaults struct {
 // validateIPMI says what is wrong with it.
 func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	i := &r.IPMI
-	need(i.Manufacturer < 1<<20, "IPMI.Manufacturer", "must fit 20 bits (§20.1)")
-	need(i.Revision < 16, "IPMI.Revision", "must fit 4 bits (§20.1)")
-	need(i.FirstUser >= 1 && i.FirstUser <= 63, "IPMI.FirstUser", "must be 1 to 63")
-	need(i.MaxSessions >= 0 && i.MaxSessions <= 255, "IPMI.Sessions", "must be 0 to 255")
-	need(i.MaxPendingLogins >= 0 && i.MaxPendingLogins <= 256, "IPMI.HalfOpen", "must be 0 to 256")
-	need(i.AddedSDRBytes >= 0 && i.AddedSDRBytes < 1<<16, "IPMI.Records", "must be 0 to 65535")
-	need(i.ClearSELDuration >= 0 && i.ClearSELDuration <= time.Minute, "IPMI.Erase", "must be 0 to a minute")
-	need(i.Faults.KeptWrites >= 0 && (i.Faults.KeptWrites == 0 || i.Faults.WriteWindow > 0), "IPMI.Faults.Commits", "must not be negative, and needs Settling")
+	need(i.Manufacturer < 1<<20, "ipmi.manufacturer", "must fit 20 bits (§20.1)")
+	need(i.Revision < 16, "ipmi.revision", "must fit 4 bits (§20.1)")
+	need(i.FirstUser >= 1 && i.FirstUser <= 63, "ipmi.firstUser", "must be 1 to 63")
+	need(i.MaxSessions >= 0 && i.MaxSessions <= 255, "ipmi.maxSessions", "must be 0 to 255")
+	need(i.MaxPendingLogins >= 0 && i.MaxPendingLogins <= 256, "ipmi.maxPendingLogins", "must be 0 to 256")
+	need(i.AddedSDRBytes >= 0 && i.AddedSDRBytes < 1<<16, "ipmi.addedSDRBytes", "must be 0 to 65535")
+	need(i.ClearSELDuration >= 0 && i.ClearSELDuration <= time.Minute, "ipmi.clearSELDuration", "must be 0 to a minute")
+	need(i.Faults.KeptWrites >= 0 && (i.Faults.KeptWrites == 0 || i.Faults.WriteWindow > 0), "ipmi.faults.keptWrites", "must not be negative, and needs writeWindow")
 	for s, to := range i.EFIBootDevices {
-		need(s < 16 && slices.Contains(machine.SourceKinds, to), "IPMI.Selectors", fmt.Sprintf("%d: must be 0 to 15, and a boot target", s))
+		need(s < 16 && slices.Contains(machine.SourceKinds, to), "ipmi.efiBootDevices", fmt.Sprintf("%d: %q: must be a selector from 0 to 15 and one of %v", s, to, machine.SourceKinds))
 	}
 	for _, n := range i.MissingBootOptions {
-		need(n <= 7, "IPMI.NoBoot", "must be 0 to 7 (table 28-14)")
+		need(n <= 7, "ipmi.missingBootOptions", "must be 0 to 7 (table 28-14)")
 	}
-	need(len(i.CipherSuites) > 0, "IPMI.Suites", "must not be empty")
+	need(len(i.CipherSuites) > 0, "ipmi.cipherSuites", "must not be empty")
 	for _, c := range i.OEMCommands {
-		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, "IPMI.Commands", c.Name+": NetFn must be one of OEMs' (§5.1)")
-		need(c.Name != "" && c.Privilege >= 1 && c.Privilege <= 5, "IPMI.Commands", c.Name+": Name and Needs must be there")
-		need(c.MinLength >= len(c.Prefix) && (c.MaxLength < 0 || c.MaxLength >= c.MinLength), "IPMI.Commands", c.Name+": Least and Most must count Match")
+		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, "ipmi.oemCommands", fmt.Sprintf("%s: netFn %#x: must be even, from 0x2e to 0x3e (§5.1)", c.Name, c.NetFn))
+		need(c.Name != "" && c.Privilege >= 1 && c.Privilege <= 5, "ipmi.oemCommands", c.Name+": needs name, and privilege from 1 to 5")
+		need(c.MinLength >= len(c.Prefix) && (c.MaxLength < 0 || c.MaxLength >= c.MinLength), "ipmi.oemCommands", c.Name+": minLength and maxLength must count prefix")
 		validateFields(c.Name, c.Response, need)
 	}
 	for _, p := range i.OEMSystemInfo {
-		need(p.Param >= 0xc0, "IPMI.Info", "parameters of OEMs begin at C0h (table 22-16c)")
-		need(slices.Contains(oemTexts, p.Text), "IPMI.Info", fmt.Sprintf("parameter %02Xh: %q is no text of a server", p.Param, p.Text))
+		need(p.Param >= 0xc0, "ipmi.oemSystemInfo", "parameters of OEMs begin at C0h (table 22-16c)")
+		need(slices.Contains(oemTexts, p.Text), "ipmi.oemSystemInfo", fmt.Sprintf("parameter %02Xh: text %q: must be one of %q", p.Param, p.Text, oemTexts))
 		validateFields(fmt.Sprintf("parameter %02Xh", p.Param), p.Response, need)
 	}
 	for _, id := range slices.Concat(i.CipherSuites, i.DisabledSuites, i.AdvertisedSuites) {
-		need(id <= 17, "IPMI.Suites", "must be 0 to 17 (table 22-20)")
+		need(id <= 17, "ipmi.cipherSuites", "must be 0 to 17 (table 22-20)")
 	}
 }

@@ -223,39 +223,39 @@ func (r *Record) validateOEM(need func(ok bool, field, fix string)) {
 		need(s.Registry != "" && s.Key != "" && s.Text != "" && registryVersion.MatchString(s.Version), field, "must have a registry, its version, a key and a text")
 	}
 	effects := func(field string, all []Effect) {
-		need(len(all) > 0, field+".Does", "must not be empty")
+		need(len(all) > 0, field+".effects", "must not be empty")
 		for _, e := range all {
-			need(slices.Contains(conditions, e.While), field+".While", fmt.Sprintf("%q is no condition", e.While))
-			need(e.Hook == nil || len(e.Requests)+len(e.Store) == 0 && e.Task == "", field+".Do", "says all the rest")
-			need(e.TaskDuration == 0 && e.TaskResult == nil || e.Task != "", field+".Takes, Result", "needs Job")
+			need(slices.Contains(conditions, e.While), field+".effects.while", fmt.Sprintf("%q: must be one of %q", e.While, conditions))
+			need(e.Hook == nil || len(e.Requests)+len(e.Store) == 0 && e.Task == "", field+".effects", "a hook stands alone: requests, store and task must be empty")
+			need(e.TaskDuration == 0 && e.TaskResult == nil || e.Task != "", field+".effects.taskDuration, taskResult", "needs task")
 			if e.Reject != nil {
-				says(field+".Refuse", e.Reject)
+				says(field+".effects.reject", e.Reject)
 			}
 			for _, s := range e.Requests {
-				need(slices.Contains(requestMethods, s.Method), field+".Steps.Method", fmt.Sprintf("%q: must be one of %v", s.Method, requestMethods))
-				pattern(field+".Steps.At", s.URI)
+				need(slices.Contains(requestMethods, s.Method), field+".effects.requests.method", fmt.Sprintf("%q: must be one of %v", s.Method, requestMethods))
+				pattern(field+".effects.requests.uri", s.URI)
 			}
 		}
 	}
-	need(r.Hooks() <= maxHooks, "Own", fmt.Sprintf("has %d hooks, must have %d at most", r.Hooks(), maxHooks))
+	need(r.Hooks() <= maxHooks, "oem", fmt.Sprintf("has %d hooks, must have %d at most", r.Hooks(), maxHooks))
 	for _, o := range r.OEM.Resources {
-		pattern("Own.Resources.At", o.URI)
-		need(strings.Count(o.Type, ".") <= 2 && o.Type != "", "Own.Resources.Type", o.URI+": must be a type, as AcmeJobs.v1_0_0.AcmeJobs is")
+		pattern("oem.resources.uri", o.URI)
+		need(strings.Count(o.Type, ".") <= 2 && o.Type != "", "oem.resources.type", fmt.Sprintf("%s: %q: must be a type like AcmeJobs.v1_0_0.AcmeJobs", o.URI, o.Type))
 		if o.BasedOn != "" {
-			pattern("Own.Resources.Like", o.BasedOn)
+			pattern("oem.resources.basedOn", o.BasedOn)
 		}
 	}
 	for _, a := range r.OEM.Actions {
-		pattern("Own.Actions.On", a.ResourceURI)
-		need(a.Name != "", "Own.Actions.Name", a.ResourceURI+": must not be empty")
-		effects("Own.Actions", a.Effects)
+		pattern("oem.actions.resourceURI", a.ResourceURI)
+		need(a.Name != "", "oem.actions.name", a.ResourceURI+": must not be empty")
+		effects("oem.actions", a.Effects)
 	}
 	for _, w := range r.OEM.WritableProperties {
-		need(w.ResourceType != "" && w.Path != "", "Own.Writes", "must have Of and Path")
-		effects("Own.Writes", w.Effects)
+		need(w.ResourceType != "" && w.Path != "", "oem.writableProperties", "needs resourceType and path")
+		effects("oem.writableProperties", w.Effects)
 	}
 	for _, m := range r.OEM.URIAliases {
-		pattern("Own.Also.From", m.From)
-		pattern("Own.Also.To", m.To)
+		pattern("oem.uriAliases.from", m.From)
+		pattern("oem.uriAliases.to", m.To)
 	}
 }

@@ -1,6 +1,9 @@
 package dialect
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // OEMCommand is a command of IPMI that a vendor has added. What it answers, and
 // what it keeps, is data.
@@ -67,8 +70,8 @@ var (
 
 func validateFields(of string, fields []OEMField, need func(ok bool, field, fix string)) {
 	for _, f := range fields {
-		need(slices.Contains(oemValues, f.Value), "IPMI.Commands", of+": "+string(f.Value)+" is no number of a server")
-		need(f.Value == "" || f.Size >= 1 && f.Size <= 4, "IPMI.Commands", of+": Size must be 1 to 4")
-		need(f.Value != "" || f.Stored != 0 || len(f.Bytes) > 0, "IPMI.Commands", of+": an empty field")
+		need(slices.Contains(oemValues, f.Value), "ipmi.oemCommands", fmt.Sprintf("%s: value %q: must be one of %q", of, f.Value, oemValues))
+		need(f.Value == "" || f.Size >= 1 && f.Size <= 4, "ipmi.oemCommands", of+": size must be 1 to 4")
+		need(f.Value != "" || f.Stored != 0 || len(f.Bytes) > 0, "ipmi.oemCommands", of+": a field of response needs bytes, value or stored")
 	}
 }

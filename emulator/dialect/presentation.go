@@ -187,36 +187,36 @@ func (r *Record) validatePresentation(need func(ok bool, field, fix string)) {
 		left := segmentVariable.ReplaceAllString(p, "")
 		need(!strings.ContainsAny(left, "{}"), field, fmt.Sprintf("%q: a variable must be letters in braces", p))
 	}
-	need(slices.Contains(dateTimeFormats, f.DateTimeFormat), "Face.Dates", fmt.Sprintf("%q: must be one of %q", f.DateTimeFormat, dateTimeFormats))
+	need(slices.Contains(dateTimeFormats, f.DateTimeFormat), "presentation.dateTimeFormat", fmt.Sprintf("%q: must be one of %q", f.DateTimeFormat, dateTimeFormats))
 	for _, m := range f.URIMappings {
-		pattern("Face.Moves.From", m.From)
-		pattern("Face.Moves.To", m.To)
+		pattern("presentation.uriMappings.from", m.From)
+		pattern("presentation.uriMappings.to", m.To)
 	}
 	for _, p := range f.Hidden {
-		pattern("Face.Shut", p)
+		pattern("presentation.hidden", p)
 	}
 	for _, s := range f.Transforms {
-		need(s.ResourceType != "" && !strings.ContainsAny(s.ResourceType, "._"), "Face.Shapes.Of", "must be a type without its version")
+		need(s.ResourceType != "" && !strings.ContainsAny(s.ResourceType, "._"), "presentation.transforms.resourceType", "must be a type without its version")
 		if s.URI != "" {
-			pattern("Face.Shapes.At", s.URI)
+			pattern("presentation.transforms.uri", s.URI)
 		}
 		for _, d := range s.Set {
-			need(d.Path != "", "Face.Shapes.Set.Path", s.ResourceType+": must not be empty")
-			need(d.Map == nil && d.Format == "" || d.From != "", "Face.Shapes.Set.Map", s.ResourceType+"/"+d.Path+": needs From")
-			need(d.Format == "" || strings.Count(d.Format, "%") == 1, "Face.Shapes.Set.As", s.ResourceType+"/"+d.Path+": must have one % for the value")
+			need(d.Path != "", "presentation.transforms.set.path", s.ResourceType+": must not be empty")
+			need(d.Map == nil && d.Format == "" || d.From != "", "presentation.transforms.set.map", s.ResourceType+"/"+d.Path+": needs from")
+			need(d.Format == "" || strings.Count(d.Format, "%") == 1, "presentation.transforms.set.format", s.ResourceType+"/"+d.Path+": must have one % for the value")
 		}
 	}
-	need(f.Errors.SuccessProperty == "" || f.Errors.Success != nil, "Face.Errors.Under", "needs Done")
+	need(f.Errors.SuccessProperty == "" || f.Errors.Success != nil, "presentation.errors.successProperty", "needs success")
 	for _, t := range f.Errors.SuccessMessages {
-		need(f.Errors.Success != nil, "Face.Errors.Tells", "needs Done")
-		need(t.Message.Registry != "" && t.Message.Key != "" && registryVersion.MatchString(t.Message.Version), "Face.Errors.Tells", t.ResourceType+": must have a registry, its version and a key")
+		need(f.Errors.Success != nil, "presentation.errors.successMessages", "needs success")
+		need(t.Message.Registry != "" && t.Message.Key != "" && registryVersion.MatchString(t.Message.Version), "presentation.errors.successMessages", t.ResourceType+": must have a registry, its version and a key")
 	}
 	for _, u := range f.RejectRules {
-		need(slices.Contains(conditions, u.While), "Face.Rules.While", fmt.Sprintf("%q is no condition", u.While))
-		need(!slices.Contains(timedConditions, u.While) || u.For > 0, "Face.Rules.For", string(u.While)+": must be positive")
-		need(u.Status == 0 || u.Status >= 400 && u.Status < 600, "Face.Rules.Status", "must be that of an error")
-		need(u.Message.Key != "" && u.Message.Registry != "" && u.Message.Text != "" && registryVersion.MatchString(u.Message.Version), "Face.Rules.Says",
+		need(slices.Contains(conditions, u.While), "presentation.rejectRules.while", fmt.Sprintf("%q: must be one of %q", u.While, conditions))
+		need(!slices.Contains(timedConditions, u.While) || u.For > 0, "presentation.rejectRules.for", string(u.While)+": must be positive")
+		need(u.Status == 0 || u.Status >= 400 && u.Status < 600, "presentation.rejectRules.status", fmt.Sprintf("%d: must be 400 to 599, or 0", u.Status))
+		need(u.Message.Key != "" && u.Message.Registry != "" && u.Message.Text != "" && registryVersion.MatchString(u.Message.Version), "presentation.rejectRules.message",
 			u.ResourceType+" "+u.Method+": must have a registry, its version, a key and a text")
-		need(u.MaxProperties == 0 || len(u.SendsAny) > 0, "Face.Rules.Most", u.ResourceType+": needs Sent")
+		need(u.MaxProperties == 0 || len(u.SendsAny) > 0, "presentation.rejectRules.maxProperties", u.ResourceType+": needs sendsAny")
 	}
 }

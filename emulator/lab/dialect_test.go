@@ -34,10 +34,10 @@ quirks: [vmedia-strict-payload]
 vendor: Acme
 systemID: Self
 bmc: {slots: [{id: CD1, name: Virtual CD, types: [CD]}]}
-face:
-  moves: [{from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}]
-  shapes: [{of: ComputerSystem, set: [{path: Oem/Acme/Mode, value: Normal}]}]
-  shut: [/redfish/v1/TelemetryService]
+presentation:
+  uriMappings: [{from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}]
+  transforms: [{resourceType: ComputerSystem, set: [{path: Oem/Acme/Mode, value: Normal}]}]
+  hidden: [/redfish/v1/TelemetryService]
 `)})
 	h := l.Hosts()[0]
 	get := func(path string) map[string]any {

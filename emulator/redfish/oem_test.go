@@ -55,7 +55,7 @@ func TestBrokenVendorsTypesAreRefused(t *testing.T) {
 	} {
 		h := newHost(t)
 		h.d.Protocol.OEMTypes = []dialect.OEMType{broken}
-		if err := h.d.Validate(); err == nil || !strings.Contains(err.Error(), "Protocol.OEM") {
+		if err := h.d.Validate(); err == nil || !strings.Contains(err.Error(), "protocol.oemTypes") {
 			t.Errorf("%+v: %v", broken, err)
 		}
 	}

@@ -156,19 +156,19 @@ bmc:
   sessionTimeout: 10m
 resetTypes: [On, ForceOff, GracefulShutdown, ForceRestart]
 bootTargets: [None, Pxe, Cd, Hdd]
-protocol: {etags: {written: weak}, queries: {only: false, unknown: ignored}}
-face:
-  moves:
+protocol: {etags: {format: weak}, queries: {only: false, unknown: ignored}}
+presentation:
+  uriMappings:
   - {from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}
   - {from: "/redfish/v1/Systems/{system}/Storage/{controller}/Drives/Disk.{n}", to: "/redfish/v1/Chassis/{chassis}/Enclosures/{controller}/Bay-{n}"}
   - {from: "/redfish/v1/Systems/{system}/Processors/CPU{n}", to: "/redfish/v1/Systems/{system}/Processors/CPU.Socket.{n}"}
-  shapes:
-  - {of: ComputerSystem, drop: [HostWatchdogTimer], set: [{path: Oem/Aliens/Mood, value: calm}, {path: Oem/Aliens/Thing, value: {"@odata.id": /redfish/v1/Aliens/Thing}}, {path: "@odata.type", value: "#ComputerSystem.v1_5_0.ComputerSystem"}]}
-  - {of: Drive, set: [{path: Oem/Aliens/Slot, value: 4}]}
-  shut: [/redfish/v1/TelemetryService, /redfish/v1/JobService]
-  errors: {one: true}
-own:
-  resources: [{at: /redfish/v1/Aliens/Thing, type: AlienThing.v1_0_0.AlienThing, name: Thing, set: [{path: Count, value: 3}, {path: Of, value: {"@odata.id": "/redfish/v1/Chassis/{chassis}"}}]}]
+  transforms:
+  - {resourceType: ComputerSystem, remove: [HostWatchdogTimer], set: [{path: Oem/Aliens/Mood, value: calm}, {path: Oem/Aliens/Thing, value: {"@odata.id": /redfish/v1/Aliens/Thing}}, {path: "@odata.type", value: "#ComputerSystem.v1_5_0.ComputerSystem"}]}
+  - {resourceType: Drive, set: [{path: Oem/Aliens/Slot, value: 4}]}
+  hidden: [/redfish/v1/TelemetryService, /redfish/v1/JobService]
+  errors: {singleObject: true}
+oem:
+  resources: [{uri: /redfish/v1/Aliens/Thing, type: AlienThing.v1_0_0.AlienThing, name: Thing, set: [{path: Count, value: 3}, {path: Of, value: {"@odata.id": "/redfish/v1/Chassis/{chassis}"}}]}]
 `
 
 func TestWhatABMCDoesOtherwiseIsRecorded(t *testing.T) {
@@ -179,7 +179,7 @@ func TestWhatABMCDoesOtherwiseIsRecorded(t *testing.T) {
 	}
 	for _, want := range []string{
 		"base: generic", "vendor: Aliens", "systemID: System.Embedded.1", "sessionTimeout: 10m0s", "resetTypes: [\"On\", ForceOff, GracefulShutdown, ForceRestart]",
-		"id: CD-1", "written: weak", "one: true", "/redfish/v1/TelemetryService", "Mood", "at: /redfish/v1/Aliens/Thing", "/redfish/v1/Managers/iBMC.1/VirtualMedia", "Enclosures/1/Bay-0",
+		"id: CD-1", "format: weak", "singleObject: true", "/redfish/v1/TelemetryService", "Mood", "uri: /redfish/v1/Aliens/Thing", "/redfish/v1/Managers/iBMC.1/VirtualMedia", "Enclosures/1/Bay-0",
 	} {
 		if !strings.Contains(string(made.Dialect), want) {
 			t.Errorf("the dialect does not say %s", want)

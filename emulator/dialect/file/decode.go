@@ -160,6 +160,10 @@ func (d *decoder) fields(m *mapping, v reflect.Value, at string) {
 	for i, name := range m.names {
 		field := strings.TrimPrefix(at+"."+name, ".")
 		f, ok := fieldOf(v, name)
+		if now := renamedKeys[v.Type().Name()][name]; !ok && now != "" {
+			d.wrong(m.keys[i], field, "is now called %s", now)
+			f, ok = fieldOf(v, now) // go on, so that all old keys are listed at once
+		}
 		if !ok {
 			d.wrong(m.keys[i], field, "there is no such field: use %s", strings.Join(namesOf(v.Type()), ", "))
 			continue

@@ -16,16 +16,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// irregular are names that do not follow from those of Go.
-var irregular = map[string]string{"ETags": "etags", "NICs": "nics"}
+// irregularKeys has the keys that do not follow from the names of Go fields by
+// keyOf's rule.
+var irregularKeys = map[string]string{
+	"ETags": "etags", "IDsOnly": "idsOnly", "NICs": "nics", "NICsRenumberAtBoot": "nicsRenumberAtBoot",
+}
 
-// nameOf is what a field is called in a file: as it is stored, where it is, else
-// with a small first letter or word: SystemID is systemID, BMC is bmc.
-func nameOf(f reflect.StructField) string {
+// keyOf returns the key of a struct field in a file: the name in its json tag if
+// it has one, else its Go name with the first word in lower case: systemID for
+// SystemID, bmc for BMC.
+func keyOf(f reflect.StructField) string {
 	if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag != "" && tag != "-" {
 		return tag
 	}
-	if s, ok := irregular[f.Name]; ok {
+	if s, ok := irregularKeys[f.Name]; ok {
 		return s
 	}
 	runes := []rune(f.Name)
@@ -51,7 +55,7 @@ func namesOf(t reflect.Type) []string {
 	var out []string
 	for i := range t.NumField() {
 		if f := t.Field(i); writable(f) {
-			out = append(out, nameOf(f))
+			out = append(out, keyOf(f))
 		}
 	}
 	return out
@@ -60,7 +64,7 @@ func namesOf(t reflect.Type) []string {
 func fieldOf(v reflect.Value, name string) (reflect.Value, bool) {
 	t := v.Type()
 	for i := range t.NumField() {
-		if f := t.Field(i); writable(f) && nameOf(f) == name {
+		if f := t.Field(i); writable(f) && keyOf(f) == name {
 			return v.Field(i), true
 		}
 	}
@@ -113,7 +117,7 @@ func (e encoder) differences(m *yaml.Node, v, base reflect.Value) {
 		if !writable(f) || reflect.DeepEqual(v.Field(i).Interface(), base.Field(i).Interface()) {
 			continue
 		}
-		name := nameOf(f)
+		name := keyOf(f)
 		if f.Type.Kind() == reflect.Struct && !marshals(f.Type) {
 			below := &yaml.Node{Kind: yaml.MappingNode}
 			if e.differences(below, v.Field(i), base.Field(i)); len(below.Content) > 0 {
@@ -179,7 +183,7 @@ func (e encoder) node(v reflect.Value) *yaml.Node {
 		m := &yaml.Node{Kind: yaml.MappingNode}
 		for i := range t.NumField() {
 			if f := t.Field(i); writable(f) && !v.Field(i).IsZero() {
-				put(m, nameOf(f), e.node(v.Field(i)))
+				put(m, keyOf(f), e.node(v.Field(i)))
 			}
 		}
 		return tight(m)

@@ -17,25 +17,25 @@
 //	  sessionTimeout: 10m
 //	protocol:
 //	  queries: {select: true}
-//	  etags: {written: weak, required: [ComputerSystem]}
-//	media: {patched: true}
-//	face:
-//	  moves:
+//	  etags: {format: weak, ifMatchRequired: [ComputerSystem]}
+//	media: {insertByPatch: true}
+//	presentation:
+//	  uriMappings:
 //	  - {from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}
-//	  shapes:
-//	  - {of: ComputerSystem, drop: [HostName], set: [{path: Oem/Acme/Mode, value: Normal}]}
-//	  rules:
-//	  - of: VirtualMedia
+//	  transforms:
+//	  - {resourceType: ComputerSystem, remove: [HostName], set: [{path: Oem/Acme/Mode, value: Normal}]}
+//	  rejectRules:
+//	  - resourceType: VirtualMedia
 //	    method: VirtualMedia.InsertMedia
-//	    sent: [WriteProtected]
-//	    says: {registry: Base, version: 1.8.1, key: ActionParameterUnknown, text: "%1 is not known."}
-//	  shut: ["/redfish/v1/TelemetryService"]
+//	    sendsAny: [WriteProtected]
+//	    message: {registry: Base, version: 1.8.1, key: ActionParameterUnknown, text: "%1 is not known."}
+//	  hidden: ["/redfish/v1/TelemetryService"]
 //
 // The fields are those of dialect.Record, with a small first letter; what they
 // mean is said there. What a file does not name is as the base has it. A list
-// stands in place of the base's, but for those in face and own, which come on
-// top of the base's: moves, rules, readings and what is in own before them, since there
-// the first that fits counts, shapes and shut behind them.
+// stands in place of the base's, but for those in presentation and oem, which are added
+// to the base's: uriMappings, rejectRules, inputAliases and all lists of oem before
+// them, since the first that fits counts, transforms and hidden behind them.
 package file
 
 import (

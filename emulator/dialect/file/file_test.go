@@ -44,25 +44,25 @@ bmc:
   network: {https: {on: true, port: 8443}}
 protocol:
   registries: {Base: 1.8.1}
-  sayings: {SessionLimitExceeded: {registry: ACME, version: 1.0.0, key: Full, text: no room, status: 503}}
-  claims: {select: true}
-  etags: {written: weak, required: [ComputerSystem]}
-ipmi: {suites: [17], manufacturer: 0x1234, commands: [{netFn: 0x2e, cmd: 1, name: x, needs: 2, match: [1, 2], least: 2, most: -1, gives: [{bytes: [0, 255]}]}]}
-face:
-  moves:
+  messages: {SessionLimitExceeded: {registry: ACME, version: 1.0.0, key: Full, text: no room, status: 503}}
+  advertisedQueries: {select: true}
+  etags: {format: weak, ifMatchRequired: [ComputerSystem]}
+ipmi: {cipherSuites: [17], manufacturer: 0x1234, oemCommands: [{netFn: 0x2e, cmd: 1, name: x, privilege: 2, prefix: [1, 2], minLength: 2, maxLength: -1, response: [{bytes: [0, 255]}]}]}
+presentation:
+  uriMappings:
   - {from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}
-  shapes:
-  - of: ComputerSystem
-    drop: [HostName]
+  transforms:
+  - resourceType: ComputerSystem
+    remove: [HostName]
     set:
     - {path: Oem/Acme, value: {a: 1, b: [x, null, 1.5, true, "1"]}}
-    - {path: PowerState, from: PowerState, map: {PoweringOn: Off}, else: as it is}
-  rules:
-  - {of: ComputerSystem, method: PATCH, sent: [Boot], is: {Boot/X: [a]}, while: after off, for: 30s, status: 409, says: {registry: Base, version: 1.8.1, key: K, text: T}}
-  shut: [/redfish/v1/TelemetryService]
-  errors: {one: true, done: {registry: Base, version: 1.8.1, key: Success, text: Done.}}
-own:
-  resources: [{at: /redfish/v1/Oem/Acme, type: Acme.v1_0_0.Acme, name: Acme, set: [{path: A, value: 1}]}]
+    - {path: PowerState, from: PowerState, map: {PoweringOn: Off}, otherwise: as it is}
+  rejectRules:
+  - {resourceType: ComputerSystem, method: PATCH, sendsAny: [Boot], oneOf: {Boot/X: [a]}, while: after off, for: 30s, status: 409, message: {registry: Base, version: 1.8.1, key: K, text: T}}
+  hidden: [/redfish/v1/TelemetryService]
+  errors: {singleObject: true, success: {registry: Base, version: 1.8.1, key: Success, text: Done.}}
+oem:
+  resources: [{uri: /redfish/v1/Oem/Acme, type: Acme.v1_0_0.Acme, name: Acme, set: [{path: A, value: 1}]}]
 `
 
 func TestAFileSaysWhatIsOtherwise(t *testing.T) {
@@ -99,10 +99,10 @@ func TestAFileSaysWhatIsOtherwise(t *testing.T) {
 		Errors: dialect.ErrorFormat{SingleObject: true, Success: &dialect.VendorMessage{Registry: "Base", Version: "1.8.1", Key: "Success", Text: "Done."}},
 	}
 	if d := cmp.Diff(face, r.Presentation); d != "" {
-		t.Errorf("Face (-want +got):\n%s", d)
+		t.Errorf("Presentation (-want +got):\n%s", d)
 	}
 	if len(r.OEM.Resources) != 2 || r.OEM.Resources[0].Name != "Acme" || r.Hooks() != 1 {
-		t.Errorf("Own.Resources = %+v", r.OEM.Resources)
+		t.Errorf("OEM.Resources = %+v", r.OEM.Resources)
 	}
 	whole, err := f.Record()
 	if err != nil {
@@ -150,23 +150,23 @@ func TestMistakesAreNamed(t *testing.T) {
 		{"another base", "name: a\nbase: b\n", `base: "b": there is no such dialect`},
 		{"no name", "base: generic\n", `name: "": must be`},
 		{"a field", "name: a\nbase: generic\nsystemId: x\n", "a.yaml:3: systemId: there is no such field: use name, product"},
-		{"a field below", "name: a\nbase: generic\nface:\n  rules:\n  - {of: X, whlie: in POST}\n", "a.yaml:5: face.rules[0].whlie: there is no such field: use of, at"},
-		{"a hook", "name: a\nbase: generic\nown:\n  resources: [{read: x}]\n", "own.resources[0].read: there is no such field"},
+		{"a field below", "name: a\nbase: generic\npresentation:\n  rejectRules:\n  - {resourceType: X, whlie: in POST}\n", "a.yaml:5: presentation.rejectRules[0].whlie: there is no such field: use resourceType, uri"},
+		{"a hook", "name: a\nbase: generic\noem:\n  resources: [{read: x}]\n", "oem.resources[0].read: there is no such field"},
 		{"a duration", "name: a\nbase: generic\nbmc: {sessionTimeout: 10}\n", `bmc.sessionTimeout: "10": use a form like 90s`},
 		{"a number", "name: a\nbase: generic\nbmc: {sessions: many}\n", `bmc.sessions: "many": must be a whole number`},
-		{"a byte", "name: a\nbase: generic\nipmi: {suites: [300]}\n", `ipmi.suites[0]: "300": must be a whole number from 0 to 255`},
-		{"a flag", "name: a\nbase: generic\nmedia: {patched: yes please}\n", `media.patched: "yes please": must be true or false`},
+		{"a byte", "name: a\nbase: generic\nipmi: {cipherSuites: [300]}\n", `ipmi.cipherSuites[0]: "300": must be a whole number from 0 to 255`},
+		{"a flag", "name: a\nbase: generic\nmedia: {insertByPatch: yes please}\n", `media.insertByPatch: "yes please": must be true or false`},
 		{"a list", "name: a\nbase: generic\nresetTypes: On\n", "resetTypes: must be a list"},
-		{"a value of a list", "name: a\nbase: generic\nresetTypes: [Explode]\n", `ResetTypes: "Explode" is no reset`},
+		{"a value of a list", "name: a\nbase: generic\nresetTypes: [Explode]\n", `resetTypes: "Explode": must be one of [On ForceOff`},
 		{"a mapping", "name: a\nbase: generic\nbmc: [1]\n", "bmc: must be a mapping"},
 		{"null", "name: a\nbase: generic\nproduct: null\n", "product: must not be null"},
 		{"twice", "name: a\nbase: generic\nproduct: a\nproduct: b\n", `"product": a name must be a text, and be there once`},
 		{"a quirk", "name: a\nbase: generic\nquirks: [nonsense]\n", `quirks[0]: quirk: there is no "nonsense"`},
 		{"a quirk's parameter", "name: a\nbase: generic\nquirks: [power-settle-409 for=soon]\n", `"soon": must be a duration`},
 		{"two documents", "name: a\nbase: generic\n---\nname: b\n", "more than one document"},
-		{"a pattern", "name: a\nbase: generic\nface: {shut: [/x]}\n", `Face.Shut: "/x" must begin with /redfish/v1`},
+		{"a pattern", "name: a\nbase: generic\npresentation: {hidden: [/x]}\n", `presentation.hidden: "/x" must begin with /redfish/v1`},
 		{"a bomb", bomb(), "too large"},
-		{"endless", "name: a\nbase: generic\nown: &a\n  resources: [{at: /x, type: T, set: [{path: A, value: *a}]}]\n", "more than 60 deep"},
+		{"endless", "name: a\nbase: generic\noem: &a\n  resources: [{uri: /x, type: T, set: [{path: A, value: *a}]}]\n", "more than 60 deep"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := file.Parse("a.yaml", []byte(tt.text), bases)
@@ -180,7 +180,7 @@ func TestMistakesAreNamed(t *testing.T) {
 // bomb is a file that is small until its names are followed.
 func bomb() string {
 	var b strings.Builder
-	b.WriteString("name: a\nbase: generic\nface:\n  shapes:\n  - of: X\n    set:\n    - {path: a, value: &a [1,1,1,1,1,1,1,1]}\n")
+	b.WriteString("name: a\nbase: generic\npresentation:\n  transforms:\n  - resourceType: X\n    set:\n    - {path: a, value: &a [1,1,1,1,1,1,1,1]}\n")
 	for c := byte('b'); c < 'l'; c++ {
 		p := "*" + string(c-1)
 		b.WriteString("    - {path: " + string(c) + ", value: &" + string(c) + " [" + strings.TrimSuffix(strings.Repeat(p+",", 8), ",") + "]}\n")
@@ -192,8 +192,8 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(acme))
 	f.Add([]byte("name: a\nbase: generic\n"))
 	f.Add([]byte(bomb()))
-	f.Add([]byte("name: a\nbase: generic\nown: &a\n  resources: [*a]\n"))
-	f.Add([]byte("name: a\nbase: hooked\nresetTypes: []\nface: {shapes: [{of: A, set: [{path: x, value: 0x10}]}]}\n"))
+	f.Add([]byte("name: a\nbase: generic\noem: &a\n  resources: [*a]\n"))
+	f.Add([]byte("name: a\nbase: hooked\nresetTypes: []\npresentation: {transforms: [{resourceType: A, set: [{path: x, value: 0x10}]}]}\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		parsed, err := file.Parse("fuzz.yaml", b, bases)
 		if err != nil {
@@ -201,4 +201,36 @@ func FuzzParse(f *testing.F) {
 		}
 		same(t, parsed)
 	})
+}
+
+func TestEveryOldKeyIsRefusedWithTheNewOneNamed(t *testing.T) {
+	const old = `name: a
+base: generic
+redundant: accept
+face:
+  rules:
+  - {of: ComputerSystem, says: {key: K}}
+ipmi: {faults: {padded: true}}
+protocol: {thin: [Boot]}
+shifts: true
+`
+	_, err := file.Parse("a.yaml", []byte(old), bases)
+	if err == nil {
+		t.Fatal("a file with old keys is accepted")
+	}
+	want := []string{
+		"a.yaml:3: redundant: is now called redundantReset",
+		"a.yaml:4: face: is now called presentation",
+		"a.yaml:5: face.rules: is now called rejectRules",
+		"a.yaml:6: face.rules[0].of: is now called resourceType",
+		"a.yaml:6: face.rules[0].says: is now called message",
+		"a.yaml:7: ipmi.faults.padded: is now called paddedKeys",
+		"a.yaml:8: protocol.thin: is now called expandOmits",
+		"a.yaml:9: shifts: is now called nicsRenumberAtBoot",
+	}
+	for _, w := range want {
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("Parse error lacks %q:\n%v", w, err)
+		}
+	}
 }
