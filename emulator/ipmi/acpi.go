@@ -19,29 +19,29 @@ var (
 	acpiDevice = []byte{0x00, 0x01, 0x02, 0x03, 0x2a}
 )
 
-// acpiTold is what somebody has told the BMC of the ACPI power states. That of
+// acpiState is what somebody has told the BMC of the ACPI power states. That of
 // the system holds until its power changes, which the BMC sees itself.
-type acpiTold struct {
+type acpiState struct {
 	system, device byte
-	told           bool // of the system
+	systemSet      bool // of the system
 	power          machine.Power
 	boots          uint64
 }
 
 const acpiSet, acpiNoChange = 1 << 7, 0x7f
 
-// setACPI is §20.6.
-func setACPI(x *exchange) error {
+// setACPIPowerState is §20.6.
+func setACPIPowerState(x *request) error {
 	system, device := x.data[0], x.data[1]
 	wrong := func(b byte, known []byte) bool {
 		return b&acpiSet != 0 && b != acpiSet|acpiNoChange && !slices.Contains(known, b&^acpiSet)
 	}
 	if wrong(system, acpiSystem) || wrong(device, acpiDevice) {
-		return BadField
+		return InvalidDataField
 	}
-	v, is := x.machine(), &x.side.acpi
+	v, is := x.machine(), &x.state.acpi
 	if system&acpiSet != 0 && system != acpiSet|acpiNoChange {
-		is.system, is.told, is.power, is.boots = system&^acpiSet, true, v.Power, v.Boots
+		is.system, is.systemSet, is.power, is.boots = system&^acpiSet, true, v.Power, v.Boots
 	}
 	if device&acpiSet != 0 && device != acpiSet|acpiNoChange {
 		is.device = device &^ acpiSet
@@ -49,19 +49,19 @@ func setACPI(x *exchange) error {
 	return nil
 }
 
-// acpi is §20.7.
-func acpi(x *exchange) error {
-	v, is := x.machine(), &x.side.acpi
-	system := acpiOf(v)
-	if is.told && is.power == v.Power && is.boots == v.Boots {
+// getACPIPowerState is §20.7.
+func getACPIPowerState(x *request) error {
+	v, is := x.machine(), &x.state.acpi
+	system := acpiPowerState(v)
+	if is.systemSet && is.power == v.Power && is.boots == v.Boots {
 		system = is.system
 	}
 	x.put(system, is.device)
 	return nil
 }
 
-// acpiOf is the state that the BMC sees.
-func acpiOf(v *machine.View) byte {
+// acpiPowerState is the state that the BMC sees.
+func acpiPowerState(v *machine.View) byte {
 	switch {
 	case v.Power == machine.PowerOff && v.Image != nil:
 		return acpiHibernating

@@ -33,8 +33,8 @@ func watch(t *testing.T) *watched {
 	w := &watched{host: newHost(t)}
 	var err error
 	w.service, err = New(Config{
-		Rack: w.host, Alert: func(_ Host, x Trap) { w.traps = append(w.traps, x) },
-		Later: func(after time.Duration, do func(context.Context)) {
+		Rack: w.host, SendTrap: func(_ Host, x Trap) { w.traps = append(w.traps, x) },
+		AfterFunc: func(after time.Duration, do func(context.Context)) {
 			w.later = append(w.later, struct {
 				after time.Duration
 				do    func(context.Context)
@@ -63,12 +63,12 @@ func (w *watched) happens(t *testing.T, n event.Note) {
 	evs := w.bmc.Hear(w.now, []event.Event{n})
 	w.changed()
 	w.mu.Unlock()
-	w.service.Tell(w.host, w.now, evs)
+	w.service.FilterEvents(w.host, w.now, evs)
 }
 
 func (w *watched) set(t *testing.T, fn wire.NetFn, cmd byte, data string) {
 	t.Helper()
-	if code, _ := ask(t, w.host, fn, cmd, unhex(t, data)...); code != Done {
+	if code, _ := ask(t, w.host, fn, cmd, unhex(t, data)...); code != Completed {
 		t.Fatalf("%02x/%02x [%s] = %02X", byte(fn), cmd, data, byte(code))
 	}
 }
@@ -97,11 +97,11 @@ func TestEventsAlert(t *testing.T) {
 		t.Fatalf("%d alerts", len(w.traps))
 	}
 	x := w.traps[0]
-	if x.To != netip.MustParseAddr("127.0.0.7") || !x.Awaits || x.Times != 3 || x.Every != 5*time.Second {
+	if x.To != netip.MustParseAddr("127.0.0.7") || !x.Acknowledged || x.Attempts != 3 || x.Interval != 5*time.Second {
 		t.Errorf("%+v", x)
 	}
 	community, specific, fields := parsePET(t, x.Packet)
-	is := eventOf(w.Machine(), &tooHot)
+	is := selEvent(w.Machine(), &tooHot)
 	if community != "lab" || specific != 0x010109 {
 		t.Errorf("community %q, specific trap %06x", community, specific)
 	}
@@ -109,7 +109,7 @@ func TestEventsAlert(t *testing.T) {
 	local := uint32(w.now.Sub(petEpoch) / time.Second)
 	want := append(guid[:], 0, 1)
 	want = binary.BigEndian.AppendUint32(want, local)
-	want = append(want, 0xff, 0xff, 0x20, 0x20, isCritical, 0x20, is.Number, 0, 0, is.Data[0], is.Data[1], is.Data[2], 0, 0, 0, 0, 0, 0xff)
+	want = append(want, 0xff, 0xff, 0x20, 0x20, severityCritical, 0x20, is.Number, 0, 0, is.Data[0], is.Data[1], is.Data[2], 0, 0, 0, 0, 0, 0xff)
 	want = binary.BigEndian.AppendUint32(want, w.d.IPMI.Manufacturer)
 	want = binary.BigEndian.AppendUint16(want, w.d.IPMI.Product)
 	want = append(want, 0x80, 0x43, 0x01, 'H', 'o', 't', 0xc1)
@@ -160,7 +160,7 @@ func TestPoliciesGoOn(t *testing.T) {
 			told := w.traps
 			w.traps = nil
 			for _, x := range told {
-				x.Told(tt.came)
+				x.Done(tt.came)
 			}
 		}
 		if s := strings.Join(got, " "); s != tt.want {
@@ -250,7 +250,7 @@ func TestUnattendedEventsAlert(t *testing.T) {
 	w.now = w.now.Add(5 * time.Second)
 	evs := w.bmc.Advance(w.now)
 	w.changed()
-	w.service.Tell(w.host, w.now, evs)
+	w.service.FilterEvents(w.host, w.now, evs)
 	w.settle(t)
 	if len(w.traps) != 1 {
 		t.Errorf("%d alerts", len(w.traps))
@@ -260,33 +260,33 @@ func TestUnattendedEventsAlert(t *testing.T) {
 func TestAlertImmediate(t *testing.T) {
 	w := watch(t)
 	exchanges{
-		{"no status", "01 40 00", Done, "00"},
-		{"no such destination", "01 05 00", OutOfRange, ""},
-		{"no such string", "01 01 89", OutOfRange, ""},
-		{"no such channel", "03 01 00", BadField, ""},
-		{"reserved", "01 c1 00", BadField, ""},
-		{"reserved", "01 11 00", BadField, ""},
-		{"half of an event", "01 01 00 20 04", BadLength, ""},
-		{"without an address", "01 01 00", Done, ""},
-		{"it is lost", "01 40 00", Done, "03"},
-		{"forget", "01 80 00", Done, ""},
-		{"no status", "01 40 00", Done, "00"},
+		{"no status", "01 40 00", Completed, "00"},
+		{"no such destination", "01 05 00", ParameterOutOfRange, ""},
+		{"no such string", "01 01 89", ParameterOutOfRange, ""},
+		{"no such channel", "03 01 00", InvalidDataField, ""},
+		{"reserved", "01 c1 00", InvalidDataField, ""},
+		{"reserved", "01 11 00", InvalidDataField, ""},
+		{"half of an event", "01 01 00 20 04", DataLengthInvalid, ""},
+		{"without an address", "01 01 00", Completed, ""},
+		{"it is lost", "01 40 00", Completed, "03"},
+		{"forget", "01 80 00", Completed, ""},
+		{"no status", "01 40 00", Completed, "00"},
 	}.try(t, w.host, wire.SensorEvent, 0x16)
 	w.set(t, wire.Transport, 0x01, "01 13 00 00 00 7f 00 00 09 00 00 00 00 00 00")
 	w.set(t, wire.SensorEvent, 0x12, "0d 00 01 54 65 73 74")
 	exchanges{
-		{"volatile destination and string", "0e 00 80", Done, ""},
-		{"under way", "01 40 00", Done, "ff"},
-		{"another", "01 00 00", alertUnderWay, ""},
+		{"volatile destination and string", "0e 00 80", Completed, ""},
+		{"under way", "01 40 00", Completed, "ff"},
+		{"another", "01 00 00", alertAlreadyInProgress, ""},
 	}.try(t, w.host, wire.SensorEvent, 0x16)
 	_, specific, fields := parsePET(t, w.traps[0].Packet)
 	if w.traps[0].To.String() != "127.0.0.9" || specific != 0x246f02 || !strings.Contains(string(fields), "Test") {
 		t.Errorf("%v, %06x, %q", w.traps[0].To, specific, fields)
 	}
-	w.traps[0].Told(true)
+	w.traps[0].Done(true)
 	exchanges{
-		{"it has come", "01 40 00", Done, "01"},
-		{"with an event", "01 00 00 41 04 01 30 81 09 0a 0b", Done, ""},
+		{"it has come", "01 40 00", Completed, "01"},
+		{"with an event", "01 00 00 41 04 01 30 81 09 0a 0b", Completed, ""},
 	}.try(t, w.host, wire.SensorEvent, 0x16)
 	_, specific, fields = parsePET(t, w.traps[1].Packet)
 	if specific != 0x010189 || tohex(fields[24:33]) != "20 21 00 41 30 00 00 09 0a" {
@@ -300,12 +300,12 @@ func TestAlertImmediate(t *testing.T) {
 func TestPETAcknowledge(t *testing.T) {
 	h := newHost(t)
 	var came []uint16
-	h.service.c.Acknowledged = func(_ Host, n uint16) { came = append(came, n) }
+	h.service.c.TrapAcknowledged = func(_ Host, n uint16) { came = append(came, n) }
 	code, out := askAs(t, h, 0, wire.SensorEvent, 0x17, unhex(t, "02 01 00 00 00 00 20 20 30 09 ff ff")...)
-	if code != Done || out != nil || len(came) != 1 || came[0] != 0x0102 {
+	if code != Completed || out != nil || len(came) != 1 || came[0] != 0x0102 {
 		t.Errorf("%02X [% x], %x", byte(code), out, came)
 	}
-	if code, _ := askAs(t, h, 0, wire.SensorEvent, 0x17, 1); code != BadLength {
+	if code, _ := askAs(t, h, 0, wire.SensorEvent, 0x17, 1); code != DataLengthInvalid {
 		t.Errorf("short: %02X", byte(code))
 	}
 }

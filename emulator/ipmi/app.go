@@ -12,18 +12,18 @@ import (
 )
 
 var appCommands = []command{
-	{fn: wire.App, cmd: 0x01, name: "Get Device ID", needs: wire.User, run: deviceID},
-	{fn: wire.App, cmd: 0x02, name: "Cold Reset", needs: wire.Administrator, acts: true, run: restart(bmc.ForceRestart)},
-	{fn: wire.App, cmd: 0x03, name: "Warm Reset", needs: wire.Administrator, acts: true, run: restart(bmc.GracefulRestart)},
-	{fn: wire.App, cmd: 0x04, name: "Get Self Test Results", needs: wire.User, run: selfTest},
-	{fn: wire.App, cmd: 0x05, name: "Manufacturing Test On", needs: wire.Administrator, most: -1, run: manufacturingTest},
-	{fn: wire.App, cmd: 0x08, name: "Get Device GUID", needs: wire.User, run: deviceGUID},
-	{fn: wire.App, cmd: 0x58, name: "Set System Info Parameters", needs: wire.Administrator, least: 1, most: -1, acts: true, run: setInfo},
-	{fn: wire.App, cmd: 0x59, name: "Get System Info Parameters", needs: wire.User, least: 4, most: 6, run: getInfo},
+	{fn: wire.App, cmd: 0x01, name: "Get Device ID", privilege: wire.User, run: getDeviceID},
+	{fn: wire.App, cmd: 0x02, name: "Cold Reset", privilege: wire.Administrator, mutates: true, run: resetBMC(bmc.ForceRestart)},
+	{fn: wire.App, cmd: 0x03, name: "Warm Reset", privilege: wire.Administrator, mutates: true, run: resetBMC(bmc.GracefulRestart)},
+	{fn: wire.App, cmd: 0x04, name: "Get Self Test Results", privilege: wire.User, run: getSelfTestResults},
+	{fn: wire.App, cmd: 0x05, name: "Manufacturing Test On", privilege: wire.Administrator, most: -1, run: manufacturingTest},
+	{fn: wire.App, cmd: 0x08, name: "Get Device GUID", privilege: wire.User, run: getDeviceGUID},
+	{fn: wire.App, cmd: 0x58, name: "Set System Info Parameters", privilege: wire.Administrator, least: 1, most: -1, mutates: true, run: setSystemInfo},
+	{fn: wire.App, cmd: 0x59, name: "Get System Info Parameters", privilege: wire.User, least: 4, most: 6, run: getSystemInfo},
 }
 
-// deviceID is §20.1.
-func deviceID(x *exchange) error {
+// getDeviceID is §20.1.
+func getDeviceID(x *request) error {
 	const (
 		ipmi20 = 0x02 // the last digit comes first
 		// functions are chassis device, event generator and receiver, FRU
@@ -39,13 +39,13 @@ func deviceID(x *exchange) error {
 	return nil
 }
 
-// version is where a version begins in a text.
-var version = regexp.MustCompile(`[0-9]+\.[0-9]`)
+// versionNumber is where a versionNumber begins in a text.
+var versionNumber = regexp.MustCompile(`[0-9]+\.[0-9]`)
 
 // firmwareVersion is a version as Get Device ID has it: the first number in 7
 // bits, the second as two decimal digits, and what follows as bytes.
 func firmwareVersion(text string) (major, minor byte, aux [4]byte) {
-	if at := version.FindStringIndex(text); at != nil { // and not a number of the product
+	if at := versionNumber.FindStringIndex(text); at != nil { // and not a number of the product
 		text = text[at[0]:]
 	}
 	numbers := strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -66,18 +66,18 @@ func firmwareVersion(text string) (major, minor byte, aux [4]byte) {
 	return byte(at(0, 127)), byte(second/10<<4 | second%10), aux
 }
 
-// restart is §20.2 and §20.3. The BMC goes down a little later, as it does when
+// resetBMC is §20.2 and §20.3. The BMC goes down a little later, as it does when
 // Redfish asks for it, so that there is an answer. A BMC that is reset cold
 // is so by force.
-func restart(kind bmc.ResetKind) func(x *exchange) error {
-	return func(x *exchange) error {
-		_, err := x.tell(bmc.Restart{Kind: kind})
+func resetBMC(kind bmc.ResetKind) func(x *request) error {
+	return func(x *request) error {
+		_, err := x.applyBMC(bmc.Restart{Kind: kind})
 		return err
 	}
 }
 
-// selfTest is §20.4.
-func selfTest(x *exchange) error {
+// getSelfTestResults is §20.4.
+func getSelfTestResults(x *request) error {
 	result := bmc.SelfTest{Result: bmc.SelfTestPassed}
 	if t := x.bmc().SelfTest; t != nil {
 		result = *t
@@ -87,12 +87,12 @@ func selfTest(x *exchange) error {
 }
 
 // manufacturingTest is §20.5: no BMC in the field lets anybody in there.
-func manufacturingTest(*exchange) error { return Disabled }
+func manufacturingTest(*request) error { return SubFunctionDisabled }
 
-// deviceGUID is §20.8: the BMC's UUID, which Redfish's Manager has, the last
+// getDeviceGUID is §20.8: the BMC's UUID, which Redfish's Manager has, the last
 // byte first (table 20-10). That of the server is Get System GUID's, and in the
 // order of SMBIOS.
-func deviceGUID(x *exchange) error {
+func getDeviceGUID(x *request) error {
 	b, err := hex.DecodeString(strings.ReplaceAll(x.machine().Identity.BMCUUID(), "-", ""))
 	slices.Reverse(b)
 	x.put(b...)

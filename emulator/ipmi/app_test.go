@@ -17,7 +17,7 @@ func TestDeviceID(t *testing.T) {
 		t.Fatalf("BMC version = %s: the answer below is of 1.4.2", v)
 	}
 	exchanges{
-		{"device ID", "", Done, "20 01 01 04 02 bf d9 7e 00 4c 4d 02 00 00 00"},
+		{"device ID", "", Completed, "20 01 01 04 02 bf d9 7e 00 4c 4d 02 00 00 00"},
 	}.try(t, h, wire.App, 0x01)
 }
 
@@ -60,14 +60,14 @@ func TestResetsOfTheBMC(t *testing.T) {
 	for cmd, kind := range map[byte]bmc.ResetKind{0x02: bmc.ForceRestart, 0x03: bmc.GracefulRestart} {
 		h := newHost(t)
 		_, _ = ask(t, h, wire.App, 0x58, 0, 1) // which a restart forgets
-		if code, got := ask(t, h, wire.App, cmd); code != Done || len(got) != 0 {
+		if code, got := ask(t, h, wire.App, cmd); code != Completed || len(got) != 0 {
 			t.Fatalf("06/%02x = %v [% x]", cmd, code, got)
 		}
 		if l := h.BMC().Life; l.Is() != bmc.Leaving || l.Reset != kind {
 			t.Errorf("06/%02x: the BMC is %s after %s, want %s", cmd, l.Is(), l.Reset, kind)
 		}
-		if code, _ := ask(t, h, wire.App, cmd); code != Busy {
-			t.Errorf("06/%02x while it goes down = %v, want %v", cmd, code, Busy)
+		if code, _ := ask(t, h, wire.App, cmd); code != NodeBusy {
+			t.Errorf("06/%02x while it goes down = %v, want %v", cmd, code, NodeBusy)
 		}
 		h.pass(10 * time.Minute)
 		if is := h.BMC().Life.Is(); is != bmc.Up {
@@ -81,19 +81,19 @@ func TestResetsOfTheBMC(t *testing.T) {
 
 func TestSelfTest(t *testing.T) {
 	h := newHost(t)
-	exchanges{{"as new", "", Done, "55 00"}}.try(t, h, wire.App, 0x04)
+	exchanges{{"as new", "", Completed, "55 00"}}.try(t, h, wire.App, 0x04)
 	_, err := h.ApplyBMC(t.Context(), bmc.SetSelfTest{To: &bmc.SelfTest{Result: 0x57, Detail: 0x80}})
 	must(t, err)
-	exchanges{{"no SEL", "", Done, "57 80"}}.try(t, h, wire.App, 0x04)
+	exchanges{{"no SEL", "", Completed, "57 80"}}.try(t, h, wire.App, 0x04)
 	_, err = h.ApplyBMC(t.Context(), bmc.SetSelfTest{})
 	must(t, err)
-	exchanges{{"well again", "", Done, "55 00"}}.try(t, h, wire.App, 0x04)
+	exchanges{{"well again", "", Completed, "55 00"}}.try(t, h, wire.App, 0x04)
 }
 
 func TestManufacturingTestIsRefused(t *testing.T) {
 	exchanges{
-		{"bare", "", Disabled, ""},
-		{"with a key", "01 02 03 04", Disabled, ""},
+		{"bare", "", SubFunctionDisabled, ""},
+		{"with a key", "01 02 03 04", SubFunctionDisabled, ""},
 	}.try(t, newHost(t), wire.App, 0x05)
 }
 
@@ -103,14 +103,14 @@ func writeInfo(t *testing.T, h *host, param byte, text string) Code {
 	b := encodeInfo(text)
 	for i := 0; i < len(b)/infoBlock; i++ {
 		code, got := ask(t, h, wire.App, 0x58, append([]byte{param, byte(i)}, b[i*infoBlock:(i+1)*infoBlock]...)...)
-		if code != Done {
+		if code != Completed {
 			return code
 		}
 		if len(got) != 0 {
 			t.Errorf("06/58 answers [% x], want nothing", got)
 		}
 	}
-	return Done
+	return Completed
 }
 
 func readInfo(t *testing.T, h *host, param byte) string {
@@ -118,15 +118,15 @@ func readInfo(t *testing.T, h *host, param byte) string {
 	var b []byte
 	for set := byte(0); ; set++ {
 		code, got := ask(t, h, wire.App, 0x59, 0, param, set, 0)
-		if code == OutOfRange {
+		if code == ParameterOutOfRange {
 			break
 		}
-		if code != Done || len(got) != 2+infoBlock || got[0] != revision || got[1] != set {
+		if code != Completed || len(got) != 2+infoBlock || got[0] != revision || got[1] != set {
 			t.Fatalf("06/59 of %d, block %d = %v [% x]", param, set, code, got)
 		}
 		b = append(b, got[2:]...)
 	}
-	return decodeInfo(b[0], b[infoHead:infoHead+int(b[1])])
+	return decodeInfo(b[0], b[infoHeader:infoHeader+int(b[1])])
 }
 
 func TestSystemInfoAgreesWithRedfish(t *testing.T) {
@@ -137,7 +137,7 @@ func TestSystemInfoAgreesWithRedfish(t *testing.T) {
 		t.Errorf("firmware version = %q, BiosVersion = %q", got, want)
 	}
 	long := strings.Repeat("0123456789", 4) + ".example"
-	if code := writeInfo(t, h, 2, long); code != Done {
+	if code := writeInfo(t, h, 2, long); code != Completed {
 		t.Fatalf("set system name = %v", code)
 	}
 	if got := h.Machine().Asset.HostName; got != long {
@@ -162,7 +162,7 @@ func TestSystemInfoThatIsKept(t *testing.T) {
 		t.Errorf("present system = %q, want %q", got, h.Machine().OS.Name)
 	}
 	for param, text := range map[byte]string{3: "Ubuntu 26.04", 4: "Linux", 5: "6.18.1-" + strings.Repeat("x", 60), 7: "https://10.0.0.1:8006"} {
-		if code := writeInfo(t, h, param, text); code != Done {
+		if code := writeInfo(t, h, param, text); code != Completed {
 			t.Errorf("set %d = %v", param, code)
 		}
 		if got := readInfo(t, h, param); got != text {
@@ -184,36 +184,36 @@ func TestSystemInfoRefuses(t *testing.T) {
 	h := newHost(t)
 	block := strings.Repeat(" 00", 16)
 	exchanges{
-		{"begin", "00 01", Done, ""},
-		{"begin again", "00 01", setAlready, ""},
-		{"commit", "00 02", Done, ""},
-		{"reserved", "00 03", BadField, ""},
-		{"complete", "00 00", Done, ""},
-		{"complete again", "00 00", Done, ""},
-		{"no value", "00", BadLength, ""},
-		{"two values", "00 00 00", BadLength, ""},
+		{"begin", "00 01", Completed, ""},
+		{"begin again", "00 01", setAlreadyInProgress, ""},
+		{"commit", "00 02", Completed, ""},
+		{"reserved", "00 03", InvalidDataField, ""},
+		{"complete", "00 00", Completed, ""},
+		{"complete again", "00 00", Completed, ""},
+		{"no value", "00", DataLengthInvalid, ""},
+		{"two values", "00 00 00", DataLengthInvalid, ""},
 		{"firmware version", "01 00" + block, readOnly, ""},
 		{"BMC URL", "06 00" + block, readOnly, ""},
 		{"unknown", "08 00" + block, noParameter, ""},
 		{"of another vendor", "c5 00" + block, noParameter, ""},
-		{"short block", "02 00" + block[3:], BadLength, ""},
-		{"long block", "02 00 00" + block, BadLength, ""},
-		{"no such block", "02 11" + block, OutOfRange, ""},
-		{"no such encoding", "02 00 03" + block[3:], BadField, ""},
-		{"UCS-2", "02 00 02 04 41 00 f6 00 00 00 00 00 00 00 00 00 00 00", Done, ""},
+		{"short block", "02 00" + block[3:], DataLengthInvalid, ""},
+		{"long block", "02 00 00" + block, DataLengthInvalid, ""},
+		{"no such block", "02 11" + block, ParameterOutOfRange, ""},
+		{"no such encoding", "02 00 03" + block[3:], InvalidDataField, ""},
+		{"UCS-2", "02 00 02 04 41 00 f6 00 00 00 00 00 00 00 00 00 00 00", Completed, ""},
 	}.try(t, h, wire.App, 0x58)
 	if got := h.Machine().Asset.HostName; got != "Aö" {
 		t.Errorf("HostName = %q, want Aö", got)
 	}
 	exchanges{
-		{"progress", "00 00 00 00", Done, "11 00"},
-		{"revision of it", "80 00 00 00", Done, "11"},
-		{"revision", "80 02 00 00", Done, "11"},
-		{"name", "00 02 00 00", Done, "11 00 01 03 41 c3 b6" + strings.Repeat(" 00", 11)},
-		{"block that is none", "00 02 01 00", OutOfRange, ""},
+		{"progress", "00 00 00 00", Completed, "11 00"},
+		{"revision of it", "80 00 00 00", Completed, "11"},
+		{"revision", "80 02 00 00", Completed, "11"},
+		{"name", "00 02 00 00", Completed, "11 00 01 03 41 c3 b6" + strings.Repeat(" 00", 11)},
+		{"block that is none", "00 02 01 00", ParameterOutOfRange, ""},
 		{"unknown", "00 08 00 00", noParameter, ""},
 		{"revision of unknown", "80 08 00 00", noParameter, ""},
-		{"reserved bits", "01 02 00 00", BadField, ""},
+		{"reserved bits", "01 02 00 00", InvalidDataField, ""},
 	}.try(t, h, wire.App, 0x59)
 }
 

@@ -16,7 +16,7 @@ const (
 // bootParameter is a boot option (table 28-14).
 type bootParameter struct {
 	least, most int // bytes that it is set with
-	set         func(x *exchange, c *machine.SetBootInfo, d []byte) error
+	set         func(x *request, c *machine.SetBootInfo, d []byte) error
 	get         func(v *machine.View, d *dialect.IPMI) []byte
 }
 
@@ -26,23 +26,23 @@ const mailboxParameter = 7
 var bootParameters = []bootParameter{
 	0: {1, 1, setBootProgress, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bit(v.BootInfo.InProgress, 0)} }},
 	1: {1, 1, setBootPartition, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{v.BootInfo.Partition} }},
-	2: {1, 1, setBootScan, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bit(v.BootInfo.Scan, 1)} }},
-	3: {1, 1, setBootClearing, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bootClearing(v.BootInfo)} }},
-	4: {2, 2, setBootHandled, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{0, v.BootInfo.Handled} }},
+	2: {1, 1, setBootPartitionScan, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bit(v.BootInfo.Scan, 1)} }},
+	3: {1, 1, setBootFlagValidClearing, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bootFlagValidClearing(v.BootInfo)} }},
+	4: {2, 2, setBootInfoAcknowledge, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{0, v.BootInfo.Handled} }},
 	5: {5, 5, setBootFlags, bootFlags},
-	6: {9, 9, setBootInitiator, func(v *machine.View, _ *dialect.IPMI) []byte { return zeroed(v.BootInfo.Initiator, 9) }},
+	6: {9, 9, setBootInitiator, func(v *machine.View, _ *dialect.IPMI) []byte { return zeroPadded(v.BootInfo.Initiator, 9) }},
 	7: {1, 1 + mailboxBlock, setBootMailbox, nil},
 }
 
-func hasBootParameter(x *exchange, n int) bool {
+func hasBootParameter(x *request, n int) bool {
 	return n < len(bootParameters) && !slices.Contains(x.host.Dialect().IPMI.MissingBootOptions, byte(n))
 }
 
-// zeroed is a copy of b with zeros up to n bytes.
-func zeroed(b []byte, n int) []byte { return append(slices.Clone(b), make([]byte, n-len(b))...) }
+// zeroPadded is a copy of b with zeros up to n bytes.
+func zeroPadded(b []byte, n int) []byte { return append(slices.Clone(b), make([]byte, n-len(b))...) }
 
 // setBootOption is §28.12. What is written takes effect at once.
-func setBootOption(x *exchange) error {
+func setBootOption(x *request) error {
 	n, d := int(x.data[0]&^parameterLocked), x.data[1:]
 	if !hasBootParameter(x, n) {
 		return noParameter
@@ -54,27 +54,27 @@ func setBootOption(x *exchange) error {
 	}
 	if p := bootParameters[n]; len(d) > 0 { // without data only the mark is set
 		if len(d) < p.least || len(d) > p.most {
-			return BadLength
+			return DataLengthInvalid
 		}
 		if err := p.set(x, &c, d); err != nil {
 			return err
 		}
 	}
-	return x.do(c)
+	return x.applyMachine(c)
 }
 
 // bootOption is §28.13.
-func bootOption(x *exchange) error {
+func bootOption(x *request) error {
 	n, set, block := int(x.data[0]), int(x.data[1]), x.data[2]
 	switch {
 	case n&parameterLocked != 0 || block != 0:
-		return BadField
+		return InvalidDataField
 	case !hasBootParameter(x, n):
 		return noParameter
 	case n == mailboxParameter && set >= mailboxBlocks:
-		return OutOfRange
+		return ParameterOutOfRange
 	case n != mailboxParameter && set != 0:
-		return BadField
+		return InvalidDataField
 	}
 	v := x.machine()
 	x.put(parameterVersion, v.BootInfo.Locked>>n<<7|byte(n))
@@ -89,35 +89,35 @@ func bootOption(x *exchange) error {
 
 // setBootProgress notes that somebody is at the parameters. There is nothing to
 // roll back to: to commit is to go on.
-func setBootProgress(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+func setBootProgress(_ *request, c *machine.SetBootInfo, d []byte) error {
 	const complete, begin, commit = 0, 1, 2
 	switch d[0] {
 	case complete:
 		c.InProgress = false
 	case begin:
 		if c.InProgress {
-			return setAlready
+			return setAlreadyInProgress
 		}
 		c.InProgress = true
 	case commit:
 	default:
-		return BadField
+		return InvalidDataField
 	}
 	return nil
 }
 
-func setBootPartition(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+func setBootPartition(_ *request, c *machine.SetBootInfo, d []byte) error {
 	c.Partition = d[0]
 	return nil
 }
 
-// setBootScan asks the firmware to look for the service partition. That there is
+// setBootPartitionScan asks the firmware to look for the service partition. That there is
 // one only the firmware says.
-func setBootScan(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+func setBootPartitionScan(_ *request, c *machine.SetBootInfo, d []byte) error {
 	const discovered, scan = 1 << 0, 1 << 1
 	switch {
 	case d[0]&^(discovered|scan) != 0:
-		return BadField
+		return InvalidDataField
 	case d[0]&discovered != 0:
 		return readOnly
 	}
@@ -127,12 +127,12 @@ func setBootScan(_ *exchange, c *machine.SetBootInfo, d []byte) error {
 
 // Bits of parameter 3.
 const (
-	keepsForFilter = 1 << 4
-	keepsForTime   = 1 << 3
+	keepOnPEFReset = 1 << 4
+	keepOnTimeout  = 1 << 3
 )
 
-// keepsFor are the bits of parameter 3 that are about starts for a cause.
-var keepsFor = []struct {
+// keepOnCause are the bits of parameter 3 that are about starts for a cause.
+var keepOnCause = []struct {
 	bit    byte
 	causes []machine.ResetCause
 }{
@@ -141,13 +141,13 @@ var keepsFor = []struct {
 	{1 << 2, []machine.ResetCause{machine.CauseWatchdog}},
 }
 
-// setBootClearing says what does not end a request.
-func setBootClearing(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+// setBootFlagValidClearing says what does not end a request.
+func setBootFlagValidClearing(_ *request, c *machine.SetBootInfo, d []byte) error {
 	if d[0] > 0x1f {
-		return BadField
+		return InvalidDataField
 	}
-	c.Waits, c.Spares, c.SparesFilters = d[0]&keepsForTime != 0, nil, d[0]&keepsForFilter != 0
-	for _, k := range keepsFor {
+	c.Waits, c.Spares, c.SparesFilters = d[0]&keepOnTimeout != 0, nil, d[0]&keepOnPEFReset != 0
+	for _, k := range keepOnCause {
 		if d[0]&k.bit != 0 {
 			c.Spares = append(c.Spares, k.causes...)
 		}
@@ -155,8 +155,8 @@ func setBootClearing(_ *exchange, c *machine.SetBootInfo, d []byte) error {
 	return nil
 }
 
-func bootClearing(b *machine.BootInfo) (out byte) {
-	for _, k := range keepsFor {
+func bootFlagValidClearing(b *machine.BootInfo) (out byte) {
+	for _, k := range keepOnCause {
 		if slices.Contains(b.Spares, k.causes[0]) {
 			out |= k.bit
 		}
@@ -164,16 +164,16 @@ func bootClearing(b *machine.BootInfo) (out byte) {
 	return out | bit(b.Waits, 3) | bit(b.SparesFilters, 4)
 }
 
-// setBootHandled writes those bits that the first byte enables.
-func setBootHandled(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+// setBootInfoAcknowledge writes those bits that the first byte enables.
+func setBootInfoAcknowledge(_ *request, c *machine.SetBootInfo, d []byte) error {
 	c.Handled = c.Handled&^d[0] | d[1]&d[0]
 	return nil
 }
 
 // setBootInitiator notes who boots.
-func setBootInitiator(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+func setBootInitiator(_ *request, c *machine.SetBootInfo, d []byte) error {
 	if d[0] > 0x0f { // channel
-		return BadField
+		return InvalidDataField
 	}
 	c.Initiator = slices.Clone(d)
 	return nil
@@ -183,12 +183,12 @@ func setBootInitiator(_ *exchange, c *machine.SetBootInfo, d []byte) error {
 const mailboxBlock, mailboxBlocks = 16, 16
 
 // setBootMailbox writes the beginning of a block; the rest stays.
-func setBootMailbox(_ *exchange, c *machine.SetBootInfo, d []byte) error {
+func setBootMailbox(_ *request, c *machine.SetBootInfo, d []byte) error {
 	if d[0] >= mailboxBlocks {
-		return OutOfRange
+		return ParameterOutOfRange
 	}
 	from := int(d[0]) * mailboxBlock
-	c.Mailbox = zeroed(c.Mailbox, max(len(c.Mailbox), from+len(d)-1))
+	c.Mailbox = zeroPadded(c.Mailbox, max(len(c.Mailbox), from+len(d)-1))
 	copy(c.Mailbox[from:], d[1:])
 	return nil
 }
@@ -196,14 +196,14 @@ func setBootMailbox(_ *exchange, c *machine.SetBootInfo, d []byte) error {
 // mailbox is a block, whole.
 func mailbox(b *machine.BootInfo, n int) []byte {
 	from := min(n*mailboxBlock, len(b.Mailbox))
-	return zeroed(b.Mailbox[from:min(from+mailboxBlock, len(b.Mailbox))], mailboxBlock)
+	return zeroPadded(b.Mailbox[from:min(from+mailboxBlock, len(b.Mailbox))], mailboxBlock)
 }
 
 // Parts of the boot flags, which are parameter 5, by their bytes.
 const (
-	flagsValid   = 1 << 7
-	flagsForGood = 1 << 6
-	flagsEFI     = 1 << 5
+	flagsValid      = 1 << 7
+	flagsPersistent = 1 << 6
+	flagsEFI        = 1 << 5
 
 	flagsDefaults  = 1 << 7 // "CMOS clear"
 	flagsDevice    = 0x3c
@@ -230,16 +230,16 @@ var bootSelectors = map[machine.SourceKind]byte{
 
 func bootDevice(flags byte) machine.SourceKind { return bootDevices[flags&flagsDevice>>2] }
 
-// deviceOf is what a selector stands for to a vendor's BMC in a boot mode.
-func deviceOf(flags byte, mode machine.Mode, d *dialect.IPMI) machine.SourceKind {
+// bootTarget is what a selector stands for to a vendor's BMC in a boot mode.
+func bootTarget(flags byte, mode machine.Mode, d *dialect.IPMI) machine.SourceKind {
 	if to, ok := d.EFIBootDevices[flags&flagsDevice>>2]; ok && mode == machine.UEFI {
 		return to
 	}
 	return bootDevice(flags)
 }
 
-// wrongFlags says whether reserved bits are set, or values that are reserved.
-func wrongFlags(d []byte) bool {
+// invalidBootFlags says whether reserved bits are set, or values that are reserved.
+func invalidBootFlags(d []byte) bool {
 	const verbosity, redirection, mux = 0x60, 0x03, 0x07
 	return d[0]&0x1f != 0 || bootDevice(d[1]) == "" ||
 		d[2]&verbosity == verbosity || d[2]&redirection == redirection ||
@@ -247,8 +247,8 @@ func wrongFlags(d []byte) bool {
 		d[4]&^flagsInstance != 0 || d[4] == flagsInternal
 }
 
-// selectorOf is the selector that a target is told by.
-func selectorOf(target machine.SourceKind, mode machine.Mode, d *dialect.IPMI) byte {
+// bootSelector is the selector that a target is told by.
+func bootSelector(target machine.SourceKind, mode machine.Mode, d *dialect.IPMI) byte {
 	for s := range byte(len(bootDevices)) { // in order
 		if is, ok := d.EFIBootDevices[s]; ok && is == target && mode == machine.UEFI {
 			return s
@@ -259,9 +259,9 @@ func selectorOf(target machine.SourceKind, mode machine.Mode, d *dialect.IPMI) b
 
 // setBootFlags makes them the override that Redfish shows. What Redfish has no
 // word for is kept beside.
-func setBootFlags(x *exchange, c *machine.SetBootInfo, d []byte) error {
-	if wrongFlags(d) {
-		return BadField
+func setBootFlags(x *request, c *machine.SetBootInfo, d []byte) error {
+	if invalidBootFlags(d) {
+		return InvalidDataField
 	}
 	o := x.machine().Override
 	o.Enabled, o.Target, o.Next = machine.Disabled, machine.None, ""
@@ -270,10 +270,10 @@ func setBootFlags(x *exchange, c *machine.SetBootInfo, d []byte) error {
 		if d[0]&flagsEFI != 0 {
 			o.Mode = machine.UEFI
 		}
-		o.Target = deviceOf(d[1], o.Mode, &x.host.Dialect().IPMI)
-		if d[0]&flagsForGood != 0 {
+		o.Target = bootTarget(d[1], o.Mode, &x.host.Dialect().IPMI)
+		if d[0]&flagsPersistent != 0 {
 			if x.session != nil && x.session.Privilege < wire.Administrator {
-				return Forbidden
+				return InsufficientPrivilege
 			}
 			o.Enabled = machine.Continuous
 		}
@@ -295,8 +295,8 @@ func bootFlags(v *machine.View, d *dialect.IPMI) []byte {
 	copy(f, b.Flags)
 	if o.Enabled != machine.Disabled {
 		f[0] = flagsValid | bit(o.Enabled == machine.Continuous, 6) | bit(o.Mode == machine.UEFI, 5)
-		if deviceOf(f[1], o.Mode, d) != o.Target {
-			f[1] = f[1]&^flagsDevice | selectorOf(o.Target, o.Mode, d)<<2
+		if bootTarget(f[1], o.Mode, d) != o.Target {
+			f[1] = f[1]&^flagsDevice | bootSelector(o.Target, o.Mode, d)<<2
 		}
 	}
 	f[1] |= bit(b.Defaults, 7)

@@ -28,8 +28,8 @@ func (h *host) writes(t *testing.T, data string) {
 func TestAVendorLacksABootOption(t *testing.T) {
 	h := newHost(t)
 	h.d.IPMI.MissingBootOptions = []byte{3}
-	exchanges{{"clearing", "03 1f", 0x80, ""}, {"flags", "05 80 04 00 00 00", Done, ""}}.try(t, h, wire.Chassis, setBoot)
-	exchanges{{"clearing", "03 00 00", 0x80, ""}, {"flags", "05 00 00", Done, "01 05 80 04 00 00 00"}}.try(t, h, wire.Chassis, getBoot)
+	exchanges{{"clearing", "03 1f", 0x80, ""}, {"flags", "05 80 04 00 00 00", Completed, ""}}.try(t, h, wire.Chassis, setBoot)
+	exchanges{{"clearing", "03 00 00", 0x80, ""}, {"flags", "05 00 00", Completed, "01 05 80 04 00 00 00"}}.try(t, h, wire.Chassis, getBoot)
 }
 
 func TestAVendorHasItsOwnSelectors(t *testing.T) {
@@ -61,25 +61,25 @@ func TestBootOptionsByTheBook(t *testing.T) {
 		h.reads(t, "as new", byte(n), want)
 	}
 	exchanges{
-		{"begin", "00 01", Done, ""}, {"claimed", "00 01", 0x81, ""}, {"commit", "00 02", Done, ""}, {"reserved", "00 03", BadField, ""},
-		{"reserved bits", "00 04", BadField, ""}, {"long", "00 01 00", BadLength, ""},
-		{"partition", "01 07", Done, ""}, {"partition, long", "01 07 00", BadLength, ""},
-		{"scan", "02 02", Done, ""}, {"discovered", "02 01", 0x82, ""}, {"scan, reserved", "02 04", BadField, ""},
-		{"clearing", "03 1f", Done, ""}, {"clearing, reserved", "03 20", BadField, ""},
-		{"handled", "04 ff fe", Done, ""}, {"handled, one", "04 01 01", Done, ""}, {"handled, short", "04 ff", BadLength, ""},
-		{"flags", "05 80 04 00 00 00", Done, ""}, {"flags, short", "05 80 04 00 00", BadLength, ""}, {"flags, long", "05 80 04 00 00 00 00", BadLength, ""},
-		{"flags, reserved bits", "05 81 04 00 00 00", BadField, ""}, {"flags, reserved device 1010b", "05 80 28 00 00 00", BadField, ""},
-		{"flags, reserved device 1100b", "05 80 30 00 00 00", BadField, ""}, {"flags, reserved verbosity", "05 80 04 60 00 00", BadField, ""},
-		{"flags, reserved redirection", "05 80 04 03 00 00", BadField, ""}, {"flags, reserved mux", "05 80 04 00 03 00", BadField, ""},
-		{"flags, reserved of byte 4", "05 80 04 00 10 00", BadField, ""}, {"flags, reserved instance", "05 80 04 00 00 10", BadField, ""},
-		{"flags, reserved of byte 5", "05 80 04 00 00 20", BadField, ""},
-		{"initiator", "06 01 c3 b2 a1 02 04 03 02 01", Done, ""}, {"initiator, reserved channel", "06 10 00 00 00 00 00 00 00 00", BadField, ""},
-		{"initiator, short", "06 01 c3 b2 a1 02", BadLength, ""},
-		{"mailbox", "07 00 57 01 00 01 02 03", Done, ""}, {"mailbox, whole block", "07 04" + strings.Repeat(" 5a", 16), Done, ""},
-		{"mailbox, beginning", "07 04 01 02", Done, ""}, {"mailbox, nothing", "07 04", Done, ""},
-		{"mailbox, too many bytes", "07 00" + strings.Repeat(" 5a", 17), BadLength, ""}, {"mailbox, no such block", "07 10 00", OutOfRange, ""},
-		{"no parameter", "08 00", 0x80, ""}, {"OEM parameter", "60 00", 0x80, ""}, {"nothing", "", BadLength, ""},
-		{"marked invalid", "81", Done, ""}, {"marked invalid, with data", "82 02", Done, ""},
+		{"begin", "00 01", Completed, ""}, {"claimed", "00 01", 0x81, ""}, {"commit", "00 02", Completed, ""}, {"reserved", "00 03", InvalidDataField, ""},
+		{"reserved bits", "00 04", InvalidDataField, ""}, {"long", "00 01 00", DataLengthInvalid, ""},
+		{"partition", "01 07", Completed, ""}, {"partition, long", "01 07 00", DataLengthInvalid, ""},
+		{"scan", "02 02", Completed, ""}, {"discovered", "02 01", 0x82, ""}, {"scan, reserved", "02 04", InvalidDataField, ""},
+		{"clearing", "03 1f", Completed, ""}, {"clearing, reserved", "03 20", InvalidDataField, ""},
+		{"handled", "04 ff fe", Completed, ""}, {"handled, one", "04 01 01", Completed, ""}, {"handled, short", "04 ff", DataLengthInvalid, ""},
+		{"flags", "05 80 04 00 00 00", Completed, ""}, {"flags, short", "05 80 04 00 00", DataLengthInvalid, ""}, {"flags, long", "05 80 04 00 00 00 00", DataLengthInvalid, ""},
+		{"flags, reserved bits", "05 81 04 00 00 00", InvalidDataField, ""}, {"flags, reserved device 1010b", "05 80 28 00 00 00", InvalidDataField, ""},
+		{"flags, reserved device 1100b", "05 80 30 00 00 00", InvalidDataField, ""}, {"flags, reserved verbosity", "05 80 04 60 00 00", InvalidDataField, ""},
+		{"flags, reserved redirection", "05 80 04 03 00 00", InvalidDataField, ""}, {"flags, reserved mux", "05 80 04 00 03 00", InvalidDataField, ""},
+		{"flags, reserved of byte 4", "05 80 04 00 10 00", InvalidDataField, ""}, {"flags, reserved instance", "05 80 04 00 00 10", InvalidDataField, ""},
+		{"flags, reserved of byte 5", "05 80 04 00 00 20", InvalidDataField, ""},
+		{"initiator", "06 01 c3 b2 a1 02 04 03 02 01", Completed, ""}, {"initiator, reserved channel", "06 10 00 00 00 00 00 00 00 00", InvalidDataField, ""},
+		{"initiator, short", "06 01 c3 b2 a1 02", DataLengthInvalid, ""},
+		{"mailbox", "07 00 57 01 00 01 02 03", Completed, ""}, {"mailbox, whole block", "07 04" + strings.Repeat(" 5a", 16), Completed, ""},
+		{"mailbox, beginning", "07 04 01 02", Completed, ""}, {"mailbox, nothing", "07 04", Completed, ""},
+		{"mailbox, too many bytes", "07 00" + strings.Repeat(" 5a", 17), DataLengthInvalid, ""}, {"mailbox, no such block", "07 10 00", ParameterOutOfRange, ""},
+		{"no parameter", "08 00", 0x80, ""}, {"OEM parameter", "60 00", 0x80, ""}, {"nothing", "", DataLengthInvalid, ""},
+		{"marked invalid", "81", Completed, ""}, {"marked invalid, with data", "82 02", Completed, ""},
 	}.try(t, h, wire.Chassis, setBoot)
 	for n, want := range []string{"01", "", "", "1f", "00 ff", "80 04 00 00 00", "01 c3 b2 a1 02 04 03 02 01"} {
 		if want != "" {
@@ -87,13 +87,13 @@ func TestBootOptionsByTheBook(t *testing.T) {
 		}
 	}
 	exchanges{
-		{"partition marked invalid", "01 00 00", Done, "01 81 07"}, {"scan marked invalid", "02 00 00", Done, "01 82 02"},
-		{"mailbox", "07 00 00", Done, "01 07 00 57 01 00 01 02 03" + strings.Repeat(" 00", 10)},
-		{"mailbox, overwritten", "07 04 00", Done, "01 07 04 01 02" + strings.Repeat(" 5a", 14)},
-		{"mailbox, never written", "07 0f 00", Done, "01 07 0f" + strings.Repeat(" 00", 16)},
-		{"mailbox, no such block", "07 10 00", OutOfRange, ""},
-		{"no parameter", "08 00 00", 0x80, ""}, {"OEM parameter", "60 00 00", 0x80, ""}, {"reserved bit", "85 00 00", BadField, ""},
-		{"set selector of none", "05 01 00", BadField, ""}, {"block selector", "07 00 01", BadField, ""}, {"short", "05 00", BadLength, ""},
+		{"partition marked invalid", "01 00 00", Completed, "01 81 07"}, {"scan marked invalid", "02 00 00", Completed, "01 82 02"},
+		{"mailbox", "07 00 00", Completed, "01 07 00 57 01 00 01 02 03" + strings.Repeat(" 00", 10)},
+		{"mailbox, overwritten", "07 04 00", Completed, "01 07 04 01 02" + strings.Repeat(" 5a", 14)},
+		{"mailbox, never written", "07 0f 00", Completed, "01 07 0f" + strings.Repeat(" 00", 16)},
+		{"mailbox, no such block", "07 10 00", ParameterOutOfRange, ""},
+		{"no parameter", "08 00 00", 0x80, ""}, {"OEM parameter", "60 00 00", 0x80, ""}, {"reserved bit", "85 00 00", InvalidDataField, ""},
+		{"set selector of none", "05 01 00", InvalidDataField, ""}, {"block selector", "07 00 01", InvalidDataField, ""}, {"short", "05 00", DataLengthInvalid, ""},
 	}.try(t, h, wire.Chassis, getBoot)
 	h.writes(t, "00 00")
 	h.reads(t, "complete", 0, "00")
@@ -216,7 +216,7 @@ func TestOnlyAdministratorsChangeTheBootForGood(t *testing.T) {
 	for _, tt := range []struct {
 		data string
 		want Code
-	}{{"05 c0 04 00 00 00", Forbidden}, {"05 80 04 00 00 00", Done}, {"05 40 04 00 00 00", Done}} {
+	}{{"05 c0 04 00 00 00", InsufficientPrivilege}, {"05 80 04 00 00 00", Completed}, {"05 40 04 00 00 00", Completed}} {
 		if code, _ := askAs(t, newHost(t), wire.Operator, wire.Chassis, setBoot, unhex(t, tt.data)...); code != tt.want {
 			t.Errorf("an operator's [%s] = %v, want %v", tt.data, code, tt.want)
 		}

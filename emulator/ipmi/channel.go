@@ -7,14 +7,14 @@ import (
 )
 
 var channelCommands = []command{
-	{fn: wire.App, cmd: 0x40, name: "Set Channel Access", needs: wire.Administrator, least: 3, most: 3, acts: true, run: setChannelAccess},
-	{fn: wire.App, cmd: 0x41, name: "Get Channel Access", needs: wire.User, least: 2, most: 2, run: getChannelAccess},
-	{fn: wire.App, cmd: 0x42, name: "Get Channel Info Command", needs: wire.User, least: 1, most: 1, run: channelInfo},
-	{fn: wire.App, cmd: 0x56, name: "Set Channel Security Keys", needs: wire.Administrator, least: 3, most: -1, acts: true, run: channelKeys},
+	{fn: wire.App, cmd: 0x40, name: "Set Channel Access", privilege: wire.Administrator, least: 3, most: 3, mutates: true, run: setChannelAccess},
+	{fn: wire.App, cmd: 0x41, name: "Get Channel Access", privilege: wire.User, least: 2, most: 2, run: getChannelAccess},
+	{fn: wire.App, cmd: 0x42, name: "Get Channel Info Command", privilege: wire.User, least: 1, most: 1, run: getChannelInfo},
+	{fn: wire.App, cmd: 0x56, name: "Set Channel Security Keys", privilege: wire.Administrator, least: 3, most: -1, mutates: true, run: setChannelSecurityKeys},
 }
 
-// ownInBand is the system interface's channel (§6.3).
-const ownInBand = 0x0f
+// systemInterfaceChannel is the system interface's channel (§6.3).
+const systemInterfaceChannel = 0x0f
 
 // channels are those that there are (tables 6-2 and 6-3).
 var channels = map[byte]struct {
@@ -22,192 +22,192 @@ var channels = map[byte]struct {
 	sessions         byte    // bits 7:6 of what is told of them
 	aux              [2]byte // of the system interface: its interrupts
 }{
-	ipmbChannel: {medium: 1, protocol: 1},
-	lanChannel:  {medium: 4, protocol: 1, sessions: 2 << 6},
-	ownInBand:   {medium: 0x0c, protocol: 5, aux: [2]byte{0xff, 0xff}}, // KCS, without interrupts
+	ipmbChannel:            {medium: 1, protocol: 1},
+	lanChannel:             {medium: 4, protocol: 1, sessions: 2 << 6},
+	systemInterfaceChannel: {medium: 0x0c, protocol: 5, aux: [2]byte{0xff, 0xff}}, // KCS, without interrupts
 }
 
-// channel is what a channel number stands for.
-func (x *exchange) channel(b byte) (number byte, known bool) {
-	if b &= 0x0f; b == ownChannel {
+// resolveChannel is what a resolveChannel number stands for.
+func (x *request) resolveChannel(b byte) (number byte, known bool) {
+	if b &= 0x0f; b == presentInterface {
 		b = lanChannel
 		if x.inBand {
-			b = ownInBand
+			b = systemInterfaceChannel
 		}
 	}
 	_, known = channels[b]
 	return b, known
 }
 
-// lan says whether a byte is the number of the LAN channel.
-func (x *exchange) lan(b byte) bool {
-	n, _ := x.channel(b)
+// isLANChannel says whether a byte is the number of the LAN channel.
+func (x *request) isLANChannel(b byte) bool {
+	n, _ := x.resolveChannel(b)
 	return n == lanChannel && b&0xf0 == 0
 }
 
-// accessible says whether a channel has sessions, and so limits for them.
-func (x *exchange) accessible(b byte) Code {
-	switch n, known := x.channel(b); {
+// checkSessionChannel says whether a channel has sessions, and so limits for them.
+func (x *request) checkSessionChannel(b byte) Code {
+	switch n, known := x.resolveChannel(b); {
 	case !known || b&0xf0 != 0:
-		return BadField
+		return InvalidDataField
 	case n != lanChannel:
-		return sessionless
+		return noSessionSupport
 	}
-	return Done
+	return Completed
 }
 
 // Codes of the channel commands (§22.22, §22.23).
 const (
-	sessionless   Code = 0x82
-	noSuchMode    Code = 0x83
-	accessMode         = 0x07
-	alwaysOn           = 2 // access mode
-	sharedMode         = 3
-	alertsOff          = 1 << 5
-	perMessageOff      = 1 << 4
-	userLevelOff       = 1 << 3
-	volatileSet        = 2 // of bits 7:6: which settings are meant
-	keptSet            = 1
+	noSessionSupport       Code = 0x82
+	accessModeUnsupported  Code = 0x83
+	accessMode                  = 0x07
+	accessAlwaysAvailable       = 2 // access mode
+	accessShared                = 3
+	pefAlertingDisabled         = 1 << 5
+	perMessageAuthDisabled      = 1 << 4
+	userLevelAuthDisabled       = 1 << 3
+	volatileSet                 = 2 // of bits 7:6: which settings are meant
+	nonVolatileSet              = 1
 )
 
-// present is what was set of the channel for the time until the machine is
+// volatileAccess is what was set of the channel for the time until the machine is
 // reset (§22.22).
-type present struct {
-	boots uint64 // of the machine, when it was set
-	on    bool   // the machine was on
-	limit wire.Privilege
-	mute  *bool
+type volatileAccess struct {
+	boots     uint64 // of the machine, when it was set
+	on        bool   // the machine was on
+	limit     wire.Privilege
+	alertsOff *bool
 }
 
-// ends says whether the machine was reset or switched off since.
-func (p *present) ends(m *machine.View) bool {
+// expired says whether the machine was reset or switched off since.
+func (p *volatileAccess) expired(m *machine.View) bool {
 	return p.boots != m.Boots || p.on && m.Power == machine.PowerOff
 }
 
-// active is what is set until the machine is reset; nil when that is nothing.
-func (sd *side) active() *present {
-	if p := sd.present; p != nil && !p.ends(sd.host.Machine()) {
+// currentVolatileAccess is what is set until the machine is reset; nil when that is nothing.
+func (st *bmcState) currentVolatileAccess() *volatileAccess {
+	if p := st.volatileAccess; p != nil && !p.expired(st.host.Machine()) {
 		return p
 	}
 	return nil
 }
 
-// keptLimit is the privilege limit of the channel, and keptMute whether it is
+// storedPrivilegeLimit is the privilege limit of the channel, and keptMute whether it is
 // without alerts, after the next reset of the machine.
-func keptLimit(c *bmc.Channel) wire.Privilege {
+func storedPrivilegeLimit(c *bmc.Channel) wire.Privilege {
 	if c.Limit == 0 {
 		return wire.Administrator
 	}
 	return wire.Privilege(c.Limit)
 }
 
-// limit is that of the channel now.
-func (sd *side) limit() wire.Privilege {
-	if p := sd.active(); p != nil && p.limit != 0 {
+// privilegeLimit is that of the channel now.
+func (st *bmcState) privilegeLimit() wire.Privilege {
+	if p := st.currentVolatileAccess(); p != nil && p.limit != 0 {
 		return p.limit
 	}
-	return keptLimit(sd.host.BMC().Channel)
+	return storedPrivilegeLimit(st.host.BMC().Channel)
 }
 
-// muted says whether alerts are off now.
-func (sd *side) muted() bool {
-	if p := sd.active(); p != nil && p.mute != nil {
-		return *p.mute
+// alertsDisabled says whether alerts are off now.
+func (st *bmcState) alertsDisabled() bool {
+	if p := st.currentVolatileAccess(); p != nil && p.alertsOff != nil {
+		return *p.alertsOff
 	}
-	return sd.host.BMC().Channel.Mute
+	return st.host.BMC().Channel.Mute
 }
 
 // setChannelAccess is §22.22. Users are always authenticated, and so is each
 // message: that cannot be switched off. A channel that is switched off for good
 // is so after the next reset; who wants it at once sets the present setting.
-func setChannelAccess(x *exchange) error {
-	if code := x.accessible(x.data[0]); code != Done {
+func setChannelAccess(x *request) error {
+	if code := x.checkSessionChannel(x.data[0]); code != Completed {
 		return code
 	}
 	which, mode := x.data[1]>>6, x.data[1]&accessMode
 	limits, limit := x.data[2]>>6, wire.Privilege(x.data[2]&0x0f)
 	switch {
 	case which == 3 || limits == 3 || x.data[2]&0x30 != 0:
-		return BadField
-	case which != 0 && x.data[1]&(perMessageOff|userLevelOff) != 0:
-		return BadField
-	case which != 0 && mode != 0 && mode != alwaysOn && mode != sharedMode:
-		return noSuchMode
+		return InvalidDataField
+	case which != 0 && x.data[1]&(perMessageAuthDisabled|userLevelAuthDisabled) != 0:
+		return InvalidDataField
+	case which != 0 && mode != 0 && mode != accessAlwaysAvailable && mode != accessShared:
+		return accessModeUnsupported
 	case limits != 0 && (limit < wire.Callback || limit > wire.OEMPrivilege):
-		return BadField
+		return InvalidDataField
 	}
 	kept := *x.bmc().Channel
-	if which == keptSet {
-		kept.Mute = x.data[1]&alertsOff != 0
+	if which == nonVolatileSet {
+		kept.Mute = x.data[1]&pefAlertingDisabled != 0
 	}
-	if limits == keptSet {
+	if limits == nonVolatileSet {
 		kept.Limit = byte(limit)
 	}
 	if kept.Mute != x.bmc().Channel.Mute || kept.Limit != x.bmc().Channel.Limit {
-		if _, err := x.tell(bmc.SetChannel{Channel: kept}); err != nil {
+		if _, err := x.applyBMC(bmc.SetChannel{Channel: kept}); err != nil {
 			return err
 		}
 	}
 	m := x.machine()
-	now := present{boots: m.Boots, on: m.Power != machine.PowerOff}
-	if p := x.side.active(); p != nil {
-		now.limit, now.mute = p.limit, p.mute
+	now := volatileAccess{boots: m.Boots, on: m.Power != machine.PowerOff}
+	if p := x.state.currentVolatileAccess(); p != nil {
+		now.limit, now.alertsOff = p.limit, p.alertsOff
 	}
 	if which == volatileSet {
-		now.mute = new(x.data[1]&alertsOff != 0)
+		now.alertsOff = new(x.data[1]&pefAlertingDisabled != 0)
 	}
 	if limits == volatileSet {
 		now.limit = limit
 	}
 	if which == volatileSet || limits == volatileSet {
-		x.side.present = &now
+		x.state.volatileAccess = &now
 	}
 	var err error
 	switch which {
-	case keptSet:
-		_, err = x.tell(bmc.KeepChannel{On: mode != 0})
+	case nonVolatileSet:
+		_, err = x.applyBMC(bmc.KeepChannel{On: mode != 0})
 	case volatileSet:
-		_, err = x.tell(bmc.SwitchChannel{On: mode != 0})
+		_, err = x.applyBMC(bmc.SwitchChannel{On: mode != 0})
 	}
 	return err
 }
 
 // getChannelAccess is §22.23.
-func getChannelAccess(x *exchange) error {
-	if code := x.accessible(x.data[0]); code != Done {
+func getChannelAccess(x *request) error {
+	if code := x.checkSessionChannel(x.data[0]); code != Completed {
 		return code
 	}
 	c, on := x.bmc().Channel, x.bmc().Network().IPMI.On
-	mute, limit := x.side.muted(), x.side.limit()
+	mute, limit := x.state.alertsDisabled(), x.state.privilegeLimit()
 	switch x.data[1] {
 	case volatileSet << 6:
-	case keptSet << 6:
-		on, mute, limit = c.Stays(on), c.Mute, keptLimit(c)
+	case nonVolatileSet << 6:
+		on, mute, limit = c.Stays(on), c.Mute, storedPrivilegeLimit(c)
 	default:
-		return BadField
+		return InvalidDataField
 	}
 	var access byte
 	if on {
-		access = alwaysOn
+		access = accessAlwaysAvailable
 	}
 	if mute {
-		access |= alertsOff
+		access |= pefAlertingDisabled
 	}
 	x.put(access, byte(limit))
 	return nil
 }
 
-// channelInfo is §22.24.
-func channelInfo(x *exchange) error {
+// getChannelInfo is §22.24.
+func getChannelInfo(x *request) error {
 	const iana = 7154 // of IPMI
-	n, known := x.channel(x.data[0])
+	n, known := x.resolveChannel(x.data[0])
 	if !known || x.data[0]&0xf0 != 0 {
-		return BadField
+		return InvalidDataField
 	}
 	c := channels[n]
 	sessions := c.sessions
 	if n == lanChannel {
-		for range x.side.table.All() {
+		for range x.state.table.All() {
 			sessions++
 		}
 	}
@@ -219,9 +219,9 @@ func channelInfo(x *exchange) error {
 
 // Of Set Channel Security Keys (§22.25).
 const (
-	fewBytes  Code = 0x81
-	manyBytes Code = 0x82
-	noKR      Code = 0x84
+	keyTooShort      Code = 0x81
+	keyTooLong       Code = 0x82
+	keyIDUnsupported Code = 0x84
 
 	readKey = 0
 	setKey  = 1
@@ -230,20 +230,20 @@ const (
 	notLockable = 0
 )
 
-// channelKeys is §22.25. K_G cannot be locked, and there is no K_R: random
+// setChannelSecurityKeys is §22.25. K_G cannot be locked, and there is no K_R: random
 // numbers come from elsewhere. A key of zeros is none.
-func channelKeys(x *exchange) error {
-	if !x.lan(x.data[0]) {
-		return BadField
+func setChannelSecurityKeys(x *request) error {
+	if !x.isLANChannel(x.data[0]) {
+		return InvalidDataField
 	}
 	operation, id, key := x.data[1], x.data[2], x.data[3:]
 	switch {
 	case operation > lockKey || id > 1:
-		return BadField
+		return InvalidDataField
 	case id == 0:
-		return noKR
+		return keyIDUnsupported
 	case operation == lockKey:
-		return BadField
+		return InvalidDataField
 	case operation == readKey:
 		is := x.host.Key()
 		if is == nil {
@@ -253,14 +253,14 @@ func channelKeys(x *exchange) error {
 		x.put(is...)
 		return nil
 	case len(key) < bmc.KeyLength:
-		return fewBytes
+		return keyTooShort
 	case len(key) > bmc.KeyLength:
-		return manyBytes
+		return keyTooLong
 	}
 	if [bmc.KeyLength]byte(key) == [bmc.KeyLength]byte{} {
 		key = nil
 	}
-	if _, err := x.tell(bmc.SetKey{Key: key}); err != nil {
+	if _, err := x.applyBMC(bmc.SetKey{Key: key}); err != nil {
 		return err
 	}
 	x.put(notLockable)

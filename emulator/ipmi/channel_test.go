@@ -10,12 +10,12 @@ import (
 
 func TestChannelInfo(t *testing.T) {
 	exchanges{
-		{"LAN", "01", Done, "01 04 01 80 f2 1b 00 00 00"},
-		{"own", "0e", Done, "01 04 01 80 f2 1b 00 00 00"},
-		{"IPMB", "00", Done, "00 01 01 00 f2 1b 00 00 00"},
-		{"system interface", "0f", Done, "0f 0c 05 00 f2 1b 00 ff ff"},
-		{"none", "02", BadField, ""},
-		{"reserved bits", "11", BadField, ""},
+		{"LAN", "01", Completed, "01 04 01 80 f2 1b 00 00 00"},
+		{"own", "0e", Completed, "01 04 01 80 f2 1b 00 00 00"},
+		{"IPMB", "00", Completed, "00 01 01 00 f2 1b 00 00 00"},
+		{"system interface", "0f", Completed, "0f 0c 05 00 f2 1b 00 ff ff"},
+		{"none", "02", InvalidDataField, ""},
+		{"reserved bits", "11", InvalidDataField, ""},
 	}.try(t, newHost(t), wire.App, 0x42)
 }
 
@@ -23,11 +23,11 @@ func TestChannelAccess(t *testing.T) {
 	h := newHost(t).running(t)
 	get := func(name, now, kept string) {
 		t.Helper()
-		exchanges{{name + ", present", "01 80", Done, now}, {name + ", kept", "01 40", Done, kept}}.try(t, h, wire.App, 0x41)
+		exchanges{{name + ", present", "01 80", Completed, now}, {name + ", kept", "01 40", Completed, kept}}.try(t, h, wire.App, 0x41)
 	}
 	set := func(data string) {
 		t.Helper()
-		exchanges{{"set", data, Done, ""}}.try(t, h, wire.App, 0x40)
+		exchanges{{"set", data, Completed, ""}}.try(t, h, wire.App, 0x40)
 	}
 	get("as new", "02 04", "02 04")
 	set("01 a2 00")
@@ -48,27 +48,27 @@ func TestChannelAccess(t *testing.T) {
 	h.pass(60e9)
 	get("after power off", "02 02", "02 02")
 	exchanges{
-		{"pre-boot only", "01 41 00", noSuchMode, ""},
-		{"pre-boot only for now", "01 81 00", noSuchMode, ""},
-		{"no mode", "01 44 00", noSuchMode, ""},
-		{"shared", "01 83 00", Done, ""},
-		{"without authentication of messages", "01 52 00", BadField, ""},
-		{"without authentication of users", "01 4a 00", BadField, ""},
-		{"nothing", "01 00 00", Done, ""},
-		{"reserved", "01 c2 00", BadField, ""},
-		{"reserved limit", "01 00 c4", BadField, ""},
-		{"limit 0", "01 00 40", BadField, ""},
-		{"limit 6", "01 00 46", BadField, ""},
-		{"reserved limit bits", "01 00 54", BadField, ""},
-		{"IPMB", "00 42 44", sessionless, ""},
-		{"no such channel", "03 42 44", BadField, ""},
+		{"pre-boot only", "01 41 00", accessModeUnsupported, ""},
+		{"pre-boot only for now", "01 81 00", accessModeUnsupported, ""},
+		{"no mode", "01 44 00", accessModeUnsupported, ""},
+		{"shared", "01 83 00", Completed, ""},
+		{"without authentication of messages", "01 52 00", InvalidDataField, ""},
+		{"without authentication of users", "01 4a 00", InvalidDataField, ""},
+		{"nothing", "01 00 00", Completed, ""},
+		{"reserved", "01 c2 00", InvalidDataField, ""},
+		{"reserved limit", "01 00 c4", InvalidDataField, ""},
+		{"limit 0", "01 00 40", InvalidDataField, ""},
+		{"limit 6", "01 00 46", InvalidDataField, ""},
+		{"reserved limit bits", "01 00 54", InvalidDataField, ""},
+		{"IPMB", "00 42 44", noSessionSupport, ""},
+		{"no such channel", "03 42 44", InvalidDataField, ""},
 	}.try(t, h, wire.App, 0x40)
 	exchanges{
-		{"neither", "01 00", BadField, ""},
-		{"both", "01 c0", BadField, ""},
-		{"reserved bits", "01 81", BadField, ""},
-		{"system interface", "0f 80", sessionless, ""},
-		{"no such channel", "03 80", BadField, ""},
+		{"neither", "01 00", InvalidDataField, ""},
+		{"both", "01 c0", InvalidDataField, ""},
+		{"reserved bits", "01 81", InvalidDataField, ""},
+		{"system interface", "0f 80", noSessionSupport, ""},
+		{"no such channel", "03 80", InvalidDataField, ""},
 	}.try(t, h, wire.App, 0x41)
 }
 
@@ -83,8 +83,8 @@ func TestChannelSwitchAgreesWithRedfish(t *testing.T) {
 	}
 	set := func(data string, want bool, present, kept string) {
 		t.Helper()
-		exchanges{{"set", data, Done, ""}}.try(t, h, wire.App, 0x40)
-		exchanges{{data + ", present", "01 80", Done, present}, {data + ", kept", "01 40", Done, kept}}.try(t, h, wire.App, 0x41)
+		exchanges{{"set", data, Completed, ""}}.try(t, h, wire.App, 0x40)
+		exchanges{{data + ", present", "01 80", Completed, present}, {data + ", kept", "01 40", Completed, kept}}.try(t, h, wire.App, 0x41)
 		if on() != want {
 			t.Errorf("%s: IPMI is on: %t, want %t", data, on(), want)
 		}
@@ -108,29 +108,29 @@ func TestChannelSwitchAgreesWithRedfish(t *testing.T) {
 	}
 	set("01 82 00", true, "02 04", "00 04")
 	redfish(false)
-	exchanges{{"Redfish has switched it off", "01 40", Done, "00 04"}}.try(t, h, wire.App, 0x41)
+	exchanges{{"Redfish has switched it off", "01 40", Completed, "00 04"}}.try(t, h, wire.App, 0x41)
 	redfish(true)
-	exchanges{{"Redfish has switched it on", "01 40", Done, "02 04"}}.try(t, h, wire.App, 0x41)
+	exchanges{{"Redfish has switched it on", "01 40", Completed, "02 04"}}.try(t, h, wire.App, 0x41)
 }
 
 func TestChannelKeys(t *testing.T) {
 	const none = "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
 	const key = "6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65 79 6b 65"
 	h := newHost(t)
-	r := h.service.side(h).realm
+	r := h.service.state(h).auth
 	exchanges{
-		{"read K_R", "01 00 00", noKR, ""},
-		{"set K_R", "01 01 00 " + key, noKR, ""},
-		{"read none", "01 00 01", Done, "00 " + none},
-		{"set", "01 01 01 " + key, Done, "00"},
-		{"read", "0e 00 01", Done, "00 " + key},
-		{"too short", "01 01 01 " + key[3:], fewBytes, ""},
-		{"too long", "01 01 01 00 " + key, manyBytes, ""},
-		{"lock", "01 02 01", BadField, ""},
-		{"no operation", "01 03 01", BadField, ""},
-		{"no key", "01 00 02", BadField, ""},
-		{"another channel", "02 00 01", BadField, ""},
-		{"system interface", "0f 00 01", BadField, ""},
+		{"read K_R", "01 00 00", keyIDUnsupported, ""},
+		{"set K_R", "01 01 00 " + key, keyIDUnsupported, ""},
+		{"read none", "01 00 01", Completed, "00 " + none},
+		{"set", "01 01 01 " + key, Completed, "00"},
+		{"read", "0e 00 01", Completed, "00 " + key},
+		{"too short", "01 01 01 " + key[3:], keyTooShort, ""},
+		{"too long", "01 01 01 00 " + key, keyTooLong, ""},
+		{"lock", "01 02 01", InvalidDataField, ""},
+		{"no operation", "01 03 01", InvalidDataField, ""},
+		{"no key", "01 00 02", InvalidDataField, ""},
+		{"another channel", "02 00 01", InvalidDataField, ""},
+		{"system interface", "0f 00 01", InvalidDataField, ""},
 	}.try(t, h, wire.App, 0x56)
 	if got := tohex(r.KG()); got != key {
 		t.Errorf("the handshake's key = %s", got)
@@ -141,7 +141,7 @@ func TestChannelKeys(t *testing.T) {
 	if _, got := ask(t, h, wire.App, 0x38, 0x8e, 4); got[2]&0x20 == 0 {
 		t.Errorf("authentication capabilities [% x] do not tell of a key", got)
 	}
-	exchanges{{"take it away", "01 01 01 " + none, Done, "00"}}.try(t, h, wire.App, 0x56)
+	exchanges{{"take it away", "01 01 01 " + none, Completed, "00"}}.try(t, h, wire.App, 0x56)
 	if r.KG() != nil {
 		t.Error("a key of zeros is one")
 	}
@@ -156,16 +156,16 @@ func TestUsersAndChannelsInBand(t *testing.T) {
 		code       Code
 		want       string
 	}{
-		{"own channel", "0e", 0x42, Done, "0f 0c 05 00 f2 1b 00 ff ff"},
-		{"LAN", "01", 0x42, Done, "01 04 01 80 f2 1b 00 00 00"},
-		{"access of LAN", "01 80", 0x41, Done, "02 04"},
-		{"access of the own channel", "0e 80", 0x41, sessionless, ""},
-		{"user on LAN", "01 02", 0x44, Done, "10 43 01 14"},
-		{"user on the own channel", "0e 02", 0x44, BadField, ""},
-		{"name", "06" + padded("inside", 16), 0x45, Done, ""},
-		{"password", "06 02" + padded("inside-1", 16), 0x47, Done, ""},
-		{"key of LAN", "01 00 01", 0x56, Done, "00 " + zeros(20)},
-		{"key of the own channel", "0e 00 01", 0x56, BadField, ""},
+		{"own channel", "0e", 0x42, Completed, "0f 0c 05 00 f2 1b 00 ff ff"},
+		{"LAN", "01", 0x42, Completed, "01 04 01 80 f2 1b 00 00 00"},
+		{"access of LAN", "01 80", 0x41, Completed, "02 04"},
+		{"access of the own channel", "0e 80", 0x41, noSessionSupport, ""},
+		{"user on LAN", "01 02", 0x44, Completed, "10 43 01 14"},
+		{"user on the own channel", "0e 02", 0x44, InvalidDataField, ""},
+		{"name", "06" + padded("inside", 16), 0x45, Completed, ""},
+		{"password", "06 02" + padded("inside-1", 16), 0x47, Completed, ""},
+		{"key of LAN", "01 00 01", 0x56, Completed, "00 " + zeros(20)},
+		{"key of the own channel", "0e 00 01", 0x56, InvalidDataField, ""},
 	} {
 		if code, got := askAs(t, h, system, wire.App, tt.cmd, unhex(t, tt.data)...); code != tt.code || tohex(got) != tt.want {
 			t.Errorf("%s: 06/%02x [%s] = %v [% x], want %v [%s]", tt.name, tt.cmd, tt.data, code, got, tt.code, tt.want)

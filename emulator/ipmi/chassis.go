@@ -14,20 +14,20 @@ import (
 
 // chassisCommands are those of IPMI v2.0 rev 1.1, §28, and what ACPI is told.
 var chassisCommands = []command{
-	{fn: wire.Chassis, cmd: 0x00, name: "Get Chassis Capabilities", needs: wire.User, run: chassisCapabilities},
-	{fn: wire.Chassis, cmd: 0x01, name: "Get Chassis Status", needs: wire.User, run: chassisStatus},
-	{fn: wire.Chassis, cmd: 0x02, name: "Chassis Control", needs: wire.Operator, least: 1, most: 1, acts: true, run: chassisControl},
-	{fn: wire.Chassis, cmd: 0x04, name: "Chassis Identify", needs: wire.Operator, most: 2, acts: true, run: identify},
-	{fn: wire.Chassis, cmd: 0x05, name: "Set Chassis Capabilities", needs: wire.Administrator, least: 5, most: 6, acts: true, run: setChassisCapabilities},
-	{fn: wire.Chassis, cmd: 0x06, name: "Set Power Restore Policy", needs: wire.Operator, least: 1, most: 1, acts: true, run: setRestorePolicy},
-	{fn: wire.Chassis, cmd: 0x07, name: "Get System Restart Cause", needs: wire.User, run: restartCause},
-	{fn: wire.Chassis, cmd: 0x08, name: "Set System Boot Options", needs: wire.Operator, least: 1, most: -1, acts: true, run: setBootOption},
-	{fn: wire.Chassis, cmd: 0x09, name: "Get System Boot Options", needs: wire.Operator, least: 3, most: 3, run: bootOption},
-	{fn: wire.Chassis, cmd: 0x0a, name: "Set Front Panel Button Enables", needs: wire.Administrator, least: 1, most: 1, acts: true, run: setButtons},
-	{fn: wire.Chassis, cmd: 0x0b, name: "Set Power Cycle Interval", needs: wire.Administrator, least: 1, most: 1, acts: true, run: setCycleInterval},
-	{fn: wire.Chassis, cmd: 0x0f, name: "Get POH Counter", needs: wire.User, run: hoursOn},
-	{fn: wire.App, cmd: 0x06, name: "Set ACPI Power State", needs: wire.Administrator, least: 2, most: 2, run: setACPI},
-	{fn: wire.App, cmd: 0x07, name: "Get ACPI Power State", needs: wire.User, run: acpi},
+	{fn: wire.Chassis, cmd: 0x00, name: "Get Chassis Capabilities", privilege: wire.User, run: getChassisCapabilities},
+	{fn: wire.Chassis, cmd: 0x01, name: "Get Chassis Status", privilege: wire.User, run: getChassisStatus},
+	{fn: wire.Chassis, cmd: 0x02, name: "Chassis Control", privilege: wire.Operator, least: 1, most: 1, mutates: true, run: chassisControl},
+	{fn: wire.Chassis, cmd: 0x04, name: "Chassis Identify", privilege: wire.Operator, most: 2, mutates: true, run: chassisIdentify},
+	{fn: wire.Chassis, cmd: 0x05, name: "Set Chassis Capabilities", privilege: wire.Administrator, least: 5, most: 6, mutates: true, run: setChassisCapabilities},
+	{fn: wire.Chassis, cmd: 0x06, name: "Set Power Restore Policy", privilege: wire.Operator, least: 1, most: 1, mutates: true, run: setPowerRestorePolicy},
+	{fn: wire.Chassis, cmd: 0x07, name: "Get System Restart Cause", privilege: wire.User, run: getSystemRestartCause},
+	{fn: wire.Chassis, cmd: 0x08, name: "Set System Boot Options", privilege: wire.Operator, least: 1, most: -1, mutates: true, run: setBootOption},
+	{fn: wire.Chassis, cmd: 0x09, name: "Get System Boot Options", privilege: wire.Operator, least: 3, most: 3, run: bootOption},
+	{fn: wire.Chassis, cmd: 0x0a, name: "Set Front Panel Button Enables", privilege: wire.Administrator, least: 1, most: 1, mutates: true, run: setFrontPanelEnables},
+	{fn: wire.Chassis, cmd: 0x0b, name: "Set Power Cycle Interval", privilege: wire.Administrator, least: 1, most: 1, mutates: true, run: setPowerCycleInterval},
+	{fn: wire.Chassis, cmd: 0x0f, name: "Get POH Counter", privilege: wire.User, run: getPOHCounter},
+	{fn: wire.App, cmd: 0x06, name: "Set ACPI Power State", privilege: wire.Administrator, least: 2, most: 2, run: setACPIPowerState},
+	{fn: wire.App, cmd: 0x07, name: "Get ACPI Power State", privilege: wire.User, run: getACPIPowerState},
 }
 
 // bit is one bit of a byte, or 0.
@@ -45,8 +45,8 @@ const (
 	hasInterrupt = 1 << 2
 )
 
-// chassisCapabilities is §28.1.
-func chassisCapabilities(x *exchange) error {
+// getChassisCapabilities is §28.1.
+func getChassisCapabilities(x *request) error {
 	c := x.bmc().Chassis
 	x.put(hasInterrupt|bit(c.Lockout, 1)|bit(c.Intrusion, 0), c.FRU, c.SDR, c.SEL, c.Management, c.Bridge)
 	return nil
@@ -54,14 +54,14 @@ func chassisCapabilities(x *exchange) error {
 
 // setChassisCapabilities is §28.7. What a chassis has beside cannot be written,
 // which is no error.
-func setChassisCapabilities(x *exchange) error {
+func setChassisCapabilities(x *request) error {
 	d := x.data
 	if d[0]&^(hasIntrusion|hasLockout) != 0 {
-		return BadField
+		return InvalidDataField
 	}
 	for _, address := range d[1:] {
 		if address&1 != 0 { // 7 bits (§28.1)
-			return BadField
+			return InvalidDataField
 		}
 	}
 	c := bmc.Chassis{
@@ -71,28 +71,28 @@ func setChassisCapabilities(x *exchange) error {
 	if len(d) > 5 {
 		c.Bridge = d[5]
 	}
-	_, err := x.tell(bmc.SetChassis{Chassis: c})
+	_, err := x.applyBMC(bmc.SetChassis{Chassis: c})
 	return err
 }
 
-// restores are the power restore policies by their numbers (§28.8).
-var restores = []machine.RestorePolicy{machine.AlwaysOff, machine.LastState, machine.AlwaysOn}
+// restorePolicies are the power restore policies by their numbers (§28.8).
+var restorePolicies = []machine.RestorePolicy{machine.AlwaysOff, machine.LastState, machine.AlwaysOn}
 
-// chassisStatus is §28.2.
-func chassisStatus(x *exchange) error {
+// getChassisStatus is §28.2.
+func getChassisStatus(x *request) error {
 	v := x.machine()
 	on, dead := v.Power != machine.PowerOff, v.Panel.Dead()
 	x.put(
-		byte(slices.Index(restores, v.Policy.Restore))<<5|bit(supplyFault(v), 3)|bit(on, 0),
+		byte(slices.Index(restorePolicies, v.Policy.Restore))<<5|bit(supplyFault(v), 3)|bit(on, 0),
 		bit(v.Reset != nil && v.Reset.Cause == machine.CauseCommand && v.Reset.Filter == "", 4)|bit(v.Lost == machine.LostSupply, 3)|bit(v.Lost == machine.LostMains, 0),
-		1<<6|lightState(v.Asset)<<4|bit(fanFault(v), 3)|bit(driveFault(v), 2)|bit(dead.PowerOff && dead.Reset, 1)|bit(v.Lid.Seen, 0),
+		1<<6|identifyState(v.Asset)<<4|bit(fanFault(v), 3)|bit(driveFault(v), 2)|bit(dead.PowerOff && dead.Reset, 1)|bit(v.Lid.Seen, 0),
 		0x70|bit(v.Panel.Interrupt, 2)|bit(dead.Reset, 1)|bit(dead.PowerOff, 0), // no standby button
 	)
 	return nil
 }
 
-// lightState is how the chassis shows where it stands.
-func lightState(a *machine.Asset) byte {
+// identifyState is how the chassis shows where it stands.
+func identifyState(a *machine.Asset) byte {
 	switch {
 	case a.Light == machine.Dark:
 		return 0
@@ -131,9 +131,9 @@ func driveFault(v *machine.View) bool {
 	return false
 }
 
-// controls are what can be asked of the power (§28.3), and the states that are
+// chassisControls are what can be asked of the power (§28.3), and the states that are
 // as wanted already.
-var controls = []struct {
+var chassisControls = []struct {
 	kind   machine.ResetKind
 	wanted []machine.Power
 }{
@@ -146,12 +146,12 @@ var controls = []struct {
 }
 
 // chassisControl is §28.3: the button that Redfish presses, too.
-func chassisControl(x *exchange) error {
-	if int(x.data[0]) >= len(controls) {
-		return BadField
+func chassisControl(x *request) error {
+	if int(x.data[0]) >= len(chassisControls) {
+		return InvalidDataField
 	}
-	c := controls[x.data[0]]
-	err := x.do(machine.Reset{Kind: c.kind})
+	c := chassisControls[x.data[0]]
+	err := x.applyMachine(machine.Reset{Kind: c.kind})
 	v := x.machine()
 	switch {
 	case !errors.Is(err, machine.ErrPower) || x.host.Dialect().IPMI.RejectResetWhileOff && c.wanted == nil:
@@ -161,42 +161,42 @@ func chassisControl(x *exchange) error {
 	case slices.Contains(c.wanted, v.Power) && !(v.Power == machine.PoweringOff && v.Again):
 		return nil
 	case v.Power == machine.PowerOff && c.kind == machine.PowerCycle: // some come up then
-		return x.do(machine.Reset{Kind: machine.ResetOn})
+		return x.applyMachine(machine.Reset{Kind: machine.ResetOn})
 	case v.Power == machine.PowerOff && c.kind == machine.ForceRestart: // the line is pulsed, and nothing hears it
 		return nil
 	}
 	return err
 }
 
-// identifyTime is for how long a chassis shows where it stands if nobody says
+// defaultIdentifyInterval is for how long a chassis shows where it stands if nobody says
 // (§28.5).
-const identifyTime = 15 * time.Second
+const defaultIdentifyInterval = 15 * time.Second
 
-// identify is §28.5.
-func identify(x *exchange) error {
-	c := machine.Identify{For: identifyTime}
+// chassisIdentify is §28.5.
+func chassisIdentify(x *request) error {
+	c := machine.Identify{For: defaultIdentifyInterval}
 	if len(x.data) > 0 {
 		c.For = time.Duration(x.data[0]) * time.Second
 	}
 	if len(x.data) > 1 {
 		if x.data[1] > 1 {
-			return BadField
+			return InvalidDataField
 		}
 		c.Forever = x.data[1] == 1
 	}
-	return x.do(c)
+	return x.applyMachine(c)
 }
 
-// setRestorePolicy is §28.8.
-func setRestorePolicy(x *exchange) error {
+// setPowerRestorePolicy is §28.8.
+func setPowerRestorePolicy(x *request) error {
 	const noChange, all = 3, 0x07
 	switch n := x.data[0]; {
 	case n > noChange:
-		return BadField
+		return InvalidDataField
 	case n < noChange:
 		p := *x.machine().Policy
-		p.Restore = restores[n]
-		if err := x.do(machine.SetPowerPolicy{PowerPolicy: p}); err != nil {
+		p.Restore = restorePolicies[n]
+		if err := x.applyMachine(machine.SetPowerPolicy{PowerPolicy: p}); err != nil {
 			return err
 		}
 	}
@@ -204,30 +204,30 @@ func setRestorePolicy(x *exchange) error {
 	return nil
 }
 
-// setCycleInterval is §28.9.
-func setCycleInterval(x *exchange) error {
+// setPowerCycleInterval is §28.9.
+func setPowerCycleInterval(x *request) error {
 	p := *x.machine().Policy
 	p.CycleDelay.Duration = time.Duration(x.data[0]) * time.Second
-	return x.do(machine.SetPowerPolicy{PowerPolicy: p})
+	return x.applyMachine(machine.SetPowerPolicy{PowerPolicy: p})
 }
 
-// setButtons is §28.6. There is no standby button to disable.
-func setButtons(x *exchange) error {
+// setFrontPanelEnables is §28.6. There is no standby button to disable.
+func setFrontPanelEnables(x *request) error {
 	d := x.data[0]
 	if d > 0x07 {
-		return BadField
+		return InvalidDataField
 	}
-	return x.do(machine.SetPanel{Panel: machine.Panel{Interrupt: d&4 != 0, Reset: d&2 != 0, PowerOff: d&1 != 0}})
+	return x.applyMachine(machine.SetPanel{Panel: machine.Panel{Interrupt: d&4 != 0, Reset: d&2 != 0, PowerOff: d&1 != 0}})
 }
 
-// causes are the restart causes by what the machine calls them (§28.11); what
+// restartCauses are the restart restartCauses by what the machine calls them (§28.11); what
 // is not here is unknown.
-var causes = map[machine.ResetCause]byte{
+var restartCauses = map[machine.ResetCause]byte{
 	machine.CauseCommand: 0x1, machine.CauseButton: 0x3, machine.CauseWatchdog: 0x4, machine.CauseSystem: 0xa,
 }
 
-// restartCause is §28.11. Commands come over LAN, whatever the protocol.
-func restartCause(x *exchange) error {
+// getSystemRestartCause is §28.11. Commands come over LAN, whatever the protocol.
+func getSystemRestartCause(x *request) error {
 	r := x.machine().Reset
 	switch {
 	case r == nil:
@@ -237,20 +237,20 @@ func restartCause(x *exchange) error {
 	case r.Filter == machine.FilterCycle:
 		x.put(0x9, 0)
 	case r.Cause == machine.CauseCommand:
-		x.put(causes[r.Cause], lanChannel)
+		x.put(restartCauses[r.Cause], lanChannel)
 	case r.Cause == machine.CauseRestore && r.Restore == machine.AlwaysOn:
 		x.put(0x6, 0)
 	case r.Cause == machine.CauseRestore:
 		x.put(0x7, 0)
 	default:
-		x.put(causes[r.Cause], 0)
+		x.put(restartCauses[r.Cause], 0)
 	}
 	return nil
 }
 
-// hoursOn is §28.14. It counts minutes: FreeIPMI divides by the minutes of a
+// getPOHCounter is §28.14. It counts minutes: FreeIPMI divides by the minutes of a
 // count where it should multiply, and only then has it right.
-func hoursOn(x *exchange) error {
+func getPOHCounter(x *request) error {
 	x.put(1) // minutes per count
 	x.put32(uint32(x.machine().PoweredOn(x.now) / time.Minute))
 	return nil

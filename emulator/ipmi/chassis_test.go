@@ -14,7 +14,7 @@ import (
 func answers(t *testing.T, h *host, what string, fn wire.NetFn, cmd byte, data, want string) {
 	t.Helper()
 	code, got := ask(t, h, fn, cmd, unhex(t, data)...)
-	if code != Done || tohex(got) != want {
+	if code != Completed || tohex(got) != want {
 		t.Errorf("%s: %02x/%02x [%s] = %02X [%s], want [%s]", what, byte(fn), cmd, data, byte(code), tohex(got), want)
 	}
 }
@@ -66,22 +66,22 @@ func TestChassisControlIsTheButtonOfRedfish(t *testing.T) {
 		want   machine.Phase // an hour later
 		boots  uint64
 	}{
-		{"on", off, 1, true, Done, machine.Running, 1},
-		{"on while on", on, 1, true, Done, machine.Running, 1},
-		{"off", on, 0, true, Done, machine.Off, 1},
-		{"off while off", off, 0, true, Done, machine.Off, 0},
-		{"cycle", on, 2, true, Done, machine.Running, 2},
-		{"cycle while off", off, 2, true, WrongState, machine.Off, 0},
-		{"cycle while off, lax", off, 2, false, Done, machine.Running, 1},
-		{"reset", on, 3, true, Done, machine.Running, 2},
-		{"reset while off", off, 3, true, WrongState, machine.Off, 0},
-		{"reset while off, lax", off, 3, false, Done, machine.Off, 0},
-		{"interrupt", on, 4, true, Done, machine.Running, 2},
-		{"interrupt while off", off, 4, false, WrongState, machine.Off, 0},
-		{"soft", on, 5, true, Done, machine.Off, 1},
-		{"soft while off", off, 5, true, Done, machine.Off, 0},
-		{"reserved", on, 6, true, BadField, machine.Running, 1},
-		{"reserved bits", on, 0x11, true, BadField, machine.Running, 1},
+		{"on", off, 1, true, Completed, machine.Running, 1},
+		{"on while on", on, 1, true, Completed, machine.Running, 1},
+		{"off", on, 0, true, Completed, machine.Off, 1},
+		{"off while off", off, 0, true, Completed, machine.Off, 0},
+		{"cycle", on, 2, true, Completed, machine.Running, 2},
+		{"cycle while off", off, 2, true, NotSupportedInState, machine.Off, 0},
+		{"cycle while off, lax", off, 2, false, Completed, machine.Running, 1},
+		{"reset", on, 3, true, Completed, machine.Running, 2},
+		{"reset while off", off, 3, true, NotSupportedInState, machine.Off, 0},
+		{"reset while off, lax", off, 3, false, Completed, machine.Off, 0},
+		{"interrupt", on, 4, true, Completed, machine.Running, 2},
+		{"interrupt while off", off, 4, false, NotSupportedInState, machine.Off, 0},
+		{"soft", on, 5, true, Completed, machine.Off, 1},
+		{"soft while off", off, 5, true, Completed, machine.Off, 0},
+		{"reserved", on, 6, true, InvalidDataField, machine.Running, 1},
+		{"reserved bits", on, 0x11, true, InvalidDataField, machine.Running, 1},
 	} {
 		h := tt.at(t)
 		h.boots = true
@@ -102,30 +102,30 @@ func TestChassisControlIsTheButtonOfRedfish(t *testing.T) {
 func TestOffIsRefusedInTheMiddleOfACycle(t *testing.T) {
 	h := newHost(t).running(t)
 	answers(t, h, "cycle", wire.Chassis, 0x02, "02", "")
-	if code, _ := ask(t, h, wire.Chassis, 0x02, 0); code != WrongState {
-		t.Errorf("off in a cycle = %v, want %v", code, WrongState)
+	if code, _ := ask(t, h, wire.Chassis, 0x02, 0); code != NotSupportedInState {
+		t.Errorf("off in a cycle = %v, want %v", code, NotSupportedInState)
 	}
 }
 
 func TestChassisCommandsByTheBook(t *testing.T) {
 	h := newHost(t)
-	exchanges{{"as built", "", Done, "07 20 20 20 20 20"}}.try(t, h, wire.Chassis, 0x00)
+	exchanges{{"as built", "", Completed, "07 20 20 20 20 20"}}.try(t, h, wire.Chassis, 0x00)
 	exchanges{
-		{"without bridge", "00 22 24 26 28", Done, ""}, {"reserved flag", "04 20 20 20 20", BadField, ""},
-		{"address of 8 bits", "03 21 20 20 20", BadField, ""}, {"short", "03 20 20 20", BadLength, ""}, {"long", "03 20 20 20 20 20 20", BadLength, ""},
+		{"without bridge", "00 22 24 26 28", Completed, ""}, {"reserved flag", "04 20 20 20 20", InvalidDataField, ""},
+		{"address of 8 bits", "03 21 20 20 20", InvalidDataField, ""}, {"short", "03 20 20 20", DataLengthInvalid, ""}, {"long", "03 20 20 20 20 20 20", DataLengthInvalid, ""},
 	}.try(t, h, wire.Chassis, 0x05)
-	exchanges{{"as set", "", Done, "04 22 24 26 28 20"}, {"with data", "00", BadLength, ""}}.try(t, h, wire.Chassis, 0x00)
-	exchanges{{"with bridge", "03 00 00 00 00 2e", Done, ""}}.try(t, h, wire.Chassis, 0x05)
-	exchanges{{"as set", "", Done, "07 00 00 00 00 2e"}}.try(t, h, wire.Chassis, 0x00)
+	exchanges{{"as set", "", Completed, "04 22 24 26 28 20"}, {"with data", "00", DataLengthInvalid, ""}}.try(t, h, wire.Chassis, 0x00)
+	exchanges{{"with bridge", "03 00 00 00 00 2e", Completed, ""}}.try(t, h, wire.Chassis, 0x05)
+	exchanges{{"as set", "", Completed, "07 00 00 00 00 2e"}}.try(t, h, wire.Chassis, 0x00)
 
 	exchanges{
-		{"question", "03", Done, "07"}, {"always on", "02", Done, "07"}, {"reserved", "04", BadField, ""}, {"reserved bits", "0a", BadField, ""},
+		{"question", "03", Completed, "07"}, {"always on", "02", Completed, "07"}, {"reserved", "04", InvalidDataField, ""}, {"reserved bits", "0a", InvalidDataField, ""},
 	}.try(t, h, wire.Chassis, 0x06)
 	if got := h.Machine().Policy.Restore; got != machine.AlwaysOn {
 		t.Errorf("policy = %s", got)
 	}
-	exchanges{{"5 s", "05", Done, ""}, {"none", "00", Done, ""}, {"nothing", "", BadLength, ""}}.try(t, h, wire.Chassis, 0x0b)
-	exchanges{{"all", "07", Done, ""}, {"standby", "08", BadField, ""}, {"reserved", "10", BadField, ""}}.try(t, h, wire.Chassis, 0x0a)
+	exchanges{{"5 s", "05", Completed, ""}, {"none", "00", Completed, ""}, {"nothing", "", DataLengthInvalid, ""}}.try(t, h, wire.Chassis, 0x0b)
+	exchanges{{"all", "07", Completed, ""}, {"standby", "08", InvalidDataField, ""}, {"reserved", "10", InvalidDataField, ""}}.try(t, h, wire.Chassis, 0x0a)
 	answers(t, h, "buttons disabled", wire.Chassis, 0x01, "", "40 00 42 77")
 }
 
@@ -145,7 +145,7 @@ func TestIdentifyEndsInTime(t *testing.T) {
 			t.Errorf("identify [%s], %v later: %s, want %s", tt.data, tt.after, got, tt.want)
 		}
 	}
-	exchanges{{"reserved bits", "05 02", BadField, ""}, {"too long", "05 00 00", BadLength, ""}}.try(t, h, wire.Chassis, 0x04)
+	exchanges{{"reserved bits", "05 02", InvalidDataField, ""}, {"too long", "05 00 00", DataLengthInvalid, ""}}.try(t, h, wire.Chassis, 0x04)
 }
 
 func TestRestartCauseIsThatOfRedfish(t *testing.T) {
@@ -201,8 +201,8 @@ func TestACPIStateIsWhatIsToldUntilThePowerChanges(t *testing.T) {
 	h := newHost(t)
 	answers(t, h, "off", wire.App, 0x07, "", "05 00")
 	exchanges{
-		{"S1, device D1", "81 81", Done, ""}, {"unknown system state", "8b 00", BadField, ""}, {"unknown device state", "00 84", BadField, ""},
-		{"nothing", "00 00", Done, ""}, {"no change", "ff ff", Done, ""}, {"short", "81", BadLength, ""},
+		{"S1, device D1", "81 81", Completed, ""}, {"unknown system state", "8b 00", InvalidDataField, ""}, {"unknown device state", "00 84", InvalidDataField, ""},
+		{"nothing", "00 00", Completed, ""}, {"no change", "ff ff", Completed, ""}, {"short", "81", DataLengthInvalid, ""},
 	}.try(t, h, wire.App, 0x06)
 	answers(t, h, "told", wire.App, 0x07, "", "01 01")
 	h.running(t)

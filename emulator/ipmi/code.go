@@ -19,65 +19,65 @@ type Code byte
 
 // The codes that mean the same everywhere.
 const (
-	Done         Code = 0x00
-	Busy         Code = 0xc0
-	Unknown      Code = 0xc1 // the command
-	UnknownAtLUN Code = 0xc2
-	Timeout      Code = 0xc3
-	NoSpace      Code = 0xc4
-	NoReserved   Code = 0xc5 // the reservation is over, or there is none
-	Cut          Code = 0xc6 // the request's data
-	BadLength    Code = 0xc7 // of the request's data
-	TooMuch      Code = 0xc8 // data asked for
-	OutOfRange   Code = 0xc9
-	CannotReturn Code = 0xca // so many bytes
-	NotPresent   Code = 0xcb // sensor, record
-	BadField     Code = 0xcc
-	Illegal      Code = 0xcd // for that sensor or record type
-	NoAnswer     Code = 0xce
-	Duplicate    Code = 0xcf
-	Updating     Code = 0xd0 // SDR repository
-	UpdatingBMC  Code = 0xd1
-	Starting     Code = 0xd2
-	NoRoute      Code = 0xd3
-	Forbidden    Code = 0xd4 // by privilege or firewall
-	WrongState   Code = 0xd5
-	Disabled     Code = 0xd6 // part of the command
-	Unspecified  Code = 0xff
+	Completed              Code = 0x00
+	NodeBusy               Code = 0xc0
+	InvalidCommand         Code = 0xc1 // the command
+	InvalidForLUN          Code = 0xc2
+	Timeout                Code = 0xc3
+	OutOfSpace             Code = 0xc4
+	ReservationCanceled    Code = 0xc5 // the reservation is over, or there is none
+	DataTruncated          Code = 0xc6 // the request's data
+	DataLengthInvalid      Code = 0xc7 // of the request's data
+	DataLengthExceeded     Code = 0xc8 // data asked for
+	ParameterOutOfRange    Code = 0xc9
+	CannotReturnBytes      Code = 0xca // so many bytes
+	NotPresent             Code = 0xcb // sensor, record
+	InvalidDataField       Code = 0xcc
+	IllegalForRecord       Code = 0xcd // for that sensor or record type
+	ResponseUnavailable    Code = 0xce
+	DuplicateRequest       Code = 0xcf
+	SDRUpdateMode          Code = 0xd0 // SDR repository
+	FirmwareUpdateMode     Code = 0xd1
+	Initializing           Code = 0xd2
+	DestinationUnavailable Code = 0xd3
+	InsufficientPrivilege  Code = 0xd4 // by privilege or firewall
+	NotSupportedInState    Code = 0xd5
+	SubFunctionDisabled    Code = 0xd6 // part of the command
+	Unspecified            Code = 0xff
 )
 
 // Error implements error.
 func (c Code) Error() string { return fmt.Sprintf("ipmi: completion code %02Xh", byte(c)) }
 
-// beside is a completion code that is answered beside data, rather than in their
+// codeWithData is a completion code that is answered codeWithData data, rather than in their
 // place.
-type beside Code
+type codeWithData Code
 
 // Error implements error.
-func (c beside) Error() string { return Code(c).Error() }
+func (c codeWithData) Error() string { return Code(c).Error() }
 
 // codes says how an error of the model is answered; the first that fits.
 var codes = []struct {
 	err  error
 	code Code
 }{
-	{machine.ErrPower, WrongState},
-	{machine.ErrStale, WrongState},
-	{machine.ErrConflict, WrongState},
-	{machine.ErrUnknown, BadField},
-	{thermal.ErrUnknown, OutOfRange},
-	{firmware.ErrBusy, Busy},
-	{storage.ErrBusy, Busy},
-	{bmc.ErrInUse, Busy},
-	{bmc.ErrDown, Busy},
-	{bmc.ErrFollows, WrongState},
-	{bmc.ErrDisabled, WrongState},
-	{bmc.ErrFull, NoSpace},
+	{machine.ErrPower, NotSupportedInState},
+	{machine.ErrStale, NotSupportedInState},
+	{machine.ErrConflict, NotSupportedInState},
+	{machine.ErrUnknown, InvalidDataField},
+	{thermal.ErrUnknown, ParameterOutOfRange},
+	{firmware.ErrBusy, NodeBusy},
+	{storage.ErrBusy, NodeBusy},
+	{bmc.ErrInUse, NodeBusy},
+	{bmc.ErrDown, NodeBusy},
+	{bmc.ErrFollows, NotSupportedInState},
+	{bmc.ErrDisabled, NotSupportedInState},
+	{bmc.ErrFull, OutOfSpace},
 	{bmc.ErrNotFound, NotPresent},
-	{bmc.ErrAddress, BadField},
-	{bmc.ErrPort, BadField},
-	{bmc.ErrSOL, BadField},
-	{context.Canceled, Busy},
+	{bmc.ErrAddress, InvalidDataField},
+	{bmc.ErrPort, InvalidDataField},
+	{bmc.ErrSOL, InvalidDataField},
+	{context.Canceled, NodeBusy},
 	{context.DeadlineExceeded, Timeout},
 }
 
@@ -85,10 +85,10 @@ var codes = []struct {
 // knows.
 func codeOf(err error) Code {
 	if err == nil {
-		return Done
+		return Completed
 	}
 	var c Code
-	var b beside
+	var b codeWithData
 	switch {
 	case errors.As(err, &c):
 		return c
@@ -97,7 +97,7 @@ func codeOf(err error) Code {
 	}
 	var f *bmc.FieldError
 	if errors.As(err, &f) {
-		return BadField
+		return InvalidDataField
 	}
 	for _, row := range codes {
 		if errors.Is(err, row.err) {

@@ -18,27 +18,27 @@ func TestCommandsNeedTheirPrivilegeAndLength(t *testing.T) {
 			}
 			return data
 		}
-		if row.needs > 0 {
-			if code, _ := askAs(t, h, row.needs-1, row.fn, row.cmd, fill(row.least)...); code != Forbidden {
-				t.Errorf("%s at privilege %d = %v, want %v", row.name, row.needs-1, code, Forbidden)
+		if row.privilege > 0 {
+			if code, _ := askAs(t, h, row.privilege-1, row.fn, row.cmd, fill(row.least)...); code != InsufficientPrivilege {
+				t.Errorf("%s at privilege %d = %v, want %v", row.name, row.privilege-1, code, InsufficientPrivilege)
 			}
 		}
 		if row.inBand {
-			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.least)...); code != Forbidden {
-				t.Errorf("%s over LAN = %v, want %v", row.name, code, Forbidden)
+			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.least)...); code != InsufficientPrivilege {
+				t.Errorf("%s over LAN = %v, want %v", row.name, code, InsufficientPrivilege)
 			}
 		}
-		if row.needs == 0 {
+		if row.privilege == 0 {
 			continue
 		}
 		if row.most >= 0 {
-			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.most+1)...); code != BadLength {
-				t.Errorf("%s with %d bytes = %v, want %v", row.name, row.most+1, code, BadLength)
+			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.most+1)...); code != DataLengthInvalid {
+				t.Errorf("%s with %d bytes = %v, want %v", row.name, row.most+1, code, DataLengthInvalid)
 			}
 		}
 		if row.least > 0 {
-			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.least-1)...); code != BadLength {
-				t.Errorf("%s with %d bytes = %v, want %v", row.name, row.least-1, code, BadLength)
+			if code, _ := ask(t, h, row.fn, row.cmd, fill(row.least-1)...); code != DataLengthInvalid {
+				t.Errorf("%s with %d bytes = %v, want %v", row.name, row.least-1, code, DataLengthInvalid)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func FuzzCommands(f *testing.F) {
 				p = system
 			}
 			code, got := askAs(t, h, p, wire.NetFn(fn), cmd, data...)
-			if code >= Busy && got != nil || len(got) > 248 { // 255 (§13.8) without what is around the data
+			if code >= NodeBusy && got != nil || len(got) > 248 { // 255 (§13.8) without what is around the data
 				t.Errorf("%02x/%02x [% x] = %02X [% x]", fn, cmd, data, byte(code), got)
 			}
 			h.pass(time.Minute)

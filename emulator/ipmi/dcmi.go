@@ -16,25 +16,25 @@ const dcmi = 0xdc
 // dcmiCommands are those of DCMI (DCMI 1.5, §6.1, §6.4 and §6.5; table 6-1 has
 // the privileges).
 var dcmiCommands = slices.Concat([]command{
-	{fn: wire.Group, group: dcmi, cmd: 0x01, name: "Get DCMI Capabilities Info", least: 1, most: 1, run: dcmiCapabilities},
-	{fn: wire.Group, group: dcmi, cmd: 0x06, name: "Get Asset Tag", needs: wire.User, least: 2, most: 2, run: assetTag},
-	{fn: wire.Group, group: dcmi, cmd: 0x07, name: "Get DCMI Sensor Info", needs: wire.User, least: 4, most: 4, run: dcmiSensors},
-	{fn: wire.Group, group: dcmi, cmd: 0x08, name: "Set Asset Tag", needs: wire.Operator, least: 2, most: 2 + dcmiPiece, acts: true, run: setAssetTag},
-	{fn: wire.Group, group: dcmi, cmd: 0x09, name: "Get Management Controller Identifier String", needs: wire.User, least: 2, most: 2, run: controllerName},
-	{fn: wire.Group, group: dcmi, cmd: 0x0a, name: "Set Management Controller Identifier String", needs: wire.Administrator, least: 3, most: 2 + dcmiPiece, acts: true, run: setControllerName},
-	{fn: wire.Group, group: dcmi, cmd: 0x10, name: "Get Temperature Readings", needs: wire.User, least: 4, most: 4, run: dcmiTemperatures},
-	{fn: wire.Group, group: dcmi, cmd: 0x12, name: "Set DCMI Configuration Parameters", needs: wire.Administrator, least: 3, most: 4, acts: true, run: setDCMIParameter},
-	{fn: wire.Group, group: dcmi, cmd: 0x13, name: "Get DCMI Configuration Parameters", needs: wire.User, least: 2, most: 2, run: dcmiParameter},
+	{fn: wire.Group, group: dcmi, cmd: 0x01, name: "Get DCMI Capabilities Info", least: 1, most: 1, run: getDCMICapabilities},
+	{fn: wire.Group, group: dcmi, cmd: 0x06, name: "Get Asset Tag", privilege: wire.User, least: 2, most: 2, run: getAssetTag},
+	{fn: wire.Group, group: dcmi, cmd: 0x07, name: "Get DCMI Sensor Info", privilege: wire.User, least: 4, most: 4, run: getDCMISensorInfo},
+	{fn: wire.Group, group: dcmi, cmd: 0x08, name: "Set Asset Tag", privilege: wire.Operator, least: 2, most: 2 + dcmiChunk, mutates: true, run: setAssetTag},
+	{fn: wire.Group, group: dcmi, cmd: 0x09, name: "Get Management Controller Identifier String", privilege: wire.User, least: 2, most: 2, run: getControllerID},
+	{fn: wire.Group, group: dcmi, cmd: 0x0a, name: "Set Management Controller Identifier String", privilege: wire.Administrator, least: 3, most: 2 + dcmiChunk, mutates: true, run: setControllerID},
+	{fn: wire.Group, group: dcmi, cmd: 0x10, name: "Get Temperature Readings", privilege: wire.User, least: 4, most: 4, run: getTemperatureReadings},
+	{fn: wire.Group, group: dcmi, cmd: 0x12, name: "Set DCMI Configuration Parameters", privilege: wire.Administrator, least: 3, most: 4, mutates: true, run: setDCMIParameter},
+	{fn: wire.Group, group: dcmi, cmd: 0x13, name: "Get DCMI Configuration Parameters", privilege: wire.User, least: 2, most: 2, run: getDCMIParameter},
 }, dcmiPowerCommands)
 
-// dcmiPiece is how much of a text goes into one command.
-const dcmiPiece = 16
+// dcmiChunk is how much of a text goes into one command.
+const dcmiChunk = 16
 
-// conforms are the version that is conformed to, and a parameter's revision.
-func (x *exchange) conforms(revision byte) { x.put(1, 5, revision) }
+// putConformance are the version that is conformed to, and a parameter's revision.
+func (x *request) putConformance(revision byte) { x.put(1, 5, revision) }
 
-// dcmiCapabilities is §6.1.1.
-func dcmiCapabilities(x *exchange) error {
+// getDCMICapabilities is §6.1.1.
+func getDCMICapabilities(x *request) error {
 	const none = 0xff // no such channel
 	var param []byte
 	switch x.data[0] {
@@ -52,14 +52,14 @@ func dcmiCapabilities(x *exchange) error {
 	case 4:
 		param = []byte{lanChannel, none, none}
 	case 5:
-		param = []byte{byte(len(averages))}
-		for _, a := range averages {
+		param = []byte{byte(len(averagingPeriods))}
+		for _, a := range averagingPeriods {
 			param = append(param, a.code)
 		}
 	default:
-		return BadField
+		return InvalidDataField
 	}
-	x.conforms(2)
+	x.putConformance(2)
 	x.put(param...)
 	return nil
 }
@@ -70,15 +70,15 @@ var dcmiEntities = map[byte]byte{
 	entityInlet: entityInlet, 0x40: entityInlet, entityProcessor: entityProcessor, 0x41: entityProcessor, entityBoard: entityBoard, 0x42: entityBoard,
 }
 
-// dcmiMost is of how many sensors one answer tells.
-const dcmiMost = 8
+// dcmiMaxRecords is of how many sensors one answer tells.
+const dcmiMaxRecords = 8
 
-// temperatures are the sensors that a DCMI command asks about: all that are of
+// temperatureSensors are the sensors that a DCMI command asks about: all that are of
 // the entity, and of those the ones that the answer has room for.
-func (x *exchange) temperatures(takes func(*sensor) bool) (of int, these []*sensor, err error) {
+func (x *request) temperatureSensors(takes func(*sensor) bool) (of int, these []*sensor, err error) {
 	entity, ok := dcmiEntities[x.data[1]]
 	if !ok || x.data[0] != 0x01 { // which are temperatures
-		return 0, nil, BadField
+		return 0, nil, InvalidDataField
 	}
 	instance, start := x.data[2], x.data[3]
 	r := x.repository()
@@ -88,7 +88,7 @@ func (x *exchange) temperatures(takes func(*sensor) bool) (of int, these []*sens
 			continue
 		}
 		of++
-		if instance == s.Entity.Instance || instance == 0 && of >= int(start) && len(these) < dcmiMost {
+		if instance == s.Entity.Instance || instance == 0 && of >= int(start) && len(these) < dcmiMaxRecords {
 			these = append(these, s)
 		}
 	}
@@ -98,9 +98,9 @@ func (x *exchange) temperatures(takes func(*sensor) bool) (of int, these []*sens
 	return of, these, nil
 }
 
-// dcmiSensors is §6.5.2.
-func dcmiSensors(x *exchange) error {
-	of, these, err := x.temperatures(func(*sensor) bool { return true })
+// getDCMISensorInfo is §6.5.2.
+func getDCMISensorInfo(x *request) error {
+	of, these, err := x.temperatureSensors(func(*sensor) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -111,23 +111,23 @@ func dcmiSensors(x *exchange) error {
 	return nil
 }
 
-// dcmiTemperatures is §6.7.3: of sensors that read something.
-func dcmiTemperatures(x *exchange) error {
+// getTemperatureReadings is §6.7.3: of sensors that read something.
+func getTemperatureReadings(x *request) error {
 	read := func(s *sensor) (float64, bool) { return x.machine().Thermal.Reading(s.numeric.ID, x.now) }
-	of, these, err := x.temperatures(func(s *sensor) bool { _, ok := read(s); return ok })
+	of, these, err := x.temperatureSensors(func(s *sensor) bool { _, ok := read(s); return ok })
 	if err != nil {
 		return err
 	}
 	x.put(byte(of), byte(len(these)))
 	for _, s := range these {
 		y, _ := read(s)
-		x.put(signed(y), s.Entity.Instance)
+		x.put(dcmiTemperature(y), s.Entity.Instance)
 	}
 	return nil
 }
 
-// signed is a temperature as a sign and seven bits.
-func signed(y float64) byte {
+// dcmiTemperature is a temperature as a sign and seven bits.
+func dcmiTemperature(y float64) byte {
 	if y < 0 {
 		return 0x80 | byte(min(0x7f, -y))
 	}
@@ -145,16 +145,16 @@ const (
 
 // setDCMIParameter is §6.1.2. An address by DHCP does not change in a lab: asked
 // again, its server gives the same.
-func setDCMIParameter(x *exchange) error {
+func setDCMIParameter(x *request) error {
 	caps := *x.bmc().Caps
 	d := &caps.Discovery
 	data := x.data[2:]
 	long := map[byte]int{activateDHCP: 1, discovery: 1, dhcpFirst: 1, dhcpContact: 2, dhcpRetry: 2}[x.data[0]]
 	switch {
 	case long == 0 || x.data[1] != 0:
-		return BadField
+		return InvalidDataField
 	case len(data) != long:
-		return BadLength
+		return DataLengthInvalid
 	}
 	seconds := time.Duration(data[0]) * time.Second
 	if long == 2 {
@@ -163,12 +163,12 @@ func setDCMIParameter(x *exchange) error {
 	switch x.data[0] {
 	case activateDHCP:
 		if data[0] != 1 {
-			return BadField
+			return InvalidDataField
 		}
 		return nil
 	case discovery:
 		if data[0]&0x7c != 0 {
-			return BadField
+			return InvalidDataField
 		}
 		d.Options = data[0]
 	case dhcpFirst:
@@ -178,21 +178,21 @@ func setDCMIParameter(x *exchange) error {
 	case dhcpRetry:
 		d.Retry = seconds
 	}
-	_, err := x.tell(bmc.SetCaps{Caps: caps})
+	_, err := x.applyBMC(bmc.SetCaps{Caps: caps})
 	return err
 }
 
-// dcmiParameter is §6.1.3.
-func dcmiParameter(x *exchange) error {
+// getDCMIParameter is §6.1.3.
+func getDCMIParameter(x *request) error {
 	d := x.bmc().Caps.Discovery
 	two := func(t time.Duration) []byte { n := uint16(t / time.Second); return []byte{byte(n), byte(n >> 8)} }
 	param, ok := map[byte][]byte{
 		activateDHCP: {0}, discovery: {d.Options}, dhcpFirst: {byte(d.First / time.Second)}, dhcpContact: two(d.Contact), dhcpRetry: two(d.Retry),
 	}[x.data[0]]
 	if !ok || x.data[1] != 0 {
-		return BadField
+		return InvalidDataField
 	}
-	x.conforms(1)
+	x.putConformance(1)
 	x.put(param...)
 	return nil
 }

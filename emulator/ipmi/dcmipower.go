@@ -14,49 +14,49 @@ import (
 // dcmiPowerCommands are about how much power a server draws and how hot it gets,
 // and may (DCMI 1.5, §6.6 and §6.7).
 var dcmiPowerCommands = []command{
-	{fn: wire.Group, group: dcmi, cmd: 0x02, name: "Get Power Reading", needs: wire.User, least: 3, most: 3, run: powerReading},
-	{fn: wire.Group, group: dcmi, cmd: 0x03, name: "Get Power Limit", needs: wire.User, least: 2, most: 2, run: powerLimit},
-	{fn: wire.Group, group: dcmi, cmd: 0x04, name: "Set Power Limit", needs: wire.Operator, least: 14, most: 14, acts: true, run: setPowerLimit},
-	{fn: wire.Group, group: dcmi, cmd: 0x05, name: "Activate/Deactivate Power Limit", needs: wire.Operator, least: 3, most: 3, acts: true, run: activatePowerLimit},
-	{fn: wire.Group, group: dcmi, cmd: 0x0b, name: "Set Thermal Limit", needs: wire.Operator, least: 6, most: 6, acts: true, run: setThermalLimit},
-	{fn: wire.Group, group: dcmi, cmd: 0x0c, name: "Get Thermal Limit", needs: wire.User, least: 2, most: 2, run: thermalLimit},
+	{fn: wire.Group, group: dcmi, cmd: 0x02, name: "Get Power Reading", privilege: wire.User, least: 3, most: 3, run: getPowerReading},
+	{fn: wire.Group, group: dcmi, cmd: 0x03, name: "Get Power Limit", privilege: wire.User, least: 2, most: 2, run: getPowerLimit},
+	{fn: wire.Group, group: dcmi, cmd: 0x04, name: "Set Power Limit", privilege: wire.Operator, least: 14, most: 14, mutates: true, run: setPowerLimit},
+	{fn: wire.Group, group: dcmi, cmd: 0x05, name: "Activate/Deactivate Power Limit", privilege: wire.Operator, least: 3, most: 3, mutates: true, run: activatePowerLimit},
+	{fn: wire.Group, group: dcmi, cmd: 0x0b, name: "Set Thermal Limit", privilege: wire.Operator, least: 6, most: 6, mutates: true, run: setThermalLimit},
+	{fn: wire.Group, group: dcmi, cmd: 0x0c, name: "Get Thermal Limit", privilege: wire.User, least: 2, most: 2, run: getThermalLimit},
 }
 
 // Completion codes of these commands.
 const (
-	noLimit       Code = 0x80 // no limit is active
-	limitRange    Code = 0x84
-	correctRange  Code = 0x85
-	samplingRange Code = 0x89
+	noPowerLimit             Code = 0x80 // no limit is active
+	limitOutOfRange          Code = 0x84
+	correctionTimeOutOfRange Code = 0x85
+	samplingPeriodOutOfRange Code = 0x89
 )
 
-// average is a time over which power is averaged, as DCMI codes it: the unit in
+// averagingPeriod is a time over which power is averaged, as DCMI codes it: the unit in
 // the upper two bits.
-type average struct {
+type averagingPeriod struct {
 	code byte
 	over time.Duration
 }
 
-// averages are those that a client can ask for: the least is now.
-var averages = []average{{0x00, 0}, {0x05, 5 * time.Second}, {0x1e, 30 * time.Second}, {0x41, time.Minute}}
+// averagingPeriods are those that a client can ask for: the least is now.
+var averagingPeriods = []averagingPeriod{{0x00, 0}, {0x05, 5 * time.Second}, {0x1e, 30 * time.Second}, {0x41, time.Minute}}
 
-// powerReading is §6.6.1. A server that is off is not measured: what its BMC
+// getPowerReading is §6.6.1. A server that is off is not measured: what its BMC
 // draws is none of the system's.
-func powerReading(x *exchange) error {
+func getPowerReading(x *request) error {
 	over := x.bmc().Caps.Power.Sampling
 	switch mode, attribute := x.data[0], x.data[1]; mode {
 	case 1:
 		if attribute != 0 {
-			return BadField
+			return InvalidDataField
 		}
 	case 2:
-		i := slices.IndexFunc(averages, func(a average) bool { return a.code == attribute })
+		i := slices.IndexFunc(averagingPeriods, func(a averagingPeriod) bool { return a.code == attribute })
 		if i < 0 {
-			return OutOfRange
+			return ParameterOutOfRange
 		}
-		over = averages[i].over
+		over = averagingPeriods[i].over
 	default:
-		return BadField
+		return InvalidDataField
 	}
 	var u thermal.Usage
 	state := byte(0)
@@ -66,15 +66,15 @@ func powerReading(x *exchange) error {
 	for _, watts := range []float64{u.Is, u.Least, u.Most, u.Mean} {
 		x.put16(uint16(min(math.MaxUint16, math.Round(watts))))
 	}
-	x.put32(stamp(x.bmc().Clock, x.now))
+	x.put32(selTimestamp(x.bmc().Clock, x.now))
 	x.put32(uint32(over / time.Millisecond)) // in both modes, as clients take it
 	x.put(state)
 	return nil
 }
 
-// powerLimit is §6.6.2. What is not in force is told beside the code that says
+// getPowerLimit is §6.6.2. What is not in force is told beside the code that says
 // so.
-func powerLimit(x *exchange) error {
+func getPowerLimit(x *request) error {
 	caps := x.bmc().Caps.Power
 	watts, active := float64(caps.Watts), false
 	if is := x.machine().Thermal.Limit(); is > 0 {
@@ -86,7 +86,7 @@ func powerLimit(x *exchange) error {
 	x.put(0, 0)
 	x.put16(uint16(caps.Sampling / time.Second))
 	if !active {
-		return beside(noLimit)
+		return codeWithData(noPowerLimit)
 	}
 	return nil
 }
@@ -94,56 +94,56 @@ func powerLimit(x *exchange) error {
 // What is done when a limit is not kept to. Here it always is: the least that
 // can be set is more than what a server draws that does nothing.
 const (
-	doNothing = 0x00
-	doCutOff  = 0x01
-	doLog     = 0x11
+	exceptionNone     = 0x00
+	exceptionPowerOff = 0x01
+	exceptionLog      = 0x11
 )
 
-// maxCorrect is the most that a server may take to come below its limit.
-const maxCorrect = time.Hour
+// maxCorrectionTime is the most that a server may take to come below its limit.
+const maxCorrectionTime = time.Hour
 
 // setPowerLimit is §6.6.3. A limit that is in force is another at once.
-func setPowerLimit(x *exchange) error {
+func setPowerLimit(x *request) error {
 	action, watts := x.data[3], int(le16(x.data[4:]))
 	correct := time.Duration(le32(x.data[6:])) * time.Millisecond
 	sampling := time.Duration(le16(x.data[12:])) * time.Second
 	least, most := x.machine().Profile.Thermal.Limits()
 	switch {
-	case !slices.Contains([]byte{doNothing, doCutOff, doLog}, action):
-		return BadField
+	case !slices.Contains([]byte{exceptionNone, exceptionPowerOff, exceptionLog}, action):
+		return InvalidDataField
 	case float64(watts) < least || float64(watts) > most:
-		return limitRange
-	case correct == 0 || correct > maxCorrect:
-		return correctRange
+		return limitOutOfRange
+	case correct == 0 || correct > maxCorrectionTime:
+		return correctionTimeOutOfRange
 	case sampling == 0 || sampling > thermal.Window:
-		return samplingRange
+		return samplingPeriodOutOfRange
 	}
 	caps := *x.bmc().Caps
 	caps.Power = bmc.PowerCap{Watts: watts, Action: action, Correct: correct, Sampling: sampling}
-	if _, err := x.tell(bmc.SetCaps{Caps: caps}); err != nil {
+	if _, err := x.applyBMC(bmc.SetCaps{Caps: caps}); err != nil {
 		return err
 	}
 	if x.machine().Thermal.Limit() == 0 {
 		return nil
 	}
-	return x.do(machine.Thermal{Command: thermal.SetLimit{Watts: float64(watts)}})
+	return x.applyMachine(machine.Thermal{Command: thermal.SetLimit{Watts: float64(watts)}})
 }
 
 // activatePowerLimit is §6.6.4: the same limit as Redfish's control.
-func activatePowerLimit(x *exchange) error {
+func activatePowerLimit(x *request) error {
 	t := x.machine().Thermal
 	watts := float64(x.bmc().Caps.Power.Watts)
 	switch {
 	case x.data[0] == 0:
 		watts = 0
 	case x.data[0] != 1:
-		return BadField
+		return InvalidDataField
 	case t.Limit() > 0:
 		return nil
 	case watts == 0:
-		return WrongState // none was set
+		return NotSupportedInState // none was set
 	}
-	return x.do(machine.Thermal{Command: thermal.SetLimit{Watts: watts}})
+	return x.applyMachine(machine.Thermal{Command: thermal.SetLimit{Watts: watts}})
 }
 
 // The bits of what a thermal limit does (§6.7.1). DCMI 1.0 had one more, which
@@ -155,9 +155,9 @@ const (
 )
 
 // inlet is the sensor of the air that comes in that a thermal limit is for.
-func (x *exchange) inlet() (*sensor, error) {
+func (x *request) inlet() (*sensor, error) {
 	if dcmiEntities[x.data[0]] != entityInlet {
-		return nil, BadField
+		return nil, InvalidDataField
 	}
 	r := x.repository()
 	for i := range r.sensors {
@@ -169,7 +169,7 @@ func (x *exchange) inlet() (*sensor, error) {
 }
 
 // setThermalLimit is §6.7.2.
-func setThermalLimit(x *exchange) error {
+func setThermalLimit(x *request) error {
 	s, err := x.inlet()
 	if err != nil {
 		return err
@@ -178,19 +178,19 @@ func setThermalLimit(x *exchange) error {
 	p := thermal.Policy{Sensor: s.numeric.ID, Limit: limit, After: time.Duration(le16(x.data[4:])) * time.Second}
 	switch {
 	case does&^(cutOff|logOnly) != 0:
-		return BadField
+		return InvalidDataField
 	case does != 0 && limit <= 0:
-		return limitRange
+		return limitOutOfRange
 	case does&cutOff != 0:
 		p.Do = thermal.CutOff
 	case does != 0:
 		p.Do = thermal.Tell
 	}
-	return x.do(machine.Thermal{Command: thermal.SetPolicy{Policy: p}})
+	return x.applyMachine(machine.Thermal{Command: thermal.SetPolicy{Policy: p}})
 }
 
-// thermalLimit is §6.7.1.
-func thermalLimit(x *exchange) error {
+// getThermalLimit is §6.7.1.
+func getThermalLimit(x *request) error {
 	s, err := x.inlet()
 	if err != nil {
 		return err

@@ -8,35 +8,35 @@ import (
 // eventCommands are those of who makes events and who takes them: here both are
 // the BMC.
 var eventCommands = []command{
-	{fn: wire.SensorEvent, cmd: 0x00, name: "Set Event Receiver", needs: wire.Administrator, least: 2, most: 2, run: setReceiver},
-	{fn: wire.SensorEvent, cmd: 0x01, name: "Get Event Receiver", needs: wire.User, run: receiver},
-	{fn: wire.SensorEvent, cmd: 0x02, name: "Platform Event", needs: wire.Operator, least: 5, most: 8, acts: true, run: platformEvent},
+	{fn: wire.SensorEvent, cmd: 0x00, name: "Set Event Receiver", privilege: wire.Administrator, least: 2, most: 2, run: setEventReceiver},
+	{fn: wire.SensorEvent, cmd: 0x01, name: "Get Event Receiver", privilege: wire.User, run: getEventReceiver},
+	{fn: wire.SensorEvent, cmd: 0x02, name: "Platform Event", privilege: wire.Operator, least: 5, most: 8, mutates: true, run: platformEvent},
 }
 
 const (
-	bmcAddress = 0x20 // on IPMB
-	noReceiver = 0xff // events are told to nobody
+	bmcAddress     = 0x20 // on IPMB
+	eventsDisabled = 0xff // events are told to nobody
 )
 
-// receiving is to whom a BMC tells the events of its sensors: itself, at first.
-type receiving struct {
+// eventReceiver is to whom a BMC tells the events of its sensors: itself, at first.
+type eventReceiver struct {
 	set          bool
 	address, lun byte
 }
 
-// setReceiver is §29.1. A receiver other than the BMC would be told over IPMB,
+// setEventReceiver is §29.1. A receiver other than the BMC would be told over IPMB,
 // where nobody takes events; the BMC writes its own into its log all the same.
-func setReceiver(x *exchange) error {
-	if x.data[0] != noReceiver && x.data[0]&1 != 0 || x.data[1] > 3 {
-		return BadField
+func setEventReceiver(x *request) error {
+	if x.data[0] != eventsDisabled && x.data[0]&1 != 0 || x.data[1] > 3 {
+		return InvalidDataField
 	}
-	x.side.receiving = receiving{true, x.data[0], x.data[1]}
+	x.state.eventReceiver = eventReceiver{true, x.data[0], x.data[1]}
 	return nil
 }
 
-// receiver is §29.2.
-func receiver(x *exchange) error {
-	r := x.side.receiving
+// getEventReceiver is §29.2.
+func getEventReceiver(x *request) error {
+	r := x.state.eventReceiver
 	if !r.set {
 		r.address = bmcAddress
 	}
@@ -46,19 +46,19 @@ func receiver(x *exchange) error {
 
 // platformEvent is §29.3. Over LAN the generator is who asks; in band it comes
 // first.
-func platformEvent(x *exchange) error {
+func platformEvent(x *request) error {
 	generator, data := uint16(x.source)|uint16(lanChannel<<4|x.sourceLUN)<<8, x.data
 	if x.inBand {
 		if len(data) < 6 {
-			return BadLength
+			return DataLengthInvalid
 		}
 		generator, data = uint16(data[0]), data[1:]
 	}
 	if len(data) > 7 {
-		return BadLength
+		return DataLengthInvalid
 	}
 	if data[0] != 0x03 && data[0] != 0x04 { // of IPMI 1.0, and since (§32.1)
-		return BadField
+		return InvalidDataField
 	}
 	is := sel.Event{
 		Generator: generator, Sensor: sel.Sensor(data[1]), Number: data[2], Type: sel.Type(data[3] & 0x7f), Gone: data[3]&0x80 != 0,

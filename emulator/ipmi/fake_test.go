@@ -237,13 +237,13 @@ func askAs(t testing.TB, h *host, who wire.Privilege, fn wire.NetFn, cmd byte, d
 // askMore is askAs at a LUN, and what follows the answer, too.
 func askMore(t testing.TB, h *host, who wire.Privilege, lun byte, fn wire.NetFn, cmd byte, data ...byte) (Code, []byte, [][]byte) {
 	t.Helper()
-	sd := h.service.side(h)
+	sd := h.service.state(h)
 	sd.mu.Lock()
 	defer sd.mu.Unlock()
-	sd.heed(nil)
-	x := &exchange{
-		ctx: t.Context(), service: h.service, host: h, side: sd, now: h.Now(), fn: fn, cmd: cmd, lun: lun, data: data, source: 0x81,
-		from: netip.MustParseAddrPort("127.0.0.1:40000"), at: netip.MustParseAddrPort("127.64.0.1:623"), inBand: who == system,
+	sd.invalidateSessions(nil)
+	x := &request{
+		ctx: t.Context(), service: h.service, host: h, state: sd, now: h.Now(), fn: fn, cmd: cmd, lun: lun, data: data, source: 0x81,
+		from: netip.MustParseAddrPort("127.0.0.1:40000"), local: netip.MustParseAddrPort("127.64.0.1:623"), inBand: who == system,
 	}
 	req := wire.Request{To: bmcAddress, ToLUN: lun, NetFn: fn, From: x.source, Seq: 1, Cmd: cmd, Data: data}
 	var err error
@@ -255,11 +255,11 @@ func askMore(t testing.TB, h *host, who wire.Privilege, lun byte, fn wire.NetFn,
 		u := session.User{ID: 2, Account: "1", Name: "admin", Limit: wire.Administrator}
 		x.session = &session.Session{ID: 0x02a1b2c3, Console: 0xa0a2a3a4, Handle: 1, User: u, Limit: wire.Administrator, Privilege: who, From: x.from}
 	}
-	code := x.carryOut(h.service.find(sd, &req))
+	code := x.execute(h.service.lookup(sd, &req))
 	if x.after != nil {
 		x.after()
 	}
-	return code, x.out, x.more
+	return code, x.out, x.followUps
 }
 
 // exchanges are requests and what each is answered with, in order.

@@ -15,14 +15,14 @@ import (
 
 // fruCommands are about what parts say that they are (§34).
 var fruCommands = []command{
-	{fn: wire.Storage, cmd: 0x10, name: "Get FRU Inventory Area Info", needs: wire.User, least: 1, most: 1, run: fruInfo},
-	{fn: wire.Storage, cmd: 0x11, name: "Read FRU Data", needs: wire.User, least: 4, most: 4, run: readFRU},
-	{fn: wire.Storage, cmd: 0x12, name: "Write FRU Data", needs: wire.Operator, least: 4, most: -1, acts: true, run: writeFRU},
+	{fn: wire.Storage, cmd: 0x10, name: "Get FRU Inventory Area Info", privilege: wire.User, least: 1, most: 1, run: getFRUInventoryAreaInfo},
+	{fn: wire.Storage, cmd: 0x11, name: "Read FRU Data", privilege: wire.User, least: 4, most: 4, run: readFRUData},
+	{fn: wire.Storage, cmd: 0x12, name: "Write FRU Data", privilege: wire.Operator, least: 4, most: -1, mutates: true, run: writeFRUData},
 }
 
 const (
-	boardSize = 1024 // bytes of the board's memory
-	partSize  = 512  // and of others'
+	boardSize  = 1024 // bytes of the board's memory
+	deviceSize = 512  // and of others'
 	// maxRead is what fits into one answer: 255 bytes of a message (§13.8),
 	// less what is around the data and the count.
 	maxRead = 255 - 8 - 1
@@ -34,7 +34,7 @@ type fruDevice struct {
 	id     byte
 	entity sdr.Entity
 	name   string
-	image  func(x *exchange) (fru.Image, bool) // false: the part is not there
+	image  func(x *request) (fru.Image, bool) // false: the part is not there
 }
 
 // Where the IDs of FRU devices begin.
@@ -47,15 +47,15 @@ const (
 
 // fruDevices are those of a server model.
 func fruDevices(p *machine.Profile) []fruDevice {
-	all := []fruDevice{{entity: sdr.Entity{ID: entityBoard, Instance: 1}, name: "Mainboard", image: func(x *exchange) (fru.Image, bool) { return x.board(), true }}}
-	add := func(id int, entity byte, n int, name string, image func(x *exchange) (fru.Image, bool)) {
+	all := []fruDevice{{entity: sdr.Entity{ID: entityBoard, Instance: 1}, name: "Mainboard", image: func(x *request) (fru.Image, bool) { return x.boardImage(), true }}}
+	add := func(id int, entity byte, n int, name string, image func(x *request) (fru.Image, bool)) {
 		if id <= fruLast {
-			all = append(all, fruDevice{byte(id), sdr.Entity{ID: entity, Instance: byte(n + 1)}, shortened(name), image})
+			all = append(all, fruDevice{byte(id), sdr.Entity{ID: entity, Instance: byte(n + 1)}, shortName(name), image})
 		}
 	}
 	s := p.Thermal.Supplies
 	for n := range min(s.Count, fruCard-fruSupply) {
-		add(fruSupply+n, entitySupply, n, fmt.Sprintf("PSU %d", n+1), func(x *exchange) (fru.Image, bool) {
+		add(fruSupply+n, entitySupply, n, fmt.Sprintf("PSU %d", n+1), func(x *request) (fru.Image, bool) {
 			v := x.machine()
 			product := fru.NewProduct(s.Vendor, s.Product, s.PartNumber, v.Firmware.Version(s.Component), v.Identity.SerialOf("psu", n), "")
 			// The ranges are those that Redfish shows.
@@ -67,15 +67,15 @@ func fruDevices(p *machine.Profile) []fruDevice {
 		if c.SlotType == "" || n == fruDIMM-fruCard {
 			continue // it is on the board
 		}
-		add(fruCard+n, entityCard, n, "Card "+c.Slot, func(x *exchange) (fru.Image, bool) {
+		add(fruCard+n, entityCard, n, "Card "+c.Slot, func(x *request) (fru.Image, bool) {
 			id := x.machine().Identity
-			return fru.Image{Board: fru.NewBoard(made, c.Vendor, c.Product, id.SerialOf("card/"+c.ID, 0), c.PartNumber)}, true
+			return fru.Image{Board: fru.NewBoard(manufactured, c.Vendor, c.Product, id.SerialOf("card/"+c.ID, 0), c.PartNumber)}, true
 		})
 		n++
 	}
 	m := p.Memory
 	for n := range m.Modules {
-		add(fruDIMM+n, entityDIMM, n, fmt.Sprintf("DIMM %d", n+1), func(x *exchange) (fru.Image, bool) {
+		add(fruDIMM+n, entityDIMM, n, fmt.Sprintf("DIMM %d", n+1), func(x *request) (fru.Image, bool) {
 			name := fmt.Sprintf("%d GiB %s %s %d MT/s", m.MiB/1024, m.Type, m.Form, m.MHz)
 			return fru.Image{Product: fru.NewProduct(m.Vendor, name, m.PartNumber, "", x.machine().Identity.SerialOf("dimm", n), "")}, true
 		})
@@ -83,28 +83,28 @@ func fruDevices(p *machine.Profile) []fruDevice {
 	return all
 }
 
-// made is when boards were made; nothing else says so.
-var made = time.Date(2025, 1, 6, 8, 0, 0, 0, time.UTC)
+// manufactured is when boards were manufactured; nothing else says so.
+var manufactured = time.Date(2025, 1, 6, 8, 0, 0, 0, time.UTC)
 
 // rackMount is the type of enclosure (SMBIOS 3, §7.4.1).
 const rackMount = 0x17
 
-// board is what the server says that it is.
-func (x *exchange) board() fru.Image {
+// boardImage is what the server says that it is.
+func (x *request) boardImage() fru.Image {
 	v := x.machine()
 	id := v.Identity
 	return fru.Image{
 		Chassis: fru.NewChassis(rackMount, id.ChassisPart, id.ChassisSerial),
-		Board:   fru.NewBoard(made, id.Manufacturer, id.Model+" Mainboard", id.SerialOf("board", 0), id.PartNumber+"-MB"),
+		Board:   fru.NewBoard(manufactured, id.Manufacturer, id.Model+" Mainboard", id.SerialOf("board", 0), id.PartNumber+"-MB"),
 		Product: fru.NewProduct(id.Manufacturer, id.Model, id.PartNumber, "", id.Serial, v.Asset.Tag),
 		Records: []fru.Record{fru.SystemID(guid(id.UUID))},
 	}
 }
 
-// device finds a FRU device by its ID.
-func (x *exchange) device() (*fruDevice, error) {
+// fruDevice finds a FRU fruDevice by its ID.
+func (x *request) fruDevice() (*fruDevice, error) {
 	if x.data[0] == 0xff {
-		return nil, BadField // reserved
+		return nil, InvalidDataField // reserved
 	}
 	all := x.repository().frus
 	for i := range all {
@@ -115,9 +115,9 @@ func (x *exchange) device() (*fruDevice, error) {
 	return nil, NotPresent
 }
 
-// memory are the bytes of a FRU device. What somebody has written stands there,
+// fruData are the bytes of a FRU device. What somebody has written stands there,
 // but for the asset tag, which can be written elsewhere, too.
-func (x *exchange) memory(d *fruDevice) ([]byte, error) {
+func (x *request) fruData(d *fruDevice) ([]byte, error) {
 	if w := x.machine().Labels; d.id == 0 && w != nil && w.Memory != nil {
 		tag := x.machine().Asset.Tag
 		image, err := fru.Parse(w.Memory)
@@ -133,20 +133,20 @@ func (x *exchange) memory(d *fruDevice) ([]byte, error) {
 	if !there {
 		return nil, NotPresent
 	}
-	size := partSize
+	size := deviceSize
 	if d.id == 0 {
 		size = boardSize
 	}
 	return image.Append(nil, size)
 }
 
-// fruInfo is §34.1.
-func fruInfo(x *exchange) error {
-	d, err := x.device()
+// getFRUInventoryAreaInfo is §34.1.
+func getFRUInventoryAreaInfo(x *request) error {
+	d, err := x.fruDevice()
 	if err != nil {
 		return err
 	}
-	b, err := x.memory(d)
+	b, err := x.fruData(d)
 	if err != nil {
 		return err
 	}
@@ -155,22 +155,22 @@ func fruInfo(x *exchange) error {
 	return nil
 }
 
-// readFRU is §34.2. At the end there may be less than was asked for.
-func readFRU(x *exchange) error {
-	d, err := x.device()
+// readFRUData is §34.2. At the end there may be less than was asked for.
+func readFRUData(x *request) error {
+	d, err := x.fruDevice()
 	if err != nil {
 		return err
 	}
-	b, err := x.memory(d)
+	b, err := x.fruData(d)
 	if err != nil {
 		return err
 	}
 	offset, count := int(le16(x.data[1:])), int(x.data[3])
 	switch {
 	case offset >= len(b), count == 0:
-		return OutOfRange
+		return ParameterOutOfRange
 	case count > maxRead:
-		return CannotReturn
+		return CannotReturnBytes
 	}
 	count = min(count, len(b)-offset)
 	x.put(byte(count))
@@ -178,27 +178,27 @@ func readFRU(x *exchange) error {
 	return nil
 }
 
-// writeFRU is §34.3.
-func writeFRU(x *exchange) error {
-	d, err := x.device()
+// writeFRUData is §34.3.
+func writeFRUData(x *request) error {
+	d, err := x.fruDevice()
 	if err != nil {
 		return err
 	}
-	old, err := x.memory(d)
+	old, err := x.fruData(d)
 	if err != nil {
 		return err
 	}
 	offset, data := int(le16(x.data[1:])), x.data[3:]
 	switch {
 	case offset+len(data) > len(old):
-		return OutOfRange
+		return ParameterOutOfRange
 	case d.id != 0:
 		return Code(0x80) // write-protected
 	}
 	b := bytes.Clone(old)
 	copy(b[offset:], data)
 	if !bytes.Equal(b, old) {
-		if err := x.do(x.written(b)...); err != nil {
+		if err := x.applyMachine(x.identityCommands(b)...); err != nil {
 			return err
 		}
 	}
@@ -206,9 +206,9 @@ func writeFRU(x *exchange) error {
 	return nil
 }
 
-// written are the commands that put bytes into the board's memory: what the
+// identityCommands are the commands that put bytes into the board's memory: what the
 // server says that it is follows, as soon as that can be read.
-func (x *exchange) written(b []byte) []machine.Command {
+func (x *request) identityCommands(b []byte) []machine.Command {
 	v := x.machine()
 	set := machine.Labels{Memory: b}
 	image, err := fru.Parse(b)

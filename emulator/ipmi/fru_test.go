@@ -15,13 +15,13 @@ import (
 func readAll(t *testing.T, h *host, id byte, piece int) []byte {
 	t.Helper()
 	code, info := ask(t, h, wire.Storage, 0x10, id)
-	if code != Done || len(info) != 3 || info[2] != 0 {
+	if code != Completed || len(info) != 3 || info[2] != 0 {
 		t.Fatalf("info of %d: %v % x", id, code, info)
 	}
 	var all []byte
 	for size := int(le16(info)); len(all) < size; {
 		code, got := ask(t, h, wire.Storage, 0x11, id, byte(len(all)), byte(len(all)>>8), byte(piece))
-		if code != Done || len(got) != 1+int(got[0]) || got[0] == 0 {
+		if code != Completed || len(got) != 1+int(got[0]) || got[0] == 0 {
 			t.Fatalf("read %d at %d: %v % x", id, len(all), code, got)
 		}
 		all = append(all, got[1:]...)
@@ -42,7 +42,7 @@ func writeAll(t *testing.T, h *host, b []byte) {
 	for at := 0; at < len(b); at += 32 {
 		piece := b[at:min(len(b), at+32)]
 		code, got := ask(t, h, wire.Storage, 0x12, append([]byte{0, byte(at), byte(at >> 8)}, piece...)...)
-		if code != Done || !bytes.Equal(got, []byte{byte(len(piece))}) {
+		if code != Completed || !bytes.Equal(got, []byte{byte(len(piece))}) {
 			t.Fatalf("write at %d: %v % x", at, code, got)
 		}
 	}
@@ -87,34 +87,34 @@ func TestReadingFRUs(t *testing.T) {
 	h := newHost(t)
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.Absent}})
 	exchanges{
-		{"board", "00", Done, "000400"}, {"supply", "01", Done, "000200"},
-		{"supply that is not there", "02", NotPresent, ""}, {"none such", "0f", NotPresent, ""}, {"reserved", "ff", BadField, ""},
+		{"board", "00", Completed, "000400"}, {"supply", "01", Completed, "000200"},
+		{"supply that is not there", "02", NotPresent, ""}, {"none such", "0f", NotPresent, ""}, {"reserved", "ff", InvalidDataField, ""},
 	}.try(t, h, wire.Storage, 0x10)
 	exchanges{
-		{"header", "00 0000 02", Done, "020100"},
-		{"the last bytes", "00 fe03 10", Done, "020000"},
-		{"behind them", "00 0004 10", OutOfRange, ""},
-		{"nothing", "00 0000 00", OutOfRange, ""},
-		{"more than fits", "00 0000 ff", CannotReturn, ""},
-		{"just more than fits", fmt.Sprintf("00 0000 %02x", maxRead+1), CannotReturn, ""},
+		{"header", "00 0000 02", Completed, "020100"},
+		{"the last bytes", "00 fe03 10", Completed, "020000"},
+		{"behind them", "00 0004 10", ParameterOutOfRange, ""},
+		{"nothing", "00 0000 00", ParameterOutOfRange, ""},
+		{"more than fits", "00 0000 ff", CannotReturnBytes, ""},
+		{"just more than fits", fmt.Sprintf("00 0000 %02x", maxRead+1), CannotReturnBytes, ""},
 		{"supply that is not there", "02 0000 08", NotPresent, ""},
 		{"none such", "0f 0000 08", NotPresent, ""},
-		{"reserved", "ff 0000 08", BadField, ""},
-		{"short", "00 0000", BadLength, ""},
+		{"reserved", "ff 0000 08", InvalidDataField, ""},
+		{"short", "00 0000", DataLengthInvalid, ""},
 	}.try(t, h, wire.Storage, 0x11)
 	exchanges{
 		{"supply", "01 0000 00", Code(0x80), ""},
 		{"supply that is not there", "02 0000 00", NotPresent, ""},
-		{"behind the end", "00 ff03 0000", OutOfRange, ""},
+		{"behind the end", "00 ff03 0000", ParameterOutOfRange, ""},
 		{"none such", "0f 0000 00", NotPresent, ""},
-		{"reserved", "ff 0000 00", BadField, ""},
-		{"no data", "00 0000", BadLength, ""},
-		{"as it is", "00 0000 01", Done, "01"},
+		{"reserved", "ff 0000 00", InvalidDataField, ""},
+		{"no data", "00 0000", DataLengthInvalid, ""},
+		{"as it is", "00 0000 01", Completed, "01"},
 	}.try(t, h, wire.Storage, 0x12)
 	if h.Machine().Labels != nil {
 		t.Error("what was written as it is is stored")
 	}
-	if code, _ := askAs(t, h, wire.User, wire.Storage, 0x12, 0, 0, 0, 1); code != Forbidden {
+	if code, _ := askAs(t, h, wire.User, wire.Storage, 0x12, 0, 0, 0, 1); code != InsufficientPrivilege {
 		t.Errorf("a user writes: %v", code)
 	}
 }
@@ -142,13 +142,13 @@ func TestWritingTheBoard(t *testing.T) {
 		t.Errorf("afterwards the board says %q", is.Product.Text(fru.ProductTag))
 	}
 	// Half of it says nothing, and is there all the same.
-	if code, _ := ask(t, h, wire.Storage, 0x12, 0, 8, 0, 0xff); code != Done {
+	if code, _ := ask(t, h, wire.Storage, 0x12, 0, 8, 0, 0xff); code != Completed {
 		t.Fatal(code)
 	}
 	if got := readAll(t, h, 0, 64); got[8] != 0xff || h.Machine().Identity.Serial != v.Identity.Serial {
 		t.Errorf("spoilt: % x, %s", got[:16], h.Machine().Identity.Serial)
 	}
-	again, err := (&exchange{host: h}).board().Append(nil, boardSize)
+	again, err := (&request{host: h}).boardImage().Append(nil, boardSize)
 	must(t, err)
 	writeAll(t, h, again)
 	if is := h.Machine().Identity.Serial; is != v.Identity.Serial {

@@ -16,25 +16,25 @@ const redfishGroup = 0x52
 // hostInterfaceCommands are those by which the server's own software finds its
 // way into Redfish. Over LAN nobody gets credentials.
 var hostInterfaceCommands = []command{
-	{fn: wire.Group, cmd: 0x01, group: redfishGroup, name: "Get Manager Certificate Fingerprint", inBand: true, least: 1, most: 1, run: fingerprint},
-	{fn: wire.Group, cmd: 0x02, group: redfishGroup, name: "Get Bootstrap Account Credentials", inBand: true, least: 1, most: 1, acts: true, run: bootstrap},
+	{fn: wire.Group, cmd: 0x01, group: redfishGroup, name: "Get Manager Certificate Fingerprint", inBand: true, least: 1, most: 1, run: getManagerCertificateFingerprint},
+	{fn: wire.Group, cmd: 0x02, group: redfishGroup, name: "Get Bootstrap Account Credentials", inBand: true, least: 1, most: 1, mutates: true, run: getBootstrapCredentials},
 }
 
-const notBootstrapping Code = 0x80
+const bootstrappingDisabled Code = 0x80
 
 const (
-	keepEnabled    = 0xa5
-	credentialSize = 16
+	keepBootstrappingEnabled = 0xa5
+	credentialSize           = 16
 )
 
-// fingerprint tells what certificate the web service shows, so that who asks can
+// getManagerCertificateFingerprint tells what certificate the web service shows, so that who asks can
 // trust it (DSP0270, "Get Manager Certificate Fingerprint").
-func fingerprint(x *exchange) error {
+func getManagerCertificateFingerprint(x *request) error {
 	const sha256ID = 1
 	boots, certs := x.bmc().Boots(), x.bmc().Certificates
 	switch {
 	case boots.Disabled || boots.Closed:
-		return notBootstrapping
+		return bootstrappingDisabled
 	case x.data[0] != 1:
 		return NotPresent // there is one
 	}
@@ -53,16 +53,16 @@ func fingerprint(x *exchange) error {
 	return nil
 }
 
-// bootstrap makes an account and tells its name and password (DSP0270, "Get
+// getBootstrapCredentials makes an account and tells its name and password (DSP0270, "Get
 // Bootstrap Account Credentials"). Unless it is asked to go on, that is done
 // once until the next reset.
-func bootstrap(x *exchange) error {
+func getBootstrapCredentials(x *request) error {
 	const prefix = "boot"
 	name, password := prefix+rand.Text()[:credentialSize-len(prefix)], rand.Text()[:credentialSize]
-	_, err := x.tell(bmc.MakeBootstrap{Name: name, Password: password, Last: x.data[0] != keepEnabled})
+	_, err := x.applyBMC(bmc.MakeBootstrap{Name: name, Password: password, Last: x.data[0] != keepBootstrappingEnabled})
 	switch {
 	case errors.Is(err, bmc.ErrDisabled):
-		return notBootstrapping
+		return bootstrappingDisabled
 	case err != nil:
 		return err
 	}

@@ -10,15 +10,15 @@ import (
 
 func TestBootstrapCredentials(t *testing.T) {
 	h := newHost(t)
-	exchanges{{"over LAN", "52 a5", Forbidden, ""}}.try(t, h, wire.Group, 0x02)
+	exchanges{{"over LAN", "52 a5", InsufficientPrivilege, ""}}.try(t, h, wire.Group, 0x02)
 	get := func(control byte) (Code, []byte) {
 		t.Helper()
 		return askAs(t, h, system, wire.Group, 0x02, redfishGroup, control)
 	}
 	seen := map[string]bool{}
 	for range 2 {
-		code, got := get(keepEnabled)
-		if code != Done || len(got) != 32 || seen[string(got)] {
+		code, got := get(keepBootstrappingEnabled)
+		if code != Completed || len(got) != 32 || seen[string(got)] {
 			t.Fatalf("credentials = %v [% x]", code, got)
 		}
 		seen[string(got)] = true
@@ -30,29 +30,29 @@ func TestBootstrapCredentials(t *testing.T) {
 			t.Errorf("they are good for IPMI up to %d", limit)
 		}
 	}
-	if code, got := get(0); code != Done || len(got) != 32 {
+	if code, got := get(0); code != Completed || len(got) != 32 {
 		t.Errorf("the last credentials = %v [% x]", code, got)
 	}
-	if code, _ := get(keepEnabled); code != notBootstrapping {
-		t.Errorf("after the last = %v, want %v", code, notBootstrapping)
+	if code, _ := get(keepBootstrappingEnabled); code != bootstrappingDisabled {
+		t.Errorf("after the last = %v, want %v", code, bootstrappingDisabled)
 	}
-	for data, want := range map[string]Code{"52": BadLength, "52 a5 00": BadLength} {
+	for data, want := range map[string]Code{"52": DataLengthInvalid, "52 a5 00": DataLengthInvalid} {
 		if code, _ := askAs(t, h, system, wire.Group, 0x02, unhex(t, data)...); code != want {
 			t.Errorf("[%s] = %v, want %v", data, code, want)
 		}
 	}
 	h.tell(t, bmc.SetBootstrap{})
 	for range h.Dialect().BMC.Accounts.Most {
-		_, _ = get(keepEnabled)
+		_, _ = get(keepBootstrappingEnabled)
 	}
-	if code, _ := get(keepEnabled); code != NoSpace {
-		t.Errorf("when there is no room = %v, want %v", code, NoSpace)
+	if code, _ := get(keepBootstrappingEnabled); code != OutOfSpace {
+		t.Errorf("when there is no room = %v, want %v", code, OutOfSpace)
 	}
 }
 
 func TestCertificateFingerprint(t *testing.T) {
 	h := newHost(t)
-	exchanges{{"over LAN", "52 01", Forbidden, ""}}.try(t, h, wire.Group, 0x01)
+	exchanges{{"over LAN", "52 01", InsufficientPrivilege, ""}}.try(t, h, wire.Group, 0x01)
 	own, err := h.Factory()
 	must(t, err)
 	sum := sha256.Sum256(own.Chain[0])
@@ -63,7 +63,7 @@ func TestCertificateFingerprint(t *testing.T) {
 		}
 	}
 	h.tell(t, bmc.SetBootstrap{Bootstrap: bmc.Bootstrap{Closed: true}})
-	if code, _ := askAs(t, h, system, wire.Group, 0x01, redfishGroup, 1); code != notBootstrapping {
-		t.Errorf("where nobody gets an account = %v, want %v", code, notBootstrapping)
+	if code, _ := askAs(t, h, system, wire.Group, 0x01, redfishGroup, 1); code != bootstrappingDisabled {
+		t.Errorf("where nobody gets an account = %v, want %v", code, bootstrappingDisabled)
 	}
 }

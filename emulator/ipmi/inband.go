@@ -7,32 +7,32 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// Request is a command that a server's own software gives its BMC over the
+// InBandRequest is a command that a server's own software gives its BMC over the
 // system interface, which asks for no password (§9, KCS).
-type Request struct {
+type InBandRequest struct {
 	LUN, NetFn, Cmd byte
 	Data            []byte // that of a group extension begins with the group
 }
 
-// Ask carries out a command that comes over the system interface: the state is
+// ExecuteInBand carries out a command that comes over the system interface: the state is
 // that which the LAN shows. It is false where the BMC does not answer. The data
 // are without the completion code.
-func (s *Service) Ask(ctx context.Context, h Host, r Request) (code byte, data []byte, ok bool) {
+func (s *Service) ExecuteInBand(ctx context.Context, h Host, r InBandRequest) (code byte, data []byte, ok bool) {
 	if !h.BMC().Life.Serves() {
 		return 0, nil, false
 	}
-	sd := s.side(h)
-	s.alone(sd, func() {
-		sd.heed(s.c.Rand)
+	st := s.state(h)
+	s.exclusively(st, func() {
+		st.invalidateSessions(s.c.Rand)
 		req := wire.Request{
 			To: bmcAddress, ToLUN: r.LUN & 3, NetFn: wire.NetFn(r.NetFn), From: systemSoftware, FromLUN: softwareLUN, Cmd: r.Cmd, Data: r.Data,
 		}
-		x := &exchange{
-			ctx: ctx, service: s, host: h, side: sd, session: systemSession(), now: h.Now(), fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN,
+		x := &request{
+			ctx: ctx, service: s, host: h, state: st, session: systemSession(), now: h.Now(), fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN,
 			data: req.Data, source: req.From, inBand: true,
 		}
-		c := s.carryOut(x, s.find(sd, &req))
-		data = named(&req, x.out)
+		c := s.execute(x, s.lookup(st, &req))
+		data = withDefiningBody(&req, x.out)
 		if code = byte(c); x.after != nil {
 			x.after()
 		}

@@ -11,21 +11,21 @@ func TestSystemInterfaceNeedsNoLogin(t *testing.T) {
 	h := newHost(t)
 	for _, tt := range []struct {
 		name string
-		r    Request
+		r    InBandRequest
 		code Code
 		want string
 	}{
-		{"administrator's", Request{NetFn: 0x0a, Cmd: 0x44, Data: unhex(t, aRecord)}, Done, "01 00"},
-		{"in band alone", Request{NetFn: 0x06, Cmd: 0x31}, Done, "00"},
-		{"of nobody", Request{NetFn: 0x30, Cmd: 0x70}, Unknown, ""},
-		{"of a group", Request{NetFn: 0x2c, Cmd: 0x3e, Data: []byte{0, 2}}, Unknown, "00"},
-		{"its channel", Request{NetFn: 0x06, Cmd: 0x42, Data: []byte{0x0e}}, Done, "0f 0c 05 00 f2 1b 00 ff ff"},
-		{"its privilege", Request{NetFn: 0x06, Cmd: 0x3b, Data: []byte{0}}, Done, "04"},
-		{"SOL", Request{NetFn: 0x06, Cmd: 0x48, Data: []byte{1, 1, 0, 0, 0, 0}}, WrongState, ""},
-		{"another LUN", Request{LUN: 2, NetFn: 0x06, Cmd: 0x01}, UnknownAtLUN, ""},
-		{"short", Request{NetFn: 0x0a, Cmd: 0x44}, BadLength, ""},
+		{"administrator's", InBandRequest{NetFn: 0x0a, Cmd: 0x44, Data: unhex(t, aRecord)}, Completed, "01 00"},
+		{"in band alone", InBandRequest{NetFn: 0x06, Cmd: 0x31}, Completed, "00"},
+		{"of nobody", InBandRequest{NetFn: 0x30, Cmd: 0x70}, InvalidCommand, ""},
+		{"of a group", InBandRequest{NetFn: 0x2c, Cmd: 0x3e, Data: []byte{0, 2}}, InvalidCommand, "00"},
+		{"its channel", InBandRequest{NetFn: 0x06, Cmd: 0x42, Data: []byte{0x0e}}, Completed, "0f 0c 05 00 f2 1b 00 ff ff"},
+		{"its privilege", InBandRequest{NetFn: 0x06, Cmd: 0x3b, Data: []byte{0}}, Completed, "04"},
+		{"SOL", InBandRequest{NetFn: 0x06, Cmd: 0x48, Data: []byte{1, 1, 0, 0, 0, 0}}, NotSupportedInState, ""},
+		{"another LUN", InBandRequest{LUN: 2, NetFn: 0x06, Cmd: 0x01}, InvalidForLUN, ""},
+		{"short", InBandRequest{NetFn: 0x0a, Cmd: 0x44}, DataLengthInvalid, ""},
 	} {
-		code, got, ok := h.service.Ask(t.Context(), h, tt.r)
+		code, got, ok := h.service.ExecuteInBand(t.Context(), h, tt.r)
 		if !ok || Code(code) != tt.code || tohex(got) != tt.want {
 			t.Errorf("%s: %02X [% x] %t, want %02X [%s]", tt.name, code, got, ok, byte(tt.code), tt.want)
 		}
@@ -35,7 +35,7 @@ func TestSystemInterfaceNeedsNoLogin(t *testing.T) {
 	h.now = h.now.Add(10 * time.Second)
 	h.bmc.Advance(h.now)
 	h.changed()
-	if _, _, ok := h.service.Ask(t.Context(), h, Request{NetFn: 0x06, Cmd: 0x01}); ok {
+	if _, _, ok := h.service.ExecuteInBand(t.Context(), h, InBandRequest{NetFn: 0x06, Cmd: 0x01}); ok {
 		t.Error("a BMC that is down answers")
 	}
 }

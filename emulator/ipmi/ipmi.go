@@ -63,21 +63,21 @@ type Config struct {
 	// Astray and Trouble, when not nil, say what goes wrong on purpose.
 	// Astray is asked of each datagram, with fault.In or fault.Out, Trouble of
 	// each command.
-	Astray  func(h Host, way string) fault.Decision
-	Trouble func(h Host, fn, cmd byte) fault.Decision
+	DatagramFault func(h Host, way string) fault.Decision
+	CommandFault  func(h Host, fn, cmd byte) fault.Decision
 	// Clock is the time by which datagrams are late.
 	Clock *clock.Clock
 	// Watch, when not nil, calls changed whenever a machine's console may have
 	// changed, or whether it takes characters, until stop is called. What it
 	// calls does not wait.
-	Watch func(h Host, changed func()) (stop func())
+	WatchConsole func(h Host, changed func()) (stop func())
 	// Alert, when not nil, sends an alert; it does not wait. Acknowledged is told
 	// that one has come to where it went.
-	Alert        func(h Host, t Trap)
-	Acknowledged func(h Host, sequence uint16)
+	SendTrap         func(h Host, t Trap)
+	TrapAcknowledged func(h Host, sequence uint16)
 	// Later, when not nil, calls a function after some of the lab's time, and not
 	// before it has returned.
-	Later func(after time.Duration, do func(context.Context))
+	AfterFunc func(after time.Duration, do func(context.Context))
 	// Rand is where session IDs and challenges come from; nil is crypto/rand.
 	Rand io.Reader
 }
@@ -94,19 +94,19 @@ type Entry struct {
 	Code      Code
 	User      string // "" outside of a session
 	Session   uint32 // its number since the BMC came up; 0 outside
-	Acts      bool
+	Mutates   bool
 	Handshake bool // it is part of the way into a session
 }
 
 // Service serves every BMC of a rack. It is safe for concurrent use.
 type Service struct {
 	c        Config
-	commands map[place]*command
+	commands map[commandKey]*command
 
-	mu    sync.RWMutex
-	sides map[Host]*side
-	acts  sync.WaitGroup
-	ended bool
+	mu        sync.RWMutex
+	states    map[Host]*bmcState
+	mutations sync.WaitGroup
+	ended     bool
 
 	traps atomic.Uint32 // that were made
 }
@@ -119,77 +119,77 @@ func New(c Config) (*Service, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Service{c: c, commands: map[place]*command{}, sides: map[Host]*side{}}
+	s := &Service{c: c, commands: map[commandKey]*command{}, states: map[Host]*bmcState{}}
 	for _, row := range commands() {
-		s.commands[place{row.fn, row.cmd, row.group}] = &row
+		s.commands[commandKey{row.fn, row.cmd, row.group}] = &row
 	}
 	return s, nil
 }
 
-// side is what a BMC remembers of IPMI until it restarts. There is none before
+// bmcState is what a BMC remembers of IPMI until it restarts. There is none before
 // somebody has spoken IPMI with it.
-type side struct {
-	host  Host
-	realm realm
+type bmcState struct {
+	host Host
+	auth authenticator
 
-	mu      sync.Mutex
-	table   *session.Table
-	busy    bool     // a command that acts has it, and does not hold mu
-	waiting []parcel // that came meanwhile
-	up      time.Time
-	access  *bmc.Access
+	mu     sync.Mutex
+	table  *session.Table
+	busy   bool     // a command that acts has it, and does not hold mu
+	queued []packet // that came meanwhile
+	up     time.Time
+	access *bmc.Access
 
-	holding sync.Mutex
-	held    map[string]func() // by way: datagrams that others shall overtake
+	delayedMu sync.Mutex
+	delayed   map[string]func() // by way: datagrams that others shall overtake
 
-	scratch
+	volatileState
 }
 
-// scratch is what commands remember: each group of commands has its own.
-type scratch struct {
-	selScratch
-	inbox
-	sdrScratch
-	names   names
-	acpi    acpiTold
-	pef     pefScratch
-	present *present // of the channel; nil: as it is kept
-	info    infoScratch
-	lan     lanScratch
-	serial  serial
-	commits commits
+// volatileState is what commands remember: each group of commands has its own.
+type volatileState struct {
+	selState
+	messageQueue
+	sdrState
+	dcmiStrings    dcmiStrings
+	acpi           acpiState
+	pef            pefState
+	volatileAccess *volatileAccess // of the channel; nil: as it is kept
+	info           systemInfoState
+	lan            lanState
+	sol            solState
+	writeBurst     writeBurst
 }
 
-// side is that of a host.
-func (s *Service) side(h Host) *side {
+// state is that of a host.
+func (s *Service) state(h Host) *bmcState {
 	s.mu.RLock()
-	sd := s.sides[h]
+	st := s.states[h]
 	s.mu.RUnlock()
-	if sd != nil {
-		return sd
+	if st != nil {
+		return st
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if sd = s.sides[h]; sd == nil {
-		sd = &side{host: h}
-		sd.realm = realm{h, sd}
-		sd.fresh(s.c.Rand)
-		s.sides[h] = sd
+	if st = s.states[h]; st == nil {
+		st = &bmcState{host: h}
+		st.auth = authenticator{h, st}
+		st.reset(s.c.Rand)
+		s.states[h] = st
 	}
-	return sd
+	return st
 }
 
-// fresh makes the side that of a BMC that has just come up.
-func (sd *side) fresh(random io.Reader) {
-	sd.table = session.New(session.Config{Open: sd.host.Dialect().IPMI.MaxSessions, Half: sd.host.Dialect().IPMI.MaxPendingLogins, Rand: random})
-	sd.scratch = scratch{}
-	sd.look()
+// reset makes the side that of a BMC that has just come up.
+func (st *bmcState) reset(random io.Reader) {
+	st.table = session.New(session.Config{Open: st.host.Dialect().IPMI.MaxSessions, Half: st.host.Dialect().IPMI.MaxPendingLogins, Rand: random})
+	st.volatileState = volatileState{}
+	st.recordDependencies()
 }
 
-// look notes what the sessions depend on.
-func (sd *side) look() {
-	v := sd.host.BMC()
-	sd.up, sd.access = upSince(v), v.Access
+// recordDependencies notes what the sessions depend on.
+func (st *bmcState) recordDependencies() {
+	v := st.host.BMC()
+	st.up, st.access = upSince(v), v.Access
 }
 
 func upSince(v *bmc.View) time.Time {
@@ -199,20 +199,20 @@ func upSince(v *bmc.View) time.Time {
 	return v.Life.Up
 }
 
-// heed ends what a change elsewhere has ended: a restart forgets everything, an
+// invalidateSessions ends what a change elsewhere has ended: a restart forgets everything, an
 // account that is no more, or is another, has no sessions.
-func (sd *side) heed(random io.Reader) {
-	v := sd.host.BMC()
-	if !sd.up.Equal(upSince(v)) {
-		sd.fresh(random)
+func (st *bmcState) invalidateSessions(random io.Reader) {
+	v := st.host.BMC()
+	if !st.up.Equal(upSince(v)) {
+		st.reset(random)
 		return
 	}
-	if sd.access == v.Access {
+	if st.access == v.Access {
 		return
 	}
-	sd.access = v.Access
-	sd.table.Drop(func(s *session.Session) bool {
-		is, ok := sd.realm.account(s.User.Account)
+	st.access = v.Access
+	st.table.Drop(func(s *session.Session) bool {
+		is, ok := st.auth.account(s.User.Account)
 		return !ok || is.Password != s.User.Password || is.Name != s.User.Name || is.Limit < s.Limit
 	})
 }

@@ -9,15 +9,15 @@ import (
 )
 
 var lanCommands = []command{
-	{fn: wire.Transport, cmd: 0x01, name: "Set LAN Configuration Parameters", needs: wire.Administrator, least: 2, most: -1, acts: true, run: setLAN},
-	{fn: wire.Transport, cmd: 0x02, name: "Get LAN Configuration Parameters", needs: wire.Operator, least: 4, most: 4, run: getLAN},
-	{fn: wire.Transport, cmd: 0x03, name: "Suspend BMC ARPs", needs: wire.Administrator, least: 2, most: 2, run: suspendARP},
-	{fn: wire.Transport, cmd: 0x04, name: "Get IP/UDP/RMCP Statistics", needs: wire.User, least: 2, most: 2, run: statistics},
+	{fn: wire.Transport, cmd: 0x01, name: "Set LAN Configuration Parameters", privilege: wire.Administrator, least: 2, most: -1, mutates: true, run: setLAN},
+	{fn: wire.Transport, cmd: 0x02, name: "Get LAN Configuration Parameters", privilege: wire.Operator, least: 4, most: 4, run: getLAN},
+	{fn: wire.Transport, cmd: 0x03, name: "Suspend BMC ARPs", privilege: wire.Administrator, least: 2, most: 2, run: suspendARPs},
+	{fn: wire.Transport, cmd: 0x04, name: "Get IP/UDP/RMCP Statistics", privilege: wire.User, least: 2, most: 2, run: getIPStatistics},
 }
 
-// lanScratch is what is remembered of the LAN channel.
-type lanScratch struct {
-	progress progress
+// lanState is what is remembered of the LAN channel.
+type lanState struct {
+	setInProgress setInProgress
 	// destination is that of number 0, which is not kept, by parameter.
 	destination map[byte][]byte
 	traffic     traffic
@@ -29,15 +29,15 @@ type lanParameter struct {
 	size  int  // bytes; -1: set sees to it
 	sets  int  // how many there are of it; 0: there is one, without a selector
 	block bool // a block selector follows that of the set: there is one block
-	read  func(x *exchange, set byte) []byte
-	write func(x *exchange, set byte, data []byte) error // nil: read-only
+	read  func(x *request, set byte) []byte
+	write func(x *request, set byte, data []byte) error // nil: read-only
 }
 
 // lanParameters are all of them.
 var lanParameters = func() map[byte]*lanParameter {
-	all := maps.Clone(lanV4)
-	maps.Copy(all, lanRMCP)
-	maps.Copy(all, lanV6)
+	all := maps.Clone(lanIPv4Parameters)
+	maps.Copy(all, lanRMCPParameters)
+	maps.Copy(all, lanIPv6Parameters)
 	return all
 }()
 
@@ -53,13 +53,13 @@ func (p *lanParameter) selectors() int {
 }
 
 // setLAN is §23.1. What is set holds at once.
-func setLAN(x *exchange) error {
-	if !x.lan(x.data[0]) {
-		return BadField
+func setLAN(x *request) error {
+	if !x.isLANChannel(x.data[0]) {
+		return InvalidDataField
 	}
 	data := x.data[2:]
-	if x.data[1] == inProgress {
-		return x.side.lan.progress.set(data)
+	if x.data[1] == setInProgressParameter {
+		return x.state.lan.setInProgress.set(data)
 	}
 	p := lanParameters[x.data[1]]
 	switch {
@@ -70,13 +70,13 @@ func setLAN(x *exchange) error {
 	}
 	n, set := p.selectors(), byte(0)
 	if len(data) < n || p.size >= 0 && len(data) != n+p.size {
-		return BadLength
+		return DataLengthInvalid
 	}
 	if n > 0 {
 		set = data[0]
 	}
 	if int(set) >= max(p.sets, 1) || n > 1 && data[1] != 0 {
-		return OutOfRange
+		return ParameterOutOfRange
 	}
 	if bytes.Equal(data[n:], p.read(x, set)) {
 		return nil // a client that writes back what it has read changes nothing
@@ -85,12 +85,12 @@ func setLAN(x *exchange) error {
 }
 
 // getLAN is §23.2.
-func getLAN(x *exchange) error {
-	if !x.lan(x.data[0] &^ onlyRevision) {
-		return BadField
+func getLAN(x *request) error {
+	if !x.isLANChannel(x.data[0] &^ onlyRevision) {
+		return InvalidDataField
 	}
 	p, set, block := lanParameters[x.data[1]], x.data[2], x.data[3]
-	if p == nil && x.data[1] != inProgress {
+	if p == nil && x.data[1] != setInProgressParameter {
 		return noParameter
 	}
 	x.put(revision)
@@ -98,19 +98,19 @@ func getLAN(x *exchange) error {
 	case x.data[0]&onlyRevision != 0:
 		return nil
 	case p == nil:
-		x.put(byte(x.side.lan.progress))
+		x.put(byte(x.state.lan.setInProgress))
 		return nil
 	}
 	n := p.selectors()
 	if n > 0 {
 		if int(set) >= p.sets {
-			return OutOfRange
+			return ParameterOutOfRange
 		}
 		x.put(set)
 	}
 	if n > 1 {
 		if block != 0 {
-			return OutOfRange
+			return ParameterOutOfRange
 		}
 		x.put(block)
 	}
@@ -118,26 +118,26 @@ func getLAN(x *exchange) error {
 	return nil
 }
 
-// fixed is a parameter that nobody can write.
-func fixed(b ...byte) *lanParameter {
-	return &lanParameter{size: len(b), read: func(*exchange, byte) []byte { return b }}
+// readOnlyParameter is a parameter that nobody can write.
+func readOnlyParameter(b ...byte) *lanParameter {
+	return &lanParameter{size: len(b), read: func(*request, byte) []byte { return b }}
 }
 
-// kept is a parameter that nothing else depends on. valid may be nil.
-func kept(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
+// stored is a parameter that nothing else depends on. valid may be nil.
+func stored(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
 	return &lanParameter{
 		size: len(begin),
-		read: func(x *exchange, set byte) []byte {
+		read: func(x *request, set byte) []byte {
 			if b := x.bmc().Channel.Read(lanTable, n, set); b != nil {
 				return b
 			}
 			return begin
 		},
-		write: func(x *exchange, set byte, data []byte) error {
+		write: func(x *request, set byte, data []byte) error {
 			if valid != nil && !valid(data) {
-				return BadField
+				return InvalidDataField
 			}
-			_, err := x.tell(bmc.Write{Written: bmc.Written{Table: lanTable, Param: n, Set: set, Data: data}})
+			_, err := x.applyBMC(bmc.Write{Written: bmc.Written{Table: lanTable, Param: n, Set: set, Data: data}})
 			return err
 		},
 	}
@@ -146,11 +146,11 @@ func kept(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
 // atMost says whether the only byte has a value of at most that.
 func atMost(most byte) func(b []byte) bool { return func(b []byte) bool { return b[0] <= most } }
 
-// suspendARP is §23.3. Loopback knows no ARP: all there is to it is the answer,
+// suspendARPs is §23.3. Loopback knows no ARP: all there is to it is the answer,
 // which depends on the watchdog.
-func suspendARP(x *exchange) error {
-	if !x.lan(x.data[0]) || x.data[1] > 3 {
-		return BadField
+func suspendARPs(x *request) error {
+	if !x.isLANChannel(x.data[0]) || x.data[1] > 3 {
+		return InvalidDataField
 	}
 	occurring := lanParameters[10].read(x, 0)[0]
 	if !x.machine().Watchdog.Until.IsZero() {
@@ -163,18 +163,18 @@ func suspendARP(x *exchange) error {
 // traffic counts datagrams of one BMC. Each count stays at its highest.
 type traffic struct{ received, valid, sent uint16 }
 
-func count(n *uint16) {
+func saturatingInc(n *uint16) {
 	if *n < 0xffff {
 		*n++
 	}
 }
 
-// statistics is §23.4. A BMC here sees no packet that the network has spoilt.
-func statistics(x *exchange) error {
-	if !x.lan(x.data[0]) || x.data[1] > 1 {
-		return BadField
+// getIPStatistics is §23.4. A BMC here sees no packet that the network has spoilt.
+func getIPStatistics(x *request) error {
+	if !x.isLANChannel(x.data[0]) || x.data[1] > 1 {
+		return InvalidDataField
 	}
-	t := &x.side.lan.traffic
+	t := &x.state.lan.traffic
 	if x.data[1] == 1 {
 		*t = traffic{}
 	}

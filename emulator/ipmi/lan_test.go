@@ -29,73 +29,73 @@ func zeros(n int) string { return strings.TrimSpace(strings.Repeat("00 ", n)) }
 func TestLANParametersAsNew(t *testing.T) {
 	mac := h2(newPlaced(t).Machine().Identity.BMCMAC())
 	exchanges{
-		{"progress", "01 00 00 00", Done, "11 00"},
-		{"authentication types", "01 01 00 00", Done, "11 17"},
-		{"enabled ones", "01 02 00 00", Done, "11 " + zeros(5)},
-		{"address", "01 03 00 00", Done, "11 7f 40 00 01"},
-		{"source", "01 04 00 00", Done, "11 02"},
-		{"MAC", "01 05 00 00", Done, "11 " + mac},
-		{"mask", "01 06 00 00", Done, "11 ff 00 00 00"},
-		{"header", "01 07 00 00", Done, "11 40 40 10"},
-		{"port", "01 08 00 00", Done, "11 6f 02"},
+		{"progress", "01 00 00 00", Completed, "11 00"},
+		{"authentication types", "01 01 00 00", Completed, "11 17"},
+		{"enabled ones", "01 02 00 00", Completed, "11 " + zeros(5)},
+		{"address", "01 03 00 00", Completed, "11 7f 40 00 01"},
+		{"source", "01 04 00 00", Completed, "11 02"},
+		{"MAC", "01 05 00 00", Completed, "11 " + mac},
+		{"mask", "01 06 00 00", Completed, "11 ff 00 00 00"},
+		{"header", "01 07 00 00", Completed, "11 40 40 10"},
+		{"port", "01 08 00 00", Completed, "11 6f 02"},
 		{"secondary port", "01 09 00 00", noParameter, ""},
-		{"ARP", "01 0a 00 00", Done, "11 02"},
-		{"ARP interval", "01 0b 00 00", Done, "11 03"},
-		{"gateway", "01 0c 00 00", Done, "11 00 00 00 00"},
-		{"its MAC", "01 0d 00 00", Done, "11 " + zeros(6)},
-		{"backup gateway", "01 0e 00 00", Done, "11 " + zeros(4)},
-		{"its MAC", "01 0f 00 00", Done, "11 " + zeros(6)},
-		{"community", "01 10 00 00", Done, "11 70 75 62 6c 69 63 " + zeros(12)},
-		{"destinations", "01 11 00 00", Done, "11 04"},
-		{"type of one", "01 12 00 00", Done, "11 00 00 03 00"},
-		{"type of the last", "01 12 04 00", Done, "11 04 00 03 00"},
-		{"type of none", "01 12 05 00", OutOfRange, ""},
-		{"address of one", "01 13 01 00", Done, "11 01 " + zeros(12)},
-		{"VLAN", "01 14 00 00", Done, "11 00 00"},
-		{"its priority", "01 15 00 00", Done, "11 00"},
-		{"number of suites", "01 16 00 00", Done, "11 02"},
-		{"suites", "01 17 00 00", Done, "11 00 03 11"},
-		{"their limits", "01 18 00 00", Done, "11 00 00 40 00 00 00 00 00 40"},
-		{"VLAN of a destination", "01 19 01 00", Done, "11 01 00 00 00"},
-		{"wrong passwords", "01 1a 00 00", Done, "11 00 0a 06 00 1e 00"},
+		{"ARP", "01 0a 00 00", Completed, "11 02"},
+		{"ARP interval", "01 0b 00 00", Completed, "11 03"},
+		{"gateway", "01 0c 00 00", Completed, "11 00 00 00 00"},
+		{"its MAC", "01 0d 00 00", Completed, "11 " + zeros(6)},
+		{"backup gateway", "01 0e 00 00", Completed, "11 " + zeros(4)},
+		{"its MAC", "01 0f 00 00", Completed, "11 " + zeros(6)},
+		{"community", "01 10 00 00", Completed, "11 70 75 62 6c 69 63 " + zeros(12)},
+		{"destinations", "01 11 00 00", Completed, "11 04"},
+		{"type of one", "01 12 00 00", Completed, "11 00 00 03 00"},
+		{"type of the last", "01 12 04 00", Completed, "11 04 00 03 00"},
+		{"type of none", "01 12 05 00", ParameterOutOfRange, ""},
+		{"address of one", "01 13 01 00", Completed, "11 01 " + zeros(12)},
+		{"VLAN", "01 14 00 00", Completed, "11 00 00"},
+		{"its priority", "01 15 00 00", Completed, "11 00"},
+		{"number of suites", "01 16 00 00", Completed, "11 02"},
+		{"suites", "01 17 00 00", Completed, "11 00 03 11"},
+		{"their limits", "01 18 00 00", Completed, "11 00 00 40 00 00 00 00 00 40"},
+		{"VLAN of a destination", "01 19 01 00", Completed, "11 01 00 00 00"},
+		{"wrong passwords", "01 1a 00 00", Completed, "11 00 0a 06 00 1e 00"},
 		{"unknown", "01 1b 00 00", noParameter, ""},
-		{"IPv6", "01 32 00 00", Done, "11 02"},
-		{"its addressing", "01 33 00 00", Done, "11 00"},
-		{"traffic class", "01 34 00 00", Done, "11 00"},
-		{"hop limit", "01 35 00 00", Done, "11 40"},
-		{"flow label", "01 36 00 00", Done, "11 00 00 00"},
-		{"IPv6 status", "01 37 00 00", Done, "11 04 01 03"},
-		{"static address", "01 38 00 00", Done, "11 00 " + zeros(18) + " 01"},
-		{"one too many", "01 38 04 00", OutOfRange, ""},
-		{"DUID blocks", "01 39 00 00", Done, "11 01"},
-		{"DUID", "01 3a 00 00", Done, "11 00 00 0a 00 03 00 01 " + mac + " " + zeros(5)},
-		{"second block of it", "01 3a 00 01", OutOfRange, ""},
-		{"dynamic address", "01 3b 00 00", Done, "11 00 01 " + zeros(17) + " 01"},
-		{"dynamic DUID blocks", "01 3c 00 00", Done, "11 01"},
-		{"dynamic DUID", "01 3d 00 00", Done, "11 00 00 0a 00 03 00 01 " + mac + " " + zeros(5)},
-		{"DHCP timing", "01 3e 00 00", Done, "11 00"},
+		{"IPv6", "01 32 00 00", Completed, "11 02"},
+		{"its addressing", "01 33 00 00", Completed, "11 00"},
+		{"traffic class", "01 34 00 00", Completed, "11 00"},
+		{"hop limit", "01 35 00 00", Completed, "11 40"},
+		{"flow label", "01 36 00 00", Completed, "11 00 00 00"},
+		{"IPv6 status", "01 37 00 00", Completed, "11 04 01 03"},
+		{"static address", "01 38 00 00", Completed, "11 00 " + zeros(18) + " 01"},
+		{"one too many", "01 38 04 00", ParameterOutOfRange, ""},
+		{"DUID blocks", "01 39 00 00", Completed, "11 01"},
+		{"DUID", "01 3a 00 00", Completed, "11 00 00 0a 00 03 00 01 " + mac + " " + zeros(5)},
+		{"second block of it", "01 3a 00 01", ParameterOutOfRange, ""},
+		{"dynamic address", "01 3b 00 00", Completed, "11 00 01 " + zeros(17) + " 01"},
+		{"dynamic DUID blocks", "01 3c 00 00", Completed, "11 01"},
+		{"dynamic DUID", "01 3d 00 00", Completed, "11 00 00 0a 00 03 00 01 " + mac + " " + zeros(5)},
+		{"DHCP timing", "01 3e 00 00", Completed, "11 00"},
 		{"that is none", "01 3f 00 00", noParameter, ""},
-		{"router control", "01 40 00 00", Done, "11 01"},
-		{"router", "01 41 00 00", Done, "11 " + zeros(16)},
-		{"its MAC", "01 42 00 00", Done, "11 " + zeros(6)},
-		{"its prefix length", "01 43 00 00", Done, "11 00"},
-		{"its prefix", "01 44 00 00", Done, "11 " + zeros(16)},
-		{"second router", "01 45 00 00", Done, "11 " + zeros(16)},
-		{"its MAC", "01 46 00 00", Done, "11 " + zeros(6)},
-		{"its prefix length", "01 47 00 00", Done, "11 00"},
-		{"its prefix", "01 48 00 00", Done, "11 " + zeros(16)},
-		{"dynamic routers", "01 49 00 00", Done, "11 00"},
+		{"router control", "01 40 00 00", Completed, "11 01"},
+		{"router", "01 41 00 00", Completed, "11 " + zeros(16)},
+		{"its MAC", "01 42 00 00", Completed, "11 " + zeros(6)},
+		{"its prefix length", "01 43 00 00", Completed, "11 00"},
+		{"its prefix", "01 44 00 00", Completed, "11 " + zeros(16)},
+		{"second router", "01 45 00 00", Completed, "11 " + zeros(16)},
+		{"its MAC", "01 46 00 00", Completed, "11 " + zeros(6)},
+		{"its prefix length", "01 47 00 00", Completed, "11 00"},
+		{"its prefix", "01 48 00 00", Completed, "11 " + zeros(16)},
+		{"dynamic routers", "01 49 00 00", Completed, "11 00"},
 		{"that are none", "01 4a 00 00", noParameter, ""},
-		{"discovery timing", "01 4f 00 00", Done, "11 00"},
+		{"discovery timing", "01 4f 00 00", Completed, "11 00"},
 		{"that is none", "01 50 00 00", noParameter, ""},
 		{"OEM", "01 c0 00 00", noParameter, ""},
-		{"revision", "81 03 00 00", Done, "11"},
-		{"revision of the progress", "8e 00 00 00", Done, "11"},
+		{"revision", "81 03 00 00", Completed, "11"},
+		{"revision of the progress", "8e 00 00 00", Completed, "11"},
 		{"revision of none", "81 1b 00 00", noParameter, ""},
-		{"own channel", "0e 03 00 00", Done, "11 7f 40 00 01"},
-		{"reserved bits", "11 03 00 00", BadField, ""},
-		{"another channel", "02 03 00 00", BadField, ""},
-		{"IPMB", "00 03 00 00", BadField, ""},
+		{"own channel", "0e 03 00 00", Completed, "11 7f 40 00 01"},
+		{"reserved bits", "11 03 00 00", InvalidDataField, ""},
+		{"another channel", "02 03 00 00", InvalidDataField, ""},
+		{"IPMB", "00 03 00 00", InvalidDataField, ""},
 	}.try(t, newPlaced(t), wire.Transport, 0x02)
 }
 
@@ -157,7 +157,7 @@ func TestLANParametersReadAsWritten(t *testing.T) {
 	h := newPlaced(t)
 	for _, w := range written {
 		code, got := ask(t, h, wire.Transport, 0x01, unhex(t, "01"+w.param+w.data)...)
-		if code != Done || len(got) != 0 {
+		if code != Completed || len(got) != 0 {
 			t.Errorf("set %s [%s] = %v [% x]", w.name, w.data, code, got)
 			continue
 		}
@@ -171,7 +171,7 @@ func TestLANParametersReadAsWritten(t *testing.T) {
 			want = w.reads
 		}
 		code, got = ask(t, h, wire.Transport, 0x02, 1, unhex(t, w.param)[0], set, 0)
-		if code != Done || tohex(got) != "11 "+want {
+		if code != Completed || tohex(got) != "11 "+want {
 			t.Errorf("get %s = %v [% x], want [11 %s]", w.name, code, got, want)
 		}
 	}
@@ -180,12 +180,12 @@ func TestLANParametersReadAsWritten(t *testing.T) {
 func TestLANParametersRefuse(t *testing.T) {
 	h := newPlaced(t)
 	exchanges{
-		{"begin", "01 00 01", Done, ""},
-		{"begin again", "01 00 01", setAlready, ""},
-		{"commit", "01 00 02", Done, ""},
-		{"reserved", "01 00 03", BadField, ""},
-		{"complete", "01 00 00", Done, ""},
-		{"no value", "01 00", BadLength, ""},
+		{"begin", "01 00 01", Completed, ""},
+		{"begin again", "01 00 01", setAlreadyInProgress, ""},
+		{"commit", "01 00 02", Completed, ""},
+		{"reserved", "01 00 03", InvalidDataField, ""},
+		{"complete", "01 00 00", Completed, ""},
+		{"no value", "01 00", DataLengthInvalid, ""},
 		{"unknown", "01 1b 00", noParameter, ""},
 		{"types that there can be", "01 01 00", readOnly, ""},
 		{"MAC", "01 05 02 00 00 00 00 01", readOnly, ""},
@@ -197,43 +197,43 @@ func TestLANParametersRefuse(t *testing.T) {
 		{"IPv6 status", "01 37 00 00 00", readOnly, ""},
 		{"DUID", "01 3a 00 00 " + zeros(16), readOnly, ""},
 		{"dynamic address", "01 3b 00", readOnly, ""},
-		{"no such type", "01 02 08 00 00 00 00", BadField, ""},
-		{"too few types", "01 02 04 04 04 04", BadLength, ""},
-		{"address while DHCP gives it", "01 03 c0 00 02 09", WrongState, ""},
-		{"mask while DHCP gives it", "01 06 ff ff ff 00", WrongState, ""},
-		{"gateway while DHCP gives it", "01 0c c0 00 02 01", WrongState, ""},
-		{"the same address", "01 03 7f 40 00 01", Done, ""},
-		{"the same mask", "01 06 ff 00 00 00", Done, ""},
-		{"the same gateway", "01 0c 00 00 00 00", Done, ""},
-		{"source BIOS", "01 04 03", BadField, ""},
-		{"mask with a hole", "01 06 ff 00 ff 00", BadField, ""},
-		{"no mask", "01 06 00 00 00 00", BadField, ""},
-		{"no address", "01 03 00 00 00 00", BadField, ""},
-		{"address of many", "01 03 e0 00 00 01", BadField, ""},
-		{"ARP that there is not", "01 0a 04", BadField, ""},
-		{"short community", "01 10 70 75 62", BadLength, ""},
-		{"no such destination", "01 12 05 00 03 00", OutOfRange, ""},
-		{"destination without a type", "01 12 01", BadField, ""},
-		{"reserved type", "01 12 01 01 03 00", BadField, ""},
-		{"retries", "01 12 01 00 03 08", BadField, ""},
-		{"format", "01 13 01 20 " + zeros(11), BadField, ""},
-		{"VLAN 0", "01 14 00 80", BadField, ""},
-		{"VLAN 4095", "01 14 ff 8f", BadField, ""},
-		{"reserved VLAN bits", "01 14 01 90", BadField, ""},
-		{"priority", "01 15 08", BadField, ""},
-		{"limit of a suite", "01 18 00 06 00 00 00 00 00 00 00", BadField, ""},
-		{"too few limits", "01 18 00 00", BadLength, ""},
-		{"VLAN format", "01 19 01 20 00 00", BadField, ""},
-		{"wrong passwords", "01 1a 02 03 00 00 00 00", BadField, ""},
-		{"IPv6 only", "01 33 01", BadField, ""},
-		{"flow label", "01 36 10 00 00", BadField, ""},
-		{"IPv6 address of many", "01 38 00 80 ff 02 " + zeros(14) + " 40 00", BadField, ""},
-		{"prefix", "01 38 00 80 20 01 " + zeros(14) + " 81 00", BadField, ""},
-		{"reserved IPv6 type", "01 38 00 81 20 01 " + zeros(14) + " 40 00", BadField, ""},
-		{"second router before the first", "01 45 fe 80 " + zeros(14), WrongState, ""},
-		{"prefix length", "01 43 81", BadField, ""},
-		{"another channel", "02 00 01", BadField, ""},
-		{"reserved channel bits", "11 00 01", BadField, ""},
+		{"no such type", "01 02 08 00 00 00 00", InvalidDataField, ""},
+		{"too few types", "01 02 04 04 04 04", DataLengthInvalid, ""},
+		{"address while DHCP gives it", "01 03 c0 00 02 09", NotSupportedInState, ""},
+		{"mask while DHCP gives it", "01 06 ff ff ff 00", NotSupportedInState, ""},
+		{"gateway while DHCP gives it", "01 0c c0 00 02 01", NotSupportedInState, ""},
+		{"the same address", "01 03 7f 40 00 01", Completed, ""},
+		{"the same mask", "01 06 ff 00 00 00", Completed, ""},
+		{"the same gateway", "01 0c 00 00 00 00", Completed, ""},
+		{"source BIOS", "01 04 03", InvalidDataField, ""},
+		{"mask with a hole", "01 06 ff 00 ff 00", InvalidDataField, ""},
+		{"no mask", "01 06 00 00 00 00", InvalidDataField, ""},
+		{"no address", "01 03 00 00 00 00", InvalidDataField, ""},
+		{"address of many", "01 03 e0 00 00 01", InvalidDataField, ""},
+		{"ARP that there is not", "01 0a 04", InvalidDataField, ""},
+		{"short community", "01 10 70 75 62", DataLengthInvalid, ""},
+		{"no such destination", "01 12 05 00 03 00", ParameterOutOfRange, ""},
+		{"destination without a type", "01 12 01", InvalidDataField, ""},
+		{"reserved type", "01 12 01 01 03 00", InvalidDataField, ""},
+		{"retries", "01 12 01 00 03 08", InvalidDataField, ""},
+		{"format", "01 13 01 20 " + zeros(11), InvalidDataField, ""},
+		{"VLAN 0", "01 14 00 80", InvalidDataField, ""},
+		{"VLAN 4095", "01 14 ff 8f", InvalidDataField, ""},
+		{"reserved VLAN bits", "01 14 01 90", InvalidDataField, ""},
+		{"priority", "01 15 08", InvalidDataField, ""},
+		{"limit of a suite", "01 18 00 06 00 00 00 00 00 00 00", InvalidDataField, ""},
+		{"too few limits", "01 18 00 00", DataLengthInvalid, ""},
+		{"VLAN format", "01 19 01 20 00 00", InvalidDataField, ""},
+		{"wrong passwords", "01 1a 02 03 00 00 00 00", InvalidDataField, ""},
+		{"IPv6 only", "01 33 01", InvalidDataField, ""},
+		{"flow label", "01 36 10 00 00", InvalidDataField, ""},
+		{"IPv6 address of many", "01 38 00 80 ff 02 " + zeros(14) + " 40 00", InvalidDataField, ""},
+		{"prefix", "01 38 00 80 20 01 " + zeros(14) + " 81 00", InvalidDataField, ""},
+		{"reserved IPv6 type", "01 38 00 81 20 01 " + zeros(14) + " 40 00", InvalidDataField, ""},
+		{"second router before the first", "01 45 fe 80 " + zeros(14), NotSupportedInState, ""},
+		{"prefix length", "01 43 81", InvalidDataField, ""},
+		{"another channel", "02 00 01", InvalidDataField, ""},
+		{"reserved channel bits", "11 00 01", InvalidDataField, ""},
 	}.try(t, h, wire.Transport, 0x01)
 }
 
@@ -241,7 +241,7 @@ func TestLANAddressAgreesWithRedfish(t *testing.T) {
 	h := newPlaced(t)
 	set := func(data string) {
 		t.Helper()
-		exchanges{{"set", data, Done, ""}}.try(t, h, wire.Transport, 0x01)
+		exchanges{{"set", data, Completed, ""}}.try(t, h, wire.Transport, 0x01)
 	}
 	set("01 04 01")
 	want := &bmc.IPv4{Addr: spot.Addr, Mask: "255.0.0.0", Reach: bmc.Beside}
@@ -282,21 +282,21 @@ func TestLANAddressAgreesWithRedfish(t *testing.T) {
 	n.IPMI.Port = 6230
 	h.tell(t, bmc.SetNetwork{Network: n})
 	exchanges{
-		{"address", "01 03 00 00", Done, "11 7f 50 00 01"},
-		{"source", "01 04 00 00", Done, "11 01"},
-		{"mask", "01 06 00 00", Done, "11 ff ff 00 00"},
-		{"gateway", "01 0c 00 00", Done, "11 7f 50 00 fe"},
-		{"VLAN", "01 14 00 00", Done, "11 07 00"},
-		{"priority", "01 15 00 00", Done, "11 01"},
-		{"port", "01 08 00 00", Done, "11 56 18"},
-		{"first IPv6 address", "01 38 00 00", Done, "11 00 80 20 01 0d b8 " + zeros(11) + " 06 38 00"},
-		{"second", "01 38 01 00", Done, "11 01 80 20 01 0d b8 " + zeros(11) + " 07 30 00"},
+		{"address", "01 03 00 00", Completed, "11 7f 50 00 01"},
+		{"source", "01 04 00 00", Completed, "11 01"},
+		{"mask", "01 06 00 00", Completed, "11 ff ff 00 00"},
+		{"gateway", "01 0c 00 00", Completed, "11 7f 50 00 fe"},
+		{"VLAN", "01 14 00 00", Completed, "11 07 00"},
+		{"priority", "01 15 00 00", Completed, "11 01"},
+		{"port", "01 08 00 00", Completed, "11 56 18"},
+		{"first IPv6 address", "01 38 00 00", Completed, "11 00 80 20 01 0d b8 " + zeros(11) + " 06 38 00"},
+		{"second", "01 38 01 00", Completed, "11 01 80 20 01 0d b8 " + zeros(11) + " 07 30 00"},
 	}.try(t, h, wire.Transport, 0x02)
 }
 
 func TestWrongPasswordsAgreeWithRedfish(t *testing.T) {
 	h := newPlaced(t)
-	exchanges{{"set", "01 1a 01 03 0c 00 06 00", Done, ""}}.try(t, h, wire.Transport, 0x01)
+	exchanges{{"set", "01 1a 01 03 0c 00 06 00", Completed, ""}}.try(t, h, wire.Transport, 0x01)
 	p := h.BMC().Policy
 	if p.LockAfter != 3 || p.ForgetAfter != 2*time.Minute || p.LockFor != time.Minute || p.LockForever {
 		t.Errorf("policy = %+v", p)
@@ -307,7 +307,7 @@ func TestWrongPasswordsAgreeWithRedfish(t *testing.T) {
 	if h.found("operator") != 0 {
 		t.Error("operator logs in after three wrong passwords")
 	}
-	exchanges{{"access unlocks", "01 03 03", Done, ""}}.try(t, h, wire.App, 0x43)
+	exchanges{{"access unlocks", "01 03 03", Completed, ""}}.try(t, h, wire.App, 0x43)
 	if h.found("operator") != wire.Operator {
 		t.Error("operator does not log in after the access was set")
 	}
@@ -317,7 +317,7 @@ func TestSuiteLimitsLimit(t *testing.T) {
 	h := newPlaced(t)
 	suites := func() string {
 		var out []string
-		for _, s := range h.service.side(h).realm.Suites() {
+		for _, s := range h.service.state(h).auth.Suites() {
 			out = append(out, string('0'+rune(s.ID/10))+string('0'+rune(s.ID%10))+":"+string('0'+rune(s.Limit)))
 		}
 		return strings.Join(out, " ")
@@ -325,26 +325,26 @@ func TestSuiteLimitsLimit(t *testing.T) {
 	if got := suites(); got != "17:4 03:4" {
 		t.Errorf("as new: %s", got)
 	}
-	exchanges{{"3 for users, not 17", "01 18 00 00 20 00 00 00 00 00 00", Done, ""}}.try(t, h, wire.Transport, 0x01)
+	exchanges{{"3 for users, not 17", "01 18 00 00 20 00 00 00 00 00 00", Completed, ""}}.try(t, h, wire.Transport, 0x01)
 	if got := suites(); got != "03:2" {
 		t.Errorf("then: %s", got)
 	}
-	exchanges{{"list", "01 00 80", Done, "01 c0 03 01 41 81"}}.try(t, h, wire.App, 0x54)
+	exchanges{{"list", "01 00 80", Completed, "01 c0 03 01 41 81"}}.try(t, h, wire.App, 0x54)
 }
 
 func TestAuthTypesOf15(t *testing.T) {
 	h := newPlaced(t)
 	exchanges{
-		{"none as new", "81 04", Done, "01 80 04 02 00 00 00 00"},
-		{"as 1.5 asks", "01 04", Done, "01 00 04 00 00 00 00 00"},
+		{"none as new", "81 04", Completed, "01 80 04 02 00 00 00 00"},
+		{"as 1.5 asks", "01 04", Completed, "01 00 04 00 00 00 00 00"},
 	}.try(t, h, wire.App, 0x38)
-	exchanges{{"MD5 and straight for operators, MD5 for administrators", "01 02 00 14 14 04 00", Done, ""}}.try(t, h, wire.Transport, 0x01)
+	exchanges{{"MD5 and straight for operators, MD5 for administrators", "01 02 00 14 14 04 00", Completed, ""}}.try(t, h, wire.Transport, 0x01)
 	exchanges{
-		{"administrator", "81 04", Done, "01 84 04 03 00 00 00 00"},
-		{"operator", "01 03", Done, "01 14 04 00 00 00 00 00"},
-		{"callback", "01 01", Done, "01 00 04 00 00 00 00 00"},
+		{"administrator", "81 04", Completed, "01 84 04 03 00 00 00 00"},
+		{"operator", "01 03", Completed, "01 14 04 00 00 00 00 00"},
+		{"callback", "01 01", Completed, "01 00 04 00 00 00 00 00"},
 	}.try(t, h, wire.App, 0x38)
-	r := h.service.side(h).realm
+	r := h.service.state(h).auth
 	if r.AuthTypes(0) != 0x14 || r.AuthTypes(wire.Administrator) != 0x04 {
 		t.Errorf("types = %02x, of administrators %02x", r.AuthTypes(0), r.AuthTypes(wire.Administrator))
 	}
@@ -353,26 +353,26 @@ func TestAuthTypesOf15(t *testing.T) {
 func TestSuspendedARP(t *testing.T) {
 	h := newPlaced(t)
 	exchanges{
-		{"the watchdog does not run", "01 03", Done, "02"},
-		{"reserved", "01 04", BadField, ""},
-		{"another channel", "02 00", BadField, ""},
+		{"the watchdog does not run", "01 03", Completed, "02"},
+		{"reserved", "01 04", InvalidDataField, ""},
+		{"another channel", "02 00", InvalidDataField, ""},
 	}.try(t, h, wire.Transport, 0x03)
 	h.running(t)
 	h.do(t, machine.SetWatchdog{Enabled: true, Action: machine.WatchdogReset, Warning: machine.NoWarning})
 	h.do(t, machine.FeedWatchdog{Boot: h.Machine().OS.Boot})
-	exchanges{{"it runs", "01 02", Done, "00"}}.try(t, h, wire.Transport, 0x03)
+	exchanges{{"it runs", "01 02", Completed, "00"}}.try(t, h, wire.Transport, 0x03)
 }
 
 func TestStatistics(t *testing.T) {
 	h := newPlaced(t)
-	sd := h.service.side(h)
+	sd := h.service.state(h)
 	sd.lan.traffic = traffic{received: 0x0203, valid: 0x0102, sent: 0xfffe}
-	count(&sd.lan.traffic.sent)
-	count(&sd.lan.traffic.sent)
+	saturatingInc(&sd.lan.traffic.sent)
+	saturatingInc(&sd.lan.traffic.sent)
 	exchanges{
-		{"counts", "01 00", Done, "03 02 00 00 00 00 00 00 ff ff 03 02 02 01 00 00 00 00"},
-		{"clear", "01 01", Done, zeros(18)},
-		{"reserved", "01 02", BadField, ""},
-		{"another channel", "03 00", BadField, ""},
+		{"counts", "01 00", Completed, "03 02 00 00 00 00 00 00 ff ff 03 02 02 01 00 00 00 00"},
+		{"clear", "01 01", Completed, zeros(18)},
+		{"reserved", "01 02", InvalidDataField, ""},
+		{"another channel", "03 00", InvalidDataField, ""},
 	}.try(t, h, wire.Transport, 0x04)
 }

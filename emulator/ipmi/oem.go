@@ -22,25 +22,25 @@ func oemCommand(h Host, req *wire.Request) *command {
 			continue
 		}
 		return &command{
-			fn: req.NetFn, cmd: req.Cmd, name: c.Name, needs: wire.Privilege(c.Privilege), least: c.MinLength, most: c.MaxLength, acts: c.StoreAs != 0,
-			run: func(x *exchange) error { return oemRun(x, c) },
+			fn: req.NetFn, cmd: req.Cmd, name: c.Name, privilege: wire.Privilege(c.Privilege), least: c.MinLength, most: c.MaxLength, mutates: c.StoreAs != 0,
+			run: func(x *request) error { return oemRun(x, c) },
 		}
 	}
 	return nil
 }
 
-func oemRun(x *exchange, c *dialect.OEMCommand) error {
+func oemRun(x *request, c *dialect.OEMCommand) error {
 	if c.StoreAs != 0 {
 		w := bmc.Written{Table: oemTable, Param: c.StoreAs, Data: x.data[len(c.Prefix):]}
-		if _, err := x.tell(bmc.Write{Written: w}); err != nil {
+		if _, err := x.applyBMC(bmc.Write{Written: w}); err != nil {
 			return err
 		}
 	}
-	return oemGive(x, c.Response)
+	return putOEMFields(x, c.Response)
 }
 
-// oemGive puts the fields of an answer.
-func oemGive(x *exchange, fields []dialect.OEMField) error {
+// putOEMFields puts the fields of an answer.
+func putOEMFields(x *request, fields []dialect.OEMField) error {
 	for _, f := range fields {
 		switch kept := x.bmc().Channel.Read(oemTable, f.Stored, 0); {
 		case f.Stored != 0 && kept != nil:
@@ -59,32 +59,32 @@ func oemGive(x *exchange, fields []dialect.OEMField) error {
 }
 
 // oemValues are the numbers that a record can name.
-var oemValues = map[dialect.OEMValue]func(x *exchange) uint64{
-	dialect.OEMEnergy:      func(x *exchange) uint64 { return uint64(x.machine().Thermal.Energy(x.now) / 3600) },
-	dialect.OEMEnergySince: func(x *exchange) uint64 { return oemTime(x, x.machine().Thermal.Since().Unix()) },
-	dialect.OEMPeak:        func(x *exchange) uint64 { return uint64(usage(x).Most) },
-	dialect.OEMPeakAmps: func(x *exchange) uint64 {
+var oemValues = map[dialect.OEMValue]func(x *request) uint64{
+	dialect.OEMEnergy:      func(x *request) uint64 { return uint64(x.machine().Thermal.Energy(x.now) / 3600) },
+	dialect.OEMEnergySince: func(x *request) uint64 { return oemTime(x, x.machine().Thermal.Since().Unix()) },
+	dialect.OEMPeak:        func(x *request) uint64 { return uint64(powerUsage(x).Most) },
+	dialect.OEMPeakAmps: func(x *request) uint64 {
 		if volts := x.machine().Thermal.Model.Supplies.Volts; volts > 0 {
-			return uint64(10 * usage(x).Most / volts)
+			return uint64(10 * powerUsage(x).Most / volts)
 		}
 		return 0
 	},
-	dialect.OEMPeakSince:    func(x *exchange) uint64 { return oemTime(x, x.now.Add(-thermal.Window).Unix()) },
-	dialect.OEMNow:          func(x *exchange) uint64 { return oemTime(x, x.now.Unix()) },
-	dialect.OEMPower:        func(x *exchange) uint64 { return uint64(usage(x).Is) },
-	dialect.OEMHeadroom:     func(x *exchange) uint64 { return headroom(x, usage(x).Is) },
-	dialect.OEMPeakHeadroom: func(x *exchange) uint64 { return headroom(x, usage(x).Most) },
+	dialect.OEMPeakSince:    func(x *request) uint64 { return oemTime(x, x.now.Add(-thermal.Window).Unix()) },
+	dialect.OEMNow:          func(x *request) uint64 { return oemTime(x, x.now.Unix()) },
+	dialect.OEMPower:        func(x *request) uint64 { return uint64(powerUsage(x).Is) },
+	dialect.OEMHeadroom:     func(x *request) uint64 { return headroom(x, powerUsage(x).Is) },
+	dialect.OEMPeakHeadroom: func(x *request) uint64 { return headroom(x, powerUsage(x).Most) },
 }
 
-func usage(x *exchange) thermal.Usage { return x.machine().Thermal.Usage(x.now, thermal.Window) }
+func powerUsage(x *request) thermal.Usage { return x.machine().Thermal.Usage(x.now, thermal.Window) }
 
 // oemTime is a time of the lab by the BMC's clock.
-func oemTime(x *exchange, unix int64) uint64 {
+func oemTime(x *request, unix int64) uint64 {
 	return uint64(max(0, unix+int64(x.clock().Sub(x.now).Seconds())))
 }
 
 // headroom is what the power supplies could still give.
-func headroom(x *exchange, drawn float64) uint64 {
+func headroom(x *request, drawn float64) uint64 {
 	s := &x.machine().Thermal.Model.Supplies
 	return uint64(max(0, float64(s.Count)*s.Watts-drawn))
 }
@@ -93,7 +93,7 @@ func headroom(x *exchange, drawn float64) uint64 {
 type oemParameter dialect.OEMInfo
 
 // oemInfo is the vendor's parameter with that number; nil when there is none.
-func oemInfo(x *exchange, param byte) *oemParameter {
+func oemInfo(x *request, param byte) *oemParameter {
 	all := x.host.Dialect().IPMI.OEMSystemInfo
 	for i := range all {
 		if all[i].Param == param {
@@ -104,7 +104,7 @@ func oemInfo(x *exchange, param byte) *oemParameter {
 }
 
 // get is §22.14b for such a parameter.
-func (p *oemParameter) get(x *exchange) error {
+func (p *oemParameter) get(x *request) error {
 	x.put(revision)
 	switch {
 	case x.data[0]&onlyRevision != 0:
@@ -112,11 +112,11 @@ func (p *oemParameter) get(x *exchange) error {
 	case p.NICs:
 		return oemNICs(x)
 	case p.Text == "":
-		return oemGive(x, p.Response)
+		return putOEMFields(x, p.Response)
 	}
 	text, set := encodeInfo(oemTexts[p.Text](x)), int(x.data[2])
 	if set >= len(text)/infoBlock {
-		return OutOfRange
+		return ParameterOutOfRange
 	}
 	x.put(byte(set))
 	x.put(text[set*infoBlock : (set+1)*infoBlock]...)
@@ -124,16 +124,16 @@ func (p *oemParameter) get(x *exchange) error {
 }
 
 // oemTexts are the texts that a record can name.
-var oemTexts = map[dialect.OEMText]func(x *exchange) string{
-	dialect.OEMSerial: func(x *exchange) string { return x.machine().Identity.Serial },
-	dialect.OEMModel:  func(x *exchange) string { return x.machine().Profile.Model },
-	dialect.OEMAsset:  func(x *exchange) string { return x.machine().Asset.Tag },
+var oemTexts = map[dialect.OEMText]func(x *request) string{
+	dialect.OEMSerial: func(x *request) string { return x.machine().Identity.Serial },
+	dialect.OEMModel:  func(x *request) string { return x.machine().Profile.Model },
+	dialect.OEMAsset:  func(x *request) string { return x.machine().Asset.Tag },
 }
 
 // oemNICs is a list of network ports, 8 bytes each: what it is and whether it is
 // on, its number, its address. Without an offset and a length, or with a length
 // of 0, it tells how long the list is.
-func oemNICs(x *exchange) error {
+func oemNICs(x *request) error {
 	var list []byte
 	for i, nic := range x.machine().Identity.NICs {
 		mac, err := hex.DecodeString(strings.ReplaceAll(nic.MAC, ":", ""))
@@ -148,7 +148,7 @@ func oemNICs(x *exchange) error {
 	}
 	from, n := int(x.data[4]), int(x.data[5])
 	if from+n > len(list) {
-		return OutOfRange
+		return ParameterOutOfRange
 	}
 	x.put(list[from : from+n]...)
 	return nil

@@ -39,14 +39,14 @@ func TestVendorsCommandsAreData(t *testing.T) {
 		code Code
 		want string
 	}{
-		{wire.User, 1, "", Done, "0708"},
-		{wire.User, 2, "aa0102", Forbidden, ""},
-		{wire.Administrator, 2, "bb0102", Unknown, ""}, // not what it begins with
-		{wire.Administrator, 2, "aa01", BadLength, ""},
-		{wire.Administrator, 2, "aa0102", Done, ""},
-		{wire.User, 1, "", Done, "0102"},
-		{wire.User, 3, "", Forbidden, ""},
-		{wire.Operator, 4, "", Unknown, ""},
+		{wire.User, 1, "", Completed, "0708"},
+		{wire.User, 2, "aa0102", InsufficientPrivilege, ""},
+		{wire.Administrator, 2, "bb0102", InvalidCommand, ""}, // not what it begins with
+		{wire.Administrator, 2, "aa01", DataLengthInvalid, ""},
+		{wire.Administrator, 2, "aa0102", Completed, ""},
+		{wire.User, 1, "", Completed, "0102"},
+		{wire.User, 3, "", InsufficientPrivilege, ""},
+		{wire.Operator, 4, "", InvalidCommand, ""},
 	} {
 		data, err := hex.DecodeString(tt.data)
 		must(t, err)
@@ -59,7 +59,7 @@ func TestVendorsCommandsAreData(t *testing.T) {
 	h.pass(time.Minute)
 	code, got := askAs(t, h, wire.Operator, 0x30, 3)
 	watts := uint16(h.Machine().Thermal.Watts())
-	if code != Done || len(got) != 3 || le16(got) < watts-5 || le16(got) > watts+5 || got[2] != 0xee {
+	if code != Completed || len(got) != 3 || le16(got) < watts-5 || le16(got) > watts+5 || got[2] != 0xee {
 		t.Errorf("30/03 = %v [% x], want about %d W and EEh", code, got, watts)
 	}
 }
@@ -67,28 +67,28 @@ func TestVendorsCommandsAreData(t *testing.T) {
 func TestVendorsParametersAreData(t *testing.T) {
 	h := vendor(t)
 	id := h.Machine().Identity
-	if code, got := ask(t, h, wire.App, 0x59, 0, 0xc5, 0, 0); code != Done || !strings.Contains(string(got), id.Serial) || len(got) != 18 {
+	if code, got := ask(t, h, wire.App, 0x59, 0, 0xc5, 0, 0); code != Completed || !strings.Contains(string(got), id.Serial) || len(got) != 18 {
 		t.Errorf("C5h = %v %q, want %q in a block", code, got, id.Serial)
 	}
-	if code, got := ask(t, h, wire.App, 0x59, 0, 0xdd, 2, 0); code != Done || string(got) != "\x11\x20" {
+	if code, got := ask(t, h, wire.App, 0x59, 0, 0xdd, 2, 0); code != Completed || string(got) != "\x11\x20" {
 		t.Errorf("DDh = %v [% x]", code, got)
 	}
-	if code, got := ask(t, h, wire.App, 0x59, 0, 0xda, 0, 0, 0, 0); code != Done || len(got) != 2 || int(got[1]) != 8*len(id.NICs) {
+	if code, got := ask(t, h, wire.App, 0x59, 0, 0xda, 0, 0, 0, 0); code != Completed || len(got) != 2 || int(got[1]) != 8*len(id.NICs) {
 		t.Errorf("DAh = %v [% x], want the length of %d ports", code, got, len(id.NICs))
 	}
 	code, got := ask(t, h, wire.App, 0x59, 0, 0xda, 0, 0, 8, 8)
-	if mac := strings.ReplaceAll(id.NICs[1].MAC, ":", ""); code != Done || len(got) != 9 || hex.EncodeToString(got[3:]) != mac {
+	if mac := strings.ReplaceAll(id.NICs[1].MAC, ":", ""); code != Completed || len(got) != 9 || hex.EncodeToString(got[3:]) != mac {
 		t.Errorf("DAh, second = %v [% x], want %s", code, got, mac)
 	}
 	for _, bad := range [][]byte{{0, 0xda, 0, 0, 16, 8}, {0, 0xc5, 9, 0}} {
-		if code, _ := ask(t, h, wire.App, 0x59, bad...); code != OutOfRange {
+		if code, _ := ask(t, h, wire.App, 0x59, bad...); code != ParameterOutOfRange {
 			t.Errorf("06/59 [% x] = %v, want out of range", bad, code)
 		}
 	}
 	if code, _ := ask(t, newHost(t), wire.App, 0x59, 0, 0xdd, 2, 0); code != noParameter {
 		t.Errorf("DDh of another vendor = %v", code)
 	}
-	if code, _ := ask(t, h, wire.App, 0x59, 0, 2, 0, 0, 0); code != BadLength {
+	if code, _ := ask(t, h, wire.App, 0x59, 0, 2, 0, 0, 0); code != DataLengthInvalid {
 		t.Errorf("a parameter of the standard with a byte more = %v", code)
 	}
 }

@@ -11,49 +11,49 @@ import (
 
 // pefCommands are those of platform event filtering.
 var pefCommands = []command{
-	{fn: wire.SensorEvent, cmd: 0x10, name: "Get PEF Capabilities", needs: wire.User, run: pefCapabilities},
-	{fn: wire.SensorEvent, cmd: 0x11, name: "Arm PEF Postpone Timer", needs: wire.Administrator, least: 1, most: 1, acts: true, run: postpone},
-	{fn: wire.SensorEvent, cmd: 0x12, name: "Set PEF Configuration Parameters", needs: wire.Administrator, least: 1, most: -1, acts: true, run: setPEF},
-	{fn: wire.SensorEvent, cmd: 0x13, name: "Get PEF Configuration Parameters", needs: wire.Operator, least: 3, most: 3, run: getPEF},
-	{fn: wire.SensorEvent, cmd: 0x14, name: "Set Last Processed Event ID", needs: wire.Administrator, least: 3, most: 3, acts: true, run: setProcessed},
-	{fn: wire.SensorEvent, cmd: 0x15, name: "Get Last Processed Event ID", needs: wire.Administrator, run: processed},
-	{fn: wire.SensorEvent, cmd: 0x16, name: "Alert Immediate", needs: wire.Administrator, least: 3, most: 11, run: alertNow},
-	{fn: wire.SensorEvent, cmd: 0x17, name: "PET Acknowledge", least: 12, most: 12, run: acknowledge},
+	{fn: wire.SensorEvent, cmd: 0x10, name: "Get PEF Capabilities", privilege: wire.User, run: getPEFCapabilities},
+	{fn: wire.SensorEvent, cmd: 0x11, name: "Arm PEF Postpone Timer", privilege: wire.Administrator, least: 1, most: 1, mutates: true, run: armPostponeTimer},
+	{fn: wire.SensorEvent, cmd: 0x12, name: "Set PEF Configuration Parameters", privilege: wire.Administrator, least: 1, most: -1, mutates: true, run: setPEF},
+	{fn: wire.SensorEvent, cmd: 0x13, name: "Get PEF Configuration Parameters", privilege: wire.Operator, least: 3, most: 3, run: getPEF},
+	{fn: wire.SensorEvent, cmd: 0x14, name: "Set Last Processed Event ID", privilege: wire.Administrator, least: 3, most: 3, mutates: true, run: setLastProcessedEvent},
+	{fn: wire.SensorEvent, cmd: 0x15, name: "Get Last Processed Event ID", privilege: wire.Administrator, run: getLastProcessedEvent},
+	{fn: wire.SensorEvent, cmd: 0x16, name: "Alert Immediate", privilege: wire.Administrator, least: 3, most: 11, run: alertImmediate},
+	{fn: wire.SensorEvent, cmd: 0x17, name: "PET Acknowledge", least: 12, most: 12, run: petAcknowledge},
 }
 
 // Completion codes of PEF (§30.3, §30.7).
 const (
-	noParam        Code = 0x80
-	paramReadOnly  Code = 0x82
-	alertUnderWay  Code = 0x81
-	neverProcessed      = 0xffff
+	pefParamUnsupported    Code = 0x80
+	pefParamReadOnly       Code = 0x82
+	alertAlreadyInProgress Code = 0x81
+	noProcessedEvent            = 0xffff
 )
 
-// pefScratch is what of PEF is not kept in a restart.
-type pefScratch struct {
-	progress progress
-	boots    uint64
-	key0     []byte   // of string 0
-	string0  []byte   // whole
-	alerted  *sending // by Alert Immediate; nil: none
+// pefState is what of PEF is not kept in a restart.
+type pefState struct {
+	setInProgress setInProgress
+	boots         uint64
+	key0          []byte       // of string 0
+	string0       []byte       // whole
+	alerted       *alertStatus // by Alert Immediate; nil: none
 }
 
-// pefCapabilities is §30.1.
-func pefCapabilities(x *exchange) error {
+// getPEFCapabilities is §30.1.
+func getPEFCapabilities(x *request) error {
 	x.put(0x51, actions, filterCount)
 	return nil
 }
 
-// postpone is §30.2.
-func postpone(x *exchange) error {
+// armPostponeTimer is §30.2.
+func armPostponeTimer(x *request) error {
 	const stop, ask = 0xfe, 0xff
 	var err error
 	switch n := x.data[0]; n {
 	case ask:
 	case stop:
-		_, err = x.tell(bmc.Postpone{Off: true})
+		_, err = x.applyBMC(bmc.Postpone{Off: true})
 	default:
-		_, err = x.tell(bmc.Postpone{For: time.Duration(n) * time.Second})
+		_, err = x.applyBMC(bmc.Postpone{For: time.Duration(n) * time.Second})
 	}
 	if err != nil {
 		return err
@@ -73,16 +73,16 @@ func postpone(x *exchange) error {
 }
 
 // pefVolatile is what is lost in a restart, or in one of the system.
-func (x *exchange) pefVolatile() *pefScratch {
-	p := &x.side.pef
+func (x *request) pefVolatile() *pefState {
+	p := &x.state.pef
 	if boots := x.machine().Boots; p.boots != boots {
-		p.boots, p.progress = boots, setComplete
+		p.boots, p.setInProgress = boots, setComplete
 	}
 	return p
 }
 
 // value is a parameter as it is, or, of string 0, as it was last set.
-func (x *exchange) pefValue(param, set byte) []byte {
+func (x *request) pefValue(param, set byte) []byte {
 	p := x.pefVolatile()
 	switch {
 	case param == pefFilterByte:
@@ -97,40 +97,40 @@ func (x *exchange) pefValue(param, set byte) []byte {
 
 // selected takes the selectors of a parameter off what comes before its data.
 func (row *pefParam) selected(data []byte) (set, block byte, rest []byte, err error) {
-	if row.sets > 0 {
+	if row.lastSet > 0 {
 		if len(data) == 0 {
-			return 0, 0, nil, BadLength
+			return 0, 0, nil, DataLengthInvalid
 		}
-		if set, data = data[0], data[1:]; int(set) < row.from || int(set) > row.sets {
-			return 0, 0, nil, OutOfRange
+		if set, data = data[0], data[1:]; int(set) < row.firstSet || int(set) > row.lastSet {
+			return 0, 0, nil, ParameterOutOfRange
 		}
 	}
 	if row.blocks > 0 {
 		if len(data) == 0 {
-			return 0, 0, nil, BadLength
+			return 0, 0, nil, DataLengthInvalid
 		}
 		if block, data = data[0], data[1:]; block == 0 || int(block) > row.blocks {
-			return 0, 0, nil, OutOfRange
+			return 0, 0, nil, ParameterOutOfRange
 		}
 	}
 	return set, block, data, nil
 }
 
 // setPEF is §30.3.
-func setPEF(x *exchange) error {
+func setPEF(x *request) error {
 	param, data := x.data[0], x.data[1:]
 	if param&onlyRevision != 0 {
-		return BadField
+		return InvalidDataField
 	}
-	if param == inProgress {
-		return x.pefVolatile().progress.set(data)
+	if param == setInProgressParameter {
+		return x.pefVolatile().setInProgress.set(data)
 	}
 	row, ok := pefParams[param]
 	switch {
 	case !ok:
-		return noParam
+		return pefParamUnsupported
 	case row.readOnly:
-		return paramReadOnly
+		return pefParamReadOnly
 	}
 	set, block, data, err := row.selected(data)
 	if err != nil {
@@ -138,22 +138,22 @@ func setPEF(x *exchange) error {
 	}
 	if row.blocks > 0 { // what is shorter than its block ends there
 		if len(data) == 0 || len(data) > stringBlock {
-			return BadLength
+			return DataLengthInvalid
 		}
 		whole := slices.Clone(x.pefValue(param, set))
 		at := whole[int(block-1)*stringBlock:][:stringBlock]
 		clear(at[copy(at, data):])
 		data = whole
 	} else if len(data) != row.size {
-		return BadLength
+		return DataLengthInvalid
 	}
 	data = slices.Clone(data)
 	if param == pefFilterByte { // the first of a filter
 		data = append(data, pefValue(x.bmc(), pefFilters, set)[1:]...)
 		param, row = pefFilters, pefParams[pefFilters]
 	}
-	if row.clean != nil && !row.clean(data) {
-		return BadField
+	if row.sanitize != nil && !row.sanitize(data) {
+		return InvalidDataField
 	}
 	p := x.pefVolatile()
 	switch {
@@ -162,23 +162,23 @@ func setPEF(x *exchange) error {
 	case param == pefStrings && set == 0:
 		p.string0 = data
 	default:
-		_, err = x.tell(bmc.Write{Written: bmc.Written{Table: pefTable, Param: param, Set: set, Data: data}})
+		_, err = x.applyBMC(bmc.Write{Written: bmc.Written{Table: pefTable, Param: param, Set: set, Data: data}})
 	}
 	return err
 }
 
 // getPEF is §30.4.
-func getPEF(x *exchange) error {
+func getPEF(x *request) error {
 	param := x.data[0] &^ onlyRevision
 	row, ok := pefParams[param]
 	switch {
-	case !ok && param != inProgress:
-		return noParam
+	case !ok && param != setInProgressParameter:
+		return pefParamUnsupported
 	case x.data[0]&onlyRevision != 0:
 		x.put(revision)
 		return nil
-	case param == inProgress:
-		x.put(revision, byte(x.pefVolatile().progress))
+	case param == setInProgressParameter:
+		x.put(revision, byte(x.pefVolatile().setInProgress))
 		return nil
 	}
 	set, block, _, err := row.selected(x.data[1:])
@@ -186,7 +186,7 @@ func getPEF(x *exchange) error {
 		return err
 	}
 	x.put(revision)
-	if row.sets > 0 {
+	if row.lastSet > 0 {
 		x.put(set)
 	}
 	data := x.pefValue(param, set)
@@ -198,28 +198,28 @@ func getPEF(x *exchange) error {
 	return nil
 }
 
-// setProcessed is §30.5.
-func setProcessed(x *exchange) error {
+// setLastProcessedEvent is §30.5.
+func setLastProcessedEvent(x *request) error {
 	if x.erasing() {
 		return selErasing
 	}
 	if x.data[0]&^1 != 0 {
-		return BadField
+		return InvalidDataField
 	}
 	c := bmc.SeenTo{BMC: x.data[0] == 1}
-	if id := le16(x.data[1:]); id != neverProcessed && id != firstRecord {
-		e, ok := x.find(id)
+	if id := le16(x.data[1:]); id != noProcessedEvent && id != firstRecord {
+		e, ok := x.selEntry(id)
 		if !ok {
 			return NotPresent
 		}
 		c.Entry = e.ID
 	}
-	_, err := x.tell(c)
+	_, err := x.applyBMC(c)
 	return err
 }
 
-// processed is §30.6.
-func processed(x *exchange) error {
+// getLastProcessedEvent is §30.6.
+func getLastProcessedEvent(x *request) error {
 	if x.erasing() {
 		return selErasing
 	}
@@ -232,7 +232,7 @@ func processed(x *exchange) error {
 	// A log that was cleared has forgotten them.
 	id := func(entry uint64) uint16 {
 		if entry == 0 || entry < first {
-			return neverProcessed
+			return noProcessedEvent
 		}
 		return recordID(entry)
 	}
@@ -250,38 +250,38 @@ func processed(x *exchange) error {
 			own = a.First - 1
 		}
 	}
-	x.put32(stamp(v.Clock, added))
+	x.put32(selTimestamp(v.Clock, added))
 	x.put16(id(last))
 	x.put16(id(software))
 	x.put16(id(own))
 	return nil
 }
 
-// alertNow is §30.7.
-func alertNow(x *exchange) error {
+// alertImmediate is §30.7.
+func alertImmediate(x *request) error {
 	const start, ask, forget = 0, 1, 2
 	p := x.pefVolatile()
 	do, to := x.data[1]>>6, x.data[1]&0x0f
 	switch {
 	case len(x.data) != 3 && len(x.data) != 11:
-		return BadLength
+		return DataLengthInvalid
 	case !onLAN(x.data[0]&0x0f) || x.data[0]&0xf0 != 0 || x.data[1]&0x30 != 0:
-		return BadField
+		return InvalidDataField
 	case do == ask:
-		x.put(p.alerted.status())
+		x.put(p.alerted.code())
 		return nil
 	case do == forget:
 		p.alerted = nil
 		return nil
 	case do != start:
-		return BadField
-	case p.alerted.status() == sendingNow:
-		return alertUnderWay
+		return InvalidDataField
+	case p.alerted.code() == alertInProgress:
+		return alertAlreadyInProgress
 	}
-	a := alert{host: x.host, at: x.clock(), severity: isUnspecified}
+	a := alert{host: x.host, at: x.clock(), severity: severityUnspecified}
 	if len(x.data) == 11 {
 		d := x.data[3:]
-		a.source, a.event = 0x21, sel.Event{
+		a.generatorType, a.event = 0x21, sel.Event{
 			Generator: uint16(d[0]), Sensor: sel.Sensor(d[2]), Number: d[3], Type: sel.Type(d[4] & 0x7f), Gone: d[4]&0x80 != 0, Data: [3]byte(d[5:8]),
 		}
 	} else {
@@ -289,22 +289,22 @@ func alertNow(x *exchange) error {
 	}
 	if s := x.data[2]; s&0x80 != 0 {
 		if s&0x7f > stringCount {
-			return OutOfRange
+			return ParameterOutOfRange
 		}
-		a.text = text(x.pefValue(pefStrings, s&0x7f))
+		a.text = alertStringText(x.pefValue(pefStrings, s&0x7f))
 	}
 	if to > destinations {
-		return OutOfRange
+		return ParameterOutOfRange
 	}
-	p.alerted = new(sending)
-	x.service.alert(&a, x.recipient(to), p.alerted.ended)
+	p.alerted = new(alertStatus)
+	x.service.sendAlert(&a, x.alertDestination(to), p.alerted.finish)
 	return nil
 }
 
-// acknowledge is §30.8. It needs no session: who has the trap may say so.
-func acknowledge(x *exchange) error {
-	if x.service.c.Acknowledged != nil {
-		x.service.c.Acknowledged(x.host, le16(x.data))
+// petAcknowledge is §30.8. It needs no session: who has the trap may say so.
+func petAcknowledge(x *request) error {
+	if x.service.c.TrapAcknowledged != nil {
+		x.service.c.TrapAcknowledged(x.host, le16(x.data))
 	}
 	return nil
 }

@@ -36,75 +36,75 @@ const (
 
 // Bits of PEF control.
 const (
-	pefOn         = 1 << 0
-	pefLogs       = 1 << 1 // its actions
-	pefDelays     = 1 << 2
-	pefWaitsAlert = 1 << 3
+	pefOn           = 1 << 0
+	pefLogsActions  = 1 << 1 // its actions
+	pefDelaysOn     = 1 << 2
+	pefAlertDelayOn = 1 << 3
 )
 
 // pefParam is how a parameter is read and written.
 type pefParam struct {
 	size     int // of its data, without selectors
-	sets     int // highest set selector; 0: it has none
-	from     int // lowest
+	lastSet  int // highest set selector; 0: it has none
+	firstSet int // lowest
 	blocks   int // that it has; 0: no block selector
 	readOnly bool
 	// initial is what it is if nobody has set it.
 	initial func(set byte) []byte
 	// clean says what becomes of data that are set; false: they cannot be.
-	clean func(data []byte) bool
+	sanitize func(data []byte) bool
 }
 
-func always(b ...byte) func(byte) []byte { return func(byte) []byte { return b } }
+func initialValue(b ...byte) func(byte) []byte { return func(byte) []byte { return b } }
 
-// within lets only some bits through.
-func within(mask byte) func([]byte) bool {
+// maskedBy lets only some bits through.
+func maskedBy(mask byte) func([]byte) bool {
 	return func(data []byte) bool { return data[0]&^mask == 0 }
 }
 
 // pefParams are the parameters that are kept; that of the progress is not. Group
 // control (14, 15) is of ICMB, which there is none of.
 var pefParams = map[byte]pefParam{
-	pefControl: {size: 1, initial: always(0), clean: within(pefOn | pefLogs | pefDelays | pefWaitsAlert)},
-	pefActions: {size: 1, initial: always(0), clean: func(data []byte) bool {
+	pefControl: {size: 1, initial: initialValue(0), sanitize: maskedBy(pefOn | pefLogsActions | pefDelaysOn | pefAlertDelayOn)},
+	pefActions: {size: 1, initial: initialValue(0), sanitize: func(data []byte) bool {
 		ok := data[0]&0xc0 == 0
 		data[0] &= actions
 		return ok
 	}},
-	pefStartDelay:  {size: 1, initial: always(60)},
-	pefAlertDelay:  {size: 1, initial: always(60)},
-	pefFilterCount: {size: 1, readOnly: true, initial: always(filterCount)},
-	pefFilters:     {size: filterSize, from: 1, sets: filterCount, initial: ownFilter, clean: cleanFilter},
-	pefFilterByte:  {size: 1, from: 1, sets: filterCount},
-	pefPolicyCount: {size: 1, readOnly: true, initial: always(policyCount)},
-	pefPolicies:    {size: policySize, from: 1, sets: policyCount, initial: ownPolicy},
-	pefGUID:        {size: 17, initial: always(make([]byte, 17)...), clean: within(0x01)},
-	pefStringCount: {size: 1, readOnly: true, initial: always(stringCount)},
-	pefKeys:        {size: 2, sets: stringCount, initial: always(0, 0), clean: func(data []byte) bool { return (data[0]|data[1])&0x80 == 0 }},
-	pefStrings:     {size: stringSize, sets: stringCount, blocks: stringBlocks, initial: always(make([]byte, stringSize)...)},
+	pefStartDelay:  {size: 1, initial: initialValue(60)},
+	pefAlertDelay:  {size: 1, initial: initialValue(60)},
+	pefFilterCount: {size: 1, readOnly: true, initial: initialValue(filterCount)},
+	pefFilters:     {size: filterSize, firstSet: 1, lastSet: filterCount, initial: initialFilter, sanitize: sanitizeFilter},
+	pefFilterByte:  {size: 1, firstSet: 1, lastSet: filterCount},
+	pefPolicyCount: {size: 1, readOnly: true, initial: initialValue(policyCount)},
+	pefPolicies:    {size: policySize, firstSet: 1, lastSet: policyCount, initial: initialPolicy},
+	pefGUID:        {size: 17, initial: initialValue(make([]byte, 17)...), sanitize: maskedBy(0x01)},
+	pefStringCount: {size: 1, readOnly: true, initial: initialValue(stringCount)},
+	pefKeys:        {size: 2, lastSet: stringCount, initial: initialValue(0, 0), sanitize: func(data []byte) bool { return (data[0]|data[1])&0x80 == 0 }},
+	pefStrings:     {size: stringSize, lastSet: stringCount, blocks: stringBlocks, initial: initialValue(make([]byte, stringSize)...)},
 }
 
-func ownFilter(set byte) []byte {
+func initialFilter(set byte) []byte {
 	var f filter
-	if int(set) <= len(ownFilters) {
-		f = ownFilters[set-1]
+	if int(set) <= len(preconfiguredFilters) {
+		f = preconfiguredFilters[set-1]
 	}
 	return f[:]
 }
 
-// ownPolicy is one that is off, but for the number of the policy that the BMC's
+// initialPolicy is one that is off, but for the number of the policy that the BMC's
 // own filters have.
-func ownPolicy(set byte) []byte {
+func initialPolicy(set byte) []byte {
 	if set == 1 {
 		return []byte{1 << 4, lanChannel<<4 | 1, 0}
 	}
 	return make([]byte, policySize)
 }
 
-// cleanFilter leaves out the actions that there are not (table 17-2).
-func cleanFilter(data []byte) bool {
+// sanitizeFilter leaves out the actions that there are not (table 17-2).
+func sanitizeFilter(data []byte) bool {
 	own := data[0] & 0x60
-	ok := data[0]&0x1f == 0 && (own == 0 || own == filterOwn) && data[filterAction]&0x80 == 0 && data[filterPolicy]&0x80 == 0
+	ok := data[0]&0x1f == 0 && (own == 0 || own == filterPreconfigured) && data[filterAction]&0x80 == 0 && data[filterPolicy]&0x80 == 0
 	data[filterAction] &= actions
 	return ok
 }
@@ -117,8 +117,8 @@ func pefValue(v *bmc.View, param, set byte) []byte {
 	return pefParams[param].initial(set)
 }
 
-// text is an alert string.
-func text(b []byte) string {
+// alertStringText is an alert string.
+func alertStringText(b []byte) string {
 	before, _, _ := bytes.Cut(b, []byte{0})
 	return string(before)
 }

@@ -13,13 +13,13 @@ import (
 
 // alert is what somebody is told of an event.
 type alert struct {
-	host     Host
-	entry    *bmc.Entry // nil: it is a test
-	at       time.Time  // as the BMC has the time
-	event    sel.Event
-	severity byte
-	source   byte // type of who has made the event; 0: the BMC by itself
-	text     string
+	host          Host
+	entry         *bmc.Entry // nil: it is a test
+	at            time.Time  // as the BMC has the time
+	event         sel.Event
+	severity      byte
+	generatorType byte // type of who has made the event; 0: the BMC by itself
+	text          string
 }
 
 // Tags of BER (ITU-T X.690), as SNMP has them (RFC 1157).
@@ -88,7 +88,7 @@ func berNumber(tag byte, n uint32) []byte {
 // trap is the alert as an SNMPv1 trap (§17.16).
 func (a *alert) trap(sequence uint16) []byte {
 	v := a.host.BMC()
-	x := exchange{host: a.host, side: new(side)}
+	x := request{host: a.host, state: new(bmcState)}
 	community := strings.TrimRight(string(lanParameters[16].read(&x, 0)), "\x00")
 	specific := uint32(a.event.Sensor)<<16 | uint32(a.event.Type)<<8 | uint32(a.event.Offset())
 	if a.event.Gone {
@@ -113,9 +113,9 @@ func (a *alert) trap(sequence uint16) []byte {
 	)
 }
 
-// petBad are the severities by which an event is told that no filter has
+// petSeverities are the severities by which an event is told that no filter has
 // judged.
-var petBad = map[event.Severity]byte{event.OK: isOK, event.Warning: isNonCritical, event.Critical: isCritical}
+var petSeverities = map[event.Severity]byte{event.OK: severityOK, event.Warning: severityNonCritical, event.Critical: severityCritical}
 
 // fields are what the binding holds (table 17-7). Numbers go most byte first.
 func (a *alert) fields(v *bmc.View, sequence uint16) []byte {
@@ -128,12 +128,12 @@ func (a *alert) fields(v *bmc.View, sequence uint16) []byte {
 	if v.Clock != nil && v.Clock.Zoned {
 		offset = uint16(v.Clock.East)
 	}
-	source, severity := a.source, a.severity
+	source, severity := a.generatorType, a.severity
 	if source == 0 {
 		source = petBySystem
 	}
-	if severity == isUnspecified && a.entry != nil {
-		severity = petBad[a.entry.Severity()]
+	if severity == severityUnspecified && a.entry != nil {
+		severity = petSeverities[a.entry.Severity()]
 	}
 	d := a.host.Dialect().IPMI
 	out := append([]byte(nil), guid[:]...)

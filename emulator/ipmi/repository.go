@@ -64,28 +64,28 @@ const (
 // sensor is a sensor as IPMI has it.
 type sensor struct {
 	sdr.Key
-	record uint16
-	of     event.Subject
+	record  uint16
+	subject event.Subject
 	// Of one that reads a number.
-	numeric *thermal.Sensor
-	factors sdr.Factors
-	has     byte // thresholds, by their bits
+	numeric       *thermal.Sensor
+	factors       sdr.Factors
+	thresholdMask byte // thresholds, by their bits
 	// Of one that has states.
 	asserts, deasserts, states uint16
-	read                       func(x *exchange) uint16
+	read                       func(x *request) uint16
 }
 
-// silent says whether a sensor makes events and has nothing else to say.
-func (s *sensor) silent() bool { return s.numeric == nil && s.read == nil }
+// eventOnly says whether a sensor makes events and has nothing else to say.
+func (s *sensor) eventOnly() bool { return s.numeric == nil && s.read == nil }
 
 // repository is what a server model shows of itself by sensor data records. It
 // is never changed: all servers of the model share it.
 type repository struct {
-	records  [][]byte // the ID of each is its place, counted from 1
-	sensors  []sensor
-	frus     []fruDevice
-	byNumber [256]*sensor
-	made     uint32 // when, in seconds since 1970: another one is of another time
+	records   [][]byte // the ID of each is its place, counted from 1
+	sensors   []sensor
+	frus      []fruDevice
+	byNumber  [256]*sensor
+	timestamp uint32 // when, in seconds since 1970: another one is of another time
 }
 
 // repositories are those of the profiles that there are, by weak.Pointer to
@@ -106,12 +106,12 @@ func repositoryOf(p *machine.Profile) *repository {
 	return r.(*repository)
 }
 
-func (x *exchange) repository() *repository { return repositoryOf(x.machine().Profile) }
+func (x *request) repository() *repository { return repositoryOf(x.machine().Profile) }
 
 // sensor is the sensor with a number that the request has the LUN of.
-func (x *exchange) sensor(number byte) (*sensor, error) {
+func (x *request) sensor(number byte) (*sensor, error) {
 	if number == 0xff {
-		return nil, BadField // reserved
+		return nil, InvalidDataField // reserved
 	}
 	if s := x.repository().byNumber[number]; s != nil && x.lun == 0 {
 		return s, nil
@@ -119,16 +119,16 @@ func (x *exchange) sensor(number byte) (*sensor, error) {
 	return nil, NotPresent
 }
 
-// find is the sensor of a type that is of a part; if there is none, the only
+// sensorOf is the sensor of a type that is of a part; if there is none, the only
 // one of its type; nil if there are several, or none.
-func (r *repository) find(t sel.Sensor, of event.Subject) *sensor {
+func (r *repository) sensorOf(t sel.Sensor, of event.Subject) *sensor {
 	var only *sensor
 	n := 0
 	for i := range r.sensors {
 		s := &r.sensors[i]
 		switch {
 		case s.Type != byte(t):
-		case s.of == of:
+		case s.subject == of:
 			return s
 		default:
 			only = s
@@ -150,8 +150,8 @@ type builder struct {
 
 func newRepository(p *machine.Profile) *repository {
 	b := builder{p: p, r: new(repository)}
-	b.numeric()
-	b.discrete()
+	b.numericSensors()
+	b.discreteSensors()
 	for i := range b.r.sensors {
 		s := &b.r.sensors[i]
 		b.r.byNumber[s.Number] = s
@@ -177,7 +177,7 @@ func newRepository(p *machine.Profile) *repository {
 	}
 	// Clients that keep records tell old ones from new by this time.
 	const span = 365 * 24 * 60 * 60
-	b.r.made = uint32(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Unix()) + sum.Sum32()%span
+	b.r.timestamp = uint32(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Unix()) + sum.Sum32()%span
 	return b.r
 }
 
@@ -206,8 +206,8 @@ func (b *builder) add(wanted int, s sensor) {
 	b.r.sensors = append(b.r.sensors, s)
 }
 
-// numeric adds the sensors that read numbers. Energy does not fit into a byte.
-func (b *builder) numeric() {
+// numericSensors adds the sensors that read numbers. Energy does not fit into a byte.
+func (b *builder) numericSensors() {
 	model := &b.p.Thermal
 	next := map[thermal.Kind]int{thermal.Temperature: numberTemperature, thermal.Speed: numberFan, thermal.Voltage: numberVoltage, thermal.Power: numberPower}
 	counted := map[byte]byte{}
@@ -217,11 +217,11 @@ func (b *builder) numeric() {
 		if !ok {
 			continue
 		}
-		s := sensor{numeric: t, factors: factorsOf(model, t), has: thresholdsOf(&t.Limits), of: event.Subject{Part: event.Sensor, ID: t.ID}}
+		s := sensor{numeric: t, factors: readingFactorsOf(model, t), thresholdMask: thresholdsOf(&t.Limits), subject: event.Subject{Part: event.Sensor, ID: t.ID}}
 		if t.Kind == thermal.Speed {
-			s.of.Part = event.Fan
+			s.subject.Part = event.Fan
 		}
-		s.Key = sdr.Key{Entity: entityOf(t), Type: byte(kind), Reading: sdr.ThresholdReading, Name: shortened(t.Name)}
+		s.Key = sdr.Key{Entity: sensorEntity(t), Type: byte(kind), Reading: sdr.ThresholdReading, Name: shortName(t.Name)}
 		if s.Entity.Instance == 0 {
 			counted[s.Entity.ID]++
 			s.Entity.Instance = counted[s.Entity.ID]
@@ -236,8 +236,8 @@ func (b *builder) numeric() {
 	}
 }
 
-// shortened is a name that fits into a record.
-func shortened(name string) string {
+// shortName is a name that fits into a record.
+func shortName(name string) string {
 	for _, w := range [][2]string{{"Input", "In"}, {"Output", "Out"}, {"Voltage", "Volt"}, {"Temperature", "Temp"}} {
 		if len(name) > sdr.MaxName {
 			name = strings.Replace(name, w[0], w[1], 1)
@@ -246,8 +246,8 @@ func shortened(name string) string {
 	return name[:min(len(name), sdr.MaxName)]
 }
 
-// entityOf is what a sensor is of; an instance of 0 is yet to be counted.
-func entityOf(t *thermal.Sensor) sdr.Entity {
+// sensorEntity is what a sensor is of; an instance of 0 is yet to be counted.
+func sensorEntity(t *thermal.Sensor) sdr.Entity {
 	n := byte(t.N + 1)
 	switch {
 	case t.Part == thermal.Processor:
@@ -268,9 +268,9 @@ func entityOf(t *thermal.Sensor) sdr.Entity {
 	return sdr.Entity{ID: entityBoard, Instance: 1}
 }
 
-// factorsOf makes readings of a sensor fit into a byte, thresholds exactly
+// readingFactorsOf makes readings of a sensor fit into a byte, thresholds exactly
 // where that can be.
-func factorsOf(m *thermal.Model, t *thermal.Sensor) sdr.Factors {
+func readingFactorsOf(m *thermal.Model, t *thermal.Sensor) sdr.Factors {
 	var exact []float64
 	for i := range 6 {
 		if at := limit(&t.Limits, i); at != nil && *at != nil {
@@ -288,7 +288,7 @@ func factorsOf(m *thermal.Model, t *thermal.Sensor) sdr.Factors {
 	case t.Kind == thermal.Power && t.Part == thermal.Memory:
 		return sdr.Fit(m.Watts.Memory*room, t.Step)
 	case t.Kind == thermal.Power:
-		return sdr.Fit(m.Watts.Full*room*100/orAll(m.Supplies.Efficiency), t.Step)
+		return sdr.Fit(m.Watts.Full*room*100/efficiencyOrOne(m.Supplies.Efficiency), t.Step)
 	case t.Part == thermal.Supply:
 		return sdr.Fit(m.Supplies.Volts*1.1, t.Step)
 	}
@@ -299,8 +299,8 @@ func factorsOf(m *thermal.Model, t *thermal.Sensor) sdr.Factors {
 	return sdr.Fit(most, t.Step, exact...)
 }
 
-// orAll is an efficiency, which a server without power supplies has none of.
-func orAll(percent float64) float64 {
+// efficiencyOrOne is an efficiency, which a server without power supplies has none of.
+func efficiencyOrOne(percent float64) float64 {
 	if percent == 0 {
 		return 100
 	}
@@ -309,14 +309,14 @@ func orAll(percent float64) float64 {
 
 // append is the record of a sensor.
 func (s *sensor) append(id uint16) []byte {
-	if s.silent() {
+	if s.eventOnly() {
 		return sdr.EventOnly{Key: s.Key}.Append(nil, id)
 	}
 	if s.numeric == nil {
 		return sdr.Compact{Key: s.Key, Asserts: s.asserts, Deasserts: s.deasserts, States: s.states}.Append(nil, id)
 	}
 	f := sdr.Full{Key: s.Key, Unit: units[s.numeric.Kind], Factors: s.factors, Thresholds: s.thresholds(&s.numeric.Limits)}
-	f.Hysteresis, f.LowSlack = s.slack(&s.numeric.Limits)
+	f.Hysteresis, f.LowSlack = s.hysteresis(&s.numeric.Limits)
 	switch s.numeric.Measure {
 	case thermal.Input:
 		f.Direction = 1
@@ -331,7 +331,7 @@ func (s *sensor) append(id uint16) []byte {
 }
 
 // bayName is the name of the sensor of a drive's bay.
-func bayName(id string) string { return shortened(strings.Replace(id, "Disk.", "Drive ", 1)) }
+func bayName(id string) string { return shortName(strings.Replace(id, "Disk.", "Drive ", 1)) }
 
-// numbered is a name with a number, counted from 1.
-func numbered(format string, n int) string { return shortened(fmt.Sprintf(format, n+1)) }
+// numberedName is a name with a number, counted from 1.
+func numberedName(format string, n int) string { return shortName(fmt.Sprintf(format, n+1)) }

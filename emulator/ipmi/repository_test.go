@@ -14,7 +14,7 @@ func TestRepositoryIsShared(t *testing.T) {
 		t.Error("made twice")
 	}
 	other := repositoryOf(profileOf(t, "raid"))
-	if a := repositoryOf(p); a.made == other.made {
+	if a := repositoryOf(p); a.timestamp == other.timestamp {
 		t.Error("two servers' records are of the same time: who keeps them would take one for the other")
 	}
 }
@@ -66,15 +66,15 @@ func TestRepositoryCommands(t *testing.T) {
 	r := repositoryOf(h.Machine().Profile)
 	n := len(r.records)
 	code, info := ask(t, h, wire.Storage, 0x20)
-	if code != Done || len(info) != 14 || info[0] != 0x51 || int(le16(info[1:])) != n || le32(info[5:]) != r.made || info[13] != 3 {
+	if code != Completed || len(info) != 14 || info[0] != 0x51 || int(le16(info[1:])) != n || le32(info[5:]) != r.timestamp || info[13] != 3 {
 		t.Errorf("info: %v % x", code, info)
 	}
 	code, allocation := ask(t, h, wire.Storage, 0x21)
-	if code != Done || len(allocation) != 9 || le16(allocation[2:]) != 16 || allocation[8] != 4 || int(le16(allocation)) <= n {
+	if code != Completed || len(allocation) != 9 || le16(allocation[2:]) != 16 || allocation[8] != 4 || int(le16(allocation)) <= n {
 		t.Errorf("allocation: %v % x", code, allocation)
 	}
-	exchanges{{"reserve", "", Done, "0100"}, {"again", "", Done, "0200"}}.try(t, h, wire.Storage, 0x22)
-	exchanges{{"reserve", "", Done, "0100"}}.try(t, h, wire.SensorEvent, 0x22)
+	exchanges{{"reserve", "", Completed, "0100"}, {"again", "", Completed, "0200"}}.try(t, h, wire.Storage, 0x22)
+	exchanges{{"reserve", "", Completed, "0100"}}.try(t, h, wire.SensorEvent, 0x22)
 	first, last := r.records[0], r.records[n-1]
 	for _, read := range []struct {
 		fn  wire.NetFn
@@ -82,24 +82,24 @@ func TestRepositoryCommands(t *testing.T) {
 	}{{wire.Storage, 0x23}, {wire.SensorEvent, 0x21}} {
 		held := map[byte]string{0x23: "0200", 0x21: "0100"}[read.cmd]
 		exchanges{
-			{"the first", "0000 0000 00ff", Done, "0200" + tohex(first)},
-			{"its header", "0000 0000 0005", Done, "0200" + tohex(first[:5])},
-			{"the rest", held + "0100 0506", Done, "0200" + tohex(first[5:11])},
-			{"the rest, unreserved", "0000 0100 0506", Done, "0200" + tohex(first[5:11])},
-			{"the rest, of another reservation", "0900 0100 0506", NoReserved, ""},
-			{"header, of another reservation", "0900 0100 0005", Done, "0200" + tohex(first[:5])},
-			{"the last", "0000 ffff 00ff", Done, "ffff" + tohex(last)},
-			{"more than there is", "0000 0000 0541", CannotReturn, ""},
-			{"behind it", "0000 0000 ff01", OutOfRange, ""},
+			{"the first", "0000 0000 00ff", Completed, "0200" + tohex(first)},
+			{"its header", "0000 0000 0005", Completed, "0200" + tohex(first[:5])},
+			{"the rest", held + "0100 0506", Completed, "0200" + tohex(first[5:11])},
+			{"the rest, unreserved", "0000 0100 0506", Completed, "0200" + tohex(first[5:11])},
+			{"the rest, of another reservation", "0900 0100 0506", ReservationCanceled, ""},
+			{"header, of another reservation", "0900 0100 0005", Completed, "0200" + tohex(first[:5])},
+			{"the last", "0000 ffff 00ff", Completed, "ffff" + tohex(last)},
+			{"more than there is", "0000 0000 0541", CannotReturnBytes, ""},
+			{"behind it", "0000 0000 ff01", ParameterOutOfRange, ""},
 			{"none such", "0000 0002 0005", NotPresent, ""},
-			{"short", "0000 0000 00", BadLength, ""},
+			{"short", "0000 0000 00", DataLengthInvalid, ""},
 		}.try(t, h, read.fn, read.cmd)
 	}
 	// A walk meets all of them.
 	met := 0
 	for id := uint16(0); id != 0xffff; met++ {
 		code, got := ask(t, h, wire.Storage, 0x23, 0, 0, byte(id), byte(id>>8), 0, 0xff)
-		if code != Done {
+		if code != Completed {
 			t.Fatalf("record %d: %v", id, code)
 		}
 		id = le16(got)
@@ -107,11 +107,11 @@ func TestRepositoryCommands(t *testing.T) {
 	if met != n {
 		t.Errorf("a walk meets %d records of %d", met, n)
 	}
-	exchanges{{"sensors", "", Done, tohex([]byte{byte(len(r.sensors)), 1})}, {"sensors", "00", Done, tohex([]byte{byte(len(r.sensors)), 1})},
-		{"records", "01", Done, tohex([]byte{byte(n), 1})}, {"what", "02", BadField, ""}}.try(t, h, wire.SensorEvent, 0x20)
-	exchanges{{"run", "01", Done, "01"}, {"has it run", "00", Done, "01"}, {"reserved bit", "02", BadField, ""}}.try(t, h, wire.Storage, 0x2c)
+	exchanges{{"sensors", "", Completed, tohex([]byte{byte(len(r.sensors)), 1})}, {"sensors", "00", Completed, tohex([]byte{byte(len(r.sensors)), 1})},
+		{"records", "01", Completed, tohex([]byte{byte(n), 1})}, {"what", "02", InvalidDataField, ""}}.try(t, h, wire.SensorEvent, 0x20)
+	exchanges{{"run", "01", Completed, "01"}, {"has it run", "00", Completed, "01"}, {"reserved bit", "02", InvalidDataField, ""}}.try(t, h, wire.Storage, 0x2c)
 	code, now := ask(t, h, wire.Storage, 0x28)
-	if code != Done || len(now) != 4 || int64(le32(now)) != h.Now().Unix() {
+	if code != Completed || len(now) != 4 || int64(le32(now)) != h.Now().Unix() {
 		t.Errorf("time: %v % x", code, now)
 	}
 	h.pass(time.Second)

@@ -10,27 +10,27 @@ import (
 // sdrCommands serve the records that say which sensors there are: of the
 // repository (§33), and of the BMC as a device with sensors (§35.2-4), which are
 // those that the server came with. Nobody can write those.
-var sdrCommands = slices.Concat(sdrWriting, []command{
-	{fn: wire.Storage, cmd: 0x20, name: "Get SDR Repository Info", needs: wire.User, run: repositoryInfo},
-	{fn: wire.Storage, cmd: 0x21, name: "Get SDR Repository Allocation Info", needs: wire.User, run: repositoryAllocation},
-	{fn: wire.Storage, cmd: 0x22, name: "Reserve SDR Repository", needs: wire.User, run: reserveRepository},
-	{fn: wire.Storage, cmd: 0x23, name: "Get SDR", needs: wire.User, least: 6, most: 6, run: getSDR},
-	{fn: wire.Storage, cmd: 0x28, name: "Get SDR Repository Time", needs: wire.User, run: repositoryTime},
-	{fn: wire.Storage, cmd: 0x29, name: "Set SDR Repository Time", needs: wire.Operator, least: 4, most: 4, acts: true, run: setSELTime},
-	{fn: wire.Storage, cmd: 0x2c, name: "Run Initialization Agent", needs: wire.Operator, least: 1, most: 1, run: runAgent},
-	{fn: wire.SensorEvent, cmd: 0x20, name: "Get Device SDR Info", needs: wire.User, most: 1, run: deviceInfo},
-	{fn: wire.SensorEvent, cmd: 0x21, name: "Get Device SDR", needs: wire.User, least: 6, most: 6, run: getDeviceSDR},
-	{fn: wire.SensorEvent, cmd: 0x22, name: "Reserve Device SDR Repository", needs: wire.User, run: reserveDevice},
+var sdrCommands = slices.Concat(sdrWriteCommands, []command{
+	{fn: wire.Storage, cmd: 0x20, name: "Get SDR Repository Info", privilege: wire.User, run: getSDRRepositoryInfo},
+	{fn: wire.Storage, cmd: 0x21, name: "Get SDR Repository Allocation Info", privilege: wire.User, run: getSDRAllocationInfo},
+	{fn: wire.Storage, cmd: 0x22, name: "Reserve SDR Repository", privilege: wire.User, run: reserveSDRRepository},
+	{fn: wire.Storage, cmd: 0x23, name: "Get SDR", privilege: wire.User, least: 6, most: 6, run: getSDR},
+	{fn: wire.Storage, cmd: 0x28, name: "Get SDR Repository Time", privilege: wire.User, run: getSDRRepositoryTime},
+	{fn: wire.Storage, cmd: 0x29, name: "Set SDR Repository Time", privilege: wire.Operator, least: 4, most: 4, mutates: true, run: setSELTime},
+	{fn: wire.Storage, cmd: 0x2c, name: "Run Initialization Agent", privilege: wire.Operator, least: 1, most: 1, run: runInitializationAgent},
+	{fn: wire.SensorEvent, cmd: 0x20, name: "Get Device SDR Info", privilege: wire.User, most: 1, run: getDeviceSDRInfo},
+	{fn: wire.SensorEvent, cmd: 0x21, name: "Get Device SDR", privilege: wire.User, least: 6, most: 6, run: getDeviceSDR},
+	{fn: wire.SensorEvent, cmd: 0x22, name: "Reserve Device SDR Repository", privilege: wire.User, run: reserveDeviceSDRRepository},
 })
 
 // reservation is who may read on in the middle of a record: who was the last to
 // ask.
 type reservation struct{ id uint16 }
 
-// sdrScratch are the reservations of sensor data records.
-type sdrScratch struct {
-	repositoryReserved, deviceReserved reservation
-	adding                             []byte // that comes in parts
+// sdrState are the reservations of sensor data records.
+type sdrState struct {
+	repositoryReservation, deviceReservation reservation
+	partialRecord                            []byte // that comes in parts
 }
 
 // next makes another one; what was before is over.
@@ -44,23 +44,23 @@ func (r *reservation) next() uint16 {
 // unit is how much an allocation takes, in bytes (§33.10).
 const allocationUnit = 16
 
-// repositoryInfo is §33.9.
-func repositoryInfo(x *exchange) error {
+// getSDRRepositoryInfo is §33.9.
+func getSDRRepositoryInfo(x *request) error {
 	const canAllocate, canReserve, canAddParts, canDelete, writable = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 5
-	added, erased := x.repository().made, uint32(unspecifiedTime)
+	added, erased := x.repository().timestamp, uint32(unspecifiedTime)
 	can := byte(canAllocate | canReserve)
 	if x.host.Dialect().IPMI.AddedSDRBytes > 0 {
 		can |= canAddParts | canDelete | writable
 	}
 	if w := x.bmc().Records; w != nil {
 		if !w.AddedAt.IsZero() {
-			added = stamp(x.bmc().Clock, w.AddedAt)
+			added = selTimestamp(x.bmc().Clock, w.AddedAt)
 		}
-		erased = stamp(x.bmc().Clock, w.Erased)
+		erased = selTimestamp(x.bmc().Clock, w.Erased)
 	}
 	x.put(sdr.Version)
 	x.put16(uint16(len(x.records())))
-	x.put16(uint16(x.room()))
+	x.put16(uint16(x.sdrSpace()))
 	x.put32(added)
 	x.put32(erased)
 	x.put(can)
@@ -70,14 +70,14 @@ func repositoryInfo(x *exchange) error {
 // unspecifiedTime is a time that nobody knows (§37).
 const unspecifiedTime = 0xffffffff
 
-// repositoryAllocation is §33.10.
-func repositoryAllocation(x *exchange) error {
+// getSDRAllocationInfo is §33.10.
+func getSDRAllocationInfo(x *request) error {
 	all, most := 0, maxSDR/allocationUnit
 	for _, rec := range x.records() {
 		n := (len(rec) + allocationUnit - 1) / allocationUnit
 		all, most = all+n, max(most, n)
 	}
-	free := x.room() / allocationUnit
+	free := x.sdrSpace() / allocationUnit
 	x.put16(uint16(all + free))
 	x.put16(allocationUnit)
 	x.put16(uint16(free))
@@ -86,21 +86,21 @@ func repositoryAllocation(x *exchange) error {
 	return nil
 }
 
-// reserveRepository is §33.11.
-func reserveRepository(x *exchange) error {
-	x.put16(x.side.repositoryReserved.next())
+// reserveSDRRepository is §33.11.
+func reserveSDRRepository(x *request) error {
+	x.put16(x.state.repositoryReservation.next())
 	return nil
 }
 
 // getSDR is §33.12.
-func getSDR(x *exchange) error { return x.readSDR(x.records(), x.side.repositoryReserved) }
+func getSDR(x *request) error { return x.readSDR(x.records(), x.state.repositoryReservation) }
 
 // readSDR answers with a part of a record. A reservation of 0 is taken for any,
 // as DCMI 1.5 wants it (§6.5.3.1).
-func (x *exchange) readSDR(all [][]byte, held reservation) error {
+func (x *request) readSDR(all [][]byte, held reservation) error {
 	reserved, id, offset, count := le16(x.data), le16(x.data[2:]), int(x.data[4]), int(x.data[5])
 	if offset > 0 && reserved != 0 && reserved != held.id {
-		return NoReserved
+		return ReservationCanceled
 	}
 	at, ok := recordAt(all, id)
 	if !ok {
@@ -119,9 +119,9 @@ func (x *exchange) readSDR(all [][]byte, held reservation) error {
 	}
 	switch {
 	case offset >= len(rec):
-		return OutOfRange
+		return ParameterOutOfRange
 	case offset+count > len(rec), count > maxRead:
-		return CannotReturn
+		return CannotReturnBytes
 	}
 	next := uint16(0xffff)
 	if at+1 < len(all) {
@@ -146,23 +146,23 @@ func recordAt(all [][]byte, id uint16) (int, bool) {
 	return slices.BinarySearchFunc(all, id, func(rec []byte, id uint16) int { return int(le16(rec)) - int(id) })
 }
 
-// repositoryTime is §33.17: that of the log, too.
-func repositoryTime(x *exchange) error {
-	x.put32(stamp(x.bmc().Clock, x.now))
+// getSDRRepositoryTime is §33.17: that of the log, too.
+func getSDRRepositoryTime(x *request) error {
+	x.put32(selTimestamp(x.bmc().Clock, x.now))
 	return nil
 }
 
-// runAgent is §33.21. There is nothing left to initialise.
-func runAgent(x *exchange) error {
+// runInitializationAgent is §33.21. There is nothing left to initialise.
+func runInitializationAgent(x *request) error {
 	if x.data[0]&^1 != 0 {
-		return BadField
+		return InvalidDataField
 	}
 	x.put(1)
 	return nil
 }
 
-// deviceInfo is §35.2. Which sensors there are does not change.
-func deviceInfo(x *exchange) error {
+// getDeviceSDRInfo is §35.2. Which sensors there are does not change.
+func getDeviceSDRInfo(x *request) error {
 	r := x.repository()
 	n := len(r.sensors)
 	if x.lun != 0 {
@@ -174,7 +174,7 @@ func deviceInfo(x *exchange) error {
 		case 1:
 			n = len(r.records)
 		default:
-			return BadField
+			return InvalidDataField
 		}
 	}
 	x.put(byte(min(n, 0xff)), 1) // static; LUN 0 has sensors
@@ -182,10 +182,12 @@ func deviceInfo(x *exchange) error {
 }
 
 // getDeviceSDR is §35.3.
-func getDeviceSDR(x *exchange) error { return x.readSDR(x.repository().records, x.side.deviceReserved) }
+func getDeviceSDR(x *request) error {
+	return x.readSDR(x.repository().records, x.state.deviceReservation)
+}
 
-// reserveDevice is §35.4.
-func reserveDevice(x *exchange) error {
-	x.put16(x.side.deviceReserved.next())
+// reserveDeviceSDRRepository is §35.4.
+func reserveDeviceSDRRepository(x *request) error {
+	x.put16(x.state.deviceReservation.next())
 	return nil
 }

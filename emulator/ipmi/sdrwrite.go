@@ -9,22 +9,22 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// sdrWriting are the commands that write records, where a BMC lets clients do
+// sdrWriteCommands are the commands that write records, where a BMC lets clients do
 // that. Sensors are what they are, whatever is written of them.
-var sdrWriting = []command{
-	{fn: wire.Storage, cmd: 0x24, name: "Add SDR", needs: wire.Operator, least: sdr.HeaderSize, most: -1, acts: true, when: takesRecords, run: addSDR},
-	{fn: wire.Storage, cmd: 0x25, name: "Partial Add SDR", needs: wire.Operator, least: 7, most: -1, acts: true, when: takesRecords, run: addPartOfSDR},
-	{fn: wire.Storage, cmd: 0x26, name: "Delete SDR", needs: wire.Operator, least: 4, most: 4, acts: true, when: takesRecords, run: deleteSDR},
-	{fn: wire.Storage, cmd: 0x27, name: "Clear SDR Repository", needs: wire.Operator, least: 6, most: 6, acts: true, when: takesRecords, run: clearSDRs},
+var sdrWriteCommands = []command{
+	{fn: wire.Storage, cmd: 0x24, name: "Add SDR", privilege: wire.Operator, least: sdr.HeaderSize, most: -1, mutates: true, supported: sdrWritable, run: addSDR},
+	{fn: wire.Storage, cmd: 0x25, name: "Partial Add SDR", privilege: wire.Operator, least: 7, most: -1, mutates: true, supported: sdrWritable, run: partialAddSDR},
+	{fn: wire.Storage, cmd: 0x26, name: "Delete SDR", privilege: wire.Operator, least: 4, most: 4, mutates: true, supported: sdrWritable, run: deleteSDR},
+	{fn: wire.Storage, cmd: 0x27, name: "Clear SDR Repository", privilege: wire.Operator, least: 6, most: 6, mutates: true, supported: sdrWritable, run: clearSDRRepository},
 }
 
-func takesRecords(d *dialect.Record) bool { return d.IPMI.AddedSDRBytes > 0 }
+func sdrWritable(d *dialect.Record) bool { return d.IPMI.AddedSDRBytes > 0 }
 
 // maxSDR is how long a record can be, in bytes (§33.10).
 const maxSDR = 64
 
 // records are those of the repository, by ID.
-func (x *exchange) records() [][]byte {
+func (x *request) records() [][]byte {
 	made, w := x.repository().records, x.bmc().Records
 	if w == nil {
 		return made
@@ -41,8 +41,8 @@ func (x *exchange) records() [][]byte {
 	return all
 }
 
-// room is how much can be added, in bytes.
-func (x *exchange) room() int {
+// sdrSpace is how much can be added, in bytes.
+func (x *request) sdrSpace() int {
 	left := x.host.Dialect().IPMI.AddedSDRBytes
 	if w := x.bmc().Records; w != nil {
 		left -= w.Size()
@@ -51,79 +51,79 @@ func (x *exchange) room() int {
 }
 
 // addSDR is §33.13.
-func addSDR(x *exchange) error {
+func addSDR(x *request) error {
 	if int(x.data[4]) != len(x.data)-sdr.HeaderSize {
-		return BadLength
+		return DataLengthInvalid
 	}
-	return x.addRecordOf(x.data)
+	return x.appendSDR(x.data)
 }
 
-// addRecordOf adds a record under the next ID. Reservations are over: others
+// appendSDR adds a record under the next ID. Reservations are over: others
 // may have looked for it where it was not.
-func (x *exchange) addRecordOf(data []byte) error {
+func (x *request) appendSDR(data []byte) error {
 	if len(data) > maxSDR {
-		return BadLength
+		return DataLengthInvalid
 	}
 	id := x.nextSDR()
 	if id == 0xffff {
-		return NoSpace
+		return OutOfSpace
 	}
 	rec := bytes.Clone(data)
 	rec[0], rec[1] = byte(id), byte(id>>8)
-	if _, err := x.tell(bmc.AddSensorRecord{SensorRecord: bmc.SensorRecord{ID: id, Bytes: rec}, Room: x.host.Dialect().IPMI.AddedSDRBytes}); err != nil {
+	if _, err := x.applyBMC(bmc.AddSensorRecord{SensorRecord: bmc.SensorRecord{ID: id, Bytes: rec}, Room: x.host.Dialect().IPMI.AddedSDRBytes}); err != nil {
 		return err
 	}
-	x.side.repositoryReserved.next()
+	x.state.repositoryReservation.next()
 	x.put16(id)
 	return nil
 }
 
 // nextSDR is the ID of the next record that is added.
-func (x *exchange) nextSDR() uint16 {
+func (x *request) nextSDR() uint16 {
 	if w := x.bmc().Records; w != nil && len(w.Added) > 0 {
 		return w.Added[len(w.Added)-1].ID + 1
 	}
 	return uint16(len(x.repository().records) + 1)
 }
 
-// reserved says whether a reservation holds; 0 does always, for DCMI (§6.5.3.1).
-func (x *exchange) reserved(id uint16) bool {
-	return id == 0 || id == x.side.repositoryReserved.id
+// holdsSDRReservation says whether a reservation holds; 0 does always, for DCMI (§6.5.3.1).
+func (x *request) holdsSDRReservation(id uint16) bool {
+	return id == 0 || id == x.state.repositoryReservation.id
 }
 
-// addPartOfSDR is §33.14. Parts come in order, the first at 0.
-func addPartOfSDR(x *exchange) error {
+// partialAddSDR is §33.14. Parts come in order, the first at 0.
+func partialAddSDR(x *request) error {
 	offset, last, part := int(x.data[4]), x.data[5], x.data[6:]
-	if !x.reserved(le16(x.data)) {
-		return NoReserved
+	if !x.holdsSDRReservation(le16(x.data)) {
+		return ReservationCanceled
 	}
 	if last > 1 {
-		return BadField
+		return InvalidDataField
 	}
-	adding := x.side.adding
+	adding := x.state.partialRecord
 	if offset == 0 {
 		adding = nil
 	}
 	if offset != len(adding) || offset+len(part) > maxSDR {
-		return OutOfRange
+		return ParameterOutOfRange
 	}
 	adding = append(bytes.Clone(adding), part...)
-	x.side.adding = adding
+	x.state.partialRecord = adding
 	if last == 0 {
 		x.put16(x.nextSDR())
 		return nil
 	}
-	x.side.adding = nil
+	x.state.partialRecord = nil
 	if len(adding) < sdr.HeaderSize || int(adding[4]) != len(adding)-sdr.HeaderSize {
 		return Code(0x80)
 	}
-	return x.addRecordOf(adding)
+	return x.appendSDR(adding)
 }
 
 // deleteSDR is §33.15.
-func deleteSDR(x *exchange) error {
-	if !x.reserved(le16(x.data)) {
-		return NoReserved
+func deleteSDR(x *request) error {
+	if !x.holdsSDRReservation(le16(x.data)) {
+		return ReservationCanceled
 	}
 	all := x.records()
 	at, ok := recordAt(all, le16(x.data[2:]))
@@ -131,24 +131,24 @@ func deleteSDR(x *exchange) error {
 		return NotPresent
 	}
 	id := le16(all[at])
-	if _, err := x.tell(bmc.RemoveSensorRecord{ID: id}); err != nil {
+	if _, err := x.applyBMC(bmc.RemoveSensorRecord{ID: id}); err != nil {
 		return err
 	}
-	x.side.repositoryReserved.next()
+	x.state.repositoryReservation.next()
 	x.put16(id)
 	return nil
 }
 
-// clearSDRs is §33.16.
-func clearSDRs(x *exchange) error {
+// clearSDRRepository is §33.16.
+func clearSDRRepository(x *request) error {
 	const erase, status, completed = 0xaa, 0x00, 1
 	switch {
-	case !x.reserved(le16(x.data)):
-		return NoReserved
+	case !x.holdsSDRReservation(le16(x.data)):
+		return ReservationCanceled
 	case string(x.data[2:5]) != "CLR" || x.data[5] != erase && x.data[5] != status:
-		return BadField
+		return InvalidDataField
 	case x.data[5] == erase:
-		if _, err := x.tell(bmc.EmptySensorRecords{}); err != nil {
+		if _, err := x.applyBMC(bmc.EmptySensorRecords{}); err != nil {
 			return err
 		}
 	}

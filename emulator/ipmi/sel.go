@@ -12,72 +12,72 @@ import (
 // selCommands are those of the system event log, which is the event log that
 // Redfish shows: entries have the same numbers on both sides.
 var selCommands = []command{
-	{fn: wire.Storage, cmd: 0x40, name: "Get SEL Info", needs: wire.User, run: selInfo},
-	{fn: wire.Storage, cmd: 0x41, name: "Get SEL Allocation Info", needs: wire.User, run: selAllocation},
-	{fn: wire.Storage, cmd: 0x42, name: "Reserve SEL", needs: wire.User, run: reserveSEL},
-	{fn: wire.Storage, cmd: 0x43, name: "Get SEL Entry", needs: wire.User, least: 6, most: 6, run: selEntry},
-	{fn: wire.Storage, cmd: 0x44, name: "Add SEL Entry", needs: wire.Operator, least: sel.Size, most: sel.Size, acts: true, run: addSELEntry},
-	{fn: wire.Storage, cmd: 0x45, name: "Partial Add SEL Entry", needs: wire.Operator, least: 6, most: 6 + sel.Size, acts: true, run: addSELPart},
-	{fn: wire.Storage, cmd: 0x46, name: "Delete SEL Entry", needs: wire.Operator, least: 4, most: 4, acts: true, run: deleteSELEntry},
-	{fn: wire.Storage, cmd: 0x47, name: "Clear SEL", needs: wire.Operator, least: 6, most: 6, acts: true, run: clearSEL},
-	{fn: wire.Storage, cmd: 0x48, name: "Get SEL Time", needs: wire.User, run: selTime},
-	{fn: wire.Storage, cmd: 0x49, name: "Set SEL Time", needs: wire.Operator, least: 4, most: 4, acts: true, run: setSELTime},
-	{fn: wire.Storage, cmd: 0x5c, name: "Get SEL Time UTC Offset", needs: wire.User, run: selOffset},
-	{fn: wire.Storage, cmd: 0x5d, name: "Set SEL Time UTC Offset", needs: wire.Operator, least: 2, most: 2, acts: true, run: setSELOffset},
+	{fn: wire.Storage, cmd: 0x40, name: "Get SEL Info", privilege: wire.User, run: getSELInfo},
+	{fn: wire.Storage, cmd: 0x41, name: "Get SEL Allocation Info", privilege: wire.User, run: getSELAllocationInfo},
+	{fn: wire.Storage, cmd: 0x42, name: "Reserve SEL", privilege: wire.User, run: reserveSEL},
+	{fn: wire.Storage, cmd: 0x43, name: "Get SEL Entry", privilege: wire.User, least: 6, most: 6, run: getSELEntry},
+	{fn: wire.Storage, cmd: 0x44, name: "Add SEL Entry", privilege: wire.Operator, least: sel.Size, most: sel.Size, mutates: true, run: addSELEntry},
+	{fn: wire.Storage, cmd: 0x45, name: "Partial Add SEL Entry", privilege: wire.Operator, least: 6, most: 6 + sel.Size, mutates: true, run: partialAddSELEntry},
+	{fn: wire.Storage, cmd: 0x46, name: "Delete SEL Entry", privilege: wire.Operator, least: 4, most: 4, mutates: true, run: deleteSELEntry},
+	{fn: wire.Storage, cmd: 0x47, name: "Clear SEL", privilege: wire.Operator, least: 6, most: 6, mutates: true, run: clearSEL},
+	{fn: wire.Storage, cmd: 0x48, name: "Get SEL Time", privilege: wire.User, run: getSELTime},
+	{fn: wire.Storage, cmd: 0x49, name: "Set SEL Time", privilege: wire.Operator, least: 4, most: 4, mutates: true, run: setSELTime},
+	{fn: wire.Storage, cmd: 0x5c, name: "Get SEL Time UTC Offset", privilege: wire.User, run: getSELTimeUTCOffset},
+	{fn: wire.Storage, cmd: 0x5d, name: "Set SEL Time UTC Offset", privilege: wire.Operator, least: 2, most: 2, mutates: true, run: setSELTimeUTCOffset},
 }
 
 // Completion codes of the event log (§31).
 const (
-	selNoSuchType Code = 0x80
-	selErasing    Code = 0x81
-	selBadPart    Code = 0x80 // of Partial Add
+	selNoSuchType    Code = 0x80
+	selErasing       Code = 0x81
+	selPartialLength Code = 0x80 // of Partial Add
 )
 
 const (
-	firstRecord = 0x0000     // whichever that is
-	lastRecord  = 0xffff     // likewise; in an answer: there is none
-	recordIDs   = 0xfffe     // that there are: 0001h to FFFEh
-	wholeRecord = 0xff       // bytes to read
-	noTime      = 0xffffffff // unspecified (§37)
-	noOffset    = 0x07ff     // of UTC: unspecified
-	maxOffset   = 19*60 + 59 // minutes; §31.11b has 24 hours, Redfish less than 20
+	firstRecord       = 0x0000     // whichever that is
+	lastRecord        = 0xffff     // likewise; in an answer: there is none
+	recordIDs         = 0xfffe     // that there are: 0001h to FFFEh
+	readEntireRecord  = 0xff       // bytes to read
+	timeUnspecified   = 0xffffffff // unspecified (§37)
+	offsetUnspecified = 0x07ff     // of UTC: unspecified
+	maxUTCOffset      = 19*60 + 59 // minutes; §31.11b has 24 hours, Redfish less than 20
 )
 
-// selScratch is what a BMC remembers of who works on the event log.
-type selScratch struct {
-	reservation uint16 // the last that was given; 0: none ever
-	reserved    bool   // it holds, while the log is as it was
-	at          logMark
-	part        []byte    // of a record that comes in parts
-	erased      time.Time // until then the log is being erased; zero: it is not
-	eraser      uint16    // reservation of who erases it
+// selState is what a BMC remembers of who works on the event log.
+type selState struct {
+	reservation     uint16 // the last that was given; 0: none ever
+	reserved        bool   // it holds, while the log is as it was
+	reservedVersion selVersion
+	partialEntry    []byte    // of a record that comes in parts
+	erasedAt        time.Time // until then the log is being erased; zero: it is not
+	erasedBy        uint16    // reservation of who erases it
 }
 
-// logMark is what changes when entries come or go.
-type logMark struct {
+// selVersion is what changes when entries come or go.
+type selVersion struct {
 	next, first uint64
 	size        int
 }
 
-func markOf(l *bmc.Log) logMark {
+func selVersionOf(l *bmc.Log) selVersion {
 	if l == nil {
-		return logMark{}
+		return selVersion{}
 	}
-	return logMark{l.Next, l.First, l.Size}
+	return selVersion{l.Next, l.First, l.Size}
 }
 
-// holds says whether a reservation does (§31.4.2).
-func (x *exchange) holds(reservation uint16) bool {
-	s := &x.side.selScratch
-	return s.reserved && reservation == s.reservation && s.at == markOf(x.bmc().Log)
+// holdsSELReservation says whether a reservation does (§31.4.2).
+func (x *request) holdsSELReservation(reservation uint16) bool {
+	s := &x.state.selState
+	return s.reserved && reservation == s.reservation && s.reservedVersion == selVersionOf(x.bmc().Log)
 }
 
 // recordID is the ID of a record, which has 16 bits only: the entries that are
 // there at one time are fewer.
 func recordID(entry uint64) uint16 { return uint16((entry-1)%recordIDs) + 1 }
 
-// find is the entry of a record; false when there is none.
-func (x *exchange) find(record uint16) (*bmc.Entry, bool) {
+// selEntry is the entry of a record; false when there is none.
+func (x *request) selEntry(record uint16) (*bmc.Entry, bool) {
 	log := x.bmc().Log
 	switch record {
 	case firstRecord:
@@ -100,35 +100,35 @@ func (x *exchange) find(record uint16) (*bmc.Entry, bool) {
 	}
 }
 
-// stamp is a time of the BMC as timestamps have it (§37): local time, as a
+// selTimestamp is a time of the BMC as timestamps have it (§37): local time, as a
 // clock on the wall shows it.
-func stamp(c *bmc.Clock, at time.Time) uint32 {
+func selTimestamp(c *bmc.Clock, at time.Time) uint32 {
 	if at.IsZero() {
-		return noTime
+		return timeUnspecified
 	}
-	return uint32(min(max(0, c.Wall(at).Unix()), noTime-1))
+	return uint32(min(max(0, c.Wall(at).Unix()), timeUnspecified-1))
 }
 
 // record is an entry as a record.
-func (x *exchange) record(e *bmc.Entry) [sel.Size]byte { return recordOf(x.host, e) }
+func (x *request) record(e *bmc.Entry) [sel.Size]byte { return recordOf(x.host, e) }
 
 func recordOf(h Host, e *bmc.Entry) [sel.Size]byte {
 	var r [sel.Size]byte
 	if len(e.Record) == sel.Size {
 		r = [sel.Size]byte(e.Record)
 	} else {
-		is := eventOf(h.Machine(), &e.Note)
+		is := selEvent(h.Machine(), &e.Note)
 		r = is.Record()
 	}
-	sel.Stamp(&r, recordID(e.ID), stamp(h.BMC().Clock, e.At))
+	sel.Stamp(&r, recordID(e.ID), selTimestamp(h.BMC().Clock, e.At))
 	return r
 }
 
 // erasing says whether the log is still being erased.
-func (x *exchange) erasing() bool { return x.now.Before(x.side.erased) }
+func (x *request) erasing() bool { return x.now.Before(x.state.erasedAt) }
 
-// selInfo is §31.2.
-func selInfo(x *exchange) error {
+// getSELInfo is §31.2.
+func getSELInfo(x *request) error {
 	if x.erasing() {
 		return selErasing
 	}
@@ -143,22 +143,22 @@ func selInfo(x *exchange) error {
 	}
 	x.put(0x51)
 	x.put16(uint16(min(v.Log.Len(), 0xffff)))
-	x.put16(uint16(min(x.free()*sel.Size, 0xffff)))
-	x.put32(stamp(v.Clock, added))
-	x.put32(stamp(v.Clock, erased))
+	x.put16(uint16(min(x.freeEntries()*sel.Size, 0xffff)))
+	x.put32(selTimestamp(v.Clock, added))
+	x.put32(selTimestamp(v.Clock, erased))
 	x.put(overflow | 0x0f) // delete, partial add, reserve, allocation info
 	return nil
 }
 
-// free is how many entries fit into the log.
-func (x *exchange) free() int {
+// freeEntries is how many entries fit into the log.
+func (x *request) freeEntries() int {
 	v := x.bmc()
 	return max(0, v.Spec.Log.Size-v.Log.Len())
 }
 
-// selAllocation is §31.3: a unit is a record.
-func selAllocation(x *exchange) error {
-	free := uint16(min(x.free(), 0xffff))
+// getSELAllocationInfo is §31.3: a unit is a record.
+func getSELAllocationInfo(x *request) error {
+	free := uint16(min(x.freeEntries(), 0xffff))
 	x.put16(uint16(min(x.bmc().Spec.Log.Size, 0xffff)))
 	x.put16(sel.Size)
 	x.put16(free)
@@ -168,35 +168,35 @@ func selAllocation(x *exchange) error {
 }
 
 // reserveSEL is §31.4.
-func reserveSEL(x *exchange) error {
+func reserveSEL(x *request) error {
 	if x.erasing() {
 		return selErasing
 	}
-	s := &x.side.selScratch
+	s := &x.state.selState
 	if s.reservation++; s.reservation == 0 {
 		s.reservation = 1
 	}
-	s.reserved, s.at, s.part = true, markOf(x.bmc().Log), nil
+	s.reserved, s.reservedVersion, s.partialEntry = true, selVersionOf(x.bmc().Log), nil
 	x.put16(s.reservation)
 	return nil
 }
 
-// selEntry is §31.5.
-func selEntry(x *exchange) error {
+// getSELEntry is §31.5.
+func getSELEntry(x *request) error {
 	offset, count := int(x.data[4]), int(x.data[5])
 	switch {
 	case x.erasing():
 		return selErasing
-	case offset > 0 && !x.holds(le16(x.data)):
-		return NoReserved
+	case offset > 0 && !x.holdsSELReservation(le16(x.data)):
+		return ReservationCanceled
 	case offset >= sel.Size:
-		return OutOfRange
-	case count == wholeRecord:
+		return ParameterOutOfRange
+	case count == readEntireRecord:
 		count = sel.Size - offset
 	case offset+count > sel.Size:
-		return CannotReturn
+		return CannotReturnBytes
 	}
-	e, ok := x.find(le16(x.data[2:]))
+	e, ok := x.selEntry(le16(x.data[2:]))
 	if !ok {
 		return NotPresent
 	}
@@ -212,7 +212,7 @@ func selEntry(x *exchange) error {
 
 // addSELEntry is §31.6. The record is kept byte for byte, but for the ID and the
 // time that it is given.
-func addSELEntry(x *exchange) error {
+func addSELEntry(x *request) error {
 	if x.erasing() {
 		return selErasing
 	}
@@ -223,18 +223,18 @@ func addSELEntry(x *exchange) error {
 var systemSubject = event.Subject{Part: event.System}
 
 // addRecord writes a record, and answers its ID.
-func (x *exchange) addRecord(r [sel.Size]byte, isEvent bool) error {
+func (x *request) addRecord(r [sel.Size]byte, isEvent bool) error {
 	if r[2] < sel.OEMTimed && r[2] != sel.SystemEvent {
 		return selNoSuchType
 	}
 	c := bmc.AddRecord{Record: r[:], Severity: event.OK, Subject: systemSubject, Event: isEvent}
 	if is, ok := sel.Parse(r[:]); ok {
 		c.Severity = is.Severity()
-		if s, ok := subjectOf(x.machine(), is); ok {
+		if s, ok := eventSubject(x.machine(), is); ok {
 			c.Subject = s
 		}
 	}
-	evs, err := x.tell(c)
+	evs, err := x.applyBMC(c)
 	if err != nil {
 		return err
 	}
@@ -249,36 +249,36 @@ func (x *exchange) addRecord(r [sel.Size]byte, isEvent bool) error {
 			return nil // it was heard, as was wished
 		}
 	}
-	return NoSpace
+	return OutOfSpace
 }
 
-// addSELPart is §31.7.
-func addSELPart(x *exchange) error {
-	s := &x.side.selScratch
+// partialAddSELEntry is §31.7.
+func partialAddSELEntry(x *request) error {
+	s := &x.state.selState
 	offset, last, part := int(x.data[4]), x.data[5]&0x0f, x.data[6:]
 	switch {
 	case x.erasing():
 		return selErasing
-	case !x.holds(le16(x.data)):
-		s.part = nil
-		return NoReserved
+	case !x.holdsSELReservation(le16(x.data)):
+		s.partialEntry = nil
+		return ReservationCanceled
 	case last > 1:
-		return BadField
+		return InvalidDataField
 	case offset == 0:
-		s.part = nil
-	case offset != len(s.part):
-		return OutOfRange // parts leave no gap and do not overlap
+		s.partialEntry = nil
+	case offset != len(s.partialEntry):
+		return ParameterOutOfRange // parts leave no gap and do not overlap
 	}
-	if len(s.part)+len(part) > sel.Size {
-		s.part = nil
-		return selBadPart
+	if len(s.partialEntry)+len(part) > sel.Size {
+		s.partialEntry = nil
+		return selPartialLength
 	}
-	s.part = append(s.part[:len(s.part):len(s.part)], part...)
+	s.partialEntry = append(s.partialEntry[:len(s.partialEntry):len(s.partialEntry)], part...)
 	if last == 1 {
-		whole := s.part
-		s.part = nil
+		whole := s.partialEntry
+		s.partialEntry = nil
 		if len(whole) != sel.Size {
-			return selBadPart
+			return selPartialLength
 		}
 		return x.addRecord([sel.Size]byte(whole), false)
 	}
@@ -287,43 +287,43 @@ func addSELPart(x *exchange) error {
 }
 
 // deleteSELEntry is §31.8.
-func deleteSELEntry(x *exchange) error {
+func deleteSELEntry(x *request) error {
 	if x.erasing() {
 		return selErasing
 	}
-	if !x.holds(le16(x.data)) {
-		return NoReserved
+	if !x.holdsSELReservation(le16(x.data)) {
+		return ReservationCanceled
 	}
-	e, ok := x.find(le16(x.data[2:]))
+	e, ok := x.selEntry(le16(x.data[2:]))
 	if !ok {
 		return NotPresent
 	}
-	if _, err := x.tell(bmc.RemoveEntry{Book: bmc.EventLog, ID: e.ID}); err != nil {
+	if _, err := x.applyBMC(bmc.RemoveEntry{Book: bmc.EventLog, ID: e.ID}); err != nil {
 		return err
 	}
-	x.side.reserved = false
+	x.state.reserved = false
 	x.put16(recordID(e.ID))
 	return nil
 }
 
 // clearSEL is §31.9. The entries are gone at once; that the memory is erased
 // takes as long as the vendor says.
-func clearSEL(x *exchange) error {
+func clearSEL(x *request) error {
 	const begin, ask = 0xaa, 0x00
-	s := &x.side.selScratch
+	s := &x.state.selState
 	reservation, do := le16(x.data), x.data[5]
 	switch {
 	case string(x.data[2:5]) != "CLR" || do != begin && do != ask:
-		return BadField
-	case !x.holds(reservation) && (do == begin || reservation == 0 || reservation != s.eraser):
-		return NoReserved
+		return InvalidDataField
+	case !x.holdsSELReservation(reservation) && (do == begin || reservation == 0 || reservation != s.erasedBy):
+		return ReservationCanceled
 	case do == begin && x.erasing():
 		return selErasing
 	case do == begin:
-		if _, err := x.tell(bmc.ClearLog{Book: bmc.EventLog, Mark: true}); err != nil {
+		if _, err := x.applyBMC(bmc.ClearLog{Book: bmc.EventLog, Mark: true}); err != nil {
 			return err
 		}
-		s.erased, s.eraser, s.reserved = x.now.Add(x.host.Dialect().IPMI.ClearSELDuration), reservation, false
+		s.erasedAt, s.erasedBy, s.reserved = x.now.Add(x.host.Dialect().IPMI.ClearSELDuration), reservation, false
 	}
 	if x.erasing() {
 		x.put(0)
@@ -333,25 +333,25 @@ func clearSEL(x *exchange) error {
 	return nil
 }
 
-// selTime is §31.10.
-func selTime(x *exchange) error {
-	x.put32(stamp(x.bmc().Clock, x.clock()))
+// getSELTime is §31.10.
+func getSELTime(x *request) error {
+	x.put32(selTimestamp(x.bmc().Clock, x.clock()))
 	return nil
 }
 
 // setSELTime is §31.11: local time, of which the offset to UTC is forgotten.
-func setSELTime(x *exchange) error {
+func setSELTime(x *request) error {
 	to := le32(x.data)
-	if to == noTime {
-		return BadField
+	if to == timeUnspecified {
+		return InvalidDataField
 	}
-	_, err := x.tell(bmc.SetWall{To: time.Unix(int64(to), 0)})
+	_, err := x.applyBMC(bmc.SetWall{To: time.Unix(int64(to), 0)})
 	return err
 }
 
-// selOffset is §31.11a.
-func selOffset(x *exchange) error {
-	offset := noOffset
+// getSELTimeUTCOffset is §31.11a.
+func getSELTimeUTCOffset(x *request) error {
+	offset := offsetUnspecified
 	if c := x.bmc().Clock; c != nil && c.Zoned {
 		offset = c.East
 	}
@@ -359,29 +359,29 @@ func selOffset(x *exchange) error {
 	return nil
 }
 
-// setSELOffset is §31.11b.
-func setSELOffset(x *exchange) error {
+// setSELTimeUTCOffset is §31.11b.
+func setSELTimeUTCOffset(x *request) error {
 	offset := int(int16(le16(x.data)))
-	if offset == noOffset {
-		return x.unzone()
+	if offset == offsetUnspecified {
+		return x.clearUTCOffset()
 	}
-	if offset < -maxOffset || offset > maxOffset {
-		return OutOfRange
+	if offset < -maxUTCOffset || offset > maxUTCOffset {
+		return ParameterOutOfRange
 	}
 	zone := ""
 	if c := x.bmc().Clock; c != nil && c.East == offset {
 		zone = c.Zone
 	}
-	_, err := x.tell(bmc.SetZone{East: offset, Name: zone})
+	_, err := x.applyBMC(bmc.SetZone{East: offset, Name: zone})
 	return err
 }
 
-// unzone forgets the offset: the time that the clock shows stays.
-func (x *exchange) unzone() error {
+// clearUTCOffset forgets the offset: the time that the clock shows stays.
+func (x *request) clearUTCOffset() error {
 	c := x.bmc().Clock
 	if c == nil || !c.Zoned {
 		return nil
 	}
-	_, err := x.tell(bmc.SetZone{Unsaid: true, East: c.East, Name: c.Zone})
+	_, err := x.applyBMC(bmc.SetZone{Unsaid: true, East: c.East, Name: c.Zone})
 	return err
 }

@@ -12,24 +12,24 @@ import (
 // sensorCommands are about single sensors (§35). Those with states make their
 // events whatever a client wants, and are as they are: to be set they are not.
 var sensorCommands = []command{
-	{fn: wire.SensorEvent, cmd: 0x23, name: "Get Sensor Reading Factors", needs: wire.User, least: 2, most: 2, run: readingFactors},
-	{fn: wire.SensorEvent, cmd: 0x24, name: "Set Sensor Hysteresis", needs: wire.Operator, least: 4, most: 4, acts: true, run: setHysteresis},
-	{fn: wire.SensorEvent, cmd: 0x25, name: "Get Sensor Hysteresis", needs: wire.User, least: 2, most: 2, run: hysteresis},
-	{fn: wire.SensorEvent, cmd: 0x26, name: "Set Sensor Threshold", needs: wire.Operator, least: 8, most: 8, acts: true, run: setThresholds},
-	{fn: wire.SensorEvent, cmd: 0x27, name: "Get Sensor Threshold", needs: wire.User, least: 1, most: 1, run: thresholds},
-	{fn: wire.SensorEvent, cmd: 0x28, name: "Set Sensor Event Enable", needs: wire.Operator, least: 2, most: 6, acts: true, run: setEventEnable},
-	{fn: wire.SensorEvent, cmd: 0x29, name: "Get Sensor Event Enable", needs: wire.User, least: 1, most: 1, run: eventEnable},
-	{fn: wire.SensorEvent, cmd: 0x2a, name: "Re-arm Sensor Events", needs: wire.Operator, least: 2, most: 6, acts: true, run: rearm},
-	{fn: wire.SensorEvent, cmd: 0x2b, name: "Get Sensor Event Status", needs: wire.User, least: 1, most: 1, run: eventStatus},
-	{fn: wire.SensorEvent, cmd: 0x2d, name: "Get Sensor Reading", needs: wire.User, least: 1, most: 1, run: sensorReading},
-	{fn: wire.SensorEvent, cmd: 0x2e, name: "Set Sensor Type", needs: wire.Operator, least: 3, most: 3, run: setSensorType},
-	{fn: wire.SensorEvent, cmd: 0x2f, name: "Get Sensor Type", needs: wire.User, least: 1, most: 1, run: getSensorType},
-	{fn: wire.SensorEvent, cmd: 0x30, name: "Set Sensor Reading And Event Status", needs: wire.Operator, least: 3, most: 10, run: setReading},
+	{fn: wire.SensorEvent, cmd: 0x23, name: "Get Sensor Reading Factors", privilege: wire.User, least: 2, most: 2, run: getReadingFactors},
+	{fn: wire.SensorEvent, cmd: 0x24, name: "Set Sensor Hysteresis", privilege: wire.Operator, least: 4, most: 4, mutates: true, run: setHysteresis},
+	{fn: wire.SensorEvent, cmd: 0x25, name: "Get Sensor Hysteresis", privilege: wire.User, least: 2, most: 2, run: getHysteresis},
+	{fn: wire.SensorEvent, cmd: 0x26, name: "Set Sensor Threshold", privilege: wire.Operator, least: 8, most: 8, mutates: true, run: setThresholds},
+	{fn: wire.SensorEvent, cmd: 0x27, name: "Get Sensor Threshold", privilege: wire.User, least: 1, most: 1, run: getThresholds},
+	{fn: wire.SensorEvent, cmd: 0x28, name: "Set Sensor Event Enable", privilege: wire.Operator, least: 2, most: 6, mutates: true, run: setEventEnable},
+	{fn: wire.SensorEvent, cmd: 0x29, name: "Get Sensor Event Enable", privilege: wire.User, least: 1, most: 1, run: getEventEnable},
+	{fn: wire.SensorEvent, cmd: 0x2a, name: "Re-arm Sensor Events", privilege: wire.Operator, least: 2, most: 6, mutates: true, run: rearmEvents},
+	{fn: wire.SensorEvent, cmd: 0x2b, name: "Get Sensor Event Status", privilege: wire.User, least: 1, most: 1, run: getEventStatus},
+	{fn: wire.SensorEvent, cmd: 0x2d, name: "Get Sensor Reading", privilege: wire.User, least: 1, most: 1, run: getSensorReading},
+	{fn: wire.SensorEvent, cmd: 0x2e, name: "Set Sensor Type", privilege: wire.Operator, least: 3, most: 3, run: setSensorType},
+	{fn: wire.SensorEvent, cmd: 0x2f, name: "Get Sensor Type", privilege: wire.User, least: 1, most: 1, run: getSensorType},
+	{fn: wire.SensorEvent, cmd: 0x30, name: "Set Sensor Reading And Event Status", privilege: wire.Operator, least: 3, most: 10, run: setSensorReading},
 }
 
-// watchLevels are those of the thresholds in the order of IPMI's bits. There is no
+// thresholdLevels are those of the thresholds in the order of IPMI's bits. There is no
 // low one beyond critical.
-var watchLevels = [6]thermal.Level{sdr.LowCaution: thermal.LowCaution, sdr.LowCritical: thermal.LowCritical, sdr.Caution: thermal.Caution, sdr.Critical: thermal.Critical, sdr.Fatal: thermal.Fatal}
+var thresholdLevels = [6]thermal.Level{sdr.LowCaution: thermal.LowCaution, sdr.LowCritical: thermal.LowCritical, sdr.Caution: thermal.Caution, sdr.Critical: thermal.Critical, sdr.Fatal: thermal.Fatal}
 
 // limit is a threshold by its bit; nil for one that no sensor has.
 func limit(l *thermal.Limits, i int) **float64 {
@@ -39,7 +39,7 @@ func limit(l *thermal.Limits, i int) **float64 {
 // thresholdsOf are the bits of the thresholds that there are.
 func thresholdsOf(l *thermal.Limits) byte {
 	var has byte
-	for i := range watchLevels {
+	for i := range thresholdLevels {
 		if at := limit(l, i); at != nil && *at != nil {
 			has |= 1 << i
 		}
@@ -49,20 +49,20 @@ func thresholdsOf(l *thermal.Limits) byte {
 
 // thresholds are those of a sensor as bytes.
 func (s *sensor) thresholds(l *thermal.Limits) sdr.Thresholds {
-	t := sdr.Thresholds{Has: s.has}
+	t := sdr.Thresholds{Has: s.thresholdMask}
 	for i := range t.At {
-		if s.has&(1<<i) != 0 {
+		if s.thresholdMask&(1<<i) != 0 {
 			t.At[i] = s.factors.Raw(**limit(l, i))
 		}
 	}
 	return t
 }
 
-// slack is the hysteresis of a sensor as bytes. The model says by how much a
+// hysteresis is the hysteresis of a sensor as bytes. The model says by how much a
 // reading is better when it is out, IPMI by how much it may be better and is not
 // (§35.13.3).
-func (s *sensor) slack(l *thermal.Limits) (high, low byte) {
-	if s.has == 0 {
+func (s *sensor) hysteresis(l *thermal.Limits) (high, low byte) {
+	if s.thresholdMask == 0 {
 		return 0, 0
 	}
 	counts := func(difference float64) byte { return max(1, s.factors.Counts(difference)) - 1 }
@@ -74,45 +74,45 @@ func (s *sensor) slack(l *thermal.Limits) (high, low byte) {
 	return high, low
 }
 
-// asked finds the sensor that is asked about, which must have something to say.
-func (x *exchange) asked() (*sensor, error) {
+// requestedSensor finds the sensor that is requestedSensor about, which must have something to say.
+func (x *request) requestedSensor() (*sensor, error) {
 	s, err := x.sensor(x.data[0])
-	if err == nil && s.silent() {
-		return nil, Illegal
+	if err == nil && s.eventOnly() {
+		return nil, IllegalForRecord
 	}
 	return s, err
 }
 
-// numeric finds the sensor that is asked about, which must read a number.
-func (x *exchange) numeric() (*sensor, error) {
+// requestedNumericSensor finds the sensor that is asked about, which must read a number.
+func (x *request) requestedNumericSensor() (*sensor, error) {
 	s, err := x.sensor(x.data[0])
 	if err == nil && s.numeric == nil {
-		return nil, Illegal
+		return nil, IllegalForRecord
 	}
 	return s, err
 }
 
-// watched finds one that has thresholds as well.
-func (x *exchange) watched() (*sensor, error) {
-	s, err := x.numeric()
-	if err == nil && s.has == 0 {
-		return nil, Illegal
+// requestedThresholdSensor finds one that has thresholds as well.
+func (x *request) requestedThresholdSensor() (*sensor, error) {
+	s, err := x.requestedNumericSensor()
+	if err == nil && s.thresholdMask == 0 {
+		return nil, IllegalForRecord
 	}
 	return s, err
 }
 
-func (x *exchange) limits(s *sensor) *thermal.Limits {
+func (x *request) limits(s *sensor) *thermal.Limits {
 	return x.machine().Thermal.Thresholds(s.numeric.ID)
 }
 
 // adjust sets how a sensor is watched.
-func (x *exchange) adjust(set thermal.Setting) error {
-	return x.do(machine.Thermal{Command: thermal.Adjust{Setting: set}})
+func (x *request) adjust(set thermal.Setting) error {
+	return x.applyMachine(machine.Thermal{Command: thermal.Adjust{Setting: set}})
 }
 
-// readingFactors is §35.5. The factors are the same for every byte.
-func readingFactors(x *exchange) error {
-	s, err := x.numeric()
+// getReadingFactors is §35.5. The factors are the same for every byte.
+func getReadingFactors(x *request) error {
+	s, err := x.requestedNumericSensor()
 	if err != nil {
 		return err
 	}
@@ -122,14 +122,14 @@ func readingFactors(x *exchange) error {
 }
 
 // setHysteresis is §35.6. What is as it was stays as exact as it was.
-func setHysteresis(x *exchange) error {
-	s, err := x.watched()
+func setHysteresis(x *request) error {
+	s, err := x.requestedThresholdSensor()
 	if err != nil {
 		return err
 	}
 	set := x.machine().Thermal.Setting(s.numeric.ID)
 	l := *x.limits(s)
-	high, low := s.slack(&l)
+	high, low := s.hysteresis(&l)
 	was := l.Hysteresis
 	if x.data[2] != high {
 		l.Hysteresis = s.factors.Difference(x.data[2]) + s.factors.Difference(1)
@@ -148,25 +148,25 @@ func setHysteresis(x *exchange) error {
 	return x.adjust(set)
 }
 
-// hysteresis is §35.7.
-func hysteresis(x *exchange) error {
-	s, err := x.watched()
+// getHysteresis is §35.7.
+func getHysteresis(x *request) error {
+	s, err := x.requestedThresholdSensor()
 	if err != nil {
 		return err
 	}
-	high, low := s.slack(x.limits(s))
+	high, low := s.hysteresis(x.limits(s))
 	x.put(high, low)
 	return nil
 }
 
 // setThresholds is §35.8.
-func setThresholds(x *exchange) error {
-	s, err := x.watched()
+func setThresholds(x *request) error {
+	s, err := x.requestedThresholdSensor()
 	if err != nil {
 		return err
 	}
-	if x.data[1]&^s.has != 0 {
-		return BadField // what it has not, or is reserved
+	if x.data[1]&^s.thresholdMask != 0 {
+		return InvalidDataField // what it has not, or is reserved
 	}
 	set := x.machine().Thermal.Setting(s.numeric.ID)
 	l := *x.limits(s)
@@ -181,9 +181,9 @@ func setThresholds(x *exchange) error {
 	return x.adjust(set)
 }
 
-// thresholds is §35.9.
-func thresholds(x *exchange) error {
-	s, err := x.numeric()
+// getThresholds is §35.9.
+func getThresholds(x *request) error {
+	s, err := x.requestedNumericSensor()
 	if err != nil {
 		return err
 	}
@@ -201,9 +201,9 @@ const (
 	reservedState = 0xc0 // of the comparison with thresholds, returned as 1
 )
 
-// flags are whether a sensor makes events and is scanned, and whether it has
+// sensorFlags are whether a sensor makes events and is scanned, and whether it has
 // something to say.
-func (x *exchange) flags(s *sensor, reads bool) byte {
+func (x *request) sensorFlags(s *sensor, reads bool) byte {
 	out := byte(eventsOn | scanningOn)
 	if s.numeric != nil {
 		set := x.machine().Thermal.Setting(s.numeric.ID)
@@ -223,16 +223,16 @@ func (x *exchange) flags(s *sensor, reads bool) byte {
 	return out
 }
 
-// mutable is a set of watchLevels that a client switches by the bits of their events.
-type mutable struct {
+// maskableLevels is a set of watchLevels that a client switches by the bits of their events.
+type maskableLevels struct {
 	muted []thermal.Level
 	has   byte
 }
 
 // bits are the events that are not muted.
-func (m *mutable) bits() uint16 {
+func (m *maskableLevels) bits() uint16 {
 	var out uint16
-	for i, l := range watchLevels {
+	for i, l := range thresholdLevels {
 		if m.has&(1<<i) != 0 && !slices.Contains(m.muted, l) {
 			out |= sdr.Event(i)
 		}
@@ -241,9 +241,9 @@ func (m *mutable) bits() uint16 {
 }
 
 // set puts events in place.
-func (m *mutable) set(events uint16) {
+func (m *maskableLevels) set(events uint16) {
 	m.muted = nil
-	for i, l := range watchLevels {
+	for i, l := range thresholdLevels {
 		if m.has&(1<<i) != 0 && events&sdr.Event(i) == 0 {
 			m.muted = append(m.muted, l)
 		}
@@ -251,148 +251,148 @@ func (m *mutable) set(events uint16) {
 }
 
 // setEventEnable is §35.10.
-func setEventEnable(x *exchange) error {
-	s, err := x.numeric()
+func setEventEnable(x *request) error {
+	s, err := x.requestedNumericSensor()
 	if err != nil {
 		return err
 	}
 	how := x.data[1]
 	if how&0x0f != 0 {
-		return BadField
+		return InvalidDataField
 	}
 	set := x.machine().Thermal.Setting(s.numeric.ID)
 	set.Silent, set.Off = how&eventsOn == 0, how&scanningOn == 0
 	selected := append(slices.Clone(x.data[2:]), 0, 0, 0, 0) // what is not sent is 0
 	for i, muted := range []*[]thermal.Level{&set.Reached, &set.Left} {
-		m := mutable{*muted, s.has}
+		m := maskableLevels{*muted, s.thresholdMask}
 		switch these := le16(selected[2*i:]); how >> 4 & 3 {
 		case 1:
 			m.set(m.bits() | these)
 		case 2:
 			m.set(m.bits() &^ these)
 		case 3:
-			return BadField
+			return InvalidDataField
 		}
 		*muted = m.muted
 	}
 	return x.adjust(set)
 }
 
-// eventEnable is §35.11.
-func eventEnable(x *exchange) error {
-	s, err := x.asked()
+// getEventEnable is §35.11.
+func getEventEnable(x *request) error {
+	s, err := x.requestedSensor()
 	if err != nil {
 		return err
 	}
-	x.put(x.flags(s, true))
+	x.put(x.sensorFlags(s, true))
 	if s.numeric == nil {
 		x.put16(s.asserts)
 		x.put16(s.deasserts)
 		return nil
 	}
 	set := x.machine().Thermal.Setting(s.numeric.ID)
-	x.put16((&mutable{set.Reached, s.has}).bits())
-	x.put16((&mutable{set.Left, s.has}).bits())
+	x.put16((&maskableLevels{set.Reached, s.thresholdMask}).bits())
+	x.put16((&maskableLevels{set.Left, s.thresholdMask}).bits())
 	return nil
 }
 
-// rearm is §35.12. A sensor that is out of the ordinary tells so once more.
-func rearm(x *exchange) error {
-	s, err := x.watched()
+// rearmEvents is §35.12. A sensor that is out of the ordinary tells so once more.
+func rearmEvents(x *request) error {
+	s, err := x.requestedThresholdSensor()
 	if err != nil {
 		return err
 	}
 	if x.data[1]&0x7f != 0 {
-		return BadField
+		return InvalidDataField
 	}
 	if x.data[1]&0x80 != 0 { // only what is selected
 		selected := le16(append(slices.Clone(x.data[2:]), 0, 0))
-		if s.holds(x.machine().Thermal.Level(s.numeric.ID))&selected == 0 {
+		if s.activeEvents(x.machine().Thermal.Level(s.numeric.ID))&selected == 0 {
 			return nil
 		}
 	}
-	return x.do(machine.Thermal{Command: thermal.Rearm{Sensor: s.numeric.ID}})
+	return x.applyMachine(machine.Thermal{Command: thermal.Rearm{Sensor: s.numeric.ID}})
 }
 
-// holds are the events that have come and not gone at a level.
-func (s *sensor) holds(level thermal.Level) uint16 {
+// activeEvents are the events that have come and not gone at a level.
+func (s *sensor) activeEvents(level thermal.Level) uint16 {
 	var out uint16
-	for i, l := range watchLevels {
+	for i, l := range thresholdLevels {
 		low := i <= sdr.LowFatal
-		if s.has&(1<<i) != 0 && l.Bad() <= level.Bad() && level.Bad() > 0 && level.Low() == low {
+		if s.thresholdMask&(1<<i) != 0 && l.Bad() <= level.Bad() && level.Bad() > 0 && level.Low() == low {
 			out |= sdr.Event(i)
 		}
 	}
 	return out
 }
 
-// eventStatus is §35.13: what is asserted now, as sensors that rearm themselves
+// getEventStatus is §35.13: what is asserted now, as sensors that rearm themselves
 // have it.
-func eventStatus(x *exchange) error {
-	s, err := x.asked()
+func getEventStatus(x *request) error {
+	s, err := x.requestedSensor()
 	if err != nil {
 		return err
 	}
 	if s.numeric == nil {
-		x.put(x.flags(s, true))
+		x.put(x.sensorFlags(s, true))
 		x.put16(x.statesOf(s) & s.asserts)
 		x.put16(0)
 		return nil
 	}
 	t := x.machine().Thermal
 	_, ok := t.Reading(s.numeric.ID, x.now)
-	x.put(x.flags(s, ok))
-	x.put16(s.holds(t.Level(s.numeric.ID)))
+	x.put(x.sensorFlags(s, ok))
+	x.put16(s.activeEvents(t.Level(s.numeric.ID)))
 	x.put16(0)
 	return nil
 }
 
 // statesOf are the states that a sensor is in.
-func (x *exchange) statesOf(s *sensor) uint16 {
+func (x *request) statesOf(s *sensor) uint16 {
 	return s.read(x) & s.states
 }
 
-// sensorReading is §35.14. The comparison with thresholds is that of the
+// getSensorReading is §35.14. The comparison with thresholds is that of the
 // reading: it knows no hysteresis.
-func sensorReading(x *exchange) error {
-	s, err := x.asked()
+func getSensorReading(x *request) error {
+	s, err := x.requestedSensor()
 	if err != nil {
 		return err
 	}
 	if s.numeric == nil {
 		states := x.statesOf(s)
-		x.put(0, x.flags(s, true), byte(states), 0x80|byte(states>>8))
+		x.put(0, x.sensorFlags(s, true), byte(states), 0x80|byte(states>>8))
 		return nil
 	}
 	y, ok := x.machine().Thermal.Reading(s.numeric.ID, x.now)
 	if !ok {
-		x.put(0, x.flags(s, false), reservedState)
+		x.put(0, x.sensorFlags(s, false), reservedState)
 		return nil
 	}
 	state := byte(reservedState)
 	l := x.limits(s)
-	for i := range watchLevels {
-		if s.has&(1<<i) == 0 {
+	for i := range thresholdLevels {
+		if s.thresholdMask&(1<<i) == 0 {
 			continue
 		}
 		if at := **limit(l, i); i <= sdr.LowFatal && y <= at || i > sdr.LowFatal && y >= at {
 			state |= 1 << i
 		}
 	}
-	x.put(s.factors.Raw(y), x.flags(s, true), state)
+	x.put(s.factors.Raw(y), x.sensorFlags(s, true), state)
 	return nil
 }
 
 // setSensorType is §35.15: ours are wired to what they are.
-func setSensorType(x *exchange) error {
+func setSensorType(x *request) error {
 	if _, err := x.sensor(x.data[0]); err != nil {
 		return err
 	}
-	return Illegal
+	return IllegalForRecord
 }
 
 // getSensorType is §35.16.
-func getSensorType(x *exchange) error {
+func getSensorType(x *request) error {
 	s, err := x.sensor(x.data[0])
 	if err != nil {
 		return err
@@ -401,11 +401,11 @@ func getSensorType(x *exchange) error {
 	return nil
 }
 
-// setReading is §35.17, which is for sensors that read what software says. Ours
+// setSensorReading is §35.17, which is for sensors that read what software says. Ours
 // do not, as their records tell.
-func setReading(x *exchange) error {
+func setSensorReading(x *request) error {
 	if _, err := x.sensor(x.data[0]); err != nil {
 		return err
 	}
-	return Illegal
+	return IllegalForRecord
 }

@@ -31,13 +31,13 @@ func force(t *testing.T, h *host, sensor string, x float64) {
 func TestSensorReadings(t *testing.T) {
 	h := newHost(t)
 	off := exchanges{
-		{"inlet, off", inletTemp, Done, "16c0c0"},
-		{"processor, off", cpuTemp, Done, "00e0c0"},
-		{"fan, off", fan1, Done, "00e0c0"},
-		{"supply", psuStatus, Done, "00c00180"},
+		{"inlet, off", inletTemp, Completed, "16c0c0"},
+		{"processor, off", cpuTemp, Completed, "00e0c0"},
+		{"fan, off", fan1, Completed, "00e0c0"},
+		{"supply", psuStatus, Completed, "00c00180"},
 		{"none such", "fe", NotPresent, ""},
-		{"event-only", "7d", Illegal, ""},
-		{"reserved", "ff", BadField, ""},
+		{"event-only", "7d", IllegalForRecord, ""},
+		{"reserved", "ff", InvalidDataField, ""},
 	}
 	off.try(t, h, wire.SensorEvent, 0x2d)
 	h.running(t)
@@ -46,18 +46,18 @@ func TestSensorReadings(t *testing.T) {
 	force(t, h, "Fan1", 0)
 	force(t, h, "12V", 12)
 	exchanges{
-		{"inlet, too warm", inletTemp, Done, "2ac0d8"},
-		{"processor", cpuTemp, Done, "54c0c0"},
-		{"fan that stands", fan1, Done, "00c0c2"},
+		{"inlet, too warm", inletTemp, Completed, "2ac0d8"},
+		{"processor", cpuTemp, Completed, "54c0c0"},
+		{"fan that stands", fan1, Completed, "00c0c2"},
 	}.try(t, h, wire.SensorEvent, 0x2d)
 	force(t, h, "InletTemp", -3)
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU1", Fault: thermal.Failed}})
-	exchanges{{"inlet, freezing", inletTemp, Done, "fdc0c3"}, {"supply that has failed", psuStatus, Done, "00c00380"}}.try(t, h, wire.SensorEvent, 0x2d)
+	exchanges{{"inlet, freezing", inletTemp, Completed, "fdc0c3"}, {"supply that has failed", psuStatus, Completed, "00c00380"}}.try(t, h, wire.SensorEvent, 0x2d)
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU1"}})
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.Absent}})
 	exchanges{
-		{"supply that is not there", "71", Done, "00c00080"},
-		{"what reads of it", "59", Done, "00e0c0"},
+		{"supply that is not there", "71", Completed, "00c00080"},
+		{"what reads of it", "59", Completed, "00e0c0"},
 	}.try(t, h, wire.SensorEvent, 0x2d)
 }
 
@@ -65,7 +65,7 @@ func TestSensorReadings(t *testing.T) {
 // (§35.13).
 func TestHysteresisOfSensors(t *testing.T) {
 	h := newHost(t).running(t)
-	exchanges{{"inlet", inletTemp + "ff", Done, "0101"}, {"processor", cpuTemp + "ff", Done, "0202"}, {"fan", fan1 + "ff", Done, "0000"}, {"total power", totalPower + "ff", Illegal, ""}}.
+	exchanges{{"inlet", inletTemp + "ff", Completed, "0101"}, {"processor", cpuTemp + "ff", Completed, "0202"}, {"fan", fan1 + "ff", Completed, "0000"}, {"total power", totalPower + "ff", IllegalForRecord, ""}}.
 		try(t, h, wire.SensorEvent, 0x25)
 	for _, step := range []struct {
 		at             float64
@@ -75,25 +75,25 @@ func TestHysteresisOfSensors(t *testing.T) {
 		{42, "2ac0d8", "c080020000"}, {5, "05c0c1", "c001000000"}, {6, "06c0c0", "c001000000"}, {7, "07c0c0", "c000000000"},
 	} {
 		force(t, h, "InletTemp", step.at)
-		exchanges{{fmt.Sprint("at ", step.at), inletTemp, Done, step.reading}}.try(t, h, wire.SensorEvent, 0x2d)
-		exchanges{{fmt.Sprint("at ", step.at), inletTemp, Done, step.event}}.try(t, h, wire.SensorEvent, 0x2b)
+		exchanges{{fmt.Sprint("at ", step.at), inletTemp, Completed, step.reading}}.try(t, h, wire.SensorEvent, 0x2d)
+		exchanges{{fmt.Sprint("at ", step.at), inletTemp, Completed, step.event}}.try(t, h, wire.SensorEvent, 0x2b)
 	}
 	exchanges{
-		{"set", inletTemp + "ff0400", Done, ""},
-		{"not a number", psuStatus + "ff0400", Illegal, ""},
-		{"no thresholds", totalPower + "ff0400", Illegal, ""},
+		{"set", inletTemp + "ff0400", Completed, ""},
+		{"not a number", psuStatus + "ff0400", IllegalForRecord, ""},
+		{"no thresholds", totalPower + "ff0400", IllegalForRecord, ""},
 		{"none such", "feff0400", NotPresent, ""},
 	}.try(t, h, wire.SensorEvent, 0x24)
-	exchanges{{"inlet", inletTemp + "ff", Done, "0400"}}.try(t, h, wire.SensorEvent, 0x25)
+	exchanges{{"inlet", inletTemp + "ff", Completed, "0400"}}.try(t, h, wire.SensorEvent, 0x25)
 	if l := h.Machine().Thermal.Thresholds("InletTemp"); l.Hysteresis != 5 || l.LowHysteresis == nil || *l.LowHysteresis != 1 {
 		t.Errorf("hysteresis is %v and %v", l.Hysteresis, l.LowHysteresis)
 	}
 	force(t, h, "InletTemp", 38)
 	force(t, h, "InletTemp", 34)
-	exchanges{{"34 is not yet out", inletTemp, Done, "c080000000"}}.try(t, h, wire.SensorEvent, 0x2b)
+	exchanges{{"34 is not yet out", inletTemp, Completed, "c080000000"}}.try(t, h, wire.SensorEvent, 0x2b)
 	force(t, h, "InletTemp", 33)
-	exchanges{{"33 is", inletTemp, Done, "c000000000"}}.try(t, h, wire.SensorEvent, 0x2b)
-	exchanges{{"set back", inletTemp + "ff0101", Done, ""}}.try(t, h, wire.SensorEvent, 0x24)
+	exchanges{{"33 is", inletTemp, Completed, "c000000000"}}.try(t, h, wire.SensorEvent, 0x2b)
+	exchanges{{"set back", inletTemp + "ff0101", Completed, ""}}.try(t, h, wire.SensorEvent, 0x24)
 	if l := h.Machine().Thermal.Thresholds("InletTemp"); l.Hysteresis != 2 || l.LowHysteresis != nil {
 		t.Errorf("hysteresis is %v and %v", l.Hysteresis, l.LowHysteresis)
 	}
@@ -102,26 +102,26 @@ func TestHysteresisOfSensors(t *testing.T) {
 func TestThresholdsOfSensors(t *testing.T) {
 	h := newHost(t)
 	exchanges{
-		{"inlet", inletTemp, Done, "1b050000262a00"},
-		{"processor", cpuTemp, Done, "38000000555d67"},
-		{"12 V", twelve, Done, "1200b40000dc00"},
-		{"none", totalPower, Done, "00000000000000"},
-		{"not a number", psuStatus, Illegal, ""},
+		{"inlet", inletTemp, Completed, "1b050000262a00"},
+		{"processor", cpuTemp, Completed, "38000000555d67"},
+		{"12 V", twelve, Completed, "1200b40000dc00"},
+		{"none", totalPower, Completed, "00000000000000"},
+		{"not a number", psuStatus, IllegalForRecord, ""},
 		{"none such", "fe", NotPresent, ""},
 	}.try(t, h, wire.SensorEvent, 0x27)
 	before := h.Machine().Thermal.Thresholds("12V")
 	exchanges{
-		{"one", cpuTemp + "1000000000 5b00", Done, ""},
-		{"as it is", twelve + "10 00000000dc00", Done, ""},
-		{"negative", inletTemp + "02 00f600000000", Done, ""},
-		{"that it has not", inletTemp + "20 00000000003c", BadField, ""},
-		{"reserved bit", inletTemp + "40 000000000000", BadField, ""},
-		{"no thresholds", totalPower + "10 000000001000", Illegal, ""},
-		{"not a number", psuStatus + "10 000000001000", Illegal, ""},
+		{"one", cpuTemp + "1000000000 5b00", Completed, ""},
+		{"as it is", twelve + "10 00000000dc00", Completed, ""},
+		{"negative", inletTemp + "02 00f600000000", Completed, ""},
+		{"that it has not", inletTemp + "20 00000000003c", InvalidDataField, ""},
+		{"reserved bit", inletTemp + "40 000000000000", InvalidDataField, ""},
+		{"no thresholds", totalPower + "10 000000001000", IllegalForRecord, ""},
+		{"not a number", psuStatus + "10 000000001000", IllegalForRecord, ""},
 		{"none such", "fe10 000000001000", NotPresent, ""},
 	}.try(t, h, wire.SensorEvent, 0x26)
 	exchanges{
-		{"inlet", inletTemp, Done, "1b05f600262a00"}, {"processor", cpuTemp, Done, "38000000555b67"}, {"12 V", twelve, Done, "1200b40000dc00"},
+		{"inlet", inletTemp, Completed, "1b05f600262a00"}, {"processor", cpuTemp, Completed, "38000000555b67"}, {"12 V", twelve, Completed, "1200b40000dc00"},
 	}.try(t, h, wire.SensorEvent, 0x27)
 	if l := h.Machine().Thermal.Thresholds("12V"); *l.Critical != *before.Critical {
 		t.Errorf("setting 12 V as it is makes %v of %v", *l.Critical, *before.Critical)
@@ -156,31 +156,31 @@ func TestEventsOfSensors(t *testing.T) {
 	enable := func(e exchanges) { t.Helper(); e.try(t, h, wire.SensorEvent, 0x28) }
 	is := func(step, want string) {
 		t.Helper()
-		exchanges{{step, inletTemp, Done, want}}.try(t, h, wire.SensorEvent, 0x29)
+		exchanges{{step, inletTemp, Completed, want}}.try(t, h, wire.SensorEvent, 0x29)
 	}
 	is("at first", "c085028502")
-	enable(exchanges{{"fewer", inletTemp + "e0 0002 8000", Done, ""}})
+	enable(exchanges{{"fewer", inletTemp + "e0 0002 8000", Completed, ""}})
 	is("fewer", "c085000502")
 	logged("fewer", event.SensorHigh, event.SensorBetter)
-	enable(exchanges{{"silent", inletTemp + "40", Done, ""}})
+	enable(exchanges{{"silent", inletTemp + "40", Completed, ""}})
 	is("silent", "4085000502")
 	logged("silent")
-	enable(exchanges{{"all again", inletTemp + "d0 ff0f ff0f", Done, ""}})
+	enable(exchanges{{"all again", inletTemp + "d0 ff0f ff0f", Completed, ""}})
 	is("all again", "c085028502")
 	logged("all again", event.SensorHigh, event.SensorTooHigh, event.SensorBetter, event.SensorNormal)
-	enable(exchanges{{"not scanned", inletTemp + "80", Done, ""}})
+	enable(exchanges{{"not scanned", inletTemp + "80", Completed, ""}})
 	is("not scanned", "8085028502")
-	exchanges{{"not scanned", inletTemp, Done, "00a0c0"}}.try(t, h, wire.SensorEvent, 0x2d)
+	exchanges{{"not scanned", inletTemp, Completed, "00a0c0"}}.try(t, h, wire.SensorEvent, 0x2d)
 	enable(exchanges{
-		{"scanned", inletTemp + "c0", Done, ""},
-		{"reserved way", inletTemp + "f0 ffff", BadField, ""},
-		{"reserved bits", inletTemp + "c1", BadField, ""},
-		{"with states", psuStatus + "c0", Illegal, ""},
+		{"scanned", inletTemp + "c0", Completed, ""},
+		{"reserved way", inletTemp + "f0 ffff", InvalidDataField, ""},
+		{"reserved bits", inletTemp + "c1", InvalidDataField, ""},
+		{"with states", psuStatus + "c0", IllegalForRecord, ""},
 		{"none such", "fec0", NotPresent, ""},
-		{"short", inletTemp, BadLength, ""},
+		{"short", inletTemp, DataLengthInvalid, ""},
 	})
-	exchanges{{"with states", psuStatus, Done, "c00b000b00"}, {"none such", "fe", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x29)
-	exchanges{{"with states", psuStatus, Done, "c001000000"}, {"none such", "fe", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2b)
+	exchanges{{"with states", psuStatus, Completed, "c00b000b00"}, {"none such", "fe", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x29)
+	exchanges{{"with states", psuStatus, Completed, "c001000000"}, {"none such", "fe", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2b)
 }
 
 func TestSensorsAreRearmed(t *testing.T) {
@@ -192,8 +192,8 @@ func TestSensorsAreRearmed(t *testing.T) {
 		code Code
 		more int
 	}{
-		{inletTemp + "00", Done, 1}, {inletTemp + "80 8000", Done, 1}, {inletTemp + "80 0002", Done, 0}, {inletTemp + "80", Done, 0},
-		{inletTemp + "81", BadField, 0}, {psuStatus + "00", Illegal, 0}, {"fe00", NotPresent, 0}, {cpuTemp + "00", Done, 0},
+		{inletTemp + "00", Completed, 1}, {inletTemp + "80 8000", Completed, 1}, {inletTemp + "80 0002", Completed, 0}, {inletTemp + "80", Completed, 0},
+		{inletTemp + "81", InvalidDataField, 0}, {psuStatus + "00", IllegalForRecord, 0}, {"fe00", NotPresent, 0}, {cpuTemp + "00", Completed, 0},
 	} {
 		n := told()
 		exchanges{{"rearm", step.data, step.code, ""}}.try(t, h, wire.SensorEvent, 0x2a)
@@ -205,14 +205,14 @@ func TestSensorsAreRearmed(t *testing.T) {
 
 func TestSensorsAreWhatTheyAre(t *testing.T) {
 	h := newHost(t)
-	exchanges{{"event-only", "7d", Illegal, ""}}.try(t, h, wire.SensorEvent, 0x29)
-	exchanges{{"event-only", "7d", Illegal, ""}}.try(t, h, wire.SensorEvent, 0x2b)
-	exchanges{{"event-only", "7d", Done, "136f"}, {"inlet", inletTemp, Done, "0101"}, {"supply", psuStatus, Done, "086f"}, {"none such", "fe", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2f)
-	exchanges{{"inlet", inletTemp + "0101", Illegal, ""}, {"none such", "fe0101", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2e)
-	exchanges{{"inlet", inletTemp + "0116", Illegal, ""}, {"none such", "fe0116", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x30)
+	exchanges{{"event-only", "7d", IllegalForRecord, ""}}.try(t, h, wire.SensorEvent, 0x29)
+	exchanges{{"event-only", "7d", IllegalForRecord, ""}}.try(t, h, wire.SensorEvent, 0x2b)
+	exchanges{{"event-only", "7d", Completed, "136f"}, {"inlet", inletTemp, Completed, "0101"}, {"supply", psuStatus, Completed, "086f"}, {"none such", "fe", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2f)
+	exchanges{{"inlet", inletTemp + "0101", IllegalForRecord, ""}, {"none such", "fe0101", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x2e)
+	exchanges{{"inlet", inletTemp + "0116", IllegalForRecord, ""}, {"none such", "fe0116", NotPresent, ""}}.try(t, h, wire.SensorEvent, 0x30)
 	exchanges{
-		{"inlet", inletTemp + "16", Done, "16010000000000"}, {"12 V", twelve + "c8", Done, "c80600000000e0"},
-		{"supply", psuStatus + "00", Illegal, ""}, {"none such", "fe00", NotPresent, ""},
+		{"inlet", inletTemp + "16", Completed, "16010000000000"}, {"12 V", twelve + "c8", Completed, "c80600000000e0"},
+		{"supply", psuStatus + "00", IllegalForRecord, ""}, {"none such", "fe00", NotPresent, ""},
 	}.try(t, h, wire.SensorEvent, 0x23)
 }
 
@@ -233,7 +233,7 @@ func TestSensorsReadWhatTheModelReads(t *testing.T) {
 			n++
 			want, ok := h.Machine().Thermal.Reading(s.numeric.ID, h.Now())
 			code, got := ask(t, h, wire.SensorEvent, 0x2d, s.Number)
-			if code != Done || !ok || len(got) != 3 || got[1]&unavailable != 0 {
+			if code != Completed || !ok || len(got) != 3 || got[1]&unavailable != 0 {
 				t.Errorf("%s %s: %v % x", profile, s.Name, code, got)
 				continue
 			}
@@ -251,12 +251,12 @@ func TestStatesOfSensors(t *testing.T) {
 	h := newHostOf(t, "raid").running(t)
 	state := func(of sel.Sensor, part event.Subject) uint16 {
 		t.Helper()
-		s := repositoryOf(h.Machine().Profile).find(of, part)
+		s := repositoryOf(h.Machine().Profile).sensorOf(of, part)
 		if s == nil {
 			t.Fatalf("no sensor of type %#x of %v", of, part)
 		}
 		code, got := ask(t, h, wire.SensorEvent, 0x2d, s.Number)
-		if code != Done || len(got) != 4 || got[3]&0x80 == 0 {
+		if code != Completed || len(got) != 4 || got[3]&0x80 == 0 {
 			t.Fatalf("%s: %v % x", s.Name, code, got)
 		}
 		return uint16(got[2]) | uint16(got[3]&0x7f)<<8
@@ -269,27 +269,27 @@ func TestStatesOfSensors(t *testing.T) {
 			t.Errorf("%s: states %#x, want %#x", step, got, want)
 		}
 	}
-	check("on", sel.ACPI, system, bits(0))
-	check("a drive", sel.Drive, drive(3), bits(0))
-	check("a processor", sel.Processor, event.Subject{Part: event.System, ID: "CPU2"}, bits(7))
-	check("a module", sel.Memory, event.Subject{Part: event.System, ID: "DIMM16"}, bits(6))
-	check("both supplies", sel.PowerUnit, chassis, bits(0))
+	check("on", sel.ACPI, system, stateBits(0))
+	check("a drive", sel.Drive, drive(3), stateBits(0))
+	check("a processor", sel.Processor, event.Subject{Part: event.System, ID: "CPU2"}, stateBits(7))
+	check("a module", sel.Memory, event.Subject{Part: event.System, ID: "DIMM16"}, stateBits(6))
+	check("both supplies", sel.PowerUnit, chassis, stateBits(0))
 	check("shut", sel.Intrusion, chassis, 0)
 	h.do(t, machine.OpenLid{Open: true})
-	check("open", sel.Intrusion, chassis, bits(0))
+	check("open", sel.Intrusion, chassis, stateBits(0))
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.NoInput}})
-	check("no input", sel.Supply, event.Subject{Part: event.Supply, ID: "PSU2"}, bits(0, 3))
-	check("one supply", sel.PowerUnit, chassis, bits(1))
+	check("no input", sel.Supply, event.Subject{Part: event.Supply, ID: "PSU2"}, stateBits(0, 3))
+	check("one supply", sel.PowerUnit, chassis, stateBits(1))
 	h.do(t, machine.Thermal{Command: thermal.FailFan{ID: "Fan1", Failed: true}})
 	h.pass(time.Hour)
-	check("a fan less", sel.Cooling, chassis, bits(1))
+	check("a fan less", sel.Cooling, chassis, stateBits(1))
 	least, _ := h.Machine().Profile.Thermal.Limits()
 	h.do(t, machine.Thermal{Command: thermal.SetLoad{Load: new(1.0)}})
 	h.do(t, machine.Thermal{Command: thermal.SetLimit{Watts: least}})
-	check("held back", sel.Processor, event.Subject{Part: event.System, ID: "CPU1"}, bits(7, 10))
+	check("held back", sel.Processor, event.Subject{Part: event.System, ID: "CPU1"}, stateBits(7, 10))
 	h.do(t, machine.Reset{Kind: machine.ForceOff})
 	h.pass(time.Minute)
-	check("off", sel.ACPI, system, bits(6))
+	check("off", sel.ACPI, system, stateBits(6))
 }
 
 // A record of an event has the number of its sensor, what that read and which
@@ -302,7 +302,7 @@ func TestRecordsOfEventsHaveTheirSensors(t *testing.T) {
 	want := []string{"0103 01 57 5e 55", "0103 01 59 5e 5d", "0103 81 59 32 5d", "0103 81 57 32 55", "0871 6f 01 ff ff", "0984 0b 01 ff ff"}
 	var got []string
 	for e := range h.BMC().Log.Entries() {
-		is := eventOf(h.Machine(), &e.Note)
+		is := selEvent(h.Machine(), &e.Note)
 		if is.Number == 0 {
 			continue
 		}
@@ -310,7 +310,7 @@ func TestRecordsOfEventsHaveTheirSensors(t *testing.T) {
 		if e.Subject.ID == "CPU2Temp" || is.Sensor == sel.Supply || is.Sensor == sel.PowerUnit {
 			got = append(got, fmt.Sprintf("%02x%02x %02x %02x %02x %02x", r[10], r[11], r[12], r[13], r[14], r[15]))
 		}
-		if of, ok := subjectOf(h.Machine(), is); !ok || of.Part == event.Sensor && of != e.Subject {
+		if of, ok := eventSubject(h.Machine(), is); !ok || of.Part == event.Sensor && of != e.Subject {
 			t.Errorf("%s of %v is read back as of %v", e.Kind, e.Subject, of)
 		}
 	}

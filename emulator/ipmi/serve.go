@@ -19,9 +19,9 @@ const (
 	// maxDatagram is more than any client sends: session header and trailer,
 	// and a payload of 255 bytes at most (§13.8).
 	maxDatagram = 2048
-	// maxWaiting bounds the datagrams that wait for one BMC. What comes beyond
+	// maxQueued bounds the datagrams that wait for one BMC. What comes beyond
 	// is lost, as on a network that is full: clients ask again.
-	maxWaiting = 64
+	maxQueued = 64
 )
 
 // Socket carries the datagrams of many addresses.
@@ -32,12 +32,12 @@ type Socket interface {
 	Send(b []byte, to, from netip.AddrPort) error
 }
 
-// parcel is a datagram that waits, or a call that wants the side for itself.
-type parcel struct {
-	packet   []byte
-	from, at netip.AddrPort
-	socket   Socket
-	call     func() // instead of a datagram
+// packet is a datagram that waits, or a call that wants the side for itself.
+type packet struct {
+	data        []byte
+	from, local netip.AddrPort
+	socket      Socket
+	call        func() // instead of a datagram
 }
 
 // Serve answers what comes on a socket until that is closed. It may run for
@@ -56,8 +56,8 @@ func (s *Service) Serve(sock Socket) error {
 		if !ok {
 			continue // nobody is there
 		}
-		sd := s.side(host)
-		s.astray(sd, fault.In, buf[:n], func(packet []byte) { s.arrived(sd, parcel{packet: packet, from: from, at: at, socket: sock}) })
+		st := s.state(host)
+		s.injectDatagramFault(st, fault.In, buf[:n], func(data []byte) { s.handleDatagram(st, packet{data: data, from: from, local: at, socket: sock}) })
 	}
 }
 
@@ -66,100 +66,100 @@ func (s *Service) Serve(sock Socket) error {
 func (s *Service) Wait() {
 	s.mu.Lock()
 	s.ended = true
-	all := slices.Collect(maps.Values(s.sides))
+	all := slices.Collect(maps.Values(s.states))
 	s.mu.Unlock()
-	for _, sd := range all {
-		s.alone(sd, func() {
-			if a := sd.serial.link; a != nil {
-				a.end()
+	for _, st := range all {
+		s.exclusively(st, func() {
+			if a := st.sol.link; a != nil {
+				a.cancel()
 			}
 		})
 	}
-	s.acts.Wait()
+	s.mutations.Wait()
 }
 
-// replies are buffers for what is answered.
-var replies = sync.Pool{New: func() any { return new(make([]byte, 0, maxDatagram)) }}
+// responseBuffers are buffers for what is answered.
+var responseBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, maxDatagram)) }}
 
-// arrived sees to one datagram. It may still be in work when arrived returns.
-func (s *Service) arrived(sd *side, p parcel) {
+// handleDatagram sees to one datagram. It may still be in work when handleDatagram returns.
+func (s *Service) handleDatagram(st *bmcState, p packet) {
 	// A datagram that was late comes beside the reader: none has the other's.
-	own := replies.Get().(*[]byte)
-	defer replies.Put(own)
+	own := responseBuffers.Get().(*[]byte)
+	defer responseBuffers.Put(own)
 	out := *own
 	leave := func() {}
 	if s.c.Enter != nil {
 		leave = s.c.Enter()
 	}
-	sd.mu.Lock()
-	if sd.busy {
-		if len(sd.waiting) < maxWaiting {
-			p.packet = slices.Clone(p.packet)
-			sd.waiting = append(sd.waiting, p)
+	st.mu.Lock()
+	if st.busy {
+		if len(st.queued) < maxQueued {
+			p.data = slices.Clone(p.data)
+			st.queued = append(st.queued, p)
 		}
-		sd.mu.Unlock()
+		st.mu.Unlock()
 		leave()
 		return
 	}
-	act := s.take(sd, p, out)
+	act := s.process(st, p, out)
 	if act == nil {
-		sd.mu.Unlock()
+		st.mu.Unlock()
 		leave()
 		return
 	}
-	sd.busy = true
-	sd.mu.Unlock()
-	s.acts.Go(func() {
+	st.busy = true
+	st.mu.Unlock()
+	s.mutations.Go(func() {
 		defer leave()
 		act()
-		s.catchUp(sd)
+		s.drainWaiting(st)
 	})
 }
 
-// catchUp sees to what has come while a command had the side.
-func (s *Service) catchUp(sd *side) {
+// drainWaiting sees to what has come while a command had the side.
+func (s *Service) drainWaiting(st *bmcState) {
 	out := make([]byte, 0, maxDatagram)
 	for {
-		sd.mu.Lock()
-		if len(sd.waiting) == 0 {
-			sd.busy, sd.waiting = false, nil
-			sd.mu.Unlock()
+		st.mu.Lock()
+		if len(st.queued) == 0 {
+			st.busy, st.queued = false, nil
+			st.mu.Unlock()
 			return
 		}
-		p := sd.waiting[0]
-		sd.waiting = sd.waiting[1:]
+		p := st.queued[0]
+		st.queued = st.queued[1:]
 		act := p.call
 		if act == nil {
-			act = s.take(sd, p, out)
+			act = s.process(st, p, out)
 		}
-		sd.mu.Unlock()
+		st.mu.Unlock()
 		if act != nil {
 			act()
 		}
 	}
 }
 
-// take answers a datagram, or returns what is to be done for it without sd.mu:
-// sd.busy keeps others away then. The buffers are the caller's after it.
-func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
-	sd.heed(s.c.Rand)
-	now := sd.host.Now()
-	s.attend(sd, now)
-	sd.table.Advance(now)
-	got := sd.table.Receive(now, p.from, p.packet, out[:0], &sd.realm)
-	count(&sd.lan.traffic.received)
+// process answers a datagram, or returns what is to be done for it without st.mu:
+// st.busy keeps others away then. The buffers are the caller's after it.
+func (s *Service) process(st *bmcState, p packet, out []byte) (act func()) {
+	st.invalidateSessions(s.c.Rand)
+	now := st.host.Now()
+	s.keepSOLSessionAlive(st, now)
+	st.table.Advance(now)
+	got := st.table.Receive(now, p.from, p.data, out[:0], &st.auth)
+	saturatingInc(&st.lan.traffic.received)
 	if got.Reply != nil || got.Body != nil {
-		count(&sd.lan.traffic.valid)
+		saturatingInc(&st.lan.traffic.valid)
 	}
-	if a := sd.serial.link; a != nil && a.session == got.Session {
+	if a := st.sol.link; a != nil && a.session == got.Session {
 		a.probed = false
 	}
 	if got.Reply != nil {
-		s.send(sd, p, got.Reply)
+		s.send(st, p, got.Reply)
 		return nil
 	}
 	if got.Body != nil && got.Payload == wire.PayloadSOL {
-		return s.typed(sd, got)
+		return s.receiveSOL(st, got)
 	}
 	if got.Body == nil || got.Payload != wire.PayloadIPMI {
 		return nil
@@ -170,18 +170,18 @@ func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 	}
 	if got.Session != nil {
 		if again, ok := got.Session.Repeat(got.Body); ok {
-			s.send(sd, p, sd.table.Seal(now, out[:0], got.Frame, wire.PayloadIPMI, again))
+			s.send(st, p, st.table.Seal(now, out[:0], got.Frame, wire.PayloadIPMI, again))
 			return nil
 		}
 	}
-	row := s.find(sd, &req)
-	x := &exchange{
-		ctx: context.Background(), service: s, host: sd.host, side: sd, session: got.Session, from: p.from, at: p.at, socket: p.socket, now: now,
+	row := s.lookup(st, &req)
+	x := &request{
+		ctx: context.Background(), service: s, host: st.host, state: st, session: got.Session, from: p.from, local: p.local, socket: p.socket, now: now,
 		fn: req.NetFn, cmd: req.Cmd, lun: req.ToLUN, data: req.Data,
 		source: req.From, sourceLUN: req.FromLUN, message: got.Body, frame: got.Frame,
 	}
-	if row == nil || !row.acts {
-		s.finish(sd, p, x, row, got, req, out)
+	if row == nil || !row.mutates {
+		s.finish(st, p, x, row, got, req, out)
 		return nil
 	}
 	// The packet's buffer is the reader's.
@@ -190,48 +190,48 @@ func (s *Service) take(sd *side, p parcel, out []byte) (act func()) {
 		return nil
 	}
 	x.data = req.Data
-	p.packet = nil
-	return func() { s.finish(sd, p, x, row, got, req, make([]byte, 0, maxDatagram)) }
+	p.data = nil
+	return func() { s.finish(st, p, x, row, got, req, make([]byte, 0, maxDatagram)) }
 }
 
-// find is the row of a request; nil when the BMC does not know the command.
-func (s *Service) find(sd *side, req *wire.Request) *command {
-	at := place{fn: req.NetFn, cmd: req.Cmd}
+// lookup is the row of a request; nil when the BMC does not know the command.
+func (s *Service) lookup(st *bmcState, req *wire.Request) *command {
+	at := commandKey{fn: req.NetFn, cmd: req.Cmd}
 	if req.NetFn == wire.Group && len(req.Data) > 0 {
 		at.group = req.Data[0]
 	}
-	if row := s.known(sd.host, at); row != nil {
+	if row := s.lookupForHost(st.host, at); row != nil {
 		return row
 	}
-	return oemCommand(sd.host, req)
+	return oemCommand(st.host, req)
 }
 
-// known is the row of a command that the BMC of a host knows; nil if it does
+// lookupForHost is the row of a command that the BMC of a host knows; nil if it does
 // not.
-func (s *Service) known(h Host, at place) *command {
+func (s *Service) lookupForHost(h Host, at commandKey) *command {
 	row := s.commands[at]
-	if row != nil && row.when != nil && !row.when(h.Dialect()) {
+	if row != nil && row.supported != nil && !row.supported(h.Dialect()) {
 		return nil
 	}
 	return row
 }
 
 // finish carries out a request and answers it.
-func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got session.Received, req wire.Request, out []byte) {
-	code := s.carryOut(x, row)
-	if x.silent {
+func (s *Service) finish(st *bmcState, p packet, x *request, row *command, got session.Received, req wire.Request, out []byte) {
+	code := s.execute(x, row)
+	if x.noResponse {
 		return
 	}
-	body := req.AppendResponse(nil, byte(code), named(&req, x.out))
+	body := req.AppendResponse(nil, byte(code), withDefiningBody(&req, x.out))
 	if got.Session != nil && x.host.Dialect().IPMI.Faults.BadChecksum {
 		body[len(body)-1]++
 	}
-	if got.Session != nil && x.more == nil { // what follows would be missed
+	if got.Session != nil && x.followUps == nil { // what follows would be missed
 		got.Session.Remember(got.Body, body)
 	}
-	s.send(sd, p, sd.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, body))
-	for _, m := range x.more {
-		s.send(sd, p, sd.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, m))
+	s.send(st, p, st.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, body))
+	for _, m := range x.followUps {
+		s.send(st, p, st.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, m))
 	}
 	if x.after != nil {
 		x.after()
@@ -240,7 +240,7 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 		e := Entry{At: x.host.Now(), Host: x.host, From: p.from, NetFn: byte(req.NetFn), Cmd: req.Cmd, Code: code}
 		e.Took = e.At.Sub(x.now)
 		if row != nil {
-			e.Command, e.Acts, e.Handshake = row.name, row.acts, row.needs == 0
+			e.Command, e.Mutates, e.Handshake = row.name, row.mutates, row.privilege == 0
 		}
 		if x.session != nil {
 			e.User, e.Session = x.session.User.Name, x.session.Number
@@ -249,61 +249,61 @@ func (s *Service) finish(sd *side, p parcel, x *exchange, row *command, got sess
 	}
 }
 
-// definers is how many bytes of requests and of answers say who defines the
+// definingBodySize is how many bytes of requests and of answers say who defines the
 // command, by network function (§5.1).
-var definers = map[wire.NetFn]int{wire.Group: 1, wire.OEMGroup: 3}
+var definingBodySize = map[wire.NetFn]int{wire.Group: 1, wire.OEMGroup: 3}
 
-// named is the data of an answer: who defines the command is told again, even if
+// withDefiningBody is the data of an answer: who defines the command is told again, even if
 // nobody here knows it.
-func named(req *wire.Request, data []byte) []byte {
-	n := definers[req.NetFn]
+func withDefiningBody(req *wire.Request, data []byte) []byte {
+	n := definingBodySize[req.NetFn]
 	if n == 0 || len(req.Data) < n {
 		return data
 	}
 	return slices.Concat(req.Data[:n], data)
 }
 
-// carryOut carries out a command, unless something goes wrong on purpose.
-func (s *Service) carryOut(x *exchange, row *command) Code {
-	if s.c.Trouble == nil || x.session == nil {
-		return x.carryOut(row)
+// execute carries out a command, unless something goes wrong on purpose.
+func (s *Service) execute(x *request, row *command) Code {
+	if s.c.CommandFault == nil || x.session == nil {
+		return x.execute(row)
 	}
-	d := s.c.Trouble(x.host, byte(x.fn), x.cmd)
+	d := s.c.CommandFault(x.host, byte(x.fn), x.cmd)
 	if d.Code == 0 {
-		return x.carryOut(row)
+		return x.execute(row)
 	}
 	if d.Performed {
-		_ = x.carryOut(row) // whatever came of it, the client is told something else
+		_ = x.execute(row) // whatever came of it, the client is told something else
 		x.out = nil
 	}
 	return Code(d.Code)
 }
 
-// carryOut runs a command, or says why not. What went wrong is answered without
+// execute runs a command, or says why not. What went wrong is answered without
 // data, unless the command wants them beside.
-func (x *exchange) carryOut(row *command) Code {
+func (x *request) execute(row *command) Code {
 	if x.lun != 0 {
-		return x.elsewhere()
+		return x.executeOtherLUN()
 	}
 	if row == nil {
 		if x.session == nil && !x.inBand {
-			return Forbidden // who is nobody is not told what there is
+			return InsufficientPrivilege // who is nobody is not told what there is
 		}
-		return Unknown
+		return InvalidCommand
 	}
-	if !x.inBand && (row.inBand || row.needs > 0 && (x.session == nil || x.session.Privilege < row.needs)) {
-		return Forbidden
+	if !x.inBand && (row.inBand || row.privilege > 0 && (x.session == nil || x.session.Privilege < row.privilege)) {
+		return InsufficientPrivilege
 	}
 	if row.group != 0 {
 		x.data = x.data[1:]
 	}
 	if len(x.data) < row.least || row.most >= 0 && len(x.data) > row.most {
-		return BadLength
+		return DataLengthInvalid
 	}
-	if !row.acts {
+	if !row.mutates {
 		return x.run(row)
 	}
-	if x.lost(row) {
+	if x.dropsWrite(row) {
 		return codeOf(nil)
 	}
 	act := bmc.Act{Method: "IPMI", Target: row.name}
@@ -317,23 +317,23 @@ func (x *exchange) carryOut(row *command) Code {
 	return x.run(row)
 }
 
-func (x *exchange) run(row *command) Code {
+func (x *request) run(row *command) Code {
 	err := row.run(x)
-	if with := beside(0); err != nil && !errors.As(err, &with) {
+	if with := codeWithData(0); err != nil && !errors.As(err, &with) {
 		x.out = nil
 	}
 	return codeOf(err)
 }
 
 // send sends an answer.
-func (s *Service) send(sd *side, p parcel, b []byte) {
+func (s *Service) send(st *bmcState, p packet, b []byte) {
 	if len(b) == 0 {
 		return
 	}
-	count(&sd.lan.traffic.sent)
-	s.astray(sd, fault.Out, b, func(b []byte) {
-		if err := p.socket.Send(b, p.from, p.at); err != nil && !errors.Is(err, net.ErrClosed) {
-			s.c.Log.Debug("datagram not sent", "bmc", sd.host.Name(), "to", p.from.String(), "err", err)
+	saturatingInc(&st.lan.traffic.sent)
+	s.injectDatagramFault(st, fault.Out, b, func(b []byte) {
+		if err := p.socket.Send(b, p.from, p.local); err != nil && !errors.Is(err, net.ErrClosed) {
+			s.c.Log.Debug("datagram not sent", "bmc", st.host.Name(), "to", p.from.String(), "err", err)
 		}
 	})
 }

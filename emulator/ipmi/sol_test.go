@@ -16,7 +16,7 @@ func TestSOLParameters(t *testing.T) {
 	get := func(n byte) []byte {
 		t.Helper()
 		code, b := ask(t, h, wire.Transport, 0x22, 0x0e, n, 0, 0)
-		if code != Done || len(b) < 2 || b[0] != 0x11 {
+		if code != Completed || len(b) < 2 || b[0] != 0x11 {
 			t.Fatalf("parameter %d = %v, % x", n, code, b)
 		}
 		return b[1:]
@@ -36,13 +36,13 @@ func TestSOLParameters(t *testing.T) {
 		is   []byte
 		want Code
 	}{
-		{1, []byte{0}, Done}, {1, []byte{1}, Done}, {1, []byte{2}, BadField}, {1, []byte{1, 1}, BadLength},
-		{2, []byte{0x44}, Done}, {2, []byte{0x01}, BadField}, {2, []byte{0x13}, BadField},
-		{3, []byte{1, 255}, Done}, {3, []byte{0, 1}, BadField}, {3, []byte{1, 0}, BadField}, {3, []byte{1}, BadLength},
-		{4, []byte{0, 0}, Done}, {4, []byte{8, 0}, BadField},
-		{5, []byte{7}, Done}, {5, []byte{5}, OutOfRange}, {5, []byte{11}, OutOfRange},
-		{6, []byte{6}, Done}, {6, []byte{1}, OutOfRange},
-		{7, []byte{1}, 0x82}, {8, []byte{0x34, 0x12}, Done}, {8, []byte{0x34}, BadLength},
+		{1, []byte{0}, Completed}, {1, []byte{1}, Completed}, {1, []byte{2}, InvalidDataField}, {1, []byte{1, 1}, DataLengthInvalid},
+		{2, []byte{0x44}, Completed}, {2, []byte{0x01}, InvalidDataField}, {2, []byte{0x13}, InvalidDataField},
+		{3, []byte{1, 255}, Completed}, {3, []byte{0, 1}, InvalidDataField}, {3, []byte{1, 0}, InvalidDataField}, {3, []byte{1}, DataLengthInvalid},
+		{4, []byte{0, 0}, Completed}, {4, []byte{8, 0}, InvalidDataField},
+		{5, []byte{7}, Completed}, {5, []byte{5}, ParameterOutOfRange}, {5, []byte{11}, ParameterOutOfRange},
+		{6, []byte{6}, Completed}, {6, []byte{1}, ParameterOutOfRange},
+		{7, []byte{1}, 0x82}, {8, []byte{0x34, 0x12}, Completed}, {8, []byte{0x34}, DataLengthInvalid},
 		{9, []byte{0}, 0x80}, {192, []byte{0}, 0x80},
 	} {
 		before := [][]byte{}
@@ -56,7 +56,7 @@ func TestSOLParameters(t *testing.T) {
 			continue
 		}
 		want := tt.is
-		if tt.want != Done {
+		if tt.want != Completed {
 			want = before[tt.n]
 		}
 		if d := cmp.Diff(want, get(tt.n)); d != "" {
@@ -69,16 +69,16 @@ func TestSOLParameters(t *testing.T) {
 	for _, step := range []struct {
 		is, then byte
 		want     Code
-	}{{1, 1, Done}, {1, 1, 0x81}, {2, 1, Done}, {0, 0, Done}, {0, 0, Done}, {3, 0, BadField}} {
+	}{{1, 1, Completed}, {1, 1, 0x81}, {2, 1, Completed}, {0, 0, Completed}, {0, 0, Completed}, {3, 0, InvalidDataField}} {
 		if got := set(0, step.is); got != step.want || get(0)[0] != step.then {
 			t.Errorf("set in progress = %d: %v, then %d; want %v, %d", step.is, got, get(0)[0], step.want, step.then)
 		}
 	}
-	if code, b := ask(t, h, wire.Transport, 0x22, 0x81, 3, 0, 0); code != Done || len(b) != 1 {
+	if code, b := ask(t, h, wire.Transport, 0x22, 0x81, 3, 0, 0); code != Completed || len(b) != 1 {
 		t.Errorf("the revision alone is %v, % x", code, b)
 	}
 	for _, channel := range []byte{2, 0x0f} {
-		if code, _ := ask(t, h, wire.Transport, 0x22, channel, 1, 0, 0); code != BadField {
+		if code, _ := ask(t, h, wire.Transport, 0x22, channel, 1, 0, 0); code != InvalidDataField {
 			t.Errorf("channel %d = %v", channel, code)
 		}
 	}
@@ -92,27 +92,27 @@ func TestPayloadCommands(t *testing.T) {
 		want Code
 		body []byte
 	}{
-		{0x4a, []byte{1}, Done, []byte{1, 0, 0}},
-		{0x4a, []byte{0}, BadField, nil},
-		{0x4b, []byte{1, 1}, Done, []byte{0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0}},
-		{0x4b, []byte{1, 2}, BadField, nil},
-		{0x4b, []byte{0, 1}, BadField, nil},
-		{0x4e, []byte{0x0e}, Done, []byte{3, 0, 0x3f, 0, 0, 0, 0, 0}},
-		{0x4e, []byte{7}, BadField, nil},
-		{0x4f, []byte{1, 0}, Done, []byte{0x10}},
-		{0x4f, []byte{1, 1}, Done, []byte{0x10}},
-		{0x4f, []byte{1, 0x15}, Done, []byte{0x10}},
+		{0x4a, []byte{1}, Completed, []byte{1, 0, 0}},
+		{0x4a, []byte{0}, InvalidDataField, nil},
+		{0x4b, []byte{1, 1}, Completed, []byte{0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0}},
+		{0x4b, []byte{1, 2}, InvalidDataField, nil},
+		{0x4b, []byte{0, 1}, InvalidDataField, nil},
+		{0x4e, []byte{0x0e}, Completed, []byte{3, 0, 0x3f, 0, 0, 0, 0, 0}},
+		{0x4e, []byte{7}, InvalidDataField, nil},
+		{0x4f, []byte{1, 0}, Completed, []byte{0x10}},
+		{0x4f, []byte{1, 1}, Completed, []byte{0x10}},
+		{0x4f, []byte{1, 0x15}, Completed, []byte{0x10}},
 		{0x4f, []byte{1, 2}, 0x80, nil},
 		{0x50, []byte{1, 0x20, 0, 0, 0, 0, 0}, 0x80, nil},
-		{0x48, []byte{0, 1, 0xc0, 0, 0, 0}, BadField, nil},
-		{0x48, []byte{1, 2, 0xc0, 0, 0, 0}, BadField, nil},
+		{0x48, []byte{0, 1, 0xc0, 0, 0, 0}, InvalidDataField, nil},
+		{0x48, []byte{1, 2, 0xc0, 0, 0, 0}, InvalidDataField, nil},
 		{0x48, []byte{1, 1, 0x80, 0, 0, 0}, 0x83, nil},
 		// No test mode, 255 bytes either way, the port that was reached, no VLAN.
-		{0x48, []byte{1, 1, 0xc6, 0, 0, 0}, Done, []byte{0, 0, 0, 0, 255, 0, 255, 0, 0x6f, 0x02, 0xff, 0xff}},
+		{0x48, []byte{1, 1, 0xc6, 0, 0, 0}, Completed, []byte{0, 0, 0, 0, 255, 0, 255, 0, 0x6f, 0x02, 0xff, 0xff}},
 		{0x49, []byte{1, 1, 0, 0, 0, 0}, 0x80, nil},
 		{0x55, []byte{0, 1, 0}, 0x80, nil},
 		{0x55, []byte{1, 1, 0}, 0x83, nil},
-		{0x55, []byte{1, 1, 3}, BadField, nil},
+		{0x55, []byte{1, 1, 3}, InvalidDataField, nil},
 	} {
 		code, b := ask(t, h, wire.App, tt.cmd, tt.data...)
 		if d := cmp.Diff(tt.body, b); code != tt.want || d != "" {
@@ -120,15 +120,15 @@ func TestPayloadCommands(t *testing.T) {
 		}
 	}
 	activate := []byte{1, 1, 0xc0, 0, 0, 0}
-	if code, _ := askAs(t, h, wire.User, wire.App, 0x48, activate...); code != Forbidden {
-		t.Errorf("a user activates: %v, want %v", code, Forbidden)
+	if code, _ := askAs(t, h, wire.User, wire.App, 0x48, activate...); code != InsufficientPrivilege {
+		t.Errorf("a user activates: %v, want %v", code, InsufficientPrivilege)
 	}
 	s := *h.BMC().SOL()
 	s.Privilege, s.Port = 2, 1623
 	if _, err := h.ApplyBMC(t.Context(), bmc.SetSOL{SOL: s}); err != nil {
 		t.Fatal(err)
 	}
-	if code, b := askAs(t, h, wire.User, wire.App, 0x48, activate...); code != Done || le16(b[8:]) != 1623 {
+	if code, b := askAs(t, h, wire.User, wire.App, 0x48, activate...); code != Completed || le16(b[8:]) != 1623 {
 		t.Errorf("a user that may activates: %v, % x, want port 1623", code, b)
 	}
 	d := *h.d
@@ -139,17 +139,17 @@ func TestPayloadCommands(t *testing.T) {
 		if _, err := h.ApplyBMC(t.Context(), bmc.SetSOL{SOL: s}); err != nil {
 			t.Fatal(err)
 		}
-		if code, b := ask(t, h, wire.Transport, 0x22, 1, 8, 0, 0); code != Done || !bytes.Equal(b, want) {
+		if code, b := ask(t, h, wire.Transport, 0x22, 1, 8, 0, 0); code != Completed || !bytes.Equal(b, want) {
 			t.Errorf("port behind a map of ports: %v, % x, want % x", code, b, want)
 		}
 	}
-	if code, _ := ask(t, h, wire.App, 0x4c, 1, 0x42, 2, 0, 0, 0); code != Done {
+	if code, _ := ask(t, h, wire.App, 0x4c, 1, 0x42, 2, 0, 0, 0); code != Completed {
 		t.Fatalf("Set User Payload Access = %v", code)
 	}
 	if code, _ := ask(t, h, wire.App, 0x48, activate...); code != 0x81 {
 		t.Errorf("a user without that payload activates: %v, want 81h", code)
 	}
-	if code, _ := ask(t, h, wire.App, 0x4c, 1, 0x02, 2, 0, 0, 0); code != Done {
+	if code, _ := ask(t, h, wire.App, 0x4c, 1, 0x02, 2, 0, 0, 0); code != Completed {
 		t.Fatalf("Set User Payload Access = %v", code)
 	}
 	s.Off = true

@@ -13,39 +13,39 @@ import (
 // Codes of the commands that set parameters: those of the system (§22.14a), of
 // LAN (§23.1).
 const (
-	noParameter Code = 0x80
-	setAlready  Code = 0x81 // somebody else sets parameters
-	readOnly    Code = 0x82
+	noParameter          Code = 0x80
+	setAlreadyInProgress Code = 0x81 // somebody else sets parameters
+	readOnly             Code = 0x82
 )
 
 const (
 	// revision is that of all parameters (§22.14b, §23.2).
-	revision     = 0x11
-	onlyRevision = 1 << 7
-	inProgress   = 0 // parameter
+	revision               = 0x11
+	onlyRevision           = 1 << 7
+	setInProgressParameter = 0 // parameter
 
 	setComplete = 0
 	setBegun    = 1
 	setCommit   = 2
 )
 
-// progress is parameter 0 of a table of parameters: it tells that somebody sets
+// setInProgress is parameter 0 of a table of parameters: it tells that somebody sets
 // them, and keeps nobody from it. What is set holds at once, so there is nothing
 // to commit; ipmitool, which does, takes an error for the end.
-type progress byte
+type setInProgress byte
 
-func (p *progress) set(data []byte) error {
+func (p *setInProgress) set(data []byte) error {
 	switch {
 	case len(data) != 1:
-		return BadLength
+		return DataLengthInvalid
 	case data[0] > setCommit:
-		return BadField
+		return InvalidDataField
 	case data[0] == setCommit:
 		return nil
 	case data[0] == setBegun && *p == setBegun:
-		return setAlready
+		return setAlreadyInProgress
 	}
-	*p = progress(data[0])
+	*p = setInProgress(data[0])
 	return nil
 }
 
@@ -59,10 +59,10 @@ const (
 
 const (
 	infoBlock = 16 // bytes at a time
-	// infoHead are the encoding and the length of a text, before it.
-	infoHead = 2
+	// infoHeader are the encoding and the length of a text, before it.
+	infoHeader = 2
 	// infoBlocks hold the longest text that the length can tell.
-	infoBlocks = (255 + infoHead + infoBlock - 1) / infoBlock
+	infoBlocks = (255 + infoHeader + infoBlock - 1) / infoBlock
 )
 
 // Encodings of a text (table 22-16c).
@@ -72,87 +72,87 @@ const (
 	unicode = 2
 )
 
-// infoScratch is what is remembered of the system's parameters.
-type infoScratch struct {
-	progress progress
+// systemInfoState is what is remembered of the system's parameters.
+type systemInfoState struct {
+	setInProgress setInProgress
 	// part is a text of which not all blocks have come yet, by parameter.
-	part map[byte]*infoPart
+	part map[byte]*partialText
 	// boots and on say for which time of the machine the texts are that its
 	// system has told of itself.
-	present present
-	texts   map[byte]string
+	runningSystem volatileAccess
+	texts         map[byte]string
 }
 
-// infoPart is a text that is being written.
-type infoPart struct {
-	data [infoBlocks * infoBlock]byte
-	came uint32 // blocks, a bit each
+// partialText is a text that is being written.
+type partialText struct {
+	data     [infoBlocks * infoBlock]byte
+	received uint32 // blocks, a bit each
 }
 
 // infoParameter is a text of the system.
 type infoParameter struct {
-	read  func(x *exchange) string
-	write func(x *exchange, text string) error // nil: read-only
+	read  func(x *request) string
+	write func(x *request, text string) error // nil: read-only
 }
 
 // infoParameters are those of table 22-16c.
 var infoParameters = map[byte]infoParameter{
-	1: {read: func(x *exchange) string { return x.machine().BIOSVersion() }}, // it tells its version itself
-	2: {read: func(x *exchange) string { return x.machine().Asset.HostName }, write: setSystemName},
-	3: {read: func(x *exchange) string { return string(x.bmc().Channel.Read(infoTable, 3, 0)) }, write: setPrimarySystem},
-	4: {read: presentSystem, write: presentText(4)},
-	5: {read: presentInfo(5), write: presentText(5)},
-	6: {read: bmcURL},
-	7: {read: presentInfo(7), write: presentText(7)},
+	1: {read: func(x *request) string { return x.machine().BIOSVersion() }}, // it tells its version itself
+	2: {read: func(x *request) string { return x.machine().Asset.HostName }, write: setSystemName},
+	3: {read: func(x *request) string { return string(x.bmc().Channel.Read(infoTable, 3, 0)) }, write: setPrimarySystem},
+	4: {read: runningSystemName, write: setVolatileText(4)},
+	5: {read: volatileText(5), write: setVolatileText(5)},
+	6: {read: getBMCURL},
+	7: {read: volatileText(7), write: setVolatileText(7)},
 }
 
 // setSystemName sets the name that Redfish shows as the system's HostName.
-func setSystemName(x *exchange, text string) error {
+func setSystemName(x *request, text string) error {
 	a := *x.machine().Asset
 	a.HostName = text
-	return x.do(machine.SetAsset{Asset: a})
+	return x.applyMachine(machine.SetAsset{Asset: a})
 }
 
-func setPrimarySystem(x *exchange, text string) error {
-	_, err := x.tell(bmc.Write{Written: bmc.Written{Table: infoTable, Param: 3, Data: []byte(text)}})
+func setPrimarySystem(x *request, text string) error {
+	_, err := x.applyBMC(bmc.Write{Written: bmc.Written{Table: infoTable, Param: 3, Data: []byte(text)}})
 	return err
 }
 
-// presentInfo is what the system that runs has told of itself. It is forgotten
+// volatileText is what the system that runs has told of itself. It is forgotten
 // when the machine is reset or switched off.
-func presentInfo(param byte) func(x *exchange) string {
-	return func(x *exchange) string {
-		if i := &x.side.info; !i.present.ends(x.machine()) {
+func volatileText(param byte) func(x *request) string {
+	return func(x *request) string {
+		if i := &x.state.info; !i.runningSystem.expired(x.machine()) {
 			return i.texts[param]
 		}
 		return ""
 	}
 }
 
-// presentSystem is the name of the system that runs: as it has told, or as it
+// runningSystemName is the name of the system that runs: as it has told, or as it
 // is known to run.
-func presentSystem(x *exchange) string {
+func runningSystemName(x *request) string {
 	m := x.machine()
-	if told := presentInfo(4)(x); told != "" || m.OS == nil || m.Phase != machine.Running {
+	if told := volatileText(4)(x); told != "" || m.OS == nil || m.Phase != machine.Running {
 		return told
 	}
 	return m.OS.Name
 }
 
-func presentText(param byte) func(x *exchange, text string) error {
-	return func(x *exchange, text string) error {
-		i, m := &x.side.info, x.machine()
-		if i.texts == nil || i.present.ends(m) {
+func setVolatileText(param byte) func(x *request, text string) error {
+	return func(x *request, text string) error {
+		i, m := &x.state.info, x.machine()
+		if i.texts == nil || i.runningSystem.expired(m) {
 			i.texts = map[byte]string{}
-			i.present = present{boots: m.Boots, on: m.Power != machine.PowerOff}
+			i.runningSystem = volatileAccess{boots: m.Boots, on: m.Power != machine.PowerOff}
 		}
 		i.texts[param] = text
 		return nil
 	}
 }
 
-// bmcURL is where the BMC's web service is.
-func bmcURL(x *exchange) string {
+// getBMCURL is where the BMC's web service is.
+func getBMCURL(x *request) string {
 	n, all := x.bmc().Network(), x.bmc().Addresses()
 	if !n.HTTPS.On || len(all) == 0 {
 		return ""
@@ -191,21 +191,21 @@ func decodeInfo(encoding byte, b []byte) string {
 }
 
 // blocks are how many blocks a text fills of which the first is known.
-func (p *infoPart) blocks() int {
-	return (int(p.data[1]) + infoHead + infoBlock - 1) / infoBlock
+func (p *partialText) blocks() int {
+	return (int(p.data[1]) + infoHeader + infoBlock - 1) / infoBlock
 }
 
-// whole says whether all blocks of a text have come.
-func (p *infoPart) whole() bool {
+// complete says whether all blocks of a text have come.
+func (p *partialText) complete() bool {
 	all := uint32(1)<<max(p.blocks(), 1) - 1
-	return p.came&all == all
+	return p.received&all == all
 }
 
-// setInfo is §22.14a. A text comes in blocks; it holds when the last has come.
-func setInfo(x *exchange) error {
-	param, data, i := x.data[0], x.data[1:], &x.side.info
-	if param == inProgress {
-		return i.progress.set(data)
+// setSystemInfo is §22.14a. A text comes in blocks; it holds when the last has come.
+func setSystemInfo(x *request) error {
+	param, data, i := x.data[0], x.data[1:], &x.state.info
+	if param == setInProgressParameter {
+		return i.setInProgress.set(data)
 	}
 	row, ok := infoParameters[param]
 	switch {
@@ -214,56 +214,56 @@ func setInfo(x *exchange) error {
 	case row.write == nil:
 		return readOnly
 	case len(data) != 1+infoBlock:
-		return BadLength
+		return DataLengthInvalid
 	case int(data[0]) >= infoBlocks:
-		return OutOfRange
+		return ParameterOutOfRange
 	case data[0] == 0 && data[1] > unicode:
-		return BadField
+		return InvalidDataField
 	}
 	p := i.part[param]
 	if p == nil { // what is not written stays
-		p = new(infoPart)
+		p = new(partialText)
 		n := copy(p.data[:], encodeInfo(row.read(x)))
-		p.came = 1<<(n/infoBlock) - 1
+		p.received = 1<<(n/infoBlock) - 1
 		if i.part == nil {
-			i.part = map[byte]*infoPart{}
+			i.part = map[byte]*partialText{}
 		}
 		i.part[param] = p
 	}
 	if data[0] == 0 {
-		p.came &^= uint32(1)<<infoBlocks - 1 // another text begins
+		p.received &^= uint32(1)<<infoBlocks - 1 // another text begins
 	}
 	copy(p.data[int(data[0])*infoBlock:], data[1:])
-	p.came |= 1 << data[0]
-	if !p.whole() {
+	p.received |= 1 << data[0]
+	if !p.complete() {
 		return nil
 	}
 	delete(i.part, param)
-	return row.write(x, decodeInfo(p.data[0]&0x0f, p.data[infoHead:infoHead+int(p.data[1])]))
+	return row.write(x, decodeInfo(p.data[0]&0x0f, p.data[infoHeader:infoHeader+int(p.data[1])]))
 }
 
-// getInfo is §22.14b.
-func getInfo(x *exchange) error {
-	param, set, i := x.data[1], int(x.data[2]), &x.side.info
+// getSystemInfo is §22.14b.
+func getSystemInfo(x *request) error {
+	param, set, i := x.data[1], int(x.data[2]), &x.state.info
 	if p := oemInfo(x, param); p != nil && x.data[0]&^onlyRevision == 0 {
 		return p.get(x)
 	}
 	row, ok := infoParameters[param]
 	if len(x.data) != 4 {
-		return BadLength
+		return DataLengthInvalid
 	}
 	switch {
 	case x.data[0]&^onlyRevision != 0:
-		return BadField
-	case !ok && param != inProgress:
+		return InvalidDataField
+	case !ok && param != setInProgressParameter:
 		return noParameter
 	}
 	x.put(revision)
 	switch {
 	case x.data[0]&onlyRevision != 0:
 		return nil
-	case param == inProgress:
-		x.put(byte(i.progress))
+	case param == setInProgressParameter:
+		x.put(byte(i.setInProgress))
 		return nil
 	}
 	text := encodeInfo(row.read(x))
@@ -271,7 +271,7 @@ func getInfo(x *exchange) error {
 		text = p.data[:max(p.blocks(), 1)*infoBlock]
 	}
 	if set >= len(text)/infoBlock {
-		return OutOfRange
+		return ParameterOutOfRange
 	}
 	x.put(byte(set))
 	x.put(text[set*infoBlock : (set+1)*infoBlock]...)

@@ -12,19 +12,19 @@ import (
 // watchdogCommands are those of IPMI v2.0 rev 1.1, §27. The timer is the one
 // that Redfish calls HostWatchdogTimer.
 var watchdogCommands = []command{
-	{fn: wire.App, cmd: 0x22, name: "Reset Watchdog Timer", needs: wire.Operator, acts: true, run: startWatchdog},
-	{fn: wire.App, cmd: 0x24, name: "Set Watchdog Timer", needs: wire.Operator, least: 6, most: 6, acts: true, run: setWatchdog},
-	{fn: wire.App, cmd: 0x25, name: "Get Watchdog Timer", needs: wire.User, run: watchdog},
+	{fn: wire.App, cmd: 0x22, name: "Reset Watchdog Timer", privilege: wire.Operator, mutates: true, run: resetWatchdogTimer},
+	{fn: wire.App, cmd: 0x24, name: "Set Watchdog Timer", privilege: wire.Operator, least: 6, most: 6, mutates: true, run: setWatchdogTimer},
+	{fn: wire.App, cmd: 0x25, name: "Get Watchdog Timer", privilege: wire.User, run: getWatchdogTimer},
 }
 
-// watchdogUnset answers that the timer must be set first (§27.5).
-const watchdogUnset Code = 0x80
+// watchdogNotInitialized answers that the timer must be set first (§27.5).
+const watchdogNotInitialized Code = 0x80
 
 // Bits of the first byte of the timer's settings (§27.6).
 const (
-	watchdogSilent = 1 << 7
-	watchdogRuns   = 1 << 6 // of Set: it is to run on
-	watchdogUse    = 0x07
+	watchdogDontLog  = 1 << 7
+	watchdogDontStop = 1 << 6 // of Set: it is to run on
+	watchdogUse      = 0x07
 )
 
 // The values of the timer's settings by their numbers (§27.6). The use 0 is
@@ -41,40 +41,40 @@ var (
 	}
 )
 
-// watchdogCount is what the timer counts in.
-const watchdogCount = 100 * time.Millisecond
+// watchdogTick is what the timer counts in.
+const watchdogTick = 100 * time.Millisecond
 
-// startWatchdog is §27.5.
-func startWatchdog(x *exchange) error {
-	err := x.do(machine.StartWatchdog{})
+// resetWatchdogTimer is §27.5.
+func resetWatchdogTimer(x *request) error {
+	err := x.applyMachine(machine.StartWatchdog{})
 	if errors.Is(err, machine.ErrUnset) {
-		return watchdogUnset
+		return watchdogNotInitialized
 	}
 	return err
 }
 
-// setWatchdog is §27.6.
-func setWatchdog(x *exchange) error {
+// setWatchdogTimer is §27.6.
+func setWatchdogTimer(x *request) error {
 	d := x.data
 	use, warning, action := int(d[0]&watchdogUse), int(d[1]>>4), int(d[1]&0x0f)
 	if d[0]&0x38 != 0 || use == 0 || use >= len(watchdogUses) || warning >= len(watchdogWarnings) || action >= len(watchdogActions) || d[3]&^0x3e != 0 {
-		return BadField
+		return InvalidDataField
 	}
 	c := machine.ProgramWatchdog{
-		Use: watchdogUses[use], Silent: d[0]&watchdogSilent != 0, GoOn: d[0]&watchdogRuns != 0,
+		Use: watchdogUses[use], Silent: d[0]&watchdogDontLog != 0, GoOn: d[0]&watchdogDontStop != 0,
 		Action: watchdogActions[action], Warning: watchdogWarnings[warning],
-		Before: time.Duration(d[2]) * time.Second, For: time.Duration(le16(d[4:])) * watchdogCount,
+		Before: time.Duration(d[2]) * time.Second, For: time.Duration(le16(d[4:])) * watchdogTick,
 	}
 	for i, u := range watchdogUses {
 		if d[3]&(1<<i) != 0 {
 			c.Forget = append(c.Forget, u)
 		}
 	}
-	return x.do(c)
+	return x.applyMachine(c)
 }
 
-// watchdog is §27.7. A timer that only a system has used is its own.
-func watchdog(x *exchange) error {
+// getWatchdogTimer is §27.7. A timer that only a system has used is its own.
+func getWatchdogTimer(x *request) error {
 	w := x.machine().Watchdog
 	use := w.Use
 	if use == "" {
@@ -90,12 +90,12 @@ func watchdog(x *exchange) error {
 		byte(min(w.Before.Duration/time.Second, 0xff)),
 		expired,
 	)
-	x.put16(watchdogCounts(w.For.Duration))
-	x.put16(watchdogCounts(w.Remains(x.now)))
+	x.put16(watchdogTicks(w.For.Duration))
+	x.put16(watchdogTicks(w.Remains(x.now)))
 	return nil
 }
 
-// watchdogCounts is a time as the timer counts it: what has begun counts.
-func watchdogCounts(d time.Duration) uint16 {
-	return uint16(min((d+watchdogCount-1)/watchdogCount, 0xffff))
+// watchdogTicks is a time as the timer counts it: what has begun counts.
+func watchdogTicks(d time.Duration) uint16 {
+	return uint16(min((d+watchdogTick-1)/watchdogTick, 0xffff))
 }

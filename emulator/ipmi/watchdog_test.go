@@ -11,16 +11,16 @@ import (
 
 func TestWatchdogByTheBook(t *testing.T) {
 	h := newHost(t)
-	exchanges{{"never set", "", Done, "04 00 0a 00 00 00 00 00"}}.try(t, h, wire.App, 0x25)
-	exchanges{{"never set", "", 0x80, ""}, {"with data", "00", BadLength, ""}}.try(t, h, wire.App, 0x22)
+	exchanges{{"never set", "", Completed, "04 00 0a 00 00 00 00 00"}}.try(t, h, wire.App, 0x25)
+	exchanges{{"never set", "", 0x80, ""}, {"with data", "00", DataLengthInvalid, ""}}.try(t, h, wire.App, 0x22)
 	exchanges{
-		{"reserved use 0", "00 00 00 00 64 00", BadField, ""}, {"reserved use 6", "06 00 00 00 64 00", BadField, ""},
-		{"reserved bits of use", "0c 00 00 00 64 00", BadField, ""}, {"reserved action", "04 04 00 00 64 00", BadField, ""},
-		{"reserved bit of action", "04 08 00 00 64 00", BadField, ""}, {"reserved interrupt", "04 41 00 00 64 00", BadField, ""},
-		{"reserved flag", "04 00 00 01 64 00", BadField, ""}, {"reserved flags", "04 00 00 40 64 00", BadField, ""},
-		{"short", "04 00 00 00 64", BadLength, ""}, {"while off", "04 00 00 00 64 00", Done, ""},
+		{"reserved use 0", "00 00 00 00 64 00", InvalidDataField, ""}, {"reserved use 6", "06 00 00 00 64 00", InvalidDataField, ""},
+		{"reserved bits of use", "0c 00 00 00 64 00", InvalidDataField, ""}, {"reserved action", "04 04 00 00 64 00", InvalidDataField, ""},
+		{"reserved bit of action", "04 08 00 00 64 00", InvalidDataField, ""}, {"reserved interrupt", "04 41 00 00 64 00", InvalidDataField, ""},
+		{"reserved flag", "04 00 00 01 64 00", InvalidDataField, ""}, {"reserved flags", "04 00 00 40 64 00", InvalidDataField, ""},
+		{"short", "04 00 00 00 64", DataLengthInvalid, ""}, {"while off", "04 00 00 00 64 00", Completed, ""},
 	}.try(t, h, wire.App, 0x24)
-	exchanges{{"while off", "", WrongState, ""}}.try(t, h, wire.App, 0x22)
+	exchanges{{"while off", "", NotSupportedInState, ""}}.try(t, h, wire.App, 0x22)
 	h.running(t)
 	exchanges{{"not since it was started", "", 0x80, ""}}.try(t, h, wire.App, 0x22)
 
@@ -36,8 +36,8 @@ func TestWatchdogByTheBook(t *testing.T) {
 	answers(t, h, "set, and go on", wire.App, 0x24, "c5 23 05 00 c8 00", "")
 	answers(t, h, "going on", wire.App, 0x25, "", "c5 23 05 00 c8 00 c8 00")
 	h.pass(16 * time.Second)
-	if code, _ := ask(t, h, wire.App, 0x22); code != WrongState {
-		t.Errorf("started after the warning = %v, want %v", code, WrongState)
+	if code, _ := ask(t, h, wire.App, 0x22); code != NotSupportedInState {
+		t.Errorf("started after the warning = %v, want %v", code, NotSupportedInState)
 	}
 	h.pass(5 * time.Second)
 	answers(t, h, "expired", wire.App, 0x25, "", "05 23 05 20 c8 00 00 00")
@@ -102,7 +102,7 @@ func TestWatchdogIsTheOneThatRedfishSets(t *testing.T) {
 		t.Errorf("set by IPMI: %+v", w)
 	}
 	h.do(t, machine.SetWatchdog{Action: machine.WatchdogPowerOff, Warning: machine.WarnBySMI})
-	if code, _ := ask(t, h, wire.App, 0x22); code != watchdogUnset {
+	if code, _ := ask(t, h, wire.App, 0x22); code != watchdogNotInitialized {
 		t.Errorf("started after Redfish has disabled it = %v", code)
 	}
 }

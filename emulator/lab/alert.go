@@ -8,7 +8,7 @@ import (
 // alert sends an alert of a host's BMC, from where that is.
 func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
 	x := outbound.Trap{
-		Sender: h, To: t.To, Packet: t.Packet, Sequence: t.Sequence, Awaits: t.Awaits, Times: t.Times, Every: t.Every, Told: t.Told,
+		Sender: h, To: t.To, Packet: t.Packet, Sequence: t.Sequence, Awaits: t.Acknowledged, Times: t.Attempts, Every: t.Interval, Told: t.Done,
 	}
 	if all := h.BMC().Addresses(); len(all) > 0 {
 		x.From = all[0]

@@ -75,7 +75,7 @@ func (h *Host) tell(st *step, was *machine.View, wasBMC *bmc.View) {
 		}
 	}
 	if h.lab.ipmi != nil {
-		h.lab.ipmi.Tell(h, st.now, st.bmc)
+		h.lab.ipmi.FilterEvents(h, st.now, st.bmc)
 	}
 	for _, ev := range st.bmc {
 		switch ev := ev.(type) {

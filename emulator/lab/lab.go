@@ -239,8 +239,8 @@ func (l *Lab) open(ctx context.Context, c Config) (err error) {
 		return fmt.Errorf("lab: %w", err)
 	}
 	ic := ipmi.Config{
-		Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded, Clock: l.clock, Astray: l.strays, Trouble: l.troubles,
-		Watch: l.watch, Alert: l.alert, Acknowledged: l.alerted, Later: l.errands.later,
+		Rack: l, Log: l.log, Enter: l.clock.Enter, Journal: l.commanded, Clock: l.clock, DatagramFault: l.strays, CommandFault: l.troubles,
+		WatchConsole: l.watch, SendTrap: l.alert, TrapAcknowledged: l.alerted, AfterFunc: l.errands.later,
 	}
 	if l.ipmi, err = ipmi.New(ic); err != nil {
 		return fmt.Errorf("lab: %w", err)

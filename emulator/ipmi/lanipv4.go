@@ -10,13 +10,13 @@ import (
 )
 
 // setNetwork sets the BMC's network.
-func (x *exchange) setNetwork(n bmc.Network) error {
-	_, err := x.tell(bmc.SetNetwork{Network: n})
+func (x *request) setNetwork(n bmc.Network) error {
+	_, err := x.applyBMC(bmc.SetNetwork{Network: n})
 	return err
 }
 
 // address is the BMC's own; zeros when it has none.
-func (x *exchange) address() netip.Addr {
+func (x *request) address() netip.Addr {
 	n, place := x.bmc().Network(), x.bmc().Place
 	switch {
 	case n.Static != nil:
@@ -52,10 +52,10 @@ const dhcpMask = "255.0.0.0"
 
 // setStatic changes what was set by hand of the IPv4 address. Where that comes
 // from DHCP there is nothing to change.
-func (x *exchange) setStatic(change func(s *bmc.IPv4)) error {
+func (x *request) setStatic(change func(s *bmc.IPv4)) error {
 	n := x.bmc().Network()
 	if n.Static == nil {
-		return WrongState
+		return NotSupportedInState
 	}
 	s := *n.Static
 	n.Static = &s
@@ -66,10 +66,10 @@ func (x *exchange) setStatic(change func(s *bmc.IPv4)) error {
 // setAddress sets the address. The BMC can be reached where it was as well, or
 // who sets it could not go on; and it has an address that is no use here in
 // name.
-func setAddress(x *exchange, _ byte, data []byte) error {
+func setAddress(x *request, _ byte, data []byte) error {
 	addr := netip.AddrFrom4([4]byte(data))
 	if addr.IsUnspecified() || addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
-		return BadField
+		return InvalidDataField
 	}
 	err := x.setStatic(func(s *bmc.IPv4) { s.Addr, s.Reach = addr, bmc.Beside })
 	if errors.Is(err, bmc.ErrAddress) {
@@ -80,16 +80,16 @@ func setAddress(x *exchange, _ byte, data []byte) error {
 
 // Sources of the address (parameter 4).
 const (
-	byHand = 1
-	byDHCP = 2
+	addressStatic = 1
+	addressDHCP   = 2
 )
 
-// setSource sets where the address comes from. One that DHCP gave stays when it
+// setAddressSource sets where the address comes from. One that DHCP gave stays when it
 // is by hand from now on.
-func setSource(x *exchange, _ byte, data []byte) error {
+func setAddressSource(x *request, _ byte, data []byte) error {
 	n := x.bmc().Network()
 	switch data[0] {
-	case byHand:
+	case addressStatic:
 		s := bmc.IPv4{Addr: x.address(), Mask: dhcpMask, Reach: bmc.Beside}
 		if n.Static != nil {
 			s = *n.Static
@@ -99,10 +99,10 @@ func setSource(x *exchange, _ byte, data []byte) error {
 			}
 		}
 		n.DHCP, n.Static = false, &s
-	case byDHCP:
+	case addressDHCP:
 		n.DHCP, n.Static = true, nil
 	default:
-		return BadField
+		return InvalidDataField
 	}
 	return x.setNetwork(n)
 }
@@ -117,72 +117,72 @@ const (
 	// destinations is how many alerts can be sent to, beside number 0, which is
 	// not kept.
 	destinations = 4
-	// authKinds are the types that sessions of IPMI 1.5 can have: none, MD2,
+	// authTypes are the types that sessions of IPMI 1.5 can have: none, MD2,
 	// MD5 and the password as it is.
-	authKinds = 1<<0 | 1<<1 | 1<<2 | 1<<4
+	authTypes = 1<<0 | 1<<1 | 1<<2 | 1<<4
 )
 
-// lanV4 are the parameters of IPMI 1.5.
-var lanV4 = map[byte]*lanParameter{
-	1: fixed(authKinds),
-	2: {size: 5, read: func(x *exchange, _ byte) []byte {
+// lanIPv4Parameters are the parameters of IPMI 1.5.
+var lanIPv4Parameters = map[byte]*lanParameter{
+	1: readOnlyParameter(authTypes),
+	2: {size: 5, read: func(x *request, _ byte) []byte {
 		if b := x.bmc().Channel.AuthTypes; b != nil {
 			return b
 		}
 		return make([]byte, 5)
-	}, write: func(x *exchange, _ byte, data []byte) error {
-		if slices.ContainsFunc(data, func(b byte) bool { return b&^authKinds != 0 }) {
-			return BadField
+	}, write: func(x *request, _ byte, data []byte) error {
+		if slices.ContainsFunc(data, func(b byte) bool { return b&^authTypes != 0 }) {
+			return InvalidDataField
 		}
 		c := *x.bmc().Channel
 		c.AuthTypes = slices.Clone(data)
-		_, err := x.tell(bmc.SetChannel{Channel: c})
+		_, err := x.applyBMC(bmc.SetChannel{Channel: c})
 		return err
 	}},
-	3: {size: 4, read: func(x *exchange, _ byte) []byte { return x.address().AsSlice() }, write: setAddress},
-	4: {size: 1, read: func(x *exchange, _ byte) []byte {
+	3: {size: 4, read: func(x *request, _ byte) []byte { return x.address().AsSlice() }, write: setAddress},
+	4: {size: 1, read: func(x *request, _ byte) []byte {
 		if x.bmc().Network().Static != nil {
-			return []byte{byHand}
+			return []byte{addressStatic}
 		}
-		return []byte{byDHCP}
-	}, write: setSource},
-	5: {size: 6, read: func(x *exchange, _ byte) []byte { return mac(x.machine().Identity.BMCMAC()) }},
-	6: {size: 4, read: func(x *exchange, _ byte) []byte {
+		return []byte{addressDHCP}
+	}, write: setAddressSource},
+	5: {size: 6, read: func(x *request, _ byte) []byte { return mac(x.machine().Identity.BMCMAC()) }},
+	6: {size: 4, read: func(x *request, _ byte) []byte {
 		if s := x.bmc().Network().Static; s != nil {
 			return v4(s.Mask)
 		}
 		return v4(dhcpMask)
-	}, write: func(x *exchange, _ byte, data []byte) error {
+	}, write: func(x *request, _ byte, data []byte) error {
 		if !isMask(data) {
-			return BadField
+			return InvalidDataField
 		}
 		mask := netip.AddrFrom4([4]byte(data)).String()
 		return x.setStatic(func(s *bmc.IPv4) { s.Mask = mask })
 	}},
-	7: kept(7, nil, 0x40, 0x40, 0x10),
-	8: {size: 2, read: func(x *exchange, _ byte) []byte {
+	7: stored(7, nil, 0x40, 0x40, 0x10),
+	8: {size: 2, read: func(x *request, _ byte) []byte {
 		port := x.bmc().Network().IPMI.Port
 		return []byte{byte(port), byte(port >> 8)}
 	}},
-	10: kept(10, atMost(3), 0x02),
-	11: kept(11, nil, 0x03), // 2 s
-	12: {size: 4, read: func(x *exchange, _ byte) []byte {
+	10: stored(10, atMost(3), 0x02),
+	11: stored(11, nil, 0x03), // 2 s
+	12: {size: 4, read: func(x *request, _ byte) []byte {
 		if s := x.bmc().Network().Static; s != nil {
 			return v4(s.Gateway)
 		}
 		return v4("")
-	}, write: func(x *exchange, _ byte, data []byte) error {
+	}, write: func(x *request, _ byte, data []byte) error {
 		addr, gateway := netip.AddrFrom4([4]byte(data)), ""
 		if !addr.IsUnspecified() {
 			gateway = addr.String()
 		}
 		return x.setStatic(func(s *bmc.IPv4) { s.Gateway = gateway })
 	}},
-	13: kept(13, nil, 0, 0, 0, 0, 0, 0),
-	14: kept(14, nil, 0, 0, 0, 0),
-	15: kept(15, nil, 0, 0, 0, 0, 0, 0),
-	16: kept(16, nil, 'p', 'u', 'b', 'l', 'i', 'c', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-	17: fixed(destinations),
+	13: stored(13, nil, 0, 0, 0, 0, 0, 0),
+	14: stored(14, nil, 0, 0, 0, 0),
+	15: stored(15, nil, 0, 0, 0, 0, 0, 0),
+	16: stored(16, nil, 'p', 'u', 'b', 'l', 'i', 'c', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
+	17: readOnlyParameter(destinations),
 	18: destination(18, func(b []byte) bool {
 		const acknowledged = 0x80
 		return len(b) == 3 && b[0]&^acknowledged == 0 && b[2] <= 7 // a PET trap, and up to so many retries
@@ -195,25 +195,25 @@ var lanV4 = map[byte]*lanParameter{
 
 // destination is a parameter of which each destination has its own.
 func destination(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
-	p := kept(n, valid, begin...)
+	p := stored(n, valid, begin...)
 	always := *p
 	p.size, p.sets = -1, destinations+1
-	p.read = func(x *exchange, set byte) []byte {
-		if b, ok := x.side.lan.destination[n]; ok && set == 0 {
+	p.read = func(x *request, set byte) []byte {
+		if b, ok := x.state.lan.destination[n]; ok && set == 0 {
 			return b
 		}
 		return always.read(x, set)
 	}
-	p.write = func(x *exchange, set byte, data []byte) error {
+	p.write = func(x *request, set byte, data []byte) error {
 		switch {
 		case set != 0:
 			return always.write(x, set, data)
 		case !valid(data):
-			return BadField
-		case x.side.lan.destination == nil:
-			x.side.lan.destination = map[byte][]byte{}
+			return InvalidDataField
+		case x.state.lan.destination == nil:
+			x.state.lan.destination = map[byte][]byte{}
 		}
-		x.side.lan.destination[n] = slices.Clone(data)
+		x.state.lan.destination[n] = slices.Clone(data)
 		return nil
 	}
 	return p

@@ -8,9 +8,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// lanRMCP are the parameters of IPMI 2.0.
-var lanRMCP = map[byte]*lanParameter{
-	20: {size: 2, read: func(x *exchange, _ byte) []byte {
+// lanRMCPParameters are the parameters of IPMI 2.0.
+var lanRMCPParameters = map[byte]*lanParameter{
+	20: {size: 2, read: func(x *request, _ byte) []byte {
 		v := x.bmc().Network().VLAN
 		switch {
 		case v.On:
@@ -19,37 +19,37 @@ var lanRMCP = map[byte]*lanParameter{
 			return []byte{0, 0}
 		}
 		return []byte{byte(v.ID), byte(v.ID >> 8)}
-	}, write: func(x *exchange, _ byte, data []byte) error {
+	}, write: func(x *request, _ byte, data []byte) error {
 		const highest = 4094
 		n, id := x.bmc().Network(), int(data[0])|int(data[1]&0x0f)<<8
 		n.VLAN.On = data[1]&vlanOn != 0
 		if data[1]&0x70 != 0 || id > highest || n.VLAN.On && id < lowestVLAN {
-			return BadField
+			return InvalidDataField
 		}
 		n.VLAN.ID = max(id, lowestVLAN)
 		return x.setNetwork(n)
 	}},
-	21: {size: 1, read: func(x *exchange, _ byte) []byte { return []byte{byte(x.bmc().Network().VLAN.Priority)} },
-		write: func(x *exchange, _ byte, data []byte) error {
+	21: {size: 1, read: func(x *request, _ byte) []byte { return []byte{byte(x.bmc().Network().VLAN.Priority)} },
+		write: func(x *request, _ byte, data []byte) error {
 			if data[0] > 7 {
-				return BadField
+				return InvalidDataField
 			}
 			n := x.bmc().Network()
 			n.VLAN.Priority = int(data[0])
 			return x.setNetwork(n)
 		}},
-	22: {size: 1, read: func(x *exchange, _ byte) []byte { return []byte{byte(len(suiteEntries(x.host)))} }},
-	23: {size: -1, read: func(x *exchange, _ byte) []byte { return append([]byte{0}, suiteEntries(x.host)...) }},
-	24: {size: 9, read: func(x *exchange, _ byte) []byte {
+	22: {size: 1, read: func(x *request, _ byte) []byte { return []byte{byte(len(suiteEntries(x.host)))} }},
+	23: {size: -1, read: func(x *request, _ byte) []byte { return append([]byte{0}, suiteEntries(x.host)...) }},
+	24: {size: 9, read: func(x *request, _ byte) []byte {
 		return append([]byte{0}, suiteLimits(x.host, x.bmc().Channel.Suites)...)
-	}, write: func(x *exchange, _ byte, data []byte) error {
+	}, write: func(x *request, _ byte, data []byte) error {
 		c := *x.bmc().Channel
 		c.Suites = slices.Clone(data[1:])
 		wrong := func(b byte) bool { return b&0x0f > byte(wire.OEMPrivilege) || b>>4 > byte(wire.OEMPrivilege) }
 		if slices.ContainsFunc(c.Suites, wrong) {
-			return BadField
+			return InvalidDataField
 		}
-		_, err := x.tell(bmc.SetChannel{Channel: c})
+		_, err := x.applyBMC(bmc.SetChannel{Channel: c})
 		return err
 	}},
 	25: destination(25, func(b []byte) bool {
@@ -67,10 +67,10 @@ const (
 // numbers.
 func suiteEntries(h Host) []byte { return slices.Sorted(slices.Values(h.Dialect().IPMI.CipherSuites)) }
 
-// nibble is where the limit of a suite is; -1: it has none of its own.
+// suiteLimitIndex is where the limit of a suite is; -1: it has none of its own.
 // ipmitool takes the limits to be in the order of the suites' numbers, from 0
 // to 14; the last of the 16 is that of suite 17.
-func nibble(id byte) int {
+func suiteLimitIndex(id byte) int {
 	const sha256, last = 17, 15
 	switch {
 	case id < last:
@@ -83,7 +83,7 @@ func nibble(id byte) int {
 
 // suiteLimit is the limit of a suite; limits may be nil.
 func suiteLimit(limits []byte, id byte) wire.Privilege {
-	at := nibble(id)
+	at := suiteLimitIndex(id)
 	if limits == nil || at < 0 {
 		return wire.OEMPrivilege
 	}
@@ -98,7 +98,7 @@ func suiteLimits(h Host, set []byte) []byte {
 	}
 	b := make([]byte, 8)
 	for _, id := range h.Dialect().IPMI.CipherSuites {
-		if at := nibble(id); at >= 0 {
+		if at := suiteLimitIndex(id); at >= 0 {
 			b[at/2] |= byte(wire.Administrator) << (at % 2 * 4)
 		}
 	}
@@ -109,7 +109,7 @@ func suiteLimits(h Host, set []byte) []byte {
 const lockoutUnit = 10 * time.Second
 
 // readLockout tells the policy for wrong passwords, which is Redfish's, too.
-func readLockout(x *exchange, _ byte) []byte {
+func readLockout(x *request, _ byte) []byte {
 	p, c := x.bmc().Policy, x.bmc().Channel
 	units := func(d time.Duration) []byte {
 		n := min((d+lockoutUnit-1)/lockoutUnit, 0xffff)
@@ -125,21 +125,21 @@ func readLockout(x *exchange, _ byte) []byte {
 	return append(append(b, units(p.ForgetAfter)...), units(p.LockFor)...)
 }
 
-func setLockout(x *exchange, _ byte, data []byte) error {
+func setLockout(x *request, _ byte, data []byte) error {
 	if data[0] > 1 {
-		return BadField
+		return InvalidDataField
 	}
 	p, c := *x.bmc().Policy, *x.bmc().Channel
 	p.LockAfter = int(data[1])
 	p.ForgetAfter = time.Duration(le16(data[2:])) * lockoutUnit
 	p.LockFor = time.Duration(le16(data[4:])) * lockoutUnit
 	p.LockForever = p.LockFor == 0 && p.LockAfter > 0
-	if _, err := x.tell(bmc.SetPolicy{Policy: p}); err != nil {
+	if _, err := x.applyBMC(bmc.SetPolicy{Policy: p}); err != nil {
 		return err
 	}
 	if on := data[0] == 1; on != c.Audit {
 		c.Audit = on
-		_, err := x.tell(bmc.SetChannel{Channel: c})
+		_, err := x.applyBMC(bmc.SetChannel{Channel: c})
 		return err
 	}
 	return nil

@@ -14,10 +14,10 @@ const (
 	hasThreshold = 0x10
 )
 
-// eventOf is how the log tells a note.
-func eventOf(v *machine.View, n *event.Note) sel.Event {
+// selEvent is how the log tells a note.
+func selEvent(v *machine.View, n *event.Note) sel.Event {
 	e := sel.Of(*n)
-	s := repositoryOf(v.Profile).find(e.Sensor, n.Subject)
+	s := repositoryOf(v.Profile).sensorOf(e.Sensor, n.Subject)
 	if s == nil {
 		return e
 	}
@@ -39,11 +39,11 @@ func eventOf(v *machine.View, n *event.Note) sel.Event {
 	return e
 }
 
-// subjectOf is the part that a record is about, if its sensor is one of ours.
-func subjectOf(v *machine.View, e sel.Event) (event.Subject, bool) {
+// eventSubject is the part that a record is about, if its sensor is one of ours.
+func eventSubject(v *machine.View, e sel.Event) (event.Subject, bool) {
 	s := repositoryOf(v.Profile).byNumber[e.Number]
 	if s == nil || e.Generator != sel.BMC || s.Type != byte(e.Sensor) {
 		return event.Subject{}, false
 	}
-	return s.of, true
+	return s.subject, true
 }

@@ -34,7 +34,7 @@ func TestWritesAreLostThatComeAtOnce(t *testing.T) {
 	h.pass(time.Second)
 	write(11, 9)
 	arp(9)
-	if code, _ := ask(t, h, wire.Transport, 0x01, lanChannel); code != BadLength {
+	if code, _ := ask(t, h, wire.Transport, 0x01, lanChannel); code != DataLengthInvalid {
 		t.Errorf("what is no write is answered %v", code)
 	}
 }

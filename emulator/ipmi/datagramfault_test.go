@@ -45,7 +45,7 @@ func TestLateDatagramsHaveTheirOwnAnswers(t *testing.T) {
 	const pings = 200
 	prompt, slow := newHost(t), newHost(t)
 	c := clock.NewVirtual(time.Unix(1_800_000_000, 0))
-	s, err := New(Config{Rack: pair{prompt, slow}, Clock: c, Astray: func(h Host, way string) fault.Decision {
+	s, err := New(Config{Rack: pair{prompt, slow}, Clock: c, DatagramFault: func(h Host, way string) fault.Decision {
 		if way == fault.In && h == Host(slow) {
 			return fault.Decision{Wire: fault.Late, Delay: time.Millisecond}
 		}

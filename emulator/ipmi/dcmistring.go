@@ -14,19 +14,19 @@ const (
 	maxName = 64 // bytes of a controller's name, with the zero that ends it
 )
 
-// names are texts that come in pieces: what is there of them until they are
+// dcmiStrings are texts that come in pieces: what is there of them until they are
 // whole.
-type names struct {
-	tag  []byte // as it was written
-	text string // that this made
-	id   []byte
+type dcmiStrings struct {
+	tag        []byte // as it was written
+	text       string // that this made
+	identifier []byte
 }
 
-// tag is the asset tag as DCMI has it: the bytes that a client wrote, if that is
-// what the tag still is.
-func (x *exchange) tag() []byte {
+// assetTagBytes is the asset assetTagBytes as DCMI has it: the bytes that a client wrote, if that is
+// what the assetTagBytes still is.
+func (x *request) assetTagBytes() []byte {
 	text := x.machine().Asset.Tag
-	if n := &x.side.names; n.tag != nil && n.text == text {
+	if n := &x.state.dcmiStrings; n.tag != nil && n.text == text {
 		return n.tag
 	}
 	b := fru.Text(text).Data
@@ -36,9 +36,9 @@ func (x *exchange) tag() []byte {
 	return b
 }
 
-// coding is beside what code an asset tag is answered that the board's memory
+// assetTagEncoding is beside what code an asset tag is answered that the board's memory
 // has in something else than English text (DCMI 1.5, §6.4.2).
-func (x *exchange) coding() error {
+func (x *request) assetTagEncoding() error {
 	w := x.machine().Labels
 	if w == nil || w.Memory == nil {
 		return nil
@@ -49,63 +49,63 @@ func (x *exchange) coding() error {
 	}
 	switch c, language := image.Product.Fields[fru.ProductTag].Coding, image.Product.Head[0]; {
 	case c != fru.Latin:
-		return beside(0x80 + Code(c))
+		return codeWithData(0x80 + Code(c))
 	case language != fru.English && language != 0:
-		return beside(0x83)
+		return codeWithData(0x83)
 	}
 	return nil
 }
 
-// assetTag is §6.4.2.
-func assetTag(x *exchange) error {
+// getAssetTag is §6.4.2.
+func getAssetTag(x *request) error {
 	offset, count := int(x.data[0]), int(x.data[1])
-	if count > dcmiPiece || offset >= maxTag || offset+count > maxTag {
-		return OutOfRange
+	if count > dcmiChunk || offset >= maxTag || offset+count > maxTag {
+		return ParameterOutOfRange
 	}
-	tag := x.tag()
+	tag := x.assetTagBytes()
 	x.put(byte(len(tag)))
 	x.put(tag[min(offset, len(tag)):min(offset+count, len(tag))]...)
-	return x.coding()
+	return x.assetTagEncoding()
 }
 
 // setAssetTag is §6.4.3.
-func setAssetTag(x *exchange) error {
+func setAssetTag(x *request) error {
 	offset, count, data := int(x.data[0]), int(x.data[1]), x.data[2:]
-	tag := x.tag()
+	tag := x.assetTagBytes()
 	switch {
-	case count > dcmiPiece || offset >= maxTag || offset+count > maxTag || offset > len(tag):
-		return OutOfRange
+	case count > dcmiChunk || offset >= maxTag || offset+count > maxTag || offset > len(tag):
+		return ParameterOutOfRange
 	case len(data) != count:
-		return BadLength
+		return DataLengthInvalid
 	}
 	tag = append(bytes.Clone(tag[:offset]), data...)
 	asset := *x.machine().Asset
 	asset.Tag = fru.Decode(tag)
-	if err := x.do(machine.SetAsset{Asset: asset}); err != nil {
+	if err := x.applyMachine(machine.SetAsset{Asset: asset}); err != nil {
 		return err
 	}
-	x.side.names.tag, x.side.names.text = tag, asset.Tag
+	x.state.dcmiStrings.tag, x.state.dcmiStrings.text = tag, asset.Tag
 	x.put(byte(len(tag)))
 	return nil
 }
 
-// ownName is the BMC's host name, which is its identifier.
-func (x *exchange) ownName() string {
+// hostName is the BMC's host name, which is its identifier.
+func (x *request) hostName() string {
 	if n := x.bmc().Network(); n.HostName != "" {
 		return n.HostName
 	}
 	return x.machine().Identity.Name + "-bmc"
 }
 
-// controllerName is §6.4.6.1. What is behind the name are zeros.
-func controllerName(x *exchange) error {
+// getControllerID is §6.4.6.1. What is behind the name are zeros.
+func getControllerID(x *request) error {
 	offset, count := int(x.data[0]), int(x.data[1])
-	if count > dcmiPiece || offset+count > maxName {
-		return OutOfRange
+	if count > dcmiChunk || offset+count > maxName {
+		return ParameterOutOfRange
 	}
-	name := x.side.names.id
+	name := x.state.dcmiStrings.identifier
 	if name == nil {
-		name = []byte(x.ownName())
+		name = []byte(x.hostName())
 	}
 	name = name[:min(len(name), maxName-1)]
 	x.put(byte(len(name)))
@@ -117,38 +117,38 @@ func controllerName(x *exchange) error {
 // called at first.
 var hostName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*)?$`)
 
-// setControllerName is §6.4.6.2. The zero at the end puts the name in force.
-func setControllerName(x *exchange) error {
+// setControllerID is §6.4.6.2. The zero at the end puts the name in force.
+func setControllerID(x *request) error {
 	offset, count, data := int(x.data[0]), int(x.data[1]), x.data[2:]
-	id := x.side.names.id
+	id := x.state.dcmiStrings.identifier
 	if id == nil {
-		id = []byte(x.ownName())
+		id = []byte(x.hostName())
 	}
 	switch {
-	case count > dcmiPiece || count == 0 || offset+count > maxName || offset > len(id):
-		return OutOfRange
+	case count > dcmiChunk || count == 0 || offset+count > maxName || offset > len(id):
+		return ParameterOutOfRange
 	case len(data) != count:
-		return BadLength
+		return DataLengthInvalid
 	case offset+count == maxName && data[count-1] != 0:
-		return BadField // the last place is for the zero
+		return InvalidDataField // the last place is for the zero
 	}
 	id = append(bytes.Clone(id[:offset]), data...)
 	name, _, whole := bytes.Cut(id, []byte{0})
 	if !whole {
-		x.side.names.id = id
+		x.state.dcmiStrings.identifier = id
 		x.put(byte(offset + count))
 		return nil
 	}
-	x.side.names.id = nil
+	x.state.dcmiStrings.identifier = nil
 	if !hostName.Match(name) {
-		return BadField
+		return InvalidDataField
 	}
 	n := x.bmc().Network()
 	n.HostName = string(name)
 	if n.HostName == x.machine().Identity.Name+"-bmc" {
 		n.HostName = ""
 	}
-	if _, err := x.tell(bmc.SetNetwork{Network: n}); err != nil {
+	if _, err := x.applyBMC(bmc.SetNetwork{Network: n}); err != nil {
 		return err
 	}
 	x.put(byte(offset + count))

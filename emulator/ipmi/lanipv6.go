@@ -9,58 +9,58 @@ import (
 )
 
 const (
-	// most6 is how many addresses can be set by hand, as in Redfish.
-	most6 = 4
-	// dynamic6 is how many the network could give.
-	dynamic6  = 1
-	bothKinds = 2 // of addresses at the same time
+	// staticV6Addresses is how many addresses can be set by hand, as in Redfish.
+	staticV6Addresses = 4
+	// dynamicV6Addresses is how many the network could give.
+	dynamicV6Addresses = 1
+	dualStack          = 2 // of addresses at the same time
 )
 
 // States of an address (parameter 56).
 const (
-	inUse    = 0
-	disabled = 1
+	addressActive   = 0
+	addressDisabled = 1
 )
 
-// lanV6 are the parameters of IPv6. There is no network that would give the BMC
+// lanIPv6Parameters are the parameters of IPv6. There is no network that would give the BMC
 // an address or a router.
-var lanV6 = map[byte]*lanParameter{
-	50: fixed(bothKinds), // IPv4 is always there, and alerts go there
-	51: {size: 1, read: func(x *exchange, _ byte) []byte {
+var lanIPv6Parameters = map[byte]*lanParameter{
+	50: readOnlyParameter(dualStack), // IPv4 is always there, and alerts go there
+	51: {size: 1, read: func(x *request, _ byte) []byte {
 		if x.bmc().Network().V6.On {
-			return []byte{bothKinds}
+			return []byte{dualStack}
 		}
 		return []byte{0}
-	}, write: func(x *exchange, _ byte, data []byte) error {
-		if data[0] != 0 && data[0] != bothKinds {
-			return BadField
+	}, write: func(x *request, _ byte, data []byte) error {
+		if data[0] != 0 && data[0] != dualStack {
+			return InvalidDataField
 		}
 		n := x.bmc().Network()
 		n.V6.On = data[0] != 0
 		return x.setNetwork(n)
 	}},
-	52: kept(52, nil, 0),
-	53: kept(53, nil, 64),
-	54: kept(54, func(b []byte) bool { return b[0] < 0x10 }, 0, 0, 0),
-	55: fixed(most6, dynamic6, 3), // by SLAAC and by DHCP
-	56: {size: 19, sets: most6, read: readStatic6, write: setStatic6},
-	57: fixed(1),
-	58: {size: 16, sets: most6, block: true, read: duid},
-	59: {size: 19, sets: dynamic6, read: func(*exchange, byte) []byte {
+	52: stored(52, nil, 0),
+	53: stored(53, nil, 64),
+	54: stored(54, func(b []byte) bool { return b[0] < 0x10 }, 0, 0, 0),
+	55: readOnlyParameter(staticV6Addresses, dynamicV6Addresses, 3), // by SLAAC and by DHCP
+	56: {size: 19, sets: staticV6Addresses, read: readStatic6, write: setStatic6},
+	57: readOnlyParameter(1),
+	58: {size: 16, sets: staticV6Addresses, block: true, read: duid},
+	59: {size: 19, sets: dynamicV6Addresses, read: func(*request, byte) []byte {
 		b := make([]byte, 19)
-		b[0], b[18] = 1, disabled // SLAAC
+		b[0], b[18] = 1, addressDisabled // SLAAC
 		return b
 	}},
-	60: fixed(1),
-	61: {size: 16, sets: dynamic6, block: true, read: duid},
-	62: fixed(0),
-	64: {size: 1, read: func(x *exchange, _ byte) []byte {
+	60: readOnlyParameter(1),
+	61: {size: 16, sets: dynamicV6Addresses, block: true, read: duid},
+	62: readOnlyParameter(0),
+	64: {size: 1, read: func(x *request, _ byte) []byte {
 		b := staticRouter.read(x, 0)[0] & 1
 		if x.bmc().Network().V6.Auto {
 			b |= 2
 		}
 		return []byte{b}
-	}, write: func(x *exchange, _ byte, data []byte) error {
+	}, write: func(x *request, _ byte, data []byte) error {
 		if err := staticRouter.write(x, 0, data); err != nil {
 			return err
 		}
@@ -72,26 +72,26 @@ var lanV6 = map[byte]*lanParameter{
 		return nil
 	}},
 	65: router(0),
-	66: kept(66, nil, 0, 0, 0, 0, 0, 0),
-	67: kept(67, atMost(128), 0),
-	68: kept(68, nil, make([]byte, 16)...),
+	66: stored(66, nil, 0, 0, 0, 0, 0, 0),
+	67: stored(67, atMost(128), 0),
+	68: stored(68, nil, make([]byte, 16)...),
 	69: router(1),
-	70: kept(70, nil, 0, 0, 0, 0, 0, 0),
-	71: kept(71, atMost(128), 0),
-	72: kept(72, nil, make([]byte, 16)...),
-	73: fixed(0), // so there are no parameters 74 to 78
-	79: fixed(0), // nor 80
+	70: stored(70, nil, 0, 0, 0, 0, 0, 0),
+	71: stored(71, atMost(128), 0),
+	72: stored(72, nil, make([]byte, 16)...),
+	73: readOnlyParameter(0), // so there are no parameters 74 to 78
+	79: readOnlyParameter(0), // nor 80
 }
 
 // staticRouter is the bit of parameter 64 that nothing else depends on.
-var staticRouter = kept(64, atMost(3), 1)
+var staticRouter = stored(64, atMost(3), 1)
 
-// slots are the addresses that were set by hand, by the set that each is in: its
+// staticSlots are the addresses that were set by hand, by the set that each is in: its
 // own, or the first that is free.
-func slots(all []bmc.IPv6Static) (out [most6]*bmc.IPv6Static) {
+func staticSlots(all []bmc.IPv6Static) (out [staticV6Addresses]*bmc.IPv6Static) {
 	var later []*bmc.IPv6Static
 	for i := range all {
-		if a := &all[i]; a.Slot >= 0 && a.Slot < most6 && out[a.Slot] == nil {
+		if a := &all[i]; a.Slot >= 0 && a.Slot < staticV6Addresses && out[a.Slot] == nil {
 			out[a.Slot] = a
 		} else {
 			later = append(later, a)
@@ -105,33 +105,33 @@ func slots(all []bmc.IPv6Static) (out [most6]*bmc.IPv6Static) {
 	return out
 }
 
-func readStatic6(x *exchange, set byte) []byte {
+func readStatic6(x *request, set byte) []byte {
 	const enabled = 0x80
 	n := x.bmc().Network().V6
-	a := slots(n.Static)[set]
+	a := staticSlots(n.Static)[set]
 	if a == nil {
-		return append(make([]byte, 18), disabled)
+		return append(make([]byte, 18), addressDisabled)
 	}
 	b := append([]byte{enabled}, a.Addr.AsSlice()...)
 	b = append(b, byte(a.Prefix))
 	if !n.On {
-		return append(b, disabled)
+		return append(b, addressDisabled)
 	}
-	return append(b, inUse)
+	return append(b, addressActive)
 }
 
 // setStatic6 sets an address, or takes it away: one that is not enabled is not
 // kept.
-func setStatic6(x *exchange, set byte, data []byte) error {
+func setStatic6(x *request, set byte, data []byte) error {
 	addr, prefix, on := netip.AddrFrom16([16]byte(data[1:17])), int(data[17]), data[0] == 0x80
 	switch {
 	case data[0]&0x7f != 0 || prefix > 128:
-		return BadField
+		return InvalidDataField
 	case on && (addr.IsUnspecified() || addr.IsMulticast() || addr.Is4In6()):
-		return BadField
+		return InvalidDataField
 	}
 	n := x.bmc().Network()
-	all := slots(n.V6.Static)
+	all := staticSlots(n.V6.Static)
 	all[set] = nil
 	if on {
 		all[set] = &bmc.IPv6Static{Addr: addr, Prefix: prefix}
@@ -146,7 +146,7 @@ func setStatic6(x *exchange, set byte, data []byte) error {
 }
 
 // duid is how DHCPv6 knows the BMC (RFC 8415, §11.4): by its MAC address.
-func duid(x *exchange, _ byte) []byte {
+func duid(x *request, _ byte) []byte {
 	const linkLayer, ethernet, size = 3, 1, 10
 	b := append([]byte{size, 0, linkLayer, 0, ethernet}, mac(x.machine().Identity.BMCMAC())...)
 	return append(b, make([]byte, 16-len(b))...)
@@ -155,19 +155,19 @@ func duid(x *exchange, _ byte) []byte {
 // router is the address of one that was set by hand. The second comes after the
 // first.
 func router(i int) *lanParameter {
-	return &lanParameter{size: net.IPv6len, read: func(x *exchange, _ byte) []byte {
+	return &lanParameter{size: net.IPv6len, read: func(x *request, _ byte) []byte {
 		if all := x.bmc().Network().V6.Gateways; i < len(all) {
 			if addr, err := netip.ParseAddr(all[i]); err == nil && addr.Is6() {
 				return addr.AsSlice()
 			}
 		}
 		return make([]byte, net.IPv6len)
-	}, write: func(x *exchange, _ byte, data []byte) error {
+	}, write: func(x *request, _ byte, data []byte) error {
 		n := x.bmc().Network()
 		addr, all := netip.AddrFrom16([16]byte(data)), slices.Clone(n.V6.Gateways)
 		switch {
 		case addr.IsMulticast() || addr.Is4In6():
-			return BadField
+			return InvalidDataField
 		case addr.IsUnspecified() && i >= len(all):
 			return nil
 		case addr.IsUnspecified():
@@ -177,7 +177,7 @@ func router(i int) *lanParameter {
 		case i == len(all):
 			all = append(all, addr.String())
 		default:
-			return WrongState
+			return NotSupportedInState
 		}
 		n.V6.Gateways = all
 		return x.setNetwork(n)

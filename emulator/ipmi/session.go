@@ -10,40 +10,40 @@ import (
 
 // Channels (§6.3). The one that LAN is on has a number of its own, too.
 const (
-	lanChannel = 1
-	ownChannel = 0x0e // that the request came on
+	lanChannel       = 1
+	presentInterface = 0x0e // that the request came on
 )
 
 // onLAN says whether a channel number means the LAN channel.
-func onLAN(channel byte) bool { return channel == lanChannel || channel == ownChannel }
+func onLAN(channel byte) bool { return channel == lanChannel || channel == presentInterface }
 
 // sessionCommands are how a client comes to a session, and what it can ask of
 // sessions. Those that no session is needed for answer in one as well.
 var sessionCommands = []command{
-	{fn: wire.App, cmd: 0x37, name: "Get System GUID", run: systemGUID},
-	{fn: wire.App, cmd: 0x38, name: "Get Channel Authentication Capabilities", least: 2, most: 2, run: authCapabilities},
-	{fn: wire.App, cmd: 0x39, name: "Get Session Challenge", least: 17, most: 17, run: challenge},
-	{fn: wire.App, cmd: 0x3a, name: "Activate Session", least: 22, most: 22, run: activate},
-	{fn: wire.App, cmd: 0x54, name: "Get Channel Cipher Suites", least: 3, most: 3, run: cipherSuites},
-	{fn: wire.App, cmd: 0x3b, name: "Set Session Privilege Level", needs: wire.User, least: 1, most: 1, run: setPrivilege},
-	{fn: wire.App, cmd: 0x3c, name: "Close Session", needs: wire.Callback, least: 4, most: 5, run: closeSession},
-	{fn: wire.App, cmd: 0x3d, name: "Get Session Info", needs: wire.User, least: 1, most: 5, run: sessionInfo},
+	{fn: wire.App, cmd: 0x37, name: "Get System GUID", run: getSystemGUID},
+	{fn: wire.App, cmd: 0x38, name: "Get Channel Authentication Capabilities", least: 2, most: 2, run: getAuthCapabilities},
+	{fn: wire.App, cmd: 0x39, name: "Get Session Challenge", least: 17, most: 17, run: getSessionChallenge},
+	{fn: wire.App, cmd: 0x3a, name: "Activate Session", least: 22, most: 22, run: activateSession},
+	{fn: wire.App, cmd: 0x54, name: "Get Channel Cipher Suites", least: 3, most: 3, run: getCipherSuites},
+	{fn: wire.App, cmd: 0x3b, name: "Set Session Privilege Level", privilege: wire.User, least: 1, most: 1, run: setSessionPrivilege},
+	{fn: wire.App, cmd: 0x3c, name: "Close Session", privilege: wire.Callback, least: 4, most: 5, run: closeSession},
+	{fn: wire.App, cmd: 0x3d, name: "Get Session Info", privilege: wire.User, least: 1, most: 5, run: getSessionInfo},
 }
 
-// systemGUID is §22.14.
-func systemGUID(x *exchange) error {
-	g := x.side.realm.GUID()
+// getSystemGUID is §22.14.
+func getSystemGUID(x *request) error {
+	g := x.state.auth.GUID()
 	x.put(g[:]...)
 	return nil
 }
 
-// authCapabilities is §22.13.
-func authCapabilities(x *exchange) error {
+// getAuthCapabilities is §22.13.
+func getAuthCapabilities(x *request) error {
 	channel, asked := x.data[0]&0x0f, wire.Privilege(x.data[1]&0x0f)
 	if !onLAN(channel) || asked < wire.Callback || asked > wire.OEMPrivilege {
-		return BadField
+		return InvalidDataField
 	}
-	r := x.side.realm
+	r := x.state.auth
 	extended := x.data[0]&0x80 != 0 // who asks so is told of IPMI 2.0, and of its key
 	var status byte
 	if extended && r.KG() != nil {
@@ -88,22 +88,22 @@ func algorithms(id byte) []byte {
 	return []byte{byte(s.Authentication), 0x40 | byte(s.Integrity), 0x80 | byte(s.Confidentiality)}
 }
 
-// cipherSuites is §22.15: slices of 16 bytes of a list that is as long as there
+// getCipherSuites is §22.15: slices of 16 bytes of a list that is as long as there
 // are suites.
-func cipherSuites(x *exchange) error {
+func getCipherSuites(x *request) error {
 	channel, payload, index := x.data[0]&0x0f, x.data[1]&0x3f, int(x.data[2]&0x3f)
 	if !onLAN(channel) || payload > 1 {
-		return BadField
+		return InvalidDataField
 	}
 	is := &x.host.Dialect().IPMI
-	if x.silent = is.NoSuiteList; x.silent {
+	if x.noResponse = is.NoSuiteList; x.noResponse {
 		return nil
 	}
 	var all []byte
 	bySuite := x.data[2]&0x80 != 0
 	suites := is.AdvertisedSuites
 	if len(suites) == 0 {
-		for _, s := range x.side.realm.Suites() {
+		for _, s := range x.state.auth.Suites() {
 			suites = append(suites, s.ID)
 		}
 	}
@@ -124,9 +124,9 @@ func cipherSuites(x *exchange) error {
 	return nil
 }
 
-// challenge is §22.16, and activate §22.17: the two steps of IPMI 1.5.
-func challenge(x *exchange) error {
-	id, words, code := x.side.table.Challenge(x.now, x.from, x.data[0]&0x0f, x.data[1:17], x.side.realm)
+// getSessionChallenge is §22.16, and activate §22.17: the two steps of IPMI 1.5.
+func getSessionChallenge(x *request) error {
+	id, words, code := x.state.table.Challenge(x.now, x.from, x.data[0]&0x0f, x.data[1:17], x.state.auth)
 	if code != 0 {
 		return Code(code)
 	}
@@ -135,8 +135,8 @@ func challenge(x *exchange) error {
 	return nil
 }
 
-func activate(x *exchange) error {
-	a, code := x.side.table.Activate(x.now, x.from, x.session, x.data, x.side.realm)
+func activateSession(x *request) error {
+	a, code := x.state.table.Activate(x.now, x.from, x.session, x.data, x.state.auth)
 	if code != 0 {
 		return Code(code)
 	}
@@ -147,13 +147,13 @@ func activate(x *exchange) error {
 	return nil
 }
 
-// setPrivilege is §22.18.
-func setPrivilege(x *exchange) error {
+// setSessionPrivilege is §22.18.
+func setSessionPrivilege(x *request) error {
 	asked := wire.Privilege(x.data[0] & 0x0f)
 	switch {
 	case asked == 0: // a question
 	case asked == wire.Callback || asked > wire.OEMPrivilege:
-		return BadField
+		return InvalidDataField
 	case asked == wire.OEMPrivilege && x.session.User.Limit < asked:
 		return Code(0x80) // no user here has it
 	case asked > min(x.session.User.Limit, x.session.Limit):
@@ -166,23 +166,23 @@ func setPrivilege(x *exchange) error {
 }
 
 // closeSession is §22.19. Zero and a handle names a session as well.
-func closeSession(x *exchange) error {
+func closeSession(x *request) error {
 	id := le32(x.data)
 	var s *session.Session
 	if id == 0 {
 		if len(x.data) < 5 {
 			return Code(0x87)
 		}
-		if s = x.side.byHandle(x.data[4]); s == nil {
+		if s = x.state.byHandle(x.data[4]); s == nil {
 			return Code(0x88)
 		}
-	} else if s = x.side.table.Find(id); s == nil {
+	} else if s = x.state.table.Find(id); s == nil {
 		return Code(0x87)
 	}
 	if s != x.session && x.session.Privilege < wire.Administrator {
-		return Forbidden
+		return InsufficientPrivilege
 	}
-	side, end := x.side, s.ID
+	side, end := x.state, s.ID
 	if s != x.session {
 		side.table.Close(end)
 		return nil
@@ -191,8 +191,8 @@ func closeSession(x *exchange) error {
 	return nil
 }
 
-func (sd *side) byHandle(handle byte) *session.Session {
-	for s := range sd.table.All() {
+func (st *bmcState) byHandle(handle byte) *session.Session {
+	for s := range st.table.All() {
 		if s.Handle == handle {
 			return s
 		}
@@ -200,12 +200,12 @@ func (sd *side) byHandle(handle byte) *session.Session {
 	return nil
 }
 
-// sessionInfo is §22.20.
-func sessionInfo(x *exchange) error {
+// getSessionInfo is §22.20.
+func getSessionInfo(x *request) error {
 	var s *session.Session
 	n, active := 0, 0
-	index, most := x.data[0], x.side.table.Most()
-	for o := range x.side.table.All() {
+	index, most := x.data[0], x.state.table.Most()
+	for o := range x.state.table.All() {
 		active++
 		n++
 		if n == int(index) {
@@ -216,11 +216,11 @@ func sessionInfo(x *exchange) error {
 	case index == 0:
 		s = x.session
 	case index == 0xfe && len(x.data) >= 2:
-		s = x.side.byHandle(x.data[1])
+		s = x.state.byHandle(x.data[1])
 	case index == 0xff && len(x.data) >= 5:
-		s = x.side.table.Find(le32(x.data[1:]))
+		s = x.state.table.Find(le32(x.data[1:]))
 	case index >= 0xfe:
-		return BadLength
+		return DataLengthInvalid
 	}
 	if s == nil {
 		if index >= 0xfe {

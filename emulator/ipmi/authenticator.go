@@ -12,16 +12,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// realm is who may log in to a host, as the handshake asks for it.
-type realm struct {
-	host Host
-	side *side
+// authenticator is who may log in to a host, as the handshake asks for it.
+type authenticator struct {
+	host  Host
+	state *bmcState
 }
 
-var _ session.Faulty = realm{}
+var _ session.Faulty = authenticator{}
 
 // Faults implements session.Faulty.
-func (r realm) Faults() session.Faults {
+func (r authenticator) Faults() session.Faults {
 	f := &r.host.Dialect().IPMI.Faults
 	return session.Faults{OpenRole: f.OpenSessPriv, Code: f.IntegrityCheck, Long: f.LongAuthCode, Padded: f.PaddedKeys, NoID: f.ZeroSessionID, Swapped: f.BigEndianSequence, Wrong: f.BadAuthCode}
 }
@@ -29,7 +29,7 @@ func (r realm) Faults() session.Faults {
 // GUID implements session.Realm. It is the UUID that SMBIOS and Redfish have,
 // in the order of SMBIOS (IPMI v2.0 rev 1.1, §20.8; SMBIOS 3, §7.2.1): the
 // first three fields least byte first.
-func (r realm) GUID() [16]byte { return guid(r.host.Machine().Identity.UUID) }
+func (r authenticator) GUID() [16]byte { return guid(r.host.Machine().Identity.UUID) }
 
 // guid is a UUID as SMBIOS has it.
 func guid(uuid string) (out [16]byte) {
@@ -45,7 +45,7 @@ func guid(uuid string) (out [16]byte) {
 }
 
 // KG implements session.Realm.
-func (r realm) KG() []byte {
+func (r authenticator) KG() []byte {
 	if !r.host.BMC().Channel.Keyed {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (r realm) KG() []byte {
 }
 
 // Suites implements session.Realm.
-func (r realm) Suites() []session.Suite {
+func (r authenticator) Suites() []session.Suite {
 	var out []session.Suite
 	limits, most := r.host.BMC().Channel.Suites, r.Limit()
 	for _, id := range r.host.Dialect().IPMI.CipherSuites {
@@ -65,7 +65,7 @@ func (r realm) Suites() []session.Suite {
 }
 
 // AuthTypes implements session.Realm.
-func (r realm) AuthTypes(up wire.Privilege) wire.AuthTypes {
+func (r authenticator) AuthTypes(up wire.Privilege) wire.AuthTypes {
 	var all wire.AuthTypes
 	for i, types := range r.host.BMC().Channel.AuthTypes {
 		if up == 0 || int(up) == i+1 {
@@ -76,35 +76,35 @@ func (r realm) AuthTypes(up wire.Privilege) wire.AuthTypes {
 }
 
 // Limit implements session.Realm.
-func (r realm) Limit() wire.Privilege { return r.side.limit() }
+func (r authenticator) Limit() wire.Privilege { return r.state.privilegeLimit() }
 
-// roles are the privilege limits of the predefined roles.
-var roles = map[bmc.Role]wire.Privilege{
+// rolePrivileges are the privilege limits of the predefined rolePrivileges.
+var rolePrivileges = map[bmc.Role]wire.Privilege{
 	bmc.Administrator: wire.Administrator,
 	bmc.Operator:      wire.Operator,
 	bmc.ReadOnly:      wire.User,
 }
 
-// limitOf is the limit of a role: one that somebody has made has that of the
+// rolePrivilege is the limit of a role: one that somebody has made has that of the
 // predefined role whose rights it has.
-func limitOf(a *bmc.Access, role bmc.Role) wire.Privilege {
-	if p, ok := roles[role]; ok {
+func rolePrivilege(a *bmc.Access, role bmc.Role) wire.Privilege {
+	if p, ok := rolePrivileges[role]; ok {
 		return p
 	}
 	has := a.Role(role).Privileges
 	for _, r := range bmc.Predefined {
 		lacks := slices.ContainsFunc(r.Privileges, func(p bmc.Privilege) bool { return !slices.Contains(has, p) })
 		if !lacks {
-			return roles[r.ID]
+			return rolePrivileges[r.ID]
 		}
 	}
 	return 0
 }
 
-// userOf is an account as a user; false when it may not use IPMI.
-func (r realm) userOf(a *bmc.Account, v *bmc.View) (session.User, bool) {
+// user is an account as a user; false when it may not use IPMI.
+func (r authenticator) user(a *bmc.Account, v *bmc.View) (session.User, bool) {
 	id := userID(r.host, a.ID)
-	is := user{User: v.Channel.User(a.ID), id: id, account: *a, has: true}
+	is := user{User: v.Channel.User(a.ID), id: id, account: *a, hasAccount: true}
 	is.Role = a.Role
 	limit := is.limit(v)
 	switch {
@@ -113,7 +113,7 @@ func (r realm) userOf(a *bmc.Account, v *bmc.View) (session.User, bool) {
 	case is.Callback: // nobody calls back over LAN
 		limit = wire.Callback
 	}
-	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, Long: is.long(), Limit: min(limit, r.Limit())}
+	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, Long: is.longPassword(), Limit: min(limit, r.Limit())}
 	return u, id != 0 && a.Enabled && a.Has(bmc.ForIPMI) && u.Limit > 0 && !v.Locks.Locked(a.ID)
 }
 
@@ -128,11 +128,11 @@ func userID(h Host, account string) byte {
 }
 
 // account is a user by its account's ID.
-func (r realm) account(id string) (session.User, bool) {
+func (r authenticator) account(id string) (session.User, bool) {
 	v, all := r.host.BMC(), r.host.Accounts()
 	for i := range all {
 		if all[i].ID == id {
-			return r.userOf(&all[i], v)
+			return r.user(&all[i], v)
 		}
 	}
 	return session.User{}, false
@@ -140,13 +140,13 @@ func (r realm) account(id string) (session.User, bool) {
 
 // User implements session.Realm (§13.20): by name alone, or the first of that
 // name whose limit is the role that is asked for.
-func (r realm) User(name string, role wire.Privilege, byName bool) (session.User, bool) {
+func (r authenticator) User(name string, role wire.Privilege, byName bool) (session.User, bool) {
 	v, all := r.host.BMC(), r.host.Accounts()
 	for i := range all {
 		if all[i].Name != name {
 			continue
 		}
-		if u, ok := r.userOf(&all[i], v); ok && (byName || u.Limit == role) {
+		if u, ok := r.user(&all[i], v); ok && (byName || u.Limit == role) {
 			return u, true
 		}
 	}
@@ -154,7 +154,7 @@ func (r realm) User(name string, role wire.Privilege, byName bool) (session.User
 }
 
 // Admit implements session.Realm.
-func (r realm) Admit(u session.User, proved bool, from netip.AddrPort) bool {
+func (r authenticator) Admit(u session.User, proved bool, from netip.AddrPort) bool {
 	_, ok := r.host.Login(bmc.Credentials{
 		Name: u.Name, Account: u.Account, Proved: proved, To: bmc.ForIPMI, From: from.Addr().Unmap().String(),
 	})

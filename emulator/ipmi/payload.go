@@ -1,0 +1,199 @@
+package ipmi
+
+import (
+	"cmp"
+
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// solCommands are the commands of payloads (§24) and the settings of serial
+// over LAN (§26). Which privilege activates SOL is one of these; which users may
+// is theirs.
+var solCommands = []command{
+	{fn: wire.App, cmd: 0x48, name: "Activate Payload", privilege: wire.User, least: 6, most: 6, run: activatePayload},
+	{fn: wire.App, cmd: 0x49, name: "Deactivate Payload", privilege: wire.User, least: 2, most: 6, run: deactivatePayload},
+	{fn: wire.App, cmd: 0x4a, name: "Get Payload Activation Status", privilege: wire.User, least: 1, most: 1, run: getPayloadActivationStatus},
+	{fn: wire.App, cmd: 0x4b, name: "Get Payload Instance Info", privilege: wire.User, least: 2, most: 2, run: getPayloadInstanceInfo},
+	{fn: wire.App, cmd: 0x4e, name: "Get Channel Payload Support", privilege: wire.User, least: 1, most: 1, run: getChannelPayloadSupport},
+	{fn: wire.App, cmd: 0x4f, name: "Get Channel Payload Version", privilege: wire.User, least: 2, most: 2, run: getChannelPayloadVersion},
+	{fn: wire.App, cmd: 0x50, name: "Get Channel OEM Payload Info", privilege: wire.User, least: 7, most: 7, run: getChannelOEMPayloadInfo},
+	{fn: wire.App, cmd: 0x55, name: "Suspend/Resume Payload Encryption", privilege: wire.User, least: 3, most: 3, run: suspendPayloadEncryption},
+	{fn: wire.Transport, cmd: 0x21, name: "Set SOL Configuration Parameters", privilege: wire.Administrator, least: 3, most: -1, mutates: true, run: setSOL},
+	{fn: wire.Transport, cmd: 0x22, name: "Get SOL Configuration Parameters", privilege: wire.User, least: 4, most: 4, run: getSOL},
+}
+
+const (
+	// payloadSize is what a payload may have in either direction, in bytes.
+	payloadSize   = 255
+	solInstance   = 1
+	solPort       = 2    // the system's serial port that is redirected, counted from 1
+	payloadFormat = 0x10 // 1.0
+	noVLAN        = 0xffff
+)
+
+// Completion codes of payload commands (§24.1, §24.2).
+const (
+	payloadActive                Code = 0x80
+	payloadInactive              Code = 0x80
+	payloadDisabled              Code = 0x81
+	payloadEncryptionUnavailable Code = 0x83
+	payloadEncryptionRequired    Code = 0x84
+)
+
+// serialAvailable says whether a machine can take characters.
+func serialAvailable(v *machine.View) bool {
+	return v.Power == machine.PowerOn || v.Phase == machine.Stopping
+}
+
+// checkSOLPayload checks which payload a command is for: there is one of SOL.
+func checkSOLPayload(kind, instance byte) error {
+	if wire.PayloadType(kind&0x3f) != wire.PayloadSOL || instance&0x0f != solInstance {
+		return InvalidDataField
+	}
+	return nil
+}
+
+// activatePayload is §24.1.
+func activatePayload(x *request) error {
+	if err := checkSOLPayload(x.data[0], x.data[1]); err != nil {
+		return err
+	}
+	set, aux, sess := x.bmc().SOL(), x.data[2], x.session
+	sealed, signed := aux&0x80 != 0, aux&0x40 != 0
+	now := x.state.activeSOL()
+	switch {
+	case sess.V15 || x.inBand:
+		return NotSupportedInState // payloads are of RMCP+
+	case set.Off || x.bmc().Channel.User(sess.User.Account).NoSOL:
+		return payloadDisabled
+	case sess.Privilege < wire.Privilege(set.Privilege):
+		return InsufficientPrivilege
+	case sealed && !signed:
+		return payloadEncryptionUnavailable
+	case set.Encrypted && sess.Sealed() && !sealed:
+		return payloadEncryptionRequired
+	case now != nil && now.session != sess:
+		return payloadActive
+	}
+	port := cmp.Or(set.Port, x.defaultSOLPort())
+	x.put32(0) // no test mode
+	size := uint16(payloadSize)
+	if x.host.Dialect().IPMI.Faults.SOLPayloadSizes {
+		size = 0
+	}
+	x.put16(size)
+	x.put16(size)
+	x.put16(port)
+	x.put16(noVLAN)
+	x.after = func() { // no packet before the answer
+		sess.ProtectSOL(signed || set.Authenticated, sealed)
+		x.service.activateSOL(x.state, sess, x.socket, x.local)
+	}
+	return nil
+}
+
+// deactivatePayload is §24.2. Whoever may activate SOL may take it from others.
+func deactivatePayload(x *request) error {
+	if err := checkSOLPayload(x.data[0], x.data[1]); err != nil {
+		return err
+	}
+	now := x.state.activeSOL()
+	switch {
+	case x.session.Privilege < wire.Privilege(x.bmc().SOL().Privilege):
+		return InsufficientPrivilege
+	case now == nil:
+		return payloadInactive
+	}
+	side, by := x.state, x.session
+	x.after = func() { x.service.deactivateSOL(side, now, now.session != by) }
+	return nil
+}
+
+// getPayloadActivationStatus is §24.4.
+func getPayloadActivationStatus(x *request) error {
+	if wire.PayloadType(x.data[0]) != wire.PayloadSOL {
+		return InvalidDataField
+	}
+	var active byte
+	if x.state.activeSOL() != nil {
+		active = 1
+	}
+	x.put(1, active, 0)
+	return nil
+}
+
+// getPayloadInstanceInfo is §24.5.
+func getPayloadInstanceInfo(x *request) error {
+	if err := checkSOLPayload(x.data[0], x.data[1]); err != nil {
+		return err
+	}
+	var id uint32
+	if now := x.state.activeSOL(); now != nil {
+		id = now.session.ID
+	}
+	x.put32(id)
+	x.put(solPort, 0, 0, 0, 0, 0, 0, 0)
+	return nil
+}
+
+// defaultSOLPort is where clients find serial over LAN if nobody has set another
+// port: that which they have reached, unless something on the way maps ports.
+func (x *request) defaultSOLPort() uint16 {
+	return cmp.Or(x.host.Dialect().IPMI.AdvertisedSOLPort, x.local.Port())
+}
+
+// getChannelPayloadSupport is §24.8: IPMI messages, SOL, and the six of the handshake.
+func getChannelPayloadSupport(x *request) error {
+	if !x.isLANChannel(x.data[0]) {
+		return InvalidDataField
+	}
+	x.put(0x03, 0, 0x3f, 0, 0, 0, 0, 0)
+	return nil
+}
+
+// getChannelPayloadVersion is §24.9.
+func getChannelPayloadVersion(x *request) error {
+	if !x.isLANChannel(x.data[0]) {
+		return InvalidDataField
+	}
+	switch p := wire.PayloadType(x.data[1]); {
+	case p == wire.PayloadIPMI, p == wire.PayloadSOL, p >= wire.PayloadOpenRequest && p <= wire.PayloadRAKP4:
+		x.put(payloadFormat)
+		return nil
+	}
+	return Code(0x80) // not on this channel
+}
+
+// getChannelOEMPayloadInfo is §24.10: there are none.
+func getChannelOEMPayloadInfo(x *request) error {
+	if !x.isLANChannel(x.data[0]) {
+		return InvalidDataField
+	}
+	return Code(0x80)
+}
+
+// suspendPayloadEncryption is §24.3. AES has a new initialization vector in every
+// packet, so there is nothing to do to get one.
+func suspendPayloadEncryption(x *request) error {
+	const suspend, resume, renew = 0, 1, 2
+	op := x.data[2] & 0x1f
+	if wire.PayloadType(x.data[0]&0x3f) != wire.PayloadSOL {
+		return Code(0x80) // not for that payload
+	}
+	now := x.state.activeSOL()
+	switch {
+	case x.data[1]&0x0f != solInstance || op > renew:
+		return InvalidDataField
+	case now == nil:
+		return Code(0x83) // not active
+	case !now.session.Sealed():
+		return Code(0x82) // the session cannot
+	case op == suspend && x.bmc().SOL().Encrypted:
+		return Code(0x81) // not as it is set
+	case op == renew:
+		return nil
+	}
+	now.session.ProtectSOL(true, op == resume)
+	return nil
+}

@@ -1,0 +1,260 @@
+package ipmi
+
+import (
+	"bytes"
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/ipmi/session"
+	"github.com/metalab-dev/metalab/emulator/ipmi/sol"
+	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// The times of a link are real ones, as those of all that goes over a network:
+// its other end has no other clock. A link has a goroutine as long as it is
+// activated, which sends what the machine shows.
+
+// solCheckInterval is for how long a link looks away, at most, before it looks
+// whether its session is still there.
+const solCheckInterval = 5 * time.Second
+
+// solIdle is after which time without a packet, of the lab, a console is asked
+// whether it is there. Sessions last for 60 s.
+const solIdle = 45 * time.Second
+
+// solState is what a BMC remembers of SOL until it restarts.
+type solState struct {
+	link          *solConnection
+	setInProgress byte // whether somebody sets parameters
+	volatileRate  byte // that holds until a restart; 0: as it is set
+}
+
+// solConnection is SOL that a session has activated.
+type solConnection struct {
+	session *session.Session
+	link    *sol.Link
+	socket  Socket
+	local   netip.AddrPort // that the client has reached
+	wake    chan struct{}
+	cancel  context.CancelFunc
+	probed  bool // the console was asked whether it is there
+}
+
+// activeSOL is the session's SOL that is activated; nil when none is. One whose
+// session is gone is freed by this.
+func (st *bmcState) activeSOL() *solConnection {
+	a := st.sol.link
+	if a != nil && st.table.Find(a.session.ID) != a.session {
+		a.cancel()
+		st.sol.link, a = nil, nil
+	}
+	return a
+}
+
+// solConfig is how a link behaves.
+func solConfig(s *bmc.SOL) sol.Config {
+	return sol.Config{
+		Size: payloadSize, Accumulate: time.Duration(s.Accumulate) * 5 * time.Millisecond, Threshold: int(s.Threshold),
+		Retries: int(s.Retries), Interval: time.Duration(s.Interval) * 10 * time.Millisecond,
+	}
+}
+
+// activateSOL activates SOL for a session, instead of what it had. The screen is
+// shown from the beginning of the line that it is in.
+func (s *Service) activateSOL(st *bmcState, sess *session.Session, sock Socket, at netip.AddrPort) {
+	if was := st.activeSOL(); was != nil {
+		was.cancel()
+	}
+	s.mu.RLock()
+	ended := s.ended
+	s.mu.RUnlock()
+	if ended {
+		return
+	}
+	v := st.host.Machine()
+	ctx, end := context.WithCancel(context.Background())
+	a := &solConnection{
+		session: sess, link: sol.New(solConfig(st.host.BMC().SOL()), lineStart(v.Console), serialAvailable(v)),
+		socket: sock, local: at, wake: make(chan struct{}, 1), cancel: end,
+	}
+	st.sol.link = a
+	stop := func() {}
+	if s.c.WatchConsole != nil {
+		stop = s.c.WatchConsole(st.host, a.notify)
+	}
+	s.mutations.Go(func() {
+		defer stop()
+		s.runSOL(ctx, st, a)
+	})
+}
+
+// keepSOLSessionAlive lets a session that has SOL live on while its console is there. By the
+// lab's time sessions end that nothing was heard of for a minute (§6.12.15),
+// and the lab's time may fly; so the console is asked before.
+func (s *Service) keepSOLSessionAlive(st *bmcState, now time.Time) {
+	a := st.sol.link
+	if a == nil || st.activeSOL() != a {
+		return
+	}
+	idle := now.Sub(a.session.Used) >= solIdle
+	switch {
+	case a.probed && a.link.Gone():
+		a.cancel()
+		st.sol.link = nil
+		st.table.Close(a.session.ID)
+	case idle:
+		a.probed = true
+		a.session.Used = now
+		s.sendSOLPayload(st, a, a.link.Probe(clock.Wall()))
+		a.notify()
+	}
+}
+
+// notify lets the link see what has changed. It does not wait.
+func (a *solConnection) notify() {
+	select {
+	case a.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// lineStart is where the line begins that a console is in.
+func lineStart(c *machine.Console) uint64 {
+	text, at := c.Since(0)
+	return at + uint64(bytes.LastIndexByte(text, '\n')+1)
+}
+
+// deactivateSOL ends a link, and tells its console if told is set.
+func (s *Service) deactivateSOL(st *bmcState, a *solConnection, told bool) {
+	if st.sol.link != a {
+		return
+	}
+	if told {
+		s.sendSOLPayload(st, a, a.link.Farewell())
+	}
+	a.cancel()
+	st.sol.link = nil
+}
+
+// runSOL sends what the link has to send, until it is ended.
+func (s *Service) runSOL(ctx context.Context, st *bmcState, a *solConnection) {
+	for {
+		wait := solCheckInterval
+		s.exclusively(st, func() {
+			now := st.host.Now()
+			st.invalidateSessions(s.c.Rand)
+			if !st.host.BMC().Life.Serves() { // a BMC that is down sends nothing
+				st.table.Reset()
+			}
+			s.keepSOLSessionAlive(st, now)
+			st.table.Advance(now)
+			if st.activeSOL() != a {
+				a.cancel()
+				return
+			}
+			wall := clock.Wall()
+			s.sendSOL(st, a, wall)
+			if at, ok := a.link.Deadline(); ok {
+				wait = min(wait, max(0, at.Sub(wall)))
+			}
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		moment, cancel := context.WithTimeout(ctx, wait)
+		select {
+		case <-a.wake:
+		case <-moment.Done():
+		}
+		cancel()
+	}
+}
+
+// sendSOL sends what a link has to send now.
+func (s *Service) sendSOL(st *bmcState, a *solConnection, now time.Time) {
+	v := st.host.Machine()
+	for _, p := range a.link.Send(now, v.Console, serialAvailable(v)) {
+		s.sendSOLPayload(st, a, p)
+	}
+}
+
+// sendSOLPayload sends a payload of a link.
+func (s *Service) sendSOLPayload(st *bmcState, a *solConnection, payload []byte) {
+	if payload == nil {
+		return
+	}
+	p := packet{from: a.session.From, local: a.local, socket: a.socket}
+	s.send(st, p, st.table.Seal(st.host.Now(), nil, session.SOLFrame(a.session), wire.PayloadSOL, payload))
+}
+
+// exclusively calls f when nobody else has the side, and returns when that is done.
+func (s *Service) exclusively(st *bmcState, f func()) {
+	st.mu.Lock()
+	if !st.busy {
+		defer st.mu.Unlock()
+		f()
+		return
+	}
+	done := make(chan struct{})
+	st.queued = append(st.queued, packet{call: func() {
+		defer close(done)
+		f()
+	}})
+	st.mu.Unlock()
+	<-done
+}
+
+// receiveSOL takes a payload of SOL. What is receiveSOL changes the machine, which act
+// does.
+func (s *Service) receiveSOL(st *bmcState, got session.Received) (act func()) {
+	a := st.activeSOL()
+	if a == nil || a.session != got.Session {
+		return nil // nobody has activated it there
+	}
+	p, err := wire.ParseSOL(got.Body)
+	if err != nil {
+		return nil
+	}
+	now, v := clock.Wall(), st.host.Machine()
+	in := a.link.Receive(now, p, v.Console)
+	if in.Text == nil && !in.Break {
+		s.sendSOLPayload(st, a, a.link.Answer(p, 0, serialAvailable(v)))
+		s.sendSOL(st, a, now)
+		a.notify() // its deadline is another one now
+		return nil
+	}
+	p.Data, in.Text = slices.Clone(p.Data), slices.Clone(in.Text)
+	return func() {
+		accepted := s.typeCharacters(st, in)
+		v := st.host.Machine()
+		s.sendSOLPayload(st, a, a.link.Answer(p, accepted, serialAvailable(v)))
+		s.sendSOL(st, a, clock.Wall())
+		a.notify()
+	}
+}
+
+// typeCharacters types, and returns how many characters need not come again. To a machine
+// that is off they go as over a wire that nobody listens to (table 15-2, note
+// 1): were they refused, FreeIPMI 1.6 would send them again without a pause.
+func (s *Service) typeCharacters(st *bmcState, in sol.Input) int {
+	if !serialAvailable(st.host.Machine()) {
+		return len(in.Text)
+	}
+	var all machine.Together
+	if in.Break {
+		all = append(all, machine.Break{})
+	}
+	if in.Text != nil {
+		all = append(all, machine.Type{Text: in.Text})
+	}
+	if err := st.host.Apply(context.Background(), all); err != nil {
+		s.c.Log.Warn("nothing typed", "bmc", st.host.Name(), "err", err)
+		return 0
+	}
+	return len(in.Text)
+}

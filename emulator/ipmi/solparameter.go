@@ -1,0 +1,154 @@
+package ipmi
+
+import (
+	"cmp"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+)
+
+// solParameter is a row of table 26-5. Nil write: it is read only.
+type solParameter struct {
+	size  int
+	read  func(x *request, s *bmc.SOL) []byte
+	write func(x *request, s *bmc.SOL, b []byte) error
+}
+
+// The parameters that commands have something to do with.
+const (
+	solInProgress = 0
+	solRate       = 6
+)
+
+// solParameters are those of table 26-5, by their numbers.
+var solParameters = []solParameter{
+	solInProgress: {1, func(x *request, _ *bmc.SOL) []byte { return []byte{x.state.sol.setInProgress} }, nil},
+	1: {1, func(_ *request, s *bmc.SOL) []byte { return []byte{flag(!s.Off)} }, func(_ *request, s *bmc.SOL, b []byte) error {
+		s.Off = b[0]&1 == 0
+		return requireDefined(b[0] < 2)
+	}},
+	2: {1, func(_ *request, s *bmc.SOL) []byte {
+		return []byte{flag(s.Encrypted)<<7 | flag(s.Authenticated)<<6 | s.Privilege}
+	}, func(_ *request, s *bmc.SOL, b []byte) error {
+		s.Encrypted, s.Authenticated, s.Privilege = b[0]&0x80 != 0, b[0]&0x40 != 0, b[0]&0x0f
+		return requireDefined(b[0]&0x30 == 0)
+	}},
+	3: {2, func(_ *request, s *bmc.SOL) []byte { return []byte{s.Accumulate, s.Threshold} }, func(_ *request, s *bmc.SOL, b []byte) error {
+		s.Accumulate, s.Threshold = b[0], b[1]
+		return nil
+	}},
+	4: {2, func(_ *request, s *bmc.SOL) []byte { return []byte{s.Retries, s.Interval} }, func(_ *request, s *bmc.SOL, b []byte) error {
+		s.Retries, s.Interval = b[0], b[1]
+		return nil
+	}},
+	5: {1, func(_ *request, s *bmc.SOL) []byte { return []byte{s.BitRate} }, func(x *request, s *bmc.SOL, b []byte) error {
+		s.BitRate, x.state.sol.volatileRate = b[0], 0
+		return checkBitRate(b[0])
+	}},
+	solRate: {1, func(x *request, s *bmc.SOL) []byte {
+		if x.state.sol.volatileRate != 0 {
+			return []byte{x.state.sol.volatileRate}
+		}
+		return []byte{s.BitRate}
+	}, nil},
+	7: {1, func(*request, *bmc.SOL) []byte { return []byte{lanChannel} }, nil},
+	8: {2, func(x *request, s *bmc.SOL) []byte {
+		port := cmp.Or(s.Port, x.defaultSOLPort())
+		return []byte{byte(port), byte(port >> 8)}
+	}, func(x *request, s *bmc.SOL, b []byte) error {
+		s.Port = le16(b)
+		if s.Port == x.defaultSOLPort() {
+			s.Port = 0 // which it would be without
+		}
+		return nil
+	}},
+}
+
+func flag(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func requireDefined(is bool) error {
+	if is {
+		return nil
+	}
+	return InvalidDataField
+}
+
+// checkBitRate is whether a bit rate is one that there is.
+func checkBitRate(b byte) error {
+	if b < 6 || b > 10 {
+		return ParameterOutOfRange // as table 26-5 recommends
+	}
+	return nil
+}
+
+// getSOL is §26.3. Nothing is in sets or blocks.
+func getSOL(x *request) error {
+	const revision, revisionOnly = 0x11, 0x80
+	n := int(x.data[1])
+	switch {
+	case !x.isLANChannel(x.data[0] & 0x7f):
+		return InvalidDataField
+	case n >= len(solParameters):
+		return Code(0x80) // not supported
+	}
+	x.put(revision)
+	if x.data[0]&revisionOnly == 0 {
+		x.put(solParameters[n].read(x, x.bmc().SOL())...)
+	}
+	return nil
+}
+
+// setSOL is §26.2.
+func setSOL(x *request) error {
+	n, data := int(x.data[1]), x.data[2:]
+	switch {
+	case !x.isLANChannel(x.data[0] & 0x7f):
+		return InvalidDataField
+	case n >= len(solParameters):
+		return Code(0x80) // not supported
+	case len(data) != solParameters[n].size:
+		return DataLengthInvalid
+	case n == solInProgress:
+		return x.setSOLInProgress(data[0])
+	case n == solRate: // for as long as the BMC is up
+		if err := checkBitRate(data[0]); err != nil {
+			return err
+		}
+		x.state.sol.volatileRate = data[0]
+		return nil
+	case solParameters[n].write == nil:
+		return Code(0x82) // read only
+	}
+	s := *x.bmc().SOL()
+	if err := solParameters[n].write(x, &s, data); err != nil {
+		return err
+	}
+	if _, err := x.applyBMC(bmc.SetSOL{SOL: s}); err != nil {
+		return err
+	}
+	if now := x.state.activeSOL(); now != nil {
+		now.link.Set(solConfig(&s))
+	}
+	return nil
+}
+
+// setSOLInProgress notes that somebody sets parameters. There is no rollback: what is
+// set holds at once, and a commit changes nothing. ipmitool commits, and shows
+// a refusal as an error.
+func (x *request) setSOLInProgress(b byte) error {
+	const complete, inProgress, commit = 0, 1, 2
+	switch {
+	case b > commit:
+		return InvalidDataField
+	case b == commit:
+		b = inProgress
+	case b == inProgress && x.state.sol.setInProgress == inProgress:
+		return Code(0x81) // somebody else has
+	}
+	x.state.sol.setInProgress = b
+	return nil
+}
