@@ -25,7 +25,7 @@ Feature: Servers whose BMCs are as real ones are
     @Q2
     Examples:
       | quirk           | workaround                                                      |
-      | vmedia-detached | virtual media detached: a restart of the BMC brings them back |
+      | vmedia-detached | virtual media detached: a restart of the BMC reattaches them    |
 
     @Q3
     Examples:
@@ -73,7 +73,7 @@ Feature: Servers whose BMCs are as real ones are
     @Q7
     Examples:
       | quirk                 | workaround                                                       |
-      | vmedia-missing-params | virtual media: InsertMedia, saying how it is transferred |
+      | vmedia-missing-params | virtual media: InsertMedia with TransferProtocolType and TransferMethod |
 
     @Q8
     Examples:
@@ -99,7 +99,7 @@ Feature: Servers whose BMCs are as real ones are
     @Q15
     Examples:
       | quirk              | workaround                                             |
-      | boot-no-continuous | boot override for good: once, anew before each start |
+      | boot-no-continuous | persistent boot override: once, set again before each start |
 
     @Q16
     Examples:
@@ -226,7 +226,7 @@ Feature: Servers whose BMCs are as real ones are
       | ipmi-cipher17-only |                                       |
       | ipmi-supermicro20  | code of RAKP 2: a byte too long       |
       | ipmi-sun20         | code of RAKP 2: a byte too long       |
-      | ipmi-intel20       | login: the name filled up to 16 bytes |
+      | ipmi-intel20       | login: the user name padded to 16 bytes |
       | ipmi-idzero        |                                       |
       | ipmi-endianseq     |                                       |
       | ipmi-slowcommit    |                                       |

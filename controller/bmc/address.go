@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Errors of a host whose BMC details are incomplete. The texts are Metal3's
-// word for word (B-112), because people and scripts look for them.
+// Errors of a host with incomplete BMC details. The texts are Metal3's word for
+// word (B-112), because people and scripts search for them.
 //
 //nolint:staticcheck // capitals are part of the text
 var (
@@ -21,8 +21,8 @@ var (
 	ErrNoCredentials = errors.New("No BMC CredentialsName defined The BMC secret reference is empty")
 )
 
-// UnknownTypeError says that the scheme of an address is none of ours. No
-// retry helps, only another address (B-112).
+// UnknownTypeError reports an address with an unknown scheme. No retry helps, only
+// another address (B-112).
 type UnknownTypeError struct {
 	Type    string // the scheme
 	Address string
@@ -32,23 +32,22 @@ func (e *UnknownTypeError) Error() string {
 	return fmt.Sprintf("Unknown BMC type '%s' for address %s", e.Type, e.Address)
 }
 
-// Address is where a BMC is and what its kind of address promises. Addresses
-// can be compared and used as keys.
+// Address is a parsed BMC address with the traits of its scheme. Addresses can be
+// compared and used as map keys.
 type Address struct {
-	Scheme    string // as given, e.g. redfish-virtualmedia+http; Metal3's "BMC type"
+	Scheme    string // as written, e.g. redfish-virtualmedia+http; Metal3's "BMC type"
 	Host      string // name or IP address, without brackets
-	Port      uint16 // as given, else the protocol's own
-	Path      string // escaped path of the system; "" is the only system
+	Port      uint16 // as written, or the protocol's default
+	Path      string // escaped path of the system; "" means the only system
 	TLS       bool
 	Privilege string // of the IPMI session: CALLBACK, USER, OPERATOR, ADMINISTRATOR; else ""
 	Traits
 }
 
-// ParseAddress reads a BMC address as Metal3 writes it: a URL of one of its
-// schemes, the same without slashes (ipmi:host), or a bare host with or
-// without a port, which is IPMI (B-130). A bare IPv6 address is accepted with
-// and without brackets, though upstream wants a port then. A user name in it
-// is ignored.
+// ParseAddress parses a BMC address in Metal3's notation: a URL of one of its
+// schemes, the same without slashes (ipmi:host), or a bare host with or without a
+// port, which means IPMI (B-130). A bare IPv6 address may have brackets or not,
+// although upstream requires a port then. A user name in the address is ignored.
 func ParseAddress(s string) (Address, error) {
 	if s == "" {
 		return Address{}, ErrNoAddress
@@ -58,7 +57,7 @@ func ParseAddress(s string) (Address, error) {
 		err = checkHost(u.Hostname())
 	}
 	if e := new(url.Error); errors.As(err, &e) {
-		err = e.Err // without the address, which may hold a password
+		err = e.Err // without the address, which may contain a password
 	}
 	if err != nil {
 		return Address{}, fmt.Errorf("failed to parse BMC address information: %w", err)
@@ -85,15 +84,15 @@ func ParseAddress(s string) (Address, error) {
 	return Address{}, &UnknownTypeError{Type: u.Scheme, Address: s}
 }
 
-// split makes a URL of an address that may lack a scheme or its slashes.
+// split parses an address that may lack a scheme or its slashes.
 func split(s string) (*url.URL, error) {
 	if ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]")); err == nil && ip.Is6() && ip.Zone() == "" {
 		return &url.URL{Scheme: "ipmi", Host: "[" + ip.String() + "]"}, nil
 	}
 	u, err := url.Parse(s)
 	if err != nil {
-		// 192.0.2.1:623 is no URL: a colon before the first slash ends a
-		// scheme, and a scheme cannot begin with a digit or a bracket.
+		// 192.0.2.1:623 does not parse as a URL: a colon before the first slash
+		// ends a scheme, and a scheme cannot begin with a digit or a bracket.
 		if _, _, e := net.SplitHostPort(s); e != nil {
 			return nil, err
 		}
@@ -139,7 +138,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// systemPath is the path of the system that u names, escaped as it was.
+// systemPath returns the path of the system that u names, escaped as in u.
 func systemPath(rule pathRule, u *url.URL) string {
 	path := u.EscapedPath()
 	root := strings.Trim(path, "/")
@@ -160,8 +159,8 @@ func port(given string, normal uint16) (uint16, error) {
 	return uint16(n), nil
 }
 
-// privileges are the levels that an IPMI session can ask for (IPMI v2.0 rev
-// 1.1, §6.8), by the names that the privilegelevel option takes.
+// privileges lists the levels that an IPMI session can request (IPMI v2.0 rev 1.1,
+// §6.8), spelled as in the privilegelevel option.
 var privileges = []string{"CALLBACK", "USER", "OPERATOR", "ADMINISTRATOR"}
 
 func privilege(driver string, u *url.URL) (string, error) {
@@ -170,7 +169,7 @@ func privilege(driver string, u *url.URL) (string, error) {
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil || !query.Has("privilegelevel") {
-		return "ADMINISTRATOR", nil // a broken query is ignored, as upstream does
+		return "ADMINISTRATOR", nil // like upstream, ignore a broken query
 	}
 	level := query.Get("privilegelevel")
 	if !slices.Contains(privileges, level) {
@@ -179,7 +178,7 @@ func privilege(driver string, u *url.URL) (string, error) {
 	return level, nil
 }
 
-// defaultPort is the port of an address that gives none.
+// defaultPort returns the port for an address without one.
 func (a Address) defaultPort() uint16 {
 	switch {
 	case a.Driver == "ipmi":
@@ -191,13 +190,13 @@ func (a Address) defaultPort() uint16 {
 	}
 }
 
-// HostPort is what to dial.
+// HostPort returns the address to dial.
 func (a Address) HostPort() string {
 	return net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port)))
 }
 
-// authority is host and port as a URL shows them: a port that goes without
-// saying is not said, because some BMCs compare the Host header.
+// authority returns host and port as in a URL. It omits a default port, because
+// some BMCs compare the Host header.
 func (a Address) authority() string {
 	if a.Port != a.defaultPort() {
 		return a.HostPort()
@@ -208,8 +207,8 @@ func (a Address) authority() string {
 	return a.Host
 }
 
-// URL is the root of a BMC's web service, e.g. https://192.0.2.1:8443, with
-// no slash at its end; "" for a BMC that has none.
+// URL returns the root of the BMC's web service without a trailing slash, e.g.
+// https://192.0.2.1:8443; "" for IPMI.
 func (a Address) URL() string {
 	switch {
 	case a.Driver == "ipmi":
@@ -221,7 +220,7 @@ func (a Address) URL() string {
 	}
 }
 
-// String is the address in its long form, which ParseAddress reads.
+// String returns the address in the form of a URL, which ParseAddress accepts.
 func (a Address) String() string {
 	s := a.Scheme + "://" + a.authority() + a.Path
 	if a.Privilege != "" && a.Privilege != "ADMINISTRATOR" {

@@ -11,34 +11,34 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// poolIdle is how long a pool keeps a client that nobody uses: a few rounds of
-// the power poll of a host (60 s, B-121), so that a host in steady state keeps
-// its connection and a host that is gone does not keep one for ever.
+// poolIdle is the time after which a pool closes an unused client: several times
+// the power poll of a host (60 s, B-121), so that a host in a stable state keeps
+// its connection and a deleted one does not.
 const poolIdle = 10 * time.Minute
 
-// poolSweep is how often a pool looks for them.
+// poolSweep is the interval between two searches for idle clients.
 const poolSweep = poolIdle / 10
 
-// errClosed is what a closed pool answers.
+// errClosed is the error of a closed pool.
 var errClosed = errors.New("bmc: the pool is closed")
 
-// Pool keeps one open Client per BMC and account. Logging in to a BMC is slow,
-// and sessions are few (an iDRAC has 8), so a reconciler takes its clients
-// from here, one Get per piece of work. The zero Pool has no drivers.
+// Pool holds one open Client per BMC and account. A login is slow and sessions are
+// few (an iDRAC has 8), so a reconciler takes its clients from a Pool, with one
+// Get per piece of work. The zero Pool has no drivers.
 type Pool struct {
-	Drivers map[string]Open // by Address.Driver; not changed after the first Get
-	Clock   clock.Clock     // nil is the real one
+	Drivers map[string]Open // by Address.Driver; constant after the first Get
+	Clock   clock.Clock     // nil means the real clock
 
-	registries Registries // of all BMCs
+	registries Registries // shared by all clients
 
-	mu      sync.Mutex
-	entries map[poolKey]*poolEntry
-	swept   time.Time // when the idle ones were last looked for
-	closed  bool
+	mu        sync.Mutex
+	entries   map[poolKey]*poolEntry
+	lastSweep time.Time // time of the last search for idle clients
+	closed    bool
 }
 
-// poolKey is all of a Config that a connection depends on but the credentials:
-// an entry outlives their change.
+// poolKey holds the fields of a Config that identify a connection. The credentials
+// are not among them: an entry outlives a change of password.
 type poolKey struct {
 	address  Address
 	insecure bool
@@ -46,34 +46,34 @@ type poolKey struct {
 }
 
 type poolEntry struct {
-	turn    chan struct{} // holds one token while a client is being opened
-	lessons Lessons       // of all clients that there were
+	opening     chan struct{} // one token while a client is being opened
+	workarounds Workarounds   // shared by all clients of this BMC, one after another
 
-	// The rest belongs to Pool.mu.
-	client      Client // nil when none is open
+	// Pool.mu guards the following.
+	client      Client // nil if none is open
 	credentials Credentials
-	busy        int       // calls under way, and Gets
-	used        time.Time // end of the last one
+	users       int       // number of running calls and Gets
+	lastUsed    time.Time // end of the last call
 }
 
-// Get gives an open client for c, and opens one if there is none or if the
-// credentials have changed. Its Close does nothing, as the client is shared.
-// The client leaves the pool when the BMC refuses its credentials, when
-// another Get comes with other credentials, and when it is idle for long.
+// Get returns an open client for c. It opens one if there is none or if the
+// credentials have changed. Close of the client does nothing, because the client
+// is shared. The pool closes the client when the BMC refuses its credentials, when
+// a Get has other credentials, and when it has been idle for poolIdle.
 func (p *Pool) Get(ctx context.Context, c Config) (Client, error) {
 	open, ok := p.Drivers[c.Address.Driver]
 	if !ok {
 		return nil, fmt.Errorf("bmc: no driver for %s: %w", c.Address.Scheme, ErrUnsupported)
 	}
 	key := poolKey{address: c.Address, insecure: c.Insecure, rootCAs: c.RootCAs}
-	e, err := p.enter(key)
+	e, err := p.acquire(key)
 	if err != nil {
 		return nil, err
 	}
-	defer p.leave(e)
+	defer p.release(e)
 	select {
-	case e.turn <- struct{}{}:
-		defer func() { <-e.turn }()
+	case e.opening <- struct{}{}:
+		defer func() { <-e.opening }()
 	case <-ctx.Done():
 		return nil, fmt.Errorf("bmc: %s: %w", c.Address, ctx.Err())
 	}
@@ -84,14 +84,14 @@ func (p *Pool) Get(ctx context.Context, c Config) (Client, error) {
 	if c.Registries == nil {
 		c.Registries = &p.registries
 	}
-	if c.Lessons == nil {
-		c.Lessons = &e.lessons
+	if c.Workarounds == nil {
+		c.Workarounds = &e.workarounds
 	}
 	client, err := open(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if !p.keep(e, client, c.Credentials) {
+	if !p.store(e, client, c.Credentials) {
 		client.Close()
 		return nil, errClosed
 	}
@@ -121,9 +121,9 @@ func (p *Pool) now() time.Time {
 	return p.Clock.Now()
 }
 
-// enter finds or makes the entry of a key, keeps it from being evicted until
-// leave, and evicts what has been idle for too long.
-func (p *Pool) enter(key poolKey) (*poolEntry, error) {
+// acquire returns the entry of a key, creating it if necessary. It keeps the entry
+// from eviction until release, and evicts idle entries.
+func (p *Pool) acquire(key poolKey) (*poolEntry, error) {
 	now := p.now()
 	var idle []Client
 	defer func() { closeAll(idle) }()
@@ -132,28 +132,29 @@ func (p *Pool) enter(key poolKey) (*poolEntry, error) {
 	if p.closed {
 		return nil, errClosed
 	}
-	// Not each time: with a thousand BMCs it would cost more than many a call.
-	if now.Sub(p.swept) >= poolSweep {
-		p.swept = now
+	// Not on every call: with a thousand BMCs the search would cost more than many
+	// a call.
+	if now.Sub(p.lastSweep) >= poolSweep {
+		p.lastSweep = now
 		idle = p.sweep(key, now)
 	}
 	e := p.entries[key]
 	if e == nil {
-		e = &poolEntry{turn: make(chan struct{}, 1)}
+		e = &poolEntry{opening: make(chan struct{}, 1)}
 		if p.entries == nil {
 			p.entries = make(map[poolKey]*poolEntry)
 		}
 		p.entries[key] = e
 	}
-	e.busy++
+	e.users++
 	return e, nil
 }
 
-// sweep takes out what has been idle for too long, but not the entry of a key,
-// and hands out the clients to close.
+// sweep removes idle entries, except that of the key but, and returns their
+// clients for closing.
 func (p *Pool) sweep(but poolKey, now time.Time) (idle []Client) {
 	for k, e := range p.entries {
-		if k == but || e.busy > 0 || now.Sub(e.used) < poolIdle {
+		if k == but || e.users > 0 || now.Sub(e.lastUsed) < poolIdle {
 			continue
 		}
 		if e.client != nil {
@@ -164,16 +165,16 @@ func (p *Pool) sweep(but poolKey, now time.Time) (idle []Client) {
 	return idle
 }
 
-func (p *Pool) leave(e *poolEntry) {
+func (p *Pool) release(e *poolEntry) {
 	now := p.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	e.busy--
-	e.used = now
+	e.users--
+	e.lastUsed = now
 }
 
-// current is the open client of an entry, if it has these credentials; one
-// with others is closed.
+// current returns the open client of an entry if it has these credentials, and
+// closes one with other credentials.
 func (p *Pool) current(e *poolEntry, c Credentials) Client {
 	p.mu.Lock()
 	client := e.client
@@ -189,8 +190,8 @@ func (p *Pool) current(e *poolEntry, c Credentials) Client {
 	return nil
 }
 
-// keep reports whether the pool still wants the client.
-func (p *Pool) keep(e *poolEntry, client Client, c Credentials) bool {
+// store puts a client into its entry. It returns false if the pool is closed.
+func (p *Pool) store(e *poolEntry, client Client, c Credentials) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -200,7 +201,7 @@ func (p *Pool) keep(e *poolEntry, client Client, c Credentials) bool {
 	return true
 }
 
-// drop closes the client of an entry, unless another has taken its place.
+// drop closes the client of an entry, unless another has replaced it.
 func (p *Pool) drop(e *poolEntry, client Client) {
 	p.mu.Lock()
 	ours := e.client == client
@@ -219,19 +220,20 @@ func closeAll(clients []Client) {
 	}
 }
 
-// pooled is a shared client that watches what its calls come to.
+// pooled is a shared client. It removes itself from the pool when the BMC refuses
+// its credentials.
 type pooled struct {
 	pool   *Pool
 	entry  *poolEntry
 	client Client
 }
 
-// call runs a method of the client, which the pool does not evict meanwhile.
+// call runs a method of the client and keeps the entry from eviction meanwhile.
 func (c *pooled) call(method func() error) error {
 	c.pool.mu.Lock()
-	c.entry.busy++
+	c.entry.users++
 	c.pool.mu.Unlock()
-	defer c.pool.leave(c.entry)
+	defer c.pool.release(c.entry)
 	err := method()
 	if errors.Is(err, ErrUnauthorized) {
 		c.pool.drop(c.entry, c.client)
@@ -283,5 +285,5 @@ func (c *pooled) EjectMedia(ctx context.Context) error {
 	return c.call(func() error { return c.client.EjectMedia(ctx) })
 }
 
-// Close does nothing: the client is the pool's.
+// Close does nothing: the pool closes the client.
 func (c *pooled) Close() {}

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// A pooled client offers what some drivers do not have. Where its own does not,
-// it says so as a BMC does that cannot.
+// A pooled client implements interfaces that some drivers lack. Their methods then
+// return an UnsupportedError, like that of a BMC that cannot.
 
 var (
 	_ Setup   = (*pooled)(nil)

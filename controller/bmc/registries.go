@@ -5,81 +5,82 @@ import (
 	"sync"
 )
 
-// maxRegistries bounds how many registries are kept: models times versions of
-// their BIOS. One has up to 2 MB.
+// maxRegistries bounds the number of stored registries (models times BIOS
+// versions). A registry has up to 2 MB.
 const maxRegistries = 48
 
-// Registries keep the attribute registries that BMCs have sent, each once: a
-// thousand servers of one model have one, which is parsed once and can be told
-// from others by its address. Drivers that work with the same Registries share
-// them. The zero value is ready, and a nil one keeps nothing.
+// Registries stores the attribute registries that BMCs have sent, each content
+// once: a thousand servers of one model share one parsed registry, which can be
+// compared by its address. Drivers share registries through a common Registries.
+// The zero value is ready to use; a nil Registries stores nothing.
 type Registries struct {
-	mu   sync.Mutex
-	kept []*kept // the most recently used last
+	mu      sync.Mutex
+	entries []*registryEntry // the most recently used last
 }
 
-// RegistryKey is what BMCs whose registries are alike have in common.
+// RegistryKey identifies the BMCs that have the same registry.
 type RegistryKey struct {
-	ID           string // by which the BIOS names its registry
+	ID           string // name of the registry in the Bios resource
 	Manufacturer string
 	Model        string
 	Version      string // of the BIOS
 }
 
-type kept struct {
+type registryEntry struct {
 	keys     map[RegistryKey]string // ETags
 	body     []byte
 	registry *AttributeRegistry
 }
 
-// Known is the registry that a BMC of this kind has sent last, and the ETag
-// that it had; nil when none has, or it had none.
-func (r *Registries) Known(key RegistryKey) (*AttributeRegistry, string) {
+// Lookup returns the registry that a BMC with this key sent last, and its ETag. It
+// returns nil if there is none, or if the registry had no ETag.
+func (r *Registries) Lookup(key RegistryKey) (*AttributeRegistry, string) {
 	if r == nil {
 		return nil, ""
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, k := range r.kept {
+	for i, k := range r.entries {
 		if tag := k.keys[key]; tag != "" {
-			r.use(i)
+			r.markUsed(i)
 			return k.registry, tag
 		}
 	}
 	return nil, ""
 }
 
-// Keep is the registry that body holds, which parse reads unless it is known.
-func (r *Registries) Keep(key RegistryKey, tag string, body []byte, parse func([]byte) (*AttributeRegistry, error)) (*AttributeRegistry, error) {
+// Store returns the registry in body. It calls parse only if no stored registry
+// has the same bytes.
+func (r *Registries) Store(key RegistryKey, tag string, body []byte, parse func([]byte) (*AttributeRegistry, error)) (*AttributeRegistry, error) {
 	if r == nil {
 		return parse(body)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, k := range r.kept {
+	for _, k := range r.entries {
 		delete(k.keys, key)
 	}
-	for i, k := range r.kept {
+	for i, k := range r.entries {
 		if bytes.Equal(k.body, body) {
 			k.keys[key] = tag
-			r.use(i)
+			r.markUsed(i)
 			return k.registry, nil
 		}
 	}
-	registry, err := parse(body) // with the lock: a thousand BMCs may send it at once
+	registry, err := parse(body) // under the lock: a thousand BMCs may send the same registry at once
 	if err != nil {
 		return nil, err
 	}
-	if len(r.kept) >= maxRegistries {
-		r.kept = append(r.kept[:0], r.kept[1:]...)
+	if len(r.entries) >= maxRegistries {
+		r.entries = append(r.entries[:0], r.entries[1:]...)
 	}
-	r.kept = append(r.kept, &kept{keys: map[RegistryKey]string{key: tag}, body: body, registry: registry})
+	r.entries = append(r.entries, &registryEntry{keys: map[RegistryKey]string{key: tag}, body: body, registry: registry})
 	return registry, nil
 }
 
-// use moves one to the end.
-func (r *Registries) use(i int) {
-	k := r.kept[i]
-	copy(r.kept[i:], r.kept[i+1:])
-	r.kept[len(r.kept)-1] = k
+// markUsed moves an entry to the end of the list.
+func (r *Registries) markUsed(i int) {
+	k := r.entries[i]
+	copy(r.entries[i:], r.entries[i+1:])
+	r.entries[len(r.entries)-1] = k
 }

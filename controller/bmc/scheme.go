@@ -1,6 +1,6 @@
 package bmc
 
-// Medium is how a host gets the image that it is provisioned with.
+// Medium is the boot medium of the agent.
 type Medium string
 
 // The boot media.
@@ -10,41 +10,41 @@ const (
 	MediumHTTP Medium = "uefi http"     // an ISO that the firmware fetches itself
 )
 
-// Traits are what the scheme of an address says of a BMC, whatever its host.
+// Traits holds what the scheme of a BMC address determines.
 type Traits struct {
-	Driver   string // ours that talks to it: "redfish" or "ipmi"
-	Hardware string // Metal3's name of the driver, found in its texts
+	Driver   string // driver of this project: "redfish" or "ipmi"
+	Hardware string // Metal3's name of the driver, used in its messages
 	Boot     Medium
-	RAID     string // Metal3's RAID interface; "no-raid" is none
-	Manage   string // Metal3's BIOS, management and power interface; "" is the driver's own
-	Firmware string // Metal3's firmware update interface; "" is none
+	RAID     string // Metal3's RAID interface; "no-raid" for none
+	Manage   string // Metal3's BIOS, management and power interface; "" for the driver's own
+	Firmware string // Metal3's firmware update interface; "" for none
 
-	NeedsMAC     bool // bootMACAddress is required even when the host is inspected
-	NeedsNetwork bool // useless without a provisioning network
+	NeedsMAC     bool // bootMACAddress is required even for a host that is inspected
+	NeedsNetwork bool // requires a provisioning network
 	SecureBoot   bool // secure boot can be switched
 	FastInspect  bool // hardware can be inspected without an agent
 	ISO          bool // boots a pre-provisioning image that is an ISO
 }
 
-// pathRule is what the path of an address means.
+// pathRule is the meaning of an address's path.
 type pathRule string
 
 const (
-	pathNone   pathRule = "none"   // nothing: the protocol knows one system, or it is another protocol's
-	pathSystem pathRule = "system" // the system; without one, or as /redfish/v1, the only system
-	pathAsIs   pathRule = "as is"  // the system, even when it is the service root
+	pathNone   pathRule = "none"   // ignored: the protocol has one system, or the path is another protocol's
+	pathSystem pathRule = "system" // the system; if empty or /redfish/v1, the only system
+	pathAsIs   pathRule = "as is"  // the system, even if it is the service root
 )
 
-// web are the suffixes that choose the transport; without one it is HTTPS.
+// web lists the suffixes that choose the transport; the default is HTTPS.
 var web = []string{"http", "https"}
 
-// schemes are the kinds of address of Metal3: first those of its current
-// release (B-131, B-132), then those that the specification lists and that
-// it has dropped since (B-133). The latter reach their BMC over Redfish,
-// which all of them speak, rather than over the protocol that once was meant.
+// schemes lists the address schemes of Metal3: first those of its current release
+// (B-131, B-132), then those that the specification lists and the release has
+// dropped (B-133). The latter reach their BMC over Redfish, which all of these
+// BMCs speak, in place of the original protocol.
 var schemes = []struct {
 	name string
-	plus []string // name+http and so on
+	plus []string // suffixes: name+http and so on
 	path pathRule
 	Traits
 }{

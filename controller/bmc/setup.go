@@ -9,29 +9,28 @@ import (
 	"strings"
 )
 
-// Setup is a Client whose BMC shows and changes the settings of the system's
-// firmware (its BIOS). Every Client of a Pool is one; where the BMC has no such
-// thing its methods fail with an UnsupportedError.
+// Setup is a Client that reads and changes the settings of the system firmware
+// (BIOS). Every Client of a Pool implements it; its methods return an
+// UnsupportedError if the BMC has no BIOS settings.
 type Setup interface {
-	// BIOS reads the settings as they are, and what governs them.
+	// BIOS reads the current settings and their attribute registry.
 	BIOS(ctx context.Context) (BIOS, error)
-	// PendingBIOS reads the settings that wait for a reset, where they differ
-	// from how they are.
+	// PendingBIOS reads the settings that the next reset will change.
 	PendingBIOS(ctx context.Context) (Settings, error)
-	// SetBIOS asks for settings from the next reset on, beside those that wait
-	// already. It returns when the BMC has taken them; those that it refuses
-	// are a *SettingsError, and then it may have taken none. ErrPending is that a
-	// reset has to apply others first.
+	// SetBIOS requests settings from the next reset on, in addition to those
+	// pending. It returns when the BMC has accepted them. Refused settings are a
+	// *SettingsError; then the BMC may have accepted none. ErrPending reports that
+	// a reset has to apply pending settings first.
 	SetBIOS(ctx context.Context, s Settings) error
 }
 
-// Settings are values of BIOS attributes by name: a string, bool, int64,
-// float64, or nil where there is none to show.
+// Settings holds values of BIOS attributes by name: string, bool, int64, float64,
+// or nil for a value that the BMC does not show.
 type Settings map[string]any
 
-// Setting is a value that somebody has written down, as a BMC takes it: of the
-// type of its attribute or, where that does not say, of the type of the value
-// that it has now. What cannot be of that type stays as it was written.
+// Setting converts text to the type of its attribute or, if the registry has no
+// type, to the type of its current value. Text that cannot be converted is
+// returned unchanged.
 func Setting(text string, a *Attribute, now any) any {
 	kind := UntypedAttribute
 	if a != nil {
@@ -58,22 +57,22 @@ func Setting(text string, a *Attribute, now any) any {
 	return text
 }
 
-// BIOS is the set-up of a system's firmware.
+// BIOS holds the settings of a system's firmware.
 type BIOS struct {
 	Settings Settings
-	// Registry governs them; nil where the BMC has none for them. It may be
-	// behind: a BIOS can show settings that its registry does not know.
+	// Registry describes the settings; nil if the BMC has no registry. It may be
+	// out of date: a BIOS can have settings that its registry lacks.
 	Registry *AttributeRegistry
-	// Failed is what the BMC tells of settings that the last reset has not
-	// applied, by attribute.
+	// Failed holds the BMC's message for each attribute that the last reset did
+	// not apply.
 	Failed map[string]string
 }
 
-// AttributeType is the type of a BIOS attribute, by DMTF's names (DSP2046,
+// AttributeType is the type of a BIOS attribute (DSP2046,
 // AttributeRegistry.AttributeType).
 type AttributeType string
 
-// The types. The registries of some BMCs leave it out.
+// The attribute types. The registries of some BMCs leave the type out.
 const (
 	UntypedAttribute     AttributeType = ""
 	EnumerationAttribute AttributeType = "Enumeration"
@@ -83,30 +82,30 @@ const (
 	PasswordAttribute    AttributeType = "Password"
 )
 
-// Attribute is what a registry says of one setting.
+// Attribute is an attribute registry's entry for one setting.
 type Attribute struct {
 	Name          string
 	Type          AttributeType
-	Values        []string // of an Enumeration
-	Lower, Upper  *int64   // of an Integer
-	MinLength     *int64   // of a String, in characters
+	Values        []string // for an Enumeration
+	Lower, Upper  *int64   // for an Integer
+	MinLength     *int64   // for a String, in characters
 	MaxLength     *int64
 	ReadOnly      bool
-	Unique        bool // of one system: a serial number
-	ResetRequired bool // it takes effect at a reset
+	Unique        bool // differs by system, e.g. a serial number
+	ResetRequired bool // takes effect at a reset
 }
 
-// AttributeRegistry is what governs the settings of a BIOS. It is never
-// changed, and BMCs that send the same registry share one: see Registries.
+// AttributeRegistry describes the settings of a BIOS. It is immutable, and BMCs
+// that send the same registry share it: see Registries.
 type AttributeRegistry struct {
 	ID         string
-	Attributes []Attribute // by name, each once
+	Attributes []Attribute // sorted by name, each name once
 
 	index map[string]int
 }
 
-// NewAttributeRegistry makes a registry. Of attributes with the same name the
-// first counts.
+// NewAttributeRegistry returns a registry of these attributes. Of attributes with
+// the same name the first is used.
 func NewAttributeRegistry(id string, attributes []Attribute) *AttributeRegistry {
 	all := slices.Clone(attributes)
 	slices.SortStableFunc(all, func(a, b Attribute) int { return strings.Compare(a.Name, b.Name) })
@@ -118,8 +117,8 @@ func NewAttributeRegistry(id string, attributes []Attribute) *AttributeRegistry 
 	return r
 }
 
-// Attribute is the attribute with a name; nil when the registry does not know
-// it. A nil registry knows none.
+// Attribute returns the attribute with this name; nil if there is none or if the
+// registry is nil.
 func (r *AttributeRegistry) Attribute(name string) *Attribute {
 	if r == nil {
 		return nil
@@ -131,13 +130,13 @@ func (r *AttributeRegistry) Attribute(name string) *Attribute {
 	return &r.Attributes[i]
 }
 
-// SettingsError tells which settings a BMC refuses, and why.
+// SettingsError reports which settings a BMC refuses, and why.
 type SettingsError struct {
-	Refused map[string]string // what the BMC says, by attribute
-	Err     error             // all that it says
+	Refused map[string]string // the BMC's message, by attribute
+	Err     error             // the whole response
 }
 
-// Names are those of the settings that are refused.
+// Names returns the names of the refused settings, sorted.
 func (e *SettingsError) Names() []string { return slices.Sorted(maps.Keys(e.Refused)) }
 
 func (e *SettingsError) Error() string {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Level is a RAID level, as people and BareMetalHost write it.
+// Level is a RAID level, spelled as in BareMetalHost.
 type Level string
 
-// The levels that volumes have.
+// The RAID levels of volumes.
 const (
 	Level0  Level = "0"
 	Level1  Level = "1"
@@ -19,18 +19,19 @@ const (
 	Level60 Level = "6+0"
 )
 
-// Storage is what a BMC tells of storage controllers.
+// Storage describes the storage controllers of a system.
 type Storage struct {
 	Controllers []Controller
-	// Operations are those on volumes that have not ended, whoever began them.
+	// Operations lists the unfinished operations on volumes, including those of
+	// other clients.
 	Operations []Operation
 }
 
 // Controller is a storage controller with its drives and volumes.
 type Controller struct {
-	ID      string   // the protocol's own name of it, which CreateVolume takes
-	Names   []string // what people may call it: its ID in the service, name and model
-	Levels  []Level  // that it makes; none of one that makes no volumes
+	ID      string   // the protocol's ID, for NewVolume.Controller
+	Names   []string // names that users may give: its ID in the service, name and model
+	Levels  []Level  // supported levels; none if it creates no volumes
 	Drives  []Drive
 	Volumes []Volume
 }
@@ -38,82 +39,82 @@ type Controller struct {
 // Drive is a physical drive.
 type Drive struct {
 	ID         string
-	Names      []string // what people may call it: its ID in the service, name and serial number
+	Names      []string // names that users may give: its ID in the service, name and serial number
 	Rotational bool
 	Protocol   string // SATA, SAS, NVMe
 	Bytes      int64
-	Healthy    bool // enabled, and has not failed
-	Spare      bool // stands by for volumes
-	Used       bool // by a volume
+	Healthy    bool // enabled, and not failed
+	Spare      bool // a hot spare
+	Used       bool // belongs to a volume
 }
 
-// Volume is a logical drive that a controller makes of drives.
+// Volume is a logical drive of a controller.
 type Volume struct {
 	ID      string
 	Name    string
-	Level   Level // "" is one that has no name here
+	Level   Level // "" if this package has no name for it
 	Bytes   int64
 	Drives  []string // IDs
-	WWN     string   // as the operating system shows it: 0x and hex digits; "" is unknown
-	Healthy bool     // all its drives are there and well
+	WWN     string   // as the operating system shows it: 0x and hex digits; "" if unknown
+	Healthy bool     // all drives are present and healthy
 	Ready   bool     // it can be written to
-	Percent int      // of what keeps it from being Ready
+	Percent int      // progress towards Ready
 }
 
-// NewVolume is a volume to be made.
+// NewVolume describes a volume to create.
 type NewVolume struct {
 	Controller string // ID
-	Name       string // "" leaves it to the controller
+	Name       string // "" leaves the name to the controller
 	Level      Level
-	Bytes      int64    // at least; 0 is all that there is
+	Bytes      int64    // the least size; 0 uses all space
 	Drives     []string // IDs
 }
 
-// OperationState is how an operation stands.
+// OperationState is the state of an operation.
 type OperationState string
 
-// The states of an operation. One that waits does so for the next start of the
+// The states of an operation. A pending operation waits for the next start of the
 // server.
 const (
 	OperationRunning OperationState = "running"
-	OperationWaits   OperationState = "waits"
+	OperationPending OperationState = "waits"
 	OperationDone    OperationState = "done"
 	OperationFailed  OperationState = "failed"
 )
 
-// Operation is work that a BMC has taken on.
+// Operation is an asynchronous operation of a BMC.
 type Operation struct {
-	ID      string // for Follow; "" of one that was done at once
+	ID      string // for PollOperation; "" if the operation was done at once
 	Name    string // for people
 	State   OperationState
 	Percent int
-	Error   string    // of one that failed
-	Begun   time.Time // as the BMC has it; zero when it does not tell
+	Error   string    // reason of a failure
+	Started time.Time // by the BMC's clock; zero if unknown
 }
 
-// Storer is a Client whose BMC may let volumes be made. A BMC that does not
-// answers with an UnsupportedError.
+// Storer is a Client that reads and changes volumes. Its methods return an
+// UnsupportedError if the BMC cannot.
 type Storer interface {
-	// Storage reads controllers, drives, volumes and what goes on with them.
+	// Storage reads controllers, drives, volumes and unfinished operations.
 	Storage(ctx context.Context) (Storage, error)
-	// CreateVolume returns when the BMC has accepted it, as does DeleteVolume;
-	// the operation tells what has become of it.
+	// CreateVolume requests a volume. It returns when the BMC has accepted the
+	// request; the operation reports the result. DeleteVolume does likewise.
 	CreateVolume(ctx context.Context, v NewVolume) (Operation, error)
-	// DeleteVolume takes a volume apart, by its ID. What it held stays on the
+	// DeleteVolume deletes the volume with this ID. The data remains on the
 	// drives.
 	DeleteVolume(ctx context.Context, id string) (Operation, error)
-	// Follow reads how an operation stands. One that the BMC has forgotten
-	// counts as done: what came of it shows in Storage.
-	Follow(ctx context.Context, id string) (Operation, error)
+	// PollOperation reads the state of an operation. An operation that the BMC no
+	// longer knows counts as done: Storage shows the result.
+	PollOperation(ctx context.Context, id string) (Operation, error)
 }
 
-// StorerOf is the part of a client that makes volumes; nil when there is none.
+// StorerOf returns the client's Storer; nil if it has none.
 func StorerOf(c Client) Storer {
 	s, _ := c.(Storer)
 	return s
 }
 
-// storer is the client's own Storer, for a pooled one.
+// storer returns the Storer of the pooled client's driver, or an UnsupportedError.
 func (c *pooled) storer(verb string) (Storer, error) {
 	if s := StorerOf(c.client); s != nil {
 		return s, nil
@@ -148,11 +149,11 @@ func (c *pooled) DeleteVolume(ctx context.Context, id string) (o Operation, err 
 	return o, err
 }
 
-func (c *pooled) Follow(ctx context.Context, id string) (o Operation, err error) {
-	s, err := c.storer("Follow")
+func (c *pooled) PollOperation(ctx context.Context, id string) (o Operation, err error) {
+	s, err := c.storer("PollOperation")
 	if err != nil {
 		return o, err
 	}
-	err = c.call(func() error { o, err = s.Follow(ctx, id); return err })
+	err = c.call(func() error { o, err = s.PollOperation(ctx, id); return err })
 	return o, err
 }

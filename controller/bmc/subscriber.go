@@ -2,27 +2,27 @@ package bmc
 
 import "context"
 
-// Subscriber is a Client whose BMC posts its events to who has subscribed to
-// them. Every Client of a Pool is one; where the BMC has no such thing its methods
-// fail with an UnsupportedError.
+// Subscriber is a Client that subscribes to the BMC's events. Every Client of a
+// Pool implements it; its methods return an UnsupportedError if the BMC has no
+// event service.
 type Subscriber interface {
-	// Subscriptions lists those that are there, whoever made them. Headers are
-	// left out: BMCs do not show them.
+	// Subscriptions lists all subscriptions, including those of other clients.
+	// Headers are empty: BMCs do not show them.
 	Subscriptions(ctx context.Context) ([]Subscription, error)
-	// Subscribe makes one more and returns the BMC's ID of it, also where the
-	// same is there already.
+	// Subscribe creates a subscription, even if an equal one exists, and returns
+	// the BMC's ID of it.
 	Subscribe(ctx context.Context, s Subscription) (id string, err error)
-	// Unsubscribe ends one; one that is not there is no error.
+	// Unsubscribe deletes a subscription. A missing one is no error.
 	Unsubscribe(ctx context.Context, id string) error
 }
 
-// Subscription is somebody to whom a BMC posts its events.
+// Subscription is a receiver of the BMC's events.
 type Subscription struct {
-	ID          string   // the BMC's
+	ID          string   // the BMC's ID
 	Destination string   // URL
-	Context     string   // the subscriber's own, sent along
-	Headers     []Header // sent along; they may hold secrets
+	Context     string   // chosen by the subscriber and sent with each event
+	Headers     []Header // sent with each event; they may hold secrets
 }
 
-// Header is a header of HTTP.
+// Header is an HTTP header.
 type Header struct{ Name, Value string }

@@ -7,31 +7,30 @@ import (
 	"strings"
 )
 
-// Updater is a Client whose BMC installs firmware. Every Client of a Pool is
-// one; where the BMC has no such thing its methods fail with an
-// UnsupportedError.
+// Updater is a Client that installs firmware. Every Client of a Pool implements
+// it; its methods return an UnsupportedError if the BMC cannot.
 type Updater interface {
-	// Components are those of the system that are updated by name: its BIOS,
-	// its BMC and its network adapters.
+	// Components lists the components that can be updated by name: the BIOS, the
+	// BMC and the network adapters.
 	Components(ctx context.Context) ([]Component, error)
-	// Component reads one of them, with what its inventory tells.
+	// Component reads one component and its entry in the firmware inventory.
 	Component(ctx context.Context, name string) (Component, error)
-	// Update makes the BMC fetch an image and install it. It returns the task
-	// that does, "" where the BMC gives none.
+	// Update makes the BMC fetch an image and install it. It returns the ID of the
+	// task, "" if the BMC reports none.
 	Update(ctx context.Context, component, url string) (task string, err error)
-	// Push sends an image of that many bytes to be installed; -1 when nobody
-	// knows how many.
+	// Push sends an image of size bytes and installs it; size is -1 if it is
+	// unknown. It returns the ID of the task like Update.
 	Push(ctx context.Context, component, name string, image io.Reader, size int64) (task string, err error)
-	// Task reads how far a task is. It fails with ErrNoTask when the BMC has
-	// forgotten it.
+	// Task reads the progress of a task. It returns ErrNoTask if the BMC does not
+	// know the task.
 	Task(ctx context.Context, task string) (Task, error)
 }
 
-// ErrNoTask says that a BMC does not know a task, perhaps no longer.
+// ErrNoTask reports that a BMC does not know a task, or no longer.
 var ErrNoTask = errors.New("the BMC has no such task")
 
-// Names of components. Those of network adapters are ComponentNIC and the
-// BMC's name of the adapter.
+// Names of components. A network adapter is ComponentNIC followed by the BMC's
+// name of the adapter.
 const (
 	ComponentBIOS = "bios"
 	ComponentBMC  = "bmc"
@@ -43,29 +42,30 @@ type Component struct {
 	Name    string
 	Version string
 
-	// The rest is told by Component alone, where there is an inventory.
-	Updating bool   // an update of it is under way
-	Staged   string // version of an image that waits to be activated
+	// Only the method Component sets the following, and only if there is an
+	// inventory entry.
+	Updating bool   // an update is in progress
+	Staged   string // version of an image that waits for activation
 	Health   string // OK, Warning, Critical or ""
 }
 
-// IsNIC says whether a component is a network adapter.
+// IsNIC reports whether the component is a network adapter.
 func (c Component) IsNIC() bool { return strings.HasPrefix(c.Name, ComponentNIC) }
 
-// TaskState is how a task stands.
+// TaskState is the state of a task.
 type TaskState string
 
-// The states.
+// The task states.
 const (
 	TaskRunning TaskState = "running"
-	TaskWaiting TaskState = "waiting" // for a reset, or another time
+	TaskWaiting TaskState = "waiting" // for a reset, or for another time
 	TaskDone    TaskState = "done"
 	TaskFailed  TaskState = "failed"
 )
 
-// Task is work that a BMC goes on with by itself.
+// Task is an asynchronous task of a BMC.
 type Task struct {
 	State   TaskState
 	Percent int
-	Text    string // what the BMC says of it
+	Text    string // messages of the BMC
 }

@@ -39,7 +39,7 @@ func rack(tb testing.TB, hosts, settings int) int {
 	}
 	names := map[*schema]bool{}
 	for range hosts {
-		r, err := registries.Keep(bmc.RegistryKey{ID: "R"}, "", body, parse)
+		r, err := registries.Store(bmc.RegistryKey{ID: "R"}, "", body, parse)
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		}
 	}
 	setConditions(h, o.system.Health)
-	tellLessons(h, o.client)
+	setWorkaroundsCondition(h, o.client)
 	if equality.Semantic.DeepEqual(before, &h.Status) {
 		r.publish(ctx, h, events)
 		return after, nil

@@ -266,13 +266,13 @@ func (p *Part) follow(ctx context.Context, s host.Server, r *run) error {
 	}
 	var left []string
 	for _, id := range r.operations {
-		o, err := store.Follow(ctx, id)
+		o, err := store.PollOperation(ctx, id)
 		switch {
 		case err != nil:
 			return err
 		case o.State == bmc.OperationFailed && r.error == "":
 			r.error = o.Error
-		case o.State == bmc.OperationRunning || o.State == bmc.OperationWaits:
+		case o.State == bmc.OperationRunning || o.State == bmc.OperationPending:
 			left = append(left, id)
 		}
 	}
@@ -384,7 +384,7 @@ func waitFor(err error) error {
 
 func (r *run) note(o bmc.Operation) {
 	if o.ID != "" && o.State != bmc.OperationDone {
-		r.operations, r.waits = append(r.operations, o.ID), r.waits || o.State == bmc.OperationWaits
+		r.operations, r.waits = append(r.operations, o.ID), r.waits || o.State == bmc.OperationPending
 	}
 }
 
@@ -393,14 +393,14 @@ func (p *Part) wait(ctx context.Context, s host.Server, r *run, all []bmc.Operat
 	waits := r.waits
 	store := bmc.StorerOf(s.Client)
 	for _, id := range r.operations {
-		o, err := store.Follow(ctx, id)
+		o, err := store.PollOperation(ctx, id)
 		if err != nil {
 			return err
 		}
-		waits = waits || o.State == bmc.OperationWaits
+		waits = waits || o.State == bmc.OperationPending
 	}
 	for _, o := range all {
-		waits = waits || o.State == bmc.OperationWaits
+		waits = waits || o.State == bmc.OperationPending
 	}
 	if !waits || !r.reset.IsZero() && p.Clock.Since(r.reset) < resetWait {
 		return nil

@@ -84,7 +84,7 @@ func testSoftOff(t *testing.T, s suite) {
 func testReset(t *testing.T, s suite) {
 	c := s.open(t)
 	s.power(t, c, bmc.PowerOff, bmc.Off)
-	s.power(t, c, bmc.PowerReset, bmc.On) // there is nothing to turn off
+	s.power(t, c, bmc.PowerReset, bmc.On) // the system is off
 	s.power(t, c, bmc.PowerReset, bmc.On)
 	s.power(t, c, bmc.PowerOff, bmc.Off)
 }
@@ -99,7 +99,7 @@ func testPowerCycle(t *testing.T, s suite) {
 	}
 	s.wantPower(t, c, bmc.PowerCycle, bmc.On)
 	s.power(t, c, bmc.PowerOff, bmc.Off)
-	s.power(t, c, bmc.PowerCycle, bmc.On) // there is nothing to turn off
+	s.power(t, c, bmc.PowerCycle, bmc.On) // the system is off
 	s.power(t, c, bmc.PowerOff, bmc.Off)
 }
 
@@ -193,7 +193,7 @@ func testLog(t *testing.T, s suite) {
 	if err != nil {
 		t.Fatalf("ClearLog() error = %v", err)
 	}
-	if left := read(); len(left) > 1 { // one may say that it was cleared
+	if left := read(); len(left) > 1 { // a BMC may log the clearing
 		t.Errorf("Log() = %+v after ClearLog()", left)
 	}
 }
@@ -343,7 +343,7 @@ func testCancelledBefore(t *testing.T, s suite) {
 	_, err := c.System(ctx)
 	s.wantErr(t, "System, cancelled,", err, context.Canceled)
 	s.wantErr(t, "SetPower, cancelled,", c.SetPower(ctx, bmc.PowerOn), context.Canceled)
-	s.read(t, c) // the client survives it
+	s.read(t, c) // the client still works
 }
 
 func testCancelledMeanwhile(t *testing.T, s suite) {

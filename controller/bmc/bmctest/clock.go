@@ -7,9 +7,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Clock is a clock on which every wait is over at once: a timer fires when it
-// is made and takes the clock to its time. It suits a driver that waits for a
-// BMC which takes no time of its own. The zero Clock starts at the zero time.
+// Clock is a clock without waiting: a new timer fires at once and advances the
+// clock to its time. It suits a driver that waits for a BMC without delays. The
+// zero Clock starts at the zero time.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -17,30 +17,30 @@ type Clock struct {
 
 var _ clock.Clock = (*Clock)(nil)
 
-// Now is the time that the waits so far add up to.
+// Now returns the sum of all waits, as a time.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-// Since is the time since t.
+// Since returns the time since t.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Sleep takes the clock d further.
+// Sleep advances the clock by d.
 func (c *Clock) Sleep(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(max(d, 0))
 }
 
-// After is NewTimer without a way to stop it.
+// After returns the channel of a new timer.
 func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C() }
 
-// Tick is After: it ticks once.
+// Tick returns a channel that ticks once.
 func (c *Clock) Tick(d time.Duration) <-chan time.Time { return c.After(d) }
 
-// NewTimer makes a timer that has fired.
+// NewTimer returns a timer that has fired.
 func (c *Clock) NewTimer(d time.Duration) clock.Timer {
 	t := &timer{clock: c, fired: make(chan time.Time, 1)}
 	t.Reset(d)

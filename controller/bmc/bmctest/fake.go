@@ -14,7 +14,7 @@ import (
 // Verb names a method of bmc.Client, or Open.
 type Verb string
 
-// The verbs.
+// The verbs: one per method.
 const (
 	Open        Verb = "Open"
 	ReadSystem  Verb = "System"
@@ -29,7 +29,7 @@ const (
 	EjectMedia  Verb = "EjectMedia"
 )
 
-// Call is one call of a verb, with the argument that belongs to it.
+// Call is one call of a verb, with its argument.
 type Call struct {
 	Verb  Verb
 	Power bmc.PowerAction
@@ -38,55 +38,56 @@ type Call struct {
 	Image string
 }
 
-// verbs are all of them.
+// verbs lists all verbs.
 var verbs = []Verb{
 	Open, ReadSystem, SetPower, SetBoot, Identify, ReadLog, ClearLog, ReadSensors, ReadMedia, InsertMedia, EjectMedia,
 }
 
-// Fake is a BMC and its system in memory. It is a bmc.Client itself, and has
-// an Open for tests of logging in. The zero Fake is off, holds no media,
-// accepts every account and answers at once. It is safe for concurrent use;
-// set its fields before that.
+// Fake is a BMC and its system in memory. It is a bmc.Client itself, and has an
+// Open for tests of logins. The zero Fake is off, has no media, accepts every
+// account and answers at once. It is safe for concurrent use once its fields are
+// set.
 type Fake struct {
-	// Credentials are the account that Open and its clients accept; zero
-	// accepts all.
+	// Credentials is the account that Open and its clients accept; the zero value
+	// accepts every account.
 	Credentials bmc.Credentials
-	// Path is the system that Open finds beside the only one; "" finds any.
+	// Path is the path of the system; Open accepts it and the empty path. If it is
+	// "", Open accepts any.
 	Path string
-	// SelfSigned makes Open demand RootCAs or Insecure of an address with TLS.
+	// SelfSigned makes Open require RootCAs or Insecure for an address with TLS.
 	SelfSigned bool
-	// Slow keeps the power at PoweringOn and PoweringOff until Settle.
+	// Slow leaves the power at PoweringOn or PoweringOff until Settle.
 	Slow bool
 	// Deaf makes the operating system ignore a soft power-off.
 	Deaf bool
-	// Stuck makes the BMC accept changes of power and carry none out.
+	// Stuck makes the BMC accept power actions and ignore them.
 	Stuck bool
-	// NoEvents makes the BMC one that takes no subscriptions, such as IPMI's.
+	// NoEvents makes the BMC one without an event service, such as IPMI's.
 	NoEvents bool
 	// NoMedia makes the BMC one without virtual media, such as IPMI's.
 	NoMedia bool
-	// HTTPSOnly makes the BMC one that fetches images by nothing else.
+	// HTTPSOnly makes the BMC fetch images by HTTPS only.
 	HTTPSOnly bool
 
 	mu       sync.Mutex
 	system   bmc.System
 	media    bmc.Media
-	booted   string // medium of the last boot
+	booted   string // image of the last boot
 	log      []bmc.Entry
-	logged   int // entries so far
+	logged   int // number of entries so far
 	sensors  []bmc.Sensor
 	failures map[Verb]*failure
 	stall    *stall
 	calls    []Call
-	firmware *Firmware // nil: it shows none
+	firmware *Firmware // nil: no settings and no components
 
 	subscriptions []bmc.Subscription
-	subscribed    int // so far
+	subscribed    int // number of subscriptions so far
 }
 
 type failure struct {
 	err  error
-	left int // calls that still fail; negative is for ever
+	left int // number of calls that will fail; negative for all
 }
 
 type stall struct {
@@ -96,10 +97,10 @@ type stall struct {
 
 var _ bmc.Client = (*Fake)(nil)
 
-// Fail makes every call of a verb fail, until it is called with nil.
+// Fail makes every call of a verb fail with err. A nil err ends that.
 func (f *Fake) Fail(v Verb, err error) { f.fail(v, err, -1) }
 
-// FailNext makes the next call of a verb fail.
+// FailNext makes the next call of a verb fail with err.
 func (f *Fake) FailNext(v Verb, err error) { f.fail(v, err, 1) }
 
 func (f *Fake) fail(v Verb, err error, calls int) {
@@ -114,7 +115,7 @@ func (f *Fake) fail(v Verb, err error, calls int) {
 	}
 }
 
-// Plug undoes Unplug, and every other failure.
+// Plug undoes Unplug and every other failure.
 func (f *Fake) Plug() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,8 +129,8 @@ func (f *Fake) Unplug() {
 	}
 }
 
-// Stall makes calls hang from now on. A value comes from arrived for the
-// first; resume lets them go on.
+// Stall makes calls block until resume. arrived receives a value with the first
+// call.
 func (f *Fake) Stall() (arrived <-chan struct{}, resume func()) {
 	s := &stall{arrived: make(chan struct{}, 1), resume: make(chan struct{})}
 	f.mu.Lock()
@@ -143,7 +144,7 @@ func (f *Fake) Stall() (arrived <-chan struct{}, resume func()) {
 	})
 }
 
-// Calls are the calls so far, without failed Opens.
+// Calls returns the calls so far, without failed Opens.
 func (f *Fake) Calls() []Call {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,7 +158,7 @@ func (f *Fake) Forget() {
 	f.calls = nil
 }
 
-// SetIdentity sets what System tells but for power, light and boot override.
+// SetIdentity sets what System returns, except for power, light and boot override.
 func (f *Fake) SetIdentity(s bmc.System) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -165,14 +166,14 @@ func (f *Fake) SetIdentity(s bmc.System) {
 	f.system = s
 }
 
-// SetSensors sets what Sensors tells.
+// SetSensors sets what Sensors returns.
 func (f *Fake) SetSensors(s ...bmc.Sensor) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sensors = s
 }
 
-// Record makes an entry in the log, with an ID of its own.
+// Record adds an entry to the log and gives it an ID.
 func (f *Fake) Record(e bmc.Entry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -181,7 +182,7 @@ func (f *Fake) Record(e bmc.Entry) {
 	f.log = append(f.log, e)
 }
 
-// Press changes the power as a hand on the front panel does.
+// Press changes the power like the button on the front panel.
 func (f *Fake) Press(p bmc.Power) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,15 +190,15 @@ func (f *Fake) Press(p bmc.Power) {
 	f.boot(p)
 }
 
-// Lose empties the drive behind everybody's back, as a reset of the BMC does.
+// Lose empties the virtual CD drive, as a reset of the BMC does.
 func (f *Fake) Lose() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.media = bmc.Media{}
 }
 
-// Booted is the medium that the system booted last; "" when it was another
-// device.
+// Booted returns the image that the system booted last; "" if it booted from
+// another device.
 func (f *Fake) Booted() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -211,7 +212,7 @@ func (f *Fake) Stick(is bool) {
 	f.Stuck = is
 }
 
-// Settle lets a Slow system arrive where it is going.
+// Settle lets a Slow system reach its power state.
 func (f *Fake) Settle() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -223,7 +224,7 @@ func (f *Fake) Settle() {
 	}
 }
 
-// Now is the system as it is, whatever a client would be told.
+// Now returns the state of the system and its drive, without failures and stalls.
 func (f *Fake) Now() (bmc.System, bmc.Media) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,7 +238,7 @@ func (f *Fake) SetCredentials(c bmc.Credentials) {
 	f.Credentials = c
 }
 
-// Open is a bmc.Open.
+// Open implements bmc.Open.
 func (f *Fake) Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 	if err := f.enter(ctx, Call{Verb: Open}); err != nil {
 		return nil, err
@@ -259,9 +260,9 @@ func (f *Fake) accepts(c bmc.Credentials) bool {
 	return f.Credentials == bmc.Credentials{} || f.Credentials == c
 }
 
-// enter waits while the BMC is stalled, and fails if the verb is to fail. It
-// returns with mu held unless it fails, and records the call but Open, whose
-// success is not known yet.
+// enter waits while the BMC is stalled, and fails if the verb is set to fail. On
+// success it returns with mu held and has recorded the call; it does not record an
+// Open, which may yet fail.
 func (f *Fake) enter(ctx context.Context, call Call) error {
 	f.mu.Lock()
 	for f.stall != nil {
@@ -313,7 +314,7 @@ func (f *Fake) System(ctx context.Context) (bmc.System, error) {
 	return f.view(), nil
 }
 
-// boot consumes an override for one boot.
+// boot starts the system and uses up an override for one boot.
 func (f *Fake) boot(p bmc.Power) {
 	if p != bmc.On && p != bmc.PoweringOn {
 		return
@@ -453,7 +454,7 @@ func (f *Fake) EjectMedia(ctx context.Context) error {
 	return f.drive(EjectMedia)
 }
 
-// takes is the URL that the image comes by; "" when it comes by none.
+// takes returns the first URL that the BMC can fetch; "" if there is none.
 func (f *Fake) takes(urls []string) string {
 	for _, url := range urls {
 		if !f.HTTPSOnly || strings.HasPrefix(url, "https:") {

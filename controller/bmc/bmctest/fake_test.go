@@ -25,7 +25,7 @@ func config(t *testing.T, address string) bmc.Config {
 	}
 }
 
-// withFirmware is a fake with settings and components.
+// withFirmware returns a fake with settings and components.
 func withFirmware() *bmctest.Fake {
 	f := &bmctest.Fake{Slow: true}
 	f.Firmware(func(w *bmctest.Firmware) {
@@ -148,7 +148,7 @@ func TestFakeSystem(t *testing.T) {
 		t.Error(err)
 	}
 	f.Settle()
-	power(bmc.On) // deaf
+	power(bmc.On) // the operating system ignores the request
 	f.Press(bmc.Off)
 	power(bmc.Off)
 }

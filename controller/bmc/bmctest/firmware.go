@@ -26,36 +26,35 @@ const (
 
 var firmwareVerbs = []Verb{ReadBIOS, ReadPending, SetBIOS, ReadComponents, ReadComponent, Update, Push, ReadTask}
 
-// Firmware is the firmware of a Fake: its settings, and what can be updated.
-// Its fields may be changed through Fake.Firmware alone.
+// Firmware is the firmware of a Fake: its settings, and the components that can be
+// updated. Change its fields through Fake.Firmware only.
 type Firmware struct {
 	Registry *bmc.AttributeRegistry
 	Settings bmc.Settings
 	Pending  bmc.Settings
-	// Needs are settings that others need before they can be asked for: as
-	// with BIOSes whose menus unlock each other.
+	// Needs maps a setting to another that has to be applied before: some BIOS
+	// menus unlock each other.
 	Needs map[string]bmc.Settings
-	// Lost are settings that the next boot forgets instead of applying them.
+	// Lost lists settings that the next boot drops without applying them.
 	Lost []string
-	// Once: while some settings wait for a reset, no others are taken.
+	// Once refuses settings while others wait for a reset.
 	Once bool
-	// Said is what is told of settings that a reset has not applied.
+	// Said holds the message for each setting that a reset did not apply.
 	Said map[string]string
 
 	Components []bmc.Component
-	// Images are the versions that images hold, by URL. The BMC does not get
-	// others.
+	// Images maps URLs of images to their versions. The BMC can fetch no others.
 	Images map[string]string
-	// Pushes: the BMC fetches no images, and takes what is sent to it.
+	// Pushes makes the BMC fetch no images and accept pushed ones.
 	Pushes bool
-	// Breaks makes the next update fail half way.
+	// Breaks makes the next update fail halfway.
 	Breaks bool
 
 	tasks map[string]*work
 	begun int
 }
 
-// work is an update that is under way, or was.
+// work is a running or finished update.
 type work struct {
 	bmc.Task
 	component, version string
@@ -69,7 +68,8 @@ var (
 	_ bmc.Updater = (*login)(nil)
 )
 
-// Firmware lets edit change the firmware. A Fake has none before.
+// Firmware changes the firmware with edit. A Fake has no firmware before the first
+// call.
 func (f *Fake) Firmware(edit func(*Firmware)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,11 +79,10 @@ func (f *Fake) Firmware(edit func(*Firmware)) {
 	edit(f.firmware)
 }
 
-// Work moves updates on: those of a BIOS then wait for a boot, all others are
-// complete.
+// Work advances updates: those of a BIOS wait for a boot, all others are complete.
 func (f *Fake) Work() {
 	f.Firmware(func(w *Firmware) {
-		for _, t := range w.tasks { // each by itself: the order is not seen
+		for _, t := range w.tasks { // independent of the order
 			switch {
 			case t.State != bmc.TaskRunning:
 			case w.Breaks:
@@ -106,9 +105,9 @@ func (w *Firmware) finish(t *work) {
 	}
 }
 
-// boot is what the firmware does when the system starts.
+// boot applies settings and BIOS updates, as the start of the system does.
 func (w *Firmware) boot() {
-	for name, v := range w.Pending { // each by itself: the order is not seen
+	for name, v := range w.Pending { // independent of the order
 		if !slices.Contains(w.Lost, name) {
 			w.Settings[name] = v
 		}
@@ -121,7 +120,7 @@ func (w *Firmware) boot() {
 	}
 }
 
-// withFirmware is enter for the verbs here.
+// withFirmware calls enter for the verbs of bmc.Setup and bmc.Updater.
 func (f *Fake) withFirmware(ctx context.Context, v Verb, has func(*Firmware) bool, do func(*Firmware) error) error {
 	if err := f.enter(ctx, Call{Verb: v}); err != nil {
 		return err
@@ -154,7 +153,7 @@ func (f *Fake) PendingBIOS(ctx context.Context) (p bmc.Settings, err error) {
 	return p, err
 }
 
-// SetBIOS implements bmc.Setup. It takes all or none.
+// SetBIOS implements bmc.Setup. It accepts all settings or none.
 func (f *Fake) SetBIOS(ctx context.Context, s bmc.Settings) error {
 	return f.withFirmware(ctx, SetBIOS, hasSettings, func(w *Firmware) error {
 		refused := map[string]string{}
@@ -227,7 +226,7 @@ func (f *Fake) Update(ctx context.Context, component, url string) (task string, 
 	return task, err
 }
 
-// Push implements bmc.Updater. What is sent is the version.
+// Push implements bmc.Updater. The bytes of the image are its version.
 func (f *Fake) Push(ctx context.Context, component, _ string, image io.Reader, _ int64) (task string, err error) {
 	version, err := io.ReadAll(image)
 	if err != nil {
@@ -251,7 +250,7 @@ func (w *Firmware) begin(component, version string, ok bool) string {
 	return id
 }
 
-// Begun is how many updates have begun.
+// Begun returns the number of updates that have begun.
 func (f *Fake) Begun() (n int) {
 	f.Firmware(func(w *Firmware) { n = w.begun })
 	return n

@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// asSetup is the client as one of firmware settings. It skips a test where the
-// driver or the BMC knows none, and says so as it should.
+// asSetup returns the client as a bmc.Setup. It skips the test if the driver or
+// the BMC has no settings, and checks the error.
 func asSetup(t *testing.T, c bmc.Client) (bmc.Setup, bmc.BIOS) {
 	t.Helper()
 	s, ok := c.(bmc.Setup)
@@ -25,7 +25,7 @@ func asSetup(t *testing.T, c bmc.Client) (bmc.Setup, bmc.BIOS) {
 	return s, b
 }
 
-// another is a setting that can be changed, and another value that it can have.
+// another returns a setting that can be changed, and another valid value.
 func another(b bmc.BIOS) (name string, to any) {
 	if b.Registry == nil {
 		return "", nil

@@ -7,8 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// login is a client of a Fake that has logged in: it stops working when the
-// account changes.
+// login is a client of a Fake with an account: it fails when the account changes.
 type login struct {
 	fake        *Fake
 	credentials bmc.Credentials

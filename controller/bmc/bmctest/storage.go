@@ -11,28 +11,28 @@ import (
 
 // The verbs of bmc.Storer.
 const (
-	ReadStorage  Verb = "Storage"
-	CreateVolume Verb = "CreateVolume"
-	DeleteVolume Verb = "DeleteVolume"
-	Follow       Verb = "Follow"
+	ReadStorage   Verb = "Storage"
+	CreateVolume  Verb = "CreateVolume"
+	DeleteVolume  Verb = "DeleteVolume"
+	PollOperation Verb = "PollOperation"
 )
 
-// Apply is when a controller does what it is asked.
+// Apply is when a controller carries out a request.
 type Apply string
 
-// The ways of controllers.
+// The kinds of controllers.
 const (
 	AtOnce  Apply = ""
-	ByJob   Apply = "job"   // by an operation that runs until Finish
-	OnReset Apply = "reset" // by an operation that waits for the next start of the server
+	ByJob   Apply = "job"   // as an operation that runs until Finish
+	OnReset Apply = "reset" // as an operation that waits for the next start of the server
 )
 
 // Array is a Fake with a storage controller.
 type Array struct {
 	*Fake
-	// Apply is how the controller takes what it is asked.
+	// Apply is when the controller carries out requests.
 	Apply Apply
-	// Break, when set, is why operations end badly, and make nothing.
+	// Break, if set, is the reason with which all operations fail.
 	Break string
 
 	controller bmc.Controller
@@ -40,7 +40,7 @@ type Array struct {
 	operations []*operation
 }
 
-// operation is one with what it does.
+// operation is an operation with its effect.
 type operation struct {
 	bmc.Operation
 	do func()
@@ -48,8 +48,8 @@ type operation struct {
 
 var _ bmc.Storer = (*Array)(nil)
 
-// NewArray gives a Fake a controller "1" with drives of these sizes in bytes,
-// of which those that are negative turn.
+// NewArray gives a Fake the controller "1" with drives of these sizes in bytes. A
+// negative size is a rotational drive.
 func NewArray(f *Fake, drives ...int64) *Array {
 	a := &Array{Fake: f, controller: bmc.Controller{ID: "/c/1", Names: []string{"1", "Fake RAID"},
 		Levels: []bmc.Level{bmc.Level0, bmc.Level1, bmc.Level5, bmc.Level6, bmc.Level10, bmc.Level50}}}
@@ -61,7 +61,7 @@ func NewArray(f *Fake, drives ...int64) *Array {
 	return a
 }
 
-// Open is a bmc.Open.
+// Open implements bmc.Open.
 func (a *Array) Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 	if _, err := a.Fake.Open(ctx, c); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (a *Array) Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 	return a, nil
 }
 
-// FailDrive breaks a drive, and with it the health of its volumes.
+// FailDrive breaks a drive and degrades its volumes.
 func (a *Array) FailDrive(i int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -82,11 +82,11 @@ func (a *Array) FailDrive(i int) {
 	}
 }
 
-// Finish ends the operations that run.
+// Finish ends the running operations.
 func (a *Array) Finish() { a.end(bmc.OperationRunning) }
 
 // Restarted ends the operations that wait for a start of the server.
-func (a *Array) Restarted() { a.end(bmc.OperationWaits) }
+func (a *Array) Restarted() { a.end(bmc.OperationPending) }
 
 func (a *Array) end(of bmc.OperationState) {
 	a.mu.Lock()
@@ -103,7 +103,7 @@ func (a *Array) end(of bmc.OperationState) {
 	}
 }
 
-// begin takes work on. The caller holds mu.
+// begin starts an operation. The caller holds mu.
 func (a *Array) begin(name string, do func()) bmc.Operation {
 	o := bmc.Operation{ID: "/tasks/" + strconv.Itoa(len(a.operations)), Name: name, State: bmc.OperationRunning, Percent: 40}
 	switch a.Apply {
@@ -111,7 +111,7 @@ func (a *Array) begin(name string, do func()) bmc.Operation {
 		do()
 		return bmc.Operation{State: bmc.OperationDone, Percent: 100}
 	case OnReset:
-		o.State, o.Percent = bmc.OperationWaits, 0
+		o.State, o.Percent = bmc.OperationPending, 0
 	}
 	a.operations = append(a.operations, &operation{o, do})
 	return o
@@ -127,21 +127,21 @@ func (a *Array) Storage(ctx context.Context) (bmc.Storage, error) {
 	c.Drives, c.Volumes = slices.Clone(c.Drives), slices.Clone(c.Volumes)
 	out := bmc.Storage{Controllers: []bmc.Controller{c}}
 	for _, w := range a.operations {
-		if w.State == bmc.OperationRunning || w.State == bmc.OperationWaits {
+		if w.State == bmc.OperationRunning || w.State == bmc.OperationPending {
 			out.Operations = append(out.Operations, w.Operation)
 		}
 	}
 	return out, nil
 }
 
-// Volumes are those that there are, whatever a client would be told.
+// Volumes returns the volumes, without failures and stalls.
 func (a *Array) Volumes() []bmc.Volume {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.controller.Volumes)
 }
 
-// Add makes a volume, as somebody else has.
+// Add creates a volume without a request.
 func (a *Array) Add(v bmc.Volume) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -158,8 +158,8 @@ func (a *Array) add(v bmc.Volume) {
 	a.controller.Volumes = append(a.controller.Volumes, v)
 }
 
-// CreateVolume implements bmc.Storer. It is refused of drives that have failed
-// or that a volume has.
+// CreateVolume implements bmc.Storer. It refuses drives that have failed or belong
+// to a volume.
 func (a *Array) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operation, error) {
 	if err := a.enter(ctx, Call{Verb: CreateVolume}); err != nil {
 		return bmc.Operation{}, err
@@ -197,9 +197,9 @@ func (a *Array) DeleteVolume(ctx context.Context, id string) (bmc.Operation, err
 	}), nil
 }
 
-// Follow implements bmc.Storer.
-func (a *Array) Follow(ctx context.Context, id string) (bmc.Operation, error) {
-	if err := a.enter(ctx, Call{Verb: Follow}); err != nil {
+// PollOperation implements bmc.Storer.
+func (a *Array) PollOperation(ctx context.Context, id string) (bmc.Operation, error) {
+	if err := a.enter(ctx, Call{Verb: PollOperation}); err != nil {
 		return bmc.Operation{}, err
 	}
 	defer a.mu.Unlock()

@@ -26,14 +26,14 @@ var (
 	_ bmc.Subscriber = (*login)(nil)
 )
 
-// Subscribed are the subscriptions with their headers.
+// Subscribed returns the subscriptions with their headers.
 func (f *Fake) Subscribed() []bmc.Subscription {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.subscriptions)
 }
 
-// enterEvents is enter for a verb of bmc.Subscriber.
+// enterEvents calls enter for a verb of bmc.Subscriber.
 func (f *Fake) enterEvents(ctx context.Context, v Verb) error {
 	if err := f.enter(ctx, Call{Verb: v}); err != nil {
 		return err
@@ -145,7 +145,7 @@ func testSubscriptions(t *testing.T, s suite) {
 	if diff := cmp.Diff(want, list()); diff != "" {
 		t.Errorf("Subscriptions() (-want +got):\n%s", diff)
 	}
-	for _, id := range append(ids, ids[0]) { // one of them again
+	for _, id := range append(ids, ids[0]) { // one of them twice
 		if err := c.Unsubscribe(t.Context(), id); err != nil {
 			t.Errorf("Unsubscribe(%s) error = %v", id, err)
 		}

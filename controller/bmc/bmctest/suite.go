@@ -1,6 +1,6 @@
-// Package bmctest is the behaviour that every BMC driver has, as a suite of
-// tests, and a BMC in memory that passes it. It knows no protocol: what a
-// driver does on the wire is for the driver's own tests.
+// Package bmctest has the test suite that every BMC driver passes, and a fake BMC
+// in memory that passes it, too. It knows no protocol: each driver's own tests
+// check what it sends.
 package bmctest
 
 import (
@@ -12,40 +12,40 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Fixture is a driver and the BMCs to run it against.
+// Fixture is a driver and the BMCs to test it against.
 type Fixture struct {
 	Open bmc.Open
-	// New gives a BMC for one test. Its state does not matter, nor whether the
-	// tests share one. It cleans up after itself with t.Cleanup.
+	// New returns a BMC for one test. The BMC may be in any state and may be
+	// shared by tests. New cleans up with t.Cleanup.
 	New func(t *testing.T) BMC
 }
 
-// BMC is a BMC that the suite can look at and reach into. Config and Settle
-// suffice; tests that need a hook that is nil are skipped.
+// BMC gives the suite access to a BMC. Config and Settle suffice; tests that need
+// a hook that is nil are skipped.
 type BMC struct {
-	// Config is one that works: trusted certificate, right credentials.
+	// Config is a valid configuration: trusted certificate, right credentials.
 	Config bmc.Config
-	// Images are URLs that the BMC can insert; without them, the BMC has no
-	// virtual media. BadImage is one that it cannot.
+	// Images are URLs that the BMC can insert; if empty, the BMC has no virtual
+	// media. BadImage is a URL that it cannot insert.
 	Images   [2]string
 	BadImage string
 
-	// Settle lets some time pass, as the system has it: enough for a boot when
-	// called a hundred times. Nil is for systems that take no time.
+	// Settle advances the system's time: a hundred calls are enough for a boot. It
+	// is nil for systems without delays.
 	Settle func()
-	// Power, Override, Light and Media are as the BMC has them, without the
+	// Power, Override, Light and Media return the state of the BMC without the
 	// driver.
 	Power    func() bmc.Power
 	Override func() bmc.Boot
 	Light    func() bool
 	Media    func() string
-	// Event makes the BMC log something.
+	// Event makes the BMC log an entry.
 	Event func()
 	// Unplug makes the BMC unreachable for the rest of the test.
 	Unplug func()
-	// Stall makes the BMC accept requests and not answer until resume, and
-	// never when the client has gone. A value comes from arrived when the
-	// first one is there.
+	// Stall makes the BMC accept requests without answering until resume, and
+	// without ever answering a client that has disconnected. arrived receives a
+	// value with the first request.
 	Stall func() (arrived <-chan struct{}, resume func())
 	// SetPassword changes the password of the account in Config.
 	SetPassword func(string)
@@ -93,13 +93,13 @@ func Run(t *testing.T, f Fixture) {
 	}
 }
 
-// suite is one test's BMC and the driver for it.
+// suite is the BMC of one test with the driver.
 type suite struct {
 	Fixture
 	BMC
 }
 
-// need skips a test whose BMC lacks something.
+// need skips a test if the BMC lacks the hook.
 func need(t *testing.T, what string, there bool) {
 	t.Helper()
 	if !there {
@@ -107,8 +107,8 @@ func need(t *testing.T, what string, there bool) {
 	}
 }
 
-// offered skips a test of a verb that the BMC does not offer, and says so as
-// it should.
+// offered skips a test if the BMC does not offer verb, and checks the
+// UnsupportedError.
 func offered(t *testing.T, verb Verb, err error) {
 	t.Helper()
 	if !errors.Is(err, bmc.ErrUnsupported) {
@@ -136,7 +136,7 @@ func (s suite) settle() {
 	}
 }
 
-// wantErr checks an error, and that it tells no secret.
+// wantErr checks an error, and that it contains no secret.
 func (s suite) wantErr(t *testing.T, call string, err, want error) {
 	t.Helper()
 	if !errors.Is(err, want) {
@@ -147,7 +147,7 @@ func (s suite) wantErr(t *testing.T, call string, err, want error) {
 	}
 }
 
-// try opens and reads once: which of the two fails is the driver's choice.
+// try opens a client and reads once: drivers differ in which of the two fails.
 func (s suite) try(t *testing.T, ctx context.Context, c bmc.Config) error {
 	t.Helper()
 	client, err := s.Open(ctx, c)
@@ -168,7 +168,7 @@ func (s suite) read(t *testing.T, c bmc.Client) bmc.System {
 	return got
 }
 
-// power brings the system to a state.
+// power sends an action and waits for the state.
 func (s suite) power(t *testing.T, c bmc.Client, a bmc.PowerAction, want bmc.Power) {
 	t.Helper()
 	if err := c.SetPower(t.Context(), a); err != nil {

@@ -13,8 +13,7 @@ func checked(b []byte) []byte {
 	return append(b, sum)
 }
 
-// area makes an area of a FRU of its first bytes, without the length, and its
-// fields.
+// area returns a FRU area of its first bytes, without the length, and its fields.
 func area(begin []byte, fields ...string) []byte {
 	out := append([]byte{begin[0], 0}, begin[1:]...)
 	for _, f := range fields {
@@ -39,7 +38,7 @@ func serverFRU() []byte {
 	return append(out, make([]byte, 64)...)
 }
 
-// full is a full sensor record: y = (m·x + b·10^bExp)·10^rExp.
+// full returns a full sensor record: y = (m·x + b·10^bExp)·10^rExp.
 func full(id, number byte, units, unit, linear byte, m, b int8, exps byte, name string) []byte {
 	r := make([]byte, 48)
 	r[0], r[2], r[3] = id, 0x51, 0x01
@@ -74,12 +73,12 @@ func serverSDR() [][]byte {
 	}
 }
 
-// wire is a socket whose answers may get lost, late or damaged.
+// wire is a socket that can lose, delay or damage answers.
 type wire struct {
 	*net.UDPConn
 
 	mu      sync.Mutex
-	out     func([]byte) [][]byte // changes answers; nil: as they are
+	out     func([]byte) [][]byte // changes answers; nil leaves them as they are
 	stall   chan struct{}
 	arrived chan struct{}
 }
@@ -95,7 +94,7 @@ func (w *wire) ReadFrom(b []byte) (int, net.Addr, error) {
 			case arrived <- struct{}{}:
 			default:
 			}
-			continue // a BMC that hangs loses what comes
+			continue // a BMC that hangs loses what it receives
 		}
 		return n, from, err
 	}

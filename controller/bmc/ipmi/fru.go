@@ -6,41 +6,41 @@ import (
 	"strings"
 )
 
-// inventory are the areas of the FRU of the server itself (Platform Management
-// FRU Information Storage Definition 1.0 rev 1.3, §8). Each is nil when there
-// is none.
-type inventory struct {
+// fruInventory holds the fields of the server's own FRU by area (Platform
+// Management FRU Information Storage Definition 1.0 rev 1.3, §8). A missing area
+// is nil.
+type fruInventory struct {
 	chassisArea, boardArea, productArea []string
 }
 
-func (f inventory) chassis(i int) string { return at(f.chassisArea, i) }
-func (f inventory) board(i int) string   { return at(f.boardArea, i) }
-func (f inventory) product(i int) string { return at(f.productArea, i) }
+func (f fruInventory) chassis(i int) string { return fieldAt(f.chassisArea, i) }
+func (f fruInventory) board(i int) string   { return fieldAt(f.boardArea, i) }
+func (f fruInventory) product(i int) string { return fieldAt(f.productArea, i) }
 
-func at(fields []string, i int) string {
+func fieldAt(fields []string, i int) string {
 	if i >= len(fields) {
 		return ""
 	}
 	return fields[i]
 }
 
-// fru reads FRU 0, as far as it tells who the server is.
-func (s *session) fru(ctx context.Context) (inventory, error) {
-	var f inventory
+// fru reads the areas of FRU 0 that identify the server.
+func (s *session) fru(ctx context.Context) (fruInventory, error) {
+	var f fruInventory
 	b, err := s.command(ctx, getFRU, 0)
 	if err != nil {
 		return f, err
 	}
 	if len(b) < 3 {
-		return f, short(getFRU, b)
+		return f, shortResponse(getFRU, b)
 	}
 	r := fruReader{session: s, size: int(b[0]) | int(b[1])<<8, words: b[2]&1 != 0}
 	head, err := r.read(ctx, 0, 8)
-	if err != nil || len(head) < 8 || head[0]&0x0F != 1 || sum(head) != 0 {
-		return f, err // no FRU that this knows
+	if err != nil || len(head) < 8 || head[0]&0x0F != 1 || checksum(head) != 0 {
+		return f, err // not a FRU format that this driver knows
 	}
 	for _, area := range []struct {
-		place int // in the header
+		place int // index in the common header
 		skip  int // bytes before the first field
 		out   *[]string
 	}{{2, 3, &f.chassisArea}, {3, 6, &f.boardArea}, {4, 3, &f.productArea}} {
@@ -59,14 +59,14 @@ func (s *session) fru(ctx context.Context) (inventory, error) {
 		if err != nil {
 			return f, err
 		}
-		if len(whole) == int(begin[1])*8 && len(whole) > area.skip && sum(whole) == 0 {
-			*area.out = fields(whole[area.skip : len(whole)-1])
+		if len(whole) == int(begin[1])*8 && len(whole) > area.skip && checksum(whole) == 0 {
+			*area.out = parseFields(whole[area.skip : len(whole)-1])
 		}
 	}
 	return f, nil
 }
 
-func sum(b []byte) byte {
+func checksum(b []byte) byte {
 	var s byte
 	for _, x := range b {
 		s += x
@@ -74,20 +74,20 @@ func sum(b []byte) byte {
 	return s
 }
 
-// fruReader reads pieces of a FRU, as large as the BMC gives them.
+// fruReader reads a FRU in chunks of the size that the BMC permits.
 type fruReader struct {
 	session *session
 	size    int
-	words   bool // places and counts are of two bytes
-	piece   int  // bytes; 0 before the first
+	words   bool // offsets and counts are in words
+	chunk   int  // bytes; 0 before the first read
 }
 
-const smallestPiece = 8
+const minChunk = 8
 
-// read reads n bytes from offset on, fewer at the end of the FRU.
+// read reads n bytes at offset, fewer at the end of the FRU.
 func (r *fruReader) read(ctx context.Context, offset, n int) ([]byte, error) {
-	if r.piece == 0 {
-		r.piece = 64
+	if r.chunk == 0 {
+		r.chunk = 64
 	}
 	unit := 1
 	if r.words {
@@ -96,28 +96,28 @@ func (r *fruReader) read(ctx context.Context, offset, n int) ([]byte, error) {
 	var out []byte
 	for len(out) < n && offset+len(out) < r.size {
 		from := offset + len(out)
-		count := min(r.piece, n-len(out), r.size-from)
+		count := min(r.chunk, n-len(out), r.size-from)
 		count += count % unit
 		place := from / unit
 		b, err := r.session.command(ctx, readFRU, 0, byte(place), byte(place>>8), byte(count/unit))
-		if refused(err, 0xC7, 0xC8, 0xCA) && r.piece > smallestPiece {
-			r.piece /= 2
+		if hasCode(err, 0xC7, 0xC8, 0xCA) && r.chunk > minChunk {
+			r.chunk /= 2
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		if len(b) < 2 || int(b[0])*unit > len(b)-1 || b[0] == 0 {
-			return nil, short(readFRU, b)
+			return nil, shortResponse(readFRU, b)
 		}
 		out = append(out, b[1:1+int(b[0])*unit]...)
 	}
 	return out[:min(n, len(out))], nil
 }
 
-// fields are the fields of an area, each behind its type and length, up to the
-// byte that ends them (§13).
-func fields(b []byte) []string {
+// parseFields returns the fields of an area, each preceded by its type/length
+// byte, up to the end marker (§13).
+func parseFields(b []byte) []string {
 	const end = 0xC1
 	var out []string
 	for len(b) > 0 && b[0] != end {
@@ -125,14 +125,15 @@ func fields(b []byte) []string {
 		if n > len(b)-1 {
 			break
 		}
-		out = append(out, text(kind, b[1:1+n]))
+		out = append(out, decodeText(kind, b[1:1+n]))
 		b = b[1+n:]
 	}
 	return out
 }
 
-// text is a field of a type: binary, BCD plus, 6-bit ASCII, or the language's.
-func text(kind byte, b []byte) string {
+// decodeText decodes a field by its type code: binary, BCD plus, 6-bit ASCII, or
+// 8-bit text.
+func decodeText(kind byte, b []byte) string {
 	switch kind {
 	case 0:
 		return hex.EncodeToString(b)

@@ -1,15 +1,16 @@
-// Package ipmi is the BMC driver for IPMI v2.0 over LAN, on go-ipmi. It owns
-// how such BMCs are spoken to, and the ways round what go-ipmi and real BMCs
-// get wrong; it knows nothing of hosts, and offers what IPMI has no command for
-// (virtual media, secure boot) to nobody.
+// Package ipmi is the BMC driver for IPMI v2.0 over LAN, on go-ipmi. It owns the
+// protocol and the workarounds for go-ipmi and for BMCs that deviate from it. It
+// knows nothing of hosts, and returns an UnsupportedError for what IPMI has no
+// command for (virtual media, secure boot).
 //
-// Of go-ipmi it uses the messages of the handshake, the session's packets and
-// raw commands. A Client of it serves one call of this driver, in one
-// goroutine, and is thrown away: used by two it loses its numbers, used after
-// Close it dials again for each command and panics at the second Close. Its
-// Connect starts a goroutine and hides the BMC's status, so the steps are taken
-// one by one. Between it and the socket stands a guard, because it checks
-// neither the integrity of what it reads nor its lengths.
+// Of go-ipmi it uses the messages of the handshake, the session's packets and raw
+// commands. Each go-ipmi client serves one call of this driver, in one goroutine,
+// and is then discarded: shared by two goroutines it mixes up its sequence
+// numbers, used after Close it dials again for each command and panics at the
+// second Close. Its Connect starts a goroutine and hides the BMC's status, so the
+// driver takes the steps of Connect one by one. A verifiedConn stands between
+// go-ipmi and the socket, because go-ipmi checks neither the integrity nor the
+// lengths of what it reads.
 package ipmi
 
 import (
@@ -27,24 +28,24 @@ import (
 
 const (
 	defaultTimeout = 30 * time.Second
-	// longestTry is how long one packet is waited for: BMCs answer within
-	// milliseconds, or have lost it.
-	longestTry = 2 * time.Second
-	tries      = 4
-	// concurrency is how many sessions a client has at a time. Some BMCs have
-	// four altogether.
+	// maxTryTimeout bounds the wait for the answer to one packet: a BMC answers
+	// within milliseconds, or the packet is lost.
+	maxTryTimeout = 2 * time.Second
+	tries         = 4
+	// concurrency is the number of sessions that a client opens at a time. Some
+	// BMCs have four in total.
 	concurrency = 2
 
 	maxName     = 16 // bytes (IPMI v2.0 rev 1.1, §22.28)
 	maxPassword = 20 // bytes (§22.30)
 )
 
-// suites are the cipher suites that go-ipmi can use, best first. All others
-// that it offers it does not encrypt or sign as they want it.
-var suites = []types.CipherSuiteID{types.CipherSuiteID17, types.CipherSuiteID3}
+// cipherSuites are the cipher suites that work with go-ipmi, best first. go-ipmi
+// offers others, and encrypts or signs them wrongly.
+var cipherSuites = []types.CipherSuiteID{types.CipherSuiteID17, types.CipherSuiteID3}
 
-// levels are the privilege levels of an address.
-var levels = map[string]types.PrivilegeLevel{
+// privilegeLevels maps the privilege levels of an address.
+var privilegeLevels = map[string]types.PrivilegeLevel{
 	"CALLBACK":      types.PrivilegeLevelCallback,
 	"USER":          types.PrivilegeLevelUser,
 	"OPERATOR":      types.PrivilegeLevelOperator,
@@ -53,26 +54,27 @@ var levels = map[string]types.PrivilegeLevel{
 }
 
 // client is a bmc.Client. Each call opens a session and closes it, as ipmitool
-// does: sessions end after 60 s of silence, and with every restart of the BMC.
+// does: sessions end after 60 s without traffic, and with every restart of the
+// BMC.
 type client struct {
 	address     bmc.Address
 	credentials bmc.Credentials
 	clock       clock.Clock
-	timeout     time.Duration // of one request
+	timeout     time.Duration // limit of one request
 	level       types.PrivilegeLevel
-	turns       chan struct{} // holds a token for each session
-	lessons     *bmc.Lessons
+	slots       chan struct{} // one token for each open session
+	workarounds *bmc.Workarounds
 
 	mu       sync.Mutex
 	closed   bool
-	suite    int       // index of the first of suites to try: the BMC takes it
-	identity *identity // nil before it is known
-	records  *records  // likewise
+	suite    int            // index in cipherSuites of the first to try: the one that the BMC accepted last
+	identity *identity      // nil until it is read
+	records  *sensorRecords // nil until they are read
 }
 
 // Open connects to the BMC at c.Address.
 func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
-	level, ok := levels[c.Address.Privilege]
+	level, ok := privilegeLevels[c.Address.Privilege]
 	switch {
 	case c.Address.Driver != "ipmi":
 		return nil, fmt.Errorf("ipmi: %s is no address of IPMI: %w", c.Address, bmc.ErrUnsupported)
@@ -91,10 +93,10 @@ func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 	}
 	cl := &client{
 		address: c.Address, credentials: c.Credentials, clock: c.Clock, timeout: c.Timeout, level: level,
-		turns: make(chan struct{}, concurrency), lessons: c.Lessons,
+		slots: make(chan struct{}, concurrency), workarounds: c.Workarounds,
 	}
-	if cl.lessons == nil {
-		cl.lessons = new(bmc.Lessons)
+	if cl.workarounds == nil {
+		cl.workarounds = new(bmc.Workarounds)
 	}
 	if err := cl.do(ctx, "open", func(s *session) error {
 		_, err := s.chassis(ctx)
@@ -107,14 +109,14 @@ func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 
 var errClosed = errors.New("ipmi: the client is closed")
 
-// do opens a session for one call of the driver.
+// do opens a session, calls work with it and closes it.
 func (c *client) do(ctx context.Context, verb string, work func(*session) error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("ipmi: %s: %w", verb, err)
 	}
 	select {
-	case c.turns <- struct{}{}:
-		defer func() { <-c.turns }()
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
 	case <-ctx.Done():
 		return fmt.Errorf("ipmi: %s: %w", verb, ctx.Err())
 	}
@@ -138,7 +140,7 @@ func (c *client) do(ctx context.Context, verb string, work func(*session) error)
 	return nil
 }
 
-// Close makes the client of no use. It has no session open between calls.
+// Close makes further calls fail. Between calls a client has no open session.
 func (c *client) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,16 +159,16 @@ func (c *client) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// noMedia is why verbs of virtual media fail.
+// noMedia returns the error of the methods for virtual media.
 func noMedia(verb string) error {
 	return fmt.Errorf("ipmi: %w", &bmc.UnsupportedError{Verb: verb, Why: "IPMI has no virtual media"})
 }
 
-// Media fails: IPMI has no virtual media.
+// Media returns an UnsupportedError: IPMI has no virtual media.
 func (c *client) Media(context.Context) (bmc.Media, error) { return bmc.Media{}, noMedia("Media") }
 
-// InsertMedia fails: IPMI has no virtual media.
+// InsertMedia returns an UnsupportedError: IPMI has no virtual media.
 func (c *client) InsertMedia(context.Context, ...string) error { return noMedia("InsertMedia") }
 
-// EjectMedia fails: IPMI has no virtual media.
+// EjectMedia returns an UnsupportedError: IPMI has no virtual media.
 func (c *client) EjectMedia(context.Context) error { return noMedia("EjectMedia") }

@@ -28,7 +28,7 @@ func open(t *testing.T, s *server) bmc.Client {
 	return c
 }
 
-// The driver behaves as every driver does.
+// The driver passes the suite with BMCs of several kinds.
 func TestSuite(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -72,7 +72,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-func TestSystem(t *testing.T) {
+func TestSystemReadsIdentity(t *testing.T) {
 	s := newServer(t)
 	s.with(func() { s.on, s.lit, s.flags = true, true, [5]byte{0xE0, 0x08} })
 	c := open(t, s)
@@ -92,7 +92,7 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-func TestSensorsAreNumbers(t *testing.T) {
+func TestSensorsReadsThresholdSensors(t *testing.T) {
 	for _, piece := range []int{0, 16} {
 		s := newServer(t)
 		s.with(func() { s.piece = piece })
@@ -110,8 +110,8 @@ func TestSensorsAreNumbers(t *testing.T) {
 	}
 }
 
-// Somebody else reserves the repository while it is read.
-func TestReservationLost(t *testing.T) {
+// Another session reserves the repository while the driver reads it.
+func TestSensorsRenewsALostReservation(t *testing.T) {
 	s := newServer(t)
 	s.with(func() { s.piece, s.stolen = 16, 2 })
 	got, err := open(t, s).Sensors(t.Context())
@@ -120,7 +120,7 @@ func TestReservationLost(t *testing.T) {
 	}
 }
 
-func TestLogEntry(t *testing.T) {
+func TestLogDecodesEntries(t *testing.T) {
 	s := newServer(t)
 	s.event()
 	got, err := open(t, s).Log(t.Context())
@@ -134,8 +134,8 @@ func TestLogEntry(t *testing.T) {
 	}
 }
 
-// What is on the wire for each override.
-func TestBootFlags(t *testing.T) {
+// The boot flags sent for each override.
+func TestSetBootFlags(t *testing.T) {
 	for _, tt := range []struct {
 		boot bmc.Boot
 		want [2]byte
@@ -165,9 +165,9 @@ func TestBootFlags(t *testing.T) {
 	}
 }
 
-// A BMC that has no parameter 3 boots all the same; one that takes flags and
-// forgets them does not pass for one that works.
-func TestBootFlagsOfOddBMCs(t *testing.T) {
+// A BMC without parameter 3 is no error; one that accepts and ignores the flags
+// is.
+func TestSetBootOnBMCsThatDeviate(t *testing.T) {
 	s := newServer(t)
 	s.fail(chassisFn, 0x08, 0x80)
 	if err := open(t, s).SetBoot(t.Context(), bmc.Boot{Device: bmc.BootPXE}); err != nil {
@@ -180,8 +180,8 @@ func TestBootFlagsOfOddBMCs(t *testing.T) {
 	}
 }
 
-// Suites 17 and 3 are tried, in this order, and no other.
-func TestSuites(t *testing.T) {
+// The driver tries suites 17 and 3, in this order, and no others.
+func TestCipherSuitesAreTriedInOrder(t *testing.T) {
 	for _, tt := range []struct {
 		suites []types.CipherSuiteID
 		err    error
@@ -204,8 +204,8 @@ func TestSuites(t *testing.T) {
 	}
 }
 
-// OpenIPMI's simulator ends its refusals after the status.
-func TestShortRefusal(t *testing.T) {
+// OpenIPMI's simulator ends error messages after the status.
+func TestShortHandshakeErrorIsReported(t *testing.T) {
 	s := newServer(t, goipmi.WithCipherSuites([]types.CipherSuiteID{types.CipherSuiteID3}))
 	s.wire.spoil(func(b []byte) [][]byte {
 		if len(b) == 24 && b[17] != 0 {
@@ -222,7 +222,7 @@ func TestShortRefusal(t *testing.T) {
 	}
 }
 
-func TestKG(t *testing.T) {
+func TestBMCWithKGIsUnsupported(t *testing.T) {
 	s := newServer(t, goipmi.WithKG([]byte("twenty bytes of K_g.")))
 	_, err := ipmi.Open(t.Context(), s.config())
 	if !errors.Is(err, bmc.ErrUnsupported) || !strings.Contains(err.Error(), "K_g") {
@@ -230,9 +230,8 @@ func TestKG(t *testing.T) {
 	}
 }
 
-// Names and passwords that IPMI cannot carry are refused before anything is
-// sent.
-func TestLongCredentials(t *testing.T) {
+// Open refuses names and passwords too long for IPMI before it sends anything.
+func TestOpenRejectsLongCredentials(t *testing.T) {
 	s := newServer(t)
 	for _, c := range []bmc.Credentials{
 		{Username: strings.Repeat("u", 17), Password: testPassword},
@@ -247,9 +246,9 @@ func TestLongCredentials(t *testing.T) {
 	}
 }
 
-// A lost answer is asked for again, with another session sequence number; but a
-// reset is not done twice.
-func TestLostAnswers(t *testing.T) {
+// A command whose answer is lost is repeated with another session sequence number;
+// a reset is not repeated.
+func TestLostAnswersAreRetriedButForResets(t *testing.T) {
 	lose := func(s *server) {
 		n := 0
 		s.wire.spoil(func(b []byte) [][]byte {
@@ -297,7 +296,7 @@ func TestLostAnswers(t *testing.T) {
 	})
 }
 
-func TestBusy(t *testing.T) {
+func TestBusyBMCIsRetried(t *testing.T) {
 	s := newServer(t)
 	c := open(t, s)
 	s.fail(chassisFn, 0x01, 0xC0, 0xC0)
@@ -310,7 +309,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-func TestUnsupportedNamesTheVerb(t *testing.T) {
+func TestUnsupportedErrorNamesTheVerb(t *testing.T) {
 	s := newServer(t)
 	s.fail(chassisFn, 0x04, always(0xC1)...)
 	s.fail(storageFn, 0x40, always(0xC1)...)
@@ -330,8 +329,8 @@ func TestUnsupportedNamesTheVerb(t *testing.T) {
 	}
 }
 
-// A light without an end is none of IPMI v1.5's.
-func TestIdentifyOfOldBMCs(t *testing.T) {
+// IPMI v1.5 has no identification without a time limit.
+func TestIdentifyOnIPMI15(t *testing.T) {
 	s := newServer(t)
 	s.fail(chassisFn, 0x04, 0xC7)
 	err := open(t, s).Identify(t.Context(), true)
@@ -342,9 +341,8 @@ func TestIdentifyOfOldBMCs(t *testing.T) {
 	})
 }
 
-// Calls take no longer than their context, and leave no goroutine and no
-// socket, whatever becomes of them.
-func TestNothingIsLeft(t *testing.T) {
+// Calls end with their context, and leave no goroutine and no socket.
+func TestCancelledCallsLeaveNoGoroutinesAndSockets(t *testing.T) {
 	s := newServer(t)
 	c := open(t, s)
 	if _, err := c.System(t.Context()); err != nil {
@@ -382,8 +380,8 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// Packets that anybody can send do not end the program, and are no answers.
-func TestForgedPackets(t *testing.T) {
+// Forged packets do not crash the driver, and are not answers.
+func TestForgedPacketsAreIgnored(t *testing.T) {
 	s := newServer(t)
 	c := open(t, s)
 	s.wire.spoil(func(b []byte) [][]byte {
@@ -409,8 +407,8 @@ func TestForgedPackets(t *testing.T) {
 	}
 }
 
-// OpenIPMI's simulator refuses every kind of light with CCh.
-func TestNoLight(t *testing.T) {
+// OpenIPMI's simulator refuses every Chassis Identify with CCh.
+func TestIdentifyUnsupported(t *testing.T) {
 	s := newServer(t)
 	s.fail(chassisFn, 0x04, 0xCC, 0xCC)
 	if err := open(t, s).Identify(t.Context(), true); !errors.Is(err, bmc.ErrUnsupported) {
@@ -418,7 +416,7 @@ func TestNoLight(t *testing.T) {
 	}
 }
 
-func TestPrivilegeLevels(t *testing.T) {
+func TestSessionPrivilegeLevel(t *testing.T) {
 	for level, want := range map[string]byte{"": 4, "ADMINISTRATOR": 4, "OPERATOR": 3, "USER": 0, "CALLBACK": 0} {
 		s := newServer(t)
 		config := s.config()
@@ -436,7 +434,7 @@ func TestPrivilegeLevels(t *testing.T) {
 	}
 }
 
-func TestUUID(t *testing.T) {
+func TestParseGUIDInThreeByteOrders(t *testing.T) {
 	for _, guid := range [][16]byte{
 		{0x33, 0x22, 0x11, 0x00, 0x55, 0x44, 0x77, 0x46, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}, // SMBIOS
 		{0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x46, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}, // RFC 4122

@@ -25,12 +25,12 @@ var (
 const (
 	firstRecord = 0x0000
 	lastRecord  = 0xFFFF
-	// lateTime is where timestamps begin that count from 1970: those before
-	// count from when the BMC was switched on (§37.1).
+	// lateTime is the first timestamp that counts from 1970: lower ones count from
+	// the BMC's start (§37.1).
 	lateTime = 0x20000000
 )
 
-// Log reads the SEL.
+// Log reads the system event log (SEL).
 func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 	var out []bmc.Entry
 	err := c.do(ctx, "log", func(s *session) error {
@@ -39,30 +39,31 @@ func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 			return unsupported("Log", err)
 		}
 		if len(b) < 3 {
-			return short(getSEL, b)
+			return shortResponse(getSEL, b)
 		}
 		left := int(b[1]) | int(b[2])<<8
 		if left == 0 {
 			return nil
 		}
 		known, err := s.sdr(ctx)
-		if err != nil && !refusedAtAll(err) {
+		if err != nil && !isRefusal(err) {
 			return err
 		}
-		// New entries come while this reads, but no BMC has twice as many.
+		// New entries may arrive meanwhile. The limit ends a log whose records
+		// form a loop.
 		for id, most := uint16(firstRecord), 2*left+16; id != lastRecord && most > 0; most-- {
 			b, err := s.command(ctx, readSEL, 0, 0, byte(id), byte(id>>8), 0, 0xFF)
-			if refused(err, 0xCB) {
-				return nil // it has been cleared meanwhile
+			if hasCode(err, 0xCB) {
+				return nil // the log was cleared meanwhile
 			}
 			if err != nil {
 				return err
 			}
 			const size = 16
 			if len(b) < 2+size {
-				return short(readSEL, b)
+				return shortResponse(readSEL, b)
 			}
-			out = append(out, entry(b[2:2+size], known))
+			out = append(out, parseEntry(b[2:2+size], known))
 			next := binary.LittleEndian.Uint16(b)
 			if next == id {
 				return errors.New("the log does not end")
@@ -74,10 +75,10 @@ func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 	return out, err
 }
 
-// entry is a record of the SEL (§32).
-func entry(b []byte, known *records) bmc.Entry {
+// parseEntry decodes a SEL record (§32).
+func parseEntry(b []byte, known *sensorRecords) bmc.Entry {
 	e := bmc.Entry{ID: fmt.Sprint(binary.LittleEndian.Uint16(b))}
-	const timed, untimed = 0xC0, 0xE0 // first types of OEM records
+	const timed, untimed = 0xC0, 0xE0 // first record types of OEM records
 	kind := b[2]
 	if kind < untimed {
 		if at := binary.LittleEndian.Uint32(b[3:]); at >= lateTime && at != 0xFFFFFFFF {
@@ -108,7 +109,7 @@ func entry(b []byte, known *records) bmc.Entry {
 	return e
 }
 
-// severity is what go-ipmi's severities are here.
+// severity converts go-ipmi's severities to Redfish's.
 func severity(s types.EventSeverity) string {
 	switch s {
 	case types.EventSeverityInfo, types.EventSeverityOK:
@@ -121,7 +122,7 @@ func severity(s types.EventSeverity) string {
 	return ""
 }
 
-// ClearLog erases the SEL, and waits until it is erased.
+// ClearLog erases the SEL and waits until it is erased.
 func (c *client) ClearLog(ctx context.Context) error {
 	return c.do(ctx, "clear log", func(s *session) error {
 		const (
@@ -131,12 +132,12 @@ func (c *client) ClearLog(ctx context.Context) error {
 		)
 		reservation, err := s.command(ctx, reserveSEL)
 		switch {
-		case refused(err, 0xC1):
-			reservation = []byte{0, 0} // a BMC may do without
+		case hasCode(err, 0xC1):
+			reservation = []byte{0, 0} // this BMC needs no reservation
 		case err != nil:
 			return unsupported("ClearLog", err)
 		case len(reservation) < 2:
-			return short(reserveSEL, reservation)
+			return shortResponse(reserveSEL, reservation)
 		}
 		step := byte(start)
 		for range asks {
@@ -145,13 +146,13 @@ func (c *client) ClearLog(ctx context.Context) error {
 			case err != nil:
 				return unsupported("ClearLog", err)
 			case len(b) < 1:
-				return short(clearSEL, b)
+				return shortResponse(clearSEL, b)
 			case b[0]&0x0F == done:
 				return nil
 			}
 			step = ask
 			if err := c.sleep(ctx, busyWait); err != nil {
-				return c.explain(ctx, clearSEL.name, err)
+				return c.stepError(ctx, clearSEL.name, err)
 			}
 		}
 		return errors.New("the log is still being erased")

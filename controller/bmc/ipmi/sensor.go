@@ -22,34 +22,34 @@ var (
 	getFactors = request{fn: types.NetFnSensorEventRequest, cmd: 0x23, name: "Get Sensor Reading Factors"}
 )
 
-// records are what the SDR repository tells of the sensors.
-type records struct {
-	version string // of the repository: changes with it
-	sensors []record
+// sensorRecords holds the sensors of the SDR repository.
+type sensorRecords struct {
+	version string // changes with the repository
+	sensors []sensorRecord
 }
 
-// record is a sensor's data record: a full one (§43.1), or of a compact one
-// (§43.2) the name.
-type record struct {
-	owner       byte // address
+// sensorRecord is a full sensor record (§43.1), or the name of a compact one
+// (§43.2).
+type sensorRecord struct {
+	owner       byte // address of the owner
 	number, lun byte
 	name        string
 	analog      bool
-	states      bool // it says that it has states: what it tells of them is no comparison
-	format      byte // of a reading: 0 unsigned, 1 ones' complement, 2 two's complement
+	states      bool // the record declares a discrete sensor: its state bits are not threshold comparisons
+	format      byte // of the raw reading: 0 unsigned, 1 ones' complement, 2 two's complement
 	unit        string
-	linear      byte // how the result is bent; 70h and above: factors differ by reading
+	linear      byte // linearization; from 70h on the factors differ by reading
 	factors
 }
 
-// factors make a number of a reading (§36.3).
+// factors convert a raw reading (§36.3).
 type factors struct {
 	m, b       int
 	bExp, rExp int
 }
 
-// name is the name of a sensor by its number, "" when it is not known.
-func (r *records) name(number byte) string {
+// name returns the name of the sensor with this number, "" if there is none.
+func (r *sensorRecords) name(number byte) string {
 	if r == nil {
 		return ""
 	}
@@ -61,16 +61,17 @@ func (r *records) name(number byte) string {
 	return ""
 }
 
-// sdr gives the records, from the client if they are the repository's still.
-func (s *session) sdr(ctx context.Context) (*records, error) {
+// sdr returns the sensor records, which the client caches until the repository
+// changes.
+func (s *session) sdr(ctx context.Context) (*sensorRecords, error) {
 	b, err := s.command(ctx, getSDR)
 	if err != nil {
 		return nil, err
 	}
 	if len(b) < 13 {
-		return nil, short(getSDR, b)
+		return nil, shortResponse(getSDR, b)
 	}
-	version := string(b[1:3]) + string(b[5:13]) // count, and when something came or went
+	version := string(b[1:3]) + string(b[5:13]) // record count, and the times of the last addition and erase
 	c := s.client
 	c.mu.Lock()
 	known := c.records
@@ -78,13 +79,13 @@ func (s *session) sdr(ctx context.Context) (*records, error) {
 	if known != nil && known.version == version {
 		return known, nil
 	}
-	known = &records{version: version}
-	var others []record // of other controllers, which have sensors of their own
+	known = &sensorRecords{version: version}
+	var others []sensorRecord // records of other controllers
 	r := sdrReader{session: s}
 	id := uint16(firstRecord)
 	for most := 2*(int(b[1])|int(b[2])<<8) + 16; id != lastRecord && most > 0; most-- {
 		next, raw, err := r.record(ctx, id)
-		if refused(err, 0xCB) {
+		if hasCode(err, 0xCB) {
 			break
 		}
 		if err != nil {
@@ -102,11 +103,11 @@ func (s *session) sdr(ctx context.Context) (*records, error) {
 		}
 		id = next
 	}
-	if !slices.ContainsFunc(known.sensors, func(r record) bool { return r.analog }) && len(others) > 0 {
-		// Some BMCs say of all sensors that they are another's (FreeIPMI,
-		// workaround assumebmcowner).
+	if !slices.ContainsFunc(known.sensors, func(r sensorRecord) bool { return r.analog }) && len(others) > 0 {
+		// Some BMCs declare another owner for all sensors (FreeIPMI, workaround
+		// assumebmcowner).
 		known.sensors = others
-		c.lessons.Learn(bmc.Lesson{Topic: aboutSensors, Way: "they are the BMC's, whatever it says", Odd: true})
+		c.workarounds.Record(bmc.Workaround{Topic: topicSensors, Variant: "sensors of other owners count as the BMC's", Nonstandard: true})
 	}
 	c.mu.Lock()
 	c.records = known
@@ -114,37 +115,37 @@ func (s *session) sdr(ctx context.Context) (*records, error) {
 	return known, nil
 }
 
-// sdrReader reads records, as large as the BMC gives them.
+// sdrReader reads records in chunks of the size that the BMC permits.
 type sdrReader struct {
 	session     *session
-	piece       byte // 0: whole records
+	chunk       byte // bytes; 0 reads whole records
 	reservation [2]byte
 }
 
-// record reads one record, and the ID of the next.
+// record reads one record. It returns the ID of the next.
 func (r *sdrReader) record(ctx context.Context, id uint16) (next uint16, raw []byte, err error) {
 	const head, smallest, again = 5, 8, 3
 	lost := 0
 	for {
-		if r.piece == 0 {
-			next, raw, err = r.part(ctx, id, 0, 0xFF)
-			if !refused(err, 0xC7, 0xC8, 0xCA, 0xCB, 0xFF) || refused(err, 0xCB) && id != firstRecord {
+		if r.chunk == 0 {
+			next, raw, err = r.readPart(ctx, id, 0, 0xFF)
+			if !hasCode(err, 0xC7, 0xC8, 0xCA, 0xCB, 0xFF) || hasCode(err, 0xCB) && id != firstRecord {
 				return next, raw, err
 			}
-			r.piece = 32
+			r.chunk = 32
 		}
-		next, raw, err = r.part(ctx, id, 0, head)
+		next, raw, err = r.readPart(ctx, id, 0, head)
 		for err == nil && len(raw) >= head && len(raw) < head+int(raw[4]) {
 			var more []byte
-			_, more, err = r.part(ctx, id, byte(len(raw)), min(r.piece, byte(head+int(raw[4])-len(raw))))
+			_, more, err = r.readPart(ctx, id, byte(len(raw)), min(r.chunk, byte(head+int(raw[4])-len(raw))))
 			raw = append(raw, more...)
 		}
 		switch {
-		case refused(err, 0xC5) && lost < again: // somebody else has reserved it
+		case hasCode(err, 0xC5) && lost < again: // another session has made a reservation
 			lost++
 			err = r.reserve(ctx)
-		case refused(err, 0xC7, 0xC8, 0xCA) && r.piece > smallest:
-			r.piece /= 2
+		case hasCode(err, 0xC7, 0xC8, 0xCA) && r.chunk > smallest:
+			r.chunk /= 2
 			err = nil
 		default:
 			return next, raw, err
@@ -161,14 +162,15 @@ func (r *sdrReader) reserve(ctx context.Context) error {
 		return err
 	}
 	if len(b) < 2 {
-		return short(reserveSDR, b)
+		return shortResponse(reserveSDR, b)
 	}
 	r.reservation = [2]byte(b)
 	return nil
 }
 
-// part reads a part of a record. From the second on a BMC wants a reservation.
-func (r *sdrReader) part(ctx context.Context, id uint16, offset, n byte) (uint16, []byte, error) {
+// readPart reads n bytes of a record. Reads at an offset other than 0 require a
+// reservation.
+func (r *sdrReader) readPart(ctx context.Context, id uint16, offset, n byte) (uint16, []byte, error) {
 	if offset > 0 && r.reservation == [2]byte{} {
 		if err := r.reserve(ctx); err != nil {
 			return 0, nil, err
@@ -179,33 +181,33 @@ func (r *sdrReader) part(ctx context.Context, id uint16, offset, n byte) (uint16
 		return 0, nil, err
 	}
 	if len(b) < 3 {
-		return 0, nil, short(readSDR, b)
+		return 0, nil, shortResponse(readSDR, b)
 	}
 	return binary.LittleEndian.Uint16(b), slices.Clone(b[2:]), nil
 }
 
-// units are sensor units (§43.17) in UCUM, as Redfish has them.
+// units maps sensor units (§43.17) to UCUM, as in Redfish.
 var units = map[byte]string{
 	1: "Cel", 2: "[degF]", 3: "K", 4: "V", 5: "A", 6: "W", 7: "J", 17: "[cft_i]/min", 18: "RPM", 19: "Hz", 20: "us", 21: "ms", 22: "s", 23: "min", 24: "h",
 }
 
-// parseRecord reads a sensor's record; false if it is none.
-func parseRecord(b []byte) (record, bool) {
+// parseRecord decodes a sensor record. It returns false for other records.
+func parseRecord(b []byte) (sensorRecord, bool) {
 	const (
 		full, compact         = 0x01, 0x02
-		fullName, compactName = 47, 31 // places of type and length of the name
+		fullName, compactName = 47, 31 // offsets of the type/length byte of the name
 	)
 	if len(b) < compactName+1 {
-		return record{}, false
+		return sensorRecord{}, false
 	}
-	r := record{owner: b[5], number: b[7], lun: b[6] & 3}
+	r := sensorRecord{owner: b[5], number: b[7], lun: b[6] & 3}
 	place := compactName
 	switch {
 	case b[3] == compact:
 	case b[3] == full && len(b) > fullName:
 		place = fullName
 		r.format = b[20] >> 6
-		// Some BMCs say of sensors with a unit that they have states (FreeIPMI,
+		// Some BMCs declare sensors with a unit to be discrete (FreeIPMI,
 		// workaround discretereading).
 		r.states = b[13] != 0x01
 		r.analog = (!r.states || b[21] != 0 || b[20]&1 != 0) && r.format != 3
@@ -220,17 +222,17 @@ func parseRecord(b []byte) (record, bool) {
 			r.unit = fmt.Sprintf("unit %d", b[21])
 		}
 	default:
-		return record{}, false
+		return sensorRecord{}, false
 	}
 	kind, n := b[place]>>6, int(b[place]&0x1F)
-	r.name = text(kind, b[place+1:min(place+1+n, len(b))])
+	r.name = decodeText(kind, b[place+1:min(place+1+n, len(b))])
 	return r, r.name != ""
 }
 
 const addressBMC = 0x20
 
-// parseFactors reads the six bytes that a record and Get Sensor Reading Factors
-// have them in.
+// parseFactors decodes the six bytes of factors in a record or in Get Sensor
+// Reading Factors.
 func parseFactors(b []byte) factors {
 	signed := func(n, bits int) int {
 		if n >= 1<<(bits-1) {
@@ -245,15 +247,15 @@ func parseFactors(b []byte) factors {
 	}
 }
 
-// bends are the functions of linearised sensors by their number (Table 43-1).
-var bends = map[byte]func(float64) float64{
+// linearizations maps the linearization functions (Table 43-1).
+var linearizations = map[byte]func(float64) float64{
 	1: math.Log, 2: math.Log10, 3: math.Log2, 4: math.Exp,
 	5: func(x float64) float64 { return math.Pow(10, x) }, 6: math.Exp2, 7: func(x float64) float64 { return 1 / x },
 	8: func(x float64) float64 { return x * x }, 9: func(x float64) float64 { return x * x * x }, 10: math.Sqrt, 11: math.Cbrt,
 }
 
-// value makes a number of a raw reading.
-func (r record) value(raw byte, f factors) float64 {
+// value converts a raw reading.
+func (r sensorRecord) value(raw byte, f factors) float64 {
 	x := float64(raw)
 	switch {
 	case r.format == 1 && raw&0x80 != 0:
@@ -262,14 +264,14 @@ func (r record) value(raw byte, f factors) float64 {
 		x = float64(int8(raw))
 	}
 	y := (float64(f.m)*x + float64(f.b)*math.Pow10(f.bExp)) * math.Pow10(f.rExp)
-	if bend := bends[r.linear]; bend != nil {
+	if bend := linearizations[r.linear]; bend != nil {
 		y = bend(y)
 	}
-	const digits = 1e6 // what powers of ten add
+	const digits = 1e6 // rounds off the error of the powers of ten
 	return math.Round(y*digits) / digits
 }
 
-// Sensors reads the sensors that are the BMC's own.
+// Sensors reads the threshold sensors that the BMC owns.
 func (c *client) Sensors(ctx context.Context) ([]bmc.Sensor, error) {
 	var out []bmc.Sensor
 	err := c.do(ctx, "sensors", func(s *session) error {
@@ -293,14 +295,14 @@ func (c *client) Sensors(ctx context.Context) ([]bmc.Sensor, error) {
 }
 
 // reading reads one sensor.
-func (s *session) reading(ctx context.Context, r record) (bmc.Sensor, error) {
+func (s *session) reading(ctx context.Context, r sensorRecord) (bmc.Sensor, error) {
 	out := bmc.Sensor{Name: r.name, Unit: r.unit}
 	if r.lun != 0 {
 		ctx = goipmi.WithCommandContext(ctx, new(goipmi.CommandContext).WithResponderLUN(r.lun))
 	}
 	b, err := s.command(ctx, getReading, r.number)
-	if refusedAtAll(err) {
-		return out, nil // it is not there now
+	if isRefusal(err) {
+		return out, nil // the sensor is absent now
 	}
 	if err != nil {
 		return out, err
@@ -310,7 +312,7 @@ func (s *session) reading(ctx context.Context, r record) (bmc.Sensor, error) {
 		warning, critical     = 0x09, 0x36 // non-critical, and critical or non-recoverable
 	)
 	if len(b) < 2 {
-		return out, short(getReading, b)
+		return out, shortResponse(getReading, b)
 	}
 	if b[1]&unavailable != 0 || b[1]&scanning == 0 {
 		return out, nil

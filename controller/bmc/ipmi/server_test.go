@@ -23,9 +23,8 @@ const (
 	testPassword = "s3cret-Pa55"
 )
 
-// server is a BMC: go-ipmi's sessions, with commands of its own behind them. Its
-// sessions share go-ipmi's codecs with the driver; that those are right, the
-// emulator's tests show.
+// server is a BMC: go-ipmi's sessions with this file's commands. Its sessions
+// share go-ipmi's codecs with the driver; the emulator's tests check those.
 type server struct {
 	t     *testing.T
 	wire  *wire
@@ -39,14 +38,14 @@ type server struct {
 	log      [][]byte // records
 	fru      []byte
 	sdr      [][]byte
-	controls []byte // of Chassis Control, as they came
+	controls []byte // data of each Chassis Control
 	seen     map[[2]byte]int
 	reserved uint16
-	refuse   map[[2]byte][]types.CompletionCode // codes of the next answers, by command
-	stolen   int                                // reservations that somebody else takes
-	level    byte                               // that was asked for last
+	refuse   map[[2]byte][]types.CompletionCode // completion codes of the next answers, by command
+	stolen   int                                // reservations that another session takes
+	level    byte                               // level of the last request
 	guid     [16]byte
-	piece    int // the longest answer to reads, 0: any
+	piece    int // length of the longest answer to a read; 0: any
 }
 
 // newServer serves a BMC until the test ends.
@@ -104,28 +103,28 @@ func (s *server) config() bmc.Config {
 	}
 }
 
-// with looks at the server or changes it.
+// with runs do with the server locked.
 func (s *server) with(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	do()
 }
 
-// count is how often a command was carried out.
+// count returns how often a command was carried out.
 func (s *server) count(fn types.NetFn, cmd byte) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seen[[2]byte{byte(fn), cmd}]
 }
 
-// fail makes the next answers to a command codes.
+// fail sets the completion codes of the next answers to a command.
 func (s *server) fail(fn types.NetFn, cmd byte, codes ...types.CompletionCode) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse[[2]byte{byte(fn), cmd}] = codes
 }
 
-const ever = 1000 // codes for as long as a test is
+const ever = 1000 // number of codes that lasts for any test
 
 func always(code types.CompletionCode) []types.CompletionCode {
 	var all []types.CompletionCode
@@ -263,7 +262,7 @@ func (s *server) registerLog(r *handlers.Registry) {
 	})
 }
 
-// event logs that a fan goes critically low.
+// event logs a fan that goes critically low.
 func (s *server) event() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

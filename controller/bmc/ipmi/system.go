@@ -11,7 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Commands that tell who somebody is (IPMI v2.0 rev 1.1, §20.1, §22.14, §34).
+// Commands that identify the system and its BMC (IPMI v2.0 rev 1.1, §20.1, §22.14,
+// §34).
 var (
 	getDevice = request{fn: types.NetFnAppRequest, cmd: 0x01, name: "Get Device ID"}
 	getGUID   = request{fn: types.NetFnAppRequest, cmd: 0x37, name: "Get System GUID"}
@@ -20,12 +21,12 @@ var (
 	readFRU   = request{fn: types.NetFnStorageRequest, cmd: 0x11, name: "Read FRU Data"}
 )
 
-// identity is what does not change while a server stays what it is. It takes
-// dozens of requests to read, so a client reads it once.
+// identity holds what identifies a system. It takes dozens of requests to read and
+// does not change, so a client reads it once.
 type identity struct {
 	uuid         string
 	bmcVersion   string
-	enterprise   uint32 // of who made the BMC
+	enterprise   uint32 // IANA number of the BMC's manufacturer
 	manufacturer string
 	model        string
 	serial       string
@@ -35,7 +36,7 @@ type identity struct {
 // numbers.
 func (i identity) supermicro() bool { return i.enterprise == 10876 || i.enterprise == 47488 }
 
-// identify gives the identity, from the client if it is known.
+// identify returns the identity, which the client caches.
 func (s *session) identify(ctx context.Context) (identity, error) {
 	c := s.client
 	c.mu.Lock()
@@ -61,25 +62,25 @@ func (s *session) readIdentity(ctx context.Context) (identity, error) {
 		return identity{}, err
 	}
 	if len(b) < 11 {
-		return identity{}, short(getDevice, b)
+		return identity{}, shortResponse(getDevice, b)
 	}
 	id.bmcVersion = fmt.Sprintf("%d.%02x", b[2]&0x7F, b[3])
 	id.enterprise = uint32(b[6]) | uint32(b[7])<<8 | uint32(b[8]&0x0F)<<16
-	if b, err = s.command(ctx, getGUID); err != nil && !refusedAtAll(err) {
+	if b, err = s.command(ctx, getGUID); err != nil && !isRefusal(err) {
 		return identity{}, err
 	}
-	id.uuid = uuid(b)
+	id.uuid = parseGUID(b)
 	f, err := s.fru(ctx)
-	if err != nil && !refusedAtAll(err) {
+	if err != nil && !isRefusal(err) {
 		return identity{}, err
 	}
-	id.manufacturer = first(f.product(0), f.board(0))
-	id.model = first(f.product(1), f.board(1))
-	id.serial = first(f.product(4), f.chassis(1), f.board(2))
+	id.manufacturer = firstNonEmpty(f.product(0), f.board(0))
+	id.model = firstNonEmpty(f.product(1), f.board(1))
+	id.serial = firstNonEmpty(f.product(4), f.chassis(1), f.board(2))
 	return id, nil
 }
 
-func first(texts ...string) string {
+func firstNonEmpty(texts ...string) string {
 	for _, t := range texts {
 		if t != "" {
 			return t
@@ -88,11 +89,10 @@ func first(texts ...string) string {
 	return ""
 }
 
-// uuid writes a GUID as people do. The standard wants its bytes in the order of
-// SMBIOS nowadays, as RFC 4122 earlier, and least byte first at the beginning:
-// the first of these that makes a UUID of a known version is taken, as
-// ipmitool does.
-func uuid(b []byte) string {
+// parseGUID formats a GUID as a UUID. IPMI 2.0 wants the byte order of SMBIOS,
+// earlier versions that of RFC 4122 or least significant byte first: the first
+// order that gives a UUID of a known version is taken, as ipmitool does.
+func parseGUID(b []byte) string {
 	if len(b) != 16 || [16]byte(b) == [16]byte{} {
 		return ""
 	}
@@ -106,15 +106,15 @@ func uuid(b []byte) string {
 			u[i] = b[at]
 		}
 		if version := u[6] >> 4; version >= 1 && version <= 5 && u[8]&0xC0 == 0x80 {
-			return dashed(u)
+			return formatUUID(u)
 		}
 	}
 	u := [16]byte{b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6]}
 	copy(u[8:], b[8:])
-	return dashed(u)
+	return formatUUID(u)
 }
 
-func dashed(u [16]byte) string {
+func formatUUID(u [16]byte) string {
 	h := hex.EncodeToString(u[:])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
@@ -132,7 +132,7 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 			return err
 		}
 		boot, err := s.bootFlags(ctx)
-		if err != nil && !refusedAtAll(err) {
+		if err != nil && !isRefusal(err) {
 			return err
 		}
 		bios, err := s.biosVersion(ctx)
@@ -154,8 +154,8 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 	return out, err
 }
 
-// biosVersion reads the version of the system's firmware, which the BMC knows
-// from the firmware if at all (§22.14a, parameter 1).
+// biosVersion reads the version of the system firmware, if the firmware has stored
+// it in the BMC (§22.14a, parameter 1).
 func (s *session) biosVersion(ctx context.Context) (string, error) {
 	const (
 		parameter = 1
@@ -165,7 +165,7 @@ func (s *session) biosVersion(ctx context.Context) (string, error) {
 	length := 0
 	for block := range byte(blocks) {
 		b, err := s.command(ctx, getInfo, 0, parameter, block, 0)
-		if refusedAtAll(err) {
+		if isRefusal(err) {
 			break
 		}
 		if err != nil {
@@ -174,7 +174,7 @@ func (s *session) biosVersion(ctx context.Context) (string, error) {
 		if len(b) < 2 || b[1] != block {
 			break
 		}
-		b = b[2:] // revision and block
+		b = b[2:] // skip revision and block number
 		if block == 0 {
 			if len(b) < 2 {
 				break

@@ -14,28 +14,29 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// biosResource is what the driver reads of a Bios, and of its settings object.
+// biosResource holds the properties that the driver reads of a Bios and of its
+// settings resource.
 type biosResource struct {
 	Attributes map[string]any `json:"Attributes"`
 	Registry   string         `json:"AttributeRegistry"`
 	Settings   struct {
 		Object link     `json:"SettingsObject"`
 		Times  []string `json:"SupportedApplyTimes"`
-		// Messages are what the last reset has made of what waited for it.
+		// Messages describe the result of applying the settings at the last reset.
 		Messages json.RawMessage `json:"Messages"`
 	} `json:"@Redfish.Settings"`
 	Links struct {
 		Image link `json:"ActiveSoftwareImage"`
 	} `json:"Links"`
 
-	uri  string
-	tag  string // ETag
-	flat bool   // the attributes stand in the resource itself, not in Attributes
+	uri    string
+	tag    string // ETag
+	inline bool   // the attributes are properties of the resource itself, not of Attributes
 }
 
 var _ bmc.Setup = (*client)(nil)
 
-// readBIOS reads the system's Bios.
+// readBIOS reads the system's Bios resource.
 func (c *client) readBIOS(ctx context.Context, verb string) (biosResource, computerSystem, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
@@ -45,7 +46,7 @@ func (c *client) readBIOS(ctx context.Context, verb string) (biosResource, compu
 		return biosResource{}, s, unsupported(verb, "the system shows no BIOS settings")
 	}
 	b, err := c.readSettings(ctx, s.Bios.ID)
-	if notFound(err) { // iLO links one that it does not have while the system was never on
+	if isNotFound(err) { // iLO links one that is missing until the system has been powered on once
 		err = unsupported(verb, "the system shows no BIOS settings")
 	}
 	return b, s, err
@@ -56,20 +57,21 @@ func (c *client) readSettings(ctx context.Context, uri string) (biosResource, er
 	a, err := c.get(ctx, uri, &b)
 	b.uri, b.tag = uri, etag(a)
 	if err == nil && b.Attributes == nil && b.Registry != "" {
-		b.Attributes, b.flat = besideOthers(a.body), true
+		b.Attributes, b.inline = inlineAttributes(a.body), true
 	}
 	for name, v := range b.Attributes {
-		b.Attributes[name] = plain(v)
+		b.Attributes[name] = integerIfWhole(v)
 	}
 	return b, err
 }
 
-// notSettings are what else stands in the BIOS resource of an iLO 4.
-var notSettings = []string{"Id", "Name", "Description", "Type", "AttributeRegistry", "Modified"}
+// nonAttributes lists the properties beside the attributes in an iLO 4's BIOS
+// resource.
+var nonAttributes = []string{"Id", "Name", "Description", "Type", "AttributeRegistry", "Modified"}
 
-// besideOthers are the attributes of a BIOS that has them in the resource itself,
-// as iLO 4 does (HewlettPackard/ilo-rest-api-docs, HpBios).
-func besideOthers(body []byte) map[string]any {
+// inlineAttributes returns the attributes of a BIOS that has them as properties of
+// the resource itself, as iLO 4 does (HewlettPackard/ilo-rest-api-docs, HpBios).
+func inlineAttributes(body []byte) map[string]any {
 	var all map[string]any
 	if decode(body, &all) != nil {
 		return nil
@@ -79,20 +81,20 @@ func besideOthers(body []byte) map[string]any {
 		case map[string]any, []any:
 			return true
 		}
-		return strings.Contains(name, "@") || slices.Contains(notSettings, name)
+		return strings.Contains(name, "@") || slices.Contains(nonAttributes, name)
 	})
 	return all
 }
 
-// plain makes an integer of a number that is one.
-func plain(v any) any {
+// integerIfWhole converts a whole float64 to an int64.
+func integerIfWhole(v any) any {
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return int64(f)
 	}
 	return v
 }
 
-// BIOS reads the settings, and the registry that the service has for them.
+// BIOS reads the settings and their attribute registry.
 func (c *client) BIOS(ctx context.Context) (bmc.BIOS, error) {
 	b, s, err := c.readBIOS(ctx, "BIOS")
 	if err != nil {
@@ -104,7 +106,7 @@ func (c *client) BIOS(ctx context.Context) (bmc.BIOS, error) {
 	}
 	key := bmc.RegistryKey{ID: b.Registry, Manufacturer: s.Manufacturer, Model: s.Model, Version: s.BIOS}
 	knows := func(r *bmc.AttributeRegistry) bool {
-		for name := range b.Attributes { // the order is not seen
+		for name := range b.Attributes { // the result does not depend on the order
 			if r.Attribute(name) == nil {
 				return false
 			}
@@ -115,18 +117,18 @@ func (c *client) BIOS(ctx context.Context) (bmc.BIOS, error) {
 	return out, err
 }
 
-// failedSettings are what a reset has not applied (DSP0266, "Settings
-// resource"). A success is a message, too.
+// failedSettings returns the settings that the last reset did not apply, with the
+// BMC's reason (DSP0266, "Settings resource"). The messages include successes.
 func (c *client) failedSettings(b biosResource) map[string]string {
 	failed := map[string]string{}
-	for _, m := range messagesOf(b.Settings.Messages, "") {
-		if m.good() {
+	for _, m := range parseMessages(b.Settings.Messages, "") {
+		if m.success() {
 			continue
 		}
 		for _, a := range m.arguments() {
 			name := a[strings.LastIndexByte(a, '/')+1:]
 			if _, ours := b.Attributes[name]; ours {
-				failed[name] = c.clean(m.String())
+				failed[name] = c.sanitize(m.String())
 				break
 			}
 		}
@@ -134,8 +136,9 @@ func (c *client) failedSettings(b biosResource) map[string]string {
 	return failed
 }
 
-// PendingBIOS reads the settings object, of which some services show all
-// settings (iLO) and others those that wait.
+// PendingBIOS reads the settings resource and returns the values that differ from
+// the current ones: some services show all settings there (iLO), others only the
+// pending ones.
 func (c *client) PendingBIOS(ctx context.Context) (bmc.Settings, error) {
 	b, _, err := c.readBIOS(ctx, "PendingBIOS")
 	if err != nil || b.Settings.Object.ID == "" {
@@ -154,17 +157,17 @@ func (c *client) PendingBIOS(ctx context.Context) (bmc.Settings, error) {
 	return out, nil
 }
 
-// SetBIOS writes into the settings object or, where there is none, into the
-// Bios itself (DSP0266, "Settings resource").
+// SetBIOS writes to the settings resource or, if there is none, to the Bios itself
+// (DSP0266, "Settings resource").
 func (c *client) SetBIOS(ctx context.Context, settings bmc.Settings) error {
 	b, s, err := c.readBIOS(ctx, "SetBIOS")
 	if err != nil {
 		return err
 	}
 	body := map[string]any{"Attributes": settings}
-	if b.flat {
+	if b.inline {
 		body = maps.Clone(settings)
-		b.Settings.Times = nil // it says nothing of when
+		b.Settings.Times = nil // it has no apply times
 	}
 	if slices.Contains(b.Settings.Times, onReset) {
 		body[applyTime] = map[string]any{"ApplyTime": onReset}
@@ -176,8 +179,9 @@ func (c *client) SetBIOS(ctx context.Context, settings bmc.Settings) error {
 		}
 	}
 	a, err := c.patch(ctx, to.uri, to.tag, body)
-	if body[applyTime] != nil && aboutApplyTime(err) {
-		// Some services offer it, and take it with their own tools only.
+	if body[applyTime] != nil && refusesApplyTime(err) {
+		// Some services offer the apply time and accept it only from their own
+		// tools.
 		delete(body, applyTime)
 		a, err = c.patch(ctx, to.uri, to.tag, body)
 	}
@@ -185,21 +189,21 @@ func (c *client) SetBIOS(ctx context.Context, settings bmc.Settings) error {
 		return refusedSettings(err, settings)
 	}
 	if a.status != http.StatusAccepted && body[applyTime] == nil && to.uri != b.uri {
-		return c.makeJob(ctx, s, to.uri)
+		return c.createBIOSJob(ctx, s, to.uri)
 	}
-	return c.scheduled(ctx, a)
+	return c.checkScheduled(ctx, a)
 }
 
-// scheduled looks at the task that a change waits with: one that has failed
-// already brings nothing about. What becomes of it later shows in the settings.
-func (c *client) scheduled(ctx context.Context, a answer) error {
-	uri := monitor(a)
+// checkScheduled returns an error if the task that a change waits for has failed
+// already. A later result shows in the settings.
+func (c *client) checkScheduled(ctx context.Context, a response) error {
+	uri := monitorURI(a)
 	if a.status != http.StatusAccepted || uri == "" {
 		return nil
 	}
 	now, err := c.do(ctx, http.MethodGet, uri, nil, nil)
 	if err != nil {
-		return nil //nolint:nilerr // it is not there yet, or gone
+		return nil //nolint:nilerr // the task does not exist yet, or no longer
 	}
 	var t task
 	if decode(now.body, &t) == nil && t.failed() {
@@ -213,14 +217,15 @@ const (
 	onReset   = "OnReset"
 )
 
-func aboutApplyTime(err error) bool {
+func refusesApplyTime(err error) bool {
 	e := new(statusError)
-	return badRequest(err) && errors.As(err, &e) && slices.ContainsFunc(e.arguments, func(a string) bool {
+	return isBadRequest(err) && errors.As(err, &e) && slices.ContainsFunc(e.arguments, func(a string) bool {
 		return strings.Contains(a, "SettingsApplyTime") || strings.HasSuffix(a, "ApplyTime")
 	})
 }
 
-// refusedSettings finds in an answer which settings it is about.
+// refusedSettings returns a bmc.SettingsError if the response names settings that
+// it refuses.
 func refusedSettings(err error, settings bmc.Settings) error {
 	e := new(statusError)
 	if !errors.As(err, &e) || e.status != http.StatusBadRequest && e.status != http.StatusConflict {

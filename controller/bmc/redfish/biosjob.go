@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	aboutSettings = "BIOS settings"
-	settingsJob   = "a job has to be made for them"
+	topicBIOSSettings = "BIOS settings"
+	biosJobVariant    = "they need a job of their own"
 )
 
-// makeJob asks for what was written into a settings resource to be applied at
-// the next reset, where the manager has a queue of jobs: iDRAC 8 keeps settings
-// that came without an apply time until somebody does. Where there is no queue,
-// or it knows of the settings, there is nothing to do.
-func (c *client) makeJob(ctx context.Context, s computerSystem, settings string) error {
+// createBIOSJob creates the job that applies the settings resource at the next
+// reset, if the manager has a job queue: iDRAC 8 leaves settings that came without
+// an apply time pending until a job is created for them. Without a queue, or if
+// the job exists, it does nothing.
+func (c *client) createBIOSJob(ctx context.Context, s computerSystem, settings string) error {
 	managers, err := c.managers(ctx, s)
 	if err != nil {
 		return err
@@ -28,28 +28,28 @@ func (c *client) makeJob(ctx context.Context, s computerSystem, settings string)
 		if err != nil {
 			return err
 		}
-		queue := queueOf(a.body)
+		queue := jobsURI(a.body)
 		if queue == "" {
 			continue
 		}
 		a, err = c.do(ctx, http.MethodPost, queue, map[string]any{"TargetSettingsURI": settings}, nil)
 		switch e := new(statusError); {
-		case errors.Is(err, bmc.ErrPending): // there is one
+		case errors.Is(err, bmc.ErrPending): // there is a job
 			return nil
 		case errors.As(err, &e) && (e.status == http.StatusMethodNotAllowed || e.status == http.StatusNotFound || e.status == http.StatusNotImplemented):
 			continue
 		case err != nil:
 			return err
 		}
-		c.lessons.Learn(bmc.Lesson{Topic: aboutSettings, Way: settingsJob, Odd: true})
-		return c.scheduled(ctx, a)
+		c.workarounds.Record(bmc.Workaround{Topic: topicBIOSSettings, Variant: biosJobVariant, Nonstandard: true})
+		return c.checkScheduled(ctx, a)
 	}
 	return nil
 }
 
-// queueOf is where a manager has its queue of jobs: as a link of its own, or as
-// one of its vendor's.
-func queueOf(body []byte) string {
+// jobsURI returns the URI of a manager's job queue, from the standard property or
+// an OEM one; "" if there is none.
+func jobsURI(body []byte) string {
 	type jobs struct {
 		Jobs link `json:"Jobs"`
 	}

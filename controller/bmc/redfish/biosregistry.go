@@ -12,15 +12,16 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// attributeRegistry reads the registry that a Bios names; nil when the service
-// does not have it. One that a service like this has sent before is not sent
-// again, unless it does not know what the BIOS shows: then it has been behind.
+// attributeRegistry reads the registry that a Bios names; nil if the service does
+// not have it. A registry that a similar service has sent before is requested with
+// If-None-Match, unless it lacks attributes that the BIOS has: then it is out of
+// date.
 func (c *client) attributeRegistry(ctx context.Context, key bmc.RegistryKey, knows func(*bmc.AttributeRegistry) bool) (*bmc.AttributeRegistry, error) {
 	uri, err := c.registryURI(ctx, key.ID)
 	if err != nil || uri == "" {
 		return nil, err
 	}
-	known, tag := c.registries.Known(key)
+	known, tag := c.registries.Lookup(key)
 	header := map[string]string{}
 	if known != nil && knows(known) {
 		header["If-None-Match"] = tag
@@ -30,7 +31,7 @@ func (c *client) attributeRegistry(ctx context.Context, key bmc.RegistryKey, kno
 	switch {
 	case errors.As(err, &e) && e.status == http.StatusNotModified && known != nil:
 		return known, nil
-	case notFound(err):
+	case isNotFound(err):
 		c.mu.Lock()
 		delete(c.registryURIs, key.ID) // it has moved
 		c.mu.Unlock()
@@ -38,10 +39,11 @@ func (c *client) attributeRegistry(ctx context.Context, key bmc.RegistryKey, kno
 	case err != nil:
 		return nil, err
 	}
-	return c.registries.Keep(key, a.header.Get("ETag"), a.body, parseRegistry)
+	return c.registries.Store(key, a.header.Get("ETag"), a.body, parseRegistry)
 }
 
-// registryURI finds the document of a registry; "" when the service has none.
+// registryURI returns the URI of a registry's document; "" if the service has
+// none.
 func (c *client) registryURI(ctx context.Context, id string) (string, error) {
 	c.mu.Lock()
 	uri, known := c.registryURIs[id]
@@ -54,21 +56,21 @@ func (c *client) registryURI(ctx context.Context, id string) (string, error) {
 		collection = servicePath + "Registries"
 	}
 	files, err := c.members(ctx, collection)
-	if notFound(err) {
+	if isNotFound(err) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	for _, file := range byLikeness(files, id) {
+	for _, file := range sortByMatch(files, id) {
 		var f registryFile
-		if _, err := c.get(ctx, file, &f); err != nil && !notFound(err) {
+		if _, err := c.get(ctx, file, &f); err != nil && !isNotFound(err) {
 			return "", err
 		}
-		if f.ID != id && f.Registry != id && stem(f.Registry) != stem(id) && stem(f.ID) != stem(id) {
+		if f.ID != id && f.Registry != id && registryName(f.Registry) != registryName(id) && registryName(f.ID) != registryName(id) {
 			continue
 		}
-		if uri = f.document(); uri != "" {
+		if uri = f.documentURI(); uri != "" {
 			break
 		}
 	}
@@ -81,21 +83,21 @@ func (c *client) registryURI(ctx context.Context, id string) (string, error) {
 	return uri, nil
 }
 
-// stem is the name of a registry without its version.
-func stem(id string) string {
+// registryName returns the name of a registry without its version.
+func registryName(id string) string {
 	name, _, _ := strings.Cut(id, ".")
 	return name
 }
 
-// byLikeness orders the addresses of registry files: what is called as the
-// registry comes first, and a service has dozens of others.
-func byLikeness(files []string, id string) []string {
+// sortByMatch puts the registry files first that are named like the registry: a
+// service has dozens of others.
+func sortByMatch(files []string, id string) []string {
 	var same, alike, rest []string
 	for _, f := range files {
 		switch base := path.Base(strings.TrimRight(f, "/")); {
 		case base == id:
 			same = append(same, f)
-		case stem(base) == stem(id):
+		case registryName(base) == registryName(id):
 			alike = append(alike, f)
 		default:
 			rest = append(rest, f)
@@ -104,7 +106,8 @@ func byLikeness(files []string, id string) []string {
 	return append(append(same, alike...), rest...)
 }
 
-// registryFile is what the driver reads of a MessageRegistryFile.
+// registryFile holds the properties that the driver reads of a
+// MessageRegistryFile.
 type registryFile struct {
 	ID       string `json:"Id"`
 	Registry string `json:"Registry"`
@@ -114,9 +117,9 @@ type registryFile struct {
 	} `json:"Location"`
 }
 
-// document is the address of the registry itself, in English where there is a
-// choice. iLO has had an object with extref in the place of the address.
-func (f registryFile) document() string {
+// documentURI returns the URI of the registry, in English if there is a choice.
+// Some iLOs have an object with extref in place of the URI.
+func (f registryFile) documentURI() string {
 	first := ""
 	for _, l := range f.Location {
 		var uri string
@@ -137,7 +140,7 @@ func (f registryFile) document() string {
 	return first
 }
 
-// parseRegistry reads an AttributeRegistry (DSP2046).
+// parseRegistry decodes an AttributeRegistry (DSP2046).
 func parseRegistry(body []byte) (*bmc.AttributeRegistry, error) {
 	var doc struct {
 		ID      string `json:"Id"`
@@ -175,7 +178,7 @@ func parseRegistry(body []byte) (*bmc.AttributeRegistry, error) {
 		one := bmc.Attribute{
 			Name: a.Name, Type: bmc.AttributeType(a.Type), ReadOnly: a.ReadOnly, Unique: a.Unique,
 			Lower: whole(a.Lower), Upper: whole(a.Upper), MinLength: whole(a.MinLength), MaxLength: whole(a.MaxLength),
-			ResetRequired: a.ResetRequired == nil || *a.ResetRequired, // who does not say, waits for it
+			ResetRequired: a.ResetRequired == nil || *a.ResetRequired, // default true (DSP2046)
 		}
 		for _, v := range a.Values {
 			one.Values = append(one.Values, v.Name)

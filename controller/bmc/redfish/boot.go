@@ -10,8 +10,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// override is the Boot property of a ComputerSystem.
-type override struct {
+// bootOverride holds the properties that the driver reads of a ComputerSystem's
+// Boot.
+type bootOverride struct {
 	Enabled string `json:"BootSourceOverrideEnabled"`
 	Target  string `json:"BootSourceOverrideTarget"`
 	Mode    string `json:"BootSourceOverrideMode"`
@@ -21,22 +22,24 @@ type override struct {
 	Targets  []string `json:"BootSourceOverrideTarget@Redfish.AllowableValues"`
 }
 
-const usbCD = "UsbCd" // not in the standard
+const usbCD = "UsbCd" // used by Supermicro and iDRAC; not in the standard
 
-// devices are the boot sources of the devices, best first.
-var devices = map[bmc.Device][]string{
-	// Virtual media are USB devices: where both are offered, Cd may be a drive in
-	// the case, and an override to it is accepted and boots nothing (Supermicro,
-	// iDRAC 8 and 9: sushy's change-bootdev-smc and supermicro-vmedia-dev-workaround
-	// notes, dell/iDRAC-Redfish-Scripting issue 90).
+// bootSources lists the values of BootSourceOverrideTarget for each device, best
+// first.
+var bootSources = map[bmc.Device][]string{
+	// Virtual media are USB devices. Where both targets are offered, Cd may be an
+	// internal drive, and an override to it is accepted and boots nothing
+	// (Supermicro, iDRAC 8 and 9: sushy's change-bootdev-smc and
+	// supermicro-vmedia-dev-workaround notes, dell/iDRAC-Redfish-Scripting issue
+	// 90).
 	bmc.BootCD:   {usbCD, string(schemas.CdBootSource)},
 	bmc.BootDisk: {string(schemas.HddBootSource)},
 	bmc.BootPXE:  {string(schemas.PxeBootSource)},
 	bmc.BootHTTP: {string(schemas.UefiHTTPBootSource)},
 }
 
-// boot is the override in terms of package bmc.
-func (o *override) boot() bmc.Boot {
+// boot converts the override to a bmc.Boot.
+func (o *bootOverride) boot() bmc.Boot {
 	if o == nil {
 		return bmc.Boot{}
 	}
@@ -53,7 +56,7 @@ func (o *override) boot() bmc.Boot {
 	}
 	b.Device = bmc.Device(o.Target)
 	for _, d := range []bmc.Device{bmc.BootCD, bmc.BootDisk, bmc.BootPXE, bmc.BootHTTP} {
-		if slices.Contains(devices[d], o.Target) {
+		if slices.Contains(bootSources[d], o.Target) {
 			b.Device = d
 		}
 	}
@@ -75,8 +78,8 @@ func modeFor(m bmc.BootMode) string {
 	}
 }
 
-// holds reports whether o is as b wants it.
-func (o *override) holds(b bmc.Boot) bool {
+// satisfies reports whether the override o is b.
+func (o *bootOverride) satisfies(b bmc.Boot) bool {
 	is := o.boot()
 	if mode := modeFor(b.Mode); mode != "" && o.Mode != "" && o.Mode != mode {
 		return false
@@ -87,7 +90,7 @@ func (o *override) holds(b bmc.Boot) bool {
 	return is.Device == b.Device && (b.Device == bmc.BootNone || is.Persistent == b.Persistent)
 }
 
-// setSecureBoot switches secure boot, if it is not as wanted.
+// setSecureBoot switches secure boot on or off, unless it is so already.
 func (c *client) setSecureBoot(ctx context.Context, on bool, s computerSystem) error {
 	if s.SecureBoot.ID == "" {
 		if on {

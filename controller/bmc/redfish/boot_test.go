@@ -14,7 +14,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-func TestSetBoot(t *testing.T) {
+func TestSetBootWritesOnce(t *testing.T) {
 	for _, tt := range []struct {
 		boot bmc.Boot
 		want string // body of the change; "" is none
@@ -32,7 +32,7 @@ func TestSetBoot(t *testing.T) {
 	} {
 		s := newServer(t)
 		c := s.open()
-		for range 2 { // the second time it is as wanted
+		for range 2 { // the second call finds it set
 			if err := c.SetBoot(t.Context(), tt.boot); err != nil {
 				t.Errorf("SetBoot(%+v) error = %v", tt.boot, err)
 			}
@@ -52,7 +52,7 @@ func TestSetBoot(t *testing.T) {
 	}
 }
 
-func TestSecureBoot(t *testing.T) {
+func TestSetBootSwitchesSecureBoot(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	for _, tt := range []struct {
@@ -75,8 +75,8 @@ func TestSecureBoot(t *testing.T) {
 	}
 }
 
-// Services that do not have what is asked for say so, and so does the driver.
-func TestBootUnsupported(t *testing.T) {
+// SetBoot returns ErrUnsupported for what the service does not offer.
+func TestSetBootUnsupported(t *testing.T) {
 	boot := func(change map[string]any) func(*server) {
 		return func(s *server) {
 			b := s.bootProperty()
@@ -108,9 +108,9 @@ func TestBootUnsupported(t *testing.T) {
 	}
 }
 
-// The ladder of preconditions: own tag, fresh tag, strong form, none, without
-// quotes, any.
-func TestTags(t *testing.T) {
+// A PATCH refused with 412 is retried with other forms of the ETag: as sent,
+// fresh, strong, none, without quotes, any.
+func TestStaleETagIsRetriedInOtherForms(t *testing.T) {
 	const weak, fresh = `W/"1"`, `W/"2"`
 	for _, tt := range []struct {
 		name    string
@@ -157,7 +157,7 @@ func TestTags(t *testing.T) {
 			if err != nil || len(tt.want) <= 2 {
 				return
 			}
-			// The next time the ladder is not climbed.
+			// The second call uses the recorded form at once.
 			if got = nil; c.SetBoot(t.Context(), bmc.Boot{}) != nil || len(got) != 1 {
 				t.Errorf("the second time it sends If-Match %q, want what it has learned", got)
 			}
@@ -165,9 +165,9 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// A compressing iDRAC 9 adds a suffix that it does not compare; services
-// without the header may have the tag in the body.
-func TestTagForms(t *testing.T) {
+// An iDRAC 9 that compresses adds a suffix that it does not compare; services
+// without the header may have the ETag in the body.
+func TestETagFromHeaderBodyOrCompressingServer(t *testing.T) {
 	for _, tt := range []struct{ header, property, want string }{
 		{`"abc-gzip"`, "", `"abc"`},
 		{"", `"def"`, `"def"`},
@@ -196,8 +196,8 @@ func TestTagForms(t *testing.T) {
 	}
 }
 
-// AMI and ASRock Rack refuse less than target, enabled and mode together.
-func TestBootFullRequest(t *testing.T) {
+// AMI and ASRock Rack refuse a PATCH with fewer than target, enabled and mode.
+func TestSetBootWithTargetEnabledAndModeTogether(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	s.wrap("PATCH "+systemPath, func(next http.HandlerFunc) http.HandlerFunc {
@@ -223,8 +223,9 @@ func TestBootFullRequest(t *testing.T) {
 	}
 }
 
-// iDRAC 10 takes Boot in the settings object only, with that one's tag.
-func TestBootSettings(t *testing.T) {
+// iDRAC 10 takes Boot only in the settings resource, with the ETag of that
+// resource.
+func TestSetBootThroughSettingsResource(t *testing.T) {
 	for _, refusal := range []http.HandlerFunc{
 		nil, // no PATCH at all
 		func(w http.ResponseWriter, _ *http.Request) {
@@ -252,8 +253,8 @@ func TestBootSettings(t *testing.T) {
 	}
 }
 
-// Supermicro boots virtual media as UsbCd, and shows it so.
-func TestBootUsbCd(t *testing.T) {
+// Supermicro boots virtual media as UsbCd, and shows it as UsbCd.
+func TestSetBootTargetUsbCd(t *testing.T) {
 	s := newServer(t)
 	s.system["Manufacturer"] = "Supermicro"
 	s.system["Boot"] = map[string]any{
@@ -268,7 +269,7 @@ func TestBootUsbCd(t *testing.T) {
 	if err := c.SetBoot(t.Context(), bmc.Boot{Device: bmc.BootCD}); err != nil {
 		t.Errorf("SetBoot() error = %v", err)
 	}
-	// The answer to the change shows that it is set: no need to ask.
+	// The response to the PATCH shows the override, so no GET follows.
 	s.wantRequests("GET "+systemPath, "PATCH "+systemPath)
 	if got := s.sent(); len(got) != 1 || !strings.Contains(got[0], `"UsbCd"`) {
 		t.Errorf("SetBoot(cd) sends %s, want UsbCd", got)
@@ -279,8 +280,9 @@ func TestBootUsbCd(t *testing.T) {
 	}
 }
 
-// What was accepted and not done is an error; what shows late is not.
-func TestBootIgnored(t *testing.T) {
+// An override that the BMC accepts and does not set is an error; one that it shows
+// late is not.
+func TestSetBootIgnoredByTheBMC(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	s.route("PATCH "+systemPath, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -304,8 +306,8 @@ func TestBootIgnored(t *testing.T) {
 	}
 }
 
-// iLO boots by HTTP what DHCP names, and takes no URL.
-func TestBootByHTTPWithoutURL(t *testing.T) {
+// iLO boots by HTTP from the URL of the DHCP server, and takes no URL.
+func TestHTTPBootWithoutURL(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	refused := 0

@@ -17,7 +17,7 @@ import (
 
 const sessionsPath = "/redfish/v1/SessionService/Sessions"
 
-// open is Open with the client closed at the end.
+// open calls Open and closes the client at the end of the test.
 func open(t *testing.T, c bmc.Config) (bmc.Client, error) {
 	t.Helper()
 	client, err := redfish.Open(t.Context(), c)
@@ -35,7 +35,7 @@ func (s *server) wantRequests(want ...string) {
 	}
 }
 
-func TestOpenAsksLittle(t *testing.T) {
+func TestOpenSendsFewRequests(t *testing.T) {
 	s := newServer(t)
 	c, err := open(t, s.config(systemPath))
 	if err != nil {
@@ -68,7 +68,7 @@ func TestOpenAsksLittle(t *testing.T) {
 	s.wantRequests("GET " + systemPath)
 }
 
-func TestSystem(t *testing.T) {
+func TestSystemReadsIdentity(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	want := bmc.System{
@@ -80,7 +80,7 @@ func TestSystem(t *testing.T) {
 		t.Errorf("System() error = %v, (-want +got):\n%s", err, diff)
 	}
 
-	// What is not as it should be does not hide the rest.
+	// Properties of a wrong type do not hide the others.
 	s.system = map[string]any{
 		"Manufacturer": "Dell Inc.", "Model": 3500, "Status": "fine", "PowerState": "Paused", "@odata.id": nil, "@odata.type": nil,
 		"MemorySummary": []any{}, "Boot": map[string]any{"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "BiosSetup"},
@@ -95,8 +95,8 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// A service that takes sessions only gets one session, and its end.
-func TestSession(t *testing.T) {
+// A service without Basic gets one session, which Close deletes.
+func TestSessionLoginRenewalAndLogout(t *testing.T) {
 	s := newServer(t, func(s *server) { s.sessionsOf = true })
 	c, err := open(t, s.config(systemPath))
 	if err != nil {
@@ -105,8 +105,8 @@ func TestSession(t *testing.T) {
 	s.wantRequests("GET /redfish/v1/", "GET "+systemPath, "GET /redfish/v1/", "POST "+sessionsPath, "GET "+systemPath)
 	s.forget()
 
-	// The service forgets it: one new session, and the request again, which
-	// is safe for an action too, as nothing was done.
+	// The service drops the session: the driver logs in once and repeats the
+	// request, even an action, because it was not carried out.
 	s.mu.Lock()
 	clear(s.sessions)
 	s.mu.Unlock()
@@ -128,8 +128,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// One wrong password is one failure on the BMC, or it locks the account early.
-func TestWrongPasswordOnce(t *testing.T) {
+// The driver sends a wrong password once, or the BMC would lock the account early.
+func TestWrongPasswordIsTriedOnce(t *testing.T) {
 	s := newServer(t)
 	c := s.config(systemPath)
 	c.Credentials.Password = "wrong"
@@ -145,8 +145,8 @@ func TestWrongPasswordOnce(t *testing.T) {
 	}
 }
 
-// Some services want an account even for the root.
-func TestClosedRoot(t *testing.T) {
+// Some services require authentication for the service root.
+func TestServiceRootThatRequiresAuthentication(t *testing.T) {
 	s := newServer(t)
 	s.wrap("GET /redfish/v1/", func(next http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -168,7 +168,7 @@ func TestClosedRoot(t *testing.T) {
 	}
 }
 
-func TestSystems(t *testing.T) {
+func TestOpenChoosesTheSystem(t *testing.T) {
 	s := newServer(t)
 	for _, tt := range []struct {
 		name    string
@@ -194,7 +194,7 @@ func TestSystems(t *testing.T) {
 }
 
 // The only system may have another name after a firmware update.
-func TestSystemMoved(t *testing.T) {
+func TestRenamedSystemIsFoundAgain(t *testing.T) {
 	s := newServer(t)
 	c, err := open(t, s.config(""))
 	if err != nil {
@@ -209,8 +209,8 @@ func TestSystemMoved(t *testing.T) {
 	}
 }
 
-// A GET is sent again when a second try can help; an action is not.
-func TestRetries(t *testing.T) {
+// A GET is repeated when that can help; an action is not.
+func TestGETIsRetriedAndPOSTIsNot(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	abort := func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }
@@ -221,13 +221,13 @@ func TestRetries(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		failure http.HandlerFunc
-		times   int // it fails
+		times   int // number of failures
 		err     error
 		waited  time.Duration
 	}{
 		{"503 twice", busy, 2, nil, 6 * time.Second},
 		{"503 thrice", busy, 3, bmc.ErrUnreachable, 6 * time.Second},
-		// net/http repeats the first by itself, as the connection is an old one.
+		// net/http repeats the first itself, because the connection is reused.
 		{"connection cut thrice", abort, 3, nil, 1500 * time.Millisecond},
 		{"503 for an hour", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", time.Time{}.Add(24*time.Hour).Format(http.TimeFormat))
@@ -265,11 +265,11 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// Each request has its own limit, and a time-out is not repeated.
+// Each request has its own timeout, and a request that timed out is not repeated.
 func TestRequestTimeout(t *testing.T) {
 	s := newServer(t)
 	config := s.config(systemPath)
-	config.Timeout = 500 * time.Millisecond // a handshake on a busy machine takes 50
+	config.Timeout = 500 * time.Millisecond // a handshake on a busy machine takes 50 ms
 	_, resume := s.stalled()
 	defer resume()
 	if _, err := open(t, config); !errors.Is(err, bmc.ErrUnreachable) {
@@ -278,8 +278,8 @@ func TestRequestTimeout(t *testing.T) {
 	s.wantRequests("GET /redfish/v1/")
 }
 
-// No link and no redirect takes the account to another host.
-func TestOtherHost(t *testing.T) {
+// No link and no redirect sends the credentials to another host.
+func TestCredentialsStayWithTheHost(t *testing.T) {
 	taken := make(chan string, 8)
 	thief := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		taken <- r.Header.Get("Authorization") + r.Header.Get("X-Auth-Token")
@@ -310,8 +310,8 @@ func TestOtherHost(t *testing.T) {
 	}
 }
 
-// Links may be absolute, paths may lack the slash that the service wants.
-func TestAbsoluteLinks(t *testing.T) {
+// Links may be absolute, and paths may lack the slash that the service requires.
+func TestAbsoluteLinksAndTrailingSlash(t *testing.T) {
 	s := newServer(t)
 	s.route("GET /redfish/v1/Systems", func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"Members": []any{linkTo(s.URL + systemPath + "#")}})
@@ -328,7 +328,7 @@ func TestAbsoluteLinks(t *testing.T) {
 	}
 }
 
-func TestNoRedfish(t *testing.T) {
+func TestOpenOfSomethingElseThanRedfish(t *testing.T) {
 	s := newServer(t)
 	s.route("GET /redfish/v1/", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "<html>Welcome</html>")

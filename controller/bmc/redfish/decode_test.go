@@ -2,7 +2,7 @@ package redfish
 
 import "testing"
 
-func TestTheResourceBehindAnErrorIsRead(t *testing.T) {
+func TestDecodeSkipsALeadingErrorDocument(t *testing.T) {
 	const failure = `{"error":{"code":"Base.1.0.GeneralError","@Message.ExtendedInfo":[{"MessageId":"Base.1.0.InternalError"}]}}`
 	for _, tt := range []struct{ name, body, want string }{
 		{"one", `{"@odata.id":"/a","Id":"a"}`, "a"},

@@ -18,20 +18,20 @@ import (
 
 var errClosed = errors.New("redfish: the client is closed")
 
-// maxText bounds what an error quotes of an answer, in bytes: it ends up in
-// the status of a host.
-const maxText = 600
+// maxErrorText bounds the bytes that an error quotes of a response, because errors
+// end up in the status of a host.
+const maxErrorText = 600
 
-// statusError is an answer that is no success.
+// statusError is a response other than 2xx.
 type statusError struct {
 	request    string // method and URI
 	status     int
-	text       string   // what the service said
-	ids        []string // its message IDs without registry and version, e.g. PropertyUnknown
-	arguments  []string // of its messages, and the properties that they name
+	text       string   // messages of the service
+	ids        []string // IDs of the messages without registry and version, e.g. PropertyUnknown
+	arguments  []string // arguments and related properties of the messages
 	messages   []message
-	challenges []string // WWW-Authenticate
-	kind       error    // of package bmc; nil when the caller can do nothing special
+	challenges []string // values of WWW-Authenticate
+	kind       error    // error of package bmc; nil when callers cannot act on it
 }
 
 func (e *statusError) Error() string {
@@ -48,17 +48,18 @@ func (e *statusError) Error() string {
 
 func (e *statusError) Unwrap() error { return e.kind }
 
-// unsupported says that a service does not offer a verb at all.
+// unsupported returns the error for a method of bmc.Client that the service does
+// not offer.
 func unsupported(verb, why string) error {
 	return fmt.Errorf("redfish: %w", &bmc.UnsupportedError{Verb: verb, Why: why})
 }
 
-// has reports whether the service sent one of these messages.
+// has reports whether the response has one of these messages.
 func (e *statusError) has(ids ...string) bool {
 	return slices.ContainsFunc(e.ids, func(id string) bool { return slices.Contains(ids, id) })
 }
 
-// kinds maps the statuses that mean the same in every answer.
+// kinds maps the statuses that have one meaning in all responses.
 var kinds = map[int]error{
 	http.StatusUnauthorized:       bmc.ErrUnauthorized,
 	http.StatusForbidden:          bmc.ErrUnauthorized,
@@ -70,70 +71,71 @@ var kinds = map[int]error{
 	http.StatusGatewayTimeout:     bmc.ErrUnreachable,
 }
 
-// messageKinds are the messages that say more than their status.
+// messageKinds maps the messages that are more specific than their status.
 var messageKinds = map[string]error{
-	"ActionNotSupported":            bmc.ErrUnsupported, // 400 or 404 (Base registry)
+	"ActionNotSupported":            bmc.ErrUnsupported, // with 400 or 404 (Base registry)
 	"ActionParameterNotSupported":   bmc.ErrUnsupported,
 	"ActionParameterValueNotInList": bmc.ErrUnsupported,
 	"PropertyValueNotInList":        bmc.ErrUnsupported,
 	"PropertyNotWritable":           bmc.ErrUnsupported,
-	"FileTransferProtocolMismatch":  bmc.ErrUnsupported, // iBMC takes no http
-	"LicenseKeyRequired":            bmc.ErrUnsupported, // iLO, 403 or 400
-	"OemLicenseNotPassed":           bmc.ErrUnsupported, // Supermicro, 403
-	"SWC0700":                       bmc.ErrBusy,        // "iDRAC is not ready", as 400 (quadsproject/badfish issue 129)
-	"SYS518":                        bmc.ErrBusy,        // iDRAC: data sources unavailable
+	"FileTransferProtocolMismatch":  bmc.ErrUnsupported, // iBMC fetches no http URL
+	"LicenseKeyRequired":            bmc.ErrUnsupported, // iLO, with 403 or 400
+	"OemLicenseNotPassed":           bmc.ErrUnsupported, // Supermicro, with 403
+	"SWC0700":                       bmc.ErrBusy,        // "iDRAC is not ready", with 400 (quadsproject/badfish issue 129)
+	"SYS518":                        bmc.ErrBusy,        // iDRAC: data sources are unavailable
 
-	"UnableToModifyDuringSystemPOST": bmc.ErrBusy,    // iLO, 400 (bugs.launchpad.net/ironic bug 2136275)
-	"InvalidOperationForSystemState": bmc.ErrBusy,    // iLO, 400 (sushy's retry-ilo-not-ready-error note)
+	"UnableToModifyDuringSystemPOST": bmc.ErrBusy,    // iLO, with 400 (bugs.launchpad.net/ironic bug 2136275)
+	"InvalidOperationForSystemState": bmc.ErrBusy,    // iLO, with 400 (sushy's retry-ilo-not-ready-error note)
 	"ResetInProgress":                bmc.ErrBusy,    // iLO
-	"RAC0679":                        bmc.ErrBusy,    // iDRAC: a job runs
-	"SYS011":                         bmc.ErrPending, // iDRAC: settings are committed, and not applied
-	"LC068":                          bmc.ErrPending, // iDRAC: likewise (quadsproject/badfish issue 30)
+	"RAC0679":                        bmc.ErrBusy,    // iDRAC: a job is running
+	"SYS011":                         bmc.ErrPending, // iDRAC: settings are committed and not yet applied
+	"LC068":                          bmc.ErrPending, // iDRAC: the same (quadsproject/badfish issue 30)
 }
 
-// explain makes an error of a request that brought no success.
-func (c *client) explain(ctx context.Context, request string, rec *record, err error) error {
+// responseError returns the error for a request that did not end with a 2xx
+// response.
+func (c *client) responseError(ctx context.Context, request string, rec *outcome, err error) error {
 	if rec.status == 0 || rec.status/100 == 2 {
-		return c.explainFailure(ctx, request, rec, err)
+		return c.transportError(ctx, request, rec, err)
 	}
 	e := &statusError{request: request, status: rec.status, kind: kinds[rec.status], challenges: rec.header.Values("WWW-Authenticate")}
 	var texts []string
 	e.messages = extendedInfo(rec.body)
 	for _, m := range e.messages {
 		texts = append(texts, m.String())
-		e.ids = append(e.ids, m.key())
+		e.ids = append(e.ids, m.name())
 		e.arguments = append(e.arguments, m.arguments()...)
-		if kind, ok := messageKinds[m.key()]; ok {
+		if kind, ok := messageKinds[m.name()]; ok {
 			e.kind = kind
 		}
 	}
 	if texts == nil && rec.status/100 == 3 {
 		texts = []string{"redirected to " + rec.header.Get("Location")}
 	}
-	e.text = c.clean(strings.Join(texts, "; "))
+	e.text = c.sanitize(strings.Join(texts, "; "))
 	return e
 }
 
-// explainFailure is for a request without an answer, or with one that gofish
-// could not read.
-func (c *client) explainFailure(ctx context.Context, request string, rec *record, err error) error {
+// transportError returns the error for a request without a response, or with a 2xx
+// response that gofish could not decode.
+func (c *client) transportError(ctx context.Context, request string, rec *outcome, err error) error {
 	if e := new(url.Error); errors.As(err, &e) {
-		err = e.Err // without the URL, which request tells
+		err = e.Err // the request has the URL already
 	}
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return fmt.Errorf("redfish: %s: %w", request, ctx.Err())
 	case ctx.Err() != nil:
 		return fmt.Errorf("redfish: %w: %s: %w", bmc.ErrUnreachable, request, ctx.Err())
-	case rec.status != 0: // as 2xx
+	case rec.status != 0: // a 2xx status
 		return fmt.Errorf("redfish: %s: what answers is no Redfish service: %w", request, bmc.ErrUnsupported)
-	case untrusted(err):
-		return fmt.Errorf("redfish: %w: %s: %s", bmc.ErrUntrusted, request, c.clean(err.Error()))
+	case isUntrusted(err):
+		return fmt.Errorf("redfish: %w: %s: %s", bmc.ErrUntrusted, request, c.sanitize(err.Error()))
 	}
-	return fmt.Errorf("redfish: %w: %s: %s", bmc.ErrUnreachable, request, c.clean(err.Error()))
+	return fmt.Errorf("redfish: %w: %s: %s", bmc.ErrUnreachable, request, c.sanitize(err.Error()))
 }
 
-func untrusted(err error) bool {
+func isUntrusted(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError
 		authority    x509.UnknownAuthorityError
@@ -143,9 +145,10 @@ func untrusted(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host) || errors.As(err, &invalid)
 }
 
-// clean makes text fit for the status of a host: one line of printable text
-// without the account's password, which some services repeat in their errors.
-func (c *client) clean(text string) string {
+// sanitize makes text fit for the status of a host: one line of printable text, at
+// most maxErrorText bytes, without the account's password, which some services
+// repeat in their errors.
+func (c *client) sanitize(text string) string {
 	for _, secret := range []string{c.credentials.Password, basicToken(c.credentials)} {
 		if secret != "" {
 			text = strings.ReplaceAll(text, secret, "…")
@@ -157,8 +160,8 @@ func (c *client) clean(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "�"))
-	if text = strings.TrimSpace(text); len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "…"
+	if text = strings.TrimSpace(text); len(text) > maxErrorText {
+		text = strings.ToValidUTF8(text[:maxErrorText], "") + "…"
 	}
 	return text
 }
@@ -167,18 +170,21 @@ func (c *client) clean(text string) string {
 type message struct {
 	ID      string            `json:"MessageId"`
 	Text    string            `json:"Message"`
-	Args    []json.RawMessage `json:"MessageArgs"` // strings; numbers in some services
+	Args    []json.RawMessage `json:"MessageArgs"` // strings; in some services numbers
 	Related []string          `json:"RelatedProperties"`
 
-	Severity string `json:"MessageSeverity"`
-	Worth    string `json:"Severity"` // what it was called before Message 1.1
+	Severity    string `json:"MessageSeverity"`
+	OldSeverity string `json:"Severity"` // name of MessageSeverity before Message 1.1
 }
 
-// good reports whether the message tells of a success.
-func (m message) good() bool { return m.key() == "Success" || m.Severity == "OK" || m.Worth == "OK" }
+// success reports whether the message reports a success.
+func (m message) success() bool {
+	return m.name() == "Success" || m.Severity == "OK" || m.OldSeverity == "OK"
+}
 
-// key is the message's own name: Base.1.8.PropertyUnknown has PropertyUnknown.
-func (m message) key() string {
+// name returns the message's key without registry and version: PropertyUnknown for
+// Base.1.8.PropertyUnknown.
+func (m message) name() string {
 	return m.ID[strings.LastIndexByte(m.ID, '.')+1:]
 }
 
@@ -194,15 +200,15 @@ func (m message) String() string {
 	if m.Text != "" {
 		return m.Text
 	}
-	// iLO sends the text only when asked to.
+	// iLO sends the text only on request.
 	if len(m.Args) == 0 {
 		return m.ID
 	}
 	return m.ID + " " + strings.Join(m.arguments(), ", ")
 }
 
-// extendedInfo reads the messages of an error (DSP0266 §8.6). Some iDRACs send
-// one object, or a string, where a list belongs; some services no JSON at all.
+// extendedInfo reads the messages of an error response (DSP0266 §8.6). Some iDRACs
+// send an object or a string in place of the list, and some services send no JSON.
 func extendedInfo(body []byte) []message {
 	var doc struct {
 		Error struct {
@@ -216,12 +222,12 @@ func extendedInfo(body []byte) []message {
 		}
 		return nil
 	}
-	return messagesOf(doc.Error.Info, doc.Error.Message)
+	return parseMessages(doc.Error.Info, doc.Error.Message)
 }
 
-// messagesOf reads a list of messages in whatever form it comes, else makes
-// one of the text.
-func messagesOf(info json.RawMessage, text string) []message {
+// parseMessages decodes a list of messages, a single message or a string. If info
+// is none of these, it makes a message of text.
+func parseMessages(info json.RawMessage, text string) []message {
 	var (
 		list []message
 		one  message

@@ -10,15 +10,15 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// What the service says is in the error, in whatever form it says it.
-func TestErrors(t *testing.T) {
+// The error contains the message of the service, whatever its form.
+func TestErrorTextAndKind(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	for _, tt := range []struct {
 		name   string
 		status int
 		body   string
-		err    error  // nil: none that callers branch on
+		err    error  // nil: no error that callers branch on
 		text   string // at the end of the message
 	}{
 		{"standard", 403,

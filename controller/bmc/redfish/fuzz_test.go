@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Whatever a BMC says, an error is one short line without the password.
-func FuzzExplain(f *testing.F) {
+// Whatever a BMC sends, the error is one short line without the password.
+func FuzzResponseError(f *testing.F) {
 	for _, seed := range []string{
 		`{"error":{"message":"m","@Message.ExtendedInfo":[{"MessageId":"Base.1.8.X","MessageArgs":["a",1,null]}]}}`,
 		`{"error":{"@Message.ExtendedInfo":{"Message":"one"}}}`, `{"error":{"@Message.ExtendedInfo":"text"}}`,
@@ -23,9 +23,9 @@ func FuzzExplain(f *testing.F) {
 		if status < 300 || status > 999 {
 			return
 		}
-		err := c.explain(t.Context(), "GET /", &record{status: status, body: []byte(body)}, nil)
+		err := c.responseError(t.Context(), "GET /", &outcome{status: status, body: []byte(body)}, nil)
 		text := err.Error()
-		if len(text) > maxText+200 || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) ||
+		if len(text) > maxErrorText+200 || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) ||
 			strings.Contains(text, c.credentials.Password) {
 			t.Fatalf("explain(%d, %q) = %q", status, body, text)
 		}

@@ -11,29 +11,30 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// isoWay is how older Supermicros are given an image: its place is written into a
-// configuration beside the drives, and then mounted (jgato/jgato,
-// random_docs/Configuring_SuperMicro_UEFI.md; redhat-performance/badfish).
-const isoWay = "IsoConfig"
+// isoConfigVariant is the request that older Supermicros take in place of
+// InsertMedia: the image's URL is written into a configuration beside the drives,
+// and then mounted (jgato/jgato, random_docs/Configuring_SuperMicro_UEFI.md;
+// redhat-performance/badfish).
+const isoConfigVariant = "IsoConfig"
 
-// isoConfig is such a configuration, and what can be done with it.
+// isoConfig holds the properties that the driver reads of an IsoConfig resource.
 type isoConfig struct {
 	Actions struct {
-		Mount   target `json:"#IsoConfig.Mount"`
-		UnMount target `json:"#IsoConfig.UnMount"`
+		Mount   actionTarget `json:"#IsoConfig.Mount"`
+		UnMount actionTarget `json:"#IsoConfig.UnMount"`
 	} `json:"Actions"`
 
 	uri string
 	tag string
 }
 
-// isoConfig reads the configuration that the collection of a drive links to;
-// refused is why it is looked for, and the error where there is none.
-func (c *client) isoConfig(ctx context.Context, d drive, refused error) (isoConfig, error) {
+// isoConfig reads the configuration that the collection of a drive links to. It
+// returns refused, the error of the standard request, if there is none.
+func (c *client) isoConfig(ctx context.Context, d virtualDrive, refused error) (isoConfig, error) {
 	var collection struct {
 		OEM map[string]json.RawMessage `json:"Oem"`
 	}
-	if _, err := c.get(ctx, path.Dir(local(d.uri)), &collection); err != nil {
+	if _, err := c.get(ctx, path.Dir(localPath(d.uri)), &collection); err != nil {
 		return isoConfig{}, err
 	}
 	for _, oem := range collection.OEM { // a collection has one vendor
@@ -52,40 +53,40 @@ func (c *client) isoConfig(ctx context.Context, d drive, refused error) (isoConf
 	return isoConfig{}, refused
 }
 
-// mount inserts the image at image.
-func (c *client) mount(ctx context.Context, d drive, image string, refused error) (answer, error) {
+// mountISO inserts an image through the IsoConfig resource.
+func (c *client) mountISO(ctx context.Context, d virtualDrive, image string, refused error) (response, error) {
 	config, err := c.isoConfig(ctx, d, refused)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	u, err := url.Parse(image)
 	if err != nil {
-		return answer{}, refused // which names it without its password
+		return response{}, refused // unlike the parser's error it does not quote the password
 	}
 	password, _ := u.User.Password()
 	body := map[string]any{
 		"Host": u.Scheme + "://" + u.Host, "Path": u.RequestURI(), "Username": u.User.Username(), "Password": password,
 	}
 	if _, err := c.patch(ctx, config.uri, config.tag, body); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	a, err := c.do(ctx, http.MethodPost, config.Actions.Mount.URI, struct{}{}, nil)
 	if err == nil {
-		c.lessons.Learn(bmc.Lesson{Topic: aboutInsert, Way: isoWay, Odd: true})
+		c.workarounds.Record(bmc.Workaround{Topic: topicInsertMedia, Variant: isoConfigVariant, Nonstandard: true})
 	}
 	return a, err
 }
 
-// unmount empties the drive.
-func (c *client) unmount(ctx context.Context, d drive, refused error) (answer, error) {
+// unmountISO empties the drive through the IsoConfig resource.
+func (c *client) unmountISO(ctx context.Context, d virtualDrive, refused error) (response, error) {
 	config, err := c.isoConfig(ctx, d, refused)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	return c.do(ctx, http.MethodPost, config.Actions.UnMount.URI, struct{}{}, nil)
 }
 
-// notOffered reports whether a service has no such operation at all.
+// notOffered reports whether the service lacks the operation.
 func notOffered(err error) bool {
 	e := new(statusError)
 	if !errors.As(err, &e) {
@@ -95,5 +96,5 @@ func notOffered(err error) bool {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return true
 	}
-	return badRequest(err) && aboutParameters(err)
+	return isBadRequest(err) && refusesParameters(err)
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// eventLogs are the names of the logs that tell of the hardware, best first.
-// Others hold audits, operating systems' messages or the BMC's own diary.
-var eventLogs = []string{"SEL", "Sel", "IML", "EventLog", "Event", "Log1", "Log"}
+// eventLogNames lists the names of the hardware event log, best first. Other logs
+// hold audits, messages of the operating system or the BMC's own events.
+var eventLogNames = []string{"SEL", "Sel", "IML", "EventLog", "Event", "Log1", "Log"}
 
-// logService is a log.
+// logService holds the properties that the driver reads of a LogService.
 type logService struct {
 	ID      string `json:"@odata.id"`
 	Entries link   `json:"Entries"`
@@ -28,7 +28,7 @@ type logService struct {
 	} `json:"Actions"`
 }
 
-// logEntry is an entry of a log.
+// logEntry holds the properties that the driver reads of a LogEntry.
 type logEntry struct {
 	URI      string `json:"@odata.id"`
 	ID       string `json:"Id"`
@@ -38,7 +38,8 @@ type logEntry struct {
 	Message  string `json:"Message"`
 }
 
-// eventLog finds the event log, with the system or with a manager.
+// eventLog finds the hardware event log among the logs of the system and its
+// managers.
 func (c *client) eventLog(ctx context.Context, verb string) (logService, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
@@ -53,7 +54,7 @@ func (c *client) eventLog(ctx context.Context, verb string) (logService, error) 
 		var m struct {
 			LogServices link `json:"LogServices"`
 		}
-		if _, err := c.get(ctx, uri, &m); err != nil && !notFound(err) {
+		if _, err := c.get(ctx, uri, &m); err != nil && !isNotFound(err) {
 			return logService{}, err
 		}
 		collections = append(collections, m.LogServices.ID)
@@ -64,7 +65,7 @@ func (c *client) eventLog(ctx context.Context, verb string) (logService, error) 
 			continue
 		}
 		uris, err := c.members(ctx, collection)
-		if err != nil && !notFound(err) {
+		if err != nil && !isNotFound(err) {
 			return logService{}, err
 		}
 		all = append(all, uris...)
@@ -81,9 +82,9 @@ func (c *client) eventLog(ctx context.Context, verb string) (logService, error) 
 	return l, err
 }
 
-// pickLog chooses the event log among logs.
+// pickLog chooses the event log among the URIs of logs, "" if there are none.
 func pickLog(uris []string) string {
-	for _, name := range eventLogs {
+	for _, name := range eventLogNames {
 		for _, uri := range uris {
 			if path.Base(strings.TrimRight(uri, "/")) == name {
 				return uri
@@ -96,7 +97,7 @@ func pickLog(uris []string) string {
 	return ""
 }
 
-// Log reads the event log.
+// Log reads the event log, oldest entry first.
 func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 	l, err := c.eventLog(ctx, "Log")
 	if err != nil {
@@ -105,7 +106,7 @@ func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 	if l.Entries.ID == "" {
 		return nil, unsupported("Log", "the event log shows no entries")
 	}
-	raw, err := c.objects(ctx, l.Entries.ID)
+	raw, err := c.memberObjects(ctx, l.Entries.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +117,10 @@ func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 			continue
 		}
 		if e.Message == "" && e.Created == "" && e.URI != "" {
-			// The collection shows links alone.
+			// The collection has links only.
 			if _, err := c.get(ctx, e.URI, &e); err != nil {
-				if notFound(err) {
-					continue // it has been cleared meanwhile
+				if isNotFound(err) {
+					continue // the log was cleared meanwhile
 				}
 				return nil, err
 			}
@@ -133,7 +134,7 @@ func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 		}
 		out = append(out, one)
 	}
-	// iDRACs show the latest first. Numbers say which of a second came first.
+	// iDRACs list the newest first. The ID orders entries of the same second.
 	slices.SortStableFunc(out, func(a, b bmc.Entry) int {
 		if n := a.Time.Compare(b.Time); n != 0 {
 			return n
@@ -148,9 +149,9 @@ func (c *client) Log(ctx context.Context) ([]bmc.Entry, error) {
 	return out, nil
 }
 
-// objects reads the members of a collection as it shows them, page by page:
-// those of logs are whole.
-func (c *client) objects(ctx context.Context, uri string) ([]json.RawMessage, error) {
+// memberObjects reads the members of a collection as it shows them, page by page.
+// Logs show their entries in full.
+func (c *client) memberObjects(ctx context.Context, uri string) ([]json.RawMessage, error) {
 	const pages = 256
 	var all []json.RawMessage
 	for range pages {
@@ -184,5 +185,5 @@ func (c *client) ClearLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.finish(ctx, "clear log", a)
+	return c.awaitTask(ctx, "clear log", a)
 }

@@ -16,18 +16,19 @@ import (
 
 const (
 	mediaPoll  = 2 * time.Second
-	mediaLimit = time.Minute // for a drive to show what the BMC has accepted
+	mediaLimit = time.Minute // for a drive to show a change that the BMC has accepted
 )
 
-// drive is what the driver reads of a VirtualMedia resource.
-type drive struct {
+// virtualDrive holds the properties that the driver reads of a VirtualMedia
+// resource.
+type virtualDrive struct {
 	Image    string   `json:"Image"`
 	Inserted *bool    `json:"Inserted"`
 	Types    []string `json:"MediaTypes"`
 	Actions  struct {
-		Insert target `json:"#VirtualMedia.InsertMedia"`
-		Eject  target `json:"#VirtualMedia.EjectMedia"`
-		// OEM are actions of vendors, by vendor and name.
+		Insert actionTarget `json:"#VirtualMedia.InsertMedia"`
+		Eject  actionTarget `json:"#VirtualMedia.EjectMedia"`
+		// OEM holds the vendors' actions, by vendor and name.
 		OEM map[string]map[string]json.RawMessage `json:"Oem"`
 	} `json:"Actions"`
 	OEM map[string]struct {
@@ -38,25 +39,26 @@ type drive struct {
 	tag string // ETag
 }
 
-type target struct {
+type actionTarget struct {
 	URI string `json:"target"`
 }
 
-// inserted reports whether the drive holds an image. Supermicro keeps Image
-// after an eject, and iLO has it empty rather than null.
-func (d drive) inserted() bool {
+// inserted reports whether the drive holds an image. Supermicro leaves Image set
+// after an eject, and iLO has "" in place of null.
+func (d virtualDrive) inserted() bool {
 	if d.Inserted != nil {
 		return *d.Inserted
 	}
 	return d.Image != ""
 }
 
-// control is the action that Huawei's iBMC and its kin have for both inserting
-// and ejecting, whatever vendor it is of; "" is none.
-func (d drive) control() string {
+// vmmControl returns the URI of the action VmmControl, with which Huawei's iBMC
+// and its derivatives insert and eject, under any vendor's name; "" if there is
+// none.
+func (d virtualDrive) vmmControl() string {
 	of := func(actions map[string]json.RawMessage) string {
-		var t target
-		_ = decode(actions["#VirtualMedia.VmmControl"], &t) // it may not be there
+		var t actionTarget
+		_ = decode(actions["#VirtualMedia.VmmControl"], &t) // missing in most services
 		return t.URI
 	}
 	for _, actions := range d.Actions.OEM { // a drive has one vendor
@@ -72,69 +74,70 @@ func (d drive) control() string {
 	return ""
 }
 
-func (d drive) isCD() bool {
+func (d virtualDrive) isCD() bool {
 	return slices.Contains(d.Types, string(schemas.CDVirtualMediaType)) || slices.Contains(d.Types, string(schemas.DVDVirtualMediaType))
 }
 
-func (c *client) readDrive(ctx context.Context, uri string) (drive, error) {
-	var d drive
+func (c *client) readDrive(ctx context.Context, uri string) (virtualDrive, error) {
+	var d virtualDrive
 	a, err := c.get(ctx, uri, &d)
 	d.uri, d.tag = uri, etag(a)
 	return d, err
 }
 
-// cdDrive reads the virtual CD drive. Its place is remembered until it is
-// there no more: iDRAC 9 moved it from the manager to the system with
-// firmware 6.00 (dell/iDRAC-Redfish-Scripting issue 265).
-func (c *client) cdDrive(ctx context.Context, verb string) (drive, error) {
+// cdDrive reads the virtual CD drive. It caches the drive's URI until that answers
+// 404: iDRAC 9 moved the drive from the manager to the system with firmware 6.00
+// (dell/iDRAC-Redfish-Scripting issue 265).
+func (c *client) cdDrive(ctx context.Context, verb string) (virtualDrive, error) {
 	c.mu.Lock()
-	uri := c.drive
+	uri := c.knownDrive
 	c.mu.Unlock()
-	for _, uri := range []string{uri, c.lessons.Way(aboutSlot)} {
+	for _, uri := range []string{uri, c.workarounds.Variant(topicMediaSlot)} {
 		if uri == "" {
 			continue
 		}
 		d, err := c.readDrive(ctx, uri)
-		if !notFound(err) {
+		if !isNotFound(err) {
 			return d, err
 		}
 	}
 	return c.findDrive(ctx, verb, nil)
 }
 
-// findDrive looks for the virtual CD drive, but for the dead ones, where the
-// standard has had it: with the system, and before 2021 with its manager.
-func (c *client) findDrive(ctx context.Context, verb string, dead []string) (drive, error) {
+// findDrive searches for the virtual CD drive, except for the URIs in dead: first
+// in the system, where the standard has it now, then in its managers, where it was
+// before 2021.
+func (c *client) findDrive(ctx context.Context, verb string, dead []string) (virtualDrive, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
-		return drive{}, err
+		return virtualDrive{}, err
 	}
 	if d, err := c.pickDrive(ctx, s.VirtualMedia.ID, dead); err != nil || d.uri != "" {
 		return d, err
 	}
 	managers, err := c.managers(ctx, s)
 	if err != nil {
-		return drive{}, err
+		return virtualDrive{}, err
 	}
 	for _, uri := range managers {
 		var m struct {
 			VirtualMedia link `json:"VirtualMedia"`
 		}
 		if _, err := c.get(ctx, uri, &m); err != nil {
-			return drive{}, err
+			return virtualDrive{}, err
 		}
 		if d, err := c.pickDrive(ctx, m.VirtualMedia.ID, dead); err != nil || d.uri != "" {
 			return d, err
 		}
 	}
-	if err := c.awake(ctx); err != nil {
-		return drive{}, err
+	if err := c.checkAwake(ctx); err != nil {
+		return virtualDrive{}, err
 	}
-	return drive{}, unsupported(verb, "it has no virtual CD drive")
+	return virtualDrive{}, unsupported(verb, "it has no virtual CD drive")
 }
 
-// managers are the system's; services that do not link them (Huawei 1288H,
-// Cisco) have theirs in the root.
+// managers returns the URIs of the system's managers. Services that do not link
+// them (Huawei 1288H, Cisco) have them in the root's collection.
 func (c *client) managers(ctx context.Context, s computerSystem) ([]string, error) {
 	var uris []string
 	for _, m := range s.Links.ManagedBy {
@@ -154,28 +157,28 @@ func (c *client) managers(ctx context.Context, s computerSystem) ([]string, erro
 	return c.members(ctx, collection)
 }
 
-// pickDrive chooses the first CD drive of a collection that has the action to
-// insert, else the first that has no action at all, else the first: slots can be
-// for the console alone, and then have the action to eject (OpenBMC, Cisco;
+// pickDrive chooses a CD drive of a collection: the first with an action to
+// insert, else the first without any action, else the first. Slots that serve the
+// console alone have only the action to eject (OpenBMC, Cisco;
 // bugs.launchpad.net/ironic bug 2031595).
-func (c *client) pickDrive(ctx context.Context, collection string, dead []string) (drive, error) {
+func (c *client) pickDrive(ctx context.Context, collection string, dead []string) (virtualDrive, error) {
 	if collection == "" {
-		return drive{}, nil
+		return virtualDrive{}, nil
 	}
 	uris, err := c.members(ctx, collection)
-	if err != nil && !notFound(err) {
-		return drive{}, err
+	if err != nil && !isNotFound(err) {
+		return virtualDrive{}, err
 	}
-	var best drive
+	var best virtualDrive
 	for _, uri := range uris {
 		if slices.Contains(dead, uri) {
 			continue
 		}
 		d, err := c.readDrive(ctx, uri)
 		if err != nil {
-			return drive{}, err
+			return virtualDrive{}, err
 		}
-		if d.isCD() && (d.Actions.Insert.URI != "" || d.control() != "") {
+		if d.isCD() && (d.Actions.Insert.URI != "" || d.vmmControl() != "") {
 			best = d
 			break
 		}
@@ -185,7 +188,7 @@ func (c *client) pickDrive(ctx context.Context, collection string, dead []string
 	}
 	if best.uri != "" {
 		c.mu.Lock()
-		c.drive = best.uri
+		c.knownDrive = best.uri
 		c.mu.Unlock()
 	}
 	return best, nil
@@ -200,12 +203,12 @@ func (c *client) Media(ctx context.Context) (bmc.Media, error) {
 	return bmc.Media{Image: d.Image, Inserted: true}, nil
 }
 
-func notFound(err error) bool {
+func isNotFound(err error) bool {
 	e := new(statusError)
 	return errors.As(err, &e) && (e.status == http.StatusNotFound || e.status == http.StatusGone)
 }
 
-// EjectMedia empties the drive.
+// EjectMedia ejects the image from the virtual CD drive, if there is one.
 func (c *client) EjectMedia(ctx context.Context) error {
 	d, err := c.cdDrive(ctx, "EjectMedia")
 	if err != nil || !d.inserted() {
@@ -214,41 +217,41 @@ func (c *client) EjectMedia(ctx context.Context) error {
 	return c.eject(ctx, d)
 }
 
-// eject empties a drive, whatever it shows.
-func (c *client) eject(ctx context.Context, d drive) error {
+// eject ejects a drive, even if it looks empty.
+func (c *client) eject(ctx context.Context, d virtualDrive) error {
 	var (
-		a   answer
+		a   response
 		err error
 	)
 	if uri := d.Actions.Eject.URI; uri != "" {
-		// iLO wants the empty body (sushy's fix-eject-media-empty-dict note).
+		// iLO requires the empty body (sushy's fix-eject-media-empty-dict note).
 		a, err = c.do(ctx, http.MethodPost, uri, struct{}{}, nil)
-	} else if uri := d.control(); uri != "" {
+	} else if uri := d.vmmControl(); uri != "" {
 		a, err = c.do(ctx, http.MethodPost, uri, map[string]any{"VmmControlType": "Disconnect"}, nil)
 	} else {
 		a, err = c.patch(ctx, d.uri, d.tag, map[string]any{"Image": nil, "Inserted": false})
 		if notOffered(err) {
-			a, err = c.unmount(ctx, d, err)
+			a, err = c.unmountISO(ctx, d, err)
 		}
 	}
 	if e := new(statusError); errors.As(err, &e) && e.status/100 == 4 && !errors.Is(e.kind, bmc.ErrUnauthorized) {
 		if now, e := c.readDrive(ctx, d.uri); e == nil && !now.inserted() {
-			return nil // empty already
+			return nil // it was empty already
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := c.finish(ctx, "eject media", a); err != nil {
+	if err := c.awaitTask(ctx, "eject media", a); err != nil {
 		return err
 	}
-	return c.await(ctx, d.uri, "eject media", func(now drive) bool { return !now.inserted() })
+	return c.awaitDrive(ctx, d.uri, "eject media", func(now virtualDrive) bool { return !now.inserted() })
 }
 
-// await reads a drive until it is as wanted. A service that answers before it
-// acts is common, and one that then fails in silence too (iDRAC 9,
+// awaitDrive reads a drive until wanted returns true, for at most mediaLimit.
+// Services often respond before they act, and some then fail silently (iDRAC 9,
 // dell/terraform-provider-redfish issue 331).
-func (c *client) await(ctx context.Context, uri, what string, wanted func(drive) bool) error {
+func (c *client) awaitDrive(ctx context.Context, uri, what string, wanted func(virtualDrive) bool) error {
 	for began := c.clock.Now(); ; {
 		d, err := c.readDrive(ctx, uri)
 		if err != nil {

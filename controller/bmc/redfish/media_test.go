@@ -22,7 +22,7 @@ const (
 	imageB     = "https://images.example/b.iso"
 )
 
-// insert inserts and checks what the drive holds then.
+// insertMedia inserts an image and checks what the drive holds.
 func (s *server) insertMedia(c bmc.Client, image string) {
 	s.t.Helper()
 	if err := c.InsertMedia(s.t.Context(), image); err != nil {
@@ -35,7 +35,7 @@ func (s *server) insertMedia(c bmc.Client, image string) {
 	}
 }
 
-func TestMediaAsksLittle(t *testing.T) {
+func TestInsertMediaSendsFewRequests(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	if _, err := c.Media(t.Context()); err != nil {
@@ -56,8 +56,8 @@ func TestMediaAsksLittle(t *testing.T) {
 	s.wantRequests("GET "+mediaPath+"/2", "POST "+ejectPath, "GET "+mediaPath+"/2", "POST "+insertPath, "GET "+mediaPath+"/2")
 }
 
-// Services differ on the parameters that they refuse and require.
-func TestInsertParameters(t *testing.T) {
+// Services differ on the parameters that they require and refuse.
+func TestInsertMediaParameters(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		refuse func(body string) (id, argument string)
@@ -129,7 +129,7 @@ func TestInsertParameters(t *testing.T) {
 		})
 	}
 
-	// A refusal of the image is not about parameters, and is not repeated.
+	// A refusal of the image itself is not retried with other parameters.
 	s := newServer(t)
 	c := s.open()
 	err := c.InsertMedia(t.Context(), "http://images.example/missing.iso")
@@ -138,8 +138,9 @@ func TestInsertParameters(t *testing.T) {
 	}
 }
 
-// A session that has gone can hold a drive that looks empty (iDRAC: VRM0012).
-func TestInsertInUse(t *testing.T) {
+// A session that has ended may still hold a drive that looks empty (iDRAC:
+// VRM0012).
+func TestInsertMediaRetriesADriveInUse(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	held := true
@@ -159,8 +160,8 @@ func TestInsertInUse(t *testing.T) {
 	s.insertMedia(c, imageA)
 }
 
-// Slots for the console alone: one without the action, one that refuses it.
-func TestDeadSlots(t *testing.T) {
+// Slots for the remote console: one without the action, one that refuses it.
+func TestInsertMediaSkipsUnusableSlots(t *testing.T) {
 	s := newServer(t)
 	s.route("GET "+mediaPath, s.show(collection(mediaPath, "console", "dead", "2")))
 	s.route("GET "+mediaPath+"/console", s.show(func() map[string]any {
@@ -184,9 +185,9 @@ func TestDeadSlots(t *testing.T) {
 	}
 }
 
-// Where virtual media is: moved by an update, or with managers that the
-// system does not link, or nowhere.
-func TestMediaPlaces(t *testing.T) {
+// Virtual media may move with an update, belong to managers that the system does
+// not link, or be missing.
+func TestVirtualMediaIsFound(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	s.insertMedia(c, imageA)
@@ -209,7 +210,7 @@ func TestMediaPlaces(t *testing.T) {
 	}
 }
 
-func TestMediaAsShown(t *testing.T) {
+func TestMediaReadsImageAndInserted(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		drive map[string]any
@@ -230,7 +231,7 @@ func TestMediaAsShown(t *testing.T) {
 }
 
 // Tasks: how their end is seen, and how failures are.
-func TestTasks(t *testing.T) {
+func TestInsertMediaAwaitsItsTask(t *testing.T) {
 	const location = "/redfish/v1/TaskService/Tasks/7"
 	task := func(state string) map[string]any {
 		return map[string]any{"@odata.type": "#Task.v1_4_0.Task", "@odata.id": location, "TaskState": state,
@@ -348,8 +349,8 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// The drive shows what is in it late, or still what was in it (iDRAC).
-func TestMediaShowsLate(t *testing.T) {
+// The drive shows an inserted image late, or an ejected one for a while (iDRAC).
+func TestMediaThatTheDriveShowsLate(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	s.insertMedia(c, imageA)
@@ -372,7 +373,7 @@ func TestMediaShowsLate(t *testing.T) {
 	s.mu.Unlock()
 	s.insertMedia(c, imageB)
 
-	// For ever is too late.
+	// Beyond the limit it is an error.
 	s.mu.Lock()
 	stale = 1000
 	s.mu.Unlock()
@@ -381,8 +382,8 @@ func TestMediaShowsLate(t *testing.T) {
 	}
 }
 
-// An eject of what somebody else ejected is none.
-func TestEjectRace(t *testing.T) {
+// EjectMedia returns no error if the image has been ejected meanwhile.
+func TestEjectMediaOfAnEmptyDrive(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	s.insertMedia(c, imageA)
@@ -397,7 +398,7 @@ func TestEjectRace(t *testing.T) {
 	}
 }
 
-// Huawei's iBMC has an action of its own for both, and a task for each.
+// Huawei's iBMC has one action for inserting and ejecting, with a task for each.
 func TestMediaByVmmControl(t *testing.T) {
 	s := newServer(t)
 	const control = mediaPath + "/2/Oem/Huawei/Actions/VirtualMedia.VmmControl"
@@ -429,13 +430,13 @@ func TestMediaByVmmControl(t *testing.T) {
 	}
 }
 
-// bmcweb fetches by HTTPS alone, and what else there is to know about its
-// refusal stands in no registry.
+// bmcweb fetches by HTTPS only, and refuses other URLs with a message that no
+// registry has.
 func TestInsertByHTTPSAlone(t *testing.T) {
 	const plain, secure = "http://images.example/c.iso", "https://images.example/c.iso"
 	s := newServer(t)
 	config := s.config(systemPath)
-	config.Lessons = new(bmc.Lessons)
+	config.Workarounds = new(bmc.Workarounds)
 	c, err := redfish.Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -463,12 +464,12 @@ func TestInsertByHTTPSAlone(t *testing.T) {
 		}
 	}
 	insert(2)
-	insert(0) // it is there
+	insert(0) // it is inserted already
 	if err := c.EjectMedia(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	insert(1) // as was learned
-	if odd := config.Lessons.Odd(); len(odd) != 1 || odd[0].String() != "virtual media by: HTTPS" {
+	insert(1) // the recorded protocol is tried first
+	if odd := config.Workarounds.Nonstandard(); len(odd) != 1 || odd[0].String() != "virtual media by: HTTPS" {
 		t.Errorf("it has learned %v", odd)
 	}
 	if err := c.EjectMedia(t.Context()); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// power maps PowerState.
-func power(state string) bmc.Power {
+// powerState converts a PowerState to a bmc.Power, "" if it is unknown.
+func powerState(state string) bmc.Power {
 	switch schemas.PowerState(state) {
 	case schemas.OnPowerState, schemas.PausedPowerState:
 		return bmc.On
@@ -30,9 +30,9 @@ func power(state string) bmc.Power {
 	}
 }
 
-// resetTypes are the ways to do a power action, best first.
+// resetTypes lists the ResetTypes for each power action, best first.
 var resetTypes = map[bmc.PowerAction][]schemas.ResetType{
-	// PushPowerButton only ever reaches a system that is off: see SetPower.
+	// PushPowerButton is sent only to a system that is off: see SetPower.
 	bmc.PowerOn:      {schemas.OnResetType, schemas.ForceOnResetType, schemas.PushPowerButtonResetType},
 	bmc.PowerOff:     {schemas.ForceOffResetType},
 	bmc.PowerSoftOff: {schemas.GracefulShutdownResetType},
@@ -40,29 +40,30 @@ var resetTypes = map[bmc.PowerAction][]schemas.ResetType{
 	bmc.PowerCycle:   {schemas.PowerCycleResetType},
 }
 
-// reached are the states in which a power action has nothing left to do.
-var reached = map[bmc.PowerAction][]bmc.Power{
+// satisfiedStates lists the states in which a power action has no effect.
+var satisfiedStates = map[bmc.PowerAction][]bmc.Power{
 	bmc.PowerOn:      {bmc.On, bmc.PoweringOn},
 	bmc.PowerOff:     {bmc.Off},
 	bmc.PowerSoftOff: {bmc.Off, bmc.PoweringOff},
 }
 
-// SetPower resets the system, unless it is as wanted: services differ on
-// whether that is an error, and a power button would do the opposite.
+// SetPower sends a reset, unless the system is in the wanted state already:
+// services differ on whether that is an error, and PushPowerButton would do the
+// opposite.
 func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
 		return err
 	}
-	if (a == bmc.PowerReset || a == bmc.PowerCycle) && power(s.Power) == bmc.Off {
+	if (a == bmc.PowerReset || a == bmc.PowerCycle) && powerState(s.Power) == bmc.Off {
 		a = bmc.PowerOn
 	}
-	if done(a, s) {
+	if isPowered(a, s) {
 		return nil
 	}
 	resetType, err := c.resetType(ctx, a, s)
-	if a == bmc.PowerReset && (errors.Is(err, bmc.ErrUnsupported) || err == nil && c.hangs(s)) {
-		c.lessons.Learn(bmc.Lesson{Topic: aboutReset, Way: resetTwoSteps, Odd: true})
+	if a == bmc.PowerReset && (errors.Is(err, bmc.ErrUnsupported) || err == nil && c.hangsAfterReset(s)) {
+		c.workarounds.Record(bmc.Workaround{Topic: topicReset, Variant: resetTwoSteps, Nonstandard: true})
 		return c.offAndOn(ctx)
 	}
 	if err != nil {
@@ -77,16 +78,16 @@ func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
 	if target == "" {
 		target = strings.TrimRight(s.uri, "/") + "/Actions/ComputerSystem.Reset"
 	}
-	err = c.settled(ctx, a, func() error {
-		_, err := c.once(ctx, http.MethodPost, target, map[string]any{"ResetType": resetType}, nil)
+	err = c.retryUntilSettled(ctx, a, func() error {
+		_, err := c.doOnce(ctx, http.MethodPost, target, map[string]any{"ResetType": resetType}, nil)
 		return err
 	})
 	if err == nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.forced = nil
+		c.forcedReset = nil
 		if a == bmc.PowerReset {
-			c.forced = new(c.clock.Now())
+			c.forcedReset = new(c.clock.Now())
 		}
 	}
 	return err
@@ -94,26 +95,26 @@ func (c *client) SetPower(ctx context.Context, a bmc.PowerAction) error {
 
 const (
 	resetTwoSteps = "off, and on again"
-	// hangLimit is how long the longest POST takes.
-	hangLimit = 10 * time.Minute
-	// offLimit is for how long a system may take to be off.
+	// postLimit is the duration of the longest POST.
+	postLimit = 10 * time.Minute
+	// offLimit bounds how long a system may take to power off.
 	offLimit = time.Minute
 )
 
-// hangs reports whether a system does not get over a reset by force, as some do
-// (libredfish, lenovo.rs, of an SR675): it was reset long ago, and is in POST
-// yet.
-func (c *client) hangs(s computerSystem) bool {
-	if c.lessons.Way(aboutReset) == resetTwoSteps {
+// hangsAfterReset reports whether the system hangs after a forced reset, as some
+// models do (libredfish, lenovo.rs, of an SR675): it was reset longer ago than the
+// longest POST takes, and is still in POST.
+func (c *client) hangsAfterReset(s computerSystem) bool {
+	if c.workarounds.Variant(topicReset) == resetTwoSteps {
 		return true
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.forced != nil && c.clock.Since(*c.forced) > hangLimit && inPOST[s.Progress.Last]
+	return c.forcedReset != nil && c.clock.Since(*c.forcedReset) > postLimit && inPOST[s.Progress.Last]
 }
 
-// offAndOn is a reset in two steps, for systems that have none (iDRAC 8) or do
-// not get over it.
+// offAndOn replaces a reset by power off and power on, for systems that have no
+// reset (iDRAC 8) or hang after one.
 func (c *client) offAndOn(ctx context.Context) error {
 	if err := c.SetPower(ctx, bmc.PowerOff); err != nil {
 		return err
@@ -123,7 +124,7 @@ func (c *client) offAndOn(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if power(s.Power) == bmc.Off {
+		if powerState(s.Power) == bmc.Off {
 			return c.SetPower(ctx, bmc.PowerOn)
 		}
 		if c.clock.Since(began) >= offLimit {
@@ -135,25 +136,26 @@ func (c *client) offAndOn(ctx context.Context) error {
 	}
 }
 
-// settleLimit is for how long power is asked for that has to settle.
+// settleLimit bounds the retries of a reset while the BMC reports that power has
+// to settle.
 const settleLimit = 90 * time.Second
 
-// settled asks for power until the BMC does not say that power has to settle
-// first, as iDRAC 10 does with a 409 (bugs.launchpad.net/ironic bug 2162995) and
-// iLO with a message.
-func (c *client) settled(ctx context.Context, a bmc.PowerAction, ask func() error) error {
+// retryUntilSettled repeats ask while the BMC refuses it because power has to
+// settle first: iDRAC 10 answers 409 (bugs.launchpad.net/ironic bug 2162995), iLO
+// sends a message.
+func (c *client) retryUntilSettled(ctx context.Context, a bmc.PowerAction, ask func() error) error {
 	began := c.clock.Now()
-	for wait := busyWait; ; wait = min(2*wait, busyWaitMost) {
+	for wait := busyWait; ; wait = min(2*wait, maxBusyWait) {
 		err := ask()
 		e := new(statusError)
 		if !errors.As(err, &e) || e.status/100 != 4 && !errors.Is(err, bmc.ErrBusy) || errors.Is(err, bmc.ErrUnauthorized) {
 			if err == nil && wait > busyWait {
-				c.lessons.Learn(bmc.Lesson{Topic: aboutPower, Way: "it has to settle before the next change", Odd: true})
+				c.workarounds.Record(bmc.Workaround{Topic: topicPower, Variant: "it has to settle before the next change", Nonstandard: true})
 			}
 			return err
 		}
-		// Perhaps it came to that state by itself in between.
-		if s, e := c.computerSystem(ctx); e == nil && done(a, s) {
+		// The system may have reached the state in the meantime.
+		if s, e := c.computerSystem(ctx); e == nil && isPowered(a, s) {
 			return nil
 		}
 		if e.status != http.StatusConflict && !errors.Is(err, bmc.ErrBusy) || c.clock.Since(began)+wait > settleLimit {
@@ -165,17 +167,17 @@ func (c *client) settled(ctx context.Context, a bmc.PowerAction, ask func() erro
 	}
 }
 
-func done(a bmc.PowerAction, s computerSystem) bool {
-	for _, state := range reached[a] {
-		if power(s.Power) == state {
+func isPowered(a bmc.PowerAction, s computerSystem) bool {
+	for _, state := range satisfiedStates[a] {
+		if powerState(s.Power) == state {
 			return true
 		}
 	}
 	return false
 }
 
-// resetType chooses among what the service offers. One that offers nothing
-// gets the first choice.
+// resetType chooses the best ResetType that the service offers, or the best of all
+// if the service lists none.
 func (c *client) resetType(ctx context.Context, a bmc.PowerAction, s computerSystem) (schemas.ResetType, error) {
 	wanted := resetTypes[a]
 	if wanted == nil {
@@ -201,11 +203,11 @@ func (c *client) resetType(ctx context.Context, a bmc.PowerAction, s computerSys
 	return "", fmt.Errorf("redfish: power %s: %w: it offers %s", a, bmc.ErrUnsupported, strings.Join(offered, ", "))
 }
 
-// resetInfo reads the reset types from an ActionInfo, which OpenBMC has in
-// place of the annotation. They do not change while the BMC runs.
+// resetInfo reads the reset types from an ActionInfo, which OpenBMC has instead of
+// the annotation. It caches them: they do not change while the BMC runs.
 func (c *client) resetInfo(ctx context.Context, uri string) ([]string, error) {
 	c.mu.Lock()
-	types := c.resets
+	types := c.knownResetTypes
 	c.mu.Unlock()
 	if types != nil {
 		return types, nil
@@ -225,7 +227,7 @@ func (c *client) resetInfo(ctx context.Context, uri string) ([]string, error) {
 		}
 	}
 	c.mu.Lock()
-	c.resets = types
+	c.knownResetTypes = types
 	c.mu.Unlock()
 	return types, nil
 }

@@ -10,10 +10,10 @@ import (
 
 const resetPath = systemPath + "/Actions/ComputerSystem.Reset"
 
-func TestResetTypes(t *testing.T) {
+func TestSetPowerChoosesTheResetType(t *testing.T) {
 	for _, tt := range []struct {
 		offered []string
-		power   string // before
+		power   string // power state before the call
 		action  bmc.PowerAction
 		want    string // body of the action; "" is none
 		err     error
@@ -51,8 +51,8 @@ func TestResetTypes(t *testing.T) {
 	}
 }
 
-// OpenBMC has the reset types in an ActionInfo; it is read once.
-func TestActionInfo(t *testing.T) {
+// OpenBMC has the reset types in an ActionInfo, which the driver reads once.
+func TestResetTypesFromActionInfo(t *testing.T) {
 	s := newServer(t, func(s *server) { s.resets = []string{"ForceOn", "ForceOff"} })
 	const info = systemPath + "/ResetActionInfo"
 	s.system["Actions"] = map[string]any{"#ComputerSystem.Reset": map[string]any{"target": resetPath, "@Redfish.ActionInfo": info}}
@@ -73,8 +73,8 @@ func TestActionInfo(t *testing.T) {
 	}
 }
 
-// Somebody presses the button between the look and the action.
-func TestPowerRace(t *testing.T) {
+// The system is switched on between the read and the action.
+func TestSetPowerWhenTheSystemChangesMeanwhile(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	s.wrap("POST "+resetPath, func(next http.HandlerFunc) http.HandlerFunc {
@@ -88,7 +88,7 @@ func TestPowerRace(t *testing.T) {
 	}
 	s.wantRequests("GET "+systemPath, "POST "+resetPath, "GET "+systemPath)
 
-	// iDRAC 10 answers so for a while after an off, and the system stays off
+	// iDRAC 10 answers so for a while after a power off, and the system stays off
 	// (bugs.launchpad.net/ironic bug 2162995).
 	s.mu.Lock()
 	s.power = "Off"

@@ -1,12 +1,12 @@
 // Package redfish is the BMC driver for Redfish services (DMTF DSP0266), on
-// gofish. It owns how such services are spoken to, and the ways round what
-// real ones get wrong; it knows no vendor by name unless the standard leaves
-// no other way, and nothing of hosts.
+// gofish. It owns the protocol and the workarounds for services that deviate from
+// it. It branches on a vendor's name only where the standard leaves no other way,
+// and knows nothing of hosts.
 //
-// Of gofish it uses the connection: service root, login, request headers. The
-// resources it reads itself. gofish's types refuse a whole resource when one
-// of its hundreds of properties has the wrong type, its actions send If-Match,
-// which iDRACs answer with 412, and its waits read the real clock.
+// Of gofish it uses the connection: service root, login, request headers. It
+// decodes the resources itself. gofish's types reject a whole resource when one of
+// its hundreds of properties has the wrong type, its actions send If-Match, which
+// iDRACs answer with 412, and its waits read the real clock.
 package redfish
 
 import (
@@ -28,44 +28,45 @@ import (
 
 const (
 	defaultTimeout = 30 * time.Second
-	// logoutTimeout bounds Close, which has no context: a BMC that is gone
-	// forgets its session by itself.
+	// logoutTimeout bounds Close, which has no context: a BMC that is gone expires
+	// the session itself.
 	logoutTimeout = 5 * time.Second
-	// concurrency is how many requests a client has under way. BMCs are slow
-	// and answer 503 to a crowd, but a poll must not wait for an upload.
+	// concurrency is the number of requests that a client sends at a time. BMCs
+	// are slow and answer 503 to many at once, but a poll must not wait for an
+	// upload.
 	concurrency = 2
 )
 
-// client is a bmc.Client. Its only state beside the connection is where things
-// are: what they are is read anew each time.
+// client is a bmc.Client. Beside the connection it caches URIs and a few facts
+// about this BMC; it reads every resource again on each call.
 type client struct {
 	address     bmc.Address
 	credentials bmc.Credentials
 	clock       clock.Clock
 	transport   *transport
 
-	login chan struct{} // holds one token while logging in
+	loginLock chan struct{} // holds one token while logging in
 
-	mu      sync.Mutex
-	api     *gofish.APIClient
-	session bool // api holds a session, not a password
-	closed  bool
-	root    root
-	system  string // URI, "" before it is known
-	drive   string // URI of the virtual CD drive, "" before it is known
-	resets  []string
+	mu              sync.Mutex
+	api             *gofish.APIClient
+	session         bool // api holds a session rather than a password
+	closed          bool
+	root            root
+	knownSystem     string // URI, "" before it is known
+	knownDrive      string // URI of the virtual CD drive, "" before it is known
+	knownResetTypes []string
 
-	lessons  *bmc.Lessons
-	standing bmc.Boot       // an override that the driver has to renew at each start; zero for none
-	forced   *time.Time     // when the system was last reset by force
-	restart  *time.Time     // when the BMC was last restarted for its virtual media
-	missing  map[string]int // how often in a row an operation was not found, by its URI
+	workarounds   *bmc.Workarounds
+	renewedBoot   bmc.Boot       // override that the driver sets again before each start; zero for none
+	forcedReset   *time.Time     // time of the last forced reset; nil if the system survived it
+	bmcRestart    *time.Time     // time of the last restart of the BMC for its virtual media
+	notFoundCount map[string]int // consecutive 404s of an operation, by its URI
 
 	registries   *bmc.Registries
-	registryURIs map[string]string // of attribute registries, by what a Bios calls them
+	registryURIs map[string]string // URIs of attribute registries, by the Bios resource's name for them
 }
 
-// root is what is read of the service root.
+// root holds the properties that the driver reads of the service root.
 type root struct {
 	Systems  link `json:"Systems"`
 	Managers link `json:"Managers"`
@@ -76,9 +77,9 @@ type root struct {
 	Tasks      link `json:"Tasks"` // the TaskService
 }
 
-// Open connects to the Redfish service at c.Address. It logs in with HTTP
-// Basic, which costs no request and leaves no session behind; only to a
-// service that does not take Basic does it log in with a session.
+// Open connects to the Redfish service at c.Address. It authenticates with HTTP
+// Basic, which costs no request and leaves no session behind. Only if the service
+// does not offer Basic does it create a session.
 func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 	if c.Timeout <= 0 {
 		c.Timeout = defaultTimeout
@@ -94,12 +95,12 @@ func Open(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 		credentials: c.Credentials,
 		clock:       c.Clock,
 		transport:   newTransport(c),
-		login:       make(chan struct{}, 1),
+		loginLock:   make(chan struct{}, 1),
 		registries:  c.Registries,
-		lessons:     c.Lessons,
+		workarounds: c.Workarounds,
 	}
-	if cl.lessons == nil {
-		cl.lessons = new(bmc.Lessons)
+	if cl.workarounds == nil {
+		cl.workarounds = new(bmc.Workarounds)
 	}
 	if cl.registries == nil {
 		cl.registries = new(bmc.Registries)
@@ -119,12 +120,12 @@ func (c *client) open(ctx context.Context) error {
 	if !refusesBasic(err) {
 		return err
 	}
-	// A wrong password must not be tried twice, or a host with a stale secret
-	// locks its account in half the time. So this is only for services that do
-	// not offer Basic in their 401.
+	// Try a wrong password only once, or a host with a stale secret locks its
+	// account in half the time. So this branch is only for services whose 401 does
+	// not offer Basic.
 	if e := c.connect(ctx, false); e != nil {
 		if refusal := new(statusError); errors.As(e, &refusal) && refusal.status/100 == 4 {
-			return err // a wrong password, or no sessions either
+			return err // a wrong password, or no session service
 		}
 		return e
 	}
@@ -149,7 +150,7 @@ func refusesBasic(err error) bool {
 
 // connect reads the service root and, unless basic, creates a session.
 func (c *client) connect(ctx context.Context, basic bool) error {
-	rec := &record{}
+	rec := &outcome{}
 	config := gofish.ClientConfig{
 		Endpoint:              c.address.URL(),
 		Username:              c.credentials.Username,
@@ -160,16 +161,16 @@ func (c *client) connect(ctx context.Context, basic bool) error {
 		ReuseConnections:      true,
 		MaxConcurrentRequests: concurrency,
 	}
-	api, err := gofish.ConnectContext(withRecord(ctx, rec), config)
-	if err != nil && rec.status == http.StatusUnauthorized && rec.path == servicePath && !c.transport.always() {
-		// DSP0266 §13.3.1 wants the root open to all; some services are
-		// closed altogether, and gofish has no account for this request.
-		c.transport.setAlways("Basic " + basicToken(c.credentials))
-		*rec = record{}
-		api, err = gofish.ConnectContext(withRecord(ctx, rec), config)
+	api, err := gofish.ConnectContext(withOutcome(ctx, rec), config)
+	if err != nil && rec.status == http.StatusUnauthorized && rec.path == servicePath && !c.transport.hasDefaultAuth() {
+		// DSP0266 §13.3.1 requires an open service root; some services protect it,
+		// and gofish sends no credentials with this request.
+		c.transport.setDefaultAuth("Basic " + basicToken(c.credentials))
+		*rec = outcome{}
+		api, err = gofish.ConnectContext(withOutcome(ctx, rec), config)
 	}
 	if err != nil {
-		return c.explain(ctx, "connect", rec, err)
+		return c.responseError(ctx, "connect", rec, err)
 	}
 	if !basic {
 		if s, err := api.GetSession(); err != nil || s.Token == "" {
@@ -177,7 +178,7 @@ func (c *client) connect(ctx context.Context, basic bool) error {
 		}
 	}
 	var r root
-	_ = json.Unmarshal(rec.first, &r) // gofish has decoded it already
+	_ = json.Unmarshal(rec.firstBody, &r) // gofish has decoded it without an error
 
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +189,7 @@ func (c *client) connect(ctx context.Context, basic bool) error {
 	return nil
 }
 
-// connection is the connection that requests use now.
+// connection returns the connection to send requests on.
 func (c *client) connection() (api *gofish.APIClient, session bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,22 +199,22 @@ func (c *client) connection() (api *gofish.APIClient, session bool, err error) {
 	return c.api, c.session, nil
 }
 
-// relogin replaces a session that the service has forgotten: they time out,
-// and do not survive a restart of the BMC.
+// relogin replaces a session that the service has dropped: sessions time out and
+// do not survive a restart of the BMC.
 func (c *client) relogin(ctx context.Context, stale *gofish.APIClient) error {
 	select {
-	case c.login <- struct{}{}:
-		defer func() { <-c.login }()
+	case c.loginLock <- struct{}{}:
+		defer func() { <-c.loginLock }()
 	case <-ctx.Done():
 		return fmt.Errorf("redfish: log in: %w", ctx.Err())
 	}
 	if api, _, err := c.connection(); err != nil || api != stale {
-		return err // somebody else has
+		return err // another request has logged in
 	}
 	return c.connect(ctx, false)
 }
 
-// Close ends the session, if there is one, and drops the connections.
+// Close deletes the session, if there is one, and closes the connections.
 func (c *client) Close() {
 	c.mu.Lock()
 	api, session, closed := c.api, c.session, c.closed
@@ -223,11 +224,11 @@ func (c *client) Close() {
 		return
 	}
 	if session {
-		// gofish's own Logout has no limit of time.
+		// gofish's Logout has no timeout.
 		ctx, cancel := context.WithTimeout(context.Background(), logoutTimeout)
 		defer cancel()
 		if s, err := api.GetSession(); err == nil {
-			_ = api.WithContext(ctx).Service.DeleteSession(local(s.ID)) // it times out by itself
+			_ = api.WithContext(ctx).Service.DeleteSession(localPath(s.ID)) // if this fails the session times out
 		}
 	}
 	c.transport.base.CloseIdleConnections()

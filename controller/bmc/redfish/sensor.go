@@ -7,12 +7,12 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// sensorUnits are the units of the older resources, in UCUM.
+// sensorUnits maps the units of the older resources to UCUM.
 var sensorUnits = map[string]string{"RPM": "RPM", "{rev}/min": "RPM", "Percent": "%"}
 
-// reading is a sensor, as the Sensor schema has it, or as an element of Thermal
-// or Power, which the standard had until 2020.
-type reading struct {
+// sensorReading is a Sensor resource, or an element of Thermal or Power, the
+// resources for sensors until 2020.
+type sensorReading struct {
 	URI     string   `json:"@odata.id"`
 	Name    string   `json:"Name"`
 	FanName string   `json:"FanName"`
@@ -27,9 +27,9 @@ type reading struct {
 	} `json:"Status"`
 }
 
-// sensor is the reading in terms of package bmc. unit is what it has when it
-// does not tell.
-func (r reading) sensor(unit string) bmc.Sensor {
+// sensor converts the reading to a bmc.Sensor. unit applies if the reading has
+// none.
+func (r sensorReading) sensor(unit string) bmc.Sensor {
 	s := bmc.Sensor{Name: r.Name, Unit: unit, Health: r.Status.Health}
 	if s.Name == "" {
 		s.Name = r.FanName
@@ -50,7 +50,7 @@ func (r reading) sensor(unit string) bmc.Sensor {
 	return s
 }
 
-// chassis is what the driver reads of a Chassis.
+// chassis holds the properties that the driver reads of a Chassis.
 type chassis struct {
 	Sensors link `json:"Sensors"`
 	Thermal link `json:"Thermal"`
@@ -73,9 +73,9 @@ func (c *client) Sensors(ctx context.Context) ([]bmc.Sensor, error) {
 		shown = shown || ch != chassis{}
 		var more []bmc.Sensor
 		if ch.Sensors.ID != "" {
-			more, err = c.newSensors(ctx, ch.Sensors.ID)
+			more, err = c.sensorCollection(ctx, ch.Sensors.ID)
 		} else {
-			more, err = c.oldSensors(ctx, ch)
+			more, err = c.legacySensors(ctx, ch)
 		}
 		if err != nil {
 			return nil, err
@@ -88,36 +88,36 @@ func (c *client) Sensors(ctx context.Context) ([]bmc.Sensor, error) {
 	return out, nil
 }
 
-// newSensors reads a collection of Sensor resources.
-func (c *client) newSensors(ctx context.Context, uri string) ([]bmc.Sensor, error) {
-	raw, err := c.objects(ctx, uri)
+// sensorCollection reads a collection of Sensor resources.
+func (c *client) sensorCollection(ctx context.Context, uri string) ([]bmc.Sensor, error) {
+	raw, err := c.memberObjects(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
 	var out []bmc.Sensor
 	for _, body := range raw {
-		var r reading
+		var r sensorReading
 		if err := decode(body, &r); err != nil {
 			continue
 		}
 		if r.Name == "" && r.URI != "" {
 			if _, err := c.get(ctx, r.URI, &r); err != nil {
-				if notFound(err) {
+				if isNotFound(err) {
 					continue
 				}
 				return nil, err
 			}
 		}
 		if r.Reading == nil && r.Unit == "" {
-			continue // a discrete one
+			continue // a discrete sensor
 		}
 		out = append(out, r.sensor(""))
 	}
 	return out, nil
 }
 
-// oldSensors reads Thermal and Power.
-func (c *client) oldSensors(ctx context.Context, ch chassis) ([]bmc.Sensor, error) {
+// legacySensors reads Thermal and Power.
+func (c *client) legacySensors(ctx context.Context, ch chassis) ([]bmc.Sensor, error) {
 	var out []bmc.Sensor
 	for _, from := range []struct {
 		uri    string
@@ -134,8 +134,8 @@ func (c *client) oldSensors(ctx context.Context, ch chassis) ([]bmc.Sensor, erro
 			return nil, err
 		}
 		for _, a := range from.arrays {
-			var all []reading
-			_ = decode(body[a.name], &all) // one that is not there is empty
+			var all []sensorReading
+			_ = decode(body[a.name], &all) // a missing array is empty
 			for _, r := range all {
 				if one := r.sensor(a.unit); one.Name != "" {
 					out = append(out, one)

@@ -20,9 +20,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 )
 
-// server is a small Redfish service that keeps to DSP0266: accounts, tags,
-// preconditions, methods, messages. Tests replace its routes to break the
-// rules that real services break.
+// server is a small Redfish service that follows DSP0266: accounts, ETags,
+// preconditions, methods, messages. Tests replace its routes to deviate like real
+// services.
 type server struct {
 	t *testing.T
 	*httptest.Server
@@ -40,7 +40,7 @@ type server struct {
 	lit        bool
 	entries    []map[string]any
 	listeners  []map[string]any // event destinations
-	listened   int              // so far
+	listened   int              // number of listeners so far
 	logged     int
 	sessions   map[string]bool
 	routes     map[string]http.HandlerFunc // by method and path
@@ -49,19 +49,19 @@ type server struct {
 	stall      chan struct{}
 	arrived    chan struct{}
 
-	// How it is built; set before the first request.
-	slow       bool   // power takes until settle
-	sessionsOf bool   // takes sessions only
-	weak       bool   // tags are weak
-	noTags     bool   // there are no tags
-	mediaAt    string // where virtual media is: Systems/1 or Managers/1
+	// Options of the service; set before the first request.
+	slow       bool   // power changes at settle
+	sessionsOf bool   // takes sessions but not Basic
+	weak       bool   // ETags are weak
+	noTags     bool   // there are no ETags
+	mediaAt    string // parent of virtual media: Systems/1 or Managers/1
 	noActions  bool   // virtual media is changed with PATCH
 	async      bool   // virtual media answers 202
-	pending    int    // polls that a task still takes
+	pending    int    // polls until a task ends
 	led        bool   // the light is an IndicatorLED
-	logAt      string // where logs are: Systems/1 or Managers/1
+	logAt      string // parent of the logs: Systems/1 or Managers/1
 	oldSensors bool   // sensors are in Thermal and Power
-	bare       bool   // there are no light, logs, sensors and subscriptions
+	bare       bool   // has no light, logs, sensors and subscriptions
 	system     map[string]any
 	resets     []string
 }
@@ -94,7 +94,7 @@ func newServer(t *testing.T, build ...func(*server)) *server {
 	return s
 }
 
-// config is for the address scheme://host:port/path.
+// config returns the Config for the address scheme://host:port/path.
 func (s *server) config(path string) bmc.Config {
 	s.t.Helper()
 	address, err := bmc.ParseAddress(strings.Replace(s.URL, "https:", "redfish:", 1) + path)
@@ -111,7 +111,7 @@ func (s *server) config(path string) bmc.Config {
 	}
 }
 
-// open connects, and forgets the requests that it took.
+// open connects and forgets the requests of that.
 func (s *server) open() bmc.Client {
 	s.t.Helper()
 	c, err := redfish.Open(s.t.Context(), s.config(systemPath))
@@ -129,7 +129,7 @@ func (s *server) forget() {
 	s.seen, s.bodies = nil, nil
 }
 
-// requests are those since the last forget.
+// requests returns the requests since the last forget.
 func (s *server) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +142,8 @@ func (s *server) sent() []string {
 	return slices.Clone(s.bodies)
 }
 
-// count is how many requests since the last forget have method and path.
+// count returns the number of requests with this method and path since the last
+// forget.
 func (s *server) count(request string) int {
 	n := 0
 	for _, r := range s.requests() {
@@ -153,7 +154,7 @@ func (s *server) count(request string) int {
 	return n
 }
 
-// route replaces what a method and path answer; nil removes it. The handler
+// route replaces the handler of a method and path; nil removes it. The handler
 // runs with mu held.
 func (s *server) route(request string, h http.HandlerFunc) {
 	s.mu.Lock()
@@ -164,7 +165,7 @@ func (s *server) route(request string, h http.HandlerFunc) {
 	}
 }
 
-// wrap puts a handler before what a method and path answer.
+// wrap puts a handler in front of that of a method and path.
 func (s *server) wrap(request string, h func(next http.HandlerFunc) http.HandlerFunc) {
 	s.mu.Lock()
 	next := s.routes[request]
@@ -280,7 +281,7 @@ func reply(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // to a client that may have gone
 }
 
-// tag is the tag of a resource, as it is now.
+// tag returns the current ETag of a resource.
 func (s *server) tag(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -294,7 +295,7 @@ func (s *server) tag(v any) string {
 	return tag
 }
 
-// show answers a GET with a resource.
+// show returns a handler for GET of a resource.
 func (s *server) show(v func() map[string]any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		if !s.noTags {
@@ -304,8 +305,8 @@ func (s *server) show(v func() map[string]any) http.HandlerFunc {
 	}
 }
 
-// change answers a PATCH of a resource: write tells a message and its
-// arguments when it refuses.
+// change returns a handler for PATCH of a resource. write returns a message and
+// its arguments if it refuses the body, else nil.
 func (s *server) change(v func() map[string]any, write func(body map[string]any) []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if match := r.Header.Get("If-Match"); match != "" && match != "*" && match != s.tag(v()) {
@@ -324,7 +325,7 @@ func (s *server) change(v func() map[string]any, write func(body map[string]any)
 	}
 }
 
-// object reads the body, which must be a JSON object.
+// object decodes the body, which must be a JSON object.
 func object(w http.ResponseWriter, r *http.Request) (map[string]any, bool) {
 	var body map[string]any
 	if r.Header.Get("Content-Type") != "application/json" || json.NewDecoder(r.Body).Decode(&body) != nil || body == nil {

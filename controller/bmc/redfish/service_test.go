@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The part of the test server that changes something: power, boot, media.
+// The handlers of the test server that change state: power, boot, media.
 
 var (
 	enableds = []string{"Once", "Continuous", "Disabled"}
@@ -24,7 +24,7 @@ func (s *server) bootProperty() map[string]any {
 	}
 }
 
-// setBoot writes Boot, all of it or nothing.
+// setBoot writes all properties of Boot or none.
 func (s *server) setBoot(body map[string]any) []string {
 	boot, ok := body["Boot"].(map[string]any)
 	if !ok || len(body) != 1 {
@@ -104,7 +104,7 @@ func (s *server) reset(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// mediaRoutes are those of a floppy and a CD drive.
+// mediaRoutes adds the resources of a floppy and a CD drive.
 func (s *server) mediaRoutes(routes map[string]http.HandlerFunc, path string) {
 	routes["GET "+path] = s.show(collection(path, "1", "2"))
 	routes["GET "+path+"/1"] = s.show(func() map[string]any {
@@ -169,8 +169,8 @@ func (s *server) insert(body map[string]any) []string {
 	return nil
 }
 
-// action runs an action, at once or after as many polls as pending says. It
-// refuses If-Match, as an iDRAC does.
+// action returns a handler for an action, which runs at once or after as many
+// polls as pending says. Like an iDRAC it refuses If-Match.
 func (s *server) action(run func(body map[string]any) []string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, ok := object(w, r)

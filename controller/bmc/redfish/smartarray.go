@@ -2,142 +2,129 @@ package redfish
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/stmcginnis/gofish/schemas"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// smartArray is the configuration of a Smart Array: iLO 5 shows its volumes as
-// the standard has them, and takes changes of them here alone, for the next
-// start of the system.
-type smartArray struct {
-	Logical []struct {
-		ID string `json:"VolumeUniqueIdentifier"`
-	} `json:"LogicalDrives"`
-	Physical []struct {
-		Location string `json:"Location"`
-	} `json:"PhysicalDrives"`
-	Settings struct {
-		Object   link            `json:"SettingsObject"`
-		Messages json.RawMessage `json:"Messages"`
-	} `json:"@Redfish.Settings"`
+// smartControllers is the path of iLO 4's controllers below the system: iLO 4 has
+// no Storage (HewlettPackard/ilo-rest-api-docs, SmartStorageArrayController).
+const smartControllers = "/SmartStorage/ArrayControllers"
 
-	uri string
+// arrayController holds the properties that the driver reads of an iLO 4
+// controller. Its volumes can be changed only with HPE's tools.
+type arrayController struct {
+	ID     string `json:"Id"`
+	Name   string `json:"Name"`
+	Model  string `json:"Model"`
+	Serial string `json:"SerialNumber"`
+	Links  struct {
+		Logical  link `json:"LogicalDrives"`
+		Physical link `json:"PhysicalDrives"`
+	} `json:"Links"`
 }
 
-const (
-	smartConfig  = "/smartstorageconfig" // below the system
-	smartWay     = "SmartStorageConfig, at the next reset"
-	aboutVolumes = "volumes"
-)
-
-// smartArray reads the configuration; refused is why it is looked for, and the
-// error where there is none.
-func (c *client) smartArray(ctx context.Context, refused error) (smartArray, error) {
-	s, err := c.computerSystem(ctx)
-	if err != nil {
-		return smartArray{}, err
-	}
-	a := smartArray{uri: strings.TrimRight(local(s.uri), "/") + smartConfig}
-	_, err = c.get(ctx, a.uri, &a)
-	if notFound(err) || err == nil && a.Settings.Object.ID == "" {
-		err = refused
-	}
-	return a, err
+// diskDrive holds the properties that the driver reads of a drive of an iLO 4
+// controller.
+type diskDrive struct {
+	driveResource
+	Interface string `json:"InterfaceType"`
+	MiB       int64  `json:"CapacityMiB"`
+	Use       string `json:"DiskDriveUse"`
 }
 
-// createLogical makes a volume of a subsystem's drives.
-func (c *client) createLogical(ctx context.Context, v bmc.NewVolume, of subsystem, redfishName string, refused error) (bmc.Operation, error) {
-	a, err := c.smartArray(ctx, refused)
+// logicalDrive holds the properties that the driver reads of a volume of an iLO 4
+// controller.
+type logicalDrive struct {
+	Name   string `json:"LogicalDriveName"`
+	RAID   string `json:"Raid"`
+	MiB    int64  `json:"CapacityMiB"`
+	WWN    string `json:"VolumeUniqueIdentifier"`
+	Status struct {
+		State  string `json:"State"`
+		Health string `json:"Health"`
+	} `json:"Status"`
+}
+
+// arrayControllers reads the controllers of a system without Storage; none if it
+// has no ArrayControllers either.
+func (c *client) arrayControllers(ctx context.Context, s computerSystem) ([]bmc.Controller, error) {
+	uris, err := c.members(ctx, strings.TrimRight(localPath(s.uri), "/")+smartControllers)
+	if isNotFound(err) {
+		return nil, nil
+	}
 	if err != nil {
-		return bmc.Operation{}, err
+		return nil, err
 	}
-	logical := map[string]any{"Raid": "Raid" + strings.TrimPrefix(redfishName, "RAID")}
-	if v.Name != "" {
-		logical["LogicalDriveName"] = v.Name
-	}
-	if v.Bytes > 0 {
-		logical["CapacityGiB"] = (v.Bytes + 1<<30 - 1) >> 30
-	}
-	if v.Level == bmc.Level50 || v.Level == bmc.Level60 {
-		logical["ParityGroupCount"] = 2
-	}
-	var places []string
-	for _, d := range v.Drives {
-		// Drives are told by where they are: in the order of the subsystem's.
-		i := slices.IndexFunc(of.Drives, func(l link) bool { return local(l.ID) == local(d) })
-		if i < 0 || len(a.Physical) != len(of.Drives) {
-			return bmc.Operation{}, fmt.Errorf("redfish: create volume: %s is none of the %d drives of %s: %w", d, len(a.Physical), a.uri, bmc.ErrUnsupported)
+	var all []bmc.Controller
+	for _, uri := range uris {
+		var a arrayController
+		if _, err := c.get(ctx, uri, &a); err != nil {
+			return nil, err
 		}
-		places = append(places, a.Physical[i].Location)
+		out := bmc.Controller{ID: localPath(uri), Names: []string{a.ID, a.Name, a.Model, a.Serial}}
+		if out.Drives, err = readMembers(ctx, c, a.Links.Physical.ID, c.diskDrive); err != nil {
+			return nil, err
+		}
+		if out.Volumes, err = readMembers(ctx, c, a.Links.Logical.ID, c.logicalDrive); err != nil {
+			return nil, err
+		}
+		all = append(all, out)
 	}
-	logical["DataDrives"] = places
-	return c.arrange(ctx, a, "Create logical drive", logical)
+	return all, nil
 }
 
-// deleteLogical takes a volume apart.
-func (c *client) deleteLogical(ctx context.Context, id string, refused error) (bmc.Operation, error) {
-	a, err := c.smartArray(ctx, refused)
-	if err != nil {
-		return bmc.Operation{}, err
+// readMembers reads all members of a collection; "" is an empty one.
+func readMembers[T any](ctx context.Context, c *client, collection string, read func(context.Context, string) (T, error)) ([]T, error) {
+	if collection == "" {
+		return nil, nil
 	}
-	v, _, err := c.volume(ctx, id)
+	uris, err := c.members(ctx, collection)
 	if err != nil {
-		return bmc.Operation{}, err
+		return nil, err
 	}
-	for _, l := range a.Logical {
-		if l.ID != "" && naa(l.ID) == v.WWN {
-			return c.arrange(ctx, a, "Delete logical drive", map[string]any{
-				"VolumeUniqueIdentifier": l.ID, "Actions": []map[string]any{{"Action": "LogicalDriveDelete"}},
-			})
+	var out []T
+	for _, uri := range uris {
+		one, err := read(ctx, uri)
+		if err != nil {
+			return nil, err
 		}
+		out = append(out, one)
 	}
-	return bmc.Operation{}, refused
+	return out, nil
 }
 
-// arrange asks for a change beside those that wait for the same start. What it
-// does not name stays (DataGuard Permissive).
-func (c *client) arrange(ctx context.Context, a smartArray, name string, change map[string]any) (bmc.Operation, error) {
-	var waits struct {
-		Logical []map[string]any `json:"LogicalDrives"`
+func (c *client) diskDrive(ctx context.Context, uri string) (bmc.Drive, error) {
+	var d diskDrive
+	if _, err := c.get(ctx, uri, &d); err != nil {
+		return bmc.Drive{}, err
 	}
-	now, err := c.get(ctx, a.Settings.Object.ID, &waits)
-	if err != nil {
-		return bmc.Operation{}, err
+	if d.Bytes == 0 {
+		d.Bytes = d.MiB << 20
 	}
-	all := []map[string]any{}
-	for _, l := range waits.Logical {
-		id, _ := l["VolumeUniqueIdentifier"].(string)
-		if id == "" || l["Actions"] != nil {
-			all = append(all, l)
-		}
-	}
-	body := map[string]any{"DataGuard": "Permissive", "LogicalDrives": append(all, change)}
-	if _, err := c.change(ctx, http.MethodPatch, a.Settings.Object.ID, etag(now), body); err != nil {
-		return bmc.Operation{}, err
-	}
-	c.lessons.Learn(bmc.Lesson{Topic: aboutVolumes, Way: smartWay, Odd: true})
-	return bmc.Operation{ID: a.uri, Name: name, State: bmc.OperationWaits}, nil
+	return bmc.Drive{
+		ID: localPath(uri), Names: []string{d.ID, d.Name, d.Serial}, Rotational: d.Media == string(schemas.HDDMediaType),
+		Protocol: d.Interface, Bytes: d.Bytes, Spare: d.Use == "Spare",
+		Healthy: (d.Status.State == "" || d.Status.State == string(schemas.EnabledState)) && d.Status.Health != string(schemas.CriticalHealth),
+	}, nil
 }
 
-// followLogical reads what has become of the last change.
-func (c *client) followLogical(ctx context.Context, uri string) (bmc.Operation, error) {
-	a := smartArray{}
-	if _, err := c.get(ctx, uri, &a); err != nil {
-		return bmc.Operation{}, err
+func (c *client) logicalDrive(ctx context.Context, uri string) (bmc.Volume, error) {
+	var l logicalDrive
+	if _, err := c.get(ctx, uri, &l); err != nil {
+		return bmc.Volume{}, err
 	}
-	o := bmc.Operation{ID: uri, State: bmc.OperationDone, Percent: 100}
-	for _, m := range messagesOf(a.Settings.Messages, "") {
-		switch {
-		case m.key() == "SystemResetRequired":
-			return bmc.Operation{ID: uri, State: bmc.OperationWaits}, nil
-		case !m.good() && o.Error == "":
-			o.State, o.Error = bmc.OperationFailed, c.clean(m.String())
-		}
+	out := bmc.Volume{ID: localPath(uri), Name: l.Name, Bytes: l.MiB << 20}
+	if i := slices.IndexFunc(raidTypes, func(t raidType) bool { return "RAID"+l.RAID == string(t.raidType) }); i >= 0 {
+		out.Level = raidTypes[i].level
 	}
-	return o, nil
+	if l.WWN != "" {
+		out.WWN = formatNAA(l.WWN)
+	}
+	out.Healthy = l.Status.Health == "" || l.Status.Health == string(schemas.OKHealth)
+	out.Ready = out.Healthy || l.Status.State == string(schemas.EnabledState)
+	return out, nil
 }

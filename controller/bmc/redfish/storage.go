@@ -15,16 +15,16 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// raidType is a level by its names.
+// raidType holds the names of a RAID level.
 type raidType struct {
-	level bmc.Level
-	name  schemas.RAIDType
-	old   schemas.VolumeType
+	level      bmc.Level
+	raidType   schemas.RAIDType
+	volumeType schemas.VolumeType
 }
 
-// raidTypes are the levels as Redfish names them (Volume.RAIDType), and as it
-// did before Volume 1.3.1 (VolumeType), where one name stands for several. What
-// operators call level 2 has no name at all.
+// raidTypes lists the levels by their names in Redfish: Volume.RAIDType and,
+// before Volume 1.3.1, VolumeType, where one name stands for several levels. Level
+// 2 has no name in Redfish.
 var raidTypes = []raidType{
 	{bmc.Level0, schemas.RAID0RAIDType, schemas.NonRedundantVolumeType},
 	{bmc.Level1, schemas.RAID1RAIDType, schemas.MirroredVolumeType},
@@ -35,13 +35,13 @@ var raidTypes = []raidType{
 	{bmc.Level60, schemas.RAID60RAIDType, schemas.SpannedStripesWithParityVolumeType},
 }
 
-// subsystem is what the driver reads of a Storage resource.
+// subsystem holds the properties that the driver reads of a Storage resource.
 type subsystem struct {
 	ID          string                 `json:"Id"`
 	Name        string                 `json:"Name"`
 	Drives      []link                 `json:"Drives"`
 	Volumes     link                   `json:"Volumes"`
-	Inline      []storageController    `json:"StorageControllers"` // before Storage 1.9
+	Inline      []storageController    `json:"StorageControllers"` // until Storage 1.9
 	Controllers link                   `json:"Controllers"`
 	Status      struct{ State string } `json:"Status"`
 }
@@ -52,8 +52,8 @@ type storageController struct {
 	Types []string `json:"SupportedRAIDTypes"`
 }
 
-// physical is what the driver reads of a Drive.
-type physical struct {
+// driveResource holds the properties that the driver reads of a Drive.
+type driveResource struct {
 	ID       string `json:"Id"`
 	Name     string `json:"Name"`
 	Serial   string `json:"SerialNumber"`
@@ -71,8 +71,8 @@ type physical struct {
 	} `json:"Links"`
 }
 
-// logical is what the driver reads of a Volume.
-type logical struct {
+// volumeResource holds the properties that the driver reads of a Volume.
+type volumeResource struct {
 	Name        string `json:"Name"`
 	DisplayName string `json:"DisplayName"`
 	Type        string `json:"RAIDType"`
@@ -94,8 +94,8 @@ type logical struct {
 	} `json:"Links"`
 }
 
-// Storage reads all storage of the system: a request for each resource, as
-// $expand is what services get wrong most.
+// Storage reads all storage of the system, with a request for each resource:
+// $expand is the query that services most often get wrong.
 func (c *client) Storage(ctx context.Context) (bmc.Storage, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
@@ -111,13 +111,13 @@ func (c *client) Storage(ctx context.Context) (bmc.Storage, error) {
 	}
 	all, err := c.members(ctx, s.Storage.ID)
 	if err == nil && len(all) == 0 {
-		err = c.awake(ctx)
+		err = c.checkAwake(ctx)
 	}
 	if err != nil {
 		return bmc.Storage{}, err
 	}
 	for _, uri := range all {
-		ctl, err := c.controller(ctx, uri)
+		ctl, err := c.readController(ctx, uri)
 		if err != nil {
 			return bmc.Storage{}, err
 		}
@@ -127,27 +127,27 @@ func (c *client) Storage(ctx context.Context) (bmc.Storage, error) {
 	return out, err
 }
 
-func (c *client) controller(ctx context.Context, uri string) (bmc.Controller, error) {
+func (c *client) readController(ctx context.Context, uri string) (bmc.Controller, error) {
 	var s subsystem
 	if _, err := c.get(ctx, uri, &s); err != nil {
 		return bmc.Controller{}, err
 	}
-	out := bmc.Controller{ID: local(uri), Names: []string{s.ID, s.Name}}
-	made, err := c.makers(ctx, s)
+	out := bmc.Controller{ID: localPath(uri), Names: []string{s.ID, s.Name}}
+	listed, err := c.storageControllers(ctx, s)
 	if err != nil {
 		return out, err
 	}
-	told := false
-	for _, m := range made {
+	hasLevels := false
+	for _, m := range listed {
 		out.Names = append(out.Names, m.Name, m.Model)
-		told = told || m.Types != nil
+		hasLevels = hasLevels || m.Types != nil
 		for _, t := range raidTypes {
-			if slices.Contains(m.Types, string(t.name)) {
+			if slices.Contains(m.Types, string(t.raidType)) {
 				out.Levels = append(out.Levels, t.level)
 			}
 		}
 	}
-	if !told && s.Volumes.ID != "" { // it does not say, so it has to be tried
+	if !hasLevels && s.Volumes.ID != "" { // the service lists no levels: CreateVolume finds out
 		for _, t := range raidTypes {
 			out.Levels = append(out.Levels, t.level)
 		}
@@ -178,8 +178,8 @@ func (c *client) controller(ctx context.Context, uri string) (bmc.Controller, er
 	return out, nil
 }
 
-// makers are the controllers of a subsystem.
-func (c *client) makers(ctx context.Context, s subsystem) ([]storageController, error) {
+// storageControllers reads the controllers of a subsystem.
+func (c *client) storageControllers(ctx context.Context, s subsystem) ([]storageController, error) {
 	if s.Controllers.ID == "" {
 		return s.Inline, nil
 	}
@@ -199,25 +199,26 @@ func (c *client) makers(ctx context.Context, s subsystem) ([]storageController, 
 }
 
 func (c *client) physicalDrive(ctx context.Context, uri string) (bmc.Drive, error) {
-	var d physical
+	var d driveResource
 	if _, err := c.get(ctx, uri, &d); err != nil {
 		return bmc.Drive{}, err
 	}
 	state := schemas.State(d.Status.State)
 	return bmc.Drive{
-		ID: local(uri), Names: []string{d.ID, d.Name, d.Serial}, Rotational: d.Media == string(schemas.HDDMediaType),
+		ID: localPath(uri), Names: []string{d.ID, d.Name, d.Serial}, Rotational: d.Media == string(schemas.HDDMediaType),
 		Protocol: d.Protocol, Bytes: d.Bytes, Used: len(d.Links.Volumes) > 0,
 		Spare:   d.Spare != "" && d.Spare != string(schemas.NoneHotspareType) || state == schemas.StandbySpareState,
 		Healthy: (state == schemas.EnabledState || state == "") && d.Status.Health != string(schemas.CriticalHealth) && !d.Failing,
 	}, nil
 }
 
-// volume reads a volume; false of one that is but a drive by another name,
-// which iDRACs list there (VolumeType RawDevice).
+// volume reads a volume. It returns false for a drive that the service lists as a
+// volume (iDRAC: VolumeType RawDevice) and for a volume that was deleted since the
+// collection was read.
 func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, is bool, _ error) {
-	var v logical
+	var v volumeResource
 	if _, err := c.get(ctx, uri, &v); err != nil {
-		if notFound(err) { // it has gone since the collection was read
+		if isNotFound(err) { // deleted since the collection was read
 			return bmc.Volume{}, false, nil
 		}
 		return bmc.Volume{}, false, err
@@ -225,18 +226,18 @@ func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, is bool,
 	if v.Old == string(schemas.RawDeviceVolumeType) && v.Type == "" {
 		return bmc.Volume{}, false, nil
 	}
-	out := bmc.Volume{ID: local(uri), Name: cmp.Or(v.DisplayName, v.Name), Bytes: v.Bytes}
+	out := bmc.Volume{ID: localPath(uri), Name: cmp.Or(v.DisplayName, v.Name), Bytes: v.Bytes}
 	for _, t := range raidTypes {
-		if v.Type == string(t.name) || v.Type == "" && v.Old == string(t.old) && out.Level == "" {
+		if v.Type == string(t.raidType) || v.Type == "" && v.Old == string(t.volumeType) && out.Level == "" {
 			out.Level = t.level
 		}
 	}
 	for _, d := range v.Links.Drives {
-		out.Drives = append(out.Drives, local(d.ID))
+		out.Drives = append(out.Drives, localPath(d.ID))
 	}
 	for _, i := range v.Identifiers {
 		if i.Format == string(schemas.NAADurableNameFormat) {
-			out.WWN = naa(i.Name)
+			out.WWN = formatNAA(i.Name)
 		}
 	}
 	state := schemas.State(v.Status.State)
@@ -248,14 +249,15 @@ func (c *client) volume(ctx context.Context, uri string) (_ bmc.Volume, is bool,
 	return out, true, nil
 }
 
-// naa is an identifier of that format as operating systems show it.
-func naa(name string) string {
+// formatNAA writes an NAA identifier as operating systems show it: 0x and
+// lower-case hex digits.
+func formatNAA(name string) string {
 	return "0x" + strings.ToLower(strings.NewReplacer("0x", "", "0X", "", "naa.", "", ":", "", "-", "").Replace(name))
 }
 
-const maxTasks = 32 // that are looked at, the last ones: an iDRAC keeps hundreds
+const maxTasks = 32 // number of tasks read, the newest: an iDRAC stores hundreds
 
-// operations are the unfinished tasks that requests to storage began.
+// operations returns the unfinished tasks of requests to storage.
 func (c *client) operations(ctx context.Context) ([]bmc.Operation, error) {
 	c.mu.Lock()
 	service := c.root.Tasks.ID
@@ -277,117 +279,117 @@ func (c *client) operations(ctx context.Context) ([]bmc.Operation, error) {
 	for _, uri := range uris[max(0, len(uris)-maxTasks):] {
 		var t storageTask
 		if _, err := c.get(ctx, uri, &t); err != nil {
-			if notFound(err) {
+			if isNotFound(err) {
 				continue
 			}
 			return nil, err
 		}
 		if t.running() && strings.Contains(t.Payload.Target, "/Storage/") {
-			out = append(out, c.operation(uri, t))
+			out = append(out, c.toOperation(uri, t))
 		}
 	}
 	return out, nil
 }
 
-// storageTask is a task with what began it.
+// storageTask is a task with the target of its request.
 type storageTask struct {
 	task
 	Name    string    `json:"Name"`
 	Percent int       `json:"PercentComplete"`
-	Begun   time.Time `json:"StartTime"`
+	Started time.Time `json:"StartTime"`
 	Payload struct {
 		Target string `json:"TargetUri"`
 	} `json:"Payload"`
 }
 
-func (c *client) operation(uri string, t storageTask) bmc.Operation {
-	o := bmc.Operation{ID: local(uri), Name: t.Name, Percent: t.Percent, Begun: t.Begun, State: bmc.OperationRunning}
+func (c *client) toOperation(uri string, t storageTask) bmc.Operation {
+	o := bmc.Operation{ID: localPath(uri), Name: t.Name, Percent: t.Percent, Started: t.Started, State: bmc.OperationRunning}
 	switch {
 	case t.failed():
 		o.State, o.Error = bmc.OperationFailed, c.taskError(t.Name, t.task).Error()
 	case !t.running():
 		o.State, o.Percent = bmc.OperationDone, 100
 	case schemas.TaskState(t.State) == schemas.PendingTaskState:
-		o.State = bmc.OperationWaits
+		o.State = bmc.OperationPending
 	}
 	return o
 }
 
-// Follow reads a task, or the monitor of one.
-func (c *client) Follow(ctx context.Context, id string) (bmc.Operation, error) {
-	if strings.HasSuffix(id, smartConfig) {
-		return c.followLogical(ctx, id)
+// PollOperation reads a task, or the monitor of one.
+func (c *client) PollOperation(ctx context.Context, id string) (bmc.Operation, error) {
+	if strings.HasSuffix(id, smartStoragePath) {
+		return c.smartStorageOperation(ctx, id)
 	}
 	a, err := c.do(ctx, http.MethodGet, id, nil, nil)
 	if e := new(statusError); errors.As(err, &e) && e.kind == nil && !strings.Contains(id, "/Tasks/") && e.status != http.StatusNotFound {
-		// A monitor's last answer is the operation's own.
+		// The last response of a monitor is that of the request.
 		return bmc.Operation{ID: id, State: bmc.OperationFailed, Error: err.Error()}, nil
 	}
-	if notFound(err) {
-		return c.notFollowed(id), nil
+	if isNotFound(err) {
+		return c.operationNotFound(id), nil
 	}
 	if err != nil {
 		return bmc.Operation{}, err
 	}
-	c.found(id)
+	c.clearNotFound(id)
 	var t storageTask
-	_ = decode(a.body, &t) // a monitor's last answer can be anything
+	_ = decode(a.body, &t) // the last response of a monitor can have any body
 	if t.State == "" && a.status != http.StatusAccepted {
 		return bmc.Operation{ID: id, State: bmc.OperationDone, Percent: 100}, nil
 	}
 	if t.State == "" {
 		return bmc.Operation{ID: id, State: bmc.OperationRunning}, nil
 	}
-	return c.operation(id, t), nil
+	return c.toOperation(id, t), nil
 }
 
-// notFollowed is an operation that is not found. An iDRAC's is not there for the
-// first seconds (sushy's fix-dell-bmc-404 note), so it counts as forgotten, and
-// as done, only when that goes on.
-func (c *client) notFollowed(id string) bmc.Operation {
+// operationNotFound returns the state of an operation that answers 404. An iDRAC's
+// task is missing for its first seconds (sushy's fix-dell-bmc-404 note), so the
+// operation counts as done only after taskMissing consecutive 404s.
+func (c *client) operationNotFound(id string) bmc.Operation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.missing == nil {
-		c.missing = map[string]int{}
+	if c.notFoundCount == nil {
+		c.notFoundCount = map[string]int{}
 	}
-	if c.missing[id]++; c.missing[id] < taskMissing {
+	if c.notFoundCount[id]++; c.notFoundCount[id] < taskMissing {
 		return bmc.Operation{ID: id, State: bmc.OperationRunning}
 	}
-	delete(c.missing, id)
+	delete(c.notFoundCount, id)
 	return bmc.Operation{ID: id, State: bmc.OperationDone, Percent: 100}
 }
 
-func (c *client) found(id string) {
+func (c *client) clearNotFound(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.missing, id)
+	delete(c.notFoundCount, id)
 }
 
-// accepted is the operation that an answer tells of. What was asked for with the
-// next reset waits for that, whatever its task is called: an iDRAC's is
-// Starting until then.
-func (c *client) accepted(a answer, when map[string]any) bmc.Operation {
+// acceptedOperation returns the operation that a response describes. An operation
+// requested for the next reset is pending whatever state its task shows: an
+// iDRAC's is Starting until the reset.
+func (c *client) acceptedOperation(a response, when map[string]any) bmc.Operation {
 	if a.status != http.StatusAccepted {
 		return bmc.Operation{State: bmc.OperationDone, Percent: 100}
 	}
 	var t storageTask
 	_ = decode(a.body, &t)
-	o := c.operation(cmp.Or(t.ID, monitor(a)), t)
+	o := c.toOperation(cmp.Or(t.ID, monitorURI(a)), t)
 	if t.State == "" {
 		o.State, o.Error, o.Percent = bmc.OperationRunning, "", 0
 	}
-	if o.State == bmc.OperationRunning && when[operationTime] == schemas.OnResetOperationApplyTime {
-		o.State = bmc.OperationWaits
+	if o.State == bmc.OperationRunning && when[operationApplyTime] == schemas.OnResetOperationApplyTime {
+		o.State = bmc.OperationPending
 	}
 	return o
 }
 
-// operationTime is the annotation that says when an operation is to be done.
-const operationTime = "@Redfish.OperationApplyTime"
+// operationApplyTime is the annotation that chooses when an operation starts.
+const operationApplyTime = "@Redfish.OperationApplyTime"
 
-// when is what a request to a collection of volumes says of when: nothing where
-// the service does it at once or leaves no choice.
-func (c *client) when(ctx context.Context, volumes string) (map[string]any, error) {
+// applyTimeAnnotation returns the annotation for a request to a collection of
+// volumes: Immediate if the service offers it, else OnReset, else nothing.
+func (c *client) applyTimeAnnotation(ctx context.Context, volumes string) (map[string]any, error) {
 	var v struct {
 		Times struct {
 			Values []string `json:"SupportedValues"`
@@ -398,14 +400,14 @@ func (c *client) when(ctx context.Context, volumes string) (map[string]any, erro
 	}
 	for _, when := range []schemas.OperationApplyTime{schemas.ImmediateOperationApplyTime, schemas.OnResetOperationApplyTime} {
 		if slices.Contains(v.Times.Values, string(when)) {
-			return map[string]any{operationTime: when}, nil
+			return map[string]any{operationApplyTime: when}, nil
 		}
 	}
 	return map[string]any{}, nil
 }
 
-// CreateVolume makes a volume. A service that knows the type of a volume by its
-// older name only is told that.
+// CreateVolume creates a volume. A service that knows only VolumeType gets that in
+// place of RAIDType.
 func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operation, error) {
 	i := slices.IndexFunc(raidTypes, func(t raidType) bool { return t.level == v.Level })
 	if i < 0 {
@@ -418,7 +420,7 @@ func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operati
 	if s.Volumes.ID == "" {
 		return bmc.Operation{}, unsupported("CreateVolume", v.Controller+" makes none")
 	}
-	body, err := c.when(ctx, s.Volumes.ID)
+	body, err := c.applyTimeAnnotation(ctx, s.Volumes.ID)
 	if err != nil {
 		return bmc.Operation{}, err
 	}
@@ -426,7 +428,7 @@ func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operati
 	for _, d := range v.Drives {
 		drives = append(drives, link{d})
 	}
-	body["RAIDType"], body["Links"] = raidTypes[i].name, map[string]any{"Drives": drives}
+	body["RAIDType"], body["Links"] = raidTypes[i].raidType, map[string]any{"Drives": drives}
 	if v.Bytes > 0 {
 		body["CapacityBytes"] = v.Bytes
 	}
@@ -434,56 +436,56 @@ func (c *client) CreateVolume(ctx context.Context, v bmc.NewVolume) (bmc.Operati
 		body["Name"] = v.Name
 	}
 	a, err := c.do(ctx, http.MethodPost, s.Volumes.ID, body, nil)
-	if body[operationTime] != nil && aboutParameter(err, "OperationApplyTime") {
-		delete(body, operationTime)
+	if body[operationApplyTime] != nil && refusesParameter(err, "OperationApplyTime") {
+		delete(body, operationApplyTime)
 		a, err = c.do(ctx, http.MethodPost, s.Volumes.ID, body, nil)
 	}
 	if e := new(statusError); errors.As(err, &e) && e.status == http.StatusBadRequest &&
 		(e.has("PropertyMissing") && slices.Contains(e.arguments, "VolumeType") || e.has("PropertyUnknown") && slices.Contains(e.arguments, "RAIDType")) {
 		delete(body, "RAIDType")
-		body["VolumeType"] = raidTypes[i].old
+		body["VolumeType"] = raidTypes[i].volumeType
 		a, err = c.do(ctx, http.MethodPost, s.Volumes.ID, body, nil)
 	}
-	if closed(err) {
-		return c.createLogical(ctx, v, s, string(raidTypes[i].name), err)
+	if isMethodNotAllowed(err) {
+		return c.createLogicalDrive(ctx, v, s, string(raidTypes[i].raidType), err)
 	}
 	if err != nil {
 		return bmc.Operation{}, err
 	}
-	return c.accepted(a, body), nil
+	return c.acceptedOperation(a, body), nil
 }
 
-// DeleteVolume deletes a volume; one that is not there is no error. Only where
-// it cannot be done at once does the request have a body.
+// DeleteVolume deletes a volume. It returns no error if the volume does not exist.
+// The request has a body only if the service cannot delete at once.
 func (c *client) DeleteVolume(ctx context.Context, id string) (bmc.Operation, error) {
-	when, err := c.when(ctx, id[:strings.LastIndexByte(id, '/')])
+	when, err := c.applyTimeAnnotation(ctx, id[:strings.LastIndexByte(id, '/')])
 	if err != nil {
 		return bmc.Operation{}, err
 	}
 	var body any
-	if when[operationTime] == schemas.OnResetOperationApplyTime {
+	if when[operationApplyTime] == schemas.OnResetOperationApplyTime {
 		body = when
 	}
-	a, err := c.remove(ctx, id, body)
-	if body != nil && (badRequest(err) || readOnly(err)) && !errors.Is(err, bmc.ErrBusy) {
-		// iDRACs from 6.00.02 on offer it, and do not take it (sushy's
+	a, err := c.deleteResource(ctx, id, body)
+	if body != nil && (isBadRequest(err) || isReadOnly(err)) && !errors.Is(err, bmc.ErrBusy) {
+		// iDRACs from 6.00.02 on offer the apply time and refuse it (sushy's
 		// fix-volume-delete note).
-		a, err = c.remove(ctx, id, nil)
+		a, err = c.deleteResource(ctx, id, nil)
 	}
-	if notFound(err) {
+	if isNotFound(err) {
 		return bmc.Operation{State: bmc.OperationDone, Percent: 100}, nil
 	}
-	if closed(err) {
-		return c.deleteLogical(ctx, id, err)
+	if isMethodNotAllowed(err) {
+		return c.deleteLogicalDrive(ctx, id, err)
 	}
 	if err != nil {
 		return bmc.Operation{}, err
 	}
-	return c.accepted(a, when), nil
+	return c.acceptedOperation(a, when), nil
 }
 
-// closed reports whether a service does not take a method at all.
-func closed(err error) bool {
+// isMethodNotAllowed reports whether a resource does not take the method.
+func isMethodNotAllowed(err error) bool {
 	e := new(statusError)
 	return errors.As(err, &e) && (e.status == http.StatusMethodNotAllowed || e.status == http.StatusNotImplemented)
 }

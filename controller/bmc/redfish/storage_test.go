@@ -24,12 +24,12 @@ const (
 // raidServer is a service with a controller of two drives and a volume.
 type raidServer struct {
 	*server
-	times   []string // OperationApplyTimeSupport; nil: it does not say
-	old     bool     // it knows VolumeType only
-	inline  bool     // controllers stand in the Storage resource
+	times   []string // OperationApplyTimeSupport; nil leaves it out
+	old     bool     // knows VolumeType only
+	inline  bool     // has StorageControllers in the Storage resource
 	async   bool     // requests answer 202
-	state   string   // of the task
-	deleted []string // bodies of the DELETEs
+	state   string   // state of the task
+	deleted []string // bodies of the DELETE requests
 }
 
 func newRAIDServer(t *testing.T, build func(*raidServer)) *raidServer {
@@ -94,7 +94,7 @@ func newRAIDServer(t *testing.T, build func(*raidServer)) *raidServer {
 	})
 	r.route("DELETE "+volumesPath+"/1", func(w http.ResponseWriter, q *http.Request) {
 		var body map[string]any
-		_ = json.NewDecoder(q.Body).Decode(&body) // there may be none
+		_ = json.NewDecoder(q.Body).Decode(&body) // there may be no body
 		r.deleted = append(r.deleted, fmt.Sprint(body))
 		r.answer(w, http.StatusNoContent)
 	})
@@ -127,7 +127,7 @@ func (r *raidServer) storer() bmc.Storer {
 	return s
 }
 
-func TestStorageIsRead(t *testing.T) {
+func TestStorage(t *testing.T) {
 	for _, inline := range []bool{false, true} {
 		r := newRAIDServer(t, func(r *raidServer) { r.inline = inline })
 		got, err := r.storer().Storage(t.Context())
@@ -147,7 +147,7 @@ func TestStorageIsRead(t *testing.T) {
 				}},
 			}},
 			Operations: []bmc.Operation{{
-				ID: tasksPath + "/7", Name: "Create volume", State: bmc.OperationRunning, Percent: 30, Begun: time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC),
+				ID: tasksPath + "/7", Name: "Create volume", State: bmc.OperationRunning, Percent: 30, Started: time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC),
 			}},
 		}
 		if d := cmp.Diff(want, got); d != "" {
@@ -156,7 +156,7 @@ func TestStorageIsRead(t *testing.T) {
 	}
 }
 
-func TestVolumesAreMadeAndDeleted(t *testing.T) {
+func TestCreateAndDeleteVolume(t *testing.T) {
 	links := `"Links":{"Drives":[{"@odata.id":"/d/0"},{"@odata.id":"/d/1"}]}`
 	for name, tt := range map[string]struct {
 		build   func(*raidServer)
@@ -168,9 +168,9 @@ func TestVolumesAreMadeAndDeleted(t *testing.T) {
 		"at once, though it could wait": {func(r *raidServer) { r.times = []string{"OnReset", "Immediate"} }, bmc.OperationDone,
 			[]string{`{"@Redfish.OperationApplyTime":"Immediate","CapacityBytes":1000,` + links + `,"Name":"v","RAIDType":"RAID1"}`}, "map[]"},
 		"by a job": {func(r *raidServer) { r.async = true }, bmc.OperationRunning, []string{`{"CapacityBytes":1000,` + links + `,"Name":"v","RAIDType":"RAID1"}`}, "map[]"},
-		"on reset": {func(r *raidServer) { r.async, r.times, r.state = true, []string{"OnReset"}, "Pending" }, bmc.OperationWaits,
+		"on reset": {func(r *raidServer) { r.async, r.times, r.state = true, []string{"OnReset"}, "Pending" }, bmc.OperationPending,
 			[]string{`{"@Redfish.OperationApplyTime":"OnReset","CapacityBytes":1000,` + links + `,"Name":"v","RAIDType":"RAID1"}`}, "map[@Redfish.OperationApplyTime:OnReset]"},
-		"on reset, as iDRACs say it": {func(r *raidServer) { r.async, r.times, r.state = true, []string{"OnReset"}, "Starting" }, bmc.OperationWaits,
+		"on reset, as iDRACs say it": {func(r *raidServer) { r.async, r.times, r.state = true, []string{"OnReset"}, "Starting" }, bmc.OperationPending,
 			[]string{`{"@Redfish.OperationApplyTime":"OnReset","CapacityBytes":1000,` + links + `,"Name":"v","RAIDType":"RAID1"}`}, "map[@Redfish.OperationApplyTime:OnReset]"},
 		"by the older name": {func(r *raidServer) { r.old = true }, bmc.OperationDone, []string{
 			`{"CapacityBytes":1000,` + links + `,"Name":"v","RAIDType":"RAID1"}`, `{"CapacityBytes":1000,` + links + `,"Name":"v","VolumeType":"Mirrored"}`,
@@ -201,7 +201,7 @@ func TestVolumesAreMadeAndDeleted(t *testing.T) {
 	}
 }
 
-func TestOperationsAreFollowed(t *testing.T) {
+func TestPollOperation(t *testing.T) {
 	r := newRAIDServer(t, func(r *raidServer) { r.async = true })
 	c := r.storer()
 	o, err := c.CreateVolume(t.Context(), bmc.NewVolume{Controller: storagePath, Level: bmc.Level1})
@@ -211,11 +211,11 @@ func TestOperationsAreFollowed(t *testing.T) {
 	for _, tt := range []struct {
 		state string
 		want  bmc.OperationState
-	}{{"New", bmc.OperationRunning}, {"Pending", bmc.OperationWaits}, {"Running", bmc.OperationRunning}, {"Suspended", bmc.OperationRunning}, {"Completed", bmc.OperationDone}, {"Exception", bmc.OperationFailed}} {
+	}{{"New", bmc.OperationRunning}, {"Pending", bmc.OperationPending}, {"Running", bmc.OperationRunning}, {"Suspended", bmc.OperationRunning}, {"Completed", bmc.OperationDone}, {"Exception", bmc.OperationFailed}} {
 		r.mu.Lock()
 		r.state = tt.state
 		r.mu.Unlock()
-		got, err := c.Follow(t.Context(), o.ID)
+		got, err := c.PollOperation(t.Context(), o.ID)
 		if err != nil || got.State != tt.want {
 			t.Errorf("Follow of a task that is %s = %+v, %v, want %s", tt.state, got, err, tt.want)
 		}
@@ -223,16 +223,16 @@ func TestOperationsAreFollowed(t *testing.T) {
 			t.Errorf("it failed as %q", got.Error)
 		}
 	}
-	r.route("GET "+tasksPath+"/7", nil) // purged
-	// An iDRAC's is not there at first, either.
+	r.route("GET "+tasksPath+"/7", nil) // deleted
+	// A new task of an iDRAC answers 404 for a while, too.
 	for _, want := range []bmc.OperationState{bmc.OperationRunning, bmc.OperationRunning, bmc.OperationDone} {
-		if got, err := c.Follow(t.Context(), o.ID); err != nil || got.State != want {
+		if got, err := c.PollOperation(t.Context(), o.ID); err != nil || got.State != want {
 			t.Errorf("Follow of a task that is not there = %+v, %v, want %s", got, err, want)
 		}
 	}
 }
 
-func TestASystemWithoutStorage(t *testing.T) {
+func TestStorageUnsupported(t *testing.T) {
 	c := bmc.StorerOf(newServer(t).open())
 	if _, err := c.Storage(t.Context()); !errors.Is(err, bmc.ErrUnsupported) {
 		t.Errorf("Storage = %v, want ErrUnsupported", err)

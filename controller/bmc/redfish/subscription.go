@@ -12,8 +12,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// destination is what the driver reads of an EventDestination.
-type destination struct {
+// eventDestination holds the properties that the driver reads of an
+// EventDestination.
+type eventDestination struct {
 	URI         string `json:"@odata.id"`
 	ID          string `json:"Id"`
 	Destination string `json:"Destination"`
@@ -21,8 +22,9 @@ type destination struct {
 	Type        string `json:"SubscriptionType"`
 }
 
-// subscriptions is the collection of the event service.
-func (c *client) subscriptions(ctx context.Context, verb string) (string, error) {
+// subscriptionsURI returns the URI of the event service's collection of
+// subscriptions.
+func (c *client) subscriptionsURI(ctx context.Context, verb string) (string, error) {
 	c.mu.Lock()
 	service := c.root.Events.ID
 	c.mu.Unlock()
@@ -42,10 +44,10 @@ func (c *client) subscriptions(ctx context.Context, verb string) (string, error)
 	return s.Subscriptions.ID, nil
 }
 
-// Subscriptions lists the subscriptions, but for streams: those live as long as
-// the connection of who reads them.
+// Subscriptions lists the subscriptions except event streams (SSE), which end with
+// their connection.
 func (c *client) Subscriptions(ctx context.Context) ([]bmc.Subscription, error) {
-	collection, err := c.subscriptions(ctx, "Subscriptions")
+	collection, err := c.subscriptionsURI(ctx, "Subscriptions")
 	if err != nil {
 		return nil, err
 	}
@@ -55,37 +57,37 @@ func (c *client) Subscriptions(ctx context.Context) ([]bmc.Subscription, error) 
 	}
 	var all []bmc.Subscription
 	for _, uri := range uris {
-		var d destination
-		if _, err := c.get(ctx, uri, &d); notFound(err) {
-			continue // it has ended meanwhile
+		var d eventDestination
+		if _, err := c.get(ctx, uri, &d); isNotFound(err) {
+			continue // deleted since the collection was read
 		} else if err != nil {
 			return nil, err
 		}
 		if d.Type == "SSE" {
 			continue
 		}
-		all = append(all, bmc.Subscription{ID: idOf(uri), Destination: d.Destination, Context: d.Context})
+		all = append(all, bmc.Subscription{ID: lastSegment(uri), Destination: d.Destination, Context: d.Context})
 	}
 	return all, nil
 }
 
-// idOf is the last part of a resource's URI, by which Subscriptions and
-// Unsubscribe know it; almost always it is the resource's Id.
-func idOf(uri string) string { return path.Base(strings.TrimRight(local(uri), "/")) }
+// lastSegment returns the last segment of a resource's URI, which Subscriptions
+// and Unsubscribe use as its ID; almost always it is the resource's Id.
+func lastSegment(uri string) string { return path.Base(strings.TrimRight(localPath(uri), "/")) }
 
-// Subscribe makes a subscription. Services differ on what they require beside the
-// destination and the protocol, and refuse before they act: so more is said
-// when less is refused for its properties.
+// Subscribe creates a subscription. Services differ on which properties they
+// require beside the destination and the protocol, and refuse before they act:
+// each refusal of the properties leads to the next set.
 func (c *client) Subscribe(ctx context.Context, s bmc.Subscription) (string, error) {
-	collection, err := c.subscriptions(ctx, "Subscribe")
+	collection, err := c.subscriptionsURI(ctx, "Subscribe")
 	if err != nil {
 		return "", err
 	}
 	var first error
 	for _, more := range []map[string]any{
 		{},
-		// iDRAC 8 and 9 up to firmware 3, iLO 4 and 5: "EventTypes" is required,
-		// though deprecated (DSP2046, EventDestination 1.5).
+		// iDRAC 8 and 9 up to firmware 3, iLO 4 and 5 require the deprecated
+		// EventTypes (DSP2046, EventDestination 1.5).
 		{"EventTypes": []string{"Alert"}},
 		{"SubscriptionType": "RedfishEvent", "EventFormatType": "Event"},
 	} {
@@ -102,29 +104,30 @@ func (c *client) Subscribe(ctx context.Context, s bmc.Subscription) (string, err
 		}
 		a, err := c.do(ctx, http.MethodPost, collection, body, nil)
 		if err == nil {
-			return c.subscribed(ctx, collection, a, s)
+			return c.newSubscriptionID(ctx, collection, a, s)
 		}
 		if first == nil {
-			first = c.withoutHeaders(err, s.Headers)
+			first = c.redactHeaders(err, s.Headers)
 		}
-		if !aboutProperties(err) {
+		if !refusesProperties(err) {
 			break
 		}
 	}
 	return "", first
 }
 
-// aboutProperties reports whether a 400 asks for other properties.
-func aboutProperties(err error) bool {
+// refusesProperties reports whether a 400 is about the properties of the request,
+// or gives no cause.
+func refusesProperties(err error) bool {
 	e := new(statusError)
 	return errors.As(err, &e) && e.status == http.StatusBadRequest &&
 		(e.has("PropertyMissing", "CreateFailedMissingReqProperties", "PropertyUnknown", "PropertyNotWritable", "PropertyValueTypeError") ||
 			!slices.ContainsFunc(e.ids, func(id string) bool { return id != "" && id != "GeneralError" }))
 }
 
-// withoutHeaders keeps what a subscriber's headers hold out of an error, which
-// some services repeat: they are for the receiver's eyes alone.
-func (c *client) withoutHeaders(err error, headers []bmc.Header) error {
+// redactHeaders removes the values of the subscriber's HTTP headers from an error,
+// because some services repeat them. They may hold the receiver's secrets.
+func (c *client) redactHeaders(err error, headers []bmc.Header) error {
 	e := new(statusError)
 	if !errors.As(err, &e) {
 		return err
@@ -137,38 +140,39 @@ func (c *client) withoutHeaders(err error, headers []bmc.Header) error {
 	return err
 }
 
-// subscribed finds out what a new subscription is called.
-func (c *client) subscribed(ctx context.Context, collection string, a answer, s bmc.Subscription) (string, error) {
-	var d destination
+// newSubscriptionID returns the ID of the subscription that a response has
+// created.
+func (c *client) newSubscriptionID(ctx context.Context, collection string, a response, s bmc.Subscription) (string, error) {
+	var d eventDestination
 	_ = decode(a.body, &d) // a 201 may have no body
 	for _, uri := range []string{a.header.Get("Location"), d.URI} {
-		if uri != "" && idOf(uri) != "" {
-			return idOf(uri), nil
+		if uri != "" && lastSegment(uri) != "" {
+			return lastSegment(uri), nil
 		}
 	}
-	// It tells nothing: the latest of those that look so.
+	// The response names neither: choose the newest that matches.
 	uris, err := c.members(ctx, collection)
 	if err != nil {
 		return "", err
 	}
 	for _, uri := range slices.Backward(uris) {
-		var d destination
+		var d eventDestination
 		if _, err := c.get(ctx, uri, &d); err == nil && d.Destination == s.Destination && d.Context == s.Context {
-			return idOf(uri), nil
+			return lastSegment(uri), nil
 		}
 	}
 	return "", fmt.Errorf("redfish: subscribe: the BMC accepted it, and does not show it")
 }
 
-// Unsubscribe ends a subscription.
+// Unsubscribe deletes a subscription. It returns no error if there is none.
 func (c *client) Unsubscribe(ctx context.Context, id string) error {
-	collection, err := c.subscriptions(ctx, "Unsubscribe")
+	collection, err := c.subscriptionsURI(ctx, "Unsubscribe")
 	if err != nil {
 		return err
 	}
 	uri := strings.TrimRight(collection, "/") + "/" + id
-	_, err = c.remove(ctx, uri, nil)
-	if notFound(err) {
+	_, err = c.deleteResource(ctx, uri, nil)
+	if isNotFound(err) {
 		return nil
 	}
 	return err

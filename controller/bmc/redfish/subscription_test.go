@@ -18,7 +18,7 @@ const (
 	listPath   = eventsPath + "/Subscriptions"
 )
 
-// eventRoutes are an event service that keeps to DSP2046.
+// eventRoutes adds an event service that follows DSP2046.
 func (s *server) eventRoutes(routes map[string]http.HandlerFunc) {
 	routes["GET "+eventsPath] = s.show(func() map[string]any {
 		m := map[string]any{"@odata.id": eventsPath, "ServiceEnabled": true, "Subscriptions": linkTo(listPath)}
@@ -49,7 +49,7 @@ func (s *server) eventRoutes(routes map[string]http.HandlerFunc) {
 	}
 }
 
-// listen makes an event destination.
+// listen creates an event destination.
 func (s *server) listen(w http.ResponseWriter, body map[string]any) {
 	s.listened++
 	id := fmt.Sprint(s.listened)
@@ -78,7 +78,7 @@ func subscriber(t *testing.T, s *server) bmc.Subscriber {
 
 var headers = []bmc.Header{{Name: "X-Token", Value: "t0p-s3cret"}, {Name: "X-Site", Value: "r1"}}
 
-func TestSubscribeSends(t *testing.T) { // B-245
+func TestSubscribeRequest(t *testing.T) { // B-245
 	s := newServer(t)
 	id, err := subscriber(t, s).Subscribe(t.Context(), bmc.Subscription{Destination: "https://events.example/", Context: "rack 1", Headers: headers})
 	if id != "1" || err != nil {
@@ -97,9 +97,9 @@ func TestSubscribeSends(t *testing.T) { // B-245
 	}
 }
 
-// A service that wants the deprecated list of events is told it; one that does
-// not is not.
-func TestSubscribeToAServiceThatWantsEventTypes(t *testing.T) {
+// The driver sends the deprecated list of event types to a service that requires
+// it, and to no other.
+func TestSubscribeWithEventTypes(t *testing.T) {
 	s := newServer(t)
 	s.wrap("POST "+listPath, func(next http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -122,9 +122,9 @@ func TestSubscribeToAServiceThatWantsEventTypes(t *testing.T) {
 	}
 }
 
-// A service that says no is not asked again, and what it repeats of the headers is
-// nobody's business.
-func TestSubscribeRefused(t *testing.T) {
+// A refusal is not retried, and the error does not repeat the values of the
+// headers.
+func TestSubscribeRefusedHidesHeaders(t *testing.T) {
 	s := newServer(t)
 	s.route("POST "+listPath, func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, http.StatusBadRequest, "PropertyValueFormatError", "The value t0p-s3cret of HttpHeaders is of a different format.", "t0p-s3cret", "HttpHeaders")
@@ -138,8 +138,8 @@ func TestSubscribeRefused(t *testing.T) {
 	}
 }
 
-// Some services answer 201 or 204 and tell neither where nor what.
-func TestSubscribeToAServiceThatTellsNothing(t *testing.T) {
+// Some services answer 201 or 204 without Location and body.
+func TestSubscribeResponseWithoutLocation(t *testing.T) {
 	s := newServer(t)
 	s.wrap("POST "+listPath, func(next http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -154,7 +154,7 @@ func TestSubscribeToAServiceThatTellsNothing(t *testing.T) {
 	}
 }
 
-// mute answers 204 whatever is answered.
+// mute answers 204 whatever the handler writes.
 type mute struct{ http.ResponseWriter }
 
 func (m *mute) WriteHeader(int) {
@@ -164,7 +164,7 @@ func (m *mute) WriteHeader(int) {
 
 func (m *mute) Write(b []byte) (int, error) { return len(b), nil }
 
-func TestStreamsAreNoSubscriptions(t *testing.T) {
+func TestSubscriptionsOmitsEventStreams(t *testing.T) {
 	s := newServer(t)
 	s.listeners = append(s.listeners, map[string]any{"Id": "9"})
 	s.route("GET "+listPath+"/9", s.show(func() map[string]any {

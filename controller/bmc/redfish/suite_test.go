@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 )
 
-// The driver behaves as every driver does, whatever its service is like.
+// The driver passes the suite with services of several kinds.
 func TestSuite(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// computerSystem is what the driver reads of a ComputerSystem.
+// computerSystem holds the properties that the driver reads of a ComputerSystem.
 type computerSystem struct {
 	ID           string `json:"@odata.id"`
 	Type         string `json:"@odata.type"`
@@ -25,7 +25,7 @@ type computerSystem struct {
 		Health string `json:"Health"`
 		Rollup string `json:"HealthRollup"`
 	} `json:"Status"`
-	Boot     *override `json:"Boot"`
+	Boot     *bootOverride `json:"Boot"`
 	Progress struct {
 		Last string `json:"LastState"`
 	} `json:"BootProgress"`
@@ -55,7 +55,7 @@ type computerSystem struct {
 	tag string // ETag
 }
 
-// computerSystem reads the system of the client's address.
+// computerSystem reads the system that the client's address names.
 func (c *client) computerSystem(ctx context.Context) (computerSystem, error) {
 	uri, known, err := c.systemURI(ctx)
 	if err != nil {
@@ -63,10 +63,9 @@ func (c *client) computerSystem(ctx context.Context) (computerSystem, error) {
 	}
 	s, err := c.readSystem(ctx, uri)
 	if errors.Is(err, bmc.ErrNoSystem) && known && c.address.Path == "" {
-		// What was the only system has another name since, perhaps because
-		// the firmware is another.
+		// The only system has been renamed, perhaps by a firmware update.
 		c.mu.Lock()
-		c.system = ""
+		c.knownSystem = ""
 		c.mu.Unlock()
 		if uri, _, err = c.systemURI(ctx); err != nil {
 			return computerSystem{}, err
@@ -76,14 +75,14 @@ func (c *client) computerSystem(ctx context.Context) (computerSystem, error) {
 	return s, err
 }
 
-// systemURI is the address's system, or the only one that there is; known
-// says that it was found earlier.
+// systemURI returns the URI of the address's system, or of the only system. known
+// reports whether it was found earlier.
 func (c *client) systemURI(ctx context.Context) (uri string, known bool, err error) {
 	if c.address.Path != "" {
 		return c.address.Path, true, nil
 	}
 	c.mu.Lock()
-	uri = c.system
+	uri = c.knownSystem
 	c.mu.Unlock()
 	if uri != "" {
 		return uri, true, nil
@@ -91,19 +90,19 @@ func (c *client) systemURI(ctx context.Context) (uri string, known bool, err err
 	uris, err := c.systems(ctx)
 	switch {
 	case err != nil:
-		return "", false, noSystem(err)
+		return "", false, asNoSystem(err)
 	case len(uris) == 0:
-		return "", false, errNoneYet
+		return "", false, errNoSystemYet
 	case len(uris) != 1:
 		return "", false, fmt.Errorf("redfish: %w: it has %d, and the address names none", bmc.ErrNoSystem, len(uris))
 	}
 	c.mu.Lock()
-	c.system = uris[0]
+	c.knownSystem = uris[0]
 	c.mu.Unlock()
 	return uris[0], false, nil
 }
 
-// systems are the URIs of all systems.
+// systems returns the URIs of all systems.
 func (c *client) systems(ctx context.Context) ([]string, error) {
 	c.mu.Lock()
 	collection := c.root.Systems.ID
@@ -114,16 +113,17 @@ func (c *client) systems(ctx context.Context) ([]string, error) {
 	return c.members(ctx, collection)
 }
 
-// errNoneYet is a BMC without a system: iDRACs show no members of any collection
-// for minutes after they came up (quadsproject/badfish issue 129).
-var errNoneYet = fmt.Errorf("redfish: %w: it shows no system", bmc.ErrBusy)
+// errNoSystemYet reports a BMC without a system: iDRACs show empty collections for
+// minutes after a start (quadsproject/badfish issue 129).
+var errNoSystemYet = fmt.Errorf("redfish: %w: it shows no system", bmc.ErrBusy)
 
-// awake says whether a BMC that does not show something shows any system: then
-// it has no such thing.
-func (c *client) awake(ctx context.Context) error {
+// checkAwake returns errNoSystemYet while the BMC shows no system. The caller has
+// not found some resource; once a system is shown, the BMC does not have that
+// resource.
+func (c *client) checkAwake(ctx context.Context) error {
 	all, err := c.systems(ctx)
 	if err == nil && len(all) == 0 {
-		err = errNoneYet
+		err = errNoSystemYet
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (c *client) readSystem(ctx context.Context, uri string) (computerSystem, er
 	var s computerSystem
 	a, err := c.get(ctx, uri, &s)
 	if err != nil {
-		return computerSystem{}, noSystem(err)
+		return computerSystem{}, asNoSystem(err)
 	}
 	if !strings.HasPrefix(s.Type, "#ComputerSystem.") && (s.Type != "" || s.Power == "" && s.Actions.Reset.Target == "") {
 		return computerSystem{}, fmt.Errorf("redfish: %w: %s is a %s", bmc.ErrNoSystem, uri, s.Type)
@@ -144,7 +144,8 @@ func (c *client) readSystem(ctx context.Context, uri string) (computerSystem, er
 	return s, nil
 }
 
-// chassisPower is the power of a system that does not tell: its chassis may.
+// chassisPower returns the PowerState of the system's chassis, for a system that
+// has none.
 func (c *client) chassisPower(ctx context.Context, s computerSystem) string {
 	for _, chassis := range s.Links.Chassis {
 		var of struct {
@@ -160,16 +161,16 @@ func (c *client) chassisPower(ctx context.Context, s computerSystem) string {
 	return ""
 }
 
-// noSystem makes ErrNoSystem of an error that says so.
-func noSystem(err error) error {
+// asNoSystem turns a 404 into bmc.ErrNoSystem.
+func asNoSystem(err error) error {
 	if e := new(statusError); errors.As(err, &e) && (e.status == http.StatusNotFound || e.status == http.StatusGone) {
 		e.kind = bmc.ErrNoSystem
 	}
 	return err
 }
 
-// System reads identity, power and boot override, with one request where the
-// BMC is as the standard has it.
+// System reads identity, power and boot override. It sends one request to a BMC
+// that follows the standard.
 func (c *client) System(ctx context.Context) (bmc.System, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
@@ -182,10 +183,10 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 		Model:        s.Model,
 		Serial:       s.Serial,
 		BIOSVersion:  s.BIOS,
-		Power:        power(s.Power),
+		Power:        powerState(s.Power),
 		Health:       s.Status.Health,
-		Identify:     s.lit(),
-		POST:         power(s.Power) == bmc.PoweringOn || power(s.Power) == bmc.On && inPOST[s.Progress.Last],
+		Identify:     s.indicatorOn(),
+		POST:         powerState(s.Power) == bmc.PoweringOn || powerState(s.Power) == bmc.On && inPOST[s.Progress.Last],
 	}
 	if out.ID == "" {
 		out.ID = s.uri
@@ -193,19 +194,20 @@ func (c *client) System(ctx context.Context) (bmc.System, error) {
 	if out.Health == "" {
 		out.Health = s.Status.Rollup
 	}
-	if out.Boot, err = c.shownBoot(ctx, s); err != nil {
+	if out.Boot, err = c.currentBoot(ctx, s); err != nil {
 		return bmc.System{}, err
 	}
 	if strings.HasPrefix(s.Manufacturer, "Dell") && s.SKU != "" {
-		// iDRAC: SerialNumber is the board's; the service tag, which SMBIOS
-		// and the case show, is the SKU (as Ironic reads it too).
+		// On an iDRAC SerialNumber is the board's; the service tag, which SMBIOS
+		// and the case show, is the SKU (Ironic reads it, too).
 		out.Serial = s.SKU
 	}
 	return out, nil
 }
 
-// inPOST are the states of boot progress up to which the firmware is at work
-// (DSP2046, ComputerSystem.BootProgressTypes).
+// inPOST lists the values of BootProgress.LastState during which the firmware
+// still tests and configures the hardware (DSP2046,
+// ComputerSystem.BootProgressTypes).
 var inPOST = map[string]bool{
 	"PrimaryProcessorInitializationStarted": true, "BusInitializationStarted": true, "MemoryInitializationStarted": true,
 	"SecondaryProcessorInitializationStarted": true, "PCIResourceConfigStarted": true,

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	taskPoll    = 2 * time.Second  // where the service does not say
-	taskPollMax = 30 * time.Second // whatever it says
+	taskPoll    = 2 * time.Second  // interval if the service gives no Retry-After
+	taskPollMax = 30 * time.Second // upper bound of Retry-After
 	taskLimit   = 10 * time.Minute
-	taskMissing = 3 // 404s before a task counts as purged
+	taskMissing = 3 // number of 404s after which a task counts as deleted
 )
 
-// task is what the driver reads of a Task.
+// task holds the properties that the driver reads of a Task.
 type task struct {
 	ID       string          `json:"@odata.id"`
 	Type     string          `json:"@odata.type"`
@@ -28,8 +28,8 @@ type task struct {
 	Messages json.RawMessage `json:"Messages"`
 }
 
-// running reports whether a task has not come to its end. States that the
-// driver does not know count as its end, so that no vendor's can hang it.
+// running reports whether a task has not ended. Unknown states count as ended, so
+// that a vendor's own state cannot block the driver.
 func (t task) running() bool {
 	switch schemas.TaskState(t.State) {
 	case schemas.NewTaskState, schemas.StartingTaskState, schemas.RunningTaskState, schemas.PendingTaskState,
@@ -47,17 +47,17 @@ func (t task) failed() bool {
 	return false
 }
 
-// finish waits until what a request began is at its end (DSP0266 §12): at once
-// unless the answer is 202. A task that cannot be followed counts as finished;
-// the caller looks at what came of it anyway.
-func (c *client) finish(ctx context.Context, what string, a answer) error {
+// awaitTask waits until the task of a 202 response has ended (DSP0266 §12), and
+// returns at once for any other response. A task that cannot be polled counts as
+// ended: the caller verifies the result anyway.
+func (c *client) awaitTask(ctx context.Context, what string, a response) error {
 	if a.status != http.StatusAccepted {
 		return nil
 	}
-	uri := monitor(a)
+	uri := monitorURI(a)
 	began := c.clock.Now()
 	for missing := 0; uri != ""; {
-		wait := min(max(retryAfter(a.header, c.clock.Now(), taskPoll), firstWait), taskPollMax)
+		wait := min(max(retryAfter(a.header, c.clock.Now(), taskPoll), firstRetryDelay), taskPollMax)
 		if c.clock.Since(began)+wait > taskLimit {
 			return fmt.Errorf("redfish: %s: the BMC is not done after %s", what, c.clock.Since(began).Round(time.Second))
 		}
@@ -66,7 +66,7 @@ func (c *client) finish(ctx context.Context, what string, a answer) error {
 		}
 		next, err := c.do(ctx, http.MethodGet, uri, nil, nil)
 		if e := new(statusError); errors.As(err, &e) && e.status == http.StatusNotFound {
-			// iDRAC: a task is not there at first, and is gone early at times
+			// iDRAC: a task is missing at first and is sometimes deleted early
 			// (sushy's fix-dell-bmc-404 note).
 			if missing++; missing == taskMissing {
 				return nil
@@ -74,25 +74,26 @@ func (c *client) finish(ctx context.Context, what string, a answer) error {
 			continue
 		}
 		if err != nil {
-			return err // a monitor answers as the request itself would have
+			return err // a task monitor answers as the request would have
 		}
 		a = next
 		var t task
-		_ = decode(a.body, &t) // a monitor's last answer can be anything
+		_ = decode(a.body, &t) // the last response of a monitor can have any body
 		isTask := strings.HasPrefix(t.Type, "#Task.") || t.State != ""
 		switch {
 		case isTask && t.failed():
 			return c.taskError(what, t)
 		case a.status != http.StatusAccepted && !(isTask && t.running()):
-			// iLO's Location is the task itself, which is 200 while it runs.
+			// iLO's Location is the task itself, which answers 200 while it runs.
 			return nil
 		}
 	}
 	return nil
 }
 
-// monitor is where to ask: the Location of a 202, else what its body tells.
-func monitor(a answer) string {
+// monitorURI returns the URI to poll: the Location of a 202, else the one in its
+// body; "" if there is none.
+func monitorURI(a response) string {
 	if uri := a.header.Get("Location"); uri != "" {
 		return uri
 	}
@@ -106,8 +107,8 @@ func monitor(a answer) string {
 
 func (c *client) taskError(what string, t task) error {
 	var texts []string
-	for _, m := range messagesOf(t.Messages, "") {
+	for _, m := range parseMessages(t.Messages, "") {
 		texts = append(texts, m.String())
 	}
-	return fmt.Errorf("redfish: %s: the task ended as %s: %s", what, t.State, c.clean(strings.Join(texts, "; ")))
+	return fmt.Errorf("redfish: %s: the task ended as %s: %s", what, t.State, c.sanitize(strings.Join(texts, "; ")))
 }

@@ -23,37 +23,37 @@ import (
 )
 
 const (
-	servicePath = "/redfish/v1/" // of the service root (DSP0266 §6.3)
-	maxBody     = 8 << 20        // bytes of an answer; the largest collections have 1 MB
-	usualBody   = 64 << 10       // bytes that are believed to come before they do
-	retries     = 2              // of a GET
-	// patience is how much longer than others a PATCH may take: some services
-	// answer when all is done, after a minute and more (ironic's
+	servicePath      = "/redfish/v1/" // of the service root (DSP0266 §6.3)
+	maxBody          = 8 << 20        // bytes of one response; the largest collections have 1 MB
+	maxPreallocation = 64 << 10       // bytes allocated on the strength of Content-Length alone
+	retries          = 2              // of one GET
+	// patchTimeoutFactor multiplies the timeout of a PATCH: some services respond
+	// only when the change is complete, after a minute and more (ironic's
 	// redfish-read-timeout note).
-	patience    = 4
-	firstWait   = 500 * time.Millisecond
-	longestWait = 5 * time.Second // whatever Retry-After says: the caller's queue is the place for more
+	patchTimeoutFactor = 4
+	firstRetryDelay    = 500 * time.Millisecond
+	maxRetryDelay      = 5 * time.Second // upper bound of Retry-After; a longer wait belongs in the caller's queue
 )
 
 var errTooLarge = errors.New("the answer is too large")
 
-// transport carries every request of a client, gofish's included. It limits
-// their time and size, repeats what may be repeated, and keeps what gofish
-// throws away: the headers of an answer that it takes for an error.
+// transport carries every request of a client, gofish's included. It bounds their
+// time and size, retries what is safe to retry, and records the headers of error
+// responses, which gofish discards.
 type transport struct {
-	base    *http.Transport
-	timeout time.Duration
-	clock   clock.Clock
-	auth    atomic.Pointer[string] // Authorization of requests that have none; nil for none
+	base        *http.Transport
+	timeout     time.Duration
+	clock       clock.Clock
+	defaultAuth atomic.Pointer[string] // Authorization header for requests without one; nil for none
 }
 
 func newTransport(c bmc.Config) *transport {
 	dialer := &net.Dialer{Timeout: c.Timeout}
 	return &transport{
 		base: &http.Transport{
-			// No proxy: BMCs sit on a management network of their own.
+			// no proxy: BMCs sit on a management network
 			DialContext:         dialer.DialContext,
-			TLSClientConfig:     trust(c),
+			TLSClientConfig:     tlsConfig(c),
 			TLSHandshakeTimeout: c.Timeout,
 			MaxIdleConns:        concurrency,
 			MaxIdleConnsPerHost: concurrency,
@@ -64,14 +64,14 @@ func newTransport(c bmc.Config) *transport {
 	}
 }
 
-// trust verifies the BMC's certificate against the system's roots and then
-// against c's own: crypto/x509 cannot join two pools.
-func trust(c bmc.Config) *tls.Config {
+// tlsConfig verifies the BMC's certificate against c's roots and then against the
+// system's: crypto/x509 cannot join two pools.
+func tlsConfig(c bmc.Config) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: c.Insecure}
 	if c.Insecure || c.RootCAs == nil {
 		return config
 	}
-	config.InsecureSkipVerify = true // in favour of the next lines
+	config.InsecureSkipVerify = true // replaced by VerifyConnection below
 	config.VerifyConnection = func(cs tls.ConnectionState) error {
 		options := x509.VerifyOptions{DNSName: c.Address.Host, Roots: c.RootCAs, Intermediates: x509.NewCertPool()}
 		for _, cert := range cs.PeerCertificates[1:] {
@@ -90,9 +90,9 @@ func trust(c bmc.Config) *tls.Config {
 	return config
 }
 
-// client is an HTTP client on t. It follows a redirect to the same service,
-// such as the one from /redfish/v1, and no other: net/http would take
-// X-Auth-Token along to wherever it leads, and make a GET of a POST.
+// client returns an HTTP client on t. It follows redirects to the same service,
+// such as the one from /redfish/v1, and no others: net/http would send
+// X-Auth-Token to another host, and turn a POST into a GET.
 func (t *transport) client() *http.Client {
 	return &http.Client{
 		Transport: t,
@@ -106,44 +106,45 @@ func (t *transport) client() *http.Client {
 	}
 }
 
-func (t *transport) always() bool           { return t.auth.Load() != nil }
-func (t *transport) setAlways(value string) { t.auth.Store(&value) }
+func (t *transport) hasDefaultAuth() bool        { return t.defaultAuth.Load() != nil }
+func (t *transport) setDefaultAuth(value string) { t.defaultAuth.Store(&value) }
 
-// record is what became of a request.
-type record struct {
-	path   string
-	status int // 0 without an answer
-	header http.Header
-	body   []byte
-	first  []byte        // the body of the first good answer, when there were several
-	limit  time.Duration // of the request; 0 is the transport's
+// outcome records how a request ended.
+type outcome struct {
+	path      string
+	status    int // 0 without a response
+	header    http.Header
+	body      []byte
+	firstBody []byte        // body of the first 2xx response, when a request led to several
+	timeout   time.Duration // limit of the request; 0 means the transport's
 }
 
-type recordKey struct{}
+type outcomeKey struct{}
 
-func withRecord(ctx context.Context, r *record) context.Context {
-	return context.WithValue(ctx, recordKey{}, r)
+func withOutcome(ctx context.Context, r *outcome) context.Context {
+	return context.WithValue(ctx, outcomeKey{}, r)
 }
 
-// RoundTrip repeats a GET that may succeed the second time, and once a PATCH or
-// DELETE whose connection broke: some services close one that is used again
-// (sushy's disable-conn-pooling note), and what these two ask for is the same
-// the second time. A POST that got no answer may have been carried out.
+// RoundTrip sends a request. It repeats a GET that failed for a transient reason,
+// and repeats a PATCH or DELETE once when its connection broke: some services
+// close a connection that is reused (sushy's disable-conn-pooling note), and both
+// methods are idempotent here. It never repeats a POST, which may have been
+// carried out without a response.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	for try := 0; ; try++ {
-		resp, err := t.once(req)
+		resp, err := t.attempt(req)
 		switch {
-		case req.Method == http.MethodGet && try < retries && transient(resp, err):
-		case (req.Method == http.MethodPatch || req.Method == http.MethodDelete) && try == 0 && err != nil && transient(resp, err) && rewind(req):
+		case req.Method == http.MethodGet && try < retries && isTransient(resp, err):
+		case (req.Method == http.MethodPatch || req.Method == http.MethodDelete) && try == 0 && err != nil && isTransient(resp, err) && rewindBody(req):
 			continue
 		default:
 			return resp, err
 		}
-		wait := firstWait << try
+		wait := firstRetryDelay << try
 		if resp != nil {
 			wait = retryAfter(resp.Header, t.clock.Now(), wait)
 		}
-		timer := t.clock.NewTimer(min(wait, longestWait))
+		timer := t.clock.NewTimer(min(wait, maxRetryDelay))
 		select {
 		case <-timer.C():
 		case <-req.Context().Done():
@@ -153,8 +154,9 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// rewind makes a request ready to be sent once more.
-func rewind(req *http.Request) bool {
+// rewindBody resets a request's body to send it again. It reports whether that is
+// possible.
+func rewindBody(req *http.Request) bool {
 	if req.Body == nil || req.Body == http.NoBody {
 		return true
 	}
@@ -169,27 +171,27 @@ func rewind(req *http.Request) bool {
 	return true
 }
 
-// once sends a request and reads the whole answer, so that its time is
-// limited as a whole and the connection is free again at once.
-func (t *transport) once(req *http.Request) (*http.Response, error) {
-	rec, _ := req.Context().Value(recordKey{}).(*record)
+// attempt sends a request once and reads the whole response, so that one timeout
+// covers both and the connection is free again at once.
+func (t *transport) attempt(req *http.Request) (*http.Response, error) {
+	rec, _ := req.Context().Value(outcomeKey{}).(*outcome)
 	if rec == nil {
-		rec = &record{}
+		rec = &outcome{}
 	}
 	limit := t.timeout
 	if req.Method == http.MethodPatch {
-		limit *= patience
+		limit *= patchTimeoutFactor
 	}
-	if rec.limit > 0 {
-		limit = rec.limit
+	if rec.timeout > 0 {
+		limit = rec.timeout
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), limit)
 	defer cancel()
 	sent := req.Clone(ctx)
-	if auth := t.auth.Load(); auth != nil && sent.Header.Get("Authorization") == "" && sent.Header.Get("X-Auth-Token") == "" {
+	if auth := t.defaultAuth.Load(); auth != nil && sent.Header.Get("Authorization") == "" && sent.Header.Get("X-Auth-Token") == "" {
 		sent.Header.Set("Authorization", *auth)
 	}
-	sent.Header.Set("Accept-Encoding", encodings)
+	sent.Header.Set("Accept-Encoding", acceptEncoding)
 	rec.path, rec.status, rec.header, rec.body = req.URL.Path, 0, nil, nil
 
 	resp, err := t.base.RoundTrip(sent)
@@ -202,16 +204,16 @@ func (t *transport) once(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("read the answer: %w", err)
 	}
 	rec.status, rec.header, rec.body = resp.StatusCode, resp.Header, body
-	if rec.first == nil && resp.StatusCode/100 == 2 {
-		rec.first = body
+	if rec.firstBody == nil && resp.StatusCode/100 == 2 {
+		rec.firstBody = body
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
 }
 
-// transient tells a failure that the next attempt may not meet. A time-out is
-// none: the caller has waited long enough.
-func transient(resp *http.Response, err error) bool {
+// isTransient reports whether the next attempt may succeed. A timeout is not
+// transient: the caller has waited long enough.
+func isTransient(resp *http.Response, err error) bool {
 	if err == nil {
 		return resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests
 	}
@@ -220,8 +222,8 @@ func transient(resp *http.Response, err error) bool {
 		strings.Contains(err.Error(), "server closed idle connection") // net/http exports no value for it
 }
 
-// retryAfter is how long an answer asks to wait: seconds or a date (RFC 9110,
-// §10.2.3).
+// retryAfter returns the wait that a response asks for, in seconds or as a date
+// (RFC 9110, §10.2.3), or otherwise if it asks for none.
 func retryAfter(h http.Header, now time.Time, otherwise time.Duration) time.Duration {
 	v := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(v, 10, 16); err == nil {
@@ -233,18 +235,18 @@ func retryAfter(h http.Header, now time.Time, otherwise time.Duration) time.Dura
 	return otherwise
 }
 
-// encodings are what a BMC may send: plain rather than packed, as its processor is
-// slow and its network near. Some have registries packed only (HPE's).
-const encodings = "identity, gzip;q=0.5"
+// acceptEncoding prefers plain bodies, because a BMC's processor is slow and its
+// network near. Some BMCs store registries compressed only (HPE's).
+const acceptEncoding = "identity, gzip;q=0.5"
 
-// readBody reads an answer's body, and unpacks it, into as much memory as its
-// length needs, where it is told and not a lie.
+// readBody reads and decompresses a response's body, at most maxBody bytes. It
+// allocates up to maxPreallocation from Content-Length, which may be wrong.
 func readBody(resp *http.Response) ([]byte, error) {
 	var plain io.Reader = resp.Body
 	size := resp.ContentLength
 	if strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		unpacked, err := gzip.NewReader(resp.Body)
-		if errors.Is(err, io.EOF) { // to HEAD, or nothing
+		if errors.Is(err, io.EOF) { // the response to HEAD, or an empty one
 			return nil, nil
 		} else if err != nil {
 			return nil, err
@@ -257,7 +259,7 @@ func readBody(resp *http.Response) ([]byte, error) {
 	if size > maxBody {
 		return nil, errTooLarge
 	}
-	body := bytes.NewBuffer(make([]byte, 0, min(max(size, 0), usualBody)+bytes.MinRead))
+	body := bytes.NewBuffer(make([]byte, 0, min(max(size, 0), maxPreallocation)+bytes.MinRead))
 	if _, err := body.ReadFrom(io.LimitReader(plain, maxBody+1)); err != nil {
 		return nil, err
 	}

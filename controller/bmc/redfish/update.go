@@ -16,13 +16,13 @@ import (
 
 var _ bmc.Updater = (*client)(nil)
 
-// updateService is what the driver reads of an UpdateService.
+// updateService holds the properties that the driver reads of the UpdateService.
 type updateService struct {
 	Inventory link   `json:"FirmwareInventory"`
 	Multipart string `json:"MultipartHttpPushUri"`
 	Push      string `json:"HttpPushUri"`
 	Actions   struct {
-		Simple target `json:"#UpdateService.SimpleUpdate"`
+		Simple actionTarget `json:"#UpdateService.SimpleUpdate"`
 	} `json:"Actions"`
 }
 
@@ -38,17 +38,17 @@ func (c *client) updateService(ctx context.Context, verb string) (updateService,
 	return u, err
 }
 
-// part is a component with where the service has it.
-type part struct {
+// component is a bmc.Component with its URIs in the service.
+type component struct {
 	bmc.Component
-	uris  []string // of the resources that it is of
-	image string   // URI of its inventory, where the resource links it
+	uris  []string // URIs of the resources that run this firmware
+	image string   // URI of its SoftwareInventory, if the resource links it
 }
 
-// Components reads what tells of the firmware of the system's parts: the
-// inventory's names and identifiers are each vendor's own.
+// Components reads the versions from the resources that run firmware, not from the
+// inventory: its names and identifiers differ by vendor.
 func (c *client) Components(ctx context.Context) ([]bmc.Component, error) {
-	parts, err := c.parts(ctx, "")
+	parts, err := c.components(ctx, "")
 	if err != nil {
 		return nil, err
 	}
@@ -59,19 +59,19 @@ func (c *client) Components(ctx context.Context) ([]bmc.Component, error) {
 	return out, nil
 }
 
-// parts reads all components or, of those that take requests of their own, the
-// one with a name.
-func (c *client) parts(ctx context.Context, name string) ([]part, error) {
+// components reads all components or, where a component takes requests of its own,
+// only the one with this name.
+func (c *client) components(ctx context.Context, name string) ([]component, error) {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []part
+	var out []component
 	if s.BIOS != "" || s.Bios.ID != "" {
-		out = append(out, part{Component: bmc.Component{Name: bmc.ComponentBIOS, Version: s.BIOS}, uris: []string{s.Bios.ID, s.uri}})
+		out = append(out, component{Component: bmc.Component{Name: bmc.ComponentBIOS, Version: s.BIOS}, uris: []string{s.Bios.ID, s.uri}})
 	}
 	if name == "" || name == bmc.ComponentBMC {
-		p, err := c.managerPart(ctx, s)
+		p, err := c.managerComponent(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (c *client) parts(ctx context.Context, name string) ([]part, error) {
 		}
 	}
 	if name == "" || strings.HasPrefix(name, bmc.ComponentNIC) {
-		nics, err := c.adapterParts(ctx, s)
+		nics, err := c.adapterComponents(ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -89,10 +89,10 @@ func (c *client) parts(ctx context.Context, name string) ([]part, error) {
 	return out, nil
 }
 
-func (c *client) managerPart(ctx context.Context, s computerSystem) (part, error) {
+func (c *client) managerComponent(ctx context.Context, s computerSystem) (component, error) {
 	managers, err := c.managers(ctx, s)
 	if err != nil {
-		return part{}, err
+		return component{}, err
 	}
 	for _, uri := range managers {
 		var m struct {
@@ -102,30 +102,30 @@ func (c *client) managerPart(ctx context.Context, s computerSystem) (part, error
 			} `json:"Links"`
 		}
 		if _, err := c.get(ctx, uri, &m); err != nil {
-			return part{}, err
+			return component{}, err
 		}
 		if m.Version != "" {
-			return part{Component: bmc.Component{Name: bmc.ComponentBMC, Version: m.Version}, uris: []string{uri}, image: m.Links.Image.ID}, nil
+			return component{Component: bmc.Component{Name: bmc.ComponentBMC, Version: m.Version}, uris: []string{uri}, image: m.Links.Image.ID}, nil
 		}
 	}
-	return part{}, nil
+	return component{}, nil
 }
 
-// adapterParts are the network adapters of the system's chassis.
-func (c *client) adapterParts(ctx context.Context, s computerSystem) ([]part, error) {
-	var out []part
+// adapterComponents reads the network adapters of the system's chassis.
+func (c *client) adapterComponents(ctx context.Context, s computerSystem) ([]component, error) {
+	var out []component
 	for _, chassis := range s.Links.Chassis {
 		var ch struct {
 			Adapters link `json:"NetworkAdapters"`
 		}
-		if _, err := c.get(ctx, chassis.ID, &ch); err != nil && !notFound(err) {
+		if _, err := c.get(ctx, chassis.ID, &ch); err != nil && !isNotFound(err) {
 			return nil, err
 		}
 		if ch.Adapters.ID == "" {
 			continue
 		}
 		uris, err := c.members(ctx, ch.Adapters.ID)
-		if err != nil && !notFound(err) {
+		if err != nil && !isNotFound(err) {
 			return nil, err
 		}
 		for _, uri := range uris {
@@ -140,7 +140,7 @@ func (c *client) adapterParts(ctx context.Context, s computerSystem) ([]part, er
 			}
 			for _, ctl := range a.Controllers {
 				if ctl.Version != "" && a.ID != "" {
-					out = append(out, part{Component: bmc.Component{Name: bmc.ComponentNIC + a.ID, Version: ctl.Version}, uris: []string{uri}})
+					out = append(out, component{Component: bmc.Component{Name: bmc.ComponentNIC + a.ID, Version: ctl.Version}, uris: []string{uri}})
 					break
 				}
 			}
@@ -149,8 +149,9 @@ func (c *client) adapterParts(ctx context.Context, s computerSystem) ([]part, er
 	return out, nil
 }
 
-// software is what the driver reads of a SoftwareInventory.
-type software struct {
+// softwareInventory holds the properties that the driver reads of a
+// SoftwareInventory.
+type softwareInventory struct {
 	Version string `json:"Version"`
 	Related []link `json:"RelatedItem"`
 	Status  struct {
@@ -161,9 +162,9 @@ type software struct {
 	uri string
 }
 
-// Component reads a component with its entry in the inventory.
+// Component reads a component and its entry in the firmware inventory.
 func (c *client) Component(ctx context.Context, name string) (bmc.Component, error) {
-	p, entry, err := c.inventoried(ctx, "Component", name)
+	p, entry, err := c.findComponent(ctx, "Component", name)
 	if err != nil {
 		return bmc.Component{}, err
 	}
@@ -172,58 +173,58 @@ func (c *client) Component(ctx context.Context, name string) (bmc.Component, err
 	return p.Component, nil
 }
 
-// inventoried finds a component and its entry in the inventory, which is zero
-// where there is none.
-func (c *client) inventoried(ctx context.Context, verb, name string) (part, software, error) {
-	parts, err := c.parts(ctx, name)
+// findComponent returns a component and its entry in the inventory, which is zero
+// if there is none.
+func (c *client) findComponent(ctx context.Context, verb, name string) (component, softwareInventory, error) {
+	parts, err := c.components(ctx, name)
 	if err != nil {
-		return part{}, software{}, err
+		return component{}, softwareInventory{}, err
 	}
-	i := slices.IndexFunc(parts, func(p part) bool { return p.Name == name })
+	i := slices.IndexFunc(parts, func(p component) bool { return p.Name == name })
 	if i < 0 {
-		return part{}, software{}, unsupported(verb, "the system has no component "+name)
+		return component{}, softwareInventory{}, unsupported(verb, "the system has no component "+name)
 	}
 	p := parts[i]
 	if name == bmc.ComponentBIOS && p.uris[0] != "" {
 		b, err := c.readSettings(ctx, p.uris[0])
-		if err != nil && !notFound(err) {
-			return p, software{}, err
+		if err != nil && !isNotFound(err) {
+			return p, softwareInventory{}, err
 		}
 		p.image = b.Links.Image.ID
 	}
 	if p.image != "" {
-		s := software{uri: p.image}
+		s := softwareInventory{uri: p.image}
 		_, err := c.get(ctx, p.image, &s)
-		if err == nil || !notFound(err) {
+		if err == nil || !isNotFound(err) {
 			return p, s, err
 		}
 	}
-	s, err := c.entryOf(ctx, p)
+	s, err := c.inventoryEntry(ctx, p)
 	return p, s, err
 }
 
-// entryOf looks for a component in the inventory: by the resource that it is
-// of, else by its version, when that is unmistakable.
-func (c *client) entryOf(ctx context.Context, p part) (software, error) {
+// inventoryEntry finds a component's entry in the inventory: by RelatedItem, else
+// by its version if only one entry has it.
+func (c *client) inventoryEntry(ctx context.Context, p component) (softwareInventory, error) {
 	u, err := c.updateService(ctx, "Component")
 	if err != nil || u.Inventory.ID == "" {
 		if errors.Is(err, bmc.ErrUnsupported) {
 			err = nil
 		}
-		return software{}, err
+		return softwareInventory{}, err
 	}
 	uris, err := c.members(ctx, u.Inventory.ID)
 	if err != nil {
-		return software{}, err
+		return softwareInventory{}, err
 	}
-	var alike, related []software
+	var alike, related []softwareInventory
 	for _, uri := range uris {
-		s := software{uri: uri}
+		s := softwareInventory{uri: uri}
 		if _, err := c.get(ctx, uri, &s); err != nil {
-			if notFound(err) {
+			if isNotFound(err) {
 				continue
 			}
-			return software{}, err
+			return softwareInventory{}, err
 		}
 		if s.Version != "" && s.Version == p.Version {
 			alike = append(alike, s)
@@ -232,25 +233,25 @@ func (c *client) entryOf(ctx context.Context, p part) (software, error) {
 			related = append(related, s)
 		}
 	}
-	for _, found := range [][]software{both(related, alike), related, alike} {
+	for _, found := range [][]softwareInventory{intersect(related, alike), related, alike} {
 		if len(found) == 1 {
 			return found[0], nil
 		}
 	}
-	return software{}, nil
+	return softwareInventory{}, nil
 }
 
-func both(a, b []software) (out []software) {
+func intersect(a, b []softwareInventory) (out []softwareInventory) {
 	for _, x := range a {
-		if slices.ContainsFunc(b, func(y software) bool { return y.uri == x.uri }) {
+		if slices.ContainsFunc(b, func(y softwareInventory) bool { return y.uri == x.uri }) {
 			out = append(out, x)
 		}
 	}
 	return out
 }
 
-// Update asks for SimpleUpdate. Services differ on which parameters they take,
-// and refuse before they act.
+// Update posts a SimpleUpdate. Services differ on which parameters they take, and
+// refuse before they act: so the optional ones are left out when they are refused.
 func (c *client) Update(ctx context.Context, component, image string) (string, error) {
 	u, err := c.updateService(ctx, "Update")
 	if err != nil {
@@ -259,11 +260,11 @@ func (c *client) Update(ctx context.Context, component, image string) (string, e
 	if u.Actions.Simple.URI == "" {
 		return "", unsupported("Update", "the update service fetches no images")
 	}
-	_, entry, err := c.inventoried(ctx, "Update", component)
+	_, entry, err := c.findComponent(ctx, "Update", component)
 	if err != nil {
 		return "", err
 	}
-	image, user, password := bare(image)
+	image, user, password := splitCredentials(image)
 	all := map[string]any{"ImageURI": image, "TransferProtocol": protocolOf(image), "Targets": []string{entry.uri}}
 	if user != "" {
 		all["Username"], all["Password"] = user, password
@@ -273,7 +274,7 @@ func (c *client) Update(ctx context.Context, component, image string) (string, e
 	}
 	a, err := c.do(ctx, http.MethodPost, u.Actions.Simple.URI, all, nil)
 	for _, optional := range []string{"Targets", "TransferProtocol"} {
-		if all[optional] == nil || !aboutParameter(err, optional) {
+		if all[optional] == nil || !refusesParameter(err, optional) {
 			continue
 		}
 		delete(all, optional)
@@ -282,12 +283,12 @@ func (c *client) Update(ctx context.Context, component, image string) (string, e
 	if err != nil {
 		return "", err
 	}
-	return taskOf(a), nil
+	return taskURI(a), nil
 }
 
-// bare takes user and password out of an address: services repeat addresses in
-// what they log.
-func bare(image string) (address, user, password string) {
+// splitCredentials separates user and password from a URL, because services log
+// the URLs that they are given.
+func splitCredentials(image string) (address, user, password string) {
 	u, err := url.Parse(image)
 	if err != nil || u.User == nil {
 		return image, "", ""
@@ -298,28 +299,30 @@ func bare(image string) (address, user, password string) {
 	return u.String(), user, password
 }
 
-func aboutParameter(err error, name string) bool {
+func refusesParameter(err error, name string) bool {
 	e := new(statusError)
-	return badRequest(err) && errors.As(err, &e) && (slices.ContainsFunc(e.arguments, func(a string) bool {
+	return isBadRequest(err) && errors.As(err, &e) && (slices.ContainsFunc(e.arguments, func(a string) bool {
 		return strings.Contains(a, name)
 	}) || strings.Contains(e.text, name))
 }
 
-// taskOf is the task that a request has begun: the Task itself, where the
-// answer shows it, as its monitor is gone once it was heard.
-func taskOf(a answer) string {
+// taskURI returns the URI of the task that a request has started: that of the Task
+// itself if the response shows it, because its monitor is deleted after its last
+// response; otherwise that of the monitor; "" if there is no task.
+func taskURI(a response) string {
 	var t task
 	_ = decode(a.body, &t) // there may be no body
 	if strings.HasPrefix(t.Type, "#Task.") && t.ID != "" {
-		return local(t.ID)
+		return localPath(t.ID)
 	}
 	if a.status != http.StatusAccepted {
 		return ""
 	}
-	return local(monitor(a))
+	return localPath(monitorURI(a))
 }
 
-// taskStates map TaskState; others are at their end (see task.running).
+// taskStates maps the TaskStates that task.running and task.failed do not
+// distinguish.
 var taskStates = map[schemas.TaskState]bmc.TaskState{
 	schemas.PendingTaskState: bmc.TaskWaiting,
 }
@@ -327,11 +330,11 @@ var taskStates = map[schemas.TaskState]bmc.TaskState{
 // Task reads a Task or its monitor.
 func (c *client) Task(ctx context.Context, uri string) (bmc.Task, error) {
 	a, err := c.do(ctx, http.MethodGet, uri, nil, nil)
-	if notFound(err) {
+	if isNotFound(err) {
 		return bmc.Task{}, bmc.ErrNoTask
 	}
 	e := new(statusError)
-	if errors.As(err, &e) && e.kind == nil && e.status/100 == 4 { // a monitor answers as the request would have
+	if errors.As(err, &e) && e.kind == nil && e.status/100 == 4 { // a task monitor answers as the request would have
 		return bmc.Task{State: bmc.TaskFailed, Percent: 100, Text: e.text}, nil
 	}
 	if err != nil {
@@ -343,7 +346,7 @@ func (c *client) Task(ctx context.Context, uri string) (bmc.Task, error) {
 		Status  string  `json:"TaskStatus"`
 	}
 	_ = decode(a.body, &t)
-	out := bmc.Task{State: bmc.TaskDone, Percent: int(t.Percent), Text: c.told(t.Messages)}
+	out := bmc.Task{State: bmc.TaskDone, Percent: int(t.Percent), Text: c.taskText(t.Messages)}
 	is, listed := taskStates[schemas.TaskState(t.State)]
 	switch {
 	case t.failed(), t.State != "" && !t.running() && t.Status == "Critical":
@@ -356,11 +359,11 @@ func (c *client) Task(ctx context.Context, uri string) (bmc.Task, error) {
 	return out, nil
 }
 
-// told joins a task's messages.
-func (c *client) told(messages json.RawMessage) string {
+// taskText joins the messages of a task.
+func (c *client) taskText(messages json.RawMessage) string {
 	var texts []string
-	for _, m := range messagesOf(messages, "") {
+	for _, m := range parseMessages(messages, "") {
 		texts = append(texts, m.String())
 	}
-	return c.clean(strings.Join(texts, "; "))
+	return c.sanitize(strings.Join(texts, "; "))
 }

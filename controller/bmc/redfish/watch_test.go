@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// watched adds to a system what one looks at: light, log and chassis.
+// watched adds light, log and chassis to a system.
 func (s *server) watched(m map[string]any) {
 	if s.bare {
 		return
@@ -38,7 +38,7 @@ func (s *server) setSystem(body map[string]any) []string {
 		return nil
 	}
 	if to, ok := body["IndicatorLED"].(string); ok && s.led && len(body) == 1 {
-		if to != "Lit" && to != "Blinking" { // as iDRACs have it
+		if to != "Lit" && to != "Blinking" { // the values of iDRACs
 			return []string{"PropertyValueNotInList", to, "IndicatorLED"}
 		}
 		s.lit = to == "Blinking"
@@ -47,7 +47,7 @@ func (s *server) setSystem(body map[string]any) []string {
 	return s.setBoot(body)
 }
 
-// log makes an entry.
+// log adds an entry.
 func (s *server) log(severity, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *server) watchRoutes(routes map[string]http.HandlerFunc) {
 		}
 	})
 	routes["GET "+logs+"/SEL/Entries"] = s.show(func() map[string]any {
-		latest := slices.Clone(s.entries) // the latest first, as iDRACs have it
+		latest := slices.Clone(s.entries) // newest first, as in iDRACs
 		slices.Reverse(latest)
 		return map[string]any{"@odata.id": logs + "/SEL/Entries", "Members": latest}
 	})
@@ -111,7 +111,7 @@ func (s *server) watchRoutes(routes map[string]http.HandlerFunc) {
 	})
 }
 
-func TestLogIsInOrder(t *testing.T) {
+func TestLogIsSortedByTime(t *testing.T) {
 	s := newServer(t)
 	for _, text := range []string{"first", "second", "third", "fourth"} {
 		s.log("OK", text)

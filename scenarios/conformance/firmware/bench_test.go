@@ -40,7 +40,7 @@ func TestRegistriesOfAThousandServersAreOne(t *testing.T) {
 		parsed := 0
 		var first *bmc.AttributeRegistry
 		for range 1000 {
-			r, err := shared.Keep(bmc.RegistryKey{ID: profile}, "", append([]byte(nil), body...), func([]byte) (*bmc.AttributeRegistry, error) {
+			r, err := shared.Store(bmc.RegistryKey{ID: profile}, "", append([]byte(nil), body...), func([]byte) (*bmc.AttributeRegistry, error) {
 				parsed++
 				return bmc.NewAttributeRegistry(profile, nil), nil
 			})

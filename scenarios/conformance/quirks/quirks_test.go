@@ -356,13 +356,13 @@ func volumes(b *bench) error {
 			if err != nil || o.State == bmc.OperationDone {
 				return err
 			}
-			if o.State == bmc.OperationWaits {
+			if o.State == bmc.OperationPending {
 				if _, err := b.start(bmc.PowerReset); err != nil {
 					return err
 				}
 			}
 			b.lab.Advance(time.Minute)
-			err = b.try(func(c bmc.Client) (err error) { o, err = bmc.StorerOf(c).Follow(b.Context(), o.ID); return err })
+			err = b.try(func(c bmc.Client) (err error) { o, err = bmc.StorerOf(c).PollOperation(b.Context(), o.ID); return err })
 		}
 		return fmt.Errorf("it is still %+v", o)
 	}

@@ -6,17 +6,17 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// blinking is the IndicatorLED that shows where a system is. Lit is none: iDRACs
-// are lit for as long as nothing is wrong.
+// blinking is the value of IndicatorLED that identifies a system. Lit does not: an
+// iDRAC's indicator is lit while the system is healthy.
 const blinking = "Blinking"
 
-// lit reports whether the light that identifies the system is on.
-func (s computerSystem) lit() bool {
+// indicatorOn reports whether the light that identifies the system is on.
+func (s computerSystem) indicatorOn() bool {
 	return s.Locator != nil && *s.Locator || s.LED == blinking
 }
 
-// Identify switches the light: LocationIndicatorActive, or IndicatorLED, which
-// the standard had until 2020.
+// Identify switches the identification light: LocationIndicatorActive, or
+// IndicatorLED, which the standard had until 2020.
 func (c *client) Identify(ctx context.Context, on bool) error {
 	s, err := c.computerSystem(ctx)
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *client) Identify(ctx context.Context, on bool) error {
 	if s.Locator == nil && s.LED == "" {
 		return unsupported("Identify", "the system has no indicator")
 	}
-	if s.lit() == on {
+	if s.indicatorOn() == on {
 		return nil
 	}
 	if s.Locator != nil {
@@ -37,8 +37,8 @@ func (c *client) Identify(ctx context.Context, on bool) error {
 		to = blinking
 	}
 	_, err = c.patch(ctx, s.uri, s.tag, map[string]any{"IndicatorLED": to})
-	if badRequest(err) && !on {
-		// iDRAC 9 has Lit and Blinking only.
+	if isBadRequest(err) && !on {
+		// iDRAC 9 takes Lit and Blinking only.
 		_, err = c.patch(ctx, s.uri, s.tag, map[string]any{"IndicatorLED": "Lit"})
 	}
 	return err

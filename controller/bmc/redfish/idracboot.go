@@ -7,18 +7,18 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Attributes of a manager, by which iDRACs choose what is booted first.
+// Attributes of a Dell manager that choose the first boot device.
 const (
 	firstDevice = "ServerBoot.1.FirstBootDevice"
 	firstOnce   = "ServerBoot.1.BootOnce"
 	virtualDVD  = "VCD-DVD"
 )
 
-// virtualFirst makes an override to Cd mean virtual media where it means a drive
-// in the case: iDRAC 8 tells them apart by an attribute of the manager alone
-// (dell/iDRAC-Redfish-Scripting issue 90; sushy sets it, too). Newer ones have
-// it elsewhere, and do not need it.
-func (c *client) virtualFirst(ctx context.Context, b bmc.Boot, s computerSystem) error {
+// preferVirtualDVD makes the boot target Cd mean virtual media instead of an
+// internal drive. iDRAC 8 distinguishes the two only by an attribute of the
+// manager (dell/iDRAC-Redfish-Scripting issue 90; sushy sets it, too). Newer
+// iDRACs have the attribute elsewhere and do not need it.
+func (c *client) preferVirtualDVD(ctx context.Context, b bmc.Boot, s computerSystem) error {
 	if !strings.HasPrefix(s.Manufacturer, "Dell") {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (c *client) virtualFirst(ctx context.Context, b bmc.Boot, s computerSystem)
 		group := strings.TrimRight(uri, "/") + "/Attributes"
 		a, err := c.get(ctx, group, &m)
 		switch {
-		case notFound(err):
+		case isNotFound(err):
 			continue
 		case err != nil:
 			return err
@@ -47,7 +47,7 @@ func (c *client) virtualFirst(ctx context.Context, b bmc.Boot, s computerSystem)
 		if _, err := c.patch(ctx, group, etag(a), map[string]any{"Attributes": map[string]string{firstDevice: virtualDVD, firstOnce: once}}); err != nil {
 			return err
 		}
-		c.lessons.Learn(bmc.Lesson{Topic: aboutTarget, Way: firstDevice + " " + virtualDVD, Odd: true})
+		c.workarounds.Record(bmc.Workaround{Topic: topicBootTarget, Variant: firstDevice + " " + virtualDVD, Nonstandard: true})
 		return nil
 	}
 	return nil

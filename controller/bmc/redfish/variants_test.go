@@ -14,8 +14,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/redfish"
 )
 
-// refuse answers a request with a status and a message, for as long as it is
-// asked to.
+// refuse makes the server answer a request with a status and a message while holds
+// returns true.
 func refuse(s *server, request string, status int, id string, holds func(body string) bool) {
 	s.wrap(request, func(next http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -30,9 +30,9 @@ func refuse(s *server, request string, status int, id string, holds func(body st
 	})
 }
 
-// A BMC that is busy is asked again for a while, and then it is the caller's to
-// come back: to it, it looks like one that does not answer.
-func TestABusyBMCIsWaitedFor(t *testing.T) {
+// A request to a busy BMC is repeated for a while. Then the caller gets ErrBusy,
+// which is also an ErrUnreachable.
+func TestBusyBMCIsRetriedFor30Seconds(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	until := s.clock.Now().Add(20 * time.Second)
@@ -49,8 +49,8 @@ func TestABusyBMCIsWaitedFor(t *testing.T) {
 	}
 }
 
-// Power has to settle: iDRAC 10 says so with 409.
-func TestPowerSettles(t *testing.T) {
+// iDRAC 10 answers 409 until power has settled.
+func TestPowerIsRetriedWhileItSettles(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	until := s.clock.Now().Add(12 * time.Second)
@@ -63,9 +63,9 @@ func TestPowerSettles(t *testing.T) {
 	}
 }
 
-// Where no override stays, the driver sets it again before each start, and shows
-// it as one that stays.
-func TestOverrideThatDoesNotStay(t *testing.T) {
+// On a BMC without persistent overrides the driver renews the override before each
+// start, and shows it as persistent.
+func TestBootOverrideIsRenewedBeforeEachStart(t *testing.T) {
 	for name, build := range map[string]func(*server){
 		"told": func(s *server) {
 			b := s.bootProperty()
@@ -120,8 +120,8 @@ func TestOverrideThatDoesNotStay(t *testing.T) {
 	}
 }
 
-// A BMC that accepts an override and forgets it may take it in another form.
-func TestIgnoredOverrideInAnotherForm(t *testing.T) {
+// A BMC that accepts an override and ignores it may take another variant.
+func TestIgnoredBootOverrideIsSentAsAnotherVariant(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	s.wrap("PATCH "+systemPath, func(next http.HandlerFunc) http.HandlerFunc {
@@ -149,9 +149,9 @@ func TestIgnoredOverrideInAnotherForm(t *testing.T) {
 	}
 }
 
-// iDRAC: virtual media that are detached come back with a restart of the BMC,
-// for which nobody asks twice.
-func TestDetachedMediaRestartTheBMC(t *testing.T) {
+// iDRAC: detached virtual media come back with a restart of the BMC, which the
+// driver requests only once.
+func TestDetachedMediaRestartTheBMCOnce(t *testing.T) {
 	s := newServer(t)
 	s.route("GET /redfish/v1/Managers/1", s.show(func() map[string]any {
 		return map[string]any{"Actions": map[string]any{"#Manager.Reset": map[string]any{
@@ -176,8 +176,9 @@ func TestDetachedMediaRestartTheBMC(t *testing.T) {
 	}
 }
 
-// What one client has learned the next one knows, and an operator can see.
-func TestLessonsOutliveAClient(t *testing.T) {
+// A new client uses the workarounds of the previous one, and operators can see
+// them.
+func TestWorkaroundsOutliveAClient(t *testing.T) {
 	s := newServer(t, func(s *server) { s.noActions = true })
 	refuse(s, "PATCH "+systemPath, 400, "PropertyMissing", func(body string) bool { return !strings.Contains(body, "OverrideMode") })
 	p := &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": redfish.Open}}
@@ -202,19 +203,18 @@ func TestLessonsOutliveAClient(t *testing.T) {
 		if err := c.InsertMedia(t.Context(), imageA); err != nil {
 			t.Fatal(err)
 		}
-		want := []bmc.Lesson{
-			{Topic: "boot override", Way: "target, enabled and mode together", Odd: true},
-			{Topic: "virtual media", Way: "PATCH of the slot, saying the image and that it is inserted", Odd: true},
+		want := []bmc.Workaround{
+			{Topic: "boot override", Variant: "target, enabled and mode together", Nonstandard: true},
+			{Topic: "virtual media", Variant: "PATCH of the slot with Image and Inserted", Nonstandard: true},
 		}
-		if d := cmp.Diff(want, c.(bmc.Learner).Lessons()); d != "" {
+		if d := cmp.Diff(want, c.(bmc.WorkaroundReporter).Workarounds()); d != "" {
 			t.Errorf("Lessons() (-want +got):\n%s", d)
 		}
 	}
 }
 
-// A connection that breaks is no reason to give a change up, unless doing it
-// twice is another thing than once.
-func TestChangesOverABrokenConnection(t *testing.T) {
+// A PATCH is repeated when its connection breaks: it is idempotent.
+func TestPATCHIsRetriedOverANewConnection(t *testing.T) {
 	s := newServer(t)
 	c := s.open()
 	broken := 0
@@ -231,9 +231,9 @@ func TestChangesOverABrokenConnection(t *testing.T) {
 	}
 }
 
-// iDRAC 8 keeps settings that came without an apply time until a job is made for
-// them in its manager's queue.
-func TestSettingsThatAJobIsMadeFor(t *testing.T) {
+// iDRAC 8 leaves settings that came without an apply time pending until a job is
+// created for them.
+func TestSetBIOSCreatesAJob(t *testing.T) {
 	const bios, queue = systemPath + "/Bios", "/redfish/v1/Managers/1/Jobs"
 	s := newServer(t)
 	s.system["Bios"] = linkTo(bios)

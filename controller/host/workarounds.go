@@ -10,24 +10,25 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// WorkaroundsCondition is there for hosts whose BMC is not as others are, and
-// says what its driver does about that. Upstream has no such condition, and no
-// other place for it in a status; nothing decides by it.
+// WorkaroundsCondition lists the workarounds that the BMC driver uses for this
+// host. Hosts without workarounds do not have it. Upstream has no such condition,
+// and no other place for it in a status; no decision depends on it.
 const (
 	WorkaroundsCondition = "BMCWorkarounds"
 	workaroundsReason    = "WorkaroundsInUse"
 )
 
-// tellLessons shows what was learned about a host's BMC. What an earlier
-// controller has shown stays until this one has learned something itself.
-func tellLessons(h *metal3.BareMetalHost, c bmc.Client) {
-	learner, ok := c.(bmc.Learner)
+// setWorkaroundsCondition lists the recorded workarounds in a condition. A
+// condition of an earlier controller stays until this one has recorded a
+// workaround itself.
+func setWorkaroundsCondition(h *metal3.BareMetalHost, c bmc.Client) {
+	reporter, ok := c.(bmc.WorkaroundReporter)
 	if !ok {
 		return
 	}
 	var all []string
-	for _, l := range learner.Lessons() {
-		all = append(all, l.String())
+	for _, w := range reporter.Workarounds() {
+		all = append(all, w.String())
 	}
 	if len(all) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// packing sends what h says packed, whatever was asked for.
+// packing compresses the response of h whatever Accept-Encoding says.
 func packing(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		plain := httptest.NewRecorder()
@@ -25,7 +25,7 @@ func packing(h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func TestABMCThatPacksWhatItSends(t *testing.T) {
+func TestGzipResponses(t *testing.T) {
 	s := newServer(t)
 	var asked string
 	system := s.show(s.computerSystem)

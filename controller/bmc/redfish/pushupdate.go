@@ -12,29 +12,31 @@ import (
 	"time"
 )
 
-// pushLimit bounds the time of a push: images have up to some hundred MB, and
-// BMCs have slow network ports and slower flash.
-const pushLimit = 30 * time.Minute
+// pushTimeout bounds one upload: images have up to some hundred MB, and BMCs have
+// slow network ports and slower flash.
+const pushTimeout = 30 * time.Minute
 
-// Push sends an image with what is to be done with it (DSP0266, "Multipart HTTP
-// push updates") or, where the service does not take that, alone.
+// Push uploads an image: with its update parameters where the service has a
+// MultipartHttpPushUri (DSP0266, "Multipart HTTP push updates"), otherwise as the
+// plain body of a POST to HttpPushUri. It returns the URI of the task, "" if the
+// BMC reports none.
 func (c *client) Push(ctx context.Context, component, name string, image io.Reader, size int64) (string, error) {
 	u, err := c.updateService(ctx, "Push")
 	if err != nil {
 		return "", err
 	}
-	_, entry, err := c.inventoried(ctx, "Push", component)
+	_, entry, err := c.findComponent(ctx, "Push", component)
 	if err != nil {
 		return "", err
 	}
-	var a answer
+	var a response
 	switch {
 	case u.Multipart != "":
 		parameters := map[string]any{"Targets": []string{}}
 		if entry.uri != "" {
 			parameters["Targets"] = []string{entry.uri}
 		}
-		head, tail, kind := enclose(parameters, name)
+		head, tail, kind := multipartEnvelope(parameters, name)
 		if size >= 0 {
 			size += int64(len(head) + len(tail))
 		}
@@ -47,11 +49,12 @@ func (c *client) Push(ctx context.Context, component, name string, image io.Read
 	if err != nil {
 		return "", err
 	}
-	return taskOf(a), nil
+	return taskURI(a), nil
 }
 
-// enclose is what comes before and after an image in a multipart push.
-func enclose(parameters map[string]any, name string) (head, tail []byte, kind string) {
+// multipartEnvelope returns the bytes before and after the image in a multipart
+// push, and the Content-Type of the whole.
+func multipartEnvelope(parameters map[string]any, name string) (head, tail []byte, kind string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	part := func(disposition, kind string, body []byte) {
@@ -59,7 +62,7 @@ func enclose(parameters map[string]any, name string) (head, tail []byte, kind st
 		p, _ := w.CreatePart(textproto.MIMEHeader{"Content-Disposition": {disposition}, "Content-Type": {kind}})
 		_, _ = p.Write(body)
 	}
-	about, _ := json.Marshal(parameters) // of strings
+	about, _ := json.Marshal(parameters) // a map of strings always encodes
 	part(`form-data; name="UpdateParameters"`, "application/json", about)
 	part(fmt.Sprintf(`form-data; name="UpdateFile"; filename=%q`, name), "application/octet-stream", nil)
 	n := b.Len()
@@ -67,17 +70,17 @@ func enclose(parameters map[string]any, name string) (head, tail []byte, kind st
 	return b.Bytes()[:n:n], b.Bytes()[n:], w.FormDataContentType()
 }
 
-// upload posts a body that is not JSON. It is sent once, whatever happens: it
-// cannot be read again.
-func (c *client) upload(ctx context.Context, uri, kind string, body io.Reader, size int64) (answer, error) {
+// upload posts a body that is not JSON. It sends it once, without retries, because
+// the body can be read only once.
+func (c *client) upload(ctx context.Context, uri, kind string, body io.Reader, size int64) (response, error) {
 	api, session, err := c.connection()
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	rec := &record{limit: pushLimit}
-	req, err := http.NewRequestWithContext(withRecord(ctx, rec), http.MethodPost, c.address.URL()+local(uri), body)
+	rec := &outcome{timeout: pushTimeout}
+	req, err := http.NewRequestWithContext(withOutcome(ctx, rec), http.MethodPost, c.address.URL()+localPath(uri), body)
 	if err != nil {
-		return answer{}, fmt.Errorf("redfish: POST %s: %w", uri, err)
+		return response{}, fmt.Errorf("redfish: POST %s: %w", uri, err)
 	}
 	req.ContentLength = size
 	req.Header.Set("Content-Type", kind)
@@ -87,7 +90,7 @@ func (c *client) upload(ctx context.Context, uri, kind string, body io.Reader, s
 	if session {
 		s, err := api.GetSession()
 		if err != nil {
-			return answer{}, fmt.Errorf("redfish: POST %s: %w", uri, err)
+			return response{}, fmt.Errorf("redfish: POST %s: %w", uri, err)
 		}
 		req.Header.Del("Authorization")
 		req.Header.Set("X-Auth-Token", s.Token)
@@ -97,7 +100,7 @@ func (c *client) upload(ctx context.Context, uri, kind string, body io.Reader, s
 		_ = resp.Body.Close()
 	}
 	if rec.status/100 == 2 {
-		return answer{status: rec.status, header: rec.header, body: rec.body}, nil
+		return response{status: rec.status, header: rec.header, body: rec.body}, nil
 	}
-	return answer{}, c.explain(ctx, "POST "+local(uri), rec, err)
+	return response{}, c.responseError(ctx, "POST "+localPath(uri), rec, err)
 }
