@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/metalab-dev/metalab/controller/bmc"
-	"github.com/metalab-dev/metalab/controller/recent"
+	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
 
 // How often a BMC is asked (B-201).
@@ -56,7 +56,7 @@ type Config struct {
 // Reconciler keeps the firmware objects of hosts.
 type Reconciler struct {
 	Config
-	read    *recent.Reader
+	read    *readafterwrite.Reader
 	schemas *schemas
 	wake    chan event.GenericEvent
 	joiners joiners
@@ -87,7 +87,7 @@ func New(c Config) (*Reconciler, error) {
 		c.Workers = 4
 	}
 	return &Reconciler{
-		Config: c, read: &recent.Reader{Cached: c.Client, Live: c.Reader}, schemas: newSchemas(),
+		Config: c, read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader}, schemas: newSchemas(),
 		wake: make(chan event.GenericEvent, 1024), next: map[types.NamespacedName]time.Time{},
 		joiners: joiners{of: map[types.NamespacedName][]metav1.OwnerReference{}, wake: make(chan event.GenericEvent, 64)},
 	}, nil

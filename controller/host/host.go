@@ -32,7 +32,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 	"github.com/metalab-dev/metalab/controller/netboot"
 	"github.com/metalab-dev/metalab/controller/queue"
-	"github.com/metalab-dev/metalab/controller/recent"
+	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
 
 // soon is the shortest wait: look again as soon as the queue allows.
@@ -69,7 +69,7 @@ type Config struct {
 type Reconciler struct {
 	Config
 	wake    chan event.GenericEvent
-	read    *recent.Reader
+	read    *readafterwrite.Reader
 	metrics *metrics
 	slots   slots
 
@@ -102,7 +102,7 @@ func New(c Config) (*Reconciler, error) {
 		return nil, fmt.Errorf("host: Config.Metrics: %w", err)
 	}
 	return &Reconciler{
-		Config: c, metrics: m, read: &recent.Reader{Cached: c.Client, Live: c.Reader, Hidden: true}, wake: make(chan event.GenericEvent, 1024),
+		Config: c, metrics: m, read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader, ReadMissesLive: true}, wake: make(chan event.GenericEvent, 1024),
 		slots: newSlots(c.Limit), softOff: map[types.UID]time.Time{}, waits: newWaits(),
 	}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
-	_ "github.com/metalab-dev/metalab/controller/kube/quiet" // etcd's clients
+	_ "github.com/metalab-dev/metalab/controller/kube/etcdquiet" // etcd's clients
 )
 
 // reporter takes the errors of one API's parts. While the API starts or stops

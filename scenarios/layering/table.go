@@ -117,23 +117,23 @@ var Table = []Row{
 	{Package: "controller/api/...", Only: []string{"k8s.io/apimachinery/..."}},
 	{Package: "controller/config"},
 	{
-		Package: "controller/kube", May: []string{"controller/api/...", "controller/config", "controller/kube/quiet"},
+		Package: "controller/kube", May: []string{"controller/api/...", "controller/config", "controller/kube/etcdquiet"},
 		Tests: []string{"controller/bmc"}, // that policies read addresses as it does
 	},
 	{Package: "controller/webhook", May: []string{"controller/config"}},
 	{Package: "controller/queue"},
-	{Package: "controller/recent"},
+	{Package: "controller/readafterwrite"},
 	{Package: "controller/dataimage", May: []string{"controller/queue"}},
 	{Package: "controller/preprovisioning", May: []string{"controller/queue"}},
 	{Package: "controller/subscription", May: []string{"controller/queue", "controller/bmc"}},
-	{Package: "controller/kube/quiet"},
+	{Package: "controller/kube/etcdquiet"},
 	{Package: "controller/bmc", Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/redfish", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/ipmi", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/bmc/bmctest", May: []string{"controller/bmc"}, Never: kubernetes, But: utilsClock},
 	{Package: "controller/host", May: []string{
 		"controller/api/...", "controller/bmc", "controller/inband", "controller/netboot",
-		"controller/host/phase", "controller/queue", "controller/recent", "agent/job",
+		"controller/host/phase", "controller/queue", "controller/readafterwrite", "agent/job",
 	}},
 	{
 		// It decides on the verbs and values of BMC work, and does none.
@@ -147,7 +147,7 @@ var Table = []Row{
 	},
 	// It is a part of preparing a host: host knows it as one, not by name.
 	{
-		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase", "controller/queue", "controller/recent"},
+		Package: "controller/firmware", May: []string{"controller/api/...", "controller/bmc", "controller/host", "controller/host/phase", "controller/queue", "controller/readafterwrite"},
 		Tests: []string{"controller/inband", "controller/netboot"}, // that a host is prepared with it
 	},
 	{Package: "controller/inband", May: []string{"agent/job"}},
