@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// RefusesAnnotation is, of a policy that refuses things, an example of what it
-// refuses: the object without its kind and name. Who has installed the policy can
-// tell by it when the policy is in force.
+// RefusesAnnotation is the annotation of a policy that holds an example of an object
+// that the policy denies, as JSON without kind and name. An installer creates the
+// example as a dry run to find out when the policy is in force.
 const RefusesAnnotation = "metalab.dev/refuses"
 
 //go:embed admission/*.yaml webhook/*.yaml
 var admission embed.FS
 
-// Policies returns the validating admission policies, and after them the bindings
-// that put them in force, in the order of their files.
+// Policies returns the validating admission policies and the bindings that put them
+// in force, each in the order of their files.
 func Policies() (policies, bindings []*unstructured.Unstructured, err error) {
 	names, err := fs.Glob(admission, "admission/*.yaml")
 	if err != nil {
@@ -52,7 +52,7 @@ func Policies() (policies, bindings []*unstructured.Unstructured, err error) {
 }
 
 // Webhook returns the configuration of the webhook that the controllers serve at
-// url, with a certificate that the PEM in ca vouches for.
+// url. The API server trusts the certificate authority whose PEM is ca for it.
 func Webhook(url, ca string) (*admissionv1.ValidatingWebhookConfiguration, error) {
 	doc, err := readJSON(admission, "webhook/baremetalhost.yaml")
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// A policy without a binding is never asked, and a field that the API does not
-// know is dropped without a word.
-func TestPoliciesAreBoundAndKnown(t *testing.T) {
+// The API server never evaluates a policy without a binding, and drops a field that
+// it does not know without an error.
+func TestEveryPolicyIsBoundAndHasOnlyKnownFields(t *testing.T) {
 	policies, bindings, err := Policies()
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestPoliciesAreBoundAndKnown(t *testing.T) {
 		var typed admissionv1.ValidatingAdmissionPolicyBinding
 		strictly(t, b, &typed)
 		if !names[typed.Spec.PolicyName] {
-			t.Errorf("%s binds %s, which is not there or is bound already", b.GetName(), typed.Spec.PolicyName)
+			t.Errorf("%s binds %s, which does not exist or is bound twice", b.GetName(), typed.Spec.PolicyName)
 		}
 		delete(names, typed.Spec.PolicyName)
 	}
@@ -49,7 +49,7 @@ func strictly(t *testing.T, from *unstructured.Unstructured, to any) {
 	}
 }
 
-func TestWebhookIsWhereItIsServed(t *testing.T) {
+func TestWebhookHasTheServersURLAndCA(t *testing.T) {
 	got, err := Webhook("https://192.0.2.1:9443/validate", "PEM")
 	if err != nil {
 		t.Fatal(err)

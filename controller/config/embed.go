@@ -1,19 +1,19 @@
-// Package config owns the Kubernetes manifests of Metalab: the definitions of
-// the resources it serves, as files that kubectl apply -k takes and as values
+// Package config holds the Kubernetes manifests of Metalab: the custom resource
+// definitions and admission policies, as files for kubectl apply -k and as values
 // that a program installs.
 //
-// The files under crd are generated from the published metal3.io API and never
-// edited. Where that API and its own definitions disagree, a JSON patch under
-// patches, named after the resource it corrects, is applied while loading, so
-// that generating again never loses it; kustomization.yaml names the same patch.
+// controller-gen generates the files under crd from the published metal3.io API; they
+// are never edited. Where that API and its own definitions disagree, a JSON patch
+// under patches corrects the definition of the resource that it is named after. CRDs
+// applies the patch while loading, so that generating again does not lose it, and
+// kustomization.yaml names the same patch.
 //
-// What upstream's webhooks refuse beyond that, the policies under admission do, in
-// CEL: they hold whether controllers run or not, and see annotations, names and
-// what an object was before, which rules in a definition do not. What CEL cannot
-// read is sent to the controllers; see webhook.
+// The policies under admission enforce in CEL what upstream's webhooks refuse beyond
+// the schema. They apply whether controllers run or not, and they see annotations,
+// names and the old object, which the validation rules of a definition do not. What
+// CEL cannot parse goes to the webhook of the controllers; see controller/webhook.
 //
-// The package refuses to know clusters, clients and how a definition is
-// installed; see controller/kube.
+// The package has no client: controller/kube installs the manifests.
 package config
 
 import (
@@ -32,8 +32,8 @@ import (
 )
 
 // controller-gen reads the Go types of the metal3.io module at the version that
-// go.mod requires. Host claims and deploy policies share hosts between
-// namespaces, which Metalab does not do: nothing would act on them.
+// go.mod requires. HostClaims and HostDeployPolicies share hosts between namespaces;
+// they are removed, because no controller here acts on them.
 //
 //go:generate rm -rf crd
 //go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0 crd:allowDangerousTypes=true paths=github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1 output:crd:dir=crd
@@ -42,9 +42,9 @@ import (
 //go:embed crd/*.yaml patches/*.yaml
 var manifests embed.FS
 
-// CRDs returns the definitions of the resources that Metalab serves, patched,
-// in the order of their names. Each call parses anew, so that the caller may
-// change what it gets.
+// CRDs returns the patched custom resource definitions that Metalab serves, in the
+// order of their names. Each call parses the files again, so the caller may change
+// the result.
 func CRDs() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return load(manifests)
 }
@@ -79,13 +79,13 @@ func load(files fs.FS) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		crds = append(crds, crd)
 	}
 	if len(patches) > 0 {
-		return nil, fmt.Errorf("config: patches that correct no definition: %q", slices.Sorted(maps.Keys(patches)))
+		return nil, fmt.Errorf("config: patches without a definition that they apply to: %q", slices.Sorted(maps.Keys(patches)))
 	}
 	return crds, nil
 }
 
-// loadPatches returns the JSON patches by the file name of the resource that
-// each corrects.
+// loadPatches returns the JSON patches by their file names, which are those of the
+// resources that they correct.
 func loadPatches(files fs.FS) (map[string]jsonpatch.Patch, error) {
 	names, err := fs.Glob(files, "patches/*.yaml")
 	if err != nil {

@@ -32,7 +32,7 @@ func bareMetalHost(t *testing.T) apiextensionsv1.CustomResourceDefinitionVersion
 	panic("unreachable")
 }
 
-func TestNineKinds(t *testing.T) {
+func TestCRDsReturnsTheNineMetal3Definitions(t *testing.T) {
 	want := []string{
 		"baremetalhosts.metal3.io [bmh bmhost]",
 		"bmceventsubscriptions.metal3.io [bes bmcevent]",
@@ -86,7 +86,7 @@ func TestDetachErrorIsAccepted(t *testing.T) {
 	for _, v := range status.Properties["errorType"].Enum {
 		got = append(got, string(v.Raw))
 	}
-	// The first seven are the generated ones: the patch adds and removes nothing else.
+	// The first seven are the generated ones: the patch adds one and removes none.
 	want := []string{
 		`"provisioned registration error"`, `"registration error"`, `"inspection error"`, `"preparation error"`,
 		`"provisioning error"`, `"power management error"`, `"servicing error"`, `"detach error"`,
@@ -96,16 +96,16 @@ func TestDetachErrorIsAccepted(t *testing.T) {
 	}
 }
 
-// A caller that changes what it got, as an installer may, must not change what
-// the next one gets.
-func TestCRDsAreFresh(t *testing.T) {
+// An installer may change the result of CRDs. The next call must not return that
+// change.
+func TestCRDsReturnsACopy(t *testing.T) {
 	crds(t)[0].Spec.Versions[0].Name = "changed"
 	if got := crds(t)[0].Spec.Versions[0].Name; got != "v1alpha1" {
 		t.Errorf("version after a change of an earlier result = %s, want v1alpha1", got)
 	}
 }
 
-// kubectl apply -k must install what CRDs returns.
+// kubectl apply -k must install the same definitions and patches as CRDs returns.
 func TestKustomizationNamesEveryFile(t *testing.T) {
 	var k struct {
 		Resources []string `json:"resources"`
@@ -121,7 +121,7 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := slices.Clone(k.Resources)
-	slices.Sort(got) // theirs is the order for readers
+	slices.Sort(got) // kustomization.yaml orders them for readers
 	for _, p := range k.Patches {
 		got = append(got, p.Path)
 	}
@@ -140,7 +140,7 @@ func TestKustomizationNamesEveryFile(t *testing.T) {
 	}
 }
 
-func TestLoadRefuses(t *testing.T) {
+func TestLoadReturnsErrorForInvalidFiles(t *testing.T) {
 	crd := &fstest.MapFile{Data: []byte("metadata: {name: racks.example.org}")}
 	for _, tt := range []struct {
 		name  string
@@ -148,18 +148,18 @@ func TestLoadRefuses(t *testing.T) {
 		want  string
 	}{
 		{
-			name:  "a patch of nothing",
+			name:  "patch without a definition",
 			files: fstest.MapFS{"crd/example.org_racks.yaml": crd, "patches/shelves.yaml": {Data: []byte("[]")}},
-			want:  `config: patches that correct no definition: ["shelves.yaml"]`,
+			want:  `config: patches without a definition that they apply to: ["shelves.yaml"]`,
 		},
 		{
-			name: "a patch that no longer fits",
+			name: "patch of a path that does not exist",
 			files: fstest.MapFS{"crd/example.org_racks.yaml": crd,
 				"patches/racks.yaml": {Data: []byte("- {op: add, path: /spec/versions/0/name, value: v1}")}},
 			want: "config: patches/racks.yaml: ",
 		},
 		{
-			name:  "a file that is no YAML",
+			name:  "invalid YAML",
 			files: fstest.MapFS{"crd/example.org_racks.yaml": {Data: []byte("a: b: c")}},
 			want:  "config: crd/example.org_racks.yaml: ",
 		},

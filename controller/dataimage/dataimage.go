@@ -1,9 +1,9 @@
-// Package dataimage reconciles DataImages: it ties each to the host of its name
-// and keeps one that is deleted until the server no longer holds it (B-230).
+// Package dataimage reconciles DataImages. It makes the BareMetalHost of the same
+// name the owner of each, and holds a deleted DataImage by a finalizer until the
+// server's virtual CD no longer contains the image (B-230).
 //
-// It refuses to touch servers: images are attached and detached by
-// controller/host, when a host is about to be switched on, and what came of it is
-// in the DataImage's status.
+// It does not talk to servers: controller/host attaches and detaches images when it
+// is about to power a host on, and reports the result in the DataImage's status.
 package dataimage
 
 import (
@@ -26,22 +26,24 @@ import (
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
-// errLive is why a host that runs from a live ISO gets no data image: it has one
-// virtual CD drive.
+// errLive is the error in the status of a DataImage whose host runs from a live ISO:
+// the server has one virtual CD drive, and the live ISO is in it.
 const errLive = "the virtual CD holds the live ISO that the host runs from"
 
-// Config is what a Reconciler works with.
+// Config configures a Reconciler.
 type Config struct {
 	Client  client.Client
 	Clock   clock.WithTicker
-	Workers int           // 0 is 1
-	Enter   func() func() // around each pass, may be nil; see the lab's clock
+	Workers int // DataImages reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
 }
 
 // Reconciler reconciles DataImages.
 type Reconciler struct{ Config }
 
-// New checks the configuration and makes a Reconciler.
+// New returns a Reconciler, or an error when a required field of c is nil.
 func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Clock == nil {
 		return nil, errors.New("dataimage: Config.Client or Config.Clock is nil")
@@ -50,8 +52,8 @@ func New(c Config) (*Reconciler, error) {
 	return &Reconciler{c}, nil
 }
 
-// Setup adds the reconciler to a manager. Nothing is polled: what a DataImage
-// waits for is written into its status, or changes its host.
+// Setup adds the reconciler to a manager. The reconciler does not poll: whatever a
+// DataImage waits for changes its own status or its host.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	hosts := predicate.Or[client.Object](predicate.AnnotationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -67,9 +69,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Complete(r)
 }
 
-// Reconcile makes one pass over a DataImage.
+// Reconcile implements reconcile.Reconciler for a DataImage.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return queue.Watched(r.Enter, func() error { return r.reconcile(ctx, req) })
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req) })
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {
@@ -79,7 +81,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {
 	}
 	var h metal3.BareMetalHost
 	if err := r.Client.Get(ctx, req.NamespacedName, &h); apierrors.IsNotFound(err) {
-		return r.release(ctx, &d) // nobody would ever detach it
+		return r.release(ctx, &d) // without a host, no controller would ever detach it
 	} else if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {
 	return nil
 }
 
-// adopt makes d the host's, and keeps it until release (B-03, B-04).
+// adopt makes h an owner of d and adds the finalizer that release removes (B-03, B-04).
 func (r *Reconciler) adopt(ctx context.Context, d *metal3.DataImage, h *metal3.BareMetalHost) error {
 	owners := len(d.OwnerReferences)
 	if err := controllerutil.SetOwnerReference(h, d, r.Client.Scheme()); err != nil {
@@ -111,7 +113,7 @@ func (r *Reconciler) adopt(ctx context.Context, d *metal3.DataImage, h *metal3.B
 	return r.Client.Update(ctx, d)
 }
 
-// release lets d go.
+// release removes the finalizer, so that the API deletes d.
 func (r *Reconciler) release(ctx context.Context, d *metal3.DataImage) error {
 	if !controllerutil.RemoveFinalizer(d, metal3.DataImageFinalizer) {
 		return nil
@@ -119,8 +121,8 @@ func (r *Reconciler) release(ctx context.Context, d *metal3.DataImage) error {
 	return r.Client.Update(ctx, d)
 }
 
-// refuseLive tells why an image will not be attached to a host that is booted
-// from its CD, and takes that back.
+// refuseLive sets errLive in the status while the host runs from a live ISO, and
+// clears it afterwards.
 func (r *Reconciler) refuseLive(ctx context.Context, d *metal3.DataImage, h *metal3.BareMetalHost) error {
 	switch refused := d.Status.Error.Message == errLive; {
 	case live(h) && !refused:
@@ -133,5 +135,5 @@ func (r *Reconciler) refuseLive(ctx context.Context, d *metal3.DataImage, h *met
 	return r.Client.Status().Update(ctx, d)
 }
 
-// live says whether a host runs from a live ISO.
+// live reports whether a host runs from a live ISO.
 func live(h *metal3.BareMetalHost) bool { return h.Status.Provisioning.Image.IsLiveISO() }

@@ -40,8 +40,8 @@ func host(annotation string) *metal3.BareMetalHost {
 func held(d *metal3.DataImage)     { d.Finalizers = []string{metal3.DataImageFinalizer} }
 func attached(d *metal3.DataImage) { d.Status.AttachedImage.URL = d.Spec.URL }
 
-// run makes one pass, after deleting the image if it is to be deleted; nil is for
-// an image that is gone.
+// run reconciles once, after deleting the DataImage when deleted is true. It returns
+// the DataImage, nil when it no longer exists.
 func run(t *testing.T, deleted bool, objects ...client.Object) *metal3.DataImage {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -59,7 +59,7 @@ func run(t *testing.T, deleted bool, objects ...client.Object) *metal3.DataImage
 		t.Fatal(err)
 	}
 	if res, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil || res != (ctrl.Result{}) {
-		t.Errorf("Reconcile() = %+v, %v, want nothing to wait for", res, err)
+		t.Errorf("Reconcile() = %+v, %v, want no requeue", res, err)
 	}
 	var d metal3.DataImage
 	if err := c.Get(t.Context(), key, &d); apierrors.IsNotFound(err) {
@@ -70,7 +70,7 @@ func run(t *testing.T, deleted bool, objects ...client.Object) *metal3.DataImage
 	return &d
 }
 
-func TestImageBelongsToItsHost(t *testing.T) { // B-03, B-04
+func TestDataImageIsOwnedByItsHost(t *testing.T) { // B-03, B-04
 	d := run(t, false, image(), host(""))
 	if diff := cmp.Diff([]string{metal3.DataImageFinalizer}, d.Finalizers); diff != "" {
 		t.Errorf("finalizers (-want +got):\n%s", diff)
@@ -81,7 +81,7 @@ func TestImageBelongsToItsHost(t *testing.T) { // B-03, B-04
 	}
 }
 
-func TestDeletionWaitsForTheServer(t *testing.T) { // B-90, B-94, B-230
+func TestDeletionWaitsUntilTheImageIsDetached(t *testing.T) { // B-90, B-94, B-230
 	for _, tt := range []struct {
 		name    string
 		objects []client.Object
@@ -100,13 +100,13 @@ func TestDeletionWaitsForTheServer(t *testing.T) { // B-90, B-94, B-230
 	}
 }
 
-func TestPausedHostIsLeftAlone(t *testing.T) { // B-90
+func TestDataImageOfAPausedHostIsNotChanged(t *testing.T) { // B-90
 	if d := run(t, false, image(), host(metal3.PausedAnnotation)); len(d.Finalizers)+len(d.OwnerReferences) > 0 {
 		t.Errorf("the image was changed: %+v", d.ObjectMeta)
 	}
 }
 
-func TestLiveHostTakesNoImage(t *testing.T) {
+func TestDataImageOfALiveISOHostHasAnError(t *testing.T) {
 	format, h := "live-iso", host("")
 	h.Status.Provisioning.Image.DiskFormat = &format
 	d := run(t, false, image(), h)
@@ -114,11 +114,11 @@ func TestLiveHostTakesNoImage(t *testing.T) {
 		t.Errorf("status %+v, want %q", d.Status, errLive)
 	}
 	if d = run(t, false, d, host("")); d.Status.Error != (metal3.DataImageError{}) {
-		t.Errorf("status %+v of an image whose host is not live any more, want no error", d.Status)
+		t.Errorf("status %+v after the host has left its live ISO, want no error", d.Status)
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewWithoutClientReturnsError(t *testing.T) {
 	if _, err := New(Config{Clock: clock.RealClock{}}); err == nil || errors.Unwrap(err) != nil {
 		t.Errorf("New() error = %v, want one that names Client", err)
 	}

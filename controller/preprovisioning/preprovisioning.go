@@ -1,9 +1,9 @@
-// Package preprovisioning reconciles PreprovisioningImages: it has the image built
-// that a host's agent shall be booted from, and tells in the status where it is or
-// why there is none (B-240). Another builder of images can take its place: the
-// objects and their conditions are all that hosts look at.
+// Package preprovisioning reconciles PreprovisioningImages. It asks a Builder for the
+// image that a host's agent boots from, and reports the image's URL, or why there is
+// none, in the status (B-240). Another controller can replace it: hosts read the
+// objects and their conditions only.
 //
-// It refuses to know what is in an image, and what hosts wait for.
+// It does not know what is in an image.
 package preprovisioning
 
 import (
@@ -37,43 +37,48 @@ const (
 	reasonInvalid       = "ImageBuildInvalid"
 )
 
-// Request is what an image is asked for with.
+// Request describes the image that a Builder builds.
 type Request struct {
-	Owner        string // UID of the host; "" when it is nobody's
+	Owner        string // UID of the host; "" when the object has no owner
 	Format       metal3.ImageFormat
-	Architecture string            // "" is whatever there is
-	NetworkData  map[string][]byte // nil: none
+	Architecture string            // "" leaves the choice to the Builder
+	NetworkData  map[string][]byte // nil when there is none
 }
 
-// Built is an image that can be fetched.
+// Built holds the URLs of an image that can be fetched. KernelURL and KernelParams are
+// empty for an ISO.
 type Built struct{ URL, KernelURL, KernelParams string }
 
-// InvalidError says why no image can be built of a request, however often it is
-// tried.
+// InvalidError is returned for a request that no retry can satisfy.
 type InvalidError struct{ Why string }
 
 func (e *InvalidError) Error() string { return "Cannot generate image: " + e.Why }
 
-// Builder builds images. What it has built once it gives again.
+// Builder builds images.
 type Builder interface {
+	// Builds reports whether the Builder supports a format.
 	Builds(f metal3.ImageFormat) bool
+	// BuildsFor reports whether the Builder supports an architecture.
 	BuildsFor(architecture string) bool
+	// Build returns the image for r. Equal requests return the same image.
 	Build(ctx context.Context, r Request) (Built, error)
 }
 
-// Config is what a Reconciler works with.
+// Config configures a Reconciler.
 type Config struct {
 	Client  client.Client
 	Builder Builder
 	Clock   clock.WithTicker
-	Workers int           // 0 is 1
-	Enter   func() func() // around each pass, may be nil; see the lab's clock
+	Workers int // PreprovisioningImages reconciled at a time; 0 means 1
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
 }
 
 // Reconciler reconciles PreprovisioningImages.
 type Reconciler struct{ Config }
 
-// New checks the configuration and makes a Reconciler.
+// New returns a Reconciler, or an error when a required field of c is nil.
 func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Builder == nil || c.Clock == nil {
 		return nil, errors.New("preprovisioning: Config.Client, Builder or Clock is nil")
@@ -84,8 +89,8 @@ func New(c Config) (*Reconciler, error) {
 
 const bySecret = "spec.networkDataName"
 
-// Setup adds the reconciler to a manager. Nothing is polled: an image is looked at
-// again when it or the Secret of its network data changes.
+// Setup adds the reconciler to a manager. The reconciler does not poll: it runs when a
+// PreprovisioningImage or the Secret of its network data changes.
 func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 	err := mgr.GetFieldIndexer().IndexField(ctx, &metal3.PreprovisioningImage{}, bySecret, func(o client.Object) []string {
 		return []string{o.(*metal3.PreprovisioningImage).Spec.NetworkDataName}
@@ -96,12 +101,13 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("preprovisioningimage").
 		For(&metal3.PreprovisioningImage{}).
-		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.ofSecret)).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.imagesUsing)).
 		WithOptions(queue.Options(r.Clock, r.Workers)).
 		Complete(r)
 }
 
-func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.Request {
+// imagesUsing returns the PreprovisioningImages whose network data is in a Secret.
+func (r *Reconciler) imagesUsing(ctx context.Context, o client.Object) []reconcile.Request {
 	var l metal3.PreprovisioningImageList
 	if err := r.Client.List(ctx, &l, client.InNamespace(o.GetNamespace()), client.MatchingFields{bySecret: o.GetName()}); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "list images")
@@ -114,9 +120,9 @@ func (r *Reconciler) ofSecret(ctx context.Context, o client.Object) []reconcile.
 	return out
 }
 
-// Reconcile makes one pass over a PreprovisioningImage.
+// Reconcile implements reconcile.Reconciler for a PreprovisioningImage.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	return queue.Watched(r.Enter, func() error { return r.reconcile(ctx, req) })
+	return queue.Reconcile(r.Enter, func() error { return r.reconcile(ctx, req) })
 }
 
 func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {
@@ -125,7 +131,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {
 		return err
 	}
 	if !p.DeletionTimestamp.IsZero() {
-		// Its host goes first: it may be about to boot it.
+		// The host removes its finalizer first: it may be about to boot the image.
 		if len(p.Finalizers) == 1 && controllerutil.RemoveFinalizer(&p, metal3.PreprovisioningImageFinalizer) {
 			return r.Client.Update(ctx, &p)
 		}
@@ -146,7 +152,8 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) error {
 	return r.Client.Status().Update(ctx, &p)
 }
 
-// build brings the status up to what is asked for.
+// build sets the status from the image that the Builder returns, or from its error. It
+// returns an error when a retry may succeed.
 func (r *Reconciler) build(ctx context.Context, p *metal3.PreprovisioningImage) error {
 	if !r.Builder.BuildsFor(p.Spec.Architecture) {
 		fail(p, reasonConfiguration, "Architecture not supported")
@@ -190,7 +197,7 @@ func (r *Reconciler) build(ctx context.Context, p *metal3.PreprovisioningImage) 
 	return nil
 }
 
-// fail says why there is no image.
+// fail clears the image in the status and sets the conditions to an error.
 func fail(p *metal3.PreprovisioningImage, reason, message string) {
 	p.Status.ImageUrl, p.Status.KernelUrl, p.Status.ExtraKernelParams = "", "", ""
 	set(p, metal3.ConditionImageReady, metav1.ConditionFalse, reason, message)

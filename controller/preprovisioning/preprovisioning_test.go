@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// builder builds ISOs for one architecture, of network data that is "good".
+// builder builds ISOs for x86_64. It refuses network data other than "good".
 type builder struct{ broken error }
 
 func (builder) Builds(f metal3.ImageFormat) bool { return f == metal3.ImageFormatISO }
@@ -49,7 +49,8 @@ func network(data string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "net", Namespace: "lab", ResourceVersion: "7"}, Data: map[string][]byte{"networkData": []byte(data)}}
 }
 
-// run makes two passes, of which the second has nothing to do.
+// run reconciles twice and checks that the second reconcile writes nothing. It returns
+// the object, nil when it no longer exists.
 func run(t *testing.T, b Builder, deleted bool, objects ...client.Object) (*metal3.PreprovisioningImage, error) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -78,12 +79,12 @@ func run(t *testing.T, b Builder, deleted bool, objects ...client.Object) (*meta
 		_, failed = r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key})
 	}
 	if first.ResourceVersion != p.ResourceVersion {
-		t.Errorf("a second pass writes again: %s, %s", first.ResourceVersion, p.ResourceVersion)
+		t.Errorf("the second reconcile changed the object: resource version %s, then %s", first.ResourceVersion, p.ResourceVersion)
 	}
 	return &p, failed
 }
 
-func TestWhatBecomesOfAnImage(t *testing.T) { // B-240
+func TestStatusShowsTheImageOrWhyThereIsNone(t *testing.T) { // B-240
 	initrd := func(p *metal3.PreprovisioningImage) {
 		p.Spec.AcceptFormats = []metal3.ImageFormat{metal3.ImageFormatInitRD}
 	}
@@ -127,24 +128,23 @@ func TestWhatBecomesOfAnImage(t *testing.T) { // B-240
 	}
 }
 
-func TestABuilderThatIsDownIsAskedAgain(t *testing.T) {
+func TestBuildErrorIsRetriedAndLeavesTheStatus(t *testing.T) {
 	p, err := run(t, builder{broken: errors.New("no room")}, false, image())
 	if err == nil || len(p.Status.Conditions) > 0 {
-		t.Errorf("Reconcile() error = %v, conditions %+v, want an error and no word of it", err, p.Status.Conditions)
+		t.Errorf("Reconcile() error = %v, conditions %+v, want an error and no conditions", err, p.Status.Conditions)
 	}
 }
 
-// An image goes when its host has let it go.
-func TestImageGoesAfterItsHost(t *testing.T) { // B-03
+func TestDeletionWaitsForTheHostsFinalizer(t *testing.T) { // B-03
 	held := func(more ...string) func(*metal3.PreprovisioningImage) {
 		return func(p *metal3.PreprovisioningImage) {
 			p.Finalizers = append(more, metal3.PreprovisioningImageFinalizer)
 		}
 	}
 	if p, err := run(t, builder{}, true, image(held("baremetalhost.metal3.io/preprovisioningImage"))); p == nil || err != nil {
-		t.Errorf("an image that its host holds: %v, %v, want it kept", p, err)
+		t.Errorf("image with the host's finalizer: %v, %v, want it to exist", p, err)
 	}
 	if p, err := run(t, builder{}, true, image(held())); p != nil || err != nil {
-		t.Errorf("an image that nobody holds: %v, %v, want it gone", p, err)
+		t.Errorf("image without the host's finalizer: %v, %v, want it deleted", p, err)
 	}
 }

@@ -1,6 +1,7 @@
-// Package queue owns how the controllers wait: on a clock that they are handed,
-// which in a lab is not the real one; and what those that nothing but a watch wakes
-// make of a pass. It refuses to know what they wait for.
+// Package queue holds what all controllers share about their work queues: the queue
+// waits on the clock that it is given, which in a lab is virtual, and a controller
+// that only watches wake treats the result of a reconcile in one way. The package
+// does not know what the controllers reconcile.
 package queue
 
 import (
@@ -13,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Options are what a controller must be made with whose queue waits on c, and
-// which works on so many objects at a time.
+// Options returns the options of a controller that reconciles up to workers objects
+// at a time and whose queue waits on c.
 func Options(c clock.WithTicker, workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,
@@ -27,14 +28,15 @@ func Options(c clock.WithTicker, workers int) controller.Options {
 	}
 }
 
-// Watched makes a pass of a controller that polls nothing, within enter where that
-// is set. An object that is gone needs no other pass, and a change that was faster
-// than the pass's own comes by the watch.
-func Watched(enter func() (leave func()), pass func() error) (reconcile.Result, error) {
+// Reconcile runs one reconcile of a controller that does not poll, and calls enter
+// before and leave after it, when enter is not nil. It drops two errors that need no
+// retry: NotFound, because a deleted object needs no reconcile, and Conflict, because
+// the watch reports the change that was faster.
+func Reconcile(enter func() (leave func()), reconcileOnce func() error) (reconcile.Result, error) {
 	if enter != nil {
 		defer enter()()
 	}
-	err := pass()
+	err := reconcileOnce()
 	if apierrors.IsConflict(err) {
 		err = nil
 	}

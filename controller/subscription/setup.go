@@ -22,10 +22,10 @@ const (
 	bySecret = "spec.httpHeadersRef.name"
 )
 
-// Setup adds the reconciler to a manager. Nothing is polled: a subscription is
-// looked at again when what it waits for changes.
+// Setup adds the reconciler to a manager. The reconciler does not poll: it runs when a
+// subscription, its host or the Secret of its HTTP headers changes.
 func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
-	for field, of := range map[string]func(*metal3.BMCEventSubscription) []string{
+	for field, values := range map[string]func(*metal3.BMCEventSubscription) []string{
 		byHost: func(s *metal3.BMCEventSubscription) []string { return []string{s.Spec.HostName} },
 		bySecret: func(s *metal3.BMCEventSubscription) []string {
 			if s.Spec.HTTPHeadersRef == nil {
@@ -35,28 +35,28 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 		},
 	} {
 		err := mgr.GetFieldIndexer().IndexField(ctx, &metal3.BMCEventSubscription{}, field, func(o client.Object) []string {
-			return of(o.(*metal3.BMCEventSubscription))
+			return values(o.(*metal3.BMCEventSubscription))
 		})
 		if err != nil {
 			return err
 		}
 	}
-	own := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
+	specOrDeletion := predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 	})
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("bmceventsubscription").
-		For(&metal3.BMCEventSubscription{}, builder.WithPredicates(own)).
-		Watches(&metal3.BareMetalHost{}, r.of(byHost), builder.WithPredicates(hostChanged)).
-		Watches(&corev1.Secret{}, r.of(bySecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
+		For(&metal3.BMCEventSubscription{}, builder.WithPredicates(specOrDeletion)).
+		Watches(&metal3.BareMetalHost{}, r.enqueueBy(byHost), builder.WithPredicates(hostChanged)).
+		Watches(&corev1.Secret{}, r.enqueueBy(bySecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WithOptions(queue.Options(r.Clock, 1)).
 		Complete(r)
 }
 
-// hostChanged lets through what could make a subscription possible that was not,
-// or its host gone.
+// hostChanged passes the changes of a host after which its BMC may accept a
+// subscription that it did not accept before, or after which the host no longer exists.
 var hostChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		was, is := e.ObjectOld.(*metal3.BareMetalHost), e.ObjectNew.(*metal3.BareMetalHost)
@@ -65,8 +65,9 @@ var hostChanged = predicate.Funcs{
 	},
 }
 
-// of finds the subscriptions that name an object in a field.
-func (r *Reconciler) of(field string) handler.EventHandler {
+// enqueueBy returns a handler that enqueues the subscriptions whose indexed field names
+// the changed object.
+func (r *Reconciler) enqueueBy(field string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) []reconcile.Request {
 		var l metal3.BMCEventSubscriptionList
 		if err := r.Client.List(ctx, &l, client.InNamespace(o.GetNamespace()), client.MatchingFields{field: o.GetName()}); err != nil {

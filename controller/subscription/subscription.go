@@ -1,8 +1,9 @@
-// Package subscription reconciles BMCEventSubscriptions: each is one subscription
-// to the events of a host's BMC, made once and ended with the object (B-245).
+// Package subscription reconciles BMCEventSubscriptions. It creates one event
+// subscription on the host's BMC for each, once, and deletes it with the object
+// (B-245).
 //
-// It refuses to know how a BMC is reached, which the host's controller tells, and
-// it takes no events itself: they go to the destination.
+// The controller of hosts connects to the BMC. Events go to the subscription's
+// destination; the package receives none.
 package subscription
 
 import (
@@ -23,21 +24,23 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Config is what a Reconciler works with.
+// Config configures a Reconciler.
 type Config struct {
 	Client client.Client
 	Reader client.Reader // uncached
 	// Connect connects to a host's BMC.
 	Connect func(ctx context.Context, h *metal3.BareMetalHost) (bmc.Client, error)
 	Clock   clock.WithTicker
-	Enter   func() func() // around each pass, may be nil; see the lab's clock
+	// Enter, when set, is called before each reconcile, and its result after it. A lab's
+	// virtual clock counts the work in progress this way.
+	Enter func() (leave func())
 }
 
-// Reconciler reconciles BMCEventSubscriptions, one at a time: what it finds on a
-// BMC and nobody owns is never taken twice.
+// Reconciler reconciles BMCEventSubscriptions, one at a time, so that two objects
+// never adopt the same subscription of a BMC.
 type Reconciler struct{ Config }
 
-// New checks the configuration and makes a Reconciler.
+// New returns a Reconciler, or an error when a required field of c is nil.
 func New(c Config) (*Reconciler, error) {
 	if c.Client == nil || c.Reader == nil || c.Connect == nil || c.Clock == nil {
 		return nil, errors.New("subscription: Config.Client, Reader, Connect or Clock is nil")
@@ -45,12 +48,13 @@ func New(c Config) (*Reconciler, error) {
 	return &Reconciler{c}, nil
 }
 
-// waitsError is why nothing can be done until something else changes.
-type waitsError struct{ text string }
+// blockedError is an error that no retry can cure: the subscription has to wait until
+// another object changes, and the watch of that object enqueues it.
+type blockedError struct{ text string }
 
-func (e *waitsError) Error() string { return e.text }
+func (e *blockedError) Error() string { return e.text }
 
-// Reconcile makes one pass over a BMCEventSubscription.
+// Reconcile implements reconcile.Reconciler for a BMCEventSubscription.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if r.Enter != nil {
 		defer r.Enter()()
@@ -67,7 +71,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	switch {
 	case err == nil:
 		return ctrl.Result{}, nil
-	case apierrors.IsConflict(err): // the change that was faster comes by the watch
+	case apierrors.IsConflict(err): // the watch reports the change that was faster
 		return ctrl.Result{}, nil
 	case apierrors.IsNotFound(err), ctx.Err() != nil:
 		return ctrl.Result{}, err
@@ -75,18 +79,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.record(ctx, &s, s.Status.SubscriptionID, err.Error()); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if e := new(waitsError); errors.As(err, &e) || errors.Is(err, bmc.ErrUnsupported) || errors.Is(err, bmc.ErrUnauthorized) {
-		return ctrl.Result{}, nil // a try more would come to the same
+	if e := new(blockedError); errors.As(err, &e) || errors.Is(err, bmc.ErrUnsupported) || errors.Is(err, bmc.ErrUnauthorized) {
+		return ctrl.Result{}, nil // a retry would fail in the same way
 	}
 	return ctrl.Result{}, err
 }
 
-// create makes the subscription, once.
+// create creates the subscription on the BMC unless the status has its ID already.
 func (r *Reconciler) create(ctx context.Context, s *metal3.BMCEventSubscription) error {
 	var h metal3.BareMetalHost
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.HostName}, &h)
 	if apierrors.IsNotFound(err) {
-		return &waitsError{fmt.Sprintf("baremetal host %q does not exist", s.Spec.HostName)}
+		return &blockedError{fmt.Sprintf("baremetal host %q does not exist", s.Spec.HostName)}
 	} else if err != nil {
 		return err
 	}
@@ -106,7 +110,8 @@ func (r *Reconciler) create(ctx context.Context, s *metal3.BMCEventSubscription)
 	if err != nil {
 		return failed("create", err)
 	}
-	// One that is there and nobody's was made by a pass that could not tell.
+	// A matching subscription that belongs to no object was created by a reconcile that
+	// failed to write its ID to the status.
 	id, err := r.find(ctx, b, s)
 	if err == nil && id == "" {
 		id, err = b.Subscribe(ctx, bmc.Subscription{Destination: s.Spec.Destination, Context: s.Spec.Context, Headers: headers})
@@ -117,7 +122,7 @@ func (r *Reconciler) create(ctx context.Context, s *metal3.BMCEventSubscription)
 	return r.record(ctx, s, id, "")
 }
 
-// remove ends the subscription and lets s go.
+// remove deletes the subscription from the BMC and removes the finalizer of s.
 func (r *Reconciler) remove(ctx context.Context, s *metal3.BMCEventSubscription) error {
 	if !controllerutil.ContainsFinalizer(s, metal3.BMCEventSubscriptionFinalizer) {
 		return nil
@@ -125,17 +130,18 @@ func (r *Reconciler) remove(ctx context.Context, s *metal3.BMCEventSubscription)
 	var h metal3.BareMetalHost
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: s.Spec.HostName}, &h)
 	if err == nil {
-		err = r.end(ctx, s, &h)
+		err = r.unsubscribe(ctx, s, &h)
 	}
-	if client.IgnoreNotFound(err) != nil { // without its host, nobody can reach the BMC any more
+	if client.IgnoreNotFound(err) != nil { // without the host object the BMC cannot be reached
 		return failed("delete", err)
 	}
 	controllerutil.RemoveFinalizer(s, metal3.BMCEventSubscriptionFinalizer)
 	return client.IgnoreNotFound(r.Client.Update(ctx, s))
 }
 
-// end takes the subscription off the BMC.
-func (r *Reconciler) end(ctx context.Context, s *metal3.BMCEventSubscription, h *metal3.BareMetalHost) error {
+// unsubscribe deletes the subscription from the BMC. One whose ID never reached the
+// status is found by its contents.
+func (r *Reconciler) unsubscribe(ctx context.Context, s *metal3.BMCEventSubscription, h *metal3.BareMetalHost) error {
 	b, err := r.bmcOf(ctx, h)
 	if err != nil {
 		return err
@@ -156,10 +162,10 @@ func failed(what string, err error) error {
 	return fmt.Errorf("failed to %s a subscription: %w", what, err)
 }
 
-// bmcOf reaches the BMC of a host that is registered and ours to manage.
+// bmcOf connects to the BMC of a host that is registered and not detached.
 func (r *Reconciler) bmcOf(ctx context.Context, h *metal3.BareMetalHost) (bmc.Subscriber, error) {
 	if why := unready(h); why != "" {
-		return nil, &waitsError{fmt.Sprintf("baremetal host %q is %s", h.Name, why)}
+		return nil, &blockedError{fmt.Sprintf("baremetal host %q is %s", h.Name, why)}
 	}
 	c, err := r.Connect(ctx, h)
 	if err != nil {
@@ -167,12 +173,13 @@ func (r *Reconciler) bmcOf(ctx context.Context, h *metal3.BareMetalHost) (bmc.Su
 	}
 	s, ok := c.(bmc.Subscriber)
 	if !ok {
-		return nil, &bmc.UnsupportedError{Verb: "Subscribe", Why: "its driver knows no event subscriptions"}
+		return nil, &bmc.UnsupportedError{Verb: "Subscribe", Why: "its driver does not support event subscriptions"}
 	}
 	return s, nil
 }
 
-// unready says why the BMC of a host is not to be spoken to; see changed.
+// unready returns why the BMC of a host may not be used, "" when it may. hostChanged
+// enqueues the host's subscriptions when the result changes.
 func unready(h *metal3.BareMetalHost) string {
 	_, detached := h.Annotations[metal3.DetachedAnnotation]
 	switch {
@@ -184,8 +191,8 @@ func unready(h *metal3.BareMetalHost) string {
 	return ""
 }
 
-// find returns the ID of a subscription that is as s says and that no other object
-// has, "" when there is none.
+// find returns the ID of the BMC's subscription that has the destination and context
+// of s and belongs to no other object, "" when there is none.
 func (r *Reconciler) find(ctx context.Context, b bmc.Subscriber, s *metal3.BMCEventSubscription) (string, error) {
 	there, err := b.Subscriptions(ctx)
 	if err != nil {
@@ -206,18 +213,18 @@ func (r *Reconciler) find(ctx context.Context, b bmc.Subscriber, s *metal3.BMCEv
 	return "", nil
 }
 
-// headers reads the Secret of the headers: each key is one.
+// headers reads the HTTP headers from their Secret, whose keys are the header names.
 func (r *Reconciler) headers(ctx context.Context, s *metal3.BMCEventSubscription) ([]bmc.Header, error) {
 	ref := s.Spec.HTTPHeadersRef
 	if ref == nil {
 		return nil, nil
 	}
 	if ref.Namespace != s.Namespace {
-		return nil, &waitsError{"httpHeadersRef secret must be in the same namespace as the BMCEventSubscription"}
+		return nil, &blockedError{"httpHeadersRef secret must be in the same namespace as the BMCEventSubscription"}
 	}
 	var secret corev1.Secret
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, &secret); apierrors.IsNotFound(err) {
-		return nil, &waitsError{"failed to retrieve HTTP headers secret"}
+		return nil, &blockedError{"failed to retrieve HTTP headers secret"}
 	} else if err != nil {
 		return nil, err
 	}
@@ -228,7 +235,7 @@ func (r *Reconciler) headers(ctx context.Context, s *metal3.BMCEventSubscription
 	return out, nil
 }
 
-// record writes the status, if it changes.
+// record writes the status if it has changed.
 func (r *Reconciler) record(ctx context.Context, s *metal3.BMCEventSubscription, id, text string) error {
 	status := metal3.BMCEventSubscriptionStatus{SubscriptionID: id, Error: text}
 	if s.Status == status {

@@ -23,13 +23,13 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 )
 
-// bench is a host with a BMC, and the controller of its subscriptions.
+// bench is a host with a fake BMC, and the reconciler of its subscriptions.
 type bench struct {
 	t    *testing.T
 	kube client.Client
 	bmc  *bmctest.Fake
 	r    *Reconciler
-	lost int // writes of the status that are still to be lost
+	lost int // how many of the next status updates fail
 }
 
 func newBench(t *testing.T, objects ...client.Object) *bench {
@@ -78,8 +78,8 @@ func withHeaders(s *metal3.BMCEventSubscription) {
 	s.Spec.HTTPHeadersRef = &corev1.SecretReference{Name: "headers", Namespace: "lab"}
 }
 
-// pass makes one pass and returns the object; nil when it is gone.
-func (b *bench) pass(name string) (*metal3.BMCEventSubscription, error) {
+// reconcile runs one reconcile and returns the object, nil when it no longer exists.
+func (b *bench) reconcile(name string) (*metal3.BMCEventSubscription, error) {
 	b.t.Helper()
 	key := client.ObjectKey{Namespace: "lab", Name: name}
 	_, err := b.r.Reconcile(b.t.Context(), ctrl.Request{NamespacedName: key})
@@ -92,9 +92,10 @@ func (b *bench) pass(name string) (*metal3.BMCEventSubscription, error) {
 	return &s, err
 }
 
-func (b *bench) good(name string) *metal3.BMCEventSubscription {
+// mustReconcile is reconcile, and fails the test when it returns an error.
+func (b *bench) mustReconcile(name string) *metal3.BMCEventSubscription {
 	b.t.Helper()
-	s, err := b.pass(name)
+	s, err := b.reconcile(name)
 	if err != nil {
 		b.t.Errorf("Reconcile(%s) error = %v", name, err)
 	}
@@ -108,11 +109,11 @@ func (b *bench) delete(name string) {
 	}
 }
 
-func TestSubscriptionIsMadeOnceAndEnded(t *testing.T) { // B-03, B-245
+func TestSubscriptionIsCreatedOnceAndDeletedWithTheObject(t *testing.T) { // B-03, B-245
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "headers", Namespace: "lab"}, Data: map[string][]byte{"X-B": []byte("2"), "X-A": []byte("1")}}
 	b := newBench(t, host(), wanted("a", withHeaders), secret)
 	for range 3 {
-		s := b.good("a")
+		s := b.mustReconcile("a")
 		if s.Status != (metal3.BMCEventSubscriptionStatus{SubscriptionID: "1"}) || len(s.Finalizers) != 1 || s.Finalizers[0] != metal3.BMCEventSubscriptionFinalizer {
 			t.Errorf("status %+v, finalizers %v, want subscription 1 without an error", s.Status, s.Finalizers)
 		}
@@ -123,24 +124,24 @@ func TestSubscriptionIsMadeOnceAndEnded(t *testing.T) { // B-03, B-245
 		t.Errorf("the BMC's subscriptions (-want +got):\n%s", diff)
 	}
 	b.delete("a")
-	if s := b.good("a"); s != nil {
-		t.Errorf("it is still there: %+v", s)
+	if s := b.mustReconcile("a"); s != nil {
+		t.Errorf("the object still exists: %+v", s)
 	}
 	if got := b.bmc.Subscribed(); len(got) > 0 {
 		t.Errorf("the BMC still has %+v", got)
 	}
 }
 
-// A controller that is killed before it has written down what it made finds it
-// again, and takes nobody else's that looks the same.
-func TestSubscriptionIsFoundAgain(t *testing.T) {
+// A controller that is killed before it has written the ID to the status finds its
+// subscription again, and does not take an equal one of another object.
+func TestUnrecordedSubscriptionIsAdopted(t *testing.T) {
 	b := newBench(t, host(), wanted("a"), wanted("b"))
-	b.good("a")
+	b.mustReconcile("a")
 	b.lost = 1
-	if _, err := b.pass("b"); err == nil {
+	if _, err := b.reconcile("b"); err == nil {
 		t.Error("Reconcile(b) error = nil, want that of the lost write")
 	}
-	if s := b.good("b"); s.Status.SubscriptionID != "2" {
+	if s := b.mustReconcile("b"); s.Status.SubscriptionID != "2" {
 		t.Errorf("status of b: %+v, want subscription 2", s.Status)
 	}
 	if got := b.bmc.Subscribed(); len(got) != 2 {
@@ -148,26 +149,26 @@ func TestSubscriptionIsFoundAgain(t *testing.T) {
 	}
 	b.lost = 1
 	b.delete("b")
-	b.good("b")
+	b.mustReconcile("b")
 	if got := b.bmc.Subscribed(); len(got) != 1 || got[0].ID != "1" {
-		t.Errorf("the BMC has %+v, want a's alone", got)
+		t.Errorf("the BMC has %+v, want only that of a", got)
 	}
 }
 
-// One that was never written down is ended with its object all the same.
-func TestUnrecordedSubscriptionIsEnded(t *testing.T) {
+// A subscription whose ID never reached the status is deleted with its object.
+func TestUnrecordedSubscriptionIsDeletedFromTheBMC(t *testing.T) {
 	b := newBench(t, host(), wanted("a"))
 	b.lost = 1
-	if _, err := b.pass("a"); err == nil {
+	if _, err := b.reconcile("a"); err == nil {
 		t.Error("Reconcile() error = nil, want that of the lost write")
 	}
 	b.delete("a")
-	if s := b.good("a"); s != nil || len(b.bmc.Subscribed()) > 0 {
+	if s := b.mustReconcile("a"); s != nil || len(b.bmc.Subscribed()) > 0 {
 		t.Errorf("left: %+v, on the BMC %+v", s, b.bmc.Subscribed())
 	}
 }
 
-func TestWhatASubscriptionWaitsFor(t *testing.T) { // B-245
+func TestStatusShowsWhyTheSubscriptionCannotBeCreated(t *testing.T) { // B-245
 	unregistered, detached := host(), host()
 	unregistered.Status.GoodCredentials.Reference = nil
 	detached.Annotations = map[string]string{metal3.DetachedAnnotation: ""}
@@ -176,18 +177,18 @@ func TestWhatASubscriptionWaitsFor(t *testing.T) { // B-245
 		objects []client.Object
 		broken  error
 		want    string
-		again   bool // it is tried again by itself
+		again   bool // Reconcile returns an error, so that it is retried
 	}{
 		{"no host", []client.Object{wanted("a")}, nil, `baremetal host "node-0" does not exist`, false},
 		{"a host that is not registered", []client.Object{wanted("a"), unregistered}, nil, `failed to create a subscription: baremetal host "node-0" is not registered`, false},
 		{"a host that is detached", []client.Object{wanted("a"), detached}, nil, `failed to create a subscription: baremetal host "node-0" is detached`, false},
 		{"no secret", []client.Object{wanted("a", withHeaders), host()}, nil, "failed to retrieve HTTP headers secret", false},
-		{"a BMC that is silent", []client.Object{wanted("a"), host()}, bmc.ErrUnreachable, "failed to create a subscription: the BMC does not answer", true},
-		{"a BMC that cannot", []client.Object{wanted("a"), host()}, bmc.ErrUnsupported, "failed to create a subscription: the BMC cannot do that", false},
+		{"a BMC that does not answer", []client.Object{wanted("a"), host()}, bmc.ErrUnreachable, "failed to create a subscription: the BMC does not answer", true},
+		{"a BMC without subscriptions", []client.Object{wanted("a"), host()}, bmc.ErrUnsupported, "failed to create a subscription: the BMC cannot do that", false},
 	} {
 		b := newBench(t, tt.objects...)
 		b.bmc.Fail(bmctest.Subscribe, tt.broken)
-		s, err := b.pass("a")
+		s, err := b.reconcile("a")
 		if s.Status != (metal3.BMCEventSubscriptionStatus{Error: tt.want}) || (err != nil) != tt.again {
 			t.Errorf("%s: status %+v, error %v; want %q, tried again: %v", tt.name, s.Status, err, tt.want, tt.again)
 		}
@@ -198,19 +199,19 @@ func TestWhatASubscriptionWaitsFor(t *testing.T) { // B-245
 	}
 }
 
-func TestDeletionWaitsForTheBMC(t *testing.T) {
+func TestDeletionIsRetriedUntilTheBMCAnswers(t *testing.T) {
 	b := newBench(t, host(), wanted("a"))
-	b.good("a")
+	b.mustReconcile("a")
 	b.bmc.Fail(bmctest.Unsubscribe, bmc.ErrUnreachable)
 	b.delete("a")
-	s, err := b.pass("a")
+	s, err := b.reconcile("a")
 	if err == nil || s == nil || s.Status.SubscriptionID != "1" || !strings.HasPrefix(s.Status.Error, "failed to delete a subscription: ") {
-		t.Errorf("Reconcile() error = %v, object %+v, want it kept with an error", err, s)
+		t.Errorf("Reconcile() error = %v, object %+v, want it to exist with an error", err, s)
 	}
 	if err := b.kube.Delete(t.Context(), host()); err != nil {
 		t.Fatal(err)
 	}
-	if s := b.good("a"); s != nil {
-		t.Errorf("it is kept though its host is gone: %+v", s)
+	if s := b.mustReconcile("a"); s != nil {
+		t.Errorf("the object still exists after its host was deleted: %+v", s)
 	}
 }

@@ -1,8 +1,9 @@
-// Package webhook owns what is refused of a BareMetalHost that no policy of
-// controller/config can refuse: annotations whose JSON cannot be read. It serves
-// the webhook and tells the cluster where. The texts are Metal3's (B-270).
+// Package webhook serves the validating admission webhook for BareMetalHosts and
+// registers it with the cluster. The webhook refuses annotations whose JSON is
+// invalid, which the CEL policies of controller/config cannot parse. The messages are
+// Metal3's (B-270).
 //
-// It refuses to know what the annotations bring about; see controller/host.
+// The package does not act on the annotations: controller/host does.
 package webhook
 
 import (
@@ -26,19 +27,20 @@ import (
 	"github.com/metalab-dev/metalab/controller/config"
 )
 
-// Path is where the webhook is served.
+// Path is the URL path of the webhook.
 const Path = "/validate-metal3-io-v1alpha1-baremetalhost"
 
-// fieldManager signs what Register writes.
+// fieldManager is the field manager of what Register applies.
 const fieldManager = "metalab-controller"
 
-// Handler serves the webhook at whatever path it is given.
+// Handler returns the webhook's HTTP handler. It answers on any path.
 func Handler() http.Handler {
 	return &admission.Webhook{Handler: admission.HandlerFunc(review)}
 }
 
-// Register tells the cluster that the webhook is at base, the URL of a server
-// whose certificate the PEM in ca vouches for. It may be repeated.
+// Register applies the webhook's configuration to the cluster: the API server calls
+// the webhook at Path under the URL base, and trusts the certificate authority whose
+// PEM is ca. A repeated call replaces the address.
 func Register(ctx context.Context, c client.Client, base, ca string) error {
 	hook, err := config.Webhook(base+Path, ca)
 	if err != nil {
@@ -60,13 +62,13 @@ func Register(ctx context.Context, c client.Client, base, ca string) error {
 	return nil
 }
 
-// review answers a request for admission.
+// review answers an admission request.
 func review(_ context.Context, req admission.Request) admission.Response {
 	if len(req.Object.Raw) == 0 { // a deletion is always allowed
 		return admission.Allowed("")
 	}
-	// The annotations alone: a version of the type that this process does not
-	// know must not keep anybody from storing it.
+	// Only the annotations are decoded, so that an object with fields that this
+	// version does not know can still be stored.
 	var h struct {
 		Metadata struct {
 			Annotations map[string]string `json:"annotations"`
@@ -75,14 +77,14 @@ func review(_ context.Context, req admission.Request) admission.Response {
 	if err := json.Unmarshal(req.Object.Raw, &h); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("webhook: %w", err))
 	}
-	if err := utilerrors.NewAggregate(faults(h.Metadata.Annotations)); err != nil {
+	if err := utilerrors.NewAggregate(validate(h.Metadata.Annotations)); err != nil {
 		return admission.Denied(err.Error())
 	}
 	return admission.Allowed("")
 }
 
-// faults are what is wrong with annotations, in the order of their names.
-func faults(annotations map[string]string) []error {
+// validate returns one error per invalid annotation, in the order of their keys.
+func validate(annotations map[string]string) []error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
 		value := annotations[key]
@@ -100,7 +102,7 @@ func faults(annotations map[string]string) []error {
 	return errs
 }
 
-// checks are what the value of an annotation must be, unless it is empty.
+// checks validate the value of an annotation, by its key, unless the value is empty.
 var checks = map[string]func(string) error{
 	metal3.RebootAnnotationPrefix:    checkReboot,
 	metal3.StatusAnnotation:          checkStatus,
@@ -119,8 +121,8 @@ func checkReboot(value string) error {
 	return errors.New(`invalid mode in the ` + metal3.RebootAnnotationPrefix + ` annotation, allowed are "hard", "soft" or ""`)
 }
 
-// What the status may say beside what upstream's lists have: they leave out what
-// its own controllers write.
+// The values that the status annotation may have: upstream's lists, plus the values
+// that upstream's own controllers write but its lists omit.
 var (
 	statuses   = append(slices.Clone(metal3.OperationalStatusAllowed), string(metal3.OperationalStatusServicing))
 	errorTypes = append(slices.Clone(metal3.ErrorTypeAllowed), string(metal3.DetachError), string(metal3.ServicingError))
@@ -147,7 +149,8 @@ func checkHardware(value string) error {
 	return nil
 }
 
-// decodeStrictly refuses fields that the type does not have.
+// decodeStrictly decodes JSON and returns an error for a field that the type does not
+// have.
 func decodeStrictly(text string, into any) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()

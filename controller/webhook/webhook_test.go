@@ -16,9 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
-// ask sends an object with these annotations through the webhook as an API server
-// does, and returns what it was refused with.
-func ask(t *testing.T, annotations map[string]string) string {
+// denialOf sends a BareMetalHost with these annotations to the webhook as an API server
+// does, and returns the message of the refusal, "" when the object is allowed.
+func denialOf(t *testing.T, annotations map[string]string) string {
 	t.Helper()
 	object, err := json.Marshal(map[string]any{"apiVersion": "metal3.io/v1alpha1", "kind": "BareMetalHost",
 		"metadata": map[string]any{"name": "node-0", "annotations": annotations}})
@@ -48,7 +48,7 @@ func ask(t *testing.T, annotations map[string]string) string {
 	return answer.Response.Result.Message
 }
 
-func TestWhatIsRefused(t *testing.T) { // B-270
+func TestInvalidAnnotationsAreDenied(t *testing.T) { // B-270
 	const status, details = "baremetalhost.metal3.io/status", "inspect.metal3.io/hardwaredetails"
 	for _, tt := range []struct {
 		key, value, want string
@@ -71,15 +71,15 @@ func TestWhatIsRefused(t *testing.T) { // B-270
 		{details, `{"cpu":{"arch":"x86_64"}}`, ""},
 		{details, `{"gpu":1}`, `error decoding the inspect.metal3.io/hardwaredetails annotation: json: unknown field "gpu"`},
 	} {
-		got := ask(t, map[string]string{tt.key: tt.value})
+		got := denialOf(t, map[string]string{tt.key: tt.value})
 		if !strings.HasPrefix(got, tt.want) || tt.want == "" && got != "" {
 			t.Errorf("%s: %s is refused with %q, want %q", tt.key, tt.value, got, tt.want)
 		}
 	}
 }
 
-func TestAllFaultsAreTold(t *testing.T) {
-	got := ask(t, map[string]string{"reboot.metal3.io": `{"mode":"kind"}`, "baremetalhost.metal3.io/status": `{"errorType":"bad mood"}`})
+func TestDenialListsEveryInvalidAnnotation(t *testing.T) {
+	got := denialOf(t, map[string]string{"reboot.metal3.io": `{"mode":"kind"}`, "baremetalhost.metal3.io/status": `{"errorType":"bad mood"}`})
 	want := `[invalid errorType 'bad mood' in the baremetalhost.metal3.io/status annotation, ` +
 		`invalid mode in the reboot.metal3.io annotation, allowed are "hard", "soft" or ""]`
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -87,8 +87,8 @@ func TestAllFaultsAreTold(t *testing.T) {
 	}
 }
 
-// A controller that comes back elsewhere is found there.
-func TestRegisterAgain(t *testing.T) {
+// A controller that restarts at another address replaces the registered URL.
+func TestRegisterReplacesTheURL(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := registrationv1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
