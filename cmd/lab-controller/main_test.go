@@ -91,8 +91,8 @@ func TestDefaultsKeepToThisMachine(t *testing.T) {
 			t.Errorf("%s are at %s, want this machine alone", name, at)
 		}
 	}
-	if !o.elect || o.patience != 15*time.Second || o.namespace != defaultNamespace {
-		t.Errorf("election %v, %s, in %s, want one in %s", o.elect, o.patience, o.namespace, defaultNamespace)
+	if !o.elect || o.leaseDuration != 15*time.Second || o.namespace != defaultNamespace {
+		t.Errorf("election %v, %s, in %s, want one in %s", o.elect, o.leaseDuration, o.namespace, defaultNamespace)
 	}
 	o, err = parse(t, "--provisioning-address=192.0.2.5", "--metrics-address=0", "--health-address=0")
 	if err != nil || o.metrics != "" || o.health != "" {
@@ -114,7 +114,7 @@ func TestFlagsAreRefused(t *testing.T) {
 		{"--provisioning-address=192.0.2.5:70000", "use IP or IP:PORT"},
 		{"--provisioning-address=192.0.2.5 --listen=x", `--listen "x": use IP or IP:PORT`},
 		{"--provisioning-address=192.0.2.5 --controllers=host,gost", `there is no controller "gost": use some of host`},
-		{"--provisioning-address=192.0.2.5 --controllers=", "no controller is asked for: use some of host"},
+		{"--provisioning-address=192.0.2.5 --controllers=", "no controller is selected: use some of host"},
 		{"--provisioning-address=192.0.2.5 --concurrency=0", "--concurrency 0: use 1 or more"},
 		{"--provisioning-address=192.0.2.5 --provisioning-limit=0", "--provisioning-limit 0: use 1 or more, or -1"},
 		{"--provisioning-address=192.0.2.5 --lease-duration=1s", "--lease-duration 1s: use 3s or more"},

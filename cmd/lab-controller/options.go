@@ -26,25 +26,25 @@ import (
 
 // options are the flags.
 type options struct {
-	kubeconfig   string
-	namespace    string
-	controllers  []string
-	provisioning string
-	listen       string
-	concurrency  int
-	limit        int
-	ca           string
-	secure       bool
-	certificate  string
-	elect        bool
-	patience     time.Duration
-	metrics      string
-	health       string
-	identity     string
-	verbose      bool
-	image        string
-	dhcp         networkFlags
-	preprov      bool
+	kubeconfig    string
+	namespace     string
+	controllers   []string
+	provisioning  string
+	listen        string
+	concurrency   int
+	limit         int
+	ca            string
+	secure        bool
+	certificate   string
+	elect         bool
+	leaseDuration time.Duration
+	metrics       string
+	health        string
+	identity      string
+	verbose       bool
+	image         string
+	dhcp          networkFlags
+	preprov       bool
 
 	boots  *manager.Network // that dhcp says
 	at     netip.AddrPort   // that provisioning says
@@ -64,7 +64,7 @@ const (
 
 func defaults() *options {
 	return &options{
-		controllers: manager.Names(), concurrency: 8, limit: 20, elect: true, secure: true, patience: 15 * time.Second,
+		controllers: manager.Names(), concurrency: 8, limit: 20, elect: true, secure: true, leaseDuration: 15 * time.Second,
 		metrics: "127.0.0.1:8085", health: "127.0.0.1:9440", identity: "lab-controller-identity",
 	}
 }
@@ -81,7 +81,7 @@ func (o *options) bind(f *pflag.FlagSet) {
 	f.BoolVar(&o.secure, "media-https", o.secure, "serve boot media by HTTPS, too, for BMCs that fetch by nothing else: two ports after the agents'")
 	f.StringVar(&o.certificate, "media-certificate", "", "file of PEM with the certificate and key that BMCs are shown there (default: one of the controller's own authority, for BMCs that do not verify it)")
 	f.BoolVar(&o.elect, "leader-elect", o.elect, "let one of several processes work")
-	f.DurationVar(&o.patience, "lease-duration", o.patience, "how long a leader that is not heard of is waited for")
+	f.DurationVar(&o.leaseDuration, "lease-duration", o.leaseDuration, "how long a leader that is not heard of is waited for")
 	f.StringVar(&o.metrics, "metrics-address", o.metrics, "address of /metrics, HTTP; 0 for none")
 	f.StringVar(&o.health, "health-address", o.health, "address of /healthz and /readyz, HTTP; 0 for none")
 	f.StringVar(&o.identity, "identity-secret", o.identity, "Secret that keeps what agents know the controller by; it is made when it is not there")
@@ -123,8 +123,8 @@ func (o *options) resolve() error {
 	if o.certificate != "" && !o.secure {
 		return errors.New("--media-certificate is shown by HTTPS alone: leave --media-https=false out")
 	}
-	if o.patience < 3*time.Second {
-		return fmt.Errorf("--lease-duration %s: use 3s or more", o.patience)
+	if o.leaseDuration < 3*time.Second {
+		return fmt.Errorf("--lease-duration %s: use 3s or more", o.leaseDuration)
 	}
 	if o.metrics == "0" {
 		o.metrics = ""
@@ -211,7 +211,7 @@ func (o *options) config(ctx context.Context, log logr.Logger) (manager.Config, 
 		return c, err
 	}
 	if o.elect {
-		c.Election = &manager.Election{Namespace: o.namespace, Name: leaseName, Patience: o.patience}
+		c.Election = &manager.Election{Namespace: o.namespace, Name: leaseName, LeaseDuration: o.leaseDuration}
 	}
 	scheme, err := manager.Scheme()
 	if err != nil {

@@ -14,26 +14,26 @@ import (
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// Endpoint is where servers under management reach us.
+// Endpoint is the address of an HTTP server for the managed servers: their agents or
+// their BMCs.
 type Endpoint struct {
-	URL     string // as they are told
-	Address string // to listen on, once this process leads
+	URL     string // base URL that agents and BMCs are given
+	Address string // TCP address to listen on, once this process leads
 	// Listener, when set, is used instead of Address.
 	Listener net.Listener
-	// Certificate, when set, is shown there instead of that of Identity, where
-	// TLS is spoken at all.
+	// Certificate, when set, replaces the certificate of Config.Identity for TLS.
 	Certificate *tls.Certificate
 }
 
-// Bounds of what a client may make us wait for.
+// Timeouts for clients that send a request slowly or keep a connection idle.
 const (
 	headerTimeout = 30 * time.Second
 	idleTimeout   = 2 * time.Minute
 )
 
-// serve adds a server to the manager, which runs it while this process leads:
-// another that stands by on the same machine may have the address until then.
-// With a certificate it speaks TLS.
+// serve adds an HTTP server to the manager, or an HTTPS server when cert is given. The
+// manager starts it once this process leads, because until then the leading process may
+// listen on the same address of the same machine.
 func (s *Set) serve(name string, at Endpoint, h http.Handler, cert ...tls.Certificate) error {
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
@@ -49,23 +49,23 @@ func (s *Set) serve(name string, at Endpoint, h http.Handler, cert ...tls.Certif
 		if l == nil {
 			var err error
 			if l, err = new(net.ListenConfig).Listen(ctx, "tcp", at.Address); err != nil {
-				return fmt.Errorf("server of %s: %w", name, err)
+				return fmt.Errorf("server for %s: %w", name, err)
 			}
 		}
-		// Close, not Shutdown: agents and BMCs are used to controllers that go.
-		// However it ends: an agent that kept its connection would go on talking
-		// to a controller that is gone.
+		// Close, not Shutdown: agents and BMCs cope with a controller that disappears.
+		// Close also on an error: an agent with an open connection would go on sending
+		// reports to a controller that has stopped.
 		defer srv.Close()
 		defer context.AfterFunc(ctx, func() { srv.Close() })()
 		if err := serve(l); err != nil && !(errors.Is(err, http.ErrServerClosed) && ctx.Err() != nil) {
-			return fmt.Errorf("server of %s: %w", name, err)
+			return fmt.Errorf("server for %s: %w", name, err)
 		}
 		return nil
 	}))
 }
 
-// serveSecure adds the server of boot media by HTTPS, where there is one. BMCs
-// that verify certificates have to know who has signed its.
+// serveSecure adds the HTTPS server for boot media, if Config.Secure has a URL. A BMC
+// that verifies certificates has to trust the authority of this one.
 func (s *Set) serveSecure(media http.Handler) error {
 	at := s.cfg.Secure
 	if at.URL == "" {
@@ -75,5 +75,5 @@ func (s *Set) serveSecure(media http.Handler) error {
 	if at.Certificate != nil {
 		cert = *at.Certificate
 	}
-	return s.serve("media by HTTPS", at, media, cert)
+	return s.serve("boot media (HTTPS)", at, media, cert)
 }

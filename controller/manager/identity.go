@@ -15,22 +15,22 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 )
 
-// Identity reads what agents know the controllers of a cluster by from a
-// Secret, or makes it: a controller that replaces another is known to the
-// agents that the other has booted. now is the wall time, addresses are those
-// that agents reach this process at.
+// Identity reads the controllers' identity from the Secret with the key at, and creates
+// the Secret if it does not exist. All controllers of a cluster share it, so that the
+// agents that one process has booted accept its successor. now is the wall time;
+// the certificate is valid for addresses, at which agents reach this process.
 func Identity(ctx context.Context, c client.Client, at client.ObjectKey, now time.Time, addresses ...net.IP) (inband.Identity, error) {
 	var s corev1.Secret
 	err := c.Get(ctx, at, &s)
 	if apierrors.IsNotFound(err) {
 		s = corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name},
-			Immutable:  ptr.To(true), // whoever changed it would lose all agents
+			Immutable:  ptr.To(true), // after a change, no running agent would be accepted
 		}
 		if s.Data, err = inband.NewSecrets(now); err != nil {
 			return inband.Identity{}, err
 		}
-		if err = c.Create(ctx, &s); apierrors.IsAlreadyExists(err) { // another was faster
+		if err = c.Create(ctx, &s); apierrors.IsAlreadyExists(err) { // another process was faster
 			err = c.Get(ctx, at, &s)
 		}
 	}

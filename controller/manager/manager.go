@@ -1,10 +1,10 @@
-// Package manager runs our controllers against a Kubernetes API: which there
-// are, what each is made with, the BMC drivers, the servers that agents and
-// BMCs reach, leader election, metrics and probes. lab-controller is this
-// package with flags; the lab runs the same on its own time.
+// Package manager wires the controllers and runs them against a Kubernetes API. It
+// holds the table of controllers, and sets up the BMC drivers, the HTTP servers for
+// agents and BMCs, leader election, metrics and health probes. lab-controller is this
+// package with flags; a lab runs it on the lab's clock.
 //
-// It refuses to know where the API is from and what time it is; and it does
-// nothing to a host itself.
+// The package does not choose the API or the clock: both are in its Config. It does not
+// work on hosts itself: its controllers do.
 package manager
 
 import (
@@ -41,83 +41,85 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
-// Scheme knows every kind that the controllers work with.
+// Scheme returns a scheme with every kind that the controllers read or write.
 func Scheme() (*runtime.Scheme, error) {
 	s := runtime.NewScheme()
 	return s, errors.Join(corev1.AddToScheme(s), admissionv1.AddToScheme(s), metal3.AddToScheme(s))
 }
 
-// BMCs makes the pool of connections to BMCs, with all drivers.
+// BMCs returns an empty pool of BMC connections with all drivers.
 func BMCs() *bmc.Pool {
 	return &bmc.Pool{Drivers: map[string]bmc.Open{"ipmi": ipmi.Open, "redfish": redfish.Open}}
 }
 
-// Config is what the controllers are run with.
+// Config configures a Set.
 type Config struct {
 	API *rest.Config
-	// Controllers are names out of Names; nil are all.
+	// Controllers selects controllers by their Names; nil selects all.
 	Controllers []string
-	Workers     int // objects that each controller works on at a time; 0 is 8
-	Limit       int // as host.Config.Limit
+	Workers     int // objects that each controller reconciles at a time; 0 means 8
+	Limit       int // see host.Config.Limit
 
-	// Identity is what agents know us by. It outlives the process.
+	// Identity holds the key and certificate by which agents know the controllers. It
+	// is the same for every process of a cluster.
 	Identity inband.Identity
-	Agents   Endpoint // of agents, HTTPS
-	Media    Endpoint // of boot media, HTTP: not every BMC fetches by HTTPS
-	// Secure is that of the same boot media by HTTPS, for BMCs that fetch by
-	// nothing else; the zero Endpoint is none.
+	Agents   Endpoint // HTTPS server for agents
+	Media    Endpoint // HTTP server for boot media: some BMCs do not fetch over HTTPS
+	// Secure is the HTTPS server for the same boot media, for BMCs that do not fetch
+	// over HTTP. The zero Endpoint means none.
 	Secure Endpoint
-	// Image is what servers boot; nil is one without a kernel, for emulated
-	// servers.
+	// Image is the agent image that servers boot. Nil means an image without a kernel,
+	// which only emulated servers boot.
 	Image   *netboot.Image
-	Network *Network // the provisioning network; nil: there is none
+	Network *Network // the provisioning network; nil means none
 
-	// BuildPreprovisioningImage has an image built for the agent of each host
-	// before it is booted (B-240).
+	// BuildPreprovisioningImage makes a PreprovisioningImage for each host before its
+	// agent is booted (B-240).
 	BuildPreprovisioningImage bool
 
-	BMCs    *bmc.Pool      // nil is a pool of our own
-	RootCAs *x509.CertPool // trusted for BMCs; nil are the system's
+	BMCs    *bmc.Pool      // nil means the pool that BMCs returns
+	RootCAs *x509.CertPool // trusted for BMCs; nil means the system's
 
-	Clock  clock.WithTicker // waits and backoffs; nil is the real one
-	Chance func() float64   // in [0,1[; spreads backoffs; nil is random
-	// Enter, when set, is called around each pass and each request; see the
-	// lab's clock.
+	Clock  clock.WithTicker // for waits and backoffs; nil means the real clock
+	Chance func() float64   // returns a number in [0,1) to spread backoffs; nil means random
+	// Enter, when set, is called before each reconcile and each HTTP request, and its
+	// result after it. A lab's virtual clock counts the work in progress this way.
 	Enter func() (leave func())
 
-	// Election, when set, lets one of several processes work and the others
-	// stand by.
+	// Election, when set, makes one of several processes the leader. The others stand
+	// by.
 	Election *Election
-	Metrics  string // address to serve metrics on, HTTP; "" for nowhere
-	Health   string // address to serve probes on, HTTP; "" for nowhere
+	Metrics  string // HTTP address of the metrics; "" means none
+	Health   string // HTTP address of the health probes; "" means none
 
 	Log logr.Logger
 }
 
-// Election names the lease that the working process holds.
+// Election names the Lease that the leader holds.
 type Election struct {
 	Namespace, Name string
-	// How long a leader that is not heard of is waited for; 0 is 15 s.
-	Patience time.Duration
+	// LeaseDuration is how long the other processes wait for a leader that does not
+	// renew its lease; 0 means 15 s.
+	LeaseDuration time.Duration
 }
 
-// Set is the controllers that were asked for, with what belongs to them.
+// Set is the selected controllers and the servers that belong to them.
 type Set struct {
-	cfg    Config
-	mgr    ctrl.Manager
-	synced atomic.Bool
-	hosts  *host.Reconciler // nil: not asked for
-	media  *netboot.Server  // nil with it
-	onLead []func(context.Context) error
-	works  chan struct{} // closed when this process works and can be reached
+	cfg     Config
+	mgr     ctrl.Manager
+	synced  atomic.Bool      // the caches have been filled
+	hosts   *host.Reconciler // nil when the controller host is not selected
+	media   *netboot.Server  // nil when hosts is
+	onLead  []func(context.Context) error
+	leading chan struct{} // closed once this process leads and its servers can be reached
 }
 
-// shutdown is how long what is under way gets at the end.
-const shutdown = 10 * time.Second
+// shutdownTimeout is how long reconciles in progress get when the Set stops.
+const shutdownTimeout = 10 * time.Second
 
-// New makes the controllers. They do nothing before Run.
+// New returns the selected controllers. They do nothing before Run.
 func New(ctx context.Context, c Config) (*Set, error) {
-	chosen, err := choose(c.Controllers)
+	selected, err := selectControllers(c.Controllers)
 	if err != nil {
 		return nil, err
 	}
@@ -125,26 +127,25 @@ func New(ctx context.Context, c Config) (*Set, error) {
 		return nil, errors.New("manager: Config.API is nil")
 	}
 	c.defaults()
-	s := &Set{cfg: c, works: make(chan struct{})}
+	s := &Set{cfg: c, leading: make(chan struct{})}
 	if s.mgr, err = newManager(c); err != nil {
 		return nil, err
 	}
 	if err := s.addProbes(); err != nil {
 		return nil, fmt.Errorf("manager: %w", err)
 	}
-	for _, kind := range chosen {
-		if err := kind.add(ctx, s); err != nil {
-			return nil, fmt.Errorf("manager: controller %s: %w", kind.name, err)
+	for _, c := range selected {
+		if err := c.add(ctx, s); err != nil {
+			return nil, fmt.Errorf("manager: controller %s: %w", c.name, err)
 		}
 	}
-	if err := s.mgr.Add(ctrlmanager.RunnableFunc(s.announce)); err != nil {
+	if err := s.mgr.Add(ctrlmanager.RunnableFunc(s.lead)); err != nil {
 		return nil, fmt.Errorf("manager: %w", err)
 	}
 	return s, nil
 }
 
-// Cache is what the controllers know of the API's objects. Reading it costs the
-// API nothing.
+// Cache returns a reader of the controllers' cache of the API's objects.
 func (s *Set) Cache() client.Reader { return s.mgr.GetClient() }
 
 func (c *Config) defaults() {
@@ -168,13 +169,13 @@ func newManager(c Config) (ctrl.Manager, error) {
 		return nil, fmt.Errorf("manager: %w", err)
 	}
 	api := rest.CopyConfig(c.API)
-	api.QPS = -1 // the API has fair queues of its own, where it needs any
+	api.QPS = -1 // no client-side limit: the API server limits requests where it needs to
 	o := ctrl.Options{
 		Scheme:                  scheme,
 		Logger:                  c.Log,
 		Metrics:                 server.Options{BindAddress: "0"},
 		HealthProbeBindAddress:  c.Health,
-		GracefulShutdownTimeout: ptr.To(shutdown),
+		GracefulShutdownTimeout: ptr.To(shutdownTimeout),
 		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 	}
 	if c.Metrics != "" {
@@ -182,10 +183,10 @@ func newManager(c Config) (ctrl.Manager, error) {
 	}
 	if e := c.Election; e != nil {
 		o.LeaderElection, o.LeaderElectionNamespace, o.LeaderElectionID = true, e.Namespace, e.Name
-		// Whoever runs the Set ends with it, or begins anew.
+		// Safe, because the process does nothing more for the Set after Run has returned.
 		o.LeaderElectionReleaseOnCancel = true
-		if e.Patience > 0 { // in upstream's proportions of 15, 10 and 2 s
-			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = ptr.To(e.Patience), ptr.To(e.Patience*2/3), ptr.To(e.Patience*2/15)
+		if d := e.LeaseDuration; d > 0 { // in upstream's proportions of 15, 10 and 2 s
+			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod = ptr.To(d), ptr.To(d*2/3), ptr.To(d*2/15)
 		}
 	}
 	mgr, err := ctrl.NewManager(api, o)
@@ -195,8 +196,8 @@ func newManager(c Config) (ctrl.Manager, error) {
 	return mgr, nil
 }
 
-// registry is where the controllers' own metrics go; nil where nobody reads
-// them.
+// registry returns where the controllers register their own metrics, nil when metrics
+// are not served.
 func (c *Config) registry() prometheus.Registerer {
 	if c.Metrics == "" {
 		return nil
@@ -204,9 +205,9 @@ func (c *Config) registry() prometheus.Registerer {
 	return metrics.Registry
 }
 
-// addProbes answers /healthz while the process serves, and /readyz once it
-// knows the API's objects. One that stands by is ready too: it is ready to take
-// over.
+// addProbes adds /healthz, which succeeds while the process serves, and /readyz, which
+// succeeds once the caches are filled. A process that stands by is ready, too: ready to
+// take over.
 func (s *Set) addProbes() error {
 	if err := s.mgr.AddHealthzCheck("serves", healthz.Ping); err != nil {
 		return err
@@ -214,14 +215,14 @@ func (s *Set) addProbes() error {
 	return s.mgr.AddReadyzCheck("objects", s.ready)
 }
 
-// standby runs whether this process works or stands by.
+// standby is a Runnable that also runs while this process does not lead.
 type standby struct{ ctrlmanager.RunnableFunc }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (standby) NeedLeaderElection() bool { return false }
 
-// Run works until ctx ends, or until what it needs is lost: the API's objects
-// cannot be had, an endpoint cannot be opened, or another process leads.
+// Run runs the controllers until ctx ends. It returns an error when the caches cannot be
+// filled, a server cannot listen, or this process loses the lease.
 func (s *Set) Run(ctx context.Context) error {
 	defer s.cfg.BMCs.Close()
 	err := s.mgr.Add(standby{func(ctx context.Context) error {
@@ -237,11 +238,11 @@ func (s *Set) Run(ctx context.Context) error {
 	return nil
 }
 
-// Wait returns true when this process works, and false when ctx ends before
-// that.
+// Wait returns true once this process leads and its controllers run, or false when ctx
+// ends before that.
 func (s *Set) Wait(ctx context.Context) bool {
 	select {
-	case <-s.works:
+	case <-s.leading:
 		return true
 	case <-ctx.Done():
 		return false

@@ -17,29 +17,29 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-func TestControllersAreChosenByName(t *testing.T) {
-	names := func(list []kind) (out []string) {
-		for _, k := range list {
-			out = append(out, k.name)
+func TestControllersAreSelectedByName(t *testing.T) {
+	names := func(list []controller) (out []string) {
+		for _, c := range list {
+			out = append(out, c.name)
 		}
 		return out
 	}
-	all, err := choose(nil)
+	all, err := selectControllers(nil)
 	if err != nil || !slices.Equal(names(all), Names()) {
-		t.Errorf("choose(nil) = %v, %v, want all of %v", names(all), err, Names())
+		t.Errorf("selectControllers(nil) = %v, %v, want all of %v", names(all), err, Names())
 	}
 	last := Names()[len(Names())-1]
-	if got, err := choose([]string{last}); err != nil || !slices.Equal(names(got), []string{last}) {
-		t.Errorf("choose(%s) = %v, %v", last, names(got), err)
+	if got, err := selectControllers([]string{last}); err != nil || !slices.Equal(names(got), []string{last}) {
+		t.Errorf("selectControllers(%s) = %v, %v", last, names(got), err)
 	}
 	for _, bad := range [][]string{{last, "racks"}, {}, {""}} {
 		err := Check(bad)
 		if err == nil || !strings.Contains(err.Error(), "use some of "+strings.Join(Names(), ", ")) {
-			t.Errorf("Check(%q) = %v, want it to list the known", bad, err)
+			t.Errorf("Check(%q) = %v, want it to list the names that exist", bad, err)
 		}
 	}
 	if _, err := New(t.Context(), Config{API: &rest.Config{}, Controllers: []string{"racks"}}); err == nil || !strings.Contains(err.Error(), `"racks"`) {
-		t.Errorf("New = %v, want racks refused", err)
+		t.Errorf("New = %v, want an error about racks", err)
 	}
 }
 
@@ -49,7 +49,7 @@ var (
 	ip  = net.IPv4(192, 0, 2, 5)
 )
 
-func TestIdentityIsKeptInASecret(t *testing.T) {
+func TestIdentityIsStoredInASecret(t *testing.T) {
 	c := fake.NewClientBuilder().Build()
 	one, err := Identity(t.Context(), c, at, now, ip)
 	if err != nil {
@@ -60,19 +60,20 @@ func TestIdentityIsKeptInASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Immutable == nil || !*s.Immutable {
-		t.Error("the Secret can be changed: agents would be lost")
+		t.Error("the Secret is not immutable: a change would lock out all agents")
 	}
 	two, err := Identity(t.Context(), c, at, now.Add(time.Hour), ip)
 	if err != nil || two.CA != one.CA || string(two.Key) != string(one.Key) {
 		t.Errorf("Identity again: %v, want the same authority and key", err)
 	}
 	if diff := cmp.Diff(one.Certificate.Leaf.SerialNumber.String(), two.Certificate.Leaf.SerialNumber.String()); diff == "" {
-		t.Error("two processes show the same certificate")
+		t.Error("two processes have the same server certificate")
 	}
 }
 
-// Two processes that start at once agree: the slower one takes what it finds.
-func TestIdentityOfTheFasterProcessIsTaken(t *testing.T) {
+// Of two processes that start at the same time, the slower one uses the Secret that
+// the faster one has created.
+func TestIdentityOfTheFasterProcessIsUsed(t *testing.T) {
 	var first string
 	c := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -93,7 +94,7 @@ func TestIdentityOfTheFasterProcessIsTaken(t *testing.T) {
 	}
 }
 
-func TestBrokenIdentityIsNamed(t *testing.T) {
+func TestErrorNamesTheBrokenIdentitySecret(t *testing.T) {
 	c := fake.NewClientBuilder().WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}}).Build()
 	if _, err := Identity(t.Context(), c, at, now, ip); err == nil || !strings.Contains(err.Error(), at.String()) {
 		t.Errorf("Identity of an empty secret = %v, want %s in it", err, at)

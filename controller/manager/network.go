@@ -10,18 +10,18 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
-// Network is the provisioning network.
+// Network configures the DHCP and TFTP services of the provisioning network.
 type Network struct {
 	netboot.Network
 	Ports netboot.Ports // to listen on, once this process leads
 	// Sockets, when set, are used instead of Ports.
 	Sockets *netboot.Sockets
-	// Told, when set, is told of each DHCP message that came.
-	Told func(netboot.Exchange)
+	// OnDHCP, when set, is called after each DHCP message with its outcome.
+	OnDHCP func(netboot.Exchange)
 }
 
-// serveNetwork adds the services of the provisioning network to the manager,
-// which runs them while this process leads.
+// serveNetwork adds the services of the provisioning network to the manager, which
+// starts them once this process leads.
 func (s *Set) serveNetwork(boot *netboot.Server) error {
 	n := s.cfg.Network
 	if n == nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/metalab-dev/metalab/controller/preprovisioning"
 )
 
-// addPreprovisioning adds the controller of PreprovisioningImages, where they are
-// wanted.
+// addPreprovisioning adds the controller of PreprovisioningImages, if
+// Config.BuildPreprovisioningImage is set.
 func addPreprovisioning(ctx context.Context, s *Set) error {
 	c := &s.cfg
 	if !c.BuildPreprovisioningImage {
 		return nil
 	}
 	if s.media == nil {
-		return errors.New("it serves its images by the controller host: ask for that, too")
+		return errors.New("it serves its images through the controller host: select host, too")
 	}
 	images, err := preprovisioning.New(preprovisioning.Config{
 		Client: s.mgr.GetClient(), Builder: agentImages{s.media}, Clock: c.Clock, Enter: c.Enter, Workers: c.Workers,
@@ -30,25 +30,27 @@ func addPreprovisioning(ctx context.Context, s *Set) error {
 	return images.Setup(ctx, s.mgr)
 }
 
-// agentImages are images of our agent. Those of an object boot an agent that gets
-// no work: what a host really boots is made for that one boot, and signed.
+// agentImages is a preprovisioning.Builder of images with our agent. The agent of such
+// an image gets no work: a host boots an image that is made and signed for that one
+// boot.
 type agentImages struct{ media *netboot.Server }
 
-// preprovisioned is the boot that an object's image is for: none that ever comes.
+// preprovisioned is the boot ID in the images of agentImages. No host ever expects it.
 const preprovisioned = "preprovisioning"
 
 func (agentImages) Builds(f metal3.ImageFormat) bool {
 	return f == metal3.ImageFormatISO || f == metal3.ImageFormatInitRD
 }
 
-// BuildsFor: the agent is built for one architecture, and so is its kernel.
+// BuildsFor implements preprovisioning.Builder: the agent and its kernel are built for
+// x86-64 only.
 func (agentImages) BuildsFor(architecture string) bool {
 	return architecture == "" || architecture == "x86_64"
 }
 
 func (a agentImages) Build(_ context.Context, r preprovisioning.Request) (preprovisioning.Built, error) {
 	if len(r.NetworkData) > 0 {
-		return preprovisioning.Built{}, &preprovisioning.InvalidError{Why: "the agent's image takes no network data: clear preprovisioningNetworkDataName, and have DHCP configure it"}
+		return preprovisioning.Built{}, &preprovisioning.InvalidError{Why: "the agent's image does not support network data: clear preprovisioningNetworkDataName, and configure the agent's network by DHCP"}
 	}
 	b := inband.Boot{Host: r.Owner, ID: preprovisioned}
 	if r.Format == metal3.ImageFormatISO {

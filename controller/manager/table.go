@@ -21,44 +21,45 @@ import (
 	"github.com/metalab-dev/metalab/controller/webhook"
 )
 
-// kind is a controller that can be asked for by name.
-type kind struct {
+// controller is a controller that can be selected by name.
+type controller struct {
 	name string
 	add  func(context.Context, *Set) error
 }
 
-// kinds are all of them, in the order in which they are added.
-var kinds = []kind{
+// controllers are all controllers, in the order in which they are added.
+var controllers = []controller{
 	{"host", addHosts},
 	{"dataimage", addDataImages},
 	{"subscription", addSubscriptions},
 	{"preprovisioningimage", addPreprovisioning},
 }
 
-// Names are the names of all controllers.
+// Names returns the names of all controllers.
 func Names() []string {
 	var out []string
-	for _, k := range kinds {
-		out = append(out, k.name)
+	for _, c := range controllers {
+		out = append(out, c.name)
 	}
 	return out
 }
 
-// Check tells which of the names are of no controller.
+// Check returns an error when one of the names is not a controller's, or when names is
+// empty but not nil.
 func Check(names []string) error {
-	_, err := choose(names)
+	_, err := selectControllers(names)
 	return err
 }
 
-// choose finds the controllers of these names; of none, all.
-func choose(names []string) ([]kind, error) {
+// selectControllers returns the controllers with these names, and all when names is nil.
+func selectControllers(names []string) ([]controller, error) {
 	if names == nil {
-		return kinds, nil
+		return controllers, nil
 	}
-	var chosen []kind
-	for _, k := range kinds {
-		if slices.Contains(names, k.name) {
-			chosen = append(chosen, k)
+	var selected []controller
+	for _, c := range controllers {
+		if slices.Contains(names, c.name) {
+			selected = append(selected, c)
 		}
 	}
 	for _, name := range names {
@@ -66,14 +67,14 @@ func choose(names []string) ([]kind, error) {
 			return nil, fmt.Errorf("manager: there is no controller %q: use some of %s", name, strings.Join(Names(), ", "))
 		}
 	}
-	if len(chosen) == 0 {
-		return nil, fmt.Errorf("manager: no controller is asked for: use some of %s", strings.Join(Names(), ", "))
+	if len(selected) == 0 {
+		return nil, fmt.Errorf("manager: no controller is selected: use some of %s", strings.Join(Names(), ", "))
 	}
-	return chosen, nil
+	return selected, nil
 }
 
-// addHosts adds the controller of BareMetalHosts, with the servers that their
-// agents and BMCs reach.
+// addHosts adds the controllers of BareMetalHosts and of their firmware, and the
+// servers for agents and BMCs.
 func addHosts(ctx context.Context, s *Set) error {
 	c := &s.cfg
 	var hosts *host.Reconciler // set before any agent can come up
@@ -88,7 +89,7 @@ func addHosts(ctx context.Context, s *Set) error {
 		Key: c.Identity.Key, URL: c.Media.URL, Secure: c.Secure.URL, Media: agents.Media, Image: c.Image, Enter: c.Enter,
 	}
 	if c.Network != nil {
-		boot.Net, boot.Told = &c.Network.Network, c.Network.Told
+		boot.Net, boot.OnDHCP = &c.Network.Network, c.Network.OnDHCP
 	}
 	media, err := netboot.New(boot)
 	if err != nil {
@@ -112,11 +113,11 @@ func addHosts(ctx context.Context, s *Set) error {
 		return err
 	}
 	s.hosts, s.media = hosts, media
-	// The API asks at the agents' server: it is the one with TLS.
+	// The API server calls the webhook at the agents' server, which speaks TLS.
 	secure := http.NewServeMux()
 	secure.Handle("/", agents)
 	secure.Handle(webhook.Path, webhook.Handler())
-	s.onLead = append(s.onLead, func(ctx context.Context) error { // before it, it is another's
+	s.onLead = append(s.onLead, func(ctx context.Context) error { // until then the webhook is the leader's
 		return webhook.Register(ctx, s.mgr.GetClient(), c.Agents.URL, c.Identity.CA)
 	})
 	return errors.Join(
@@ -143,7 +144,7 @@ func addDataImages(_ context.Context, s *Set) error {
 // addSubscriptions adds the controller of BMCEventSubscriptions.
 func addSubscriptions(ctx context.Context, s *Set) error {
 	if s.hosts == nil {
-		return errors.New("it speaks to BMCs through the controller host: ask for that, too")
+		return errors.New("it connects to BMCs through the controller host: select host, too")
 	}
 	events, err := subscription.New(subscription.Config{
 		Client: s.mgr.GetClient(), Reader: s.mgr.GetAPIReader(), Connect: s.hosts.Connect, Clock: s.cfg.Clock, Enter: s.cfg.Enter,
@@ -154,21 +155,21 @@ func addSubscriptions(ctx context.Context, s *Set) error {
 	return events.Setup(ctx, s.mgr)
 }
 
-// announce does what is to be done once this process leads.
-func (s *Set) announce(ctx context.Context) error {
-	for _, tell := range s.onLead {
-		if err := tell(ctx); err != nil {
+// lead runs the onLead functions. The manager calls it once this process leads.
+func (s *Set) lead(ctx context.Context) error {
+	for _, f := range s.onLead {
+		if err := f(ctx); err != nil {
 			return err
 		}
 	}
-	close(s.works)
+	close(s.leading)
 	return nil
 }
 
 // ready answers the readiness probe.
 func (s *Set) ready(*http.Request) error {
 	if !s.synced.Load() {
-		return errors.New("the objects of the API are not known yet")
+		return errors.New("the cache of the API's objects is not filled yet")
 	}
 	return nil
 }

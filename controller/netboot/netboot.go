@@ -39,8 +39,9 @@ type Config struct {
 	Net    *Network // the provisioning network; nil: there is none
 	// Enter, when set, is called around each request; see the lab's clock.
 	Enter func() (leave func())
-	// Told, when set, is told of each DHCP message that came. It must not block.
-	Told func(Exchange)
+	// OnDHCP, when set, is called after each DHCP message with its outcome. It must not
+	// block.
+	OnDHCP func(Exchange)
 }
 
 // Server serves boot media. It is an http.Handler and safe for concurrent use.

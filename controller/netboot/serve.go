@@ -128,8 +128,8 @@ func (s *Server) datagram(b []byte, from netip.AddrPort) (answer []byte, to neti
 		return nil, to
 	}
 	reply, e := s.dhcp(m)
-	if s.cfg.Told != nil {
-		s.cfg.Told(e)
+	if s.cfg.OnDHCP != nil {
+		s.cfg.OnDHCP(e)
 	}
 	if reply == nil {
 		return nil, to

@@ -100,7 +100,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		Clock:  c.Clock, Enter: c.Enter, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
 		Image:                     c.Image, Network: &manager.Network{
-			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, Told: c.Net.Told,
+			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, OnDHCP: c.Net.Told,
 		},
 	})
 	if err != nil {

@@ -154,7 +154,7 @@ func runController(t *testing.T, w *World, api *rest.Config, cfg manager.Config)
 	ctx, stop := context.WithCancel(t.Context())
 	cfg.API, cfg.Identity, cfg.RootCAs, cfg.Log = api, id, w.bmcCAs(), logr.Discard()
 	cfg.Clock, cfg.Enter = labClock{w.clock}, w.clock.Enter
-	cfg.Election = &manager.Election{Namespace: accountNamespace, Name: "lab-controller", Patience: 3 * time.Second}
+	cfg.Election = &manager.Election{Namespace: accountNamespace, Name: "lab-controller", LeaseDuration: 3 * time.Second}
 	set, err := manager.New(ctx, cfg)
 	if err != nil {
 		t.Fatalf("manager.New: %v", err)

@@ -40,7 +40,7 @@ func newRig(t *testing.T, mode netboot.Mode) *rig {
 	t.Cleanup(web.Close)
 	var err error
 	r.Server, err = netboot.New(netboot.Config{
-		Key: make(inband.Key, inband.KeySize), URL: web.URL, Told: r.net.Told,
+		Key: make(inband.Key, inband.KeySize), URL: web.URL, OnDHCP: r.net.Told,
 		Media: func(b inband.Boot) job.Media {
 			return job.Media{Server: "https://127.0.0.1:2", Token: "secret of " + b.Host, Boot: b.String()}
 		},
