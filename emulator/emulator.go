@@ -283,7 +283,7 @@ func (l *Lab) Journal(q Query) []Entry {
 
 // event answers for what the servers try to boot.
 func (l *Lab) event(h *lab.Host, ev machine.Event) {
-	tried, ok := ev.(machine.BootTried)
+	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
 	}

@@ -109,7 +109,7 @@ func dialectRows(r *dialect.Record) [][]string {
 		rows = append(rows, []string{"virtual media", fmt.Sprintf("%s (%s): %s", s.ID, s.Name, strings.Join(s.Types, ", "))})
 	}
 	rows = append(rows, []string{"sessions", fmt.Sprintf("%d, for %v", r.BMC.Sessions, r.BMC.SessionTimeout)},
-		[]string{"accounts", fmt.Sprintf("%d, locked after %d failures for %v", r.BMC.Accounts.Most, r.BMC.Accounts.Policy.LockAfter, r.BMC.Accounts.Policy.LockFor)},
+		[]string{"accounts", fmt.Sprintf("%d, locked after %d failures for %v", r.BMC.Accounts.Most, r.BMC.Accounts.Policy.LockoutThreshold, r.BMC.Accounts.Policy.LockoutDuration)},
 		[]string{"logs", r.Logs.System + " of the system, " + r.Logs.Manager + " of the manager"})
 	if e := r.Protocol.ETags; len(e.IfMatchRequired) > 0 || e.Format != "" || e.Comparison != "" {
 		rows = append(rows, []string{"ETags", strings.TrimSpace(fmt.Sprintf("%s %s required of %s", e.Format, e.Comparison, or(strings.Join(e.IfMatchRequired, ", "), "nothing")))})

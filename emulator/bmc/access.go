@@ -21,7 +21,7 @@ type Account struct {
 	// Types are the services that it may use; nil: all that the BMC has.
 	Types []AccountType `json:"types,omitempty"`
 	// Strict forbids the BMC to add to Types what it cannot keep apart.
-	Strict bool `json:"strict,omitempty"`
+	StrictTypes bool `json:"strict,omitempty"`
 	// ChangeRequired lets a login do nothing but set another password.
 	ChangeRequired bool `json:"changeRequired,omitempty"`
 	// PasswordExpires is when ChangeRequired comes by itself; zero: never.
@@ -31,7 +31,7 @@ type Account struct {
 	// Bootstrap says that it is one of MakeBootstrap.
 	Bootstrap bool `json:"bootstrap,omitempty"`
 	// Old are digests of earlier passwords, the latest first.
-	Old []string `json:"old,omitempty"`
+	PasswordHistory []string `json:"old,omitempty"`
 }
 
 // AccountType is a service that an account may use; the values are Redfish's
@@ -73,20 +73,20 @@ type Policy struct {
 	MinPassword int `json:"minPassword"` // bytes
 	MaxPassword int `json:"maxPassword"`
 	// PasswordLife is how long a new password is good for; 0: for ever.
-	PasswordLife time.Duration `json:"passwordLife,omitempty"`
+	PasswordLifetime time.Duration `json:"passwordLife,omitempty"`
 	// History is how many passwords must come before one can come again.
 	History int `json:"history,omitempty"`
 	// OldPassword is needed to set another one.
 	OldPassword bool `json:"oldPassword,omitempty"`
 
-	LockAfter   int           `json:"lockAfter,omitempty"`   // failed logins; 0: never
-	LockFor     time.Duration `json:"lockFor,omitempty"`     // 0: no lock
-	ForgetAfter time.Duration `json:"forgetAfter,omitempty"` // since the last failure
+	LockoutThreshold         int           `json:"lockAfter,omitempty"`   // failed logins; 0: never
+	LockoutDuration          time.Duration `json:"lockFor,omitempty"`     // 0: no lock
+	LockoutCounterResetAfter time.Duration `json:"forgetAfter,omitempty"` // since the last failure
 	// LockForever makes LockFor and ForgetAfter void.
 	LockForever bool `json:"lockForever,omitempty"`
 	// LockMost lets locks grow: a login that fails within ForgetAfter of the end
 	// of a lock makes one that is twice as long, up to so long; 0: none grows.
-	LockMost time.Duration `json:"lockMost,omitempty"`
+	MaxLockoutDuration time.Duration `json:"lockMost,omitempty"`
 	// BlockAfter is how many logins from one address may fail within BlockWithin
 	// until nobody gets in from there for BlockFor; 0: any.
 	BlockAfter  int           `json:"blockAfter,omitempty"`
@@ -94,13 +94,13 @@ type Policy struct {
 	BlockFor    time.Duration `json:"blockFor,omitempty"`
 	// NoteEvery is how many failed logins of an account make one entry of the
 	// log; 0: none.
-	NoteEvery int `json:"noteEvery,omitempty"`
+	FailureLogThreshold int `json:"noteEvery,omitempty"`
 
-	Basic      BasicAuth     `json:"basic,omitempty"`
-	Closed     bool          `json:"closed,omitempty"`     // no changes of accounts and no new sessions
-	NoSessions bool          `json:"noSessions,omitempty"` // sessions neither begin nor are ended
-	SessionEnd time.Duration `json:"sessionEnd,omitempty"` // whatever its use
-	EndSession bool          `json:"endSession,omitempty"` // whether SessionEnd holds
+	Basic                         BasicAuth     `json:"basic,omitempty"`
+	Lockdown                      bool          `json:"closed,omitempty"`     // no changes of accounts and no new sessions
+	NoSessions                    bool          `json:"noSessions,omitempty"` // sessions neither begin nor are ended
+	AbsoluteSessionTimeout        time.Duration `json:"sessionEnd,omitempty"` // whatever its use
+	AbsoluteSessionTimeoutEnabled bool          `json:"endSession,omitempty"` // whether SessionEnd holds
 }
 
 // BasicAuth says whether a name and a password are taken with each request; the
@@ -212,7 +212,7 @@ func (b *BMC) forkAccess() *Access {
 func (b *BMC) blank() *Access {
 	a := b.forkAccess()
 	for i := range a.Accounts {
-		a.Accounts[i].Password, a.Accounts[i].Old = "", nil
+		a.Accounts[i].Password, a.Accounts[i].PasswordHistory = "", nil
 	}
 	if b.spec.Accounts.Fixed {
 		used := a.Accounts

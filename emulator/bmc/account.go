@@ -58,7 +58,7 @@ type AccountChange struct {
 	Role            *Role
 	Enabled         *bool
 	Types           *[]AccountType
-	Strict          *bool
+	StrictTypes     *bool
 	ChangeRequired  *bool
 	PasswordExpires *time.Time // zero: never
 	Expires         *time.Time // zero: never
@@ -70,7 +70,7 @@ type AccountChange struct {
 type CreateAccount struct{ AccountChange }
 
 func (c CreateAccount) apply(b *BMC, now time.Time) ([]Event, error) {
-	if b.policy().Closed {
+	if b.policy().Lockdown {
 		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
 	}
 	a, err := b.free()
@@ -112,7 +112,7 @@ func (b *BMC) enter(now time.Time, a Account, c AccountChange) ([]Event, error) 
 	slices.SortFunc(to.Accounts, func(a, b Account) int { return compareIDs(a.ID, b.ID) })
 	b.setAccess(to)
 	b.arrived(a.ID)
-	return []Event{b.tell(now, event.AccountCreated, a.ID, a.Name), AccountMade{At: now, ID: a.ID}}, nil
+	return []Event{b.tell(now, event.AccountCreated, a.ID, a.Name), AccountCreated{At: now, ID: a.ID}}, nil
 }
 
 // ChangeAccount changes an account. Who asked for it by a session keeps that
@@ -124,7 +124,7 @@ type ChangeAccount struct {
 }
 
 func (c ChangeAccount) apply(b *BMC, now time.Time) ([]Event, error) {
-	if b.policy().Closed {
+	if b.policy().Lockdown {
 		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
 	}
 	i := slices.IndexFunc(b.st.Access.Accounts, func(a Account) bool { return a.ID == c.ID })
@@ -224,7 +224,7 @@ func (b *BMC) revise(a *Account, now time.Time, c AccountChange) error {
 		a.Role = *c.Role
 	}
 	set(&a.Enabled, c.Enabled)
-	set(&a.Strict, c.Strict)
+	set(&a.StrictTypes, c.StrictTypes)
 	set(&a.ChangeRequired, c.ChangeRequired)
 	set(&a.PasswordExpires, c.PasswordExpires)
 	set(&a.Expires, c.Expires)
@@ -248,16 +248,16 @@ func set[T any](to *T, from *T) {
 func (a *Account) setPassword(p string, policy *Policy, now time.Time) error {
 	if policy.History > 0 {
 		if a.Password != "" {
-			a.Old = slices.Insert(slices.Clone(a.Old), 0, digest(a.ID, a.Password))
+			a.PasswordHistory = slices.Insert(slices.Clone(a.PasswordHistory), 0, digest(a.ID, a.Password))
 		}
-		a.Old = a.Old[:min(len(a.Old), policy.History)]
-		if slices.Contains(a.Old, digest(a.ID, p)) {
+		a.PasswordHistory = a.PasswordHistory[:min(len(a.PasswordHistory), policy.History)]
+		if slices.Contains(a.PasswordHistory, digest(a.ID, p)) {
 			return &FieldError{FieldPassword, Reused}
 		}
 	}
 	a.Password, a.ChangeRequired, a.PasswordExpires = p, false, time.Time{}
-	if policy.PasswordLife > 0 {
-		a.PasswordExpires = now.Add(policy.PasswordLife)
+	if policy.PasswordLifetime > 0 {
+		a.PasswordExpires = now.Add(policy.PasswordLifetime)
 	}
 	return nil
 }
@@ -276,12 +276,12 @@ func (b *BMC) setTypes(a *Account, c AccountChange) error {
 	_, known := b.st.Access.Account(a.ID)
 	switch {
 	case c.Types != nil:
-		types, err := b.together(*c.Types, a.Strict)
+		types, err := b.together(*c.Types, a.StrictTypes)
 		if err != nil {
 			return err
 		}
 		a.Types = types
-	case !known && a.Strict:
+	case !known && a.StrictTypes:
 		a.Types = []AccountType{ForRedfish} // DSP2046, ManagerAccount.AccountTypes
 	case !known:
 		for _, s := range specs {
@@ -346,7 +346,7 @@ func (b *BMC) together(asked []AccountType, strict bool) ([]AccountType, error) 
 type RemoveAccount struct{ ID string }
 
 func (c RemoveAccount) apply(b *BMC, now time.Time) ([]Event, error) {
-	if b.policy().Closed {
+	if b.policy().Lockdown {
 		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
 	}
 	i := slices.IndexFunc(b.st.Access.Accounts, func(a Account) bool { return a.ID == c.ID })
@@ -367,7 +367,7 @@ func (c RemoveAccount) apply(b *BMC, now time.Time) ([]Event, error) {
 func (b *BMC) without(id string, to *Access) {
 	b.setAccess(to)
 	b.unlock(id)
-	b.putUser(User{Account: id})
+	b.putUser(IPMIUser{Account: id})
 	b.dropStore(AccountStore(id))
 	b.endSessions(id, "")
 }
@@ -417,11 +417,11 @@ func (c SetPolicy) apply(b *BMC, now time.Time) ([]Event, error) {
 	return SetSessions{Timeout: b.st.Access.SessionTimeout, Policy: c.Policy}.apply(b, now)
 }
 
-// AccountMade tells the ID that CreateAccount gave.
-type AccountMade struct {
+// AccountCreated tells the ID that CreateAccount gave.
+type AccountCreated struct {
 	At time.Time
 	ID string
 }
 
 // Time implements Event.
-func (e AccountMade) Time() time.Time { return e.At }
+func (e AccountCreated) Time() time.Time { return e.At }

@@ -20,8 +20,8 @@ func guarded() *Spec {
 		Most: 4, NameMax: 20, NameNot: "!:",
 		Types: []TypeSpec{{Type: ForRedfish}, {Type: ForIPMI, Name: 16, Password: 20}},
 		Policy: Policy{
-			MinPassword: 4, MaxPassword: 30, LockAfter: 3, LockFor: 5 * time.Minute, ForgetAfter: time.Minute, NoteEvery: 2,
-			SessionEnd: time.Hour,
+			MinPassword: 4, MaxPassword: 30, LockoutThreshold: 3, LockoutDuration: 5 * time.Minute, LockoutCounterResetAfter: time.Minute, FailureLogThreshold: 2,
+			AbsoluteSessionTimeout: time.Hour,
 		},
 	}
 	return &s
@@ -29,11 +29,11 @@ func guarded() *Spec {
 
 func newGuarded() *BMC { return New(guarded(), []Account{admin, gone}, nil) }
 
-func try(b *BMC, now time.Time, name, password string) Verdict {
+func try(b *BMC, now time.Time, name, password string) LoginResult {
 	b.Advance(now)
 	v := b.Login(Credentials{Name: name, Password: password, To: ForRedfish, From: "192.0.2.1"})
-	if v.Tell != nil {
-		if _, err := b.Apply(now, v.Tell); err != nil {
+	if v.Record != nil {
+		if _, err := b.Apply(now, v.Record); err != nil {
 			panic(err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestLogin(t *testing.T) {
 	v := try(b, origin, "admin", "secret")
 	want := admin
 	want.Password = ""
-	if d := cmp.Diff(Verdict{Account: want, OK: true}, v); d != "" {
+	if d := cmp.Diff(LoginResult{Account: want, OK: true}, v); d != "" {
 		t.Errorf("Login(admin, secret) (-want +got):\n%s", d)
 	}
 	for _, in := range [][2]string{{"admin", "Secret"}, {"admin", ""}, {"Admin", "secret"}, {"gone", "secret"}, {"", ""}} {
@@ -81,7 +81,7 @@ func TestFailedLoginsLockAndTimeUnlocks(t *testing.T) {
 		at = at.Add(59 * time.Second)
 	}
 	try(b, at, "admin", "wrong")
-	if !b.View().Locks.Locked("1") {
+	if !b.View().LoginFailures.Locked("1") {
 		t.Fatal("the account is not locked after 3 failures")
 	}
 	if try(b, at, "admin", "secret").OK {
@@ -92,7 +92,7 @@ func TestFailedLoginsLockAndTimeUnlocks(t *testing.T) {
 		t.Errorf("Deadline() = %v, %t, want the end of the lock", due, ok)
 	}
 	b.Advance(due)
-	if b.View().Locks.Locked("1") || !try(b, due, "admin", "secret").OK {
+	if b.View().LoginFailures.Locked("1") || !try(b, due, "admin", "secret").OK {
 		t.Error("the lock has not expired")
 	}
 	want := []event.Kind{event.LoginFailed, event.AccountLocked, event.LoginFailed, event.LockExpired}
@@ -114,8 +114,8 @@ func TestFailuresAreForgotten(t *testing.T) {
 		{"by time", func(*Policy) {}, time.Minute, false, false},
 		{"by a login", func(*Policy) {}, 0, true, false},
 		{"not at all", func(p *Policy) { p.LockForever = true }, 24 * time.Hour, false, true},
-		{"never locked", func(p *Policy) { p.LockAfter = 0 }, 0, false, false},
-		{"for no time", func(p *Policy) { p.LockFor, p.ForgetAfter = 0, 0 }, 0, false, false},
+		{"never locked", func(p *Policy) { p.LockoutThreshold = 0 }, 0, false, false},
+		{"for no time", func(p *Policy) { p.LockoutDuration, p.LockoutCounterResetAfter = 0, 0 }, 0, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newGuarded()
@@ -128,7 +128,7 @@ func TestFailuresAreForgotten(t *testing.T) {
 				t.Fatal("the login failed")
 			}
 			try(b, origin.Add(tt.calm), "admin", "wrong")
-			if got := b.View().Locks.Locked("1"); got != tt.locked {
+			if got := b.View().LoginFailures.Locked("1"); got != tt.locked {
 				t.Errorf("locked = %t, want %t", got, tt.locked)
 			}
 			if _, ends := b.Deadline(); ends && p.LockForever {
@@ -145,7 +145,7 @@ func TestAnAdministratorUnlocks(t *testing.T) {
 		try(b, origin, "gone", "wrong")
 	}
 	do(t, b, origin, ChangeAccount{ID: "2", AccountChange: AccountChange{Unlock: true}})
-	if b.View().Locks.Locked("2") || !try(b, origin, "gone", "secret").OK {
+	if b.View().LoginFailures.Locked("2") || !try(b, origin, "gone", "secret").OK {
 		t.Error("the account is still locked")
 	}
 }
@@ -164,7 +164,7 @@ func TestAccountsComeAndGo(t *testing.T) {
 	b := newGuarded()
 	create := CreateAccount{AccountChange{Name: new("new"), Password: new("pass"), Role: new(Operator)}}
 	evs := do(t, b, origin, create)
-	if made := evs[1].(AccountMade); made.ID != "3" {
+	if made := evs[1].(AccountCreated); made.ID != "3" {
 		t.Errorf("the new account has the ID %s, want 3", made.ID)
 	}
 	if v := try(b, origin, "new", "pass"); !v.OK || v.Account.Role != Operator {
@@ -231,7 +231,7 @@ func TestTypesThatComeTogether(t *testing.T) {
 	if a, _ := b.View().Account("2"); !cmp.Equal(a.Types, []AccountType{ForRedfish, ForWebUI}) {
 		t.Errorf("types = %q, want both", a.Types)
 	}
-	_, err := b.Apply(origin, ChangeAccount{ID: "2", AccountChange: AccountChange{Types: web, Strict: new(true)}})
+	_, err := b.Apply(origin, ChangeAccount{ID: "2", AccountChange: AccountChange{Types: web, StrictTypes: new(true)}})
 	var got *FieldError
 	if !errors.As(err, &got) || *got != (FieldError{FieldTypes, NotStrict}) {
 		t.Errorf("error of strict types = %v", err)
@@ -265,7 +265,7 @@ func TestTheLastAdministratorStays(t *testing.T) {
 func TestPasswordsChange(t *testing.T) {
 	b := newGuarded()
 	p := *b.policy()
-	p.History, p.PasswordLife = 2, 24*time.Hour
+	p.History, p.PasswordLifetime = 2, 24*time.Hour
 	do(t, b, origin, SetPolicy{p})
 	do(t, b, origin, ChangeAccount{ID: "1", AccountChange: AccountChange{ChangeRequired: new(true)}})
 	do(t, b, origin, OpenSession{Account: admin, Token: "mine"})
@@ -373,7 +373,7 @@ func TestFixedAccounts(t *testing.T) {
 func TestAClosedServiceChangesNothing(t *testing.T) {
 	b := newGuarded()
 	p := *b.policy()
-	p.Closed = true
+	p.Lockdown = true
 	do(t, b, origin, SetPolicy{p})
 	for _, c := range []Command{
 		CreateAccount{}, ChangeAccount{ID: "2"}, RemoveAccount{"2"}, OpenSession{Account: admin, Token: "t"},
@@ -386,7 +386,7 @@ func TestSessionsEndWhateverTheirUse(t *testing.T) {
 	b := newGuarded()
 	do(t, b, origin, OpenSession{Account: admin, Token: "t"})
 	p := *b.policy()
-	p.EndSession, p.SessionEnd = true, 90*time.Second
+	p.AbsoluteSessionTimeoutEnabled, p.AbsoluteSessionTimeout = true, 90*time.Second
 	do(t, b, origin, SetPolicy{p})
 	b.Resume(origin.Add(50*time.Second), "t")
 	if end := b.View().Sessions[0].End; !end.Equal(origin.Add(90 * time.Second)) {
@@ -432,10 +432,10 @@ func TestRoles(t *testing.T) {
 
 func TestAuditKeepsTheLatest(t *testing.T) {
 	b := newGuarded()
-	act := Act{Method: "PATCH", Target: "/" + strings.Repeat("x", 1000), Status: 200, User: "admin", Account: "1", From: "192.0.2.1"}
+	act := AuditRecord{Method: "PATCH", Target: "/" + strings.Repeat("x", 1000), Status: 200, User: "admin", Account: "1", From: "192.0.2.1"}
 	var older, newest uint64
 	for i := range 3 * guarded().Audit.Size {
-		evs := do(t, b, origin.Add(time.Duration(i)*time.Second), RecordAct{act})
+		evs := do(t, b, origin.Add(time.Duration(i)*time.Second), AddAuditRecord{act})
 		older, newest = newest, evs[0].(Audited).Entry.ID
 	}
 	all := slices.Collect(values(b.View().Audit))
@@ -449,10 +449,10 @@ func TestAuditKeepsTheLatest(t *testing.T) {
 	}
 	held := slices.Collect(values(b.View().Audit))
 	for _, id := range []uint64{older, all[0].ID} {
-		do(t, b, origin, AmendAct{ID: id, Status: 400})
+		do(t, b, origin, AmendAuditRecord{ID: id, Status: 400})
 	}
 	if got := slices.Collect(values(b.View().Audit)); got[0].Args[2] != "400" || got[len(got)-2].Args[2] != "400" || held[0].Args[2] != "200" {
 		t.Error("an amended act has not changed, or changed for who held it")
 	}
-	refused(t, b, origin, AmendAct{ID: 1, Status: 400}, ErrNotFound)
+	refused(t, b, origin, AmendAuditRecord{ID: 1, Status: 400}, ErrNotFound)
 }

@@ -18,9 +18,9 @@ func (b *BMC) tell(at time.Time, k event.Kind, account string, args ...string) E
 	return b.audit(event.Note{At: at, Kind: k, Subject: event.Subject{Part: event.Account, ID: account}, Args: args})
 }
 
-// Act is something that a client asked for and that could change something. It
+// AuditRecord is something that a client asked for and that could change something. It
 // holds no body: those can hold secrets.
-type Act struct {
+type AuditRecord struct {
 	Method, Target string // of HTTP; of another protocol its command and what that is about
 	Status         int
 	Account, User  string // ID and name; "" of nobody
@@ -28,30 +28,30 @@ type Act struct {
 	From           string // address of the client
 }
 
-// RecordAct writes an act into the audit log. The event Audited tells the
+// AddAuditRecord writes an act into the audit log. The event Audited tells the
 // entry's ID.
-type RecordAct struct{ Act }
+type AddAuditRecord struct{ AuditRecord }
 
-func (c RecordAct) apply(b *BMC, now time.Time) ([]Event, error) {
+func (c AddAuditRecord) apply(b *BMC, now time.Time) ([]Event, error) {
 	target := c.Target
 	if len(target) > maxTold {
 		target = strings.ToValidUTF8(target[:maxTold], "") + "…"
 	}
 	return []Event{b.audit(event.Note{
-		At: now, Kind: event.Asked, Subject: event.Subject{Part: event.Account, ID: c.Account},
+		At: now, Kind: event.RequestAudited, Subject: event.Subject{Part: event.Account, ID: c.Account},
 		Args: []string{c.Method, target, strconv.Itoa(c.Status), c.User, c.Session, c.From},
 	})}, nil
 }
 
-// AmendAct puts another status to an act that is recorded: it went otherwise
+// AmendAuditRecord puts another status to an act that is recorded: it went otherwise
 // than was to be expected.
-type AmendAct struct {
+type AmendAuditRecord struct {
 	ID     uint64
 	Status int
 }
 
-func (c AmendAct) apply(b *BMC, _ time.Time) ([]Event, error) {
-	if e, ok := b.st.Audit.Entry(c.ID); !ok || e.Kind != event.Asked {
+func (c AmendAuditRecord) apply(b *BMC, _ time.Time) ([]Event, error) {
+	if e, ok := b.st.Audit.Entry(c.ID); !ok || e.Kind != event.RequestAudited {
 		return nil, fmt.Errorf("%w: act %d", ErrNotFound, c.ID)
 	}
 	return b.amend(AuditLog, c.ID, func(e *Entry) *Entry {

@@ -14,8 +14,8 @@ func TestNobodyGetsInFromWhereWrongPasswordsComeFrom(t *testing.T) {
 		t.Helper()
 		b.Advance(at)
 		v := b.Login(Credentials{Name: "admin", Password: password, To: ForRedfish, From: from})
-		if v.Tell != nil {
-			do(t, b, at, v.Tell)
+		if v.Record != nil {
+			do(t, b, at, v.Record)
 		}
 		return v.OK
 	}
@@ -32,14 +32,14 @@ func TestNobodyGetsInFromWhereWrongPasswordsComeFrom(t *testing.T) {
 		t.Error("another address is kept out")
 	}
 	login(origin.Add(64*time.Second), "wrong", guesser) // a minute after the first one
-	if b.View().Locks.Blocked(guesser) {
+	if b.View().LoginFailures.Blocked(guesser) {
 		t.Error("what was long ago counts")
 	}
 	for i := range 2 {
 		login(origin.Add(time.Duration(70+10*i)*time.Second), "wrong", guesser)
 	}
 	at := origin.Add(80 * time.Second)
-	if !b.View().Locks.Blocked(guesser) || login(at, "secret", guesser) {
+	if !b.View().LoginFailures.Blocked(guesser) || login(at, "secret", guesser) {
 		t.Fatal("three guesses do not keep it out")
 	}
 	do(t, b, at, ChangeAccount{ID: "1", AccountChange: AccountChange{Unlock: true}})
@@ -54,12 +54,12 @@ func TestNobodyGetsInFromWhereWrongPasswordsComeFrom(t *testing.T) {
 func TestAddressesAreForgottenWhenThereAreTooMany(t *testing.T) {
 	b := newGuarded()
 	p := *b.policy()
-	p.BlockAfter, p.BlockWithin, p.BlockFor, p.LockAfter = 9, time.Minute, time.Minute, 0
+	p.BlockAfter, p.BlockWithin, p.BlockFor, p.LockoutThreshold = 9, time.Minute, time.Minute, 0
 	do(t, b, origin, SetPolicy{p})
 	for i := range 3 * maxBlocks {
 		b.suspect(origin, string(rune('a'+i)))
 	}
-	if got := len(b.st.Locks.From); got != maxBlocks {
+	if got := len(b.st.LoginFailures.ByAddress); got != maxBlocks {
 		t.Errorf("it remembers %d addresses, want %d", got, maxBlocks)
 	}
 }
@@ -67,7 +67,7 @@ func TestAddressesAreForgottenWhenThereAreTooMany(t *testing.T) {
 func TestLocksGrow(t *testing.T) {
 	b := newGuarded()
 	p := *b.policy()
-	p.LockAfter, p.LockFor, p.ForgetAfter, p.LockMost = 2, 10*time.Second, 10*time.Second, 35*time.Second
+	p.LockoutThreshold, p.LockoutDuration, p.LockoutCounterResetAfter, p.MaxLockoutDuration = 2, 10*time.Second, 10*time.Second, 35*time.Second
 	do(t, b, origin, SetPolicy{p})
 	at := origin
 	try(b, at, "admin", "wrong")
@@ -79,7 +79,7 @@ func TestLocksGrow(t *testing.T) {
 		}
 		at = at.Add(want)
 		b.Advance(at)
-		if b.View().Locks.Locked("1") {
+		if b.View().LoginFailures.Locked("1") {
 			t.Fatalf("it is locked for more than %s", want)
 		}
 	}
@@ -90,11 +90,11 @@ func TestLocksGrow(t *testing.T) {
 	try(b, at, "admin", "wrong")
 	at = at.Add(10 * time.Second)
 	b.Advance(at)
-	if b.View().Locks.Locked("1") {
+	if b.View().LoginFailures.Locked("1") {
 		t.Error("after a login that passed the first lock is not the shortest")
 	}
 	try(b, at.Add(10*time.Second), "admin", "wrong") // after ForgetAfter
-	if b.View().Locks.Locked("1") {
+	if b.View().LoginFailures.Locked("1") {
 		t.Error("a lock that is long ago counts")
 	}
 }

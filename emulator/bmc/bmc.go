@@ -47,7 +47,7 @@ type Slot struct {
 	Size           int64     `json:"size,omitempty"`     // bytes, once fetched
 	Since          time.Time `json:"since,omitzero"`
 	// Leaves is after how many starts of the machine the image goes; 0: it stays.
-	Leaves int `json:"leaves,omitempty"`
+	EjectAfterBoots int `json:"leaves,omitempty"`
 }
 
 // Spec is what a kind of BMC has.
@@ -56,7 +56,7 @@ type Spec struct {
 	VerifyMedia    bool          // whether slots begin with Slot.Verify
 	Sessions       int           // at most
 	SessionTimeout time.Duration // without use
-	Keep           Keep          // of jobs
+	TaskRetention  TaskRetention // of jobs
 	Accounts       AccountSpec
 	Log, Audit     LogSpec
 	Collect        time.Duration // that a dump takes
@@ -69,8 +69,8 @@ type Spec struct {
 // BMC is one management controller. It is not safe for concurrent use.
 type BMC struct {
 	spec    *Spec
-	factory []Account // that it has as new
-	place   *Place    // nil: unknown
+	factory []Account        // that it has as new
+	place   *NetworkDefaults // nil: unknown
 	st      State
 	secrets [][sha256.Size]byte // of st.Access.Accounts, in their order
 	// accountsDue is when time next changes an account; zero: never.
@@ -86,22 +86,22 @@ type BMC struct {
 	lan          *Channel
 	shown        State // what they were made from
 	open         *Logins
-	heard        *Audience
+	heard        *Subscribers
 }
 
 // State is what a BMC must remember across a restart of the lab, in parts. What
 // a part leads to is never changed: a step that changes a part makes a new one,
 // so that a part is as it was if and only if its pointer is.
 type State struct {
-	Access *Access `json:"access"`
-	Media  *Media  `json:"media"`
-	Log    *Log    `json:"log,omitempty"`   // nil: empty
-	Audit  *Log    `json:"audit,omitempty"` // nil: empty
-	Dumps  *Dumps  `json:"dumps,omitempty"` // nil: none
-	Tasks  *Tasks  `json:"jobs,omitempty"`  // nil: none; stored as "jobs" since the first format
-	Locks  *Locks  `json:"locks,omitempty"` // nil: no login failed
-	Clock  *Clock  `json:"clock,omitempty"` // nil: right
-	Life   *Life   `json:"life,omitempty"`  // nil: up since it was made
+	Access        *Access        `json:"access"`
+	Media         *Media         `json:"media"`
+	Log           *Log           `json:"log,omitempty"`   // nil: empty
+	Audit         *Log           `json:"audit,omitempty"` // nil: empty
+	Dumps         *Dumps         `json:"dumps,omitempty"` // nil: none
+	Tasks         *Tasks         `json:"jobs,omitempty"`  // nil: none; stored as "jobs" since the first format
+	LoginFailures *LoginFailures `json:"locks,omitempty"` // nil: no login failed
+	Clock         *Clock         `json:"clock,omitempty"` // nil: right
+	Life          *Life          `json:"life,omitempty"`  // nil: up since it was made
 
 	Net  *Network `json:"network,omitempty"` // nil: as the Spec says
 	Jobs *Jobs    `json:"plans,omitempty"`   // nil: none; stored as "plans" likewise
@@ -110,15 +110,15 @@ type State struct {
 	SelfTest *SelfTest `json:"selfTest,omitempty"` // nil: passed
 	Serial   *SOL      `json:"sol,omitempty"`      // nil: as it comes
 
-	Subscriptions *Subscriptions `json:"subscriptions,omitempty"` // nil: never any
-	Updates       *Updates       `json:"updates,omitempty"`       // nil: as it comes
-	Chassis       *Chassis       `json:"chassis,omitempty"`       // nil: as it was built
-	Alerting      *Alerting      `json:"alerting,omitempty"`      // nil: as it comes
-	Caps          *Caps          `json:"caps,omitempty"`          // nil: nobody set any
-	Records       *Records       `json:"records,omitempty"`       // nil: those that the server came with
+	Subscriptions *Subscriptions       `json:"subscriptions,omitempty"` // nil: never any
+	Updates       *Updates             `json:"updates,omitempty"`       // nil: as it comes
+	Chassis       *ChassisCapabilities `json:"chassis,omitempty"`       // nil: as it was built
+	PEF           *PEF                 `json:"alerting,omitempty"`      // nil: as it comes
+	DCMI          *DCMISettings        `json:"caps,omitempty"`          // nil: nobody set any
+	SDRs          *SDRChanges          `json:"records,omitempty"`       // nil: those that the server came with
 	// Certificates is nil where nobody gave the BMC any.
 	Certificates *Certificates `json:"certificates,omitempty"`
-	OEM          *Kept         `json:"oem,omitempty"` // nil: nothing
+	OEM          *OEMValues    `json:"oem,omitempty"` // nil: nothing
 }
 
 // Media is what the virtual drives hold.
@@ -130,34 +130,34 @@ type Media struct {
 // View is a BMC as it stands, without secrets. It shares nothing that changes,
 // and two views have the same part if nothing in it has changed between them.
 type View struct {
-	Spec    *Spec
-	*Access // passwords blanked; the policy is never nil
-	*Media  // passwords blanked
-	*Logins // open sessions, in the order of their opening
-	Log     *Log
-	Audit   *Log
-	Dumps   *Dumps
-	Tasks   *Tasks
-	Locks   *Locks
-	Clock   *Clock
-	Life    *Life
-	Net     *Network // nil: as the Spec says; Network tells which that is
-	Place   *Place
-	Serial  *SOL     // nil: as it comes; SOL tells which that is
-	Jobs    *Jobs    // with the bodies of their requests, which may hold secrets
-	Channel *Channel // without its key, and never nil
+	Spec            *Spec
+	*Access         // passwords blanked; the policy is never nil
+	*Media          // passwords blanked
+	*Logins         // open sessions, in the order of their opening
+	Log             *Log
+	Audit           *Log
+	Dumps           *Dumps
+	Tasks           *Tasks
+	LoginFailures   *LoginFailures
+	Clock           *Clock
+	Life            *Life
+	Net             *Network // nil: as the Spec says; Network tells which that is
+	NetworkDefaults *NetworkDefaults
+	Serial          *SOL     // nil: as it comes; SOL tells which that is
+	Jobs            *Jobs    // with the bodies of their requests, which may hold secrets
+	Channel         *Channel // without its key, and never nil
 	// SelfTest is nil when it was passed.
 	SelfTest *SelfTest
 
-	Audience *Audience // subscriptions, without their headers
-	Updates  *Updates  // never nil
-	Chassis  *Chassis  // never nil
-	Alerting *Alerting // nil: as it comes
-	Caps     *Caps     // never nil
-	Records  *Records  // nil: those that the server came with
+	Subscribers *Subscribers         // subscriptions, without their headers
+	Updates     *Updates             // never nil
+	Chassis     *ChassisCapabilities // never nil
+	PEF         *PEF                 // nil: as it comes
+	DCMI        *DCMISettings        // never nil
+	SDRs        *SDRChanges          // nil: those that the server came with
 	// Certificates are without private keys, and never nil.
 	Certificates *Certificates
-	OEM          *Kept // nil: nothing
+	OEM          *OEMValues // nil: nothing
 }
 
 // New makes a BMC with the given accounts, or restores one from what State
@@ -183,10 +183,10 @@ func New(s *Spec, accounts []Account, st *State) *BMC {
 	return b
 }
 
-// Become makes it a BMC of another kind, as an update of its firmware may. What
+// ChangeSpec makes it a BMC of another kind, as an update of its firmware may. What
 // it holds stays; of what it can hold less now, the rest goes as it is used up.
 // Network services and accounts are as they were set.
-func (b *BMC) Become(s *Spec) {
+func (b *BMC) ChangeSpec(s *Spec) {
 	b.spec = s
 	b.access, b.lan = nil, nil // what is as new may be otherwise
 	for _, spec := range s.Slots {
@@ -239,9 +239,9 @@ func (b *BMC) View() View {
 	b.shown = b.st
 	return View{
 		Spec: b.spec, Access: b.access, Media: b.media, Logins: b.open, Log: b.st.Log, Audit: b.st.Audit,
-		Dumps: b.st.Dumps, Tasks: b.st.Tasks, Locks: b.st.Locks, Clock: b.st.Clock, Life: b.st.Life,
-		Net: b.st.Net, Place: b.place, Jobs: b.st.Jobs, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
-		Audience: b.heard, Updates: b.updates(), Chassis: b.chassis(), Alerting: b.st.Alerting, Caps: b.caps(), Records: b.st.Records,
+		Dumps: b.st.Dumps, Tasks: b.st.Tasks, LoginFailures: b.st.LoginFailures, Clock: b.st.Clock, Life: b.st.Life,
+		Net: b.st.Net, NetworkDefaults: b.place, Jobs: b.st.Jobs, Channel: b.lan, SelfTest: b.st.SelfTest, Serial: b.st.Serial,
+		Subscribers: b.heard, Updates: b.updates(), Chassis: b.chassis(), PEF: b.st.PEF, DCMI: b.caps(), SDRs: b.st.SDRs,
 		Certificates: b.certificates, OEM: b.st.OEM,
 	}
 }
@@ -254,9 +254,9 @@ func (b *BMC) forkMedia() *Media {
 	return &m
 }
 
-// Awaited is when the BMC next does what somebody may be waiting for; false when
+// AwaitedDeadline is when the BMC next does what somebody may be waiting for; false when
 // that is nothing.
-func (b *BMC) Awaited() (time.Time, bool) {
+func (b *BMC) AwaitedDeadline() (time.Time, bool) {
 	once, _ := b.jobsDue()
 	first := sooner(sooner(b.nextOfLife(), b.nextOfWork()), once)
 	return first, !first.IsZero()
@@ -265,7 +265,7 @@ func (b *BMC) Awaited() (time.Time, bool) {
 // Deadline is when the BMC next changes by itself; false when it waits for a
 // command.
 func (b *BMC) Deadline() (time.Time, bool) {
-	first, _ := b.Awaited()
+	first, _ := b.AwaitedDeadline()
 	_, again := b.jobsDue()
 	first = sooner(first, again)
 	first = sooner(sooner(first, b.nextTaskDeadline()), sooner(sooner(b.accountsDue, b.locksDue()), b.alertsDue()))
@@ -298,9 +298,9 @@ func (b *BMC) age(now time.Time) []Event {
 	}
 }
 
-// Hear tells the BMC what happened to its machine: what belongs into the log is
+// ObserveMachine tells the BMC what happened to its machine: what belongs into the log is
 // written there, and jobs go on.
-func (b *BMC) Hear(now time.Time, evs []event.Event) []Event {
+func (b *BMC) ObserveMachine(now time.Time, evs []event.Event) []Event {
 	var out []Event
 	for _, ev := range evs {
 		switch ev := ev.(type) {
@@ -311,25 +311,25 @@ func (b *BMC) Hear(now time.Time, evs []event.Event) []Event {
 			}
 		case event.Boot:
 			out = append(out, b.rebooted(ev.At)...)
-		case event.Mains:
+		case event.ACPower:
 			out = append(out, b.mains(ev)...)
 		case event.Restart:
 			if ev.Subject.Part == event.BMC && b.st.Life.Is() == Up {
 				more, _ := b.restart(ev.At, GracefulRestart, "") // it is up
 				out = append(out, more...)
 			}
-		case event.Running:
+		case event.TaskRunning:
 			b.outlives(ev.Task)
 			out = append(out, b.running(ev)...)
-		case event.Waiting:
+		case event.TaskWaiting:
 			b.outlives(ev.Task)
 			out = append(out, b.waiting(ev)...)
 		case event.TaskMessage:
 			out = append(out, b.told(ev)...)
-		case event.Paused:
+		case event.TaskPaused:
 			b.outlives(ev.Task)
 			out = append(out, b.paused(ev)...)
-		case event.Done:
+		case event.TaskDone:
 			out = append(out, b.done(ev)...)
 		}
 	}

@@ -57,7 +57,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("session = %+v", first)
 	}
 	do(t, b, origin.Add(time.Second), OpenSession{Account: admin, Token: "two"})
-	refused(t, b, origin.Add(time.Second), OpenSession{Account: admin, Token: "three"}, ErrSessions)
+	refused(t, b, origin.Add(time.Second), OpenSession{Account: admin, Token: "three"}, ErrTooManySessions)
 
 	if s, ok := b.Resume(origin.Add(50*time.Second), "one"); !ok || s.ID != "1" {
 		t.Errorf("Resume(one) = %+v, %v", s, ok)
@@ -101,11 +101,11 @@ func TestMedia(t *testing.T) {
 	insert := InsertMedia{Slot: "Cd", Image: "http://images/a.iso", WriteProtected: true, User: "u", Password: "p"}
 	evs := do(t, b, origin, insert)
 	slot := Slot{ID: "Cd", Image: insert.Image, WriteProtected: true, User: "u", Password: "p", Fetch: 1, Since: origin}
-	if d := cmp.Diff([]Event{MediaWanted{At: origin, Slot: slot}}, evs); d != "" {
+	if d := cmp.Diff([]Event{MediaRequested{At: origin, Slot: slot}}, evs); d != "" {
 		t.Errorf("events of InsertMedia (-want +got):\n%s", d)
 	}
 	refused(t, b, origin, insert, ErrInUse)
-	evs = do(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42})
+	evs = do(t, b, origin, MediaFetched{Slot: "Cd", Fetch: 1, Size: 42})
 	if d := cmp.Diff([]Event{MediaInserted{At: origin, Slot: "Cd", Image: insert.Image}}, evs); d != "" {
 		t.Errorf("events of MediaArrived (-want +got):\n%s", d)
 	}
@@ -121,7 +121,7 @@ func TestMedia(t *testing.T) {
 	if evs := do(t, b, origin, EjectMedia{Slot: "Cd"}); len(evs) != 0 {
 		t.Errorf("EjectMedia of an empty slot = %v, want nothing", evs)
 	}
-	for _, c := range []Command{InsertMedia{Slot: "Tape"}, EjectMedia{Slot: "Tape"}, MediaArrived{Slot: "Tape"}, MediaLost{Slot: "Tape"}} {
+	for _, c := range []Command{InsertMedia{Slot: "Tape"}, EjectMedia{Slot: "Tape"}, MediaFetched{Slot: "Tape"}, MediaFetchFailed{Slot: "Tape"}} {
 		refused(t, b, origin, c, ErrNotFound)
 	}
 }
@@ -133,11 +133,11 @@ func TestMediaOfAnOldFetch(t *testing.T) {
 	insert := InsertMedia{Slot: "Cd", Image: "http://images/a.iso"}
 	do(t, b, origin, insert)
 	do(t, b, origin, EjectMedia{Slot: "Cd"})
-	refused(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42}, ErrNotFound)
+	refused(t, b, origin, MediaFetched{Slot: "Cd", Fetch: 1, Size: 42}, ErrNotFound)
 	do(t, b, origin, insert)
-	refused(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42}, ErrNotFound)
-	refused(t, b, origin, MediaLost{Slot: "Cd", Fetch: 1}, ErrNotFound)
-	do(t, b, origin, MediaLost{Slot: "Cd", Fetch: 2})
+	refused(t, b, origin, MediaFetched{Slot: "Cd", Fetch: 1, Size: 42}, ErrNotFound)
+	refused(t, b, origin, MediaFetchFailed{Slot: "Cd", Fetch: 1}, ErrNotFound)
+	do(t, b, origin, MediaFetchFailed{Slot: "Cd", Fetch: 2})
 	if got := b.View().Slots[0]; got != (Slot{ID: "Cd", Since: got.Since}) {
 		t.Errorf("slot after MediaLost = %+v, want it empty", got)
 	}
@@ -146,7 +146,7 @@ func TestMediaOfAnOldFetch(t *testing.T) {
 func TestStateSurvivesJSON(t *testing.T) {
 	b := newBMC()
 	do(t, b, origin, InsertMedia{Slot: "Cd", Image: "http://images/a.iso", User: "u", Password: "p"})
-	do(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 42})
+	do(t, b, origin, MediaFetched{Slot: "Cd", Fetch: 1, Size: 42})
 	do(t, b, origin, InsertMedia{Slot: "Usb", Image: "http://images/b.img"})
 	do(t, b, origin, SetSessions{Timeout: time.Hour})
 	raw, err := json.Marshal(b.State())
@@ -164,7 +164,7 @@ func TestStateSurvivesJSON(t *testing.T) {
 	if !again.Login(Credentials{Name: "admin", Password: "secret", To: ForRedfish}).OK {
 		t.Error("the restored BMC does not know its account")
 	}
-	do(t, again, origin, MediaLost{Slot: "Usb", Fetch: 2})
+	do(t, again, origin, MediaFetchFailed{Slot: "Usb", Fetch: 2})
 }
 
 // A BMC whose kind got a further slot has it after a restart.
@@ -225,28 +225,28 @@ func TestAnImageGoesAfterSoManyStarts(t *testing.T) {
 	b := newBMC()
 	boot := func(n int) []Event {
 		at := origin.Add(time.Duration(n) * time.Hour)
-		return b.Hear(at, []event.Event{event.Boot{At: at}})
+		return b.ObserveMachine(at, []event.Event{event.Boot{At: at}})
 	}
 	insert := func() {
 		evs := do(t, b, origin, InsertMedia{Slot: "Cd", Image: "http://images/a.iso"})
-		do(t, b, origin, MediaArrived{Slot: "Cd", Fetch: evs[0].(MediaWanted).Slot.Fetch, Size: 1})
+		do(t, b, origin, MediaFetched{Slot: "Cd", Fetch: evs[0].(MediaRequested).Slot.Fetch, Size: 1})
 	}
-	do(t, b, origin, LeaveMedia{Slot: "Cd", Starts: 2}) // before there is an image
+	do(t, b, origin, EjectMediaAfterBoots{Slot: "Cd", Boots: 2}) // before there is an image
 	insert()
 	boot(1)
-	if s := b.View().Slots[0]; !s.Inserted || s.Leaves != 1 {
+	if s := b.View().Slots[0]; !s.Inserted || s.EjectAfterBoots != 1 {
 		t.Errorf("after one start: %+v", s)
 	}
 	b = New(spec, []Account{admin, gone}, new(b.State())) // as after a restart of the lab
 	evs := boot(2)
-	if s := b.View().Slots[0]; s.Image != "" || s.Leaves != 0 || len(evs) != 1 {
+	if s := b.View().Slots[0]; s.Image != "" || s.EjectAfterBoots != 0 || len(evs) != 1 {
 		t.Errorf("after two: %+v, events %v", s, evs)
 	}
 	insert()
-	do(t, b, origin, LeaveMedia{Slot: "Cd", Starts: 1})
-	do(t, b, origin, LeaveMedia{Slot: "Cd"})
+	do(t, b, origin, EjectMediaAfterBoots{Slot: "Cd", Boots: 1})
+	do(t, b, origin, EjectMediaAfterBoots{Slot: "Cd"})
 	if boot(3); !b.View().Slots[0].Inserted {
 		t.Error("it went though it was said that it stays")
 	}
-	refused(t, b, origin, LeaveMedia{Slot: "Tape", Starts: 1}, ErrNotFound)
+	refused(t, b, origin, EjectMediaAfterBoots{Slot: "Tape", Boots: 1}, ErrNotFound)
 }

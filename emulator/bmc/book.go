@@ -7,18 +7,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Book names one of the logs of a BMC. Values are stored.
-type Book string
+// LogName names one of the logs of a BMC. Values are stored.
+type LogName string
 
 // The logs.
 const (
-	EventLog Book = "events" // of the machine, and of what the BMC sees of it
-	AuditLog Book = "audit"  // of the BMC: who came, what was asked, what became of it
+	EventLog LogName = "events" // of the machine, and of what the BMC sees of it
+	AuditLog LogName = "audit"  // of the BMC: who came, what was asked, what became of it
 )
 
 // books are where each log is, how it is kept, which part an entry of it is, and
 // how a new one is told.
-var books = map[Book]struct {
+var books = map[LogName]struct {
 	in   func(*State) **Log
 	spec func(*Spec) LogSpec
 	part event.Part
@@ -35,7 +35,7 @@ var books = map[Book]struct {
 }
 
 // book is a log of the BMC.
-func (b *BMC) book(name Book) (**Log, error) {
+func (b *BMC) book(name LogName) (**Log, error) {
 	is, ok := books[name]
 	if !ok {
 		return nil, fmt.Errorf("%w: log %q", ErrNotFound, name)
@@ -45,7 +45,7 @@ func (b *BMC) book(name Book) (**Log, error) {
 
 // write writes an entry, and tells it; its ID is 0 when the log was full, or
 // takes no events. Logs have the time of the BMC.
-func (b *BMC) write(name Book, e Entry) Event {
+func (b *BMC) write(name LogName, e Entry) Event {
 	if log := *books[name].in(&b.st); log != nil && log.Off {
 		at := e.At
 		e.At = at.Add(b.st.Clock.Skew())
@@ -55,7 +55,7 @@ func (b *BMC) write(name Book, e Entry) Event {
 }
 
 // inscribe is write, to a log that takes no events, too.
-func (b *BMC) inscribe(name Book, e Entry) Event {
+func (b *BMC) inscribe(name LogName, e Entry) Event {
 	is, at := books[name], e.At
 	e.At = at.Add(b.st.Clock.Skew())
 	log := is.in(&b.st)
@@ -74,12 +74,12 @@ func (b *BMC) audit(n event.Note) Event { return b.write(AuditLog, Entry{Note: n
 
 // ClearLog forgets all entries of a log. The audit log tells it.
 type ClearLog struct {
-	Book Book
+	Log  LogName
 	Mark bool // the log itself tells it, too: its first entry is that it was cleared
 }
 
 func (c ClearLog) apply(b *BMC, now time.Time) ([]Event, error) {
-	at, err := b.book(c.Book)
+	at, err := b.book(c.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -89,24 +89,24 @@ func (c ClearLog) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	*at = empty
 	b.dropDumps()
-	about := event.Subject{Part: event.Log, ID: string(c.Book)}
-	told := event.Note{At: now, Kind: event.LogCleared, Subject: about, Args: []string{string(c.Book)}}
+	about := event.Subject{Part: event.Log, ID: string(c.Log)}
+	told := event.Note{At: now, Kind: event.LogCleared, Subject: about, Args: []string{string(c.Log)}}
 	evs := []Event{b.audit(told)}
-	if c.Mark && c.Book != AuditLog {
-		evs = append(evs, b.write(c.Book, Entry{Note: told}))
+	if c.Mark && c.Log != AuditLog {
+		evs = append(evs, b.write(c.Log, Entry{Note: told}))
 	}
 	return evs, nil
 }
 
 // ResolveEntry notes that somebody has seen to what an entry tells, or has not.
 type ResolveEntry struct {
-	Book     Book
+	Log      LogName
 	ID       uint64
 	Resolved bool
 }
 
 func (c ResolveEntry) apply(b *BMC, _ time.Time) ([]Event, error) {
-	return b.amend(c.Book, c.ID, func(e *Entry) *Entry {
+	return b.amend(c.Log, c.ID, func(e *Entry) *Entry {
 		e.Resolved = c.Resolved
 		return e
 	})
@@ -114,28 +114,28 @@ func (c ResolveEntry) apply(b *BMC, _ time.Time) ([]Event, error) {
 
 // RemoveEntry forgets one entry.
 type RemoveEntry struct {
-	Book Book
-	ID   uint64
+	Log LogName
+	ID  uint64
 }
 
 func (c RemoveEntry) apply(b *BMC, now time.Time) ([]Event, error) {
-	evs, err := b.amend(c.Book, c.ID, func(*Entry) *Entry { return nil })
+	evs, err := b.amend(c.Log, c.ID, func(*Entry) *Entry { return nil })
 	if err != nil {
 		return nil, err
 	}
-	(*books[c.Book].in(&b.st)).Erased = now.Add(b.st.Clock.Skew()) // this log is new
+	(*books[c.Log].in(&b.st)).Erased = now.Add(b.st.Clock.Skew()) // this log is new
 	b.dropDumps()
 	return evs, nil
 }
 
-// KeepLog says whether events are written into a log.
-type KeepLog struct {
-	Book Book
-	On   bool
+// EnableLog says whether events are written into a log.
+type EnableLog struct {
+	Log LogName
+	On  bool
 }
 
-func (c KeepLog) apply(b *BMC, _ time.Time) ([]Event, error) {
-	at, err := b.book(c.Book)
+func (c EnableLog) apply(b *BMC, _ time.Time) ([]Event, error) {
+	at, err := b.book(c.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (b *BMC) keepLog(at **Log, on bool) {
 }
 
 // amend replaces an entry by what how makes of it; nil removes it.
-func (b *BMC) amend(name Book, id uint64, how func(*Entry) *Entry) ([]Event, error) {
+func (b *BMC) amend(name LogName, id uint64, how func(*Entry) *Entry) ([]Event, error) {
 	at, err := b.book(name)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ type Bootstrap struct {
 	Role  Role `json:"role,omitempty"` // of the accounts; "": Administrator
 }
 
-// Gets is the role of the accounts.
-func (s *Bootstrap) Gets() Role {
+// AccountRole is the role of the accounts.
+func (s *Bootstrap) AccountRole() Role {
 	if s.Role == "" {
 		return Administrator
 	}
@@ -29,8 +29,8 @@ func (s *Bootstrap) Gets() Role {
 // noBootstrap is how it is as new.
 var noBootstrap = new(Bootstrap)
 
-// Boots is how the server's own software comes to an account.
-func (a *Access) Boots() *Bootstrap {
+// HostBootstrap is how the server's own software comes to an account.
+func (a *Access) HostBootstrap() *Bootstrap {
 	if a.Bootstrap == nil {
 		return noBootstrap
 	}
@@ -41,10 +41,10 @@ func (a *Access) Boots() *Bootstrap {
 type SetBootstrap struct{ Bootstrap }
 
 func (c SetBootstrap) apply(b *BMC, _ time.Time) ([]Event, error) {
-	if !slices.ContainsFunc(b.st.Access.Roles(), func(r RoleSpec) bool { return r.ID == c.Gets() }) {
+	if !slices.ContainsFunc(b.st.Access.Roles(), func(r RoleSpec) bool { return r.ID == c.AccountRole() }) {
 		return nil, &FieldError{FieldRole, NoSuch}
 	}
-	if c.Bootstrap == *b.st.Access.Boots() {
+	if c.Bootstrap == *b.st.Access.HostBootstrap() {
 		return nil, nil
 	}
 	to := b.forkAccess()
@@ -53,16 +53,16 @@ func (c SetBootstrap) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// MakeBootstrap makes an account for the server's own software, which is gone
+// CreateBootstrapAccount makes an account for the server's own software, which is gone
 // after a reset of the machine or the BMC. Last has it be the last one until
 // then, or until somebody allows more.
-type MakeBootstrap struct {
+type CreateBootstrapAccount struct {
 	Name, Password string
 	Last           bool
 }
 
-func (c MakeBootstrap) apply(b *BMC, now time.Time) ([]Event, error) {
-	s := b.st.Access.Boots()
+func (c CreateBootstrapAccount) apply(b *BMC, now time.Time) ([]Event, error) {
+	s := b.st.Access.HostBootstrap()
 	if s.Disabled || s.Closed {
 		return nil, fmt.Errorf("%w: bootstrap accounts", ErrDisabled)
 	}
@@ -72,7 +72,7 @@ func (c MakeBootstrap) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	a.Bootstrap = true
 	evs, err := b.enter(now, a, AccountChange{
-		Name: &c.Name, Password: &c.Password, Role: new(s.Gets()), Types: &[]AccountType{ForRedfish},
+		Name: &c.Name, Password: &c.Password, Role: new(s.AccountRole()), Types: &[]AccountType{ForRedfish},
 	})
 	if err == nil && c.Last {
 		to := b.forkAccess()
@@ -95,7 +95,7 @@ func (b *BMC) bootstrapped(now time.Time) []Event {
 			evs = append(evs, b.tell(now, event.AccountRemoved, a.ID, a.Name))
 		}
 	}
-	if s := b.st.Access.Boots(); s.Closed && !s.Stays {
+	if s := b.st.Access.HostBootstrap(); s.Closed && !s.Stays {
 		to := b.forkAccess()
 		own := *s
 		own.Closed = false

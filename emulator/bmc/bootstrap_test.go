@@ -17,8 +17,8 @@ func newTyped() *BMC {
 
 func TestBootstrapAccountsAreGoneAfterAReset(t *testing.T) {
 	resets := map[string]func(b *BMC){
-		"machine": func(b *BMC) { b.Hear(origin, []event.Event{event.Boot{At: origin}}) },
-		"power":   func(b *BMC) { b.Hear(origin, []event.Event{event.Note{At: origin, Kind: event.PowerOff}}) },
+		"machine": func(b *BMC) { b.ObserveMachine(origin, []event.Event{event.Boot{At: origin}}) },
+		"power":   func(b *BMC) { b.ObserveMachine(origin, []event.Event{event.Note{At: origin, Kind: event.PowerOff}}) },
 		"BMC": func(b *BMC) {
 			do(t, b, origin, Restart{Kind: ForceRestart})
 			b.Advance(origin.Add(time.Hour))
@@ -26,9 +26,9 @@ func TestBootstrapAccountsAreGoneAfterAReset(t *testing.T) {
 	}
 	for name, reset := range resets {
 		b := newTyped()
-		do(t, b, origin, MakeBootstrap{Name: "boot1", Password: "secret-1"})
-		do(t, b, origin, MakeBootstrap{Name: "boot2", Password: "secret-2", Last: true})
-		if _, err := b.Apply(origin, MakeBootstrap{Name: "boot3", Password: "secret-3"}); !errors.Is(err, ErrDisabled) {
+		do(t, b, origin, CreateBootstrapAccount{Name: "boot1", Password: "secret-1"})
+		do(t, b, origin, CreateBootstrapAccount{Name: "boot2", Password: "secret-2", Last: true})
+		if _, err := b.Apply(origin, CreateBootstrapAccount{Name: "boot3", Password: "secret-3"}); !errors.Is(err, ErrDisabled) {
 			t.Errorf("%s: one after the last = %v, want ErrDisabled", name, err)
 		}
 		if v := b.Login(Credentials{Name: "boot2", Password: "secret-2", To: ForRedfish}); !v.OK || v.Account.Role != Administrator || !v.Account.Bootstrap {
@@ -42,24 +42,24 @@ func TestBootstrapAccountsAreGoneAfterAReset(t *testing.T) {
 		if n := len(b.State().Access.Accounts); n != 2 {
 			t.Errorf("%s: %d accounts after a reset, want the 2 of before", name, n)
 		}
-		do(t, b, origin.Add(2*time.Hour), MakeBootstrap{Name: "boot3", Password: "secret-3"})
+		do(t, b, origin.Add(2*time.Hour), CreateBootstrapAccount{Name: "boot3", Password: "secret-3"})
 	}
 }
 
 func TestBootstrapSettings(t *testing.T) {
 	b := newTyped()
 	do(t, b, origin, SetBootstrap{Bootstrap{Closed: true, Stays: true, Role: Operator}})
-	b.Hear(origin, []event.Event{event.Boot{At: origin}})
-	if _, err := b.Apply(origin, MakeBootstrap{Name: "boot1", Password: "secret-1"}); !errors.Is(err, ErrDisabled) {
+	b.ObserveMachine(origin, []event.Event{event.Boot{At: origin}})
+	if _, err := b.Apply(origin, CreateBootstrapAccount{Name: "boot1", Password: "secret-1"}); !errors.Is(err, ErrDisabled) {
 		t.Errorf("closed for good = %v, want ErrDisabled", err)
 	}
 	do(t, b, origin, SetBootstrap{Bootstrap{Role: Operator}})
-	do(t, b, origin, MakeBootstrap{Name: "boot1", Password: "secret-1"})
+	do(t, b, origin, CreateBootstrapAccount{Name: "boot1", Password: "secret-1"})
 	if a, _ := b.State().Access.Account("3"); a.Role != Operator || !a.Enabled {
 		t.Errorf("account = %+v", a)
 	}
 	do(t, b, origin, SetBootstrap{Bootstrap{Disabled: true}})
-	if _, err := b.Apply(origin, MakeBootstrap{Name: "boot2", Password: "secret-2"}); !errors.Is(err, ErrDisabled) {
+	if _, err := b.Apply(origin, CreateBootstrapAccount{Name: "boot2", Password: "secret-2"}); !errors.Is(err, ErrDisabled) {
 		t.Errorf("disabled = %v, want ErrDisabled", err)
 	}
 	var wrong *FieldError
@@ -76,7 +76,7 @@ func TestBootstrapSettings(t *testing.T) {
 // They vanish, and so are no administrators to rely on.
 func TestBootstrapAccountIsNoLastAdministrator(t *testing.T) {
 	b := newTyped()
-	do(t, b, origin, MakeBootstrap{Name: "boot1", Password: "secret-1"})
+	do(t, b, origin, CreateBootstrapAccount{Name: "boot1", Password: "secret-1"})
 	var wrong *FieldError
 	if _, err := b.Apply(origin, RemoveAccount{ID: "1"}); !errors.As(err, &wrong) || wrong.Why != LastAdmin {
 		t.Errorf("removing the last other administrator = %v", err)

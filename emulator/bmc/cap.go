@@ -2,20 +2,20 @@ package bmc
 
 import "time"
 
-// Caps are what somebody has set by a face of the BMC that lets settings be
+// DCMISettings are what somebody has set by a face of the BMC that lets settings be
 // made first and put into force later, or that nothing else has a word for.
-type Caps struct {
-	Power     PowerCap  `json:"power"`
-	Discovery Discovery `json:"discovery"`
+type DCMISettings struct {
+	Power     PowerLimit `json:"power"`
+	Discovery Discovery  `json:"discovery"`
 }
 
-// PowerCap is a power limit as it was asked for. Whether there is one in force
+// PowerLimit is a power limit as it was asked for. Whether there is one in force
 // is the machine's.
-type PowerCap struct {
-	Watts    int           `json:"watts,omitempty"` // 0: never asked for
-	Action   byte          `json:"action,omitempty"`
-	Correct  time.Duration `json:"correct"`  // that the machine may take to keep to it
-	Sampling time.Duration `json:"sampling"` // over which power is averaged
+type PowerLimit struct {
+	Watts          int           `json:"watts,omitempty"` // 0: never asked for
+	Action         byte          `json:"action,omitempty"`
+	CorrectionTime time.Duration `json:"correct"`  // that the machine may take to keep to it
+	SamplingPeriod time.Duration `json:"sampling"` // over which power is averaged
 }
 
 // Discovery is how the BMC is to make itself known by DHCP (DCMI 1.5, §6.1.3).
@@ -28,24 +28,24 @@ type Discovery struct {
 }
 
 // noCaps is what holds where nobody has set anything.
-var noCaps = &Caps{
-	Power:     PowerCap{Correct: 6 * time.Second, Sampling: time.Minute},
+var noCaps = &DCMISettings{
+	Power:     PowerLimit{CorrectionTime: 6 * time.Second, SamplingPeriod: time.Minute},
 	Discovery: Discovery{First: 4 * time.Second, Contact: 2 * time.Minute, Retry: 64 * time.Second},
 }
 
-func (b *BMC) caps() *Caps {
-	if b.st.Caps == nil {
+func (b *BMC) caps() *DCMISettings {
+	if b.st.DCMI == nil {
 		return noCaps
 	}
-	return b.st.Caps
+	return b.st.DCMI
 }
 
-// SetCaps sets them, whole.
-type SetCaps struct{ Caps }
+// SetDCMISettings sets them, whole.
+type SetDCMISettings struct{ DCMISettings }
 
-func (c SetCaps) apply(b *BMC, _ time.Time) ([]Event, error) {
-	if *b.caps() != c.Caps {
-		b.st.Caps = &c.Caps
+func (c SetDCMISettings) apply(b *BMC, _ time.Time) ([]Event, error) {
+	if *b.caps() != c.DCMISettings {
+		b.st.DCMI = &c.DCMISettings
 	}
 	return nil, nil
 }

@@ -17,13 +17,13 @@ type Certificates struct {
 	Next uint64 `json:"next"` // number of the next one
 	// HTTPS is the one that somebody gave the BMC; nil: it has none but that
 	// which it came with.
-	HTTPS  *Own    `json:"https,omitempty"`
-	Keys   []Key   `json:"keys,omitempty"` // of requests, the latest last
-	Stores []Store `json:"stores,omitempty"`
+	HTTPS  *KeyedCertificate `json:"https,omitempty"`
+	Keys   []Key             `json:"keys,omitempty"` // of requests, the latest last
+	Stores []Store           `json:"stores,omitempty"`
 }
 
-// Own is a certificate with its private key.
-type Own struct {
+// KeyedCertificate is a certificate with its private key.
+type KeyedCertificate struct {
 	Certificate
 	Key Key `json:"key"` // never shown
 }
@@ -114,7 +114,7 @@ func (c *Certificates) public() *Certificates {
 	out := *c
 	out.Keys = nil
 	if out.HTTPS != nil {
-		out.HTTPS = &Own{Certificate: out.HTTPS.Certificate}
+		out.HTTPS = &KeyedCertificate{Certificate: out.HTTPS.Certificate}
 	}
 	return &out
 }
@@ -143,13 +143,13 @@ func check(chain [][]byte, wall time.Time) (*x509.Certificate, error) {
 // InstallHTTPS makes a certificate the BMC's own. Its key is Key, or that of a
 // request, or that of the certificate before.
 type InstallHTTPS struct {
-	Chain [][]byte
-	Key   Key       // nil: one that the BMC knows
-	Wall  time.Time // real time: clients, too, check certificates against that
+	Chain    [][]byte
+	Key      Key       // nil: one that the BMC knows
+	RealTime time.Time // real time: clients, too, check certificates against that
 }
 
 func (c InstallHTTPS) apply(b *BMC, now time.Time) ([]Event, error) {
-	cert, err := check(c.Chain, c.Wall)
+	cert, err := check(c.Chain, c.RealTime)
 	if err != nil {
 		return nil, err
 	}
@@ -169,10 +169,10 @@ func (c InstallHTTPS) apply(b *BMC, now time.Time) ([]Event, error) {
 		return nil, ErrKey
 	}
 	key := keys[i]
-	to.HTTPS = &Own{Certificate: to.number(c.Chain), Key: key}
+	to.HTTPS = &KeyedCertificate{Certificate: to.number(c.Chain), Key: key}
 	to.Keys = slices.DeleteFunc(slices.Clone(to.Keys), func(k Key) bool { return bytes.Equal(k, key) })
 	b.st.Certificates = to
-	return []Event{CertificateKept{At: now, ID: to.HTTPS.ID}}, nil
+	return []Event{CertificateInstalled{At: now, ID: to.HTTPS.ID}}, nil
 }
 
 // of says whether a certificate is that of a key.
@@ -253,14 +253,14 @@ func (c RequestCertificate) apply(b *BMC, now time.Time) ([]Event, error) {
 
 // Trust puts a certificate into a store, or in the place of another.
 type Trust struct {
-	Store   StoreName
-	Chain   [][]byte
-	Instead string    // ID; "" adds
-	Wall    time.Time // real time
+	Store    StoreName
+	Chain    [][]byte
+	Instead  string    // ID; "" adds
+	RealTime time.Time // real time
 }
 
 func (c Trust) apply(b *BMC, now time.Time) ([]Event, error) {
-	if _, err := check(c.Chain, c.Wall); err != nil {
+	if _, err := check(c.Chain, c.RealTime); err != nil {
 		return nil, err
 	}
 	to := b.forkCertificates()
@@ -278,7 +278,7 @@ func (c Trust) apply(b *BMC, now time.Time) ([]Event, error) {
 	}
 	s.Certificates[i] = to.number(c.Chain)
 	b.st.Certificates = to
-	return []Event{CertificateKept{At: now, ID: s.Certificates[i].ID}}, nil
+	return []Event{CertificateInstalled{At: now, ID: s.Certificates[i].ID}}, nil
 }
 
 // store is a store that may be written.
@@ -321,8 +321,8 @@ func (b *BMC) dropStore(name StoreName) {
 	b.st.Certificates = to
 }
 
-// CertificateKept tells the ID of a certificate that was installed.
-type CertificateKept struct {
+// CertificateInstalled tells the ID of a certificate that was installed.
+type CertificateInstalled struct {
 	At time.Time
 	ID string
 }
@@ -334,7 +334,7 @@ type CertificateRequested struct {
 }
 
 // Time implements Event.
-func (e CertificateKept) Time() time.Time { return e.At }
+func (e CertificateInstalled) Time() time.Time { return e.At }
 
 // Time implements Event.
 func (e CertificateRequested) Time() time.Time { return e.At }

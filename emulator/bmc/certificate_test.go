@@ -58,7 +58,7 @@ func TestOwnCertificateIsRequestedInstalledAndRemoved(t *testing.T) {
 	// A second request does not make the first one void.
 	do(t, b, origin, RequestCertificate{Key: newKey(t)})
 	evs = do(t, b, origin, InstallHTTPS{Chain: chain})
-	if id := evs[0].(CertificateKept).ID; id != "2" {
+	if id := evs[0].(CertificateInstalled).ID; id != "2" {
 		t.Errorf("ID of the certificate = %s, want 2: 1 is the one that it came with", id)
 	}
 	raw, err := json.Marshal(b.State())
@@ -81,7 +81,7 @@ func TestOwnCertificateIsRequestedInstalledAndRemoved(t *testing.T) {
 		t.Errorf("a request with the key of its own: %v", evs)
 	}
 	evs = do(t, b, origin, InstallHTTPS{Chain: signed(t, key)})
-	if id := evs[0].(CertificateKept).ID; id != "3" {
+	if id := evs[0].(CertificateInstalled).ID; id != "3" {
 		t.Errorf("ID of the renewed certificate = %s, want 3", id)
 	}
 	do(t, b, origin, RemoveHTTPS{})
@@ -110,12 +110,12 @@ func TestCertificatesThatAreRefused(t *testing.T) {
 	}{
 		{"nothing", InstallHTTPS{Key: key}, ErrCertificate},
 		{"noise", InstallHTTPS{Chain: [][]byte{{1, 2}}, Key: key}, ErrCertificate},
-		{"expired", InstallHTTPS{Chain: signed(t, key), Key: key, Wall: origin.Add(25 * time.Hour)}, ErrExpired},
+		{"expired", InstallHTTPS{Chain: signed(t, key), Key: key, RealTime: origin.Add(25 * time.Hour)}, ErrExpired},
 		{"of a client", InstallHTTPS{Chain: signed(t, key, x509.ExtKeyUsageClientAuth), Key: key}, ErrUse},
 		{"of another key", InstallHTTPS{Chain: signed(t, newKey(t)), Key: key}, ErrKey},
 		{"with a bad key", InstallHTTPS{Chain: signed(t, key), Key: Key("x")}, ErrKey},
 		{"trusted noise", Trust{Store: BootStore, Chain: [][]byte{{}}}, ErrCertificate},
-		{"trusted and expired", Trust{Store: BootStore, Chain: signed(t, key), Wall: origin.Add(25 * time.Hour)}, ErrExpired},
+		{"trusted and expired", Trust{Store: BootStore, Chain: signed(t, key), RealTime: origin.Add(25 * time.Hour)}, ErrExpired},
 	} {
 		t.Run(tt.name, func(t *testing.T) { refused(t, b, origin, tt.c, tt.want) })
 	}
@@ -125,8 +125,8 @@ func TestStoresOfTrust(t *testing.T) {
 	b := newGuarded()
 	key := newKey(t)
 	cd := MediaStore("Cd")
-	one := do(t, b, origin, Trust{Store: cd, Chain: signed(t, key)})[0].(CertificateKept).ID
-	two := do(t, b, origin, Trust{Store: cd, Chain: signed(t, key), Instead: one})[0].(CertificateKept).ID
+	one := do(t, b, origin, Trust{Store: cd, Chain: signed(t, key)})[0].(CertificateInstalled).ID
+	two := do(t, b, origin, Trust{Store: cd, Chain: signed(t, key), Instead: one})[0].(CertificateInstalled).ID
 	if got := b.View().Certificates.Store(cd); len(got) != 1 || got[0].ID != two || one == two {
 		t.Errorf("after a replacement: %v", got)
 	}

@@ -25,14 +25,14 @@ func stored(t *testing.T, b *BMC) *BMC {
 
 func TestChannelSurvivesARestartOfTheLab(t *testing.T) {
 	b := newBMC()
-	key := make([]byte, KeyLength)
+	key := make([]byte, KGSize)
 	key[19] = 0xff
 	for _, c := range []Command{
-		SetChannel{Channel{Limit: 3, Mute: true, AuthTypes: []byte{0, 4, 4, 4, 0}, Suites: make([]byte, 8)}},
-		SetKey{key},
-		Write{Written{Param: 16, Data: []byte{0xff, 0}}},
-		Write{Written{Param: 18, Set: 2, Data: []byte{1}}},
-		SetUser{Account: "9", AccountChange: AccountChange{Name: new("late")}, As: &User{Limit: 15}},
+		SetChannel{Channel{Limit: 3, AlertsDisabled: true, AuthTypes: []byte{0, 4, 4, 4, 0}, Suites: make([]byte, 8)}},
+		SetKG{key},
+		SetParameter{Parameter{Param: 16, Data: []byte{0xff, 0}}},
+		SetParameter{Parameter{Param: 18, Set: 2, Data: []byte{1}}},
+		SetUser{Account: "9", AccountChange: AccountChange{Name: new("late")}, As: &IPMIUser{Limit: 15}},
 		SetUser{Account: "10", AccountChange: AccountChange{Name: new("later"), Enabled: new(true)}},
 	} {
 		do(t, b, origin, c)
@@ -42,8 +42,8 @@ func TestChannelSurvivesARestartOfTheLab(t *testing.T) {
 		t.Errorf("channel after a restart (-want +got):\n%s", d)
 	}
 	v := again.View().Channel
-	if v.Key != nil || !v.Keyed || string(again.Key()) != string(key) {
-		t.Errorf("key: view [% x], keyed %t, BMC [% x]", v.Key, v.Keyed, again.Key())
+	if v.KG != nil || !v.HasKG || string(again.KG()) != string(key) {
+		t.Errorf("key: view [% x], keyed %t, BMC [% x]", v.KG, v.HasKG, again.KG())
 	}
 	if got := v.User("10"); got.Name != "later" || !got.Enabled {
 		t.Errorf("user without an account = %+v", got)
@@ -56,8 +56,8 @@ func TestChannelOfBeforeStays(t *testing.T) {
 	was := b.State()
 	shown := *b.View().Channel
 	do(t, b, origin, SetUser{Account: "9", AccountChange: AccountChange{Name: new("other")}})
-	do(t, b, origin, Write{Written{Param: 1, Data: []byte{1}}})
-	if got := was.Channel.User("9").Name; got != "late" || len(was.Channel.Written) != 0 || shown.User("9").Name != "late" {
+	do(t, b, origin, SetParameter{Parameter{Param: 1, Data: []byte{1}}})
+	if got := was.Channel.User("9").Name; got != "late" || len(was.Channel.Parameters) != 0 || shown.User("9").Name != "late" {
 		t.Errorf("an older state has changed: %+v", was.Channel)
 	}
 	b.Restore(was)
@@ -76,15 +76,15 @@ func TestResetsOfTheMachineSwitchTheChannel(t *testing.T) {
 		if b.net().IPMI.On {
 			t.Fatal("switched off, and on")
 		}
-		b.Hear(origin, []event.Event{reset})
-		if !b.net().IPMI.On || b.State().Channel.Back {
+		b.ObserveMachine(origin, []event.Event{reset})
+		if !b.net().IPMI.On || b.State().Channel.OnAfterReset {
 			t.Errorf("%T: off for now is on: %t", reset, b.net().IPMI.On)
 		}
-		do(t, b, origin, KeepChannel{On: false})
+		do(t, b, origin, SetChannelAfterReset{On: false})
 		if !b.net().IPMI.On {
 			t.Errorf("%T: off for good is off before a reset", reset)
 		}
-		b.Hear(origin, []event.Event{reset})
+		b.ObserveMachine(origin, []event.Event{reset})
 		if b.net().IPMI.On {
 			t.Errorf("%T: off for good is on after a reset", reset)
 		}

@@ -7,12 +7,12 @@ import (
 
 // Clock is what a BMC takes the time for. A nil Clock is right, and in UTC.
 type Clock struct {
-	Offset time.Duration `json:"offset,omitempty"` // to the lab's time
-	East   int           `json:"east,omitempty"`   // minutes that local time is ahead of UTC
-	Zone   string        `json:"zone,omitempty"`   // name of the time zone: "Europe/Berlin"
+	Offset    time.Duration `json:"offset,omitempty"` // to the lab's time
+	UTCOffset int           `json:"east,omitempty"`   // minutes that local time is ahead of UTC
+	Zone      string        `json:"zone,omitempty"`   // name of the time zone: "Europe/Berlin"
 	// Zoned says that East was set after the time was set by what a clock on the
 	// wall shows.
-	Zoned bool `json:"zoned,omitempty"`
+	OffsetSet bool `json:"zoned,omitempty"`
 }
 
 // Skew is how far the clock is ahead of the lab's time.
@@ -25,10 +25,10 @@ func (c *Clock) Skew() time.Duration {
 
 // Local is a time of the BMC as its clock shows it.
 func (c *Clock) Local(t time.Time) time.Time {
-	if c == nil || c.East == 0 {
+	if c == nil || c.UTCOffset == 0 {
 		return t.UTC()
 	}
-	return t.In(time.FixedZone("", c.East*60))
+	return t.In(time.FixedZone("", c.UTCOffset*60))
 }
 
 // SetTime sets the BMC's clock. While it follows time servers it cannot be set.
@@ -44,26 +44,26 @@ func (c SetTime) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// SetWall sets the BMC's clock by what a clock on the wall shows where it is,
+// SetLocalTime sets the BMC's clock by what a clock on the wall shows where it is,
 // taken for UTC. As SetTime otherwise.
-type SetWall struct{ To time.Time }
+type SetLocalTime struct{ To time.Time }
 
-func (c SetWall) apply(b *BMC, now time.Time) ([]Event, error) {
+func (c SetLocalTime) apply(b *BMC, now time.Time) ([]Event, error) {
 	if n := b.net(); n.follows() {
 		return nil, ErrFollows
 	}
 	clock := b.forkClock()
-	clock.Offset, clock.Zoned = c.To.Add(-time.Duration(clock.East)*time.Minute).Sub(now), false
+	clock.Offset, clock.OffsetSet = c.To.Add(-time.Duration(clock.UTCOffset)*time.Minute).Sub(now), false
 	b.st.Clock = clock
 	return nil, nil
 }
 
-// Wall is what a clock on the wall shows at a time of the BMC, taken for UTC.
-func (c *Clock) Wall(t time.Time) time.Time {
+// LocalAsUTC is what a clock on the wall shows at a time of the BMC, taken for UTC.
+func (c *Clock) LocalAsUTC(t time.Time) time.Time {
 	if c == nil {
 		return t
 	}
-	return t.Add(time.Duration(c.East) * time.Minute)
+	return t.Add(time.Duration(c.UTCOffset) * time.Minute)
 }
 
 // SkewClock puts the BMC's clock off by a duration, for better or worse.
@@ -82,17 +82,17 @@ const maxEast = 19*60 + 59
 
 // SetZone sets what the BMC's local time is.
 type SetZone struct {
-	East   int // minutes ahead of UTC
-	Name   string
-	Unsaid bool // Clock.Zoned is not to be
+	UTCOffset int // minutes ahead of UTC
+	Name      string
+	Unsaid    bool // Clock.Zoned is not to be
 }
 
 func (c SetZone) apply(b *BMC, _ time.Time) ([]Event, error) {
-	if c.East < -maxEast || c.East > maxEast {
-		return nil, fmt.Errorf("bmc: time zone %d minutes east of UTC: must be less than 20 hours", c.East)
+	if c.UTCOffset < -maxEast || c.UTCOffset > maxEast {
+		return nil, fmt.Errorf("bmc: time zone %d minutes east of UTC: must be less than 20 hours", c.UTCOffset)
 	}
 	clock := b.forkClock()
-	clock.East, clock.Zone, clock.Zoned = c.East, c.Name, !c.Unsaid
+	clock.UTCOffset, clock.Zone, clock.OffsetSet = c.UTCOffset, c.Name, !c.Unsaid
 	b.st.Clock = clock
 	return nil, nil
 }

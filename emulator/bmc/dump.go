@@ -43,20 +43,20 @@ const maxDumps = 2
 // CollectDump collects what the BMC knows of itself. It is a job, which JobOpened
 // tells; in its end an entry of the log leads to the dump.
 type CollectDump struct {
-	Job  OpenTask
-	Book Book
+	Task OpenTask
+	Log  LogName
 }
 
 func (c CollectDump) apply(b *BMC, now time.Time) ([]Event, error) {
-	if _, err := b.book(c.Book); err != nil {
+	if _, err := b.book(c.Log); err != nil {
 		return nil, err
 	}
-	return b.begin(now, c.Job, Work{Do: collecting, In: c.Book}, b.spec.Collect)
+	return b.begin(now, c.Task, Work{Do: collecting, In: c.Log}, b.spec.Collect)
 }
 
 // collected is the end of collecting.
-func (b *BMC) collected(now time.Time, j Task) event.Done {
-	done := event.Done{At: now, Task: j.ID}
+func (b *BMC) collected(now time.Time, j Task) event.TaskDone {
+	done := event.TaskDone{At: now, Task: j.ID}
 	data, err := b.dump(now)
 	if err != nil {
 		done.Fault = err.Error()

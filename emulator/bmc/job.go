@@ -29,11 +29,11 @@ type Job struct {
 	Target  string    `json:"target"`
 	Body    string    `json:"body,omitempty"` // whole: it may hold secrets, and is not shown
 
-	Due   time.Time     `json:"due,omitzero"` // when it is carried out next; zero: not any more
-	Every time.Duration `json:"every,omitempty"`
-	Most  int           `json:"most,omitempty"`  // times at most; 0: any
-	Last  time.Time     `json:"last,omitzero"`   // no time after that; zero: any
-	Times int           `json:"times,omitempty"` // that it was begun
+	Due            time.Time     `json:"due,omitzero"` // when it is carried out next; zero: not any more
+	Interval       time.Duration `json:"every,omitempty"`
+	MaxOccurrences int           `json:"most,omitempty"`  // times at most; 0: any
+	NotAfter       time.Time     `json:"last,omitzero"`   // no time after that; zero: any
+	Occurrences    int           `json:"times,omitempty"` // that it was begun
 
 	State  TaskState `json:"state"`
 	Begun  time.Time `json:"begun,omitzero"`
@@ -172,7 +172,7 @@ func (b *BMC) nextJobDeadlines() (once, again time.Time) {
 	for _, p := range b.st.Jobs.All() {
 		switch {
 		case p.Due.IsZero() || p.State != TaskPending:
-		case p.Every > 0:
+		case p.Interval > 0:
 			again = sooner(again, p.Due)
 		default:
 			once = sooner(once, p.Due)
@@ -195,15 +195,15 @@ func (b *BMC) carryOut(now time.Time) []Event {
 		// It is there: what comes back is about nothing else.
 		_ = b.changeJob(p.ID, func(p *Job) {
 			p.State, p.Begun = TaskRunning, now
-			p.Times++
+			p.Occurrences++
 			next := time.Time{}
-			if p.Every > 0 && (p.Most == 0 || p.Times < p.Most) {
-				next = p.Due.Add(p.Every)
+			if p.Interval > 0 && (p.MaxOccurrences == 0 || p.Occurrences < p.MaxOccurrences) {
+				next = p.Due.Add(p.Interval)
 				for !next.After(now) {
-					next = next.Add(p.Every)
+					next = next.Add(p.Interval)
 				}
 			}
-			if !p.Last.IsZero() && next.After(p.Last) {
+			if !p.NotAfter.IsZero() && next.After(p.NotAfter) {
 				next = time.Time{}
 			}
 			p.Due = next

@@ -8,7 +8,7 @@ import (
 
 func TestPlansRecurAndEnd(t *testing.T) {
 	b := newBMC()
-	do(t, b, origin, CreateJob{Job{Name: "again", Method: "POST", Due: origin.Add(time.Hour), Every: time.Hour, Most: 3}})
+	do(t, b, origin, CreateJob{Job{Name: "again", Method: "POST", Due: origin.Add(time.Hour), Interval: time.Hour, MaxOccurrences: 3}})
 	due := 0
 	for h := 1; h < 10; h++ {
 		for _, ev := range b.Advance(origin.Add(time.Duration(h) * time.Hour)) {
@@ -18,7 +18,7 @@ func TestPlansRecurAndEnd(t *testing.T) {
 			}
 		}
 	}
-	if p := b.View().Jobs.All()[0]; due != 3 || p.State != TaskCompleted || p.Times != 3 {
+	if p := b.View().Jobs.All()[0]; due != 3 || p.State != TaskCompleted || p.Occurrences != 3 {
 		t.Errorf("carried out %d times, plan %+v, want 3", due, p)
 	}
 	do(t, b, origin, CreateJob{Job{Name: "cancelled", Due: origin.Add(100 * time.Hour)}})

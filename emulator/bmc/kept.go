@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Kept is what a BMC remembers that only its vendor's service has a word for:
+// OEMValues is what a BMC remembers that only its vendor's service has a word for:
 // values in JSON, by names that the service gives them.
-type Kept struct {
+type OEMValues struct {
 	Values map[string]json.RawMessage `json:"values"`
 }
 
@@ -23,18 +23,18 @@ const (
 )
 
 // All are the values, by their names; never to be changed. nil Kept has none.
-func (k *Kept) All() map[string]json.RawMessage {
+func (k *OEMValues) All() map[string]json.RawMessage {
 	if k == nil {
 		return nil
 	}
 	return k.Values
 }
 
-// Remember sets some values, and forgets those that are nil. It sets all of them
+// SetOEMValues sets some values, and forgets those that are nil. It sets all of them
 // or none.
-type Remember struct{ Values map[string]any }
+type SetOEMValues struct{ Values map[string]any }
 
-func (c Remember) apply(b *BMC, _ time.Time) ([]Event, error) {
+func (c SetOEMValues) apply(b *BMC, _ time.Time) ([]Event, error) {
 	is := maps.Clone(b.st.OEM.All())
 	if is == nil {
 		is = map[string]json.RawMessage{}
@@ -65,7 +65,7 @@ func (c Remember) apply(b *BMC, _ time.Time) ([]Event, error) {
 	case len(is) == 0:
 		b.st.OEM = nil
 	default:
-		b.st.OEM = &Kept{Values: is}
+		b.st.OEM = &OEMValues{Values: is}
 	}
 	return nil, nil
 }

@@ -21,16 +21,16 @@ const (
 	Leaving  LifePhase = "leaving"  // it still answers, and will go down
 	Offline  LifePhase = "offline"  // it boots, and is not on the network
 	Starting LifePhase = "starting" // it is on the network, and its services are not ready
-	Dark     LifePhase = "dark"     // it has no power
+	NoPower  LifePhase = "dark"     // it has no power
 )
 
 // Life is where a BMC is in its life; a nil Life is up since it was made.
 type Life struct {
-	Phase LifePhase `json:"phase"`
-	Until time.Time `json:"until,omitzero"` // when the phase ends by itself
-	Reset ResetKind `json:"reset,omitempty"`
-	Wipe  Wipe      `json:"wipe,omitempty"` // what it does on its way down
-	Up    time.Time `json:"up,omitzero"`    // when it came up last
+	Phase           LifePhase           `json:"phase"`
+	Until           time.Time           `json:"until,omitzero"` // when the phase ends by itself
+	Reset           ResetKind           `json:"reset,omitempty"`
+	ResetToDefaults ResetToDefaultsType `json:"wipe,omitempty"` // what it does on its way down
+	Up              time.Time           `json:"up,omitzero"`    // when it came up last
 }
 
 // ResetKind is a way to restart a BMC; the values are Redfish's ResetType
@@ -47,19 +47,19 @@ const (
 // ResetKinds are those that can be asked for.
 var ResetKinds = []ResetKind{GracefulRestart, ForceRestart}
 
-// Wipe is what a BMC forgets when it is reset to its defaults; the values are
+// ResetToDefaultsType is what a BMC forgets when it is reset to its defaults; the values are
 // Redfish's ResetToDefaultsType (DSP2046, Manager).
-type Wipe string
+type ResetToDefaultsType string
 
 // The ways.
 const (
-	WipeAll        Wipe = "ResetAll"
-	WipeButNetwork Wipe = "PreserveNetwork"
-	WipeButAccess  Wipe = "PreserveNetworkAndUsers"
+	ResetAll                ResetToDefaultsType = "ResetAll"
+	PreserveNetwork         ResetToDefaultsType = "PreserveNetwork"
+	PreserveNetworkAndUsers ResetToDefaultsType = "PreserveNetworkAndUsers"
 )
 
-// Wipes are all of them.
-var Wipes = []Wipe{WipeAll, WipeButAccess, WipeButNetwork}
+// ResetToDefaultsTypes are all of them.
+var ResetToDefaultsTypes = []ResetToDefaultsType{ResetAll, PreserveNetworkAndUsers, PreserveNetwork}
 
 // LifeSpec says how long a BMC is in each phase of a restart.
 type LifeSpec struct {
@@ -92,11 +92,11 @@ var lifeMoves = map[lifeMove]LifePhase{
 	{Offline, lifeElapsed}:  Starting,
 	{Starting, lifeElapsed}: Up,
 
-	{Up, mainsGone}:       Dark,
-	{Leaving, mainsGone}:  Dark,
-	{Offline, mainsGone}:  Dark,
-	{Starting, mainsGone}: Dark,
-	{Dark, mainsBack}:     Offline,
+	{Up, mainsGone}:       NoPower,
+	{Leaving, mainsGone}:  NoPower,
+	{Offline, mainsGone}:  NoPower,
+	{Starting, mainsGone}: NoPower,
+	{NoPower, mainsBack}:  Offline,
 }
 
 // lasts is how long each phase lasts; nil lasts until something comes.
@@ -115,7 +115,7 @@ func (l *Life) Is() LifePhase {
 }
 
 // Reachable says whether a connection to the BMC comes about.
-func (l *Life) Reachable() bool { return l.Is() != Offline && l.Is() != Dark }
+func (l *Life) Reachable() bool { return l.Is() != Offline && l.Is() != NoPower }
 
 // Serves says whether the BMC's services are ready.
 func (l *Life) Serves() bool { return l.Is() == Up || l.Is() == Leaving }
@@ -135,8 +135,8 @@ func (b *BMC) live(now time.Time, on lifeTrigger) []Event {
 	b.st.Life = l
 	evs := []Event{LifeChanged{At: now, Phase: to}}
 	switch to {
-	case Offline, Dark:
-		if from != Dark { // then it went down before
+	case Offline, NoPower:
+		if from != NoPower { // then it went down before
 			evs = append(evs, b.goDown(now)...)
 		}
 	case Up:
@@ -162,7 +162,7 @@ func (b *BMC) goDown(now time.Time) []Event {
 		switch {
 		case j.State.Ended():
 		case !j.Outlives:
-			evs = append(evs, b.done(event.Done{At: now, Task: j.ID, Fault: "the BMC was restarted", Cancelled: j.State == TaskCancelling})...)
+			evs = append(evs, b.done(event.TaskDone{At: now, Task: j.ID, Fault: "the BMC was restarted", Cancelled: j.State == TaskCancelling})...)
 		case j.State == TaskRunning:
 			evs = append(evs, b.change(j.ID, now, func(j *Task) {
 				j.rest(now)
@@ -175,7 +175,7 @@ func (b *BMC) goDown(now time.Time) []Event {
 			evs = append(evs, b.empty(&s, now)...)
 		}
 	}
-	if w := b.st.Life.Wipe; w != "" {
+	if w := b.st.Life.ResetToDefaults; w != "" {
 		b.wipe(w)
 	}
 	return evs
@@ -186,14 +186,14 @@ func (b *BMC) goDown(now time.Time) []Event {
 func (b *BMC) comeUp(now time.Time) []Event {
 	l := b.forkLife()
 	kind := l.Reset
-	l.Up, l.Reset, l.Wipe = now, "", ""
+	l.Up, l.Reset, l.ResetToDefaults = now, "", ""
 	b.st.Life = l
 	b.keepLog(&b.st.Log, true) // IPMI v2.0 rev 1.1, §22.1
 	b.attend()
 	evs := []Event{b.audit(event.Note{At: now, Kind: event.BMCReset, Subject: event.Subject{Part: event.BMC}, Args: []string{string(kind)}})}
 	for _, j := range b.st.Tasks.All() {
 		if j.State == TaskInterrupted {
-			evs = append(evs, b.running(event.Running{At: now, Task: j.ID, Until: j.Until})...)
+			evs = append(evs, b.running(event.TaskRunning{At: now, Task: j.ID, Until: j.Until})...)
 		}
 	}
 	return evs
@@ -201,7 +201,7 @@ func (b *BMC) comeUp(now time.Time) []Event {
 
 // wipe forgets settings. Logs, jobs and the clock's time stay: they are no
 // settings.
-func (b *BMC) wipe(w Wipe) {
+func (b *BMC) wipe(w ResetToDefaultsType) {
 	for _, p := range wiped {
 		if !slices.Contains(p.but, w) {
 			p.forget(b)
@@ -212,23 +212,23 @@ func (b *BMC) wipe(w Wipe) {
 // wiped are all settings, and what lets each stay as it is.
 var wiped = []struct {
 	forget func(*BMC)
-	but    []Wipe
+	but    []ResetToDefaultsType
 }{
 	{func(b *BMC) {
 		b.st.Access = b.newAccess()
 		b.keyed()
-		b.st.Locks = nil
-	}, []Wipe{WipeButAccess}},
-	{func(b *BMC) { b.st.Net, b.st.Channel = nil, nil }, []Wipe{WipeButAccess, WipeButNetwork}},
+		b.st.LoginFailures = nil
+	}, []ResetToDefaultsType{PreserveNetworkAndUsers}},
+	{func(b *BMC) { b.st.Net, b.st.Channel = nil, nil }, []ResetToDefaultsType{PreserveNetworkAndUsers, PreserveNetwork}},
 	{func(b *BMC) { b.st.Chassis = nil }, nil},
-	{func(b *BMC) { b.st.Caps, b.st.Records = nil, nil }, nil},
+	{func(b *BMC) { b.st.DCMI, b.st.SDRs = nil, nil }, nil},
 	{func(b *BMC) { b.st.Serial = nil }, nil},
-	{func(b *BMC) { b.st.Alerting = nil }, nil},
+	{func(b *BMC) { b.st.PEF = nil }, nil},
 	{func(b *BMC) { b.st.OEM = nil }, nil},
 	{func(b *BMC) {
-		if b.st.Tasks != nil && b.st.Tasks.Keep != nil {
+		if b.st.Tasks != nil && b.st.Tasks.Retention != nil {
 			j := b.forkTasks()
-			j.Keep = nil
+			j.Retention = nil
 			b.st.Tasks = j
 		}
 	}, nil},
@@ -251,31 +251,31 @@ func (c Restart) apply(b *BMC, now time.Time) ([]Event, error) {
 }
 
 // ResetToDefaults restarts the BMC, and has it forget settings.
-type ResetToDefaults struct{ Wipe Wipe }
+type ResetToDefaults struct{ Type ResetToDefaultsType }
 
 func (c ResetToDefaults) apply(b *BMC, now time.Time) ([]Event, error) {
-	if !slices.Contains(Wipes, c.Wipe) {
-		return nil, fmt.Errorf("bmc: reset to defaults %q: there is no such kind", c.Wipe)
+	if !slices.Contains(ResetToDefaultsTypes, c.Type) {
+		return nil, fmt.Errorf("bmc: reset to defaults %q: there is no such kind", c.Type)
 	}
-	return b.restart(now, GracefulRestart, c.Wipe)
+	return b.restart(now, GracefulRestart, c.Type)
 }
 
-func (b *BMC) restart(now time.Time, kind ResetKind, w Wipe) ([]Event, error) {
+func (b *BMC) restart(now time.Time, kind ResetKind, w ResetToDefaultsType) ([]Event, error) {
 	if b.st.Life.Is() != Up {
 		return nil, fmt.Errorf("%w: it is %s", ErrDown, b.st.Life.Is())
 	}
 	l := b.forkLife()
-	l.Reset, l.Wipe = kind, w
+	l.Reset, l.ResetToDefaults = kind, w
 	b.st.Life = l
 	return b.live(now, lifeReset), nil
 }
 
 // mains tells what becomes of the BMC's power.
-func (b *BMC) mains(ev event.Mains) []Event {
+func (b *BMC) mains(ev event.ACPower) []Event {
 	if !ev.On {
 		return b.live(ev.At, mainsGone)
 	}
-	if b.st.Life.Is() == Dark {
+	if b.st.Life.Is() == NoPower {
 		l := b.forkLife()
 		l.Reset = powerRestored
 		b.st.Life = l

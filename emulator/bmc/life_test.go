@@ -68,7 +68,7 @@ func TestEveryPhaseAndTriggerIsAnswered(t *testing.T) {
 	for _, to := range lifeMoves {
 		reached[to] = true
 	}
-	for _, phase := range []LifePhase{Up, Leaving, Offline, Starting, Dark} {
+	for _, phase := range []LifePhase{Up, Leaving, Offline, Starting, NoPower} {
 		if !reached[phase] {
 			t.Errorf("nothing leads to %s", phase)
 		}
@@ -89,9 +89,9 @@ func TestEveryPhaseAndTriggerIsAnswered(t *testing.T) {
 func TestJobsOfTheMachineOutliveTheBMC(t *testing.T) {
 	b := New(mortal(), []Account{admin}, nil)
 	far, near, waits := openJob(t, b, origin), openJob(t, b, origin), openJob(t, b, origin)
-	b.Hear(origin, []Event{event.Running{At: origin, Task: far, Until: seconds(200)}, event.Waiting{At: origin, Task: waits}})
+	b.ObserveMachine(origin, []Event{event.TaskRunning{At: origin, Task: far, Until: seconds(200)}, event.TaskWaiting{At: origin, Task: waits}})
 	do(t, b, origin, RunTask{ID: near, Until: seconds(200)})
-	do(t, b, origin, CollectDump{Book: EventLog}) // with no time to take: it is done
+	do(t, b, origin, CollectDump{Log: EventLog}) // with no time to take: it is done
 	do(t, b, origin, Restart{Kind: GracefulRestart})
 	b.Advance(seconds(10))
 	if stateOf(b, far) != TaskInterrupted || stateOf(b, waits) != TaskPending || stateOf(b, near) != TaskException {
@@ -102,7 +102,7 @@ func TestJobsOfTheMachineOutliveTheBMC(t *testing.T) {
 	if j.State != TaskRunning || j.Percent(seconds(100)) < 1 || !j.Until.Equal(seconds(200)) {
 		t.Errorf("job of the machine = %+v, want it running", j)
 	}
-	b.Hear(seconds(200), []Event{event.Done{At: seconds(200), Task: far}})
+	b.ObserveMachine(seconds(200), []Event{event.TaskDone{At: seconds(200), Task: far}})
 	if stateOf(b, far) != TaskCompleted {
 		t.Errorf("it is %s in the end", stateOf(b, far))
 	}
@@ -117,7 +117,7 @@ func TestMediaGoWithTheBMCOrStay(t *testing.T) {
 		s.Life.KeepsMedia = keeps
 		b := New(s, nil, nil)
 		do(t, b, origin, InsertMedia{Slot: "Cd", Image: "http://images/a.iso"})
-		do(t, b, origin, MediaArrived{Slot: "Cd", Fetch: 1, Size: 1})
+		do(t, b, origin, MediaFetched{Slot: "Cd", Fetch: 1, Size: 1})
 		do(t, b, origin, InsertMedia{Slot: "Usb", Image: "http://images/slow.img"}) // on its way
 		do(t, b, origin, Restart{Kind: GracefulRestart})
 		ejected := 0
@@ -135,14 +135,14 @@ func TestMediaGoWithTheBMCOrStay(t *testing.T) {
 
 func TestPowerComesAndGoes(t *testing.T) {
 	b := New(mortal(), nil, nil)
-	b.Hear(origin, []Event{event.Mains{At: origin}})
+	b.ObserveMachine(origin, []Event{event.ACPower{At: origin}})
 	b.Advance(seconds(1000))
-	if l := b.View().Life; l.Is() != Dark || l.Reachable() {
+	if l := b.View().Life; l.Is() != NoPower || l.Reachable() {
 		t.Fatalf("without power the BMC is %s", l.Is())
 	}
 	refused(t, b, seconds(1000), Restart{Kind: GracefulRestart}, ErrDown)
-	b.Hear(seconds(1000), []Event{event.Mains{At: seconds(1000), On: true}})
-	if at, ok := b.Awaited(); !ok || !at.Equal(seconds(1040)) {
+	b.ObserveMachine(seconds(1000), []Event{event.ACPower{At: seconds(1000), On: true}})
+	if at, ok := b.AwaitedDeadline(); !ok || !at.Equal(seconds(1040)) {
 		t.Errorf("Awaited() = %v, %t, want when it is on the network", at, ok)
 	}
 	b.Advance(seconds(1060))
@@ -150,40 +150,40 @@ func TestPowerComesAndGoes(t *testing.T) {
 	if l := b.View().Life; l.Is() != Up || e == nil || e.Args[0] != "PowerCycle" {
 		t.Errorf("the BMC is %s, and the log says %+v", l.Is(), e)
 	}
-	b.Hear(seconds(2000), []Event{event.Restart{At: seconds(2000), Subject: event.Subject{Part: event.BMC}}})
+	b.ObserveMachine(seconds(2000), []Event{event.Restart{At: seconds(2000), Subject: event.Subject{Part: event.BMC}}})
 	if b.View().Life.Is() != Leaving {
 		t.Errorf("after an update that asks for a restart the BMC is %s", b.View().Life.Is())
 	}
-	b.Hear(seconds(2000), []Event{event.Restart{At: seconds(2000), Subject: event.Subject{Part: event.System}}})
+	b.ObserveMachine(seconds(2000), []Event{event.Restart{At: seconds(2000), Subject: event.Subject{Part: event.System}}})
 }
 
 func TestDefaultsComeBack(t *testing.T) {
-	for wipe, kept := range map[Wipe]bool{WipeAll: false, WipeButNetwork: false, WipeButAccess: true} {
+	for wipe, kept := range map[ResetToDefaultsType]bool{ResetAll: false, PreserveNetwork: false, PreserveNetworkAndUsers: true} {
 		b := New(mortal(), []Account{admin}, nil)
 		do(t, b, origin, SetSessions{Timeout: time.Hour})
-		do(t, b, origin, SetZone{East: 60, Name: "CET"})
+		do(t, b, origin, SetZone{UTCOffset: 60, Name: "CET"})
 		do(t, b, origin, SetTime{To: seconds(100)})
-		do(t, b, origin, SetKeep{Keep{Ended: time.Hour}})
-		b.Hear(origin, []Event{note(event.PowerOn)})
-		do(t, b, origin, ResetToDefaults{Wipe: wipe})
+		do(t, b, origin, SetTaskRetention{TaskRetention{Ended: time.Hour}})
+		b.ObserveMachine(origin, []Event{note(event.PowerOn)})
+		do(t, b, origin, ResetToDefaults{Type: wipe})
 		if v := b.View(); v.SessionTimeout != time.Hour {
 			t.Errorf("%s: the defaults are back before the BMC went down", wipe)
 		}
 		b.Advance(seconds(62))
 		v := b.View()
-		if got := v.SessionTimeout == time.Hour; got != kept || v.Clock.Local(origin).Location() != time.UTC || v.Clock.Skew() != 100*time.Second || v.Tasks.Keep != nil || v.Log.Len() != 1 {
-			t.Errorf("%s: session time-out %v, clock %+v, jobs %+v, %d entries", wipe, v.SessionTimeout, v.Clock, v.Tasks.Keep, v.Log.Len())
+		if got := v.SessionTimeout == time.Hour; got != kept || v.Clock.Local(origin).Location() != time.UTC || v.Clock.Skew() != 100*time.Second || v.Tasks.Retention != nil || v.Log.Len() != 1 {
+			t.Errorf("%s: session time-out %v, clock %+v, jobs %+v, %d entries", wipe, v.SessionTimeout, v.Clock, v.Tasks.Retention, v.Log.Len())
 		}
 		if a, ok := b.View().Account("1"); !ok || a.Name != admin.Name {
 			t.Errorf("%s: account 1 = %+v", wipe, a)
 		}
 		do(t, b, seconds(70), Restart{Kind: GracefulRestart})
 		b.Advance(seconds(200))
-		if v := b.View(); v.Life.Wipe != "" {
+		if v := b.View(); v.Life.ResetToDefaults != "" {
 			t.Errorf("%s: the next restart would wipe too", wipe)
 		}
 	}
-	for _, c := range []Command{Restart{Kind: "Nmi"}, ResetToDefaults{Wipe: "Some"}} {
+	for _, c := range []Command{Restart{Kind: "Nmi"}, ResetToDefaults{Type: "Some"}} {
 		b := New(mortal(), nil, nil)
 		if _, err := b.Apply(origin, c); err == nil {
 			t.Errorf("Apply(%+v) passed", c)
@@ -193,7 +193,7 @@ func TestDefaultsComeBack(t *testing.T) {
 
 func TestRestartOutlivesTheLab(t *testing.T) {
 	b := New(mortal(), []Account{admin}, nil)
-	do(t, b, origin, ResetToDefaults{Wipe: WipeAll})
+	do(t, b, origin, ResetToDefaults{Type: ResetAll})
 	b.Advance(seconds(10))
 	raw, err := json.Marshal(b.State())
 	if err != nil {

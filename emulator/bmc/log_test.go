@@ -35,17 +35,17 @@ func TestLogWrapsOrStays(t *testing.T) {
 	}{{Wraps, []uint64{38, 39, 40}, 0}, {Stays, []uint64{1, 2, 3}, 37}} {
 		b := New(&Spec{Log: LogSpec{Size: 3, Full: tt.full}}, nil, nil)
 		for range 40 {
-			b.Hear(origin, []Event{note(event.PowerOn)})
+			b.ObserveMachine(origin, []Event{note(event.PowerOn)})
 		}
 		l := b.View().Log
 		if got := ids(l); !slices.Equal(got, tt.want) || l.Len() != 3 || l.Lost != tt.lost {
 			t.Errorf("a log that %s has %d, %d of them, lost %d; want %d", tt.full, got, l.Len(), l.Lost, tt.want)
 		}
-		evs := do(t, b, origin, ClearLog{Book: EventLog})
+		evs := do(t, b, origin, ClearLog{Log: EventLog})
 		if len(evs) != 1 || evs[0].(Audited).Entry.Kind != event.LogCleared {
 			t.Errorf("ClearLog tells %+v, want that the audit log has it", evs)
 		}
-		next := b.Hear(origin, []Event{note(event.PowerOff)})
+		next := b.ObserveMachine(origin, []Event{note(event.PowerOff)})
 		if got, want := next[0].(Logged).Entry.ID, tt.want[2]+1; got != want || b.View().Log.Lost != 0 || b.View().Log.Len() != 1 {
 			t.Errorf("after the log was cleared its first entry has ID %d, want %d: IDs are used once", got, want)
 		}
@@ -162,14 +162,14 @@ func TestLogsHaveTheTimeOfTheBMC(t *testing.T) {
 	b := newBMC()
 	do(t, b, origin, SetTime{To: origin.Add(time.Hour)})
 	do(t, b, origin, SkewClock{By: time.Minute})
-	b.Hear(origin, []Event{note(event.PowerOn)})
+	b.ObserveMachine(origin, []Event{note(event.PowerOn)})
 	for e := range b.View().Log.Entries() {
 		if want := origin.Add(time.Hour + time.Minute); !e.At.Equal(want) {
 			t.Errorf("the entry is of %v, want %v", e.At, want)
 		}
 	}
 	for _, east := range []int{-1200, 1200} {
-		if _, err := b.Apply(origin, SetZone{East: east}); err == nil {
+		if _, err := b.Apply(origin, SetZone{UTCOffset: east}); err == nil {
 			t.Errorf("SetZone{%d} passed", east)
 		}
 	}
@@ -177,18 +177,18 @@ func TestLogsHaveTheTimeOfTheBMC(t *testing.T) {
 
 func TestEntriesAreSeenToAndRemoved(t *testing.T) {
 	b := newBMC()
-	b.Hear(origin, []Event{note(event.PowerOn), note(event.PowerOff)})
-	do(t, b, origin, ResolveEntry{Book: EventLog, ID: 2, Resolved: true})
+	b.ObserveMachine(origin, []Event{note(event.PowerOn), note(event.PowerOff)})
+	do(t, b, origin, ResolveEntry{Log: EventLog, ID: 2, Resolved: true})
 	if e, ok := b.View().Log.Entry(2); !ok || !e.Resolved {
 		t.Errorf("entry 2 = %+v, %t, want it resolved", e, ok)
 	}
-	do(t, b, origin, RemoveEntry{Book: EventLog, ID: 1})
+	do(t, b, origin, RemoveEntry{Log: EventLog, ID: 1})
 	if got := ids(b.View().Log); !slices.Equal(got, []uint64{2}) {
 		t.Errorf("entries = %d, want 2", got)
 	}
 	for _, c := range []Command{
-		RemoveEntry{Book: EventLog, ID: 1}, ResolveEntry{Book: EventLog, ID: 9}, RemoveEntry{Book: AuditLog, ID: 2}, ClearLog{Book: "diary"}, RemoveEntry{Book: "diary", ID: 2},
-		CollectDump{Book: "diary"},
+		RemoveEntry{Log: EventLog, ID: 1}, ResolveEntry{Log: EventLog, ID: 9}, RemoveEntry{Log: AuditLog, ID: 2}, ClearLog{Log: "diary"}, RemoveEntry{Log: "diary", ID: 2},
+		CollectDump{Log: "diary"},
 	} {
 		refused(t, b, origin, c, ErrNotFound)
 	}
@@ -198,8 +198,8 @@ func TestDumpIsCollected(t *testing.T) {
 	s := *spec
 	s.Collect = 30 * time.Second
 	b := New(&s, []Account{admin}, nil)
-	do(t, b, origin, CollectDump{Book: AuditLog, Job: OpenTask{Name: "Collect"}})
-	if at, ok := b.Awaited(); !ok || !at.Equal(origin.Add(30*time.Second)) {
+	do(t, b, origin, CollectDump{Log: AuditLog, Task: OpenTask{Name: "Collect"}})
+	if at, ok := b.AwaitedDeadline(); !ok || !at.Equal(origin.Add(30*time.Second)) {
 		t.Errorf("Awaited() = %v, %t, want the end of the collecting", at, ok)
 	}
 	b.Advance(origin.Add(time.Minute))
@@ -213,17 +213,17 @@ func TestDumpIsCollected(t *testing.T) {
 		t.Fatalf("entry %+v leads to no dump", e)
 	}
 	for range maxDumps {
-		do(t, b, origin.Add(time.Hour), CollectDump{Book: AuditLog})
+		do(t, b, origin.Add(time.Hour), CollectDump{Log: AuditLog})
 		b.Advance(origin.Add(2 * time.Hour))
 	}
 	if _, ok := b.View().Dumps.Find(e.Dump); ok || len(b.View().Dumps.List) != maxDumps {
 		t.Errorf("%d dumps are kept, want %d and the oldest gone", len(b.View().Dumps.List), maxDumps)
 	}
-	do(t, b, origin.Add(3*time.Hour), RemoveEntry{Book: AuditLog, ID: 2})
+	do(t, b, origin.Add(3*time.Hour), RemoveEntry{Log: AuditLog, ID: 2})
 	if n := len(b.View().Dumps.List); n != maxDumps-1 {
 		t.Errorf("%d dumps are kept after an entry of one was removed", n)
 	}
-	do(t, b, origin.Add(3*time.Hour), CollectDump{Book: AuditLog})
+	do(t, b, origin.Add(3*time.Hour), CollectDump{Log: AuditLog})
 	do(t, b, origin.Add(3*time.Hour), CancelTask{ID: "4"})
 	if stateOf(b, "4") != TaskCancelled {
 		t.Errorf("job is %s, want Cancelled: its work is the BMC's own", stateOf(b, "4"))

@@ -41,20 +41,20 @@ func (c InsertMedia) apply(b *BMC, now time.Time) ([]Event, error) {
 	m.Fetches++
 	in := Slot{
 		ID: c.Slot, Image: c.Image, WriteProtected: c.WriteProtected,
-		User: c.User, Password: c.Password, Fetch: m.Fetches, Since: now, Transfer: c.Transfer, Verify: s.Verify, Leaves: s.Leaves,
+		User: c.User, Password: c.Password, Fetch: m.Fetches, Since: now, Transfer: c.Transfer, Verify: s.Verify, EjectAfterBoots: s.EjectAfterBoots,
 	}
 	b.setSlot(in)
-	return []Event{MediaWanted{At: now, Slot: in}}, nil
+	return []Event{MediaRequested{At: now, Slot: in}}, nil
 }
 
-// MediaArrived answers MediaWanted: the image is here.
-type MediaArrived struct {
+// MediaFetched answers MediaWanted: the image is here.
+type MediaFetched struct {
 	Slot  string
 	Fetch uint64 // of the event
 	Size  int64  // bytes
 }
 
-func (c MediaArrived) apply(b *BMC, now time.Time) ([]Event, error) {
+func (c MediaFetched) apply(b *BMC, now time.Time) ([]Event, error) {
 	s := b.slot(c.Slot)
 	if s == nil || s.Fetch != c.Fetch || s.Image == "" {
 		return nil, fmt.Errorf("%w: fetch %d of media slot %s", ErrNotFound, c.Fetch, c.Slot)
@@ -65,14 +65,14 @@ func (c MediaArrived) apply(b *BMC, now time.Time) ([]Event, error) {
 	return []Event{MediaInserted{At: now, Slot: c.Slot, Image: in.Image}}, nil
 }
 
-// MediaLost answers MediaWanted: the image cannot be had. The slot is empty
+// MediaFetchFailed answers MediaWanted: the image cannot be had. The slot is empty
 // again.
-type MediaLost struct {
+type MediaFetchFailed struct {
 	Slot  string
 	Fetch uint64
 }
 
-func (c MediaLost) apply(b *BMC, now time.Time) ([]Event, error) {
+func (c MediaFetchFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	s := b.slot(c.Slot)
 	if s == nil || s.Fetch != c.Fetch {
 		return nil, fmt.Errorf("%w: fetch %d of media slot %s", ErrNotFound, c.Fetch, c.Slot)
@@ -100,21 +100,21 @@ func (c VerifyMedia) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// LeaveMedia has a slot emptied when the machine has started so many times; 0
+// EjectMediaAfterBoots has a slot emptied when the machine has started so many times; 0
 // takes that back. An image that is inserted before that goes as well.
-type LeaveMedia struct {
-	Slot   string
-	Starts int
+type EjectMediaAfterBoots struct {
+	Slot  string
+	Boots int
 }
 
-func (c LeaveMedia) apply(b *BMC, _ time.Time) ([]Event, error) {
+func (c EjectMediaAfterBoots) apply(b *BMC, _ time.Time) ([]Event, error) {
 	s := b.slot(c.Slot)
 	if s == nil {
 		return nil, fmt.Errorf("%w: media slot %s", ErrNotFound, c.Slot)
 	}
-	if s.Leaves != c.Starts {
+	if s.EjectAfterBoots != c.Boots {
 		to := *s
-		to.Leaves = c.Starts
+		to.EjectAfterBoots = c.Boots
 		b.setSlot(to)
 	}
 	return nil, nil
@@ -125,12 +125,12 @@ func (c LeaveMedia) apply(b *BMC, _ time.Time) ([]Event, error) {
 func (b *BMC) emptied(now time.Time) []Event {
 	var evs []Event
 	for _, s := range b.st.Media.Slots {
-		if s.Leaves == 0 {
+		if s.EjectAfterBoots == 0 {
 			continue
 		}
-		s.Leaves--
+		s.EjectAfterBoots--
 		b.setSlot(s)
-		if s.Leaves == 0 && s.Image != "" {
+		if s.EjectAfterBoots == 0 && s.Image != "" {
 			evs = append(evs, b.empty(&s, now)...)
 		}
 	}
@@ -157,8 +157,8 @@ func (b *BMC) empty(s *Slot, now time.Time) []Event {
 	return []Event{ev}
 }
 
-// MediaWanted asks for the image of a slot to be fetched.
-type MediaWanted struct {
+// MediaRequested asks for the image of a slot to be fetched.
+type MediaRequested struct {
 	At   time.Time
 	Slot Slot // with the password
 }
@@ -177,7 +177,7 @@ type MediaEjected struct {
 }
 
 // Time implements Event.
-func (e MediaWanted) Time() time.Time { return e.At }
+func (e MediaRequested) Time() time.Time { return e.At }
 
 // Time implements Event.
 func (e MediaInserted) Time() time.Time { return e.At }

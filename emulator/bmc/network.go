@@ -62,9 +62,9 @@ type Reach string
 
 // The values of Reach.
 const (
-	There  Reach = ""        // at that address
-	Beside Reach = "beside"  // at its place, too
-	InName Reach = "in name" // at its place alone: the lab has no such address
+	AtStaticAddress  Reach = ""        // at that address
+	AtBothAddresses  Reach = "beside"  // at its place, too
+	AtDefaultAddress Reach = "in name" // at its place alone: the lab has no such address
 )
 
 // IPv6 is what was set of IPv6.
@@ -98,21 +98,21 @@ type DHCPUse struct {
 	Gateway bool `json:"gateway"`
 }
 
-// Place is where a BMC is if nobody moves it: what DHCP gives it, and the ports
+// NetworkDefaults is where a BMC is if nobody moves it: what DHCP gives it, and the ports
 // that are usual there.
-type Place struct {
+type NetworkDefaults struct {
 	Addr              netip.Addr
 	HTTPS, HTTP, IPMI uint16
 	SSDP              bool // whether clients can search there for BMCs that nobody told otherwise
 }
 
-// Put tells a BMC its place.
-func (b *BMC) Put(p Place) { b.place = &p }
+// SetNetworkDefaults tells a BMC its place.
+func (b *BMC) SetNetworkDefaults(p NetworkDefaults) { b.place = &p }
 
 // Network is how the BMC is on its network, with the ports as they are.
-func (v *View) Network() Network { return network(v.Spec, v.Net, v.Place) }
+func (v *View) Network() Network { return network(v.Spec, v.Net, v.NetworkDefaults) }
 
-func network(s *Spec, set *Network, p *Place) Network {
+func network(s *Spec, set *Network, p *NetworkDefaults) Network {
 	n := s.Network
 	if set != nil {
 		n = *set
@@ -138,13 +138,13 @@ func (v *View) Addresses() []netip.Addr {
 	var all []netip.Addr
 	atPlace := n.DHCP
 	if s := n.Static; s != nil {
-		if s.Reach != InName {
+		if s.Reach != AtDefaultAddress {
 			all = append(all, s.Addr)
 		}
-		atPlace = atPlace || s.Reach != There
+		atPlace = atPlace || s.Reach != AtStaticAddress
 	}
-	if atPlace && v.Place != nil && !slices.Contains(all, v.Place.Addr) {
-		all = append(all, v.Place.Addr)
+	if atPlace && v.NetworkDefaults != nil && !slices.Contains(all, v.NetworkDefaults.Addr) {
+		all = append(all, v.NetworkDefaults.Addr)
 	}
 	return all
 }
@@ -199,7 +199,7 @@ func (n *Network) follows() bool { return n.NTP.On && len(n.TimeServers) > 0 }
 func (b *BMC) net() Network { return network(b.spec, b.st.Net, b.place) }
 
 // Equal lets tests compare what holds addresses.
-func (p Place) Equal(q Place) bool { return p == q }
+func (p NetworkDefaults) Equal(q NetworkDefaults) bool { return p == q }
 
 // Equal lets tests compare what holds addresses.
 func (a IPv4) Equal(b IPv4) bool { return a == b }

@@ -13,9 +13,9 @@ import (
 func TestRecordsAreKeptAsTheyAre(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 2, Full: Stays}}, nil, nil)
 	raw := []byte{2: 2, 7: 0x41, 9: 4, 10: 1, 11: 0x30, 12: 1, 13: 9, 15: 0xff}
-	evs := do(t, b, origin, AddRecord{Record: raw, Severity: event.Critical, Subject: event.Subject{Part: event.System}})
+	evs := do(t, b, origin, AddSELRecord{Record: raw, Severity: event.Critical, Subject: event.Subject{Part: event.System}})
 	told := evs[0].(Logged).Entry
-	if told.ID != 1 || told.Kind != event.RecordedCritical || told.Severity() != event.Critical || !cmp.Equal(told.Record, raw) {
+	if told.ID != 1 || told.Kind != event.SELRecordAddedCritical || told.Severity() != event.Critical || !cmp.Equal(told.Record, raw) {
 		t.Errorf("%+v", told)
 	}
 	st := b.State()
@@ -30,7 +30,7 @@ func TestRecordsAreKeptAsTheyAre(t *testing.T) {
 	if e, ok := l.Entry(1); !ok || !cmp.Equal(e.Record, raw) || !l.Added.Equal(origin) {
 		t.Errorf("stored and read again: %+v", e)
 	}
-	for _, c := range []AddRecord{{Record: raw[:15], Severity: event.OK}, {Record: raw, Severity: "Fatal"}} {
+	for _, c := range []AddSELRecord{{Record: raw[:15], Severity: event.OK}, {Record: raw, Severity: "Fatal"}} {
 		if _, err := b.Apply(origin, c); err == nil {
 			t.Errorf("Apply(%+v) was accepted", c)
 		}
@@ -39,20 +39,20 @@ func TestRecordsAreKeptAsTheyAre(t *testing.T) {
 
 func TestLogThatTakesNoEvents(t *testing.T) {
 	b := New(&Spec{Log: LogSpec{Size: 9, Full: Wraps}}, nil, nil)
-	do(t, b, origin, KeepLog{Book: EventLog, On: true})
+	do(t, b, origin, EnableLog{Log: EventLog, On: true})
 	if b.State().Log != nil {
 		t.Error("to have it on that is on has changed it")
 	}
-	do(t, b, origin, KeepLog{Book: EventLog})
-	evs := b.Hear(origin, []Event{note(event.PowerOn)})
+	do(t, b, origin, EnableLog{Log: EventLog})
+	evs := b.ObserveMachine(origin, []Event{note(event.PowerOn)})
 	if e := evs[0].(Logged).Entry; e.ID != 0 || b.View().Log.Len() != 0 {
 		t.Errorf("entry %d was written", e.ID)
 	}
-	raw := make([]byte, RecordSize)
-	if e := do(t, b, origin, AddRecord{Record: raw, Severity: event.OK, Event: true})[0].(Logged).Entry; e.ID != 0 {
+	raw := make([]byte, SELRecordSize)
+	if e := do(t, b, origin, AddSELRecord{Record: raw, Severity: event.OK, Event: true})[0].(Logged).Entry; e.ID != 0 {
 		t.Errorf("event %d was written", e.ID)
 	}
-	if e := do(t, b, origin, AddRecord{Record: raw, Severity: event.OK})[0].(Logged).Entry; e.ID != 1 {
+	if e := do(t, b, origin, AddSELRecord{Record: raw, Severity: event.OK})[0].(Logged).Entry; e.ID != 1 {
 		t.Errorf("a record that is no event has ID %d", e.ID)
 	}
 	do(t, b, origin, Restart{Kind: ForceRestart})
@@ -71,15 +71,15 @@ func TestLogKnowsWhenItWasWrittenAndErased(t *testing.T) {
 			t.Errorf("added %v, erased %v; want %v, %v", l.Added, l.Erased, added, erased)
 		}
 	}
-	b.Hear(origin, []Event{note(event.PowerOn)})
+	b.ObserveMachine(origin, []Event{note(event.PowerOn)})
 	is(origin.Add(time.Hour), time.Time{})
-	do(t, b, origin.Add(time.Minute), RemoveEntry{Book: EventLog, ID: 1})
+	do(t, b, origin.Add(time.Minute), RemoveEntry{Log: EventLog, ID: 1})
 	is(origin.Add(time.Hour), origin.Add(61*time.Minute))
-	if _, err := b.Apply(origin.Add(2*time.Minute), RemoveEntry{Book: EventLog, ID: 1}); err == nil {
+	if _, err := b.Apply(origin.Add(2*time.Minute), RemoveEntry{Log: EventLog, ID: 1}); err == nil {
 		t.Error("an entry was removed twice")
 	}
 	is(origin.Add(time.Hour), origin.Add(61*time.Minute))
-	evs := do(t, b, origin.Add(3*time.Minute), ClearLog{Book: EventLog, Mark: true})
+	evs := do(t, b, origin.Add(3*time.Minute), ClearLog{Log: EventLog, Mark: true})
 	is(origin.Add(63*time.Minute), origin.Add(63*time.Minute))
 	if l := b.View().Log; l.Len() != 1 || len(evs) != 2 {
 		t.Errorf("%d entries, %+v", l.Len(), evs)
@@ -121,16 +121,16 @@ func TestLogIsWalked(t *testing.T) {
 // The time that a wall clock shows is set where the BMC is; Redfish's zone stays.
 func TestClockIsSetByTheWall(t *testing.T) {
 	b := New(&Spec{}, nil, nil)
-	do(t, b, origin, SetZone{East: 60})
-	if c := b.View().Clock; !c.Zoned || !c.Wall(origin).Equal(origin.Add(time.Hour)) {
+	do(t, b, origin, SetZone{UTCOffset: 60})
+	if c := b.View().Clock; !c.OffsetSet || !c.LocalAsUTC(origin).Equal(origin.Add(time.Hour)) {
 		t.Errorf("%+v", c)
 	}
-	do(t, b, origin, SetWall{To: origin.Add(3 * time.Hour)})
-	if c := b.View().Clock; c.Zoned || c.East != 60 || c.Offset != 2*time.Hour {
+	do(t, b, origin, SetLocalTime{To: origin.Add(3 * time.Hour)})
+	if c := b.View().Clock; c.OffsetSet || c.UTCOffset != 60 || c.Offset != 2*time.Hour {
 		t.Errorf("%+v", c)
 	}
 	var none *Clock
-	if !none.Wall(origin).Equal(origin) {
+	if !none.LocalAsUTC(origin).Equal(origin) {
 		t.Error("a clock that nobody has set is not UTC")
 	}
 }

@@ -154,7 +154,7 @@ func (c RemoveRole) apply(b *BMC, _ time.Time) ([]Event, error) {
 			return nil, fmt.Errorf("%w: role %s, by account %s", ErrInUse, c.ID, a.ID)
 		}
 	}
-	if b.st.Access.Boots().Role == c.ID {
+	if b.st.Access.HostBootstrap().Role == c.ID {
 		return nil, fmt.Errorf("%w: role %s, by bootstrap accounts", ErrInUse, c.ID)
 	}
 	to := b.forkAccess()

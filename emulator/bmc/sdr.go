@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Records are how the sensor data records of a BMC differ from those that its
+// SDRChanges are how the sensor data records of a BMC differ from those that its
 // server came with.
-type Records struct {
+type SDRChanges struct {
 	Added   []SensorRecord `json:"added,omitempty"`   // by ID
 	Removed []uint16       `json:"removed,omitempty"` // IDs of those it came with, sorted
 	Emptied bool           `json:"emptied,omitempty"` // all of those are removed
@@ -23,12 +23,12 @@ type SensorRecord struct {
 }
 
 // Has says whether a record that the server came with is still there.
-func (r *Records) Has(id uint16) bool {
+func (r *SDRChanges) Has(id uint16) bool {
 	return r == nil || !r.Emptied && !slices.Contains(r.Removed, id)
 }
 
 // Size is how much the records take that were added, in bytes.
-func (r *Records) Size() int {
+func (r *SDRChanges) Size() int {
 	n := 0
 	for _, a := range r.Added {
 		n += len(a.Bytes)
@@ -36,10 +36,10 @@ func (r *Records) Size() int {
 	return n
 }
 
-func (b *BMC) forkRecords() *Records {
-	r := new(Records)
-	if b.st.Records != nil {
-		*r = *b.st.Records
+func (b *BMC) forkRecords() *SDRChanges {
+	r := new(SDRChanges)
+	if b.st.SDRs != nil {
+		*r = *b.st.SDRs
 	}
 	return r
 }
@@ -61,7 +61,7 @@ func (c AddSensorRecord) apply(b *BMC, now time.Time) ([]Event, error) {
 	r.Added = append(slices.Clone(r.Added), c.SensorRecord)
 	slices.SortFunc(r.Added, func(a, b SensorRecord) int { return int(a.ID) - int(b.ID) })
 	r.AddedAt = now
-	b.st.Records = r
+	b.st.SDRs = r
 	return nil, nil
 }
 
@@ -80,14 +80,14 @@ func (c RemoveSensorRecord) apply(b *BMC, now time.Time) ([]Event, error) {
 		slices.Sort(r.Removed)
 	}
 	r.Erased = now
-	b.st.Records = r
+	b.st.SDRs = r
 	return nil, nil
 }
 
-// EmptySensorRecords removes all of them.
-type EmptySensorRecords struct{}
+// ClearSensorRecords removes all of them.
+type ClearSensorRecords struct{}
 
-func (EmptySensorRecords) apply(b *BMC, now time.Time) ([]Event, error) {
-	b.st.Records = &Records{Emptied: true, AddedAt: b.forkRecords().AddedAt, Erased: now}
+func (ClearSensorRecords) apply(b *BMC, now time.Time) ([]Event, error) {
+	b.st.SDRs = &SDRChanges{Emptied: true, AddedAt: b.forkRecords().AddedAt, Erased: now}
 	return nil, nil
 }

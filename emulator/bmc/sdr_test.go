@@ -13,7 +13,7 @@ func TestSensorRecordsComeAndGo(t *testing.T) {
 		_, err := b.Apply(origin, AddSensorRecord{SensorRecord{id, make([]byte, size)}, 100})
 		return err
 	}
-	if v := b.View(); !v.Records.Has(7) {
+	if v := b.View(); !v.SDRs.Has(7) {
 		t.Error("what it came with is gone")
 	}
 	for _, step := range []struct {
@@ -25,7 +25,7 @@ func TestSensorRecordsComeAndGo(t *testing.T) {
 			t.Errorf("add %d: %v, want %v", step.id, err, step.err)
 		}
 	}
-	before := b.View().Records
+	before := b.View().SDRs
 	remove := func(id uint16) error {
 		_, err := b.Apply(origin.Add(time.Minute), RemoveSensorRecord{id})
 		return err
@@ -41,19 +41,19 @@ func TestSensorRecordsComeAndGo(t *testing.T) {
 	if len(before.Added) != 3 || before.Removed != nil || before.Added[0].ID != 8 {
 		t.Errorf("what was shown has changed: %+v", before)
 	}
-	r := b.View().Records
+	r := b.View().SDRs
 	if r.Has(3) || !r.Has(1) || len(r.Added) != 2 || r.Size() != 60 || !r.AddedAt.Equal(origin) || !r.Erased.Equal(origin.Add(time.Minute)) {
 		t.Errorf("records %+v", r)
 	}
 	raw, err := json.Marshal(b.State())
 	var st State
-	if err != nil || json.Unmarshal(raw, &st) != nil || st.Records.Has(2) {
-		t.Errorf("restored: %v, %+v", err, st.Records)
+	if err != nil || json.Unmarshal(raw, &st) != nil || st.SDRs.Has(2) {
+		t.Errorf("restored: %v, %+v", err, st.SDRs)
 	}
-	if _, err := b.Apply(origin, EmptySensorRecords{}); err != nil {
+	if _, err := b.Apply(origin, ClearSensorRecords{}); err != nil {
 		t.Fatal(err)
 	}
-	if r := b.View().Records; r.Has(1) || len(r.Added) != 0 {
+	if r := b.View().SDRs; r.Has(1) || len(r.Added) != 0 {
 		t.Errorf("emptied: %+v", r)
 	}
 }

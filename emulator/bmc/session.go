@@ -14,8 +14,8 @@ import (
 
 // Errors of sessions.
 var (
-	// ErrSessions means that as many sessions are open as the BMC allows.
-	ErrSessions = errors.New("bmc: too many sessions")
+	// ErrTooManySessions means that as many sessions are open as the BMC allows.
+	ErrTooManySessions = errors.New("bmc: too many sessions")
 	// ErrDisabled means that a service is switched off.
 	ErrDisabled = errors.New("bmc: the service is disabled")
 )
@@ -88,8 +88,8 @@ func (b *BMC) tellEnd(s *Session) {
 // end is when a session ends whatever its use; zero when nothing but that ends
 // it.
 func (b *BMC) end(s *Session) time.Time {
-	if p := b.policy(); p.EndSession {
-		return s.Since.Add(p.SessionEnd)
+	if p := b.policy(); p.AbsoluteSessionTimeoutEnabled {
+		return s.Since.Add(p.AbsoluteSessionTimeout)
 	}
 	return time.Time{}
 }
@@ -155,11 +155,11 @@ type OpenSession struct {
 }
 
 func (c OpenSession) apply(b *BMC, now time.Time) ([]Event, error) {
-	if p := b.policy(); p.Closed || p.NoSessions {
+	if p := b.policy(); p.Lockdown || p.NoSessions {
 		return nil, fmt.Errorf("%w: sessions", ErrDisabled)
 	}
 	if b.spec.Sessions > 0 && len(b.sessions) >= b.spec.Sessions {
-		return nil, fmt.Errorf("%w: %d are open", ErrSessions, len(b.sessions))
+		return nil, fmt.Errorf("%w: %d are open", ErrTooManySessions, len(b.sessions))
 	}
 	b.logins++
 	s := Session{

@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// ErrCrowded means that no further subscription fits.
-var ErrCrowded = errors.New("bmc: too many subscriptions")
+// ErrTooManySubscriptions means that no further subscription fits.
+var ErrTooManySubscriptions = errors.New("bmc: too many subscriptions")
 
 // Subscription is somebody who is told of events, and of which. What its names
 // mean the service knows that tells them.
 type Subscription struct {
-	ID          string        `json:"id"`
-	Stream      bool          `json:"-"` // goes over a connection that the client opened, and lives as long
-	Destination string        `json:"destination"`
-	Context     string        `json:"context,omitempty"` // the client's, who gets it back
-	Owner       string        `json:"owner,omitempty"`   // ID of the account that made it
-	Reports     bool          `json:"reports,omitempty"` // metric reports instead of events
-	Filter      Filter        `json:"filter,omitzero"`
-	Whole       bool          `json:"whole,omitempty"`     // events hold the resource that they come from
-	Heartbeat   time.Duration `json:"heartbeat,omitempty"` // between two signs of life; 0: none
-	Beat        time.Time     `json:"beat,omitzero"`       // when the next is due
-	Headers     []Header      `json:"headers,omitempty"`   // sent along; they may hold secrets
-	Verify      bool          `json:"verify,omitempty"`    // the destination must prove who it is
-	Retry       Retry         `json:"retry,omitempty"`
-	Suspended   bool          `json:"suspended,omitempty"`
-	Failures    int           `json:"failures,omitempty"` // attempts in a row that failed
+	ID                       string        `json:"id"`
+	Stream                   bool          `json:"-"` // goes over a connection that the client opened, and lives as long
+	Destination              string        `json:"destination"`
+	Context                  string        `json:"context,omitempty"` // the client's, who gets it back
+	Owner                    string        `json:"owner,omitempty"`   // ID of the account that made it
+	Reports                  bool          `json:"reports,omitempty"` // metric reports instead of events
+	Filter                   Filter        `json:"filter,omitzero"`
+	IncludeOriginOfCondition bool          `json:"whole,omitempty"`     // events hold the resource that they come from
+	Heartbeat                time.Duration `json:"heartbeat,omitempty"` // between two signs of life; 0: none
+	NextHeartbeat            time.Time     `json:"beat,omitzero"`       // when the next is due
+	Headers                  []Header      `json:"headers,omitempty"`   // sent along; they may hold secrets
+	Verify                   bool          `json:"verify,omitempty"`    // the destination must prove who it is
+	Retry                    Retry         `json:"retry,omitempty"`
+	Suspended                bool          `json:"suspended,omitempty"`
+	Failures                 int           `json:"failures,omitempty"` // attempts in a row that failed
 }
 
 // Filter says which events are told: those that every list takes. An empty list
@@ -71,14 +71,14 @@ var Retries = []Retry{Terminate, Suspend, Forever, BackOff}
 // Subscriptions are those that outlive their connection, and how events are
 // delivered. A BMC has none until somebody subscribes.
 type Subscriptions struct {
-	Next     uint64         `json:"next"`               // ID of the next subscription
-	Told     uint64         `json:"told"`               // number of the last event that was told
-	Off      bool           `json:"off,omitempty"`      // nothing is told to anybody
-	Attempts int            `json:"attempts"`           // after the first; only with Set
-	Interval time.Duration  `json:"interval"`           // between attempts; only with Set
-	Set      bool           `json:"set,omitempty"`      // Attempts and Interval are not the defaults
-	List     []Subscription `json:"list,omitempty"`     // in the order of their making
-	Listened bool           `json:"listened,omitempty"` // somebody has subscribed at some time
+	Next           uint64         `json:"next"`               // ID of the next subscription
+	LastEventID    uint64         `json:"told"`               // number of the last event that was told
+	Off            bool           `json:"off,omitempty"`      // nothing is told to anybody
+	Attempts       int            `json:"attempts"`           // after the first; only with Set
+	Interval       time.Duration  `json:"interval"`           // between attempts; only with Set
+	Set            bool           `json:"set,omitempty"`      // Attempts and Interval are not the defaults
+	List           []Subscription `json:"list,omitempty"`     // in the order of their making
+	EverSubscribed bool           `json:"listened,omitempty"` // somebody has subscribed at some time
 }
 
 // Defaults of delivery.
@@ -94,8 +94,8 @@ const (
 	maxBackOff = time.Hour
 )
 
-// Audience is who is told of events, as a View shows it.
-type Audience struct {
+// Subscribers is who is told of events, as a View shows it.
+type Subscribers struct {
 	Off      bool
 	Attempts int
 	Interval time.Duration
@@ -106,13 +106,13 @@ type Audience struct {
 // listens, and nobody has who may come back and ask for what he has missed.
 func (b *BMC) NextEvent() (uint64, bool) {
 	s := b.st.Subscriptions
-	if s == nil || !s.Listened {
+	if s == nil || !s.EverSubscribed {
 		return 0, false
 	}
 	s = new(*s)
-	s.Told++
+	s.LastEventID++
 	b.st.Subscriptions = s
-	return s.Told, true
+	return s.LastEventID, true
 }
 
 // forkSubscriptions is a copy that a step may write, put in place.
@@ -140,12 +140,12 @@ func (b *BMC) keepStreams(st State) {
 }
 
 // audience makes what a View shows of the subscriptions.
-func (b *BMC) audience() *Audience {
+func (b *BMC) audience() *Subscribers {
 	s := b.st.Subscriptions
 	if s == nil {
 		return nobody
 	}
-	a := &Audience{Off: s.Off, Attempts: DefaultAttempts, Interval: DefaultInterval, List: slices.Concat(s.List, b.streams)}
+	a := &Subscribers{Off: s.Off, Attempts: DefaultAttempts, Interval: DefaultInterval, List: slices.Concat(s.List, b.streams)}
 	if s.Set {
 		a.Attempts, a.Interval = s.Attempts, s.Interval
 	}
@@ -155,7 +155,7 @@ func (b *BMC) audience() *Audience {
 	return a
 }
 
-var nobody = &Audience{Attempts: DefaultAttempts, Interval: DefaultInterval}
+var nobody = &Subscribers{Attempts: DefaultAttempts, Interval: DefaultInterval}
 
 // sameAudience says whether two states of the part show the same: the number of
 // the last event is not shown, and it moves with everything that happens.
@@ -200,16 +200,16 @@ func (c Subscribe) apply(b *BMC, now time.Time) ([]Event, error) {
 		}
 	}
 	if len(there) >= most {
-		return nil, fmt.Errorf("%w: %d are there", ErrCrowded, len(there))
+		return nil, fmt.Errorf("%w: %d are there", ErrTooManySubscriptions, len(there))
 	}
 	s := b.forkSubscriptions()
 	c.ID = strconv.FormatUint(s.Next, 10)
 	s.Next++
-	s.Listened = true
+	s.EverSubscribed = true
 	if c.Stream {
 		b.setStreams(append(slices.Clone(b.streams), c.Subscription))
 	} else {
-		c.Beat = now.Add(c.Heartbeat)
+		c.NextHeartbeat = now.Add(c.Heartbeat)
 		s.List = append(s.List, c.Subscription)
 	}
 	shown := c.Subscription
@@ -288,12 +288,12 @@ type ResumeSubscription struct {
 
 func (c ResumeSubscription) apply(b *BMC, now time.Time) ([]Event, error) {
 	err := b.changeSubscription(c.ID, func(s *Subscription) {
-		s.Suspended, s.Failures, s.Beat = false, 0, now.Add(s.Heartbeat)
+		s.Suspended, s.Failures, s.NextHeartbeat = false, 0, now.Add(s.Heartbeat)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return []Event{Resumed{At: now, ID: c.ID, Since: now.Add(-c.Buffered)}}, nil
+	return []Event{SubscriptionResumed{At: now, ID: c.ID, Since: now.Add(-c.Buffered)}}, nil
 }
 
 // SetDelivery sets how events are delivered; what is nil stays.
@@ -332,11 +332,11 @@ func (c Delivered) apply(b *BMC, _ time.Time) ([]Event, error) {
 	return nil, b.changeSubscription(c.ID, func(s *Subscription) { s.Failures = 0 })
 }
 
-// Undelivered tells that an attempt to deliver an event has failed. The answer
+// DeliveryFailed tells that an attempt to deliver an event has failed. The answer
 // is TryAgain, Unsubscribed, or nothing when the subscription is suspended.
-type Undelivered struct{ ID string }
+type DeliveryFailed struct{ ID string }
 
-func (c Undelivered) apply(b *BMC, now time.Time) ([]Event, error) {
+func (c DeliveryFailed) apply(b *BMC, now time.Time) ([]Event, error) {
 	var is Subscription
 	err := b.changeSubscription(c.ID, func(s *Subscription) { s.Failures++; is = *s })
 	if err != nil {
@@ -355,7 +355,7 @@ func (c Undelivered) apply(b *BMC, now time.Time) ([]Event, error) {
 	default:
 		return Unsubscribe(c).apply(b, now)
 	}
-	return []Event{TryAgain{At: now, ID: c.ID, After: wait}}, nil
+	return []Event{RetryDelivery{At: now, ID: c.ID, After: wait}}, nil
 }
 
 // heartbeats are the signs of life that are due.
@@ -365,8 +365,8 @@ func (b *BMC) heartbeats(now time.Time) []Event {
 	}
 	var evs []Event
 	for i, s := range b.forkSubscriptions().List {
-		if s.beats() && !now.Before(s.Beat) {
-			b.st.Subscriptions.List[i].Beat = now.Add(s.Heartbeat)
+		if s.beats() && !now.Before(s.NextHeartbeat) {
+			b.st.Subscriptions.List[i].NextHeartbeat = now.Add(s.Heartbeat)
 			evs = append(evs, HeartbeatDue{At: now, ID: s.ID})
 		}
 	}
@@ -382,29 +382,29 @@ func (b *BMC) nextBeat() (first time.Time, ok bool) {
 		return first, false
 	}
 	for i := range b.st.Subscriptions.List {
-		if s := &b.st.Subscriptions.List[i]; s.beats() && (!ok || s.Beat.Before(first)) {
-			first, ok = s.Beat, true
+		if s := &b.st.Subscriptions.List[i]; s.beats() && (!ok || s.NextHeartbeat.Before(first)) {
+			first, ok = s.NextHeartbeat, true
 		}
 	}
 	return first, ok
 }
 
-// Announce tells an event that somebody has made up, to try what its
+// SubmitTestEvent tells an event that somebody has made up, to try what its
 // subscribers do. What its fields mean the service knows that tells it.
-type Announce struct{ Fields map[string]any }
+type SubmitTestEvent struct{ Fields map[string]any }
 
-func (c Announce) apply(_ *BMC, now time.Time) ([]Event, error) {
-	return []Event{Announced{At: now, Fields: c.Fields}}, nil
+func (c SubmitTestEvent) apply(_ *BMC, now time.Time) ([]Event, error) {
+	return []Event{TestEvent{At: now, Fields: c.Fields}}, nil
 }
 
-// Announced tells an event that somebody has made up.
-type Announced struct {
+// TestEvent tells an event that somebody has made up.
+type TestEvent struct {
 	At     time.Time
 	Fields map[string]any
 }
 
 // Time implements Event.
-func (e Announced) Time() time.Time { return e.At }
+func (e TestEvent) Time() time.Time { return e.At }
 
 // Subscribed tells the subscription that Subscribe made, without its headers.
 type Subscribed struct {
@@ -419,16 +419,16 @@ type Unsubscribed struct {
 	Stream bool
 }
 
-// Resumed tells that a subscription is told again, and of what it has missed
+// SubscriptionResumed tells that a subscription is told again, and of what it has missed
 // everything from Since on.
-type Resumed struct {
+type SubscriptionResumed struct {
 	At    time.Time
 	ID    string
 	Since time.Time
 }
 
-// TryAgain asks for another attempt at delivering to a subscription.
-type TryAgain struct {
+// RetryDelivery asks for another attempt at delivering to a subscription.
+type RetryDelivery struct {
 	At    time.Time
 	ID    string
 	After time.Duration
@@ -447,10 +447,10 @@ func (e Subscribed) Time() time.Time { return e.At }
 func (e Unsubscribed) Time() time.Time { return e.At }
 
 // Time implements Event.
-func (e Resumed) Time() time.Time { return e.At }
+func (e SubscriptionResumed) Time() time.Time { return e.At }
 
 // Time implements Event.
-func (e TryAgain) Time() time.Time { return e.At }
+func (e RetryDelivery) Time() time.Time { return e.At }
 
 // Time implements Event.
 func (e HeartbeatDue) Time() time.Time { return e.At }

@@ -22,7 +22,7 @@ func subscribe(t *testing.T, b *BMC, now time.Time, s Subscription) string {
 }
 
 func subscribers(b *BMC) (out []string) {
-	for _, s := range b.View().Audience.List {
+	for _, s := range b.View().Subscribers.List {
 		out = append(out, s.ID)
 	}
 	return out
@@ -40,7 +40,7 @@ func TestSubscriptionsComeAndGo(t *testing.T) {
 	if d := cmp.Diff([]string{first, second, stream}, subscribers(b)); d != "" {
 		t.Errorf("subscriptions (-want +got):\n%s", d)
 	}
-	shown := b.View().Audience.List[0]
+	shown := b.View().Subscribers.List[0]
 	if shown.Headers != nil || shown.Retry != Terminate || shown.Context != "c" {
 		t.Errorf("a view shows %+v", shown)
 	}
@@ -52,9 +52,9 @@ func TestSubscriptionsComeAndGo(t *testing.T) {
 			t.Errorf("NextEvent() = %d, %t, want %d", got, ok, n)
 		}
 	}
-	before := b.View().Audience
+	before := b.View().Subscribers
 	b.NextEvent()
-	if b.View().Audience != before {
+	if b.View().Subscribers != before {
 		t.Error("telling an event changes what a view shows of the subscriptions")
 	}
 	if d := cmp.Diff([]Event{Unsubscribed{At: origin, ID: stream, Stream: true}}, do(t, b, origin, Unsubscribe{stream})); d != "" {
@@ -68,7 +68,7 @@ func TestSubscriptionsComeAndGo(t *testing.T) {
 	if n, ok := b.NextEvent(); !ok || n != 5 {
 		t.Errorf("NextEvent() without subscribers = %d, %t: one may come back", n, ok)
 	}
-	for _, c := range []Command{Unsubscribe{first}, SuspendSubscription{first}, ResumeSubscription{ID: first}, ChangeSubscription{ID: first}, Delivered{first}, Undelivered{first}} {
+	for _, c := range []Command{Unsubscribe{first}, SuspendSubscription{first}, ResumeSubscription{ID: first}, ChangeSubscription{ID: first}, Delivered{first}, DeliveryFailed{first}} {
 		refused(t, b, origin, c, ErrNotFound)
 	}
 }
@@ -82,7 +82,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		for range kind.most {
 			subscribe(t, b, origin, kind.Subscription)
 		}
-		refused(t, b, origin, Subscribe{kind.Subscription}, ErrCrowded)
+		refused(t, b, origin, Subscribe{kind.Subscription}, ErrTooManySubscriptions)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestSubscriptionsSurviveARestart(t *testing.T) {
 	if d := cmp.Diff(was, is); d != "" || len(subscribers(again)) != 1 || !is.Suspended {
 		t.Errorf("restored %q (-was +is):\n%s", subscribers(again), d)
 	}
-	if a := again.View().Audience; a.Attempts != 7 || a.Interval != DefaultInterval {
+	if a := again.View().Subscribers; a.Attempts != 7 || a.Interval != DefaultInterval {
 		t.Errorf("restored delivery: %d attempts every %s", a.Attempts, a.Interval)
 	}
 	if n, _ := again.NextEvent(); n != told+1 {
@@ -151,9 +151,9 @@ func TestPolicyDecidesWhatFollowsAFailure(t *testing.T) {
 		var got []string
 		for range tt.want {
 			said := "nothing"
-			for _, ev := range do(t, b, origin, Undelivered{id}) {
+			for _, ev := range do(t, b, origin, DeliveryFailed{id}) {
 				switch ev := ev.(type) {
-				case TryAgain:
+				case RetryDelivery:
 					said = fmt.Sprintf("again in %s", ev.After)
 				case Unsubscribed:
 					said = "unsubscribed"
@@ -179,7 +179,7 @@ func TestPolicyDecidesWhatFollowsAFailure(t *testing.T) {
 func TestASuccessForgetsFailures(t *testing.T) {
 	b := newBMC()
 	id := subscribe(t, b, origin, Subscription{})
-	do(t, b, origin, Undelivered{id})
+	do(t, b, origin, DeliveryFailed{id})
 	do(t, b, origin, Delivered{id})
 	if s, _ := b.Subscription(id); s.Failures != 0 {
 		t.Errorf("%d failures after a success", s.Failures)

@@ -96,13 +96,13 @@ func (j *Task) Percent(now time.Time) int {
 
 // Tasks are the tasks of a BMC, oldest first, and how long it remembers them.
 type Tasks struct {
-	Next uint64 `json:"next"` // ID of the next task
-	List []Task `json:"list"`
-	Keep *Keep  `json:"keep,omitempty"` // nil: as the Spec says
+	Next      uint64         `json:"next"` // ID of the next task
+	List      []Task         `json:"list"`
+	Retention *TaskRetention `json:"keep,omitempty"` // nil: as the Spec says
 }
 
-// Keep is how long a BMC remembers tasks.
-type Keep struct {
+// TaskRetention is how long a BMC remembers tasks.
+type TaskRetention struct {
 	Ended     time.Duration `json:"ended"` // a task, after its end; 0: until others need its room
 	Delivered time.Duration `json:"heard"` // the answer for who waits, after it was told
 }
@@ -120,11 +120,11 @@ func (j *Tasks) All() []Task {
 const maxTasks = 100
 
 // keep is how long tasks are remembered.
-func (b *BMC) keep() Keep {
-	if j := b.st.Tasks; j != nil && j.Keep != nil {
-		return *j.Keep
+func (b *BMC) keep() TaskRetention {
+	if j := b.st.Tasks; j != nil && j.Retention != nil {
+		return *j.Retention
 	}
-	return b.spec.Keep
+	return b.spec.TaskRetention
 }
 
 // task is the task with an ID.
@@ -186,7 +186,7 @@ func (b *BMC) outlives(id string) {
 func (j *Task) rest(now time.Time) { j.Done, j.Resumed = j.Percent(now), time.Time{} }
 
 // running, waiting, paused, told and done are what the doers of tasks tell.
-func (b *BMC) running(ev event.Running) []Event {
+func (b *BMC) running(ev event.TaskRunning) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) {
 		if j.Begun.IsZero() {
 			j.Begun = ev.At
@@ -196,11 +196,11 @@ func (b *BMC) running(ev event.Running) []Event {
 	})
 }
 
-func (b *BMC) waiting(ev event.Waiting) []Event {
+func (b *BMC) waiting(ev event.TaskWaiting) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) { j.State = TaskPending })
 }
 
-func (b *BMC) paused(ev event.Paused) []Event {
+func (b *BMC) paused(ev event.TaskPaused) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) {
 		j.rest(ev.At)
 		j.State = TaskSuspended
@@ -211,7 +211,7 @@ func (b *BMC) told(ev event.TaskMessage) []Event {
 	return b.change(ev.Task, ev.Time(), func(j *Task) { j.Messages = append(slices.Clip(j.Messages), ev.Note) })
 }
 
-func (b *BMC) done(ev event.Done) []Event {
+func (b *BMC) done(ev event.TaskDone) []Event {
 	return b.change(ev.Task, ev.At, func(j *Task) {
 		j.rest(ev.At)
 		j.Ended, j.Fault, j.Made, j.Messages = ev.At, ev.Fault, ev.Made, append(slices.Clip(j.Messages), ev.Messages...)

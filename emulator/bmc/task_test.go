@@ -33,14 +33,14 @@ func TestJobGoesWhereItsDoerSays(t *testing.T) {
 		state   TaskState
 		percent map[int]int // at seconds
 	}{
-		{1, event.Waiting{At: at(1), Task: id}, TaskPending, map[int]int{1: 0, 9: 0}},
-		{10, event.Running{At: at(10), Task: id, Until: at(110)}, TaskRunning, map[int]int{10: 0, 35: 25, 109: 99, 500: 99}},
-		{60, event.Paused{At: at(60), Task: id}, TaskSuspended, map[int]int{60: 50, 500: 50}},
-		{200, event.Running{At: at(200), Task: id, Until: at(300)}, TaskRunning, map[int]int{200: 50, 250: 75}},
-		{260, event.Running{At: at(260), Task: id, Until: at(270)}, TaskRunning, map[int]int{260: 80, 265: 90}},
-		{270, event.Done{At: at(270), Task: id, Made: &volume}, TaskCompleted, map[int]int{270: 100}},
+		{1, event.TaskWaiting{At: at(1), Task: id}, TaskPending, map[int]int{1: 0, 9: 0}},
+		{10, event.TaskRunning{At: at(10), Task: id, Until: at(110)}, TaskRunning, map[int]int{10: 0, 35: 25, 109: 99, 500: 99}},
+		{60, event.TaskPaused{At: at(60), Task: id}, TaskSuspended, map[int]int{60: 50, 500: 50}},
+		{200, event.TaskRunning{At: at(200), Task: id, Until: at(300)}, TaskRunning, map[int]int{200: 50, 250: 75}},
+		{260, event.TaskRunning{At: at(260), Task: id, Until: at(270)}, TaskRunning, map[int]int{260: 80, 265: 90}},
+		{270, event.TaskDone{At: at(270), Task: id, Made: &volume}, TaskCompleted, map[int]int{270: 100}},
 	} {
-		evs := b.Hear(at(step.at), []Event{step.ev})
+		evs := b.ObserveMachine(at(step.at), []Event{step.ev})
 		if len(evs) != 1 || evs[0].(TaskChanged).Task.State != step.state || stateOf(b, id) != step.state {
 			t.Fatalf("after %T at %d s: %+v, want it %s and told", step.ev, step.at, evs, step.state)
 		}
@@ -55,7 +55,7 @@ func TestJobGoesWhereItsDoerSays(t *testing.T) {
 	if !j.Begun.Equal(at(10)) || !j.Ended.Equal(at(270)) || *j.Made != volume {
 		t.Errorf("job = %+v", j)
 	}
-	if evs := b.Hear(at(280), []Event{event.Running{At: at(280), Task: id}, event.Done{At: at(280), Task: id, Fault: "late"}}); len(evs) != 0 {
+	if evs := b.ObserveMachine(at(280), []Event{event.TaskRunning{At: at(280), Task: id}, event.TaskDone{At: at(280), Task: id, Fault: "late"}}); len(evs) != 0 {
 		t.Errorf("an ended job was changed: %+v", evs)
 	}
 }
@@ -107,7 +107,7 @@ func TestCancel(t *testing.T) {
 
 func TestJobsAreForgottenInTime(t *testing.T) {
 	b := newBMC()
-	do(t, b, origin, SetKeep{Keep{Ended: time.Hour, Delivered: time.Minute}})
+	do(t, b, origin, SetTaskRetention{TaskRetention{Ended: time.Hour, Delivered: time.Minute}})
 	id := openJob(t, b, origin)
 	do(t, b, origin, RunTask{ID: id})
 	if at, ok := b.Deadline(); ok {
@@ -143,7 +143,7 @@ func TestEndIsToldOnceIfThatIsEnough(t *testing.T) {
 		now  bool
 	}{{0, false}, {time.Minute, true}} {
 		b := newBMC()
-		do(t, b, origin, SetKeep{Keep{Delivered: tt.keep}})
+		do(t, b, origin, SetTaskRetention{TaskRetention{Delivered: tt.keep}})
 		id := openJob(t, b, origin)
 		do(t, b, origin, CloseTask{ID: id})
 		do(t, b, origin, DeliverTask{ID: id, Now: tt.now})
@@ -190,7 +190,7 @@ func TestOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = New(spec, nil, &st)
-	evs := do(t, b, origin.Add(time.Minute), Orphans{Works: func(job string) bool { return job == works }})
+	evs := do(t, b, origin.Add(time.Minute), EndOrphanedTasks{Works: func(job string) bool { return job == works }})
 	if len(evs) != 2 {
 		t.Errorf("events = %+v, want two jobs that have ended", evs)
 	}

@@ -56,7 +56,7 @@ type RunTask struct {
 }
 
 func (c RunTask) apply(b *BMC, now time.Time) ([]Event, error) {
-	return b.found(c.ID, b.running(event.Running{At: now, Task: c.ID, Until: c.Until}))
+	return b.found(c.ID, b.running(event.TaskRunning{At: now, Task: c.ID, Until: c.Until}))
 }
 
 // maxResult bounds what a task answers, in bytes.
@@ -79,7 +79,7 @@ func (c CloseTask) apply(b *BMC, now time.Time) ([]Event, error) {
 	if c.Result != "" {
 		b.change(c.ID, now, func(j *Task) { j.Result = c.Result }) // told with its end
 	}
-	return b.found(c.ID, b.done(event.Done{
+	return b.found(c.ID, b.done(event.TaskDone{
 		At: now, Task: c.ID, Fault: c.Fault, Cancelled: c.Cancelled, Made: c.Made, Messages: c.Messages,
 	}))
 }
@@ -96,7 +96,7 @@ func (c CancelTask) apply(b *BMC, now time.Time) ([]Event, error) {
 	case j.State.Ended():
 		return nil, fmt.Errorf("%w: %s", ErrEnded, c.ID)
 	case j.State == TaskNew || j.State == TaskPending || j.Work != nil:
-		return b.done(event.Done{At: now, Task: c.ID, Cancelled: true}), nil
+		return b.done(event.TaskDone{At: now, Task: c.ID, Cancelled: true}), nil
 	}
 	return b.change(c.ID, now, func(j *Task) {
 		j.rest(now)
@@ -155,32 +155,32 @@ func (c DeliverTask) apply(b *BMC, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// SetKeep sets how long tasks are remembered.
-type SetKeep struct{ Keep }
+// SetTaskRetention sets how long tasks are remembered.
+type SetTaskRetention struct{ TaskRetention }
 
-func (c SetKeep) apply(b *BMC, _ time.Time) ([]Event, error) {
+func (c SetTaskRetention) apply(b *BMC, _ time.Time) ([]Event, error) {
 	j := b.forkTasks()
-	j.Keep = &c.Keep
+	j.Retention = &c.TaskRetention
 	b.st.Tasks = j
 	return nil, nil
 }
 
-// Orphans ends the tasks whose work has stopped with whoever did it: the lab, or
+// EndOrphanedTasks ends the tasks whose work has stopped with whoever did it: the lab, or
 // the BMC, has come up again. Works tells which tasks' work goes on.
-type Orphans struct{ Works func(task string) bool }
+type EndOrphanedTasks struct{ Works func(task string) bool }
 
-func (c Orphans) apply(b *BMC, now time.Time) ([]Event, error) {
+func (c EndOrphanedTasks) apply(b *BMC, now time.Time) ([]Event, error) {
 	var evs []Event
 	b.endJobs(now)
 	for _, j := range b.st.Tasks.All() {
 		switch {
 		case j.State.Ended() || j.Work != nil:
 		case !c.Works(j.ID):
-			evs = append(evs, b.done(event.Done{
+			evs = append(evs, b.done(event.TaskDone{
 				At: now, Task: j.ID, Fault: "it was interrupted by a restart", Cancelled: j.State == TaskCancelling,
 			})...)
 		case j.State == TaskInterrupted:
-			evs = append(evs, b.running(event.Running{At: now, Task: j.ID, Until: j.Until})...)
+			evs = append(evs, b.running(event.TaskRunning{At: now, Task: j.ID, Until: j.Until})...)
 		}
 	}
 	return evs, nil

@@ -16,7 +16,7 @@ type SetUser struct {
 	Session string // ID of the session that asks for it, if any
 	// As, when not nil, is what is kept beside the account; its Name, Enabled
 	// and Role count for nothing.
-	As *User
+	As *IPMIUser
 }
 
 func (c SetUser) apply(b *BMC, now time.Time) ([]Event, error) {
@@ -27,12 +27,12 @@ func (c SetUser) apply(b *BMC, now time.Time) ([]Event, error) {
 	switch {
 	case !b.numbered(c.Account):
 		return nil, &FieldError{FieldName, NoSuch}
-	case b.policy().Closed:
+	case b.policy().Lockdown:
 		return nil, fmt.Errorf("%w: accounts", ErrDisabled)
 	case c.Name != nil && *c.Name == "" && has:
 		return RemoveAccount{ID: c.Account}.apply(b, now)
 	case c.Name != nil && *c.Name == "":
-		b.putUser(User{Account: c.Account})
+		b.putUser(IPMIUser{Account: c.Account})
 		return nil, nil
 	case has && c.AccountChange == AccountChange{}:
 	case has:
@@ -48,7 +48,7 @@ func (c SetUser) apply(b *BMC, now time.Time) ([]Event, error) {
 		u = *c.As
 		u.Account, u.Name, u.Enabled, u.Role = c.Account, is.Name, is.Enabled, is.Role
 		b.putUser(u)
-	case !has && is == User{Account: c.Account}: // the account has just come
+	case !has && is == IPMIUser{Account: c.Account}: // the account has just come
 		u.Name, u.Enabled, u.Role = "", false, ""
 		b.putUser(u)
 	}
@@ -64,7 +64,7 @@ func (b *BMC) numbered(id string) bool {
 
 // await changes a user that has no account, and makes that when there is a
 // password for it.
-func (b *BMC) await(now time.Time, u User, c AccountChange) ([]Event, error) {
+func (b *BMC) await(now time.Time, u IPMIUser, c AccountChange) ([]Event, error) {
 	if c.Name != nil {
 		switch {
 		case !b.spec.Accounts.takes(*c.Name):
@@ -91,7 +91,7 @@ func (b *BMC) await(now time.Time, u User, c AccountChange) ([]Event, error) {
 }
 
 // putUser puts a user in its place.
-func (b *BMC) putUser(u User) {
+func (b *BMC) putUser(u IPMIUser) {
 	if b.channel().User(u.Account) == u {
 		return
 	}
@@ -101,7 +101,7 @@ func (b *BMC) putUser(u User) {
 }
 
 // arrived forgets what was kept of a user before it had an account.
-func (b *BMC) arrived(account string) { b.putUser(User{Account: account}) }
+func (b *BMC) arrived(account string) { b.putUser(IPMIUser{Account: account}) }
 
 // relimited forgets of a user what another role has made void, and rekeyed what
 // another password has.
@@ -113,7 +113,7 @@ func (b *BMC) relimited(account string) {
 
 func (b *BMC) rekeyed(account string) {
 	u := b.channel().User(account)
-	u.Long = false
+	u.LongPassword = false
 	b.putUser(u)
 }
 
@@ -134,7 +134,7 @@ func (b *BMC) awaiting() int {
 // named says whether somebody else has a name.
 func (b *BMC) named(name, account string) bool {
 	return slices.ContainsFunc(b.st.Access.Accounts, func(o Account) bool { return o.ID != account && o.Name == name }) ||
-		slices.ContainsFunc(b.channel().Users, func(o User) bool { return o.Account != account && o.Name == name })
+		slices.ContainsFunc(b.channel().Users, func(o IPMIUser) bool { return o.Account != account && o.Name == name })
 }
 
 // compareIDs orders IDs that are numbers: 10 comes after 9.

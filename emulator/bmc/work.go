@@ -9,7 +9,7 @@ import (
 // Work is what the BMC itself does for a job, until the job's time.
 type Work struct {
 	Do workKind `json:"do"`
-	In Book     `json:"in,omitempty"`
+	In LogName  `json:"in,omitempty"`
 }
 
 // workKind is a kind of work. Values are stored.
@@ -18,7 +18,7 @@ type workKind string
 const collecting workKind = "collect"
 
 // works are the ends of all kinds of work.
-var works = map[workKind]func(b *BMC, now time.Time, j Task) event.Done{
+var works = map[workKind]func(b *BMC, now time.Time, j Task) event.TaskDone{
 	collecting: (*BMC).collected,
 }
 
@@ -30,7 +30,7 @@ func (b *BMC) begin(now time.Time, o OpenTask, w Work, lasts time.Duration) ([]E
 		return nil, err
 	}
 	id := opened[0].(TaskOpened).Task.ID
-	return append(opened, b.running(event.Running{At: now, Task: id, Until: now.Add(lasts)})...), nil
+	return append(opened, b.running(event.TaskRunning{At: now, Task: id, Until: now.Add(lasts)})...), nil
 }
 
 // nextOfWork is when the BMC's own work is next done; zero when it does none.
@@ -50,7 +50,7 @@ func (b *BMC) work(now time.Time) []Event {
 		if j.Work == nil || j.State != TaskRunning || now.Before(j.Until) {
 			continue
 		}
-		done := event.Done{At: j.Until, Task: j.ID, Fault: "this release does not know how"}
+		done := event.TaskDone{At: j.Until, Task: j.ID, Fault: "this release does not know how"}
 		if end, ok := works[j.Work.Do]; ok {
 			done = end(b, j.Until, j)
 		}

@@ -19,8 +19,8 @@ func (r *Record) validateAccounts(need func(ok bool, field, fix string)) {
 		}
 	}
 	need(p.MinPassword > 0 && p.MinPassword <= p.MaxPassword, "bmc.accounts.policy.minPassword", "must be 1 to maxPassword")
-	need(p.LockFor == 0 || p.ForgetAfter <= p.LockFor, "bmc.accounts.policy.forgetAfter",
+	need(p.LockoutDuration == 0 || p.LockoutCounterResetAfter <= p.LockoutDuration, "bmc.accounts.policy.forgetAfter",
 		"must not exceed lockFor (DSP2046, AccountService.AccountLockoutCounterResetAfter)")
-	need(p.SessionEnd >= 30*time.Second && p.SessionEnd <= 86400*time.Second, "bmc.accounts.policy.sessionEnd",
+	need(p.AbsoluteSessionTimeout >= 30*time.Second && p.AbsoluteSessionTimeout <= 86400*time.Second, "bmc.accounts.policy.sessionEnd",
 		"must be 30 s to 86400 s (DSP2046, SessionService.AbsoluteSessionTimeout)")
 }

@@ -78,7 +78,7 @@ func (r *Record) Validate() error {
 	need(r.RedundantReset == AcceptRedundant || r.RedundantReset == RejectRedundant, "redundantReset", "must be accept or refuse")
 	need(r.BMC.SessionTimeout >= 30*time.Second && r.BMC.SessionTimeout <= 86400*time.Second,
 		"bmc.sessionTimeout", "must be 30 s to 86400 s (DSP2046, SessionService.SessionTimeout)")
-	need(r.BMC.Keep.Ended == 0 || r.BMC.Keep.Ended >= time.Minute, "bmc.keep.ended", "must be a minute at least, or 0 (DSP2046, TaskService.TaskAutoDeleteTimeoutMinutes)")
+	need(r.BMC.TaskRetention.Ended == 0 || r.BMC.TaskRetention.Ended >= time.Minute, "bmc.keep.ended", "must be a minute at least, or 0 (DSP2046, TaskService.TaskAutoDeleteTimeoutMinutes)")
 	need(r.Logs.System != "" && r.Logs.Manager != "", "logs", "system and manager must not be empty")
 	for _, l := range []bmc.LogSpec{r.BMC.Log, r.BMC.Audit} {
 		need(l.Size > 0 && (l.Full == bmc.Wraps || l.Full == bmc.Stays), "bmc.log, bmc.audit", fmt.Sprintf("size must be positive, full must be %q or %q", bmc.Wraps, bmc.Stays))

@@ -52,8 +52,8 @@ func TestValidateNamesTheField(t *testing.T) {
 		"bmc.accounts.most":                  func(r *dialect.Record) { r.BMC.Accounts.Most = 0 },
 		"bmc.accounts.types":                 func(r *dialect.Record) { r.BMC.Accounts.Types = r.BMC.Accounts.Types[1:] },
 		"policy.minPassword":                 func(r *dialect.Record) { r.BMC.Accounts.Policy.MaxPassword = 1 },
-		"policy.forgetAfter":                 func(r *dialect.Record) { r.BMC.Accounts.Policy.ForgetAfter = time.Hour },
-		"policy.sessionEnd":                  func(r *dialect.Record) { r.BMC.Accounts.Policy.SessionEnd = 0 },
+		"policy.forgetAfter":                 func(r *dialect.Record) { r.BMC.Accounts.Policy.LockoutCounterResetAfter = time.Hour },
+		"policy.sessionEnd":                  func(r *dialect.Record) { r.BMC.Accounts.Policy.AbsoluteSessionTimeout = 0 },
 		"bmc.slots":                          func(r *dialect.Record) { r.BMC.Slots = []bmc.SlotSpec{{ID: "Cd"}, {ID: "Cd"}} },
 	} {
 		r := generic.Record

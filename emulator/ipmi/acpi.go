@@ -63,7 +63,7 @@ func getACPIPowerState(x *request) error {
 // acpiPowerState is the state that the BMC sees.
 func acpiPowerState(v *machine.View) byte {
 	switch {
-	case v.Power == machine.PowerOff && v.Image != nil:
+	case v.Power == machine.PowerOff && v.SuspendedImage != nil:
 		return acpiHibernating
 	case v.Power == machine.PowerOff:
 		return acpiSoftOff

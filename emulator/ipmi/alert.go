@@ -75,7 +75,7 @@ func (x *request) alertDestination(n byte) alertDestination {
 
 // sendAlert sends one, and tells what became of it.
 func (s *Service) sendAlert(a *alert, r alertDestination, told func(came bool)) {
-	if s.c.SendTrap == nil || !r.to.IsValid() || r.to.IsUnspecified() || a.host.BMC().Channel.Mute {
+	if s.c.SendTrap == nil || !r.to.IsValid() || r.to.IsUnspecified() || a.host.BMC().Channel.AlertsDisabled {
 		told(false)
 		return
 	}
@@ -110,10 +110,10 @@ func (s *Service) FilterEvents(h Host, now time.Time, evs []bmc.Event) {
 	for _, ev := range evs {
 		switch ev := ev.(type) {
 		case bmc.Logged:
-			if !v.Alerting.Waits(ev.Entry.ID) {
+			if !v.PEF.Postponed(ev.Entry.ID) {
 				s.filterEntry(h, now, control, &ev.Entry)
 			}
-		case bmc.Unattended:
+		case bmc.PostponeExpired:
 			for e := range v.Log.Entries() {
 				if e.ID >= ev.First {
 					s.filterEntry(h, now, control, e)
@@ -199,7 +199,7 @@ func (s *Service) applyAction(ctx context.Context, h Host, d *filterResult) {
 		if d.actions&enabled&a.bit == 0 {
 			continue
 		}
-		if err := h.Apply(ctx, machine.Reset{Kind: a.kind, Filter: true}); err != nil {
+		if err := h.Apply(ctx, machine.Reset{Kind: a.kind, ByPEF: true}); err != nil {
 			s.c.Log.Debug("no action on an event", "bmc", h.Name(), "reset", string(a.kind), "err", err)
 		}
 		return
@@ -213,7 +213,7 @@ const pefActionOffset = 0x04
 func (s *Service) logActions(ctx context.Context, h Host, acts byte) {
 	e := sel.Event{Generator: sel.BMC, Sensor: sel.System, Type: sel.Specific, Data: [3]byte{0xc0 | pefActionOffset, acts, sel.Unspecified}}
 	r := e.Record()
-	c := bmc.AddRecord{Record: r[:], Severity: e.Severity(), Subject: systemSubject, Event: true}
+	c := bmc.AddSELRecord{Record: r[:], Severity: e.Severity(), Subject: systemSubject, Event: true}
 	if _, err := h.ApplyBMC(ctx, c); err != nil {
 		s.c.Log.Debug("action on an event not logged", "bmc", h.Name(), "err", err)
 	}

@@ -60,7 +60,7 @@ func (w *watched) happens(t *testing.T, n event.Note) {
 	t.Helper()
 	n.At = w.now
 	w.mu.Lock()
-	evs := w.bmc.Hear(w.now, []event.Event{n})
+	evs := w.bmc.ObserveMachine(w.now, []event.Event{n})
 	w.changed()
 	w.mu.Unlock()
 	w.service.FilterEvents(w.host, w.now, evs)
@@ -126,7 +126,7 @@ func TestEventsAlert(t *testing.T) {
 		t.Errorf("%d alerts", len(w.traps))
 	}
 	// A channel that is mute alerts nobody.
-	_, err := w.ApplyBMC(t.Context(), bmc.SetChannel{Channel: bmc.Channel{Mute: true}})
+	_, err := w.ApplyBMC(t.Context(), bmc.SetChannel{Channel: bmc.Channel{AlertsDisabled: true}})
 	must(t, err)
 	w.happens(t, tooHot)
 	w.settle(t)

@@ -131,7 +131,7 @@ func readInfo(t *testing.T, h *host, param byte) string {
 
 func TestSystemInfoAgreesWithRedfish(t *testing.T) {
 	h := newHost(t)
-	h.bmc.Put(spot)
+	h.bmc.SetNetworkDefaults(spot)
 	h.changed()
 	if got, want := readInfo(t, h, 1), h.Machine().BIOSVersion(); got != want {
 		t.Errorf("firmware version = %q, BiosVersion = %q", got, want)

@@ -46,10 +46,10 @@ func guid(uuid string) (out [16]byte) {
 
 // KG implements session.Realm.
 func (r authenticator) KG() []byte {
-	if !r.host.BMC().Channel.Keyed {
+	if !r.host.BMC().Channel.HasKG {
 		return nil
 	}
-	return r.host.Key()
+	return r.host.KG()
 }
 
 // Suites implements session.Realm.
@@ -104,7 +104,7 @@ func rolePrivilege(a *bmc.Access, role bmc.Role) wire.Privilege {
 // user is an account as a user; false when it may not use IPMI.
 func (r authenticator) user(a *bmc.Account, v *bmc.View) (session.User, bool) {
 	id := userID(r.host, a.ID)
-	is := user{User: v.Channel.User(a.ID), id: id, account: *a, hasAccount: true}
+	is := user{IPMIUser: v.Channel.User(a.ID), id: id, account: *a, hasAccount: true}
 	is.Role = a.Role
 	limit := is.limit(v)
 	switch {
@@ -114,7 +114,7 @@ func (r authenticator) user(a *bmc.Account, v *bmc.View) (session.User, bool) {
 		limit = wire.Callback
 	}
 	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, Long: is.longPassword(), Limit: min(limit, r.Limit())}
-	return u, id != 0 && a.Enabled && a.Has(bmc.ForIPMI) && u.Limit > 0 && !v.Locks.Locked(a.ID)
+	return u, id != 0 && a.Enabled && a.Has(bmc.ForIPMI) && u.Limit > 0 && !v.LoginFailures.Locked(a.ID)
 }
 
 // userID is the user ID of an account; 0 when it has none. IPMI has 6 bits.

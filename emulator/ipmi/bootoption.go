@@ -16,7 +16,7 @@ const (
 // bootParameter is a boot option (table 28-14).
 type bootParameter struct {
 	least, most int // bytes that it is set with
-	set         func(x *request, c *machine.SetBootInfo, d []byte) error
+	set         func(x *request, c *machine.SetSystemBootOptions, d []byte) error
 	get         func(v *machine.View, d *dialect.IPMI) []byte
 }
 
@@ -24,13 +24,17 @@ type bootParameter struct {
 const mailboxParameter = 7
 
 var bootParameters = []bootParameter{
-	0: {1, 1, setBootProgress, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bit(v.BootInfo.InProgress, 0)} }},
-	1: {1, 1, setBootPartition, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{v.BootInfo.Partition} }},
-	2: {1, 1, setBootPartitionScan, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bit(v.BootInfo.Scan, 1)} }},
-	3: {1, 1, setBootFlagValidClearing, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bootFlagValidClearing(v.BootInfo)} }},
-	4: {2, 2, setBootInfoAcknowledge, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{0, v.BootInfo.Handled} }},
+	0: {1, 1, setBootProgress, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{bit(v.SystemBootOptions.InProgress, 0)} }},
+	1: {1, 1, setBootPartition, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{v.SystemBootOptions.PartitionSelector} }},
+	2: {1, 1, setBootPartitionScan, func(v *machine.View, _ *dialect.IPMI) []byte {
+		return []byte{bit(v.SystemBootOptions.PartitionScan, 1)}
+	}},
+	3: {1, 1, setBootFlagValidClearing, func(v *machine.View, _ *dialect.IPMI) []byte {
+		return []byte{bootFlagValidClearing(v.SystemBootOptions)}
+	}},
+	4: {2, 2, setBootInfoAcknowledge, func(v *machine.View, _ *dialect.IPMI) []byte { return []byte{0, v.SystemBootOptions.InfoAcknowledge} }},
 	5: {5, 5, setBootFlags, bootFlags},
-	6: {9, 9, setBootInitiator, func(v *machine.View, _ *dialect.IPMI) []byte { return zeroPadded(v.BootInfo.Initiator, 9) }},
+	6: {9, 9, setBootInitiator, func(v *machine.View, _ *dialect.IPMI) []byte { return zeroPadded(v.SystemBootOptions.Initiator, 9) }},
 	7: {1, 1 + mailboxBlock, setBootMailbox, nil},
 }
 
@@ -47,10 +51,10 @@ func setBootOption(x *request) error {
 	if !hasBootParameter(x, n) {
 		return noParameter
 	}
-	c := machine.SetBootInfo{BootInfo: *x.machine().BootInfo}
-	c.Locked &^= 1 << n
+	c := machine.SetSystemBootOptions{SystemBootOptions: *x.machine().SystemBootOptions}
+	c.ParameterLocks &^= 1 << n
 	if x.data[0]&parameterLocked != 0 {
-		c.Locked |= 1 << n
+		c.ParameterLocks |= 1 << n
 	}
 	if p := bootParameters[n]; len(d) > 0 { // without data only the mark is set
 		if len(d) < p.least || len(d) > p.most {
@@ -77,10 +81,10 @@ func bootOption(x *request) error {
 		return InvalidDataField
 	}
 	v := x.machine()
-	x.put(parameterVersion, v.BootInfo.Locked>>n<<7|byte(n))
+	x.put(parameterVersion, v.SystemBootOptions.ParameterLocks>>n<<7|byte(n))
 	if n == mailboxParameter {
 		x.put(byte(set))
-		x.put(mailbox(v.BootInfo, set)...)
+		x.put(mailbox(v.SystemBootOptions, set)...)
 		return nil
 	}
 	x.put(bootParameters[n].get(v, &x.host.Dialect().IPMI)...)
@@ -89,7 +93,7 @@ func bootOption(x *request) error {
 
 // setBootProgress notes that somebody is at the parameters. There is nothing to
 // roll back to: to commit is to go on.
-func setBootProgress(_ *request, c *machine.SetBootInfo, d []byte) error {
+func setBootProgress(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	const complete, begin, commit = 0, 1, 2
 	switch d[0] {
 	case complete:
@@ -106,14 +110,14 @@ func setBootProgress(_ *request, c *machine.SetBootInfo, d []byte) error {
 	return nil
 }
 
-func setBootPartition(_ *request, c *machine.SetBootInfo, d []byte) error {
-	c.Partition = d[0]
+func setBootPartition(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
+	c.PartitionSelector = d[0]
 	return nil
 }
 
 // setBootPartitionScan asks the firmware to look for the service partition. That there is
 // one only the firmware says.
-func setBootPartitionScan(_ *request, c *machine.SetBootInfo, d []byte) error {
+func setBootPartitionScan(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	const discovered, scan = 1 << 0, 1 << 1
 	switch {
 	case d[0]&^(discovered|scan) != 0:
@@ -121,7 +125,7 @@ func setBootPartitionScan(_ *request, c *machine.SetBootInfo, d []byte) error {
 	case d[0]&discovered != 0:
 		return readOnly
 	}
-	c.Scan = d[0]&scan != 0
+	c.PartitionScan = d[0]&scan != 0
 	return nil
 }
 
@@ -142,36 +146,36 @@ var keepOnCause = []struct {
 }
 
 // setBootFlagValidClearing says what does not end a request.
-func setBootFlagValidClearing(_ *request, c *machine.SetBootInfo, d []byte) error {
+func setBootFlagValidClearing(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	if d[0] > 0x1f {
 		return InvalidDataField
 	}
-	c.Waits, c.Spares, c.SparesFilters = d[0]&keepOnTimeout != 0, nil, d[0]&keepOnPEFReset != 0
+	c.NoTimeout, c.KeepOnCauses, c.KeepOnPEFReset = d[0]&keepOnTimeout != 0, nil, d[0]&keepOnPEFReset != 0
 	for _, k := range keepOnCause {
 		if d[0]&k.bit != 0 {
-			c.Spares = append(c.Spares, k.causes...)
+			c.KeepOnCauses = append(c.KeepOnCauses, k.causes...)
 		}
 	}
 	return nil
 }
 
-func bootFlagValidClearing(b *machine.BootInfo) (out byte) {
+func bootFlagValidClearing(b *machine.SystemBootOptions) (out byte) {
 	for _, k := range keepOnCause {
-		if slices.Contains(b.Spares, k.causes[0]) {
+		if slices.Contains(b.KeepOnCauses, k.causes[0]) {
 			out |= k.bit
 		}
 	}
-	return out | bit(b.Waits, 3) | bit(b.SparesFilters, 4)
+	return out | bit(b.NoTimeout, 3) | bit(b.KeepOnPEFReset, 4)
 }
 
 // setBootInfoAcknowledge writes those bits that the first byte enables.
-func setBootInfoAcknowledge(_ *request, c *machine.SetBootInfo, d []byte) error {
-	c.Handled = c.Handled&^d[0] | d[1]&d[0]
+func setBootInfoAcknowledge(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
+	c.InfoAcknowledge = c.InfoAcknowledge&^d[0] | d[1]&d[0]
 	return nil
 }
 
 // setBootInitiator notes who boots.
-func setBootInitiator(_ *request, c *machine.SetBootInfo, d []byte) error {
+func setBootInitiator(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	if d[0] > 0x0f { // channel
 		return InvalidDataField
 	}
@@ -183,7 +187,7 @@ func setBootInitiator(_ *request, c *machine.SetBootInfo, d []byte) error {
 const mailboxBlock, mailboxBlocks = 16, 16
 
 // setBootMailbox writes the beginning of a block; the rest stays.
-func setBootMailbox(_ *request, c *machine.SetBootInfo, d []byte) error {
+func setBootMailbox(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	if d[0] >= mailboxBlocks {
 		return ParameterOutOfRange
 	}
@@ -194,7 +198,7 @@ func setBootMailbox(_ *request, c *machine.SetBootInfo, d []byte) error {
 }
 
 // mailbox is a block, whole.
-func mailbox(b *machine.BootInfo, n int) []byte {
+func mailbox(b *machine.SystemBootOptions, n int) []byte {
 	from := min(n*mailboxBlock, len(b.Mailbox))
 	return zeroPadded(b.Mailbox[from:min(from+mailboxBlock, len(b.Mailbox))], mailboxBlock)
 }
@@ -259,12 +263,12 @@ func bootSelector(target machine.SourceKind, mode machine.Mode, d *dialect.IPMI)
 
 // setBootFlags makes them the override that Redfish shows. What Redfish has no
 // word for is kept beside.
-func setBootFlags(x *request, c *machine.SetBootInfo, d []byte) error {
+func setBootFlags(x *request, c *machine.SetSystemBootOptions, d []byte) error {
 	if invalidBootFlags(d) {
 		return InvalidDataField
 	}
 	o := x.machine().Override
-	o.Enabled, o.Target, o.Next = machine.Disabled, machine.None, ""
+	o.Enabled, o.Target, o.BootNext = machine.Disabled, machine.None, ""
 	if d[0]&flagsValid != 0 {
 		o.Enabled, o.Mode = machine.Once, machine.Legacy
 		if d[0]&flagsEFI != 0 {
@@ -280,18 +284,18 @@ func setBootFlags(x *request, c *machine.SetBootInfo, d []byte) error {
 	}
 	c.Request = &o
 	c.Flags = []byte{d[0] & flagsEFI, d[1] &^ flagsDefaults, d[2], d[3]}
-	c.Defaults = d[1]&flagsDefaults != 0
-	c.Locks = machine.Buttons{PowerOff: d[2]&flagsLockPower != 0, Reset: d[1]&flagsLockReset != 0}
-	c.Instance = int(d[4] &^ flagsInternal)
+	c.LoadDefaults = d[1]&flagsDefaults != 0
+	c.LockButtons = machine.Buttons{PowerOff: d[2]&flagsLockPower != 0, Reset: d[1]&flagsLockReset != 0}
+	c.DeviceInstance = int(d[4] &^ flagsInternal)
 	if d[4]&flagsInternal != 0 {
-		c.Instance += machine.MaxInstance
+		c.DeviceInstance += machine.MaxInstance
 	}
 	return nil
 }
 
 // bootFlags are the flags of the override as it is, however it was set.
 func bootFlags(v *machine.View, d *dialect.IPMI) []byte {
-	f, o, b := make([]byte, 5), v.Override, v.BootInfo
+	f, o, b := make([]byte, 5), v.Override, v.SystemBootOptions
 	copy(f, b.Flags)
 	if o.Enabled != machine.Disabled {
 		f[0] = flagsValid | bit(o.Enabled == machine.Continuous, 6) | bit(o.Mode == machine.UEFI, 5)
@@ -299,10 +303,10 @@ func bootFlags(v *machine.View, d *dialect.IPMI) []byte {
 			f[1] = f[1]&^flagsDevice | bootSelector(o.Target, o.Mode, d)<<2
 		}
 	}
-	f[1] |= bit(b.Defaults, 7)
-	f[4] = byte(b.Instance)
-	if b.Instance > machine.MaxInstance {
-		f[4] = flagsInternal | byte(b.Instance-machine.MaxInstance)
+	f[1] |= bit(b.LoadDefaults, 7)
+	f[4] = byte(b.DeviceInstance)
+	if b.DeviceInstance > machine.MaxInstance {
+		f[4] = flagsInternal | byte(b.DeviceInstance-machine.MaxInstance)
 	}
 	return f
 }

@@ -86,7 +86,7 @@ func setGlobalEnables(x *request) error {
 	x.globalEnables()
 	on := x.data[0]&enableLogging != 0
 	if on != x.bmc().Log.Takes() {
-		if _, err := x.applyBMC(bmc.KeepLog{Book: bmc.EventLog, On: on}); err != nil {
+		if _, err := x.applyBMC(bmc.EnableLog{Log: bmc.EventLog, On: on}); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func getMessageFlags(x *request) error {
 	if _, ok := x.bufferedEvent(); ok {
 		out |= flagEventBuffer
 	}
-	if w := x.machine().Watchdog; w != nil && w.Flag {
+	if w := x.machine().Watchdog; w != nil && w.PreTimeoutFlag {
 		out |= flagWatchdog &^ b.clearedFlags
 	} else {
 		b.clearedFlags &^= flagWatchdog

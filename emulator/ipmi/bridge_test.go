@@ -51,10 +51,10 @@ func TestPlatformEvents(t *testing.T) {
 		{"in the form of today", "00 00 02 00 00 ff", Completed, "03 00 02 00 02 " + march1 + " 81 10 04 08 31 ef 01 ff ff"},
 		{"from software", "00 00 03 00 00 ff", Completed, "ff ff 03 00 02 " + march1 + " 41 00 04 01 30 01 09 ff ff"},
 	}.try(t, h, wire.Storage, 0x43)
-	if e, ok := h.BMC().Log.Entry(1); !ok || e.Kind != event.RecordedCritical {
+	if e, ok := h.BMC().Log.Entry(1); !ok || e.Kind != event.SELRecordAddedCritical {
 		t.Errorf("Redfish shows %+v", e)
 	}
-	if e, ok := h.BMC().Log.Entry(2); !ok || e.Kind != event.Recorded {
+	if e, ok := h.BMC().Log.Entry(2); !ok || e.Kind != event.SELRecordAdded {
 		t.Errorf("Redfish shows %+v", e)
 	}
 }
@@ -74,7 +74,7 @@ func TestGlobalEnables(t *testing.T) {
 	if n := h.BMC().Log.Len(); n != 1 {
 		t.Errorf("the log has %d entries, want only what came in band", n)
 	}
-	_, err := h.ApplyBMC(t.Context(), bmc.KeepLog{Book: bmc.EventLog, On: true}) // as Redfish does
+	_, err := h.ApplyBMC(t.Context(), bmc.EnableLog{Log: bmc.EventLog, On: true}) // as Redfish does
 	must(t, err)
 	exchanges{{"Redfish has switched it on", "", Completed, "08"}}.try(t, h, wire.App, 0x2f)
 	exchanges{{"buffer", "0c", Completed, ""}}.inBand(t, h, wire.App, 0x2e)
@@ -103,7 +103,7 @@ func TestEventMessageBuffer(t *testing.T) {
 
 func TestWatchdogFlag(t *testing.T) {
 	h := newHost(t).running(t)
-	h.do(t, machine.ProgramWatchdog{Use: machine.WatchesSystem, Action: machine.NoAction, Warning: machine.WarnByMessageOnly, Before: 10 * time.Second, For: time.Minute})
+	h.do(t, machine.ProgramWatchdog{Use: machine.WatchdogSMSOS, Action: machine.NoAction, Warning: machine.WarnByMessageOnly, PreTimeout: 10 * time.Second, Countdown: time.Minute})
 	h.do(t, machine.StartWatchdog{})
 	exchanges{{"not yet", "", Completed, "00"}}.inBand(t, h, wire.App, 0x31)
 	h.pass(55 * time.Second)

@@ -114,7 +114,7 @@ func (st *bmcState) alertsDisabled() bool {
 	if p := st.currentVolatileAccess(); p != nil && p.alertsOff != nil {
 		return *p.alertsOff
 	}
-	return st.host.BMC().Channel.Mute
+	return st.host.BMC().Channel.AlertsDisabled
 }
 
 // setChannelAccess is §22.22. Users are always authenticated, and so is each
@@ -138,12 +138,12 @@ func setChannelAccess(x *request) error {
 	}
 	kept := *x.bmc().Channel
 	if which == nonVolatileSet {
-		kept.Mute = x.data[1]&pefAlertingDisabled != 0
+		kept.AlertsDisabled = x.data[1]&pefAlertingDisabled != 0
 	}
 	if limits == nonVolatileSet {
 		kept.Limit = byte(limit)
 	}
-	if kept.Mute != x.bmc().Channel.Mute || kept.Limit != x.bmc().Channel.Limit {
+	if kept.AlertsDisabled != x.bmc().Channel.AlertsDisabled || kept.Limit != x.bmc().Channel.Limit {
 		if _, err := x.applyBMC(bmc.SetChannel{Channel: kept}); err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func setChannelAccess(x *request) error {
 	var err error
 	switch which {
 	case nonVolatileSet:
-		_, err = x.applyBMC(bmc.KeepChannel{On: mode != 0})
+		_, err = x.applyBMC(bmc.SetChannelAfterReset{On: mode != 0})
 	case volatileSet:
 		_, err = x.applyBMC(bmc.SwitchChannel{On: mode != 0})
 	}
@@ -182,7 +182,7 @@ func getChannelAccess(x *request) error {
 	switch x.data[1] {
 	case volatileSet << 6:
 	case nonVolatileSet << 6:
-		on, mute, limit = c.Stays(on), c.Mute, storedPrivilegeLimit(c)
+		on, mute, limit = c.AfterReset(on), c.AlertsDisabled, storedPrivilegeLimit(c)
 	default:
 		return InvalidDataField
 	}
@@ -245,22 +245,22 @@ func setChannelSecurityKeys(x *request) error {
 	case operation == lockKey:
 		return InvalidDataField
 	case operation == readKey:
-		is := x.host.Key()
+		is := x.host.KG()
 		if is == nil {
-			is = make([]byte, bmc.KeyLength)
+			is = make([]byte, bmc.KGSize)
 		}
 		x.put(notLockable)
 		x.put(is...)
 		return nil
-	case len(key) < bmc.KeyLength:
+	case len(key) < bmc.KGSize:
 		return keyTooShort
-	case len(key) > bmc.KeyLength:
+	case len(key) > bmc.KGSize:
 		return keyTooLong
 	}
-	if [bmc.KeyLength]byte(key) == [bmc.KeyLength]byte{} {
+	if [bmc.KGSize]byte(key) == [bmc.KGSize]byte{} {
 		key = nil
 	}
-	if _, err := x.applyBMC(bmc.SetKey{Key: key}); err != nil {
+	if _, err := x.applyBMC(bmc.SetKG{Key: key}); err != nil {
 		return err
 	}
 	x.put(notLockable)

@@ -135,8 +135,8 @@ func TestChannelKeys(t *testing.T) {
 	if got := tohex(r.KG()); got != key {
 		t.Errorf("the handshake's key = %s", got)
 	}
-	if c := h.BMC().Channel; c.Key != nil || !c.Keyed {
-		t.Errorf("the view shows key [% x], keyed: %t", c.Key, c.Keyed)
+	if c := h.BMC().Channel; c.KG != nil || !c.HasKG {
+		t.Errorf("the view shows key [% x], keyed: %t", c.KG, c.HasKG)
 	}
 	if _, got := ask(t, h, wire.App, 0x38, 0x8e, 4); got[2]&0x20 == 0 {
 		t.Errorf("authentication capabilities [% x] do not tell of a key", got)

@@ -64,14 +64,14 @@ func setChassisCapabilities(x *request) error {
 			return InvalidDataField
 		}
 	}
-	c := bmc.Chassis{
+	c := bmc.ChassisCapabilities{
 		Intrusion: d[0]&hasIntrusion != 0, Lockout: d[0]&hasLockout != 0,
 		FRU: d[1], SDR: d[2], SEL: d[3], Management: d[4], Bridge: x.bmc().Chassis.Bridge,
 	}
 	if len(d) > 5 {
 		c.Bridge = d[5]
 	}
-	_, err := x.applyBMC(bmc.SetChassis{Chassis: c})
+	_, err := x.applyBMC(bmc.SetChassisCapabilities{ChassisCapabilities: c})
 	return err
 }
 
@@ -81,12 +81,12 @@ var restorePolicies = []machine.RestorePolicy{machine.AlwaysOff, machine.LastSta
 // getChassisStatus is §28.2.
 func getChassisStatus(x *request) error {
 	v := x.machine()
-	on, dead := v.Power != machine.PowerOff, v.Panel.Dead()
+	on, dead := v.Power != machine.PowerOff, v.FrontPanel.DisabledButtons()
 	x.put(
 		byte(slices.Index(restorePolicies, v.Policy.Restore))<<5|bit(supplyFault(v), 3)|bit(on, 0),
-		bit(v.Reset != nil && v.Reset.Cause == machine.CauseCommand && v.Reset.Filter == "", 4)|bit(v.Lost == machine.LostSupply, 3)|bit(v.Lost == machine.LostMains, 0),
-		1<<6|identifyState(v.Asset)<<4|bit(fanFault(v), 3)|bit(driveFault(v), 2)|bit(dead.PowerOff && dead.Reset, 1)|bit(v.Lid.Seen, 0),
-		0x70|bit(v.Panel.Interrupt, 2)|bit(dead.Reset, 1)|bit(dead.PowerOff, 0), // no standby button
+		bit(v.Reset != nil && v.Reset.Cause == machine.CauseCommand && v.Reset.PEF == "", 4)|bit(v.PowerLoss == machine.LostSupply, 3)|bit(v.PowerLoss == machine.LostMains, 0),
+		1<<6|identifyState(v.Asset)<<4|bit(fanFault(v), 3)|bit(driveFault(v), 2)|bit(dead.PowerOff && dead.Reset, 1)|bit(v.PhysicalSecurity.Intrusion, 0),
+		0x70|bit(v.FrontPanel.Interrupt, 2)|bit(dead.Reset, 1)|bit(dead.PowerOff, 0), // no standby button
 	)
 	return nil
 }
@@ -94,9 +94,9 @@ func getChassisStatus(x *request) error {
 // identifyState is how the chassis shows where it stands.
 func identifyState(a *machine.Asset) byte {
 	switch {
-	case a.Light == machine.Dark:
+	case a.IndicatorLED == machine.IndicatorOff:
 		return 0
-	case !a.Until.IsZero():
+	case !a.IndicatorUntil.IsZero():
 		return 1 // for a time
 	}
 	return 2
@@ -158,7 +158,7 @@ func chassisControl(x *request) error {
 		return err
 	case x.host.Dialect().IPMI.RejectOffWhileOff && c.kind == machine.ForceOff && v.Power == machine.PowerOff:
 		return err
-	case slices.Contains(c.wanted, v.Power) && !(v.Power == machine.PoweringOff && v.Again):
+	case slices.Contains(c.wanted, v.Power) && !(v.Power == machine.PoweringOff && v.RestartAfterOff):
 		return nil
 	case v.Power == machine.PowerOff && c.kind == machine.PowerCycle: // some come up then
 		return x.applyMachine(machine.Reset{Kind: machine.ResetOn})
@@ -174,15 +174,15 @@ const defaultIdentifyInterval = 15 * time.Second
 
 // chassisIdentify is §28.5.
 func chassisIdentify(x *request) error {
-	c := machine.Identify{For: defaultIdentifyInterval}
+	c := machine.Identify{Interval: defaultIdentifyInterval}
 	if len(x.data) > 0 {
-		c.For = time.Duration(x.data[0]) * time.Second
+		c.Interval = time.Duration(x.data[0]) * time.Second
 	}
 	if len(x.data) > 1 {
 		if x.data[1] > 1 {
 			return InvalidDataField
 		}
-		c.Forever = x.data[1] == 1
+		c.ForceOn = x.data[1] == 1
 	}
 	return x.applyMachine(c)
 }
@@ -217,7 +217,7 @@ func setFrontPanelEnables(x *request) error {
 	if d > 0x07 {
 		return InvalidDataField
 	}
-	return x.applyMachine(machine.SetPanel{Panel: machine.Panel{Interrupt: d&4 != 0, Reset: d&2 != 0, PowerOff: d&1 != 0}})
+	return x.applyMachine(machine.SetFrontPanel{FrontPanel: machine.FrontPanel{Interrupt: d&4 != 0, Reset: d&2 != 0, PowerOff: d&1 != 0}})
 }
 
 // restartCauses are the restart restartCauses by what the machine calls them (§28.11); what
@@ -232,9 +232,9 @@ func getSystemRestartCause(x *request) error {
 	switch {
 	case r == nil:
 		x.put(0, 0)
-	case r.Filter == machine.FilterReset:
+	case r.PEF == machine.PEFReset:
 		x.put(0x8, 0)
-	case r.Filter == machine.FilterCycle:
+	case r.PEF == machine.PEFPowerCycle:
 		x.put(0x9, 0)
 	case r.Cause == machine.CauseCommand:
 		x.put(restartCauses[r.Cause], lanChannel)

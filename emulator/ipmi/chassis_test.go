@@ -28,14 +28,14 @@ func TestChassisStatusTellsWhatIsWrong(t *testing.T) {
 		{"off", nil, "20 00 40 70"},
 		{"always on", []machine.Command{machine.SetPowerPolicy{PowerPolicy: machine.PowerPolicy{Restore: machine.AlwaysOn}}}, "40 00 40 70"},
 		{"always off", []machine.Command{machine.SetPowerPolicy{PowerPolicy: machine.PowerPolicy{Restore: machine.AlwaysOff}}}, "00 00 40 70"},
-		{"cover open", []machine.Command{machine.OpenLid{Open: true}}, "20 00 41 70"},
+		{"cover open", []machine.Command{machine.OpenCover{Open: true}}, "20 00 41 70"},
 		{"drive failed", []machine.Command{machine.Storage{Command: storage.FailDrive{Drive: "Disk.0"}}}, "20 00 44 70"},
 		{"supply failed", []machine.Command{machine.Thermal{Command: thermal.SetSupply{ID: "PSU1", Fault: thermal.Failed}}}, "28 00 40 70"},
 		{"supply taken out", []machine.Command{machine.Thermal{Command: thermal.SetSupply{ID: "PSU1", Fault: thermal.Absent}}}, "20 00 40 70"},
-		{"identify for a time", []machine.Command{machine.Identify{For: time.Minute}}, "20 00 50 70"},
-		{"identify", []machine.Command{machine.Identify{Forever: true}}, "20 00 60 70"},
-		{"lit by Redfish", []machine.Command{machine.SetAsset{Asset: machine.Asset{Light: machine.Lit}}}, "20 00 60 70"},
-		{"buttons disabled", []machine.Command{machine.SetPanel{Panel: machine.Panel{PowerOff: true, Reset: true}}}, "20 00 42 73"},
+		{"identify for a time", []machine.Command{machine.Identify{Interval: time.Minute}}, "20 00 50 70"},
+		{"identify", []machine.Command{machine.Identify{ForceOn: true}}, "20 00 60 70"},
+		{"lit by Redfish", []machine.Command{machine.SetAsset{Asset: machine.Asset{IndicatorLED: machine.IndicatorLit}}}, "20 00 60 70"},
+		{"buttons disabled", []machine.Command{machine.SetFrontPanel{FrontPanel: machine.FrontPanel{PowerOff: true, Reset: true}}}, "20 00 42 73"},
 		{"mains lost", []machine.Command{machine.CutAC{}, machine.RestoreAC{}}, "20 01 40 70"},
 		{"supplies lost", []machine.Command{
 			machine.Thermal{Command: thermal.SetSupply{ID: "PSU1", Fault: thermal.NoInput}}, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.NoInput}},
@@ -134,14 +134,14 @@ func TestIdentifyEndsInTime(t *testing.T) {
 	for _, tt := range []struct {
 		data  string
 		after time.Duration
-		want  machine.Light
+		want  machine.IndicatorLED
 	}{
-		{"", 14 * time.Second, machine.Blinking}, {"", 15 * time.Second, machine.Dark}, {"03", 2 * time.Second, machine.Blinking},
-		{"03", 3 * time.Second, machine.Dark}, {"00 01", time.Hour, machine.Blinking}, {"00", 0, machine.Dark}, {"05 00", 5 * time.Second, machine.Dark},
+		{"", 14 * time.Second, machine.IndicatorBlinking}, {"", 15 * time.Second, machine.IndicatorOff}, {"03", 2 * time.Second, machine.IndicatorBlinking},
+		{"03", 3 * time.Second, machine.IndicatorOff}, {"00 01", time.Hour, machine.IndicatorBlinking}, {"00", 0, machine.IndicatorOff}, {"05 00", 5 * time.Second, machine.IndicatorOff},
 	} {
 		answers(t, h, "identify", wire.Chassis, 0x04, tt.data, "")
 		h.pass(tt.after)
-		if got := h.Machine().Asset.Light; got != tt.want {
+		if got := h.Machine().Asset.IndicatorLED; got != tt.want {
 			t.Errorf("identify [%s], %v later: %s, want %s", tt.data, tt.after, got, tt.want)
 		}
 	}
@@ -159,8 +159,8 @@ func TestRestartCauseIsThatOfRedfish(t *testing.T) {
 	}{
 		{"", nil, "00 00"},
 		{machine.CauseCommand, []machine.Command{machine.Reset{Kind: machine.ResetOn}}, "01 01"},
-		{machine.CauseCommand, []machine.Command{machine.Reset{Kind: machine.ResetOn}, machine.Reset{Kind: machine.ForceRestart, Filter: true}}, "08 00"},
-		{machine.CauseCommand, []machine.Command{machine.Reset{Kind: machine.ResetOn}, machine.Reset{Kind: machine.PowerCycle, Filter: true}}, "09 00"},
+		{machine.CauseCommand, []machine.Command{machine.Reset{Kind: machine.ResetOn}, machine.Reset{Kind: machine.ForceRestart, ByPEF: true}}, "08 00"},
+		{machine.CauseCommand, []machine.Command{machine.Reset{Kind: machine.ResetOn}, machine.Reset{Kind: machine.PowerCycle, ByPEF: true}}, "09 00"},
 		{machine.CauseButton, []machine.Command{machine.Reset{Kind: machine.PushPowerButton}}, "03 00"},
 		{machine.CauseRestore, []machine.Command{policy(machine.AlwaysOn), machine.CutAC{}, machine.RestoreAC{}, policy(machine.AlwaysOff)}, "06 00"},
 		{machine.CauseRestore, []machine.Command{machine.Reset{Kind: machine.ResetOn}, machine.CutAC{}, machine.RestoreAC{}}, "07 00"},

@@ -85,7 +85,7 @@ func (x *request) applyMachine(cs ...machine.Command) error {
 	if len(cs) == 1 {
 		return x.host.Apply(x.ctx, cs[0])
 	}
-	return x.host.Apply(x.ctx, machine.Together(cs))
+	return x.host.Apply(x.ctx, machine.Transaction(cs))
 }
 
 // applyBMC carries out a command to the BMC.

@@ -146,7 +146,7 @@ const (
 // setDCMIParameter is §6.1.2. An address by DHCP does not change in a lab: asked
 // again, its server gives the same.
 func setDCMIParameter(x *request) error {
-	caps := *x.bmc().Caps
+	caps := *x.bmc().DCMI
 	d := &caps.Discovery
 	data := x.data[2:]
 	long := map[byte]int{activateDHCP: 1, discovery: 1, dhcpFirst: 1, dhcpContact: 2, dhcpRetry: 2}[x.data[0]]
@@ -178,13 +178,13 @@ func setDCMIParameter(x *request) error {
 	case dhcpRetry:
 		d.Retry = seconds
 	}
-	_, err := x.applyBMC(bmc.SetCaps{Caps: caps})
+	_, err := x.applyBMC(bmc.SetDCMISettings{DCMISettings: caps})
 	return err
 }
 
 // getDCMIParameter is §6.1.3.
 func getDCMIParameter(x *request) error {
-	d := x.bmc().Caps.Discovery
+	d := x.bmc().DCMI.Discovery
 	two := func(t time.Duration) []byte { n := uint16(t / time.Second); return []byte{byte(n), byte(n >> 8)} }
 	param, ok := map[byte][]byte{
 		activateDHCP: {0}, discovery: {d.Options}, dhcpFirst: {byte(d.First / time.Second)}, dhcpContact: two(d.Contact), dhcpRetry: two(d.Retry),

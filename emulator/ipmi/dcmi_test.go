@@ -100,7 +100,7 @@ func TestAssetTagInAnotherCoding(t *testing.T) {
 			sum += x
 		}
 		b[last] = -sum
-		h.do(t, machine.SetLabels{Labels: machine.Labels{Memory: b}})
+		h.do(t, machine.SetFRUOverrides{FRUOverrides: machine.FRUOverrides{Image: b}})
 		got, data := askDCMI(t, h, 0x06, "0008")
 		if got != code || string(data) != "\x0812345678" {
 			t.Errorf("coding %d: %v % x", coding, got, data)

@@ -43,7 +43,7 @@ var averagingPeriods = []averagingPeriod{{0x00, 0}, {0x05, 5 * time.Second}, {0x
 // getPowerReading is §6.6.1. A server that is off is not measured: what its BMC
 // draws is none of the system's.
 func getPowerReading(x *request) error {
-	over := x.bmc().Caps.Power.Sampling
+	over := x.bmc().DCMI.Power.SamplingPeriod
 	switch mode, attribute := x.data[0], x.data[1]; mode {
 	case 1:
 		if attribute != 0 {
@@ -75,16 +75,16 @@ func getPowerReading(x *request) error {
 // getPowerLimit is §6.6.2. What is not in force is told beside the code that says
 // so.
 func getPowerLimit(x *request) error {
-	caps := x.bmc().Caps.Power
+	caps := x.bmc().DCMI.Power
 	watts, active := float64(caps.Watts), false
 	if is := x.machine().Thermal.Limit(); is > 0 {
 		watts, active = is, true
 	}
 	x.put(0, 0, caps.Action)
 	x.put16(uint16(math.Round(watts)))
-	x.put32(uint32(caps.Correct / time.Millisecond))
+	x.put32(uint32(caps.CorrectionTime / time.Millisecond))
 	x.put(0, 0)
-	x.put16(uint16(caps.Sampling / time.Second))
+	x.put16(uint16(caps.SamplingPeriod / time.Second))
 	if !active {
 		return codeWithData(noPowerLimit)
 	}
@@ -118,9 +118,9 @@ func setPowerLimit(x *request) error {
 	case sampling == 0 || sampling > thermal.Window:
 		return samplingPeriodOutOfRange
 	}
-	caps := *x.bmc().Caps
-	caps.Power = bmc.PowerCap{Watts: watts, Action: action, Correct: correct, Sampling: sampling}
-	if _, err := x.applyBMC(bmc.SetCaps{Caps: caps}); err != nil {
+	caps := *x.bmc().DCMI
+	caps.Power = bmc.PowerLimit{Watts: watts, Action: action, CorrectionTime: correct, SamplingPeriod: sampling}
+	if _, err := x.applyBMC(bmc.SetDCMISettings{DCMISettings: caps}); err != nil {
 		return err
 	}
 	if x.machine().Thermal.Limit() == 0 {
@@ -132,7 +132,7 @@ func setPowerLimit(x *request) error {
 // activatePowerLimit is §6.6.4: the same limit as Redfish's control.
 func activatePowerLimit(x *request) error {
 	t := x.machine().Thermal
-	watts := float64(x.bmc().Caps.Power.Watts)
+	watts := float64(x.bmc().DCMI.Power.Watts)
 	switch {
 	case x.data[0] == 0:
 		watts = 0

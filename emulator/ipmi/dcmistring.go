@@ -39,11 +39,11 @@ func (x *request) assetTagBytes() []byte {
 // assetTagEncoding is beside what code an asset tag is answered that the board's memory
 // has in something else than English text (DCMI 1.5, §6.4.2).
 func (x *request) assetTagEncoding() error {
-	w := x.machine().Labels
-	if w == nil || w.Memory == nil {
+	w := x.machine().FRUOverrides
+	if w == nil || w.Image == nil {
 		return nil
 	}
-	image, err := fru.Parse(w.Memory)
+	image, err := fru.Parse(w.Image)
 	if err != nil || image.Product == nil || len(image.Product.Fields) <= fru.ProductTag {
 		return nil
 	}

@@ -140,7 +140,7 @@ func (b *builder) systemSensors() {
 		},
 		{
 			Key: key(sel.Intrusion, entityChassis, 0, "Intrusion"), subject: event.Subject{Part: event.Chassis}, asserts: stateBits(0), deasserts: stateBits(0), states: stateBits(0),
-			read: func(x *request) uint16 { return stateIf(0, x.machine().Lid.Seen) },
+			read: func(x *request) uint16 { return stateIf(0, x.machine().PhysicalSecurity.Intrusion) },
 		},
 		{Key: key(sel.Interrupt, entityBoard, 0, "Critical Int"), subject: system},
 		{Key: key(sel.OSStop, entitySystem, 0, "OS Stop"), subject: system},

@@ -112,18 +112,18 @@ func (h *host) Now() time.Time { defer h.locked()(); return h.now }
 
 func (h *host) Accounts() []bmc.Account { defer h.locked()(); return h.bmc.State().Access.Accounts }
 
-// Factory is a certificate of which nobody reads more than its bytes.
-func (h *host) Factory() (bmc.Own, error) {
-	return bmc.Own{Certificate: bmc.Certificate{ID: "1", Chain: [][]byte{[]byte("of the factory")}}}, nil
+// FactoryCertificate is a certificate of which nobody reads more than its bytes.
+func (h *host) FactoryCertificate() (bmc.KeyedCertificate, error) {
+	return bmc.KeyedCertificate{Certificate: bmc.Certificate{ID: "1", Chain: [][]byte{[]byte("of the factory")}}}, nil
 }
 
-func (h *host) Key() []byte { defer h.locked()(); return h.bmc.Key() }
+func (h *host) KG() []byte { defer h.locked()(); return h.bmc.KG() }
 
 func (h *host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	defer h.locked()()
 	v := h.bmc.Login(c)
-	if v.Tell != nil {
-		if _, err := h.bmc.Apply(h.now, v.Tell); err != nil {
+	if v.Record != nil {
+		if _, err := h.bmc.Apply(h.now, v.Record); err != nil {
 			panic(err)
 		}
 		h.changed()
@@ -137,7 +137,7 @@ func (h *host) Apply(_ context.Context, c machine.Command) error {
 		return h.fail
 	}
 	evs, err := h.machine.Apply(h.now, c)
-	h.bmc.Hear(h.now, evs)
+	h.bmc.ObserveMachine(h.now, evs)
 	h.changed()
 	return err
 }
@@ -155,7 +155,7 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 // hear has the BMC hear what happens to its machine.
 func (h *host) hear(evs ...event.Event) {
 	defer h.locked()()
-	h.bmc.Hear(h.now, evs)
+	h.bmc.ObserveMachine(h.now, evs)
 	h.changed()
 }
 
@@ -188,8 +188,8 @@ func (h *host) happen(evs []machine.Event) {
 	for len(evs) > 0 {
 		ev := evs[0]
 		evs = evs[1:]
-		h.bmc.Hear(h.now, []machine.Event{ev})
-		tried, ok := ev.(machine.BootTried)
+		h.bmc.ObserveMachine(h.now, []machine.Event{ev})
+		tried, ok := ev.(machine.BootAttempted)
 		if !ok {
 			continue
 		}

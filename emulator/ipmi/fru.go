@@ -118,16 +118,16 @@ func (x *request) fruDevice() (*fruDevice, error) {
 // fruData are the bytes of a FRU device. What somebody has written stands there,
 // but for the asset tag, which can be written elsewhere, too.
 func (x *request) fruData(d *fruDevice) ([]byte, error) {
-	if w := x.machine().Labels; d.id == 0 && w != nil && w.Memory != nil {
+	if w := x.machine().FRUOverrides; d.id == 0 && w != nil && w.Image != nil {
 		tag := x.machine().Asset.Tag
-		image, err := fru.Parse(w.Memory)
+		image, err := fru.Parse(w.Image)
 		if err != nil || image.Product.Text(fru.ProductTag) == fru.Text(tag).String() {
-			return w.Memory, nil
+			return w.Image, nil
 		}
 		if b, err := image.With(fru.ProductTag, tag).Append(nil, boardSize); err == nil {
 			return b, nil
 		}
-		return w.Memory, nil // it does not fit
+		return w.Image, nil // it does not fit
 	}
 	image, there := d.image(x)
 	if !there {
@@ -210,13 +210,13 @@ func writeFRUData(x *request) error {
 // server says that it is follows, as soon as that can be read.
 func (x *request) identityCommands(b []byte) []machine.Command {
 	v := x.machine()
-	set := machine.Labels{Memory: b}
+	set := machine.FRUOverrides{Image: b}
 	image, err := fru.Parse(b)
 	if err != nil { // it is half written
-		if v.Labels != nil {
-			set.Label = v.Labels.Label
+		if v.FRUOverrides != nil {
+			set.FRUInfo = v.FRUOverrides.FRUInfo
 		}
-		return []machine.Command{machine.SetLabels{Labels: set}}
+		return []machine.Command{machine.SetFRUOverrides{FRUOverrides: set}}
 	}
 	is := v.Identity
 	over := func(area *fru.Area, place int, as string) string {
@@ -225,12 +225,12 @@ func (x *request) identityCommands(b []byte) []machine.Command {
 		}
 		return as
 	}
-	set.Label = machine.Label{
+	set.FRUInfo = machine.FRUInfo{
 		Manufacturer: over(image.Product, fru.ProductMaker, is.Manufacturer), Model: over(image.Product, fru.ProductName, is.Model),
 		PartNumber: over(image.Product, fru.ProductPart, is.PartNumber), Serial: over(image.Product, fru.ProductSerial, is.Serial),
 		ChassisPart: over(image.Chassis, fru.ChassisPart, is.ChassisPart), ChassisSerial: over(image.Chassis, fru.ChassisSerial, is.ChassisSerial),
 	}
-	out := []machine.Command{machine.SetLabels{Labels: set}}
+	out := []machine.Command{machine.SetFRUOverrides{FRUOverrides: set}}
 	if tag := image.Product.Text(fru.ProductTag); image.Product != nil && tag != fru.Text(v.Asset.Tag).String() {
 		asset := *v.Asset
 		asset.Tag = tag

@@ -111,7 +111,7 @@ func TestReadingFRUs(t *testing.T) {
 		{"no data", "00 0000", DataLengthInvalid, ""},
 		{"as it is", "00 0000 01", Completed, "01"},
 	}.try(t, h, wire.Storage, 0x12)
-	if h.Machine().Labels != nil {
+	if h.Machine().FRUOverrides != nil {
 		t.Error("what was written as it is is stored")
 	}
 	if code, _ := askAs(t, h, wire.User, wire.Storage, 0x12, 0, 0, 0, 1); code != InsufficientPrivilege {
@@ -134,7 +134,7 @@ func TestWritingTheBoard(t *testing.T) {
 	}
 	v := h.Machine()
 	if v.Identity.Serial != "A much longer serial number" || v.Asset.Tag != "rack 7" || v.Identity.ChassisSerial != made.Serial || v.Identity.Model != made.Model {
-		t.Errorf("the server says %+v, tag %q", v.Identity.Label, v.Asset.Tag)
+		t.Errorf("the server says %+v, tag %q", v.Identity.FRUInfo, v.Asset.Tag)
 	}
 	// The tag is the same thing everywhere, and the rest stays.
 	h.do(t, machine.SetAsset{Asset: machine.Asset{Tag: "rack 8"}})

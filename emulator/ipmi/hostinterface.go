@@ -31,19 +31,19 @@ const (
 // trust it (DSP0270, "Get Manager Certificate Fingerprint").
 func getManagerCertificateFingerprint(x *request) error {
 	const sha256ID = 1
-	boots, certs := x.bmc().Boots(), x.bmc().Certificates
+	boots, certs := x.bmc().HostBootstrap(), x.bmc().Certificates
 	switch {
 	case boots.Disabled || boots.Closed:
 		return bootstrappingDisabled
 	case x.data[0] != 1:
 		return NotPresent // there is one
 	}
-	var own bmc.Own
+	var own bmc.KeyedCertificate
 	if certs.HTTPS != nil {
 		own = *certs.HTTPS
 	} else {
 		var err error
-		if own, err = x.host.Factory(); err != nil {
+		if own, err = x.host.FactoryCertificate(); err != nil {
 			return err
 		}
 	}
@@ -59,7 +59,7 @@ func getManagerCertificateFingerprint(x *request) error {
 func getBootstrapCredentials(x *request) error {
 	const prefix = "boot"
 	name, password := prefix+rand.Text()[:credentialSize-len(prefix)], rand.Text()[:credentialSize]
-	_, err := x.applyBMC(bmc.MakeBootstrap{Name: name, Password: password, Last: x.data[0] != keepBootstrappingEnabled})
+	_, err := x.applyBMC(bmc.CreateBootstrapAccount{Name: name, Password: password, Last: x.data[0] != keepBootstrappingEnabled})
 	switch {
 	case errors.Is(err, bmc.ErrDisabled):
 		return bootstrappingDisabled

@@ -53,7 +53,7 @@ func TestBootstrapCredentials(t *testing.T) {
 func TestCertificateFingerprint(t *testing.T) {
 	h := newHost(t)
 	exchanges{{"over LAN", "52 01", InsufficientPrivilege, ""}}.try(t, h, wire.Group, 0x01)
-	own, err := h.Factory()
+	own, err := h.FactoryCertificate()
 	must(t, err)
 	sum := sha256.Sum256(own.Chain[0])
 	for data, want := range map[string]string{"52 01": "01 " + tohex(sum[:]), "52 00": "", "52 02": ""} {

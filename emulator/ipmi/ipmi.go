@@ -36,9 +36,9 @@ type Host interface {
 	// slice is never changed.
 	Accounts() []bmc.Account
 	// Key is K_g; nil when there is none.
-	Key() []byte
+	KG() []byte
 	// Factory is the certificate that the BMC came with.
-	Factory() (bmc.Own, error)
+	FactoryCertificate() (bmc.KeyedCertificate, error)
 	// Login counts a login.
 	Login(c bmc.Credentials) (bmc.Account, bool)
 	Apply(ctx context.Context, c machine.Command) error

@@ -128,7 +128,7 @@ func stored(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
 	return &lanParameter{
 		size: len(begin),
 		read: func(x *request, set byte) []byte {
-			if b := x.bmc().Channel.Read(lanTable, n, set); b != nil {
+			if b := x.bmc().Channel.Parameter(lanTable, n, set); b != nil {
 				return b
 			}
 			return begin
@@ -137,7 +137,7 @@ func stored(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
 			if valid != nil && !valid(data) {
 				return InvalidDataField
 			}
-			_, err := x.applyBMC(bmc.Write{Written: bmc.Written{Table: lanTable, Param: n, Set: set, Data: data}})
+			_, err := x.applyBMC(bmc.SetParameter{Parameter: bmc.Parameter{Table: lanTable, Param: n, Set: set, Data: data}})
 			return err
 		},
 	}

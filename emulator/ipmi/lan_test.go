@@ -13,13 +13,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-var spot = bmc.Place{Addr: netip.MustParseAddr("127.64.0.1"), HTTPS: 443, HTTP: 80, IPMI: 623}
+var spot = bmc.NetworkDefaults{Addr: netip.MustParseAddr("127.64.0.1"), HTTPS: 443, HTTP: 80, IPMI: 623}
 
 // newPlaced is a host whose BMC has a place on the network.
 func newPlaced(t *testing.T) *host {
 	t.Helper()
 	h := newHost(t)
-	h.bmc.Put(spot)
+	h.bmc.SetNetworkDefaults(spot)
 	h.changed()
 	return h
 }
@@ -244,7 +244,7 @@ func TestLANAddressAgreesWithRedfish(t *testing.T) {
 		exchanges{{"set", data, Completed, ""}}.try(t, h, wire.Transport, 0x01)
 	}
 	set("01 04 01")
-	want := &bmc.IPv4{Addr: spot.Addr, Mask: "255.0.0.0", Reach: bmc.Beside}
+	want := &bmc.IPv4{Addr: spot.Addr, Mask: "255.0.0.0", Reach: bmc.AtBothAddresses}
 	if n := h.BMC().Network(); n.DHCP || *n.Static != *want {
 		t.Errorf("by hand: DHCP %t, static %+v", n.DHCP, n.Static)
 	}
@@ -258,7 +258,7 @@ func TestLANAddressAgreesWithRedfish(t *testing.T) {
 	set("01 41 fe 80 " + zeros(13) + " 01")
 	set("01 40 03")
 	n := h.BMC().Network()
-	want = &bmc.IPv4{Addr: netip.MustParseAddr("192.0.2.9"), Mask: "255.255.255.0", Gateway: "192.0.2.1", Reach: bmc.Beside}
+	want = &bmc.IPv4{Addr: netip.MustParseAddr("192.0.2.9"), Mask: "255.255.255.0", Gateway: "192.0.2.1", Reach: bmc.AtBothAddresses}
 	if *n.Static != *want {
 		t.Errorf("static = %+v, want %+v", n.Static, want)
 	}
@@ -298,7 +298,7 @@ func TestWrongPasswordsAgreeWithRedfish(t *testing.T) {
 	h := newPlaced(t)
 	exchanges{{"set", "01 1a 01 03 0c 00 06 00", Completed, ""}}.try(t, h, wire.Transport, 0x01)
 	p := h.BMC().Policy
-	if p.LockAfter != 3 || p.ForgetAfter != 2*time.Minute || p.LockFor != time.Minute || p.LockForever {
+	if p.LockoutThreshold != 3 || p.LockoutCounterResetAfter != 2*time.Minute || p.LockoutDuration != time.Minute || p.LockForever {
 		t.Errorf("policy = %+v", p)
 	}
 	for range 3 {

@@ -17,7 +17,7 @@ func (x *request) setNetwork(n bmc.Network) error {
 
 // address is the BMC's own; zeros when it has none.
 func (x *request) address() netip.Addr {
-	n, place := x.bmc().Network(), x.bmc().Place
+	n, place := x.bmc().Network(), x.bmc().NetworkDefaults
 	switch {
 	case n.Static != nil:
 		return n.Static.Addr
@@ -71,9 +71,9 @@ func setAddress(x *request, _ byte, data []byte) error {
 	if addr.IsUnspecified() || addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 		return InvalidDataField
 	}
-	err := x.setStatic(func(s *bmc.IPv4) { s.Addr, s.Reach = addr, bmc.Beside })
+	err := x.setStatic(func(s *bmc.IPv4) { s.Addr, s.Reach = addr, bmc.AtBothAddresses })
 	if errors.Is(err, bmc.ErrAddress) {
-		err = x.setStatic(func(s *bmc.IPv4) { s.Addr, s.Reach = addr, bmc.InName })
+		err = x.setStatic(func(s *bmc.IPv4) { s.Addr, s.Reach = addr, bmc.AtDefaultAddress })
 	}
 	return err
 }
@@ -90,12 +90,12 @@ func setAddressSource(x *request, _ byte, data []byte) error {
 	n := x.bmc().Network()
 	switch data[0] {
 	case addressStatic:
-		s := bmc.IPv4{Addr: x.address(), Mask: dhcpMask, Reach: bmc.Beside}
+		s := bmc.IPv4{Addr: x.address(), Mask: dhcpMask, Reach: bmc.AtBothAddresses}
 		if n.Static != nil {
 			s = *n.Static
-			s.Reach = bmc.Beside
-			if n.Static.Reach == bmc.InName {
-				s.Reach = bmc.InName
+			s.Reach = bmc.AtBothAddresses
+			if n.Static.Reach == bmc.AtDefaultAddress {
+				s.Reach = bmc.AtDefaultAddress
 			}
 		}
 		n.DHCP, n.Static = false, &s

@@ -115,14 +115,14 @@ func readLockout(x *request, _ byte) []byte {
 		n := min((d+lockoutUnit-1)/lockoutUnit, 0xffff)
 		return []byte{byte(n), byte(n >> 8)}
 	}
-	b := []byte{0, byte(min(p.LockAfter, 0xff))}
+	b := []byte{0, byte(min(p.LockoutThreshold, 0xff))}
 	if c.Audit {
 		b[0] = 1
 	}
 	if p.LockForever {
 		return append(b, 0, 0, 0, 0)
 	}
-	return append(append(b, units(p.ForgetAfter)...), units(p.LockFor)...)
+	return append(append(b, units(p.LockoutCounterResetAfter)...), units(p.LockoutDuration)...)
 }
 
 func setLockout(x *request, _ byte, data []byte) error {
@@ -130,10 +130,10 @@ func setLockout(x *request, _ byte, data []byte) error {
 		return InvalidDataField
 	}
 	p, c := *x.bmc().Policy, *x.bmc().Channel
-	p.LockAfter = int(data[1])
-	p.ForgetAfter = time.Duration(le16(data[2:])) * lockoutUnit
-	p.LockFor = time.Duration(le16(data[4:])) * lockoutUnit
-	p.LockForever = p.LockFor == 0 && p.LockAfter > 0
+	p.LockoutThreshold = int(data[1])
+	p.LockoutCounterResetAfter = time.Duration(le16(data[2:])) * lockoutUnit
+	p.LockoutDuration = time.Duration(le16(data[4:])) * lockoutUnit
+	p.LockForever = p.LockoutDuration == 0 && p.LockoutThreshold > 0
 	if _, err := x.applyBMC(bmc.SetPolicy{Policy: p}); err != nil {
 		return err
 	}

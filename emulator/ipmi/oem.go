@@ -31,8 +31,8 @@ func oemCommand(h Host, req *wire.Request) *command {
 
 func oemRun(x *request, c *dialect.OEMCommand) error {
 	if c.StoreAs != 0 {
-		w := bmc.Written{Table: oemTable, Param: c.StoreAs, Data: x.data[len(c.Prefix):]}
-		if _, err := x.applyBMC(bmc.Write{Written: w}); err != nil {
+		w := bmc.Parameter{Table: oemTable, Param: c.StoreAs, Data: x.data[len(c.Prefix):]}
+		if _, err := x.applyBMC(bmc.SetParameter{Parameter: w}); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func oemRun(x *request, c *dialect.OEMCommand) error {
 // putOEMFields puts the fields of an answer.
 func putOEMFields(x *request, fields []dialect.OEMField) error {
 	for _, f := range fields {
-		switch kept := x.bmc().Channel.Read(oemTable, f.Stored, 0); {
+		switch kept := x.bmc().Channel.Parameter(oemTable, f.Stored, 0); {
 		case f.Stored != 0 && kept != nil:
 			x.put(kept...)
 		case f.Value != "":

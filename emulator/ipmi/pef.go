@@ -51,21 +51,21 @@ func armPostponeTimer(x *request) error {
 	switch n := x.data[0]; n {
 	case ask:
 	case stop:
-		_, err = x.applyBMC(bmc.Postpone{Off: true})
+		_, err = x.applyBMC(bmc.ArmPostponeTimer{Off: true})
 	default:
-		_, err = x.applyBMC(bmc.Postpone{For: time.Duration(n) * time.Second})
+		_, err = x.applyBMC(bmc.ArmPostponeTimer{For: time.Duration(n) * time.Second})
 	}
 	if err != nil {
 		return err
 	}
-	a := x.bmc().Alerting
+	a := x.bmc().PEF
 	switch {
 	case a == nil:
 		x.put(0)
 	case a.Off:
 		x.put(stop)
 	case a.Until.IsZero():
-		x.put(byte(a.Wait / time.Second))
+		x.put(byte(a.PostponeFor / time.Second))
 	default:
 		x.put(byte(max(0, a.Until.Sub(x.now)+time.Second-1) / time.Second))
 	}
@@ -162,7 +162,7 @@ func setPEF(x *request) error {
 	case param == pefStrings && set == 0:
 		p.string0 = data
 	default:
-		_, err = x.applyBMC(bmc.Write{Written: bmc.Written{Table: pefTable, Param: param, Set: set, Data: data}})
+		_, err = x.applyBMC(bmc.SetParameter{Parameter: bmc.Parameter{Table: pefTable, Param: param, Set: set, Data: data}})
 	}
 	return err
 }
@@ -206,7 +206,7 @@ func setLastProcessedEvent(x *request) error {
 	if x.data[0]&^1 != 0 {
 		return InvalidDataField
 	}
-	c := bmc.SeenTo{BMC: x.data[0] == 1}
+	c := bmc.SetLastProcessedEvent{BMC: x.data[0] == 1}
 	if id := le16(x.data[1:]); id != noProcessedEvent && id != firstRecord {
 		e, ok := x.selEntry(id)
 		if !ok {
@@ -241,13 +241,13 @@ func getLastProcessedEvent(x *request) error {
 		last = e.ID
 	}
 	own = last
-	if a := v.Alerting; a != nil {
-		software = a.Seen
+	if a := v.PEF; a != nil {
+		software = a.ProcessedBySoftware
 		switch {
-		case a.Acted != nil && v.Log != nil && a.Acted.Next == v.Log.Next:
-			own = a.Acted.Entry
+		case a.ProcessedByBMC != nil && v.Log != nil && a.ProcessedByBMC.Next == v.Log.Next:
+			own = a.ProcessedByBMC.Entry
 		case !a.Until.IsZero():
-			own = a.First - 1
+			own = a.FirstPostponed - 1
 		}
 	}
 	x.put32(selTimestamp(v.Clock, added))

@@ -128,7 +128,7 @@ func TestLastProcessed(t *testing.T) {
 	exchanges{{"as was said", "", Completed, march1 + " 03 00 02 00 01 00"}}.try(t, h, wire.SensorEvent, 0x15)
 	_, _ = ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...)
 	exchanges{{"one more", "", Completed, march1 + " 04 00 02 00 04 00"}}.try(t, h, wire.SensorEvent, 0x15)
-	_, err := h.ApplyBMC(t.Context(), bmc.ClearLog{Book: bmc.EventLog}) // as Redfish does
+	_, err := h.ApplyBMC(t.Context(), bmc.ClearLog{Log: bmc.EventLog}) // as Redfish does
 	must(t, err)
 	exchanges{{"cleared", "", Completed, march1 + " ff ff ff ff ff ff"}}.try(t, h, wire.SensorEvent, 0x15)
 }

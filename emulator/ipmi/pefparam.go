@@ -111,7 +111,7 @@ func sanitizeFilter(data []byte) bool {
 
 // pefValue is a parameter as it is.
 func pefValue(v *bmc.View, param, set byte) []byte {
-	if b := v.Channel.Read(pefTable, param, set); b != nil {
+	if b := v.Channel.Parameter(pefTable, param, set); b != nil {
 		return b
 	}
 	return pefParams[param].initial(set)

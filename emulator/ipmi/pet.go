@@ -123,10 +123,10 @@ func (a *alert) fields(v *bmc.View, sequence uint16) []byte {
 	if own := pefValue(v, pefGUID, 0); own[0]&1 != 0 {
 		guid = [16]byte(own[1:])
 	}
-	at := max(0, v.Clock.Wall(a.at).Sub(petEpoch))
+	at := max(0, v.Clock.LocalAsUTC(a.at).Sub(petEpoch))
 	offset := uint16(petNoOffset)
-	if v.Clock != nil && v.Clock.Zoned {
-		offset = uint16(v.Clock.East)
+	if v.Clock != nil && v.Clock.OffsetSet {
+		offset = uint16(v.Clock.UTCOffset)
 	}
 	source, severity := a.generatorType, a.severity
 	if source == 0 {

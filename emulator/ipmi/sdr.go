@@ -52,7 +52,7 @@ func getSDRRepositoryInfo(x *request) error {
 	if x.host.Dialect().IPMI.AddedSDRBytes > 0 {
 		can |= canAddParts | canDelete | writable
 	}
-	if w := x.bmc().Records; w != nil {
+	if w := x.bmc().SDRs; w != nil {
 		if !w.AddedAt.IsZero() {
 			added = selTimestamp(x.bmc().Clock, w.AddedAt)
 		}

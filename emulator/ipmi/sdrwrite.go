@@ -25,7 +25,7 @@ const maxSDR = 64
 
 // records are those of the repository, by ID.
 func (x *request) records() [][]byte {
-	made, w := x.repository().records, x.bmc().Records
+	made, w := x.repository().records, x.bmc().SDRs
 	if w == nil {
 		return made
 	}
@@ -44,7 +44,7 @@ func (x *request) records() [][]byte {
 // sdrSpace is how much can be added, in bytes.
 func (x *request) sdrSpace() int {
 	left := x.host.Dialect().IPMI.AddedSDRBytes
-	if w := x.bmc().Records; w != nil {
+	if w := x.bmc().SDRs; w != nil {
 		left -= w.Size()
 	}
 	return max(0, left)
@@ -80,7 +80,7 @@ func (x *request) appendSDR(data []byte) error {
 
 // nextSDR is the ID of the next record that is added.
 func (x *request) nextSDR() uint16 {
-	if w := x.bmc().Records; w != nil && len(w.Added) > 0 {
+	if w := x.bmc().SDRs; w != nil && len(w.Added) > 0 {
 		return w.Added[len(w.Added)-1].ID + 1
 	}
 	return uint16(len(x.repository().records) + 1)
@@ -148,7 +148,7 @@ func clearSDRRepository(x *request) error {
 	case string(x.data[2:5]) != "CLR" || x.data[5] != erase && x.data[5] != status:
 		return InvalidDataField
 	case x.data[5] == erase:
-		if _, err := x.applyBMC(bmc.EmptySensorRecords{}); err != nil {
+		if _, err := x.applyBMC(bmc.ClearSensorRecords{}); err != nil {
 			return err
 		}
 	}

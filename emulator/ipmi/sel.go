@@ -106,7 +106,7 @@ func selTimestamp(c *bmc.Clock, at time.Time) uint32 {
 	if at.IsZero() {
 		return timeUnspecified
 	}
-	return uint32(min(max(0, c.Wall(at).Unix()), timeUnspecified-1))
+	return uint32(min(max(0, c.LocalAsUTC(at).Unix()), timeUnspecified-1))
 }
 
 // record is an entry as a record.
@@ -227,7 +227,7 @@ func (x *request) addRecord(r [sel.Size]byte, isEvent bool) error {
 	if r[2] < sel.OEMTimed && r[2] != sel.SystemEvent {
 		return selNoSuchType
 	}
-	c := bmc.AddRecord{Record: r[:], Severity: event.OK, Subject: systemSubject, Event: isEvent}
+	c := bmc.AddSELRecord{Record: r[:], Severity: event.OK, Subject: systemSubject, Event: isEvent}
 	if is, ok := sel.Parse(r[:]); ok {
 		c.Severity = is.Severity()
 		if s, ok := eventSubject(x.machine(), is); ok {
@@ -298,7 +298,7 @@ func deleteSELEntry(x *request) error {
 	if !ok {
 		return NotPresent
 	}
-	if _, err := x.applyBMC(bmc.RemoveEntry{Book: bmc.EventLog, ID: e.ID}); err != nil {
+	if _, err := x.applyBMC(bmc.RemoveEntry{Log: bmc.EventLog, ID: e.ID}); err != nil {
 		return err
 	}
 	x.state.reserved = false
@@ -320,7 +320,7 @@ func clearSEL(x *request) error {
 	case do == begin && x.erasing():
 		return selErasing
 	case do == begin:
-		if _, err := x.applyBMC(bmc.ClearLog{Book: bmc.EventLog, Mark: true}); err != nil {
+		if _, err := x.applyBMC(bmc.ClearLog{Log: bmc.EventLog, Mark: true}); err != nil {
 			return err
 		}
 		s.erasedAt, s.erasedBy, s.reserved = x.now.Add(x.host.Dialect().IPMI.ClearSELDuration), reservation, false
@@ -345,15 +345,15 @@ func setSELTime(x *request) error {
 	if to == timeUnspecified {
 		return InvalidDataField
 	}
-	_, err := x.applyBMC(bmc.SetWall{To: time.Unix(int64(to), 0)})
+	_, err := x.applyBMC(bmc.SetLocalTime{To: time.Unix(int64(to), 0)})
 	return err
 }
 
 // getSELTimeUTCOffset is §31.11a.
 func getSELTimeUTCOffset(x *request) error {
 	offset := offsetUnspecified
-	if c := x.bmc().Clock; c != nil && c.Zoned {
-		offset = c.East
+	if c := x.bmc().Clock; c != nil && c.OffsetSet {
+		offset = c.UTCOffset
 	}
 	x.put16(uint16(offset))
 	return nil
@@ -369,19 +369,19 @@ func setSELTimeUTCOffset(x *request) error {
 		return ParameterOutOfRange
 	}
 	zone := ""
-	if c := x.bmc().Clock; c != nil && c.East == offset {
+	if c := x.bmc().Clock; c != nil && c.UTCOffset == offset {
 		zone = c.Zone
 	}
-	_, err := x.applyBMC(bmc.SetZone{East: offset, Name: zone})
+	_, err := x.applyBMC(bmc.SetZone{UTCOffset: offset, Name: zone})
 	return err
 }
 
 // clearUTCOffset forgets the offset: the time that the clock shows stays.
 func (x *request) clearUTCOffset() error {
 	c := x.bmc().Clock
-	if c == nil || !c.Zoned {
+	if c == nil || !c.OffsetSet {
 		return nil
 	}
-	_, err := x.applyBMC(bmc.SetZone{Unsaid: true, East: c.East, Name: c.Zone})
+	_, err := x.applyBMC(bmc.SetZone{Unsaid: true, UTCOffset: c.UTCOffset, Name: c.Zone})
 	return err
 }

@@ -28,7 +28,7 @@ func TestSELInfo(t *testing.T) {
 	h.hear(event.Note{At: h.now, Kind: event.PowerOn, Subject: systemSubject})
 	exchanges{{"one entry", "", Completed, "51 01 00 f0 7c " + march1 + " ff ff ff ff 0f"}}.try(t, h, wire.Storage, 0x40)
 	exchanges{{"one entry", "", Completed, "d0 07 10 00 cf 07 cf 07 01"}}.try(t, h, wire.Storage, 0x41)
-	_, err := h.ApplyBMC(t.Context(), bmc.RemoveEntry{Book: bmc.EventLog, ID: 1}) // as Redfish does
+	_, err := h.ApplyBMC(t.Context(), bmc.RemoveEntry{Log: bmc.EventLog, ID: 1}) // as Redfish does
 	must(t, err)
 	exchanges{{"none again", "", Completed, "51 00 00 00 7d " + march1 + " " + march1 + " 0f"}}.try(t, h, wire.Storage, 0x40)
 }
@@ -88,13 +88,13 @@ func TestReservationsEnd(t *testing.T) {
 		"an event":             func(t *testing.T, h *host) { h.hear(event.Note{At: h.now, Kind: event.PowerOn}) },
 		"a record":             func(t *testing.T, h *host) { ask(t, h, wire.Storage, 0x44, unhex(t, aRecord)...) },
 		"another reservation":  func(t *testing.T, h *host) { ask(t, h, wire.Storage, 0x42) },
-		"Redfish removes one":  redfish(bmc.RemoveEntry{Book: bmc.EventLog, ID: 1}),
-		"Redfish clears":       redfish(bmc.ClearLog{Book: bmc.EventLog}),
+		"Redfish removes one":  redfish(bmc.RemoveEntry{Log: bmc.EventLog, ID: 1}),
+		"Redfish clears":       redfish(bmc.ClearLog{Log: bmc.EventLog}),
 		"the BMC restarts":     func(t *testing.T, h *host) { redfish(bmc.Restart{Kind: bmc.ForceRestart})(t, h); h.pass(time.Hour) },
 		"":                     func(*testing.T, *host) {},
-		" (resolved)":          redfish(bmc.ResolveEntry{Book: bmc.EventLog, ID: 2, Resolved: true}),
+		" (resolved)":          redfish(bmc.ResolveEntry{Log: bmc.EventLog, ID: 2, Resolved: true}),
 		" (that is refused)":   func(t *testing.T, h *host) { ask(t, h, wire.Storage, 0x46, 9, 9, 1, 0) },
-		" (of the other log)":  redfish(bmc.ClearLog{Book: bmc.AuditLog}),
+		" (of the other log)":  redfish(bmc.ClearLog{Log: bmc.AuditLog}),
 		" (that was answered)": func(t *testing.T, h *host) { ask(t, h, wire.Storage, 0x40) },
 	} {
 		h := newHost(t)
@@ -229,7 +229,7 @@ func TestSELTime(t *testing.T) {
 	}.try(t, h, wire.Storage, 0x5d)
 	exchanges{{"offset", "", Completed, "3c 00"}}.try(t, h, wire.Storage, 0x5c)
 	exchanges{{"local time", "", Completed, "50 38 a4 69"}}.try(t, h, wire.Storage, 0x48)
-	if c := h.BMC().Clock; c.East != 60 {
+	if c := h.BMC().Clock; c.UTCOffset != 60 {
 		t.Errorf("Redfish shows the time zone %+v", c)
 	}
 	exchanges{{"an hour on", "50 38 a4 69", Completed, ""}, {"no time", "ff ff ff ff", InvalidDataField, ""}, {"two hours on", "70 54 a4 69", Completed, ""}}.try(t, h, wire.Storage, 0x49)

@@ -275,7 +275,7 @@ func TestStatesOfSensors(t *testing.T) {
 	check("a module", sel.Memory, event.Subject{Part: event.System, ID: "DIMM16"}, stateBits(6))
 	check("both supplies", sel.PowerUnit, chassis, stateBits(0))
 	check("shut", sel.Intrusion, chassis, 0)
-	h.do(t, machine.OpenLid{Open: true})
+	h.do(t, machine.OpenCover{Open: true})
 	check("open", sel.Intrusion, chassis, stateBits(0))
 	h.do(t, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.NoInput}})
 	check("no input", sel.Supply, event.Subject{Part: event.Supply, ID: "PSU2"}, stateBits(0, 3))

@@ -306,14 +306,14 @@ func (x *request) execute(row *command) Code {
 	if x.dropsWrite(row) {
 		return codeOf(nil)
 	}
-	act := bmc.Act{Method: "IPMI", Target: row.name}
+	act := bmc.AuditRecord{Method: "IPMI", Target: row.name}
 	if x.from.IsValid() { // else it is the server's own software
 		act.From = x.from.Addr().Unmap().String()
 	}
 	if x.session != nil {
 		act.Account, act.User = x.session.User.Account, x.session.User.Name
 	}
-	x.ctx = bmc.WithTrail(x.ctx, &bmc.Trail{Act: act})
+	x.ctx = bmc.WithAudit(x.ctx, &bmc.AuditContext{Record: act})
 	return x.run(row)
 }
 

@@ -245,12 +245,12 @@ func (s *Service) typeCharacters(st *bmcState, in sol.Input) int {
 	if !serialAvailable(st.host.Machine()) {
 		return len(in.Text)
 	}
-	var all machine.Together
+	var all machine.Transaction
 	if in.Break {
 		all = append(all, machine.Break{})
 	}
 	if in.Text != nil {
-		all = append(all, machine.Type{Text: in.Text})
+		all = append(all, machine.TypeText{Text: in.Text})
 	}
 	if err := st.host.Apply(context.Background(), all); err != nil {
 		s.c.Log.Warn("nothing typed", "bmc", st.host.Name(), "err", err)

@@ -99,7 +99,7 @@ type infoParameter struct {
 var infoParameters = map[byte]infoParameter{
 	1: {read: func(x *request) string { return x.machine().BIOSVersion() }}, // it tells its version itself
 	2: {read: func(x *request) string { return x.machine().Asset.HostName }, write: setSystemName},
-	3: {read: func(x *request) string { return string(x.bmc().Channel.Read(infoTable, 3, 0)) }, write: setPrimarySystem},
+	3: {read: func(x *request) string { return string(x.bmc().Channel.Parameter(infoTable, 3, 0)) }, write: setPrimarySystem},
 	4: {read: runningSystemName, write: setVolatileText(4)},
 	5: {read: volatileText(5), write: setVolatileText(5)},
 	6: {read: getBMCURL},
@@ -114,7 +114,7 @@ func setSystemName(x *request, text string) error {
 }
 
 func setPrimarySystem(x *request, text string) error {
-	_, err := x.applyBMC(bmc.Write{Written: bmc.Written{Table: infoTable, Param: 3, Data: []byte(text)}})
+	_, err := x.applyBMC(bmc.SetParameter{Parameter: bmc.Parameter{Table: infoTable, Param: 3, Data: []byte(text)}})
 	return err
 }
 

@@ -41,7 +41,7 @@ const (
 
 // user is one that has an ID: what there is of its account and beside.
 type user struct {
-	bmc.User
+	bmc.IPMIUser
 	id         byte
 	account    bmc.Account // zero: it has none
 	hasAccount bool        // an account
@@ -77,11 +77,11 @@ func (x *request) user(id byte) (user, Code) {
 	}
 	u := user{id: id}
 	account := accountID(x.host, id)
-	u.User = bmc.User{Account: account}
+	u.IPMIUser = bmc.IPMIUser{Account: account}
 	if account == "" {
 		return u, Completed
 	}
-	u.User = x.bmc().Channel.User(account)
+	u.IPMIUser = x.bmc().Channel.User(account)
 	all := x.host.Accounts()
 	if i := slices.IndexFunc(all, func(a bmc.Account) bool { return a.ID == account }); i >= 0 {
 		u.account, u.hasAccount = all[i], true
@@ -133,7 +133,7 @@ func getUserAccess(x *request) error {
 	if u.ipmiMessaging() {
 		access |= ipmiMessaging
 	}
-	if u.Link {
+	if u.LinkAuthentication {
 		access |= linkAuthentication
 	}
 	if u.Callback {
@@ -176,14 +176,14 @@ func setUserAccess(x *request) error {
 	case len(x.data) > 3 && x.data[3] != 0:
 		return InvalidDataField // the number of a user's sessions has no limit of its own
 	}
-	as, change := u.User, bmc.AccountChange{Unlock: u.hasAccount, Role: &level.role}
+	as, change := u.IPMIUser, bmc.AccountChange{Unlock: u.hasAccount, Role: &level.role}
 	as.Limit = level.limit
 	same := level.limit == 0 && u.Role != "" && rolePrivilege(x.bmc().Access, u.Role) == rolePrivileges[level.role]
 	if same || level.role == "" || level.role == u.Role {
 		change.Role = nil // a role that somebody has made may be as good
 	}
 	if x.data[0]&changeAccessBits != 0 {
-		as.Callback, as.Link = x.data[0]&callbackOnly != 0, x.data[0]&linkAuthentication != 0
+		as.Callback, as.LinkAuthentication = x.data[0]&callbackOnly != 0, x.data[0]&linkAuthentication != 0
 		may := x.data[0]&ipmiMessaging != 0
 		if u.hasAccount && may != u.ipmiMessaging() {
 			change.Types = new(accountTypes(x.host, &u.account, may))
@@ -204,7 +204,7 @@ func accountTypes(h Host, a *bmc.Account, may bool) []bmc.AccountType {
 }
 
 // changeUser changes a user.
-func (x *request) changeUser(u user, c bmc.AccountChange, as *bmc.User) error {
+func (x *request) changeUser(u user, c bmc.AccountChange, as *bmc.IPMIUser) error {
 	_, err := x.applyBMC(bmc.SetUser{Account: u.Account, AccountChange: c, As: as})
 	var wrong *bmc.FieldError
 	if errors.As(err, &wrong) && wrong.Why == bmc.LastAdmin {
@@ -293,8 +293,8 @@ func setUserPassword(x *request) error {
 	case u.Name == "":
 		return NotSupportedInState // a password without a name is nobody's
 	}
-	as := u.User
-	as.Long = long
+	as := u.IPMIUser
+	as.LongPassword = long
 	if !u.hasAccount && u.Role == "" {
 		as.Limit = noAccess // until somebody says which
 	}
@@ -303,7 +303,9 @@ func setUserPassword(x *request) error {
 
 // longPassword says whether the user's password is one of 20 bytes: as it was given, or
 // because it is that longPassword.
-func (u *user) longPassword() bool { return u.Long || len(u.account.Password) > shortPasswordSize }
+func (u *user) longPassword() bool {
+	return u.LongPassword || len(u.account.Password) > shortPasswordSize
+}
 
 // testPassword compares a password with the user's.
 func (u *user) testPassword(password []byte, long bool) error {
@@ -335,7 +337,7 @@ func setPayloadAccess(x *request) error {
 	case x.data[2]&solPayload == 0:
 		return nil
 	}
-	as := u.User
+	as := u.IPMIUser
 	as.NoSOL = operation == 1
 	return x.changeUser(u, bmc.AccountChange{}, &as)
 }

@@ -31,7 +31,7 @@ const (
 // reserved.
 var (
 	watchdogUses = []machine.WatchdogUse{
-		"", machine.WatchesFRB2, machine.WatchesPOST, machine.WatchesLoad, machine.WatchesSystem, machine.WatchesOEM,
+		"", machine.WatchdogFRB2, machine.WatchdogPOST, machine.WatchdogOSLoad, machine.WatchdogSMSOS, machine.WatchdogOEM,
 	}
 	watchdogWarnings = []machine.WarningAction{
 		machine.NoWarning, machine.WarnBySMI, machine.WarnByInterrupt, machine.WarnByMessageOnly,
@@ -47,7 +47,7 @@ const watchdogTick = 100 * time.Millisecond
 // resetWatchdogTimer is §27.5.
 func resetWatchdogTimer(x *request) error {
 	err := x.applyMachine(machine.StartWatchdog{})
-	if errors.Is(err, machine.ErrUnset) {
+	if errors.Is(err, machine.ErrWatchdogNotSet) {
 		return watchdogNotInitialized
 	}
 	return err
@@ -61,13 +61,13 @@ func setWatchdogTimer(x *request) error {
 		return InvalidDataField
 	}
 	c := machine.ProgramWatchdog{
-		Use: watchdogUses[use], Silent: d[0]&watchdogDontLog != 0, GoOn: d[0]&watchdogDontStop != 0,
+		Use: watchdogUses[use], DontLog: d[0]&watchdogDontLog != 0, DontStop: d[0]&watchdogDontStop != 0,
 		Action: watchdogActions[action], Warning: watchdogWarnings[warning],
-		Before: time.Duration(d[2]) * time.Second, For: time.Duration(le16(d[4:])) * watchdogTick,
+		PreTimeout: time.Duration(d[2]) * time.Second, Countdown: time.Duration(le16(d[4:])) * watchdogTick,
 	}
 	for i, u := range watchdogUses {
 		if d[3]&(1<<i) != 0 {
-			c.Forget = append(c.Forget, u)
+			c.ClearExpired = append(c.ClearExpired, u)
 		}
 	}
 	return x.applyMachine(c)
@@ -78,20 +78,20 @@ func getWatchdogTimer(x *request) error {
 	w := x.machine().Watchdog
 	use := w.Use
 	if use == "" {
-		use = machine.WatchesSystem
+		use = machine.WatchdogSMSOS
 	}
 	var expired byte
 	for _, u := range w.Expired {
 		expired |= 1 << slices.Index(watchdogUses, u)
 	}
 	x.put(
-		bit(w.Silent, 7)|bit(!w.Until.IsZero(), 6)|byte(slices.Index(watchdogUses, use)),
+		bit(w.DontLog, 7)|bit(!w.Until.IsZero(), 6)|byte(slices.Index(watchdogUses, use)),
 		byte(slices.Index(watchdogWarnings, w.Warning))<<4|byte(slices.Index(watchdogActions, w.Action)),
-		byte(min(w.Before.Duration/time.Second, 0xff)),
+		byte(min(w.PreTimeout.Duration/time.Second, 0xff)),
 		expired,
 	)
-	x.put16(watchdogTicks(w.For.Duration))
-	x.put16(watchdogTicks(w.Remains(x.now)))
+	x.put16(watchdogTicks(w.Countdown.Duration))
+	x.put16(watchdogTicks(w.PresentCountdown(x.now)))
 	return nil
 }
 

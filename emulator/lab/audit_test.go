@@ -34,7 +34,7 @@ func send(t *testing.T, l *labtest.Lab, h *lab.Host, method, path, body string) 
 func audited(h *lab.Host) []string {
 	var out []string
 	for e := range h.BMC().Audit.Entries() {
-		if e.Kind == event.Asked {
+		if e.Kind == event.RequestAudited {
 			out = append(out, strings.Join(e.Args[:4], " "))
 		}
 	}
@@ -75,7 +75,7 @@ func TestWritesAreAudited(t *testing.T) {
 	if diff := cmp.Diff(want, audited(l.First())); diff != "" {
 		t.Errorf("audit log after a restart (-want +got):\n%s", diff)
 	}
-	if _, err := l.First().ApplyBMC(t.Context(), bmc.ClearLog{Book: bmc.AuditLog}); err != nil || len(audited(l.First())) != 0 {
+	if _, err := l.First().ApplyBMC(t.Context(), bmc.ClearLog{Log: bmc.AuditLog}); err != nil || len(audited(l.First())) != 0 {
 		t.Errorf("ClearLog: %v, %q", err, audited(l.First()))
 	}
 }

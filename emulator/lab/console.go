@@ -77,7 +77,7 @@ const maxTyped = 512
 // Type types at the machine's console.
 func (h *Host) Type(ctx context.Context, text []byte) error {
 	for part := range slices.Chunk(text, maxTyped) {
-		if err := h.Apply(ctx, machine.Type{Text: part}); err != nil {
+		if err := h.Apply(ctx, machine.TypeText{Text: part}); err != nil {
 			return err
 		}
 	}

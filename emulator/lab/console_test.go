@@ -24,7 +24,7 @@ func TestConsoleIsStoredByTheBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := h.Apply(t.Context(), machine.Loaded{Boot: 1, Source: *h.Machine().Trying, Name: "system"}); err != nil {
+	if err := h.Apply(t.Context(), machine.Loaded{Boot: 1, Source: *h.Machine().CurrentSource, Name: "system"}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 500 {

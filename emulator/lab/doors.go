@@ -72,9 +72,9 @@ func (d *doors) find(at netip.AddrPort) (door, bool) {
 }
 
 // place is where a BMC is if nobody moves it.
-func (l *Lab) place(host int) bmc.Place {
+func (l *Lab) place(host int) bmc.NetworkDefaults {
 	at := l.doors.plan.address(host)
-	p := bmc.Place{Addr: at.Addr(), HTTPS: at.Port(), HTTP: httpAlt, IPMI: l.mail.plan.address(host).Port(), SSDP: l.searchable}
+	p := bmc.NetworkDefaults{Addr: at.Addr(), HTTPS: at.Port(), HTTP: httpAlt, IPMI: l.mail.plan.address(host).Port(), SSDP: l.searchable}
 	if at.Port() == httpsPort {
 		p.HTTP = httpPort
 	}

@@ -123,7 +123,7 @@ func TestAddressMoves(t *testing.T) {
 		t.Errorf("an address that another BMC has: %v, %v", resp, err)
 	}
 	// Defaults bring it back.
-	if _, err := h.ApplyBMC(t.Context(), bmc.ResetToDefaults{Wipe: bmc.WipeAll}); err != nil {
+	if _, err := h.ApplyBMC(t.Context(), bmc.ResetToDefaults{Type: bmc.ResetAll}); err != nil {
 		t.Fatal(err)
 	}
 	l.Advance(62e9)

@@ -42,13 +42,13 @@ func (m mailbox) Attempted(id string, failed error) (after time.Duration, again 
 		return 0, false
 	}
 	m.lab.log.Info("event not delivered", "host", m.Name(), "subscription", id, "err", failed)
-	evs, err := m.ApplyBMC(context.Background(), bmc.Undelivered{ID: id})
+	evs, err := m.ApplyBMC(context.Background(), bmc.DeliveryFailed{ID: id})
 	if err != nil { // it is no more, or nothing can be stored
 		m.lab.log.Debug("delivery not noted", "host", m.Name(), "subscription", id, "err", err)
 		return 0, false
 	}
 	for _, ev := range evs {
-		if ev, ok := ev.(bmc.TryAgain); ok {
+		if ev, ok := ev.(bmc.RetryDelivery); ok {
 			return ev.After, true
 		}
 	}
@@ -60,7 +60,7 @@ func (h *Host) tell(st *step, was *machine.View, wasBMC *bmc.View) {
 	if st.event > 0 && h.lab.service != nil {
 		told := st.bmc
 		for _, ev := range st.machine {
-			if ev, ok := ev.(machine.Reported); ok {
+			if ev, ok := ev.(machine.MetricReportReady); ok {
 				told = append(told[:len(told):len(told)], ev)
 			}
 		}
@@ -79,7 +79,7 @@ func (h *Host) tell(st *step, was *machine.View, wasBMC *bmc.View) {
 	}
 	for _, ev := range st.bmc {
 		switch ev := ev.(type) {
-		case bmc.Resumed:
+		case bmc.SubscriptionResumed:
 			h.lab.poster.Resume(mailbox{h}, ev.ID, ev.Since)
 		case bmc.Unsubscribed:
 			h.lab.poster.Forget(mailbox{h}, ev.ID)

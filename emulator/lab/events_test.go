@@ -217,7 +217,7 @@ func TestSubscriptionsSurviveTheRestartOfTheLab(t *testing.T) {
 	c.Dir = t.TempDir()
 	l := labtest.Start(t, c)
 	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"Context":"mine","HttpHeaders":[{"X-Key":"k"}]}`, hook.URL))
-	told := l.First().BMC().Audience.List[0]
+	told := l.First().BMC().Subscribers.List[0]
 	l.Stop()
 	hook.take()
 
@@ -225,7 +225,7 @@ func TestSubscriptionsSurviveTheRestartOfTheLab(t *testing.T) {
 	if _, _, body := ask(t, l, "GET", uri, ""); !strings.Contains(body, `"Context":"mine"`) {
 		t.Errorf("after the restart %s is %s", uri, body)
 	}
-	if is := l.First().BMC().Audience.List; len(is) != 1 || is[0].ID != told.ID {
+	if is := l.First().BMC().Subscribers.List; len(is) != 1 || is[0].ID != told.ID {
 		t.Errorf("subscriptions %+v, want %+v", is, told)
 	}
 	if err := l.First().Power(t.Context(), "On"); err != nil {

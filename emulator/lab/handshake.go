@@ -89,17 +89,17 @@ func (h *Host) factory(flaw fault.TLS) (*tls.Certificate, error) {
 	return h.lab.ca.of(leaf{host: h.Name(), addr: h.Address().Addr(), kind: h.Dialect().BMC.Key, flaw: flaw})
 }
 
-// Factory is the certificate that the BMC came with, and its key.
-func (h *Host) Factory() (bmc.Own, error) {
+// FactoryCertificate is the certificate that the BMC came with, and its key.
+func (h *Host) FactoryCertificate() (bmc.KeyedCertificate, error) {
 	c, err := h.factory("")
 	if err != nil {
-		return bmc.Own{}, err
+		return bmc.KeyedCertificate{}, err
 	}
 	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
-		return bmc.Own{}, fmt.Errorf("lab: certificate of %s: %w", h.Name(), err)
+		return bmc.KeyedCertificate{}, fmt.Errorf("lab: certificate of %s: %w", h.Name(), err)
 	}
-	return bmc.Own{Certificate: bmc.Certificate{ID: "1", Chain: c.Certificate}, Key: key}, nil
+	return bmc.KeyedCertificate{Certificate: bmc.Certificate{ID: "1", Chain: c.Certificate}, Key: key}, nil
 }
 
 // ownTLS is how a BMC speaks TLS that was given a certificate; certs are those

@@ -84,7 +84,7 @@ func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState
 	}
 	h.record.Store(record)
 	h.bmc = bmc.New(&record.BMC, accounts, bs)
-	h.bmc.Put(l.place(r.Index))
+	h.bmc.SetNetworkDefaults(l.place(r.Index))
 	h.machineDue, h.bmcDue = deadline{host: h, pos: -1}, deadline{host: h, pos: -1}
 	h.show()
 	return h, nil
@@ -142,11 +142,11 @@ func (h *Host) Accounts() []bmc.Account {
 	return h.bmc.State().Access.Accounts
 }
 
-// Key is the key K_g of the BMC's IPMI; nil when there is none.
-func (h *Host) Key() []byte {
+// KG is the key K_g of the BMC's IPMI; nil when there is none.
+func (h *Host) KG() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.bmc.Key()
+	return h.bmc.KG()
 }
 
 func (h *Host) account(is func(bmc.Account) bool) (bmc.Account, bool) {
@@ -171,11 +171,11 @@ func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 		}
 	}
 	v := h.bmc.Login(c)
-	if v.Tell == nil {
+	if v.Record == nil {
 		return v.Account, v.OK
 	}
 	st := h.step()
-	evs, err := h.bmc.Apply(st.now, v.Tell)
+	evs, err := h.bmc.Apply(st.now, v.Record)
 	st.bmc = append(st.bmc, evs...)
 	if err = errors.Join(err, h.settle(st)); err != nil {
 		// What is not counted was no login.
@@ -231,9 +231,9 @@ type step struct {
 	machine []machine.Event
 	heard   int // of them the BMC knows already
 	bmc     []bmc.Event
-	freed   []machine.Event // that were withheld from the BMC before
-	trail   *bmc.Trail      // of the request that it is for, if any
-	event   uint64          // number of the event that tells it; 0: nobody listens
+	freed   []machine.Event   // that were withheld from the BMC before
+	trail   *bmc.AuditContext // of the request that it is for, if any
+	event   uint64            // number of the event that tells it; 0: nobody listens
 
 	room [4]store.Put // for what is to be stored: mostly no more
 }
@@ -253,7 +253,7 @@ func (h *Host) step() *step {
 // stepFor begins a step that a request may have asked for.
 func (h *Host) stepFor(ctx context.Context) *step {
 	st := h.step()
-	st.trail = bmc.TrailOf(ctx)
+	st.trail = bmc.AuditOf(ctx)
 	return st
 }
 
@@ -268,7 +268,7 @@ func (h *Host) settle(st *step) error {
 	defer release()
 	entry := h.leaveTrail(st)
 	heard := append(h.withhold(st.machine[st.heard:]), st.freed...)
-	st.bmc = append(st.bmc, h.bmc.Hear(st.now, heard)...)
+	st.bmc = append(st.bmc, h.bmc.ObserveMachine(st.now, heard)...)
 	h.loseBMC(st)
 	st.event, _ = h.bmc.NextEvent()
 	machineWas, bmcWas := h.Machine(), h.BMC()
@@ -319,7 +319,7 @@ func (h *Host) loseBMC(st *step) {
 		if l, ok := ev.(bmc.LifeChanged); !ok || l.Phase != bmc.Offline {
 			continue
 		}
-		if _, err := h.machine.Apply(st.now, machine.BMCRestarts{}); err != nil {
+		if _, err := h.machine.Apply(st.now, machine.BMCReset{}); err != nil {
 			panic(err) // it cannot be refused
 		}
 	}
@@ -331,7 +331,7 @@ func (h *Host) leaveTrail(st *step) uint64 {
 	if st.trail == nil || st.trail.ID != 0 {
 		return 0
 	}
-	evs, err := h.bmc.Apply(st.now, bmc.RecordAct{Act: st.trail.Act})
+	evs, err := h.bmc.Apply(st.now, bmc.AddAuditRecord{AuditRecord: st.trail.Record})
 	if err != nil {
 		h.lab.log.Error("request not audited", "host", h.Name(), "err", err)
 	}
@@ -349,7 +349,7 @@ func outward(evs []machine.Event) []machine.Event {
 	var out []machine.Event
 	for _, ev := range evs {
 		switch ev.(type) {
-		case event.Note, event.TaskMessage, event.Boot, event.Running, event.Waiting, event.Paused, event.Done, event.Restart, storage.Work, machine.Reported:
+		case event.Note, event.TaskMessage, event.Boot, event.TaskRunning, event.TaskWaiting, event.TaskPaused, event.TaskDone, event.Restart, storage.Work, machine.MetricReportReady:
 		default:
 			out = append(out, ev)
 		}
@@ -377,7 +377,7 @@ func (h *Host) show() {
 // schedule enters the deadlines as they stand.
 func (h *Host) schedule() {
 	at, ok := h.machine.Deadline()
-	if soon, awaited := h.bmc.Awaited(); awaited && (!ok || soon.Before(at)) {
+	if soon, awaited := h.bmc.AwaitedDeadline(); awaited && (!ok || soon.Before(at)) {
 		at, ok = soon, true
 	}
 	h.lab.machines.set(&h.machineDue, at, ok)
@@ -412,15 +412,15 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 			continue
 		}
 		h.lab.log.Warn("virtual media lost in a restart", "host", h.Name(), "slot", s.ID)
-		evs, err := h.bmc.Apply(st.now, bmc.MediaLost{Slot: s.ID, Fetch: s.Fetch})
+		evs, err := h.bmc.Apply(st.now, bmc.MediaFetchFailed{Slot: s.ID, Fetch: s.Fetch})
 		if err != nil {
 			return nil, nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
 		}
 		st.bmc = append(st.bmc, evs...)
 	}
 	images := h.updates(st)
-	evs, err := h.bmc.Apply(st.now, bmc.Orphans{Works: func(job string) bool {
-		return h.machine.Works(job) || h.isStuck(job)
+	evs, err := h.bmc.Apply(st.now, bmc.EndOrphanedTasks{Works: func(job string) bool {
+		return h.machine.RunsTask(job) || h.isStuck(job)
 	}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
@@ -430,10 +430,10 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 		return nil, nil, err
 	}
 	switch v := h.Machine(); {
-	case v.Trying != nil:
-		h.lab.delivery.push(h, []machine.Event{machine.BootTried{At: st.now, Source: *v.Trying, Boot: v.Boots}})
+	case v.CurrentSource != nil:
+		h.lab.delivery.push(h, []machine.Event{machine.BootAttempted{At: st.now, Source: *v.CurrentSource, Boot: v.Boots}})
 	case v.Phase == machine.Running:
-		h.lab.delivery.push(h, []machine.Event{machine.Started{At: st.now, OS: *v.OS}})
+		h.lab.delivery.push(h, []machine.Event{machine.SystemStarted{At: st.now, OS: *v.OS}})
 	}
 	h.schedule()
 	return kept, images, nil

@@ -152,7 +152,7 @@ func TestEventsAreToldInOrderAndApart(t *testing.T) {
 		}
 		told <- fmt.Sprint(h.index, ev.Time().Unix())
 	}}
-	at := func(n int64) machine.Event { return machine.Stopped{At: time.Unix(n, 0)} }
+	at := func(n int64) machine.Event { return machine.SystemStopped{At: time.Unix(n, 0)} }
 	d.push(slow, []machine.Event{at(1)})
 	d.push(fast, []machine.Event{at(1)})
 	if len(told) != 0 {

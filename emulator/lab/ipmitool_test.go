@@ -133,7 +133,7 @@ func TestIpmitoolSetsTheNetwork(t *testing.T) {
 	}
 	c.want("2001:db8::5/64", "lan6", "print", "1")
 	n := h.BMC().Network()
-	if n.DHCP || n.Static.Addr.String() != "192.0.2.9" || n.Static.Reach != bmc.InName || n.VLAN.ID != 100 || len(n.V6.Static) != 1 {
+	if n.DHCP || n.Static.Addr.String() != "192.0.2.9" || n.Static.Reach != bmc.AtDefaultAddress || n.VLAN.ID != 100 || len(n.V6.Static) != 1 {
 		t.Errorf("network = %+v", n)
 	}
 	if now := h.Address(); now != was {

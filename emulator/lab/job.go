@@ -127,7 +127,7 @@ func (h *Host) carriedOut(id string, end bmc.CloseTask, why error) {
 func (h *Host) works(job string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.machine.Works(job)
+	return h.machine.RunsTask(job)
 }
 
 // Cancel ends a job before its time. It answers machine.ErrUnstoppable for work
@@ -139,15 +139,15 @@ func (h *Host) Cancel(ctx context.Context, job string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st := h.stepFor(ctx)
-	if h.machine.Works(job) {
+	if h.machine.RunsTask(job) {
 		more, err := h.machine.Apply(st.now, machine.StopTask{Task: job})
 		if err != nil {
 			return errors.Join(err, h.settle(st))
 		}
 		st.machine = append(st.machine, more...)
-		st.bmc = append(st.bmc, h.bmc.Hear(st.now, h.withhold(st.machine))...)
+		st.bmc = append(st.bmc, h.bmc.ObserveMachine(st.now, h.withhold(st.machine))...)
 		st.heard = len(st.machine)
-		if !h.machine.Works(job) {
+		if !h.machine.RunsTask(job) {
 			return h.settle(st)
 		}
 	}

@@ -64,36 +64,36 @@ func describe(ev event.Event) (what, text string) {
 	switch ev := ev.(type) {
 	case bmc.Logged:
 		return string(ev.Entry.Kind), ev.Entry.Text()
-	case event.Note, event.Boot, event.Running, event.Waiting, event.Paused, event.TaskMessage, event.Done, bmc.Audited, bmc.MediaWanted, storage.Work,
-		bmc.CertificateRequested, bmc.TryAgain, bmc.HeartbeatDue:
+	case event.Note, event.Boot, event.TaskRunning, event.TaskWaiting, event.TaskPaused, event.TaskMessage, event.TaskDone, bmc.Audited, bmc.MediaRequested, storage.Work,
+		bmc.CertificateRequested, bmc.RetryDelivery, bmc.HeartbeatDue:
 		return "", ""
 	case bmc.LifeChanged:
 		return "bmc.life", string(ev.Phase)
-	case bmc.AccountMade:
+	case bmc.AccountCreated:
 		return "account.made", "account " + ev.ID
-	case bmc.CertificateKept:
+	case bmc.CertificateInstalled:
 		return "certificate.kept", "certificate " + ev.ID
 	case bmc.Subscribed:
 		return "subscription.made", "subscription " + ev.Subscription.ID
 	case bmc.Unsubscribed:
 		return "subscription.ended", "subscription " + ev.ID
-	case bmc.Resumed:
+	case bmc.SubscriptionResumed:
 		return "subscription.resumed", "subscription " + ev.ID
-	case event.Mains:
+	case event.ACPower:
 		return "mains", map[bool]string{true: "on", false: "off"}[ev.On]
 	case event.Restart:
 		return "part.restarted", strings.TrimSpace(string(ev.Subject.Part) + " " + ev.Subject.ID)
-	case machine.Halt:
+	case machine.SystemPaused:
 		return "os.halted", ev.OS.Name
-	case machine.Resumed:
+	case machine.SystemResumed:
 		return "os.resumed", ev.OS.Name
 	case machine.PowerChanged:
 		return "power.state", string(ev.Power)
-	case machine.BootTried:
+	case machine.BootAttempted:
 		return "boot.tried", source(ev.Source)
-	case machine.Started:
+	case machine.SystemStarted:
 		return "os.started", fmt.Sprintf("%s from %s", ev.OS.Name, source(ev.OS.Source))
-	case machine.Stopped:
+	case machine.SystemStopped:
 		return "os.stopped", ev.OS.Name
 	case bmc.SessionOpened:
 		return "session.opened", fmt.Sprintf("session %s of %s", ev.Session.ID, ev.Session.User)

@@ -51,11 +51,11 @@ func victim(dir, image string) {
 		Dir: dir, Rack: new(rack.Default(2)), Clock: c, Listen: "lo:0",
 		Events: func(h *lab.Host, ev machine.Event) {
 			switch ev := ev.(type) {
-			case machine.BootTried:
+			case machine.BootAttempted:
 				if h.Index() == 0 { // of the other one nobody hears
 					check(h.Apply(ctx, machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: "disk"}))
 				}
-			case machine.Started:
+			case machine.SystemStarted:
 				started <- ev.OS.Boot
 			}
 		},

@@ -84,7 +84,7 @@ func (d *diary) event(h *lab.Host, ev machine.Event) {
 	}
 	d.told[h.Name()] = append(d.told[h.Name()], strings.TrimPrefix(fmt.Sprintf("%T", ev), "machine."))
 	d.mu.Unlock()
-	tried, ok := ev.(machine.BootTried)
+	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
 	}
@@ -147,7 +147,7 @@ func TestJumping(t *testing.T) {
 		Clock: clock.NewJumping(labtest.Origin),
 		Events: func(h *lab.Host, ev machine.Event) {
 			d.event(h, ev)
-			if _, ok := ev.(machine.Started); ok {
+			if _, ok := ev.(machine.SystemStarted); ok {
 				close(running)
 			}
 		},
@@ -300,7 +300,7 @@ func TestEventsAfterARestart(t *testing.T) {
 	}
 	l.Advance(2 * time.Minute)
 	trying := l.Hosts()[1].Machine()
-	apply(t, l.First(), machine.Loaded{Boot: 1, Source: *l.First().Machine().Trying, Name: "disk"})
+	apply(t, l.First(), machine.Loaded{Boot: 1, Source: *l.First().Machine().CurrentSource, Name: "disk"})
 	l.Advance(2 * time.Minute)
 	l.Stop()
 
@@ -316,8 +316,8 @@ func TestEventsAfterARestart(t *testing.T) {
 	defer mu.Unlock()
 	now := l.Clock().Now()
 	want := map[string][]machine.Event{
-		"node-0": {machine.Started{At: now, OS: *l.First().Machine().OS}},
-		"node-1": {machine.BootTried{At: now, Source: *trying.Trying, Boot: 1}},
+		"node-0": {machine.SystemStarted{At: now, OS: *l.First().Machine().OS}},
+		"node-1": {machine.BootAttempted{At: now, Source: *trying.CurrentSource, Boot: 1}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
@@ -466,7 +466,7 @@ func TestAdvanceStopsAtEveryDeadline(t *testing.T) {
 			t.Errorf("%T of %v is told at %v", ev, ev.Time(), h.Now())
 		}
 		at = append(at, h.Now().Sub(labtest.Origin))
-		if tried, ok := ev.(machine.BootTried); ok {
+		if tried, ok := ev.(machine.BootAttempted); ok {
 			if err := h.Apply(context.Background(), machine.Loaded{Boot: tried.Boot, Source: tried.Source}); err != nil {
 				t.Error(err)
 			}

@@ -68,7 +68,7 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context
 		return nil, nil, err
 	}
 	for _, ev := range evs {
-		if ev, ok := ev.(bmc.MediaWanted); ok {
+		if ev, ok := ev.(bmc.MediaRequested); ok {
 			wanted = &fetch{slot: ev.Slot, cancel: begin()}
 			if h.fetches == nil {
 				h.fetches = map[string]*fetch{}
@@ -125,7 +125,7 @@ func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	h.mu.Lock()
 	h.forget(f)
 	h.mu.Unlock()
-	evs, _, lost := h.applyBMC(context.Background(), bmc.MediaLost{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
+	evs, _, lost := h.applyBMC(context.Background(), bmc.MediaFetchFailed{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
 	if lost != nil && !errors.Is(lost, bmc.ErrNotFound) { // not found: it was ejected before
 		err = errors.Join(err, lost)
 	}
@@ -162,7 +162,7 @@ func (h *Host) arrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Event, e
 		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, err)
 	}
 	st := h.step()
-	evs, err := h.bmc.Apply(st.now, bmc.MediaArrived{Slot: f.slot.ID, Fetch: f.slot.Fetch, Size: size})
+	evs, err := h.bmc.Apply(st.now, bmc.MediaFetched{Slot: f.slot.ID, Fetch: f.slot.Fetch, Size: size})
 	st.bmc = append(st.bmc, evs...)
 	err = errors.Join(err, h.settle(st))
 	if err != nil {

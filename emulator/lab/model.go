@@ -101,7 +101,7 @@ func speaking(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
 		own.IPMI.CipherSuites = append(own.IPMI.CipherSuites, id)
 	}
 	own.IPMI.AdvertisedSOLPort = uint16(i.AdvertisedPort)
-	own.BMC.Channel.Key, own.BMC.Channel.AuthTypes = i.Key(), i.AuthTypes()
+	own.BMC.Channel.KG, own.BMC.Channel.AuthTypes = i.Key(), i.AuthTypes()
 	return &own, own.Validate()
 }
 

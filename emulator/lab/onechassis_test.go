@@ -175,14 +175,14 @@ func TestIPMIAndRedfishSeeTheCoverOpen(t *testing.T) {
 			t.Errorf("%s: %v\n%s\nwant %q", line, err, out, want)
 		}
 	}
-	apply(t, h, machine.OpenLid{Open: true})
+	apply(t, h, machine.OpenCover{Open: true})
 	prints("ipmitool chassis status", "Chassis Intrusion    : active")
 	prints("ipmitool sdr type 0x05", "General Chassis intrusion")
 	prints("ipmitool sel list", "Physical Security #0x")
 	if _, body := call(t, l, h, "GET", chassisPath, ""); at(body, "PhysicalSecurity/IntrusionSensor") != "HardwareIntrusion" {
 		t.Errorf("Redfish shows %v", body["PhysicalSecurity"])
 	}
-	apply(t, h, machine.OpenLid{Open: false})
+	apply(t, h, machine.OpenCover{Open: false})
 	if status, answer := call(t, l, h, "PATCH", chassisPath, `{"PhysicalSecurity":{"IntrusionSensor":"Normal"}}`); status != 200 {
 		t.Fatalf("rearmed = %d %v", status, answer)
 	}
@@ -195,18 +195,18 @@ func TestIPMIAndRedfishSeeTheCoverOpen(t *testing.T) {
 func TestRestartOfABMCEndsWhatItWasAboutToDo(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
-	apply(t, h, machine.SetBootInfo{
-		BootInfo: machine.BootInfo{Waits: true, Mailbox: []byte{1}},
-		Request:  &machine.Override{Enabled: machine.Once, Target: machine.Pxe, Mode: machine.UEFI},
+	apply(t, h, machine.SetSystemBootOptions{
+		SystemBootOptions: machine.SystemBootOptions{NoTimeout: true, Mailbox: []byte{1}},
+		Request:           &machine.Override{Enabled: machine.Once, Target: machine.Pxe, Mode: machine.UEFI},
 	})
-	apply(t, h, machine.Identify{For: time.Hour})
+	apply(t, h, machine.Identify{Interval: time.Hour})
 	if status, answer := call(t, l, h, "POST", "/redfish/v1/Managers/1/Actions/Manager.Reset", `{"ResetType":"GracefulRestart"}`); status >= 300 {
 		t.Fatalf("restart = %d %v", status, answer)
 	}
 	l.Advance(10 * time.Minute)
 	v := h.Machine()
-	if v.BootInfo.Mailbox != nil || v.Override.Enabled != machine.Disabled || v.Asset.Light != machine.Dark {
-		t.Errorf("after the restart: %+v, override %+v, light %s", v.BootInfo, v.Override, v.Asset.Light)
+	if v.SystemBootOptions.Mailbox != nil || v.Override.Enabled != machine.Disabled || v.Asset.IndicatorLED != machine.IndicatorOff {
+		t.Errorf("after the restart: %+v, override %+v, light %s", v.SystemBootOptions, v.Override, v.Asset.IndicatorLED)
 	}
 }
 

@@ -58,10 +58,10 @@ func TestLogIsStoredByTheEntry(t *testing.T) {
 			t.Fatalf("an entry more is stored with %d values", n)
 		}
 	}
-	if _, err := h.ApplyBMC(t.Context(), bmc.RemoveEntry{Book: bmc.EventLog, ID: 1000}); err != nil {
+	if _, err := h.ApplyBMC(t.Context(), bmc.RemoveEntry{Log: bmc.EventLog, ID: 1000}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.ApplyBMC(t.Context(), bmc.ResolveEntry{Book: bmc.EventLog, ID: 1001, Resolved: true}); err != nil {
+	if _, err := h.ApplyBMC(t.Context(), bmc.ResolveEntry{Log: bmc.EventLog, ID: 1001, Resolved: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := h.BMC().Log
@@ -84,7 +84,7 @@ func TestLogIsStoredByTheEntry(t *testing.T) {
 	if d := cmp.Diff(a, b); d != "" || got.Len() != most-1 || got.Next != want.Next {
 		t.Errorf("%d entries, next %d; (-before +after):\n%s", got.Len(), got.Next, d)
 	}
-	if _, err := l.hosts[0].ApplyBMC(t.Context(), bmc.ClearLog{Book: bmc.EventLog}); err != nil {
+	if _, err := l.hosts[0].ApplyBMC(t.Context(), bmc.ClearLog{Log: bmc.EventLog}); err != nil {
 		t.Fatal(err)
 	}
 	n := 0

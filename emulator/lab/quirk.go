@@ -124,6 +124,6 @@ func (h *Host) speak(r *dialect.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.record.Store(r)
-	h.bmc.Become(&r.BMC)
+	h.bmc.ChangeSpec(&r.BMC)
 	h.show()
 }

@@ -48,7 +48,7 @@ func (h *Host) follow(evs []event.Event) {
 		case bmc.JobDue:
 			h.carryOut(ev.Job)
 		case bmc.LifeChanged:
-			if ev.Phase == bmc.Offline || ev.Phase == bmc.Dark {
+			if ev.Phase == bmc.Offline || ev.Phase == bmc.NoPower {
 				for _, cancel := range h.carried {
 					cancel(errDown)
 				}

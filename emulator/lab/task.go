@@ -14,9 +14,9 @@ import (
 // held is the end of a task that a rule keeps from being told: the work is done,
 // and the task goes on.
 type held struct {
-	Host string     `json:"host"`
-	Path string     `json:"path,omitempty"` // of the request that made the task
-	Done event.Done `json:"done"`
+	Host string         `json:"host"`
+	Path string         `json:"path,omitempty"` // of the request that made the task
+	Done event.TaskDone `json:"done"`
 }
 
 // maxHeld bounds how many ends of tasks are held; a BMC has at most a hundred
@@ -27,7 +27,7 @@ const maxHeld = 10_000
 // holds h.mu.
 func (h *Host) withhold(evs []machine.Event) []machine.Event {
 	evs = slices.DeleteFunc(slices.Clone(evs), func(ev machine.Event) bool {
-		done, ok := ev.(event.Done)
+		done, ok := ev.(event.TaskDone)
 		return ok && h.hasMore(done)
 	})
 	if !h.lab.asks(fault.Task) {
@@ -35,7 +35,7 @@ func (h *Host) withhold(evs []machine.Event) []machine.Event {
 	}
 	var out []machine.Event
 	for _, ev := range evs {
-		if done, ok := ev.(event.Done); !ok || !h.sticks(done) {
+		if done, ok := ev.(event.TaskDone); !ok || !h.sticks(done) {
 			out = append(out, ev)
 		}
 	}
@@ -44,20 +44,20 @@ func (h *Host) withhold(evs []machine.Event) []machine.Event {
 
 // hasMore says whether a job goes on whose machine has done a part of it. It
 // holds h.mu.
-func (h *Host) hasMore(done event.Done) bool {
+func (h *Host) hasMore(done event.TaskDone) bool {
 	if done.Cancelled || done.Fault != "" {
 		return false
 	}
 	for _, j := range h.bmc.State().Tasks.All() {
 		if j.ID == done.Task && j.Steps {
-			return h.carried[j.ID] != nil || h.machine.Works(j.ID)
+			return h.carried[j.ID] != nil || h.machine.RunsTask(j.ID)
 		}
 	}
 	return false
 }
 
 // sticks says whether the end of a task is held. It holds h.mu.
-func (h *Host) sticks(done event.Done) bool {
+func (h *Host) sticks(done event.TaskDone) bool {
 	if !h.lab.asks(fault.Task) || done.Cancelled {
 		return false
 	}
@@ -138,5 +138,5 @@ func (h *Host) free(t held) error {
 // closes says whether a command would end a task that is stuck. It holds h.mu.
 func (h *Host) closes(c bmc.Command) bool {
 	end, ok := c.(bmc.CloseTask)
-	return ok && h.sticks(event.Done{At: h.Now(), Task: end.ID, Fault: end.Fault, Cancelled: end.Cancelled, Made: end.Made, Messages: end.Messages})
+	return ok && h.sticks(event.TaskDone{At: h.Now(), Task: end.ID, Fault: end.Fault, Cancelled: end.Cancelled, Made: end.Made, Messages: end.Messages})
 }

@@ -168,14 +168,14 @@ var idracHabits = []struct {
 func TestVirtualMediaBootByAnAttribute(t *testing.T) {
 	l, call := client(t, "dell-r730", "http://127.0.0.1:1")
 	call("PATCH", dellS, `{"Boot":{"BootSourceOverrideTarget":"Cd","BootSourceOverrideEnabled":"Once"}}`, "")
-	if is := l.First().Machine().Override; is.Target != machine.Cd || !is.Own {
+	if is := l.First().Machine().Override; is.Target != machine.Cd || !is.LocalDrive {
 		t.Errorf("with Cd the server boots %+v, want a drive of its own", is)
 	}
 	if status, text, _ := call("POST", dellM+"/Actions/Oem/EID_674_Manager.ImportSystemConfiguration", vcd, ""); status != http.StatusAccepted {
 		t.Fatalf("the profile is answered %d %s", status, text)
 	}
 	l.Advance(time.Minute)
-	if is := l.First().Machine().Override; is.Target != machine.UsbCd || is.Own {
+	if is := l.First().Machine().Override; is.Target != machine.UsbCd || is.LocalDrive {
 		t.Errorf("with VCD-DVD the server boots %+v, want virtual media", is)
 	}
 }

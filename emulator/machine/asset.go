@@ -8,36 +8,36 @@ import (
 
 // Asset is what people write on a machine.
 type Asset struct {
-	Tag        string `json:"tag,omitempty"`
-	ChassisTag string `json:"chassisTag,omitempty"`
-	HostName   string `json:"hostName,omitempty"`
-	Light      Light  `json:"light,omitempty"` // that shows where the machine stands; "": off
+	Tag          string       `json:"tag,omitempty"`
+	ChassisTag   string       `json:"chassisTag,omitempty"`
+	HostName     string       `json:"hostName,omitempty"`
+	IndicatorLED IndicatorLED `json:"light,omitempty"` // that shows where the machine stands; "": off
 	// Until is when the light goes out by itself; zero: it stays as it is.
-	Until time.Time `json:"until,omitzero"`
+	IndicatorUntil time.Time `json:"until,omitzero"`
 }
 
-// Light is what an indicator does; the values are Redfish's (DSP2046,
+// IndicatorLED is what an indicator does; the values are Redfish's (DSP2046,
 // Resource.IndicatorLED).
-type Light string
+type IndicatorLED string
 
 // The values of Light.
 const (
-	Lit      Light = "Lit"
-	Blinking Light = "Blinking"
-	Dark     Light = "Off"
+	IndicatorLit      IndicatorLED = "Lit"
+	IndicatorBlinking IndicatorLED = "Blinking"
+	IndicatorOff      IndicatorLED = "Off"
 )
 
-// Lights are all of them.
-var Lights = []Light{Lit, Blinking, Dark}
+// IndicatorLEDs are all of them.
+var IndicatorLEDs = []IndicatorLED{IndicatorLit, IndicatorBlinking, IndicatorOff}
 
 // maxWritten bounds what people write, in bytes: SMBIOS strings are that long.
 const maxWritten = 255
 
-// Writable says whether a text can be written on a machine.
-func Writable(text string) bool { return len(text) <= maxWritten }
+// ValidText says whether a text can be written on a machine.
+func ValidText(text string) bool { return len(text) <= maxWritten }
 
 // noAsset is what is written on a machine on which nobody wrote.
-var noAsset = &Asset{Light: Dark}
+var noAsset = &Asset{IndicatorLED: IndicatorOff}
 
 // asset is what is written on the machine.
 func (m *Machine) asset() *Asset {
@@ -51,19 +51,19 @@ func (m *Machine) asset() *Asset {
 type SetAsset struct{ Asset }
 
 func (c SetAsset) apply(m *Machine, _ time.Time) ([]Event, error) {
-	if c.Light == "" {
-		c.Light = Dark
+	if c.IndicatorLED == "" {
+		c.IndicatorLED = IndicatorOff
 	}
-	if !slices.Contains(Lights, c.Light) {
-		return nil, fmt.Errorf("machine: indicator %q: %w", c.Light, ErrUnknown)
+	if !slices.Contains(IndicatorLEDs, c.IndicatorLED) {
+		return nil, fmt.Errorf("machine: indicator %q: %w", c.IndicatorLED, ErrUnknown)
 	}
 	for _, text := range []string{c.Tag, c.ChassisTag, c.HostName} {
-		if !Writable(text) {
+		if !ValidText(text) {
 			return nil, fmt.Errorf("machine: %.16q…: must be at most %d bytes: %w", text, maxWritten, ErrUnknown)
 		}
 	}
-	if c.Light == Dark {
-		c.Until = time.Time{}
+	if c.IndicatorLED == IndicatorOff {
+		c.IndicatorUntil = time.Time{}
 	}
 	m.setAsset(c.Asset)
 	return nil, nil
@@ -78,22 +78,22 @@ func (m *Machine) setAsset(a Asset) {
 // Identify has the machine show where it stands: for a time, or until it is
 // told otherwise (IPMI v2.0 rev 1.1, §28.5).
 type Identify struct {
-	For     time.Duration // 0: no more
-	Forever bool          // whatever For says
+	Interval time.Duration // 0: no more
+	ForceOn  bool          // whatever For says
 }
 
 func (c Identify) apply(m *Machine, now time.Time) ([]Event, error) {
-	if c.For < 0 {
-		return nil, fmt.Errorf("machine: identify for %v: must not be negative: %w", c.For, ErrUnknown)
+	if c.Interval < 0 {
+		return nil, fmt.Errorf("machine: identify for %v: must not be negative: %w", c.Interval, ErrUnknown)
 	}
 	a := *m.asset()
-	a.Light, a.Until = Blinking, time.Time{}
+	a.IndicatorLED, a.IndicatorUntil = IndicatorBlinking, time.Time{}
 	switch {
-	case c.Forever:
-	case c.For == 0:
-		a.Light = Dark
+	case c.ForceOn:
+	case c.Interval == 0:
+		a.IndicatorLED = IndicatorOff
 	default:
-		a.Until = now.Add(c.For)
+		a.IndicatorUntil = now.Add(c.Interval)
 	}
 	m.setAsset(a)
 	return nil, nil
@@ -101,8 +101,8 @@ func (c Identify) apply(m *Machine, now time.Time) ([]Event, error) {
 
 // darken ends what Identify has begun.
 func (m *Machine) darken() {
-	if a := *m.asset(); !a.Until.IsZero() {
-		a.Light, a.Until = Dark, time.Time{}
+	if a := *m.asset(); !a.IndicatorUntil.IsZero() {
+		a.IndicatorLED, a.IndicatorUntil = IndicatorOff, time.Time{}
 		m.setAsset(a)
 	}
 }

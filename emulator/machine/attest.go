@@ -108,10 +108,10 @@ const (
 	signedAll       = 0xff
 )
 
-// Attest answers a request for signed measurements: the request and the answer
+// SignedMeasurements answers a request for signed measurements: the request and the answer
 // as SPDM 1.1 exchanges them, the answer signed over both (DSP0274 1.1, §10.11).
 // All measurements are asked for if indices is nil.
-func (v *View) Attest(nonce, answerNonce [32]byte, indices []byte, slot byte) ([]byte, error) {
+func (v *View) SignedMeasurements(nonce, answerNonce [32]byte, indices []byte, slot byte) ([]byte, error) {
 	var blocks []byte
 	count := 0
 	for _, m := range v.Measurements() {

@@ -96,12 +96,12 @@ var Modes = []Mode{UEFI, Legacy}
 
 // Override takes precedence over the boot order.
 type Override struct {
-	Enabled Enabled    `json:"enabled"`
-	Target  SourceKind `json:"target"`
-	Mode    Mode       `json:"mode"`
-	Path    string     `json:"path,omitempty"` // UEFI device path, of UefiTarget
-	Next    string     `json:"next,omitempty"` // ID of a boot option, of UefiBootNext
-	Own     bool       `json:"own,omitempty"`  // it means a drive of the machine's own, and none of the BMC's
+	Enabled    Enabled    `json:"enabled"`
+	Target     SourceKind `json:"target"`
+	Mode       Mode       `json:"mode"`
+	Path       string     `json:"path,omitempty"` // UEFI device path, of UefiTarget
+	BootNext   string     `json:"next,omitempty"` // ID of a boot option, of UefiBootNext
+	LocalDrive bool       `json:"own,omitempty"`  // it means a drive of the machine's own, and none of the BMC's
 }
 
 // SetOverride sets the boot override, whole.
@@ -116,8 +116,8 @@ func (c SetOverride) apply(m *Machine, _ time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("machine: override target %q: %w", o.Target, ErrUnknown)
 	case !slices.Contains(Modes, o.Mode):
 		return nil, fmt.Errorf("machine: override mode %q: %w", o.Mode, ErrUnknown)
-	case o.Next != "" && o.Next != m.st.Override.Next && !slices.ContainsFunc(m.options(), func(b BootOption) bool { return b.ID == o.Next }):
-		return nil, fmt.Errorf("machine: override next %q is no boot option: %w", o.Next, ErrUnknown)
+	case o.BootNext != "" && o.BootNext != m.st.Override.BootNext && !slices.ContainsFunc(m.options(), func(b BootOption) bool { return b.ID == o.BootNext }):
+		return nil, fmt.Errorf("machine: override next %q is no boot option: %w", o.BootNext, ErrUnknown)
 	}
 	if field, with, ok := o.Conflict(); ok {
 		return nil, fmt.Errorf("%w: override: %s and %s", ErrConflict, field, with)
@@ -138,7 +138,7 @@ func (o Override) Conflict() (field, with string, ok bool) {
 		return "Target", "Mode", true
 	case o.Target == UefiTarget && o.Path == "":
 		return "Target", "Path", true
-	case o.Target == UefiBootNext && o.Next == "":
+	case o.Target == UefiBootNext && o.BootNext == "":
 		return "Target", "Next", true
 	case o.Target == UefiBootNext && o.Enabled == Continuous: // DSP2046, Boot.BootNext
 		return "Enabled", "Target", true
@@ -170,8 +170,8 @@ type BootSettings struct {
 	Order []string `json:"order,omitempty"`
 	// Left are the options that were there when Order was set and that it
 	// left out.
-	Left     []string    `json:"left,omitempty"`
-	Off      []string    `json:"off,omitempty"`      // boot options that are disabled, sorted
+	Excluded []string    `json:"left,omitempty"`
+	Disabled []string    `json:"off,omitempty"`      // boot options that are disabled, sorted
 	HTTPURI  string      `json:"httpURI,omitempty"`  // of an HTTP boot; "": asked of DHCP
 	Retry    RetryConfig `json:"retry,omitempty"`    // "": NoRetry
 	Attempts int         `json:"attempts,omitempty"` // of RetryAttempts
@@ -236,9 +236,9 @@ func (m *Machine) setBoot(how func(*BootSettings)) {
 // override's target, then the boot order. A one-shot override is spent by
 // this. If the target is a program of the firmware, that is it.
 func (m *Machine) sources() (tries []Source, app SourceKind) {
-	if m.st.Image != nil {
-		tries = append(tries, *m.st.Image)
-		m.main().Image = nil
+	if m.st.SuspendedImage != nil {
+		tries = append(tries, *m.st.SuspendedImage)
+		m.main().SuspendedImage = nil
 	} else if o := m.st.Override; o.Enabled != Disabled {
 		if targets[o.Target].app {
 			app = o.Target
@@ -246,7 +246,7 @@ func (m *Machine) sources() (tries []Source, app SourceKind) {
 		tries = append(tries, m.overriding(o)...)
 		if o.Enabled == Once {
 			own := &m.main().Override
-			own.Enabled, own.Target, own.Next, own.Own = Disabled, None, "", false
+			own.Enabled, own.Target, own.BootNext, own.LocalDrive = Disabled, None, "", false
 		}
 		m.followed(o.Enabled == Once)
 	}
@@ -262,10 +262,10 @@ func (m *Machine) sources() (tries []Source, app SourceKind) {
 func (m *Machine) overriding(o Override) []Source {
 	var out []Source
 	for _, b := range m.options() {
-		if o.Own && b.Device == "" {
+		if o.LocalDrive && b.Device == "" {
 			continue
 		}
-		if b.Kind == o.Target || o.Target == UsbCd && b.Kind == Cd && b.Device == "" || o.Target == UefiTarget && b.Path == o.Path || o.Target == UefiBootNext && b.ID == o.Next {
+		if b.Kind == o.Target || o.Target == UsbCd && b.Kind == Cd && b.Device == "" || o.Target == UefiTarget && b.Path == o.Path || o.Target == UefiBootNext && b.ID == o.BootNext {
 			out = append(out, b.Source)
 		}
 	}

@@ -25,32 +25,32 @@ func (b *bench) sourcesOf() []Source {
 		b.do(Reset{Kind: ForceRestart})
 	}
 	b.until(Selecting)
-	return slices.Clone(b.m.st.Tries)
+	return slices.Clone(b.m.st.PendingSources)
 }
 
 func TestOptionsAreOfWhatTheMachineHas(t *testing.T) {
 	b := newBench(t)
 	v := b.m.View()
 	want := []string{"Boot0001", "Boot0002", "Boot0100", "Boot0101", "Boot0200", "Boot0201", "Boot0300", "Boot0301"}
-	if d := cmp.Diff(want, optionIDs(v.Options())); d != "" {
+	if d := cmp.Diff(want, optionIDs(v.BootOptions())); d != "" {
 		t.Errorf("boot options (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff(want[2:6], optionIDs(v.Order())); d != "" {
+	if d := cmp.Diff(want[2:6], optionIDs(v.EffectiveBootOrder())); d != "" {
 		t.Errorf("boot order (-want +got):\n%s", d)
 	}
 	const uri = "http://images.test/grub.efi"
 	b.do(SetHTTPBoot{URI: uri})
 	v = b.m.View()
-	i := slices.IndexFunc(v.Options(), func(o BootOption) bool { return o.ID == "Boot0003" })
-	if i < 0 || v.Options()[i].Source != (Source{Kind: UefiHTTP, Device: "1", URI: uri}) {
-		t.Errorf("with an HTTP boot URI the options are %+v", v.Options())
+	i := slices.IndexFunc(v.BootOptions(), func(o BootOption) bool { return o.ID == "Boot0003" })
+	if i < 0 || v.BootOptions()[i].Source != (Source{Kind: UefiHTTP, Device: "1", URI: uri}) {
+		t.Errorf("with an HTTP boot URI the options are %+v", v.BootOptions())
 	}
 	b.do(SetHTTPBoot{})
-	if d := cmp.Diff(want, optionIDs(new(b.m.View()).Options())); d != "" {
+	if d := cmp.Diff(want, optionIDs(new(b.m.View()).BootOptions())); d != "" {
 		t.Errorf("boot options without the URI (-want +got):\n%s", d)
 	}
 	paths := map[string]string{}
-	for _, o := range v.Options() {
+	for _, o := range v.BootOptions() {
 		if other, ok := paths[o.Path]; ok {
 			t.Errorf("%s and %s are both at %s", o.ID, other, o.Path)
 		}
@@ -77,7 +77,7 @@ func TestBootFollowsTheOrder(t *testing.T) {
 	if d := cmp.Diff([]Source{want[0], disk}, b.sourcesOf()); d != "" {
 		t.Errorf("sources without a disabled one (-want +got):\n%s", d)
 	}
-	if got := optionIDs(new(b.m.View()).Order()); len(got) != 3 {
+	if got := optionIDs(new(b.m.View()).EffectiveBootOrder()); len(got) != 3 {
 		t.Errorf("a disabled option is out of the order: %v", got)
 	}
 	b.do(SetBootOrder{})
@@ -114,14 +114,14 @@ func TestOrderTakesInWhatComesLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"Boot0200", "Boot0100", "Boot0201"}, optionIDs(new(m.View()).Order())); d != "" {
+	if d := cmp.Diff([]string{"Boot0200", "Boot0100", "Boot0201"}, optionIDs(new(m.View()).EffectiveBootOrder())); d != "" {
 		t.Errorf("boot order with another NIC (-want +got):\n%s", d)
 	}
 	m, err = New(&small, NewIdentity(1, 0, "node-0", &small), new(m.State()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"Boot0200", "Boot0100"}, optionIDs(new(m.View()).Order())); d != "" {
+	if d := cmp.Diff([]string{"Boot0200", "Boot0100"}, optionIDs(new(m.View()).EffectiveBootOrder())); d != "" {
 		t.Errorf("boot order without it (-want +got):\n%s", d)
 	}
 }
@@ -130,7 +130,7 @@ func TestOverrideChoosesItsSources(t *testing.T) {
 	const uri = "https://images.test/boot.efi"
 	second := Source{Kind: Pxe, Device: "2"}
 	var path string // of that
-	for _, o := range new(newMachine(t).View()).Options() {
+	for _, o := range new(newMachine(t).View()).BootOptions() {
 		if o.Source == second {
 			path = o.Path
 		}
@@ -145,7 +145,7 @@ func TestOverrideChoosesItsSources(t *testing.T) {
 		{"http from DHCP", Override{Target: UefiHTTP}, "", []Source{{Kind: UefiHTTP, Device: "1"}, {Kind: UefiHTTP, Device: "2"}}},
 		{"http", Override{Target: UefiHTTP}, uri, []Source{{Kind: UefiHTTP, Device: "1", URI: uri}, {Kind: UefiHTTP, Device: "1"}}},
 		{"usb", Override{Target: Usb}, "", []Source{{Kind: Usb}}},
-		{"next", Override{Target: UefiBootNext, Next: "Boot0201"}, "", []Source{second}},
+		{"next", Override{Target: UefiBootNext, BootNext: "Boot0201"}, "", []Source{second}},
 		{"target", Override{Target: UefiTarget, Path: path}, "", []Source{second}},
 		{"target of no option", Override{Target: UefiTarget, Path: "PciRoot(0x9)"}, "", []Source{{Kind: UefiTarget, Device: "PciRoot(0x9)"}}},
 		{"what it has not", Override{Target: Floppy}, "", []Source{disk}},
@@ -158,7 +158,7 @@ func TestOverrideChoosesItsSources(t *testing.T) {
 		if d := cmp.Diff(tt.want, got[:len(tt.want)]); d != "" {
 			t.Errorf("%s: first sources (-want +got):\n%s", tt.name, d)
 		}
-		if o := b.m.View().Override; o.Enabled != Disabled || o.Target != None || o.Next != "" || o.Path != tt.o.Path {
+		if o := b.m.View().Override; o.Enabled != Disabled || o.Target != None || o.BootNext != "" || o.Path != tt.o.Path {
 			t.Errorf("%s: after the boot the override is %+v", tt.name, o)
 		}
 		if got := b.sourcesOf()[0]; got != disk {
@@ -173,12 +173,12 @@ func TestOverrideToTheFirmwaresPrograms(t *testing.T) {
 		b.do(SetOverride{Override{Enabled: Continuous, Target: app, Mode: UEFI}})
 		b.do(Reset{Kind: ResetOn})
 		b.until(InSetup)
-		if got := b.m.View().App; got != app {
+		if got := b.m.View().FirmwareApp; got != app {
 			t.Errorf("%s: on the screen is %s", app, got)
 		}
 		b.do(Reset{Kind: ForceOff})
 		b.until(Off)
-		if got := b.m.View().App; got != "" {
+		if got := b.m.View().FirmwareApp; got != "" {
 			t.Errorf("%s: switched off, and on the screen is %s", app, got)
 		}
 	}
@@ -192,8 +192,8 @@ func TestOverridesThatContradictThemselvesAreRefused(t *testing.T) {
 		{Override{Enabled: Once, Target: UefiHTTP, Mode: Legacy}, ErrConflict},
 		{Override{Enabled: Once, Target: UefiTarget, Mode: UEFI}, ErrConflict},
 		{Override{Enabled: Once, Target: UefiBootNext, Mode: UEFI}, ErrConflict},
-		{Override{Enabled: Continuous, Target: UefiBootNext, Mode: UEFI, Next: "Boot0100"}, ErrConflict},
-		{Override{Enabled: Once, Target: UefiBootNext, Mode: UEFI, Next: "Boot0999"}, ErrUnknown},
+		{Override{Enabled: Continuous, Target: UefiBootNext, Mode: UEFI, BootNext: "Boot0100"}, ErrConflict},
+		{Override{Enabled: Once, Target: UefiBootNext, Mode: UEFI, BootNext: "Boot0999"}, ErrUnknown},
 		{Override{Enabled: Disabled, Target: UefiTarget, Mode: Legacy}, nil},
 	} {
 		m := newMachine(t)

@@ -16,20 +16,20 @@ var onceFromNIC = &Override{Enabled: Once, Target: Pxe, Mode: UEFI}
 func TestRequestForABootExpiresUnlessItIsToWait(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		info  BootInfo
+		info  SystemBootOptions
 		then  []Command // at once
 		after time.Duration
 		want  Enabled
 	}{
-		{"within a minute", BootInfo{}, nil, 59 * time.Second, Once},
-		{"after a minute", BootInfo{}, nil, time.Minute, Disabled},
-		{"patient", BootInfo{Waits: true}, nil, time.Hour, Once},
-		{"patient from now on", BootInfo{}, []Command{SetBootInfo{BootInfo: BootInfo{Waits: true}}}, time.Hour, Once},
-		{"set in another way", BootInfo{}, []Command{SetOverride{Override{Enabled: Once, Target: Hdd, Mode: UEFI}}}, time.Hour, Once},
-		{"set again", BootInfo{}, []Command{SetBootInfo{Request: onceFromNIC}}, 59 * time.Second, Once},
+		{"within a minute", SystemBootOptions{}, nil, 59 * time.Second, Once},
+		{"after a minute", SystemBootOptions{}, nil, time.Minute, Disabled},
+		{"patient", SystemBootOptions{NoTimeout: true}, nil, time.Hour, Once},
+		{"patient from now on", SystemBootOptions{}, []Command{SetSystemBootOptions{SystemBootOptions: SystemBootOptions{NoTimeout: true}}}, time.Hour, Once},
+		{"set in another way", SystemBootOptions{}, []Command{SetOverride{Override{Enabled: Once, Target: Hdd, Mode: UEFI}}}, time.Hour, Once},
+		{"set again", SystemBootOptions{}, []Command{SetSystemBootOptions{Request: onceFromNIC}}, 59 * time.Second, Once},
 	} {
 		b := newBench(t)
-		b.do(SetBootInfo{BootInfo: tt.info, Request: onceFromNIC})
+		b.do(SetSystemBootOptions{SystemBootOptions: tt.info, Request: onceFromNIC})
 		for _, c := range tt.then {
 			b.do(c)
 		}
@@ -42,27 +42,27 @@ func TestRequestForABootExpiresUnlessItIsToWait(t *testing.T) {
 
 func TestCommandToThePowerHasARequestWaitAnew(t *testing.T) {
 	b := newBench(t).running()
-	b.do(SetBootInfo{Request: onceFromNIC})
+	b.do(SetSystemBootOptions{Request: onceFromNIC})
 	b.now = b.now.Add(50 * time.Second)
 	b.do(Reset{Kind: ForceOff})
 	b.now = b.now.Add(50 * time.Second)
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)
-	if got := *b.m.View().Trying; got != nic {
+	if got := *b.m.View().CurrentSource; got != nic {
 		t.Errorf("booting %v, want %v", got, nic)
 	}
 }
 
 func TestRequestIsSpentByTheBootThatFollowsIt(t *testing.T) {
 	b := newBench(t)
-	b.do(SetBootInfo{BootInfo: BootInfo{Handled: 0xff, Flags: []byte{1}, Instance: 2, Mailbox: []byte{7}}, Request: onceFromNIC})
+	b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{InfoAcknowledge: 0xff, Flags: []byte{1}, DeviceInstance: 2, Mailbox: []byte{7}}, Request: onceFromNIC})
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)
 	if got, want := b.tried(), []Source{{Kind: Pxe, Device: "2"}, disk}; !cmp.Equal(got[:2], want) {
 		t.Errorf("tried %v, want first %v", got, want)
 	}
-	want := BootInfo{Handled: 0xfe, Mailbox: []byte{7}}
-	if d := cmp.Diff(want, *b.m.View().BootInfo); d != "" {
+	want := SystemBootOptions{InfoAcknowledge: 0xfe, Mailbox: []byte{7}}
+	if d := cmp.Diff(want, *b.m.View().SystemBootOptions); d != "" {
 		t.Errorf("after the boot (-want +got):\n%s", d)
 	}
 	if o := b.m.View().Override; o.Enabled != Disabled || o.Target != None {
@@ -76,10 +76,10 @@ func TestRequestOfNoDeviceThatThereIsMeansAny(t *testing.T) {
 		want     Source
 	}{{0, nic}, {1, nic}, {2, Source{Kind: Pxe, Device: "2"}}, {3, nic}, {MaxInstance + 2, Source{Kind: Pxe, Device: "2"}}} {
 		b := newBench(t)
-		b.do(SetBootInfo{BootInfo: BootInfo{Instance: tt.instance}, Request: onceFromNIC})
+		b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{DeviceInstance: tt.instance}, Request: onceFromNIC})
 		b.do(Reset{Kind: ResetOn})
 		b.until(Selecting)
-		if got := *b.m.View().Trying; got != tt.want {
+		if got := *b.m.View().CurrentSource; got != tt.want {
 			t.Errorf("instance %d: booting %v, want %v", tt.instance, got, tt.want)
 		}
 	}
@@ -88,14 +88,14 @@ func TestRequestOfNoDeviceThatThereIsMeansAny(t *testing.T) {
 func TestRequestForGoodStays(t *testing.T) {
 	b := newBench(t)
 	forGood := Override{Enabled: Continuous, Target: Pxe, Mode: UEFI}
-	b.do(SetBootInfo{BootInfo: BootInfo{Flags: []byte{1}}, Request: &forGood})
+	b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{Flags: []byte{1}}, Request: &forGood})
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)
 	b.load(nic)
 	b.do(Exit{Boot: 1, Restart: true})
 	b.until(Selecting)
-	if v := b.m.View(); v.Override != forGood || *v.Trying != nic || v.BootInfo.Flags == nil {
-		t.Errorf("at the second boot %+v, from %v, %+v", v.Override, *v.Trying, v.BootInfo)
+	if v := b.m.View(); v.Override != forGood || *v.CurrentSource != nic || v.SystemBootOptions.Flags == nil {
+		t.Errorf("at the second boot %+v, from %v, %+v", v.Override, *v.CurrentSource, v.SystemBootOptions)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestRequestForGoodStays(t *testing.T) {
 // (IPMI v2.0 rev 1.1, §28.12).
 func TestStartForAnotherCauseEndsARequest(t *testing.T) {
 	restarts := map[ResetCause]func(b *bench){
-		causeFilter:   func(b *bench) { b.do(Reset{Kind: ForceRestart, Filter: true}) },
+		causeFilter:   func(b *bench) { b.do(Reset{Kind: ForceRestart, ByPEF: true}) },
 		CauseCommand:  func(b *bench) { b.do(Reset{Kind: ForceRestart}) },
 		CauseSystem:   func(b *bench) { b.do(Exit{Boot: 1, Restart: true}) },
 		CauseWatchdog: func(b *bench) { b.do(bark(WatchdogReset)); b.do(StartWatchdog{}) },
@@ -116,14 +116,14 @@ func TestStartForAnotherCauseEndsARequest(t *testing.T) {
 	for _, cause := range []ResetCause{CauseCommand, CauseSystem, CauseWatchdog, CauseButton, causeFilter} {
 		for _, spares := range [][]ResetCause{nil, {CauseSystem, CauseWatchdog, CauseButton}} {
 			b := newBench(t).running()
-			b.do(SetBootInfo{BootInfo: BootInfo{Waits: true, Spares: spares, SparesFilters: spares != nil}, Request: onceFromNIC})
+			b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{NoTimeout: true, KeepOnCauses: spares, KeepOnPEFReset: spares != nil}, Request: onceFromNIC})
 			restarts[cause](b)
 			b.until(Selecting)
 			want := disk
 			if cause == CauseCommand || spares != nil {
 				want = nic
 			}
-			if got := *b.m.View().Trying; got != want {
+			if got := *b.m.View().CurrentSource; got != want {
 				t.Errorf("%s, spared %v: booting %v, want %v", cause, spares, got, want)
 			}
 		}
@@ -131,54 +131,54 @@ func TestStartForAnotherCauseEndsARequest(t *testing.T) {
 }
 
 func bark(a TimeoutAction) ProgramWatchdog {
-	return ProgramWatchdog{Use: WatchesSystem, Action: a, Warning: NoWarning}
+	return ProgramWatchdog{Use: WatchdogSMSOS, Action: a, Warning: NoWarning}
 }
 
 func TestStartEndsWhatSomebodyWasWriting(t *testing.T) {
 	b := newBench(t)
-	b.do(SetBootInfo{BootInfo: BootInfo{InProgress: true, Scan: true}})
+	b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{InProgress: true, PartitionScan: true}})
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)
-	if i := b.m.View().BootInfo; i.InProgress || i.Scan {
+	if i := b.m.View().SystemBootOptions; i.InProgress || i.PartitionScan {
 		t.Errorf("after a start %+v", i)
 	}
-	b.do(SetBootInfo{BootInfo: BootInfo{InProgress: true}})
+	b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{InProgress: true}})
 	b.do(Reset{Kind: ForceOff})
 	b.until(Off)
-	if i := b.m.View().BootInfo; i.InProgress {
+	if i := b.m.View().SystemBootOptions; i.InProgress {
 		t.Errorf("switched off, and %+v", i)
 	}
 }
 
 func TestBMCThatGoesDownForgetsWhatItWasToDo(t *testing.T) {
-	for _, down := range [][]Command{{CutAC{}, RestoreAC{}}, {BMCRestarts{}}} {
+	for _, down := range [][]Command{{CutAC{}, RestoreAC{}}, {BMCReset{}}} {
 		b := newBench(t).running()
-		b.do(SetBootInfo{BootInfo: BootInfo{Waits: true, Handled: 3}, Request: onceFromNIC})
-		b.do(Identify{For: time.Hour})
+		b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{NoTimeout: true, InfoAcknowledge: 3}, Request: onceFromNIC})
+		b.do(Identify{Interval: time.Hour})
 		b.do(bark(NoAction))
 		b.do(StartWatchdog{}) // and it expires at once
 		watch := bark(WatchdogPowerOff)
-		watch.For = time.Hour
+		watch.Countdown = time.Hour
 		b.do(watch)
 		b.do(StartWatchdog{})
 		for _, c := range down {
 			b.do(c)
 		}
 		v := b.m.View()
-		if d := cmp.Diff(BootInfo{}, *v.BootInfo); d != "" || v.Override.Enabled != Disabled {
+		if d := cmp.Diff(SystemBootOptions{}, *v.SystemBootOptions); d != "" || v.Override.Enabled != Disabled {
 			t.Errorf("%T: override %+v, and (-want +got):\n%s", down[0], v.Override, d)
 		}
-		if w := v.Watchdog; w.Set || !w.Until.IsZero() || w.Expired != nil || v.Asset.Light != Dark {
-			t.Errorf("%T: watchdog %+v, light %s", down[0], w, v.Asset.Light)
+		if w := v.Watchdog; w.Programmed || !w.Until.IsZero() || w.Expired != nil || v.Asset.IndicatorLED != IndicatorOff {
+			t.Errorf("%T: watchdog %+v, light %s", down[0], w, v.Asset.IndicatorLED)
 		}
 	}
 }
 
 func TestBootInfoIsKept(t *testing.T) {
 	b := newBench(t)
-	b.do(SetBootInfo{
-		BootInfo: BootInfo{Spares: []ResetCause{CauseButton}, Instance: 3, Handled: 9, Partition: 2, Flags: []byte{1, 2}, Initiator: []byte{3}, Locked: 4},
-		Request:  onceFromNIC,
+	b.do(SetSystemBootOptions{
+		SystemBootOptions: SystemBootOptions{KeepOnCauses: []ResetCause{CauseButton}, DeviceInstance: 3, InfoAcknowledge: 9, PartitionSelector: 2, Flags: []byte{1, 2}, Initiator: []byte{3}, ParameterLocks: 4},
+		Request:           onceFromNIC,
 	})
 	raw, err := json.Marshal(b.m.State())
 	if err != nil {
@@ -188,7 +188,7 @@ func TestBootInfoIsKept(t *testing.T) {
 	if err := json.Unmarshal(raw, &st); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(b.m.State().BootInfo, st.BootInfo); d != "" {
+	if d := cmp.Diff(b.m.State().SystemBootOptions, st.SystemBootOptions); d != "" {
 		t.Errorf("stored and read (-want +got):\n%s", d)
 	}
 }
@@ -196,9 +196,9 @@ func TestBootInfoIsKept(t *testing.T) {
 func TestBootInfoRefuses(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []Command{
-		SetBootInfo{BootInfo: BootInfo{Instance: 31}},
-		SetBootInfo{Request: &Override{Enabled: "Maybe"}},
-		Identify{For: -1},
+		SetSystemBootOptions{SystemBootOptions: SystemBootOptions{DeviceInstance: 31}},
+		SetSystemBootOptions{Request: &Override{Enabled: "Maybe"}},
+		Identify{Interval: -1},
 	} {
 		if _, err := b.m.Apply(b.now, c); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%+v = %v, want %v", c, err, ErrUnknown)
@@ -212,21 +212,21 @@ func TestIdentifyEndsByItself(t *testing.T) {
 	for _, tt := range []struct {
 		do   Identify
 		at   time.Duration
-		want Light
+		want IndicatorLED
 	}{
-		{Identify{For: 15 * time.Second}, 14 * time.Second, Blinking}, {Identify{For: 15 * time.Second}, 15 * time.Second, Dark},
-		{Identify{Forever: true}, 15 * time.Hour, Blinking}, {Identify{}, 0, Dark},
+		{Identify{Interval: 15 * time.Second}, 14 * time.Second, IndicatorBlinking}, {Identify{Interval: 15 * time.Second}, 15 * time.Second, IndicatorOff},
+		{Identify{ForceOn: true}, 15 * time.Hour, IndicatorBlinking}, {Identify{}, 0, IndicatorOff},
 	} {
 		b.do(tt.do)
 		b.now = b.now.Add(tt.at)
 		b.m.Advance(b.now)
-		if a := b.m.View().Asset; a.Light != tt.want || a.Tag != "A" {
+		if a := b.m.View().Asset; a.IndicatorLED != tt.want || a.Tag != "A" {
 			t.Errorf("%+v, %v later: %+v, want %s", tt.do, tt.at, a, tt.want)
 		}
 	}
-	b.do(Identify{For: time.Minute})
+	b.do(Identify{Interval: time.Minute})
 	b.do(CutAC{})
-	if a := b.m.View().Asset; a.Light != Dark {
+	if a := b.m.View().Asset; a.IndicatorLED != IndicatorOff {
 		t.Errorf("without mains: %+v", a)
 	}
 }
@@ -253,21 +253,21 @@ func TestLidIsSeenUntilSomebodySeesToIt(t *testing.T) {
 	b := newBench(t)
 	for _, tt := range []struct {
 		do   Command
-		want Lid
+		want PhysicalSecurity
 		err  error
 		note []event.Kind
 	}{
-		{OpenLid{Open: true}, Lid{Open: true, Seen: true}, nil, []event.Kind{event.LidOpened}},
-		{SetLid{Seen: false}, Lid{Open: true, Seen: true}, ErrConflict, nil},
-		{OpenLid{Open: false}, Lid{Seen: true}, nil, nil},
-		{SetLid{Seen: false}, Lid{}, nil, []event.Kind{event.LidClosed}},
-		{SetLid{Seen: true}, Lid{}, ErrConflict, nil},
-		{SetLid{Automatic: true}, Lid{Automatic: true}, nil, nil},
-		{OpenLid{Open: true}, Lid{Open: true, Seen: true, Automatic: true}, nil, []event.Kind{event.LidOpened}},
-		{OpenLid{Open: false}, Lid{Automatic: true}, nil, []event.Kind{event.LidClosed}},
+		{OpenCover{Open: true}, PhysicalSecurity{CoverOpen: true, Intrusion: true}, nil, []event.Kind{event.CoverOpened}},
+		{SetIntrusionSensor{Intrusion: false}, PhysicalSecurity{CoverOpen: true, Intrusion: true}, ErrConflict, nil},
+		{OpenCover{Open: false}, PhysicalSecurity{Intrusion: true}, nil, nil},
+		{SetIntrusionSensor{Intrusion: false}, PhysicalSecurity{}, nil, []event.Kind{event.CoverClosed}},
+		{SetIntrusionSensor{Intrusion: true}, PhysicalSecurity{}, ErrConflict, nil},
+		{SetIntrusionSensor{AutoRearm: true}, PhysicalSecurity{AutoRearm: true}, nil, nil},
+		{OpenCover{Open: true}, PhysicalSecurity{CoverOpen: true, Intrusion: true, AutoRearm: true}, nil, []event.Kind{event.CoverOpened}},
+		{OpenCover{Open: false}, PhysicalSecurity{AutoRearm: true}, nil, []event.Kind{event.CoverClosed}},
 	} {
 		evs, err := b.m.Apply(b.now, tt.do)
-		if got := *b.m.View().Lid; got != tt.want || !errors.Is(err, tt.err) || !cmp.Equal(notes(evs), tt.note) {
+		if got := *b.m.View().PhysicalSecurity; got != tt.want || !errors.Is(err, tt.err) || !cmp.Equal(notes(evs), tt.note) {
 			t.Errorf("%+v = %+v, %v, %v, want %+v, %v, %v", tt.do, got, err, notes(evs), tt.want, tt.err, tt.note)
 		}
 	}
@@ -275,13 +275,13 @@ func TestLidIsSeenUntilSomebodySeesToIt(t *testing.T) {
 
 func TestLockedPowerButtonSwitchesOnButNotOff(t *testing.T) {
 	b := newBench(t)
-	b.do(SetPanel{Panel{PowerOff: true}})
+	b.do(SetFrontPanel{FrontPanel{PowerOff: true}})
 	b.do(Reset{Kind: PushPowerButton})
 	b.until(Selecting)
 	b.load(disk)
 	b.do(Reset{Kind: PushPowerButton})
 	b.until(Running)
-	b.do(SetPanel{Panel{}})
+	b.do(SetFrontPanel{FrontPanel{}})
 	b.do(Reset{Kind: PushPowerButton})
 	b.until(Off)
 }
@@ -289,14 +289,14 @@ func TestLockedPowerButtonSwitchesOnButNotOff(t *testing.T) {
 func TestWhatTookThePower(t *testing.T) {
 	b := newBench(t).running()
 	b.do(CutAC{})
-	if got := b.m.View().Lost; got != LostMains {
+	if got := b.m.View().PowerLoss; got != LostMains {
 		t.Errorf("without mains: lost %q", got)
 	}
 	b.do(RestoreAC{})
 	b.until(Selecting)
 	b.do(Reset{Kind: ForceOff})
 	b.until(Off)
-	if got := b.m.View().Lost; got != "" {
+	if got := b.m.View().PowerLoss; got != "" {
 		t.Errorf("switched off: lost %q", got)
 	}
 }

@@ -11,10 +11,10 @@ type Command interface {
 	apply(m *Machine, now time.Time) ([]Event, error)
 }
 
-// Together carries out several commands as one: all of them, or none.
-type Together []Command
+// Transaction carries out several commands as one: all of them, or none.
+type Transaction []Command
 
-func (c Together) apply(m *Machine, now time.Time) ([]Event, error) {
+func (c Transaction) apply(m *Machine, now time.Time) ([]Event, error) {
 	before := m.State()
 	var evs []Event
 	for _, one := range c {
@@ -37,33 +37,33 @@ type PowerChanged struct {
 	Power Power
 }
 
-// BootTried asks what is on a boot source; Loaded or NotBootable answers it.
-type BootTried struct {
+// BootAttempted asks what is on a boot source; Loaded or NotBootable answers it.
+type BootAttempted struct {
 	At     time.Time
 	Source Source
 	Boot   uint64
 }
 
-// Started tells that a system runs.
-type Started struct {
+// SystemStarted tells that a system runs.
+type SystemStarted struct {
 	At time.Time
 	OS OS
 }
 
-// Stopped tells that a system that was loading or running is gone.
-type Stopped struct {
+// SystemStopped tells that a system that was loading or running is gone.
+type SystemStopped struct {
 	At time.Time
 	OS OS
 }
 
-// Halt tells that a running system stands still, but is not gone.
-type Halt struct {
+// SystemPaused tells that a running system stands still, but is not gone.
+type SystemPaused struct {
 	At time.Time
 	OS OS
 }
 
-// Resumed tells that a system that stood still goes on.
-type Resumed struct {
+// SystemResumed tells that a system that stood still goes on.
+type SystemResumed struct {
 	At time.Time
 	OS OS
 }
@@ -72,16 +72,16 @@ type Resumed struct {
 func (e PowerChanged) Time() time.Time { return e.At }
 
 // Time implements Event.
-func (e BootTried) Time() time.Time { return e.At }
+func (e BootAttempted) Time() time.Time { return e.At }
 
 // Time implements Event.
-func (e Started) Time() time.Time { return e.At }
+func (e SystemStarted) Time() time.Time { return e.At }
 
 // Time implements Event.
-func (e Stopped) Time() time.Time { return e.At }
+func (e SystemStopped) Time() time.Time { return e.At }
 
 // Time implements Event.
-func (e Halt) Time() time.Time { return e.At }
+func (e SystemPaused) Time() time.Time { return e.At }
 
 // Time implements Event.
-func (e Resumed) Time() time.Time { return e.At }
+func (e SystemResumed) Time() time.Time { return e.At }

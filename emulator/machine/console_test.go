@@ -37,7 +37,7 @@ func (b *bench) shows(from uint64, want ...string) uint64 {
 func (b *bench) typing(s string) string {
 	b.t.Helper()
 	from := b.m.View().Console.End()
-	b.do(Type{[]byte(s)})
+	b.do(TypeText{[]byte(s)})
 	text, _ := b.m.View().Console.Since(from)
 	return string(text)
 }
@@ -99,7 +99,7 @@ func TestConsoleWhenNothingBoots(t *testing.T) {
 	b.until(Selecting)
 	b.tried()
 	b.shows(at, "Nothing to boot from. Enter: restart")
-	b.do(Type{[]byte("x\r")})
+	b.do(TypeText{[]byte("x\r")})
 	if got := b.m.st.Phase; got != POST {
 		t.Errorf("after Enter: %s, want %s", got, POST)
 	}
@@ -111,27 +111,27 @@ func TestKeysInPOST(t *testing.T) {
 		b.do(Reset{Kind: ResetOn})
 		b.next()
 		for _, c := range []byte(seq) { // byte by byte, as a slow line brings it
-			b.do(Type{[]byte{c}})
+			b.do(TypeText{[]byte{c}})
 		}
 		b.until(InSetup)
 		b.shows(0, "Set-up follows", "Set-up of")
-		b.do(Type{[]byte("\x1b[21~")})
+		b.do(TypeText{[]byte("\x1b[21~")})
 		b.until(Selecting)
-		if got := *b.m.View().Trying; got != disk {
+		if got := *b.m.View().CurrentSource; got != disk {
 			t.Errorf("%q: after set-up %v is tried, want %v", seq, got, disk)
 		}
 	}
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
 	b.next()
-	b.do(Type{[]byte("\x1b[24~")})
+	b.do(TypeText{[]byte("\x1b[24~")})
 	b.until(Selecting)
 	if got := b.tried(); len(got) != 4 || got[0] != nic {
 		t.Errorf("after F12 these are tried: %v, want the NICs first", got)
 	}
 	b.do(Reset{Kind: ForceRestart})
 	b.until(Selecting)
-	if got := *b.m.View().Trying; got != disk {
+	if got := *b.m.View().CurrentSource; got != disk {
 		t.Errorf("the boot after that tries %v, want %v", got, disk)
 	}
 }
@@ -338,7 +338,7 @@ func TestTypingToNobodyChangesNothing(t *testing.T) {
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)
 	was := b.m.View().Console
-	b.do(Type{[]byte("hello\r")})
+	b.do(TypeText{[]byte("hello\r")})
 	b.do(Break{})
 	if b.m.View().Console != was {
 		t.Errorf("the console changed: %q", b.screen())

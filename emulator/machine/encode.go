@@ -17,17 +17,17 @@ func (own *Main) AppendJSON(b []byte) ([]byte, error) {
 	e.time(`,"deadline":`, own.Deadline)
 	e.text(`,"progress":`, string(own.Progress))
 	e.time(`,"progressAt":`, own.ProgressAt)
-	e.flag(`,"again":true`, own.Again)
-	if own.Asked != nil {
-		e.any(`,"asked":`, own.Asked)
+	e.flag(`,"again":true`, own.RestartAfterOff)
+	if own.PendingReset != nil {
+		e.any(`,"asked":`, own.PendingReset)
 	}
 	e.flag(`,"wasOn":true`, own.WasOn)
-	e.flag(`,"noMains":true`, own.NoMains)
-	e.text(`,"lost":`, string(own.Lost))
-	e.duration(`,"onFor":`, own.OnFor)
+	e.flag(`,"noMains":true`, own.ACCut)
+	e.text(`,"lost":`, string(own.PowerLoss))
+	e.duration(`,"onFor":`, own.PoweredFor)
 	e.time(`,"onSince":`, own.OnSince)
 	e.text(`,"cause":`, string(own.Cause))
-	e.text(`,"restores":`, string(own.Restores))
+	e.text(`,"restores":`, string(own.RestoreCause))
 	if own.Reset != nil {
 		e.any(`,"reset":`, own.Reset)
 	}
@@ -35,8 +35,8 @@ func (own *Main) AppendJSON(b []byte) ([]byte, error) {
 	e.b = event.AppendText(append(e.b, `,"target":`...), own.Override.Target)
 	e.b = event.AppendText(append(e.b, `,"mode":`...), own.Override.Mode)
 	e.text(`,"path":`, own.Override.Path)
-	e.text(`,"next":`, own.Override.Next)
-	if own.Override.Own {
+	e.text(`,"next":`, own.Override.BootNext)
+	if own.Override.LocalDrive {
 		e.b = append(e.b, `,"own":true`...)
 	}
 	e.b = strconv.AppendUint(append(e.b, `},"boots":`...), own.Boots, 10)
@@ -44,12 +44,12 @@ func (own *Main) AppendJSON(b []byte) ([]byte, error) {
 		e.b = strconv.AppendInt(append(e.b, `,"retries":`...), int64(own.Retries), 10)
 	}
 	e.duration(`,"bootTime":`, own.BootTime)
-	if len(own.Tries) > 0 {
-		e.any(`,"tries":`, own.Tries)
+	if len(own.PendingSources) > 0 {
+		e.any(`,"tries":`, own.PendingSources)
 	}
-	e.text(`,"app":`, string(own.App))
-	if own.Image != nil {
-		e.any(`,"image":`, own.Image)
+	e.text(`,"app":`, string(own.FirmwareApp))
+	if own.SuspendedImage != nil {
+		e.any(`,"image":`, own.SuspendedImage)
 	}
 	if own.OS != nil {
 		e.any(`,"os":`, own.OS)

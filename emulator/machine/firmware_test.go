@@ -256,8 +256,8 @@ func TestAMaintenanceWindowRestartsTheSystem(t *testing.T) {
 	}
 	b.do(Firmware{c})
 	b.next()
-	if b.m.st.Phase != Stopping || !b.m.st.Again || !b.now.Equal(origin.Add(time.Hour)) {
-		t.Errorf("at %v: phase = %s, again %v, want a restart at the start of the window", b.now, b.m.st.Phase, b.m.st.Again)
+	if b.m.st.Phase != Stopping || !b.m.st.RestartAfterOff || !b.now.Equal(origin.Add(time.Hour)) {
+		t.Errorf("at %v: phase = %s, again %v, want a restart at the start of the window", b.now, b.m.st.Phase, b.m.st.RestartAfterOff)
 	}
 	for b.m.st.Phase != Selecting {
 		b.next()
@@ -315,17 +315,17 @@ func TestWorkOfFirmwareCanBeStopped(t *testing.T) {
 	b.do(Firmware{c})
 	b.do(Firmware{firmware.Stage{ID: "u", Task: "2", Image: biosImage("2.4.0")}})
 	for _, job := range []string{"1", "2"} {
-		if !b.m.Works(job) {
+		if !b.m.RunsTask(job) {
 			t.Errorf("nobody works for job %s", job)
 		}
 	}
 	done := b.do(StopTask{Task: "1"})
 	done = append(done, b.do(StopTask{Task: "2"})...)
-	want := []Event{event.Done{At: origin, Task: "1", Cancelled: true}, event.Done{At: origin, Task: "2", Cancelled: true}}
+	want := []Event{event.TaskDone{At: origin, Task: "1", Cancelled: true}, event.TaskDone{At: origin, Task: "2", Cancelled: true}}
 	if d := cmp.Diff(want, done); d != "" {
 		t.Errorf("StopJob (-want +got):\n%s", d)
 	}
-	if b.m.State().Firmware != nil || b.m.Works("1") || b.m.Works("2") {
+	if b.m.State().Firmware != nil || b.m.RunsTask("1") || b.m.RunsTask("2") {
 		t.Error("stopped, and it goes on")
 	}
 	b.do(Firmware{firmware.Stage{ID: "v", Task: "3", Image: biosImage("2.4.0")}})
@@ -360,7 +360,7 @@ func TestADriveThatIsPulledTakesItsFirmwareAlong(t *testing.T) {
 		b.next()
 	}
 	done := b.do(Storage{storage.PullDrive{Drive: all[0]}})
-	if got := done[len(done)-1].(event.Done); got.Task != "1" || got.Fault != "writing the image was interrupted" {
+	if got := done[len(done)-1].(event.TaskDone); got.Task != "1" || got.Fault != "writing the image was interrupted" {
 		t.Errorf("the update ended with %+v", got)
 	}
 	if d := cmp.Diff(all[1:], ids()); d != "" {

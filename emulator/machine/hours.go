@@ -12,7 +12,7 @@ func (own *Main) countHours(now time.Time) {
 	case on && own.OnSince.IsZero():
 		own.OnSince = now
 	case !on && !own.OnSince.IsZero():
-		own.OnFor.Duration += now.Sub(own.OnSince)
+		own.PoweredFor.Duration += now.Sub(own.OnSince)
 		own.OnSince = time.Time{}
 	}
 }
@@ -20,7 +20,7 @@ func (own *Main) countHours(now time.Time) {
 // PoweredOn is for how long the machine was on since it was made.
 func (own *Main) PoweredOn(now time.Time) time.Duration {
 	if own.OnSince.IsZero() {
-		return own.OnFor.Duration
+		return own.PoweredFor.Duration
 	}
-	return own.OnFor.Duration + max(0, now.Sub(own.OnSince))
+	return own.PoweredFor.Duration + max(0, now.Sub(own.OnSince))
 }

@@ -21,7 +21,7 @@ type NIC struct {
 // SMBIOS and the agent tell the same story, and a lab made again is the same.
 type Identity struct {
 	Name string
-	Label
+	FRUInfo
 	UUID    string // lower case
 	NICs    []NIC
 	Storage []storage.Controller
@@ -35,7 +35,7 @@ type Identity struct {
 // administered and of no registered vendor.
 func NewIdentity(seed uint64, index int, name string, p *Profile) Identity {
 	sum := sha256.Sum256(fmt.Appendf(nil, "metalab/%d/%s", seed, name))
-	id := Identity{Name: name, Label: labelOf(p, serial("ML", sum[16:])), UUID: uuid(&sum), Root: sum}
+	id := Identity{Name: name, FRUInfo: labelOf(p, serial("ML", sum[16:])), UUID: uuid(&sum), Root: sum}
 	var at [4]byte
 	binary.BigEndian.PutUint32(at[:], uint32(index))
 	for i := range p.NICs {
@@ -63,8 +63,8 @@ func NewIdentity(seed uint64, index int, name string, p *Profile) Identity {
 }
 
 // labelOf is what a server with a serial number says that it is.
-func labelOf(p *Profile, serial string) Label {
-	return Label{
+func labelOf(p *Profile, serial string) FRUInfo {
+	return FRUInfo{
 		Manufacturer: p.Manufacturer, Model: p.Model, PartNumber: p.PartNumber, Serial: serial, ChassisPart: p.PartNumber, ChassisSerial: serial,
 	}
 }

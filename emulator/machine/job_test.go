@@ -15,7 +15,7 @@ func TestWorkOfAJobIsStopped(t *testing.T) {
 		{
 			works: func(_ *Machine, job string) bool { return job == "1" },
 			stop: func(_ *Machine, now time.Time, job string) ([]Event, error) {
-				return []Event{event.Done{At: now, Task: job, Cancelled: true}}, nil
+				return []Event{event.TaskDone{At: now, Task: job, Cancelled: true}}, nil
 			},
 		},
 		{
@@ -24,7 +24,7 @@ func TestWorkOfAJobIsStopped(t *testing.T) {
 		},
 	}
 	m := newMachine(t)
-	if evs, err := m.Apply(origin, StopTask{"1"}); err != nil || len(evs) != 1 || !evs[0].(event.Done).Cancelled {
+	if evs, err := m.Apply(origin, StopTask{"1"}); err != nil || len(evs) != 1 || !evs[0].(event.TaskDone).Cancelled {
 		t.Errorf("Apply(StopJob 1) = %+v, %v, want that it was cancelled", evs, err)
 	}
 	for job, want := range map[string]error{"2": ErrUnstoppable, "3": ErrUnknown} {
@@ -33,7 +33,7 @@ func TestWorkOfAJobIsStopped(t *testing.T) {
 		}
 	}
 	for job, want := range map[string]bool{"1": true, "2": true, "3": false, "": false} {
-		if got := m.Works(job); got != want {
+		if got := m.RunsTask(job); got != want {
 			t.Errorf("Works(%s) = %t, want %t", job, got, want)
 		}
 	}

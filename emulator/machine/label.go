@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Label is what a server says that it is.
-type Label struct {
+// FRUInfo is what a server says that it is.
+type FRUInfo struct {
 	Manufacturer  string `json:"manufacturer,omitempty"`
 	Model         string `json:"model,omitempty"`
 	PartNumber    string `json:"partNumber,omitempty"`
@@ -16,30 +16,30 @@ type Label struct {
 	ChassisSerial string `json:"chassisSerial,omitempty"`
 }
 
-// Labels are what somebody has written over what a server says that it is.
-type Labels struct {
-	Label `json:"label,omitzero"` // "": as it was made
+// FRUOverrides are what somebody has written over what a server says that it is.
+type FRUOverrides struct {
+	FRUInfo `json:"label,omitzero"` // "": as it was made
 	// Memory is that of the board where all this stands, in the form of who
 	// wrote it; nil: as it was made.
-	Memory []byte `json:"memory,omitempty"`
+	Image []byte `json:"memory,omitempty"`
 }
 
 // maxMemory bounds Labels.Memory.
 const maxMemory = 1 << 16
 
-// SetLabels sets what is written over a label, whole.
-type SetLabels struct{ Labels }
+// SetFRUOverrides sets what is written over a label, whole.
+type SetFRUOverrides struct{ FRUOverrides }
 
-func (c SetLabels) apply(m *Machine, _ time.Time) ([]Event, error) {
-	if len(c.Memory) > maxMemory {
-		return nil, fmt.Errorf("machine: memory of labels: %d bytes: must be at most %d: %w", len(c.Memory), maxMemory, ErrUnknown)
+func (c SetFRUOverrides) apply(m *Machine, _ time.Time) ([]Event, error) {
+	if len(c.Image) > maxMemory {
+		return nil, fmt.Errorf("machine: memory of labels: %d bytes: must be at most %d: %w", len(c.Image), maxMemory, ErrUnknown)
 	}
-	own := &c.Labels
-	if reflect.DeepEqual(*own, Labels{}) {
+	own := &c.FRUOverrides
+	if reflect.DeepEqual(*own, FRUOverrides{}) {
 		own = nil
 	}
-	if !reflect.DeepEqual(own, m.st.Labels) {
-		m.st.Labels = own
+	if !reflect.DeepEqual(own, m.st.FRUOverrides) {
+		m.st.FRUOverrides = own
 		m.relabel()
 	}
 	return nil, nil
@@ -47,14 +47,14 @@ func (c SetLabels) apply(m *Machine, _ time.Time) ([]Event, error) {
 
 // relabel puts what is written over the label of the machine in its place.
 func (m *Machine) relabel() {
-	if m.labelled == m.st.Labels {
+	if m.labelled == m.st.FRUOverrides {
 		return
 	}
-	m.labelled, m.identity = m.st.Labels, m.made
-	if m.st.Labels == nil {
+	m.labelled, m.identity = m.st.FRUOverrides, m.made
+	if m.st.FRUOverrides == nil {
 		return
 	}
-	own, over := *m.made, m.st.Labels.Label
+	own, over := *m.made, m.st.FRUOverrides.FRUInfo
 	for _, f := range []struct {
 		to   *string
 		text string

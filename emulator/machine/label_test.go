@@ -9,10 +9,10 @@ import (
 func TestLabelsAreWrittenOver(t *testing.T) {
 	b := newBench(t)
 	made := b.m.View().Identity
-	b.do(SetLabels{Labels{Label: Label{Serial: "X1", Model: "Other"}, Memory: []byte{1}}})
+	b.do(SetFRUOverrides{FRUOverrides{FRUInfo: FRUInfo{Serial: "X1", Model: "Other"}, Image: []byte{1}}})
 	v := b.m.View()
 	if is := v.Identity; is.Serial != "X1" || is.Model != "Other" || is.Manufacturer != made.Manufacturer || is.ChassisSerial != made.Serial || is.UUID != made.UUID {
-		t.Errorf("labelled %+v", is.Label)
+		t.Errorf("labelled %+v", is.FRUInfo)
 	}
 	if made.Serial == "X1" {
 		t.Error("what was shown before has changed")
@@ -26,19 +26,19 @@ func TestLabelsAreWrittenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := New(b.m.profile, *made, &st)
-	if err != nil || again.View().Identity.Serial != "X1" || string(again.View().Labels.Memory) != "\x01" {
-		t.Errorf("restored: %v, %+v", err, again.View().Identity.Label)
+	if err != nil || again.View().Identity.Serial != "X1" || string(again.View().FRUOverrides.Image) != "\x01" {
+		t.Errorf("restored: %v, %+v", err, again.View().Identity.FRUInfo)
 	}
 	before := b.m.State()
-	b.do(SetLabels{})
-	if v := b.m.View(); v.Identity != made || v.Labels != nil {
-		t.Errorf("as it was made: %+v, %+v", v.Identity.Label, v.Labels)
+	b.do(SetFRUOverrides{})
+	if v := b.m.View(); v.Identity != made || v.FRUOverrides != nil {
+		t.Errorf("as it was made: %+v, %+v", v.Identity.FRUInfo, v.FRUOverrides)
 	}
 	b.m.Restore(before)
 	if is := b.m.View().Identity.Serial; is != "X1" {
 		t.Errorf("put back: %s", is)
 	}
-	if _, err := b.m.Apply(b.now, SetLabels{Labels{Memory: make([]byte, 1<<17)}}); !errors.Is(err, ErrUnknown) {
+	if _, err := b.m.Apply(b.now, SetFRUOverrides{FRUOverrides{Image: make([]byte, 1<<17)}}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("too much: %v", err)
 	}
 }

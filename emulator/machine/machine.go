@@ -36,62 +36,62 @@ type Machine struct {
 	profile  *Profile
 	identity *Identity // with its labels as they are
 	made     *Identity
-	labelled *Labels // that identity was made of
+	labelled *FRUOverrides // that identity was made of
 	st       State
 	forked   bool // st.Main is this step's own, and nobody else has seen it
 	fw       firmware.Firmware
 	disks    storage.Subsystem
 	heat     thermal.Thermal
-	kept     *Bootable // of the last View
+	kept     *BootOptionCache // of the last View
 }
 
 // State is what a Machine must remember across a restart of the lab, in parts.
 // What a part leads to is never changed: a step that changes a part makes a new
 // one, so that a part is as it was if and only if its pointer is.
 type State struct {
-	*Main      `json:"main"`
-	Asset      *Asset          `json:"asset,omitempty"`      // nil: nothing was set
-	Labels     *Labels         `json:"labels,omitempty"`     // nil: as it was made
-	Boot       *BootSettings   `json:"boot,omitempty"`       // nil: as the model has it
-	Policy     *PowerPolicy    `json:"policy,omitempty"`     // nil: as the model has it
-	Cabling    *Cabling        `json:"cabling,omitempty"`    // nil: every port has a link
-	Firmware   *firmware.State `json:"firmware,omitempty"`   // nil: as it came
-	Storage    *storage.State  `json:"storage,omitempty"`    // nil: as it came
-	Thermal    *thermal.State  `json:"thermal,omitempty"`    // nil: as it came
-	Telemetry  *Telemetry      `json:"telemetry,omitempty"`  // nil: as the model has it
-	Watchdog   *Watchdog       `json:"watchdog,omitempty"`   // nil: disabled
-	SecureBoot *SecureBoot     `json:"secureBoot,omitempty"` // nil: as it came
-	Console    *Console        `json:"console,omitempty"`    // nil: nothing was ever shown
-	BootInfo   *BootInfo       `json:"bootInfo,omitempty"`   // nil: nothing was ever asked for
-	Panel      *Panel          `json:"panel,omitempty"`      // nil: every button works
-	Lid        *Lid            `json:"lid,omitempty"`        // nil: it was never opened
+	*Main             `json:"main"`
+	Asset             *Asset             `json:"asset,omitempty"`      // nil: nothing was set
+	FRUOverrides      *FRUOverrides      `json:"labels,omitempty"`     // nil: as it was made
+	Boot              *BootSettings      `json:"boot,omitempty"`       // nil: as the model has it
+	Policy            *PowerPolicy       `json:"policy,omitempty"`     // nil: as the model has it
+	Cabling           *Cabling           `json:"cabling,omitempty"`    // nil: every port has a link
+	Firmware          *firmware.State    `json:"firmware,omitempty"`   // nil: as it came
+	Storage           *storage.State     `json:"storage,omitempty"`    // nil: as it came
+	Thermal           *thermal.State     `json:"thermal,omitempty"`    // nil: as it came
+	Telemetry         *Telemetry         `json:"telemetry,omitempty"`  // nil: as the model has it
+	Watchdog          *Watchdog          `json:"watchdog,omitempty"`   // nil: disabled
+	SecureBoot        *SecureBoot        `json:"secureBoot,omitempty"` // nil: as it came
+	Console           *Console           `json:"console,omitempty"`    // nil: nothing was ever shown
+	SystemBootOptions *SystemBootOptions `json:"bootInfo,omitempty"`   // nil: nothing was ever asked for
+	FrontPanel        *FrontPanel        `json:"panel,omitempty"`      // nil: every button works
+	PhysicalSecurity  *PhysicalSecurity  `json:"lid,omitempty"`        // nil: it was never opened
 }
 
 // Main is power, boot and what runs.
 type Main struct {
-	Phase      Phase         `json:"phase"`
-	Since      time.Time     `json:"since,omitzero"`    // when the phase began; zero for one that was never on
-	Deadline   time.Time     `json:"deadline,omitzero"` // of the phase; zero when nothing is awaited
-	Progress   Progress      `json:"progress,omitempty"`
-	ProgressAt time.Time     `json:"progressAt,omitzero"`
-	Again      bool          `json:"again,omitempty"` // come up again after going down
-	Asked      *Asked        `json:"asked,omitempty"`
-	WasOn      bool          `json:"wasOn,omitempty"`    // when the mains went
-	NoMains    bool          `json:"noMains,omitempty"`  // somebody has cut them
-	Lost       Loss          `json:"lost,omitempty"`     // what last took the power; "": a command, or a system
-	OnFor      Duration      `json:"onFor,omitzero"`     // that it was on, until it last went off
-	OnSince    time.Time     `json:"onSince,omitzero"`   // zero: it is off
-	Cause      ResetCause    `json:"cause,omitempty"`    // of the start that is to come
-	Restores   RestorePolicy `json:"restores,omitempty"` // that brings it up, of CauseRestore
-	Reset      *LastReset    `json:"reset,omitempty"`    // nil: it was never started
-	Override   Override      `json:"override"`
-	Boots      uint64        `json:"boots"`             // POSTs since the machine was made
-	Retries    int           `json:"retries,omitempty"` // boots that found nothing, in a row, and were tried again
-	BootTime   Duration      `json:"bootTime,omitzero"` // of the last boot, from the reset to a running system
-	Tries      []Source      `json:"tries,omitempty"`   // sources not tried yet; the first is being tried
-	App        SourceKind    `json:"app,omitempty"`     // the firmware's program that this boot goes to
-	Image      *Source       `json:"image,omitempty"`   // that a suspended system is on
-	OS         *OS           `json:"os,omitempty"`      // what is loading or running
+	Phase           Phase         `json:"phase"`
+	Since           time.Time     `json:"since,omitzero"`    // when the phase began; zero for one that was never on
+	Deadline        time.Time     `json:"deadline,omitzero"` // of the phase; zero when nothing is awaited
+	Progress        Progress      `json:"progress,omitempty"`
+	ProgressAt      time.Time     `json:"progressAt,omitzero"`
+	RestartAfterOff bool          `json:"again,omitempty"` // come up again after going down
+	PendingReset    *PendingReset `json:"asked,omitempty"`
+	WasOn           bool          `json:"wasOn,omitempty"`    // when the mains went
+	ACCut           bool          `json:"noMains,omitempty"`  // somebody has cut them
+	PowerLoss       PowerLoss     `json:"lost,omitempty"`     // what last took the power; "": a command, or a system
+	PoweredFor      Duration      `json:"onFor,omitzero"`     // that it was on, until it last went off
+	OnSince         time.Time     `json:"onSince,omitzero"`   // zero: it is off
+	Cause           ResetCause    `json:"cause,omitempty"`    // of the start that is to come
+	RestoreCause    RestorePolicy `json:"restores,omitempty"` // that brings it up, of CauseRestore
+	Reset           *LastReset    `json:"reset,omitempty"`    // nil: it was never started
+	Override        Override      `json:"override"`
+	Boots           uint64        `json:"boots"`             // POSTs since the machine was made
+	Retries         int           `json:"retries,omitempty"` // boots that found nothing, in a row, and were tried again
+	BootTime        Duration      `json:"bootTime,omitzero"` // of the last boot, from the reset to a running system
+	PendingSources  []Source      `json:"tries,omitempty"`   // sources not tried yet; the first is being tried
+	FirmwareApp     SourceKind    `json:"app,omitempty"`     // the firmware's program that this boot goes to
+	SuspendedImage  *Source       `json:"image,omitempty"`   // that a suspended system is on
+	OS              *OS           `json:"os,omitempty"`      // what is loading or running
 }
 
 // View is a Machine as it stands. It shares nothing that changes, and two views
@@ -100,25 +100,25 @@ type View struct {
 	Profile  *Profile
 	Identity *Identity
 	*Main
-	Power      Power   // follows from the phase
-	Trying     *Source // being tried now; nil when none is
-	AC         bool    // there are mains; without them the BMC is off, too
-	Labels     *Labels // nil: as it was made
-	Asset      *Asset  // never nil, like all that follows
-	Boot       *BootSettings
-	Policy     *PowerPolicy
-	Cabling    *Cabling
-	Firmware   firmware.View
-	Storage    storage.View
-	Thermal    thermal.View
-	Watchdog   *Watchdog
-	Telemetry  *Telemetry
-	SecureBoot *SecureBoot
-	Bootable   *Bootable // of Options; nil works, too
-	Console    *Console  // nil: nothing was ever shown
-	BootInfo   *BootInfo
-	Panel      *Panel
-	Lid        *Lid
+	Power             Power         // follows from the phase
+	CurrentSource     *Source       // being tried now; nil when none is
+	AC                bool          // there are mains; without them the BMC is off, too
+	FRUOverrides      *FRUOverrides // nil: as it was made
+	Asset             *Asset        // never nil, like all that follows
+	Boot              *BootSettings
+	Policy            *PowerPolicy
+	Cabling           *Cabling
+	Firmware          firmware.View
+	Storage           storage.View
+	Thermal           thermal.View
+	Watchdog          *Watchdog
+	Telemetry         *Telemetry
+	SecureBoot        *SecureBoot
+	BootOptionCache   *BootOptionCache // of Options; nil works, too
+	Console           *Console         // nil: nothing was ever shown
+	SystemBootOptions *SystemBootOptions
+	FrontPanel        *FrontPanel
+	PhysicalSecurity  *PhysicalSecurity
 }
 
 // New makes a machine that is switched off, or restores one from what State
@@ -165,12 +165,12 @@ func (m *Machine) View() View {
 	st := m.State()
 	v := View{
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
-		Asset: m.asset(), Labels: m.st.Labels, Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
-		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(), Bootable: m.bootable(),
-		Console: st.Console, BootInfo: m.bootInfo(), Panel: m.panel(), Lid: m.lid(),
+		Asset: m.asset(), FRUOverrides: m.st.FRUOverrides, Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
+		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(), BootOptionCache: m.bootable(),
+		Console: st.Console, SystemBootOptions: m.bootInfo(), FrontPanel: m.panel(), PhysicalSecurity: m.lid(),
 	}
-	if st.Phase == Selecting && len(st.Tries) > 0 {
-		v.Trying = &st.Tries[0]
+	if st.Phase == Selecting && len(st.PendingSources) > 0 {
+		v.CurrentSource = &st.PendingSources[0]
 	}
 	return v
 }
@@ -179,7 +179,7 @@ func (m *Machine) View() View {
 func (m *Machine) main() *Main {
 	if !m.forked {
 		own := *m.st.Main
-		own.Tries = slices.Clone(own.Tries)
+		own.PendingSources = slices.Clone(own.PendingSources)
 		if own.OS != nil {
 			own.OS = new(*own.OS)
 		}

@@ -103,7 +103,7 @@ func (b *bench) tried() []Source {
 	b.t.Helper()
 	var out []Source
 	for b.m.st.Phase == Selecting {
-		s := *b.m.View().Trying
+		s := *b.m.View().CurrentSource
 		out = append(out, s)
 		b.do(NotBootable{Boot: b.m.st.Boots, Source: s})
 	}
@@ -119,20 +119,20 @@ func TestBootFromDisk(t *testing.T) {
 		PowerChanged{At: origin, Power: PoweringOn},
 		PowerChanged{At: origin.Add(2 * time.Second), Power: PowerOn},
 		event.Boot{At: origin.Add(2 * time.Second)},
-		BootTried{At: at, Source: disk, Boot: 1},
+		BootAttempted{At: at, Source: disk, Boot: 1},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("events of power on (-want +got):\n%s", d)
 	}
 	b.do(Loaded{Boot: 1, Source: disk, Name: "disk"})
 	os := OS{Source: disk, Name: "disk", Boot: 1}
-	if d := cmp.Diff([]Event{Started{At: at.Add(25 * time.Second), OS: os}}, b.next()); d != "" {
+	if d := cmp.Diff([]Event{SystemStarted{At: at.Add(25 * time.Second), OS: os}}, b.next()); d != "" {
 		t.Errorf("events of a loaded system (-want +got):\n%s", d)
 	}
 	b.do(Reset{Kind: GracefulShutdown})
 	got = b.until(Off)
 	end := at.Add((25 + 12) * time.Second)
-	want = []Event{Stopped{At: end, OS: os}, PowerChanged{At: end.Add(3 * time.Second), Power: PowerOff}}
+	want = []Event{SystemStopped{At: end, OS: os}, PowerChanged{At: end.Add(3 * time.Second), Power: PowerOff}}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("events of a shutdown (-want +got):\n%s", d)
 	}
@@ -159,8 +159,8 @@ func TestHaltsWhenNothingBoots(t *testing.T) {
 	if d := cmp.Diff(want, b.tried()); d != "" {
 		t.Errorf("sources tried (-want +got):\n%s", d)
 	}
-	if v := b.m.View(); v.Phase != Halted || v.Power != PowerOn || v.Trying != nil {
-		t.Errorf("View() = %s, %s, trying %v, want halted, On, nothing", v.Phase, v.Power, v.Trying)
+	if v := b.m.View(); v.Phase != Halted || v.Power != PowerOn || v.CurrentSource != nil {
+		t.Errorf("View() = %s, %s, trying %v, want halted, On, nothing", v.Phase, v.Power, v.CurrentSource)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestOverride(t *testing.T) {
 			t.Errorf("%s: override before the boot = %+v, want %+v", enabled, got, o)
 		}
 		b.until(Selecting)
-		if got := *b.m.View().Trying; got != cd {
+		if got := *b.m.View().CurrentSource; got != cd {
 			t.Errorf("%s: first source = %v, want %v", enabled, got, cd)
 		}
 		want := o
@@ -193,7 +193,7 @@ func TestOverride(t *testing.T) {
 		if enabled == Continuous {
 			first = cd
 		}
-		if got := *b.m.View().Trying; got != first {
+		if got := *b.m.View().CurrentSource; got != first {
 			t.Errorf("%s: first source of the second boot = %v, want %v", enabled, got, first)
 		}
 	}
@@ -274,7 +274,7 @@ func TestResetsOfARunningMachine(t *testing.T) {
 			}
 			stopped := 0
 			for _, ev := range evs {
-				if s, ok := ev.(Stopped); ok && s.OS.Boot == 1 {
+				if s, ok := ev.(SystemStopped); ok && s.OS.Boot == 1 {
 					stopped++
 				}
 			}
@@ -407,12 +407,12 @@ func TestViewsDoNotChange(t *testing.T) {
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)
 	v := b.m.View()
-	want := *v.Trying
+	want := *v.CurrentSource
 	b.tried()
 	b.do(Reset{Kind: ForceRestart})
 	b.until(Selecting)
-	if *v.Trying != want || v.Boots != 1 || v.Phase != Selecting {
-		t.Errorf("an old view changed: trying %v, boots %d, phase %s", *v.Trying, v.Boots, v.Phase)
+	if *v.CurrentSource != want || v.Boots != 1 || v.Phase != Selecting {
+		t.Errorf("an old view changed: trying %v, boots %d, phase %s", *v.CurrentSource, v.Boots, v.Phase)
 	}
 }
 

@@ -61,31 +61,31 @@ func (m *Machine) policy() *PowerPolicy {
 
 // onDelay is what a machine that is to come on waits for.
 func (m *Machine) onDelay() time.Duration {
-	if m.st.Again {
+	if m.st.RestartAfterOff {
 		return m.policy().CycleDelay.Duration
 	}
 	return m.policy().OnDelay.Duration
 }
 
-// Loss is what took the power from a machine that nobody has switched off.
+// PowerLoss is what took the power from a machine that nobody has switched off.
 // Values are stored.
-type Loss string
+type PowerLoss string
 
 // The losses.
 const (
-	LostMains  Loss = "mains"
-	LostSupply Loss = "supply" // the last power supply that worked
-	LostHeat   Loss = "heat"
+	LostMains  PowerLoss = "mains"
+	LostSupply PowerLoss = "supply" // the last power supply that worked
+	LostHeat   PowerLoss = "heat"
 )
 
 // CutAC takes the mains from a machine, and with them its BMC.
 type CutAC struct{}
 
 func (CutAC) apply(m *Machine, now time.Time) ([]Event, error) {
-	if m.st.NoMains {
+	if m.st.ACCut {
 		return nil, fmt.Errorf("%w: there are no mains", ErrPower)
 	}
-	m.main().NoMains = true
+	m.main().ACCut = true
 	return m.loseMains(now), nil
 }
 
@@ -93,10 +93,10 @@ func (CutAC) apply(m *Machine, now time.Time) ([]Event, error) {
 type RestoreAC struct{}
 
 func (RestoreAC) apply(m *Machine, now time.Time) ([]Event, error) {
-	if !m.st.NoMains {
+	if !m.st.ACCut {
 		return nil, fmt.Errorf("%w: the mains are there", ErrPower)
 	}
-	m.main().NoMains = false
+	m.main().ACCut = false
 	if !m.heat.View().Fed() {
 		return nil, nil
 	}
@@ -114,26 +114,26 @@ func (m *Machine) loseMains(now time.Time) []Event {
 	case Off:
 		own.WasOn = false
 	case Stopping, Cutting:
-		own.WasOn = own.Again
+		own.WasOn = own.RestartAfterOff
 	default:
 		own.WasOn = true
 	}
-	own.Lost = LostSupply
-	if own.NoMains {
-		own.Lost = LostMains
+	own.PowerLoss = LostSupply
+	if own.ACCut {
+		own.PowerLoss = LostMains
 	}
-	return append(m.step(now, mainsGone), event.Mains{At: now})
+	return append(m.step(now, mainsGone), event.ACPower{At: now})
 }
 
 // regainMains ends that.
 func (m *Machine) regainMains(now time.Time) []Event {
 	evs := m.step(now, mainsBack)
-	evs = append(evs, event.Mains{At: now, On: true}, note(now, event.MainsBack))
+	evs = append(evs, event.ACPower{At: now, On: true}, note(now, event.ACRestored))
 	if p := m.policy().Restore; p == AlwaysOff || p == LastState && !m.st.WasOn {
 		return evs
 	}
 	own := m.main()
-	own.Cause, own.Restores = CauseRestore, m.policy().Restore
+	own.Cause, own.RestoreCause = CauseRestore, m.policy().Restore
 	on := pressOn
 	if m.onDelay() > 0 {
 		on = delay

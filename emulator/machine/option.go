@@ -34,17 +34,17 @@ const (
 	httpOption   = 0x0300
 )
 
-// Options are the boot options, by ID.
-func (v *View) Options() []BootOption {
-	if v.Bootable == nil {
+// BootOptions are the boot options, by ID.
+func (v *View) BootOptions() []BootOption {
+	if v.BootOptionCache == nil {
 		return options(v.Profile, v.Identity, v.Boot, v.Firmware, v.Storage)
 	}
-	return v.Bootable.all(v)
+	return v.BootOptionCache.all(v)
 }
 
-// Bootable keeps the boot options of views that have the same. Its zero value
+// BootOptionCache keeps the boot options of views that have the same. Its zero value
 // has yet to be asked.
-type Bootable struct {
+type BootOptionCache struct {
 	boot     *BootSettings
 	firmware firmware.View
 	disks    storage.View
@@ -54,26 +54,26 @@ type Bootable struct {
 }
 
 // Equal says that two are the same: they follow from the rest of a view.
-func (*Bootable) Equal(*Bootable) bool { return true }
+func (*BootOptionCache) Equal(*BootOptionCache) bool { return true }
 
 // bootable is what Options keeps, as long as nothing that they follow from has
 // changed.
-func (m *Machine) bootable() *Bootable {
+func (m *Machine) bootable() *BootOptionCache {
 	boot, fw, disks := m.boot(), m.fw.View(), m.disks.View()
 	if b := m.kept; b == nil || b.boot != boot || b.firmware != fw || !b.disks.Same(disks) {
-		m.kept = &Bootable{boot: boot, firmware: fw, disks: disks}
+		m.kept = &BootOptionCache{boot: boot, firmware: fw, disks: disks}
 	}
 	return m.kept
 }
 
-func (b *Bootable) all(v *View) []BootOption {
+func (b *BootOptionCache) all(v *View) []BootOption {
 	b.once.Do(func() { b.options = options(v.Profile, v.Identity, b.boot, b.firmware, b.disks) })
 	return slices.Clone(b.options)
 }
 
-// Order are the boot options that are tried, in that order. Those that are
+// EffectiveBootOrder are the boot options that are tried, in that order. Those that are
 // disabled are passed over.
-func (v *View) Order() []BootOption { return order(v.Profile, v.Boot, v.Options()) }
+func (v *View) EffectiveBootOrder() []BootOption { return order(v.Profile, v.Boot, v.BootOptions()) }
 
 func (m *Machine) options() []BootOption {
 	return options(m.profile, m.identity, m.boot(), m.fw.View(), m.disks.View())
@@ -101,7 +101,7 @@ func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disk
 			return
 		}
 		ref := fmt.Sprintf("Boot%04X", n)
-		out = append(out, BootOption{Source: s, ID: ref, Name: name, Path: path, Enabled: !slices.Contains(set.Off, ref)})
+		out = append(out, BootOption{Source: s, ID: ref, Name: name, Path: path, Enabled: !slices.Contains(set.Disabled, ref)})
 	}
 	add(cdOption, Source{Kind: Cd}, "Virtual CD", usbPath+"/CDROM(0x0)")
 	add(usbOption, Source{Kind: Usb}, "Virtual USB Drive", usbPath)
@@ -160,7 +160,7 @@ func order(p *Profile, set *BootSettings, all []BootOption) []BootOption {
 	}
 	for _, k := range p.BootOrder {
 		for _, b := range all {
-			if b.Kind == k && !slices.Contains(set.Order, b.ID) && !slices.Contains(set.Left, b.ID) {
+			if b.Kind == k && !slices.Contains(set.Order, b.ID) && !slices.Contains(set.Excluded, b.ID) {
 				out = append(out, b)
 			}
 		}
@@ -190,7 +190,7 @@ func (c SetBootOrder) apply(m *Machine, _ time.Time) ([]Event, error) {
 	if c.Order == nil {
 		left = nil
 	}
-	m.setBoot(func(b *BootSettings) { b.Order, b.Left = slices.Clone(c.Order), left })
+	m.setBoot(func(b *BootSettings) { b.Order, b.Excluded = slices.Clone(c.Order), left })
 	return nil, nil
 }
 
@@ -209,12 +209,12 @@ func (c SetBootOption) apply(m *Machine, _ time.Time) ([]Event, error) {
 		return nil, nil
 	}
 	m.setBoot(func(s *BootSettings) {
-		off := slices.DeleteFunc(slices.Clone(s.Off), func(id string) bool { return id == c.ID })
+		off := slices.DeleteFunc(slices.Clone(s.Disabled), func(id string) bool { return id == c.ID })
 		if !c.Enabled {
 			off = append(off, c.ID)
 		}
 		slices.Sort(off)
-		s.Off = off
+		s.Disabled = off
 	})
 	return nil, nil
 }

@@ -9,11 +9,11 @@ import (
 
 // OS is a system that was loaded.
 type OS struct {
-	Source Source `json:"source"`
-	Name   string `json:"name"`           // for people: "agent", "disk"
-	Boot   uint64 `json:"boot"`           // State.Boots when it was loaded
-	Deaf   bool   `json:"deaf,omitempty"` // does not listen to the power button
-	Busy   bool   `json:"busy,omitempty"` // is at work as long as it runs
+	Source             Source `json:"source"`
+	Name               string `json:"name"`           // for people: "agent", "disk"
+	Boot               uint64 `json:"boot"`           // State.Boots when it was loaded
+	IgnoresPowerButton bool   `json:"deaf,omitempty"` // does not listen to the power button
+	Busy               bool   `json:"busy,omitempty"` // is at work as long as it runs
 	// Logins are the accounts that somebody gave it.
 	Logins []Login `json:"logins,omitempty"`
 }
@@ -31,7 +31,7 @@ func (c Loaded) apply(m *Machine, now time.Time) ([]Event, error) {
 		return nil, err
 	}
 	m.main().OS = &OS{Source: c.Source, Name: c.Name, Boot: c.Boot, Busy: c.Busy}
-	m.main().Tries = nil
+	m.main().PendingSources = nil
 	m.loads()
 	return m.step(now, loaded), nil
 }
@@ -47,13 +47,13 @@ func (c NotBootable) apply(m *Machine, now time.Time) ([]Event, error) {
 	if err := m.trying(c.Boot, c.Source); err != nil {
 		return nil, err
 	}
-	m.main().Tries = m.st.Tries[1:]
+	m.main().PendingSources = m.st.PendingSources[1:]
 	m.gaveUp(c.Source, c.Why)
 	return m.step(now, nextTry), nil
 }
 
 func (m *Machine) trying(boot uint64, s Source) error {
-	if m.st.Phase != Selecting || m.st.Boots != boot || len(m.st.Tries) == 0 || m.st.Tries[0] != s {
+	if m.st.Phase != Selecting || m.st.Boots != boot || len(m.st.PendingSources) == 0 || m.st.PendingSources[0] != s {
 		return fmt.Errorf("%w: boot %d from %s %s", ErrStale, boot, s.Kind, s.Device)
 	}
 	return nil
@@ -81,19 +81,19 @@ func (c Exit) apply(m *Machine, now time.Time) ([]Event, error) {
 	return m.step(now, on), nil
 }
 
-// SetDeaf says whether the running system listens to the power button, and with
+// IgnorePowerButton says whether the running system listens to the power button, and with
 // it to all that asks it to shut down.
-type SetDeaf struct {
-	Boot uint64
-	Deaf bool
+type IgnorePowerButton struct {
+	Boot   uint64
+	Ignore bool
 }
 
-func (c SetDeaf) apply(m *Machine, _ time.Time) ([]Event, error) {
+func (c IgnorePowerButton) apply(m *Machine, _ time.Time) ([]Event, error) {
 	if m.st.OS == nil || m.st.OS.Boot != c.Boot {
 		return nil, fmt.Errorf("%w: boot %d", ErrStale, c.Boot)
 	}
 	os := *m.st.OS
-	os.Deaf = c.Deaf
+	os.IgnoresPowerButton = c.Ignore
 	m.main().OS = &os
 	return nil, nil
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Panel says which buttons at the front of a machine do nothing (IPMI v2.0
+// FrontPanel says which buttons at the front of a machine do nothing (IPMI v2.0
 // rev 1.1, §28.6).
-type Panel struct {
+type FrontPanel struct {
 	PowerOff  bool `json:"powerOff,omitempty"` // the power button still switches on
 	Reset     bool `json:"reset,omitempty"`
 	Interrupt bool `json:"interrupt,omitempty"`
 	// Boot are those beside until the next start, as a request for this boot
 	// has wanted it.
-	Boot Buttons `json:"boot,omitzero"`
+	ThisBoot Buttons `json:"boot,omitzero"`
 }
 
 // Buttons are those that can stop a machine.
@@ -24,97 +24,97 @@ type Buttons struct {
 	Reset    bool `json:"reset,omitempty"`
 }
 
-// Dead are the buttons that do nothing, whatever the reason.
-func (p *Panel) Dead() Buttons {
-	return Buttons{PowerOff: p.PowerOff || p.Boot.PowerOff, Reset: p.Reset || p.Boot.Reset}
+// DisabledButtons are the buttons that do nothing, whatever the reason.
+func (p *FrontPanel) DisabledButtons() Buttons {
+	return Buttons{PowerOff: p.PowerOff || p.ThisBoot.PowerOff, Reset: p.Reset || p.ThisBoot.Reset}
 }
 
-var openPanel = new(Panel)
+var openPanel = new(FrontPanel)
 
-func (m *Machine) panel() *Panel {
-	if m.st.Panel == nil {
+func (m *Machine) panel() *FrontPanel {
+	if m.st.FrontPanel == nil {
 		return openPanel
 	}
-	return m.st.Panel
+	return m.st.FrontPanel
 }
 
-// SetPanel sets which buttons do nothing, whole but for those of this boot.
-type SetPanel struct{ Panel }
+// SetFrontPanel sets which buttons do nothing, whole but for those of this boot.
+type SetFrontPanel struct{ FrontPanel }
 
-func (c SetPanel) apply(m *Machine, _ time.Time) ([]Event, error) {
-	c.Boot = m.panel().Boot
-	m.setPanel(c.Panel)
+func (c SetFrontPanel) apply(m *Machine, _ time.Time) ([]Event, error) {
+	c.ThisBoot = m.panel().ThisBoot
+	m.setPanel(c.FrontPanel)
 	return nil, nil
 }
 
-func (m *Machine) setPanel(p Panel) {
+func (m *Machine) setPanel(p FrontPanel) {
 	if *m.panel() != p {
-		m.st.Panel = &p
+		m.st.FrontPanel = &p
 	}
 }
 
 // lockPanel begins a boot in which those buttons do nothing.
 func (m *Machine) lockPanel(boot Buttons) {
 	p := *m.panel()
-	p.Boot = boot
+	p.ThisBoot = boot
 	m.setPanel(p)
 }
 
-// Lid is the cover of a machine, and what a sensor has seen of it.
-type Lid struct {
-	Open      bool `json:"open,omitempty"`
-	Seen      bool `json:"seen,omitempty"`      // it was opened, and nobody has seen to it
-	Automatic bool `json:"automatic,omitempty"` // closing it is enough
+// PhysicalSecurity is the cover of a machine, and what a sensor has seen of it.
+type PhysicalSecurity struct {
+	CoverOpen bool `json:"open,omitempty"`
+	Intrusion bool `json:"seen,omitempty"`      // it was opened, and nobody has seen to it
+	AutoRearm bool `json:"automatic,omitempty"` // closing it is enough
 }
 
-var shutLid = new(Lid)
+var shutLid = new(PhysicalSecurity)
 
-func (m *Machine) lid() *Lid {
-	if m.st.Lid == nil {
+func (m *Machine) lid() *PhysicalSecurity {
+	if m.st.PhysicalSecurity == nil {
 		return shutLid
 	}
-	return m.st.Lid
+	return m.st.PhysicalSecurity
 }
 
 // setLid puts the lid in place, and tells what the sensor says if that differs.
-func (m *Machine) setLid(now time.Time, l Lid) []Event {
+func (m *Machine) setLid(now time.Time, l PhysicalSecurity) []Event {
 	was := *m.lid()
 	if was == l {
 		return nil
 	}
-	m.st.Lid = &l
-	if was.Seen == l.Seen {
+	m.st.PhysicalSecurity = &l
+	if was.Intrusion == l.Intrusion {
 		return nil
 	}
-	kind := event.LidClosed
-	if l.Seen {
-		kind = event.LidOpened
+	kind := event.CoverClosed
+	if l.Intrusion {
+		kind = event.CoverOpened
 	}
 	return []Event{event.Note{At: now, Kind: kind, Subject: event.Subject{Part: event.Chassis}}}
 }
 
-// OpenLid opens the cover, or closes it.
-type OpenLid struct{ Open bool }
+// OpenCover opens the cover, or closes it.
+type OpenCover struct{ Open bool }
 
-func (c OpenLid) apply(m *Machine, now time.Time) ([]Event, error) {
+func (c OpenCover) apply(m *Machine, now time.Time) ([]Event, error) {
 	l := *m.lid()
-	l.Open = c.Open
-	l.Seen = c.Open || l.Seen && !l.Automatic
+	l.CoverOpen = c.Open
+	l.Intrusion = c.Open || l.Intrusion && !l.AutoRearm
 	return m.setLid(now, l), nil
 }
 
-// SetLid says whether closing the cover is enough, and with Seen false that
+// SetIntrusionSensor says whether closing the cover is enough, and with Seen false that
 // somebody has seen to it.
-type SetLid struct{ Automatic, Seen bool }
+type SetIntrusionSensor struct{ AutoRearm, Intrusion bool }
 
-func (c SetLid) apply(m *Machine, now time.Time) ([]Event, error) {
+func (c SetIntrusionSensor) apply(m *Machine, now time.Time) ([]Event, error) {
 	l := *m.lid()
-	if l.Open && !c.Seen || c.Seen && !l.Seen {
-		return nil, fmt.Errorf("%w: the cover is open: %t", ErrConflict, l.Open)
+	if l.CoverOpen && !c.Intrusion || c.Intrusion && !l.Intrusion {
+		return nil, fmt.Errorf("%w: the cover is open: %t", ErrConflict, l.CoverOpen)
 	}
-	l.Automatic, l.Seen = c.Automatic, c.Seen
-	if l.Automatic {
-		l.Seen = l.Open
+	l.AutoRearm, l.Intrusion = c.AutoRearm, c.Intrusion
+	if l.AutoRearm {
+		l.Intrusion = l.CoverOpen
 	}
 	return m.setLid(now, l), nil
 }

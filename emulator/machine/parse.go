@@ -90,7 +90,7 @@ func (p *Profile) Validate() error {
 	for i, k := range p.BootOrder {
 		need(targets[k].device, "bootOrder[%d]", "be a kind of device, such as Hdd, Pxe, Cd, Usb or UefiHttp", i)
 	}
-	for i, k := range p.OS.Forces {
+	for i, k := range p.OS.ForcedAfterTimeout {
 		need(byForce[k] != "", "os.forces[%d]", "be GracefulShutdown or GracefulRestart", i)
 	}
 	p.checkFirmware(need)

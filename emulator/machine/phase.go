@@ -172,7 +172,7 @@ var withSystem = map[Phase]bool{Loading: true, Running: true, Paused: true, Stop
 // step makes one move; it alone assigns the phase. An impossible move changes
 // nothing and returns no event: callers ask can first.
 func (m *Machine) step(now time.Time, on trigger) []Event {
-	if on == elapsed && m.st.Again && m.can(comeBack) {
+	if on == elapsed && m.st.RestartAfterOff && m.can(comeBack) {
 		on = comeBack
 		if m.can(comeLater) && m.onDelay() > 0 {
 			on = comeLater
@@ -186,7 +186,7 @@ func (m *Machine) step(now time.Time, on trigger) []Event {
 	from, own := m.st.Phase, m.main()
 	own.Phase, own.Since, own.Deadline = to, now, time.Time{}
 	if phases[to].power != PowerOn || to == POST {
-		own.Asked = nil
+		own.PendingReset = nil
 	}
 	if lasts := phases[to].lasts; lasts != nil {
 		if d := lasts(m); d != never {
@@ -214,7 +214,7 @@ func (m *Machine) left(to Phase, now time.Time) []Event {
 	}
 	os := *m.st.OS
 	m.main().OS = nil
-	return []Event{Stopped{At: now, OS: os}}
+	return []Event{SystemStopped{At: now, OS: os}}
 }
 
 // powerNotes are the power states that are worth a line in the log.
@@ -234,14 +234,14 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 	}
 	switch to {
 	case Cutting:
-		m.main().Lost = ""
+		m.main().PowerLoss = ""
 		evs = append(evs, m.cutFirmware(now, false)...)
 	case POST:
 		own := m.main()
 		own.Boots++
 		cause := own.cause()
 		own.Reset, own.Cause = own.started(now), ""
-		own.Tries, own.App, own.Again = nil, "", false
+		own.PendingSources, own.FirmwareApp, own.RestartAfterOff = nil, "", false
 		evs = append(evs, m.heedBootInfo(now, cause)...)
 		evs = append(evs, event.Boot{At: now})
 		m.unattended()
@@ -253,7 +253,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		return append(evs, m.selecting(from, now)...)
 	case Running:
 		if from == Paused {
-			return append(evs, Resumed{At: now, OS: *m.st.OS})
+			return append(evs, SystemResumed{At: now, OS: *m.st.OS})
 		}
 		own := m.main()
 		own.Retries = 0
@@ -261,19 +261,19 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 			own.BootTime = Duration{now.Sub(own.Reset.At)}
 		}
 		m.runs()
-		evs = append(evs, Started{At: now, OS: *m.st.OS})
+		evs = append(evs, SystemStarted{At: now, OS: *m.st.OS})
 	case InSetup:
-		m.program(m.st.App)
+		m.program(m.st.FirmwareApp)
 	case Paused:
-		evs = append(evs, Halt{At: now, OS: *m.st.OS})
+		evs = append(evs, SystemPaused{At: now, OS: *m.st.OS})
 	case Off:
 		own := m.main()
-		own.Tries, own.App, own.Again = nil, "", false
+		own.PendingSources, own.FirmwareApp, own.RestartAfterOff = nil, "", false
 		m.interruptBootInfo()
 	case Unplugged:
 		own := m.main()
-		own.Tries, own.App, own.Again = nil, "", false
-		m.loseBMC()
+		own.PendingSources, own.FirmwareApp, own.RestartAfterOff = nil, "", false
+		m.notifyBMCReset()
 		evs = append(evs, m.cutFirmware(now, true)...)
 	}
 	return evs
@@ -283,15 +283,15 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 func (m *Machine) selecting(from Phase, now time.Time) []Event {
 	if from == POST {
 		own := m.main()
-		own.Tries, own.App = m.pressed(m.sources())
+		own.PendingSources, own.FirmwareApp = m.pressed(m.sources())
 		m.unattended()
-		if own.App != "" {
+		if own.FirmwareApp != "" {
 			return m.step(now, setupKey)
 		}
 	}
-	if len(m.st.Tries) > 0 {
-		m.tries(m.st.Tries[0])
-		return []Event{BootTried{At: now, Source: m.st.Tries[0], Boot: m.st.Boots}}
+	if len(m.st.PendingSources) > 0 {
+		m.tries(m.st.PendingSources[0])
+		return []Event{BootAttempted{At: now, Source: m.st.PendingSources[0], Boot: m.st.Boots}}
 	}
 	if m.retries() {
 		own := m.main()

@@ -18,7 +18,7 @@ func in(t *testing.T, p Phase) *Machine {
 	m.st.Phase, m.st.Boots = p, 1
 	switch p {
 	case Selecting:
-		m.st.Tries = []Source{{Kind: Hdd, Device: "Disk.0"}}
+		m.st.PendingSources = []Source{{Kind: Hdd, Device: "Disk.0"}}
 	case Loading, Running, Paused, Stopping:
 		m.st.OS = &OS{Source: Source{Kind: Hdd, Device: "Disk.0"}, Name: "disk", Boot: 1}
 	}

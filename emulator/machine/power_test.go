@@ -72,7 +72,7 @@ func TestMachineComesBackAfterAnOutageAsThePolicySays(t *testing.T) {
 		if got := b.m.View(); got.Phase != tt.want || !got.AC {
 			t.Errorf("%s, %s: after the outage %s, want %s", tt.policy, tt.was, got.Phase, tt.want)
 		}
-		if !slices.Contains(evs, Event(event.Mains{At: b.now, On: true})) {
+		if !slices.Contains(evs, Event(event.ACPower{At: b.now, On: true})) {
 			t.Errorf("%s, %s: %v do not tell of the mains", tt.policy, tt.was, evs)
 		}
 		if tt.want == Starting {
@@ -88,7 +88,7 @@ func TestOutageEndsWhatRuns(t *testing.T) {
 	b := newBench(t).running()
 	got := b.do(CutAC{})
 	want := []Event{
-		Stopped{At: b.now, OS: OS{Source: disk, Name: "agent", Boot: 1}}, PowerChanged{At: b.now, Power: PowerOff}, event.Mains{At: b.now},
+		SystemStopped{At: b.now, OS: OS{Source: disk, Name: "agent", Boot: 1}}, PowerChanged{At: b.now, Power: PowerOff}, event.ACPower{At: b.now},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("events of an outage (-want +got):\n%s", d)
@@ -138,14 +138,14 @@ func TestPowerComesLaterWithADelay(t *testing.T) {
 func TestGracefulResetThatNobodyHears(t *testing.T) {
 	patient := func(p *Profile) {
 		p.Timings.Graceful = seconds(300)
-		p.OS.Forces = []ResetKind{GracefulRestart}
+		p.OS.ForcedAfterTimeout = []ResetKind{GracefulRestart}
 	}
 	for _, tt := range []struct {
 		kind  ResetKind
 		ended Phase // when the time is up
 	}{{GracefulShutdown, Running}, {GracefulRestart, POST}} {
 		b := benchOf(t, patient).running()
-		b.do(SetDeaf{Boot: 1, Deaf: true})
+		b.do(IgnorePowerButton{Boot: 1, Ignore: true})
 		b.do(Reset{Kind: tt.kind})
 		if got := b.m.st.Phase; got != Running {
 			t.Fatalf("%s: a deaf system is %s", tt.kind, got)
@@ -155,22 +155,22 @@ func TestGracefulResetThatNobodyHears(t *testing.T) {
 			t.Fatalf("%s: deadline %v, want %v", tt.kind, at, want)
 		}
 		evs := b.m.Advance(at)
-		if got := b.m.st.Phase; got != tt.ended || b.m.st.Asked != nil {
+		if got := b.m.st.Phase; got != tt.ended || b.m.st.PendingReset != nil {
 			t.Errorf("%s: when the time is up: %s, want %s", tt.kind, got, tt.ended)
 		}
-		if got := notes(evs); !slices.Contains(got, event.ResetUnheard) {
+		if got := notes(evs); !slices.Contains(got, event.ResetIgnored) {
 			t.Errorf("%s: notes %v", tt.kind, got)
 		}
 	}
 	// A system that listens in time, and one that is gone, end the wait.
 	b := benchOf(t, patient).running()
-	b.do(SetDeaf{Boot: 1, Deaf: true})
+	b.do(IgnorePowerButton{Boot: 1, Ignore: true})
 	b.do(Reset{Kind: GracefulRestart})
-	b.do(SetDeaf{Boot: 1, Deaf: false})
+	b.do(IgnorePowerButton{Boot: 1, Ignore: false})
 	b.do(Reset{Kind: GracefulShutdown})
 	b.until(Off)
-	if b.m.st.Asked != nil {
-		t.Errorf("off, and still asked: %+v", b.m.st.Asked)
+	if b.m.st.PendingReset != nil {
+		t.Errorf("off, and still asked: %+v", b.m.st.PendingReset)
 	}
 	// The button has no time-out.
 	b = benchOf(t, patient)
@@ -184,15 +184,15 @@ func TestGracefulResetThatNobodyHears(t *testing.T) {
 
 func TestInterruptAndCrash(t *testing.T) {
 	for _, tt := range []struct {
-		conduct Conduct
+		conduct OSBehavior
 		do      Command
 		phase   Phase // right after
 		end     Phase
 	}{
-		{Conduct{}, Reset{Kind: Nmi}, Running, Running},
-		{Conduct{PanicOnNMI: true}, Reset{Kind: Nmi}, Crashed, Crashed},
-		{Conduct{PanicOnNMI: true, RestartOnCrash: true}, Reset{Kind: Nmi}, Crashed, Selecting},
-		{Conduct{RestartOnCrash: true}, Crash{}, Crashed, Selecting},
+		{OSBehavior{}, Reset{Kind: Nmi}, Running, Running},
+		{OSBehavior{PanicOnNMI: true}, Reset{Kind: Nmi}, Crashed, Crashed},
+		{OSBehavior{PanicOnNMI: true, RestartOnCrash: true}, Reset{Kind: Nmi}, Crashed, Selecting},
+		{OSBehavior{RestartOnCrash: true}, Crash{}, Crashed, Selecting},
 	} {
 		b := benchOf(t, func(p *Profile) { p.OS, p.Timings.Dump = tt.conduct, seconds(60) }).running()
 		evs, err := b.m.Apply(b.now, tt.do)
@@ -202,7 +202,7 @@ func TestInterruptAndCrash(t *testing.T) {
 		if len(notes(evs)) != 1 {
 			t.Errorf("%+v: notes %v", tt.conduct, notes(evs))
 		}
-		gone := slices.ContainsFunc(evs, func(ev Event) bool { _, ok := ev.(Stopped); return ok })
+		gone := slices.ContainsFunc(evs, func(ev Event) bool { _, ok := ev.(SystemStopped); return ok })
 		if gone != (tt.phase == Crashed) || (b.m.st.OS == nil) != gone {
 			t.Errorf("%+v: Stopped %t, system %v", tt.conduct, gone, b.m.st.OS)
 		}
@@ -219,13 +219,13 @@ func TestInterruptAndCrash(t *testing.T) {
 func TestPauseAndResume(t *testing.T) {
 	b := newBench(t).running()
 	os := *b.m.st.OS
-	if d := cmp.Diff([]Event{PowerChanged{At: b.now, Power: PowerPaused}, Halt{At: b.now, OS: os}}, b.do(Reset{Kind: Pause})); d != "" {
+	if d := cmp.Diff([]Event{PowerChanged{At: b.now, Power: PowerPaused}, SystemPaused{At: b.now, OS: os}}, b.do(Reset{Kind: Pause})); d != "" {
 		t.Errorf("events of a pause (-want +got):\n%s", d)
 	}
 	if _, err := b.m.Apply(b.now, Reset{Kind: Pause}); !errors.Is(err, ErrPower) {
 		t.Errorf("Pause while paused = %v, want %v", err, ErrPower)
 	}
-	if d := cmp.Diff([]Event{PowerChanged{At: b.now, Power: PowerOn}, Resumed{At: b.now, OS: os}}, b.do(Reset{Kind: Resume})); d != "" {
+	if d := cmp.Diff([]Event{PowerChanged{At: b.now, Power: PowerOn}, SystemResumed{At: b.now, OS: os}}, b.do(Reset{Kind: Resume})); d != "" {
 		t.Errorf("events of a resume (-want +got):\n%s", d)
 	}
 	b.do(Reset{Kind: Pause})
@@ -237,8 +237,8 @@ func TestSuspendedSystemIsBootedFirst(t *testing.T) {
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)
-	for b.m.st.Tries[0] != nic {
-		b.do(NotBootable{Boot: 1, Source: b.m.st.Tries[0]})
+	for b.m.st.PendingSources[0] != nic {
+		b.do(NotBootable{Boot: 1, Source: b.m.st.PendingSources[0]})
 	}
 	b.load(nic)
 	b.do(SetOverride{Override{Enabled: Once, Target: Cd, Mode: UEFI}})
@@ -246,7 +246,7 @@ func TestSuspendedSystemIsBootedFirst(t *testing.T) {
 	b.until(Off)
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)
-	if got := b.m.st.Tries; got[0] != nic || len(got) != 4 {
+	if got := b.m.st.PendingSources; got[0] != nic || len(got) != 4 {
 		t.Errorf("after a suspend the sources are %v", got)
 	}
 	if b.m.st.Override.Enabled != Once {
@@ -255,7 +255,7 @@ func TestSuspendedSystemIsBootedFirst(t *testing.T) {
 	b.load(nic)
 	b.do(Reset{Kind: ForceRestart})
 	b.until(Selecting)
-	if got := b.m.st.Tries[0]; got != cd {
+	if got := b.m.st.PendingSources[0]; got != cd {
 		t.Errorf("first source of the next boot = %v, want the override's", got)
 	}
 }

@@ -30,7 +30,7 @@ type Profile struct {
 	Thermal      thermal.Model             `json:"thermal"`
 	SecureBoot   SecureBootModel           `json:"secureBoot"`
 	BootOrder    []SourceKind              `json:"bootOrder"`
-	OS           Conduct                   `json:"os"`
+	OS           OSBehavior                `json:"os"`
 	Timings      Timings                   `json:"timings"`
 	Telemetry    Telemetry                 `json:"-"` // at first; made of the sensors
 	Firmware     FirmwareModel             `json:"firmware"`
@@ -54,11 +54,11 @@ type Timings struct {
 	Dump     Duration `json:"dump"`     // a crashed system saving its memory, before it restarts
 }
 
-// Conduct is what systems on a model do, and what the model does with them.
-type Conduct struct {
-	PanicOnNMI     bool        `json:"panicOnNMI"`
-	RestartOnCrash bool        `json:"restartOnCrash"`
-	Forces         []ResetKind `json:"forces"` // graceful resets that are done by force when nobody heard them
+// OSBehavior is what systems on a model do, and what the model does with them.
+type OSBehavior struct {
+	PanicOnNMI         bool        `json:"panicOnNMI"`
+	RestartOnCrash     bool        `json:"restartOnCrash"`
+	ForcedAfterTimeout []ResetKind `json:"forces"` // graceful resets that are done by force when nobody heard them
 }
 
 // Duration is a time.Duration that is written as Go writes it ("90s").

@@ -63,8 +63,8 @@ var needsOS = []ResetKind{GracefulShutdown, GracefulRestart, PushPowerButton, Nm
 // model does not leave it at that.
 var byForce = map[ResetKind]ResetKind{GracefulShutdown: ForceOff, GracefulRestart: ForceRestart}
 
-// Asked is a graceful reset that waits to be heard.
-type Asked struct {
+// PendingReset is a graceful reset that waits to be heard.
+type PendingReset struct {
 	Kind  ResetKind `json:"kind"`
 	Until time.Time `json:"until"`
 }
@@ -90,13 +90,13 @@ const (
 // it.
 const causeFilter ResetCause = "filter"
 
-// FilterAct is what a filter of events has done to a machine. Values are stored.
-type FilterAct string
+// PEFAction is what a filter of events has done to a machine. Values are stored.
+type PEFAction string
 
 // The acts.
 const (
-	FilterReset FilterAct = "reset"
-	FilterCycle FilterAct = "cycle"
+	PEFReset      PEFAction = "reset"
+	PEFPowerCycle PEFAction = "cycle"
 )
 
 // LastReset is when a machine was last started or restarted, and why.
@@ -105,7 +105,7 @@ type LastReset struct {
 	Cause ResetCause `json:"cause"`
 	// Restore is the policy that started it, of CauseRestore.
 	Restore RestorePolicy `json:"restore,omitempty"`
-	Filter  FilterAct     `json:"filter,omitempty"` // "": it was none that started it
+	PEF     PEFAction     `json:"filter,omitempty"` // "": it was none that started it
 }
 
 // started is why the machine starts.
@@ -113,11 +113,11 @@ func (own *Main) started(now time.Time) *LastReset {
 	r := &LastReset{At: now, Cause: own.cause()}
 	switch r.Cause {
 	case CauseRestore:
-		r.Restore = own.Restores
+		r.Restore = own.RestoreCause
 	case causeFilter:
-		r.Cause, r.Filter = CauseCommand, FilterReset
-		if own.Again {
-			r.Filter = FilterCycle
+		r.Cause, r.PEF = CauseCommand, PEFReset
+		if own.RestartAfterOff {
+			r.PEF = PEFPowerCycle
 		}
 	}
 	return r
@@ -134,21 +134,21 @@ func (own *Main) cause() ResetCause {
 // Reset changes power. A reset that the power state does not allow, or that
 // finds it as wanted already, answers ErrPower.
 type Reset struct {
-	Kind   ResetKind
-	Filter bool // it is a filter of events that does it
-	Hangs  bool // the firmware does not get over it: it hangs in POST until the power is cut
+	Kind       ResetKind
+	ByPEF      bool // it is a filter of events that does it
+	HangInPOST bool // the firmware does not get over it: it hangs in POST until the power is cut
 }
 
 func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
 	cause := CauseCommand
 	switch {
-	case c.Filter:
+	case c.ByPEF:
 		cause = causeFilter
 	case c.Kind == PushPowerButton:
 		cause = CauseButton
 	}
 	evs, err := m.reset(now, c.Kind, cause)
-	if err == nil && c.Hangs && m.st.Phase == POST {
+	if err == nil && c.HangInPOST && m.st.Phase == POST {
 		m.main().Deadline = time.Time{}
 	}
 	return evs, err
@@ -169,7 +169,7 @@ func (m *Machine) carryOut(now time.Time, kind ResetKind, cause ResetCause) ([]E
 	}
 	on := phases[m.st.Phase].power == PowerOn
 	if kind == Nmi && on {
-		evs := []Event{note(now, event.Interrupted)}
+		evs := []Event{note(now, event.NMISent)}
 		if m.can(panicked) && m.profile.OS.PanicOnNMI {
 			m.main().Cause = CauseCrash
 			m.panics(now, "NMI: Not continuing")
@@ -177,18 +177,18 @@ func (m *Machine) carryOut(now time.Time, kind ResetKind, cause ResetCause) ([]E
 		}
 		return evs, nil
 	}
-	if kind == PushPowerButton && on && m.panel().Dead().PowerOff {
+	if kind == PushPowerButton && on && m.panel().DisabledButtons().PowerOff {
 		return nil, nil
 	}
-	deaf := m.st.OS != nil && m.st.OS.Deaf
+	deaf := m.st.OS != nil && m.st.OS.IgnoresPowerButton
 	for _, w := range ways {
 		if !m.can(w.on) || w.on == delay && m.onDelay() == 0 || w.on == askOff && deaf {
 			continue
 		}
 		own := m.main()
-		own.Again, own.Cause = w.again, cause
+		own.RestartAfterOff, own.Cause = w.again, cause
 		if kind == Suspend {
-			own.Image = &own.OS.Source
+			own.SuspendedImage = &own.OS.Source
 		}
 		return m.step(now, w.on), nil
 	}
@@ -196,7 +196,7 @@ func (m *Machine) carryOut(now time.Time, kind ResetKind, cause ResetCause) ([]E
 		return nil, fmt.Errorf("%w: reset %s while %s", ErrPower, kind, phases[m.st.Phase].power)
 	}
 	if patience := m.profile.Timings.Graceful.Duration; patience > 0 && byForce[kind] != "" {
-		m.main().Asked = &Asked{Kind: kind, Until: now.Add(patience)}
+		m.main().PendingReset = &PendingReset{Kind: kind, Until: now.Add(patience)}
 	}
 	return nil, nil
 }
@@ -204,10 +204,10 @@ func (m *Machine) carryOut(now time.Time, kind ResetKind, cause ResetCause) ([]E
 // unheard ends the wait for a graceful reset: by force where the model does so,
 // else with nothing.
 func (m *Machine) unheard(at time.Time) []Event {
-	kind := m.st.Asked.Kind
-	m.main().Asked = nil
-	evs := []Event{note(at, event.ResetUnheard, string(kind))}
-	if !slices.Contains(m.profile.OS.Forces, kind) {
+	kind := m.st.PendingReset.Kind
+	m.main().PendingReset = nil
+	evs := []Event{note(at, event.ResetIgnored, string(kind))}
+	if !slices.Contains(m.profile.OS.ForcedAfterTimeout, kind) {
 		return evs
 	}
 	more, err := m.reset(at, byForce[kind], CauseCommand)

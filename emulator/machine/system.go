@@ -86,7 +86,7 @@ var farewells = map[bool]string{true: "reboot: Restarting system", false: "reboo
 
 // leaves shows that a system goes, before the machine does what follows.
 func (m *Machine) leaves(on trigger, now time.Time) {
-	again, up := m.st.Again, m.uptime(now)
+	again, up := m.st.RestartAfterOff, m.uptime(now)
 	switch {
 	case m.st.OS == nil:
 	case m.st.Phase == Running && on == askOff:

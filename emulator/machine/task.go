@@ -24,8 +24,8 @@ var workers = []worker{
 	{works: storageWorks, stop: stopStorage},
 }
 
-// Works tells whether the machine does the work of a task.
-func (m *Machine) Works(task string) bool { return m.worker(task) != nil }
+// RunsTask tells whether the machine does the work of a task.
+func (m *Machine) RunsTask(task string) bool { return m.worker(task) != nil }
 
 func (m *Machine) worker(task string) *worker {
 	for i := range workers {

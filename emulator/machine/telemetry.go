@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// ReportKind is when a report is made; the values are Redfish's (DSP2046,
+// MetricReportType is when a report is made; the values are Redfish's (DSP2046,
 // MetricReportDefinition.MetricReportDefinitionType).
-type ReportKind string
+type MetricReportType string
 
 // The kinds.
 const (
-	Periodic  ReportKind = "Periodic"
-	OnChange  ReportKind = "OnChange"  // of what heats, cools or feeds the machine, and of levels
-	OnRequest ReportKind = "OnRequest" // made when it is read
+	Periodic  MetricReportType = "Periodic"
+	OnChange  MetricReportType = "OnChange"  // of what heats, cools or feeds the machine, and of levels
+	OnRequest MetricReportType = "OnRequest" // made when it is read
 )
 
-// ReportKinds are all of them.
-var ReportKinds = []ReportKind{Periodic, OnChange, OnRequest}
+// MetricReportTypes are all of them.
+var MetricReportTypes = []MetricReportType{Periodic, OnChange, OnRequest}
 
-// ReportDefinition says what a report tells, and when it is made.
-type ReportDefinition struct {
-	ID      string     `json:"id"`
-	Name    string     `json:"name"`
-	Kind    ReportKind `json:"kind"`
-	Enabled bool       `json:"enabled"`
-	Metrics []string   `json:"metrics"`         // IDs of sensors
-	Every   Duration   `json:"every,omitzero"`  // of a periodic one
-	Keep    bool       `json:"keep"`            // it can be read until the next one
-	Tell    bool       `json:"tell"`            // it is sent to who subscribes
-	Next    time.Time  `json:"next,omitzero"`   // when a periodic one is due
-	Number  uint64     `json:"number,omitzero"` // reports made
+// MetricReportDefinition says what a report tells, and when it is made.
+type MetricReportDefinition struct {
+	ID              string           `json:"id"`
+	Name            string           `json:"name"`
+	Kind            MetricReportType `json:"kind"`
+	Enabled         bool             `json:"enabled"`
+	Metrics         []string         `json:"metrics"`         // IDs of sensors
+	Interval        Duration         `json:"every,omitzero"`  // of a periodic one
+	LogToCollection bool             `json:"keep"`            // it can be read until the next one
+	SendEvents      bool             `json:"tell"`            // it is sent to who subscribes
+	Next            time.Time        `json:"next,omitzero"`   // when a periodic one is due
+	Number          uint64           `json:"number,omitzero"` // reports made
 }
 
-// Report is what sensors read at one time. It is never changed.
-type Report struct {
+// MetricReport is what sensors read at one time. It is never changed.
+type MetricReport struct {
 	ID     string    `json:"id"` // of its definition
 	At     time.Time `json:"at"`
 	Number uint64    `json:"number"`
@@ -51,18 +51,18 @@ type Metric struct {
 
 // Telemetry is what reports there are and are to be.
 type Telemetry struct {
-	Off         bool               `json:"off,omitempty"` // no report is made
-	Definitions []ReportDefinition `json:"definitions"`
-	Reports     []Report           `json:"reports,omitempty"` // the last of each definition
-	Made        int                `json:"made"`              // definitions
+	Off         bool                     `json:"off,omitempty"` // no report is made
+	Definitions []MetricReportDefinition `json:"definitions"`
+	Reports     []MetricReport           `json:"reports,omitempty"` // the last of each definition
+	Made        int                      `json:"made"`              // definitions
 }
 
 // Bounds of telemetry.
 const (
-	MaxReports     = 16 // definitions
-	MinEvery       = time.Second
-	maxEvery       = 24 * time.Hour
-	platformReport = "PlatformSensors"
+	MaxReportDefinitions = 16 // definitions
+	MinReportInterval    = time.Second
+	maxEvery             = 24 * time.Hour
+	platformReport       = "PlatformSensors"
 )
 
 // telemetry is that of the machine; as the model has it if nothing was changed.
@@ -76,12 +76,12 @@ func (m *Machine) telemetry() *Telemetry {
 // reportAll makes what a model has at first: one report of all sensors, made on
 // request.
 func (p *Profile) reportAll() {
-	d := ReportDefinition{ID: platformReport, Name: "All sensors", Kind: OnRequest, Enabled: true, Keep: true}
+	d := MetricReportDefinition{ID: platformReport, Name: "All sensors", Kind: OnRequest, Enabled: true, LogToCollection: true}
 	for _, s := range p.Thermal.Sensors {
 		d.Metrics = append(d.Metrics, s.ID)
 	}
 	if d.Metrics != nil {
-		p.Telemetry = Telemetry{Definitions: []ReportDefinition{d}}
+		p.Telemetry = Telemetry{Definitions: []MetricReportDefinition{d}}
 	}
 }
 
@@ -110,24 +110,24 @@ func (c SetTelemetry) apply(m *Machine, now time.Time) ([]Event, error) {
 }
 
 // plan says when the next report is due, counted from now.
-func (d *ReportDefinition) plan(now time.Time) {
+func (d *MetricReportDefinition) plan(now time.Time) {
 	d.Next = time.Time{}
 	if d.Kind == Periodic && d.Enabled {
-		d.Next = now.Add(d.Every.Duration)
+		d.Next = now.Add(d.Interval.Duration)
 	}
 }
 
-// DefineReport adds a definition, or changes the one with its ID. Without an ID
+// SetMetricReportDefinition adds a definition, or changes the one with its ID. Without an ID
 // it gets the number that Telemetry.Made will be.
-type DefineReport struct{ ReportDefinition }
+type SetMetricReportDefinition struct{ MetricReportDefinition }
 
-func (c DefineReport) apply(m *Machine, now time.Time) ([]Event, error) {
-	d := c.ReportDefinition
+func (c SetMetricReportDefinition) apply(m *Machine, now time.Time) ([]Event, error) {
+	d := c.MetricReportDefinition
 	switch {
-	case !slices.Contains(ReportKinds, d.Kind):
+	case !slices.Contains(MetricReportTypes, d.Kind):
 		return nil, fmt.Errorf("machine: report of kind %q: %w", d.Kind, ErrUnknown)
-	case d.Kind == Periodic && (d.Every.Duration < MinEvery || d.Every.Duration > maxEvery):
-		return nil, fmt.Errorf("machine: report every %v: must be %v to %v: %w", d.Every, MinEvery, maxEvery, ErrUnknown)
+	case d.Kind == Periodic && (d.Interval.Duration < MinReportInterval || d.Interval.Duration > maxEvery):
+		return nil, fmt.Errorf("machine: report every %v: must be %v to %v: %w", d.Interval, MinReportInterval, maxEvery, ErrUnknown)
 	}
 	for _, id := range d.Metrics {
 		if m.profile.Thermal.Sensor(id) == nil {
@@ -135,10 +135,10 @@ func (c DefineReport) apply(m *Machine, now time.Time) ([]Event, error) {
 		}
 	}
 	return nil, m.setTelemetry(func(t *Telemetry) error {
-		i := slices.IndexFunc(t.Definitions, func(o ReportDefinition) bool { return o.ID == d.ID })
+		i := slices.IndexFunc(t.Definitions, func(o MetricReportDefinition) bool { return o.ID == d.ID })
 		switch {
-		case i < 0 && len(t.Definitions) >= MaxReports:
-			return fmt.Errorf("%w: there are %d reports", ErrConflict, MaxReports)
+		case i < 0 && len(t.Definitions) >= MaxReportDefinitions:
+			return fmt.Errorf("%w: there are %d reports", ErrConflict, MaxReportDefinitions)
 		case i < 0:
 			t.Made++
 			if d.ID == "" {
@@ -149,7 +149,7 @@ func (c DefineReport) apply(m *Machine, now time.Time) ([]Event, error) {
 		default:
 			was := t.Definitions[i]
 			d.Number, d.Next = was.Number, was.Next
-			if was.Kind != d.Kind || was.Enabled != d.Enabled || was.Every != d.Every {
+			if was.Kind != d.Kind || was.Enabled != d.Enabled || was.Interval != d.Interval {
 				d.plan(now)
 			}
 			t.Definitions[i] = d
@@ -158,14 +158,14 @@ func (c DefineReport) apply(m *Machine, now time.Time) ([]Event, error) {
 	})
 }
 
-// DropReport removes a definition and its report.
-type DropReport struct{ ID string }
+// DeleteMetricReportDefinition removes a definition and its report.
+type DeleteMetricReportDefinition struct{ ID string }
 
-func (c DropReport) apply(m *Machine, _ time.Time) ([]Event, error) {
+func (c DeleteMetricReportDefinition) apply(m *Machine, _ time.Time) ([]Event, error) {
 	return nil, m.setTelemetry(func(t *Telemetry) error {
 		n := len(t.Definitions)
-		t.Definitions = slices.DeleteFunc(t.Definitions, func(d ReportDefinition) bool { return d.ID == c.ID })
-		t.Reports = slices.DeleteFunc(t.Reports, func(r Report) bool { return r.ID == c.ID })
+		t.Definitions = slices.DeleteFunc(t.Definitions, func(d MetricReportDefinition) bool { return d.ID == c.ID })
+		t.Reports = slices.DeleteFunc(t.Reports, func(r MetricReport) bool { return r.ID == c.ID })
 		if len(t.Definitions) == n {
 			return fmt.Errorf("machine: report %q: %w", c.ID, ErrUnknown)
 		}
@@ -173,24 +173,24 @@ func (c DropReport) apply(m *Machine, _ time.Time) ([]Event, error) {
 	})
 }
 
-// TestReport tells values that somebody made up, as if a report had them.
-type TestReport struct {
+// SubmitTestMetricReport tells values that somebody made up, as if a report had them.
+type SubmitTestMetricReport struct {
 	Name   string
 	Values []Metric
 }
 
-func (c TestReport) apply(_ *Machine, now time.Time) ([]Event, error) {
-	return []Event{Reported{At: now, Report: Report{ID: c.Name, At: now, Values: c.Values}}}, nil
+func (c SubmitTestMetricReport) apply(_ *Machine, now time.Time) ([]Event, error) {
+	return []Event{MetricReportReady{At: now, Report: MetricReport{ID: c.Name, At: now, Values: c.Values}}}, nil
 }
 
-// Reported tells a report to who subscribes to reports.
-type Reported struct {
+// MetricReportReady tells a report to who subscribes to reports.
+type MetricReportReady struct {
 	At     time.Time
-	Report Report
+	Report MetricReport
 }
 
 // Time implements Event.
-func (e Reported) Time() time.Time { return e.At }
+func (e MetricReportReady) Time() time.Time { return e.At }
 
 // telemetryDue is when the next periodic report is made.
 func (m *Machine) telemetryDue() (time.Time, bool) {
@@ -206,8 +206,8 @@ func (m *Machine) telemetryDue() (time.Time, bool) {
 }
 
 // report makes the reports that are due at a time, or those on change.
-func (m *Machine) report(at time.Time, due func(d *ReportDefinition) bool) []Event {
-	if t := m.st.Telemetry; t == nil || t.Off || !slices.ContainsFunc(t.Definitions, func(d ReportDefinition) bool { return due(&d) }) {
+func (m *Machine) report(at time.Time, due func(d *MetricReportDefinition) bool) []Event {
+	if t := m.st.Telemetry; t == nil || t.Off || !slices.ContainsFunc(t.Definitions, func(d MetricReportDefinition) bool { return due(&d) }) {
 		return nil
 	}
 	var evs []Event
@@ -219,15 +219,15 @@ func (m *Machine) report(at time.Time, due func(d *ReportDefinition) bool) []Eve
 				continue
 			}
 			d.Number++
-			r := Report{ID: d.ID, At: at, Number: d.Number, Values: readAll(v.Reading, d.Metrics, at)}
+			r := MetricReport{ID: d.ID, At: at, Number: d.Number, Values: readAll(v.Reading, d.Metrics, at)}
 			if d.Kind == Periodic {
-				d.Next = d.Next.Add(d.Every.Duration)
+				d.Next = d.Next.Add(d.Interval.Duration)
 			}
-			if d.Keep {
-				t.Reports = append(slices.DeleteFunc(t.Reports, func(o Report) bool { return o.ID == d.ID }), r)
+			if d.LogToCollection {
+				t.Reports = append(slices.DeleteFunc(t.Reports, func(o MetricReport) bool { return o.ID == d.ID }), r)
 			}
-			if d.Tell {
-				evs = append(evs, Reported{At: at, Report: r})
+			if d.SendEvents {
+				evs = append(evs, MetricReportReady{At: at, Report: r})
 			}
 		}
 		return nil
@@ -240,12 +240,12 @@ func (m *Machine) report(at time.Time, due func(d *ReportDefinition) bool) []Eve
 
 // reportsDue makes the periodic reports that are due.
 func (m *Machine) reportsDue(at time.Time) []Event {
-	return m.report(at, func(d *ReportDefinition) bool { return !d.Next.IsZero() && !at.Before(d.Next) })
+	return m.report(at, func(d *MetricReportDefinition) bool { return !d.Next.IsZero() && !at.Before(d.Next) })
 }
 
 // reportChange makes the reports of a change.
 func (m *Machine) reportChange(at time.Time) []Event {
-	return m.report(at, func(d *ReportDefinition) bool { return d.Kind == OnChange && d.Enabled })
+	return m.report(at, func(d *MetricReportDefinition) bool { return d.Kind == OnChange && d.Enabled })
 }
 
 // readAll reads sensors; those that read nothing are left out.
@@ -259,17 +259,17 @@ func readAll(read func(id string, now time.Time) (float64, bool), ids []string, 
 	return out
 }
 
-// Report is the report of a definition: as it was made last, or as it is now if
+// MetricReport is the report of a definition: as it was made last, or as it is now if
 // it is made on request; false when there is none.
-func (v *View) Report(id string, now time.Time) (Report, bool) {
+func (v *View) MetricReport(id string, now time.Time) (MetricReport, bool) {
 	for _, d := range v.Telemetry.Definitions {
-		if d.ID == id && d.Kind == OnRequest && d.Enabled && d.Keep && !v.Telemetry.Off {
-			return Report{ID: id, At: now, Values: readAll(v.Thermal.Reading, d.Metrics, now)}, true
+		if d.ID == id && d.Kind == OnRequest && d.Enabled && d.LogToCollection && !v.Telemetry.Off {
+			return MetricReport{ID: id, At: now, Values: readAll(v.Thermal.Reading, d.Metrics, now)}, true
 		}
 	}
-	i := slices.IndexFunc(v.Telemetry.Reports, func(r Report) bool { return r.ID == id })
+	i := slices.IndexFunc(v.Telemetry.Reports, func(r MetricReport) bool { return r.ID == id })
 	if i < 0 {
-		return Report{}, false
+		return MetricReport{}, false
 	}
 	return v.Telemetry.Reports[i], true
 }

@@ -13,7 +13,7 @@ import (
 
 func TestPeriodicReportsComeInTime(t *testing.T) {
 	b := benchOf(t, warm)
-	b.do(DefineReport{ReportDefinition{ID: "p", Kind: Periodic, Enabled: true, Keep: true, Tell: true, Metrics: []string{"TotalPower", "CPU"}, Every: seconds(30)}})
+	b.do(SetMetricReportDefinition{MetricReportDefinition{ID: "p", Kind: Periodic, Enabled: true, LogToCollection: true, SendEvents: true, Metrics: []string{"TotalPower", "CPU"}, Interval: seconds(30)}})
 	raw, err := json.Marshal(b.m.State())
 	if err != nil {
 		t.Fatal(err)
@@ -35,13 +35,13 @@ func TestPeriodicReportsComeInTime(t *testing.T) {
 		t.Fatalf("%d reports in 100 s", len(evs))
 	}
 	for i, ev := range evs {
-		r := ev.(Reported)
+		r := ev.(MetricReportReady)
 		if want := origin.Add(time.Duration(i+1) * 30 * time.Second); !r.At.Equal(want) || r.Report.Number != uint64(i+1) || len(r.Report.Values) != 1 {
 			t.Errorf("report %d: %+v; a machine that is off has no temperature of its processor", i, r)
 		}
 	}
 	b.now = end
-	b.do(DropReport{ID: "p"})
+	b.do(DeleteMetricReportDefinition{ID: "p"})
 	if at, ok := b.m.Deadline(); ok {
 		t.Errorf("without definitions something is due at %v", at)
 	}
@@ -49,13 +49,13 @@ func TestPeriodicReportsComeInTime(t *testing.T) {
 
 func TestReportsOnChange(t *testing.T) {
 	b := benchOf(t, warm)
-	b.do(DefineReport{ReportDefinition{Kind: OnChange, Enabled: true, Tell: true, Metrics: []string{"TotalPower"}}})
+	b.do(SetMetricReportDefinition{MetricReportDefinition{Kind: OnChange, Enabled: true, SendEvents: true, Metrics: []string{"TotalPower"}}})
 	var watts []float64
 	for _, ev := range b.do(Thermal{thermal.SetAmbient{Celsius: deg(25)}}) {
-		watts = append(watts, ev.(Reported).Report.Values[0].Reading)
+		watts = append(watts, ev.(MetricReportReady).Report.Values[0].Reading)
 	}
 	for _, ev := range b.do(Reset{Kind: ResetOn}) {
-		if r, ok := ev.(Reported); ok {
+		if r, ok := ev.(MetricReportReady); ok {
 			watts = append(watts, r.Report.Values[0].Reading)
 		}
 	}
@@ -70,17 +70,17 @@ func TestReportsAreRefused(t *testing.T) {
 		do   Command
 		want error
 	}{
-		{DefineReport{ReportDefinition{Kind: "Hourly"}}, ErrUnknown}, {DefineReport{ReportDefinition{Kind: Periodic}}, ErrUnknown},
-		{DefineReport{ReportDefinition{Kind: OnRequest, Metrics: []string{"Moon"}}}, ErrUnknown}, {DropReport{ID: "x"}, ErrUnknown},
+		{SetMetricReportDefinition{MetricReportDefinition{Kind: "Hourly"}}, ErrUnknown}, {SetMetricReportDefinition{MetricReportDefinition{Kind: Periodic}}, ErrUnknown},
+		{SetMetricReportDefinition{MetricReportDefinition{Kind: OnRequest, Metrics: []string{"Moon"}}}, ErrUnknown}, {DeleteMetricReportDefinition{ID: "x"}, ErrUnknown},
 	} {
 		if _, err := b.m.Apply(b.now, tt.do); !errors.Is(err, tt.want) || b.m.st.Telemetry != nil {
 			t.Errorf("%+v = %v, want %v and no change", tt.do, err, tt.want)
 		}
 	}
-	for range MaxReports {
-		b.do(DefineReport{ReportDefinition{Kind: OnRequest}})
+	for range MaxReportDefinitions {
+		b.do(SetMetricReportDefinition{MetricReportDefinition{Kind: OnRequest}})
 	}
-	if _, err := b.m.Apply(b.now, DefineReport{ReportDefinition{Kind: OnRequest}}); !errors.Is(err, ErrConflict) {
+	if _, err := b.m.Apply(b.now, SetMetricReportDefinition{MetricReportDefinition{Kind: OnRequest}}); !errors.Is(err, ErrConflict) {
 		t.Errorf("one too many = %v, want %v", err, ErrConflict)
 	}
 }

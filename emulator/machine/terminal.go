@@ -59,10 +59,10 @@ const (
 	askCommand  question = "command" // somebody is logged in
 )
 
-// Type is what somebody types at the console. What nobody listens to is lost.
-type Type struct{ Text []byte }
+// TypeText is what somebody types at the console. What nobody listens to is lost.
+type TypeText struct{ Text []byte }
 
-func (c Type) apply(m *Machine, now time.Time) ([]Event, error) {
+func (c TypeText) apply(m *Machine, now time.Time) ([]Event, error) {
 	var evs []Event
 	for _, b := range c.Text {
 		switch m.st.Phase {
@@ -360,7 +360,7 @@ func (m *Machine) command(now time.Time, line string) []Event {
 // shutDown is the system going down because somebody at its console wants that.
 func (m *Machine) shutDown(now time.Time, again bool) []Event {
 	own := m.main()
-	own.Again, own.Cause = again, CauseSystem
+	own.RestartAfterOff, own.Cause = again, CauseSystem
 	return m.step(now, askOff)
 }
 

@@ -65,15 +65,15 @@ func (m *Machine) heated(now time.Time, evs []event.Event) []Event {
 				continue
 			}
 			own := m.main()
-			own.Again, own.Cause = false, CauseHeat
+			own.RestartAfterOff, own.Cause = false, CauseHeat
 			out = append(out, note(ev.At, event.Overheated))
 			out = append(out, m.step(ev.At, cut)...)
-			m.main().Lost = LostHeat
+			m.main().PowerLoss = LostHeat
 		case thermal.Fed:
 			switch {
 			case !ev.On && m.can(mainsGone):
 				out = append(out, m.loseMains(now)...)
-			case ev.On && m.can(mainsBack) && !m.st.NoMains:
+			case ev.On && m.can(mainsBack) && !m.st.ACCut:
 				out = append(out, m.regainMains(now)...)
 			}
 		default:

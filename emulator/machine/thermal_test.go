@@ -95,7 +95,7 @@ func TestMachineWithoutSuppliesHasNoMains(t *testing.T) {
 	if b.m.st.Phase != Running {
 		t.Fatalf("with one supply it is %s", b.m.st.Phase)
 	}
-	if evs := fail(b, "PSU2", thermal.NoInput); b.m.st.Phase != Unplugged || !slices.Contains(evs, Event(event.Mains{At: b.now})) {
+	if evs := fail(b, "PSU2", thermal.NoInput); b.m.st.Phase != Unplugged || !slices.Contains(evs, Event(event.ACPower{At: b.now})) {
 		t.Fatalf("without supplies it is %s: %v", b.m.st.Phase, evs)
 	}
 	if _, err := b.m.Apply(b.now, RestoreAC{}); !errors.Is(err, ErrPower) {

@@ -36,17 +36,17 @@ var timers = []struct {
 	},
 	{
 		due: func(m *Machine) (time.Time, bool) {
-			if m.st.Asked == nil {
+			if m.st.PendingReset == nil {
 				return time.Time{}, false
 			}
-			return m.st.Asked.Until, true
+			return m.st.PendingReset.Until, true
 		},
 		fire: (*Machine).unheard,
 	},
 	{due: (*Machine).telemetryDue, fire: (*Machine).reportsDue},
 	{due: (*Machine).watchdogDue, fire: (*Machine).watchdogFires},
 	{
-		due:  func(m *Machine) (time.Time, bool) { at := m.asset().Until; return at, !at.IsZero() },
+		due:  func(m *Machine) (time.Time, bool) { at := m.asset().IndicatorUntil; return at, !at.IsZero() },
 		fire: func(m *Machine, _ time.Time) []Event { m.darken(); return nil },
 	},
 	{

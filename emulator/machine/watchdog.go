@@ -48,15 +48,15 @@ type WatchdogUse string
 
 // The uses (IPMI v2.0 rev 1.1, §27.2).
 const (
-	WatchesFRB2   WatchdogUse = "BIOS FRB2"
-	WatchesPOST   WatchdogUse = "BIOS/POST"
-	WatchesLoad   WatchdogUse = "OS load"
-	WatchesSystem WatchdogUse = "SMS/OS"
-	WatchesOEM    WatchdogUse = "OEM"
+	WatchdogFRB2   WatchdogUse = "BIOS FRB2"
+	WatchdogPOST   WatchdogUse = "BIOS/POST"
+	WatchdogOSLoad WatchdogUse = "OS load"
+	WatchdogSMSOS  WatchdogUse = "SMS/OS"
+	WatchdogOEM    WatchdogUse = "OEM"
 )
 
 // WatchdogUses are all of them.
-var WatchdogUses = []WatchdogUse{WatchesFRB2, WatchesPOST, WatchesLoad, WatchesSystem, WatchesOEM}
+var WatchdogUses = []WatchdogUse{WatchdogFRB2, WatchdogPOST, WatchdogOSLoad, WatchdogSMSOS, WatchdogOEM}
 
 const (
 	// warnBefore is how long before the end a watchdog warns if nobody says.
@@ -66,30 +66,30 @@ const (
 	maxWatchdog     = 24 * time.Hour
 )
 
-// ErrUnset means that a watchdog is to start that nobody has set since the
+// ErrWatchdogNotSet means that a watchdog is to start that nobody has set since the
 // machine was last started.
-var ErrUnset = errors.New("machine: the watchdog is not set")
+var ErrWatchdogNotSet = errors.New("machine: the watchdog is not set")
 
 // Watchdog is the timer that somebody has to feed, most likely the running
 // system. Enabled lets it be started; it runs while Until is set.
 type Watchdog struct {
-	Enabled bool          `json:"enabled"`
-	Action  TimeoutAction `json:"action"`
-	Warning WarningAction `json:"warning"`
-	Until   time.Time     `json:"until,omitzero"`
-	Since   time.Time     `json:"since,omitzero"`   // when it was last wound up, while it runs
-	Warned  bool          `json:"warned,omitempty"` // since it was wound up
-	Flag    bool          `json:"flag,omitempty"`   // it has warned since it was set
-	Use     WatchdogUse   `json:"use,omitempty"`    // "": nobody's yet
-	Before  Duration      `json:"before,omitzero"`  // that it warns before the end; 0: at the end
-	For     Duration      `json:"for,omitzero"`     // that it runs when it is wound up
-	Left    Duration      `json:"left,omitzero"`    // of that, while it stands still
-	Set     bool          `json:"set,omitempty"`    // by ProgramWatchdog, since the machine was last started
-	Silent  bool          `json:"silent,omitempty"` // its next end is not logged
-	Expired []WatchdogUse `json:"expired,omitempty"`
+	Enabled         bool          `json:"enabled"`
+	Action          TimeoutAction `json:"action"`
+	Warning         WarningAction `json:"warning"`
+	Until           time.Time     `json:"until,omitzero"`
+	Since           time.Time     `json:"since,omitzero"`   // when it was last wound up, while it runs
+	Warned          bool          `json:"warned,omitempty"` // since it was wound up
+	PreTimeoutFlag  bool          `json:"flag,omitempty"`   // it has warned since it was set
+	Use             WatchdogUse   `json:"use,omitempty"`    // "": nobody's yet
+	PreTimeout      Duration      `json:"before,omitzero"`  // that it warns before the end; 0: at the end
+	Countdown       Duration      `json:"for,omitzero"`     // that it runs when it is wound up
+	PausedCountdown Duration      `json:"left,omitzero"`    // of that, while it stands still
+	Programmed      bool          `json:"set,omitempty"`    // by ProgramWatchdog, since the machine was last started
+	DontLog         bool          `json:"silent,omitempty"` // its next end is not logged
+	Expired         []WatchdogUse `json:"expired,omitempty"`
 }
 
-var noWatchdog = &Watchdog{Action: NoAction, Warning: NoWarning, Before: Duration{warnBefore}}
+var noWatchdog = &Watchdog{Action: NoAction, Warning: NoWarning, PreTimeout: Duration{warnBefore}}
 
 func (m *Machine) watchdog() *Watchdog {
 	if m.st.Watchdog == nil {
@@ -98,10 +98,10 @@ func (m *Machine) watchdog() *Watchdog {
 	return m.st.Watchdog
 }
 
-// Remains is for how long the watchdog runs on, or would if it were going.
-func (w *Watchdog) Remains(now time.Time) time.Duration {
+// PresentCountdown is for how long the watchdog runs on, or would if it were going.
+func (w *Watchdog) PresentCountdown(now time.Time) time.Duration {
 	if w.Until.IsZero() {
-		return w.Left.Duration
+		return w.PausedCountdown.Duration
 	}
 	return max(0, w.Until.Sub(now))
 }
@@ -119,17 +119,17 @@ func (m *Machine) setWatchdog(how func(*Watchdog)) {
 // alike compares all but what has expired.
 func (w *Watchdog) alike(o *Watchdog) bool {
 	return w.Enabled == o.Enabled && w.Action == o.Action && w.Warning == o.Warning && w.Until.Equal(o.Until) && w.Since.Equal(o.Since) &&
-		w.Warned == o.Warned && w.Flag == o.Flag && w.Use == o.Use && w.Before == o.Before && w.For == o.For && w.Left == o.Left && w.Set == o.Set && w.Silent == o.Silent
+		w.Warned == o.Warned && w.PreTimeoutFlag == o.PreTimeoutFlag && w.Use == o.Use && w.PreTimeout == o.PreTimeout && w.Countdown == o.Countdown && w.PausedCountdown == o.PausedCountdown && w.Programmed == o.Programmed && w.DontLog == o.DontLog
 }
 
 // wind starts it, or starts it anew.
 func (w *Watchdog) wind(now time.Time) {
-	w.Since, w.Until, w.Warned = now, now.Add(w.For.Duration), false
+	w.Since, w.Until, w.Warned = now, now.Add(w.Countdown.Duration), false
 }
 
 // stop stands it still with so much time left.
 func (w *Watchdog) stop(left time.Duration) {
-	w.Since, w.Until, w.Warned, w.Left = time.Time{}, time.Time{}, false, Duration{left}
+	w.Since, w.Until, w.Warned, w.PausedCountdown = time.Time{}, time.Time{}, false, Duration{left}
 }
 
 // SetWatchdog says whether the watchdog may be used, and what it does.
@@ -145,12 +145,12 @@ func (c SetWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	}
 	m.setWatchdog(func(w *Watchdog) {
 		if w.Warning != c.Warning {
-			w.Before = Duration{warnBefore}
+			w.PreTimeout = Duration{warnBefore}
 		}
 		w.Enabled, w.Action, w.Warning = c.Enabled, c.Action, c.Warning
 		if !c.Enabled {
-			w.stop(w.Remains(now))
-			w.Set = false
+			w.stop(w.PresentCountdown(now))
+			w.Programmed = false
 		}
 	})
 	return nil, nil
@@ -169,14 +169,14 @@ func knowWatchdog(a TimeoutAction, by WarningAction) error {
 // ProgramWatchdog sets the watchdog, whole, and stops it (IPMI v2.0 rev 1.1,
 // §27.6). StartWatchdog starts it.
 type ProgramWatchdog struct {
-	Use     WatchdogUse
-	Silent  bool
-	GoOn    bool // it does not stop: if it runs, it is wound up as it is set now
-	Action  TimeoutAction
-	Warning WarningAction
-	Before  time.Duration
-	For     time.Duration
-	Forget  []WatchdogUse // that have expired
+	Use          WatchdogUse
+	DontLog      bool
+	DontStop     bool // it does not stop: if it runs, it is wound up as it is set now
+	Action       TimeoutAction
+	Warning      WarningAction
+	PreTimeout   time.Duration
+	Countdown    time.Duration
+	ClearExpired []WatchdogUse // that have expired
 }
 
 func (c ProgramWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -186,16 +186,16 @@ func (c ProgramWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	switch {
 	case !slices.Contains(WatchdogUses, c.Use):
 		return nil, fmt.Errorf("machine: watchdog use %q: %w", c.Use, ErrUnknown)
-	case c.Before < 0 || c.For < 0 || c.For > maxWatchdog:
-		return nil, fmt.Errorf("machine: watchdog time %v: must be 0 to %v: %w", c.For, maxWatchdog, ErrUnknown)
+	case c.PreTimeout < 0 || c.Countdown < 0 || c.Countdown > maxWatchdog:
+		return nil, fmt.Errorf("machine: watchdog time %v: must be 0 to %v: %w", c.Countdown, maxWatchdog, ErrUnknown)
 	}
 	m.setWatchdog(func(w *Watchdog) {
 		runs := !w.Until.IsZero()
-		w.Enabled, w.Set, w.Flag, w.Use, w.Silent, w.Action, w.Warning = true, true, false, c.Use, c.Silent, c.Action, c.Warning
-		w.Before, w.For = Duration{c.Before}, Duration{c.For}
-		w.Expired = slices.DeleteFunc(slices.Clone(w.Expired), func(u WatchdogUse) bool { return slices.Contains(c.Forget, u) })
-		w.stop(c.For)
-		if runs && c.GoOn {
+		w.Enabled, w.Programmed, w.PreTimeoutFlag, w.Use, w.DontLog, w.Action, w.Warning = true, true, false, c.Use, c.DontLog, c.Action, c.Warning
+		w.PreTimeout, w.Countdown = Duration{c.PreTimeout}, Duration{c.Countdown}
+		w.Expired = slices.DeleteFunc(slices.Clone(w.Expired), func(u WatchdogUse) bool { return slices.Contains(c.ClearExpired, u) })
+		w.stop(c.Countdown)
+		if runs && c.DontStop {
 			w.wind(now)
 		}
 	})
@@ -208,8 +208,8 @@ type StartWatchdog struct{}
 
 func (StartWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	switch w := m.watchdog(); {
-	case !w.Set:
-		return nil, ErrUnset
+	case !w.Programmed:
+		return nil, ErrWatchdogNotSet
 	case !powersDisks(m.st.Phase):
 		return nil, fmt.Errorf("%w: a watchdog stands still without power", ErrPower)
 	case w.Warned:
@@ -249,7 +249,7 @@ func (c FeedWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 		c.For = defaultWatchdog
 	}
 	m.setWatchdog(func(w *Watchdog) {
-		w.Use, w.For = WatchesSystem, Duration{c.For}
+		w.Use, w.Countdown = WatchdogSMSOS, Duration{c.For}
 		w.wind(now)
 	})
 	return nil, nil
@@ -264,7 +264,7 @@ func (m *Machine) watchdogDue() (time.Time, bool) {
 	if w.Warning == NoWarning || w.Warned {
 		return w.Until, true
 	}
-	at := w.Until.Add(-w.Before.Duration)
+	at := w.Until.Add(-w.PreTimeout.Duration)
 	if at.Before(w.Since) { // it has less time than that
 		at = w.Since
 	}
@@ -275,12 +275,12 @@ func (m *Machine) watchdogDue() (time.Time, bool) {
 func (m *Machine) watchdogFires(at time.Time) (evs []Event) {
 	w := *m.watchdog()
 	tell := func(kind event.Kind, args ...string) {
-		if !w.Silent {
+		if !w.DontLog {
 			evs = append(evs, note(at, kind, args...))
 		}
 	}
 	if w.Warning != NoWarning && !w.Warned {
-		m.setWatchdog(func(w *Watchdog) { w.Warned, w.Flag = true, true })
+		m.setWatchdog(func(w *Watchdog) { w.Warned, w.PreTimeoutFlag = true, true })
 		tell(event.WatchdogWarned, string(w.Warning), string(w.Use))
 		if w.Warning == WarnByInterrupt {
 			more, err := m.reset(at, Nmi, CauseCrash)
@@ -292,7 +292,7 @@ func (m *Machine) watchdogFires(at time.Time) (evs []Event) {
 	}
 	m.setWatchdog(func(w *Watchdog) {
 		w.stop(0)
-		w.Silent = false
+		w.DontLog = false
 		if w.Use != "" && !slices.Contains(w.Expired, w.Use) {
 			w.Expired = append(slices.Clip(w.Expired), w.Use)
 		}
@@ -313,9 +313,9 @@ func (m *Machine) stopWatchdog(to Phase, now time.Time) {
 		return
 	}
 	m.setWatchdog(func(w *Watchdog) {
-		w.stop(w.Remains(now))
+		w.stop(w.PresentCountdown(now))
 		if to == POST {
-			w.Set, w.Flag, w.Silent = false, false, false
+			w.Programmed, w.PreTimeoutFlag, w.DontLog = false, false, false
 		}
 	})
 }

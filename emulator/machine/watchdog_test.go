@@ -71,7 +71,7 @@ func TestWatchdogInterruptsFirst(t *testing.T) {
 	b.do(FeedWatchdog{Boot: 1, For: time.Minute})
 	at, _ := b.m.Deadline()
 	evs := b.m.Advance(at)
-	if got := notes(evs); !slices.Contains(got, event.Interrupted) || b.m.st.Phase != Crashed {
+	if got := notes(evs); !slices.Contains(got, event.NMISent) || b.m.st.Phase != Crashed {
 		t.Errorf("warned: %v, %s", got, b.m.st.Phase)
 	}
 	b.until(Off)
@@ -98,7 +98,7 @@ func TestWatchdogRefuses(t *testing.T) {
 
 // programmed is a watchdog of a minute that warns 10 s before.
 func programmed(a TimeoutAction, by WarningAction) ProgramWatchdog {
-	return ProgramWatchdog{Use: WatchesSystem, Action: a, Warning: by, Before: 10 * time.Second, For: time.Minute}
+	return ProgramWatchdog{Use: WatchdogSMSOS, Action: a, Warning: by, PreTimeout: 10 * time.Second, Countdown: time.Minute}
 }
 
 func TestWatchdogMustBeSetAfterEachStart(t *testing.T) {
@@ -109,16 +109,16 @@ func TestWatchdogMustBeSetAfterEachStart(t *testing.T) {
 			t.Errorf("start while %s = %v, want %v", b.m.st.Phase, err, want)
 		}
 	}
-	start(ErrUnset)
+	start(ErrWatchdogNotSet)
 	b.do(programmed(NoAction, NoWarning))
 	start(ErrPower)
 	b.running()
-	start(ErrUnset)
+	start(ErrWatchdogNotSet)
 	b.do(programmed(NoAction, NoWarning))
 	start(nil)
 	b.do(Reset{Kind: ForceRestart})
-	start(ErrUnset)
-	if w := b.m.View().Watchdog; !w.Until.IsZero() || w.Remains(b.now) != time.Minute || !w.Enabled {
+	start(ErrWatchdogNotSet)
+	if w := b.m.View().Watchdog; !w.Until.IsZero() || w.PresentCountdown(b.now) != time.Minute || !w.Enabled {
 		t.Errorf("after a reset %+v", w)
 	}
 }
@@ -126,14 +126,14 @@ func TestWatchdogMustBeSetAfterEachStart(t *testing.T) {
 func TestProgrammingAWatchdogStopsItUnlessItIsToGoOn(t *testing.T) {
 	b := newBench(t).running()
 	on := programmed(NoAction, NoWarning)
-	on.GoOn = true
+	on.DontStop = true
 	b.do(on)
 	if w := b.m.View().Watchdog; !w.Until.IsZero() {
 		t.Errorf("one that stood still runs: %+v", w)
 	}
 	b.do(StartWatchdog{})
 	b.now = b.now.Add(20 * time.Second)
-	if got, want := b.m.View().Watchdog.Remains(b.now), 40*time.Second; got != want {
+	if got, want := b.m.View().Watchdog.PresentCountdown(b.now), 40*time.Second; got != want {
 		t.Errorf("remains %v, want %v", got, want)
 	}
 	b.do(on)
@@ -141,7 +141,7 @@ func TestProgrammingAWatchdogStopsItUnlessItIsToGoOn(t *testing.T) {
 		t.Errorf("runs until %v, want %v", got, want)
 	}
 	b.do(programmed(NoAction, NoWarning))
-	if w := b.m.View().Watchdog; !w.Until.IsZero() || w.Remains(b.now) != time.Minute {
+	if w := b.m.View().Watchdog; !w.Until.IsZero() || w.PresentCountdown(b.now) != time.Minute {
 		t.Errorf("stopped: %+v", w)
 	}
 }
@@ -168,14 +168,14 @@ func TestWatchdogThatHasWarnedRunsOn(t *testing.T) {
 func TestWatchdogTellsWhatHasExpiredUntilThatIsForgotten(t *testing.T) {
 	b := newBench(t).running()
 	silent := programmed(NoAction, WarnByMessageOnly)
-	silent.Silent, silent.For = true, 0
+	silent.DontLog, silent.Countdown = true, 0
 	b.do(silent)
 	evs, err := b.m.Apply(b.now, StartWatchdog{})
 	if err != nil || len(evs) != 0 {
 		t.Errorf("without time and silent = %v, %v", evs, err)
 	}
 	w := b.m.View().Watchdog
-	if !w.Until.IsZero() || w.Silent || !slices.Equal(w.Expired, []WatchdogUse{WatchesSystem}) {
+	if !w.Until.IsZero() || w.DontLog || !slices.Equal(w.Expired, []WatchdogUse{WatchdogSMSOS}) {
 		t.Errorf("expired: %+v", w)
 	}
 	evs, err = b.m.Apply(b.now, StartWatchdog{})
@@ -184,12 +184,12 @@ func TestWatchdogTellsWhatHasExpiredUntilThatIsForgotten(t *testing.T) {
 	}
 	b.do(Reset{Kind: ForceRestart})
 	next := programmed(NoAction, NoWarning)
-	next.Use, next.Forget = WatchesOEM, []WatchdogUse{WatchesFRB2}
+	next.Use, next.ClearExpired = WatchdogOEM, []WatchdogUse{WatchdogFRB2}
 	b.do(next)
-	if w := b.m.View().Watchdog; !slices.Equal(w.Expired, []WatchdogUse{WatchesSystem}) {
+	if w := b.m.View().Watchdog; !slices.Equal(w.Expired, []WatchdogUse{WatchdogSMSOS}) {
 		t.Errorf("after a reset: %+v", w)
 	}
-	next.Forget = []WatchdogUse{WatchesSystem}
+	next.ClearExpired = []WatchdogUse{WatchdogSMSOS}
 	b.do(next)
 	if w := b.m.View().Watchdog; len(w.Expired) != 0 {
 		t.Errorf("forgotten: %+v", w)
@@ -202,7 +202,7 @@ func TestWatchdogOfFirmwareRunsFromPOSTOn(t *testing.T) {
 	for b.m.st.Phase != POST {
 		b.next()
 	}
-	frb := ProgramWatchdog{Use: WatchesFRB2, Action: WatchdogPowerOff, Warning: NoWarning, For: 10 * time.Minute}
+	frb := ProgramWatchdog{Use: WatchdogFRB2, Action: WatchdogPowerOff, Warning: NoWarning, Countdown: 10 * time.Minute}
 	b.do(frb)
 	b.do(StartWatchdog{})
 	for b.m.st.Phase == POST {
@@ -210,7 +210,7 @@ func TestWatchdogOfFirmwareRunsFromPOSTOn(t *testing.T) {
 	}
 	b.do(Loaded{Boot: 1, Source: disk, Name: "agent"})
 	b.until(Off) // as nobody feeds it
-	if w := b.m.View().Watchdog; !slices.Equal(w.Expired, []WatchdogUse{WatchesFRB2}) {
+	if w := b.m.View().Watchdog; !slices.Equal(w.Expired, []WatchdogUse{WatchdogFRB2}) {
 		t.Errorf("expired: %+v", w)
 	}
 }

@@ -42,9 +42,9 @@ func account(v view) object {
 	o := object{
 		"Name": "Account " + a.ID, "UserName": a.Name, "RoleId": string(a.Role), "Enabled": a.Enabled,
 		"Password": nil, // never shown (DSP2046, ManagerAccount.Password)
-		"Locked":   v.b.Locks.Locked(a.ID), "PasswordChangeRequired": a.ChangeRequired,
+		"Locked":   v.b.LoginFailures.Locked(a.ID), "PasswordChangeRequired": a.ChangeRequired,
 		"PasswordExpiration": dateOrNull(a.PasswordExpires), "AccountExpiration": dateOrNull(a.Expires),
-		"AccountTypes": accountTypes(v, a), "StrictAccountTypes": a.Strict,
+		"AccountTypes": accountTypes(v, a), "StrictAccountTypes": a.StrictTypes,
 		"Links": object{},
 	}
 	if a.Bootstrap {
@@ -149,7 +149,7 @@ func accountChange(set values) bmc.AccountChange {
 		Name: sent(set, "UserName", same[string]), Password: sent(set, "Password", same[string]),
 		Role:    sent(set, "RoleId", func(s string) bmc.Role { return bmc.Role(s) }),
 		Enabled: sent(set, "Enabled", same[bool]), ChangeRequired: sent(set, "PasswordChangeRequired", same[bool]),
-		Strict: sent(set, "StrictAccountTypes", same[bool]),
+		StrictTypes: sent(set, "StrictAccountTypes", same[bool]),
 		Types: sent(set, "AccountTypes", func(all []any) []bmc.AccountType {
 			return list(all, func(t any) bmc.AccountType { return bmc.AccountType(t.(string)) })
 		}),
@@ -180,7 +180,7 @@ var accountCreate = create{
 			return reply{}, decline(http.StatusBadRequest, c.notTaken(wrong).ofProperty())
 		}
 		for _, ev := range evs {
-			if made, ok := ev.(bmc.AccountMade); ok {
+			if made, ok := ev.(bmc.AccountCreated); ok {
 				return reply{id: made.ID}, err
 			}
 		}

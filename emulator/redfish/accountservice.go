@@ -12,30 +12,30 @@ import (
 const day = 24 * time.Hour
 
 var accountServiceBrief = map[string]func(v view) any{
-	"AccountLockoutDuration": func(v view) any { return int(v.b.Policy.LockFor / time.Second) },
+	"AccountLockoutDuration": func(v view) any { return int(v.b.Policy.LockoutDuration / time.Second) },
 }
 
 func accountService(v view) object {
 	p := v.b.Policy
 	state, basic := "Enabled", p.Basic
-	if p.Closed {
+	if p.Lockdown {
 		state = "Disabled"
 	}
 	if basic == "" {
 		basic = bmc.BasicEnabled
 	}
 	o := object{
-		"Name": "Account Service", "ServiceEnabled": !p.Closed, "Status": status(state),
+		"Name": "Account Service", "ServiceEnabled": !p.Lockdown, "Status": status(state),
 		"LocalAccountAuth": "Enabled", "HTTPBasicAuth": string(basic), "SupportedAccountTypes": supportedTypes(v),
 		"MinPasswordLength": p.MinPassword, "MaxPasswordLength": p.MaxPassword,
 		"PasswordExpirationDays": nil, "EnforcePasswordHistoryCount": p.History,
-		"RequireChangePasswordAction": p.OldPassword, "AuthFailureLoggingThreshold": p.NoteEvery,
-		"AccountLockoutThreshold": p.LockAfter, "AccountLockoutDuration": int(p.LockFor / time.Second),
-		"AccountLockoutCounterResetAfter":   int(p.ForgetAfter / time.Second),
+		"RequireChangePasswordAction": p.OldPassword, "AuthFailureLoggingThreshold": p.FailureLogThreshold,
+		"AccountLockoutThreshold": p.LockoutThreshold, "AccountLockoutDuration": int(p.LockoutDuration / time.Second),
+		"AccountLockoutCounterResetAfter":   int(p.LockoutCounterResetAfter / time.Second),
 		"AccountLockoutCounterResetEnabled": !p.LockForever,
 	}
-	if p.PasswordLife > 0 {
-		o["PasswordExpirationDays"] = int(p.PasswordLife / day)
+	if p.PasswordLifetime > 0 {
+		o["PasswordExpirationDays"] = int(p.PasswordLifetime / day)
 	}
 	return o
 }
@@ -90,26 +90,26 @@ var policyRules = []struct {
 	{[2]string{"MinPasswordLength", "MaxPasswordLength"}, func(p *bmc.Policy) bool { return p.MinPassword <= p.MaxPassword }},
 	// DSP2046, AccountService.AccountLockoutCounterResetAfter.
 	{[2]string{"AccountLockoutCounterResetAfter", "AccountLockoutDuration"}, func(p *bmc.Policy) bool {
-		return p.LockFor == 0 || p.ForgetAfter <= p.LockFor
+		return p.LockoutDuration == 0 || p.LockoutCounterResetAfter <= p.LockoutDuration
 	}},
 }
 
 // policy is a policy with what a client wants of it.
 func policy(p bmc.Policy, set values) bmc.Policy {
-	p.Closed = !value(set, "ServiceEnabled", !p.Closed)
+	p.Lockdown = !value(set, "ServiceEnabled", !p.Lockdown)
 	p.Basic = bmc.BasicAuth(value(set, "HTTPBasicAuth", string(p.Basic)))
 	p.MinPassword = int(value(set, "MinPasswordLength", int64(p.MinPassword)))
 	p.MaxPassword = int(value(set, "MaxPasswordLength", int64(p.MaxPassword)))
 	if days, ok := set["PasswordExpirationDays"]; ok {
 		n, _ := days.(int64) // 0 of null
-		p.PasswordLife = time.Duration(n) * day
+		p.PasswordLifetime = time.Duration(n) * day
 	}
 	p.History = int(value(set, "EnforcePasswordHistoryCount", int64(p.History)))
 	p.OldPassword = value(set, "RequireChangePasswordAction", p.OldPassword)
-	p.NoteEvery = int(value(set, "AuthFailureLoggingThreshold", int64(p.NoteEvery)))
-	p.LockAfter = int(value(set, "AccountLockoutThreshold", int64(p.LockAfter)))
-	p.LockFor = seconds(set, "AccountLockoutDuration", p.LockFor)
-	p.ForgetAfter = seconds(set, "AccountLockoutCounterResetAfter", p.ForgetAfter)
+	p.FailureLogThreshold = int(value(set, "AuthFailureLoggingThreshold", int64(p.FailureLogThreshold)))
+	p.LockoutThreshold = int(value(set, "AccountLockoutThreshold", int64(p.LockoutThreshold)))
+	p.LockoutDuration = seconds(set, "AccountLockoutDuration", p.LockoutDuration)
+	p.LockoutCounterResetAfter = seconds(set, "AccountLockoutCounterResetAfter", p.LockoutCounterResetAfter)
 	p.LockForever = !value(set, "AccountLockoutCounterResetEnabled", !p.LockForever)
 	return p
 }

@@ -18,8 +18,8 @@ var others = map[reflect.Type]any{
 	reflect.TypeFor[machine.Progress]():      machine.Progress("OSRunning"),
 	reflect.TypeFor[time.Time]():             time.Unix(1_900_000_000, 0),
 	reflect.TypeFor[bool]():                  true,
-	reflect.TypeFor[*machine.Asked]():        &machine.Asked{},
-	reflect.TypeFor[machine.Loss]():          machine.Loss("x"),
+	reflect.TypeFor[*machine.PendingReset](): &machine.PendingReset{},
+	reflect.TypeFor[machine.PowerLoss]():     machine.PowerLoss("x"),
 	reflect.TypeFor[machine.Duration]():      machine.Duration{Duration: time.Minute},
 	reflect.TypeFor[machine.ResetCause]():    machine.CauseCommand,
 	reflect.TypeFor[machine.RestorePolicy](): machine.AlwaysOn,
@@ -44,7 +44,7 @@ func TestPiecesThatAreAlikeShowTheSame(t *testing.T) {
 			if !ok {
 				t.Fatalf("%s: others needs a value of %s", f.Name, f.Type)
 			}
-			was, is := machine.Main{Phase: base, App: machine.Diags}, machine.Main{Phase: base, App: machine.Diags}
+			was, is := machine.Main{Phase: base, FirmwareApp: machine.Diags}, machine.Main{Phase: base, FirmwareApp: machine.Diags}
 			reflect.ValueOf(&is).Elem().Field(i).Set(reflect.ValueOf(other))
 			for _, p := range systemPieces {
 				if p.alike == nil || !p.alike(&was, &is) {

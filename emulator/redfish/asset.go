@@ -10,22 +10,22 @@ import (
 // showLight shows the indicator, the way of today and that of before
 // ComputerSystem 1.13 and Chassis 1.14.
 func showLight(v view, o object) {
-	o["LocationIndicatorActive"] = v.m.Asset.Light != machine.Dark
-	o["IndicatorLED"], o["IndicatorLED@Redfish.AllowableValues"] = string(v.m.Asset.Light), lights(v)
+	o["LocationIndicatorActive"] = v.m.Asset.IndicatorLED != machine.IndicatorOff
+	o["IndicatorLED"], o["IndicatorLED@Redfish.AllowableValues"] = string(v.m.Asset.IndicatorLED), lights(v)
 }
 
-func lights(view) []string { return texts(machine.Lights) }
+func lights(view) []string { return texts(machine.IndicatorLEDs) }
 
 // assetOf is what is written on the machine, with the indicator as a client
 // wants it.
 func assetOf(c operation) machine.Asset {
 	a := *c.view.m.Asset
-	if on, ok := c.set["LocationIndicatorActive"].(bool); ok && on != (a.Light != machine.Dark) {
-		a.Light = map[bool]machine.Light{true: machine.Blinking, false: machine.Dark}[on]
+	if on, ok := c.set["LocationIndicatorActive"].(bool); ok && on != (a.IndicatorLED != machine.IndicatorOff) {
+		a.IndicatorLED = map[bool]machine.IndicatorLED{true: machine.IndicatorBlinking, false: machine.IndicatorOff}[on]
 	}
-	a.Light = machine.Light(value(c.set, "IndicatorLED", string(a.Light)))
+	a.IndicatorLED = machine.IndicatorLED(value(c.set, "IndicatorLED", string(a.IndicatorLED)))
 	if c.set["LocationIndicatorActive"] != nil || c.set["IndicatorLED"] != nil {
-		a.Until = time.Time{} // who switches it here has it stay so
+		a.IndicatorUntil = time.Time{} // who switches it here has it stay so
 	}
 	return a
 }
@@ -34,4 +34,4 @@ var hostName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?
 
 // isHostName says whether a text can name a host (RFC 1123, §2.1); "" names
 // none.
-func isHostName(text string) bool { return machine.Writable(text) && hostName.MatchString(text) }
+func isHostName(text string) bool { return machine.ValidText(text) && hostName.MatchString(text) }

@@ -18,7 +18,7 @@ func (x *exchange) leaveTrail() {
 	if !writes {
 		return
 	}
-	x.trail = &bmc.Trail{Act: bmc.Act{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
+	x.trail = &bmc.AuditContext{Record: bmc.AuditRecord{Method: x.r.Method, Target: x.r.URL.Path, Status: status, From: x.from()}}
 }
 
 // context is that of the request, for what carries it out.
@@ -26,21 +26,21 @@ func (x *exchange) context() context.Context {
 	if x.trail == nil {
 		return x.r.Context()
 	}
-	return bmc.WithTrail(x.r.Context(), x.trail)
+	return bmc.WithAudit(x.r.Context(), x.trail)
 }
 
 // by says who the request is of.
 func (x *exchange) by(who actor) {
 	x.who = who
 	if x.trail != nil {
-		x.trail.Act.Account, x.trail.Act.User, x.trail.Act.Session = who.account, who.user, who.session
+		x.trail.Record.Account, x.trail.Record.User, x.trail.Record.Session = who.account, who.user, who.session
 	}
 }
 
 // expect says how the request will be answered if all goes well.
 func (x *exchange) expect(status int) {
 	if x.trail != nil {
-		x.trail.Act.Status = status
+		x.trail.Record.Status = status
 	}
 }
 
@@ -48,16 +48,16 @@ func (x *exchange) expect(status int) {
 // one that was answered otherwise than expected is put right.
 func (x *exchange) audit() {
 	t := x.trail
-	if t == nil || t.ID != 0 && t.Act.Status == x.status {
+	if t == nil || t.ID != 0 && t.Record.Status == x.status {
 		return
 	}
-	t.Act.Status = x.status
-	var c bmc.Command = bmc.RecordAct{Act: t.Act}
+	t.Record.Status = x.status
+	var c bmc.Command = bmc.AddAuditRecord{AuditRecord: t.Record}
 	if t.ID != 0 {
-		c = bmc.AmendAct{ID: t.ID, Status: x.status}
+		c = bmc.AmendAuditRecord{ID: t.ID, Status: x.status}
 	}
 	ctx := context.WithoutCancel(x.r.Context()) // which leaves no trail
 	if _, err := x.host.ApplyBMC(ctx, c); err != nil {
-		x.s.log.Warn("request not audited", "bmc", local(x.r), "method", t.Act.Method, "path", t.Act.Target, "err", err)
+		x.s.log.Warn("request not audited", "bmc", local(x.r), "method", t.Record.Method, "path", t.Record.Target, "err", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 func acts(h *host) []string {
 	var out []string
 	for e := range h.BMC().Audit.Entries() {
-		if e.Kind == event.Asked {
+		if e.Kind == event.RequestAudited {
 			out = append(out, strings.Join(e.Args, " "))
 		}
 	}

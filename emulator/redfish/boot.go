@@ -27,14 +27,14 @@ func bootOverride(v view) object {
 	o := v.m.Override
 	return object{
 		"BootSourceOverrideEnabled": string(o.Enabled), "BootSourceOverrideTarget": string(o.Target),
-		"BootSourceOverrideMode": string(o.Mode), "UefiTargetBootSourceOverride": orNull(o.Path), "BootNext": orNull(o.Next),
+		"BootSourceOverrideMode": string(o.Mode), "UefiTargetBootSourceOverride": orNull(o.Path), "BootNext": orNull(o.BootNext),
 		"RemainingAutomaticRetryAttempts": max(0, v.m.Boot.Attempts-v.m.Retries),
 	}
 }
 
 // bootMenu is the rest of ComputerSystem.Boot.
 func bootMenu(v view) object {
-	set, order := v.m.Boot, v.m.Order()
+	set, order := v.m.Boot, v.m.EffectiveBootOrder()
 	return object{
 		"BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds(v),
 		"BootSourceOverrideTarget@Redfish.AllowableValues":  bootTargets(v),
@@ -72,8 +72,8 @@ func bootEnableds(view) []string    { return enableds }
 func bootModes(view) []string       { return modes }
 func bootTargets(v view) []string   { return texts(v.d.BootTargets) }
 func retryConfigs(view) []string    { return texts(machine.RetryConfigs) }
-func bootOptionIDs(v view) []string { return list(v.m.Options(), bootOptionID) }
-func bootAliases(v view) []string   { return aliases(v.m.Options()) }
+func bootOptionIDs(v view) []string { return list(v.m.BootOptions(), bootOptionID) }
+func bootAliases(v view) []string   { return aliases(v.m.BootOptions()) }
 
 // What is the same for all; nobody changes it.
 var enableds, modes = texts(machine.Enableds), texts(machine.Modes)
@@ -90,7 +90,7 @@ var bootInputs = []input{
 	{name: "BootSourceOverrideEnabled", kind: text, values: bootEnableds},
 	{name: "BootSourceOverrideTarget", kind: text, values: bootTargets},
 	{name: "BootSourceOverrideMode", kind: text, values: bootModes},
-	{name: "UefiTargetBootSourceOverride", kind: text, nullable: true, form: machine.Writable},
+	{name: "UefiTargetBootSourceOverride", kind: text, nullable: true, form: machine.ValidText},
 	{name: "BootNext", kind: text, nullable: true, values: bootOptionIDs},
 	{name: "HttpBootUri", kind: text, nullable: true, form: isBootURI},
 	{name: "BootOrder", kind: array, of: []input{{kind: text, values: bootOptionIDs}}},
@@ -103,7 +103,7 @@ var bootInputs = []input{
 // isBootURI says whether an HTTP boot can begin there; "" asks DHCP.
 func isBootURI(raw string) bool {
 	u, err := url.Parse(raw)
-	return raw == "" || err == nil && machine.Writable(raw) && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+	return raw == "" || err == nil && machine.ValidText(raw) && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // overrideProperties are the properties of the fields of an override.
@@ -143,9 +143,9 @@ func setBoot(c operation) ([]machine.Command, error) {
 		o.Path = value(c.set, "Boot/UefiTargetBootSourceOverride", "")
 	}
 	if sent("BootNext") {
-		o.Next = value(c.set, "Boot/BootNext", "")
+		o.BootNext = value(c.set, "Boot/BootNext", "")
 	}
-	o.Own = c.view.d.Media.BootTarget != "" && o.Target == machine.Cd
+	o.LocalDrive = c.view.d.Media.BootTarget != "" && o.Target == machine.Cd
 	if field, with, ok := o.Conflict(); ok {
 		a, b := overrideProperties[field], overrideProperties[with]
 		return nil, decline(http.StatusBadRequest, message.PropertyValueConflict.With(a, b).About("#/Boot/"+a))
@@ -172,7 +172,7 @@ func newOrder(c operation) ([]string, error) {
 		}
 		order := []string{}
 		for _, a := range aliases {
-			for _, b := range c.view.m.Options() {
+			for _, b := range c.view.m.BootOptions() {
 				if string(b.Kind) == a {
 					order = append(order, b.ID)
 				}
@@ -221,7 +221,9 @@ func bootOption(v view) object {
 	return o
 }
 
-func (v view) option() machine.BootOption { return pick(v.m.Options(), v.ids["option"], bootOptionID) }
+func (v view) option() machine.BootOption {
+	return pick(v.m.BootOptions(), v.ids["option"], bootOptionID)
+}
 
 var bootOptionPatch = patch{
 	inputs: []input{{name: "BootOptionEnabled", kind: boolean}},

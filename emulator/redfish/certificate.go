@@ -112,7 +112,7 @@ func webCertificate(v view) object {
 	c := bmc.Certificate{ID: factoryID}
 	if own := v.b.Certificates.HTTPS; own != nil {
 		c = own.Certificate
-	} else if factory, err := v.host.Factory(); err == nil {
+	} else if factory, err := v.host.FactoryCertificate(); err == nil {
 		c = factory.Certificate
 	}
 	return certificate(c, "Web")
@@ -318,7 +318,7 @@ func (c operation) keeps(ctx context.Context, word func() message.Message, do fu
 		return reply{}, decline(http.StatusBadRequest, word().About("#/CertificateString"))
 	}
 	for _, ev := range evs {
-		if kept, ok := ev.(bmc.CertificateKept); ok {
+		if kept, ok := ev.(bmc.CertificateInstalled); ok {
 			return reply{id: kept.ID}, err
 		}
 	}
@@ -328,14 +328,14 @@ func (c operation) keeps(ctx context.Context, word func() message.Message, do fu
 // trust puts what a client brought into a store.
 func (c operation) trust(ctx context.Context, store bmc.StoreName, instead string, word func() message.Message) (reply, error) {
 	return c.keeps(ctx, word, func(chain [][]byte, _ bmc.Key) bmc.Command {
-		return bmc.Trust{Store: store, Chain: chain, Instead: instead, Wall: clock.Wall()}
+		return bmc.Trust{Store: store, Chain: chain, Instead: instead, RealTime: clock.Wall()}
 	})
 }
 
 // install makes what a client brought the BMC's own.
 func (c operation) install(ctx context.Context, word func() message.Message) (reply, error) {
 	return c.keeps(ctx, word, func(chain [][]byte, key bmc.Key) bmc.Command {
-		return bmc.InstallHTTPS{Chain: chain, Key: key, Wall: clock.Wall()}
+		return bmc.InstallHTTPS{Chain: chain, Key: key, RealTime: clock.Wall()}
 	})
 }
 

@@ -38,7 +38,7 @@ func certificateLocations(v view) object {
 	for _, a := range v.b.Accounts {
 		uris = append(uris, v.trusted(bmc.AccountStore(a.ID), accountURI(a.ID))...)
 	}
-	for _, sub := range v.b.Audience.List {
+	for _, sub := range v.b.Subscribers.List {
 		uris = append(uris, v.trusted(bmc.SubscriptionStore(sub.ID), subscriptionsURI+"/"+sub.ID)...)
 	}
 	return object{
@@ -351,7 +351,7 @@ var webActions = []action{
 			if c.view.b.Certificates.HTTPS != nil {
 				return c.again(ctx, nil)
 			}
-			factory, err := c.host.Factory()
+			factory, err := c.host.FactoryCertificate()
 			if err != nil {
 				return reply{}, err
 			}
@@ -367,7 +367,7 @@ func (c operation) again(ctx context.Context, key bmc.Key) (reply, error) {
 	if own := c.view.b.Certificates.HTTPS; own != nil {
 		now = own.Certificate
 	} else {
-		factory, err := c.host.Factory()
+		factory, err := c.host.FactoryCertificate()
 		if err != nil {
 			return reply{}, err
 		}

@@ -41,9 +41,9 @@ func chassis(v view) object {
 		o["MinPowerWatts"], o["MaxPowerWatts"] = p.Thermal.Limits()
 	}
 	showLight(v, o)
-	l := v.m.Lid
+	l := v.m.PhysicalSecurity
 	o["PhysicalSecurity"] = object{
-		"IntrusionSensor": intrusion[l.Seen], "IntrusionSensorReArm": rearming[l.Automatic],
+		"IntrusionSensor": intrusion[l.Intrusion], "IntrusionSensorReArm": rearming[l.AutoRearm],
 		"IntrusionSensorReArm@Redfish.AllowableValues": []string{rearming[false], rearming[true]},
 	}
 	return o
@@ -57,13 +57,13 @@ var (
 )
 
 // lidOf is what a client wants of the sensor of the cover.
-func lidOf(c operation) (machine.SetLid, bool) {
+func lidOf(c operation) (machine.SetIntrusionSensor, bool) {
 	_, sensor := c.set["PhysicalSecurity/IntrusionSensor"]
 	_, rearm := c.set["PhysicalSecurity/IntrusionSensorReArm"]
-	is := c.view.m.Lid
-	l := machine.SetLid{Seen: is.Seen && !sensor, Automatic: is.Automatic}
-	l.Automatic = value(c.set, "PhysicalSecurity/IntrusionSensorReArm", rearming[l.Automatic]) == rearming[true]
-	return l, sensor && is.Seen || rearm && l.Automatic != is.Automatic
+	is := c.view.m.PhysicalSecurity
+	l := machine.SetIntrusionSensor{Intrusion: is.Intrusion && !sensor, AutoRearm: is.AutoRearm}
+	l.AutoRearm = value(c.set, "PhysicalSecurity/IntrusionSensorReArm", rearming[l.AutoRearm]) == rearming[true]
+	return l, sensor && is.Intrusion || rearm && l.AutoRearm != is.AutoRearm
 }
 
 // boxHealth is the worst of what cools and feeds the server.
@@ -74,7 +74,7 @@ func (v view) boxHealth() string {
 
 var chassisPatch = patch{
 	inputs: []input{
-		{name: "AssetTag", kind: text, nullable: true, form: machine.Writable},
+		{name: "AssetTag", kind: text, nullable: true, form: machine.ValidText},
 		{name: "LocationIndicatorActive", kind: boolean},
 		{name: "IndicatorLED", kind: text, values: lights},
 		{name: "PhysicalSecurity", kind: group, of: []input{
@@ -87,7 +87,7 @@ var chassisPatch = patch{
 		a.ChassisTag = text0(c.set, "AssetTag", a.ChassisTag)
 		all := []machine.Command{machine.SetAsset{Asset: a}}
 		l, changed := lidOf(c)
-		if is := c.view.m.Lid; changed && is.Open && !l.Seen {
+		if is := c.view.m.PhysicalSecurity; changed && is.CoverOpen && !l.Intrusion {
 			return reply{}, decline(http.StatusConflict, message.ResourceInUse.With())
 		}
 		if changed {

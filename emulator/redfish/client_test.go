@@ -133,7 +133,7 @@ func TestClientSubscribesToEvents(t *testing.T) {
 		t.Fatalf("subscriptions %+v, want %s", all, uri)
 	}
 	must(t, events.DeleteEventSubscription(uri))
-	if n := len(h.BMC().Audience.List); n != 0 {
+	if n := len(h.BMC().Subscribers.List); n != 0 {
 		t.Errorf("%d subscriptions are left", n)
 	}
 }

@@ -35,7 +35,7 @@ func eventDestination(v view) object {
 	o := object{
 		"Name": "Event Subscription " + s.ID, "Destination": withoutPassword(s.Destination), "Context": s.Context,
 		"Protocol": "Redfish", "SubscriptionType": "RedfishEvent", "EventFormatType": eventFormat,
-		"IncludeOriginOfCondition": s.Whole, "Status": subscriptionStatus(s),
+		"IncludeOriginOfCondition": s.IncludeOriginOfCondition, "Status": subscriptionStatus(s),
 	}
 	if s.Reports {
 		o["EventFormatType"] = reportFormat
@@ -152,7 +152,7 @@ func subscribe(ctx context.Context, c operation) (reply, error) {
 	set := c.set
 	s := bmc.Subscription{
 		Destination: value(set, "Destination", ""), Context: value(set, "Context", ""), Owner: c.who.account,
-		Reports: value(set, "EventFormatType", eventFormat) == reportFormat, Whole: value(set, "IncludeOriginOfCondition", false),
+		Reports: value(set, "EventFormatType", eventFormat) == reportFormat, IncludeOriginOfCondition: value(set, "IncludeOriginOfCondition", false),
 		Headers: headers(set), Verify: value(set, "VerifyCertificate", false), Retry: bmc.Retry(value(set, "DeliveryRetryPolicy", "")),
 		Filter: bmc.Filter{
 			Registries: chosen(set, "RegistryPrefixes"), NotRegistries: chosen(set, "ExcludeRegistryPrefixes"),
@@ -182,7 +182,7 @@ func subscribe(ctx context.Context, c operation) (reply, error) {
 		minutes = 60
 	}
 	s.Heartbeat = time.Duration(minutes) * time.Minute
-	if c.view.b.Audience.Off {
+	if c.view.b.Subscribers.Off {
 		return reply{}, decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(eventServiceURI))
 	}
 	evs, err := c.host.ApplyBMC(ctx, bmc.Subscribe{Subscription: s})

@@ -62,7 +62,7 @@ type happening struct {
 	number  uint64
 	opens   string // ID of the subscription that was made
 	records []record
-	reports []machine.Report
+	reports []machine.MetricReport
 	at      *snapshot // right after
 }
 
@@ -105,7 +105,7 @@ func (s *Service) event(t *happening, to *bmc.Subscription) []byte {
 		if len(t.records) > 1 && r.dictated == nil {
 			o["EventGroupId"] = int(t.number)
 		}
-		if uri, ok := o["OriginOfCondition"].(object); ok && to.Whole && !r.gone {
+		if uri, ok := o["OriginOfCondition"].(object); ok && to.IncludeOriginOfCondition && !r.gone {
 			o["OriginOfCondition"] = s.whole(t.at, to, uri)
 		}
 		all = append(all, o)

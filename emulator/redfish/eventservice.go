@@ -32,7 +32,7 @@ func eventRows() []resource {
 }
 
 func eventService(v view) object {
-	a := v.b.Audience
+	a := v.b.Subscribers
 	o := object{
 		"Name": "Event Service", "ServiceEnabled": !a.Off, "Status": status("Enabled"),
 		"DeliveryRetryAttempts": a.Attempts, "DeliveryRetryIntervalSeconds": int(a.Interval / time.Second),
@@ -135,10 +135,10 @@ var eventServiceActions = []action{
 
 // announce has a made-up event told, which takes a service that tells any.
 func announce(ctx context.Context, c operation, fields values) error {
-	if c.view.b.Audience.Off {
+	if c.view.b.Subscribers.Off {
 		return decline(http.StatusServiceUnavailable, message.ServiceDisabled.With(eventServiceURI))
 	}
-	_, err := c.host.ApplyBMC(ctx, bmc.Announce{Fields: fields})
+	_, err := c.host.ApplyBMC(ctx, bmc.SubmitTestEvent{Fields: fields})
 	return err
 }
 

@@ -386,7 +386,7 @@ func TestEventServiceIsSet(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
 	w := call(t, s, "admin", "PATCH", eventServiceURI, `{"DeliveryRetryAttempts":5,"DeliveryRetryIntervalSeconds":10}`)
-	if a := h.BMC().Audience; w.Code != 200 || a.Attempts != 5 || a.Interval != 10*time.Second {
+	if a := h.BMC().Subscribers; w.Code != 200 || a.Attempts != 5 || a.Interval != 10*time.Second {
 		t.Errorf("%s; %d attempts every %s", shape("PATCH", eventServiceURI, "", w), a.Attempts, a.Interval)
 	}
 	for _, bad := range []string{`{"DeliveryRetryAttempts":-1}`, `{"DeliveryRetryIntervalSeconds":0}`, `{"ServiceEnabled":"no"}`} {

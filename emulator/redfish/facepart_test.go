@@ -31,7 +31,7 @@ var upsets = []func(h *host, r *rand.Rand) error{
 	},
 	func(h *host, r *rand.Rand) error {
 		return h.Apply(context.Background(), machine.SetAsset{Asset: machine.Asset{
-			Tag: []string{"", "one", `two "2"`}[r.IntN(3)], HostName: []string{"", "a", "b.example.com"}[r.IntN(3)], Light: machine.Lit,
+			Tag: []string{"", "one", `two "2"`}[r.IntN(3)], HostName: []string{"", "a", "b.example.com"}[r.IntN(3)], IndicatorLED: machine.IndicatorLit,
 		}})
 	},
 	func(h *host, r *rand.Rand) error { h.pass(time.Duration(1+r.IntN(600)) * time.Second); return nil },
@@ -100,7 +100,7 @@ var upsets = []func(h *host, r *rand.Rand) error{
 				}
 			}
 		}
-		_, err := h.ApplyBMC(context.Background(), bmc.Remember{Values: kept})
+		_, err := h.ApplyBMC(context.Background(), bmc.SetOEMValues{Values: kept})
 		return err
 	},
 }

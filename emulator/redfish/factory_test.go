@@ -14,10 +14,10 @@ import (
 )
 
 // factory is the certificate that every BMC under test came with.
-var factory = sync.OnceValues(func() (bmc.Own, error) {
+var factory = sync.OnceValues(func() (bmc.KeyedCertificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return bmc.Own{}, err
+		return bmc.KeyedCertificate{}, err
 	}
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(77), Subject: pkix.Name{CommonName: "bmc.test", Organization: []string{"Metalab"}}, DNSNames: []string{"bmc.test"},
@@ -26,10 +26,10 @@ var factory = sync.OnceValues(func() (bmc.Own, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	if err != nil {
-		return bmc.Own{}, err
+		return bmc.KeyedCertificate{}, err
 	}
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
-	return bmc.Own{Certificate: bmc.Certificate{ID: "1", Chain: [][]byte{der}}, Key: raw}, err
+	return bmc.KeyedCertificate{Certificate: bmc.Certificate{ID: "1", Chain: [][]byte{der}}, Key: raw}, err
 })
 
-func (h *host) Factory() (bmc.Own, error) { return factory() }
+func (h *host) FactoryCertificate() (bmc.KeyedCertificate, error) { return factory() }

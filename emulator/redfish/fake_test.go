@@ -100,7 +100,7 @@ func (h *host) changed(evs ...bmc.Event) {
 // hear has the BMC hear what happens to its machine.
 func (h *host) hear(evs ...event.Event) {
 	defer h.locked()()
-	h.changed(h.bmc.Hear(h.now, evs)...)
+	h.changed(h.bmc.ObserveMachine(h.now, evs)...)
 }
 
 func (h *host) locked() func() { h.mu.Lock(); return h.mu.Unlock }
@@ -116,8 +116,8 @@ func (h *host) Now() time.Time { defer h.locked()(); return h.now }
 func (h *host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	defer h.locked()()
 	v := h.bmc.Login(c)
-	if v.Tell != nil {
-		if _, err := h.bmc.Apply(h.now, v.Tell); err != nil {
+	if v.Record != nil {
+		if _, err := h.bmc.Apply(h.now, v.Record); err != nil {
 			panic(err)
 		}
 		h.bmcChanged()
@@ -136,7 +136,7 @@ func (h *host) Apply(_ context.Context, c machine.Command) error {
 		return h.fail
 	}
 	evs, err := h.machine.Apply(h.now, c)
-	h.changed(h.bmc.Hear(h.now, evs)...)
+	h.changed(h.bmc.ObserveMachine(h.now, evs)...)
 	return err
 }
 
@@ -156,7 +156,7 @@ func (h *host) Begin(_ context.Context, o bmc.OpenTask, c func(string) machine.C
 		h.bmc.Restore(before)
 		return bmc.Task{}, err
 	}
-	h.changed(append(evs, h.bmc.Hear(h.now, more)...)...)
+	h.changed(append(evs, h.bmc.ObserveMachine(h.now, more)...)...)
 	return job, nil
 }
 
@@ -191,10 +191,10 @@ func (h *host) Cancel(_ context.Context, job string) error {
 	if h.fail != nil {
 		return h.fail
 	}
-	if h.machine.Works(job) {
+	if h.machine.RunsTask(job) {
 		evs, err := h.machine.Apply(h.now, machine.StopTask{Task: job})
-		h.changed(h.bmc.Hear(h.now, evs)...)
-		if err != nil || !h.machine.Works(job) {
+		h.changed(h.bmc.ObserveMachine(h.now, evs)...)
+		if err != nil || !h.machine.RunsTask(job) {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (h *host) Cancel(_ context.Context, job string) error {
 func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 	defer h.locked()()
 	switch c.(type) {
-	case bmc.RecordAct, bmc.AmendAct:
+	case bmc.AddAuditRecord, bmc.AmendAuditRecord:
 		if !h.audits {
 			return nil, nil
 		}
@@ -216,7 +216,7 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 	}
 	evs, err := h.bmc.Apply(h.now, c)
 	for _, ev := range evs {
-		wanted, ok := ev.(bmc.MediaWanted)
+		wanted, ok := ev.(bmc.MediaRequested)
 		if !ok {
 			continue
 		}
@@ -228,9 +228,9 @@ func (h *host) ApplyBMC(_ context.Context, c bmc.Command) ([]bmc.Event, error) {
 			failed = fetch()
 		}
 		h.mu.Lock()
-		var answer bmc.Command = bmc.MediaArrived{Slot: wanted.Slot.ID, Fetch: wanted.Slot.Fetch, Size: 1 << 20}
+		var answer bmc.Command = bmc.MediaFetched{Slot: wanted.Slot.ID, Fetch: wanted.Slot.Fetch, Size: 1 << 20}
 		if failed != nil {
-			answer = bmc.MediaLost{Slot: wanted.Slot.ID, Fetch: wanted.Slot.Fetch}
+			answer = bmc.MediaFetchFailed{Slot: wanted.Slot.ID, Fetch: wanted.Slot.Fetch}
 		}
 		evs, err = h.bmc.Apply(h.now, answer)
 		if err != nil {
@@ -272,11 +272,11 @@ func (h *host) happen(evs []machine.Event) (told []bmc.Event) {
 	for len(evs) > 0 {
 		ev := evs[0]
 		evs = evs[1:]
-		told = append(told, h.bmc.Hear(h.now, []machine.Event{ev})...)
-		if _, ok := ev.(machine.Reported); ok {
+		told = append(told, h.bmc.ObserveMachine(h.now, []machine.Event{ev})...)
+		if _, ok := ev.(machine.MetricReportReady); ok {
 			told = append(told, ev)
 		}
-		tried, ok := ev.(machine.BootTried)
+		tried, ok := ev.(machine.BootAttempted)
 		if !ok {
 			continue
 		}

@@ -60,7 +60,7 @@ type Host interface {
 	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 	// Factory is the certificate that the BMC came with, and its key. It is the
 	// same each time.
-	Factory() (bmc.Own, error)
+	FactoryCertificate() (bmc.KeyedCertificate, error)
 }
 
 // Rack finds the host that a request is for.

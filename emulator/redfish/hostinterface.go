@@ -20,7 +20,7 @@ func hostInterfaceRows() []resource {
 const hostInterfaceID = "1"
 
 func hostInterface(v view) object {
-	s := v.b.Boots()
+	s := v.b.HostBootstrap()
 	state := "Enabled"
 	if s.Disabled {
 		state = "Disabled"
@@ -30,12 +30,12 @@ func hostInterface(v view) object {
 		"InterfaceEnabled": !s.Disabled, "ExternallyAccessible": false, "Status": status(state),
 		"AuthenticationModes": []string{"BasicAuth", "RedfishSessionAuth"},
 		"CredentialBootstrapping": object{
-			"Enabled": !s.Disabled && !s.Closed, "EnableAfterReset": !s.Stays, "RoleId": string(s.Gets()),
+			"Enabled": !s.Disabled && !s.Closed, "EnableAfterReset": !s.Stays, "RoleId": string(s.AccountRole()),
 		},
 		"NetworkProtocol": ref(v.manager("NetworkProtocol")),
 		"Links": object{
 			"ComputerSystems": refs(v.system()), "ComputerSystems@odata.count": 1,
-			"CredentialBootstrappingRole": ref(rolesURI + "/" + string(s.Gets())),
+			"CredentialBootstrappingRole": ref(rolesURI + "/" + string(s.AccountRole())),
 		},
 	}
 }
@@ -48,7 +48,7 @@ var hostInterfacePatch = patch{
 		}},
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
-		s := *c.view.b.Boots()
+		s := *c.view.b.HostBootstrap()
 		s.Disabled = !value(c.set, "InterfaceEnabled", !s.Disabled)
 		s.Closed = !value(c.set, "CredentialBootstrapping/Enabled", !s.Closed)
 		s.Stays = !value(c.set, "CredentialBootstrapping/EnableAfterReset", !s.Stays)

@@ -22,7 +22,7 @@ func TestHostInterface(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := call(t, s, "admin", http.MethodPatch, at, body)
-		got := *h.BMC().Boots()
+		got := *h.BMC().HostBootstrap()
 		if w.Code != http.StatusOK || got.Closed != want.Closed || got.Stays != want.Stays || got.Disabled != want.Disabled ||
 			want.Role != "" && got.Role != want.Role {
 			t.Errorf("%s= %+v, want %+v", shape(http.MethodPatch, at, body, w), got, want)
@@ -39,7 +39,7 @@ func TestHostInterface(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := is.CredentialBootstrapping
-		if is.InterfaceEnabled == want.Disabled || b.Enabled != (!want.Closed && !want.Disabled) || b.EnableAfterReset == want.Stays || b.RoleId != got.Gets() {
+		if is.InterfaceEnabled == want.Disabled || b.Enabled != (!want.Closed && !want.Disabled) || b.EnableAfterReset == want.Stays || b.RoleId != got.AccountRole() {
 			t.Errorf("%s", shape(http.MethodGet, at, "", w))
 		}
 	}
@@ -61,7 +61,7 @@ func TestHostInterface(t *testing.T) {
 func TestBootstrapAccountIsShown(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	if _, err := h.ApplyBMC(t.Context(), bmc.MakeBootstrap{Name: "boot", Password: "boot-secret", Last: true}); err != nil {
+	if _, err := h.ApplyBMC(t.Context(), bmc.CreateBootstrapAccount{Name: "boot", Password: "boot-secret", Last: true}); err != nil {
 		t.Fatal(err)
 	}
 	w := call(t, s, "admin", http.MethodGet, "/redfish/v1/AccountService/Accounts/5", "")

@@ -73,14 +73,14 @@ func (u *hub) after(number uint64) (all []happening, lost bool, news <-chan stru
 // be called step by step in their order.
 func (s *Service) Tell(h Host, st Step) []Letter {
 	u := s.hubs.get(h, false)
-	if u == nil && len(st.BMC.Audience.List) == 0 {
+	if u == nil && len(st.BMC.Subscribers.List) == 0 {
 		return nil
 	}
 	t := happening{number: st.Number, opens: subscribed(st.Events), at: &snapshot{h: h, d: h.Dialect(), m: st.Machine, b: st.BMC, now: st.At}}
-	if !st.BMC.Audience.Off {
+	if !st.BMC.Subscribers.Off {
 		t.records = s.records(h, st)
 		for _, ev := range st.Events {
-			if r, ok := ev.(machine.Reported); ok {
+			if r, ok := ev.(machine.MetricReportReady); ok {
 				t.reports = append(t.reports, r.Report)
 			}
 		}
@@ -89,8 +89,8 @@ func (s *Service) Tell(h Host, st Step) []Letter {
 		u.add(t)
 	}
 	var out []Letter
-	for i := range st.BMC.Audience.List {
-		to := &st.BMC.Audience.List[i]
+	for i := range st.BMC.Subscribers.List {
+		to := &st.BMC.Subscribers.List[i]
 		if to.Stream {
 			continue
 		}
@@ -103,7 +103,7 @@ func (s *Service) Tell(h Host, st Step) []Letter {
 
 // subscription is a subscription as a view shows it.
 func subscription(b *bmc.View, id string) (bmc.Subscription, bool) {
-	for _, s := range b.Audience.List {
+	for _, s := range b.Subscribers.List {
 		if s.ID == id {
 			return s, true
 		}

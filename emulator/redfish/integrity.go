@@ -116,7 +116,7 @@ var integrityActions = []action{{
 		if len(indices) == 1 && indices[0] == 255 { // all of them
 			indices = nil
 		}
-		signed, err := c.view.m.Attest(nonce, answer, indices, 0)
+		signed, err := c.view.m.SignedMeasurements(nonce, answer, indices, 0)
 		if errors.Is(err, machine.ErrUnknown) {
 			err = decline(http.StatusBadRequest, message.ActionParameterValueError.With("MeasurementIndices", "ComponentIntegrity.SPDMGetSignedMeasurements").About("#/MeasurementIndices"))
 		}

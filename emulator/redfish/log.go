@@ -46,7 +46,7 @@ func logsBelow(above, log, entry string, n needs, s shows) []resource {
 }
 
 // book is the log that the view is in, and how it is kept.
-func (v view) book() (bmc.Book, *bmc.Log, bmc.LogSpec) {
+func (v view) book() (bmc.LogName, *bmc.Log, bmc.LogSpec) {
 	if v.ids["managerlog"] != "" {
 		return bmc.AuditLog, v.b.Audit, v.b.Spec.Audit
 	}
@@ -55,13 +55,13 @@ func (v view) book() (bmc.Book, *bmc.Log, bmc.LogSpec) {
 
 // logPurposes and logNames are what the logs are for.
 var (
-	logPurposes = map[bmc.Book][]string{bmc.EventLog: {"Operations"}, bmc.AuditLog: {"Security"}}
-	logNames    = map[bmc.Book]string{bmc.EventLog: "System Event Log", bmc.AuditLog: "Manager Log"}
+	logPurposes = map[bmc.LogName][]string{bmc.EventLog: {"Operations"}, bmc.AuditLog: {"Security"}}
+	logNames    = map[bmc.LogName]string{bmc.EventLog: "System Event Log", bmc.AuditLog: "Manager Log"}
 )
 
 // entryType is what the entries of a log are: those of the event log can be
 // records as IPMI has them.
-func (v view) entryType(b bmc.Book) string {
+func (v view) entryType(b bmc.LogName) string {
 	if b == bmc.EventLog && v.d.Logs.SEL {
 		return "SEL"
 	}
@@ -89,7 +89,7 @@ var logPatch = patch{
 	inputs: []input{{name: "ServiceEnabled", kind: boolean}},
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		book, log, _ := c.view.book()
-		_, err := c.host.ApplyBMC(ctx, bmc.KeepLog{Book: book, On: value(c.set, "ServiceEnabled", log.Takes())})
+		_, err := c.host.ApplyBMC(ctx, bmc.EnableLog{Log: book, On: value(c.set, "ServiceEnabled", log.Takes())})
 		return reply{}, err
 	},
 }
@@ -112,7 +112,7 @@ var logActions = []action{
 				// As DSP2046 has it (LogService.ClearLog).
 				return reply{}, decline(http.StatusPreconditionRequired, message.PreconditionRequired.With().About("#/LogEntriesETag"))
 			}
-			_, err := c.host.ApplyBMC(ctx, bmc.ClearLog{Book: book})
+			_, err := c.host.ApplyBMC(ctx, bmc.ClearLog{Log: book})
 			return reply{}, err
 		},
 	},
@@ -122,7 +122,7 @@ var logActions = []action{
 		when:   collects,
 		apply: func(ctx context.Context, c operation) (reply, error) {
 			book, _, _ := c.view.book()
-			return c.work(ctx, bmc.CollectDump{Job: c.job("Collect diagnostic data"), Book: book})
+			return c.work(ctx, bmc.CollectDump{Task: c.job("Collect diagnostic data"), Log: book})
 		},
 	},
 }
@@ -183,14 +183,14 @@ var logEntryPatch = patch{
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		book, _, _ := c.view.book()
 		e := c.view.entry()
-		_, err := c.host.ApplyBMC(ctx, bmc.ResolveEntry{Book: book, ID: e.ID, Resolved: value(c.set, "Resolved", e.Resolved)})
+		_, err := c.host.ApplyBMC(ctx, bmc.ResolveEntry{Log: book, ID: e.ID, Resolved: value(c.set, "Resolved", e.Resolved)})
 		return reply{}, err
 	},
 }
 
 func removeEntry(ctx context.Context, c operation) (reply, error) {
 	book, _, _ := c.view.book()
-	_, err := c.host.ApplyBMC(ctx, bmc.RemoveEntry{Book: book, ID: c.view.entry().ID})
+	_, err := c.host.ApplyBMC(ctx, bmc.RemoveEntry{Log: book, ID: c.view.entry().ID})
 	return reply{}, err
 }
 

@@ -23,7 +23,7 @@ const (
 func TestWhatHappensIsInTheLog(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	_, err := h.ApplyBMC(t.Context(), bmc.SetZone{East: 60})
+	_, err := h.ApplyBMC(t.Context(), bmc.SetZone{UTCOffset: 60})
 	must(t, err)
 	must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
 	h.pass(10 * time.Second)
@@ -48,7 +48,7 @@ func TestWhatHappensIsInTheLog(t *testing.T) {
 func TestOriginThatIsGoneIsNotLinked(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	h.bmc.Hear(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.Account, ID: "99"}}})
+	h.bmc.ObserveMachine(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.Account, ID: "99"}}})
 	h.bmcChanged()
 	if body, _ := get(t, s, selURI+"/Entries/1"); body["Links"] != nil || body["OriginOfConditionUnavailable"] != true {
 		t.Errorf("entry = %v", body)
@@ -118,7 +118,7 @@ func TestLogSaysHowItIsKept(t *testing.T) {
 		t.Errorf("log service = %v", body)
 	}
 	for range 3 {
-		h.bmc.Hear(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn}})
+		h.bmc.ObserveMachine(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn}})
 	}
 	h.bmcChanged()
 	if body, _ := get(t, s, selURI); body["Overflow"] != true {
@@ -178,7 +178,7 @@ func TestLongLogIsReadInPages(t *testing.T) {
 	h.d.Protocol.Queries = dialect.AllQueries
 	s := newService(t, h)
 	for range 2500 { // more than fit
-		h.bmc.Hear(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}})
+		h.bmc.ObserveMachine(h.now, []event.Event{event.Note{At: h.now, Kind: event.PowerOn, Subject: event.Subject{Part: event.System}}})
 	}
 	h.bmcChanged()
 	seen := map[string]bool{}

@@ -71,11 +71,11 @@ var managerPatch = patch{
 		}
 		zone := bmc.SetZone{Name: value(c.set, "TimeZoneName", "")}
 		if old := c.view.b.Clock; old != nil {
-			zone = bmc.SetZone{East: old.East, Name: value(c.set, "TimeZoneName", old.Zone)}
+			zone = bmc.SetZone{UTCOffset: old.UTCOffset, Name: value(c.set, "TimeZoneName", old.Zone)}
 		}
 		offset, east := c.set["DateTimeLocalOffset"].(string)
 		if east {
-			zone.East = minutes(offset)
+			zone.UTCOffset = minutes(offset)
 		}
 		var do []bmc.Command
 		if _, named := c.set["TimeZoneName"]; east || named {
@@ -134,9 +134,9 @@ var managerActions = []action{
 	},
 	{
 		name:   "Manager.ResetToDefaults",
-		inputs: []input{{name: "ResetType", kind: text, required: true, values: func(view) []string { return texts(bmc.Wipes) }}},
+		inputs: []input{{name: "ResetType", kind: text, required: true, values: func(view) []string { return texts(bmc.ResetToDefaultsTypes) }}},
 		apply: func(ctx context.Context, c operation) (reply, error) {
-			_, err := c.host.ApplyBMC(ctx, bmc.ResetToDefaults{Wipe: bmc.Wipe(value(c.set, "ResetType", ""))})
+			_, err := c.host.ApplyBMC(ctx, bmc.ResetToDefaults{Type: bmc.ResetToDefaultsType(value(c.set, "ResetType", ""))})
 			return reply{}, err
 		},
 	},

@@ -181,7 +181,7 @@ func managerNIC(v view) object {
 		at["AddressOrigin"] = "Static"
 		inForce = append(inForce, at)
 	}
-	if p := v.b.Place; p != nil && n.DHCP && (n.Static == nil || n.Static.Addr != p.Addr) {
+	if p := v.b.NetworkDefaults; p != nil && n.DHCP && (n.Static == nil || n.Static.Addr != p.Addr) {
 		at := v4(p.Addr, "255.0.0.0", "")
 		at["AddressOrigin"] = "DHCP"
 		inForce = append(inForce, at)

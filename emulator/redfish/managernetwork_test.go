@@ -17,7 +17,7 @@ const (
 func placed(t *testing.T) *host {
 	t.Helper()
 	h := newHost(t)
-	h.bmc.Put(bmc.Place{Addr: netip.MustParseAddr("127.64.0.1"), HTTPS: 443, HTTP: 80})
+	h.bmc.SetNetworkDefaults(bmc.NetworkDefaults{Addr: netip.MustParseAddr("127.64.0.1"), HTTPS: 443, HTTP: 80})
 	h.bmcChanged()
 	return h
 }

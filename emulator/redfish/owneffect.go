@@ -76,7 +76,7 @@ func (o *vendor) carryOut(ctx context.Context, q *request) (reply, error) {
 		return reply{}, err
 	}
 	if e.EjectAfterBoots != 0 {
-		if _, err := q.c.host.ApplyBMC(ctx, bmc.LeaveMedia{Slot: q.v.ids["slot"], Starts: max(0, e.EjectAfterBoots)}); err != nil {
+		if _, err := q.c.host.ApplyBMC(ctx, bmc.EjectMediaAfterBoots{Slot: q.v.ids["slot"], Boots: max(0, e.EjectAfterBoots)}); err != nil {
 			return reply{}, err
 		}
 	}
@@ -262,7 +262,7 @@ func (q *request) remember(ctx context.Context) error {
 	if len(q.keeps) == 0 {
 		return nil
 	}
-	_, err := q.c.host.ApplyBMC(ctx, bmc.Remember{Values: q.keeps})
+	_, err := q.c.host.ApplyBMC(ctx, bmc.SetOEMValues{Values: q.keeps})
 	return err
 }
 

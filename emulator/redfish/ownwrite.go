@@ -243,7 +243,7 @@ func (x *exchange) alter(in document, v view) {
 			all = object{}
 		}
 		maps.Copy(all, to.changes)
-		if _, err := x.host.ApplyBMC(x.context(), bmc.Remember{Values: map[string]any{v.uri: all}}); err != nil {
+		if _, err := x.host.ApplyBMC(x.context(), bmc.SetOEMValues{Values: map[string]any{v.uri: all}}); err != nil {
 			x.fail(err)
 			return
 		}
@@ -262,7 +262,7 @@ func (x *exchange) alter(in document, v view) {
 // remove deletes what a vendor's resource is like.
 func (w *vendorRow) remove(ctx context.Context, c operation) (reply, error) {
 	if w.StoredAs != "" {
-		_, err := c.host.ApplyBMC(ctx, bmc.Remember{Values: map[string]any{c.view.fill(w.StoredAs): nil}})
+		_, err := c.host.ApplyBMC(ctx, bmc.SetOEMValues{Values: map[string]any{c.view.fill(w.StoredAs): nil}})
 		return reply{}, err
 	}
 	a := c.x.step(ctx, within, http.MethodDelete, w.like.write(c.view.ids), nil)

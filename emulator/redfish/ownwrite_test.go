@@ -97,7 +97,7 @@ func TestWhatAVendorsClientsSetIsKept(t *testing.T) {
 	check(map[string]any{"A.1": "Off", "B.2": 8.0, "First": "Disk"}, true)
 	answersWith(t, s, step{"admin", "PATCH", sys, `{"Oem":{"Acme":{"BootOnce":false}}}`, nil, 200, ""})
 	check(map[string]any{"A.1": "Off", "B.2": 8.0, "First": "Disk"}, nil)
-	if _, err := h.ApplyBMC(t.Context(), bmc.ResetToDefaults{Wipe: bmc.WipeButAccess}); err != nil {
+	if _, err := h.ApplyBMC(t.Context(), bmc.ResetToDefaults{Type: bmc.PreserveNetworkAndUsers}); err != nil {
 		t.Fatal(err)
 	}
 	h.pass(2 * time.Minute)

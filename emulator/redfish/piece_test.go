@@ -19,7 +19,7 @@ func TestABodyInPiecesIsAsOneMadeAtOnce(t *testing.T) {
 	}{
 		{"new", nil},
 		{"override", machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.Cd, Mode: machine.UEFI}}},
-		{"label", machine.SetAsset{Asset: machine.Asset{Tag: "R2D2", Light: machine.Lit}}},
+		{"label", machine.SetAsset{Asset: machine.Asset{Tag: "R2D2", IndicatorLED: machine.IndicatorLit}}},
 		{"boot order", machine.SetHTTPBoot{URI: "https://boot.example/x.efi"}},
 		{"policy", machine.SetPowerPolicy{PowerPolicy: machine.PowerPolicy{Restore: machine.AlwaysOn}}},
 		{"on", machine.Reset{Kind: machine.ResetOn}},

@@ -58,11 +58,11 @@ func plan(v view) object {
 	if !p.Due.IsZero() {
 		schedule["InitialStartTime"] = rfc3339(p.Due)
 	}
-	if p.Every > 0 {
-		schedule["RecurrenceInterval"] = isoDuration(p.Every)
+	if p.Interval > 0 {
+		schedule["RecurrenceInterval"] = isoDuration(p.Interval)
 	}
-	if p.Most > 0 {
-		schedule["MaxOccurrences"] = p.Most
+	if p.MaxOccurrences > 0 {
+		schedule["MaxOccurrences"] = p.MaxOccurrences
 	}
 	o := object{
 		"Name": p.Name, "JobState": string(p.State), "JobStatus": health, "JobType": "UserSpecified", "CreatedBy": p.User,
@@ -128,12 +128,12 @@ var planCreate = create{
 			}
 			p.Due = at.Add(-c.host.BMC().Clock.Skew()) // as the BMC's clock shows it
 		}
-		p.Every = interval(value(set, "Schedule/RecurrenceInterval", ""))
+		p.Interval = interval(value(set, "Schedule/RecurrenceInterval", ""))
 		if life := interval(value(set, "Schedule/Lifetime", "")); life > 0 {
-			p.Last = p.Due.Add(life)
+			p.NotAfter = p.Due.Add(life)
 		}
-		if p.Every > 0 {
-			p.Most = int(value(set, "Schedule/MaxOccurrences", int64(0)))
+		if p.Interval > 0 {
+			p.MaxOccurrences = int(value(set, "Schedule/MaxOccurrences", int64(0)))
 		}
 		evs, err := c.host.ApplyBMC(ctx, bmc.CreateJob{Job: p})
 		if err != nil {

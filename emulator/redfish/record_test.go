@@ -19,7 +19,7 @@ func TestRecordsOfOthersAreShownAsTheyAre(t *testing.T) {
 		{2: 0x02, 7: 0x20, 9: 4, 10: 0xc1, 11: 0x32, 12: 0x70, 13: 0x0e, 14: 0xff, 15: 0xff},
 		{2: 0xe5, 3: 0xaa, 15: 0xbb},
 	} {
-		_, err := h.ApplyBMC(t.Context(), bmc.AddRecord{Record: r, Severity: event.Warning, Subject: event.Subject{Part: event.System}})
+		_, err := h.ApplyBMC(t.Context(), bmc.AddSELRecord{Record: r, Severity: event.Warning, Subject: event.Subject{Part: event.System}})
 		must(t, err)
 	}
 	for i, want := range []object{

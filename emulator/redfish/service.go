@@ -176,7 +176,7 @@ type exchange struct {
 	in     int64 // bytes of the request's body
 	out    int64 // bytes of the answer's body
 
-	trail *bmc.Trail // of a write
+	trail *bmc.AuditContext // of a write
 	at    snapshot
 
 	away  bool // it is not in flight for now

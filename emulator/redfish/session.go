@@ -31,7 +31,7 @@ func sessionService(v view) object {
 	return object{
 		"Name": "Session Service", "ServiceEnabled": !p.NoSessions, "Status": status(state),
 		"SessionTimeout":         int(v.b.SessionTimeout / time.Second),
-		"AbsoluteSessionTimeout": int(p.SessionEnd / time.Second), "AbsoluteSessionTimeoutEnabled": p.EndSession,
+		"AbsoluteSessionTimeout": int(p.AbsoluteSessionTimeout / time.Second), "AbsoluteSessionTimeoutEnabled": p.AbsoluteSessionTimeoutEnabled,
 	}
 }
 
@@ -46,8 +46,8 @@ var sessionServicePatch = patch{
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		p := *c.view.b.Policy
-		p.SessionEnd = seconds(c.set, "AbsoluteSessionTimeout", p.SessionEnd)
-		p.EndSession = value(c.set, "AbsoluteSessionTimeoutEnabled", p.EndSession)
+		p.AbsoluteSessionTimeout = seconds(c.set, "AbsoluteSessionTimeout", p.AbsoluteSessionTimeout)
+		p.AbsoluteSessionTimeoutEnabled = value(c.set, "AbsoluteSessionTimeoutEnabled", p.AbsoluteSessionTimeoutEnabled)
 		p.NoSessions = !value(c.set, "ServiceEnabled", !p.NoSessions)
 		_, err := c.host.ApplyBMC(ctx, bmc.SetSessions{
 			Timeout: seconds(c.set, "SessionTimeout", c.view.b.SessionTimeout), Policy: p,

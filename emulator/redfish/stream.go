@@ -40,7 +40,7 @@ func (x *exchange) stream(view) {
 		x.open()
 		return
 	}
-	if x.host.BMC().Audience.Off {
+	if x.host.BMC().Subscribers.Off {
 		x.refuse(http.StatusServiceUnavailable, message.ServiceDisabled.With(eventServiceURI))
 		return
 	}
@@ -68,7 +68,7 @@ func (x *exchange) asked() (bmc.Subscription, bool) {
 		x.misasked(err)
 		return want, false
 	}
-	want.Whole = whole
+	want.IncludeOriginOfCondition = whole
 	if err := narrow(&want, f, x.match.served.schemas); err != nil {
 		x.misasked(err)
 		return want, false

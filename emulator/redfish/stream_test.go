@@ -94,10 +94,10 @@ func TestStreamTellsEventsAsTheyHappen(t *testing.T) {
 	server := serve(t, s)
 	stream := openStream(t, server, "")
 	first, opening := stream.next()
-	if len(h.BMC().Audience.List) != 1 {
-		t.Fatalf("subscriptions: %v", h.BMC().Audience.List)
+	if len(h.BMC().Subscribers.List) != 1 {
+		t.Fatalf("subscriptions: %v", h.BMC().Subscribers.List)
 	}
-	id := h.BMC().Audience.List[0].ID
+	id := h.BMC().Subscribers.List[0].ID
 	if diff := cmp.Diff([]string{"ResourceCreated " + id}, said(opening)); diff != "" {
 		t.Errorf("at first it tells (-want +got):\n%s", diff)
 	}
@@ -133,7 +133,7 @@ func TestSubscriptionGoesWithItsStream(t *testing.T) {
 	<-left // though the stream is open, nothing is in flight
 	stream.close()
 	<-left // it was closed
-	if n := len(h.BMC().Audience.List); n != 0 {
+	if n := len(h.BMC().Subscribers.List); n != 0 {
 		t.Errorf("%d subscriptions are left", n)
 	}
 }
@@ -156,7 +156,7 @@ func TestStreamsAreFiltered(t *testing.T) {
 		h := newHost(t)
 		s := newService(t, h)
 		stream := openStream(t, serve(t, s), "?$filter="+strings.ReplaceAll(tt.filter, " ", "%20"))
-		body, _ := get(t, s, subscriptionsURI+"/"+h.BMC().Audience.List[0].ID)
+		body, _ := get(t, s, subscriptionsURI+"/"+h.BMC().Subscribers.List[0].ID)
 		for name, want := range tt.show {
 			if diff := cmp.Diff(want, body[name]); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", tt.filter, name, diff)
@@ -263,7 +263,7 @@ func TestStreamReplaysWhatWasMissed(t *testing.T) {
 	server := serve(t, s)
 	stream := openStream(t, server, "")
 	last, _ := stream.next()
-	uri := subscriptionsURI + "/" + h.BMC().Audience.List[0].ID
+	uri := subscriptionsURI + "/" + h.BMC().Subscribers.List[0].ID
 	call(t, s, "admin", "DELETE", uri, "")
 	stream.ended()
 	logIn(t, s, "reader") // meanwhile
@@ -276,16 +276,16 @@ func TestStreamReplaysWhatWasMissed(t *testing.T) {
 	if _, got := fresh.next(); len(got) != 1 || !strings.HasPrefix(said(got)[0], "ResourceCreated ") {
 		t.Errorf("from the future: %q", said(got))
 	}
-	for _, is := range h.BMC().Audience.List { // lest they are dropped, which is told
+	for _, is := range h.BMC().Subscribers.List { // lest they are dropped, which is told
 		call(t, s, "admin", "DELETE", subscriptionsURI+"/"+is.ID, "")
 	}
 	again.ended()
 	fresh.ended()
 	for range 2 * keptEvents {
-		call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", fmt.Sprintf(`{"SessionTimeout":%d}`, 100+h.bmc.State().Subscriptions.Told))
+		call(t, s, "admin", "PATCH", "/redfish/v1/SessionService", fmt.Sprintf(`{"SessionTimeout":%d}`, 100+h.bmc.State().Subscriptions.LastEventID))
 	}
 	old := openStream(t, server, "?$filter=ResourceType%20eq%20'SessionService'", "Last-Event-ID", last)
-	newest := h.bmc.State().Subscriptions.Told - 1 // before its own
+	newest := h.bmc.State().Subscriptions.LastEventID - 1 // before its own
 	for n := newest - keptEvents + 2; n <= newest; n++ {
 		if id, _ := old.next(); id != fmt.Sprint(n) {
 			t.Fatalf("replayed %s, want %d", id, n)
@@ -318,7 +318,7 @@ func TestIdleStreamsGiveSignsOfLife(t *testing.T) {
 	h.service = s
 	t.Cleanup(s.CloseStreams)
 	stream := openStream(t, serve(t, s), "?$filter=ResourceType%20eq%20'Drive'")
-	for len(h.BMC().Audience.List) == 0 {
+	for len(h.BMC().Subscribers.List) == 0 {
 		t.Fatal("no subscription")
 	}
 	alive := make(chan string)

@@ -57,7 +57,7 @@ func system(v view) object {
 // marked, or when a part of it fails.
 var systemPieces = []piece{
 	{shows: showsPower | showsBoot, of: systemPower, alike: func(a, b *machine.Main) bool { // as the others of power: they share a view
-		return a.Phase == b.Phase && a.Progress == b.Progress && a.ProgressAt.Equal(b.ProgressAt) && a.App == b.App &&
+		return a.Phase == b.Phase && a.Progress == b.Progress && a.ProgressAt.Equal(b.ProgressAt) && a.FirmwareApp == b.FirmwareApp &&
 			a.BootTime == b.BootTime && a.Reset == b.Reset
 	}},
 	{shows: showsAsset, of: systemAsset},
@@ -102,7 +102,7 @@ func bootProgress(v view) object {
 	if at := v.m.ProgressAt; !at.IsZero() {
 		o["LastStateTime"] = at.UTC().Format(time.RFC3339)
 	}
-	if app := v.m.App; v.m.Phase == machine.InSetup && app != machine.BiosSetup {
+	if app := v.m.FirmwareApp; v.m.Phase == machine.InSetup && app != machine.BiosSetup {
 		o["LastState"], o["OemLastState"] = "OEM", string(app)
 	}
 	if d := v.m.BootTime; d.Duration > 0 {
@@ -132,7 +132,7 @@ func texts[T ~string](all []T) []string {
 
 var systemPatch = patch{
 	inputs: []input{
-		{name: "AssetTag", kind: text, nullable: true, form: machine.Writable},
+		{name: "AssetTag", kind: text, nullable: true, form: machine.ValidText},
 		{name: "HostName", kind: text, nullable: true, form: isHostName},
 		{name: "LocationIndicatorActive", kind: boolean},
 		{name: "IndicatorLED", kind: text, values: lights},
@@ -181,7 +181,7 @@ func applyAll(ctx context.Context, c operation, all []machine.Command) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return c.host.Apply(ctx, machine.Together(all))
+	return c.host.Apply(ctx, machine.Transaction(all))
 }
 
 // text0 is what a client sent, "" if that is null, or otherwise if it sent
@@ -208,7 +208,7 @@ var systemActions = []action{{
 	inputs: []input{{name: "ResetType", kind: text, required: true, values: resetTypes}},
 	apply: func(ctx context.Context, c operation) (reply, error) {
 		kind := machine.ResetKind(value(c.set, "ResetType", ""))
-		err := c.host.Apply(ctx, machine.Reset{Kind: kind, Hangs: slices.Contains(c.view.d.HangsAfterReset, kind)})
+		err := c.host.Apply(ctx, machine.Reset{Kind: kind, HangInPOST: slices.Contains(c.view.d.HangsAfterReset, kind)})
 		if errors.Is(err, machine.ErrPower) {
 			err = refused(kind, c.host.Machine().Power, c.view)
 		}

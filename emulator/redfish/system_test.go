@@ -106,7 +106,7 @@ func TestIntrusionIsSeenUntilSomebodySeesToIt(t *testing.T) {
 		status int // of setting it to Normal
 		want   string
 	}{{true, http.StatusConflict, "HardwareIntrusion"}, {false, http.StatusOK, "Normal"}} {
-		must(t, h.Apply(t.Context(), machine.OpenLid{Open: tt.open}))
+		must(t, h.Apply(t.Context(), machine.OpenCover{Open: tt.open}))
 		if got := call(t, s, "admin", "GET", chassis, "").Body.String(); !strings.Contains(got, `"IntrusionSensor":"HardwareIntrusion"`) {
 			t.Errorf("open %t: %s", tt.open, got)
 		}

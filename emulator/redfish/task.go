@@ -35,11 +35,11 @@ func taskURI(job string) string { return "/redfish/v1/TaskService/Tasks/" + job 
 func taskMonitor(job string) string { return "/redfish/v1/TaskService/TaskMonitors/" + job }
 
 // keep is how long jobs are remembered.
-func (v view) keep() bmc.Keep {
-	if j := v.b.Tasks; j != nil && j.Keep != nil {
-		return *j.Keep
+func (v view) keep() bmc.TaskRetention {
+	if j := v.b.Tasks; j != nil && j.Retention != nil {
+		return *j.Retention
 	}
-	return v.b.Spec.Keep
+	return v.b.Spec.TaskRetention
 }
 
 func taskService(v view) object {
@@ -69,7 +69,7 @@ var taskServicePatch = patch{
 		keep := c.view.keep()
 		keep.Ended = time.Duration(value(c.set, "TaskAutoDeleteTimeoutMinutes", int64(keep.Ended/time.Minute))) * time.Minute
 		keep.Delivered = time.Duration(value(c.set, "TaskMonitorAutoExpirySeconds", int64(keep.Delivered/time.Second))) * time.Second
-		_, err := c.host.ApplyBMC(ctx, bmc.SetKeep{Keep: keep})
+		_, err := c.host.ApplyBMC(ctx, bmc.SetTaskRetention{TaskRetention: keep})
 		return reply{}, err
 	},
 }

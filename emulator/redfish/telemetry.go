@@ -36,13 +36,13 @@ func telemetryRows() []resource {
 	}
 }
 
-func reportID(d machine.ReportDefinition) string { return d.ID }
+func reportID(d machine.MetricReportDefinition) string { return d.ID }
 
 func reportIDs(v view) []string { return list(v.m.Telemetry.Definitions, reportID) }
 
 // madeIDs are the definitions of which there is a report.
 func madeIDs(v view) []string {
-	return slices.DeleteFunc(reportIDs(v), func(id string) bool { _, ok := v.m.Report(id, v.now); return !ok })
+	return slices.DeleteFunc(reportIDs(v), func(id string) bool { _, ok := v.m.MetricReport(id, v.now); return !ok })
 }
 
 // triggerIDs are the sensors that have thresholds.
@@ -62,8 +62,8 @@ func telemetryService(v view) object {
 		state = "Disabled"
 	}
 	return object{
-		"Name": "Telemetry Service", "ServiceEnabled": !v.m.Telemetry.Off, "Status": status(state), "MaxReports": machine.MaxReports,
-		"MinCollectionInterval": iso(machine.MinEvery), "SupportedCollectionFunctions": []string{},
+		"Name": "Telemetry Service", "ServiceEnabled": !v.m.Telemetry.Off, "Status": status(state), "MaxReports": machine.MaxReportDefinitions,
+		"MinCollectionInterval": iso(machine.MinReportInterval), "SupportedCollectionFunctions": []string{},
 	}
 }
 
@@ -97,10 +97,10 @@ func reportDefinition(v view) object {
 	d := pick(v.m.Telemetry.Definitions, v.ids["report"], reportID)
 	metrics := list(d.Metrics, func(id string) object { return object{"MetricId": id, "MetricProperties": []string{v.property(id)}} })
 	actions := []string{}
-	if d.Keep {
+	if d.LogToCollection {
 		actions = append(actions, "LogToMetricReportsCollection")
 	}
-	if d.Tell {
+	if d.SendEvents {
 		actions = append(actions, "RedfishEvent")
 	}
 	state := "Enabled"
@@ -112,21 +112,21 @@ func reportDefinition(v view) object {
 		"ReportActions": actions, "ReportUpdates": "Overwrite", "Status": status(state),
 	}
 	if d.Kind == machine.Periodic {
-		o["Schedule"] = object{"RecurrenceInterval": iso(d.Every.Duration)}
+		o["Schedule"] = object{"RecurrenceInterval": iso(d.Interval.Duration)}
 	}
-	if _, ok := v.m.Report(d.ID, v.now); ok {
+	if _, ok := v.m.MetricReport(d.ID, v.now); ok {
 		o["MetricReport"] = ref(telemetryURI + "/MetricReports/" + d.ID)
 	}
 	return o
 }
 
 func metricReport(v view) object {
-	r, _ := v.m.Report(v.ids["made"], v.now)
+	r, _ := v.m.MetricReport(v.ids["made"], v.now)
 	return reported(v, r)
 }
 
 // reported is a report as it is read, and as it is sent.
-func reported(v view, r machine.Report) object {
+func reported(v view, r machine.MetricReport) object {
 	at := r.At.UTC().Format(time.RFC3339)
 	values := []object{}
 	for _, m := range r.Values {
@@ -170,7 +170,7 @@ func trigger(v view) object {
 
 func metricIDs(v view) []string { return list(v.m.Profile.Thermal.Sensors, sensorID) }
 
-func reportKinds(view) []string { return texts(machine.ReportKinds) }
+func reportKinds(view) []string { return texts(machine.MetricReportTypes) }
 
 // isInterval says whether a text is how often a report can be made.
 func isInterval(s string) bool {
@@ -202,14 +202,14 @@ var reportInputs = append([]input{
 }, reportChanges...)
 
 // wantedReport is a definition as a client wants it.
-func wantedReport(c operation, d machine.ReportDefinition) machine.ReportDefinition {
-	d.Kind = machine.ReportKind(value(c.set, "MetricReportDefinitionType", string(d.Kind)))
+func wantedReport(c operation, d machine.MetricReportDefinition) machine.MetricReportDefinition {
+	d.Kind = machine.MetricReportType(value(c.set, "MetricReportDefinitionType", string(d.Kind)))
 	d.Enabled = value(c.set, "MetricReportDefinitionEnabled", d.Enabled)
 	if every, ok := duration(value(c.set, "Schedule/RecurrenceInterval", "")); ok {
-		d.Every = machine.Duration{Duration: every}
+		d.Interval = machine.Duration{Duration: every}
 	}
 	if actions, ok := c.set["ReportActions"].([]any); ok {
-		d.Keep, d.Tell = slices.Contains(actions, any("LogToMetricReportsCollection")), slices.Contains(actions, any("RedfishEvent"))
+		d.LogToCollection, d.SendEvents = slices.Contains(actions, any("LogToMetricReportsCollection")), slices.Contains(actions, any("RedfishEvent"))
 	}
 	if metrics, ok := c.set["Metrics"].([]any); ok {
 		d.Metrics = nil
@@ -231,8 +231,8 @@ func wantedReport(c operation, d machine.ReportDefinition) machine.ReportDefinit
 
 func defineReport(ctx context.Context, c operation) (reply, error) {
 	t := c.view.m.Telemetry
-	d := wantedReport(c, machine.ReportDefinition{
-		ID: value(c.set, "Id", strconv.Itoa(t.Made+1)), Kind: machine.OnRequest, Enabled: true, Keep: true,
+	d := wantedReport(c, machine.MetricReportDefinition{
+		ID: value(c.set, "Id", strconv.Itoa(t.Made+1)), Kind: machine.OnRequest, Enabled: true, LogToCollection: true,
 	})
 	d.Name = value(c.set, "Name", "Metric Report Definition "+d.ID)
 	if slices.Contains(reportIDs(c.view), d.ID) {
@@ -245,16 +245,16 @@ func defineReport(ctx context.Context, c operation) (reply, error) {
 }
 
 // takes puts a definition in place.
-func (c operation) takes(ctx context.Context, d machine.ReportDefinition) error {
-	if d.Kind == machine.Periodic && d.Every.Duration == 0 {
+func (c operation) takes(ctx context.Context, d machine.MetricReportDefinition) error {
+	if d.Kind == machine.Periodic && d.Interval.Duration == 0 {
 		return decline(http.StatusBadRequest, message.PropertyMissing.With("RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
 	}
-	err := c.host.Apply(ctx, machine.DefineReport{ReportDefinition: d})
+	err := c.host.Apply(ctx, machine.SetMetricReportDefinition{MetricReportDefinition: d})
 	switch {
 	case errors.Is(err, machine.ErrConflict):
 		return decline(http.StatusBadRequest, message.CreateLimitReachedForResource.With())
 	case errors.Is(err, machine.ErrUnknown): // inputs take nothing else that is wrong
-		return decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(iso(d.Every.Duration), "RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
+		return decline(http.StatusBadRequest, message.PropertyValueOutOfRange.With(iso(d.Interval.Duration), "RecurrenceInterval").About("#/Schedule/RecurrenceInterval"))
 	}
 	return err
 }
@@ -268,7 +268,7 @@ var reportPatch = patch{
 }
 
 func dropReport(ctx context.Context, c operation) (reply, error) {
-	return reply{}, c.host.Apply(ctx, machine.DropReport{ID: c.view.ids["report"]})
+	return reply{}, c.host.Apply(ctx, machine.DeleteMetricReportDefinition{ID: c.view.ids["report"]})
 }
 
 var telemetryActions = []action{{
@@ -282,7 +282,7 @@ var telemetryActions = []action{{
 		}}}},
 	},
 	apply: func(ctx context.Context, c operation) (reply, error) {
-		r := machine.TestReport{Name: value(c.set, "MetricReportName", "")}
+		r := machine.SubmitTestMetricReport{Name: value(c.set, "MetricReportName", "")}
 		all, _ := c.set["GeneratedMetricReportValues"].([]any)
 		for _, x := range all {
 			m, _ := x.(values)

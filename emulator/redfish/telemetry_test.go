@@ -104,8 +104,8 @@ func TestTelemetryIsSwitchedOff(t *testing.T) {
 	if all, _ := get(t, s, telemetryURI+"/MetricReports"); all["Members@odata.count"] != 0.0 {
 		t.Errorf("%v reports", all["Members@odata.count"])
 	}
-	must(t, h.Apply(t.Context(), machine.DefineReport{ReportDefinition: machine.ReportDefinition{
-		ID: "p", Kind: machine.Periodic, Enabled: true, Keep: true, Every: machine.Duration{Duration: time.Minute},
+	must(t, h.Apply(t.Context(), machine.SetMetricReportDefinition{MetricReportDefinition: machine.MetricReportDefinition{
+		ID: "p", Kind: machine.Periodic, Enabled: true, LogToCollection: true, Interval: machine.Duration{Duration: time.Minute},
 	}}))
 	h.pass(time.Hour)
 	if n := len(h.Machine().Telemetry.Reports); n != 0 {

@@ -101,7 +101,7 @@ func (s *Service) saying(was, is *snapshot, ev bmc.Event) (record, bool) {
 	case bmc.Logged:
 		s.noted(&r, was, is, ev.Entry, event.EventEntry)
 	case bmc.Audited:
-		if ev.Entry.Kind == event.Asked { // what came of it is told
+		if ev.Entry.Kind == event.RequestAudited { // what came of it is told
 			return r, false
 		}
 		s.noted(&r, was, is, ev.Entry, event.AuditEntry)
@@ -120,7 +120,7 @@ func (s *Service) saying(was, is *snapshot, ev bmc.Event) (record, bool) {
 		r.is, r.origin, r.kind, r.gone = message.ResourceRemoved.With(), subscriptionsURI+"/"+ev.ID, resourceRemoved, true
 	case bmc.HeartbeatDue:
 		r.is, r.only = message.RedfishServiceFunctional.With(), ev.ID
-	case bmc.Announced:
+	case bmc.TestEvent:
 		r.dictated = ev.Fields
 		r.is = message.Message{Severity: message.Severity(value(values(ev.Fields), "MessageSeverity", ""))}
 		r.origin = value(values(ev.Fields), "OriginOfCondition", "")

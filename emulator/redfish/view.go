@@ -94,7 +94,7 @@ var parts = map[shows]part{
 	showsPower: {
 		func(a, b *snapshot) bool { return a.m.Main == b.m.Main },
 		func(to, from *snapshot) {
-			to.m.Main, to.m.Power, to.m.Trying = from.m.Main, from.m.Power, from.m.Trying
+			to.m.Main, to.m.Power, to.m.CurrentSource = from.m.Main, from.m.Power, from.m.CurrentSource
 		},
 	},
 	showsAsset: {
@@ -103,7 +103,7 @@ var parts = map[shows]part{
 	},
 	showsBoot: {
 		func(a, b *snapshot) bool { return a.m.Boot == b.m.Boot },
-		func(to, from *snapshot) { to.m.Boot, to.m.Bootable = from.m.Boot, from.m.Bootable },
+		func(to, from *snapshot) { to.m.Boot, to.m.BootOptionCache = from.m.Boot, from.m.BootOptionCache },
 	},
 	showsPolicy: {
 		func(a, b *snapshot) bool { return a.m.Policy == b.m.Policy },
@@ -122,8 +122,8 @@ var parts = map[shows]part{
 		func(to, from *snapshot) { to.m.Watchdog = from.m.Watchdog },
 	},
 	showsLid: {
-		func(a, b *snapshot) bool { return a.m.Lid == b.m.Lid },
-		func(to, from *snapshot) { to.m.Lid = from.m.Lid },
+		func(a, b *snapshot) bool { return a.m.PhysicalSecurity == b.m.PhysicalSecurity },
+		func(to, from *snapshot) { to.m.PhysicalSecurity = from.m.PhysicalSecurity },
 	},
 	showsTelemetry: {
 		func(a, b *snapshot) bool { return a.m.Telemetry == b.m.Telemetry },
@@ -166,8 +166,8 @@ var parts = map[shows]part{
 		func(to, from *snapshot) { to.b.Tasks = from.b.Tasks },
 	},
 	showsLocks: {
-		func(a, b *snapshot) bool { return a.b.Locks == b.b.Locks },
-		func(to, from *snapshot) { to.b.Locks = from.b.Locks },
+		func(a, b *snapshot) bool { return a.b.LoginFailures == b.b.LoginFailures },
+		func(to, from *snapshot) { to.b.LoginFailures = from.b.LoginFailures },
 	},
 	showsAudit: {
 		func(a, b *snapshot) bool { return a.b.Audit == b.b.Audit },
@@ -182,8 +182,8 @@ var parts = map[shows]part{
 		func(to, from *snapshot) { to.b.Clock = from.b.Clock },
 	},
 	showsAudience: {
-		func(a, b *snapshot) bool { return a.b.Audience == b.b.Audience },
-		func(to, from *snapshot) { to.b.Audience = from.b.Audience },
+		func(a, b *snapshot) bool { return a.b.Subscribers == b.b.Subscribers },
+		func(to, from *snapshot) { to.b.Subscribers = from.b.Subscribers },
 	},
 	showsCerts: {
 		func(a, b *snapshot) bool { return a.b.Certificates == b.b.Certificates },
@@ -194,8 +194,8 @@ var parts = map[shows]part{
 		func(to, from *snapshot) { to.b.Jobs = from.b.Jobs },
 	},
 	showsNetwork: {
-		func(a, b *snapshot) bool { return a.b.Net == b.b.Net && a.b.Place == b.b.Place },
-		func(to, from *snapshot) { to.b.Net, to.b.Place = from.b.Net, from.b.Place },
+		func(a, b *snapshot) bool { return a.b.Net == b.b.Net && a.b.NetworkDefaults == b.b.NetworkDefaults },
+		func(to, from *snapshot) { to.b.Net, to.b.NetworkDefaults = from.b.Net, from.b.NetworkDefaults },
 	},
 	showsConsole: {
 		func(a, b *snapshot) bool { return a.b.Serial == b.b.Serial },
@@ -298,29 +298,31 @@ var things = map[string]func(v view) []string{
 	"usercert":      storeMembers("usercert"),
 	"subcert":       storeMembers("subcert"),
 	"account":       func(v view) []string { return list(v.b.Accounts, func(a bmc.Account) string { return a.ID }) },
-	"option":        func(v view) []string { return list(v.m.Options(), func(b machine.BootOption) string { return b.ID }) },
-	"processor":     func(v view) []string { return cpuIDs(v.m.Profile) },
-	"dimm":          func(v view) []string { return dimmIDs(v.m.Profile) },
-	"card":          func(v view) []string { return list(v.m.Profile.Cards, cardID) },
-	"function":      func(v view) []string { return list(v.functions(), functionID) },
-	"adapter":       func(v view) []string { return list(adapters(v), cardID) },
-	"port":          func(v view) []string { return v.adapter().NICs },
-	"trusted":       trustedIDs,
-	"sensor":        func(v view) []string { return list(v.m.Profile.Thermal.Sensors, sensorID) },
-	"supply":        supplyIDs,
-	"fan":           fanIDs,
-	"control":       controlIDs,
-	"integrity":     integrityIDs,
-	"rootcert":      rootCertificates,
-	"metric":        metricIDs,
-	"report":        reportIDs,
-	"made":          madeIDs,
-	"trigger":       triggerIDs,
-	"database":      databaseIDs,
-	"keycert":       keyIDs(true),
-	"signature":     keyIDs(false),
-	"chassis":       only("chassis"),
-	"controller":    func(v view) []string { return []string{"0"} },
+	"option": func(v view) []string {
+		return list(v.m.BootOptions(), func(b machine.BootOption) string { return b.ID })
+	},
+	"processor":  func(v view) []string { return cpuIDs(v.m.Profile) },
+	"dimm":       func(v view) []string { return dimmIDs(v.m.Profile) },
+	"card":       func(v view) []string { return list(v.m.Profile.Cards, cardID) },
+	"function":   func(v view) []string { return list(v.functions(), functionID) },
+	"adapter":    func(v view) []string { return list(adapters(v), cardID) },
+	"port":       func(v view) []string { return v.adapter().NICs },
+	"trusted":    trustedIDs,
+	"sensor":     func(v view) []string { return list(v.m.Profile.Thermal.Sensors, sensorID) },
+	"supply":     supplyIDs,
+	"fan":        fanIDs,
+	"control":    controlIDs,
+	"integrity":  integrityIDs,
+	"rootcert":   rootCertificates,
+	"metric":     metricIDs,
+	"report":     reportIDs,
+	"made":       madeIDs,
+	"trigger":    triggerIDs,
+	"database":   databaseIDs,
+	"keycert":    keyIDs(true),
+	"signature":  keyIDs(false),
+	"chassis":    only("chassis"),
+	"controller": func(v view) []string { return []string{"0"} },
 	"drive": func(v view) []string {
 		return list(v.storage().Drives, func(d storage.DriveView) string { return d.ID })
 	},
@@ -353,7 +355,7 @@ var things = map[string]func(v view) []string{
 		return list(v.m.Identity.Storage, func(c storage.Controller) string { return c.ID })
 	},
 	"subscription": func(v view) []string {
-		return list(v.b.Audience.List, func(s bmc.Subscription) string { return s.ID })
+		return list(v.b.Subscribers.List, func(s bmc.Subscription) string { return s.ID })
 	},
 	"task":   func(v view) []string { return list(v.b.Tasks.All(), func(j bmc.Task) string { return j.ID }) },
 	"system": only("system"),

@@ -283,7 +283,7 @@ var volumePatch = patch{
 		if p, ok := c.set["WriteCachePolicy"].(string); ok {
 			set.Write = new(storage.WritePolicy(p))
 		}
-		do := machine.Together{machine.Storage{Command: set}}
+		do := machine.Transaction{machine.Storage{Command: set}}
 		if _, ok := c.set["Links/DedicatedSpareDrives"]; ok {
 			bays, err := c.bays("DedicatedSpareDrives")
 			if err != nil {

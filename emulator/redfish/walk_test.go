@@ -36,13 +36,13 @@ var states = []struct {
 	}},
 	{"running, all set", func(t *testing.T, h *host) {
 		h.boots = true
-		must(t, h.Apply(t.Context(), machine.Together{
-			machine.SetAsset{Asset: machine.Asset{Tag: "a", ChassisTag: "b", HostName: "c", Light: machine.Lit}},
+		must(t, h.Apply(t.Context(), machine.Transaction{
+			machine.SetAsset{Asset: machine.Asset{Tag: "a", ChassisTag: "b", HostName: "c", IndicatorLED: machine.IndicatorLit}},
 			machine.SetHTTPBoot{URI: "http://images.test/x.efi"}, machine.SetRetry{Retry: machine.RetryAttempts, Attempts: 3},
 			machine.SetLink{NIC: h.Machine().Identity.NICs[1].ID}, machine.SetSecureBoot{Enable: true},
-			machine.SetWatchdog{Enabled: true, Action: machine.WatchdogReset, Warning: machine.WarnBySMI}, machine.OpenLid{Open: true},
-			machine.SetBootOrder{Order: []string{"Boot0100", h.Machine().Options()[0].ID}}, machine.SetBootOption{ID: "Boot0100"},
-			machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.UefiBootNext, Mode: machine.UEFI, Next: "Boot0200", Path: "PciRoot(0x1)"}},
+			machine.SetWatchdog{Enabled: true, Action: machine.WatchdogReset, Warning: machine.WarnBySMI}, machine.OpenCover{Open: true},
+			machine.SetBootOrder{Order: []string{"Boot0100", h.Machine().BootOptions()[0].ID}}, machine.SetBootOption{ID: "Boot0100"},
+			machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.UefiBootNext, Mode: machine.UEFI, BootNext: "Boot0200", Path: "PciRoot(0x1)"}},
 			machine.Reset{Kind: machine.ResetOn},
 		}))
 		h.pass(10 * time.Minute)
@@ -53,7 +53,7 @@ var states = []struct {
 		hot, odd := 41.0, 13.4
 		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
 		h.pass(10 * time.Minute)
-		must(t, h.Apply(t.Context(), machine.Together{
+		must(t, h.Apply(t.Context(), machine.Transaction{
 			machine.Thermal{Command: thermal.SetAmbient{Celsius: &hot}}, machine.Thermal{Command: thermal.FailFan{ID: "Fan2", Failed: true}},
 			machine.Thermal{Command: thermal.FailFan{ID: "Fan3", Failed: true}}, machine.Thermal{Command: thermal.SetSupply{ID: "PSU2", Fault: thermal.Absent}},
 			machine.Thermal{Command: thermal.Force{Sensor: "12V", Reading: &odd}}, machine.Thermal{Command: thermal.SetLimit{Watts: 400}},
@@ -61,11 +61,11 @@ var states = []struct {
 		h.pass(10 * time.Minute)
 	}},
 	{"reporting", func(t *testing.T, h *host) {
-		must(t, h.Apply(t.Context(), machine.Together{
-			machine.DefineReport{ReportDefinition: machine.ReportDefinition{
-				ID: "power", Name: "Power", Kind: machine.Periodic, Enabled: true, Keep: true, Metrics: []string{"TotalPower", "CPU1Temp"}, Every: machine.Duration{Duration: time.Minute},
+		must(t, h.Apply(t.Context(), machine.Transaction{
+			machine.SetMetricReportDefinition{MetricReportDefinition: machine.MetricReportDefinition{
+				ID: "power", Name: "Power", Kind: machine.Periodic, Enabled: true, LogToCollection: true, Metrics: []string{"TotalPower", "CPU1Temp"}, Interval: machine.Duration{Duration: time.Minute},
 			}},
-			machine.DefineReport{ReportDefinition: machine.ReportDefinition{Name: "Heat", Kind: machine.OnChange, Enabled: true, Keep: true, Tell: true, Metrics: []string{"InletTemp"}}},
+			machine.SetMetricReportDefinition{MetricReportDefinition: machine.MetricReportDefinition{Name: "Heat", Kind: machine.OnChange, Enabled: true, LogToCollection: true, SendEvents: true, Metrics: []string{"InletTemp"}}},
 			machine.Reset{Kind: machine.ResetOn},
 		}))
 		h.pass(10 * time.Minute)
@@ -84,7 +84,7 @@ var states = []struct {
 		}
 	}},
 	{"certificates", func(t *testing.T, h *host) {
-		own, err := h.Factory()
+		own, err := h.FactoryCertificate()
 		must(t, err)
 		_, err = h.ApplyBMC(t.Context(), bmc.InstallHTTPS{Chain: [][]byte{own.Chain[0], own.Chain[0]}, Key: own.Key})
 		must(t, err)
@@ -98,12 +98,12 @@ var states = []struct {
 			bmc.CreateRole{RoleSpec: bmc.RoleSpec{ID: "Guest", Privileges: []bmc.Privilege{bmc.PrivLogin}, OEM: []string{"OemSing"}}},
 			bmc.CreateAccount{AccountChange: bmc.AccountChange{
 				Name: new("guest"), Password: new("guest-secret-5"), Role: new(bmc.Role("Guest")), Types: &[]bmc.AccountType{}, ChangeRequired: new(true),
-				Expires: new(h.now.Add(time.Hour)), PasswordExpires: new(h.now.Add(time.Minute)), Strict: new(true),
+				Expires: new(h.now.Add(time.Hour)), PasswordExpires: new(h.now.Add(time.Minute)), StrictTypes: new(true),
 			}},
-			bmc.MakeBootstrap{Name: "boot", Password: "hidden-10", Last: true},
+			bmc.CreateBootstrapAccount{Name: "boot", Password: "hidden-10", Last: true},
 			bmc.SetPolicy{Policy: bmc.Policy{
-				MinPassword: 1, MaxPassword: 20, PasswordLife: day, LockAfter: 1, LockForever: true, Basic: bmc.BasicUnadvertised,
-				Closed: true, NoSessions: true, EndSession: true, SessionEnd: time.Hour,
+				MinPassword: 1, MaxPassword: 20, PasswordLifetime: day, LockoutThreshold: 1, LockForever: true, Basic: bmc.BasicUnadvertised,
+				Lockdown: true, NoSessions: true, AbsoluteSessionTimeoutEnabled: true, AbsoluteSessionTimeout: time.Hour,
 			}},
 		} {
 			_, err := h.ApplyBMC(t.Context(), c)
@@ -114,12 +114,12 @@ var states = []struct {
 	{"logs", func(t *testing.T, h *host) {
 		must(t, h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}))
 		h.pass(time.Minute)
-		_, err := h.ApplyBMC(t.Context(), bmc.CollectDump{Book: bmc.AuditLog})
+		_, err := h.ApplyBMC(t.Context(), bmc.CollectDump{Log: bmc.AuditLog})
 		must(t, err)
 		h.pass(time.Minute)
-		_, err = h.ApplyBMC(t.Context(), bmc.SetZone{East: -150, Name: "America/St_Johns"})
+		_, err = h.ApplyBMC(t.Context(), bmc.SetZone{UTCOffset: -150, Name: "America/St_Johns"})
 		must(t, err)
-		_, err = h.ApplyBMC(t.Context(), bmc.ResolveEntry{Book: bmc.EventLog, ID: 1, Resolved: true})
+		_, err = h.ApplyBMC(t.Context(), bmc.ResolveEntry{Log: bmc.EventLog, ID: 1, Resolved: true})
 		must(t, err)
 	}},
 	{"subscriptions", func(t *testing.T, h *host) {
@@ -128,7 +128,7 @@ var states = []struct {
 			Types: []string{"Drive"}, Kinds: []string{"Alert"}, Severities: []string{"OK"}, Origins: []string{sys}, Subordinate: true,
 		}
 		for _, s := range []bmc.Subscription{
-			{Destination: "https://user:hidden-1@hooks.test/a", Filter: all, Whole: true, Heartbeat: time.Hour, Headers: []bmc.Header{{Name: "X-Key", Value: "hidden-2"}}},
+			{Destination: "https://user:hidden-1@hooks.test/a", Filter: all, IncludeOriginOfCondition: true, Heartbeat: time.Hour, Headers: []bmc.Header{{Name: "X-Key", Value: "hidden-2"}}},
 			{Destination: "http://hooks.test/b", Retry: bmc.Suspend},
 			{Stream: true, Destination: "redfish-sse://192.0.2.9:4711", Context: "c"},
 		} {
@@ -137,7 +137,7 @@ var states = []struct {
 		}
 		_, err := h.ApplyBMC(t.Context(), bmc.SetDelivery{Attempts: new(0)})
 		must(t, err)
-		_, err = h.ApplyBMC(t.Context(), bmc.Undelivered{ID: "2"})
+		_, err = h.ApplyBMC(t.Context(), bmc.DeliveryFailed{ID: "2"})
 		must(t, err)
 	}},
 	{"settings and updates", func(t *testing.T, h *host) {

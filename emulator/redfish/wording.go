@@ -21,9 +21,9 @@ type wording struct {
 
 // wordings has a row for every kind of event.
 var wordings = map[event.Kind]wording{
-	event.MainsBack:     {is: message.LineInputPowerRestored, args: []string{"%0"}},
-	event.Interrupted:   {is: message.PlatformError, args: []string{}},
-	event.ResetUnheard:  {is: message.OperationFailed, args: []string{}},
+	event.ACRestored:    {is: message.LineInputPowerRestored, args: []string{"%0"}},
+	event.NMISent:       {is: message.PlatformError, args: []string{}},
+	event.ResetIgnored:  {is: message.OperationFailed, args: []string{}},
 	event.SystemCrashed: {is: message.OperatingSystemCrash, args: []string{}},
 	event.BootFailed:    {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
 
@@ -34,8 +34,8 @@ var wordings = map[event.Kind]wording{
 	event.WatchdogExpired: {is: message.DeviceWatchdogTimeout, args: []string{"%0"}},
 	event.KeysChanged:     {is: message.ResourceChanged, args: []string{}},
 
-	event.LidOpened: {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
-	event.LidClosed: {is: message.ResourceStatusChangedOK, args: []string{"%0", "OK"}},
+	event.CoverOpened: {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
+	event.CoverClosed: {is: message.ResourceStatusChangedOK, args: []string{"%0", "OK"}},
 
 	event.SensorHigh:    {is: message.ReadingAboveUpperCautionThreshold},
 	event.SensorTooHigh: {is: message.ReadingAboveUpperCriticalThreshold},
@@ -65,9 +65,9 @@ var wordings = map[event.Kind]wording{
 	event.PowerOn:  {is: message.ResourcePoweredOn, args: []string{"%0"}},
 	event.PowerOff: {is: message.ResourcePoweredOff, args: []string{"%0"}},
 
-	event.Recorded:         {is: message.ResourceStatusChangedOK, args: []string{"%0", "OK"}},
-	event.RecordedWarning:  {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}},
-	event.RecordedCritical: {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
+	event.SELRecordAdded:         {is: message.ResourceStatusChangedOK, args: []string{"%0", "OK"}},
+	event.SELRecordAddedWarning:  {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}},
+	event.SELRecordAddedCritical: {is: message.ResourceStatusChangedCritical, args: []string{"%0", "Critical"}},
 
 	event.BMCReset:      {is: message.ManagerReset, args: []string{"%0", "%1"}},
 	event.LogCleared:    {is: message.LogCleared, args: []string{"%0"}},
@@ -86,7 +86,7 @@ var wordings = map[event.Kind]wording{
 	event.ComponentSaved:   {is: message.ResourceStatusChangedWarning, args: []string{"%1", "Warning"}},
 	event.UpdateFailed:     {is: message.OperationFailed},
 
-	event.Asked:            {is: message.ResourceChanged},
+	event.RequestAudited:   {is: message.ResourceChanged},
 	event.LoggedIn:         {is: message.SuccessfulLogin, args: []string{"%1", "%2", "Redfish"}},
 	event.LoginFailed:      {is: message.InvalidCredentials},
 	event.AccountCreated:   {is: message.AccountCreated},
@@ -138,7 +138,7 @@ var wordings = map[event.Kind]wording{
 	event.VolumeFailed:      {is: message.VolumeFailure},
 	event.VolumeInitialized: {is: message.ResourceChanged, args: []string{}},
 	event.VolumeChecked:     {is: message.ResourceChanged, args: []string{}},
-	event.VolumeMended:      {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}},
+	event.VolumeRepaired:    {is: message.ResourceStatusChangedWarning, args: []string{"%0", "Warning"}},
 	event.VolumeExpanded:    {is: message.ResourceChanged, args: []string{}},
 	event.ControllerReset:   {is: message.ResourceChanged, args: []string{}},
 }

@@ -113,7 +113,7 @@ func (s *scene) deafen(ctx context.Context) error {
 	if v.OS == nil {
 		return fmt.Errorf("nothing runs: the server is %s", v.Phase)
 	}
-	return s.host().Apply(ctx, machine.SetDeaf{Boot: v.OS.Boot, Deaf: true})
+	return s.host().Apply(ctx, machine.IgnorePowerButton{Boot: v.OS.Boot, Ignore: true})
 }
 
 // rotate changes the password of the BMC's administrator.

@@ -118,7 +118,7 @@ func (s *scene) subscribed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l := s.host().BMC().Audience.List; len(l) != 1 || l[0].ID != id || l[0].Context != eventContext {
+	if l := s.host().BMC().Subscribers.List; len(l) != 1 || l[0].ID != id || l[0].Context != eventContext {
 		return fmt.Errorf("the BMC has the subscriptions %+v, want %s alone", l, id)
 	}
 	return nil
@@ -140,7 +140,7 @@ func (s *scene) subscriptionGone(ctx context.Context) error {
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), fmt.Sprintf("%+v", o.Status), client.IgnoreNotFound(err)
 	})
-	if l := s.host().BMC().Audience.List; err == nil && len(l) > 0 {
+	if l := s.host().BMC().Subscribers.List; err == nil && len(l) > 0 {
 		return fmt.Errorf("the BMC still has the subscriptions %+v", l)
 	}
 	return err

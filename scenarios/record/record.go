@@ -202,7 +202,7 @@ func (d *deriver) profile() (*machine.Profile, error) {
 		SKU:          s.str("SKU"),
 		PartNumber:   or(s.str("PartNumber"), page(d.c.Pages[d.chassis]).str("PartNumber")),
 		BMCFirmware:  or(m.str("FirmwareVersion"), "0"),
-		OS:           machine.Conduct{PanicOnNMI: true, RestartOnCrash: true, Forces: []machine.ResetKind{machine.GracefulRestart}},
+		OS:           machine.OSBehavior{PanicOnNMI: true, RestartOnCrash: true, ForcedAfterTimeout: []machine.ResetKind{machine.GracefulRestart}},
 		Timings:      timings,
 	}
 	d.processors(p, s)

@@ -85,9 +85,9 @@ func (d *deriver) changes() []change {
 			}
 			number(&p.MinPassword, "MinPasswordLength")
 			number(&p.MaxPassword, "MaxPasswordLength")
-			number(&p.LockAfter, "AccountLockoutThreshold")
-			span(&p.LockFor, a, "AccountLockoutDuration")
-			span(&p.ForgetAfter, a, "AccountLockoutCounterResetAfter")
+			number(&p.LockoutThreshold, "AccountLockoutThreshold")
+			span(&p.LockoutDuration, a, "AccountLockoutDuration")
+			span(&p.LockoutCounterResetAfter, a, "AccountLockoutCounterResetAfter")
 		}},
 		{"sessions", func(r *dialect.Record) {
 			span(&r.BMC.SessionTimeout, d.page(d.places["/redfish/v1/SessionService"]), "SessionTimeout")

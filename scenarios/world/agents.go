@@ -81,17 +81,17 @@ func (a *agents) stop() {
 // event is the lab's to call: once at a time for one host.
 func (a *agents) event(h *lab.Host, ev machine.Event) {
 	switch ev := ev.(type) {
-	case machine.BootTried:
+	case machine.BootAttempted:
 		if overNetwork[ev.Source.Kind] {
 			a.tryNetwork(h, ev)
 		} else {
 			a.try(h, ev)
 		}
-	case machine.Started:
+	case machine.SystemStarted:
 		if ev.OS.Name == osAgent {
 			a.run(h, ev.OS)
 		}
-	case machine.Stopped:
+	case machine.SystemStopped:
 		a.kill(h, ev.OS.Boot)
 		if overNetwork[ev.OS.Source.Kind] {
 			a.lose(h)
@@ -100,14 +100,14 @@ func (a *agents) event(h *lab.Host, ev machine.Event) {
 }
 
 // try looks at a boot source and tells the machine what is there.
-func (a *agents) try(h *lab.Host, ev machine.BootTried) {
+func (a *agents) try(h *lab.Host, ev machine.BootAttempted) {
 	defer a.clock.Enter()()
 	name, why := look(h, ev.Source)
 	a.answer(h, ev, name, why)
 }
 
 // answer tells a machine what a boot source holds; "" is nothing, and why.
-func (a *agents) answer(h *lab.Host, ev machine.BootTried, name, why string) {
+func (a *agents) answer(h *lab.Host, ev machine.BootAttempted, name, why string) {
 	var answer machine.Command = machine.NotBootable{Boot: ev.Boot, Source: ev.Source}
 	if name != "" {
 		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name, Busy: name == osAgent}

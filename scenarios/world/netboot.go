@@ -26,7 +26,7 @@ var asks = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Second, 3
 
 // tryNetwork boots a machine over the network, and tells it what came of that.
 // It returns at once: firmware is patient.
-func (a *agents) tryNetwork(h *lab.Host, ev machine.BootTried) {
+func (a *agents) tryNetwork(h *lab.Host, ev machine.BootAttempted) {
 	a.goUntilStop(func(ctx context.Context) {
 		system, err := a.bootNetwork(ctx, h, ev)
 		if ctx.Err() != nil {
@@ -45,7 +45,7 @@ func (a *agents) tryNetwork(h *lab.Host, ev machine.BootTried) {
 }
 
 // bootNetwork asks until there is an answer, or firmware has no more patience.
-func (a *agents) bootNetwork(ctx context.Context, h *lab.Host, ev machine.BootTried) (system pxe.System, err error) {
+func (a *agents) bootNetwork(ctx context.Context, h *lab.Host, ev machine.BootAttempted) (system pxe.System, err error) {
 	v := h.Machine()
 	i := slices.IndexFunc(v.Identity.NICs, func(n machine.NIC) bool { return n.ID == ev.Source.Device })
 	switch {

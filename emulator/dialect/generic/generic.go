@@ -31,7 +31,7 @@ var Record = dialect.Record{
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
 		Life:           bmc.LifeSpec{Leave: 2 * time.Second, Offline: 40 * time.Second, Start: 20 * time.Second},
 		Collect:        30 * time.Second,
-		Keep:           bmc.Keep{Ended: 7 * 24 * time.Hour, Delivered: 30 * time.Second},
+		TaskRetention:  bmc.TaskRetention{Ended: 7 * 24 * time.Hour, Delivered: 30 * time.Second},
 		Key:            bmc.P256,
 		// On is what somebody answers to.
 		Network: bmc.Network{
@@ -47,9 +47,9 @@ var Record = dialect.Record{
 				{Type: bmc.ForIPMI, Name: 16, Password: 20}, // IPMI v2.0 rev 1.1, §22.28 and §22.30
 			},
 			Policy: bmc.Policy{
-				MinPassword: 6, MaxPassword: 64, NoteEvery: 3,
-				LockAfter: 10, LockFor: 5 * time.Minute, ForgetAfter: time.Minute,
-				SessionEnd: 24 * time.Hour,
+				MinPassword: 6, MaxPassword: 64, FailureLogThreshold: 3,
+				LockoutThreshold: 10, LockoutDuration: 5 * time.Minute, LockoutCounterResetAfter: time.Minute,
+				AbsoluteSessionTimeout: 24 * time.Hour,
 			},
 		},
 	},

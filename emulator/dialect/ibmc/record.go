@@ -63,8 +63,8 @@ func controller() bmc.Spec {
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
 		Life:           bmc.LifeSpec{Leave: 5 * time.Second, Offline: 120 * time.Second, Start: 40 * time.Second}, // [K]
 		Collect:        90 * time.Second,
-		Keep:           bmc.Keep{Ended: time.Hour, Delivered: 10 * time.Minute}, // [K] few tasks are remembered
-		Key:            bmc.RSA2048,                                             // [K]
+		TaskRetention:  bmc.TaskRetention{Ended: time.Hour, Delivered: 10 * time.Minute}, // [K] few tasks are remembered
+		Key:            bmc.RSA2048,                                                      // [K]
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 2198},
 			Media: bmc.Service{On: true, Port: 8208}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
@@ -76,8 +76,8 @@ func controller() bmc.Spec {
 			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
 			Policy: bmc.Policy{
 				MinPassword: 8, MaxPassword: 20, // [V] collection: ibmc_create_account.py
-				NoteEvery: 3, SessionEnd: 24 * time.Hour,
-				LockAfter: 5, LockFor: 5 * time.Minute, ForgetAfter: 5 * time.Minute, // [V] five, by the table; [K] the minutes
+				FailureLogThreshold: 3, AbsoluteSessionTimeout: 24 * time.Hour,
+				LockoutThreshold: 5, LockoutDuration: 5 * time.Minute, LockoutCounterResetAfter: 5 * time.Minute, // [V] five, by the table; [K] the minutes
 			},
 		},
 	}

@@ -169,7 +169,7 @@ func nicComponents(m *machine.View) []component {
 	var out []component
 	for _, n := range m.Identity.NICs {
 		c := component{FQDD: n.ID}
-		boots := slices.ContainsFunc(m.Order(), func(o machine.BootOption) bool { return o.Kind == machine.Pxe && o.Device == n.ID })
+		boots := slices.ContainsFunc(m.EffectiveBootOrder(), func(o machine.BootOption) bool { return o.Kind == machine.Pxe && o.Device == n.ID })
 		c.set("LegacyBootProto", map[bool]string{true: "PXE", false: "NONE"}[boots])
 		c.set("VirtMacAddr", strings.ToUpper(n.MAC))
 		c.set("WakeOnLan", "Disabled")

@@ -108,10 +108,10 @@ func spec() bmc.Spec {
 		Audit:          bmc.LogSpec{Size: 4000, Full: bmc.Wraps},
 		// A reset of an iDRAC takes some minutes, after which sushy waits for
 		// its services for up to 16 more [V: sushy, oem/dell].
-		Life:    bmc.LifeSpec{Leave: 5 * time.Second, Offline: 100 * time.Second, Start: 60 * time.Second},
-		Collect: 2 * time.Minute,
-		Keep:    bmc.Keep{Ended: 7 * 24 * time.Hour, Delivered: 10 * time.Minute},
-		Key:     bmc.RSA2048,
+		Life:          bmc.LifeSpec{Leave: 5 * time.Second, Offline: 100 * time.Second, Start: 60 * time.Second},
+		Collect:       2 * time.Minute,
+		TaskRetention: bmc.TaskRetention{Ended: 7 * 24 * time.Hour, Delivered: 10 * time.Minute},
+		Key:           bmc.RSA2048,
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
 			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
@@ -122,9 +122,9 @@ func spec() bmc.Spec {
 			Most: 16, Fixed: true, Reserved: []string{"1"}, NameMax: 16, NameNot: ":",
 			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
 			Policy: bmc.Policy{
-				MinPassword: 1, MaxPassword: 40, NoteEvery: 1,
-				LockAfter: 5, LockFor: 30 * time.Second, ForgetAfter: 30 * time.Second, // [V: 5/30/30]
-				SessionEnd: 24 * time.Hour,
+				MinPassword: 1, MaxPassword: 40, FailureLogThreshold: 1,
+				LockoutThreshold: 5, LockoutDuration: 30 * time.Second, LockoutCounterResetAfter: 30 * time.Second, // [V: 5/30/30]
+				AbsoluteSessionTimeout: 24 * time.Hour,
 			},
 		},
 	}

@@ -118,7 +118,7 @@ func common(g generation) dialect.Record {
 	a := &r.BMC.Accounts
 	a.Most, a.NameMax = 12, 39                         // [K: HPE's user guides say 12 local accounts]; [V docs, ManagerAccount.UserName]
 	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 39 // [V docs, ManagerAccount.Password]
-	a.Policy.NoteEvery = 3                             // [V table]
+	a.Policy.FailureLogThreshold = 3                   // [V table]
 	r.ResetTypes = []machine.ResetKind{                // [V table]: neither PowerCycle nor ForceOn
 		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.Nmi,
 		machine.PushPowerButton, machine.GracefulRestart,

@@ -86,10 +86,10 @@ func controller() bmc.Spec {
 		Log:            bmc.LogSpec{Size: 2000, Full: bmc.Wraps},
 		Audit:          bmc.LogSpec{Size: 1000, Full: bmc.Wraps},
 		// [V] common.go: a client waits for up to ten minutes until it is back.
-		Life:    bmc.LifeSpec{Leave: 3 * time.Second, Offline: 90 * time.Second, Start: 40 * time.Second},
-		Collect: 60 * time.Second,
-		Keep:    bmc.Keep{Ended: 24 * time.Hour, Delivered: 10 * time.Minute}, // [K]
-		Key:     bmc.RSA2048,                                                  // [K]
+		Life:          bmc.LifeSpec{Leave: 3 * time.Second, Offline: 90 * time.Second, Start: 40 * time.Second},
+		Collect:       60 * time.Second,
+		TaskRetention: bmc.TaskRetention{Ended: 24 * time.Hour, Delivered: 10 * time.Minute}, // [K]
+		Key:           bmc.RSA2048,                                                           // [K]
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 443},
 			Media: bmc.Service{On: true, Port: 443}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
@@ -101,7 +101,7 @@ func controller() bmc.Spec {
 			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
 			Policy: bmc.Policy{
 				MinPassword: 12, MaxPassword: 32, // [V] user_account.md: 12 at least
-				NoteEvery: 3, SessionEnd: 24 * time.Hour,
+				FailureLogThreshold: 3, AbsoluteSessionTimeout: 24 * time.Hour,
 				// [K] nothing is locked as new.
 			},
 		},

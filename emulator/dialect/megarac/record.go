@@ -50,7 +50,7 @@ func record() dialect.Record {
 	a.Most, a.NameMax = 15, 16                         // [K: IPMI's users]
 	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 20 // [V: mockup for the most; the least there is the site's]
 	// [V: mockup, AccountService]
-	a.Policy.LockAfter, a.Policy.LockFor, a.Policy.ForgetAfter, a.Policy.NoteEvery = 5, 30*time.Second, 30*time.Second, 3
+	a.Policy.LockoutThreshold, a.Policy.LockoutDuration, a.Policy.LockoutCounterResetAfter, a.Policy.FailureLogThreshold = 5, 30*time.Second, 30*time.Second, 3
 	r.ResetTypes = []machine.ResetKind{ // [K]
 		machine.ResetOn, machine.ForceOff, machine.GracefulShutdown, machine.ForceRestart, machine.ForceOn, machine.PowerCycle, machine.Nmi,
 	}

@@ -77,8 +77,8 @@ func controller() bmc.Spec {
 		Collect:        60 * time.Second,
 		// [V] task.hpp: tasks are kept until a hundred newer ones are there; the
 		// service tells no time after which it forgets one.
-		Keep: bmc.Keep{Ended: 30 * 24 * time.Hour, Delivered: 5 * time.Minute},
-		Key:  bmc.P256, // [V] include/ssl_key_handler.hpp: secp384r1; one curve is as good as the other here
+		TaskRetention: bmc.TaskRetention{Ended: 30 * 24 * time.Hour, Delivered: 5 * time.Minute},
+		Key:           bmc.P256, // [V] include/ssl_key_handler.hpp: secp384r1; one curve is as good as the other here
 		Network: bmc.Network{
 			HTTPS: bmc.Service{On: true}, SSH: bmc.Service{Port: 22}, IPMI: bmc.Service{On: true}, KVM: bmc.Service{Port: 5900},
 			Media: bmc.Service{On: true, Port: 627}, SNMP: bmc.Service{Port: 161}, SSDP: bmc.Service{Port: 1900}, NTP: bmc.Service{Port: 123},
@@ -91,11 +91,11 @@ func controller() bmc.Spec {
 			Types: []bmc.TypeSpec{{Type: bmc.ForRedfish}, {Type: bmc.ForIPMI, Name: 16, Password: 20}},
 			Policy: bmc.Policy{
 				MinPassword: 8, MaxPassword: 20, // [V] pam_ipmicheck in front of Linux-PAM
-				NoteEvery: 3,
-				LockAfter: 0, // [V] account_service.hpp; faillock's deny is 0 as built
-				LockFor:   0,
+				FailureLogThreshold: 3,
+				LockoutThreshold:    0, // [V] account_service.hpp; faillock's deny is 0 as built
+				LockoutDuration:     0,
 				// Sessions end when nobody uses them, and not before.
-				SessionEnd: 24 * time.Hour,
+				AbsoluteSessionTimeout: 24 * time.Hour,
 			},
 		},
 	}

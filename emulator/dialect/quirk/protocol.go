@@ -76,9 +76,9 @@ var logins = []Quirk{
 		},
 		change: func(r *dialect.Record, p values) {
 			a := &r.BMC.Accounts.Policy
-			a.LockAfter, a.LockFor, a.ForgetAfter, a.LockMost = p.count("after")+1, p.span("for"), p.span("for"), 0
-			if p.span("most") > a.LockFor {
-				a.LockMost = p.span("most")
+			a.LockoutThreshold, a.LockoutDuration, a.LockoutCounterResetAfter, a.MaxLockoutDuration = p.count("after")+1, p.span("for"), p.span("for"), 0
+			if p.span("most") > a.LockoutDuration {
+				a.MaxLockoutDuration = p.span("most")
 			}
 		},
 	},

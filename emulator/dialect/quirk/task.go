@@ -25,7 +25,7 @@ var tasks = []Quirk{
 			}
 			return ""
 		},
-		change: func(r *dialect.Record, p values) { r.BMC.Keep.Ended = p.span("after") },
+		change: func(r *dialect.Record, p values) { r.BMC.TaskRetention.Ended = p.span("after") },
 	},
 	{
 		ID: "task-state-new", Does: "the state of a task that runs is New",

@@ -96,7 +96,7 @@ func record(name, redfish string, face dialect.Presentation, more func(*dialect.
 	a.Most, a.NameMax = 10, 16                         // [K: IPMI's ten users]
 	a.Policy.MinPassword, a.Policy.MaxPassword = 8, 20 // [V: mockup, AccountService]
 	// [V: mockup, AccountService]
-	a.Policy.LockAfter, a.Policy.LockFor, a.Policy.ForgetAfter, a.Policy.NoteEvery = 3, 30*time.Second, 30*time.Second, 3
+	a.Policy.LockoutThreshold, a.Policy.LockoutDuration, a.Policy.LockoutCounterResetAfter, a.Policy.FailureLogThreshold = 3, 30*time.Second, 30*time.Second, 3
 	// What the tree calls Cd is the virtual one: theirs is UsbCd, and their Cd, a
 	// drive in the server, is RemoteDrive here, which no server has (face.go).
 	r.BootTargets = []machine.SourceKind{

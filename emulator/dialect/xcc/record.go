@@ -75,10 +75,10 @@ func record(name, model, redfish string, face dialect.Presentation, more func(*d
 	r.BMC.Life = bmc.LifeSpec{Leave: 3 * time.Second, Offline: 75 * time.Second, Start: 45 * time.Second} // [K]
 	r.BMC.Network.KVM.Port, r.BMC.Network.Media.Port = 3900, 3900                                         // [V: mockup, NetworkProtocol]
 	a := &r.BMC.Accounts
-	a.Most, a.NameMax = 12, 16                                              // [K: twelve local users]
-	a.Policy.MinPassword, a.Policy.MaxPassword = 10, 32                     // [V: mockup, AccountService]
-	a.Policy.LockAfter = 5                                                  // [K]; the mockup's was set to 0 by who made it
-	a.Policy.LockFor, a.Policy.ForgetAfter = 60*time.Second, 60*time.Second // [V: mockup]
+	a.Most, a.NameMax = 12, 16                                                                   // [K: twelve local users]
+	a.Policy.MinPassword, a.Policy.MaxPassword = 10, 32                                          // [V: mockup, AccountService]
+	a.Policy.LockoutThreshold = 5                                                                // [K]; the mockup's was set to 0 by who made it
+	a.Policy.LockoutDuration, a.Policy.LockoutCounterResetAfter = 60*time.Second, 60*time.Second // [V: mockup]
 	// [V: mockup, Systems/1]
 	r.ResetTypes = []machine.ResetKind{
 		machine.ResetOn, machine.Nmi, machine.GracefulShutdown, machine.GracefulRestart, machine.ForceOn, machine.ForceOff, machine.ForceRestart,

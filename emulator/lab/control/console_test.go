@@ -20,7 +20,7 @@ func running(t *testing.T) (*labtest.Lab, *control.Client) {
 	t.Helper()
 	runtimeDir(t)
 	l := labtest.Start(t, lab.Config{Events: func(h *lab.Host, ev machine.Event) {
-		if try, ok := ev.(machine.BootTried); ok {
+		if try, ok := ev.(machine.BootAttempted); ok {
 			if err := h.Apply(context.Background(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "system"}); err != nil {
 				panic(err)
 			}
@@ -88,7 +88,7 @@ func TestAConsoleIsWatched(t *testing.T) {
 		}()
 		expect(t, r, "login: ")
 	}
-	apply(t, l, machine.Type{Text: []byte("me\r")})
+	apply(t, l, machine.TypeText{Text: []byte("me\r")})
 	for _, r := range screens {
 		expect(t, r, "me\r\nPassword: ")
 	}

@@ -67,7 +67,7 @@ func boots(v *machine.View) string {
 		return fmt.Sprintf("%s (%s)", o.Target, strings.ToLower(string(o.Enabled)))
 	}
 	var kinds []string
-	for _, b := range v.Order() {
+	for _, b := range v.EffectiveBootOrder() {
 		if n := len(kinds); b.Enabled && (n == 0 || kinds[n-1] != string(b.Kind)) {
 			kinds = append(kinds, string(b.Kind))
 		}
@@ -158,7 +158,7 @@ func detail(l *lab.Lab, h *lab.Host) Detail {
 	if v.OS != nil {
 		d.Running = v.OS.Name
 	}
-	for _, o := range v.Order() {
+	for _, o := range v.EffectiveBootOrder() {
 		d.Order = append(d.Order, BootOption{ID: o.ID, Kind: string(o.Kind), Name: o.Name, Enabled: o.Enabled})
 	}
 	for _, n := range v.Identity.NICs {

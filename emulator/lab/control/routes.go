@@ -211,7 +211,7 @@ func resetBMC(c *call) (any, error) {
 	}
 	var cmd bmc.Command = bmc.Restart{Kind: bmc.ResetKind(cmp.Or(in.Kind, string(bmc.GracefulRestart)))}
 	if in.Defaults != "" {
-		cmd = bmc.ResetToDefaults{Wipe: bmc.Wipe(in.Defaults)}
+		cmd = bmc.ResetToDefaults{Type: bmc.ResetToDefaultsType(in.Defaults)}
 	}
 	if _, err := c.host.ApplyBMC(c.Context(), cmd); err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func boot(c *call) (any, error) {
 	case o.Enabled == "":
 		o.Enabled = machine.Once
 	}
-	all := machine.Together{machine.SetOverride{Override: o}}
+	all := machine.Transaction{machine.SetOverride{Override: o}}
 	if in.URI != "" {
 		all = append(all, machine.SetHTTPBoot{URI: in.URI})
 	}
@@ -294,13 +294,13 @@ func eject(c *call) (any, error) {
 }
 
 // books are a BMC's logs.
-var books = map[bmc.Book]func(*bmc.View) *bmc.Log{
+var books = map[bmc.LogName]func(*bmc.View) *bmc.Log{
 	bmc.EventLog: func(v *bmc.View) *bmc.Log { return v.Log },
 	bmc.AuditLog: func(v *bmc.View) *bmc.Log { return v.Audit },
 }
 
 func readLog(c *call) (any, error) {
-	of := books[bmc.Book(c.PathValue("book"))]
+	of := books[bmc.LogName(c.PathValue("book"))]
 	if of == nil {
 		return nil, &refusal{errNotFound, fmt.Sprintf("there is no log %s: use %s or %s", c.PathValue("book"), bmc.EventLog, bmc.AuditLog)}
 	}
@@ -308,7 +308,7 @@ func readLog(c *call) (any, error) {
 }
 
 func clearLog(c *call) (any, error) {
-	if _, err := c.host.ApplyBMC(c.Context(), bmc.ClearLog{Book: bmc.Book(c.PathValue("book"))}); err != nil {
+	if _, err := c.host.ApplyBMC(c.Context(), bmc.ClearLog{Log: bmc.LogName(c.PathValue("book"))}); err != nil {
 		return nil, err
 	}
 	return readLog(c)

@@ -64,8 +64,8 @@ func (b *box) Attempted(id string, failed error) (time.Duration, bool) {
 		b.do(bmc.Delivered{ID: id})
 		return 0, false
 	}
-	for _, ev := range b.do(bmc.Undelivered{ID: id}) {
-		if ev, ok := ev.(bmc.TryAgain); ok {
+	for _, ev := range b.do(bmc.DeliveryFailed{ID: id}) {
+		if ev, ok := ev.(bmc.RetryDelivery); ok {
 			return ev.After, true
 		}
 	}

@@ -54,26 +54,26 @@ func (n Note) Text() string {
 	return strings.NewReplacer(fill...).Replace(Kinds[n.Kind].Text)
 }
 
-// Running tells that the work of a task has begun, or goes on, and when it will
+// TaskRunning tells that the work of a task has begun, or goes on, and when it will
 // be done if nothing comes between.
-type Running struct {
+type TaskRunning struct {
 	At    time.Time
 	Task  string // ID of the task, which the command was given
 	Until time.Time
 }
 
 // Time implements Event.
-func (e Running) Time() time.Time { return e.At }
+func (e TaskRunning) Time() time.Time { return e.At }
 
-// Waiting tells that the work of a task will begin when something else has
+// TaskWaiting tells that the work of a task will begin when something else has
 // happened: the machine's next reset, say.
-type Waiting struct {
+type TaskWaiting struct {
 	At   time.Time
 	Task string
 }
 
 // Time implements Event.
-func (e Waiting) Time() time.Time { return e.At }
+func (e TaskWaiting) Time() time.Time { return e.At }
 
 // TaskMessage is a note that belongs to a task rather than into a log.
 type TaskMessage struct {
@@ -96,26 +96,26 @@ type Boot struct{ At time.Time }
 // Time implements Event.
 func (e Boot) Time() time.Time { return e.At }
 
-// Paused tells that the work of a task rests; Running tells that it goes on.
-type Paused struct {
+// TaskPaused tells that the work of a task rests; Running tells that it goes on.
+type TaskPaused struct {
 	At   time.Time
 	Task string
 }
 
 // Time implements Event.
-func (e Paused) Time() time.Time { return e.At }
+func (e TaskPaused) Time() time.Time { return e.At }
 
-// Mains tells that the mains have gone or come back.
-type Mains struct {
+// ACPower tells that the mains have gone or come back.
+type ACPower struct {
 	At time.Time
 	On bool
 }
 
 // Time implements Event.
-func (e Mains) Time() time.Time { return e.At }
+func (e ACPower) Time() time.Time { return e.At }
 
-// Done tells that the work of a task has ended.
-type Done struct {
+// TaskDone tells that the work of a task has ended.
+type TaskDone struct {
 	At        time.Time
 	Task      string
 	Fault     string   // for people, lower case; "" when it went well
@@ -127,4 +127,4 @@ type Done struct {
 }
 
 // Time implements Event.
-func (e Done) Time() time.Time { return e.At }
+func (e TaskDone) Time() time.Time { return e.At }

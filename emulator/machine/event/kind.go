@@ -31,9 +31,9 @@ type Kind string
 
 // The kinds. Each has a row in Kinds.
 const (
-	MainsBack     Kind = "power.mains.back"
-	Interrupted   Kind = "system.nmi"
-	ResetUnheard  Kind = "system.reset.unheard" // of kind %1
+	ACRestored    Kind = "power.mains.back"
+	NMISent       Kind = "system.nmi"
+	ResetIgnored  Kind = "system.reset.unheard" // of kind %1
 	SystemCrashed Kind = "system.crashed"
 	BootFailed    Kind = "system.boot.failed"
 
@@ -44,8 +44,8 @@ const (
 	WatchdogExpired Kind = "system.watchdog.expired" // with action %1, in use %2, after warning %3
 	KeysChanged     Kind = "system.keys.changed"     // of database %1
 
-	LidOpened Kind = "chassis.lid.opened"
-	LidClosed Kind = "chassis.lid.closed" // or somebody has seen to it
+	CoverOpened Kind = "chassis.lid.opened"
+	CoverClosed Kind = "chassis.lid.closed" // or somebody has seen to it
 
 	SensorHigh    Kind = "sensor.high" // of sensor %1, which reads %2 %3, over %4
 	SensorTooHigh Kind = "sensor.high.critical"
@@ -76,9 +76,9 @@ const (
 	PowerOff Kind = "power.off"
 
 	// Of entries that somebody else has made: %1 is the record, in hexadecimal.
-	Recorded         Kind = "record"
-	RecordedWarning  Kind = "record.warning"
-	RecordedCritical Kind = "record.critical"
+	SELRecordAdded         Kind = "record"
+	SELRecordAddedWarning  Kind = "record.warning"
+	SELRecordAddedCritical Kind = "record.critical"
 
 	BMCReset      Kind = "bmc.reset"
 	LogCleared    Kind = "log.cleared"
@@ -135,11 +135,11 @@ const (
 	VolumeFailed      Kind = "volume.failed"
 	VolumeInitialized Kind = "volume.initialized"
 	VolumeChecked     Kind = "volume.checked"
-	VolumeMended      Kind = "volume.mended"
+	VolumeRepaired    Kind = "volume.mended"
 	VolumeExpanded    Kind = "volume.expanded"
 	ControllerReset   Kind = "controller.reset"
 	// Of who comes and what becomes of accounts.
-	Asked            Kind = "asked"
+	RequestAudited   Kind = "asked"
 	LoggedIn         Kind = "login"
 	LoginFailed      Kind = "login.failed"
 	AccountCreated   Kind = "account.created"
@@ -160,9 +160,9 @@ var Kinds = map[Kind]struct {
 	Severity Severity
 	Text     string // %1, %2: the arguments
 }{
-	MainsBack:     {OK, "The mains came back after an outage."},
-	Interrupted:   {Warning, "A diagnostic interrupt was sent to the system."},
-	ResetUnheard:  {Warning, "No system answered the reset %1."},
+	ACRestored:    {OK, "The mains came back after an outage."},
+	NMISent:       {Warning, "A diagnostic interrupt was sent to the system."},
+	ResetIgnored:  {Warning, "No system answered the reset %1."},
 	SystemCrashed: {Critical, "The operating system crashed."},
 	BootFailed:    {Critical, "No boot source holds a system."},
 
@@ -173,8 +173,8 @@ var Kinds = map[Kind]struct {
 	WatchdogExpired: {Critical, "The system has not fed its watchdog, which takes the action %1."},
 	KeysChanged:     {OK, "The secure boot keys in %1 were changed."},
 
-	LidOpened: {Critical, "The cover of the chassis was opened."},
-	LidClosed: {OK, "The cover of the chassis is closed again."},
+	CoverOpened: {Critical, "The cover of the chassis was opened."},
+	CoverClosed: {OK, "The cover of the chassis is closed again."},
 
 	SensorHigh:    {Warning, "Sensor %1 reads %2 %3, and warns from %4 on."},
 	SensorTooHigh: {Critical, "Sensor %1 reads %2 %3, which from %4 on is critical."},
@@ -204,9 +204,9 @@ var Kinds = map[Kind]struct {
 	PowerOn:  {OK, "The system was switched on."},
 	PowerOff: {OK, "The system was switched off."},
 
-	Recorded:         {OK, "A record was added: %1."},
-	RecordedWarning:  {Warning, "A record was added: %1."},
-	RecordedCritical: {Critical, "A record was added: %1."},
+	SELRecordAdded:         {OK, "A record was added: %1."},
+	SELRecordAddedWarning:  {Warning, "A record was added: %1."},
+	SELRecordAddedCritical: {Critical, "A record was added: %1."},
 
 	BMCReset:      {OK, "The BMC was restarted: %1."},
 	LogCleared:    {OK, "The log %1 was cleared."},
@@ -263,10 +263,10 @@ var Kinds = map[Kind]struct {
 	VolumeFailed:      {Critical, "Volume %1 of controller %2 has failed."},
 	VolumeInitialized: {OK, "Volume %1 of controller %2 is initialized."},
 	VolumeChecked:     {OK, "The consistency check of volume %1 of controller %2 has finished."},
-	VolumeMended:      {Warning, "The consistency check of volume %1 of controller %2 has mended %3 rows."},
+	VolumeRepaired:    {Warning, "The consistency check of volume %1 of controller %2 has mended %3 rows."},
 	VolumeExpanded:    {OK, "Volume %1 of controller %2 has a new layout."},
 	ControllerReset:   {Warning, "The configuration of controller %1 was reset."},
-	Asked:             {OK, "%1 %2 was answered %3, asked by user \"%4\" in session \"%5\" from %6."},
+	RequestAudited:    {OK, "%1 %2 was answered %3, asked by user \"%4\" in session \"%5\" from %6."},
 	LoggedIn:          {OK, "The user %1 logged in from %2."},
 	LoginFailed:       {Critical, "Somebody at %1 came over %2 with a wrong name or password."},
 	AccountCreated:    {OK, "The account %1 was created."},

@@ -56,9 +56,9 @@ func (f *Firmware) enter(now time.Time, u Update, fault ...string) []event.Event
 		return evs
 	}
 	if lasts[u.Phase] == nil {
-		return append(evs, event.Waiting{At: now, Task: u.Task})
+		return append(evs, event.TaskWaiting{At: now, Task: u.Task})
 	}
-	return append(evs, event.Running{At: now, Task: u.Task, Until: now.Add(f.rest(u))})
+	return append(evs, event.TaskRunning{At: now, Task: u.Task, Until: now.Add(f.rest(u))})
 }
 
 // now is the component that an update is busy with: while it looks for its
@@ -295,7 +295,7 @@ func (f *Firmware) end(now time.Time, u Update, fault string) []event.Event {
 	case u.Phase == Cancelled:
 		f.unstage(u)
 		if u.Task != "" {
-			return []event.Event{event.Done{At: now, Task: u.Task, Cancelled: true}}
+			return []event.Event{event.TaskDone{At: now, Task: u.Task, Cancelled: true}}
 		}
 	case u.Phase == Failed:
 		f.unstage(u)

@@ -195,7 +195,7 @@ func (c ClearPending) apply(f *Firmware, now time.Time) ([]event.Event, error) {
 	f.keep(st)
 	evs := f.note(now, event.SettingsCleared, system)
 	for _, j := range p.Tasks {
-		evs = append(evs, event.Done{At: now, Task: j, Cancelled: true})
+		evs = append(evs, event.TaskDone{At: now, Task: j, Cancelled: true})
 	}
 	return evs, nil
 }
@@ -378,7 +378,7 @@ func (f *Firmware) settings(now time.Time) (evs []event.Event, hold time.Duratio
 		return append(evs, give(now, p.Tasks, "")...), 0
 	}
 	for _, j := range p.Tasks {
-		evs = append(evs, event.Running{At: now, Task: j, Until: now.Add(p.Takes)})
+		evs = append(evs, event.TaskRunning{At: now, Task: j, Until: now.Add(p.Takes)})
 	}
 	return evs, p.Takes
 }
@@ -442,5 +442,5 @@ func done(now time.Time, job, fault string) []event.Event {
 	if job == "" {
 		return nil
 	}
-	return []event.Event{event.Done{At: now, Task: job, Fault: fault}}
+	return []event.Event{event.TaskDone{At: now, Task: job, Fault: fault}}
 }

@@ -113,14 +113,14 @@ func kinds(evs []event.Event) string {
 			out = append(out, string(ev.Kind))
 		case event.TaskMessage:
 			out = append(out, ev.Task+":"+string(ev.Kind)+"("+ev.Subject.ID+")")
-		case event.Done:
+		case event.TaskDone:
 			if ev.Cancelled {
 				ev.Fault = "cancelled" + ev.Fault
 			}
 			out = append(out, ev.Task+" done "+ev.Fault)
-		case event.Running:
+		case event.TaskRunning:
 			out = append(out, ev.Task+" for "+ev.Until.Sub(ev.At).String())
-		case event.Waiting:
+		case event.TaskWaiting:
 			out = append(out, ev.Task+" waits")
 		case event.Restart:
 			out = append(out, "restart "+string(ev.Subject.Part))

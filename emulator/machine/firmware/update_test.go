@@ -296,7 +296,7 @@ func TestPhasesThatBreak(t *testing.T) {
 			t.Errorf("%s: it broke too early", tt.phase)
 		}
 		evs := b.pass(time.Millisecond)
-		if got := evs[len(evs)-1].(event.Done).Fault; got != tt.fault {
+		if got := evs[len(evs)-1].(event.TaskDone).Fault; got != tt.fault {
 			t.Errorf("%s: fault = %q, want %q", tt.phase, got, tt.fault)
 		}
 		b.runs(tt.runs)

@@ -113,7 +113,7 @@ type Checked struct {
 func (c Checked) apply(s *step) error {
 	a, err := s.array(c.Controller, c.Volume)
 	if err == nil && c.Wrong > 0 {
-		s.noteVolume(event.VolumeMended, a, fmt.Sprint(c.Wrong))
+		s.noteVolume(event.VolumeRepaired, a, fmt.Sprint(c.Wrong))
 	}
 	return err
 }

@@ -76,7 +76,7 @@ func (s *step) begin(o Op, whole time.Duration) {
 func (s *step) start(o *Op, left time.Duration) {
 	o.Until, o.Left = s.now.Add(left), 0
 	if o.Task != "" {
-		s.evs = append(s.evs, event.Running{At: s.now, Task: o.Task, Until: o.Until})
+		s.evs = append(s.evs, event.TaskRunning{At: s.now, Task: o.Task, Until: o.Until})
 	}
 }
 
@@ -198,7 +198,7 @@ type CancelTask struct{ Task string }
 
 func (c CancelTask) apply(s *step) error {
 	if s.unpend(c.Task) {
-		s.evs = append(s.evs, event.Done{At: s.now, Task: c.Task, Cancelled: true})
+		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: c.Task, Cancelled: true})
 		return nil
 	}
 	i := slices.IndexFunc(s.st.Ops, func(o Op) bool { return o.Task == c.Task && c.Task != "" })
@@ -209,6 +209,6 @@ func (c CancelTask) apply(s *step) error {
 		return fmt.Errorf("%w: %s must go on to its end", ErrState, s.st.Ops[i].Kind)
 	}
 	s.st.Ops = slices.Delete(s.st.Ops, i, i+1)
-	s.evs = append(s.evs, event.Done{At: s.now, Task: c.Task, Cancelled: true})
+	s.evs = append(s.evs, event.TaskDone{At: s.now, Task: c.Task, Cancelled: true})
 	return nil
 }

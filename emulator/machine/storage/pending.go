@@ -82,7 +82,7 @@ func (c OnReset) apply(s *step) error {
 	if err := s.wait(c.Command, c.Task, time.Time{}); err != nil {
 		return err
 	}
-	s.evs = append(s.evs, event.Waiting{At: s.now, Task: c.Task})
+	s.evs = append(s.evs, event.TaskWaiting{At: s.now, Task: c.Task})
 	return nil
 }
 
@@ -109,7 +109,7 @@ func (c Soon) apply(s *step) error {
 	if err := s.wait(c.Command, c.Task, due); err != nil {
 		return err
 	}
-	s.evs = append(s.evs, event.Running{At: s.now, Task: c.Task, Until: due})
+	s.evs = append(s.evs, event.TaskRunning{At: s.now, Task: c.Task, Until: due})
 	return nil
 }
 
@@ -165,11 +165,11 @@ func (s *Subsystem) Boot(now time.Time) []event.Event {
 func (s *Subsystem) carry(now time.Time, p *Pending) []event.Event {
 	c := p.command()
 	if c == nil {
-		return []event.Event{event.Done{At: now, Task: p.Task, Fault: "it is not known any more"}}
+		return []event.Event{event.TaskDone{At: now, Task: p.Task, Fault: "it is not known any more"}}
 	}
 	d := s.fork(now)
 	if err := c.apply(d); err != nil {
-		return []event.Event{event.Done{At: now, Task: p.Task, Fault: err.Error()}}
+		return []event.Event{event.TaskDone{At: now, Task: p.Task, Fault: err.Error()}}
 	}
 	return d.settled()
 }
@@ -193,7 +193,7 @@ func (s *step) putOff() {
 	for i := range s.st.Pending {
 		if p := &s.st.Pending[i]; !p.Due.IsZero() {
 			p.Due = time.Time{}
-			s.evs = append(s.evs, event.Waiting{At: s.now, Task: p.Task})
+			s.evs = append(s.evs, event.TaskWaiting{At: s.now, Task: p.Task})
 		}
 	}
 }

@@ -111,11 +111,11 @@ func (b *bench) hear(evs []event.Event) {
 				b.Errorf("note %+v has no text", ev)
 			}
 			b.notes = append(b.notes, fmt.Sprintf("%s %s", ev.Kind, ev.Subject.ID))
-		case event.Waiting:
+		case event.TaskWaiting:
 			b.waits = append(b.waits, ev.Task)
-		case event.Running:
+		case event.TaskRunning:
 			b.ran = append(b.ran, ev.Task)
-		case event.Done:
+		case event.TaskDone:
 			if ev.Cancelled {
 				ev.Fault = " cancelled"
 			}

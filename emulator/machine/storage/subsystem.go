@@ -164,7 +164,7 @@ func (s *Subsystem) Power(now time.Time, on bool) []event.Event {
 		case !o.Until.IsZero():
 			o.Left, o.Until = o.Until.Sub(now), time.Time{}
 			if o.Task != "" {
-				d.evs = append(d.evs, event.Paused{At: now, Task: o.Task})
+				d.evs = append(d.evs, event.TaskPaused{At: now, Task: o.Task})
 			}
 		}
 	}
@@ -292,7 +292,7 @@ func (s *step) note(k event.Kind, on event.Subject, args ...string) {
 // done tells that a job has ended.
 func (s *step) done(job, fault string) {
 	if job != "" {
-		s.evs = append(s.evs, event.Done{At: s.now, Task: job, Fault: fault})
+		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: job, Fault: fault})
 	}
 }
 
@@ -308,7 +308,7 @@ func (s *step) array(controller, id string) (*Array, error) {
 // made tells that a job has ended that made a volume.
 func (s *step) made(job string, a *Array) {
 	if job != "" {
-		s.evs = append(s.evs, event.Done{At: s.now, Task: job, Made: &event.Subject{Part: event.Volume, ID: a.ID, In: a.Controller}})
+		s.evs = append(s.evs, event.TaskDone{At: s.now, Task: job, Made: &event.Subject{Part: event.Volume, ID: a.ID, In: a.Controller}})
 	}
 }
 

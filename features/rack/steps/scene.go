@@ -83,7 +83,7 @@ func (s *scene) open() { s.lab = labtest.Start(s.t, s.config) }
 // boots is the world: a virtual CD boots when its image says that it can, and
 // nothing else does.
 func (s *scene) boots(h *lab.Host, ev machine.Event) {
-	tried, ok := ev.(machine.BootTried)
+	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
 	}

@@ -106,7 +106,7 @@ func (b *bench) dialect() string { return b.server.Dialect().Name }
 
 // boots lets the server start whatever it tries first, and notes what that was.
 func (b *bench) boots(h *lab.Host, ev machine.Event) {
-	try, ok := ev.(machine.BootTried)
+	try, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
 	}

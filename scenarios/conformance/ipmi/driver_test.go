@@ -247,7 +247,7 @@ func TestDriverLevels(t *testing.T) {
 // boots lets machines boot whatever they try first.
 func boots(t *testing.T) func(*lab.Host, machine.Event) {
 	return func(h *lab.Host, ev machine.Event) {
-		if try, ok := ev.(machine.BootTried); ok {
+		if try, ok := ev.(machine.BootAttempted); ok {
 			if err := h.Apply(t.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
 				t.Logf("boot: %v", err)
 			}

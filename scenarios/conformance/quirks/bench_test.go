@@ -87,7 +87,7 @@ func newBench(t *testing.T, profile, quirk string) *bench {
 
 // boots lets the server start whatever it tries first, and notes what that was.
 func (b *bench) boots(h *lab.Host, ev machine.Event) {
-	try, ok := ev.(machine.BootTried)
+	try, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
 	}

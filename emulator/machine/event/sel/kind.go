@@ -124,9 +124,9 @@ func firmware(e *Event, n event.Note) {
 
 // shapes has a row for every kind of event that a log of events can hold.
 var shapes = map[event.Kind]shape{
-	event.MainsBack:     {sensor: PowerUnit, kind: Specific, offset: 0x04, gone: true},
-	event.Interrupted:   {sensor: Interrupt, kind: Specific},
-	event.ResetUnheard:  {sensor: OSStop, kind: Specific, offset: 0x05},
+	event.ACRestored:    {sensor: PowerUnit, kind: Specific, offset: 0x04, gone: true},
+	event.NMISent:       {sensor: Interrupt, kind: Specific},
+	event.ResetIgnored:  {sensor: OSStop, kind: Specific, offset: 0x05},
 	event.SystemCrashed: {sensor: OSStop, kind: Specific, offset: 0x01},
 	event.BootFailed:    {sensor: BootError, kind: Specific},
 
@@ -137,8 +137,8 @@ var shapes = map[event.Kind]shape{
 	event.WatchdogExpired: {sensor: Watchdog, kind: Specific, more: expired},
 	event.KeysChanged:     {sensor: System, kind: Specific, offset: reconfigured},
 
-	event.LidOpened: {sensor: Intrusion, kind: Specific},
-	event.LidClosed: {sensor: Intrusion, kind: Specific, gone: true},
+	event.CoverOpened: {sensor: Intrusion, kind: Specific},
+	event.CoverClosed: {sensor: Intrusion, kind: Specific, gone: true},
 
 	event.SensorHigh:    {kind: Threshold, offset: CautionGoingHigh},
 	event.SensorTooHigh: {kind: Threshold, offset: CriticalGoingHigh},
@@ -205,7 +205,7 @@ var shapes = map[event.Kind]shape{
 	event.VolumeFailed:      {sensor: Drive, kind: Specific, offset: inFailed},
 	event.VolumeInitialized: {sensor: System, kind: Specific, offset: reconfigured},
 	event.VolumeChecked:     {sensor: Drive, kind: Specific, offset: checked, gone: true},
-	event.VolumeMended:      {sensor: Drive, kind: Severity, offset: 0x01},
+	event.VolumeRepaired:    {sensor: Drive, kind: Severity, offset: 0x01},
 	event.VolumeExpanded:    {sensor: System, kind: Specific, offset: reconfigured},
 	event.ControllerReset:   {sensor: System, kind: Specific, offset: reconfigured},
 }
