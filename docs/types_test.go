@@ -17,7 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode"
+
+	"github.com/metalab-dev/metalab/emulator/dialect/file"
 )
 
 // module is the path of the module that these documents are about.
@@ -261,33 +262,12 @@ func yamlKey(f reflect.StructField) string {
 	return tag
 }
 
-// irregular are keys of dialect files that do not follow from Go's names.
-var irregular = map[string]string{"ETags": "etags", "NICs": "nics"}
-
-// dialectKey is the key of a field in a dialect file, as emulator/dialect/file
-// names it: as JSON does, or else with a small first letter or word.
+// dialectKey is the key of a field in a dialect or profile file.
 func dialectKey(f reflect.StructField) string {
-	tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-	switch {
-	case !f.IsExported() || f.Type.Kind() == reflect.Func || tag == "-":
-		return ""
-	case tag != "":
-		return tag
-	case irregular[f.Name] != "":
-		return irregular[f.Name]
+	if key, ok := file.Key(f); ok {
+		return key
 	}
-	runes := []rune(f.Name)
-	n := 0
-	for n < len(runes) && unicode.IsUpper(runes[n]) {
-		n++
-	}
-	if n > 1 && n < len(runes) {
-		n--
-	}
-	for i := range n {
-		runes[i] = unicode.ToLower(runes[i])
-	}
-	return string(runes)
+	return ""
 }
 
 // read returns the text of a file of the repository.
