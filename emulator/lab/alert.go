@@ -16,5 +16,5 @@ func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
 	l.trapper.Send(x)
 }
 
-// alerted tells that an alert has come.
-func (l *Lab) alerted(h ipmi.Host, sequence uint16) { l.trapper.Came(h, sequence) }
+// acknowledgeAlert tells that an alert has come.
+func (l *Lab) acknowledgeAlert(h ipmi.Host, sequence uint16) { l.trapper.Came(h, sequence) }

@@ -28,8 +28,10 @@ func (h *Host) Watch(changed func()) (stop func()) {
 // watch is Watch for IPMI.
 func (l *Lab) watch(h ipmi.Host, changed func()) (stop func()) { return h.(*Host).Watch(changed) }
 
-// seen tells the watchers what a step has changed. It holds h.mu.
-func (h *Host) seen(was, is *machine.State) {
+// notifyWatchers calls the watchers when a step has changed the console or the
+// power.
+func (h *Host) notifyWatchers(st *step) {
+	was, is := &st.was.Machine, &st.is.Machine
 	if is.Console == was.Console && is.Main == was.Main {
 		return
 	}

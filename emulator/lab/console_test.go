@@ -32,7 +32,7 @@ func TestConsoleIsStoredByTheBlock(t *testing.T) {
 		if err := h.Apply(t.Context(), machine.Print{Boot: 1, Text: fmt.Sprintf("this is line %d\n", i)}); err != nil {
 			t.Fatal(err)
 		}
-		if is := h.state(); len(is.changed(nil, h.Name(), &was)) > 4 { // the head, two blocks, and one that made room
+		if is := h.state(); len(is.changedParts(h.Name(), &was)) > 4 { // the head, two blocks, and one that made room
 			t.Fatalf("line %d is stored with more than 4 values", i)
 		}
 	}

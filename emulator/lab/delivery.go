@@ -12,12 +12,12 @@ import (
 // takes no further command. Between two commands a machine makes a handful.
 const maxUndelivered = 256
 
-// delivery tells events. A host has a goroutine here while some of its events
+// eventDelivery tells events. A host has a goroutine here while some of its events
 // wait, and nothing at rest. Waiting events hold the clock: time shall not race
 // ahead of who must still hear of it.
-type delivery struct {
-	clock *clock.Clock
-	tell  func(h *Host, ev machine.Event) // nil: nobody listens
+type eventDelivery struct {
+	clock  *clock.Clock
+	handle func(h *Host, ev machine.Event) // nil: nobody listens
 
 	mu      sync.Mutex
 	serving bool
@@ -26,8 +26,8 @@ type delivery struct {
 }
 
 // push adds events of a host. It is called in the order of the events.
-func (d *delivery) push(h *Host, evs []machine.Event) {
-	if d.tell == nil || len(evs) == 0 {
+func (d *eventDelivery) push(h *Host, evs []machine.Event) {
+	if d.handle == nil || len(evs) == 0 {
 		return
 	}
 	d.mu.Lock()
@@ -40,14 +40,14 @@ func (d *delivery) push(h *Host, evs []machine.Event) {
 }
 
 // full says whether too many events of a host wait.
-func (d *delivery) full(h *Host) bool {
+func (d *eventDelivery) full(h *Host) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.queues[h]) >= maxUndelivered
 }
 
 // start begins to tell; what was pushed before comes first.
-func (d *delivery) start() {
+func (d *eventDelivery) start() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.serving = true
@@ -63,7 +63,7 @@ func (d *delivery) start() {
 
 // stop ends the telling after the calls that are under way. What still waits is
 // dropped: a restart makes such events anew.
-func (d *delivery) stop() {
+func (d *eventDelivery) stop() {
 	d.mu.Lock()
 	d.serving = false
 	d.mu.Unlock()
@@ -71,7 +71,7 @@ func (d *delivery) stop() {
 }
 
 // run tells the events of one host until none waits. It holds d.mu.
-func (d *delivery) run(h *Host) {
+func (d *eventDelivery) run(h *Host) {
 	leave := d.clock.Enter()
 	d.running.Go(func() {
 		defer leave()
@@ -80,12 +80,12 @@ func (d *delivery) run(h *Host) {
 			if !ok {
 				return
 			}
-			d.tell(h, ev)
+			d.handle(h, ev)
 		}
 	})
 }
 
-func (d *delivery) next(h *Host) (machine.Event, bool) {
+func (d *eventDelivery) next(h *Host) (machine.Event, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := d.queues[h]

@@ -7,9 +7,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 )
 
-// discoverable are the BMCs at an address that can be found; without one, all.
+// discoverableServices are the BMCs at an address that can be found; without one, all.
 // One that is offline, or has SSDP switched off, answers nobody.
-func (l *Lab) discoverable(at netip.Addr) iter.Seq[ssdp.Service] {
+func (l *Lab) discoverableServices(at netip.Addr) iter.Seq[ssdp.Service] {
 	return func(yield func(ssdp.Service) bool) {
 		for _, h := range l.hosts {
 			addr := h.Address().Addr()

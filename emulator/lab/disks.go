@@ -11,9 +11,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// opened are the volumes of a host that somebody reads or writes. All use the
+// openVolumes are the volumes of a host that somebody reads or writes. All use the
 // same one of each, which keeps parity right.
-type opened struct {
+type openVolumes struct {
 	mu  sync.Mutex
 	all map[string]*storage.Volume // by WWN
 }
@@ -25,7 +25,7 @@ func (h *Host) volume(x storage.VolumeView) (*storage.Volume, error) {
 	if v := h.volumes.all[x.WWN]; v != nil {
 		return v, nil
 	}
-	v, err := x.Open(media{h}.Drive)
+	v, err := x.Open(driveBytes{h}.Drive)
 	if err != nil {
 		return nil, err
 	}
@@ -37,18 +37,18 @@ func (h *Host) volume(x storage.VolumeView) (*storage.Volume, error) {
 }
 
 // close forgets them: what they are made of changes.
-func (o *opened) close() {
+func (o *openVolumes) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all = nil
 }
 
-// media are the bytes of a host's drives, for the work that its storage asks
+// driveBytes are the bytes of a host's drives, for the work that its storage asks
 // for.
-type media struct{ *Host }
+type driveBytes struct{ *Host }
 
 // Drive implements storage.Media.
-func (m media) Drive(serial string) (storage.Medium, error) {
+func (m driveBytes) Drive(serial string) (storage.Medium, error) {
 	for _, v := range []storage.View{m.machine.View().Storage, m.Machine().Storage} { // it may have come or gone in this step
 		if size, ok := v.Size(serial); ok {
 			return m.lab.store.Disk(m.Name(), serial, size), nil
@@ -58,17 +58,17 @@ func (m media) Drive(serial string) (storage.Medium, error) {
 }
 
 // Safe implements storage.Media.
-func (m media) Safe(name string, size int64) (storage.Medium, error) {
-	return m.lab.store.Disk(m.Name(), safePrefix+name, size), nil
+func (m driveBytes) Safe(name string, size int64) (storage.Medium, error) {
+	return m.lab.store.Disk(m.Name(), journalPrefix+name, size), nil
 }
 
-// safePrefix begins the names of files that hold a volume in between. No serial
+// journalPrefix begins the names of files that hold a volume in between. No serial
 // number has a small letter.
-const safePrefix = "safe-"
+const journalPrefix = "safe-"
 
-// work does what a step asks for on the bytes of drives, and lets nobody else
+// workOnDrives does what a step asks for on the bytes of drives, and lets nobody else
 // read or write until release is called. It holds h.mu.
-func (h *Host) work(st *step) (release func(), err error) {
+func (h *Host) workOnDrives(st *step) (release func(), err error) {
 	var asked []storage.Work
 	for _, ev := range st.machine {
 		if w, ok := ev.(storage.Work); ok {
@@ -82,7 +82,7 @@ func (h *Host) work(st *step) (release func(), err error) {
 	h.volumes.close()
 	release = sync.OnceFunc(h.disks.Unlock)
 	for _, w := range asked {
-		wrong, err := w.Do(media{h})
+		wrong, err := w.Do(driveBytes{h})
 		if err != nil {
 			return release, fmt.Errorf("lab: %s: %w", h.Name(), err)
 		}
@@ -98,15 +98,15 @@ func (h *Host) work(st *step) (release func(), err error) {
 	return release, nil
 }
 
-// tidy removes the files of drives that the host has no more.
-func (h *Host) tidy(st *step) {
+// removeDriveFiles removes the files of drives that the host has no more.
+func (h *Host) removeDriveFiles(st *step) {
 	now := h.machine.State().Storage
 	if now == st.was.Machine.Storage {
 		return
 	}
-	kept := files(now)
-	for _, name := range files(st.was.Machine.Storage) {
-		if slices.Contains(kept, name) || h.seated(name) {
+	kept := driveFiles(now)
+	for _, name := range driveFiles(st.was.Machine.Storage) {
+		if slices.Contains(kept, name) || h.hasDrive(name) {
 			continue
 		}
 		if err := h.lab.store.RemoveDisk(h.Name(), name); err != nil {
@@ -115,14 +115,14 @@ func (h *Host) tidy(st *step) {
 	}
 }
 
-// seated tells whether a drive is in a bay or on the shelf.
-func (h *Host) seated(serial string) bool {
+// hasDrive tells whether a drive is in a bay or on the shelf.
+func (h *Host) hasDrive(serial string) bool {
 	_, ok := h.machine.View().Storage.Size(serial)
 	return ok
 }
 
-// files are the names of the files that a state of the storage tells of.
-func files(st *storage.State) []string {
+// driveFiles are the names of the driveFiles that a state of the storage tells of.
+func driveFiles(st *storage.State) []string {
 	if st == nil {
 		return nil
 	}
@@ -136,7 +136,7 @@ func files(st *storage.State) []string {
 		out = append(out, l.Serial)
 	}
 	for _, name := range st.Safes() {
-		out = append(out, safePrefix+name)
+		out = append(out, journalPrefix+name)
 	}
 	return out
 }

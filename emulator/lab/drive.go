@@ -25,9 +25,9 @@ var (
 // is done to it while its controller changes something waits.
 type Disk struct {
 	host *Host
-	boot *fence // of the system that sees it; nil: of nobody, and it is seen whatever happens
-	id   string // serial number of a drive, WWN of a volume
-	size int64  // bytes
+	gate *bootGate // of the system that sees it; nil: of nobody, and it is seen whatever happens
+	id   string    // serial number of a drive, WWN of a volume
+	size int64     // bytes
 
 	mu    sync.Mutex
 	at    *storage.View // for which medium is right; nil: none
@@ -81,28 +81,28 @@ func (h *Host) Attach(boot uint64, id string) (*Disk, error) {
 	if os := h.Machine().OS; os == nil || os.Boot != boot {
 		return nil, fmt.Errorf("%w: boot %d of %s", ErrDown, boot, h.Name())
 	}
-	if h.boot == nil {
-		h.boot = &fence{number: boot}
+	if h.bootGate == nil {
+		h.bootGate = &bootGate{boot: boot}
 	}
-	out.boot = h.boot
+	out.gate = h.bootGate
 	return out, nil
 }
 
-// fence stands between the system of one boot and its drives.
-type fence struct {
-	number uint64
-	mu     sync.RWMutex // held for reading while the drives work
-	down   bool
+// bootGate stands between the system of one boot and its drives.
+type bootGate struct {
+	boot uint64
+	mu   sync.RWMutex // held for reading while the drives work
+	down bool
 }
 
 // close lets nothing more through, and returns when nothing is on its way.
-func (f *fence) close() {
+func (f *bootGate) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.down = true
 }
 
-func (f *fence) pass(work func() error) error {
+func (f *bootGate) do(work func() error) error {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	if f.down {
@@ -158,13 +158,13 @@ func (d *Disk) Sync() error {
 
 // use does something with the bytes as they are put together now.
 func (d *Disk) use(work func(storage.Medium) error) error {
-	if d.boot == nil {
-		return d.pass(work)
+	if d.gate == nil {
+		return d.useUngated(work)
 	}
-	return d.boot.pass(func() error { return d.pass(work) })
+	return d.gate.do(func() error { return d.useUngated(work) })
 }
 
-func (d *Disk) pass(work func(storage.Medium) error) error {
+func (d *Disk) useUngated(work func(storage.Medium) error) error {
 	d.host.disks.RLock()
 	defer d.host.disks.RUnlock()
 	m, err := d.medium(d.host.Machine().Storage)
@@ -196,13 +196,13 @@ func (d *Disk) find(v storage.View) (storage.Medium, error) {
 			if x.WWN != d.id {
 				continue
 			}
-			if !x.Usable() && (d.boot != nil || x.Failed) {
+			if !x.Usable() && (d.gate != nil || x.Failed) {
 				return nil, fmt.Errorf("%w: volume %s of %s", ErrNotReady, x.ID, d.host.Name())
 			}
 			return d.host.volume(x)
 		}
 	}
-	if d.boot != nil {
+	if d.gate != nil {
 		if !slices.ContainsFunc(v.Devices(), func(x storage.Device) bool { return x.Drive != nil && x.Drive.Serial == d.id }) {
 			return nil, gone
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// errands are what is to be done after a step, or some time later: by who may
+// background are what is to be done after a step, or some time later: by who may
 // not wait in the step itself. What is in work holds the clock.
-type errands struct {
+type background struct {
 	clock *clock.Clock
 
 	mu      sync.Mutex
@@ -19,8 +19,8 @@ type errands struct {
 	running sync.WaitGroup
 }
 
-// later has something done after some time.
-func (e *errands) later(after time.Duration, do func(context.Context)) {
+// after has something done after some time.
+func (e *background) after(after time.Duration, do func(context.Context)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
@@ -53,8 +53,8 @@ func (e *errands) later(after time.Duration, do func(context.Context)) {
 	}
 }
 
-// end drops what waits, and returns when nothing is in work.
-func (e *errands) end() {
+// stop drops what waits, and returns when nothing is in work.
+func (e *background) stop() {
 	e.mu.Lock()
 	e.ended = true
 	for t := range e.timers {

@@ -10,10 +10,10 @@ import (
 
 func TestErrandsAreDoneAtTheirTime(t *testing.T) {
 	c := clock.NewVirtual(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))
-	e := errands{clock: c}
+	e := background{clock: c}
 	begin, done := c.Now(), make(chan time.Duration, 3)
 	for _, after := range []time.Duration{0, time.Minute, time.Hour} {
-		e.later(after, func(context.Context) { done <- c.Now().Sub(begin) })
+		e.after(after, func(context.Context) { done <- c.Now().Sub(begin) })
 	}
 	if at := <-done; at != 0 {
 		t.Errorf("what is due at once was done after %v", at)
@@ -24,8 +24,8 @@ func TestErrandsAreDoneAtTheirTime(t *testing.T) {
 	if at := <-done; at != time.Minute {
 		t.Errorf("what is due after a minute was done after %v", at)
 	}
-	e.end()
-	e.later(0, func(context.Context) { t.Error("an errand was done after the end") })
+	e.stop()
+	e.after(0, func(context.Context) { t.Error("an errand was done after the end") })
 	if err := c.Walk(t.Context(), time.Hour); err != nil {
 		t.Fatal(err)
 	}
@@ -36,9 +36,9 @@ func TestErrandsAreDoneAtTheirTime(t *testing.T) {
 
 // Who ends waits for what is in work.
 func TestErrandsEnd(t *testing.T) {
-	e := errands{clock: clock.NewVirtual(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))}
+	e := background{clock: clock.NewVirtual(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))}
 	begun, goOn, done := make(chan bool), make(chan bool), false
-	e.later(0, func(context.Context) {
+	e.after(0, func(context.Context) {
 		close(begun)
 		<-goOn
 		done = true
@@ -46,7 +46,7 @@ func TestErrandsEnd(t *testing.T) {
 	<-begun
 	ended := make(chan bool)
 	go func() {
-		e.end()
+		e.stop()
 		close(ended)
 	}()
 	close(goOn)

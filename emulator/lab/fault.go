@@ -14,8 +14,10 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/mishap"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish"
@@ -29,12 +31,12 @@ type faults struct {
 	asks    atomic.Uint32 // sites that the plan has rules for: bits of askBits
 	waiting atomic.Int64  // answers that are delayed
 
-	mu      sync.Mutex
-	plan    *fault.Plan
-	defined []string // IDs of the rules that the rack defines
-	held    []held
-	edge    *clock.Timer   // at the plan's deadline; nil while nothing is served
-	off     map[*Host]bool // hosts that were offline at the last edge
+	mu       sync.Mutex
+	plan     *fault.Plan
+	defined  []string // IDs of the rules that the rack defines
+	held     []heldTask
+	deadline *clock.Timer   // at the plan's deadline; nil while nothing is served
+	off      map[*Host]bool // hosts that were offline at the last edge
 }
 
 var askBits = map[fault.Site]uint32{fault.Connect: 1, fault.Request: 2, fault.Task: 4, fault.Datagram: 8, fault.Command: 16}
@@ -43,7 +45,7 @@ var askBits = map[fault.Site]uint32{fault.Connect: 1, fault.Request: 2, fault.Ta
 type storedFaults struct {
 	Plan    *fault.State `json:"plan"`
 	Defined []string     `json:"defined,omitempty"`
-	Held    []held       `json:"held,omitempty"`
+	Held    []heldTask   `json:"held,omitempty"`
 }
 
 const faultsKey = "faults"
@@ -77,13 +79,13 @@ func (l *Lab) openFaults(anew bool) error {
 			f.defined = append(f.defined, r.ID)
 		}
 	}
-	l.changedFaults()
+	l.planChanged()
 	return l.saveFaults()
 }
 
-// changedFaults takes note of a change of the plan. It holds f.mu, or nobody
+// planChanged takes note of a change of the plan. It holds f.mu, or nobody
 // else knows of the faults yet.
-func (l *Lab) changedFaults() {
+func (l *Lab) planChanged() {
 	f := &l.faults
 	var bits uint32
 	for site, bit := range askBits { // into a set: the order is not seen
@@ -92,14 +94,14 @@ func (l *Lab) changedFaults() {
 		}
 	}
 	f.asks.Store(bits)
-	if f.edge == nil {
+	if f.deadline == nil {
 		return
 	}
 	now := l.clock.Now()
 	if at, ok := f.plan.Deadline(now); ok {
-		f.edge.Reset(at.Sub(now))
+		f.deadline.Reset(at.Sub(now))
 	} else {
-		f.edge.Stop()
+		f.deadline.Stop()
 	}
 }
 
@@ -130,14 +132,14 @@ func (l *Lab) AddFault(r fault.Rule) (fault.Rule, error) {
 		if err = l.saveFaults(); err != nil {
 			err = errors.Join(err, f.plan.Remove(r.ID))
 		}
-		l.changedFaults()
+		l.planChanged()
 	}
 	f.mu.Unlock()
 	if err != nil {
 		return fault.Rule{}, err
 	}
 	l.journal.Add(journal.Entry{At: l.clock.Now(), Kind: journal.Control, What: "fault.added", Text: r.ID, Faults: []string{r.ID}})
-	return r, l.crossEdge()
+	return r, l.applyFaultChanges()
 }
 
 // RemoveFault lets what a rule is about go right again.
@@ -152,14 +154,14 @@ func (l *Lab) RemoveFault(id string) error {
 				f.plan = back
 			}
 		}
-		l.changedFaults()
+		l.planChanged()
 	}
 	f.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	l.journal.Add(journal.Entry{At: l.clock.Now(), Kind: journal.Control, What: "fault.removed", Text: id, Faults: []string{id}})
-	return l.crossEdge()
+	return l.applyFaultChanges()
 }
 
 // decide asks the plan. A count that a restart of the lab must not begin anew is
@@ -177,16 +179,16 @@ func (l *Lab) decide(s fault.Subject) fault.Decision {
 	return d
 }
 
-// asks says whether any rule is for a site. It is all that a fault costs who
+// hasFaults says whether any rule is for a site. It is all that a fault costs who
 // has none.
-func (l *Lab) asks(s fault.Site) bool {
+func (l *Lab) hasFaults(s fault.Site) bool {
 	all := l.faults.asks.Load()
 	return all != 0 && all&askBits[s] != 0
 }
 
 // Offline says whether a rule keeps the BMC from the network.
 func (h *Host) Offline() bool {
-	if !h.lab.asks(fault.Connect) {
+	if !h.lab.hasFaults(fault.Connect) {
 		return false
 	}
 	f := &h.lab.faults
@@ -204,12 +206,12 @@ func (l *Lab) startFaults() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	const never = 365 * 24 * time.Hour
-	f.edge = l.clock.LazyFunc(never, func() {
-		if err := l.crossEdge(); err != nil {
+	f.deadline = l.clock.LazyFunc(never, func() {
+		if err := l.applyFaultChanges(); err != nil {
 			l.log.Error("faults", "err", err)
 		}
 	})
-	l.changedFaults()
+	l.planChanged()
 }
 
 // endFaults lets nobody wait any longer for an answer that shall not come.
@@ -217,21 +219,21 @@ func (l *Lab) endFaults() {
 	f := &l.faults
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.edge != nil {
-		f.edge.Stop()
-		f.edge = nil
+	if f.deadline != nil {
+		f.deadline.Stop()
+		f.deadline = nil
 		close(f.ended)
 	}
 }
 
-// crossEdge does what a change of the plan, or time, asks for: a BMC that is
+// applyFaultChanges does what a change of the plan, or time, asks for: a BMC that is
 // offline has no connections, and tasks that no rule holds any longer end.
-func (l *Lab) crossEdge() error {
+func (l *Lab) applyFaultChanges() error {
 	f := &l.faults
 	f.mu.Lock()
 	now := l.clock.Now()
 	var gone, back []*Host
-	if l.asks(fault.Connect) || len(f.off) > 0 {
+	if l.hasFaults(fault.Connect) || len(f.off) > 0 {
 		for _, h := range l.hosts {
 			switch is := f.plan.Means("offline", fault.Subject{Site: fault.Connect, BMC: h.Name()}, now); {
 			case is && !f.off[h]:
@@ -243,44 +245,44 @@ func (l *Lab) crossEdge() error {
 			}
 		}
 	}
-	l.changedFaults()
+	l.planChanged()
 	f.mu.Unlock()
 	for _, h := range gone {
-		l.conns.drop(h.index)
+		l.connections.Reset(h.index)
 		l.journal.Add(journal.Entry{At: now, Host: h.Name(), Kind: journal.Event, What: "bmc.offline"})
 	}
 	for _, h := range back {
 		l.journal.Add(journal.Entry{At: now, Host: h.Name(), Kind: journal.Event, What: "bmc.online"})
 	}
-	return l.freeTasks()
+	return l.releaseTasks()
 }
 
-// staleRack is the rack as it was before the last change of each host.
-type staleRack struct{ *Lab }
+// previousRack is the rack as it was before the last change of each host.
+type previousRack struct{ *Lab }
 
 // At implements redfish.Rack.
-func (r staleRack) At(local netip.AddrPort) (redfish.Host, bool) {
+func (r previousRack) At(local netip.AddrPort) (redfish.Host, bool) {
 	h, ok := r.Lab.At(local)
 	if !ok {
 		return nil, false
 	}
-	return staleHost{h.(*Host)}, true
+	return previousHost{h.(*Host)}, true
 }
 
-// staleHost is a host of which one sees what was before its last change.
-type staleHost struct{ *Host }
+// previousHost is a host of which one sees what was before its last change.
+type previousHost struct{ *Host }
 
 // Machine implements redfish.Host.
-func (h staleHost) Machine() *machine.View {
-	if v := h.machineWas.Load(); v != nil {
+func (h previousHost) Machine() *machine.View {
+	if v := h.previousMachine.Load(); v != nil {
 		return v
 	}
 	return h.Host.Machine()
 }
 
 // BMC implements redfish.Host.
-func (h staleHost) BMC() *bmc.View {
-	if v := h.bmcWas.Load(); v != nil {
+func (h previousHost) BMC() *bmc.View {
+	if v := h.previousBMC.Load(); v != nil {
 		return v
 	}
 	return h.Host.BMC()
@@ -288,15 +290,15 @@ func (h staleHost) BMC() *bmc.View {
 
 // ServeHTTP answers a request to a BMC, right or wrong.
 func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := connOf(r.Context())
-	c.asked(r.Method)
-	defer c.answering()
-	connect, request := l.asks(fault.Connect), l.asks(fault.Request)
+	c := network.ConnOf(r.Context())
+	c.RequestBegins(r.Method)
+	defer c.ResponseBegins()
+	connect, request := l.hasFaults(fault.Connect), l.hasFaults(fault.Request)
 	if !connect && !request {
 		l.answer(w, r)
 		return
 	}
-	h := l.reached(r)
+	h := l.hostOf(r)
 	if h == nil {
 		l.service.ServeHTTP(w, r)
 		return
@@ -316,15 +318,15 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from, _, _ := net.SplitHostPort(r.RemoteAddr)
-	t := &tale{Entry: journal.Entry{Host: h.Name(), Kind: journal.Request, From: from, Method: r.Method, Path: r.URL.Path, Faults: d.Rules}}
+	t := &faultedEntry{Entry: journal.Entry{Host: h.Name(), Kind: journal.Request, From: from, Method: r.Method, Path: r.URL.Path, Faults: d.Rules}}
 	began := l.clock.Now()
 	defer func() { // also of a connection that is taken from under the handler
 		t.At = l.clock.Now()
 		t.Took.Duration = t.At.Sub(began)
-		l.meter.add(h.index, t.Method, t.Status, t.Took.Duration, t.In, t.Out)
+		l.metrics.count(h.index, t.Method, t.Status, t.Took.Duration, t.In, t.Out)
 		l.journal.Add(t.Entry)
 	}()
-	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), taleKey{}, t)), d, h.Dialect().Protocol.Registries, work)
+	sent := l.faults.server.Serve(w, r.WithContext(context.WithValue(r.Context(), faultedEntryKey{}, t)), d, h.Dialect().Protocol.Registries, work)
 	t.Status, t.Out = sent.Status, sent.Body
 }
 
@@ -332,7 +334,7 @@ func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer to a PATCH.
 func (l *Lab) answer(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPatch {
-		if h := l.reached(r); h != nil && h.Dialect().Protocol.PatchDelay > 0 {
+		if h := l.hostOf(r); h != nil && h.Dialect().Protocol.PatchDelay > 0 {
 			work := &flight{lab: l, leave: l.clock.Enter()}
 			defer func() { work.Rest() }()
 			l.faults.server.Late(w, r, h.Dialect().Protocol.PatchDelay, work)
@@ -371,8 +373,25 @@ func (f *flight) Pause(ctx context.Context, d time.Duration) (err error) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case <-l.faults.ended:
-		err = errEnded
+		err = errLabEnded
 	}
 	t.Stop()
 	return err
+}
+
+// datagramFault returns what goes wrong with an IPMI datagram on its way in or out
+// (fault.In, fault.Out).
+func (l *Lab) datagramFault(h ipmi.Host, way string) fault.Decision {
+	if !l.hasFaults(fault.Datagram) {
+		return fault.Decision{}
+	}
+	return l.decide(fault.Subject{Site: fault.Datagram, BMC: h.Name(), Method: way})
+}
+
+// commandFault returns what goes wrong with an IPMI command.
+func (l *Lab) commandFault(h ipmi.Host, fn, cmd byte) fault.Decision {
+	if !l.hasFaults(fault.Command) {
+		return fault.Decision{}
+	}
+	return l.decide(fault.Subject{Site: fault.Command, BMC: h.Name(), Path: fmt.Sprintf("/ipmi/%02X/%02X", fn, cmd)})
 }

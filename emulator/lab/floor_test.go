@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
@@ -139,7 +140,7 @@ func newFloor(b *testing.B, l *Lab) *floor {
 	b.Cleanup(plain.Close)
 	f.plain = plain.Listener.Addr().String()
 	secure := httptest.NewUnstartedServer(handler)
-	secure.TLS = l.tlsConfig()
+	secure.TLS = l.tls.Config()
 	secure.StartTLS()
 	b.Cleanup(secure.Close)
 	f.secure = secure.Listener.Addr().String()
@@ -148,7 +149,7 @@ func newFloor(b *testing.B, l *Lab) *floor {
 	if err != nil {
 		b.Fatal(err)
 	}
-	server := l.server(b.Context())
+	server := l.server(b.Context(), l)
 	b.Cleanup(func() { _ = server.Close() })
 	go func() { _ = server.Serve(elsewhere{ours, l}) }() // until it is closed
 	f.ours = ours.Addr().String()
@@ -241,11 +242,11 @@ func (l elsewhere) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return elsewhereConn{&bmcConn{TCPConn: c.(*net.TCPConn), of: &l.lab.conns}, net.TCPAddrFromAddrPort(l.lab.hosts[0].Address())}, nil
+	return elsewhereConn{l.lab.connections.Add(c.(*net.TCPConn), 0), net.TCPAddrFromAddrPort(l.lab.hosts[0].Address())}, nil
 }
 
 type elsewhereConn struct {
-	*bmcConn
+	*network.Conn
 	addr net.Addr
 }
 
@@ -253,4 +254,4 @@ type elsewhereConn struct {
 func (c elsewhereConn) LocalAddr() net.Addr { return c.addr }
 
 // NetConn is the connection below.
-func (c elsewhereConn) NetConn() net.Conn { return c.bmcConn }
+func (c elsewhereConn) NetConn() net.Conn { return c.Conn }

@@ -92,7 +92,7 @@ func bare(b *testing.B, l *Lab) (at, name string) {
 		b.Fatal(err)
 	}
 	server := &http.Server{
-		TLSConfig: l.tlsConfig(),
+		TLSConfig: l.tls.Config(),
 		Handler:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("{}")) }),
 	}
 	b.Cleanup(func() { _ = server.Close() })

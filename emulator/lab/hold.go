@@ -30,29 +30,29 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("lab: %s is in use by %s: end that with labctl down, or choose another directory", e.Dir, who)
 }
 
-// A look at the lock takes it for a moment, so who wants it tries again.
+// A look at the lock takes it for a moment, so who wants it lockTries again.
 const (
-	tries = 5
-	pause = 20 * time.Millisecond // real time
+	lockTries = 5
+	lockPause = 20 * time.Millisecond // real time
 )
 
-// hold locks a directory for this process, until the file is closed or the
+// lockDir locks a directory for this process, until the file is closed or the
 // process has died.
-func hold(ctx context.Context, dir string) (*os.File, error) {
+func lockDir(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
-	for i := range tries {
+	for i := range lockTries {
 		if i > 0 {
-			rest(ctx)
+			pauseBriefly(ctx)
 		}
 		if err = flock(f, syscall.LOCK_EX); !errors.Is(err, syscall.EWOULDBLOCK) {
 			break
 		}
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = &HeldError{Dir: dir, PID: holder(f)}
+		err = &HeldError{Dir: dir, PID: lockOwner(f)}
 	} else if err == nil {
 		if err = f.Truncate(0); err == nil {
 			_, err = fmt.Fprintln(f, os.Getpid())
@@ -72,8 +72,8 @@ func flock(f *os.File, how int) error {
 	return nil
 }
 
-// holder is the process that has written itself into the lock file.
-func holder(f *os.File) int {
+// lockOwner is the process that has written itself into the lock file.
+func lockOwner(f *os.File) int {
 	b := make([]byte, 32)
 	n, _ := f.ReadAt(b, 0)
 	pid, err := strconv.Atoi(strings.TrimSpace(string(b[:n])))
@@ -83,8 +83,8 @@ func holder(f *os.File) int {
 	return pid
 }
 
-// isHeld looks whether a process holds a directory.
-func isHeld(dir string) (held bool, pid int, err error) {
+// isLocked looks whether a process holds a directory.
+func isLocked(dir string) (held bool, pid int, err error) {
 	f, err := os.Open(filepath.Join(dir, lockFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, 0, nil
@@ -95,7 +95,7 @@ func isHeld(dir string) (held bool, pid int, err error) {
 	defer f.Close()
 	err = flock(f, syscall.LOCK_SH)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return true, holder(f), nil
+		return true, lockOwner(f), nil
 	}
 	return false, 0, err
 }
@@ -104,20 +104,20 @@ func isHeld(dir string) (held bool, pid int, err error) {
 // context's error.
 func Released(ctx context.Context, dir string) error {
 	for {
-		held, _, err := isHeld(dir)
+		held, _, err := isLocked(dir)
 		if err != nil || !held {
 			return err
 		}
-		rest(ctx)
+		pauseBriefly(ctx)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// rest waits for a moment of real time: other processes have no other.
-func rest(ctx context.Context) {
-	moment, cancel := context.WithTimeout(ctx, pause)
+// pauseBriefly waits for a moment of real time: other processes have no other.
+func pauseBriefly(ctx context.Context) {
+	moment, cancel := context.WithTimeout(ctx, lockPause)
 	defer cancel()
 	<-moment.Done()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,43 +11,43 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
 	"github.com/metalab-dev/metalab/emulator/machine"
-	"github.com/metalab-dev/metalab/emulator/machine/event"
-	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// Host is one machine with its BMC. It is safe for concurrent use. At rest it
-// has no goroutine, no timer and no open file.
+// Host is one machine with its BMC. It is an actor: what changes the two models is
+// a step (step.go), and its steps run one after the other under mu. Host is safe
+// for concurrent use. An idle host has no goroutine, no timer and no open file.
 type Host struct {
 	lab    *Lab
 	index  int
-	rack   string // "" when it stands in none
+	rack   string // name of the rack it stands in; "" for none
 	model  model
-	record atomic.Pointer[dialect.Record] // how the BMC speaks now
+	record atomic.Pointer[dialect.Record] // how the BMC behaves now
 
-	mu       sync.Mutex
+	mu       sync.Mutex // held during a step
 	machine  *machine.Machine
-	disks    sync.RWMutex // held for reading while drives work, for writing while they change
-	volumes  opened
+	disks    sync.RWMutex // read-locked while drives work, locked while the set of drives changes
+	volumes  openVolumes
 	bmc      *bmc.BMC
-	boot     *fence                             // of the boot that drives are attached to; nil when none are
-	fetches  map[string]*fetch                  // by slot: images on their way
-	carried  map[string]context.CancelCauseFunc // by job: work that no model does
-	ended    bool                               // the lab ends: nothing new is begun
-	watchers []*func()
+	bootGate *bootGate                          // of the boot that drives are attached to; nil when none are
+	fetches  map[string]*fetch                  // by slot: images that are being fetched
+	running  map[string]context.CancelCauseFunc // by task: work that neither model does
+	ended    bool                               // the lab ends: no new work begins
+	watchers []*func()                          // called when the console or the power may have changed
 
-	// What services see. A change makes a new one.
+	// Immutable views of the models, replaced when they change.
 	machineView atomic.Pointer[machine.View]
 	bmcView     atomic.Pointer[bmc.View]
-	// What they saw before the last change; nil when there was none.
-	machineWas atomic.Pointer[machine.View]
-	bmcWas     atomic.Pointer[bmc.View]
+	// Views from before the last change; nil when there was none.
+	previousMachine atomic.Pointer[machine.View]
+	previousBMC     atomic.Pointer[bmc.View]
 
-	passes atomic.Pointer[passes] // of sessions in use; nil: of none
-	own    atomic.Pointer[own]    // nil: TLS was spoken with the certificate that the BMC came with
+	tokens       atomic.Pointer[tokenCache]   // of sessions in use; nil when there are none
+	installedTLS atomic.Pointer[installedTLS] // nil until TLS was spoken with an installed certificate
 
 	machineDue, bmcDue deadline
 }
@@ -58,7 +57,7 @@ var (
 	_ ipmi.Host    = (*Host)(nil)
 )
 
-// hostState is what the store knows of a host.
+// hostState is what the store holds about a host.
 type hostState struct {
 	Machine machine.State `json:"machine"`
 	BMC     bmc.State     `json:"bmc"`
@@ -77,72 +76,60 @@ func newHost(l *Lab, r rack.Host, m model, accounts []bmc.Account, st *hostState
 		return nil, err
 	}
 	l.quirks.mu.Lock()
-	record, err := l.quirks.speaking(m.record, l.quirks.quirksOf(r.Name, m.quirks))
+	record, err := l.quirks.recordWith(m.record, l.quirks.quirksOf(r.Name, m.quirks))
 	l.quirks.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
 	h.record.Store(record)
 	h.bmc = bmc.New(&record.BMC, accounts, bs)
-	h.bmc.SetNetworkDefaults(l.place(r.Index))
+	h.bmc.SetNetworkDefaults(network.FactoryPlace(l.webEndpoints.Plan(), l.ipmiEndpoints.Plan(), r.Index, l.searchable))
 	h.machineDue, h.bmcDue = deadline{host: h, pos: -1}, deadline{host: h, pos: -1}
-	h.show()
+	h.publish()
 	return h, nil
 }
 
-// Name is the host's name in the rack.
+// Name returns the host's name.
 func (h *Host) Name() string { return h.Machine().Identity.Name }
 
-// Index is the host's place in the rack, counted from 0.
+// Index returns the host's position in the rack, counted from 0.
 func (h *Host) Index() int { return h.index }
 
-// Rack is the name of the rack that the host stands in; "" when it is none.
+// Rack returns the name of the rack that the host stands in, or "" when it stands in none.
 func (h *Host) Rack() string { return h.rack }
-
-// Address is where the BMC's HTTPS service is.
-func (h *Host) Address() netip.AddrPort {
-	v := h.BMC()
-	all := v.Addresses()
-	if v.Net == nil || len(all) == 0 {
-		return h.lab.doors.plan.address(h.index)
-	}
-	n := v.Network()
-	return netip.AddrPortFrom(all[0], n.HTTPS.Port)
-}
-
-// URL is that service, without a path.
-func (h *Host) URL() string { return h.Dialect().Protocol.Scheme() + "://" + h.Address().String() }
 
 // Dialect implements redfish.Host.
 func (h *Host) Dialect() *dialect.Record { return h.record.Load() }
 
-// Machine is the machine as it stands.
+// Machine returns the current view of the machine.
 func (h *Host) Machine() *machine.View { return h.machineView.Load() }
 
-// BMC is the BMC as it stands.
+// BMC returns the current view of the BMC.
 func (h *Host) BMC() *bmc.View { return h.bmcView.Load() }
 
-// Now is the lab's time.
+// Now returns the lab's time.
 func (h *Host) Now() time.Time { return h.lab.clock.Now() }
 
-// Admin is the first enabled administrator, with the password.
+// Admin returns the first enabled administrator, with the password.
 func (h *Host) Admin() (bmc.Account, bool) {
 	return h.account(func(a bmc.Account) bool { return a.Role == bmc.Administrator && a.Enabled })
 }
 
-// Account is the account of that name, with its password.
+// Account returns the account with a name, and its password.
 func (h *Host) Account(name string) (bmc.Account, bool) {
 	return h.account(func(a bmc.Account) bool { return a.Name == name })
 }
 
-// Accounts are all of them, with their passwords. The slice is never changed.
+// Accounts returns all accounts with their passwords. The caller must not change
+// the slice.
 func (h *Host) Accounts() []bmc.Account {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.bmc.State().Access.Accounts
 }
 
-// KG is the key K_g of the BMC's IPMI; nil when there is none.
+// KG returns the BMC key K_g of IPMI (IPMI v2.0 rev 1.1, §13.31), or nil when none
+// is set.
 func (h *Host) KG() []byte {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,13 +147,13 @@ func (h *Host) account(is func(bmc.Account) bool) (bmc.Account, bool) {
 	return bmc.Account{}, false
 }
 
-// Login checks credentials and counts those that are wrong.
+// Login checks credentials, and counts a failed attempt in the BMC.
 func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now := h.Now(); due(h.bmc, now) { // a lock may have expired
-		if err := h.settle(h.step()); err != nil {
-			h.lab.log.Error("login not seen to", "host", h.Name(), "err", err)
+		if err := h.commit(h.begin()); err != nil {
+			h.lab.log.Error("login not handled", "host", h.Name(), "err", err)
 			return bmc.Account{}, false
 		}
 	}
@@ -174,30 +161,26 @@ func (h *Host) Login(c bmc.Credentials) (bmc.Account, bool) {
 	if v.Record == nil {
 		return v.Account, v.OK
 	}
-	st := h.step()
+	st := h.begin()
 	evs, err := h.bmc.Apply(st.now, v.Record)
 	st.bmc = append(st.bmc, evs...)
-	if err = errors.Join(err, h.settle(st)); err != nil {
-		// What is not counted was no login.
+	if err = errors.Join(err, h.commit(st)); err != nil {
+		// A login that cannot be counted is refused.
 		h.lab.log.Error("login not counted", "host", h.Name(), "err", err)
 		return bmc.Account{}, false
 	}
 	return v.Account, v.OK
 }
 
-// due tells whether it is time to move a model on.
-func due(m interface{ Deadline() (time.Time, bool) }, now time.Time) bool {
-	at, ok := m.Deadline()
-	return ok && !now.Before(at)
-}
-
-// Power resets the machine; kind is one of Redfish's ResetType.
+// Power resets the machine. The kind is a value of ComputerSystem.ResetType
+// (DSP2046).
 func (h *Host) Power(ctx context.Context, kind string) error {
 	return h.Apply(ctx, machine.Reset{Kind: machine.ResetKind(kind)})
 }
 
 // Apply carries out a command to the machine. When it returns, the effect is
-// stored and seen, and what ran on a machine that lost its power runs no more.
+// stored and visible, and a system that ran on a machine which lost its power has
+// stopped.
 func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -207,197 +190,28 @@ func (h *Host) Apply(ctx context.Context, c machine.Command) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.stepFor(ctx)
-	more, err := h.machine.Apply(st.now, c)
-	if err != nil && !st.overdue { // refused, and nothing changed
+	st := h.beginRequest(ctx)
+	evs, err := h.machine.Apply(st.now, c)
+	if err != nil && !st.overdue { // refused, and nothing has changed
 		return err
 	}
-	st.machine = append(st.machine, more...)
-	err = errors.Join(err, h.settle(st))
-	*st = step{}
-	steps.Put(st) // nobody has it any longer
-	return err
+	st.machine = append(st.machine, evs...)
+	return errors.Join(err, h.commit(st))
 }
 
-// steps are steps that are over: there is one for every request that changes
-// something.
-var steps = sync.Pool{New: func() any { return new(step) }}
-
-// step is one step of a host: where it began, and what has happened in it.
-type step struct {
-	now     time.Time
-	was, is hostState // is: when it is settled
-	overdue bool      // something was to happen by itself before
-	machine []machine.Event
-	heard   int // of them the BMC knows already
-	bmc     []bmc.Event
-	freed   []machine.Event   // that were withheld from the BMC before
-	trail   *bmc.AuditContext // of the request that it is for, if any
-	event   uint64            // number of the event that tells it; 0: nobody listens
-
-	room [4]store.Put // for what is to be stored: mostly no more
-}
-
-// step begins a step: what time has made due is done first. It holds h.mu.
-func (h *Host) step() *step {
-	st := steps.Get().(*step)
-	st.now, st.was = h.Now(), h.state()
-	st.overdue = due(h.machine, st.now) || due(h.bmc, st.now)
-	if st.overdue {
-		st.machine = h.machine.Advance(st.now)
-		st.bmc = h.bmc.Advance(st.now)
-	}
-	return st
-}
-
-// stepFor begins a step that a request may have asked for.
-func (h *Host) stepFor(ctx context.Context) *step {
-	st := h.step()
-	st.trail = bmc.AuditOf(ctx)
-	return st
-}
-
-func (h *Host) state() hostState {
-	return hostState{Machine: h.machine.State(), BMC: h.bmc.State()}
-}
-
-// settle makes what was done durable, then seen, then told. If it cannot be
-// stored, it was not done. It holds h.mu.
-func (h *Host) settle(st *step) error {
-	release, err := h.work(st)
-	defer release()
-	entry := h.leaveTrail(st)
-	heard := append(h.withhold(st.machine[st.heard:]), st.freed...)
-	st.bmc = append(st.bmc, h.bmc.ObserveMachine(st.now, heard)...)
-	h.loseBMC(st)
-	st.event, _ = h.bmc.NextEvent()
-	machineWas, bmcWas := h.Machine(), h.BMC()
-	st.is = h.state()
-	if err == nil {
-		err = h.save(st)
-	}
-	if err != nil {
-		h.machine.Restore(st.was.Machine)
-		h.bmc.Restore(st.was.BMC)
-		h.show()
-		h.schedule()
-		return err
-	}
-	if st.is.Machine != st.was.Machine {
-		h.machineWas.Store(machineWas)
-		h.machineView.Store(new(h.machine.View()))
-	}
-	if st.is.BMC != st.was.BMC {
-		h.bmcWas.Store(bmcWas)
-	}
-	if entry != 0 {
-		st.trail.ID = entry
-	}
-	h.bmcView.Store(new(h.bmc.View())) // it shows more than is stored
-	h.seen(&st.was.Machine, &st.is.Machine)
-	h.tidy(st)
-	h.forgetImages(st.was.Machine.Firmware, st.is.Machine.Firmware)
-	release()
-	h.chronicle(st)
-	if os := h.Machine().OS; h.boot != nil && (os == nil || os.Boot != h.boot.number) {
-		h.boot.close()
-		h.boot = nil
-	}
-	h.schedule()
-	if st.is.BMC.Net != st.was.BMC.Net {
-		h.moved()
-	}
-	h.follow(st.bmc)
-	h.tell(st, machineWas, bmcWas)
-	h.lab.delivery.push(h, outward(st.machine))
-	return nil
-}
-
-// loseBMC tells the machine of a BMC that has gone down to restart.
-func (h *Host) loseBMC(st *step) {
-	for _, ev := range st.bmc {
-		if l, ok := ev.(bmc.LifeChanged); !ok || l.Phase != bmc.Offline {
-			continue
-		}
-		if _, err := h.machine.Apply(st.now, machine.BMCReset{}); err != nil {
-			panic(err) // it cannot be refused
-		}
-	}
-}
-
-// leaveTrail writes the request that a step is for into the audit log, once, and
-// returns the entry's ID; 0 when there is nothing to write.
-func (h *Host) leaveTrail(st *step) uint64 {
-	if st.trail == nil || st.trail.ID != 0 {
-		return 0
-	}
-	evs, err := h.bmc.Apply(st.now, bmc.AddAuditRecord{AuditRecord: st.trail.Record})
-	if err != nil {
-		h.lab.log.Error("request not audited", "host", h.Name(), "err", err)
-	}
-	st.bmc = append(st.bmc, evs...)
-	for _, ev := range evs {
-		if told, ok := ev.(bmc.Audited); ok {
-			return told.Entry.ID
-		}
-	}
-	return 0 // a log that is full
-}
-
-// outward are the events that others than the BMC are told.
-func outward(evs []machine.Event) []machine.Event {
-	var out []machine.Event
-	for _, ev := range evs {
-		switch ev.(type) {
-		case event.Note, event.TaskMessage, event.Boot, event.TaskRunning, event.TaskWaiting, event.TaskPaused, event.TaskDone, event.Restart, storage.Work, machine.MetricReportReady:
-		default:
-			out = append(out, ev)
-		}
-	}
-	return out
-}
-
-func (h *Host) save(st *step) error {
-	puts := st.is.changed(st.room[:0], h.Name(), &st.was)
-	if len(puts) == 0 {
-		return nil
-	}
-	if err := h.lab.store.Save(st.now, puts...); err != nil {
-		return fmt.Errorf("lab: %s: %w", h.Name(), err)
-	}
-	return nil
-}
-
-// show makes what services see of the host what it is.
-func (h *Host) show() {
-	h.machineView.Store(new(h.machine.View()))
-	h.bmcView.Store(new(h.bmc.View()))
-}
-
-// schedule enters the deadlines as they stand.
-func (h *Host) schedule() {
-	at, ok := h.machine.Deadline()
-	if soon, awaited := h.bmc.AwaitedDeadline(); awaited && (!ok || soon.Before(at)) {
-		at, ok = soon, true
-	}
-	h.lab.machines.set(&h.machineDue, at, ok)
-	at, ok = h.bmc.Deadline()
-	h.lab.bmcs.set(&h.bmcDue, at, ok)
-}
-
-// advance does what time has made due.
+// advance does what has become due.
 func (h *Host) advance() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if st := h.step(); st.overdue {
-		return h.settle(st)
+	if st := h.begin(); st.overdue {
+		return h.commit(st)
 	}
 	h.schedule()
 	return nil
 }
 
-// resume is what the lab's resume does to one host; it returns the slots that
-// hold an image, and the images of updates.
+// resume continues one host after the lab was opened. It returns the images that
+// virtual media slots hold, and those of firmware updates that are under way.
 func (h *Host) resume() ([]store.Image, []store.Image, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -418,15 +232,15 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 		}
 		st.bmc = append(st.bmc, evs...)
 	}
-	images := h.updates(st)
+	images := h.keptUpdates(st)
 	evs, err := h.bmc.Apply(st.now, bmc.EndOrphanedTasks{Works: func(job string) bool {
-		return h.machine.RunsTask(job) || h.isStuck(job)
+		return h.machine.RunsTask(job) || h.isHeld(job)
 	}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("lab: %s: %w", h.Name(), err)
 	}
 	st.bmc = append(st.bmc, evs...)
-	if err := h.settle(st); err != nil {
+	if err := h.commit(st); err != nil {
 		return nil, nil, err
 	}
 	switch v := h.Machine(); {

@@ -50,44 +50,6 @@ func serve(t *testing.T, l *Lab) (stop func(), ended <-chan error) {
 	return stop, done
 }
 
-func TestPlan(t *testing.T) {
-	plans := []plan{
-		{own: true, first: 8443, hosts: rack.MaxHosts},
-		{addr: netip.MustParseAddr("127.0.0.1"), first: 9000, hosts: 1000},
-		{addr: netip.MustParseAddr("::1"), first: 9000, hosts: 3},
-	}
-	for _, p := range plans {
-		seen := map[netip.AddrPort]bool{}
-		for i := range p.hosts {
-			at := p.address(i)
-			if got, ok := p.index(at); !ok || got != i || seen[at] {
-				t.Fatalf("%+v: index(%v) = %d, %v, want %d, and each address once", p, at, got, ok, i)
-			}
-			seen[at] = true
-			if b := at.Addr().As16(); p.own && (b[15] == 0 || b[15] == 255 || b[13] < 64 || b[13] > 127) {
-				t.Fatalf("host %d has the address %v", i, at)
-			}
-		}
-		for _, nobody := range []string{
-			"127.64.0.0:8443", "127.64.0.255:8443", "127.64.0.1:8444", "127.63.255.254:8443", "126.64.0.1:8443", "[::1]:8443",
-			"127.0.0.1:8999", "127.0.0.1:10000", "127.0.0.2:9000", "[::1]:9003", "127.71.255.254:8443", "[fe80::1%lo]:9000",
-		} {
-			if i, ok := p.index(netip.MustParseAddrPort(nobody)); ok {
-				t.Errorf("%+v: index(%s) = %d, want none", p, nobody, i)
-			}
-		}
-		if i, ok := p.index(netip.AddrPort{}); ok {
-			t.Errorf("%+v: index() of no address = %d", p, i)
-		}
-	}
-	if got := plans[0].address(0).String(); got != "127.64.0.1:8443" {
-		t.Errorf("address(0) = %s, want 127.64.0.1:8443", got)
-	}
-	if got, ok := plans[0].index(netip.MustParseAddrPort("[::ffff:127.64.0.2]:8443")); !ok || got != 1 {
-		t.Errorf("index() of a mapped address = %d, %v, want 1", got, ok)
-	}
-}
-
 // A schedule tells of every host in order, however deadlines were moved about,
 // and its timer is that of the first.
 func TestSchedule(t *testing.T) {
@@ -146,7 +108,7 @@ func TestEventsAreToldInOrderAndApart(t *testing.T) {
 	c := clock.NewVirtual(origin)
 	slow, fast := &Host{index: 0}, &Host{index: 1}
 	release, told := make(chan struct{}), make(chan string, 100)
-	d := &delivery{clock: c, queues: map[*Host][]machine.Event{}, tell: func(h *Host, ev machine.Event) {
+	d := &eventDelivery{clock: c, queues: map[*Host][]machine.Event{}, handle: func(h *Host, ev machine.Event) {
 		if h == slow {
 			<-release
 		}
@@ -257,47 +219,9 @@ func TestTimeIsSavedAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for !l.store.Last().After(origin) { // the tick comes when it comes
-		l.clock.Advance(saveTime)
+		l.clock.Advance(saveInterval)
 	}
 	stop()
-}
-
-func TestAuthority(t *testing.T) {
-	dir := t.TempDir()
-	a, err := openAuthority(dir, "one")
-	if err != nil {
-		t.Fatal(err)
-	}
-	of := leaf{host: "node-0", addr: netip.MustParseAddr("127.64.0.1"), kind: bmc.P256}
-	first, err := a.of(of)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if again, err := a.of(of); err != nil || again != first {
-		t.Errorf("of(%v) again = %v, %v, want the same", of, again, err)
-	}
-	for i := range 3 {
-		clear(a.certs)
-		for n := range maxCerts { // stand-ins: making them takes its time
-			a.certs[leaf{addr: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)})}] = first
-		}
-		if _, err := a.of(leaf{addr: netip.AddrFrom4([4]byte{127, 64, 0, byte(i)}), kind: bmc.P256}); err != nil || len(a.certs) > maxCerts {
-			t.Errorf("%d certificates are kept, %v, want at most %d", len(a.certs), err, maxCerts)
-		}
-	}
-	b, err := openAuthority(dir, "one")
-	if err != nil || !b.cert.Equal(a.cert) {
-		t.Errorf("the authority is another one when it is opened again: %v", err)
-	}
-	if same, err := b.of(of); err != nil || !parsed(t, same).Equal(parsed(t, first)) {
-		t.Errorf("the certificate is another one when the authority is opened again: %v", err)
-	}
-	if err := writeFile(dir+"/"+caKey, []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := openAuthority(dir, "one"); err == nil || !strings.Contains(err.Error(), "remove both") {
-		t.Errorf("openAuthority() with a broken key = %v, want the way out", err)
-	}
 }
 
 // A BMC is found by searches while its SSDP is on, and not otherwise.
@@ -313,7 +237,7 @@ func TestABMCCanHideFromSearches(t *testing.T) {
 			t.Fatal(err)
 		}
 		var found []string
-		for s := range l.discoverable(netip.Addr{}) {
+		for s := range l.discoverableServices(netip.Addr{}) {
 			found = append(found, s.UUID)
 		}
 		if got := slices.Contains(found, h.Machine().Identity.BMCUUID()); got != on || len(found) > 1 {

@@ -19,19 +19,19 @@ func (h *Host) Begin(ctx context.Context, o bmc.OpenTask, c func(job string) mac
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.stepFor(ctx)
+	st := h.beginRequest(ctx)
 	before := h.bmc.State()
 	id, err := h.openJob(st, o)
 	if err != nil {
-		return bmc.Task{}, errors.Join(err, h.settle(st))
+		return bmc.Task{}, errors.Join(err, h.commit(st))
 	}
 	more, err := h.machine.Apply(st.now, c(id))
 	if err != nil {
 		h.bmc.Restore(before)
-		return bmc.Task{}, errors.Join(err, h.settle(st))
+		return bmc.Task{}, errors.Join(err, h.commit(st))
 	}
 	st.machine = append(st.machine, more...)
-	if err := h.settle(st); err != nil {
+	if err := h.commit(st); err != nil {
 		return bmc.Task{}, err
 	}
 	return h.job(id)
@@ -73,47 +73,47 @@ func (h *Host) Carry(ctx context.Context, o bmc.OpenTask, do func(ctx context.Co
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
-		return bmc.Task{}, errEnded
+		return bmc.Task{}, errLabEnded
 	}
-	st := h.stepFor(ctx)
+	st := h.beginRequest(ctx)
 	id, err := h.openJob(st, o)
 	if err != nil {
-		return bmc.Task{}, errors.Join(err, h.settle(st))
+		return bmc.Task{}, errors.Join(err, h.commit(st))
 	}
 	evs, err := h.bmc.Apply(st.now, bmc.RunTask{ID: id, Until: o.Until(st.now)})
 	st.bmc = append(st.bmc, evs...)
-	if err := errors.Join(err, h.settle(st)); err != nil {
+	if err := errors.Join(err, h.commit(st)); err != nil {
 		return bmc.Task{}, err
 	}
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	if h.carried == nil {
-		h.carried = map[string]context.CancelCauseFunc{}
+	if h.running == nil {
+		h.running = map[string]context.CancelCauseFunc{}
 	}
-	h.carried[id] = cancel
+	h.running[id] = cancel
 	leave := h.lab.clock.Enter()
-	h.lab.carrying.Go(func() {
+	h.lab.tasks.Go(func() {
 		defer leave()
 		end := do(work, id)
 		why := context.Cause(work)
 		cancel(nil)
-		h.carriedOut(id, end, why)
+		h.finishTask(id, end, why)
 	})
 	return h.job(id)
 }
 
-// carriedOut closes a job whose work has ended; why is the reason if that was
+// finishTask closes a job whose work has ended; why is the reason if that was
 // before its time.
-func (h *Host) carriedOut(id string, end bmc.CloseTask, why error) {
+func (h *Host) finishTask(id string, end bmc.CloseTask, why error) {
 	h.mu.Lock()
-	delete(h.carried, id)
-	if len(h.carried) == 0 {
-		h.carried = nil
+	delete(h.running, id)
+	if len(h.running) == 0 {
+		h.running = nil
 	}
 	h.mu.Unlock()
-	if errors.Is(why, errEnded) { // the next start of the lab closes it
+	if errors.Is(why, errLabEnded) { // the next start of the lab closes it
 		return
 	}
-	if h.works(id) { // it was only the beginning
+	if h.machineWorksOn(id) { // it was only the beginning
 		return
 	}
 	end.ID = id
@@ -123,8 +123,8 @@ func (h *Host) carriedOut(id string, end bmc.CloseTask, why error) {
 	}
 }
 
-// works tells whether the machine goes on with a job.
-func (h *Host) works(job string) bool {
+// machineWorksOn tells whether the machine goes on with a job.
+func (h *Host) machineWorksOn(job string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.machine.RunsTask(job)
@@ -138,25 +138,25 @@ func (h *Host) Cancel(ctx context.Context, job string) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.stepFor(ctx)
+	st := h.beginRequest(ctx)
 	if h.machine.RunsTask(job) {
 		more, err := h.machine.Apply(st.now, machine.StopTask{Task: job})
 		if err != nil {
-			return errors.Join(err, h.settle(st))
+			return errors.Join(err, h.commit(st))
 		}
 		st.machine = append(st.machine, more...)
-		st.bmc = append(st.bmc, h.bmc.ObserveMachine(st.now, h.withhold(st.machine))...)
-		st.heard = len(st.machine)
+		st.bmc = append(st.bmc, h.bmc.ObserveMachine(st.now, h.withoutHeldTasks(st.machine))...)
+		st.heardByBMC = len(st.machine)
 		if !h.machine.RunsTask(job) {
-			return h.settle(st)
+			return h.commit(st)
 		}
 	}
 	evs, err := h.bmc.Apply(st.now, bmc.CancelTask{ID: job})
 	st.bmc = append(st.bmc, evs...)
-	if err := errors.Join(err, h.settle(st)); err != nil {
+	if err := errors.Join(err, h.commit(st)); err != nil {
 		return err
 	}
-	if cancel := h.carried[job]; cancel != nil {
+	if cancel := h.running[job]; cancel != nil {
 		cancel(errCancelled)
 	}
 	return nil

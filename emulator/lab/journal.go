@@ -7,6 +7,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
@@ -14,42 +15,56 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// Journal is what happened in the lab since it was opened.
-func (l *Lab) Journal() *journal.Journal { return l.journal }
-
-// tale is the entry of a request that goes wrong. The service tells what it
+// faultedEntry is the entry of a request that goes wrong. The service tells what it
 // knows of it; the rest is known when all is over.
-type tale struct{ journal.Entry }
+type faultedEntry struct{ journal.Entry }
 
-type taleKey struct{}
+type faultedEntryKey struct{}
 
-// told writes a request that the service has answered into the journal.
-func (l *Lab) told(ctx context.Context, e redfish.Entry) {
-	if l.asks(fault.Request) {
-		if t, ok := ctx.Value(taleKey{}).(*tale); ok {
+// recordRequest writes a request that the service has answered into the journal.
+func (l *Lab) recordRequest(ctx context.Context, e redfish.Entry) {
+	if l.hasFaults(fault.Request) {
+		if t, ok := ctx.Value(faultedEntryKey{}).(*faultedEntry); ok {
 			t.User, t.Session, t.In = e.User, e.Session, e.In
 			return
 		}
 	}
-	h := hostOf(e.Host)
-	l.meter.add(h.index, e.Method, e.Status, e.Took, e.In, e.Out)
+	h := hostOfEntry(e.Host)
+	l.metrics.count(h.index, e.Method, e.Status, e.Took, e.In, e.Out)
 	l.journal.Add(journal.Entry{
 		At: e.At, Host: h.Name(), Kind: journal.Request, From: e.From, Method: e.Method, Path: e.Path, Status: e.Status,
 		User: e.User, Session: e.Session, Took: fault.Duration{Duration: e.Took}, In: e.In, Out: e.Out,
 	})
 }
 
-// hostOf is the host that a service knows, as it is or as it was.
-func hostOf(h redfish.Host) *Host {
-	if stale, ok := h.(staleHost); ok {
+// recordCommand writes an IPMI command into the journal.
+func (l *Lab) recordCommand(e ipmi.Entry) {
+	name := e.Command
+	if name == "" {
+		name = fmt.Sprintf("%02X/%02X", e.NetFn, e.Cmd)
+	}
+	entry := journal.Entry{
+		At: e.At, Host: e.Host.Name(), Kind: journal.Request, From: e.From.Addr().Unmap().String(), Method: "IPMI", Path: name,
+		Status: int(e.Code), User: e.User,
+	}
+	entry.Took.Duration = e.Took
+	if e.Session != 0 {
+		entry.Session = fmt.Sprint(e.Session) // not the IDs on the wire, which are random
+	}
+	l.journal.Add(entry)
+}
+
+// hostOfEntry is the host that a service knows, as it is or as it was.
+func hostOfEntry(h redfish.Host) *Host {
+	if stale, ok := h.(previousHost); ok {
 		return stale.Host
 	}
 	return h.(*Host)
 }
 
-// chronicle writes what happened in a step into the journal.
-func (h *Host) chronicle(st *step) {
-	for _, evs := range [][]event.Event{st.machine, st.freed, st.bmc} {
+// recordEvents writes what happened in a step into the journal.
+func (h *Host) recordEvents(st *step) {
+	for _, evs := range [][]event.Event{st.machine, st.released, st.bmc} {
 		for _, ev := range evs {
 			what, text := describe(ev)
 			if what != "" {
@@ -90,9 +105,9 @@ func describe(ev event.Event) (what, text string) {
 	case machine.PowerChanged:
 		return "power.state", string(ev.Power)
 	case machine.BootAttempted:
-		return "boot.tried", source(ev.Source)
+		return "boot.tried", sourceName(ev.Source)
 	case machine.SystemStarted:
-		return "os.started", fmt.Sprintf("%s from %s", ev.OS.Name, source(ev.OS.Source))
+		return "os.started", fmt.Sprintf("%s from %s", ev.OS.Name, sourceName(ev.OS.Source))
 	case machine.SystemStopped:
 		return "os.stopped", ev.OS.Name
 	case bmc.SessionOpened:
@@ -111,7 +126,7 @@ func describe(ev event.Event) (what, text string) {
 	return strings.ToLower(kind), ""
 }
 
-func source(s machine.Source) string {
+func sourceName(s machine.Source) string {
 	if s.Device == "" {
 		return string(s.Kind)
 	}

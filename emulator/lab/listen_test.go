@@ -90,7 +90,7 @@ func TestPortsAreKept(t *testing.T) {
 	defer busy.Close()
 	port := busy.Addr().(*net.TCPAddr).Port
 	_, err = lab.Open(t.Context(), lab.Config{Dir: t.TempDir(), Clock: clock.NewVirtual(labtest.Origin), Listen: fmt.Sprintf("lo:%d", port)})
-	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d, at which the BMCs shall be", port)) ||
+	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d for the BMCs", port)) ||
 		!strings.Contains(err.Error(), "--listen 127.0.0.1:9000") {
 		t.Errorf("Open() = %v, want an error that names the port and the way out", err)
 	}

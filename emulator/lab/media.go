@@ -45,14 +45,14 @@ func (h *Host) ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context.CancelCauseFunc) (evs []bmc.Event, wanted *fetch, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.stepFor(ctx)
-	if h.closes(c) {
-		return nil, nil, h.settle(st)
+	st := h.beginRequest(ctx)
+	if h.closesHeldTask(c) {
+		return nil, nil, h.commit(st)
 	}
 	before := h.bmc.State()
 	evs, err = h.bmc.Apply(st.now, c)
 	if err == nil && h.bmc.State().Net != before.Net {
-		if err = h.lab.free(h.index, new(h.bmc.View())); err != nil {
+		if err = h.lab.checkEndpoints(h.index, new(h.bmc.View())); err != nil {
 			h.bmc.Restore(before)
 			evs = nil
 		}
@@ -60,11 +60,11 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context
 	st.bmc = append(st.bmc, evs...)
 	if err != nil {
 		if st.overdue {
-			err = errors.Join(err, h.settle(st))
+			err = errors.Join(err, h.commit(st))
 		}
 		return evs, nil, err
 	}
-	if err := h.settle(st); err != nil {
+	if err := h.commit(st); err != nil {
 		return nil, nil, err
 	}
 	for _, ev := range evs {
@@ -79,12 +79,12 @@ func (h *Host) applyBMC(ctx context.Context, c bmc.Command, begin func() context
 	return evs, wanted, nil
 }
 
-// ejected ends the fetch for a slot that is empty now, or removes its image. It
+// mediaEjected ends the fetch for a slot that is empty now, or removes its image. It
 // holds h.mu.
-func (h *Host) ejected(slot string) {
+func (h *Host) mediaEjected(slot string) {
 	if f := h.fetches[slot]; f != nil {
 		f.cancel(errEjected)
-		h.forget(f)
+		h.forgetFetch(f)
 		return
 	}
 	if err := h.lab.store.RemoveMedia(h.Name(), slot); err != nil {
@@ -92,21 +92,21 @@ func (h *Host) ejected(slot string) {
 	}
 }
 
-// abandon ends the host's fetches and what else it does itself: the lab ends.
-func (h *Host) abandon() {
+// cancelWork ends the host's fetches and what else it does itself: the lab ends.
+func (h *Host) cancelWork() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ended = true
-	for _, cancel := range h.carried {
-		cancel(errEnded)
+	for _, cancel := range h.running {
+		cancel(errLabEnded)
 	}
 	for _, f := range h.fetches {
-		f.cancel(errEnded)
+		f.cancel(errLabEnded)
 	}
 }
 
-// forget ends the book-keeping of a fetch. It holds h.mu.
-func (h *Host) forget(f *fetch) {
+// forgetFetch ends the book-keeping of a fetch. It holds h.mu.
+func (h *Host) forgetFetch(f *fetch) {
 	if h.fetches[f.slot.ID] == f {
 		delete(h.fetches, f.slot.ID)
 	}
@@ -118,12 +118,12 @@ func (h *Host) forget(f *fetch) {
 // fetch brings an image into its slot. The clock does not jump meanwhile.
 func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	defer h.lab.clock.Enter()()
-	evs, err := h.bring(ctx, f)
+	evs, err := h.download(ctx, f)
 	if err == nil {
 		return evs, nil
 	}
 	h.mu.Lock()
-	h.forget(f)
+	h.forgetFetch(f)
 	h.mu.Unlock()
 	evs, _, lost := h.applyBMC(context.Background(), bmc.MediaFetchFailed{Slot: f.slot.ID, Fetch: f.slot.Fetch}, nil)
 	if lost != nil && !errors.Is(lost, bmc.ErrNotFound) { // not found: it was ejected before
@@ -132,7 +132,7 @@ func (h *Host) fetch(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	return evs, err
 }
 
-func (h *Host) bring(ctx context.Context, f *fetch) ([]bmc.Event, error) {
+func (h *Host) download(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	in, err := h.lab.store.NewMedia(h.Name(), f.slot.ID, f.slot.Fetch)
 	if err != nil {
 		return nil, fmt.Errorf("lab: %w: %w", bmc.ErrMedia, err)
@@ -145,28 +145,28 @@ func (h *Host) bring(ctx context.Context, f *fetch) ([]bmc.Event, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: %s: %w", h.Name(), errors.Join(err, in.Drop()))
 	}
-	return h.arrived(f, in, size)
+	return h.mediaArrived(f, in, size)
 }
 
-// arrived makes an image what its slot holds.
-func (h *Host) arrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Event, error) {
+// mediaArrived makes an image what its slot holds.
+func (h *Host) mediaArrived(f *fetch, in *store.Incoming, size int64) ([]bmc.Event, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fetches[f.slot.ID] != f {
 		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, errors.Join(errEjected, in.Drop()))
 	}
-	h.forget(f)
+	h.forgetFetch(f)
 	// The file comes first: a lab that is killed in between finds a slot
 	// whose image has not arrived, and removes it.
 	if err := in.Keep(); err != nil {
 		return nil, fmt.Errorf("lab: %s: %w: %w", h.Name(), bmc.ErrMedia, err)
 	}
-	st := h.step()
+	st := h.begin()
 	evs, err := h.bmc.Apply(st.now, bmc.MediaFetched{Slot: f.slot.ID, Fetch: f.slot.Fetch, Size: size})
 	st.bmc = append(st.bmc, evs...)
-	err = errors.Join(err, h.settle(st))
+	err = errors.Join(err, h.commit(st))
 	if err != nil {
-		h.ejected(f.slot.ID)
+		h.mediaEjected(f.slot.ID)
 		return nil, err
 	}
 	return evs, nil

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// maxMetered is how many hosts have counts of their own; those of all others
+// maxMeasuredHosts is how many hosts have counts of their own; those of all others
 // are added up.
-const maxMetered = 1000
+const maxMeasuredHosts = 1000
 
 // LatencyBounds are the upper bounds of the classes of Latency, of the lab's
 // time.
@@ -20,9 +20,9 @@ var latencyBounds = [...]time.Duration{
 	2 * time.Second, 10 * time.Second, time.Minute, 5 * time.Minute,
 }
 
-// meteredMethods are counted by their names, all others together: a client can
+// countedMethods are counted by their names, all others together: a client can
 // make up as many as it likes.
-var meteredMethods = []string{"GET", "HEAD", "OPTIONS", "POST", "PATCH", "PUT", "DELETE"}
+var countedMethods = []string{"GET", "HEAD", "OPTIONS", "POST", "PATCH", "PUT", "DELETE"}
 
 const otherMethods = "other"
 
@@ -42,10 +42,10 @@ type Latency struct {
 	Sum     time.Duration
 }
 
-// meter counts requests. Who counts what was counted before waits for nobody.
-type meter struct {
-	mu sync.Mutex                                // of what is counted for the first time
-	of [maxMetered + 1]atomic.Pointer[[]*counts] // by host; the last is of all others
+// metrics counts requests. Who counts what was counted before waits for nobody.
+type metrics struct {
+	mu     sync.Mutex                                      // of what is counted for the first time
+	byHost [maxMeasuredHosts + 1]atomic.Pointer[[]*counts] // by host; the last is of all others
 }
 
 // counts are those of one host, method and status.
@@ -57,11 +57,11 @@ type counts struct {
 	classes           [len(latencyBounds) + 1]atomic.Uint64
 }
 
-func (m *meter) add(host int, method string, status int, took time.Duration, in, out int64) {
-	if !slices.Contains(meteredMethods, method) {
+func (m *metrics) count(host int, method string, status int, took time.Duration, in, out int64) {
+	if !slices.Contains(countedMethods, method) {
 		method = otherMethods
 	}
-	c := m.counts(min(host, maxMetered), method, status)
+	c := m.counts(min(host, maxMeasuredHosts), method, status)
 	c.requests.Add(1)
 	if in > 0 {
 		c.in.Add(uint64(in))
@@ -77,7 +77,7 @@ func (m *meter) add(host int, method string, status int, took time.Duration, in,
 	c.classes[class].Add(1)
 }
 
-func (m *meter) counts(host int, method string, status int) *counts {
+func (m *metrics) counts(host int, method string, status int) *counts {
 	if c, _ := m.find(host, method, status); c != nil {
 		return c
 	}
@@ -87,14 +87,14 @@ func (m *meter) counts(host int, method string, status int) *counts {
 	if c == nil {
 		c = &counts{method: method, status: status}
 		all = append(slices.Clip(all), c) // others look at the old one
-		m.of[host].Store(&all)
+		m.byHost[host].Store(&all)
 	}
 	return c
 }
 
 // find finds counts, nil when there are none, among all of the host.
-func (m *meter) find(host int, method string, status int) (*counts, []*counts) {
-	all := m.of[host].Load()
+func (m *metrics) find(host int, method string, status int) (*counts, []*counts) {
+	all := m.byHost[host].Load()
 	if all == nil {
 		return nil, nil
 	}
@@ -107,9 +107,9 @@ func (m *meter) find(host int, method string, status int) (*counts, []*counts) {
 }
 
 // each calls f with all counts, in no order that matters.
-func (m *meter) each(f func(host int, c *counts)) {
-	for host := range m.of {
-		if all := m.of[host].Load(); all != nil {
+func (m *metrics) each(f func(host int, c *counts)) {
+	for host := range m.byHost {
+		if all := m.byHost[host].Load(); all != nil {
 			for _, c := range *all {
 				f(host, c)
 			}
@@ -120,9 +120,9 @@ func (m *meter) each(f func(host int, c *counts)) {
 // Traffic lists how many requests there were, in no order.
 func (l *Lab) Traffic() []Traffic {
 	var out []Traffic
-	l.meter.each(func(host int, c *counts) {
+	l.metrics.each(func(host int, c *counts) {
 		t := Traffic{Method: c.method, Status: c.status, Requests: c.requests.Load(), In: c.in.Load(), Out: c.out.Load()}
-		if host < maxMetered {
+		if host < maxMeasuredHosts {
 			t.Host = l.hosts[host].Name()
 		}
 		out = append(out, t)
@@ -133,7 +133,7 @@ func (l *Lab) Traffic() []Traffic {
 // Latencies lists how long answers took, in no order.
 func (l *Lab) Latencies() []Latency {
 	var out []Latency
-	l.meter.each(func(_ int, c *counts) {
+	l.metrics.each(func(_ int, c *counts) {
 		i := slices.IndexFunc(out, func(t Latency) bool { return t.Method == c.method })
 		if i < 0 {
 			i = len(out)

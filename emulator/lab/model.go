@@ -60,7 +60,7 @@ type model struct {
 // modelKey is what hosts of the same model have in common.
 type modelKey struct{ profile, ipmi, quirks string }
 
-func keyOf(h rack.Host) modelKey { return modelKey{h.Profile, h.IPMI, h.Quirks} }
+func modelKeyOf(h rack.Host) modelKey { return modelKey{h.Profile, h.IPMI, h.Quirks} }
 
 // loadModels makes the models that a rack names.
 func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
@@ -78,7 +78,7 @@ func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 			return nil, fmt.Errorf("lab: %s.%w", g.Field, err)
 		}
 		if g.IPMI != nil {
-			if m.record, err = speaking(m.record, g.IPMI); err != nil {
+			if m.record, err = withIPMI(m.record, g.IPMI); err != nil {
 				return nil, fmt.Errorf("lab: %s.ipmi: %w", g.Field, err)
 			}
 		}
@@ -87,8 +87,8 @@ func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 	return models, nil
 }
 
-// speaking is a record with IPMI as a rack has it.
-func speaking(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
+// withIPMI is a record with IPMI as a rack has it.
+func withIPMI(r *dialect.Record, i *rack.IPMI) (*dialect.Record, error) {
 	own := *r
 	if len(i.Suites) > 0 {
 		own.IPMI.CipherSuites = nil
@@ -128,7 +128,7 @@ func loadProfiles(from fs.FS, of *rack.Lab) (map[string]model, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lab: %w", err)
 		}
-		retime(&p.Timings, of.Timings)
+		overrideTimings(&p.Timings, of.Timings)
 		models[g.Profile] = model{profile: p, record: r}
 	}
 	return models, nil
@@ -182,7 +182,7 @@ func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 	case built != nil && err == nil:
 		return nil, fmt.Errorf("%s: there is a built-in dialect of that name: give it another", at)
 	case built != nil:
-		return sound(built, built.Validate())
+		return checked(built, built.Validate())
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
 		return nil, fmt.Errorf("there is no %q: use one of %v, or write %s", name, Dialects(), at)
 	case err != nil:
@@ -195,11 +195,11 @@ func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 	if f.Name != name {
 		return nil, fmt.Errorf("%s: name: %q: must be %s, as the file", at, f.Name, name)
 	}
-	return sound(f.Record())
+	return checked(f.Record())
 }
 
-// sound is a record that goes with the service's tree.
-func sound(r *dialect.Record, err error) (*dialect.Record, error) {
+// checked is a record that goes with the service's tree.
+func checked(r *dialect.Record, err error) (*dialect.Record, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -224,8 +224,8 @@ func isBuiltIn(from fs.FS, name string) bool {
 	return err == nil && missing == nil && bytes.Equal(b, built)
 }
 
-// retime puts the timings of a rack in place of a profile's.
-func retime(t *machine.Timings, by rack.Timings) {
+// overrideTimings puts the timings of a rack in place of a profile's.
+func overrideTimings(t *machine.Timings, by rack.Timings) {
 	for _, d := range []struct {
 		of *machine.Duration
 		is *fault.Duration

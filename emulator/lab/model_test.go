@@ -50,8 +50,8 @@ func TestListenAsTheRackSays(t *testing.T) {
 	for in, want := range map[rack.Listen]string{
 		"": "", "loopback": "", "loopback:9443": "lo:9443", "192.0.2.7": "192.0.2.7:8443", "[2001:db8::1]:9000": "[2001:db8::1]:9000",
 	} {
-		if got, err := listenAs(in); got != want || err != nil {
-			t.Errorf("listenAs(%q) = %q, %v, want %q", in, got, err, want)
+		if got, err := listenSpec(in); got != want || err != nil {
+			t.Errorf("listenSpec(%q) = %q, %v, want %q", in, got, err, want)
 		}
 	}
 }

@@ -37,22 +37,22 @@ func (f Files) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &heldFile{Reader: *bytes.NewReader(b), name: path.Base(name)}, nil
+	return &openFile{Reader: *bytes.NewReader(b), name: path.Base(name)}, nil
 }
 
-// heldFile is one of them that is open, and what there is to know of it.
-type heldFile struct {
+// openFile is one of them that is open, and what there is to know of it.
+type openFile struct {
 	bytes.Reader
 	name string
 }
 
-func (f *heldFile) Stat() (fs.FileInfo, error) { return f, nil }
-func (f *heldFile) Close() error               { return nil }
-func (f *heldFile) Name() string               { return f.name }
-func (f *heldFile) Mode() fs.FileMode          { return 0o444 }
-func (f *heldFile) ModTime() time.Time         { return time.Time{} }
-func (f *heldFile) IsDir() bool                { return false }
-func (f *heldFile) Sys() any                   { return nil }
+func (f *openFile) Stat() (fs.FileInfo, error) { return f, nil }
+func (f *openFile) Close() error               { return nil }
+func (f *openFile) Name() string               { return f.name }
+func (f *openFile) Mode() fs.FileMode          { return 0o444 }
+func (f *openFile) ModTime() time.Time         { return time.Time{} }
+func (f *openFile) IsDir() bool                { return false }
+func (f *openFile) Sys() any                   { return nil }
 
 // Profiles are the names of the profiles among them, sorted.
 func (f Files) Profiles() []string {

@@ -17,9 +17,9 @@ import (
 // itself under the host's name, the model's and its own: what a step leaves
 // alone costs nothing to store.
 
-// divided is a part that is too large to be stored again whenever it changes.
+// dividedPart is a part that is too large to be stored again whenever it changes.
 // Its head is stored as other parts are, its pieces by themselves below that.
-type divided interface {
+type dividedPart interface {
 	// Head is the part without its pieces.
 	Head() any
 	// Changes are what is added to pieces since the same part as it was before,
@@ -30,19 +30,21 @@ type divided interface {
 	Join(decode func(more any) error) error
 }
 
-// changed appends the parts of a host's state that differ from what they were.
-func (st *hostState) changed(puts []store.Put, host string, was *hostState) []store.Put {
+// changedParts returns what to store of a host's state: the parts that differ from
+// those of an earlier state.
+func (st *hostState) changedParts(host string, was *hostState) []store.Put {
 	if *st == *was {
-		return puts
+		return nil
 	}
+	var puts []store.Put
 	is, old := reflect.ValueOf(st).Elem(), reflect.ValueOf(was).Elem()
-	for _, p := range st.suspects(was) {
+	for _, p := range parts() {
 		a, b := is.Field(p.at[0]).Field(p.at[1]), old.Field(p.at[0]).Field(p.at[1])
 		if a.Pointer() == b.Pointer() {
 			continue
 		}
 		key := host + "/" + p.key
-		d, ok := a.Interface().(divided)
+		d, ok := a.Interface().(dividedPart)
 		if !ok {
 			puts = append(puts, store.Put{Kind: store.Hosts, Key: key, Value: a.Interface()})
 			continue
@@ -59,42 +61,19 @@ func (st *hostState) changed(puts []store.Put, host string, was *hostState) []st
 	return puts
 }
 
-// suspects are the places to look at for what differs: mostly the few parts that
-// change with every request, and all when those do not make up for it.
-func (st *hostState) suspects(was *hostState) []place {
-	most := *was
-	most.Machine.Main, most.BMC.Log, most.BMC.Audit = st.Machine.Main, st.BMC.Log, st.BMC.Audit
-	if most == *st {
-		return busyParts()
-	}
-	return parts()
-}
-
-// busyKeys are the keys of those few parts.
-var busyKeys = []string{"machine.main", "bmc.log", "bmc.audit"}
-
-var busyParts = sync.OnceValue(func() (few []place) {
-	for _, p := range parts() {
-		if slices.Contains(busyKeys, p.key) {
-			few = append(few, p)
-		}
-	}
-	return few
-})
-
 // load reads one stored part. One that this release does not know is left
 // alone.
 func (st *hostState) load(part string, raw []byte) (err error) {
 	v := reflect.ValueOf(st).Elem()
 	name, _, isPiece := strings.Cut(part, "/")
-	i := slices.IndexFunc(parts(), func(p place) bool { return p.key == name })
+	i := slices.IndexFunc(parts(), func(p partField) bool { return p.key == name })
 	if i < 0 {
 		return nil
 	}
 	is := v.FieldByIndex(parts()[i].at)
 	if !isPiece {
 		err = json.Unmarshal(raw, is.Addr().Interface())
-	} else if d, ok := is.Interface().(divided); ok && !is.IsNil() { // the head comes first
+	} else if d, ok := is.Interface().(dividedPart); ok && !is.IsNil() { // the head comes first
 		for added := json.NewDecoder(bytes.NewReader(raw)); added.More() && err == nil; {
 			err = d.Join(added.Decode)
 		}
@@ -105,26 +84,26 @@ func (st *hostState) load(part string, raw []byte) (err error) {
 	return nil
 }
 
-// place is where a part is, in a hostState and in the store.
-type place struct {
+// partField is where a part is, in a hostState and in the store.
+type partField struct {
 	at  []int  // of the field, as reflect has it: the model's, then the part's
 	key string // below the host's name
 }
 
 // parts are the places of all parts.
-var parts = sync.OnceValue(func() []place { return places(reflect.TypeFor[hostState](), nil, "") })
+var parts = sync.OnceValue(func() []partField { return partFields(reflect.TypeFor[hostState](), nil, "") })
 
-func places(t reflect.Type, at []int, key string) []place {
-	var out []place
+func partFields(t reflect.Type, at []int, key string) []partField {
+	var out []partField
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		here := append(slices.Clip(at), i)
 		if f.Type.Kind() == reflect.Pointer {
-			out = append(out, place{here, key + name})
+			out = append(out, partField{here, key + name})
 			continue
 		}
-		out = append(out, places(f.Type, here, key+name+".")...)
+		out = append(out, partFields(f.Type, here, key+name+".")...)
 	}
 	return out
 }

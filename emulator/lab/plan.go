@@ -11,24 +11,24 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// carryOut carries out a plan as if its maker had sent the request now. It holds
+// runJob carries out a plan as if its maker had sent the request now. It holds
 // h.mu.
-func (h *Host) carryOut(p bmc.Job) {
+func (h *Host) runJob(p bmc.Job) {
 	if h.ended || h.lab.service == nil {
 		return
 	}
 	leave := h.lab.clock.Enter()
-	h.lab.carrying.Go(func() {
+	h.lab.tasks.Go(func() {
 		defer leave()
-		end := bmc.EndJob{ID: p.ID, Status: h.perform(p)}
+		end := bmc.EndJob{ID: p.ID, Status: h.jobStatus(p)}
 		if _, _, err := h.applyBMC(context.Background(), end, nil); err != nil && !errors.Is(err, bmc.ErrNotFound) { // forgotten
 			h.lab.log.Error("plan cannot be ended", "host", h.Name(), "plan", p.ID, "err", err)
 		}
 	})
 }
 
-// perform is the status that the request of a plan is answered with.
-func (h *Host) perform(p bmc.Job) int {
+// jobStatus is the status that the request of a plan is answered with.
+func (h *Host) jobStatus(p bmc.Job) int {
 	ctx := context.WithValue(redfish.ActAs(context.Background(), p.Account), http.LocalAddrContextKey,
 		net.TCPAddrFromAddrPort(h.Address()))
 	r, err := http.NewRequestWithContext(ctx, p.Method, "https://"+h.Address().String()+p.Target, strings.NewReader(p.Body))

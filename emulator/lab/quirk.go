@@ -17,10 +17,10 @@ type quirks struct {
 	mu  sync.Mutex
 	set map[string][]quirk.Setting // by host, of those whose quirks are not the rack's
 	// spoken are the records with quirks: hosts that speak alike share one.
-	spoken map[spokenKey]*dialect.Record
+	records map[recordKey]*dialect.Record
 }
 
-type spokenKey struct {
+type recordKey struct {
 	of     *dialect.Record
 	quirks string
 }
@@ -30,15 +30,15 @@ const quirksKey = "quirks"
 // openQuirks restores what was set while the lab ran.
 func (l *Lab) openQuirks() error {
 	q := &l.quirks
-	q.set, q.spoken = map[string][]quirk.Setting{}, map[spokenKey]*dialect.Record{}
+	q.set, q.records = map[string][]quirk.Setting{}, map[recordKey]*dialect.Record{}
 	if _, err := l.store.Load(store.Meta, quirksKey, &q.set); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	return nil
 }
 
-// speaking is the record with some quirks.
-func (q *quirks) speaking(r *dialect.Record, all []quirk.Setting) (*dialect.Record, error) {
+// recordWith is the record with some quirks.
+func (q *quirks) recordWith(r *dialect.Record, all []quirk.Setting) (*dialect.Record, error) {
 	if len(all) == 0 {
 		return r, nil
 	}
@@ -46,15 +46,15 @@ func (q *quirks) speaking(r *dialect.Record, all []quirk.Setting) (*dialect.Reco
 	for _, s := range all {
 		text = append(text, s.String())
 	}
-	k := spokenKey{r, strings.Join(text, "\n")}
-	if own, ok := q.spoken[k]; ok {
+	k := recordKey{r, strings.Join(text, "\n")}
+	if own, ok := q.records[k]; ok {
 		return own, nil
 	}
 	own, err := quirk.Apply(r, all)
 	if err != nil {
 		return nil, err
 	}
-	q.spoken[k] = own
+	q.records[k] = own
 	return own, nil
 }
 
@@ -98,7 +98,7 @@ func (h *Host) SetQuirks(all []quirk.Setting) error {
 	l, q := h.lab, &h.lab.quirks
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	record, err := q.speaking(h.model.record, all)
+	record, err := q.recordWith(h.model.record, all)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (h *Host) SetQuirks(all []quirk.Setting) error {
 		}
 		return fmt.Errorf("lab: quirks: %w", err)
 	}
-	h.speak(record)
+	h.setDialect(record)
 	var names []string
 	for _, s := range all {
 		names = append(names, s.String())
@@ -119,11 +119,11 @@ func (h *Host) SetQuirks(all []quirk.Setting) error {
 	return nil
 }
 
-// speak makes the BMC behave as a record says, from the next request on.
-func (h *Host) speak(r *dialect.Record) {
+// setDialect makes the BMC behave as a record says, from the next request on.
+func (h *Host) setDialect(r *dialect.Record) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.record.Store(r)
 	h.bmc.ChangeSpec(&r.BMC)
-	h.show()
+	h.publish()
 }

@@ -78,7 +78,7 @@ func TestMoreTokensThanAreRemembered(t *testing.T) {
 			}
 		}
 	}
-	if n := len(h.passes.Load().all); n > maxPasses {
-		t.Errorf("%d tokens are remembered, want %d at most", n, maxPasses)
+	if n := len(h.tokens.Load().all); n > maxCachedTokens {
+		t.Errorf("%d tokens are remembered, want %d at most", n, maxCachedTokens)
 	}
 }

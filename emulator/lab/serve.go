@@ -13,69 +13,67 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 )
 
-// Bounds of the HTTPS service, in real time. A request has none as a whole:
-// inserting media takes as long as the image does.
+// Bounds of the HTTPS service, in real time. A request as a whole has no time
+// limit: inserting media takes as long as fetching the image.
 const (
-	headerTimeout = 10 * time.Second
-	idleTimeout   = 2 * time.Minute
-	maxHeader     = 64 << 10        // bytes
-	farewell      = 3 * time.Second // for requests in flight when the lab ends
+	headerTimeout   = 10 * time.Second
+	idleTimeout     = 2 * time.Minute
+	maxHeader       = 64 << 10        // bytes
+	shutdownTimeout = 3 * time.Second // for requests in flight when the lab ends
 )
 
 const (
-	advancers = 32               // hosts that are advanced at the same time: their saves share a commit
-	saveTime  = 10 * time.Minute // of the lab, between two saves of its time alone
+	advancers    = 32               // hosts that advance at the same time: their saves share a commit
+	saveInterval = 10 * time.Minute // of the lab, between two saves of its time alone
 )
 
-var errEnded = errors.New("lab: ended")
+var errLabEnded = errors.New("lab: ended")
 
-// Serve answers for the BMCs, advances machines when they are due and tells
-// events, until ctx ends or something fails that the lab cannot do without. It
-// returns when all of that has ended; it can be called once.
+// Serve answers for the BMCs, advances machines when they are due and delivers
+// events, until ctx ends or something fails that the lab cannot work without. It
+// returns when all of that has ended. It can be called once.
 func (l *Lab) Serve(ctx context.Context) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	requests, drop := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer drop(errEnded)
+	requests, dropRequests := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer dropRequests(errLabEnded)
 
-	var children sync.WaitGroup
-	srv := l.server(requests)
+	var children, ipmiServers sync.WaitGroup
+	secure := l.server(requests, l)
+	secure.TLSConfig = l.tls.Config()
+	plain := l.server(requests, http.HandlerFunc(l.servePlain))
 	for _, ln := range l.listeners {
 		children.Go(func() {
-			if err := srv.ServeTLS(ln, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			if err := secure.ServeTLS(ln, "", ""); !errors.Is(err, http.ErrServerClosed) {
 				fail(fmt.Errorf("lab: %w", err))
 			}
 		})
 	}
 	if slices.ContainsFunc(l.hosts, func(h *Host) bool { return h.Dialect().BMC.Key == bmc.RSA2048 }) {
-		children.Go(l.ca.prepare) // or the first clients wait for it, all of them
+		children.Go(l.authority.PrepareRSA) // else all the first clients wait for it
 	}
-	plain := &http.Server{
-		Handler: http.HandlerFunc(l.unsecured), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: srv.ErrorLog, BaseContext: srv.BaseContext, ConnContext: withConn, ConnState: connState,
-	}
-	children.Go(func() { _ = plain.Serve(l.plain) }) // until it is closed
-	var mailmen sync.WaitGroup
-	serveMail := func(of io.Closer) {
-		mailmen.Go(func() { // until it is closed
-			if err := l.ipmi.Serve(of.(*datagrams)); err != nil {
+	children.Go(func() { _ = plain.Serve(l.plainConns) }) // ends when it is closed
+	serveIPMI := func(sock *network.Datagrams) {
+		ipmiServers.Go(func() { // ends when the socket is closed
+			if err := l.ipmi.Serve(sock); err != nil {
 				fail(fmt.Errorf("lab: %w", err))
 			}
 		})
 	}
-	for _, sock := range l.sockets {
-		serveMail(sock)
+	for _, sock := range l.ipmiSockets {
+		serveIPMI(sock)
 	}
-	l.mail.start(func(of io.Closer, _ bool) { serveMail(of) })
-	l.doors.start(func(of io.Closer, isPlain bool) {
-		ln := of.(net.Listener)
-		children.Go(func() { // until it is closed
+	l.ipmiEndpoints.Serve(func(socket io.Closer, _ bool) { serveIPMI(socket.(*network.Datagrams)) })
+	l.webEndpoints.Serve(func(socket io.Closer, isPlain bool) {
+		ln := socket.(net.Listener)
+		children.Go(func() { // ends when the listener is closed
 			if isPlain {
 				_ = plain.Serve(ln)
 			} else {
-				_ = srv.ServeTLS(ln, "", "")
+				_ = secure.ServeTLS(ln, "", "")
 			}
 		})
 	})
@@ -86,8 +84,8 @@ func (l *Lab) Serve(ctx context.Context) error {
 			}
 		})
 	}
-	driving, park := context.WithCancel(context.WithoutCancel(ctx))
-	defer park()
+	driving, stopDriving := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopDriving()
 	children.Go(func() {
 		if err := l.drive(driving); err != nil {
 			fail(err)
@@ -97,68 +95,68 @@ func (l *Lab) Serve(ctx context.Context) error {
 	l.delivery.start()
 	l.machines.start(l.tick)
 	l.bmcs.start(l.tick)
-	l.unserved()
+	l.releaseClock()
 
 	<-failed.Done()
-	// Requests first: what they still do to machines needs all the rest.
+	// Requests end first: what they still do to machines needs all the rest.
 	for _, h := range l.hosts {
-		h.abandon()
+		h.cancelWork()
 	}
 	l.endFaults()
-	l.conns.dropSilent()
+	l.connections.ResetSilent()
 	l.service.CloseStreams()
-	l.stale.CloseStreams()
-	l.doors.start(nil)
-	l.mail.start(nil)
-	_ = l.mail.close() // its error is that of sockets, which are closed
-	for _, sock := range l.sockets {
+	l.previousService.CloseStreams()
+	l.webEndpoints.Serve(nil)
+	l.ipmiEndpoints.Serve(nil)
+	_ = l.ipmiEndpoints.Close() // errors only for sockets that are closed already
+	for _, sock := range l.ipmiSockets {
 		_ = sock.Close()
 	}
-	mailmen.Wait()
+	ipmiServers.Wait()
 	l.ipmi.Wait()
-	_ = plain.Close() // what it answers is answered at once
-	patience, cancel := context.WithTimeout(context.Background(), farewell)
+	_ = plain.Close() // its requests are answered without waiting
+	patience, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
-	if srv.Shutdown(patience) != nil {
-		drop(errEnded)
-		_ = srv.Close() // the error is that of listeners, which are closed
+	if secure.Shutdown(patience) != nil {
+		dropRequests(errLabEnded)
+		_ = secure.Close() // errors only for listeners that are closed already
 	}
 	l.machines.stop()
 	l.bmcs.stop()
-	park()
+	stopDriving()
 	close(l.stopped)
 	children.Wait()
-	l.carrying.Wait()
+	l.tasks.Wait()
 	l.delivery.stop()
-	l.errands.end()
+	l.background.stop()
 	l.trapper.Stop()
 	l.poster.Stop()
-	if ctx.Err() != nil { // as asked
+	if ctx.Err() != nil { // the caller has ended it
 		return nil
 	}
 	return context.Cause(failed)
 }
 
-func (l *Lab) server(requests context.Context) *http.Server {
+// server returns an HTTP server for connections to BMCs.
+func (l *Lab) server(requests context.Context, handler http.Handler) *http.Server {
 	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true) // as BMCs do
-	protocols.SetHTTP2(l.http2)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(l.tls.HTTP2)
 	return &http.Server{
-		Handler:           l,
+		Handler:           handler,
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		Protocols:         protocols,
-		TLSConfig:         l.tlsConfig(),
 		ErrorLog:          slog.NewLogLogger(l.log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return requests },
-		ConnContext:       withConn,
-		ConnState:         connState,
+		ConnContext:       network.WithConn,
+		ConnState:         network.ConnState,
 	}
 }
 
-// tick is what the clock calls when something is due. The clock counts it as
-// work in flight, so it returns when the work is done.
+// tick is called by the clock when something is due. The clock counts the call as
+// work in flight, so tick returns when the work is done.
 func (l *Lab) tick() {
 	done := make(chan struct{})
 	select {
@@ -168,9 +166,9 @@ func (l *Lab) tick() {
 	}
 }
 
-// drive advances what is due at every tick, and keeps the lab's time.
+// drive advances what is due at every tick, and saves the lab's time.
 func (l *Lab) drive(ctx context.Context) error {
-	save := l.clock.NewTicker(saveTime)
+	save := l.clock.NewTicker(saveInterval)
 	defer save.Stop()
 	for {
 		select {
@@ -193,7 +191,7 @@ func (l *Lab) drive(ctx context.Context) error {
 	}
 }
 
-// advance moves all hosts on that are due.
+// advance advances all hosts that are due.
 func (l *Lab) advance() error {
 	now := l.clock.Now()
 	hosts := append(l.machines.due(now), l.bmcs.due(now)...)

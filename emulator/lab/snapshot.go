@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/snapshot"
 	"github.com/metalab-dev/metalab/emulator/lab/store"
@@ -25,7 +26,7 @@ func inSnapshot(name string) bool {
 	if strings.HasSuffix(name, ".part") {
 		return false
 	}
-	return name == caCert || name == caKey || strings.HasPrefix(filepath.ToSlash(name), modelsDir+"/") || store.Holds(name)
+	return name == network.CACertFile || name == network.CAKeyFile || strings.HasPrefix(filepath.ToSlash(name), modelsDir+"/") || store.Holds(name)
 }
 
 // SaveSnapshot writes the lab as it is at this moment to a new tar file, if to
@@ -53,8 +54,8 @@ func (l *Lab) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progres
 
 // SaveSnapshot does that for the lab in a directory that does not run.
 func SaveSnapshot(ctx context.Context, dir, to string, tell snapshot.Progress) (snapshot.Info, error) {
-	err := still(ctx, dir, func(s *store.Store) error {
-		r, at, err := stored(s)
+	err := withStoppedLab(ctx, dir, func(s *store.Store) error {
+		r, at, err := storedRack(s)
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progre
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return info, fmt.Errorf("lab: %w", err)
 	}
-	held, err := hold(ctx, dir)
+	held, err := lockDir(ctx, dir)
 	if err != nil {
 		return info, err
 	}
@@ -90,7 +91,7 @@ func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progre
 		return info, err
 	}
 	// All is there: from here on nothing but a broken disk can fail.
-	old, err := owned(dir)
+	old, err := labFiles(dir)
 	for _, name := range old {
 		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, name)))
 	}
@@ -105,8 +106,8 @@ func RestoreSnapshot(ctx context.Context, dir, from string, tell snapshot.Progre
 	return info, nil
 }
 
-// owned are the names in a lab's directory that are the lab's.
-func owned(dir string) ([]string, error) {
+// labFiles are the names in a lab's directory that are the lab's.
+func labFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	var out []string
 	for _, e := range entries {
@@ -120,8 +121,8 @@ func owned(dir string) ([]string, error) {
 // ResetHosts makes hosts of the lab in a directory, which does not run, what
 // their profile says: as they came, with empty disks. No names mean all hosts.
 func ResetHosts(ctx context.Context, dir string, names ...string) error {
-	return still(ctx, dir, func(s *store.Store) error {
-		r, at, err := stored(s)
+	return withStoppedLab(ctx, dir, func(s *store.Store) error {
+		r, at, err := storedRack(s)
 		if err != nil {
 			return err
 		}
@@ -170,12 +171,12 @@ func emptyDisks(dir string, meant func(host string) bool) error {
 	return nil
 }
 
-// still opens the store of a lab that does not run.
-func still(ctx context.Context, dir string, do func(*store.Store) error) (err error) {
+// withStoppedLab opens the store of a lab that does not run.
+func withStoppedLab(ctx context.Context, dir string, do func(*store.Store) error) (err error) {
 	if _, err := os.Stat(filepath.Join(dir, lockFile)); err != nil {
 		return fmt.Errorf("lab: there is no lab in %s: %w", dir, err)
 	}
-	held, err := hold(ctx, dir)
+	held, err := lockDir(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -187,8 +188,8 @@ func still(ctx context.Context, dir string, do func(*store.Store) error) (err er
 	return errors.Join(do(s), s.Close())
 }
 
-// stored is the rack that a store is of, and the lab's time.
-func stored(s *store.Store) (rack.Lab, time.Time, error) {
+// storedRack is the rack that a store is of, and the lab's time.
+func storedRack(s *store.Store) (rack.Lab, time.Time, error) {
 	var m meta
 	found, err := s.Load(store.Meta, metaKey, &m)
 	if err == nil && !found {
@@ -202,8 +203,8 @@ func stored(s *store.Store) (rack.Lab, time.Time, error) {
 
 // StoredRack is the rack of the lab in a directory that does not run.
 func StoredRack(ctx context.Context, dir string) (r rack.Lab, err error) {
-	err = still(ctx, dir, func(s *store.Store) error {
-		r, _, err = stored(s)
+	err = withStoppedLab(ctx, dir, func(s *store.Store) error {
+		r, _, err = storedRack(s)
 		return err
 	})
 	return r, err

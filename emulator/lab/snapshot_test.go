@@ -63,7 +63,7 @@ func TestASnapshotBringsBackTheSameMachines(t *testing.T) {
 			l.Advance(time.Hour)
 			mark(t, l.First(), "Disk.0", "later")
 			mark(t, l.Hosts()[1], "Disk.1", "later")
-			if _, err := lab.RestoreSnapshot(t.Context(), c.Dir, to, nil); !isHeld(err) {
+			if _, err := lab.RestoreSnapshot(t.Context(), c.Dir, to, nil); !isLocked(err) {
 				t.Errorf("RestoreSnapshot() of a lab that runs = %v", err)
 			}
 			l.Stop()
@@ -98,7 +98,7 @@ func first(t *testing.T, l *labtest.Lab) string {
 	return password
 }
 
-func isHeld(err error) bool {
+func isLocked(err error) bool {
 	var held *lab.HeldError
 	return errors.As(err, &held)
 }

@@ -11,54 +11,54 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// held is the end of a task that a rule keeps from being told: the work is done,
+// heldTask is the end of a task that a rule keeps from being told: the work is done,
 // and the task goes on.
-type held struct {
+type heldTask struct {
 	Host string         `json:"host"`
 	Path string         `json:"path,omitempty"` // of the request that made the task
 	Done event.TaskDone `json:"done"`
 }
 
-// maxHeld bounds how many ends of tasks are held; a BMC has at most a hundred
+// maxHeldTasks bounds how many ends of tasks are held; a BMC has at most a hundred
 // tasks.
-const maxHeld = 10_000
+const maxHeldTasks = 10_000
 
-// withhold leaves out of what a BMC hears the ends of tasks that are stuck. It
+// withoutHeldTasks leaves out of what a BMC hears the ends of tasks that are stuck. It
 // holds h.mu.
-func (h *Host) withhold(evs []machine.Event) []machine.Event {
+func (h *Host) withoutHeldTasks(evs []machine.Event) []machine.Event {
 	evs = slices.DeleteFunc(slices.Clone(evs), func(ev machine.Event) bool {
 		done, ok := ev.(event.TaskDone)
-		return ok && h.hasMore(done)
+		return ok && h.taskContinues(done)
 	})
-	if !h.lab.asks(fault.Task) {
+	if !h.lab.hasFaults(fault.Task) {
 		return evs
 	}
 	var out []machine.Event
 	for _, ev := range evs {
-		if done, ok := ev.(event.TaskDone); !ok || !h.sticks(done) {
+		if done, ok := ev.(event.TaskDone); !ok || !h.holdIfStuck(done) {
 			out = append(out, ev)
 		}
 	}
 	return out
 }
 
-// hasMore says whether a job goes on whose machine has done a part of it. It
+// taskContinues says whether a job goes on whose machine has done a part of it. It
 // holds h.mu.
-func (h *Host) hasMore(done event.TaskDone) bool {
+func (h *Host) taskContinues(done event.TaskDone) bool {
 	if done.Cancelled || done.Fault != "" {
 		return false
 	}
 	for _, j := range h.bmc.State().Tasks.All() {
 		if j.ID == done.Task && j.Steps {
-			return h.carried[j.ID] != nil || h.machine.RunsTask(j.ID)
+			return h.running[j.ID] != nil || h.machine.RunsTask(j.ID)
 		}
 	}
 	return false
 }
 
-// sticks says whether the end of a task is held. It holds h.mu.
-func (h *Host) sticks(done event.TaskDone) bool {
-	if !h.lab.asks(fault.Task) || done.Cancelled {
+// holdIfStuck says whether the end of a task is held. It holds h.mu.
+func (h *Host) holdIfStuck(done event.TaskDone) bool {
+	if !h.lab.hasFaults(fault.Task) || done.Cancelled {
 		return false
 	}
 	path := ""
@@ -71,16 +71,16 @@ func (h *Host) sticks(done event.TaskDone) bool {
 	if !d.Stuck {
 		return false
 	}
-	if h.isStuck(done.Task) { // a step that could not be stored, again
+	if h.isHeld(done.Task) { // a step that could not be stored, again
 		return true
 	}
 	f := &h.lab.faults
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.held) >= maxHeld {
+	if len(f.held) >= maxHeldTasks {
 		return false
 	}
-	f.held = append(f.held, held{Host: h.Name(), Path: path, Done: done})
+	f.held = append(f.held, heldTask{Host: h.Name(), Path: path, Done: done})
 	if err := h.lab.saveFaults(); err != nil {
 		h.lab.log.Error("a stuck task is not stored", "host", h.Name(), "err", err)
 	}
@@ -88,20 +88,20 @@ func (h *Host) sticks(done event.TaskDone) bool {
 	return true
 }
 
-// isStuck says whether the end of a task is held.
-func (h *Host) isStuck(job string) bool {
+// isHeld says whether the end of a task is held.
+func (h *Host) isHeld(job string) bool {
 	f := &h.lab.faults
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.held, func(t held) bool { return t.Host == h.Name() && t.Done.Task == job })
+	return slices.ContainsFunc(f.held, func(t heldTask) bool { return t.Host == h.Name() && t.Done.Task == job })
 }
 
-// freeTasks ends the tasks that no rule holds any longer.
-func (l *Lab) freeTasks() error {
+// releaseTasks ends the tasks that no rule holds any longer.
+func (l *Lab) releaseTasks() error {
 	f := &l.faults
 	f.mu.Lock()
 	now := l.clock.Now()
-	var free, stay []held
+	var free, stay []heldTask
 	for _, t := range f.held {
 		if f.plan.Means("stuck", fault.Subject{Site: fault.Task, BMC: t.Host, Path: t.Path}, now) {
 			stay = append(stay, t)
@@ -116,7 +116,7 @@ func (l *Lab) freeTasks() error {
 	var errs []error
 	for _, t := range free {
 		if h := l.byName[t.Host]; h != nil {
-			errs = append(errs, h.free(t))
+			errs = append(errs, h.releaseHeldTask(t))
 		}
 	}
 	f.mu.Lock()
@@ -125,18 +125,18 @@ func (l *Lab) freeTasks() error {
 	return errors.Join(append(errs, l.saveFaults())...)
 }
 
-// free tells the end of a task.
-func (h *Host) free(t held) error {
+// releaseHeldTask tells the end of a task.
+func (h *Host) releaseHeldTask(t heldTask) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	st := h.step()
+	st := h.begin()
 	t.Done.At = st.now
-	st.freed = []machine.Event{t.Done}
-	return h.settle(st)
+	st.released = []machine.Event{t.Done}
+	return h.commit(st)
 }
 
-// closes says whether a command would end a task that is stuck. It holds h.mu.
-func (h *Host) closes(c bmc.Command) bool {
+// closesHeldTask says whether a command would end a task that is stuck. It holds h.mu.
+func (h *Host) closesHeldTask(c bmc.Command) bool {
 	end, ok := c.(bmc.CloseTask)
-	return ok && h.sticks(event.TaskDone{At: h.Now(), Task: end.ID, Fault: end.Fault, Cancelled: end.Cancelled, Made: end.Made, Messages: end.Messages})
+	return ok && h.holdIfStuck(event.TaskDone{At: h.Now(), Task: end.ID, Fault: end.Fault, Cancelled: end.Cancelled, Made: end.Made, Messages: end.Messages})
 }

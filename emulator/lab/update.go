@@ -28,7 +28,7 @@ func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (redfish
 	if ctx.Err() != nil {
 		return redfish.Image{}, context.Cause(ctx)
 	}
-	return h.keepImage(func(w io.Writer) error {
+	return h.saveImage(func(w io.Writer) error {
 		n, err := io.Copy(w, io.LimitReader(r, most+1))
 		if err == nil && n > most {
 			err = redfish.ErrTooLarge
@@ -37,8 +37,8 @@ func (h *Host) StoreImage(ctx context.Context, r io.Reader, most int64) (redfish
 	})
 }
 
-// keepImage stores the image that fill writes, and reads it.
-func (h *Host) keepImage(fill func(io.Writer) error) (redfish.Image, error) {
+// saveImage stores the image that fill writes, and reads it.
+func (h *Host) saveImage(fill func(io.Writer) error) (redfish.Image, error) {
 	in, id, err := h.lab.store.NewUpdate(h.Name())
 	if err != nil {
 		return redfish.Image{}, fmt.Errorf("lab: %s: %w", h.Name(), err)
@@ -82,7 +82,7 @@ func (h *Host) Image(update string) (io.ReadCloser, error) {
 // machine's update that stage describes.
 func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from redfish.ImageSource, stage firmware.Stage) (bmc.Task, error) {
 	return h.Carry(ctx, o, func(ctx context.Context, job string) bmc.CloseTask {
-		img, err := h.keepImage(func(w io.Writer) error {
+		img, err := h.saveImage(func(w io.Writer) error {
 			_, err := h.lab.fetcher.Fetch(ctx, outbound.Image{
 				URL: from.URL, User: from.User, Password: from.Password, Unverified: from.Unverified, Most: from.Most,
 			}, w)
@@ -119,7 +119,8 @@ func notFetched(at time.Time, from string, err error) bmc.CloseTask {
 }
 
 // forgetImages removes the images of updates that have ended in a step.
-func (h *Host) forgetImages(was, is *firmware.State) {
+func (h *Host) forgetImages(st *step) {
+	was, is := st.was.Machine.Firmware, st.is.Machine.Firmware
 	if was == nil || was == is {
 		return
 	}
@@ -130,9 +131,9 @@ func (h *Host) forgetImages(was, is *firmware.State) {
 	}
 }
 
-// updates lists the images of the updates that are under way. An update whose
+// keptUpdates lists the images of the keptUpdates that are under way. An update whose
 // image was lost is given up, if that is possible.
-func (h *Host) updates(st *step) []store.Image {
+func (h *Host) keptUpdates(st *step) []store.Image {
 	var kept []store.Image
 	for _, u := range h.machine.View().Firmware.Updates() {
 		if u.Restore {

@@ -1,4 +1,4 @@
-package lab
+package network
 
 import (
 	"bytes"
@@ -13,20 +13,22 @@ import (
 	"math/big"
 )
 
-// mold makes certificates like a first one that x509.CreateCertificate has made,
-// and to the byte as that would make them, in less than half of the time: it
-// does not check what the lab's own authority has signed. They have keys of one
-// kind and nothing wrong with them.
-type mold struct {
-	before []byte // the subject, behind the serial number
+// certificateTemplate makes certificates for keys of one kind from the first one
+// that x509.CreateCertificate has made, byte for byte as that would make them. It
+// exists for speed alone: it leaves out the check of a signature that the lab's own
+// authority has just made (BenchmarkIssue: 0.06 ms a certificate instead of 0.35 ms). That is 15 % of the
+// processor time in which 1,000 BMCs start and answer over TLS for the first time
+// (BenchmarkStart). TestCertificateTemplateMatchesX509 compares the two ways.
+type certificateTemplate struct {
+	before []byte // from the signature algorithm to the validity, between serial number and subject
 	org    []byte // of the subject
-	key    []byte // the algorithm of the subject's key
-	// extensions are those but the one with the names, which is nil.
+	key    []byte // algorithm of the subject's key
+	// extensions are all extensions; that with the subject's names is nil.
 	extensions [][]byte
 	algorithm  []byte // of the signature
 }
 
-// DER (ITU-T X.690) of what a mold makes anew.
+// DER tags (ITU-T X.690) of the parts that differ between certificates.
 const (
 	derBits       = 0x03
 	derOctets     = 0x04
@@ -43,7 +45,7 @@ var (
 	oidSubjectAlt = []byte("\x06\x03\x55\x1d\x11")
 )
 
-// der is a value of a tag.
+// der encodes a value with its tag and length.
 func der(tag byte, parts ...[]byte) []byte {
 	body := bytes.Join(parts, nil)
 	n := len(body)
@@ -53,12 +55,12 @@ func der(tag byte, parts ...[]byte) []byte {
 	case n < 0x100:
 		return append([]byte{tag, 0x81, byte(n)}, body...)
 	}
-	return append([]byte{tag, 0x82, byte(n >> 8), byte(n)}, body...) // none is longer
+	return append([]byte{tag, 0x82, byte(n >> 8), byte(n)}, body...) // no certificate has 64 KiB
 }
 
-// newMold makes a mold of a certificate.
-func newMold(of *x509.Certificate) (*mold, error) {
-	// What is signed of a certificate (RFC 5280, §4.1).
+// newCertificateTemplate takes a certificate of the lab apart.
+func newCertificateTemplate(of *x509.Certificate) (*certificateTemplate, error) {
+	// TBSCertificate (RFC 5280, §4.1).
 	var t struct {
 		Version, Serial, Algorithm, Issuer, Validity asn1.RawValue
 		Subject, Key                                 []asn1.RawValue
@@ -68,9 +70,9 @@ func newMold(of *x509.Certificate) (*mold, error) {
 		return nil, fmt.Errorf("lab: certificate: %w", err)
 	}
 	if len(t.Subject) != 2 || len(t.Key) != 2 {
-		return nil, errors.New("lab: certificate: it is none of ours")
+		return nil, errors.New("lab: certificate: the lab's authority did not make it")
 	}
-	m := &mold{
+	m := &certificateTemplate{
 		before: bytes.Join([][]byte{t.Algorithm.FullBytes, t.Issuer.FullBytes, t.Validity.FullBytes}, nil),
 		org:    t.Subject[0].FullBytes, key: t.Key[0].FullBytes, algorithm: t.Algorithm.FullBytes,
 	}
@@ -85,39 +87,39 @@ func newMold(of *x509.Certificate) (*mold, error) {
 
 var versionThree = []byte{0xa0, 3, 2, 1, 2}
 
-// keyBits is a public key as certificates have it (RFC 5480, §2.2; RFC 8017,
-// §A.1.1).
-func keyBits(key crypto.PublicKey) ([]byte, error) {
+// subjectPublicKey encodes a public key as certificates have it (RFC 5480, §2.2;
+// RFC 8017, §A.1.1).
+func subjectPublicKey(key crypto.PublicKey) ([]byte, error) {
 	switch k := key.(type) {
 	case *ecdsa.PublicKey:
 		return k.Bytes()
 	case *rsa.PublicKey:
 		return x509.MarshalPKCS1PublicKey(k), nil
 	}
-	return nil, fmt.Errorf("lab: certificate: a key of %T is none of ours", key)
+	return nil, fmt.Errorf("lab: certificate: no server of the lab has a key of type %T", key)
 }
 
-// cast makes the certificate of a leaf.
-func (m *mold) cast(l leaf, serial *big.Int, key crypto.PublicKey, signer crypto.Signer) ([]byte, error) {
+// fill makes the certificate of one server.
+func (t *certificateTemplate) fill(s ServerCertificate, serial *big.Int, key crypto.PublicKey, signer crypto.Signer) ([]byte, error) {
 	number, err := asn1.Marshal(serial)
 	if err != nil {
 		return nil, err
 	}
-	bits, err := keyBits(key)
+	bits, err := subjectPublicKey(key)
 	if err != nil {
 		return nil, err
 	}
-	names := der(derSequence, der(derDNS, []byte(l.host)), der(derIP, l.addr.AsSlice()))
+	names := der(derSequence, der(derDNS, []byte(s.Host)), der(derIP, s.Addr.AsSlice()))
 	var extensions []byte
-	for _, x := range m.extensions {
+	for _, x := range t.extensions {
 		if x == nil {
 			x = der(derSequence, oidSubjectAlt, der(derOctets, names))
 		}
 		extensions = append(extensions, x...)
 	}
-	signed := der(derSequence, versionThree, number, m.before,
-		der(derSequence, m.org, der(derSet, der(derSequence, oidCommonName, der(derPrintable, []byte(l.addr.String()))))),
-		der(derSequence, m.key, der(derBits, []byte{0}, bits)),
+	signed := der(derSequence, versionThree, number, t.before,
+		der(derSequence, t.org, der(derSet, der(derSequence, oidCommonName, der(derPrintable, []byte(s.Addr.String()))))),
+		der(derSequence, t.key, der(derBits, []byte{0}, bits)),
 		der(derExtensions, der(derSequence, extensions)),
 	)
 	digest := sha256.Sum256(signed)
@@ -125,5 +127,5 @@ func (m *mold) cast(l leaf, serial *big.Int, key crypto.PublicKey, signer crypto
 	if err != nil {
 		return nil, err
 	}
-	return der(derSequence, signed, m.algorithm, der(derBits, []byte{0}, signature)), nil
+	return der(derSequence, signed, t.algorithm, der(derBits, []byte{0}, signature)), nil
 }

@@ -1,4 +1,4 @@
-package lab
+package network
 
 import (
 	"crypto"
@@ -14,55 +14,54 @@ import (
 	"fmt"
 	"io/fs"
 	"math/big"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/lab/outbound"
+)
+
+// Files of a lab's certificate authority, in the lab's directory.
+const (
+	CACertFile = "ca.crt"
+	CAKeyFile  = "ca.key"
+	rsaKeyFile = "bmc-rsa.key"
 )
 
 const (
-	caCert = "ca.crt"
-	caKey  = "ca.key"
-	rsaKey = "bmc-rsa.key"
-)
-
-const (
-	// A certificate is checked against real time, by clients whose clocks may
-	// be a little off.
+	// Clients check certificates against real time, and their clocks may be a
+	// little off.
 	validBefore = 48 * time.Hour
 	validFor    = 10 * 365 * 24 * time.Hour
-	maxCerts    = 4096 // kept at a time
+	maxCerts    = 4096 // certificates in memory
 )
 
-// authority signs for the BMCs of one lab. Its certificate and key are kept in
-// the lab's directory; those of the BMCs are derived from them when a client
-// first asks, so that they are the same when the lab is opened again.
-type authority struct {
+// Authority is the certificate authority of one lab. Its certificate and key are
+// files in the lab's directory. Keys and certificates of BMCs are derived from
+// them when a client first connects, so they are the same when the lab is opened
+// again.
+type Authority struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 
-	secret  []byte // that the keys of BMCs are derived from
+	secret  []byte // the keys of BMCs are derived from it
 	rsaFile string
 
 	making sync.Mutex
 	rsa    *rsa.PrivateKey // of all BMCs that have an RSA key; nil until one is asked for
 
-	molds sync.Map // bmc.KeyKind → *mold, once one was made
-	mu    sync.Mutex
-	certs map[leaf]*tls.Certificate
+	templates sync.Map // bmc.KeyKind → *certificateTemplate
+	mu        sync.Mutex
+	certs     map[ServerCertificate]*tls.Certificate
 }
 
-// openAuthority loads the authority of a lab, or makes it.
-func openAuthority(dir, name string) (*authority, error) {
-	certFile, keyFile := filepath.Join(dir, caCert), filepath.Join(dir, caKey)
+// OpenAuthority loads the authority of the lab in dir, or makes it.
+func OpenAuthority(dir, name string) (*Authority, error) {
+	certFile, keyFile := filepath.Join(dir, CACertFile), filepath.Join(dir, CAKeyFile)
 	certPEM, err := os.ReadFile(certFile)
 	keyPEM, keyErr := os.ReadFile(keyFile)
-	if errors.Is(err, fs.ErrNotExist) { // a key alone comes from a lab that was killed while it was made
+	if errors.Is(err, fs.ErrNotExist) { // a key alone is from a lab that was killed while it made the authority
 		if certPEM, keyPEM, err = newAuthority(name); err == nil {
 			err = errors.Join(writeFile(keyFile, keyPEM, 0o600), writeFile(certFile, certPEM, 0o644))
 		}
@@ -80,20 +79,24 @@ func openAuthority(dir, name string) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: certificate authority: %w", err)
 	}
-	return &authority{
-		cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), secret: secret, rsaFile: filepath.Join(dir, rsaKey),
-		certs: map[leaf]*tls.Certificate{},
+	return &Authority{
+		cert: pair.Leaf, key: pair.PrivateKey.(crypto.Signer), secret: secret, rsaFile: filepath.Join(dir, rsaKeyFile),
+		certs: map[ServerCertificate]*tls.Certificate{},
 	}, nil
 }
 
-// writeFile leaves either nothing or the whole file, even after a power cut.
+// Certificate returns the authority's certificate.
+func (a *Authority) Certificate() *x509.Certificate { return a.cert }
+
+// writeFile writes a file so that even a power cut leaves either all of it or
+// nothing.
 func writeFile(path string, b []byte, mode fs.FileMode) error {
 	f, err := os.OpenFile(path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(b)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()) // Chmod: whatever the umask says
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()) // Chmod: the umask may take bits away
 	if err != nil {
 		return err
 	}
@@ -106,8 +109,10 @@ func newAuthority(name string) (certPEM, keyPEM []byte, err error) {
 		return nil, nil, err
 	}
 	now := clock.Wall()
+	number := make([]byte, 16)
+	rand.Read(number)
 	c := &x509.Certificate{
-		SerialNumber:          serialNumber(),
+		SerialNumber:          serialNumber(number),
 		Subject:               pkix.Name{Organization: []string{"Metalab"}, CommonName: "Metalab " + name + " CA"},
 		NotBefore:             now.Add(-validBefore),
 		NotAfter:              now.Add(validFor),
@@ -128,27 +133,9 @@ func newAuthority(name string) (certPEM, keyPEM []byte, err error) {
 	return certPEM, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}), nil
 }
 
-func serialNumber() *big.Int {
-	b := make([]byte, 16)
-	rand.Read(b)
-	return positive(b)
-}
-
-// newFetcher makes who fetches images for the BMCs.
-func (l *Lab) newFetcher(c outbound.Config) (*outbound.Fetcher, error) {
-	if c.RootCAs == nil {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			return nil, fmt.Errorf("lab: the system's certificates: %w", err)
-		}
-		pool.AddCert(l.ca.cert)
-		c.RootCAs = pool
-	}
-	return outbound.New(c), nil
-}
-
-// Certificate is one of the lab's authority for a server of the lab that is no
-// BMC: the same one each time that the lab is opened.
-func (l *Lab) Certificate(name string, addr netip.Addr) (*tls.Certificate, error) {
-	return l.ca.of(leaf{host: name, addr: addr, kind: bmc.P256})
+// serialNumber turns random or derived bytes into a serial number that is positive
+// and has the same length each time (RFC 5280, §4.1.2.2).
+func serialNumber(b []byte) *big.Int {
+	b[0] = b[0]&0x7f | 0x40
+	return new(big.Int).SetBytes(b)
 }
