@@ -14,19 +14,20 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// minDataRetry is the shortest wait after a data image could not be attached or
-// detached (B-230).
+// minDataRetry is the shortest wait after a failure to attach or detach a data
+// image (B-230).
 const minDataRetry = 30 * time.Second
 
-// retry is when something is tried again, unless it is asked for otherwise.
-type retry struct {
+// dataRetry is the next attempt to change a data image. It applies while the
+// wanted image is url.
+type dataRetry struct {
 	at  time.Time
 	url string
 }
 
-// observeData works out whether a server that is about to be switched on holds
-// the data image that it shall (B-230). Nobody looks at any other time: what a
-// system finds in its drive does not change under it.
+// observeData compares the virtual CD drive with the DataImage of a server that
+// is about to be powered on (B-230). At other times it does nothing: the image
+// of a running system must not change.
 func (r *Reconciler) observeData(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	f := &o.facts
 	if !phase.TakesData(*f) || h.Status.Provisioning.Image.IsLiveISO() {
@@ -40,11 +41,8 @@ func (r *Reconciler) observeData(ctx context.Context, h *metal3.BareMetalHost, o
 		return client.IgnoreNotFound(err)
 	}
 	o.data = d
-	wanted, attached := dataWanted(d), d.Status.AttachedImage.URL
-	r.mu.Lock()
-	failed, waits := r.waits.data[h.UID]
-	r.mu.Unlock()
-	if waits && failed.url == wanted && r.Clock.Now().Before(failed.at) {
+	wanted, attached := wantedData(d), d.Status.AttachedImage.URL
+	if failed := r.memory.get(h.UID).dataRetry; failed != nil && failed.url == wanted && r.Clock.Now().Before(failed.at) {
 		f.Data = phase.DataWaits
 		return nil
 	}
@@ -56,32 +54,33 @@ func (r *Reconciler) observeData(ctx context.Context, h *metal3.BareMetalHost, o
 	case wanted == attached && (wanted == "" || m.Inserted):
 	case wanted == "", m.Inserted && m.Image != wanted:
 		f.Data = phase.DataOther
-	default: // also where the drive cannot be read: attaching will tell why
+	default: // also if the drive cannot be read: attaching reports why
 		f.Data = phase.DataMissing
 	}
 	return nil
 }
 
-// dataWanted is what a server shall find in its drive.
-func dataWanted(d *metal3.DataImage) string {
+// wantedData returns the URL of the image that the drive is to hold; "" for none.
+func wantedData(d *metal3.DataImage) string {
 	if !d.DeletionTimestamp.IsZero() {
 		return ""
 	}
 	return d.Spec.URL
 }
 
-// attachData puts the data image into the virtual CD. The status names it
-// before: an image that may be in the drive is not let go.
+// attachData inserts the data image into the virtual CD drive. It records the
+// image in the status first, so that an image that may be in the drive is never
+// released.
 func (r *Reconciler) attachData(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	o.data.Status.AttachedImage.URL = o.data.Spec.URL
 	if err := r.recordData(ctx, o.data); err != nil {
 		return err
 	}
 	err := o.client.InsertMedia(ctx, o.data.Spec.URL)
-	return r.dataDone(ctx, h, o.data, "attach", "", err)
+	return r.recordDataResult(ctx, h, o.data, "attach", "", err)
 }
 
-// detachData empties the virtual CD of a data image.
+// detachData ejects the data image.
 func (r *Reconciler) detachData(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	err := o.client.EjectMedia(ctx)
 	attached := o.data.Status.AttachedImage.URL
@@ -91,16 +90,15 @@ func (r *Reconciler) detachData(ctx context.Context, h *metal3.BareMetalHost, o 
 			return err
 		}
 	}
-	return r.dataDone(ctx, h, o.data, "detach", attached, err)
+	return r.recordDataResult(ctx, h, o.data, "detach", attached, err)
 }
 
-// dataDone notes what came of it; attached is what the drive may hold if it
-// failed. A BMC that does not answer is no failure of the image (B-14).
-func (r *Reconciler) dataDone(ctx context.Context, h *metal3.BareMetalHost, d *metal3.DataImage, what, attached string, err error) error {
+// recordDataResult records the result of attaching or detaching a data image.
+// attached is the image that the drive may hold if it failed. A silent BMC is not
+// a failure of the image (B-14).
+func (r *Reconciler) recordDataResult(ctx context.Context, h *metal3.BareMetalHost, d *metal3.DataImage, what, attached string, err error) error {
 	if err == nil {
-		r.mu.Lock()
-		delete(r.waits.data, h.UID)
-		r.mu.Unlock()
+		r.memory.update(h.UID, func(m *hostMemory) { m.dataRetry = nil })
 		if d.Status.Error == (metal3.DataImageError{}) {
 			return nil
 		}
@@ -113,10 +111,8 @@ func (r *Reconciler) dataDone(ctx context.Context, h *metal3.BareMetalHost, d *m
 	d.Status.AttachedImage.URL = attached
 	d.Status.Error.Count++
 	d.Status.Error.Message = fmt.Sprintf("failed to %s dataImage, %v", what, err)
-	r.mu.Lock()
-	r.waits.data[h.UID] = retry{url: dataWanted(d),
-		at: r.Clock.Now().Add(max(minDataRetry, phase.Backoff(d.Status.Error.Count, r.Chance())))}
-	r.mu.Unlock()
+	next := dataRetry{url: wantedData(d), at: r.Clock.Now().Add(max(minDataRetry, phase.Backoff(d.Status.Error.Count, r.Chance())))}
+	r.memory.update(h.UID, func(m *hostMemory) { m.dataRetry = &next })
 	return r.recordData(ctx, d)
 }
 
@@ -127,7 +123,7 @@ func (r *Reconciler) recordData(ctx context.Context, d *metal3.DataImage) error 
 	if err == nil {
 		r.read.Wrote(d)
 	}
-	if apierrors.IsNotFound(err) { // it was taken away meanwhile
+	if apierrors.IsNotFound(err) { // deleted meanwhile
 		return nil
 	}
 	return err

@@ -13,13 +13,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,8 +33,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
 
-// soon is the shortest wait: look again as soon as the queue allows.
-const soon = time.Nanosecond
+// requeueNow is the RequeueAfter of a host that needs another pass at once: the
+// shortest delay that the queue accepts.
+const requeueNow = time.Nanosecond
 
 // Config is what a Reconciler works with.
 type Config struct {
@@ -71,11 +70,8 @@ type Reconciler struct {
 	wake    chan event.GenericEvent
 	read    *readafterwrite.Reader
 	metrics *metrics
-	slots   slots
 
-	mu      sync.Mutex
-	softOff map[types.UID]time.Time // when a system was asked to shut down
-	waits   waits
+	memory memories
 }
 
 // New checks the configuration and makes a Reconciler.
@@ -103,7 +99,6 @@ func New(c Config) (*Reconciler, error) {
 	}
 	return &Reconciler{
 		Config: c, metrics: m, read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader, ReadMissesLive: true}, wake: make(chan event.GenericEvent, 1024),
-		slots: newSlots(c.Limit), softOff: map[types.UID]time.Time{}, waits: newWaits(),
 	}, nil
 }
 
@@ -137,7 +132,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if restored, err := r.restoreStatus(ctx, &h); err != nil {
 		return again(err)
 	} else if restored {
-		return ctrl.Result{RequeueAfter: soon}, nil
+		return ctrl.Result{RequeueAfter: requeueNow}, nil
 	}
 	if done, err := r.mark(ctx, &h); err != nil {
 		return again(err)
@@ -149,15 +144,15 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	d := phase.Decide(o.facts)
-	if o.recalled && !d.Awaits { // the wait is over: from here on it counts what is now
-		r.forgetReading(h.UID)
+	if o.cached && !d.Awaits { // the wait is over: from here on it counts what is now
+		r.dropReading(h.UID)
 		if o, err = r.observe(ctx, &h); err != nil {
 			return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 		}
 		d = phase.Decide(o.facts)
 	}
 	if phase.NeedsSlot(o.facts, d) {
-		if o.facts.NoSlot, err = r.full(ctx, &h); err != nil {
+		if o.facts.NoSlot, err = r.slotsFull(ctx, &h); err != nil {
 			return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 		}
 		d = phase.Decide(o.facts)
@@ -168,10 +163,10 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return again(err)
 	}
-	r.remember(&h, o, d)
+	r.storeReading(&h, o, d)
 	r.metrics.decided(&h, from, d)
 	r.countCredentials(&h, o)
-	r.settleSlot(&h, d)
+	r.updateSlot(&h, d)
 	if d.Rule == phase.AwaitsImage {
 		r.metrics.imageWaits.WithLabelValues().Inc()
 	}
@@ -276,14 +271,14 @@ func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		return again(err)
 	}
 	r.metrics.decided(h, h.Status.Provisioning.State, d)
-	r.settleSlot(h, d)
+	r.updateSlot(h, d)
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
 // again turns a lost race for the object into another pass.
 func again(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
-		return ctrl.Result{RequeueAfter: soon}, nil
+		return ctrl.Result{RequeueAfter: requeueNow}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)
 }

@@ -231,6 +231,9 @@ func TestDeletionNeverHangs(t *testing.T) {
 			if err := b.kube.Get(context.Background(), client.ObjectKey{Namespace: "lab", Name: "secret"}, &s); err != nil || len(s.Finalizers) > 0 {
 				t.Errorf("the secret keeps its finalizers %v (%v): nobody would ever remove them (B-71)", s.Finalizers, err)
 			}
+			if n := len(b.r.memory.hosts); n > 0 {
+				t.Errorf("the controller still has the memory of %d hosts", n)
+			}
 		})
 	}
 }

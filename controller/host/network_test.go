@@ -241,7 +241,7 @@ func TestTwoHostsWithOneMACAreTold(t *testing.T) {
 func TestAHostWaitsForItsPlaceOnTheNetwork(t *testing.T) {
 	for _, address := range []string{"ipmi", "redfish"} {
 		b := newNetBench(t, 1, address, withImage)
-		b.r.slots = newSlots(1)
+		b.r.Limit = 1
 		one := busy(1)
 		b.create(one)
 		b.until("delayed", func(h *metal3.BareMetalHost) bool {
@@ -274,17 +274,17 @@ func TestAHostWaitsForItsPlaceOnTheNetwork(t *testing.T) {
 // B-73: whoever fails gives its place away until it tries again.
 func TestAFailedHostGivesItsPlaceAway(t *testing.T) {
 	b := newNetBench(t, 1, "ipmi", nil)
-	b.r.slots = newSlots(1)
+	b.r.Limit = 1
 	b.answers[job.Inventory] = job.Report{State: job.Failed, Error: "no"}
 	b.until("failed", hasError(metal3.InspectionError))
 	other := types.UID("other")
-	if !b.r.slots.take(other, nil) {
+	if !b.r.memory.takeSlot(other, nil, 1) {
 		t.Fatal("the place is not free")
 	}
 	b.answers[job.Inventory] = job.Report{State: job.Done, Inventory: &job.Hardware{}}
 	b.until("delayed", func(h *metal3.BareMetalHost) bool {
 		return h.Status.OperationalStatus == metal3.OperationalStatusDelayed
 	})
-	b.r.slots.leave(other)
+	b.r.memory.leaveSlot(other)
 	b.until("available", in(metal3.StateAvailable))
 }

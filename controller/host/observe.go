@@ -37,7 +37,7 @@ type observation struct {
 
 	badAnnotations []string // whose values cannot be read
 	unregistered   error    // why the BMC cannot be worked with
-	recalled       bool     // system and media are a reading of an earlier pass
+	cached         bool     // system and media are the reading of an earlier pass
 	updated        bool     // the credentials are others than those that were tried last
 	renewed        bool     // and they work, in a state that comes after registering
 }
@@ -72,7 +72,7 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 		NeverRegistered:    h.Status.GoodCredentials.Reference == nil,
 		HintsChanged:       hintsChanged(h),
 		Secure:             h.Status.Provisioning.BootMode == metal3.UEFISecureBoot,
-		Resting:            r.slots.rests(h.UID),
+		Resting:            r.memory.resting(h.UID),
 	}}
 	f := &o.facts
 	if h.Spec.Image != nil {
@@ -125,14 +125,14 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	if err == nil {
 		o.client, err = r.BMCs.Get(ctx, config)
 	}
-	if err == nil && !r.recall(h, o) {
+	if err == nil && !r.useReading(h, o) {
 		o.system, err = o.client.System(ctx)
 	}
 	switch {
 	case err != nil:
 	case f.Net != bmc.BootNone:
 		err = r.observeNetwork(h, o)
-	case usesMedia[f.State] && !o.recalled:
+	case usesMedia[f.State] && !o.cached:
 		err = r.observeMedia(ctx, h, o)
 	}
 	if err == nil && f.State == metal3.StateRegistering {
@@ -141,8 +141,8 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	transient := false
 	if errors.Is(err, bmc.ErrUnreachable) {
 		transient = r.silence(h.UID) < silentWait && f.State != metal3.StateRegistering && !f.Deleting
-	} else if ctx.Err() == nil && !o.recalled {
-		r.heard(h.UID)
+	} else if ctx.Err() == nil && !o.cached {
+		r.answered(h.UID)
 	}
 	switch api := apierrors.APIStatus(nil); {
 	case err == nil:
@@ -290,14 +290,12 @@ func jobState(jobs map[string]job.Report, id string, reason *string) phase.JobSt
 }
 
 func (r *Reconciler) observeSoftOff(h *metal3.BareMetalHost, o *observation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at, ok := r.softOff[h.UID]
+	at, ok := r.askedOff(h.UID)
 	if !ok {
 		return
 	}
 	if h.Spec.Online && o.facts.Reboot == phase.RebootNone || o.facts.Power == bmc.Off {
-		delete(r.softOff, h.UID)
+		r.memory.update(h.UID, func(m *hostMemory) { m.softOff = nil })
 		return
 	}
 	o.facts.SoftOff = max(r.Clock.Since(at), time.Nanosecond)

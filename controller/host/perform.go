@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"time"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -59,7 +58,7 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.BeginPart:   (*Reconciler).carryPart,
 	phase.CarryPart:   (*Reconciler).carryPart,
 	phase.Detach: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, _ *observation) error {
-		r.letGo(h)
+		r.forget(h)
 		return nil
 	},
 
@@ -109,7 +108,7 @@ func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *ob
 	if err := o.client.SetPower(ctx, bmc.PowerOn); err != nil {
 		return fmt.Errorf("PowerOn operation failed: %w", err)
 	}
-	if !r.askPower(h.UID, bmc.On) {
+	if !r.requestPower(h.UID, bmc.On) {
 		return nil
 	}
 	r.metrics.power.WithLabelValues(h.Namespace, h.Name, "on").Inc()
@@ -119,25 +118,17 @@ func (r *Reconciler) powerOn(ctx context.Context, h *metal3.BareMetalHost, o *ob
 
 func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	if err := o.client.SetPower(ctx, bmc.PowerOff); err != nil {
-		if _, asked := r.askedOff(h); asked { // B-123
+		if _, asked := r.askedOff(h.UID); asked { // B-123
 			err = fmt.Errorf("Continuing with hard poweroff after soft poweroff fails. More details: %w", err) //nolint:staticcheck // upstream's text
 		}
 		return fmt.Errorf("PowerOff operation failed: %w", err)
 	}
-	if !r.askPower(h.UID, bmc.Off) {
+	if !r.requestPower(h.UID, bmc.Off) {
 		return nil
 	}
 	r.metrics.power.WithLabelValues(h.Namespace, h.Name, "off").Inc()
 	r.announcePower(ctx, h, "PowerOff", "Host powered off")
 	return nil
-}
-
-// askedOff is when a system was asked to shut down.
-func (r *Reconciler) askedOff(h *metal3.BareMetalHost) (time.Time, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	at, ok := r.softOff[h.UID]
-	return at, ok
 }
 
 // announcePower tells of a change of power that the user, or deletion, has
@@ -152,9 +143,8 @@ func (r *Reconciler) announcePower(ctx context.Context, h *metal3.BareMetalHost,
 // powerSoftOff asks the operating system; a BMC that cannot ask switches off at
 // once (B-123).
 func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
-	r.mu.Lock()
-	r.softOff[h.UID] = r.Clock.Now()
-	r.mu.Unlock()
+	now := r.Clock.Now()
+	r.memory.update(h.UID, func(m *hostMemory) { m.softOff = &now })
 	if err := o.client.SetPower(ctx, bmc.PowerSoftOff); err != nil {
 		return r.powerOff(ctx, h, o)
 	}
@@ -163,18 +153,12 @@ func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, 
 	return nil
 }
 
-// letGo forgets what is kept of a server.
-func (r *Reconciler) letGo(h *metal3.BareMetalHost) {
+// forget drops everything that the controller holds for a server: its agent's
+// jobs, its boots and its memory.
+func (r *Reconciler) forget(h *metal3.BareMetalHost) {
 	r.Inband.Forget(string(h.UID))
 	r.Boot.Forget(string(h.UID))
-	r.mu.Lock()
-	delete(r.softOff, h.UID)
-	delete(r.waits.power, h.UID)
-	delete(r.waits.silent, h.UID)
-	delete(r.waits.restarts, h.UID)
-	delete(r.waits.data, h.UID)
-	delete(r.waits.readings, h.UID)
-	r.mu.Unlock()
+	r.memory.forget(h.UID)
 }
 
 // endReboot takes the plain annotation off the host: what it asked for is done
@@ -193,7 +177,7 @@ func (r *Reconciler) endReboot(ctx context.Context, h *metal3.BareMetalHost, _ *
 
 // release lets the object and what belongs to it go (B-71).
 func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
-	r.letGo(h)
+	r.forget(h)
 	r.read.Forget(h)
 	for _, name := range ownSecrets(h) {
 		if err := r.releaseSecret(ctx, h, name); err != nil {

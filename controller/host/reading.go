@@ -10,73 +10,68 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// readingLasts is for how long a host that waits for its agent goes on to wait
-// without asking its BMC: as long as one in a stable state (B-121). It looks at
-// the agent every 10 s (B-12), which costs nothing; a BMC is slow, and while a
-// rack boots each would be asked a dozen times for what nobody has changed.
-const readingLasts = powerPoll
+// readingMaxAge is how long a host that waits for its agent uses one reading of
+// its BMC: the interval of the power poll (B-121). Such a host checks its agent
+// every 10 s (B-12), which costs nothing; a BMC is slow, and while a rack boots
+// each would be read a dozen times without a change.
+const readingMaxAge = powerPoll
 
-// reading is what a BMC said when there was nothing to do but wait for the
-// agent. It is good for that alone: whatever is done rests on what the BMC says
-// in the same pass.
-type reading struct {
-	of     subject
+// bmcReading is the state of a BMC in a pass that had nothing to do but wait for
+// the agent. Later passes use it only to decide that they wait, too: every action
+// is based on a reading of the same pass.
+type bmcReading struct {
+	key    readingKey
 	at     time.Time
 	system bmc.System
 	media  phase.Media
 }
 
-// subject is what a reading is about: another boot, specification or secret is
-// another subject.
-type subject struct {
+// readingKey identifies what a reading is valid for: it ends with another boot,
+// specification or secret.
+type readingKey struct {
 	boot       string
 	generation int64
 	secret     types.UID
-	version    string // of the secret
+	version    string // resourceVersion of the secret
 }
 
-func subjectOf(h *metal3.BareMetalHost, o *observation) (subject, bool) {
+func readingKeyOf(h *metal3.BareMetalHost, o *observation) (readingKey, bool) {
 	b, _ := currentBoot(h)
 	if b.ID == "" || o.secret == nil {
-		return subject{}, false
+		return readingKey{}, false
 	}
-	return subject{b.ID, h.Generation, o.secret.UID, o.secret.ResourceVersion}, true
+	return readingKey{b.ID, h.Generation, o.secret.UID, o.secret.ResourceVersion}, true
 }
 
-// recall takes the BMC's last word instead of its next; false when there is none
-// that is about the same, and young enough.
-func (r *Reconciler) recall(h *metal3.BareMetalHost, o *observation) bool {
-	of, ok := subjectOf(h, o)
+// useReading fills the observation from the stored reading. It returns false if
+// there is none with the same key and younger than readingMaxAge.
+func (r *Reconciler) useReading(h *metal3.BareMetalHost, o *observation) bool {
+	key, ok := readingKeyOf(h, o)
 	if !ok {
 		return false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last, ok := r.waits.readings[h.UID]
-	if !ok || last.of != of || r.Clock.Since(last.at) >= readingLasts {
+	last := r.memory.get(h.UID).reading
+	if last == nil || last.key != key || r.Clock.Since(last.at) >= readingMaxAge {
 		return false
 	}
-	o.system, o.facts.Media, o.recalled = last.system, last.media, true
+	o.system, o.facts.Media, o.cached = last.system, last.media, true
 	return true
 }
 
-// remember keeps what the BMC said in this pass, if it left nothing to do but
-// wait; else the next pass asks.
-func (r *Reconciler) remember(h *metal3.BareMetalHost, o *observation, d phase.Decision) {
-	of, ok := subjectOf(h, o)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// storeReading stores the reading of a pass that has nothing to do but wait for
+// the agent, and drops the stored one after any other pass.
+func (r *Reconciler) storeReading(h *metal3.BareMetalHost, o *observation, d phase.Decision) {
+	key, ok := readingKeyOf(h, o)
 	switch {
 	case !d.Awaits || !ok || o.facts.RegistrationError != "":
-		delete(r.waits.readings, h.UID)
-	case !o.recalled:
-		r.waits.readings[h.UID] = reading{of, r.Clock.Now(), o.system, o.facts.Media}
+		r.dropReading(h.UID)
+	case !o.cached:
+		now := bmcReading{key, r.Clock.Now(), o.system, o.facts.Media}
+		r.memory.update(h.UID, func(m *hostMemory) { m.reading = &now })
 	}
 }
 
-// forgetReading has the next observation ask the BMC.
-func (r *Reconciler) forgetReading(uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.waits.readings, uid)
+// dropReading makes the next observation read the BMC.
+func (r *Reconciler) dropReading(uid types.UID) {
+	r.memory.update(uid, func(m *hostMemory) { m.reading = nil })
 }

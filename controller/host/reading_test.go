@@ -62,7 +62,7 @@ func TestPowerThatIsLostDuringAWaitIsNoticed(t *testing.T) {
 	b := waiting(t)
 	b.bmc.Press(bmc.Off)
 	start := b.clock.Now()
-	for b.clock.Since(start) <= readingLasts {
+	for b.clock.Since(start) <= readingMaxAge {
 		if _, err := b.pass(); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestBMCThatFallsSilentDuringAWaitIsToldOf(t *testing.T) {
 	b.until("writing", func(*metal3.BareMetalHost) bool { return len(b.ran) == 3 })
 	b.bmc.Unplug()
 	start := b.clock.Now()
-	for b.clock.Since(start) < silentWait+2*readingLasts {
+	for b.clock.Since(start) < silentWait+2*readingMaxAge {
 		_, _ = b.pass() // fails until it is told
 		if b.host().Status.ErrorType == metal3.RegistrationError {
 			return

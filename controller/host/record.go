@@ -99,7 +99,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 			return 0, err
 		}
 		if after == 0 && d.Do != phase.Release {
-			after = soon
+			after = requeueNow
 		}
 	}
 	setConditions(h, o.system.Health)
@@ -114,7 +114,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		return 0, fmt.Errorf("record: %w", err)
 	}
 	r.read.Wrote(h)
-	r.forget(h, d)
+	r.closeBoot(h, d)
 	r.publish(ctx, h, events)
 	return after, nil
 }
@@ -332,8 +332,8 @@ func keepImage(h *metal3.BareMetalHost) {
 	h.Status.Provisioning.CustomDeploy = h.Spec.CustomDeploy.DeepCopy()
 }
 
-// forget drops what is kept for a boot that is over.
-func (r *Reconciler) forget(h *metal3.BareMetalHost, d phase.Decision) {
+// closeBoot drops the jobs and the boot service of a boot that has ended.
+func (r *Reconciler) closeBoot(h *metal3.BareMetalHost, d phase.Decision) {
 	if !d.Moved {
 		return
 	}

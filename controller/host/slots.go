@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	metal3 "github.com/metal3-io/baremetal-operator/apis/metal3.io/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,14 +12,14 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// defaultLimit is upstream's PROVISIONING_LIMIT where nobody sets it (B-73).
+// defaultLimit is the default of upstream's PROVISIONING_LIMIT (B-73).
 const defaultLimit = 20
 
-// byServed indexes the hosts that are being served by the network: inspected,
-// provisioned or deprovisioned with an agent that came over it.
+// byServed indexes the hosts that are served over the network: inspected,
+// provisioned or deprovisioned with an agent that was booted over it.
 const byServed = "served"
 
-// served is the value of a host in that index.
+// served returns the value of a host in that index.
 func served(h *metal3.BareMetalHost) string {
 	if phase.Serves(h.Status.Provisioning.State) && byNetwork(h) && h.Status.OperationalStatus != metal3.OperationalStatusDetached {
 		return "network"
@@ -28,41 +27,40 @@ func served(h *metal3.BareMetalHost) string {
 	return ""
 }
 
-// byNetwork says whether a host loads its agent from the provisioning network,
-// which is what places are limited for. One that cannot be told boots nothing.
+// byNetwork reports whether a host boots its agent over the provisioning network.
+// Only these hosts need a slot. A host with an invalid address boots nothing.
 func byNetwork(h *metal3.BareMetalHost) bool {
 	a, err := bmc.ParseAddress(h.Spec.BMC.Address)
 	return err == nil && a.Boot == bmc.MediumPXE
 }
 
-// slots are the places of hosts that boot by the network. The cached objects
-// say who has one; what they do not say yet, or cannot say, is kept here. A
-// controller that was restarted takes every host in such a state for one that
-// has a place.
-type slots struct {
-	limit int // negative is none
+// slotState is what the cached objects do not show of a host's slot, or do not
+// show yet. The other slots follow from the states of the hosts: after a restart
+// every host in a served state counts as one that has a slot.
+type slotState int
 
-	mu      sync.Mutex
-	granted map[types.UID]bool // the cache does not show it yet
-	resting map[types.UID]bool // in such a state, but waiting after a failure
-}
+const (
+	slotAsCached slotState = iota
+	slotGranted            // the host has a slot and the cache does not show its state yet
+	slotResting            // the host is in a served state, but waits after a failure without a slot
+)
 
-func newSlots(limit int) slots {
-	return slots{limit: limit, granted: map[types.UID]bool{}, resting: map[types.UID]bool{}}
-}
-
-// take gives the host a place, if it has not got one and there is one. serving
-// are the hosts in a state that needs one.
-func (s *slots) take(uid types.UID, serving []types.UID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// takeSlot gives a host a slot unless all are taken. It returns false if they
+// are. serving lists the hosts that the cache shows in a served state.
+func (m *memories) takeSlot(uid types.UID, serving []types.UID, limit int) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	taken := map[types.UID]bool{}
 	for _, other := range serving {
-		delete(s.granted, other)
-		taken[other] = !s.resting[other]
+		taken[other] = m.hosts[other].slot != slotResting
+		if m.hosts[other].slot == slotGranted {
+			m.set(other, func(h *hostMemory) { h.slot = slotAsCached })
+		}
 	}
-	for other := range s.granted { // into a set: the order is not seen
-		taken[other] = true
+	for other, h := range m.hosts { // into a set: independent of the order
+		if h.slot == slotGranted {
+			taken[other] = true
+		}
 	}
 	n := 0
 	for _, is := range taken {
@@ -70,40 +68,30 @@ func (s *slots) take(uid types.UID, serving []types.UID) bool {
 			n++
 		}
 	}
-	if !taken[uid] && n >= s.limit {
+	if !taken[uid] && n >= limit {
 		return false
 	}
-	delete(s.resting, uid)
-	s.granted[uid] = true
+	m.set(uid, func(h *hostMemory) { h.slot = slotGranted })
 	return true
 }
 
-// leave gives back what a host holds: it is in another state now.
-func (s *slots) leave(uid types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.granted, uid)
-	delete(s.resting, uid)
+// leaveSlot gives a host's slot back: the host is in another state now.
+func (m *memories) leaveSlot(uid types.UID) {
+	m.update(uid, func(h *hostMemory) { h.slot = slotAsCached })
 }
 
-// rest gives the place back until the host tries again.
-func (s *slots) rest(uid types.UID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.granted, uid)
-	s.resting[uid] = true
+// restSlot gives a host's slot back until the host's next attempt.
+func (m *memories) restSlot(uid types.UID) {
+	m.update(uid, func(h *hostMemory) { h.slot = slotResting })
 }
 
-func (s *slots) rests(uid types.UID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.resting[uid]
-}
+// resting reports whether a host waits after a failure without a slot.
+func (m *memories) resting(uid types.UID) bool { return m.get(uid).slot == slotResting }
 
-// full asks for a place, and says whether there is none. Only hosts that boot by
-// the network need one.
-func (r *Reconciler) full(ctx context.Context, h *metal3.BareMetalHost) (bool, error) {
-	if r.slots.limit < 0 || !byNetwork(h) {
+// slotsFull takes a slot for a host that needs one, and reports whether there was
+// none.
+func (r *Reconciler) slotsFull(ctx context.Context, h *metal3.BareMetalHost) (bool, error) {
+	if r.Limit < 0 || !byNetwork(h) {
 		return false, nil
 	}
 	var l metal3.BareMetalHostList
@@ -114,16 +102,16 @@ func (r *Reconciler) full(ctx context.Context, h *metal3.BareMetalHost) (bool, e
 	for i := range l.Items {
 		serving = append(serving, l.Items[i].UID)
 	}
-	return !r.slots.take(h.UID, serving), nil
+	return !r.memory.takeSlot(h.UID, serving, r.Limit), nil
 }
 
-// settleSlot keeps the book of places, once a decision is recorded. A BMC that
-// cannot be worked with does not stop what its server does.
-func (r *Reconciler) settleSlot(h *metal3.BareMetalHost, d phase.Decision) {
+// updateSlot gives slots back after a decision is recorded. A registration error
+// does not free a slot: the server goes on without its BMC.
+func (r *Reconciler) updateSlot(h *metal3.BareMetalHost, d phase.Decision) {
 	switch serves := phase.Serves(h.Status.Provisioning.State); {
 	case !serves, d.Do == phase.Detach:
-		r.slots.leave(h.UID)
+		r.memory.leaveSlot(h.UID)
 	case d.Fail != "" && d.Fail != metal3.RegistrationError:
-		r.slots.rest(h.UID)
+		r.memory.restSlot(h.UID)
 	}
 }

@@ -18,35 +18,36 @@ import (
 )
 
 func TestPlacesAreLimited(t *testing.T) { // B-73
-	s := newSlots(2)
+	var m memories
+	take := func(uid types.UID, serving []types.UID) bool { return m.takeSlot(uid, serving, 2) }
 	serving := []types.UID{"a"}
-	if !s.take("b", serving) || s.take("c", serving) {
+	if !take("b", serving) || take("c", serving) {
 		t.Error("want a place for the second host, and none for the third")
 	}
-	if !s.take("b", serving) || !s.take("a", serving) {
+	if !take("b", serving) || !take("a", serving) {
 		t.Error("want a host that has a place to keep it")
 	}
-	s.rest("a")
-	if !s.take("c", serving) {
+	m.restSlot("a")
+	if !take("c", serving) {
 		t.Error("want a place: one host waits after a failure")
 	}
-	if s.take("a", serving) {
+	if take("a", serving) {
 		t.Error("want none for it when it tries again: its place was given away")
 	}
-	s.leave("c")
-	if !s.take("a", serving) || s.rests("a") {
+	m.leaveSlot("c")
+	if !take("a", serving) || m.resting("a") {
 		t.Error("want a place for it once another has left")
 	}
 }
 
 // However many hosts ask at a time, no more get one than there are.
 func TestPlacesAreNotGivenTwice(t *testing.T) { // B-73
-	s := newSlots(20)
+	var m memories
 	var got atomic.Int32
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if s.take(types.UID(fmt.Sprint(i)), nil) {
+			if m.takeSlot(types.UID(fmt.Sprint(i)), nil, 20) {
 				got.Add(1)
 			}
 		})
@@ -65,13 +66,13 @@ func TestOnlyHostsThatBootByTheNetworkNeedAPlace(t *testing.T) {
 		"redfish-uefihttp://192.0.2.2/redfish/v1/Systems/1": false, "foo://192.0.2.2": false, "": false,
 	} {
 		b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = address })
-		b.r.slots = newSlots(1)
+		b.r.Limit = 1
 		b.create(busy(1))
-		if full, err := b.r.full(t.Context(), b.host()); err != nil || full != want {
+		if full, err := b.r.slotsFull(t.Context(), b.host()); err != nil || full != want {
 			t.Errorf("%s: full = %v, %v, want %v", address, full, err, want)
 		}
-		b.r.slots = newSlots(-1)
-		if full, err := b.r.full(t.Context(), b.host()); err != nil || full {
+		b.r.Limit = -1
+		if full, err := b.r.slotsFull(t.Context(), b.host()); err != nil || full {
 			t.Errorf("%s, no limit: full = %v, %v", address, full, err)
 		}
 	}
@@ -88,13 +89,13 @@ func busy(n int) *metal3.BareMetalHost {
 func TestTheLimitIsUpstreams(t *testing.T) { // B-73
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "ipmi://192.0.2.2" })
 	for n := range 20 {
-		if full, err := b.r.full(t.Context(), b.host()); err != nil || full {
+		if full, err := b.r.slotsFull(t.Context(), b.host()); err != nil || full {
 			t.Fatalf("with %d hosts: full = %v, %v", n, full, err)
 		}
-		b.r.slots.leave(b.host().UID)
+		b.r.memory.leaveSlot(b.host().UID)
 		b.create(busy(n))
 	}
-	if full, err := b.r.full(t.Context(), b.host()); err != nil || !full {
+	if full, err := b.r.slotsFull(t.Context(), b.host()); err != nil || !full {
 		t.Errorf("with 20 hosts: full = %v, %v", full, err)
 	}
 }
