@@ -131,7 +131,7 @@ func TestKilledLabComesBack(t *testing.T) {
 	if v := a.Machine(); v.Phase != machine.Running || v.OS.Boot != 1 {
 		t.Errorf("%s is %s, want running", a.Name(), v.Phase)
 	}
-	if diff := cmp.Diff([]string{"Started"}, d.of(a)); diff != "" {
+	if diff := cmp.Diff([]string{"SystemStarted"}, d.of(a)); diff != "" {
 		t.Errorf("events of %s (-want +got):\n%s", a.Name(), diff)
 	}
 	drive, err := a.Attach(1, "Disk.0")
