@@ -1,7 +1,6 @@
 package ipmi
 
 import (
-	"bytes"
 	"context"
 	"net/netip"
 	"slices"
@@ -79,7 +78,7 @@ func (s *Service) activateSOL(st *bmcState, sess *session.Session, sock Socket, 
 	v := st.host.Machine()
 	ctx, end := context.WithCancel(context.Background())
 	a := &solConnection{
-		session: sess, link: sol.New(solConfig(st.host.BMC().SOL()), lineStart(v.Console), serialAvailable(v)),
+		session: sess, link: sol.New(solConfig(st.host.BMC().SOL()), v.Console.LineStart(), serialAvailable(v)),
 		socket: sock, local: at, wake: make(chan struct{}, 1), cancel: end,
 	}
 	st.sol.link = a
@@ -121,12 +120,6 @@ func (a *solConnection) notify() {
 	case a.wake <- struct{}{}:
 	default: // it will look anyway
 	}
-}
-
-// lineStart is where the line begins that a console is in.
-func lineStart(c *machine.Console) uint64 {
-	text, at := c.Since(0)
-	return at + uint64(bytes.LastIndexByte(text, '\n')+1)
 }
 
 // deactivateSOL ends a link, and tells its console if told is set.

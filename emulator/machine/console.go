@@ -1,175 +1,16 @@
 package machine
 
 import (
-	"bytes"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/console"
 )
 
-const (
-	// consoleBlock is how much of a console is stored together: a line more
-	// writes so much again, and no more.
-	consoleBlock  = 1 << 10
-	consoleBlocks = 8
-	maxPrint      = consoleBlock * consoleBlocks
-)
-
-// Console is what a machine has shown on its serial console, as far as it is
-// remembered, and who is at it. Bytes are numbered from 0 for ever, so that a
-// reader can ask for what has come since. A nil Console has shown nothing.
-type Console struct {
-	First    uint64    `json:"first,omitempty"`  // number of the first byte of Blocks
-	Blocks   [][]byte  `json:"blocks,omitempty"` // of consoleBlock bytes, but for the last
-	Terminal *Terminal `json:"terminal,omitempty"`
-}
-
-// End is the number that the next byte will have.
-func (c *Console) End() uint64 {
-	if c == nil {
-		return 0
-	}
-	end := c.First
-	for _, b := range c.Blocks {
-		end += uint64(len(b))
-	}
-	return end
-}
-
-// Since is what was shown from the byte of that number on; at is the number of
-// the first byte of it: a later one where what was before is forgotten.
-func (c *Console) Since(from uint64) (text []byte, at uint64) {
-	if c == nil {
-		return nil, 0
-	}
-	end := c.End()
-	from = min(max(from, c.First), end)
-	text = make([]byte, 0, end-from)
-	at = c.First
-	for _, b := range c.Blocks {
-		if next := at + uint64(len(b)); next > from {
-			text = append(text, b[max(from, at)-at:]...)
-		}
-		at += uint64(len(b))
-	}
-	return text, from
-}
-
-// with is the console with more text. What it was remains as it is.
-func (c *Console) with(text []byte) *Console {
-	out := new(Console)
-	if c != nil {
-		*out = *c
-		out.Blocks = slices.Clone(c.Blocks)
-	}
-	for len(text) > 0 {
-		n := len(out.Blocks)
-		if n == 0 || len(out.Blocks[n-1]) == consoleBlock {
-			out.Blocks = append(out.Blocks, nil)
-			n++
-		}
-		last := out.Blocks[n-1]
-		part := text[:min(len(text), consoleBlock-len(last))]
-		out.Blocks[n-1] = slices.Concat(last, part)
-		text = text[len(part):]
-	}
-	if n := len(out.Blocks) - consoleBlocks; n > 0 {
-		out.First += uint64(n) * consoleBlock
-		out.Blocks = slices.Clone(out.Blocks[n:])
-	}
-	return out
-}
-
-// fresh tells whether the next byte begins a line.
-func (c *Console) fresh() bool {
-	if c == nil || len(c.Blocks) == 0 {
-		return true
-	}
-	last := c.Blocks[len(c.Blocks)-1]
-	return last[len(last)-1] == '\n'
-}
-
-// Head is the console without its text, which a store keeps by the block.
-func (c *Console) Head() any {
-	if c == nil {
-		return nil
-	}
-	head := *c
-	head.Blocks = nil
-	return &head
-}
-
-// Changes are the text that each block has more than in another console, by the
-// block's key; nil is for a block that is gone, or that does not begin as it did.
-func (c *Console) Changes(before any) iter.Seq2[string, any] {
-	was, _ := before.(*Console)
-	return func(yield func(string, any) bool) {
-		for n := range was.blocks() {
-			if _, ok := c.block(n); !ok && !yield(blockKey(n), nil) {
-				return
-			}
-		}
-		for n, b := range c.blocks() {
-			old, ok := was.block(n)
-			if !bytes.HasPrefix(b, old) {
-				if !yield(blockKey(n), nil) {
-					return
-				}
-				old = nil
-			}
-			if (!ok || len(old) < len(b)) && !yield(blockKey(n), b[len(old):]) {
-				return
-			}
-		}
-	}
-}
-
-// Join adds text to a console that is being put together again.
-func (c *Console) Join(decode func(more any) error) error {
-	var b []byte
-	if err := decode(&b); err != nil {
-		return err
-	}
-	if n := len(c.Blocks); n > 0 && len(c.Blocks[n-1])+len(b) <= consoleBlock {
-		c.Blocks[n-1] = append(c.Blocks[n-1], b...)
-		return nil
-	}
-	c.Blocks = append(c.Blocks, b)
-	return nil
-}
-
-// blocks are the blocks by their numbers, which count from the first that the
-// console ever had.
-func (c *Console) blocks() iter.Seq2[uint64, []byte] {
-	return func(yield func(uint64, []byte) bool) {
-		if c == nil {
-			return
-		}
-		for i, b := range c.Blocks {
-			if !yield(c.First/consoleBlock+uint64(i), b) {
-				return
-			}
-		}
-	}
-}
-
-func (c *Console) block(n uint64) ([]byte, bool) {
-	if c == nil || n < c.First/consoleBlock {
-		return nil, false
-	}
-	i := n - c.First/consoleBlock
-	if i >= uint64(len(c.Blocks)) {
-		return nil, false
-	}
-	return c.Blocks[i], true
-}
-
-func blockKey(n uint64) string { return fmt.Sprintf("%016x", n) }
-
-// Print is the running system's own doing: a text on the console. Its lines
-// end with \n or \r\n.
+// Print is done by the running system: it prints Text on the console. Lines end
+// with \n or \r\n.
 type Print struct {
 	Boot uint64
 	Text string
@@ -181,27 +22,27 @@ func (c Print) apply(m *Machine, _ time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("%w: boot %d", ErrStale, c.Boot)
 	case m.st.Phase == Paused:
 		return nil, fmt.Errorf("%w: print while %s", ErrPower, m.st.Phase)
-	case len(c.Text) > maxPrint:
-		return nil, fmt.Errorf("machine: print: %d bytes: must be at most %d: %w", len(c.Text), maxPrint, ErrUnknown)
+	case len(c.Text) > console.Size:
+		return nil, fmt.Errorf("machine: print: %d bytes: must be at most %d: %w", len(c.Text), console.Size, ErrUnknown)
 	case c.Text == "":
 		return nil, nil
 	}
-	if !m.st.Console.fresh() { // what stands in the line belongs to somebody else
+	if !m.st.Console.AtLineStart() { // the line so far was written by somebody else
 		m.print("\r\n")
 	}
 	m.print(strings.ReplaceAll(strings.ReplaceAll(c.Text, "\r\n", "\n"), "\n", "\r\n"))
 	return nil, nil
 }
 
-// print shows a text as it is.
+// print appends text to the console as it is.
 func (m *Machine) print(text string) {
 	if text != "" {
-		m.st.Console = m.st.Console.with([]byte(text))
+		m.st.Console = m.st.Console.Append([]byte(text))
 	}
 }
 
-// lines shows lines. One that is empty is left out.
-func (m *Machine) lines(all ...string) {
+// printLines prints each text that is not empty as a line.
+func (m *Machine) printLines(all ...string) {
 	var b strings.Builder
 	for _, l := range all {
 		if l != "" {
@@ -210,4 +51,101 @@ func (m *Machine) lines(all ...string) {
 		}
 	}
 	m.print(b.String())
+}
+
+// TypeText types bytes at the console. Firmware takes keys in POST, in its
+// programs and when nothing was bootable; a running system takes lines. Bytes in
+// any other phase are lost.
+type TypeText struct{ Text []byte }
+
+func (c TypeText) apply(m *Machine, now time.Time) ([]Event, error) {
+	var evs []Event
+	for _, b := range c.Text {
+		switch m.st.Phase {
+		case POST, InSetup, Halted:
+			if !m.consoleQuiet() {
+				evs = append(evs, m.pressKey(now, b)...)
+			}
+		case Running:
+			evs = append(evs, m.typeByte(now, b)...)
+		}
+	}
+	return evs, nil
+}
+
+// Break sends a break on the serial line. A running system takes the next byte
+// as a command to its kernel (Linux: "magic SysRq").
+type Break struct{}
+
+func (Break) apply(m *Machine, now time.Time) ([]Event, error) {
+	if m.st.Phase == Running {
+		t := m.terminal()
+		t.Break = now
+		m.setTerminal(t)
+	}
+	return nil, nil
+}
+
+func (m *Machine) terminal() console.Terminal { return m.st.Console.At() }
+
+func (m *Machine) setTerminal(t console.Terminal) { m.st.Console = m.st.Console.WithTerminal(t) }
+
+// resetTerminal logs out whoever is at the console and drops what was typed.
+func (m *Machine) resetTerminal() { m.st.Console = m.st.Console.WithoutTerminal() }
+
+// pressKey handles one byte that the firmware reads.
+func (m *Machine) pressKey(now time.Time, b byte) []Event {
+	t, key, changed := m.terminal().Press(b)
+	if changed {
+		m.setTerminal(t)
+	}
+	switch {
+	case m.st.Phase == InSetup && key == console.KeyLeave, m.st.Phase == Halted && key == console.KeyEnter:
+		return m.step(now, restart)
+	case m.st.Phase == POST && (key == console.KeySetup || key == console.KeyNetwork) && t.Key != key:
+		t.Key = key
+		m.setTerminal(t)
+		m.printLines(map[console.Key]string{console.KeySetup: "Set-up follows", console.KeyNetwork: "Booting from the network follows"}[key])
+	}
+	return nil
+}
+
+// applyPOSTKey returns the boot sources and the firmware program after the key
+// that was pressed in POST, if any.
+func (m *Machine) applyPOSTKey(tries []Source, app SourceKind) ([]Source, SourceKind) {
+	switch m.terminal().Key {
+	case console.KeySetup:
+		return tries, BiosSetup
+	case console.KeyNetwork:
+		return unique(append(m.overriding(Override{Target: Pxe}), tries...)), ""
+	}
+	return tries, app
+}
+
+// typeByte handles one byte that is typed at a running system's terminal.
+func (m *Machine) typeByte(now time.Time, b byte) []Event {
+	t := m.terminal()
+	if at := t.Break; !at.IsZero() {
+		t.Break = time.Time{}
+		m.setTerminal(t)
+		if now.Sub(at) <= console.BreakTime {
+			return m.sysRq(now, b)
+		}
+	}
+	line := slices.Clone(t.Line)
+	next, echo, in := t.Type(b)
+	if in == console.Ignored {
+		return nil
+	}
+	m.setTerminal(next)
+	m.print(echo)
+	switch in {
+	case console.Line:
+		return m.enterLine(now, string(line))
+	case console.Interrupt:
+		m.promptAgain(t.Asks == console.AskCommand)
+	case console.EndOfFile:
+		m.promptAgain(false)
+	}
+	return nil
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/metalab-dev/metalab/emulator/machine/console"
 )
 
 // screen is all that a machine's console remembers.
@@ -48,7 +48,7 @@ func fullProfile(p *Profile) {
 	p.Processors = Processors{Sockets: 2, Cores: 8, Threads: 16, Model: "Chip 9"}
 }
 
-func TestConsoleOfABoot(t *testing.T) {
+func TestConsoleShowsPOSTBootAndShutdown(t *testing.T) {
 	b := benchOf(t, fullProfile)
 	if v := b.m.View(); v.Console != nil || v.Console.End() != 0 {
 		t.Errorf("a machine that was never on has a console: %+v", v.Console)
@@ -89,7 +89,7 @@ func TestConsoleOfABoot(t *testing.T) {
 	}
 }
 
-func TestConsoleWhenNothingBoots(t *testing.T) {
+func TestConsoleWhenNoSourceIsBootable(t *testing.T) {
 	b := newBench(t)
 	b.do(SetRetry{Retry: RetryAttempts, Attempts: 1})
 	b.do(Reset{Kind: ResetOn})
@@ -105,7 +105,7 @@ func TestConsoleWhenNothingBoots(t *testing.T) {
 	}
 }
 
-func TestKeysInPOST(t *testing.T) {
+func TestPOSTKeysSelectSetupAndNetworkBoot(t *testing.T) {
 	for _, seq := range []string{"\x1bOQ", "\x1b2", "x\x1b[12~", "\x7f"} {
 		b := newBench(t)
 		b.do(Reset{Kind: ResetOn})
@@ -152,7 +152,7 @@ func TestLoginPrompt(t *testing.T) {
 		{"end of file", "\x04", "\r\n\r\n" + prompt},
 		{"no end of file in a line", "a\x04b", "ab"},
 		{"a password is not shown", "a\rb\x7f\x7fc", "a\r\nPassword: "},
-		{"a line that is too long", strings.Repeat("x", maxLine) + "yz", strings.Repeat("x", maxLine) + "\a\a"},
+		{"a line that is too long", strings.Repeat("x", console.MaxLine) + "yz", strings.Repeat("x", console.MaxLine) + "\a\a"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-func TestPanicOnTheConsole(t *testing.T) {
+func TestCrashPrintsKernelPanic(t *testing.T) {
 	b := benchOf(t, func(p *Profile) { p.OS.PanicOnNMI = true })
 	b.running()
 	b.now = b.now.Add(90 * time.Second)
@@ -234,7 +234,7 @@ func TestPanicOnTheConsole(t *testing.T) {
 	b.shows(at, "Kernel panic - not syncing: Fatal exception")
 }
 
-func TestBreak(t *testing.T) {
+func TestBreakStartsSysRq(t *testing.T) {
 	tests := []struct {
 		key   string
 		shows string
@@ -261,68 +261,9 @@ func TestBreak(t *testing.T) {
 	}
 }
 
-// The console remembers its last bytes, numbered for ever, and a reader that
-// asks for what is new gets it all; a store that keeps the blocks has the same,
-// and an older console is as it was.
-func TestConsoleIsALogOfBytes(t *testing.T) {
-	const seed = 1
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	var c *Console
-	var all []byte
-	stored := map[string][][]byte{}
-	for range 400 {
-		before, beforeText := c, string(first(c.Since(0)))
-		part := make([]byte, 1+rnd.IntN(300))
-		for i := range part {
-			part[i] = byte(rnd.Uint32())
-		}
-		from := c.End()
-		c = c.with(part)
-		all = append(all, part...)
-		if got, at := c.Since(from); at != from || !bytes.Equal(got, part) {
-			t.Fatalf("seed %d: Since(%d) = % x at %d, want % x", seed, from, got, at, part)
-		}
-		if c.End() != uint64(len(all)) {
-			t.Fatalf("seed %d: End() = %d, want %d", seed, c.End(), len(all))
-		}
-		text, at := c.Since(0)
-		if !bytes.Equal(text, all[at:]) || len(text) > maxPrint || len(all) > maxPrint && len(text) < maxPrint-consoleBlock {
-			t.Fatalf("seed %d: %d bytes from %d on are not the last of %d", seed, len(text), at, len(all))
-		}
-		if got := string(first(before.Since(0))); got != beforeText {
-			t.Fatalf("seed %d: the console of before changed", seed)
-		}
-		changes := 0
-		for key, piece := range c.Changes(before) {
-			changes++
-			if piece == nil {
-				delete(stored, key)
-			} else {
-				stored[key] = append(stored[key], piece.([]byte))
-			}
-		}
-		if changes > 3 {
-			t.Fatalf("seed %d: %d bytes more change %d blocks", seed, len(part), changes)
-		}
-		again := c.Head().(*Console)
-		for n := range c.blocks() {
-			for _, added := range stored[blockKey(n)] {
-				if err := again.Join(func(p any) error { *p.(*[]byte) = slices.Clone(added); return nil }); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		if got, from := again.Since(0); from != at || !bytes.Equal(got, text) || len(stored) != len(c.Blocks) {
-			t.Fatalf("seed %d: from the store comes another console: %d bytes from %d on, of %d blocks", seed, len(got), from, len(stored))
-		}
-	}
-}
-
-func first(text []byte, _ uint64) []byte { return text }
-
-func TestPrintIsBounded(t *testing.T) {
+func TestPrintLongerThanTheConsoleIsRefused(t *testing.T) {
 	b := newBench(t).running()
-	if _, err := b.m.Apply(b.now, Print{Boot: 1, Text: strings.Repeat("x", maxPrint+1)}); !errors.Is(err, ErrUnknown) {
+	if _, err := b.m.Apply(b.now, Print{Boot: 1, Text: strings.Repeat("x", console.Size+1)}); !errors.Is(err, ErrUnknown) {
 		t.Errorf("Print of too much = %v, want %v", err, ErrUnknown)
 	}
 	was := b.m.View().Console
@@ -332,8 +273,7 @@ func TestPrintIsBounded(t *testing.T) {
 	}
 }
 
-// A key that does nothing changes nothing.
-func TestTypingToNobodyChangesNothing(t *testing.T) {
+func TestTypingWhileNothingListensChangesNothing(t *testing.T) {
 	b := newBench(t)
 	b.do(Reset{Kind: ResetOn})
 	b.until(Selecting)

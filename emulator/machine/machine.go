@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/metalab-dev/metalab/emulator/machine/console"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
@@ -61,7 +62,7 @@ type State struct {
 	Telemetry         *Telemetry         `json:"telemetry,omitempty"`  // nil: as the model has it
 	Watchdog          *Watchdog          `json:"watchdog,omitempty"`   // nil: disabled
 	SecureBoot        *SecureBoot        `json:"secureBoot,omitempty"` // nil: as it came
-	Console           *Console           `json:"console,omitempty"`    // nil: nothing was ever shown
+	Console           *console.Console   `json:"console,omitempty"`    // nil: nothing was ever shown
 	SystemBootOptions *SystemBootOptions `json:"bootInfo,omitempty"`   // nil: nothing was ever asked for
 	FrontPanel        *FrontPanel        `json:"panel,omitempty"`      // nil: every button works
 	PhysicalSecurity  *PhysicalSecurity  `json:"lid,omitempty"`        // nil: it was never opened
@@ -115,7 +116,7 @@ type View struct {
 	Telemetry         *Telemetry
 	SecureBoot        *SecureBoot
 	BootOptionCache   *BootOptionCache // of Options; nil works, too
-	Console           *Console         // nil: nothing was ever shown
+	Console           *console.Console // nil: nothing was ever shown
 	SystemBootOptions *SystemBootOptions
 	FrontPanel        *FrontPanel
 	PhysicalSecurity  *PhysicalSecurity

@@ -230,7 +230,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		}
 	}
 	if from != POST && from != Paused && to != Paused { // what was typed in POST is heeded at its end
-		m.unattended()
+		m.resetTerminal()
 	}
 	switch to {
 	case Cutting:
@@ -244,7 +244,7 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 		own.PendingSources, own.FirmwareApp, own.RestartAfterOff = nil, "", false
 		evs = append(evs, m.heedBootInfo(now, cause)...)
 		evs = append(evs, event.Boot{At: now})
-		m.unattended()
+		m.resetTerminal()
 		m.posting(ProcessorStarted)
 		evs = append(evs, m.stored(m.disks.Boot(now))...)
 		evs = append(evs, m.bootFirmware(now)...)
@@ -283,8 +283,8 @@ func (m *Machine) entered(from, to Phase, now time.Time) []Event {
 func (m *Machine) selecting(from Phase, now time.Time) []Event {
 	if from == POST {
 		own := m.main()
-		own.PendingSources, own.FirmwareApp = m.pressed(m.sources())
-		m.unattended()
+		own.PendingSources, own.FirmwareApp = m.applyPOSTKey(m.sources())
+		m.resetTerminal()
 		if own.FirmwareApp != "" {
 			return m.step(now, setupKey)
 		}

@@ -53,6 +53,7 @@ var Table = []Row{
 	{Package: "emulator/clock", Never: sockets},
 	{Package: "emulator/fault", Never: slices.Concat(sockets, []string{"emulator/clock"})},
 	{Package: "emulator/machine", May: model, Never: noWorld, Tests: []string{"fixtures"}},
+	{Package: "emulator/machine/console", Never: noWorld},
 	{Package: "emulator/machine/event", Never: noWorld},
 	{Package: "emulator/machine/event/sel", May: []string{"emulator/machine/event"}, Never: noWorld},
 	{Package: "emulator/machine/storage", May: []string{"emulator/machine/event"}, Never: noWorld},

@@ -27,10 +27,10 @@ func (m *Machine) uptime(now time.Time) time.Duration {
 
 // loads shows that the boot loader hands over.
 func (m *Machine) loads() {
-	if !m.silent() {
-		m.lines("ok")
+	if !m.consoleQuiet() {
+		m.printLines("ok")
 	}
-	m.lines("Loading "+m.systemName()+" ...", kernel(0, "DMI: %s, BIOS %s", words(m.profile.Manufacturer, m.profile.Model), words(m.profile.BIOS.Version, m.profile.BIOS.Date)))
+	m.printLines("Loading "+m.systemName()+" ...", kernel(0, "DMI: %s, BIOS %s", words(m.profile.Manufacturer, m.profile.Model), words(m.profile.BIOS.Version, m.profile.BIOS.Date)))
 }
 
 // systemName is the name of the loaded system.
@@ -72,7 +72,7 @@ func (m *Machine) runs() {
 	for i, f := range found {
 		out = append(out, kernel(boot*time.Duration(i+1)/time.Duration(len(found)+1), "%s", f))
 	}
-	m.lines(append(out, "\r\n"+m.systemName()+" on "+m.identity.Name+", console ttyS1")...)
+	m.printLines(append(out, "\r\n"+m.systemName()+" on "+m.identity.Name+", console ttyS1")...)
 	m.prompt()
 }
 
@@ -90,12 +90,12 @@ func (m *Machine) leaves(on trigger, now time.Time) {
 	switch {
 	case m.st.OS == nil:
 	case m.st.Phase == Running && on == askOff:
-		m.lines("\r\n"+map[bool]string{true: "The system will restart now", false: "The system will power off now"}[again],
+		m.printLines("\r\n"+map[bool]string{true: "The system will restart now", false: "The system will power off now"}[again],
 			kernel(up, "systemd-shutdown: stopping all services"))
 	case m.st.Phase == Stopping && (on == elapsed || on == comeBack):
-		m.lines(kernel(up, "%s", farewells[again]))
+		m.printLines(kernel(up, "%s", farewells[again]))
 	case m.st.Phase == Running && (on == selfOff || on == selfBoot):
-		m.lines("\r\n" + kernel(up, "%s", farewells[on == selfBoot]))
+		m.printLines("\r\n" + kernel(up, "%s", farewells[on == selfBoot]))
 	}
 }
 
@@ -108,5 +108,5 @@ func (m *Machine) panics(now time.Time, why string) {
 	} else {
 		out = append(out, kernel(up, "---[ end Kernel panic - not syncing: %s ]---", why))
 	}
-	m.lines(out...)
+	m.printLines(out...)
 }

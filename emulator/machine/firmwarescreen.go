@@ -12,8 +12,9 @@ import (
 // This is what the machine's firmware shows on the serial console, unless it is
 // set not to.
 
-// silent tells whether the firmware leaves the serial console alone.
-func (m *Machine) silent() bool {
+// consoleQuiet reports whether a BIOS setting keeps the firmware off the serial
+// console.
+func (m *Machine) consoleQuiet() bool {
 	_, off := m.fw.View().Acts(firmware.NoConsole, "")
 	return off
 }
@@ -29,8 +30,8 @@ var postTexts = map[Progress]func(m *Machine) []string{
 
 // posting shows what a step of the POST does.
 func (m *Machine) posting(step Progress) {
-	if text := postTexts[step]; text != nil && !m.silent() {
-		m.lines(text(m)...)
+	if text := postTexts[step]; text != nil && !m.consoleQuiet() {
+		m.printLines(text(m)...)
 	}
 }
 
@@ -117,7 +118,7 @@ func driveText(m *Machine) []string {
 // tries shows which boot source is tried; what becomes of it comes into the
 // same line.
 func (m *Machine) tries(s Source) {
-	if !m.silent() {
+	if !m.consoleQuiet() {
 		m.print("Booting from " + m.sourceName(s) + ": ")
 	}
 }
@@ -134,7 +135,7 @@ var failures = map[SourceKind]string{
 
 // gaveUp shows why a source was not booted.
 func (m *Machine) gaveUp(s Source, why string) {
-	if m.silent() {
+	if m.consoleQuiet() {
 		return
 	}
 	network := s.Kind == Pxe || s.Kind == UefiHTTP
@@ -147,7 +148,7 @@ func (m *Machine) gaveUp(s Source, why string) {
 	default:
 		why = "nothing to boot"
 	}
-	m.lines(why)
+	m.printLines(why)
 }
 
 // sourceName names a boot source for people.
@@ -179,29 +180,29 @@ var screens = map[SourceKind]string{
 
 // program shows that a program of the firmware is on the screen.
 func (m *Machine) program(app SourceKind) {
-	if !m.silent() {
-		m.lines(screens[app] + " of " + words(m.profile.Manufacturer, m.profile.Model) + " " + m.identity.Serial + ". F10: leave it and restart")
+	if !m.consoleQuiet() {
+		m.printLines(screens[app] + " of " + words(m.profile.Manufacturer, m.profile.Model) + " " + m.identity.Serial + ". F10: leave it and restart")
 	}
 }
 
 // tryAgain shows that a boot that found nothing begins anew.
 func (m *Machine) tryAgain() {
-	if !m.silent() {
-		m.lines(fmt.Sprintf("Nothing to boot from. Attempt %d follows", m.st.Retries+1))
+	if !m.consoleQuiet() {
+		m.printLines(fmt.Sprintf("Nothing to boot from. Attempt %d follows", m.st.Retries+1))
 	}
 }
 
 // nothing shows that a boot found nothing.
 func (m *Machine) nothing() {
-	if !m.silent() {
-		m.lines("Nothing to boot from. Enter: restart")
+	if !m.consoleQuiet() {
+		m.printLines("Nothing to boot from. Enter: restart")
 	}
 }
 
 // updating shows that POST waits for the firmware.
 func (m *Machine) updating(hold time.Duration) {
-	if hold > 0 && !m.silent() {
-		m.lines("Firmware is being updated: do not switch the server off")
+	if hold > 0 && !m.consoleQuiet() {
+		m.printLines("Firmware is being updated: do not switch the server off")
 	}
 }
 
