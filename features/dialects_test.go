@@ -16,8 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
-// made are the dialects that schemes of one vendor are made for.
-var made = map[string][]string{
+// dialectsOfScheme are the dialects that schemes of one vendor are dialectsOfScheme for.
+var dialectsOfScheme = map[string][]string{
 	"idrac":              {"idrac8", "idrac9-5", "idrac9", "idrac10"},
 	"idrac-redfish":      {"idrac8", "idrac9-5", "idrac9", "idrac10"},
 	"idrac-virtualmedia": {"idrac8", "idrac9-5", "idrac9", "idrac10"},
@@ -31,9 +31,9 @@ var made = map[string][]string{
 	"libvirt":            {"generic"}, // virtual machines
 }
 
-// without is why a dialect has no row for a scheme; "" is that it must have one.
-func without(d *dialect.Record, scheme string) string {
-	switch of, one := made[scheme]; {
+// exclusion is why a dialect has no row for a scheme; "" is that it must have one.
+func exclusion(d *dialect.Record, scheme string) string {
+	switch of, one := dialectsOfScheme[scheme]; {
 	case one && !slices.Contains(of, d.Name):
 		return "the scheme is made for " + strings.Join(of, ", ")
 	case scheme == "ipmi" && !d.BMC.Network.IPMI.On:
@@ -117,7 +117,7 @@ func TestEveryDialectHasARowForEachScheme(t *testing.T) {
 			if strings.Contains(scheme, "+") {
 				continue // the transport is the lab's business, not the dialect's
 			}
-			why, has := without(lab.Dialect(name), scheme), slices.Contains(all[name], scheme)
+			why, has := exclusion(lab.Dialect(name), scheme), slices.Contains(all[name], scheme)
 			switch {
 			case !has && why == "":
 				t.Errorf("dialect %s has no row for %s: add one to dialects.feature, or the reason to without", name, scheme)
@@ -150,7 +150,7 @@ func TestEverySchemeHasARow(t *testing.T) {
 			t.Errorf("there is a row of %s, which is no scheme", scheme)
 		}
 	}
-	for scheme := range maps.Keys(made) {
+	for scheme := range maps.Keys(dialectsOfScheme) {
 		if !slices.Contains(bmc.Schemes(), scheme) {
 			t.Errorf("made has %s, which is no scheme", scheme)
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/metalab-dev/metalab/features/steps"
 )
 
-// theirs is a feature of people who use the lab for software of their own: an
+// externalFeature is a feature of people who use the lab for software of their own: an
 // inventory that watches hosts.
-const theirs = `
+const externalFeature = `
 Feature: Our inventory
   Scenario: A server is known as soon as it was inspected
     Given a lab with 1 server
@@ -46,7 +46,7 @@ func TestStepsServeASuiteOfOthers(t *testing.T) {
 		},
 		Options: &godog.Options{
 			Format: "progress", TestingT: t, Strict: true, NoColors: true,
-			FeatureContents: []godog.Feature{{Name: "theirs.feature", Contents: []byte(theirs)}},
+			FeatureContents: []godog.Feature{{Name: "theirs.feature", Contents: []byte(externalFeature)}},
 		},
 	}
 	if suite.Run() != 0 {

@@ -83,7 +83,7 @@ func Run(ctx context.Context, o Options) error {
 		return usage("format %q: use one of %s", o.Format, formats())
 	}
 	var labs steps.Labs
-	t := &tally{out: o.Progress, began: time.Now()}
+	t := &progress{out: o.Progress, began: time.Now()}
 	var raw bytes.Buffer
 	options := godog.Options{
 		Format: r.formatter, Tags: o.Tags, Strict: true, NoColors: !o.Colors, Concurrency: max(o.Parallel, 1),
@@ -180,8 +180,8 @@ func ours() (names []string) {
 	return names
 }
 
-// tally tells how far a run is.
-type tally struct {
+// progress tells how far a run is.
+type progress struct {
 	out   io.Writer
 	total int
 	began time.Time
@@ -191,7 +191,7 @@ type tally struct {
 }
 
 // watch counts a scenario when it has ended.
-func (t *tally) watch(sc *godog.ScenarioContext) {
+func (t *progress) watch(sc *godog.ScenarioContext) {
 	var began time.Time
 	sc.Before(func(ctx context.Context, _ *godog.Scenario) (context.Context, error) {
 		began = time.Now()

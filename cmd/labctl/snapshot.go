@@ -163,5 +163,5 @@ func (o *options) settle(ctx context.Context, kube bool) error {
 	if err != nil {
 		return err
 	}
-	return world.Settle(o.state, r, kube)
+	return world.AdoptState(o.state, r, kube)
 }

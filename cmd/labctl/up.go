@@ -154,7 +154,7 @@ func (f *upFlags) bring() error {
 	if err != nil {
 		return err
 	}
-	f.settings.Bring(models)
+	f.settings.AddModels(models)
 	if at == f.models {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 		return f.settings, err
 	}
 	asked := stored
-	asked.Bring(f.settings.Models)
+	asked.AddModels(f.settings.Models)
 	for name, take := range map[string]func(){
 		"file": func() {
 			asked.Rack, asked.Hosts, asked.Profile, asked.Speed = f.settings.Rack, f.settings.Hosts, "", f.settings.Speed
@@ -218,7 +218,7 @@ func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) 
 			take()
 		}
 	}
-	if err := stored.Same(asked); err != nil {
+	if err := stored.Differences(asked); err != nil {
 		return world.Settings{}, fmt.Errorf("the lab in %s is another: %w: leave the flag out, name another --state, or remove the lab with labctl down --delete", dir, err)
 	}
 	return asked, nil
@@ -247,8 +247,8 @@ func (f *upFlags) run(ctx context.Context, o *options, s world.Settings, out, pr
 	}
 	w, err := world.Start(ctx, world.Config{
 		Dir: o.state, Settings: s, Fsync: o.explicit,
-		Log:  slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
-		Step: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp, Image: image,
+		Log:      slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
+		Progress: stepper(progress), Schemas: f.schemas, HTTP2: f.http2, SSDP: f.ssdp, Image: image,
 	})
 	if err != nil {
 		return err

@@ -14,14 +14,14 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-func (s *scene) registerAdmission(sc *book) {
+func (s *scenario) registerAdmission(sc *stepRegistry) {
 	sc.Step(`^the operator tries to make a (\w+) with '([^']*)'$`, "has the API check an object with this YAML merged into it, and does not store it; a BareMetalHost is the server's", s.tryObject)
 	sc.Step(`^the operator tries to change the host to '([^']*)'$`, "has the API check this merge patch of the BareMetalHost, and does not store it", s.tryChange)
 	sc.Step(`^it is refused with: (.+)$`, "asserts that it was refused with this text", s.isRefused)
-	sc.Step(`^it is accepted$`, "asserts that it was not refused", func() error { return s.refusal })
+	sc.Step(`^it is accepted$`, "asserts that it was not refused", func() error { return s.admissionError })
 }
 
-func (s *scene) tryObject(ctx context.Context, kind, text string) error {
+func (s *scenario) tryObject(ctx context.Context, kind, text string) error {
 	var patch map[string]any
 	if err := yaml.UnmarshalStrict([]byte(text), &patch); err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
@@ -37,23 +37,23 @@ func (s *scene) tryObject(ctx context.Context, kind, text string) error {
 	}
 	o := &unstructured.Unstructured{Object: overlay(object, patch)}
 	o.SetGroupVersionKind(metal3.GroupVersion.WithKind(kind))
-	s.refusal = s.kube.Create(ctx, o, client.DryRunAll)
+	s.admissionError = s.kube.Create(ctx, o, client.DryRunAll)
 	return nil
 }
 
-func (s *scene) tryChange(ctx context.Context, text string) error {
+func (s *scenario) tryChange(ctx context.Context, text string) error {
 	patch, err := yaml.YAMLToJSONStrict([]byte(text))
 	if err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
 	}
 	_, host := world.Objects(s.server)
-	s.refusal = s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch), client.DryRunAll)
+	s.admissionError = s.kube.Patch(ctx, host, client.RawPatch("application/merge-patch+json", patch), client.DryRunAll)
 	return nil
 }
 
-func (s *scene) isRefused(text string) error {
-	if s.refusal == nil || !strings.Contains(s.refusal.Error(), text) {
-		return fmt.Errorf("the answer was: %v", s.refusal) //nolint:errorlint // there may be none
+func (s *scenario) isRefused(text string) error {
+	if s.admissionError == nil || !strings.Contains(s.admissionError.Error(), text) {
+		return fmt.Errorf("the answer was: %v", s.admissionError) //nolint:errorlint // there may be none
 	}
 	return nil
 }

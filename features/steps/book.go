@@ -16,17 +16,17 @@ type Step struct {
 	Doc     string `json:"doc"`     // what it does, or asserts
 }
 
-// book takes steps in, for a scenario or for the catalogue alone.
-type book struct {
+// stepRegistry takes steps in, for a scenario or for the catalogue alone.
+type stepRegistry struct {
 	sc    *godog.ScenarioContext // nil: nobody runs them
 	about string
-	all   []Step
+	steps []Step
 }
 
 // Step binds a phrase to what it does. The doc says in a line what that is.
-func (b *book) Step(pattern, doc string, does any) {
+func (b *stepRegistry) Step(pattern, doc string, does any) {
 	if b.sc == nil {
-		b.all = append(b.all, Step{About: b.about, Phrase: phrase(pattern), Pattern: pattern, Doc: doc})
+		b.steps = append(b.steps, Step{About: b.about, Phrase: phrase(pattern), Pattern: pattern, Doc: doc})
 		return
 	}
 	b.sc.Step(compiled(pattern), does)
@@ -61,7 +61,7 @@ func phrase(pattern string) string {
 
 // Catalogue lists all steps, those about one noun together.
 func Catalogue() []Step {
-	b := &book{}
-	new(scene).register(b)
-	return b.all
+	b := &stepRegistry{}
+	new(scenario).register(b)
+	return b.steps
 }

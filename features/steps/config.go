@@ -25,26 +25,26 @@ const (
 	liveISOFile    = "live.iso"
 )
 
-func (s *scene) registerConfig(sc *book) {
-	sc.Step(`^the operator gives the server user data "([^"]*)" and the name "([^"]*)"$`, "makes Secrets with user data and metadata, and names them in the host", s.giveConfig)
-	sc.Step(`^the operator names user data that is not there$`, "names Secrets in the host that nobody has made", s.nameConfig)
+func (s *scenario) registerConfig(sc *stepRegistry) {
+	sc.Step(`^the operator gives the server user data "([^"]*)" and the name "([^"]*)"$`, "makes Secrets with user data and metadata, and names them in the host", s.createConfigSecrets)
+	sc.Step(`^the operator names user data that is not there$`, "names Secrets in the host that nobody has made", s.referToConfigSecrets)
 	sc.Step(`^the server's first disk ends with a config drive that holds "([^"]*)" and "([^"]*)"$`, "looks for a config drive with these texts at the end of the first disk", s.diskEndsWithDrive)
 	sc.Step(`^the operator asks for a live ISO$`, "makes a bootable ISO and asks for it as live-iso",
-		func(ctx context.Context) error { return s.askForLive(ctx, s.world.ImagesURL()) })
+		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.ImagesURL()) })
 	sc.Step(`^the operator asks for a live ISO by HTTPS$`, "the same, by the address that the lab's images have for BMCs that fetch by HTTPS alone",
-		func(ctx context.Context) error { return s.askForLive(ctx, s.world.SecureImagesURL()) })
+		func(ctx context.Context) error { return s.requestLiveISO(ctx, s.world.SecureImagesURL()) })
 	sc.Step(`^the server runs what its virtual CD holds$`, "waits until the server has booted its virtual CD", s.runsCD)
-	sc.Step(`^the operator asks for the deployment method "([^"]*)"$`, "sets customDeploy.method", s.askForMethod)
+	sc.Step(`^the operator asks for the deployment method "([^"]*)"$`, "sets customDeploy.method", s.requestDeployMethod)
 }
 
-func (s *scene) nameConfig(ctx context.Context) error {
+func (s *scenario) referToConfigSecrets(ctx context.Context) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
 		h.Spec.UserData = &corev1.SecretReference{Name: userDataSecret}
 		h.Spec.MetaData = &corev1.SecretReference{Name: metaDataSecret}
 	})
 }
 
-func (s *scene) giveConfig(ctx context.Context, userData, name string) error {
+func (s *scenario) createConfigSecrets(ctx context.Context, userData, name string) error {
 	_, host := world.Objects(s.server)
 	for secret, data := range map[string]map[string]string{ // made both: the order is not seen
 		userDataSecret: {"userData": userData}, metaDataSecret: {"metaData": "name: " + name},
@@ -54,30 +54,30 @@ func (s *scene) giveConfig(ctx context.Context, userData, name string) error {
 			return err
 		}
 	}
-	return s.nameConfig(ctx)
+	return s.referToConfigSecrets(ctx)
 }
 
-// driveRoom is where a config drive is looked for.
-const driveRoom = 66 << 20
+// configDriveRange is where a config drive is looked for.
+const configDriveRange = 66 << 20
 
-func (s *scene) diskEndsWithDrive(userData, name string) error {
+func (s *scenario) diskEndsWithDrive(userData, name string) error {
 	m, size, err := s.disk(0)
 	if err != nil {
 		return err
 	}
-	tail := make([]byte, driveRoom)
-	if _, err := m.ReadAt(tail, size-driveRoom); err != nil && !errors.Is(err, io.EOF) {
+	tail := make([]byte, configDriveRange)
+	if _, err := m.ReadAt(tail, size-configDriveRange); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	for _, want := range []string{"config-2", userData, `"name":"` + name + `"`} {
 		if !bytes.Contains(tail, []byte(want)) {
-			return fmt.Errorf("the disk's last %d bytes do not hold %q", driveRoom, want)
+			return fmt.Errorf("the disk's last %d bytes do not hold %q", configDriveRange, want)
 		}
 	}
 	return nil
 }
 
-func (s *scene) askForLive(ctx context.Context, at string) error {
+func (s *scenario) requestLiveISO(ctx context.Context, at string) error {
 	iso, err := images.BuildLiveISO()
 	if err != nil {
 		return err
@@ -91,13 +91,13 @@ func (s *scene) askForLive(ctx context.Context, at string) error {
 	})
 }
 
-func (s *scene) runsCD(ctx context.Context) error {
+func (s *scenario) runsCD(ctx context.Context) error {
 	return eventually(ctx, "the server runs its virtual CD", func(context.Context) (bool, string, error) {
 		v := s.machine()
 		return v.Phase == machine.Running && v.OS.Source.Kind == machine.Cd, fmt.Sprintf("%s, %+v", v.Phase, v.OS), nil
 	})
 }
 
-func (s *scene) askForMethod(ctx context.Context, method string) error {
+func (s *scenario) requestDeployMethod(ctx context.Context, method string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.CustomDeploy = &metal3.CustomDeploy{Method: method} })
 }

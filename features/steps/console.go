@@ -10,15 +10,15 @@ import (
 	"github.com/cucumber/godog"
 )
 
-// shown is what the server's console remembers.
-func (s *scene) shown() string {
+// consoleText is what the server's console remembers.
+func (s *scenario) consoleText() string {
 	text, _ := s.machine().Console.Since(0)
 	return strings.ReplaceAll(string(text), "\r\n", "\n")
 }
 
-func (s *scene) consoleShows(ctx context.Context, want *godog.DocString) error {
+func (s *scenario) consoleShows(ctx context.Context, want *godog.DocString) error {
 	return eventually(ctx, "the console shows it", func(context.Context) (bool, string, error) {
-		rest := s.shown()
+		rest := s.consoleText()
 		for line := range strings.Lines(want.Content) {
 			pattern, err := regexp.Compile(strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSpace(line)), "…", `\S*`))
 			if err != nil {
@@ -26,7 +26,7 @@ func (s *scene) consoleShows(ctx context.Context, want *godog.DocString) error {
 			}
 			at := pattern.FindStringIndex(rest)
 			if at == nil {
-				return false, fmt.Sprintf("%q is not on it after what came before: %s", strings.TrimSpace(line), s.shown()), nil
+				return false, fmt.Sprintf("%q is not on it after what came before: %s", strings.TrimSpace(line), s.consoleText()), nil
 			}
 			rest = rest[at[1]:]
 		}
@@ -37,8 +37,8 @@ func (s *scene) consoleShows(ctx context.Context, want *godog.DocString) error {
 // token is what an agent shows to the controller: a boot and a code over it.
 var token = regexp.MustCompile(`\w_[^\s._/]+\.[A-Za-z0-9_-]{16,}`)
 
-func (s *scene) consoleHoldsNoToken() error {
-	if text := s.shown(); text == "" {
+func (s *scenario) consoleHoldsNoToken() error {
+	if text := s.consoleText(); text == "" {
 		return errors.New("it shows nothing at all")
 	} else if found := token.FindString(text); found != "" {
 		return fmt.Errorf("it shows %q", found)

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-func (s *scene) registerControllers(sc *book) {
+func (s *scenario) registerControllers(sc *stepRegistry) {
 	sc.Step(`^the controller is killed$`, "cuts all of its connections and ends it, as kill -9 does", func() { s.world.KillControllers() })
 	sc.Step(`^the controller will be killed when the host becomes "([^"]*)"$`, "kills it when the state is first seen from now on, whatever it is doing then",
 		func(state string) {
-			s.watched.trap(state, func() error { s.world.KillControllers(); return nil })
+			s.recorder.trap(state, func() error { s.world.KillControllers(); return nil })
 		})
 	sc.Step(`^another controller starts$`, "starts the controllers anew, with no memory of the former; waits until that is dead", func(ctx context.Context) error {
 		err := eventually(ctx, "the controller is dead", func(context.Context) (bool, string, error) {
-			return !s.watched.waits() && !s.world.Controlled(), s.watched.String(), nil
+			return !s.recorder.trapsPending() && !s.world.ControllersRunning(), s.recorder.String(), nil
 		})
 		if err != nil {
 			return err

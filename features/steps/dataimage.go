@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-func (s *scene) registerDataImages(sc *book) {
+func (s *scenario) registerDataImages(sc *stepRegistry) {
 	sc.Step(`^the operator gives the server the data image "([^"]*)"$`, "applies a DataImage of the host's name for an ISO that the lab serves", s.giveData)
 	sc.Step(`^the operator gives the server a data image that nobody serves$`, "the same, for a URL that answers 404", func(ctx context.Context) error { return s.setData(ctx, "nowhere.iso") })
 	sc.Step(`^the operator deletes the data image$`, "deletes the DataImage, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.dataImage("")) })
@@ -28,14 +28,14 @@ func (s *scene) registerDataImages(sc *book) {
 	sc.Step(`^the data image belongs to the host$`, "waits for owner and finalizer", s.dataOwned)
 }
 
-func (s *scene) dataImage(file string) *metal3.DataImage {
+func (s *scenario) dataImage(file string) *metal3.DataImage {
 	return &metal3.DataImage{
 		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name, Namespace: world.Namespace},
 		Spec:       metal3.DataImageSpec{URL: s.world.ImagesURL() + file},
 	}
 }
 
-func (s *scene) giveData(ctx context.Context, file string) error {
+func (s *scenario) giveData(ctx context.Context, file string) error {
 	iso, err := images.BuildLiveISO()
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *scene) giveData(ctx context.Context, file string) error {
 }
 
 // setData makes the DataImage, or changes it.
-func (s *scene) setData(ctx context.Context, file string) error {
+func (s *scenario) setData(ctx context.Context, file string) error {
 	err := s.kube.Create(ctx, s.dataImage(file))
 	if !apierrors.IsAlreadyExists(err) {
 		return err
@@ -62,12 +62,12 @@ func (s *scene) setData(ctx context.Context, file string) error {
 	})
 }
 
-func (s *scene) readData(ctx context.Context) (*metal3.DataImage, error) {
+func (s *scenario) readData(ctx context.Context) (*metal3.DataImage, error) {
 	d := s.dataImage("")
 	return d, s.kube.Get(ctx, client.ObjectKeyFromObject(d), d)
 }
 
-func (s *scene) cdHolds(ctx context.Context, file string) error {
+func (s *scenario) cdHolds(ctx context.Context, file string) error {
 	want := s.dataImage(file).Spec.URL
 	return eventually(ctx, "the virtual CD holds "+want, func(context.Context) (bool, string, error) {
 		is := s.host().BMC().Slots[0].Image
@@ -75,41 +75,41 @@ func (s *scene) cdHolds(ctx context.Context, file string) error {
 	})
 }
 
-// dataIs waits until the DataImage is as ok says.
-func (s *scene) dataIs(ctx context.Context, what string, ok func(*metal3.DataImage) bool) error {
+// awaitDataImage waits until the DataImage is as ok says.
+func (s *scenario) awaitDataImage(ctx context.Context, what string, ok func(*metal3.DataImage) bool) error {
 	return eventually(ctx, "the data image "+what, func(ctx context.Context) (bool, string, error) {
 		d, err := s.readData(ctx)
 		return ok(d), fmt.Sprintf("%+v %+v", d.ObjectMeta, d.Status), err
 	})
 }
 
-func (s *scene) dataAttached(ctx context.Context, file string) error {
-	return s.dataIs(ctx, "is attached", func(d *metal3.DataImage) bool {
+func (s *scenario) dataAttached(ctx context.Context, file string) error {
+	return s.awaitDataImage(ctx, "is attached", func(d *metal3.DataImage) bool {
 		return d.Status.AttachedImage.URL == s.dataImage(file).Spec.URL && d.Status.Error.Count == 0 && !d.Status.LastReconciled.IsZero()
 	})
 }
 
-func (s *scene) dataFailed(ctx context.Context) error {
-	return s.dataIs(ctx, "tells an error", func(d *metal3.DataImage) bool {
+func (s *scenario) dataFailed(ctx context.Context) error {
+	return s.awaitDataImage(ctx, "tells an error", func(d *metal3.DataImage) bool {
 		return d.Status.Error.Count > 0 && d.Status.Error.Message != "" && d.Status.AttachedImage.URL == ""
 	})
 }
 
-func (s *scene) dataStays(ctx context.Context) error {
+func (s *scenario) dataStays(ctx context.Context) error {
 	_, err := s.readData(ctx)
 	return err
 }
 
-func (s *scene) dataGone(ctx context.Context) error {
+func (s *scenario) dataGone(ctx context.Context) error {
 	return eventually(ctx, "the data image is gone", func(ctx context.Context) (bool, string, error) {
 		d, err := s.readData(ctx)
 		return apierrors.IsNotFound(err), fmt.Sprintf("%+v", d.Status), client.IgnoreNotFound(err)
 	})
 }
 
-func (s *scene) dataOwned(ctx context.Context) error {
-	return s.dataIs(ctx, "belongs to the host", func(d *metal3.DataImage) bool {
-		h := s.watched.host()
+func (s *scenario) dataOwned(ctx context.Context) error {
+	return s.awaitDataImage(ctx, "belongs to the host", func(d *metal3.DataImage) bool {
+		h := s.recorder.host()
 		return h != nil && len(d.OwnerReferences) == 1 && d.OwnerReferences[0].UID == h.UID &&
 			len(d.Finalizers) == 1 && d.Finalizers[0] == metal3.DataImageFinalizer
 	})

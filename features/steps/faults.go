@@ -50,9 +50,9 @@ var faults = []struct {
 		fault.Rule{TLS: fault.SelfSigned}},
 }
 
-func (s *scene) registerFaults(sc *book) {
+func (s *scenario) registerFaults(sc *stepRegistry) {
 	for _, f := range faults {
-		s.now(sc, f.phrase, f.doc, func(ctx context.Context) error {
+		s.registerTrigger(sc, f.phrase, f.doc, func(ctx context.Context) error {
 			r := f.rule
 			r.BMC = s.server.Name
 			added, err := s.world.Control().AddFaults(ctx, r)
@@ -62,31 +62,31 @@ func (s *scene) registerFaults(sc *book) {
 			return err
 		})
 	}
-	s.now(sc, "restarts", "lets the BMC restart at once: it forgets sessions and is away for a while", func(ctx context.Context) error {
+	s.registerTrigger(sc, "restarts", "lets the BMC restart at once: it forgets sessions and is away for a while", func(ctx context.Context) error {
 		_, err := s.world.Control().ResetBMC(ctx, s.server.Name, control.BMCReset{Kind: "ForceRestart"})
 		return err
 	})
-	sc.Step(`^the BMC is as it was$`, "mends what was wrong with the BMC", s.mend)
-	sc.Step(`^the BMC of the server is asked nothing from now on$`, "begins to count what the BMC is asked", func() { s.asked = s.mark() })
+	sc.Step(`^the BMC is as it was$`, "mends what was wrong with the BMC", s.removeFaults)
+	sc.Step(`^the BMC of the server is asked nothing from now on$`, "begins to count what the BMC is asked", func() { s.requestsFrom = s.mark() })
 	sc.Step(`^the BMC was asked nothing$`, "asserts that it was asked nothing since", func() error {
-		if all := s.requests(s.asked, journal.Query{}); len(all) > 0 {
+		if all := s.requests(s.requestsFrom, journal.Query{}); len(all) > 0 {
 			return fmt.Errorf("it was asked %d times: %s %s …", len(all), all[0].Method, all[0].Path)
 		}
 		return nil
 	})
 }
 
-// now binds what happens to a BMC at once, and what happens to it as soon as the
+// registerTrigger binds what happens to a BMC at once, and what happens to it as soon as the
 // host is in some state.
-func (s *scene) now(sc *book, phrase, doc string, does func(context.Context) error) {
+func (s *scenario) registerTrigger(sc *stepRegistry, phrase, doc string, does func(context.Context) error) {
 	sc.Step(`^the BMC `+phrase+`$`, doc, does)
 	sc.Step(`^the BMC `+phrase+` as soon as the host is "([^"]*)"$`, "the same, when this state is first seen from now on", func(ctx context.Context, state string) {
 		ctx = context.WithoutCancel(ctx)
-		s.watched.trap(state, func() error { return does(ctx) })
+		s.recorder.trap(state, func() error { return does(ctx) })
 	})
 }
 
-func (s *scene) mend(ctx context.Context) error {
+func (s *scenario) removeFaults(ctx context.Context) error {
 	for _, id := range s.faults {
 		if err := s.world.Control().RemoveFault(ctx, id); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (s *scene) mend(ctx context.Context) error {
 }
 
 // requests are those to the server's BMC that the journal tells of since a mark.
-func (s *scene) requests(since journal.Mark, q journal.Query) []journal.Entry {
+func (s *scenario) requests(since journal.Mark, q journal.Query) []journal.Entry {
 	q.Host, q.Kind, q.After = s.server.Name, journal.Request, since
 	all, _, err := s.world.Lab().Journal().Select(q)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *scene) requests(since journal.Mark, q journal.Query) []journal.Entry {
 }
 
 // mark is the place that the journal has come to.
-func (s *scene) mark() journal.Mark {
+func (s *scenario) mark() journal.Mark {
 	_, mark, err := s.world.Lab().Journal().Select(journal.Query{Last: 1})
 	if err != nil {
 		panic(err) // the query is ours
@@ -117,6 +117,6 @@ func (s *scene) mark() journal.Mark {
 
 // resets is how many resets the BMC has confirmed since the operator began to
 // count.
-func (s *scene) resets() int {
-	return len(s.requests(s.counted, journal.Query{Method: "POST", Path: resetPath, Status: "2xx"}))
+func (s *scenario) resets() int {
+	return len(s.requests(s.resetsFrom, journal.Query{Method: "POST", Path: resetPath, Status: "2xx"}))
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-func (s *scene) registerFirmware(sc *book) {
+func (s *scenario) registerFirmware(sc *stepRegistry) {
 	sc.Step(`^the operator sets the firmware settings "([^"]*)"$`, "edits spec.settings of the HostFirmwareSettings: name=value, …", s.setSettings)
 	sc.Step(`^the operator sets the firmware settings of a host to come "([^"]*)"$`, "creates the HostFirmwareSettings before there is a host", s.createSettings)
 	sc.Step(`^the firmware settings are as wanted$`, "waits until they are valid, nothing differs and the host is available", s.settingsApplied)
@@ -47,7 +47,7 @@ func (s *scene) registerFirmware(sc *book) {
 	sc.Step(`^the server runs "([^"]*)"$`, "compares versions with what the server really runs, and the status: component=version, …", s.serverRuns)
 	sc.Step(`^the next update of the BIOS will fail at (\d+) percent$`, "lets it fail while it is written", s.breakUpdate)
 	sc.Step(`^the update has failed at (\d+) percent$`, "reads the BMC's task, which may be one off", s.failedAt)
-	sc.Step(`^the message of the error tells of "([^"]*)"$`, "waits for an error whose message has this text", s.messageTells)
+	sc.Step(`^the message of the error tells of "([^"]*)"$`, "waits for an error whose message has this text", s.errorEventSays)
 	sc.Step(`^a lab with (\d+) servers? of the model "([^"]*)" and (\d+) of the model "([^"]*)"$`, "gives the scenario a lab of its own", s.startMixed)
 	sc.Step(`^the operator has registered all servers$`, "registers them and waits until all are available and their settings are read", s.registerAll)
 	sc.Step(`^servers (\d+) and (\d+) (share a|have different) firmware schemas?$`, "compares what their HostFirmwareSettings refer to", s.compareSchemas)
@@ -68,17 +68,17 @@ func pairs(list string) [][2]string {
 	return out
 }
 
-func (s *scene) object(ctx context.Context, o client.Object) error {
+func (s *scenario) object(ctx context.Context, o client.Object) error {
 	return s.objectOf(ctx, s.server.Name, o)
 }
 
-func (s *scene) objectOf(ctx context.Context, name string, o client.Object) error {
+func (s *scenario) objectOf(ctx context.Context, name string, o client.Object) error {
 	return s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, o)
 }
 
 // edit changes an object of the host's name, once it is there.
-func edit[T client.Object](ctx context.Context, s *scene, o T, change func(T)) error {
-	s.boots = s.machine().Boots
+func edit[T client.Object](ctx context.Context, s *scenario, o T, change func(T)) error {
+	s.bootsBefore = s.machine().Boots
 	err := eventually(ctx, "there is the object to change", func(ctx context.Context) (bool, string, error) {
 		err := s.object(ctx, o)
 		return err == nil, fmt.Sprint(err), client.IgnoreNotFound(err)
@@ -103,11 +103,11 @@ func desired(list string) metal3.DesiredSettingsMap {
 	return out
 }
 
-func (s *scene) setSettings(ctx context.Context, list string) error {
+func (s *scenario) setSettings(ctx context.Context, list string) error {
 	return edit(ctx, s, &metal3.HostFirmwareSettings{}, func(o *metal3.HostFirmwareSettings) { o.Spec.Settings = desired(list) })
 }
 
-func (s *scene) createSettings(ctx context.Context, list string) error {
+func (s *scenario) createSettings(ctx context.Context, list string) error {
 	_, h := world.Objects(s.server)
 	return s.create(ctx, &metal3.HostFirmwareSettings{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name},
@@ -121,7 +121,7 @@ func observed(conditions []metav1.Condition, kind string, is metav1.ConditionSta
 	return c != nil && c.ObservedGeneration == generation && c.Status == is
 }
 
-func (s *scene) awaitSettings(ctx context.Context, what string, ok func(*metal3.HostFirmwareSettings) bool) error {
+func (s *scenario) awaitSettings(ctx context.Context, what string, ok func(*metal3.HostFirmwareSettings) bool) error {
 	return eventually(ctx, what, func(ctx context.Context) (bool, string, error) {
 		var o metal3.HostFirmwareSettings
 		err := s.object(ctx, &o)
@@ -129,7 +129,7 @@ func (s *scene) awaitSettings(ctx context.Context, what string, ok func(*metal3.
 	})
 }
 
-func (s *scene) settingsApplied(ctx context.Context) error {
+func (s *scenario) settingsApplied(ctx context.Context) error {
 	err := s.awaitSettings(ctx, "the settings are applied", func(o *metal3.HostFirmwareSettings) bool {
 		return observed(o.Status.Conditions, "ChangeDetected", metav1.ConditionFalse, o.Generation) &&
 			observed(o.Status.Conditions, "Valid", metav1.ConditionTrue, o.Generation) && len(o.Annotations) == 0
@@ -137,16 +137,16 @@ func (s *scene) settingsApplied(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.becomes(ctx, string(metal3.StateAvailable))
+	return s.awaitState(ctx, string(metal3.StateAvailable))
 }
 
-func (s *scene) settingsValid(ctx context.Context) error {
+func (s *scenario) settingsValid(ctx context.Context) error {
 	return s.awaitSettings(ctx, "the settings are valid", func(o *metal3.HostFirmwareSettings) bool {
 		return observed(o.Status.Conditions, "Valid", metav1.ConditionTrue, o.Generation)
 	})
 }
 
-func (s *scene) settingsInvalid(ctx context.Context, why string) error {
+func (s *scenario) settingsInvalid(ctx context.Context, why string) error {
 	err := s.awaitSettings(ctx, "the settings are invalid", func(o *metal3.HostFirmwareSettings) bool {
 		return observed(o.Status.Conditions, "Valid", metav1.ConditionFalse, o.Generation) &&
 			observed(o.Status.Conditions, "ChangeDetected", metav1.ConditionTrue, o.Generation)
@@ -157,7 +157,7 @@ func (s *scene) settingsInvalid(ctx context.Context, why string) error {
 	return s.eventSays(ctx, "ValidationFailed", "Invalid BIOS setting: "+why)
 }
 
-func (s *scene) eventSays(ctx context.Context, reason, message string) error {
+func (s *scenario) eventSays(ctx context.Context, reason, message string) error {
 	return eventually(ctx, "an event "+reason+" "+message, func(ctx context.Context) (bool, string, error) {
 		events, err := s.events(ctx)
 		var all []string
@@ -171,7 +171,7 @@ func (s *scene) eventSays(ctx context.Context, reason, message string) error {
 }
 
 // bios are the server's settings as text.
-func (s *scene) bios() map[string]string {
+func (s *scenario) bios() map[string]string {
 	out := map[string]string{}
 	for _, one := range s.machine().BIOSSettings() {
 		out[one.Name] = one.Value.String()
@@ -179,7 +179,7 @@ func (s *scene) bios() map[string]string {
 	return out
 }
 
-func (s *scene) biosHas(list string) error {
+func (s *scenario) biosHas(list string) error {
 	is := s.bios()
 	for _, p := range pairs(list) {
 		if is[p[0]] != p[1] {
@@ -189,7 +189,7 @@ func (s *scene) biosHas(list string) error {
 	return nil
 }
 
-func (s *scene) settingsAreTheServers(ctx context.Context) error {
+func (s *scenario) settingsAreTheServers(ctx context.Context) error {
 	return s.awaitSettings(ctx, "the settings are the server's", func(o *metal3.HostFirmwareSettings) bool {
 		n := 0
 		for name, v := range s.bios() {
@@ -204,7 +204,7 @@ func (s *scene) settingsAreTheServers(ctx context.Context) error {
 	})
 }
 
-func (s *scene) schemaIsOfModel(ctx context.Context) error {
+func (s *scenario) schemaIsOfModel(ctx context.Context) error {
 	var o metal3.HostFirmwareSettings
 	if err := s.object(ctx, &o); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (s *scene) schemaIsOfModel(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) awaitComponents(ctx context.Context, what string, ok func(*metal3.HostFirmwareComponents) bool) error {
+func (s *scenario) awaitComponents(ctx context.Context, what string, ok func(*metal3.HostFirmwareComponents) bool) error {
 	return eventually(ctx, what, func(ctx context.Context) (bool, string, error) {
 		var o metal3.HostFirmwareComponents
 		err := s.object(ctx, &o)
@@ -228,7 +228,7 @@ func (s *scene) awaitComponents(ctx context.Context, what string, ok func(*metal
 	})
 }
 
-func (s *scene) componentsAre(ctx context.Context, list string) error {
+func (s *scenario) componentsAre(ctx context.Context, list string) error {
 	return s.awaitComponents(ctx, "the components are "+list, func(o *metal3.HostFirmwareComponents) bool {
 		var names []string
 		for _, c := range o.Status.Components {
@@ -238,14 +238,14 @@ func (s *scene) componentsAre(ctx context.Context, list string) error {
 	})
 }
 
-func (s *scene) startedFor(want string) error {
-	if got := s.machine().Boots - s.boots; strconv.FormatUint(got, 10) != want {
+func (s *scenario) startedFor(want string) error {
+	if got := s.machine().Boots - s.bootsBefore; strconv.FormatUint(got, 10) != want {
 		return fmt.Errorf("the server has been started %d times, want %s", got, want)
 	}
 	return nil
 }
 
-func (s *scene) registryLags(name string) error {
+func (s *scenario) registryLags(name string) error {
 	r := s.machine().Profile.Firmware.Model.Registry()
 	i := slices.IndexFunc(r.Attributes, func(a firmware.Attribute) bool { return a.Name == name })
 	if i < 0 {
@@ -259,7 +259,7 @@ func (s *scene) registryLags(name string) error {
 	return err
 }
 
-func (s *scene) registryCatchesUp() error {
+func (s *scenario) registryCatchesUp() error {
 	id := s.faults[len(s.faults)-1]
 	s.faults = s.faults[:len(s.faults)-1]
 	return s.world.Lab().RemoveFault(id)
@@ -269,7 +269,7 @@ func (s *scene) registryCatchesUp() error {
 var componentKinds = map[string]firmware.Kind{"bios": firmware.KindBIOS, "bmc": firmware.KindBMC, "nic": firmware.KindNIC}
 
 // serve makes an image for a component available, and returns its address.
-func (s *scene) serve(component, version string) (string, error) {
+func (s *scenario) serve(component, version string) (string, error) {
 	kind, _, _ := strings.Cut(component, ":")
 	x, ok := s.running(component)
 	if !ok {
@@ -288,7 +288,7 @@ func (s *scene) serve(component, version string) (string, error) {
 }
 
 // running is what a component of the server really runs.
-func (s *scene) running(component string) (firmware.Inventory, bool) {
+func (s *scenario) running(component string) (firmware.Inventory, bool) {
 	kind, _, _ := strings.Cut(component, ":")
 	all := s.machine().Components()
 	i := slices.IndexFunc(all, func(x firmware.Inventory) bool { return x.Kind == componentKinds[kind] })
@@ -298,7 +298,7 @@ func (s *scene) running(component string) (firmware.Inventory, bool) {
 	return all[i], true
 }
 
-func (s *scene) updateFirmware(ctx context.Context, list string) error {
+func (s *scenario) updateFirmware(ctx context.Context, list string) error {
 	var want []metal3.FirmwareUpdate
 	for _, p := range pairs(list) {
 		url, err := s.serve(p[0], p[1])
@@ -310,29 +310,29 @@ func (s *scene) updateFirmware(ctx context.Context, list string) error {
 	return s.setUpdates(ctx, want...)
 }
 
-func (s *scene) setUpdates(ctx context.Context, want ...metal3.FirmwareUpdate) error {
+func (s *scenario) setUpdates(ctx context.Context, want ...metal3.FirmwareUpdate) error {
 	return edit(ctx, s, &metal3.HostFirmwareComponents{}, func(o *metal3.HostFirmwareComponents) { o.Spec.Updates = want })
 }
 
-func (s *scene) updateFromNowhere(ctx context.Context) error {
+func (s *scenario) updateFromNowhere(ctx context.Context) error {
 	return s.setUpdates(ctx, metal3.FirmwareUpdate{Component: "bios", URL: s.world.ImagesURL() + "nowhere.img"})
 }
 
-func (s *scene) updateComponent(ctx context.Context, component string) error {
+func (s *scenario) updateComponent(ctx context.Context, component string) error {
 	return s.setUpdates(ctx, metal3.FirmwareUpdate{Component: component, URL: s.world.ImagesURL() + "nowhere.img"})
 }
 
-func (s *scene) firmwareUpdated(ctx context.Context) error {
+func (s *scenario) firmwareUpdated(ctx context.Context) error {
 	err := s.awaitComponents(ctx, "the firmware is updated", func(o *metal3.HostFirmwareComponents) bool {
 		return observed(o.Status.Conditions, "ChangeDetected", metav1.ConditionFalse, o.Generation) && len(o.Annotations) == 0
 	})
 	if err != nil {
 		return err
 	}
-	return s.becomes(ctx, string(metal3.StateAvailable))
+	return s.awaitState(ctx, string(metal3.StateAvailable))
 }
 
-func (s *scene) componentsInvalid(ctx context.Context, why string) error {
+func (s *scenario) componentsInvalid(ctx context.Context, why string) error {
 	err := s.awaitComponents(ctx, "the components are invalid", func(o *metal3.HostFirmwareComponents) bool {
 		return observed(o.Status.Conditions, "Valid", metav1.ConditionFalse, o.Generation)
 	})
@@ -342,7 +342,7 @@ func (s *scene) componentsInvalid(ctx context.Context, why string) error {
 	return s.eventSays(ctx, "ValidationFailed", "Invalid Firmware Components: ["+why+"]")
 }
 
-func (s *scene) serverRuns(ctx context.Context, list string) error {
+func (s *scenario) serverRuns(ctx context.Context, list string) error {
 	var o metal3.HostFirmwareComponents
 	if err := s.object(ctx, &o); err != nil {
 		return err
@@ -359,7 +359,7 @@ func (s *scene) serverRuns(ctx context.Context, list string) error {
 
 // breakUpdate works out how much of the BIOS is written when so much of all is
 // done.
-func (s *scene) breakUpdate(ctx context.Context, percent int) error {
+func (s *scenario) breakUpdate(ctx context.Context, percent int) error {
 	x, _ := s.running("bios")
 	t := x.Timings
 	before := t.Transfer + t.Verify
@@ -368,7 +368,7 @@ func (s *scene) breakUpdate(ctx context.Context, percent int) error {
 	return s.host().Apply(ctx, machine.Firmware{Command: firmware.Break{Component: x.ID, Phase: firmware.Applying, At: at}})
 }
 
-func (s *scene) failedAt(ctx context.Context, percent int) error {
+func (s *scenario) failedAt(ctx context.Context, percent int) error {
 	d, err := s.world.Control().Host(ctx, s.server.Name)
 	if err != nil {
 		return err
@@ -380,7 +380,7 @@ func (s *scene) failedAt(ctx context.Context, percent int) error {
 	return nil
 }
 
-func (s *scene) messageTells(ctx context.Context, text string) error {
+func (s *scenario) errorEventSays(ctx context.Context, text string) error {
 	return eventually(ctx, "an error tells of "+text, func(ctx context.Context) (bool, string, error) {
 		events, err := s.events(ctx)
 		var all []string
@@ -393,7 +393,7 @@ func (s *scene) messageTells(ctx context.Context, text string) error {
 	})
 }
 
-func (s *scene) schemaName(ctx context.Context, server int) (string, error) {
+func (s *scenario) schemaName(ctx context.Context, server int) (string, error) {
 	var o metal3.HostFirmwareSettings
 	if err := s.objectOf(ctx, s.servers[server-1].Name, &o); err != nil {
 		return "", err
@@ -404,7 +404,7 @@ func (s *scene) schemaName(ctx context.Context, server int) (string, error) {
 	return o.Status.FirmwareSchema.Name, nil
 }
 
-func (s *scene) compareSchemas(ctx context.Context, a, b int, how string) error {
+func (s *scenario) compareSchemas(ctx context.Context, a, b int, how string) error {
 	x, err := s.schemaName(ctx, a)
 	if err != nil {
 		return err
@@ -423,7 +423,7 @@ func (s *scene) compareSchemas(ctx context.Context, a, b int, how string) error 
 	return nil
 }
 
-func (s *scene) schemaOf(ctx context.Context, server int, how string) error {
+func (s *scenario) schemaOf(ctx context.Context, server int, how string) error {
 	return eventually(ctx, "the schema of server "+strconv.Itoa(server)+" "+how, func(ctx context.Context) (bool, string, error) {
 		var o metal3.FirmwareSchema
 		err := s.objectOf(ctx, s.schemas[server], &o)
@@ -431,7 +431,7 @@ func (s *scene) schemaOf(ctx context.Context, server int, how string) error {
 	})
 }
 
-func (s *scene) registerAll(ctx context.Context) error {
+func (s *scenario) registerAll(ctx context.Context) error {
 	for _, server := range s.servers {
 		secret, host := world.Objects(server)
 		if err := s.create(ctx, secret, host); err != nil {
@@ -454,7 +454,7 @@ func (s *scene) registerAll(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) deleteServer(ctx context.Context, n int) error {
+func (s *scenario) deleteServer(ctx context.Context, n int) error {
 	name := s.servers[n-1].Name
 	_, host := world.Objects(s.servers[n-1])
 	if err := s.kube.Delete(ctx, host); err != nil {
@@ -467,14 +467,14 @@ func (s *scene) deleteServer(ctx context.Context, n int) error {
 	})
 }
 
-func (s *scene) registerIDRAC(ctx context.Context, virtualization string) error {
+func (s *scenario) registerIDRAC(ctx context.Context, virtualization string) error {
 	secret, host := world.Objects(s.server)
 	host.Spec.BMC.Address = strings.Replace(host.Spec.BMC.Address, "redfish-virtualmedia", "idrac-virtualmedia", 1)
 	host.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: new(virtualization == "on")} //nolint:staticcheck // the specification has it
 	return s.create(ctx, secret, host)
 }
 
-func (s *scene) allowServicing(ctx context.Context) error {
+func (s *scenario) allowServicing(ctx context.Context) error {
 	_, h := world.Objects(s.server)
 	return s.create(ctx, &metal3.HostUpdatePolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name},
@@ -482,10 +482,10 @@ func (s *scene) allowServicing(ctx context.Context) error {
 	})
 }
 
-func (s *scene) hasBeenServiced(ctx context.Context) error {
+func (s *scenario) hasBeenServiced(ctx context.Context) error {
 	return eventually(ctx, "the host has been serviced", func(context.Context) (bool, string, error) {
-		h := s.watched.host()
-		return h != nil && s.watched.had(metal3.OperationalStatusServicing) && h.Status.OperationalStatus == metal3.OperationalStatusOK,
-			s.watched.String(), nil
+		h := s.recorder.host()
+		return h != nil && s.recorder.hadStatus(metal3.OperationalStatusServicing) && h.Status.OperationalStatus == metal3.OperationalStatusOK,
+			s.recorder.String(), nil
 	})
 }

@@ -22,14 +22,14 @@ import (
 
 const wrongPassword = "not-the-password"
 
-func (s *scene) registerHosts(sc *book) {
+func (s *scenario) registerHosts(sc *stepRegistry) {
 	sc.Step(`^the operator registers the server$`, "applies the Secret and the BareMetalHost of the server", s.registerServer)
-	sc.Step(`^the operator registers the server with a wrong password$`, "the same, with a Secret that the BMC refuses", s.registerWrongly)
+	sc.Step(`^the operator registers the server with a wrong password$`, "the same, with a Secret that the BMC refuses", s.registerWithWrongPassword)
 	sc.Step(`^the operator registers the server without its secret$`, "applies the BareMetalHost alone", s.registerWithoutSecret)
 	sc.Step(`^the operator registers the server without its BMC$`, "applies a BareMetalHost that names neither a BMC nor a Secret", s.registerWithoutBMC)
 	sc.Step(`^the operator adds the BMC$`, "applies the Secret, and edits the host's BMC details", s.addBMC)
 	sc.Step(`^the host's operational status is "([^"]*)"$`, "waits for status.operationalStatus", s.hasStatus)
-	sc.Step(`^the operator registers the server at the address "([^"]*)"$`, "applies its Secret and its BareMetalHost with a BMC address in which HOST:PORT stands for the BMC's Redfish, IPMI for its IPMI and SYSTEM for the system's path", s.registerAt)
+	sc.Step(`^the operator registers the server at the address "([^"]*)"$`, "applies its Secret and its BareMetalHost with a BMC address in which HOST:PORT stands for the BMC's Redfish, IPMI for its IPMI and SYSTEM for the system's path", s.registerWithAddress)
 	sc.Step(`^the operator creates the secret$`, "applies the Secret", s.createSecret)
 	sc.Step(`^the operator corrects the password$`, "edits the Secret to the right password", s.correctPassword)
 	sc.Step(`^the operator has registered the server$`, "registers the server and waits until it is available, on and has nothing to boot", s.hasRegistered)
@@ -39,56 +39,56 @@ func (s *scene) registerHosts(sc *book) {
 	sc.Step(`^the operator resumes the host$`, "takes it off again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.PausedAnnotation) })
 	sc.Step(`^the operator detaches the host$`, "sets the annotation baremetalhost.metal3.io/detached", func(ctx context.Context) error { return s.annotate(ctx, metal3.DetachedAnnotation, "") })
 	sc.Step(`^the operator attaches the host$`, "takes it off again", func(ctx context.Context) error { return s.unannotate(ctx, metal3.DetachedAnnotation) })
-	sc.Step(`^the operator moves the host to another cluster$`, "deletes the host without touching the server, and makes it anew with its status in an annotation", s.move)
+	sc.Step(`^the operator moves the host to another cluster$`, "deletes the host without touching the server, and makes it anew with its status in an annotation", s.moveToAnotherCluster)
 	sc.Step(`^the operator corrects the password, with blanks around it$`, "edits the Secret to the right password, with blanks and a newline", func(ctx context.Context) error {
 		return s.setPassword(ctx, " "+s.server.Password+" \n")
 	})
 	sc.Step(`^the secret is gone$`, "waits until the Secret of the BMC is no longer there", func(ctx context.Context) error {
 		secret, _ := world.Objects(s.server)
-		return s.vanishes(ctx, secret)
+		return s.awaitDeletion(ctx, secret)
 	})
 	sc.Step(`^the secret is still there$`, "asserts that the Secret of the BMC is there", func(ctx context.Context) error {
 		secret, _ := world.Objects(s.server)
 		return s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	})
 	sc.Step(`^its HardwareData is gone$`, "waits until the HardwareData of the host is no longer there", func(ctx context.Context) error {
-		return s.vanishes(ctx, &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.server.Name}})
+		return s.awaitDeletion(ctx, &metal3.HardwareData{ObjectMeta: metav1.ObjectMeta{Namespace: world.Namespace, Name: s.server.Name}})
 	})
 	sc.Step(`^the operator gives the host a BMC address without a path$`, "edits spec.bmc.address to name the only system", s.shortenAddress)
 	sc.Step(`^the operator deletes the secret$`, "deletes the Secret of the BMC, and does not wait", s.deleteSecret)
 	sc.Step(`^the operator changes the password of the secret to a wrong one$`, "edits the Secret of the BMC", func(ctx context.Context) error { return s.setPassword(ctx, wrongPassword) })
-	sc.Step(`^the BMC's password becomes "([^"]*)"$`, "changes the password of the account at the BMC itself, as a rotation does first", s.rotate)
+	sc.Step(`^the BMC's password becomes "([^"]*)"$`, "changes the password of the account at the BMC itself, as a rotation does first", s.changeBMCPassword)
 	sc.Step(`^the operator changes the password of the secret to "([^"]*)"$`, "edits the Secret of the BMC", s.setPassword)
 	sc.Step(`^the operator deletes the host$`, "deletes the BareMetalHost, and does not wait", s.deleteHost)
-	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the provisioning state is this one, or has been since the last that was waited for", s.becomes)
-	sc.Step(`^the host stays "([^"]*)"$`, "asserts that the stored provisioning state is this one", s.stays)
-	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has shown an error of this type, or waits for it", s.reports)
-	sc.Step(`^the host reports no error$`, "waits until errorType, message and count are clear and the status is OK", s.reportsNoError)
-	sc.Step(`^the host's error says "([^"]*)"$`, "waits until the error's message has this text in it, or has had", s.says)
+	sc.Step(`^the host becomes "([^"]*)"$`, "waits until the provisioning state is this one, or has been since the last that was waited for", s.awaitState)
+	sc.Step(`^the host stays "([^"]*)"$`, "asserts that the stored provisioning state is this one", s.hasState)
+	sc.Step(`^the host reports "([^"]*)"$`, "waits until the host has shown an error of this type, or waits for it", s.awaitErrorType)
+	sc.Step(`^the host reports no error$`, "waits until errorType, message and count are clear and the status is OK", s.awaitNoError)
+	sc.Step(`^the host's error says "([^"]*)"$`, "waits until the error's message has this text in it, or has had", s.errorMessageContained)
 	sc.Step(`^it never was "([^"]*)"$`, "asserts that the host has not had this provisioning state", s.neverWas)
 	sc.Step(`^it has failed (\d+) times?$`, "waits for a count of errors", func(ctx context.Context, n int) error {
-		return s.shows(ctx, "errorCount", fmt.Sprint(n), func(h *metal3.BareMetalHost) string { return fmt.Sprint(h.Status.ErrorCount) })
+		return s.awaitValue(ctx, "errorCount", fmt.Sprint(n), func(h *metal3.BareMetalHost) string { return fmt.Sprint(h.Status.ErrorCount) })
 	})
 	sc.Step(`^the host is gone$`, "waits until the BareMetalHost is no longer there", s.isGone)
 	sc.Step(`^it passed through "([^"]*)"$`, "waits until the host has had these provisioning states in this order", s.passedThrough)
-	sc.Step(`^the inspection found what the server is made of$`, "compares the HardwareData with what the BMC shows", s.inspected)
-	sc.Step(`^the inspection found what the switches tell of the server's ports$`, "compares the VLANs and the LLDP data of the HardwareData with how the rack is cabled", s.foundSwitches)
-	sc.Step(`^the inspection found that the server was loaded through (no NIC|"[^"]*")$`, "asserts which NIC of the HardwareData says pxe", s.foundPXE)
+	sc.Step(`^the inspection found what the server is made of$`, "compares the HardwareData with what the BMC shows", s.inspectionMatches)
+	sc.Step(`^the inspection found what the switches tell of the server's ports$`, "compares the VLANs and the LLDP data of the HardwareData with how the rack is cabled", s.inspectionFoundSwitches)
+	sc.Step(`^the inspection found that the server was loaded through (no NIC|"[^"]*")$`, "asserts which NIC of the HardwareData says pxe", s.inspectionFoundPXE)
 	sc.Step(`^the message of the error holds no password$`, "asserts that no password is in the error's message", s.messageHoldsNoPassword)
-	sc.Step(`^the events tell of "([^"]*)"$`, "waits until there are events with these reasons", s.eventsTell)
-	sc.Step(`^the events of "([^"]*)" are related to "([^"]*)"$`, "waits for an event with this reason whose related object has this name", s.eventsRelate)
+	sc.Step(`^the events tell of "([^"]*)"$`, "waits until there are events with these reasons", s.hasEvents)
+	sc.Step(`^the events of "([^"]*)" are related to "([^"]*)"$`, "waits for an event with this reason whose related object has this name", s.eventRelatesTo)
 	sc.Step(`^the host has settled$`, "waits until the host is not written any longer for a second of real time", s.settles)
 	sc.Step(`^the host has not been written again$`, "asserts that the host is as it was when it had settled", func(ctx context.Context) error {
 		h, err := s.read(ctx)
-		if err == nil && h.ResourceVersion != s.settled {
-			err = fmt.Errorf("it was: %s", s.watched.String())
+		if err == nil && h.ResourceVersion != s.settledVersion {
+			err = fmt.Errorf("it was: %s", s.recorder.String())
 		}
 		return err
 	})
 	sc.Step(`^an event tells of "([^"]*)" and names the checksum$`, "waits for an event whose message names the wrong checksum", s.eventNamesChecksum)
 }
 
-func (s *scene) create(ctx context.Context, objects ...client.Object) error {
+func (s *scenario) create(ctx context.Context, objects ...client.Object) error {
 	for _, o := range objects {
 		if err := s.kube.Create(ctx, o); err != nil {
 			return err
@@ -97,24 +97,24 @@ func (s *scene) create(ctx context.Context, objects ...client.Object) error {
 	return nil
 }
 
-func (s *scene) registerServer(ctx context.Context) error {
+func (s *scenario) registerServer(ctx context.Context) error {
 	secret, host := world.Objects(s.server)
 	return s.create(ctx, secret, host)
 }
 
-func (s *scene) registerWrongly(ctx context.Context) error {
+func (s *scenario) registerWithWrongPassword(ctx context.Context) error {
 	secret, host := world.Objects(s.server)
 	secret.StringData["password"] = wrongPassword
 	return s.create(ctx, secret, host)
 }
 
-func (s *scene) registerWithoutSecret(ctx context.Context) error {
+func (s *scenario) registerWithoutSecret(ctx context.Context) error {
 	_, host := world.Objects(s.server)
 	return s.create(ctx, host)
 }
 
-// registerAt registers the server at another kind of address.
-func (s *scene) registerAt(ctx context.Context, address string) error {
+// registerWithAddress registers the server at another kind of address.
+func (s *scenario) registerWithAddress(ctx context.Context, address string) error {
 	secret, host := world.Objects(s.server)
 	u, err := url.Parse(host.Spec.BMC.Address)
 	if err != nil {
@@ -124,13 +124,13 @@ func (s *scene) registerAt(ctx context.Context, address string) error {
 	return s.create(ctx, secret, host)
 }
 
-func (s *scene) registerWithoutBMC(ctx context.Context) error {
+func (s *scenario) registerWithoutBMC(ctx context.Context) error {
 	_, host := world.Objects(s.server)
 	host.Spec.BMC = metal3.BMCDetails{}
 	return s.create(ctx, host)
 }
 
-func (s *scene) addBMC(ctx context.Context) error {
+func (s *scenario) addBMC(ctx context.Context) error {
 	if err := s.createSecret(ctx); err != nil {
 		return err
 	}
@@ -138,10 +138,10 @@ func (s *scene) addBMC(ctx context.Context) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.BMC = host.Spec.BMC })
 }
 
-// shows waits until something of the host is as wanted.
-func (s *scene) shows(ctx context.Context, what, want string, is func(*metal3.BareMetalHost) string) error {
+// awaitValue waits until something of the host is as wanted.
+func (s *scenario) awaitValue(ctx context.Context, what, want string, is func(*metal3.BareMetalHost) string) error {
 	return eventually(ctx, what+" is "+want, func(context.Context) (bool, string, error) {
-		h := s.watched.host()
+		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
 		}
@@ -149,21 +149,21 @@ func (s *scene) shows(ctx context.Context, what, want string, is func(*metal3.Ba
 	})
 }
 
-func (s *scene) hasStatus(ctx context.Context, status string) error {
-	return s.shows(ctx, "operationalStatus", status, func(h *metal3.BareMetalHost) string { return string(h.Status.OperationalStatus) })
+func (s *scenario) hasStatus(ctx context.Context, status string) error {
+	return s.awaitValue(ctx, "operationalStatus", status, func(h *metal3.BareMetalHost) string { return string(h.Status.OperationalStatus) })
 }
 
-func (s *scene) createSecret(ctx context.Context) error {
+func (s *scenario) createSecret(ctx context.Context) error {
 	secret, _ := world.Objects(s.server)
 	return s.create(ctx, secret)
 }
 
-func (s *scene) correctPassword(ctx context.Context) error {
+func (s *scenario) correctPassword(ctx context.Context) error {
 	right, _ := world.Objects(s.server)
 	return s.setPassword(ctx, right.StringData["password"])
 }
 
-func (s *scene) setPassword(ctx context.Context, password string) error {
+func (s *scenario) setPassword(ctx context.Context, password string) error {
 	secret, _ := world.Objects(s.server)
 	if err := s.kube.Get(ctx, client.ObjectKeyFromObject(secret), secret); err != nil {
 		return err
@@ -173,28 +173,28 @@ func (s *scene) setPassword(ctx context.Context, password string) error {
 	return s.kube.Patch(ctx, secret, client.MergeFrom(before))
 }
 
-func (s *scene) deleteSecret(ctx context.Context) error {
+func (s *scenario) deleteSecret(ctx context.Context) error {
 	secret, _ := world.Objects(s.server)
 	return s.kube.Delete(ctx, secret)
 }
 
-// vanishes waits until an object is no longer there.
-func (s *scene) vanishes(ctx context.Context, o client.Object) error {
+// awaitDeletion waits until an object is no longer there.
+func (s *scenario) awaitDeletion(ctx context.Context, o client.Object) error {
 	return eventually(ctx, o.GetName()+" is gone", func(ctx context.Context) (bool, string, error) {
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
 		return apierrors.IsNotFound(err), fmt.Sprint(o.GetFinalizers()), client.IgnoreNotFound(err)
 	})
 }
 
-func (s *scene) shortenAddress(ctx context.Context) error {
+func (s *scenario) shortenAddress(ctx context.Context) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
 		h.Spec.BMC.Address = strings.TrimSuffix(h.Spec.BMC.Address, "/"+path.Base(h.Spec.BMC.Address))
 		h.Spec.BMC.Address = strings.TrimSuffix(h.Spec.BMC.Address, "/redfish/v1/Systems")
 	})
 }
 
-// move is what a pivot does: the object goes, what it stands for stays.
-func (s *scene) move(ctx context.Context) error {
+// moveToAnotherCluster is what a pivot does: the object goes, what it stands for stays.
+func (s *scenario) moveToAnotherCluster(ctx context.Context) error {
 	h, err := s.read(ctx)
 	if err != nil {
 		return err
@@ -216,48 +216,48 @@ func (s *scene) move(ctx context.Context) error {
 	if err := client.IgnoreNotFound(s.kube.Delete(ctx, secret)); err != nil {
 		return err
 	}
-	if err := s.vanishes(ctx, secret); err != nil {
+	if err := s.awaitDeletion(ctx, secret); err != nil {
 		return err
 	}
-	s.watched.begin()
+	s.recorder.forget()
 	secret, host := world.Objects(s.server)
 	host.Spec = h.Spec
 	host.Annotations = map[string]string{metal3.StatusAnnotation: string(status)}
 	return s.create(ctx, secret, host)
 }
 
-func (s *scene) hasRegistered(ctx context.Context) error {
+func (s *scenario) hasRegistered(ctx context.Context) error {
 	if err := s.registerServer(ctx); err != nil {
 		return err
 	}
-	if err := s.becomes(ctx, string(metal3.StateAvailable)); err != nil {
+	if err := s.awaitState(ctx, string(metal3.StateAvailable)); err != nil {
 		return err
 	}
-	return s.isIdle(ctx) // online, and with nothing to boot (B-126)
+	return s.hasNothingToBoot(ctx) // online, and with nothing to boot (B-126)
 }
 
-func (s *scene) hasProvisioned(ctx context.Context) error {
+func (s *scenario) hasProvisioned(ctx context.Context) error {
 	if err := s.hasRegistered(ctx); err != nil {
 		return err
 	}
-	if err := s.askForImage(ctx); err != nil {
+	if err := s.requestLabImage(ctx); err != nil {
 		return err
 	}
-	return s.becomes(ctx, string(metal3.StateProvisioned))
+	return s.awaitState(ctx, string(metal3.StateProvisioned))
 }
 
 // read returns the host as it is stored, not as the watch has brought it so far.
-func (s *scene) read(ctx context.Context) (*metal3.BareMetalHost, error) {
+func (s *scenario) read(ctx context.Context) (*metal3.BareMetalHost, error) {
 	return s.readNamed(ctx, s.server.Name)
 }
 
-func (s *scene) readNamed(ctx context.Context, name string) (*metal3.BareMetalHost, error) {
+func (s *scenario) readNamed(ctx context.Context, name string) (*metal3.BareMetalHost, error) {
 	h := new(metal3.BareMetalHost)
 	return h, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: name}, h)
 }
 
 // change edits the host's specification or metadata.
-func (s *scene) change(ctx context.Context, edit func(*metal3.BareMetalHost)) error {
+func (s *scenario) change(ctx context.Context, edit func(*metal3.BareMetalHost)) error {
 	version := ""
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		h, err := s.read(ctx)
@@ -277,28 +277,28 @@ func (s *scene) change(ctx context.Context, edit func(*metal3.BareMetalHost)) er
 
 // catchUp waits until the watch has brought a version: what steps see then is
 // what came of it.
-func (s *scene) catchUp(ctx context.Context, version string) error {
+func (s *scenario) catchUp(ctx context.Context, version string) error {
 	return eventually(ctx, "the watch brings version "+version, func(context.Context) (bool, string, error) {
-		return s.watched.caughtUp(version), "", nil
+		return s.recorder.caughtUp(version), "", nil
 	})
 }
 
-func (s *scene) setOnline(ctx context.Context, to string) error {
+func (s *scenario) setOnline(ctx context.Context, to string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.Online = to == "true" })
 }
 
-func (s *scene) deleteHost(ctx context.Context) error {
+func (s *scenario) deleteHost(ctx context.Context) error {
 	_, host := world.Objects(s.server)
 	return s.kube.Delete(ctx, host)
 }
 
-func (s *scene) becomes(ctx context.Context, state string) error {
+func (s *scenario) awaitState(ctx context.Context, state string) error {
 	return eventually(ctx, "the host becomes "+state, func(context.Context) (bool, string, error) {
-		return s.watched.came(state), s.watched.String(), nil
+		return s.recorder.reached(state), s.recorder.String(), nil
 	})
 }
 
-func (s *scene) stays(ctx context.Context, state string) error {
+func (s *scenario) hasState(ctx context.Context, state string) error {
 	h, err := s.read(ctx)
 	if err != nil {
 		return err
@@ -309,15 +309,15 @@ func (s *scene) stays(ctx context.Context, state string) error {
 	return nil
 }
 
-func (s *scene) reports(ctx context.Context, kind string) error {
+func (s *scenario) awaitErrorType(ctx context.Context, kind string) error {
 	return eventually(ctx, "the host reports "+kind, func(context.Context) (bool, string, error) {
-		return s.watched.failed(kind), s.watched.String(), nil
+		return s.recorder.hadErrorType(kind), s.recorder.String(), nil
 	})
 }
 
-func (s *scene) reportsNoError(ctx context.Context) error {
+func (s *scenario) awaitNoError(ctx context.Context) error {
 	return eventually(ctx, "the host reports no error", func(context.Context) (bool, string, error) {
-		h := s.watched.host()
+		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
 		}
@@ -327,7 +327,7 @@ func (s *scene) reportsNoError(ctx context.Context) error {
 	})
 }
 
-func (s *scene) isGone(ctx context.Context) error {
+func (s *scenario) isGone(ctx context.Context) error {
 	return eventually(ctx, "the host is gone", func(ctx context.Context) (bool, string, error) {
 		var h metal3.BareMetalHost
 		err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h)
@@ -335,27 +335,27 @@ func (s *scene) isGone(ctx context.Context) error {
 	})
 }
 
-func (s *scene) passedThrough(ctx context.Context, list string) error {
+func (s *scenario) passedThrough(ctx context.Context, list string) error {
 	return eventually(ctx, "it passed through "+list, func(context.Context) (bool, string, error) {
-		return s.watched.passed(strings.Split(list, ", ")), s.watched.String(), nil
+		return s.recorder.passedThrough(strings.Split(list, ", ")), s.recorder.String(), nil
 	})
 }
 
-func (s *scene) says(ctx context.Context, text string) error {
+func (s *scenario) errorMessageContained(ctx context.Context, text string) error {
 	return eventually(ctx, "the host's error says "+text, func(context.Context) (bool, string, error) {
-		return s.watched.said(text), s.watched.String(), nil
+		return s.recorder.hadMessage(text), s.recorder.String(), nil
 	})
 }
 
-func (s *scene) neverWas(state string) error {
-	if s.watched.passed([]string{state}) {
-		return fmt.Errorf("it was: %s", s.watched.String())
+func (s *scenario) neverWas(state string) error {
+	if s.recorder.passedThrough([]string{state}) {
+		return fmt.Errorf("it was: %s", s.recorder.String())
 	}
 	return nil
 }
 
-func (s *scene) messageHoldsNoPassword() error {
-	h := s.watched.host()
+func (s *scenario) messageHoldsNoPassword() error {
+	h := s.recorder.host()
 	if h == nil || h.Status.ErrorMessage == "" {
 		return fmt.Errorf("there is no message")
 	}
@@ -367,8 +367,8 @@ func (s *scene) messageHoldsNoPassword() error {
 	return nil
 }
 
-// inspected compares what the agent found in-band with what the BMC says.
-func (s *scene) inspected(ctx context.Context) error {
+// inspectionMatches compares what the agent found in-band with what the BMC says.
+func (s *scenario) inspectionMatches(ctx context.Context) error {
 	var hd metal3.HardwareData
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &hd); err != nil {
 		return err
@@ -404,13 +404,13 @@ func (s *scene) inspected(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) events(ctx context.Context) ([]corev1.Event, error) {
+func (s *scenario) events(ctx context.Context) ([]corev1.Event, error) {
 	var l corev1.EventList
 	err := s.kube.List(ctx, &l, client.InNamespace(world.Namespace))
 	return slices.DeleteFunc(l.Items, func(e corev1.Event) bool { return e.InvolvedObject.Name != s.server.Name }), err
 }
 
-func (s *scene) eventsTell(ctx context.Context, list string) error {
+func (s *scenario) hasEvents(ctx context.Context, list string) error {
 	return eventually(ctx, "events "+list, func(ctx context.Context) (bool, string, error) {
 		events, err := s.events(ctx)
 		seen := map[string]bool{}
@@ -426,7 +426,7 @@ func (s *scene) eventsTell(ctx context.Context, list string) error {
 	})
 }
 
-func (s *scene) eventsRelate(ctx context.Context, reason, name string) error {
+func (s *scenario) eventRelatesTo(ctx context.Context, reason, name string) error {
 	return eventually(ctx, "an event "+reason, func(ctx context.Context) (bool, string, error) {
 		events, err := s.events(ctx)
 		last := ""
@@ -440,18 +440,18 @@ func (s *scene) eventsRelate(ctx context.Context, reason, name string) error {
 	})
 }
 
-func (s *scene) settles(ctx context.Context) error {
+func (s *scenario) settles(ctx context.Context) error {
 	var since time.Time
 	return eventually(ctx, "the host settles", func(ctx context.Context) (bool, string, error) {
 		h, err := s.read(ctx)
-		if h.ResourceVersion != s.settled {
-			s.settled, since = h.ResourceVersion, time.Now()
+		if h.ResourceVersion != s.settledVersion {
+			s.settledVersion, since = h.ResourceVersion, time.Now()
 		}
 		return time.Since(since) > time.Second, h.ResourceVersion, err
 	})
 }
 
-func (s *scene) eventNamesChecksum(ctx context.Context, reason string) error {
+func (s *scenario) eventNamesChecksum(ctx context.Context, reason string) error {
 	return eventually(ctx, "an event "+reason, func(ctx context.Context) (bool, string, error) {
 		events, err := s.events(ctx)
 		last := ""

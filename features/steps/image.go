@@ -25,54 +25,58 @@ import (
 // wrongChecksum is a SHA-256 that no image of ours has.
 const wrongChecksum = "0000000000000000000000000000000000000000000000000000000000000000"
 
-func (s *scene) registerImages(sc *book) {
-	sc.Step(`^the operator asks for the lab's image$`, "sets spec.image to the image that the lab serves", s.askForImage)
-	sc.Step(`^the operator asks for the lab's image with a wrong checksum$`, "the same, with a checksum that no image has", s.askWrongly)
-	sc.Step(`^the operator asks for the lab's image as (raw|qcow2)$`, "the same, as a file of this format", s.askAs)
-	sc.Step(`^the operator asks for the lab's image with its (md5|sha256|sha512) checksum, which is (named|not)$`, "the same, with the checksum itself, and its type or none", s.askBySum)
-	sc.Step(`^the operator asks for an image that is not there$`, "sets spec.image to an address that answers 404", s.askForNothing)
-	sc.Step(`^the operator asks for an image that no disk can hold$`, "sets spec.image to a file that is larger than each disk", s.askForHuge)
-	sc.Step(`^the operator names the second disk by its (serial number|WWN|device name)$`, "sets spec.rootDeviceHints", s.nameDisk)
+func (s *scenario) registerImages(sc *stepRegistry) {
+	sc.Step(`^the operator asks for the lab's image$`, "sets spec.image to the image that the lab serves", s.requestLabImage)
+	sc.Step(`^the operator asks for the lab's image with a wrong checksum$`, "the same, with a checksum that no image has", s.requestWithWrongChecksum)
+	sc.Step(`^the operator asks for the lab's image as (raw|qcow2)$`, "the same, as a file of this format", s.requestFormat)
+	sc.Step(`^the operator asks for the lab's image with its (md5|sha256|sha512) checksum, which is (named|not)$`, "the same, with the checksum itself, and its type or none", s.requestWithChecksum)
+	sc.Step(`^the operator asks for an image that is not there$`, "sets spec.image to an address that answers 404", s.requestMissingImage)
+	sc.Step(`^the operator asks for an image that no disk can hold$`, "sets spec.image to a file that is larger than each disk", s.requestHugeImage)
+	sc.Step(`^the operator names the second disk by its (serial number|WWN|device name)$`, "sets spec.rootDeviceHints", s.hintAtSecondDisk)
 	sc.Step(`^the server's second disk begins with the image$`, "compares the disk's bytes with the image's", func() error { return s.holdsImage(1) })
 	sc.Step(`^the operator corrects the checksum$`, "asks for the lab's image with the right checksum", s.correctChecksum)
-	sc.Step(`^the operator takes the image away$`, "clears spec.image", s.takeImageAway)
+	sc.Step(`^the operator takes the image away$`, "clears spec.image", s.removeImage)
 	sc.Step(`^the server's first disk begins with the image$`, "compares the disk's bytes with the image's", s.diskHoldsImage)
-	sc.Step(`^the image server stops in the middle of the image$`, "lets downloads of the image stand after a mebibyte", func() { s.lab.image.close() })
-	sc.Step(`^the image server goes on$`, "lets them go on", func() { s.lab.image.open() })
-	sc.Step(`^the image is being written$`, "waits until a download stands", func(ctx context.Context) error { return s.lab.image.reached(ctx) })
-	sc.Step(`^the image was downloaded once$`, "counts downloads in this scenario, since the image server was told to stop if it was", func() error { return s.lab.image.once() })
+	sc.Step(`^the image server stops in the middle of the image$`, "lets downloads of the image stand after a mebibyte", func() { s.testLab.downloads.hold() })
+	sc.Step(`^the image server goes on$`, "lets them go on", func() { s.testLab.downloads.release() })
+	sc.Step(`^the image is being written$`, "waits until a download stands", func(ctx context.Context) error { return s.testLab.downloads.waitHeld(ctx) })
+	sc.Step(`^the image was downloaded once$`, "counts downloads in this scenario, since the image server was told to stop if it was", func() error { return s.testLab.downloads.downloadedOnce() })
 }
 
-func (s *scene) url() string { return s.world.ImagesURL() + world.DemoImage }
+func (s *scenario) url() string { return s.world.ImagesURL() + world.DemoImage }
 
-func (s *scene) ask(ctx context.Context, checksum string) error {
-	s.boots = s.machine().Boots
+func (s *scenario) requestImage(ctx context.Context, checksum string) error {
+	s.bootsBefore = s.machine().Boots
 	raw := "raw"
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
 		h.Spec.Image = &metal3.Image{URL: s.url(), Checksum: checksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
 	})
 }
 
-func (s *scene) askForImage(ctx context.Context) error { return s.ask(ctx, s.url()+".sha256") }
+func (s *scenario) requestLabImage(ctx context.Context) error {
+	return s.requestImage(ctx, s.url()+".sha256")
+}
 
-func (s *scene) askWrongly(ctx context.Context) error { return s.ask(ctx, wrongChecksum) }
+func (s *scenario) requestWithWrongChecksum(ctx context.Context) error {
+	return s.requestImage(ctx, wrongChecksum)
+}
 
-func (s *scene) correctChecksum(ctx context.Context) error { return s.askForImage(ctx) }
+func (s *scenario) correctChecksum(ctx context.Context) error { return s.requestLabImage(ctx) }
 
-func (s *scene) takeImageAway(ctx context.Context) error {
+func (s *scenario) removeImage(ctx context.Context) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
 }
 
-func (s *scene) askAs(ctx context.Context, format string) error {
+func (s *scenario) requestFormat(ctx context.Context, format string) error {
 	name := map[string]string{"raw": images.DemoRaw, "qcow2": images.DemoQCOW2}[format]
-	s.boots = s.machine().Boots
+	s.bootsBefore = s.machine().Boots
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
 		url := s.world.ImagesURL() + name
 		h.Spec.Image = &metal3.Image{URL: url, Checksum: url + ".sha256", ChecksumType: metal3.SHA256, DiskFormat: &format}
 	})
 }
 
-func (s *scene) askBySum(ctx context.Context, kind, named string) error {
+func (s *scenario) requestWithChecksum(ctx context.Context, kind, named string) error {
 	b, err := os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
 	if err != nil {
 		return err
@@ -88,7 +92,7 @@ func (s *scene) askBySum(ctx context.Context, kind, named string) error {
 	})
 }
 
-func (s *scene) askForNothing(ctx context.Context) error {
+func (s *scenario) requestMissingImage(ctx context.Context) error {
 	raw := "raw"
 	return s.change(ctx, func(h *metal3.BareMetalHost) {
 		h.Spec.Image = &metal3.Image{URL: s.world.ImagesURL() + "not-there.raw", Checksum: wrongChecksum, ChecksumType: metal3.SHA256, DiskFormat: &raw}
@@ -98,7 +102,7 @@ func (s *scene) askForNothing(ctx context.Context) error {
 // hugeFile is a hole of 8 TiB.
 const hugeFile, hugeSize = "huge.raw", 8 << 40
 
-func (s *scene) askForHuge(ctx context.Context) error {
+func (s *scenario) requestHugeImage(ctx context.Context) error {
 	f, err := os.Create(filepath.Join(s.dir, world.ImagesDir, hugeFile))
 	if err != nil {
 		return err
@@ -112,7 +116,7 @@ func (s *scene) askForHuge(ctx context.Context) error {
 	})
 }
 
-func (s *scene) nameDisk(ctx context.Context, by string) error {
+func (s *scenario) hintAtSecondDisk(ctx context.Context, by string) error {
 	d := s.machine().Identity.Storage[0].Drives[1]
 	hints := map[string]metal3.RootDeviceHints{
 		"serial number": {SerialNumber: d.Serial}, "WWN": {WWN: "0x" + d.WWN}, "device name": {DeviceName: "/dev/sdb"},
@@ -120,9 +124,9 @@ func (s *scene) nameDisk(ctx context.Context, by string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.RootDeviceHints = &hints })
 }
 
-func (s *scene) diskHoldsImage() error { return s.holdsImage(0) }
+func (s *scenario) diskHoldsImage() error { return s.holdsImage(0) }
 
-func (s *scene) holdsImage(disk int) error {
+func (s *scenario) holdsImage(disk int) error {
 	want, err := os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
 	if err != nil {
 		return err
@@ -141,16 +145,16 @@ func (s *scene) holdsImage(disk int) error {
 	return nil
 }
 
-// gate stands before the image server: it counts downloads of the image, and
+// downloadGate stands before the image server: it counts downloads of the image, and
 // can hold one in the middle.
-type gate struct {
-	mu     sync.Mutex
-	shut   chan struct{} // closed when the gate opens; nil when it is open
-	middle chan struct{} // closed when a download has come to the middle
-	count  int
+type downloadGate struct {
+	mu       sync.Mutex
+	released chan struct{} // closed when the gate opens; nil when it is open
+	held     chan struct{} // closed when a download has come to the middle
+	count    int
 }
 
-func (g *gate) wrap(next http.Handler) http.Handler {
+func (g *downloadGate) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || !strings.HasSuffix(r.URL.Path, "/"+world.DemoImage) {
 			next.ServeHTTP(w, r)
@@ -158,41 +162,41 @@ func (g *gate) wrap(next http.Handler) http.Handler {
 		}
 		g.mu.Lock()
 		g.count++
-		shut, middle := g.shut, g.middle
+		shut, middle := g.released, g.held
 		g.mu.Unlock()
 		if shut == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(&held{ResponseWriter: w, gate: shut, middle: middle, after: 1 << 20, ctx: r.Context()}, r)
+		next.ServeHTTP(&heldResponse{ResponseWriter: w, gate: shut, middle: middle, after: 1 << 20, ctx: r.Context()}, r)
 	})
 }
 
-// begin counts anew, for another scenario.
-func (g *gate) begin() {
+// resetCount counts anew, for another scenario.
+func (g *downloadGate) resetCount() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.count = 0
 }
 
-func (g *gate) close() {
+func (g *downloadGate) hold() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.shut, g.middle, g.count = make(chan struct{}), make(chan struct{}), 0
+	g.released, g.held, g.count = make(chan struct{}), make(chan struct{}), 0
 }
 
-func (g *gate) open() {
+func (g *downloadGate) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.shut != nil {
-		close(g.shut)
-		g.shut = nil
+	if g.released != nil {
+		close(g.released)
+		g.released = nil
 	}
 }
 
-func (g *gate) reached(ctx context.Context) error {
+func (g *downloadGate) waitHeld(ctx context.Context) error {
 	g.mu.Lock()
-	middle := g.middle
+	middle := g.held
 	g.mu.Unlock()
 	return eventually(ctx, "the image is being written", func(context.Context) (bool, string, error) {
 		select {
@@ -204,7 +208,7 @@ func (g *gate) reached(ctx context.Context) error {
 	})
 }
 
-func (g *gate) once() error {
+func (g *downloadGate) downloadedOnce() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.count != 1 {
@@ -213,8 +217,8 @@ func (g *gate) once() error {
 	return nil
 }
 
-// held is a response that stops in the middle of its body until the gate opens.
-type held struct {
+// heldResponse is a response that stops in the middle of its body until the gate opens.
+type heldResponse struct {
 	http.ResponseWriter
 	gate   <-chan struct{}
 	middle chan struct{}
@@ -222,7 +226,7 @@ type held struct {
 	ctx    context.Context
 }
 
-func (h *held) Write(b []byte) (int, error) {
+func (h *heldResponse) Write(b []byte) (int, error) {
 	if h.after > 0 && len(b) < h.after {
 		h.after -= len(b)
 		return h.ResponseWriter.Write(b)

@@ -14,7 +14,7 @@ import (
 )
 
 // nics are those of the host's HardwareData.
-func (s *scene) nics(ctx context.Context) ([]metal3.NIC, error) {
+func (s *scenario) nics(ctx context.Context) ([]metal3.NIC, error) {
 	var hd metal3.HardwareData
 	if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &hd); err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (s *scene) nics(ctx context.Context) ([]metal3.NIC, error) {
 	return hd.Spec.HardwareDetails.NIC, nil
 }
 
-func (s *scene) foundSwitches(ctx context.Context) error {
+func (s *scenario) inspectionFoundSwitches(ctx context.Context) error {
 	found, err := s.nics(ctx)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *scene) foundSwitches(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) foundPXE(ctx context.Context, want string) error {
+func (s *scenario) inspectionFoundPXE(ctx context.Context, want string) error {
 	found, err := s.nics(ctx)
 	if err != nil {
 		return err

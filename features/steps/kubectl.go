@@ -19,7 +19,7 @@ import (
 )
 
 // registerKubectl binds upstream's kubectl, as it is.
-func (s *scene) registerKubectl(sc *book) {
+func (s *scenario) registerKubectl(sc *stepRegistry) {
 	sc.Step(`^the operator runs kubectl ([^:]+)$`, "runs upstream's kubectl, in which SERVER stands for the server's name, and asserts that it succeeds",
 		func(ctx context.Context, args string) error { return s.runKubectl(ctx, args, "") })
 	sc.Step(`^the operator runs kubectl ([^:]+):$`, "the same, in which FILE stands for a file with this",
@@ -29,7 +29,7 @@ func (s *scene) registerKubectl(sc *book) {
 	sc.Step(`^kubectl refuses ([^:]+):$`, "the same, and asserts that it fails",
 		func(ctx context.Context, args string, in *godog.DocString) error {
 			if err := s.runKubectl(ctx, args, in.Content); err == nil {
-				return fmt.Errorf("kubectl %s succeeded: %s", args, s.printed)
+				return fmt.Errorf("kubectl %s succeeded: %s", args, s.kubectlOutput)
 			}
 			return nil
 		})
@@ -44,7 +44,7 @@ type kubectlFailed struct{ text string }
 
 // runKubectl runs kubectl with arguments that are apart by blanks; single quotes
 // keep some together.
-func (s *scene) runKubectl(ctx context.Context, line, in string) (err error) {
+func (s *scenario) runKubectl(ctx context.Context, line, in string) (err error) {
 	oneKubectl.Lock()
 	defer oneKubectl.Unlock()
 	kubeconfig := filepath.Join(s.dir, "kube", "kubeconfig")
@@ -76,7 +76,7 @@ func (s *scene) runKubectl(ctx context.Context, line, in string) (err error) {
 		default:
 			panic(failed)
 		}
-		s.printed = out.String()
+		s.kubectlOutput = out.String()
 	}()
 	return command.ExecuteContext(ctx)
 }
@@ -94,10 +94,10 @@ func words(line string) []string {
 	return out
 }
 
-func (s *scene) kubectlPrinted(text string) error {
+func (s *scenario) kubectlPrinted(text string) error {
 	text = strings.ReplaceAll(text, "SERVER", s.server.Name)
-	if !strings.Contains(strings.Join(strings.Fields(s.printed), " "), strings.Join(strings.Fields(text), " ")) {
-		return fmt.Errorf("kubectl has printed %q", s.printed)
+	if !strings.Contains(strings.Join(strings.Fields(s.kubectlOutput), " "), strings.Join(strings.Fields(text), " ")) {
+		return fmt.Errorf("kubectl has printed %q", s.kubectlOutput)
 	}
 	return nil
 }

@@ -31,27 +31,27 @@ import (
 // seen by the next.
 const sharedServers = 64
 
-// tidying is how long, in real time, a lab may take to forget a scenario.
-const tidying = 20 * time.Second
+// resetTimeout is how long, in real time, a lab may take to forget a scenario.
+const resetTimeout = 20 * time.Second
 
-// kind is what labs differ in that are shared.
-type kind struct {
-	profile string
-	images  bool      // the controllers have pre-provisioning images built
-	rack    *rack.Lab // of a lab that no other scenario has; else nil
-	mixed   bool      // a lab of all models, of which profile is the server's
+// labKind is what labs differ in that are shared.
+type labKind struct {
+	profile         string
+	preprovisioning bool      // the controllers have pre-provisioning images built
+	rack            *rack.Lab // of a lab that no other scenario has; else nil
+	allModels       bool      // a lab of all models, of which profile is the server's
 }
 
-// ofEach is how many servers of each model a lab of all models has.
-const ofEach = 4
+// serversPerModel is how many servers of each model a lab of all models has.
+const serversPerModel = 4
 
-// allModels is the rack of such a lab.
-func allModels() (*rack.Lab, error) {
+// rackOfAllModels is the rack of such a lab.
+func rackOfAllModels() (*rack.Lab, error) {
 	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
 	if err != nil {
 		return nil, err
 	}
-	r := rack.Default(ofEach)
+	r := rack.Default(serversPerModel)
 	group := r.Hosts[0]
 	r.Hosts = nil
 	for _, file := range files {
@@ -62,22 +62,22 @@ func allModels() (*rack.Lab, error) {
 	return &r, nil
 }
 
-// bench is a lab with what steps hold of it.
-type bench struct {
-	kind    kind
-	dir     string
-	world   *world.World
-	kube    client.WithWatch
-	stop    context.CancelFunc
-	image   gate
-	servers []control.Host
-	used    int
+// testLab is a lab with what steps hold of it.
+type testLab struct {
+	kind      labKind
+	dir       string
+	world     *world.World
+	kube      client.WithWatch
+	stop      context.CancelFunc
+	downloads downloadGate
+	servers   []control.Host
+	used      int
 
 	replaced map[string]bool // bays of the scenario's server whose drives were replaced
 }
 
-func open(ctx context.Context, k kind, servers int) (_ *bench, err error) {
-	b := &bench{kind: k}
+func openLab(ctx context.Context, k labKind, servers int) (_ *testLab, err error) {
+	b := &testLab{kind: k}
 	if b.dir, err = os.MkdirTemp("", "metalab-feature-"); err != nil {
 		return nil, err
 	}
@@ -89,8 +89,8 @@ func open(ctx context.Context, k kind, servers int) (_ *bench, err error) {
 	}()
 	settings := world.Settings{Hosts: servers, Speed: "max", Kube: true, Profile: k.profile}
 	defined := k.rack
-	if k.mixed {
-		if defined, err = allModels(); err != nil {
+	if k.allModels {
+		if defined, err = rackOfAllModels(); err != nil {
 			return nil, err
 		}
 	}
@@ -103,8 +103,8 @@ func open(ctx context.Context, k kind, servers int) (_ *bench, err error) {
 		Settings:                  settings,
 		Listen:                    world.AnyPort,
 		Log:                       slog.New(slog.NewTextHandler(logOutput(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Images:                    b.image.wrap,
-		BuildPreprovisioningImage: k.images,
+		Images:                    b.downloads.wrap,
+		BuildPreprovisioningImage: k.preprovisioning,
 	})
 	if err != nil {
 		return nil, err
@@ -122,18 +122,18 @@ func logOutput() io.Writer {
 	return io.Discard
 }
 
-// openFor opens a lab of a kind, whose next servers are those that are asked for.
-func openFor(ctx context.Context, k kind, servers int) (*bench, error) {
-	b, err := open(ctx, k, servers)
-	if err == nil && !b.suits(k) {
+// openMatchingLab opens a lab of a kind, whose next servers are those that are asked for.
+func openMatchingLab(ctx context.Context, k labKind, servers int) (*testLab, error) {
+	b, err := openLab(ctx, k, servers)
+	if err == nil && !b.matches(k) {
 		return nil, errors.Join(fmt.Errorf("there is no model %s", k.profile), b.close())
 	}
 	return b, err
 }
 
-// suits says whether the lab is of a kind, and has its servers next.
-func (b *bench) suits(k kind) bool {
-	if !k.mixed || !b.kind.mixed {
+// matches says whether the lab is of a kind, and has its servers next.
+func (b *testLab) matches(k labKind) bool {
+	if !k.allModels || !b.kind.allModels {
 		return b.kind == k
 	}
 	for i := b.used; i < len(b.servers); i++ {
@@ -145,14 +145,14 @@ func (b *bench) suits(k kind) bool {
 	return false
 }
 
-// hand returns servers that nobody has used.
-func (b *bench) hand(servers int) []control.Host {
+// assign returns servers that nobody has used.
+func (b *testLab) assign(servers int) []control.Host {
 	b.used += servers
 	return b.servers[b.used-servers : b.used]
 }
 
-func (b *bench) close() error {
-	b.image.open()
+func (b *testLab) close() error {
+	b.downloads.release()
 	var err error
 	if b.world != nil {
 		err = b.world.Stop()
@@ -166,12 +166,12 @@ func (b *bench) close() error {
 // labs, since each may let time pass and kill the controllers.
 type Labs struct {
 	mu   sync.Mutex
-	free []*bench
+	free []*testLab
 }
 
 // Register binds all steps to a scenario, which takes a lab that is free.
-func (l *Labs) Register(sc *godog.ScenarioContext) *Scene {
-	return bind(sc, &scene{labs: l, watched: new(recorder)})
+func (l *Labs) Register(sc *godog.ScenarioContext) *Scenario {
+	return bind(sc, &scenario{labs: l, recorder: new(recorder)})
 }
 
 // Close ends the labs. No scenario may run.
@@ -185,21 +185,21 @@ func (l *Labs) Close() (err error) {
 	return err
 }
 
-func (l *Labs) take(ctx context.Context, k kind, servers int) (*bench, error) {
+func (l *Labs) acquire(ctx context.Context, k labKind, servers int) (*testLab, error) {
 	if b := l.find(k, servers); b != nil {
 		return b, nil
 	}
 	if k.rack == nil {
 		servers = max(servers, sharedServers)
 	}
-	return openFor(ctx, k, servers)
+	return openMatchingLab(ctx, k, servers)
 }
 
-func (l *Labs) find(k kind, servers int) *bench {
+func (l *Labs) find(k labKind, servers int) *testLab {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, b := range l.free {
-		if len(b.servers)-b.used >= servers && b.suits(k) {
+		if len(b.servers)-b.used >= servers && b.matches(k) {
 			l.free = append(l.free[:i:i], l.free[i+1:]...)
 			return b
 		}
@@ -207,15 +207,15 @@ func (l *Labs) find(k kind, servers int) *bench {
 	return nil
 }
 
-// give takes a lab back. One that a scenario has failed in, or that does not
+// release takes a lab back. One that a scenario has failed in, or that does not
 // forget the scenario, is ended: what is wrong with it is no other scenario's.
-func (l *Labs) give(ctx context.Context, b *bench, servers []control.Host, well bool) error {
+func (l *Labs) release(ctx context.Context, b *testLab, servers []control.Host, well bool) error {
 	if !well {
 		return b.close()
 	}
-	ctx, cancel := context.WithTimeout(ctx, tidying)
+	ctx, cancel := context.WithTimeout(ctx, resetTimeout)
 	defer cancel()
-	if err := b.tidy(ctx, servers); err != nil {
+	if err := b.reset(ctx, servers); err != nil {
 		_, _ = fmt.Fprintln(logOutput(), "features: a lab does not forget its scenario:", err)
 		return b.close()
 	}
@@ -225,10 +225,10 @@ func (l *Labs) give(ctx context.Context, b *bench, servers []control.Host, well 
 	return nil
 }
 
-// tidy lets go what a scenario has left behind: faults, objects, and servers
+// reset lets go what a scenario has left behind: faults, objects, and servers
 // that are on.
-func (b *bench) tidy(ctx context.Context, servers []control.Host) error {
-	b.image.open()
+func (b *testLab) reset(ctx context.Context, servers []control.Host) error {
+	b.downloads.release()
 	faults, err := b.world.Control().Faults(ctx)
 	if err != nil {
 		return err
@@ -238,12 +238,12 @@ func (b *bench) tidy(ctx context.Context, servers []control.Host) error {
 			return err
 		}
 	}
-	if !b.world.Controlled() {
+	if !b.world.ControllersRunning() {
 		if err := b.world.StartControllers(context.WithoutCancel(ctx)); err != nil {
 			return err
 		}
 	}
-	if err := b.forgetHosts(ctx); err != nil {
+	if err := b.deleteHosts(ctx); err != nil {
 		return err
 	}
 	for _, s := range servers {
@@ -262,9 +262,9 @@ func (b *bench) tidy(ctx context.Context, servers []control.Host) error {
 	return nil
 }
 
-// forgetHosts deletes all hosts. They are detached first, so that it takes no
+// deleteHosts deletes all hosts. They are detached first, so that it takes no
 // deprovisioning.
-func (b *bench) forgetHosts(ctx context.Context) error {
+func (b *testLab) deleteHosts(ctx context.Context) error {
 	asked := map[string]bool{}
 	return wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var l metal3.BareMetalHostList

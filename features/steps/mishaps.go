@@ -19,55 +19,55 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-func (s *scene) registerMishaps(sc *book) {
+func (s *scenario) registerMishaps(sc *stepRegistry) {
 	sc.Step(`^the operator asks at once for RAID level (\S+), the settings "([^"]*)" and the firmware "([^"]*)"$`,
-		"writes all three while no controller runs, so that the next one finds them together", s.askForAll)
+		"writes all three while no controller runs, so that the next one finds them together", s.requestPreparation)
 	sc.Step(`^controllers are killed and the BMC restarts, (\d+) times, at points drawn from the seed (\d+)$`,
-		"starts a controller; after a number of requests to the BMC kills it and starts another, or restarts the BMC, or both", s.strike)
-	sc.Step(`^the host has all of it$`, "waits until the host is available, and the server has all that was asked for", s.hasAll)
+		"starts a controller; after a number of requests to the BMC kills it and starts another, or restarts the BMC, or both", s.injectFaults)
+	sc.Step(`^the host has all of it$`, "waits until the host is available, and the server has all that was asked for", s.preparationDone)
 	sc.Step(`^it never said that it is available with half of it$`,
-		"asserts that whenever the host was available, the server had nothing of what was asked for, before its preparation, or all of it", s.neverHalf)
+		"asserts that whenever the host was available, the server had nothing of what was asked for, before its preparation, or all of it", s.preparationNeverPartial)
 }
 
-// change is a change of a server of which nothing or all shall be done when its
+// preparation is a preparation of a server of which nothing or all shall be done when its
 // host is available.
-type change struct {
-	parts []part
+type preparation struct {
+	parts []preparationPart
 	stop  context.CancelFunc
 	done  sync.WaitGroup
 
-	mu     sync.Mutex
-	looks  int // at a host that was available, once it had been prepared
-	begun  bool
-	failed error
+	mu       sync.Mutex
+	complete int // at a host that was available, once it had been prepared
+	started  bool
+	failed   error
 }
 
-// part is one thing that was asked for.
-type part struct {
+// preparationPart is one thing that was asked for.
+type preparationPart struct {
 	name string
 	is   func() error // nil: the server has it
 }
 
-func (s *scene) askForAll(ctx context.Context, level, settings, updates string) error {
+func (s *scenario) requestPreparation(ctx context.Context, level, settings, updates string) error {
 	s.world.KillControllers()
 	if err := errors.Join(
-		s.askForRAID(ctx, "hardware", fmt.Sprintf("- {level: %q}", level)),
+		s.requestRAID(ctx, "hardware", fmt.Sprintf("- {level: %q}", level)),
 		s.setSettings(ctx, settings), s.updateFirmware(ctx, updates),
 	); err != nil {
 		return err
 	}
-	s.changed = &change{parts: []part{
+	s.preparation = &preparation{parts: []preparationPart{
 		{"RAID", func() error { return s.hasVolumes(level) }},
 		{"the settings", func() error { return s.biosHas(settings) }},
 		{"the firmware", func() error { return s.hasVersions(updates) }},
 	}}
-	ctx, s.changed.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.changed.done.Go(func() { s.changed.watch(ctx, s) })
+	ctx, s.preparation.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.preparation.done.Go(func() { s.preparation.watch(ctx, s) })
 	return nil
 }
 
 // hasVersions compares versions with what the server runs.
-func (s *scene) hasVersions(list string) error {
+func (s *scenario) hasVersions(list string) error {
 	for _, p := range pairs(list) {
 		if x, _ := s.running(p[0]); x.Active.Version != p[1] || x.Broken {
 			return fmt.Errorf("%s is %s, want %s", p[0], x.Active.Version, p[1])
@@ -77,18 +77,18 @@ func (s *scene) hasVersions(list string) error {
 }
 
 // watch looks at the host and its server, again and again.
-func (c *change) watch(ctx context.Context, s *scene) {
+func (c *preparation) watch(ctx context.Context, s *scenario) {
 	_ = wait.PollUntilContextCancel(ctx, 5*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		switch h := s.watched.host(); {
+		switch h := s.recorder.host(); {
 		case h == nil:
 			return false, nil
 		case h.Status.Provisioning.State != metal3.StateAvailable: // nothing that would have to be compared
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.begun = true
+			c.started = true
 			return false, nil
 		}
-		if err := c.look(ctx, s); err != nil && ctx.Err() == nil {
+		if err := c.check(ctx, s); err != nil && ctx.Err() == nil {
 			c.mu.Lock()
 			c.failed = errors.Join(c.failed, err)
 			c.mu.Unlock()
@@ -98,10 +98,10 @@ func (c *change) watch(ctx context.Context, s *scene) {
 	})
 }
 
-// look compares the server with what its host says. A host that is the same
+// check compares the server with what its host says. A host that is the same
 // before and after was so all the while: a controller says that it begins before
 // it does.
-func (c *change) look(ctx context.Context, s *scene) error {
+func (c *preparation) check(ctx context.Context, s *scenario) error {
 	var before, after metal3.BareMetalHost
 	key := client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}
 	if err := s.kube.Get(ctx, key, &before); err != nil {
@@ -123,27 +123,27 @@ func (c *change) look(ctx context.Context, s *scene) error {
 	switch {
 	case before.ResourceVersion != after.ResourceVersion, after.Status.Provisioning.State != metal3.StateAvailable:
 	case len(lack) == 0:
-		c.looks++
-	case len(have) > 0 || c.begun:
+		c.complete++
+	case len(have) > 0 || c.started:
 		return fmt.Errorf("the host says that it is available; it has %s and lacks %s", strings.Join(have, ", "), strings.Join(lack, ", "))
 	}
 	return nil
 }
 
-// strikes are what befalls a change.
-var strikes = []struct{ controller, bmc bool }{{true, false}, {false, true}, {true, true}}
+// disruptions are what befalls a change.
+var disruptions = []struct{ controller, bmc bool }{{true, false}, {false, true}, {true, true}}
 
-// strike lets controllers and the BMC fail. A number of requests that never
+// injectFaults lets controllers and the BMC fail. A number of requests that never
 // comes, since the work is done or waits for what takes a while, is not waited
 // for: it strikes all the same.
-func (s *scene) strike(ctx context.Context, times int, seed uint64) error {
+func (s *scenario) injectFaults(ctx context.Context, times int, seed uint64) error {
 	chance := rand.New(rand.NewPCG(seed, 0))
 	if err := s.world.StartControllers(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	for range times {
 		since, after := s.mark(), 1+chance.IntN(60)
-		what := strikes[chance.IntN(len(strikes))]
+		what := disruptions[chance.IntN(len(disruptions))]
 		patient, cancel := context.WithTimeout(ctx, 3*time.Second)
 		_ = wait.PollUntilContextCancel(patient, 10*time.Millisecond, true, func(context.Context) (bool, error) {
 			return len(s.requests(since, journal.Query{})) >= after, nil
@@ -167,7 +167,7 @@ func (s *scene) strike(ctx context.Context, times int, seed uint64) error {
 	return nil
 }
 
-func (s *scene) hasAll(ctx context.Context) error {
+func (s *scenario) preparationDone(ctx context.Context) error {
 	if err := s.isPrepared(ctx); err != nil {
 		return err
 	}
@@ -177,22 +177,22 @@ func (s *scene) hasAll(ctx context.Context) error {
 	if err := s.firmwareUpdated(ctx); err != nil {
 		return err
 	}
-	lacks := slices.ContainsFunc(s.changed.parts, func(p part) bool { return p.is() != nil })
+	lacks := slices.ContainsFunc(s.preparation.parts, func(p preparationPart) bool { return p.is() != nil })
 	if lacks {
-		return fmt.Errorf("it lacks something: %w", errors.Join(s.changed.parts[0].is(), s.changed.parts[1].is(), s.changed.parts[2].is()))
+		return fmt.Errorf("it lacks something: %w", errors.Join(s.preparation.parts[0].is(), s.preparation.parts[1].is(), s.preparation.parts[2].is()))
 	}
 	return eventually(ctx, "the host has been seen so", func(context.Context) (bool, string, error) {
-		s.changed.mu.Lock()
-		defer s.changed.mu.Unlock()
-		return s.changed.looks > 0 || s.changed.failed != nil, "", nil
+		s.preparation.mu.Lock()
+		defer s.preparation.mu.Unlock()
+		return s.preparation.complete > 0 || s.preparation.failed != nil, "", nil
 	})
 }
 
-func (s *scene) neverHalf() error {
-	s.changed.stop()
-	s.changed.done.Wait()
-	if s.changed.failed == nil && !s.changed.begun {
+func (s *scenario) preparationNeverPartial() error {
+	s.preparation.stop()
+	s.preparation.done.Wait()
+	if s.preparation.failed == nil && !s.preparation.started {
 		return errors.New("the host was never seen at work")
 	}
-	return s.changed.failed
+	return s.preparation.failed
 }

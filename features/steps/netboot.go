@@ -12,21 +12,21 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-func (s *scene) registerNetboot(sc *book) {
+func (s *scenario) registerNetboot(sc *stepRegistry) {
 	sc.Step(`^the operator registers the server by "([^"]*)"$`, "applies the Secret and the BareMetalHost, whose BMC address has this scheme",
-		func(ctx context.Context, scheme string) error { return s.registerBy(ctx, scheme, nil) })
+		func(ctx context.Context, scheme string) error { return s.registerWithScheme(ctx, scheme, nil) })
 	sc.Step(`^the operator registers the server by "([^"]*)" without its MAC address$`, "the same, with no bootMACAddress",
 		func(ctx context.Context, scheme string) error {
-			return s.registerBy(ctx, scheme, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "" })
+			return s.registerWithScheme(ctx, scheme, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = "" })
 		})
-	sc.Step(`^a second host has the MAC address of the server$`, "registers the server by IPMI under another name, and waits until it is inspected", s.registerTwin)
-	sc.Step(`^the server has nothing to boot$`, "waits until the server stands still, with no boot source left to try", s.isIdle)
+	sc.Step(`^a second host has the MAC address of the server$`, "registers the server by IPMI under another name, and waits until it is inspected", s.registerSecondHost)
+	sc.Step(`^the server has nothing to boot$`, "waits until the server stands still, with no boot source left to try", s.hasNothingToBoot)
 	sc.Step(`^the server has started "([^"]*)"$`, "asserts which systems the server has started so far, and from which boot sources", s.hasStarted)
 	sc.Step(`^nobody has asked the server's BMC for virtual media$`, "asserts that no request to the BMC was about virtual media", s.mediaUntouched)
 }
 
-// addressBy is the address of the server's BMC for a scheme.
-func (s *scene) addressBy(scheme string) string {
+// addressWithScheme is the address of the server's BMC for a scheme.
+func (s *scenario) addressWithScheme(scheme string) string {
 	if scheme == "ipmi" || scheme == "libvirt" {
 		return scheme + "://" + s.server.IPMI
 	}
@@ -34,20 +34,20 @@ func (s *scene) addressBy(scheme string) string {
 	return scheme + "://" + rest
 }
 
-func (s *scene) registerBy(ctx context.Context, scheme string, change func(*metal3.BareMetalHost)) error {
+func (s *scenario) registerWithScheme(ctx context.Context, scheme string, change func(*metal3.BareMetalHost)) error {
 	secret, host := world.Objects(s.server)
-	host.Spec.BMC.Address = s.addressBy(scheme)
+	host.Spec.BMC.Address = s.addressWithScheme(scheme)
 	if change != nil {
 		change(host)
 	}
 	return s.create(ctx, secret, host)
 }
 
-// registerTwin makes another host of the same server, which is there first.
-func (s *scene) registerTwin(ctx context.Context) error {
+// registerSecondHost makes another host of the same server, which is there first.
+func (s *scenario) registerSecondHost(ctx context.Context) error {
 	secret, host := world.Objects(s.server)
 	secret.Name, host.Name = secret.Name+"-twin", host.Name+"-twin"
-	host.Spec.BMC.Address, host.Spec.BMC.CredentialsName = s.addressBy("ipmi"), secret.Name
+	host.Spec.BMC.Address, host.Spec.BMC.CredentialsName = s.addressWithScheme("ipmi"), secret.Name
 	if err := s.create(ctx, secret, host); err != nil {
 		return err
 	}
@@ -60,13 +60,13 @@ func (s *scene) registerTwin(ctx context.Context) error {
 	})
 }
 
-func (s *scene) history() ([]journal.Entry, error) {
+func (s *scenario) journal() ([]journal.Entry, error) {
 	all, _, err := s.world.Lab().Journal().Select(journal.Query{Host: s.server.Name})
 	return all, err
 }
 
-func (s *scene) hasStarted(list string) error {
-	all, err := s.history()
+func (s *scenario) hasStarted(list string) error {
+	all, err := s.journal()
 	if err != nil {
 		return err
 	}
@@ -82,8 +82,8 @@ func (s *scene) hasStarted(list string) error {
 	return nil
 }
 
-func (s *scene) mediaUntouched() error {
-	all, err := s.history()
+func (s *scenario) mediaUntouched() error {
+	all, err := s.journal()
 	if err != nil {
 		return err
 	}

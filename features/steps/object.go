@@ -20,7 +20,7 @@ import (
 
 // registerObjects binds the steps that are about a host's object as such, for
 // what has no phrase of its own.
-func (s *scene) registerObjects(sc *book) {
+func (s *scenario) registerObjects(sc *stepRegistry) {
 	sc.Step(`^the operator registers the server with:$`, "applies its Secret and its BareMetalHost, with this YAML merged into the latter", s.registerWith)
 	sc.Step(`^the operator edits the host:$`, "merges this YAML into the BareMetalHost; null takes something away", s.edit)
 	sc.Step(`^the operator annotates the host with "([^"]*)"$`, "sets an annotation to the empty text",
@@ -74,7 +74,7 @@ func overlay(under, over map[string]any) map[string]any {
 	return under
 }
 
-func (s *scene) registerWith(ctx context.Context, text *godog.DocString) error {
+func (s *scenario) registerWith(ctx context.Context, text *godog.DocString) error {
 	secret, host := world.Objects(s.server)
 	if err := merge(host, text.Content); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *scene) registerWith(ctx context.Context, text *godog.DocString) error {
 	return s.create(ctx, secret, host)
 }
 
-func (s *scene) edit(ctx context.Context, text *godog.DocString) error {
+func (s *scenario) edit(ctx context.Context, text *godog.DocString) error {
 	patch, err := yaml.YAMLToJSONStrict([]byte(text.Content))
 	if err != nil {
 		return fmt.Errorf("the step's YAML: %w", err)
@@ -94,11 +94,11 @@ func (s *scene) edit(ctx context.Context, text *godog.DocString) error {
 	return s.catchUp(ctx, host.ResourceVersion)
 }
 
-func (s *scene) annotate(ctx context.Context, name, value string) error {
+func (s *scenario) annotate(ctx context.Context, name, value string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { metav1.SetMetaDataAnnotation(&h.ObjectMeta, name, value) })
 }
 
-func (s *scene) cannotAnnotate(ctx context.Context, name, value, why string) error {
+func (s *scenario) cannotAnnotate(ctx context.Context, name, value, why string) error {
 	err := s.annotate(ctx, name, value)
 	switch {
 	case err == nil:
@@ -109,13 +109,13 @@ func (s *scene) cannotAnnotate(ctx context.Context, name, value, why string) err
 	return nil
 }
 
-func (s *scene) unannotate(ctx context.Context, name string) error {
+func (s *scenario) unannotate(ctx context.Context, name string) error {
 	return s.change(ctx, func(h *metal3.BareMetalHost) { delete(h.Annotations, name) })
 }
 
-func (s *scene) annotated(ctx context.Context, name string, want bool) error {
+func (s *scenario) annotated(ctx context.Context, name string, want bool) error {
 	return eventually(ctx, "annotation "+name, func(context.Context) (bool, string, error) {
-		h := s.watched.host()
+		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
 		}
@@ -124,7 +124,7 @@ func (s *scene) annotated(ctx context.Context, name string, want bool) error {
 	})
 }
 
-func (s *scene) keepsAnnotation(ctx context.Context, name string) error {
+func (s *scenario) keepsAnnotation(ctx context.Context, name string) error {
 	h, err := s.read(ctx)
 	if err != nil {
 		return err
@@ -135,8 +135,8 @@ func (s *scene) keepsAnnotation(ctx context.Context, name string) error {
 	return nil
 }
 
-func (s *scene) statusHas(ctx context.Context, path, want string) error {
-	return s.shows(ctx, path, want, func(h *metal3.BareMetalHost) string {
+func (s *scenario) statusHas(ctx context.Context, path, want string) error {
+	return s.awaitValue(ctx, path, want, func(h *metal3.BareMetalHost) string {
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&h.Status)
 		if err != nil {
 			return err.Error()
@@ -156,10 +156,10 @@ func (s *scene) statusHas(ctx context.Context, path, want string) error {
 	})
 }
 
-func (s *scene) conditionsAre(ctx context.Context, list, want string) error {
+func (s *scenario) conditionsAre(ctx context.Context, list, want string) error {
 	is := map[string]metav1.ConditionStatus{"true": metav1.ConditionTrue, "false": metav1.ConditionFalse}[want]
 	return eventually(ctx, "conditions "+list+" are "+want, func(context.Context) (bool, string, error) {
-		h := s.watched.host()
+		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
 		}
@@ -172,8 +172,8 @@ func (s *scene) conditionsAre(ctx context.Context, list, want string) error {
 	})
 }
 
-func (s *scene) conditionIs(ctx context.Context, name, status, reason string) error {
-	return s.shows(ctx, "condition "+name, status+" "+reason, func(h *metal3.BareMetalHost) string {
+func (s *scenario) conditionIs(ctx context.Context, name, status, reason string) error {
+	return s.awaitValue(ctx, "condition "+name, status+" "+reason, func(h *metal3.BareMetalHost) string {
 		c := meta.FindStatusCondition(h.Status.Conditions, name)
 		if c == nil {
 			return "not there"

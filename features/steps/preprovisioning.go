@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-func (s *scene) registerPreprovisioning(sc *book) {
+func (s *scenario) registerPreprovisioning(sc *stepRegistry) {
 	sc.Step(`^the host's pre-provisioning image is ready$`, "waits for the condition Ready of the PreprovisioningImage, and fetches what it names", s.imageReady)
 	sc.Step(`^it has the label "([^"]*)" of its host$`, "asserts a label of the PreprovisioningImage", s.imageLabel)
 	sc.Step(`^the operator registers the server with network data for its agent$`, "applies a Secret of network data and a host that names it, with a label", s.registerWithNetwork)
@@ -27,13 +27,13 @@ func (s *scene) registerPreprovisioning(sc *book) {
 	sc.Step(`^the pre-provisioning image is gone$`, "waits until the PreprovisioningImage is no longer there", s.imageGone)
 }
 
-func (s *scene) preprovisioningImage(ctx context.Context) (*metal3.PreprovisioningImage, error) {
+func (s *scenario) preprovisioningImage(ctx context.Context) (*metal3.PreprovisioningImage, error) {
 	p := new(metal3.PreprovisioningImage)
 	return p, s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, p)
 }
 
-// imageSays waits for a condition that is true.
-func (s *scene) imageSays(ctx context.Context, kind metal3.ImageStatusConditionType, reason, message string) (p *metal3.PreprovisioningImage, err error) {
+// awaitImageCondition waits for a condition that is true.
+func (s *scenario) awaitImageCondition(ctx context.Context, kind metal3.ImageStatusConditionType, reason, message string) (p *metal3.PreprovisioningImage, err error) {
 	err = eventually(ctx, "the image is "+string(kind), func(ctx context.Context) (bool, string, error) {
 		p, err = s.preprovisioningImage(ctx)
 		if err != nil {
@@ -45,8 +45,8 @@ func (s *scene) imageSays(ctx context.Context, kind metal3.ImageStatusConditionT
 	return p, err
 }
 
-func (s *scene) imageReady(ctx context.Context) error {
-	p, err := s.imageSays(ctx, metal3.ConditionImageReady, "ImageSuccess", "Generated image")
+func (s *scenario) imageReady(ctx context.Context) error {
+	p, err := s.awaitImageCondition(ctx, metal3.ConditionImageReady, "ImageSuccess", "Generated image")
 	if err != nil {
 		return err
 	}
@@ -69,15 +69,15 @@ func (s *scene) imageReady(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) imageLabel(ctx context.Context, name string) error {
+func (s *scenario) imageLabel(ctx context.Context, name string) error {
 	p, err := s.preprovisioningImage(ctx)
-	if h := s.watched.host(); err == nil && (h == nil || p.Labels[name] == "" || p.Labels[name] != h.Labels[name]) {
+	if h := s.recorder.host(); err == nil && (h == nil || p.Labels[name] == "" || p.Labels[name] != h.Labels[name]) {
 		return fmt.Errorf("labels of the image: %v", p.Labels)
 	}
 	return err
 }
 
-func (s *scene) registerWithNetwork(ctx context.Context) error {
+func (s *scenario) registerWithNetwork(ctx context.Context) error {
 	secret, host := world.Objects(s.server)
 	host.Spec.PreprovisioningNetworkDataName = s.server.Name + "-network"
 	host.Labels = map[string]string{"rack": "r1"}
@@ -88,12 +88,12 @@ func (s *scene) registerWithNetwork(ctx context.Context) error {
 	return s.create(ctx, network, secret, host)
 }
 
-func (s *scene) imageFails(ctx context.Context, message, reason string) error {
-	_, err := s.imageSays(ctx, metal3.ConditionImageError, reason, message)
+func (s *scenario) imageFails(ctx context.Context, message, reason string) error {
+	_, err := s.awaitImageCondition(ctx, metal3.ConditionImageError, reason, message)
 	return err
 }
 
-func (s *scene) imageGone(ctx context.Context) error {
+func (s *scenario) imageGone(ctx context.Context) error {
 	return eventually(ctx, "the image is gone", func(ctx context.Context) (bool, string, error) {
 		p, err := s.preprovisioningImage(ctx)
 		return apierrors.IsNotFound(err), fmt.Sprint(p.Finalizers), client.IgnoreNotFound(err)

@@ -10,12 +10,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 )
 
-func (s *scene) registerQuirks(sc *book) {
-	sc.Step(`^the server's BMC has the quirk "([^"]*)"$`, "lets the BMC do one thing as some real ones do: see labctl quirk ls", s.makeQuirky)
-	sc.Step(`^the host tells of the workaround "([^"]*)"$`, "waits until the condition BMCWorkarounds has this text in its message; empty: the condition is not there", s.tellsWorkaround)
+func (s *scenario) registerQuirks(sc *stepRegistry) {
+	sc.Step(`^the server's BMC has the quirk "([^"]*)"$`, "lets the BMC do one thing as some real ones do: see labctl quirk ls", s.setQuirk)
+	sc.Step(`^the host tells of the workaround "([^"]*)"$`, "waits until the condition BMCWorkarounds has this text in its message; empty: the condition is not there", s.reportsWorkaround)
 }
 
-func (s *scene) makeQuirky(ctx context.Context, text string) error {
+func (s *scenario) setQuirk(ctx context.Context, text string) error {
 	q, err := quirk.Parse(text)
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func (s *scene) makeQuirky(ctx context.Context, text string) error {
 	return err
 }
 
-func (s *scene) tellsWorkaround(ctx context.Context, want string) error {
+func (s *scenario) reportsWorkaround(ctx context.Context, want string) error {
 	return eventually(ctx, "the workaround", func(ctx context.Context) (bool, string, error) {
 		h, err := s.read(ctx)
 		if err != nil {

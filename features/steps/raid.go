@@ -22,39 +22,39 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
-func (s *scene) registerRAID(sc *book) {
+func (s *scenario) registerRAID(sc *stepRegistry) {
 	sc.Step(`^the operator asks for (hardware|software) RAID:$`, "sets spec.raid to the volumes that follow, in YAML",
 		func(ctx context.Context, kind string, doc *godog.DocString) error {
-			return s.askForRAID(ctx, kind, doc.Content)
+			return s.requestRAID(ctx, kind, doc.Content)
 		})
 	sc.Step(`^the operator asks for no (hardware|software) RAID$`, "sets spec.raid to no volumes of this kind",
-		func(ctx context.Context, kind string) error { return s.askForRAID(ctx, kind, "[]") })
+		func(ctx context.Context, kind string) error { return s.requestRAID(ctx, kind, "[]") })
 	sc.Step(`^the operator disables cleaning$`, "sets spec.automatedCleaningMode", func(ctx context.Context) error {
 		return s.change(ctx, func(h *metal3.BareMetalHost) { h.Spec.AutomatedCleaningMode = metal3.CleaningModeDisabled })
 	})
 	sc.Step(`^preparing has begun$`, "waits until the host has left available for preparing", func(ctx context.Context) error {
 		return eventually(ctx, "preparing has begun", func(context.Context) (bool, string, error) {
-			return s.watched.passed([]string{"available", "preparing"}), s.watched.String(), nil
+			return s.recorder.passedThrough([]string{"available", "preparing"}), s.recorder.String(), nil
 		})
 	})
 	sc.Step(`^the host is prepared with it$`, "waits until the host is available and its status has the RAID that was asked for", s.isPrepared)
 	sc.Step(`^the host has no root device hints$`, "asserts that status.provisioning.rootDeviceHints is empty", s.hasNoHints)
-	sc.Step(`^the message of the error says "([^"]*)"$`, "waits for an error whose message has this part", s.errorSays)
+	sc.Step(`^the message of the error says "([^"]*)"$`, "waits for an error whose message has this part", s.errorMessageContains)
 	sc.Step(`^the server has the volumes "([^"]*)"$`, "asserts the levels of the volumes that its controllers have, in order", s.hasVolumes)
 	sc.Step(`^the server has no volumes$`, "asserts that its controllers have none", func() error { return s.hasVolumes("") })
-	sc.Step(`^volume (\d+) is made of the drives "([^"]*)"$`, "asserts the bays of its drives", s.madeOf)
+	sc.Step(`^volume (\d+) is made of the drives "([^"]*)"$`, "asserts the bays of its drives", s.volumeHasDrives)
 	sc.Step(`^volume (\d+) begins with the image$`, "compares the volume's bytes with the image's", s.volumeHoldsImage)
 	sc.Step(`^the server runs what volume (\d+) holds$`, "waits until the server has booted the volume", func(ctx context.Context, n int) error {
 		v, err := s.volume(n)
 		if err != nil {
 			return err
 		}
-		return s.runs(ctx, v.Device())
+		return s.runsFromDevice(ctx, v.Device())
 	})
 	sc.Step(`^"([^"]*)" are written on volume (\d+)$`, "writes a text into the volume's middle", s.writeVolume)
 	sc.Step(`^volume (\d+) holds "([^"]*)"$`, "reads it there", s.volumeHolds)
 	sc.Step(`^volume (\d+) cannot be read$`, "asserts that reading it fails, and tells nothing", s.volumeFails)
-	sc.Step(`^volume (\d+) is (well|degraded)$`, "waits until it is", s.volumeIs)
+	sc.Step(`^volume (\d+) is (well|degraded)$`, "waits until it is", s.volumeHasHealth)
 	sc.Step(`^(\d+) of the (?:other )?drives of volume (\d+) fail$`, "breaks so many of its drives that are well", s.failDrives)
 	sc.Step(`^the drives that failed are replaced$`, "pulls each, and puts a new one into its bay", s.replaceDrives)
 	sc.Step(`^100 hours pass$`, "lets a hundred hours of the lab's time pass", func() { s.world.Clock().Advance(100 * time.Hour) })
@@ -70,11 +70,11 @@ func (s *scene) registerRAID(sc *book) {
 		return err
 	})
 	sc.Step(`^the server runs what its second disk holds$`, "waits until the server has booted its second disk", func(ctx context.Context) error {
-		return s.runs(ctx, s.machine().Identity.Storage[0].Drives[1].ID)
+		return s.runsFromDevice(ctx, s.machine().Identity.Storage[0].Drives[1].ID)
 	})
 }
 
-func (s *scene) askForRAID(ctx context.Context, kind, text string) error {
+func (s *scenario) requestRAID(ctx context.Context, kind, text string) error {
 	raid := &metal3.RAIDConfig{}
 	into := any(&raid.HardwareRAIDVolumes)
 	if kind == "software" {
@@ -93,7 +93,7 @@ func (s *scene) askForRAID(ctx context.Context, kind, text string) error {
 	return s.kube.Patch(ctx, &h, client.MergeFrom(before))
 }
 
-func (s *scene) isPrepared(ctx context.Context) error {
+func (s *scenario) isPrepared(ctx context.Context) error {
 	return eventually(ctx, "the host is prepared", func(ctx context.Context) (bool, string, error) {
 		var h metal3.BareMetalHost // as it is stored: the watch may still bring the RAID of before
 		if err := s.kube.Get(ctx, client.ObjectKey{Namespace: world.Namespace, Name: s.server.Name}, &h); err != nil {
@@ -108,16 +108,16 @@ func (s *scene) isPrepared(ctx context.Context) error {
 	})
 }
 
-func (s *scene) hasNoHints() error {
-	if h := s.watched.host(); h == nil || h.Status.Provisioning.RootDeviceHints != nil {
+func (s *scenario) hasNoHints() error {
+	if h := s.recorder.host(); h == nil || h.Status.Provisioning.RootDeviceHints != nil {
 		return fmt.Errorf("the host has %+v", h.Status.Provisioning.RootDeviceHints)
 	}
 	return nil
 }
 
-func (s *scene) errorSays(ctx context.Context, text string) error {
+func (s *scenario) errorMessageContains(ctx context.Context, text string) error {
 	return eventually(ctx, "the error says "+text, func(context.Context) (bool, string, error) {
-		h := s.watched.host()
+		h := s.recorder.host()
 		if h == nil {
 			return false, "no host", nil
 		}
@@ -130,7 +130,7 @@ var raidLevels = map[storage.RAIDType]string{
 	storage.RAID0: "0", storage.RAID1: "1", storage.RAID5: "5", storage.RAID6: "6", storage.RAID10: "1+0", storage.RAID50: "5+0", storage.RAID60: "6+0",
 }
 
-func (s *scene) hasVolumes(want string) error {
+func (s *scenario) hasVolumes(want string) error {
 	var got []string
 	for _, v := range s.host().Volumes() {
 		got = append(got, raidLevels[v.Type])
@@ -142,7 +142,7 @@ func (s *scene) hasVolumes(want string) error {
 }
 
 // volume is the n-th volume of the server, from 1.
-func (s *scene) volume(n int) (storage.VolumeView, error) {
+func (s *scenario) volume(n int) (storage.VolumeView, error) {
 	all := s.host().Volumes()
 	if n < 1 || n > len(all) {
 		return storage.VolumeView{}, fmt.Errorf("the server has %d volumes", len(all))
@@ -150,7 +150,7 @@ func (s *scene) volume(n int) (storage.VolumeView, error) {
 	return all[n-1], nil
 }
 
-func (s *scene) madeOf(n int, want string) error {
+func (s *scenario) volumeHasDrives(n int, want string) error {
 	v, err := s.volume(n)
 	if err != nil {
 		return err
@@ -165,11 +165,11 @@ func (s *scene) madeOf(n int, want string) error {
 	return nil
 }
 
-func (s *scene) imageBytes() ([]byte, error) {
+func (s *scenario) imageBytes() ([]byte, error) {
 	return os.ReadFile(filepath.Join(s.dir, world.ImagesDir, world.DemoImage))
 }
 
-func (s *scene) volumeHoldsImage(n int) error {
+func (s *scenario) volumeHoldsImage(n int) error {
 	v, err := s.volume(n)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (s *scene) volumeHoldsImage(n int) error {
 	return s.deviceHolds(v.Device(), 0, want)
 }
 
-func (s *scene) deviceHolds(device string, off int64, want []byte) error {
+func (s *scenario) deviceHolds(device string, off int64, want []byte) error {
 	m, err := s.host().Medium(device)
 	if err != nil {
 		return err
@@ -196,14 +196,14 @@ func (s *scene) deviceHolds(device string, off int64, want []byte) error {
 	return nil
 }
 
-func (s *scene) runs(ctx context.Context, device string) error {
+func (s *scenario) runsFromDevice(ctx context.Context, device string) error {
 	return eventually(ctx, "the server runs "+device, func(context.Context) (bool, string, error) {
 		v := s.machine()
 		return v.Phase == machine.Running && v.OS.Source == machine.Source{Kind: machine.Hdd, Device: device}, fmt.Sprintf("%s, %+v", v.Phase, v.OS), nil
 	})
 }
 
-func (s *scene) writeVolume(text string, n int) error {
+func (s *scenario) writeVolume(text string, n int) error {
 	v, err := s.volume(n)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (s *scene) writeVolume(text string, n int) error {
 	return err
 }
 
-func (s *scene) volumeHolds(n int, text string) error {
+func (s *scenario) volumeHolds(n int, text string) error {
 	v, err := s.volume(n)
 	if err != nil {
 		return err
@@ -224,7 +224,7 @@ func (s *scene) volumeHolds(n int, text string) error {
 	return s.deviceHolds(v.Device(), v.Size()/2, []byte(text))
 }
 
-func (s *scene) volumeFails(n int) error {
+func (s *scenario) volumeFails(n int) error {
 	v, err := s.volume(n)
 	if err != nil {
 		return err
@@ -240,20 +240,20 @@ func (s *scene) volumeFails(n int) error {
 	return nil
 }
 
-func (s *scene) volumeIs(ctx context.Context, n int, how string) error {
+func (s *scenario) volumeHasHealth(ctx context.Context, n int, how string) error {
 	return eventually(ctx, fmt.Sprintf("volume %d is %s", n, how), func(context.Context) (bool, string, error) {
 		v, err := s.volume(n)
 		return err == nil && !v.Failed && v.Degraded() == (how == "degraded"), fmt.Sprintf("%+v", v.Members), err
 	})
 }
 
-func (s *scene) failDrives(ctx context.Context, count, n int) error {
+func (s *scenario) failDrives(ctx context.Context, count, n int) error {
 	v, err := s.volume(n)
 	if err != nil {
 		return err
 	}
 	for _, m := range v.Members {
-		if d, ok := s.machine().Storage.Drive(m.Bay); count > 0 && ok && d.State != storage.DriveFailed && !s.lab.replaced[m.Bay] {
+		if d, ok := s.machine().Storage.Drive(m.Bay); count > 0 && ok && d.State != storage.DriveFailed && !s.testLab.replaced[m.Bay] {
 			if err := s.host().FailDrive(ctx, m.Bay); err != nil {
 				return err
 			}
@@ -266,8 +266,8 @@ func (s *scene) failDrives(ctx context.Context, count, n int) error {
 	return nil
 }
 
-func (s *scene) replaceDrives(ctx context.Context) error {
-	s.lab.replaced = map[string]bool{}
+func (s *scenario) replaceDrives(ctx context.Context) error {
+	s.testLab.replaced = map[string]bool{}
 	for _, d := range s.host().Drives() {
 		if d.State != storage.DriveFailed {
 			continue
@@ -278,22 +278,22 @@ func (s *scene) replaceDrives(ctx context.Context) error {
 		if err := s.host().InsertDrive(ctx, storage.InsertDrive{Drive: d.ID, What: storage.InsertNew}); err != nil {
 			return err
 		}
-		s.lab.replaced[d.ID] = true
+		s.testLab.replaced[d.ID] = true
 	}
 	return nil
 }
 
-// mirrored is where the data of the first array begins on its disks: behind a
+// mirrorOffset is where the data of the first array begins on its disks: behind a
 // MiB for the partition table, the boot partition and a MiB for superblocks.
-const mirrored = (1 + 550 + 1) << 20
+const mirrorOffset = (1 + 550 + 1) << 20
 
-func (s *scene) disksHoldMirror() error {
+func (s *scenario) disksHoldMirror() error {
 	want, err := s.imageBytes()
 	if err != nil {
 		return err
 	}
 	for _, d := range s.machine().Identity.Storage[0].Drives {
-		if err := s.deviceHolds(d.ID, mirrored, want); err != nil {
+		if err := s.deviceHolds(d.ID, mirrorOffset, want); err != nil {
 			return err
 		}
 	}

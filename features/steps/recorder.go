@@ -18,16 +18,16 @@ import (
 type recorder struct {
 	done chan struct{}
 
-	mu     sync.Mutex
-	latest *metal3.BareMetalHost // nil while there is none
-	states []metal3.ProvisioningState
-	told   int // the place in states of the one that was last waited for
-	errors []metal3.ErrorType
-	status map[metal3.OperationalStatus]bool // that it had
-	texts  []string                          // messages of errors
-	traps  []trap
-	seen   uint64 // the latest version
-	sprang int    // traps that are being sprung
+	mu            sync.Mutex
+	latest        *metal3.BareMetalHost // nil while there is none
+	states        []metal3.ProvisioningState
+	lastAwaited   int // the place in states of the one that was last waited for
+	errors        []metal3.ErrorType
+	status        map[metal3.OperationalStatus]bool // that it had
+	messages      []string                          // messages of errors
+	traps         []trap
+	latestVersion uint64 // the latest version
+	springing     int    // traps that are being sprung
 }
 
 // trap is sprung when a state is first seen after it was set.
@@ -43,8 +43,8 @@ func (r *recorder) trap(state string, spring func() error) {
 	r.traps = append(r.traps, trap{state, spring})
 }
 
-// take takes the traps of a state, to be sprung.
-func (r *recorder) take(state string) (out []trap) {
+// takeTraps takes the traps of a state, to be sprung.
+func (r *recorder) takeTraps(state string) (out []trap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.traps = slices.DeleteFunc(r.traps, func(t trap) bool {
@@ -53,24 +53,24 @@ func (r *recorder) take(state string) (out []trap) {
 		}
 		return t.state == state
 	})
-	r.sprang += len(out)
+	r.springing += len(out)
 	return out
 }
 
-func (r *recorder) sprung(err error) {
+func (r *recorder) trapSprung(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.sprang--
+	r.springing--
 	if err != nil {
-		r.texts = append(r.texts, "a trap failed: "+err.Error())
+		r.messages = append(r.messages, "a trap failed: "+err.Error())
 	}
 }
 
-// waits says whether a trap is set, or being sprung.
-func (r *recorder) waits() bool {
+// trapsPending says whether a trap is set, or being sprung.
+func (r *recorder) trapsPending() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.traps)+r.sprang > 0
+	return len(r.traps)+r.springing > 0
 }
 
 func (r *recorder) start(ctx context.Context, c client.WithWatch, name string) error {
@@ -91,9 +91,9 @@ func (r *recorder) start(ctx context.Context, c client.WithWatch, name string) e
 					return
 				}
 				if h, is := ev.Object.(*metal3.BareMetalHost); is {
-					r.note(ev.Type, h)
-					for _, t := range r.take(string(h.Status.Provisioning.State)) {
-						r.sprung(t.spring())
+					r.record(ev.Type, h)
+					for _, t := range r.takeTraps(string(h.Status.Provisioning.State)) {
+						r.trapSprung(t.spring())
 					}
 				}
 			}
@@ -102,7 +102,7 @@ func (r *recorder) start(ctx context.Context, c client.WithWatch, name string) e
 	return nil
 }
 
-func (r *recorder) note(kind watch.EventType, h *metal3.BareMetalHost) {
+func (r *recorder) record(kind watch.EventType, h *metal3.BareMetalHost) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if kind == watch.Deleted {
@@ -111,7 +111,7 @@ func (r *recorder) note(kind watch.EventType, h *metal3.BareMetalHost) {
 	}
 	r.latest = h
 	if v, err := strconv.ParseUint(h.ResourceVersion, 10, 64); err == nil {
-		r.seen = max(r.seen, v)
+		r.latestVersion = max(r.latestVersion, v)
 	}
 	if s := h.Status.Provisioning.State; len(r.states) == 0 || r.states[len(r.states)-1] != s {
 		r.states = append(r.states, s)
@@ -122,8 +122,8 @@ func (r *recorder) note(kind watch.EventType, h *metal3.BareMetalHost) {
 	r.status[h.Status.OperationalStatus] = true
 	if e := h.Status.ErrorType; e != "" {
 		r.errors = append(r.errors, e)
-		if m := h.Status.ErrorMessage; !slices.Contains(r.texts, m) {
-			r.texts = append(r.texts, m)
+		if m := h.Status.ErrorMessage; !slices.Contains(r.messages, m) {
+			r.messages = append(r.messages, m)
 		}
 	}
 }
@@ -141,9 +141,9 @@ func (r *recorder) host() *metal3.BareMetalHost {
 	return r.latest
 }
 
-// passed tells whether the host went through the states in this order, with
+// passedThrough tells whether the host went through the states in this order, with
 // others in between or not.
-func (r *recorder) passed(want []string) bool {
+func (r *recorder) passedThrough(want []string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.states {
@@ -154,18 +154,18 @@ func (r *recorder) passed(want []string) bool {
 	return len(want) == 0
 }
 
-// said tells whether a message of an error had this in it.
-func (r *recorder) said(text string) bool {
+// hadMessage tells whether a message of an error had this in it.
+func (r *recorder) hadMessage(text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.texts, func(m string) bool { return strings.Contains(m, text) })
+	return slices.ContainsFunc(r.messages, func(m string) bool { return strings.Contains(m, text) })
 }
 
-// begin forgets what was: what comes is another object.
-func (r *recorder) begin() {
+// forget forgets what was: what comes is another object.
+func (r *recorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.latest, r.states, r.errors, r.texts, r.told = nil, nil, nil, nil, 0
+	r.latest, r.states, r.errors, r.messages, r.lastAwaited = nil, nil, nil, nil, 0
 }
 
 // caughtUp tells whether a version of the host has been seen, or a later one.
@@ -173,35 +173,35 @@ func (r *recorder) caughtUp(version string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	want, err := strconv.ParseUint(version, 10, 64)
-	return err == nil && r.seen >= want
+	return err == nil && r.latestVersion >= want
 }
 
-// came tells whether the host is in a state, or has been since the one that was
+// reached tells whether the host is in a state, or has been since the one that was
 // last waited for.
-func (r *recorder) came(state string) bool {
+func (r *recorder) reached(state string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := r.told + 1; i < len(r.states); i++ {
+	for i := r.lastAwaited + 1; i < len(r.states); i++ {
 		if string(r.states[i]) == state {
-			r.told = i
+			r.lastAwaited = i
 			return true
 		}
 	}
 	if last := len(r.states) - 1; last >= 0 && r.latest != nil && string(r.states[last]) == state {
-		r.told = last
+		r.lastAwaited = last
 		return true
 	}
 	return false
 }
 
-// had tells whether the host has had an operational status.
-func (r *recorder) had(status metal3.OperationalStatus) bool {
+// hadStatus tells whether the host has hadStatus an operational status.
+func (r *recorder) hadStatus(status metal3.OperationalStatus) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.status[status]
 }
 
-func (r *recorder) failed(kind string) bool {
+func (r *recorder) hadErrorType(kind string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, e := range r.errors {
@@ -217,7 +217,7 @@ func (r *recorder) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b strings.Builder
-	fmt.Fprintf(&b, "states: %q\nerrors: %q\nmessages: %q\n", r.states, r.errors, r.texts)
+	fmt.Fprintf(&b, "states: %q\nerrors: %q\nmessages: %q\n", r.states, r.errors, r.messages)
 	if r.latest != nil {
 		fmt.Fprintf(&b, "status: %s, %s: %s\n", r.latest.Status.OperationalStatus, r.latest.Status.ErrorType, r.latest.Status.ErrorMessage)
 	}

@@ -14,27 +14,27 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/images"
 )
 
-func (s *scene) registerServers(sc *book) {
+func (s *scenario) registerServers(sc *stepRegistry) {
 	sc.Step(`^the server is off$`, "waits until the server has no power", s.isOff)
 	sc.Step(`^the server runs what its first disk holds$`, "waits until the server has booted its first disk", s.runsDisk)
 	sc.Step(`^the server's virtual CD is empty$`, "asserts that no medium is inserted", s.cdIsEmpty)
 	sc.Step(`^the server's disks hold no partition table$`, "asserts that the first and last mebibyte of each disk are zero", s.disksAreBlank)
 	sc.Step(`^the server's first disk does not boot$`, "asserts that the disk's bytes are not bootable", s.firstDiskDoesNotBoot)
 	sc.Step(`^the server booted its agent once for it$`, "asserts that the server came up twice since the image was asked for: agent, image", s.bootedOnce)
-	sc.Step(`^somebody switches the server off by its BMC$`, "switches it off behind the controllers' back", s.pressButton)
+	sc.Step(`^somebody switches the server off by its BMC$`, "switches it off behind the controllers' back", s.switchOffAtBMC)
 	sc.Step(`^the server is on$`, "waits until the server has power", s.isOn)
-	sc.Step(`^the server has found nothing to boot$`, "waits until the server has tried all that it can boot", s.isIdle)
-	sc.Step(`^the server's system does not listen to the power button$`, "lets what runs now ignore that it shall shut down", s.deafen)
+	sc.Step(`^the server has found nothing to boot$`, "waits until the server has tried all that it can boot", s.hasNothingToBoot)
+	sc.Step(`^the server's system does not listen to the power button$`, "lets what runs now ignore that it shall shut down", s.ignorePowerButton)
 	sc.Step(`^the server's system crashes$`, "lets what runs now panic", func(ctx context.Context) error { return s.host().Apply(ctx, machine.Crash{}) })
-	sc.Step(`^the server's agent will be silent$`, "lets the agent's system boot, and the agent not come up in it", func() { s.world.Mute(s.server.Name, true) })
-	sc.Step(`^the server's agent will speak$`, "ends that", func() { s.world.Mute(s.server.Name, false) })
+	sc.Step(`^the server's agent will be silent$`, "lets the agent's system boot, and the agent not come up in it", func() { s.world.SilenceAgent(s.server.Name, true) })
+	sc.Step(`^the server's agent will speak$`, "ends that", func() { s.world.SilenceAgent(s.server.Name, false) })
 	sc.Step(`^the server was not reset$`, "asserts that it was not reset since the operator began to count", func() error {
 		if n := s.resets(); n != 0 {
 			return fmt.Errorf("it was reset %d times", n)
 		}
 		return nil
 	})
-	sc.Step(`^the operator counts how often the server is reset$`, "begins to count", func() { s.counted = s.mark() })
+	sc.Step(`^the operator counts how often the server is reset$`, "begins to count", func() { s.resetsFrom = s.mark() })
 	sc.Step(`^the server was reset (\d+) times?$`, "asserts how many resets the BMC has confirmed since the operator began to count", func(want int) error {
 		if n := s.resets(); n != want {
 			return fmt.Errorf("it was reset %d times", n)
@@ -57,7 +57,7 @@ type starts struct {
 	offs  int
 }
 
-func (s *scene) starts() starts {
+func (s *scenario) starts() starts {
 	out := starts{boots: s.machine().Boots}
 	for e := range s.host().BMC().Log.Entries() {
 		if e.Kind == event.PowerOff {
@@ -67,24 +67,24 @@ func (s *scene) starts() starts {
 	return out
 }
 
-func (s *scene) countStarts(ctx context.Context) error {
-	if err := s.isIdle(ctx); err != nil {
+func (s *scenario) countStarts(ctx context.Context) error {
+	if err := s.hasNothingToBoot(ctx); err != nil {
 		return err
 	}
-	s.started = s.starts()
+	s.startsBefore = s.starts()
 	return nil
 }
 
-func (s *scene) hasRestarted(n int) error {
+func (s *scenario) hasRestarted(n int) error {
 	now := s.starts()
-	if now.boots != s.started.boots+uint64(n) || now.offs != s.started.offs {
-		return fmt.Errorf("it has started %d times, and was off %d times", now.boots-s.started.boots, now.offs-s.started.offs)
+	if now.boots != s.startsBefore.boots+uint64(n) || now.offs != s.startsBefore.offs {
+		return fmt.Errorf("it has started %d times, and was off %d times", now.boots-s.startsBefore.boots, now.offs-s.startsBefore.offs)
 	}
 	return nil
 }
 
 // host is the server in the rack.
-func (s *scene) host() *lab.Host {
+func (s *scenario) host() *lab.Host {
 	h, ok := s.world.Lab().Host(s.server.Name)
 	if !ok {
 		panic("steps: the lab has lost " + s.server.Name)
@@ -92,23 +92,23 @@ func (s *scene) host() *lab.Host {
 	return h
 }
 
-func (s *scene) machine() *machine.View { return s.host().Machine() }
+func (s *scenario) machine() *machine.View { return s.host().Machine() }
 
-func (s *scene) isOff(ctx context.Context) error {
+func (s *scenario) isOff(ctx context.Context) error {
 	return eventually(ctx, "the server is off", func(context.Context) (bool, string, error) {
 		v := s.machine()
 		return v.Power == machine.PowerOff, string(v.Phase), nil
 	})
 }
 
-func (s *scene) isOn(ctx context.Context) error {
+func (s *scenario) isOn(ctx context.Context) error {
 	return eventually(ctx, "the server is on", func(context.Context) (bool, string, error) {
 		v := s.machine()
 		return v.Power == machine.PowerOn, string(v.Phase), nil
 	})
 }
 
-func (s *scene) deafen(ctx context.Context) error {
+func (s *scenario) ignorePowerButton(ctx context.Context) error {
 	v := s.machine()
 	if v.OS == nil {
 		return fmt.Errorf("nothing runs: the server is %s", v.Phase)
@@ -116,8 +116,8 @@ func (s *scene) deafen(ctx context.Context) error {
 	return s.host().Apply(ctx, machine.IgnorePowerButton{Boot: v.OS.Boot, Ignore: true})
 }
 
-// rotate changes the password of the BMC's administrator.
-func (s *scene) rotate(ctx context.Context, password string) error {
+// changeBMCPassword changes the password of the BMC's administrator.
+func (s *scenario) changeBMCPassword(ctx context.Context, password string) error {
 	admin, ok := s.host().Admin()
 	if !ok {
 		return errors.New("the BMC has no administrator")
@@ -126,14 +126,14 @@ func (s *scene) rotate(ctx context.Context, password string) error {
 	return err
 }
 
-func (s *scene) isIdle(ctx context.Context) error {
+func (s *scenario) hasNothingToBoot(ctx context.Context) error {
 	return eventually(ctx, "the server has found nothing to boot", func(context.Context) (bool, string, error) {
 		v := s.machine()
 		return v.Phase == machine.Halted, string(v.Phase), nil
 	})
 }
 
-func (s *scene) runsDisk(ctx context.Context) error {
+func (s *scenario) runsDisk(ctx context.Context) error {
 	return eventually(ctx, "the server runs its first disk", func(context.Context) (bool, string, error) {
 		v := s.machine()
 		first := v.Identity.Storage[0].Drives[0].ID
@@ -142,7 +142,7 @@ func (s *scene) runsDisk(ctx context.Context) error {
 	})
 }
 
-func (s *scene) cdIsEmpty() error {
+func (s *scenario) cdIsEmpty() error {
 	for _, slot := range s.host().BMC().Slots {
 		if slot.Image != "" {
 			return fmt.Errorf("slot %s holds %s", slot.ID, slot.Image)
@@ -151,13 +151,13 @@ func (s *scene) cdIsEmpty() error {
 	return nil
 }
 
-func (s *scene) disk(i int) (io.ReaderAt, int64, error) {
+func (s *scenario) disk(i int) (io.ReaderAt, int64, error) {
 	d := s.machine().Identity.Storage[0].Drives[i]
 	m, err := s.host().Medium(d.ID)
 	return m, d.Capacity, err
 }
 
-func (s *scene) disksAreBlank() error {
+func (s *scenario) disksAreBlank() error {
 	for i := range s.machine().Identity.Storage[0].Drives {
 		m, size, err := s.disk(i)
 		if err != nil {
@@ -178,7 +178,7 @@ func (s *scene) disksAreBlank() error {
 	return nil
 }
 
-func (s *scene) firstDiskDoesNotBoot() error {
+func (s *scenario) firstDiskDoesNotBoot() error {
 	m, size, err := s.disk(0)
 	if err != nil {
 		return err
@@ -195,14 +195,14 @@ func (s *scene) firstDiskDoesNotBoot() error {
 
 // bootedOnce: since the image was asked for, the server has come up twice, with
 // the agent and with the image.
-func (s *scene) bootedOnce() error {
-	if got := s.machine().Boots - s.boots; got != 2 {
+func (s *scenario) bootedOnce() error {
+	if got := s.machine().Boots - s.bootsBefore; got != 2 {
 		return fmt.Errorf("the server came up %d times since, want 2", got)
 	}
 	return nil
 }
 
-func (s *scene) pressButton(ctx context.Context) error {
+func (s *scenario) switchOffAtBMC(ctx context.Context) error {
 	if _, err := s.world.Control().Power(ctx, s.server.Name, string(machine.ForceOff)); err != nil {
 		return err
 	}

@@ -24,17 +24,17 @@ const (
 	eventToken   = "for-the-receiver-alone"
 )
 
-func (s *scene) registerSubscriptions(sc *book) {
+func (s *scenario) registerSubscriptions(sc *stepRegistry) {
 	sc.Step(`^the operator subscribes to the events of the server's BMC$`, "applies a BMCEventSubscription whose destination is a receiver of the scenario's, with a context and a Secret of headers", s.subscribe)
-	sc.Step(`^the operator subscribes to the events of a server that nobody knows$`, "the same, for a host that is not there", s.subscribeNobody)
-	sc.Step(`^the operator subscribes without the secret of its headers$`, "the same, and the Secret is not there", s.subscribeBare)
+	sc.Step(`^the operator subscribes to the events of a server that nobody knows$`, "the same, for a host that is not there", s.subscribeToUnknownHost)
+	sc.Step(`^the operator subscribes without the secret of its headers$`, "the same, and the Secret is not there", s.subscribeWithoutSecret)
 	sc.Step(`^the operator creates the secret of the headers$`, "applies it", s.createHeaders)
 	sc.Step(`^the operator deletes the subscription$`, "deletes the BMCEventSubscription, and does not wait", func(ctx context.Context) error { return s.kube.Delete(ctx, s.subscription()) })
 	sc.Step(`^the subscription is made$`, "waits for status.subscriptionID without an error, and for the BMC to have it, once", s.subscribed)
-	sc.Step(`^the subscription tells "([^"]*)"$`, "waits until status.error is this text", s.subscriptionTells)
-	sc.Step(`^the subscription tells that its host does not exist$`, "waits until status.error names the host", s.subscriptionMissesHost)
+	sc.Step(`^the subscription tells "([^"]*)"$`, "waits until status.error is this text", s.subscriptionHasError)
+	sc.Step(`^the subscription tells that its host does not exist$`, "waits until status.error names the host", s.subscriptionHasUnknownHost)
 	sc.Step(`^the subscription is gone$`, "waits until the BMCEventSubscription is no longer there, and asserts that the BMC has none", s.subscriptionGone)
-	sc.Step(`^the receiver is told what happens to the server$`, "waits for an event with the subscription's context and header", s.receiverTold)
+	sc.Step(`^the receiver is told what happens to the server$`, "waits for an event with the subscription's context and header", s.receiverGotEvent)
 }
 
 // receiver is somebody to whom BMCs post events.
@@ -63,7 +63,7 @@ func newReceiver() *receiver {
 	return r
 }
 
-func (s *scene) subscription() *metal3.BMCEventSubscription {
+func (s *scenario) subscription() *metal3.BMCEventSubscription {
 	return &metal3.BMCEventSubscription{
 		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name + "-events", Namespace: world.Namespace},
 		Spec: metal3.BMCEventSubscriptionSpec{
@@ -73,35 +73,35 @@ func (s *scene) subscription() *metal3.BMCEventSubscription {
 	}
 }
 
-func (s *scene) createHeaders(ctx context.Context) error {
+func (s *scenario) createHeaders(ctx context.Context) error {
 	return s.create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: s.server.Name + "-headers", Namespace: world.Namespace},
 		StringData: map[string]string{eventHeader: eventToken},
 	})
 }
 
-func (s *scene) subscribeBare(ctx context.Context) error {
+func (s *scenario) subscribeWithoutSecret(ctx context.Context) error {
 	s.receiver = newReceiver()
 	o := s.subscription()
 	o.Spec.Destination = s.receiver.URL + "/events"
 	return s.create(ctx, o)
 }
 
-func (s *scene) subscribe(ctx context.Context) error {
+func (s *scenario) subscribe(ctx context.Context) error {
 	if err := s.createHeaders(ctx); err != nil {
 		return err
 	}
-	return s.subscribeBare(ctx)
+	return s.subscribeWithoutSecret(ctx)
 }
 
-func (s *scene) subscribeNobody(ctx context.Context) error {
+func (s *scenario) subscribeToUnknownHost(ctx context.Context) error {
 	o := s.subscription()
 	o.Spec.HostName, o.Spec.Destination, o.Spec.HTTPHeadersRef = "nobody", "https://events.example/", nil
 	return s.create(ctx, o)
 }
 
-// subscriptionIs waits until the object is as ok says.
-func (s *scene) subscriptionIs(ctx context.Context, what string, ok func(metal3.BMCEventSubscriptionStatus) bool) error {
+// awaitSubscription waits until the object is as ok says.
+func (s *scenario) awaitSubscription(ctx context.Context, what string, ok func(metal3.BMCEventSubscriptionStatus) bool) error {
 	return eventually(ctx, "the subscription "+what, func(ctx context.Context) (bool, string, error) {
 		o := s.subscription()
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -109,9 +109,9 @@ func (s *scene) subscriptionIs(ctx context.Context, what string, ok func(metal3.
 	})
 }
 
-func (s *scene) subscribed(ctx context.Context) error {
+func (s *scenario) subscribed(ctx context.Context) error {
 	var id string
-	err := s.subscriptionIs(ctx, "is made", func(st metal3.BMCEventSubscriptionStatus) bool {
+	err := s.awaitSubscription(ctx, "is made", func(st metal3.BMCEventSubscriptionStatus) bool {
 		id = st.SubscriptionID
 		return st.SubscriptionID != "" && st.Error == ""
 	})
@@ -124,17 +124,17 @@ func (s *scene) subscribed(ctx context.Context) error {
 	return nil
 }
 
-func (s *scene) subscriptionTells(ctx context.Context, text string) error {
-	return s.subscriptionIs(ctx, "tells "+text, func(st metal3.BMCEventSubscriptionStatus) bool { return st.Error == text })
+func (s *scenario) subscriptionHasError(ctx context.Context, text string) error {
+	return s.awaitSubscription(ctx, "tells "+text, func(st metal3.BMCEventSubscriptionStatus) bool { return st.Error == text })
 }
 
-func (s *scene) subscriptionMissesHost(ctx context.Context) error {
-	return s.subscriptionIs(ctx, "misses its host", func(st metal3.BMCEventSubscriptionStatus) bool {
+func (s *scenario) subscriptionHasUnknownHost(ctx context.Context) error {
+	return s.awaitSubscription(ctx, "misses its host", func(st metal3.BMCEventSubscriptionStatus) bool {
 		return st.Error == fmt.Sprintf("baremetal host %q does not exist", s.server.Name) || st.Error == `baremetal host "nobody" does not exist`
 	})
 }
 
-func (s *scene) subscriptionGone(ctx context.Context) error {
+func (s *scenario) subscriptionGone(ctx context.Context) error {
 	err := eventually(ctx, "the subscription is gone", func(ctx context.Context) (bool, string, error) {
 		o := s.subscription()
 		err := s.kube.Get(ctx, client.ObjectKeyFromObject(o), o)
@@ -146,7 +146,7 @@ func (s *scene) subscriptionGone(ctx context.Context) error {
 	return err
 }
 
-func (s *scene) receiverTold(ctx context.Context) error {
+func (s *scenario) receiverGotEvent(ctx context.Context) error {
 	return eventually(ctx, "the receiver is told", func(context.Context) (bool, string, error) {
 		s.receiver.mu.Lock()
 		defer s.receiver.mu.Unlock()

@@ -16,13 +16,13 @@ const kubeconfig = "/kube/kubeconfig"
 
 // Patience in real time: the controller's clock is the real one.
 const (
-	patience = 3 * time.Minute
-	// trouble is longer than a deployment takes that nobody disturbs.
-	trouble = 10 * time.Second
+	timeout = 3 * time.Minute
+	// disruption is longer than a deployment takes that nobody disturbs.
+	disruption = 10 * time.Second
 )
 
-// setting is a rack, an API and a controller.
-type setting struct {
+// deployedLab is a rack, an API and a controller.
+type deployedLab struct {
 	t       *testing.T
 	e       *engine
 	api     *container
@@ -37,10 +37,10 @@ type setting struct {
 // startLab starts the containers and waits until all hosts are available. The
 // rack's time runs twenty times as fast as the controller's: a deployment takes
 // some seconds of it, in which something can happen.
-func startLab(t *testing.T, hosts int) *setting {
+func startLab(t *testing.T, hosts int) *deployedLab {
 	t.Helper()
 	e := newEngine(t)
-	s := &setting{t: t, e: e, state: e.volume("rack"), objects: e.volume("api")}
+	s := &deployedLab{t: t, e: e, state: e.volume("rack"), objects: e.volume("api")}
 	s.api = e.run("api", 3, []string{s.objects + ":/var/lib/metalab", s.state + ":/rack:ro"},
 		"labctl", "kube", "--listen", e.subnet+"3:6443")
 	s.rack = e.run("rack", 2, []string{s.state + ":/var/lib/metalab"},
@@ -67,7 +67,7 @@ func startLab(t *testing.T, hosts int) *setting {
 }
 
 // startController starts a controller at the address of the one before it.
-func (s *setting) startController() {
+func (s *deployedLab) startController() {
 	s.t.Helper()
 	s.serial++
 	s.control = s.e.run(fmt.Sprintf("controller-%d", s.serial), 4, []string{s.objects + ":/api:ro", s.state + ":/rack:ro"},
@@ -75,11 +75,11 @@ func (s *setting) startController() {
 		"--provisioning-address", s.e.subnet+"4", "--lease-duration", "3s")
 }
 
-func (s *setting) kubectl(args ...string) (string, error) {
+func (s *deployedLab) kubectl(args ...string) (string, error) {
 	return s.api.exec(append([]string{"labctl", "kubectl", "--kubeconfig", "/var/lib/metalab" + kubeconfig}, args...)...)
 }
 
-func (s *setting) mustKubectl(args ...string) string {
+func (s *deployedLab) mustKubectl(args ...string) string {
 	s.t.Helper()
 	out, err := s.kubectl(args...)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *setting) mustKubectl(args ...string) string {
 	return out
 }
 
-func (s *setting) decode(text string, into any) {
+func (s *deployedLab) decode(text string, into any) {
 	s.t.Helper()
 	if err := json.Unmarshal([]byte(text), into); err != nil {
 		s.t.Fatalf("%v in %s", err, text)
@@ -96,20 +96,20 @@ func (s *setting) decode(text string, into any) {
 }
 
 // eventually repeats what fails until it does not.
-func (s *setting) eventually(what string, try func() error) {
+func (s *deployedLab) eventually(what string, try func() error) {
 	s.t.Helper()
 	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); {
+	for end := time.Now().Add(timeout); time.Now().Before(end); {
 		if err = try(); err == nil {
 			return
 		}
-		s.pass(200 * time.Millisecond)
+		s.sleep(200 * time.Millisecond)
 	}
-	s.t.Fatalf("%s: not in %s: %v", what, patience, err)
+	s.t.Fatalf("%s: not in %s: %v", what, timeout, err)
 }
 
-// pass lets real time pass: containers have no other.
-func (s *setting) pass(d time.Duration) {
+// sleep lets real time sleep: containers have no other.
+func (s *deployedLab) sleep(d time.Duration) {
 	s.t.Helper()
 	select {
 	case <-time.After(d):
@@ -125,28 +125,28 @@ type server struct {
 	Power   string `json:"power"`
 }
 
-func (s *setting) server(name string) server {
+func (s *deployedLab) server(name string) server {
 	s.t.Helper()
 	var out server
 	s.decode(s.rack.must("labctl", "host", "show", name, "-o", "json"), &out)
 	return out
 }
 
-func (s *setting) host(name string) string {
+func (s *deployedLab) host(name string) string {
 	s.t.Helper()
 	return s.mustKubectl("get", "bmh", name, "-o", "jsonpath={.status.provisioning.state}")
 }
 
 // deployment is what one host went through.
 type deployment struct {
-	s      *setting
+	s      *deployedLab
 	host   string
 	before server
 }
 
 // begin asks for the image, and returns once the server boots the agent for it:
 // from then on whoever goes must come back to the same agent.
-func (s *setting) begin(host string) deployment {
+func (s *deployedLab) begin(host string) deployment {
 	s.t.Helper()
 	d := deployment{s, host, s.server(host)}
 	s.mustKubectl("patch", "bmh", host, "--type=merge", "-p", fmt.Sprintf(
@@ -161,9 +161,9 @@ func (s *setting) begin(host string) deployment {
 	return d
 }
 
-// mustEnd waits for the end and checks that all has happened once: the server
+// mustComplete waits for the end and checks that all has happened once: the server
 // has come up with the agent and with the image, and nothing was begun again.
-func (d deployment) mustEnd(what string) {
+func (d deployment) mustComplete(what string) {
 	d.s.t.Helper()
 	d.s.eventually(what+": "+d.host+" runs its image", func() error {
 		if state := d.s.host(d.host); state != "provisioned" {
@@ -194,24 +194,24 @@ func (d deployment) mustEnd(what string) {
 func TestAHostIsDeployedOnceWhateverHappens(t *testing.T) {
 	troubles := []struct {
 		name       string
-		begin, end func(*setting)
+		begin, end func(*deployedLab)
 		blind      bool // nobody can see the host meanwhile
 	}{
-		{name: "rack cut off", begin: func(s *setting) { s.rack.cut() }, end: func(s *setting) { s.rack.join() }},
-		{name: "rack paused", begin: func(s *setting) { s.rack.pause() }, end: func(s *setting) { s.rack.unpause() }},
-		{name: "controller replaced", begin: func(s *setting) { s.control.kill() }, end: (*setting).startController},
+		{name: "rack cut off", begin: func(s *deployedLab) { s.rack.disconnect() }, end: func(s *deployedLab) { s.rack.reconnect() }},
+		{name: "rack paused", begin: func(s *deployedLab) { s.rack.pause() }, end: func(s *deployedLab) { s.rack.unpause() }},
+		{name: "controller replaced", begin: func(s *deployedLab) { s.control.kill() }, end: (*deployedLab).startController},
 		// It loses its lease, ends, and is started again by the engine.
-		{name: "controller paused", begin: func(s *setting) { s.control.pause() }, end: func(s *setting) { s.control.unpause() }},
-		{name: "API killed", begin: func(s *setting) { s.api.kill() }, end: func(s *setting) { s.api.start() }, blind: true},
+		{name: "controller paused", begin: func(s *deployedLab) { s.control.pause() }, end: func(s *deployedLab) { s.control.unpause() }},
+		{name: "API killed", begin: func(s *deployedLab) { s.api.kill() }, end: func(s *deployedLab) { s.api.start() }, blind: true},
 	}
 	s := startLab(t, len(troubles)+1)
 	quiet := time.Now()
-	s.begin("node-0").mustEnd("nothing")
+	s.begin("node-0").mustComplete("nothing")
 	t.Logf("undisturbed: %s", time.Since(quiet).Round(time.Second))
 	for i, tt := range troubles {
 		d := s.begin(fmt.Sprintf("node-%d", i+1))
 		tt.begin(s)
-		s.pass(trouble)
+		s.sleep(disruption)
 		if !tt.blind {
 			if state := s.host(d.host); state != "provisioning" {
 				t.Fatalf("%s: %s is %s meanwhile: it was no trouble", tt.name, d.host, state)
@@ -223,7 +223,7 @@ func TestAHostIsDeployedOnceWhateverHappens(t *testing.T) {
 			return err
 		})
 		healed := time.Now()
-		d.mustEnd(tt.name)
+		d.mustComplete(tt.name)
 		t.Logf("%s: deployed %s after it", tt.name, time.Since(healed).Round(time.Second))
 	}
 }

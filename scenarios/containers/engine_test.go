@@ -222,16 +222,16 @@ func (c *container) unpause() {
 	}
 }
 
-// cut takes the network cable out of a container.
-func (c *container) cut() {
+// disconnect takes the network cable out of a container.
+func (c *container) disconnect() {
 	c.e.t.Helper()
 	if err := c.e.client.DisconnectNetwork(c.e.net.ID, docker.NetworkConnectionOptions{Container: c.id, Force: true}); err != nil {
 		c.e.t.Fatalf("cut %s off: %v", c.name, err)
 	}
 }
 
-// join puts it in again.
-func (c *container) join() {
+// reconnect puts it in again.
+func (c *container) reconnect() {
 	c.e.t.Helper()
 	err := c.e.client.ConnectNetwork(c.e.net.ID, docker.NetworkConnectionOptions{
 		Container: c.id, EndpointConfig: &docker.EndpointConfig{IPAMConfig: &docker.EndpointIPAMConfig{IPv4Address: c.ip}},

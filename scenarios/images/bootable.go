@@ -60,7 +60,7 @@ func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 		return noSignature, false, nil
 	}
 	hasCode := !bytes.Equal(mbr[:codeSize], make([]byte, codeSize))
-	if !protective(mbr) {
+	if !isProtectiveMBR(mbr) {
 		if !hasCode {
 			return noCode, false, nil
 		}
@@ -68,7 +68,7 @@ func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	}
 	found, err := findPartitions(r, size)
 	if err == nil && found.esp {
-		found.esp, err = formatted(r, found.at)
+		found.esp, err = hasFAT(r, found.at)
 	}
 	switch {
 	case err != nil:
@@ -85,10 +85,10 @@ func Bootable(r io.ReaderAt, size int64) (what string, ok bool, err error) {
 	return noESP, false, nil
 }
 
-// formatted tells whether one of some partitions holds a FAT file system: at
+// hasFAT tells whether one of some partitions holds a FAT file system: at
 // least its boot sector, which ends with a signature. One that holds nothing is
 // an EFI system partition by name only.
-func formatted(r io.ReaderAt, at []int64) (bool, error) {
+func hasFAT(r io.ReaderAt, at []int64) (bool, error) {
 	for _, off := range at {
 		boot := make([]byte, sectorSize)
 		if err := readAt(r, boot, off); err != nil {
@@ -101,9 +101,9 @@ func formatted(r io.ReaderAt, at []int64) (bool, error) {
 	return false, nil
 }
 
-// protective tells whether an MBR guards a GPT (UEFI 2.10, §5.2.3). Hybrid
+// isProtectiveMBR tells whether an MBR guards a GPT (UEFI 2.10, §5.2.3). Hybrid
 // ones, which list other partitions too, do.
-func protective(mbr []byte) bool {
+func isProtectiveMBR(mbr []byte) bool {
 	for at := tableOffset; at < signatureOffset; at += partitionSize {
 		p := mbr[at : at+partitionSize]
 		if p[4] == typeProtective && binary.LittleEndian.Uint32(p[8:]) == 1 {

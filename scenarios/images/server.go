@@ -49,7 +49,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	root, err := os.OpenRoot(s.Dir) // each time: the directory may be replaced
 	if err != nil {
-		refuse(w, fmt.Errorf("images: %w", err))
+		writeError(w, fmt.Errorf("images: %w", err))
 		return
 	}
 	defer root.Close()
@@ -72,7 +72,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case missing && isSum:
 		s.serveSum(w, r, root, base, suffix)
 	default:
-		refuse(w, err)
+		writeError(w, err)
 	}
 }
 
@@ -80,13 +80,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveSum(w http.ResponseWriter, r *http.Request, root *os.Root, name, suffix string) {
 	f, info, err := open(root, name)
 	if err != nil {
-		refuse(w, err)
+		writeError(w, err)
 		return
 	}
 	defer f.Close()
-	e, err := s.sums.of(f, name, suffix)
+	e, err := s.sums.checksum(f, name, suffix)
 	if err != nil {
-		refuse(w, fmt.Errorf("images: %s: %w", name, err))
+		writeError(w, fmt.Errorf("images: %s: %w", name, err))
 		return
 	}
 	serveText(w, r, e.line(name), e.hex, info.ModTime())
@@ -97,7 +97,7 @@ func (s *Server) serveSum(w http.ResponseWriter, r *http.Request, root *os.Root,
 func (s *Server) list(w http.ResponseWriter, r *http.Request, root *os.Root) {
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
-		refuse(w, fmt.Errorf("images: %w", err))
+		writeError(w, fmt.Errorf("images: %w", err))
 		return
 	}
 	var text strings.Builder
@@ -111,7 +111,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, root *os.Root) {
 		}
 		line, err := s.lineOf(root, name)
 		if err != nil {
-			refuse(w, fmt.Errorf("images: %s: %w", name, err))
+			writeError(w, fmt.Errorf("images: %s: %w", name, err))
 			return
 		}
 		text.WriteString(line)
@@ -126,7 +126,7 @@ func (s *Server) lineOf(root *os.Root, name string) (string, error) {
 		return "", nil // not to be had under its own name either
 	}
 	defer f.Close()
-	e, err := s.sums.of(f, name, listSuffix)
+	e, err := s.sums.checksum(f, name, listSuffix)
 	if errors.Is(err, errChanged) {
 		return "", nil
 	}
@@ -175,8 +175,8 @@ func serveText(w http.ResponseWriter, r *http.Request, text, tag string, changed
 	http.ServeContent(w, r, "", changed, strings.NewReader(text))
 }
 
-// refuse answers with the status that an error stands for.
-func refuse(w http.ResponseWriter, err error) {
+// writeError answers with the status that an error stands for.
+func writeError(w http.ResponseWriter, err error) {
 	code := http.StatusInternalServerError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -229,7 +229,7 @@ func TestChecksumOfAFileThatGrows(t *testing.T) {
 		t.Errorf("compute of a file that grew = %v, want %v", e.err, errChanged)
 	}
 	w := httptest.NewRecorder()
-	if refuse(w, e.err); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+	if writeError(w, e.err); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("refuse(%v) = %d, %v; want 503 with Retry-After", e.err, w.Code, w.Header())
 	}
 }

@@ -51,7 +51,7 @@ func Ensure(dir string) ([]Image, error) {
 	} {
 		target := filepath.Join(dir, f.name)
 		if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) {
-			if err := writeWhole(target, f.content); err != nil {
+			if err := writeAtomically(target, f.content); err != nil {
 				return nil, fmt.Errorf("images: %s: %w", f.name, err)
 			}
 		}
@@ -65,10 +65,10 @@ func Ensure(dir string) ([]Image, error) {
 	return made, nil
 }
 
-// writeWhole writes a file under a hidden name, which Server does not show,
+// writeAtomically writes a file under a hidden name, which Server does not show,
 // and renames it. It syncs: a file that lost its content to a power cut would
 // be taken for somebody's own.
-func writeWhole(target string, content []byte) (err error) {
+func writeAtomically(target string, content []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+"-")
 	if err != nil {
 		return err

@@ -61,7 +61,7 @@ func TestEnsureLeavesNoPieces(t *testing.T) {
 	if err := os.Mkdir(target, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeWhole(target, []byte("x")); err == nil {
+	if err := writeAtomically(target, []byte("x")); err == nil {
 		t.Error("writeWhole over a directory = nil error")
 	}
 	entries, err := os.ReadDir(dir)

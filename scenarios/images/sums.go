@@ -47,11 +47,11 @@ var errChanged = errors.New("file changed while it was read")
 // differ. Whoever asks for one that is being computed waits for it. Its zero
 // value is ready, and it is safe for concurrent use.
 type sums struct {
-	mu   sync.Mutex
-	last map[sumKey]*sum
+	mu    sync.Mutex
+	known map[checksumKey]*sum
 }
 
-type sumKey struct{ name, suffix string }
+type checksumKey struct{ name, suffix string }
 
 type sum struct {
 	size    int64 // bytes
@@ -65,32 +65,32 @@ type sum struct {
 // maxSums bounds what is remembered; beyond it everything is forgotten.
 const maxSums = 4096
 
-// of is the checksum of an open file, whose offset it moves.
-func (s *sums) of(f *os.File, name, suffix string) (*sum, error) {
+// checksum is the checksum checksum an open file, whose offset it moves.
+func (s *sums) checksum(f *os.File, name, suffix string) (*sum, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	key := sumKey{name, suffix}
+	key := checksumKey{name, suffix}
 	s.mu.Lock()
-	if e := s.last[key]; e != nil && e.describes(info) {
+	if e := s.known[key]; e != nil && e.describes(info) {
 		s.mu.Unlock()
 		<-e.done
 		return e, e.err
 	}
-	if s.last == nil || len(s.last) >= maxSums {
-		s.last = map[sumKey]*sum{}
+	if s.known == nil || len(s.known) >= maxSums {
+		s.known = map[checksumKey]*sum{}
 	}
 	e := &sum{size: info.Size(), changed: info.ModTime(), done: make(chan struct{})}
-	s.last[key] = e
+	s.known[key] = e
 	s.mu.Unlock()
 
 	e.compute(f, suffix)
 	close(e.done)
 	if e.err != nil {
 		s.mu.Lock()
-		if s.last[key] == e {
-			delete(s.last, key)
+		if s.known[key] == e {
+			delete(s.known, key)
 		}
 		s.mu.Unlock()
 	}

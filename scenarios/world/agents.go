@@ -28,28 +28,28 @@ const (
 	osLive  = "live" // a system on a CD that is not the agent
 )
 
-// atWork is how many agents do a job at a time. All share this machine's
+// maxBusyAgents is how many agents do a job at a time. All share this machine's
 // processors: a thousand that write images at once are no faster than these, but
 // hold a thousand images' buffers.
-const atWork = 64
+const maxBusyAgents = 64
 
 // agents looks at what machines boot, and runs the agent on those that boot
 // one: in this process, over their disks and NICs. A system on a disk is not
 // run; that it is there is all that counts.
 type agents struct {
-	clock *clock.Clock
-	log   *slog.Logger
-	net   *pxe.Network
-	dir   string        // of what servers have loaded from it
-	begun chan struct{} // closed when agents may run
-	turns chan struct{} // holds one for each agent at work
-	life  context.Context
-	end   context.CancelFunc
+	clock   *clock.Clock
+	log     *slog.Logger
+	net     *pxe.Network
+	dir     string        // of what servers have loaded from it
+	started chan struct{} // closed when agents may run
+	busy    chan struct{} // holds one for each agent at work
+	ctx     context.Context
+	cancel  context.CancelFunc
 
 	mu      sync.Mutex
-	ended   bool
+	stopped bool
 	running map[string]*running // by host
-	mute    map[string]bool     // hosts whose agents do not come up
+	silent  map[string]bool     // hosts whose agents do not come up
 	group   sync.WaitGroup
 }
 
@@ -59,18 +59,18 @@ type running struct {
 }
 
 func newAgents(c *clock.Clock, log *slog.Logger, dir string) *agents {
-	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, begun: make(chan struct{}), turns: make(chan struct{}, atWork), running: map[string]*running{}, mute: map[string]bool{}}
-	a.life, a.end = context.WithCancel(context.Background())
+	a := &agents{clock: c, log: log, dir: dir, net: &pxe.Network{}, started: make(chan struct{}), busy: make(chan struct{}, maxBusyAgents), running: map[string]*running{}, silent: map[string]bool{}}
+	a.ctx, a.cancel = context.WithCancel(context.Background())
 	return a
 }
 
-func (a *agents) start() { close(a.begun) }
+func (a *agents) start() { close(a.started) }
 
 // stop ends all agents, and returns when they have ended.
 func (a *agents) stop() {
 	a.mu.Lock()
-	a.ended = true
-	a.end()
+	a.stopped = true
+	a.cancel()
 	for _, r := range a.running {
 		r.stop()
 	}
@@ -83,31 +83,31 @@ func (a *agents) event(h *lab.Host, ev machine.Event) {
 	switch ev := ev.(type) {
 	case machine.BootAttempted:
 		if overNetwork[ev.Source.Kind] {
-			a.tryNetwork(h, ev)
+			a.tryNetworkBoot(h, ev)
 		} else {
-			a.try(h, ev)
+			a.tryLocalBoot(h, ev)
 		}
 	case machine.SystemStarted:
 		if ev.OS.Name == osAgent {
 			a.run(h, ev.OS)
 		}
 	case machine.SystemStopped:
-		a.kill(h, ev.OS.Boot)
+		a.stopAgent(h, ev.OS.Boot)
 		if overNetwork[ev.OS.Source.Kind] {
-			a.lose(h)
+			a.deleteNetworkBoot(h)
 		}
 	}
 }
 
-// try looks at a boot source and tells the machine what is there.
-func (a *agents) try(h *lab.Host, ev machine.BootAttempted) {
+// tryLocalBoot looks at a boot source and tells the machine what is there.
+func (a *agents) tryLocalBoot(h *lab.Host, ev machine.BootAttempted) {
 	defer a.clock.Enter()()
-	name, why := look(h, ev.Source)
-	a.answer(h, ev, name, why)
+	name, why := bootContent(h, ev.Source)
+	a.reply(h, ev, name, why)
 }
 
-// answer tells a machine what a boot source holds; "" is nothing, and why.
-func (a *agents) answer(h *lab.Host, ev machine.BootAttempted, name, why string) {
+// reply tells a machine what a boot source holds; "" is nothing, and why.
+func (a *agents) reply(h *lab.Host, ev machine.BootAttempted, name, why string) {
 	var answer machine.Command = machine.NotBootable{Boot: ev.Boot, Source: ev.Source}
 	if name != "" {
 		answer = machine.Loaded{Boot: ev.Boot, Source: ev.Source, Name: name, Busy: name == osAgent}
@@ -118,12 +118,12 @@ func (a *agents) answer(h *lab.Host, ev machine.BootAttempted, name, why string)
 	}
 }
 
-// look says what a boot source holds, or why it holds nothing bootable.
-func look(h *lab.Host, s machine.Source) (name, why string) {
+// bootContent says what a boot source holds, or why it holds nothing bootable.
+func bootContent(h *lab.Host, s machine.Source) (name, why string) {
 	switch s.Kind {
 	case machine.Cd:
-		if _, err := readMedia(h); err != nil {
-			if bootsCD(h) {
+		if _, err := readAgentMedia(h); err != nil {
+			if hasBootableCD(h) {
 				return osLive, ""
 			}
 			return "", err.Error()
@@ -146,9 +146,9 @@ func look(h *lab.Host, s machine.Source) (name, why string) {
 	return "", "nobody answers there"
 }
 
-// bootsCD tells whether what the virtual CD holds would boot. What it is does
+// hasBootableCD tells whether what the virtual CD holds would boot. What it is does
 // not matter: a live system is not run.
-func bootsCD(h *lab.Host) bool {
+func hasBootableCD(h *lab.Host) bool {
 	for _, slot := range h.BMC().Slots {
 		media, ok := h.Media(slot.ID)
 		if !ok {
@@ -163,9 +163,9 @@ func bootsCD(h *lab.Host) bool {
 	return false
 }
 
-// readMedia finds the agent's configuration on the ISO that the virtual CD
+// readAgentMedia finds the agent's configuration on the ISO that the virtual CD
 // holds.
-func readMedia(h *lab.Host) (job.Media, error) {
+func readAgentMedia(h *lab.Host) (job.Media, error) {
 	for _, slot := range h.BMC().Slots {
 		media, ok := h.Media(slot.ID)
 		if !ok {
@@ -181,31 +181,31 @@ func readMedia(h *lab.Host) (job.Media, error) {
 	return job.Media{}, errors.New("no medium")
 }
 
-// goUntilStop runs something beside the rest, once agents may run, until they
+// runUntilStop runs something beside the rest, once agents may run, until they
 // are stopped.
-func (a *agents) goUntilStop(do func(context.Context)) {
+func (a *agents) runUntilStop(do func(context.Context)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ended {
+	if a.stopped {
 		return
 	}
 	a.group.Go(func() {
 		select {
-		case <-a.begun:
-			do(a.life)
-		case <-a.life.Done():
+		case <-a.started:
+			do(a.ctx)
+		case <-a.ctx.Done():
 		}
 	})
 }
 
 // run starts the agent of a boot.
 func (a *agents) run(h *lab.Host, os machine.OS) {
-	var from loaded
+	var from networkBoot
 	var err error
 	if overNetwork[os.Source.Kind] {
-		from, err = a.kept(h, os.Boot)
+		from, err = a.loadNetworkBoot(h, os.Boot)
 	} else {
-		from.Media, err = readMedia(h)
+		from.Media, err = readAgentMedia(h)
 	}
 	if err != nil {
 		// The medium was there when the machine loaded it: whoever took it
@@ -215,7 +215,7 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ended || a.mute[h.Name()] {
+	if a.stopped || a.silent[h.Name()] {
 		return
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -223,13 +223,13 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 	a.group.Go(func() {
 		defer stop()
 		select {
-		case <-a.begun:
+		case <-a.started:
 		case <-ctx.Done():
 			return
 		}
 		err := agent.Run(ctx, agent.Config{
 			Media: from.Media, System: systemOf(h, os.Boot, from.Cmdline), Clock: labClock{a.clock},
-			Log: a.agentLog(h, os.Boot), Enter: a.clock.Enter, Turn: a.turn,
+			Log: a.agentLog(h, os.Boot), Enter: a.clock.Enter, Turn: a.acquireTurn,
 		})
 		if err != nil {
 			a.log.Error("agent ended", "machine", h.Name(), "error", err)
@@ -237,26 +237,26 @@ func (a *agents) run(h *lab.Host, os machine.OS) {
 	})
 }
 
-// turn waits until an agent may do a job.
-func (a *agents) turn(ctx context.Context) (done func()) {
+// acquireTurn waits until an agent may do a job.
+func (a *agents) acquireTurn(ctx context.Context) (done func()) {
 	select {
-	case a.turns <- struct{}{}:
-		return func() { <-a.turns }
+	case a.busy <- struct{}{}:
+		return func() { <-a.busy }
 	case <-ctx.Done():
 		return func() {}
 	}
 }
 
-// Mute keeps a host's agent from coming up at the boots to come: its system
+// SilenceAgent keeps a host's agent from coming up at the boots to come: its system
 // runs, and nothing is heard of it.
-func (w *World) Mute(host string, mute bool) {
+func (w *World) SilenceAgent(host string, mute bool) {
 	w.agents.mu.Lock()
 	defer w.agents.mu.Unlock()
-	w.agents.mute[host] = mute
+	w.agents.silent[host] = mute
 }
 
-// kill ends the agent of a boot, if it runs; its drives are gone already.
-func (a *agents) kill(h *lab.Host, boot uint64) {
+// stopAgent ends the agent of a boot, if it runs; its drives are gone already.
+func (a *agents) stopAgent(h *lab.Host, boot uint64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r := a.running[h.Name()]; r != nil && r.boot == boot {
@@ -292,7 +292,7 @@ func systemOf(h *lab.Host, boot uint64, cmdline string) sys.System {
 	for _, n := range id.NICs {
 		m.NICs = append(m.NICs, systest.NIC{
 			Name: n.Name, MAC: n.MAC, PCI: n.PCIAddress, Vendor: pciID(n.PCIVendor), Device: pciID(n.PCIDevice),
-			Mbps: n.SpeedMbps, Carrier: v.Cabling.Linked(n.ID), Frames: neighbours(n),
+			Mbps: n.SpeedMbps, Carrier: v.Cabling.Linked(n.ID), Frames: switchFrames(n),
 		})
 	}
 	for _, d := range v.Storage.Devices() {

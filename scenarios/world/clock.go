@@ -29,8 +29,8 @@ func (l labClock) Tick(d time.Duration) <-chan time.Time     { return l.c.NewTic
 // not, or a lab at the speed at which there is work would wait with it.
 type driverClock struct{ labClock }
 
-// on makes a driver wait on it.
-func (d driverClock) on(open bmc.Open) bmc.Open {
+// wrap makes a driver wait wrap it.
+func (d driverClock) wrap(open bmc.Open) bmc.Open {
 	return func(ctx context.Context, c bmc.Config) (bmc.Client, error) {
 		c.Clock = d
 		return open(ctx, c)
@@ -46,9 +46,9 @@ func (d driverClock) Sleep(t time.Duration) { <-d.After(t) }
 // NewTimer makes a timer for which a pass waits until it fires or is stopped.
 func (d driverClock) NewTimer(t time.Duration) k8sclock.Timer {
 	w := &driverTimer{clock: d.c, fired: make(chan time.Time, 1)}
-	w.back = sync.OnceFunc(d.c.Begin)
+	w.resumeWork = sync.OnceFunc(d.c.Begin)
 	w.timer = d.c.AfterFunc(t, func() {
-		w.back()
+		w.resumeWork()
 		w.fired <- d.c.Now()
 	})
 	d.c.End()
@@ -56,16 +56,16 @@ func (d driverClock) NewTimer(t time.Duration) k8sclock.Timer {
 }
 
 type driverTimer struct {
-	clock *clock.Clock
-	timer *clock.Timer
-	fired chan time.Time
-	back  func() // to work
+	clock      *clock.Clock
+	timer      *clock.Timer
+	fired      chan time.Time
+	resumeWork func() // to work
 }
 
 func (w *driverTimer) C() <-chan time.Time { return w.fired }
 
 func (w *driverTimer) Stop() bool {
-	defer w.back()
+	defer w.resumeWork()
 	return w.timer.Stop()
 }
 

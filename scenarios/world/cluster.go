@@ -24,9 +24,9 @@ func (w *World) startKube(ctx context.Context) error {
 	if !w.cfg.Settings.Kube {
 		return nil
 	}
-	start := w.embed
+	start := w.startEmbeddedAPI
 	if w.cfg.Settings.Kubeconfig != "" {
-		start = w.join
+		start = w.useCluster
 	}
 	c, err := start(ctx)
 	if err != nil {
@@ -38,9 +38,9 @@ func (w *World) startKube(ctx context.Context) error {
 	return nil
 }
 
-// embed starts an API of the lab's own.
-func (w *World) embed(ctx context.Context) (cluster, error) {
-	w.cfg.Step("the Kubernetes API")
+// startEmbeddedAPI starts an API of the lab's own.
+func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
+	w.cfg.Progress("the Kubernetes API")
 	// Not ctx: the API outlives what writes to it, and Stop ends it.
 	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
 		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
@@ -48,7 +48,7 @@ func (w *World) embed(ctx context.Context) (cluster, error) {
 	if err != nil {
 		return cluster{}, err
 	}
-	w.undo = append(w.undo, api.Stop)
+	w.closers = append(w.closers, api.Stop)
 	w.run(func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
@@ -60,10 +60,10 @@ func (w *World) embed(ctx context.Context) (cluster, error) {
 	return cluster{api: api.Direct(), kubeconfig: api.Kubeconfig()}, nil
 }
 
-// join uses the API of a cluster, which gets our definitions.
-func (w *World) join(ctx context.Context) (cluster, error) {
+// useCluster uses the API of a cluster, which gets our definitions.
+func (w *World) useCluster(ctx context.Context) (cluster, error) {
 	name := w.cfg.Settings.Kubeconfig
-	w.cfg.Step("the definitions, for the cluster of " + name)
+	w.cfg.Progress("the definitions, for the cluster of " + name)
 	api, err := clientcmd.BuildConfigFromFlags("", name)
 	if err != nil {
 		return cluster{}, fmt.Errorf("--kubeconfig %s: %w", name, err)

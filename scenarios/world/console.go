@@ -10,22 +10,22 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// console is the console of a machine as one running system has it.
-type console struct {
+// consoleWriter is the consoleWriter of a machine as one running system has it.
+type consoleWriter struct {
 	host *lab.Host
 	boot uint64
 }
 
-// maxShown bounds what is shown of one line of a log, in bytes.
-const maxShown = 1 << 10
+// maxConsoleLine bounds what is shown of one line of a log, in bytes.
+const maxConsoleLine = 1 << 10
 
 // Write shows a line. A system that runs no longer shows nothing, and a line that
 // cannot be shown is no reason to stop working.
-func (c console) Write(p []byte) (int, error) {
+func (c consoleWriter) Write(p []byte) (int, error) {
 	text := p
-	if len(p) > maxShown {
-		text = p[:maxShown]
-		for !utf8.Valid(text) && len(text) > maxShown-utf8.UTFMax {
+	if len(p) > maxConsoleLine {
+		text = p[:maxConsoleLine]
+		for !utf8.Valid(text) && len(text) > maxConsoleLine-utf8.UTFMax {
 			text = text[:len(text)-1]
 		}
 		text = append(text[:len(text):len(text)], "…\n"...)
@@ -40,7 +40,7 @@ func (c console) Write(p []byte) (int, error) {
 // agentLog is the log of the agent of one boot: it goes to the lab's log and, as
 // on a real server, to the console, with the lab's time.
 func (a *agents) agentLog(h *lab.Host, boot uint64) *slog.Logger {
-	onConsole := slog.NewTextHandler(console{h, boot}, &slog.HandlerOptions{ReplaceAttr: func(groups []string, at slog.Attr) slog.Attr {
+	onConsole := slog.NewTextHandler(consoleWriter{h, boot}, &slog.HandlerOptions{ReplaceAttr: func(groups []string, at slog.Attr) slog.Attr {
 		if at.Key == slog.TimeKey && len(groups) == 0 {
 			at.Value = slog.TimeValue(a.clock.Now().UTC())
 		}

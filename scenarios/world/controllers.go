@@ -68,7 +68,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		s.pool.Drivers = maps.Clone(c.Drivers)
 	}
 	for scheme, open := range s.pool.Drivers {
-		s.pool.Drivers[scheme] = driverClock{c.Clock}.on(open)
+		s.pool.Drivers[scheme] = driverClock{c.Clock}.wrap(open)
 	}
 	ctx, s.stop = context.WithCancel(ctx)
 	defer func() {
@@ -100,7 +100,7 @@ func startControllers(ctx context.Context, c controllerConfig) (_ *controllers, 
 		Clock:  c.Clock, Enter: c.Enter, Chance: c.Chance, Log: logr.FromSlogHandler(c.Log.Handler()),
 		BuildPreprovisioningImage: c.BuildPreprovisioningImage,
 		Image:                     c.Image, Network: &manager.Network{
-			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, OnDHCP: c.Net.Told,
+			Network: netboot.Network{Server: loopback.Addr(), Pool: addresses}, Sockets: s.net, OnDHCP: c.Net.ReportExchange,
 		},
 	})
 	if err != nil {

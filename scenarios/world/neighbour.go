@@ -9,19 +9,19 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// neighbours are the frames that the switch sends to which a NIC is cabled; none
+// switchFrames are the frames that the switch sends to which a NIC is cabled; none
 // where the profile names no switch.
-func neighbours(n machine.NIC) [][]byte {
+func switchFrames(n machine.NIC) [][]byte {
 	if n.Switch == nil {
 		return nil
 	}
-	return [][]byte{lldp(n)}
+	return [][]byte{lldpFrame(n)}
 }
 
-// lldp is how a switch tells of itself (IEEE 802.1AB, §8.2; the VLANs are IEEE
+// lldpFrame is how a switch tells of itself (IEEE 802.1AB, §8.2; the VLANs are IEEE
 // 802.1's own, 802.1Q annex D.2). Each server is at the port of its place in the
 // rack, which its MAC address carries.
-func lldp(n machine.NIC) []byte {
+func lldpFrame(n machine.NIC) []byte {
 	sum := sha256.Sum256([]byte("metalab switch " + n.Switch.Name))
 	chassis := append([]byte{0x02}, sum[:5]...)
 	mac, err := net.ParseMAC(n.MAC)

@@ -20,32 +20,32 @@ import (
 // overNetwork are the boot sources that a NIC's firmware tries.
 var overNetwork = map[machine.SourceKind]bool{machine.Pxe: true, machine.UefiHTTP: true}
 
-// asks are the waits of firmware that nobody answers, in the lab's time: a
+// dhcpWaits are the waits of firmware that nobody answers, in the lab's time: a
 // minute in all (PXE 2.1, §2.2.2).
-var asks = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
+var dhcpWaits = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second}
 
-// tryNetwork boots a machine over the network, and tells it what came of that.
+// tryNetworkBoot boots a machine over the network, and tells it what came of that.
 // It returns at once: firmware is patient.
-func (a *agents) tryNetwork(h *lab.Host, ev machine.BootAttempted) {
-	a.goUntilStop(func(ctx context.Context) {
-		system, err := a.bootNetwork(ctx, h, ev)
+func (a *agents) tryNetworkBoot(h *lab.Host, ev machine.BootAttempted) {
+	a.runUntilStop(func(ctx context.Context) {
+		system, err := a.bootFromNetwork(ctx, h, ev)
 		if ctx.Err() != nil {
 			return
 		}
 		defer a.clock.Enter()()
 		if err == nil {
-			err = a.keep(h, loaded{Boot: ev.Boot, Media: system.Media, Cmdline: system.Cmdline})
+			err = a.saveNetworkBoot(h, networkBoot{Boot: ev.Boot, Media: system.Media, Cmdline: system.Cmdline})
 		}
 		if err != nil {
-			a.answer(h, ev, "", err.Error())
+			a.reply(h, ev, "", err.Error())
 			return
 		}
-		a.answer(h, ev, osAgent, "")
+		a.reply(h, ev, osAgent, "")
 	})
 }
 
-// bootNetwork asks until there is an answer, or firmware has no more patience.
-func (a *agents) bootNetwork(ctx context.Context, h *lab.Host, ev machine.BootAttempted) (system pxe.System, err error) {
+// bootFromNetwork asks until there is an answer, or firmware has no more patience.
+func (a *agents) bootFromNetwork(ctx context.Context, h *lab.Host, ev machine.BootAttempted) (system pxe.System, err error) {
 	v := h.Machine()
 	i := slices.IndexFunc(v.Identity.NICs, func(n machine.NIC) bool { return n.ID == ev.Source.Device })
 	switch {
@@ -55,7 +55,7 @@ func (a *agents) bootNetwork(ctx context.Context, h *lab.Host, ev machine.BootAt
 		return system, errors.New("no link")
 	}
 	nic := pxe.NIC{MAC: v.Identity.NICs[i].MAC, UUID: v.Identity.UUID, Legacy: v.Override.Mode == machine.Legacy}
-	for _, wait := range asks {
+	for _, wait := range dhcpWaits {
 		leave := a.clock.Enter()
 		if ev.Source.Kind == machine.UefiHTTP {
 			system, err = a.net.HTTP(ctx, nic, ev.Source.URI)
@@ -81,28 +81,28 @@ func (a *agents) bootNetwork(ctx context.Context, h *lab.Host, ev machine.BootAt
 	return system, err
 }
 
-// loaded is what a server's memory holds of an agent that came by the network:
+// networkBoot is what a server's memory holds of an agent that came by the network:
 // other media can be read again.
-type loaded struct {
+type networkBoot struct {
 	Boot    uint64    `json:"boot"`
 	Media   job.Media `json:"media"`
 	Cmdline string    `json:"cmdline,omitempty"`
 }
 
-func (a *agents) memory(h *lab.Host) string { return filepath.Join(a.dir, h.Name()+".json") }
+func (a *agents) networkBootFile(h *lab.Host) string { return filepath.Join(a.dir, h.Name()+".json") }
 
-// keep stores what a server has loaded, so that it survives with the lab.
-func (a *agents) keep(h *lab.Host, l loaded) error {
+// saveNetworkBoot stores what a server has loaded, so that it survives with the lab.
+func (a *agents) saveNetworkBoot(h *lab.Host, l networkBoot) error {
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return fmt.Errorf("world: %w", err)
 	}
-	return writeJSON(a.memory(h), l)
+	return writeJSON(a.networkBootFile(h), l)
 }
 
-// kept reads it again.
-func (a *agents) kept(h *lab.Host, boot uint64) (loaded, error) {
-	var l loaded
-	b, err := os.ReadFile(a.memory(h))
+// loadNetworkBoot reads it again.
+func (a *agents) loadNetworkBoot(h *lab.Host, boot uint64) (networkBoot, error) {
+	var l networkBoot
+	b, err := os.ReadFile(a.networkBootFile(h))
 	if err == nil {
 		err = json.Unmarshal(b, &l)
 	}
@@ -110,14 +110,14 @@ func (a *agents) kept(h *lab.Host, boot uint64) (loaded, error) {
 		err = fmt.Errorf("holds boot %d, not %d", l.Boot, boot)
 	}
 	if err != nil {
-		return loaded{}, fmt.Errorf("memory: %w", err)
+		return networkBoot{}, fmt.Errorf("memory: %w", err)
 	}
 	return l, nil
 }
 
-// lose empties a server's memory.
-func (a *agents) lose(h *lab.Host) {
-	if err := os.Remove(a.memory(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// deleteNetworkBoot empties a server's memory.
+func (a *agents) deleteNetworkBoot(h *lab.Host) {
+	if err := os.Remove(a.networkBootFile(h)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.log.Warn("memory of a server is not empty", "machine", h.Name(), "error", err)
 	}
 }

@@ -33,7 +33,7 @@ type Settings struct {
 	Listen       string `json:"listen,omitempty"`       // as rack.Listen
 	// Own are the names of the profiles that are not built in: the lab keeps
 	// them with its state.
-	Own []string `json:"own,omitempty"`
+	CustomProfiles []string `json:"own,omitempty"`
 	// Models are those that the lab is given: profiles, and what they name.
 	Models lab.Files `json:"-"`
 	// Rack is the definition from a file; nil is a rack of Hosts hosts. Speed,
@@ -44,12 +44,12 @@ type Settings struct {
 // DefaultSettings are those of `labctl up` without a flag.
 func DefaultSettings() Settings { return Settings{Hosts: 4, Speed: "60x", Kube: true} }
 
-// Bring gives the lab models that are not built in.
-func (s *Settings) Bring(models lab.Files) {
+// AddModels gives the lab models that are not built in.
+func (s *Settings) AddModels(models lab.Files) {
 	s.Models = models
 	for _, name := range models.Profiles() {
-		if !slices.Contains(s.Own, name) {
-			s.Own = append(s.Own, name)
+		if !slices.Contains(s.CustomProfiles, name) {
+			s.CustomProfiles = append(s.CustomProfiles, name)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func (s Settings) Validate() error {
 	if _, err := rack.Listen(s.Listen).Parse(); err != nil {
 		errs = append(errs, fmt.Errorf("--listen %w", err))
 	}
-	if s.Profile != "" && !slices.Contains(s.Own, s.Profile) {
+	if s.Profile != "" && !slices.Contains(s.CustomProfiles, s.Profile) {
 		if _, err := fs.Stat(fixtures.Profiles, "profiles/"+s.Profile+".yaml"); err != nil {
 			errs = append(errs, fmt.Errorf("--profile %s: there is no such profile: use one of %s", s.Profile, strings.Join(Profiles(), ", ")))
 		}
@@ -95,8 +95,8 @@ func Profiles() []string {
 	return out
 }
 
-// Same names the differences between what a lab was made with and what is asked.
-func (s Settings) Same(asked Settings) error {
+// Differences names the differences between what a lab was made with and what is asked.
+func (s Settings) Differences(asked Settings) error {
 	var diff []string
 	differ := func(flag string, have, want any) {
 		if have != want {
@@ -151,9 +151,9 @@ func LoadSettings(dir string) (s Settings, found bool, err error) {
 	return s, true, nil
 }
 
-// Settle lets the lab that was put into dir be started: its settings are those
+// AdoptState lets the lab that was put into dir be started: its settings are those
 // that it had there, if they are of this rack, else new ones.
-func Settle(dir string, r rack.Lab, kube bool) error {
+func AdoptState(dir string, r rack.Lab, kube bool) error {
 	s, found, err := LoadSettings(dir)
 	if err != nil {
 		return err

@@ -44,8 +44,8 @@ const (
 	// KubeDir is the directory, in the state directory, of the Kubernetes API.
 	KubeDir = "kube"
 
-	controllerDir = "controller"
-	memoryDir     = "memory"
+	controllerDir  = "controller"
+	networkBootDir = "memory"
 )
 
 // AnyPort is a Config.Listen with which the BMCs of every lab of a test have a
@@ -70,7 +70,7 @@ type Config struct {
 	// BuildPreprovisioningImage: see manager.Config.
 	BuildPreprovisioningImage bool
 	// Step, when set, is told what is being done, for people.
-	Step func(text string)
+	Progress func(text string)
 	// Images, when set, stands before the server of the images.
 	Images func(http.Handler) http.Handler
 }
@@ -90,12 +90,12 @@ type World struct {
 	controllers *controllers        // replaced by tests
 	drivers     map[string]bmc.Open // of BMCs, when set: tests stand between
 
-	stop  context.CancelCauseFunc
-	group sync.WaitGroup
-	ended <-chan struct{}
-	ctx   context.Context // of what runs; Start's, with a cause
-	down  sync.Once
-	undo  []func() error // last first
+	stop       context.CancelCauseFunc
+	goroutines sync.WaitGroup
+	done       <-chan struct{}
+	ctx        context.Context // of what runs; Start's, with a cause
+	stopOnce   sync.Once
+	closers    []func() error // last first
 }
 
 var errStopped = errors.New("world: stopped")
@@ -109,12 +109,12 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Step == nil {
-		c.Step = func(string) {}
+	if c.Progress == nil {
+		c.Progress = func(string) {}
 	}
 	w := &World{cfg: c}
 	w.ctx, w.stop = context.WithCancelCause(ctx)
-	w.ended = w.ctx.Done()
+	w.done = w.ctx.Done()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, w.Stop())
@@ -136,7 +136,7 @@ func Start(ctx context.Context, c Config) (_ *World, err error) {
 
 // startLab opens the rack and serves its BMCs.
 func (w *World) startLab(ctx context.Context) error {
-	w.cfg.Step("the servers and their BMCs")
+	w.cfg.Progress("the servers and their BMCs")
 	last, err := lab.LastTime(w.cfg.Dir)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *World) startLab(ctx context.Context) error {
 	if w.clock = clock.NewScaled(origin, factor); hurry {
 		w.clock = clock.NewJumping(origin)
 	}
-	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, memoryDir))
+	w.agents = newAgents(w.clock, w.cfg.Log, filepath.Join(w.cfg.Dir, networkBootDir))
 	if err := lab.KeepModels(w.cfg.Dir, w.cfg.Settings.Models); err != nil {
 		return err
 	}
@@ -167,13 +167,13 @@ func (w *World) startLab(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("schemas: %s: %w", w.cfg.Schemas, err)
 		}
-		w.undo = append(w.undo, schemas.Close)
+		w.closers = append(w.closers, schemas.Close)
 		c.Schemas = schemas
 	}
 	if w.lab, err = lab.Open(ctx, c); err != nil {
 		return err
 	}
-	w.undo = append(w.undo, w.lab.Close)
+	w.closers = append(w.closers, w.lab.Close)
 	if err := w.cfg.Settings.save(w.cfg.Dir); err != nil {
 		return err
 	}
@@ -186,7 +186,7 @@ func (w *World) startLab(ctx context.Context) error {
 
 // run serves until the world ends, or ends the world.
 func (w *World) run(serve func(context.Context) error) {
-	w.group.Go(func() {
+	w.goroutines.Go(func() {
 		err := serve(w.ctx)
 		if w.ctx.Err() == nil {
 			w.stop(err)
@@ -199,7 +199,7 @@ func (w *World) run(serve func(context.Context) error) {
 func (w *World) startAgents(context.Context) error {
 	w.run(w.clock.Run)
 	w.agents.start()
-	w.undo = append(w.undo, func() error { w.agents.stop(); return nil })
+	w.closers = append(w.closers, func() error { w.agents.stop(); return nil })
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (w *World) startImages(ctx context.Context) error {
 	if _, err := images.Ensure(dir); err != nil {
 		return err
 	}
-	l, err := listenAgain(ctx, w.ports.Images, w.cfg.Log)
+	l, err := listenWhereBefore(ctx, w.ports.Images, w.cfg.Log)
 	if err != nil {
 		return fmt.Errorf("world: the server of the images: %w", err)
 	}
@@ -224,7 +224,7 @@ func (w *World) startImages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l, err = listenAgain(ctx, w.ports.SecureImages, w.cfg.Log); err != nil {
+	if l, err = listenWhereBefore(ctx, w.ports.SecureImages, w.cfg.Log); err != nil {
 		return fmt.Errorf("world: the server of the images by HTTPS: %w", err)
 	}
 	w.ports.SecureImages = l.Addr().String()
@@ -252,9 +252,9 @@ func (w *World) serve(l net.Listener, h http.Handler) {
 	})
 }
 
-// listenAgain listens where it did before or, where that is taken now, on any
+// listenWhereBefore listens where it did before or, where that is taken now, on any
 // port.
-func listenAgain(ctx context.Context, address string, log *slog.Logger) (net.Listener, error) {
+func listenWhereBefore(ctx context.Context, address string, log *slog.Logger) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
 	if err != nil && address != anyPort {
@@ -271,7 +271,7 @@ func (w *World) StartControllers(ctx context.Context) error {
 	if w.controllers != nil {
 		return errors.New("world: the controllers run already")
 	}
-	w.cfg.Step("the controllers")
+	w.cfg.Progress("the controllers")
 	if w.identity.Key == nil {
 		dir := filepath.Join(w.cfg.Dir, controllerDir)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -299,7 +299,7 @@ func (w *World) StartControllers(ctx context.Context) error {
 	}
 	w.controllers = s
 	w.ports.Inband, w.ports.Boot, w.ports.SecureBoot = s.inband.Addr().String(), s.boot.Addr().String(), s.secure.Addr().String()
-	w.group.Go(func() {
+	w.goroutines.Go(func() {
 		<-s.ended
 		w.mu.Lock()
 		current := w.controllers == s
@@ -318,19 +318,19 @@ func (w *World) bmcCAs() *x509.CertPool { return w.lab.CAs() }
 // KillControllers ends the controllers as kill -9 would: nothing is finished,
 // nothing is said.
 func (w *World) KillControllers() {
-	if s := w.takeControllers(); s != nil {
+	if s := w.detachControllers(); s != nil {
 		s.Kill()
 	}
 }
 
-// Controlled says whether controllers run.
-func (w *World) Controlled() bool {
+// ControllersRunning says whether controllers run.
+func (w *World) ControllersRunning() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.controllers != nil
 }
 
-func (w *World) takeControllers() *controllers {
+func (w *World) detachControllers() *controllers {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.controllers
@@ -344,7 +344,7 @@ func (w *World) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-w.ended:
+	case <-w.done:
 	}
 	if err := context.Cause(w.ctx); !errors.Is(err, errStopped) && !errors.Is(err, context.Canceled) {
 		return err
@@ -355,17 +355,17 @@ func (w *World) Wait(ctx context.Context) error {
 // Stop ends everything in the reverse of the order in which it was started, and
 // returns when it has ended.
 func (w *World) Stop() (err error) {
-	w.down.Do(func() {
-		if s := w.takeControllers(); s != nil {
+	w.stopOnce.Do(func() {
+		if s := w.detachControllers(); s != nil {
 			s.Stop()
 		}
 		w.stop(errStopped)
 		if w.agents != nil {
 			w.agents.stop()
 		}
-		w.group.Wait()
-		for i := len(w.undo) - 1; i >= 0; i-- {
-			err = errors.Join(err, w.undo[i]())
+		w.goroutines.Wait()
+		for i := len(w.closers) - 1; i >= 0; i-- {
+			err = errors.Join(err, w.closers[i]())
 		}
 	})
 	return err

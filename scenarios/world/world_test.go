@@ -58,10 +58,10 @@ func TestSettingsAreKeptAndDifferencesNamed(t *testing.T) {
 	if err != nil || !found || !reflect.DeepEqual(got, made) {
 		t.Fatalf("LoadSettings = %+v, %v, %v, want %+v", got, found, err, made)
 	}
-	if err := made.Same(got); err != nil {
+	if err := made.Differences(got); err != nil {
 		t.Errorf("Same(itself) = %v", err)
 	}
-	err = made.Same(Settings{Hosts: 8, Speed: "1x", Seed: 3})
+	err = made.Differences(Settings{Hosts: 8, Speed: "1x", Seed: 3})
 	for _, want := range []string{"--hosts is 7 there, not 8", "--seed is 1 there, not 3", "--speed is max there, not 1x", "--no-kube is false there, not true"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Same = %v, want %q in it", err, want)

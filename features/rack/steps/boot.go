@@ -6,7 +6,7 @@ import (
 	"github.com/cucumber/godog"
 )
 
-func (s *scene) registerBoot(sc *godog.ScenarioContext) {
+func (s *scenario) registerBoot(sc *godog.ScenarioContext) {
 	sc.Step(`^the operator has the next start boot from (the virtual CD|the network)$`, func(from string) error { return s.override("Once", from) })
 	sc.Step(`^the operator has every start boot from (the virtual CD|the network)$`, func(from string) error { return s.override("Continuous", from) })
 	sc.Step(`^the server will boot from (the virtual CD|the network) (once|always)$`, func(from, how string) error {
@@ -21,7 +21,7 @@ func (s *scene) registerBoot(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		return is("its progress", a.at("BootProgress/LastState"), "OSRunning")
+		return equal("its progress", a.at("BootProgress/LastState"), "OSRunning")
 	})
 	sc.Step(`^the operator puts the last boot option first$`, s.turnOrder)
 	sc.Step(`^the server tries it first, after the lab is restarted too$`, func() error {
@@ -38,19 +38,19 @@ func (s *scene) registerBoot(sc *godog.ScenarioContext) {
 
 var targets = map[string]string{"the virtual CD": "Cd", "the network": "Pxe"}
 
-func (s *scene) override(how, from string) error {
-	return s.done("PATCH", systemURI, object{"Boot": object{"BootSourceOverrideEnabled": how, "BootSourceOverrideTarget": targets[from]}})
+func (s *scenario) override(how, from string) error {
+	return s.sendOK("PATCH", systemURI, object{"Boot": object{"BootSourceOverrideEnabled": how, "BootSourceOverrideTarget": targets[from]}})
 }
 
-func (s *scene) overridden(how, target string) error {
+func (s *scenario) overridden(how, target string) error {
 	a, err := s.get(systemURI)
 	if err != nil {
 		return err
 	}
-	return is("the override", fmt.Sprint(a.at("Boot/BootSourceOverrideEnabled"), " ", a.at("Boot/BootSourceOverrideTarget")), how+" "+target)
+	return equal("the override", fmt.Sprint(a.at("Boot/BootSourceOverrideEnabled"), " ", a.at("Boot/BootSourceOverrideTarget")), how+" "+target)
 }
 
-func (s *scene) order() ([]any, error) {
+func (s *scenario) order() ([]any, error) {
 	a, err := s.get(systemURI)
 	if err != nil {
 		return nil, err
@@ -62,21 +62,21 @@ func (s *scene) order() ([]any, error) {
 	return order, nil
 }
 
-func (s *scene) turnOrder() error {
+func (s *scenario) turnOrder() error {
 	order, err := s.order()
 	if err != nil {
 		return err
 	}
 	last := len(order) - 1
 	order = append([]any{order[last]}, order[:last]...)
-	s.keep("boot order", order)
-	return s.done("PATCH", systemURI, object{"Boot": object{"BootOrder": order}})
+	s.save("boot order", order)
+	return s.sendOK("PATCH", systemURI, object{"Boot": object{"BootOrder": order}})
 }
 
-func (s *scene) ordered() error {
+func (s *scenario) ordered() error {
 	order, err := s.order()
 	if err != nil {
 		return err
 	}
-	return s.same("boot order", order)
+	return s.equalsSaved("boot order", order)
 }

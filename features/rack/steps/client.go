@@ -25,8 +25,8 @@ const (
 // credentials are a name and a password.
 type credentials struct{ name, password string }
 
-// answer is the answer of a BMC.
-type answer struct {
+// response is the response of a BMC.
+type response struct {
 	status int
 	header http.Header
 	closes bool // the connection ends with it
@@ -35,10 +35,10 @@ type answer struct {
 }
 
 // String implements fmt.Stringer.
-func (a answer) String() string { return fmt.Sprintf("%d %s", a.status, a.text) }
+func (a response) String() string { return fmt.Sprintf("%d %s", a.status, a.text) }
 
 // at is a value within the body, by a path: "Boot/BootOrder".
-func (a answer) at(path string) any {
+func (a response) at(path string) any {
 	var v any = a.body
 	for name := range strings.SplitSeq(path, "/") {
 		o, _ := v.(map[string]any)
@@ -47,9 +47,9 @@ func (a answer) at(path string) any {
 	return v
 }
 
-// because lists the keys of the messages of a refusal, each with its first
+// messageKeys lists the keys of the messages of a refusal, each with its first
 // argument.
-func (a answer) because() (keys []string) {
+func (a response) messageKeys() (keys []string) {
 	infos, _ := a.at("error/@Message.ExtendedInfo").([]any)
 	for _, i := range infos {
 		m, _ := i.(map[string]any)
@@ -61,13 +61,13 @@ func (a answer) because() (keys []string) {
 
 // send sends a request to the first server's BMC. header lists names and values
 // in turn.
-func (s *scene) send(method, path string, body any, header ...string) error {
+func (s *scenario) send(method, path string, body any, header ...string) error {
 	return s.sendTo(1, method, path, body, header...)
 }
 
-func (s *scene) sendTo(server int, method, path string, body any, header ...string) error {
+func (s *scenario) sendTo(server int, method, path string, body any, header ...string) error {
 	var in io.Reader
-	if asIs, ok := body.(raw); ok {
+	if asIs, ok := body.(rawBody); ok {
 		in = bytes.NewReader(asIs)
 	} else if body != nil {
 		b, err := json.Marshal(body)
@@ -85,7 +85,7 @@ func (s *scene) sendTo(server int, method, path string, body any, header ...stri
 		r.Header.Set("Content-Type", "application/json")
 	}
 	r.Header.Set("Accept-Encoding", "identity") // http.Client would unpack what it has packed
-	who := s.as
+	who := s.user
 	if who == (credentials{}) {
 		who.name, who.password = s.lab.Credentials(h)
 	}
@@ -98,18 +98,18 @@ func (s *scene) sendTo(server int, method, path string, body any, header ...stri
 	for i := 0; i+1 < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	s.answer = answer{}
+	s.response = response{}
 	resp, err := s.lab.Client.Do(r)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	s.answer = answer{status: resp.StatusCode, header: resp.Header, text: string(text), closes: resp.Close}
+	s.response = response{status: resp.StatusCode, header: resp.Header, text: string(text), closes: resp.Close}
 	if err != nil {
 		return err
 	}
-	_ = json.Unmarshal(text, &s.answer.body) // a document of another kind
+	_ = json.Unmarshal(text, &s.response.body) // a document of another kind
 	return nil
 }
 
@@ -117,21 +117,21 @@ func (s *scene) sendTo(server int, method, path string, body any, header ...stri
 const nobody = "nobody"
 
 // get reads a resource, which must be there.
-func (s *scene) get(path string) (answer, error) {
+func (s *scenario) get(path string) (response, error) {
 	err := s.send("GET", path, nil)
-	if err == nil && s.answer.status != 200 {
-		err = fmt.Errorf("GET %s is answered %s", path, s.answer)
+	if err == nil && s.response.status != 200 {
+		err = fmt.Errorf("GET %s is answered %s", path, s.response)
 	}
-	return s.answer, err
+	return s.response, err
 }
 
-// done sends a request that must succeed.
-func (s *scene) done(method, path string, body any, header ...string) error {
+// sendOK sends a request that must succeed.
+func (s *scenario) sendOK(method, path string, body any, header ...string) error {
 	if err := s.send(method, path, body, header...); err != nil {
 		return err
 	}
-	if s.answer.status >= 300 {
-		return fmt.Errorf("%s %s is answered %s", method, path, s.answer)
+	if s.response.status >= 300 {
+		return fmt.Errorf("%s %s is answered %s", method, path, s.response)
 	}
 	s.lab.Settle()
 	return nil
@@ -140,31 +140,31 @@ func (s *scene) done(method, path string, body any, header ...string) error {
 // object is short for the body of a request.
 type object = map[string]any
 
-// raw is a body that is sent as it is.
-type raw []byte
+// rawBody is a body that is sent as it is.
+type rawBody []byte
 
-func (s *scene) registerClients(sc *godog.ScenarioContext) {
+func (s *scenario) registerClients(sc *godog.ScenarioContext) {
 	sc.Step(`^a stranger asks for the service$`, func() error {
-		s.as = credentials{name: nobody}
+		s.user = credentials{name: nobody}
 		return s.send("GET", "/redfish", nil)
 	})
-	sc.Step(`^it is told where the service's root is$`, func() error { return is("the answer", s.answer.text, `{"v1":"/redfish/v1/"}`) })
+	sc.Step(`^it is told where the service's root is$`, func() error { return equal("the answer", s.response.text, `{"v1":"/redfish/v1/"}`) })
 	sc.Step(`^the stranger may read the root, and nothing below it$`, s.onlyTheRoot)
 	sc.Step(`^the operator reads the system$`, func() error { _, err := s.get(systemURI); return err })
 	sc.Step(`^the answer tells the protocol's version, how long to keep it, its schema and what may be done$`, s.standardHeaders)
 	sc.Step(`^the operator asks for the headers of the system alone$`, func() error {
-		s.told["tag"], s.told["length"] = s.answer.header.Get("ETag"), s.answer.header.Get("Content-Length")
+		s.saved["tag"], s.saved["length"] = s.response.header.Get("ETag"), s.response.header.Get("Content-Length")
 		return s.send("HEAD", systemURI, nil)
 	})
 	sc.Step(`^a client that can unpack reads the system$`, func() error {
 		if err := s.send("GET", systemURI, nil); err != nil {
 			return err
 		}
-		s.told["length"] = s.answer.text
+		s.saved["length"] = s.response.text
 		return s.send("GET", systemURI, nil, "Accept-Encoding", "gzip")
 	})
 	sc.Step(`^the answer comes packed, and is the same$`, func() error {
-		z, err := gzip.NewReader(strings.NewReader(s.answer.text))
+		z, err := gzip.NewReader(strings.NewReader(s.response.text))
 		if err != nil {
 			return err
 		}
@@ -172,27 +172,27 @@ func (s *scene) registerClients(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		unpacked, plain := answer{}, answer{}
-		if err := errors.Join(json.Unmarshal(raw, &unpacked.body), json.Unmarshal([]byte(s.told["length"]), &plain.body)); err != nil {
+		unpacked, plain := response{}, response{}
+		if err := errors.Join(json.Unmarshal(raw, &unpacked.body), json.Unmarshal([]byte(s.saved["length"]), &plain.body)); err != nil {
 			return err
 		}
-		return is("the name", unpacked.at("SerialNumber"), plain.at("SerialNumber"))
+		return equal("the name", unpacked.at("SerialNumber"), plain.at("SerialNumber"))
 	})
 	sc.Step(`^they are those of the whole answer$`, func() error {
-		if s.answer.text != "" {
-			return fmt.Errorf("there is a body: %s", s.answer.text)
+		if s.response.text != "" {
+			return fmt.Errorf("there is a body: %s", s.response.text)
 		}
-		if err := s.same("tag", s.answer.header.Get("ETag")); err != nil {
+		if err := s.equalsSaved("tag", s.response.header.Get("ETag")); err != nil {
 			return err
 		}
-		return s.same("length", s.answer.header.Get("Content-Length"))
+		return s.equalsSaved("length", s.response.header.Get("Content-Length"))
 	})
 	sc.Step(`^a client of OData 4\.1 reads the system$`, func() error { return s.send("GET", systemURI, nil, "OData-Version", "4.1") })
 	sc.Step(`^the operator tries to delete the system$`, func() error { return s.send("DELETE", systemURI, nil) })
 	sc.Step(`^the operator tries a method that no standard knows$`, func() error { return s.send("BREW", systemURI, nil) })
-	sc.Step(`^it is refused as (\d+)$`, func(status int) error { return is("the answer", s.answer.status, status) })
+	sc.Step(`^it is refused as (\d+)$`, func(status int) error { return equal("the answer", s.response.status, status) })
 	sc.Step(`^the answer says that only reading and changing is possible$`, func() error {
-		return is("Allow", s.answer.header.Get("Allow"), "GET, HEAD, PATCH, OPTIONS")
+		return equal("Allow", s.response.header.Get("Allow"), "GET, HEAD, PATCH, OPTIONS")
 	})
 	sc.Step(`^it is refused because of "([^"]*)"$`, s.refusedBecause)
 	sc.Step(`^the operator sets the property "([^"]*)" of the system, which it does not have$`, func(name string) error {
@@ -215,21 +215,21 @@ func (s *scene) registerClients(sc *godog.ScenarioContext) {
 		return s.send("PATCH", systemURI, object{"AssetTag": "A-1", "NotAProp": 1})
 	})
 	sc.Step(`^the asset tag is set, and the answer names the other$`, func() error {
-		if s.answer.status != 200 || s.answer.body["AssetTag"] != "A-1" || s.answer.body["NotAProp@Message.ExtendedInfo"] == nil {
-			return fmt.Errorf("the answer is %s", s.answer)
+		if s.response.status != 200 || s.response.body["AssetTag"] != "A-1" || s.response.body["NotAProp@Message.ExtendedInfo"] == nil {
+			return fmt.Errorf("the answer is %s", s.response)
 		}
 		return nil
 	})
 	sc.Step(`^two operators set the asset tag of the version that both have read$`, s.race)
-	sc.Step(`^one of them succeeds, the other has to read again$`, func() error { return is("the answers", s.told["race"], "[200 412]") })
+	sc.Step(`^one of them succeeds, the other has to read again$`, func() error { return equal("the answers", s.saved["race"], "[200 412]") })
 	sc.Step(`^the operator asks for the first member of the accounts$`, func() error {
 		_, err := s.get(root + "/AccountService/Roles?$top=1")
 		return err
 	})
 	sc.Step(`^he is told one, how many there are, and where the next is$`, func() error {
-		members, _ := s.answer.body["Members"].([]any)
-		if len(members) != 1 || s.answer.body["Members@odata.nextLink"] == nil || s.answer.body["Members@odata.count"] == 1.0 {
-			return fmt.Errorf("the answer is %s", s.answer)
+		members, _ := s.response.body["Members"].([]any)
+		if len(members) != 1 || s.response.body["Members@odata.nextLink"] == nil || s.response.body["Members@odata.count"] == 1.0 {
+			return fmt.Errorf("the answer is %s", s.response)
 		}
 		return nil
 	})
@@ -251,31 +251,31 @@ func (s *scene) registerClients(sc *godog.ScenarioContext) {
 			return err
 		}
 		first, _ := a.body["Members"].([]any)[0].(map[string]any)
-		return is("the first member", first["RoleId"], first["Id"])
+		return equal("the first member", first["RoleId"], first["Id"])
 	})
 	sc.Step(`^the operator asks for the roles that may configure users$`, func() error {
 		_, err := s.get(root + "/AccountService/Roles?$filter=AssignedPrivileges%20eq%20'ConfigureUsers'")
 		return err
 	})
-	sc.Step(`^he is told one role$`, func() error { return is("the count", s.answer.body["Members@odata.count"], 1) })
+	sc.Step(`^he is told one role$`, func() error { return equal("the count", s.response.body["Members@odata.count"], 1) })
 	sc.Step(`^the operator asks for the power state alone$`, func() error {
 		_, err := s.get(systemURI + "?$select=PowerState")
 		return err
 	})
 	sc.Step(`^he is told the power state and nothing else$`, func() error {
-		names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.answer.body)), func(n string) bool { return strings.HasPrefix(n, "@") })
-		return is("what he is told", names, []string{"PowerState"})
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.response.body)), func(n string) bool { return strings.HasPrefix(n, "@") })
+		return equal("what he is told", names, []string{"PowerState"})
 	})
 	sc.Step(`^the operator asks with the option "([^"]*)"$`, func(option string) error {
 		return s.send("GET", root+"/Systems?"+option, nil)
 	})
-	sc.Step(`^the answer comes as asked$`, func() error { return is("the answer", s.answer.status, 200) })
+	sc.Step(`^the answer comes as asked$`, func() error { return equal("the answer", s.response.status, 200) })
 	sc.Step(`^the operator sets an asset tag and asks for no more than a confirmation$`, func() error {
 		return s.send("PATCH", systemURI, object{"AssetTag": "A-2"}, "Prefer", "return=minimal")
 	})
 	sc.Step(`^it is confirmed without a word$`, func() error {
-		if s.answer.status != 204 || s.answer.header.Get("Preference-Applied") != "return=minimal" {
-			return fmt.Errorf("the answer is %s %v", s.answer, s.answer.header)
+		if s.response.status != 204 || s.response.header.Get("Preference-Applied") != "return=minimal" {
+			return fmt.Errorf("the answer is %s %v", s.response, s.response.header)
 		}
 		return nil
 	})
@@ -292,20 +292,20 @@ func (s *scene) registerClients(sc *godog.ScenarioContext) {
 	})
 }
 
-func (s *scene) onlyTheRoot() error {
+func (s *scenario) onlyTheRoot() error {
 	for path, want := range map[string]int{root + "/": 200, root + "/$metadata": 200, root + "/odata": 200, systemURI: 401, root + "/Chassis": 401} {
 		if err := s.send("GET", path, nil); err != nil {
 			return err
 		}
-		if err := is(path, s.answer.status, want); err != nil {
+		if err := equal(path, s.response.status, want); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *scene) standardHeaders() error {
-	h := s.answer.header
+func (s *scenario) standardHeaders() error {
+	h := s.response.header
 	for name, part := range map[string]string{
 		"OData-Version": "4.0", "Cache-Control": "no-cache", "Link": "rel=describedby", "Allow": "GET, HEAD", "Content-Type": "application/json",
 	} {
@@ -345,20 +345,20 @@ var reasons = map[string]string{
 	"value not acceptable":    "PropertyValueFormatError",
 }
 
-func (s *scene) refusedBecause(reason string) error {
+func (s *scenario) refusedBecause(reason string) error {
 	key, ok := reasons[reason]
 	switch {
 	case !ok:
 		return fmt.Errorf("no reason is called %q", reason)
-	case s.answer.status < 400:
-		return fmt.Errorf("it was not refused: %s", s.answer)
-	case !slices.Contains(s.answer.because(), key):
-		return fmt.Errorf("it was refused because of %q: %s", s.answer.because(), s.answer)
+	case s.response.status < 400:
+		return fmt.Errorf("it was not refused: %s", s.response)
+	case !slices.Contains(s.response.messageKeys(), key):
+		return fmt.Errorf("it was refused because of %q: %s", s.response.messageKeys(), s.response)
 	}
 	return nil
 }
 
-func (s *scene) race() error {
+func (s *scenario) race() error {
 	a, err := s.get(systemURI)
 	if err != nil {
 		return err
@@ -369,13 +369,13 @@ func (s *scene) race() error {
 		if err := s.send("PATCH", systemURI, object{"AssetTag": fmt.Sprint("race-", i)}, "If-Match", tag); err != nil {
 			return err
 		}
-		got = append(got, s.answer.status)
+		got = append(got, s.response.status)
 	}
-	s.told["race"] = fmt.Sprint(got)
+	s.saved["race"] = fmt.Sprint(got)
 	return nil
 }
 
-func (s *scene) actionsTell() error {
+func (s *scenario) actionsTell() error {
 	a, err := s.get(systemURI)
 	if err != nil {
 		return err

@@ -12,30 +12,30 @@ import (
 )
 
 // cannots are what an operator tries to make, replace or delete and cannot.
-var cannots = map[string]func(s *scene) error{
-	"delete a role that the standard has": func(s *scene) error {
+var cannots = map[string]func(s *scenario) error{
+	"delete a role that the standard has": func(s *scenario) error {
 		return s.send("DELETE", root+"/AccountService/Roles/Operator", nil)
 	},
-	"replace the whole system": func(s *scene) error { return s.send("PUT", systemURI, object{"AssetTag": "new"}) },
-	"make one more system":     func(s *scene) error { return s.send("POST", root+"/Systems", object{"Name": "second"}) },
-	"make an account without a password": func(s *scene) error {
+	"replace the whole system": func(s *scenario) error { return s.send("PUT", systemURI, object{"AssetTag": "new"}) },
+	"make one more system":     func(s *scenario) error { return s.send("POST", root+"/Systems", object{"Name": "second"}) },
+	"make an account without a password": func(s *scenario) error {
 		return s.send("POST", accountsURI, object{"UserName": "half", "RoleId": "ReadOnly"})
 	},
-	"make an account and break off": func(s *scene) error { return s.send("POST", accountsURI, raw(`{"UserName":"half",`)) },
-	"make an account whose name is taken": func(s *scene) error {
+	"make an account and break off": func(s *scenario) error { return s.send("POST", accountsURI, rawBody(`{"UserName":"half",`)) },
+	"make an account whose name is taken": func(s *scenario) error {
 		return s.send("POST", accountsURI, object{"UserName": "admin", "Password": "other-password", "RoleId": "ReadOnly"})
 	},
 }
 
-func (s *scene) registerCollections(sc *godog.ScenarioContext) {
+func (s *scenario) registerCollections(sc *godog.ScenarioContext) {
 	sc.Step(`^the operator makes an account "([^"]*)" among the members$`, func(name string) error {
-		err := s.done("POST", accountsURI+"/Members", object{"UserName": name, "Password": name + "-password", "RoleId": "ReadOnly"})
-		s.told["account"] = s.answer.header.Get("Location")
+		err := s.sendOK("POST", accountsURI+"/Members", object{"UserName": name, "Password": name + "-password", "RoleId": "ReadOnly"})
+		s.saved["account"] = s.response.header.Get("Location")
 		return err
 	})
 	sc.Step(`^the account is there, as the answer has shown it$`, func() error {
-		made := s.answer
-		a, err := s.get(s.told["account"])
+		made := s.response
+		a, err := s.get(s.saved["account"])
 		if err != nil {
 			return err
 		}
@@ -46,10 +46,10 @@ func (s *scene) registerCollections(sc *godog.ScenarioContext) {
 	})
 	sc.Step(`^the account is gone, and cannot be deleted again$`, func() error {
 		for _, method := range []string{"GET", "DELETE"} {
-			if err := s.send(method, s.told["account"], nil); err != nil {
+			if err := s.send(method, s.saved["account"], nil); err != nil {
 				return err
 			}
-			if err := is("the answer to "+method, s.answer.status, 404); err != nil {
+			if err := equal("the answer to "+method, s.response.status, 404); err != nil {
 				return err
 			}
 		}
@@ -63,7 +63,7 @@ func (s *scene) registerCollections(sc *godog.ScenarioContext) {
 			if err != nil {
 				return err
 			}
-			if err := is(uri, a.body["Members@odata.count"], want); err != nil {
+			if err := equal(uri, a.body["Members@odata.count"], want); err != nil {
 				return err
 			}
 		}
@@ -72,7 +72,7 @@ func (s *scene) registerCollections(sc *godog.ScenarioContext) {
 	sc.Step(`^the operator makes accounts until no more fit$`, func() error {
 		for i := range 1000 {
 			err := s.send("POST", accountsURI, object{"UserName": fmt.Sprint("user-", i), "Password": "user-password", "RoleId": "ReadOnly"})
-			if err != nil || s.answer.status != 201 {
+			if err != nil || s.response.status != 201 {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (s *scene) registerCollections(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		return is("the number of accounts", a.body["Members@odata.count"], a.at("@Redfish.CollectionCapabilities/MaxMembers"))
+		return equal("the number of accounts", a.body["Members@odata.count"], a.at("@Redfish.CollectionCapabilities/MaxMembers"))
 	})
 	sc.Step(`^volumes of the kinds that their collection tells can be made, and of no other$`, s.volumes)
 	sc.Step(`^whatever the service has names a version of its schema, which the service lists$`, s.versions)
@@ -94,7 +94,7 @@ var raids = []string{"None", "RAID0", "RAID00", "RAID01", "RAID1", "RAID10", "RA
 
 // volumes makes and deletes a volume of each kind that the collection tells, and
 // tries those that it does not tell.
-func (s *scene) volumes() error {
+func (s *scenario) volumes() error {
 	a, err := s.get(volumesURI)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *scene) volumes() error {
 		return fmt.Errorf("the collection tells %s", a)
 	}
 	one, _ := all[0].(map[string]any)
-	if a, err = s.get(fmt.Sprint(answer{body: one}.at("CapabilitiesObject/@odata.id"))); err != nil {
+	if a, err = s.get(fmt.Sprint(response{body: one}.at("CapabilitiesObject/@odata.id"))); err != nil {
 		return err
 	}
 	told := map[string]bool{}
@@ -123,7 +123,7 @@ func (s *scene) volumes() error {
 		}
 		// Others can be refused for want of drives that fit.
 		if unknown := s.refusedBecause("value not in list") == nil; unknown == told[kind] || can && unknown {
-			return fmt.Errorf("%s: told of is %t, made can be %t: %s", kind, told[kind], can, s.answer)
+			return fmt.Errorf("%s: told of is %t, made can be %t: %s", kind, told[kind], can, s.response)
 		}
 	}
 	if !slices.Equal(made, []string{"RAID0", "RAID1", "RAID10", "RAID5", "RAID6"}) {
@@ -133,21 +133,21 @@ func (s *scene) volumes() error {
 }
 
 // volume says whether a volume of a kind can be made, of up to eight drives.
-func (s *scene) volume(kind string) (bool, error) {
+func (s *scenario) volume(kind string) (bool, error) {
 	var drives []object
 	for n := range 8 {
 		drives = append(drives, object{"@odata.id": driveURI(n)})
 		if err := s.send("POST", volumesURI, object{"RAIDType": kind, "Links": object{"Drives": drives}}); err != nil {
 			return false, err
 		}
-		if s.answer.status < 300 {
+		if s.response.status < 300 {
 			s.lab.Advance(time.Minute)
 			a, err := s.get(volumesURI)
 			if err != nil {
 				return false, err
 			}
 			for _, uri := range links(a.body["Members"]) {
-				if err := s.done("DELETE", uri, nil); err != nil {
+				if err := s.sendOK("DELETE", uri, nil); err != nil {
 					return false, err
 				}
 			}
@@ -159,7 +159,7 @@ func (s *scene) volume(kind string) (bool, error) {
 }
 
 // versions walks over all that there is.
-func (s *scene) versions() error {
+func (s *scenario) versions() error {
 	a, err := s.get(root + "/JsonSchemas")
 	if err != nil {
 		return err

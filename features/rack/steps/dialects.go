@@ -11,7 +11,7 @@ import (
 // registerDialects binds what clients do to servers of vendors, in the vendors'
 // own words. In what is sent IMAGE is the address of an image, SECURE-IMAGE that
 // of one with HTTPS.
-func (s *scene) registerDialects(sc *godog.ScenarioContext) {
+func (s *scenario) registerDialects(sc *godog.ScenarioContext) {
 	sc.Step(`^a rack of (\d+) servers? of the profile "([^"]*)"$`, func(n int, profile string) error { return s.start(profile, n) })
 	methods := map[string]string{"reads": "GET", "posts to": "POST", "changes": "PATCH", "deletes": "DELETE"}
 	sc.Step(`^a client (reads|posts to|changes|deletes) "([^"]*)"( with its ETag)?(?:, sending (.*))?$`, func(does, path, tagged, body string) error {
@@ -20,7 +20,7 @@ func (s *scene) registerDialects(sc *godog.ScenarioContext) {
 			if err := s.send("GET", path, nil); err != nil {
 				return err
 			}
-			header = []string{"If-Match", s.answer.header.Get("Etag")}
+			header = []string{"If-Match", s.response.header.Get("Etag")}
 		}
 		var sent any
 		if body != "" {
@@ -36,8 +36,8 @@ func (s *scene) registerDialects(sc *godog.ScenarioContext) {
 		return err
 	})
 	sc.Step(`^the answer holds "([^"]*)"$`, func(text string) error {
-		if !strings.Contains(s.answer.text, strings.ReplaceAll(text, "'", `"`)) {
-			return fmt.Errorf("it is %s", s.answer)
+		if !strings.Contains(s.response.text, strings.ReplaceAll(text, "'", `"`)) {
+			return fmt.Errorf("it is %s", s.response)
 		}
 		return nil
 	})

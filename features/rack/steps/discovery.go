@@ -17,7 +17,7 @@ const (
 	printers = "urn:schemas-upnp-org:device:Printer:1"
 )
 
-func (s *scene) registerDiscovery(sc *godog.ScenarioContext) {
+func (s *scenario) registerDiscovery(sc *godog.ScenarioContext) {
 	var found map[string]string // address and UUID, by URL
 	sc.Step(`^a rack of (\d+) servers that can be searched for$`, func(n int) error {
 		// Port 1900 of the loopback device may be somebody else's.
@@ -66,17 +66,17 @@ func (s *scene) registerDiscovery(sc *godog.ScenarioContext) {
 		return nil
 	})
 	sc.Step(`^it finds every BMC, where it is and by its own name$`, func() error {
-		s.as = credentials{name: nobody}
+		s.user = credentials{name: nobody}
 		for i, h := range s.lab.Hosts() {
 			if err := s.sendTo(i+1, "GET", root+"/", nil); err != nil {
 				return err
 			}
-			want := fmt.Sprint(h.Address().Addr(), " ", s.answer.body["UUID"])
-			if err := is(h.Name(), found[h.URL()+root+"/"], want); err != nil {
+			want := fmt.Sprint(h.Address().Addr(), " ", s.response.body["UUID"])
+			if err := equal(h.Name(), found[h.URL()+root+"/"], want); err != nil {
 				return err
 			}
 		}
-		return is("the number of answers", len(found), len(s.lab.Hosts()))
+		return equal("the number of answers", len(found), len(s.lab.Hosts()))
 	})
 }
 

@@ -16,16 +16,16 @@ import (
 
 const subscriptionsURI = root + "/EventService/Subscriptions"
 
-// hook is a server that keeps the events that are posted to it.
-type hook struct {
+// eventReceiver is a server that keeps the events that are posted to it.
+type eventReceiver struct {
 	*httptest.Server
 	mu   sync.Mutex
 	got  []string // keys of messages
 	down bool
 }
 
-// record is what a step looks at of an event.
-type record struct {
+// eventPayload is what a step looks at of an event.
+type eventPayload struct {
 	Events []struct {
 		MessageID         string
 		OriginOfCondition struct {
@@ -34,17 +34,17 @@ type record struct {
 	}
 }
 
-func (r record) keys() (out []string) {
+func (r eventPayload) keys() (out []string) {
 	for _, e := range r.Events {
 		out = append(out, e.MessageID[strings.LastIndexByte(e.MessageID, '.')+1:])
 	}
 	return out
 }
 
-func newHook() *hook {
-	h := &hook{}
+func newHook() *eventReceiver {
+	h := &eventReceiver{}
 	h.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var e record
+		var e eventPayload
 		err := json.NewDecoder(r.Body).Decode(&e)
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -57,13 +57,13 @@ func newHook() *hook {
 	return h
 }
 
-func (h *hook) set(down bool) {
+func (h *eventReceiver) set(down bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.down = down
 }
 
-func (h *hook) has(key string) bool {
+func (h *eventReceiver) has(key string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Contains(h.got, key)
@@ -75,17 +75,17 @@ var messages = map[string]string{
 	"a new session": "ResourceCreated", "a change": "ResourceChanged", "its own making": "ResourceCreated",
 }
 
-func (s *scene) registerEvents(sc *godog.ScenarioContext) {
+func (s *scenario) registerEvents(sc *godog.ScenarioContext) {
 	subscribe := func(more object) error {
-		if s.hook == nil {
-			s.hook = newHook()
+		if s.receiver == nil {
+			s.receiver = newHook()
 		}
-		body := object{"Destination": s.hook.URL, "Protocol": "Redfish", "Context": "feature"}
+		body := object{"Destination": s.receiver.URL, "Protocol": "Redfish", "Context": "feature"}
 		for name, v := range more {
 			body[name] = v
 		}
-		err := s.done("POST", subscriptionsURI, body)
-		s.told["subscription"] = s.answer.header.Get("Location")
+		err := s.sendOK("POST", subscriptionsURI, body)
+		s.saved["subscription"] = s.response.header.Get("Location")
 		return err
 	}
 	sc.Step(`^a monitoring system subscribes to everything$`, func() error { return subscribe(nil) })
@@ -100,27 +100,27 @@ func (s *scene) registerEvents(sc *godog.ScenarioContext) {
 	})
 	sc.Step(`^the monitoring system is told of (the power|a login|a test|a sign of life|a new session|a change)$`, func(what string) error {
 		s.lab.Settle()
-		if !s.hook.has(messages[what]) {
-			return fmt.Errorf("it is told of %q", s.hook.got)
+		if !s.receiver.has(messages[what]) {
+			return fmt.Errorf("it is told of %q", s.receiver.got)
 		}
 		return nil
 	})
 	sc.Step(`^the monitoring system is not told of (the power|a login|a change)$`, func(what string) error {
 		s.lab.Settle()
-		if s.hook.has(messages[what]) {
-			return fmt.Errorf("it is told of %q", s.hook.got)
+		if s.receiver.has(messages[what]) {
+			return fmt.Errorf("it is told of %q", s.receiver.got)
 		}
 		return nil
 	})
-	sc.Step(`^the monitoring system (is away|is back)$`, func(how string) { s.hook.set(how == "is away") })
+	sc.Step(`^the monitoring system (is away|is back)$`, func(how string) { s.receiver.set(how == "is away") })
 	sc.Step(`^the operator sends a test event$`, func() error {
-		return s.done("POST", root+"/EventService/Actions/EventService.SubmitTestEvent", object{"MessageId": "Base.1.0.Success"})
+		return s.sendOK("POST", root+"/EventService/Actions/EventService.SubmitTestEvent", object{"MessageId": "Base.1.0.Success"})
 	})
 	sc.Step(`^the subscription is (gone|there)$`, func(how string) error {
-		if err := s.send("GET", s.told["subscription"], nil); err != nil {
+		if err := s.send("GET", s.saved["subscription"], nil); err != nil {
 			return err
 		}
-		return is("the subscription", s.answer.status, map[string]int{"gone": 404, "there": 200}[how])
+		return equal("the subscription", s.response.status, map[string]int{"gone": 404, "there": 200}[how])
 	})
 	sc.Step(`^a client opens a stream of events$`, func() error { return s.openStream("") })
 	sc.Step(`^the stream tells of (the power|a login|a new session|its own making)$`, func(what string) error {
@@ -133,7 +133,7 @@ func (s *scene) registerEvents(sc *godog.ScenarioContext) {
 			if err != nil {
 				return err
 			}
-			return is("the number of subscriptions", a.body["Members@odata.count"], 0)
+			return equal("the number of subscriptions", a.body["Members@odata.count"], 0)
 		})
 	})
 	sc.Step(`^the client opens it again where it had stopped$`, func() error { return s.openStream(s.streams[len(s.streams)-1].last) })
@@ -143,7 +143,7 @@ func (s *scene) registerEvents(sc *godog.ScenarioContext) {
 			return err
 		}
 		one, _ := a.body["Members"].([]any)[0].(map[string]any)
-		return s.done("DELETE", fmt.Sprint(one["@odata.id"]), nil)
+		return s.sendOK("DELETE", fmt.Sprint(one["@odata.id"]), nil)
 	})
 	sc.Step(`^the stream has ended$`, func() error { return s.streams[len(s.streams)-1].ended() })
 	sc.Step(`^a client opens a stream with a filter that makes no sense$`, func() error {
@@ -158,7 +158,7 @@ type stream struct {
 	close func()
 }
 
-func (s *scene) openStream(after string) error {
+func (s *scenario) openStream(after string) error {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	r, err := http.NewRequestWithContext(ctx, "GET", s.server(1).URL()+root+"/EventService/SSE", nil)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *scene) openStream(after string) error {
 	}()
 	st := &stream{lines: lines, close: cancel}
 	s.streams = append(s.streams, st)
-	return is("the answer", resp.StatusCode, 200)
+	return equal("the answer", resp.StatusCode, 200)
 }
 
 // until reads events until one tells a message.
@@ -197,7 +197,7 @@ func (st *stream) until(key string) error {
 		if !ok {
 			continue
 		}
-		var e record
+		var e eventPayload
 		if err := json.Unmarshal([]byte(data), &e); err != nil {
 			return err
 		}

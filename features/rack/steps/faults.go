@@ -23,7 +23,7 @@ var faults = map[string]fault.Rule{
 	"answers only one request per second": {Limit: "1/1s"},
 }
 
-func (s *scene) registerFaults(sc *godog.ScenarioContext) {
+func (s *scenario) registerFaults(sc *godog.ScenarioContext) {
 	sc.Step(`^the (?:first server's BMC|BMC) (answers once that it is busy|breaks off its answers|answers with JSON that is broken|is offline|shows what was true before|answers only one request per second)$`,
 		func(what string) error {
 			r := faults[what]
@@ -35,21 +35,21 @@ func (s *scene) registerFaults(sc *godog.ScenarioContext) {
 	sc.Step(`^the fault is mended$`, func() error { return s.lab.RemoveFault(s.rule) })
 	sc.Step(`^the operator tries to read the system$`, func() error {
 		err := s.send("GET", systemURI, nil)
-		s.told["error"] = fmt.Sprint(err)
+		s.saved["error"] = fmt.Sprint(err)
 		return nil
 	})
 	sc.Step(`^he is asked to come again in (\d+) seconds$`, func(n int) error {
-		return is("the answer", fmt.Sprint(s.answer.status, " ", s.answer.header.Get("Retry-After")), fmt.Sprint("503 ", n))
+		return equal("the answer", fmt.Sprint(s.response.status, " ", s.response.header.Get("Retry-After")), fmt.Sprint("503 ", n))
 	})
 	sc.Step(`^he gets no answer$`, func() error {
-		if s.answer.status != 0 {
-			return fmt.Errorf("he gets %s", s.answer)
+		if s.response.status != 0 {
+			return fmt.Errorf("he gets %s", s.response)
 		}
 		return nil
 	})
 	sc.Step(`^he gets an answer that he cannot read$`, func() error {
-		if s.told["error"] == "<nil>" && json.Valid([]byte(s.answer.text)) {
-			return fmt.Errorf("he gets %s", s.answer)
+		if s.saved["error"] == "<nil>" && json.Valid([]byte(s.response.text)) {
+			return fmt.Errorf("he gets %s", s.response)
 		}
 		return nil
 	})
@@ -57,7 +57,7 @@ func (s *scene) registerFaults(sc *godog.ScenarioContext) {
 		if err := s.sendTo(2, "GET", systemURI, nil); err != nil {
 			return err
 		}
-		return is("the answer", s.answer.status, 200)
+		return equal("the answer", s.response.status, 200)
 	})
 	sc.Step(`^the operator is told that the server is (on|off)$`, func(state string) error {
 		return s.power(1, map[string]string{"on": "On", "off": "Off"}[state])
@@ -68,9 +68,9 @@ func (s *scene) registerFaults(sc *godog.ScenarioContext) {
 			if err := s.send("GET", systemURI, nil); err != nil {
 				return err
 			}
-			got = append(got, s.answer.status)
+			got = append(got, s.response.status)
 		}
-		return is("the answers", got, []int{200, 429})
+		return equal("the answers", got, []int{200, 429})
 	})
 	sc.Step(`^the journal tells who switched the server on, and from where$`, func() error {
 		return s.journaled("POST", systemURI+"/Actions/ComputerSystem.Reset", "admin")
@@ -81,9 +81,9 @@ func (s *scene) registerFaults(sc *godog.ScenarioContext) {
 			if err := s.sendTo(i+1, "GET", systemURI, nil); err != nil {
 				return err
 			}
-			serial := fmt.Sprint(s.answer.body["SerialNumber"])
-			if s.answer.status != 200 || seen[serial] || seen[h.Address().String()] {
-				return fmt.Errorf("%s at %s answers %s", h.Name(), h.Address(), s.answer)
+			serial := fmt.Sprint(s.response.body["SerialNumber"])
+			if s.response.status != 200 || seen[serial] || seen[h.Address().String()] {
+				return fmt.Errorf("%s at %s answers %s", h.Name(), h.Address(), s.response)
 			}
 			seen[serial], seen[h.Address().String()] = true, true
 		}
@@ -93,7 +93,7 @@ func (s *scene) registerFaults(sc *godog.ScenarioContext) {
 
 // journaled says whether the journal tells who has sent a request that was
 // carried out.
-func (s *scene) journaled(method, path, user string) error {
+func (s *scenario) journaled(method, path, user string) error {
 	all, _, err := s.lab.Journal().Select(journal.Query{})
 	if err != nil {
 		return err

@@ -42,25 +42,25 @@ var idracRequests = map[string]request{
 // insertion is the insertion of an image.
 func insertion(at string) request { return request{"POST", at, object{"Image": "IMAGE"}, nil} }
 
-func (s *scene) registerIDRAC(sc *godog.ScenarioContext) {
+func (s *scenario) registerIDRAC(sc *godog.ScenarioContext) {
 	sc.Step(`^iDRAC's job (\d+) is "([^"]*)" with "([^"]*)"$`, func(n int, state, text string) error {
 		a, err := s.get(fmt.Sprintf("%s/Jobs/JID_%012d", idracAt, n))
 		if err != nil {
 			return err
 		}
-		if err := is("the job", fmt.Sprint(a.at("JobState")), state); err != nil {
+		if err := equal("the job", fmt.Sprint(a.at("JobState")), state); err != nil {
 			return err
 		}
-		return is("its message", fmt.Sprint(a.at("Message")), text)
+		return equal("its message", fmt.Sprint(a.at("Message")), text)
 	})
 	sc.Step(`^the iDRAC's server boots "([^"]*)" for "([^"]*)"$`, func(target, enabled string) error {
 		a, err := s.get(idracSystem)
 		if err != nil {
 			return err
 		}
-		if err := is("the target", fmt.Sprint(a.at("Boot/BootSourceOverrideTarget")), target); err != nil {
+		if err := equal("the target", fmt.Sprint(a.at("Boot/BootSourceOverrideTarget")), target); err != nil {
 			return err
 		}
-		return is("how long", fmt.Sprint(a.at("Boot/BootSourceOverrideEnabled")), enabled)
+		return equal("how long", fmt.Sprint(a.at("Boot/BootSourceOverrideEnabled")), enabled)
 	})
 }

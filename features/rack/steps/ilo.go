@@ -35,7 +35,7 @@ var iloRequests = map[string]request{
 		object{"Raid": "Raid1", "LogicalDriveName": "root", "DataDrives": []any{"1I:1:1", "1I:1:2"}}}}, nil},
 }
 
-func (s *scene) registerILO(sc *godog.ScenarioContext) {
+func (s *scenario) registerILO(sc *godog.ScenarioContext) {
 	sc.Step(`^a rack of (\d+) servers? with the profile "([^"]*)"$`, func(n int, profile string) error { return s.start(profile, n) })
 	sc.Step(`^a client of its iLO (.*)$`, func(what string) error {
 		if what == "does nothing" {
@@ -59,8 +59,8 @@ func (s *scene) registerILO(sc *godog.ScenarioContext) {
 					return nil
 				}
 			}
-			s.pass(1, "seconds")
+			s.advance(1, "seconds")
 		}
-		return fmt.Errorf("there is no volume %q: %s", name, s.answer)
+		return fmt.Errorf("there is no volume %q: %s", name, s.response)
 	})
 }

@@ -18,7 +18,7 @@ import (
 
 const integrityURI = root + "/ComponentIntegrity/RoT"
 
-func (s *scene) registerIntegrity(sc *godog.ScenarioContext) {
+func (s *scenario) registerIntegrity(sc *godog.ScenarioContext) {
 	var before, signed map[int]string // digests by index
 	measure := func(nonce byte) (err error) {
 		before = signed
@@ -44,7 +44,7 @@ func (s *scene) registerIntegrity(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
-	sc.Step(`^they are what they were$`, func() error { return is("the measurements", signed, before) })
+	sc.Step(`^they are what they were$`, func() error { return equal("the measurements", signed, before) })
 	sc.Step(`^one of them is another$`, func() error {
 		differ := 0
 		for i := range signed {
@@ -52,13 +52,13 @@ func (s *scene) registerIntegrity(sc *godog.ScenarioContext) {
 				differ++
 			}
 		}
-		return is("the number of those that differ", differ, 1)
+		return equal("the number of those that differ", differ, 1)
 	})
 	sc.Step(`^a verifier asks for a measurement that there is not$`, func() error {
 		return s.send("POST", integrityURI+"/Actions/ComponentIntegrity.SPDMGetSignedMeasurements", object{"MeasurementIndices": []int{77}})
 	})
 	sc.Step(`^the operator turns the TPM off$`, func() error {
-		return s.done("PATCH", biosURI+"/Settings", object{"Attributes": object{"TpmSecurity": "Disabled"}})
+		return s.sendOK("PATCH", biosURI+"/Settings", object{"Attributes": object{"TpmSecurity": "Disabled"}})
 	})
 	sc.Step(`^the server's TPM is (on|off)$`, func(how string) error {
 		want := map[string]string{"on": "Enabled", "off": "Disabled"}[how]
@@ -66,7 +66,7 @@ func (s *scene) registerIntegrity(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		if err := is("the TPM", a.at("Status/State"), want); err != nil {
+		if err := equal("the TPM", a.at("Status/State"), want); err != nil {
 			return err
 		}
 		version := a.body["FirmwareVersion"]
@@ -78,19 +78,19 @@ func (s *scene) registerIntegrity(sc *godog.ScenarioContext) {
 			return fmt.Errorf("the system has the modules %v", modules)
 		}
 		o, _ := modules[0].(map[string]any)
-		module := answer{body: o}
-		return is("the system's TPM", []any{module.at("Status/State"), module.at("FirmwareVersion")}, []any{want, version})
+		module := response{body: o}
+		return equal("the system's TPM", []any{module.at("Status/State"), module.at("FirmwareVersion")}, []any{want, version})
 	})
 }
 
 // verified has measurements signed and checks them as a verifier does (DSP0274
 // 1.1, §10.11) who knows nothing but the certificate of the root of trust. It
 // returns the digests by index.
-func (s *scene) verified(nonce string) (map[int]string, error) {
-	if err := s.done("POST", integrityURI+"/Actions/ComponentIntegrity.SPDMGetSignedMeasurements", object{"Nonce": nonce}); err != nil {
+func (s *scenario) verified(nonce string) (map[int]string, error) {
+	if err := s.sendOK("POST", integrityURI+"/Actions/ComponentIntegrity.SPDMGetSignedMeasurements", object{"Nonce": nonce}); err != nil {
 		return nil, err
 	}
-	got := s.answer
+	got := s.response
 	text, _ := got.body["SignedMeasurements"].(string)
 	all, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(all) < 64+37+8 {
@@ -118,7 +118,7 @@ func (s *scene) verified(nonce string) (map[int]string, error) {
 	if !ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
 		return nil, fmt.Errorf("the signature is not that of the certificate")
 	}
-	if err := is("the nonce", hex.EncodeToString(signed[4:36]), nonce); err != nil {
+	if err := equal("the nonce", hex.EncodeToString(signed[4:36]), nonce); err != nil {
 		return nil, err
 	}
 	answered := signed[37:]

@@ -14,67 +14,67 @@ import (
 	"github.com/metalab-dev/metalab/scenarios/conformance/ipmi"
 )
 
-// onWire is a client of IPMI that does what the usual programs do not: it holds
+// ipmiClient is a client of IPMI that does what the usual programs do not: it holds
 // a session, leaves logins unfinished, opens a console.
-type onWire struct {
+type ipmiClient struct {
 	conns    []*ipmi.Conn
 	sessions []*ipmi.Session
 	console  *ipmi.Console
 }
 
-// answerTime is how long it waits for an answer, in real time: BMCs answer at
+// responseTimeout is how long it waits for an answer, in real time: BMCs answer at
 // once.
-const answerTime = 2 * time.Second
+const responseTimeout = 2 * time.Second
 
-func (s *scene) registerIPMI(sc *godog.ScenarioContext) {
-	sc.Step(`^the BMC is put through the checks of a strict client$`, s.checked)
-	sc.Step(`^(?:a client holds|another client opens) a session$`, func() error { return s.opens(17) })
+func (s *scenario) registerIPMI(sc *godog.ScenarioContext) {
+	sc.Step(`^the BMC is put through the checks of a strict client$`, s.passesChecks)
+	sc.Step(`^(?:a client holds|another client opens) a session$`, func() error { return s.openSession(17) })
 	sc.Step(`^(\d+) clients hold a session each$`, func(n int) error {
 		for range n {
-			if err := s.opens(17); err != nil {
+			if err := s.openSession(17); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	sc.Step(`^its session is there$`, func() error { return s.answersIn(true) })
-	sc.Step(`^its session is over$`, func() error { return s.answersIn(false) })
-	sc.Step(`^the client ends its session$`, func() error { return s.wire.sessions[0].Close(s.t.Context()) })
+	sc.Step(`^its session is there$`, func() error { return s.sessionAnswers(true) })
+	sc.Step(`^its session is over$`, func() error { return s.sessionAnswers(false) })
+	sc.Step(`^the client ends its session$`, func() error { return s.ipmi.sessions[0].Close(s.t.Context()) })
 	sc.Step(`^(\d+) clients begin to log in and go away$`, s.halfOpen)
-	sc.Step(`^the client opens the server's console$`, func() error { return s.sitDown(0) })
+	sc.Step(`^the client opens the server's console$`, func() error { return s.openConsole(0) })
 	sc.Step(`^the other client cannot open the server's console$`, func() error {
 		var code ipmi.Code
-		if err := s.sitDown(1); !errors.As(err, &code) || code != 0x80 {
+		if err := s.openConsole(1); !errors.As(err, &code) || code != 0x80 {
 			return fmt.Errorf("it can, or is told otherwise than that another has it: %w", err)
 		}
 		return nil
 	})
 	sc.Step(`^the operator switches IPMI (on|off)$`, func(how string) error {
 		if at, err := s.address(); err == nil {
-			s.keep("ipmi", at)
+			s.save("ipmi", at)
 		}
-		return s.done("PATCH", root+"/Managers/1/NetworkProtocol", object{"IPMI": object{"ProtocolEnabled": how == "on"}})
+		return s.sendOK("PATCH", root+"/Managers/1/NetworkProtocol", object{"IPMI": object{"ProtocolEnabled": how == "on"}})
 	})
 	sc.Step("^the operator runs `([^`]+)` where IPMI was$", func(line string) error {
-		at, err := netip.ParseAddrPort(s.told["ipmi"])
+		at, err := netip.ParseAddrPort(s.saved["ipmi"])
 		if err != nil {
 			return err
 		}
-		return s.runsThere(line, at.Addr().String(), fmt.Sprint(at.Port()))
+		return s.runProgramAt(line, at.Addr().String(), fmt.Sprint(at.Port()))
 	})
 	sc.Step(`^the BMC is restarted and up again$`, func() error {
-		if err := s.done("POST", root+"/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"}); err != nil {
+		if err := s.sendOK("POST", root+"/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"}); err != nil {
 			return err
 		}
-		s.pass(5, "minutes")
+		s.advance(5, "minutes")
 		return nil
 	})
-	sc.Step(`^the client leaves the console$`, func() error { return s.wire.console.Close(s.t.Context()) })
-	sc.Step(`^the other client opens the server's console$`, func() error { return s.sitDown(1) })
-	sc.Step(`^the console shows "([^"]*)"$`, s.shown)
-	sc.Step(`^somebody types "([^"]*)" there$`, func(text string) error { return s.wire.console.Write(s.t.Context(), []byte(text+"\r")) })
+	sc.Step(`^the client leaves the console$`, func() error { return s.ipmi.console.Close(s.t.Context()) })
+	sc.Step(`^the other client opens the server's console$`, func() error { return s.openConsole(1) })
+	sc.Step(`^the console shows "([^"]*)"$`, s.consoleShows)
+	sc.Step(`^somebody types "([^"]*)" there$`, func(text string) error { return s.ipmi.console.Write(s.t.Context(), []byte(text+"\r")) })
 	sc.After(func(ctx context.Context, _ *godog.Scenario, _ error) (context.Context, error) {
-		for _, c := range s.wire.conns {
+		for _, c := range s.ipmi.conns {
 			_ = c.Close() // its BMC may be gone
 		}
 		return ctx, nil
@@ -82,7 +82,7 @@ func (s *scene) registerIPMI(sc *godog.ScenarioContext) {
 }
 
 // address is where the first server's BMC speaks IPMI.
-func (s *scene) address() (string, error) {
+func (s *scenario) address() (string, error) {
 	at, ok := s.server(1).IPMI()
 	if !ok {
 		return "", errors.New("IPMI is switched off")
@@ -90,15 +90,15 @@ func (s *scene) address() (string, error) {
 	return at.String(), nil
 }
 
-// checked makes all checks that take no time of the lab.
-func (s *scene) checked() error {
+// passesChecks makes all checks that take no time of the lab.
+func (s *scenario) passesChecks() error {
 	at, err := s.address()
 	if err != nil {
 		return err
 	}
 	target := ipmi.Target{
 		Address: at, Admin: ipmi.Account{Name: "ADMIN", Password: "ADMIN"}, Operator: ipmi.Account{Name: "op", Password: "op"},
-		User: ipmi.Account{Name: "usr", Password: "usr"}, Timeout: answerTime / 4,
+		User: ipmi.Account{Name: "usr", Password: "usr"}, Timeout: responseTimeout / 4,
 	}
 	var wrong []string
 	passed := 0
@@ -117,7 +117,7 @@ func (s *scene) checked() error {
 	return nil
 }
 
-func (s *scene) dial() (*ipmi.Conn, error) {
+func (s *scenario) dial() (*ipmi.Conn, error) {
 	at, err := s.address()
 	if err != nil {
 		return nil, err
@@ -126,13 +126,13 @@ func (s *scene) dial() (*ipmi.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Timeout = answerTime
-	s.wire.conns = append(s.wire.conns, c)
+	c.Timeout = responseTimeout
+	s.ipmi.conns = append(s.ipmi.conns, c)
 	return c, nil
 }
 
-// opens opens a session at the administrator's level.
-func (s *scene) opens(suite byte) error {
+// openSession openSession a session at the administrator's level.
+func (s *scenario) openSession(suite byte) error {
 	c, err := s.dial()
 	if err != nil {
 		return err
@@ -144,17 +144,17 @@ func (s *scene) opens(suite byte) error {
 	if _, err := session.Raise(s.t.Context(), ipmi.Administrator); err != nil {
 		return err
 	}
-	s.wire.sessions = append(s.wire.sessions, session)
+	s.ipmi.sessions = append(s.ipmi.sessions, session)
 	return nil
 }
 
-// answersIn asks something in the first session.
-func (s *scene) answersIn(want bool) error {
-	conn := s.wire.sessions[0].Conn()
+// sessionAnswers asks something in the first session.
+func (s *scenario) sessionAnswers(want bool) error {
+	conn := s.ipmi.sessions[0].Conn()
 	if !want {
 		conn.Timeout, conn.Tries = 200*time.Millisecond, 1
 	}
-	_, err := s.wire.sessions[0].Do(s.t.Context(), ipmi.GetDeviceID)
+	_, err := s.ipmi.sessions[0].Do(s.t.Context(), ipmi.GetDeviceID)
 	if want && err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (s *scene) answersIn(want bool) error {
 	return nil
 }
 
-func (s *scene) halfOpen(n int) error {
+func (s *scenario) halfOpen(n int) error {
 	for range n {
 		c, err := s.dial()
 		if err != nil {
@@ -181,20 +181,20 @@ func (s *scene) halfOpen(n int) error {
 	return nil
 }
 
-// sitDown opens the console in the n-th session.
-func (s *scene) sitDown(n int) error {
-	console, err := s.wire.sessions[n].Console(s.t.Context(), 1)
+// openConsole opens the console in the n-th session.
+func (s *scenario) openConsole(n int) error {
+	console, err := s.ipmi.sessions[n].Console(s.t.Context(), 1)
 	if err == nil {
-		s.wire.console = console
+		s.ipmi.console = console
 	}
 	return err
 }
 
-// shown reads the console until a text has come.
-func (s *scene) shown(text string) error {
+// consoleShows reads the console until a text has come.
+func (s *scenario) consoleShows(text string) error {
 	var all bytes.Buffer
 	for !strings.Contains(all.String(), text) {
-		more, err := s.wire.console.Read(s.t.Context(), answerTime)
+		more, err := s.ipmi.console.Read(s.t.Context(), responseTimeout)
 		if err != nil {
 			return fmt.Errorf("%w: it shows %q", err, all.String())
 		}

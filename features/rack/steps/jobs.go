@@ -10,16 +10,16 @@ import (
 
 const jobsURI = root + "/JobService/Jobs"
 
-func (s *scene) registerJobs(sc *godog.ScenarioContext) {
+func (s *scenario) registerJobs(sc *godog.ScenarioContext) {
 	plan := func(method, uri string, body object, schedule object) error {
 		text, err := json.Marshal(body)
 		if err != nil {
 			return err
 		}
-		err = s.done("POST", jobsURI, object{
+		err = s.sendOK("POST", jobsURI, object{
 			"Name": "planned", "Schedule": schedule, "Payload": object{"HttpOperation": method, "TargetUri": uri, "JsonBody": string(text)},
 		})
-		s.told["job"] = s.answer.header.Get("Location")
+		s.saved["job"] = s.response.header.Get("Location")
 		return err
 	}
 	in := func(d time.Duration) string { return s.lab.Clock().Now().Add(d).UTC().Format(time.RFC3339) }
@@ -30,13 +30,13 @@ func (s *scene) registerJobs(sc *godog.ScenarioContext) {
 		return plan("POST", systemURI+"/Actions/ComputerSystem.Reset", object{"ResetType": "ForceOff"},
 			object{"InitialStartTime": in(time.Hour), "RecurrenceInterval": "PT1H", "MaxOccurrences": n})
 	})
-	sc.Step(`^the operator calls the job off$`, func() error { return s.done("POST", s.told["job"]+"/Actions/Job.Cancel", object{}) })
+	sc.Step(`^the operator calls the job off$`, func() error { return s.sendOK("POST", s.saved["job"]+"/Actions/Job.Cancel", object{}) })
 	sc.Step(`^the job (waits|is done|has failed|was called off)$`, func(how string) error {
-		a, err := s.get(s.told["job"])
+		a, err := s.get(s.saved["job"])
 		if err != nil {
 			return err
 		}
-		return is("the job", a.body["JobState"], map[string]string{
+		return equal("the job", a.body["JobState"], map[string]string{
 			"waits": "Pending", "is done": "Completed", "has failed": "Exception", "was called off": "Cancelled",
 		}[how])
 	})

@@ -14,20 +14,20 @@ import (
 const chassisURI = root + "/Chassis/1"
 
 // limits are where the limit of the power is told.
-var limits = map[string]func(answer) any{
-	chassisURI + "/Controls/PowerLimit": func(a answer) any { return a.body["SetPoint"] },
-	chassisURI + "/EnvironmentMetrics":  func(a answer) any { return a.at("PowerLimitWatts/SetPoint") },
-	chassisURI + "/Power": func(a answer) any {
+var limits = map[string]func(response) any{
+	chassisURI + "/Controls/PowerLimit": func(a response) any { return a.body["SetPoint"] },
+	chassisURI + "/EnvironmentMetrics":  func(a response) any { return a.at("PowerLimitWatts/SetPoint") },
+	chassisURI + "/Power": func(a response) any {
 		all, _ := a.body["PowerControl"].([]any)
 		if len(all) == 0 {
 			return "absent"
 		}
 		o, _ := all[0].(map[string]any)
-		return answer{body: o}.at("PowerLimit/LimitInWatts")
+		return response{body: o}.at("PowerLimit/LimitInWatts")
 	},
 }
 
-func (s *scene) registerLimits(sc *godog.ScenarioContext) {
+func (s *scenario) registerLimits(sc *godog.ScenarioContext) {
 	limit := func(watts any) error {
 		return s.send("PATCH", chassisURI+"/Controls/PowerLimit", object{"SetPoint": watts})
 	}
@@ -37,7 +37,7 @@ func (s *scene) registerLimits(sc *godog.ScenarioContext) {
 			if err != nil {
 				return err
 			}
-			if err := is("the limit at "+uri, of(a), want); err != nil {
+			if err := equal("the limit at "+uri, of(a), want); err != nil {
 				return err
 			}
 		}
@@ -48,10 +48,10 @@ func (s *scene) registerLimits(sc *godog.ScenarioContext) {
 	})
 	sc.Step(`^the operator limits its power to (\d+) W$`, func(watts int) error { return limit(watts) })
 	sc.Step(`^the operator limits its power to (\d+) W as older tools do$`, func(watts int) error {
-		return s.done("PATCH", chassisURI+"/Power", object{"PowerControl": []object{{"PowerLimit": object{"LimitInWatts": watts}}}})
+		return s.sendOK("PATCH", chassisURI+"/Power", object{"PowerControl": []object{{"PowerLimit": object{"LimitInWatts": watts}}}})
 	})
 	sc.Step(`^the operator lifts the limit$`, func() error {
-		return s.done("POST", chassisURI+"/Controls/PowerLimit/Actions/Control.ResetToDefaults", object{})
+		return s.sendOK("POST", chassisURI+"/Controls/PowerLimit/Actions/Control.ResetToDefaults", object{})
 	})
 	sc.Step(`^everybody is told of a limit of (\d+) W$`, func(watts int) error { return told(watts) })
 	sc.Step(`^nobody is told of a limit$`, func() error { return told(nil) })
@@ -83,7 +83,7 @@ func (s *scene) registerLimits(sc *godog.ScenarioContext) {
 }
 
 // watts is what the server takes from the mains.
-func (s *scene) watts() (float64, error) {
+func (s *scenario) watts() (float64, error) {
 	a, err := s.get(chassisURI + "/Sensors/TotalPower")
 	if err != nil {
 		return 0, err

@@ -9,9 +9,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-func (s *scene) registerManager(sc *godog.ScenarioContext) {
+func (s *scenario) registerManager(sc *godog.ScenarioContext) {
 	sc.Step(`^the (?:operator|client) restarts the BMC$`, func() error {
-		return s.done("POST", root+"/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"})
+		return s.sendOK("POST", root+"/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"})
 	})
 	sc.Step(`^no sensor tells how warm the processors are$`, func() error {
 		if at, err := s.temperature("CPU"); err == nil {
@@ -49,14 +49,14 @@ func (s *scene) registerManager(sc *godog.ScenarioContext) {
 		return nil
 	})
 	sc.Step(`^the operator has the server start by itself when the power is back$`, func() error {
-		return s.done("PATCH", systemURI, object{"PowerRestorePolicy": "AlwaysOn"})
+		return s.sendOK("PATCH", systemURI, object{"PowerRestorePolicy": "AlwaysOn"})
 	})
 	sc.Step(`^the power fails$`, func() error { return s.server(1).Apply(s.t.Context(), machine.CutAC{}) })
 	sc.Step(`^the power is back$`, func() error { return s.server(1).Apply(s.t.Context(), machine.RestoreAC{}) })
 }
 
 // temperature is what the first sensor of a place tells, in degrees Celsius.
-func (s *scene) temperature(of string) (float64, error) {
+func (s *scenario) temperature(of string) (float64, error) {
 	a, err := s.get(root + "/Chassis/1/Sensors?$expand=.")
 	if err != nil {
 		return 0, err

@@ -63,7 +63,7 @@ func (i *images) close() {
 
 const slotURI = systemURI + "/VirtualMedia/Cd"
 
-func (s *scene) registerMedia(sc *godog.ScenarioContext) {
+func (s *scenario) registerMedia(sc *godog.ScenarioContext) {
 	live := []byte(bootable + strings.Repeat("live system ", 1000))
 	insert := func(name string, content []byte) error {
 		err := s.send("POST", slotURI+"/Actions/VirtualMedia.InsertMedia", object{"Image": s.images.url(name, content)})
@@ -89,14 +89,14 @@ func (s *scene) registerMedia(sc *godog.ScenarioContext) {
 		if _, err := io.Copy(sum, m); err != nil {
 			return err
 		}
-		return is("the image", fmt.Sprintf("%x", sum.Sum(nil)), fmt.Sprintf("%x", sha256.Sum256(live)))
+		return equal("the image", fmt.Sprintf("%x", sum.Sum(nil)), fmt.Sprintf("%x", sha256.Sum256(live)))
 	})
-	sc.Step(`^the operator ejects the virtual CD$`, func() error { return s.done("POST", slotURI+"/Actions/VirtualMedia.EjectMedia", object{}) })
+	sc.Step(`^the operator ejects the virtual CD$`, func() error { return s.sendOK("POST", slotURI+"/Actions/VirtualMedia.EjectMedia", object{}) })
 	sc.Step(`^the virtual CD is empty$`, func() error {
 		a, err := s.get(slotURI)
 		if err != nil {
 			return err
 		}
-		return is("Image", a.body["Image"], nil)
+		return equal("Image", a.body["Image"], nil)
 	})
 }

@@ -20,7 +20,7 @@ var named = object{
 	"HostName": "bmc-7", "StaticNameServers": []any{"192.0.2.53", "2001:db8::53"}, "VLAN": object{"VLANEnable": true, "VLANId": 42.0},
 }
 
-func (s *scene) registerNetwork(sc *godog.ScenarioContext) {
+func (s *scenario) registerNetwork(sc *godog.ScenarioContext) {
 	var was, plain netip.AddrPort // where the BMC was; its port without encryption
 	sc.Step(`^the operator has the BMC listen at another port$`, func() error {
 		was = s.server(1).Address()
@@ -28,31 +28,31 @@ func (s *scene) registerNetwork(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		s.told["at"] = netip.AddrPortFrom(was.Addr(), port).String()
-		return s.done("PATCH", protocolsURI, object{"HTTPS": object{"Port": port}})
+		s.saved["at"] = netip.AddrPortFrom(was.Addr(), port).String()
+		return s.sendOK("PATCH", protocolsURI, object{"HTTPS": object{"Port": port}})
 	})
 	sc.Step(`^the operator gives the BMC the address (\S+)$`, func(at string) error {
 		was = s.server(1).Address()
-		s.told["at"] = fmt.Sprintf("%s:%d", at, was.Port())
-		return s.done("PATCH", portURI, object{
+		s.saved["at"] = fmt.Sprintf("%s:%d", at, was.Port())
+		return s.sendOK("PATCH", portURI, object{
 			"IPv4StaticAddresses": []object{{"Address": at, "SubnetMask": "255.0.0.0"}}, "DHCPv4": object{"DHCPEnabled": false},
 		})
 	})
 	sc.Step(`^the operator tries to give the BMC the address of its neighbour$`, func() error {
 		was = s.server(1).Address()
-		s.told["at"] = was.String()
+		s.saved["at"] = was.String()
 		at := s.server(2).Address().Addr().String()
 		return s.send("PATCH", portURI, object{"IPv4StaticAddresses": []object{{"Address": at, "SubnetMask": "255.0.0.0"}}})
 	})
 	sc.Step(`^the BMC answers there$`, func() error {
-		if err := s.same("at", s.server(1).Address()); err != nil {
+		if err := s.equalsSaved("at", s.server(1).Address()); err != nil {
 			return err
 		}
 		a, err := s.get(systemURI)
 		if err != nil {
 			return err
 		}
-		return is("the server there", a.body["SerialNumber"], s.server(1).Machine().Identity.Serial)
+		return equal("the server there", a.body["SerialNumber"], s.server(1).Machine().Identity.Serial)
 	})
 	sc.Step(`^nobody answers where it was$`, func() error { return refused(was) })
 	sc.Step(`^the operator opens the port without encryption$`, func() error {
@@ -62,10 +62,10 @@ func (s *scene) registerNetwork(sc *godog.ScenarioContext) {
 			return err
 		}
 		plain = netip.AddrPortFrom(at.Addr(), port)
-		return s.done("PATCH", protocolsURI, object{"HTTP": object{"ProtocolEnabled": true, "Port": port}})
+		return s.sendOK("PATCH", protocolsURI, object{"HTTP": object{"ProtocolEnabled": true, "Port": port}})
 	})
 	sc.Step(`^the operator closes the port without encryption$`, func() error {
-		return s.done("PATCH", protocolsURI, object{"HTTP": object{"ProtocolEnabled": false}})
+		return s.sendOK("PATCH", protocolsURI, object{"HTTP": object{"ProtocolEnabled": false}})
 	})
 	sc.Step(`^who asks there is sent to the one with encryption$`, func() error {
 		r, err := http.NewRequestWithContext(s.t.Context(), "GET", "http://"+plain.String()+root+"/", nil)
@@ -79,13 +79,13 @@ func (s *scene) registerNetwork(sc *godog.ScenarioContext) {
 		if err := resp.Body.Close(); err != nil {
 			return err
 		}
-		return is("the answer", fmt.Sprint(resp.StatusCode, " ", resp.Header.Get("Location")), "301 "+s.server(1).URL()+root+"/")
+		return equal("the answer", fmt.Sprint(resp.StatusCode, " ", resp.Header.Get("Location")), "301 "+s.server(1).URL()+root+"/")
 	})
 	sc.Step(`^nobody answers there$`, func() error { return refused(plain) })
 	sc.Step(`^the operator switches virtual media (on|off)$`, func(how string) error {
-		return s.done("PATCH", protocolsURI, object{"VirtualMedia": object{"ProtocolEnabled": how == "on"}})
+		return s.sendOK("PATCH", protocolsURI, object{"VirtualMedia": object{"ProtocolEnabled": how == "on"}})
 	})
-	sc.Step(`^the operator names the BMC, its name servers and its VLAN$`, func() error { return s.done("PATCH", portURI, named) })
+	sc.Step(`^the operator names the BMC, its name servers and its VLAN$`, func() error { return s.sendOK("PATCH", portURI, named) })
 	sc.Step(`^the BMC has that name, those name servers and that VLAN$`, func() error {
 		a, err := s.get(portURI)
 		if err != nil {
@@ -96,14 +96,14 @@ func (s *scene) registerNetwork(sc *godog.ScenarioContext) {
 			if vlan, ok := got.(map[string]any); ok {
 				got = object{"VLANEnable": vlan["VLANEnable"], "VLANId": vlan["VLANId"]}
 			}
-			if err := is(name, got, want); err != nil {
+			if err := equal(name, got, want); err != nil {
 				return err
 			}
 		}
 		if a, err = s.get(protocolsURI); err != nil {
 			return err
 		}
-		return is("the name", a.body["HostName"], named["HostName"])
+		return equal("the name", a.body["HostName"], named["HostName"])
 	})
 }
 

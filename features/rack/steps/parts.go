@@ -8,19 +8,19 @@ import (
 	"github.com/cucumber/godog"
 )
 
-func (s *scene) registerParts(sc *godog.ScenarioContext) {
+func (s *scenario) registerParts(sc *godog.ScenarioContext) {
 	sc.Step(`^the operator marks the server "([^"]*)" and lights its lamp$`, func(tag string) error {
-		return s.done("PATCH", systemURI, object{"AssetTag": tag, "LocationIndicatorActive": true})
+		return s.sendOK("PATCH", systemURI, object{"AssetTag": tag, "LocationIndicatorActive": true})
 	})
 	sc.Step(`^the server is marked "([^"]*)" and its lamp is lit$`, func(tag string) error {
 		a, err := s.get(systemURI)
 		if err != nil {
 			return err
 		}
-		return is("its mark and lamp", fmt.Sprint(a.body["AssetTag"], " ", a.body["LocationIndicatorActive"]), tag+" true")
+		return equal("its mark and lamp", fmt.Sprint(a.body["AssetTag"], " ", a.body["LocationIndicatorActive"]), tag+" true")
 	})
 	sc.Step(`^the operator takes down what the servers are made of$`, func() error { return s.inventories(s.keepNamed) })
-	sc.Step(`^the servers are made of the same$`, func() error { return s.inventories(s.same) })
+	sc.Step(`^the servers are made of the same$`, func() error { return s.inventories(s.equalsSaved) })
 	sc.Step(`^no two servers have a serial number, a UUID or a MAC in common$`, s.distinct)
 	sc.Step(`^the server has processors, memory, network ports and drives$`, func() error {
 		for _, of := range []string{"/Processors", "/Memory", "/EthernetInterfaces", "/Storage"} {
@@ -59,18 +59,18 @@ func (s *scene) registerParts(sc *godog.ScenarioContext) {
 			return fmt.Errorf("it is %s", entries)
 		}
 		ids, _ := entries.body["Members@odata.count"].(float64)
-		s.keep("entries", ids)
+		s.save("entries", ids)
 		return nil
 	})
 	sc.Step(`^the operator clears the event log$`, func() error {
-		return s.done("POST", s.told["log"]+"/Actions/LogService.ClearLog", object{})
+		return s.sendOK("POST", s.saved["log"]+"/Actions/LogService.ClearLog", object{})
 	})
 	sc.Step(`^the event log is empty$`, func() error {
 		entries, err := s.log()
 		if err != nil {
 			return err
 		}
-		return is("the number of entries", entries.body["Members@odata.count"], 0)
+		return equal("the number of entries", entries.body["Members@odata.count"], 0)
 	})
 	sc.Step(`^new entries have numbers that were never there$`, func() error {
 		entries, err := s.log()
@@ -83,8 +83,8 @@ func (s *scene) registerParts(sc *godog.ScenarioContext) {
 		}
 		first, _ := members[0].(map[string]any)
 		uri := fmt.Sprint(first["@odata.id"])
-		if id := number(uri[strings.LastIndexByte(uri, '/')+1:]); id <= number(s.told["entries"]) {
-			return fmt.Errorf("the first is %d, there were %s", id, s.told["entries"])
+		if id := number(uri[strings.LastIndexByte(uri, '/')+1:]); id <= number(s.saved["entries"]) {
+			return fmt.Errorf("the first is %d, there were %s", id, s.saved["entries"])
 		}
 		return nil
 	})
@@ -95,7 +95,7 @@ func (s *scene) registerParts(sc *godog.ScenarioContext) {
 }
 
 // inventories calls f with what each server is made of.
-func (s *scene) inventories(f func(what string, is any) error) error {
+func (s *scenario) inventories(f func(what string, is any) error) error {
 	for i, h := range s.lab.Hosts() {
 		var parts []string
 		for _, uri := range []string{systemURI, systemURI + "/EthernetInterfaces/1"} {
@@ -103,7 +103,7 @@ func (s *scene) inventories(f func(what string, is any) error) error {
 				return err
 			}
 			for _, name := range []string{"SerialNumber", "UUID", "MACAddress", "Model"} {
-				parts = append(parts, fmt.Sprint(s.answer.body[name]))
+				parts = append(parts, fmt.Sprint(s.response.body[name]))
 			}
 		}
 		if err := f(h.Name(), parts); err != nil {
@@ -113,12 +113,12 @@ func (s *scene) inventories(f func(what string, is any) error) error {
 	return nil
 }
 
-func (s *scene) keepNamed(what string, is any) error {
-	s.keep(what, is)
+func (s *scenario) keepNamed(what string, is any) error {
+	s.save(what, is)
 	return nil
 }
 
-func (s *scene) distinct() error {
+func (s *scenario) distinct() error {
 	seen := map[string]string{}
 	return s.inventories(func(host string, is any) error {
 		all := is.([]string)
@@ -133,7 +133,7 @@ func (s *scene) distinct() error {
 }
 
 // drives are the addresses of the first controller's drives.
-func (s *scene) drives() ([]string, error) {
+func (s *scenario) drives() ([]string, error) {
 	a, err := s.get(systemURI + "/Storage")
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (s *scene) drives() ([]string, error) {
 	if a, err = s.get(fmt.Sprint(first["@odata.id"])); err != nil {
 		return nil, err
 	}
-	s.told["storage"] = fmt.Sprint(a.body["@odata.id"])
+	s.saved["storage"] = fmt.Sprint(a.body["@odata.id"])
 	var out []string
 	all, _ := a.body["Drives"].([]any)
 	for _, d := range all {
@@ -157,12 +157,12 @@ func (s *scene) drives() ([]string, error) {
 }
 
 // log are the entries of the event log.
-func (s *scene) log() (answer, error) {
+func (s *scenario) log() (response, error) {
 	a, err := s.get(systemURI + "/LogServices")
 	if err != nil {
 		return a, err
 	}
 	one, _ := a.body["Members"].([]any)[0].(map[string]any)
-	s.told["log"] = fmt.Sprint(one["@odata.id"])
-	return s.get(s.told["log"] + "/Entries")
+	s.saved["log"] = fmt.Sprint(one["@odata.id"])
+	return s.get(s.saved["log"] + "/Entries")
 }

@@ -13,7 +13,7 @@ var resets = map[string]string{
 	"off and on again by its operating system": "GracefulRestart", "by its button": "PushPowerButton",
 }
 
-func (s *scene) registerPower(sc *godog.ScenarioContext) {
+func (s *scenario) registerPower(sc *godog.ScenarioContext) {
 	sc.Step(`^the operator switches the server (on|off|off and on again|off by its operating system|off and on again by its operating system|by its button)$`,
 		func(how string) error { return s.reset(resets[how]) })
 	sc.Step(`^the operator asks for a reset of the kind "([^"]*)"$`, func(kind string) error {
@@ -38,19 +38,19 @@ func (s *scene) registerPower(sc *godog.ScenarioContext) {
 	})
 }
 
-func (s *scene) reset(kind string) error {
-	return s.done("POST", systemURI+"/Actions/ComputerSystem.Reset", object{"ResetType": kind})
+func (s *scenario) reset(kind string) error {
+	return s.sendOK("POST", systemURI+"/Actions/ComputerSystem.Reset", object{"ResetType": kind})
 }
 
-func (s *scene) power(server int, want string) error {
+func (s *scenario) power(server int, want string) error {
 	if err := s.sendTo(server, "GET", systemURI, nil); err != nil {
 		return err
 	}
-	return is("its power", s.answer.body["PowerState"], want)
+	return equal("its power", s.response.body["PowerState"], want)
 }
 
 // progress watches a start second by second.
-func (s *scene) progress(last string) error {
+func (s *scenario) progress(last string) error {
 	var seen []string
 	for range 600 {
 		a, err := s.get(systemURI)
@@ -64,7 +64,7 @@ func (s *scene) progress(last string) error {
 		if state == last {
 			break
 		}
-		s.pass(1, "second")
+		s.advance(1, "second")
 	}
 	if len(seen) < 3 || seen[len(seen)-1] != last {
 		return fmt.Errorf("it has passed through %q", seen)

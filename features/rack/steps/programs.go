@@ -23,28 +23,28 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
-// patience is how long, in real time, a program may take that talks to a BMC
+// timeout is how long, in real time, a program may take that talks to a BMC
 // which answers at once: those that wait for answers give up after 20 s.
-const patience = 60 * time.Second
+const timeout = 60 * time.Second
 
 // needPrograms, when set in the environment, makes a program that is missing a
 // failure: without it the scenario is skipped, which says why.
 const needPrograms = "METALAB_NEED_PROGRAMS"
 
-// run is what a program did.
-type run struct {
+// programRun is what a program did.
+type programRun struct {
 	line     string
 	out, err string
 	status   int
 }
 
-func (r run) String() string {
+func (r programRun) String() string {
 	return fmt.Sprintf("%s: exit %d\n%s%s", r.line, r.status, r.out, r.err)
 }
 
-// ways are how programs are told where a BMC is and who asks: those before the
+// connectionOptions are how programs are told where a BMC is and who asks: those before the
 // arguments of a step, so that these can say otherwise.
-var ways = map[string]func(host, port string) []string{
+var connectionOptions = map[string]func(host, port string) []string{
 	"ipmitool": func(host, port string) []string {
 		return []string{"-I", "lanplus", "-H", host, "-p", port, "-U", "ADMIN", "-P", "ADMIN"}
 	},
@@ -55,11 +55,11 @@ var freeIPMI = []string{
 	"bmc-info", "bmc-device", "ipmipower", "ipmi-chassis", "ipmi-sel", "ipmi-sensors", "ipmi-fru", "ipmi-dcmi", "ipmi-pef-config", "ipmi-config", "ipmi-raw",
 }
 
-// cached are those of them that keep what they have read of sensor records.
-var cached = []string{"ipmi-sel", "ipmi-sensors", "ipmi-fru", "ipmi-pef-config"}
+// withSDRCache are those of them that keep what they have read of sensor records.
+var withSDRCache = []string{"ipmi-sel", "ipmi-sensors", "ipmi-fru", "ipmi-pef-config"}
 
 func connection(program, host, port string) ([]string, error) {
-	if way, ok := ways[program]; ok {
+	if way, ok := connectionOptions[program]; ok {
 		return way(host, port), nil
 	}
 	if slices.Contains(freeIPMI, program) {
@@ -68,7 +68,7 @@ func connection(program, host, port string) ([]string, error) {
 	return nil, fmt.Errorf("no step knows how to tell %s where a BMC is", program)
 }
 
-func (s *scene) registerPrograms(sc *godog.ScenarioContext) {
+func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
 	s.registerTerminals(sc)
 	sc.Step(`^a rack of (\d+) servers? whose users are ADMIN, op and usr$`, func(n int) error {
 		return s.startWith(n, []rack.Account{
@@ -83,19 +83,19 @@ func (s *scene) registerPrograms(sc *godog.ScenarioContext) {
 		s.open()
 		return nil
 	})
-	sc.Step("^(?:the operator|he) (?:runs|has run) `([^`]+)`$", func(line string) error { return s.runs(line) })
-	sc.Step("^(?:the operator|he) runs `([^`]+)` at the other server$", func(line string) error { return s.runsAt(2, line) })
-	sc.Step(`^it succeeds$`, s.succeeded)
-	sc.Step(`^it ends well$`, func() error { return is("the exit status", s.ran.status, 0) }) // and may say how it goes
+	sc.Step("^(?:the operator|he) (?:runs|has run) `([^`]+)`$", func(line string) error { return s.runProgram(line) })
+	sc.Step("^(?:the operator|he) runs `([^`]+)` at the other server$", func(line string) error { return s.runProgramAgainst(2, line) })
+	sc.Step(`^it succeeds$`, s.programSucceeded)
+	sc.Step(`^it ends well$`, func() error { return equal("the exit status", s.output.status, 0) }) // and may say how it goes
 	sc.Step(`^every line of it ends in "([^"]*)"$`, func(end string) error {
-		for _, line := range strings.Split(strings.TrimSpace(s.ran.out), "\n") {
+		for _, line := range strings.Split(strings.TrimSpace(s.output.out), "\n") {
 			if !strings.HasSuffix(strings.TrimSpace(line), end) {
-				return fmt.Errorf("%q does not: %s", line, s.ran)
+				return fmt.Errorf("%q does not: %s", line, s.output)
 			}
 		}
 		return nil
 	})
-	sc.Step("^(?:the operator|he) runs `([^`]+)` at all servers$", func(line string) error { return s.runsAt(0, line) })
+	sc.Step("^(?:the operator|he) runs `([^`]+)` at all servers$", func(line string) error { return s.runProgramAgainst(0, line) })
 	sc.Step(`^of the datagrams one in (\d+) is (lost|doubled|swapped)$`, func(n int, how string) error {
 		wire := map[string]fault.Wire{"lost": fault.Lost, "doubled": fault.Doubled, "swapped": fault.Swapped}[how]
 		_, err := s.lab.AddFault(fault.Rule{Wire: wire, Probability: 1 / float64(n)})
@@ -109,31 +109,31 @@ func (s *scene) registerPrograms(sc *godog.ScenarioContext) {
 		_, err = s.lab.AddFault(fault.Rule{Path: "/ipmi/00/**", Code: byte(n)})
 		return err
 	})
-	sc.Step("^(?:the operator|he) runs `([^`]+)` until it ends well$", s.runsUntil)
+	sc.Step("^(?:the operator|he) runs `([^`]+)` until it ends well$", s.runProgramUntilSuccess)
 	sc.Step(`^the server was cycled by it, and never twice by one run$`, func() error {
-		if len(s.offs) == 0 || s.offs[len(s.offs)-1] != 1 || slices.Max(s.offs) > 1 {
-			return fmt.Errorf("its power went off so often in each run: %v", s.offs)
+		if len(s.powerOffsPerRun) == 0 || s.powerOffsPerRun[len(s.powerOffsPerRun)-1] != 1 || slices.Max(s.powerOffsPerRun) > 1 {
+			return fmt.Errorf("its power went off so often in each run: %v", s.powerOffsPerRun)
 		}
 		return nil
 	})
 	sc.Step(`^it fails$`, func() error {
-		if s.ran.status == 0 {
-			return fmt.Errorf("it did not: %s", s.ran)
+		if s.output.status == 0 {
+			return fmt.Errorf("it did not: %s", s.output)
 		}
 		return nil
 	})
-	sc.Step(`^it says "([^"]*)"$`, func(text string) error { return s.says(text) })
+	sc.Step(`^it says "([^"]*)"$`, func(text string) error { return s.outputContains(text) })
 	sc.Step(`^it says:$`, func(doc *godog.DocString) error {
 		for _, line := range strings.Split(doc.Content, "\n") {
-			if err := s.says(strings.TrimSpace(line)); err != nil {
+			if err := s.outputContains(strings.TrimSpace(line)); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	sc.Step(`^it does not say "([^"]*)"$`, func(text string) error {
-		if strings.Contains(blanks(s.ran.out+s.ran.err), blanks(text)) {
-			return fmt.Errorf("it does: %s", s.ran)
+		if strings.Contains(squeeze(s.output.out+s.output.err), squeeze(text)) {
+			return fmt.Errorf("it does: %s", s.output)
 		}
 		return nil
 	})
@@ -142,20 +142,20 @@ func (s *scene) registerPrograms(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		if !re.MatchString(s.ran.out + s.ran.err) {
-			return fmt.Errorf("it does not: %s", s.ran)
+		if !re.MatchString(s.output.out + s.output.err) {
+			return fmt.Errorf("it does not: %s", s.output)
 		}
 		return nil
 	})
 	sc.Step(`^it says (\d+) lines?$`, func(n int) error {
-		return is("the number of lines", len(strings.Split(strings.TrimSpace(s.ran.out), "\n")), n)
+		return equal("the number of lines", len(strings.Split(strings.TrimSpace(s.output.out), "\n")), n)
 	})
-	sc.Step(`^it says the system's UUID$`, func() error { return s.saysOf(systemURI, "UUID") })
-	sc.Step(`^it says the system's serial number$`, func() error { return s.saysOf(systemURI, "SerialNumber") })
+	sc.Step(`^it says the system's UUID$`, func() error { return s.outputContainsProperty(systemURI, "UUID") })
+	sc.Step(`^it says the system's serial number$`, func() error { return s.outputContainsProperty(systemURI, "SerialNumber") })
 }
 
 // startWith is start with other accounts.
-func (s *scene) startWith(servers int, accounts []rack.Account) error {
+func (s *scenario) startWith(servers int, accounts []rack.Account) error {
 	r := rack.Default(servers)
 	r.Seed, r.Accounts = 7, accounts
 	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.boots}
@@ -163,10 +163,10 @@ func (s *scene) startWith(servers int, accounts []rack.Account) error {
 	return nil
 }
 
-func (s *scene) runs(line string) error { return s.runsAt(1, line) }
+func (s *scenario) runProgram(line string) error { return s.runProgramAgainst(1, line) }
 
-// runsAt runs a program that is told of a server's BMC, 0 being all of them.
-func (s *scene) runsAt(server int, line string) error {
+// runProgramAgainst runs a program that is told of a server's BMC, 0 being all of them.
+func (s *scenario) runProgramAgainst(server int, line string) error {
 	at, ok := s.server(max(1, server)).IPMI()
 	if !ok {
 		return errors.New("IPMI is switched off")
@@ -175,11 +175,11 @@ func (s *scene) runsAt(server int, line string) error {
 	if server == 0 { // all: hosts are numbered as FreeIPMI has them
 		host = fmt.Sprintf("127.64.0.[1-%d]", len(s.lab.Hosts()))
 	}
-	return s.runsThere(line, host, fmt.Sprint(at.Port()))
+	return s.runProgramAt(line, host, fmt.Sprint(at.Port()))
 }
 
-// runsThere runs a program that is told of an address.
-func (s *scene) runsThere(line, host, port string) error {
+// runProgramAt runs a program that is told of an address.
+func (s *scenario) runProgramAt(line, host, port string) error {
 	words := fields(line)
 	where, err := connection(words[0], host, port)
 	if err != nil {
@@ -193,9 +193,9 @@ func (s *scene) runsThere(line, host, port string) error {
 		s.t.Logf("skipped: %v", err)
 		return godog.ErrSkip
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
-	if slices.Contains(cached, words[0]) { // in the user's home otherwise
+	if slices.Contains(withSDRCache, words[0]) { // in the user's home otherwise
 		where = append(where, "--sdr-cache-directory="+s.t.TempDir())
 	}
 	cmd := exec.CommandContext(ctx, path, append(where, words[1:]...)...)
@@ -207,45 +207,45 @@ func (s *scene) runsThere(line, host, port string) error {
 	if err != nil && !errors.As(err, &exit) {
 		return err
 	}
-	s.ran = run{line: line, out: out.String(), err: diagnostics.String(), status: cmd.ProcessState.ExitCode()}
+	s.output = programRun{line: line, out: out.String(), err: diagnostics.String(), status: cmd.ProcessState.ExitCode()}
 	if ctx.Err() != nil {
-		return fmt.Errorf("it has not ended: %s", s.ran)
+		return fmt.Errorf("it has not ended: %s", s.output)
 	}
 	return nil
 }
 
-// attempts are how often a program is run that a bad network keeps from its BMC:
+// maxRuns are how often a program is run that a bad network keeps from its BMC:
 // ipmitool sends each step of a login once, and gives up after a few logins.
-const attempts = 20
+const maxRuns = 20
 
-// runsUntil runs a program again and again until it ends well, and counts how
+// runProgramUntilSuccess runs a program again and again until it ends well, and counts how
 // often the power of the first server went off in each run.
-func (s *scene) runsUntil(line string) error {
-	s.offs = nil
+func (s *scenario) runProgramUntilSuccess(line string) error {
+	s.powerOffsPerRun = nil
 	before, err := s.powerOffs()
 	if err != nil {
 		return err
 	}
-	for range attempts {
-		if err := s.runs(line); err != nil {
+	for range maxRuns {
+		if err := s.runProgram(line); err != nil {
 			return err
 		}
-		s.pass(10, "minutes") // the server starts
+		s.advance(10, "minutes") // the server starts
 		offs, err := s.powerOffs()
 		if err != nil {
 			return err
 		}
-		s.offs = append(s.offs, offs-before)
+		s.powerOffsPerRun = append(s.powerOffsPerRun, offs-before)
 		before = offs
-		if s.ran.status == 0 {
+		if s.output.status == 0 {
 			return nil
 		}
 	}
-	return fmt.Errorf("not in %d runs: %s", attempts, s.ran)
+	return fmt.Errorf("not in %d runs: %s", maxRuns, s.output)
 }
 
 // powerOffs are how often the power of the first server went off.
-func (s *scene) powerOffs() (int, error) {
+func (s *scenario) powerOffs() (int, error) {
 	all, _, err := s.lab.Journal().Select(journal.Query{Host: s.server(1).Name(), What: "power.state"})
 	offs := 0
 	for _, e := range all {
@@ -269,32 +269,32 @@ func fields(line string) []string {
 	return out
 }
 
-func (s *scene) succeeded() error {
-	if s.ran.status != 0 || s.ran.err != "" {
-		return fmt.Errorf("it did not: %s", s.ran)
+func (s *scenario) programSucceeded() error {
+	if s.output.status != 0 || s.output.err != "" {
+		return fmt.Errorf("it did not: %s", s.output)
 	}
 	return nil
 }
 
-// blanks are made alike: programs align what they print.
-func blanks(text string) string { return strings.Join(strings.Fields(text), " ") }
+// squeeze are made alike: programs align what they print.
+func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func (s *scene) says(text string) error {
-	if !strings.Contains(blanks(s.ran.out+" "+s.ran.err), blanks(text)) {
-		return fmt.Errorf("it does not say %q: %s", text, s.ran)
+func (s *scenario) outputContains(text string) error {
+	if !strings.Contains(squeeze(s.output.out+" "+s.output.err), squeeze(text)) {
+		return fmt.Errorf("it does not say %q: %s", text, s.output)
 	}
 	return nil
 }
 
-// saysOf looks for what Redfish says as well, by whatever letters.
-func (s *scene) saysOf(uri, property string) error {
+// outputContainsProperty looks for what Redfish says as well, by whatever letters.
+func (s *scenario) outputContainsProperty(uri, property string) error {
 	a, err := s.get(uri)
 	if err != nil {
 		return err
 	}
 	want, _ := a.at(property).(string)
-	if want == "" || !strings.Contains(strings.ToLower(s.ran.out), strings.ToLower(want)) {
-		return fmt.Errorf("it does not say %q: %s", want, s.ran)
+	if want == "" || !strings.Contains(strings.ToLower(s.output.out), strings.ToLower(want)) {
+		return fmt.Errorf("it does not say %q: %s", want, s.output)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ type part struct {
 	content          []byte
 }
 
-func (s *scene) registerPushes(sc *godog.ScenarioContext) {
+func (s *scenario) registerPushes(sc *godog.ScenarioContext) {
 	// to is an address that the update service tells.
 	to := func(name string) (string, error) {
 		a, err := s.get(updateURI)
@@ -30,8 +30,8 @@ func (s *scene) registerPushes(sc *godog.ScenarioContext) {
 		return uri, nil
 	}
 	push := func(uri, kind string, body []byte) error {
-		err := s.send("POST", uri, raw(body), "Content-Type", kind)
-		s.told["monitor"], s.told["task"] = s.answer.header.Get("Location"), fmt.Sprint(s.answer.body["@odata.id"])
+		err := s.send("POST", uri, rawBody(body), "Content-Type", kind)
+		s.saved["monitor"], s.saved["task"] = s.response.header.Get("Location"), fmt.Sprint(s.response.body["@odata.id"])
 		s.lab.Settle()
 		return err
 	}

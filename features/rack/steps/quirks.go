@@ -69,7 +69,7 @@ var requests = map[string]request{
 	"inserts an image from a server with HTTPS":             {"POST", slotURI + "/Actions/VirtualMedia.InsertMedia", object{"Image": "https://127.0.0.1:1/none.iso"}, nil},
 }
 
-func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
+func (s *scenario) registerQuirks(sc *godog.ScenarioContext) {
 	s.registerWaits(sc)
 	sc.Step(`^the (?:first server's )?BMC has the quirk "([^"]*)"$`, func(text string) error {
 		q, err := quirk.Parse(text)
@@ -87,24 +87,24 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 			switch {
 			case what == "nothing":
 			case s.wait(what, &n):
-				s.pass(n, "seconds")
+				s.advance(n, "seconds")
 			default:
 				if err := s.carryOut(1, what); err != nil {
 					return err
 				}
-				if s.answer.status >= 300 {
-					return fmt.Errorf("%s: it is answered %s", what, s.answer)
+				if s.response.status >= 300 {
+					return fmt.Errorf("%s: it is answered %s", what, s.response)
 				}
 			}
 		}
 		return nil
 	})
 	sc.Step(`^it is answered (\d+) with "([^"]*)"$`, func(status int, key string) error {
-		if err := is("the answer", s.answer.status, status); err != nil {
-			return fmt.Errorf("%w: %s", err, s.answer)
+		if err := equal("the answer", s.response.status, status); err != nil {
+			return fmt.Errorf("%w: %s", err, s.response)
 		}
-		if key != "" && !strings.Contains(s.answer.text, "."+key+`"`) {
-			return fmt.Errorf("it is answered %s, want %s", s.answer, key)
+		if key != "" && !strings.Contains(s.response.text, "."+key+`"`) {
+			return fmt.Errorf("it is answered %s, want %s", s.response, key)
 		}
 		return nil
 	})
@@ -112,8 +112,8 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 		if err := s.carryOut(2, what); err != nil {
 			return err
 		}
-		if s.answer.status != status {
-			return fmt.Errorf("it is answered %s, want %d", s.answer, status)
+		if s.response.status != status {
+			return fmt.Errorf("it is answered %s, want %d", s.response, status)
 		}
 		return nil
 	})
@@ -139,11 +139,11 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		switch err := s.same(path, a.at(path)); {
+		switch err := s.equalsSaved(path, a.at(path)); {
 		case a.at(path) == nil:
 			return fmt.Errorf("it is not there: %s", a)
 		case how == "noted":
-			s.keep(path, a.at(path))
+			s.save(path, a.at(path))
 		case how == "what was noted":
 			return err
 		case err == nil:
@@ -205,14 +205,14 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 		return err
 	})
 	sc.Step(`^the answer's messages are an object$`, func() error {
-		if _, ok := s.answer.at("error/@Message.ExtendedInfo").(map[string]any); !ok {
-			return fmt.Errorf("it is %s", s.answer)
+		if _, ok := s.response.at("error/@Message.ExtendedInfo").(map[string]any); !ok {
+			return fmt.Errorf("it is %s", s.response)
 		}
 		return nil
 	})
 	sc.Step(`^the answer's messages are a text$`, func() error {
-		if text, _ := s.answer.at("error/@Message.ExtendedInfo").(string); text == "" {
-			return fmt.Errorf("it is %s", s.answer)
+		if text, _ := s.response.at("error/@Message.ExtendedInfo").(string); text == "" {
+			return fmt.Errorf("it is %s", s.response)
 		}
 		return nil
 	})
@@ -227,14 +227,14 @@ func (s *scene) registerQuirks(sc *godog.ScenarioContext) {
 		return nil
 	})
 	sc.Step(`^the connection is closed after the answer$`, func() error {
-		return is("that the connection ends", s.answer.closes, true)
+		return equal("that the connection ends", s.response.closes, true)
 	})
 }
 
 // registerWaits are the steps of a client that has not been answered yet.
-func (s *scene) registerWaits(sc *godog.ScenarioContext) {
+func (s *scenario) registerWaits(sc *godog.ScenarioContext) {
 	type outcome struct {
-		answer answer
+		answer response
 		err    error
 	}
 	waits := make(chan outcome, 1)
@@ -246,13 +246,13 @@ func (s *scene) registerWaits(sc *godog.ScenarioContext) {
 		client, before := *s, s.lab.Waiting() // who goes on while others do
 		go func() {
 			err := client.sendTo(1, r.method, r.path, r.body)
-			waits <- outcome{client.answer, err}
+			waits <- outcome{client.response, err}
 		}()
-		return eventually(func() error { return is("the number of requests that wait", s.lab.Waiting(), before+1) })
+		return eventually(func() error { return equal("the number of requests that wait", s.lab.Waiting(), before+1) })
 	})
 	sc.Step(`^the client waits still$`, func() error {
 		s.lab.Settle()
-		return is("the number of requests that wait", s.lab.Waiting(), 1)
+		return equal("the number of requests that wait", s.lab.Waiting(), 1)
 	})
 	sc.Step(`^the client is answered (\d+)$`, func(status int) error {
 		select {
@@ -260,7 +260,7 @@ func (s *scene) registerWaits(sc *godog.ScenarioContext) {
 			if got.err != nil {
 				return got.err
 			}
-			return is("the answer", got.answer.status, status)
+			return equal("the answer", got.answer.status, status)
 		case <-time.After(10 * time.Second):
 			return errors.New("it is not answered")
 		}
@@ -268,7 +268,7 @@ func (s *scene) registerWaits(sc *godog.ScenarioContext) {
 }
 
 // answersOver asks for the service root with and without TLS.
-func (s *scene) answersOver(way string) error {
+func (s *scenario) answersOver(way string) error {
 	for name, scheme := range map[string]string{"HTTP": "http", "TLS": "https"} { // the order is not seen
 		r, err := s.lab.Client.Get(scheme + "://" + s.server(1).Address().String() + root + "/")
 		answers := err == nil && r.StatusCode == http.StatusOK
@@ -279,7 +279,7 @@ func (s *scene) answersOver(way string) error {
 			return fmt.Errorf("over %s: it answers: %v (%v)", name, answers, err)
 		}
 	}
-	return is("the scheme of its address", strings.HasPrefix(s.server(1).URL(), "https:"), way == "TLS")
+	return equal("the scheme of its address", strings.HasPrefix(s.server(1).URL(), "https:"), way == "TLS")
 }
 
 // lacks reads events until one tells of the power, and says whether one has a
@@ -297,13 +297,13 @@ func (st *stream) lacks(name string) error {
 	return fmt.Errorf("the stream has ended without %s", messages["the power"])
 }
 
-func (s *scene) wait(what string, n *int) bool {
+func (s *scenario) wait(what string, n *int) bool {
 	_, err := fmt.Sscanf(what, "waits %d seconds", n)
 	return err == nil
 }
 
 // carryOut sends one of the requests to a server's BMC.
-func (s *scene) carryOut(server int, what string) error {
+func (s *scenario) carryOut(server int, what string) error {
 	r, ok := requests[what]
 	if !ok {
 		return fmt.Errorf("no client %q", what)
@@ -312,7 +312,7 @@ func (s *scene) carryOut(server int, what string) error {
 }
 
 // request sends a request to a server's BMC.
-func (s *scene) request(server int, r request) error {
+func (s *scenario) request(server int, r request) error {
 	var header []string
 	for _, h := range r.header {
 		if strings.HasPrefix(h, "ETAG") {
@@ -325,7 +325,7 @@ func (s *scene) request(server int, r request) error {
 				return err
 			}
 			cut := strings.Contains(h, "CUT")
-			if h = s.answer.header.Get("Etag"); cut {
+			if h = s.response.header.Get("Etag"); cut {
 				h = strings.Replace(h, "-gzip", "", 1)
 			}
 		}

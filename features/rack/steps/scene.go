@@ -21,32 +21,32 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// scene is what the steps of one scenario share.
-type scene struct {
-	t       testing.TB
-	config  lab.Config
-	lab     *labtest.Lab
-	told    map[string]string // what a step found, for those after it
-	answer  answer            // to the last request
-	as      credentials       // of the next requests; zero: the administrator's
-	token   string            // of a session; used instead when it is not ""
-	images  images
-	hook    *hook
-	streams []*stream
-	rule    string // ID of the fault that was added
-	wire    onWire
-	ran     run   // the last program
-	offs    []int // how often the power went off in each of its runs
+// scenario is what the steps of one scenario share.
+type scenario struct {
+	t               testing.TB
+	config          lab.Config
+	lab             *labtest.Lab
+	saved           map[string]string // what a step found, for those after it
+	response        response          // to the last request
+	user            credentials       // of the next requests; zero: the administrator's
+	token           string            // of a session; used instead when it is not ""
+	images          images
+	receiver        *eventReceiver
+	streams         []*stream
+	rule            string // ID of the fault that was added
+	ipmi            ipmiClient
+	output          programRun // the last program
+	powerOffsPerRun []int      // how often the power went off in each of its runs
 }
 
 // Register binds all steps to a scenario.
 func Register(sc *godog.ScenarioContext, t testing.TB) {
-	s := &scene{t: t, told: map[string]string{}}
+	s := &scenario{t: t, saved: map[string]string{}}
 	sc.Step(`^a rack of (\d+) servers?$`, func(n int) error { return s.start("generic", n) })
 	sc.Step(`^a rack of (\d+) servers? with RAID$`, func(n int) error { return s.start("raid", n) })
-	sc.Step(`^(\d+) (seconds?|minutes?|hours?) pass(?:es)?$`, s.pass)
+	sc.Step(`^(\d+) (seconds?|minutes?|hours?) pass(?:es)?$`, s.advance)
 	sc.Step(`^the lab is restarted$`, s.restart)
-	sc.Step(`^the lab is thrown away and made again from the same definition$`, s.again)
+	sc.Step(`^the lab is thrown away and made again from the same definition$`, s.recreate)
 	for _, register := range []func(*godog.ScenarioContext){
 		s.registerClients, s.registerPower, s.registerBoot, s.registerMedia, s.registerAccess, s.registerEvents, s.registerFaults,
 		s.registerSettings, s.registerUpdates, s.registerParts, s.registerStorage, s.registerManager, s.registerPrograms, s.registerIPMI,
@@ -56,33 +56,33 @@ func Register(sc *godog.ScenarioContext, t testing.TB) {
 		register(sc)
 	}
 	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (context.Context, error) {
-		if err != nil && s.answer.status != 0 {
-			s.t.Logf("last answer: %s", s.answer)
+		if err != nil && s.response.status != 0 {
+			s.t.Logf("last answer: %s", s.response)
 		}
 		s.end()
 		return ctx, nil
 	})
 }
 
-func (s *scene) start(profile string, servers int) error {
+func (s *scenario) start(profile string, servers int) error {
 	s.define(profile, servers)
 	s.open()
 	return nil
 }
 
 // define says what the lab shall be.
-func (s *scene) define(profile string, servers int) {
+func (s *scenario) define(profile string, servers int) {
 	r := rack.Default(servers)
 	r.Seed, r.Hosts[0].Profile = 7, profile
 	r.Accounts = []rack.Account{{Name: "admin", Password: "admin-password", Role: "Administrator"}}
 	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.boots}
 }
 
-func (s *scene) open() { s.lab = labtest.Start(s.t, s.config) }
+func (s *scenario) open() { s.lab = labtest.Start(s.t, s.config) }
 
 // boots is the world: a virtual CD boots when its image says that it can, and
 // nothing else does.
-func (s *scene) boots(h *lab.Host, ev machine.Event) {
+func (s *scenario) boots(h *lab.Host, ev machine.Event) {
 	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
@@ -102,51 +102,51 @@ func (s *scene) boots(h *lab.Host, ev machine.Event) {
 	}
 }
 
-func (s *scene) end() {
+func (s *scenario) end() {
 	for _, st := range s.streams {
 		st.close()
 	}
 	s.images.close()
-	if s.hook != nil {
-		s.hook.Close()
+	if s.receiver != nil {
+		s.receiver.Close()
 	}
 	if s.lab != nil {
 		s.lab.Stop()
 	}
 }
 
-func (s *scene) pass(n int, unit string) {
+func (s *scenario) advance(n int, unit string) {
 	each := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour}[unit[0]]
 	s.lab.Advance(time.Duration(n) * each)
 }
 
-func (s *scene) restart() {
+func (s *scenario) restart() {
 	s.lab.Stop()
 	s.open()
 }
 
-// again makes the same lab in another directory.
-func (s *scene) again() {
+// recreate makes the same lab in another directory.
+func (s *scenario) recreate() {
 	s.lab.Stop()
 	s.config.Dir = s.t.TempDir()
 	s.open()
 }
 
 // server is the n-th server of the rack, counted from 1.
-func (s *scene) server(n int) *lab.Host { return s.lab.Hosts()[n-1] }
+func (s *scenario) server(n int) *lab.Host { return s.lab.Hosts()[n-1] }
 
-// keep remembers something under a name; same compares with it.
-func (s *scene) keep(what string, is any) { s.told[what] = fmt.Sprint(is) }
+// save remembers something under a name; same compares with it.
+func (s *scenario) save(what string, is any) { s.saved[what] = fmt.Sprint(is) }
 
-func (s *scene) same(what string, is any) error {
-	if was := s.told[what]; was != fmt.Sprint(is) {
+func (s *scenario) equalsSaved(what string, is any) error {
+	if was := s.saved[what]; was != fmt.Sprint(is) {
 		return fmt.Errorf("%s is %v, and was %s", what, is, was)
 	}
 	return nil
 }
 
-// is says what differs.
-func is(what string, got, want any) error {
+// equal says what differs.
+func equal(what string, got, want any) error {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		return fmt.Errorf("%s is %v, want %v", what, got, want)
 	}

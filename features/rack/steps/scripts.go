@@ -20,12 +20,12 @@ var scripts = map[string]fault.Rule{
 	"has the BMCs be as slow as one that was measured": {Path: systemURI, Latency: "p50=300ms,p99=4s"},
 }
 
-func (s *scene) registerScripts(sc *godog.ScenarioContext) {
+func (s *scenario) registerScripts(sc *godog.ScenarioContext) {
 	answered := make(chan error, 1) // of the request that waits
 	ask := func() error {
 		before := s.lab.Waiting()
 		go func() { answered <- s.send("GET", systemURI, nil) }()
-		return eventually(func() error { return is("the number of requests that wait", s.lab.Waiting(), before+1) })
+		return eventually(func() error { return equal("the number of requests that wait", s.lab.Waiting(), before+1) })
 	}
 	arrives := func() error {
 		select {
@@ -33,7 +33,7 @@ func (s *scene) registerScripts(sc *godog.ScenarioContext) {
 			if err != nil {
 				return err
 			}
-			return is("the answer", s.answer.status, 200)
+			return equal("the answer", s.response.status, 200)
 		case <-time.After(10 * time.Second):
 			return fmt.Errorf("there is none")
 		}
@@ -63,7 +63,7 @@ func (s *scene) registerScripts(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		return is("what requests took", took, []time.Duration{time.Duration(n) * time.Second})
+		return equal("what requests took", took, []time.Duration{time.Duration(n) * time.Second})
 	})
 	sc.Step(`^the operator asks for the system (\d+) times, one after the other$`, func(n int) error {
 		for range n {
@@ -82,7 +82,7 @@ func (s *scene) registerScripts(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		s.keep("what requests took", took)
+		s.save("what requests took", took)
 		slices.Sort(took)
 		half, most := time.Duration(ms)*time.Millisecond, time.Duration(seconds)*time.Second
 		n := len(took)
@@ -96,7 +96,7 @@ func (s *scene) registerScripts(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		return s.same("what requests took", took)
+		return s.equalsSaved("what requests took", took)
 	})
 	sc.Step(`^the operator tries to read the system (\d+) times$`, func(n int) error {
 		for range n {
@@ -111,7 +111,7 @@ func (s *scene) registerScripts(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		s.keep("the answers", statuses)
+		s.save("the answers", statuses)
 		if !slices.Contains(statuses, 503) || !slices.Contains(statuses, 200) {
 			return fmt.Errorf("the answers were %v", statuses)
 		}
@@ -122,7 +122,7 @@ func (s *scene) registerScripts(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		return s.same("the answers", statuses)
+		return s.equalsSaved("the answers", statuses)
 	})
 	sc.Step(`^the journal tells that the first BMC was gone for a minute$`, func() error {
 		all, _, err := s.lab.Journal().Select(journal.Query{Host: s.server(1).Name()})
@@ -133,13 +133,13 @@ func (s *scene) registerScripts(sc *godog.ScenarioContext) {
 		for _, e := range all {
 			at[e.What] = e.At
 		}
-		return is("how long it was gone", at["bmc.online"].Sub(at["bmc.offline"]), time.Minute)
+		return equal("how long it was gone", at["bmc.online"].Sub(at["bmc.offline"]), time.Minute)
 	})
 }
 
 // asked is what the journal has of the requests for the system, in their order:
 // how long each took, and how it was answered.
-func (s *scene) asked() (took []time.Duration, statuses []int, err error) {
+func (s *scenario) asked() (took []time.Duration, statuses []int, err error) {
 	all, _, err := s.lab.Journal().Select(journal.Query{Host: s.server(1).Name()})
 	for _, e := range all {
 		if e.Kind == journal.Request && e.Path == systemURI {

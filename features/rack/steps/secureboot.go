@@ -12,22 +12,22 @@ const (
 	allowedURI    = secureBootURI + "/SecureBootDatabases/db/Certificates"
 )
 
-func (s *scene) registerSecureBoot(sc *godog.ScenarioContext) {
+func (s *scenario) registerSecureBoot(sc *godog.ScenarioContext) {
 	shows := func(name string, want any) error {
 		a, err := s.get(secureBootURI)
 		if err != nil {
 			return err
 		}
-		return is(name, a.body[name], want)
+		return equal(name, a.body[name], want)
 	}
 	keys := func(kind string) error {
-		return s.done("POST", secureBootURI+"/Actions/SecureBoot.ResetKeys", object{"ResetKeysType": kind})
+		return s.sendOK("POST", secureBootURI+"/Actions/SecureBoot.ResetKeys", object{"ResetKeysType": kind})
 	}
 	allow := func(certificate string) error {
 		return s.send("POST", allowedURI, object{"CertificateString": certificate, "CertificateType": "PEM"})
 	}
 	sc.Step(`^the operator turns secure boot (on|off)$`, func(how string) error {
-		return s.done("PATCH", secureBootURI, object{"SecureBootEnable": how == "on"})
+		return s.sendOK("PATCH", secureBootURI, object{"SecureBootEnable": how == "on"})
 	})
 	sc.Step(`^the server has booted with secure boot (on|off)$`, func(how string) error {
 		return shows("SecureBootCurrentBoot", map[string]string{"on": "Enabled", "off": "Disabled"}[how])
@@ -43,18 +43,18 @@ func (s *scene) registerSecureBoot(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		s.told["certificate"], _ = a.body["CertificateString"].(string)
-		if err := allow(s.told["certificate"]); err != nil {
+		s.saved["certificate"], _ = a.body["CertificateString"].(string)
+		if err := allow(s.saved["certificate"]); err != nil {
 			return err
 		}
-		s.told["allowed"] = s.answer.header.Get("Location")
-		return is("the answer", s.answer.status, 201)
+		s.saved["allowed"] = s.response.header.Get("Location")
+		return equal("the answer", s.response.status, 201)
 	})
-	sc.Step(`^the operator tries to let it sign what boots again$`, func() error { return allow(s.told["certificate"]) })
+	sc.Step(`^the operator tries to let it sign what boots again$`, func() error { return allow(s.saved["certificate"]) })
 	sc.Step(`^the operator tries to let something sign what boots that is no certificate$`, func() error {
 		return allow("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
 	})
-	sc.Step(`^the operator takes the certificate back$`, func() error { return s.done("DELETE", s.told["allowed"], nil) })
+	sc.Step(`^the operator takes the certificate back$`, func() error { return s.sendOK("DELETE", s.saved["allowed"], nil) })
 	sc.Step(`^the certificate (is|is not) among those that may sign what boots$`, func(how string) error {
 		a, err := s.get(allowedURI + "?$expand=.")
 		if err != nil {
@@ -65,7 +65,7 @@ func (s *scene) registerSecureBoot(sc *godog.ScenarioContext) {
 		for _, x := range all {
 			o, _ := x.(map[string]any)
 			text, _ := o["CertificateString"].(string)
-			has = has || strings.TrimSpace(text) == strings.TrimSpace(s.told["certificate"])
+			has = has || strings.TrimSpace(text) == strings.TrimSpace(s.saved["certificate"])
 		}
 		if len(all) < 2 || has != (how == "is") {
 			return fmt.Errorf("there are %s", a)

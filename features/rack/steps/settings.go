@@ -8,7 +8,7 @@ import (
 
 const biosURI = systemURI + "/Bios"
 
-func (s *scene) registerSettings(sc *godog.ScenarioContext) {
+func (s *scenario) registerSettings(sc *godog.ScenarioContext) {
 	set := func(name string, value any) error {
 		err := s.send("PATCH", biosURI+"/Settings", object{"Attributes": object{name: value}})
 		s.lab.Settle()
@@ -19,15 +19,15 @@ func (s *scene) registerSettings(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		return is(name, a.at("Attributes/"+name), want)
+		return equal(name, a.at("Attributes/"+name), want)
 	}
 	sc.Step(`^the operator turns hyper-threading off$`, func() error { return set("ProcHyperThreading", "Disabled") })
 	sc.Step(`^the operator sets a BIOS attribute that there is not$`, func() error { return set("NotAnAttribute", "Disabled") })
 	sc.Step(`^the operator sets the set-up prompt to an hour$`, func() error { return set("SetupPromptSeconds", 3600) })
 	sc.Step(`^the operator sets the serial number of the server$`, func() error { return set("SystemSerialNumber", "mine") })
 	sc.Step(`^the BIOS refuses it$`, func() error {
-		if s.answer.status != 400 || len(s.answer.because()) == 0 {
-			return fmt.Errorf("the answer is %s", s.answer)
+		if s.response.status != 400 || len(s.response.messageKeys()) == 0 {
+			return fmt.Errorf("the answer is %s", s.response)
 		}
 		return nil
 	})
@@ -39,7 +39,7 @@ func (s *scene) registerSettings(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		return is("what waits", a.at("Attributes/ProcHyperThreading"), "Disabled")
+		return equal("what waits", a.at("Attributes/ProcHyperThreading"), "Disabled")
 	})
 	sc.Step(`^nothing waits to be applied$`, func() error {
 		a, err := s.get(biosURI + "/Settings")
@@ -47,10 +47,10 @@ func (s *scene) registerSettings(sc *godog.ScenarioContext) {
 			return err
 		}
 		waiting, _ := a.body["Attributes"].(map[string]any)
-		return is("the number of settings that wait", len(waiting), 0)
+		return equal("the number of settings that wait", len(waiting), 0)
 	})
 	sc.Step(`^the operator resets the BIOS to its defaults$`, func() error {
-		return s.done("POST", biosURI+"/Actions/Bios.ResetBios", object{})
+		return s.sendOK("POST", biosURI+"/Actions/Bios.ResetBios", object{})
 	})
 	sc.Step(`^the BIOS tells what every attribute takes$`, func() error {
 		a, err := s.get(biosURI)

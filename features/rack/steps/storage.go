@@ -19,7 +19,7 @@ const (
 // levels are how operators call RAID types.
 var levels = map[string]string{"mirror": "RAID1", "stripe": "RAID0", "RAID 5": "RAID5", "RAID 6": "RAID6"}
 
-func (s *scene) registerStorage(sc *godog.ScenarioContext) {
+func (s *scenario) registerStorage(sc *godog.ScenarioContext) {
 	sc.Step(`^the operator makes a (mirror|stripe|RAID 5|RAID 6) of drives ([\d, ]+)$`, func(level, drives string) error {
 		links := []object{}
 		for n := range strings.SplitSeq(drives, ", ") {
@@ -28,7 +28,7 @@ func (s *scene) registerStorage(sc *godog.ScenarioContext) {
 		return s.send("POST", volumesURI, object{"RAIDType": levels[level], "Links": object{"Drives": links}})
 	})
 	sc.Step(`^the operator makes drive (\d+) a hot spare$`, func(n int) error {
-		return s.done("PATCH", driveURI(n), object{"HotspareType": "Global"})
+		return s.sendOK("PATCH", driveURI(n), object{"HotspareType": "Global"})
 	})
 	sc.Step(`^drive (\d+) fails$`, func(n int) error { return s.server(1).FailDrive(s.t.Context(), bay(n)) })
 	sc.Step(`^drive (\d+) is pulled$`, func(n int) error { return s.server(1).PullDrive(s.t.Context(), bay(n)) })
@@ -39,14 +39,14 @@ func (s *scene) registerStorage(sc *godog.ScenarioContext) {
 		if err := s.send("GET", driveURI(n), nil); err != nil {
 			return err
 		}
-		return is("the drive", fmt.Sprint(s.answer.status), "404")
+		return equal("the drive", fmt.Sprint(s.response.status), "404")
 	})
 	sc.Step(`^volume (\d+) is (OK|degraded|failed)$`, func(n int, how string) error {
 		a, err := s.get(volumeURI(n))
 		if err != nil {
 			return err
 		}
-		return is("the volume", fmt.Sprint(a.at("Status/Health")), map[string]string{"OK": "OK", "degraded": "Warning", "failed": "Critical"}[how])
+		return equal("the volume", fmt.Sprint(a.at("Status/Health")), map[string]string{"OK": "OK", "degraded": "Warning", "failed": "Critical"}[how])
 	})
 	sc.Step(`^there are volumes ([\d, ]+), each with a name of its own in the world$`, func(ids string) error {
 		a, err := s.get(volumesURI)
@@ -69,7 +69,7 @@ func (s *scene) registerStorage(sc *godog.ScenarioContext) {
 			}
 			names = append(names, name)
 		}
-		return is("the volumes", strings.Join(got, ", "), ids)
+		return equal("the volumes", strings.Join(got, ", "), ids)
 	})
 	sc.Step(`^"([^"]*)" is written on volume (\d+)$`, func(text string, n int) error {
 		m, err := s.server(1).Medium("Volume.1." + strconv.Itoa(n))
@@ -88,7 +88,7 @@ func (s *scene) registerStorage(sc *godog.ScenarioContext) {
 		if _, err := m.ReadAt(got, m.Size()/2); err != nil {
 			return err
 		}
-		return is("the volume", string(got), text)
+		return equal("the volume", string(got), text)
 	})
 }
 

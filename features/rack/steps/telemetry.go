@@ -20,7 +20,7 @@ type report struct {
 	watts string
 }
 
-func (a answer) report() (report, error) {
+func (a response) report() (report, error) {
 	all, _ := a.body["MetricValues"].([]any)
 	if len(all) != 1 {
 		return report{}, fmt.Errorf("the report is %s", a)
@@ -41,7 +41,7 @@ type reader struct {
 func newReader() *reader {
 	r := &reader{}
 	r.Server = httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, in *http.Request) {
-		var a answer
+		var a response
 		err := json.NewDecoder(in.Body).Decode(&a.body)
 		var got report
 		if err == nil {
@@ -58,7 +58,7 @@ func newReader() *reader {
 	return r
 }
 
-func (s *scene) registerTelemetry(sc *godog.ScenarioContext) {
+func (s *scenario) registerTelemetry(sc *godog.ScenarioContext) {
 	var began time.Time // when the report was asked for
 	var told *reader
 	sc.After(func(ctx context.Context, _ *godog.Scenario, _ error) (context.Context, error) {
@@ -92,7 +92,7 @@ func (s *scene) registerTelemetry(sc *godog.ScenarioContext) {
 		if err := s.send("GET", reportURI, nil); err != nil {
 			return err
 		}
-		return is("the answer", s.answer.status, 404)
+		return equal("the answer", s.response.status, 404)
 	})
 	sc.Step(`^the report of the power is of (\d+) minutes? after that$`, func(n int) error {
 		a, err := s.get(reportURI)
@@ -103,30 +103,30 @@ func (s *scene) registerTelemetry(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		s.told["earlier"], s.told["reported"] = s.told["reported"], r.watts
-		return is("its time", r.at, began.Add(time.Duration(n)*time.Minute))
+		s.saved["earlier"], s.saved["reported"] = s.saved["reported"], r.watts
+		return equal("its time", r.at, began.Add(time.Duration(n)*time.Minute))
 	})
 	sc.Step(`^it tells what the sensor reads$`, func() error {
 		watts, err := s.watts()
 		if err != nil {
 			return err
 		}
-		return s.same("reported", watts)
+		return s.equalsSaved("reported", watts)
 	})
 	sc.Step(`^it tells of more than before$`, func() error {
 		var before, now float64
-		if _, err := fmt.Sscan(s.told["earlier"]+" "+s.told["reported"], &before, &now); err != nil || now <= before {
+		if _, err := fmt.Sscan(s.saved["earlier"]+" "+s.saved["reported"], &before, &now); err != nil || now <= before {
 			return fmt.Errorf("it tells %v W, and told %v W: %w", now, before, err)
 		}
 		return nil
 	})
 	sc.Step(`^the operator has no more reports made$`, func() error {
-		return s.done("PATCH", definitionURI, object{"MetricReportDefinitionEnabled": false})
+		return s.sendOK("PATCH", definitionURI, object{"MetricReportDefinitionEnabled": false})
 	})
-	sc.Step(`^the operator deletes what was to be reported$`, func() error { return s.done("DELETE", definitionURI, nil) })
+	sc.Step(`^the operator deletes what was to be reported$`, func() error { return s.sendOK("DELETE", definitionURI, nil) })
 	sc.Step(`^a monitoring system subscribes to reports$`, func() error {
 		told = newReader()
-		return s.done("POST", subscriptionsURI, object{"Destination": told.URL, "Protocol": "Redfish", "EventFormatType": "MetricReport"})
+		return s.sendOK("POST", subscriptionsURI, object{"Destination": told.URL, "Protocol": "Redfish", "EventFormatType": "MetricReport"})
 	})
 	sc.Step(`^the monitoring system was sent (\d+) reports, a minute apart$`, func(n int) error {
 		s.lab.Settle()
@@ -136,7 +136,7 @@ func (s *scene) registerTelemetry(sc *godog.ScenarioContext) {
 			return fmt.Errorf("it was sent %v, and what it cannot read: %v", told.got, told.bad)
 		}
 		for i, r := range told.got {
-			if err := is("the time of a report", r.at, began.Add(time.Duration(i+1)*time.Minute)); err != nil {
+			if err := equal("the time of a report", r.at, began.Add(time.Duration(i+1)*time.Minute)); err != nil {
 				return err
 			}
 		}

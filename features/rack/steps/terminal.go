@@ -15,13 +15,13 @@ import (
 	"github.com/cucumber/godog"
 )
 
-func (s *scene) registerTerminals(sc *godog.ScenarioContext) {
-	sc.Step("^(?:the operator|he) sits at `ipmiconsole ([^`]+)` until it says \"([^\"]+)\", and leaves$", s.sitsAt)
-	sc.Step(`^IPMI is at a port below 32768$`, s.movesDown)
+func (s *scenario) registerTerminals(sc *godog.ScenarioContext) {
+	sc.Step("^(?:the operator|he) sits at `ipmiconsole ([^`]+)` until it says \"([^\"]+)\", and leaves$", s.runsConsole)
+	sc.Step(`^IPMI is at a port below 32768$`, s.moveIPMIPort)
 }
 
-// movesDown moves IPMI: FreeIPMI 1.6.10 takes a console at no higher port.
-func (s *scene) movesDown() error {
+// moveIPMIPort moves IPMI: FreeIPMI 1.6.10 takes a console at no higher port.
+func (s *scenario) moveIPMIPort() error {
 	at, ok := s.server(1).IPMI()
 	if !ok {
 		return errors.New("IPMI is switched off")
@@ -35,13 +35,13 @@ func (s *scene) movesDown() error {
 		if err := c.Close(); err != nil {
 			return err
 		}
-		return s.done("PATCH", root+"/Managers/1/NetworkProtocol", object{"IPMI": object{"Port": port}})
+		return s.sendOK("PATCH", root+"/Managers/1/NetworkProtocol", object{"IPMI": object{"Port": port}})
 	}
 	return errors.New("no such port is free")
 }
 
-// sitsAt runs ipmiconsole, which must have a terminal: script(1) makes one.
-func (s *scene) sitsAt(options, says string) error {
+// runsConsole runs ipmiconsole, which must have a terminal: script(1) makes one.
+func (s *scenario) runsConsole(options, says string) error {
 	at, ok := s.server(1).IPMI()
 	if !ok {
 		return errors.New("IPMI is switched off")
@@ -55,7 +55,7 @@ func (s *scene) sitsAt(options, says string) error {
 			return godog.ErrSkip
 		}
 	}
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	line := fmt.Sprintf("ipmiconsole -h %s -u ADMIN -p ADMIN -l ADMIN %s", at, options)
 	cmd := exec.CommandContext(ctx, "script", "-qefc", line, os.DevNull)
@@ -91,9 +91,9 @@ func (s *scene) sitsAt(options, says string) error {
 	if err != nil && !errors.As(err, &exit) {
 		return err
 	}
-	s.ran = run{line: line, out: shown.String(), status: cmd.ProcessState.ExitCode()}
+	s.output = programRun{line: line, out: shown.String(), status: cmd.ProcessState.ExitCode()}
 	if ctx.Err() != nil {
-		return fmt.Errorf("it has not ended: %s", s.ran)
+		return fmt.Errorf("it has not ended: %s", s.output)
 	}
 	return nil
 }

@@ -9,29 +9,29 @@ import (
 
 const managerURI = root + "/Managers/1"
 
-func (s *scene) registerTime(sc *godog.ScenarioContext) {
+func (s *scenario) registerTime(sc *godog.ScenarioContext) {
 	sc.Step(`^the operator sets the BMC's clock to "([^"]*)"$`, func(at string) error {
 		return s.send("PATCH", managerURI, object{"DateTime": at})
 	})
 	sc.Step(`^the operator sets the BMC's time zone to "([^"]*)"$`, func(offset string) error {
-		return s.done("PATCH", managerURI, object{"DateTimeLocalOffset": offset})
+		return s.sendOK("PATCH", managerURI, object{"DateTimeLocalOffset": offset})
 	})
 	sc.Step(`^the BMC's clock shows "([^"]*)"$`, func(want string) error {
 		a, err := s.get(managerURI)
 		if err != nil {
 			return err
 		}
-		return is("the clock", a.body["DateTime"], want)
+		return equal("the clock", a.body["DateTime"], want)
 	})
 	sc.Step(`^the operator has the BMC's clock follow a time server$`, func() error {
-		return s.done("PATCH", protocolsURI, object{"NTP": object{"ProtocolEnabled": true, "NTPServers": []string{"192.0.2.1"}}})
+		return s.sendOK("PATCH", protocolsURI, object{"NTP": object{"ProtocolEnabled": true, "NTPServers": []string{"192.0.2.1"}}})
 	})
 	sc.Step(`^the BMC's clock shows the time$`, func() error {
 		a, err := s.get(managerURI)
 		if err != nil {
 			return err
 		}
-		return is("the clock", a.body["DateTime"], s.lab.Clock().Now().UTC().Format("2006-01-02T15:04:05Z"))
+		return equal("the clock", a.body["DateTime"], s.lab.Clock().Now().UTC().Format("2006-01-02T15:04:05Z"))
 	})
 	sc.Step(`^the manager's log tells that it was made at "([^"]*)"$`, func(want string) error {
 		a, err := s.get(managerURI + "/LogServices")
@@ -49,7 +49,7 @@ func (s *scene) registerTime(sc *godog.ScenarioContext) {
 		for _, x := range all {
 			o, _ := x.(map[string]any)
 			if id, _ := o["MessageId"].(string); strings.HasSuffix(id, ".AccountCreated") {
-				return is("its time", o["Created"], want)
+				return equal("its time", o["Created"], want)
 			}
 		}
 		return fmt.Errorf("the log is %s", a)

@@ -12,10 +12,10 @@ import (
 
 const updateURI = root + "/UpdateService"
 
-func (s *scene) registerUpdates(sc *godog.ScenarioContext) {
+func (s *scenario) registerUpdates(sc *godog.ScenarioContext) {
 	update := func(image []byte, header ...string) error {
 		err := s.send("POST", updateURI+"/Actions/UpdateService.SimpleUpdate", object{"ImageURI": s.images.url("firmware.img", image)}, header...)
-		s.told["monitor"], s.told["task"] = s.answer.header.Get("Location"), fmt.Sprint(s.answer.body["@odata.id"])
+		s.saved["monitor"], s.saved["task"] = s.response.header.Get("Location"), fmt.Sprint(s.response.body["@odata.id"])
 		s.lab.Settle()
 		return err
 	}
@@ -53,34 +53,34 @@ func (s *scene) registerUpdates(sc *godog.ScenarioContext) {
 		return update(image)
 	})
 	sc.Step(`^a task goes on, and its monitor says so$`, func() error {
-		if s.answer.status != 202 || s.told["monitor"] == "" || s.answer.header.Get("Retry-After") == "" {
-			return fmt.Errorf("the answer is %s", s.answer)
+		if s.response.status != 202 || s.saved["monitor"] == "" || s.response.header.Get("Retry-After") == "" {
+			return fmt.Errorf("the answer is %s", s.response)
 		}
-		if err := s.send("GET", s.told["monitor"], nil); err != nil {
+		if err := s.send("GET", s.saved["monitor"], nil); err != nil {
 			return err
 		}
-		return is("the monitor", s.answer.status, 202)
+		return equal("the monitor", s.response.status, 202)
 	})
 	sc.Step(`^the task has (gone well|failed)$`, func(how string) error {
-		a, err := s.get(s.told["task"])
+		a, err := s.get(s.saved["task"])
 		if err != nil {
 			return err
 		}
-		return is("the task", a.body["TaskState"], map[string]string{"gone well": "Completed", "failed": "Exception"}[how])
+		return equal("the task", a.body["TaskState"], map[string]string{"gone well": "Completed", "failed": "Exception"}[how])
 	})
 	sc.Step(`^the BIOS has version "([^"]*)"$`, func(version string) error {
 		a, err := s.get(systemURI)
 		if err != nil {
 			return err
 		}
-		return is("BiosVersion", a.body["BiosVersion"], version)
+		return equal("BiosVersion", a.body["BiosVersion"], version)
 	})
 	sc.Step(`^the inventory of firmware says "([^"]*)" of the BIOS$`, func(version string) error {
 		a, err := s.get(updateURI + "/FirmwareInventory/BIOS")
 		if err != nil {
 			return err
 		}
-		return is("Version", a.body["Version"], version)
+		return equal("Version", a.body["Version"], version)
 	})
 }
 

@@ -62,7 +62,7 @@ var vendorRequests = map[string]map[string]request{
 	},
 }
 
-func (s *scene) registerVendors(sc *godog.ScenarioContext) {
+func (s *scenario) registerVendors(sc *godog.ScenarioContext) {
 	sc.Step(`^a rack of (\d+) servers? of the model (.*)$`, func(n int, model string) error {
 		profile, ok := models[model]
 		if !ok {
@@ -79,8 +79,8 @@ func (s *scene) registerVendors(sc *godog.ScenarioContext) {
 			if err := s.asksVendor(vendor, what); err != nil {
 				return err
 			}
-			if s.answer.status >= 300 {
-				return fmt.Errorf("%s: it is answered %s", what, s.answer)
+			if s.response.status >= 300 {
+				return fmt.Errorf("%s: it is answered %s", what, s.response)
 			}
 		}
 		return nil
@@ -90,15 +90,15 @@ func (s *scene) registerVendors(sc *godog.ScenarioContext) {
 		if err != nil {
 			return err
 		}
-		if err := is("the target", fmt.Sprint(a.at("Boot/BootSourceOverrideTarget")), target); err != nil {
+		if err := equal("the target", fmt.Sprint(a.at("Boot/BootSourceOverrideTarget")), target); err != nil {
 			return err
 		}
-		return is("the mode", fmt.Sprint(a.at("Boot/BootSourceOverrideMode")), mode)
+		return equal("the mode", fmt.Sprint(a.at("Boot/BootSourceOverrideMode")), mode)
 	})
 }
 
 // asksVendor sends one of a vendor's requests to the first server's BMC.
-func (s *scene) asksVendor(vendor, what string) error {
+func (s *scenario) asksVendor(vendor, what string) error {
 	r, ok := vendorRequests[vendor][what]
 	if !ok {
 		return fmt.Errorf("no client of %s %q", vendor, what)
@@ -124,7 +124,7 @@ func (s *scene) asksVendor(vendor, what string) error {
 			if err := s.sendTo(1, "GET", r.path, nil); err != nil {
 				return err
 			}
-			h = s.answer.header.Get("Etag")
+			h = s.response.header.Get("Etag")
 		}
 		header = append(header, h)
 	}

@@ -31,8 +31,8 @@ import (
 // failure: without it the test is skipped, which says why.
 const needPrograms = "METALAB_NEED_PROGRAMS"
 
-// missing skips a test for want of a program, or fails it.
-func missing(t *testing.T, why string) {
+// skipMissing skips a test for want of a program, or fails it.
+func skipMissing(t *testing.T, why string) {
 	t.Helper()
 	if os.Getenv(needPrograms) != "" {
 		t.Fatal(why)
@@ -58,7 +58,7 @@ func profiles(t *testing.T) []string {
 			t.Fatal(err)
 		}
 		dialect := dialectOf.FindString(string(text))
-		if !raced || !seen[dialect] {
+		if !raceDetector || !seen[dialect] {
 			names = append(names, strings.TrimSuffix(path.Base(file), ".yaml"))
 		}
 		seen[dialect] = true
@@ -66,22 +66,22 @@ func profiles(t *testing.T) []string {
 	return names
 }
 
-// bench is a server of a model, what is the truth of it, and its time, which
+// testServer is a server of a model, what is the truth of it, and its time, which
 // stands while a client works.
-type bench struct {
+type testServer struct {
 	*testing.T
 	lab    *labtest.Lab
 	server *lab.Host
-	habit  habit
+	vendor vendorSettings
 	files  string // URL of a server of images, of a kind that the BMC fetches from
 
 	mu      sync.Mutex
 	sources []machine.SourceKind // that the server has booted from
 }
 
-func newBench(t *testing.T, profile string) *bench {
+func newBench(t *testing.T, profile string) *testServer {
 	t.Helper()
-	b := &bench{T: t}
+	b := &testServer{T: t}
 	r := rack.Default(1)
 	r.Hosts[0].Profile = profile
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -92,20 +92,20 @@ func newBench(t *testing.T, profile string) *bench {
 	t.Cleanup(secure.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
-	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots, Media: outbound.Config{RootCAs: roots}})
+	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.answerBoot, Media: outbound.Config{RootCAs: roots}})
 	b.server = b.lab.First()
-	b.habit = habitOf(b.dialect())
+	b.vendor = settingsOf(b.dialect())
 	b.files = files.URL
-	if b.habit.tls {
+	if b.vendor.https {
 		b.files = secure.URL
 	}
 	return b
 }
 
-func (b *bench) dialect() string { return b.server.Dialect().Name }
+func (b *testServer) dialect() string { return b.server.Dialect().Name }
 
-// boots lets the server start whatever it tries first, and notes what that was.
-func (b *bench) boots(h *lab.Host, ev machine.Event) {
+// answerBoot lets the server start whatever it tries first, and notes what that was.
+func (b *testServer) answerBoot(h *lab.Host, ev machine.Event) {
 	try, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
@@ -118,14 +118,14 @@ func (b *bench) boots(h *lab.Host, ev machine.Event) {
 	}
 }
 
-func (b *bench) booted() []machine.SourceKind {
+func (b *testServer) bootSources() []machine.SourceKind {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.sources)
 }
 
 // until lets time pass until something is so.
-func (b *bench) until(what string, is func() bool) error {
+func (b *testServer) until(what string, is func() bool) error {
 	for range 240 {
 		b.lab.Settle()
 		if is() {
@@ -138,7 +138,7 @@ func (b *bench) until(what string, is func() bool) error {
 
 // power has a client bring the power to a state. BMCs that have just changed it
 // take a moment.
-func (b *bench) power(c client, reset string, want machine.Power) error {
+func (b *testServer) power(c client, reset string, want machine.Power) error {
 	b.lab.Advance(30 * time.Second)
 	if err := c.reset(reset); err != nil {
 		return fmt.Errorf("reset %s: %w", reset, err)
@@ -148,20 +148,20 @@ func (b *bench) power(c client, reset string, want machine.Power) error {
 }
 
 // start has a client start the system, and gives what it boots from.
-func (b *bench) start(c client, reset string) (machine.SourceKind, error) {
-	before := len(b.booted())
+func (b *testServer) start(c client, reset string) (machine.SourceKind, error) {
+	before := len(b.bootSources())
 	if err := b.power(c, reset, machine.PowerOn); err != nil {
 		return "", err
 	}
-	if err := b.until("booted after "+reset, func() bool { return len(b.booted()) > before }); err != nil {
+	if err := b.until("booted after "+reset, func() bool { return len(b.bootSources()) > before }); err != nil {
 		return "", err
 	}
-	return b.booted()[before], nil
+	return b.bootSources()[before], nil
 }
 
-// tidy leaves the server as it came: off, and without an image. It is not a
+// reset leaves the server as it came: off, and without an image. It is not a
 // client that does it.
-func (b *bench) tidy() {
+func (b *testServer) reset() {
 	b.Helper()
 	b.lab.Settle()
 	ctx := b.Context()
@@ -181,7 +181,7 @@ func (b *bench) tidy() {
 }
 
 // slots are those that have an image.
-func (b *bench) slots() (ids []string) {
+func (b *testServer) slots() (ids []string) {
 	for _, s := range b.server.BMC().Slots {
 		if s.Image != "" {
 			ids = append(ids, s.ID)
@@ -190,8 +190,8 @@ func (b *bench) slots() (ids []string) {
 	return ids
 }
 
-// mirrors says whether the server has a controller that makes mirrors.
-func (b *bench) mirrors() bool {
+// supportsMirrors says whether the server has a controller that makes supportsMirrors.
+func (b *testServer) supportsMirrors() bool {
 	return slices.ContainsFunc(b.server.Machine().Storage.Controllers(), func(c storage.ControllerView) bool {
 		return c.RAID != nil && len(c.Drives) > 1 &&
 			slices.ContainsFunc(c.RAID.Types, func(t storage.TypeRule) bool { return t.Type == storage.RAID1 })

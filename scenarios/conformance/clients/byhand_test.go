@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// byHand is how a client is used that asks for whatever one types: the one who
+// rawClient is how a client is used that asks for whatever one types: the one who
 // types has seen the addresses before, in his browser.
-type byHand struct {
-	b    *bench
-	does func(method, uri string, body any) (map[string]any, error)
-	slot string // that has the image
+type rawClient struct {
+	b            *testServer
+	send         func(method, uri string, body any) (map[string]any, error)
+	insertedSlot string // that has the image
 }
 
-// see reads a resource without the client.
-func (h *byHand) see(uri string) (map[string]any, error) {
+// read reads a resource without the client.
+func (h *rawClient) read(uri string) (map[string]any, error) {
 	req, err := http.NewRequestWithContext(h.b.Context(), http.MethodGet, h.b.server.URL()+uri, http.NoBody)
 	if err != nil {
 		return nil, err
@@ -37,15 +37,15 @@ func (h *byHand) see(uri string) (map[string]any, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-// all are those of a collection.
-func (h *byHand) all(uri string) (out []map[string]any, err error) {
-	list, err := h.see(uri)
+// readMembers are those of a collection.
+func (h *rawClient) readMembers(uri string) (out []map[string]any, err error) {
+	list, err := h.read(uri)
 	if err != nil {
 		return nil, err
 	}
 	links, _ := list["Members"].([]any)
 	for _, m := range links {
-		body, err := h.see(link(m))
+		body, err := h.read(link(m))
 		if err != nil {
 			return nil, err
 		}
@@ -55,30 +55,30 @@ func (h *byHand) all(uri string) (out []map[string]any, err error) {
 }
 
 // system is the one that there is.
-func (h *byHand) system() (map[string]any, error) {
-	all, err := h.all("/redfish/v1/Systems")
+func (h *rawClient) system() (map[string]any, error) {
+	all, err := h.readMembers("/redfish/v1/Systems")
 	if err != nil || len(all) != 1 {
 		return nil, fmt.Errorf("%d systems: %w", len(all), err)
 	}
 	return all[0], nil
 }
 
-func (h *byHand) slots() ([]map[string]any, error) {
+func (h *rawClient) slots() ([]map[string]any, error) {
 	s, err := h.system()
 	if err != nil {
 		return nil, err
 	}
 	if uri := link(s, "VirtualMedia"); uri != "" {
-		return h.all(uri)
+		return h.readMembers(uri)
 	}
-	managers, err := h.all("/redfish/v1/Managers")
+	managers, err := h.readMembers("/redfish/v1/Managers")
 	if err != nil || len(managers) != 1 {
 		return nil, fmt.Errorf("%d managers: %w", len(managers), err)
 	}
-	return h.all(link(managers[0], "VirtualMedia"))
+	return h.readMembers(link(managers[0], "VirtualMedia"))
 }
 
-func (h *byHand) insert(image string) error {
+func (h *rawClient) insert(image string) error {
 	all, err := h.slots()
 	if err != nil {
 		return err
@@ -95,48 +95,48 @@ func (h *byHand) insert(image string) error {
 		if target, is := at(slot, "Actions", "#VirtualMedia.InsertMedia", "target").(string); is {
 			method, to = "POST", target
 		}
-		if p := h.b.habit.protocol; p != "" {
+		if p := h.b.vendor.protocol; p != "" {
 			body["TransferProtocolType"] = p
 		}
-		if h.b.habit.inserted {
+		if h.b.vendor.inserted {
 			body["Inserted"] = true
 		}
-		if _, err = h.does(method, to, body); err == nil {
-			h.slot = uri
+		if _, err = h.send(method, to, body); err == nil {
+			h.insertedSlot = uri
 			return nil
 		}
 	}
 	return err
 }
 
-func (h *byHand) eject() error {
-	slot, err := h.see(h.slot)
+func (h *rawClient) eject() error {
+	slot, err := h.read(h.insertedSlot)
 	if err != nil {
 		return err
 	}
 	if target, is := at(slot, "Actions", "#VirtualMedia.EjectMedia", "target").(string); is {
-		_, err = h.does("POST", target, map[string]any{})
+		_, err = h.send("POST", target, map[string]any{})
 		return err
 	}
-	_, err = h.does("PATCH", h.slot, map[string]any{"Image": nil})
+	_, err = h.send("PATCH", h.insertedSlot, map[string]any{"Image": nil})
 	return err
 }
 
-func (h *byHand) bios() (map[string]any, error) {
+func (h *rawClient) bios() (map[string]any, error) {
 	s, err := h.system()
 	if err != nil {
 		return nil, err
 	}
-	return h.see(link(s, "Bios"))
+	return h.read(link(s, "Bios"))
 }
 
-func (h *byHand) settings() (map[string]any, error) {
+func (h *rawClient) settings() (map[string]any, error) {
 	is, err := h.bios()
 	all, _ := is["Attributes"].(map[string]any)
 	return all, err
 }
 
-func (h *byHand) set(name, value, when string) error {
+func (h *rawClient) set(name, value, when string) error {
 	is, err := h.bios()
 	if err != nil {
 		return err
@@ -145,26 +145,26 @@ func (h *byHand) set(name, value, when string) error {
 	if when != "" {
 		body["@Redfish.SettingsApplyTime"] = map[string]any{"ApplyTime": when}
 	}
-	_, err = h.does("PATCH", link(is, "@Redfish.Settings", "SettingsObject"), body)
+	_, err = h.send("PATCH", link(is, "@Redfish.Settings", "SettingsObject"), body)
 	return err
 }
 
 // store is the first storage that makes mirrors.
-func (h *byHand) store() (map[string]any, error) {
+func (h *rawClient) store() (map[string]any, error) {
 	s, err := h.system()
 	if err != nil {
 		return nil, err
 	}
 	var all []map[string]any
 	if uri := link(s, "Storage"); uri != "" {
-		if all, err = h.all(uri); err != nil {
+		if all, err = h.readMembers(uri); err != nil {
 			return nil, err
 		}
 	}
 	for _, store := range all {
 		controllers, _ := store["StorageControllers"].([]any)
 		if uri := link(store, "Controllers"); uri != "" {
-			more, err := h.all(uri)
+			more, err := h.readMembers(uri)
 			if err != nil {
 				return nil, err
 			}
@@ -183,7 +183,7 @@ func (h *byHand) store() (map[string]any, error) {
 	return nil, errors.New("no subsystem makes mirrors")
 }
 
-func (h *byHand) mirror(name string) error {
+func (h *rawClient) createMirror(name string) error {
 	store, err := h.store()
 	if err != nil {
 		return err
@@ -191,28 +191,28 @@ func (h *byHand) mirror(name string) error {
 	links, _ := store["Drives"].([]any)
 	var of []drive
 	for _, l := range links {
-		d, err := h.see(link(l))
+		d, err := h.read(link(l))
 		if err != nil {
 			return err
 		}
 		of = append(of, drive{link(l), fmt.Sprint(d["MediaType"], d["Protocol"], d["CapacityBytes"])})
 	}
-	_, err = h.does("POST", link(store, "Volumes"), newMirror(name, of))
+	_, err = h.send("POST", link(store, "Volumes"), newMirror(name, of))
 	return err
 }
 
-func (h *byHand) unmake() error {
+func (h *rawClient) deleteVolumes() error {
 	store, err := h.store()
 	if err != nil {
 		return err
 	}
-	all, err := h.all(link(store, "Volumes"))
+	all, err := h.readMembers(link(store, "Volumes"))
 	if err == nil && len(all) == 0 {
 		err = errors.New("there are no volumes")
 	}
 	for _, v := range all {
 		if err == nil {
-			_, err = h.does("DELETE", fmt.Sprint(v["@odata.id"]), nil)
+			_, err = h.send("DELETE", fmt.Sprint(v["@odata.id"]), nil)
 		}
 	}
 	return err

@@ -14,15 +14,15 @@ import (
 	"github.com/stmcginnis/gofish/schemas"
 )
 
-// everything are all jobs.
-var everything = []string{"inventory", "power", "boot", "media", "bios", "raid"}
+// allOperations are all jobs.
+var allOperations = []string{"inventory", "power", "boot", "media", "bios", "raid"}
 
 func TestGofishManagesEveryModel(t *testing.T) {
-	everyModel(t, "gofish", everything, func(b *bench) client { return &fish{b: b, c: angle(b)} })
+	runOnModels(t, "gofish", allOperations, func(b *testServer) client { return &gofishClient{b: b, c: connectGofish(b)} })
 }
 
-// angle connects gofish.
-func angle(b *bench) *gofish.APIClient {
+// connectGofish connects gofish.
+func connectGofish(b *testServer) *gofish.APIClient {
 	b.Helper()
 	user, password := b.lab.Credentials(b.server)
 	c, err := gofish.ConnectContext(b.Context(), gofish.ClientConfig{
@@ -34,14 +34,14 @@ func angle(b *bench) *gofish.APIClient {
 	return c
 }
 
-// fish is gofish.
-type fish struct {
-	b    *bench
-	c    *gofish.APIClient
-	slot *schemas.VirtualMedia // that has the image
+// gofishClient is gofish.
+type gofishClient struct {
+	b            *testServer
+	c            *gofish.APIClient
+	insertedSlot *schemas.VirtualMedia // that has the image
 }
 
-func (f *fish) system() (*schemas.ComputerSystem, error) {
+func (f *gofishClient) system() (*schemas.ComputerSystem, error) {
 	all, err := f.c.Service.Systems()
 	if err != nil || len(all) != 1 {
 		return nil, fmt.Errorf("%d systems: %w", len(all), err)
@@ -49,7 +49,7 @@ func (f *fish) system() (*schemas.ComputerSystem, error) {
 	return all[0], nil
 }
 
-func (f *fish) inventory() (inventory, error) {
+func (f *gofishClient) inventory() (inventory, error) {
 	s, err := f.system()
 	if err != nil {
 		return inventory{}, err
@@ -71,7 +71,7 @@ func (f *fish) inventory() (inventory, error) {
 	return inventory{Serials: []string{s.SerialNumber, s.SKU}, Power: string(s.PowerState), Drives: &drives, NICs: &count}, err
 }
 
-func (f *fish) reset(kind string) error {
+func (f *gofishClient) reset(kind string) error {
 	s, err := f.system()
 	if err == nil {
 		_, err = s.Reset(schemas.ResetType(kind))
@@ -79,7 +79,7 @@ func (f *fish) reset(kind string) error {
 	return err
 }
 
-func (f *fish) boot(target, mode string) error {
+func (f *gofishClient) boot(target, mode string) error {
 	s, err := f.system()
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (f *fish) boot(target, mode string) error {
 }
 
 // slots are those of the system, or else of its manager.
-func (f *fish) slots() ([]*schemas.VirtualMedia, error) {
+func (f *gofishClient) slots() ([]*schemas.VirtualMedia, error) {
 	s, err := f.system()
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (f *fish) slots() ([]*schemas.VirtualMedia, error) {
 }
 
 // insert tries the slots that take CDs in turn.
-func (f *fish) insert(image string) error {
+func (f *gofishClient) insert(image string) error {
 	all, err := f.slots()
 	if err != nil {
 		return err
@@ -126,14 +126,14 @@ func (f *fish) insert(image string) error {
 			continue
 		}
 		p := &schemas.VirtualMediaInsertMediaParameters{Image: image}
-		if x := schemas.TransferProtocolType(f.b.habit.protocol); x != "" {
+		if x := schemas.TransferProtocolType(f.b.vendor.protocol); x != "" {
 			p.TransferProtocolType = &x
 		}
-		if f.b.habit.inserted {
+		if f.b.vendor.inserted {
 			p.Inserted = new(true)
 		}
 		if _, err = slot.InsertMedia(p); err == nil {
-			f.slot = slot
+			f.insertedSlot = slot
 			return nil
 		}
 	}
@@ -149,15 +149,15 @@ func takesCD[T ~string](types []T) bool {
 	return false
 }
 
-func (f *fish) eject() error {
-	slot, err := schemas.GetObject[schemas.VirtualMedia](f.c, f.slot.ODataID)
+func (f *gofishClient) eject() error {
+	slot, err := schemas.GetObject[schemas.VirtualMedia](f.c, f.insertedSlot.ODataID)
 	if err == nil {
 		_, err = slot.EjectMedia()
 	}
 	return err
 }
 
-func (f *fish) bios() (*schemas.Bios, error) {
+func (f *gofishClient) bios() (*schemas.Bios, error) {
 	s, err := f.system()
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (f *fish) bios() (*schemas.Bios, error) {
 	return b, err
 }
 
-func (f *fish) settings() (map[string]any, error) {
+func (f *gofishClient) settings() (map[string]any, error) {
 	b, err := f.bios()
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (f *fish) settings() (map[string]any, error) {
 	return b.Attributes, nil
 }
 
-func (f *fish) set(name, value, when string) error {
+func (f *gofishClient) set(name, value, when string) error {
 	b, err := f.bios()
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (f *fish) set(name, value, when string) error {
 }
 
 // store is the first storage that makes mirrors.
-func (f *fish) store() (*schemas.Storage, error) {
+func (f *gofishClient) store() (*schemas.Storage, error) {
 	s, err := f.system()
 	if err != nil {
 		return nil, err
@@ -216,9 +216,9 @@ func (f *fish) store() (*schemas.Storage, error) {
 	return nil, errors.New("no subsystem makes mirrors")
 }
 
-// mirror: gofish has no method that makes volumes, and does not tell the address
+// createMirror: gofish has no method that makes volumes, and does not tell the address
 // of their collection.
-func (f *fish) mirror(name string) error {
+func (f *gofishClient) createMirror(name string) error {
 	s, err := f.store()
 	if err != nil {
 		return err
@@ -241,7 +241,7 @@ func (f *fish) mirror(name string) error {
 	return done(f.c.Post(at.Volumes.String(), newMirror(name, of)))
 }
 
-func (f *fish) unmake() error {
+func (f *gofishClient) deleteVolumes() error {
 	s, err := f.store()
 	if err != nil {
 		return err
@@ -267,7 +267,7 @@ func done(r *http.Response, err error) error {
 	return err
 }
 
-func (f *fish) raw(method, uri string, body any) (map[string]any, error) {
+func (f *gofishClient) raw(method, uri string, body any) (map[string]any, error) {
 	send := map[string]func() (*http.Response, error){
 		"GET":    func() (*http.Response, error) { return f.c.Get(uri) },
 		"POST":   func() (*http.Response, error) { return f.c.Post(uri, body) },

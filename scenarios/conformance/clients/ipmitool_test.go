@@ -12,30 +12,30 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// patience is how long, in real time, a program may take.
-const patience = 2 * time.Minute
+// programTimeout is how long, in real time, a program may take.
+const programTimeout = 2 * time.Minute
 
 // IPMI knows neither virtual media nor settings of the BIOS nor RAID.
 func TestIpmitoolManagesEveryModel(t *testing.T) {
 	program, err := exec.LookPath("ipmitool")
 	if err != nil {
-		missing(t, "ipmitool is not installed: Debian has a package of that name")
+		skipMissing(t, "ipmitool is not installed: Debian has a package of that name")
 	}
-	everyModel(t, "ipmitool", []string{"inventory", "power", "boot"}, func(b *bench) client { return &ipmi{b: b, program: program} })
+	runOnModels(t, "ipmitool", []string{"inventory", "power", "boot"}, func(b *testServer) client { return &ipmitoolClient{b: b, program: program} })
 }
 
-// ipmi is ipmitool.
-type ipmi struct {
-	b       *bench
+// ipmitoolClient is ipmitool.
+type ipmitoolClient struct {
+	b       *testServer
 	program string
 }
 
-func (x *ipmi) run(args string) (string, error) {
+func (x *ipmitoolClient) run(args string) (string, error) {
 	at, on := x.b.server.IPMI()
 	if !on {
 		at = x.b.server.Address() // where nobody answers
 	}
-	ctx, cancel := context.WithTimeout(x.b.Context(), patience)
+	ctx, cancel := context.WithTimeout(x.b.Context(), programTimeout)
 	defer cancel()
 	user, password := x.b.lab.Credentials(x.b.server)
 	base := []string{"-I", "lanplus", "-N", "1", "-R", "1", "-H", at.Addr().String(), "-p", fmt.Sprint(at.Port()), "-U", user, "-P", password}
@@ -51,7 +51,7 @@ var (
 	powered = regexp.MustCompile(`Chassis Power is (\w+)`)
 )
 
-func (x *ipmi) inventory() (inventory, error) {
+func (x *ipmitoolClient) inventory() (inventory, error) {
 	fru, err := x.run("fru print")
 	if err != nil {
 		return inventory{}, err
@@ -72,33 +72,33 @@ func (x *ipmi) inventory() (inventory, error) {
 	return is, nil
 }
 
-// words are those of IPMI for what resets there are (IPMI v2.0, Chassis Control).
-var words = map[string]string{
+// ipmiPowerCommands are those of IPMI for what resets there are (IPMI v2.0, Chassis Control).
+var ipmiPowerCommands = map[string]string{
 	"On": "on", "ForceOff": "off", "GracefulShutdown": "soft", "PushPowerButton": "soft", "ForceRestart": "reset", "GracefulRestart": "reset",
 }
 
-func (x *ipmi) reset(kind string) error {
-	_, err := x.run("chassis power " + words[kind])
+func (x *ipmitoolClient) reset(kind string) error {
+	_, err := x.run("chassis power " + ipmiPowerCommands[kind])
 	return err
 }
 
-var devices = map[string]string{"Pxe": "pxe", "Hdd": "disk", "Cd": "cdrom"}
+var ipmiBootDevices = map[string]string{"Pxe": "pxe", "Hdd": "disk", "Cd": "cdrom"}
 
-func (x *ipmi) boot(target, _ string) error {
-	_, err := x.run("chassis bootdev " + devices[target] + " options=efiboot")
+func (x *ipmitoolClient) boot(target, _ string) error {
+	_, err := x.run("chassis bootdev " + ipmiBootDevices[target] + " options=efiboot")
 	return err
 }
 
-func (x *ipmi) insert(string) error                             { return errNone }
-func (x *ipmi) eject() error                                    { return errNone }
-func (x *ipmi) settings() (map[string]any, error)               { return nil, errNone }
-func (x *ipmi) set(string, string, string) error                { return errNone }
-func (x *ipmi) mirror(string) error                             { return errNone }
-func (x *ipmi) unmake() error                                   { return errNone }
-func (x *ipmi) raw(string, string, any) (map[string]any, error) { return nil, errNone }
+func (x *ipmitoolClient) insert(string) error                             { return errNone }
+func (x *ipmitoolClient) eject() error                                    { return errNone }
+func (x *ipmitoolClient) settings() (map[string]any, error)               { return nil, errNone }
+func (x *ipmitoolClient) set(string, string, string) error                { return errNone }
+func (x *ipmitoolClient) createMirror(string) error                       { return errNone }
+func (x *ipmitoolClient) deleteVolumes() error                            { return errNone }
+func (x *ipmitoolClient) raw(string, string, any) (map[string]any, error) { return nil, errNone }
 
-// switchedOn has somebody switch IPMI on first, in the BMC's pages.
-func switchedOn(b *bench, c client) client {
+// ipmiEnabled has somebody switch IPMI on first, in the BMC's pages.
+func ipmiEnabled(b *testServer, c client) client {
 	n := b.server.BMC().Network()
 	n.IPMI.On = true
 	if _, err := b.server.ApplyBMC(b.Context(), bmc.SetNetwork{Network: n}); err != nil {

@@ -24,8 +24,8 @@ type client interface {
 	eject() error
 	settings() (map[string]any, error)
 	set(name, value, when string) error
-	mirror(name string) error // of the last two drives of the first controller that makes mirrors
-	unmake() error            // the volumes of that controller
+	createMirror(name string) error // of the last two drives of the first controller that makes mirrors
+	deleteVolumes() error           // the volumes of that controller
 	// raw asks for what the client has no word for.
 	raw(method, uri string, body any) (map[string]any, error)
 }
@@ -37,51 +37,51 @@ type inventory struct {
 	Drives, NICs *int
 }
 
-// jobs are what operators have clients do. Each begins with the server off.
-var jobs = []struct {
+// operations are what operators have clients do. Each begins with the server off.
+var operations = []struct {
 	name string
-	has  func(*bench) bool // whether the server has what it is about; nil: each has
-	do   func(*bench, client) error
+	has  func(*testServer) bool // whether the server has what it is about; nil: each has
+	do   func(*testServer, client) error
 }{
-	{"inventory", nil, look},
-	{"power", nil, powers},
-	{"boot", nil, boots},
-	{"media", nil, media},
-	{"bios", hasSettings, bios},
-	{"raid", (*bench).mirrors, raid},
+	{"inventory", nil, checkInventory},
+	{"power", nil, checkPower},
+	{"boot", nil, checkBootOverride},
+	{"media", nil, checkVirtualMedia},
+	{"bios", hasSettings, checkBIOS},
+	{"raid", (*testServer).supportsMirrors, checkRAID},
 }
 
 // modelsPerClient is how many server models `make test` gives each client.
 const modelsPerClient = 6
 
-// everyModel has a client do its jobs on a server of each model.
-func everyModel(t *testing.T, name string, does []string, open func(*bench) client) {
+// runOnModels has a client do its jobs on a server of each model.
+func runOnModels(t *testing.T, name string, does []string, open func(*testServer) client) {
 	for _, profile := range sample.Rows(t, "the models for "+name, modelsPerClient, profiles(t)) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, profile)
 			c := open(b)
-			for _, j := range jobs {
+			for _, j := range operations {
 				if slices.Contains(does, j.name) && (j.has == nil || j.has(b)) {
-					b.try(name, j.name, c, j.do)
+					b.runOperation(name, j.name, c, j.do)
 				}
 			}
 		})
 	}
-	for _, r := range refusals {
+	for _, r := range limitations {
 		if !slices.Contains(names, r.client) {
 			t.Errorf("there is no client %s", r.client)
 		}
 	}
 }
 
-// try does a job as a client does it for any BMC, which must be refused as the
+// runOperation does a job as a client does it for any BMC, which must be refused as the
 // table has it; and then as this vendor has it done.
-func (b *bench) try(name, job string, c client, do func(*bench, client) error) {
+func (b *testServer) runOperation(name, job string, c client, do func(*testServer, client) error) {
 	b.Helper()
-	b.tidy()
+	b.reset()
 	err := do(b, c)
-	r := refusalOf(name, b.dialect(), job)
+	r := limitationOf(name, b.dialect(), job)
 	switch {
 	case r == nil && err != nil:
 		b.Errorf("%s: %v", job, err)
@@ -91,19 +91,19 @@ func (b *bench) try(name, job string, c client, do func(*bench, client) error) {
 	case err == nil:
 		b.Errorf("%s: done, although %s", job, r.why)
 		return
-	case !strings.Contains(err.Error(), r.says):
-		b.Errorf("%s: %v, want %q, as %s", job, err, r.says, r.why)
+	case !strings.Contains(err.Error(), r.err):
+		b.Errorf("%s: %v, want %q, as %s", job, err, r.err, r.why)
 		return
-	case r.way == nil:
+	case r.workaround == nil:
 		return
 	}
-	b.tidy()
-	if err := do(b, r.way(b, c)); err != nil {
+	b.reset()
+	if err := do(b, r.workaround(b, c)); err != nil {
 		b.Errorf("%s, in the vendor's way: %v", job, err)
 	}
 }
 
-func look(b *bench, c client) error {
+func checkInventory(b *testServer, c client) error {
 	is, err := c.inventory()
 	if err != nil {
 		return err
@@ -124,14 +124,14 @@ func look(b *bench, c client) error {
 	return nil
 }
 
-func powers(b *bench, c client) error {
+func checkPower(b *testServer, c client) error {
 	if _, err := b.start(c, "On"); err != nil {
 		return err
 	}
-	if _, err := b.start(c, b.habit.restart); err != nil {
+	if _, err := b.start(c, b.vendor.restart); err != nil {
 		return err
 	}
-	if err := b.power(c, b.habit.soft, machine.PowerOff); err != nil {
+	if err := b.power(c, b.vendor.shutdown, machine.PowerOff); err != nil {
 		return err
 	}
 	if err := b.power(c, "On", machine.PowerOn); err != nil {
@@ -140,12 +140,12 @@ func powers(b *bench, c client) error {
 	return b.power(c, "ForceOff", machine.PowerOff)
 }
 
-func boots(b *bench, c client) error {
+func checkBootOverride(b *testServer, c client) error {
 	for _, try := range []struct {
 		target string
 		want   machine.SourceKind
 	}{{"Pxe", machine.Pxe}, {"Hdd", machine.Hdd}} {
-		if err := c.boot(try.target, b.habit.mode); err != nil {
+		if err := c.boot(try.target, b.vendor.bootMode); err != nil {
 			return fmt.Errorf("boot from %s: %w", try.target, err)
 		}
 		if from, err := b.start(c, "On"); err != nil || from != try.want {
@@ -158,7 +158,7 @@ func boots(b *bench, c client) error {
 	return nil
 }
 
-func media(b *bench, c client) error {
+func checkVirtualMedia(b *testServer, c client) error {
 	image := b.files + "/a.iso"
 	if err := c.insert(image); err != nil {
 		return fmt.Errorf("insert: %w", err)
@@ -166,8 +166,8 @@ func media(b *bench, c client) error {
 	if err := b.until("inserted", func() bool { return len(b.slots()) == 1 }); err != nil {
 		return err
 	}
-	if err := c.boot(b.habit.cd, b.habit.mode); err != nil {
-		return fmt.Errorf("boot from %s: %w", b.habit.cd, err)
+	if err := c.boot(b.vendor.cdTarget, b.vendor.bootMode); err != nil {
+		return fmt.Errorf("boot from %s: %w", b.vendor.cdTarget, err)
 	}
 	if from, err := b.start(c, "On"); err != nil || from != machine.Cd {
 		return fmt.Errorf("it boots from %s: %w", from, err)
@@ -178,7 +178,7 @@ func media(b *bench, c client) error {
 	return b.until("ejected", func() bool { return len(b.slots()) == 0 })
 }
 
-func registry(b *bench) *firmware.Registry {
+func registry(b *testServer) *firmware.Registry {
 	if m := b.server.Machine().Profile.Firmware.Model; m != nil {
 		return m.Registry()
 	}
@@ -186,13 +186,13 @@ func registry(b *bench) *firmware.Registry {
 }
 
 // hasSettings says whether the BIOS lets itself be set.
-func hasSettings(b *bench) bool {
+func hasSettings(b *testServer) bool {
 	r := registry(b)
-	return r != nil && len(r.Attributes) > 0 && !slices.Contains(unset, b.dialect())
+	return r != nil && len(r.Attributes) > 0 && !slices.Contains(withoutBIOSAttributes, b.dialect())
 }
 
 // setting is what a setting of the server is.
-func (b *bench) setting(name string) string {
+func (b *testServer) setting(name string) string {
 	for _, s := range b.server.Machine().BIOSSettings() {
 		if s.Name == name {
 			return s.Value.String()
@@ -202,7 +202,7 @@ func (b *bench) setting(name string) string {
 }
 
 // choose picks a setting that can be changed, and another value for it.
-func (b *bench) choose(shown map[string]any) (name, value string) {
+func (b *testServer) choose(shown map[string]any) (name, value string) {
 	for _, a := range registry(b).Attributes {
 		is, has := shown[a.Name]
 		if !has || a.Type != firmware.Enumeration || a.ReadOnly || a.Immutable || a.Hidden || a.GrayOut {
@@ -217,7 +217,7 @@ func (b *bench) choose(shown map[string]any) (name, value string) {
 	return "", ""
 }
 
-func bios(b *bench, c client) error {
+func checkBIOS(b *testServer, c client) error {
 	shown, err := c.settings()
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func bios(b *bench, c client) error {
 	if name == "" {
 		return fmt.Errorf("of %d settings none can be set", len(shown))
 	}
-	if err := c.set(name, value, b.habit.when); err != nil {
+	if err := c.set(name, value, b.vendor.applyTime); err != nil {
 		return fmt.Errorf("set %s: %w", name, err)
 	}
 	if b.setting(name) == value {
@@ -245,8 +245,8 @@ func bios(b *bench, c client) error {
 	return nil
 }
 
-// raid makes a mirror and deletes it. Some controllers do so at the next start.
-func raid(b *bench, c client) error {
+// checkRAID makes a mirror and deletes it. Some controllers do so at the next start.
+func checkRAID(b *testServer, c client) error {
 	if _, err := b.start(c, "On"); err != nil {
 		return err
 	}
@@ -259,12 +259,12 @@ func raid(b *bench, c client) error {
 			}
 			b.lab.Advance(20 * time.Second)
 		}
-		if _, err := b.start(c, b.habit.restart); err != nil {
+		if _, err := b.start(c, b.vendor.restart); err != nil {
 			return err
 		}
 		return b.until(what, is)
 	}
-	if err := c.mirror("system"); err != nil {
+	if err := c.createMirror("system"); err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
 	err := after("made", func() bool {
@@ -274,7 +274,7 @@ func raid(b *bench, c client) error {
 	if err != nil {
 		return err
 	}
-	if err := c.unmake(); err != nil {
+	if err := c.deleteVolumes(); err != nil {
 		return fmt.Errorf("delete: %w", err)
 	}
 	return after("deleted", func() bool { return len(b.server.Volumes()) == 0 })

@@ -2,4 +2,4 @@
 
 package clients
 
-const raced = false
+const raceDetector = false

@@ -9,21 +9,21 @@ import (
 
 func TestRedfishtoolManagesEveryModel(t *testing.T) {
 	s := startScript(t, "testdata/withredfishtool.py", "redfishtoollib", "redfishtool")
-	everyModel(t, "redfishtool", everything, func(b *bench) client {
-		x := &tool{script: s}
-		x.byHand = byHand{b: b, does: x.raw}
+	runOnModels(t, "redfishtool", allOperations, func(b *testServer) client {
+		x := &redfishtoolClient{script: s}
+		x.rawClient = rawClient{b: b, send: x.raw}
 		return x
 	})
 }
 
-// tool is redfishtool. It has commands for systems, and is told the rest by hand.
-type tool struct {
-	byHand
+// redfishtoolClient is redfishtool. It has commands for systems, and is told the rest by hand.
+type redfishtoolClient struct {
+	rawClient
 	script *script
 }
 
 // run is what a command prints: what the BMC has answered.
-func (x *tool) run(args ...string) (map[string]any, error) {
+func (x *redfishtoolClient) run(args ...string) (map[string]any, error) {
 	user, password := x.b.lab.Credentials(x.b.server)
 	base := []string{"-r", x.b.server.Address().String(), "-u", user, "-p", password, "-S", "Always", "-N"} // -N: it does not wait for tasks
 	var a struct {
@@ -45,7 +45,7 @@ func (x *tool) run(args ...string) (map[string]any, error) {
 	return body, nil
 }
 
-func (x *tool) inventory() (inventory, error) {
+func (x *redfishtoolClient) inventory() (inventory, error) {
 	s, err := x.run("Systems", "-1", "get")
 	if err != nil {
 		return inventory{}, err
@@ -58,18 +58,18 @@ func (x *tool) inventory() (inventory, error) {
 	return inventory{Serials: []string{fmt.Sprint(s["SerialNumber"]), fmt.Sprint(s["SKU"])}, Power: fmt.Sprint(s["PowerState"])}, nil
 }
 
-func (x *tool) reset(kind string) error {
+func (x *redfishtoolClient) reset(kind string) error {
 	_, err := x.run("Systems", "-1", "reset", kind)
 	return err
 }
 
 // boot: it has no word for the mode.
-func (x *tool) boot(target, _ string) error {
+func (x *redfishtoolClient) boot(target, _ string) error {
 	_, err := x.run("Systems", "-1", "setBootOverride", "Once", target)
 	return err
 }
 
-func (x *tool) raw(method, uri string, body any) (map[string]any, error) {
+func (x *redfishtoolClient) raw(method, uri string, body any) (map[string]any, error) {
 	args := []string{"raw", method, uri}
 	if body != nil {
 		text, err := json.Marshal(body)

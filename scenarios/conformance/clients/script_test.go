@@ -38,10 +38,10 @@ func pythonWith(module string) string {
 
 // script is a program of testdata that answers each line with one.
 type script struct {
-	mu   sync.Mutex
-	in   io.WriteCloser
-	out  *bufio.Reader
-	said said
+	mu     sync.Mutex
+	in     io.WriteCloser
+	out    *bufio.Reader
+	stderr stderr
 }
 
 // startScript runs a script that needs a module, which is of a package of
@@ -51,7 +51,7 @@ func startScript(t *testing.T, file, module, debian string) *script {
 	if python := pythonWith(module); python != "" {
 		s := &script{}
 		cmd := exec.CommandContext(t.Context(), python, "-W", "ignore", file)
-		cmd.Stderr = &s.said
+		cmd.Stderr = &s.stderr
 		in, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func startScript(t *testing.T, file, module, debian string) *script {
 		})
 		return s
 	}
-	missing(t, "Python has no module "+module+": Debian's package "+debian+" has it")
+	skipMissing(t, "Python has no module "+module+": Debian's package "+debian+" has it")
 	return nil
 }
 
@@ -83,28 +83,28 @@ func (s *script) ask(question, answer any) error {
 		return err
 	}
 	if _, err := s.in.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("script: %w: %s", err, s.said.String())
+		return fmt.Errorf("script: %w: %s", err, s.stderr.String())
 	}
 	line, err = s.out.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("script: %w: %s", err, s.said.String())
+		return fmt.Errorf("script: %w: %s", err, s.stderr.String())
 	}
 	return json.Unmarshal(line, answer)
 }
 
-// said is what a script has printed that is no answer.
-type said struct {
+// stderr is what a script has printed that is no answer.
+type stderr struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *stderr) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(p)
 }
 
-func (s *said) String() string {
+func (s *stderr) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.String()

@@ -19,8 +19,8 @@ func TestGofishReadsEveryModel(t *testing.T) {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, profile)
-			w := &walk{bench: b, seen: map[string]bool{}}
-			w.read(reflect.ValueOf(angle(b).Service))
+			w := &walk{testServer: b, seen: map[string]bool{}}
+			w.read(reflect.ValueOf(connectGofish(b).Service))
 			d := b.server.Dialect()
 			for _, of := range []string{"/redfish/v1/Systems/" + d.SystemID, "/redfish/v1/Managers/" + d.ManagerID, "/redfish/v1/Chassis/" + d.ChassisID} {
 				if !slices.ContainsFunc(w.uris, func(uri string) bool { return strings.TrimSuffix(uri, "/") == of }) {
@@ -39,7 +39,7 @@ func TestGofishReadsEveryModel(t *testing.T) {
 
 // walk calls every method of gofish's resources that reads others.
 type walk struct {
-	*bench
+	*testServer
 	seen   map[string]bool
 	uris   []string
 	faults map[string]bool

@@ -44,13 +44,13 @@ func system(c client) (uri string, body map[string]any, err error) {
 	return all[0], body, err
 }
 
-// plain is what is seen of a server whose BMC does not show all that the client
+// systemOnly is what is seen of a server whose BMC does not show all that the client
 // looks for.
-func plain(_ *bench, c client) client { return &seen{c} }
+func systemOnly(_ *testServer, c client) client { return &systemInventory{c} }
 
-type seen struct{ client }
+type systemInventory struct{ client }
 
-func (s *seen) inventory() (inventory, error) {
+func (s *systemInventory) inventory() (inventory, error) {
 	_, is, err := system(s)
 	if err != nil {
 		return inventory{}, err
@@ -60,12 +60,12 @@ func (s *seen) inventory() (inventory, error) {
 }
 
 // smartDrives counts the drives of iLO's own array controllers.
-func smartDrives(_ *bench, c client) client { return &smartStorage{seen{c}} }
+func smartDrives(_ *testServer, c client) client { return &smartStorage{systemInventory{c}} }
 
-type smartStorage struct{ seen }
+type smartStorage struct{ systemInventory }
 
 func (s *smartStorage) inventory() (inventory, error) {
-	is, err := s.seen.inventory()
+	is, err := s.systemInventory.inventory()
 	if err != nil {
 		return is, err
 	}
@@ -90,11 +90,11 @@ func (s *smartStorage) inventory() (inventory, error) {
 }
 
 // flatSettings are those of iLO 4.
-func flatSettings(_ *bench, c client) client { return &flat{c} }
+func flatSettings(_ *testServer, c client) client { return &flatBIOS{c} }
 
-type flat struct{ client }
+type flatBIOS struct{ client }
 
-func (f *flat) settings() (map[string]any, error) {
+func (f *flatBIOS) settings() (map[string]any, error) {
 	_, s, err := system(f)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (f *flat) settings() (map[string]any, error) {
 	return f.raw("GET", link(s, "Bios"), nil)
 }
 
-func (f *flat) set(name, value, _ string) error {
+func (f *flatBIOS) set(name, value, _ string) error {
 	_, s, err := system(f)
 	if err != nil {
 		return err
@@ -112,13 +112,13 @@ func (f *flat) set(name, value, _ string) error {
 }
 
 // smartVolumes are made by the configuration of a Smart Array.
-func smartVolumes(_ *bench, c client) client { return &smartConfig{c} }
+func smartVolumes(_ *testServer, c client) client { return &smartConfig{c} }
 
 type smartConfig struct{ client }
 
 const smartSettings = "/redfish/v1/systems/1/smartstorageconfig/settings"
 
-func (s *smartConfig) mirror(name string) error {
+func (s *smartConfig) createMirror(name string) error {
 	is, err := s.raw("GET", smartSettings, nil)
 	if err != nil {
 		return err
@@ -137,13 +137,13 @@ func (s *smartConfig) mirror(name string) error {
 	return err
 }
 
-func (s *smartConfig) unmake() error {
+func (s *smartConfig) deleteVolumes() error {
 	_, err := s.raw("PATCH", smartSettings, map[string]any{"DataGuard": "Disabled", "LogicalDrives": []any{}})
 	return err
 }
 
 // firstDevice boots virtual media by an attribute of the manager.
-func firstDevice(_ *bench, c client) client { return &firstBoot{c} }
+func firstDevice(_ *testServer, c client) client { return &firstBoot{c} }
 
 type firstBoot struct{ client }
 
@@ -155,11 +155,11 @@ func (f *firstBoot) boot(string, string) error {
 }
 
 // settingsJob makes a job of what was set.
-func settingsJob(_ *bench, c client) client { return &withJob{c} }
+func settingsJob(_ *testServer, c client) client { return &withSettingsJob{c} }
 
-type withJob struct{ client }
+type withSettingsJob struct{ client }
 
-func (w *withJob) set(name, value, when string) error {
+func (w *withSettingsJob) set(name, value, when string) error {
 	if err := w.client.set(name, value, when); err != nil {
 		return err
 	}
@@ -169,12 +169,12 @@ func (w *withJob) set(name, value, when string) error {
 	return err
 }
 
-// guarded sends settings with the ETag of what they change.
-func guarded(_ *bench, c client) client { return &withTag{c} }
+// withIfMatch sends settings with the ETag of what they change.
+func withIfMatch(_ *testServer, c client) client { return &ifMatchClient{c} }
 
-type withTag struct{ client }
+type ifMatchClient struct{ client }
 
-func (w *withTag) set(name, value, when string) error {
+func (w *ifMatchClient) set(name, value, when string) error {
 	_, s, err := system(w)
 	if err != nil {
 		return err
@@ -191,12 +191,12 @@ func (w *withTag) set(name, value, when string) error {
 	return err
 }
 
-// wholeBoot sends an override with its mode, whatever the target is called.
-func wholeBoot(_ *bench, c client) client { return &byPatch{c} }
+// fullBootOverride sends an override with its mode, whatever the target is called.
+func fullBootOverride(_ *testServer, c client) client { return &bootPatch{c} }
 
-type byPatch struct{ client }
+type bootPatch struct{ client }
 
-func (p *byPatch) boot(target, mode string) error {
+func (p *bootPatch) boot(target, mode string) error {
 	uri, _, err := system(p)
 	if err != nil {
 		return err
@@ -210,11 +210,11 @@ func (p *byPatch) boot(target, mode string) error {
 }
 
 // bootSettings sends an override to the settings of the system.
-func bootSettings(_ *bench, c client) client { return &bySettings{c} }
+func bootSettings(_ *testServer, c client) client { return &bootSettingsPatch{c} }
 
-type bySettings struct{ client }
+type bootSettingsPatch struct{ client }
 
-func (p *bySettings) boot(target, mode string) error {
+func (p *bootSettingsPatch) boot(target, mode string) error {
 	_, s, err := system(p)
 	if err != nil {
 		return err

@@ -27,11 +27,11 @@ func start(t *testing.T, profile string) *labtest.Lab {
 	t.Helper()
 	r := rack.Default(2)
 	r.Hosts[0].Profile = profile
-	return labtest.Start(t, lab.Config{Rack: &r, Events: boots(t), Media: outbound.Config{}})
+	return labtest.Start(t, lab.Config{Rack: &r, Events: answerBoot(t), Media: outbound.Config{}})
 }
 
-// boots lets every boot find something.
-func boots(t *testing.T) func(*lab.Host, machine.Event) {
+// answerBoot lets every boot find something.
+func answerBoot(t *testing.T) func(*lab.Host, machine.Event) {
 	return func(h *lab.Host, ev machine.Event) {
 		if try, ok := ev.(machine.BootAttempted); ok {
 			if err := h.Apply(t.Context(), machine.Loaded{Boot: try.Boot, Source: try.Source, Name: "test"}); err != nil {
@@ -133,12 +133,12 @@ func TestRefusedSettingsAreNamed(t *testing.T) {
 	c := open(t, config(t, l, l.First()))
 	err := c.SetBIOS(t.Context(), bmc.Settings{"MemoryMode": "Mirror", "MirrorPercent": 25})
 	var refused *bmc.SettingsError
-	if !asSettings(err, &refused) || len(refused.Refused) != 1 || !strings.Contains(refused.Refused["MirrorPercent"], "MemoryMode") {
+	if !asSettingsError(err, &refused) || len(refused.Refused) != 1 || !strings.Contains(refused.Refused["MirrorPercent"], "MemoryMode") {
 		t.Errorf("SetBIOS = %v, want MirrorPercent refused because of MemoryMode", err)
 	}
 }
 
-func asSettings(err error, to **bmc.SettingsError) bool {
+func asSettingsError(err error, to **bmc.SettingsError) bool {
 	for e := err; e != nil; {
 		if s, ok := e.(*bmc.SettingsError); ok { //nolint:errorlint // it is As that is done here
 			*to = s
@@ -181,8 +181,8 @@ func images(t *testing.T) *httptest.Server {
 	return s
 }
 
-// follow reads a task until it is in one of some states.
-func follow(t *testing.T, l *labtest.Lab, c client, task string, until ...bmc.TaskState) bmc.Task {
+// awaitTask reads a task until it is in one of some states.
+func awaitTask(t *testing.T, l *labtest.Lab, c client, task string, until ...bmc.TaskState) bmc.Task {
 	t.Helper()
 	var last bmc.Task
 	for range 400 {
@@ -240,7 +240,7 @@ func TestFirmwareIsUpdated(t *testing.T) {
 			if got, err := c.Component(t.Context(), tt.component); !tt.missing && (err != nil || !got.Updating) {
 				t.Logf("Component() = %+v, %v: not yet", got, err)
 			}
-			got := follow(t, l, c, task, bmc.TaskWaiting, bmc.TaskDone, bmc.TaskFailed)
+			got := awaitTask(t, l, c, task, bmc.TaskWaiting, bmc.TaskDone, bmc.TaskFailed)
 			if got.State == bmc.TaskWaiting {
 				if one, err := c.Component(t.Context(), tt.component); err != nil || !one.Updating {
 					t.Errorf("Component() = %+v, %v: want an update under way", one, err)
@@ -248,7 +248,7 @@ func TestFirmwareIsUpdated(t *testing.T) {
 				if err := c.SetPower(t.Context(), bmc.PowerReset); err != nil {
 					t.Fatal(err)
 				}
-				got = follow(t, l, c, task, bmc.TaskDone, bmc.TaskFailed)
+				got = awaitTask(t, l, c, task, bmc.TaskDone, bmc.TaskFailed)
 			}
 			if want := map[bool]bmc.TaskState{true: bmc.TaskDone, false: bmc.TaskFailed}[tt.version != ""]; got.State != want || want == bmc.TaskFailed && got.Text == "" {
 				t.Fatalf("the task ended as %+v, want %s", got, want)

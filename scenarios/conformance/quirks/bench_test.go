@@ -24,27 +24,27 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// bench is a server whose BMC has a quirk, and a pool of drivers for it.
-type bench struct {
+// testServer is a server whose BMC has a quirk, and a pool of drivers for it.
+type testServer struct {
 	*testing.T
-	lab    *labtest.Lab
-	server *lab.Host
-	pool   *bmc.Pool
-	config bmc.Config
-	files  string // URL of a server of images
-	secure string // of one with TLS
+	lab        *labtest.Lab
+	server     *lab.Host
+	pool       *bmc.Pool
+	config     bmc.Config
+	httpFiles  string // URL of a server of images
+	httpsFiles string // of one with TLS
 	// patience is for how long, in the lab's time, work is begun anew that a BMC
 	// is not ready for, as a controller does.
-	patience time.Duration
-	slow     bool // answers take their time, which somebody has to let pass
+	retryFor      time.Duration
+	slowResponses bool // answers take their time, which somebody has to let pass
 
 	mu      sync.Mutex
 	sources []machine.SourceKind // that the server has booted from
 }
 
-func newBench(t *testing.T, profile, quirk string) *bench {
+func newBench(t *testing.T, profile, quirk string) *testServer {
 	t.Helper()
-	b := &bench{T: t, patience: 15 * time.Minute}
+	b := &testServer{T: t, retryFor: 15 * time.Minute}
 	r := rack.Default(1)
 	r.Hosts[0].Profile = profile
 	if quirk != "" {
@@ -56,11 +56,11 @@ func newBench(t *testing.T, profile, quirk string) *bench {
 	files, secure := httptest.NewServer(serve), httptest.NewTLSServer(serve)
 	t.Cleanup(files.Close)
 	t.Cleanup(secure.Close)
-	b.files, b.secure = files.URL, secure.URL
+	b.httpFiles, b.httpsFiles = files.URL, secure.URL
 	roots := x509.NewCertPool()
 	roots.AddCert(secure.Certificate())
-	b.slow = strings.HasPrefix(quirk, "slow-")
-	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.boots, Media: outbound.Config{RootCAs: roots}})
+	b.slowResponses = strings.HasPrefix(quirk, "slow-")
+	b.lab = labtest.Start(t, lab.Config{Rack: &r, Events: b.answerBoot, Media: outbound.Config{RootCAs: roots}})
 	b.server = b.lab.First()
 	scheme := "redfish-virtualmedia"
 	b.pool = &bmc.Pool{Drivers: map[string]bmc.Open{"redfish": redfish.Open, "ipmi": ipmi.Open}, Clock: labClock{b.lab}}
@@ -69,7 +69,7 @@ func newBench(t *testing.T, profile, quirk string) *bench {
 	if strings.HasPrefix(quirk, "ipmi-") {
 		udp, on := b.server.IPMI()
 		if !on { // nobody is there
-			udp, b.patience = b.server.Address(), 0
+			udp, b.retryFor = b.server.Address(), 0
 		}
 		at = "ipmi://" + udp.String()
 	}
@@ -85,8 +85,8 @@ func newBench(t *testing.T, profile, quirk string) *bench {
 	return b
 }
 
-// boots lets the server start whatever it tries first, and notes what that was.
-func (b *bench) boots(h *lab.Host, ev machine.Event) {
+// answerBoot lets the server start whatever it tries first, and notes what that was.
+func (b *testServer) answerBoot(h *lab.Host, ev machine.Event) {
 	try, ok := ev.(machine.BootAttempted)
 	if !ok {
 		return
@@ -99,31 +99,31 @@ func (b *bench) boots(h *lab.Host, ev machine.Event) {
 	}
 }
 
-func (b *bench) booted() []machine.SourceKind {
+func (b *testServer) bootSources() []machine.SourceKind {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return append([]machine.SourceKind(nil), b.sources...)
 }
 
-// try does a piece of work, with a client from the pool, until the BMC has
+// retry does a piece of work, with a client from the pool, until the BMC has
 // nothing against it that passes.
-func (b *bench) try(work func(c bmc.Client) error) error {
+func (b *testServer) retry(work func(c bmc.Client) error) error {
 	b.Helper()
 	for began := b.lab.Clock().Now(); ; {
 		c, err := b.pool.Get(b.Context(), b.config)
 		if err == nil {
-			err = b.letting(func() error { return work(c) })
+			err = b.advanceWhile(func() error { return work(c) })
 		}
-		if !errors.Is(err, bmc.ErrUnreachable) || b.lab.Clock().Since(began) >= b.patience {
+		if !errors.Is(err, bmc.ErrUnreachable) || b.lab.Clock().Since(began) >= b.retryFor {
 			return err
 		}
 		b.lab.Advance(10 * time.Second)
 	}
 }
 
-// letting does a piece of work, and lets time pass whenever it waits for an answer.
-func (b *bench) letting(work func() error) error {
-	if !b.slow {
+// advanceWhile does a piece of work, and lets time pass whenever it waits for an answer.
+func (b *testServer) advanceWhile(work func() error) error {
+	if !b.slowResponses {
 		return work()
 	}
 	done := make(chan error, 1)
@@ -140,19 +140,19 @@ func (b *bench) letting(work func() error) error {
 	}
 }
 
-// guess logs in with wrong passwords.
-func (b *bench) guess(times int, from string) {
+// failLogins logs in with wrong passwords.
+func (b *testServer) failLogins(times int, from string) {
 	for range times {
 		b.server.Login(simbmc.Credentials{Name: b.config.Credentials.Username, Password: "no", To: simbmc.ForRedfish, From: from})
 	}
 }
 
 // until reads the system until it is as wanted.
-func (b *bench) until(what string, is func(bmc.System) bool) error {
+func (b *testServer) until(what string, is func(bmc.System) bool) error {
 	b.Helper()
 	var last bmc.System
 	for range 120 {
-		err := b.try(func(c bmc.Client) (err error) { last, err = c.System(b.Context()); return err })
+		err := b.retry(func(c bmc.Client) (err error) { last, err = c.System(b.Context()); return err })
 		if err != nil {
 			return err
 		}
@@ -165,25 +165,25 @@ func (b *bench) until(what string, is func(bmc.System) bool) error {
 }
 
 // power brings the power to a state.
-func (b *bench) power(a bmc.PowerAction, want bmc.Power) error {
+func (b *testServer) power(a bmc.PowerAction, want bmc.Power) error {
 	b.Helper()
-	if err := b.try(func(c bmc.Client) error { return c.SetPower(b.Context(), a) }); err != nil {
+	if err := b.retry(func(c bmc.Client) error { return c.SetPower(b.Context(), a) }); err != nil {
 		return err
 	}
 	return b.until(string(want), func(s bmc.System) bool { return s.Power == want })
 }
 
 // start switches the system on, and gives what it has booted from.
-func (b *bench) start(a bmc.PowerAction) (machine.SourceKind, error) {
+func (b *testServer) start(a bmc.PowerAction) (machine.SourceKind, error) {
 	b.Helper()
-	before := len(b.booted())
+	before := len(b.bootSources())
 	var err error
 	for range 2 { // as controllers do whose agent does not come up
 		if err := b.power(a, bmc.On); err != nil {
 			return "", err
 		}
-		if err = b.until("running", func(bmc.System) bool { return len(b.booted()) > before }); err == nil {
-			return b.booted()[before], nil
+		if err = b.until("running", func(bmc.System) bool { return len(b.bootSources()) > before }); err == nil {
+			return b.bootSources()[before], nil
 		}
 	}
 	return "", err
@@ -204,12 +204,12 @@ func (c labClock) NewTimer(d time.Duration) k8sclock.Timer {
 	c.lab.Advance(d)
 	fired := make(chan time.Time, 1)
 	fired <- c.Now()
-	return over(fired)
+	return expiredTimer(fired)
 }
 
-// over is a timer that has fired.
-type over chan time.Time
+// expiredTimer is a timer that has fired.
+type expiredTimer chan time.Time
 
-func (o over) C() <-chan time.Time      { return o }
-func (o over) Stop() bool               { return false }
-func (o over) Reset(time.Duration) bool { panic("no driver does that") }
+func (o expiredTimer) C() <-chan time.Time      { return o }
+func (o expiredTimer) Stop() bool               { return false }
+func (o expiredTimer) Reset(time.Duration) bool { panic("no driver does that") }

@@ -13,8 +13,8 @@ import (
 // do not.
 var noRAID = map[string]string{"volumes": "no controller makes mirrors"}
 
-// models are what the BMCs of server models do not let be done.
-var models = map[string]map[string]string{
+// modelErrors are what the BMCs of server modelErrors do not let be done.
+var modelErrors = map[string]map[string]string{
 	"generic":           noRAID,
 	"dense":             noRAID,
 	"vast":              noRAID,
@@ -40,7 +40,7 @@ func TestEveryModelIsManaged(t *testing.T) {
 		profile := strings.TrimSuffix(path.Base(file), ".yaml")
 		t.Run(profile, func(t *testing.T) {
 			b := newBench(t, profile, "")
-			b.work(models[profile])
+			b.runOperations(modelErrors[profile])
 		})
 	}
 }
@@ -49,6 +49,6 @@ func TestEveryModelIsManaged(t *testing.T) {
 // vendor has of his own.
 func TestOwnWays(t *testing.T) {
 	for profile, quirk := range map[string]string{"supermicro-1029u": "vmedia-own-way"} {
-		t.Run(profile, func(t *testing.T) { newBench(t, profile, quirk).work(models[profile]) })
+		t.Run(profile, func(t *testing.T) { newBench(t, profile, quirk).runOperations(modelErrors[profile]) })
 	}
 }

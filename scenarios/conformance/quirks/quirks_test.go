@@ -16,9 +16,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// refusals are what there is no way round: what the driver then says, by quirk
+// expectedErrors are what there is no way round: what the driver then says, by quirk
 // and piece of work.
-var refusals = map[string]map[string]string{
+var expectedErrors = map[string]map[string]string{
 	"license-denied": {
 		"boot and media": "the BMC cannot do that: POST",
 		"settings":       "the BMC cannot do that: PATCH",
@@ -34,27 +34,27 @@ var refusals = map[string]map[string]string{
 	"ipmi-disabled-by-default": {"register": "the BMC does not answer"},
 }
 
-// before is what has to happen for a quirk to show.
-var before = map[string]func(*bench) error{
-	"bmc-not-ready": func(b *bench) error {
+// setups is what has to happen for a quirk to show.
+var setups = map[string]func(*testServer) error{
+	"bmc-not-ready": func(b *testServer) error {
 		_, err := b.server.ApplyBMC(b.Context(), simbmc.Restart{Kind: simbmc.ForceRestart})
 		b.lab.Advance(70 * time.Second)
 		return err
 	},
-	"auth-delay": func(b *bench) error {
-		b.guess(2, "127.0.0.9")
+	"auth-delay": func(b *testServer) error {
+		b.failLogins(2, "127.0.0.9")
 		b.lab.Advance(11 * time.Second)
 		return nil
 	},
-	"ip-block": func(b *bench) error {
-		b.guess(3, "127.0.0.9") // which is not where the driver is
+	"ip-block": func(b *testServer) error {
+		b.failLogins(3, "127.0.0.9") // which is not where the driver is
 		return nil
 	},
 }
 
-// otherwise are quirks with other parameters than those by default, under which
+// variants are quirks with other parameters than those by default, under which
 // they show more.
-var otherwise = []string{
+var variants = []string{
 	"license-two-documents of=Manager,ComputerSystem,VirtualMedia,Bios,Drive,Storage,EventDestinationCollection,UpdateService",
 	"vmedia-missing-params account=yes error=text",
 	"bmc-not-ready how=400",
@@ -62,21 +62,21 @@ var otherwise = []string{
 	"extendedinfo-object as=text",
 }
 
-// works are what a driver does for a host, in this order.
-var works = []struct {
+// operations are what a driver does for a host, in this order.
+var operations = []struct {
 	name string
 	web  bool // Redfish alone has it
-	do   func(*bench) error
+	do   func(*testServer) error
 }{
-	{"register", false, register},
-	{"watch", false, watch},
-	{"inventory", true, inventory},
-	{"power", false, powers},
-	{"boot", false, boots},
-	{"boot and media", true, media},
-	{"settings", true, settings},
-	{"volumes", true, volumes},
-	{"subscriptions", true, subscriptions},
+	{"register", false, checkSystem},
+	{"watch", false, checkSensors},
+	{"inventory", true, checkInventory},
+	{"power", false, checkPower},
+	{"boot", false, checkBootOverride},
+	{"boot and media", true, checkVirtualMedia},
+	{"settings", true, checkBIOS},
+	{"volumes", true, checkVolumes},
+	{"subscriptions", true, checkSubscriptions},
 }
 
 // TestEveryQuirkIsCopedWith does all work of the drivers on a BMC with each
@@ -86,8 +86,8 @@ func TestEveryQuirkIsCopedWith(t *testing.T) {
 	for _, q := range quirk.All {
 		all = append(all, q.ID)
 	}
-	all = append(all, otherwise...)
-	for id := range refusals {
+	all = append(all, variants...)
+	for id := range expectedErrors {
 		if !slices.Contains(all, id) {
 			t.Errorf("there is no quirk %s", id)
 		}
@@ -100,20 +100,20 @@ func TestEveryQuirkIsCopedWith(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, "raid", id)
 			named, _, _ := strings.Cut(id, " ")
-			if do := before[named]; do != nil {
+			if do := setups[named]; do != nil {
 				if err := do(b); err != nil {
 					t.Fatal(err)
 				}
 			}
-			b.work(refusals[named])
+			b.runOperations(expectedErrors[named])
 		})
 	}
 }
 
-// work does all that a driver does; what is refused is so with these words.
-func (b *bench) work(refused map[string]string) {
+// runOperations does all that a driver does; what is refused is so with these words.
+func (b *testServer) runOperations(refused map[string]string) {
 	b.Helper()
-	for _, w := range works {
+	for _, w := range operations {
 		if w.web && b.config.Address.Driver != "redfish" {
 			continue
 		}
@@ -131,8 +131,8 @@ func (b *bench) work(refused map[string]string) {
 	}
 }
 
-func register(b *bench) error {
-	return b.try(func(c bmc.Client) error {
+func checkSystem(b *testServer) error {
+	return b.retry(func(c bmc.Client) error {
 		s, err := c.System(b.Context())
 		if err == nil && s.Serial != b.server.Machine().Identity.Serial {
 			err = fmt.Errorf("it is %+v", s)
@@ -141,8 +141,8 @@ func register(b *bench) error {
 	})
 }
 
-func watch(b *bench) error {
-	return b.try(func(c bmc.Client) error {
+func checkSensors(b *testServer) error {
+	return b.retry(func(c bmc.Client) error {
 		if _, err := c.Log(b.Context()); err != nil {
 			return err
 		}
@@ -154,8 +154,8 @@ func watch(b *bench) error {
 	})
 }
 
-func inventory(b *bench) error {
-	return b.try(func(c bmc.Client) error {
+func checkInventory(b *testServer) error {
+	return b.retry(func(c bmc.Client) error {
 		s, err := bmc.StorerOf(c).Storage(b.Context())
 		if err != nil {
 			return err
@@ -183,8 +183,8 @@ func inventory(b *bench) error {
 	})
 }
 
-// powers ends with the power off.
-func powers(b *bench) error {
+// checkPower ends with the power off.
+func checkPower(b *testServer) error {
 	if _, err := b.start(bmc.PowerOn); err != nil {
 		return fmt.Errorf("on: %w", err)
 	}
@@ -200,12 +200,12 @@ func powers(b *bench) error {
 	return b.power(bmc.PowerOff, bmc.Off)
 }
 
-func (b *bench) boot(x bmc.Boot) error {
-	return b.try(func(c bmc.Client) error { return c.SetBoot(b.Context(), x) })
+func (b *testServer) boot(x bmc.Boot) error {
+	return b.retry(func(c bmc.Client) error { return c.SetBoot(b.Context(), x) })
 }
 
-// boots begins and ends with the power off.
-func boots(b *bench) error {
+// checkBootOverride begins and ends with the power off.
+func checkBootOverride(b *testServer) error {
 	// The second one is only partly another.
 	for _, d := range []bmc.Device{bmc.BootDisk, bmc.BootPXE} {
 		if err := b.boot(bmc.Boot{Device: d, Mode: bmc.UEFI}); err != nil {
@@ -216,7 +216,7 @@ func boots(b *bench) error {
 		return fmt.Errorf("once: it boots from %s: %w", from, err)
 	}
 	// While it is in POST, too.
-	if err := b.try(func(c bmc.Client) error { return c.SetPower(b.Context(), bmc.PowerReset) }); err != nil {
+	if err := b.retry(func(c bmc.Client) error { return c.SetPower(b.Context(), bmc.PowerReset) }); err != nil {
 		return err
 	}
 	b.lab.Advance(15 * time.Second)
@@ -237,15 +237,15 @@ func boots(b *bench) error {
 	return b.power(bmc.PowerOff, bmc.Off)
 }
 
-// media begins and ends with the power off.
-func media(b *bench) error {
+// checkVirtualMedia begins and ends with the power off.
+func checkVirtualMedia(b *testServer) error {
 	insert := func(name string) error {
-		urls := []string{b.files + name, b.secure + name} // some fetch by HTTPS alone
-		err := b.try(func(c bmc.Client) error { return c.InsertMedia(b.Context(), urls...) })
+		urls := []string{b.httpFiles + name, b.httpsFiles + name} // some fetch by HTTPS alone
+		err := b.retry(func(c bmc.Client) error { return c.InsertMedia(b.Context(), urls...) })
 		if err != nil {
 			return err
 		}
-		return b.try(func(c bmc.Client) error {
+		return b.retry(func(c bmc.Client) error {
 			m, err := c.Media(b.Context())
 			if err == nil && (!slices.Contains(urls, m.Image) || !m.Inserted) {
 				err = fmt.Errorf("the drive shows %+v", m)
@@ -265,13 +265,13 @@ func media(b *bench) error {
 	if err := insert("/b.iso"); err != nil { // in the place of the other
 		return fmt.Errorf("another image: %w", err)
 	}
-	if err := b.try(func(c bmc.Client) error { return c.EjectMedia(b.Context()) }); err != nil {
+	if err := b.retry(func(c bmc.Client) error { return c.EjectMedia(b.Context()) }); err != nil {
 		return fmt.Errorf("eject: %w", err)
 	}
 	if err := insert("/a.iso"); err != nil { // at once
 		return fmt.Errorf("once more: %w", err)
 	}
-	if err := b.try(func(c bmc.Client) error { return c.EjectMedia(b.Context()) }); err != nil {
+	if err := b.retry(func(c bmc.Client) error { return c.EjectMedia(b.Context()) }); err != nil {
 		return fmt.Errorf("eject: %w", err)
 	}
 	return b.power(bmc.PowerOff, bmc.Off)
@@ -294,10 +294,10 @@ func choose(b bmc.BIOS) (first, second bmc.Settings) {
 	return first, nil
 }
 
-// settings begins and ends with the power off.
-func settings(b *bench) error {
+// checkBIOS begins and ends with the power off.
+func checkBIOS(b *testServer) error {
 	var bios bmc.BIOS
-	if err := b.try(func(c bmc.Client) (err error) { bios, err = c.(bmc.Setup).BIOS(b.Context()); return err }); err != nil {
+	if err := b.retry(func(c bmc.Client) (err error) { bios, err = c.(bmc.Setup).BIOS(b.Context()); return err }); err != nil {
 		return err
 	}
 	first, second := choose(bios)
@@ -307,7 +307,7 @@ func settings(b *bench) error {
 	want := maps.Clone(first)
 	maps.Copy(want, second)
 	set := func(s bmc.Settings) error {
-		return b.try(func(c bmc.Client) error { return c.(bmc.Setup).SetBIOS(b.Context(), s) })
+		return b.retry(func(c bmc.Client) error { return c.(bmc.Setup).SetBIOS(b.Context(), s) })
 	}
 	if err := set(first); err != nil {
 		return err
@@ -328,7 +328,7 @@ func settings(b *bench) error {
 	if err := b.power(bmc.PowerOff, bmc.Off); err != nil {
 		return err
 	}
-	return b.try(func(c bmc.Client) error {
+	return b.retry(func(c bmc.Client) error {
 		is, err := c.(bmc.Setup).BIOS(b.Context())
 		for name, v := range want {
 			if err == nil && is.Settings[name] != v {
@@ -339,19 +339,19 @@ func settings(b *bench) error {
 	})
 }
 
-// volumes makes one and deletes it.
-func volumes(b *bench) error {
+// checkVolumes makes one and deletes it.
+func checkVolumes(b *testServer) error {
 	if _, err := b.start(bmc.PowerOn); err != nil {
 		return err
 	}
 	var of bmc.Storage
 	read := func(c bmc.Client) (err error) { of, err = bmc.StorerOf(c).Storage(b.Context()); return err }
-	if err := b.try(read); err != nil {
+	if err := b.retry(read); err != nil {
 		return err
 	}
 	work := func(do func(bmc.Storer) (bmc.Operation, error)) error {
 		var o bmc.Operation
-		err := b.try(func(c bmc.Client) (err error) { o, err = do(bmc.StorerOf(c)); return err })
+		err := b.retry(func(c bmc.Client) (err error) { o, err = do(bmc.StorerOf(c)); return err })
 		for range 200 {
 			if err != nil || o.State == bmc.OperationDone {
 				return err
@@ -362,7 +362,7 @@ func volumes(b *bench) error {
 				}
 			}
 			b.lab.Advance(time.Minute)
-			err = b.try(func(c bmc.Client) (err error) { o, err = bmc.StorerOf(c).PollOperation(b.Context(), o.ID); return err })
+			err = b.retry(func(c bmc.Client) (err error) { o, err = bmc.StorerOf(c).PollOperation(b.Context(), o.ID); return err })
 		}
 		return fmt.Errorf("it is still %+v", o)
 	}
@@ -380,7 +380,7 @@ func volumes(b *bench) error {
 	if err != nil {
 		return fmt.Errorf("create: %w", err)
 	}
-	if err := b.try(read); err != nil {
+	if err := b.retry(read); err != nil {
 		return err
 	}
 	made := b.server.Volumes()
@@ -400,23 +400,23 @@ func volumes(b *bench) error {
 	return b.power(bmc.PowerOff, bmc.Off)
 }
 
-func subscriptions(b *bench) error {
+func checkSubscriptions(b *testServer) error {
 	list := func() (all []bmc.Subscription, err error) {
-		err = b.try(func(c bmc.Client) (err error) { all, err = c.(bmc.Subscriber).Subscriptions(b.Context()); return err })
+		err = b.retry(func(c bmc.Client) (err error) { all, err = c.(bmc.Subscriber).Subscriptions(b.Context()); return err })
 		return all, err
 	}
 	if _, err := list(); err != nil {
 		return err
 	}
 	var id string
-	err := b.try(func(c bmc.Client) (err error) {
-		id, err = c.(bmc.Subscriber).Subscribe(b.Context(), bmc.Subscription{Destination: b.files + "/events", Context: "test"})
+	err := b.retry(func(c bmc.Client) (err error) {
+		id, err = c.(bmc.Subscriber).Subscribe(b.Context(), bmc.Subscription{Destination: b.httpFiles + "/events", Context: "test"})
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := b.try(func(c bmc.Client) error { return c.(bmc.Subscriber).Unsubscribe(b.Context(), id) }); err != nil {
+	if err := b.retry(func(c bmc.Client) error { return c.(bmc.Subscriber).Unsubscribe(b.Context(), id) }); err != nil {
 		return err
 	}
 	all, err := list()

@@ -30,28 +30,28 @@ var (
 	uefiHTTP = arch{"HTTPClient:Arch:00016:UNDI:003016", iana.EFI_X86_64_HTTP}
 )
 
-// answered is what DHCP has said.
-type answered struct {
+// bootOffer is what DHCP has said.
+type bootOffer struct {
 	server netip.Addr // of TFTP
 	file   string
 }
 
-// lost is how long, in real time, a datagram on loopback is waited for: that
+// replyTimeout is how long, in real time, a datagram on loopback is waited for: that
 // nobody will answer is known at once.
-const lost = 5 * time.Second
+const replyTimeout = 5 * time.Second
 
-// ask gets an address and the name of something to boot (RFC 2131, §3.1).
-func (n *Network) ask(ctx context.Context, nic NIC, a arch, ipxe bool) (answered, error) {
-	mods, err := identify(nic, a, ipxe)
+// requestBootFile gets an address and the name of something to boot (RFC 2131, §3.1).
+func (n *Network) requestBootFile(ctx context.Context, nic NIC, a arch, ipxe bool) (bootOffer, error) {
+	mods, err := clientOptions(nic, a, ipxe)
 	if err != nil {
-		return answered{}, err
+		return bootOffer{}, err
 	}
 	offer, err := n.exchange(ctx, dhcpv4.MessageTypeOffer, append(mods, dhcpv4.WithMessageType(dhcpv4.MessageTypeDiscover)))
 	if err != nil {
-		return answered{}, err
+		return bootOffer{}, err
 	}
 	if a == uefiHTTP && offer.ClassIdentifier() != "HTTPClient" {
-		return answered{}, errors.New("pxe: no offer is for an HTTP client")
+		return bootOffer{}, errors.New("pxe: no offer is for an HTTP client")
 	}
 	last := offer
 	if !offer.YourIPAddr.IsUnspecified() { // else it is from beside a DHCP server
@@ -59,18 +59,18 @@ func (n *Network) ask(ctx context.Context, nic NIC, a arch, ipxe bool) (answered
 			dhcpv4.WithOption(dhcpv4.OptRequestedIPAddress(offer.YourIPAddr)),
 			dhcpv4.WithOption(dhcpv4.OptServerIdentifier(offer.ServerIdentifier()))))
 		if err != nil {
-			return answered{}, err
+			return bootOffer{}, err
 		}
 		if !last.YourIPAddr.Equal(offer.YourIPAddr) {
-			return answered{}, fmt.Errorf("pxe: DHCP acknowledges %s and had offered %s", last.YourIPAddr, offer.YourIPAddr)
+			return bootOffer{}, fmt.Errorf("pxe: DHCP acknowledges %s and had offered %s", last.YourIPAddr, offer.YourIPAddr)
 		}
 	}
-	out := answered{file: strings.TrimRight(last.BootFileNameOption(), "\x00")}
+	out := bootOffer{file: strings.TrimRight(last.BootFileNameOption(), "\x00")}
 	if out.file == "" {
 		out.file = last.BootFileName
 	}
 	if out.file == "" {
-		return answered{}, errors.New("pxe: DHCP names nothing to boot")
+		return bootOffer{}, errors.New("pxe: DHCP names nothing to boot")
 	}
 	if ip, ok := netip.AddrFromSlice(last.ServerIPAddr.To4()); ok {
 		out.server = ip
@@ -78,8 +78,8 @@ func (n *Network) ask(ctx context.Context, nic NIC, a arch, ipxe bool) (answered
 	return out, nil
 }
 
-// identify is what a NIC says of itself (PXE 2.1, §2.2.1).
-func identify(nic NIC, a arch, ipxe bool) ([]dhcpv4.Modifier, error) {
+// clientOptions is what a NIC says of itself (PXE 2.1, §2.2.1).
+func clientOptions(nic NIC, a arch, ipxe bool) ([]dhcpv4.Modifier, error) {
 	mac, err := net.ParseMAC(nic.MAC)
 	if err != nil {
 		return nil, fmt.Errorf("pxe: %w", err)
@@ -117,21 +117,21 @@ func (n *Network) exchange(ctx context.Context, want dhcpv4.MessageType, mods []
 		return nil, fmt.Errorf("pxe: DHCP: %w", err)
 	}
 	defer c.Close()
-	if err := c.SetReadDeadline(time.Now().Add(lost)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(replyTimeout)); err != nil {
 		return nil, fmt.Errorf("pxe: DHCP: %w", err)
 	}
 	give := func() { _ = c.SetReadDeadline(time.Unix(1, 0)) } // it may be closed already
 	defer context.AfterFunc(ctx, give)()
 	x := m.TransactionID
-	defer n.wait(uint32(x[0])<<24|uint32(x[1])<<16|uint32(x[2])<<8|uint32(x[3]), give)()
+	defer n.onNoReply(uint32(x[0])<<24|uint32(x[1])<<16|uint32(x[2])<<8|uint32(x[3]), give)()
 	if _, err := c.Write(m.ToBytes()); err != nil {
-		return nil, silent(err)
+		return nil, asSilent(err)
 	}
 	b := make([]byte, 4096)
 	for {
 		k, err := c.Read(b)
 		if err != nil {
-			return nil, silent(err)
+			return nil, asSilent(err)
 		}
 		reply, err := dhcpv4.FromBytes(b[:k])
 		if err != nil || reply.TransactionID != x || reply.OpCode != dhcpv4.OpcodeBootReply || !bytes.Equal(reply.ClientHWAddr, m.ClientHWAddr) {
@@ -146,8 +146,8 @@ func (n *Network) exchange(ctx context.Context, want dhcpv4.MessageType, mods []
 	}
 }
 
-// silent: that a time is up, or that nobody listens, is no answer.
-func silent(err error) error {
+// asSilent: that a time is up, or that nobody listens, is no answer.
+func asSilent(err error) error {
 	if timeout := net.Error(nil); errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &timeout) && timeout.Timeout() {
 		err = ErrSilent
 	}
@@ -158,34 +158,34 @@ func silent(err error) error {
 const maxProgram = 4 << 20
 
 // fetchTFTP gets the program that was named.
-func (n *Network) fetchTFTP(ctx context.Context, from answered) ([]byte, error) {
+func (n *Network) fetchTFTP(ctx context.Context, from bootOffer) ([]byte, error) {
 	_, port := n.services()
 	client, err := tftp.NewClient(netip.AddrPortFrom(from.server, port).String())
 	if err != nil {
 		return nil, fmt.Errorf("pxe: TFTP: %w", err)
 	}
-	client.SetTimeout(lost)
+	client.SetTimeout(replyTimeout)
 	client.SetRetries(2)
 	client.SetBlockSize(1468)
 	file, err := client.Receive(from.file, "octet")
 	if err != nil {
 		return nil, fmt.Errorf("pxe: TFTP: %s: %w", from.file, err)
 	}
-	b := &bounded{ctx: ctx, left: maxProgram}
+	b := &boundedBuffer{ctx: ctx, left: maxProgram}
 	if _, err := file.WriteTo(b); err != nil {
 		return nil, fmt.Errorf("pxe: TFTP: %s: %w", from.file, err)
 	}
 	return b.b, nil
 }
 
-// bounded keeps what is written to it, up to a bound or the end of ctx.
-type bounded struct {
+// boundedBuffer keeps what is written to it, up to a bound or the end of ctx.
+type boundedBuffer struct {
 	ctx  context.Context //nolint:containedctx // tftp's writers take none
 	b    []byte
 	left int
 }
 
-func (w *bounded) Write(p []byte) (int, error) {
+func (w *boundedBuffer) Write(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -18,12 +18,12 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// patience is how long one request may take, in real time.
-const patience = time.Minute
+// requestTimeout is how long one request may take, in real time.
+const requestTimeout = time.Minute
 
 // client follows no redirect to another scheme, and keeps no connection: boots
 // are rare.
-var client = &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+var client = &http.Client{Timeout: requestTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // get makes a request and checks its status.
 func get(ctx context.Context, method string, at *url.URL, header, value string, want int) (*http.Response, error) {
@@ -66,22 +66,22 @@ func fetch(ctx context.Context, at *url.URL, most int) ([]byte, error) {
 	return b, nil
 }
 
-// remote is a file that is read in pieces, as firmware reads a disk over HTTP:
+// remoteFile is a file that is read in pieces, as firmware reads a disk over HTTP:
 // what is asked for again is kept.
-type remote struct {
+type remoteFile struct {
 	ctx    context.Context //nolint:containedctx // of one boot; io.ReaderAt takes none
 	at     *url.URL
 	size   int64
-	pieces map[int64][]byte
+	chunks map[int64][]byte
 }
 
 const (
-	pieceSize = 64 << 10
-	maxPieces = 256
+	chunkSize = 64 << 10
+	maxChunks = 256
 )
 
 // open asks for the size of a file.
-func open(ctx context.Context, uri string) (*remote, error) {
+func open(ctx context.Context, uri string) (*remoteFile, error) {
 	at, err := url.Parse(uri)
 	if err != nil {
 		return nil, fmt.Errorf("pxe: %w", err)
@@ -94,31 +94,31 @@ func open(ctx context.Context, uri string) (*remote, error) {
 	if resp.ContentLength <= 0 {
 		return nil, fmt.Errorf("pxe: %s: the server does not say how long it is", at.Redacted())
 	}
-	return &remote{ctx: ctx, at: at, size: resp.ContentLength, pieces: map[int64][]byte{}}, nil
+	return &remoteFile{ctx: ctx, at: at, size: resp.ContentLength, chunks: map[int64][]byte{}}, nil
 }
 
 // ReadAt implements io.ReaderAt.
-func (r *remote) ReadAt(p []byte, off int64) (int, error) {
+func (r *remoteFile) ReadAt(p []byte, off int64) (int, error) {
 	n := 0
 	for n < len(p) {
 		at := off + int64(n)
 		if at < 0 || at >= r.size {
 			return n, io.EOF
 		}
-		b, err := r.piece(at / pieceSize)
+		b, err := r.chunk(at / chunkSize)
 		if err != nil {
 			return n, err
 		}
-		n += copy(p[n:], b[at%pieceSize:])
+		n += copy(p[n:], b[at%chunkSize:])
 	}
 	return n, nil
 }
 
-func (r *remote) piece(i int64) ([]byte, error) {
-	if b := r.pieces[i]; b != nil {
+func (r *remoteFile) chunk(i int64) ([]byte, error) {
+	if b := r.chunks[i]; b != nil {
 		return b, nil
 	}
-	from, to := i*pieceSize, min((i+1)*pieceSize, r.size)
+	from, to := i*chunkSize, min((i+1)*chunkSize, r.size)
 	resp, err := get(r.ctx, http.MethodGet, r.at, "Range", fmt.Sprintf("bytes=%d-%d", from, to-1), http.StatusPartialContent)
 	if err != nil {
 		return nil, err
@@ -128,16 +128,16 @@ func (r *remote) piece(i int64) ([]byte, error) {
 	if _, err := io.ReadFull(resp.Body, b); err != nil {
 		return nil, fmt.Errorf("pxe: %s: %w", r.at.Redacted(), err)
 	}
-	if len(r.pieces) >= maxPieces {
-		clear(r.pieces)
+	if len(r.chunks) >= maxChunks {
+		clear(r.chunks)
 	}
-	r.pieces[i] = b
+	r.chunks[i] = b
 	return b, nil
 }
 
 // ReadISO finds the agent's configuration on an ISO.
 func ReadISO(r io.ReaderAt, size int64) (job.Media, error) {
-	iso, err := iso9660.Read(file.New(disc{io.NewSectionReader(r, 0, size)}, true), size, 0, 0)
+	iso, err := iso9660.Read(file.New(isoFile{io.NewSectionReader(r, 0, size)}, true), size, 0, 0)
 	if err != nil {
 		return job.Media{}, fmt.Errorf("no ISO 9660: %w", err)
 	}
@@ -153,14 +153,14 @@ func ReadISO(r io.ReaderAt, size int64) (job.Media, error) {
 	return parseMedia(b)
 }
 
-// disc is an ISO as a file, which is what its reader asks for.
-type disc struct{ *io.SectionReader }
+// isoFile is an ISO as a file, which is what its reader asks for.
+type isoFile struct{ *io.SectionReader }
 
 // Stat implements fs.File.
-func (disc) Stat() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
+func (isoFile) Stat() (fs.FileInfo, error) { return nil, errors.ErrUnsupported }
 
 // Close implements fs.File.
-func (disc) Close() error { return nil }
+func (isoFile) Close() error { return nil }
 
 func parseMedia(b []byte) (job.Media, error) {
 	var m job.Media

@@ -50,10 +50,10 @@ func (n *Network) services() (dhcp netip.AddrPort, tftp uint16) {
 	return n.dhcp, n.tftp
 }
 
-// Told is told by the DHCP server what became of a message. In a lab whose time
+// ReportExchange is told by the DHCP server what became of a message. In a lab whose time
 // jumps nobody can wait for an answer that does not come: that it does not come
 // has to be known. Nothing else is taken from here.
-func (n *Network) Told(e netboot.Exchange) {
+func (n *Network) ReportExchange(e netboot.Exchange) {
 	if e.Why == "" {
 		return
 	}
@@ -65,8 +65,8 @@ func (n *Network) Told(e netboot.Exchange) {
 	}
 }
 
-// wait has give called when a message is not answered, until done.
-func (n *Network) wait(xid uint32, give func()) (done func()) {
+// onNoReply has give called when a message is not answered, until done.
+func (n *Network) onNoReply(xid uint32, give func()) (done func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.waiting == nil {
@@ -94,7 +94,7 @@ func (n *Network) PXE(ctx context.Context, nic NIC) (System, error) {
 	if nic.Legacy {
 		arch = bios
 	}
-	offer, err := n.ask(ctx, nic, arch, false)
+	offer, err := n.requestBootFile(ctx, nic, arch, false)
 	if err != nil {
 		return System{}, err
 	}
@@ -105,7 +105,7 @@ func (n *Network) PXE(ctx context.Context, nic NIC) (System, error) {
 	if err := startsIPXE(program, nic.Legacy); err != nil {
 		return System{}, fmt.Errorf("pxe: %s: %w", offer.file, err)
 	}
-	if offer, err = n.ask(ctx, nic, arch, true); err != nil {
+	if offer, err = n.requestBootFile(ctx, nic, arch, true); err != nil {
 		return System{}, err
 	}
 	return runScript(ctx, offer.file, nic)
@@ -115,7 +115,7 @@ func (n *Network) PXE(ctx context.Context, nic NIC) (System, error) {
 // DHCP names.
 func (n *Network) HTTP(ctx context.Context, nic NIC, uri string) (System, error) {
 	if uri == "" {
-		offer, err := n.ask(ctx, nic, uefiHTTP, false)
+		offer, err := n.requestBootFile(ctx, nic, uefiHTTP, false)
 		if err != nil {
 			return System{}, err
 		}

@@ -40,7 +40,7 @@ func newRig(t *testing.T, mode netboot.Mode) *rig {
 	t.Cleanup(web.Close)
 	var err error
 	r.Server, err = netboot.New(netboot.Config{
-		Key: make(inband.Key, inband.KeySize), URL: web.URL, OnDHCP: r.net.Told,
+		Key: make(inband.Key, inband.KeySize), URL: web.URL, OnDHCP: r.net.ReportExchange,
 		Media: func(b inband.Boot) job.Media {
 			return job.Media{Server: "https://127.0.0.1:2", Token: "secret of " + b.Host, Boot: b.String()}
 		},
@@ -113,7 +113,7 @@ func TestNobodyAnswersWhoIsNotExpected(t *testing.T) {
 	if m, err := r.net.HTTP(t.Context(), ours, ""); !errors.Is(err, ErrSilent) {
 		t.Errorf("another MAC address, HTTP: booted %+v, %v", m, err)
 	}
-	if took := time.Since(start); took >= lost {
+	if took := time.Since(start); took >= replyTimeout {
 		t.Errorf("it took %s to know that nobody answers", took)
 	}
 	known := ours

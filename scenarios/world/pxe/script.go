@@ -20,8 +20,8 @@ const (
 	maxInitrd = 512 << 20 // all of them
 )
 
-// loaded is what a script has loaded.
-type loaded struct {
+// bootScript is what a script has bootScript.
+type bootScript struct {
 	kernel  bool
 	cmdline string
 	initrds []cpio.Entry
@@ -31,8 +31,8 @@ type loaded struct {
 
 // commands are those of iPXE that we know. A script that has others fails at
 // them, as it does where iPXE was built without one.
-var commands = map[string]func(ctx context.Context, l *loaded, base *url.URL, args []string) error{
-	"kernel": func(ctx context.Context, l *loaded, base *url.URL, args []string) error {
+var commands = map[string]func(ctx context.Context, l *bootScript, base *url.URL, args []string) error{
+	"kernel": func(ctx context.Context, l *bootScript, base *url.URL, args []string) error {
 		b, err := image(ctx, base, args, maxKernel)
 		if err == nil && !isKernel(b) {
 			err = errNoKernel
@@ -40,7 +40,7 @@ var commands = map[string]func(ctx context.Context, l *loaded, base *url.URL, ar
 		l.kernel, l.cmdline = err == nil, strings.Join(args[min(1, len(args)):], " ")
 		return err
 	},
-	"initrd": func(ctx context.Context, l *loaded, base *url.URL, args []string) error {
+	"initrd": func(ctx context.Context, l *bootScript, base *url.URL, args []string) error {
 		b, err := image(ctx, base, args, l.room)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ var commands = map[string]func(ctx context.Context, l *loaded, base *url.URL, ar
 		l.initrds = append(l.initrds, entries...)
 		return err
 	},
-	"boot": func(_ context.Context, l *loaded, _ *url.URL, args []string) error {
+	"boot": func(_ context.Context, l *bootScript, _ *url.URL, args []string) error {
 		if len(args) > 0 || !l.kernel {
 			return errors.New("nothing to boot")
 		}
@@ -95,12 +95,12 @@ func expand(script string, nic NIC) string {
 	return setting.ReplaceAllStringFunc(script, func(s string) string { return known[s] })
 }
 
-func run(ctx context.Context, base *url.URL, text string) (*loaded, error) {
+func run(ctx context.Context, base *url.URL, text string) (*bootScript, error) {
 	head, text, _ := strings.Cut(text, "\n")
 	if strings.TrimSpace(head) != "#!ipxe" {
 		return nil, errors.New("pxe: script: does not begin with #!ipxe")
 	}
-	l := &loaded{room: maxInitrd}
+	l := &bootScript{room: maxInitrd}
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
