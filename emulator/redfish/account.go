@@ -13,7 +13,7 @@ import (
 
 func accountRows() []resource {
 	return []resource{
-		{uri: "/redfish/v1/AccountService", schema: "AccountService.v1_18_1", shows: showsAccess, brief: accountServiceBrief,
+		{uri: "/redfish/v1/AccountService", schema: "AccountService.v1_18_1", shows: showsAccess,
 			read: accountService, patch: &accountServicePatch},
 		{uri: "/redfish/v1/AccountService/Accounts", schema: "ManagerAccountCollection", shows: showsAccess,
 			name: "Accounts", of: "account", create: &accountCreate, spares: fixedAccounts},

@@ -11,10 +11,6 @@ import (
 
 const day = 24 * time.Hour
 
-var accountServiceBrief = map[string]func(v view) any{
-	"AccountLockoutDuration": func(v view) any { return int(v.b.Policy.LockoutDuration / time.Second) },
-}
-
 func accountService(v view) object {
 	p := v.b.Policy
 	state, basic := "Enabled", p.Basic

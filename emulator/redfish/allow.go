@@ -2,7 +2,7 @@ package redfish
 
 // allow is the Allow header of the address: that of the page that is there, or
 // of what stands beside it.
-func (x *exchange) allow(p *page) []string {
+func (x *exchange) allow(p *representation) []string {
 	if x.match.action != nil || x.match.members {
 		return x.match.allow
 	}
@@ -14,7 +14,7 @@ func (x *exchange) allowed(at *snapshot) []string {
 	if x.match.action != nil || x.match.members {
 		return x.match.allow
 	}
-	return x.allow(x.s.page(x.match, at))
+	return x.allow(x.s.representation(x.match, at))
 }
 
 // verbs are the HTTP methods that Redfish knows (DSP0266, "HTTP methods").

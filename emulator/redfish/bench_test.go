@@ -3,6 +3,7 @@ package redfish
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"testing"
 )
 
@@ -54,15 +55,6 @@ func BenchmarkGet(b *testing.B) {
 			}
 		})
 	}
-	b.Run("unkept", func(b *testing.B) {
-		r := httptest.NewRequest("GET", sys, nil)
-		r.Header.Set("X-Auth-Token", token)
-		b.ReportAllocs()
-		for b.Loop() {
-			h.machineChanged()
-			s.ServeHTTP(&sink{h: make(http.Header, 10)}, r)
-		}
-	})
 	for _, bb := range []struct {
 		name    string
 		handler http.Handler
@@ -80,5 +72,26 @@ func BenchmarkGet(b *testing.B) {
 				w.Body.Close()
 			}
 		})
+	}
+}
+
+// BenchmarkRender measures one rendering of a ComputerSystem, as the standard and
+// as each vendor has it.
+func BenchmarkRender(b *testing.B) {
+	bench := func(name string, s *Service, h *host) {
+		at := look(h)
+		m := s.find(&url.URL{Path: "/redfish/v1/Systems/" + h.d.SystemID})
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.render(m, at)
+			}
+		})
+	}
+	h := newHost(b)
+	bench("generic", newService(b, h), h)
+	for _, v := range vendors {
+		s, h := newVendorHost(b, v.record, v.profiles[0])
+		bench(v.profiles[0], s, h)
 	}
 }

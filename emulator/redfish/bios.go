@@ -134,9 +134,15 @@ func tagBIOS(v view, o object, volatile []string) {
 	if v.m.Firmware.Applied() == nil {
 		return
 	}
+	settings, ok := o["@Redfish.Settings"].(object)
+	if !ok { // this vendor does not show it
+		return
+	}
 	then := maps.Clone(o)
-	then["ResetBiosToDefaultsPending"] = false
-	o["@Redfish.Settings"].(object)["ETag"] = written(etag(encode(without(then, volatile))), v.d.Protocol.ETags)
+	if _, ok := then["ResetBiosToDefaultsPending"]; ok {
+		then["ResetBiosToDefaultsPending"] = false
+	}
+	settings["ETag"] = written(etag(encode(without(then, volatile))), v.d.Protocol.ETags)
 }
 
 func biosSettings(v view) object {

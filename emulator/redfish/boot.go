@@ -11,7 +11,7 @@ import (
 )
 
 // bootShows is what boot options follow from.
-const bootShows = showsIdentity | showsBoot | showsFirmware | showsStorage | showsShift
+var bootShows = showsIdentity | showsBoot | showsFirmware | showsStorage | showsShift
 
 func bootRows() []resource {
 	return []resource{
@@ -32,8 +32,8 @@ func bootOverride(v view) object {
 	}
 }
 
-// bootMenu is the rest of ComputerSystem.Boot.
-func bootMenu(v view) object {
+// bootOrder is the rest of ComputerSystem.Boot.
+func bootOrder(v view) object {
 	set, order := v.m.Boot, v.m.EffectiveBootOrder()
 	return object{
 		"BootSourceOverrideEnabled@Redfish.AllowableValues": bootEnableds(v),

@@ -30,17 +30,23 @@ func (of browse) take(from string) (any, bool) {
 
 // browse is the tree at a time.
 func (s *Service) browse(at *snapshot) browse {
+	seen := map[string]object{} // a body takes several values of one resource
 	return func(address string) object {
+		if o, ok := seen[address]; ok {
+			return o
+		}
 		if name, ok := strings.CutPrefix(address, "="); ok {
 			if is, known := keptIn(at.b, name); known {
 				return object{keptAs: is}
 			}
 			return nil
 		}
-		if o := s.bodyAt(address, at); o != nil {
-			return decode(encode(o))
+		o := s.bodyAt(address, at)
+		if o != nil {
+			o = normalized(o)
 		}
-		return nil
+		seen[address] = o
+		return o
 	}
 }
 
@@ -95,28 +101,39 @@ func (f *face) taken(schema string) []dialect.PropertyRule {
 	return all
 }
 
-// tag is the ETag of a body that had another before others' properties came in.
-func (f *face) tag(was, schema string, o object) string {
-	var told []string
-	for _, set := range f.taken(schema) {
-		told = append(told, tells(o, set.Path))
+// volatile are the paths of a resource's volatile properties, with those that
+// transforms make from them.
+func (f *face) volatile(schema string, paths []string) []string {
+	if len(paths) == 0 {
+		return nil
 	}
-	return f.tagOf(was, told)
-}
-
-// tells is what of a body its ETag depends on, at a path.
-func tells(o object, path string) string {
-	v, _ := valueAt(o, path)
-	return string(encode(object{path: v}))
-}
-
-// tagOf is the ETag of a body that had another, with what others' properties
-// tell.
-func (f *face) tagOf(was string, told []string) string {
-	return written(etag([]byte(was+strings.Join(told, ""))), f.d.Protocol.ETags)
+	all := slices.Clone(paths)
+	for _, s := range f.shapesOf(typeName(schema)) {
+		for _, set := range s.Set {
+			if set.From != "" && !external(set) && slices.ContainsFunc(paths, func(p string) bool { return p == set.From || strings.HasPrefix(set.From, p+"/") }) {
+				all = append(all, set.Path)
+			}
+		}
+	}
+	return all
 }
 
 // packs says whether what is at an address of the tree is sent packed only.
 func (f *face) packs(at string) bool {
 	return slices.ContainsFunc(f.packed, func(a pattern) bool { return a.holds(at) })
+}
+
+// external says whether a value is taken from another resource or from what is
+// remembered.
+func external(set dialect.PropertyRule) bool {
+	return strings.Contains(set.From, "#") || strings.HasPrefix(set.From, "=")
+}
+
+// shapesOf are the shapes for a type, wherever its resources are.
+func (f *face) shapesOf(kind string) []formed {
+	all := f.shapes[kind]
+	if strings.HasSuffix(kind, "Collection") {
+		all = append(slices.Clone(all), f.shapes["*Collection"]...)
+	}
+	return all
 }

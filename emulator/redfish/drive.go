@@ -58,7 +58,7 @@ func drive(v view) object {
 		"Links": object{
 			"Chassis": ref(v.chassis()), "Storage": ref(v.subsystem()), "Volumes": volumes, "Volumes@odata.count": len(volumes),
 		},
-		"Metrics": ref(v.uri + "/Metrics"),
+		"Metrics": ref(v.uri + "/Metrics"), "Operations": driveOperations(v),
 	}
 	if slices.Contains(d.Sanitizes(), storage.CryptographicErase) { // it has a key to forget
 		o["EncryptionAbility"], o["EncryptionStatus"] = "SelfEncryptingDrive", "Unlocked"
@@ -114,8 +114,8 @@ var opNames = map[storage.OpKind]string{
 	storage.OpErase:      "Sanitize",
 }
 
-// driveNow is what goes on with a drive.
-func driveNow(v view) object {
+// driveOperations is the Operations property of a drive.
+func driveOperations(v view) []object {
 	all := []object{}
 	if o := v.drive().Op; o != nil {
 		op := object{"Operation": opNames[o.Kind], "PercentageComplete": o.Percent(v.now)}
@@ -124,7 +124,7 @@ func driveNow(v view) object {
 		}
 		all = append(all, op)
 	}
-	return object{"Operations": all}
+	return all
 }
 
 // spareKinds are what a drive can be made by itself. One that stands by for

@@ -171,7 +171,7 @@ func (r *record) object(at *snapshot) object {
 func (s *Service) whole(at *snapshot, to *bmc.Subscription, link object) object {
 	uri, _ := link["@odata.id"].(string)
 	m := s.find(&url.URL{Path: uri})
-	if m == nil || m.read == nil || m.action != nil || m.members || s.page(m, at) == nil {
+	if m == nil || m.read == nil || m.action != nil || m.members || s.representation(m, at) == nil {
 		return link
 	}
 	owner := pick(at.b.Accounts, to.Owner, func(a bmc.Account) string { return a.ID })

@@ -24,12 +24,10 @@ type face struct {
 	packed   []pattern
 	tells    []tell
 	readings []reading
-	acts     []shownAction         // of the standard's resources
-	needs    sync.Map              // schema → shows: what bodies depend on for their vendor's sake
-	cuts     sync.Map              // cutKey → *cut
-	number   uint64                // tells faces apart
-	done     sync.Map              // *dialect.Saying → []byte: answers to writes that were done
-	places   *kept[string, string] // of addresses of the vendor's, in the tree; "" for none
+	acts     []shownAction          // of the standard's resources
+	needs    sync.Map               // schema → shows: what bodies depend on for their vendor's sake
+	done     sync.Map               // *dialect.Saying → []byte: answers to writes that were done
+	places   *cache[string, string] // of addresses of the vendor's, in the tree; "" for none
 }
 
 // faces are those of all records that were ever served: there are as many as
@@ -49,7 +47,7 @@ func faceOf(d *dialect.Record) *face {
 }
 
 func newFace(d *dialect.Record) *face {
-	f := &face{d: d, number: numbers.Add(1), shapes: map[string][]formed{}, places: newKept[string](1<<12, func(string) int { return 1 })}
+	f := &face{d: d, shapes: map[string][]formed{}, places: newCache[string](1<<12, func(string) int { return 1 })}
 	for _, m := range d.Presentation.URIMappings {
 		from, to := patternOf(m.From, d), patternOf(m.To, d)
 		f.out = append(f.out, move{from, to, m.TrailingSlash})

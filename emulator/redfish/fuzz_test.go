@@ -48,7 +48,7 @@ func addresses(s *Service, at *snapshot, r *route) []string {
 	uri := r.pattern
 	ids := map[string]string{}
 	for _, name := range r.vars {
-		m := &match{route: &route{resource: &resource{shows: ^shows(0) & allShows()}, served: &s.served}, ids: ids}
+		m := &match{route: &route{resource: &resource{shows: allShows()}, served: &s.served}, ids: ids}
 		all := things[name](m.view(at))
 		if len(all) == 0 {
 			return nil
@@ -56,7 +56,7 @@ func addresses(s *Service, at *snapshot, r *route) []string {
 		ids[name] = all[0]
 		uri = strings.ReplaceAll(uri, "{"+name+"}", all[0])
 	}
-	if s.find(&url.URL{Path: uri}) == nil || s.page(s.find(&url.URL{Path: uri}), at) == nil {
+	if s.find(&url.URL{Path: uri}) == nil || s.representation(s.find(&url.URL{Path: uri}), at) == nil {
 		return nil
 	}
 	return []string{uri}
@@ -64,10 +64,7 @@ func addresses(s *Service, at *snapshot, r *route) []string {
 
 // allShows are all parts of a view.
 func allShows() (all shows) {
-	for bit := range parts {
-		all |= bit
-	}
-	return all
+	return 1<<len(parts) - 1
 }
 
 // fuzzed sends a body and checks that the answer is one that DSP0266 knows:

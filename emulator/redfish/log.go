@@ -108,7 +108,7 @@ var logActions = []action{
 		apply: func(ctx context.Context, c operation) (reply, error) {
 			book, _, _ := c.view.book()
 			entries := c.x.s.find(&url.URL{Path: c.view.uri + "/Entries"})
-			if tag, ok := c.set["LogEntriesETag"].(string); ok && !matches([]string{tag}, c.x.s.page(entries, look(c.host)).tag(), strongly) {
+			if tag, ok := c.set["LogEntriesETag"].(string); ok && !matches([]string{tag}, c.x.s.representation(entries, look(c.host)).tag(), strongly) {
 				// As DSP2046 has it (LogService.ClearLog).
 				return reply{}, decline(http.StatusPreconditionRequired, message.PreconditionRequired.With().About("#/LogEntriesETag"))
 			}

@@ -15,7 +15,7 @@ func managerRows() []resource {
 		{uri: "/redfish/v1/Managers", schema: "ManagerCollection", name: "Managers", of: "manager"},
 		{uri: "/redfish/v1/Managers/{manager}", schema: "Manager.v1_24_0",
 			shows: showsIdentity | showsFirmware | showsLife | showsClock | showsTime | showsConsole | showsNetwork,
-			read:  manager, patch: &managerPatch, actions: managerActions, brief: managerBrief, volatile: []string{"DateTime"}},
+			read:  manager, patch: &managerPatch, actions: managerActions, volatile: []string{"DateTime"}},
 	}
 }
 
@@ -41,10 +41,6 @@ func manager(v view) object {
 		o["LastResetTime"] = v.local(l.Up)
 	}
 	return o
-}
-
-var managerBrief = map[string]func(v view) any{
-	"FirmwareVersion": func(v view) any { return v.m.BMCVersion() },
 }
 
 // managerState is the Resource.State of a BMC that answers.

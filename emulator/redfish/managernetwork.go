@@ -16,11 +16,11 @@ import (
 func managerNetworkRows() []resource {
 	return []resource{
 		{uri: "/redfish/v1/Managers/{manager}/NetworkProtocol", schema: "ManagerNetworkProtocol.v1_12_0",
-			shows: showsIdentity | showsNetwork, read: networkProtocol, patch: &networkProtocolPatch, brief: networkBrief},
+			shows: showsIdentity | showsNetwork, read: networkProtocol, patch: &networkProtocolPatch},
 		{uri: "/redfish/v1/Managers/{manager}/EthernetInterfaces", schema: "EthernetInterfaceCollection",
 			name: "Ethernet Interfaces", of: "managernic"},
 		{uri: "/redfish/v1/Managers/{manager}/EthernetInterfaces/{managernic}", schema: "EthernetInterface.v1_12_4",
-			shows: showsIdentity | showsNetwork, read: managerNIC, patch: &managerNICPatch, brief: managerNICBrief},
+			shows: showsIdentity | showsNetwork, read: managerNIC, patch: &managerNICPatch},
 	}
 }
 
@@ -41,11 +41,6 @@ var services = []struct {
 	{"SNMP", func(n *bmc.Network) *bmc.Service { return &n.SNMP }},
 	{"SSDP", func(n *bmc.Network) *bmc.Service { return &n.SSDP }},
 	{"NTP", func(n *bmc.Network) *bmc.Service { return &n.NTP }},
-}
-
-var networkBrief = map[string]func(v view) any{
-	"HostName": func(v view) any { return v.bmcName(v.b.Network()) },
-	"FQDN":     func(v view) any { return v.bmcFQDN(v.b.Network()) },
 }
 
 func networkProtocol(v view) object {
@@ -151,10 +146,6 @@ func (c operation) setNetwork(ctx context.Context, n bmc.Network) error {
 		return decline(http.StatusBadRequest, m)
 	}
 	return err
-}
-
-var managerNICBrief = map[string]func(v view) any{
-	"MACAddress": func(v view) any { return v.m.Identity.BMCMAC() },
 }
 
 func managerNIC(v view) object {

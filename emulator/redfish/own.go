@@ -22,7 +22,7 @@ type vendor struct {
 	also   []move
 	below  []move // from below its resources to below what they are like
 	writes []vendorWrite
-	places *kept[string, vendorPlace]
+	places *cache[string, vendorPlace]
 }
 
 // vendorRoute is a route with its pattern as clients see it.
@@ -61,7 +61,7 @@ func (s *Service) vendorOf(d *dialect.Record) *vendor {
 }
 
 func newVendor(s *Service, d *dialect.Record) *vendor {
-	o := &vendor{s: s, d: d, places: newKept[string](keptMatches, func(vendorPlace) int { return 1 })}
+	o := &vendor{s: s, d: d, places: newCache[string](keptMatches, func(vendorPlace) int { return 1 })}
 	own := map[string]bool{}
 	for _, r := range d.OEM.Resources {
 		own[patternText(patternOf(r.URI, d))] = true
@@ -283,22 +283,6 @@ func (o *vendor) ids(vars map[string]string) map[string]string {
 	}
 	maps.Copy(all, vars)
 	return all
-}
-
-// anew is the page of a resource that is not kept.
-func (s *Service) anew(m *match, at *snapshot) *page {
-	if !m.isThere(at) {
-		return nil
-	}
-	v := m.view(at)
-	body, tag := seal(m.object(v), m.volatile, v.d.Protocol)
-	p := newPage(jsonType, stretches{body}, tag, m.describedBy)
-	if f := faceOf(at.d); f != nil {
-		body, _, _ = s.faced(f, m, &made{page: p, at: *at}, &made{}, false)
-		p = newPage(jsonType, stretches{body}, tag, m.describedBy)
-	}
-	p.allow = m.allow
-	return &p
 }
 
 // snapshot is what a view of all that there is was made from.

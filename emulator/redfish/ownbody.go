@@ -1,7 +1,6 @@
 package redfish
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -156,27 +155,4 @@ func (v view) glance() dialect.HookContext {
 	return dialect.HookContext{
 		Machine: v.m, BMC: v.b, Now: v.now, URI: v.uri, Variables: maps.Clone(v.ids), Stored: all, Standard: v.tree,
 	}
-}
-
-// normal is a value in the few types that JSON has here.
-func normal(v any) any {
-	switch x := v.(type) {
-	case nil, string, bool, json.Number, int, int64, float64:
-		return v
-	case object:
-		o := make(object, len(x))
-		for name, below := range x {
-			o[name] = normal(below)
-		}
-		return o
-	case []any:
-		return list(x, normal)
-	case document:
-		o := object{}
-		for _, f := range x.fields {
-			o[f.name] = normal(f.value)
-		}
-		return o
-	}
-	return decode(encode(object{"x": v}))["x"]
 }

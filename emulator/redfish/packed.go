@@ -43,8 +43,8 @@ func packedTag(etag string) string {
 
 // unpacked says whether a client wants a page as it is. Otherwise the page may
 // be packed.
-func (x *exchange) unpacked(p *page) bool {
-	if len(x.r.Header["Accept-Encoding"]) == 0 || p.body.size() < worthPacking {
+func (x *exchange) unpacked(p *representation) bool {
+	if len(x.r.Header["Accept-Encoding"]) == 0 || len(p.body) < worthPacking {
 		return true
 	}
 	gzip, plainer := gzipQuality(x.r.Header["Accept-Encoding"])
@@ -81,16 +81,14 @@ func gzipQuality(header []string) (gzip float64, plainer bool) {
 
 // pack is a page in fewer bytes. It is kept as long as others do not need the
 // room: a page that changes is another page.
-func (s *Service) pack(p *page) *packed {
+func (s *Service) pack(p *representation) *packed {
 	if z, ok := s.packed.get(p); ok {
 		return z
 	}
 	var b bytes.Buffer
 	w := gzipWriters.Get().(*gzip.Writer)
 	w.Reset(&b)
-	for _, b := range p.body {
-		_, _ = w.Write(b) // a buffer takes all
-	}
+	_, _ = w.Write(p.body) // a buffer takes all
 	_ = w.Close()
 	gzipWriters.Put(w)
 	z := &packed{body: b.Bytes(), length: []string{strconv.Itoa(b.Len())}, etag: []string{packedTag(p.tag())}}
@@ -99,7 +97,7 @@ func (s *Service) pack(p *page) *packed {
 }
 
 // showPacked sends a page in fewer bytes.
-func (x *exchange) showPacked(p *page) {
+func (x *exchange) showPacked(p *representation) {
 	z := x.s.pack(p)
 	h := x.w.Header()
 	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = z.etag, p.content, z.length, x.allow(p)

@@ -125,7 +125,7 @@ func (x *exchange) precondition(at *snapshot) bool {
 	switch {
 	case slices.Contains(as.Volatile, typeName(x.match.schema)): // nobody has been told it
 	case len(no) > 0 || !starred(yes): // or any will do
-		tag = x.s.page(x.match, at).tag()
+		tag = x.s.representation(x.match, at).tag()
 	}
 	if len(yes) > 0 && !held(yes, tag, as, strongly) || len(no) > 0 && holds(no, tag, as) {
 		x.refuse(http.StatusPreconditionFailed, message.PreconditionFailed.With())

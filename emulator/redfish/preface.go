@@ -9,7 +9,7 @@ import (
 
 // otherwise is a page as this vendor's service shows it at times; nil for one
 // that it shows as it is.
-func (x *exchange) otherwise(p *page) *page {
+func (x *exchange) otherwise(p *representation) *representation {
 	as := &x.host.Dialect().Protocol
 	if len(as.ErrorPrefixes) == 0 && as.EmptyCollectionsAfterBoot == 0 || p.mime != jsonType {
 		return nil
@@ -28,23 +28,18 @@ func (x *exchange) young(as *dialect.Protocol) bool {
 }
 
 // bereft is the page of a collection without its members.
-func (x *exchange) bereft(p *page) *page {
-	o := decode(p.body.whole())
+func (x *exchange) bereft(p *representation) *representation {
+	o := decode(p.body)
 	o["Members"], o["Members@odata.count"] = []any{}, 0
 	delete(o, "Members@odata.nextLink")
-	none := newPage(p.mime, stretches{encode(o)}, p.tag(), p.link)
-	none.allow = p.allow
-	return &none
+	return p.with(encode(o))
 }
 
 // prefaced is a page before which an error stands, in the same body.
-func (x *exchange) prefaced(p *page, all []dialect.ErrorPrefix) *page {
+func (x *exchange) prefaced(p *representation, all []dialect.ErrorPrefix) *representation {
 	i := slices.IndexFunc(all, func(f dialect.ErrorPrefix) bool { return f.ResourceType == typeName(x.match.schema) })
 	if i < 0 {
 		return nil
 	}
-	body := stretches{append(x.error(says(all[i].Message)), '\n'), p.body.whole()}
-	both := newPage(p.mime, body, p.tag(), p.link)
-	both.allow = p.allow
-	return &both
+	return p.with(append(append(x.error(says(all[i].Message)), '\n'), p.body...))
 }

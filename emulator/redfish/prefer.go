@@ -26,7 +26,7 @@ func preferences(header []string) (p preference) {
 			value = strings.ToLower(strings.Trim(strings.TrimSpace(value), `"`))
 			switch strings.ToLower(strings.TrimSpace(name)) {
 			case "return":
-				if p.returns == "" && (value == minimal || value == representation) {
+				if p.returns == "" && (value == returnMinimal || value == returnRepresentation) {
 					p.returns = value
 				}
 			case "respond-async":
@@ -39,8 +39,8 @@ func preferences(header []string) (p preference) {
 
 // The values of return.
 const (
-	minimal        = "minimal"
-	representation = "representation"
+	returnMinimal        = "minimal"
+	returnRepresentation = "representation"
 )
 
 // honour tells a preference that the answer follows.
@@ -59,13 +59,13 @@ func (x *exchange) returns(form string) bool {
 }
 
 // without answers a change with less than the resource.
-func (x *exchange) without(p *page) {
+func (x *exchange) without(p *representation) {
 	x.w.Header()["Etag"] = p.etag[:]
 	x.done()
 }
 
 // success is a body that says that all went well.
-func (x *exchange) success() *page {
+func (x *exchange) success() *representation {
 	return x.loose(object{"@Message.ExtendedInfo": x.spoken().ExtendedInfo(message.Success.With())})
 }
 

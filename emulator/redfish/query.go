@@ -46,7 +46,7 @@ func protocolFeatures(d *dialect.Record) object {
 
 // query is the page that a query asks for, made from the page of the resource;
 // nil when the query was refused.
-func (x *exchange) query(p *page) *page {
+func (x *exchange) query(p *representation) *representation {
 	d := x.host.Dialect()
 	q, err := support(d.Protocol.Queries).Parse(x.r.URL.RawQuery)
 	if err != nil {
@@ -81,9 +81,9 @@ func (x *exchange) query(p *page) *page {
 	if !q.OfResource() && !q.Only {
 		tag = written(etag(body), d.Protocol.ETags)
 	}
-	asked := newPage(jsonType, stretches{body}, tag, p.link)
+	asked := newRepresentation(jsonType, body, tag, p.link)
 	asked.allow = p.allow
-	return &asked
+	return asked
 }
 
 // thinned is get, but that other resources than one lack some properties.
@@ -130,11 +130,11 @@ func (x *exchange) peek(uri string, at *snapshot) object {
 	if m == nil || m.raw != nil || m.action != nil || m.members {
 		return nil
 	}
-	p := x.s.page(m, at)
+	p := x.s.representation(m, at)
 	if p == nil || !m.open && !x.who.may(http.MethodGet, m, at) {
 		return nil
 	}
-	o := decode(p.body.whole())
+	o := decode(p.body)
 	if _, cut := o["Members@odata.nextLink"]; cut {
 		o = decode(encode(m.object(m.view(at))))
 		o["@odata.etag"] = p.tag() // which is of all members

@@ -27,7 +27,6 @@ type resource struct {
 	when    func(v view) bool                         // whether it is there at all; nil: always
 	link    string                                    // property of the resource above that leads here; "" is the last segment, "-" none
 	read    func(v view) object                       // the body, but for what the framework adds
-	brief   map[string]func(v view) any               // properties of the body that vendors' others show, without the rest
 	finish  func(v view, o object, volatile []string) // adds what depends on all the rest of the body
 	raw     func(s *Service, v view) (mime, []byte)   // a document of the protocol
 	answer  func(x *exchange, v view)                 // to a GET or HEAD, where that is not the document
@@ -54,11 +53,11 @@ type resource struct {
 	// that the ETag leaves out: who read the resource before may still change it (DSP0266,
 	// "ETags").
 	volatile []string
-	// live are those properties of the body that follow what moves.
-	live  []piece
-	moves shows
-
-	actions []action
+	// fragments are properties beside those of read, and moves is what those of
+	// read do not depend on (fragments.go).
+	fragments []fragment
+	moves     shows
+	actions   []action
 
 	vendor *vendorRow // of a resource that only this vendor's service has
 	fresh  bool       // its body is made anew each time, of all that there is

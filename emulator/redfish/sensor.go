@@ -10,7 +10,7 @@ import (
 )
 
 // readings is what follows from what sensors read.
-const readings = showsThermal | showsTime
+var readings = showsThermal | showsTime
 
 func sensorRows() []resource {
 	return []resource{

@@ -70,18 +70,17 @@ type Service struct {
 	clock   *clock.Clock
 	hubs    hubs
 	vendors sync.Map // *dialect.Record → *vendor
-	misses  *kept[missed, int]
+	misses  *cache[missed, int]
 
 	tree    []resource
 	router  *mux.Router
 	routes  map[string]*route // by pattern
-	matches *kept[string, *match]
-	pages   *kept[key, *made]
+	matches *cache[string, *match]
+	cache   *cache[cacheKey, *cacheEntry]
 	// patterns are those of the tree, for faces whose letters have no case.
 	patterns []pattern
-	packed   *kept[*page, *packed]
-	found    *kept[found, *match]
-	parts    *kept[uint64, *facePart] // by the hash of what they were made from
+	packed   *cache[*representation, *packed]
+	found    *cache[found, *match]
 	served   served
 	types    map[string]string // of the things that variables stand for
 
@@ -108,12 +107,11 @@ func New(c Config) (*Service, error) {
 	s := &Service{
 		rack: c.Rack, log: c.Log, enter: c.Enter, exit: c.Leave, journal: c.Journal, entire: c.Whole, clock: c.Clock, tree: tree(),
 		hubs:    hubs{of: map[Host]*hub{}, closed: make(chan struct{})},
-		matches: newKept[string](keptMatches, func(*match) int { return 1 }),
-		pages:   newKept[key](keptBytes, func(p *made) int { return p.body.size() + keptBeside }),
-		packed:  newKept[*page](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
-		found:   newKept[found](keptMatches, func(*match) int { return 1 }),
-		parts:   newKept[uint64](keptParts, (*facePart).size),
-		misses:  newKept[missed](keptMatches, func(int) int { return 1 }),
+		matches: newCache[string](keptMatches, func(*match) int { return 1 }),
+		cache:   newCache[cacheKey](keptBytes, func(e *cacheEntry) int { return len(e.body) + keptBeside }),
+		packed:  newCache[*representation](keptPacked, func(z *packed) int { return len(z.body) + keptBeside }),
+		found:   newCache[found](keptMatches, func(*match) int { return 1 }),
+		misses:  newCache[missed](keptMatches, func(int) int { return 1 }),
 		seed:    maphash.MakeSeed(),
 	}
 	if s.log == nil {
@@ -332,9 +330,9 @@ func (x *exchange) serve() {
 	}
 	at := x.look()
 	reads := x.r.Method == http.MethodGet || x.r.Method == http.MethodHead
-	var p *page // who writes may never need it
+	var p *representation // who writes may never need it
 	if reads {
-		p = x.s.page(x.match, at)
+		p = x.s.representation(x.match, at)
 	}
 	if p == nil && (reads || !x.match.isThere(at)) || at.d.Tasks.MissingReads > 0 && x.early(at.d.Tasks.MissingReads) {
 		x.gone(at)
@@ -388,7 +386,7 @@ func (x *exchange) gone(at *snapshot) {
 }
 
 // read answers a GET or HEAD.
-func (x *exchange) read(p *page) {
+func (x *exchange) read(p *representation) {
 	if x.r.URL.RawQuery != "" {
 		if p = x.query(p); p == nil {
 			return
@@ -428,13 +426,13 @@ func (x *exchange) read(p *page) {
 }
 
 // show sends a page.
-func (x *exchange) show(status int, p *page) {
+func (x *exchange) show(status int, p *representation) {
 	h := x.w.Header()
 	h["Etag"], h["Content-Type"], h["Content-Length"], h["Allow"] = p.etag[:], p.content, p.length[:], x.allow(p)
 	if p.link != nil {
 		h["Link"] = p.link
 	}
-	x.send(status, p.body[:]...)
+	x.send(status, p.body)
 }
 
 // refuse sends an error response (DSP0266, "Error responses").

@@ -9,7 +9,7 @@ import (
 )
 
 // disksShow is what drives and volumes follow from.
-const disksShow = showsIdentity | showsStorage
+var disksShow = showsIdentity | showsStorage
 
 func storageRows() []resource {
 	return []resource{
@@ -22,14 +22,14 @@ func storageRows() []resource {
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Controllers/{controller}", schema: "StorageController.v1_11_0",
 			shows: disksShow | showsFirmware, read: storageController, patch: &controllerPatch, spares: hasNoRates},
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}", schema: "Drive.v1_22_0", shows: disksShow | showsFirmware | showsJobs | showsTime,
-			read: drive, live: []piece{{of: driveNow}}, moves: showsJobs | showsTime, volatile: []string{"Operations"},
+			read: drive, volatile: []string{"Operations"},
 			patch: &drivePatch, actions: driveActions, applies: anyTime},
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Drives/{drive}/Metrics", schema: "DriveMetrics.v1_3_0", shows: disksShow,
 			read: driveMetrics},
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes", schema: "VolumeCollection", shows: disksShow,
 			name: "Volumes", of: "volume", create: &volumeCreate, spares: hasNoRAID, applies: raidTimes},
 		{uri: "/redfish/v1/Systems/{system}/Storage/{storage}/Volumes/{volume}", schema: "Volume.v1_10_2", shows: disksShow | showsTime,
-			read: volume, live: []piece{{of: volumeNow}}, moves: showsTime, volatile: []string{"Operations"},
+			read: volume, volatile: []string{"Operations"},
 			patch: &volumePatch, remove: volumeRemove, actions: volumeActions, applies: raidTimes},
 		{uri: "/redfish/v1/Chassis/{chassis}/Drives", schema: "DriveCollection", shows: disksShow, read: chassisDrives},
 	}

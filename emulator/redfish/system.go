@@ -17,7 +17,7 @@ func systemRows() []resource {
 		{uri: "/redfish/v1/Systems", schema: "ComputerSystemCollection", name: "Systems", of: "system"},
 		{uri: "/redfish/v1/Systems/{system}", schema: "ComputerSystem.v1_27_0",
 			shows: bootShows | showsPower | showsAsset | showsPolicy | showsThermal | showsWatchdog | showsConsole | showsNetwork, read: system, patch: &systemPatch,
-			actions: systemActions, live: systemPieces, brief: systemBrief, moves: showsPower | showsAsset | showsThermal | showsStorage},
+			actions: systemActions, fragments: systemFragments, moves: showsPower | showsAsset | showsThermal | showsStorage},
 	}
 }
 
@@ -53,30 +53,15 @@ func system(v view) object {
 	return o
 }
 
-// systemPieces are what changes of a system when it is switched, booted or
+// systemFragments are what changes of a system when it is switched, booted or
 // marked, or when a part of it fails.
-var systemPieces = []piece{
-	{shows: showsPower | showsBoot, of: systemPower, alike: func(a, b *machine.Main) bool { // as the others of power: they share a view
-		return a.Phase == b.Phase && a.Progress == b.Progress && a.ProgressAt.Equal(b.ProgressAt) && a.FirmwareApp == b.FirmwareApp &&
-			a.BootTime == b.BootTime && a.Reset == b.Reset
-	}},
+var systemFragments = []fragment{
+	{shows: showsPower, of: systemPower},
 	{shows: showsAsset, of: systemAsset},
-	{in: "Status", shows: showsPower | showsBoot, of: func(v view) object {
-		return object{"State": systemState(v.m.Phase), "Health": "OK"}
-	}, alike: func(a, b *machine.Main) bool { return a.Phase == b.Phase }},
-	{in: "Status", shows: showsThermal | showsStorage, of: func(v view) object {
-		return object{"HealthRollup": worst(v.boxHealth(), v.disksHealth())}
-	}},
+	{in: "Status", shows: showsPower, of: func(v view) object { return object{"State": systemState(v.m.Phase), "Health": "OK"} }},
+	{in: "Status", shows: showsThermal | showsStorage, of: func(v view) object { return object{"HealthRollup": worst(v.boxHealth(), v.disksHealth())} }},
 	{in: "Boot", shows: showsPower | showsBoot, of: bootOverride},
-	{in: "Boot", shows: bootShows, of: bootMenu},
-}
-
-// systemBrief is what roots show of a system: each of a thousand that are asked
-// for the first time.
-var systemBrief = map[string]func(v view) any{
-	"Model":        func(v view) any { return v.m.Identity.Model },
-	"SerialNumber": func(v view) any { return v.m.Identity.Serial },
-	"HostName":     func(v view) any { return v.m.Asset.HostName },
+	{in: "Boot", shows: bootShows, of: bootOrder},
 }
 
 func systemPower(v view) object {

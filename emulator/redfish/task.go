@@ -228,7 +228,7 @@ func removeMonitor(ctx context.Context, c operation) (reply, error) {
 // direct answers the reading of a task as that of its monitor, but that a task
 // that has ended is shown where the operation has no answer of its own. It says
 // whether it has answered.
-func (x *exchange) direct(p *page, at *snapshot) bool {
+func (x *exchange) direct(p *representation, at *snapshot) bool {
 	j := x.match.view(at).job()
 	switch {
 	case !j.State.Ended():

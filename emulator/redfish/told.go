@@ -159,8 +159,8 @@ func (s *Service) noted(r *record, was, is *snapshot, e bmc.Entry, in event.Part
 // removed, or changed in more than what changes by itself.
 func (s *Service) changes(was, is *snapshot) []record {
 	var changed shows
-	for bit, p := range parts {
-		if bit != showsTime && !p.same(was, is) {
+	for i := range parts {
+		if bit := shows(1) << i; bit != showsTime && !bit.same(was, is) {
 			changed |= bit
 		}
 	}
@@ -174,7 +174,7 @@ func (s *Service) changes(was, is *snapshot) []record {
 		}
 		for _, m := range s.instances(r, was, is) {
 			at := record{origin: m.uri, of: typeName(r.schema)}
-			old, now := s.page(m, was), s.page(m, is)
+			old, now := s.representation(m, was), s.representation(m, is)
 			switch {
 			case old == nil && now == nil:
 			case old == nil:
@@ -183,7 +183,7 @@ func (s *Service) changes(was, is *snapshot) []record {
 			case now == nil:
 				at.is, at.kind, at.gone = message.ResourceRemoved.With(), resourceRemoved, true
 				out = append(out, at)
-			case now.tag() != old.tag(), now.tag() == "" && !bytes.Equal(now.body.whole(), old.body.whole()): // some write none
+			case now.tag() != old.tag(), now.tag() == "" && !bytes.Equal(now.body, old.body): // some write none
 				out = append(out, turns(at, old, now)...)
 				at.is, at.kind = message.ResourceChanged.With(), resourceUpdated
 				out = append(out, at)
@@ -231,13 +231,13 @@ var health = map[string]message.Entry{
 }
 
 // turns are the turns of a resource's health and state between two pages.
-func turns(at record, was, is *page) []record {
+func turns(at record, was, is *representation) []record {
 	type shown struct {
 		Name   string
 		Status struct{ State, Health string }
 	}
 	var a, b shown
-	if json.Unmarshal(was.body.whole(), &a) != nil || json.Unmarshal(is.body.whole(), &b) != nil {
+	if json.Unmarshal(was.body, &a) != nil || json.Unmarshal(is.body, &b) != nil {
 		return nil // a document of another kind
 	}
 	at.kind = statusChange

@@ -51,7 +51,7 @@ var vendors = []struct {
 }
 
 // newVendorHost is a service of a server whose BMC has a dialect.
-func newVendorHost(t *testing.T, d *dialect.Record, profile string) (*Service, *host) {
+func newVendorHost(t testing.TB, d *dialect.Record, profile string) (*Service, *host) {
 	t.Helper()
 	if err := errors.Join(d.Validate(), Check(d)); err != nil {
 		t.Fatal(err)

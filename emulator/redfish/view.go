@@ -5,13 +5,14 @@ import (
 	mathbits "math/bits"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
 // object is a JSON object of a body.
@@ -32,191 +33,80 @@ func look(h Host) *snapshot {
 	return &snapshot{h: h, d: h.Dialect(), m: h.Machine(), b: h.BMC(), now: h.Now().Truncate(time.Second)}
 }
 
-// shows says which parts of a snapshot a body depends on, beside the dialect
-// and the profile, which all hosts of a model share.
+// shows is a set of parts of a host's state: those that a body depends on,
+// beside the dialect and the profile, which all hosts of a model share.
 type shows uint64
 
-const (
-	showsIdentity  shows = 1 << 0 // serial numbers, addresses: what never changes
-	showsPower     shows = 1 << 1 // power, boot and what runs
-	showsAsset     shows = 1 << 2
-	showsBoot      shows = 1 << 3  // boot order, and how else it boots
-	showsPolicy    shows = 1 << 4  // how power comes on
-	showsCabling   shows = 1 << 5  // which NICs have a link
-	showsFirmware  shows = 1 << 6  // BIOS settings, versions and updates
-	showsThermal   shows = 1 << 24 // what heats, cools and feeds it; with showsTime what sensors read
-	showsSecure    shows = 1 << 25 // secure boot and its keys
-	showsWatchdog  shows = 1 << 26
-	showsLid       shows = 1 << 28
-	showsConsole   shows = 1 << 29 // how the serial console is offered; with showsNetwork
-	showsTelemetry shows = 1 << 27 // reports that are and are to be
-	showsStorage   shows = 1 << 7  // with showsIdentity
-	showsAccess    shows = 1 << 8  // accounts and their policy
-	showsMedia     shows = 1 << 9
-	showsSessions  shows = 1 << 10
-	showsLog       shows = 1 << 11
-	showsJobs      shows = 1 << 12
-	showsLocks     shows = 1 << 13 // failed logins
-	showsAudit     shows = 1 << 14
-	showsDumps     shows = 1 << 15
-	showsClock     shows = 1 << 16
-	showsAudience  shows = 1 << 20 // subscriptions to events
-	showsUpdates   shows = 1 << 18 // how images are taken
-	showsCerts     shows = 1 << 17 // certificates that the BMC holds
-	showsLife      shows = 1 << 21
-	showsNetwork   shows = 1 << 22
-	showsPlans     shows = 1 << 23
-	showsTime      shows = 1 << 30
-	showsKept      shows = 1 << 31 // what the vendor's service remembers
-	showsShift     shows = 1 << 32 // by how much the IDs of network interfaces have shifted
+// The parts of a host's state. A new piece of state is one line here.
+var (
+	showsIdentity  = part(compared(func(s *snapshot) **machine.Identity { return &s.m.Identity }))                                                                                                                                     // serial numbers, addresses: what never changes
+	showsPower     = part(compared(func(s *snapshot) **machine.Main { return &s.m.Main }), derived(func(s *snapshot) *machine.Power { return &s.m.Power }), derived(func(s *snapshot) **machine.Source { return &s.m.CurrentSource })) // power, boot and what runs
+	showsAsset     = part(compared(func(s *snapshot) **machine.Asset { return &s.m.Asset }))
+	showsBoot      = part(compared(func(s *snapshot) **machine.BootSettings { return &s.m.Boot }), derived(func(s *snapshot) **machine.BootOptionCache { return &s.m.BootOptionCache })) // boot order, and how else it boots
+	showsPolicy    = part(compared(func(s *snapshot) **machine.PowerPolicy { return &s.m.Policy }))                                                                                      // how power comes on
+	showsCabling   = part(compared(func(s *snapshot) **machine.Cabling { return &s.m.Cabling }))                                                                                         // which NICs have a link
+	showsFirmware  = part(compared(func(s *snapshot) *firmware.View { return &s.m.Firmware }))                                                                                           // BIOS settings, versions and updates
+	showsThermal   = part(compared(func(s *snapshot) *thermal.View { return &s.m.Thermal }))                                                                                             // what heats, cools and feeds it; with showsTime what sensors read
+	showsSecure    = part(compared(func(s *snapshot) **machine.SecureBoot { return &s.m.SecureBoot }))                                                                                   // secure boot and its keys
+	showsWatchdog  = part(compared(func(s *snapshot) **machine.Watchdog { return &s.m.Watchdog }))
+	showsLid       = part(compared(func(s *snapshot) **machine.PhysicalSecurity { return &s.m.PhysicalSecurity }))
+	showsTelemetry = part(compared(func(s *snapshot) **machine.Telemetry { return &s.m.Telemetry })) // reports that are and are to be
+	showsStorage   = part(viewField{
+		same: func(a, b *snapshot) bool { return a.m.Storage.Same(b.m.Storage) },
+		copy: func(to, from *snapshot) { to.m.Storage = from.m.Storage },
+	}) // with showsIdentity
+	showsAccess   = part(compared(func(s *snapshot) **bmc.Access { return &s.b.Access })) // accounts and their policy
+	showsMedia    = part(compared(func(s *snapshot) **bmc.Media { return &s.b.Media }))
+	showsSessions = part(compared(func(s *snapshot) **bmc.Logins { return &s.b.Logins }))
+	showsLog      = part(compared(func(s *snapshot) **bmc.Log { return &s.b.Log }))
+	showsJobs     = part(compared(func(s *snapshot) **bmc.Tasks { return &s.b.Tasks }))
+	showsLocks    = part(compared(func(s *snapshot) **bmc.LoginFailures { return &s.b.LoginFailures })) // failed logins
+	showsAudit    = part(compared(func(s *snapshot) **bmc.Log { return &s.b.Audit }))
+	showsDumps    = part(compared(func(s *snapshot) **bmc.Dumps { return &s.b.Dumps }))
+	showsClock    = part(compared(func(s *snapshot) **bmc.Clock { return &s.b.Clock }))
+	showsAudience = part(compared(func(s *snapshot) **bmc.Subscribers { return &s.b.Subscribers }))   // subscriptions to events
+	showsUpdates  = part(compared(func(s *snapshot) **bmc.Updates { return &s.b.Updates }))           // how images are taken
+	showsCerts    = part(compared(func(s *snapshot) **bmc.Certificates { return &s.b.Certificates })) // certificates that the BMC holds
+	showsLife     = part(compared(func(s *snapshot) **bmc.Life { return &s.b.Life }))
+	showsNetwork  = part(compared(func(s *snapshot) **bmc.Network { return &s.b.Net }), compared(func(s *snapshot) **bmc.NetworkDefaults { return &s.b.NetworkDefaults }))
+	showsPlans    = part(compared(func(s *snapshot) **bmc.Jobs { return &s.b.Jobs }))
+	showsConsole  = part(compared(func(s *snapshot) **bmc.SOL { return &s.b.Serial }))    // how the serial console is offered; with showsNetwork
+	showsKept     = part(compared(func(s *snapshot) **bmc.OEMValues { return &s.b.OEM })) // what the vendor's service remembers
+	showsShift    = part(viewField{
+		same: func(a, b *snapshot) bool { return shiftOf(a) == shiftOf(b) },
+		copy: func(to, from *snapshot) { to.shift = shiftOf(from) },
+	}) // by how much the IDs of network interfaces have shifted
+	showsTime = part(viewField{
+		same: func(a, b *snapshot) bool { return a.now.Equal(b.now) },
+		copy: func(to, from *snapshot) { to.now = from.now },
+	})
 )
 
-// part is a part of the views. Both functions know nothing of the others.
-type part struct {
-	same func(a, b *snapshot) bool
+// parts are all of them, by the number of their bit.
+var parts [][]viewField
+
+// viewField is a field of a snapshot's views.
+type viewField struct {
+	same func(a, b *snapshot) bool // nil: it follows from the others of its part
 	copy func(to, from *snapshot)
 }
 
-// byBit are the parts by the number of their bit: every request asks for some.
-var byBit = func() (all [64]part) {
-	for s, p := range parts {
-		all[mathbits.TrailingZeros64(uint64(s))] = p
-	}
-	return all
-}()
+// part makes a part of the state of some fields.
+func part(fields ...viewField) shows {
+	parts = append(parts, fields)
+	return 1 << (len(parts) - 1)
+}
 
-// parts are all that a body can show.
-var parts = map[shows]part{
-	showsIdentity: {
-		func(a, b *snapshot) bool { return a.m.Identity == b.m.Identity },
-		func(to, from *snapshot) { to.m.Identity = from.m.Identity },
-	},
-	showsPower: {
-		func(a, b *snapshot) bool { return a.m.Main == b.m.Main },
-		func(to, from *snapshot) {
-			to.m.Main, to.m.Power, to.m.CurrentSource = from.m.Main, from.m.Power, from.m.CurrentSource
-		},
-	},
-	showsAsset: {
-		func(a, b *snapshot) bool { return a.m.Asset == b.m.Asset },
-		func(to, from *snapshot) { to.m.Asset = from.m.Asset },
-	},
-	showsBoot: {
-		func(a, b *snapshot) bool { return a.m.Boot == b.m.Boot },
-		func(to, from *snapshot) { to.m.Boot, to.m.BootOptionCache = from.m.Boot, from.m.BootOptionCache },
-	},
-	showsPolicy: {
-		func(a, b *snapshot) bool { return a.m.Policy == b.m.Policy },
-		func(to, from *snapshot) { to.m.Policy = from.m.Policy },
-	},
-	showsCabling: {
-		func(a, b *snapshot) bool { return a.m.Cabling == b.m.Cabling },
-		func(to, from *snapshot) { to.m.Cabling = from.m.Cabling },
-	},
-	showsSecure: {
-		func(a, b *snapshot) bool { return a.m.SecureBoot == b.m.SecureBoot },
-		func(to, from *snapshot) { to.m.SecureBoot = from.m.SecureBoot },
-	},
-	showsWatchdog: {
-		func(a, b *snapshot) bool { return a.m.Watchdog == b.m.Watchdog },
-		func(to, from *snapshot) { to.m.Watchdog = from.m.Watchdog },
-	},
-	showsLid: {
-		func(a, b *snapshot) bool { return a.m.PhysicalSecurity == b.m.PhysicalSecurity },
-		func(to, from *snapshot) { to.m.PhysicalSecurity = from.m.PhysicalSecurity },
-	},
-	showsTelemetry: {
-		func(a, b *snapshot) bool { return a.m.Telemetry == b.m.Telemetry },
-		func(to, from *snapshot) { to.m.Telemetry = from.m.Telemetry },
-	},
-	showsThermal: {
-		func(a, b *snapshot) bool { return a.m.Thermal == b.m.Thermal },
-		func(to, from *snapshot) { to.m.Thermal = from.m.Thermal },
-	},
-	showsFirmware: {
-		func(a, b *snapshot) bool { return a.m.Firmware == b.m.Firmware },
-		func(to, from *snapshot) { to.m.Firmware = from.m.Firmware },
-	},
-	showsStorage: {
-		func(a, b *snapshot) bool { return a.m.Storage.Same(b.m.Storage) },
-		func(to, from *snapshot) { to.m.Storage = from.m.Storage },
-	},
-	showsUpdates: {
-		func(a, b *snapshot) bool { return a.b.Updates == b.b.Updates },
-		func(to, from *snapshot) { to.b.Updates = from.b.Updates },
-	},
-	showsAccess: {
-		func(a, b *snapshot) bool { return a.b.Access == b.b.Access },
-		func(to, from *snapshot) { to.b.Access = from.b.Access },
-	},
-	showsMedia: {
-		func(a, b *snapshot) bool { return a.b.Media == b.b.Media },
-		func(to, from *snapshot) { to.b.Media = from.b.Media },
-	},
-	showsSessions: {
-		func(a, b *snapshot) bool { return a.b.Logins == b.b.Logins },
-		func(to, from *snapshot) { to.b.Logins = from.b.Logins },
-	},
-	showsLog: {
-		func(a, b *snapshot) bool { return a.b.Log == b.b.Log },
-		func(to, from *snapshot) { to.b.Log = from.b.Log },
-	},
-	showsJobs: {
-		func(a, b *snapshot) bool { return a.b.Tasks == b.b.Tasks },
-		func(to, from *snapshot) { to.b.Tasks = from.b.Tasks },
-	},
-	showsLocks: {
-		func(a, b *snapshot) bool { return a.b.LoginFailures == b.b.LoginFailures },
-		func(to, from *snapshot) { to.b.LoginFailures = from.b.LoginFailures },
-	},
-	showsAudit: {
-		func(a, b *snapshot) bool { return a.b.Audit == b.b.Audit },
-		func(to, from *snapshot) { to.b.Audit = from.b.Audit },
-	},
-	showsDumps: {
-		func(a, b *snapshot) bool { return a.b.Dumps == b.b.Dumps },
-		func(to, from *snapshot) { to.b.Dumps = from.b.Dumps },
-	},
-	showsClock: {
-		func(a, b *snapshot) bool { return a.b.Clock == b.b.Clock },
-		func(to, from *snapshot) { to.b.Clock = from.b.Clock },
-	},
-	showsAudience: {
-		func(a, b *snapshot) bool { return a.b.Subscribers == b.b.Subscribers },
-		func(to, from *snapshot) { to.b.Subscribers = from.b.Subscribers },
-	},
-	showsCerts: {
-		func(a, b *snapshot) bool { return a.b.Certificates == b.b.Certificates },
-		func(to, from *snapshot) { to.b.Certificates = from.b.Certificates },
-	},
-	showsPlans: {
-		func(a, b *snapshot) bool { return a.b.Jobs == b.b.Jobs },
-		func(to, from *snapshot) { to.b.Jobs = from.b.Jobs },
-	},
-	showsNetwork: {
-		func(a, b *snapshot) bool { return a.b.Net == b.b.Net && a.b.NetworkDefaults == b.b.NetworkDefaults },
-		func(to, from *snapshot) { to.b.Net, to.b.NetworkDefaults = from.b.Net, from.b.NetworkDefaults },
-	},
-	showsConsole: {
-		func(a, b *snapshot) bool { return a.b.Serial == b.b.Serial },
-		func(to, from *snapshot) { to.b.Serial = from.b.Serial },
-	},
-	showsLife: {
-		func(a, b *snapshot) bool { return a.b.Life == b.b.Life },
-		func(to, from *snapshot) { to.b.Life = from.b.Life },
-	},
-	showsKept: {
-		func(a, b *snapshot) bool { return a.b.OEM == b.b.OEM },
-		func(to, from *snapshot) { to.b.OEM = from.b.OEM },
-	},
-	showsShift: {
-		func(a, b *snapshot) bool { return shiftOf(a) == shiftOf(b) },
-		func(to, from *snapshot) { to.shift = shiftOf(from) },
-	},
-	showsTime: {
-		func(a, b *snapshot) bool { return a.now.Equal(b.now) },
-		func(to, from *snapshot) { to.now = from.now },
-	},
+// compared is one that is compared: most are pointers to what never changes.
+func compared[T comparable](at func(s *snapshot) *T) viewField {
+	f := derived(at)
+	f.same = func(a, b *snapshot) bool { return *at(a) == *at(b) }
+	return f
+}
+
+// derived is a field that follows from the others of its part.
+func derived[T any](at func(s *snapshot) *T) viewField {
+	return viewField{copy: func(to, from *snapshot) { *at(to) = *at(from) }}
 }
 
 // same says whether two snapshots show the same as far as a body can tell.
@@ -228,8 +118,10 @@ func (s shows) same(a, b *snapshot) bool {
 		return a.d == b.d
 	}
 	for rest := s; rest != 0; rest &= rest - 1 {
-		if !byBit[mathbits.TrailingZeros64(uint64(rest))].same(a, b) {
-			return false
+		for _, f := range parts[mathbits.TrailingZeros64(uint64(rest))] {
+			if f.same != nil && !f.same(a, b) {
+				return false
+			}
 		}
 	}
 	return a.d == b.d
@@ -251,33 +143,15 @@ type view struct {
 }
 
 // view is what a resource can see of a snapshot.
-func (m *match) view(at *snapshot) view { return m.see(m.shows, at) }
-
-// see is what shows in some parts of a snapshot.
-func (m *match) see(some shows, at *snapshot) view { return m.seeIn(new(sight), some, at) }
-
-// sight is the room for what a view points at.
-type sight struct {
-	to snapshot
-	m  machine.View
-	b  bmc.View
-}
-
-// sights are those that are used again: a resource of pieces is seen anew for
-// some of them whenever one changes, and a tenth of what a PATCH leaves to the
-// collector would be this.
-var sights = sync.Pool{New: func() any { return new(sight) }}
-
-// seeIn is see in a room that is empty.
-func (m *match) seeIn(all *sight, some shows, at *snapshot) view {
+func (m *match) view(at *snapshot) view {
 	if m.fresh {
 		return view{host: at.h, served: m.served, d: at.d, m: at.m, b: at.b, now: at.now, shift: shiftOf(at), uri: m.uri, ids: m.ids}
 	}
-	all.m.Profile, all.b.Spec = at.m.Profile, at.b.Spec
-	to := &all.to
-	to.d, to.m, to.b = at.d, &all.m, &all.b
-	for rest := some; rest != 0; rest &= rest - 1 {
-		byBit[mathbits.TrailingZeros64(uint64(rest))].copy(to, at)
+	to := snapshot{d: at.d, m: &machine.View{Profile: at.m.Profile}, b: &bmc.View{Spec: at.b.Spec}}
+	for rest := m.shows; rest != 0; rest &= rest - 1 {
+		for _, f := range parts[mathbits.TrailingZeros64(uint64(rest))] {
+			f.copy(&to, at)
+		}
 	}
 	return view{host: at.h, served: m.served, d: to.d, m: to.m, b: to.b, now: to.now, shift: to.shift, uri: m.uri, ids: m.ids}
 }

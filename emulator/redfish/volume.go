@@ -32,6 +32,7 @@ func volume(v view) object {
 		"StripSizeBytes": x.Strip, "OptimumIOSizeBytes": x.Row(), "Encrypted": false, "VolumeUsage": "Data",
 		"ReadCachePolicy": string(x.Read), "WriteCachePolicy": string(x.Write), "WriteCacheState": cacheState(x.Write),
 		"InitializeMethod": string(x.Method), "RecoverableCapacitySourceCount": spareCount(c, x), "Status": volumeStatus(x),
+		"Operations":  volumeOperations(v),
 		"Identifiers": []object{{"DurableName": x.WWN, "DurableNameFormat": "NAA"}},
 		"Links": object{
 			"Drives": drives, "Drives@odata.count": len(drives),
@@ -84,8 +85,8 @@ func volumeStatus(x storage.VolumeView) object {
 	return object{"State": state, "Health": string(x.Health())}
 }
 
-// volumeNow is what goes on with a volume.
-func volumeNow(v view) object {
+// volumeOperations is the Operations property of a volume.
+func volumeOperations(v view) []object {
 	all := []object{}
 	x := v.volume()
 	for _, o := range x.Ops {
@@ -95,7 +96,7 @@ func volumeNow(v view) object {
 		}
 		all = append(all, object{"Operation": op, "PercentageComplete": o.Percent(v.now)})
 	}
-	return object{"Operations": all}
+	return all
 }
 
 // What a controller makes and takes.

@@ -74,13 +74,13 @@ func (x *exchange) write() {
 	case x.r.Method == http.MethodPost:
 		x.add(in, v)
 	case x.r.Method == http.MethodDelete:
-		var was *page
-		if x.prefer.returns == representation {
-			was = x.s.page(x.match, at)
+		var was *representation
+		if x.prefer.returns == returnRepresentation {
+			was = x.s.representation(x.match, at)
 		}
 		c := x.operation(in, v, nil)
 		out, err := x.match.remove(x.context(), c)
-		x.answer(c, out, err, func() *page { return was })
+		x.answer(c, out, err, func() *representation { return was })
 	}
 }
 
@@ -91,7 +91,7 @@ func (x *exchange) operation(in document, v view, set values) operation {
 
 // answer is what is said to an operation that shows no resource, unless the
 // client prefers to see what there is to show.
-func (x *exchange) answer(c operation, out reply, err error, otherwise func() *page) {
+func (x *exchange) answer(c operation, out reply, err error, otherwise func() *representation) {
 	switch {
 	case err != nil:
 		x.fail(err)
@@ -115,10 +115,10 @@ func (x *exchange) answer(c operation, out reply, err error, otherwise func() *p
 		x.locate(out.at)
 		x.done()
 	case x.afterwards(c):
-	case x.returns(representation):
+	case x.returns(returnRepresentation):
 		x.show(http.StatusOK, otherwise())
 	default:
-		x.returns(minimal)
+		x.returns(returnMinimal)
 		x.succeed()
 	}
 }
@@ -135,14 +135,14 @@ func (x *exchange) accepted(job string) {
 		h["Retry-After"] = []string{retryAfter}
 	}
 	m := x.s.find(&url.URL{Path: taskURI(job)})
-	p := x.s.page(m, look(x.host))
+	p := x.s.representation(m, look(x.host))
 	if p == nil { // forgotten already
 		x.status = http.StatusAccepted
 		x.w.WriteHeader(x.status)
 		return
 	}
 	h["Content-Type"], h["Content-Length"] = p.content, p.length[:]
-	x.send(http.StatusAccepted, p.body[:]...)
+	x.send(http.StatusAccepted, p.body)
 }
 
 // showAt answers with a resource, or without a body when it is not there, or not
@@ -151,7 +151,7 @@ func (x *exchange) showAt(status int, uri string) {
 	at := look(x.host)
 	m := x.s.find(&url.URL{Path: uri})
 	if m != nil && m.action == nil {
-		if p := x.s.page(m, at); p != nil && x.who.may(http.MethodGet, m, at) {
+		if p := x.s.representation(m, at); p != nil && x.who.may(http.MethodGet, m, at) {
 			x.match = m
 			x.show(status, p)
 			return
@@ -165,14 +165,14 @@ func (x *exchange) showAt(status int, uri string) {
 }
 
 // loose is a page of a body that is no resource's.
-func (x *exchange) loose(o object) *page {
+func (x *exchange) loose(o object) *representation {
 	if f := faceOf(x.host.Dialect()); f != nil {
 		o = f.object(decode(encode(o)), x.browse())
 	}
 	body := encode(o)
-	p := newPage(jsonType, stretches{body}, etag(body), nil)
+	p := newRepresentation(jsonType, body, etag(body), nil)
 	p.allow = x.match.allow
-	return &p
+	return p
 }
 
 // body reads the JSON object of a request. An action or a DELETE needs none.
@@ -293,19 +293,19 @@ func (x *exchange) changed(c operation, bad []refusal) {
 		}
 		return
 	}
-	p := x.s.page(x.match, at)
+	p := x.s.representation(x.match, at)
 	switch {
 	case p == nil: // no longer there, for what was changed
 		x.done()
 	case len(bad) > 0: // which must be told
 		x.show(http.StatusOK, x.annotated(p, bad))
 	case x.afterwards(c):
-	case x.returns(minimal):
+	case x.returns(returnMinimal):
 		x.without(p)
 	case x.host.Dialect().Presentation.Errors.Success != nil:
 		x.succeed()
 	default:
-		x.returns(representation)
+		x.returns(returnRepresentation)
 		x.show(http.StatusOK, p)
 	}
 }
@@ -344,12 +344,12 @@ func (x *exchange) refuseAll(bad []refusal) {
 
 // annotated is a page that tells which properties were not changed, both of
 // the whole resource and beside each property (DSP0266, "Extended information").
-func (x *exchange) annotated(p *page, bad []refusal) *page {
+func (x *exchange) annotated(p *representation, bad []refusal) *representation {
 	const info = "@Message.ExtendedInfo"
 	if len(bad) > maxTold {
 		bad = bad[:maxTold]
 	}
-	o := decode(p.body.whole())
+	o := decode(p.body)
 	o[info] = x.spoken().ExtendedInfo(list(bad, refusal.ofProperty)...)
 	for _, r := range bad {
 		in := o
@@ -360,18 +360,14 @@ func (x *exchange) annotated(p *page, bad []refusal) *page {
 			in[r.property()+info] = x.spoken().ExtendedInfo(r.ofProperty())
 		}
 	}
-	told := newPage(jsonType, stretches{encode(o)}, p.tag(), p.link)
-	told.allow = p.allow
-	return &told
+	return p.with(encode(o))
 }
 
 // telling is a page that tells something beside what it shows.
-func (x *exchange) telling(p *page, ms []message.Message) *page {
-	o := decode(p.body.whole())
+func (x *exchange) telling(p *representation, ms []message.Message) *representation {
+	o := decode(p.body)
 	o["@Message.ExtendedInfo"] = x.spoken().ExtendedInfo(ms...)
-	told := newPage(jsonType, stretches{encode(o)}, p.tag(), p.link)
-	told.allow = p.allow
-	return &told
+	return p.with(encode(o))
 }
 
 // ofMember words a refusal as one of a property of a new member. Before Base
@@ -405,7 +401,7 @@ func (x *exchange) add(in document, v view) {
 		h["X-Auth-Token"], h["Cache-Control"] = []string{made.token}, []string{"no-store"}
 	}
 	x.match = x.s.find(&url.URL{Path: uri})
-	p := x.s.page(x.match, look(x.host))
+	p := x.s.representation(x.match, look(x.host))
 	if p == nil { // gone again
 		x.fail(bmc.ErrNotFound)
 		return
@@ -414,12 +410,12 @@ func (x *exchange) add(in document, v view) {
 		x.show(http.StatusCreated, x.telling(p, made.told))
 		return
 	}
-	if x.returns(minimal) {
+	if x.returns(returnMinimal) {
 		h["Etag"] = p.etag[:]
 		x.status = http.StatusCreated
 		x.w.WriteHeader(x.status)
 		return
 	}
-	x.returns(representation)
+	x.returns(returnRepresentation)
 	x.show(http.StatusCreated, p)
 }

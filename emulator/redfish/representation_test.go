@@ -57,12 +57,12 @@ func TestAServiceNeedsARack(t *testing.T) {
 	}
 }
 
-func TestBodiesAreMadeOnce(t *testing.T) {
+func TestAnUnchangedResourceIsRenderedOnce(t *testing.T) {
 	h := newHost(t)
 	s := newService(t, h)
-	at := func(uri string) *page {
+	at := func(uri string) *representation {
 		r := httptest.NewRequest("GET", uri, nil)
-		return s.page(s.find(r.URL), look(h))
+		return s.representation(s.find(r.URL), look(h))
 	}
 	slot := sys + "/VirtualMedia/Cd"
 	system, cd := at(sys), at(slot)
@@ -78,15 +78,15 @@ func TestBodiesAreMadeOnce(t *testing.T) {
 	}
 }
 
-func TestKeptThingsAreBounded(t *testing.T) {
-	k := newKept[int](100, func(string) int { return 10 })
+func TestCacheIsBounded(t *testing.T) {
+	k := newCache[int](100, func(string) int { return 10 })
 	for i := range 1000 {
 		k.put(i, "x")
 		if _, ok := k.get(0); !ok {
 			t.Fatalf("0, which is in use, was dropped after %d", i)
 		}
 		if n := len(k.young) + len(k.old); n > 22 {
-			t.Fatalf("%d are kept", n)
+			t.Fatalf("%d are cached", n)
 		}
 	}
 }

@@ -11,14 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// upsets are changes that a host can take, or refuse.
-var upsets = []func(h *host, r *rand.Rand) error{
+// mutations are changes that a host can take, or refuse.
+var mutations = []func(h *host, r *rand.Rand) error{
 	func(h *host, r *rand.Rand) error {
 		all := h.d.ResetTypes
 		return h.Apply(context.Background(), machine.Reset{Kind: all[r.IntN(len(all))]})
@@ -105,11 +108,12 @@ var upsets = []func(h *host, r *rand.Rand) error{
 	},
 }
 
-// TestABodyInPartsIsTheWholeOne compares each body of every model that is made
-// of parts, over many changes, with what the whole way makes of the same
-// resource in a service that has kept nothing.
-func TestABodyInPartsIsTheWholeOne(t *testing.T) {
-	for _, vendor := range vendors {
+// TestCachedRepresentationsAreCurrent compares each body of every model, over
+// many changes, with what a service that has cached nothing renders.
+func TestCachedRepresentationsAreCurrent(t *testing.T) {
+	standard := vendors[0]
+	standard.record, standard.profiles = &generic.Record, []string{"generic"}
+	for _, vendor := range append(slices.Clone(vendors), standard) {
 		profiles := vendor.profiles
 		if raced {
 			profiles = profiles[:1]
@@ -118,37 +122,33 @@ func TestABodyInPartsIsTheWholeOne(t *testing.T) {
 			t.Run(profile, func(t *testing.T) {
 				s, h := newVendorHost(t, vendor.record, profile)
 				r := rand.New(rand.NewPCG(7, uint64(len(profile))))
-				taken, parted := map[int]bool{}, 0
+				taken, compared := map[int]bool{}, 0
 				for round := range 6 {
 					must(t, h.Apply(t.Context(), machine.SetAsset{Asset: machine.Asset{HostName: []string{"x", "y"}[round%2]}})) // others show it
-					if s.parts.room = keptParts; round < 2 {
-						s.parts.room = 64 << 10 // most are forgotten between two changes
-					}
 					for range 4 {
-						if i := r.IntN(len(upsets)); upsets[i](h, r) == nil {
+						if i := r.IntN(len(mutations)); mutations[i](h, r) == nil {
 							taken[i] = true
 						}
 					}
-					parted += compareBodies(t, s, h)
+					compared += compareWithUncached(t, s, h)
 					if t.Failed() {
 						return
 					}
 				}
-				if len(taken) < 6 || parted < 500 {
-					t.Errorf("%d kinds of changes were taken, %d bodies made in parts: too few to tell", len(taken), parted)
+				if len(taken) < 6 || compared < 500 {
+					t.Errorf("%d kinds of changes were taken, %d bodies compared: too few to tell", len(taken), compared)
 				}
 			})
 		}
 	}
 }
 
-// compareBodies compares all bodies that clients can reach, and says how many
-// of them are of parts.
-func compareBodies(t *testing.T, s *Service, h *host) (parted int) {
+// compareWithUncached compares all bodies that clients can reach with those of a
+// service that has cached nothing, and returns how many there are.
+func compareWithUncached(t *testing.T, s *Service, h *host) (compared int) {
 	t.Helper()
 	other := newFresh(t, h)
 	at := look(h)
-	f := faceOf(at.d)
 	matches := map[string]*match{}
 	todo, seen := []string{"/redfish/v1/"}, map[string]bool{"/redfish/v1/": true}
 	for len(todo) > 0 {
@@ -159,11 +159,11 @@ func compareBodies(t *testing.T, s *Service, h *host) (parted int) {
 			continue
 		}
 		matches[m.uri] = m
-		p := s.page(m, at)
+		p := s.representation(m, at)
 		if p == nil || p.mime != jsonType {
 			continue
 		}
-		for _, part := range strings.Split(string(p.body.whole()), `"@odata.id":"`)[1:] {
+		for _, part := range strings.Split(string(p.body), `"@odata.id":"`)[1:] {
 			link, _, _ := strings.Cut(part, `"`)
 			link, _, _ = strings.Cut(link, "#")
 			if !seen[link] {
@@ -174,27 +174,64 @@ func compareBodies(t *testing.T, s *Service, h *host) (parted int) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(matches)) {
 		m := matches[name]
-		p := s.page(m, at)
-		if p == nil || p.mime != jsonType || p.body.size() == 0 || m.raw != nil {
+		p := s.representation(m, at)
+		if p == nil || p.mime != jsonType || len(p.body) == 0 || m.raw != nil {
 			continue
 		}
-		needs := m.shows | f.beside(other, m.schema)
-		if m.fresh {
-			needs = m.shows
+		want := other.representation(m, at)
+		if !bytes.Equal(p.body, want.body) || p.tag() != want.tag() {
+			t.Errorf("%s: cached %s %s\nrendered %s %s", name, p.tag(), p.body, want.tag(), want.body)
+			return compared
 		}
-		b := other.bare(m, at, &made{})
-		want, tag := f.wholly(&b.page, m.schema, other.browse(at), needs != m.shows)
-		if got := p.body.whole(); !bytes.Equal(got, want) || !m.fresh && p.tag() != tag {
-			t.Errorf("%s: in parts %s %s\nwhole %s %s", name, p.tag(), got, tag, want)
-			return parted
+		// What is made of fragments is what one rendering makes.
+		got, plain := decode(p.body), decode(other.render(m, at).body)
+		delete(got, "@odata.etag")
+		delete(plain, "@odata.etag")
+		if diff := cmp.Diff(plain, got); diff != "" {
+			t.Errorf("%s: rendered (-), cached (+):\n%s", name, diff)
+			return compared
 		}
-		if _, _, ok := f.inParts(other.bare(m, at, &made{}), &made{}, &takings{s: other, at: at, of: other.browse(at), was: &made{}}, false); ok {
-			parted++
-		} else {
-			t.Logf("%s is not made of parts", name)
+		compared++
+	}
+	return compared
+}
+
+// TestEachChangeOfASystemHasAnETagOfItsOwn: and what is rendered does not depend
+// on what was before.
+func TestEachChangeOfASystemHasAnETagOfItsOwn(t *testing.T) {
+	h := newHost(t)
+	s := newService(t, h)
+	tags := map[string]string{} // what they are of
+	for _, step := range []struct {
+		name string
+		do   machine.Command
+	}{
+		{"new", nil},
+		{"override", machine.SetOverride{Override: machine.Override{Enabled: machine.Once, Target: machine.Cd, Mode: machine.UEFI}}},
+		{"label", machine.SetAsset{Asset: machine.Asset{Tag: "R2D2", IndicatorLED: machine.IndicatorLit}}},
+		{"boot order", machine.SetHTTPBoot{URI: "https://boot.example/x.efi"}},
+		{"policy", machine.SetPowerPolicy{PowerPolicy: machine.PowerPolicy{Restore: machine.AlwaysOn}}},
+		{"on", machine.Reset{Kind: machine.ResetOn}},
+	} {
+		if step.do != nil {
+			must(t, h.Apply(t.Context(), step.do))
+		}
+		m := s.find(httptest.NewRequest("GET", sys, nil).URL)
+		at := look(h)
+		p := s.representation(m, at)
+		got, want := decode(p.body), normalized(m.object(m.view(at)))
+		if got["@odata.etag"] != p.tag() || tags[p.tag()] != "" {
+			t.Errorf("%s: the ETag of the body is %v, of the header %s, and before of %q", step.name, got["@odata.etag"], p.tag(), tags[p.tag()])
+		}
+		tags[p.tag()] = step.name
+		delete(got, "@odata.etag")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: the object (-), the body (+):\n%s", step.name, diff)
+		}
+		if other := newService(t, h).representation(m, at); other.tag() != p.tag() || !bytes.Equal(other.body, p.body) {
+			t.Errorf("%s: another service renders another body:\n%s\n%s", step.name, other.body, p.body)
 		}
 	}
-	return parted
 }
 
 // newFresh is another service of a host.
