@@ -6,25 +6,25 @@
 //		host := lab.Host(0)
 //		client := gofish.ClientConfig{Endpoint: host.Endpoint, Username: host.Username, Password: host.Password, HTTPClient: lab.Client}
 //		…
-//		lab.Advance(2 * time.Minute) // the servers' time: POST takes no time of yours
+//		lab.Advance(2 * time.Minute) // the servers' time: POST takes no real time
 //		if host.PowerState() != "On" { … }
 //	}
 //
-// The BMCs listen on loopback, over TLS, with certificates that lab.Client
-// trusts. Their time stands until Advance, so a test that waits for nothing
-// waits for nothing; Rack.Hurry lets it run as fast as there is work instead,
-// for code under test that polls with a clock of its own. All identities, and
-// all chance, come from Rack.Seed: a test that failed fails again.
+// The BMCs listen on loopback, over TLS, with certificates that lab.Client trusts.
+// Their time stands still until Advance moves it. With Rack.FastForward it jumps
+// from one deadline to the next by itself instead, for code under test that polls
+// with a clock of its own. All identities and all random choices come from
+// Rack.Seed: a test that failed fails again.
 //
-// Things go wrong by rules (Fail), and what clients did can be asked (Requests):
+// Fail adds a fault rule, and Requests lists what clients have asked:
 //
-//	mend := lab.Fail(emulator.Fault{BMC: "node-1", Path: "/redfish/v1/Systems/**", Status: 503, Count: 2})
+//	remove := lab.Fail(emulator.Fault{BMC: "node-1", Path: "/redfish/v1/Systems/**", Status: 503, Count: 2})
 //	…
-//	mend()
+//	remove()
 //	if n := len(lab.Requests(emulator.Query{Host: "node-1", Method: "PATCH"})); n != 1 { … }
 //
-// This package owns the short way to all that, and nothing else: what it starts
-// is emulator/lab.
+// This package is a façade for tests. It starts emulator/lab and has no behaviour of
+// its own.
 package emulator
 
 import (
@@ -46,46 +46,45 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// Fault is a rule of what goes wrong.
+// Fault is a fault rule: what goes wrong, where and when.
 type Fault = fault.Rule
 
-// Query asks the journal.
+// Query selects entries of the journal.
 type Query = journal.Query
 
-// Entry is what the journal has of a request, or of something that happened.
+// Entry is a journal entry: a request, or an event of a server.
 type Entry = journal.Entry
 
-// Source is what a server tries to boot from.
+// Source is a boot source that a server tries.
 type Source = machine.Source
 
-// Origin is when the time of a rack begins, unless its directory holds a later
-// one: far from real time, so that nobody mistakes one for the other.
+// Origin is the time at which a rack begins, unless its directory holds a later
+// one. It is far from real time, so that nobody mistakes one for the other.
 var Origin = time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// Rack says what to start. The zero value is one server.
+// Rack describes the rack to start. The zero value is one server.
 type Rack struct {
-	Hosts   int    // 0 is 1
-	Profile string // model of the servers; "" is "generic"
-	Seed    uint64 // 0 is 1
-	// Definition is a rack as a file defines it (YAML, kind: Lab), for racks of
-	// several models, accounts, timings or faults. Hosts, Profile and Seed must
-	// not be set beside it.
+	Hosts   int    // 0 means 1
+	Profile string // server model; "" means "generic"
+	Seed    uint64 // 0 means 1
+	// Definition is a rack file (YAML, kind: Lab), for racks with several models,
+	// accounts, timings or faults. Hosts, Profile and Seed must not be set with it.
 	Definition string
-	// Hurry lets time run as fast as there is work. Advance then only adds to
-	// it.
-	Hurry bool
-	// Boot says which system is on a source that a server tries, "" that none
-	// is. Nil finds one on every disk and every inserted medium.
+	// FastForward lets time jump to the next deadline whenever nothing is in
+	// flight. Advance then only adds to it.
+	FastForward bool
+	// Boot returns the name of the system on a source that a server tries to boot,
+	// or "" when the source is not bootable. Nil finds a system on every disk and
+	// on every inserted medium.
 	Boot func(h *Host, s Source) string
-	// Dir keeps the servers for another start. "" is a new directory that is
-	// removed in the end.
+	// Dir is the directory of the rack. Another start with it brings the servers
+	// back. "" means a new directory that Close removes.
 	Dir string
 }
 
-// Lab is a rack that runs. It is safe for concurrent use.
+// Lab is a running rack. It is safe for concurrent use.
 type Lab struct {
-	// Client trusts the BMCs. It follows no redirects to elsewhere and keeps
-	// connections.
+	// Client trusts the certificates of the BMCs, and only those.
 	Client *http.Client
 
 	lab    *lab.Lab
@@ -98,7 +97,7 @@ type Lab struct {
 	err    error
 }
 
-// Host is one server with its BMC.
+// Host is one server and its BMC.
 type Host struct {
 	Name     string
 	Endpoint string // URL of the BMC, without a path: https://127.64.0.1:40123
@@ -108,8 +107,7 @@ type Host struct {
 	host *lab.Host
 }
 
-// Start starts a rack that runs until the test ends. What is wrong with r fails
-// the test.
+// Start starts a rack that runs until the test ends. An error in r fails the test.
 func Start(t testing.TB, r Rack) *Lab {
 	t.Helper()
 	l, err := Open(t.Context(), r)
@@ -127,7 +125,7 @@ func Start(t testing.TB, r Rack) *Lab {
 	return l
 }
 
-// Open starts a rack outside of a test. The caller closes it.
+// Open starts a rack outside of a test. The caller must close it.
 func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 	def, err := r.definition()
 	if err != nil {
@@ -153,12 +151,12 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 		origin = Origin
 	}
 	l := &Lab{clock: clock.NewVirtual(origin), byLab: map[*lab.Host]*Host{}, boot: r.Boot}
-	if r.Hurry {
+	if r.FastForward {
 		l.clock = clock.NewJumping(origin)
 	}
 	c := lab.Config{Dir: r.Dir, Rack: &def, Clock: l.clock, Events: l.event}
 	if def.Listen == rack.Loopback || def.Listen == "" {
-		c.Listen = "lo:0" // any port: other tests run beside this one
+		c.Listen = "lo:0" // any port: other tests run at the same time
 	}
 	if l.lab, err = lab.Open(ctx, c); err != nil {
 		return nil, err
@@ -176,7 +174,7 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var all sync.WaitGroup
 	var served error
-	all.Go(func() { _ = l.clock.Run(running) }) // it ends with its context
+	all.Go(func() { _ = l.clock.Run(running) }) // returns when its context ends
 	all.Go(func() { served = l.lab.Serve(running) })
 	l.close = func() error {
 		transport.CloseIdleConnections()
@@ -190,7 +188,7 @@ func Open(ctx context.Context, r Rack) (_ *Lab, err error) {
 func (r *Rack) definition() (rack.Lab, error) {
 	if r.Definition != "" {
 		if r.Hosts != 0 || r.Profile != "" || r.Seed != 0 {
-			return rack.Lab{}, errors.New("emulator: Rack.Definition: say hosts, profile and seed there, not beside it")
+			return rack.Lab{}, errors.New("emulator: Rack.Definition: set hosts, profile and seed in it, not in Rack.Hosts, Rack.Profile and Rack.Seed")
 		}
 		return rack.Parse("Rack.Definition", []byte(r.Definition))
 	}
@@ -207,19 +205,19 @@ func (r *Rack) definition() (rack.Lab, error) {
 	return def, nil
 }
 
-// Close ends the rack. Doing it again does nothing.
+// Close stops the rack. Further calls do nothing.
 func (l *Lab) Close() error {
 	l.closed.Do(func() { l.err = l.close() })
 	return l.err
 }
 
-// Hosts are all servers.
+// Hosts returns all servers.
 func (l *Lab) Hosts() []*Host { return append([]*Host(nil), l.hosts...) }
 
-// Host is the i-th server, counted from 0.
+// Host returns the i-th server, counted from 0.
 func (l *Lab) Host(i int) *Host { return l.hosts[i] }
 
-// Named is the server of that name; nil when there is none.
+// Named returns the server with a name, or nil when there is none.
 func (l *Lab) Named(name string) *Host {
 	h, ok := l.lab.Host(name)
 	if !ok {
@@ -228,29 +226,28 @@ func (l *Lab) Named(name string) *Host {
 	return l.byLab[h]
 }
 
-// CAFile is the certificate, in PEM, of the authority that signs for the BMCs,
-// for clients in other processes.
+// CAFile returns the file with the certificate, in PEM, of the authority that signs
+// for the BMCs, for clients in other processes.
 func (l *Lab) CAFile() string { return l.lab.CAFile() }
 
-// Now is the rack's time.
+// Now returns the rack's time.
 func (l *Lab) Now() time.Time { return l.clock.Now() }
 
-// Advance moves the rack's time on by d, and returns when all that was due in
-// between is done.
+// Advance moves the rack's time forward by d. It returns when everything that was
+// due until then is done.
 func (l *Lab) Advance(d time.Duration) {
 	if err := l.clock.Walk(context.Background(), d); err != nil {
 		panic(err) // the context does not end
 	}
 }
 
-// Waiting is how many answers a fault delays now. They come when time goes on:
-// a test that wants a delay to pass waits until its client is one of them, and
-// then calls Advance.
+// Waiting returns how many responses a fault delays now. They are sent when time
+// goes on: a test waits until its request is one of them and then calls Advance.
 func (l *Lab) Waiting() int { return l.lab.Waiting() }
 
-// Fail lets something go wrong until mend is called. A rule that is wrong
-// itself panics: it is part of the test.
-func (l *Lab) Fail(f Fault) (mend func()) {
+// Fail adds a fault rule that applies until remove is called. It panics when the rule
+// is invalid, because the rule is part of the test.
+func (l *Lab) Fail(f Fault) (remove func()) {
 	f, err := l.lab.AddFault(f)
 	if err != nil {
 		panic(err)
@@ -262,17 +259,17 @@ func (l *Lab) Fail(f Fault) (mend func()) {
 	})
 }
 
-// Faults lists the rules by which things go wrong, with how often they did.
+// Faults lists the fault rules with their hits.
 func (l *Lab) Faults() []fault.Listed { return l.lab.Faults() }
 
-// Requests are the requests that BMCs have answered, oldest first.
+// Requests returns the requests that BMCs have answered, oldest first.
 func (l *Lab) Requests(q Query) []Entry {
 	q.Kind = journal.Request
 	return l.Journal(q)
 }
 
-// Journal is what the rack remembers, oldest first: requests, and what happened
-// to the servers. A query that is wrong panics: it is part of the test.
+// Journal returns entries of the journal, oldest first: requests, and events of the
+// servers. It panics when the query is invalid, because it is part of the test.
 func (l *Lab) Journal(q Query) []Entry {
 	out, _, err := l.lab.Journal().Select(q)
 	if err != nil {
@@ -281,7 +278,7 @@ func (l *Lab) Journal(q Query) []Entry {
 	return out
 }
 
-// event answers for what the servers try to boot.
+// event answers the boot attempts of the servers.
 func (l *Lab) event(h *lab.Host, ev machine.Event) {
 	tried, ok := ev.(machine.BootAttempted)
 	if !ok {
@@ -295,11 +292,11 @@ func (l *Lab) event(h *lab.Host, ev machine.Event) {
 	if name := boot(l.byLab[h], tried.Source); name != "" {
 		answer = machine.Loaded{Boot: tried.Boot, Source: tried.Source, Name: name}
 	}
-	// The boot may be over by now, and the rack may have ended.
+	// This fails when the boot is over by now or the rack was closed.
 	_ = h.Apply(context.Background(), answer)
 }
 
-// bootable finds a system on disks and on media that are inserted.
+// bootable finds a system on disks and on inserted media.
 func bootable(h *Host, s Source) string {
 	switch s.Kind {
 	case machine.Hdd:
@@ -314,10 +311,11 @@ func bootable(h *Host, s Source) string {
 	return ""
 }
 
-// PowerState is the server's power as Redfish spells it.
+// PowerState returns the server's power state as Redfish spells it.
 func (h *Host) PowerState() string { return string(h.host.Machine().Power) }
 
-// Running names the system that runs on the server; "" when none does.
+// Running returns the name of the system that runs on the server, or "" when none
+// does.
 func (h *Host) Running() string {
 	if v := h.host.Machine(); v.Phase == machine.Running && v.OS != nil {
 		return v.OS.Name
@@ -325,9 +323,10 @@ func (h *Host) Running() string {
 	return ""
 }
 
-// Press resets the server as somebody who stands before it, or its system,
-// would: no BMC is asked. reset is a ResetType of Redfish.
-func (h *Host) Press(reset string) error { return h.host.Power(context.Background(), reset) }
+// Power resets the server as its front panel or its system would, without a request
+// to the BMC. The reset is a ResetType of Redfish.
+func (h *Host) Power(reset string) error { return h.host.Power(context.Background(), reset) }
 
-// Lab is the server in full, for tests that need more than is here.
+// Lab returns the underlying host of package lab, for tests that need more than this
+// package offers.
 func (h *Host) Lab() *lab.Host { return h.host }

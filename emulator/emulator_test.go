@@ -25,7 +25,7 @@ func root(t *testing.T, l *emulator.Lab, h *emulator.Host) int {
 	return resp.StatusCode
 }
 
-func TestARackIsStarted(t *testing.T) {
+func TestStartServesTheRack(t *testing.T) {
 	l := emulator.Start(t, emulator.Rack{Hosts: 3, Profile: "generic", Seed: 9})
 	if len(l.Hosts()) != 3 || !l.Now().Equal(emulator.Origin) {
 		t.Fatalf("%d hosts at %v", len(l.Hosts()), l.Now())
@@ -41,30 +41,30 @@ func TestARackIsStarted(t *testing.T) {
 		}
 	}
 	if l.Named("nobody") != nil {
-		t.Error("Named(nobody) is somebody")
+		t.Error("Named returns a host for nobody")
 	}
 	if _, err := os.Stat(l.CAFile()); err != nil {
 		t.Error(err)
 	}
 	h := l.Host(1)
-	if err := h.Press("On"); err != nil {
+	if err := h.Power("On"); err != nil {
 		t.Fatal(err)
 	}
 	l.Advance(10 * time.Minute)
 	if h.PowerState() != "On" || h.Running() != "disk" || l.Host(0).PowerState() != "Off" || h.Lab().Name() != h.Name {
 		t.Errorf("%s: %s, %q", h.Name, h.PowerState(), h.Running())
 	}
-	if err := h.Press("On"); err == nil {
-		t.Error("pressing On twice is no error")
+	if err := h.Power("On"); err == nil {
+		t.Error("a second Power On is no error")
 	}
 }
 
-func TestWhatIsWrongIsRefused(t *testing.T) {
+func TestOpenRefusesWrongRacks(t *testing.T) {
 	for want, r := range map[string]emulator.Rack{
 		"Rack.Hosts: -1":                     {Hosts: -1},
 		"toaster: there is no such profile":  {Profile: "toaster"},
 		"Rack.Definition:1: host: there is":  {Definition: "host: 1"},
-		"say hosts, profile and seed there":  {Definition: "kind: Lab\nhosts: [{}]", Seed: 1},
+		"set hosts, profile and seed in it":  {Definition: "kind: Lab\nhosts: [{}]", Seed: 1},
 		"Rack.Definition:3: faults[0]: does": {Definition: "kind: Lab\nhosts: [{}]\nfaults: [{}]"},
 	} {
 		if l, err := emulator.Open(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
@@ -78,7 +78,7 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("a wrong %s is taken", name)
+					t.Errorf("an invalid %s does not panic", name)
 				}
 			}()
 			do()
@@ -86,11 +86,11 @@ func TestWhatIsWrongIsRefused(t *testing.T) {
 	}
 }
 
-func TestARackIsKept(t *testing.T) {
+func TestDirKeepsTheRack(t *testing.T) {
 	r := emulator.Rack{Dir: t.TempDir(), Definition: "kind: Lab\nseed: 3\nracks: [{name: r1, hosts: [{}]}]"}
 	l := emulator.Start(t, r)
 	password := l.Host(0).Password
-	if err := l.Host(0).Press("On"); err != nil {
+	if err := l.Host(0).Power("On"); err != nil {
 		t.Fatal(err)
 	}
 	l.Advance(time.Hour)
@@ -104,16 +104,16 @@ func TestARackIsKept(t *testing.T) {
 	}
 }
 
-func TestTheTestSaysWhatBoots(t *testing.T) {
+func TestBootDecidesWhatBoots(t *testing.T) {
 	asked := make(chan emulator.Source, 10)
-	l := emulator.Start(t, emulator.Rack{Hurry: true, Boot: func(h *emulator.Host, s emulator.Source) string {
+	l := emulator.Start(t, emulator.Rack{FastForward: true, Boot: func(h *emulator.Host, s emulator.Source) string {
 		asked <- s
 		if s.Kind == machine.Pxe {
 			return "ramdisk"
 		}
 		return ""
 	}})
-	if err := l.Host(0).Press("On"); err != nil {
+	if err := l.Host(0).Power("On"); err != nil {
 		t.Fatal(err)
 	}
 	for s := range asked {
@@ -121,7 +121,7 @@ func TestTheTestSaysWhatBoots(t *testing.T) {
 			break
 		}
 	}
-	for l.Host(0).Running() == "" { // time hurries
+	for l.Host(0).Running() == "" { // time jumps
 		l.Advance(time.Second)
 	}
 	if got := l.Host(0).Running(); got != "ramdisk" {
@@ -129,15 +129,15 @@ func TestTheTestSaysWhatBoots(t *testing.T) {
 	}
 }
 
-func TestADelayPassesWithTheRacksTime(t *testing.T) {
+func TestLatencyPassesWithAdvance(t *testing.T) {
 	l := emulator.Start(t, emulator.Rack{})
-	mend := l.Fail(emulator.Fault{Latency: "30s"})
+	remove := l.Fail(emulator.Fault{Latency: "30s"})
 	done := make(chan int)
 	go func() { done <- root(t, l, l.Host(0)) }()
 	for l.Waiting() == 0 {
 		select {
 		case <-done:
-			t.Fatal("the answer came at once")
+			t.Fatal("the response came at once")
 		default:
 		}
 	}
@@ -145,8 +145,8 @@ func TestADelayPassesWithTheRacksTime(t *testing.T) {
 	if got := <-done; got != http.StatusOK {
 		t.Errorf("status = %d", got)
 	}
-	mend()
-	mend() // again is no error
+	remove()
+	remove() // a second call does nothing
 	if r := l.Requests(emulator.Query{}); len(r) != 1 || r[0].Took.Duration != 30*time.Second || len(l.Faults()) != 0 {
 		t.Errorf("requests: %+v", r)
 	}

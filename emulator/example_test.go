@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator"
 )
 
-// A client switches a server on while its BMC is busy, and waits for the system.
+// A client powers a server on while its BMC answers 503, and waits for the system.
 func Example() {
 	lab, err := emulator.Open(context.Background(), emulator.Rack{Hosts: 2, Seed: 7})
 	if err != nil {

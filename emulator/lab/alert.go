@@ -8,7 +8,7 @@ import (
 // alert sends an alert of a host's BMC, from where that is.
 func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
 	x := outbound.Trap{
-		Sender: h, To: t.To, Packet: t.Packet, Sequence: t.Sequence, Awaits: t.Acknowledged, Times: t.Attempts, Every: t.Interval, Told: t.Done,
+		Sender: h, To: t.To, Packet: t.Packet, Sequence: t.Sequence, Acknowledged: t.Acknowledged, Attempts: t.Attempts, Interval: t.Interval, Done: t.Done,
 	}
 	if all := h.BMC().Addresses(); len(all) > 0 {
 		x.From = all[0]
@@ -17,4 +17,4 @@ func (l *Lab) alert(h ipmi.Host, t ipmi.Trap) {
 }
 
 // acknowledgeAlert tells that an alert has come.
-func (l *Lab) acknowledgeAlert(h ipmi.Host, sequence uint16) { l.trapper.Came(h, sequence) }
+func (l *Lab) acknowledgeAlert(h ipmi.Host, sequence uint16) { l.trapper.Acknowledge(h, sequence) }

@@ -43,7 +43,7 @@ func audited(h *lab.Host) []string {
 
 // A change and its entry in the audit log are one step; a request that changes
 // nothing, or goes wrong late, is told as it was answered.
-func TestWritesAreAudited(t *testing.T) {
+func TestWritesAreInTheAuditLog(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})
 	h := l.First()

@@ -11,7 +11,7 @@ import (
 
 // A line more is stored with what it is in, not with all that the console
 // remembers, and a lab that is opened again remembers it all.
-func TestConsoleIsStoredByTheBlock(t *testing.T) {
+func TestConsoleOutputIsStoredByTheBlock(t *testing.T) {
 	l := open(t, Config{})
 	h := l.hosts[0]
 	if err := h.Apply(t.Context(), machine.Reset{Kind: machine.ResetOn}); err != nil {

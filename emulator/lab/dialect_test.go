@@ -26,7 +26,7 @@ func acme(t *testing.T, dialect string) fstest.MapFS {
 	}
 }
 
-func TestAVendorIsAFile(t *testing.T) {
+func TestDialectFileMakesAVendor(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Profiles: acme(t, `
 name: acme
 base: generic
@@ -70,7 +70,7 @@ presentation:
 	}
 }
 
-func TestFilesOfVendorsAreChecked(t *testing.T) {
+func TestDialectFileErrorsNameTheField(t *testing.T) {
 	for want, text := range map[string]string{
 		"dialects/acme.yaml:3: vendr: there is no such field": "name: acme\nbase: generic\nvendr: Acme\n",
 		`name: "other": must be acme`:                         "name: other\nbase: generic\n",

@@ -11,7 +11,7 @@ import (
 // eventSource is a host as the poster of events sees it.
 type eventSource struct{ *Host }
 
-var _ outbound.Mailbox = eventSource{}
+var _ outbound.EventSource = eventSource{}
 
 // Subscription is a subscription as it stands, with its headers.
 func (m eventSource) Subscription(id string) (bmc.Subscription, bool) {
@@ -20,16 +20,16 @@ func (m eventSource) Subscription(id string) (bmc.Subscription, bool) {
 	return m.bmc.Subscription(id)
 }
 
-// Trusted are the certificates of a subscription.
-func (m eventSource) Trusted(id string) (out [][]byte) {
+// TrustedCertificates are the certificates of a subscription.
+func (m eventSource) TrustedCertificates(id string) (out [][]byte) {
 	for _, c := range m.BMC().Certificates.Store(bmc.SubscriptionStore(id)) {
 		out = append(out, c.Chain...)
 	}
 	return out
 }
 
-// Attempted tells the BMC how a delivery went, whose policy says what follows.
-func (m eventSource) Attempted(id string, failed error) (after time.Duration, again bool) {
+// DeliveryAttempted tells the BMC how a delivery went, whose policy says what follows.
+func (m eventSource) DeliveryAttempted(id string, failed error) (after time.Duration, again bool) {
 	if failed == nil {
 		if s, ok := m.Subscription(id); ok && s.Failures == 0 {
 			return 0, false // as before

@@ -108,7 +108,7 @@ func trusting(h *listener) lab.Config {
 	return lab.Config{Media: outbound.Config{RootCAs: pool}}
 }
 
-func TestSubscribersAreToldOfPower(t *testing.T) {
+func TestSubscriberGetsPowerEvents(t *testing.T) {
 	hook := listen(t)
 	l := labtest.Start(t, trusting(hook))
 	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"VerifyCertificate":true}`, hook.URL))
@@ -127,7 +127,7 @@ func TestSubscribersAreToldOfPower(t *testing.T) {
 
 // A subscriber that nobody has signed for is believed by the certificate that
 // its subscription holds.
-func TestSubscriberIsKnownByItsCertificate(t *testing.T) {
+func TestSubscriberIsVerifiedByItsCertificate(t *testing.T) {
 	hook := listen(t)
 	l := labtest.Start(t, lab.Config{Media: outbound.Config{RootCAs: x509.NewCertPool()}})
 	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"VerifyCertificate":true,"DeliveryRetryPolicy":"RetryForever"}`, hook.URL))
@@ -156,7 +156,7 @@ func TestSubscriberIsKnownByItsCertificate(t *testing.T) {
 }
 
 // Two runs of the same tell the same in the same order.
-func TestTheOrderOfEventsIsThatOfWhatHappens(t *testing.T) {
+func TestEventsArriveInOrder(t *testing.T) {
 	run := func() []string {
 		hook := listen(t)
 		l := labtest.Start(t, trusting(hook))
@@ -175,7 +175,7 @@ func TestTheOrderOfEventsIsThatOfWhatHappens(t *testing.T) {
 	}
 }
 
-func TestSubscriberThatIsAwayIsAskedAgain(t *testing.T) {
+func TestUnreachableSubscriberIsRetried(t *testing.T) {
 	hook := listen(t)
 	l := labtest.Start(t, trusting(hook))
 	uri := subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"ResourceTypes":["SessionService"]}`, hook.URL))
@@ -211,7 +211,7 @@ func TestSubscriberThatIsAwayIsAskedAgain(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsSurviveTheRestartOfTheLab(t *testing.T) {
+func TestSubscriptionsSurviveARestart(t *testing.T) {
 	hook := listen(t)
 	c := trusting(hook)
 	c.Dir = t.TempDir()
@@ -237,7 +237,7 @@ func TestSubscriptionsSurviveTheRestartOfTheLab(t *testing.T) {
 	}
 }
 
-func TestSignsOfLifeAreSent(t *testing.T) {
+func TestHeartbeatEventsAreSent(t *testing.T) {
 	hook := listen(t)
 	l := labtest.Start(t, trusting(hook))
 	subscribe(t, l, fmt.Sprintf(`{"Destination":%q,"SendHeartbeat":true,"HeartbeatIntervalMinutes":5,"ResourceTypes":["Drive"]}`, hook.URL))
@@ -305,7 +305,7 @@ func stream(t *testing.T, l *labtest.Lab) <-chan string {
 }
 
 // An open stream holds neither the clock nor the end of the lab.
-func TestStreamLastsWhileTheLabDoes(t *testing.T) {
+func TestEventStreamEndsWithTheLab(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	lines := stream(t, l)
 	until := func(part string) {

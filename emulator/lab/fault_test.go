@@ -79,7 +79,7 @@ func whats(t *testing.T, l *labtest.Lab, host string) (out []string) {
 	return out
 }
 
-func TestFaultsComeAndGo(t *testing.T) {
+func TestFaultAppliesUntilRemoved(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(2)})
 	a, b := l.Hosts()[0], l.Hosts()[1]
 	mend := fail(t, l, fault.Rule{BMC: "node-0", Path: "/redfish/v1/Systems/**", Status: 503, Count: 2})
@@ -113,7 +113,7 @@ func TestFaultsComeAndGo(t *testing.T) {
 	}
 }
 
-func TestAnOutageEndsConnectionsAndItself(t *testing.T) {
+func TestOfflineResetsConnectionsForItsTime(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(2)})
 	h := l.First()
 	if got := status(t, l, h); got != 200 {
@@ -153,7 +153,7 @@ func dial(t *testing.T, l *labtest.Lab, h *lab.Host) net.Conn {
 	return c
 }
 
-func TestConnectionsFail(t *testing.T) {
+func TestConnectionAndTLSFaults(t *testing.T) {
 	tests := []struct {
 		rule fault.Rule
 		want string
@@ -190,7 +190,7 @@ func TestConnectionsFail(t *testing.T) {
 	}
 }
 
-func TestAConnectionIsHeldInSilence(t *testing.T) {
+func TestUnansweredConnectionStaysOpen(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	fail(t, l, fault.Rule{Drop: fault.Unanswered})
@@ -225,7 +225,7 @@ func (c impatient) Read(b []byte) (int, error) {
 
 func deadline(t *testing.T, c net.Conn) net.Conn { t.Helper(); return impatient{c} }
 
-func TestAReadIsStale(t *testing.T) {
+func TestStaleFaultShowsPreviousState(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	powerState := func() string {
@@ -257,7 +257,7 @@ func TestAReadIsStale(t *testing.T) {
 	}
 }
 
-func TestATaskIsStuckUntilItsFaultGoes(t *testing.T) {
+func TestStuckTaskEndsWhenItsFaultIsRemoved(t *testing.T) {
 	c := lab.Config{Dir: t.TempDir()}
 	l := labtest.Start(t, c)
 	state := func() string {
@@ -299,7 +299,7 @@ func TestATaskIsStuckUntilItsFaultGoes(t *testing.T) {
 }
 
 // Delays are of the lab's time, and while they last it can go on.
-func TestAnAnswerIsDelayed(t *testing.T) {
+func TestLatencyTakesLabTime(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Clock: clock.NewJumping(labtest.Origin)})
 	h := l.First()
 	fail(t, l, fault.Rule{Latency: "10m"})
@@ -317,7 +317,7 @@ func TestAnAnswerIsDelayed(t *testing.T) {
 }
 
 // A client that waits for a slow answer must not hold up the end of the lab.
-func TestTheLabEndsWhileAnswersAreAwaited(t *testing.T) {
+func TestLabStopsWhileResponsesAreDelayed(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(2)})
 	fail(t, l, fault.Rule{BMC: "node-0", Latency: "1h"})
 	fail(t, l, fault.Rule{BMC: "node-1", Drop: fault.Hang})
@@ -343,7 +343,7 @@ func TestTheLabEndsWhileAnswersAreAwaited(t *testing.T) {
 	}
 }
 
-func TestFaultsOutliveTheLab(t *testing.T) {
+func TestFaultsSurviveARestart(t *testing.T) {
 	r := rack.Default(1)
 	r.Faults = []fault.Rule{{Status: 503, Count: 3}, {ID: "named", Method: fault.Methods{"PUT"}, Status: 500}}
 	c := lab.Config{Dir: t.TempDir(), Rack: &r}

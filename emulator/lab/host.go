@@ -234,7 +234,7 @@ func (h *Host) resume() ([]store.Image, []store.Image, error) {
 	}
 	images := h.keptUpdates(st)
 	evs, err := h.bmc.Apply(st.now, bmc.EndOrphanedTasks{Works: func(job string) bool {
-		return h.machine.RunsTask(job) || h.isHeld(job)
+		return h.machine.RunsTask(job) || h.lab.faults.Holds(h.Name(), job)
 	}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("lab: %s: %w", h.Name(), err)

@@ -20,7 +20,7 @@ import (
 )
 
 // What the server's own software sees is what the network shows.
-func TestInBandSeesTheSameBMC(t *testing.T) {
+func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	ask := func(fn, cmd byte, data ...byte) string {
@@ -58,7 +58,7 @@ func TestInBandSeesTheSameBMC(t *testing.T) {
 
 // A message for the server's own software waits for it, and its answer goes back
 // to who has asked.
-func TestSystemSoftwareIsAskedOverLAN(t *testing.T) {
+func TestSMSLUNReachesSystemSoftware(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	bmc := l.First().InBand()
 	ask := func(fn, cmd byte, data ...byte) (byte, []byte) {
@@ -204,7 +204,7 @@ func (k *kcs) ask(request ...byte) (answer []byte) {
 	}
 }
 
-func TestQEMUReachesTheBMC(t *testing.T) {
+func TestQEMUExternBMC(t *testing.T) {
 	qemu, err := exec.LookPath("qemu-system-x86_64")
 	if err != nil {
 		t.Skip("QEMU is not installed")

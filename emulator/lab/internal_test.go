@@ -52,7 +52,7 @@ func serve(t *testing.T, l *Lab) (stop func(), ended <-chan error) {
 
 // A schedule tells of every host in order, however deadlines were moved about,
 // and its timer is that of the first.
-func TestSchedule(t *testing.T) {
+func TestScheduleReturnsHostsByDeadline(t *testing.T) {
 	const n, seed = 300, 1
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	c := clock.NewVirtual(origin)
@@ -104,7 +104,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-func TestEventsAreToldInOrderAndApart(t *testing.T) {
+func TestEventDeliveryIsInOrderPerHost(t *testing.T) {
 	c := clock.NewVirtual(origin)
 	slow, fast := &Host{index: 0}, &Host{index: 1}
 	release, told := make(chan struct{}), make(chan string, 100)
@@ -146,7 +146,7 @@ func TestEventsAreToldInOrderAndApart(t *testing.T) {
 }
 
 // A host whose events nobody takes refuses further commands instead of growing.
-func TestEventsAreBounded(t *testing.T) {
+func TestApplyIsBusyWhenEventsWait(t *testing.T) {
 	l := open(t, Config{Events: func(*Host, machine.Event) {}}) // not served: nobody takes them
 	h := l.hosts[0]
 	for i := range 10 * maxUndelivered {
@@ -167,7 +167,7 @@ func TestEventsAreBounded(t *testing.T) {
 }
 
 // What cannot be stored was not done.
-func TestNothingIsDoneThatCannotBeStored(t *testing.T) {
+func TestFailedSaveRollsTheStepBack(t *testing.T) {
 	l := open(t, Config{})
 	stop, ended := serve(t, l)
 	defer stop()
@@ -212,7 +212,7 @@ func TestServeEndsWhenAListenerFails(t *testing.T) {
 }
 
 // The lab's time is kept even while nothing happens to its hosts.
-func TestTimeIsSavedAtRest(t *testing.T) {
+func TestTimeIsSavedWhileIdle(t *testing.T) {
 	l := open(t, Config{})
 	stop, _ := serve(t, l)
 	if err := l.clock.Settle(t.Context()); err != nil { // it is served
@@ -225,7 +225,7 @@ func TestTimeIsSavedAtRest(t *testing.T) {
 }
 
 // A BMC is found by searches while its SSDP is on, and not otherwise.
-func TestABMCCanHideFromSearches(t *testing.T) {
+func TestSSDPOffHidesABMC(t *testing.T) {
 	r := rack.Default(2)
 	l := open(t, Config{Rack: &r})
 	defer l.Close()

@@ -34,7 +34,7 @@ func (c tool) events() (out []string) {
 
 const selEntries = "/redfish/v1/Systems/1/LogServices/SEL/Entries"
 
-func TestIpmitoolReadsTheEventLog(t *testing.T) {
+func TestIpmitoolSELList(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	c, h := tools[0], l.First()
 	hot, none := 43.0, (*float64)(nil)
@@ -109,7 +109,7 @@ func TestIpmitoolReadsTheEventLog(t *testing.T) {
 	}
 }
 
-func TestIpmitoolSpeaksWithTheSatellite(t *testing.T) {
+func TestIpmitoolBridgesToASatellite(t *testing.T) {
 	_, tools := startTool(t, "- {count: 1}\n")
 	c := tools[0]
 	c.want("50 01", "-t", "0x2c", "raw", "6", "1")
@@ -125,7 +125,7 @@ func TestIpmitoolSpeaksWithTheSatellite(t *testing.T) {
 }
 
 // A filter that matches sends a trap from the address of the BMC.
-func TestAlertsComeAsTraps(t *testing.T) {
+func TestAlertsArriveAsSNMPTraps(t *testing.T) {
 	if _, err := exec.LookPath("ipmitool"); err != nil {
 		t.Skip("ipmitool is not installed")
 	}

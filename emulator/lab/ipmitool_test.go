@@ -88,7 +88,7 @@ func startTool(t *testing.T, hosts string) (*labtest.Lab, []tool) {
 	return l, tools
 }
 
-func TestIpmitoolMakesAUser(t *testing.T) {
+func TestIpmitoolCreatesAUser(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	c, h := tools[0], l.First()
 	lab := c.with("lanplus", "lab", "secret")
@@ -151,7 +151,7 @@ func TestIpmitoolSetsTheNetwork(t *testing.T) {
 }
 
 // For programs that look for weak BMCs.
-func TestInsecureBMCs(t *testing.T) {
+func TestCipherSuiteZeroAndNullUser(t *testing.T) {
 	const key = "0123456789abcdef0123"
 	_, tools := startTool(t, "- {count: 1}\n- {count: 1, ipmi: {suites: [0, 1, 2, 3, 15, 16, 17]}}\n- {count: 1, ipmi: {v15: [md5, password]}}\n- {count: 1, ipmi: {kg: "+key+"}}\n")
 	plain, weak, old, keyed := tools[0], tools[1], tools[2], tools[3]
@@ -194,7 +194,7 @@ func TestIpmitoolRestartsTheBMC(t *testing.T) {
 }
 
 // Redfish shows that IPMI is off, and can switch it on again.
-func TestIpmitoolSwitchesIPMIOff(t *testing.T) {
+func TestIpmitoolDisablesIPMI(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	c, h := tools[0], l.First()
 	c.want("", "lan", "set", "1", "access", "off")

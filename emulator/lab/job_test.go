@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-func TestWorkIsCarriedOut(t *testing.T) {
+func TestCarryRunsATask(t *testing.T) {
 	for name, tt := range map[string]struct {
 		end  bmc.CloseTask
 		want bmc.TaskState
@@ -45,7 +45,7 @@ func TestWorkIsCarriedOut(t *testing.T) {
 	}
 }
 
-func TestWorkIsCancelled(t *testing.T) {
+func TestCancelStopsACarriedTask(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	j, err := h.Carry(t.Context(), bmc.OpenTask{Name: "download"}, func(ctx context.Context, _ string) bmc.CloseTask {
@@ -72,7 +72,7 @@ func TestWorkIsCancelled(t *testing.T) {
 
 // A job whose work ended with the lab has failed when the lab comes back; a lab
 // that ends does not wait for it.
-func TestWorkEndsWithTheLab(t *testing.T) {
+func TestCarriedTaskFailsWhenTheLabEnds(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})
 	h := l.First()

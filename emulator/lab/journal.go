@@ -8,6 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
+	"github.com/metalab-dev/metalab/emulator/lab/faults"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/event"
@@ -15,17 +16,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/redfish"
 )
 
-// faultedEntry is the entry of a request that goes wrong. The service tells what it
-// knows of it; the rest is known when all is over.
-type faultedEntry struct{ journal.Entry }
-
-type faultedEntryKey struct{}
-
-// recordRequest writes a request that the service has answered into the journal.
+// recordRequest writes a request that the Redfish service has answered into the
+// journal. A request that a fault rule has hit has an entry already, which gets what
+// the service knows.
 func (l *Lab) recordRequest(ctx context.Context, e redfish.Entry) {
-	if l.hasFaults(fault.Request) {
-		if t, ok := ctx.Value(faultedEntryKey{}).(*faultedEntry); ok {
-			t.User, t.Session, t.In = e.User, e.Session, e.In
+	if l.faults.Has(fault.Request) {
+		if entry := faults.Entry(ctx); entry != nil {
+			entry.User, entry.Session, entry.In = e.User, e.Session, e.In
 			return
 		}
 	}

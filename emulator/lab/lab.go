@@ -16,6 +16,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/clock"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
+	"github.com/metalab-dev/metalab/emulator/lab/faults"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
@@ -108,10 +109,11 @@ type Lab struct {
 	poster  *outbound.Poster // of events
 	trapper *outbound.Trapper
 
-	journal *journal.Journal
-	metrics metrics
-	faults  faults
-	quirks  quirks
+	journal    *journal.Journal
+	metrics    metrics
+	faults     *faults.Faults
+	faultyHTTP *faults.HTTP
+	quirks     quirks
 
 	hosts  []*Host // by index
 	byName map[string]*Host

@@ -103,7 +103,7 @@ func (d *diary) of(h *lab.Host) []string {
 	return d.told[h.Name()]
 }
 
-func TestLifeOfAHost(t *testing.T) {
+func TestPowerOnBootsAndPowerOffStops(t *testing.T) {
 	var d diary
 	l := labtest.Start(t, lab.Config{Events: d.event})
 	h := l.First()
@@ -140,7 +140,7 @@ func TestLifeOfAHost(t *testing.T) {
 // A clock that jumps brings a machine through its boot without anybody's help,
 // and does not run away while the lab is idle, not even when sessions wait for
 // their end.
-func TestJumping(t *testing.T) {
+func TestJumpingClockRunsToTheNextDeadline(t *testing.T) {
 	running := make(chan struct{})
 	var d diary
 	l := labtest.Start(t, lab.Config{
@@ -228,7 +228,7 @@ func TestAccounts(t *testing.T) {
 
 // What the lab was is what it is when it is opened again, and nothing else may
 // be asked of its directory.
-func TestOpenAgain(t *testing.T) {
+func TestOpenRestoresTheLab(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(2)})
 	h := l.Hosts()[1]
@@ -292,7 +292,7 @@ func TestOpenAgain(t *testing.T) {
 
 // Who runs things on machines hears again, in a lab that was opened again, what
 // it shall look at and run.
-func TestEventsAfterARestart(t *testing.T) {
+func TestBootEventsAreRepeatedAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)}) // nobody answers
 	for _, h := range l.Hosts()[:2] {
@@ -324,7 +324,7 @@ func TestEventsAfterARestart(t *testing.T) {
 	}
 }
 
-func TestTwoLabsInOneDirectory(t *testing.T) {
+func TestOpenRefusesADirectoryInUse(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	_, err := lab.Open(t.Context(), lab.Config{Dir: l.Dir(), Clock: l.Clock(), Listen: "lo:0"})
 	var held *lab.HeldError
@@ -351,7 +351,7 @@ func TestTwoLabsInOneDirectory(t *testing.T) {
 	}
 }
 
-func TestProfilesAreChecked(t *testing.T) {
+func TestOpenRefusesWrongProfiles(t *testing.T) {
 	good, err := fs.ReadFile(fixtures.Profiles, "profiles/generic.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -373,7 +373,7 @@ func TestProfilesAreChecked(t *testing.T) {
 	}
 }
 
-func TestManyHostsCostNoGoroutines(t *testing.T) {
+func TestIdleHostsHaveNoGoroutines(t *testing.T) {
 	few := labtest.Start(t, lab.Config{Rack: hosts(1)})
 	few.Settle()
 	atRest := runtime.NumGoroutine()
@@ -423,7 +423,7 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-func TestSecretsAreTheUsers(t *testing.T) {
+func TestSecretFilesAreOnlyReadableByTheUser(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	for file, want := range map[string]fs.FileMode{"ca.crt": 0o644, "ca.key": 0o600, "state.db": 0o600, "lock": 0o600, "disks": 0o700, "media": 0o700} {
 		st, err := os.Stat(filepath.Join(l.Dir(), file))

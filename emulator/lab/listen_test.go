@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 )
 
-func TestAddresses(t *testing.T) {
+func TestEachBMCHasItsAddress(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(3)})
 	pem, err := os.ReadFile(l.CAFile())
 	if err != nil {
@@ -56,7 +56,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestOnePortEach(t *testing.T) {
+func TestListenAddressGivesEachBMCAPort(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3), Listen: "127.0.0.1:0"})
 	first := l.First().Address()
@@ -82,7 +82,7 @@ func TestOnePortEach(t *testing.T) {
 }
 
 // BMCs stay where clients know them, or the lab does not start.
-func TestPortsAreKept(t *testing.T) {
+func TestOpenRefusesATakenPort(t *testing.T) {
 	busy, err := net.Listen("tcp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestPortsAreKept(t *testing.T) {
 }
 
 // Without a wish, a lab takes a standard port, or the next one, and keeps it.
-func TestStandardPort(t *testing.T) {
+func TestDefaultPortIsKept(t *testing.T) {
 	open := func(dir string) *lab.Lab {
 		t.Helper()
 		l, err := lab.Open(t.Context(), lab.Config{Dir: dir, Clock: clock.NewVirtual(labtest.Origin)})

@@ -74,7 +74,7 @@ func holds(t *testing.T, h *lab.Host) string {
 	return string(b)
 }
 
-func TestMedia(t *testing.T) {
+func TestInsertMediaFetchesTheImage(t *testing.T) {
 	url, _ := images(t)
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})
@@ -125,7 +125,7 @@ func TestMedia(t *testing.T) {
 }
 
 // An image whose file is gone is not inserted any longer.
-func TestMediaWithoutItsFile(t *testing.T) {
+func TestMediaWithLostImageIsEjectedAtStart(t *testing.T) {
 	url, _ := images(t)
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})
@@ -145,7 +145,7 @@ func TestMediaWithoutItsFile(t *testing.T) {
 	}
 }
 
-func TestMediaThatCannotBeHad(t *testing.T) {
+func TestInsertMediaReportsWhyTheFetchFailed(t *testing.T) {
 	url, _ := images(t)
 	l := labtest.Start(t, lab.Config{Media: outbound.Config{MaxSize: 5}})
 	h := l.First()
@@ -167,7 +167,7 @@ func TestMediaThatCannotBeHad(t *testing.T) {
 	}
 }
 
-func TestEjectEndsAFetch(t *testing.T) {
+func TestEjectMediaCancelsTheFetch(t *testing.T) {
 	url, began := images(t)
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
@@ -201,7 +201,7 @@ func TestEjectEndsAFetch(t *testing.T) {
 }
 
 // A client that gives up ends its fetch, and the clock stands meanwhile.
-func TestFetchEndsWithItsRequest(t *testing.T) {
+func TestCancelledInsertMediaStopsTheFetch(t *testing.T) {
 	url, began := images(t)
 	l := labtest.Start(t, lab.Config{Clock: clock.NewJumping(labtest.Origin)})
 	h := l.First()
@@ -228,7 +228,7 @@ func TestFetchEndsWithItsRequest(t *testing.T) {
 }
 
 // A lab that ends does not wait for images.
-func TestStopDuringAFetch(t *testing.T) {
+func TestLabStopsDuringAFetch(t *testing.T) {
 	url, began := images(t)
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})

@@ -16,7 +16,7 @@ import (
 )
 
 // What a rack file can say of timings is what a model has, by the same names.
-func TestEveryTimingCanBeSet(t *testing.T) {
+func TestRackOverridesEveryTiming(t *testing.T) {
 	r := rack.Default(1)
 	is := reflect.ValueOf(&r.Timings).Elem()
 	model := reflect.TypeFor[machine.Timings]()
@@ -46,7 +46,7 @@ func TestEveryTimingCanBeSet(t *testing.T) {
 	}
 }
 
-func TestListenAsTheRackSays(t *testing.T) {
+func TestListenSpecOfARack(t *testing.T) {
 	for in, want := range map[rack.Listen]string{
 		"": "", "loopback": "", "loopback:9443": "lo:9443", "192.0.2.7": "192.0.2.7:8443", "[2001:db8::1]:9000": "[2001:db8::1]:9000",
 	} {
@@ -58,7 +58,7 @@ func TestListenAsTheRackSays(t *testing.T) {
 
 // What data cannot say of a vendor a few functions do, and what a vendor has of
 // its own is what the tree can carry out.
-func TestDialectsAreData(t *testing.T) {
+func TestBuiltInDialectsAreValid(t *testing.T) {
 	for _, name := range Dialects() {
 		r := Dialect(name)
 		if n := r.Hooks(); n > 10 {
@@ -72,7 +72,7 @@ func TestDialectsAreData(t *testing.T) {
 
 // Registries of built-in profiles are read when somebody looks at them, which is
 // too late to find out that one is wrong: a registry of a user is read at once.
-func TestBuiltInRegistriesAreReadLater(t *testing.T) {
+func TestBuiltInRegistriesAreParsedOnDemand(t *testing.T) {
 	files, err := fs.Glob(fixtures.Profiles, "profiles/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

@@ -129,10 +129,10 @@ func (l *Lab) admit(tcp *net.TCPConn) net.Conn {
 		network.Reset(c)
 		return nil
 	}
-	if !l.hasFaults(fault.Connect) {
+	if !l.faults.Has(fault.Connect) {
 		return l.route(c, x)
 	}
-	d := l.decide(fault.Subject{Site: fault.Connect, BMC: h.Name()})
+	d := l.faults.Decide(fault.Subject{Site: fault.Connect, BMC: h.Name()})
 	what := ""
 	switch {
 	case d.Offline:

@@ -39,7 +39,7 @@ func attempt(t *testing.T, l *labtest.Lab, h *lab.Host, method, path, body strin
 
 // A BMC that is reset is not there, then not ready, then as before; its machine
 // never notices. That a client sees, even across a restart of the lab.
-func TestResetBMCGoesAway(t *testing.T) {
+func TestResetBMCDisconnectsAndComesBack(t *testing.T) {
 	dir := t.TempDir()
 	var d diary
 	start := func() (*labtest.Lab, *lab.Host, *lab.Host) {
@@ -97,7 +97,7 @@ func TestResetBMCGoesAway(t *testing.T) {
 }
 
 // Who has a BMC reset hears that it is done, however soon it goes down.
-func TestResetIsAnswered(t *testing.T) {
+func TestManagerResetIsAnsweredBeforeItsConnectionEnds(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Clock: clock.NewScaled(labtest.Origin, 5000)})
 	h := l.First()
 	var last time.Time // that it came up

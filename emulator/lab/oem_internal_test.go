@@ -17,7 +17,7 @@ import (
 // What ipmitool has for one vendor's BMCs works with a BMC that has that
 // vendor's commands, and fails at once with another (row 71 of the IPMI
 // reference, 19 of what ipmitool must see).
-func TestCommandsOfAVendor(t *testing.T) {
+func TestVendorIPMICommands(t *testing.T) {
 	if _, err := exec.LookPath("ipmitool"); err != nil {
 		t.Skip(err)
 	}

@@ -192,7 +192,7 @@ func TestIPMIAndRedfishSeeTheCoverOpen(t *testing.T) {
 
 // What a BMC was about to do it has forgotten after a restart, whoever asked for
 // that.
-func TestRestartOfABMCEndsWhatItWasAboutToDo(t *testing.T) {
+func TestBMCRestartCancelsPendingPowerActions(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	apply(t, h, machine.SetSystemBootOptions{
@@ -210,7 +210,7 @@ func TestRestartOfABMCEndsWhatItWasAboutToDo(t *testing.T) {
 	}
 }
 
-func TestIPMIPowerWaitsForThePower(t *testing.T) {
+func TestIPMIChassisControlWaitsForPowerDown(t *testing.T) {
 	needsTool(t, "ipmipower")
 	l := labtest.Start(t, lab.Config{Clock: clock.NewJumping(labtest.Origin)})
 	for _, line := range []string{"--on --wait-until-on", "--cycle", "--reset", "--off --wait-until-off", "--stat"} {

@@ -148,7 +148,7 @@ func TestIPMIAndRedfishHaveTheSameThresholds(t *testing.T) {
 }
 
 // What is written on the server is written once.
-func TestIPMIAndRedfishSayTheSameOfTheServer(t *testing.T) {
+func TestIPMIAndRedfishShowTheSameInventory(t *testing.T) {
 	b := startTooled(t, lab.Config{})
 	const system = "/redfish/v1/Systems/1"
 	b.patch(system, `{"AssetTag":"by Redfish"}`)
@@ -237,7 +237,7 @@ func TestIPMIAndRedfishHaveTheSamePowerLimit(t *testing.T) {
 }
 
 // FreeIPMI finds nothing wrong with a server that is well.
-func TestFreeIPMIFindsAllSensorsNominal(t *testing.T) {
+func TestFreeIPMIReportsAllSensorsNominal(t *testing.T) {
 	b := startTooled(t, lab.Config{})
 	out := b.says("ipmi-sensors --quiet-cache --sdr-cache-directory=" + t.TempDir() + " --output-sensor-state --no-header-output")
 	lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -19,7 +19,6 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/ipmi"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
-	"github.com/metalab-dev/metalab/emulator/lab/mishap"
 	"github.com/metalab-dev/metalab/emulator/lab/network"
 	"github.com/metalab-dev/metalab/emulator/lab/outbound"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
@@ -194,7 +193,7 @@ func (l *Lab) makeServices(schemas fs.FS) (err error) {
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	l.faults.server = mishap.Server{Next: l.service, Stale: l.previousService, Ended: l.faults.ended}
+	l.faultyHTTP = l.faults.HTTP(l.service, l.previousService, l.recordFaulted)
 	return nil
 }
 
@@ -323,10 +322,7 @@ func (l *Lab) Close() error {
 			h.cancelWork()
 		}
 		l.tasks.Wait()
-		l.faults.mu.Lock()
-		err = l.saveFaults()
-		l.faults.mu.Unlock()
-		err = errors.Join(err, l.store.Save(l.clock.Now()), l.release())
+		err = errors.Join(l.faults.Save(), l.store.Save(l.clock.Now()), l.release())
 	})
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)

@@ -17,7 +17,7 @@ import (
 
 // A job of a vendor's own waits in the lab's time, be that one that stands or
 // one that jumps, can be called off, and has failed when the lab ends meanwhile.
-func TestAVendorsJobWaitsInTheLabsTime(t *testing.T) {
+func TestVendorTaskTakesLabTime(t *testing.T) {
 	own := dialect.OEM{Actions: []dialect.Action{{
 		ResourceURI: "/redfish/v1/Systems/{system}", Name: "AcmeSystem.Later",
 		Effects: []dialect.Effect{{Task: "later", TaskDuration: time.Hour, Requests: []dialect.StandardRequest{

@@ -27,7 +27,7 @@ func texts(h *lab.Host) string {
 	return strings.Join(out, ", ")
 }
 
-func TestQuirksOfARackAndThoseThatAreSet(t *testing.T) {
+func TestQuirksOfARackAndSetAtRunTime(t *testing.T) {
 	dir := t.TempDir()
 	l, err := openQuirky(t, dir, "vmedia-strict-payload", "power-settle-409 for=30s")
 	if err != nil {
@@ -64,7 +64,7 @@ func TestQuirksOfARackAndThoseThatAreSet(t *testing.T) {
 	}
 }
 
-func TestABadQuirkOfARackIsRefused(t *testing.T) {
+func TestOpenRefusesAWrongQuirk(t *testing.T) {
 	_, err := openQuirky(t, t.TempDir(), "vmedia-strict-payload", "none-such")
 	if err == nil || !strings.Contains(err.Error(), "hosts[0].quirks[1]") || !strings.Contains(err.Error(), "none-such") {
 		t.Errorf("%v, want the field and the name", err)

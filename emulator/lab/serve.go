@@ -91,7 +91,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 			fail(err)
 		}
 	})
-	l.startFaults()
+	l.faults.Start()
 	l.delivery.start()
 	l.machines.start(l.tick)
 	l.bmcs.start(l.tick)
@@ -102,7 +102,7 @@ func (l *Lab) Serve(ctx context.Context) error {
 	for _, h := range l.hosts {
 		h.cancelWork()
 	}
-	l.endFaults()
+	l.faults.Stop()
 	l.connections.ResetSilent()
 	l.service.CloseStreams()
 	l.previousService.CloseStreams()
@@ -181,10 +181,7 @@ func (l *Lab) drive(ctx context.Context) error {
 				return err
 			}
 		case <-save.C():
-			l.faults.mu.Lock()
-			err := errors.Join(l.saveFaults(), l.store.Save(l.clock.Now()))
-			l.faults.mu.Unlock()
-			if err != nil {
+			if err := errors.Join(l.faults.Save(), l.store.Save(l.clock.Now())); err != nil {
 				return fmt.Errorf("lab: %w", err)
 			}
 		}

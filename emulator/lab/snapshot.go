@@ -39,10 +39,10 @@ func (l *Lab) SaveSnapshot(ctx context.Context, to string, tell snapshot.Progres
 		h.disks.Lock() // what a system writes waits
 		defer h.disks.Unlock()
 	}
-	l.faults.mu.Lock()
-	defer l.faults.mu.Unlock()
+	thaw, err := l.faults.Freeze()
+	defer thaw()
 	now := l.clock.Now()
-	if err := errors.Join(l.saveFaults(), l.store.Save(now)); err != nil {
+	if err := errors.Join(err, l.store.Save(now)); err != nil {
 		return snapshot.Info{}, err
 	}
 	info := snapshot.Info{Name: l.rack.Name, Seed: l.rack.Seed, Hosts: len(l.hosts), Time: now.UTC()}

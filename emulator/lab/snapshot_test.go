@@ -42,7 +42,7 @@ func marked(t *testing.T, h *lab.Host, disk string) string {
 
 // A snapshot that is taken while the lab runs brings back the same machines,
 // in the same lab or another.
-func TestASnapshotBringsBackTheSameMachines(t *testing.T) {
+func TestRestoreSnapshotRestoresMachines(t *testing.T) {
 	for _, name := range []string{"snap.tar", "snap"} {
 		t.Run(name, func(t *testing.T) {
 			var d diary
@@ -103,7 +103,7 @@ func isLocked(err error) bool {
 	return errors.As(err, &held)
 }
 
-func TestHostsAreResetToTheirProfile(t *testing.T) {
+func TestResetHostsRestoresTheProfile(t *testing.T) {
 	var d diary
 	c := lab.Config{Dir: t.TempDir(), Rack: hosts(2), Events: d.event}
 	l := labtest.Start(t, c)
@@ -140,7 +140,7 @@ func TestHostsAreResetToTheirProfile(t *testing.T) {
 	states("Off", "Off")
 }
 
-func TestALabThatDoesNotRunIsSaved(t *testing.T) {
+func TestSaveSnapshotOfAStoppedLab(t *testing.T) {
 	c := lab.Config{Dir: t.TempDir(), Rack: hosts(3)}
 	l := labtest.Start(t, c)
 	l.Stop()

@@ -156,7 +156,7 @@ func once(t *testing.T, l *labtest.Lab, h *lab.Host, args ...string) string {
 	return string(out)
 }
 
-func TestIPMIToolAtTheConsole(t *testing.T) {
+func TestIpmitoolSOLActivate(t *testing.T) {
 	var d diary
 	l := labtest.Start(t, lab.Config{Events: d.event})
 	h := l.First()
@@ -224,7 +224,7 @@ func lowPort(t *testing.T) string {
 	return ""
 }
 
-func TestIPMIConsole(t *testing.T) {
+func TestFreeIPMIConsole(t *testing.T) {
 	var d diary
 	l := labtest.Start(t, lab.Config{Events: d.event, Listen: "127.0.0.1:" + lowPort(t)})
 	h := l.First()
@@ -248,7 +248,7 @@ func TestIPMIConsole(t *testing.T) {
 	}
 }
 
-func TestIPMIToolSetsSOL(t *testing.T) {
+func TestIpmitoolSetsSOLParameters(t *testing.T) {
 	if _, err := exec.LookPath("ipmitool"); err != nil {
 		t.Skip("ipmitool is not installed")
 	}
@@ -325,7 +325,7 @@ func forward(t *testing.T, to netip.AddrPort) netip.AddrPort {
 }
 
 // Behind a port map, the BMC must be told which port its clients reach.
-func TestSOLThroughAPortMap(t *testing.T) {
+func TestSOLAdvertisesItsPort(t *testing.T) {
 	var d diary
 	l := labtest.Start(t, lab.Config{Events: d.event})
 	h := l.First()
@@ -345,7 +345,7 @@ func TestSOLThroughAPortMap(t *testing.T) {
 }
 
 // A client that is killed frees the console when its session has ended.
-func TestKilledClientFreesTheConsole(t *testing.T) {
+func TestSOLPayloadIsFreeAfterClientIsKilled(t *testing.T) {
 	var d diary
 	l := labtest.Start(t, lab.Config{Events: d.event})
 	h := l.First()

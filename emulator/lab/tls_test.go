@@ -78,7 +78,7 @@ func probe(t *testing.T, conn *tls.Conn) {
 	}
 }
 
-func TestCertificateIsSwappedWhileTheLabRuns(t *testing.T) {
+func TestReplaceCertificateTakesEffectAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(2)})
 	h, other := l.Hosts()[0], l.Hosts()[1]
@@ -120,7 +120,7 @@ func TestCertificateIsSwappedWhileTheLabRuns(t *testing.T) {
 	}
 }
 
-func TestBothVersionsOfTLS(t *testing.T) {
+func TestTLS12And13(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		_, conn := shown(t, l.First(), &tls.Config{MaxVersion: version})
@@ -137,7 +137,7 @@ func TestBothVersionsOfTLS(t *testing.T) {
 }
 
 // What is wrong with a certificate is wrong for every client.
-func TestSpoiledCertificates(t *testing.T) {
+func TestCertificateFaults(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	for flaw, is := range map[fault.TLS]func(c *x509.Certificate, verify error) bool{
@@ -164,7 +164,7 @@ func TestSpoiledCertificates(t *testing.T) {
 }
 
 // Other people's clients take the certificates, before and after a swap.
-func TestOtherClients(t *testing.T) {
+func TestCurlAndOpenSSLAcceptCertificates(t *testing.T) {
 	for _, tool := range []string{"curl", "openssl"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not here", tool)

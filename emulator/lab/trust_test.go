@@ -17,7 +17,7 @@ import (
 
 // A BMC that verifies certificates trusts the lab's authority, and none that it
 // does not know.
-func TestMediaFromAServerOfTheLab(t *testing.T) {
+func TestInsertMediaTrustsTheLabsAuthority(t *testing.T) {
 	l := labtest.Start(t, lab.Config{})
 	h := l.First()
 	slot := h.BMC().Slots[0].ID

@@ -84,7 +84,7 @@ func (h *Host) FetchUpdate(ctx context.Context, o bmc.OpenTask, from redfish.Ima
 	return h.Carry(ctx, o, func(ctx context.Context, job string) bmc.CloseTask {
 		img, err := h.saveImage(func(w io.Writer) error {
 			_, err := h.lab.fetcher.Fetch(ctx, outbound.Image{
-				URL: from.URL, User: from.User, Password: from.Password, Unverified: from.Unverified, Most: from.Most,
+				URL: from.URL, User: from.User, Password: from.Password, Unverified: from.Unverified, MaxSize: from.Most,
 			}, w)
 			return err
 		})

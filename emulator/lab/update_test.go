@@ -117,7 +117,7 @@ func reset(t *testing.T, l *labtest.Lab, h *lab.Host, kind machine.ResetKind) {
 	l.Advance(30 * time.Minute)
 }
 
-func TestFirmwareIsFetchedAndInstalled(t *testing.T) {
+func TestSimpleUpdateFetchesAndInstalls(t *testing.T) {
 	srv := httptest.NewServer(firmwareServer(t))
 	defer srv.Close()
 	dir := t.TempDir()
@@ -161,7 +161,7 @@ func TestFirmwareIsFetchedAndInstalled(t *testing.T) {
 	}
 }
 
-func TestFirmwareServersAreVerifiedUnlessTheServiceIsToldNotTo(t *testing.T) {
+func TestSimpleUpdateVerifiesTheServersCertificate(t *testing.T) {
 	srv := httptest.NewUnstartedServer(firmwareServer(t))
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // it tells of the client that turns away
 	srv.StartTLS()
@@ -184,7 +184,7 @@ func TestFirmwareServersAreVerifiedUnlessTheServiceIsToldNotTo(t *testing.T) {
 	}
 }
 
-func TestAFetchOfFirmwareCanBeCancelled(t *testing.T) {
+func TestDeleteOfTaskCancelsSimpleUpdate(t *testing.T) {
 	srv := httptest.NewServer(firmwareServer(t))
 	defer srv.Close()
 	dir := t.TempDir()
@@ -205,7 +205,7 @@ func TestAFetchOfFirmwareCanBeCancelled(t *testing.T) {
 
 // An update goes on where it was when the lab is started again, whatever it
 // was doing.
-func TestUpdatesSurviveARestart(t *testing.T) {
+func TestFirmwareUpdateSurvivesARestart(t *testing.T) {
 	srv := httptest.NewServer(firmwareServer(t))
 	defer srv.Close()
 	for _, at := range []time.Duration{time.Second, 15 * time.Second, time.Minute, time.Hour} {
@@ -243,7 +243,7 @@ func TestUpdatesSurviveARestart(t *testing.T) {
 	}
 }
 
-func TestAnUpdateWhoseImageIsLostIsGivenUp(t *testing.T) {
+func TestFirmwareUpdateFailsWhenItsImageIsLost(t *testing.T) {
 	srv := httptest.NewServer(firmwareServer(t))
 	defer srv.Close()
 	dir := t.TempDir()
@@ -271,7 +271,7 @@ func TestAnUpdateWhoseImageIsLostIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestFirmwareIsPushed(t *testing.T) {
+func TestMultipartPushInstallsFirmware(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})
 	h := l.First()

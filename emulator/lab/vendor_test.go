@@ -185,7 +185,7 @@ var habits = []struct {
 	}},
 }
 
-func TestVendorsHaveTheirHabits(t *testing.T) {
+func TestVendorDialectsAnswerAsTheirBMCs(t *testing.T) {
 	for _, of := range slices.Concat(habits, idracHabits) {
 		t.Run(of.profile, func(t *testing.T) {
 			images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<16)) }))
@@ -277,7 +277,7 @@ func property(t *testing.T, text, path string) any {
 }
 
 // A finished task is gone once its monitor was read [bmclib, providers/lenovo].
-func TestAMonitorIsGoneOnceItWasRead(t *testing.T) {
+func TestTaskMonitorIsGoneAfterItsResult(t *testing.T) {
 	l, call := client(t, "lenovo-sr650-v2", "http://127.0.0.1:1")
 	status, text, _ := call("POST", sys1+"/Storage/RAID_Slot3/Volumes", `{"RAIDType":"RAID1","@Redfish.OperationApplyTime":"OnReset","Links":{"Drives":[{"@odata.id":"`+
 		sys1+`/Storage/RAID_Slot3/Drives/Disk.0"},{"@odata.id":"`+sys1+`/Storage/RAID_Slot3/Drives/Disk.1"}]}}`, "")
@@ -295,7 +295,7 @@ func TestAMonitorIsGoneOnceItWasRead(t *testing.T) {
 
 // The drive of virtual media boots as UsbCd; Cd is another drive, which is not
 // there [sushy, BootSource.USB_CD].
-func TestVirtualMediaBootAsUsbCd(t *testing.T) {
+func TestVirtualMediaBootsWithUsbCdOverride(t *testing.T) {
 	for target, want := range map[string]machine.SourceKind{"UsbCd": machine.Cd, "Cd": machine.RemoteDrive} {
 		l, call := client(t, "supermicro-621c", "http://127.0.0.1:1")
 		call("PATCH", sys1, `{"Boot":{"BootSourceOverrideTarget":"`+target+`","BootSourceOverrideEnabled":"Once","BootSourceOverrideMode":"UEFI"}}`, "")

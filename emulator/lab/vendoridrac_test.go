@@ -165,7 +165,7 @@ var idracHabits = []struct {
 
 // On iDRAC 8 virtual media boot by the attribute of the vendor's alone: Cd is a
 // drive of the server's own [sushy; issue 90 of Dell's scripts].
-func TestVirtualMediaBootByAnAttribute(t *testing.T) {
+func TestIDRACVirtualMediaBootAttribute(t *testing.T) {
 	l, call := client(t, "dell-r730", "http://127.0.0.1:1")
 	call("PATCH", dellS, `{"Boot":{"BootSourceOverrideTarget":"Cd","BootSourceOverrideEnabled":"Once"}}`, "")
 	if is := l.First().Machine().Override; is.Target != machine.Cd || !is.LocalDrive {

@@ -105,7 +105,14 @@ var Table = []Row{
 	{Package: "emulator/lab/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
 	{Package: "emulator/lab/snapshot", Never: sockets},
 	{Package: "emulator/lab/network", May: []string{"emulator/bmc", "emulator/clock", "emulator/fault"}},
-	{Package: "emulator/lab/mishap", May: []string{"emulator/fault", "emulator/clock", "emulator/redfish/message"}},
+	{
+		Package: "emulator/lab/faults",
+		May: []string{
+			"emulator/clock", "emulator/fault", "emulator/lab/faulthttp", "emulator/lab/journal", "emulator/lab/store",
+			"emulator/machine/event", "emulator/redfish/message",
+		},
+	},
+	{Package: "emulator/lab/faulthttp", May: []string{"emulator/fault", "emulator/clock", "emulator/lab/network", "emulator/redfish/message"}},
 	{Package: "emulator/lab/store", Tests: []string{"emulator/machine/storage"}}, // that a file is a Medium
 	{Package: "emulator/lab/outbound", May: []string{"emulator/bmc", "emulator/clock"}},
 	{

@@ -34,8 +34,8 @@ func serve(t *testing.T) (*labtest.Lab, *control.Client) {
 	return l, control.NewClient(l.Dir())
 }
 
-// refused checks that the lab has refused something, with a status of HTTP.
-func refused(t *testing.T, what string, err error, status int, text string) {
+// refusedError checks that the lab has refusedError something, with a status of HTTP.
+func refusedError(t *testing.T, what string, err error, status int, text string) {
 	t.Helper()
 	var r *control.Refused
 	if !errors.As(err, &r) || r.Status != status || !strings.Contains(r.Text, text) {
@@ -55,10 +55,10 @@ func TestSelfTest(t *testing.T) {
 		t.Errorf("SelfTest(passed) = %v, leaves %+v", err, l.First().BMC().SelfTest)
 	}
 	_, err := c.SelfTest(t.Context(), "node-0", control.SelfTest{Result: 0xff})
-	refused(t, "SelfTest(FFh)", err, http.StatusBadRequest, "result FFh")
+	refusedError(t, "SelfTest(FFh)", err, http.StatusBadRequest, "result FFh")
 }
 
-func TestAHostInFull(t *testing.T) {
+func TestHostDetail(t *testing.T) {
 	l, c := serve(t)
 	d, err := c.Host(t.Context(), "node-1")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestAHostInFull(t *testing.T) {
 		t.Errorf("Host() = %+v", d)
 	}
 	_, err = c.Host(t.Context(), "node-9")
-	refused(t, "Host(node-9)", err, http.StatusNotFound, "there is no host node-9")
+	refusedError(t, "Host(node-9)", err, http.StatusNotFound, "there is no host node-9")
 }
 
 func TestBoot(t *testing.T) {
@@ -92,12 +92,12 @@ func TestBoot(t *testing.T) {
 		}
 	}
 	_, err := c.Boot(t.Context(), "node-0", control.Override{Target: "Toaster"})
-	refused(t, "Boot(Toaster)", err, http.StatusBadRequest, "Toaster")
+	refusedError(t, "Boot(Toaster)", err, http.StatusBadRequest, "Toaster")
 	_, err = c.Boot(t.Context(), "node-0", control.Override{Target: "UefiHttp", Mode: "Legacy"})
-	refused(t, "Boot(UefiHttp in Legacy)", err, http.StatusConflict, "Mode")
+	refusedError(t, "Boot(UefiHttp in Legacy)", err, http.StatusConflict, "Mode")
 }
 
-func TestTheBMCIsReset(t *testing.T) {
+func TestResetBMC(t *testing.T) {
 	l, c := serve(t)
 	if h, err := c.ResetBMC(t.Context(), "node-0", control.BMCReset{}); err != nil || h.Name != "node-0" {
 		t.Fatalf("ResetBMC() = %+v, %v", h, err)
@@ -118,13 +118,13 @@ func TestTheBMCIsReset(t *testing.T) {
 		t.Errorf("it was gone: %v; it is %s now", gone, h.Reach())
 	}
 	_, err := c.ResetBMC(t.Context(), "node-0", control.BMCReset{Kind: "Kick"})
-	refused(t, "ResetBMC(Kick)", err, http.StatusBadRequest, "Kick")
+	refusedError(t, "ResetBMC(Kick)", err, http.StatusBadRequest, "Kick")
 	if _, err := c.ResetBMC(t.Context(), "node-0", control.BMCReset{Defaults: "ResetAll"}); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestDisksArePulledInsertedAndFail(t *testing.T) {
+func TestDisks(t *testing.T) {
 	l, c := serve(t)
 	d, err := c.Disks(t.Context(), "node-0")
 	if err != nil || len(d.Bays) < 2 || len(d.Shelf) != 0 || d.Bays[0].Health != "OK" || d.Bays[0].Capacity == 0 || d.Bays[0].Model == "" {
@@ -135,14 +135,14 @@ func TestDisksArePulledInsertedAndFail(t *testing.T) {
 		t.Errorf("PullDisk() = %+v, %v", d, err)
 	}
 	_, err = c.PullDisk(t.Context(), "node-0", bay)
-	refused(t, "pulling from an empty bay", err, http.StatusNotFound, bay)
+	refusedError(t, "pulling from an empty bay", err, http.StatusNotFound, bay)
 	if d, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{What: "new"}); err != nil || len(d.Shelf) != 1 || d.Bays[0].Serial == serial || d.Bays[0].Serial == "" {
 		t.Errorf("InsertDisk(new) = %+v, %v", d, err)
 	}
 	_, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{})
-	refused(t, "a second drive", err, http.StatusConflict, bay)
+	refusedError(t, "a second drive", err, http.StatusConflict, bay)
 	_, err = c.InsertDisk(t.Context(), "node-0", bay, control.DiskInsertion{What: "floppy"})
-	refused(t, "a floppy", err, http.StatusBadRequest, "use same, new or foreign")
+	refusedError(t, "a floppy", err, http.StatusBadRequest, "use same, new or foreign")
 	for _, tt := range []struct {
 		how, health string
 		predicted   bool
@@ -153,13 +153,13 @@ func TestDisksArePulledInsertedAndFail(t *testing.T) {
 		}
 	}
 	_, err = c.FailDisk(t.Context(), "node-0", bay, control.DiskFailure{How: "explode"})
-	refused(t, "exploding", err, http.StatusBadRequest, "use fail, predict")
+	refusedError(t, "exploding", err, http.StatusBadRequest, "use fail, predict")
 	if got, _ := l.First().Machine().Storage.Drive(bay); got.Serial == serial {
 		t.Error("the lab has the old drive still")
 	}
 }
 
-func TestMediaComeAndGo(t *testing.T) {
+func TestMediaInsertAndEject(t *testing.T) {
 	l, c := serve(t)
 	images := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, _, ok := r.BasicAuth(); r.URL.Path == "/secret.iso" && (!ok || user != "me") {
@@ -180,20 +180,20 @@ func TestMediaComeAndGo(t *testing.T) {
 		t.Errorf("InsertMedia() = %+v, %v, want %+v", got, err, want)
 	}
 	_, err = c.InsertMedia(t.Context(), "node-0", slot, control.Image{URL: images.URL})
-	refused(t, "a second image", err, http.StatusConflict, "in use")
+	refusedError(t, "a second image", err, http.StatusConflict, "in use")
 	if got, err := c.EjectMedia(t.Context(), "node-0", slot); err != nil || got[0].Inserted {
 		t.Errorf("EjectMedia() = %+v, %v", got, err)
 	}
 	_, err = c.EjectMedia(t.Context(), "node-0", "Tape")
-	refused(t, "EjectMedia(Tape)", err, http.StatusNotFound, "Tape")
+	refusedError(t, "EjectMedia(Tape)", err, http.StatusNotFound, "Tape")
 	_, err = c.InsertMedia(t.Context(), "node-0", slot, control.Image{URL: images.URL + "/secret.iso"})
-	refused(t, "an image that is denied", err, http.StatusBadRequest, "denied")
+	refusedError(t, "an image that is denied", err, http.StatusBadRequest, "denied")
 	if d, err := c.Host(t.Context(), "node-0"); err != nil || d.Media[0].Inserted || l.First().BMC().Slots[0].Inserted {
 		t.Errorf("after all: %+v, %v", d.Media, err)
 	}
 }
 
-func TestTheLogIsReadAndCleared(t *testing.T) {
+func TestLogIsReadAndCleared(t *testing.T) {
 	l, c := serve(t)
 	if _, err := c.Power(t.Context(), "node-0", "On"); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestTheLogIsReadAndCleared(t *testing.T) {
 		t.Errorf("Log(audit) = %+v, %v, want who has cleared the other", entries, err)
 	}
 	_, err = c.Log(t.Context(), "node-0", "diary")
-	refused(t, "Log(diary)", err, http.StatusNotFound, "use events or audit")
+	refusedError(t, "Log(diary)", err, http.StatusNotFound, "use events or audit")
 }
 
 func TestFaults(t *testing.T) {
@@ -233,16 +233,16 @@ func TestFaults(t *testing.T) {
 		t.Errorf("Faults() (-lab +socket):\n%s", d)
 	}
 	_, err = c.AddFaults(t.Context(), fault.Rule{Stale: true}, fault.Rule{ID: "slow", Stale: true})
-	refused(t, "a rule that is there", err, http.StatusConflict, "id is taken: slow")
+	refusedError(t, "a rule that is there", err, http.StatusConflict, "id is taken: slow")
 	_, err = c.AddFaults(t.Context(), fault.Rule{Stale: true}, fault.Rule{Status: 42})
-	refused(t, "a wrong rule", err, http.StatusBadRequest, "status: 42: must be from 200")
+	refusedError(t, "a wrong rule", err, http.StatusBadRequest, "status: 42: must be from 200")
 	if listed, _ := c.Faults(t.Context()); len(listed) != 2 {
 		t.Errorf("after refusals there are %d rules, want 2", len(listed))
 	}
 	if err := c.RemoveFault(t.Context(), "slow"); err != nil {
 		t.Error(err)
 	}
-	refused(t, "RemoveFault() again", c.RemoveFault(t.Context(), "slow"), http.StatusNotFound, "no such rule")
+	refusedError(t, "RemoveFault() again", c.RemoveFault(t.Context(), "slow"), http.StatusNotFound, "no such rule")
 	if st, err := c.Status(t.Context()); err != nil || st.Faults != 1 {
 		t.Errorf("Status() = %+v, %v, want 1 fault", st, err)
 	}
@@ -261,7 +261,7 @@ func get(t *testing.T, l *labtest.Lab, h *lab.Host) {
 	}
 }
 
-func TestTheJournalIsAsked(t *testing.T) {
+func TestJournalQuery(t *testing.T) {
 	l, c := serve(t)
 	get(t, l, l.Hosts()[0])
 	l.Advance(time.Minute)
@@ -287,12 +287,12 @@ func TestTheJournalIsAsked(t *testing.T) {
 		"since": {Since: "yesterday"}, "status": {Status: "good"}, "host": {Host: "["}, "kind": {Kind: "song"},
 	} {
 		_, err := c.Journal(t.Context(), q)
-		refused(t, text, err, http.StatusBadRequest, text)
+		refusedError(t, text, err, http.StatusBadRequest, text)
 	}
-	refused(t, "Follow()", c.Follow(t.Context(), control.Question{Since: "yesterday"}, nil), http.StatusBadRequest, "since")
+	refusedError(t, "Follow()", c.Follow(t.Context(), control.Question{Since: "yesterday"}, nil), http.StatusBadRequest, "since")
 }
 
-func TestTheJournalIsFollowed(t *testing.T) {
+func TestJournalFollow(t *testing.T) {
 	l, c := serve(t)
 	get(t, l, l.First())
 	came := make(chan journal.Entry)
@@ -322,7 +322,7 @@ func TestTheJournalIsFollowed(t *testing.T) {
 }
 
 // A lab that ends does not wait for who follows its journal.
-func TestFollowersEndWithTheLab(t *testing.T) {
+func TestFollowEndsWithTheLab(t *testing.T) {
 	runtimeDir(t)
 	l := labtest.Start(t, lab.Config{})
 	stop := start(t, control.Config{Lab: l.Lab})
@@ -339,7 +339,7 @@ func TestFollowersEndWithTheLab(t *testing.T) {
 	}
 }
 
-func TestASnapshotIsSaved(t *testing.T) {
+func TestSaveSnapshot(t *testing.T) {
 	l, c := serve(t)
 	to := filepath.Join(t.TempDir(), "s.tar")
 	info, err := c.SaveSnapshot(t.Context(), to, nil)
@@ -350,9 +350,9 @@ func TestASnapshotIsSaved(t *testing.T) {
 		t.Errorf("Open() = %+v, %v, want %+v", got, err, info)
 	}
 	_, err = c.SaveSnapshot(t.Context(), to, nil)
-	refused(t, "a second snapshot there", err, http.StatusInternalServerError, "exists")
+	refusedError(t, "a second snapshot there", err, http.StatusInternalServerError, "exists")
 	_, err = c.SaveSnapshot(t.Context(), "s.tar", nil)
-	refused(t, "a path that is not absolute", err, http.StatusBadRequest, "absolute")
+	refusedError(t, "a path that is not absolute", err, http.StatusBadRequest, "absolute")
 }
 
 func TestMetrics(t *testing.T) {

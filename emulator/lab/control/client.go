@@ -37,7 +37,7 @@ func NewClient(dir string) *Client {
 }
 
 func (c *Client) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	path, err := os.Readlink(filepath.Join(c.dir, link))
+	path, err := os.Readlink(filepath.Join(c.dir, socketLink))
 	if err != nil {
 		return nil, err
 	}
@@ -194,20 +194,20 @@ func (c *Client) open(ctx context.Context, method, path string, body any) (io.Re
 	resp, err := c.http.Do(req)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, &noLab{dir: c.dir}
+		return nil, &noLabError{dir: c.dir}
 	case err != nil:
 		return nil, fmt.Errorf("control: %w", err)
 	case resp.StatusCode < http.StatusBadRequest:
 		return resp.Body, nil
 	}
-	return nil, refused(resp)
+	return nil, refusedError(resp)
 }
 
-// refused is what an answer says of why something was not done.
-func refused(resp *http.Response) error {
+// refusedError is what an answer says of why something was not done.
+func refusedError(resp *http.Response) error {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
-	var p problem
+	var p errorBody
 	if err != nil || json.Unmarshal(b, &p) != nil || p.Error == "" {
 		p.Error = "the lab answered " + resp.Status
 	}

@@ -20,8 +20,8 @@ import (
 // its side; when that has had its effect, the lab closes the other.
 const protocol = "metalab-console"
 
-// errTyped ends an attachment whose client types no more.
-var errTyped = errors.New("nobody types any more")
+// errInputEnded ends an attachment whose client types no more.
+var errInputEnded = errors.New("nobody types any more")
 
 // console attaches a connection to a host's console.
 func (s *Server) console(w http.ResponseWriter, r *http.Request) {
@@ -29,17 +29,17 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 	host, ok := s.c.Lab.Host(name)
 	switch {
 	case !ok:
-		s.answer(w, http.StatusNotFound, problem{"there is no host " + name})
+		s.answer(w, http.StatusNotFound, errorBody{"there is no host " + name})
 		return
 	case r.Header.Get("Upgrade") != protocol:
-		s.answer(w, http.StatusBadRequest, problem{"a console needs the header Upgrade: " + protocol})
+		s.answer(w, http.StatusBadRequest, errorBody{"a console needs the header Upgrade: " + protocol})
 		return
 	}
 	s.consoles.Add(1)
 	defer s.consoles.Done()
 	conn, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		s.answer(w, http.StatusInternalServerError, problem{err.Error()})
+		s.answer(w, http.StatusInternalServerError, errorBody{err.Error()})
 		return
 	}
 	defer conn.Close()
@@ -51,7 +51,7 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 		defer close(typing)
 		// Not all through buffered, which ends the context with the connection.
 		first := io.LimitReader(buffered, int64(buffered.Reader.Buffered()))
-		cancel(s.typing(ctx, host, io.MultiReader(first, conn)))
+		cancel(s.typeInput(ctx, host, io.MultiReader(first, conn)))
 	}()
 	if _, err = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", protocol); err == nil {
 		err = host.ReadConsole(ctx, 0, func(text []byte) error {
@@ -59,15 +59,15 @@ func (s *Server) console(w http.ResponseWriter, r *http.Request) {
 			return err
 		})
 	}
-	if !errors.Is(err, errTyped) {
+	if !errors.Is(err, errInputEnded) {
 		s.c.Log.Debug("console left", "host", name, "err", err)
 	}
 	conn.Close()
 	<-typing
 }
 
-// typing types what a client sends, until that ends.
-func (s *Server) typing(ctx context.Context, h *lab.Host, from io.Reader) error {
+// typeInput types what a client sends, until that ends.
+func (s *Server) typeInput(ctx context.Context, h *lab.Host, from io.Reader) error {
 	buf := make([]byte, 1024)
 	for {
 		n, err := from.Read(buf)
@@ -80,12 +80,12 @@ func (s *Server) typing(ctx context.Context, h *lab.Host, from io.Reader) error 
 			}
 		}
 		if err != nil {
-			return errTyped
+			return errInputEnded
 		}
 	}
 }
 
-func sendBreak(c *call) (any, error) {
+func sendBreak(c *apiRequest) (any, error) {
 	if err := c.host.Apply(c.Context(), machine.Break{}); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (c *Client) Console(ctx context.Context, host string, in io.Reader, out io.
 	conn, err := c.dial(ctx, "", "")
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return &noLab{dir: c.dir}
+		return &noLabError{dir: c.dir}
 	case err != nil:
 		return fmt.Errorf("control: %w", err)
 	}
@@ -126,7 +126,7 @@ func (c *Client) Console(ctx context.Context, host string, in io.Reader, out io.
 	case err != nil:
 		return fmt.Errorf("control: %w", err)
 	case resp.StatusCode != http.StatusSwitchingProtocols:
-		return refused(resp)
+		return refusedError(resp)
 	}
 	if in != nil {
 		go func() {

@@ -39,7 +39,7 @@ func apply(t *testing.T, l *labtest.Lab, c machine.Command) {
 	}
 }
 
-func TestWhatIsTypedIsAnsweredBeforeTheConsoleIsLeft(t *testing.T) {
+func TestConsoleInputIsTypedBeforeItCloses(t *testing.T) {
 	l, c := running(t)
 	var out strings.Builder
 	if err := c.Console(t.Context(), l.First().Name(), strings.NewReader("root\nsecret\n"), &out); err != nil {
@@ -74,7 +74,7 @@ func expect(t *testing.T, r io.Reader, want string) {
 }
 
 // Several watch, one types; the last text goes to all.
-func TestAConsoleIsWatched(t *testing.T) {
+func TestConsoleShowsOutput(t *testing.T) {
 	l, c := running(t)
 	ctx, leave := context.WithCancel(t.Context())
 	var screens []io.Reader
@@ -105,7 +105,7 @@ func TestAConsoleIsWatched(t *testing.T) {
 	}
 }
 
-func TestAConsoleEndsWithTheLab(t *testing.T) {
+func TestConsoleEndsWithTheLab(t *testing.T) {
 	runtimeDir(t)
 	l := labtest.Start(t, lab.Config{})
 	stop := start(t, control.Config{Lab: l.Lab})
@@ -131,8 +131,8 @@ func TestAConsoleEndsWithTheLab(t *testing.T) {
 	}
 }
 
-func TestConsoleOfNobody(t *testing.T) {
+func TestConsoleOfUnknownHost(t *testing.T) {
 	_, c := running(t)
-	refused(t, "Console()", c.Console(t.Context(), "nobody", nil, io.Discard), http.StatusNotFound, "there is no host nobody")
-	refused(t, "Break()", c.Break(t.Context(), "nobody"), http.StatusNotFound, "there is no host nobody")
+	refusedError(t, "Console()", c.Console(t.Context(), "nobody", nil, io.Discard), http.StatusNotFound, "there is no host nobody")
+	refusedError(t, "Break()", c.Break(t.Context(), "nobody"), http.StatusNotFound, "there is no host nobody")
 }

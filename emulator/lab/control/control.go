@@ -14,16 +14,16 @@ import (
 // ErrNoLab means that no lab runs in a directory.
 var ErrNoLab = errors.New("no lab is running")
 
-// noLab is the ErrNoLab of one directory.
-type noLab struct{ dir string }
+// noLabError is the ErrNoLab of one directory.
+type noLabError struct{ dir string }
 
 // Error implements error.
-func (e *noLab) Error() string {
+func (e *noLabError) Error() string {
 	return fmt.Sprintf("%s in %s: start it with labctl up", ErrNoLab, e.dir)
 }
 
 // Is makes it an ErrNoLab.
-func (*noLab) Is(target error) bool { return target == ErrNoLab }
+func (*noLabError) Is(target error) bool { return target == ErrNoLab }
 
 // Status describes a running lab.
 type Status struct {
@@ -68,7 +68,7 @@ func Version() string {
 	return "devel"
 }
 
-// problem is the body of a refusal.
-type problem struct {
+// errorBody is the body of a refusal.
+type errorBody struct {
 	Error string `json:"error"`
 }

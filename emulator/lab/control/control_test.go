@@ -101,7 +101,7 @@ func TestStatusAndHosts(t *testing.T) {
 	}
 }
 
-func TestWithoutInfo(t *testing.T) {
+func TestStatusWithoutInfo(t *testing.T) {
 	runtimeDir(t)
 	l := labtest.Start(t, lab.Config{})
 	start(t, control.Config{Lab: l.Lab})
@@ -196,7 +196,7 @@ func TestStaleSocket(t *testing.T) {
 	}
 }
 
-func TestSocketIsTheUsersAlone(t *testing.T) {
+func TestSocketIsPrivate(t *testing.T) {
 	dir := runtimeDir(t)
 	l := labtest.Start(t, lab.Config{})
 	start(t, control.Config{Lab: l.Lab})
@@ -213,7 +213,7 @@ func TestSocketIsTheUsersAlone(t *testing.T) {
 	}
 }
 
-func TestSocketFindsAPlace(t *testing.T) {
+func TestSocketPathChoosesADirectory(t *testing.T) {
 	for name, spoil := range map[string]func(t *testing.T){
 		"path too long": func(t *testing.T) {
 			t.Setenv("XDG_RUNTIME_DIR", filepath.Join(t.TempDir(), strings.Repeat("x", 100)))
@@ -250,7 +250,7 @@ func TestSocketFindsAPlace(t *testing.T) {
 	}
 }
 
-func TestNewNeedsALab(t *testing.T) {
+func TestNewRefusesAMissingLab(t *testing.T) {
 	if _, err := control.New(control.Config{}); err == nil {
 		t.Error("New() without a lab = nil, want an error")
 	}

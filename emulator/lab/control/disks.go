@@ -116,18 +116,20 @@ var insertions = map[string]storage.Insertion{
 }
 
 // toDisk carries out a command to the storage.
-func (c *call) toDisk(cmd storage.Command) (any, error) {
+func (c *apiRequest) toDisk(cmd storage.Command) (any, error) {
 	if err := c.host.Apply(c.Context(), machine.Storage{Command: cmd}); err != nil {
 		return nil, err
 	}
 	return disks(c.host), nil
 }
 
-func pullDisk(c *call) (any, error) { return c.toDisk(storage.PullDrive{Drive: c.PathValue("disk")}) }
+func pullDisk(c *apiRequest) (any, error) {
+	return c.toDisk(storage.PullDrive{Drive: c.PathValue("disk")})
+}
 
-func insertDisk(c *call) (any, error) {
+func insertDisk(c *apiRequest) (any, error) {
 	var in DiskInsertion
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	what, ok := insertions[in.What]
@@ -137,9 +139,9 @@ func insertDisk(c *call) (any, error) {
 	return c.toDisk(storage.InsertDrive{Drive: c.PathValue("disk"), What: what, Serial: in.Serial})
 }
 
-func failDisk(c *call) (any, error) {
+func failDisk(c *apiRequest) (any, error) {
 	var in DiskFailure
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	how, ok := failures[in.How]
@@ -186,9 +188,9 @@ type VolumeCreation struct {
 	Name       string   `json:"name,omitempty"`
 }
 
-func createVolume(c *call) (any, error) {
+func createVolume(c *apiRequest) (any, error) {
 	var in VolumeCreation
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	return c.toDisk(storage.CreateVolume{
@@ -196,7 +198,7 @@ func createVolume(c *call) (any, error) {
 	})
 }
 
-func deleteVolume(c *call) (any, error) {
+func deleteVolume(c *apiRequest) (any, error) {
 	return c.toDisk(storage.DeleteVolume{Controller: c.PathValue("controller"), Volume: c.PathValue("volume")})
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // addFaults adds rules, all or none.
-func addFaults(c *call) (any, error) {
+func addFaults(c *apiRequest) (any, error) {
 	var in []fault.Rule
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	out := []fault.Rule{} // [] in JSON
@@ -29,7 +29,7 @@ func addFaults(c *call) (any, error) {
 	return out, nil
 }
 
-func removeFault(c *call) (any, error) {
+func removeFault(c *apiRequest) (any, error) {
 	if err := c.lab.RemoveFault(c.PathValue("id")); err != nil {
 		return nil, err
 	}

@@ -41,9 +41,9 @@ func Hosts(l *lab.Lab) []Host {
 func describe(l *lab.Lab, h *lab.Host) Host {
 	v, at := h.Machine(), h.Address()
 	d := Host{
-		Name: h.Name(), Profile: v.Profile.Name, Rack: h.Rack(), Power: string(v.Power), Phase: string(v.Phase), Boot: boots(v),
+		Name: h.Name(), Profile: v.Profile.Name, Rack: h.Rack(), Power: string(v.Power), Phase: string(v.Phase), Boot: nextBoot(v),
 		Redfish:    h.URL() + "/redfish/v1/",
-		BMCAddress: fmt.Sprintf("redfish-virtualmedia%s://%s/redfish/v1/Systems/%s", plus[h.Dialect().Protocol.PlainHTTP], at, h.Dialect().SystemID),
+		BMCAddress: fmt.Sprintf("redfish-virtualmedia%s://%s/redfish/v1/Systems/%s", httpSuffix[h.Dialect().Protocol.PlainHTTP], at, h.Dialect().SystemID),
 		CAFile:     l.CAFile(), Reach: string(h.Reach()),
 	}
 	if at, ok := h.IPMI(); ok {
@@ -58,11 +58,11 @@ func describe(l *lab.Lab, h *lab.Host) Host {
 	return d
 }
 
-// plus is what the scheme of an address has behind it for a BMC without TLS.
-var plus = map[bool]string{true: "+http"}
+// httpSuffix is what the scheme of an address has behind it for a BMC without TLS.
+var httpSuffix = map[bool]string{true: "+http"}
 
-// boots says what a machine boots next.
-func boots(v *machine.View) string {
+// nextBoot says what a machine nextBoot next.
+func nextBoot(v *machine.View) string {
 	if o := v.Override; o.Enabled != machine.Disabled {
 		return fmt.Sprintf("%s (%s)", o.Target, strings.ToLower(string(o.Enabled)))
 	}

@@ -25,7 +25,7 @@ type Question struct {
 
 func (q Question) values() url.Values {
 	v := url.Values{}
-	for name, s := range q.texts() { // into a map: the order is not seen
+	for name, s := range q.fields() { // into a map: the order is not seen
 		if *s != "" {
 			v.Set(name, *s)
 		}
@@ -36,7 +36,7 @@ func (q Question) values() url.Values {
 	return v
 }
 
-func (q *Question) texts() map[string]*string {
+func (q *Question) fields() map[string]*string {
 	return map[string]*string{
 		"host": &q.Host, "kind": &q.Kind, "method": &q.Method, "path": &q.Path, "status": &q.Status, "user": &q.User,
 		"what": &q.What, "since": &q.Since,
@@ -44,13 +44,13 @@ func (q *Question) texts() map[string]*string {
 }
 
 // query reads a question from an address.
-func (c *call) query() (journal.Query, error) {
+func (c *apiRequest) query() (journal.Query, error) {
 	v, err := url.ParseQuery(c.URL.RawQuery)
 	if err != nil {
 		return journal.Query{}, fmt.Errorf("control: %w", err)
 	}
 	var q Question
-	texts := q.texts()
+	texts := q.fields()
 	for name := range v { // the first that is wrong is one of them
 		if texts[name] == nil && name != "last" {
 			return journal.Query{}, fmt.Errorf("control: %s: there is no such question", name)
@@ -78,7 +78,7 @@ func (c *call) query() (journal.Query, error) {
 	return out, nil
 }
 
-func queryJournal(c *call) (any, error) {
+func queryJournal(c *apiRequest) (any, error) {
 	q, err := c.query()
 	if err != nil {
 		return nil, err
@@ -87,10 +87,10 @@ func queryJournal(c *call) (any, error) {
 	return out, err
 }
 
-// follow answers with entries, one in a line, as they come, until the client or
+// followJournal answers with entries, one in a line, as they come, until the client or
 // the lab goes.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
-	c := &call{Request: r, s: s, lab: s.c.Lab}
+func (s *Server) followJournal(w http.ResponseWriter, r *http.Request) {
+	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
 	q, err := c.query()
 	var all []journal.Entry
 	var mark journal.Mark
@@ -98,7 +98,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 		all, mark, err = c.lab.Journal().Select(q)
 	}
 	if err != nil {
-		s.answer(w, http.StatusBadRequest, problem{err.Error()})
+		s.answer(w, http.StatusBadRequest, errorBody{err.Error()})
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")

@@ -8,12 +8,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
 )
 
-func quirksOf(c *call) (any, error) { return append([]quirk.Setting{}, c.host.Quirks()...), nil }
+func quirksOf(c *apiRequest) (any, error) { return append([]quirk.Setting{}, c.host.Quirks()...), nil }
 
 // setQuirks puts quirks in the place of a host's.
-func setQuirks(c *call) (any, error) {
+func setQuirks(c *apiRequest) (any, error) {
 	var all []quirk.Setting
-	if err := c.read(&all); err != nil {
+	if err := c.decodeBody(&all); err != nil {
 		return nil, err
 	}
 	if err := c.host.SetQuirks(all); err != nil {

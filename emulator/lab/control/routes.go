@@ -17,8 +17,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// call is a request to the control API.
-type call struct {
+// apiRequest is a request to the control API.
+type apiRequest struct {
 	*http.Request
 	s    *Server
 	lab  *lab.Lab
@@ -28,34 +28,34 @@ type call struct {
 // route is an address of the API with what is answered there.
 type route struct {
 	pattern string
-	do      func(c *call) (any, error)
+	do      func(c *apiRequest) (any, error)
 }
 
 // routes are the API, but for what is no JSON.
 var routes = []route{
-	{"GET /v1/status", func(c *call) (any, error) { return c.s.status(), nil }},
+	{"GET /v1/status", func(c *apiRequest) (any, error) { return c.s.status(), nil }},
 	{"POST /v1/down", down},
-	{"GET /v1/hosts", func(c *call) (any, error) { return Hosts(c.lab), nil }},
-	{"GET /v1/hosts/{host}", func(c *call) (any, error) { return detail(c.lab, c.host), nil }},
+	{"GET /v1/hosts", func(c *apiRequest) (any, error) { return Hosts(c.lab), nil }},
+	{"GET /v1/hosts/{host}", func(c *apiRequest) (any, error) { return detail(c.lab, c.host), nil }},
 	{"POST /v1/hosts/{host}/power", reset},
 	{"POST /v1/hosts/{host}/boot", boot},
 	{"POST /v1/hosts/{host}/bmc/reset", resetBMC},
 	{"POST /v1/hosts/{host}/bmc/selftest", selfTest},
 	{"POST /v1/hosts/{host}/console/break", sendBreak},
-	{"GET /v1/hosts/{host}/disks", func(c *call) (any, error) { return disks(c.host), nil }},
+	{"GET /v1/hosts/{host}/disks", func(c *apiRequest) (any, error) { return disks(c.host), nil }},
 	{"POST /v1/hosts/{host}/disks/{disk}/pull", pullDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/insert", insertDisk},
 	{"POST /v1/hosts/{host}/disks/{disk}/fail", failDisk},
 	{"POST /v1/hosts/{host}/volumes", createVolume},
 	{"DELETE /v1/hosts/{host}/volumes/{controller}/{volume}", deleteVolume},
-	{"GET /v1/hosts/{host}/media", func(c *call) (any, error) { return media(c.host.BMC()), nil }},
+	{"GET /v1/hosts/{host}/media", func(c *apiRequest) (any, error) { return media(c.host.BMC()), nil }},
 	{"POST /v1/hosts/{host}/media/{slot}/insert", insert},
 	{"POST /v1/hosts/{host}/media/{slot}/eject", eject},
 	{"GET /v1/hosts/{host}/log/{book}", readLog},
 	{"DELETE /v1/hosts/{host}/log/{book}", clearLog},
 	{"GET /v1/hosts/{host}/quirks", quirksOf},
 	{"PUT /v1/hosts/{host}/quirks", setQuirks},
-	{"GET /v1/faults", func(c *call) (any, error) { return c.lab.Faults(), nil }},
+	{"GET /v1/faults", func(c *apiRequest) (any, error) { return c.lab.Faults(), nil }},
 	{"POST /v1/faults", addFaults},
 	{"DELETE /v1/faults/{id}", removeFault},
 	{"GET /v1/journal", queryJournal},
@@ -103,15 +103,15 @@ func (s *Server) handler() http.Handler {
 	for _, r := range routes {
 		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) { s.serve(w, req, r.do) })
 	}
-	mux.HandleFunc("GET /v1/journal/follow", s.follow)
+	mux.HandleFunc("GET /v1/journal/follow", s.followJournal)
 	mux.HandleFunc("POST /v1/hosts/{host}/console", s.console)
 	mux.HandleFunc("POST /v1/snapshot", s.saveSnapshot)
 	mux.Handle("GET /metrics", Metrics(s.c.Lab))
 	return mux
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(*call) (any, error)) {
-	c := &call{Request: r, s: s, lab: s.c.Lab}
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(*apiRequest) (any, error)) {
+	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	out, err := c.answer(do)
 	if err == nil {
@@ -125,10 +125,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, do func(*call) (a
 			break
 		}
 	}
-	s.answer(w, status, problem{err.Error()})
+	s.answer(w, status, errorBody{err.Error()})
 }
 
-func (c *call) answer(do func(*call) (any, error)) (any, error) {
+func (c *apiRequest) answer(do func(*apiRequest) (any, error)) (any, error) {
 	if name := c.PathValue("host"); name != "" {
 		var ok bool
 		if c.host, ok = c.lab.Host(name); !ok {
@@ -141,8 +141,8 @@ func (c *call) answer(do func(*call) (any, error)) (any, error) {
 	return do(c)
 }
 
-// read reads the body of a request.
-func (c *call) read(v any) error {
+// decodeBody reads the body of a request.
+func (c *apiRequest) decodeBody(v any) error {
 	dec := json.NewDecoder(c.Body)
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(v); err != nil && !errors.Is(err, io.EOF) {
@@ -173,7 +173,7 @@ func (s *Server) status() Status {
 	return st
 }
 
-func down(c *call) (any, error) {
+func down(c *apiRequest) (any, error) {
 	if c.s.c.Down == nil {
 		return nil, &refusal{errForbidden, "this lab belongs to another program, which ends it"}
 	}
@@ -187,9 +187,9 @@ type resetRequest struct {
 	Reset string `json:"reset"` // a ResetType of Redfish
 }
 
-func reset(c *call) (any, error) {
+func reset(c *apiRequest) (any, error) {
 	var in resetRequest
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	if err := c.host.Power(c.Context(), in.Reset); err != nil {
@@ -204,9 +204,9 @@ type BMCReset struct {
 	Defaults string `json:"defaults,omitempty"` // instead: what is forgotten: ResetAll, PreserveNetworkAndUsers, PreserveNetwork
 }
 
-func resetBMC(c *call) (any, error) {
+func resetBMC(c *apiRequest) (any, error) {
 	var in BMCReset
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	var cmd bmc.Command = bmc.Restart{Kind: bmc.ResetKind(cmp.Or(in.Kind, string(bmc.GracefulRestart)))}
@@ -225,9 +225,9 @@ type SelfTest struct {
 	Detail byte `json:"detail,omitempty"`
 }
 
-func selfTest(c *call) (any, error) {
+func selfTest(c *apiRequest) (any, error) {
 	var in SelfTest
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	_, err := c.host.ApplyBMC(c.Context(), bmc.SetSelfTest{To: &bmc.SelfTest{Result: in.Result, Detail: in.Detail}})
@@ -238,9 +238,9 @@ func selfTest(c *call) (any, error) {
 }
 
 // boot sets the override. An empty one ends it.
-func boot(c *call) (any, error) {
+func boot(c *apiRequest) (any, error) {
 	var in Override
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	was := c.host.Machine().Override
@@ -272,9 +272,9 @@ type Image struct {
 	Password       string `json:"password,omitempty"`
 }
 
-func insert(c *call) (any, error) {
+func insert(c *apiRequest) (any, error) {
 	var in Image
-	if err := c.read(&in); err != nil {
+	if err := c.decodeBody(&in); err != nil {
 		return nil, err
 	}
 	_, err := c.host.ApplyBMC(c.Context(), bmc.InsertMedia{
@@ -286,28 +286,28 @@ func insert(c *call) (any, error) {
 	return media(c.host.BMC()), nil
 }
 
-func eject(c *call) (any, error) {
+func eject(c *apiRequest) (any, error) {
 	if _, err := c.host.ApplyBMC(c.Context(), bmc.EjectMedia{Slot: c.PathValue("slot")}); err != nil {
 		return nil, err
 	}
 	return media(c.host.BMC()), nil
 }
 
-// books are a BMC's logs.
-var books = map[bmc.LogName]func(*bmc.View) *bmc.Log{
+// bmcLogs are a BMC's logs.
+var bmcLogs = map[bmc.LogName]func(*bmc.View) *bmc.Log{
 	bmc.EventLog: func(v *bmc.View) *bmc.Log { return v.Log },
 	bmc.AuditLog: func(v *bmc.View) *bmc.Log { return v.Audit },
 }
 
-func readLog(c *call) (any, error) {
-	of := books[bmc.LogName(c.PathValue("book"))]
+func readLog(c *apiRequest) (any, error) {
+	of := bmcLogs[bmc.LogName(c.PathValue("book"))]
 	if of == nil {
 		return nil, &refusal{errNotFound, fmt.Sprintf("there is no log %s: use %s or %s", c.PathValue("book"), bmc.EventLog, bmc.AuditLog)}
 	}
 	return logEntries(of(c.host.BMC())), nil
 }
 
-func clearLog(c *call) (any, error) {
+func clearLog(c *apiRequest) (any, error) {
 	if _, err := c.host.ApplyBMC(c.Context(), bmc.ClearLog{Log: bmc.LogName(c.PathValue("book"))}); err != nil {
 		return nil, err
 	}

@@ -15,11 +15,11 @@ import (
 
 // Bounds of the server, in real time.
 const (
-	headerTimeout = 10 * time.Second
-	idleTimeout   = time.Minute
-	farewell      = time.Second
-	maxHeader     = 16 << 10
-	maxBody       = 1 << 20 // bytes
+	headerTimeout   = 10 * time.Second
+	idleTimeout     = time.Minute
+	shutdownTimeout = time.Second
+	maxHeader       = 16 << 10
+	maxBody         = 1 << 20 // bytes
 )
 
 // Config says what a Server speaks for.
@@ -72,7 +72,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		}
 	})
 	<-failed.Done()
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if srv.Shutdown(patience) != nil {
 		srv.Close() // the error is that of the listener, which is closed

@@ -18,49 +18,49 @@ type snapshotRequest struct {
 	To string `json:"to"` // absolute path
 }
 
-// saved is a line of the answer to it: how far it is, and in the end what was
-// saved or why it was not.
-type saved struct {
+// snapshotProgress is a line of the answer to it: how far it is, and in the end what was
+// snapshotProgress or why it was not.
+type snapshotProgress struct {
 	Done  int64          `json:"done,omitempty"` // bytes
 	All   int64          `json:"all,omitempty"`
 	Info  *snapshot.Info `json:"info,omitempty"`
 	Error string         `json:"error,omitempty"`
 }
 
-// tellEvery is how many bytes pass between two lines.
-const tellEvery = 64 << 20
+// progressEvery is how many bytes pass between two lines.
+const progressEvery = 64 << 20
 
 func (s *Server) saveSnapshot(w http.ResponseWriter, r *http.Request) {
-	c := &call{Request: r, s: s, lab: s.c.Lab}
+	c := &apiRequest{Request: r, s: s, lab: s.c.Lab}
 	c.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	var in snapshotRequest
-	err := c.read(&in)
+	err := c.decodeBody(&in)
 	if err == nil && !filepath.IsAbs(in.To) {
 		err = fmt.Errorf("%q: name an absolute path", in.To)
 	}
 	if err != nil {
-		s.answer(w, http.StatusBadRequest, problem{err.Error()})
+		s.answer(w, http.StatusBadRequest, errorBody{err.Error()})
 		return
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out, control := json.NewEncoder(w), http.NewResponseController(w)
-	tell := func(line saved) {
+	tell := func(line snapshotProgress) {
 		if err := errors.Join(out.Encode(line), control.Flush()); err != nil {
 			s.c.Log.Debug("client gone", "err", err)
 		}
 	}
 	told := int64(0)
 	info, err := c.lab.SaveSnapshot(r.Context(), in.To, func(done, all int64) {
-		if done-told >= tellEvery {
+		if done-told >= progressEvery {
 			told = done
-			tell(saved{Done: done, All: all})
+			tell(snapshotProgress{Done: done, All: all})
 		}
 	})
 	if err != nil {
-		tell(saved{Error: err.Error()})
+		tell(snapshotProgress{Error: err.Error()})
 		return
 	}
-	tell(saved{Info: &info})
+	tell(snapshotProgress{Info: &info})
 }
 
 // SaveSnapshot lets the lab write itself to a new tar file, if to ends with .tar,
@@ -73,7 +73,7 @@ func (c *Client) SaveSnapshot(ctx context.Context, to string, tell snapshot.Prog
 	defer body.Close()
 	lines := json.NewDecoder(bufio.NewReader(body))
 	for {
-		var line saved
+		var line snapshotProgress
 		switch err := lines.Decode(&line); {
 		case errors.Is(err, io.EOF):
 			return snapshot.Info{}, errors.New("control: the lab ended before the snapshot was there")

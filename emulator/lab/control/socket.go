@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// link, in the state directory, leads to the socket: a client may have
+	// socketLink, in the state directory, leads to the socket: a client may have
 	// another environment than the lab.
-	link = "control.sock"
+	socketLink = "control.sock"
 	// maxPath is safely below what a unix socket's address holds (108 bytes
 	// on Linux, 104 elsewhere).
 	maxPath = 100
@@ -35,7 +35,7 @@ func socketPath(dir string) (string, error) {
 			errs = append(errs, fmt.Errorf("%s is longer than %d bytes", path, maxPath))
 			continue
 		}
-		if err := private(p); err != nil {
+		if err := makePrivateDir(p); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -44,9 +44,9 @@ func socketPath(dir string) (string, error) {
 	return "", fmt.Errorf("control: no place for a socket: %w", errors.Join(errs...))
 }
 
-// private makes a directory that nobody else can enter, or finds one: in a
+// makePrivateDir makes a directory that nobody else can enter, or finds one: in a
 // directory for all, another user may have been first.
-func private(dir string) error {
+func makePrivateDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -75,7 +75,7 @@ func listen(dir string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("control: %w", err)
 	}
-	to := filepath.Join(dir, link)
+	to := filepath.Join(dir, socketLink)
 	if err = os.Remove(to); err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = os.Symlink(path, to)
 	}

@@ -74,20 +74,20 @@ type Config struct {
 	Bytes   int // of memory, about; 0 is 8 MiB
 }
 
-// perRow is how many entries are dropped at a time.
-const perRow = 256
+// entriesPerRow is how many entries are dropped at a time.
+const entriesPerRow = 256
 
 // Journal keeps the latest entries. It is safe for concurrent use.
 type Journal struct {
 	c Config
 
-	mu    sync.Mutex
-	old   []*row // oldest first, and in their order
-	count int    // entries of old
-	bytes int    // of old, but for the last
-	now   row    // of the latest time
-	came  uint64 // entries ever
-	more  chan struct{}
+	mu       sync.Mutex
+	archived []*row // oldest first, and in their order
+	count    int    // entries of old
+	bytes    int    // of old, but for the last
+	current  row    // of the latest time
+	added    uint64 // entries ever
+	waiters  chan struct{}
 }
 
 // New makes an empty journal.
@@ -103,38 +103,38 @@ func (j *Journal) Add(e Entry) {
 	b, at := pack(room[:0], &e), e.At.UnixNano()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.now.each) > 0 && at > j.now.each[0].at || len(j.now.each) >= j.c.Entries {
-		j.settle()
+	if len(j.current.entries) > 0 && at > j.current.entries[0].at || len(j.current.entries) >= j.c.Entries {
+		j.archive()
 	}
-	j.came++
-	j.now.add(at, j.came, len(e.Host), b)
-	if j.more != nil {
-		close(j.more)
-		j.more = nil
+	j.added++
+	j.current.add(at, j.added, len(e.Host), b)
+	if j.waiters != nil {
+		close(j.waiters)
+		j.waiters = nil
 	}
 }
 
-// settle puts the entries of the latest time in their order behind the others,
+// archive puts the entries of the latest time in their order behind the others,
 // and drops what is too much. It holds j.mu.
-func (j *Journal) settle() {
-	j.now.sort()
-	for _, p := range j.now.each {
-		if n := len(j.old); n == 0 || len(j.old[n-1].each) >= perRow {
+func (j *Journal) archive() {
+	j.current.sort()
+	for _, p := range j.current.entries {
+		if n := len(j.archived); n == 0 || len(j.archived[n-1].entries) >= entriesPerRow {
 			hint := 0 // this row will be about as long as the last one
 			if n > 0 {
-				j.bytes += j.old[n-1].size()
-				hint = len(j.old[n-1].b) + len(j.old[n-1].b)/16
+				j.bytes += j.archived[n-1].size()
+				hint = len(j.archived[n-1].b) + len(j.archived[n-1].b)/16
 			}
-			j.old = append(j.old, &row{b: make([]byte, 0, hint), each: make([]packed, 0, perRow)})
+			j.archived = append(j.archived, &row{b: make([]byte, 0, hint), entries: make([]packed, 0, entriesPerRow)})
 		}
-		j.old[len(j.old)-1].add(p.at, p.n, p.host, j.now.b[p.b:p.end])
+		j.archived[len(j.archived)-1].add(p.at, p.n, p.host, j.current.b[p.b:p.end])
 		j.count++
 	}
-	j.now.b, j.now.each = j.now.b[:0], j.now.each[:0]
-	for len(j.old) > 1 && (j.count-len(j.old[0].each) >= j.c.Entries || j.bytes > j.c.Bytes) {
-		j.count -= len(j.old[0].each)
-		j.bytes -= j.old[0].size()
-		j.old = j.old[1:]
+	j.current.b, j.current.entries = j.current.b[:0], j.current.entries[:0]
+	for len(j.archived) > 1 && (j.count-len(j.archived[0].entries) >= j.c.Entries || j.bytes > j.c.Bytes) {
+		j.count -= len(j.archived[0].entries)
+		j.bytes -= j.archived[0].size()
+		j.archived = j.archived[1:]
 	}
 }
 
@@ -149,16 +149,16 @@ func (j *Journal) Select(q Query) ([]Entry, Mark, error) {
 		return nil, 0, err
 	}
 	j.mu.Lock()
-	rows, mark, skip := slices.Clone(j.old), Mark(j.came), max(0, j.count-j.c.Entries)
+	rows, mark, skip := slices.Clone(j.archived), Mark(j.added), max(0, j.count-j.c.Entries)
 	if n := len(rows); n > 0 { // the last one grows
 		rows[n-1] = new(*rows[n-1])
 	}
-	now := &row{b: slices.Clone(j.now.b), each: slices.Clone(j.now.each)}
+	now := &row{b: slices.Clone(j.current.b), entries: slices.Clone(j.current.entries)}
 	j.mu.Unlock()
 	now.sort()
 	out := []Entry{} // [] in JSON
 	for _, r := range append(rows, now) {
-		for _, p := range r.each {
+		for _, p := range r.entries {
 			if skip--; skip >= 0 || p.n <= uint64(q.After) {
 				continue
 			}
@@ -177,14 +177,14 @@ func (j *Journal) Select(q Query) ([]Entry, Mark, error) {
 // error.
 func (j *Journal) Wait(ctx context.Context, after Mark) error {
 	j.mu.Lock()
-	if j.came > uint64(after) {
+	if j.added > uint64(after) {
 		j.mu.Unlock()
 		return nil
 	}
-	if j.more == nil {
-		j.more = make(chan struct{})
+	if j.waiters == nil {
+		j.waiters = make(chan struct{})
 	}
-	more := j.more
+	more := j.waiters
 	j.mu.Unlock()
 	select {
 	case <-ctx.Done():
@@ -198,7 +198,7 @@ func (j *Journal) Wait(ctx context.Context, after Mark) error {
 func (j *Journal) Dropped() uint64 {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.came - uint64(min(j.count, j.c.Entries)+len(j.now.each))
+	return j.added - uint64(min(j.count, j.c.Entries)+len(j.current.entries))
 }
 
 // Lines writes entries as JSON, one in a line.

@@ -35,7 +35,7 @@ func paths(t *testing.T, j *Journal, q Query) (out []string) {
 	return out
 }
 
-func TestTheOrderOfHostsAtOneTimeIsNotThatOfTheirComing(t *testing.T) {
+func TestEntriesOfOneTimeAreSortedByHost(t *testing.T) {
 	j, k := New(Config{}), New(Config{})
 	entries := []Entry{get(1, "b", "/1", 200), get(1, "b", "/2", 200), get(1, "a", "/3", 200), get(2, "b", "/4", 200), get(2, "a", "/5", 200)}
 	for _, i := range []int{0, 1, 2, 3, 4} {
@@ -52,7 +52,7 @@ func TestTheOrderOfHostsAtOneTimeIsNotThatOfTheirComing(t *testing.T) {
 	}
 }
 
-func TestAJournalIsBounded(t *testing.T) {
+func TestJournalIsBounded(t *testing.T) {
 	j := New(Config{Entries: 10})
 	for i := range 100 {
 		j.Add(get(i/7, "a", fmt.Sprint("/", i), 200))
@@ -83,7 +83,7 @@ func TestAJournalIsBounded(t *testing.T) {
 	}
 }
 
-func TestWhatIsDroppedDoesNotDependOnTheOrderOfHosts(t *testing.T) {
+func TestDroppedEntriesDoNotDependOnArrivalOrder(t *testing.T) {
 	var dumps [2]string
 	for run := range dumps {
 		j := New(Config{Entries: 5})
@@ -108,7 +108,7 @@ func TestWhatIsDroppedDoesNotDependOnTheOrderOfHosts(t *testing.T) {
 	}
 }
 
-func TestLongTextsAreCut(t *testing.T) {
+func TestLongTextsAreTruncated(t *testing.T) {
 	j := New(Config{})
 	j.Add(get(1, "a", "/"+strings.Repeat("ä", 5000), 404))
 	all, _, _ := j.Select(Query{})
@@ -117,7 +117,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	}
 }
 
-func TestQuestions(t *testing.T) {
+func TestSelect(t *testing.T) {
 	j := New(Config{})
 	j.Add(get(1, "node-0", "/redfish/v1", 200))
 	j.Add(Entry{At: at(1), Host: "node-0", Kind: Request, Method: "POST", Path: "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", Status: 204, User: "op"})
@@ -158,7 +158,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-func TestAFollowerHearsOfWhatComes(t *testing.T) {
+func TestWaitReturnsWhenAnEntryIsAdded(t *testing.T) {
 	j := New(Config{})
 	j.Add(get(1, "a", "/1", 200))
 	_, mark, err := j.Select(Query{})
@@ -186,7 +186,7 @@ func TestAFollowerHearsOfWhatComes(t *testing.T) {
 }
 
 // What is kept is what was written, in every field.
-func TestEntriesAreKeptAsTheyWere(t *testing.T) {
+func TestPackedEntriesUnpackUnchanged(t *testing.T) {
 	full := Entry{
 		At: time.Date(1969, 12, 31, 23, 0, 0, 5, time.UTC), Host: "a", Kind: Request, From: "::1", Method: "GET", Path: "/ä", Status: 200,
 		User: "u", Session: "s", Took: fault.Duration{Duration: time.Hour}, In: 1 << 40, Out: 7, Faults: []string{"f", ""}, What: "w", Text: "t",

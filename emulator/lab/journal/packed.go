@@ -26,29 +26,29 @@ type packed struct {
 // row is some entries. Those in the row of the latest time are in the order of
 // their coming.
 type row struct {
-	b    []byte
-	each []packed
+	b       []byte
+	entries []packed
 }
 
 func (r *row) add(at int64, n uint64, host int, b []byte) {
 	begin := len(r.b)
 	r.b = append(r.b, b...)
-	r.each = append(r.each, packed{at: at, n: n, b: begin, end: len(r.b), host: host})
+	r.entries = append(r.entries, packed{at: at, n: n, b: begin, end: len(r.b), host: host})
 }
 
 // sort puts the entries in the order of their time, then of their hosts, then of
 // their coming.
 func (r *row) sort() {
-	if len(r.each) < 2 {
+	if len(r.entries) < 2 {
 		return
 	}
-	slices.SortFunc(r.each, func(x, y packed) int {
+	slices.SortFunc(r.entries, func(x, y packed) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), bytes.Compare(r.b[x.b:x.b+x.host], r.b[y.b:y.b+y.host]), cmp.Compare(x.n, y.n))
 	})
 }
 
 // size is what a row holds, in bytes.
-func (r *row) size() int { return cap(r.b) + 40*cap(r.each) }
+func (r *row) size() int { return cap(r.b) + 40*cap(r.entries) }
 
 // pack appends the bytes of an entry, without its time.
 func pack(b []byte, e *Entry) []byte {

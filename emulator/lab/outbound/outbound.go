@@ -44,7 +44,7 @@ type Image struct {
 	// Trusted are certificates (DER) of servers, or of authorities, that are
 	// trusted beside those of Config.
 	Trusted [][]byte
-	Most    int64 // bytes, if less than Config.MaxSize; 0: that
+	MaxSize int64 // bytes, if less than Config.MaxSize; 0: that
 }
 
 var (
@@ -126,7 +126,7 @@ func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, err
 		if ue := (*url.Error)(nil); errors.As(err, &ue) {
 			err = ue.Err // without the URL, which is named already
 		}
-		if f := faultOf(err); f != "" {
+		if f := mediaFault(err); f != "" {
 			return 0, fmt.Errorf("outbound: %s: %w", u.Redacted(), &bmc.MediaError{Fault: f, Err: err})
 		}
 		return 0, fmt.Errorf("outbound: %s: %w: %w", u.Redacted(), bmc.ErrMedia, err)
@@ -134,17 +134,17 @@ func (f *Fetcher) Fetch(ctx context.Context, img Image, w io.Writer) (int64, err
 	return n, nil
 }
 
-// answerError is an answer that holds no image.
-type answerError struct{ code int }
+// statusError is an answer that holds no image.
+type statusError struct{ code int }
 
 // Error implements error.
-func (e *answerError) Error() string {
+func (e *statusError) Error() string {
 	return fmt.Sprintf("the server answered %d %s", e.code, http.StatusText(e.code))
 }
 
-// faultOf is the fault that an error means; "" when that is not known.
-func faultOf(err error) bmc.MediaFault {
-	var answer *answerError
+// mediaFault is the fault that an error means; "" when that is not known.
+func mediaFault(err error) bmc.MediaFault {
+	var answer *statusError
 	var dial *net.OpError
 	var record tls.RecordHeaderError
 	switch {
@@ -171,13 +171,13 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL, img Image, w io.Writer)
 	if err != nil {
 		return 0, err
 	}
-	dog := watch(ctx, f.c.Stall)
-	defer dog.end()
+	dog := startWatchdog(ctx, f.c.Stall)
+	defer dog.stop()
 	most := f.c.MaxSize
-	if img.Most > 0 {
-		most = min(most, img.Most)
+	if img.MaxSize > 0 {
+		most = min(most, img.MaxSize)
 	}
-	t := transfer{dog: dog, client: client, url: u.String(), img: img, to: w, most: most}
+	t := transfer{watchdog: dog, client: client, url: u.String(), img: img, to: w, maxSize: most}
 	for {
 		before := t.done
 		again, err := t.run()
@@ -185,35 +185,35 @@ func (f *Fetcher) fetch(ctx context.Context, u *url.URL, img Image, w io.Writer)
 		case err == nil:
 			return t.done, nil
 		case !again || dog.ctx.Err() != nil:
-			return 0, dog.why(err)
+			return 0, dog.cause(err)
 		case t.done > before:
-			t.vain = 0
+			t.attemptsInVain = 0
 		default:
-			t.vain++
+			t.attemptsInVain++
 		}
-		if t.vain > maxVain {
+		if t.attemptsInVain > maxAttemptsInVain {
 			return 0, err
 		}
-		dog.rest(time.Duration(t.vain) * vainPause)
+		dog.pause(time.Duration(t.attemptsInVain) * retryPause)
 	}
 }
 
 // watchdog ends a context when nothing has moved for a while.
 type watchdog struct {
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	moved  chan struct{}
-	done   sync.WaitGroup
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	progress chan struct{}
+	done     sync.WaitGroup
 }
 
-func watch(ctx context.Context, stall time.Duration) *watchdog {
-	d := &watchdog{moved: make(chan struct{}, 1)}
+func startWatchdog(ctx context.Context, stall time.Duration) *watchdog {
+	d := &watchdog{progress: make(chan struct{}, 1)}
 	d.ctx, d.cancel = context.WithCancelCause(ctx)
 	d.done.Go(func() {
 		for d.ctx.Err() == nil {
 			wait, cancel := context.WithTimeout(d.ctx, stall)
 			select {
-			case <-d.moved:
+			case <-d.progress:
 			case <-wait.Done():
 				d.cancel(fmt.Errorf("%w for %v", errStalled, stall))
 			}
@@ -223,20 +223,20 @@ func watch(ctx context.Context, stall time.Duration) *watchdog {
 	return d
 }
 
-// rest waits for a while of real time.
-func (d *watchdog) rest(a time.Duration) {
+// pause waits for a while of real time.
+func (d *watchdog) pause(a time.Duration) {
 	moment, cancel := context.WithTimeout(d.ctx, a)
 	defer cancel()
 	<-moment.Done()
 }
 
-func (d *watchdog) end() {
+func (d *watchdog) stop() {
 	d.cancel(nil)
 	d.done.Wait()
 }
 
-// why is the reason behind an error: that of the context if it has ended.
-func (d *watchdog) why(err error) error {
+// cause is the reason behind an error: that of the context if it has ended.
+func (d *watchdog) cause(err error) error {
 	if cause := context.Cause(d.ctx); cause != nil {
 		return cause
 	}
@@ -255,7 +255,7 @@ func (w *watchedReader) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	if n > 0 {
 		select {
-		case w.d.moved <- struct{}{}:
+		case w.d.progress <- struct{}{}:
 		default:
 		}
 	}

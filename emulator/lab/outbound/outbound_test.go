@@ -133,7 +133,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-func TestFetchTellsTheFault(t *testing.T) {
+func TestFetchErrorHasItsMediaFault(t *testing.T) {
 	srv := httptest.NewServer(images(t))
 	defer srv.Close()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
@@ -182,11 +182,11 @@ func TestFetchVerifiesTheServer(t *testing.T) {
 	}
 }
 
-func TestFetchTakesNoMoreThanItIsTold(t *testing.T) {
+func TestFetchRefusesLargerImages(t *testing.T) {
 	srv := httptest.NewServer(images(t))
 	defer srv.Close()
 	for most, ok := range map[int64]bool{4: false, 5: true, 0: true} {
-		n, err := New(Config{}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso", Most: most}, io.Discard)
+		n, err := New(Config{}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso", MaxSize: most}, io.Discard)
 		if ok != (err == nil) || ok && n != 5 || !ok && !strings.Contains(err.Error(), "larger than 4 bytes") {
 			t.Errorf("Fetch() of at most %d bytes = %d, %v", most, n, err)
 		}
@@ -221,7 +221,7 @@ var errFull = errors.New("disk full")
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
-func TestFetchOntoAFullDisk(t *testing.T) {
+func TestFetchFailsWhenItsWriterFails(t *testing.T) {
 	srv := httptest.NewServer(images(t))
 	defer srv.Close()
 	if _, err := New(Config{}).Fetch(t.Context(), Image{URL: srv.URL + "/a.iso"}, fullDisk{}); !errors.Is(err, errFull) {

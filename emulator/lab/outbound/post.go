@@ -18,27 +18,27 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-// Mailbox is a BMC as the poster sees it. Mailboxes are comparable, and a BMC
+// EventSource is a BMC as the poster sees it. Mailboxes are comparable, and a BMC
 // has the same one at each call.
-type Mailbox interface {
+type EventSource interface {
 	// Subscription is a subscription as it stands, with its headers; false
 	// when it is no more.
 	Subscription(id string) (bmc.Subscription, bool)
 	// Trusted are the certificates, in DER, that a subscriber may show, or that
 	// sign for it; without any it is whom the poster trusts.
-	Trusted(id string) [][]byte
+	TrustedCertificates(id string) [][]byte
 	// Attempted tells how an attempt at delivery went. After one that failed
 	// it says whether there is to be another, and when.
-	Attempted(id string, failed error) (after time.Duration, again bool)
+	DeliveryAttempted(id string, failed error) (after time.Duration, again bool)
 }
 
 // PostConfig says how events are posted. Zero values stand for the defaults.
 type PostConfig struct {
-	Clock   *clock.Clock
-	RootCAs *x509.CertPool // who may sign for subscribers; the system's when nil
-	Answer  time.Duration  // real time that a subscriber has to answer; 10 s
-	Most    int            // attempts at the same time; 64
-	Queue   int            // events that wait for one subscriber; 64. The oldest are dropped.
+	Clock         *clock.Clock
+	RootCAs       *x509.CertPool // who may sign for subscribers; the system's when nil
+	AnswerTimeout time.Duration  // real time that a subscriber has to answer; 10 s
+	MaxConcurrent int            // attempts at the same time; 64
+	MaxQueued     int            // events that wait for one subscriber; 64. The oldest are dropped.
 }
 
 // Poster posts events to their subscribers: those of a subscription one after
@@ -50,23 +50,23 @@ type Poster struct {
 	slots chan struct{} // one per attempt
 
 	mu      sync.Mutex
-	queues  map[addressee]*queue // of those for whom something waits
+	queues  map[destination]*queue // of those for whom something waits
 	stopped bool
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
-// addressee is a subscription.
-type addressee struct {
-	box Mailbox
-	id  string
+// destination is a subscription.
+type destination struct {
+	source EventSource
+	id     string
 }
 
 // queue is what waits for one addressee.
 type queue struct {
 	events []event
-	state  waiting
+	state  queueState
 	timer  *clock.Timer // to the next attempt, once there was one
 }
 
@@ -76,39 +76,39 @@ type event struct {
 	body []byte
 }
 
-// waiting is what the events of a queue wait for.
-type waiting string
+// queueState is what the events of a queue wait for.
+type queueState string
 
 const (
-	forAnswer  waiting = "answer"  // of the subscriber; there is a goroutine
-	forAttempt waiting = "attempt" // there is a timer
-	forResume  waiting = "resume"  // the subscription is suspended
+	awaitingAnswer queueState = "answer"  // of the subscriber; there is a goroutine
+	awaitingRetry  queueState = "attempt" // there is a timer
+	awaitingResume queueState = "resume"  // the subscription is suspended
 )
 
 // NewPoster makes a Poster.
 func NewPoster(c PostConfig) *Poster {
-	c.Answer, c.Most, c.Queue = cmp.Or(c.Answer, 10*time.Second), cmp.Or(c.Most, 64), cmp.Or(c.Queue, 64)
+	c.AnswerTimeout, c.MaxConcurrent, c.MaxQueued = cmp.Or(c.AnswerTimeout, 10*time.Second), cmp.Or(c.MaxConcurrent, 64), cmp.Or(c.MaxQueued, 64)
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Poster{c: c, slots: make(chan struct{}, c.Most), queues: map[addressee]*queue{}, ctx: ctx, cancel: cancel}
+	return &Poster{c: c, slots: make(chan struct{}, c.MaxConcurrent), queues: map[destination]*queue{}, ctx: ctx, cancel: cancel}
 }
 
 // Post takes an event for a subscription. It does not wait.
-func (p *Poster) Post(box Mailbox, id string, at time.Time, body []byte) {
+func (p *Poster) Post(box EventSource, id string, at time.Time, body []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {
 		return
 	}
-	a := addressee{box, id}
+	a := destination{box, id}
 	q := p.queues[a]
 	idle := q == nil
 	if idle {
 		q = &queue{}
 		p.queues[a] = q
 	}
-	if len(q.events) >= p.c.Queue {
+	if len(q.events) >= p.c.MaxQueued {
 		drop := 0
-		if q.state == forAnswer {
+		if q.state == awaitingAnswer {
 			drop = 1 // the first is on its way
 		}
 		q.events = append(q.events[:drop:drop], q.events[drop+1:]...)
@@ -121,12 +121,12 @@ func (p *Poster) Post(box Mailbox, id string, at time.Time, body []byte) {
 
 // Resume posts what was held back while a subscription was suspended, unless it
 // is older than since.
-func (p *Poster) Resume(box Mailbox, id string, since time.Time) {
+func (p *Poster) Resume(box EventSource, id string, since time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := addressee{box, id}
+	a := destination{box, id}
 	q := p.queues[a]
-	if q == nil || q.state != forResume {
+	if q == nil || q.state != awaitingResume {
 		return
 	}
 	for len(q.events) > 0 && q.events[0].at.Before(since) {
@@ -140,11 +140,11 @@ func (p *Poster) Resume(box Mailbox, id string, since time.Time) {
 }
 
 // Forget drops what waits for a subscription that is no more.
-func (p *Poster) Forget(box Mailbox, id string) {
+func (p *Poster) Forget(box EventSource, id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a := addressee{box, id}
-	if q := p.queues[a]; q != nil && q.state != forAnswer { // else its goroutine finds out
+	a := destination{box, id}
+	if q := p.queues[a]; q != nil && q.state != awaitingAnswer { // else its goroutine finds out
 		q.stop()
 		delete(p.queues, a)
 	}
@@ -170,8 +170,8 @@ func (q *queue) stop() {
 }
 
 // start posts what waits, in a goroutine of its own. It holds p.mu.
-func (p *Poster) start(a addressee, q *queue) {
-	q.state = forAnswer
+func (p *Poster) start(a destination, q *queue) {
+	q.state = awaitingAnswer
 	leave := p.c.Clock.Enter()
 	p.running.Go(func() {
 		defer leave()
@@ -179,19 +179,19 @@ func (p *Poster) start(a addressee, q *queue) {
 	})
 }
 
-// again is start, called by the timer.
-func (p *Poster) again(a addressee, q *queue) {
+// retry is start, called by the timer.
+func (p *Poster) retry(a destination, q *queue) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.stopped && p.queues[a] == q && q.state == forAttempt {
+	if !p.stopped && p.queues[a] == q && q.state == awaitingRetry {
 		p.start(a, q)
 	}
 }
 
 // run posts one event after the other, until none waits or one must.
-func (p *Poster) run(a addressee, q *queue) {
+func (p *Poster) run(a destination, q *queue) {
 	for failed := false; ; {
-		s, there := a.box.Subscription(a.id)
+		s, there := a.source.Subscription(a.id)
 		p.mu.Lock()
 		if failed && there && !s.Suspended { // yet no other attempt: it is given up
 			q.events = q.events[1:]
@@ -202,27 +202,27 @@ func (p *Poster) run(a addressee, q *queue) {
 			p.mu.Unlock()
 			return
 		case s.Suspended:
-			q.state = forResume
+			q.state = awaitingResume
 			p.mu.Unlock()
 			return
 		}
 		ev := q.events[0]
 		p.mu.Unlock()
 
-		err := p.attempt(s, a.box.Trusted(a.id), ev.body)
+		err := p.post(s, a.source.TrustedCertificates(a.id), ev.body)
 		if p.ctx.Err() != nil {
 			continue // stopped, which the subscriber cannot help
 		}
-		after, again := a.box.Attempted(a.id, err)
+		after, again := a.source.DeliveryAttempted(a.id, err)
 		failed = err != nil
 		p.mu.Lock()
 		switch {
 		case err == nil:
 			q.events = q.events[1:]
 		case again:
-			q.state = forAttempt
+			q.state = awaitingRetry
 			if q.timer == nil { // housekeeping: a subscriber that is away does not hurry the clock
-				q.timer = p.c.Clock.LazyFunc(after, func() { p.again(a, q) })
+				q.timer = p.c.Clock.LazyFunc(after, func() { p.retry(a, q) })
 			} else {
 				q.timer.Reset(after)
 			}
@@ -233,15 +233,15 @@ func (p *Poster) run(a addressee, q *queue) {
 	}
 }
 
-// attempt posts an event once.
-func (p *Poster) attempt(s bmc.Subscription, trusted [][]byte, body []byte) error {
+// post posts an event once.
+func (p *Poster) post(s bmc.Subscription, trusted [][]byte, body []byte) error {
 	select {
 	case p.slots <- struct{}{}:
 		defer func() { <-p.slots }()
 	case <-p.ctx.Done():
 		return context.Cause(p.ctx)
 	}
-	ctx, cancel := context.WithTimeout(p.ctx, p.c.Answer)
+	ctx, cancel := context.WithTimeout(p.ctx, p.c.AnswerTimeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Destination, bytes.NewReader(body))
 	if err != nil {
@@ -268,7 +268,7 @@ func (p *Poster) attempt(s bmc.Subscription, trusted [][]byte, body []byte) erro
 		return fmt.Errorf("outbound: %w", err)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		return fmt.Errorf("outbound: %w", &answerError{code: resp.StatusCode})
+		return fmt.Errorf("outbound: %w", &statusError{code: resp.StatusCode})
 	}
 	return nil
 }
@@ -286,7 +286,7 @@ func (p *Poster) transport(s bmc.Subscription, trusted [][]byte) *http.Transport
 		}
 	}
 	return &http.Transport{
-		DialContext: (&net.Dialer{Timeout: p.c.Answer}).DialContext, // no proxy, as with images
+		DialContext: (&net.Dialer{Timeout: p.c.AnswerTimeout}).DialContext, // no proxy, as with images
 		TLSClientConfig: &tls.Config{
 			RootCAs: roots, MinVersion: tls.VersionTLS12,
 			InsecureSkipVerify: !s.Verify, // as a BMC does that was not asked to verify (DSP2046, VerifyCertificate)

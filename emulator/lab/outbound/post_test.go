@@ -57,9 +57,9 @@ func (b *box) Subscription(id string) (bmc.Subscription, bool) {
 	return b.bmc.Subscription(id)
 }
 
-func (b *box) Trusted(string) [][]byte { return b.trusted }
+func (b *box) TrustedCertificates(string) [][]byte { return b.trusted }
 
-func (b *box) Attempted(id string, failed error) (time.Duration, bool) {
+func (b *box) DeliveryAttempted(id string, failed error) (time.Duration, bool) {
 	if failed == nil {
 		b.do(bmc.Delivered{ID: id})
 		return 0, false
@@ -168,7 +168,7 @@ func TestEventsArePostedInOrder(t *testing.T) {
 	}
 }
 
-func TestSubscriberIsVerifiedIfAsked(t *testing.T) {
+func TestVerifyCertificateVerifiesTheSubscriber(t *testing.T) {
 	for _, trusted := range []bool{false, true} {
 		b, h := newBox(t), newHook(t, true)
 		pool := x509.NewCertPool()
@@ -189,7 +189,7 @@ func TestSubscriberIsVerifiedIfAsked(t *testing.T) {
 }
 
 // A subscription's own certificates count, and no others beside them.
-func TestSubscriberShowsTheCertificateOfItsSubscription(t *testing.T) {
+func TestSubscriptionCertificatesAreTheOnlyOnesTrusted(t *testing.T) {
 	other := newBox(t)
 	h := newHook(t, true)
 	for _, own := range []bool{true, false} {
@@ -226,7 +226,7 @@ func strange(t *testing.T) []byte {
 	return der
 }
 
-func TestFailedDeliveriesAreRepeated(t *testing.T) {
+func TestFailedDeliveryIsRetried(t *testing.T) {
 	for _, status := range []int{500, 404, 302, 307} {
 		b, h := newBox(t), newHook(t, false)
 		p := b.poster(PostConfig{})
@@ -247,7 +247,7 @@ func TestFailedDeliveriesAreRepeated(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeDeliveredEndsAsThePolicySays(t *testing.T) {
+func TestDeliveryRetryPolicyEndsRetries(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for policy, end := range map[bmc.Retry]string{bmc.Terminate: "gone", bmc.Suspend: "suspended", bmc.Forever: "there", bmc.BackOff: "there"} {
@@ -274,9 +274,9 @@ func TestWhatCannotBeDeliveredEndsAsThePolicySays(t *testing.T) {
 	}
 }
 
-func TestSuspendedSubscriptionsAreToldWhatTheyMissed(t *testing.T) {
+func TestResumedSubscriptionGetsMissedEvents(t *testing.T) {
 	b, h := newBox(t), newHook(t, false)
-	p := b.poster(PostConfig{Queue: 3})
+	p := b.poster(PostConfig{MaxQueued: 3})
 	id := b.subscribe(bmc.Subscription{Destination: h.URL})
 	b.do(bmc.SuspendSubscription{ID: id})
 	for i := range 5 { // of which the first two are lost
@@ -298,7 +298,7 @@ func TestSuspendedSubscriptionsAreToldWhatTheyMissed(t *testing.T) {
 	want(t, "resumed without the past", h, "3", "4", "6")
 }
 
-func TestNothingIsPostedToWhoHasLeft(t *testing.T) {
+func TestDeletedSubscriptionGetsNoEvents(t *testing.T) {
 	b, h := newBox(t), newHook(t, false)
 	p := b.poster(PostConfig{})
 	id := b.subscribe(bmc.Subscription{Destination: h.URL, Retry: bmc.Forever})
@@ -316,9 +316,9 @@ func TestNothingIsPostedToWhoHasLeft(t *testing.T) {
 }
 
 // One subscriber that does not answer holds up no other, and not the end.
-func TestSilentSubscriberHoldsUpNobody(t *testing.T) {
+func TestSilentSubscriberDelaysNoOther(t *testing.T) {
 	b, h := newBox(t), newHook(t, false)
-	p := b.poster(PostConfig{Answer: time.Hour})
+	p := b.poster(PostConfig{AnswerTimeout: time.Hour})
 	asked := make(chan bool, 1)
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // lest the server does not see that the client goes
@@ -336,9 +336,9 @@ func TestSilentSubscriberHoldsUpNobody(t *testing.T) {
 	b.settle()
 }
 
-func TestSubscribersHaveTheirTimeToAnswer(t *testing.T) {
+func TestSubscriberAnswerTimeout(t *testing.T) {
 	b := newBox(t)
-	p := b.poster(PostConfig{Answer: 20 * time.Millisecond})
+	p := b.poster(PostConfig{AnswerTimeout: 20 * time.Millisecond})
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
@@ -355,9 +355,9 @@ func TestSubscribersHaveTheirTimeToAnswer(t *testing.T) {
 // A store that fails must not have an event repeated for ever.
 type brokenBox struct{ *box }
 
-func (b brokenBox) Attempted(string, error) (time.Duration, bool) { return 0, false }
+func (b brokenBox) DeliveryAttempted(string, error) (time.Duration, bool) { return 0, false }
 
-func TestAnEventThatIsGivenUpIsDropped(t *testing.T) {
+func TestEventIsDroppedAfterItsRetries(t *testing.T) {
 	b, h := newBox(t), newHook(t, false)
 	p := b.poster(PostConfig{})
 	id := b.subscribe(bmc.Subscription{Destination: h.URL})
@@ -370,9 +370,9 @@ func TestAnEventThatIsGivenUpIsDropped(t *testing.T) {
 	want(t, "afterwards", h, "b")
 }
 
-func TestErrorsOfDeliveryHoldNoPassword(t *testing.T) {
+func TestDeliveryErrorsContainNoPassword(t *testing.T) {
 	p := newBox(t).poster(PostConfig{})
-	err := p.attempt(bmc.Subscription{Destination: "http://user:hidden@127.0.0.1:1/x"}, nil, nil)
+	err := p.post(bmc.Subscription{Destination: "http://user:hidden@127.0.0.1:1/x"}, nil, nil)
 	if err == nil || strings.Contains(err.Error(), "hidden") {
 		t.Errorf("attempt = %v; want an error without the password", err)
 	}

@@ -13,31 +13,31 @@ import (
 // How often a transfer that was cut short is taken up again without a byte
 // more having come, and how much longer it waits each time.
 const (
-	maxVain   = 3
-	vainPause = 200 * time.Millisecond
+	maxAttemptsInVain = 3
+	retryPause        = 200 * time.Millisecond
 )
 
 // transfer is an image on its way, by one request or by several: a connection
 // that breaks is no reason to begin again, if the server can go on from there
 // (RFC 9110, §14).
 type transfer struct {
-	dog    *watchdog
-	client *http.Client
-	url    string
-	img    Image
-	to     io.Writer
-	most   int64
+	watchdog *watchdog
+	client   *http.Client
+	url      string
+	img      Image
+	to       io.Writer
+	maxSize  int64
 
-	done  int64  // bytes that are there
-	total int64  // bytes of the image; -1 when the server does not say
-	tag   string // that the server knows the image by; "" when it cannot go on
-	vain  int    // attempts since the last byte
+	done           int64  // bytes that are there
+	total          int64  // bytes of the image; -1 when the server does not say
+	tag            string // that the server knows the image by; "" when it cannot go on
+	attemptsInVain int    // attempts since the last byte
 }
 
 // run asks for what is missing. Again says whether it can be asked for once
 // more after the error.
 func (t *transfer) run() (again bool, err error) {
-	req, err := http.NewRequestWithContext(t.dog.ctx, http.MethodGet, t.url, nil)
+	req, err := http.NewRequestWithContext(t.watchdog.ctx, http.MethodGet, t.url, nil)
 	if err != nil {
 		return false, err
 	}
@@ -53,29 +53,29 @@ func (t *transfer) run() (again bool, err error) {
 		return t.done > 0, err
 	}
 	defer resp.Body.Close()
-	if again, err := t.begins(resp); err != nil {
+	if again, err := t.checkResponse(resp); err != nil {
 		return again, err
 	}
-	tooLong := fmt.Errorf("the image is larger than %d bytes", t.most)
-	if t.total > t.most {
+	tooLong := fmt.Errorf("the image is larger than %d bytes", t.maxSize)
+	if t.total > t.maxSize {
 		return false, tooLong
 	}
-	body := &source{r: t.dog.reader(io.LimitReader(resp.Body, t.most+1-t.done))}
+	body := &bodyReader{r: t.watchdog.reader(io.LimitReader(resp.Body, t.maxSize+1-t.done))}
 	n, err := io.Copy(t.to, body)
 	t.done += n
 	switch {
 	case body.err != nil: // of the connection, and not of where the image goes
-		return t.tag != "" && t.done > 0 && t.done <= t.most, body.err
+		return t.tag != "" && t.done > 0 && t.done <= t.maxSize, body.err
 	case err != nil:
 		return false, err
-	case t.done > t.most:
+	case t.done > t.maxSize:
 		return false, tooLong
 	}
 	return false, nil
 }
 
-// begins looks at the head of an answer.
-func (t *transfer) begins(resp *http.Response) (again bool, err error) {
+// checkResponse looks at the head of an answer.
+func (t *transfer) checkResponse(resp *http.Response) (again bool, err error) {
 	switch {
 	case t.done == 0 && resp.StatusCode == http.StatusOK:
 		t.total, t.tag = resp.ContentLength, ""
@@ -86,7 +86,7 @@ func (t *transfer) begins(resp *http.Response) (again bool, err error) {
 		}
 		return false, nil
 	case t.done == 0:
-		return false, &answerError{code: resp.StatusCode}
+		return false, &statusError{code: resp.StatusCode}
 	case resp.StatusCode == http.StatusPartialContent:
 		if from, ok := rangeStart(resp.Header.Get("Content-Range")); !ok || from != t.done {
 			return false, errors.New("the server sent another part of the image than asked for")
@@ -95,9 +95,9 @@ func (t *transfer) begins(resp *http.Response) (again bool, err error) {
 	case resp.StatusCode == http.StatusOK:
 		return false, errors.New("the image has changed while it was fetched")
 	case resp.StatusCode >= 500: // it may come back
-		return true, &answerError{code: resp.StatusCode}
+		return true, &statusError{code: resp.StatusCode}
 	}
-	return false, &answerError{code: resp.StatusCode}
+	return false, &statusError{code: resp.StatusCode}
 }
 
 // rangeStart is where the part begins that a Content-Range header speaks of.
@@ -108,14 +108,14 @@ func rangeStart(header string) (int64, bool) {
 	return n, ok && ok2 && err == nil
 }
 
-// source remembers why reading failed.
-type source struct {
+// bodyReader remembers why reading failed.
+type bodyReader struct {
 	r   io.Reader
 	err error
 }
 
 // Read implements io.Reader.
-func (s *source) Read(p []byte) (int, error) {
+func (s *bodyReader) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		s.err = err

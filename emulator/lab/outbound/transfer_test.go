@@ -55,7 +55,7 @@ func (c *cutter) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-func TestATransferGoesOnWhereItBroke(t *testing.T) {
+func TestBrokenTransferResumesWithRange(t *testing.T) {
 	image := bytes.Repeat([]byte("0123456789abcdef"), 64<<10)
 	const all = 1 << 30
 	for _, tt := range []struct {
@@ -67,7 +67,7 @@ func TestATransferGoesOnWhereItBroke(t *testing.T) {
 		{"whole", &flaky{breaks: []int{all}, tag: `"v"`}, 1, false},
 		{"broken twice", &flaky{breaks: []int{300_000, 200_001, all}, tag: `"v"`}, 3, false},
 		{"broken at each step", &flaky{breaks: []int{100_000}, tag: `"v"`}, 11, false},
-		{"broken without end", &flaky{breaks: []int{300_000, 0}, tag: `"v"`}, 2 + maxVain, true},
+		{"broken without end", &flaky{breaks: []int{300_000, 0}, tag: `"v"`}, 2 + maxAttemptsInVain, true},
 		{"broken at once", &flaky{breaks: []int{0}, tag: `"v"`}, 1, true},
 		{"no ranges", &flaky{breaks: []int{300_000, all}}, 1, true},
 		{"weak tag", &flaky{breaks: []int{300_000, all}, tag: `W/"v"`}, 1, true},
@@ -93,7 +93,7 @@ func TestATransferGoesOnWhereItBroke(t *testing.T) {
 	}
 }
 
-func TestTrustedServers(t *testing.T) {
+func TestFetchTrustsGivenCertificates(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("image")) }))
 	defer srv.Close()
 	f := New(Config{})

@@ -15,23 +15,23 @@ import (
 
 // TrapConfig says how traps are sent. Zero values stand for the defaults.
 type TrapConfig struct {
-	Clock *clock.Clock
-	Port  uint16 // that they go to; 162, that of SNMP traps
-	Most  int    // traps on their way at the same time; 256. More are lost.
-	Log   *slog.Logger
+	Clock      *clock.Clock
+	Port       uint16 // that they go to; 162, that of SNMP traps
+	MaxPending int    // traps on their way at the same time; 256. More are lost.
+	Log        *slog.Logger
 }
 
 // Trap is a datagram that a BMC sends to who watches over it.
 type Trap struct {
-	Sender   any        // comparable
-	From     netip.Addr // of the sender
-	To       netip.Addr
-	Packet   []byte
-	Sequence uint16        // by which its coming is told
-	Awaits   bool          // it has come when that is told; else when it is sent
-	Times    int           // that it is sent; or at most, if it awaits an answer
-	Every    time.Duration // between them
-	Told     func(came bool)
+	Sender       any        // comparable
+	From         netip.Addr // of the sender
+	To           netip.Addr
+	Packet       []byte
+	Sequence     uint16        // by which its coming is told
+	Acknowledged bool          // it has come when that is told; else when it is sent
+	Attempts     int           // that it is sent; or at most, if it awaits an answer
+	Interval     time.Duration // between them
+	Done         func(came bool)
 }
 
 // Trapper sends traps, to this computer only: no lab shall disturb who watches
@@ -40,7 +40,7 @@ type Trapper struct {
 	c TrapConfig
 
 	mu      sync.Mutex
-	under   map[trapKey]*sent
+	pending map[trapKey]*pendingTrap
 	number  uint64
 	stopped bool
 	running sync.WaitGroup
@@ -54,38 +54,38 @@ type trapKey struct {
 	number   uint64
 }
 
-type sent struct {
+type pendingTrap struct {
 	Trap
 	timer *clock.Timer
 }
 
 // NewTrapper makes a Trapper.
 func NewTrapper(c TrapConfig) *Trapper {
-	c.Port, c.Most = cmp.Or(c.Port, 162), cmp.Or(c.Most, 256)
+	c.Port, c.MaxPending = cmp.Or(c.Port, 162), cmp.Or(c.MaxPending, 256)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Trapper{c: c, under: map[trapKey]*sent{}}
+	return &Trapper{c: c, pending: map[trapKey]*pendingTrap{}}
 }
 
-// errNotHere means that a trap is for another computer.
-var errNotHere = errors.New("outbound: trap: must go to a loopback address")
+// errNotLoopback means that a trap is for another computer.
+var errNotLoopback = errors.New("outbound: trap: must go to a loopback address")
 
 // Send takes a trap. It does not wait.
 func (t *Trapper) Send(x Trap) {
 	t.mu.Lock()
 	key := trapKey{sender: x.Sender, sequence: x.Sequence}
-	if !x.Awaits {
+	if !x.Acknowledged {
 		t.number++
 		key = trapKey{sender: x.Sender, number: t.number}
 	}
-	_, there := t.under[key]
-	if t.stopped || there || len(t.under) >= t.c.Most {
+	_, there := t.pending[key]
+	if t.stopped || there || len(t.pending) >= t.c.MaxPending {
 		t.mu.Unlock()
-		x.Told(false)
+		x.Done(false)
 		return
 	}
-	t.under[key] = &sent{Trap: x}
+	t.pending[key] = &pendingTrap{Trap: x}
 	t.start(key)
 	t.mu.Unlock()
 }
@@ -95,59 +95,59 @@ func (t *Trapper) start(key trapKey) {
 	leave := t.c.Clock.Enter()
 	t.running.Go(func() {
 		defer leave()
-		t.once(key)
+		t.attempt(key)
 	})
 }
 
-// once sends a trap, and sees to what follows.
-func (t *Trapper) once(key trapKey) {
+// attempt sends a trap, and sees to what follows.
+func (t *Trapper) attempt(key trapKey) {
 	t.mu.Lock()
-	x := t.under[key]
+	x := t.pending[key]
 	t.mu.Unlock()
 	if x == nil { // it has come
 		return
 	}
-	err := t.post(&x.Trap)
+	err := t.write(&x.Trap)
 	if err != nil {
 		t.c.Log.Info("trap not sent", "to", x.To.String(), "err", err)
 	}
 	t.mu.Lock()
-	if t.under[key] != x || t.stopped {
+	if t.pending[key] != x || t.stopped {
 		t.mu.Unlock()
 		return
 	}
-	x.Times--
-	if again := err == nil && (x.Times > 0 || x.Awaits); again {
-		x.timer = t.c.Clock.AfterFunc(x.Every, func() { t.again(key) })
+	x.Attempts--
+	if again := err == nil && (x.Attempts > 0 || x.Acknowledged); again {
+		x.timer = t.c.Clock.AfterFunc(x.Interval, func() { t.timeout(key) })
 		t.mu.Unlock()
 		return
 	}
-	delete(t.under, key)
+	delete(t.pending, key)
 	t.mu.Unlock()
-	x.Told(err == nil)
+	x.Done(err == nil)
 }
 
-// again is called by the timer: another time, or the end of waiting.
-func (t *Trapper) again(key trapKey) {
+// timeout is called by the timer: another time, or the end of waiting.
+func (t *Trapper) timeout(key trapKey) {
 	t.mu.Lock()
-	x := t.under[key]
+	x := t.pending[key]
 	switch {
 	case x == nil || t.stopped:
 		t.mu.Unlock()
-	case x.Times > 0:
+	case x.Attempts > 0:
 		t.start(key)
 		t.mu.Unlock()
 	default:
-		delete(t.under, key)
+		delete(t.pending, key)
 		t.mu.Unlock()
-		x.Told(false)
+		x.Done(false)
 	}
 }
 
-// post sends a trap from the address of its sender.
-func (t *Trapper) post(x *Trap) error {
+// write sends a trap from the address of its sender.
+func (t *Trapper) write(x *Trap) error {
 	if !x.To.Unmap().IsLoopback() {
-		return errNotHere
+		return errNotLoopback
 	}
 	var from *net.UDPAddr
 	if x.From.IsLoopback() && x.From.Is4() == x.To.Unmap().Is4() {
@@ -161,18 +161,18 @@ func (t *Trapper) post(x *Trap) error {
 	return errors.Join(err, c.Close())
 }
 
-// Came tells that a trap that awaits it has come.
-func (t *Trapper) Came(sender any, sequence uint16) {
+// Acknowledge tells that a trap that awaits it has come.
+func (t *Trapper) Acknowledge(sender any, sequence uint16) {
 	key := trapKey{sender: sender, sequence: sequence}
 	t.mu.Lock()
-	x := t.under[key]
-	delete(t.under, key)
+	x := t.pending[key]
+	delete(t.pending, key)
 	if x != nil && x.timer != nil {
 		x.timer.Stop()
 	}
 	t.mu.Unlock()
 	if x != nil {
-		x.Told(true)
+		x.Done(true)
 	}
 }
 
@@ -181,7 +181,7 @@ func (t *Trapper) Came(sender any, sequence uint16) {
 func (t *Trapper) Stop() {
 	t.mu.Lock()
 	t.stopped = true
-	for _, x := range t.under {
+	for _, x := range t.pending {
 		if x.timer != nil {
 			x.timer.Stop()
 		}

@@ -66,7 +66,7 @@ func TestTrapsAreSent(t *testing.T) {
 	x := NewTrapper(TrapConfig{Clock: c, Port: s.port()})
 	defer x.Stop()
 	end := make(told, 1)
-	x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("hot"), Times: 2, Every: 3 * time.Second, Told: end.tell})
+	x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("hot"), Attempts: 2, Interval: 3 * time.Second, Done: end.tell})
 	for n := range 2 {
 		if text, from := s.next(); text != "hot" || from != bmc1 {
 			t.Errorf("time %d: %q from %v", n+1, text, from)
@@ -95,21 +95,21 @@ func TestTrapsAreAcknowledged(t *testing.T) {
 		s, c := newStation(t), clock.NewVirtual(origin)
 		x := NewTrapper(TrapConfig{Clock: c, Port: s.port()})
 		end := make(told, 2)
-		x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("hot"), Sequence: 7, Awaits: true, Times: 3, Every: 3 * time.Second, Told: end.tell})
-		x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("twin"), Sequence: 7, Awaits: true, Times: 1, Told: func(came bool) {
+		x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("hot"), Sequence: 7, Acknowledged: true, Attempts: 3, Interval: 3 * time.Second, Done: end.tell})
+		x.Send(Trap{Sender: 1, From: bmc1, To: here, Packet: []byte("twin"), Sequence: 7, Acknowledged: true, Attempts: 1, Done: func(came bool) {
 			if came {
 				t.Error("a trap with the number of another has come")
 			}
 		}})
 		s.next()
-		x.Came(2, 7) // another's
-		x.Came(1, 8)
+		x.Acknowledge(2, 7) // another's
+		x.Acknowledge(1, 8)
 		if err := c.Walk(t.Context(), 3*time.Second); err != nil {
 			t.Fatal(err)
 		}
 		s.next()
 		if comes {
-			x.Came(1, 7)
+			x.Acknowledge(1, 7)
 		} else {
 			if err := c.Walk(t.Context(), 3*time.Second); err != nil {
 				t.Fatal(err)
@@ -130,12 +130,12 @@ func TestTrapsAreAcknowledged(t *testing.T) {
 	}
 }
 
-func TestTrapsThatAreNotSent(t *testing.T) {
+func TestTrapsOutsideLoopbackAreNotSent(t *testing.T) {
 	s, c := newStation(t), clock.NewVirtual(origin)
-	x := NewTrapper(TrapConfig{Clock: c, Port: s.port(), Most: 2})
+	x := NewTrapper(TrapConfig{Clock: c, Port: s.port(), MaxPending: 2})
 	end := make(told, 9)
 	send := func(to netip.Addr, n uint16) {
-		x.Send(Trap{Sender: 1, From: bmc1, To: to, Packet: []byte(fmt.Sprint(n)), Sequence: n, Awaits: true, Times: 1, Every: time.Hour, Told: end.tell})
+		x.Send(Trap{Sender: 1, From: bmc1, To: to, Packet: []byte(fmt.Sprint(n)), Sequence: n, Acknowledged: true, Attempts: 1, Interval: time.Hour, Done: end.tell})
 	}
 	send(netip.MustParseAddr("192.0.2.1"), 1)
 	if <-end {

@@ -69,7 +69,7 @@ func Save(ctx context.Context, dir, to string, info Info, keep func(name string)
 	if err != nil {
 		return err
 	}
-	m := &meter{ctx: ctx, all: all, tell: tell}
+	m := &progress{ctx: ctx, all: all, tell: tell}
 	if isTar(to) {
 		return saveTar(part, head, files, m)
 	}
@@ -113,7 +113,7 @@ func list(dir string, keep func(name string) bool) (files []*file, all int64, er
 			return err
 		}
 		f := &file{path: path, name: filepath.ToSlash(name)}
-		if err := f.look(); err != nil {
+		if err := f.findData(); err != nil {
 			return err
 		}
 		files, all = append(files, f), all+f.bytes()
@@ -122,8 +122,8 @@ func list(dir string, keep func(name string) bool) (files []*file, all int64, er
 	return files, all, err
 }
 
-// look finds the file's data.
-func (f *file) look() error {
+// findData finds the file's data.
+func (f *file) findData() error {
 	in, err := os.Open(f.path)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (f *file) look() error {
 }
 
 // copyTo makes a copy of the file, holes included.
-func (f *file) copyTo(to string, m *meter) error {
+func (f *file) copyTo(to string, m *progress) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func Load(ctx context.Context, from, dir string, tell Progress) error {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
 	}
-	m := &meter{ctx: ctx, tell: tell}
+	m := &progress{ctx: ctx, tell: tell}
 	err := loadTar(from, dir, m)
 	if st, serr := os.Stat(from); serr == nil && st.IsDir() {
 		var files []*file
@@ -214,29 +214,29 @@ func Load(ctx context.Context, from, dir string, tell Progress) error {
 	return nil
 }
 
-// meter tells progress, and ends what its context ends.
-type meter struct {
+// progress tells progress, and ends what its context ends.
+type progress struct {
 	ctx       context.Context
 	done, all int64
 	tell      Progress
 }
 
-func (m *meter) add(n int64) {
+func (m *progress) add(n int64) {
 	m.done += n
 	if m.tell != nil {
 		m.tell(m.done, m.all)
 	}
 }
 
-func (m *meter) reader(r io.Reader) io.Reader { return &metered{r, m} }
+func (m *progress) reader(r io.Reader) io.Reader { return &progressReader{r, m} }
 
-type metered struct {
+type progressReader struct {
 	io.Reader
-	m *meter
+	m *progress
 }
 
 // Read implements io.Reader.
-func (r *metered) Read(b []byte) (int, error) {
+func (r *progressReader) Read(b []byte) (int, error) {
 	if r.m.ctx.Err() != nil {
 		return 0, context.Cause(r.m.ctx)
 	}
@@ -253,7 +253,7 @@ const (
 	extentsRecord = "METALAB.extents" // off+n,off+n,…
 )
 
-func saveTar(to string, head []byte, files []*file, m *meter) error {
+func saveTar(to string, head []byte, files []*file, m *progress) error {
 	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -271,7 +271,7 @@ func saveTar(to string, head []byte, files []*file, m *meter) error {
 	return errors.Join(err, w.Close(), out.Close())
 }
 
-func (f *file) pack(w *tar.Writer, m *meter) error {
+func (f *file) pack(w *tar.Writer, m *progress) error {
 	h := &tar.Header{Name: f.name, Mode: int64(f.mode), Size: f.bytes(), Format: tar.FormatPAX}
 	if f.bytes() != f.size {
 		var at []string
@@ -310,7 +310,7 @@ func tarInfo(from string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, 1<<20))
 }
 
-func loadTar(from, dir string, m *meter) error {
+func loadTar(from, dir string, m *progress) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -342,7 +342,7 @@ func loadTar(from, dir string, m *meter) error {
 	}
 }
 
-func unpack(r io.Reader, h *tar.Header, to string, m *meter) error {
+func unpack(r io.Reader, h *tar.Header, to string, m *progress) error {
 	size, data := h.Size, []extent{{0, h.Size}}
 	if s, ok := h.PAXRecords[sizeRecord]; ok {
 		var err error

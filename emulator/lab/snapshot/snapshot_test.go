@@ -59,7 +59,7 @@ func blocks(t *testing.T, path string) int64 {
 	return st.Sys().(*syscall.Stat_t).Blocks * 512
 }
 
-func TestWhatIsSavedIsLoaded(t *testing.T) {
+func TestLoadRestoresWhatSaveWrote(t *testing.T) {
 	for _, name := range []string{"snap.tar", "snap"} {
 		t.Run(name, func(t *testing.T) {
 			dir, to, back := fill(t), filepath.Join(t.TempDir(), name), filepath.Join(t.TempDir(), "back")
@@ -110,7 +110,7 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 	}
 }
 
-func TestAFailureLeavesNothing(t *testing.T) {
+func TestFailedSaveAndLoadLeaveNothing(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	dir, to := fill(t), filepath.Join(t.TempDir(), "snap.tar")
@@ -133,7 +133,7 @@ func TestAFailureLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSnapshotIsRefused(t *testing.T) {
+func TestOpenRefusesOtherFiles(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)

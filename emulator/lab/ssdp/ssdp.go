@@ -94,8 +94,8 @@ const (
 	maxSearch = 2048 // bytes
 	// So many answers are sent at a time: more than fit into the buffer of who
 	// searches would be lost.
-	burst = 64
-	rest  = 10 * time.Millisecond
+	burst      = 64
+	burstPause = 10 * time.Millisecond
 )
 
 // Serve answers searches until ctx ends.
@@ -142,7 +142,7 @@ func (r *Responder) answer(ctx context.Context, target string, from netip.AddrPo
 		if sent++; sent%burst != 0 {
 			continue
 		}
-		t := r.pause.NewTimer(rest)
+		t := r.pause.NewTimer(burstPause)
 		select {
 		case <-ctx.Done():
 			t.Stop()

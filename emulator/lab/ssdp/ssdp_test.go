@@ -18,7 +18,7 @@ func search(target string) string {
 	return "M-SEARCH * HTTP/1.1\r\nHost: 239.255.255.250:1900\r\nMan: \"ssdp:discover\"\r\nST: " + target + "\r\nMX: 1\r\n\r\n"
 }
 
-func TestSearchesAreRead(t *testing.T) {
+func TestParseSearch(t *testing.T) {
 	for in, want := range map[string]string{
 		search("ssdp:all"):                                                    "ssdp:all",
 		search("upnp:rootdevice"):                                             "upnp:rootdevice",
@@ -86,7 +86,7 @@ func found(t *testing.T, port uint16, to netip.Addr, target string, want int) []
 	return out
 }
 
-func TestServicesAreFound(t *testing.T) {
+func TestSearchFindsServices(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the socket needs Linux")
 	}
@@ -139,7 +139,7 @@ func TestServicesAreFound(t *testing.T) {
 	}
 }
 
-func TestAResponderNeedsWhatItAnswersWith(t *testing.T) {
+func TestNewRefusesAMissingServiceList(t *testing.T) {
 	if _, err := New(t.Context(), Config{}); err == nil {
 		t.Error("New(Config{}) succeeded")
 	}

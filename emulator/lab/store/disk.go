@@ -67,9 +67,9 @@ func (s *Store) ShareDisk(from, to, drive string) error {
 // Size is the drive's capacity in bytes.
 func (d *Disk) Size() int64 { return d.size }
 
-// within checks a range, and opens the disk's file: nil when there is none and
+// open checks a range, and opens the disk's file: nil when there is none and
 // create is false.
-func (d *Disk) within(what string, off, n int64, create bool) (*diskFile, error) {
+func (d *Disk) open(what string, off, n int64, create bool) (*diskFile, error) {
 	if off < 0 || n < 0 || off > d.size-n {
 		return nil, fmt.Errorf("store: %s of %d bytes at %d: the drive has %d", what, n, off, d.size)
 	}
@@ -86,7 +86,7 @@ func (d *Disk) ReadAt(p []byte, off int64) (int, error) {
 	if off >= 0 {
 		want = p[:max(0, min(int64(len(p)), d.size-off))]
 	}
-	f, err := d.within("read", min(off, d.size), int64(len(want)), false)
+	f, err := d.open("read", min(off, d.size), int64(len(want)), false)
 	if err != nil {
 		return 0, err
 	}
@@ -106,7 +106,7 @@ func (d *Disk) ReadAt(p []byte, off int64) (int, error) {
 
 // WriteAt implements io.WriterAt; it refuses to write past the end.
 func (d *Disk) WriteAt(p []byte, off int64) (int, error) {
-	f, err := d.within("write", off, int64(len(p)), true)
+	f, err := d.open("write", off, int64(len(p)), true)
 	if err != nil {
 		return 0, err
 	}
@@ -124,7 +124,7 @@ func (d *Disk) NextData(off int64) (int64, error) {
 	if off >= d.size {
 		return 0, io.EOF
 	}
-	f, err := d.within("search", off, 0, false)
+	f, err := d.open("search", off, 0, false)
 	if err != nil {
 		return 0, err
 	}
@@ -146,7 +146,7 @@ func (d *Disk) nextData(f *os.File, off int64) (int64, error) {
 // Discard makes n bytes from off a hole, or zeros where the file system has no
 // holes.
 func (d *Disk) Discard(off, n int64) error {
-	f, err := d.within("discard", off, n, false)
+	f, err := d.open("discard", off, n, false)
 	if err != nil || f == nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (d *Disk) Sync() error {
 	if !d.store.fsync {
 		return nil
 	}
-	f, err := d.within("sync", 0, 0, false)
+	f, err := d.open("sync", 0, 0, false)
 	if err != nil || f == nil {
 		return err
 	}
@@ -195,8 +195,8 @@ func (d *Disk) Sync() error {
 	return nil
 }
 
-// files keeps disk files open that were used lately.
-type files struct {
+// openFiles keeps disk openFiles open that were used lately.
+type openFiles struct {
 	mu     sync.Mutex
 	idle   *sync.Cond // some file has lost its last user
 	most   int
@@ -213,15 +213,15 @@ type diskFile struct {
 	at    *list.Element
 }
 
-func newFiles(most int, fsync bool) *files {
-	f := &files{most: most, fsync: fsync, open: map[string]*diskFile{}, recent: list.New()}
+func newFiles(most int, fsync bool) *openFiles {
+	f := &openFiles{most: most, fsync: fsync, open: map[string]*diskFile{}, recent: list.New()}
 	f.idle = sync.NewCond(&f.mu)
 	return f
 }
 
 // acquire opens a file of a disk of size bytes; it is not closed before
 // release. Without create it is nil when there is no such file.
-func (f *files) acquire(path string, size int64, create bool) (*diskFile, error) {
+func (f *openFiles) acquire(path string, size int64, create bool) (*diskFile, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -273,7 +273,7 @@ func (f *files) acquire(path string, size int64, create bool) (*diskFile, error)
 	return d, nil
 }
 
-func (f *files) release(d *diskFile) {
+func (f *openFiles) release(d *diskFile) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d.users--; d.users == 0 {
@@ -282,7 +282,7 @@ func (f *files) release(d *diskFile) {
 }
 
 // remove removes a file.
-func (f *files) remove(path string) error {
+func (f *openFiles) remove(path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var err error
@@ -297,14 +297,14 @@ func (f *files) remove(path string) error {
 }
 
 // drop closes a file.
-func (f *files) drop(d *diskFile) error {
+func (f *openFiles) drop(d *diskFile) error {
 	delete(f.open, d.path)
 	f.recent.Remove(d.at)
 	return d.Close()
 }
 
 // close closes all files, each after its last user.
-func (f *files) close() (err error) {
+func (f *openFiles) close() (err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closed = true

@@ -30,7 +30,7 @@ func onDisk(t *testing.T, path string) int64 {
 }
 
 // A disk behaves as memory does, whatever is done to it.
-func TestDiskIsLikeMemory(t *testing.T) {
+func TestDiskBehavesLikeMemory(t *testing.T) {
 	const size, seed = 300_001, 1
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	d, model := newStore(t, Config{}).Disk("node-0", "Disk.0", size), storage.NewMemory(size)
@@ -119,7 +119,7 @@ func TestDisksAreSparse(t *testing.T) {
 }
 
 // Where the file system has no holes, discarding writes zeros.
-func TestZero(t *testing.T) {
+func TestDiscardWritesZerosWithoutHoles(t *testing.T) {
 	d := newStore(t, Config{}).Disk("node-0", "Disk.0", tera)
 	if _, err := d.WriteAt(bytes.Repeat([]byte{7}, 3<<20), 1<<20); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestZero(t *testing.T) {
 }
 
 // A lab that was killed between making the file and giving it its size.
-func TestDiskOfAKilledLab(t *testing.T) {
+func TestDiskFileIsCompletedAfterAKill(t *testing.T) {
 	s := newStore(t, Config{})
 	d := s.Disk("node-0", "Disk.0", tera)
 	if err := os.Mkdir(filepath.Dir(d.path), 0o700); err != nil {
@@ -159,7 +159,7 @@ func TestDiskOfAKilledLab(t *testing.T) {
 	}
 }
 
-func TestFewFilesServeManyDisks(t *testing.T) {
+func TestOpenFilesAreBounded(t *testing.T) {
 	s := newStore(t, Config{})
 	s.files.most = 3
 	var all sync.WaitGroup
@@ -245,7 +245,7 @@ func TestMedia(t *testing.T) {
 	}
 }
 
-func TestKeepMedia(t *testing.T) {
+func TestKeepMediaRemovesTheRest(t *testing.T) {
 	s := newStore(t, Config{})
 	for _, slot := range []string{"Cd", "Usb/1", "Old"} {
 		in, err := s.NewMedia("node-0", slot, 1)

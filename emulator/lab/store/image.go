@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 )
 
-// images are files of images, each of a host and with an ID of its own there.
+// imageDir are files of imageDir, each of a host and with an ID of its own there.
 // The value is their directory, and what errors call them.
-type images string
+type imageDir string
 
 const (
-	mediaDir   images = "media"   // that virtual media hold; the ID is that of the slot
-	updatesDir images = "updates" // of firmware, while updates with them are under way
+	mediaDir   imageDir = "media"   // that virtual media hold; the ID is that of the slot
+	updatesDir imageDir = "updates" // of firmware, while updates with them are under way
 )
 
 // Image names an image of one host.
@@ -25,15 +25,15 @@ type Image struct{ Host, ID string }
 type Incoming struct {
 	*os.File
 	store *Store
-	of    images
+	of    imageDir
 	final string
 }
 
-func (s *Store) image(of images, host, id string) string {
+func (s *Store) image(of imageDir, host, id string) string {
 	return filepath.Join(s.dir, string(of), url.PathEscape(host)+"-"+url.PathEscape(id))
 }
 
-func (of images) failed(err error) error {
+func (of imageDir) failed(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (of images) failed(err error) error {
 
 // incoming makes a file for an image. It becomes what final names with Keep;
 // until then it can be dropped, and a restart drops it.
-func (s *Store) incoming(of images, final, part string, flag int) (*Incoming, error) {
+func (s *Store) incoming(of imageDir, final, part string, flag int) (*Incoming, error) {
 	f, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE|flag, 0o600)
 	if err != nil {
 		return nil, of.failed(err)
@@ -81,13 +81,13 @@ func syncDir(dir string) error {
 func (i *Incoming) Drop() error { return i.of.failed(errors.Join(i.Close(), os.Remove(i.Name()))) }
 
 // openImage opens an image; the error is fs.ErrNotExist when there is none.
-func (s *Store) openImage(of images, host, id string) (*os.File, error) {
+func (s *Store) openImage(of imageDir, host, id string) (*os.File, error) {
 	f, err := os.Open(s.image(of, host, id))
 	return f, of.failed(err)
 }
 
 // removeImage removes an image, if there is one. Who has it open can read on.
-func (s *Store) removeImage(of images, host, id string) error {
+func (s *Store) removeImage(of imageDir, host, id string) error {
 	err := os.Remove(s.image(of, host, id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -96,7 +96,7 @@ func (s *Store) removeImage(of images, host, id string) error {
 }
 
 // keepImages removes all images but those given.
-func (s *Store) keepImages(of images, keep []Image) error {
+func (s *Store) keepImages(of imageDir, keep []Image) error {
 	kept := map[string]bool{}
 	for _, k := range keep {
 		kept[filepath.Base(s.image(of, k.Host, k.ID))] = true

@@ -25,8 +25,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// journal is the log as it is written.
-type journal struct {
+// writeAheadLog is the log as it is written.
+type writeAheadLog struct {
 	f      *os.File
 	fsync  bool
 	size   int64
@@ -35,16 +35,16 @@ type journal struct {
 	buf    []byte
 }
 
-func openJournal(dir string, fsync bool) (*journal, error) {
+func openLog(dir string, fsync bool) (*writeAheadLog, error) {
 	f, err := os.OpenFile(filepath.Join(dir, logFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &journal{f: f, fsync: fsync}, nil
+	return &writeAheadLog{f: f, fsync: fsync}, nil
 }
 
 // add appends a batch; when that fails it is as if it had not been tried.
-func (j *journal) add(at time.Time, puts []raw) error {
+func (j *writeAheadLog) add(at time.Time, puts []rawPut) error {
 	b := append(j.buf[:0], 0, 0, 0, 0, 0, 0, 0, 0)
 	b = appendBatch(b, j.batch+1, at, puts)
 	j.buf = b
@@ -67,7 +67,7 @@ func (j *journal) add(at time.Time, puts []raw) error {
 }
 
 // empty forgets all batches: they are elsewhere.
-func (j *journal) empty() error {
+func (j *writeAheadLog) empty() error {
 	if err := j.f.Truncate(0); err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (j *journal) empty() error {
 
 // each calls f with every batch of a log, oldest first. It ends where the log
 // does, or where its writer was killed while writing.
-func (j *journal) each(f func(batch uint64, at time.Time, puts []raw) error) error {
+func (j *writeAheadLog) each(f func(batch uint64, at time.Time, puts []rawPut) error) error {
 	all, err := io.ReadAll(io.NewSectionReader(j.f, 0, 1<<62))
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func lastTime(dir string) (last time.Time, err error) {
 		return last, err
 	}
 	defer f.Close()
-	err = (&journal{f: f}).each(func(_ uint64, at time.Time, _ []raw) error {
+	err = (&writeAheadLog{f: f}).each(func(_ uint64, at time.Time, _ []rawPut) error {
 		if at.After(last) {
 			last = at
 		}
@@ -126,7 +126,7 @@ func lastTime(dir string) (last time.Time, err error) {
 // appendBatch makes bytes of a batch: its number and time, then kind, key and
 // value of each put, each text with its length before it. A kind that begins with
 // a plus is of a value that is added to what there is.
-func appendBatch(b []byte, number uint64, at time.Time, puts []raw) []byte {
+func appendBatch(b []byte, number uint64, at time.Time, puts []rawPut) []byte {
 	when, err := at.MarshalBinary()
 	if err != nil {
 		panic(err) // a time whose zone is no whole minutes: the lab's is UTC
@@ -155,7 +155,7 @@ func appendText[T string | []byte](b []byte, text T) []byte {
 var errBatch = errors.New("a batch of the log is of a form that this build does not know: " +
 	"start and stop the lab with the build that was killed with it, then there is no log")
 
-func parseBatch(b []byte) (number uint64, at time.Time, puts []raw, err error) {
+func parseBatch(b []byte) (number uint64, at time.Time, puts []rawPut, err error) {
 	number, size := binary.Uvarint(b)
 	if size <= 0 {
 		return 0, at, nil, errBatch
@@ -177,7 +177,7 @@ func parseBatch(b []byte) (number uint64, at time.Time, puts []raw, err error) {
 	}
 	for err == nil && len(b) > 0 {
 		kind, more := strings.CutPrefix(string(text()), string(plus))
-		puts = append(puts, raw{kind: Kind(kind), key: string(text()), value: text(), more: more})
+		puts = append(puts, rawPut{kind: Kind(kind), key: string(text()), value: text(), more: more})
 	}
 	if err != nil {
 		return 0, at, nil, fmt.Errorf("%w: %w", errBatch, err)

@@ -25,7 +25,7 @@ func killed(t *testing.T, s *Store) {
 }
 
 // What was saved is there after a kill, however far the log got.
-func TestTheLogOutlivesAKill(t *testing.T) {
+func TestLogIsReplayedAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, Config{Dir: dir})
 	for i := range 10 {
@@ -82,7 +82,7 @@ func TestTheLogOutlivesAKill(t *testing.T) {
 }
 
 // A log that has grown goes into bbolt, and nothing is lost by it.
-func TestTheLogDoesNotGrowForever(t *testing.T) {
+func TestLogIsFlushedWhenLarge(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, Config{Dir: dir})
 	big := string(bytes.Repeat([]byte("x"), 100<<10))
@@ -105,7 +105,7 @@ func TestTheLogDoesNotGrowForever(t *testing.T) {
 }
 
 func FuzzBatch(f *testing.F) {
-	f.Add(appendBatch(nil, 7, origin, []raw{{kind: Hosts, key: "a", value: []byte("1")}, {kind: Meta, key: "b"}, {kind: Hosts, key: "c", value: []byte("2"), more: true}}))
+	f.Add(appendBatch(nil, 7, origin, []rawPut{{kind: Hosts, key: "a", value: []byte("1")}, {kind: Meta, key: "b"}, {kind: Hosts, key: "c", value: []byte("2"), more: true}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		number, at, puts, err := parseBatch(b)
 		if err != nil {
@@ -116,7 +116,7 @@ func FuzzBatch(f *testing.F) {
 			t.Fatalf("parseBatch(% x) = %d, %v, %d puts; once more: %d, %v, %d, %v", b, number, at, len(puts), same, again, len(more), err)
 		}
 		for i := range puts {
-			if d := cmp.Diff(puts[i], more[i], cmp.AllowUnexported(raw{})); d != "" && len(puts[i].value)+len(more[i].value) > 0 {
+			if d := cmp.Diff(puts[i], more[i], cmp.AllowUnexported(rawPut{})); d != "" && len(puts[i].value)+len(more[i].value) > 0 {
 				t.Fatalf("put %d (-want +got):\n%s", i, d)
 			}
 		}
@@ -124,7 +124,7 @@ func FuzzBatch(f *testing.F) {
 }
 
 // What is added to a value is added once, wherever the store was killed.
-func TestValuesGrow(t *testing.T) {
+func TestMoreAppendsToAValue(t *testing.T) {
 	dir := t.TempDir()
 	s := newStore(t, Config{Dir: dir})
 	save := func(puts ...Put) {
@@ -177,7 +177,7 @@ func TestValuesGrow(t *testing.T) {
 }
 
 // The log of a build before batches had numbers.
-func TestALogOfAnOlderBuildIsRefusedByName(t *testing.T) {
+func TestLogOfAnotherFormatIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	when, err := time.Now().UTC().MarshalBinary()
 	if err != nil {

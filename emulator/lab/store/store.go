@@ -1,7 +1,7 @@
-// Package store owns what a lab must still know when it is started again: JSON
-// values by kind and key in one bbolt file with a log before it, the lab's time
-// at the last save, the content of disks as sparse files, and the images that
-// virtual media hold and firmware is updated with. It does not know what its values mean.
+// Package store holds what a lab must know when it is started again: JSON values by
+// kind and key in one bbolt file with a write-ahead log, the lab's time at the last
+// save, the content of disks as sparse files, and the images of virtual media and of
+// firmware updates. It does not know what its values mean.
 package store
 
 import (
@@ -24,10 +24,10 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 )
 
-// Kind is a kind of value; each has a bucket of its own.
+// Kind is a kind of value. Each kind has a bucket.
 type Kind string
 
-// The kinds. Values are stored.
+// The kinds of values. The constants are stored.
 const (
 	Meta  Kind = "lab"  // of the lab itself
 	Hosts Kind = "host" // by name
@@ -35,19 +35,19 @@ const (
 
 const (
 	file = "state.db"
-	// In Meta.
+	// Keys in Meta.
 	timeKey  = "time"
-	batchKey = "batch" // number of the last batch of the log that is in bbolt
+	batchKey = "batch" // number of the last batch of the log that was flushed to bbolt
 )
 
-// patience is how long Open waits for another process to let go of the file.
+// patience is how long Open waits for another process to close the file.
 const patience = time.Second
 
-// Config says where and how to store.
+// Config says where and how a Store keeps its values.
 type Config struct {
 	Dir string
 	// Fsync makes every save survive a power cut of the computer that the lab
-	// runs on. Without it a save survives the death of the lab only.
+	// runs on. Without it a save survives the death of the process only.
 	Fsync bool
 }
 
@@ -56,89 +56,63 @@ type Store struct {
 	dir   string
 	fsync bool
 	db    *bbolt.DB
-	files *files
+	files *openFiles
 
 	mu      sync.Mutex
-	pending []*save // not begun yet
-	commit  sync.Mutex
+	pending []*save    // not written yet
+	commit  sync.Mutex // held while saves are written
 
 	// Guarded by commit.
-	spare []*save   // room for what is pending next
-	last  time.Time // highest lab time that was saved
-	log   *journal
-	late  map[place]*held // what is in the log and not in bbolt yet
-	order []place         // room for its places
-	rooms []*held         // room for what is next
-	fail  error           // of the last try to bring it there
+	last      time.Time // highest lab time that was saved
+	log       *writeAheadLog
+	unflushed map[valueKey]*pendingValue // what is in the log and not in bbolt yet
+	fail      error                      // of the last flush
 }
 
-// held is what the log does to a value of bbolt.
-type held struct {
-	value []byte // none takes the key out
-	more  bool   // it is added to what bbolt holds
+// pendingValue is what the log says about a value of bbolt.
+type pendingValue struct {
+	value []byte // empty: the key is removed
+	more  bool   // value is appended to what bbolt holds
 }
 
-// place is where a value is.
-type place struct {
+// valueKey identifies a value.
+type valueKey struct {
 	kind Kind
 	key  string
 }
 
-// Put is one value to be stored.
+// Put is one value to store.
 type Put struct {
 	Kind  Kind
 	Key   string
-	Value any // JSON is made of it; Gone takes the key out
-	// More says that the JSON is added, behind it, to what the key holds: it
-	// grows, and each save writes no more than is new.
+	Value any // encoded as JSON; Gone removes the key
+	// More appends the JSON to what the key holds, so that a save of a growing value
+	// writes only what is new.
 	More bool
 }
 
-// appender is a value that makes its JSON itself.
-type appender interface {
-	AppendJSON(b []byte) ([]byte, error)
-}
-
-// Gone is no value.
+// Gone as a Put's Value removes the key.
 var Gone = gone{}
 
 type gone struct{}
 
-// save is what one caller of Save waits for.
+// save is one call of Save.
 type save struct {
 	at   time.Time
-	puts []raw
-	room []byte // for their values
-	done bool   // guarded by Store.commit
+	puts []rawPut
+	done bool // guarded by Store.commit
 	err  error
 }
 
-// saves are those that are over, with their room.
-var saves = sync.Pool{New: func() any { return new(save) }}
-
-// These bound the room that is kept, in bytes: of a save, and of all that the
-// log held.
-const (
-	maxRoom  = 16 << 10
-	maxRooms = 2 << 20
-)
-
-// over gives a save back.
-func (w *save) over() {
-	clear(w.puts)
-	if *w = (save{puts: w.puts[:0], room: w.room[:0]}); cap(w.room) <= maxRoom {
-		saves.Put(w)
-	}
-}
-
-type raw struct {
+// rawPut is an encoded Put.
+type rawPut struct {
 	kind  Kind
 	key   string
-	value []byte // none takes the key out
-	more  bool   // it is added to what the key holds
+	value []byte // empty: the key is removed
+	more  bool   // value is appended to what the key holds
 }
 
-// Open opens the store in a directory, which it makes if need be.
+// Open opens the store in a directory, and makes it when there is none.
 func Open(c Config) (*Store, error) {
 	for _, d := range []string{c.Dir, filepath.Join(c.Dir, disksDir), filepath.Join(c.Dir, string(mediaDir)), filepath.Join(c.Dir, string(updatesDir))} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -151,7 +125,7 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync), late: map[place]*held{}}
+	s := &Store{dir: c.Dir, fsync: c.Fsync, db: db, files: newFiles(openDisks, c.Fsync), unflushed: map[valueKey]*pendingValue{}}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, k := range []Kind{Meta, Hosts} {
 			if _, err := tx.CreateBucketIfNotExists([]byte(k)); err != nil {
@@ -170,9 +144,9 @@ func Open(c Config) (*Store, error) {
 	return s, nil
 }
 
-// replay brings into bbolt what the last user of the store left in its log.
+// replay flushes to bbolt what the last process left in the log.
 func (s *Store) replay() (err error) {
-	if s.log, err = openJournal(s.dir, s.fsync); err != nil {
+	if s.log, err = openLog(s.dir, s.fsync); err != nil {
 		return err
 	}
 	err = s.db.View(func(tx *bbolt.Tx) error {
@@ -180,10 +154,10 @@ func (s *Store) replay() (err error) {
 		return nil
 	})
 	if err == nil {
-		err = s.log.each(func(batch uint64, at time.Time, puts []raw) error {
-			if batch > s.log.batch { // else its user was killed before the log was emptied
+		err = s.log.each(func(batch uint64, at time.Time, puts []rawPut) error {
+			if batch > s.log.batch { // else the process was killed before it emptied the log
 				s.log.batch = batch
-				s.note(at, puts)
+				s.remember(at, puts)
 			}
 			return nil
 		})
@@ -197,23 +171,19 @@ func (s *Store) replay() (err error) {
 	return nil
 }
 
-// note remembers what is in the log and not in bbolt yet.
-func (s *Store) note(at time.Time, puts []raw) {
+// remember adds a batch of the log to what is not in bbolt yet. It copies the values:
+// those of replay are parts of one buffer.
+func (s *Store) remember(at time.Time, puts []rawPut) {
 	for _, p := range puts {
-		at := place{p.kind, p.key}
-		is := s.late[at]
+		at := valueKey{p.kind, p.key}
+		is := s.unflushed[at]
 		switch {
 		case is == nil:
-			is = &held{}
-			if n := len(s.rooms); n > 0 {
-				is, s.rooms = s.rooms[n-1], s.rooms[:n-1]
-			}
-			is.value, is.more = append(is.value[:0], p.value...), p.more
-			s.late[at] = is
+			s.unflushed[at] = &pendingValue{value: bytes.Clone(p.value), more: p.more}
 		case p.more:
 			is.value = append(is.value, p.value...)
 		default:
-			is.value, is.more = append(is.value[:0], p.value...), false
+			is.value, is.more = bytes.Clone(p.value), false
 		}
 	}
 	if at.After(s.last) {
@@ -221,59 +191,49 @@ func (s *Store) note(at time.Time, puts []raw) {
 	}
 }
 
-// flush brings the log into bbolt. It holds s.commit, or nobody else has s.
+// flush moves what the log holds to bbolt, and empties the log. The caller holds
+// s.commit, or nobody else knows of s yet.
 func (s *Store) flush() error {
-	if len(s.late) > 0 || s.log.size > 0 {
-		err := s.db.Update(func(tx *bbolt.Tx) error {
-			s.order = slices.AppendSeq(s.order[:0], maps.Keys(s.late))
-			slices.SortFunc(s.order, place.compare)
-			for _, at := range s.order {
-				bucket := tx.Bucket([]byte(at.kind))
-				if bucket == nil {
-					return fmt.Errorf("%s %s: there is no such kind", at.kind, at.key)
-				}
-				var err error
-				is := s.late[at]
-				switch {
-				case is.more: // what bbolt is given stays its own until the commit
-					err = bucket.Put([]byte(at.key), slices.Concat(bucket.Get([]byte(at.key)), is.value))
-				case len(is.value) == 0:
-					err = bucket.Delete([]byte(at.key))
-				default:
-					err = bucket.Put([]byte(at.key), is.value)
-				}
-				if err != nil {
-					return fmt.Errorf("%s %s: %w", at.kind, at.key, err)
-				}
+	if len(s.unflushed) == 0 && s.log.size == 0 {
+		return s.log.empty()
+	}
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		for _, at := range slices.SortedFunc(maps.Keys(s.unflushed), valueKey.compare) {
+			bucket := tx.Bucket([]byte(at.kind))
+			if bucket == nil {
+				return fmt.Errorf("%s %s: there is no such kind", at.kind, at.key)
 			}
-			v, err := json.Marshal(s.last)
-			if err != nil {
-				return err
+			if err := s.unflushed[at].flush(bucket, []byte(at.key)); err != nil {
+				return fmt.Errorf("%s %s: %w", at.kind, at.key, err)
 			}
-			meta := tx.Bucket([]byte(Meta))
-			return errors.Join(meta.Put([]byte(timeKey), v), meta.Put([]byte(batchKey), binary.AppendUvarint(nil, s.log.batch)))
-		})
+		}
+		v, err := json.Marshal(s.last)
 		if err != nil {
 			return err
 		}
+		meta := tx.Bucket([]byte(Meta))
+		return errors.Join(meta.Put([]byte(timeKey), v), meta.Put([]byte(batchKey), binary.AppendUvarint(nil, s.log.batch)))
+	})
+	if err != nil {
+		return err
 	}
-	kept := 0
-	for _, is := range s.rooms {
-		kept += cap(is.value)
-	}
-	for _, is := range s.late {
-		if kept += cap(is.value); kept > maxRooms {
-			break
-		}
-		s.rooms = append(s.rooms, is)
-	}
-	clear(s.late)
-	clear(s.order) // of their texts
+	clear(s.unflushed)
 	return s.log.empty()
 }
 
-// compare orders places as bbolt keeps them.
-func (p place) compare(q place) int {
+// flush does to a key in bbolt what the log says.
+func (v *pendingValue) flush(bucket *bbolt.Bucket, key []byte) error {
+	switch {
+	case v.more: // bbolt keeps a reference to the value until the commit
+		return bucket.Put(key, slices.Concat(bucket.Get(key), v.value))
+	case len(v.value) == 0:
+		return bucket.Delete(key)
+	}
+	return bucket.Put(key, v.value)
+}
+
+// compare orders keys as bbolt does.
+func (p valueKey) compare(q valueKey) int {
 	return cmp.Or(strings.Compare(string(p.kind), string(q.kind)), strings.Compare(p.key, q.key))
 }
 
@@ -289,8 +249,8 @@ func open(dir string, o *bbolt.Options) (*bbolt.DB, error) {
 	return db, nil
 }
 
-// LastTime is the highest lab time that was saved in a directory that nobody
-// has open; zero when there is none.
+// LastTime returns the highest lab time that was saved in a directory, which no
+// process may have open. It is zero when there is none.
 func LastTime(dir string) (time.Time, error) {
 	if _, err := os.Stat(filepath.Join(dir, file)); errors.Is(err, fs.ErrNotExist) {
 		return time.Time{}, nil
@@ -333,35 +293,27 @@ func readTime(tx *bbolt.Tx) (at time.Time, err error) {
 	return at, nil
 }
 
-// Last is the highest lab time that was saved; zero when there is none.
+// Last returns the highest lab time that was saved, or zero when there is none.
 func (s *Store) Last() time.Time {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	return s.last
 }
 
-// Save stores values, all or none, and the lab's time; it returns when they are
-// committed. Values that are stored already cost no commit. Saves of several
-// callers share one commit; who saves the same key twice waits in between.
+// Save stores all of the values or none, and the lab's time. It returns when they are
+// committed. Values that have not changed cost no commit. Concurrent saves share one
+// commit, in no particular order: a caller that saves a key twice must wait for the
+// first save.
 func (s *Store) Save(at time.Time, puts ...Put) error {
-	w := saves.Get().(*save)
-	defer w.over()
-	w.at = at
+	w := &save{at: at}
 	for _, p := range puts {
 		if p.Key == "" {
 			return fmt.Errorf("store: %s: a value needs a key", p.Kind)
 		}
-		put := raw{kind: p.Kind, key: p.Key, more: p.More}
+		put := rawPut{kind: p.Kind, key: p.Key, more: p.More}
 		if p.Value != Gone {
 			var err error
-			if own, ok := p.Value.(appender); ok {
-				from := len(w.room)
-				w.room, err = own.AppendJSON(w.room)
-				put.value = w.room[from:]
-			} else {
-				put.value, err = json.Marshal(p.Value)
-			}
-			if err != nil {
+			if put.value, err = json.Marshal(p.Value); err != nil {
 				return fmt.Errorf("store: %s %s: %w", p.Kind, p.Key, err)
 			}
 		}
@@ -373,40 +325,38 @@ func (s *Store) Save(at time.Time, puts ...Put) error {
 
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	if w.done { // by one who held commit before
+	if w.done { // another caller has written it
 		return w.err
 	}
 	s.mu.Lock()
 	batch := s.pending
-	s.pending = s.spare
+	s.pending = nil
 	s.mu.Unlock()
 	err := s.write(batch)
-	for i, b := range batch {
+	for _, b := range batch {
 		b.done, b.err = true, err
-		batch[i] = nil
 	}
-	s.spare = batch[:0]
 	return err
 }
 
-// write makes a batch durable. It holds s.commit.
+// write writes a batch of saves to the log. The caller holds s.commit.
 func (s *Store) write(batch []*save) error {
 	if s.log == nil {
 		return fmt.Errorf("store: %w", fs.ErrClosed)
 	}
 	last := s.last
-	var puts []raw
+	var puts []rawPut
 	for i, w := range batch {
-		fresh, err := s.fresh(w.puts)
+		changed, err := s.changed(w.puts)
 		if err != nil {
 			return err
 		}
 		if i == 0 {
-			puts = fresh
+			puts = changed
 		} else {
-			puts = append(puts, fresh...)
+			puts = append(puts, changed...)
 		}
-		if w.at.After(last) && (len(fresh) > 0 || len(w.puts) == 0) {
+		if w.at.After(last) && (len(changed) > 0 || len(w.puts) == 0) {
 			last = w.at
 		}
 	}
@@ -416,22 +366,22 @@ func (s *Store) write(batch []*save) error {
 	if err := s.log.add(last, puts); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	s.note(last, puts)
+	s.remember(last, puts)
 	if s.log.size > maxLog {
-		s.fail = s.flush() // what was saved is safe in the log all the same
+		s.fail = s.flush() // what was saved is in the log even if this fails
 	}
 	return nil
 }
 
-// fresh are those of some puts that the store does not hold already. What was
-// saved last is likely to be in the log still, where looking costs less.
-func (s *Store) fresh(puts []raw) ([]raw, error) {
+// changed returns the puts whose values the store does not hold already. A recent
+// value is likely to be unflushed, which is the cheaper place to look.
+func (s *Store) changed(puts []rawPut) ([]rawPut, error) {
 	out := puts[:0]
 	var tx *bbolt.Tx
 	for _, p := range puts {
 		if !p.more {
 			var was []byte
-			is := s.late[place{p.kind, p.key}]
+			is := s.unflushed[valueKey{p.kind, p.key}]
 			if is != nil {
 				was = is.value
 			} else {
@@ -457,8 +407,8 @@ func (s *Store) fresh(puts []raw) ([]raw, error) {
 	return out, nil
 }
 
-// settled lets f read bbolt when all that was saved is there.
-func (s *Store) settled(f func(tx *bbolt.Tx) error) error {
+// viewFlushed calls f with a view of bbolt that holds everything that was saved.
+func (s *Store) viewFlushed(f func(tx *bbolt.Tx) error) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
 	if err := s.flush(); err != nil {
@@ -467,10 +417,10 @@ func (s *Store) settled(f func(tx *bbolt.Tx) error) error {
 	return s.db.View(f)
 }
 
-// Load reads the value of a key into v; false when there is none.
+// Load reads the value of a key into v. It returns false when the key has none.
 func (s *Store) Load(k Kind, key string, v any) (bool, error) {
 	found := false
-	err := s.settled(func(tx *bbolt.Tx) error {
+	err := s.viewFlushed(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(k)).Get([]byte(key))
 		found = b != nil
 		if !found {
@@ -484,10 +434,10 @@ func (s *Store) Load(k Kind, key string, v any) (bool, error) {
 	return found, nil
 }
 
-// Each calls f for every value of a kind, in the order of their keys. The JSON
-// is f's only until it returns.
+// Each calls f for every value of a kind, in the order of their keys. The value is
+// valid until f returns.
 func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
-	err := s.settled(func(tx *bbolt.Tx) error {
+	err := s.viewFlushed(func(tx *bbolt.Tx) error {
 		return tx.Bucket([]byte(k)).ForEach(func(key, value []byte) error {
 			if err := f(string(key), value); err != nil {
 				return fmt.Errorf("%s %s: %w", k, key, err)
@@ -501,12 +451,12 @@ func (s *Store) Each(k Kind, f func(key string, value []byte) error) error {
 	return nil
 }
 
-// Close closes the store and its disks. What is under way is finished first;
-// what comes later fails.
+// Close closes the store and its disks after the calls that are under way. Later
+// calls fail.
 func (s *Store) Close() error {
 	s.commit.Lock()
 	defer s.commit.Unlock()
-	if s.log == nil { // closed before
+	if s.log == nil { // closed already
 		return nil
 	}
 	err := errors.Join(s.flush(), s.log.f.Close(), s.files.close(), s.db.Close())
@@ -517,22 +467,22 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// DisksDir is where the disks are in a store's directory: a directory for each
-// host, by its name as a path of a URL has it.
+// DisksDir is the directory of the disks in a store's directory. It holds a directory
+// for each host, whose name is the host's, escaped as in a URL path.
 const DisksDir = disksDir
 
-// Holds says whether a file in a store's directory, named from there with
-// slashes, is the store's.
+// Holds reports whether a file in a store's directory belongs to the store. The name
+// is relative to that directory and has slashes.
 func Holds(name string) bool {
 	dir, _, below := strings.Cut(name, "/")
 	if below {
-		return dir == disksDir || images(dir) == mediaDir || images(dir) == updatesDir
+		return dir == disksDir || imageDir(dir) == mediaDir || imageDir(dir) == updatesDir
 	}
 	return name == file || name == logFile
 }
 
-// Frozen calls f while nothing is saved and the files hold all that was. What
-// disks hold is not its concern.
+// Frozen calls f while nothing is saved and the files hold everything that was. It
+// does not hold back writes to disks.
 func (s *Store) Frozen(f func() error) error {
 	s.commit.Lock()
 	defer s.commit.Unlock()

@@ -70,7 +70,7 @@ func TestSaveAndLoad(t *testing.T) {
 	}
 }
 
-func TestTheLabsTimeNeverGoesBack(t *testing.T) {
+func TestSavedTimeNeverGoesBack(t *testing.T) {
 	dir := t.TempDir()
 	if at, err := LastTime(dir); !at.IsZero() || err != nil {
 		t.Errorf("LastTime() of an empty directory = %v, %v", at, err)
@@ -97,7 +97,7 @@ func TestTheLabsTimeNeverGoesBack(t *testing.T) {
 }
 
 // What is stored already costs no commit.
-func TestSavingTheSameAgain(t *testing.T) {
+func TestSavingAnUnchangedValueWritesNothing(t *testing.T) {
 	s := newStore(t, Config{})
 	put := Put{Kind: Hosts, Key: "a", Value: value{1}}
 	if err := s.Save(origin, put); err != nil {
@@ -149,7 +149,7 @@ func TestSavesShareCommits(t *testing.T) {
 	}
 }
 
-func TestSaveRefuses(t *testing.T) {
+func TestSaveRefusesWrongValues(t *testing.T) {
 	s := newStore(t, Config{})
 	if err := s.Save(origin, Put{Kind: Hosts, Key: "a", Value: make(chan int)}); err == nil || !strings.Contains(err.Error(), "host a") {
 		t.Errorf("Save() of a channel = %v, want an error that names the key", err)
@@ -163,7 +163,7 @@ func TestSaveRefuses(t *testing.T) {
 	}
 }
 
-func TestOpenSaysWhatIsWrong(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, file), []byte("not a database, but as long as one: "+strings.Repeat("x", 1<<14)), 0o600); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestUpdatesHaveIDsOfTheirOwn(t *testing.T) {
+func TestNewUpdateChoosesAFreeID(t *testing.T) {
 	s, err := Open(Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

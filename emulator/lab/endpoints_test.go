@@ -51,7 +51,7 @@ const (
 
 // A BMC whose port was changed is there and no longer where it was, and back
 // again; the lab's other BMCs do not notice.
-func TestPortMoves(t *testing.T) {
+func TestPatchOfHTTPSPortMovesTheBMC(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)})
 	h := l.Hosts()[1]
@@ -92,7 +92,7 @@ func TestPortMoves(t *testing.T) {
 
 // A BMC answers at the address that it was given, through the socket of all, and
 // at no other.
-func TestAddressMoves(t *testing.T) {
+func TestPatchOfIPv4AddressMovesTheBMC(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir, Rack: hosts(3)})
 	h := l.First()
@@ -132,7 +132,7 @@ func TestAddressMoves(t *testing.T) {
 	}
 }
 
-func TestServicesAreReallySwitched(t *testing.T) {
+func TestProtocolEnabledOpensAndClosesThePort(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(2)})
 	h := l.First()
 	at, port := h.Address(), freePort(t)
@@ -162,7 +162,7 @@ func TestServicesAreReallySwitched(t *testing.T) {
 }
 
 // Where all BMCs share an address only ports move.
-func TestSharedAddressStays(t *testing.T) {
+func TestSharedAddressCannotBeChanged(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Rack: hosts(2), Listen: "127.0.0.1:0"})
 	h, other := l.Hosts()[0], l.Hosts()[1]
 	n := h.BMC().Network()

@@ -31,7 +31,7 @@ func (t *tape) Write(p []byte) (int, error) {
 }
 
 // What clients send in confidence is found in no answer, log, journal or task.
-func TestSecretsAreKept(t *testing.T) {
+func TestPasswordsAndKeysSurviveARestart(t *testing.T) {
 	logged := new(tape)
 	l := labtest.Start(t, lab.Config{Log: slog.New(slog.NewJSONHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	h := l.First()
@@ -148,7 +148,7 @@ func addresses(value any) []string {
 }
 
 // A slot that verifies takes images only from servers that it trusts.
-func TestMediaFromTrustedServers(t *testing.T) {
+func TestInsertMediaTrustsInstalledCertificates(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "an image") }))
 	defer srv.Close()
 	l := labtest.Start(t, lab.Config{})

@@ -1,4 +1,4 @@
-package mishap
+package faulthttp
 
 import (
 	"bufio"
@@ -23,26 +23,26 @@ import (
 
 const body = `{"Id":"1","PowerState":"On"}`
 
-// bench is a service that fails as a rule says, over TLS.
-type bench struct {
+// faultyServer is a service over TLS with the faults of some rules.
+type faultyServer struct {
 	*httptest.Server
-	asked  atomic.Int32 // requests that came to the service
-	paused atomic.Int64
-	rested atomic.Bool
-	sent   chan Sent
-	ended  chan struct{}
+	asked    atomic.Int32 // requests that reached the service
+	paused   atomic.Int64
+	released atomic.Bool
+	sent     chan Sent
+	ended    chan struct{}
 }
 
-// Pause implements Work.
-func (b *bench) Pause(ctx context.Context, d time.Duration) error {
+// Pause implements InFlight.
+func (b *faultyServer) Pause(ctx context.Context, d time.Duration) error {
 	b.paused.Add(int64(d))
 	return ctx.Err()
 }
 
-// Rest implements Work.
-func (b *bench) Rest() { b.rested.Store(true) }
+// Release implements InFlight.
+func (b *faultyServer) Release() { b.released.Store(true) }
 
-func serve(t *testing.T, rules ...fault.Rule) *bench {
+func serve(t *testing.T, rules ...fault.Rule) *faultyServer {
 	t.Helper()
 	plan := new(fault.Plan)
 	for _, r := range rules {
@@ -51,7 +51,7 @@ func serve(t *testing.T, rules ...fault.Rule) *bench {
 		}
 	}
 	d := plan.Decide(fault.Subject{Site: fault.Request}, time.Time{})
-	b := &bench{sent: make(chan Sent, 1), ended: make(chan struct{})}
+	b := &faultyServer{sent: make(chan Sent, 1), ended: make(chan struct{})}
 	answer := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			b.asked.Add(1)
@@ -82,8 +82,8 @@ func serve(t *testing.T, rules ...fault.Rule) *bench {
 	return b
 }
 
-// ask sends a request and tells what came back.
-func (b *bench) ask(t *testing.T, method string) (resp *http.Response, text string, err error) {
+// ask sends a request and returns the response and its body.
+func (b *faultyServer) ask(t *testing.T, method string) (resp *http.Response, text string, err error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, b.URL+"/redfish/v1/Systems/1", strings.NewReader("{}"))
 	if err != nil {
@@ -97,29 +97,29 @@ func (b *bench) ask(t *testing.T, method string) (resp *http.Response, text stri
 	return resp, string(read), err
 }
 
-func TestWhatAClientGets(t *testing.T) {
+func TestDecisionsShapeTheResponse(t *testing.T) {
 	html := "<html>"
 	tests := []struct {
 		name   string
 		rule   fault.Rule
 		method string
-		status int // 0: no answer
+		status int // 0: no response
 		body   string
-		fails  string // reading the body, or all
+		fails  string // error of the request or of reading the body
 		asked  int32
 		sent   Sent
 	}{
 		{name: "delay", rule: fault.Rule{Latency: "3s"}, status: 200, body: body, asked: 1, sent: Sent{200, 28}},
 		{name: "status", rule: fault.Rule{Status: 204}, status: 204, sent: Sent{204, 0}},
-		{name: "page", rule: fault.Rule{Status: 502, Body: &html, ContentType: "text/html"}, status: 502, body: html, sent: Sent{502, 6}},
+		{name: "HTML body", rule: fault.Rule{Status: 502, Body: &html, ContentType: "text/html"}, status: 502, body: html, sent: Sent{502, 6}},
 		{name: "performed", rule: fault.Rule{Status: 200, Performed: true}, method: "POST", status: 200, body: "{}", asked: 1, sent: Sent{200, 2}},
 		{name: "reset", rule: fault.Rule{Drop: fault.Reset}, method: "POST", fails: "reset by peer"},
-		{name: "reset when done", rule: fault.Rule{Drop: fault.Reset, Performed: true}, method: "POST", fails: "reset by peer", asked: 1},
-		{name: "closed", rule: fault.Rule{Drop: fault.HalfClose}, method: "POST", fails: "EOF"},
-		{name: "in the body", rule: fault.Rule{Drop: fault.MidBody}, method: "POST", status: 200, body: body[:14], fails: "reset by peer", asked: 1, sent: Sent{200, 14}},
-		{name: "too long", rule: fault.Rule{LengthError: 5}, status: 200, body: body, fails: "unexpected EOF", asked: 1, sent: Sent{200, 28}},
-		{name: "too short", rule: fault.Rule{LengthError: -5}, status: 200, body: body[:23], asked: 1, sent: Sent{200, 28}},
-		{name: "half", rule: fault.Rule{Truncate: "50%"}, status: 200, body: body[:14], asked: 1, sent: Sent{200, 14}},
+		{name: "reset after performing", rule: fault.Rule{Drop: fault.Reset, Performed: true}, method: "POST", fails: "reset by peer", asked: 1},
+		{name: "half close", rule: fault.Rule{Drop: fault.HalfClose}, method: "POST", fails: "EOF"},
+		{name: "mid body", rule: fault.Rule{Drop: fault.MidBody}, method: "POST", status: 200, body: body[:14], fails: "reset by peer", asked: 1, sent: Sent{200, 14}},
+		{name: "length too large", rule: fault.Rule{LengthError: 5}, status: 200, body: body, fails: "unexpected EOF", asked: 1, sent: Sent{200, 28}},
+		{name: "length too small", rule: fault.Rule{LengthError: -5}, status: 200, body: body[:23], asked: 1, sent: Sent{200, 28}},
+		{name: "truncated", rule: fault.Rule{Truncate: "50%"}, status: 200, body: body[:14], asked: 1, sent: Sent{200, 14}},
 		{name: "patched", rule: fault.Rule{Patch: map[string]any{"PowerState": nil}}, status: 200, body: `{"Id":"1"}`, asked: 1, sent: Sent{200, 10}},
 		{name: "stale", rule: fault.Rule{Stale: true}, status: 200, body: `{"PowerState":"Off"}`, asked: 1, sent: Sent{200, 20}},
 		{name: "a write is not stale", rule: fault.Rule{Stale: true}, method: "POST", status: 200, body: body, asked: 1, sent: Sent{200, 28}},
@@ -141,20 +141,20 @@ func TestWhatAClientGets(t *testing.T) {
 				status = resp.StatusCode
 			}
 			if status != tt.status || text != tt.body {
-				t.Errorf("answer = %d %s, want %d %s", status, text, tt.status, tt.body)
+				t.Errorf("response = %d %s, want %d %s", status, text, tt.status, tt.body)
 			}
 			b.CloseClientConnections()
 			if d := cmp.Diff(tt.sent, <-b.sent); d != "" {
 				t.Errorf("Sent (-want +got):\n%s", d)
 			}
 			if got := b.asked.Load(); tt.method == "POST" && tt.fails == "" && got != tt.asked || got > 0 != (tt.asked > 0) {
-				t.Errorf("the service was asked %d times, want %d", got, tt.asked)
+				t.Errorf("the service got %d requests, want %d", got, tt.asked)
 			}
 		})
 	}
 }
 
-func TestADelayIsOfTheLabsTime(t *testing.T) {
+func TestDelayTakesLabTime(t *testing.T) {
 	b := serve(t, fault.Rule{Latency: "1s"}, fault.Rule{Latency: "2s"})
 	if _, _, err := b.ask(t, "GET"); err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestADelayIsOfTheLabsTime(t *testing.T) {
 	}
 }
 
-func TestErrorsThatAreMadeUpAreRedfishErrors(t *testing.T) {
+func TestFaultStatusHasARedfishErrorBody(t *testing.T) {
 	for _, tt := range []struct {
 		rule   fault.Rule
 		id     string
@@ -204,7 +204,7 @@ func TestErrorsThatAreMadeUpAreRedfishErrors(t *testing.T) {
 	}
 }
 
-func TestAHangEndsWithTheClientOrTheServer(t *testing.T) {
+func TestHangEndsWithClientOrServer(t *testing.T) {
 	b := serve(t, fault.Rule{Drop: fault.Hang})
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, "POST", b.URL, strings.NewReader("{}"))
@@ -233,8 +233,8 @@ func TestAHangEndsWithTheClientOrTheServer(t *testing.T) {
 	<-b.sent
 }
 
-// What is half closed still takes what the client sends.
-func TestAHalfClosedConnectionIsReadOn(t *testing.T) {
+// A half-closed connection still accepts what the client sends.
+func TestHalfClosedConnectionIsStillRead(t *testing.T) {
 	b := serve(t, fault.Rule{Drop: fault.HalfClose})
 	c, err := tls.Dial("tcp", b.Listener.Addr().String(), &tls.Config{RootCAs: b.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs, ServerName: "example.com"})
 	if err != nil {
@@ -242,11 +242,11 @@ func TestAHalfClosedConnectionIsReadOn(t *testing.T) {
 	}
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Fatalf("Read() = %v, want the end", err)
+		t.Fatalf("Read() = %v, want EOF", err)
 	}
 	for range 3 {
 		if _, err := fmt.Fprint(c, strings.Repeat("x", 1000)); err != nil {
-			t.Errorf("Write() = %v, want it to be taken", err)
+			t.Errorf("Write() = %v, want no error", err)
 		}
 	}
 	select {
@@ -261,13 +261,13 @@ func TestAHalfClosedConnectionIsReadOn(t *testing.T) {
 	c.Close()
 }
 
-func TestAStreamIsNotHeldBack(t *testing.T) {
+func TestEventStreamPassesAFaultyServer(t *testing.T) {
 	plan := new(fault.Plan)
 	if _, err := plan.Add(time.Time{}, fault.Rule{InvalidJSON: true}); err != nil {
 		t.Fatal(err)
 	}
 	d := plan.Decide(fault.Subject{Site: fault.Request}, time.Time{})
-	end, rested := make(chan struct{}), new(bench)
+	end, inFlight := make(chan struct{}), new(faultyServer)
 	stream := &Server{Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, ": hello\n\n")
@@ -277,7 +277,7 @@ func TestAStreamIsNotHeldBack(t *testing.T) {
 		<-end
 	})}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if got := stream.Serve(w, r, d, nil, rested); got != (Sent{200, 9}) {
+		if got := stream.Serve(w, r, d, nil, inFlight); got != (Sent{200, 9}) {
 			t.Errorf("Sent = %+v", got)
 		}
 	}))
@@ -291,12 +291,12 @@ func TestAStreamIsNotHeldBack(t *testing.T) {
 	if line, err := bufio.NewReader(resp.Body).ReadString('\n'); line != ": hello\n" || err != nil {
 		t.Errorf("first line = %q, %v", line, err)
 	}
-	if !rested.rested.Load() {
-		t.Error("a stream counts as work in flight")
+	if !inFlight.released.Load() {
+		t.Error("the clock waits for a stream")
 	}
 }
 
-func TestAStreamOfHTTP2IsReset(t *testing.T) {
+func TestHTTP2StreamIsReset(t *testing.T) {
 	b := serve(t, fault.Rule{Drop: fault.Reset})
 	b.Close()
 	b2 := httptest.NewUnstartedServer(b.Config.Handler)

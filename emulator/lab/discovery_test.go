@@ -16,8 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 )
 
-// TestBMCsAreFound searches as a client does that knows no address.
-func TestBMCsAreFound(t *testing.T) {
+// TestSSDPSearchFindsBMCs searches as a client does that knows no address.
+func TestSSDPSearchFindsBMCs(t *testing.T) {
 	// Port 1900 of the loopback device may be somebody else's.
 	held, err := net.ListenUDP("udp4", &net.UDPAddr{Port: ssdp.Port})
 	if err != nil {
@@ -64,7 +64,7 @@ func usn(answer string) string {
 	return uuid
 }
 
-func TestHTTP2IsSpokenWhereItIsAskedFor(t *testing.T) {
+func TestHTTP2IsOffByDefault(t *testing.T) {
 	for _, want := range []bool{false, true} {
 		l := labtest.Start(t, lab.Config{HTTP2: want})
 		transport := l.Client.Transport.(*http.Transport).Clone()
@@ -82,7 +82,7 @@ func TestHTTP2IsSpokenWhereItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestBMCsServeTheUsersSchemas(t *testing.T) {
+func TestSchemasAreServed(t *testing.T) {
 	l := labtest.Start(t, lab.Config{Schemas: fstest.MapFS{"json-schema/Chassis.v1_28_0.json": {Data: []byte(`{"title":"Chassis"}`)}}})
 	if status, schema := call(t, l, l.First(), "GET", "/redfish/v1/SchemaStore/en/Chassis.v1_28_0.json", ""); status != 200 || schema["title"] != "Chassis" {
 		t.Errorf("GET = %d %v", status, schema)

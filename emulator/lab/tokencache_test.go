@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-func TestASessionInUseWaitsForNobody(t *testing.T) {
+func TestCachedTokenNeedsNoHostLock(t *testing.T) {
 	l := open(t, Config{})
 	h := l.hosts[0]
 	admin, _ := h.Admin()
@@ -60,7 +60,7 @@ func TestASessionInUseWaitsForNobody(t *testing.T) {
 	}
 }
 
-func TestMoreTokensThanAreRemembered(t *testing.T) {
+func TestTokensBeyondTheCacheAreFound(t *testing.T) {
 	l := open(t, Config{})
 	h := l.hosts[0]
 	admin, _ := h.Admin()

@@ -28,7 +28,7 @@ func running(t *testing.T) (*labtest.Lab, *lab.Host) {
 	return l, h
 }
 
-func TestAttach(t *testing.T) {
+func TestAttachedDiskBelongsToOneBoot(t *testing.T) {
 	l, h := running(t)
 	a, err := h.Attach(1, "Disk.0")
 	if err != nil {
@@ -110,7 +110,7 @@ func second[T any](_ T, err error) error { return err }
 
 // Once a power cut is answered, nothing that the system wrote is still to land,
 // whatever it was about to write.
-func TestNoWriteAfterThePowerIsCut(t *testing.T) {
+func TestNoWriteLandsAfterPowerOff(t *testing.T) {
 	l, h := running(t)
 	const size = 1 << 16
 	for boot := uint64(1); boot <= 3; boot++ {

@@ -1,4 +1,4 @@
-package mishap
+package faulthttp
 
 import (
 	"bytes"
@@ -12,17 +12,18 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
 )
 
-// Bounds in real time of what is done to a connection by hand.
+// Time limits, in real time, for a hijacked connection.
 const (
 	writeTime  = 10 * time.Second
 	lingerTime = 2 * time.Minute
 )
 
-// take takes the connection from the server. A stream of HTTP/2 has none of its
-// own: it ends in the only way that there is.
-func take(w http.ResponseWriter) net.Conn {
+// hijack takes a request's connection from the server. An HTTP/2 stream has no
+// connection that it could hijack: it is reset with http.ErrAbortHandler.
+func hijack(w http.ResponseWriter) net.Conn {
 	c, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -30,29 +31,15 @@ func take(w http.ResponseWriter) net.Conn {
 	return c
 }
 
-// Reset ends a connection at once, below TLS, with an RST.
-func Reset(c net.Conn) {
-	for {
-		wrapped, ok := c.(interface{ NetConn() net.Conn })
-		if !ok {
-			break
-		}
-		c = wrapped.NetConn()
-	}
-	if tcp, ok := c.(interface{ SetLinger(seconds int) error }); ok {
-		_ = tcp.SetLinger(0) // a connection that is gone already
-	}
-	_ = c.Close()
-}
-
 // Abort ends the connection of a request with an RST.
-func Abort(w http.ResponseWriter) { Reset(take(w)) }
+func Abort(w http.ResponseWriter) { network.Reset(hijack(w)) }
 
-// halfClose ends the server's side and reads on, until the client goes too.
+// halfClose closes the server's side of a connection and reads until the client
+// closes its side.
 func halfClose(ctx context.Context, w http.ResponseWriter) {
-	c := take(w)
-	defer Reset(c)
-	stop := context.AfterFunc(ctx, func() { Reset(c) })
+	c := hijack(w)
+	defer network.Reset(c)
+	stop := context.AfterFunc(ctx, func() { network.Reset(c) })
 	defer stop()
 	_ = c.SetDeadline(clock.Wall().Add(lingerTime))
 	if t, ok := c.(*tls.Conn); ok {
@@ -65,20 +52,21 @@ func halfClose(ctx context.Context, w http.ResponseWriter) {
 	_, _ = io.Copy(io.Discard, c)
 }
 
-// wire writes an answer by hand: of a body that is said to be so long, only what
-// is sent. Then the connection ends, with an RST if so wished.
-func wire(w http.ResponseWriter, a *answer, length int, sent []byte, abrupt bool) {
-	c := take(w)
+// writeRaw writes a response to the connection itself, with a Content-Length that
+// need not be that of the body. Then it closes the connection, with an RST when
+// abrupt is true.
+func writeRaw(w http.ResponseWriter, a *heldResponse, length int, body []byte, abrupt bool) {
+	c := hijack(w)
 	a.header.Set("Content-Length", fmt.Sprint(length))
 	a.header.Set("Connection", "close")
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "HTTP/1.1 %d %s\r\n", a.status, http.StatusText(a.status))
 	err := a.header.Write(&out)
 	out.WriteString("\r\n")
-	out.Write(sent)
+	out.Write(body)
 	_ = c.SetDeadline(clock.Wall().Add(writeTime))
 	if _, werr := c.Write(out.Bytes()); abrupt || errors.Join(err, werr) != nil {
-		Reset(c)
+		network.Reset(c)
 		return
 	}
 	_ = c.Close()

@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-func TestFirmwareForAComponent(t *testing.T) {
+func TestFirmwareForNamesTheComponents(t *testing.T) {
 	want := firmware.Image{Kind: firmware.KindBIOS, Vendor: "Metalab", Model: "Generic Server G1"}
 	for _, name := range []string{"BIOS", "bios"} {
 		if got, err := lab.FirmwareFor(nil, "generic", name); got != want || err != nil {

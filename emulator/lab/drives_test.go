@@ -73,7 +73,7 @@ func medium(t *testing.T, h *lab.Host, id string) *lab.Disk {
 
 // What a system wrote to its volume is there after a drive has failed, while it
 // is rebuilt, after that, and after the lab was started again.
-func TestVolumesOutliveDrives(t *testing.T) {
+func TestRAIDVolumeSurvivesADriveFailure(t *testing.T) {
 	dir := t.TempDir()
 	l, h := raiding(t, dir, 1)
 	v, err := h.Attach(1, "Volume.1.1")
@@ -121,7 +121,7 @@ func TestVolumesOutliveDrives(t *testing.T) {
 
 // A system sees volumes and drives that its controllers do not use, and boots
 // from the first that holds something.
-func TestVolumesAreBootSources(t *testing.T) {
+func TestRAIDVolumeIsABootSource(t *testing.T) {
 	l, h := raiding(t, "", 1)
 	var ids []string
 	for _, d := range h.Machine().Storage.Devices() {
@@ -142,7 +142,7 @@ func TestVolumesAreBootSources(t *testing.T) {
 }
 
 // A system loses what its machine loses.
-func TestSystemsLoseDrives(t *testing.T) {
+func TestPulledDriveFailsReadsOfTheSystem(t *testing.T) {
 	_, h := raiding(t, "", 1)
 	drive, err := h.Attach(1, "Disk.8")
 	if err != nil {
@@ -189,7 +189,7 @@ func TestSystemsLoseDrives(t *testing.T) {
 }
 
 // Drives go from server to server with what they hold.
-func TestDrivesMoveBetweenHosts(t *testing.T) {
+func TestMoveDriveKeepsItsContent(t *testing.T) {
 	dir := t.TempDir()
 	l, a := raiding(t, dir, 2)
 	b := l.Hosts()[1]
@@ -236,7 +236,7 @@ func TestDrivesMoveBetweenHosts(t *testing.T) {
 
 // A volume that gets more drives has its data between, in a file that is gone
 // afterwards; erasing takes the bytes off the drive's file.
-func TestExpandingAndErasing(t *testing.T) {
+func TestExpandVolumeAndSecureErase(t *testing.T) {
 	dir := t.TempDir()
 	l, h := raiding(t, dir, 1)
 	put(t, medium(t, h, "Volume.1.1"), 7<<30, "kept")

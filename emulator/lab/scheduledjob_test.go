@@ -14,7 +14,7 @@ const jobsPath = "/redfish/v1/JobService/Jobs"
 
 // A request is carried out at its time, in the name of who planned it, and after
 // a restart of the lab all the same.
-func TestPlansAreCarriedOut(t *testing.T) {
+func TestScheduledJobSendsItsRequest(t *testing.T) {
 	dir := t.TempDir()
 	l := labtest.Start(t, lab.Config{Dir: dir})
 	h := l.First()

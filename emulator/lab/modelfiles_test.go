@@ -36,7 +36,7 @@ func folder(t *testing.T) (dir, profile string) {
 	return dir, filepath.Join(dir, "profiles", "mine.yaml")
 }
 
-func TestALabKeepsItsModels(t *testing.T) {
+func TestKeepModelsStoresThem(t *testing.T) {
 	from, profile := folder(t)
 	for _, at := range []string{from, profile} {
 		f, err := lab.LoadModels(at)
@@ -87,7 +87,7 @@ func TestALabKeepsItsModels(t *testing.T) {
 	}
 }
 
-func TestFoldersOfModelsAreChecked(t *testing.T) {
+func TestLoadModelsErrors(t *testing.T) {
 	for want, change := range map[string]func(dir string) error{
 		"no such file":                os.RemoveAll,
 		"holds no profiles":           func(dir string) error { return os.RemoveAll(filepath.Join(dir, "profiles")) },

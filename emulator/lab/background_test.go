@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/clock"
 )
 
-func TestErrandsAreDoneAtTheirTime(t *testing.T) {
+func TestBackgroundWorkRunsAtItsTime(t *testing.T) {
 	c := clock.NewVirtual(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))
 	e := background{clock: c}
 	begin, done := c.Now(), make(chan time.Duration, 3)
@@ -35,7 +35,7 @@ func TestErrandsAreDoneAtTheirTime(t *testing.T) {
 }
 
 // Who ends waits for what is in work.
-func TestErrandsEnd(t *testing.T) {
+func TestStopWaitsForBackgroundWork(t *testing.T) {
 	e := background{clock: clock.NewVirtual(time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC))}
 	begun, goOn, done := make(chan bool), make(chan bool), false
 	e.after(0, func(context.Context) {

@@ -1,0 +1,62 @@
+package lab
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/metalab-dev/metalab/emulator/bmc"
+	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/lab/faults"
+	"github.com/metalab-dev/metalab/emulator/lab/network"
+	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/redfish"
+)
+
+// ServeHTTP answers a request to a BMC, wrong where a fault rule says so.
+func (l *Lab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := network.ConnOf(r.Context())
+	c.RequestBegins(r.Method)
+	defer c.ResponseBegins()
+	if r.Method != http.MethodPatch && !l.faults.Has(fault.Connect) && !l.faults.Has(fault.Request) {
+		l.service.ServeHTTP(w, r)
+		return
+	}
+	h := l.hostOf(r)
+	if h == nil {
+		l.service.ServeHTTP(w, r)
+		return
+	}
+	p := &h.Dialect().Protocol
+	l.faultyHTTP.Serve(w, r, faults.Target{Index: h.index, Name: h.Name(), Messages: p.Registries, PatchDelay: p.PatchDelay})
+}
+
+// previousRack shows each host as it was before its last change.
+type previousRack struct{ *Lab }
+
+// At implements redfish.Rack.
+func (r previousRack) At(local netip.AddrPort) (redfish.Host, bool) {
+	h, ok := r.Lab.At(local)
+	if !ok {
+		return nil, false
+	}
+	return previousHost{h.(*Host)}, true
+}
+
+// previousHost is a host whose views are those from before its last change.
+type previousHost struct{ *Host }
+
+// Machine implements redfish.Host.
+func (h previousHost) Machine() *machine.View {
+	if v := h.previousMachine.Load(); v != nil {
+		return v
+	}
+	return h.Host.Machine()
+}
+
+// BMC implements redfish.Host.
+func (h previousHost) BMC() *bmc.View {
+	if v := h.previousBMC.Load(); v != nil {
+		return v
+	}
+	return h.Host.BMC()
+}
