@@ -1,57 +1,59 @@
-Feature: Who may do what
-  Accounts, roles and sessions, and what becomes of those who guess.
+Feature: Sessions, accounts and privileges
+  Redfish sessions (DSP0266, 13.3), accounts, roles and lockout.
 
   Background:
     Given a rack of 2 servers
 
   @B2 @fault-2
-  Scenario: A name and a password are enough to log in
-    When a client logs in with nothing but a name and a password
-    Then it holds a token, and reads the system with it
-    When the client logs out
-    Then the token is worth nothing any longer
+  Scenario: POST to Sessions needs no credentials and returns a token
+    Given the client has no credentials
+    When the client sends POST SessionService/Sessions {"UserName": "admin", "Password": "admin-password"}
+    Then the response is 201
+    And the client uses the X-Auth-Token of the response
+    And GET Systems/1 is answered with 200
+    When the client sends DELETE SESSION
+    Then GET Systems/1 is answered with 401
 
   @B2
-  Scenario: A session that nobody uses ends
-    Given the operator lets sessions live for a minute
-    When a client logs in with nothing but a name and a password
+  Scenario: A session ends after SessionTimeout seconds without a request
+    Given the client sends PATCH SessionService {"SessionTimeout": 60}
+    When the client creates a session
     And 2 minutes pass
-    Then the token is worth nothing any longer
+    Then GET Systems/1 is answered with 401
 
   @B3
-  Scenario: There is room for so many sessions and no more
-    When clients log in until no more can
-    Then it is refused as 503
-    And it is refused because of "session limit"
+  Scenario: POST to Sessions beyond the session limit returns 503
+    When clients create sessions until one is refused
+    Then the response is 503 with "SessionLimitExceeded"
 
   @B4 @B5
-  Scenario: A reader reads, and changes nothing
-    Given the operator makes an account "reader" with the role ReadOnly
-    Then its password is shown nowhere
-    When "reader" acts
-    Then the system can be read
-    When the operator asks for a reset of the kind "On"
-    Then it is refused as 403
-    And it is refused because of "missing privilege"
-    When the operator acts again
-    And the operator deletes the account
-    And "reader" acts
-    Then the token is worth nothing any longer
+  Scenario: A ReadOnly account reads and cannot reset
+    Given the client creates the account "reader" with the role ReadOnly
+    Then GET ACCOUNT has "Password": null
+    And the response does not contain '-password'
+    When the client authenticates as "reader"
+    Then GET Systems/1 is answered with 200
+    When the client sends POST Systems/1/Actions/ComputerSystem.Reset {"ResetType": "On"}
+    Then the response is 403 with "InsufficientPrivilege"
+    When the client authenticates as the administrator
+    And the client sends DELETE ACCOUNT
+    And the client authenticates as "reader"
+    Then GET Systems/1 is answered with 401
 
   @B4
-  Scenario: Who guesses is locked out for a while
-    Given the operator makes an account "guest" with the role ReadOnly
-    When somebody guesses the password of "guest" 10 times
-    Then the account is locked
+  Scenario: Failed logins lock an account until the lockout ends
+    Given the client creates the account "guest" with the role ReadOnly
+    When 10 logins as "guest" fail
+    Then GET ACCOUNT has "Locked": true
     When 6 minutes pass
-    Then the account is not locked
+    Then GET ACCOUNT has "Locked": false
 
   @B6
-  Scenario: Every BMC proves who it is
-    Then every BMC shows a certificate of its own that the lab has signed
+  Scenario: Each BMC has a TLS certificate of its own, signed by the lab
+    Then every BMC presents a different certificate that the lab's CA has signed
 
   @B11
-  Scenario: Who did what is written down
-    Given the operator makes an account "new" with the role Operator
-    Then the manager's log tells that "new" was made
-    And the journal tells that "admin" did it, and from where
+  Scenario: The manager's log and the journal record who created an account
+    Given the client creates the account "new" with the role Operator
+    Then the manager's log has an entry AccountCreated with the argument "new"
+    And the journal has POST AccountService/Accounts by "admin" from 127.0.0.1

@@ -1,16 +1,16 @@
-Feature: What collections tell of themselves
-  How many members they take, and of what new ones are made.
+Feature: @Redfish.CollectionCapabilities
+  A collection states how many members it takes, and what a new one may have.
 
   @A22
-  Scenario: A collection tells how many members it takes
+  Scenario: POST beyond MaxMembers is refused with CreateLimitReachedForResource
     Given a rack of 1 server
-    When the operator makes accounts until no more fit
-    Then it is refused because of "no room"
-    And there are as many accounts as their collection has said that it takes
+    When the client creates accounts until one is refused
+    Then the response is 400 with "CreateLimitReachedForResource"
+    And AccountService/Accounts has as many members as its MaxMembers
 
   @A22
-  Scenario: A collection tells what a new member is made of
-    Given a rack of 1 server with RAID
-    When the operator switches the server on
+  Scenario: Volumes can be created of each RAIDType of the capabilities object, and of no other
+    Given a rack of 1 server of the profile "raid"
+    When the client resets the system with ResetType On
     And 10 minutes pass
-    Then volumes of the kinds that their collection tells can be made, and of no other
+    Then each RAIDType of the capabilities object can be created, and no other

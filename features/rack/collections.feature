@@ -1,34 +1,37 @@
-Feature: What can be made and deleted
-  Collections, what they take, and which words are used of all that there is.
+Feature: Creating and deleting resources
+  POST, PUT and DELETE (DSP0266, 7.7 to 7.11), and the schema that each resource names.
 
   Background:
     Given a rack of 1 server
 
   @A9
-  Scenario: What is made is there, and what is deleted is gone
-    When the operator makes an account "carol" with the role Operator
-    Then the account is there, as the answer has shown it
-    When the operator deletes the account
-    Then the account is gone, and cannot be deleted again
-    When the operator makes an account "dave" among the members
-    Then the account is there, as the answer has shown it
+  Scenario: POST to a collection returns the new resource, DELETE removes it
+    When the client creates the account "carol" with the role Operator
+    Then GET ACCOUNT equals the response to POST
+    When the client sends DELETE ACCOUNT
+    Then GET ACCOUNT is answered with 404
+    When the client sends DELETE ACCOUNT
+    Then the response is 404
+    When the client sends POST AccountService/Accounts/Members {"UserName": "dave", "Password": "dave-password", "RoleId": "ReadOnly"}
+    Then GET ACCOUNT equals the response to POST
 
   @A9
-  Scenario Outline: What cannot be made, replaced or deleted
-    When the operator tries to <what>
-    Then it is refused as <status>
-    And it is refused because of "<why>"
-    And there are the accounts and the roles that there were
+  Scenario Outline: <request> is refused with <status>
+    When the client sends <request>
+    Then the response is <status> with "<message>"
+    And GET AccountService/Accounts has "Members@odata.count": 1
+    And GET AccountService/Roles has "Members@odata.count": 3
+    And GET Systems has "Members@odata.count": 1
 
     Examples:
-      | what                                | status | why               |
-      | delete a role that the standard has | 405    | not to be deleted |
-      | replace the whole system            | 405    | method            |
-      | make one more system                | 405    | method            |
-      | make an account without a password  | 400    | missing property  |
-      | make an account and break off       | 400    | broken request    |
-      | make an account whose name is taken | 400    | exists already    |
+      | request                                                                                                | status | message                 |
+      | DELETE AccountService/Roles/Operator                                                                   | 405    | ResourceCannotBeDeleted |
+      | PUT Systems/1 {"AssetTag": "new"}                                                                      | 405    | OperationNotAllowed     |
+      | POST Systems {"Name": "second"}                                                                        | 405    | OperationNotAllowed     |
+      | POST AccountService/Accounts {"UserName": "half", "RoleId": "ReadOnly"}                                | 400    | PropertyMissing         |
+      | POST AccountService/Accounts {"UserName": "half",                                                      | 400    | MalformedJSON           |
+      | POST AccountService/Accounts {"UserName": "admin", "Password": "other-password", "RoleId": "ReadOnly"} | 400    | ResourceAlreadyExists   |
 
   @A26
-  Scenario: All that there is names the version of its schema
-    Then whatever the service has names a version of its schema, which the service lists
+  Scenario: Every resource names a version of its schema that JsonSchemas and $metadata list
+    Then every resource has an @odata.type that JsonSchemas and $metadata list

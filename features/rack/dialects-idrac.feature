@@ -1,40 +1,43 @@
-Feature: Dell's iDRAC
-  Settings of the BIOS wait until there is a job for them; a server boots from
-  virtual media by an attribute of the vendor's, or by a profile that sets it;
-  what is under way stands in a queue, which an operator can clear.
+Feature: Dialect of Dell's iDRAC
+  BIOS settings are applied by a configuration job. Virtual media boot by a
+  manager attribute, or by a server configuration profile that sets it. The job
+  queue can be cleared.
 
   @dialect
-  Scenario Outline: <model>: a client <does>
-    Given a rack of 1 server of the model PowerEdge <model>
-    When a client of an iDRAC has done this before: <before>
-    And a client of an iDRAC <does>
-    Then it is answered <status> with "<message>"
-    When a client of an iDRAC <copes>
-    Then it is answered <then> with ""
+  Scenario Outline: <profile> answers <status> to <request>
+    Given a rack of 1 server of the profile "<profile>"
+    When these requests succeed: <before>
+    And the client sends <request>
+    Then the response is <status> with "<message>"
+    When the client sends <retry>
+    Then the response is <status of the retry>
 
     Examples:
-      | model | before                                       | does                                        | status | message                      | copes                                                 | then |
-      | R650  | nothing                                      | makes a job of settings                     | 400    | SYS439                       | changes the BIOS                                      | 200  |
-      | R650  | changes the BIOS; makes a job of settings    | changes the BIOS again                      | 400    | SYS011                       | clears the queue of jobs                              | 200  |
-      | R650  | changes the BIOS at the next reset           | imports a profile that boots the virtual CD | 400    | LC068                        | clears the queue of jobs                              | 200  |
-      | R650  | inserts an image                             | ejects with the ETag                        | 412    |                              | ejects                                                | 204  |
-      | R650  | nothing                                      | makes an account                            | 405    | SYS402                       | changes an account that is free                       | 200  |
-      | R640  | nothing                                      | inserts an image                            | 404    |                              | inserts an image at the manager                       | 204  |
-      | R730  | nothing                                      | opens a session                             | 405    | SYS402                       | changes the BIOS                                      | 200  |
-      | R730  | nothing                                      | resets the BIOS without a body              | 400    | SYS405                       | resets the BIOS                                       | 204  |
-      | R770  | nothing                                      | boots the network once                      | 405    | SYS428                       | boots the network once by the settings, with the ETag | 200  |
+      | profile   | before                                                                                                                                                                                                      | request                                                                                                                                                                                                                                                                                                                                                             | status | message | retry                                                                                                                                           | status of the retry |
+      | dell-r650 | none                                                                                                                                                                                                        | POST Managers/iDRAC.Embedded.1/Jobs {"TargetSettingsURI": "/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}                                                                                                                                                                                                                                                    | 400    | SYS439  | PATCH Systems/System.Embedded.1/Bios/Settings {"Attributes": {"LogicalProc": "Disabled"}}                                                       | 200                 |
+      | dell-r650 | PATCH Systems/System.Embedded.1/Bios/Settings {"Attributes": {"LogicalProc": "Disabled"}}; POST Managers/iDRAC.Embedded.1/Jobs {"TargetSettingsURI": "/redfish/v1/Systems/System.Embedded.1/Bios/Settings"} | PATCH Systems/System.Embedded.1/Bios/Settings {"Attributes": {"NumLock": "Off"}}                                                                                                                                                                                                                                                                                    | 400    | SYS011  | POST Managers/iDRAC.Embedded.1/Oem/Dell/DellJobService/Actions/DellJobService.DeleteJobQueue {"JobID": "JID_CLEARALL"}                          | 200                 |
+      | dell-r650 | PATCH Systems/System.Embedded.1/Bios/Settings {"@Redfish.SettingsApplyTime": {"ApplyTime": "OnReset"}, "Attributes": {"NumLock": "Off"}}                                                                    | POST Managers/iDRAC.Embedded.1/Actions/Oem/OemManager.ImportSystemConfiguration {"ImportBuffer": "<SystemConfiguration><Component FQDD='iDRAC.Embedded.1'><Attribute Name='ServerBoot.1#BootOnce'>Enabled</Attribute><Attribute Name='ServerBoot.1#FirstBootDevice'>VCD-DVD</Attribute></Component></SystemConfiguration>", "ShareParameters": {"Target": ["ALL"]}} | 400    | LC068   | POST Managers/iDRAC.Embedded.1/Oem/Dell/DellJobService/Actions/DellJobService.DeleteJobQueue {"JobID": "JID_CLEARALL"}                          | 200                 |
+      | dell-r650 | POST Systems/System.Embedded.1/VirtualMedia/1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                                                                           | POST Systems/System.Embedded.1/VirtualMedia/1/Actions/VirtualMedia.EjectMedia {} with If-Match: *                                                                                                                                                                                                                                                                   | 412    |         | POST Systems/System.Embedded.1/VirtualMedia/1/Actions/VirtualMedia.EjectMedia {}                                                                | 204                 |
+      | dell-r650 | none                                                                                                                                                                                                        | POST AccountService/Accounts {"UserName": "ops", "Password": "ops-password", "RoleId": "Operator"}                                                                                                                                                                                                                                                                  | 405    | SYS402  | PATCH AccountService/Accounts/3 {"UserName": "ops", "Password": "ops-password", "RoleId": "Operator"}                                           | 200                 |
+      | dell-r640 | none                                                                                                                                                                                                        | POST Systems/System.Embedded.1/VirtualMedia/1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                                                                                                                                                                                                                                   | 404    |         | POST Managers/iDRAC.Embedded.1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                              | 204                 |
+      | dell-r730 | none                                                                                                                                                                                                        | POST Sessions {"UserName": "admin", "Password": "admin-password"}                                                                                                                                                                                                                                                                                                   | 405    | SYS402  | PATCH Systems/System.Embedded.1/Bios/Settings {"Attributes": {"LogicalProc": "Disabled"}}                                                       | 200                 |
+      | dell-r730 | none                                                                                                                                                                                                        | POST Systems/System.Embedded.1/Bios/Actions/Bios.ResetBios                                                                                                                                                                                                                                                                                                          | 400    | SYS405  | POST Systems/System.Embedded.1/Bios/Actions/Bios.ResetBios {}                                                                                   | 204                 |
+      | dell-r770 | none                                                                                                                                                                                                        | PATCH Systems/System.Embedded.1 {"Boot": {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}}                                                                                                                                                                                                                                                  | 405    | SYS428  | PATCH Systems/System.Embedded.1/Settings {"Boot": {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}} with If-Match: ETAG | 200                 |
 
   @dialect
-  Scenario: Settings are applied by a job, which goes through the reset
-    Given a rack of 1 server of the model PowerEdge R650
-    When a client of an iDRAC has done this before: changes the BIOS; makes a job of settings; switches on
+  Scenario: A configuration job applies BIOS settings at the next reset
+    Given a rack of 1 server of the profile "dell-r650"
+    When these requests succeed: PATCH Systems/System.Embedded.1/Bios/Settings {"Attributes": {"LogicalProc": "Disabled"}}; POST Managers/iDRAC.Embedded.1/Jobs {"TargetSettingsURI": "/redfish/v1/Systems/System.Embedded.1/Bios/Settings"}; POST Systems/System.Embedded.1/Actions/ComputerSystem.Reset {"ResetType": "On"}
     And 10 minutes pass
-    Then iDRAC's job 1 is "Completed" with "Job completed successfully."
+    Then GET Managers/iDRAC.Embedded.1/Jobs/JID_000000000001 has "JobState": "Completed"
+    And GET Managers/iDRAC.Embedded.1/Jobs/JID_000000000001 has "Message": "Job completed successfully."
 
   @dialect
-  Scenario: A profile boots the virtual CD
-    Given a rack of 1 server of the model PowerEdge R650
-    When a client of an iDRAC imports a profile that boots the virtual CD
+  Scenario: ImportSystemConfiguration sets the boot from virtual media
+    Given a rack of 1 server of the profile "dell-r650"
+    When the client sends POST Managers/iDRAC.Embedded.1/Actions/Oem/OemManager.ImportSystemConfiguration {"ImportBuffer": "<SystemConfiguration><Component FQDD='iDRAC.Embedded.1'><Attribute Name='ServerBoot.1#BootOnce'>Enabled</Attribute><Attribute Name='ServerBoot.1#FirstBootDevice'>VCD-DVD</Attribute></Component></SystemConfiguration>", "ShareParameters": {"Target": ["ALL"]}}
     And 1 minute passes
-    Then iDRAC's job 1 is "Completed" with "Job completed successfully."
-    And the iDRAC's server boots "Cd" for "Once"
+    Then GET Managers/iDRAC.Embedded.1/Jobs/JID_000000000001 has "JobState": "Completed"
+    And GET Managers/iDRAC.Embedded.1/Jobs/JID_000000000001 has "Message": "Job completed successfully."
+    And GET Systems/System.Embedded.1 has "Boot/BootSourceOverrideTarget": "Cd"
+    And GET Systems/System.Embedded.1 has "Boot/BootSourceOverrideEnabled": "Once"

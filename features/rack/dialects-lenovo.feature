@@ -1,28 +1,27 @@
-Feature: Lenovo's XClarity Controller
-  Its drives of virtual media take an image by a change, and only those called
-  EXT do; overrides of the boot hold once; settings of the BIOS wait in a place of
-  their own.
+Feature: Dialect of Lenovo's XClarity Controller
+  Virtual media take an image by PATCH, and only the slots EXT do. A boot override
+  lasts for one boot. Pending BIOS attributes are at Bios/Pending.
 
   @dialect
-  Scenario Outline: XCC: a client <does>
-    Given a rack of 1 server of the model ThinkSystem SR650 V2
-    When a client of an XCC <does>
-    Then it is answered <status> with "<message>"
-    When a client of an XCC <copes>
-    Then it is answered <then> with ""
+  Scenario Outline: XCC answers <status> to <request>
+    Given a rack of 1 server of the profile "lenovo-sr650-v2"
+    When the client sends <request>
+    Then the response is <status> with "<message>"
+    When the client sends <retry>
+    Then the response is <status of the retry>
 
     Examples:
-      | does                                         | status | message                | copes                                       | then |
-      | inserts an image by the action               | 404    |                        | sets the image of EXT1, saying that it does | 200  |
-      | sets the image of EXT1                       | 400    | PropertyMissing        | sets the image of EXT1, saying that it does | 200  |
-      | sets the image of RDOC1, saying that it does | 400    | PropertyNotWritable    | sets the image of EXT1, saying that it does | 200  |
-      | boots the network for good                   | 400    | PropertyValueNotInList | boots the network once                      | 200  |
-      | changes the settings of the BIOS             | 404    |                        | changes what is pending of the BIOS         | 200  |
+      | request                                                                                                  | status | message                | retry                                                                                              | status of the retry |
+      | POST Managers/1/VirtualMedia/EXT1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                    | 404    |                        | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE", "Inserted": true}                            | 200                 |
+      | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE"}                                                    | 400    | PropertyMissing        | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE", "Inserted": true}                            | 200                 |
+      | PATCH Managers/1/VirtualMedia/RDOC1 {"Image": "IMAGE", "Inserted": true}                                 | 400    | PropertyNotWritable    | PATCH Managers/1/VirtualMedia/EXT1 {"Image": "IMAGE", "Inserted": true}                            | 200                 |
+      | PATCH Systems/1 {"Boot": {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Continuous"}} | 400    | PropertyValueNotInList | PATCH Systems/1 {"Boot": {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}} | 200                 |
+      | PATCH Systems/1/Bios/Settings {"Attributes": {"Processors_HyperThreading": "Disabled"}}                  | 404    |                        | PATCH Systems/1/Bios/Pending {"Attributes": {"Processors_HyperThreading": "Disabled"}}             | 200                 |
 
   @dialect
-  Scenario: XCC2 does not know the ETag of its own readings again
-    Given a rack of 1 server of the model ThinkSystem SR650 V3
-    When a client of an XCC limits the power with the ETag
-    Then it is answered 412 with "PreconditionFailed"
-    When a client of an XCC limits the power
-    Then it is answered 200 with ""
+  Scenario: XCC2 answers 412 to the ETag that it has just shown for Power
+    Given a rack of 1 server of the profile "lenovo-sr650-v3"
+    When the client sends PATCH Chassis/1/Power {"PowerControl": [{"PowerLimit": {"LimitInWatts": 600}}]} with If-Match: ETAG
+    Then the response is 412 with "PreconditionFailed"
+    When the client sends PATCH Chassis/1/Power {"PowerControl": [{"PowerLimit": {"LimitInWatts": 600}}]}
+    Then the response is 200

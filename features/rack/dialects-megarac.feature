@@ -1,18 +1,18 @@
-Feature: AMI's MegaRAC
-  Whatever is changed asks for an ETag; a boot override is target, duration and
-  mode together; an image comes by a protocol that is named.
+Feature: Dialect of AMI's MegaRAC
+  PATCH needs If-Match. A boot override needs target, enabled and mode together.
+  InsertMedia needs TransferProtocolType.
 
   @dialect
-  Scenario Outline: MegaRAC: a client <does>
-    Given a rack of 1 server of the model <model>
-    When a client of a MegaRAC <does>
-    Then it is answered <status> with "<message>"
-    When a client of a MegaRAC <copes>
-    Then it is answered <then> with ""
+  Scenario Outline: <profile> answers <status> to <request>
+    Given a rack of 1 server of the profile "<profile>"
+    When the client sends <request>
+    Then the response is <status> with "<message>"
+    When the client sends <retry>
+    Then the response is <status of the retry>
 
     Examples:
-      | model             | does                                   | status | message                   | copes                                                | then |
-      | R282-Z93          | sets the asset tag                     | 428    | PreconditionHeaderMissing | sets the asset tag with the ETag                     | 200  |
-      | R282-Z93          | boots the network once, with the ETag  | 400    | PropertyMissing           | boots the network once, with UEFI and the ETag       | 200  |
-      | R282-Z93          | inserts an image                       | 400    | ActionParameterMissing    | inserts an image, saying by which protocol           | 202  |
-      | ThinkSystem SR655 | changes the settings of the BIOS at SD | 428    | PreconditionHeaderMissing | changes the settings of the BIOS at SD with the ETag | 200  |
+      | profile       | request                                                                                                                   | status | message                   | retry                                                                                                                                                       | status of the retry |
+      | gigabyte-r282 | PATCH Systems/Self {"AssetTag": "a"}                                                                                      | 428    | PreconditionHeaderMissing | PATCH Systems/Self {"AssetTag": "a"} with If-Match: ETAG                                                                                                    | 200                 |
+      | gigabyte-r282 | PATCH Systems/Self {"Boot": {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once"}} with If-Match: ETAG | 400    | PropertyMissing           | PATCH Systems/Self {"Boot": {"BootSourceOverrideTarget": "Pxe", "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI"}} with If-Match: ETAG | 200                 |
+      | gigabyte-r282 | POST Managers/Self/VirtualMedia/CD1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                   | 400    | ActionParameterMissing    | POST Managers/Self/VirtualMedia/CD1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE", "TransferProtocolType": "HTTP"}                                     | 202                 |
+      | lenovo-sr655  | PATCH Systems/Self/Bios/SD {"Attributes": {"SETUP008": "Disabled"}}                                                       | 428    | PreconditionHeaderMissing | PATCH Systems/Self/Bios/SD {"Attributes": {"SETUP008": "Disabled"}} with If-Match: ETAG                                                                     | 200                 |

@@ -1,43 +1,42 @@
-Feature: OpenBMC, iRMC and iBMC
-  What a client sees that knows the standard and no vendor, and how one goes on
-  that knows how to cope.
+Feature: Dialects of OpenBMC, iRMC and iBMC
+  Where they deviate from the standard, and which request they accept instead.
 
   @dialect
-  Scenario: OpenBMC has a slot of the browser's, and takes images by HTTPS
+  Scenario: OpenBMC has no InsertMedia at Slot_0, and takes images by HTTPS alone
     Given a rack of 1 server of the profile "openbmc-tiogapass"
-    When a client posts to "/redfish/v1/Managers/bmc/VirtualMedia/Slot_0/Actions/VirtualMedia.InsertMedia", sending {"Image": "SECURE-IMAGE"}
-    Then it is answered 404 with ""
-    When a client posts to "/redfish/v1/Managers/bmc/VirtualMedia/Slot_1/Actions/VirtualMedia.InsertMedia", sending {"Image": "IMAGE"}
-    Then it is answered 400 with "ResourceAtUriInUnknownFormat"
-    When a client posts to "/redfish/v1/Managers/bmc/VirtualMedia/Slot_1/Actions/VirtualMedia.InsertMedia", sending {"Image": "SECURE-IMAGE", "TransferMethod": "Stream"}
-    Then it is answered 204 with ""
-    When a client reads "/redfish/v1/Managers/bmc/VirtualMedia/Slot_1"
-    Then the answer holds "'Inserted':true"
+    When the client sends POST Managers/bmc/VirtualMedia/Slot_0/Actions/VirtualMedia.InsertMedia {"Image": "SECURE-IMAGE"}
+    Then the response is 404
+    When the client sends POST Managers/bmc/VirtualMedia/Slot_1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    Then the response is 400 with "ResourceAtUriInUnknownFormat"
+    When the client sends POST Managers/bmc/VirtualMedia/Slot_1/Actions/VirtualMedia.InsertMedia {"Image": "SECURE-IMAGE", "TransferMethod": "Stream"}
+    Then the response is 204
+    When the client sends GET Managers/bmc/VirtualMedia/Slot_1
+    Then the response contains '"Inserted":true'
 
   @dialect
-  Scenario: OpenBMC tells of a BIOS that it cannot change, and of storage that it only reads
+  Scenario: OpenBMC has neither BIOS settings nor POST of volumes
     Given a rack of 1 server of the profile "openbmc-mtjade"
-    When a client reads "/redfish/v1/Systems/system/Bios"
-    Then it is answered 200 with ""
-    When a client changes "/redfish/v1/Systems/system/Bios/Settings", sending {"Attributes": {"HyperThreading": "Disabled"}}
-    Then it is answered 404 with ""
-    When a client posts to "/redfish/v1/Systems/system/Storage/1/Volumes", sending {"RAIDType": "RAID0"}
-    Then it is answered 404 with ""
+    When the client sends GET Systems/system/Bios
+    Then the response is 200
+    When the client sends PATCH Systems/system/Bios/Settings {"Attributes": {"HyperThreading": "Disabled"}}
+    Then the response is 404
+    When the client sends POST Systems/system/Storage/1/Volumes {"RAIDType": "RAID0"}
+    Then the response is 404
 
   @dialect
-  Scenario Outline: iRMC changes nothing without an ETag, and boots by its own resource
+  Scenario Outline: iRMC needs If-Match, and has an OEM boot override and reset: <profile>
     Given a rack of 1 server of the profile "<profile>"
-    When a client changes "/redfish/v1/Systems/0", sending {"Boot": {"BootSourceOverrideTarget": "Pxe"}}
-    Then it is answered 428 with ""
-    When a client changes "/redfish/v1/Systems/0/Oem/<oem>/BootConfig" with its ETag, sending {"BootDevice": "Cd", "NextBootOnlyEnabled": true}
-    Then it is answered 200 with ""
-    When a client reads "/redfish/v1/Systems/0"
-    Then the answer holds "'BootSourceOverrideTarget':'Cd'"
-    When a client posts to "/redfish/v1/Systems/0/Actions/Oem/<prefix>ComputerSystem.Reset", sending {"<prefix>ResetType": "PowerOn"}
-    Then it is answered 204 with ""
+    When the client sends PATCH Systems/0 {"Boot": {"BootSourceOverrideTarget": "Pxe"}}
+    Then the response is 428
+    When the client sends PATCH Systems/0/Oem/<oem>/BootConfig {"BootDevice": "Cd", "NextBootOnlyEnabled": true} with If-Match: ETAG
+    Then the response is 200
+    When the client sends GET Systems/0
+    Then the response contains '"BootSourceOverrideTarget":"Cd"'
+    When the client sends POST Systems/0/Actions/Oem/<prefix>ComputerSystem.Reset {"<prefix>ResetType": "PowerOn"}
+    Then the response is 204
     When 30 seconds pass
-    And a client reads "/redfish/v1/Systems/0/Bios"
-    Then the answer holds "'IsBiosInPostPhase':true"
+    And the client sends GET Systems/0/Bios
+    Then the response contains '"IsBiosInPostPhase":true'
 
     Examples:
       | profile           | oem        | prefix |
@@ -45,48 +44,48 @@ Feature: OpenBMC, iRMC and iBMC
       | fujitsu-rx2540-m7 | Fsas       | Fsas   |
 
   @dialect
-  Scenario: A profile of iRMC's eLCM sets the BIOS and makes a volume
+  Scenario: An eLCM profile of iRMC sets the BIOS and creates a volume
     Given a rack of 1 server of the profile "fujitsu-rx2540-m5"
-    When a client posts to "/rest/v1/Oem/eLCM/ProfileManagement/set", sending {"Server": {"SystemConfig": {"BiosConfig": {"@Processing": "execute", "CpuConfig": {"CpuVtEnabled": false}}}}}
-    Then it is answered 202 with ""
-    And the answer holds "'Session':{'Id':'1'"
-    When a client reads "/sessionInformation/1/status"
-    Then the answer holds "'Status':'terminated regularly'"
-    When a client posts to "/redfish/v1/Systems/0/Actions/ComputerSystem.Reset", sending {"ResetType": "On"}
+    When the client sends POST /rest/v1/Oem/eLCM/ProfileManagement/set {"Server": {"SystemConfig": {"BiosConfig": {"@Processing": "execute", "CpuConfig": {"CpuVtEnabled": false}}}}}
+    Then the response is 202
+    And the response contains '"Session":{"Id":"1"'
+    When the client sends GET /sessionInformation/1/status
+    Then the response contains '"Status":"terminated regularly"'
+    When the client sends POST Systems/0/Actions/ComputerSystem.Reset {"ResetType": "On"}
     And 300 seconds pass
-    And a client reads "/redfish/v1/Systems/0/Bios"
-    Then the answer holds "'CpuVtEnabled':false"
-    When a client posts to "/rest/v1/Oem/eLCM/ProfileManagement/set", sending {"Server": {"HWConfigurationIrmc": {"Adapters": {"RAIDAdapter": [{"@AdapterId": "RAIDAdapter0", "LogicalDrives": {"LogicalDrive": [{"@Action": "Create", "Name": "pool", "RaidLevel": "1"}]}}]}}}}
-    Then it is answered 202 with ""
+    And the client sends GET Systems/0/Bios
+    Then the response contains '"CpuVtEnabled":false'
+    When the client sends POST /rest/v1/Oem/eLCM/ProfileManagement/set {"Server": {"HWConfigurationIrmc": {"Adapters": {"RAIDAdapter": [{"@AdapterId": "RAIDAdapter0", "LogicalDrives": {"LogicalDrive": [{"@Action": "Create", "Name": "pool", "RaidLevel": "1"}]}}]}}}}
+    Then the response is 202
     When 60 seconds pass
-    And a client reads "/redfish/v1/Systems/0/Storage/0/Volumes?$expand=."
-    Then the answer holds "'DisplayName':'pool'"
+    And the client sends GET Systems/0/Storage/0/Volumes?$expand=.
+    Then the response contains '"DisplayName":"pool"'
 
   @dialect
-  Scenario: iBMC takes images by an action of its own, and not by HTTP
+  Scenario: iBMC inserts images by VmmControl, and by HTTPS alone
     Given a rack of 1 server of the profile "huawei-2288h-v5"
-    When a client posts to "/redfish/v1/Managers/1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia", sending {"Image": "SECURE-IMAGE"}
-    Then it is answered 404 with ""
-    When a client posts to "/redfish/v1/Managers/1/VirtualMedia/CD/Oem/Huawei/Actions/VirtualMedia.VmmControl", sending {"VmmControlType": "Connect", "Image": "IMAGE"}
-    Then it is answered 400 with "FileTransferProtocolMismatch"
-    When a client posts to "/redfish/v1/Managers/1/VirtualMedia/CD/Oem/Huawei/Actions/VirtualMedia.VmmControl", sending {"VmmControlType": "Connect", "Image": "SECURE-IMAGE"}
-    Then it is answered 202 with ""
-    When a client reads "/redfish/v1/Managers/1/VirtualMedia/CD"
-    Then the answer holds "'Inserted':true"
+    When the client sends POST Managers/1/VirtualMedia/CD/Actions/VirtualMedia.InsertMedia {"Image": "SECURE-IMAGE"}
+    Then the response is 404
+    When the client sends POST Managers/1/VirtualMedia/CD/Oem/Huawei/Actions/VirtualMedia.VmmControl {"VmmControlType": "Connect", "Image": "IMAGE"}
+    Then the response is 400 with "FileTransferProtocolMismatch"
+    When the client sends POST Managers/1/VirtualMedia/CD/Oem/Huawei/Actions/VirtualMedia.VmmControl {"VmmControlType": "Connect", "Image": "SECURE-IMAGE"}
+    Then the response is 202
+    When the client sends GET Managers/1/VirtualMedia/CD
+    Then the response contains '"Inserted":true'
 
   @dialect
-  Scenario: iBMC calls a power cycle otherwise, and makes volumes in its own words
+  Scenario: iBMC has ForcePowerCycle, and creates volumes by OEM properties
     Given a rack of 1 server of the profile "huawei-1288h-v5"
-    When a client posts to "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", sending {"ResetType": "On"}
-    Then it is answered 200 with "Success"
+    When the client sends POST Systems/1/Actions/ComputerSystem.Reset {"ResetType": "On"}
+    Then the response is 200 with "Success"
     When 300 seconds pass
-    And a client posts to "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", sending {"ResetType": "PowerCycle"}
-    Then it is answered 400 with "ActionParameterNotSupported"
-    When a client posts to "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", sending {"ResetType": "ForcePowerCycle"}
-    Then it is answered 200 with "Success"
+    And the client sends POST Systems/1/Actions/ComputerSystem.Reset {"ResetType": "PowerCycle"}
+    Then the response is 400 with "ActionParameterNotSupported"
+    When the client sends POST Systems/1/Actions/ComputerSystem.Reset {"ResetType": "ForcePowerCycle"}
+    Then the response is 200 with "Success"
     When 300 seconds pass
-    And a client posts to "/redfish/v1/Systems/1/Storages/RAIDStorage0/Volumes", sending {"Oem": {"Huawei": {"VolumeName": "os", "VolumeRaidLevel": "RAID1", "Drives": [0, 1]}}}
-    Then it is answered 202 with ""
+    And the client sends POST Systems/1/Storages/RAIDStorage0/Volumes {"Oem": {"Huawei": {"VolumeName": "os", "VolumeRaidLevel": "RAID1", "Drives": [0, 1]}}}
+    Then the response is 202
     When 60 seconds pass
-    And a client reads "/redfish/v1/Systems/1/Storages/RAIDStorage0/Volumes/LogicalDrive1"
-    Then the answer holds "'VolumeRaidLevel':'RAID1'"
+    And the client sends GET Systems/1/Storages/RAIDStorage0/Volumes/LogicalDrive1
+    Then the response contains '"VolumeRaidLevel":"RAID1"'

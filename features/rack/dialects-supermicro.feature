@@ -1,37 +1,39 @@
-Feature: Supermicro's BMCs
-  Of virtual media, X11 takes the image alone, or by a configuration of its own;
-  they boot as a CD on USB, and the mode of a boot flips for who does not say it.
+Feature: Dialect of Supermicro's BMCs
+  X11 takes InsertMedia with the Image alone, or its own IsoConfig. Virtual media
+  boot as UsbCd, and a boot override without a mode falls back to Legacy.
 
   @dialect
-  Scenario Outline: X11: a client <does>
-    Given a rack of 1 server of the model SYS-1029U-TR4
-    When a client of a Supermicro <does>
-    Then it is answered <status> with "<message>"
-    When a client of a Supermicro has done this before: <before>
-    And a client of a Supermicro <copes>
-    Then it is answered <then> with ""
+  Scenario Outline: X11 answers <status> to <request>
+    Given a rack of 1 server of the profile "supermicro-1029u"
+    When the client sends <request>
+    Then the response is <status> with "<message>"
+    When these requests succeed: <before>
+    And the client sends <retry>
+    Then the response is <status of the retry>
 
     Examples:
-      | does                                  | status | message                | before               | copes                                  | then |
-      | inserts an image, saying that it does | 400    | ActionParameterUnknown | nothing              | inserts an image                       | 200  |
-      | mounts what is configured             | 400    |                        | configures the image | mounts what is configured              | 200  |
-      | boots the virtual CD                  | 400    | PropertyMissing        | nothing              | boots the virtual CD once, with UEFI   | 200  |
-      | changes the settings of the BIOS      | 404    |                        | nothing              | changes the settings of the BIOS at SD | 200  |
+      | request                                                                                                               | status | message                | before                                                                   | retry                                                                                                                                  | status of the retry |
+      | POST Managers/1/VM1/CD1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE", "Inserted": true, "WriteProtected": true} | 400    | ActionParameterUnknown | none                                                                     | POST Managers/1/VM1/CD1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}                                                            | 200                 |
+      | POST Managers/1/VM1/CfgCD/Actions/IsoConfig.Mount                                                                     | 400    |                        | PATCH Managers/1/VM1/CfgCD {"Host": "IMAGE-SERVER", "Path": "/live.iso"} | POST Managers/1/VM1/CfgCD/Actions/IsoConfig.Mount                                                                                      | 200                 |
+      | PATCH Systems/1 {"Boot": {"BootSourceOverrideTarget": "UsbCd"}}                                                       | 400    | PropertyMissing        | none                                                                     | PATCH Systems/1 {"Boot": {"BootSourceOverrideTarget": "UsbCd", "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI"}} | 200                 |
+      | PATCH Systems/1/Bios/Settings {"Attributes": {"QuietBoot#002D": false}}                                               | 404    |                        | none                                                                     | PATCH Systems/1/Bios/SD {"Attributes": {"QuietBoot#002D": false}}                                                                      | 200                 |
 
   @dialect
-  Scenario: The mode of a boot flips
-    Given a rack of 1 server of the model SYS-1029U-TR4
-    When a client of a Supermicro boots the virtual CD once
-    Then the system boots "UsbCd", in the mode "Legacy"
-    When a client of a Supermicro boots the virtual CD once, with UEFI
-    Then the system boots "UsbCd", in the mode "UEFI"
+  Scenario: A boot override without BootSourceOverrideMode falls back to Legacy
+    Given a rack of 1 server of the profile "supermicro-1029u"
+    When the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideTarget": "UsbCd", "BootSourceOverrideEnabled": "Once"}}
+    Then GET Systems/1 has "Boot/BootSourceOverrideTarget": "UsbCd"
+    And GET Systems/1 has "Boot/BootSourceOverrideMode": "Legacy"
+    When the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideTarget": "UsbCd", "BootSourceOverrideEnabled": "Once", "BootSourceOverrideMode": "UEFI"}}
+    Then GET Systems/1 has "Boot/BootSourceOverrideTarget": "UsbCd"
+    And GET Systems/1 has "Boot/BootSourceOverrideMode": "UEFI"
 
   @dialect
-  Scenario: Virtual media need a licence
-    Given a rack of 1 server of the model SYS-1029U-TR4
-    When a client of a Supermicro gives up the licence
-    And a client of a Supermicro inserts an image
-    Then it is answered 403 with "OemLicenseNotPassed"
-    When a client of a Supermicro activates a licence
-    And a client of a Supermicro inserts an image
-    Then it is answered 200 with ""
+  Scenario: InsertMedia without a licence is answered with 403
+    Given a rack of 1 server of the profile "supermicro-1029u"
+    When the client sends POST Managers/1/LicenseManager/Actions/LicenseManager.ClearLicense
+    And the client sends POST Managers/1/VM1/CD1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    Then the response is 403 with "OemLicenseNotPassed"
+    When the client sends POST Managers/1/LicenseManager/Actions/LicenseManager.ActivateLicense {"LicenseKey": "a key"}
+    And the client sends POST Managers/1/VM1/CD1/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    Then the response is 200

@@ -1,8 +1,8 @@
-Feature: BMCs that are searched for
-  Where a client that knows no address begins.
+Feature: SSDP
+  A client finds Redfish services by SSDP (DSP0266, 10.3).
 
   @A27
-  Scenario: A client that knows no address finds the BMCs
-    Given a rack of 3 servers that can be searched for
-    When a client that knows no address searches for printers, and then for BMCs
-    Then it finds every BMC, where it is and by its own name
+  Scenario: M-SEARCH for Redfish services is answered by every BMC
+    Given a rack of 3 servers with SSDP
+    When a client multicasts M-SEARCH for printers and for Redfish services
+    Then every BMC answers once with its AL and its USN

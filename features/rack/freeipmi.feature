@@ -1,14 +1,14 @@
-Feature: What FreeIPMI finds
-  It is stricter than others: it checks every field of every answer.
+Feature: FreeIPMI
+  It is stricter than other clients: it checks every field of every response.
 
   Background:
     Given a rack of 2 servers whose users are ADMIN, op and usr
 
   @tool-21 @I25
-  Scenario Outline: What a BMC is, by cipher suite <suite>
-    When the operator runs `bmc-info -I <suite>`
+  Scenario Outline: bmc-info by cipher suite <suite>
+    When the client runs `bmc-info -I <suite>`
     Then it succeeds
-    And it says "IPMI Version : 2.0"
+    And it prints "IPMI Version : 2.0"
 
     Examples:
       | suite |
@@ -16,95 +16,95 @@ Feature: What FreeIPMI finds
       | 17    |
 
   @tool-21 @I3 @I8
-  Scenario: Wrong credentials are told
-    When the operator runs `bmc-info -p WRONG`
+  Scenario: Wrong credentials are refused
+    When the client runs `bmc-info -p WRONG`
     Then it fails
-    And it says "password invalid"
-    When the operator runs `bmc-info -u nobody`
+    And it prints "password invalid"
+    When the client runs `bmc-info -u nobody`
     Then it fails
-    And it says something like "(username|password) invalid"
+    And it prints a match of "(username|password) invalid"
 
   @tool-22 @I34 @I35
-  Scenario: Power
-    When the operator runs `ipmipower -I 3 --stat`
+  Scenario: ipmipower
+    When the client runs `ipmipower -I 3 --stat`
     Then it succeeds
-    And it says ": off"
-    When the operator runs `ipmipower -I 3 --on`
+    And it prints ": off"
+    When the client runs `ipmipower -I 3 --on`
     Then it succeeds
-    And it says ": ok"
+    And it prints ": ok"
     When 10 minutes pass
-    And the operator runs `ipmipower -I 3 --cycle`
-    Then it says ": ok"
+    And the client runs `ipmipower -I 3 --cycle`
+    Then it prints ": ok"
     When 10 minutes pass
-    And the operator runs `ipmipower -I 3 --reset`
-    Then it says ": ok"
+    And the client runs `ipmipower -I 3 --reset`
+    Then it prints ": ok"
     When 10 minutes pass
-    And the operator runs `ipmipower -I 3 --off`
-    Then it says ": ok"
+    And the client runs `ipmipower -I 3 --off`
+    Then it prints ": ok"
 
   @tool-22 @I79 @I80
-  Scenario: A rack at once
+  Scenario: ipmipower against 64 BMCs at once
     Given a rack of 64 servers whose users are ADMIN, op and usr
-    When the operator runs `ipmipower -I 3 --stat` at all servers
+    When the client runs `ipmipower -I 3 --stat` against all BMCs
     Then it succeeds
-    And it says 64 lines
-    When the operator runs `ipmipower -I 3 --on` at all servers
+    And it prints 64 lines
+    When the client runs `ipmipower -I 3 --on` against all BMCs
     Then it succeeds
-    And every line of it ends in "ok"
+    And every line of its output ends in "ok"
 
   @tool-23 @I34 @I36 @I38 @I39
-  Scenario Outline: Chassis: <what>
-    When the operator runs `ipmi-chassis <what>`
+  Scenario Outline: ipmi-chassis <what>
+    When the client runs `ipmi-chassis <what>`
     Then it succeeds
 
     Examples:
-      | what |
-      | --get-chassis-status |
-      | --get-chassis-capabilities |
-      | --chassis-identify=5 |
-      | --get-system-restart-cause |
+      | what                         |
+      | --get-chassis-status         |
+      | --get-chassis-capabilities   |
+      | --chassis-identify=5         |
+      | --get-system-restart-cause   |
       | --get-power-on-hours-counter |
 
   @tool-24 @I47 @I48 @I51 @I54 @I56
-  Scenario Outline: Log, sensors and parts: <what>
-    When the operator inserts a live image into the virtual CD
-    And the operator has every start boot from the virtual CD
-    And the operator has run `ipmipower --on`
+  Scenario Outline: SEL, SDR and FRU: <what>
+    When the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    And the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideEnabled": "Continuous", "BootSourceOverrideTarget": "Cd"}}
+    And the client runs `ipmipower --on`
     And 10 minutes pass
-    And the operator runs `<what>`
-    Then it ends well
-    And it does not say "checksum"
-    And it does not say "| Warning |"
-    And it does not say "| Critical |"
+    And the client runs `<what>`
+    Then it exits with 0
+    And it does not print "checksum"
+    And it does not print "| Warning |"
+    And it does not print "| Critical |"
 
     Examples:
-      | what |
-      | ipmi-sel |
-      | ipmi-sel --info |
-      | ipmi-sel --clear |
+      | what                                                    |
+      | ipmi-sel                                                |
+      | ipmi-sel --info                                         |
+      | ipmi-sel --clear                                        |
       | ipmi-sensors --sdr-cache-recreate --output-sensor-state |
-      | ipmi-fru --sdr-cache-recreate |
+      | ipmi-fru --sdr-cache-recreate                           |
 
   @tool-26 @I45 @I66 @I67 @I68
   Scenario Outline: DCMI and PEF: <what>
-    When the operator runs `<what>`
+    When the client runs `<what>`
     Then it succeeds
 
     Examples:
-      | what |
-      | ipmi-dcmi --get-dcmi-capability-info |
+      | what                                    |
+      | ipmi-dcmi --get-dcmi-capability-info    |
       | ipmi-dcmi --get-system-power-statistics |
-      | ipmi-dcmi --get-asset-tag |
-      | ipmi-pef-config --checkout |
-      | bmc-device --get-self-test-results |
+      | ipmi-dcmi --get-asset-tag               |
+      | ipmi-pef-config --checkout              |
+      | bmc-device --get-self-test-results      |
 
   @tool-27 @I63 @E2
-  Scenario: The console, and a BMC that outlives it
-    Given the operator has run `ipmipower --on`
+  Scenario: ipmiconsole, and a session after it
+    Given the client runs `ipmipower --on`
     And 10 minutes pass
-    And IPMI is at a port below 32768
-    When the operator sits at `ipmiconsole -I 17` until it says "[SOL established]", and leaves
-    Then it ends well
-    And it says "closing the connection"
-    When the operator runs `bmc-info -I 17`
+    And the IPMI port is below 32768
+    When the client runs `ipmiconsole -I 17` until it prints "[SOL established]", and disconnects
+    Then it exits with 0
+    And it prints "closing the connection"
+    When the client runs `bmc-info -I 17`
     Then it succeeds

@@ -1,86 +1,86 @@
-Feature: What is pushed to a BMC, and what it does later
-  Updates that come with their request, and jobs with a time of their own.
+Feature: Pushed updates and scheduled jobs
+  MultipartHttpPushUri, HttpPushUri and the JobService.
 
   Background:
     Given a rack of 1 server
 
   @E12
-  Scenario Outline: An update that is pushed goes its way
-    When the operator pushes an update of the BIOS <how>
-    Then a task goes on, and its monitor says so
+  Scenario Outline: An image that is pushed to <uri> is installed
+    When the client pushes a BIOS image to <uri>
+    Then the response is 202 with a task monitor
     When 10 minutes pass
-    And the operator switches the server on
+    And the client resets the system with ResetType On
     And 20 minutes pass
-    Then the task has gone well
-    And the BIOS has version "2.4.0"
+    Then GET TASK has "TaskState": "Completed"
+    And GET Systems/1 has "BiosVersion": "2.4.0"
 
     Examples:
-      | how                          |
-      | with what is to become of it |
-      | as it is                     |
+      | uri                  |
+      | MultipartHttpPushUri |
+      | HttpPushUri          |
 
   @E12
-  Scenario Outline: A pushed update that is not installed
-    When the operator pushes <what>
+  Scenario Outline: <image> that is pushed ends in TaskState Exception
+    When the client pushes <image> to MultipartHttpPushUri
     And 20 minutes pass
-    Then the task has failed
-    And the inventory of firmware says "2.3.1" of the BIOS
+    Then GET TASK has "TaskState": "Exception"
+    And GET UpdateService/FirmwareInventory/BIOS has "Version": "2.3.1"
 
     Examples:
-      | what                                                      |
-      | a damaged update of the BIOS with what is to become of it |
-      | an update of the BIOS that is to be for the BMC           |
+      | image                                  |
+      | a damaged BIOS image                   |
+      | a BIOS image with the Targets of a BMC |
 
   @E12
-  Scenario: Half of a push
-    When the operator pushes what is to become of an update, and no update
-    Then it is refused because of "missing property"
-    When the operator pushes an update of the BIOS without what is to become of it
-    Then it is refused because of "missing property"
-    And the inventory of firmware says "2.3.1" of the BIOS
+  Scenario: A multipart push without UpdateFile or UpdateParameters is refused
+    When the client pushes UpdateParameters alone to MultipartHttpPushUri
+    Then the response is 400 with "PropertyMissing"
+    When the client pushes UpdateFile alone to MultipartHttpPushUri
+    Then the response is 400 with "PropertyMissing"
+    And GET UpdateService/FirmwareInventory/BIOS has "Version": "2.3.1"
 
   @E14
-  Scenario: A job has its time, and outlives the lab
-    When the operator plans to switch the server on in an hour
+  Scenario: A job starts at InitialStartTime, and survives a restart of the lab
+    When the client schedules ComputerSystem.Reset On in an hour
     And 59 minutes pass
-    Then the server is off
-    And the job waits
+    Then GET Systems/1 has "PowerState": "Off"
+    And GET JOB has "JobState": "Pending"
     When the lab is restarted
     And 6 minutes pass
-    Then the server is on
-    And the job is done
+    Then GET Systems/1 has "PowerState": "On"
+    And GET JOB has "JobState": "Completed"
 
   @E14
-  Scenario: A job that comes again until it is called off
-    Given the operator plans to switch the server off every hour, 5 times
-    And the operator switches the server on
+  Scenario: A job with RecurrenceInterval runs again until Job.Cancel
+    Given the client schedules ComputerSystem.Reset ForceOff every hour, 5 times
+    And the client resets the system with ResetType On
     And 50 minutes pass
-    And the server is on
+    And GET Systems/1 has "PowerState": "On"
     When 11 minutes pass
-    Then the server is off
-    And the job waits
-    When the operator switches the server on
+    Then GET Systems/1 has "PowerState": "Off"
+    And GET JOB has "JobState": "Pending"
+    When the client resets the system with ResetType On
     And 60 minutes pass
-    Then the server is off
-    When the operator calls the job off
-    And the operator switches the server on
+    Then GET Systems/1 has "PowerState": "Off"
+    When the client sends POST JOB/Actions/Job.Cancel {}
+    And the client resets the system with ResetType On
     And 60 minutes pass
-    Then the server is on
-    And the job was called off
+    Then GET Systems/1 has "PowerState": "On"
+    And GET JOB has "JobState": "Cancelled"
 
   @E14
-  Scenario: A job of somebody who is no longer
-    Given the operator makes an account "carol" with the role Administrator
-    When "carol" acts
-    And "carol" plans to switch the server on in an hour
-    And the operator acts again
-    And the operator deletes the account
+  Scenario: A job of an account that was deleted fails
+    Given the client creates the account "carol" with the role Administrator
+    When the client authenticates as "carol"
+    And the client schedules ComputerSystem.Reset On in an hour
+    And the client authenticates as the administrator
+    And the client sends DELETE ACCOUNT
     And 2 hours pass
-    Then the server is off
-    And the job has failed
+    Then GET Systems/1 has "PowerState": "Off"
+    And GET JOB has "JobState": "Exception"
 
   @E14
-  Scenario: A job that no BMC can do
-    When the operator tries to plan what no BMC can do
-    Then it is refused as 400
-    And there is no job
+  Scenario: A job whose payload no BMC supports is refused
+    When the client sends POST JobService/Jobs {"Payload": {"HttpOperation": "DELETE", "TargetUri": "/redfish/v1/Systems/1"}}
+    Then the response is 400
+    And GET JobService/Jobs has "Members@odata.count": 0

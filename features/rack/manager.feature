@@ -1,83 +1,81 @@
-Feature: What the management controller keeps
-  Logs and firmware.
+Feature: Manager, logs and firmware updates
 
   Background:
     Given a rack of 1 server
 
   @E7
-  Scenario: The event log tells what happened, and its numbers grow
-    When the operator switches the server on
+  Scenario: LogService.ClearLog empties the log, and entry IDs keep growing
+    When the client resets the system with ResetType On
     And 10 minutes pass
-    Then the event log tells that the server was switched on
-    When the operator clears the event log
-    Then the event log is empty
-    When the operator switches the server off
+    Then the system's log has an entry about power on
+    When the client clears the system's log
+    Then the system's log has 0 entries
+    When the client resets the system with ResetType ForceOff
     And 1 minute passes
-    Then new entries have numbers that were never there
+    Then the new entries have higher IDs than the cleared ones
 
   @A18 @E11 @E13
-  Scenario: A firmware update goes its way
-    When the operator updates the BIOS
-    Then a task goes on, and its monitor says so
+  Scenario: UpdateService.SimpleUpdate runs as a task
+    When the client sends POST UpdateService/Actions/UpdateService.SimpleUpdate {"ImageURI": "FIRMWARE"}
+    Then the response is 202 with a task monitor
     When 10 minutes pass
-    And the operator switches the server on
+    And the client resets the system with ResetType On
     And 20 minutes pass
-    Then the task has gone well
-    And the BIOS has version "2.4.0"
-    And the inventory of firmware says "2.4.0" of the BIOS
+    Then GET TASK has "TaskState": "Completed"
+    And GET Systems/1 has "BiosVersion": "2.4.0"
+    And GET UpdateService/FirmwareInventory/BIOS has "Version": "2.4.0"
 
   @E11
-  Scenario: A damaged image is not installed
-    When the operator updates the BIOS with an image that was damaged
+  Scenario: A damaged image ends in TaskState Exception
+    When the client sends POST UpdateService/Actions/UpdateService.SimpleUpdate {"ImageURI": "DAMAGED-FIRMWARE"}
     And 20 minutes pass
-    Then the task has failed
-    And the inventory of firmware says "2.3.1" of the BIOS
+    Then GET TASK has "TaskState": "Exception"
+    And GET UpdateService/FirmwareInventory/BIOS has "Version": "2.3.1"
 
   @A7 @E11 @fault-7
-  Scenario: An update on a condition that holds
-    When the operator updates the BIOS, whatever has become of the update service
-    Then a task goes on, and its monitor says so
+  Scenario: SimpleUpdate accepts If-Match: *
+    When the client sends POST UpdateService/Actions/UpdateService.SimpleUpdate {"ImageURI": "FIRMWARE"} with If-Match: *
+    Then the response is 202 with a task monitor
 
   @A7 @E11 @fault-7
-  Scenario: An update on the version that was read
-    When the operator updates the BIOS as the update service was when he read it
-    Then a task goes on, and its monitor says so
+  Scenario: SimpleUpdate accepts the current ETag
+    When the client sends POST UpdateService/Actions/UpdateService.SimpleUpdate {"ImageURI": "FIRMWARE"} with If-Match: ETAG
+    Then the response is 202 with a task monitor
 
   @E1
-  Scenario: A BMC that restarts is really gone for a while
-    When the operator restarts the BMC
+  Scenario: A BMC does not answer while Manager.Reset restarts it
+    When the client resets the BMC
     And 5 seconds pass
-    And the operator tries to read the system
-    Then he gets no answer
+    And the client tries GET Systems/1
+    Then there is no response
     When 5 minutes pass
-    And the operator reads the system
-    Then the answer comes as asked
+    Then GET Systems/1 is answered with 200
 
   @E1 @B2
-  Scenario: A BMC that restarts forgets its sessions
-    When a client logs in with nothing but a name and a password
-    Then it holds a token, and reads the system with it
-    When the client restarts the BMC
+  Scenario: Manager.Reset ends all sessions
+    When the client creates a session
+    Then GET Systems/1 is answered with 200
+    When the client resets the BMC
     And 5 minutes pass
-    Then the token is worth nothing any longer
+    Then GET Systems/1 is answered with 401
 
   @E5
-  Scenario: Sensors follow what the server does
-    Then no sensor tells how warm the processors are
-    When the operator switches the server on
+  Scenario: Sensor readings follow the power state
+    Then no sensor of the CPUs has a Reading
+    When the client resets the system with ResetType On
     And 30 minutes pass
-    Then the processors are warmer than the air around them
+    Then the CPUs read at least 5 degrees more than the intake
 
   @B7
-  Scenario: The BMC tells where its certificates are
-    Then the service lists the certificate that it shows
+  Scenario: CertificateLocations links to the certificate of the service
+    Then CertificateLocations links to a certificate without its private key
 
   @C10
-  Scenario: After the power was gone a server does what it was told
-    Given the operator has the server start by itself when the power is back
-    When the power fails
-    And the operator tries to read the system
-    Then he gets no answer
-    When the power is back
+  Scenario: PowerRestorePolicy AlwaysOn starts the server after an outage
+    Given the client sends PATCH Systems/1 {"PowerRestorePolicy": "AlwaysOn"}
+    When the mains power fails
+    And the client tries GET Systems/1
+    Then there is no response
+    When the mains power is back
     And 30 minutes pass
-    Then the server is on
+    Then GET Systems/1 has "PowerState": "On"

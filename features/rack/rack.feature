@@ -1,75 +1,74 @@
-Feature: A rack of servers that are not there
-  What an emulator gives beside the servers: faults on demand, a life beyond its
-  process, and the same again.
+Feature: Faults, persistence and identities
+  What the emulator has that a BMC has not.
 
   Background:
     Given a rack of 3 servers
 
   @F1
-  Scenario: A busy BMC asks for patience
-    Given the first server's BMC answers once that it is busy
-    When the operator tries to read the system
-    Then he is asked to come again in 7 seconds
-    When the operator reads the system
-    Then the answer comes as asked
+  Scenario: A fault answers once with 503 and Retry-After
+    Given the fault {"status": 503, "count": 1, "retryAfter": "7s"}
+    When the client sends GET Systems/1
+    Then the response is 503
+    And the response has the header Retry-After: 7
+    And GET Systems/1 is answered with 200
 
   @F1
   Scenario: A BMC is offline, and its neighbour is not
-    Given the BMC is offline
-    When the operator tries to read the system
-    Then he gets no answer
-    And the other server's BMC answers as ever
-    When the fault is mended
-    And the operator reads the system
-    Then the answer comes as asked
+    Given the fault {"offline": true}
+    When the client tries GET Systems/1
+    Then there is no response
+    And GET Systems/1 of the second BMC is answered with 200
+    When the fault is removed
+    Then GET Systems/1 is answered with 200
 
   @F1
-  Scenario Outline: Answers that cannot be read
-    Given the BMC <does>
-    When the operator tries to read the system
-    Then he gets an answer that he cannot read
+  Scenario Outline: The fault <fault> breaks the JSON of a response
+    Given the fault <fault>
+    When the client tries GET Systems/1
+    Then the response is not valid JSON
 
     Examples:
-      | does                             |
-      | breaks off its answers           |
-      | answers with JSON that is broken |
+      | fault                 |
+      | {"truncate": "50%"}   |
+      | {"invalidJSON": true} |
 
   @F1
-  Scenario: A BMC shows what was true before
-    When the operator switches the server on
+  Scenario: The fault stale shows the state of before
+    When the client resets the system with ResetType On
     And 10 minutes pass
-    Given the BMC shows what was true before
-    When the operator switches the server off
-    Then the operator is told that the server is on
+    Given the fault {"stale": true}
+    When the client resets the system with ResetType ForceOff
+    Then GET Systems/1 has "PowerState": "On"
     When 1 minute passes
-    And the fault is mended
-    Then the operator is told that the server is off
+    And the fault is removed
+    Then GET Systems/1 has "PowerState": "Off"
 
   @F1
-  Scenario: A BMC that has enough of its clients
-    Given the BMC answers only one request per second
-    Then one of two requests at the same time is refused as too many
+  Scenario: The fault limit answers requests beyond one per second with 429
+    Given the fault {"limit": "1/1s"}
+    Then GET Systems/1 is answered with 200
+    And GET Systems/1 is answered with 429
 
   @F5
-  Scenario: Many BMCs in one process
-    Then every BMC answers at an address of its own
+  Scenario: Each BMC of a rack has an address of its own
+    Then every BMC answers at a different address with a different SerialNumber
 
   @F7
-  Scenario: The journal tells who did what
-    When the operator switches the server on
-    Then the journal tells who switched the server on, and from where
+  Scenario: The journal records the user and the address of a reset
+    When the client resets the system with ResetType On
+    Then the journal has POST Systems/1/Actions/ComputerSystem.Reset by "admin" from 127.0.0.1
 
   @C8 @F10
-  Scenario: The same definition gives the same servers
-    Given the operator takes down what the servers are made of
-    When the lab is thrown away and made again from the same definition
-    Then the servers are made of the same
-    And no two servers have a serial number, a UUID or a MAC in common
+  Scenario: The same definition gives the same serial numbers, UUIDs and MAC addresses
+    Given the client saves the identities of the servers
+    When the lab is created anew from the same definition
+    Then the servers have the saved identities
+    And no two servers share a serial number, a UUID or a MAC address
 
   @F4
-  Scenario: A lab comes back as it was
-    When the operator switches the server on
+  Scenario: The power state survives a restart of the lab
+    When the client resets the system with ResetType On
     And 10 minutes pass
     And the lab is restarted
-    Then the server is on
-    And the other server is off
+    Then GET Systems/1 has "PowerState": "On"
+    And GET Systems/1 of the second BMC has "PowerState": "Off"

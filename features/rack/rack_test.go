@@ -1,6 +1,7 @@
-// Package rack runs the feature files beside it against racks without
-// Kubernetes, one lab per scenario, on a clock that stands until a step says
-// that time passes. ../COVERAGE.md says which requirements they are of.
+// Package rack runs its feature files against racks without Kubernetes. It is the
+// protocol suite: scenarios send Redfish requests and run IPMI clients. Each has a
+// lab of its own, whose clock stands still until a step lets time pass.
+// ../COVERAGE.md lists the requirements that they show.
 package rack
 
 import (

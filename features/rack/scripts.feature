@@ -1,47 +1,46 @@
-Feature: BMCs that are slow, and things that happen as they are written
-  What is slow or goes wrong does so on the lab's clock and by its seed, so that
-  it happens again in the same way.
+Feature: Latency and fault timelines
+  Latency and faults of a rack definition run on the lab's clock and are drawn from
+  its seed: they repeat.
 
   @F2
-  Scenario: A slow BMC
+  Scenario: Latency delays each response of one BMC
     Given a rack of 2 servers
-    And every answer of the BMC takes 20 seconds
-    When the operator asks for the system, and waits
+    And the fault {"latency": "20s"}
+    When the client begins GET Systems/1
     And 19 seconds pass
-    Then he waits still
-    And the other server's BMC answers as ever
+    Then the request is still pending
+    And GET Systems/1 of the second BMC is answered with 200
     When 1 second passes
-    Then he has his answer
-    And the journal tells that it took 20 seconds
+    Then the pending request is answered with 200
+    And the journal has requests for Systems/1 that took 20 seconds
 
   @F2 @F3
-  Scenario: A BMC is as slow as one that was measured, and again
-    Given a rack of 1 server whose script has the BMCs be as slow as one that was measured
-    When the operator asks for the system 40 times, one after the other
-    Then half of the answers took less than 300 ms, and hardly one more than 4 seconds
-    When the lab is thrown away and made again from the same definition
-    And the operator asks for the system 40 times, one after the other
-    Then each took as long as it had before
+  Scenario: Latency percentiles are kept, and repeat with the seed
+    Given a rack of 1 server with the fault {"path": "/redfish/v1/Systems/1", "latency": "p50=300ms,p99=4s"}
+    When the client repeats GET Systems/1 40 times, each up to a minute
+    Then half of the requests took less than 300 ms, and at most one in twenty more than 4 seconds
+    When the lab is created anew from the same definition
+    And the client repeats GET Systems/1 40 times, each up to a minute
+    Then each request took as long as before
 
   @F3
-  Scenario: A script has its times
-    Given a rack of 2 servers whose script takes the first BMC off the network for the third minute
+  Scenario: A fault with from and until takes a BMC offline in between
+    Given a rack of 2 servers with the fault {"bmc": "node-0", "offline": true, "from": "2m", "until": "3m"}
     When 1 minute passes
-    And the operator reads the system
-    And 1 minute passes
-    And the operator tries to read the system
-    Then he gets no answer
-    And the other server's BMC answers as ever
+    Then GET Systems/1 is answered with 200
     When 1 minute passes
-    And the operator reads the system
-    Then the answer comes as asked
-    And the journal tells that the first BMC was gone for a minute
+    And the client tries GET Systems/1
+    Then there is no response
+    And GET Systems/1 of the second BMC is answered with 200
+    When 1 minute passes
+    Then GET Systems/1 is answered with 200
+    And the journal has the first BMC offline for a minute
 
   @F3
-  Scenario: What happens by chance happens again
-    Given a rack of 1 server whose script has the BMCs be busy by chance, every other time
-    When the operator tries to read the system 40 times
-    Then the BMC was busy some of the times, and some not
-    When the lab is thrown away and made again from the same definition
-    And the operator tries to read the system 40 times
-    Then the BMC was busy at the same times
+  Scenario: A fault with a probability repeats with the seed
+    Given a rack of 1 server with the fault {"path": "/redfish/v1/Systems/1", "status": 503, "probability": 0.5}
+    When the client repeats GET Systems/1 40 times
+    Then the journal has responses of 200 and of 503
+    When the lab is created anew from the same definition
+    And the client repeats GET Systems/1 40 times
+    Then the statuses are the same as before

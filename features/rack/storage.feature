@@ -1,62 +1,63 @@
-Feature: Drives and virtual media
+Feature: Storage and virtual media
 
   @D1
-  Scenario: Drives tell what they are
-    Given a rack of 1 server with RAID
-    Then the drives tell their maker, their size and their health
+  Scenario: Drives have Manufacturer, CapacityBytes and Health
+    Given a rack of 1 server of the profile "raid"
+    Then every drive has Manufacturer, CapacityBytes and the Health OK
 
   @D2 @fault-4
-  Scenario: A volume more leaves the others alone
-    Given a rack of 1 server with RAID
-    When the operator switches the server on
+  Scenario: Creating a volume leaves the others alone
+    Given a rack of 1 server of the profile "raid"
+    When the client resets the system with ResetType On
     And 5 minutes pass
-    And the operator makes a mirror of drives 4, 5
-    And the operator makes a RAID 5 of drives 0, 1, 2
-    Then there are volumes 1, 2, each with a name of its own in the world
-    When the operator makes a stripe of drives 2, 3
-    Then it is refused because of "drive in use"
-    And there are volumes 1, 2, each with a name of its own in the world
+    And the client creates a volume of RAIDType RAID1 on drives 4, 5
+    And the client creates a volume of RAIDType RAID5 on drives 0, 1, 2
+    Then there are the volumes 1, 2, with different Identifiers
+    When the client creates a volume of RAIDType RAID0 on drives 2, 3
+    Then the response is 409 with "PropertyValueResourceConflict"
+    And there are the volumes 1, 2, with different Identifiers
 
   @D1 @D2
-  Scenario: A hot spare takes the place of a drive that fails
-    Given a rack of 1 server with RAID
-    When the operator switches the server on
+  Scenario: A hot spare replaces a failed drive
+    Given a rack of 1 server of the profile "raid"
+    When the client resets the system with ResetType On
     And 5 minutes pass
-    And the operator makes a mirror of drives 4, 5
-    And the operator makes drive 6 a hot spare
-    And "the books" is written on volume 1
+    And the client creates a volume of RAIDType RAID1 on drives 4, 5
+    And the client sends PATCH Systems/1/Storage/1/Drives/Disk.6 {"HotspareType": "Global"}
+    And "the books" is written to volume 1
     When drive 4 fails
-    Then volume 1 is degraded
+    Then GET Systems/1/Storage/1/Volumes/1 has "Status/Health": "Warning"
     And volume 1 holds "the books"
     When 100 hours pass
-    Then volume 1 is OK
+    Then GET Systems/1/Storage/1/Volumes/1 has "Status/Health": "OK"
     When drive 5 is pulled
-    Then drive 5 is not there
-    And volume 1 is degraded
+    Then GET Systems/1/Storage/1/Drives/Disk.5 is answered with 404
+    And GET Systems/1/Storage/1/Volumes/1 has "Status/Health": "Warning"
     And volume 1 holds "the books"
     When the lab is restarted
     Then volume 1 holds "the books"
-    When a new drive is put into bay 5
+    When a new drive is inserted into bay 5
     And 100 hours pass
-    Then volume 1 is OK
+    Then GET Systems/1/Storage/1/Volumes/1 has "Status/Health": "OK"
 
   @D5
-  Scenario: An image is really fetched, and boots
+  Scenario: InsertMedia fetches the image, and the server boots it
     Given a rack of 1 server
-    When the operator inserts a live image into the virtual CD
-    Then the virtual CD holds the image, byte by byte
-    When the operator inserts another image into the virtual CD
-    Then it is refused because of "slot in use"
-    When the operator has the next start boot from the virtual CD
-    And the operator switches the server on
+    When the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    Then GET Systems/1/VirtualMedia/Cd has "Inserted": true
+    And the server's virtual CD has the bytes of the image
+    When the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    Then the response is 409 with "ResourceInUse"
+    When the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Cd"}}
+    And the client resets the system with ResetType On
     And 10 minutes pass
-    Then the server runs the live system
-    When the operator ejects the virtual CD
-    Then the virtual CD is empty
+    Then GET Systems/1 has "BootProgress/LastState": "OSRunning"
+    When the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.EjectMedia {}
+    Then GET Systems/1/VirtualMedia/Cd has "Image": null
 
   @D5
-  Scenario: An image that no server has
+  Scenario: InsertMedia of an image that its server does not have is refused
     Given a rack of 1 server
-    When the operator inserts an image that no server has
-    Then it is refused because of "resource does not exist"
-    And the virtual CD is empty
+    When the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "MISSING-IMAGE"}
+    Then the response is 400 with "ResourceMissingAtURI"
+    And GET Systems/1/VirtualMedia/Cd has "Image": null

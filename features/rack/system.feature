@@ -1,100 +1,110 @@
-Feature: A server and its start
-  Power, boot sources and BIOS settings, as an operator uses them.
+Feature: ComputerSystem
+  Reset, boot override, boot order and BIOS settings.
 
   Background:
     Given a rack of 2 servers
 
   @C1
-  Scenario: A server is switched on and off
-    When the operator switches the server on
-    Then the server is being switched on
+  Scenario: ResetType On and ForceOff
+    When the client resets the system with ResetType On
+    Then GET Systems/1 has "PowerState": "PoweringOn"
     When 10 minutes pass
-    Then the server is on
-    And the other server is off
-    When the operator switches the server off
+    Then GET Systems/1 has "PowerState": "On"
+    And GET Systems/1 of the second BMC has "PowerState": "Off"
+    When the client resets the system with ResetType ForceOff
     And 1 minute passes
-    Then the server is off
+    Then GET Systems/1 has "PowerState": "Off"
 
   @C1
-  Scenario: What runs is asked to go down
-    Given the operator inserts a live image into the virtual CD
-    And the operator has the next start boot from the virtual CD
-    When the operator switches the server on
+  Scenario: ResetType GracefulShutdown has the operating system switch off
+    Given the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    And the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Cd"}}
+    When the client resets the system with ResetType On
     And 10 minutes pass
-    Then the server runs the live system
-    When the operator switches the server off by its operating system
+    Then GET Systems/1 has "BootProgress/LastState": "OSRunning"
+    When the client resets the system with ResetType GracefulShutdown
     And 10 minutes pass
-    Then the server is off
+    Then GET Systems/1 has "PowerState": "Off"
 
   @C2
-  Scenario: A start can be watched
-    Given the operator inserts a live image into the virtual CD
-    And the operator has every start boot from the virtual CD
-    When the operator switches the server on
-    Then the server's start has passed through "OSRunning"
+  Scenario: BootProgress/LastState passes through the boot
+    Given the client sends POST Systems/1/VirtualMedia/Cd/Actions/VirtualMedia.InsertMedia {"Image": "IMAGE"}
+    And the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideEnabled": "Continuous", "BootSourceOverrideTarget": "Cd"}}
+    When the client resets the system with ResetType On
+    Then BootProgress/LastState takes at least 3 values and ends with "OSRunning"
 
   @C3 @fault-5
-  Scenario: An override lasts for one start
-    When the operator has the next start boot from the network
-    Then the server will boot from the network once
-    When the operator switches the server on
+  Scenario: BootSourceOverrideEnabled Once is Disabled after one boot
+    When the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Pxe"}}
+    Then GET Systems/1 has "Boot/BootSourceOverrideEnabled": "Once"
+    And GET Systems/1 has "Boot/BootSourceOverrideTarget": "Pxe"
+    When the client resets the system with ResetType On
     And 10 minutes pass
-    Then nothing is overridden any longer
+    Then GET Systems/1 has "Boot/BootSourceOverrideEnabled": "Disabled"
+    And GET Systems/1 has "Boot/BootSourceOverrideTarget": "None"
 
   @C3 @fault-5
-  Scenario: An override lasts until it is taken back
-    When the operator has every start boot from the network
-    And the operator switches the server on
+  Scenario: BootSourceOverrideEnabled Continuous lasts
+    When the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideEnabled": "Continuous", "BootSourceOverrideTarget": "Pxe"}}
+    And the client resets the system with ResetType On
     And 10 minutes pass
-    Then the server will boot from the network always
-    When the operator has the server boot from the moon
-    Then it is refused because of "value not in list"
-    And the server will boot from the network always
+    Then GET Systems/1 has "Boot/BootSourceOverrideEnabled": "Continuous"
+    And GET Systems/1 has "Boot/BootSourceOverrideTarget": "Pxe"
+    When the client sends PATCH Systems/1 {"Boot": {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": "Moon"}}
+    Then the response is 400 with "PropertyValueNotInList"
+    And GET Systems/1 has "Boot/BootSourceOverrideEnabled": "Continuous"
+    And GET Systems/1 has "Boot/BootSourceOverrideTarget": "Pxe"
 
   @C4
-  Scenario: The order in which a server tries what it may boot
-    When the operator puts the last boot option first
-    Then the server tries it first, after the lab is restarted too
-    When the operator puts a boot option first that there is not
-    Then it is refused because of "value not in list"
+  Scenario: Boot/BootOrder is set and survives a restart of the lab
+    When the client moves the last option of Boot/BootOrder to the front
+    Then GET Systems/1 has the saved "Boot/BootOrder"
+    When the lab is restarted
+    Then GET Systems/1 has the saved "Boot/BootOrder"
+    When the client sends PATCH Systems/1 {"Boot": {"BootOrder": ["Boot9999"]}}
+    Then the response is 400 with "PropertyValueNotInList"
 
   @A19 @A20 @C5
-  Scenario: A BIOS setting counts from the next start on
-    When the operator turns hyper-threading off
-    Then the BIOS runs with hyper-threading on
-    And hyper-threading waits to be turned off
-    When the operator switches the server on
+  Scenario: A BIOS attribute is pending until the next reset
+    When the client sends PATCH Systems/1/Bios/Settings {"Attributes": {"ProcHyperThreading": "Disabled"}}
+    Then GET Systems/1/Bios has "Attributes/ProcHyperThreading": "Enabled"
+    And GET Systems/1/Bios/Settings has "Attributes/ProcHyperThreading": "Disabled"
+    When the client resets the system with ResetType On
     And 10 minutes pass
-    Then the BIOS runs with hyper-threading off
-    And nothing waits to be applied
+    Then GET Systems/1/Bios has "Attributes/ProcHyperThreading": "Disabled"
+    And no BIOS attribute is pending
 
   @C5
-  Scenario: The BIOS takes what its registry says, and nothing else
-    Then the BIOS tells what every attribute takes
-    When the operator sets a BIOS attribute that there is not
-    Then the BIOS refuses it
-    When the operator sets the set-up prompt to an hour
-    Then the BIOS refuses it
-    When the operator sets the serial number of the server
-    Then the BIOS refuses it
-    And nothing waits to be applied
+  Scenario: The attribute registry lists the BIOS attributes, and others are refused
+    Then the attribute registry of the BIOS has at least 20 attributes
+    When the client sends PATCH Systems/1/Bios/Settings {"Attributes": {"NotAnAttribute": "Disabled"}}
+    Then the response is 400 with a message
+    When the client sends PATCH Systems/1/Bios/Settings {"Attributes": {"SetupPromptSeconds": 3600}}
+    Then the response is 400 with a message
+    When the client sends PATCH Systems/1/Bios/Settings {"Attributes": {"SystemSerialNumber": "mine"}}
+    Then the response is 400 with a message
+    And no BIOS attribute is pending
 
   @C6
-  Scenario: The BIOS forgets what was set
-    Given the operator turns hyper-threading off
-    And the operator switches the server on
+  Scenario: Bios.ResetBios restores the defaults at the next reset
+    Given the client sends PATCH Systems/1/Bios/Settings {"Attributes": {"ProcHyperThreading": "Disabled"}}
+    And the client resets the system with ResetType On
     And 10 minutes pass
-    When the operator resets the BIOS to its defaults
-    And the operator switches the server off and on again
+    When the client sends POST Systems/1/Bios/Actions/Bios.ResetBios {}
+    And the client resets the system with ResetType ForceRestart
     And 10 minutes pass
-    Then the BIOS runs with hyper-threading on
+    Then GET Systems/1/Bios has "Attributes/ProcHyperThreading": "Enabled"
 
   @C8
-  Scenario: A server tells what it is made of
-    Then the server has processors, memory, network ports and drives
+  Scenario: A system has processors, memory, interfaces and storage
+    Then Systems/1/Processors has at least 1 member
+    And Systems/1/Memory has at least 1 member
+    And Systems/1/EthernetInterfaces has at least 1 member
+    And Systems/1/Storage has at least 1 member
 
   @C9 @F4
-  Scenario: Marks stay where they were put
-    When the operator marks the server "row 7" and lights its lamp
+  Scenario: AssetTag and LocationIndicatorActive survive a restart of the lab
+    When the client sends PATCH Systems/1 {"AssetTag": "row 7", "LocationIndicatorActive": true}
     And the lab is restarted
-    Then the server is marked "row 7" and its lamp is lit
+    Then GET Systems/1 has "AssetTag": "row 7"
+    And GET Systems/1 has "LocationIndicatorActive": true

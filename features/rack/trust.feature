@@ -1,70 +1,69 @@
-Feature: Whom a server trusts, and why it can be trusted
-  Secure boot, measurements and the TPM.
+Feature: SecureBoot, ComponentIntegrity and TPM
 
   Background:
     Given a rack of 1 server
 
   @B8
-  Scenario: Secure boot counts from the next start on
-    When the operator switches the server on
+  Scenario: SecureBootEnable takes effect at the next boot
+    When the client resets the system with ResetType On
     And 10 minutes pass
-    And the operator turns secure boot on
-    Then secure boot is to be on
-    And the server has booted with secure boot off
-    When the operator switches the server off and on again
+    And the client sends PATCH Systems/1/SecureBoot {"SecureBootEnable": true}
+    Then GET Systems/1/SecureBoot has "SecureBootEnable": true
+    And GET Systems/1/SecureBoot has "SecureBootCurrentBoot": "Disabled"
+    When the client resets the system with ResetType ForceRestart
     And 10 minutes pass
-    Then the server has booted with secure boot on
+    Then GET Systems/1/SecureBoot has "SecureBootCurrentBoot": "Enabled"
 
   @B8
-  Scenario: Without the key of its platform a server boots anything
-    Given the operator turns secure boot on
-    And nobody may put keys in
-    When the operator deletes the key of the platform
-    Then anybody may put keys in
-    When the operator switches the server on
+  Scenario: Without a platform key secure boot is not enforced
+    Given the client sends PATCH Systems/1/SecureBoot {"SecureBootEnable": true}
+    And GET Systems/1/SecureBoot has "SecureBootMode": "UserMode"
+    When the client sends POST Systems/1/SecureBoot/Actions/SecureBoot.ResetKeys {"ResetKeysType": "DeletePK"}
+    Then GET Systems/1/SecureBoot has "SecureBootMode": "SetupMode"
+    When the client resets the system with ResetType On
     And 10 minutes pass
-    Then secure boot is to be on
-    And the server has booted with secure boot off
-    When the operator brings back the keys that the server came with
-    Then nobody may put keys in
-    When the operator switches the server off and on again
+    Then GET Systems/1/SecureBoot has "SecureBootEnable": true
+    And GET Systems/1/SecureBoot has "SecureBootCurrentBoot": "Disabled"
+    When the client sends POST Systems/1/SecureBoot/Actions/SecureBoot.ResetKeys {"ResetKeysType": "ResetAllKeysToDefault"}
+    Then GET Systems/1/SecureBoot has "SecureBootMode": "UserMode"
+    When the client resets the system with ResetType ForceRestart
     And 10 minutes pass
-    Then the server has booted with secure boot on
+    Then GET Systems/1/SecureBoot has "SecureBootCurrentBoot": "Enabled"
 
   @B8
-  Scenario: One more certificate that may sign what boots
-    When the operator lets one more certificate sign what boots
-    Then the certificate is among those that may sign what boots
-    When the operator tries to let it sign what boots again
-    Then it is refused as 409
-    When the operator takes the certificate back
-    Then the certificate is not among those that may sign what boots
-    When the operator tries to let something sign what boots that is no certificate
-    Then it is refused as 400
+  Scenario: Certificates are added to and removed from the db database
+    When the client adds the certificate of the KEK database to db
+    Then db has the certificate
+    When the client sends POST Systems/1/SecureBoot/SecureBootDatabases/db/Certificates {"CertificateString": "KEK-CERTIFICATE", "CertificateType": "PEM"}
+    Then the response is 409
+    When the client sends DELETE CERTIFICATE-URI
+    Then db does not have the certificate
+    When the client sends POST Systems/1/SecureBoot/SecureBootDatabases/db/Certificates {"CertificateString": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "CertificateType": "PEM"}
+    Then the response is 400
 
   @B9
-  Scenario: A verifier believes what a server says of itself
-    When a verifier has the server's measurements signed
-    Then they are what the server shows, signed by its root of trust for this verifier
-    When a verifier has the server's measurements signed again
-    Then they are what they were
-    When a verifier asks for a measurement that there is not
-    Then it is refused as 400
+  Scenario: SPDMGetSignedMeasurements signs what MeasurementSet shows
+    When the client gets signed measurements with a nonce
+    Then they are the measurements of the MeasurementSet, signed for this nonce
+    When the client gets signed measurements with another nonce
+    Then the measurements are the same as before
+    When the client sends POST ComponentIntegrity/RoT/Actions/ComponentIntegrity.SPDMGetSignedMeasurements {"MeasurementIndices": [77]}
+    Then the response is 400
 
   @B9
-  Scenario: What is changed is measured
-    Given a verifier has the server's measurements signed
-    When the operator lets one more certificate sign what boots
-    And a verifier has the server's measurements signed again
-    Then one of them is another
+  Scenario: A change of the secure boot databases changes one measurement
+    Given the client gets signed measurements with a nonce
+    When the client adds the certificate of the KEK database to db
+    And the client gets signed measurements with another nonce
+    Then one measurement differs from before
 
   @B9
-  Scenario: A TPM that the BIOS hides
-    Given the operator switches the server on
+  Scenario: The BIOS attribute TpmSecurity disables the TPM at the next boot
+    Given the client resets the system with ResetType On
     And 10 minutes pass
-    And the server's TPM is on
-    When the operator turns the TPM off
-    Then the server's TPM is on
-    When the operator switches the server off and on again
+    And the TPM is Enabled
+    When the client sends PATCH Systems/1/Bios/Settings {"Attributes": {"TpmSecurity": "Disabled"}}
+    Then the TPM is Enabled
+    When the client resets the system with ResetType ForceRestart
     And 10 minutes pass
-    Then the server's TPM is off
+    Then the TPM is Disabled

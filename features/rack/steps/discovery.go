@@ -11,16 +11,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
 )
 
-// What is searched for.
+// Search targets of M-SEARCH.
 const (
-	services = "urn:dmtf-org:service:redfish-rest:1"
-	printers = "urn:schemas-upnp-org:device:Printer:1"
+	redfishTarget = "urn:dmtf-org:service:redfish-rest:1"
+	printerTarget = "urn:schemas-upnp-org:device:Printer:1"
 )
 
 func (s *scenario) registerDiscovery(sc *godog.ScenarioContext) {
 	var found map[string]string // address and UUID, by URL
-	sc.Step(`^a rack of (\d+) servers that can be searched for$`, func(n int) error {
-		// Port 1900 of the loopback device may be somebody else's.
+	sc.Step(`^a rack of (\d+) servers with SSDP$`, func(n int) error {
+		// Another process may have port 1900 of the loopback device.
 		held, err := net.ListenUDP("udp4", &net.UDPAddr{Port: ssdp.Port})
 		if err != nil {
 			s.t.Logf("skipped: port %d is not free: %v", ssdp.Port, err)
@@ -34,13 +34,13 @@ func (s *scenario) registerDiscovery(sc *godog.ScenarioContext) {
 		s.open()
 		return nil
 	})
-	sc.Step(`^a client that knows no address searches for printers, and then for BMCs$`, func() error {
+	sc.Step(`^a client multicasts M-SEARCH for printers and for Redfish services$`, func() error {
 		c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		for _, what := range []string{printers, services} {
+		for _, what := range []string{printerTarget, redfishTarget} {
 			search := "M-SEARCH * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\nMAN: \"ssdp:discover\"\r\nMX: 1\r\nST: " + what + "\r\n\r\n"
 			if _, err := c.WriteToUDPAddrPort([]byte(search), ssdp.Group); err != nil {
 				s.t.Logf("skipped: no multicast on the loopback device here: %v", err)
@@ -55,18 +55,18 @@ func (s *scenario) registerDiscovery(sc *godog.ScenarioContext) {
 			}
 			n, from, err := c.ReadFromUDPAddrPort(b)
 			if err != nil {
-				return fmt.Errorf("after %d answers: %w", len(found), err)
+				return fmt.Errorf("after %d responses: %w", len(found), err)
 			}
 			text := string(b[:n])
-			if between(text, "\r\nST:", "\r\n") != services {
-				return fmt.Errorf("the answer is %q", text)
+			if between(text, "\r\nST:", "\r\n") != redfishTarget {
+				return fmt.Errorf("the response is %q", text)
 			}
 			found[between(text, "\r\nAL:", "\r\n")] = from.Addr().String() + " " + between(text, "\r\nUSN:uuid:", "::")
 		}
 		return nil
 	})
-	sc.Step(`^it finds every BMC, where it is and by its own name$`, func() error {
-		s.user = credentials{name: nobody}
+	sc.Step(`^every BMC answers once with its AL and its USN$`, func() error {
+		s.user = credentials{name: anonymous}
 		for i, h := range s.lab.Hosts() {
 			if err := s.sendTo(i+1, "GET", root+"/", nil); err != nil {
 				return err
@@ -76,11 +76,11 @@ func (s *scenario) registerDiscovery(sc *godog.ScenarioContext) {
 				return err
 			}
 		}
-		return equal("the number of answers", len(found), len(s.lab.Hosts()))
+		return equal("the number of responses", len(found), len(s.lab.Hosts()))
 	})
 }
 
-// between is what stands between two texts within a third.
+// between returns the text between two others, without blanks around it.
 func between(text, from, to string) string {
 	_, rest, _ := strings.Cut(text, from)
 	out, _, _ := strings.Cut(rest, to)

@@ -18,21 +18,22 @@ import (
 
 const integrityURI = root + "/ComponentIntegrity/RoT"
 
+// registerIntegrity binds the steps about SPDM measurements and the TPM.
 func (s *scenario) registerIntegrity(sc *godog.ScenarioContext) {
 	var before, signed map[int]string // digests by index
 	measure := func(nonce byte) (err error) {
 		before = signed
-		signed, err = s.verified(strings.Repeat(hex.EncodeToString([]byte{nonce}), 32))
+		signed, err = s.verifiedMeasurements(strings.Repeat(hex.EncodeToString([]byte{nonce}), 32))
 		return err
 	}
-	sc.Step(`^a verifier has the server's measurements signed$`, func() error { return measure(0x5a) })
-	sc.Step(`^a verifier has the server's measurements signed again$`, func() error { return measure(0xa5) })
-	sc.Step(`^they are what the server shows, signed by its root of trust for this verifier$`, func() error {
-		a, err := s.get(integrityURI)
+	sc.Step(`^the client gets signed measurements with a nonce$`, func() error { return measure(0x5a) })
+	sc.Step(`^the client gets signed measurements with another nonce$`, func() error { return measure(0xa5) })
+	sc.Step(`^they are the measurements of the MeasurementSet, signed for this nonce$`, func() error {
+		r, err := s.get(integrityURI)
 		if err != nil {
 			return err
 		}
-		all, _ := a.at("SPDM/MeasurementSet/Measurements").([]any)
+		all, _ := r.at("SPDM/MeasurementSet/Measurements").([]any)
 		shown := map[int]string{}
 		for _, x := range all {
 			o, _ := x.(map[string]any)
@@ -44,49 +45,42 @@ func (s *scenario) registerIntegrity(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
-	sc.Step(`^they are what they were$`, func() error { return equal("the measurements", signed, before) })
-	sc.Step(`^one of them is another$`, func() error {
+	sc.Step(`^the measurements are the same as before$`, func() error { return equal("the measurements", signed, before) })
+	sc.Step(`^one measurement differs from before$`, func() error {
 		differ := 0
 		for i := range signed {
 			if signed[i] != before[i] {
 				differ++
 			}
 		}
-		return equal("the number of those that differ", differ, 1)
+		return equal("the number of measurements that differ", differ, 1)
 	})
-	sc.Step(`^a verifier asks for a measurement that there is not$`, func() error {
-		return s.send("POST", integrityURI+"/Actions/ComponentIntegrity.SPDMGetSignedMeasurements", object{"MeasurementIndices": []int{77}})
-	})
-	sc.Step(`^the operator turns the TPM off$`, func() error {
-		return s.sendOK("PATCH", biosURI+"/Settings", object{"Attributes": object{"TpmSecurity": "Disabled"}})
-	})
-	sc.Step(`^the server's TPM is (on|off)$`, func(how string) error {
-		want := map[string]string{"on": "Enabled", "off": "Disabled"}[how]
-		a, err := s.get(root + "/Chassis/1/TrustedComponents/TPM")
+	sc.Step(`^the TPM is (Enabled|Disabled)$`, func(want string) error {
+		tpm, err := s.get(chassisURI + "/TrustedComponents/TPM")
 		if err != nil {
 			return err
 		}
-		if err := equal("the TPM", a.at("Status/State"), want); err != nil {
+		if err := equal("Status/State of the TPM", tpm.at("Status/State"), want); err != nil {
 			return err
 		}
-		version := a.body["FirmwareVersion"]
-		if a, err = s.get(systemURI); err != nil {
+		r, err := s.get(systemURI)
+		if err != nil {
 			return err
 		}
-		modules, _ := a.body["TrustedModules"].([]any)
-		if len(modules) != 1 {
-			return fmt.Errorf("the system has the modules %v", modules)
+		if modules, _ := r.body["TrustedModules"].([]any); len(modules) != 1 {
+			return fmt.Errorf("the system has the TrustedModules %v", modules)
 		}
-		o, _ := modules[0].(map[string]any)
-		module := response{body: o}
-		return equal("the system's TPM", []any{module.at("Status/State"), module.at("FirmwareVersion")}, []any{want, version})
+		if err := equal("Status/State of the TrustedModule", r.at("TrustedModules/0/Status/State"), want); err != nil {
+			return err
+		}
+		return equal("FirmwareVersion of the TrustedModule", r.at("TrustedModules/0/FirmwareVersion"), tpm.body["FirmwareVersion"])
 	})
 }
 
-// verified has measurements signed and checks them as a verifier does (DSP0274
-// 1.1, §10.11) who knows nothing but the certificate of the root of trust. It
-// returns the digests by index.
-func (s *scenario) verified(nonce string) (map[int]string, error) {
+// verifiedMeasurements gets signed measurements, checks the signature and the
+// nonce as a verifier does (DSP0274 1.1, §10.11) that knows the certificate of the
+// root of trust alone, and returns the digests by index.
+func (s *scenario) verifiedMeasurements(nonce string) (map[int]string, error) {
 	if err := s.sendOK("POST", integrityURI+"/Actions/ComponentIntegrity.SPDMGetSignedMeasurements", object{"Nonce": nonce}); err != nil {
 		return nil, err
 	}
@@ -94,7 +88,7 @@ func (s *scenario) verified(nonce string) (map[int]string, error) {
 	text, _ := got.body["SignedMeasurements"].(string)
 	all, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(all) < 64+37+8 {
-		return nil, fmt.Errorf("%d bytes are signed: %w", len(all), err)
+		return nil, fmt.Errorf("SignedMeasurements have %d bytes: %w", len(all), err)
 	}
 	cert, err := s.get(fmt.Sprint(got.at("Certificate/@odata.id")))
 	if err != nil {
@@ -116,7 +110,7 @@ func (s *scenario) verified(nonce string) (map[int]string, error) {
 	signed, signature := all[:len(all)-64], all[len(all)-64:]
 	sum := sha256.Sum256(signed)
 	if !ecdsa.Verify(key, sum[:], new(big.Int).SetBytes(signature[:32]), new(big.Int).SetBytes(signature[32:])) {
-		return nil, fmt.Errorf("the signature is not that of the certificate")
+		return nil, fmt.Errorf("the signature does not verify with the certificate")
 	}
 	if err := equal("the nonce", hex.EncodeToString(signed[4:36]), nonce); err != nil {
 		return nil, err

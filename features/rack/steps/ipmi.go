@@ -6,30 +6,32 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cucumber/godog"
 
+	"github.com/metalab-dev/metalab/emulator/fault"
 	"github.com/metalab-dev/metalab/scenarios/conformance/ipmi"
 )
 
-// ipmiClient is a client of IPMI that does what the usual programs do not: it holds
-// a session, leaves logins unfinished, opens a console.
+// ipmiClient holds what the usual programs do not let a step hold: sessions,
+// unfinished logins and a SOL console.
 type ipmiClient struct {
 	conns    []*ipmi.Conn
 	sessions []*ipmi.Session
 	console  *ipmi.Console
 }
 
-// responseTimeout is how long it waits for an answer, in real time: BMCs answer at
-// once.
+// responseTimeout is how long a client waits for a response, in real time: BMCs
+// answer at once.
 const responseTimeout = 2 * time.Second
 
 func (s *scenario) registerIPMI(sc *godog.ScenarioContext) {
-	sc.Step(`^the BMC is put through the checks of a strict client$`, s.passesChecks)
-	sc.Step(`^(?:a client holds|another client opens) a session$`, func() error { return s.openSession(17) })
-	sc.Step(`^(\d+) clients hold a session each$`, func(n int) error {
+	sc.Step(`^the BMC passes the conformance checks$`, s.passesChecks)
+	sc.Step(`^(?:a|another) client opens an IPMI session$`, func() error { return s.openSession(17) })
+	sc.Step(`^(\d+) clients open an IPMI session each$`, func(n int) error {
 		for range n {
 			if err := s.openSession(17); err != nil {
 				return err
@@ -37,42 +39,41 @@ func (s *scenario) registerIPMI(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
-	sc.Step(`^its session is there$`, func() error { return s.sessionAnswers(true) })
-	sc.Step(`^its session is over$`, func() error { return s.sessionAnswers(false) })
-	sc.Step(`^the client ends its session$`, func() error { return s.ipmi.sessions[0].Close(s.t.Context()) })
-	sc.Step(`^(\d+) clients begin to log in and go away$`, s.halfOpen)
-	sc.Step(`^the client opens the server's console$`, func() error { return s.openConsole(0) })
-	sc.Step(`^the other client cannot open the server's console$`, func() error {
-		var code ipmi.Code
-		if err := s.openConsole(1); !errors.As(err, &code) || code != 0x80 {
-			return fmt.Errorf("it can, or is told otherwise than that another has it: %w", err)
-		}
-		return nil
-	})
-	sc.Step(`^the operator switches IPMI (on|off)$`, func(how string) error {
-		if at, err := s.address(); err == nil {
-			s.save("ipmi", at)
-		}
-		return s.sendOK("PATCH", root+"/Managers/1/NetworkProtocol", object{"IPMI": object{"ProtocolEnabled": how == "on"}})
-	})
-	sc.Step("^the operator runs `([^`]+)` where IPMI was$", func(line string) error {
+	sc.Step(`^its IPMI session answers$`, func() error { return s.sessionAnswers(true) })
+	sc.Step(`^its IPMI session is closed$`, func() error { return s.sessionAnswers(false) })
+	sc.Step(`^the client sends Close Session$`, func() error { return s.ipmi.sessions[0].Close(s.t.Context()) })
+	sc.Step(`^(\d+) logins stop after RAKP message 2$`, s.beginLogins)
+	sc.Step("^the client runs `([^`]+)` against the former IPMI port$", func(line string) error {
 		at, err := netip.ParseAddrPort(s.saved["ipmi"])
 		if err != nil {
 			return err
 		}
 		return s.runProgramAt(line, at.Addr().String(), fmt.Sprint(at.Port()))
 	})
-	sc.Step(`^the BMC is restarted and up again$`, func() error {
-		if err := s.sendOK("POST", root+"/Managers/1/Actions/Manager.Reset", object{"ResetType": "ForceRestart"}); err != nil {
+	sc.Step(`^the client activates SOL$`, func() error { return s.activateSOL(0) })
+	sc.Step(`^the other client activates SOL$`, func() error { return s.activateSOL(1) })
+	sc.Step(`^the other client gets completion code (0x[0-9a-f]{2}) when it activates SOL$`, func(want string) error {
+		var code ipmi.Code
+		if err := s.activateSOL(1); !errors.As(err, &code) {
+			return fmt.Errorf("there is no completion code: %w", err)
+		}
+		return equal("the completion code", fmt.Sprintf("%#02x", byte(code)), want)
+	})
+	sc.Step(`^the client deactivates SOL$`, func() error { return s.ipmi.console.Close(s.t.Context()) })
+	sc.Step(`^SOL shows "([^"]*)"$`, s.consoleShows)
+	sc.Step(`^one in (\d+) datagrams is (lost|doubled|swapped)$`, func(n int, how string) error {
+		wire := map[string]fault.Wire{"lost": fault.Lost, "doubled": fault.Doubled, "swapped": fault.Swapped}[how]
+		_, err := s.lab.AddFault(fault.Rule{Wire: wire, Probability: 1 / float64(n)})
+		return err
+	})
+	sc.Step(`^the BMC answers each command but logins with completion code (0x[0-9a-f]{2})$`, func(code string) error {
+		n, err := strconv.ParseUint(code, 0, 8)
+		if err != nil {
 			return err
 		}
-		s.advance(5, "minutes")
-		return nil
+		_, err = s.lab.AddFault(fault.Rule{Path: "/ipmi/00/**", Code: byte(n)})
+		return err
 	})
-	sc.Step(`^the client leaves the console$`, func() error { return s.ipmi.console.Close(s.t.Context()) })
-	sc.Step(`^the other client opens the server's console$`, func() error { return s.openConsole(1) })
-	sc.Step(`^the console shows "([^"]*)"$`, s.consoleShows)
-	sc.Step(`^somebody types "([^"]*)" there$`, func(text string) error { return s.ipmi.console.Write(s.t.Context(), []byte(text+"\r")) })
 	sc.After(func(ctx context.Context, _ *godog.Scenario, _ error) (context.Context, error) {
 		for _, c := range s.ipmi.conns {
 			_ = c.Close() // its BMC may be gone
@@ -81,7 +82,7 @@ func (s *scenario) registerIPMI(sc *godog.ScenarioContext) {
 	})
 }
 
-// address is where the first server's BMC speaks IPMI.
+// address returns where the first server's BMC listens for IPMI.
 func (s *scenario) address() (string, error) {
 	at, ok := s.server(1).IPMI()
 	if !ok {
@@ -90,7 +91,7 @@ func (s *scenario) address() (string, error) {
 	return at.String(), nil
 }
 
-// passesChecks makes all checks that take no time of the lab.
+// passesChecks runs all conformance checks that take no time of the lab.
 func (s *scenario) passesChecks() error {
 	at, err := s.address()
 	if err != nil {
@@ -148,7 +149,8 @@ func (s *scenario) openSession(suite byte) error {
 	return nil
 }
 
-// sessionAnswers asks something in the first session.
+// sessionAnswers sends Get Device ID in the first session, and checks whether it is
+// answered.
 func (s *scenario) sessionAnswers(want bool) error {
 	conn := s.ipmi.sessions[0].Conn()
 	if !want {
@@ -159,12 +161,13 @@ func (s *scenario) sessionAnswers(want bool) error {
 		return err
 	}
 	if !want && err == nil {
-		return errors.New("it is still there")
+		return errors.New("the session still answers")
 	}
 	return nil
 }
 
-func (s *scenario) halfOpen(n int) error {
+// beginLogins sends Open Session and RAKP message 1 for n logins.
+func (s *scenario) beginLogins(n int) error {
 	for range n {
 		c, err := s.dial()
 		if err != nil {
@@ -181,8 +184,8 @@ func (s *scenario) halfOpen(n int) error {
 	return nil
 }
 
-// openConsole opens the console in the n-th session.
-func (s *scenario) openConsole(n int) error {
+// activateSOL activates SOL in the n-th session.
+func (s *scenario) activateSOL(n int) error {
 	console, err := s.ipmi.sessions[n].Console(s.t.Context(), 1)
 	if err == nil {
 		s.ipmi.console = console
@@ -190,7 +193,7 @@ func (s *scenario) openConsole(n int) error {
 	return err
 }
 
-// consoleShows reads the console until a text has come.
+// consoleShows reads the console until it has shown a text.
 func (s *scenario) consoleShows(text string) error {
 	var all bytes.Buffer
 	for !strings.Contains(all.String(), text) {

@@ -14,32 +14,32 @@ import (
 
 const telemetryURI = root + "/TelemetryService"
 
-// report is a report of the power.
+// report is a metric report of TotalPower.
 type report struct {
-	at    time.Time
-	watts string
+	at    time.Time // its Timestamp
+	watts string    // its MetricValue
 }
 
-func (a response) report() (report, error) {
-	all, _ := a.body["MetricValues"].([]any)
+func (r response) report() (report, error) {
+	all, _ := r.body["MetricValues"].([]any)
 	if len(all) != 1 {
-		return report{}, fmt.Errorf("the report is %s", a)
+		return report{}, fmt.Errorf("the report is %s", r)
 	}
 	o, _ := all[0].(map[string]any)
-	at, err := time.Parse(time.RFC3339, fmt.Sprint(a.body["Timestamp"]))
+	at, err := time.Parse(time.RFC3339, fmt.Sprint(r.body["Timestamp"]))
 	return report{at: at, watts: fmt.Sprint(o["MetricValue"])}, err
 }
 
-// reader is a server that keeps the reports that are posted to it.
-type reader struct {
+// reportReceiver is a server that keeps the reports that are posted to it.
+type reportReceiver struct {
 	*httptest.Server
 	mu  sync.Mutex
 	got []report
 	bad []error
 }
 
-func newReader() *reader {
-	r := &reader{}
+func newReportReceiver() *reportReceiver {
+	r := &reportReceiver{}
 	r.Server = httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, in *http.Request) {
 		var a response
 		err := json.NewDecoder(in.Body).Decode(&a.body)
@@ -59,84 +59,61 @@ func newReader() *reader {
 }
 
 func (s *scenario) registerTelemetry(sc *godog.ScenarioContext) {
-	var began time.Time // when the report was asked for
-	var told *reader
+	var defined time.Time // when the report was defined
+	var receiver *reportReceiver
 	sc.After(func(ctx context.Context, _ *godog.Scenario, _ error) (context.Context, error) {
-		if told != nil {
-			told.Close()
+		if receiver != nil {
+			receiver.Close()
 		}
 		return ctx, nil
 	})
-	const definitionURI, reportURI = telemetryURI + "/MetricReportDefinitions/power", telemetryURI + "/MetricReports/power"
-	define := func(kind string, more object) error {
-		began = s.lab.Clock().Now()
+	define := func(kind string, schedule object) error {
+		defined = s.lab.Clock().Now()
 		body := object{
 			"Id": "power", "MetricReportDefinitionType": kind, "Metrics": []object{{"MetricId": "TotalPower"}},
 			"ReportActions": []string{"LogToMetricReportsCollection", "RedfishEvent"},
 		}
-		for name, v := range more {
-			body[name] = v
+		if schedule != nil {
+			body["Schedule"] = schedule
 		}
-		return s.send("POST", telemetryURI+"/MetricReportDefinitions", body)
+		return s.sendOK("POST", telemetryURI+"/MetricReportDefinitions", body)
 	}
-	every := func(interval string) error {
-		return define("Periodic", object{"Schedule": object{"RecurrenceInterval": interval}})
-	}
-	sc.Step(`^the operator has the power reported every minute$`, func() error { return every("PT1M") })
-	sc.Step(`^the operator has the power reported when it changes$`, func() error { return define("OnChange", nil) })
-	sc.Step(`^the operator asks for a report a thousand times per second$`, func() error { return every("PT0.001S") })
-	sc.Step(`^the operator asks for a report of the moon$`, func() error {
-		return define("OnRequest", object{"Metrics": []object{{"MetricId": "Moon"}}})
+	sc.Step(`^the client creates a Periodic report of TotalPower with RecurrenceInterval (\w+)$`, func(interval string) error {
+		return define("Periodic", object{"RecurrenceInterval": interval})
 	})
-	sc.Step(`^there is no report of the power$`, func() error {
-		if err := s.send("GET", reportURI, nil); err != nil {
-			return err
-		}
-		return equal("the answer", s.response.status, 404)
-	})
-	sc.Step(`^the report of the power is of (\d+) minutes? after that$`, func(n int) error {
-		a, err := s.get(reportURI)
+	sc.Step(`^the client creates an OnChange report of TotalPower$`, func() error { return define("OnChange", nil) })
+	sc.Step(`^the report has the Timestamp of (\d+) minutes? after its definition$`, func(n int) error {
+		r, err := s.get(telemetryURI + "/MetricReports/power")
 		if err != nil {
 			return err
 		}
-		r, err := a.report()
+		got, err := r.report()
 		if err != nil {
 			return err
 		}
-		s.saved["earlier"], s.saved["reported"] = s.saved["reported"], r.watts
-		return equal("its time", r.at, began.Add(time.Duration(n)*time.Minute))
+		s.saved["MetricValue"] = got.watts
+		return equal("Timestamp", got.at, defined.Add(time.Duration(n)*time.Minute))
 	})
-	sc.Step(`^it tells what the sensor reads$`, func() error {
-		watts, err := s.watts()
+	sc.Step(`^the report has the Reading of TotalPower$`, func() error {
+		watts, err := s.totalPower()
 		if err != nil {
 			return err
 		}
-		return s.equalsSaved("reported", watts)
+		return s.equalsSaved("MetricValue", watts)
 	})
-	sc.Step(`^it tells of more than before$`, func() error {
-		var before, now float64
-		if _, err := fmt.Sscan(s.saved["earlier"]+" "+s.saved["reported"], &before, &now); err != nil || now <= before {
-			return fmt.Errorf("it tells %v W, and told %v W: %w", now, before, err)
-		}
-		return nil
+	sc.Step(`^a receiver subscribes to metric reports$`, func() error {
+		receiver = newReportReceiver()
+		return s.sendOK("POST", subscriptionsURI, object{"Destination": receiver.URL, "Protocol": "Redfish", "EventFormatType": "MetricReport"})
 	})
-	sc.Step(`^the operator has no more reports made$`, func() error {
-		return s.sendOK("PATCH", definitionURI, object{"MetricReportDefinitionEnabled": false})
-	})
-	sc.Step(`^the operator deletes what was to be reported$`, func() error { return s.sendOK("DELETE", definitionURI, nil) })
-	sc.Step(`^a monitoring system subscribes to reports$`, func() error {
-		told = newReader()
-		return s.sendOK("POST", subscriptionsURI, object{"Destination": told.URL, "Protocol": "Redfish", "EventFormatType": "MetricReport"})
-	})
-	sc.Step(`^the monitoring system was sent (\d+) reports, a minute apart$`, func(n int) error {
+	sc.Step(`^the receiver has got (\d+) reports, a minute apart$`, func(n int) error {
 		s.lab.Settle()
-		told.mu.Lock()
-		defer told.mu.Unlock()
-		if len(told.got) != n || len(told.bad) > 0 {
-			return fmt.Errorf("it was sent %v, and what it cannot read: %v", told.got, told.bad)
+		receiver.mu.Lock()
+		defer receiver.mu.Unlock()
+		if len(receiver.got) != n || len(receiver.bad) > 0 {
+			return fmt.Errorf("it has got %v, and what it cannot read: %v", receiver.got, receiver.bad)
 		}
-		for i, r := range told.got {
-			if err := equal("the time of a report", r.at, began.Add(time.Duration(i+1)*time.Minute)); err != nil {
+		for i, r := range receiver.got {
+			if err := equal("the Timestamp of a report", r.at, defined.Add(time.Duration(i+1)*time.Minute)); err != nil {
 				return err
 			}
 		}

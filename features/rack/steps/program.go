@@ -9,29 +9,26 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/cucumber/godog"
 
 	"github.com/metalab-dev/metalab/emulator/clock"
-	"github.com/metalab-dev/metalab/emulator/fault"
-	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/labtest"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 )
 
-// timeout is how long, in real time, a program may take that talks to a BMC
-// which answers at once: those that wait for answers give up after 20 s.
+// timeout is how long, in real time, a program may run. BMCs answer at once; a
+// program that waits for a response gives up after 20 s.
 const timeout = 60 * time.Second
 
-// needPrograms, when set in the environment, makes a program that is missing a
-// failure: without it the scenario is skipped, which says why.
+// needPrograms is an environment variable. When it is set, a scenario whose
+// program is missing fails; otherwise it is skipped, and the log says why.
 const needPrograms = "METALAB_NEED_PROGRAMS"
 
-// programRun is what a program did.
+// programRun is a run of a program.
 type programRun struct {
 	line     string
 	out, err string
@@ -42,21 +39,23 @@ func (r programRun) String() string {
 	return fmt.Sprintf("%s: exit %d\n%s%s", r.line, r.status, r.out, r.err)
 }
 
-// connectionOptions are how programs are told where a BMC is and who asks: those before the
-// arguments of a step, so that these can say otherwise.
+// connectionOptions return the options that name the BMC and the user. They come
+// before the arguments of a step, which can override them.
 var connectionOptions = map[string]func(host, port string) []string{
 	"ipmitool": func(host, port string) []string {
 		return []string{"-I", "lanplus", "-H", host, "-p", port, "-U", "ADMIN", "-P", "ADMIN"}
 	},
 }
 
-// freeIPMI are programs of FreeIPMI, which are all told in the same way.
+// freeIPMI are the programs of FreeIPMI, which all take the same options.
 var freeIPMI = []string{
 	"bmc-info", "bmc-device", "ipmipower", "ipmi-chassis", "ipmi-sel", "ipmi-sensors", "ipmi-fru", "ipmi-dcmi", "ipmi-pef-config", "ipmi-config", "ipmi-raw",
 }
 
-// withSDRCache are those of them that keep what they have read of sensor records.
+// withSDRCache are those of them that cache the SDR repository in a directory.
 var withSDRCache = []string{"ipmi-sel", "ipmi-sensors", "ipmi-fru", "ipmi-pef-config"}
+
+var errIPMIOff = errors.New("IPMI is switched off")
 
 func connection(program, host, port string) ([]string, error) {
 	if way, ok := connectionOptions[program]; ok {
@@ -65,29 +64,37 @@ func connection(program, host, port string) ([]string, error) {
 	if slices.Contains(freeIPMI, program) {
 		return []string{"-D", "LAN_2_0", "-h", host + ":" + port, "-u", "ADMIN", "-p", "ADMIN", "-l", "ADMIN"}, nil
 	}
-	return nil, fmt.Errorf("no step knows how to tell %s where a BMC is", program)
+	return nil, fmt.Errorf("there are no connection options for %s", program)
 }
 
 func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
-	s.registerTerminals(sc)
-	sc.Step(`^a rack of (\d+) servers? whose users are ADMIN, op and usr$`, func(n int) error {
-		return s.startWith(n, []rack.Account{
+	sc.Step(`^a rack of (\d+) servers? whose users are ADMIN, op and usr$`, func(n int) {
+		s.define("generic", n)
+		s.config.Rack.Accounts = []rack.Account{
 			{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}, {Name: "op", Password: "op", Role: "Operator"},
 			{Name: "usr", Password: "usr", Role: "ReadOnly"},
-		})
-	})
-	sc.Step(`^a rack of (\d+) servers? whose time passes by itself$`, func(n int) error {
-		r := rack.Default(n)
-		r.Seed, r.Accounts = 7, []rack.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
-		s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.boots, Clock: clock.NewScaled(labtest.Origin, 1)}
+		}
 		s.open()
+	})
+	sc.Step(`^a rack of (\d+) servers? on the real clock$`, func(n int) {
+		s.define("generic", n)
+		s.config.Rack.Accounts = []rack.Account{{Name: "ADMIN", Password: "ADMIN", Role: "Administrator"}}
+		s.config.Clock = clock.NewScaled(labtest.Origin, 1)
+		s.open()
+	})
+	sc.Step("^the client runs `([^`]+)`$", s.runProgram)
+	sc.Step("^the client runs `([^`]+)` against the second BMC$", func(line string) error { return s.runProgramAgainst(2, line) })
+	sc.Step("^the client runs `([^`]+)` against all BMCs$", func(line string) error { return s.runProgramAgainst(0, line) })
+	sc.Step("^the client runs `([^`]+)` until it exits with 0$", s.runProgramUntilSuccess)
+	sc.Step(`^it succeeds$`, s.programSucceeded)
+	sc.Step(`^it exits with 0$`, func() error { return equal("the exit status", s.output.status, 0) }) // stderr may have progress
+	sc.Step(`^it fails$`, func() error {
+		if s.output.status == 0 {
+			return fmt.Errorf("it succeeds: %s", s.output)
+		}
 		return nil
 	})
-	sc.Step("^(?:the operator|he) (?:runs|has run) `([^`]+)`$", func(line string) error { return s.runProgram(line) })
-	sc.Step("^(?:the operator|he) runs `([^`]+)` at the other server$", func(line string) error { return s.runProgramAgainst(2, line) })
-	sc.Step(`^it succeeds$`, s.programSucceeded)
-	sc.Step(`^it ends well$`, func() error { return equal("the exit status", s.output.status, 0) }) // and may say how it goes
-	sc.Step(`^every line of it ends in "([^"]*)"$`, func(end string) error {
+	sc.Step(`^every line of its output ends in "([^"]*)"$`, func(end string) error {
 		for _, line := range strings.Split(strings.TrimSpace(s.output.out), "\n") {
 			if !strings.HasSuffix(strings.TrimSpace(line), end) {
 				return fmt.Errorf("%q does not: %s", line, s.output)
@@ -95,35 +102,14 @@ func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
-	sc.Step("^(?:the operator|he) runs `([^`]+)` at all servers$", func(line string) error { return s.runProgramAgainst(0, line) })
-	sc.Step(`^of the datagrams one in (\d+) is (lost|doubled|swapped)$`, func(n int, how string) error {
-		wire := map[string]fault.Wire{"lost": fault.Lost, "doubled": fault.Doubled, "swapped": fault.Swapped}[how]
-		_, err := s.lab.AddFault(fault.Rule{Wire: wire, Probability: 1 / float64(n)})
-		return err
-	})
-	sc.Step(`^the BMC answers each command but logins with the completion code "(0x[0-9a-f]{2})"$`, func(code string) error {
-		n, err := strconv.ParseUint(code, 0, 8)
-		if err != nil {
-			return err
-		}
-		_, err = s.lab.AddFault(fault.Rule{Path: "/ipmi/00/**", Code: byte(n)})
-		return err
-	})
-	sc.Step("^(?:the operator|he) runs `([^`]+)` until it ends well$", s.runProgramUntilSuccess)
-	sc.Step(`^the server was cycled by it, and never twice by one run$`, func() error {
+	sc.Step(`^the power was cycled, and never twice in one run$`, func() error {
 		if len(s.powerOffsPerRun) == 0 || s.powerOffsPerRun[len(s.powerOffsPerRun)-1] != 1 || slices.Max(s.powerOffsPerRun) > 1 {
-			return fmt.Errorf("its power went off so often in each run: %v", s.powerOffsPerRun)
+			return fmt.Errorf("the power went off so often in each run: %v", s.powerOffsPerRun)
 		}
 		return nil
 	})
-	sc.Step(`^it fails$`, func() error {
-		if s.output.status == 0 {
-			return fmt.Errorf("it did not: %s", s.output)
-		}
-		return nil
-	})
-	sc.Step(`^it says "([^"]*)"$`, func(text string) error { return s.outputContains(text) })
-	sc.Step(`^it says:$`, func(doc *godog.DocString) error {
+	sc.Step(`^it prints "([^"]*)"$`, s.outputContains)
+	sc.Step(`^it prints:$`, func(doc *godog.DocString) error {
 		for _, line := range strings.Split(doc.Content, "\n") {
 			if err := s.outputContains(strings.TrimSpace(line)); err != nil {
 				return err
@@ -131,13 +117,13 @@ func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
-	sc.Step(`^it does not say "([^"]*)"$`, func(text string) error {
+	sc.Step(`^it does not print "([^"]*)"$`, func(text string) error {
 		if strings.Contains(squeeze(s.output.out+s.output.err), squeeze(text)) {
 			return fmt.Errorf("it does: %s", s.output)
 		}
 		return nil
 	})
-	sc.Step(`^it says something like "([^"]*)"$`, func(pattern string) error {
+	sc.Step(`^it prints a match of "([^"]*)"$`, func(pattern string) error {
 		re, err := regexp.Compile(pattern)
 		if err != nil {
 			return err
@@ -147,29 +133,20 @@ func (s *scenario) registerPrograms(sc *godog.ScenarioContext) {
 		}
 		return nil
 	})
-	sc.Step(`^it says (\d+) lines?$`, func(n int) error {
+	sc.Step(`^it prints (\d+) lines?$`, func(n int) error {
 		return equal("the number of lines", len(strings.Split(strings.TrimSpace(s.output.out), "\n")), n)
 	})
-	sc.Step(`^it says the system's UUID$`, func() error { return s.outputContainsProperty(systemURI, "UUID") })
-	sc.Step(`^it says the system's serial number$`, func() error { return s.outputContainsProperty(systemURI, "SerialNumber") })
-}
-
-// startWith is start with other accounts.
-func (s *scenario) startWith(servers int, accounts []rack.Account) error {
-	r := rack.Default(servers)
-	r.Seed, r.Accounts = 7, accounts
-	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.boots}
-	s.open()
-	return nil
+	sc.Step(`^it prints the (UUID|SerialNumber) of Systems/1$`, func(property string) error { return s.outputContainsProperty(systemURI, property) })
 }
 
 func (s *scenario) runProgram(line string) error { return s.runProgramAgainst(1, line) }
 
-// runProgramAgainst runs a program that is told of a server's BMC, 0 being all of them.
+// runProgramAgainst runs a program with the address of the n-th server's BMC, or
+// of all BMCs when n is 0.
 func (s *scenario) runProgramAgainst(server int, line string) error {
 	at, ok := s.server(max(1, server)).IPMI()
 	if !ok {
-		return errors.New("IPMI is switched off")
+		return errIPMIOff
 	}
 	host := at.Addr().String()
 	if server == 0 { // all: hosts are numbered as FreeIPMI has them
@@ -178,7 +155,7 @@ func (s *scenario) runProgramAgainst(server int, line string) error {
 	return s.runProgramAt(line, host, fmt.Sprint(at.Port()))
 }
 
-// runProgramAt runs a program that is told of an address.
+// runProgramAt runs a program with an address.
 func (s *scenario) runProgramAt(line, host, port string) error {
 	words := fields(line)
 	where, err := connection(words[0], host, port)
@@ -195,7 +172,7 @@ func (s *scenario) runProgramAt(line, host, port string) error {
 	}
 	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
-	if slices.Contains(withSDRCache, words[0]) { // in the user's home otherwise
+	if slices.Contains(withSDRCache, words[0]) { // else in the user's home
 		where = append(where, "--sdr-cache-directory="+s.t.TempDir())
 	}
 	cmd := exec.CommandContext(ctx, path, append(where, words[1:]...)...)
@@ -209,17 +186,17 @@ func (s *scenario) runProgramAt(line, host, port string) error {
 	}
 	s.output = programRun{line: line, out: out.String(), err: diagnostics.String(), status: cmd.ProcessState.ExitCode()}
 	if ctx.Err() != nil {
-		return fmt.Errorf("it has not ended: %s", s.output)
+		return fmt.Errorf("the program has not ended: %s", s.output)
 	}
 	return nil
 }
 
-// maxRuns are how often a program is run that a bad network keeps from its BMC:
-// ipmitool sends each step of a login once, and gives up after a few logins.
+// maxRuns is how often a program is run that loses datagrams: ipmitool sends each
+// message of a login once, and gives up after a few logins.
 const maxRuns = 20
 
-// runProgramUntilSuccess runs a program again and again until it ends well, and counts how
-// often the power of the first server went off in each run.
+// runProgramUntilSuccess runs a program until it exits with 0, and counts how often
+// the power of the first server went off in each run.
 func (s *scenario) runProgramUntilSuccess(line string) error {
 	s.powerOffsPerRun = nil
 	before, err := s.powerOffs()
@@ -230,7 +207,7 @@ func (s *scenario) runProgramUntilSuccess(line string) error {
 		if err := s.runProgram(line); err != nil {
 			return err
 		}
-		s.advance(10, "minutes") // the server starts
+		s.lab.Advance(10 * time.Minute) // the server boots
 		offs, err := s.powerOffs()
 		if err != nil {
 			return err
@@ -244,7 +221,7 @@ func (s *scenario) runProgramUntilSuccess(line string) error {
 	return fmt.Errorf("not in %d runs: %s", maxRuns, s.output)
 }
 
-// powerOffs are how often the power of the first server went off.
+// powerOffs returns how often the power of the first server went off.
 func (s *scenario) powerOffs() (int, error) {
 	all, _, err := s.lab.Journal().Select(journal.Query{Host: s.server(1).Name(), What: "power.state"})
 	offs := 0
@@ -256,7 +233,7 @@ func (s *scenario) powerOffs() (int, error) {
 	return offs, err
 }
 
-// fields are the words of a line; quotes keep several together.
+// fields splits a line into words; quotes keep several together.
 func fields(line string) []string {
 	var out []string
 	for i, part := range strings.Split(line, `"`) {
@@ -271,22 +248,23 @@ func fields(line string) []string {
 
 func (s *scenario) programSucceeded() error {
 	if s.output.status != 0 || s.output.err != "" {
-		return fmt.Errorf("it did not: %s", s.output)
+		return fmt.Errorf("it does not succeed: %s", s.output)
 	}
 	return nil
 }
 
-// squeeze are made alike: programs align what they print.
+// squeeze makes blanks alike: programs align what they print.
 func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (s *scenario) outputContains(text string) error {
 	if !strings.Contains(squeeze(s.output.out+" "+s.output.err), squeeze(text)) {
-		return fmt.Errorf("it does not say %q: %s", text, s.output)
+		return fmt.Errorf("it does not print %q: %s", text, s.output)
 	}
 	return nil
 }
 
-// outputContainsProperty looks for what Redfish says as well, by whatever letters.
+// outputContainsProperty looks for the value of a Redfish property, in upper or
+// lower case.
 func (s *scenario) outputContainsProperty(uri, property string) error {
 	a, err := s.get(uri)
 	if err != nil {
@@ -294,7 +272,7 @@ func (s *scenario) outputContainsProperty(uri, property string) error {
 	}
 	want, _ := a.at(property).(string)
 	if want == "" || !strings.Contains(strings.ToLower(s.output.out), strings.ToLower(want)) {
-		return fmt.Errorf("it does not say %q: %s", want, s.output)
+		return fmt.Errorf("it does not print %q: %s", want, s.output)
 	}
 	return nil
 }

@@ -11,23 +11,33 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 
 	"github.com/cucumber/godog"
 )
 
-func (s *scenario) registerTerminals(sc *godog.ScenarioContext) {
-	sc.Step("^(?:the operator|he) sits at `ipmiconsole ([^`]+)` until it says \"([^\"]+)\", and leaves$", s.runsConsole)
-	sc.Step(`^IPMI is at a port below 32768$`, s.moveIPMIPort)
+func (s *scenario) registerConsoles(sc *godog.ScenarioContext) {
+	sc.Step("^the client runs `ipmiconsole ([^`]+)` until it prints \"([^\"]+)\", and disconnects$", s.runConsole)
+	sc.Step(`^the IPMI port is below 32768$`, s.moveIPMIPort)
 }
 
-// moveIPMIPort moves IPMI: FreeIPMI 1.6.10 takes a console at no higher port.
+// lastPort is the last port that a scenario has moved IPMI to: scenarios that run
+// at the same time must not try the same one.
+var lastPort atomic.Uint32
+
+// moveIPMIPort moves IPMI to a port that ipmiconsole accepts: FreeIPMI 1.6.10
+// refuses one of 32768 and above.
 func (s *scenario) moveIPMIPort() error {
 	at, ok := s.server(1).IPMI()
 	if !ok {
-		return errors.New("IPMI is switched off")
+		return errIPMIOff
 	}
-	const first, last = 16230, 16330
-	for port := uint16(first); port < last; port++ {
+	const first, last = 16230, 16430
+	for {
+		port := first + uint16(lastPort.Add(1))
+		if port > last {
+			return fmt.Errorf("no port from %d to %d is free", first, last)
+		}
 		c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), port)))
 		if err != nil {
 			continue
@@ -35,16 +45,16 @@ func (s *scenario) moveIPMIPort() error {
 		if err := c.Close(); err != nil {
 			return err
 		}
-		return s.sendOK("PATCH", root+"/Managers/1/NetworkProtocol", object{"IPMI": object{"Port": port}})
+		return s.sendOK("PATCH", protocolsURI, object{"IPMI": object{"Port": port}})
 	}
-	return errors.New("no such port is free")
 }
 
-// runsConsole runs ipmiconsole, which must have a terminal: script(1) makes one.
-func (s *scenario) runsConsole(options, says string) error {
+// runConsole runs ipmiconsole until it has printed a text, and disconnects with
+// its escape sequence. The program needs a terminal, which script(1) gives it.
+func (s *scenario) runConsole(options, text string) error {
 	at, ok := s.server(1).IPMI()
 	if !ok {
-		return errors.New("IPMI is switched off")
+		return errIPMIOff
 	}
 	for _, program := range []string{"ipmiconsole", "script"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -76,13 +86,13 @@ func (s *scenario) runsConsole(options, says string) error {
 	for b := make([]byte, 4096); ; {
 		n, err := out.Read(b)
 		shown.Write(b[:n])
-		if !left && strings.Contains(shown.String(), says) {
+		if !left && strings.Contains(shown.String(), text) {
 			left = true
 			if _, err := io.WriteString(in, "&."); err != nil {
 				return err
 			}
 		}
-		if err != nil { // it has ended, or was ended
+		if err != nil { // the program has ended
 			break
 		}
 	}
@@ -93,7 +103,7 @@ func (s *scenario) runsConsole(options, says string) error {
 	}
 	s.output = programRun{line: line, out: shown.String(), status: cmd.ProcessState.ExitCode()}
 	if ctx.Err() != nil {
-		return fmt.Errorf("it has not ended: %s", s.output)
+		return fmt.Errorf("the program has not ended: %s", s.output)
 	}
 	return nil
 }

@@ -1,0 +1,178 @@
+// Package steps binds the steps of the feature files of features/rack to a live
+// rack without Kubernetes. Steps send Redfish requests over HTTPS and run IPMI
+// clients, as a BMC engineer does, and check what the BMCs answer. Each scenario
+// has a lab of its own, whose clock stands still until a step lets time pass.
+//
+// Steps see a BMC over the wire alone. Of the lab they use what stands beside a
+// BMC: addresses, credentials, journal, faults, drives and cables.
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/cucumber/godog"
+
+	"github.com/metalab-dev/metalab/emulator/lab"
+	"github.com/metalab-dev/metalab/emulator/lab/labtest"
+	"github.com/metalab-dev/metalab/emulator/lab/rack"
+	"github.com/metalab-dev/metalab/emulator/machine"
+)
+
+// scenario is what the steps of one scenario share.
+type scenario struct {
+	t      testing.TB
+	config lab.Config
+	lab    *labtest.Lab
+	saved  map[string]string // values that later steps compare with or send
+
+	user           credentials // of the next requests; zero: the administrator's
+	token          string      // X-Auth-Token, sent instead unless it is ""
+	sent           request     // the last that a feature has written
+	response       response    // to the last request
+	created        response    // to the last POST that has created something
+	headers        http.Header // that were saved
+	transportError error       // of a request that may fail
+	bmcWasReset    bool
+
+	images   images
+	receiver *eventReceiver
+	streams  []*stream
+	faultID  string // of the fault that was added
+
+	ipmi            ipmiClient
+	output          programRun // of the last program
+	powerOffsPerRun []int      // how often the power went off in each of its runs
+}
+
+// Register binds all steps to a scenario.
+func Register(sc *godog.ScenarioContext, t testing.TB) {
+	s := &scenario{t: t, saved: map[string]string{}}
+	sc.Step(`^a rack of (\d+) servers?$`, func(n int) { s.start("generic", n) })
+	sc.Step(`^a rack of (\d+) servers? of the profile "([^"]*)"$`, func(n int, profile string) { s.start(profile, n) })
+	sc.Step(`^(\d+) (seconds?|minutes?|hours?) pass(?:es)?$`, s.advance)
+	sc.Step(`^the lab is restarted$`, s.restart)
+	sc.Step(`^the lab is created anew from the same definition$`, s.recreate)
+	for _, register := range []func(*godog.ScenarioContext){
+		s.registerRequests, s.registerSessions, s.registerCollections, s.registerSystem, s.registerMedia, s.registerEvents, s.registerFaults,
+		s.registerJournal, s.registerUpdates, s.registerIdentities, s.registerStorage, s.registerManager, s.registerPrograms, s.registerConsoles,
+		s.registerIPMI, s.registerDiscovery, s.registerSecureBoot, s.registerIntegrity, s.registerNetwork, s.registerPowerLimit,
+		s.registerTelemetry, s.registerJobs, s.registerQuirks,
+	} {
+		register(sc)
+	}
+	sc.After(func(ctx context.Context, _ *godog.Scenario, err error) (context.Context, error) {
+		if err != nil && s.response.status != 0 {
+			s.t.Logf("last response: %s", s.response)
+		}
+		if err == nil {
+			err = s.unchecked()
+		}
+		return ctx, errors.Join(err, s.end())
+	})
+}
+
+func (s *scenario) start(profile string, servers int) {
+	s.define(profile, servers)
+	s.open()
+}
+
+// define sets the definition of the lab.
+func (s *scenario) define(profile string, servers int) {
+	r := rack.Default(servers)
+	r.Seed, r.Hosts[0].Profile = 7, profile
+	r.Accounts = []rack.Account{{Name: "admin", Password: "admin-password", Role: "Administrator"}}
+	s.config = lab.Config{Dir: s.t.TempDir(), Rack: &r, Events: s.answerBoot}
+}
+
+func (s *scenario) open() {
+	s.lab = labtest.Start(s.t, s.config)
+	if at, ok := s.server(1).IPMI(); ok {
+		s.save("ipmi", at)
+	}
+}
+
+// answerBoot tells a machine what the boot source holds that it tries: a virtual
+// CD boots if its image begins as a live image does, and nothing else boots.
+func (s *scenario) answerBoot(h *lab.Host, ev machine.Event) {
+	tried, ok := ev.(machine.BootAttempted)
+	if !ok {
+		return
+	}
+	var answer machine.Command = machine.NotBootable{Boot: tried.Boot, Source: tried.Source}
+	if tried.Source.Kind == machine.Cd {
+		if m, ok := h.Media("Cd"); ok {
+			begin := make([]byte, len(liveImageMark))
+			if _, err := m.ReadAt(begin, 0); err == nil && string(begin) == liveImageMark {
+				answer = machine.Loaded{Boot: tried.Boot, Source: tried.Source, Name: "live system"}
+			}
+			_ = m.Close()
+		}
+	}
+	if err := h.Apply(context.Background(), answer); err != nil {
+		s.t.Logf("boot of %s: %v", h.Name(), err)
+	}
+}
+
+// end closes what the scenario has opened.
+func (s *scenario) end() error {
+	for _, st := range s.streams {
+		st.close()
+	}
+	s.images.close()
+	if s.receiver != nil {
+		s.receiver.Close()
+	}
+	if s.lab != nil {
+		s.lab.Stop()
+	}
+	return nil
+}
+
+func (s *scenario) advance(n int, unit string) {
+	each := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour}[unit[0]]
+	s.lab.Advance(time.Duration(n) * each)
+}
+
+func (s *scenario) restart() {
+	s.lab.Stop()
+	s.open()
+}
+
+// recreate starts a lab of the same definition in an empty directory.
+func (s *scenario) recreate() {
+	s.lab.Stop()
+	s.config.Dir = s.t.TempDir()
+	s.open()
+}
+
+// server returns the n-th server of the rack, counted from 1.
+func (s *scenario) server(n int) *lab.Host { return s.lab.Hosts()[n-1] }
+
+// save remembers a value under a name, for equalsSaved.
+func (s *scenario) save(name string, value any) { s.saved[name] = fmt.Sprint(value) }
+
+func (s *scenario) equalsSaved(name string, value any) error {
+	if was := s.saved[name]; was != fmt.Sprint(value) {
+		return fmt.Errorf("%s is %v, and was %s", name, value, was)
+	}
+	return nil
+}
+
+// equal returns an error that names what differs.
+func equal(what string, got, want any) error {
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		return fmt.Errorf("%s is %v, want %v", what, got, want)
+	}
+	return nil
+}
+
+func number(text string) int {
+	n, _ := strconv.Atoi(text) // a pattern let only digits pass, or 0 is wrong as well
+	return n
+}
