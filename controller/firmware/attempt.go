@@ -11,28 +11,28 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// attemptAnnotation holds, in an object that asks for a change, how far the
-// attempt to bring it about is. It is written before anything is done to the
-// server and goes when the server was found as wanted: a host without it has
-// nothing half done to its firmware, whoever was killed meanwhile.
+// attemptAnnotation stores, in the object that asks for a change, how far the
+// attempt at the change is. It is written before the server is touched and removed
+// when the server is found as wanted: the firmware of a host without it is in no
+// intermediate state, even if a controller was killed.
 const attemptAnnotation = "metalab.dev/attempt"
 
-// load reads the attempt that an object is in; nil when it is in none. One that
-// cannot be read counts as one of which nothing is known.
-func load[T any](o client.Object) *T {
+// loadAttempt reads the attempt from an object; nil if there is none. An
+// unreadable value counts as an attempt of unknown content.
+func loadAttempt[T any](o client.Object) *T {
 	raw, ok := o.GetAnnotations()[attemptAnnotation]
 	if !ok {
 		return nil
 	}
 	at := new(T)
-	_ = json.Unmarshal([]byte(raw), at) // zero is an attempt at nothing that is wanted now
+	_ = json.Unmarshal([]byte(raw), at) // the zero value is an attempt at something that is not wanted
 	return at
 }
 
-// save writes the attempt that an object is in; nil ends it. The object is as
-// it is then stored.
-func (r *Reconciler) save(ctx context.Context, o client.Object, at any) error {
-	var value any // null takes the annotation away (RFC 7396)
+// saveAttempt writes the attempt into an object; nil removes it. The object is
+// updated from the response.
+func (r *Reconciler) saveAttempt(ctx context.Context, o client.Object, at any) error {
+	var value any // null removes the annotation (RFC 7396)
 	if at != nil {
 		raw, err := json.Marshal(at)
 		if err != nil {
@@ -51,18 +51,18 @@ func (r *Reconciler) save(ctx context.Context, o client.Object, at any) error {
 	return nil
 }
 
-// idle says whether a host is at rest, so that its status tells what its server
-// is like.
-func idle(h *metal3.BareMetalHost) bool {
+// isIdle reports whether a host is in a stable state, so that its status describes
+// its server.
+func isIdle(h *metal3.BareMetalHost) bool {
 	s := h.Status.Provisioning.State
 	return s == metal3.StateAvailable || s == metal3.StateReady
 }
 
-// startAnew takes the next step towards a start of a system, whose POST is when
-// settings and images that wait are applied: a system that is on is switched
-// off, and one that is off is switched on once note has noted that. A reset in
-// one step would leave whoever comes after a crash in doubt whether it was.
-func startAnew(ctx context.Context, c bmc.Client, s bmc.System, note func() error) error {
+// advanceRestart takes the next step of a restart, whose POST applies pending
+// settings and images: it powers off a system that is on, and powers on one that
+// is off after note has recorded that. With a reset in one step a controller could
+// not know after a crash whether it happened.
+func advanceRestart(ctx context.Context, c bmc.Client, s bmc.System, note func() error) error {
 	action := bmc.PowerOff
 	switch s.Power {
 	case bmc.Off:
@@ -72,7 +72,7 @@ func startAnew(ctx context.Context, c bmc.Client, s bmc.System, note func() erro
 		action = bmc.PowerOn
 	case bmc.On:
 	default:
-		return nil // it is on its way
+		return nil // the power is changing
 	}
 	if err := c.SetPower(ctx, action); err != nil {
 		return fmt.Errorf("power %s: %w", action, err)

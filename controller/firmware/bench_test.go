@@ -42,8 +42,8 @@ type bench struct {
 	r     *Reconciler
 	name  string
 
-	writes int         // of anything
-	crash  func() bool // after a write: the controller is killed
+	writes int         // all writes
+	crash  func() bool // called after a write; true kills the controller
 	dead   bool
 	ctx    context.Context
 	kill   context.CancelFunc
@@ -51,7 +51,7 @@ type bench struct {
 	states []metal3.ProvisioningState
 }
 
-// server is a BMC with settings and components.
+// server returns a BMC with settings and components.
 func server() *bmctest.Fake {
 	f := &bmctest.Fake{Credentials: bmc.Credentials{Username: "admin", Password: "good"}}
 	f.SetIdentity(bmc.System{ID: "1", Manufacturer: "Contoso", Model: "3500", BIOSVersion: "1.0"})
@@ -64,7 +64,7 @@ func server() *bmctest.Fake {
 	return f
 }
 
-// registry and current are the settings of the server.
+// registry and current return the registry and the settings of the server.
 var (
 	registry = bmc.NewAttributeRegistry("Contoso.v1_0_0", []bmc.Attribute{
 		{Name: "Virtual", Type: bmc.EnumerationAttribute, Values: []string{"Enabled", "Disabled"}, ResetRequired: true},
@@ -100,7 +100,7 @@ func newBench(t *testing.T, edit func(*metal3.BareMetalHost), objects ...client.
 	return b
 }
 
-// newHost is one that has been inspected.
+// newHost returns a host after inspection.
 func newHost(name, address string) *metal3.BareMetalHost {
 	good := metal3.CredentialsStatus{Reference: &corev1.SecretReference{Name: "secret", Namespace: namespace}}
 	return &metal3.BareMetalHost{
@@ -147,8 +147,8 @@ func (b *bench) make(objects ...client.Object) {
 		})
 }
 
-// wrote counts a write, after which the controller may be killed: what it does
-// next fails.
+// wrote counts a write, after which the controller may be killed: its next call
+// fails.
 func (b *bench) wrote(err error) error {
 	b.writes++
 	if err == nil && b.crash != nil && !b.dead && b.crash() {
@@ -159,7 +159,7 @@ func (b *bench) wrote(err error) error {
 	return err
 }
 
-// replace starts controllers that know nothing of what their predecessors did.
+// replace starts controllers without any memory.
 func (b *bench) replace() {
 	b.t.Helper()
 	if b.kill != nil {
@@ -193,7 +193,7 @@ func (b *bench) replace() {
 	}
 }
 
-// look makes one pass of the firmware's reconciler.
+// look makes one pass of the firmware reconciler.
 func (b *bench) look() {
 	b.t.Helper()
 	if _, err := b.r.Reconcile(b.ctx, b.request()); err != nil && !b.dead {
@@ -203,7 +203,7 @@ func (b *bench) look() {
 	b.recover()
 }
 
-// gather has the owners of schemas written, as the second controller does.
+// gather writes the owners of schemas, as the second controller does.
 func (b *bench) gather() {
 	b.t.Helper()
 	for !b.dead {
@@ -228,7 +228,7 @@ func (b *bench) recover() {
 	}
 }
 
-// pass lets both look once, and time go on.
+// pass makes a pass of both and advances the clock.
 func (b *bench) pass() {
 	b.t.Helper()
 	b.look()
@@ -248,7 +248,7 @@ func (b *bench) pass() {
 	b.bmc.Work()
 }
 
-// until makes passes until something holds.
+// until makes passes until a condition holds.
 func (b *bench) until(what string, ok func() bool) {
 	b.t.Helper()
 	for range 400 {
@@ -277,15 +277,15 @@ func (b *bench) condition(kind string, of []metav1.Condition) bool {
 	return meta.IsStatusConditionTrue(of, kind)
 }
 
-// settled says whether the host is available and nothing is under way.
+// settled reports whether the host is available and nothing is in progress.
 func (b *bench) settled() bool {
 	hfs, hfc := b.settings(), b.components()
 	return b.in(metal3.StateAvailable)() && hfs.Annotations[attemptAnnotation] == "" && hfc.Annotations[attemptAnnotation] == "" &&
-		observed(hfs.Status.Conditions, hfs.Generation) && observed(hfc.Status.Conditions, hfc.Generation) &&
-		!changed(hfs.Status.Conditions) && !changed(hfc.Status.Conditions)
+		isObserved(hfs.Status.Conditions, hfs.Generation) && isObserved(hfc.Status.Conditions, hfc.Generation) &&
+		!isChangePending(hfs.Status.Conditions) && !isChangePending(hfc.Status.Conditions)
 }
 
-// want asks for settings, as an API server would: a new generation.
+// want asks for settings like an API server: with a new generation.
 func (b *bench) want(s metal3.DesiredSettingsMap) {
 	b.t.Helper()
 	hfs := b.settings()
@@ -312,7 +312,7 @@ func (b *bench) store(o client.Object) {
 	b.crash = crash
 }
 
-// now is the server's value of a setting.
+// now returns the server's value of a setting.
 func (b *bench) now(name string) (v any) {
 	b.bmc.Firmware(func(w *bmctest.Firmware) { v = w.Settings[name] })
 	return v

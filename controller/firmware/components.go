@@ -15,7 +15,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// components are the HostFirmwareComponents of a host; nil when it has none.
+// components returns the HostFirmwareComponents of a host; nil if it has none.
 func (r *Reconciler) components(ctx context.Context, h *metal3.BareMetalHost) (*metal3.HostFirmwareComponents, error) {
 	var hfc metal3.HostFirmwareComponents
 	err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfc)
@@ -28,8 +28,8 @@ func (r *Reconciler) components(ctx context.Context, h *metal3.BareMetalHost) (*
 	return &hfc, r.adopt(ctx, h, &hfc)
 }
 
-// refreshComponents reads which firmware a host's components run. The object is
-// made for hosts whose BMC tells of any (B-43, B-210).
+// refreshComponents reads the firmware versions of a host's components. It creates
+// the object for hosts whose BMC reports any (B-43, B-210).
 func (r *Reconciler) refreshComponents(ctx context.Context, h *metal3.BareMetalHost, hfc *metal3.HostFirmwareComponents, c bmc.Client) (*metal3.HostFirmwareComponents, error) {
 	u, err := updater(c)
 	var found []bmc.Component
@@ -58,31 +58,31 @@ func (r *Reconciler) refreshComponents(ctx context.Context, h *metal3.BareMetalH
 	return hfc, r.writeComponents(ctx, h, hfc, found, nil)
 }
 
-// writeComponents brings the status up to date with what was found, after edit
-// has changed what else is in it.
+// writeComponents updates the status with the versions found, after edit has
+// changed other fields.
 func (r *Reconciler) writeComponents(ctx context.Context, h *metal3.BareMetalHost, hfc *metal3.HostFirmwareComponents, found []bmc.Component, edit func(*metal3.HostFirmwareComponentsStatus)) error {
 	status := hfc.Status.DeepCopy()
 	if found != nil {
-		status.Components = versions(status.Components, found)
+		status.Components = mergeVersions(status.Components, found)
 	}
 	if len(hfc.Spec.Updates) == 0 {
-		status.Updates = nil // nothing is asked for, and so nothing is to be done
+		status.Updates = nil // without a specification nothing is to be updated
 	}
 	if edit != nil {
 		edit(status)
 	}
 	bad := hfc.ValidateHostFirmwareComponents()
 	differs := len(changedUpdates(hfc.Spec.Updates, status.Updates)) > 0 || len(hfc.Spec.Updates) != len(status.Updates)
-	set(&status.Conditions, changeDetected, differs, hfc.Generation, reasonOK, "")
+	setCondition(&status.Conditions, changeDetected, differs, hfc.Generation, reasonOK, "")
 	if bad != nil {
-		set(&status.Conditions, valid, false, hfc.Generation, reasonComponent, "Invalid Firmware Components")
+		setCondition(&status.Conditions, valid, false, hfc.Generation, reasonComponent, "Invalid Firmware Components")
 	} else {
-		set(&status.Conditions, valid, true, hfc.Generation, reasonOK, "")
+		setCondition(&status.Conditions, valid, true, hfc.Generation, reasonOK, "")
 	}
 	if equality.Semantic.DeepEqual(&hfc.Status, status) {
 		return nil
 	}
-	fresh := !observed(hfc.Status.Conditions, hfc.Generation)
+	fresh := !isObserved(hfc.Status.Conditions, hfc.Generation)
 	now := r.now()
 	status.LastUpdated = &now
 	hfc.Status = *status
@@ -98,9 +98,9 @@ func (r *Reconciler) writeComponents(ctx context.Context, h *metal3.BareMetalHos
 	return nil
 }
 
-// versions are components with the versions that were found now: the first one
-// is kept.
-func versions(was []metal3.FirmwareComponentStatus, found []bmc.Component) []metal3.FirmwareComponentStatus {
+// mergeVersions returns the components with their present versions. It keeps the
+// initial version of each.
+func mergeVersions(was []metal3.FirmwareComponentStatus, found []bmc.Component) []metal3.FirmwareComponentStatus {
 	var out []metal3.FirmwareComponentStatus
 	for _, c := range found {
 		one := metal3.FirmwareComponentStatus{Component: c.Name, InitialVersion: c.Version}
@@ -113,8 +113,8 @@ func versions(was []metal3.FirmwareComponentStatus, found []bmc.Component) []met
 	return out
 }
 
-// changedUpdates are the updates that are asked for and were not before, by
-// their address and not their version (B-212).
+// changedUpdates returns the updates that were not requested before, compared by
+// URL and not by version (B-212).
 func changedUpdates(want, was []metal3.FirmwareUpdate) []metal3.FirmwareUpdate {
 	var out []metal3.FirmwareUpdate
 	for _, u := range want {

@@ -21,7 +21,7 @@ import (
 
 func newSeed(n uint64) *rand.Rand { return rand.New(rand.NewPCG(n, 0)) }
 
-// serverOf is the host as a part sees it.
+// serverOf returns the argument for a part.
 func serverOf(b *bench, h *metal3.BareMetalHost) host.Server {
 	s, err := b.bmc.System(context.Background())
 	if err != nil {
@@ -95,9 +95,9 @@ func TestInvalidComponentsAreRefused(t *testing.T) {
 	}
 }
 
-// B-53 B-212: an update that fails in the middle is told, and tried again; what
-// was done before it is not done twice.
-func TestAnUpdateThatFailsHalfWay(t *testing.T) {
+// B-53 B-212: a failed update is reported and retried; updates done before are not
+// repeated.
+func TestUpdateThatFailsHalfway(t *testing.T) {
 	b := newBench(t, nil)
 	b.until("available", b.settled)
 	b.wantUpdates(newNIC, newBIOS)
@@ -118,7 +118,7 @@ func TestAnUpdateThatFailsHalfWay(t *testing.T) {
 	}
 }
 
-func TestAnImageThatCannotBeHad(t *testing.T) {
+func TestImageThatCannotBeFetched(t *testing.T) {
 	b := newBench(t, nil)
 	b.until("available", b.settled)
 	b.wantUpdates(metal3.FirmwareUpdate{Component: "bios", URL: "http://u:hidden@192.0.2.9/nowhere"})
@@ -140,7 +140,7 @@ func TestAnImageThatCannotBeHad(t *testing.T) {
 	b.until("available", b.settled)
 }
 
-// A BMC that fetches nothing gets the image pushed.
+// The image is pushed to a BMC that fetches none.
 func TestImagesArePushed(t *testing.T) {
 	files := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "3.7") }))
 	defer files.Close()
@@ -155,8 +155,8 @@ func TestImagesArePushed(t *testing.T) {
 	}
 }
 
-// Whatever is killed and when, a host that says available runs what it was to
-// run, and each update is begun again only where nobody could know.
+// Whatever is killed and when, an available host runs the requested versions, and
+// an update is repeated only if its result cannot be known.
 func TestKilledWhileFirmwareIsUpdated(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -187,8 +187,8 @@ func TestKilledWhileFirmwareIsUpdated(t *testing.T) {
 	}
 }
 
-// B-220: a host in use is serviced while it is switched on, if its policy says
-// so, and not at all without one.
+// B-220: the firmware of a host in use is updated while it is off, if its policy
+// says so, and not without a policy.
 func TestServicing(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -235,7 +235,7 @@ func TestServicing(t *testing.T) {
 	}
 }
 
-// B-220: a failure is told, retried, and ends when nothing is wanted any more.
+// B-220: a failure is reported, retried, and ends when nothing is wanted any more.
 func TestServicingThatFails(t *testing.T) {
 	b := provisioned(t, &metal3.HostUpdatePolicySpec{FirmwareSettings: "onReboot"})
 	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Needs = map[string]bmc.Settings{"Cores": {"Virtual": "Disabled"}} })
@@ -256,7 +256,7 @@ func TestServicingThatFails(t *testing.T) {
 	})
 }
 
-// provisioned is a host in use, and on.
+// provisioned returns a host in use that is on.
 func provisioned(t *testing.T, policy *metal3.HostUpdatePolicySpec) *bench {
 	t.Helper()
 	b := newBench(t, func(h *metal3.BareMetalHost) {

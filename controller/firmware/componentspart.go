@@ -17,14 +17,14 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// updateLimit is how long one update may take: some components are written at
-// a few kilobytes a second.
+// updateLimit bounds one update: some components are written at a few kilobytes a
+// second.
 const updateLimit = 2 * time.Hour
 
-// Components is the part of a host that the versions of its firmware are.
+// Components is the host.Part for firmware updates.
 type Components struct{ r *Reconciler }
 
-// Components is the part for firmware updates.
+// Components returns the host.Part for firmware updates.
 func (r *Reconciler) Components() *Components { return &Components{r} }
 
 var _ host.Servicer = (*Components)(nil)
@@ -32,54 +32,54 @@ var _ host.Servicer = (*Components)(nil)
 // Name implements host.Part.
 func (*Components) Name() string { return "firmware" }
 
-// step is how far one update is. The values are stored.
-type step string
+// updateStep is the progress of one update. The values are stored.
+type updateStep string
 
 const (
-	stepNone     step = ""
-	stepStarting step = "starting" // the BMC has been asked, or is about to be
-	stepTask     step = "task"     // it is at work
-	stepCheck    step = "check"    // it says that it is done
+	stepNone     updateStep = ""
+	stepStarting updateStep = "starting" // the BMC has been asked, or is about to be
+	stepTask     updateStep = "task"     // the BMC is updating
+	stepCheck    updateStep = "check"    // the BMC reports the end
 )
 
-// updateAttempt is how far an attempt at updates is.
+// updateAttempt is the progress of an attempt at several updates.
 type updateAttempt struct {
-	Of    string                  `json:"of"` // what is wanted
+	Of    string                  `json:"of"` // digest of what is wanted
 	List  []metal3.FirmwareUpdate `json:"list"`
-	Done  int                     `json:"done"` // of the list
+	Done  int                     `json:"done"` // number of updates done
 	Error string                  `json:"error,omitempty"`
 
-	// Of the update that is under way.
-	Step   step      `json:"step,omitempty"`
-	Task   string    `json:"task,omitempty"`   // "": the BMC gave none, or nobody got to know it
-	Before string    `json:"before,omitempty"` // version
-	At     time.Time `json:"at,omitzero"`      // when it began
-	Reset  time.Time `json:"reset,omitzero"`   // when the system was last reset for it
+	// The update in progress.
+	Step   updateStep `json:"step,omitempty"`
+	Task   string     `json:"task,omitempty"`   // "" if the BMC gave none, or if the response was lost
+	Before string     `json:"before,omitempty"` // version before the update
+	At     time.Time  `json:"at,omitzero"`      // time of the request
+	Reset  time.Time  `json:"reset,omitzero"`   // time of the last reset for this update
 }
 
-// order is what is wanted of a host's components.
-type order struct {
-	hfc   *metal3.HostFirmwareComponents // nil: there is none
-	at    *updateAttempt                 // nil: nothing is under way
-	list  []metal3.FirmwareUpdate        // that are to be installed
+// updateOrder is what is wanted of a host's components.
+type updateOrder struct {
+	hfc   *metal3.HostFirmwareComponents // nil if there is none
+	at    *updateAttempt                 // nil if nothing is in progress
+	list  []metal3.FirmwareUpdate        // updates to install
 	stale bool
 	valid bool
 }
 
-func (p *Components) look(ctx context.Context, h *metal3.BareMetalHost) (*order, error) {
+func (p *Components) readWanted(ctx context.Context, h *metal3.BareMetalHost) (*updateOrder, error) {
 	var hfc metal3.HostFirmwareComponents
 	if err := p.r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfc); err != nil {
-		return &order{}, client.IgnoreNotFound(err)
+		return &updateOrder{}, client.IgnoreNotFound(err)
 	}
-	return &order{
-		hfc: &hfc, at: load[updateAttempt](&hfc),
+	return &updateOrder{
+		hfc: &hfc, at: loadAttempt[updateAttempt](&hfc),
 		list:  changedUpdates(hfc.Spec.Updates, hfc.Status.Updates),
-		stale: !observed(hfc.Status.Conditions, hfc.Generation) && len(hfc.Spec.Updates) > 0,
+		stale: !isObserved(hfc.Status.Conditions, hfc.Generation) && len(hfc.Spec.Updates) > 0,
 		valid: isTrue(hfc.Status.Conditions, valid),
 	}, nil
 }
 
-func (o *order) digest() string {
+func (o *updateOrder) digest() string {
 	var words []string
 	for _, u := range o.hfc.Spec.Updates {
 		words = append(words, u.Component, u.URL)
@@ -87,12 +87,12 @@ func (o *order) digest() string {
 	return digest(words...)
 }
 
-// aborted says whether what the attempt is at is no longer wanted.
-func (o *order) aborted() bool { return o.at != nil && o.at.Of != o.digest() }
+// aborted reports whether the attempt is at something that is no longer wanted.
+func (o *updateOrder) aborted() bool { return o.at != nil && o.at.Of != o.digest() }
 
-// Look implements host.Part.
-func (p *Components) Look(ctx context.Context, s host.Server) (phase.PartState, string, error) {
-	o, err := p.look(ctx, s.Host)
+// Observe implements host.Part.
+func (p *Components) Observe(ctx context.Context, s host.Server) (phase.PartState, string, error) {
+	o, err := p.readWanted(ctx, s.Host)
 	switch {
 	case err != nil || o.hfc == nil:
 		return phase.PartSettled, "", err
@@ -100,7 +100,7 @@ func (p *Components) Look(ctx context.Context, s host.Server) (phase.PartState, 
 		return phase.PartStale, "", nil
 	case o.at == nil && (!o.valid || len(o.list) == 0):
 		return phase.PartSettled, "", nil
-	case o.at == nil, idle(s.Host):
+	case o.at == nil, isIdle(s.Host):
 		return phase.PartWanted, "", nil
 	case o.at.Error != "" && !o.aborted():
 		return phase.PartFailed, o.at.Error, nil
@@ -110,11 +110,12 @@ func (p *Components) Look(ctx context.Context, s host.Server) (phase.PartState, 
 	return phase.PartRunning, "", nil
 }
 
-// Begin implements host.Part: what is begun is in the status of the components.
+// Begin implements host.Part. The attempt is recorded in the status of the
+// components.
 func (*Components) Begin(*metal3.BareMetalHost) {}
 
-// Forget implements host.Part.
-func (*Components) Forget(*metal3.BareMetalHost) {}
+// Reset implements host.Part.
+func (*Components) Reset(*metal3.BareMetalHost) {}
 
 // Due implements host.Servicer (B-220).
 func (p *Components) Due(ctx context.Context, h *metal3.BareMetalHost) (bool, error) {
@@ -122,9 +123,9 @@ func (p *Components) Due(ctx context.Context, h *metal3.BareMetalHost) (bool, er
 	return policy.FirmwareUpdates == metal3.HostUpdatePolicyOnReboot, err
 }
 
-// Carry implements host.Part.
-func (p *Components) Carry(ctx context.Context, s host.Server) error {
-	o, err := p.look(ctx, s.Host)
+// Step implements host.Part.
+func (p *Components) Step(ctx context.Context, s host.Server) error {
+	o, err := p.readWanted(ctx, s.Host)
 	if err != nil || o.hfc == nil {
 		return err
 	}
@@ -132,10 +133,11 @@ func (p *Components) Carry(ctx context.Context, s host.Server) error {
 	if err != nil {
 		return err
 	}
-	// What the BMC is at cannot be called back: what is wanted now waits for it.
+	// An update that the BMC has begun cannot be cancelled: what is wanted now
+	// waits for it.
 	if o.at == nil || o.at.Error != "" || o.aborted() && o.at.Step == stepNone {
 		if !o.valid || o.at == nil && len(o.list) == 0 {
-			return p.r.save(ctx, o.hfc, nil)
+			return p.r.saveAttempt(ctx, o.hfc, nil)
 		}
 		if err := p.begin(ctx, s, o, u); err != nil {
 			return err
@@ -143,7 +145,7 @@ func (p *Components) Carry(ctx context.Context, s host.Server) error {
 	}
 	for o.at.Step == stepNone {
 		if o.at.Done == len(o.at.List) {
-			return p.r.save(ctx, o.hfc, nil)
+			return p.r.saveAttempt(ctx, o.hfc, nil)
 		}
 		if err := p.start(ctx, s, o, u); err != nil || o.at.Error != "" {
 			return err
@@ -153,28 +155,28 @@ func (p *Components) Carry(ctx context.Context, s host.Server) error {
 	case stepStarting:
 		return p.resume(ctx, s, o, u)
 	case stepTask:
-		return p.follow(ctx, s, o, u)
+		return p.pollTask(ctx, s, o, u)
 	}
 	return p.check(ctx, s, o, u)
 }
 
-// begin begins an attempt: that it does is noted first, then the status has what
-// was asked for (B-212). An attempt that follows a failed one at the same goes
-// on where that one ended.
-func (p *Components) begin(ctx context.Context, s host.Server, o *order, u bmc.Updater) error {
+// begin begins an attempt: first it saves the attempt, then it copies the
+// requested updates to the status (B-212). An attempt at the same updates as a
+// failed one continues where that ended.
+func (p *Components) begin(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
 	at := &updateAttempt{Of: o.digest(), List: o.list}
 	if o.at != nil && o.at.Error != "" && o.at.Of == at.Of {
 		at.List, at.Done = o.at.List, o.at.Done
 	}
 	o.at = at
-	if err := p.r.save(ctx, o.hfc, o.at); err != nil {
+	if err := p.r.saveAttempt(ctx, o.hfc, o.at); err != nil {
 		return err
 	}
-	return p.keep(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) { st.Updates = o.hfc.Spec.Updates })
+	return p.recordVersions(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) { st.Updates = o.hfc.Spec.Updates })
 }
 
-// keep writes the status with the versions that the BMC tells now.
-func (p *Components) keep(ctx context.Context, s host.Server, o *order, u bmc.Updater, edit func(*metal3.HostFirmwareComponentsStatus)) error {
+// recordVersions updates the status with the present versions.
+func (p *Components) recordVersions(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater, edit func(*metal3.HostFirmwareComponentsStatus)) error {
 	found, err := u.Components(ctx)
 	if err != nil {
 		return err
@@ -182,28 +184,28 @@ func (p *Components) keep(ctx context.Context, s host.Server, o *order, u bmc.Up
 	return p.r.writeComponents(ctx, s.Host, o.hfc, found, edit)
 }
 
-// start asks the BMC for the next update. What it is asked for is noted before,
-// and which version there was: who finds that can tell what came of it.
-func (p *Components) start(ctx context.Context, s host.Server, o *order, u bmc.Updater) error {
+// start requests the next update. It saves the request and the present version
+// before, so that a new controller can tell what came of it.
+func (p *Components) start(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
 	next := o.at.List[o.at.Done]
 	is, err := u.Component(ctx, next.Component)
 	switch {
 	case unsupported(err):
-		return p.fail(ctx, s, o, u, fmt.Sprintf("firmware component %s: %v", next.Component, err))
+		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware component %s: %v", next.Component, err))
 	case err != nil:
 		return err
-	case is.Updating: // by somebody else
-		return p.follow(ctx, s, o, u)
+	case is.Updating: // an update by another client
+		return p.pollTask(ctx, s, o, u)
 	}
 	o.at.Step, o.at.Task, o.at.Before, o.at.At, o.at.Reset = stepStarting, "", is.Version, p.r.Clock.Now().UTC(), time.Time{}
-	if err := p.r.save(ctx, o.hfc, o.at); err != nil {
+	if err := p.r.saveAttempt(ctx, o.hfc, o.at); err != nil {
 		return err
 	}
-	return p.ask(ctx, s, o, u)
+	return p.requestUpdate(ctx, s, o, u)
 }
 
-// ask hands the image to the BMC.
-func (p *Components) ask(ctx context.Context, s host.Server, o *order, u bmc.Updater) error {
+// requestUpdate sends the request to the BMC.
+func (p *Components) requestUpdate(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
 	next := o.at.List[o.at.Done]
 	task, err := u.Update(ctx, next.Component, next.URL)
 	if unsupported(err) {
@@ -211,15 +213,15 @@ func (p *Components) ask(ctx context.Context, s host.Server, o *order, u bmc.Upd
 	}
 	switch {
 	case errors.Is(err, bmc.ErrUnreachable) || ctx.Err() != nil:
-		return err // it may have been understood: resume finds out
+		return err // the BMC may have understood the request: resume finds out
 	case err != nil:
-		return p.fail(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: %v", next.Component, shown(next.URL), err))
+		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: %v", next.Component, redactURL(next.URL), err))
 	}
 	o.at.Step, o.at.Task = stepTask, task
-	return p.r.save(ctx, o.hfc, o.at)
+	return p.r.saveAttempt(ctx, o.hfc, o.at)
 }
 
-// push sends the image to a BMC that does not fetch any.
+// push uploads the image to a BMC that fetches none.
 func (p *Components) push(ctx context.Context, next metal3.FirmwareUpdate, u bmc.Updater) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, next.URL, nil)
 	if err != nil {
@@ -227,7 +229,7 @@ func (p *Components) push(ctx context.Context, next metal3.FirmwareUpdate, u bmc
 	}
 	resp, err := p.r.HTTP.Do(req)
 	if e := new(url.Error); errors.As(err, &e) {
-		err = e.Err // without the address, which may hold a password
+		err = e.Err // without the URL, which may contain a password
 	}
 	if err != nil {
 		return "", fmt.Errorf("fetch the image: %w", err)
@@ -239,8 +241,8 @@ func (p *Components) push(ctx context.Context, next metal3.FirmwareUpdate, u bmc
 	return u.Push(ctx, next.Component, path.Base(req.URL.Path), resp.Body, resp.ContentLength)
 }
 
-// shown is an address without its password.
-func shown(address string) string {
+// redactURL returns a URL without its password.
+func redactURL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "an address that is no URL"
@@ -248,24 +250,24 @@ func shown(address string) string {
 	return u.Redacted()
 }
 
-// resume finds out what came of asking, where nobody is left who knows.
-func (p *Components) resume(ctx context.Context, s host.Server, o *order, u bmc.Updater) error {
+// resume finds out whether the BMC has started a request whose response is lost.
+func (p *Components) resume(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
 	is, err := u.Component(ctx, o.at.List[o.at.Done].Component)
 	switch {
 	case err != nil:
 		return err
 	case is.Updating:
 		o.at.Step = stepTask
-		return p.r.save(ctx, o.hfc, o.at)
+		return p.r.saveAttempt(ctx, o.hfc, o.at)
 	case is.Version != o.at.Before:
 		o.at.Step = stepCheck
-		return p.r.save(ctx, o.hfc, o.at)
+		return p.r.saveAttempt(ctx, o.hfc, o.at)
 	}
-	return p.ask(ctx, s, o, u)
+	return p.requestUpdate(ctx, s, o, u)
 }
 
-// follow looks at the task, or where there is none at the component.
-func (p *Components) follow(ctx context.Context, s host.Server, o *order, u bmc.Updater) error {
+// pollTask reads the task, or the component if there is no task.
+func (p *Components) pollTask(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
 	next := o.at.List[o.at.Done]
 	task, err := bmc.Task{}, bmc.ErrNoTask
 	if o.at.Task != "" {
@@ -285,33 +287,33 @@ func (p *Components) follow(ctx context.Context, s host.Server, o *order, u bmc.
 	case err != nil:
 		return err
 	case task.State == bmc.TaskFailed:
-		return p.fail(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s failed: %s", next.Component, shown(next.URL), task.Text))
+		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s failed: %s", next.Component, redactURL(next.URL), task.Text))
 	case task.State == bmc.TaskDone && o.at.Step == stepTask:
 		o.at.Step = stepCheck
-		return p.r.save(ctx, o.hfc, o.at)
+		return p.r.saveAttempt(ctx, o.hfc, o.at)
 	case !o.at.At.IsZero() && p.r.Clock.Since(o.at.At) > updateLimit:
-		return p.fail(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: not done after %s", next.Component, shown(next.URL), updateLimit))
+		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: not done after %s", next.Component, redactURL(next.URL), updateLimit))
 	case task.State == bmc.TaskWaiting, lost && task.State == bmc.TaskRunning && p.r.Clock.Since(o.at.At) > resetAgain:
 		return p.reset(ctx, s, o)
 	}
 	return nil
 }
 
-// reset starts the system anew for an update, unless that has just been: a POST
-// may be writing the image.
-func (p *Components) reset(ctx context.Context, s host.Server, o *order) error {
+// reset restarts the system for an update, unless it did so a short while ago: the
+// POST may be writing the image.
+func (p *Components) reset(ctx context.Context, s host.Server, o *updateOrder) error {
 	if s.System.POST || s.System.Power != bmc.Off && !o.at.Reset.IsZero() && p.r.Clock.Since(o.at.Reset) < resetAgain {
 		return nil
 	}
-	return startAnew(ctx, s.Client, s.System, func() error {
+	return advanceRestart(ctx, s.Client, s.System, func() error {
 		o.at.Reset = p.r.Clock.Now().UTC()
-		return p.r.save(ctx, o.hfc, o.at)
+		return p.r.saveAttempt(ctx, o.hfc, o.at)
 	})
 }
 
-// check looks at what an update has brought about. Some BMCs say that they are
-// done while an image still waits for a reset.
-func (p *Components) check(ctx context.Context, s host.Server, o *order, u bmc.Updater) error {
+// check reads the result of an update. Some BMCs report the end while an image
+// still waits for a reset.
+func (p *Components) check(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater) error {
 	next := o.at.List[o.at.Done]
 	if s.System.POST {
 		return nil
@@ -323,15 +325,15 @@ func (p *Components) check(ctx context.Context, s host.Server, o *order, u bmc.U
 	case is.Updating:
 		return nil
 	case is.Health == "Critical":
-		return p.fail(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: the component does not run afterwards", next.Component, shown(next.URL)))
+		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: the component does not run afterwards", next.Component, redactURL(next.URL)))
 	case is.Version == o.at.Before && o.at.Reset.IsZero() && next.Component != bmc.ComponentBMC:
 		return p.reset(ctx, s, o)
 	case is.Version == o.at.Before && !o.at.Reset.IsZero() && p.r.Clock.Since(o.at.Reset) < applyGrace:
-		return nil // it takes a while to show
+		return nil // the new version may show with a delay
 	case is.Version == o.at.Before && o.at.Task == "":
-		return p.fail(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: the BMC has lost it", next.Component, shown(next.URL)))
+		return p.failAttempt(ctx, s, o, u, fmt.Sprintf("firmware update of %s from %s: the BMC has lost it", next.Component, redactURL(next.URL)))
 	}
-	err = p.keep(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) {
+	err = p.recordVersions(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) {
 		for i := range st.Components {
 			if c := &st.Components[i]; c.Component == next.Component {
 				c.LastVersionFlashed, c.UpdatedAt = c.CurrentVersion, p.r.now()
@@ -343,17 +345,17 @@ func (p *Components) check(ctx context.Context, s host.Server, o *order, u bmc.U
 	}
 	o.at.Done, o.at.Step, o.at.Task, o.at.Before, o.at.At, o.at.Reset = o.at.Done+1, stepNone, "", "", time.Time{}, time.Time{}
 	if o.at.Done == len(o.at.List) && !o.aborted() {
-		return p.r.save(ctx, o.hfc, nil)
+		return p.r.saveAttempt(ctx, o.hfc, nil)
 	}
-	return p.r.save(ctx, o.hfc, o.at)
+	return p.r.saveAttempt(ctx, o.hfc, o.at)
 }
 
-// fail ends an attempt. The status forgets what was asked for, so that it is
-// asked for again (B-53, B-212).
-func (p *Components) fail(ctx context.Context, s host.Server, o *order, u bmc.Updater, why string) error {
+// failAttempt ends an attempt. It removes the request from the status, so that it
+// is made again (B-53, B-212).
+func (p *Components) failAttempt(ctx context.Context, s host.Server, o *updateOrder, u bmc.Updater, why string) error {
 	o.at.Error, o.at.Step = why, stepNone
-	if err := p.r.save(ctx, o.hfc, o.at); err != nil {
+	if err := p.r.saveAttempt(ctx, o.hfc, o.at); err != nil {
 		return err
 	}
-	return p.keep(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) { st.Updates = nil })
+	return p.recordVersions(ctx, s, o, u, func(st *metal3.HostFirmwareComponentsStatus) { st.Updates = nil })
 }

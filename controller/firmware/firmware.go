@@ -1,9 +1,9 @@
-// Package firmware looks after what a host's firmware is set to and which
-// version it is: HostFirmwareSettings with the FirmwareSchema that governs them,
-// and HostFirmwareComponents. It reads both from BMCs, says in their status what
-// would change and whether it can, and, as two parts of preparing or servicing a
-// host, brings the change about. When that happens is decided elsewhere: it
-// knows nothing of a host's states but which of them leave its BMC alone.
+// Package firmware manages the settings and versions of a host's firmware:
+// HostFirmwareSettings with their FirmwareSchema, and HostFirmwareComponents. It
+// reads both from BMCs, reports in the status which changes are wanted and whether
+// they are valid and, as two parts of preparing or servicing a host, makes the
+// changes. Package host decides when: this package knows only the states of a host
+// in which it must not use the BMC.
 package firmware
 
 import (
@@ -28,44 +28,45 @@ import (
 	"github.com/metalab-dev/metalab/controller/readafterwrite"
 )
 
-// How often a BMC is asked (B-201).
+// The intervals at which a BMC is read (B-201).
 const (
 	refresh        = 5 * time.Minute
-	refreshChanged = time.Minute // while what is wanted is not so
+	refreshChanged = time.Minute // while the present state differs from the wanted one
 	retry          = 30 * time.Second
 )
 
-// Config is what a Reconciler works with.
+// Config holds the parameters of New.
 type Config struct {
 	Client client.Client // writes, and cached reads
-	Reader client.Reader // uncached reads, for when the cache is behind
-	// BMC connects to a host's BMC.
+	Reader client.Reader // uncached reads, for objects that the cache may not have yet
+	// BMC returns a client for a host's BMC.
 	BMC   func(context.Context, *metal3.BareMetalHost) (bmc.Client, error)
 	Clock clock.WithTicker   // waits
-	Wall  clock.PassiveClock // Kubernetes timestamps; nil is the real one
-	// Changed, when set, is told the UID of a host that has something new to be
-	// prepared with.
+	Wall  clock.PassiveClock // Kubernetes timestamps; nil means the real clock
+	// Changed, if set, is called with the UID of a host whose specification or
+	// state has changed.
 	Changed func(uid string)
-	// HTTP fetches images for BMCs that do not fetch them; nil is the default.
+	// HTTP fetches images for BMCs that fetch none; nil means the default client.
 	HTTP    *http.Client
-	Workers int // hosts looked at at a time; 0 is 4
-	// Enter, when set, is called around each pass; see the lab's clock.
+	Workers int // hosts reconciled at a time; 0 means 4
+	// Enter, if set, is called before each pass and leave after it: see the lab's
+	// clock.
 	Enter func() (leave func())
 }
 
-// Reconciler keeps the firmware objects of hosts.
+// Reconciler reconciles the firmware objects of hosts.
 type Reconciler struct {
 	Config
 	read    *readafterwrite.Reader
 	schemas *schemas
 	wake    chan event.GenericEvent
-	joiners joiners
+	joiners ownerQueue
 
 	mu   sync.Mutex
-	next map[types.NamespacedName]time.Time // when a host is to be looked at again
+	next map[types.NamespacedName]time.Time // time of the next pass over each host
 }
 
-// New checks the configuration and makes a Reconciler.
+// New validates the configuration and returns a Reconciler.
 func New(c Config) (*Reconciler, error) {
 	for name, missing := range map[string]bool{
 		"Client": c.Client == nil, "Reader": c.Reader == nil, "BMC": c.BMC == nil, "Clock": c.Clock == nil,
@@ -89,7 +90,7 @@ func New(c Config) (*Reconciler, error) {
 	return &Reconciler{
 		Config: c, read: &readafterwrite.Reader{Cached: c.Client, Live: c.Reader}, schemas: newSchemas(),
 		wake: make(chan event.GenericEvent, 1024), next: map[types.NamespacedName]time.Time{},
-		joiners: joiners{of: map[types.NamespacedName][]metav1.OwnerReference{}, wake: make(chan event.GenericEvent, 64)},
+		joiners: ownerQueue{of: map[types.NamespacedName][]metav1.OwnerReference{}, wake: make(chan event.GenericEvent, 64)},
 	}, nil
 }
 
@@ -101,9 +102,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	after, err := r.pass(ctx, req.NamespacedName)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
-		return ctrl.Result{RequeueAfter: time.Nanosecond}, nil // somebody was faster: look anew
+		return ctrl.Result{RequeueAfter: time.Nanosecond}, nil // an update conflict
 	case err != nil && ctx.Err() == nil:
-		// A BMC that does not answer is the host's reconciler's to tell.
+		// Package host reports a silent BMC.
 		ctrl.LoggerFrom(ctx).V(1).Info("firmware not read", "error", err.Error())
 		after = retry
 	}
@@ -117,14 +118,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// pass looks at the firmware of a host, and says when to do that again; 0 when
-// nothing is to be looked at.
+// pass reads the firmware of a host. It returns the delay until the next pass; 0
+// for none.
 func (r *Reconciler) pass(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	var h metal3.BareMetalHost
 	if err := r.read.Get(ctx, key, &h); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
-	if !registered(&h) {
+	if !isRegistered(&h) {
 		return 0, nil
 	}
 	if err := r.adoptPolicy(ctx, &h); err != nil {
@@ -139,8 +140,8 @@ func (r *Reconciler) pass(ctx context.Context, key types.NamespacedName) (time.D
 		return 0, err
 	}
 	due := r.due(key)
-	if !due && observed(hfs.Status.Conditions, hfs.Generation) && (hfc == nil || observed(hfc.Status.Conditions, hfc.Generation)) {
-		return r.left(key), nil
+	if !due && isObserved(hfs.Status.Conditions, hfs.Generation) && (hfc == nil || isObserved(hfc.Status.Conditions, hfc.Generation)) {
+		return r.untilDue(key), nil
 	}
 	c, err := r.BMC(ctx, &h)
 	if err != nil {
@@ -158,7 +159,7 @@ func (r *Reconciler) pass(ctx context.Context, key types.NamespacedName) (time.D
 	return refresh, nil
 }
 
-// due says whether it is time to read a host's firmware.
+// due reports whether it is time to read a host's firmware.
 func (r *Reconciler) due(key types.NamespacedName) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,16 +167,16 @@ func (r *Reconciler) due(key types.NamespacedName) bool {
 	return !known || !r.Clock.Now().Before(at)
 }
 
-// left is how long it is until then.
-func (r *Reconciler) left(key types.NamespacedName) time.Duration {
+// untilDue returns the time until then.
+func (r *Reconciler) untilDue(key types.NamespacedName) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return max(r.next[key].Sub(r.Clock.Now()), time.Nanosecond)
 }
 
-// registered says whether the BMC of a host is known to work and ours to ask
-// (B-90, B-94, B-201).
-func registered(h *metal3.BareMetalHost) bool {
+// isRegistered reports whether the BMC of a host works and may be used (B-90,
+// B-94, B-201).
+func isRegistered(h *metal3.BareMetalHost) bool {
 	switch h.Status.Provisioning.State {
 	case metal3.StateNone, metal3.StateUnmanaged, metal3.StateRegistering, metal3.StateDeleting, metal3.StatePoweringOffBeforeDelete:
 		return false
@@ -185,7 +186,7 @@ func registered(h *metal3.BareMetalHost) bool {
 	return !paused && !detached && h.DeletionTimestamp.IsZero() && h.Status.OperationalStatus != metal3.OperationalStatusDetached
 }
 
-// adoptPolicy makes a HostUpdatePolicy go with its host (B-04, B-43).
+// adoptPolicy makes the host the owner of its HostUpdatePolicy (B-04, B-43).
 func (r *Reconciler) adoptPolicy(ctx context.Context, h *metal3.BareMetalHost) error {
 	var p metal3.HostUpdatePolicy
 	if err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &p); err != nil {
@@ -194,7 +195,7 @@ func (r *Reconciler) adoptPolicy(ctx context.Context, h *metal3.BareMetalHost) e
 	return r.adopt(ctx, h, &p)
 }
 
-// adopt makes a host an owner of an object of its name.
+// adopt makes a host an owner of the object with its name.
 func (r *Reconciler) adopt(ctx context.Context, h *metal3.BareMetalHost, o client.Object) error {
 	for _, ref := range o.GetOwnerReferences() {
 		if ref.UID == h.UID {
@@ -210,7 +211,7 @@ func (r *Reconciler) adopt(ctx context.Context, h *metal3.BareMetalHost, o clien
 	return r.update(ctx, o)
 }
 
-// update writes an object, and notes that it did.
+// update updates an object and records the write for later reads.
 func (r *Reconciler) update(ctx context.Context, o client.Object) error {
 	if err := r.Client.Update(ctx, o); err != nil {
 		return err
@@ -219,7 +220,7 @@ func (r *Reconciler) update(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// updateStatus writes an object's status, and notes that it did.
+// updateStatus updates an object's status and records the write for later reads.
 func (r *Reconciler) updateStatus(ctx context.Context, o client.Object) error {
 	if err := r.Client.Status().Update(ctx, o); err != nil {
 		return err
@@ -228,10 +229,10 @@ func (r *Reconciler) updateStatus(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// now is the wall time as Kubernetes stores it.
+// now returns the wall time with the precision of Kubernetes.
 func (r *Reconciler) now() metav1.Time { return metav1.NewTime(r.Wall.Now().Truncate(time.Second)) }
 
-// setup is a client as one of settings.
+// setup returns a client as a bmc.Setup.
 func setup(c bmc.Client) (bmc.Setup, error) {
 	if s, ok := c.(bmc.Setup); ok {
 		return s, nil
@@ -239,7 +240,7 @@ func setup(c bmc.Client) (bmc.Setup, error) {
 	return nil, &bmc.UnsupportedError{Verb: "BIOS", Why: "its driver knows no BIOS settings"}
 }
 
-// updater is a client as one of updates.
+// updater returns a client as a bmc.Updater.
 func updater(c bmc.Client) (bmc.Updater, error) {
 	if u, ok := c.(bmc.Updater); ok {
 		return u, nil

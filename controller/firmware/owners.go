@@ -23,28 +23,28 @@ import (
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
-// joinAfter is how long the owners of a schema are gathered before they are
-// written. A thousand hosts of one model that are registered at once share an
-// object that holds all their names: written for each of them, it would cost
-// more than all the rest of them.
-const joinAfter = time.Second
+// ownerDelay is the time for which new owners of a schema are collected before
+// they are written. A thousand hosts of one model that are registered at once
+// share an object that lists all of them: one write per owner would cost more than
+// all other work for them.
+const ownerDelay = time.Second
 
-// joinAfterEach is how much longer they are gathered for each owner that the
-// schema has already, since it is written whole: else a thousand hosts that come
-// over minutes would write it a hundred times, ever larger.
-const joinAfterEach = 10 * time.Millisecond
+// ownerDelayEach is added to ownerDelay for each owner that the schema has,
+// because each write contains all: otherwise a thousand hosts that arrive over
+// minutes would write an ever larger object a hundred times.
+const ownerDelayEach = 10 * time.Millisecond
 
-// joiners are settings that are to be owners of schemas and are not yet. What is
-// lost of them with the process, the next reading of the settings brings again.
-type joiners struct {
+// ownerQueue holds new owners of schemas that are not yet written. If they are
+// lost with the process, the next reading of the settings adds them again.
+type ownerQueue struct {
 	mu   sync.Mutex
 	of   map[types.NamespacedName][]metav1.OwnerReference // by schema
 	wake chan event.GenericEvent
 }
 
-// add takes an owner in; it says whether it is the first that waits for that
+// add adds an owner. It reports whether it is the first in the queue for that
 // schema.
-func (j *joiners) add(schema types.NamespacedName, owner metav1.OwnerReference) bool {
+func (j *ownerQueue) add(schema types.NamespacedName, owner metav1.OwnerReference) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	waiting := j.of[schema]
@@ -54,8 +54,8 @@ func (j *joiners) add(schema types.NamespacedName, owner metav1.OwnerReference) 
 	return len(waiting) == 0
 }
 
-// take hands out those that wait for a schema.
-func (j *joiners) take(schema types.NamespacedName) []metav1.OwnerReference {
+// take removes and returns the owners in the queue for a schema.
+func (j *ownerQueue) take(schema types.NamespacedName) []metav1.OwnerReference {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	all := j.of[schema]
@@ -63,11 +63,11 @@ func (j *joiners) take(schema types.NamespacedName) []metav1.OwnerReference {
 	return all
 }
 
-// join has settings become an owner of a schema, with others.
-func (r *Reconciler) join(ctx context.Context, o *metal3.FirmwareSchema, owner metav1.OwnerReference) error {
+// queueOwner adds settings to the owners of a schema, with the next write.
+func (r *Reconciler) queueOwner(ctx context.Context, o *metal3.FirmwareSchema, owner metav1.OwnerReference) error {
 	key := client.ObjectKeyFromObject(o)
 	if !r.joiners.add(key, owner) {
-		return nil // the first one has seen to it
+		return nil // the first one has requested the write
 	}
 	select {
 	case r.joiners.wake <- event.GenericEvent{Object: o}:
@@ -82,7 +82,7 @@ func (r *Reconciler) join(ctx context.Context, o *metal3.FirmwareSchema, owner m
 func (r *Reconciler) setupOwners(mgr manager.Manager) error {
 	later := handler.Funcs{
 		GenericFunc: func(_ context.Context, e event.GenericEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wait := joinAfter + time.Duration(len(e.Object.GetOwnerReferences()))*joinAfterEach
+			wait := ownerDelay + time.Duration(len(e.Object.GetOwnerReferences()))*ownerDelayEach
 			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)}, wait)
 		},
 	}
@@ -98,9 +98,9 @@ func (r *Reconciler) setupOwners(mgr manager.Manager) error {
 		}))
 }
 
-// addOwners adds those that wait to the owners of a schema, with a patch that
-// holds nothing else: an object with a thousand settings is large. Those of a
-// schema that has gone meanwhile make it anew when they are read again.
+// addOwners writes the queued owners of a schema, with a patch that contains
+// nothing else: an object with a thousand settings is large. If the schema was
+// deleted meanwhile, its users create it again when they are read.
 func (r *Reconciler) addOwners(ctx context.Context, key types.NamespacedName) error {
 	owners := r.joiners.take(key)
 	var o metal3.FirmwareSchema
@@ -111,7 +111,7 @@ func (r *Reconciler) addOwners(ctx context.Context, key types.NamespacedName) er
 		return client.IgnoreNotFound(err)
 	}
 	owners = slices.DeleteFunc(owners, func(owner metav1.OwnerReference) bool {
-		return owns(&o, owner.UID) || r.governedByOther(ctx, key, owner.Name)
+		return owns(&o, owner.UID) || r.hasOtherSchema(ctx, key, owner.Name)
 	})
 	if len(owners) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func (r *Reconciler) addOwners(ctx context.Context, key types.NamespacedName) er
 		for _, owner := range owners {
 			r.joiners.add(key, owner)
 		}
-		return err // and once more
+		return err // try again
 	}
 	r.read.Wrote(&o)
 	return nil
@@ -144,9 +144,9 @@ func owns(o *metal3.FirmwareSchema, owner types.UID) bool {
 	return slices.ContainsFunc(o.OwnerReferences, func(x metav1.OwnerReference) bool { return x.UID == owner })
 }
 
-// governedByOther says whether settings that were to join a schema have another
-// one by now, or are gone.
-func (r *Reconciler) governedByOther(ctx context.Context, schema types.NamespacedName, settings string) bool {
+// hasOtherSchema reports whether settings have another schema by now, or were
+// deleted.
+func (r *Reconciler) hasOtherSchema(ctx context.Context, schema types.NamespacedName, settings string) bool {
 	var hfs metal3.HostFirmwareSettings
 	err := r.read.Get(ctx, client.ObjectKey{Namespace: schema.Namespace, Name: settings}, &hfs)
 	if err != nil {
@@ -156,7 +156,7 @@ func (r *Reconciler) governedByOther(ctx context.Context, schema types.Namespace
 	return s != nil && s.Name != schema.Name
 }
 
-// forgetReading has the firmware of a host read again at once.
+// forgetReading makes the firmware of a host be read again at once.
 func (r *Reconciler) forgetReading(host types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

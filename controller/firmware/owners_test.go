@@ -10,26 +10,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Owners that come while a schema waits to be written are written with it, and
-// only those that it still governs (B-202).
+// Owners that arrive while a schema waits to be written are part of that write, if
+// the schema still applies to them (B-202).
 func TestOwnersAreWrittenTogether(t *testing.T) {
 	s := &metal3.FirmwareSchema{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "schema-1"}}
 	objects := []client.Object{s}
 	var owners []metav1.OwnerReference
 	for i := range 5 {
 		hfs := &metal3.HostFirmwareSettings{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprint("other-", i), UID: types.UID(fmt.Sprint("uid-", i))}}
-		if i == 3 { // it has another one by now
+		if i == 3 { // it has another schema by now
 			hfs.Status.FirmwareSchema = &metal3.SchemaReference{Namespace: namespace, Name: "schema-2"}
 		}
 		owners = append(owners, metav1.OwnerReference{APIVersion: "metal3.io/v1alpha1", Kind: "HostFirmwareSettings", Name: hfs.Name, UID: hfs.UID})
-		if i != 4 { // it is gone
+		if i != 4 { // it was deleted
 			objects = append(objects, hfs)
 		}
 	}
 	b := newBench(t, nil, objects...)
-	for range 2 { // who asks twice is written once
+	for range 2 { // an owner that is added twice is written once
 		for _, owner := range owners {
-			if err := b.r.join(b.ctx, s, owner); err != nil {
+			if err := b.r.queueOwner(b.ctx, s, owner); err != nil {
 				t.Fatal(err)
 			}
 		}

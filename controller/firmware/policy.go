@@ -9,15 +9,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// policy says when a host's firmware is changed; without one nothing happens to
-// a host in use (B-220).
+// policy returns the HostUpdatePolicy of a host; without one the firmware of a
+// host in use is not changed (B-220).
 func (r *Reconciler) policy(ctx context.Context, h *metal3.BareMetalHost) (metal3.HostUpdatePolicySpec, error) {
 	var p metal3.HostUpdatePolicy
 	err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &p)
 	return p.Spec, client.IgnoreNotFound(err)
 }
 
-// digest is a short name of some words.
+// digest returns a short hash of some strings.
 func digest(words ...string) string {
 	h := sha256.New()
 	for _, w := range words {

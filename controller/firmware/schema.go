@@ -13,50 +13,51 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// schema is what governs the settings of a kind of server, as Metal3 has it. It
-// is never changed.
+// schema describes the settings of a server model, as Metal3's FirmwareSchema. It
+// is immutable.
 type schema struct {
 	name     string // of its object
 	settings map[string]metal3.SettingSchema
 }
 
-// maxSchemas bounds how many are kept: models times versions of their BIOS.
+// maxSchemas bounds the number of cached schemas: models times BIOS versions.
 const maxSchemas = 256
 
-// schemas keep what was made of registries: hosts of one model share one.
+// schemas caches the schemas made of registries: hosts of one model share one.
 type schemas struct {
-	mu   sync.Mutex
-	kept map[schemaKey]*schema
+	mu      sync.Mutex
+	entries map[schemaKey]*schema
 }
 
-// schemaKey is what a schema is made from: a registry, and in what the settings
-// that a BIOS shows differ from those that its registry knows.
+// schemaKey identifies what a schema is made of: a registry, and how the settings
+// of the BIOS differ from those of the registry.
 type schemaKey struct {
 	registry *bmc.AttributeRegistry
 	differ   string
 }
 
-func newSchemas() *schemas { return &schemas{kept: map[schemaKey]*schema{}} }
+func newSchemas() *schemas { return &schemas{entries: map[schemaKey]*schema{}} }
 
-// of is the schema of the settings that a BIOS shows. What the registry does
-// not know, because it is behind, has a schema that says nothing.
-func (s *schemas) of(b bmc.BIOS) *schema {
-	key := schemaKey{b.Registry, differ(b)}
+// forBIOS returns the schema of a BIOS's settings. A setting that an outdated
+// registry lacks has a schema without limits.
+func (s *schemas) forBIOS(b bmc.BIOS) *schema {
+	key := schemaKey{b.Registry, registryDifferences(b)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if got := s.kept[key]; got != nil {
+	if got := s.entries[key]; got != nil {
 		return got
 	}
-	if len(s.kept) >= maxSchemas {
-		clear(s.kept)
+	if len(s.entries) >= maxSchemas {
+		clear(s.entries)
 	}
 	made := newSchema(b)
-	s.kept[key] = made
+	s.entries[key] = made
 	return made
 }
 
-// differ names the settings that either the BIOS or its registry does not have.
-func differ(b bmc.BIOS) string {
+// registryDifferences lists the settings that either the BIOS or its registry
+// lacks.
+func registryDifferences(b bmc.BIOS) string {
 	var out []string
 	known := 0
 	for name := range b.Settings {
@@ -77,9 +78,9 @@ func differ(b bmc.BIOS) string {
 	return strings.Join(out, " ")
 }
 
-// newSchema makes the schema of all settings that a BIOS shows. Its name is
-// upstream's: a digest of all keys and of what limits their values, but not of
-// what is unique (B-202). Passwords count in it, and are not part of it.
+// newSchema makes the schema of all settings of a BIOS. Its name is upstream's: a
+// digest of all keys and of the limits of their values, without uniqueness
+// (B-202). Passwords are part of the digest, but not of the schema.
 func newSchema(b bmc.BIOS) *schema {
 	out := &schema{settings: make(map[string]metal3.SettingSchema, len(b.Settings))}
 	var words []string
@@ -95,22 +96,22 @@ func newSchema(b bmc.BIOS) *schema {
 		if one.ReadOnly != nil {
 			words = append(words, strconv.FormatBool(*one.ReadOnly))
 		}
-		if !secret(name) && one.AttributeType != string(bmc.PasswordAttribute) {
+		if !isPassword(name) && one.AttributeType != string(bmc.PasswordAttribute) {
 			out.settings[name] = one
 		}
 	}
 	slices.Sort(words)
-	// The list as Go prints one.
+	// In the format of Go's fmt for a list.
 	sum := sha256.Sum256([]byte("[" + strings.Join(words, " ") + "]"))
 	out.name = "schema-" + hex.EncodeToString(sum[:])[:8]
 	return out
 }
 
-// secret says whether a setting is left out of all objects by its name (B-201).
-func secret(name string) bool { return strings.Contains(name, "Password") }
+// isPassword reports whether a setting is omitted from all objects because of its
+// name (B-201).
+func isPassword(name string) bool { return strings.Contains(name, "Password") }
 
-// settingSchema is what a registry says of an attribute, of which the limits
-// are those of its type.
+// settingSchema converts a registry's attribute, with the limits of its type.
 func settingSchema(a *bmc.Attribute) metal3.SettingSchema {
 	if a == nil {
 		return metal3.SettingSchema{}

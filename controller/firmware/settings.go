@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// The conditions of both kinds of object, and their reasons (B-203, B-211).
+// The conditions of both kinds of objects, and their reasons (B-203, B-211).
 const (
 	changeDetected = string(metal3.FirmwareSettingsChangeDetected)
 	valid          = string(metal3.FirmwareSettingsValid)
@@ -28,8 +28,8 @@ const (
 	reasonComponent     = "InvalidComponent"
 )
 
-// observed says whether conditions are about a generation (B-54).
-func observed(conditions []metav1.Condition, generation int64) bool {
+// isObserved reports whether the conditions are about a generation (B-54).
+func isObserved(conditions []metav1.Condition, generation int64) bool {
 	for _, kind := range []string{changeDetected, valid} {
 		if c := meta.FindStatusCondition(conditions, kind); c == nil || c.ObservedGeneration != generation {
 			return false
@@ -42,13 +42,13 @@ func isTrue(conditions []metav1.Condition, kind string) bool {
 	return meta.IsStatusConditionTrue(conditions, kind)
 }
 
-// changed says whether an object asks for something that is not so, and can be.
-func changed(conditions []metav1.Condition) bool {
+// isChangePending reports whether an object asks for a valid change.
+func isChangePending(conditions []metav1.Condition) bool {
 	return isTrue(conditions, changeDetected) && isTrue(conditions, valid)
 }
 
-// set writes a condition.
-func set(conditions *[]metav1.Condition, kind string, is bool, generation int64, reason, message string) {
+// setCondition sets a condition.
+func setCondition(conditions *[]metav1.Condition, kind string, is bool, generation int64, reason, message string) {
 	status := metav1.ConditionFalse
 	if is {
 		status = metav1.ConditionTrue
@@ -58,8 +58,9 @@ func set(conditions *[]metav1.Condition, kind string, is bool, generation int64,
 	})
 }
 
-// ensureSettings is the HostFirmwareSettings of a host, which is made for every
-// host that is registered; a user's own is adopted (B-04, B-43, B-200).
+// ensureSettings returns the HostFirmwareSettings of a host. It creates one for
+// every registered host, and adopts one that a user has created (B-04, B-43,
+// B-200).
 func (r *Reconciler) ensureSettings(ctx context.Context, h *metal3.BareMetalHost) (*metal3.HostFirmwareSettings, error) {
 	var hfs metal3.HostFirmwareSettings
 	err := r.read.Get(ctx, client.ObjectKeyFromObject(h), &hfs)
@@ -83,8 +84,8 @@ func (r *Reconciler) ensureSettings(ctx context.Context, h *metal3.BareMetalHost
 	return &hfs, nil
 }
 
-// refreshSettings reads the settings of a host, and says in the status whether
-// those that are wanted are others, and can be had.
+// refreshSettings reads the settings of a host, and reports in the status whether
+// the specification differs from them and is valid.
 func (r *Reconciler) refreshSettings(ctx context.Context, h *metal3.BareMetalHost, hfs *metal3.HostFirmwareSettings, c bmc.Client) error {
 	s, err := setup(c)
 	var b bmc.BIOS
@@ -97,24 +98,24 @@ func (r *Reconciler) refreshSettings(ctx context.Context, h *metal3.BareMetalHos
 	status := hfs.Status.DeepCopy()
 	var govern *schema
 	if err == nil && len(b.Settings) > 0 {
-		govern = r.schemas.of(b)
-		if err := r.shareSchema(ctx, h, hfs, govern, c); err != nil {
+		govern = r.schemas.forBIOS(b)
+		if err := r.ownSchema(ctx, h, hfs, govern, c); err != nil {
 			return err
 		}
 		status.FirmwareSchema = &metal3.SchemaReference{Namespace: hfs.Namespace, Name: govern.name}
 	}
 	status.Settings = make(metal3.SettingsMap, len(b.Settings))
 	for name, v := range b.Settings {
-		if !secret(name) {
-			status.Settings[name] = text(v)
+		if !isPassword(name) {
+			status.Settings[name] = formatValue(v)
 		}
 	}
-	bad := judge(hfs, status, govern)
+	bad := setConditions(hfs, status, govern)
 	if equality.Semantic.DeepEqual(&hfs.Status, status) {
 		return nil
 	}
-	fresh := !observed(hfs.Status.Conditions, hfs.Generation) || isTrue(hfs.Status.Conditions, valid) == (len(bad) > 0)
-	wanted := changed(status.Conditions)
+	fresh := !isObserved(hfs.Status.Conditions, hfs.Generation) || isTrue(hfs.Status.Conditions, valid) == (len(bad) > 0)
+	wanted := isChangePending(status.Conditions)
 	was := hfs.Status.FirmwareSchema
 	now := r.now()
 	status.LastUpdated = &now
@@ -138,9 +139,9 @@ func (r *Reconciler) refreshSettings(ctx context.Context, h *metal3.BareMetalHos
 	return nil
 }
 
-// judge sets the conditions of a status that is new in all else. It returns
-// what is wrong with what is wanted (B-203).
-func judge(hfs *metal3.HostFirmwareSettings, status *metal3.HostFirmwareSettingsStatus, s *schema) []error {
+// setConditions sets the conditions of an updated status. It returns the errors of
+// the specification (B-203).
+func setConditions(hfs *metal3.HostFirmwareSettings, status *metal3.HostFirmwareSettingsStatus, s *schema) []error {
 	differs := false
 	for name, v := range hfs.Spec.Settings {
 		is, shown := status.Settings[name]
@@ -148,19 +149,19 @@ func judge(hfs *metal3.HostFirmwareSettings, status *metal3.HostFirmwareSettings
 	}
 	var bad []error
 	if differs {
-		bad = invalid(hfs.Spec.Settings, status.Settings, s)
+		bad = validate(hfs.Spec.Settings, status.Settings, s)
 	}
-	set(&status.Conditions, changeDetected, differs, hfs.Generation, reasonSuccess, "")
+	setCondition(&status.Conditions, changeDetected, differs, hfs.Generation, reasonSuccess, "")
 	if len(bad) > 0 {
-		set(&status.Conditions, valid, false, hfs.Generation, reasonConfiguration, "Invalid BIOS setting")
+		setCondition(&status.Conditions, valid, false, hfs.Generation, reasonConfiguration, "Invalid BIOS setting")
 	} else {
-		set(&status.Conditions, valid, true, hfs.Generation, reasonSuccess, "")
+		setCondition(&status.Conditions, valid, true, hfs.Generation, reasonSuccess, "")
 	}
 	return bad
 }
 
-// publish creates an event that something wanted is invalid (B-204, B-281). One
-// that cannot be created is logged and lost, as events are.
+// publish creates an event about an invalid specification (B-204, B-281). It logs
+// an event that cannot be created and goes on.
 func (r *Reconciler) publish(ctx context.Context, o client.Object, kind, from, message string) {
 	const reason = "ValidationFailed"
 	now := r.now()

@@ -17,8 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// B-200 B-201 B-202 B-203 B-210: what a registered host has without anybody
-// asking.
+// B-200 B-201 B-202 B-203 B-210: the objects that every registered host has.
 func TestObjectsOfARegisteredHost(t *testing.T) {
 	b := newBench(t, nil)
 	b.until("available", b.settled)
@@ -72,8 +71,8 @@ func TestObjectsOfARegisteredHost(t *testing.T) {
 }
 
 // The name of a schema is upstream's for the same settings, whatever else the
-// registry says of them (B-202).
-func TestNamesOfSchemas(t *testing.T) {
+// registry contains (B-202).
+func TestSchemaNames(t *testing.T) {
 	base := func() []bmc.Attribute {
 		return []bmc.Attribute{
 			{Name: "BootMode", Type: "Enumeration", Values: []string{"Bios", "Uefi"}},
@@ -114,11 +113,11 @@ func TestNamesOfSchemas(t *testing.T) {
 	}
 }
 
-// B-204, one row for each type of attribute and each thing that can be wrong.
+// B-204: a row for each type of attribute and each kind of error.
 var validations = []struct {
 	setting string
 	value   any
-	err     string // "" is valid
+	err     string // "" means valid
 }{
 	{"Virtual", "Disabled", ""},
 	{"Virtual", "Maybe", "Setting Virtual is invalid, unknown enumeration value - Maybe"},
@@ -133,7 +132,7 @@ var validations = []struct {
 	{"Banner", "x", "Setting Banner is invalid, string x length is below minimum length 2"},
 	{"Banner", "much too long", "Setting Banner is invalid, string much too long length is above maximum length 8"},
 	{"Model", "4000", "Setting Model is invalid, it is ReadOnly"},
-	{"AssetTag", "T1", "Setting AssetTag is invalid, it is Unique"}, // the specification's, not upstream's
+	{"AssetTag", "T1", "Setting AssetTag is invalid, it is Unique"}, // the specification's text, not upstream's
 	{"Serial", "S2", "Setting Serial is invalid, it is ReadOnly"},
 	{"AdminPassword", "secret", "cannot set Password field"},
 	{"SetupSecret", "secret", "Setting SetupSecret is invalid, it is not in the associated schema"},
@@ -178,7 +177,7 @@ func TestValidation(t *testing.T) {
 					t.Errorf("condition %+v (B-203)", c)
 				}
 			}
-			for range 5 { // B-54: it is not applied, and the host is available
+			for range 5 { // B-54: it is not applied, and the host stays available
 				b.pass()
 			}
 			if got := b.now(tt.setting); got != current[tt.setting] || !b.in(metal3.StateAvailable)() {
@@ -188,16 +187,16 @@ func TestValidation(t *testing.T) {
 	}
 }
 
-// A name that the schema's object does not have can only be of a schema that
-// somebody has changed; the text is upstream's all the same (B-204).
-func TestASettingThatTheSchemaDoesNotHave(t *testing.T) {
-	got := invalid(metal3.DesiredSettingsMap{"Gone": str("x")}, metal3.SettingsMap{"Gone": "y"}, &schema{})
+// Only a schema object that somebody has edited can lack a name; the text is
+// upstream's, too (B-204).
+func TestSettingMissingFromTheSchema(t *testing.T) {
+	got := validate(metal3.DesiredSettingsMap{"Gone": str("x")}, metal3.SettingsMap{"Gone": "y"}, &schema{})
 	if want := "[Setting Gone is invalid, it is not in the associated schema]"; fmt.Sprint(got) != want {
 		t.Errorf("invalid = %v, want %s", got, want)
 	}
 }
 
-// B-205 B-206: values go to the BMC as it has them, and only what differs; one
+// B-205 B-206: the BMC gets values of its types, and only those that differ; one
 // reset applies them.
 func TestSettingsAreApplied(t *testing.T) {
 	b := newBench(t, nil)
@@ -232,7 +231,7 @@ func TestSettingsAreApplied(t *testing.T) {
 	}
 }
 
-// What can be set only once something else was applied takes two resets.
+// A setting that depends on another takes two resets.
 func TestSettingsThatUnlockEachOther(t *testing.T) {
 	b := newBench(t, nil)
 	b.bmc.Firmware(func(w *bmctest.Firmware) {
@@ -248,9 +247,8 @@ func TestSettingsThatUnlockEachOther(t *testing.T) {
 	}
 }
 
-// What is not as wanted afterwards is told attribute by attribute, and tried
-// again.
-func TestPartialFailureIsToldByAttribute(t *testing.T) {
+// Settings that differ after the reset are reported by attribute, and retried.
+func TestPartialFailureNamesAttributes(t *testing.T) {
 	b := newBench(t, nil)
 	b.until("available", b.settled)
 	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Lost = []string{"Cores", "Banner"} })
@@ -274,8 +272,8 @@ func TestPartialFailureIsToldByAttribute(t *testing.T) {
 	}
 }
 
-// A setting that the BMC refuses for good is told with what it says.
-func TestRefusedSettingsAreTold(t *testing.T) {
+// The BMC's message about a setting that it always refuses is reported.
+func TestRefusedSettingsAreReported(t *testing.T) {
 	b := newBench(t, nil)
 	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Needs = map[string]bmc.Settings{"Cores": {"Virtual": "Disabled"}} })
 	b.until("available", b.settled)
@@ -291,8 +289,8 @@ func TestRefusedSettingsAreTold(t *testing.T) {
 	}
 }
 
-// What the BMC tells of settings that a reset has not applied is told on.
-func TestWhatTheBMCSaysOfSettingsIsTold(t *testing.T) {
+// The BMC's message about settings that a reset has not applied is reported.
+func TestSettingsErrorOfTheBMCIsReported(t *testing.T) {
 	b := newBench(t, nil)
 	b.until("available", b.settled)
 	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
@@ -307,8 +305,8 @@ func TestWhatTheBMCSaysOfSettingsIsTold(t *testing.T) {
 	}
 }
 
-// A BMC that takes no settings while others wait is reset for those first.
-func TestSettingsThatOthersStandBefore(t *testing.T) {
+// A BMC that takes no settings while others are pending is reset first.
+func TestSettingsThatDependOnOthers(t *testing.T) {
 	b := newBench(t, nil)
 	b.until("available", b.settled)
 	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Once, w.Pending = true, bmc.Settings{"Banner": "others"} })
@@ -320,8 +318,8 @@ func TestSettingsThatOthersStandBefore(t *testing.T) {
 	}
 }
 
-// Whatever is killed and when, a host that says available has all of it or was
-// not asked for it (issue 6, "must hold").
+// Whatever is killed and when, an available host has all settings or was not asked
+// for them (issue 6, "must hold").
 func TestKilledWhileSettingsAreApplied(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -349,8 +347,9 @@ func TestKilledWhileSettingsAreApplied(t *testing.T) {
 	}
 }
 
-// Clearing what was asked for while it waits on the BMC takes it back.
-func TestWithdrawnSettingsAreTakenBack(t *testing.T) {
+// Removing settings from the specification while they are pending on the BMC
+// reverts them.
+func TestWithdrawnSettingsAreReverted(t *testing.T) {
 	b := newBench(t, nil)
 	b.until("available", b.settled)
 	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
@@ -373,9 +372,9 @@ func TestWithdrawnSettingsAreTakenBack(t *testing.T) {
 	}
 }
 
-// A registry that is behind does not know a setting: it takes anything then.
-// When it has caught up the host has another schema, and nobody the old one.
-func TestARegistryThatLagsBehind(t *testing.T) {
+// An outdated registry lacks a setting, which then takes any value. When it is
+// updated the host has another schema, and the old one is deleted.
+func TestRegistryWithoutSomeSettings(t *testing.T) {
 	b := newBench(t, nil)
 	all := slices.DeleteFunc(slices.Clone(registry.Attributes), func(a bmc.Attribute) bool { return a.Name == "Cores" })
 	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Registry = bmc.NewAttributeRegistry(registry.ID, all) })
@@ -399,71 +398,21 @@ func TestARegistryThatLagsBehind(t *testing.T) {
 	}
 }
 
-// SPEC's three vendor-independent fields (B-262).
-func TestFieldsOfTheSpecification(t *testing.T) {
-	no, yes := false, true
-	for _, tt := range []struct {
-		address string
-		want    metal3.DesiredSettingsMap
-		err     string
-	}{
-		{"ilo4://bmc", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "ProcHyperthreading": str("Enabled"), "Sriov": str("Enabled")}, ""},
-		{"ilo5://bmc", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "ProcHyperthreading": str("Enabled"), "Sriov": str("Enabled")}, ""},
-		{"idrac://bmc", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "LogicalProc": str("Enabled"), "SriovGlobalEnable": str("Enabled")}, ""},
-		{"idrac-virtualmedia://bmc/redfish/v1/Systems/1", metal3.DesiredSettingsMap{"ProcVirtualization": str("Disabled"), "LogicalProc": str("Enabled"), "SriovGlobalEnable": str("Enabled")}, ""},
-		{"irmc://bmc", metal3.DesiredSettingsMap{"cpu_vt_enabled": str("False"), "hyper_threading_enabled": str("True"), "single_root_io_virtualization_support_enabled": str("True")}, ""},
-		{"redfish://bmc", nil, "firmware settings for redfish are not supported"},
-		{"ipmi://bmc", nil, "firmware settings for ipmi are not supported"},
-	} {
-		h := newHost("node-0", "bmc")
-		h.Spec.BMC.Address = tt.address
-		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no, SimultaneousMultithreadingEnabled: &yes, SriovEnabled: &yes} //nolint:staticcheck // the specification has it
-		got, err := fields(h)
-		if d := cmp.Diff(tt.want, got); d != "" || fmt.Sprint(err) != tt.err && (err != nil || tt.err != "") {
-			t.Errorf("fields(%s) = %v, want %q (-want +got):\n%s", tt.address, err, tt.err, d)
-		}
-	}
-}
-
-func TestFieldsAreApplied(t *testing.T) {
-	no := false
-	b := newBench(t, func(h *metal3.BareMetalHost) {
-		h.Spec.BMC.Address = "idrac-virtualmedia://192.0.2.2/redfish/v1/Systems/1"
-		h.Spec.Firmware = &metal3.FirmwareConfig{VirtualizationEnabled: &no} //nolint:staticcheck // the specification has it
-	})
-	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Settings["ProcVirtualization"] = "Enabled" })
-	b.until("available", b.settled)
-	if got := b.now("ProcVirtualization"); got != "Disabled" {
-		t.Errorf("ProcVirtualization = %v, want Disabled", got)
-	}
-	if got := b.host().Status.Provisioning.Firmware; got == nil || *got.VirtualizationEnabled {
-		t.Errorf("status.provisioning.firmware = %+v", got)
-	}
-	h := b.host()
-	h.Spec.BMC.Address = "redfish-virtualmedia://192.0.2.2/redfish/v1/Systems/1"
-	h.Spec.Firmware.VirtualizationEnabled = new(true) //nolint:staticcheck // the specification has it
-	b.store(&h)
-	b.until("an error", func() bool { return b.host().Status.ErrorType != "" })
-	if got := b.host().Status.ErrorMessage; got != "firmware settings for redfish are not supported" {
-		t.Errorf("message %q", got)
-	}
-}
-
-// B-54: nobody acts on a validation of another generation.
+// B-54: a validation of another generation has no effect.
 func TestStaleValidationIsWaitedFor(t *testing.T) {
 	b := newBench(t, nil)
 	b.until("available", b.settled)
 	b.want(metal3.DesiredSettingsMap{"Cores": num(4)})
 	h := b.host()
 	h.Status.Provisioning.State = metal3.StatePreparing
-	state, _, err := b.r.Settings().Look(b.ctx, serverOf(b, &h))
+	state, _, err := b.r.Settings().Observe(b.ctx, serverOf(b, &h))
 	if err != nil || state != phase.PartStale {
 		t.Errorf("Look = %q, %v; want stale", state, err)
 	}
 }
 
-// Hosts of one model share a schema; it goes when its last user has gone to
-// another (B-04, B-202).
+// Hosts of one model share a schema; it is deleted when its last user has another
+// (B-04, B-202).
 func TestSchemasAreShared(t *testing.T) {
 	b := newBench(t, nil, newHost("node-1", "192.0.2.2"), newHost("node-2", "192.0.2.2"))
 	schemasOf := func() map[string]int {
@@ -492,7 +441,7 @@ func TestSchemasAreShared(t *testing.T) {
 	if got, want := schemasOf(), map[string]int{one: 2, other: 1}; one == other || !cmp.Equal(got, want) {
 		t.Errorf("schemas with owners %v, want %v", got, want)
 	}
-	for _, name := range []string{"node-0", "node-1"} { // their BIOS is updated, and has more settings
+	for _, name := range []string{"node-0", "node-1"} { // a BIOS update adds settings
 		b.name = name
 		b.clock.Step(refresh)
 		b.look()
@@ -502,9 +451,9 @@ func TestSchemasAreShared(t *testing.T) {
 	}
 }
 
-// A BMC without settings, such as IPMI's: the object is there, says nothing, and
-// holds nobody up.
-func TestABMCWithoutSettings(t *testing.T) {
+// A BMC without settings, such as IPMI's: the object exists and is empty, and the
+// host goes on.
+func TestBMCWithoutSettings(t *testing.T) {
 	b := newBench(t, nil)
 	b.bmc.Firmware(func(w *bmctest.Firmware) { w.Settings, w.Components = nil, nil })
 	b.until("available", func() bool { return b.in(metal3.StateAvailable)() })

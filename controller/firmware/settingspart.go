@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// rounds is how many resets settings may take that unlock each other.
+	// rounds bounds the resets for settings that depend on each other.
 	rounds = 5
-	// applyLimit is how long settings may wait from the first reset on.
+	// applyLimit bounds how long settings may be pending after the first reset.
 	applyLimit = 45 * time.Minute
-	// resetAgain is after how long a start that did nothing is repeated. The
-	// longest POSTs of which BMCs tell nothing take less.
+	// resetAgain is the time after which a restart without effect is repeated. It
+	// is longer than any POST that BMCs do not report.
 	resetAgain = 15 * time.Minute
-	// applyGrace is how long a BMC may take to show what a POST has applied.
+	// applyGrace bounds how long a BMC may take to show what a POST has applied.
 	applyGrace = time.Minute
 )
 
-// Settings is the part of a host that its BIOS settings are.
+// Settings is the host.Part for BIOS settings.
 type Settings struct{ r *Reconciler }
 
-// Settings is the part for BIOS settings.
+// Settings returns the host.Part for BIOS settings.
 func (r *Reconciler) Settings() *Settings { return &Settings{r} }
 
 var _ host.Servicer = (*Settings)(nil)
@@ -41,33 +41,33 @@ var _ host.Servicer = (*Settings)(nil)
 // Name implements host.Part.
 func (*Settings) Name() string { return "BIOS" }
 
-// settingsAttempt is how far an attempt at settings is.
+// settingsAttempt is the progress of an attempt at settings.
 type settingsAttempt struct {
-	Of    string    `json:"of"`              // what is wanted
-	Round int       `json:"round"`           // from 1
-	Names []string  `json:"names"`           // of the settings that differed when the round began
-	Reset bool      `json:"reset,omitempty"` // the system was started for it, or is about to be
-	Began time.Time `json:"began,omitzero"`  // when it was for the first time
-	At    time.Time `json:"at,omitzero"`     // and when for the last
-	Error string    `json:"error,omitempty"` // why it has failed
+	Of    string    `json:"of"`              // digest of what is wanted
+	Round int       `json:"round"`           // counted from 1
+	Names []string  `json:"names"`           // settings that differed when the round began
+	Reset bool      `json:"reset,omitempty"` // the system was restarted for it, or is about to be
+	Began time.Time `json:"began,omitzero"`  // time of the first restart
+	At    time.Time `json:"at,omitzero"`     // time of the last restart
+	Error string    `json:"error,omitempty"` // reason of a failure
 }
 
-// wish is what a host's settings shall be, and are.
-type wish struct {
-	hfs    *metal3.HostFirmwareSettings // nil: there is none yet
+// settingsWanted holds the wanted and the present settings of a host.
+type settingsWanted struct {
+	hfs    *metal3.HostFirmwareSettings // nil if there is none yet
 	want   metal3.DesiredSettingsMap
-	at     *settingsAttempt // nil: nothing is under way
+	at     *settingsAttempt // nil if nothing is in progress
 	bios   bmc.BIOS
 	setup  bmc.Setup
-	differ bmc.Settings // as the BMC takes them
-	stale  bool         // what is wanted has not been validated
-	bad    string       // why it cannot be had at all
+	differ bmc.Settings // values to write to the BMC
+	stale  bool         // the specification has not been validated
+	bad    string       // error of the specification; "" for none
 }
 
-// look reads what is wanted of a host, without its server.
-func (p *Settings) look(ctx context.Context, h *metal3.BareMetalHost) (*wish, error) {
-	w := &wish{want: metal3.DesiredSettingsMap{}}
-	named, err := fields(h)
+// readWanted reads the specification of a host without its BMC.
+func (p *Settings) readWanted(ctx context.Context, h *metal3.BareMetalHost) (*settingsWanted, error) {
+	w := &settingsWanted{want: metal3.DesiredSettingsMap{}}
+	named, err := vendorFields(h)
 	if err != nil {
 		w.bad = err.Error()
 	}
@@ -78,19 +78,19 @@ func (p *Settings) look(ctx context.Context, h *metal3.BareMetalHost) (*wish, er
 		return nil, err
 	}
 	if err != nil {
-		w.stale = len(w.want) > 0 // it holds how far we are
+		w.stale = len(w.want) > 0 // the attempt is stored in the missing object
 		return w, nil
 	}
-	w.hfs, w.at = &hfs, load[settingsAttempt](&hfs)
-	w.stale = !observed(hfs.Status.Conditions, hfs.Generation) && (len(hfs.Spec.Settings) > 0 || len(w.want) > 0)
+	w.hfs, w.at = &hfs, loadAttempt[settingsAttempt](&hfs)
+	w.stale = !isObserved(hfs.Status.Conditions, hfs.Generation) && (len(hfs.Spec.Settings) > 0 || len(w.want) > 0)
 	if isTrue(hfs.Status.Conditions, valid) {
-		maps.Copy(w.want, hfs.Spec.Settings) // by name beats by the vendor-independent one
+		maps.Copy(w.want, hfs.Spec.Settings) // names take precedence over the vendor-independent fields
 	}
 	return w, nil
 }
 
-// compare reads how the settings are.
-func (p *Settings) compare(ctx context.Context, w *wish, c bmc.Client) error {
+// compare reads the present settings.
+func (p *Settings) compare(ctx context.Context, w *settingsWanted, c bmc.Client) error {
 	s, err := setup(c)
 	if err == nil {
 		w.bios, err = s.BIOS(ctx)
@@ -102,7 +102,7 @@ func (p *Settings) compare(ctx context.Context, w *wish, c bmc.Client) error {
 	if err != nil && !unsupported(err) {
 		return err
 	}
-	w.setup, w.differ = s, differing(w.want, w.bios)
+	w.setup, w.differ = s, changedSettings(w.want, w.bios)
 	for _, name := range slices.Sorted(maps.Keys(w.want)) {
 		if _, shown := w.bios.Settings[name]; !shown && w.bad == "" {
 			w.bad = fmt.Sprintf("setting %s is not in the Status field", name)
@@ -111,8 +111,8 @@ func (p *Settings) compare(ctx context.Context, w *wish, c bmc.Client) error {
 	return nil
 }
 
-// digest tells what is wanted from what was.
-func (w *wish) digest() string {
+// digest identifies the wanted settings.
+func (w *settingsWanted) digest() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(w.want)) {
 		v := w.want[name]
@@ -121,15 +121,15 @@ func (w *wish) digest() string {
 	return digest(words...)
 }
 
-// Look implements host.Part.
-func (p *Settings) Look(ctx context.Context, s host.Server) (phase.PartState, string, error) {
+// Observe implements host.Part.
+func (p *Settings) Observe(ctx context.Context, s host.Server) (phase.PartState, string, error) {
 	h := s.Host
-	w, err := p.look(ctx, h)
+	w, err := p.readWanted(ctx, h)
 	if err != nil {
 		return "", "", err
 	}
 	fieldsChanged := !equality.Semantic.DeepEqual(h.Spec.Firmware, h.Status.Provisioning.Firmware) //nolint:staticcheck // the specification has it
-	asked := w.hfs != nil && changed(w.hfs.Status.Conditions)
+	asked := w.hfs != nil && isChangePending(w.hfs.Status.Conditions)
 	switch {
 	case w.stale:
 		return phase.PartStale, "", nil
@@ -137,9 +137,9 @@ func (p *Settings) Look(ctx context.Context, s host.Server) (phase.PartState, st
 		return phase.PartFailed, w.bad, nil
 	case fieldsChanged:
 		return phase.PartWanted, "", nil
-	case idle(h) && (asked || w.at != nil):
+	case isIdle(h) && (asked || w.at != nil):
 		return phase.PartWanted, "", nil
-	case idle(h), len(w.want) == 0 && w.at == nil && !asked:
+	case isIdle(h), len(w.want) == 0 && w.at == nil && !asked:
 		return phase.PartSettled, "", nil
 	}
 	if err := p.compare(ctx, w, s.Client); err != nil {
@@ -158,14 +158,14 @@ func (p *Settings) Look(ctx context.Context, s host.Server) (phase.PartState, st
 	return phase.PartRunning, "", nil
 }
 
-// Begin implements host.Part: the fields of the specification are kept in the
+// Begin implements host.Part. It copies the fields of the specification to the
 // status, as upstream did.
 func (p *Settings) Begin(h *metal3.BareMetalHost) {
 	h.Status.Provisioning.Firmware = h.Spec.Firmware.DeepCopy() //nolint:staticcheck // the specification has it
 }
 
-// Forget implements host.Part.
-func (p *Settings) Forget(h *metal3.BareMetalHost) {
+// Reset implements host.Part.
+func (p *Settings) Reset(h *metal3.BareMetalHost) {
 	h.Status.Provisioning.Firmware = nil
 }
 
@@ -175,29 +175,29 @@ func (p *Settings) Due(ctx context.Context, h *metal3.BareMetalHost) (bool, erro
 	return policy.FirmwareSettings == metal3.HostUpdatePolicyOnReboot, err
 }
 
-// Carry implements host.Part.
-func (p *Settings) Carry(ctx context.Context, s host.Server) error {
-	w, err := p.look(ctx, s.Host)
+// Step implements host.Part.
+func (p *Settings) Step(ctx context.Context, s host.Server) error {
+	w, err := p.readWanted(ctx, s.Host)
 	if err != nil || w.hfs == nil || w.bad != "" {
 		return err
 	}
 	if err := p.compare(ctx, w, s.Client); err != nil || w.bad != "" {
 		return err
 	}
-	if s.System.POST { // what it applies is not to be seen, and not to be interrupted
+	if s.System.POST { // a POST must not be interrupted, and its results do not show yet
 		return nil
 	}
 	if w.at != nil && w.at.Of != w.digest() {
-		if err := p.withdraw(ctx, w); err != nil {
+		if err := p.withdrawPending(ctx, w); err != nil {
 			return err
 		}
 	}
 	if len(w.differ) == 0 {
-		return p.settle(ctx, s, w)
+		return p.finishAttempt(ctx, s, w)
 	}
 	if w.at == nil || w.at.Error != "" || w.at.Of != w.digest() {
 		w.at = &settingsAttempt{Of: w.digest(), Round: 1, Names: slices.Sorted(maps.Keys(w.differ))}
-		if err := p.r.save(ctx, w.hfs, w.at); err != nil {
+		if err := p.r.saveAttempt(ctx, w.hfs, w.at); err != nil {
 			return err
 		}
 	}
@@ -207,20 +207,20 @@ func (p *Settings) Carry(ctx context.Context, s host.Server) error {
 	return p.verify(ctx, s, w)
 }
 
-// settle ends an attempt whose settings are all as wanted: first the status says
-// so, then the attempt goes.
-func (p *Settings) settle(ctx context.Context, s host.Server, w *wish) error {
+// finishAttempt ends a successful attempt: it updates the status first and then
+// removes the attempt.
+func (p *Settings) finishAttempt(ctx context.Context, s host.Server, w *settingsWanted) error {
 	if err := p.r.refreshSettings(ctx, s.Host, w.hfs, s.Client); err != nil {
 		return err
 	}
 	if w.at == nil {
 		return nil
 	}
-	return p.r.save(ctx, w.hfs, nil)
+	return p.r.saveAttempt(ctx, w.hfs, nil)
 }
 
-// withdraw takes back what an attempt at something else has left waiting.
-func (p *Settings) withdraw(ctx context.Context, w *wish) error {
+// withdrawPending reverts pending settings of an attempt at something else.
+func (p *Settings) withdrawPending(ctx context.Context, w *settingsWanted) error {
 	pending, err := w.setup.PendingBIOS(ctx)
 	if unsupported(err) {
 		return nil
@@ -241,14 +241,14 @@ func (p *Settings) withdraw(ctx context.Context, w *wish) error {
 	}
 	err = w.setup.SetBIOS(ctx, back)
 	if errors.Is(err, bmc.ErrPending) {
-		return nil // they are applied, and changed after that
+		return nil // they were applied and changed afterwards
 	}
 	return err
 }
 
-// write asks the BMC for the settings, and resets the system for them. Those
-// that the BMC refuses may be taken once others are applied.
-func (p *Settings) write(ctx context.Context, s host.Server, w *wish) error {
+// write writes the settings and resets the system to apply them. The BMC may
+// accept settings that it refuses once others are applied.
+func (p *Settings) write(ctx context.Context, s host.Server, w *settingsWanted) error {
 	pending, err := w.setup.PendingBIOS(ctx)
 	if err != nil {
 		return err
@@ -266,8 +266,8 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *wish) error {
 			for _, name := range refused.Names() {
 				delete(ask, name)
 			}
-			if len(ask) == 0 && len(waiting(w.differ, pending)) == 0 {
-				return p.fail(ctx, w, refused)
+			if len(ask) == 0 && len(pendingAsWanted(w.differ, pending)) == 0 {
+				return p.failAttempt(ctx, w, refused)
 			}
 			err = nil
 			if len(ask) > 0 {
@@ -275,10 +275,10 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *wish) error {
 			}
 		}
 		if errors.As(err, &refused) {
-			return p.fail(ctx, w, refused)
+			return p.failAttempt(ctx, w, refused)
 		}
 		if errors.Is(err, bmc.ErrPending) {
-			w.at.Names, err = nil, nil // what this round applies is something else
+			w.at.Names, err = nil, nil // this round applies other settings
 		}
 		if err != nil {
 			return err
@@ -287,20 +287,21 @@ func (p *Settings) write(ctx context.Context, s host.Server, w *wish) error {
 	return p.start(ctx, s, w)
 }
 
-// start starts the system anew.
-func (p *Settings) start(ctx context.Context, s host.Server, w *wish) error {
-	return startAnew(ctx, s.Client, s.System, func() error {
+// start restarts the system.
+func (p *Settings) start(ctx context.Context, s host.Server, w *settingsWanted) error {
+	return advanceRestart(ctx, s.Client, s.System, func() error {
 		now := p.r.Clock.Now().UTC()
 		if !w.at.Reset {
 			w.at.Began = now
 		}
 		w.at.Reset, w.at.At = true, now
-		return p.r.save(ctx, w.hfs, w.at)
+		return p.r.saveAttempt(ctx, w.hfs, w.at)
 	})
 }
 
-// waiting are the settings that wait for a reset as wanted.
-func waiting(want, pending bmc.Settings) []string {
+// pendingAsWanted returns the names of the pending settings that have the wanted
+// value.
+func pendingAsWanted(want, pending bmc.Settings) []string {
 	var out []string
 	for name, v := range want {
 		if is, ok := pending[name]; ok && is == v {
@@ -310,18 +311,18 @@ func waiting(want, pending bmc.Settings) []string {
 	return out
 }
 
-// verify looks at what a reset has brought about.
-func (p *Settings) verify(ctx context.Context, s host.Server, w *wish) error {
+// verify reads the result of a reset.
+func (p *Settings) verify(ctx context.Context, s host.Server, w *settingsWanted) error {
 	pending, err := w.setup.PendingBIOS(ctx)
 	if err != nil {
 		return err
 	}
 	since := p.r.Clock.Since(w.at.At)
 	switch {
-	case len(waiting(w.differ, pending)) > 0:
+	case len(pendingAsWanted(w.differ, pending)) > 0:
 		switch {
 		case p.r.Clock.Since(w.at.Began) > applyLimit:
-			return p.fail(ctx, w, nil)
+			return p.failAttempt(ctx, w, nil)
 		case s.System.Power == bmc.Off, since > resetAgain:
 			return p.start(ctx, s, w)
 		}
@@ -329,20 +330,20 @@ func (p *Settings) verify(ctx context.Context, s host.Server, w *wish) error {
 	case since < applyGrace:
 		return nil
 	case w.at.Round >= rounds || slices.Equal(w.at.Names, slices.Sorted(maps.Keys(w.differ))):
-		return p.fail(ctx, w, nil)
+		return p.failAttempt(ctx, w, nil)
 	}
 	w.at.Round, w.at.Reset, w.at.Names = w.at.Round+1, false, slices.Sorted(maps.Keys(w.differ))
-	if err := p.r.save(ctx, w.hfs, w.at); err != nil {
+	if err := p.r.saveAttempt(ctx, w.hfs, w.at); err != nil {
 		return err
 	}
 	return p.write(ctx, s, w)
 }
 
-// fail ends an attempt, and tells attribute by attribute what is not as wanted.
-func (p *Settings) fail(ctx context.Context, w *wish, refused *bmc.SettingsError) error {
+// failAttempt ends an attempt, and reports each attribute that is not as wanted.
+func (p *Settings) failAttempt(ctx context.Context, w *settingsWanted, refused *bmc.SettingsError) error {
 	var told []string
 	for _, name := range slices.Sorted(maps.Keys(w.differ)) {
-		one := fmt.Sprintf("%s is %s, not %s", name, text(w.bios.Settings[name]), text(w.differ[name]))
+		one := fmt.Sprintf("%s is %s, not %s", name, formatValue(w.bios.Settings[name]), formatValue(w.differ[name]))
 		why := w.bios.Failed[name]
 		if refused != nil && refused.Refused[name] != "" {
 			why = refused.Refused[name]
@@ -353,5 +354,5 @@ func (p *Settings) fail(ctx context.Context, w *wish, refused *bmc.SettingsError
 		told = append(told, one)
 	}
 	w.at.Error = "BIOS settings not applied: " + strings.Join(told, "; ")
-	return p.r.save(ctx, w.hfs, w.at)
+	return p.r.saveAttempt(ctx, w.hfs, w.at)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// model is a server model with so many settings: its registry as bytes of about
-// the size that BMCs send, and the settings that a server of it shows.
+// model returns a server model with this many settings: its registry, as bytes of
+// the usual size, and the settings of a server.
 func model(settings int) ([]byte, func([]byte) (*bmc.AttributeRegistry, error), bmc.Settings) {
 	body := make([]byte, settings*600)
 	values := bmc.Settings{}
@@ -26,9 +26,9 @@ func model(settings int) ([]byte, func([]byte) (*bmc.AttributeRegistry, error), 
 	}, values
 }
 
-// rack does for so many hosts of one model what each pass does: it finds the
-// registry that each of them sends, its schema, and what is wrong with ten
-// settings that each of them is to have. It returns how many schemas there are.
+// rack does what each pass does for this many hosts of one model: it finds the
+// registry and the schema, and validates ten settings. It returns the number of
+// schemas.
 func rack(tb testing.TB, hosts, settings int) int {
 	body, parse, values := model(settings)
 	var registries bmc.Registries
@@ -44,13 +44,13 @@ func rack(tb testing.TB, hosts, settings int) int {
 			tb.Fatal(err)
 		}
 		b := bmc.BIOS{Settings: values, Registry: r}
-		s := known.of(b)
+		s := known.forBIOS(b)
 		names[s] = true
 		shown := make(metal3.SettingsMap, len(values))
 		for name, v := range values {
-			shown[name] = text(v)
+			shown[name] = formatValue(v)
 		}
-		if errs := invalid(want, shown, s); errs != nil {
+		if errs := validate(want, shown, s); errs != nil {
 			tb.Fatal(errs)
 		}
 	}
@@ -58,8 +58,8 @@ func rack(tb testing.TB, hosts, settings int) int {
 }
 
 // A thousand hosts of one model, with registries of 300 and of 1,000 settings,
-// share one schema. BenchmarkThousandHosts tells what that costs.
-func TestAThousandHostsShareOneSchema(t *testing.T) {
+// share one schema. BenchmarkThousandHosts measures the cost.
+func TestThousandHostsShareOneSchema(t *testing.T) {
 	for _, settings := range []int{300, 1000} {
 		if n := rack(t, 1000, settings); n != 1 {
 			t.Errorf("%d settings: %d schemas, want one", settings, n)

@@ -12,8 +12,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// text is a value as objects show it.
-func text(v any) string {
+// formatValue returns a value as objects show it.
+func formatValue(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
@@ -27,33 +27,34 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// typed is a value as the BMC takes it: of the type that the registry names or,
-// where that does not say, of the type of the value that is there (B-205).
-func typed(v intstr.IntOrString, a *bmc.Attribute, is any) any {
+// convertValue returns a value for the BMC: of the type in the registry or, if the
+// registry has none, of the type of the present value (B-205).
+func convertValue(v intstr.IntOrString, a *bmc.Attribute, is any) any {
 	if v.Type == intstr.Int && is == nil && (a == nil || a.Type == bmc.UntypedAttribute) {
 		return int64(v.IntVal)
 	}
 	return bmc.Setting(v.String(), a, is)
 }
 
-// differing are the settings that are not as wanted, as the BMC takes them.
-func differing(want metal3.DesiredSettingsMap, b bmc.BIOS) bmc.Settings {
+// changedSettings returns the settings that differ from the wanted ones, with
+// values for the BMC.
+func changedSettings(want metal3.DesiredSettingsMap, b bmc.BIOS) bmc.Settings {
 	out := bmc.Settings{}
 	for name, v := range want {
-		if is, shown := b.Settings[name]; !shown || text(is) != v.String() {
-			out[name] = typed(v, b.Registry.Attribute(name), is)
+		if is, shown := b.Settings[name]; !shown || formatValue(is) != v.String() {
+			out[name] = convertValue(v, b.Registry.Attribute(name), is)
 		}
 	}
 	return out
 }
 
-// invalid says what is wrong with wanted settings, by name (B-204). The texts
-// are upstream's; unique settings are refused as the specification wants it,
-// which upstream does not do.
-func invalid(want metal3.DesiredSettingsMap, shown metal3.SettingsMap, s *schema) []error {
+// validate returns the errors of wanted settings, sorted by name (B-204). The
+// texts are upstream's; refusing unique settings follows the specification and not
+// upstream.
+func validate(want metal3.DesiredSettingsMap, shown metal3.SettingsMap, s *schema) []error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if secret(name) {
+		if isPassword(name) {
 			errs = append(errs, fmt.Errorf("cannot set Password field"))
 			continue
 		}

@@ -15,17 +15,17 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// rebootArguments are what a reboot annotation says (B-95).
+// rebootArguments is the value of a reboot annotation (B-95).
 type rebootArguments struct {
 	Mode  metal3.RebootMode `json:"mode"`
 	Force bool              `json:"force"`
 }
 
-// observeReboot reads the reboot annotations: keyed ones outdo the plain one,
-// and any hard one holds for all (B-95, B-96).
+// observeReboot reads the reboot annotations: those with a key override the plain
+// one, and one hard mode applies to all (B-95, B-96).
 func observeReboot(h *metal3.BareMetalHost, o *observation) {
 	f := &o.facts
-	for key, value := range h.Annotations { // into facts that do not depend on the order
+	for key, value := range h.Annotations { // independent of the order
 		suffix, ok := strings.CutPrefix(key, metal3.RebootAnnotationPrefix)
 		if !ok || suffix != "" && suffix[0] != '/' {
 			continue
@@ -33,7 +33,7 @@ func observeReboot(h *metal3.BareMetalHost, o *observation) {
 		var args rebootArguments
 		if value != "" {
 			if err := json.Unmarshal([]byte(value), &args); err != nil {
-				o.badAnnotations = append(o.badAnnotations, key)
+				o.invalidAnnotations = append(o.invalidAnnotations, key)
 			}
 		}
 		f.RebootHard = f.RebootHard || args.Mode == metal3.RebootModeHard
@@ -44,11 +44,11 @@ func observeReboot(h *metal3.BareMetalHost, o *observation) {
 		}
 		f.Reboot = phase.RebootHeld
 	}
-	slices.Sort(o.badAnnotations)
+	slices.Sort(o.invalidAnnotations)
 }
 
-// detachArguments are what the annotation says (B-92). SPEC ignores the value;
-// what is no such object says nothing.
+// detachArguments is the value of the detached annotation (B-92). The
+// specification ignores the value; one that is not such an object has no effect.
 type detachArguments struct {
 	DeleteAction metal3.DetachedDeleteAction `json:"deleteAction"`
 	Force        bool                        `json:"force"`
@@ -67,9 +67,8 @@ func observeDetached(h *metal3.BareMetalHost, f *phase.Facts) {
 	}
 }
 
-// restoreStatus takes over a status that an annotation holds, as when a host
-// was moved from another cluster (B-100). It returns true when the status was
-// written.
+// restoreStatus restores the status from an annotation, for a host that was moved
+// from another cluster (B-100). It returns true if it wrote the status.
 func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost) (bool, error) {
 	kept, ok := h.Annotations[metal3.StatusAnnotation]
 	if !ok || !h.Status.LastUpdated.IsZero() {
@@ -98,8 +97,8 @@ func (r *Reconciler) restoreStatus(ctx context.Context, h *metal3.BareMetalHost)
 	return true, nil
 }
 
-// adoptHardware takes over hardware details that an annotation holds, where
-// inspection has not found any or is not to find any (B-99).
+// adoptHardware takes the hardware details from an annotation, if inspection has
+// found none or is disabled (B-99).
 func (r *Reconciler) adoptHardware(ctx context.Context, h *metal3.BareMetalHost) (changed bool, event *[2]string, err error) {
 	kept, ok := h.Annotations[metal3.HardwareDetailsAnnotation]
 	if !ok {
@@ -127,7 +126,7 @@ func (r *Reconciler) adoptHardware(ctx context.Context, h *metal3.BareMetalHost)
 	return true, &[2]string{"UpdateHardwareDetails", "Set HardwareDetails from annotation"}, nil
 }
 
-// decodeStrictly refuses fields that the type does not have.
+// decodeStrictly decodes JSON and rejects unknown fields.
 func decodeStrictly(text string, into any) error {
 	d := json.NewDecoder(bytes.NewBufferString(text))
 	d.DisallowUnknownFields()

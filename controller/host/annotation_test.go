@@ -59,7 +59,7 @@ func (b *bench) reasons() (out []string) {
 	return out
 }
 
-func TestAPlainRebootAnnotationIsSpent(t *testing.T) { // B-95, B-96
+func TestPlainRebootAnnotationIsRemovedAfterTheReboot(t *testing.T) { // B-95, B-96
 	for _, value := range []string{"", `{"mode":"hard"}`, `{"mode":"soft"}`, "bogus"} {
 		b := benchProvisioned(t, nil)
 		ran := len(b.ran)
@@ -93,7 +93,7 @@ func TestKeyedRebootAnnotationsHoldTheServerOff(t *testing.T) { // B-96
 	}
 }
 
-func TestARebootOfAServerThatIsOffIsNone(t *testing.T) { // B-97
+func TestRebootOfAServerThatIsOff(t *testing.T) { // B-97
 	b := benchProvisioned(t, nil)
 	b.change(func(h *metal3.BareMetalHost) { h.Spec.Online = false })
 	b.passes(20)
@@ -106,7 +106,7 @@ func TestARebootOfAServerThatIsOffIsNone(t *testing.T) { // B-97
 	}
 }
 
-func TestAServerThatMustNotBeOffIsRestarted(t *testing.T) { // B-125
+func TestDisablePowerOffRestartsTheServer(t *testing.T) { // B-125
 	b := benchProvisioned(t, func(h *metal3.BareMetalHost) { h.Spec.DisablePowerOff = true })
 	b.annotate(metal3.RebootAnnotationPrefix, `{"mode":"hard"}`)
 	if seen := b.passes(20); slices.Contains(seen, bmc.Off) {
@@ -117,7 +117,7 @@ func TestAServerThatMustNotBeOffIsRestarted(t *testing.T) { // B-125
 	}
 }
 
-func TestADetachedHostIsLeftAlone(t *testing.T) { // B-91
+func TestDetachedHostIsLeftAlone(t *testing.T) { // B-91
 	b := benchProvisioned(t, nil)
 	b.annotate(metal3.DetachedAnnotation, "")
 	b.passes(5)
@@ -160,7 +160,7 @@ func TestDeletionOfADetachedHostTouchesNothing(t *testing.T) { // B-93
 	}
 }
 
-func TestAStatusThatAnAnnotationHoldsIsTakenOver(t *testing.T) { // B-100
+func TestStatusAnnotationIsRestored(t *testing.T) { // B-100
 	moved := benchProvisioned(t, nil).host()
 	kept, err := json.Marshal(moved.Status)
 	if err != nil {
@@ -181,7 +181,7 @@ func TestAStatusThatAnAnnotationHoldsIsTakenOver(t *testing.T) { // B-100
 	}
 }
 
-func TestHardwareDetailsCanBeGiven(t *testing.T) { // B-99
+func TestHardwareDetailsAnnotation(t *testing.T) { // B-99
 	given := `{"hostname":"given","ramMebibytes":7}`
 	for _, tt := range []struct {
 		name, value string
@@ -215,7 +215,7 @@ func TestHardwareDetailsCanBeGiven(t *testing.T) { // B-99
 
 // A field that nobody knows is an error that names the annotation: nothing is
 // taken over, and nothing is lost.
-func TestHardwareDetailsOfAnotherShapeAreRefused(t *testing.T) { // B-99
+func TestInvalidHardwareDetailsAnnotationIsRefused(t *testing.T) { // B-99
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, metal3.HardwareDetailsAnnotation, `{"hostnam":"x"}`)
 	})

@@ -8,10 +8,10 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// conditionRow says what a state means for the conditions (B-83).
+// conditionRow holds the conditions of a state (B-83).
 type conditionRow struct {
 	manageable, available, provisioned bool
-	progressing                        string // reason; "" is not progressing
+	progressing                        string // reason; "" means that the state does not progress
 }
 
 var conditionRows = map[phase.State]conditionRow{
@@ -31,7 +31,7 @@ var conditionRows = map[phase.State]conditionRow{
 	metal3.StateDeleting:                {manageable: true, progressing: metal3.DeletingReason},
 }
 
-// healthReasons maps Redfish's Status.Health.
+// healthReasons maps Redfish's Status.Health to a condition.
 var healthReasons = map[string]struct {
 	reason string
 	status metav1.ConditionStatus
@@ -43,7 +43,7 @@ var healthReasons = map[string]struct {
 }
 
 // setConditions derives all conditions from the rest of the status. A pass that
-// did not ask for the health leaves the condition of it as it was.
+// did not read the health leaves its condition unchanged.
 func setConditions(h *metal3.BareMetalHost, health string) {
 	s := &h.Status
 	row := conditionRows[s.Provisioning.State]
@@ -85,7 +85,7 @@ func setConditions(h *metal3.BareMetalHost, health string) {
 		hr = healthReasons[""]
 	}
 	if was := meta.FindStatusCondition(s.Conditions, metal3.HealthyCondition); health == "" && was != nil {
-		was.ObservedGeneration = h.Generation // nothing of the spec bears on it
+		was.ObservedGeneration = h.Generation // the specification does not affect it
 		return
 	}
 	meta.SetStatusCondition(&s.Conditions, metav1.Condition{

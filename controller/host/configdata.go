@@ -14,15 +14,14 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// configDataError is something wrong with what a host's configuration is made
-// of. It is no error of the host: the pass is repeated until it is mended
-// (B-14, B-155).
+// configDataError is an error in a host's configuration data. It is not an error
+// of the host: the pass is repeated until the user has fixed it (B-14, B-155).
 type configDataError struct{ err error }
 
 func (e *configDataError) Error() string { return e.err.Error() }
 func (e *configDataError) Unwrap() error { return e.err }
 
-// keys that a Secret of configuration data is looked at for (B-115).
+// Keys of Secrets with configuration data (B-115).
 const (
 	userDataKey    = "userData"
 	networkDataKey = "networkData"
@@ -30,9 +29,9 @@ const (
 	anyDataKey     = "value"
 )
 
-// configDrive is what goes into the host's config drive; nil when the host
-// names nothing to put there, since then the image is written as it is. A
-// server that boots a live ISO gets none.
+// configDrive returns the content of the host's config drive. It returns nil if
+// the host has no configuration data; then the image is written without a drive. A
+// live ISO gets no drive.
 func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (*job.ConfigDrive, error) {
 	network := h.Spec.NetworkData
 	if network == nil && h.Spec.PreprovisioningNetworkDataName != "" {
@@ -46,7 +45,7 @@ func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (
 		return nil, &configDataError{fmt.Errorf("could not retrieve user data: %w", err)}
 	}
 	out := &job.ConfigDrive{UserData: user}
-	// A Secret without network data is as good as none.
+	// A Secret without network data counts as none.
 	raw, err := r.configData(ctx, h, network, networkDataKey, false)
 	if err != nil {
 		return nil, &configDataError{fmt.Errorf("could not retrieve network data: %w", err)}
@@ -79,11 +78,11 @@ func (r *Reconciler) configDrive(ctx context.Context, h *metal3.BareMetalHost) (
 	return out, nil
 }
 
-// errNoObject stands for what a parser says, which quotes the Secret.
+// errNoObject replaces the parser's error, which would quote the Secret.
 var errNoObject = errors.New("it is neither a YAML nor a JSON object")
 
-// configData reads one of the Secrets. One that lacks its keys is an error only
-// if it must have them, and counted either way (B-115).
+// configData reads one of the Secrets. A missing key is counted, and is an error
+// if must is true (B-115).
 func (r *Reconciler) configData(ctx context.Context, h *metal3.BareMetalHost, ref *corev1.SecretReference, key string, must bool) ([]byte, error) {
 	if ref == nil {
 		return nil, nil
@@ -111,8 +110,8 @@ func (r *Reconciler) configData(ctx context.Context, h *metal3.BareMetalHost, re
 	return nil, nil
 }
 
-// labelSecret marks a Secret as one that hosts use. It is not the host's: it may
-// be deleted at any time (B-113, B-115).
+// labelSecret labels a Secret that hosts use. The host does not own it: it may be
+// deleted at any time (B-113, B-115).
 func (r *Reconciler) labelSecret(ctx context.Context, s *corev1.Secret) error {
 	if s.Labels[secretLabel] == secretLabelValue {
 		return nil

@@ -18,18 +18,18 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Marks of a secret that belongs to a host (B-113).
+// Label and finalizer of a secret that belongs to a host (B-113).
 const (
 	secretLabel      = "environment.metal3.io"
 	secretLabelValue = "baremetal"
 	secretFinalizer  = metal3.BareMetalHostFinalizer + "/secret"
 )
 
-// credentialsError is a fault of the credentials that only the user can mend.
-// Its texts are Metal3's (B-110 to B-112).
+// credentialsError is an error of the credentials that only the user can fix. The
+// texts are Metal3's (B-110 to B-112).
 type credentialsError struct {
 	text    string
-	missing bool // the secret may yet be created: look again soon
+	missing bool // the secret may be created any moment: retry soon
 }
 
 func (e *credentialsError) Error() string { return e.text }
@@ -52,10 +52,10 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 	if err != nil {
 		return bmc.Config{}, err
 	}
-	if err := r.bootable(h, address); err != nil {
+	if err := r.checkBootable(h, address); err != nil {
 		return bmc.Config{}, err
 	}
-	o.facts.Net = devices[address.Boot]
+	o.facts.NetBoot = netBootDevices[address.Boot]
 	c := bmc.Credentials{
 		Username: strings.TrimSpace(string(secret.Data["username"])),
 		Password: strings.TrimSpace(string(secret.Data["password"])),
@@ -69,33 +69,34 @@ func (r *Reconciler) credentials(ctx context.Context, h *metal3.BareMetalHost, o
 	if err := r.adoptSecret(ctx, h, &secret); err != nil {
 		return bmc.Config{}, err
 	}
-	if err := r.registrable(ctx, h); err != nil {
+	if err := r.checkRegistration(ctx, h); err != nil {
 		return bmc.Config{}, err
 	}
 	return bmc.Config{Address: address, Credentials: c, Insecure: h.Spec.BMC.DisableCertificateVerification, RootCAs: r.RootCAs, Clock: r.Clock}, nil
 }
 
-// countCredentials counts what is wrong with them (B-111, B-112, B-280).
+// countCredentials counts the credentials' errors and changes (B-111, B-112,
+// B-280).
 func (r *Reconciler) countCredentials(h *metal3.BareMetalHost, o *observation) {
-	if o.updated {
+	if o.credentialsChanged {
 		r.metrics.updated.WithLabelValues(h.Namespace, h.Name).Inc()
 	}
-	if o.renewed {
+	if o.reregistered {
 		r.metrics.durations[metal3.StateRegistering].WithLabelValues(h.Namespace, h.Name).Observe(h.Status.OperationHistory.Register.Duration().Seconds())
 	}
 	var bad *credentialsError
-	switch err := o.unregistered; {
+	switch err := o.registrationError; {
 	case err == nil:
 	case errors.As(err, &bad) && bad.missing:
 		r.metrics.missing.WithLabelValues(h.Namespace, h.Name).Inc()
-	case o.client == nil: // it never came to asking the BMC
+	case o.client == nil: // the BMC was never asked
 		r.metrics.invalid.WithLabelValues(h.Namespace, h.Name).Inc()
 	default:
 		r.metrics.noAccess.WithLabelValues(h.Namespace, h.Name).Inc()
 	}
 }
 
-// adoptSecret marks the secret as the host's, once (B-113).
+// adoptSecret adds label, finalizer and owner reference to a secret (B-113).
 func (r *Reconciler) adoptSecret(ctx context.Context, h *metal3.BareMetalHost, s *corev1.Secret) error {
 	if !h.DeletionTimestamp.IsZero() || !s.DeletionTimestamp.IsZero() {
 		return nil
@@ -120,8 +121,8 @@ func (r *Reconciler) adoptSecret(ctx context.Context, h *metal3.BareMetalHost, s
 	return nil
 }
 
-// releaseSecret lets a secret go that a host used, unless another host uses it
-// still.
+// releaseSecret removes the host from a secret, and the finalizer unless another
+// host uses the secret.
 func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost, name string) error {
 	var s corev1.Secret
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: h.Namespace, Name: name}, &s); err != nil {
@@ -136,7 +137,7 @@ func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost,
 	if !shared {
 		controllerutil.RemoveFinalizer(&s, secretFinalizer)
 	}
-	if shared || h.DeletionTimestamp.IsZero() { // else it goes with its last owner (B-04)
+	if shared || h.DeletionTimestamp.IsZero() { // otherwise the garbage collector deletes the secret with its last owner (B-04)
 		s.OwnerReferences = slices.DeleteFunc(s.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == h.UID })
 	}
 	if equality.Semantic.DeepEqual(before.ObjectMeta, s.ObjectMeta) {
@@ -145,12 +146,13 @@ func (r *Reconciler) releaseSecret(ctx context.Context, h *metal3.BareMetalHost,
 	return client.IgnoreNotFound(r.Client.Patch(ctx, &s, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
-// shared says whether another host uses a secret that is not on its way out
-// itself. What the cache says is looked up: of two hosts that go at a time one
-// must see the other go, or both would leave the finalizer behind.
+// shared reports whether another host that is not being deleted uses a secret. It
+// reads the hosts that the cache lists from the API: of two hosts deleted at the
+// same time one must see that the other is, or both would leave the finalizer in
+// place.
 func (r *Reconciler) shared(ctx context.Context, h *metal3.BareMetalHost, name string) (bool, error) {
 	var l metal3.BareMetalHostList
-	if err := r.Client.List(ctx, &l, client.InNamespace(h.Namespace), client.MatchingFields{bySecret: name}); err != nil {
+	if err := r.Client.List(ctx, &l, client.InNamespace(h.Namespace), client.MatchingFields{indexSecret: name}); err != nil {
 		return false, fmt.Errorf("hosts of secret %s: %w", name, err)
 	}
 	for i := range l.Items {
@@ -160,7 +162,7 @@ func (r *Reconciler) shared(ctx context.Context, h *metal3.BareMetalHost, name s
 		}
 		if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(other), other); client.IgnoreNotFound(err) != nil {
 			return false, err
-		} else if err == nil && other.Status.Provisioning.State != metal3.StateDeleting && slices.Contains(ownSecrets(other), name) {
+		} else if err == nil && other.Status.Provisioning.State != metal3.StateDeleting && slices.Contains(hostSecrets(other), name) {
 			return true, nil
 		}
 	}

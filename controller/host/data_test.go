@@ -148,7 +148,7 @@ func TestDataImageSurvivesControllers(t *testing.T) {
 }
 
 // A host that runs from its CD keeps it (B-153).
-func TestLiveHostKeepsItsCD(t *testing.T) {
+func TestLiveHostKeepsItsMedium(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		live := "live-iso"
 		h.Spec.Image = &metal3.Image{URL: imageURL, DiskFormat: &live}

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// eventList are events that a pass will publish, once what they tell is
+// eventList collects the events of a pass, which are published when the status is
 // recorded.
 type eventList []struct{ reason, message string }
 
@@ -17,8 +17,8 @@ func (l *eventList) add(reason, message string) {
 	*l = append(*l, struct{ reason, message string }{reason, message})
 }
 
-// reasons are the event reasons of errors (B-281).
-var reasons = map[metal3.ErrorType]string{
+// eventReasons maps errors to event reasons (B-281).
+var eventReasons = map[metal3.ErrorType]string{
 	metal3.RegistrationError:            "RegistrationError",
 	metal3.ProvisionedRegistrationError: "ProvisionedRegistrationError",
 	metal3.InspectionError:              "InspectionError",
@@ -29,8 +29,8 @@ var reasons = map[metal3.ErrorType]string{
 	metal3.ServicingError:               "ServicingError",
 }
 
-// moved adds what leaving and entering a state is announced with (B-281).
-func (l *eventList) moved(h *metal3.BareMetalHost, from, to phase.State) {
+// addTransition adds the events of a state transition (B-281).
+func (l *eventList) addTransition(h *metal3.BareMetalHost, from, to phase.State) {
 	image := h.Status.Provisioning.Image.URL
 	if h.Spec.Image != nil && image == "" {
 		image = h.Spec.Image.URL
@@ -55,8 +55,7 @@ func (l *eventList) moved(h *metal3.BareMetalHost, from, to phase.State) {
 	}
 }
 
-// publish creates the events. One that cannot be created is logged and lost, as
-// events are.
+// publish creates the events. It logs an event that cannot be created and goes on.
 func (r *Reconciler) publish(ctx context.Context, h *metal3.BareMetalHost, l eventList) {
 	for _, e := range l {
 		ev := h.NewEvent(e.reason, e.message)

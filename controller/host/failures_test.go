@@ -148,8 +148,8 @@ func TestFailuresOfEachTransition(t *testing.T) {
 			if wait <= time.Minute || wait > 2*time.Minute {
 				t.Errorf("B-13: the next attempt is after %v, want in ]1m, 2m]", wait)
 			}
-			if !slices.Contains(b.reasons(), reasons[tt.fails]) {
-				t.Errorf("B-13: events %v, want %s", b.reasons(), reasons[tt.fails])
+			if !slices.Contains(b.reasons(), eventReasons[tt.fails]) {
+				t.Errorf("B-13: events %v, want %s", b.reasons(), eventReasons[tt.fails])
 			}
 			if !tt.once {
 				if wait := b.failure(2); wait <= 2*time.Minute || wait > 4*time.Minute {
@@ -208,7 +208,7 @@ func TestABMCThatResetsInTheMiddle(t *testing.T) {
 
 // B-70: a server that cannot be switched off is let go after three failures; a
 // power that is stuck is noticed first.
-func TestAServerThatStaysOnIsDeletedInTheEnd(t *testing.T) {
+func TestHostThatCannotBePoweredOffIsDeleted(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("on", func(h *metal3.BareMetalHost) bool { return in(metal3.StateAvailable)(h) && h.Status.PoweredOn })
 	b.bmc.Stick(true)
@@ -223,7 +223,7 @@ func TestAServerThatStaysOnIsDeletedInTheEnd(t *testing.T) {
 }
 
 // B-122 B-124: a change of power that takes its time is asked for and told once.
-func TestSlowPowerIsAskedForOnce(t *testing.T) {
+func TestSlowPowerIsReportedOnce(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("on", func(h *metal3.BareMetalHost) bool { return in(metal3.StateAvailable)(h) && h.Status.PoweredOn })
 	b.bmc.Press(bmc.Off)
@@ -250,7 +250,7 @@ func TestSlowPowerIsAskedForOnce(t *testing.T) {
 }
 
 // B-126: after it was deprovisioned a host that shall be on is switched on.
-func TestADeprovisionedHostIsOnAgain(t *testing.T) {
+func TestDeprovisionedHostIsPoweredOnAgain(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	b.change(func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
 	b.until("deprovisioned", in(metal3.StateAvailable))
@@ -264,7 +264,7 @@ func TestADeprovisionedHostIsOnAgain(t *testing.T) {
 }
 
 // B-121: what somebody does to the power is seen, written down and put right.
-func TestDriftOfPowerIsCorrected(t *testing.T) {
+func TestPowerDriftIsCorrected(t *testing.T) {
 	for _, online := range []bool{true, false} {
 		b := benchProvisioned(t, nil)
 		b.change(func(h *metal3.BareMetalHost) { h.Spec.Online = online })

@@ -16,13 +16,13 @@ import (
 
 const hardwareFinalizer = metal3.BareMetalHostFinalizer + "/hardwareData"
 
-// keepHardware stores what inspection found in the host's HardwareData, made
-// anew each time, and in its status (B-48, B-250).
-func (r *Reconciler) keepHardware(ctx context.Context, h *metal3.BareMetalHost, o *observation, events *eventList) error {
-	if o.found == nil {
+// storeHardware creates the host's HardwareData from the result of the inspection,
+// replacing an earlier one, and copies it to the status (B-48, B-250).
+func (r *Reconciler) storeHardware(ctx context.Context, h *metal3.BareMetalHost, o *observation, events *eventList) error {
+	if o.inventory == nil {
 		return fmt.Errorf("host: inspection of %s is done but brought no inventory", h.Name)
 	}
-	details := hardwareDetails(o.found)
+	details := hardwareDetails(o.inventory)
 	hd := &metal3.HardwareData{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name, Finalizers: []string{hardwareFinalizer}},
 		Spec:       metal3.HardwareDataSpec{HardwareDetails: details},
@@ -42,8 +42,8 @@ func (r *Reconciler) keepHardware(ctx context.Context, h *metal3.BareMetalHost, 
 	return nil
 }
 
-// replaceHardware puts what was found in the place of what an earlier inspection
-// did. Most hosts have none of it: that is why it is not asked for first.
+// replaceHardware replaces the HardwareData of an earlier inspection. Most hosts
+// have none, so this is not tried first.
 func (r *Reconciler) replaceHardware(ctx context.Context, h *metal3.BareMetalHost, hd *metal3.HardwareData) error {
 	if err := r.releaseHardware(ctx, h); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (r *Reconciler) replaceHardware(ctx context.Context, h *metal3.BareMetalHos
 	return r.Client.Create(ctx, hd)
 }
 
-// releaseHardware lets the HardwareData go.
+// releaseHardware removes the finalizer of the HardwareData.
 func (r *Reconciler) releaseHardware(ctx context.Context, h *metal3.BareMetalHost) error {
 	var hd metal3.HardwareData
 	if err := r.Reader.Get(ctx, client.ObjectKeyFromObject(h), &hd); err != nil {
@@ -73,8 +73,8 @@ func (r *Reconciler) releaseHardware(ctx context.Context, h *metal3.BareMetalHos
 	return err
 }
 
-// listenSeconds is how long the agent listens for what switches tell of
-// themselves: they do every 30 seconds (IEEE 802.1AB, msgTxInterval).
+// listenSeconds is how long the agent listens for LLDP frames: switches send them
+// every 30 seconds (IEEE 802.1AB, msgTxInterval).
 const listenSeconds = 31
 
 func nicDetails(n job.NIC) metal3.NIC {
@@ -107,7 +107,7 @@ func hardwareDetails(in *job.Hardware) *metal3.HardwareDetails {
 	}
 	for _, d := range in.Disks {
 		name, alternate := d.Name, []string(nil)
-		if d.ByPath != "" { // by-path names survive a reordering of the disks
+		if d.ByPath != "" { // by-path names survive a change of the disk order
 			name, alternate = d.ByPath, []string{d.Name}
 		}
 		out.Storage = append(out.Storage, metal3.Storage{

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-func TestNICsAreShownAsTheAgentFoundThem(t *testing.T) { // B-250
+func TestNICsInHardwareDetails(t *testing.T) { // B-250
 	for name, tt := range map[string]struct {
 		found job.NIC
 		want  metal3.NIC

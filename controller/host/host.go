@@ -1,11 +1,9 @@
-// Package host reconciles BareMetalHosts: it observes what the object, the BMC
-// and the agent say, lets phase decide, records the intent in the status and
-// only then performs it, through a driver of controller/bmc or a job for the
-// agent. Between two passes it remembers nothing but when it asked a system to
-// shut down or to change its power, since when a BMC is silent, what it said of a
-// host that waits for its agent, and which hosts hold a place; what an operation
-// needs to be resumed by another process is derived from the status. It chooses
-// nothing itself: rules live in phase.
+// Package host reconciles BareMetalHosts: it observes the object, the BMC and the
+// agent, lets package phase decide, records the intent in the status and only then
+// performs it, through a driver of controller/bmc or a job for the agent. What an
+// operation needs to be resumed by another process is derived from the status;
+// between two passes the reconciler remembers only a hostMemory, which no decision
+// needs to be right. It makes no choices itself: the rules are in phase.
 package host
 
 import (
@@ -37,30 +35,31 @@ import (
 // shortest delay that the queue accepts.
 const requeueNow = time.Nanosecond
 
-// Config is what a Reconciler works with.
+// Config holds the parameters of New.
 type Config struct {
 	Client client.Client // writes, and cached reads
-	Reader client.Reader // uncached reads, for when the cache is behind
+	Reader client.Reader // uncached reads, for objects that the cache may not have yet
 	BMCs   *bmc.Pool
 	Inband *inband.Server
 	Boot   *netboot.Server
 	Clock  clock.WithTicker   // waits and backoffs
-	Wall   clock.PassiveClock // Kubernetes timestamps; nil is the real one
-	Chance func() float64     // in [0,1[; spreads backoffs
-	Parts  []Part             // in the order in which a host is prepared with them
+	Wall   clock.PassiveClock // Kubernetes timestamps; nil means the real clock
+	Chance func() float64     // random number in [0,1) that spreads backoffs
+	Parts  []Part             // what a host is prepared with, in this order
 
-	// Limit is how many hosts that boot their agent by the network are inspected,
-	// provisioned and deprovisioned at a time (B-73); 0 is 20, negative is no
-	// limit.
+	// Limit is the number of hosts that boot their agent over the network and are
+	// inspected, provisioned or deprovisioned at a time (B-73). 0 means 20, a
+	// negative value no limit.
 	Limit int
 
-	Metrics prometheus.Registerer // nil: nobody reads them
-	RootCAs *x509.CertPool        // trusted for BMCs beside the system's; may be nil
-	Workers int                   // hosts reconciled at a time; 0 is 4
-	// BuildPreprovisioningImage has an image built for the agent of each host
+	Metrics prometheus.Registerer // nil registers none
+	RootCAs *x509.CertPool        // roots for BMCs in addition to the system's; may be nil
+	Workers int                   // hosts reconciled at a time; 0 means 4
+	// BuildPreprovisioningImage requests an image for the agent of each host
 	// before it is booted: see controller/preprovisioning (B-240).
 	BuildPreprovisioningImage bool
-	// Enter, when set, is called around each pass; see the lab's clock.
+	// Enter, if set, is called before each pass and leave after it: see the lab's
+	// clock.
 	Enter func() (leave func())
 }
 
@@ -74,7 +73,7 @@ type Reconciler struct {
 	memory memories
 }
 
-// New checks the configuration and makes a Reconciler.
+// New validates the configuration and returns a Reconciler.
 func New(c Config) (*Reconciler, error) {
 	for name, missing := range map[string]bool{
 		"Client": c.Client == nil, "Reader": c.Reader == nil, "BMCs": c.BMCs == nil,
@@ -102,8 +101,8 @@ func New(c Config) (*Reconciler, error) {
 	}, nil
 }
 
-// Options are what a controller of hosts must be made with: its queue waits on
-// the Reconciler's clock, not on real time.
+// Options returns the options of the controller: its queue waits on the
+// Reconciler's clock instead of real time.
 func (r *Reconciler) Options() controller.Options {
 	return queue.Options(r.Clock, r.Workers)
 }
@@ -130,12 +129,12 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	if restored, err := r.restoreStatus(ctx, &h); err != nil {
-		return again(err)
+		return requeueOnConflict(err)
 	} else if restored {
 		return ctrl.Result{RequeueAfter: requeueNow}, nil
 	}
-	if done, err := r.mark(ctx, &h); err != nil {
-		return again(err)
+	if done, err := r.updateMetadata(ctx, &h); err != nil {
+		return requeueOnConflict(err)
 	} else if done {
 		return ctrl.Result{}, nil
 	}
@@ -144,7 +143,7 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, fmt.Errorf("observe: %w", err)
 	}
 	d := phase.Decide(o.facts)
-	if o.cached && !d.Awaits { // the wait is over: from here on it counts what is now
+	if o.cached && !d.Awaits { // the wait has ended, so decide by the present state
 		r.dropReading(h.UID)
 		if o, err = r.observe(ctx, &h); err != nil {
 			return ctrl.Result{}, fmt.Errorf("observe: %w", err)
@@ -161,39 +160,39 @@ func (r *Reconciler) reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	from := h.Status.Provisioning.State
 	after, err := r.record(ctx, &h, o, d)
 	if err != nil {
-		return again(err)
+		return requeueOnConflict(err)
 	}
 	r.storeReading(&h, o, d)
-	r.metrics.decided(&h, from, d)
+	r.metrics.countDecision(&h, from, d)
 	r.countCredentials(&h, o)
 	r.updateSlot(&h, d)
 	if d.Rule == phase.AwaitsImage {
 		r.metrics.imageWaits.WithLabelValues().Inc()
 	}
 	if d.Rule == phase.AwaitsAttaching {
-		r.metrics.undeleted.WithLabelValues().Inc()
+		r.metrics.deleteDelayed.WithLabelValues().Inc()
 	}
 	if err := r.perform(ctx, &h, o, d.Do); err != nil {
-		return r.failed(ctx, &h, o, err)
+		return r.recordPerformError(ctx, &h, o, err)
 	}
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// mark sees to the finalizer and to annotations that are spent. It is done when
-// nothing is left to reconcile in this pass.
-func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bool, err error) {
+// updateMetadata adds the finalizer and removes annotations that have taken
+// effect. It returns true if the pass is complete.
+func (r *Reconciler) updateMetadata(ctx context.Context, h *metal3.BareMetalHost) (done bool, err error) {
 	dirty := false
 	if h.DeletionTimestamp.IsZero() {
 		dirty = controllerutil.AddFinalizer(h, metal3.BareMetalHostFinalizer)
 	} else if !controllerutil.ContainsFinalizer(h, metal3.BareMetalHostFinalizer) {
 		return true, nil
 	}
-	// The inspection that was asked for has begun (B-48).
+	// The requested inspection has begun (B-48).
 	if inspectRequested(h) && h.Status.Provisioning.State == metal3.StateInspecting {
 		delete(h.Annotations, metal3.InspectAnnotationPrefix)
 		dirty = true
 	}
-	// What images are chosen by is told to whoever writes the next one (B-252).
+	// Record the architecture, by which users choose images (B-252).
 	if d := h.Status.HardwareDetails; d != nil && h.Spec.Architecture == "" && d.CPU.Arch != "" && h.DeletionTimestamp.IsZero() {
 		h.Spec.Architecture = d.CPU.Arch
 		dirty = true
@@ -210,15 +209,15 @@ func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bo
 			dirty = true
 		}
 	}
-	// A reboot that was asked for before is part of what begins (B-48, B-65).
-	if _, ok := h.Annotations[metal3.RebootAnnotationPrefix]; ok && rebootEnds[h.Status.Provisioning.State] && !forces(h) {
+	// A reboot requested before is part of the operation that begins (B-48, B-65).
+	if _, ok := h.Annotations[metal3.RebootAnnotationPrefix]; ok && rebootConsumed[h.Status.Provisioning.State] && !forcesReboot(h) {
 		delete(h.Annotations, metal3.RebootAnnotationPrefix)
 		dirty = true
 	}
 	if !dirty {
 		return false, nil
 	}
-	if adopted { // before the annotation goes: a crash between the two adopts it again
+	if adopted { // before the annotation is removed: after a crash between the two the next pass adopts it again
 		now := r.now()
 		h.Status.LastUpdated = &now
 		annotations := h.Annotations
@@ -227,8 +226,8 @@ func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bo
 		}
 		h.Annotations = annotations
 	}
-	// The update wakes no watcher of ours, so the pass goes on with what it
-	// returns.
+	// This update triggers no watch of the controller, so the pass continues with
+	// the updated object.
 	if err := r.Client.Update(ctx, h); err != nil {
 		return false, err
 	}
@@ -241,22 +240,22 @@ func (r *Reconciler) mark(ctx context.Context, h *metal3.BareMetalHost) (done bo
 	return false, nil
 }
 
-// rebootEnds are states whose work boots the server anyway.
-var rebootEnds = map[phase.State]bool{metal3.StateInspecting: true, metal3.StateDeprovisioning: true}
+// rebootConsumed lists the states whose operation boots the server anyway.
+var rebootConsumed = map[phase.State]bool{metal3.StateInspecting: true, metal3.StateDeprovisioning: true}
 
-// forces says whether the plain reboot annotation interrupts what is under way.
-func forces(h *metal3.BareMetalHost) bool {
+// forcesReboot reports whether the plain reboot annotation interrupts an
+// operation.
+func forcesReboot(h *metal3.BareMetalHost) bool {
 	var o observation
 	observeReboot(h, &o)
 	return o.facts.RebootForce
 }
 
-// failed records that an action could not be carried out. A BMC that does not
-// answer is no failure of the host: the pass is repeated (B-14), unless the host
-// is on its way out.
-func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *observation, err error) (ctrl.Result, error) {
+// recordPerformError records that an action failed. A silent BMC is not a failure
+// of the host: the pass is repeated (B-14), unless the host is being deleted.
+func (r *Reconciler) recordPerformError(ctx context.Context, h *metal3.BareMetalHost, o *observation, err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
-		return again(err)
+		return requeueOnConflict(err)
 	}
 	var data *configDataError
 	if errors.Is(err, bmc.ErrUnreachable) && h.DeletionTimestamp.IsZero() || errors.As(err, &data) || ctx.Err() != nil {
@@ -268,15 +267,15 @@ func (r *Reconciler) failed(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	}
 	after, err := r.record(ctx, h, o, d)
 	if err != nil {
-		return again(err)
+		return requeueOnConflict(err)
 	}
-	r.metrics.decided(h, h.Status.Provisioning.State, d)
+	r.metrics.countDecision(h, h.Status.Provisioning.State, d)
 	r.updateSlot(h, d)
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
-// again turns a lost race for the object into another pass.
-func again(err error) (ctrl.Result, error) {
+// requeueOnConflict turns an update conflict into another pass.
+func requeueOnConflict(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: requeueNow}, nil
 	}

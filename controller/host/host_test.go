@@ -22,7 +22,7 @@ import (
 // maxStatusWrites is the budget per host from its creation to provisioned.
 const maxStatusWrites = 12
 
-func TestHostIsProvisionedWithinTheBudgetOfWrites(t *testing.T) {
+func TestProvisioningStaysWithinTheWriteBudget(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.until("provisioned", in(metal3.StateProvisioned))
 	if want := []job.Kind{job.Inventory, job.Clean, job.Write}; !cmp.Equal(b.ran, want) {
@@ -59,7 +59,7 @@ func TestHostIsProvisionedWithinTheBudgetOfWrites(t *testing.T) {
 	}
 }
 
-func TestActionsThatFailAreToldAndTriedAgain(t *testing.T) {
+func TestFailedActionsAreReportedAndRetried(t *testing.T) {
 	broken := errors.New("the BMC says no")
 	for _, tt := range []struct {
 		verb  bmctest.Verb
@@ -93,7 +93,7 @@ func TestActionsThatFailAreToldAndTriedAgain(t *testing.T) {
 
 // B-14: a BMC that is away for a while is no error of a host that was
 // registered.
-func TestUnreachableBMCIsRetriedWithoutAWord(t *testing.T) {
+func TestUnreachableBMCIsRetriedSilently(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("inspecting", in(metal3.StateInspecting))
 	b.bmc.Unplug()
@@ -126,7 +126,7 @@ func TestSilentAgentEndsInAnInspectionErrorAndAnotherBoot(t *testing.T) {
 }
 
 // B-59 B-66: after a failure the disks are cleaned and all is tried again.
-func TestFailedWriteIsDeprovisionedAndTriedAgain(t *testing.T) {
+func TestFailedWriteIsDeprovisionedAndRetried(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.answers[job.Write] = job.Report{State: job.Failed, Error: "checksum differs"}
 	b.until("provisioning error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType == metal3.ProvisioningError })
@@ -142,7 +142,7 @@ func TestFailedWriteIsDeprovisionedAndTriedAgain(t *testing.T) {
 	}
 }
 
-func TestImageThatChangesWhileItIsWrittenIsNotKept(t *testing.T) {
+func TestImageChangedDuringTheWriteIsReplaced(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.answers[job.Write] = job.Report{State: job.Running, Percent: 10}
 	b.until("writing", func(*metal3.BareMetalHost) bool { return len(b.ran) == 3 })
@@ -198,7 +198,7 @@ func TestRegistrationErrorsHaveUpstreamsTexts(t *testing.T) {
 	}
 }
 
-func TestDeletionNeverHangs(t *testing.T) {
+func TestDeletionAlwaysEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		from metal3.ProvisioningState
 		make func(*bench)
@@ -274,7 +274,7 @@ func TestDeafSystemIsSwitchedOffAfterThreeMinutes(t *testing.T) {
 }
 
 // B-90: nothing is done to a paused host, deletion included.
-func TestPausedHostIsNotTouched(t *testing.T) {
+func TestPausedHostIsLeftAlone(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		h.Annotations = map[string]string{metal3.PausedAnnotation: "metal3.io/capm3"}
 	})
@@ -289,7 +289,7 @@ func TestPausedHostIsNotTouched(t *testing.T) {
 }
 
 // B-44 B-51: without inspection a host is provisioned all the same.
-func TestUninspectedHostIsProvisioned(t *testing.T) {
+func TestHostWithoutInspectionIsProvisioned(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
 		h.Spec.InspectionMode = metal3.InspectionModeDisabled
@@ -302,7 +302,7 @@ func TestUninspectedHostIsProvisioned(t *testing.T) {
 }
 
 // B-72 B-260: what others have provisioned is switched, and never written to.
-func TestExternallyProvisionedHostIsOnlySwitched(t *testing.T) {
+func TestExternallyProvisionedHostOnlyChangesPower(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
 		h.Spec.ExternallyProvisioned = true
@@ -340,7 +340,7 @@ func TestCleaningCanBeDisabled(t *testing.T) {
 }
 
 // B-55 B-98: an annotation asks for another inspection, once.
-func TestInspectionCanBeAskedForAgain(t *testing.T) {
+func TestInspectionCanBeRequestedAgain(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("available", in(metal3.StateAvailable))
 	b.change(func(h *metal3.BareMetalHost) {
@@ -359,7 +359,7 @@ func TestInspectionCanBeAskedForAgain(t *testing.T) {
 }
 
 // What has overtaken us may be a change that wakes nobody, such as a label's.
-func TestLostRaceForTheObjectIsRunAgain(t *testing.T) {
+func TestUpdateConflictRequeuesTheHost(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.conflicts = 1
 	if res, err := b.pass(); err != nil || res.RequeueAfter == 0 {

@@ -12,14 +12,14 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// formats are the image formats that there is a way to deploy; "" makes the
-// agent look, and a live ISO is booted instead (B-153).
-var formats = map[string]bool{"": true, "raw": true, "qcow2": true, "vdi": true, "vmdk": true, liveISO: true}
+// imageFormats lists the image formats that can be deployed. With "" the agent
+// detects the format; a live ISO is booted instead of written.
+var imageFormats = map[string]bool{"": true, "raw": true, "qcow2": true, "vdi": true, "vmdk": true, liveISO: true}
 
 const liveISO = "live-iso"
 
-// writeSpec is what the agent is told of the image, but for secrets. Its errors
-// are the user's to mend. A custom deployment needs no image (B-156).
+// writeSpec returns the specification of the write job without secrets. Its errors
+// are for the user to fix. A custom deployment needs no image (B-156).
 func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 	hints, err := rootHints(h)
 	if err != nil {
@@ -34,7 +34,7 @@ func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 		return job.WriteSpec{}, fmt.Errorf("Validation failed: %w", err) //nolint:staticcheck // upstream's text (B-60)
 	}
 	undeployable := func(err error) (job.WriteSpec, error) {
-		return job.WriteSpec{}, fmt.Errorf("host validation error: %w", err) // likewise
+		return job.WriteSpec{}, fmt.Errorf("host validation error: %w", err) // upstream's text, too
 	}
 	sum, kind, err := img.GetChecksum()
 	if err != nil {
@@ -45,7 +45,7 @@ func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 		format = *img.DiskFormat
 	}
 	switch {
-	case !formats[format]:
+	case !imageFormats[format]:
 		return undeployable(fmt.Errorf("image format %s cannot be written: use raw, qcow2, vdi or vmdk", format))
 	case img.IsOCI() && img.Checksum != "":
 		return invalid(errors.New("spec.image.checksum must be empty for OCI images (oci:// images have embedded checksums)")) // B-151
@@ -55,7 +55,7 @@ func writeSpec(h *metal3.BareMetalHost) (job.WriteSpec, error) {
 	return job.WriteSpec{URL: img.URL, Format: format, Checksum: sum, ChecksumType: kind, Root: root}, nil
 }
 
-// JobHints are hints as the agent takes them.
+// JobHints converts root device hints to the agent's type.
 func JobHints(h *metal3.RootDeviceHints) job.Hints {
 	if h == nil {
 		return job.Hints{}
@@ -68,8 +68,8 @@ func JobHints(h *metal3.RootDeviceHints) job.Hints {
 	}
 }
 
-// writeJob is the job that deploys: the image, or whatever the custom method
-// makes of it.
+// writeJob returns the job that deploys: a write job, or a custom job if there is
+// a method.
 func writeJob(id string, spec job.WriteSpec, method string) job.Job {
 	if method != "" {
 		return job.Job{ID: id, Kind: job.Custom, Custom: &job.CustomSpec{Method: method, Write: spec}}
@@ -77,9 +77,9 @@ func writeJob(id string, spec job.WriteSpec, method string) job.Job {
 	return job.Job{ID: id, Kind: job.Write, Write: &spec}
 }
 
-// offerWrite gives the agent its job, with what secrets say (B-154, B-155).
-// They are read only now, and kept nowhere: a change of them is no reason to
-// write a second time (B-62).
+// offerWrite offers the deployment job to the agent, with the contents of the
+// secrets (B-154, B-155). It reads the secrets only now and does not store them: a
+// change of them does not cause a second write (B-62).
 func (r *Reconciler) offerWrite(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	drive, err := r.configDrive(ctx, h)
 	if err != nil {
@@ -89,13 +89,13 @@ func (r *Reconciler) offerWrite(ctx context.Context, h *metal3.BareMetalHost, o 
 	if err != nil {
 		return err
 	}
-	j := o.write
+	j := o.writeJob
 	spec := j.Write
 	if j.Custom != nil {
 		spec = &j.Custom.Write
 	}
 	spec.ConfigDrive, spec.Registry = drive, auth
-	if p := r.rooter(h); p != nil {
+	if p := r.rootProvider(h); p != nil {
 		root, err := p.Root(ctx, r.server(h, o))
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name(), err)
@@ -105,7 +105,7 @@ func (r *Reconciler) offerWrite(ctx context.Context, h *metal3.BareMetalHost, o 
 	return r.Inband.Offer(o.boot, j)
 }
 
-// isLive tells whether a medium is the live ISO that an image is.
+// isLive reports whether a medium is the live ISO of an image.
 func isLive(img *metal3.Image, medium string) bool {
 	return img.IsLiveISO() && strings.TrimSpace(img.URL) == medium
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// dockerKeys are the kinds of Secret that may hold a registry's account, and
-// under which key (B-154).
+// dockerKeys maps the types of Secrets with registry accounts to their keys
+// (B-154).
 var dockerKeys = map[corev1.SecretType]string{
 	corev1.SecretTypeDockerConfigJson: corev1.DockerConfigJsonKey,
 	corev1.SecretTypeDockercfg:        corev1.DockerConfigKey,
 }
 
-// registryAuth is who the agent shall be for the registry of the host's image;
-// nil is nobody. Its errors are the user's to mend; their texts are Metal3's
+// registryAuth returns the agent's account for the registry of the host's image;
+// nil for none. Its errors are for the user to fix; the texts are Metal3's
 // (B-154).
 func (r *Reconciler) registryAuth(ctx context.Context, h *metal3.BareMetalHost) (*job.RegistryAuth, error) {
 	img := h.Spec.Image
@@ -60,15 +60,15 @@ func (r *Reconciler) registryAuth(ctx context.Context, h *metal3.BareMetalHost) 
 }
 
 // dockerAccount is an entry of a Docker configuration. Auth is USER:PASSWORD in
-// base64 and counts before the two.
+// base64 and takes precedence over the other two.
 type dockerAccount struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
 	Auth     string `json:"auth"`
 }
 
-// registryAccount finds the account of an image's registry. Entries are named
-// by host, or by a URL of it.
+// registryAccount finds the account for an image's registry. The keys of entries
+// are hosts or URLs.
 func registryAccount(config []byte, nested bool, image string) (*job.RegistryAuth, error) {
 	u, err := url.Parse(image)
 	if err != nil || u.Host == "" {
@@ -83,7 +83,7 @@ func registryAccount(config []byte, nested bool, image string) (*job.RegistryAut
 		err = json.Unmarshal(config, &doc.Auths)
 	}
 	if err != nil {
-		return nil, errors.New("it is no Docker configuration") // the error would quote it
+		return nil, errors.New("it is no Docker configuration") // the parser's error would quote it
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc.Auths)) {
 		a := doc.Auths[name]

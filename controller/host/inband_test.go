@@ -19,7 +19,7 @@ type softPart struct{}
 
 func (softPart) Name() string { return "RAID" }
 
-func (softPart) Look(_ context.Context, s Server) (phase.PartState, string, error) {
+func (softPart) Observe(_ context.Context, s Server) (phase.PartState, string, error) {
 	some, _ := softRAID(s.Host)
 	if s.Host.Spec.RAID != nil && !some {
 		return phase.PartWanted, "", nil
@@ -38,7 +38,7 @@ func (softPart) Look(_ context.Context, s Server) (phase.PartState, string, erro
 
 func (softPart) Begin(h *metal3.BareMetalHost) { h.Status.Provisioning.RAID = h.Spec.RAID.DeepCopy() }
 
-func (softPart) Forget(h *metal3.BareMetalHost) { h.Status.Provisioning.RAID = nil }
+func (softPart) Reset(h *metal3.BareMetalHost) { h.Status.Provisioning.RAID = nil }
 
 func (softPart) InBand(h *metal3.BareMetalHost) bool { some, _ := softRAID(h); return some }
 
@@ -46,7 +46,7 @@ func (softPart) HasRoot(h *metal3.BareMetalHost) bool { some, _ := softRAID(h); 
 
 func (softPart) Root(context.Context, Server) (Root, error) { return Root{Array: "root"}, nil }
 
-func (softPart) Carry(_ context.Context, s Server) error {
+func (softPart) Step(_ context.Context, s Server) error {
 	if !s.Agent.Up {
 		return nil
 	}

@@ -8,22 +8,21 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// metrics are the numbers that upstream's dashboards read, by upstream's names
-// (B-280).
+// metrics are the metrics of upstream's dashboards, with upstream's names (B-280).
 type metrics struct {
-	passes, failedPasses, errors, power, moves, required *prometheus.CounterVec
-	missing, invalid, updated, noAccess, unhandled       *prometheus.CounterVec
-	delayed, delayedEnds, notReady                       *prometheus.CounterVec
-	unmanaged, undeprovisioned, undeleted, configData    *prometheus.CounterVec
-	imageWaits                                           *prometheus.CounterVec
-	durations                                            map[phase.State]*prometheus.HistogramVec
+	passes, failedPasses, errors, power, moves, required               *prometheus.CounterVec
+	missing, invalid, updated, noAccess, unhandled                     *prometheus.CounterVec
+	delayed, delayedEnds, notReady                                     *prometheus.CounterVec
+	unmanaged, deletedWithoutDeprovisioning, deleteDelayed, configData *prometheus.CounterVec
+	imageWaits                                                         *prometheus.CounterVec
+	durations                                                          map[phase.State]*prometheus.HistogramVec
 }
 
 var (
-	ofHost = []string{"host_namespace", "host_name"}
+	hostLabels = []string{"host_namespace", "host_name"}
 
-	// operations are the states whose duration is told. The buckets are in
-	// seconds; nil are the library's.
+	// operations lists the states with a duration metric. Buckets are in seconds;
+	// nil means the library's default.
 	operations = map[phase.State]struct {
 		name    string
 		buckets []float64
@@ -36,7 +35,7 @@ var (
 	longBuckets = []float64{30, 90, 180, 360, 720, 1440}
 )
 
-// newMetrics makes the metrics and registers them, unless reg is nil.
+// newMetrics creates the metrics and registers them, unless reg is nil.
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	var all []prometheus.Collector
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -45,36 +44,36 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return c
 	}
 	m := &metrics{
-		passes:       count("reconcile", "Passes over a host.", ofHost...),
-		failedPasses: count("reconcile_error", "Passes that ended with an error that is not the host's.", ofHost...),
+		passes:       count("reconcile", "Passes over a host.", hostLabels...),
+		failedPasses: count("reconcile_error", "Passes that ended with an error that is not the host's.", hostLabels...),
 		errors:       count("host_error", "Errors of hosts, by type.", "error_type"),
 		power:        count("operation_power_change", "Changes of power.", "host_namespace", "host_name", "on_off"),
 		moves:        count("provisioning_state_change", "Changes of the provisioning state.", "prev_state", "new_state"),
 		required:     count("host_registration_required", "Registrations of hosts."),
-		missing:      count("credentials_missing", "Secrets that were not there.", ofHost...),
-		invalid:      count("credentials_invalid", "BMC details that cannot be used.", ofHost...),
-		updated:      count("credentials_updated", "Credentials that are others than before.", ofHost...),
-		noAccess:     count("credentials_no_management_access", "BMCs that could not be worked with.", ofHost...),
-		// Nothing is counted here: what upstream waits for is part of this process.
-		notReady:        count("provisioner_not_ready", "Passes that had to wait for the provisioner."),
-		unhandled:       count("credentials_unhandled_error", "Secrets that could not be read, for another reason.", ofHost...),
-		delayed:         count("delayed__provisioning", "Inspections and provisionings that had to wait for a place.", ofHost...),
-		delayedEnds:     count("delayed__deprovisioning", "Deprovisionings that had to wait for a place.", ofHost...),
-		imageWaits:      count("waiting_for_preprov_image", "Passes that found a pre-provisioning image not built yet."),
-		unmanaged:       count("host_unmanaged", "Hosts without BMC details."),
-		undeprovisioned: count("delete_without_deprovisioning", "Hosts that were deleted although they could not be deprovisioned."),
-		undeleted:       count("delete_delayed_for_detached", "Looks at hosts whose deletion waits until they are attached."),
-		configData:      count("host_config_data_error", "Secrets of configuration data without their key.", "host_data_type"),
-		durations:       map[phase.State]*prometheus.HistogramVec{},
+		missing:      count("credentials_missing", "Secrets that were not there.", hostLabels...),
+		invalid:      count("credentials_invalid", "BMC details that cannot be used.", hostLabels...),
+		updated:      count("credentials_updated", "Credentials that are others than before.", hostLabels...),
+		noAccess:     count("credentials_no_management_access", "BMCs that could not be worked with.", hostLabels...),
+		// Never incremented: what upstream waits for is part of this process.
+		notReady:                     count("provisioner_not_ready", "Passes that had to wait for the provisioner."),
+		unhandled:                    count("credentials_unhandled_error", "Secrets that could not be read, for another reason.", hostLabels...),
+		delayed:                      count("delayed__provisioning", "Inspections and provisionings that had to wait for a place.", hostLabels...),
+		delayedEnds:                  count("delayed__deprovisioning", "Deprovisionings that had to wait for a place.", hostLabels...),
+		imageWaits:                   count("waiting_for_preprov_image", "Passes that found a pre-provisioning image not built yet."),
+		unmanaged:                    count("host_unmanaged", "Hosts without BMC details."),
+		deletedWithoutDeprovisioning: count("delete_without_deprovisioning", "Hosts that were deleted although they could not be deprovisioned."),
+		deleteDelayed:                count("delete_delayed_for_detached", "Looks at hosts whose deletion waits until they are attached."),
+		configData:                   count("host_config_data_error", "Secrets of configuration data without their key.", "host_data_type"),
+		durations:                    map[phase.State]*prometheus.HistogramVec{},
 	}
-	for state, op := range operations { // into a map, and a registry: the order is not seen
+	for state, op := range operations { // independent of the order
 		h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "metal3_operation_" + op.name + "_duration_seconds", Help: "How long an operation took.", Buckets: op.buckets,
-		}, ofHost)
+		}, hostLabels)
 		m.durations[state] = h
 		all = append(all, h)
 	}
-	m.notReady.WithLabelValues() // so that it is there to be read, as 0
+	m.notReady.WithLabelValues() // so that it reads as 0
 	if reg == nil {
 		return m, nil
 	}
@@ -86,15 +85,14 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// decided counts what a decision is, once it is recorded. from is the state
-// before it.
-func (m *metrics) decided(h *metal3.BareMetalHost, from phase.State, d phase.Decision) {
+// countDecision counts a recorded decision. from is the previous state.
+func (m *metrics) countDecision(h *metal3.BareMetalHost, from phase.State, d phase.Decision) {
 	if d.Fail != "" {
 		m.errors.WithLabelValues(string(d.Fail)).Inc()
 	}
 	switch {
 	case !d.Delay:
-	case from == metal3.StateProvisioned || from == metal3.StateDeprovisioning || from == metal3.StateProvisioning: // what they wait for
+	case from == metal3.StateProvisioned || from == metal3.StateDeprovisioning || from == metal3.StateProvisioning: // the wait is for deprovisioning
 		m.delayedEnds.WithLabelValues(h.Namespace, h.Name).Inc()
 	default:
 		m.delayed.WithLabelValues(h.Namespace, h.Name).Inc()
@@ -112,6 +110,6 @@ func (m *metrics) decided(h *metal3.BareMetalHost, from phase.State, d phase.Dec
 	case d.To == metal3.StateRegistering:
 		m.required.WithLabelValues().Inc()
 	case d.Rule == phase.GaveUpDeprovisioning:
-		m.undeprovisioned.WithLabelValues().Inc()
+		m.deletedWithoutDeprovisioning.WithLabelValues().Inc()
 	}
 }

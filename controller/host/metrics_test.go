@@ -8,7 +8,7 @@ import (
 )
 
 // B-280: what happened to a host is counted by upstream's names.
-func TestWhatHappensIsCounted(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	reg := prometheus.NewRegistry()
 	c := b.r.Config
@@ -54,7 +54,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	}
 }
 
-func TestErrorsAreCountedByTheirType(t *testing.T) {
+func TestErrorsAreCountedByType(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "none" })
 	reg := prometheus.NewRegistry()
 	c := b.r.Config

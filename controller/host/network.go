@@ -10,13 +10,13 @@ import (
 	"github.com/metalab-dev/metalab/controller/netboot"
 )
 
-// devices are the boot overrides of the media that agents come by over the
-// network.
-var devices = map[bmc.Medium]bmc.Device{bmc.MediumPXE: bmc.BootPXE, bmc.MediumHTTP: bmc.BootHTTP}
+// netBootDevices maps boot media to the boot override for the agent, for media
+// over the network.
+var netBootDevices = map[bmc.Medium]bmc.Device{bmc.MediumPXE: bmc.BootPXE, bmc.MediumHTTP: bmc.BootHTTP}
 
-// bootable says why a host at this kind of address could never be given its
-// agent. The texts are Metal3's (B-47), but the last.
-func (r *Reconciler) bootable(h *metal3.BareMetalHost, a bmc.Address) error {
+// checkBootable returns an error if a host with this kind of address can never
+// boot its agent. The texts are Metal3's (B-47), except for the last.
+func (r *Reconciler) checkBootable(h *metal3.BareMetalHost, a bmc.Address) error {
 	mode := h.BootMode()
 	switch {
 	case h.Spec.BootMACAddress == "" && (a.NeedsMAC || h.InspectionDisabled()):
@@ -31,9 +31,9 @@ func (r *Reconciler) bootable(h *metal3.BareMetalHost, a bmc.Address) error {
 	return nil
 }
 
-// observeNetwork makes the server known on the provisioning network, where
-// there is one, and works out what it runs. A MAC address that nobody has given
-// is found by the UUID that the BMC tells.
+// observeNetwork registers the server with the boot service of the provisioning
+// network, if there is one. A server without a boot MAC address is found by the
+// UUID that its BMC reports.
 func (r *Reconciler) observeNetwork(h *metal3.BareMetalHost, o *observation) error {
 	o.facts.SeenOff = !h.Status.PoweredOn
 	if !r.Boot.HasNetwork() {
@@ -44,12 +44,12 @@ func (r *Reconciler) observeNetwork(h *metal3.BareMetalHost, o *observation) err
 	})
 }
 
-// openNetwork lets the server boot its agent by the network as long as it shall:
-// whoever comes with its MAC address later gets nothing.
+// openNetwork permits the server to boot its agent over the network while it needs
+// the agent, and no longer: another machine with its MAC address must get nothing.
 func (r *Reconciler) openNetwork(h *metal3.BareMetalHost, o *observation) {
 	f := &o.facts
 	switch {
-	case f.Net == bmc.BootNone || !r.Boot.HasNetwork():
+	case f.NetBoot == bmc.BootNone || !r.Boot.HasNetwork():
 	case f.AgentUp || f.OpEnded:
 		r.Boot.Close(string(h.UID))
 	default:
@@ -58,7 +58,7 @@ func (r *Reconciler) openNetwork(h *metal3.BareMetalHost, o *observation) {
 }
 
 func (r *Reconciler) bootNetwork(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
-	b := bmc.Boot{Device: o.facts.Net, Mode: agentMode(h)}
+	b := bmc.Boot{Device: o.facts.NetBoot, Mode: agentMode(h)}
 	if b.Device == bmc.BootHTTP {
 		b.URL, b.DHCP = r.Boot.ISO(o.boot), r.Boot.HasNetwork()
 	}

@@ -66,7 +66,7 @@ func (b *bench) verbs(v bmctest.Verb, which func(bmctest.Call) bool) int {
 func poweredOn(c bmctest.Call) bool { return c.Power == bmc.PowerOn }
 
 // B-131 B-133: every scheme that boots by the network.
-func TestHostIsProvisionedByTheNetwork(t *testing.T) {
+func TestHostIsProvisionedOverTheNetwork(t *testing.T) {
 	for scheme, want := range map[string]bmc.Device{
 		"ipmi": bmc.BootPXE, "libvirt": bmc.BootPXE, "redfish": bmc.BootPXE, "ilo5-redfish": bmc.BootPXE, "idrac-redfish": bmc.BootPXE,
 		"ibmc": bmc.BootPXE, "idrac": bmc.BootPXE, "ilo4": bmc.BootPXE, "ilo5": bmc.BootPXE, "irmc": bmc.BootPXE,
@@ -115,7 +115,7 @@ func TestHostIsProvisionedByTheNetwork(t *testing.T) {
 // B-125: as with virtual media, a server that must never be off is restarted into
 // its agent and into its image. Whoever replaces the controller restarts it once
 // more at the most, and never while its agent works.
-func TestAServerThatMustNotBeOffNeverIsByTheNetwork(t *testing.T) {
+func TestDisablePowerOffIsNeverViolatedWithNetworkBoot(t *testing.T) {
 	for _, scheme := range []string{"ipmi", "redfish", "redfish-uefihttp"} {
 		for seed := range uint64(20) {
 			t.Run(fmt.Sprintf("%s %d", scheme, seed), func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAServerThatMustNotBeOffNeverIsByTheNetwork(t *testing.T) {
 
 // As with virtual media: nothing that shows what a server runs is lost with the
 // controller.
-func TestKilledControllersDoNothingTwiceByTheNetwork(t *testing.T) {
+func TestKilledControllersDoNothingTwiceWithNetworkBoot(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +180,7 @@ func TestKilledControllersDoNothingTwiceByTheNetwork(t *testing.T) {
 
 // A server that runs something is switched off first, and one whose attempt
 // has failed is, too: it runs the agent of a boot that is over.
-func TestWhatRunsIsNotTakenForTheAgent(t *testing.T) {
+func TestForeignSystemIsNotTakenForTheAgent(t *testing.T) {
 	b := newNetBench(t, 1, "ipmi", nil)
 	if err := b.bmc.SetPower(t.Context(), bmc.PowerOn); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestLiveISONeedsVirtualMedia(t *testing.T) {
 }
 
 // B-47
-func TestSecureBootThatTheDriverLacksIsTold(t *testing.T) {
+func TestSecureBootWithoutDriverSupport(t *testing.T) {
 	b := newNetBench(t, 1, "ipmi", func(h *metal3.BareMetalHost) { h.Spec.BootMode = metal3.UEFISecureBoot })
 	b.until("error", func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType != "" })
 	if got, want := b.host().Status.ErrorMessage, "BMC driver ipmi does not support secure boot"; got != want {
@@ -224,7 +224,7 @@ func TestSecureBootThatTheDriverLacksIsTold(t *testing.T) {
 }
 
 // B-47 B-141
-func TestTwoHostsWithOneMACAreTold(t *testing.T) {
+func TestMACConflictIsReported(t *testing.T) {
 	b := newNetBench(t, 1, "ipmi", nil)
 	if err := b.r.Boot.Know(netboot.Client{Host: "u-0", Name: "other", MAC: bootMAC}); err != nil {
 		t.Fatal(err)
@@ -238,7 +238,7 @@ func TestTwoHostsWithOneMACAreTold(t *testing.T) {
 
 // B-73 B-15: a host waits for its place, shows that, and goes on when there is
 // one.
-func TestAHostWaitsForItsPlaceOnTheNetwork(t *testing.T) {
+func TestHostWaitsForASlot(t *testing.T) {
 	for _, address := range []string{"ipmi", "redfish"} {
 		b := newNetBench(t, 1, address, withImage)
 		b.r.Limit = 1
@@ -272,7 +272,7 @@ func TestAHostWaitsForItsPlaceOnTheNetwork(t *testing.T) {
 }
 
 // B-73: whoever fails gives its place away until it tries again.
-func TestAFailedHostGivesItsPlaceAway(t *testing.T) {
+func TestFailedHostFreesItsSlot(t *testing.T) {
 	b := newNetBench(t, 1, "ipmi", nil)
 	b.r.Limit = 1
 	b.answers[job.Inventory] = job.Report{State: job.Failed, Error: "no"}

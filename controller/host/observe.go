@@ -21,28 +21,28 @@ import (
 	"github.com/metalab-dev/metalab/controller/inband"
 )
 
-// observation is what one pass has found.
+// observation holds what one pass has observed.
 type observation struct {
-	facts  phase.Facts
-	client bmc.Client
-	secret *corev1.Secret
-	system bmc.System
-	boot   inband.Boot // of the state's operation
-	write  job.Job     // that the specification asks for
-	clean  string      // ID of the job that cleans for it
-	found  *job.Hardware
-	agent  inband.Status
-	part   Part              // that facts.Part is about; nil when all are settled
-	data   *metal3.DataImage // that facts.Data is about; nil when there is none
+	facts      phase.Facts
+	client     bmc.Client
+	secret     *corev1.Secret
+	system     bmc.System
+	boot       inband.Boot // boot of the state's operation
+	writeJob   job.Job     // job that the specification asks for
+	cleanJobID string      // ID of the cleaning job for it
+	inventory  *job.Hardware
+	agent      inband.Status
+	part       Part              // subject of facts.Part; nil if all parts are settled
+	data       *metal3.DataImage // subject of facts.Data; nil if there is none
 
-	badAnnotations []string // whose values cannot be read
-	unregistered   error    // why the BMC cannot be worked with
-	cached         bool     // system and media are the reading of an earlier pass
-	updated        bool     // the credentials are others than those that were tried last
-	renewed        bool     // and they work, in a state that comes after registering
+	invalidAnnotations []string // keys of reboot annotations with unreadable values
+	registrationError  error    // reason of facts.RegistrationError
+	cached             bool     // system and media are the reading of an earlier pass
+	credentialsChanged bool     // the credentials differ from those tried last
+	reregistered       bool     // new credentials have worked, in a state after registering
 }
 
-// Jobs of a boot; an ID is the boot's with one of these behind it.
+// Suffixes of job IDs: an ID is the boot's ID with one of these.
 const (
 	jobInspect = "inspect"
 	jobClean   = "clean"
@@ -53,8 +53,7 @@ func jobID(b inband.Boot, what ...string) string {
 	return b.ID + "-" + strings.Join(what, "-")
 }
 
-// observe reads everything that phase needs to know, and no more: what a state
-// does not use is not asked for.
+// observe reads what phase needs to know in the host's state, and nothing else.
 func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*observation, error) {
 	o := &observation{facts: phase.Facts{
 		State:              h.Status.Provisioning.State,
@@ -93,7 +92,7 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	case metal3.StateNone, metal3.StateUnmanaged, metal3.StateMatchProfile, metal3.StateDeleting:
 		return o, nil
 	}
-	if phase.Leaves(*f) { // the BMC is not ours to ask
+	if phase.Leaves(*f) { // the BMC is not managed by this controller now
 		return o, nil
 	}
 	if err := r.observeBMC(ctx, h, o); err != nil {
@@ -116,9 +115,9 @@ func (r *Reconciler) observe(ctx context.Context, h *metal3.BareMetalHost) (*obs
 	return o, nil
 }
 
-// observeBMC works the BMC's credentials, power, boot override and media out.
-// What keeps the BMC from being worked with becomes a fact; an error is
-// something that passes by itself (B-14).
+// observeBMC reads credentials, power, boot override and media. A reason for which
+// the BMC cannot be managed becomes a fact; an error is a temporary failure
+// (B-14).
 func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	f := &o.facts
 	config, err := r.credentials(ctx, h, o)
@@ -130,7 +129,7 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 	}
 	switch {
 	case err != nil:
-	case f.Net != bmc.BootNone:
+	case f.NetBoot != bmc.BootNone:
 		err = r.observeNetwork(h, o)
 	case usesMedia[f.State] && !o.cached:
 		err = r.observeMedia(ctx, h, o)
@@ -152,23 +151,22 @@ func (r *Reconciler) observeBMC(ctx context.Context, h *metal3.BareMetalHost, o 
 		r.metrics.unhandled.WithLabelValues(h.Namespace, h.Name).Inc()
 		return err
 	default:
-		f.RegistrationError, o.unregistered = err.Error(), err
-		f.Strange = errors.Is(err, bmc.ErrNoSystem) || o.client != nil && !slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
+		f.RegistrationError, o.registrationError = err.Error(), err
+		f.SystemError = errors.Is(err, bmc.ErrNoSystem) || o.client != nil && !slices.ContainsFunc(refusals, func(r error) bool { return errors.Is(err, r) })
 		return nil
 	}
-	f.Power, f.NextBoot, f.BootStays = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent
-	if b, op := currentBoot(h); f.Net == bmc.BootHTTP && f.NextBoot == f.Net && op != nil && o.system.Boot.URL != r.Boot.ISO(b) && (o.system.Boot.URL != "" || !r.Boot.HasNetwork()) {
-		f.NextBoot = bmc.BootNone // it would boot what an earlier boot was given
+	f.Power, f.NextBoot, f.BootPersistent = o.system.Power, o.system.Boot.Device, o.system.Boot.Persistent
+	if b, op := currentBoot(h); f.NetBoot == bmc.BootHTTP && f.NextBoot == f.NetBoot && op != nil && o.system.Boot.URL != r.Boot.ISO(b) && (o.system.Boot.URL != "" || !r.Boot.HasNetwork()) {
+		f.NextBoot = bmc.BootNone // the override is for an earlier boot
 	}
 	r.observePower(h.UID, f)
 	return nil
 }
 
-// refusals are what a BMC that is asked for its system can have against whoever
-// asks; anything else that it answers is about the system.
+// refusals lists the errors of a BMC itself. Any other error is about the system.
 var refusals = []error{bmc.ErrUnauthorized, bmc.ErrUntrusted, bmc.ErrUnreachable}
 
-// usesMedia are the states in which what the virtual CD holds matters.
+// usesMedia lists the states in which the content of the virtual CD drive matters.
 var usesMedia = map[phase.State]bool{
 	metal3.StateInspecting: true, metal3.StatePreparing: true, metal3.StateProvisioning: true,
 	metal3.StateDeprovisioning: true, metal3.StatePoweringOffBeforeDelete: true,
@@ -195,13 +193,13 @@ func (r *Reconciler) observeMedia(ctx context.Context, h *metal3.BareMetalHost, 
 	return nil
 }
 
-// currentBoot names the boot of the agent for the operation that the host is
-// in. It is derived from the status alone: another process that finds the same
-// status means the same boot.
+// currentBoot identifies the boot of the agent for the host's present operation.
+// It depends on the status alone, so that another process derives the same boot
+// from the same status.
 func currentBoot(h *metal3.BareMetalHost) (inband.Boot, *metal3.OperationMetric) {
 	if h.Status.Provisioning.State == metal3.StatePreparing {
 		if b := preparingBoot(h); b.ID != "" {
-			return b, &metal3.OperationMetric{} // the status has none
+			return b, &metal3.OperationMetric{} // the status has no operation for it
 		}
 	}
 	op := h.OperationMetricForState(h.Status.Provisioning.State)
@@ -215,7 +213,7 @@ func currentBoot(h *metal3.BareMetalHost) (inband.Boot, *metal3.OperationMetric)
 	}, op
 }
 
-// observeAgent asks how the agent of the current boot and its jobs stand.
+// observeAgent reads the state of the agent of the current boot and of its jobs.
 func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	b, op := currentBoot(h)
 	if op == nil {
@@ -228,10 +226,10 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 	f.AgentUp, f.AgentWait, f.AgentSilent = st.Up, st.Expected, st.Silent
 	r.openNetwork(h, o)
 	inspect := st.Jobs[jobID(b, jobInspect)]
-	o.found = inspect.Inventory
+	o.inventory = inspect.Inventory
 	f.Inspect = jobState(st.Jobs, jobID(b, jobInspect), &f.JobError)
-	o.clean = jobID(b, jobClean)
-	f.Clean = jobState(st.Jobs, o.clean, &f.JobError)
+	o.cleanJobID = jobID(b, jobClean)
+	f.Clean = jobState(st.Jobs, o.cleanJobID, &f.JobError)
 	if f.State != metal3.StateProvisioning || f.WantImage == "" && f.WantDeploy == "" {
 		return
 	}
@@ -240,27 +238,27 @@ func (r *Reconciler) observeAgent(h *metal3.BareMetalHost, o *observation) {
 		f.ValidationError = err.Error()
 		return
 	}
-	if f.Live { // nothing is written
-		if f.Net != bmc.BootNone {
+	if f.Live { // a live image is not written to a disk
+		if f.NetBoot != bmc.BootNone {
 			f.ValidationError = "a live ISO needs a BMC with virtual media: " + h.Spec.BMC.Address + " boots by the network"
 		}
 		return
 	}
-	// The ID tells the image, too: a job for another one is another job.
+	// The ID depends on the image, so that another image is another job.
 	parts := []string{spec.URL, spec.Checksum, spec.ChecksumType, spec.Format}
 	if f.WantDeploy != "" {
 		parts = append(parts, f.WantDeploy)
 	}
 	image := inband.Digest(parts...)
-	// Disks that another image was begun to be written to are cleaned for this
-	// one, though this controller may not know of the other.
-	o.clean = jobID(b, jobClean, image)
-	f.Clean = jobState(st.Jobs, o.clean, &f.JobError)
+	// Disks that may hold part of another image are cleaned for this one, even if
+	// this controller does not know of the other.
+	o.cleanJobID = jobID(b, jobClean, image)
+	f.Clean = jobState(st.Jobs, o.cleanJobID, &f.JobError)
 	if f.Clean == phase.JobFailed { // B-59
 		f.JobError = fmt.Sprintf("Image provisioning failed (url: %s, checksum: %s): Cleaning failed: %s", spec.URL, spec.Checksum, f.JobError)
 	}
 	id := jobID(b, jobWrite, image)
-	o.write = writeJob(id, spec, f.WantDeploy)
+	o.writeJob = writeJob(id, spec, f.WantDeploy)
 	f.Write = jobState(st.Jobs, id, &f.JobError)
 	switch {
 	case f.Write == phase.JobFailed && f.WantDeploy != "":
@@ -301,15 +299,15 @@ func (r *Reconciler) observeSoftOff(h *metal3.BareMetalHost, o *observation) {
 	o.facts.SoftOff = max(r.Clock.Since(at), time.Nanosecond)
 }
 
-// inspectRequested: the annotation with any value but disabled asks for another
-// inspection (B-98).
+// inspectRequested reports whether the annotation asks for an inspection: any
+// value except disabled does (B-98).
 func inspectRequested(h *metal3.BareMetalHost) bool {
 	v, ok := h.Annotations[metal3.InspectAnnotationPrefix]
 	return ok && v != metal3.InspectAnnotationValueDisabled //nolint:staticcheck // deprecated upstream, and still a user's to write (B-98)
 }
 
-// hardwareProfile is the profile that chooses the root device when hints do
-// not (B-190).
+// hardwareProfile returns the profile that chooses the root device if no hints do
+// (B-190).
 func hardwareProfile(h *metal3.BareMetalHost) (profile.Profile, error) {
 	name := h.Spec.HardwareProfile
 	if h.Status.HardwareProfile != "" {
@@ -317,7 +315,7 @@ func hardwareProfile(h *metal3.BareMetalHost) (profile.Profile, error) {
 	}
 	if name == "" {
 		name = profile.DefaultProfileName
-		if strings.HasPrefix(h.Spec.BMC.Address, "libvirt") { // its disks have other names
+		if strings.HasPrefix(h.Spec.BMC.Address, "libvirt") { // its disks have different names
 			name = "libvirt"
 		}
 	}
@@ -328,15 +326,16 @@ func hardwareProfile(h *metal3.BareMetalHost) (profile.Profile, error) {
 	return p, nil
 }
 
-// hintsChanged says whether a host that was prepared with root device hints is
-// to have others now (B-55).
+// hintsChanged reports whether the root device hints differ from those that the
+// host was prepared with (B-55).
 func hintsChanged(h *metal3.BareMetalHost) bool {
 	hints, err := rootHints(h)
 	return err == nil && !equality.Semantic.DeepEqual(hints, h.Status.Provisioning.RootDeviceHints)
 }
 
-// rootHints are the specification's, else the profile's; none where the host
-// was prepared with volumes, of which the first is the root device (B-163).
+// rootHints returns the root device hints of the specification, else those of the
+// profile. It returns nil for a host with RAID volumes, whose first volume is the
+// root device (B-163).
 func rootHints(h *metal3.BareMetalHost) (*metal3.RootDeviceHints, error) {
 	if h.Spec.RootDeviceHints != nil {
 		return h.Spec.RootDeviceHints.DeepCopy(), nil

@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// scripted is a Part whose every Look gives the next of its states; the last
+// scripted is a Part whose every Observe gives the next of its states; the last
 // one stays. It notes what is done to it.
 type scripted struct {
 	name   string
@@ -21,7 +21,7 @@ type scripted struct {
 
 func (p *scripted) Name() string { return p.name }
 
-func (p *scripted) Look(context.Context, Server) (phase.PartState, string, error) {
+func (p *scripted) Observe(context.Context, Server) (phase.PartState, string, error) {
 	return p.states[0], p.name + " broke", nil
 }
 
@@ -33,18 +33,18 @@ func (p *scripted) next() {
 
 func (p *scripted) Begin(*metal3.BareMetalHost) { p.did = append(p.did, "begin") }
 
-func (p *scripted) Carry(context.Context, Server) error {
+func (p *scripted) Step(context.Context, Server) error {
 	p.did = append(p.did, "carry")
 	p.next()
 	return nil
 }
 
-func (p *scripted) Forget(*metal3.BareMetalHost) {
+func (p *scripted) Reset(*metal3.BareMetalHost) {
 	p.did = append(p.did, "forget")
 	p.next()
 }
 
-func TestPartsArePreparedInTheirOrder(t *testing.T) { // B-52, B-54
+func TestPartsArePreparedInOrder(t *testing.T) { // B-52, B-54
 	b := newBench(t, 1, nil)
 	var order []string
 	first := &scripted{name: "RAID", states: []phase.PartState{phase.PartWanted, phase.PartRunning, phase.PartSettled}}
@@ -67,7 +67,7 @@ func TestPartsArePreparedInTheirOrder(t *testing.T) { // B-52, B-54
 	}
 }
 
-func TestAPartThatFailsIsToldAndBegunAnew(t *testing.T) { // B-53
+func TestFailedPartIsReportedAndRetried(t *testing.T) { // B-53
 	b := newBench(t, 1, nil)
 	p := &scripted{name: "RAID", states: []phase.PartState{phase.PartWanted, phase.PartFailed, phase.PartFailed, phase.PartSettled}}
 	b.r.Parts = []Part{p}
@@ -84,7 +84,7 @@ func TestAPartThatFailsIsToldAndBegunAnew(t *testing.T) { // B-53
 	}
 }
 
-func TestAnAvailableHostIsPreparedAgain(t *testing.T) { // B-55
+func TestAvailableHostIsPreparedAgain(t *testing.T) { // B-55
 	b := newBench(t, 1, nil)
 	p := &scripted{name: "RAID", states: []phase.PartState{phase.PartSettled}}
 	b.r.Parts = []Part{p}

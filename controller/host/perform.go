@@ -13,8 +13,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// actions carry out what phase decided. Each may be repeated without harm.
-var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMetalHost, *observation) error{
+// performers maps the actions of package phase to functions. Each can be repeated
+// safely.
+var performers = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMetalHost, *observation) error{
 	phase.PowerOn:  (*Reconciler).powerOn,
 	phase.PowerOff: (*Reconciler).powerOff,
 	phase.SoftOff:  (*Reconciler).powerSoftOff,
@@ -38,7 +39,7 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 		return r.Inband.Offer(o.boot, job.Job{ID: jobID(o.boot, jobInspect), Kind: job.Inventory, Inspect: &job.InspectSpec{ListenSeconds: listenSeconds}})
 	},
 	phase.OfferClean: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, o *observation) error {
-		return r.Inband.Offer(o.boot, job.Job{ID: o.clean, Kind: job.Clean, Clean: &job.CleanSpec{Arrays: arrays(h)}})
+		return r.Inband.Offer(o.boot, job.Job{ID: o.cleanJobID, Kind: job.Clean, Clean: &job.CleanSpec{Arrays: arrays(h)}})
 	},
 	phase.OfferWrite: (*Reconciler).offerWrite,
 	phase.InsertLive: (*Reconciler).insertLive,
@@ -55,24 +56,24 @@ var actions = map[phase.Action]func(*Reconciler, context.Context, *metal3.BareMe
 	phase.AttachData:  (*Reconciler).attachData,
 	phase.DetachData:  (*Reconciler).detachData,
 	phase.RestartBoot: (*Reconciler).restartBoot,
-	phase.BeginPart:   (*Reconciler).carryPart,
-	phase.CarryPart:   (*Reconciler).carryPart,
+	phase.BeginPart:   (*Reconciler).stepPart,
+	phase.StepPart:    (*Reconciler).stepPart,
 	phase.Detach: func(r *Reconciler, _ context.Context, h *metal3.BareMetalHost, _ *observation) error {
 		r.forget(h)
 		return nil
 	},
 
-	// These are complete once they are recorded.
-	phase.KeepHardware: nil,
-	phase.Attach:       nil,
-	phase.EndOperation: nil,
-	phase.BeginService: nil,
-	phase.EndService:   nil,
-	phase.None:         nil,
+	// Recording these completes them.
+	phase.StoreHardware: nil,
+	phase.Attach:        nil,
+	phase.EndOperation:  nil,
+	phase.BeginService:  nil,
+	phase.EndService:    nil,
+	phase.None:          nil,
 }
 
-// agentMode is how the agent is booted: without secure boot, which is the
-// image's (B-140).
+// agentMode returns the boot mode of the agent: never secure boot, which is for
+// the image (B-140).
 func agentMode(h *metal3.BareMetalHost) bmc.BootMode {
 	if m := bmc.BootMode(h.Status.Provisioning.BootMode); m != bmc.UEFISecure {
 		return m
@@ -81,7 +82,7 @@ func agentMode(h *metal3.BareMetalHost) bmc.BootMode {
 }
 
 func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *observation, a phase.Action) error {
-	do, known := actions[a]
+	do, known := performers[a]
 	if !known {
 		return fmt.Errorf("host: no action %q", a)
 	}
@@ -91,8 +92,9 @@ func (r *Reconciler) perform(ctx context.Context, h *metal3.BareMetalHost, o *ob
 	return do(r, ctx, h, o)
 }
 
-// arrays is what cleaning does to software RAID: what a host was prepared with
-// stays until it is deprovisioned, and then goes in any case (B-170).
+// arrays returns what cleaning does with software RAID: a host keeps the arrays
+// that it was prepared with until deprovisioning, which deletes them in any case
+// (B-170).
 func arrays(h *metal3.BareMetalHost) job.Arrays {
 	some, _ := softRAID(h)
 	switch {
@@ -131,17 +133,17 @@ func (r *Reconciler) powerOff(ctx context.Context, h *metal3.BareMetalHost, o *o
 	return nil
 }
 
-// announcePower tells of a change of power that the user, or deletion, has
-// asked for (B-122). The power cycles of an operation are part of it, and its
-// own events tell of it.
+// announcePower publishes the event of a power change requested by the user or by
+// deletion (B-122). Power changes within an operation are covered by the
+// operation's own events.
 func (r *Reconciler) announcePower(ctx context.Context, h *metal3.BareMetalHost, reason, message string) {
 	if s := h.Status.Provisioning.State; polled[s] || s == metal3.StatePoweringOffBeforeDelete {
 		r.publish(ctx, h, eventList{{reason, message}})
 	}
 }
 
-// powerSoftOff asks the operating system; a BMC that cannot ask switches off at
-// once (B-123).
+// powerSoftOff asks the operating system to shut down. If the BMC cannot ask it,
+// the power is cut at once (B-123).
 func (r *Reconciler) powerSoftOff(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	now := r.Clock.Now()
 	r.memory.update(h.UID, func(m *hostMemory) { m.softOff = &now })
@@ -161,8 +163,7 @@ func (r *Reconciler) forget(h *metal3.BareMetalHost) {
 	r.memory.forget(h.UID)
 }
 
-// endReboot takes the plain annotation off the host: what it asked for is done
-// (B-95).
+// endReboot removes the plain reboot annotation when the reboot is done (B-95).
 func (r *Reconciler) endReboot(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
 	if _, ok := h.Annotations[metal3.RebootAnnotationPrefix]; !ok {
 		return nil
@@ -175,11 +176,11 @@ func (r *Reconciler) endReboot(ctx context.Context, h *metal3.BareMetalHost, _ *
 	return nil
 }
 
-// release lets the object and what belongs to it go (B-71).
+// release removes the finalizers of the object and of what belongs to it (B-71).
 func (r *Reconciler) release(ctx context.Context, h *metal3.BareMetalHost, _ *observation) error {
 	r.forget(h)
 	r.read.Forget(h)
-	for _, name := range ownSecrets(h) {
+	for _, name := range hostSecrets(h) {
 		if err := r.releaseSecret(ctx, h, name); err != nil {
 			return err
 		}

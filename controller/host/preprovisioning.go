@@ -20,16 +20,16 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// ownArchitecture is the controller's own, by Linux's name, for hosts of which
-// nothing is known (B-252).
-var ownArchitecture = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+// controllerArchitecture is the architecture of this process by Linux's name, for
+// hosts of unknown architecture (B-252).
+var controllerArchitecture = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 
 // imageFinalizer keeps a host's PreprovisioningImage while the host may boot it.
 const imageFinalizer = metal3.BareMetalHostFinalizer + "/preprovisioningImage"
 
-// observeImage asks for the image that the host's agent is booted from, where
-// images are built, and finds out whether it is there (B-240). It is asked for
-// when an agent is about to be booted, and stays until the host goes.
+// observeImage requests the image that the host's agent boots from, if images are
+// built, and reads its state (B-240). It requests the image when an agent is about
+// to be booted; the image exists until the host is deleted.
 func (r *Reconciler) observeImage(ctx context.Context, h *metal3.BareMetalHost, o *observation) error {
 	f := &o.facts
 	if !r.BuildPreprovisioningImage || !phase.WantsAgent(*f) {
@@ -43,7 +43,7 @@ func (r *Reconciler) observeImage(ctx context.Context, h *metal3.BareMetalHost, 
 	switch err := r.Client.Get(ctx, key, p); {
 	case apierrors.IsNotFound(err):
 		p = &metal3.PreprovisioningImage{ObjectMeta: metav1.ObjectMeta{Namespace: h.Namespace, Name: h.Name}}
-		if err := r.ownImage(h, p, want); err != nil {
+		if err := r.applyImageSpec(h, p, want); err != nil {
 			return err
 		}
 		if err := r.Client.Create(ctx, p); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -53,7 +53,7 @@ func (r *Reconciler) observeImage(ctx context.Context, h *metal3.BareMetalHost, 
 		return fmt.Errorf("pre-provisioning image: %w", err)
 	default:
 		before := p.DeepCopy()
-		if err := r.ownImage(h, p, want); err != nil {
+		if err := r.applyImageSpec(h, p, want); err != nil {
 			return err
 		}
 		if !equality.Semantic.DeepEqual(before, p) {
@@ -62,10 +62,10 @@ func (r *Reconciler) observeImage(ctx context.Context, h *metal3.BareMetalHost, 
 			}
 		}
 	}
-	return r.judgeImage(ctx, p, f)
+	return r.observeImageStatus(ctx, p, f)
 }
 
-// imageSpec is what the host's agent needs of its image.
+// imageSpec returns the specification of the image for the host's agent.
 func imageSpec(h *metal3.BareMetalHost) (metal3.PreprovisioningImageSpec, error) {
 	address, err := bmc.ParseAddress(h.Spec.BMC.Address)
 	if err != nil {
@@ -80,13 +80,14 @@ func imageSpec(h *metal3.BareMetalHost) (metal3.PreprovisioningImageSpec, error)
 		arch = h.Status.HardwareDetails.CPU.Arch
 	}
 	if arch == "" { // B-252
-		arch = ownArchitecture
+		arch = controllerArchitecture
 	}
 	return metal3.PreprovisioningImageSpec{Architecture: arch, AcceptFormats: formats, NetworkDataName: h.Spec.PreprovisioningNetworkDataName}, nil
 }
 
-// ownImage writes what the host wants of p (B-03, B-04, B-101).
-func (r *Reconciler) ownImage(h *metal3.BareMetalHost, p *metal3.PreprovisioningImage, want metal3.PreprovisioningImageSpec) error {
+// applyImageSpec writes the specification, labels, finalizer and owner of the
+// image (B-03, B-04, B-101).
+func (r *Reconciler) applyImageSpec(h *metal3.BareMetalHost, p *metal3.PreprovisioningImage, want metal3.PreprovisioningImageSpec) error {
 	p.Spec = want
 	if len(h.Labels) > 0 {
 		if p.Labels == nil {
@@ -101,9 +102,9 @@ func (r *Reconciler) ownImage(h *metal3.BareMetalHost, p *metal3.Preprovisioning
 	return nil
 }
 
-// judgeImage says whether the image can be booted: what its status says must be
-// about what is asked for now.
-func (r *Reconciler) judgeImage(ctx context.Context, p *metal3.PreprovisioningImage, f *phase.Facts) error {
+// observeImageStatus reports whether the image can be booted. Its status must be
+// about the current specification.
+func (r *Reconciler) observeImageStatus(ctx context.Context, p *metal3.PreprovisioningImage, f *phase.Facts) error {
 	current := func(kind metal3.ImageStatusConditionType) *metav1.Condition {
 		c := meta.FindStatusCondition(p.Status.Conditions, string(kind))
 		if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != p.Generation {
@@ -135,7 +136,7 @@ func (r *Reconciler) judgeImage(ctx context.Context, p *metal3.PreprovisioningIm
 	return nil
 }
 
-// releaseImage lets the image go with its host (B-71).
+// releaseImage removes the finalizer of the image (B-71).
 func (r *Reconciler) releaseImage(ctx context.Context, h *metal3.BareMetalHost) error {
 	if !r.BuildPreprovisioningImage {
 		return nil

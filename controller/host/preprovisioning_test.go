@@ -62,7 +62,7 @@ func TestHostWaitsForItsImage(t *testing.T) {
 		t.Errorf("power %s before the image is there, want Off", b.power())
 	}
 	p := b.preprovisioned()
-	want := metal3.PreprovisioningImageSpec{Architecture: ownArchitecture, AcceptFormats: []metal3.ImageFormat{metal3.ImageFormatISO, metal3.ImageFormatInitRD}}
+	want := metal3.PreprovisioningImageSpec{Architecture: controllerArchitecture, AcceptFormats: []metal3.ImageFormat{metal3.ImageFormatISO, metal3.ImageFormatInitRD}}
 	if diff := cmp.Diff(want, p.Spec); diff != "" {
 		t.Errorf("what is asked for (-want +got):\n%s", diff)
 	}

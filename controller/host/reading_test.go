@@ -43,7 +43,7 @@ func waiting(t *testing.T) *bench {
 
 // B-12 B-121: the agent is looked for every ten seconds, and the BMC asked every
 // minute.
-func TestBMCIsNotAskedAtEveryPassOfAWait(t *testing.T) {
+func TestBMCIsReadOnceAMinuteDuringAWait(t *testing.T) {
 	b := waiting(t)
 	before, start, passes := reads(b), b.clock.Now(), 0
 	for ; b.clock.Since(start) < 10*time.Minute; passes++ {
@@ -58,7 +58,7 @@ func TestBMCIsNotAskedAtEveryPassOfAWait(t *testing.T) {
 	}
 }
 
-func TestPowerThatIsLostDuringAWaitIsNoticed(t *testing.T) {
+func TestPowerLossDuringAWaitIsNoticed(t *testing.T) {
 	b := waiting(t)
 	b.bmc.Press(bmc.Off)
 	start := b.clock.Now()
@@ -75,7 +75,7 @@ func TestPowerThatIsLostDuringAWaitIsNoticed(t *testing.T) {
 
 // Nothing is done on the word of an earlier pass: as soon as the wait is over,
 // the BMC is asked.
-func TestBMCIsAskedWhenAWaitEnds(t *testing.T) {
+func TestBMCIsReadWhenAWaitEnds(t *testing.T) {
 	for name, end := range map[string]func(*bench){
 		"the agent is up": func(b *bench) { b.deaf = false; b.agent() },
 		"another specification": func(b *bench) {
@@ -108,7 +108,7 @@ func TestBMCIsAskedWhenAWaitEnds(t *testing.T) {
 }
 
 // A BMC that does not answer is noticed while the agent works, too.
-func TestBMCThatFallsSilentDuringAWaitIsToldOf(t *testing.T) {
+func TestSilentBMCDuringAWaitIsReported(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.answers[job.Write] = job.Report{State: job.Running, Percent: 10}
 	b.until("writing", func(*metal3.BareMetalHost) bool { return len(b.ran) == 3 })

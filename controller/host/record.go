@@ -15,9 +15,9 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// record writes what was decided into the status, in one write and only if
-// something changed, then publishes the events of it. It returns when to look
-// again.
+// record writes the decision into the status, with one update and only if
+// something changed, then publishes the events. It returns the delay until the
+// next pass.
 func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *observation, d phase.Decision) (time.Duration, error) {
 	before := h.Status.DeepCopy()
 	var events eventList
@@ -26,7 +26,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	}
 	after := d.After
 	if h.Status.OperationalStatus == metal3.OperationalStatusDelayed {
-		resume(h)
+		clearOperationalStatus(h)
 	}
 	switch {
 	case d.Fail != "":
@@ -38,21 +38,21 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 		h.Status.ErrorType, h.Status.ErrorMessage, h.Status.ErrorCount = "", "", 0
 		h.SetOperationalStatus(metal3.OperationalStatusOK)
 	}
-	if o.system.Power != "" && tellsPower(o, d) {
+	if o.system.Power != "" && reportsPower(o, d) {
 		recordPower(h, o.system.Power)
 	}
 	switch d.Do {
-	case phase.KeepHardware:
-		if err := r.keepHardware(ctx, h, o, &events); err != nil {
+	case phase.StoreHardware:
+		if err := r.storeHardware(ctx, h, o, &events); err != nil {
 			return 0, err
 		}
 	case phase.Detach:
 		h.SetOperationalStatus(metal3.OperationalStatusDetached)
-		if h.Status.ErrorType == metal3.DetachError { // of a status that was restored (B-81, B-82)
+		if h.Status.ErrorType == metal3.DetachError { // from a restored status (B-81, B-82)
 			h.Status.ErrorType, h.Status.ErrorMessage = "", ""
 		}
 	case phase.Attach:
-		resume(h)
+		clearOperationalStatus(h)
 	case phase.BeginPart:
 		o.part.Begin(h)
 		if h.Status.Provisioning.State == metal3.StatePreparing {
@@ -60,10 +60,10 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 			if err != nil {
 				return 0, err
 			}
-			h.Status.Provisioning.RootDeviceHints = hints // a part may make the root device (B-163)
+			h.Status.Provisioning.RootDeviceHints = hints // the part may create the root device (B-163)
 		}
-		if x, ok := o.part.(InBand); ok && x.InBand(h) && o.facts.Net != bmc.BootNone && o.system.Power != "" {
-			recordPower(h, o.system.Power) // what runs now is none of its agents: see tellsPower
+		if x, ok := o.part.(InBand); ok && x.InBand(h) && o.facts.NetBoot != bmc.BootNone && o.system.Power != "" {
+			recordPower(h, o.system.Power) // the server does not run an agent of this part: see reportsPower
 		}
 		if t := h.Status.ErrorType; t == metal3.PreparationError || t == metal3.ServicingError { // the count stays: this attempt may fail, too (B-82)
 			h.Status.ErrorType, h.Status.ErrorMessage = "", ""
@@ -72,7 +72,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 				h.SetOperationalStatus(metal3.OperationalStatusServicing)
 			}
 		}
-	case phase.BeginService: // saved before anything is done (B-220)
+	case phase.BeginService: // recorded before the BMC is touched (B-220)
 		h.SetOperationalStatus(metal3.OperationalStatusServicing)
 	case phase.EndService:
 		if h.Status.OperationalStatus == metal3.OperationalStatusServicing {
@@ -83,7 +83,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 			r.begin(op)
 		}
 	case phase.SoftOff, phase.PowerOff, phase.Restart:
-		for _, key := range o.badAnnotations {
+		for _, key := range o.invalidAnnotations {
 			events.add("InvalidAnnotationValue", "could not parse the value of "+key)
 		}
 	case phase.EndOperation:
@@ -91,7 +91,7 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 			op.End = r.now()
 		}
 		if h.Status.Provisioning.State == metal3.StateProvisioning {
-			keepImage(h) // from now on it is on the disk, whatever is asked for next
+			recordImage(h) // the image is on the disk from now on, whatever spec.image becomes
 		}
 	}
 	if d.Moved {
@@ -119,20 +119,20 @@ func (r *Reconciler) record(ctx context.Context, h *metal3.BareMetalHost, o *obs
 	return after, nil
 }
 
-// resume ends an operational status that stood before the host's own; an error
-// that it had before is there again.
-func resume(h *metal3.BareMetalHost) {
+// clearOperationalStatus ends an operational status that overrides the usual one.
+// An earlier error shows again.
+func clearOperationalStatus(h *metal3.BareMetalHost) {
 	h.SetOperationalStatus(metal3.OperationalStatusOK)
 	if h.Status.ErrorType != "" {
 		h.Status.OperationalStatus = metal3.OperationalStatusError
 	}
 }
 
-// now is the wall time as Kubernetes stores it.
+// now returns the wall time with the precision of Kubernetes.
 func (r *Reconciler) now() metav1.Time { return metav1.NewTime(r.Wall.Now().Truncate(time.Second)) }
 
-// begin stamps the start of an operation. No two runs of an operation have the
-// same start, however fast they follow each other: boots are named by it.
+// begin sets the start of an operation. Boots are named by the start, so no two
+// runs of an operation have the same, however fast they follow each other.
 func (r *Reconciler) begin(op *metal3.OperationMetric) {
 	start := r.now()
 	if !op.Start.IsZero() && !start.After(op.Start.Time) {
@@ -141,30 +141,31 @@ func (r *Reconciler) begin(op *metal3.OperationMetric) {
 	op.Start, op.End = start, metav1.Time{}
 }
 
-// recordFailure counts an error and returns when to try again (B-13).
+// recordFailure counts an error and returns the delay until the next attempt
+// (B-13).
 func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d phase.Decision, events *eventList) time.Duration {
 	s := &h.Status
 	s.OperationalStatus, s.ErrorType, s.ErrorMessage = metal3.OperationalStatusError, d.Fail, d.Message
 	s.ErrorCount++
-	if d.Fail == metal3.RegistrationError && ofCredentials(o.unregistered) {
+	if d.Fail == metal3.RegistrationError && isCredentialsError(o.registrationError) {
 		events.add("BMCCredentialError", d.Message)
 	} else {
-		events.add(reasons[d.Fail], d.Message)
+		events.add(eventReasons[d.Fail], d.Message)
 	}
 	r.powerFailed(h.UID)
 	if d.Fail == metal3.PreparationError {
-		s.Provisioning.RootDeviceHints = nil // all is done anew (B-53)
+		s.Provisioning.RootDeviceHints = nil // prepare everything again (B-53)
 		if o.part != nil {
-			o.part.Forget(h)
+			o.part.Reset(h)
 		}
 	}
 	if d.Fail == metal3.ServicingError && o.part != nil {
-		o.part.Forget(h)
+		o.part.Reset(h)
 	}
 	if d.Fail != metal3.RegistrationError {
-		// Whatever state the failed attempt left the server in, the next one
-		// boots an agent of its own. A BMC that cannot be reached for a while
-		// must not cost a running agent its work.
+		// The next attempt boots a new agent, whatever state the failed one left
+		// the server in. But a BMC that is unreachable for a while must not end
+		// the work of a running agent.
 		if _, op := currentBoot(h); op != nil && op.End.IsZero() {
 			r.begin(op)
 		}
@@ -172,18 +173,18 @@ func (r *Reconciler) recordFailure(h *metal3.BareMetalHost, o *observation, d ph
 	var bad *credentialsError
 	switch {
 	case d.Fail != metal3.RegistrationError:
-	case errors.As(o.unregistered, &bad) && bad.missing:
-		return missingSecretWait // B-111: it may be created any moment
-	case hopeless(o.unregistered) && h.DeletionTimestamp.IsZero():
-		return 0 // B-112: an edit wakes us; a deletion does not wait for one
+	case errors.As(o.registrationError, &bad) && bad.missing:
+		return missingSecretWait // B-111: the secret may be created at any moment
+	case needsEdit(o.registrationError) && h.DeletionTimestamp.IsZero():
+		return 0 // B-112: an edit triggers a pass; a deletion does not wait for one
 	}
 	return phase.Backoff(s.ErrorCount, r.Chance())
 }
 
 const missingSecretWait = 10 * time.Second
 
-// recordCredentials notes the credentials that were used in this pass, and
-// whether they worked (B-114).
+// recordCredentials records the credentials of this pass and whether they worked
+// (B-114).
 func (r *Reconciler) recordCredentials(ctx context.Context, h *metal3.BareMetalHost, o *observation, events *eventList) error {
 	if o.secret == nil {
 		return nil
@@ -191,13 +192,13 @@ func (r *Reconciler) recordCredentials(ctx context.Context, h *metal3.BareMetalH
 	again := h.Status.Provisioning.State != metal3.StateRegistering
 	register := &h.Status.OperationHistory.Register
 	if tried := h.Status.TriedCredentials.Reference; !h.Status.TriedCredentials.Match(*o.secret) {
-		o.updated = tried != nil
-		if o.updated && tried.Name != o.secret.Name { // nobody would ever let the old one go (B-113)
+		o.credentialsChanged = tried != nil
+		if o.credentialsChanged && tried.Name != o.secret.Name { // nothing else would remove the finalizer of the old secret (B-113)
 			if err := r.releaseSecret(ctx, h, tried.Name); err != nil {
 				return err
 			}
 		}
-		if o.updated && again { // B-46
+		if o.credentialsChanged && again { // B-46
 			r.begin(register)
 		}
 		h.UpdateTriedCredentials(*o.secret)
@@ -206,35 +207,36 @@ func (r *Reconciler) recordCredentials(ctx context.Context, h *metal3.BareMetalH
 		h.UpdateGoodCredentials(*o.secret)
 		events.add("BMCAccessValidated", "Verified access to BMC")
 		if again && !register.Start.IsZero() && register.End.IsZero() {
-			register.End, o.renewed = r.now(), true
+			register.End, o.reregistered = r.now(), true
 		}
 	}
 	return nil
 }
 
-// tellsPower: the status tells the power when an operation is over, and not of
-// the power cycles that are part of it. Of a host that boots by the network it
-// tells what phase needs to know what the host runs: that it was seen off, and
-// that it is on when an operation begins or has done its in-band work.
-func tellsPower(o *observation, d phase.Decision) bool {
+// reportsPower reports whether the status shows the power of this pass. It shows
+// it between operations, and not the power cycles within one. For a host that
+// boots over the network it shows what phase needs to know which system runs: that
+// the host was seen off, and that it is on when an operation begins or has ended
+// its in-band work.
+func reportsPower(o *observation, d phase.Decision) bool {
 	state := o.facts.State
-	_, bootsAgent := inbandStates[state]
+	_, bootsAgent := agentStates[state]
 	switch {
 	case !usesMedia[state]:
 		return true
-	case o.facts.Net == bmc.BootNone:
+	case o.facts.NetBoot == bmc.BootNone:
 		return d.Moved
 	case o.system.Power == bmc.Off:
 		return true
-	case d.Moved: // its agent still runs when it is inspected
+	case d.Moved: // the agent still runs when inspection ends
 		return state != metal3.StateInspecting
 	}
 	begun := d.Fail != "" && d.Fail != metal3.RegistrationError || d.Do == phase.BeginAgain
 	return bootsAgent && (begun || d.Do == phase.EndOperation)
 }
 
-// inbandStates are those whose operation boots the agent.
-var inbandStates = map[phase.State]struct{}{
+// agentStates lists the states whose operation boots the agent.
+var agentStates = map[phase.State]struct{}{
 	metal3.StateInspecting: {}, metal3.StateProvisioning: {}, metal3.StateDeprovisioning: {},
 }
 
@@ -242,22 +244,21 @@ func recordPower(h *metal3.BareMetalHost, p bmc.Power) {
 	h.Status.PoweredOn = p == bmc.On || p == bmc.PoweringOff
 }
 
-// move changes the state, and what goes with the states that are left and
-// entered.
+// move changes the state and applies what leaving and entering a state entails.
 func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.State, events *eventList) error {
 	s := &h.Status
 	from := s.Provisioning.State
-	if s.OperationalStatus == metal3.OperationalStatusServicing { // what it is serviced with goes with the state
+	if s.OperationalStatus == metal3.OperationalStatusServicing { // servicing ends with the state
 		h.SetOperationalStatus(metal3.OperationalStatusOK)
 	}
 	if op := h.OperationMetricForState(from); op != nil && !op.Start.IsZero() {
-		op.End = r.now() // B-74; that of the in-band work has served its purpose
+		op.End = r.now() // B-74; replaces the end of the in-band work
 	}
 	s.Provisioning.State = to
 	if op := h.OperationMetricForState(to); op != nil {
 		r.begin(op)
 	}
-	if enter := entering[to]; enter != nil {
+	if enter := entryActions[to]; enter != nil {
 		if err := enter(h); err != nil {
 			return err
 		}
@@ -267,14 +268,14 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 		s.Provisioning.ID = string(uuid.NewUUID())
 		events.add("Registered", "Registered new host")
 	case from == metal3.StateExternallyProvisioned && to == metal3.StateProvisioned: // B-64
-		keepImage(h)
+		recordImage(h)
 	case from == metal3.StateDeprovisioning:
 		s.Provisioning.Image, s.Provisioning.CustomDeploy, s.Provisioning.RootDeviceHints = metal3.Image{}, nil, nil
-		if s.Provisioning.RAID != nil { // of the hardware's it stays (B-65)
+		if s.Provisioning.RAID != nil { // hardware RAID stays (B-65)
 			s.Provisioning.RAID.SoftwareRAIDVolumes = nil
 		}
 	}
-	if s.HardwareProfile == "" && profiled[to] {
+	if s.HardwareProfile == "" && needsProfile[to] {
 		p, err := hardwareProfile(h)
 		if err != nil {
 			return err
@@ -282,22 +283,23 @@ func (r *Reconciler) move(h *metal3.BareMetalHost, o *observation, to phase.Stat
 		s.HardwareProfile = p.Name
 		events.add("ProfileSet", "Hardware profile set: "+p.Name)
 	}
-	if profiled[to] { // B-43, B-52
+	if needsProfile[to] { // B-43, B-52
 		hints, err := rootHints(h)
 		if err != nil {
 			return err
 		}
 		s.Provisioning.RootDeviceHints = hints
 	}
-	events.moved(h, from, to)
+	events.addTransition(h, from, to)
 	return nil
 }
 
-// profiled are states that a host has a profile in, at the latest.
-var profiled = map[phase.State]bool{metal3.StatePreparing: true, metal3.StateExternallyProvisioned: true}
+// needsProfile lists the states in which a host has a hardware profile at the
+// latest.
+var needsProfile = map[phase.State]bool{metal3.StatePreparing: true, metal3.StateExternallyProvisioned: true}
 
-// entering is what a state's entry writes into the status.
-var entering = map[phase.State]func(*metal3.BareMetalHost) error{
+// entryActions holds what entering a state writes into the status.
+var entryActions = map[phase.State]func(*metal3.BareMetalHost) error{
 	metal3.StateUnmanaged: func(h *metal3.BareMetalHost) error {
 		h.SetOperationalStatus(metal3.OperationalStatusDiscovered)
 		return nil
@@ -314,7 +316,7 @@ var entering = map[phase.State]func(*metal3.BareMetalHost) error{
 	},
 	metal3.StateProvisioned: func(h *metal3.BareMetalHost) error {
 		if p := &h.Status.Provisioning; p.Image.URL == "" && p.CustomDeploy == nil {
-			keepImage(h)
+			recordImage(h)
 		}
 		return nil
 	},
@@ -325,7 +327,7 @@ func setBootMode(h *metal3.BareMetalHost) error {
 	return nil
 }
 
-func keepImage(h *metal3.BareMetalHost) {
+func recordImage(h *metal3.BareMetalHost) {
 	if h.Spec.Image != nil {
 		h.Status.Provisioning.Image = *h.Spec.Image.DeepCopy()
 	}

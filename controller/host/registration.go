@@ -14,42 +14,44 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// byMAC indexes hosts by their boot MAC address, in lower case.
-const byMAC = "spec.bootMACAddress"
+// indexMAC indexes hosts by their boot MAC address, in lower case.
+const indexMAC = "spec.bootMACAddress"
 
-// registrable says what beside its BMC keeps a host from being registered (B-47). The texts are Metal3's.
-func (r *Reconciler) registrable(ctx context.Context, h *metal3.BareMetalHost) error {
+// checkRegistration returns an error if anything but the BMC prevents the
+// registration of a host (B-47). The texts are Metal3's.
+func (r *Reconciler) checkRegistration(ctx context.Context, h *metal3.BareMetalHost) error {
 	if h.Status.Provisioning.State != metal3.StateRegistering {
 		return nil
 	}
-	if err := r.claimNetworkData(ctx, h); apierrors.IsNotFound(err) {
-		return fmt.Errorf("failed to read preprovisioningNetworkData: %v", err) //nolint:errorlint // not %w: it does not pass by itself
+	if err := r.adoptNetworkData(ctx, h); apierrors.IsNotFound(err) {
+		return fmt.Errorf("failed to read preprovisioningNetworkData: %v", err) //nolint:errorlint // not %w: the error is not temporary
 	} else if err != nil {
 		return err
 	}
-	return r.conflicting(ctx, h)
+	return r.checkMACConflict(ctx, h)
 }
 
-// conflicting says which other host has the boot MAC address (B-141). Of two
-// that want to be registered the older one may.
-func (r *Reconciler) conflicting(ctx context.Context, h *metal3.BareMetalHost) error {
+// checkMACConflict returns an error if another host has the boot MAC address
+// (B-141). Of two unregistered hosts the older one is registered.
+func (r *Reconciler) checkMACConflict(ctx context.Context, h *metal3.BareMetalHost) error {
 	if h.Spec.BootMACAddress == "" {
 		return nil
 	}
 	var l metal3.BareMetalHostList
-	if err := r.Client.List(ctx, &l, client.MatchingFields{byMAC: strings.ToLower(h.Spec.BootMACAddress)}); err != nil {
+	if err := r.Client.List(ctx, &l, client.MatchingFields{indexMAC: strings.ToLower(h.Spec.BootMACAddress)}); err != nil {
 		return fmt.Errorf("hosts of MAC address %s: %w", h.Spec.BootMACAddress, err)
 	}
 	for i := range l.Items {
-		if other := &l.Items[i]; other.UID != h.UID && goesBefore(other, h) {
+		if other := &l.Items[i]; other.UID != h.UID && registersFirst(other, h) {
 			return fmt.Errorf("MAC address %s conflicts with existing node %s", h.Spec.BootMACAddress, nodeName(other))
 		}
 	}
 	return nil
 }
 
-// goesBefore orders hosts that want the same: registered ones, then the age.
-func goesBefore(a, b *metal3.BareMetalHost) bool {
+// registersFirst orders hosts with the same MAC address: registered ones first,
+// then by age.
+func registersFirst(a, b *metal3.BareMetalHost) bool {
 	if ra, rb := a.Status.Provisioning.ID != "", b.Status.Provisioning.ID != ""; ra != rb {
 		return ra
 	}
@@ -59,12 +61,12 @@ func goesBefore(a, b *metal3.BareMetalHost) bool {
 	return nodeName(a) < nodeName(b)
 }
 
-// nodeName is what upstream calls a host in its provisioner.
+// nodeName returns upstream's name of a host in its provisioner.
 func nodeName(h *metal3.BareMetalHost) string { return h.Namespace + "~" + h.Name }
 
-// ownSecrets are the Secrets that belong to a host: of its BMC, and of the
-// network that its agent shall have (B-10, B-71).
-func ownSecrets(h *metal3.BareMetalHost) (names []string) {
+// hostSecrets returns the names of the Secrets that belong to a host: of its BMC
+// and of its agent's network (B-10, B-71).
+func hostSecrets(h *metal3.BareMetalHost) (names []string) {
 	for _, n := range []string{h.Spec.BMC.CredentialsName, h.Spec.PreprovisioningNetworkDataName} {
 		if n != "" {
 			names = append(names, n)
@@ -73,8 +75,8 @@ func ownSecrets(h *metal3.BareMetalHost) (names []string) {
 	return names
 }
 
-// claimNetworkData marks the Secret of the agent's network as the host's.
-func (r *Reconciler) claimNetworkData(ctx context.Context, h *metal3.BareMetalHost) error {
+// adoptNetworkData adopts the Secret with the network data of the agent.
+func (r *Reconciler) adoptNetworkData(ctx context.Context, h *metal3.BareMetalHost) error {
 	if h.Spec.PreprovisioningNetworkDataName == "" {
 		return nil
 	}
@@ -85,18 +87,18 @@ func (r *Reconciler) claimNetworkData(ctx context.Context, h *metal3.BareMetalHo
 	return r.adoptSecret(ctx, h, &s)
 }
 
-// hopeless says whether only an edit can help: nothing is tried again until then
+// needsEdit reports whether only an edit can help: nothing is retried before
 // (B-112).
-func hopeless(err error) bool {
+func needsEdit(err error) bool {
 	var bad *credentialsError
 	var unknown *bmc.UnknownTypeError
 	return errors.As(err, &bad) && !bad.missing || errors.As(err, &unknown) ||
 		errors.Is(err, bmc.ErrNoAddress) || errors.Is(err, bmc.ErrNoCredentials)
 }
 
-// ofCredentials says whether an error is about what the host's BMC details say,
-// and not about what its BMC makes of them (B-111, B-112).
-func ofCredentials(err error) bool {
+// isCredentialsError reports whether an error is about the BMC details of the
+// host, and not about the BMC (B-111, B-112).
+func isCredentialsError(err error) bool {
 	var bad *credentialsError
-	return hopeless(err) || errors.As(err, &bad)
+	return needsEdit(err) || errors.As(err, &bad)
 }

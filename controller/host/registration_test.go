@@ -62,7 +62,7 @@ func other(name string, change func(*metal3.BareMetalHost)) *metal3.BareMetalHos
 }
 
 // B-47 B-141: of two hosts with one MAC address the second is not registered.
-func TestAnotherHostsMACAddressIsRefused(t *testing.T) {
+func TestMACAddressOfAnotherHostIsRefused(t *testing.T) {
 	for name, tt := range map[string]struct {
 		other *metal3.BareMetalHost
 		want  string
@@ -100,7 +100,7 @@ func TestAnotherHostsMACAddressIsRefused(t *testing.T) {
 
 // B-47: what keeps a host from being registered is told in upstream's words, and
 // when it is mended the host goes on.
-func TestWhatKeepsAHostFromBeingRegistered(t *testing.T) {
+func TestRegistrationErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*bench)
 		mend   func(*bench)
@@ -185,7 +185,7 @@ func cmpOr(a, b string) string {
 }
 
 // B-12 B-13 B-111 B-112: how long each kind of registration error waits.
-func TestRegistrationErrorsWaitAsTheyMust(t *testing.T) {
+func TestRegistrationErrorBackoff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change    func(*bench)
 		from, min time.Duration // ]from, min]
@@ -261,7 +261,7 @@ func TestCredentialsCanBeChangedInEveryState(t *testing.T) {
 }
 
 // B-63: the BMC of a host that runs something answers, but knows no such system.
-func TestAHostThatItsBMCNoLongerKnowsIsAdoptedAgain(t *testing.T) {
+func TestHostOfAnUnknownSystemIsAdoptedAgain(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	b.passes(5)
 	b.bmc.Fail(bmctest.ReadSystem, fmt.Errorf("bmctest: %w", bmc.ErrNoSystem))
@@ -282,7 +282,7 @@ func TestAHostThatItsBMCNoLongerKnowsIsAdoptedAgain(t *testing.T) {
 
 // B-14 B-47: a BMC that has been away for long is told of, and the host goes on
 // where it was.
-func TestABMCThatStaysSilentIsToldOf(t *testing.T) {
+func TestSilentBMCBecomesAnErrorOfTheHost(t *testing.T) {
 	for _, state := range []metal3.ProvisioningState{metal3.StateInspecting, metal3.StateAvailable, metal3.StateProvisioned} {
 		t.Run(string(state), func(t *testing.T) {
 			b := newBench(t, 1, func(h *metal3.BareMetalHost) {
@@ -316,7 +316,7 @@ func TestABMCThatStaysSilentIsToldOf(t *testing.T) {
 
 // B-113 B-71: a Secret belongs to all hosts that use it, and is let go with the
 // last of them.
-func TestASecretGoesWithItsLastHost(t *testing.T) {
+func TestSecretIsDeletedWithItsLastHost(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "net" })
 	b.secret("net", corev1.SecretTypeOpaque, map[string]string{"networkData": "{}"})
 	b.create(other("node-9", func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "secret" }))
@@ -341,7 +341,7 @@ func TestASecretGoesWithItsLastHost(t *testing.T) {
 }
 
 // B-113: a Secret that the host no longer names is not held for ever.
-func TestASecretThatIsReplacedIsLetGo(t *testing.T) {
+func TestReplacedSecretIsReleased(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("available", in(metal3.StateAvailable))
 	b.secret("next", corev1.SecretTypeOpaque, map[string]string{"username": "admin", "password": "good"})
@@ -356,7 +356,7 @@ func TestASecretThatIsReplacedIsLetGo(t *testing.T) {
 }
 
 // B-113: deleting the Secret waits for its host, and does not wait for ever.
-func TestASecretThatIsBeingDeletedStaysWithItsHost(t *testing.T) {
+func TestSecretInDeletionKeepsItsFinalizer(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("available", in(metal3.StateAvailable))
 	if err := b.kube.Delete(context.Background(), b.get("secret")); err != nil {
@@ -377,7 +377,7 @@ func TestASecretThatIsBeingDeletedStaysWithItsHost(t *testing.T) {
 
 // B-190: the profile that an address implies, and that nothing changes it once
 // it is chosen.
-func TestProfiles(t *testing.T) {
+func TestHardwareProfiles(t *testing.T) {
 	for _, tt := range []struct {
 		address, spec, status, want string
 		hints                       metal3.RootDeviceHints
@@ -408,7 +408,7 @@ func TestProfiles(t *testing.T) {
 
 // B-43 B-55 B-65: the hints that a host was prepared with are in its status, and
 // others have it prepared again.
-func TestOtherHintsPrepareTheHostAgain(t *testing.T) {
+func TestChangedHintsPrepareTheHostAgain(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.until("provisioned", in(metal3.StateProvisioned))
 	if got := b.host().Status.Provisioning.RootDeviceHints; got == nil || got.DeviceName != "/dev/sda" {
@@ -431,7 +431,7 @@ func TestOtherHintsPrepareTheHostAgain(t *testing.T) {
 }
 
 // B-252: what inspection has found is what images are chosen by.
-func TestTheArchitectureIsFilledIn(t *testing.T) {
+func TestArchitectureIsFilledIn(t *testing.T) {
 	for _, given := range []string{"", "aarch64"} {
 		b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.Architecture = given })
 		rep := b.answers["inventory"]

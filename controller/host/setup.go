@@ -23,51 +23,52 @@ import (
 )
 
 const (
-	byUID    = "metadata.uid"
-	bySecret = "spec.bmc.credentialsName"
+	indexUID    = "metadata.uid"
+	indexSecret = "spec.bmc.credentialsName"
 )
 
-// powerPoll is how often a host in a stable state is looked at (B-12, B-121).
+// powerPoll is the interval in which a host in a stable state is reconciled (B-12,
+// B-121).
 const powerPoll = 60 * time.Second
 
-// polled are the states in which nothing else would make us look: the BMC does
-// not tell when somebody presses the button.
+// polled lists the states without another trigger: a BMC does not report that
+// somebody has pressed the power button.
 var polled = map[phase.State]bool{
 	metal3.StateAvailable: true, metal3.StateReady: true,
 	metal3.StateProvisioned: true, metal3.StateExternallyProvisioned: true,
 }
 
-// indexes are by what hosts are looked up.
+// indexes lists the indexes of the cache.
 var indexes = []struct {
 	field string
 	of    client.IndexerFunc
 }{
-	{byUID, ofHostIs(func(h *metal3.BareMetalHost) []string { return []string{string(h.UID)} })},
-	{bySecret, ofHostIs(ownSecrets)},
-	{byMAC, ofHostIs(func(h *metal3.BareMetalHost) []string { return []string{strings.ToLower(h.Spec.BootMACAddress)} })},
-	{byServed, ofHostIs(func(h *metal3.BareMetalHost) []string { return []string{served(h)} })},
+	{indexUID, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{string(h.UID)} })},
+	{indexSecret, indexHosts(hostSecrets)},
+	{indexMAC, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{strings.ToLower(h.Spec.BootMACAddress)} })},
+	{indexServed, indexHosts(func(h *metal3.BareMetalHost) []string { return []string{served(h)} })},
 }
 
-func ofHostIs(of func(*metal3.BareMetalHost) []string) client.IndexerFunc {
+func indexHosts(of func(*metal3.BareMetalHost) []string) client.IndexerFunc {
 	return func(o client.Object) []string { return of(o.(*metal3.BareMetalHost)) }
 }
 
-// restedPolls is how many polls come and go between two looks at a host that is
-// left alone: ten minutes (B-12).
-const restedPolls = 10
+// slowPollFactor is the number of polls per pass over a host that is not managed:
+// one pass in ten minutes (B-12).
+const slowPollFactor = 10
 
-// due says whether a host is looked at in a round of the poll. One in error has
-// its own time to be tried again at (B-13).
-func due(s *metal3.BareMetalHostStatus, round int) bool {
+// pollDue reports whether a host is reconciled in a round of the poll. A host in
+// error has a retry time of its own (B-13).
+func pollDue(s *metal3.BareMetalHostStatus, round int) bool {
 	if s.OperationalStatus == metal3.OperationalStatusDetached || s.Provisioning.State == metal3.StateUnmanaged {
-		return round%restedPolls == 0
+		return round%slowPollFactor == 0
 	}
 	return polled[s.Provisioning.State] && s.ErrorType == ""
 }
 
-// Setup adds the reconciler to a manager: a host is looked at when its
-// specification, finalizers or annotations change, when its secret changes,
-// when its agent reports, and every minute in a stable state (B-07).
+// Setup adds the reconciler to a manager: it reconciles a host when its
+// specification, finalizers, annotations or secret change, when its agent reports,
+// and every minute in a stable state (B-07).
 func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 	for _, x := range indexes {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, &metal3.BareMetalHost{}, x.field, x.of); err != nil {
@@ -85,14 +86,14 @@ func (r *Reconciler) Setup(ctx context.Context, mgr manager.Manager) error {
 	return b.
 		Named("baremetalhost").
 		For(&metal3.BareMetalHost{}, builder.WithPredicates(changed)).
-		Watches(&metal3.DataImage{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})). // of the same name
+		Watches(&metal3.DataImage{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})). // with the host's name
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(r.hostsOfSecret), builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})).
 		WatchesRawSource(source.Channel(r.wake, handler.EnqueueRequestsFromMapFunc(r.hostsOfEvent))).
 		WithOptions(r.Options()).
 		Complete(r)
 }
 
-// deletionStarted lets the update through that sets deletionTimestamp.
+// deletionStarted accepts the update that sets deletionTimestamp.
 var deletionStarted = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
@@ -102,8 +103,9 @@ var deletionStarted = predicate.Funcs{
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// Wake makes the host with this UID be looked at. It does not block: a wake-up
-// that does not fit is made up for by the wait that every pass ends with.
+// Wake requests a pass over the host with this UID. It does not block: a request
+// that does not fit into the channel is lost, and the delay that every pass
+// returns makes up for it.
 func (r *Reconciler) Wake(uid string) {
 	select {
 	case r.wake <- event.GenericEvent{Object: &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}}:
@@ -115,11 +117,11 @@ func (r *Reconciler) hostsOfEvent(ctx context.Context, o client.Object) []reconc
 	if o.GetName() != "" {
 		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 	}
-	return r.hosts(ctx, client.MatchingFields{byUID: string(o.GetUID())})
+	return r.hosts(ctx, client.MatchingFields{indexUID: string(o.GetUID())})
 }
 
 func (r *Reconciler) hostsOfSecret(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.hosts(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{bySecret: o.GetName()})
+	return r.hosts(ctx, client.InNamespace(o.GetNamespace()), client.MatchingFields{indexSecret: o.GetName()})
 }
 
 func (r *Reconciler) hosts(ctx context.Context, opts ...client.ListOption) []reconcile.Request {
@@ -135,9 +137,8 @@ func (r *Reconciler) hosts(ctx context.Context, opts ...client.ListOption) []rec
 	return out
 }
 
-// poll looks at hosts in stable states. It is one ticker for all of them and
-// not a wait per host, because a ticker is housekeeping: the lab's clock does
-// not hurry towards it.
+// poll requests passes over hosts in stable states. It is one ticker instead of a
+// delay per host, because the lab's clock does not advance for a ticker.
 func (r *Reconciler) poll(ctx context.Context) error {
 	t := r.Clock.NewTicker(powerPoll)
 	defer t.Stop()
@@ -153,7 +154,7 @@ func (r *Reconciler) poll(ctx context.Context) error {
 			continue
 		}
 		for i := range l.Items {
-			if !due(&l.Items[i].Status, round) {
+			if !pollDue(&l.Items[i].Status, round) {
 				continue
 			}
 			select {

@@ -15,9 +15,9 @@ import (
 // defaultLimit is the default of upstream's PROVISIONING_LIMIT (B-73).
 const defaultLimit = 20
 
-// byServed indexes the hosts that are served over the network: inspected,
+// indexServed indexes the hosts that are served over the network: inspected,
 // provisioned or deprovisioned with an agent that was booted over it.
-const byServed = "served"
+const indexServed = "served"
 
 // served returns the value of a host in that index.
 func served(h *metal3.BareMetalHost) string {
@@ -95,7 +95,7 @@ func (r *Reconciler) slotsFull(ctx context.Context, h *metal3.BareMetalHost) (bo
 		return false, nil
 	}
 	var l metal3.BareMetalHostList
-	if err := r.Client.List(ctx, &l, client.MatchingFields{byServed: "network"}); err != nil {
+	if err := r.Client.List(ctx, &l, client.MatchingFields{indexServed: "network"}); err != nil {
 		return false, fmt.Errorf("hosts that are served: %w", err)
 	}
 	serving := make([]types.UID, 0, len(l.Items))

@@ -17,7 +17,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-func TestPlacesAreLimited(t *testing.T) { // B-73
+func TestSlotsAreLimited(t *testing.T) { // B-73
 	var m memories
 	take := func(uid types.UID, serving []types.UID) bool { return m.takeSlot(uid, serving, 2) }
 	serving := []types.UID{"a"}
@@ -41,7 +41,7 @@ func TestPlacesAreLimited(t *testing.T) { // B-73
 }
 
 // However many hosts ask at a time, no more get one than there are.
-func TestPlacesAreNotGivenTwice(t *testing.T) { // B-73
+func TestSlotsAreNotGrantedTwice(t *testing.T) { // B-73
 	var m memories
 	var got atomic.Int32
 	var all sync.WaitGroup
@@ -59,7 +59,7 @@ func TestPlacesAreNotGivenTwice(t *testing.T) { // B-73
 }
 
 // B-73: who needs a place is told by the address.
-func TestOnlyHostsThatBootByTheNetworkNeedAPlace(t *testing.T) {
+func TestOnlyNetworkBootHostsNeedASlot(t *testing.T) {
 	for address, want := range map[string]bool{
 		"ipmi://192.0.2.2": true, "192.0.2.2": true, "libvirt://192.0.2.2": true, "redfish://192.0.2.2": true, "idrac-redfish://192.0.2.2": true, "ilo5-redfish://192.0.2.2": true,
 		"redfish-virtualmedia://192.0.2.2": false, "idrac-virtualmedia://192.0.2.2": false, "ilo5-virtualmedia://192.0.2.2": false,
@@ -86,7 +86,7 @@ func busy(n int) *metal3.BareMetalHost {
 	return h
 }
 
-func TestTheLimitIsUpstreams(t *testing.T) { // B-73
+func TestDefaultSlotLimit(t *testing.T) { // B-73
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.BMC.Address = "ipmi://192.0.2.2" })
 	for n := range 20 {
 		if full, err := b.r.slotsFull(t.Context(), b.host()); err != nil || full {
@@ -101,7 +101,7 @@ func TestTheLimitIsUpstreams(t *testing.T) { // B-73
 }
 
 // B-15 B-73 B-80: what a host that has no place shows, and that it goes on.
-func TestADelayedHostIsShown(t *testing.T) {
+func TestHostWithoutASlotIsDelayed(t *testing.T) {
 	b := newBench(t, 1, nil)
 	reg := prometheus.NewRegistry()
 	c := b.r.Config
@@ -117,8 +117,8 @@ func TestADelayedHostIsShown(t *testing.T) {
 	if err != nil || after < time.Minute || after > 2*time.Minute {
 		t.Errorf("record = %v, %v, want a look again within one to two minutes", after, err)
 	}
-	b.r.metrics.decided(h, metal3.StateRegistering, d)
-	b.r.metrics.decided(h, metal3.StateProvisioned, d)
+	b.r.metrics.countDecision(h, metal3.StateRegistering, d)
+	b.r.metrics.countDecision(h, metal3.StateProvisioned, d)
 	if s := b.host().Status; s.OperationalStatus != metal3.OperationalStatusDelayed || s.Provisioning.State != metal3.StateRegistering || s.ErrorType != "" {
 		t.Errorf("status %+v, want delayed", s)
 	}
@@ -142,7 +142,7 @@ func TestADelayedHostIsShown(t *testing.T) {
 }
 
 // B-12 B-13 B-121: who is looked at without a reason, and how often.
-func TestThePollLooksAtThoseThatNobodyElseTellsOf(t *testing.T) {
+func TestPollCoversStatesWithoutOtherTriggers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status metal3.BareMetalHostStatus
 		every  int // rounds; 0 is never
@@ -156,7 +156,7 @@ func TestThePollLooksAtThoseThatNobodyElseTellsOf(t *testing.T) {
 	} {
 		seen := 0
 		for round := range 100 {
-			if due(&tt.status, round+1) {
+			if pollDue(&tt.status, round+1) {
 				seen++
 			}
 		}

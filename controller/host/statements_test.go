@@ -19,7 +19,7 @@ import (
 )
 
 // B-20 to B-32: the states of a whole life, by their names.
-func TestStatesOfALife(t *testing.T) {
+func TestStatesOfAHost(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	var seen []string
 	follow := func(ok func(*metal3.BareMetalHost) bool) func(*metal3.BareMetalHost) bool {
@@ -54,7 +54,7 @@ func TestStatesOfALife(t *testing.T) {
 }
 
 // B-24 B-26: what another controller has left behind goes on.
-func TestObsoleteStatesGoOn(t *testing.T) {
+func TestObsoleteStatesContinue(t *testing.T) {
 	for from, want := range map[metal3.ProvisioningState]metal3.ProvisioningState{
 		metal3.StateMatchProfile: metal3.StateAvailable, metal3.StateReady: metal3.StateProvisioned,
 	} {
@@ -120,7 +120,7 @@ func TestOperationHistory(t *testing.T) {
 }
 
 // B-75: the boot mode is chosen as an operation begins.
-func TestBootModeIsChosenAsAnOperationBegins(t *testing.T) {
+func TestBootModeIsSetWhenAnOperationBegins(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	b.change(func(h *metal3.BareMetalHost) { h.Spec.BootMode = metal3.Legacy })
 	b.passes(10)
@@ -139,7 +139,7 @@ func TestBootModeIsChosenAsAnOperationBegins(t *testing.T) {
 }
 
 // B-140: the image boots as the host shall, and securely nothing but the image.
-func TestSecureBootIsTheImages(t *testing.T) {
+func TestSecureBootAppliesToTheImageOnly(t *testing.T) {
 	for _, mode := range []metal3.BootMode{"", metal3.UEFI, metal3.Legacy, metal3.UEFISecureBoot} {
 		for _, cleaning := range []metal3.AutomatedCleaningMode{metal3.CleaningModeMetadata, metal3.CleaningModeDisabled} {
 			b := benchProvisioned(t, func(h *metal3.BareMetalHost) { h.Spec.BootMode, h.Spec.AutomatedCleaningMode = mode, cleaning })
@@ -173,7 +173,7 @@ func TestSecureBootIsTheImages(t *testing.T) {
 }
 
 // B-65 B-58: what deprovisioning leaves in the status.
-func TestWhatDeprovisioningLeaves(t *testing.T) {
+func TestStatusAfterDeprovisioning(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	h := b.host()
 	h.Status.Provisioning.RAID = &metal3.RAIDConfig{
@@ -196,7 +196,7 @@ func TestWhatDeprovisioningLeaves(t *testing.T) {
 }
 
 // B-64: what others have provisioned can be handed over.
-func TestAnExternalHostIsTakenOver(t *testing.T) {
+func TestExternallyProvisionedHostIsTakenOver(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
 		h.Spec.ExternallyProvisioned = true
@@ -213,7 +213,7 @@ func TestAnExternalHostIsTakenOver(t *testing.T) {
 }
 
 // B-67: cleaning is as it is set when deprovisioning begins.
-func TestCleaningIsReadAsDeprovisioningBegins(t *testing.T) {
+func TestCleaningModeIsReadWhenDeprovisioningBegins(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	ran := len(b.ran)
 	b.change(func(h *metal3.BareMetalHost) { h.Spec.AutomatedCleaningMode = metal3.CleaningModeDisabled })
@@ -263,7 +263,7 @@ func TestDetachErrorIsAcceptedAndCleared(t *testing.T) {
 }
 
 // B-261 B-281: events are upstream's, and name the consumer.
-func TestEventsAreUpstreams(t *testing.T) {
+func TestEventsOfUpstream(t *testing.T) {
 	consumer := corev1.ObjectReference{APIVersion: "cluster.x-k8s.io/v1beta1", Kind: "Machine", Name: "m", Namespace: "lab"}
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
@@ -301,7 +301,7 @@ func TestEventsAreUpstreams(t *testing.T) {
 
 // B-10: the finalizer is there before anything is done to the server, and a
 // host whose finalizer has gone is not touched any more.
-func TestNothingIsDoneWithoutTheFinalizer(t *testing.T) {
+func TestNothingHappensBeforeTheFinalizerIsSet(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("registering", func(h *metal3.BareMetalHost) bool {
 		if len(b.bmc.Calls()) > 0 && !slices.Contains(h.Finalizers, metal3.BareMetalHostFinalizer) {
@@ -321,7 +321,7 @@ func TestNothingIsDoneWithoutTheFinalizer(t *testing.T) {
 }
 
 // B-06: every write of the status carries its time.
-func TestWritesOfTheStatusCarryTheirTime(t *testing.T) {
+func TestStatusHasLastUpdated(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	writes, at := 0, metav1.Time{}
 	b.until("provisioned", func(h *metal3.BareMetalHost) bool {
@@ -337,7 +337,7 @@ func TestWritesOfTheStatusCarryTheirTime(t *testing.T) {
 
 // B-125: a server that must never be off is restarted into its agent and into
 // what is deployed; deletion leaves it on.
-func TestAServerThatMustNotBeOffNeverIs(t *testing.T) {
+func TestDisablePowerOffIsNeverViolated(t *testing.T) {
 	for _, image := range []string{"raw", liveISO} {
 		for seed := range uint64(20) {
 			b := newBench(t, seed, func(h *metal3.BareMetalHost) {

@@ -11,8 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// Metal3's RAID interfaces that can do but one thing, or none; all others do
-// both. Those of vendors configure controllers only.
+// Metal3's RAID interfaces with restrictions: none, or controllers only. All
+// others do hardware and software RAID.
 const noRAID = "no-raid"
 
 var (
@@ -20,7 +20,7 @@ var (
 	hardwareAlone = []string{"idrac-wsman", "ilo5", "irmc"}
 )
 
-// unsupported are the texts of B-172 and of the specification.
+// unsupported lists the texts of B-172 and of the specification.
 const (
 	noneSupported     = "RAID settings are defined, but the node's driver %s does not support RAID."
 	hardwareMissing   = "hardware RAID settings are defined, but the node's driver %s only supports software RAID: node's driver %[1]s does not support hardware RAID."
@@ -28,8 +28,8 @@ const (
 	controllerMissing = "hardware RAID settings are defined, but the server has no RAID controller that its BMC knows: node's driver %s does not support hardware RAID."
 )
 
-// Check says what is wrong with what is asked of a server whose BMC has such an
-// address, without looking at the server (B-171, B-172).
+// Check returns the errors of a RAID specification for a server with this kind of
+// BMC address, without asking the server (B-171, B-172).
 func Check(spec *metal3.BareMetalHostSpec, t bmc.Traits) error {
 	r := spec.RAID
 	if r == nil {
@@ -68,7 +68,7 @@ func checkHardware(all []metal3.HardwareRAIDVolume) error {
 		case !known:
 			return fmt.Errorf("hardware RAID volume %d: level %q is not supported: use 0, 1, 5, 6, 1+0, 5+0 or 6+0", i, v.Level)
 		}
-		switch n := number(v); {
+		switch n := diskCount(v); {
 		case n < l.disks:
 			return fmt.Errorf("hardware RAID volume %d: level %s needs %d physical disks, not %d", i, v.Level, l.disks, n)
 		case l.even && n%2 != 0:
@@ -83,7 +83,7 @@ func checkHardware(all []metal3.HardwareRAIDVolume) error {
 	return nil
 }
 
-// softLevels are the least numbers of disks (md(4)).
+// softLevels maps levels to the least number of disks (md(4)).
 var softLevels = map[string]int{"0": 2, "1": 2, "1+0": 4}
 
 func checkSoftware(all []metal3.SoftwareRAIDVolume) error {
@@ -102,15 +102,15 @@ func checkSoftware(all []metal3.SoftwareRAIDVolume) error {
 			return fmt.Errorf("software RAID volume %d: level %s needs %d physical disks, not %d", i, v.Level, least, n)
 		case n > 0 && v.Level == "1+0" && n%2 != 0:
 			return fmt.Errorf("software RAID volume %d: level 1+0 needs an even number of physical disks, not %d", i, n)
-		case i == 0 && len(all) == 2 && size(v.SizeGibibytes) == 0 && shares(v, all[1]):
+		case i == 0 && len(all) == 2 && size(v.SizeGibibytes) == 0 && mayShareDisk(v, all[1]):
 			return errors.New("software RAID volume 0: sizeGibibytes must be set where the second volume shall have room on the same disks")
 		}
 	}
 	return nil
 }
 
-// shares says whether two arrays may come to lie on the same disk.
-func shares(a, b metal3.SoftwareRAIDVolume) bool {
+// mayShareDisk reports whether two arrays may be placed on the same disk.
+func mayShareDisk(a, b metal3.SoftwareRAIDVolume) bool {
 	if len(a.PhysicalDisks) == 0 || len(b.PhysicalDisks) == 0 {
 		return true
 	}

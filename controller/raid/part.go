@@ -1,11 +1,11 @@
-// Package raid prepares hosts with the RAID that they are asked to have:
-// volumes that a server's controllers make, over the BMC's storage verbs, or
-// software RAID, by a job for the agent. It compares what is wanted with what
-// there is and names the next step; it knows no protocol, and the turn of a host
-// is not its to take.
+// Package raid prepares hosts with the RAID of their specification: volumes of the
+// server's controllers, through the BMC's storage methods, or software RAID, by a
+// job for the agent. It compares the specification with the server and decides the
+// next step. It knows no protocol, and package host decides when a host is
+// prepared.
 //
-// Whatever it must know after a restart is in the host's status or on the BMC:
-// what has been made is read there, and so is what is being made.
+// What it must know after a restart is in the host's status or on the BMC, where
+// it reads volumes and unfinished operations.
 package raid
 
 import (
@@ -27,68 +27,68 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// Names of the arrays that software RAID consists of.
+// Names of the software RAID arrays.
 var arrayNames = [2]string{"root", "data"}
 
-// jobRAID is the job of a boot that makes software RAID.
+// jobRAID is the suffix of the ID of the job that creates software RAID.
 const jobRAID = "raid"
 
-// resetWait is how long a server takes at the most from a reset until its
-// controllers have done what waited for it: it is not reset again before.
+// resetWait is the longest time from a reset until the controllers have done their
+// pending operations: the server is not reset again before.
 const resetWait = 20 * time.Minute
 
-// Part is the RAID of hosts. It is a host.Part.
+// Part prepares the RAID of hosts. It implements host.Part.
 type Part struct {
 	Clock clock.PassiveClock
 
 	mu   sync.Mutex
-	runs map[types.UID]*run
+	runs map[types.UID]*progress
 }
 
-// run is what this process has seen of a host that is being prepared. Without
-// it nothing is done that would be wrong: a server may be reset once more.
-type run struct {
-	operations []string // begun, and not known to have ended
-	waits      bool     // one of them, for the server's next start
+// progress is what this process has seen of a host in preparation. It may be lost
+// without harm: at worst a server is reset once more.
+type progress struct {
+	operations []string // IDs of operations that have begun and not ended
+	needsReset bool     // one of them is pending until the next start
 	reset      time.Time
-	made       int // volumes whose making has been begun
+	made       int // number of volumes requested
 	error      string
 }
 
 var (
-	_ host.Part   = (*Part)(nil)
-	_ host.InBand = (*Part)(nil)
-	_ host.Rooter = (*Part)(nil)
+	_ host.Part         = (*Part)(nil)
+	_ host.InBand       = (*Part)(nil)
+	_ host.RootProvider = (*Part)(nil)
 )
 
 // Name implements host.Part.
 func (p *Part) Name() string { return "RAID" }
 
-// of is the run of a host.
-func (p *Part) of(h *metal3.BareMetalHost) *run {
+// progressOf returns the progress of a host, which it creates if necessary.
+func (p *Part) progressOf(h *metal3.BareMetalHost) *progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.runs == nil {
-		p.runs = map[types.UID]*run{}
+		p.runs = map[types.UID]*progress{}
 	}
 	r := p.runs[h.UID]
 	if r == nil {
-		r = &run{}
+		r = &progress{}
 		p.runs[h.UID] = r
 	}
 	return r
 }
 
-// settled forgets a host's run.
-func (p *Part) settled(h *metal3.BareMetalHost) phase.PartState {
+// dropProgress forgets the progress of a host.
+func (p *Part) dropProgress(h *metal3.BareMetalHost) phase.PartState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.runs, h.UID)
 	return phase.PartSettled
 }
 
-// wanted are the volumes that the specification asks for: hard nil keeps what
-// there is, while software RAID is what is asked for or none (B-170).
+// wanted returns the volumes of the specification. Nil hardware volumes leave the
+// server's as they are; nil software volumes mean none (B-170).
 func wanted(h *metal3.BareMetalHost) (hard []metal3.HardwareRAIDVolume, soft []metal3.SoftwareRAIDVolume) {
 	if h.Spec.RAID == nil {
 		return nil, nil
@@ -96,8 +96,9 @@ func wanted(h *metal3.BareMetalHost) (hard []metal3.HardwareRAIDVolume, soft []m
 	return h.Spec.RAID.HardwareRAIDVolumes, h.Spec.RAID.SoftwareRAIDVolumes
 }
 
-// recorded are the volumes of the status: those that a host was prepared with,
-// or is being. soft is empty but not nil where software RAID is to be deleted.
+// recorded returns the volumes of the status: those that a host was prepared with,
+// or is being prepared with. Empty but non-nil soft means that software RAID is to
+// be deleted.
 func recorded(h *metal3.BareMetalHost) (hard []metal3.HardwareRAIDVolume, soft []metal3.SoftwareRAIDVolume) {
 	if h.Status.Provisioning.RAID == nil {
 		return nil, nil
@@ -105,7 +106,7 @@ func recorded(h *metal3.BareMetalHost) (hard []metal3.HardwareRAIDVolume, soft [
 	return h.Status.Provisioning.RAID.HardwareRAIDVolumes, h.Status.Provisioning.RAID.SoftwareRAIDVolumes
 }
 
-// begun says whether the status has what the specification asks for.
+// begun reports whether the status has the volumes of the specification.
 func begun(h *metal3.BareMetalHost) bool {
 	hard, soft := wanted(h)
 	haveHard, haveSoft := recorded(h)
@@ -113,8 +114,8 @@ func begun(h *metal3.BareMetalHost) bool {
 		(len(soft)+len(haveSoft) == 0 || reflect.DeepEqual(soft, haveSoft))
 }
 
-// Look implements host.Part.
-func (p *Part) Look(ctx context.Context, s host.Server) (phase.PartState, string, error) {
+// Observe implements host.Part.
+func (p *Part) Observe(ctx context.Context, s host.Server) (phase.PartState, string, error) {
 	if !begun(s.Host) {
 		if err := check(s.Host); err != nil {
 			return phase.PartFailed, err.Error(), nil
@@ -122,7 +123,7 @@ func (p *Part) Look(ctx context.Context, s host.Server) (phase.PartState, string
 		return phase.PartWanted, "", nil
 	}
 	if s.Host.Status.Provisioning.State != metal3.StatePreparing {
-		return p.settled(s.Host), "", nil
+		return p.dropProgress(s.Host), "", nil
 	}
 	if err := check(s.Host); err != nil {
 		return phase.PartFailed, err.Error(), nil
@@ -138,13 +139,12 @@ func (p *Part) Look(ctx context.Context, s host.Server) (phase.PartState, string
 	}
 	hard, _ := recorded(s.Host)
 	if hard == nil {
-		return p.settled(s.Host), "", nil
+		return p.dropProgress(s.Host), "", nil
 	}
-	return p.lookHard(ctx, s, hard)
+	return p.observeHardware(ctx, s, hard)
 }
 
-// InBand implements host.InBand: software RAID is the agent's work, and so is
-// its deletion.
+// InBand implements host.InBand: the agent creates and deletes software RAID.
 func (p *Part) InBand(h *metal3.BareMetalHost) bool {
 	_, soft := recorded(h)
 	return soft != nil
@@ -158,9 +158,9 @@ func check(h *metal3.BareMetalHost) error {
 	return Check(&h.Spec, address.Traits)
 }
 
-// lookHard compares the volumes of a server with those that are wanted.
-func (p *Part) lookHard(ctx context.Context, s host.Server, want []metal3.HardwareRAIDVolume) (phase.PartState, string, error) {
-	r := p.of(s.Host)
+// observeHardware compares the volumes of a server with the wanted ones.
+func (p *Part) observeHardware(ctx context.Context, s host.Server, want []metal3.HardwareRAIDVolume) (phase.PartState, string, error) {
+	r := p.progressOf(s.Host)
 	store, err := p.read(ctx, s)
 	var refused *failure
 	switch {
@@ -169,7 +169,7 @@ func (p *Part) lookHard(ctx context.Context, s host.Server, want []metal3.Hardwa
 	case err != nil:
 		return "", "", err
 	}
-	if err := p.follow(ctx, s, r); err != nil {
+	if err := p.pollOperations(ctx, s, r); err != nil {
 		return "", "", err
 	}
 	if r.error != "" {
@@ -178,24 +178,24 @@ func (p *Part) lookHard(ctx context.Context, s host.Server, want []metal3.Hardwa
 	if len(r.operations)+len(store.Operations) > 0 {
 		return phase.PartRunning, "", nil
 	}
-	r.waits, r.reset = false, time.Time{} // what comes next may need one of its own
-	if v, broken := broken(store); broken && r.made > 0 {
+	r.needsReset, r.reset = false, time.Time{} // later operations may need another reset
+	if v, broken := findUnhealthy(store); broken && r.made > 0 {
 		return phase.PartFailed, fmt.Sprintf("volume %s has lost a drive while it was made", v.Name), nil
 	}
 	plan, err := makePlan(want, store)
 	switch {
 	case err != nil:
 		return phase.PartFailed, err.Error(), nil
-	case plan.done():
-		return p.settled(s.Host), "", nil
+	case plan.complete():
+		return p.dropProgress(s.Host), "", nil
 	case r.made > 0 && r.made >= len(want) && len(plan.remove)+len(plan.create) > 0:
-		return phase.PartFailed, fmt.Sprintf("what the controller has made is not what was asked for: %s", described(store)), nil
+		return phase.PartFailed, fmt.Sprintf("what the controller has made is not what was asked for: %s", describe(store)), nil
 	}
 	return phase.PartRunning, "", nil
 }
 
-// broken finds a volume that is not well.
-func broken(s bmc.Storage) (bmc.Volume, bool) {
+// findUnhealthy returns a volume that is not healthy.
+func findUnhealthy(s bmc.Storage) (bmc.Volume, bool) {
 	for _, c := range s.Controllers {
 		for _, v := range c.Volumes {
 			if !v.Healthy {
@@ -206,7 +206,7 @@ func broken(s bmc.Storage) (bmc.Volume, bool) {
 	return bmc.Volume{}, false
 }
 
-func described(s bmc.Storage) string {
+func describe(s bmc.Storage) string {
 	return names(volumes(s), func(v bmc.Volume) []string {
 		return []string{fmt.Sprintf("%s (level %s, %d GiB of %d drives)", v.Name, v.Level, v.Bytes>>30, len(v.Drives))}
 	})
@@ -219,13 +219,14 @@ func volumes(s bmc.Storage) (out []bmc.Volume) {
 	return out
 }
 
-// failure is an error that is the user's to mend, or that passes with another
-// attempt: not one that is merely waited for.
+// failure is an error for the user to fix, or one that a new attempt may pass;
+// other errors are temporary.
 type failure struct{ error }
 
 func (f *failure) Unwrap() error { return f.error }
 
-// read is the storage of a server; a failure where its BMC has none.
+// read reads the storage of a server. The error is a failure if the BMC reports
+// none.
 func (p *Part) read(ctx context.Context, s host.Server) (bmc.Storage, error) {
 	store := bmc.StorerOf(s.Client)
 	missing := &failure{fmt.Errorf(controllerMissing, driver(s.Host))} //nolint:staticcheck // Metal3's text
@@ -236,7 +237,7 @@ func (p *Part) read(ctx context.Context, s host.Server) (bmc.Storage, error) {
 	switch {
 	case errors.Is(err, bmc.ErrUnsupported):
 		hard, _ := recorded(s.Host)
-		if len(hard) == 0 { // `[]`: there is nothing to clear
+		if len(hard) == 0 { // an empty list: nothing to delete
 			return bmc.Storage{}, nil
 		}
 		return out, missing
@@ -258,8 +259,8 @@ func driver(h *metal3.BareMetalHost) string {
 	return address.Hardware
 }
 
-// follow asks how what was begun stands.
-func (p *Part) follow(ctx context.Context, s host.Server, r *run) error {
+// pollOperations reads the state of the operations that have begun.
+func (p *Part) pollOperations(ctx context.Context, s host.Server, r *progress) error {
 	store := bmc.StorerOf(s.Client)
 	if store == nil {
 		return nil
@@ -282,7 +283,7 @@ func (p *Part) follow(ctx context.Context, s host.Server, r *run) error {
 
 // Begin implements host.Part (B-52).
 func (p *Part) Begin(h *metal3.BareMetalHost) {
-	p.settled(h)
+	p.dropProgress(h)
 	_, had := recorded(h)
 	raid := h.Spec.RAID.DeepCopy()
 	if raid == nil {
@@ -290,24 +291,24 @@ func (p *Part) Begin(h *metal3.BareMetalHost) {
 	}
 	if len(raid.SoftwareRAIDVolumes) == 0 {
 		raid.SoftwareRAIDVolumes = nil
-		if had != nil { // to be deleted
+		if had != nil { // it is to be deleted
 			raid.SoftwareRAIDVolumes = []metal3.SoftwareRAIDVolume{}
 		}
 	}
 	h.Status.Provisioning.RAID = raid
 }
 
-// Forget implements host.Part (B-53). That software RAID is to be deleted is
-// not forgotten: nothing else would tell.
-func (p *Part) Forget(h *metal3.BareMetalHost) {
-	p.settled(h)
+// Reset implements host.Part (B-53). It keeps the empty list of software RAID, the
+// only record that it is to be deleted.
+func (p *Part) Reset(h *metal3.BareMetalHost) {
+	p.dropProgress(h)
 	if r := h.Status.Provisioning.RAID; r != nil && len(r.SoftwareRAIDVolumes) > 0 {
 		r.SoftwareRAIDVolumes = []metal3.SoftwareRAIDVolume{}
 	}
 }
 
-// Carry implements host.Part.
-func (p *Part) Carry(ctx context.Context, s host.Server) error {
+// Step implements host.Part.
+func (p *Part) Step(ctx context.Context, s host.Server) error {
 	if err := check(s.Host); err != nil {
 		return nil //nolint:nilerr // Look tells of it
 	}
@@ -321,29 +322,29 @@ func (p *Part) Carry(ctx context.Context, s host.Server) error {
 	if hard == nil {
 		return nil
 	}
-	return p.carryHard(ctx, s, hard)
+	return p.stepHardware(ctx, s, hard)
 }
 
-// carryHard takes the next step: everything is deleted that must go, then what
-// is missing is made, one volume after the other where that takes time.
-func (p *Part) carryHard(ctx context.Context, s host.Server, want []metal3.HardwareRAIDVolume) error {
-	r := p.of(s.Host)
+// stepHardware takes the next step: it deletes the volumes that are not wanted,
+// then creates the missing ones, one after another if that takes time.
+func (p *Part) stepHardware(ctx context.Context, s host.Server, want []metal3.HardwareRAIDVolume) error {
+	r := p.progressOf(s.Host)
 	store, err := p.read(ctx, s)
 	if err != nil {
-		return waitFor(err)
+		return ignoreFailure(err)
 	}
 	client := bmc.StorerOf(s.Client)
 	if client == nil || r.error != "" {
 		return nil
 	}
-	if s.System.Power == bmc.Off { // controllers have power with their server
+	if s.System.Power == bmc.Off { // a controller needs the power of its server
 		return s.Client.SetPower(ctx, bmc.PowerOn)
 	}
 	if s.System.Power != bmc.On {
 		return nil
 	}
 	if len(store.Operations) > 0 || len(r.operations) > 0 {
-		return p.wait(ctx, s, r, store.Operations)
+		return p.resetForPending(ctx, s, r, store.Operations)
 	}
 	plan, err := makePlan(want, store)
 	if err != nil {
@@ -354,7 +355,7 @@ func (p *Part) carryHard(ctx context.Context, s host.Server, want []metal3.Hardw
 		if err != nil {
 			return fmt.Errorf("delete volume %s: %w", v.Name, err)
 		}
-		r.note(o)
+		r.addOperation(o)
 	}
 	if len(plan.remove) > 0 && len(r.operations) > 0 {
 		return nil
@@ -365,7 +366,7 @@ func (p *Part) carryHard(ctx context.Context, s host.Server, want []metal3.Hardw
 			return fmt.Errorf("create a volume of level %s: %w", v.Level, err)
 		}
 		r.made++
-		r.note(o)
+		r.addOperation(o)
 		if o.State == bmc.OperationRunning {
 			return nil
 		}
@@ -373,8 +374,8 @@ func (p *Part) carryHard(ctx context.Context, s host.Server, want []metal3.Hardw
 	return nil
 }
 
-// waitFor keeps what Look tells of out of Carry's errors.
-func waitFor(err error) error {
+// ignoreFailure drops errors that Observe reports.
+func ignoreFailure(err error) error {
 	var refused *failure
 	if errors.As(err, &refused) {
 		return nil
@@ -382,15 +383,15 @@ func waitFor(err error) error {
 	return err
 }
 
-func (r *run) note(o bmc.Operation) {
+func (r *progress) addOperation(o bmc.Operation) {
 	if o.ID != "" && o.State != bmc.OperationDone {
-		r.operations, r.waits = append(r.operations, o.ID), r.waits || o.State == bmc.OperationPending
+		r.operations, r.needsReset = append(r.operations, o.ID), r.needsReset || o.State == bmc.OperationPending
 	}
 }
 
-// wait resets a server whose controllers wait for that, once.
-func (p *Part) wait(ctx context.Context, s host.Server, r *run, all []bmc.Operation) error {
-	waits := r.waits
+// resetForPending resets a server with pending operations, once.
+func (p *Part) resetForPending(ctx context.Context, s host.Server, r *progress, all []bmc.Operation) error {
+	waits := r.needsReset
 	store := bmc.StorerOf(s.Client)
 	for _, id := range r.operations {
 		o, err := store.PollOperation(ctx, id)
@@ -409,7 +410,7 @@ func (p *Part) wait(ctx context.Context, s host.Server, r *run, all []bmc.Operat
 	return s.Client.SetPower(ctx, bmc.PowerReset)
 }
 
-// softSpec is the job that makes software RAID.
+// softSpec returns the job that creates software RAID.
 func softSpec(s host.Server) *job.RAIDSpec {
 	_, soft := recorded(s.Host)
 	out := &job.RAIDSpec{ID: s.JobID(jobRAID), Made: s.Now.Unix()}
@@ -423,8 +424,8 @@ func softSpec(s host.Server) *job.RAIDSpec {
 	return out
 }
 
-// Root implements host.Rooter: where there are no hints the first volume is the
-// root device (B-163, B-174).
+// Root implements host.RootProvider: without hints the first volume is the root
+// device (B-163, B-174).
 func (p *Part) Root(ctx context.Context, s host.Server) (host.Root, error) {
 	hard, soft := recorded(s.Host)
 	if len(soft) > 0 {
@@ -437,7 +438,7 @@ func (p *Part) Root(ctx context.Context, s host.Server) (host.Root, error) {
 	if err != nil {
 		return host.Root{}, err
 	}
-	for _, c := range store.Controllers { // it is the root device, well or not
+	for _, c := range store.Controllers { // healthy or not
 		for i := range c.Volumes {
 			c.Volumes[i].Healthy = true
 		}
@@ -455,7 +456,7 @@ func (p *Part) Root(ctx context.Context, s host.Server) (host.Root, error) {
 	return host.Root{Hints: job.Hints{WWNWithExtension: plan.volumes[0].WWN}}, nil
 }
 
-// HasRoot implements host.Rooter.
+// HasRoot implements host.RootProvider.
 func (p *Part) HasRoot(h *metal3.BareMetalHost) bool {
 	hard, soft := recorded(h)
 	return len(hard)+len(soft) > 0

@@ -23,8 +23,8 @@ import (
 
 const gib = 1 << 30
 
-// bench is a host with a Part, whose looks and steps take turns as the
-// reconciler has it.
+// bench is a host with a Part, which is observed and stepped like in the
+// reconciler.
 type bench struct {
 	t     *testing.T
 	part  *Part
@@ -33,7 +33,7 @@ type bench struct {
 	host  *metal3.BareMetalHost
 	agent inband.Status
 	jobs  []job.Job
-	kills func() bool // asked after each step: whether the controller is replaced
+	kills func() bool // called after each step; true replaces the controller
 }
 
 func newBench(t *testing.T, raid *metal3.RAIDConfig) *bench {
@@ -59,11 +59,12 @@ func (b *bench) server() host.Server {
 	}
 }
 
-// prepare goes on until the part is settled, or has failed: then it tells why.
+// prepare runs until the part is settled or has failed; it returns the reason of
+// the failure.
 func (b *bench) prepare() string {
 	b.t.Helper()
 	for range 100 {
-		state, why, err := b.part.Look(context.Background(), b.server())
+		state, why, err := b.part.Observe(context.Background(), b.server())
 		if err != nil {
 			b.t.Fatalf("Look: %v", err)
 		}
@@ -71,7 +72,7 @@ func (b *bench) prepare() string {
 		case phase.PartSettled:
 			return ""
 		case phase.PartFailed:
-			b.part.Forget(b.host)
+			b.part.Reset(b.host)
 			return why
 		case phase.PartWanted:
 			b.part.Begin(b.host)
@@ -80,8 +81,8 @@ func (b *bench) prepare() string {
 			b.replace()
 			continue
 		}
-		if err := b.part.Carry(context.Background(), b.server()); err != nil {
-			b.part.Forget(b.host)
+		if err := b.part.Step(context.Background(), b.server()); err != nil {
+			b.part.Reset(b.host)
 			return err.Error()
 		}
 		if b.kills() {
@@ -132,7 +133,7 @@ func (b *bench) count(v bmctest.Verb) (n int) {
 	return n
 }
 
-func TestVolumesAreMadeAsWanted(t *testing.T) { // B-170, B-174
+func TestVolumesAreCreated(t *testing.T) { // B-170, B-174
 	turns, flash := true, false
 	two := 2
 	for name, tt := range map[string]struct {
@@ -160,7 +161,7 @@ func TestVolumesAreMadeAsWanted(t *testing.T) { // B-170, B-174
 				t.Errorf("status %+v", got)
 			}
 			made := b.count(bmctest.CreateVolume)
-			b.host.Status.Provisioning.RAID = nil // as if it were another host's: nothing is done twice (B-173)
+			b.host.Status.Provisioning.RAID = nil // like another host with the same volumes: nothing is created twice (B-173)
 			if why := b.prepare(); why != "" || b.count(bmctest.CreateVolume) != made || b.count(bmctest.DeleteVolume) > 0 {
 				t.Errorf("the second time: %q, %d made, %d deleted", why, b.count(bmctest.CreateVolume)-made, b.count(bmctest.DeleteVolume))
 			}
@@ -168,7 +169,7 @@ func TestVolumesAreMadeAsWanted(t *testing.T) { // B-170, B-174
 	}
 }
 
-func TestOtherVolumesGo(t *testing.T) { // B-170: delete all, then create; [] clears; nil keeps
+func TestOtherVolumesAreDeleted(t *testing.T) { // B-170: delete all, then create; [] clears; nil keeps
 	other := bmc.Volume{Name: "old", Level: bmc.Level5, Bytes: 1800 * gib, Drives: []string{"/c/1/d/0", "/c/1/d/1", "/c/1/d/2"}}
 	b := newBench(t, nil)
 	b.bmc.Add(other)
@@ -188,7 +189,7 @@ func TestOtherVolumesGo(t *testing.T) { // B-170: delete all, then create; [] cl
 	b.expect()
 }
 
-func TestControllersThatTakeTheirTime(t *testing.T) {
+func TestSlowControllers(t *testing.T) {
 	for _, apply := range []bmctest.Apply{bmctest.AtOnce, bmctest.ByJob, bmctest.OnReset} {
 		for seed := range uint64(40) {
 			t.Run(fmt.Sprintf("%s %d", apply, seed), func(t *testing.T) {
@@ -199,7 +200,7 @@ func TestControllersThatTakeTheirTime(t *testing.T) {
 				b.bmc.Press(bmc.Off)
 				resets := 0
 				b.kills = func() bool {
-					if b.count(bmctest.SetPower) > resets { // each start of the server does what waited for it
+					if b.count(bmctest.SetPower) > resets { // each start of the server carries out pending operations
 						resets = b.count(bmctest.SetPower)
 						b.bmc.Restarted()
 					}
@@ -222,7 +223,7 @@ func TestControllersThatTakeTheirTime(t *testing.T) {
 	}
 }
 
-func TestFailuresAreToldAndAllIsTriedAgain(t *testing.T) { // B-53
+func TestFailuresAreReportedAndRetried(t *testing.T) { // B-53
 	b := newBench(t, hard(sized("1", 100)))
 	b.bmc.Apply, b.bmc.Break = bmctest.ByJob, "the controller broke"
 	done := false
@@ -234,7 +235,7 @@ func TestFailuresAreToldAndAllIsTriedAgain(t *testing.T) { // B-53
 		t.Fatalf("it failed as %q", why)
 	}
 	b.bmc.Break = ""
-	// A drive fails while the volume is made.
+	// A drive fails while the volume is created.
 	b.kills = func() bool {
 		b.bmc.Finish()
 		if !done && len(b.bmc.Volumes()) > 0 {
@@ -252,7 +253,7 @@ func TestFailuresAreToldAndAllIsTriedAgain(t *testing.T) { // B-53
 	b.expect("1 of 12, 100 GiB")
 }
 
-func TestWhatCannotBeHadLeavesTheVolumes(t *testing.T) {
+func TestImpossibleVolumesLeaveTheOthers(t *testing.T) {
 	three := 3
 	soft := func(v ...metal3.SoftwareRAIDVolume) *metal3.RAIDConfig {
 		return &metal3.RAIDConfig{SoftwareRAIDVolumes: v}
@@ -290,8 +291,8 @@ func TestWhatCannotBeHadLeavesTheVolumes(t *testing.T) {
 	}
 }
 
-// A BMC that knows no storage is told of by the specification's words.
-func TestABMCWithoutStorage(t *testing.T) {
+// A BMC without storage gives an error with the specification's text.
+func TestBMCWithoutStorage(t *testing.T) {
 	b := newBench(t, hard(sized("1", 1)))
 	b.bmc.Fail(bmctest.ReadStorage, &bmc.UnsupportedError{Verb: "Storage", Why: "there is none"})
 	if why := b.prepare(); !strings.Contains(why, "node's driver redfish does not support hardware RAID.") {
@@ -310,18 +311,18 @@ func TestSoftwareRAIDIsTheAgents(t *testing.T) { // B-163, B-170, B-173
 		{Level: "1", SizeGibibytes: &half, PhysicalDisks: []metal3.RootDeviceHints{{SerialNumber: "S1"}, {SerialNumber: "S2"}}}, {Level: "0"},
 	}})
 	s := b.server()
-	if state, _, err := b.part.Look(t.Context(), s); state != phase.PartWanted || err != nil {
+	if state, _, err := b.part.Observe(t.Context(), s); state != phase.PartWanted || err != nil {
 		t.Fatalf("Look = %s, %v", state, err)
 	}
 	b.part.Begin(b.host)
 	if !b.part.InBand(b.host) {
 		t.Fatal("it does not ask for the agent")
 	}
-	if err := b.part.Carry(t.Context(), s); err != nil || len(b.jobs) > 0 {
+	if err := b.part.Step(t.Context(), s); err != nil || len(b.jobs) > 0 {
 		t.Fatalf("without the agent: %v, offered %v", err, b.jobs)
 	}
 	b.agent = inband.Status{Up: true}
-	if err := b.part.Carry(t.Context(), b.server()); err != nil {
+	if err := b.part.Step(t.Context(), b.server()); err != nil {
 		t.Fatal(err)
 	}
 	want := job.Job{ID: "b-raid", Kind: job.RAID, RAID: &job.RAIDSpec{ID: "b-raid", Made: 1_800_000_000, Arrays: []job.ArraySpec{
@@ -331,27 +332,27 @@ func TestSoftwareRAIDIsTheAgents(t *testing.T) { // B-163, B-170, B-173
 		t.Errorf("offered (-want +got):\n%s", d)
 	}
 	b.agent.Jobs = map[string]job.Report{"b-raid": {State: job.Failed, Error: "no disk matches"}}
-	if state, why, _ := b.part.Look(t.Context(), b.server()); state != phase.PartFailed || why != "no disk matches" {
+	if state, why, _ := b.part.Observe(t.Context(), b.server()); state != phase.PartFailed || why != "no disk matches" {
 		t.Errorf("Look = %s, %q", state, why)
 	}
 	b.agent.Jobs["b-raid"] = job.Report{State: job.Done}
-	if state, _, _ := b.part.Look(t.Context(), b.server()); state != phase.PartSettled {
+	if state, _, _ := b.part.Observe(t.Context(), b.server()); state != phase.PartSettled {
 		t.Errorf("Look = %s when the job is done", state)
 	}
 	if root, err := b.part.Root(t.Context(), b.server()); err != nil || root.Array != "root" || !b.part.HasRoot(b.host) {
 		t.Errorf("Root = %+v, %v", root, err)
 	}
-	// It is no longer asked for: it goes, by another job.
+	// It is no longer wanted: another job deletes it.
 	b.host.Spec.RAID, b.agent, b.jobs = nil, inband.Status{Up: true}, nil
-	if state, _, _ := b.part.Look(t.Context(), b.server()); state != phase.PartWanted {
+	if state, _, _ := b.part.Observe(t.Context(), b.server()); state != phase.PartWanted {
 		t.Fatalf("Look = %s when it is not asked for", state)
 	}
 	b.part.Begin(b.host)
-	if err := b.part.Carry(t.Context(), b.server()); err != nil || len(b.jobs) != 1 || len(b.jobs[0].RAID.Arrays) > 0 {
+	if err := b.part.Step(t.Context(), b.server()); err != nil || len(b.jobs) != 1 || len(b.jobs[0].RAID.Arrays) > 0 {
 		t.Errorf("Carry = %v, offered %+v", err, b.jobs)
 	}
-	b.part.Forget(b.host) // the job has failed: it is still to go
-	if state, _, _ := b.part.Look(t.Context(), b.server()); state != phase.PartRunning || !b.part.InBand(b.host) {
+	b.part.Reset(b.host) // the job has failed: the array is still to be deleted
+	if state, _, _ := b.part.Observe(t.Context(), b.server()); state != phase.PartRunning || !b.part.InBand(b.host) {
 		t.Errorf("Look = %s after a failure", state)
 	}
 }

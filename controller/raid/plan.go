@@ -11,11 +11,11 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// levels are what hardware RAID needs (B-176).
+// levels holds the requirements of hardware RAID (B-176).
 var levels = map[bmc.Level]struct {
 	disks int
 	even  bool
-	data  func(n int64) int64 // how many disks' worth of data n disks hold
+	data  func(n int64) int64 // disks' worth of data that n disks hold
 }{
 	bmc.Level0:  {1, false, func(n int64) int64 { return n }},
 	bmc.Level1:  {2, false, func(int64) int64 { return 1 }},
@@ -26,8 +26,8 @@ var levels = map[bmc.Level]struct {
 	bmc.Level60: {8, false, func(n int64) int64 { return n - 4 }},
 }
 
-// number is how many disks a volume shall have.
-func number(v metal3.HardwareRAIDVolume) int {
+// diskCount returns the number of disks for a volume.
+func diskCount(v metal3.HardwareRAIDVolume) int {
 	switch {
 	case len(v.PhysicalDisks) > 0:
 		return len(v.PhysicalDisks)
@@ -37,24 +37,23 @@ func number(v metal3.HardwareRAIDVolume) int {
 	return levels[bmc.Level(v.Level)].disks
 }
 
-// plan is what is still to be done to a server's volumes. What is to be created
-// waits until all is deleted.
+// plan is what remains to be done to a server's volumes. Creations wait until all
+// deletions are done.
 type plan struct {
 	remove []bmc.Volume
 	create []bmc.NewVolume
-	// volumes are what there is of what is wanted, in its order; nil is not
-	// there.
+	// volumes holds the existing volume for each wanted one, nil if there is none.
 	volumes []*bmc.Volume
 }
 
-// done says whether everything is as wanted and can be used.
-func (p plan) done() bool {
+// complete reports whether all volumes are as wanted and ready.
+func (p plan) complete() bool {
 	return len(p.remove)+len(p.create) == 0 && !slices.ContainsFunc(p.volumes, func(v *bmc.Volume) bool { return !v.Ready })
 }
 
-// makePlan compares what is wanted with what there is. A volume that is as one
-// of those wanted stays (B-173); all others go. Its error says why what is
-// wanted cannot be had: then nothing is to be deleted either.
+// makePlan compares the wanted with the existing volumes. An existing volume that
+// matches a wanted one stays (B-173); all others are deleted. It returns an error
+// if a wanted volume is impossible: then none is deleted either.
 func makePlan(want []metal3.HardwareRAIDVolume, have bmc.Storage) (plan, error) {
 	p := plan{volumes: make([]*bmc.Volume, len(want))}
 	taken := map[string]bool{} // drives of volumes that stay
@@ -66,7 +65,7 @@ func makePlan(want []metal3.HardwareRAIDVolume, have bmc.Storage) (plan, error) 
 	}
 	for i := range have.Controllers {
 		c := &have.Controllers[i]
-		if len(c.Levels) == 0 { // what it shows as volumes are its drives
+		if len(c.Levels) == 0 { // it shows its drives as volumes
 			continue
 		}
 		for j := range c.Volumes {
@@ -94,7 +93,7 @@ func makePlan(want []metal3.HardwareRAIDVolume, have bmc.Storage) (plan, error) 
 		if p.volumes[i] != nil {
 			continue
 		}
-		v, err := place(i, w, have, named, taken)
+		v, err := placeVolume(i, w, have, named, taken)
 		if err != nil {
 			return plan{}, err
 		}
@@ -103,10 +102,10 @@ func makePlan(want []metal3.HardwareRAIDVolume, have bmc.Storage) (plan, error) 
 	return p, nil
 }
 
-// matches says whether a volume is as one that is wanted.
+// matches reports whether a volume matches a wanted one.
 func matches(w metal3.HardwareRAIDVolume, c bmc.Controller, v bmc.Volume, drives map[string]bmc.Drive) bool {
-	if !v.Healthy || v.Level != bmc.Level(w.Level) || len(v.Drives) != number(w) ||
-		w.Name != "" && v.Name != w.Name || w.Controller != "" && !called(c.Names, w.Controller) {
+	if !v.Healthy || v.Level != bmc.Level(w.Level) || len(v.Drives) != diskCount(w) ||
+		w.Name != "" && v.Name != w.Name || w.Controller != "" && !hasName(c.Names, w.Controller) {
 		return false
 	}
 	least := int64(-1)
@@ -115,7 +114,7 @@ func matches(w metal3.HardwareRAIDVolume, c bmc.Controller, v bmc.Volume, drives
 		if w.Rotational != nil && d.Rotational != *w.Rotational {
 			return false
 		}
-		if len(w.PhysicalDisks) > 0 && !slices.ContainsFunc(w.PhysicalDisks, func(name string) bool { return called(d.Names, name) }) {
+		if len(w.PhysicalDisks) > 0 && !slices.ContainsFunc(w.PhysicalDisks, func(name string) bool { return hasName(d.Names, name) }) {
 			return false
 		}
 		if least < 0 || d.Bytes < least {
@@ -127,34 +126,33 @@ func matches(w metal3.HardwareRAIDVolume, c bmc.Controller, v bmc.Volume, drives
 	if target == 0 || target > all {
 		target = all
 	}
-	// Controllers keep a part of each drive to themselves, and make volumes of
-	// whole strips.
+	// Controllers reserve a part of each drive, and make volumes of whole strips.
 	slack := max(target/50, 1<<30)
 	return v.Bytes >= target-slack && v.Bytes <= target+slack
 }
 
-// called says whether somebody goes by a name.
-func called(names []string, name string) bool {
+// hasName reports whether name is one of names.
+func hasName(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool {
 		return n != "" && strings.EqualFold(strings.TrimSpace(n), strings.TrimSpace(name))
 	})
 }
 
-// reserve finds the drives that are asked for by name: those that are chosen
-// are others.
+// reserve returns the drives that are wanted by name, which are not chosen for
+// other volumes.
 func reserve(want []metal3.HardwareRAIDVolume, have bmc.Storage) (map[string]bool, error) {
 	named := map[string]bool{}
 	for i, w := range want {
 		if w.Controller == "" {
 			continue
 		}
-		k := slices.IndexFunc(have.Controllers, func(c bmc.Controller) bool { return called(c.Names, w.Controller) })
+		k := slices.IndexFunc(have.Controllers, func(c bmc.Controller) bool { return hasName(c.Names, w.Controller) })
 		if k < 0 {
 			return nil, fmt.Errorf("hardware RAID volume %d: there is no controller %s: use one of %s", i, w.Controller, names(have.Controllers, func(c bmc.Controller) []string { return c.Names }))
 		}
 		c := have.Controllers[k]
 		for _, name := range w.PhysicalDisks {
-			d := slices.IndexFunc(c.Drives, func(d bmc.Drive) bool { return called(d.Names, name) })
+			d := slices.IndexFunc(c.Drives, func(d bmc.Drive) bool { return hasName(d.Names, name) })
 			if d < 0 {
 				return nil, fmt.Errorf("hardware RAID volume %d: controller %s has no physical disk %s: use some of %s", i, w.Controller, name, names(c.Drives, func(d bmc.Drive) []string { return d.Names }))
 			}
@@ -174,22 +172,22 @@ func names[T any](all []T, of func(T) []string) string {
 	return cmp.Or(strings.Join(out, ", "), "none")
 }
 
-// place finds drives for a volume, and takes them.
-func place(i int, w metal3.HardwareRAIDVolume, have bmc.Storage, named, taken map[string]bool) (bmc.NewVolume, error) {
+// placeVolume chooses the drives of a volume and marks them as taken.
+func placeVolume(i int, w metal3.HardwareRAIDVolume, have bmc.Storage, named, taken map[string]bool) (bmc.NewVolume, error) {
 	out := bmc.NewVolume{Name: w.Name, Level: bmc.Level(w.Level), Bytes: size(w.SizeGibibytes)}
 	able := false
 	most := 0
 	for _, c := range have.Controllers {
-		if w.Controller != "" && !called(c.Names, w.Controller) || !slices.Contains(c.Levels, out.Level) {
+		if w.Controller != "" && !hasName(c.Names, w.Controller) || !slices.Contains(c.Levels, out.Level) {
 			continue
 		}
 		able = true
 		if len(w.PhysicalDisks) > 0 {
-			drives, err := byName(i, w, c)
+			drives, err := namedDrives(i, w, c)
 			out.Controller, out.Drives = c.ID, drives
 			return out, err
 		}
-		drives, free := choose(w, c.Drives, named, taken)
+		drives, free := chooseDrives(w, c.Drives, named, taken)
 		most = max(most, free)
 		if drives != nil {
 			for _, d := range drives {
@@ -202,10 +200,10 @@ func place(i int, w metal3.HardwareRAIDVolume, have bmc.Storage, named, taken ma
 	switch {
 	case !able:
 		return out, fmt.Errorf("hardware RAID volume %d: no controller%s makes level %s", i, prefixed(" ", w.Controller), w.Level)
-	case most < number(w):
-		return out, fmt.Errorf("hardware RAID volume %d: level %s needs %d physical disks of one kind%s, and %d are free", i, w.Level, number(w), kind(w), most)
+	case most < diskCount(w):
+		return out, fmt.Errorf("hardware RAID volume %d: level %s needs %d physical disks of one kind%s, and %d are free", i, w.Level, diskCount(w), mediaKind(w), most)
 	}
-	return out, fmt.Errorf("hardware RAID volume %d: no %d free physical disks%s are large enough for %d GiB at level %s", i, number(w), kind(w), *w.SizeGibibytes, w.Level)
+	return out, fmt.Errorf("hardware RAID volume %d: no %d free physical disks%s are large enough for %d GiB at level %s", i, diskCount(w), mediaKind(w), *w.SizeGibibytes, w.Level)
 }
 
 func prefixed(by, text string) string {
@@ -215,7 +213,7 @@ func prefixed(by, text string) string {
 	return by + text
 }
 
-func kind(w metal3.HardwareRAIDVolume) string {
+func mediaKind(w metal3.HardwareRAIDVolume) string {
 	switch {
 	case w.Rotational == nil:
 		return ""
@@ -225,20 +223,21 @@ func kind(w metal3.HardwareRAIDVolume) string {
 	return " (ssd)"
 }
 
-// byName are the drives that are asked for by name. That others use them is the
-// controller's to judge: some make several volumes on the same drives.
-func byName(i int, w metal3.HardwareRAIDVolume, c bmc.Controller) ([]string, error) {
+// namedDrives returns the drives that a volume names. It does not check whether
+// other volumes use them: some controllers make several volumes on the same
+// drives.
+func namedDrives(i int, w metal3.HardwareRAIDVolume, c bmc.Controller) ([]string, error) {
 	var out []string
 	for _, name := range w.PhysicalDisks {
 		for _, d := range c.Drives {
-			if !called(d.Names, name) || slices.Contains(out, d.ID) {
+			if !hasName(d.Names, name) || slices.Contains(out, d.ID) {
 				continue
 			}
 			switch {
 			case !d.Healthy:
 				return nil, fmt.Errorf("hardware RAID volume %d: physical disk %s has failed", i, name)
 			case w.Rotational != nil && d.Rotational != *w.Rotational:
-				return nil, fmt.Errorf("hardware RAID volume %d: physical disk %s is none of those asked for%s", i, name, kind(w))
+				return nil, fmt.Errorf("hardware RAID volume %d: physical disk %s is none of those asked for%s", i, name, mediaKind(w))
 			}
 			out = append(out, d.ID)
 		}
@@ -249,10 +248,10 @@ func byName(i int, w metal3.HardwareRAIDVolume, c bmc.Controller) ([]string, err
 	return out, nil
 }
 
-// choose takes drives of one kind: for a volume of a size the smallest that
-// will do, otherwise the largest. free is how many there are of the most
+// chooseDrives chooses drives of one kind: the smallest that suffice for a volume
+// with a size, otherwise the largest. free is the number of drives of the most
 // frequent kind.
-func choose(w metal3.HardwareRAIDVolume, drives []bmc.Drive, named, taken map[string]bool) (out []string, free int) {
+func chooseDrives(w metal3.HardwareRAIDVolume, drives []bmc.Drive, named, taken map[string]bool) (out []string, free int) {
 	type sort struct {
 		rotational bool
 		protocol   string
@@ -269,7 +268,7 @@ func choose(w metal3.HardwareRAIDVolume, drives []bmc.Drive, named, taken map[st
 		}
 		groups[s] = append(groups[s], d)
 	}
-	n, data := number(w), levels[bmc.Level(w.Level)].data
+	n, data := diskCount(w), levels[bmc.Level(w.Level)].data
 	want := size(w.SizeGibibytes)
 	for _, s := range order {
 		g := groups[s]

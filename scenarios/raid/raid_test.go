@@ -94,19 +94,19 @@ const settled = "settled"
 
 func (b *bench) step(sys bmc.System) (string, error) {
 	s := host.Server{Host: b.host, Client: b.client, System: sys, Now: b.clock.Now()}
-	state, why, err := b.part.Look(b.t.Context(), s)
+	state, why, err := b.part.Observe(b.t.Context(), s)
 	switch {
 	case err != nil:
 		return "", err
 	case state == phase.PartSettled:
 		return settled, nil
 	case state == phase.PartFailed:
-		b.part.Forget(b.host)
+		b.part.Reset(b.host)
 		return why, nil
 	case state == phase.PartWanted:
 		b.part.Begin(b.host)
 	}
-	return "", b.part.Carry(b.t.Context(), s)
+	return "", b.part.Step(b.t.Context(), s)
 }
 
 func (b *bench) expect(want ...storage.RAIDType) {

@@ -8,18 +8,18 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// A rule says what shall be done; a guard says that it cannot be done yet, or
-// has been tried for long enough, whichever rule has asked for it. Both stand
-// here rather than in the table, where each would be a row beside many others.
+// A rule chooses an action; a guard delays it, or ends it after too long, whatever
+// the rule. Guards are not rows of the table, because each would be a row beside
+// many others.
 
 const (
-	powerChanges = "power is changing"
-	// powerWait is how long a change of power may take. It is longer than a
-	// system may take to shut down by itself (B-123).
+	rulePowerChanging = "power is changing"
+	// powerWait bounds the duration of a power change. It is longer than a system
+	// may take to shut down on request (B-123).
 	powerWait = 5 * time.Minute
 )
 
-// failures are what an operation that fails is called, by state.
+// failures maps states to the error types of their operations.
 var failures = map[State]metal3.ErrorType{
 	stateNone: metal3.RegistrationError, unmanaged: metal3.RegistrationError, registering: metal3.RegistrationError,
 	inspecting: metal3.InspectionError,
@@ -27,8 +27,8 @@ var failures = map[State]metal3.ErrorType{
 	provisioning: metal3.ProvisioningError, deprovisioning: metal3.ProvisioningError,
 }
 
-// FailsAs is what a failure of what a state does is called; where it does
-// nothing else it is power management.
+// FailsAs returns the error type for a failure in a state: PowerManagementError in
+// states without an operation.
 func FailsAs(s State) metal3.ErrorType {
 	if t, ok := failures[s]; ok {
 		return t
@@ -36,11 +36,11 @@ func FailsAs(s State) metal3.ErrorType {
 	return metal3.PowerManagementError
 }
 
-// Serves says whether hosts in a state are being served: as many of those that
-// boot their agent by the network as there are places (B-73).
+// Serves reports whether hosts in a state are being served: of hosts that boot
+// their agent over the network a limited number is at a time (B-73).
 func Serves(s State) bool { return serving.has(s) }
 
-// NeedsSlot says whether a decision needs a place that the host has not got.
+// NeedsSlot reports whether a decision needs a slot that the host does not have.
 func NeedsSlot(f Facts, d Decision) bool {
 	if d.Moved {
 		return Serves(d.To) && (!Serves(f.State) || f.Resting)
@@ -48,21 +48,21 @@ func NeedsSlot(f Facts, d Decision) bool {
 	return f.Resting && Serves(f.State) && d.Fail == ""
 }
 
-// changed is the power that an action brings about.
-var changed = map[Action]bmc.Power{PowerOn: bmc.On, PowerOff: bmc.Off}
+// powerTargets maps actions to the power state that they request.
+var powerTargets = map[Action]bmc.Power{PowerOn: bmc.On, PowerOff: bmc.Off}
 
-// prefixes begin the message of a change of power that does not come about
+// powerActions begin the message about a power change that does not happen
 // (B-124).
-var prefixes = map[bool]string{true: "PowerOn", false: "PowerOff"}
+var powerActions = map[bool]string{true: "PowerOn", false: "PowerOff"}
 
 func guard(f Facts, d Decision) Decision {
 	switch {
 	case f.NoSlot && NeedsSlot(f, d): // B-73, B-80
 		return Decision{Rule: "waits for its turn", Delay: true}
-	case f.PowerAsked > powerWait && (changed[d.Do] != "" || d.Rule == powerChanges): // B-124
+	case f.PowerAsked > powerWait && (powerTargets[d.Do] != "" || d.Rule == rulePowerChanging): // B-124
 		up := d.Do == PowerOn || f.Power == bmc.PoweringOn
 		return Decision{Rule: "does not change its power", Fail: FailsAs(f.State),
-			Message: prefixes[up] + " operation failed: power is " + string(f.Power) + " " + powerWait.String() + " after the BMC accepted the change"}
+			Message: powerActions[up] + " operation failed: power is " + string(f.Power) + " " + powerWait.String() + " after the BMC accepted the change"}
 	}
 	return d
 }

@@ -12,7 +12,7 @@ import (
 
 // B-73 B-11: without a place none of the three operations is entered, and
 // everything that needs none goes on.
-func TestAHostWithoutAPlaceWaits(t *testing.T) {
+func TestHostWithoutASlotWaits(t *testing.T) {
 	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On, NoSlot: true}
 	for name, tt := range map[string]struct {
 		state  State
@@ -100,9 +100,9 @@ func TestStatements(t *testing.T) {
 		{ref: "B-46", state: inspecting, change: func(f *Facts) { f.RegistrationError = "no" }, fail: metal3.RegistrationError, message: "no"},
 		{ref: "B-46", state: provisioned, change: func(f *Facts) { f.RegistrationError = "no" }, fail: metal3.RegistrationError, message: "no"},
 		{ref: "B-46", state: inspecting, change: func(f *Facts) { f.ErrorType = metal3.RegistrationError }, clear: metal3.RegistrationError},
-		{ref: "B-63", state: provisioned, change: func(f *Facts) { f.RegistrationError, f.Strange = "no", true }, fail: metal3.ProvisionedRegistrationError, message: "Host adoption failed: no"},
-		{ref: "B-63", state: external, change: func(f *Facts) { f.External, f.RegistrationError, f.Strange = true, "no", true }, fail: metal3.ProvisionedRegistrationError, message: "Host adoption failed: no"},
-		{ref: "B-63", state: available, change: func(f *Facts) { f.RegistrationError, f.Strange = "no", true }, fail: metal3.RegistrationError, message: "no"},
+		{ref: "B-63", state: provisioned, change: func(f *Facts) { f.RegistrationError, f.SystemError = "no", true }, fail: metal3.ProvisionedRegistrationError, message: "Host adoption failed: no"},
+		{ref: "B-63", state: external, change: func(f *Facts) { f.External, f.RegistrationError, f.SystemError = true, "no", true }, fail: metal3.ProvisionedRegistrationError, message: "Host adoption failed: no"},
+		{ref: "B-63", state: available, change: func(f *Facts) { f.RegistrationError, f.SystemError = "no", true }, fail: metal3.RegistrationError, message: "no"},
 		{ref: "B-63", state: provisioned, change: func(f *Facts) { f.ErrorType = metal3.ProvisionedRegistrationError }, clear: metal3.ProvisionedRegistrationError},
 		{ref: "B-49", state: inspecting, change: func(f *Facts) { f.AgentUp, f.Inspect = true, JobFailed }, fail: metal3.InspectionError, message: "Inspection failed"},
 		{ref: "B-49", state: inspecting, change: func(f *Facts) { f.AgentUp, f.Inspect, f.JobError = true, JobFailed, "it was aborted by a request" }, do: BeginAgain},

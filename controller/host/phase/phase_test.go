@@ -31,11 +31,11 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		RegistrationError: text("", "", "", "no"), NeverRegistered: flip(),
 		Power: []bmc.Power{bmc.On, bmc.Off, bmc.PoweringOn, bmc.PoweringOff}[r.IntN(4)],
 		Media: []Media{MediaNone, MediaCurrent, MediaOld, MediaForeign, MediaLive}[r.IntN(5)],
-		Live:  flip(), WantDeploy: text("", "", "m", "n"), HaveDeploy: text("", "", "m"), BootStays: flip(),
+		Live:  flip(), WantDeploy: text("", "", "m", "n"), HaveDeploy: text("", "", "m"), BootPersistent: flip(),
 		NextBoot: []bmc.Device{bmc.BootNone, bmc.BootCD, bmc.BootDisk, bmc.BootPXE}[r.IntN(4)],
 		AgentUp:  flip(), AgentWait: time.Duration(r.IntN(2)) * time.Hour, AgentSilent: time.Duration(r.IntN(4)/3) * time.Hour,
 		Inspect: jobs[r.IntN(4)], Clean: jobs[r.IntN(4)], Write: jobs[r.IntN(4)], JobError: text("broke", "", "it was aborted"),
-		HintsChanged: r.IntN(4) == 0, Secure: flip(), Restarted: flip(), Strange: flip(), NoSlot: r.IntN(4) == 0, Resting: r.IntN(8) == 0,
+		HintsChanged: r.IntN(4) == 0, Secure: flip(), Restarted: flip(), SystemError: flip(), NoSlot: r.IntN(4) == 0, Resting: r.IntN(8) == 0,
 		PowerAsked: time.Duration(r.IntN(4)/3) * time.Hour,
 		Reboot:     Reboot(r.IntN(8) / 6 * (1 + r.IntN(2))), RebootHard: flip(), RebootForce: flip(),
 		Detach: r.IntN(6) == 0, DetachForce: flip(), DetachDelays: flip(), IsDetached: r.IntN(6) == 0,
@@ -43,13 +43,13 @@ func anyFacts(r *rand.Rand, s State) Facts {
 		AwaitsImage: r.IntN(6) == 0,
 		Data:        []Data{DataSettled, DataSettled, DataMissing, DataOther, DataWaits}[r.IntN(5)],
 		SoftOff:     time.Duration(r.IntN(3)) * 100 * time.Second,
-		Net:         []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(), Servicing: r.IntN(4) == 0,
+		NetBoot:     []bmc.Device{bmc.BootNone, bmc.BootPXE, bmc.BootHTTP}[r.IntN(3)], SeenOff: flip(), Servicing: r.IntN(4) == 0,
 	}
 }
 
 const draws = 100_000
 
-func TestEveryRuleDecidesSomewhere(t *testing.T) {
+func TestEveryRuleApplies(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	type key struct {
 		s State
@@ -136,7 +136,7 @@ func TestUnfinishedStatesAlwaysHaveARule(t *testing.T) {
 	}
 }
 
-func TestWholeLifeOfOneHost(t *testing.T) {
+func TestLifecycle(t *testing.T) {
 	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.Off}
 	with := func(s State, change func(*Facts)) Facts {
 		f := base
@@ -167,7 +167,7 @@ func TestWholeLifeOfOneHost(t *testing.T) {
 		{ref: "B-49", f: with(inspecting, func(f *Facts) { f.Media, f.Power, f.AgentWait = MediaCurrent, bmc.On, time.Hour }), fail: metal3.InspectionError},
 		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.Media, f.Power, f.AgentUp = MediaCurrent, bmc.On, true }), do: OfferInspect},
 		{ref: "B-49", f: with(inspecting, func(f *Facts) { f.AgentUp, f.Inspect, f.JobError = true, JobFailed, "x" }), fail: metal3.InspectionError},
-		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.AgentUp, f.Inspect = true, JobDone }), do: KeepHardware, to: "match profile"},
+		{ref: "B-48", f: with(inspecting, func(f *Facts) { f.AgentUp, f.Inspect = true, JobDone }), do: StoreHardware, to: "match profile"},
 		{ref: "B-52", f: with(preparing, func(f *Facts) { f.Power, f.Media = bmc.On, MediaOld }), do: PowerOff},
 		{ref: "B-52", f: with(preparing, func(f *Facts) { f.Media = MediaOld }), do: EjectMedia},
 		{ref: "B-52", f: with(preparing, func(f *Facts) { f.Power, f.Media = bmc.On, MediaForeign }), to: "available"},
@@ -205,7 +205,7 @@ func TestWholeLifeOfOneHost(t *testing.T) {
 			f.WantImage, f.Live, f.OpEnded, f.Media, f.NextBoot = "u", true, true, MediaLive, bmc.BootCD
 		}), do: BootLive},
 		{ref: "B-153", f: with(provisioning, func(f *Facts) {
-			f.WantImage, f.Live, f.OpEnded, f.Media, f.NextBoot, f.BootStays = "u", true, true, MediaLive, bmc.BootCD, true
+			f.WantImage, f.Live, f.OpEnded, f.Media, f.NextBoot, f.BootPersistent = "u", true, true, MediaLive, bmc.BootCD, true
 		}), do: PowerOn},
 		{ref: "B-153", f: with(provisioning, func(f *Facts) { f.WantImage, f.Live, f.OpEnded, f.Power, f.Media = "u", true, true, bmc.On, MediaLive }), to: "provisioned"},
 		{ref: "B-153", f: with(deprovisioning, func(f *Facts) { f.OpEnded, f.Media = true, MediaLive }), do: EjectMedia},
@@ -260,7 +260,7 @@ func TestWholeLifeOfOneHost(t *testing.T) {
 	}
 }
 
-func TestBackoffStaysWithinTheStatement(t *testing.T) {
+func TestBackoffRange(t *testing.T) {
 	for count, upper := range map[int]time.Duration{0: 2, 1: 2, 2: 4, 3: 8, 9: 512, 40: 512} {
 		for _, jitter := range []float64{0, 0.5, 0.999999} {
 			got := Backoff(count, jitter)

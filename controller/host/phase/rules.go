@@ -10,35 +10,35 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// The states, named as in the specification.
+// The states by the names of the specification.
 const (
-	stateNone       = metal3.StateNone
-	unmanaged       = metal3.StateUnmanaged
-	registering     = metal3.StateRegistering
-	inspecting      = metal3.StateInspecting
-	matching        = metal3.StateMatchProfile
-	preparing       = metal3.StatePreparing
-	available       = metal3.StateAvailable
-	ready           = metal3.StateReady // old spelling of available (B-26)
-	provisioning    = metal3.StateProvisioning
-	provisioned     = metal3.StateProvisioned
-	external        = metal3.StateExternallyProvisioned
-	deprovisioning  = metal3.StateDeprovisioning
-	poweringOff     = metal3.StatePoweringOffBeforeDelete
-	deleting        = metal3.StateDeleting
-	shortWait       = 3 * time.Second  // for a BMC (B-12)
-	longWait        = 10 * time.Second // for an agent (B-12)
-	softOffWait     = 180 * time.Second
-	agentSilence    = 15 * time.Minute // it speaks every few seconds, whatever it does
-	agentWait       = 30 * time.Minute // a slow server's POST and a download of the agent
-	staleWait       = time.Minute      // for the validation of what a host is prepared with (B-12, B-54)
-	servicedWait    = time.Minute      // B-12
-	dataWait        = 30 * time.Second // B-230
-	imageWait       = 5 * time.Minute  // B-12
-	forgivenDeletes = 3                // failures before a deletion goes on regardless (B-69, B-70)
+	stateNone      = metal3.StateNone
+	unmanaged      = metal3.StateUnmanaged
+	registering    = metal3.StateRegistering
+	inspecting     = metal3.StateInspecting
+	matching       = metal3.StateMatchProfile
+	preparing      = metal3.StatePreparing
+	available      = metal3.StateAvailable
+	ready          = metal3.StateReady // older name of available (B-26)
+	provisioning   = metal3.StateProvisioning
+	provisioned    = metal3.StateProvisioned
+	external       = metal3.StateExternallyProvisioned
+	deprovisioning = metal3.StateDeprovisioning
+	poweringOff    = metal3.StatePoweringOffBeforeDelete
+	deleting       = metal3.StateDeleting
+	shortWait      = 3 * time.Second  // until the next look at the BMC (B-12)
+	longWait       = 10 * time.Second // until the next look at the agent (B-12)
+	softOffWait    = 180 * time.Second
+	agentSilence   = 15 * time.Minute // an agent reports every few seconds, whatever it does
+	agentWait      = 30 * time.Minute // POST of a slow server and download of the agent
+	staleWait      = time.Minute      // for the validation of a part (B-12, B-54)
+	servicedWait   = time.Minute      // B-12
+	dataWait       = 30 * time.Second // B-230
+	imageWait      = 5 * time.Minute  // B-12
+	deleteAttempts = 3                // failures after which a deletion goes on regardless (B-69, B-70)
 )
 
-// States are all provisioning states that rules know.
+// States lists the provisioning states of the rules.
 var States = []State{stateNone, unmanaged, registering, inspecting, matching, preparing, available, ready,
 	provisioning, provisioned, external, deprovisioning, poweringOff, deleting}
 
@@ -48,20 +48,20 @@ func (s states) has(x State) bool { return slices.Contains(s, x) }
 
 var (
 	managed  = states{registering, inspecting, preparing, available, ready, provisioning, provisioned, external, deprovisioning, poweringOff}
-	attached = states{inspecting, matching, preparing, available, ready, provisioning, provisioned, external, deprovisioning} // that can be detached
+	attached = states{inspecting, matching, preparing, available, ready, provisioning, provisioned, external, deprovisioning} // states that can be detached
 	settled  = states{available, ready, provisioned, external}
 	idle     = states{available, ready}
-	bootable = states{provisioned, external}                               // whose system can be rebooted
+	bootable = states{provisioned, external}                               // states whose system can be rebooted
 	withWork = states{inspecting, preparing, provisioning, deprovisioning} // states that boot the agent
-	serving  = states{inspecting, provisioning, deprovisioning}            // states that always boot it
+	serving  = states{inspecting, provisioning, deprovisioning}            // states that always boot the agent
 )
 
-// rule is one row of the state machine: in one of these states, when this
-// holds, do that.
+// rule is a row of the state machine: in one of these states, when the condition
+// holds, the action.
 type rule struct {
 	in    states
-	name  string // the condition, in words
-	ref   string // statements of the reference
+	name  string // the condition in words
+	ref   string // numbers of the reference's statements
 	when  func(Facts) bool
 	do    Action
 	to    *State
@@ -70,7 +70,7 @@ type rule struct {
 	clear metal3.ErrorType
 }
 
-// awaits: the rule waits for the agent and does nothing else.
+// awaits reports whether the rule only waits for the agent.
 func (r *rule) awaits() bool {
 	return r.after == longWait && r.do == None && r.to == nil && r.fail == nil
 }
@@ -83,7 +83,7 @@ func isDeleting(f Facts) bool { return f.Deleting }
 
 func unregistered(f Facts) bool { return f.RegistrationError != "" }
 
-// working holds while a state that boots the agent still needs it.
+// working reports whether the state still needs its agent.
 func working(f Facts) bool {
 	if f.State == preparing {
 		return f.Part.Agent && f.Part.State == PartRunning
@@ -97,56 +97,60 @@ func needsProvisioning(f Facts) bool {
 	return f.Online && (f.WantImage != "" && f.HaveImage == "" || f.WantDeploy != "" && f.WantDeploy != f.HaveDeploy)
 }
 
-// shallBeOff holds for a while when a reboot is asked for.
-func shallBeOff(f Facts) bool {
+// wantsOff is true for a while when a reboot is requested.
+func wantsOff(f Facts) bool {
 	return !f.DisablePowerOff && (!f.Online || f.Reboot != RebootNone && bootable.has(f.State))
 }
 
-// hard: the operating system is not asked (any more).
-func hard(f Facts) bool {
+// wantsHardOff reports whether to power off without asking the operating system.
+func wantsHardOff(f Facts) bool {
 	return f.ErrorCount > 0 || f.RebootHard && f.Reboot != RebootNone && bootable.has(f.State)
 }
 
-// detachable: the annotation counts (B-91).
+// detachable reports whether the detached annotation applies (B-91).
 func detachable(f Facts) bool { return f.Detach && (settled.has(f.State) || f.DetachForce) }
 
-// Leaves says whether a server is left alone: it is detached, or about to be.
+// Leaves reports whether a server is left alone: its host is detached, or about to
+// be.
 func Leaves(f Facts) bool { return f.IsDetached || attached.has(f.State) && detachable(f) }
 
-// imageGone: what is deployed is not what is wanted (B-62).
-func imageGone(f Facts) bool {
+// imageDiffers reports whether what is deployed differs from what is wanted
+// (B-62).
+func imageDiffers(f Facts) bool {
 	return f.HaveImage != f.WantImage || f.HaveDeploy != f.WantDeploy
 }
 
 func nothingWanted(f Facts) bool { return f.WantImage == "" && f.WantDeploy == "" }
 
-// unwanted: a deployment that is under way is no longer asked for, or is for
-// something else (B-58).
-func unwanted(f Facts) bool {
-	return nothingWanted(f) || f.ImageChanged || (f.HaveImage != "" || f.HaveDeploy != "") && imageGone(f)
+// deploymentUnwanted reports whether a running deployment is no longer wanted, or
+// is of another image (B-58).
+func deploymentUnwanted(f Facts) bool {
+	return nothingWanted(f) || f.ImageChanged || (f.HaveImage != "" || f.HaveDeploy != "") && imageDiffers(f)
 }
 
 func live(f Facts) bool { return f.Live }
 
 func liveMedium(f Facts) bool { return f.Media == MediaLive }
 
-func ours(f Facts) bool { return f.Media == MediaCurrent || f.Media == MediaOld }
+func hasAgentMedium(f Facts) bool { return f.Media == MediaCurrent || f.Media == MediaOld }
 
-// byNetwork: the agent does not come by virtual media.
-func byNetwork(f Facts) bool { return f.Net != bmc.BootNone }
+// byNetwork reports whether the agent boots over the network instead of from
+// virtual media.
+func byNetwork(f Facts) bool { return f.NetBoot != bmc.BootNone }
 
-// setUp: what a server that is on runs, or is about to, is this operation's
-// agent.
-func setUp(f Facts) bool { return f.Media == MediaCurrent || byNetwork(f) && f.SeenOff }
+// runsCurrentAgent reports whether a server that is on runs this operation's
+// agent, or is booting it.
+func runsCurrentAgent(f Facts) bool { return f.Media == MediaCurrent || byNetwork(f) && f.SeenOff }
 
-// runsAgent: an agent whose work is done still runs. That a server booted it by
-// the network shows in nothing but when its power was last told: as the work of
-// provisioning and deprovisioning ended, and not while it was inspected.
+// runsAgent reports whether an agent still runs whose work is done. For an agent
+// booted over the network only the power in the status shows this: it is updated
+// when the work of provisioning and deprovisioning ends, and not while a host is
+// inspected.
 func runsAgent(f Facts) bool {
 	switch {
 	case !byNetwork(f):
-		return ours(f)
-	case neverOff(f): // what it was restarted into shows in nothing
+		return hasAgentMedium(f)
+	case mustStayOn(f): // nothing shows what it was restarted into
 		return false
 	case f.State == provisioning || f.State == deprovisioning && f.Cleaning:
 		return on(f) && !f.SeenOff
@@ -154,20 +158,20 @@ func runsAgent(f Facts) bool {
 	return on(f) && f.SeenOff && f.State != deprovisioning && f.Part.State != PartRunning
 }
 
-// neverOff: the server is on, and must stay on.
-func neverOff(f Facts) bool { return f.DisablePowerOff && on(f) }
+// mustStayOn reports whether the server is on and must not be powered off.
+func mustStayOn(f Facts) bool { return f.DisablePowerOff && on(f) }
 
-// strayWait is how long an agent is listened for that another controller may
-// have had booted, where nothing else shows that: agents are heard of every few
-// seconds (agent.Config, Poll). Whatever boots meanwhile has begun no work.
-const strayWait = time.Minute
+// unknownAgentWait is the wait for an agent that another controller may have
+// booted, where nothing else shows it: agents report every few seconds
+// (agent.Config, Poll). An agent that boots meanwhile has not begun any work.
+const unknownAgentWait = time.Minute
 
-// unheard: an agent that came by the network would have been heard of by now.
-func unheard(f Facts) bool { return f.AgentWait >= strayWait }
+// agentNotHeard reports whether a running agent would have reported by now.
+func agentNotHeard(f Facts) bool { return f.AgentWait >= unknownAgentWait }
 
-// stillAgents: a server that must not be off has not been restarted into what is
-// deployed, as far as is known.
-func stillAgents(f Facts) bool { return ours(f) || byNetwork(f) && !f.Restarted }
+// runsUndeployedAgent reports whether a server that must stay on has not been
+// restarted into what is deployed, as far as is known.
+func runsUndeployedAgent(f Facts) bool { return hasAgentMedium(f) || byNetwork(f) && !f.Restarted }
 
 func onMedia(f Facts) bool { return !byNetwork(f) }
 
@@ -209,7 +213,8 @@ func inspectJob(f Facts) JobState { return f.Inspect }
 func cleanJob(f Facts) JobState   { return f.Clean }
 func writeJob(f Facts) JobState   { return f.Write }
 
-// cleanFirst: disks are erased before an image is written, too (B-61).
+// cleanFirst reports whether disks have to be erased first, also before an image
+// is written (B-61).
 func cleanFirst(f Facts) bool { return f.Cleaning && f.Clean != JobDone }
 
 func servicing(f Facts) bool { return f.Servicing }
@@ -220,17 +225,16 @@ func part(is PartState) func(Facts) bool {
 
 func data(is Data) func(Facts) bool { return func(f Facts) bool { return f.Data == is } }
 
-// WantsAgent says whether a state needs an agent that is not up.
+// WantsAgent reports whether a state needs an agent that is not up.
 func WantsAgent(f Facts) bool { return withWork.has(f.State) && working(f) && !f.AgentUp }
 
-// TakesData says whether a host is about to be switched on with what was written
-// to its disks: the one moment at which its data image is attached or detached
-// (B-230).
+// TakesData reports whether a host is about to be powered on with what was written
+// to its disks: only then is its data image attached or detached (B-230).
 func TakesData(f Facts) bool {
 	return bootable.has(f.State) && off(f) && f.Online && f.Reboot == RebootNone
 }
 
-// jobFails tells what the agent says; silent is told when it says nothing.
+// jobFails returns the agent's error; silent applies if the agent gives none.
 func jobFails(t metal3.ErrorType, before, silent string) func(Facts) (metal3.ErrorType, string) {
 	return func(f Facts) (metal3.ErrorType, string) {
 		if f.JobError == "" {
@@ -240,25 +244,26 @@ func jobFails(t metal3.ErrorType, before, silent string) func(Facts) (metal3.Err
 	}
 }
 
-// aborted: somebody has ended the inspection who wants it begun anew (B-49).
+// aborted reports whether a user has aborted the inspection to start it again
+// (B-49).
 func aborted(f Facts) bool { return strings.Contains(f.JobError, "aborted") }
 
 func registrationFails(f Facts) (metal3.ErrorType, string) {
-	if f.Strange && bootable.has(f.State) {
+	if f.SystemError && bootable.has(f.State) {
 		return metal3.ProvisionedRegistrationError, "Host adoption failed: " + f.RegistrationError
 	}
 	return metal3.RegistrationError, f.RegistrationError
 }
 
-// Rules that are counted by their names.
+// Names of rules that metrics count.
 const (
 	GaveUpDeprovisioning = "is being deleted and cannot be deprovisioned"
 	AwaitsImage          = "waits for its pre-provisioning image"
 	AwaitsAttaching      = "is being deleted once it is attached"
 )
 
-// rules in order: the first that applies decides. The order within a state is
-// that of B-11 (deletion, registration, the state's own).
+// rules are in order: the first that applies decides. Within a state the order is
+// that of B-11 (deletion, registration, the state's own rules).
 var rules = []rule{
 	{in: attached, name: "is being deleted, detached", ref: "B-93", when: func(f Facts) bool {
 		return f.Deleting && !f.DetachDelays && (detachable(f) || f.Detach && f.IsDetached)
@@ -272,8 +277,8 @@ var rules = []rule{
 	{in: states{provisioning, provisioned}, name: "is being deleted with an image on its disk", ref: "B-68", when: isDeleting, to: to(deprovisioning)},
 	{in: states{inspecting, matching, preparing, available, ready, external}, name: "is being deleted without an image", ref: "B-68", when: isDeleting, to: to(poweringOff)},
 	{in: states{deprovisioning, poweringOff}, name: "is being deleted and was never registered", ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.NeverRegistered && unregistered(f) }, to: to(deleting)},
-	{in: states{deprovisioning}, name: GaveUpDeprovisioning, ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.ErrorCount > forgivenDeletes }, to: to(poweringOff)},
-	{in: states{poweringOff}, name: "cannot be powered off", ref: "B-70", when: func(f Facts) bool { return f.ErrorCount > forgivenDeletes }, to: to(deleting)},
+	{in: states{deprovisioning}, name: GaveUpDeprovisioning, ref: "B-69", when: func(f Facts) bool { return f.Deleting && f.ErrorCount > deleteAttempts }, to: to(poweringOff)},
+	{in: states{poweringOff}, name: "cannot be powered off", ref: "B-70", when: func(f Facts) bool { return f.ErrorCount > deleteAttempts }, to: to(deleting)},
 
 	{in: states{stateNone, unmanaged}, name: "has BMC details", ref: "B-40 B-42", when: func(f Facts) bool { return f.HasDetails }, to: to(registering)},
 	{in: states{stateNone}, name: "has no BMC details", ref: "B-41", when: always, to: to(unmanaged)},
@@ -286,28 +291,29 @@ var rules = []rule{
 	{in: states{registering}, name: "is registered", ref: "B-43 B-44", when: always, to: to(inspecting), clear: metal3.RegistrationError},
 
 	{in: states{provisioning}, name: "failed", ref: "B-58 B-59", when: failed(metal3.ProvisioningError), to: to(deprovisioning)},
-	{in: states{provisioning}, name: "is no longer wanted", ref: "B-58", when: unwanted, to: to(deprovisioning)},
+	{in: states{provisioning}, name: "is no longer wanted", ref: "B-58", when: deploymentUnwanted, to: to(deprovisioning)},
 	{in: states{provisioning}, name: "cannot be provisioned as specified", ref: "B-60", when: func(f Facts) bool { return f.ValidationError != "" && !f.OpEnded }, fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ProvisioningError, f.ValidationError }},
 
 	{in: states{inspecting}, name: "shall not be inspected after all", ref: "B-51", when: func(f Facts) bool { return f.InspectionDisabled }, to: to(preparing), clear: metal3.InspectionError, after: 1},
 	{in: states{inspecting, provisioning}, name: "shall begin again", ref: "B-50", when: func(f Facts) bool { return f.Reboot == RebootOnce && f.RebootForce && !f.OpEnded }, do: BeginAgain, after: 1},
 
 	{in: withWork, name: AwaitsImage, ref: "B-240", when: and(WantsAgent, func(f Facts) bool { return f.AwaitsImage }), after: imageWait},
-	{in: withWork, name: powerChanges, when: moving, after: shortWait},
-	// A server that must never be off is restarted instead (B-125). The override
-	// goes before the medium: that it is spent shows that the agent was booted.
-	{in: withWork, name: "must not be off, and would not boot its agent", ref: "B-125", when: and(working, onMedia, not(agentUp), neverOff, nextBootIsNot(bmc.BootCD), not(setUp)), do: BootCD, after: 1},
-	{in: withWork, name: "must not be off, and has no agent medium", ref: "B-125", when: and(working, onMedia, not(agentUp), neverOff, not(setUp)), do: InsertMedia, after: 1},
-	{in: withWork, name: "must not be off, and is to boot its agent", ref: "B-125", when: and(working, onMedia, not(agentUp), neverOff, not(nextBootIsNot(bmc.BootCD)), not(restarted)), do: RestartBoot, after: longWait},
-	// One that boots by the network may run its agent already: it has no medium
-	// that would show.
-	{in: withWork, name: "must not be off, and may run an agent that was not heard of", ref: "B-125", when: and(working, byNetwork, not(agentUp), neverOff, not(setUp), not(restarted), not(unheard)), after: shortWait},
-	{in: withWork, name: "must not be off, and would not boot its agent by the network", ref: "B-125 B-131", when: and(working, byNetwork, not(agentUp), neverOff, not(setUp), not(restarted), func(f Facts) bool { return f.NextBoot != f.Net }), do: BootNet, after: 1},
-	{in: withWork, name: "must not be off, and is to boot its agent by the network", ref: "B-125 B-131", when: and(working, byNetwork, not(agentUp), neverOff, not(setUp), not(restarted)), do: RestartBoot, after: longWait},
-	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(setUp), not(and(byNetwork, neverOff))), do: PowerOff, after: shortWait},
-	{in: withWork, name: "has no agent medium", when: and(working, not(byNetwork), not(agentUp), off, not(setUp)), do: InsertMedia, after: 1},
+	{in: withWork, name: rulePowerChanging, when: moving, after: shortWait},
+	// A server that must stay on is restarted instead (B-125). The boot override
+	// is set before the medium is inserted: that it is used up shows that the
+	// agent was booted.
+	{in: withWork, name: "must not be off, and would not boot its agent", ref: "B-125", when: and(working, onMedia, not(agentUp), mustStayOn, nextBootIsNot(bmc.BootCD), not(runsCurrentAgent)), do: BootCD, after: 1},
+	{in: withWork, name: "must not be off, and has no agent medium", ref: "B-125", when: and(working, onMedia, not(agentUp), mustStayOn, not(runsCurrentAgent)), do: InsertMedia, after: 1},
+	{in: withWork, name: "must not be off, and is to boot its agent", ref: "B-125", when: and(working, onMedia, not(agentUp), mustStayOn, not(nextBootIsNot(bmc.BootCD)), not(restarted)), do: RestartBoot, after: longWait},
+	// One that boots over the network may run its agent already: no medium shows
+	// it.
+	{in: withWork, name: "must not be off, and may run an agent that was not heard of", ref: "B-125", when: and(working, byNetwork, not(agentUp), mustStayOn, not(runsCurrentAgent), not(restarted), not(agentNotHeard)), after: shortWait},
+	{in: withWork, name: "must not be off, and would not boot its agent by the network", ref: "B-125 B-131", when: and(working, byNetwork, not(agentUp), mustStayOn, not(runsCurrentAgent), not(restarted), func(f Facts) bool { return f.NextBoot != f.NetBoot }), do: BootNet, after: 1},
+	{in: withWork, name: "must not be off, and is to boot its agent by the network", ref: "B-125 B-131", when: and(working, byNetwork, not(agentUp), mustStayOn, not(runsCurrentAgent), not(restarted)), do: RestartBoot, after: longWait},
+	{in: withWork, name: "runs something other than its agent", when: and(working, not(agentUp), on, not(runsCurrentAgent), not(and(byNetwork, mustStayOn))), do: PowerOff, after: shortWait},
+	{in: withWork, name: "has no agent medium", when: and(working, not(byNetwork), not(agentUp), off, not(runsCurrentAgent)), do: InsertMedia, after: 1},
 	{in: withWork, name: "would not boot its agent", when: and(working, not(byNetwork), not(agentUp), off, nextBootIsNot(bmc.BootCD)), do: BootCD, after: 1},
-	{in: withWork, name: "would not boot its agent by the network", ref: "B-131", when: and(working, byNetwork, not(agentUp), off, func(f Facts) bool { return f.NextBoot != f.Net }), do: BootNet, after: 1},
+	{in: withWork, name: "would not boot its agent by the network", ref: "B-131", when: and(working, byNetwork, not(agentUp), off, func(f Facts) bool { return f.NextBoot != f.NetBoot }), do: BootNet, after: 1},
 	{in: withWork, name: "is ready to boot its agent", when: and(working, not(agentUp), off), do: PowerOn, after: shortWait},
 	{in: withWork, name: "has booted no agent in time", when: and(working, not(agentUp), func(f Facts) bool { return f.AgentWait > agentWait }), fail: func(f Facts) (metal3.ErrorType, string) {
 		return FailsAs(f.State), "the agent did not report within " + agentWait.String() + " of the boot"
@@ -320,7 +326,7 @@ var rules = []rule{
 	{in: states{inspecting}, name: "agent has no job", ref: "B-48", when: job(inspectJob, JobUnknown), do: OfferInspect, after: longWait},
 	{in: states{inspecting}, name: "inspection was aborted", ref: "B-49", when: and(job(inspectJob, JobFailed), aborted), do: BeginAgain, after: 1},
 	{in: states{inspecting}, name: "inspection failed", ref: "B-49", when: job(inspectJob, JobFailed), fail: jobFails(metal3.InspectionError, "", "Inspection failed")},
-	{in: states{inspecting}, name: "inspection is done", ref: "B-48", when: job(inspectJob, JobDone), do: KeepHardware, to: to(matching), clear: metal3.InspectionError, after: 1},
+	{in: states{inspecting}, name: "inspection is done", ref: "B-48", when: job(inspectJob, JobDone), do: StoreHardware, to: to(matching), clear: metal3.InspectionError, after: 1},
 	{in: states{inspecting}, name: "inspection runs", when: always, after: longWait},
 
 	{in: states{matching}, name: "is compared with the known profiles", ref: "B-24 B-190", when: always, to: to(preparing), after: 1},
@@ -332,29 +338,29 @@ var rules = []rule{
 	{in: states{provisioning}, name: "image is not written", ref: "B-58 B-156", when: and(working, not(live), job(writeJob, JobUnknown)), do: OfferWrite, after: longWait},
 	{in: states{provisioning}, name: "writing failed", ref: "B-59", when: and(working, not(live), job(writeJob, JobFailed)), fail: jobFails(metal3.ProvisioningError, "", "Image provisioning failed")},
 	{in: states{provisioning}, name: "writing runs", when: and(working, not(live), job(writeJob, JobPending)), after: longWait},
-	{in: states{deprovisioning}, name: "would still boot its image securely", ref: "B-140", when: and(not(ended), func(f Facts) bool { return f.Secure && f.BootStays }), do: BootAny, after: shortWait},
+	{in: states{deprovisioning}, name: "would still boot its image securely", ref: "B-140", when: and(not(ended), func(f Facts) bool { return f.Secure && f.BootPersistent }), do: BootAny, after: shortWait},
 	{in: states{provisioning, deprovisioning}, name: "in-band work is done", ref: "B-58 B-65", when: not(ended), do: EndOperation, after: 1},
 
-	{in: states{provisioning}, name: "must not be off, and would not boot its disk", ref: "B-125", when: and(not(working), not(live), neverOff, stillAgents, nextBootIsNot(bmc.BootDisk)), do: BootDisk, after: 1},
-	{in: states{provisioning}, name: "must not be off, and would not boot its live medium", ref: "B-125 B-153", when: and(not(working), live, neverOff, not(restarted), func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: 1},
-	{in: states{provisioning}, name: "must not be off, and has no live medium", ref: "B-125 B-153", when: and(not(working), live, neverOff, not(liveMedium)), do: InsertLive, after: 1},
-	{in: states{provisioning}, name: "must not be off, and is to boot what is deployed", ref: "B-125", when: and(not(working), neverOff, not(restarted), func(f Facts) bool { return live(f) || stillAgents(f) }), do: RestartBoot, after: shortWait},
-	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "must not be off, and still has the agent medium", ref: "B-125", when: and(not(working), neverOff, ours), do: EjectMedia, after: 1},
+	{in: states{provisioning}, name: "must not be off, and would not boot its disk", ref: "B-125", when: and(not(working), not(live), mustStayOn, runsUndeployedAgent, nextBootIsNot(bmc.BootDisk)), do: BootDisk, after: 1},
+	{in: states{provisioning}, name: "must not be off, and would not boot its live medium", ref: "B-125 B-153", when: and(not(working), live, mustStayOn, not(restarted), func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootPersistent }), do: BootLive, after: 1},
+	{in: states{provisioning}, name: "must not be off, and has no live medium", ref: "B-125 B-153", when: and(not(working), live, mustStayOn, not(liveMedium)), do: InsertLive, after: 1},
+	{in: states{provisioning}, name: "must not be off, and is to boot what is deployed", ref: "B-125", when: and(not(working), mustStayOn, not(restarted), func(f Facts) bool { return live(f) || runsUndeployedAgent(f) }), do: RestartBoot, after: shortWait},
+	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "must not be off, and still has the agent medium", ref: "B-125", when: and(not(working), mustStayOn, hasAgentMedium), do: EjectMedia, after: 1},
 	{in: states{preparing, provisioning}, name: "still runs its agent", when: and(not(working), on, runsAgent), do: PowerOff, after: shortWait},
 	{in: states{provisioning}, name: "runs something other than its live image", ref: "B-153", when: and(live, on, not(liveMedium)), do: PowerOff, after: shortWait},
 	{in: states{deprovisioning, poweringOff}, name: "is still on", ref: "B-65 B-70", when: and(on, func(f Facts) bool { return !f.DisablePowerOff || runsAgent(f) }), do: PowerOff, after: shortWait},
-	{in: states{preparing, poweringOff}, name: powerChanges, when: moving, after: shortWait},
-	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: and(not(working), ours), do: EjectMedia, after: 1},
+	{in: states{preparing, poweringOff}, name: rulePowerChanging, when: moving, after: shortWait},
+	{in: states{preparing, provisioning, deprovisioning, poweringOff}, name: "still has the agent medium", when: and(not(working), hasAgentMedium), do: EjectMedia, after: 1},
 	{in: states{deprovisioning, poweringOff}, name: "still has its live medium", ref: "B-153", when: liveMedium, do: EjectMedia, after: 1},
 
 	{in: states{preparing}, name: "waits for a part's validation", ref: "B-54", when: part(PartStale), after: staleWait},
 	{in: states{preparing}, name: "could not be prepared, and is tried again", ref: "B-53", when: and(part(PartFailed), failed(metal3.PreparationError)), do: BeginPart, after: shortWait},
 	{in: states{preparing}, name: "could not be prepared", ref: "B-53", when: part(PartFailed), fail: func(f Facts) (metal3.ErrorType, string) { return metal3.PreparationError, f.Part.Error }},
 	{in: states{preparing}, name: "has a part to prepare", ref: "B-52", when: part(PartWanted), do: BeginPart, after: shortWait},
-	{in: states{preparing}, name: "prepares a part", ref: "B-52", when: part(PartRunning), do: CarryPart, after: longWait},
+	{in: states{preparing}, name: "prepares a part", ref: "B-52", when: part(PartRunning), do: StepPart, after: longWait},
 	{in: states{preparing}, name: "has nothing to prepare", ref: "B-52", when: always, to: to(available), clear: metal3.PreparationError, after: 1},
 	{in: states{provisioning}, name: "has no live medium", ref: "B-153", when: and(live, off, not(liveMedium)), do: InsertLive, after: 1},
-	{in: states{provisioning}, name: "would not boot its live medium", ref: "B-153", when: and(live, off, func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootStays }), do: BootLive, after: shortWait},
+	{in: states{provisioning}, name: "would not boot its live medium", ref: "B-153", when: and(live, off, func(f Facts) bool { return f.NextBoot != bmc.BootCD || !f.BootPersistent }), do: BootLive, after: shortWait},
 	{in: states{provisioning}, name: "would not boot its disk", ref: "B-58", when: and(not(live), off, nextBootIsNot(bmc.BootDisk)), do: BootDisk, after: 1},
 	{in: states{provisioning}, name: "is ready to boot what is deployed", ref: "B-58 B-153", when: off, do: PowerOn, after: shortWait},
 	{in: states{provisioning}, name: "is deployed and on", ref: "B-58", when: always, to: to(provisioned), clear: metal3.ProvisioningError},
@@ -370,14 +376,14 @@ var rules = []rule{
 	{in: idle, name: "shall be prepared again", ref: "B-55", when: func(f Facts) bool { return f.Part.State != PartSettled && f.Part.State != PartStale }, to: to(preparing), after: 1},
 	{in: idle, name: "has other root device hints than before", ref: "B-55 B-65", when: func(f Facts) bool { return f.HintsChanged }, to: to(preparing), after: 1},
 	{in: idle, name: "shall be provisioned", ref: "B-55 B-56 B-156", when: needsProvisioning, to: to(provisioning), clear: metal3.PowerManagementError, after: 1},
-	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62 B-156", when: imageGone, to: to(deprovisioning), after: 1},
+	{in: states{provisioned}, name: "has another image than wanted", ref: "B-62 B-156", when: imageDiffers, to: to(deprovisioning), after: 1},
 
-	{in: settled, name: powerChanges, ref: "B-120", when: moving, after: shortWait},
+	{in: settled, name: rulePowerChanging, ref: "B-120", when: moving, after: shortWait},
 	{in: bootable, name: "waits for the validation of what it is serviced with", ref: "B-54 B-220", when: and(servicing, part(PartStale)), after: staleWait},
 	{in: bootable, name: "could not be serviced, and is tried again", ref: "B-220", when: and(servicing, part(PartFailed), failed(metal3.ServicingError)), do: BeginPart, after: shortWait},
 	{in: bootable, name: "could not be serviced", ref: "B-220", when: and(servicing, part(PartFailed)), fail: func(f Facts) (metal3.ErrorType, string) { return metal3.ServicingError, f.Part.Error }},
 	{in: bootable, name: "has a part to be serviced", ref: "B-220", when: and(servicing, part(PartWanted)), do: BeginPart, after: shortWait},
-	{in: bootable, name: "services a part", ref: "B-220", when: and(servicing, part(PartRunning)), do: CarryPart, after: longWait},
+	{in: bootable, name: "services a part", ref: "B-220", when: and(servicing, part(PartRunning)), do: StepPart, after: longWait},
 	{in: bootable, name: "is serviced", ref: "B-220", when: servicing, do: EndService, clear: metal3.ServicingError, after: servicedWait},
 	{in: bootable, name: "was off before it could be rebooted, or is for it", ref: "B-95 B-97", when: func(f Facts) bool { return off(f) && f.Reboot == RebootOnce }, do: EndReboot, after: 1},
 	{in: bootable, name: "is held off", ref: "B-96", when: func(f Facts) bool { return off(f) && f.Reboot == RebootHeld }},
@@ -389,8 +395,8 @@ var rules = []rule{
 	{in: bootable, name: "holds another data image than it shall", ref: "B-230", when: and(TakesData, data(DataOther)), do: DetachData, after: 1},
 	{in: bootable, name: "has not got its data image", ref: "B-230", when: and(TakesData, data(DataMissing)), do: AttachData, after: 1},
 	{in: settled, name: "shall be on", ref: "B-120", when: and(off, func(f Facts) bool { return f.Online }), do: PowerOn, after: shortWait},
-	{in: settled, name: "shall be off", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff == 0 && !hard(f) }, do: SoftOff, after: shortWait},
-	{in: settled, name: "was asked to shut down", ref: "B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) && f.SoftOff < softOffWait && !hard(f) }, after: shortWait},
-	{in: settled, name: "does not shut down, or shall not be asked to", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && shallBeOff(f) }, do: PowerOff, after: shortWait},
+	{in: settled, name: "shall be off", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && wantsOff(f) && f.SoftOff == 0 && !wantsHardOff(f) }, do: SoftOff, after: shortWait},
+	{in: settled, name: "was asked to shut down", ref: "B-123", when: func(f Facts) bool { return on(f) && wantsOff(f) && f.SoftOff < softOffWait && !wantsHardOff(f) }, after: shortWait},
+	{in: settled, name: "does not shut down, or shall not be asked to", ref: "B-95 B-123", when: func(f Facts) bool { return on(f) && wantsOff(f) }, do: PowerOff, after: shortWait},
 	{in: settled, name: "power is as wanted again", ref: "B-124", when: failed(metal3.PowerManagementError), clear: metal3.PowerManagementError},
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Document writes the state machine as Markdown: a diagram of the transitions
-// and the table of rules.
+// Document returns the state machine as Markdown: a diagram of the transitions and
+// a table of the rules.
 func Document() string {
 	var b strings.Builder
 	b.WriteString("# The states of a BareMetalHost\n\nGenerated from `rules.go` by `go generate`; do not edit.\n\n```mermaid\nstateDiagram-v2\n")

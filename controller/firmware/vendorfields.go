@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// vendorNames are what a vendor calls the three settings that the
-// specification has for all vendors.
+// vendorNames holds a vendor's names of the three settings that the specification
+// has for all vendors.
 type vendorNames struct {
 	virtualization, threads, sriov string
 	on, off                        string
@@ -19,8 +19,8 @@ type vendorNames struct {
 var (
 	iloNames = vendorNames{"ProcVirtualization", "ProcHyperthreading", "Sriov", "Enabled", "Disabled"}
 
-	// fieldNames has them by the driver's name of the hardware (B-262). Other
-	// hardware does not have them.
+	// fieldNames maps the driver's name of the hardware to the names (B-262).
+	// Other hardware does not have these settings.
 	fieldNames = map[string]vendorNames{
 		"ilo":   iloNames,
 		"ilo5":  iloNames,
@@ -29,8 +29,8 @@ var (
 	}
 )
 
-// fields are the settings that the firmware field of a host asks for.
-func fields(h *metal3.BareMetalHost) (metal3.DesiredSettingsMap, error) {
+// vendorFields returns the settings that the firmware field of a host asks for.
+func vendorFields(h *metal3.BareMetalHost) (metal3.DesiredSettingsMap, error) {
 	f := h.Spec.Firmware //nolint:staticcheck // the specification has it
 	if f == nil {
 		return nil, nil

@@ -16,9 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/queue"
 )
 
-// Setup adds the reconciler to a manager: a host is looked at when its state
-// changes, when somebody wants other settings or versions, and from time to
-// time.
+// Setup adds the reconciler to a manager: it reconciles a host when its state or
+// the specification of its firmware changes, and periodically.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	if err := mgr.Add(manager.RunnableFunc(r.poll)); err != nil {
 		return err
@@ -39,7 +38,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		Complete(r)
 }
 
-// stateChanged lets updates through that change the provisioning state.
+// stateChanged accepts updates that change the provisioning state.
 var stateChanged = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		was, a := e.ObjectOld.(*metal3.BareMetalHost)
@@ -48,9 +47,8 @@ var stateChanged = predicate.Funcs{
 	},
 }
 
-// poll looks at hosts whose time has come. It is one ticker for all of them and
-// not a wait per host, because a ticker is housekeeping: the lab's clock does
-// not hurry towards it.
+// poll reconciles hosts whose time has come. It is one ticker instead of a delay
+// per host, because the lab's clock does not advance for a ticker.
 func (r *Reconciler) poll(ctx context.Context) error {
 	t := r.Clock.NewTicker(retry)
 	defer t.Stop()
@@ -60,7 +58,7 @@ func (r *Reconciler) poll(ctx context.Context) error {
 			return nil
 		case <-t.C():
 		}
-		for _, o := range r.ripe() {
+		for _, o := range r.dueHosts() {
 			select {
 			case r.wake <- event.GenericEvent{Object: o}:
 			case <-ctx.Done():
@@ -70,13 +68,13 @@ func (r *Reconciler) poll(ctx context.Context) error {
 	}
 }
 
-// ripe are the hosts whose time has come.
-func (r *Reconciler) ripe() []*metal3.BareMetalHost {
+// dueHosts returns the hosts whose time has come.
+func (r *Reconciler) dueHosts() []*metal3.BareMetalHost {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.Clock.Now()
 	var out []*metal3.BareMetalHost
-	for key, at := range r.next { // each by itself: the order is not seen
+	for key, at := range r.next { // independent of the order
 		if !now.Before(at) {
 			out = append(out, &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
 		}

@@ -14,9 +14,10 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// shareSchema sees to it that the object of a schema is there, and that a host's
-// settings are one of its owners: it goes with the last of them (B-04, B-202).
-func (r *Reconciler) shareSchema(ctx context.Context, h *metal3.BareMetalHost, hfs *metal3.HostFirmwareSettings, s *schema, c bmc.Client) error {
+// ownSchema creates the object of a schema if necessary, and makes a host's
+// settings one of its owners: the object is deleted with the last of them (B-04,
+// B-202).
+func (r *Reconciler) ownSchema(ctx context.Context, h *metal3.BareMetalHost, hfs *metal3.HostFirmwareSettings, s *schema, c bmc.Client) error {
 	owner, err := r.ownerRef(hfs)
 	if err != nil {
 		return err
@@ -28,7 +29,7 @@ func (r *Reconciler) shareSchema(ctx context.Context, h *metal3.BareMetalHost, h
 			ObjectMeta: metav1.ObjectMeta{Namespace: hfs.Namespace, Name: s.name, OwnerReferences: []metav1.OwnerReference{owner}},
 			Spec:       metal3.FirmwareSchemaSpec{Schema: s.settings},
 		}
-		if o.Spec.HardwareVendor, o.Spec.HardwareModel, err = hardware(ctx, h, c); err != nil {
+		if o.Spec.HardwareVendor, o.Spec.HardwareModel, err = vendorAndModel(ctx, h, c); err != nil {
 			return err
 		}
 		if err := r.Client.Create(ctx, &o); err != nil {
@@ -40,11 +41,12 @@ func (r *Reconciler) shareSchema(ctx context.Context, h *metal3.BareMetalHost, h
 	if err != nil || owns(&o, owner.UID) {
 		return err
 	}
-	return r.join(ctx, &o, owner)
+	return r.queueOwner(ctx, &o, owner)
 }
 
-// hardware is whose the schema is: as inspection found, else as the BMC says.
-func hardware(ctx context.Context, h *metal3.BareMetalHost, c bmc.Client) (vendor, model string, err error) {
+// vendorAndModel returns the vendor and model for the schema: from the inspection,
+// else from the BMC.
+func vendorAndModel(ctx context.Context, h *metal3.BareMetalHost, c bmc.Client) (vendor, model string, err error) {
 	if d := h.Status.HardwareDetails; d != nil && d.SystemVendor.Manufacturer != "" {
 		return d.SystemVendor.Manufacturer, d.SystemVendor.ProductName, nil
 	}
@@ -61,8 +63,8 @@ func (r *Reconciler) ownerRef(hfs *metal3.HostFirmwareSettings) (metav1.OwnerRef
 	return metav1.OwnerReference{APIVersion: version, Kind: name, Name: hfs.Name, UID: hfs.UID}, nil
 }
 
-// leaveSchema takes settings off the owners of a schema that governs them no
-// longer. One without an owner goes: nobody would collect it.
+// leaveSchema removes settings from the owners of a schema that no longer applies
+// to them, and deletes a schema without owners: the garbage collector would not.
 func (r *Reconciler) leaveSchema(ctx context.Context, hfs *metal3.HostFirmwareSettings, was *metal3.SchemaReference) error {
 	var o metal3.FirmwareSchema
 	if err := r.Reader.Get(ctx, client.ObjectKey{Namespace: was.Namespace, Name: was.Name}, &o); err != nil {
