@@ -6,12 +6,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// ACPI power states (§20.6), of the system and of the device.
+// ACPI power states of the system and of the device (§20.6).
 const (
 	acpiWorking     = 0x00 // S0, D0
 	acpiHibernating = 0x04 // S4
 	acpiSoftOff     = 0x05 // S5
-	acpiLegacyOn    = 0x20 // on, and no ACPI yet
+	acpiLegacyOn    = 0x20 // on, no ACPI yet
 )
 
 var (
@@ -19,18 +19,18 @@ var (
 	acpiDevice = []byte{0x00, 0x01, 0x02, 0x03, 0x2a}
 )
 
-// acpiState is what somebody has told the BMC of the ACPI power states. That of
-// the system holds until its power changes, which the BMC sees itself.
+// acpiState holds the ACPI power states that a client has set. The system's
+// state is valid until the machine's power changes, which the BMC sees itself.
 type acpiState struct {
 	system, device byte
-	systemSet      bool // of the system
+	systemSet      bool // system was set
 	power          machine.Power
 	boots          uint64
 }
 
 const acpiSet, acpiNoChange = 1 << 7, 0x7f
 
-// setACPIPowerState is §20.6.
+// setACPIPowerState handles Set ACPI Power State (§20.6).
 func setACPIPowerState(x *request) error {
 	system, device := x.data[0], x.data[1]
 	wrong := func(b byte, known []byte) bool {
@@ -49,7 +49,7 @@ func setACPIPowerState(x *request) error {
 	return nil
 }
 
-// getACPIPowerState is §20.7.
+// getACPIPowerState handles Get ACPI Power State (§20.7).
 func getACPIPowerState(x *request) error {
 	v, is := x.machine(), &x.state.acpi
 	system := acpiPowerState(v)
@@ -60,7 +60,7 @@ func getACPIPowerState(x *request) error {
 	return nil
 }
 
-// acpiPowerState is the state that the BMC sees.
+// acpiPowerState returns the ACPI state that follows from the machine's power.
 func acpiPowerState(v *machine.View) byte {
 	switch {
 	case v.Power == machine.PowerOff && v.SuspendedImage != nil:

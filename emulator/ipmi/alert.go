@@ -11,21 +11,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// Trap is an alert on its way, as an SNMP trap in UDP.
+// Trap is an alert to be sent as an SNMP trap over UDP.
 type Trap struct {
-	To           netip.Addr // at the port of traps
+	To           netip.Addr // destination; the port is SNMP's trap port
 	Packet       []byte
-	Sequence     uint16        // by which it is acknowledged
-	Acknowledged bool          // it has come when that was said; else when it is sent
-	Attempts     int           // that it is sent, or sent at most
-	Interval     time.Duration // of the lab, between them
+	Sequence     uint16        // number by which PET Acknowledge refers to the trap
+	Acknowledged bool          // delivered when acknowledged; otherwise when sent
+	Attempts     int           // sendings in all; at most, when Acknowledged is set
+	Interval     time.Duration // of lab time, between two attempts
 	Done         func(came bool)
 }
 
-// alertStatus is how an alert went that somebody asked for.
+// alertStatus is the state of the alert that Alert Immediate sends.
 type alertStatus struct{ state atomic.Uint32 }
 
-// States of an alert (§30.7).
+// States of an alert, as Alert Immediate answers them (§30.7).
 const (
 	alertNone       = 0x00
 	alertDelivered  = 0x01
@@ -51,7 +51,8 @@ func (s *alertStatus) finish(came bool) {
 	}
 }
 
-// alertDestination is one that alerts go to (table 23-4, parameters 18 and 19).
+// alertDestination is a LAN alert destination (table 23-4, parameters 18 and
+// 19).
 type alertDestination struct {
 	to           netip.Addr
 	acknowledged bool
@@ -59,12 +60,13 @@ type alertDestination struct {
 	interval     time.Duration
 }
 
-// alertDestination is one by its number; 0 is that of the side alone.
+// alertDestination returns the destination with a number; number 0 is volatile
+// and lives in bmcState.
 func (x *request) alertDestination(n byte) alertDestination {
 	kind, at := lanParameters[18].read(x, n), lanParameters[19].read(x, n)
 	r := alertDestination{acknowledged: kind[0]&0x80 != 0, interval: time.Duration(kind[1]+1) * time.Second, attempts: int(kind[2]&7) + 1}
 	switch {
-	case kind[0]&7 != 0: // something else than a trap
+	case kind[0]&7 != 0: // not a PET trap
 	case at[0]>>4 == 0 && len(at) >= 6:
 		r.to = netip.AddrFrom4([4]byte(at[2:6]))
 	case at[0]>>4 == 1 && len(at) >= 17:
@@ -73,7 +75,7 @@ func (x *request) alertDestination(n byte) alertDestination {
 	return r
 }
 
-// sendAlert sends one, and tells what became of it.
+// sendAlert sends an alert and calls told with whether it was delivered.
 func (s *Service) sendAlert(a *alert, r alertDestination, told func(came bool)) {
 	if s.c.SendTrap == nil || !r.to.IsValid() || r.to.IsUnspecified() || a.host.BMC().Channel.AlertsDisabled {
 		told(false)
@@ -85,19 +87,19 @@ func (s *Service) sendAlert(a *alert, r alertDestination, told func(came bool)) 
 	})
 }
 
-// filterResult is what filters make of one event.
+// filterResult is what the event filters decided for one event.
 type filterResult struct {
 	entry    *bmc.Entry
 	event    sel.Event
 	actions  byte
 	policy   byte
 	severity byte
-	filter   byte // the first that alerts by the policy, counted from 1
+	filter   byte // number, from 1, of the first filter that alerts by the policy
 }
 
-// FilterEvents has a BMC act on what its log was told. It is called after each step of
-// the host that has told anything, and only looks: what is to be done follows
-// later.
+// FilterEvents passes the log entries among evs to platform event filtering.
+// Call it after each step of the host that returned events. It does not act
+// itself: actions and alerts follow later, through Config.AfterFunc.
 func (s *Service) FilterEvents(h Host, now time.Time, evs []bmc.Event) {
 	if s.c.AfterFunc == nil || len(evs) == 0 {
 		return
@@ -123,7 +125,8 @@ func (s *Service) FilterEvents(h Host, now time.Time, evs []bmc.Event) {
 	}
 }
 
-// filterEntry acts on an entry as the filters say (§17.6, §17.13).
+// filterEntry matches an entry against the event filters and starts their
+// actions (§17.6, §17.13).
 func (s *Service) filterEntry(h Host, now time.Time, control byte, e *bmc.Entry) {
 	r, v := recordOf(h, e), h.BMC()
 	is, ok := sel.Parse(r[:])
@@ -163,8 +166,8 @@ func (s *Service) filterEntry(h Host, now time.Time, control byte, e *bmc.Entry)
 	}
 }
 
-// pefDelays are how long actions and alerts wait after the system was started
-// (§17.4).
+// pefDelaysOn returns how long actions and alerts wait after a start of the
+// system (§17.4).
 func pefDelays(v *bmc.View, m *machine.View, now time.Time, control byte) (power, alerts time.Duration) {
 	if m.Reset == nil {
 		return 0, 0
@@ -178,8 +181,8 @@ func pefDelays(v *bmc.View, m *machine.View, now time.Time, control byte) (power
 	return left(pefDelaysOn, pefStartDelay), left(pefAlertDelayOn, pefAlertDelay)
 }
 
-// pefResets are the resets that actions are, the first that is wanted alone
-// (table 17-1).
+// pefResets are the filter actions that reset the machine, by priority: only
+// the first one that is wanted happens (table 17-1).
 var pefResets = []struct {
 	bit  byte
 	kind machine.ResetKind
@@ -187,8 +190,9 @@ var pefResets = []struct {
 	{actPowerOff, machine.ForceOff}, {actCycle, machine.PowerCycle}, {actReset, machine.ForceRestart}, {actInterrupt, machine.Nmi},
 }
 
-// applyAction does to the machine what filters want, unless that was switched off
-// meanwhile. An action that finds the power otherwise has no effect.
+// applyAction resets the machine as the filters want, unless the action was
+// disabled in the meantime. An action that finds the power in another state has
+// no effect.
 func (s *Service) applyAction(ctx context.Context, h Host, d *filterResult) {
 	v := h.BMC()
 	if pefValue(v, pefControl, 0)[0]&pefOn == 0 {
@@ -206,10 +210,12 @@ func (s *Service) applyAction(ctx context.Context, h Host, d *filterResult) {
 	}
 }
 
-// pefActionOffset is the offset of an action of PEF, of a system event sensor.
+// pefActionOffset is the sensor-specific offset "PEF Action" of a system event
+// sensor.
 const pefActionOffset = 0x04
 
-// logActions logs that filters have acted (table 30-6, PEF control).
+// logActions writes a log entry for the actions that filters have taken (table
+// 30-6, PEF control).
 func (s *Service) logActions(ctx context.Context, h Host, acts byte) {
 	e := sel.Event{Generator: sel.BMC, Sensor: sel.System, Type: sel.Specific, Data: [3]byte{0xc0 | pefActionOffset, acts, sel.Unspecified}}
 	r := e.Record()
@@ -219,8 +225,8 @@ func (s *Service) logActions(ctx context.Context, h Host, acts byte) {
 	}
 }
 
-// alertByPolicy alerts as a policy says, from an entry of the table on. came tells
-// whether the last alert did.
+// alertByPolicy sends the alerts of a policy, beginning at an entry of the
+// alert policy table. came says whether the previous alert was delivered.
 func (s *Service) alertByPolicy(h Host, d *filterResult, from byte, came bool) {
 	v := h.BMC()
 	if pefValue(v, pefControl, 0)[0]&pefOn == 0 {
@@ -236,7 +242,7 @@ func (s *Service) alertByPolicy(h Host, d *filterResult, from byte, came bool) {
 		case rule == always || !came:
 		case rule == skip:
 			continue
-		default: // to nobody else: all are on one channel, and of one type
+		default: // any other destination: skipped, since all are on one channel and of one type
 			return
 		}
 		if !onLAN(p[1] >> 4) {
@@ -252,7 +258,8 @@ func (s *Service) alertByPolicy(h Host, d *filterResult, from byte, came bool) {
 	}
 }
 
-// alertString is the string that a policy's entry asks for by its key (table 17-4).
+// alertString returns the alert string that a policy entry selects by its key
+// (table 17-4).
 func (d *filterResult) alertString(v *bmc.View, key byte) string {
 	set := key & 0x7f
 	switch {

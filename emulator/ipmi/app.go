@@ -22,12 +22,12 @@ var appCommands = []command{
 	{fn: wire.App, cmd: 0x59, name: "Get System Info Parameters", privilege: wire.User, least: 4, most: 6, run: getSystemInfo},
 }
 
-// getDeviceID is §20.1.
+// getDeviceID handles Get Device ID (§20.1).
 func getDeviceID(x *request) error {
 	const (
-		ipmi20 = 0x02 // the last digit comes first
-		// functions are chassis device, event generator and receiver, FRU
-		// inventory, SEL, SDR repository and sensor device.
+		ipmi20 = 0x02 // BCD, least digit first
+		// functions: chassis device, event generator, event receiver, FRU
+		// inventory, SEL, SDR repository, sensor device.
 		functions = 0xbf
 	)
 	i := x.host.Dialect().IPMI
@@ -39,13 +39,13 @@ func getDeviceID(x *request) error {
 	return nil
 }
 
-// versionNumber is where a versionNumber begins in a text.
+// versionNumber finds the first version number in a text.
 var versionNumber = regexp.MustCompile(`[0-9]+\.[0-9]`)
 
-// firmwareVersion is a version as Get Device ID has it: the first number in 7
-// bits, the second as two decimal digits, and what follows as bytes.
+// firmwareVersion returns a version as Get Device ID encodes it: the first
+// number in 7 bits, the second as two BCD digits, the rest as auxiliary bytes.
 func firmwareVersion(text string) (major, minor byte, aux [4]byte) {
-	if at := versionNumber.FindStringIndex(text); at != nil { // and not a number of the product
+	if at := versionNumber.FindStringIndex(text); at != nil { // so that a number in the product's name is skipped
 		text = text[at[0]:]
 	}
 	numbers := strings.FieldsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
@@ -66,9 +66,9 @@ func firmwareVersion(text string) (major, minor byte, aux [4]byte) {
 	return byte(at(0, 127)), byte(second/10<<4 | second%10), aux
 }
 
-// resetBMC is §20.2 and §20.3. The BMC goes down a little later, as it does when
-// Redfish asks for it, so that there is an answer. A BMC that is reset cold
-// is so by force.
+// resetBMC handles Cold Reset (§20.2) and Warm Reset (§20.3). The BMC goes
+// down a little later, as with Redfish's Manager.Reset, so that the response is
+// sent first. A cold reset is a forced one.
 func resetBMC(kind bmc.ResetKind) func(x *request) error {
 	return func(x *request) error {
 		_, err := x.applyBMC(bmc.Restart{Kind: kind})
@@ -76,7 +76,7 @@ func resetBMC(kind bmc.ResetKind) func(x *request) error {
 	}
 }
 
-// getSelfTestResults is §20.4.
+// getSelfTestResults handles Get Self Test Results (§20.4).
 func getSelfTestResults(x *request) error {
 	result := bmc.SelfTest{Result: bmc.SelfTestPassed}
 	if t := x.bmc().SelfTest; t != nil {
@@ -86,12 +86,13 @@ func getSelfTestResults(x *request) error {
 	return nil
 }
 
-// manufacturingTest is §20.5: no BMC in the field lets anybody in there.
+// manufacturingTest refuses Manufacturing Test On (§20.5): no BMC in the field
+// enters that mode for a client.
 func manufacturingTest(*request) error { return SubFunctionDisabled }
 
-// getDeviceGUID is §20.8: the BMC's UUID, which Redfish's Manager has, the last
-// byte first (table 20-10). That of the server is Get System GUID's, and in the
-// order of SMBIOS.
+// getDeviceGUID handles Get Device GUID (§20.8). It answers the BMC's UUID,
+// which Redfish shows as the Manager's, last byte first (table 20-10). The
+// server's UUID is Get System GUID's, in SMBIOS byte order.
 func getDeviceGUID(x *request) error {
 	b, err := hex.DecodeString(strings.ReplaceAll(x.machine().Identity.BMCUUID(), "-", ""))
 	slices.Reverse(b)

@@ -13,14 +13,15 @@ const (
 	parameterVersion = 0x01
 )
 
-// bootParameter is a boot option (table 28-14).
+// bootParameter is a boot option parameter (table 28-14).
 type bootParameter struct {
-	least, most int // bytes that it is set with
+	least, most int // accepted data length, in bytes
 	set         func(x *request, c *machine.SetSystemBootOptions, d []byte) error
 	get         func(v *machine.View, d *dialect.IPMI) []byte
 }
 
-// mailboxParameter is the only one that has blocks.
+// mailboxParameter is the boot initiator mailbox, the only parameter with a
+// block selector.
 const mailboxParameter = 7
 
 var bootParameters = []bootParameter{
@@ -42,10 +43,11 @@ func hasBootParameter(x *request, n int) bool {
 	return n < len(bootParameters) && !slices.Contains(x.host.Dialect().IPMI.MissingBootOptions, byte(n))
 }
 
-// zeroPadded is a copy of b with zeros up to n bytes.
+// zeroPadded returns a copy of b, padded with zeros to n bytes.
 func zeroPadded(b []byte, n int) []byte { return append(slices.Clone(b), make([]byte, n-len(b))...) }
 
-// setBootOption is §28.12. What is written takes effect at once.
+// setBootOption handles Set System Boot Options (§28.12). Parameters take
+// effect at once.
 func setBootOption(x *request) error {
 	n, d := int(x.data[0]&^parameterLocked), x.data[1:]
 	if !hasBootParameter(x, n) {
@@ -56,7 +58,7 @@ func setBootOption(x *request) error {
 	if x.data[0]&parameterLocked != 0 {
 		c.ParameterLocks |= 1 << n
 	}
-	if p := bootParameters[n]; len(d) > 0 { // without data only the mark is set
+	if p := bootParameters[n]; len(d) > 0 { // without data only the valid mark is set
 		if len(d) < p.least || len(d) > p.most {
 			return DataLengthInvalid
 		}
@@ -67,7 +69,7 @@ func setBootOption(x *request) error {
 	return x.applyMachine(c)
 }
 
-// bootOption is §28.13.
+// bootOption handles Get System Boot Options (§28.13).
 func bootOption(x *request) error {
 	n, set, block := int(x.data[0]), int(x.data[1]), x.data[2]
 	switch {
@@ -91,8 +93,8 @@ func bootOption(x *request) error {
 	return nil
 }
 
-// setBootProgress notes that somebody is at the parameters. There is nothing to
-// roll back to: to commit is to go on.
+// setBootProgress sets parameter 0, set in progress. There is no rollback:
+// "commit" only ends the set.
 func setBootProgress(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	const complete, begin, commit = 0, 1, 2
 	switch d[0] {
@@ -115,8 +117,8 @@ func setBootPartition(_ *request, c *machine.SetSystemBootOptions, d []byte) err
 	return nil
 }
 
-// setBootPartitionScan asks the firmware to look for the service partition. That there is
-// one only the firmware says.
+// setBootPartitionScan sets parameter 2. Only the firmware reports whether a
+// service partition was found.
 func setBootPartitionScan(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	const discovered, scan = 1 << 0, 1 << 1
 	switch {
@@ -129,13 +131,14 @@ func setBootPartitionScan(_ *request, c *machine.SetSystemBootOptions, d []byte)
 	return nil
 }
 
-// Bits of parameter 3.
+// Bits of parameter 3, BMC boot flag valid bit clearing.
 const (
 	keepOnPEFReset = 1 << 4
 	keepOnTimeout  = 1 << 3
 )
 
-// keepOnCause are the bits of parameter 3 that are about starts for a cause.
+// keepOnCause maps bits of parameter 3 to the restart causes on which the boot
+// flags stay valid.
 var keepOnCause = []struct {
 	bit    byte
 	causes []machine.ResetCause
@@ -145,7 +148,8 @@ var keepOnCause = []struct {
 	{1 << 2, []machine.ResetCause{machine.CauseWatchdog}},
 }
 
-// setBootFlagValidClearing says what does not end a request.
+// setBootFlagValidClearing sets parameter 3, which events do not clear the boot
+// flags.
 func setBootFlagValidClearing(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	if d[0] > 0x1f {
 		return InvalidDataField
@@ -168,13 +172,14 @@ func bootFlagValidClearing(b *machine.SystemBootOptions) (out byte) {
 	return out | bit(b.NoTimeout, 3) | bit(b.KeepOnPEFReset, 4)
 }
 
-// setBootInfoAcknowledge writes those bits that the first byte enables.
+// setBootInfoAcknowledge writes those bits of parameter 4 that the first byte
+// enables.
 func setBootInfoAcknowledge(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	c.InfoAcknowledge = c.InfoAcknowledge&^d[0] | d[1]&d[0]
 	return nil
 }
 
-// setBootInitiator notes who boots.
+// setBootInitiator sets parameter 6, boot initiator info.
 func setBootInitiator(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	if d[0] > 0x0f { // channel
 		return InvalidDataField
@@ -183,10 +188,11 @@ func setBootInitiator(_ *request, c *machine.SetSystemBootOptions, d []byte) err
 	return nil
 }
 
-// The mailbox has to have five blocks at least.
+// §28.13 requires at least five mailbox blocks.
 const mailboxBlock, mailboxBlocks = 16, 16
 
-// setBootMailbox writes the beginning of a block; the rest stays.
+// setBootMailbox writes the beginning of a mailbox block; the rest of the block
+// does not change.
 func setBootMailbox(_ *request, c *machine.SetSystemBootOptions, d []byte) error {
 	if d[0] >= mailboxBlocks {
 		return ParameterOutOfRange
@@ -197,13 +203,13 @@ func setBootMailbox(_ *request, c *machine.SetSystemBootOptions, d []byte) error
 	return nil
 }
 
-// mailbox is a block, whole.
+// mailbox returns one full mailbox block.
 func mailbox(b *machine.SystemBootOptions, n int) []byte {
 	from := min(n*mailboxBlock, len(b.Mailbox))
 	return zeroPadded(b.Mailbox[from:min(from+mailboxBlock, len(b.Mailbox))], mailboxBlock)
 }
 
-// Parts of the boot flags, which are parameter 5, by their bytes.
+// Bits of the boot flags, parameter 5, by byte.
 const (
 	flagsValid      = 1 << 7
 	flagsPersistent = 1 << 6
@@ -219,22 +225,23 @@ const (
 	flagsInstance = 0x1f
 )
 
-// bootDevices are what the boot device selectors stand for; "" is reserved.
-// What is redirected, and removable media, come over USB here.
+// bootDevices maps the boot device selectors to boot targets; "" is reserved.
+// Remotely connected and removable media are USB devices here.
 var bootDevices = []machine.SourceKind{
 	0x0: machine.None, 0x1: machine.Pxe, 0x2: machine.Hdd, 0x3: machine.Hdd, 0x4: machine.Diags, 0x5: machine.Cd, 0x6: machine.BiosSetup,
 	0x7: machine.Usb, 0x8: machine.Cd, 0x9: machine.Usb, 0xb: machine.Usb, 0xf: machine.Usb,
 }
 
-// bootSelectors are the selectors that targets are told by which Redfish has
-// set. Those that no selector stands for are told as no override.
+// bootSelectors maps boot targets that Redfish can set to the selector that
+// reports them. A target without a selector reads as no override.
 var bootSelectors = map[machine.SourceKind]byte{
 	machine.Pxe: 0x1, machine.Hdd: 0x2, machine.Diags: 0x4, machine.Cd: 0x5, machine.BiosSetup: 0x6, machine.Usb: 0xf, machine.Floppy: 0xf,
 }
 
 func bootDevice(flags byte) machine.SourceKind { return bootDevices[flags&flagsDevice>>2] }
 
-// bootTarget is what a selector stands for to a vendor's BMC in a boot mode.
+// bootTarget returns the boot target of a selector, as a vendor's BMC reads it
+// in a boot mode.
 func bootTarget(flags byte, mode machine.Mode, d *dialect.IPMI) machine.SourceKind {
 	if to, ok := d.EFIBootDevices[flags&flagsDevice>>2]; ok && mode == machine.UEFI {
 		return to
@@ -242,7 +249,7 @@ func bootTarget(flags byte, mode machine.Mode, d *dialect.IPMI) machine.SourceKi
 	return bootDevice(flags)
 }
 
-// invalidBootFlags says whether reserved bits are set, or values that are reserved.
+// invalidBootFlags reports whether boot flags have reserved bits or values.
 func invalidBootFlags(d []byte) bool {
 	const verbosity, redirection, mux = 0x60, 0x03, 0x07
 	return d[0]&0x1f != 0 || bootDevice(d[1]) == "" ||
@@ -251,9 +258,9 @@ func invalidBootFlags(d []byte) bool {
 		d[4]&^flagsInstance != 0 || d[4] == flagsInternal
 }
 
-// bootSelector is the selector that a target is told by.
+// bootSelector returns the selector that reports a boot target.
 func bootSelector(target machine.SourceKind, mode machine.Mode, d *dialect.IPMI) byte {
-	for s := range byte(len(bootDevices)) { // in order
+	for s := range byte(len(bootDevices)) { // lowest selector first
 		if is, ok := d.EFIBootDevices[s]; ok && is == target && mode == machine.UEFI {
 			return s
 		}
@@ -261,8 +268,8 @@ func bootSelector(target machine.SourceKind, mode machine.Mode, d *dialect.IPMI)
 	return bootSelectors[target]
 }
 
-// setBootFlags makes them the override that Redfish shows. What Redfish has no
-// word for is kept beside.
+// setBootFlags turns the boot flags into the boot override that Redfish shows.
+// Flags that Redfish has no property for are stored beside it.
 func setBootFlags(x *request, c *machine.SetSystemBootOptions, d []byte) error {
 	if invalidBootFlags(d) {
 		return InvalidDataField
@@ -293,7 +300,8 @@ func setBootFlags(x *request, c *machine.SetSystemBootOptions, d []byte) error {
 	return nil
 }
 
-// bootFlags are the flags of the override as it is, however it was set.
+// bootFlags returns the boot flags of the current override, whichever protocol
+// set it.
 func bootFlags(v *machine.View, d *dialect.IPMI) []byte {
 	f, o, b := make([]byte, 5), v.Override, v.SystemBootOptions
 	copy(f, b.Flags)

@@ -8,8 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// bridgeCommands are those between the BMC's channels: IPMB, LAN and the system
-// interface of its server.
+// bridgeCommands are the messaging commands between the BMC's channels: IPMB,
+// LAN and the server's system interface (§22).
 var bridgeCommands = []command{
 	{fn: wire.App, cmd: 0x2e, name: "Set BMC Global Enables", inBand: true, least: 1, most: 1, mutates: true, run: setGlobalEnables},
 	{fn: wire.App, cmd: 0x2f, name: "Get BMC Global Enables", privilege: wire.User, run: getGlobalEnables},
@@ -25,14 +25,14 @@ var bridgeCommands = []command{
 const (
 	bufferEmpty   Code = 0x80
 	invalidHandle Code = 0x80
-	nakOnWrite    Code = 0x83 // nobody at that address
+	nakOnWrite    Code = 0x83 // no controller at that address
 )
 
 // ipmbChannel is the primary IPMB (§6.3).
 const ipmbChannel = 0
 
 const (
-	// maxMessages bounds the messages for system software that wait.
+	// maxMessages bounds the receive message queue.
 	maxMessages = 16
 
 	enableLogging     = 1 << 3
@@ -43,29 +43,31 @@ const (
 	flagMessage     = 1 << 0
 )
 
-// messageQueue is what waits for system software. It is lost in a restart, as a BMC's
-// is, and the enables return to what they were in one of the system (§22.1).
+// messageQueue is the receive message queue and the event message buffer of
+// system software. A restart of the BMC clears it, and a restart of the system
+// returns the global enables to their initial values (§22.1).
 type messageQueue struct {
 	eventReceiver
-	enables         byte // but for the log's, which the log knows
+	enables         byte // without the logging enable, which the log itself holds
 	enableBoots     uint64
-	queue           [][]byte  // as Get Message answers
-	peers           []lanPeer // sessions that have sent something there
-	receiveDisabled byte      // bit of a channel of which no messages are taken; only LAN has any
-	// first is the ID of the entry that the event message buffer holds once it is
-	// written, or of an earlier one; 0: the buffer is off.
+	queue           [][]byte  // in the form that Get Message answers
+	peers           []lanPeer // LAN sessions that have sent a message to system software
+	receiveDisabled byte      // bit of each channel from which no messages are taken; only LAN can be disabled
+	// firstBuffered is a lower bound for the ID of the log entry in the event
+	// message buffer; 0 means that the buffer is disabled.
 	firstBuffered uint64
-	clearedFlags  byte // flags that were cleared and whose cause stays
+	clearedFlags  byte // flags that were cleared while their cause remains
 }
 
-// lanPeer is a session of LAN that can be sent a message: it has sent one.
+// lanPeer is a LAN session that a message can be sent to, because it has sent
+// one.
 type lanPeer struct {
 	session    *session.Session
 	frame      session.Frame
-	returnPath packet // without a packet
+	returnPath packet // without data
 }
 
-// globalEnables are the enables as they are now.
+// globalEnables returns the current BMC global enables.
 func (x *request) globalEnables() byte {
 	b := &x.state.messageQueue
 	if boots := x.machine().Boots; b.enableBoots != boots {
@@ -78,7 +80,8 @@ func (x *request) globalEnables() byte {
 	return out
 }
 
-// setGlobalEnables is §22.1. There are no OEM flags.
+// setGlobalEnables handles Set BMC Global Enables (§22.1). There are no OEM
+// flags.
 func setGlobalEnables(x *request) error {
 	if x.data[0]&^0x0f != 0 {
 		return InvalidDataField
@@ -101,13 +104,13 @@ func setGlobalEnables(x *request) error {
 	return nil
 }
 
-// getGlobalEnables is §22.2.
+// getGlobalEnables handles Get BMC Global Enables (§22.2).
 func getGlobalEnables(x *request) error {
 	x.put(x.globalEnables())
 	return nil
 }
 
-// clearMessageFlags is §22.3.
+// clearMessageFlags handles Clear Message Flags (§22.3).
 func clearMessageFlags(x *request) error {
 	b := &x.state.messageQueue
 	if x.data[0]&flagEventBuffer != 0 && b.firstBuffered > 0 {
@@ -120,7 +123,7 @@ func clearMessageFlags(x *request) error {
 	return nil
 }
 
-// getMessageFlags is §22.4.
+// getMessageFlags handles Get Message Flags (§22.4).
 func getMessageFlags(x *request) error {
 	b, out := &x.state.messageQueue, byte(0)
 	if len(b.queue) > 0 {
@@ -138,7 +141,7 @@ func getMessageFlags(x *request) error {
 	return nil
 }
 
-// enableChannelReceive is §22.5.
+// enableChannelReceive handles Enable Message Channel Receive (§22.5).
 func enableChannelReceive(x *request) error {
 	channel, do := x.data[0], x.data[1]
 	if channel != lanChannel && channel != ipmbChannel && channel != systemInterfaceChannel || do > 2 {
@@ -159,7 +162,7 @@ func enableChannelReceive(x *request) error {
 	return nil
 }
 
-// getMessage is §22.6.
+// getMessage handles Get Message (§22.6).
 func getMessage(x *request) error {
 	b := &x.state.messageQueue
 	if len(b.queue) == 0 {
@@ -170,7 +173,7 @@ func getMessage(x *request) error {
 	return nil
 }
 
-// nextEntry is the ID of the entry that is written next.
+// nextEntry returns the ID of the next log entry.
 func (x *request) nextEntry() uint64 {
 	if log := x.bmc().Log; log != nil {
 		return log.Next
@@ -178,8 +181,8 @@ func (x *request) nextEntry() uint64 {
 	return 1
 }
 
-// bufferedEvent is the event in the event message buffer: the first that was logged
-// since that was last emptied (§17.5).
+// bufferedEvent returns the event in the event message buffer: the first one
+// that was logged since the buffer was last emptied (§17.5).
 func (x *request) bufferedEvent() (*bmc.Entry, bool) {
 	x.globalEnables()
 	if x.state.firstBuffered == 0 {
@@ -188,7 +191,7 @@ func (x *request) bufferedEvent() (*bmc.Entry, bool) {
 	return x.bmc().Log.After(x.state.firstBuffered - 1)
 }
 
-// readEventBuffer is §22.8.
+// readEventBuffer handles Read Event Message Buffer (§22.8).
 func readEventBuffer(x *request) error {
 	e, ok := x.bufferedEvent()
 	if !ok {
@@ -200,11 +203,11 @@ func readEventBuffer(x *request) error {
 	return nil
 }
 
-// softwareLUN is that of system software (§6.13.1).
+// softwareLUN is the LUN of system software (§6.13.1).
 const softwareLUN = 2
 
-// executeOtherLUN is a request for another LUN than that of the commands: it can be
-// for system software, which answers in its own time.
+// executeOtherLUN handles a request for a LUN other than 0. LUN 2 queues it for
+// system software, which answers in its own time.
 func (x *request) executeOtherLUN() Code {
 	b := &x.state.messageQueue
 	switch {
@@ -223,15 +226,15 @@ func (x *request) executeOtherLUN() Code {
 	return Completed
 }
 
-// sendToSession sends a message of system software to a session by its handle: the
-// answer, most likely, to one that it has sent (§6.13.1).
+// sendToSession sends a message of system software to a LAN session by its
+// handle; normally the response to a request from that session (§6.13.1).
 func (x *request) sendToSession(handle byte, message []byte) error {
 	to := x.state.byHandle(handle)
 	if to == nil {
 		return invalidHandle
 	}
 	i := slices.IndexFunc(x.state.peers, func(h lanPeer) bool { return h.session == to })
-	if !x.inBand || i < 0 { // a session is no way to another, and none is called unasked
+	if !x.inBand || i < 0 { // only system software may send to a session, and only to one that has sent a message
 		return DestinationUnavailable
 	}
 	h := x.state.peers[i]
@@ -239,16 +242,17 @@ func (x *request) sendToSession(handle byte, message []byte) error {
 	return nil
 }
 
-// sendMessage is §22.7: to a controller on IPMB, or back to a session of LAN.
+// sendMessage handles Send Message (§22.7): to a controller on IPMB, or back
+// to a LAN session.
 func sendMessage(x *request) error {
 	channel, tracking, protect := x.data[0]&0x0f, x.data[0]>>6, x.data[0]>>4&3
 	const untracked, tracked = 0, 1
 	switch {
 	case tracking > tracked:
-		return InvalidDataField // raw is optional, and the last reserved
+		return InvalidDataField // raw is optional, tracking 11b is reserved
 	case channel == lanChannel:
 		return x.sendToSession(x.data[1], x.data[2:])
-	case channel != ipmbChannel || protect != 0: // IPMB knows neither encryption nor authentication
+	case channel != ipmbChannel || protect != 0: // IPMB has neither encryption nor authentication
 		return InvalidDataField
 	case x.session.Privilege < wire.Operator:
 		return InsufficientPrivilege // appendix G, note 2
@@ -259,7 +263,7 @@ func sendMessage(x *request) error {
 	}
 	request, err := wire.ParseRequest(x.data[1:])
 	if err != nil {
-		return nil // it was sent, and who it is for does not take it: silence
+		return nil // it was sent, but nobody at that address takes it: no response
 	}
 	var answer []byte
 	if ok {
@@ -268,9 +272,9 @@ func sendMessage(x *request) error {
 		answer = x.executeOverIPMB(request)
 	}
 	switch {
-	case x.inBand: // untracked: the answer goes to LUN 2 and waits
+	case x.inBand: // not tracked: the response is queued for LUN 2
 		if len(x.state.queue) < maxMessages {
-			// The leading address is left out (table 22-8).
+			// Get Message leaves out the leading address (table 22-8).
 			x.state.queue = append(slices.Clip(x.state.queue), append([]byte{ipmbChannel}, answer[1:]...))
 		}
 	case tracking == tracked:
@@ -279,8 +283,8 @@ func sendMessage(x *request) error {
 	return nil
 }
 
-// executeOverIPMB is a request that comes to the BMC itself over IPMB, with the rights of
-// who has sent it there.
+// executeOverIPMB executes a request that reaches the BMC over IPMB, with the
+// rights of the session that sent it there.
 func (x *request) executeOverIPMB(req wire.Request) []byte {
 	at := commandKey{fn: req.NetFn, cmd: req.Cmd}
 	if req.NetFn == wire.Group && len(req.Data) > 0 {
@@ -288,7 +292,8 @@ func (x *request) executeOverIPMB(req wire.Request) []byte {
 	}
 	row := x.service.lookupForHost(x.host, at)
 	if row != nil && (row.mutates || row.privilege == 0 || row.inBand || row.fn == wire.App && row.cmd == 0x34) {
-		// What changes something has its own way, and nothing goes round.
+		// Commands that change state need the queue of their own, and Send
+		// Message must not loop.
 		return req.AppendResponse(nil, byte(InsufficientPrivilege), withDefiningBody(&req, nil))
 	}
 	in := *x

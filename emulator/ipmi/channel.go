@@ -13,21 +13,22 @@ var channelCommands = []command{
 	{fn: wire.App, cmd: 0x56, name: "Set Channel Security Keys", privilege: wire.Administrator, least: 3, most: -1, mutates: true, run: setChannelSecurityKeys},
 }
 
-// systemInterfaceChannel is the system interface's channel (§6.3).
+// systemInterfaceChannel is the number of the system interface (§6.3).
 const systemInterfaceChannel = 0x0f
 
-// channels are those that there are (tables 6-2 and 6-3).
+// channels holds the channels that exist (tables 6-2 and 6-3).
 var channels = map[byte]struct {
 	medium, protocol byte
-	sessions         byte    // bits 7:6 of what is told of them
-	aux              [2]byte // of the system interface: its interrupts
+	sessions         byte    // bits 7:6 of the session support that Get Channel Info answers
+	aux              [2]byte // auxiliary info: interrupts of the system interface
 }{
 	ipmbChannel:            {medium: 1, protocol: 1},
 	lanChannel:             {medium: 4, protocol: 1, sessions: 2 << 6},
 	systemInterfaceChannel: {medium: 0x0c, protocol: 5, aux: [2]byte{0xff, 0xff}}, // KCS, without interrupts
 }
 
-// resolveChannel is what a resolveChannel number stands for.
+// resolveChannel returns the channel number that a request's channel field
+// means, and whether the channel exists.
 func (x *request) resolveChannel(b byte) (number byte, known bool) {
 	if b &= 0x0f; b == presentInterface {
 		b = lanChannel
@@ -39,13 +40,14 @@ func (x *request) resolveChannel(b byte) (number byte, known bool) {
 	return b, known
 }
 
-// isLANChannel says whether a byte is the number of the LAN channel.
+// isLANChannel reports whether a channel field means the LAN channel.
 func (x *request) isLANChannel(b byte) bool {
 	n, _ := x.resolveChannel(b)
 	return n == lanChannel && b&0xf0 == 0
 }
 
-// checkSessionChannel says whether a channel has sessions, and so limits for them.
+// checkSessionChannel returns an error code for a channel without sessions,
+// which has no access settings.
 func (x *request) checkSessionChannel(b byte) Code {
 	switch n, known := x.resolveChannel(b); {
 	case !known || b&0xf0 != 0:
@@ -56,7 +58,7 @@ func (x *request) checkSessionChannel(b byte) Code {
 	return Completed
 }
 
-// Codes of the channel commands (§22.22, §22.23).
+// Completion codes and fields of the channel access commands (§22.22, §22.23).
 const (
 	noSessionSupport       Code = 0x82
 	accessModeUnsupported  Code = 0x83
@@ -66,25 +68,27 @@ const (
 	pefAlertingDisabled         = 1 << 5
 	perMessageAuthDisabled      = 1 << 4
 	userLevelAuthDisabled       = 1 << 3
-	volatileSet                 = 2 // of bits 7:6: which settings are meant
+	volatileSet                 = 2 // of bits 7:6: which settings are accessed
 	nonVolatileSet              = 1
 )
 
-// volatileAccess is what was set of the channel for the time until the machine is
-// reset (§22.22).
+// volatileAccess holds the volatile channel access settings, which hold until
+// the machine is reset (§22.22).
 type volatileAccess struct {
-	boots     uint64 // of the machine, when it was set
-	on        bool   // the machine was on
+	boots     uint64 // boot count of the machine when they were set
+	on        bool   // whether the machine was on
 	limit     wire.Privilege
 	alertsOff *bool
 }
 
-// expired says whether the machine was reset or switched off since.
+// expired reports whether the machine was reset or switched off since the
+// settings were made.
 func (p *volatileAccess) expired(m *machine.View) bool {
 	return p.boots != m.Boots || p.on && m.Power == machine.PowerOff
 }
 
-// currentVolatileAccess is what is set until the machine is reset; nil when that is nothing.
+// currentVolatileAccess returns the volatile settings that still hold; nil when
+// there are none.
 func (st *bmcState) currentVolatileAccess() *volatileAccess {
 	if p := st.volatileAccess; p != nil && !p.expired(st.host.Machine()) {
 		return p
@@ -92,8 +96,8 @@ func (st *bmcState) currentVolatileAccess() *volatileAccess {
 	return nil
 }
 
-// storedPrivilegeLimit is the privilege limit of the channel, and keptMute whether it is
-// without alerts, after the next reset of the machine.
+// storedPrivilegeLimit and storedAlertsDisabled return the non-volatile channel
+// settings, which hold after the next reset of the machine.
 func storedPrivilegeLimit(c *bmc.Channel) wire.Privilege {
 	if c.Limit == 0 {
 		return wire.Administrator
@@ -101,7 +105,7 @@ func storedPrivilegeLimit(c *bmc.Channel) wire.Privilege {
 	return wire.Privilege(c.Limit)
 }
 
-// privilegeLimit is that of the channel now.
+// privilegeLimit returns the channel's privilege limit that holds now.
 func (st *bmcState) privilegeLimit() wire.Privilege {
 	if p := st.currentVolatileAccess(); p != nil && p.limit != 0 {
 		return p.limit
@@ -109,7 +113,7 @@ func (st *bmcState) privilegeLimit() wire.Privilege {
 	return storedPrivilegeLimit(st.host.BMC().Channel)
 }
 
-// alertsDisabled says whether alerts are off now.
+// alertsDisabled reports whether PEF alerting is disabled now.
 func (st *bmcState) alertsDisabled() bool {
 	if p := st.currentVolatileAccess(); p != nil && p.alertsOff != nil {
 		return *p.alertsOff
@@ -117,9 +121,10 @@ func (st *bmcState) alertsDisabled() bool {
 	return st.host.BMC().Channel.AlertsDisabled
 }
 
-// setChannelAccess is §22.22. Users are always authenticated, and so is each
-// message: that cannot be switched off. A channel that is switched off for good
-// is so after the next reset; who wants it at once sets the present setting.
+// setChannelAccess handles Set Channel Access (§22.22). Per-message and
+// user-level authentication cannot be disabled. A channel that is disabled in
+// the non-volatile settings goes off at the next reset; the volatile settings
+// take effect at once.
 func setChannelAccess(x *request) error {
 	if code := x.checkSessionChannel(x.data[0]); code != Completed {
 		return code
@@ -172,7 +177,7 @@ func setChannelAccess(x *request) error {
 	return err
 }
 
-// getChannelAccess is §22.23.
+// getChannelAccess handles Get Channel Access (§22.23).
 func getChannelAccess(x *request) error {
 	if code := x.checkSessionChannel(x.data[0]); code != Completed {
 		return code
@@ -197,9 +202,9 @@ func getChannelAccess(x *request) error {
 	return nil
 }
 
-// getChannelInfo is §22.24.
+// getChannelInfo handles Get Channel Info (§22.24).
 func getChannelInfo(x *request) error {
-	const iana = 7154 // of IPMI
+	const iana = 7154 // IANA enterprise number of IPMI
 	n, known := x.resolveChannel(x.data[0])
 	if !known || x.data[0]&0xf0 != 0 {
 		return InvalidDataField
@@ -217,7 +222,7 @@ func getChannelInfo(x *request) error {
 	return nil
 }
 
-// Of Set Channel Security Keys (§22.25).
+// Completion codes and operations of Set Channel Security Keys (§22.25).
 const (
 	keyTooShort      Code = 0x81
 	keyTooLong       Code = 0x82
@@ -230,8 +235,9 @@ const (
 	notLockable = 0
 )
 
-// setChannelSecurityKeys is §22.25. K_G cannot be locked, and there is no K_R: random
-// numbers come from elsewhere. A key of zeros is none.
+// setChannelSecurityKeys handles Set Channel Security Keys (§22.25). K_G
+// cannot be locked; there is no K_R, since random numbers have another source.
+// An all-zero key removes K_G.
 func setChannelSecurityKeys(x *request) error {
 	if !x.isLANChannel(x.data[0]) {
 		return InvalidDataField

@@ -12,7 +12,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// chassisCommands are those of IPMI v2.0 rev 1.1, §28, and what ACPI is told.
+// chassisCommands are the chassis commands (§28) and the ACPI commands (§20.6,
+// §20.7).
 var chassisCommands = []command{
 	{fn: wire.Chassis, cmd: 0x00, name: "Get Chassis Capabilities", privilege: wire.User, run: getChassisCapabilities},
 	{fn: wire.Chassis, cmd: 0x01, name: "Get Chassis Status", privilege: wire.User, run: getChassisStatus},
@@ -30,7 +31,7 @@ var chassisCommands = []command{
 	{fn: wire.App, cmd: 0x07, name: "Get ACPI Power State", privilege: wire.User, run: getACPIPowerState},
 }
 
-// bit is one bit of a byte, or 0.
+// bit returns 1<<n when on, else 0.
 func bit(on bool, n int) byte {
 	if !on {
 		return 0
@@ -45,15 +46,15 @@ const (
 	hasInterrupt = 1 << 2
 )
 
-// getChassisCapabilities is §28.1.
+// getChassisCapabilities handles Get Chassis Capabilities (§28.1).
 func getChassisCapabilities(x *request) error {
 	c := x.bmc().Chassis
 	x.put(hasInterrupt|bit(c.Lockout, 1)|bit(c.Intrusion, 0), c.FRU, c.SDR, c.SEL, c.Management, c.Bridge)
 	return nil
 }
 
-// setChassisCapabilities is §28.7. What a chassis has beside cannot be written,
-// which is no error.
+// setChassisCapabilities handles Set Chassis Capabilities (§28.7). The other
+// capabilities cannot be changed; setting them is ignored.
 func setChassisCapabilities(x *request) error {
 	d := x.data
 	if d[0]&^(hasIntrusion|hasLockout) != 0 {
@@ -75,10 +76,10 @@ func setChassisCapabilities(x *request) error {
 	return err
 }
 
-// restorePolicies are the power restore policies by their numbers (§28.8).
+// restorePolicies are the power restore policies by number (§28.8).
 var restorePolicies = []machine.RestorePolicy{machine.AlwaysOff, machine.LastState, machine.AlwaysOn}
 
-// getChassisStatus is §28.2.
+// getChassisStatus handles Get Chassis Status (§28.2).
 func getChassisStatus(x *request) error {
 	v := x.machine()
 	on, dead := v.Power != machine.PowerOff, v.FrontPanel.DisabledButtons()
@@ -91,13 +92,14 @@ func getChassisStatus(x *request) error {
 	return nil
 }
 
-// identifyState is how the chassis shows where it stands.
+// identifyState returns the chassis identify state, as Get Chassis Status
+// encodes it.
 func identifyState(a *machine.Asset) byte {
 	switch {
 	case a.IndicatorLED == machine.IndicatorOff:
 		return 0
 	case !a.IndicatorUntil.IsZero():
-		return 1 // for a time
+		return 1 // timed
 	}
 	return 2
 }
@@ -131,8 +133,8 @@ func driveFault(v *machine.View) bool {
 	return false
 }
 
-// chassisControls are what can be asked of the power (§28.3), and the states that are
-// as wanted already.
+// chassisControls maps the operations of Chassis Control (§28.3) to resets,
+// with the power states in which nothing remains to do.
 var chassisControls = []struct {
 	kind   machine.ResetKind
 	wanted []machine.Power
@@ -145,7 +147,8 @@ var chassisControls = []struct {
 	{machine.GracefulShutdown, []machine.Power{machine.PowerOff, machine.PoweringOff}},
 }
 
-// chassisControl is §28.3: the button that Redfish presses, too.
+// chassisControl handles Chassis Control (§28.3). It uses the same reset as
+// Redfish's ComputerSystem.Reset.
 func chassisControl(x *request) error {
 	if int(x.data[0]) >= len(chassisControls) {
 		return InvalidDataField
@@ -160,19 +163,19 @@ func chassisControl(x *request) error {
 		return err
 	case slices.Contains(c.wanted, v.Power) && !(v.Power == machine.PoweringOff && v.RestartAfterOff):
 		return nil
-	case v.Power == machine.PowerOff && c.kind == machine.PowerCycle: // some come up then
+	case v.Power == machine.PowerOff && c.kind == machine.PowerCycle: // some vendors' BMCs switch the server on
 		return x.applyMachine(machine.Reset{Kind: machine.ResetOn})
-	case v.Power == machine.PowerOff && c.kind == machine.ForceRestart: // the line is pulsed, and nothing hears it
+	case v.Power == machine.PowerOff && c.kind == machine.ForceRestart: // the reset line is pulsed, but nothing is on
 		return nil
 	}
 	return err
 }
 
-// defaultIdentifyInterval is for how long a chassis shows where it stands if nobody says
-// (§28.5).
+// defaultIdentifyInterval is how long the chassis identifies itself when the
+// request gives no interval (§28.5).
 const defaultIdentifyInterval = 15 * time.Second
 
-// chassisIdentify is §28.5.
+// chassisIdentify handles Chassis Identify (§28.5).
 func chassisIdentify(x *request) error {
 	c := machine.Identify{Interval: defaultIdentifyInterval}
 	if len(x.data) > 0 {
@@ -187,7 +190,7 @@ func chassisIdentify(x *request) error {
 	return x.applyMachine(c)
 }
 
-// setPowerRestorePolicy is §28.8.
+// setPowerRestorePolicy handles Set Power Restore Policy (§28.8).
 func setPowerRestorePolicy(x *request) error {
 	const noChange, all = 3, 0x07
 	switch n := x.data[0]; {
@@ -204,14 +207,15 @@ func setPowerRestorePolicy(x *request) error {
 	return nil
 }
 
-// setPowerCycleInterval is §28.9.
+// setPowerCycleInterval handles Set Power Cycle Interval (§28.9).
 func setPowerCycleInterval(x *request) error {
 	p := *x.machine().Policy
 	p.CycleDelay.Duration = time.Duration(x.data[0]) * time.Second
 	return x.applyMachine(machine.SetPowerPolicy{PowerPolicy: p})
 }
 
-// setFrontPanelEnables is §28.6. There is no standby button to disable.
+// setFrontPanelEnables handles Set Front Panel Enables (§28.6). There is no
+// standby button.
 func setFrontPanelEnables(x *request) error {
 	d := x.data[0]
 	if d > 0x07 {
@@ -220,13 +224,14 @@ func setFrontPanelEnables(x *request) error {
 	return x.applyMachine(machine.SetFrontPanel{FrontPanel: machine.FrontPanel{Interrupt: d&4 != 0, Reset: d&2 != 0, PowerOff: d&1 != 0}})
 }
 
-// restartCauses are the restart restartCauses by what the machine calls them (§28.11); what
-// is not here is unknown.
+// restartCauses maps the machine's reset causes to the restart causes of
+// §28.11; others are answered as unknown.
 var restartCauses = map[machine.ResetCause]byte{
 	machine.CauseCommand: 0x1, machine.CauseButton: 0x3, machine.CauseWatchdog: 0x4, machine.CauseSystem: 0xa,
 }
 
-// getSystemRestartCause is §28.11. Commands come over LAN, whatever the protocol.
+// getSystemRestartCause handles Get System Restart Cause (§28.11). The channel
+// of a command is always LAN, whichever protocol sent it.
 func getSystemRestartCause(x *request) error {
 	r := x.machine().Reset
 	switch {
@@ -248,8 +253,9 @@ func getSystemRestartCause(x *request) error {
 	return nil
 }
 
-// getPOHCounter is §28.14. It counts minutes: FreeIPMI divides by the minutes of a
-// count where it should multiply, and only then has it right.
+// getPOHCounter handles Get POH Counter (§28.14). It counts in minutes:
+// FreeIPMI divides by the minutes per count where it should multiply, so that
+// only this unit reads right.
 func getPOHCounter(x *request) error {
 	x.put(1) // minutes per count
 	x.put32(uint32(x.machine().PoweredOn(x.now) / time.Minute))

@@ -12,12 +12,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// Code is a completion code (IPMI v2.0 rev 1.1, §5.2). Those from 80h to BEh
-// mean something else with each command. As an error it is what a command
-// answers instead of what was asked for.
+// Code is a completion code (IPMI v2.0 rev 1.1, §5.2). Codes 80h to BEh are
+// command-specific. As an error, it is the response to a command that fails.
 type Code byte
 
-// The codes that mean the same everywhere.
+// The generic completion codes (table 5-2).
 const (
 	Completed              Code = 0x00
 	NodeBusy               Code = 0xc0
@@ -25,13 +24,13 @@ const (
 	InvalidForLUN          Code = 0xc2
 	Timeout                Code = 0xc3
 	OutOfSpace             Code = 0xc4
-	ReservationCanceled    Code = 0xc5 // the reservation is over, or there is none
+	ReservationCanceled    Code = 0xc5 // reservation canceled, or invalid reservation ID
 	DataTruncated          Code = 0xc6 // the request's data
 	DataLengthInvalid      Code = 0xc7 // of the request's data
-	DataLengthExceeded     Code = 0xc8 // data asked for
+	DataLengthExceeded     Code = 0xc8 // more data requested than the field holds
 	ParameterOutOfRange    Code = 0xc9
-	CannotReturnBytes      Code = 0xca // so many bytes
-	NotPresent             Code = 0xcb // sensor, record
+	CannotReturnBytes      Code = 0xca // the number of requested data bytes
+	NotPresent             Code = 0xcb // sensor, data or record
 	InvalidDataField       Code = 0xcc
 	IllegalForRecord       Code = 0xcd // for that sensor or record type
 	ResponseUnavailable    Code = 0xce
@@ -49,14 +48,13 @@ const (
 // Error implements error.
 func (c Code) Error() string { return fmt.Sprintf("ipmi: completion code %02Xh", byte(c)) }
 
-// codeWithData is a completion code that is answered codeWithData data, rather than in their
-// place.
+// codeWithData is a completion code whose response carries data all the same.
 type codeWithData Code
 
 // Error implements error.
 func (c codeWithData) Error() string { return Code(c).Error() }
 
-// codes says how an error of the model is answered; the first that fits.
+// codes maps the model's errors to completion codes; the first match counts.
 var codes = []struct {
 	err  error
 	code Code
@@ -81,8 +79,8 @@ var codes = []struct {
 	{context.DeadlineExceeded, Timeout},
 }
 
-// codeOf is what an error is answered with; Unspecified for one that nobody
-// knows.
+// codeOf returns the completion code for an error; Unspecified when codes has
+// none.
 func codeOf(err error) Code {
 	if err == nil {
 		return Completed

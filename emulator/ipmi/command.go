@@ -12,75 +12,79 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// command is a row of the command table.
+// command is a row of the command table: who may send it, how long its data is
+// and who handles it.
 type command struct {
 	fn        wire.NetFn
 	cmd       byte
-	group     byte           // of fn Group: the body that defines the command (§5.1); DCMI is DCh
-	name      string         // as in IPMI v2.0 rev 1.1, appendix G
-	privilege wire.Privilege // least (appendix G); 0: none, and no session either
-	inBand    bool           // only over the system interface (appendix G: s)
-	// Bytes of the request's data, without the group: most is -1 where any
-	// number above least is taken.
+	group     byte           // defining body of a Group command (§5.1); DCMI is DCh
+	name      string         // name in IPMI v2.0 rev 1.1, appendix G
+	privilege wire.Privilege // lowest privilege level (appendix G); 0: allowed outside of a session
+	inBand    bool           // system interface only (appendix G: s)
+	// Length of the request's data in bytes, without the defining body; most -1
+	// means that any length from least up is accepted.
 	least, most int
-	// acts says that it changes what is stored, which may take its time: others
-	// of the same BMC wait meanwhile, those of other BMCs do not.
+	// mutates marks a command that changes stored state and may therefore take
+	// long: other requests to the same BMC wait for it, those to other BMCs do
+	// not.
 	mutates bool
-	// when says which BMCs know the command; nil: all of them.
+	// supported reports whether a BMC has the command; nil: all have it.
 	supported func(d *dialect.Record) bool
-	// run answers by x.put, or with an error: a Code, or one of the model's.
+	// run answers with x.put, or returns an error: a Code, or an error of the
+	// model.
 	run func(x *request) error
 }
 
-// request is one request and its answer. run has the side to itself.
+// request is one command in execution and its response. run has the BMC's state
+// to itself.
 type request struct {
 	ctx     context.Context
 	service *Service
 	host    Host
 	state   *bmcState
-	session *session.Session // nil: outside of any
-	from    netip.AddrPort   // the client
-	local   netip.AddrPort   // that it has reached
+	session *session.Session // nil outside of a session
+	from    netip.AddrPort   // address of the client
+	local   netip.AddrPort   // address that the client has reached
 	socket  Socket
-	now     time.Time // of the lab
+	now     time.Time // lab time
 	fn      wire.NetFn
 	cmd     byte
-	lun     byte // that the request is for
-	// source is the address of who asks, on its channel.
+	lun     byte // responder LUN
+	// source and sourceLUN are the requester's address on its channel.
 	source, sourceLUN byte
-	inBand            bool // it comes from the server's system interface
+	inBand            bool // it came over the server's system interface
 	data              []byte
-	out               []byte        // answer's data, without completion code and group
-	message           []byte        // the request whole, as it came
-	frame             session.Frame // that it came in
-	noResponse        bool          // there is no answer
-	followUps         [][]byte      // messages that follow the answer
-	after             func()        // called when the answer was sent; nil: nothing
+	out               []byte        // response data, without completion code and defining body
+	message           []byte        // the full request message as received
+	frame             session.Frame // how the message was wrapped
+	noResponse        bool          // no response is sent
+	followUps         [][]byte      // messages to send after the response
+	after             func()        // called after the response was sent; nil: nothing to do
 }
 
 func (x *request) machine() *machine.View { return x.host.Machine() }
 
 func (x *request) bmc() *bmc.View { return x.host.BMC() }
 
-// clock is the time as the BMC has it: of its log, say.
+// clock returns the BMC's own time, which its log uses.
 func (x *request) clock() time.Time { return x.now.Add(x.bmc().Clock.Skew()) }
 
-// put appends bytes to the answer.
+// put appends bytes to the response.
 func (x *request) put(b ...byte) { x.out = append(x.out, b...) }
 
-// Numbers of several bytes go least byte first (§2.2).
+// Multi-byte numbers go least significant byte first (§2.2).
 func (x *request) put16(n uint16) { x.put(byte(n), byte(n>>8)) }
 
 func (x *request) put24(n uint32) { x.put(byte(n), byte(n>>8), byte(n>>16)) }
 
 func (x *request) put32(n uint32) { x.put(byte(n), byte(n>>8), byte(n>>16), byte(n>>24)) }
 
-// le16 and le32 read such numbers; the table has seen to the length.
+// le16 and le32 read such numbers; the command table has checked the length.
 func le16(b []byte) uint16 { return uint16(b[0]) | uint16(b[1])<<8 }
 
 func le32(b []byte) uint32 { return uint32(le16(b)) | uint32(le16(b[2:]))<<16 }
 
-// applyMachine carries out commands to the machine, as one.
+// applyMachine applies machine commands as one transaction.
 func (x *request) applyMachine(cs ...machine.Command) error {
 	if len(cs) == 1 {
 		return x.host.Apply(x.ctx, cs[0])
@@ -88,10 +92,11 @@ func (x *request) applyMachine(cs ...machine.Command) error {
 	return x.host.Apply(x.ctx, machine.Transaction(cs))
 }
 
-// applyBMC carries out a command to the BMC.
+// applyBMC applies a command to the BMC.
 func (x *request) applyBMC(c bmc.Command) ([]bmc.Event, error) { return x.host.ApplyBMC(x.ctx, c) }
 
-// commands are all of them. Those of a vendor are in its record.
+// commands returns the standard's commands and DCMI's. A vendor's OEM commands
+// are data in its dialect record: see oemCommand.
 func commands() []command {
 	var all []command
 	for _, rows := range [][]command{
@@ -104,7 +109,7 @@ func commands() []command {
 	return all
 }
 
-// commandKey is where a command is looked up.
+// commandKey identifies a command in the command table.
 type commandKey struct {
 	fn         wire.NetFn
 	cmd, group byte

@@ -6,8 +6,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
-// injectDatagramFault does to a datagram what Config.Astray says goes wrong on its way, and
-// calls deliver for what arrives, in its order.
+// injectDatagramFault applies the fault that Config.DatagramFault decides on
+// for a datagram, and calls deliver for each datagram that arrives, in order of
+// arrival.
 func (s *Service) injectDatagramFault(st *bmcState, way string, data []byte, deliver func([]byte)) {
 	if s.c.DatagramFault == nil {
 		deliver(data)
@@ -25,7 +26,7 @@ func (s *Service) injectDatagramFault(st *bmcState, way string, data []byte, del
 		st.delay(way, slices.Clone(data), deliver)
 	case fault.Spoiled:
 		spoiled := slices.Clone(data)
-		if n := len(spoiled); n > 0 { // within what integrity and checksums cover
+		if n := len(spoiled); n > 0 { // only within the bytes that integrity codes and checksums cover
 			spoiled[n-n/4-1] ^= 0x10
 		}
 		deliver(spoiled)
@@ -40,8 +41,8 @@ func (s *Service) injectDatagramFault(st *bmcState, way string, data []byte, del
 	}
 }
 
-// takeDelayed is the delivery of the datagram that waits for another one to overtake
-// it; nil when none does.
+// takeDelayed returns the delivery of the datagram that waits to be overtaken
+// in that direction; nil when none waits.
 func (st *bmcState) takeDelayed(way string) func() {
 	st.delayedMu.Lock()
 	defer st.delayedMu.Unlock()
@@ -50,7 +51,8 @@ func (st *bmcState) takeDelayed(way string) func() {
 	return held
 }
 
-// delay lets a datagram wait until the next one of that way has gone.
+// delay holds a datagram back until the next one in that direction is
+// delivered.
 func (st *bmcState) delay(way string, data []byte, deliver func([]byte)) {
 	st.delayedMu.Lock()
 	defer st.delayedMu.Unlock()

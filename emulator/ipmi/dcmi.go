@@ -9,12 +9,11 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// dcmi is the body that defines the commands of the Data Center Manageability
-// Interface 1.5.
+// dcmi is the defining body of the Data Center Manageability Interface 1.5.
 const dcmi = 0xdc
 
-// dcmiCommands are those of DCMI (DCMI 1.5, §6.1, §6.4 and §6.5; table 6-1 has
-// the privileges).
+// dcmiCommands are the DCMI commands (DCMI 1.5, §6.1, §6.4 and §6.5;
+// privileges in table 6-1).
 var dcmiCommands = slices.Concat([]command{
 	{fn: wire.Group, group: dcmi, cmd: 0x01, name: "Get DCMI Capabilities Info", least: 1, most: 1, run: getDCMICapabilities},
 	{fn: wire.Group, group: dcmi, cmd: 0x06, name: "Get Asset Tag", privilege: wire.User, least: 2, most: 2, run: getAssetTag},
@@ -27,13 +26,14 @@ var dcmiCommands = slices.Concat([]command{
 	{fn: wire.Group, group: dcmi, cmd: 0x13, name: "Get DCMI Configuration Parameters", privilege: wire.User, least: 2, most: 2, run: getDCMIParameter},
 }, dcmiPowerCommands)
 
-// dcmiChunk is how much of a text goes into one command.
+// dcmiChunk is the most text that one command reads or writes, in bytes.
 const dcmiChunk = 16
 
-// putConformance are the version that is conformed to, and a parameter's revision.
+// putConformance appends the DCMI version that the BMC conforms to, and a
+// parameter's revision.
 func (x *request) putConformance(revision byte) { x.put(1, 5, revision) }
 
-// getDCMICapabilities is §6.1.1.
+// dcmiCapabilities handles Get DCMI Capabilities Info (§6.1.1).
 func getDCMICapabilities(x *request) error {
 	const none = 0xff // no such channel
 	var param []byte
@@ -64,20 +64,20 @@ func getDCMICapabilities(x *request) error {
 	return nil
 }
 
-// dcmiEntities are the entities that DCMI asks about, as IPMI numbers them and
-// as DCMI 1.0 did (table 6-14).
+// dcmiEntities maps the entity IDs of DCMI, those of IPMI and those of DCMI
+// 1.0, to IPMI's (table 6-14).
 var dcmiEntities = map[byte]byte{
 	entityInlet: entityInlet, 0x40: entityInlet, entityProcessor: entityProcessor, 0x41: entityProcessor, entityBoard: entityBoard, 0x42: entityBoard,
 }
 
-// dcmiMaxRecords is of how many sensors one answer tells.
+// dcmiMaxRecords is the most sensors that one response lists.
 const dcmiMaxRecords = 8
 
-// temperatureSensors are the sensors that a DCMI command asks about: all that are of
-// the entity, and of those the ones that the answer has room for.
+// temperatureSensors returns how many temperature sensors the requested entity
+// has, and those of them that fit into one response.
 func (x *request) temperatureSensors(takes func(*sensor) bool) (of int, these []*sensor, err error) {
 	entity, ok := dcmiEntities[x.data[1]]
-	if !ok || x.data[0] != 0x01 { // which are temperatures
+	if !ok || x.data[0] != 0x01 { // sensor type 01h, temperature
 		return 0, nil, InvalidDataField
 	}
 	instance, start := x.data[2], x.data[3]
@@ -98,7 +98,7 @@ func (x *request) temperatureSensors(takes func(*sensor) bool) (of int, these []
 	return of, these, nil
 }
 
-// getDCMISensorInfo is §6.5.2.
+// getDCMISensorInfo handles Get DCMI Sensor Info (§6.5.2).
 func getDCMISensorInfo(x *request) error {
 	of, these, err := x.temperatureSensors(func(*sensor) bool { return true })
 	if err != nil {
@@ -111,7 +111,8 @@ func getDCMISensorInfo(x *request) error {
 	return nil
 }
 
-// getTemperatureReadings is §6.7.3: of sensors that read something.
+// getTemperatureReadings handles Get Temperature Readings (§6.7.3): of the
+// sensors that have a reading.
 func getTemperatureReadings(x *request) error {
 	read := func(s *sensor) (float64, bool) { return x.machine().Thermal.Reading(s.numeric.ID, x.now) }
 	of, these, err := x.temperatureSensors(func(s *sensor) bool { _, ok := read(s); return ok })
@@ -126,7 +127,7 @@ func getTemperatureReadings(x *request) error {
 	return nil
 }
 
-// dcmiTemperature is a temperature as a sign and seven bits.
+// dcmiTemperature returns a temperature as a sign bit and seven bits.
 func dcmiTemperature(y float64) byte {
 	if y < 0 {
 		return 0x80 | byte(min(0x7f, -y))
@@ -134,7 +135,7 @@ func dcmiTemperature(y float64) byte {
 	return byte(min(0x7f, y))
 }
 
-// The parameters of §6.1.3.
+// Parameters of Get DCMI Configuration Parameters (§6.1.3).
 const (
 	activateDHCP = 1
 	discovery    = 2
@@ -143,8 +144,8 @@ const (
 	dhcpRetry    = 5
 )
 
-// setDCMIParameter is §6.1.2. An address by DHCP does not change in a lab: asked
-// again, its server gives the same.
+// setDCMIParameter handles Set DCMI Configuration Parameters (§6.1.2). DHCP's
+// address does not change in a lab: a renewed lease has the same one.
 func setDCMIParameter(x *request) error {
 	caps := *x.bmc().DCMI
 	d := &caps.Discovery
@@ -182,7 +183,7 @@ func setDCMIParameter(x *request) error {
 	return err
 }
 
-// getDCMIParameter is §6.1.3.
+// getDCMIParameter handles Get DCMI Configuration Parameters (§6.1.3).
 func getDCMIParameter(x *request) error {
 	d := x.bmc().DCMI.Discovery
 	two := func(t time.Duration) []byte { n := uint16(t / time.Second); return []byte{byte(n), byte(n >> 8)} }

@@ -11,8 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// dcmiPowerCommands are about how much power a server draws and how hot it gets,
-// and may (DCMI 1.5, §6.6 and §6.7).
+// dcmiPowerCommands are the DCMI commands for power and thermal limits and
+// readings (DCMI 1.5, §6.6 and §6.7).
 var dcmiPowerCommands = []command{
 	{fn: wire.Group, group: dcmi, cmd: 0x02, name: "Get Power Reading", privilege: wire.User, least: 3, most: 3, run: getPowerReading},
 	{fn: wire.Group, group: dcmi, cmd: 0x03, name: "Get Power Limit", privilege: wire.User, least: 2, most: 2, run: getPowerLimit},
@@ -22,7 +22,7 @@ var dcmiPowerCommands = []command{
 	{fn: wire.Group, group: dcmi, cmd: 0x0c, name: "Get Thermal Limit", privilege: wire.User, least: 2, most: 2, run: getThermalLimit},
 }
 
-// Completion codes of these commands.
+// Completion codes of the power commands.
 const (
 	noPowerLimit             Code = 0x80 // no limit is active
 	limitOutOfRange          Code = 0x84
@@ -30,18 +30,19 @@ const (
 	samplingPeriodOutOfRange Code = 0x89
 )
 
-// averagingPeriod is a time over which power is averaged, as DCMI codes it: the unit in
-// the upper two bits.
+// averagingPeriod is a rolling average time period in DCMI's encoding: the unit
+// is in the upper two bits.
 type averagingPeriod struct {
 	code byte
 	over time.Duration
 }
 
-// averagingPeriods are those that a client can ask for: the least is now.
+// averagingPeriods are the periods that a client can ask for; 0 is the present
+// reading.
 var averagingPeriods = []averagingPeriod{{0x00, 0}, {0x05, 5 * time.Second}, {0x1e, 30 * time.Second}, {0x41, time.Minute}}
 
-// getPowerReading is §6.6.1. A server that is off is not measured: what its BMC
-// draws is none of the system's.
+// powerReading handles Get Power Reading (§6.6.1). A server that is off has no
+// reading: what its BMC draws is not the system's.
 func getPowerReading(x *request) error {
 	over := x.bmc().DCMI.Power.SamplingPeriod
 	switch mode, attribute := x.data[0], x.data[1]; mode {
@@ -67,13 +68,13 @@ func getPowerReading(x *request) error {
 		x.put16(uint16(min(math.MaxUint16, math.Round(watts))))
 	}
 	x.put32(selTimestamp(x.bmc().Clock, x.now))
-	x.put32(uint32(over / time.Millisecond)) // in both modes, as clients take it
+	x.put32(uint32(over / time.Millisecond)) // in both modes, which is how clients read it
 	x.put(state)
 	return nil
 }
 
-// getPowerLimit is §6.6.2. What is not in force is told beside the code that says
-// so.
+// powerLimit handles Get Power Limit (§6.6.2). A limit that is not active is
+// answered with the completion code that says so and its values.
 func getPowerLimit(x *request) error {
 	caps := x.bmc().DCMI.Power
 	watts, active := float64(caps.Watts), false
@@ -91,18 +92,20 @@ func getPowerLimit(x *request) error {
 	return nil
 }
 
-// What is done when a limit is not kept to. Here it always is: the least that
-// can be set is more than what a server draws that does nothing.
+// Exception actions when a power limit cannot be met. Here it always is: the
+// lowest limit that can be set is more than an idle server draws.
 const (
 	exceptionNone     = 0x00
 	exceptionPowerOff = 0x01
 	exceptionLog      = 0x11
 )
 
-// maxCorrectionTime is the most that a server may take to come below its limit.
+// maxCorrectionTime is the longest time that a server may take to come below
+// its limit.
 const maxCorrectionTime = time.Hour
 
-// setPowerLimit is §6.6.3. A limit that is in force is another at once.
+// setPowerLimit handles Set Power Limit (§6.6.3). An active limit changes at
+// once.
 func setPowerLimit(x *request) error {
 	action, watts := x.data[3], int(le16(x.data[4:]))
 	correct := time.Duration(le32(x.data[6:])) * time.Millisecond
@@ -129,7 +132,8 @@ func setPowerLimit(x *request) error {
 	return x.applyMachine(machine.Thermal{Command: thermal.SetLimit{Watts: float64(watts)}})
 }
 
-// activatePowerLimit is §6.6.4: the same limit as Redfish's control.
+// activatePowerLimit handles Activate/Deactivate Power Limit (§6.6.4). It is
+// the limit that Redfish's PowerControl shows.
 func activatePowerLimit(x *request) error {
 	t := x.machine().Thermal
 	watts := float64(x.bmc().DCMI.Power.Watts)
@@ -146,15 +150,15 @@ func activatePowerLimit(x *request) error {
 	return x.applyMachine(machine.Thermal{Command: thermal.SetLimit{Watts: watts}})
 }
 
-// The bits of what a thermal limit does (§6.7.1). DCMI 1.0 had one more, which
-// says that the limit is to be kept; it always is.
+// Exception action bits of a thermal limit (§6.7.1). DCMI 1.0 had one more,
+// for keeping the limit over a reset; it is always kept.
 const (
 	persists = 1 << 7
 	cutOff   = 1 << 6
 	logOnly  = 1 << 5
 )
 
-// inlet is the sensor of the air that comes in that a thermal limit is for.
+// inlet returns the inlet temperature sensor that a thermal limit is for.
 func (x *request) inlet() (*sensor, error) {
 	if dcmiEntities[x.data[0]] != entityInlet {
 		return nil, InvalidDataField
@@ -168,7 +172,7 @@ func (x *request) inlet() (*sensor, error) {
 	return nil, NotPresent
 }
 
-// setThermalLimit is §6.7.2.
+// setThermalLimit handles Set Thermal Limit (§6.7.2).
 func setThermalLimit(x *request) error {
 	s, err := x.inlet()
 	if err != nil {
@@ -189,7 +193,7 @@ func setThermalLimit(x *request) error {
 	return x.applyMachine(machine.Thermal{Command: thermal.SetPolicy{Policy: p}})
 }
 
-// getThermalLimit is §6.7.1.
+// getThermalLimit handles Get Thermal Limit (§6.7.1).
 func getThermalLimit(x *request) error {
 	s, err := x.inlet()
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 
 const (
 	maxTag  = 63 // bytes of an asset tag
-	maxName = 64 // bytes of a controller's name, with the zero that ends it
+	maxName = 64 // bytes of a management controller identifier, including its terminating zero
 )
 
-// dcmiStrings are texts that come in pieces: what is there of them until they are
-// whole.
+// dcmiStrings holds DCMI strings that clients write in pieces, until the last
+// piece has come.
 type dcmiStrings struct {
-	tag        []byte // as it was written
-	text       string // that this made
+	tag        []byte // the bytes as written
+	text       string // the asset tag that they made
 	identifier []byte
 }
 
-// assetTagBytes is the asset assetTagBytes as DCMI has it: the bytes that a client wrote, if that is
-// what the assetTagBytes still is.
+// assetTagBytes returns the asset tag as DCMI reads it: the bytes that a client
+// wrote, if the tag has not changed since.
 func (x *request) assetTagBytes() []byte {
 	text := x.machine().Asset.Tag
 	if n := &x.state.dcmiStrings; n.tag != nil && n.text == text {
@@ -31,13 +31,13 @@ func (x *request) assetTagBytes() []byte {
 	}
 	b := fru.Text(text).Data
 	if len(b) == 2 && b[1] == 0 {
-		b = b[:1] // which FRUs have in two
+		b = b[:1] // a single character, which FRU data holds in two bytes
 	}
 	return b
 }
 
-// assetTagEncoding is beside what code an asset tag is answered that the board's memory
-// has in something else than English text (DCMI 1.5, §6.4.2).
+// assetTagEncoding returns the completion code that tells the encoding of an
+// asset tag that is not English text in the FRU data (DCMI 1.5, §6.4.2).
 func (x *request) assetTagEncoding() error {
 	w := x.machine().FRUOverrides
 	if w == nil || w.Image == nil {
@@ -56,7 +56,7 @@ func (x *request) assetTagEncoding() error {
 	return nil
 }
 
-// getAssetTag is §6.4.2.
+// getAssetTag handles Get Asset Tag (§6.4.2).
 func getAssetTag(x *request) error {
 	offset, count := int(x.data[0]), int(x.data[1])
 	if count > dcmiChunk || offset >= maxTag || offset+count > maxTag {
@@ -68,7 +68,7 @@ func getAssetTag(x *request) error {
 	return x.assetTagEncoding()
 }
 
-// setAssetTag is §6.4.3.
+// setAssetTag handles Set Asset Tag (§6.4.3).
 func setAssetTag(x *request) error {
 	offset, count, data := int(x.data[0]), int(x.data[1]), x.data[2:]
 	tag := x.assetTagBytes()
@@ -89,7 +89,8 @@ func setAssetTag(x *request) error {
 	return nil
 }
 
-// hostName is the BMC's host name, which is its identifier.
+// hostName returns the BMC's host name, which is its management controller
+// identifier.
 func (x *request) hostName() string {
 	if n := x.bmc().Network(); n.HostName != "" {
 		return n.HostName
@@ -97,7 +98,8 @@ func (x *request) hostName() string {
 	return x.machine().Identity.Name + "-bmc"
 }
 
-// getControllerID is §6.4.6.1. What is behind the name are zeros.
+// getControllerID handles Get Management Controller Identifier String
+// (§6.4.6.1). Bytes after the name are zero.
 func getControllerID(x *request) error {
 	offset, count := int(x.data[0]), int(x.data[1])
 	if count > dcmiChunk || offset+count > maxName {
@@ -113,11 +115,12 @@ func getControllerID(x *request) error {
 	return nil
 }
 
-// hostName is what can name a host (RFC 1123, §2.1); nothing is what it was
-// called at first.
+// hostName matches a valid host name (RFC 1123, §2.1); an empty one restores
+// the default name.
 var hostName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*)?$`)
 
-// setControllerID is §6.4.6.2. The zero at the end puts the name in force.
+// setControllerID handles Set Management Controller Identifier String
+// (§6.4.6.2). The terminating zero makes the name effective.
 func setControllerID(x *request) error {
 	offset, count, data := int(x.data[0]), int(x.data[1]), x.data[2:]
 	id := x.state.dcmiStrings.identifier
@@ -130,7 +133,7 @@ func setControllerID(x *request) error {
 	case len(data) != count:
 		return DataLengthInvalid
 	case offset+count == maxName && data[count-1] != 0:
-		return InvalidDataField // the last place is for the zero
+		return InvalidDataField // the last byte is for the terminating zero
 	}
 	id = append(bytes.Clone(id[:offset]), data...)
 	name, _, whole := bytes.Cut(id, []byte{0})

@@ -5,8 +5,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// eventCommands are those of who makes events and who takes them: here both are
-// the BMC.
+// eventCommands are the commands of the event generator and the event receiver
+// (§29); the BMC is both.
 var eventCommands = []command{
 	{fn: wire.SensorEvent, cmd: 0x00, name: "Set Event Receiver", privilege: wire.Administrator, least: 2, most: 2, run: setEventReceiver},
 	{fn: wire.SensorEvent, cmd: 0x01, name: "Get Event Receiver", privilege: wire.User, run: getEventReceiver},
@@ -15,17 +15,19 @@ var eventCommands = []command{
 
 const (
 	bmcAddress     = 0x20 // on IPMB
-	eventsDisabled = 0xff // events are told to nobody
+	eventsDisabled = 0xff // event generation is disabled
 )
 
-// eventReceiver is to whom a BMC tells the events of its sensors: itself, at first.
+// eventReceiver is where the BMC sends the events of its sensors: to itself,
+// initially.
 type eventReceiver struct {
 	set          bool
 	address, lun byte
 }
 
-// setEventReceiver is §29.1. A receiver other than the BMC would be told over IPMB,
-// where nobody takes events; the BMC writes its own into its log all the same.
+// setEventReceiver handles Set Event Receiver (§29.1). Another receiver would
+// get events over IPMB, where nobody takes any; the BMC logs its own events all
+// the same.
 func setEventReceiver(x *request) error {
 	if x.data[0] != eventsDisabled && x.data[0]&1 != 0 || x.data[1] > 3 {
 		return InvalidDataField
@@ -34,7 +36,7 @@ func setEventReceiver(x *request) error {
 	return nil
 }
 
-// getEventReceiver is §29.2.
+// getEventReceiver handles Get Event Receiver (§29.2).
 func getEventReceiver(x *request) error {
 	r := x.state.eventReceiver
 	if !r.set {
@@ -44,8 +46,8 @@ func getEventReceiver(x *request) error {
 	return nil
 }
 
-// platformEvent is §29.3. Over LAN the generator is who asks; in band it comes
-// first.
+// platformEvent handles Platform Event (§29.3). Over LAN the generator ID is
+// the requester's; in band it is the first byte.
 func platformEvent(x *request) error {
 	generator, data := uint16(x.source)|uint16(lanChannel<<4|x.sourceLUN)<<8, x.data
 	if x.inBand {
@@ -57,7 +59,7 @@ func platformEvent(x *request) error {
 	if len(data) > 7 {
 		return DataLengthInvalid
 	}
-	if data[0] != 0x03 && data[0] != 0x04 { // of IPMI 1.0, and since (§32.1)
+	if data[0] != 0x03 && data[0] != 0x04 { // event message revision of IPMI 1.0, and of later versions (§32.1)
 		return InvalidDataField
 	}
 	is := sel.Event{
@@ -66,6 +68,6 @@ func platformEvent(x *request) error {
 	}
 	copy(is.Data[:], data[4:])
 	err := x.addRecord(is.Record(), !x.inBand)
-	x.out = nil // but for the code it answers nothing
+	x.out = nil // the response has no data
 	return err
 }

@@ -2,8 +2,9 @@ package ipmi
 
 import "github.com/metalab-dev/metalab/emulator/ipmi/wire"
 
-// firewallCommands tell which commands there are. None can be switched off: the
-// commands that would (§21.7, §21.9) are not among them.
+// firewallCommands are the command discovery part of the firmware firewall
+// (§21). No command can be disabled: Set Command Enables and its sibling
+// (§21.7, §21.9) do not exist here.
 var firewallCommands = []command{
 	{fn: wire.App, cmd: 0x09, name: "Get NetFn Support", privilege: wire.User, least: 1, most: 1, run: getNetFnSupport},
 	{fn: wire.App, cmd: 0x0a, name: "Get Command Support", privilege: wire.User, least: 3, most: 6, run: getCommandSupport},
@@ -14,8 +15,8 @@ var firewallCommands = []command{
 	{fn: wire.App, cmd: 0x63, name: "Get Command Sub-function Enables", privilege: wire.User, least: 4, most: 7, run: getConfigurableSubFunctions},
 }
 
-// getNetFnSupport is §21.2: a bit of each pair of network functions, of LUN 0 to
-// 3. All commands are on LUN 0.
+// getNetFnSupport handles Get NetFn Support (§21.2): one bit for each pair of
+// network functions, by LUN. All commands are on LUN 0.
 func getNetFnSupport(x *request) error {
 	if !x.isCommandChannel(x.data[0]) {
 		return InvalidDataField
@@ -31,23 +32,23 @@ func getNetFnSupport(x *request) error {
 	return nil
 }
 
-// isCommandChannel says whether a channel number means one that commands come on.
+// isCommandChannel reports whether a channel field means a channel that
+// commands come on.
 func (x *request) isCommandChannel(channel byte) bool {
 	n, known := x.resolveChannel(channel)
 	return known && n != ipmbChannel && channel&0xf0 == 0
 }
 
-// scope is the commands that a question of the firewall is about: network
-// function, LUN and, where those have several, who defines them. rest is behind
-// what all such questions begin with.
+// scope is the set of commands that a firewall command asks about: a network
+// function, a LUN and, for group functions, the defining body.
 type scope struct {
 	fn           wire.NetFn
 	lun          byte
-	definingBody []byte // nil: whoever it is
+	definingBody []byte // nil: any defining body
 }
 
-// parseScope reads what a question is about; own is the number of bytes that it has
-// before who defines the commands.
+// parseScope reads the scope of a request; own is the number of bytes in front
+// of the defining body.
 func (x *request) parseScope(own int) (scope, error) {
 	s := scope{fn: wire.NetFn(x.data[1] & 0x3e), lun: x.data[2], definingBody: x.data[own:]}
 	switch {
@@ -61,12 +62,12 @@ func (x *request) parseScope(own int) (scope, error) {
 	return s, nil
 }
 
-// has says whether a command is in the scope.
+// has reports whether a command is in the scope.
 func (s scope) has(at commandKey) bool {
 	return at.fn == s.fn && s.lun == 0 && (s.definingBody == nil || s.fn != wire.Group || at.group == s.definingBody[0])
 }
 
-// commandRange reads which commandRange of the commands is meant.
+// commandRange reads which half of the command numbers is meant.
 func (x *request) commandRange() (from byte, err error) {
 	switch x.data[1] >> 6 {
 	case 0:
@@ -77,7 +78,8 @@ func (x *request) commandRange() (from byte, err error) {
 	return 0, InvalidDataField
 }
 
-// supportedCommands has a bit set of each command of a half that there is.
+// supportedCommands returns a bit mask of the commands that exist in the
+// requested half.
 func (x *request) supportedCommands() (bits [16]byte, err error) {
 	s, err := x.parseScope(3)
 	if err != nil {
@@ -95,7 +97,8 @@ func (x *request) supportedCommands() (bits [16]byte, err error) {
 	return bits, nil
 }
 
-// getCommandSupport is §21.3: a bit that is set says that a command is not there.
+// getCommandSupport handles Get Command Support (§21.3); a set bit means that
+// the command does not exist.
 func getCommandSupport(x *request) error {
 	bits, err := x.supportedCommands()
 	if err != nil {
@@ -107,7 +110,8 @@ func getCommandSupport(x *request) error {
 	return nil
 }
 
-// getCommandEnables is §21.8: what is there is on.
+// getCommandEnables handles Get Command Enables (§21.8): every command that
+// exists is enabled.
 func getCommandEnables(x *request) error {
 	bits, err := x.supportedCommands()
 	if err != nil {
@@ -117,7 +121,7 @@ func getCommandEnables(x *request) error {
 	return nil
 }
 
-// getConfigurableCommands is §21.5.
+// getConfigurableCommands handles Get Configurable Commands (§21.5).
 func getConfigurableCommands(x *request) error {
 	if _, err := x.supportedCommands(); err != nil {
 		return err
@@ -126,7 +130,8 @@ func getConfigurableCommands(x *request) error {
 	return nil
 }
 
-// checkSubFunctionCommand reads which command's checkSubFunctionCommand-functions are meant: one that is there.
+// checkSubFunctionCommand checks that the command whose sub-functions are asked
+// for exists.
 func (x *request) checkSubFunctionCommand() error {
 	s, err := x.parseScope(4)
 	if err != nil {
@@ -143,8 +148,8 @@ func (x *request) checkSubFunctionCommand() error {
 	return InvalidDataField
 }
 
-// getSubFunctionSupport is §21.4: by which specification a command is, and that it lacks
-// none of its sub-functions that must be.
+// getSubFunctionSupport handles Get Command Sub-function Support (§21.4): the
+// specification that defines the command; no mandatory sub-function is missing.
 func getSubFunctionSupport(x *request) error {
 	if err := x.checkSubFunctionCommand(); err != nil {
 		return err
@@ -155,7 +160,8 @@ func getSubFunctionSupport(x *request) error {
 	return nil
 }
 
-// getConfigurableSubFunctions is §21.6 and §21.10.
+// getConfigurableSubFunctions handles Get Configurable Command Sub-functions
+// (§21.6) and Get Command Sub-function Enables (§21.10).
 func getConfigurableSubFunctions(x *request) error {
 	if err := x.checkSubFunctionCommand(); err != nil {
 		return err

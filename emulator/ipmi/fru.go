@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// fruCommands are about what parts say that they are (§34).
+// fruCommands are the FRU inventory device commands (§34).
 var fruCommands = []command{
 	{fn: wire.Storage, cmd: 0x10, name: "Get FRU Inventory Area Info", privilege: wire.User, least: 1, most: 1, run: getFRUInventoryAreaInfo},
 	{fn: wire.Storage, cmd: 0x11, name: "Read FRU Data", privilege: wire.User, least: 4, most: 4, run: readFRUData},
@@ -21,23 +21,23 @@ var fruCommands = []command{
 }
 
 const (
-	boardSize  = 1024 // bytes of the board's memory
-	deviceSize = 512  // and of others'
-	// maxRead is what fits into one answer: 255 bytes of a message (§13.8),
-	// less what is around the data and the count.
+	boardSize  = 1024 // bytes of the baseboard's FRU device
+	deviceSize = 512  // bytes of every other FRU device
+	// maxRead is the most data that fits into one response: 255 bytes of a
+	// message (§13.8), less the message's own bytes and the count.
 	maxRead = 255 - 8 - 1
 )
 
-// fruDevice is a part that says what it is. That of the board alone can be
-// written: it says what the server is.
+// fruDevice is a FRU inventory device. Only the baseboard's, which identifies
+// the server, can be written.
 type fruDevice struct {
 	id     byte
 	entity sdr.Entity
 	name   string
-	image  func(x *request) (fru.Image, bool) // false: the part is not there
+	image  func(x *request) (fru.Image, bool) // false: the part is not present
 }
 
-// Where the IDs of FRU devices begin.
+// First FRU device IDs by kind of part.
 const (
 	fruSupply = 0x01
 	fruCard   = 0x10
@@ -45,7 +45,7 @@ const (
 	fruLast   = 0xfe
 )
 
-// fruDevices are those of a server model.
+// fruDevices returns the FRU devices of a server model.
 func fruDevices(p *machine.Profile) []fruDevice {
 	all := []fruDevice{{entity: sdr.Entity{ID: entityBoard, Instance: 1}, name: "Mainboard", image: func(x *request) (fru.Image, bool) { return x.boardImage(), true }}}
 	add := func(id int, entity byte, n int, name string, image func(x *request) (fru.Image, bool)) {
@@ -58,7 +58,7 @@ func fruDevices(p *machine.Profile) []fruDevice {
 		add(fruSupply+n, entitySupply, n, fmt.Sprintf("PSU %d", n+1), func(x *request) (fru.Image, bool) {
 			v := x.machine()
 			product := fru.NewProduct(s.Vendor, s.Product, s.PartNumber, v.Firmware.Version(s.Component), v.Identity.SerialOf("psu", n), "")
-			// The ranges are those that Redfish shows.
+			// The ranges are the ones that Redfish shows.
 			return fru.Image{Product: product, Records: []fru.Record{fru.Supply(s.Watts, 200, 240, 47, 63)}}, v.Thermal.SupplyFault(n) != thermal.Absent
 		})
 	}
@@ -83,13 +83,13 @@ func fruDevices(p *machine.Profile) []fruDevice {
 	return all
 }
 
-// manufactured is when boards were manufactured; nothing else says so.
+// manufactured is the manufacturing date of every board; the profile has none.
 var manufactured = time.Date(2025, 1, 6, 8, 0, 0, 0, time.UTC)
 
 // rackMount is the type of enclosure (SMBIOS 3, §7.4.1).
 const rackMount = 0x17
 
-// boardImage is what the server says that it is.
+// boardImage returns the FRU data of the server itself.
 func (x *request) boardImage() fru.Image {
 	v := x.machine()
 	id := v.Identity
@@ -101,7 +101,7 @@ func (x *request) boardImage() fru.Image {
 	}
 }
 
-// fruDevice finds a FRU fruDevice by its ID.
+// fruDevice returns the FRU device with the requested ID.
 func (x *request) fruDevice() (*fruDevice, error) {
 	if x.data[0] == 0xff {
 		return nil, InvalidDataField // reserved
@@ -115,8 +115,9 @@ func (x *request) fruDevice() (*fruDevice, error) {
 	return nil, NotPresent
 }
 
-// fruData are the bytes of a FRU device. What somebody has written stands there,
-// but for the asset tag, which can be written elsewhere, too.
+// fruData returns the bytes of a FRU device. Bytes that a client wrote are
+// returned as written, except for the asset tag, which other commands can
+// change.
 func (x *request) fruData(d *fruDevice) ([]byte, error) {
 	if w := x.machine().FRUOverrides; d.id == 0 && w != nil && w.Image != nil {
 		tag := x.machine().Asset.Tag
@@ -140,7 +141,7 @@ func (x *request) fruData(d *fruDevice) ([]byte, error) {
 	return image.Append(nil, size)
 }
 
-// getFRUInventoryAreaInfo is §34.1.
+// getFRUInventoryAreaInfo handles Get FRU Inventory Area Info (§34.1).
 func getFRUInventoryAreaInfo(x *request) error {
 	d, err := x.fruDevice()
 	if err != nil {
@@ -151,11 +152,12 @@ func getFRUInventoryAreaInfo(x *request) error {
 		return err
 	}
 	x.put16(uint16(len(b)))
-	x.put(0) // it is read by bytes
+	x.put(0) // accessed by bytes
 	return nil
 }
 
-// readFRUData is §34.2. At the end there may be less than was asked for.
+// readFRUData handles Read FRU Data (§34.2). At the end it returns fewer bytes
+// than requested.
 func readFRUData(x *request) error {
 	d, err := x.fruDevice()
 	if err != nil {
@@ -178,7 +180,7 @@ func readFRUData(x *request) error {
 	return nil
 }
 
-// writeFRUData is §34.3.
+// writeFRUData handles Write FRU Data (§34.3).
 func writeFRUData(x *request) error {
 	d, err := x.fruDevice()
 	if err != nil {
@@ -206,13 +208,14 @@ func writeFRUData(x *request) error {
 	return nil
 }
 
-// identityCommands are the commands that put bytes into the board's memory: what the
-// server says that it is follows, as soon as that can be read.
+// identityCommands returns the machine commands that store bytes written to the
+// baseboard's FRU device. The server's identity follows them as soon as they
+// parse.
 func (x *request) identityCommands(b []byte) []machine.Command {
 	v := x.machine()
 	set := machine.FRUOverrides{Image: b}
 	image, err := fru.Parse(b)
-	if err != nil { // it is half written
+	if err != nil { // only partly written so far
 		if v.FRUOverrides != nil {
 			set.FRUInfo = v.FRUOverrides.FRUInfo
 		}

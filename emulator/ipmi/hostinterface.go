@@ -9,12 +9,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// redfishGroup is the body whose commands those of DSP0270 are (§5.1, table
-// 5-1).
+// redfishGroup is the defining body of DSP0270's commands (§5.1, table 5-1).
 const redfishGroup = 0x52
 
-// hostInterfaceCommands are those by which the server's own software finds its
-// way into Redfish. Over LAN nobody gets credentials.
+// hostInterfaceCommands are the Redfish Host Interface commands, by which the
+// server's own software reaches the Redfish service. Credentials are never
+// given out over LAN.
 var hostInterfaceCommands = []command{
 	{fn: wire.Group, cmd: 0x01, group: redfishGroup, name: "Get Manager Certificate Fingerprint", inBand: true, least: 1, most: 1, run: getManagerCertificateFingerprint},
 	{fn: wire.Group, cmd: 0x02, group: redfishGroup, name: "Get Bootstrap Account Credentials", inBand: true, least: 1, most: 1, mutates: true, run: getBootstrapCredentials},
@@ -27,8 +27,9 @@ const (
 	credentialSize           = 16
 )
 
-// getManagerCertificateFingerprint tells what certificate the web service shows, so that who asks can
-// trust it (DSP0270, "Get Manager Certificate Fingerprint").
+// getManagerCertificateFingerprint answers the fingerprint of the web server's
+// certificate, so that the caller can trust it (DSP0270, "Get Manager
+// Certificate Fingerprint").
 func getManagerCertificateFingerprint(x *request) error {
 	const sha256ID = 1
 	boots, certs := x.bmc().HostBootstrap(), x.bmc().Certificates
@@ -36,7 +37,7 @@ func getManagerCertificateFingerprint(x *request) error {
 	case boots.Disabled || boots.Closed:
 		return bootstrappingDisabled
 	case x.data[0] != 1:
-		return NotPresent // there is one
+		return NotPresent // there is only certificate 1
 	}
 	var own bmc.KeyedCertificate
 	if certs.HTTPS != nil {
@@ -53,9 +54,9 @@ func getManagerCertificateFingerprint(x *request) error {
 	return nil
 }
 
-// getBootstrapCredentials makes an account and tells its name and password (DSP0270, "Get
-// Bootstrap Account Credentials"). Unless it is asked to go on, that is done
-// once until the next reset.
+// getBootstrapCredentials creates an account and answers its name and password
+// (DSP0270, "Get Bootstrap Account Credentials"). Unless the caller asks to
+// keep bootstrapping enabled, it works once until the next reset.
 func getBootstrapCredentials(x *request) error {
 	const prefix = "boot"
 	name, password := prefix+rand.Text()[:credentialSize-len(prefix)], rand.Text()[:credentialSize]

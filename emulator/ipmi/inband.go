@@ -7,16 +7,16 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// InBandRequest is a command that a server's own software gives its BMC over the
-// system interface, which asks for no password (§9, KCS).
+// InBandRequest is a command that the server's own software sends over the
+// system interface (KCS, §9), which needs no authentication.
 type InBandRequest struct {
 	LUN, NetFn, Cmd byte
-	Data            []byte // that of a group extension begins with the group
+	Data            []byte // of a group extension, it begins with the defining body
 }
 
-// ExecuteInBand carries out a command that comes over the system interface: the state is
-// that which the LAN shows. It is false where the BMC does not answer. The data
-// are without the completion code.
+// ExecuteInBand executes a command from the system interface on the same state
+// that LAN sees. ok is false when the BMC does not answer. data does not
+// include the completion code.
 func (s *Service) ExecuteInBand(ctx context.Context, h Host, r InBandRequest) (code byte, data []byte, ok bool) {
 	if !h.BMC().Life.Serves() {
 		return 0, nil, false
@@ -40,11 +40,11 @@ func (s *Service) ExecuteInBand(ctx context.Context, h Host, r InBandRequest) (c
 	return code, data, true
 }
 
-// systemSoftware is the address of system software (table 5-4): software ID 41h.
+// systemSoftware is the software ID of system software: 41h (table 5-4).
 const systemSoftware = 0x41
 
-// systemSession stands for that of who asks over the system interface, which
-// has none: it may do all.
+// systemSession returns the stand-in for the session that in-band requests do
+// not have; it has every right.
 func systemSession() *session.Session {
 	u := session.User{Limit: wire.Administrator}
 	return &session.Session{User: u, Limit: wire.Administrator, Privilege: wire.Administrator}

@@ -1,9 +1,9 @@
-// Package ipmi speaks IPMI 2.0 over LAN for the BMCs of a rack: one Service
-// answers the datagrams of all of them. What a client asks for becomes commands
-// to the machine and to the BMC, and what is answered is read from the same
-// views that Redfish shows: it keeps nothing itself but sessions and what else
-// a real BMC loses in a restart. It owns the table of commands; it opens no
-// socket, and knows neither the lab that runs it nor Redfish.
+// Package ipmi implements IPMI 2.0 for the BMCs of a rack: one Service answers
+// the datagrams of all of them. Requests become commands to the machine and to
+// the BMC, and responses are read from the same views that Redfish shows. The
+// package owns the command table; it stores nothing but sessions and other
+// state that a real BMC loses in a restart. It opens no socket, and knows
+// neither the lab that runs it nor Redfish.
 package ipmi
 
 import (
@@ -25,80 +25,83 @@ import (
 )
 
 // Host is what the service needs of one host. Views are immutable; commands
-// return when their effect is stored.
+// return after their effect is stored.
 type Host interface {
 	Name() string
 	Dialect() *dialect.Record
 	Machine() *machine.View
 	BMC() *bmc.View
-	Now() time.Time // of the lab
-	// Accounts are those of the BMC with their passwords, which RAKP needs. The
-	// slice is never changed.
+	Now() time.Time // lab time
+	// Accounts returns the BMC's accounts with their passwords, which RAKP
+	// needs. The slice is never changed.
 	Accounts() []bmc.Account
-	// Key is K_g; nil when there is none.
+	// KG returns the BMC key K_G; nil when there is none.
 	KG() []byte
-	// Factory is the certificate that the BMC came with.
+	// FactoryCertificate returns the certificate that the BMC came with.
 	FactoryCertificate() (bmc.KeyedCertificate, error)
-	// Login counts a login.
+	// Login checks credentials and counts the login.
 	Login(c bmc.Credentials) (bmc.Account, bool)
 	Apply(ctx context.Context, c machine.Command) error
 	ApplyBMC(ctx context.Context, c bmc.Command) ([]bmc.Event, error)
 }
 
-// Rack finds the host that a datagram is for.
+// Rack finds the host of a local address.
 type Rack interface {
-	// IPMIAt is the host whose BMC speaks IPMI at an address now; false when
-	// none does. Hosts are comparable, and a BMC has the same one at each call.
+	// IPMIAt returns the host whose BMC serves IPMI at an address now; false
+	// when there is none. Hosts are comparable, and a BMC has the same one in
+	// every call.
 	IPMIAt(local netip.AddrPort) (Host, bool)
 }
 
-// Config says what a Service works on.
+// Config configures a Service.
 type Config struct {
 	Rack Rack
 	Log  *slog.Logger // nil: none
-	// Enter, when not nil, is told of every datagram in work.
+	// Enter, when not nil, is called for every datagram; leave is called when
+	// its handling has ended.
 	Enter func() (leave func())
-	// Journal, when not nil, is told of every command that was answered.
+	// Journal, when not nil, is called for every command that was answered.
 	Journal func(Entry)
-	// Astray and Trouble, when not nil, say what goes wrong on purpose.
-	// Astray is asked of each datagram, with fault.In or fault.Out, Trouble of
-	// each command.
+	// DatagramFault and CommandFault, when not nil, decide on injected faults:
+	// DatagramFault for each datagram, with fault.In or fault.Out, CommandFault
+	// for each command.
 	DatagramFault func(h Host, way string) fault.Decision
 	CommandFault  func(h Host, fn, cmd byte) fault.Decision
-	// Clock is the time by which datagrams are late.
+	// Clock times datagrams that a fault delays.
 	Clock *clock.Clock
-	// Watch, when not nil, calls changed whenever a machine's console may have
-	// changed, or whether it takes characters, until stop is called. What it
-	// calls does not wait.
+	// WatchConsole, when not nil, calls changed whenever a machine's console
+	// may have changed, or whether it accepts characters, until stop is called.
+	// changed does not block.
 	WatchConsole func(h Host, changed func()) (stop func())
-	// Alert, when not nil, sends an alert; it does not wait. Acknowledged is told
-	// that one has come to where it went.
+	// SendTrap, when not nil, sends a trap without blocking. TrapAcknowledged
+	// reports that a trap's destination has acknowledged it.
 	SendTrap         func(h Host, t Trap)
 	TrapAcknowledged func(h Host, sequence uint16)
-	// Later, when not nil, calls a function after some of the lab's time, and not
-	// before it has returned.
+	// AfterFunc, when not nil, calls do after some lab time, and never before
+	// AfterFunc has returned.
 	AfterFunc func(after time.Duration, do func(context.Context))
-	// Rand is where session IDs and challenges come from; nil is crypto/rand.
+	// Rand is the source of session IDs and challenges; nil is crypto/rand.
 	Rand io.Reader
 }
 
-// Entry is one command that was answered. It holds no secret and no data.
+// Entry describes one command that was answered. It holds no secret and no
+// data.
 type Entry struct {
-	At        time.Time // of the lab, when it was answered
+	At        time.Time // lab time of the response
 	Took      time.Duration
 	Host      Host
 	From      netip.AddrPort
-	Command   string // its name
+	Command   string // name of the command
 	NetFn     byte
 	Cmd       byte
 	Code      Code
 	User      string // "" outside of a session
-	Session   uint32 // its number since the BMC came up; 0 outside
+	Session   uint32 // session number since the BMC came up; 0 outside of a session
 	Mutates   bool
-	Handshake bool // it is part of the way into a session
+	Handshake bool // part of session setup
 }
 
-// Service serves every BMC of a rack. It is safe for concurrent use.
+// Service serves IPMI for every BMC of a rack. It is safe for concurrent use.
 type Service struct {
 	c        Config
 	commands map[commandKey]*command
@@ -108,10 +111,10 @@ type Service struct {
 	mutations sync.WaitGroup
 	ended     bool
 
-	traps atomic.Uint32 // that were made
+	traps atomic.Uint32 // traps made so far, for their sequence numbers
 }
 
-// New makes the service.
+// New returns a Service that serves the rack of c.
 func New(c Config) (*Service, error) {
 	if c.Rack == nil {
 		return nil, errors.New("ipmi: Config.Rack: must not be nil")
@@ -126,26 +129,26 @@ func New(c Config) (*Service, error) {
 	return s, nil
 }
 
-// bmcState is what a BMC remembers of IPMI until it restarts. There is none before
-// somebody has spoken IPMI with it.
+// bmcState is the IPMI state of one BMC that a restart of the BMC clears. It is
+// created by the first IPMI datagram.
 type bmcState struct {
 	host Host
 	auth authenticator
 
 	mu     sync.Mutex
 	table  *session.Table
-	busy   bool     // a command that acts has it, and does not hold mu
-	queued []packet // that came meanwhile
+	busy   bool     // a mutating command runs, without holding mu
+	queued []packet // datagrams that came while busy
 	up     time.Time
 	access *bmc.Access
 
 	delayedMu sync.Mutex
-	delayed   map[string]func() // by way: datagrams that others shall overtake
+	delayed   map[string]func() // by direction: the datagram that the next one shall overtake
 
 	volatileState
 }
 
-// volatileState is what commands remember: each group of commands has its own.
+// volatileState is what the groups of commands store until the BMC restarts.
 type volatileState struct {
 	selState
 	messageQueue
@@ -153,14 +156,14 @@ type volatileState struct {
 	dcmiStrings    dcmiStrings
 	acpi           acpiState
 	pef            pefState
-	volatileAccess *volatileAccess // of the channel; nil: as it is kept
+	volatileAccess *volatileAccess // nil: as the stored channel access says
 	info           systemInfoState
 	lan            lanState
 	sol            solState
 	writeBurst     writeBurst
 }
 
-// state is that of a host.
+// state returns the IPMI state of a host, which it creates when needed.
 func (s *Service) state(h Host) *bmcState {
 	s.mu.RLock()
 	st := s.states[h]
@@ -179,14 +182,14 @@ func (s *Service) state(h Host) *bmcState {
 	return st
 }
 
-// reset makes the side that of a BMC that has just come up.
+// reset sets the state to that of a BMC that has just come up.
 func (st *bmcState) reset(random io.Reader) {
 	st.table = session.New(session.Config{Open: st.host.Dialect().IPMI.MaxSessions, Half: st.host.Dialect().IPMI.MaxPendingLogins, Rand: random})
 	st.volatileState = volatileState{}
 	st.recordDependencies()
 }
 
-// recordDependencies notes what the sessions depend on.
+// recordDependencies records the views that the sessions depend on.
 func (st *bmcState) recordDependencies() {
 	v := st.host.BMC()
 	st.up, st.access = upSince(v), v.Access
@@ -199,8 +202,9 @@ func upSince(v *bmc.View) time.Time {
 	return v.Life.Up
 }
 
-// invalidateSessions ends what a change elsewhere has ended: a restart forgets everything, an
-// account that is no more, or is another, has no sessions.
+// invalidateSessions ends sessions as changes elsewhere demand: a restart of
+// the BMC clears all state, and an account that was deleted or changed loses
+// its sessions.
 func (st *bmcState) invalidateSessions(random io.Reader) {
 	v := st.host.BMC()
 	if !st.up.Equal(upSince(v)) {

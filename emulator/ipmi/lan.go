@@ -15,25 +15,26 @@ var lanCommands = []command{
 	{fn: wire.Transport, cmd: 0x04, name: "Get IP/UDP/RMCP Statistics", privilege: wire.User, least: 2, most: 2, run: getIPStatistics},
 }
 
-// lanState is what is remembered of the LAN channel.
+// lanState is the volatile state of the LAN channel.
 type lanState struct {
 	setInProgress setInProgress
-	// destination is that of number 0, which is not kept, by parameter.
+	// destination holds the parameters of destination 0, which is volatile, by
+	// parameter number.
 	destination map[byte][]byte
 	traffic     traffic
 }
 
-// lanParameter is a parameter of the LAN channel (table 23-4). Data is without
-// the selectors.
+// lanParameter is a LAN configuration parameter (table 23-4). Data does not
+// include the selectors.
 type lanParameter struct {
-	size  int  // bytes; -1: set sees to it
-	sets  int  // how many there are of it; 0: there is one, without a selector
-	block bool // a block selector follows that of the set: there is one block
+	size  int  // bytes of data; -1: write checks the length
+	sets  int  // number of sets; 0: the parameter has no set selector
+	block bool // a block selector follows the set selector; there is one block
 	read  func(x *request, set byte) []byte
 	write func(x *request, set byte, data []byte) error // nil: read-only
 }
 
-// lanParameters are all of them.
+// lanParameters holds all LAN configuration parameters by number.
 var lanParameters = func() map[byte]*lanParameter {
 	all := maps.Clone(lanIPv4Parameters)
 	maps.Copy(all, lanRMCPParameters)
@@ -41,7 +42,7 @@ var lanParameters = func() map[byte]*lanParameter {
 	return all
 }()
 
-// selectors are how many bytes come before the data.
+// selectors returns how many selector bytes precede the data.
 func (p *lanParameter) selectors() int {
 	switch {
 	case p.block:
@@ -52,7 +53,8 @@ func (p *lanParameter) selectors() int {
 	return 0
 }
 
-// setLAN is §23.1. What is set holds at once.
+// setLAN handles Set LAN Configuration Parameters (§23.1). Changes take effect
+// at once.
 func setLAN(x *request) error {
 	if !x.isLANChannel(x.data[0]) {
 		return InvalidDataField
@@ -79,12 +81,12 @@ func setLAN(x *request) error {
 		return ParameterOutOfRange
 	}
 	if bytes.Equal(data[n:], p.read(x, set)) {
-		return nil // a client that writes back what it has read changes nothing
+		return nil // clients write back values that they have read: no change
 	}
 	return p.write(x, set, data[n:])
 }
 
-// getLAN is §23.2.
+// getLAN handles Get LAN Configuration Parameters (§23.2).
 func getLAN(x *request) error {
 	if !x.isLANChannel(x.data[0] &^ onlyRevision) {
 		return InvalidDataField
@@ -118,12 +120,13 @@ func getLAN(x *request) error {
 	return nil
 }
 
-// readOnlyParameter is a parameter that nobody can write.
+// readOnlyParameter returns a read-only parameter with a constant value.
 func readOnlyParameter(b ...byte) *lanParameter {
 	return &lanParameter{size: len(b), read: func(*request, byte) []byte { return b }}
 }
 
-// stored is a parameter that nothing else depends on. valid may be nil.
+// stored returns a parameter that is only stored; nothing depends on its value.
+// valid may be nil.
 func stored(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
 	return &lanParameter{
 		size: len(begin),
@@ -143,11 +146,11 @@ func stored(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
 	}
 }
 
-// atMost says whether the only byte has a value of at most that.
+// atMost accepts data of one byte whose value is at most that.
 func atMost(most byte) func(b []byte) bool { return func(b []byte) bool { return b[0] <= most } }
 
-// suspendARPs is §23.3. Loopback knows no ARP: all there is to it is the answer,
-// which depends on the watchdog.
+// suspendARPs handles Suspend BMC ARPs (§23.3). Loopback has no ARP, so it
+// only answers the state, which depends on the watchdog.
 func suspendARPs(x *request) error {
 	if !x.isLANChannel(x.data[0]) || x.data[1] > 3 {
 		return InvalidDataField
@@ -160,7 +163,7 @@ func suspendARPs(x *request) error {
 	return nil
 }
 
-// traffic counts datagrams of one BMC. Each count stays at its highest.
+// traffic counts one BMC's datagrams. A counter stops at its maximum.
 type traffic struct{ received, valid, sent uint16 }
 
 func saturatingInc(n *uint16) {
@@ -169,7 +172,8 @@ func saturatingInc(n *uint16) {
 	}
 }
 
-// getIPStatistics is §23.4. A BMC here sees no packet that the network has spoilt.
+// getIPStatistics handles Get IP/UDP/RMCP Statistics (§23.4). No packet is
+// corrupted by the network here.
 func getIPStatistics(x *request) error {
 	if !x.isLANChannel(x.data[0]) || x.data[1] > 1 {
 		return InvalidDataField

@@ -9,13 +9,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// setNetwork sets the BMC's network.
+// setNetwork stores the BMC's network settings.
 func (x *request) setNetwork(n bmc.Network) error {
 	_, err := x.applyBMC(bmc.SetNetwork{Network: n})
 	return err
 }
 
-// address is the BMC's own; zeros when it has none.
+// address returns the BMC's own IPv4 address; zeros when it has none.
 func (x *request) address() netip.Addr {
 	n, place := x.bmc().Network(), x.bmc().NetworkDefaults
 	switch {
@@ -29,7 +29,7 @@ func (x *request) address() netip.Addr {
 
 func hostPort(addr netip.Addr, port uint16) string { return netip.AddrPortFrom(addr, port).String() }
 
-// v4 are the bytes of an IPv4 address; zeros for what is none.
+// v4 returns the bytes of an IPv4 address; zeros when text is not one.
 func v4(text string) []byte {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || !addr.Is4() {
@@ -38,7 +38,7 @@ func v4(text string) []byte {
 	return addr.AsSlice()
 }
 
-// mac are the bytes of a MAC address.
+// mac returns the bytes of a MAC address.
 func mac(text string) []byte {
 	b, err := net.ParseMAC(text)
 	if err != nil {
@@ -47,11 +47,11 @@ func mac(text string) []byte {
 	return b
 }
 
-// dhcpMask is that of what DHCP gives, which is an address of loopback.
+// dhcpMask is the mask that DHCP assigns: its addresses are loopback's.
 const dhcpMask = "255.0.0.0"
 
-// setStatic changes what was set by hand of the IPv4 address. Where that comes
-// from DHCP there is nothing to change.
+// setStatic changes the static IPv4 settings. With DHCP there is nothing to
+// change.
 func (x *request) setStatic(change func(s *bmc.IPv4)) error {
 	n := x.bmc().Network()
 	if n.Static == nil {
@@ -63,9 +63,9 @@ func (x *request) setStatic(change func(s *bmc.IPv4)) error {
 	return x.setNetwork(n)
 }
 
-// setAddress sets the address. The BMC can be reached where it was as well, or
-// who sets it could not go on; and it has an address that is no use here in
-// name.
+// setAddress sets the IP address. The BMC stays reachable at its old address
+// too, since otherwise the client would be cut off; an address that the lab
+// cannot bind exists in name only.
 func setAddress(x *request, _ byte, data []byte) error {
 	addr := netip.AddrFrom4([4]byte(data))
 	if addr.IsUnspecified() || addr.IsMulticast() || addr == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
@@ -78,14 +78,14 @@ func setAddress(x *request, _ byte, data []byte) error {
 	return err
 }
 
-// Sources of the address (parameter 4).
+// IP address sources (parameter 4).
 const (
 	addressStatic = 1
 	addressDHCP   = 2
 )
 
-// setAddressSource sets where the address comes from. One that DHCP gave stays when it
-// is by hand from now on.
+// setAddressSource sets the IP address source. An address from DHCP stays when
+// the source becomes static.
 func setAddressSource(x *request, _ byte, data []byte) error {
 	n := x.bmc().Network()
 	switch data[0] {
@@ -107,22 +107,22 @@ func setAddressSource(x *request, _ byte, data []byte) error {
 	return x.setNetwork(n)
 }
 
-// isMask says whether bytes are the mask of a network: ones, then zeros.
+// isMask reports whether bytes are a subnet mask: ones, then zeros.
 func isMask(b []byte) bool {
 	n := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 	return n != 0 && n|(n-1) == ^uint32(0)
 }
 
 const (
-	// destinations is how many alerts can be sent to, beside number 0, which is
-	// not kept.
+	// destinations is the number of alert destinations besides destination 0,
+	// which is volatile.
 	destinations = 4
-	// authTypes are the types that sessions of IPMI 1.5 can have: none, MD2,
-	// MD5 and the password as it is.
+	// authTypes are the authentication types that IPMI 1.5 sessions can have:
+	// none, MD2, MD5 and straight password.
 	authTypes = 1<<0 | 1<<1 | 1<<2 | 1<<4
 )
 
-// lanIPv4Parameters are the parameters of IPMI 1.5.
+// lanIPv4Parameters are the LAN parameters of IPMI 1.5.
 var lanIPv4Parameters = map[byte]*lanParameter{
 	1: readOnlyParameter(authTypes),
 	2: {size: 5, read: func(x *request, _ byte) []byte {
@@ -185,7 +185,7 @@ var lanIPv4Parameters = map[byte]*lanParameter{
 	17: readOnlyParameter(destinations),
 	18: destination(18, func(b []byte) bool {
 		const acknowledged = 0x80
-		return len(b) == 3 && b[0]&^acknowledged == 0 && b[2] <= 7 // a PET trap, and up to so many retries
+		return len(b) == 3 && b[0]&^acknowledged == 0 && b[2] <= 7 // a PET trap with up to 7 retries
 	}, 0, 3, 0),
 	19: destination(19, func(b []byte) bool {
 		const v4Size, v6Size = 12, 17
@@ -193,7 +193,7 @@ var lanIPv4Parameters = map[byte]*lanParameter{
 	}, make([]byte, 12)...),
 }
 
-// destination is a parameter of which each destination has its own.
+// destination returns a parameter that each alert destination has a copy of.
 func destination(n byte, valid func(b []byte) bool, begin ...byte) *lanParameter {
 	p := stored(n, valid, begin...)
 	always := *p

@@ -9,23 +9,24 @@ import (
 )
 
 const (
-	// staticV6Addresses is how many addresses can be set by hand, as in Redfish.
+	// staticV6Addresses is the number of static addresses, as in Redfish.
 	staticV6Addresses = 4
-	// dynamicV6Addresses is how many the network could give.
+	// dynamicV6Addresses is the number of addresses that the network could
+	// assign.
 	dynamicV6Addresses = 1
-	dualStack          = 2 // of addresses at the same time
+	dualStack          = 2 // IPv4 and IPv6 at the same time
 )
 
-// States of an address (parameter 56).
+// States of an IPv6 address (parameter 56).
 const (
 	addressActive   = 0
 	addressDisabled = 1
 )
 
-// lanIPv6Parameters are the parameters of IPv6. There is no network that would give the BMC
-// an address or a router.
+// lanIPv6Parameters are the LAN parameters of IPv6. The lab's network assigns
+// the BMC neither addresses nor routers.
 var lanIPv6Parameters = map[byte]*lanParameter{
-	50: readOnlyParameter(dualStack), // IPv4 is always there, and alerts go there
+	50: readOnlyParameter(dualStack), // IPv4 is always on, and alerts go there
 	51: {size: 1, read: func(x *request, _ byte) []byte {
 		if x.bmc().Network().V6.On {
 			return []byte{dualStack}
@@ -42,7 +43,7 @@ var lanIPv6Parameters = map[byte]*lanParameter{
 	52: stored(52, nil, 0),
 	53: stored(53, nil, 64),
 	54: stored(54, func(b []byte) bool { return b[0] < 0x10 }, 0, 0, 0),
-	55: readOnlyParameter(staticV6Addresses, dynamicV6Addresses, 3), // by SLAAC and by DHCP
+	55: readOnlyParameter(staticV6Addresses, dynamicV6Addresses, 3), // support for SLAAC and DHCPv6
 	56: {size: 19, sets: staticV6Addresses, read: readStatic6, write: setStatic6},
 	57: readOnlyParameter(1),
 	58: {size: 16, sets: staticV6Addresses, block: true, read: duid},
@@ -79,15 +80,15 @@ var lanIPv6Parameters = map[byte]*lanParameter{
 	70: stored(70, nil, 0, 0, 0, 0, 0, 0),
 	71: stored(71, atMost(128), 0),
 	72: stored(72, nil, make([]byte, 16)...),
-	73: readOnlyParameter(0), // so there are no parameters 74 to 78
-	79: readOnlyParameter(0), // nor 80
+	73: readOnlyParameter(0), // so parameters 74 to 78 do not exist
+	79: readOnlyParameter(0), // nor does 80
 }
 
-// staticRouter is the bit of parameter 64 that nothing else depends on.
+// staticRouter is the static router bit of parameter 64, which is only stored.
 var staticRouter = stored(64, atMost(3), 1)
 
-// staticSlots are the addresses that were set by hand, by the set that each is in: its
-// own, or the first that is free.
+// staticSlots returns the static addresses by set selector: each in its own
+// slot, or in the first free one.
 func staticSlots(all []bmc.IPv6Static) (out [staticV6Addresses]*bmc.IPv6Static) {
 	var later []*bmc.IPv6Static
 	for i := range all {
@@ -120,8 +121,8 @@ func readStatic6(x *request, set byte) []byte {
 	return append(b, addressActive)
 }
 
-// setStatic6 sets an address, or takes it away: one that is not enabled is not
-// kept.
+// setStatic6 sets a static address, or removes it: a disabled address is not
+// stored.
 func setStatic6(x *request, set byte, data []byte) error {
 	addr, prefix, on := netip.AddrFrom16([16]byte(data[1:17])), int(data[17]), data[0] == 0x80
 	switch {
@@ -145,15 +146,16 @@ func setStatic6(x *request, set byte, data []byte) error {
 	return x.setNetwork(n)
 }
 
-// duid is how DHCPv6 knows the BMC (RFC 8415, §11.4): by its MAC address.
+// duid returns the BMC's DHCPv6 DUID, made from its MAC address (RFC 8415,
+// §11.4).
 func duid(x *request, _ byte) []byte {
 	const linkLayer, ethernet, size = 3, 1, 10
 	b := append([]byte{size, 0, linkLayer, 0, ethernet}, mac(x.machine().Identity.BMCMAC())...)
 	return append(b, make([]byte, 16-len(b))...)
 }
 
-// router is the address of one that was set by hand. The second comes after the
-// first.
+// router returns the parameter of the i-th static router's address. The second
+// exists only with the first.
 func router(i int) *lanParameter {
 	return &lanParameter{size: net.IPv6len, read: func(x *request, _ byte) []byte {
 		if all := x.bmc().Network().V6.Gateways; i < len(all) {

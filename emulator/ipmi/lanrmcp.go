@@ -8,7 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// lanRMCPParameters are the parameters of IPMI 2.0.
+// lanRMCPParameters are the LAN parameters of IPMI 2.0 for VLAN, cipher suites
+// and bad passwords.
 var lanRMCPParameters = map[byte]*lanParameter{
 	20: {size: 2, read: func(x *request, _ byte) []byte {
 		v := x.bmc().Network().VLAN
@@ -60,16 +61,16 @@ var lanRMCPParameters = map[byte]*lanParameter{
 
 const (
 	vlanOn     = 0x80
-	lowestVLAN = 1 // that there can be
+	lowestVLAN = 1 // lowest VLAN ID
 )
 
-// suiteEntries are the suites that can be enabled, in the order of their
-// numbers.
+// suiteEntries returns the IDs of the cipher suites that can be enabled, in
+// ascending order.
 func suiteEntries(h Host) []byte { return slices.Sorted(slices.Values(h.Dialect().IPMI.CipherSuites)) }
 
-// suiteLimitIndex is where the limit of a suite is; -1: it has none of its own.
-// ipmitool takes the limits to be in the order of the suites' numbers, from 0
-// to 14; the last of the 16 is that of suite 17.
+// suiteLimitIndex returns the position of a suite's privilege limit in
+// parameter 24; -1 when it has none. ipmitool reads the limits in the order of
+// suite numbers 0 to 14; the last of the 16 is suite 17's.
 func suiteLimitIndex(id byte) int {
 	const sha256, last = 17, 15
 	switch {
@@ -81,7 +82,7 @@ func suiteLimitIndex(id byte) int {
 	return -1
 }
 
-// suiteLimit is the limit of a suite; limits may be nil.
+// suiteLimit returns the privilege limit of a suite; limits may be nil.
 func suiteLimit(limits []byte, id byte) wire.Privilege {
 	at := suiteLimitIndex(id)
 	if limits == nil || at < 0 {
@@ -90,8 +91,8 @@ func suiteLimit(limits []byte, id byte) wire.Privilege {
 	return wire.Privilege(limits[at/2] >> (at % 2 * 4) & 0x0f)
 }
 
-// suiteLimits are all limits, as parameter 24 has them; set is nil when nobody
-// has set them.
+// suiteLimits returns all limits as parameter 24 has them; set is nil when none
+// were set.
 func suiteLimits(h Host, set []byte) []byte {
 	if set != nil {
 		return set
@@ -105,10 +106,11 @@ func suiteLimits(h Host, set []byte) []byte {
 	return b
 }
 
-// lockoutUnit is that of the times of parameter 26.
+// lockoutUnit is the unit of the times in parameter 26.
 const lockoutUnit = 10 * time.Second
 
-// readLockout tells the policy for wrong passwords, which is Redfish's, too.
+// readLockout returns the bad password threshold (parameter 26), which is
+// Redfish's account lockout policy.
 func readLockout(x *request, _ byte) []byte {
 	p, c := x.bmc().Policy, x.bmc().Channel
 	units := func(d time.Duration) []byte {

@@ -11,9 +11,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// oemCommand is the command of a vendor that a request asks for; nil when the
-// record has none. What the vendor says of it is all there is: no handler here
-// knows any vendor.
+// oemCommand returns the vendor's OEM command that a request names; nil when
+// its dialect record has none. The record describes the command completely: no
+// handler here knows a vendor.
 func oemCommand(h Host, req *wire.Request) *command {
 	all := h.Dialect().IPMI.OEMCommands
 	for i := range all {
@@ -39,7 +39,7 @@ func oemRun(x *request, c *dialect.OEMCommand) error {
 	return putOEMFields(x, c.Response)
 }
 
-// putOEMFields puts the fields of an answer.
+// putOEMFields appends the fields of a response.
 func putOEMFields(x *request, fields []dialect.OEMField) error {
 	for _, f := range fields {
 		switch kept := x.bmc().Channel.Parameter(oemTable, f.Stored, 0); {
@@ -58,7 +58,7 @@ func putOEMFields(x *request, fields []dialect.OEMField) error {
 	return nil
 }
 
-// oemValues are the numbers that a record can name.
+// oemValues maps the numbers that a dialect record can name to their values.
 var oemValues = map[dialect.OEMValue]func(x *request) uint64{
 	dialect.OEMEnergy:      func(x *request) uint64 { return uint64(x.machine().Thermal.Energy(x.now) / 3600) },
 	dialect.OEMEnergySince: func(x *request) uint64 { return oemTime(x, x.machine().Thermal.Since().Unix()) },
@@ -78,21 +78,23 @@ var oemValues = map[dialect.OEMValue]func(x *request) uint64{
 
 func powerUsage(x *request) thermal.Usage { return x.machine().Thermal.Usage(x.now, thermal.Window) }
 
-// oemTime is a time of the lab by the BMC's clock.
+// oemTime returns a lab time by the BMC's clock.
 func oemTime(x *request, unix int64) uint64 {
 	return uint64(max(0, unix+int64(x.clock().Sub(x.now).Seconds())))
 }
 
-// headroom is what the power supplies could still give.
+// headroom returns the watts that the power supplies could deliver beyond those
+// drawn.
 func headroom(x *request, drawn float64) uint64 {
 	s := &x.machine().Thermal.Model.Supplies
 	return uint64(max(0, float64(s.Count)*s.Watts-drawn))
 }
 
-// oemParameter is a parameter of a vendor among those of the system.
+// oemParameter is a vendor's system info parameter.
 type oemParameter dialect.OEMInfo
 
-// oemInfo is the vendor's parameter with that number; nil when there is none.
+// oemInfo returns the vendor's system info parameter with that number; nil when
+// there is none.
 func oemInfo(x *request, param byte) *oemParameter {
 	all := x.host.Dialect().IPMI.OEMSystemInfo
 	for i := range all {
@@ -103,7 +105,7 @@ func oemInfo(x *request, param byte) *oemParameter {
 	return nil
 }
 
-// get is §22.14b for such a parameter.
+// get handles Get System Info Parameters (§22.14b) for a vendor's parameter.
 func (p *oemParameter) get(x *request) error {
 	x.put(revision)
 	switch {
@@ -123,16 +125,16 @@ func (p *oemParameter) get(x *request) error {
 	return nil
 }
 
-// oemTexts are the texts that a record can name.
+// oemTexts maps the texts that a dialect record can name to their values.
 var oemTexts = map[dialect.OEMText]func(x *request) string{
 	dialect.OEMSerial: func(x *request) string { return x.machine().Identity.Serial },
 	dialect.OEMModel:  func(x *request) string { return x.machine().Profile.Model },
 	dialect.OEMAsset:  func(x *request) string { return x.machine().Asset.Tag },
 }
 
-// oemNICs is a list of network ports, 8 bytes each: what it is and whether it is
-// on, its number, its address. Without an offset and a length, or with a length
-// of 0, it tells how long the list is.
+// oemNICs answers a list of network ports, 8 bytes each: kind and state,
+// number, MAC address. Without offset and length, or with length 0, it answers
+// the length of the list.
 func oemNICs(x *request) error {
 	var list []byte
 	for i, nic := range x.machine().Identity.NICs {

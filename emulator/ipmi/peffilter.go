@@ -4,24 +4,24 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// filterSize is the size of an entry of the event filter table (table 17-2).
+// filterSize is the size of an event filter table entry in bytes (table 17-2).
 const filterSize = 20
 
-// filter is such an entry.
+// filter is an event filter table entry.
 type filter [filterSize]byte
 
-// The fields of a filter that are more than bytes to compare.
+// Fields of a filter that are not simply compared.
 const (
 	filterOn            = 0x80 // of byte 0
-	filterPreconfigured = 0x40 // of byte 0: it comes with the BMC
+	filterPreconfigured = 0x40 // of byte 0: preconfigured by the manufacturer
 	filterAction        = 1
 	filterPolicy        = 2
 	filterSeverity      = 3
-	filterMask          = 9  // of offsets, two bytes
-	filterData          = 11 // three bytes for each of the event data
+	filterMask          = 9  // two bytes of event offsets
+	filterData          = 11 // three bytes for each event data byte
 )
 
-// Actions of filters (table 17-2), which are bits of the global control, too
+// Filter actions (table 17-2), which are also bits of PEF action global control
 // (table 30-6).
 const (
 	actAlert     = 1 << 0
@@ -32,7 +32,7 @@ const (
 	actions      = actAlert | actPowerOff | actReset | actCycle | actInterrupt
 )
 
-// matches says whether an event passes a filter (§17.7).
+// matches reports whether an event matches the filter (§17.7).
 func (f *filter) matches(e sel.Event) bool {
 	if f[0]&filterOn == 0 {
 		return false
@@ -57,20 +57,19 @@ func (f *filter) matches(e sel.Event) bool {
 	return true
 }
 
-// matchesData matchesData a byte of event data (§17.9): with is an AND mask, which
-// bits must be as the last byte has them, and how the others are, of which one
-// suffices.
+// matchesData compares an event data byte (§17.9) by an AND mask, a byte that
+// says which bits must be equal and which only need one match, and the values.
 func matchesData(is byte, with [3]byte) bool {
 	exact, want := with[1], with[2]
 	same := ^(is&with[0] ^ want)
 	return same&exact == exact && (exact == 0xff || same&^exact != 0)
 }
 
-// anyData lets all event data pass.
+// anyData matches any event data.
 var anyData = [9]byte{}
 
-// preconfigured is a filter that comes with a BMC: of a type of sensor, and of a type of
-// event, with those offsets. It alerts by the first policy.
+// preconfigured returns a filter that comes with the BMC: for a sensor type, an
+// event type and event offsets. It alerts by policy 1.
 func preconfigured(sensor sel.Sensor, dir byte, offsets uint16, severity byte) filter {
 	f := filter{
 		filterOn | filterPreconfigured, actAlert, 1, severity, 0xff, 0xff, byte(sensor), 0xff, dir, byte(offsets), byte(offsets >> 8),
@@ -79,7 +78,7 @@ func preconfigured(sensor sel.Sensor, dir byte, offsets uint16, severity byte) f
 	return f
 }
 
-// Severities as alerts have them (table 17-2).
+// Event severities of filters and alerts (table 17-2).
 const (
 	severityUnspecified = 0x00
 	severityInformation = 0x02
@@ -88,7 +87,8 @@ const (
 	severityCritical    = 0x10
 )
 
-// preconfiguredFilters are those. All others are empty, for whoever wants to have them.
+// preconfiguredFilters are the filters that come with the BMC. All other
+// entries are empty and configurable.
 var preconfiguredFilters = []filter{
 	preconfigured(sel.Temperature, byte(sel.Threshold), 1<<sel.CautionGoingHigh|1<<sel.LowCautionGoingLow, severityNonCritical),
 	preconfigured(sel.Temperature, byte(sel.Threshold), 1<<sel.CriticalGoingHigh|1<<sel.FatalGoingHigh|1<<sel.LowCriticalGoingLow, severityCritical),

@@ -8,17 +8,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// Channels (§6.3). The one that LAN is on has a number of its own, too.
+// Channel numbers (§6.3). The LAN channel can also be named as the present
+// interface.
 const (
 	lanChannel       = 1
-	presentInterface = 0x0e // that the request came on
+	presentInterface = 0x0e // the channel that the request came on
 )
 
-// onLAN says whether a channel number means the LAN channel.
+// onLAN reports whether a channel field means the LAN channel.
 func onLAN(channel byte) bool { return channel == lanChannel || channel == presentInterface }
 
-// sessionCommands are how a client comes to a session, and what it can ask of
-// sessions. Those that no session is needed for answer in one as well.
+// sessionCommands are the commands that set up, query and close sessions. Those
+// that need no session are also answered within one.
 var sessionCommands = []command{
 	{fn: wire.App, cmd: 0x37, name: "Get System GUID", run: getSystemGUID},
 	{fn: wire.App, cmd: 0x38, name: "Get Channel Authentication Capabilities", least: 2, most: 2, run: getAuthCapabilities},
@@ -30,21 +31,21 @@ var sessionCommands = []command{
 	{fn: wire.App, cmd: 0x3d, name: "Get Session Info", privilege: wire.User, least: 1, most: 5, run: getSessionInfo},
 }
 
-// getSystemGUID is §22.14.
+// getSystemGUID handles Get System GUID (§22.14).
 func getSystemGUID(x *request) error {
 	g := x.state.auth.GUID()
 	x.put(g[:]...)
 	return nil
 }
 
-// getAuthCapabilities is §22.13.
+// getAuthCapabilities handles Get Channel Authentication Capabilities (§22.13).
 func getAuthCapabilities(x *request) error {
 	channel, asked := x.data[0]&0x0f, wire.Privilege(x.data[1]&0x0f)
 	if !onLAN(channel) || asked < wire.Callback || asked > wire.OEMPrivilege {
 		return InvalidDataField
 	}
 	r := x.state.auth
-	extended := x.data[0]&0x80 != 0 // who asks so is told of IPMI 2.0, and of its key
+	extended := x.data[0]&0x80 != 0 // the request wants IPMI 2.0 data: K_G status and extended capabilities
 	var status byte
 	if extended && r.KG() != nil {
 		status |= 1 << 5
@@ -54,13 +55,13 @@ func getAuthCapabilities(x *request) error {
 			continue
 		}
 		switch {
-		case x.host.Dialect().IPMI.Faults.AuthCap: // it says that there are none
+		case x.host.Dialect().IPMI.Faults.AuthCap: // this vendor's BMC answers that there are none
 		case a.Name != "":
-			status |= 1 << 2 // there are users with names
+			status |= 1 << 2 // non-null usernames are enabled
 		case a.Password != "":
-			status |= 1 << 1 // one without
+			status |= 1 << 1 // null usernames are enabled
 		default:
-			status |= 1 << 0 // one without name and password
+			status |= 1 << 0 // anonymous login is enabled
 		}
 	}
 	types := byte(r.AuthTypes(asked))
@@ -79,7 +80,8 @@ func getAuthCapabilities(x *request) error {
 	return nil
 }
 
-// algorithms are those of a cipher suite (table 22-20), with their tags.
+// algorithms returns the algorithms of a cipher suite with their tags (table
+// 22-20).
 func algorithms(id byte) []byte {
 	s, ok := wire.Suites[id]
 	if !ok {
@@ -88,8 +90,8 @@ func algorithms(id byte) []byte {
 	return []byte{byte(s.Authentication), 0x40 | byte(s.Integrity), 0x80 | byte(s.Confidentiality)}
 }
 
-// getCipherSuites is §22.15: slices of 16 bytes of a list that is as long as there
-// are suites.
+// getCipherSuites handles Get Channel Cipher Suites (§22.15): 16 bytes at a
+// time of a list.
 func getCipherSuites(x *request) error {
 	channel, payload, index := x.data[0]&0x0f, x.data[1]&0x3f, int(x.data[2]&0x3f)
 	if !onLAN(channel) || payload > 1 {
@@ -124,7 +126,9 @@ func getCipherSuites(x *request) error {
 	return nil
 }
 
-// getSessionChallenge is §22.16, and activate §22.17: the two steps of IPMI 1.5.
+// getSessionChallenge handles Get Session Challenge (§22.16), and
+// activateSession Activate Session (§22.17): the two steps of an IPMI 1.5
+// login.
 func getSessionChallenge(x *request) error {
 	id, words, code := x.state.table.Challenge(x.now, x.from, x.data[0]&0x0f, x.data[1:17], x.state.auth)
 	if code != 0 {
@@ -147,17 +151,17 @@ func activateSession(x *request) error {
 	return nil
 }
 
-// setSessionPrivilege is §22.18.
+// setSessionPrivilege handles Set Session Privilege Level (§22.18).
 func setSessionPrivilege(x *request) error {
 	asked := wire.Privilege(x.data[0] & 0x0f)
 	switch {
-	case asked == 0: // a question
+	case asked == 0: // only returns the present level
 	case asked == wire.Callback || asked > wire.OEMPrivilege:
 		return InvalidDataField
 	case asked == wire.OEMPrivilege && x.session.User.Limit < asked:
-		return Code(0x80) // no user here has it
+		return Code(0x80) // not available to this user
 	case asked > min(x.session.User.Limit, x.session.Limit):
-		return Code(0x81) // over the limit of user, channel or handshake
+		return Code(0x81) // exceeds the limit of the user, the channel or the session
 	default:
 		x.session.Privilege = asked
 	}
@@ -165,7 +169,8 @@ func setSessionPrivilege(x *request) error {
 	return nil
 }
 
-// closeSession is §22.19. Zero and a handle names a session as well.
+// closeSession handles Close Session (§22.19). Session ID 0 with a handle
+// names a session as well.
 func closeSession(x *request) error {
 	id := le32(x.data)
 	var s *session.Session
@@ -187,7 +192,7 @@ func closeSession(x *request) error {
 		side.table.Close(end)
 		return nil
 	}
-	x.after = func() { side.table.Close(end) } // the answer is still its own
+	x.after = func() { side.table.Close(end) } // the response still belongs to it
 	return nil
 }
 
@@ -200,7 +205,7 @@ func (st *bmcState) byHandle(handle byte) *session.Session {
 	return nil
 }
 
-// getSessionInfo is §22.20.
+// getSessionInfo handles Get Session Info (§22.20).
 func getSessionInfo(x *request) error {
 	var s *session.Session
 	n, active := 0, 0
@@ -240,7 +245,7 @@ func getSessionInfo(x *request) error {
 	}
 	ip := addr.As4()
 	x.put(ip[:]...)
-	x.put(0, 0, 0, 0, 0, 0) // a MAC address, which loopback has none of
+	x.put(0, 0, 0, 0, 0, 0) // the client's MAC address, which loopback does not have
 	x.put16(s.From.Port())
 	return nil
 }
