@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// authenticator is who may log in to a host, as the handshake asks for it.
+// authenticator implements session.Realm for a host: it decides who may log in.
 type authenticator struct {
 	host  Host
 	state *bmcState
@@ -26,12 +26,12 @@ func (r authenticator) Faults() session.Faults {
 	return session.Faults{OpenRole: f.OpenSessPriv, Code: f.IntegrityCheck, Long: f.LongAuthCode, Padded: f.PaddedKeys, NoID: f.ZeroSessionID, Swapped: f.BigEndianSequence, Wrong: f.BadAuthCode}
 }
 
-// GUID implements session.Realm. It is the UUID that SMBIOS and Redfish have,
-// in the order of SMBIOS (IPMI v2.0 rev 1.1, §20.8; SMBIOS 3, §7.2.1): the
-// first three fields least byte first.
+// GUID implements session.Realm. It is the UUID that SMBIOS and Redfish show,
+// in SMBIOS byte order (IPMI v2.0 rev 1.1, §20.8; SMBIOS 3, §7.2.1): the
+// first three fields least significant byte first.
 func (r authenticator) GUID() [16]byte { return guid(r.host.Machine().Identity.UUID) }
 
-// guid is a UUID as SMBIOS has it.
+// guid returns a UUID in SMBIOS byte order.
 func guid(uuid string) (out [16]byte) {
 	raw, err := hex.DecodeString(strings.ReplaceAll(uuid, "-", ""))
 	if err != nil || len(raw) != len(out) {
@@ -78,15 +78,15 @@ func (r authenticator) AuthTypes(up wire.Privilege) wire.AuthTypes {
 // Limit implements session.Realm.
 func (r authenticator) Limit() wire.Privilege { return r.state.privilegeLimit() }
 
-// rolePrivileges are the privilege limits of the predefined rolePrivileges.
+// rolePrivileges maps the predefined roles to privilege limits.
 var rolePrivileges = map[bmc.Role]wire.Privilege{
 	bmc.Administrator: wire.Administrator,
 	bmc.Operator:      wire.Operator,
 	bmc.ReadOnly:      wire.User,
 }
 
-// rolePrivilege is the limit of a role: one that somebody has made has that of the
-// predefined role whose rights it has.
+// rolePrivilege returns the privilege limit of a role. A custom role has the
+// limit of the predefined role whose privileges it includes.
 func rolePrivilege(a *bmc.Access, role bmc.Role) wire.Privilege {
 	if p, ok := rolePrivileges[role]; ok {
 		return p
@@ -101,7 +101,7 @@ func rolePrivilege(a *bmc.Access, role bmc.Role) wire.Privilege {
 	return 0
 }
 
-// user is an account as a user; false when it may not use IPMI.
+// user returns an account as an IPMI user; false when it may not use IPMI.
 func (r authenticator) user(a *bmc.Account, v *bmc.View) (session.User, bool) {
 	id := userID(r.host, a.ID)
 	is := user{IPMIUser: v.Channel.User(a.ID), id: id, account: *a, hasAccount: true}
@@ -110,14 +110,15 @@ func (r authenticator) user(a *bmc.Account, v *bmc.View) (session.User, bool) {
 	switch {
 	case limit == noAccess:
 		limit = 0
-	case is.Callback: // nobody calls back over LAN
+	case is.Callback: // callback-only users cannot log in over LAN
 		limit = wire.Callback
 	}
 	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, Long: is.longPassword(), Limit: min(limit, r.Limit())}
 	return u, id != 0 && a.Enabled && a.Has(bmc.ForIPMI) && u.Limit > 0 && !v.LoginFailures.Locked(a.ID)
 }
 
-// userID is the user ID of an account; 0 when it has none. IPMI has 6 bits.
+// userID returns the user ID of an account; 0 when it has none, since user IDs
+// have 6 bits.
 func userID(h Host, account string) byte {
 	n, err := strconv.Atoi(account)
 	id := n - 1 + int(h.Dialect().IPMI.FirstUser)
@@ -127,7 +128,7 @@ func userID(h Host, account string) byte {
 	return byte(id)
 }
 
-// account is a user by its account's ID.
+// account returns the user of the account with that ID.
 func (r authenticator) account(id string) (session.User, bool) {
 	v, all := r.host.BMC(), r.host.Accounts()
 	for i := range all {
@@ -138,8 +139,8 @@ func (r authenticator) account(id string) (session.User, bool) {
 	return session.User{}, false
 }
 
-// User implements session.Realm (§13.20): by name alone, or the first of that
-// name whose limit is the role that is asked for.
+// User implements session.Realm (§13.20): it looks a user up by name alone, or
+// returns the first user with that name whose limit is the requested role.
 func (r authenticator) User(name string, role wire.Privilege, byName bool) (session.User, bool) {
 	v, all := r.host.BMC(), r.host.Accounts()
 	for i := range all {

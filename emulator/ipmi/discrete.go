@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// stateBits are some states.
+// stateBits returns a state mask.
 func stateBits(states ...int) uint16 {
 	var out uint16
 	for _, s := range states {
@@ -21,7 +21,7 @@ func stateBits(states ...int) uint16 {
 	return out
 }
 
-// stateIf is one state, if it is so.
+// stateIf returns the mask of one state when is is true, else 0.
 func stateIf(state int, is bool) uint16 {
 	if is {
 		return 1 << state
@@ -29,7 +29,7 @@ func stateIf(state int, is bool) uint16 {
 	return 0
 }
 
-// discreteSensors adds the sensors that have states (tables 42-2 and 42-3).
+// discreteSensors adds the sensors with discrete states (tables 42-2 and 42-3).
 func (b *builder) discreteSensors() {
 	b.systemSensors()
 	supplies, fans := b.p.Thermal.Supplies, b.p.Thermal.Fans
@@ -83,19 +83,19 @@ func (b *builder) discreteSensors() {
 	}
 }
 
-// key is that of the n-th sensor of its kind.
+// key returns the key of the n-th sensor of its kind.
 func key(t sel.Sensor, entity byte, n int, name string) sdr.Key {
 	return sdr.Key{Entity: sdr.Entity{ID: entity, Instance: byte(n + 1)}, Type: byte(t), Reading: sdr.SpecificReading, Name: name}
 }
 
 func (b *builder) states(number int, s sensor) { b.add(number, s) }
 
-// supplyStates are those of a power supply by what is wrong with it.
+// supplyStates maps faults of a power supply to sensor states.
 var supplyStates = map[thermal.Fault]uint16{
 	thermal.NoFault: stateBits(0), thermal.Failed: stateBits(0, 1), thermal.NoInput: stateBits(0, 3), thermal.Absent: 0,
 }
 
-// redundancies are the states of redundancy (table 42-2, type 0Bh).
+// redundancies maps redundancy to sensor states (table 42-2, type 0Bh).
 var redundancies = map[thermal.Redundancy]uint16{thermal.Redundant: stateBits(0), thermal.Bare: stateBits(1), thermal.Insufficient: stateBits(5)}
 
 func (b *builder) redundancy(name string, t sel.Sensor, entity byte, of func(thermal.View) thermal.Redundancy) {
@@ -107,13 +107,13 @@ func (b *builder) redundancy(name string, t sel.Sensor, entity byte, of func(the
 	b.states(numberSystem, s)
 }
 
-// systemSensors adds the sensors that there is one of each.
+// systemSensors adds the sensors that exist once per system.
 func (b *builder) systemSensors() {
 	system := event.Subject{Part: event.System}
 	for _, s := range []sensor{
 		{
-			// That the power is off is told, and is no state: the one for that
-			// would be read as trouble.
+			// Power off generates an event but is no state: clients would show
+			// the state as a failure.
 			Key: key(sel.PowerUnit, entityPowerUnit, 0, "Power Unit"), subject: system, asserts: stateBits(0, 1, 4, 5, 6), states: stateBits(4, 6),
 			read: func(x *request) uint16 {
 				v := x.machine()
@@ -157,7 +157,7 @@ func (b *builder) systemSensors() {
 	}
 }
 
-// driveStates are those of a drive's bay.
+// driveStates returns the states of a drive bay's sensor.
 func driveStates(v storage.View, bay string) uint16 {
 	d, ok := v.Drive(bay)
 	if !ok {

@@ -7,9 +7,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// solCommands are the commands of payloads (§24) and the settings of serial
-// over LAN (§26). Which privilege activates SOL is one of these; which users may
-// is theirs.
+// solCommands are the payload commands (§24) and the SOL parameters (§26).
+// The SOL parameters say which privilege level may activate SOL; the payload
+// access of a user says whether that user may.
 var solCommands = []command{
 	{fn: wire.App, cmd: 0x48, name: "Activate Payload", privilege: wire.User, least: 6, most: 6, run: activatePayload},
 	{fn: wire.App, cmd: 0x49, name: "Deactivate Payload", privilege: wire.User, least: 2, most: 6, run: deactivatePayload},
@@ -24,15 +24,15 @@ var solCommands = []command{
 }
 
 const (
-	// payloadSize is what a payload may have in either direction, in bytes.
+	// payloadSize is the largest payload in either direction, in bytes.
 	payloadSize   = 255
 	solInstance   = 1
-	solPort       = 2    // the system's serial port that is redirected, counted from 1
-	payloadFormat = 0x10 // 1.0
+	solPort       = 2    // number, from 1, of the system's serial port that is redirected
+	payloadFormat = 0x10 // version 1.0
 	noVLAN        = 0xffff
 )
 
-// Completion codes of payload commands (§24.1, §24.2).
+// Completion codes of the payload commands (§24.1, §24.2).
 const (
 	payloadActive                Code = 0x80
 	payloadInactive              Code = 0x80
@@ -41,12 +41,13 @@ const (
 	payloadEncryptionRequired    Code = 0x84
 )
 
-// serialAvailable says whether a machine can take characters.
+// serialAvailable reports whether the machine can take characters.
 func serialAvailable(v *machine.View) bool {
 	return v.Power == machine.PowerOn || v.Phase == machine.Stopping
 }
 
-// checkSOLPayload checks which payload a command is for: there is one of SOL.
+// checkSOLPayload checks that a command is for payload instance 1 of SOL, the
+// only one.
 func checkSOLPayload(kind, instance byte) error {
 	if wire.PayloadType(kind&0x3f) != wire.PayloadSOL || instance&0x0f != solInstance {
 		return InvalidDataField
@@ -54,7 +55,7 @@ func checkSOLPayload(kind, instance byte) error {
 	return nil
 }
 
-// activatePayload is §24.1.
+// activatePayload handles Activate Payload (§24.1).
 func activatePayload(x *request) error {
 	if err := checkSOLPayload(x.data[0], x.data[1]); err != nil {
 		return err
@@ -64,7 +65,7 @@ func activatePayload(x *request) error {
 	now := x.state.activeSOL()
 	switch {
 	case sess.V15 || x.inBand:
-		return NotSupportedInState // payloads are of RMCP+
+		return NotSupportedInState // payloads need RMCP+
 	case set.Off || x.bmc().Channel.User(sess.User.Account).NoSOL:
 		return payloadDisabled
 	case sess.Privilege < wire.Privilege(set.Privilege):
@@ -86,14 +87,15 @@ func activatePayload(x *request) error {
 	x.put16(size)
 	x.put16(port)
 	x.put16(noVLAN)
-	x.after = func() { // no packet before the answer
+	x.after = func() { // no packet may precede the response
 		sess.ProtectSOL(signed || set.Authenticated, sealed)
 		x.service.activateSOL(x.state, sess, x.socket, x.local)
 	}
 	return nil
 }
 
-// deactivatePayload is §24.2. Whoever may activate SOL may take it from others.
+// deactivatePayload handles Deactivate Payload (§24.2). Whoever may activate
+// SOL may deactivate another session's.
 func deactivatePayload(x *request) error {
 	if err := checkSOLPayload(x.data[0], x.data[1]); err != nil {
 		return err
@@ -110,7 +112,7 @@ func deactivatePayload(x *request) error {
 	return nil
 }
 
-// getPayloadActivationStatus is §24.4.
+// getPayloadActivationStatus handles Get Payload Activation Status (§24.4).
 func getPayloadActivationStatus(x *request) error {
 	if wire.PayloadType(x.data[0]) != wire.PayloadSOL {
 		return InvalidDataField
@@ -123,7 +125,7 @@ func getPayloadActivationStatus(x *request) error {
 	return nil
 }
 
-// getPayloadInstanceInfo is §24.5.
+// getPayloadInstanceInfo handles Get Payload Instance Info (§24.5).
 func getPayloadInstanceInfo(x *request) error {
 	if err := checkSOLPayload(x.data[0], x.data[1]); err != nil {
 		return err
@@ -137,13 +139,14 @@ func getPayloadInstanceInfo(x *request) error {
 	return nil
 }
 
-// defaultSOLPort is where clients find serial over LAN if nobody has set another
-// port: that which they have reached, unless something on the way maps ports.
+// defaultSOLPort returns the port at which clients find SOL when the parameter
+// sets none: the port that the client has reached, unless a NAT maps it.
 func (x *request) defaultSOLPort() uint16 {
 	return cmp.Or(x.host.Dialect().IPMI.AdvertisedSOLPort, x.local.Port())
 }
 
-// getChannelPayloadSupport is §24.8: IPMI messages, SOL, and the six of the handshake.
+// getChannelPayloadSupport handles Get Channel Payload Support (§24.8): IPMI
+// messages, SOL and the six session setup payloads.
 func getChannelPayloadSupport(x *request) error {
 	if !x.isLANChannel(x.data[0]) {
 		return InvalidDataField
@@ -152,7 +155,7 @@ func getChannelPayloadSupport(x *request) error {
 	return nil
 }
 
-// getChannelPayloadVersion is §24.9.
+// getChannelPayloadVersion handles Get Channel Payload Version (§24.9).
 func getChannelPayloadVersion(x *request) error {
 	if !x.isLANChannel(x.data[0]) {
 		return InvalidDataField
@@ -162,10 +165,11 @@ func getChannelPayloadVersion(x *request) error {
 		x.put(payloadFormat)
 		return nil
 	}
-	return Code(0x80) // not on this channel
+	return Code(0x80) // not available on this channel
 }
 
-// getChannelOEMPayloadInfo is §24.10: there are none.
+// getChannelOEMPayloadInfo handles Get Channel OEM Payload Info (§24.10):
+// there are no OEM payloads.
 func getChannelOEMPayloadInfo(x *request) error {
 	if !x.isLANChannel(x.data[0]) {
 		return InvalidDataField
@@ -173,24 +177,25 @@ func getChannelOEMPayloadInfo(x *request) error {
 	return Code(0x80)
 }
 
-// suspendPayloadEncryption is §24.3. AES has a new initialization vector in every
-// packet, so there is nothing to do to get one.
+// suspendPayloadEncryption handles Suspend/Resume Payload Encryption (§24.3).
+// AES uses a new initialization vector for every packet, so regenerating it
+// needs no action.
 func suspendPayloadEncryption(x *request) error {
 	const suspend, resume, renew = 0, 1, 2
 	op := x.data[2] & 0x1f
 	if wire.PayloadType(x.data[0]&0x3f) != wire.PayloadSOL {
-		return Code(0x80) // not for that payload
+		return Code(0x80) // not supported for that payload
 	}
 	now := x.state.activeSOL()
 	switch {
 	case x.data[1]&0x0f != solInstance || op > renew:
 		return InvalidDataField
 	case now == nil:
-		return Code(0x83) // not active
+		return Code(0x83) // payload not active
 	case !now.session.Sealed():
-		return Code(0x82) // the session cannot
+		return Code(0x82) // the session's suite has no encryption
 	case op == suspend && x.bmc().SOL().Encrypted:
-		return Code(0x81) // not as it is set
+		return Code(0x81) // the SOL parameters do not allow it
 	case op == renew:
 		return nil
 	}

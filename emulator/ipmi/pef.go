@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// pefCommands are those of platform event filtering.
+// pefCommands are the platform event filtering commands (§30).
 var pefCommands = []command{
 	{fn: wire.SensorEvent, cmd: 0x10, name: "Get PEF Capabilities", privilege: wire.User, run: getPEFCapabilities},
 	{fn: wire.SensorEvent, cmd: 0x11, name: "Arm PEF Postpone Timer", privilege: wire.Administrator, least: 1, most: 1, mutates: true, run: armPostponeTimer},
@@ -21,7 +21,7 @@ var pefCommands = []command{
 	{fn: wire.SensorEvent, cmd: 0x17, name: "PET Acknowledge", least: 12, most: 12, run: petAcknowledge},
 }
 
-// Completion codes of PEF (§30.3, §30.7).
+// Completion codes and values of the PEF commands (§30.3, §30.7).
 const (
 	pefParamUnsupported    Code = 0x80
 	pefParamReadOnly       Code = 0x82
@@ -29,22 +29,22 @@ const (
 	noProcessedEvent            = 0xffff
 )
 
-// pefState is what of PEF is not kept in a restart.
+// pefState is the volatile state of PEF.
 type pefState struct {
 	setInProgress setInProgress
 	boots         uint64
-	key0          []byte       // of string 0
+	key0          []byte       // event filter and set of alert string 0
 	string0       []byte       // whole
-	alerted       *alertStatus // by Alert Immediate; nil: none
+	alerted       *alertStatus // of Alert Immediate; nil: none was sent
 }
 
-// getPEFCapabilities is §30.1.
+// getPEFCapabilities handles Get PEF Capabilities (§30.1).
 func getPEFCapabilities(x *request) error {
 	x.put(0x51, actions, filterCount)
 	return nil
 }
 
-// armPostponeTimer is §30.2.
+// armPostponeTimer handles Arm PEF Postpone Timer (§30.2).
 func armPostponeTimer(x *request) error {
 	const stop, ask = 0xfe, 0xff
 	var err error
@@ -72,7 +72,8 @@ func armPostponeTimer(x *request) error {
 	return nil
 }
 
-// pefVolatile is what is lost in a restart, or in one of the system.
+// pefVolatile returns the volatile PEF state, which a restart of the BMC or of
+// the system clears.
 func (x *request) pefVolatile() *pefState {
 	p := &x.state.pef
 	if boots := x.machine().Boots; p.boots != boots {
@@ -81,7 +82,7 @@ func (x *request) pefVolatile() *pefState {
 	return p
 }
 
-// value is a parameter as it is, or, of string 0, as it was last set.
+// pefValue returns the value of a parameter; alert string 0 is volatile.
 func (x *request) pefValue(param, set byte) []byte {
 	p := x.pefVolatile()
 	switch {
@@ -95,7 +96,7 @@ func (x *request) pefValue(param, set byte) []byte {
 	return pefValue(x.bmc(), param, set)
 }
 
-// selected takes the selectors of a parameter off what comes before its data.
+// selected splits the selectors off a parameter's data.
 func (row *pefParam) selected(data []byte) (set, block byte, rest []byte, err error) {
 	if row.lastSet > 0 {
 		if len(data) == 0 {
@@ -116,7 +117,7 @@ func (row *pefParam) selected(data []byte) (set, block byte, rest []byte, err er
 	return set, block, data, nil
 }
 
-// setPEF is §30.3.
+// setPEF handles Set PEF Configuration Parameters (§30.3).
 func setPEF(x *request) error {
 	param, data := x.data[0], x.data[1:]
 	if param&onlyRevision != 0 {
@@ -136,7 +137,7 @@ func setPEF(x *request) error {
 	if err != nil {
 		return err
 	}
-	if row.blocks > 0 { // what is shorter than its block ends there
+	if row.blocks > 0 { // data shorter than the block ends the string
 		if len(data) == 0 || len(data) > stringBlock {
 			return DataLengthInvalid
 		}
@@ -148,7 +149,7 @@ func setPEF(x *request) error {
 		return DataLengthInvalid
 	}
 	data = slices.Clone(data)
-	if param == pefFilterByte { // the first of a filter
+	if param == pefFilterByte { // byte 1 of a filter
 		data = append(data, pefValue(x.bmc(), pefFilters, set)[1:]...)
 		param, row = pefFilters, pefParams[pefFilters]
 	}
@@ -167,7 +168,7 @@ func setPEF(x *request) error {
 	return err
 }
 
-// getPEF is §30.4.
+// getPEF handles Get PEF Configuration Parameters (§30.4).
 func getPEF(x *request) error {
 	param := x.data[0] &^ onlyRevision
 	row, ok := pefParams[param]
@@ -198,7 +199,7 @@ func getPEF(x *request) error {
 	return nil
 }
 
-// setLastProcessedEvent is §30.5.
+// setLastProcessedEvent handles Set Last Processed Event ID (§30.5).
 func setLastProcessedEvent(x *request) error {
 	if x.erasing() {
 		return selErasing
@@ -218,7 +219,7 @@ func setLastProcessedEvent(x *request) error {
 	return err
 }
 
-// getLastProcessedEvent is §30.6.
+// getLastProcessedEvent handles Get Last Processed Event ID (§30.6).
 func getLastProcessedEvent(x *request) error {
 	if x.erasing() {
 		return selErasing
@@ -229,7 +230,7 @@ func getLastProcessedEvent(x *request) error {
 	if v.Log != nil {
 		added, first = v.Log.Added, v.Log.First
 	}
-	// A log that was cleared has forgotten them.
+	// Clearing the log also forgets the processed entries.
 	id := func(entry uint64) uint16 {
 		if entry == 0 || entry < first {
 			return noProcessedEvent
@@ -257,7 +258,7 @@ func getLastProcessedEvent(x *request) error {
 	return nil
 }
 
-// alertImmediate is §30.7.
+// alertImmediate handles Alert Immediate (§30.7).
 func alertImmediate(x *request) error {
 	const start, ask, forget = 0, 1, 2
 	p := x.pefVolatile()
@@ -301,7 +302,8 @@ func alertImmediate(x *request) error {
 	return nil
 }
 
-// petAcknowledge is §30.8. It needs no session: who has the trap may say so.
+// petAcknowledge handles PET Acknowledge (§30.8). It needs no session: whoever
+// received the trap may acknowledge it.
 func petAcknowledge(x *request) error {
 	if x.service.c.TrapAcknowledged != nil {
 		x.service.c.TrapAcknowledged(x.host, le16(x.data))

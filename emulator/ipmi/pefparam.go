@@ -23,7 +23,7 @@ const (
 	pefStrings     = 13
 )
 
-// How much a BMC has of each.
+// Sizes of the PEF tables.
 const (
 	filterCount  = 20
 	policyCount  = 16
@@ -31,10 +31,10 @@ const (
 	stringCount  = 8
 	stringBlock  = 16
 	stringBlocks = 4
-	stringSize   = stringBlock * stringBlocks // with the 0 at the end
+	stringSize   = stringBlock * stringBlocks // with the terminating zero
 )
 
-// Bits of PEF control.
+// Bits of PEF control (parameter 1).
 const (
 	pefOn           = 1 << 0
 	pefLogsActions  = 1 << 1 // its actions
@@ -42,28 +42,28 @@ const (
 	pefAlertDelayOn = 1 << 3
 )
 
-// pefParam is how a parameter is read and written.
+// pefParam describes a PEF configuration parameter.
 type pefParam struct {
-	size     int // of its data, without selectors
-	lastSet  int // highest set selector; 0: it has none
-	firstSet int // lowest
-	blocks   int // that it has; 0: no block selector
+	size     int // bytes of data, without selectors
+	lastSet  int // highest set selector; 0: none
+	firstSet int // lowest set selector
+	blocks   int // number of blocks; 0: no block selector
 	readOnly bool
-	// initial is what it is if nobody has set it.
+	// initial returns the value that the parameter has until it is set.
 	initial func(set byte) []byte
-	// clean says what becomes of data that are set; false: they cannot be.
+	// sanitize corrects data that are set; false: they are refused.
 	sanitize func(data []byte) bool
 }
 
 func initialValue(b ...byte) func(byte) []byte { return func(byte) []byte { return b } }
 
-// maskedBy lets only some bits through.
+// maskedBy accepts data whose bits are all in mask.
 func maskedBy(mask byte) func([]byte) bool {
 	return func(data []byte) bool { return data[0]&^mask == 0 }
 }
 
-// pefParams are the parameters that are kept; that of the progress is not. Group
-// control (14, 15) is of ICMB, which there is none of.
+// pefParams are the stored parameters; set in progress is volatile. Group
+// control (14, 15) belongs to ICMB, which does not exist here.
 var pefParams = map[byte]pefParam{
 	pefControl: {size: 1, initial: initialValue(0), sanitize: maskedBy(pefOn | pefLogsActions | pefDelaysOn | pefAlertDelayOn)},
 	pefActions: {size: 1, initial: initialValue(0), sanitize: func(data []byte) bool {
@@ -92,8 +92,8 @@ func initialFilter(set byte) []byte {
 	return f[:]
 }
 
-// initialPolicy is one that is off, but for the number of the policy that the BMC's
-// own filters have.
+// initialPolicy returns a disabled policy table entry; the first one has the
+// policy number that the preconfigured filters use.
 func initialPolicy(set byte) []byte {
 	if set == 1 {
 		return []byte{1 << 4, lanChannel<<4 | 1, 0}
@@ -101,7 +101,7 @@ func initialPolicy(set byte) []byte {
 	return make([]byte, policySize)
 }
 
-// sanitizeFilter leaves out the actions that there are not (table 17-2).
+// sanitizeFilter clears the filter actions that do not exist (table 17-2).
 func sanitizeFilter(data []byte) bool {
 	own := data[0] & 0x60
 	ok := data[0]&0x1f == 0 && (own == 0 || own == filterPreconfigured) && data[filterAction]&0x80 == 0 && data[filterPolicy]&0x80 == 0
@@ -109,7 +109,7 @@ func sanitizeFilter(data []byte) bool {
 	return ok
 }
 
-// pefValue is a parameter as it is.
+// pefValue returns the stored value of a parameter.
 func pefValue(v *bmc.View, param, set byte) []byte {
 	if b := v.Channel.Parameter(pefTable, param, set); b != nil {
 		return b
@@ -117,7 +117,7 @@ func pefValue(v *bmc.View, param, set byte) []byte {
 	return pefParams[param].initial(set)
 }
 
-// alertStringText is an alert string.
+// alertStringText returns the text of an alert string.
 func alertStringText(b []byte) string {
 	before, _, _ := bytes.Cut(b, []byte{0})
 	return string(before)

@@ -11,18 +11,18 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// alert is what somebody is told of an event.
+// alert is the content of an alert.
 type alert struct {
 	host          Host
-	entry         *bmc.Entry // nil: it is a test
-	at            time.Time  // as the BMC has the time
+	entry         *bmc.Entry // nil: a test alert
+	at            time.Time  // BMC time
 	event         sel.Event
 	severity      byte
-	generatorType byte // type of who has made the event; 0: the BMC by itself
+	generatorType byte // event source type of the generator; 0: the BMC itself
 	text          string
 }
 
-// Tags of BER (ITU-T X.690), as SNMP has them (RFC 1157).
+// BER tags (ITU-T X.690) that SNMP uses (RFC 1157).
 const (
 	tagInteger  = 0x02
 	tagOctets   = 0x04
@@ -33,29 +33,30 @@ const (
 	tagTrap     = 0xa4
 )
 
-// The identifiers of platform event traps (IPMI Platform Event Trap Format
-// v1.0): 1.3.6.1.4.1.3183.1.1, and of the binding .1 below it.
+// Object identifiers of platform event traps (IPMI Platform Event Trap Format
+// v1.0): the enterprise 1.3.6.1.4.1.3183.1.1, and .1 below it for the variable
+// binding.
 var (
 	petEnterprise = []byte{0x2b, 6, 1, 4, 1, 0x98, 0x6f, 1, 1}
 	petBinding    = append(petEnterprise[:len(petEnterprise):len(petEnterprise)], 1)
 )
 
 const (
-	petSpecific  = 6 // generic trap: of an enterprise
+	petSpecific  = 6 // generic trap: enterprise-specific
 	petBySystem  = 0x20
 	petUnknown   = 0xff
 	petNoOffset  = 0xffff
-	petEnd       = 0xc1 // of fields
-	petText      = 0x80 // a field of several records
+	petEnd       = 0xc1 // end of the OEM custom fields
+	petText      = 0x80 // a multi-record field
 	petASCII     = 1 << 6
 	petTextAlert = 1
-	petCustom    = 64 // bytes of those fields, at most
+	petCustom    = 64 // bytes of OEM custom fields, at most
 )
 
-// petEpoch is where timestamps of such traps begin.
+// petEpoch is time 0 of a trap's local timestamp.
 var petEpoch = time.Date(1998, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// ber is a value with its tag and length.
+// ber returns a BER value with its tag and length.
 func ber(tag byte, parts ...[]byte) []byte {
 	n := 0
 	for _, p := range parts {
@@ -76,7 +77,7 @@ func ber(tag byte, parts ...[]byte) []byte {
 	return out
 }
 
-// berNumber is a number that is not negative.
+// berNumber returns a non-negative BER number.
 func berNumber(tag byte, n uint32) []byte {
 	b := binary.BigEndian.AppendUint32([]byte{0}, n)
 	for len(b) > 1 && b[0] == 0 && b[1] < 0x80 {
@@ -85,7 +86,7 @@ func berNumber(tag byte, n uint32) []byte {
 	return ber(tag, b)
 }
 
-// trap is the alert as an SNMPv1 trap (§17.16).
+// trap returns the alert as an SNMPv1 trap (§17.16).
 func (a *alert) trap(sequence uint16) []byte {
 	v := a.host.BMC()
 	x := request{host: a.host, state: new(bmcState)}
@@ -113,11 +114,11 @@ func (a *alert) trap(sequence uint16) []byte {
 	)
 }
 
-// petSeverities are the severities by which an event is told that no filter has
-// judged.
+// petSeverities are the severities of events that no filter has matched.
 var petSeverities = map[event.Severity]byte{event.OK: severityOK, event.Warning: severityNonCritical, event.Critical: severityCritical}
 
-// fields are what the binding holds (table 17-7). Numbers go most byte first.
+// fields returns the content of the variable binding (table 17-7). Numbers go
+// most significant byte first.
 func (a *alert) fields(v *bmc.View, sequence uint16) []byte {
 	guid := guid(a.host.Machine().Identity.UUID)
 	if own := pefValue(v, pefGUID, 0); own[0]&1 != 0 {
@@ -140,7 +141,7 @@ func (a *alert) fields(v *bmc.View, sequence uint16) []byte {
 	out = binary.BigEndian.AppendUint16(out, sequence)
 	out = binary.BigEndian.AppendUint32(out, uint32(at/time.Second))
 	out = binary.BigEndian.AppendUint16(out, offset)
-	out = append(out, petBySystem, source, severity, byte(a.event.Generator), a.event.Number, 0, 0) // of no entity
+	out = append(out, petBySystem, source, severity, byte(a.event.Generator), a.event.Number, 0, 0) // no entity
 	out = append(out, a.event.Data[0], a.event.Data[1], a.event.Data[2], 0, 0, 0, 0, 0)
 	out = append(out, petUnknown) // language
 	out = binary.BigEndian.AppendUint32(out, d.Manufacturer)

@@ -16,13 +16,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// Entities that sensors and FRUs are of (table 43-13).
+// Entity IDs of sensors and FRU devices (table 43-13).
 const (
 	entityProcessor   = 0x03
 	entityDriveBay    = 0x1a
 	entityController  = 0x06
 	entityBoard       = 0x07
-	entityMemory      = 0x08 // module of a processor
+	entityMemory      = 0x08 // memory module of a processor
 	entitySupply      = 0x0a
 	entityCard        = 0x0b
 	entityPowerUnit   = 0x13
@@ -36,21 +36,21 @@ const (
 	entityInlet       = 0x37
 )
 
-// Units of readings (table 43-15).
+// units are the sensor unit codes of readings (table 43-15).
 var units = map[thermal.Kind]byte{thermal.Temperature: 1, thermal.Voltage: 4, thermal.Power: 6, thermal.Speed: 18}
 
-// numericTypes are the types of sensors that read numbers.
+// numericTypes are the sensor types of numeric sensors (table 42-3).
 var numericTypes = map[thermal.Kind]sel.Sensor{
 	thermal.Temperature: sel.Temperature, thermal.Voltage: sel.Voltage, thermal.Power: sel.Units, thermal.Speed: sel.Fan,
 }
 
-// Where the numbers of sensors begin. Those of temperatures, fans and voltages
-// are the ones that Redfish's Thermal and Power show.
+// First sensor numbers by kind. Those of temperatures, fans and voltages are
+// the numbers that Redfish's Thermal and Power resources show.
 const (
 	numberTemperature = 0x01
 	numberFan         = 0x30
 	numberVoltage     = 0x40
-	numberInput       = 0x58 // of a power supply
+	numberInput       = 0x58 // power supply input
 	numberPower       = 0x60
 	numberSupply      = 0x70
 	numberSystem      = 0x78
@@ -61,39 +61,38 @@ const (
 	numberLast        = 0xfe
 )
 
-// sensor is a sensor as IPMI has it.
+// sensor is an IPMI sensor and the part of the machine that it measures.
 type sensor struct {
 	sdr.Key
 	record  uint16
 	subject event.Subject
-	// Of one that reads a number.
+	// Of a numeric sensor.
 	numeric       *thermal.Sensor
 	factors       sdr.Factors
-	thresholdMask byte // thresholds, by their bits
-	// Of one that has states.
+	thresholdMask byte // bit mask of the thresholds that it has
+	// Of a discrete sensor.
 	asserts, deasserts, states uint16
 	read                       func(x *request) uint16
 }
 
-// eventOnly says whether a sensor makes events and has nothing else to say.
+// eventOnly reports whether the sensor generates events but has no reading.
 func (s *sensor) eventOnly() bool { return s.numeric == nil && s.read == nil }
 
-// repository is what a server model shows of itself by sensor data records. It
-// is never changed: all servers of the model share it.
+// repository holds the sensor data records of a server model. It is immutable
+// and shared by all servers of the model.
 type repository struct {
-	records   [][]byte // the ID of each is its place, counted from 1
+	records   [][]byte // record IDs are indexes, counted from 1
 	sensors   []sensor
 	frus      []fruDevice
 	byNumber  [256]*sensor
-	timestamp uint32 // when, in seconds since 1970: another one is of another time
+	timestamp uint32 // when it was built, in seconds since 1970; a different content has a different time
 }
 
-// repositories are those of the profiles that there are, by weak.Pointer to
-// them: a model is known by its profile alone, and what is made of it goes with
-// it.
+// repositories holds the repository of each profile by weak.Pointer, so that it
+// is freed with its profile.
 var repositories sync.Map
 
-// repositoryOf is that of a profile.
+// repositoryOf returns the repository of a profile, built at the first call.
 func repositoryOf(p *machine.Profile) *repository {
 	key := weak.Make(p)
 	if r, ok := repositories.Load(key); ok {
@@ -108,7 +107,7 @@ func repositoryOf(p *machine.Profile) *repository {
 
 func (x *request) repository() *repository { return repositoryOf(x.machine().Profile) }
 
-// sensor is the sensor with a number that the request has the LUN of.
+// sensor returns the sensor with a number on the request's LUN.
 func (x *request) sensor(number byte) (*sensor, error) {
 	if number == 0xff {
 		return nil, InvalidDataField // reserved
@@ -119,8 +118,8 @@ func (x *request) sensor(number byte) (*sensor, error) {
 	return nil, NotPresent
 }
 
-// sensorOf is the sensor of a type that is of a part; if there is none, the only
-// one of its type; nil if there are several, or none.
+// sensorOf returns the sensor of a type that measures a part; without one, the
+// only sensor of that type; nil when that is ambiguous.
 func (r *repository) sensorOf(t sel.Sensor, of event.Subject) *sensor {
 	var only *sensor
 	n := 0
@@ -141,7 +140,7 @@ func (r *repository) sensorOf(t sel.Sensor, of event.Subject) *sensor {
 	return only
 }
 
-// builder makes a repository.
+// builder builds a repository.
 type builder struct {
 	p    *machine.Profile
 	r    *repository
@@ -160,13 +159,13 @@ func newRepository(p *machine.Profile) *repository {
 	}
 	b.r.frus = fruDevices(p)
 	for _, f := range b.r.frus {
-		if f.id != 0 { // which belongs to its controller
+		if f.id != 0 { // the record of FRU device 0 is its controller's
 			b.r.records = append(b.r.records, sdr.FRU{Owner: bmcAddress, ID: f.id, Entity: f.entity, Name: f.name}.Append(nil, b.next()))
 		}
 	}
 	for _, c := range []sdr.Controller{
 		{Address: bmcAddress, Devices: 0xbf, Entity: sdr.Entity{ID: entityController, Instance: 1}, Name: "BMC"},
-		// Static, an event generator, and not to be initialised by anybody else.
+		// Static controller, event generator, not initialized by others.
 		{Address: managementEngine, Global: 0x22, Devices: 0x20, Entity: sdr.Entity{ID: entityController2, Instance: 1}, Name: "Chipset ME"},
 	} {
 		b.r.records = append(b.r.records, c.Append(nil, b.next()))
@@ -175,16 +174,16 @@ func newRepository(p *machine.Profile) *repository {
 	for _, rec := range b.r.records {
 		sum.Write(rec)
 	}
-	// Clients that keep records tell old ones from new by this time.
+	// Clients that cache SDRs compare this timestamp.
 	const span = 365 * 24 * 60 * 60
 	b.r.timestamp = uint32(time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC).Unix()) + sum.Sum32()%span
 	return b.r
 }
 
-// next is the ID of the next record.
+// next returns the next record ID.
 func (b *builder) next() uint16 { return uint16(len(b.r.records) + 1) }
 
-// number takes a number for a sensor: the one that is wanted, or any.
+// number allocates a sensor number: the wanted one, or any that is free.
 func (b *builder) number(wanted int) (byte, bool) {
 	for ; wanted < numberLast && b.used[wanted]; wanted++ {
 	}
@@ -196,7 +195,7 @@ func (b *builder) number(wanted int) (byte, bool) {
 	return byte(wanted), wanted > 0
 }
 
-// add adds a sensor, if there is a number left.
+// add adds a sensor unless all numbers are in use.
 func (b *builder) add(wanted int, s sensor) {
 	n, ok := b.number(wanted)
 	if !ok {
@@ -206,7 +205,8 @@ func (b *builder) add(wanted int, s sensor) {
 	b.r.sensors = append(b.r.sensors, s)
 }
 
-// numericSensors adds the sensors that read numbers. Energy does not fit into a byte.
+// numericSensors adds the sensors with numeric readings. Energy does not fit
+// into a byte.
 func (b *builder) numericSensors() {
 	model := &b.p.Thermal
 	next := map[thermal.Kind]int{thermal.Temperature: numberTemperature, thermal.Speed: numberFan, thermal.Voltage: numberVoltage, thermal.Power: numberPower}
@@ -236,7 +236,7 @@ func (b *builder) numericSensors() {
 	}
 }
 
-// shortName is a name that fits into a record.
+// shortName returns a name that fits into a record.
 func shortName(name string) string {
 	for _, w := range [][2]string{{"Input", "In"}, {"Output", "Out"}, {"Voltage", "Volt"}, {"Temperature", "Temp"}} {
 		if len(name) > sdr.MaxName {
@@ -246,7 +246,8 @@ func shortName(name string) string {
 	return name[:min(len(name), sdr.MaxName)]
 }
 
-// sensorEntity is what a sensor is of; an instance of 0 is yet to be counted.
+// sensorEntity returns the entity of a sensor; instance 0 is replaced by a
+// counter.
 func sensorEntity(t *thermal.Sensor) sdr.Entity {
 	n := byte(t.N + 1)
 	switch {
@@ -268,8 +269,8 @@ func sensorEntity(t *thermal.Sensor) sdr.Entity {
 	return sdr.Entity{ID: entityBoard, Instance: 1}
 }
 
-// readingFactorsOf makes readings of a sensor fit into a byte, thresholds exactly
-// where that can be.
+// readingFactorsOf returns factors by which a sensor's readings fit into a
+// byte; thresholds are exact where possible.
 func readingFactorsOf(m *thermal.Model, t *thermal.Sensor) sdr.Factors {
 	var exact []float64
 	for i := range 6 {
@@ -277,7 +278,7 @@ func readingFactorsOf(m *thermal.Model, t *thermal.Sensor) sdr.Factors {
 			exact = append(exact, **at)
 		}
 	}
-	const room = 1.015 // that servers differ by
+	const room = 1.015 // tolerance between servers of a model
 	switch {
 	case t.Kind == thermal.Temperature:
 		return sdr.Factors{M: 1, Signed: true}
@@ -299,7 +300,8 @@ func readingFactorsOf(m *thermal.Model, t *thermal.Sensor) sdr.Factors {
 	return sdr.Fit(most, t.Step, exact...)
 }
 
-// efficiencyOrOne is an efficiency, which a server without power supplies has none of.
+// efficiencyOrOne returns a power supply efficiency in percent, or 100 for a
+// server without power supplies.
 func efficiencyOrOne(percent float64) float64 {
 	if percent == 0 {
 		return 100
@@ -307,7 +309,7 @@ func efficiencyOrOne(percent float64) float64 {
 	return percent
 }
 
-// append is the record of a sensor.
+// append returns the sensor data record of a sensor.
 func (s *sensor) append(id uint16) []byte {
 	if s.eventOnly() {
 		return sdr.EventOnly{Key: s.Key}.Append(nil, id)
@@ -330,8 +332,8 @@ func (s *sensor) append(id uint16) []byte {
 	return f.Append(nil, id)
 }
 
-// bayName is the name of the sensor of a drive's bay.
+// bayName returns the name of a drive bay's sensor.
 func bayName(id string) string { return shortName(strings.Replace(id, "Disk.", "Drive ", 1)) }
 
-// numberedName is a name with a number, counted from 1.
+// numberedName returns a name with a number, counted from 1.
 func numberedName(format string, n int) string { return shortName(fmt.Sprintf(format, n+1)) }

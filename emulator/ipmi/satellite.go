@@ -2,12 +2,12 @@ package ipmi
 
 import "github.com/metalab-dev/metalab/emulator/ipmi/wire"
 
-// managementEngine is the address of the controller in a server's chip set, as
-// servers with Intel processors have one.
+// managementEngine is the IPMB address of the management engine in the chip set
+// of a server with Intel processors.
 const managementEngine = 0x2c
 
-// satelliteAt is the controller beside the BMC that has an address on IPMB;
-// false when nobody is there.
+// satelliteAt returns the satellite controller at an IPMB address; false when
+// there is none.
 func satelliteAt(address byte) (satellite, bool) {
 	if address != managementEngine {
 		return nil, false
@@ -19,11 +19,11 @@ func satelliteAt(address byte) (satellite, bool) {
 	}, true
 }
 
-// satellite is a controller of its own, with few commands.
+// satellite is a satellite management controller with a few commands.
 type satellite map[commandKey]func(x *request, data []byte) ([]byte, Code)
 
-// answer is what a satellite answers to a message, as it goes over IPMB. x is
-// what has led to it.
+// answer returns the response of a satellite to an IPMB message, in IPMB
+// format. x is the request that carried the message.
 func (s satellite) answer(x *request, req wire.Request) []byte {
 	run, ok := s[commandKey{fn: req.NetFn, cmd: req.Cmd}]
 	switch {
@@ -36,19 +36,19 @@ func (s satellite) answer(x *request, req wire.Request) []byte {
 	return req.AppendResponse(nil, byte(code), data)
 }
 
-// engineGetDeviceID is §20.1.
+// engineGetDeviceID handles Get Device ID (§20.1).
 func engineGetDeviceID(x *request, data []byte) ([]byte, Code) {
 	if len(data) > 0 {
 		return nil, DataLengthInvalid
 	}
 	d := x.host.Dialect().IPMI
 	const device, revision, ipmi20 = 0x50, 0x01, 0x02
-	const supports = 0x20 // it makes events
+	const supports = 0x20 // event generator
 	m, p := d.Manufacturer, d.Product
 	return []byte{device, revision, 0x06, 0x01, ipmi20, supports, byte(m), byte(m >> 8), byte(m >> 16), byte(p), byte(p >> 8)}, Completed
 }
 
-// engineGetSelfTestResults is §20.4.
+// engineGetSelfTestResults handles Get Self Test Results (§20.4).
 func engineGetSelfTestResults(_ *request, data []byte) ([]byte, Code) {
 	if len(data) > 0 {
 		return nil, DataLengthInvalid
@@ -56,8 +56,8 @@ func engineGetSelfTestResults(_ *request, data []byte) ([]byte, Code) {
 	return []byte{0x55, 0x00}, Completed
 }
 
-// engineSendMessage is §22.7, of requests that come over IPMB and go back to it: the
-// answer comes in that of the command.
+// engineSendMessage handles Send Message (§22.7) for a request that goes over
+// IPMB to the BMC: the embedded response is part of the response.
 func engineSendMessage(x *request, data []byte) ([]byte, Code) {
 	switch {
 	case len(data) < 8:
@@ -71,11 +71,11 @@ func engineSendMessage(x *request, data []byte) ([]byte, Code) {
 	case data[1] != bmcAddress && !ok:
 		return nil, nakOnWrite
 	case err != nil:
-		return nil, Timeout // nobody takes it
+		return nil, Timeout // nobody at that address
 	case !ok:
 		return x.executeOverIPMB(req), Completed
 	case req.NetFn == wire.App && req.Cmd == 0x34:
-		return nil, InsufficientPrivilege // nothing goes round
+		return nil, InsufficientPrivilege // no loops
 	}
 	return to.answer(x, req), Completed
 }

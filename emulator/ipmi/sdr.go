@@ -7,9 +7,9 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// sdrCommands serve the records that say which sensors there are: of the
-// repository (§33), and of the BMC as a device with sensors (§35.2-4), which are
-// those that the server came with. Nobody can write those.
+// sdrCommands serve sensor data records: those of the SDR repository (§33),
+// and the device SDRs (§35.2-4), which are the ones the server came with and
+// cannot be written.
 var sdrCommands = slices.Concat(sdrWriteCommands, []command{
 	{fn: wire.Storage, cmd: 0x20, name: "Get SDR Repository Info", privilege: wire.User, run: getSDRRepositoryInfo},
 	{fn: wire.Storage, cmd: 0x21, name: "Get SDR Repository Allocation Info", privilege: wire.User, run: getSDRAllocationInfo},
@@ -23,17 +23,17 @@ var sdrCommands = slices.Concat(sdrWriteCommands, []command{
 	{fn: wire.SensorEvent, cmd: 0x22, name: "Reserve Device SDR Repository", privilege: wire.User, run: reserveDeviceSDRRepository},
 })
 
-// reservation is who may read on in the middle of a record: who was the last to
-// ask.
+// reservation is a reservation ID, which partial reads of a record need; only
+// the last one given is valid.
 type reservation struct{ id uint16 }
 
-// sdrState are the reservations of sensor data records.
+// sdrState is the volatile state of the SDR commands.
 type sdrState struct {
 	repositoryReservation, deviceReservation reservation
-	partialRecord                            []byte // that comes in parts
+	partialRecord                            []byte // record of Partial Add SDR so far
 }
 
-// next makes another one; what was before is over.
+// next gives out a new reservation, which cancels the previous one.
 func (r *reservation) next() uint16 {
 	if r.id++; r.id == 0 {
 		r.id++
@@ -41,10 +41,10 @@ func (r *reservation) next() uint16 {
 	return r.id
 }
 
-// unit is how much an allocation takes, in bytes (§33.10).
+// allocationUnit is the size of an allocation unit in bytes (§33.10).
 const allocationUnit = 16
 
-// getSDRRepositoryInfo is §33.9.
+// getSDRRepositoryInfo handles Get SDR Repository Info (§33.9).
 func getSDRRepositoryInfo(x *request) error {
 	const canAllocate, canReserve, canAddParts, canDelete, writable = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 5
 	added, erased := x.repository().timestamp, uint32(unspecifiedTime)
@@ -67,10 +67,10 @@ func getSDRRepositoryInfo(x *request) error {
 	return nil
 }
 
-// unspecifiedTime is a time that nobody knows (§37).
+// unspecifiedTime is the timestamp "unspecified" (§37).
 const unspecifiedTime = 0xffffffff
 
-// getSDRAllocationInfo is §33.10.
+// getSDRAllocationInfo handles Get SDR Repository Allocation Info (§33.10).
 func getSDRAllocationInfo(x *request) error {
 	all, most := 0, maxSDR/allocationUnit
 	for _, rec := range x.records() {
@@ -86,17 +86,17 @@ func getSDRAllocationInfo(x *request) error {
 	return nil
 }
 
-// reserveSDRRepository is §33.11.
+// reserveSDRRepository handles Reserve SDR Repository (§33.11).
 func reserveSDRRepository(x *request) error {
 	x.put16(x.state.repositoryReservation.next())
 	return nil
 }
 
-// getSDR is §33.12.
+// getSDR handles Get SDR (§33.12).
 func getSDR(x *request) error { return x.readSDR(x.records(), x.state.repositoryReservation) }
 
-// readSDR answers with a part of a record. A reservation of 0 is taken for any,
-// as DCMI 1.5 wants it (§6.5.3.1).
+// readSDR answers with a part of a record. Reservation 0 is always accepted, as
+// DCMI 1.5 demands (§6.5.3.1).
 func (x *request) readSDR(all [][]byte, held reservation) error {
 	reserved, id, offset, count := le16(x.data), le16(x.data[2:]), int(x.data[4]), int(x.data[5])
 	if offset > 0 && reserved != 0 && reserved != held.id {
@@ -132,8 +132,8 @@ func (x *request) readSDR(all [][]byte, held reservation) error {
 	return nil
 }
 
-// recordAt is where the record with an ID is; 0 and FFFFh are the first and the
-// last.
+// recordAt returns the index of the record with an ID; 0 and FFFFh are the
+// first and the last.
 func recordAt(all [][]byte, id uint16) (int, bool) {
 	switch {
 	case len(all) == 0:
@@ -146,13 +146,15 @@ func recordAt(all [][]byte, id uint16) (int, bool) {
 	return slices.BinarySearchFunc(all, id, func(rec []byte, id uint16) int { return int(le16(rec)) - int(id) })
 }
 
-// getSDRRepositoryTime is §33.17: that of the log, too.
+// getSDRRepositoryTime handles Get SDR Repository Time (§33.17), which is also
+// the SEL's.
 func getSDRRepositoryTime(x *request) error {
 	x.put32(selTimestamp(x.bmc().Clock, x.now))
 	return nil
 }
 
-// runInitializationAgent is §33.21. There is nothing left to initialise.
+// runInitializationAgent handles Run Initialization Agent (§33.21). Sensors
+// need no initialization.
 func runInitializationAgent(x *request) error {
 	if x.data[0]&^1 != 0 {
 		return InvalidDataField
@@ -161,7 +163,8 @@ func runInitializationAgent(x *request) error {
 	return nil
 }
 
-// getDeviceSDRInfo is §35.2. Which sensors there are does not change.
+// getDeviceSDRInfo handles Get Device SDR Info (§35.2). The sensor population
+// is static.
 func getDeviceSDRInfo(x *request) error {
 	r := x.repository()
 	n := len(r.sensors)
@@ -177,16 +180,16 @@ func getDeviceSDRInfo(x *request) error {
 			return InvalidDataField
 		}
 	}
-	x.put(byte(min(n, 0xff)), 1) // static; LUN 0 has sensors
+	x.put(byte(min(n, 0xff)), 1) // static population; sensors on LUN 0
 	return nil
 }
 
-// getDeviceSDR is §35.3.
+// getDeviceSDR handles Get Device SDR (§35.3).
 func getDeviceSDR(x *request) error {
 	return x.readSDR(x.repository().records, x.state.deviceReservation)
 }
 
-// reserveDeviceSDRRepository is §35.4.
+// reserveDeviceSDRRepository handles Reserve Device SDR Repository (§35.4).
 func reserveDeviceSDRRepository(x *request) error {
 	x.put16(x.state.deviceReservation.next())
 	return nil

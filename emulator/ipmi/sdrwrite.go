@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// sdrWriteCommands are the commands that write records, where a BMC lets clients do
-// that. Sensors are what they are, whatever is written of them.
+// sdrWriteCommands are the commands that write the SDR repository, where a
+// vendor's BMC allows it. Records do not change what the sensors are.
 var sdrWriteCommands = []command{
 	{fn: wire.Storage, cmd: 0x24, name: "Add SDR", privilege: wire.Operator, least: sdr.HeaderSize, most: -1, mutates: true, supported: sdrWritable, run: addSDR},
 	{fn: wire.Storage, cmd: 0x25, name: "Partial Add SDR", privilege: wire.Operator, least: 7, most: -1, mutates: true, supported: sdrWritable, run: partialAddSDR},
@@ -20,10 +20,10 @@ var sdrWriteCommands = []command{
 
 func sdrWritable(d *dialect.Record) bool { return d.IPMI.AddedSDRBytes > 0 }
 
-// maxSDR is how long a record can be, in bytes (§33.10).
+// maxSDR is the maximum record length in bytes (§33.10).
 const maxSDR = 64
 
-// records are those of the repository, by ID.
+// records returns the repository's records by ID.
 func (x *request) records() [][]byte {
 	made, w := x.repository().records, x.bmc().SDRs
 	if w == nil {
@@ -41,7 +41,7 @@ func (x *request) records() [][]byte {
 	return all
 }
 
-// sdrSpace is how much can be added, in bytes.
+// sdrSpace returns the free space of the repository in bytes.
 func (x *request) sdrSpace() int {
 	left := x.host.Dialect().IPMI.AddedSDRBytes
 	if w := x.bmc().SDRs; w != nil {
@@ -50,7 +50,7 @@ func (x *request) sdrSpace() int {
 	return max(0, left)
 }
 
-// addSDR is §33.13.
+// addSDR handles Add SDR (§33.13).
 func addSDR(x *request) error {
 	if int(x.data[4]) != len(x.data)-sdr.HeaderSize {
 		return DataLengthInvalid
@@ -58,8 +58,8 @@ func addSDR(x *request) error {
 	return x.appendSDR(x.data)
 }
 
-// appendSDR adds a record under the next ID. Reservations are over: others
-// may have looked for it where it was not.
+// appendSDR stores a record under the next ID. It cancels the reservations,
+// since record positions change.
 func (x *request) appendSDR(data []byte) error {
 	if len(data) > maxSDR {
 		return DataLengthInvalid
@@ -78,7 +78,7 @@ func (x *request) appendSDR(data []byte) error {
 	return nil
 }
 
-// nextSDR is the ID of the next record that is added.
+// nextSDR returns the ID of the next record that is added.
 func (x *request) nextSDR() uint16 {
 	if w := x.bmc().SDRs; w != nil && len(w.Added) > 0 {
 		return w.Added[len(w.Added)-1].ID + 1
@@ -86,12 +86,14 @@ func (x *request) nextSDR() uint16 {
 	return uint16(len(x.repository().records) + 1)
 }
 
-// holdsSDRReservation says whether a reservation holds; 0 does always, for DCMI (§6.5.3.1).
+// holdsSDRReservation reports whether a reservation is valid; 0 always is, for
+// DCMI (§6.5.3.1).
 func (x *request) holdsSDRReservation(id uint16) bool {
 	return id == 0 || id == x.state.repositoryReservation.id
 }
 
-// partialAddSDR is §33.14. Parts come in order, the first at 0.
+// partialAddSDR handles Partial Add SDR (§33.14). Parts come in order, the
+// first at offset 0.
 func partialAddSDR(x *request) error {
 	offset, last, part := int(x.data[4]), x.data[5], x.data[6:]
 	if !x.holdsSDRReservation(le16(x.data)) {
@@ -120,7 +122,7 @@ func partialAddSDR(x *request) error {
 	return x.appendSDR(adding)
 }
 
-// deleteSDR is §33.15.
+// deleteSDR handles Delete SDR (§33.15).
 func deleteSDR(x *request) error {
 	if !x.holdsSDRReservation(le16(x.data)) {
 		return ReservationCanceled
@@ -139,7 +141,7 @@ func deleteSDR(x *request) error {
 	return nil
 }
 
-// clearSDRRepository is §33.16.
+// clearSDRRepository handles Clear SDR Repository (§33.16).
 func clearSDRRepository(x *request) error {
 	const erase, status, completed = 0xaa, 0x00, 1
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// selCommands are those of the system event log, which is the event log that
-// Redfish shows: entries have the same numbers on both sides.
+// selCommands are the system event log commands (§31). The SEL is the event
+// log that Redfish shows, with the same entry numbers.
 var selCommands = []command{
 	{fn: wire.Storage, cmd: 0x40, name: "Get SEL Info", privilege: wire.User, run: getSELInfo},
 	{fn: wire.Storage, cmd: 0x41, name: "Get SEL Allocation Info", privilege: wire.User, run: getSELAllocationInfo},
@@ -26,34 +26,34 @@ var selCommands = []command{
 	{fn: wire.Storage, cmd: 0x5d, name: "Set SEL Time UTC Offset", privilege: wire.Operator, least: 2, most: 2, mutates: true, run: setSELTimeUTCOffset},
 }
 
-// Completion codes of the event log (§31).
+// Completion codes of the SEL commands (§31).
 const (
 	selNoSuchType    Code = 0x80
 	selErasing       Code = 0x81
-	selPartialLength Code = 0x80 // of Partial Add
+	selPartialLength Code = 0x80 // of Partial Add SEL Entry
 )
 
 const (
-	firstRecord       = 0x0000     // whichever that is
-	lastRecord        = 0xffff     // likewise; in an answer: there is none
-	recordIDs         = 0xfffe     // that there are: 0001h to FFFEh
-	readEntireRecord  = 0xff       // bytes to read
+	firstRecord       = 0x0000     // the first record there is
+	lastRecord        = 0xffff     // the last record; in a response: no further record
+	recordIDs         = 0xfffe     // number of record IDs: 0001h to FFFEh
+	readEntireRecord  = 0xff       // bytes to read: the entire record
 	timeUnspecified   = 0xffffffff // unspecified (§37)
-	offsetUnspecified = 0x07ff     // of UTC: unspecified
-	maxUTCOffset      = 19*60 + 59 // minutes; §31.11b has 24 hours, Redfish less than 20
+	offsetUnspecified = 0x07ff     // UTC offset: unspecified
+	maxUTCOffset      = 19*60 + 59 // minutes; §31.11b allows 24 hours, Redfish less than 20
 )
 
-// selState is what a BMC remembers of who works on the event log.
+// selState is the volatile state of the SEL commands.
 type selState struct {
-	reservation     uint16 // the last that was given; 0: none ever
-	reserved        bool   // it holds, while the log is as it was
+	reservation     uint16 // last one given; 0: none so far
+	reserved        bool   // the reservation is valid while the log has reservedVersion
 	reservedVersion selVersion
-	partialEntry    []byte    // of a record that comes in parts
-	erasedAt        time.Time // until then the log is being erased; zero: it is not
-	erasedBy        uint16    // reservation of who erases it
+	partialEntry    []byte    // record of Partial Add SEL Entry so far
+	erasedAt        time.Time // when the erasure is complete; zero: none is in progress
+	erasedBy        uint16    // reservation that started the erasure
 }
 
-// selVersion is what changes when entries come or go.
+// selVersion changes when entries are added or removed.
 type selVersion struct {
 	next, first uint64
 	size        int
@@ -66,17 +66,17 @@ func selVersionOf(l *bmc.Log) selVersion {
 	return selVersion{l.Next, l.First, l.Size}
 }
 
-// holdsSELReservation says whether a reservation does (§31.4.2).
+// holdsSELReservation reports whether a reservation is valid (§31.4.2).
 func (x *request) holdsSELReservation(reservation uint16) bool {
 	s := &x.state.selState
 	return s.reserved && reservation == s.reservation && s.reservedVersion == selVersionOf(x.bmc().Log)
 }
 
-// recordID is the ID of a record, which has 16 bits only: the entries that are
-// there at one time are fewer.
+// recordID returns the 16-bit record ID of a log entry; fewer entries exist at
+// a time than there are IDs.
 func recordID(entry uint64) uint16 { return uint16((entry-1)%recordIDs) + 1 }
 
-// selEntry is the entry of a record; false when there is none.
+// selEntry returns the log entry of a record ID; false when there is none.
 func (x *request) selEntry(record uint16) (*bmc.Entry, bool) {
 	log := x.bmc().Log
 	switch record {
@@ -89,7 +89,7 @@ func (x *request) selEntry(record uint16) (*bmc.Entry, bool) {
 	if !ok {
 		return nil, false
 	}
-	// IDs come again after recordIDs of them.
+	// Record IDs repeat after recordIDs entries.
 	for id := last.ID - uint64(recordID(last.ID)) + uint64(record); ; id -= recordIDs {
 		if e, ok := log.Entry(id); ok {
 			return e, true
@@ -100,8 +100,8 @@ func (x *request) selEntry(record uint16) (*bmc.Entry, bool) {
 	}
 }
 
-// selTimestamp is a time of the BMC as timestamps have it (§37): local time, as a
-// clock on the wall shows it.
+// selTimestamp returns a BMC time as a SEL timestamp (§37), which is local
+// time.
 func selTimestamp(c *bmc.Clock, at time.Time) uint32 {
 	if at.IsZero() {
 		return timeUnspecified
@@ -109,7 +109,7 @@ func selTimestamp(c *bmc.Clock, at time.Time) uint32 {
 	return uint32(min(max(0, c.LocalAsUTC(at).Unix()), timeUnspecified-1))
 }
 
-// record is an entry as a record.
+// record returns a log entry as a SEL record.
 func (x *request) record(e *bmc.Entry) [sel.Size]byte { return recordOf(x.host, e) }
 
 func recordOf(h Host, e *bmc.Entry) [sel.Size]byte {
@@ -124,10 +124,10 @@ func recordOf(h Host, e *bmc.Entry) [sel.Size]byte {
 	return r
 }
 
-// erasing says whether the log is still being erased.
+// erasing reports whether an erasure is in progress.
 func (x *request) erasing() bool { return x.now.Before(x.state.erasedAt) }
 
-// getSELInfo is §31.2.
+// getSELInfo handles Get SEL Info (§31.2).
 func getSELInfo(x *request) error {
 	if x.erasing() {
 		return selErasing
@@ -146,17 +146,18 @@ func getSELInfo(x *request) error {
 	x.put16(uint16(min(x.freeEntries()*sel.Size, 0xffff)))
 	x.put32(selTimestamp(v.Clock, added))
 	x.put32(selTimestamp(v.Clock, erased))
-	x.put(overflow | 0x0f) // delete, partial add, reserve, allocation info
+	x.put(overflow | 0x0f) // supports delete, partial add, reserve, allocation info
 	return nil
 }
 
-// freeEntries is how many entries fit into the log.
+// freeEntries returns how many entries still fit into the log.
 func (x *request) freeEntries() int {
 	v := x.bmc()
 	return max(0, v.Spec.Log.Size-v.Log.Len())
 }
 
-// getSELAllocationInfo is §31.3: a unit is a record.
+// getSELAllocationInfo handles Get SEL Allocation Info (§31.3); an allocation
+// unit is a record.
 func getSELAllocationInfo(x *request) error {
 	free := uint16(min(x.freeEntries(), 0xffff))
 	x.put16(uint16(min(x.bmc().Spec.Log.Size, 0xffff)))
@@ -167,7 +168,7 @@ func getSELAllocationInfo(x *request) error {
 	return nil
 }
 
-// reserveSEL is §31.4.
+// reserveSEL handles Reserve SEL (§31.4).
 func reserveSEL(x *request) error {
 	if x.erasing() {
 		return selErasing
@@ -181,7 +182,7 @@ func reserveSEL(x *request) error {
 	return nil
 }
 
-// getSELEntry is §31.5.
+// getSELEntry handles Get SEL Entry (§31.5).
 func getSELEntry(x *request) error {
 	offset, count := int(x.data[4]), int(x.data[5])
 	switch {
@@ -210,8 +211,8 @@ func getSELEntry(x *request) error {
 	return nil
 }
 
-// addSELEntry is §31.6. The record is kept byte for byte, but for the ID and the
-// time that it is given.
+// addSELEntry handles Add SEL Entry (§31.6). The record is stored byte for
+// byte, except for its ID and timestamp.
 func addSELEntry(x *request) error {
 	if x.erasing() {
 		return selErasing
@@ -219,10 +220,10 @@ func addSELEntry(x *request) error {
 	return x.addRecord([sel.Size]byte(x.data), false)
 }
 
-// systemSubject is what a record is about if it says nothing better.
+// systemSubject is the subject of a record that names no other.
 var systemSubject = event.Subject{Part: event.System}
 
-// addRecord writes a record, and answers its ID.
+// addRecord stores a record and answers its ID.
 func (x *request) addRecord(r [sel.Size]byte, isEvent bool) error {
 	if r[2] < sel.OEMTimed && r[2] != sel.SystemEvent {
 		return selNoSuchType
@@ -246,13 +247,13 @@ func (x *request) addRecord(r [sel.Size]byte, isEvent bool) error {
 			x.put16(recordID(told.Entry.ID))
 			return nil
 		case isEvent && !x.bmc().Log.Takes():
-			return nil // it was heard, as was wished
+			return nil // event logging is disabled: the event is accepted and dropped
 		}
 	}
 	return OutOfSpace
 }
 
-// partialAddSELEntry is §31.7.
+// partialAddSELEntry handles Partial Add SEL Entry (§31.7).
 func partialAddSELEntry(x *request) error {
 	s := &x.state.selState
 	offset, last, part := int(x.data[4]), x.data[5]&0x0f, x.data[6:]
@@ -267,7 +268,7 @@ func partialAddSELEntry(x *request) error {
 	case offset == 0:
 		s.partialEntry = nil
 	case offset != len(s.partialEntry):
-		return ParameterOutOfRange // parts leave no gap and do not overlap
+		return ParameterOutOfRange // parts must be adjacent
 	}
 	if len(s.partialEntry)+len(part) > sel.Size {
 		s.partialEntry = nil
@@ -282,11 +283,11 @@ func partialAddSELEntry(x *request) error {
 		}
 		return x.addRecord([sel.Size]byte(whole), false)
 	}
-	x.put16(recordID(x.nextEntry())) // that it will have
+	x.put16(recordID(x.nextEntry())) // ID that the complete record will have
 	return nil
 }
 
-// deleteSELEntry is §31.8.
+// deleteSELEntry handles Delete SEL Entry (§31.8).
 func deleteSELEntry(x *request) error {
 	if x.erasing() {
 		return selErasing
@@ -306,8 +307,8 @@ func deleteSELEntry(x *request) error {
 	return nil
 }
 
-// clearSEL is §31.9. The entries are gone at once; that the memory is erased
-// takes as long as the vendor says.
+// clearSEL handles Clear SEL (§31.9). The entries are gone at once; the
+// erasure status stays "in progress" for as long as the vendor's BMC takes.
 func clearSEL(x *request) error {
 	const begin, ask = 0xaa, 0x00
 	s := &x.state.selState
@@ -333,13 +334,14 @@ func clearSEL(x *request) error {
 	return nil
 }
 
-// getSELTime is §31.10.
+// getSELTime handles Get SEL Time (§31.10).
 func getSELTime(x *request) error {
 	x.put32(selTimestamp(x.bmc().Clock, x.clock()))
 	return nil
 }
 
-// setSELTime is §31.11: local time, of which the offset to UTC is forgotten.
+// setSELTime handles Set SEL Time (§31.11): local time, whose UTC offset
+// becomes unspecified.
 func setSELTime(x *request) error {
 	to := le32(x.data)
 	if to == timeUnspecified {
@@ -349,7 +351,7 @@ func setSELTime(x *request) error {
 	return err
 }
 
-// getSELTimeUTCOffset is §31.11a.
+// getSELTimeUTCOffset handles Get SEL Time UTC Offset (§31.11a).
 func getSELTimeUTCOffset(x *request) error {
 	offset := offsetUnspecified
 	if c := x.bmc().Clock; c != nil && c.OffsetSet {
@@ -359,7 +361,7 @@ func getSELTimeUTCOffset(x *request) error {
 	return nil
 }
 
-// setSELTimeUTCOffset is §31.11b.
+// setSELTimeUTCOffset handles Set SEL Time UTC Offset (§31.11b).
 func setSELTimeUTCOffset(x *request) error {
 	offset := int(int16(le16(x.data)))
 	if offset == offsetUnspecified {
@@ -376,7 +378,8 @@ func setSELTimeUTCOffset(x *request) error {
 	return err
 }
 
-// clearUTCOffset forgets the offset: the time that the clock shows stays.
+// clearUTCOffset makes the UTC offset unspecified without changing the local
+// time.
 func (x *request) clearUTCOffset() error {
 	c := x.bmc().Clock
 	if c == nil || !c.OffsetSet {

@@ -8,13 +8,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event/sel"
 )
 
-// What bytes 2 and 3 of the event data of a threshold are (table 29-6).
+// Contents of event data bytes 2 and 3 of a threshold event (table 29-6).
 const (
 	hasReading   = 0x40
 	hasThreshold = 0x10
 )
 
-// selEvent is how the log tells a note.
+// selEvent returns a log note as a SEL event.
 func selEvent(v *machine.View, n *event.Note) sel.Event {
 	e := sel.Of(*n)
 	s := repositoryOf(v.Profile).sensorOf(e.Sensor, n.Subject)
@@ -25,8 +25,8 @@ func selEvent(v *machine.View, n *event.Note) sel.Event {
 	if s.numeric == nil || e.Type != sel.Threshold {
 		return e
 	}
-	// The reading is the second argument. The threshold is the last, whether it
-	// was crossed or, after the name of its level, left.
+	// Args[1] is the reading. The last argument is the threshold that was
+	// crossed or, after the name of its level, left.
 	for i, at := range []int{1, len(n.Args) - 1} {
 		if at < 1 || at == 1 && i > 0 || at >= len(n.Args) {
 			continue
@@ -39,7 +39,8 @@ func selEvent(v *machine.View, n *event.Note) sel.Event {
 	return e
 }
 
-// eventSubject is the part that a record is about, if its sensor is one of ours.
+// eventSubject returns the part that a SEL event is about, when its sensor is
+// one of this server.
 func eventSubject(v *machine.View, e sel.Event) (event.Subject, bool) {
 	s := repositoryOf(v.Profile).byNumber[e.Number]
 	if s == nil || e.Generator != sel.BMC || s.Type != byte(e.Sensor) {

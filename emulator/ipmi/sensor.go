@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// sensorCommands are about single sensors (§35). Those with states make their
-// events whatever a client wants, and are as they are: to be set they are not.
+// sensorCommands are the commands for single sensors (§35). The events of
+// discrete sensors cannot be masked, and their state cannot be set.
 var sensorCommands = []command{
 	{fn: wire.SensorEvent, cmd: 0x23, name: "Get Sensor Reading Factors", privilege: wire.User, least: 2, most: 2, run: getReadingFactors},
 	{fn: wire.SensorEvent, cmd: 0x24, name: "Set Sensor Hysteresis", privilege: wire.Operator, least: 4, most: 4, mutates: true, run: setHysteresis},
@@ -27,16 +27,16 @@ var sensorCommands = []command{
 	{fn: wire.SensorEvent, cmd: 0x30, name: "Set Sensor Reading And Event Status", privilege: wire.Operator, least: 3, most: 10, run: setSensorReading},
 }
 
-// thresholdLevels are those of the thresholds in the order of IPMI's bits. There is no
-// low one beyond critical.
+// thresholdLevels maps IPMI's threshold bits to the model's levels. There is no
+// lower non-recoverable one.
 var thresholdLevels = [6]thermal.Level{sdr.LowCaution: thermal.LowCaution, sdr.LowCritical: thermal.LowCritical, sdr.Caution: thermal.Caution, sdr.Critical: thermal.Critical, sdr.Fatal: thermal.Fatal}
 
-// limit is a threshold by its bit; nil for one that no sensor has.
+// limit returns the threshold of a bit; nil when no sensor has it.
 func limit(l *thermal.Limits, i int) **float64 {
 	return [6]**float64{sdr.LowCaution: &l.LowCaution, sdr.LowCritical: &l.LowCritical, sdr.Caution: &l.Caution, sdr.Critical: &l.Critical, sdr.Fatal: &l.Fatal}[i]
 }
 
-// thresholdsOf are the bits of the thresholds that there are.
+// thresholdsOf returns the bit mask of the thresholds that are set.
 func thresholdsOf(l *thermal.Limits) byte {
 	var has byte
 	for i := range thresholdLevels {
@@ -47,7 +47,7 @@ func thresholdsOf(l *thermal.Limits) byte {
 	return has
 }
 
-// thresholds are those of a sensor as bytes.
+// thresholds returns a sensor's thresholds as raw bytes.
 func (s *sensor) thresholds(l *thermal.Limits) sdr.Thresholds {
 	t := sdr.Thresholds{Has: s.thresholdMask}
 	for i := range t.At {
@@ -58,9 +58,9 @@ func (s *sensor) thresholds(l *thermal.Limits) sdr.Thresholds {
 	return t
 }
 
-// hysteresis is the hysteresis of a sensor as bytes. The model says by how much a
-// reading is better when it is out, IPMI by how much it may be better and is not
-// (§35.13.3).
+// hysteresis returns a sensor's hysteresis in raw counts. In the model it is
+// the distance at which a reading leaves the level, in IPMI the largest
+// distance at which it still does not (§35.13.3).
 func (s *sensor) hysteresis(l *thermal.Limits) (high, low byte) {
 	if s.thresholdMask == 0 {
 		return 0, 0
@@ -74,7 +74,8 @@ func (s *sensor) hysteresis(l *thermal.Limits) (high, low byte) {
 	return high, low
 }
 
-// requestedSensor finds the sensor that is requestedSensor about, which must have something to say.
+// requestedSensor returns the sensor that a request names; one that only
+// generates events is refused.
 func (x *request) requestedSensor() (*sensor, error) {
 	s, err := x.sensor(x.data[0])
 	if err == nil && s.eventOnly() {
@@ -83,7 +84,8 @@ func (x *request) requestedSensor() (*sensor, error) {
 	return s, err
 }
 
-// requestedNumericSensor finds the sensor that is asked about, which must read a number.
+// requestedNumericSensor returns the sensor that a request names, which must
+// have numeric readings.
 func (x *request) requestedNumericSensor() (*sensor, error) {
 	s, err := x.sensor(x.data[0])
 	if err == nil && s.numeric == nil {
@@ -92,7 +94,8 @@ func (x *request) requestedNumericSensor() (*sensor, error) {
 	return s, err
 }
 
-// requestedThresholdSensor finds one that has thresholds as well.
+// requestedThresholdSensor returns the sensor that a request names, which must
+// have thresholds.
 func (x *request) requestedThresholdSensor() (*sensor, error) {
 	s, err := x.requestedNumericSensor()
 	if err == nil && s.thresholdMask == 0 {
@@ -105,12 +108,13 @@ func (x *request) limits(s *sensor) *thermal.Limits {
 	return x.machine().Thermal.Thresholds(s.numeric.ID)
 }
 
-// adjust sets how a sensor is watched.
+// adjust stores how a sensor's thresholds are watched.
 func (x *request) adjust(set thermal.Setting) error {
 	return x.applyMachine(machine.Thermal{Command: thermal.Adjust{Setting: set}})
 }
 
-// getReadingFactors is §35.5. The factors are the same for every byte.
+// getReadingFactors handles Get Sensor Reading Factors (§35.5). The factors
+// are the same for every reading.
 func getReadingFactors(x *request) error {
 	s, err := x.requestedNumericSensor()
 	if err != nil {
@@ -121,7 +125,8 @@ func getReadingFactors(x *request) error {
 	return nil
 }
 
-// setHysteresis is §35.6. What is as it was stays as exact as it was.
+// setHysteresis handles Set Sensor Hysteresis (§35.6). A value that the
+// request does not change keeps its full precision.
 func setHysteresis(x *request) error {
 	s, err := x.requestedThresholdSensor()
 	if err != nil {
@@ -148,7 +153,7 @@ func setHysteresis(x *request) error {
 	return x.adjust(set)
 }
 
-// getHysteresis is §35.7.
+// getHysteresis handles Get Sensor Hysteresis (§35.7).
 func getHysteresis(x *request) error {
 	s, err := x.requestedThresholdSensor()
 	if err != nil {
@@ -159,14 +164,14 @@ func getHysteresis(x *request) error {
 	return nil
 }
 
-// setThresholds is §35.8.
+// setThresholds handles Set Sensor Threshold (§35.8).
 func setThresholds(x *request) error {
 	s, err := x.requestedThresholdSensor()
 	if err != nil {
 		return err
 	}
 	if x.data[1]&^s.thresholdMask != 0 {
-		return InvalidDataField // what it has not, or is reserved
+		return InvalidDataField // a threshold that the sensor does not have, or a reserved bit
 	}
 	set := x.machine().Thermal.Setting(s.numeric.ID)
 	l := *x.limits(s)
@@ -181,7 +186,7 @@ func setThresholds(x *request) error {
 	return x.adjust(set)
 }
 
-// getThresholds is §35.9.
+// getThresholds handles Get Sensor Threshold (§35.9).
 func getThresholds(x *request) error {
 	s, err := x.requestedNumericSensor()
 	if err != nil {
@@ -193,16 +198,15 @@ func getThresholds(x *request) error {
 	return nil
 }
 
-// The flags of a sensor (§35.14).
+// Flags of Get Sensor Reading (§35.14).
 const (
 	eventsOn      = 1 << 7
 	scanningOn    = 1 << 6
 	unavailable   = 1 << 5
-	reservedState = 0xc0 // of the comparison with thresholds, returned as 1
+	reservedState = 0xc0 // reserved bits of the threshold comparison, returned as 1
 )
 
-// sensorFlags are whether a sensor makes events and is scanned, and whether it has
-// something to say.
+// sensorFlags returns a sensor's event, scanning and reading-unavailable flags.
 func (x *request) sensorFlags(s *sensor, reads bool) byte {
 	out := byte(eventsOn | scanningOn)
 	if s.numeric != nil {
@@ -223,13 +227,14 @@ func (x *request) sensorFlags(s *sensor, reads bool) byte {
 	return out
 }
 
-// maskableLevels is a set of watchLevels that a client switches by the bits of their events.
+// maskableLevels is a set of levels whose events a client enables and disables
+// by bit.
 type maskableLevels struct {
 	muted []thermal.Level
 	has   byte
 }
 
-// bits are the events that are not muted.
+// bits returns the events that are enabled.
 func (m *maskableLevels) bits() uint16 {
 	var out uint16
 	for i, l := range thresholdLevels {
@@ -240,7 +245,7 @@ func (m *maskableLevels) bits() uint16 {
 	return out
 }
 
-// set puts events in place.
+// set enables exactly these events.
 func (m *maskableLevels) set(events uint16) {
 	m.muted = nil
 	for i, l := range thresholdLevels {
@@ -250,7 +255,7 @@ func (m *maskableLevels) set(events uint16) {
 	}
 }
 
-// setEventEnable is §35.10.
+// setEventEnable handles Set Sensor Event Enable (§35.10).
 func setEventEnable(x *request) error {
 	s, err := x.requestedNumericSensor()
 	if err != nil {
@@ -262,7 +267,7 @@ func setEventEnable(x *request) error {
 	}
 	set := x.machine().Thermal.Setting(s.numeric.ID)
 	set.Silent, set.Off = how&eventsOn == 0, how&scanningOn == 0
-	selected := append(slices.Clone(x.data[2:]), 0, 0, 0, 0) // what is not sent is 0
+	selected := append(slices.Clone(x.data[2:]), 0, 0, 0, 0) // bytes that are not sent are 0
 	for i, muted := range []*[]thermal.Level{&set.Reached, &set.Left} {
 		m := maskableLevels{*muted, s.thresholdMask}
 		switch these := le16(selected[2*i:]); how >> 4 & 3 {
@@ -278,7 +283,7 @@ func setEventEnable(x *request) error {
 	return x.adjust(set)
 }
 
-// getEventEnable is §35.11.
+// getEventEnable handles Get Sensor Event Enable (§35.11).
 func getEventEnable(x *request) error {
 	s, err := x.requestedSensor()
 	if err != nil {
@@ -296,7 +301,8 @@ func getEventEnable(x *request) error {
 	return nil
 }
 
-// rearmEvents is §35.12. A sensor that is out of the ordinary tells so once more.
+// rearmEvents handles Re-arm Sensor Events (§35.12). A sensor that is still
+// out of range generates its event again.
 func rearmEvents(x *request) error {
 	s, err := x.requestedThresholdSensor()
 	if err != nil {
@@ -305,7 +311,7 @@ func rearmEvents(x *request) error {
 	if x.data[1]&0x7f != 0 {
 		return InvalidDataField
 	}
-	if x.data[1]&0x80 != 0 { // only what is selected
+	if x.data[1]&0x80 != 0 { // only the selected events
 		selected := le16(append(slices.Clone(x.data[2:]), 0, 0))
 		if s.activeEvents(x.machine().Thermal.Level(s.numeric.ID))&selected == 0 {
 			return nil
@@ -314,7 +320,7 @@ func rearmEvents(x *request) error {
 	return x.applyMachine(machine.Thermal{Command: thermal.Rearm{Sensor: s.numeric.ID}})
 }
 
-// activeEvents are the events that have come and not gone at a level.
+// activeEvents returns the events that are asserted at a level.
 func (s *sensor) activeEvents(level thermal.Level) uint16 {
 	var out uint16
 	for i, l := range thresholdLevels {
@@ -326,8 +332,8 @@ func (s *sensor) activeEvents(level thermal.Level) uint16 {
 	return out
 }
 
-// getEventStatus is §35.13: what is asserted now, as sensors that rearm themselves
-// have it.
+// getEventStatus handles Get Sensor Event Status (§35.13): what is asserted
+// now, since the sensors re-arm themselves.
 func getEventStatus(x *request) error {
 	s, err := x.requestedSensor()
 	if err != nil {
@@ -347,13 +353,13 @@ func getEventStatus(x *request) error {
 	return nil
 }
 
-// statesOf are the states that a sensor is in.
+// statesOf returns the states that a discrete sensor is in.
 func (x *request) statesOf(s *sensor) uint16 {
 	return s.read(x) & s.states
 }
 
-// getSensorReading is §35.14. The comparison with thresholds is that of the
-// reading: it knows no hysteresis.
+// getSensorReading handles Get Sensor Reading (§35.14). The comparison with
+// thresholds uses the reading alone, without hysteresis.
 func getSensorReading(x *request) error {
 	s, err := x.requestedSensor()
 	if err != nil {
@@ -383,7 +389,7 @@ func getSensorReading(x *request) error {
 	return nil
 }
 
-// setSensorType is §35.15: ours are wired to what they are.
+// setSensorType refuses Set Sensor Type (§35.15): the types are fixed.
 func setSensorType(x *request) error {
 	if _, err := x.sensor(x.data[0]); err != nil {
 		return err
@@ -391,7 +397,7 @@ func setSensorType(x *request) error {
 	return IllegalForRecord
 }
 
-// getSensorType is §35.16.
+// getSensorType handles Get Sensor Type (§35.16).
 func getSensorType(x *request) error {
 	s, err := x.sensor(x.data[0])
 	if err != nil {
@@ -401,8 +407,8 @@ func getSensorType(x *request) error {
 	return nil
 }
 
-// setSensorReading is §35.17, which is for sensors that read what software says. Ours
-// do not, as their records tell.
+// setSensorReading refuses Set Sensor Reading And Event Status (§35.17), which
+// is for sensors whose readings software sets; the SDRs say that these are not.
 func setSensorReading(x *request) error {
 	if _, err := x.sensor(x.data[0]); err != nil {
 		return err

@@ -17,31 +17,32 @@ import (
 
 const (
 	// maxDatagram is more than any client sends: session header and trailer,
-	// and a payload of 255 bytes at most (§13.8).
+	// and a payload of at most 255 bytes (§13.8).
 	maxDatagram = 2048
-	// maxQueued bounds the datagrams that wait for one BMC. What comes beyond
-	// is lost, as on a network that is full: clients ask again.
+	// maxQueued bounds the datagrams that wait for one BMC. Further ones are
+	// dropped, as by a congested network: clients retry.
 	maxQueued = 64
 )
 
-// Socket carries the datagrams of many addresses.
+// Socket carries datagrams for many local addresses.
 type Socket interface {
-	// Receive takes the next datagram. at is the address that it was sent to.
+	// Receive reads the next datagram; at is its destination address.
 	Receive(b []byte) (n int, from, at netip.AddrPort, err error)
-	// Send answers from the address that was reached.
+	// Send sends a datagram from the local address that the client has reached.
 	Send(b []byte, to, from netip.AddrPort) error
 }
 
-// packet is a datagram that waits, or a call that wants the side for itself.
+// packet is a queued datagram, or a call that needs exclusive use of the BMC's
+// state.
 type packet struct {
 	data        []byte
 	from, local netip.AddrPort
 	socket      Socket
-	call        func() // instead of a datagram
+	call        func() // call runs instead of a datagram
 }
 
-// Serve answers what comes on a socket until that is closed. It may run for
-// several at once.
+// Serve answers the datagrams of a socket until the socket is closed. It may
+// run for several sockets at once.
 func (s *Service) Serve(sock Socket) error {
 	buf := make([]byte, maxDatagram)
 	for {
@@ -54,15 +55,15 @@ func (s *Service) Serve(sock Socket) error {
 		}
 		host, ok := s.c.Rack.IPMIAt(at)
 		if !ok {
-			continue // nobody is there
+			continue // no BMC at that address
 		}
 		st := s.state(host)
 		s.injectDatagramFault(st, fault.In, buf[:n], func(data []byte) { s.handleDatagram(st, packet{data: data, from: from, local: at, socket: sock}) })
 	}
 }
 
-// Wait ends what goes on by itself, and returns when nothing is in work any
-// more. No Serve may be running.
+// Wait ends the SOL connections, and returns after all work in progress has
+// ended. No Serve may be running.
 func (s *Service) Wait() {
 	s.mu.Lock()
 	s.ended = true
@@ -78,12 +79,14 @@ func (s *Service) Wait() {
 	s.mutations.Wait()
 }
 
-// responseBuffers are buffers for what is answered.
+// responseBuffers pools buffers for responses.
 var responseBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, maxDatagram)) }}
 
-// handleDatagram sees to one datagram. It may still be in work when handleDatagram returns.
+// handleDatagram handles one datagram. It may return before the datagram's
+// command has ended.
 func (s *Service) handleDatagram(st *bmcState, p packet) {
-	// A datagram that was late comes beside the reader: none has the other's.
+	// A delayed datagram comes in a goroutine of its own, so buffers cannot be
+	// shared with the reader's.
 	own := responseBuffers.Get().(*[]byte)
 	defer responseBuffers.Put(own)
 	out := *own
@@ -116,7 +119,8 @@ func (s *Service) handleDatagram(st *bmcState, p packet) {
 	})
 }
 
-// drainWaiting sees to what has come while a command had the side.
+// drainWaiting handles the packets that were queued while a mutating command
+// ran.
 func (s *Service) drainWaiting(st *bmcState) {
 	out := make([]byte, 0, maxDatagram)
 	for {
@@ -139,8 +143,9 @@ func (s *Service) drainWaiting(st *bmcState) {
 	}
 }
 
-// process answers a datagram, or returns what is to be done for it without st.mu:
-// st.busy keeps others away then. The buffers are the caller's after it.
+// process handles a datagram, or returns the rest of the work, which the caller
+// runs without st.mu; st.busy is set until then. The buffers are the caller's
+// afterwards.
 func (s *Service) process(st *bmcState, p packet, out []byte) (act func()) {
 	st.invalidateSessions(s.c.Rand)
 	now := st.host.Now()
@@ -166,7 +171,7 @@ func (s *Service) process(st *bmcState, p packet, out []byte) (act func()) {
 	}
 	req, err := wire.ParseRequest(got.Body)
 	if err != nil {
-		return nil // silent, as a bad checksum is (§13.8)
+		return nil // dropped, like a bad checksum (§13.8)
 	}
 	if got.Session != nil {
 		if again, ok := got.Session.Repeat(got.Body); ok {
@@ -184,7 +189,7 @@ func (s *Service) process(st *bmcState, p packet, out []byte) (act func()) {
 		s.finish(st, p, x, row, got, req, out)
 		return nil
 	}
-	// The packet's buffer is the reader's.
+	// The datagram's buffer belongs to the reader.
 	got.Body = slices.Clone(got.Body)
 	if req, err = wire.ParseRequest(got.Body); err != nil {
 		return nil
@@ -194,7 +199,8 @@ func (s *Service) process(st *bmcState, p packet, out []byte) (act func()) {
 	return func() { s.finish(st, p, x, row, got, req, make([]byte, 0, maxDatagram)) }
 }
 
-// lookup is the row of a request; nil when the BMC does not know the command.
+// lookup returns the command table row of a request; nil when the BMC does not
+// have the command.
 func (s *Service) lookup(st *bmcState, req *wire.Request) *command {
 	at := commandKey{fn: req.NetFn, cmd: req.Cmd}
 	if req.NetFn == wire.Group && len(req.Data) > 0 {
@@ -206,8 +212,8 @@ func (s *Service) lookup(st *bmcState, req *wire.Request) *command {
 	return oemCommand(st.host, req)
 }
 
-// lookupForHost is the row of a command that the BMC of a host knows; nil if it does
-// not.
+// lookupForHost returns the row of a command that a host's BMC has; nil when it
+// does not have it.
 func (s *Service) lookupForHost(h Host, at commandKey) *command {
 	row := s.commands[at]
 	if row != nil && row.supported != nil && !row.supported(h.Dialect()) {
@@ -216,7 +222,7 @@ func (s *Service) lookupForHost(h Host, at commandKey) *command {
 	return row
 }
 
-// finish carries out a request and answers it.
+// finish executes a request and sends its response.
 func (s *Service) finish(st *bmcState, p packet, x *request, row *command, got session.Received, req wire.Request, out []byte) {
 	code := s.execute(x, row)
 	if x.noResponse {
@@ -226,7 +232,7 @@ func (s *Service) finish(st *bmcState, p packet, x *request, row *command, got s
 	if got.Session != nil && x.host.Dialect().IPMI.Faults.BadChecksum {
 		body[len(body)-1]++
 	}
-	if got.Session != nil && x.followUps == nil { // what follows would be missed
+	if got.Session != nil && x.followUps == nil { // a repeated request gets only the response, without its follow-ups
 		got.Session.Remember(got.Body, body)
 	}
 	s.send(st, p, st.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, body))
@@ -249,12 +255,12 @@ func (s *Service) finish(st *bmcState, p packet, x *request, row *command, got s
 	}
 }
 
-// definingBodySize is how many bytes of requests and of answers say who defines the
-// command, by network function (§5.1).
+// definingBodySize is the length of the defining body in requests and
+// responses, by network function (§5.1).
 var definingBodySize = map[wire.NetFn]int{wire.Group: 1, wire.OEMGroup: 3}
 
-// withDefiningBody is the data of an answer: who defines the command is told again, even if
-// nobody here knows it.
+// withDefiningBody returns response data preceded by the request's defining
+// body, even an unknown one.
 func withDefiningBody(req *wire.Request, data []byte) []byte {
 	n := definingBodySize[req.NetFn]
 	if n == 0 || len(req.Data) < n {
@@ -263,7 +269,7 @@ func withDefiningBody(req *wire.Request, data []byte) []byte {
 	return slices.Concat(req.Data[:n], data)
 }
 
-// execute carries out a command, unless something goes wrong on purpose.
+// execute executes a command, unless a fault is injected.
 func (s *Service) execute(x *request, row *command) Code {
 	if s.c.CommandFault == nil || x.session == nil {
 		return x.execute(row)
@@ -273,21 +279,21 @@ func (s *Service) execute(x *request, row *command) Code {
 		return x.execute(row)
 	}
 	if d.Performed {
-		_ = x.execute(row) // whatever came of it, the client is told something else
+		_ = x.execute(row) // the result is replaced by the fault's completion code
 		x.out = nil
 	}
 	return Code(d.Code)
 }
 
-// execute runs a command, or says why not. What went wrong is answered without
-// data, unless the command wants them beside.
+// execute checks privilege, length and firewall, and runs a command. An error
+// is answered without data, unless it is a codeWithData.
 func (x *request) execute(row *command) Code {
 	if x.lun != 0 {
 		return x.executeOtherLUN()
 	}
 	if row == nil {
 		if x.session == nil && !x.inBand {
-			return InsufficientPrivilege // who is nobody is not told what there is
+			return InsufficientPrivilege // without a session, which commands exist is not told
 		}
 		return InvalidCommand
 	}
@@ -307,7 +313,7 @@ func (x *request) execute(row *command) Code {
 		return codeOf(nil)
 	}
 	act := bmc.AuditRecord{Method: "IPMI", Target: row.name}
-	if x.from.IsValid() { // else it is the server's own software
+	if x.from.IsValid() { // otherwise it is the server's own software
 		act.From = x.from.Addr().Unmap().String()
 	}
 	if x.session != nil {
@@ -325,7 +331,7 @@ func (x *request) run(row *command) Code {
 	return codeOf(err)
 }
 
-// send sends an answer.
+// send sends a datagram to the client.
 func (s *Service) send(st *bmcState, p packet, b []byte) {
 	if len(b) == 0 {
 		return

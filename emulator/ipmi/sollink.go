@@ -14,38 +14,38 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// The times of a link are real ones, as those of all that goes over a network:
-// its other end has no other clock. A link has a goroutine as long as it is
-// activated, which sends what the machine shows.
+// A SOL connection's timers use real time, like everything that goes over a
+// network: the other end has no other clock. While it is active, a connection
+// has one goroutine, which sends what the machine prints.
 
-// solCheckInterval is for how long a link looks away, at most, before it looks
-// whether its session is still there.
+// solCheckInterval is the longest time between two checks that a connection's
+// session still exists.
 const solCheckInterval = 5 * time.Second
 
-// solIdle is after which time without a packet, of the lab, a console is asked
-// whether it is there. Sessions last for 60 s.
+// solIdle is the lab time without a packet after which a console is probed.
+// Sessions time out after 60 s.
 const solIdle = 45 * time.Second
 
-// solState is what a BMC remembers of SOL until it restarts.
+// solState is the volatile state of SOL.
 type solState struct {
 	link          *solConnection
-	setInProgress byte // whether somebody sets parameters
-	volatileRate  byte // that holds until a restart; 0: as it is set
+	setInProgress byte // set in progress: a client is setting parameters
+	volatileRate  byte // volatile bit rate; 0: the stored one
 }
 
-// solConnection is SOL that a session has activated.
+// solConnection is the SOL payload that a session has activated.
 type solConnection struct {
 	session *session.Session
 	link    *sol.Link
 	socket  Socket
-	local   netip.AddrPort // that the client has reached
+	local   netip.AddrPort // address that the client has reached
 	wake    chan struct{}
 	cancel  context.CancelFunc
-	probed  bool // the console was asked whether it is there
+	probed  bool // the console was probed
 }
 
-// activeSOL is the session's SOL that is activated; nil when none is. One whose
-// session is gone is freed by this.
+// activeSOL returns the active SOL connection; nil when there is none. It ends
+// a connection whose session is gone.
 func (st *bmcState) activeSOL() *solConnection {
 	a := st.sol.link
 	if a != nil && st.table.Find(a.session.ID) != a.session {
@@ -55,7 +55,7 @@ func (st *bmcState) activeSOL() *solConnection {
 	return a
 }
 
-// solConfig is how a link behaves.
+// solConfig returns the link's configuration from the SOL parameters.
 func solConfig(s *bmc.SOL) sol.Config {
 	return sol.Config{
 		Size: payloadSize, Accumulate: time.Duration(s.Accumulate) * 5 * time.Millisecond, Threshold: int(s.Threshold),
@@ -63,8 +63,8 @@ func solConfig(s *bmc.SOL) sol.Config {
 	}
 }
 
-// activateSOL activates SOL for a session, instead of what it had. The screen is
-// shown from the beginning of the line that it is in.
+// activateSOL activates SOL for a session, and ends the connection that was
+// active. The console's output is sent from the start of its current line.
 func (s *Service) activateSOL(st *bmcState, sess *session.Session, sock Socket, at netip.AddrPort) {
 	if was := st.activeSOL(); was != nil {
 		was.cancel()
@@ -92,9 +92,9 @@ func (s *Service) activateSOL(st *bmcState, sess *session.Session, sock Socket, 
 	})
 }
 
-// keepSOLSessionAlive lets a session that has SOL live on while its console is there. By the
-// lab's time sessions end that nothing was heard of for a minute (§6.12.15),
-// and the lab's time may fly; so the console is asked before.
+// keepSOLSessionAlive keeps a SOL session from timing out while its console
+// responds. Sessions time out after a minute of lab time (§6.12.15), which may
+// pass at any speed, so the console is probed before that.
 func (s *Service) keepSOLSessionAlive(st *bmcState, now time.Time) {
 	a := st.sol.link
 	if a == nil || st.activeSOL() != a {
@@ -114,15 +114,15 @@ func (s *Service) keepSOLSessionAlive(st *bmcState, now time.Time) {
 	}
 }
 
-// notify lets the link see what has changed. It does not wait.
+// notify makes the connection check for changes. It does not block.
 func (a *solConnection) notify() {
 	select {
 	case a.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // a check is already due
 	}
 }
 
-// deactivateSOL ends a link, and tells its console if told is set.
+// deactivateSOL ends a connection, and tells its console when told is set.
 func (s *Service) deactivateSOL(st *bmcState, a *solConnection, told bool) {
 	if st.sol.link != a {
 		return
@@ -134,7 +134,7 @@ func (s *Service) deactivateSOL(st *bmcState, a *solConnection, told bool) {
 	st.sol.link = nil
 }
 
-// runSOL sends what the link has to send, until it is ended.
+// runSOL sends what the link has to send, until ctx ends.
 func (s *Service) runSOL(ctx context.Context, st *bmcState, a *solConnection) {
 	for {
 		wait := solCheckInterval
@@ -168,7 +168,7 @@ func (s *Service) runSOL(ctx context.Context, st *bmcState, a *solConnection) {
 	}
 }
 
-// sendSOL sends what a link has to send now.
+// sendSOL sends what the link has to send now.
 func (s *Service) sendSOL(st *bmcState, a *solConnection, now time.Time) {
 	v := st.host.Machine()
 	for _, p := range a.link.Send(now, v.Console, serialAvailable(v)) {
@@ -176,7 +176,7 @@ func (s *Service) sendSOL(st *bmcState, a *solConnection, now time.Time) {
 	}
 }
 
-// sendSOLPayload sends a payload of a link.
+// sendSOLPayload sends one payload of a link.
 func (s *Service) sendSOLPayload(st *bmcState, a *solConnection, payload []byte) {
 	if payload == nil {
 		return
@@ -185,7 +185,8 @@ func (s *Service) sendSOLPayload(st *bmcState, a *solConnection, payload []byte)
 	s.send(st, p, st.table.Seal(st.host.Now(), nil, session.SOLFrame(a.session), wire.PayloadSOL, payload))
 }
 
-// exclusively calls f when nobody else has the side, and returns when that is done.
+// exclusively calls f while nothing else uses the BMC's state, and returns
+// after f has.
 func (s *Service) exclusively(st *bmcState, f func()) {
 	st.mu.Lock()
 	if !st.busy {
@@ -202,12 +203,12 @@ func (s *Service) exclusively(st *bmcState, f func()) {
 	<-done
 }
 
-// receiveSOL takes a payload of SOL. What is receiveSOL changes the machine, which act
-// does.
+// receiveSOL handles a SOL payload. It returns a function that changes the
+// machine when characters were typed; the caller runs it without the lock.
 func (s *Service) receiveSOL(st *bmcState, got session.Received) (act func()) {
 	a := st.activeSOL()
 	if a == nil || a.session != got.Session {
-		return nil // nobody has activated it there
+		return nil // SOL is not active for this session
 	}
 	p, err := wire.ParseSOL(got.Body)
 	if err != nil {
@@ -218,7 +219,7 @@ func (s *Service) receiveSOL(st *bmcState, got session.Received) (act func()) {
 	if in.Text == nil && !in.Break {
 		s.sendSOLPayload(st, a, a.link.Answer(p, 0, serialAvailable(v)))
 		s.sendSOL(st, a, now)
-		a.notify() // its deadline is another one now
+		a.notify() // its deadline has changed
 		return nil
 	}
 	p.Data, in.Text = slices.Clone(p.Data), slices.Clone(in.Text)
@@ -231,9 +232,10 @@ func (s *Service) receiveSOL(st *bmcState, got session.Received) (act func()) {
 	}
 }
 
-// typeCharacters types, and returns how many characters need not come again. To a machine
-// that is off they go as over a wire that nobody listens to (table 15-2, note
-// 1): were they refused, FreeIPMI 1.6 would send them again without a pause.
+// typeCharacters types at the machine's console and returns how many characters
+// were accepted. A machine that is off accepts and drops them, like a wire that
+// nobody listens to (table 15-2, note 1): if they were refused, FreeIPMI 1.6
+// would retry without a pause.
 func (s *Service) typeCharacters(st *bmcState, in sol.Input) int {
 	if !serialAvailable(st.host.Machine()) {
 		return len(in.Text)

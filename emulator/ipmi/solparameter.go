@@ -6,20 +6,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// solParameter is a row of table 26-5. Nil write: it is read only.
+// solParameter is a SOL configuration parameter (table 26-5); without write it
+// is read-only.
 type solParameter struct {
 	size  int
 	read  func(x *request, s *bmc.SOL) []byte
 	write func(x *request, s *bmc.SOL, b []byte) error
 }
 
-// The parameters that commands have something to do with.
+// Parameters that commands use by number.
 const (
 	solInProgress = 0
 	solRate       = 6
 )
 
-// solParameters are those of table 26-5, by their numbers.
+// solParameters are the SOL configuration parameters by number (table 26-5).
 var solParameters = []solParameter{
 	solInProgress: {1, func(x *request, _ *bmc.SOL) []byte { return []byte{x.state.sol.setInProgress} }, nil},
 	1: {1, func(_ *request, s *bmc.SOL) []byte { return []byte{flag(!s.Off)} }, func(_ *request, s *bmc.SOL, b []byte) error {
@@ -57,7 +58,7 @@ var solParameters = []solParameter{
 	}, func(x *request, s *bmc.SOL, b []byte) error {
 		s.Port = le16(b)
 		if s.Port == x.defaultSOLPort() {
-			s.Port = 0 // which it would be without
+			s.Port = 0 // the port that is used by default is stored as 0
 		}
 		return nil
 	}},
@@ -77,7 +78,7 @@ func requireDefined(is bool) error {
 	return InvalidDataField
 }
 
-// checkBitRate is whether a bit rate is one that there is.
+// checkBitRate returns an error for an unsupported bit rate.
 func checkBitRate(b byte) error {
 	if b < 6 || b > 10 {
 		return ParameterOutOfRange // as table 26-5 recommends
@@ -85,7 +86,8 @@ func checkBitRate(b byte) error {
 	return nil
 }
 
-// getSOL is §26.3. Nothing is in sets or blocks.
+// getSOL handles Get SOL Configuration Parameters (§26.3). No parameter has
+// sets or blocks.
 func getSOL(x *request) error {
 	const revision, revisionOnly = 0x11, 0x80
 	n := int(x.data[1])
@@ -102,7 +104,7 @@ func getSOL(x *request) error {
 	return nil
 }
 
-// setSOL is §26.2.
+// setSOL handles Set SOL Configuration Parameters (§26.2).
 func setSOL(x *request) error {
 	n, data := int(x.data[1]), x.data[2:]
 	switch {
@@ -114,7 +116,7 @@ func setSOL(x *request) error {
 		return DataLengthInvalid
 	case n == solInProgress:
 		return x.setSOLInProgress(data[0])
-	case n == solRate: // for as long as the BMC is up
+	case n == solRate: // volatile until the BMC restarts
 		if err := checkBitRate(data[0]); err != nil {
 			return err
 		}
@@ -136,9 +138,9 @@ func setSOL(x *request) error {
 	return nil
 }
 
-// setSOLInProgress notes that somebody sets parameters. There is no rollback: what is
-// set holds at once, and a commit changes nothing. ipmitool commits, and shows
-// a refusal as an error.
+// setSOLInProgress sets parameter 0, set in progress. There is no rollback:
+// parameters take effect at once and "commit" changes nothing, but is accepted
+// because ipmitool sends it and reports a refusal as an error.
 func (x *request) setSOLInProgress(b byte) error {
 	const complete, inProgress, commit = 0, 1, 2
 	switch {
@@ -147,7 +149,7 @@ func (x *request) setSOLInProgress(b byte) error {
 	case b == commit:
 		b = inProgress
 	case b == inProgress && x.state.sol.setInProgress == inProgress:
-		return Code(0x81) // somebody else has
+		return Code(0x81) // another client has begun
 	}
 	x.state.sol.setInProgress = b
 	return nil

@@ -10,28 +10,29 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// Codes of the commands that set parameters: those of the system (§22.14a), of
-// LAN (§23.1).
+// Completion codes of the commands that set parameters: system info (§22.14a)
+// and LAN (§23.1).
 const (
 	noParameter          Code = 0x80
-	setAlreadyInProgress Code = 0x81 // somebody else sets parameters
+	setAlreadyInProgress Code = 0x81 // another client is setting parameters
 	readOnly             Code = 0x82
 )
 
 const (
-	// revision is that of all parameters (§22.14b, §23.2).
+	// revision is the parameter revision of all parameters (§22.14b, §23.2).
 	revision               = 0x11
 	onlyRevision           = 1 << 7
-	setInProgressParameter = 0 // parameter
+	setInProgressParameter = 0 // number of the parameter "set in progress"
 
 	setComplete = 0
 	setBegun    = 1
 	setCommit   = 2
 )
 
-// setInProgress is parameter 0 of a table of parameters: it tells that somebody sets
-// them, and keeps nobody from it. What is set holds at once, so there is nothing
-// to commit; ipmitool, which does, takes an error for the end.
+// setInProgress is parameter 0 of a parameter table. It shows that a client is
+// setting parameters, and locks nobody out. Parameters take effect at once, so
+// there is nothing to commit; "commit" is accepted because ipmitool sends it
+// and gives up on an error.
 type setInProgress byte
 
 func (p *setInProgress) set(data []byte) error {
@@ -49,55 +50,54 @@ func (p *setInProgress) set(data []byte) error {
 	return nil
 }
 
-// written are the tables of parameters, as the BMC tells them apart.
+// Tables of stored parameters, as bmc.Parameter numbers them.
 const (
 	lanTable  = 0
 	infoTable = 1
 	pefTable  = 2
-	oemTable  = 3 // what commands of a vendor keep
+	oemTable  = 3 // values that a vendor's OEM commands store
 )
 
 const (
-	infoBlock = 16 // bytes at a time
-	// infoHeader are the encoding and the length of a text, before it.
+	infoBlock = 16 // bytes of a block
+	// infoHeader is the encoding and length that precede a text.
 	infoHeader = 2
-	// infoBlocks hold the longest text that the length can tell.
+	// infoBlocks is the number of blocks of the longest text.
 	infoBlocks = (255 + infoHeader + infoBlock - 1) / infoBlock
 )
 
-// Encodings of a text (table 22-16c).
+// Text encodings (table 22-16c).
 const (
 	latin1  = 0
 	utf8Enc = 1
 	unicode = 2
 )
 
-// systemInfoState is what is remembered of the system's parameters.
+// systemInfoState is the volatile state of the system info parameters.
 type systemInfoState struct {
 	setInProgress setInProgress
-	// part is a text of which not all blocks have come yet, by parameter.
+	// part holds the texts of which not all blocks have come yet, by parameter.
 	part map[byte]*partialText
-	// boots and on say for which time of the machine the texts are that its
-	// system has told of itself.
+	// runningSystem identifies the boot that the volatile texts belong to.
 	runningSystem volatileAccess
 	texts         map[byte]string
 }
 
-// partialText is a text that is being written.
+// partialText is a text that is being written in blocks.
 type partialText struct {
 	data     [infoBlocks * infoBlock]byte
-	received uint32 // blocks, a bit each
+	received uint32 // bit mask of the blocks that have come
 }
 
-// infoParameter is a text of the system.
+// infoParameter is a system info parameter that holds a text.
 type infoParameter struct {
 	read  func(x *request) string
 	write func(x *request, text string) error // nil: read-only
 }
 
-// infoParameters are those of table 22-16c.
+// infoParameters are the system info parameters (table 22-16c).
 var infoParameters = map[byte]infoParameter{
-	1: {read: func(x *request) string { return x.machine().BIOSVersion() }}, // it tells its version itself
+	1: {read: func(x *request) string { return x.machine().BIOSVersion() }}, // the firmware reports its version itself
 	2: {read: func(x *request) string { return x.machine().Asset.HostName }, write: setSystemName},
 	3: {read: func(x *request) string { return string(x.bmc().Channel.Parameter(infoTable, 3, 0)) }, write: setPrimarySystem},
 	4: {read: runningSystemName, write: setVolatileText(4)},
@@ -106,7 +106,8 @@ var infoParameters = map[byte]infoParameter{
 	7: {read: volatileText(7), write: setVolatileText(7)},
 }
 
-// setSystemName sets the name that Redfish shows as the system's HostName.
+// setSystemName sets the system name, which Redfish shows as
+// ComputerSystem.HostName.
 func setSystemName(x *request, text string) error {
 	a := *x.machine().Asset
 	a.HostName = text
@@ -118,7 +119,7 @@ func setPrimarySystem(x *request, text string) error {
 	return err
 }
 
-// volatileText is what the system that runs has told of itself. It is forgotten
+// volatileText returns a text that the running system has set. It is dropped
 // when the machine is reset or switched off.
 func volatileText(param byte) func(x *request) string {
 	return func(x *request) string {
@@ -129,8 +130,8 @@ func volatileText(param byte) func(x *request) string {
 	}
 }
 
-// runningSystemName is the name of the system that runs: as it has told, or as it
-// is known to run.
+// runningSystemName returns the name of the running operating system: the one
+// that it has set, or the one that the machine has booted.
 func runningSystemName(x *request) string {
 	m := x.machine()
 	if told := volatileText(4)(x); told != "" || m.OS == nil || m.Phase != machine.Running {
@@ -151,7 +152,7 @@ func setVolatileText(param byte) func(x *request, text string) error {
 	}
 }
 
-// getBMCURL is where the BMC's web service is.
+// getBMCURL returns the URL of the BMC's web service.
 func getBMCURL(x *request) string {
 	n, all := x.bmc().Network(), x.bmc().Addresses()
 	if !n.HTTPS.On || len(all) == 0 {
@@ -160,7 +161,8 @@ func getBMCURL(x *request) string {
 	return "https://" + hostPort(all[0], n.HTTPS.Port)
 }
 
-// encode is a text with its head, in whole blocks: one at least.
+// encodeInfo returns a text with its header, padded to whole blocks, at least
+// one.
 func encodeInfo(text string) []byte {
 	text = text[:min(len(text), 255)]
 	encoding := byte(latin1)
@@ -171,7 +173,7 @@ func encodeInfo(text string) []byte {
 	return append(b, make([]byte, (infoBlock-len(b)%infoBlock)%infoBlock)...)
 }
 
-// decodeInfo is the text of bytes in an encoding.
+// decodeInfo decodes a text.
 func decodeInfo(encoding byte, b []byte) string {
 	var units []uint16
 	switch encoding {
@@ -183,25 +185,26 @@ func decodeInfo(encoding byte, b []byte) string {
 		}
 		return string(utf16.Decode(units))
 	}
-	out := make([]rune, len(b)) // ISO 8859-1 is how Unicode begins
+	out := make([]rune, len(b)) // ISO 8859-1 is the beginning of Unicode
 	for i := range b {
 		out[i] = rune(b[i])
 	}
 	return string(out)
 }
 
-// blocks are how many blocks a text fills of which the first is known.
+// blocks returns how many blocks a text has whose first block has come.
 func (p *partialText) blocks() int {
 	return (int(p.data[1]) + infoHeader + infoBlock - 1) / infoBlock
 }
 
-// complete says whether all blocks of a text have come.
+// complete reports whether all blocks have come.
 func (p *partialText) complete() bool {
 	all := uint32(1)<<max(p.blocks(), 1) - 1
 	return p.received&all == all
 }
 
-// setSystemInfo is §22.14a. A text comes in blocks; it holds when the last has come.
+// setSystemInfo handles Set System Info Parameters (§22.14a). A text comes in
+// blocks and takes effect with the last one.
 func setSystemInfo(x *request) error {
 	param, data, i := x.data[0], x.data[1:], &x.state.info
 	if param == setInProgressParameter {
@@ -221,7 +224,7 @@ func setSystemInfo(x *request) error {
 		return InvalidDataField
 	}
 	p := i.part[param]
-	if p == nil { // what is not written stays
+	if p == nil { // blocks that are not written keep their content
 		p = new(partialText)
 		n := copy(p.data[:], encodeInfo(row.read(x)))
 		p.received = 1<<(n/infoBlock) - 1
@@ -231,7 +234,7 @@ func setSystemInfo(x *request) error {
 		i.part[param] = p
 	}
 	if data[0] == 0 {
-		p.received &^= uint32(1)<<infoBlocks - 1 // another text begins
+		p.received &^= uint32(1)<<infoBlocks - 1 // block 0 begins a new text
 	}
 	copy(p.data[int(data[0])*infoBlock:], data[1:])
 	p.received |= 1 << data[0]
@@ -242,7 +245,7 @@ func setSystemInfo(x *request) error {
 	return row.write(x, decodeInfo(p.data[0]&0x0f, p.data[infoHeader:infoHeader+int(p.data[1])]))
 }
 
-// getSystemInfo is §22.14b.
+// getSystemInfo handles Get System Info Parameters (§22.14b).
 func getSystemInfo(x *request) error {
 	param, set, i := x.data[1], int(x.data[2]), &x.state.info
 	if p := oemInfo(x, param); p != nil && x.data[0]&^onlyRevision == 0 {
@@ -267,7 +270,7 @@ func getSystemInfo(x *request) error {
 		return nil
 	}
 	text := encodeInfo(row.read(x))
-	if p := i.part[param]; p != nil { // what was written is read again
+	if p := i.part[param]; p != nil { // reads return blocks that were written already
 		text = p.data[:max(p.blocks(), 1)*infoBlock]
 	}
 	if set >= len(text)/infoBlock {

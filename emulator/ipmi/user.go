@@ -23,12 +23,12 @@ var userCommands = []command{
 }
 
 const (
-	anonymous          = 1    // user ID: it has no name, and here no access (§6.9)
-	noAccess           = 0x0f // privilege limit
+	anonymous          = 1    // user ID 1: it has a null name, and no access here (§6.9)
+	noAccess           = 0x0f // privilege limit "no access"
 	nameSize           = 16
-	shortPasswordSize  = 16 // of a password
+	shortPasswordSize  = 16 // bytes of an IPMI 1.5 password
 	longPasswordSize   = 20
-	userIDMask         = 0x3f // of a byte with a user ID
+	userIDMask         = 0x3f // mask of the user ID in a byte
 	maxUsers           = 63
 	solPayload         = 1 << 1 // standard payload 1
 	enabledUser        = 1 << 6
@@ -39,16 +39,16 @@ const (
 	changeAccessBits   = 1 << 7
 )
 
-// user is one that has an ID: what there is of its account and beside.
+// user is an IPMI user: its account, and what IPMI stores besides.
 type user struct {
 	bmc.IPMIUser
 	id         byte
 	account    bmc.Account // zero: it has none
-	hasAccount bool        // an account
+	hasAccount bool        // it has an account
 }
 
-// accountID is the ID of the account that a user has, or will have; "" when it
-// cannot have any.
+// accountID returns the ID of the account that a user has or would have; ""
+// when it cannot have one.
 func accountID(h Host, id byte) string {
 	n := int(id) + 1 - int(h.Dialect().IPMI.FirstUser)
 	spec := &h.Dialect().BMC.Accounts
@@ -58,7 +58,7 @@ func accountID(h Host, id byte) string {
 	return strconv.Itoa(n)
 }
 
-// maxUserID is the highest user ID.
+// maxUserID returns the highest user ID.
 func maxUserID(h Host) byte {
 	n := h.Dialect().BMC.Accounts.Most
 	if n == 0 {
@@ -67,7 +67,7 @@ func maxUserID(h Host) byte {
 	return byte(min(n-1+int(h.Dialect().IPMI.FirstUser), maxUsers))
 }
 
-// user is that with an ID.
+// user returns the user with an ID.
 func (x *request) user(id byte) (user, Code) {
 	switch {
 	case id&^userIDMask != 0 || id == 0:
@@ -90,7 +90,7 @@ func (x *request) user(id byte) (user, Code) {
 	return u, Completed
 }
 
-// limit is the privilege limit that the user has on the channel.
+// limit returns the user's privilege limit on the channel.
 func (u *user) limit(v *bmc.View) wire.Privilege {
 	switch {
 	case u.Limit != 0:
@@ -101,12 +101,12 @@ func (u *user) limit(v *bmc.View) wire.Privilege {
 	return noAccess
 }
 
-// ipmiMessaging says whether the user may send commands.
+// ipmiMessaging reports whether the user may send IPMI messages.
 func (u *user) ipmiMessaging() bool {
 	return u.hasAccount && u.account.Has(bmc.ForIPMI) || !u.hasAccount && u.Name != ""
 }
 
-// enabledUsers counts the users that are.
+// enabledUsers counts the enabled users.
 func (x *request) enabledUsers() byte {
 	n := byte(0)
 	for id := byte(1); id <= maxUserID(x.host); id++ {
@@ -117,7 +117,7 @@ func (x *request) enabledUsers() byte {
 	return n
 }
 
-// getUserAccess is §22.27.
+// getUserAccess handles Get User Access (§22.27).
 func getUserAccess(x *request) error {
 	if !x.isLANChannel(x.data[0]) {
 		return InvalidDataField
@@ -139,16 +139,16 @@ func getUserAccess(x *request) error {
 	if u.Callback {
 		access |= callbackOnly
 	}
-	const fixedNames = 1 // that of user 1
+	const fixedNames = 1 // user 1's name is fixed
 	x.put(maxUserID(x.host), state|x.enabledUsers(), fixedNames, access)
 	return nil
 }
 
-// privilegeRoles are the roles that privilege limits make. A user without access keeps
-// the role that it has, which counts for other protocols.
+// privilegeRoles maps privilege limits to roles. A user without access keeps
+// its role, which other protocols use.
 var privilegeRoles = map[wire.Privilege]struct {
 	role  bmc.Role
-	limit byte // that the role does not stand for
+	limit byte // limit that no role has
 }{
 	wire.Callback:      {bmc.ReadOnly, byte(wire.Callback)},
 	wire.User:          {role: bmc.ReadOnly},
@@ -158,8 +158,8 @@ var privilegeRoles = map[wire.Privilege]struct {
 	noAccess:           {limit: noAccess},
 }
 
-// setUserAccess is §22.26. It unlocks a user that wrong passwords have locked
-// out (table 23-4, parameter 26).
+// setUserAccess handles Set User Access (§22.26). It unlocks a user that bad
+// passwords have locked out (table 23-4, parameter 26).
 func setUserAccess(x *request) error {
 	if !x.isLANChannel(x.data[0] & 0x0f) {
 		return InvalidDataField
@@ -170,17 +170,17 @@ func setUserAccess(x *request) error {
 	case code != Completed:
 		return code
 	case u.Account == "" && level.limit == noAccess && x.data[0]&(ipmiMessaging|linkAuthentication|callbackOnly) == 0:
-		return nil // as it is
+		return nil // no change
 	case u.Account == "" || !known:
 		return InvalidDataField
 	case len(x.data) > 3 && x.data[3] != 0:
-		return InvalidDataField // the number of a user's sessions has no limit of its own
+		return InvalidDataField // simultaneous sessions cannot be limited per user
 	}
 	as, change := u.IPMIUser, bmc.AccountChange{Unlock: u.hasAccount, Role: &level.role}
 	as.Limit = level.limit
 	same := level.limit == 0 && u.Role != "" && rolePrivilege(x.bmc().Access, u.Role) == rolePrivileges[level.role]
 	if same || level.role == "" || level.role == u.Role {
-		change.Role = nil // a role that somebody has made may be as good
+		change.Role = nil // a custom role with that limit is kept
 	}
 	if x.data[0]&changeAccessBits != 0 {
 		as.Callback, as.LinkAuthentication = x.data[0]&callbackOnly != 0, x.data[0]&linkAuthentication != 0
@@ -192,7 +192,7 @@ func setUserAccess(x *request) error {
 	return x.changeUser(u, change, &as)
 }
 
-// accountTypes is what an account may use, with IPMI or without.
+// accountTypes returns an account's types with or without IPMI.
 func accountTypes(h Host, a *bmc.Account, may bool) []bmc.AccountType {
 	out := []bmc.AccountType{}
 	for _, t := range h.Dialect().BMC.Accounts.Types {
@@ -203,7 +203,7 @@ func accountTypes(h Host, a *bmc.Account, may bool) []bmc.AccountType {
 	return out
 }
 
-// changeUser changes a user.
+// changeUser changes a user's account and IPMI settings.
 func (x *request) changeUser(u user, c bmc.AccountChange, as *bmc.IPMIUser) error {
 	_, err := x.applyBMC(bmc.SetUser{Account: u.Account, AccountChange: c, As: as})
 	var wrong *bmc.FieldError
@@ -213,8 +213,8 @@ func (x *request) changeUser(u user, c bmc.AccountChange, as *bmc.IPMIUser) erro
 	return err
 }
 
-// setUserName is §22.28. An empty name takes a user away. No two have the same
-// name, which Redfish demands.
+// setUserName handles Set User Name (§22.28). An empty name deletes the user.
+// Names are unique, as Redfish demands.
 func setUserName(x *request) error {
 	u, code := x.user(x.data[0])
 	name, _, _ := bytes.Cut(x.data[1:], []byte{0})
@@ -222,7 +222,7 @@ func setUserName(x *request) error {
 	case code != Completed:
 		return code
 	case u.Account == "" && len(name) == 0:
-		return nil // it has none
+		return nil // the user had no name
 	case u.Account == "":
 		return InvalidDataField
 	case u.Name == string(name):
@@ -231,19 +231,19 @@ func setUserName(x *request) error {
 	return x.changeUser(u, bmc.AccountChange{Name: new(string(name))}, nil)
 }
 
-// getUserName is §22.29.
+// getUserName handles Get User Name (§22.29).
 func getUserName(x *request) error {
 	u, code := x.user(x.data[0])
 	if code != Completed {
 		return code
 	}
 	var name [nameSize]byte
-	copy(name[:], u.Name) // one that is longer is none of a user of IPMI
+	copy(name[:], u.Name) // a longer name belongs to no IPMI user
 	x.put(name[:]...)
 	return nil
 }
 
-// Of Set User Password (§22.30).
+// Completion codes and operations of Set User Password (§22.30).
 const (
 	passwordMismatch     Code = 0x80
 	passwordSizeMismatch Code = 0x81
@@ -254,8 +254,8 @@ const (
 	testPassword = 3
 )
 
-// setUserPassword is §22.30. A password is text, as Redfish takes it, and must
-// be as the policy for all accounts says.
+// setUserPassword handles Set User Password (§22.30). A password is text, as
+// in Redfish, and must satisfy the password policy.
 func setUserPassword(x *request) error {
 	long := x.data[0]&0x80 != 0
 	size := shortPasswordSize
@@ -273,7 +273,7 @@ func setUserPassword(x *request) error {
 		len(password) != 0 && len(password) != shortPasswordSize && len(password) != longPasswordSize:
 		return DataLengthInvalid
 	case u.Account == "" && operation == disableUser:
-		return nil // it is
+		return nil // already so
 	case u.Account == "":
 		return InvalidDataField
 	case operation <= enableUser:
@@ -291,18 +291,18 @@ func setUserPassword(x *request) error {
 	case !utf8.Valid(text):
 		return InvalidDataField
 	case u.Name == "":
-		return NotSupportedInState // a password without a name is nobody's
+		return NotSupportedInState // a password needs a user name
 	}
 	as := u.IPMIUser
 	as.LongPassword = long
 	if !u.hasAccount && u.Role == "" {
-		as.Limit = noAccess // until somebody says which
+		as.Limit = noAccess // until Set User Access sets a limit
 	}
 	return x.changeUser(u, bmc.AccountChange{Password: new(string(text))}, &as)
 }
 
-// longPassword says whether the user's password is one of 20 bytes: as it was given, or
-// because it is that longPassword.
+// longPassword reports whether the user's password is a 20-byte one: because it
+// was set as one, or because of its length.
 func (u *user) longPassword() bool {
 	return u.LongPassword || len(u.account.Password) > shortPasswordSize
 }
@@ -320,7 +320,8 @@ func (u *user) testPassword(password []byte, long bool) error {
 	return nil
 }
 
-// setPayloadAccess is §24.6. Serial over LAN is the only payload.
+// setPayloadAccess handles Set User Payload Access (§24.6). SOL is the only
+// payload.
 func setPayloadAccess(x *request) error {
 	if !x.isLANChannel(x.data[0]) {
 		return InvalidDataField
@@ -331,7 +332,7 @@ func setPayloadAccess(x *request) error {
 	case code != Completed:
 		return code
 	case u.Account == "" && operation == 1:
-		return nil // as it is
+		return nil // no change
 	case operation > 1 || x.data[2]&^solPayload != 0 || x.data[3]|x.data[4]|x.data[5] != 0 || u.Account == "":
 		return InvalidDataField
 	case x.data[2]&solPayload == 0:
@@ -342,7 +343,7 @@ func setPayloadAccess(x *request) error {
 	return x.changeUser(u, bmc.AccountChange{}, &as)
 }
 
-// getPayloadAccess is §24.7.
+// getPayloadAccess handles Get User Payload Access (§24.7).
 func getPayloadAccess(x *request) error {
 	if !x.isLANChannel(x.data[0]) {
 		return InvalidDataField

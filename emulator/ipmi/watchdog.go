@@ -9,26 +9,26 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// watchdogCommands are those of IPMI v2.0 rev 1.1, §27. The timer is the one
-// that Redfish calls HostWatchdogTimer.
+// watchdogCommands are the watchdog timer commands (§27). The timer is
+// Redfish's HostWatchdogTimer.
 var watchdogCommands = []command{
 	{fn: wire.App, cmd: 0x22, name: "Reset Watchdog Timer", privilege: wire.Operator, mutates: true, run: resetWatchdogTimer},
 	{fn: wire.App, cmd: 0x24, name: "Set Watchdog Timer", privilege: wire.Operator, least: 6, most: 6, mutates: true, run: setWatchdogTimer},
 	{fn: wire.App, cmd: 0x25, name: "Get Watchdog Timer", privilege: wire.User, run: getWatchdogTimer},
 }
 
-// watchdogNotInitialized answers that the timer must be set first (§27.5).
+// watchdogNotInitialized is answered when the timer was never set (§27.5).
 const watchdogNotInitialized Code = 0x80
 
-// Bits of the first byte of the timer's settings (§27.6).
+// Bits of the timer use byte (§27.6).
 const (
 	watchdogDontLog  = 1 << 7
-	watchdogDontStop = 1 << 6 // of Set: it is to run on
+	watchdogDontStop = 1 << 6 // in Set Watchdog Timer: do not stop a running timer
 	watchdogUse      = 0x07
 )
 
-// The values of the timer's settings by their numbers (§27.6). The use 0 is
-// reserved.
+// Timer uses, pre-timeout interrupts and timeout actions by number (§27.6).
+// Use 0 is reserved.
 var (
 	watchdogUses = []machine.WatchdogUse{
 		"", machine.WatchdogFRB2, machine.WatchdogPOST, machine.WatchdogOSLoad, machine.WatchdogSMSOS, machine.WatchdogOEM,
@@ -41,10 +41,10 @@ var (
 	}
 )
 
-// watchdogTick is what the timer counts in.
+// watchdogTick is the timer's unit.
 const watchdogTick = 100 * time.Millisecond
 
-// resetWatchdogTimer is §27.5.
+// resetWatchdogTimer handles Reset Watchdog Timer (§27.5).
 func resetWatchdogTimer(x *request) error {
 	err := x.applyMachine(machine.StartWatchdog{})
 	if errors.Is(err, machine.ErrWatchdogNotSet) {
@@ -53,7 +53,7 @@ func resetWatchdogTimer(x *request) error {
 	return err
 }
 
-// setWatchdogTimer is §27.6.
+// setWatchdogTimer handles Set Watchdog Timer (§27.6).
 func setWatchdogTimer(x *request) error {
 	d := x.data
 	use, warning, action := int(d[0]&watchdogUse), int(d[1]>>4), int(d[1]&0x0f)
@@ -73,7 +73,8 @@ func setWatchdogTimer(x *request) error {
 	return x.applyMachine(c)
 }
 
-// getWatchdogTimer is §27.7. A timer that only a system has used is its own.
+// getWatchdogTimer handles Get Watchdog Timer (§27.7). A timer that was never
+// set by IPMI has the use SMS/OS.
 func getWatchdogTimer(x *request) error {
 	w := x.machine().Watchdog
 	use := w.Use
@@ -95,7 +96,7 @@ func getWatchdogTimer(x *request) error {
 	return nil
 }
 
-// watchdogTicks is a time as the timer counts it: what has begun counts.
+// watchdogTicks returns a duration in ticks, rounded up.
 func watchdogTicks(d time.Duration) uint16 {
 	return uint16(min((d+watchdogTick-1)/watchdogTick, 0xffff))
 }
