@@ -12,21 +12,21 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// authenticator implements session.Realm for a host: it decides who may log in.
+// authenticator implements session.Authenticator for a host: it decides who may log in.
 type authenticator struct {
 	host  Host
 	state *bmcState
 }
 
-var _ session.Faulty = authenticator{}
+var _ session.FaultyAuthenticator = authenticator{}
 
-// Faults implements session.Faulty.
+// Faults implements session.FaultyAuthenticator.
 func (r authenticator) Faults() session.Faults {
 	f := &r.host.Dialect().IPMI.Faults
-	return session.Faults{OpenRole: f.OpenSessPriv, Code: f.IntegrityCheck, Long: f.LongAuthCode, Padded: f.PaddedKeys, NoID: f.ZeroSessionID, Swapped: f.BigEndianSequence, Wrong: f.BadAuthCode}
+	return session.Faults{OpenSessionRole: f.OpenSessPriv, RAKP4Code: f.IntegrityCheck, RAKP2ExtraByte: f.LongAuthCode, PaddedNames: f.PaddedKeys, ZeroSessionID: f.ZeroSessionID, SwappedSequence: f.BigEndianSequence, WrongCode: f.BadAuthCode}
 }
 
-// GUID implements session.Realm. It is the UUID that SMBIOS and Redfish show,
+// GUID implements session.Authenticator. It is the UUID that SMBIOS and Redfish show,
 // in SMBIOS byte order (IPMI v2.0 rev 1.1, §20.8; SMBIOS 3, §7.2.1): the
 // first three fields least significant byte first.
 func (r authenticator) GUID() [16]byte { return guid(r.host.Machine().Identity.UUID) }
@@ -44,7 +44,7 @@ func guid(uuid string) (out [16]byte) {
 	return out
 }
 
-// KG implements session.Realm.
+// KG implements session.Authenticator.
 func (r authenticator) KG() []byte {
 	if !r.host.BMC().Channel.HasKG {
 		return nil
@@ -52,7 +52,7 @@ func (r authenticator) KG() []byte {
 	return r.host.KG()
 }
 
-// Suites implements session.Realm.
+// Suites implements session.Authenticator.
 func (r authenticator) Suites() []session.Suite {
 	var out []session.Suite
 	limits, most := r.host.BMC().Channel.Suites, r.Limit()
@@ -64,7 +64,7 @@ func (r authenticator) Suites() []session.Suite {
 	return out
 }
 
-// AuthTypes implements session.Realm.
+// AuthTypes implements session.Authenticator.
 func (r authenticator) AuthTypes(up wire.Privilege) wire.AuthTypes {
 	var all wire.AuthTypes
 	for i, types := range r.host.BMC().Channel.AuthTypes {
@@ -75,7 +75,7 @@ func (r authenticator) AuthTypes(up wire.Privilege) wire.AuthTypes {
 	return all
 }
 
-// Limit implements session.Realm.
+// Limit implements session.Authenticator.
 func (r authenticator) Limit() wire.Privilege { return r.state.privilegeLimit() }
 
 // rolePrivileges maps the predefined roles to privilege limits.
@@ -113,7 +113,7 @@ func (r authenticator) user(a *bmc.Account, v *bmc.View) (session.User, bool) {
 	case is.Callback: // callback-only users cannot log in over LAN
 		limit = wire.Callback
 	}
-	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, Long: is.longPassword(), Limit: min(limit, r.Limit())}
+	u := session.User{ID: id, Account: a.ID, Name: a.Name, Password: a.Password, LongPassword: is.longPassword(), Limit: min(limit, r.Limit())}
 	return u, id != 0 && a.Enabled && a.Has(bmc.ForIPMI) && u.Limit > 0 && !v.LoginFailures.Locked(a.ID)
 }
 
@@ -139,7 +139,7 @@ func (r authenticator) account(id string) (session.User, bool) {
 	return session.User{}, false
 }
 
-// User implements session.Realm (§13.20): it looks a user up by name alone, or
+// User implements session.Authenticator (§13.20): it looks a user up by name alone, or
 // returns the first user with that name whose limit is the requested role.
 func (r authenticator) User(name string, role wire.Privilege, byName bool) (session.User, bool) {
 	v, all := r.host.BMC(), r.host.Accounts()
@@ -154,7 +154,7 @@ func (r authenticator) User(name string, role wire.Privilege, byName bool) (sess
 	return session.User{}, false
 }
 
-// Admit implements session.Realm.
+// Admit implements session.Authenticator.
 func (r authenticator) Admit(u session.User, proved bool, from netip.AddrPort) bool {
 	_, ok := r.host.Login(bmc.Credentials{
 		Name: u.Name, Account: u.Account, Proved: proved, To: bmc.ForIPMI, From: from.Addr().Unmap().String(),

@@ -238,7 +238,7 @@ func (x *request) sendToSession(handle byte, message []byte) error {
 		return DestinationUnavailable
 	}
 	h := x.state.peers[i]
-	x.service.send(x.state, h.returnPath, x.state.table.Seal(x.now, nil, h.frame, wire.PayloadIPMI, message))
+	x.service.send(x.state, h.returnPath, x.state.table.Wrap(x.now, nil, h.frame, wire.PayloadIPMI, message))
 	return nil
 }
 

@@ -184,7 +184,7 @@ func (s *Service) state(h Host) *bmcState {
 
 // reset sets the state to that of a BMC that has just come up.
 func (st *bmcState) reset(random io.Reader) {
-	st.table = session.New(session.Config{Open: st.host.Dialect().IPMI.MaxSessions, Half: st.host.Dialect().IPMI.MaxPendingLogins, Rand: random})
+	st.table = session.New(session.Config{Open: st.host.Dialect().IPMI.MaxSessions, Pending: st.host.Dialect().IPMI.MaxPendingLogins, Rand: random})
 	st.volatileState = volatileState{}
 	st.recordDependencies()
 }

@@ -72,7 +72,7 @@ func activatePayload(x *request) error {
 		return InsufficientPrivilege
 	case sealed && !signed:
 		return payloadEncryptionUnavailable
-	case set.Encrypted && sess.Sealed() && !sealed:
+	case set.Encrypted && sess.Encrypted() && !sealed:
 		return payloadEncryptionRequired
 	case now != nil && now.session != sess:
 		return payloadActive
@@ -192,7 +192,7 @@ func suspendPayloadEncryption(x *request) error {
 		return InvalidDataField
 	case now == nil:
 		return Code(0x83) // payload not active
-	case !now.session.Sealed():
+	case !now.session.Encrypted():
 		return Code(0x82) // the session's suite has no encryption
 	case op == suspend && x.bmc().SOL().Encrypted:
 		return Code(0x81) // the SOL parameters do not allow it

@@ -318,7 +318,7 @@ func (s *sensor) append(id uint16) []byte {
 		return sdr.Compact{Key: s.Key, Asserts: s.asserts, Deasserts: s.deasserts, States: s.states}.Append(nil, id)
 	}
 	f := sdr.Full{Key: s.Key, Unit: units[s.numeric.Kind], Factors: s.factors, Thresholds: s.thresholds(&s.numeric.Limits)}
-	f.Hysteresis, f.LowSlack = s.hysteresis(&s.numeric.Limits)
+	f.Hysteresis, f.NegativeHysteresis = s.hysteresis(&s.numeric.Limits)
 	switch s.numeric.Measure {
 	case thermal.Input:
 		f.Direction = 1

@@ -109,10 +109,10 @@ func (x *request) readSDR(all [][]byte, held reservation) error {
 	rec := all[at]
 	faults := &x.host.Dialect().IPMI.Faults
 	if faults.DiscreteReadings {
-		rec = sdr.Discrete(rec)
+		rec = sdr.AsDiscrete(rec)
 	}
 	if faults.ForeignOwner {
-		rec = sdr.Foreign(rec)
+		rec = sdr.AsForeign(rec)
 	}
 	if count == 0xff {
 		count = len(rec) - offset

@@ -121,7 +121,7 @@ func getReadingFactors(x *request) error {
 		return err
 	}
 	x.put(x.data[1])
-	x.put(s.factors.Answer()...)
+	x.put(s.factors.ReadingFactors()...)
 	return nil
 }
 

@@ -175,7 +175,7 @@ func (s *Service) process(st *bmcState, p packet, out []byte) (act func()) {
 	}
 	if got.Session != nil {
 		if again, ok := got.Session.Repeat(got.Body); ok {
-			s.send(st, p, st.table.Seal(now, out[:0], got.Frame, wire.PayloadIPMI, again))
+			s.send(st, p, st.table.Wrap(now, out[:0], got.Frame, wire.PayloadIPMI, again))
 			return nil
 		}
 	}
@@ -235,9 +235,9 @@ func (s *Service) finish(st *bmcState, p packet, x *request, row *command, got s
 	if got.Session != nil && x.followUps == nil { // a repeated request gets only the response, without its follow-ups
 		got.Session.Remember(got.Body, body)
 	}
-	s.send(st, p, st.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, body))
+	s.send(st, p, st.table.Wrap(x.now, out[:0], got.Frame, wire.PayloadIPMI, body))
 	for _, m := range x.followUps {
-		s.send(st, p, st.table.Seal(x.now, out[:0], got.Frame, wire.PayloadIPMI, m))
+		s.send(st, p, st.table.Wrap(x.now, out[:0], got.Frame, wire.PayloadIPMI, m))
 	}
 	if x.after != nil {
 		x.after()

@@ -209,7 +209,7 @@ func (st *bmcState) byHandle(handle byte) *session.Session {
 func getSessionInfo(x *request) error {
 	var s *session.Session
 	n, active := 0, 0
-	index, most := x.data[0], x.state.table.Most()
+	index, most := x.data[0], x.state.table.Max()
 	for o := range x.state.table.All() {
 		active++
 		n++

@@ -100,15 +100,15 @@ func (s *Service) keepSOLSessionAlive(st *bmcState, now time.Time) {
 	if a == nil || st.activeSOL() != a {
 		return
 	}
-	idle := now.Sub(a.session.Used) >= solIdle
+	idle := now.Sub(a.session.LastUsed) >= solIdle
 	switch {
-	case a.probed && a.link.Gone():
+	case a.probed && a.link.Unresponsive():
 		a.cancel()
 		st.sol.link = nil
 		st.table.Close(a.session.ID)
 	case idle:
 		a.probed = true
-		a.session.Used = now
+		a.session.LastUsed = now
 		s.sendSOLPayload(st, a, a.link.Probe(clock.Wall()))
 		a.notify()
 	}
@@ -128,7 +128,7 @@ func (s *Service) deactivateSOL(st *bmcState, a *solConnection, told bool) {
 		return
 	}
 	if told {
-		s.sendSOLPayload(st, a, a.link.Farewell())
+		s.sendSOLPayload(st, a, a.link.Deactivating())
 	}
 	a.cancel()
 	st.sol.link = nil
@@ -182,7 +182,7 @@ func (s *Service) sendSOLPayload(st *bmcState, a *solConnection, payload []byte)
 		return
 	}
 	p := packet{from: a.session.From, local: a.local, socket: a.socket}
-	s.send(st, p, st.table.Seal(st.host.Now(), nil, session.SOLFrame(a.session), wire.PayloadSOL, payload))
+	s.send(st, p, st.table.Wrap(st.host.Now(), nil, session.SOLFrame(a.session), wire.PayloadSOL, payload))
 }
 
 // exclusively calls f while nothing else uses the BMC's state, and returns

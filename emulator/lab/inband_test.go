@@ -25,7 +25,7 @@ func TestInBandIPMISharesStateWithLAN(t *testing.T) {
 	h := l.First()
 	ask := func(fn, cmd byte, data ...byte) string {
 		t.Helper()
-		code, answer, ok := h.InBand().Ask(t.Context(), 0, fn, cmd, data)
+		code, answer, ok := h.InBand().Execute(t.Context(), 0, fn, cmd, data)
 		return strings.TrimSpace(fmt.Sprintf("%t %02x % x", ok, code, answer))
 	}
 	if got := ask(0x0a, 0x44, 0, 0, 2, 0, 0, 0, 0, 0x41, 0, 4, 1, 0x30, 1, 9, 0xff, 0xff); got != "true 00 01 00" {
@@ -62,7 +62,7 @@ func TestSMSLUNReachesSystemSoftware(t *testing.T) {
 	l, tools := startTool(t, "- {count: 1}\n")
 	bmc := l.First().InBand()
 	ask := func(fn, cmd byte, data ...byte) (byte, []byte) {
-		code, answer, _ := bmc.Ask(t.Context(), 0, fn, cmd, data)
+		code, answer, _ := bmc.Execute(t.Context(), 0, fn, cmd, data)
 		return code, answer
 	}
 	asked := make(chan []byte, 1)

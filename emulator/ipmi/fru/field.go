@@ -5,24 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// Coding is how the bytes of a field are meant (FRU 1.0, §13).
+// Coding is the type code of a field: how its bytes are encoded (FRU 1.0, §13).
 type Coding byte
 
 // The codings.
 const (
 	Binary Coding = 0
-	BCD    Coding = 1 // digits and some marks, two in a byte
-	Packed Coding = 2 // 6 bits for each character
+	BCD    Coding = 1 // digits and punctuation, two to a byte
+	Packed Coding = 2 // 6 bits per character
 	Latin  Coding = 3 // ASCII and Latin 1
 )
 
-// maxField is how long a field can be, in bytes.
+// maxField is the longest field in bytes.
 const maxField = 63
 
-// end is the byte after the last field of an area.
+// end is the byte that ends an area's fields.
 const end = 0xc1
 
-// Field is one of an area.
+// Field is a field of an area.
 type Field struct {
 	Coding Coding
 	Data   []byte
@@ -31,7 +31,8 @@ type Field struct {
 // BOM begins text in UTF-8 (DCMI 1.5, §6.4.2).
 const BOM = "\xef\xbb\xbf"
 
-// Encode is text as Latin 1, or else as UTF-8 with a mark before it.
+// Encode returns text in Latin 1, or in UTF-8 after a BOM when Latin 1 does not
+// suffice.
 func Encode(text string) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range text {
@@ -43,8 +44,7 @@ func Encode(text string) []byte {
 	return out
 }
 
-// Decode is the inverse of Encode. Bytes of UTF-8 that make no character are
-// left out.
+// Decode is the inverse of Encode. Invalid UTF-8 is left out.
 func Decode(b []byte) string {
 	if text, ok := strings.CutPrefix(string(b), BOM); ok {
 		return strings.ToValidUTF8(text, "")
@@ -56,8 +56,8 @@ func Decode(b []byte) string {
 	return string(out)
 }
 
-// Text is a field of text, as much of it as fits. A single character has a zero
-// beside it: a length of 1 would end the area.
+// Text returns a text field, truncated to what fits. A single character is
+// followed by a zero, since length 1 would end the area.
 func Text(text string) Field {
 	b := Encode(text)
 	if len(b) > maxField {
@@ -76,7 +76,7 @@ func Text(text string) Field {
 
 const bcd = "0123456789 -.:,_"
 
-// String is the text of a field; "" of one in binary.
+// String returns the text of a field; "" when it is binary.
 func (f Field) String() string {
 	switch f.Coding {
 	case BCD:
@@ -102,14 +102,14 @@ func (f Field) String() string {
 	return ""
 }
 
-// append appends a field with its type and length.
+// append appends a field with its type/length byte.
 func (f Field) append(out []byte) []byte {
 	return append(append(out, byte(f.Coding)<<6|byte(len(f.Data))), f.Data...)
 }
 
-// fields reads fields until their end. Some clients write a text of one
-// character as such, which looks like the end: where fields must follow it is
-// taken for what they mean.
+// fields parses fields up to the end mark. Some clients write a one-character
+// text as such, which looks like the end mark: where mandatory fields are still
+// missing it is read as text.
 func fields(b []byte, must int) ([]Field, error) {
 	all, err := fieldsFrom(b, must)
 	if err != nil {
@@ -118,7 +118,7 @@ func fields(b []byte, must int) ([]Field, error) {
 	return all, nil
 }
 
-// fieldsFrom reads fields of which the first so many are there.
+// fieldsFrom parses fields, of which the first must fields are mandatory.
 func fieldsFrom(b []byte, must int) ([]Field, error) {
 	var all []Field
 	for at := 0; at < len(b); {
@@ -133,7 +133,7 @@ func fieldsFrom(b []byte, must int) ([]Field, error) {
 		}
 		f := Field{Coding(head >> 6), append([]byte(nil), b[at:at+n]...)}
 		if head == end {
-			f.Data = append(f.Data, 0) // as it should have been written
+			f.Data = append(f.Data, 0) // as the client should have written it
 		}
 		all = append(all, f)
 		at += n

@@ -1,6 +1,6 @@
-// Package fru owns the bytes in which a part says what it is, as the Platform
-// Management FRU Information Storage Definition 1.0 has them. It refuses to know
-// which parts there are.
+// Package fru encodes and decodes FRU data as the Platform Management FRU
+// Information Storage Definition 1.0 defines it. It does not know which FRUs
+// there are.
 package fru
 
 import (
@@ -11,19 +11,20 @@ import (
 	"time"
 )
 
-// Errors of an image.
+// Errors of FRU data.
 var (
 	ErrHeader = errors.New("fru: common header")
 	ErrArea   = errors.New("fru: area")
-	// ErrOther means that there is an area that only its owner can read.
+	// ErrOther means that there is an internal use area, which only its owner
+	// can read.
 	ErrOther = errors.New("fru: internal area")
 	ErrRoom  = errors.New("fru: no room")
 )
 
-// unit is what lengths and offsets are multiples of.
+// unit is the unit of lengths and offsets in bytes.
 const unit = 8
 
-// The places of fields.
+// Field indexes by area.
 const (
 	ChassisPart   = 0
 	ChassisSerial = 1
@@ -35,42 +36,41 @@ const (
 	ProductTag    = 5
 )
 
-// English is the language in which Latin 1 is meant (§15).
+// English is the language code for Latin 1 text (§15).
 const English = 25
 
-// Area says some of what a part is.
+// Area is a chassis, board or product info area.
 type Area struct {
-	Head   []byte // of a chassis its type, of a board language and time, of a product language
+	Head   []byte // of a chassis its type, of a board language and date, of a product language
 	Fields []Field
 }
 
-// shapes are how long the heads of the areas of an image are, and how many
-// fields must follow, in the order of the areas.
-var shapes = [3]struct{ head, must int }{{1, 2}, {4, 5}, {1, 7}}
+// areaLayouts holds, for each area in order, the length of its head and the
+// number of mandatory fields.
+var areaLayouts = [3]struct{ head, must int }{{1, 2}, {4, 5}, {1, 7}}
 
-// Image is all that a part says. Areas that are nil are not there.
+// Image is the FRU data of one device. A nil area is absent.
 type Image struct {
 	Chassis, Board, Product *Area
-	Records                 []Record // of the multi-record area
+	Records                 []Record // multi-record area
 }
 
-// Record is one of the multi-record area (§16).
+// Record is a record of the multi-record area (§16).
 type Record struct {
 	Kind byte
 	Data []byte
 }
 
-// SystemID is the record with the UUID of the system that a part is in, in the
-// order of SMBIOS (§18.4).
+// SystemID returns the management access record with the system's UUID, in
+// SMBIOS byte order (§18.4).
 func SystemID(uuid [16]byte) Record { return Record{0x03, append([]byte{0x07}, uuid[:]...)} }
 
-// Supply is the record of a power supply (§18.1) that can be changed while it
-// runs, and makes of an alternating current what a server needs.
+// Supply returns the record of a hot-swappable AC power supply (§18.1).
 func Supply(watts, lowVolts, highVolts float64, lowHertz, highHertz byte) Record {
 	const (
 		unspecified           = 0xff
 		hotSwap, switches, pf = 1 << 3, 1 << 2, 1 << 1
-		milliseconds          = 12 // that it bridges
+		milliseconds          = 12 // ride-through time
 		anyPeak               = 0xfff
 	)
 	two := func(n uint16) []byte { return []byte{byte(n), byte(n >> 8)} }
@@ -83,18 +83,18 @@ func Supply(watts, lowVolts, highVolts float64, lowHertz, highHertz byte) Record
 
 func (i *Image) areas() [3]**Area { return [3]**Area{&i.Chassis, &i.Board, &i.Product} }
 
-// NewChassis makes the area of a chassis. Kind is its type as SMBIOS has it.
+// NewChassis returns a chassis info area. kind is the SMBIOS chassis type.
 func NewChassis(kind byte, part, serial string) *Area {
 	return &Area{[]byte{kind}, texts(part, serial)}
 }
 
-// NewBoard makes the area of a board that was made at some time.
+// NewBoard returns a board info area with a manufacturing date.
 func NewBoard(made time.Time, maker, name, serial, part string) *Area {
 	minutes := uint32(max(0, made.Sub(time.Date(1996, 1, 1, 0, 0, 0, 0, time.UTC))/time.Minute))
 	return &Area{[]byte{English, byte(minutes), byte(minutes >> 8), byte(minutes >> 16)}, texts(maker, name, serial, part, "")}
 }
 
-// NewProduct makes the area of a product.
+// NewProduct returns a product info area.
 func NewProduct(maker, name, part, version, serial, tag string) *Area {
 	return &Area{[]byte{English}, texts(maker, name, part, version, serial, tag, "")}
 }
@@ -107,7 +107,7 @@ func texts(all ...string) []Field {
 	return out
 }
 
-// Text is the text of a field; "" where there is none.
+// Text returns the text of a field; "" when there is none.
 func (a *Area) Text(place int) string {
 	if a == nil || place >= len(a.Fields) {
 		return ""
@@ -115,7 +115,8 @@ func (a *Area) Text(place int) string {
 	return a.Fields[place].String()
 }
 
-// With is the image with a text in its product area; as it is, if it has none.
+// With returns the image with a field of its product area replaced; unchanged
+// when it has no product area.
 func (i Image) With(place int, text string) Image {
 	if i.Product == nil || place >= len(i.Product.Fields) {
 		return i
@@ -127,7 +128,7 @@ func (i Image) With(place int, text string) Image {
 	return i
 }
 
-// Append appends the image, with zeros behind it: size bytes in all.
+// Append appends the image, zero-padded to size bytes.
 func (i Image) Append(out []byte, size int) ([]byte, error) {
 	start := len(out)
 	out = append(out, 1, 0, 0, 0, 0, 0, 0, 0)
@@ -179,7 +180,7 @@ func (a *Area) append(out []byte) ([]byte, error) {
 	return append(out, checksum(out[start:])), nil
 }
 
-// checksum makes the sum of bytes 0.
+// checksum returns the byte that makes the sum of all bytes 0.
 func checksum(b []byte) byte {
 	var sum byte
 	for _, x := range b {
@@ -188,8 +189,8 @@ func checksum(b []byte) byte {
 	return -sum
 }
 
-// Parse reads an image. What stands behind its areas counts for nothing, as do
-// records that cannot be read: clients move them to where they are none.
+// Parse parses FRU data. Bytes after the areas are ignored, as are invalid
+// multi-records: clients move the areas there.
 func Parse(b []byte) (Image, error) {
 	var i Image
 	if len(b) < unit || b[0] != 1 || b[6] != 0 || checksum(b[:unit]) != 0 {
@@ -203,7 +204,7 @@ func Parse(b []byte) (Image, error) {
 		if at == 0 {
 			continue
 		}
-		own, err := parseArea(b[min(at, len(b)):], shapes[k].head, shapes[k].must)
+		own, err := parseArea(b[min(at, len(b)):], areaLayouts[k].head, areaLayouts[k].must)
 		if err != nil {
 			return Image{}, fmt.Errorf("%w at %d", err, at)
 		}
@@ -215,7 +216,8 @@ func Parse(b []byte) (Image, error) {
 	return i, nil
 }
 
-// Parts of the header of a record: the last one, and the version.
+// Fields of a multi-record header: the end-of-list flag, the format version and
+// the length.
 const (
 	lastRecord    = 0x80
 	recordVersion = 0x02
@@ -233,8 +235,8 @@ func appendRecords(out []byte, all []Record) []byte {
 	return out
 }
 
-// parseRecords reads records as far as that can be done: one that is spoilt
-// hides those behind it, and nothing else.
+// parseRecords parses records up to the first invalid one, which hides those
+// after it but is no error.
 func parseRecords(b []byte) []Record {
 	var all []Record
 	for len(b) >= recordHeader && checksum(b[:recordHeader]) == 0 && b[1]&0x7f == recordVersion {

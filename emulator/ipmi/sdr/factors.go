@@ -2,18 +2,18 @@ package sdr
 
 import "math"
 
-// Factors say what a sensor's byte means: y = (M·x + B·10^BExp)·10^Exp, where x
-// is the byte (IPMI v2.0 rev 1.1, §36.3). Ours have no B.
+// Factors convert between a sensor's raw byte x and its reading y = (M·x +
+// B·10^BExp)·10^Exp (IPMI v2.0 rev 1.1, §36.3). B is always 0 here.
 type Factors struct {
 	M      int16 // 10 bits
 	Exp    int8  // 4 bits
-	Signed bool  // the byte is a two's complement
+	Signed bool  // the raw byte is in two's complement
 }
 
-// step is what one count is.
+// step returns the reading of one count.
 func (f Factors) step() float64 { return scale(float64(f.M), int(f.Exp)) }
 
-// scale is x·10^exp, exactly where that can be.
+// scale returns x·10^exp, exactly where possible.
 func scale(x float64, exp int) float64 {
 	if exp < 0 {
 		return x / math.Pow10(-exp)
@@ -21,7 +21,7 @@ func scale(x float64, exp int) float64 {
 	return x * math.Pow10(exp)
 }
 
-// bounds are the least and the most byte, as numbers.
+// bounds returns the lowest and the highest raw value.
 func (f Factors) bounds() (least, most float64) {
 	if f.Signed {
 		return math.MinInt8, math.MaxInt8
@@ -29,13 +29,13 @@ func (f Factors) bounds() (least, most float64) {
 	return 0, math.MaxUint8
 }
 
-// Raw is the byte nearest to a reading, or the last one before it.
+// Raw returns the raw byte nearest to a reading, limited to the range.
 func (f Factors) Raw(y float64) byte {
 	least, most := f.bounds()
 	return byte(int(math.Round(min(most, max(least, y/f.step())))))
 }
 
-// Value is the reading that a byte means.
+// Value returns the reading of a raw byte.
 func (f Factors) Value(raw byte) float64 {
 	x := float64(raw)
 	if f.Signed {
@@ -44,7 +44,7 @@ func (f Factors) Value(raw byte) float64 {
 	return scale(float64(f.M)*x, int(f.Exp))
 }
 
-// Counts are the bytes that a difference of readings makes.
+// Counts returns a difference of readings in raw counts.
 func (f Factors) Counts(difference float64) byte {
 	return byte(min(math.MaxUint8, math.Round(difference/f.step())))
 }
@@ -54,14 +54,15 @@ func (f Factors) Difference(counts byte) float64 {
 	return scale(float64(f.M)*float64(counts), int(f.Exp))
 }
 
-// nice are the first digits of a step that nothing asks to be another.
-var nice = []int{10, 20, 25, 30, 40, 50, 60, 80}
+// roundSteps are the leading digits of a step that no exact value determines.
+var roundSteps = []int{10, 20, 25, 30, 40, 50, 60, 80}
 
-// Fit finds factors for readings from 0 to most, which the sensor gives in
-// steps. They are as fine as the sensor if a byte can be; else as fine as lets
-// exact, thresholds say, be whole counts; else as fine as a round step can be.
+// Fit returns factors for readings from 0 to most that the sensor gives in
+// steps. They are as fine as the sensor when a byte can be; otherwise as fine
+// as the exact values, for example thresholds, remain whole counts; otherwise a
+// round step.
 func Fit(most, step float64, exact ...float64) Factors {
-	if f, ok := whole(step); ok && most <= step*math.MaxUint8 {
+	if f, ok := stepFactors(step); ok && most <= step*math.MaxUint8 {
 		return f
 	}
 	least := most / math.MaxUint8
@@ -81,7 +82,7 @@ func Fit(most, step float64, exact ...float64) Factors {
 		}
 	}
 	for e := exp; ; e++ {
-		for _, m := range nice {
+		for _, m := range roundSteps {
 			if f, ok := try(m, e); ok {
 				return f
 			}
@@ -89,8 +90,9 @@ func Fit(most, step float64, exact ...float64) Factors {
 	}
 }
 
-// whole is a step as factors; false if it has more than two digits.
-func whole(step float64) (Factors, bool) {
+// stepFactors returns a step as factors; false when it has more than two
+// digits.
+func stepFactors(step float64) (Factors, bool) {
 	exp := int(math.Floor(math.Log10(step))) - 1
 	m := math.Round(scale(step, -exp))
 	if math.Abs(scale(m, exp)-step) > step*1e-9 || m < 1 {
@@ -103,7 +105,7 @@ func whole(step float64) (Factors, bool) {
 	return Factors{M: int16(n), Exp: int8(exp)}, true
 }
 
-// fits says whether readings are whole counts.
+// fits reports whether all readings are whole counts.
 func (f Factors) fits(readings []float64) bool {
 	for _, y := range readings {
 		n := y / f.step()

@@ -1,13 +1,13 @@
-// Package sdr owns the bytes of sensor data records (IPMI v2.0 rev 1.1, §43),
-// and how the byte of a sensor becomes a reading. It refuses to know which
-// sensors there are.
+// Package sdr encodes sensor data records (IPMI v2.0 rev 1.1, §43), and
+// converts raw sensor bytes to readings. It does not know which sensors there
+// are.
 package sdr
 
-// Version is that of the records and of the commands that serve them (§33.9),
-// BCD, least digit first.
+// Version is the SDR version of the records and of the commands that serve them
+// (§33.9), in BCD, least significant digit first.
 const Version = 0x51
 
-// The kinds of records (§43).
+// Record types (§43).
 const (
 	kindFull    = 0x01
 	kindCompact = 0x02
@@ -16,23 +16,24 @@ const (
 	kindMC      = 0x12
 )
 
-// HeaderSize is how long the header of a record is: ID, version, kind and the
-// length of the rest.
+// HeaderSize is the length of a record header: ID, version, type and length of
+// the rest.
 const HeaderSize = 5
 
-// MaxName is how long a name can be, in bytes.
+// MaxName is the longest name in bytes.
 const MaxName = 16
 
-// Entity is what a sensor or a FRU is of (§43.14).
+// Entity is the entity that a sensor or a FRU belongs to (§43.14).
 type Entity struct{ ID, Instance byte }
 
-// Thresholds are in the order of their bits in the commands (§35.8).
+// Thresholds are raw thresholds in the order of their bits in the commands
+// (§35.8).
 type Thresholds struct {
-	Has byte // bit set, of 1<<LowCaution and so on
+	Has byte // bit 1<<LowCaution and so on
 	At  [6]byte
 }
 
-// The places of thresholds.
+// Indexes of thresholds.
 const (
 	LowCaution  = 0 // "lower non-critical"
 	LowCritical = 1
@@ -42,8 +43,8 @@ const (
 	Fatal       = 5
 )
 
-// Events are the bits of the events that thresholds make (§35.10): low ones as
-// they are gone below, others as they are gone above.
+// Events returns the event bits of the thresholds (§35.10): going low for the
+// lower ones, going high for the upper ones.
 func (t Thresholds) Events() uint16 {
 	var out uint16
 	for i := range t.At {
@@ -54,7 +55,7 @@ func (t Thresholds) Events() uint16 {
 	return out
 }
 
-// Event is the bit of the event of a threshold.
+// Event returns the event bit of a threshold.
 func Event(threshold int) uint16 {
 	if threshold <= LowFatal {
 		return 1 << (2 * threshold)
@@ -62,15 +63,15 @@ func Event(threshold int) uint16 {
 	return 1 << (2*threshold + 1)
 }
 
-// ThresholdReading is the event/reading type of sensors with thresholds, and
-// SpecificReading that of those whose states are their type's (table 42-1).
+// Event/reading type codes (table 42-1): of threshold sensors, of redundancy,
+// and of sensors with sensor-specific states.
 const (
 	ThresholdReading  = 0x01
 	RedundancyReading = 0x0b
 	SpecificReading   = 0x6f
 )
 
-// Key is what tells a sensor from others, and what it is.
+// Key identifies a sensor and describes it.
 type Key struct {
 	Owner   byte // slave address
 	Number  byte
@@ -80,15 +81,15 @@ type Key struct {
 	Name    string
 }
 
-// Full is a full sensor record (§43.1): of a sensor that reads a number.
+// Full is a full sensor record (§43.1), for a sensor with numeric readings.
 type Full struct {
 	Key
 	Unit      byte // table 43-15
 	Direction byte // 0 none, 1 input, 2 output
 	Factors
-	Nominal              *byte
-	Thresholds           Thresholds
-	Hysteresis, LowSlack byte // counts
+	Nominal                        *byte
+	Thresholds                     Thresholds
+	Hysteresis, NegativeHysteresis byte // counts
 }
 
 // Append appends the record.
@@ -97,10 +98,10 @@ func (f Full) Append(out []byte, id uint16) []byte {
 	out = f.append(header(out, id, kindFull))
 	t := f.Thresholds
 	events := t.Events()
-	// Initialisation: scanning is on and can be switched; with thresholds also
-	// events, thresholds and hysteresis. Capabilities: rearms itself;
-	// hysteresis and thresholds can be read and set, events one by one, or
-	// there are none of them.
+	// Initialization: scanning is on and settable; with thresholds also events,
+	// thresholds and hysteresis. Capabilities: auto re-arm; hysteresis and
+	// thresholds are readable and settable, events individually controllable,
+	// or there are none.
 	initial, can := byte(0x41), byte(0x43)
 	if t.Has != 0 {
 		initial, can = 0x7b, 0x68
@@ -125,14 +126,14 @@ func (f Full) Append(out []byte, id uint16) []byte {
 	for _, i := range []int{Fatal, Critical, Caution, LowFatal, LowCritical, LowCaution} {
 		out = append(out, t.At[i])
 	}
-	out = append(out, f.Hysteresis, f.LowSlack, 0, 0, 0)
+	out = append(out, f.Hysteresis, f.NegativeHysteresis, 0, 0, 0)
 	return finish(name(out, f.Name), start)
 }
 
-// Discrete is a record as a BMC has it that says of sensors with numbers that
-// they have states: the event/reading type is one of states, and of thresholds
-// and events there is nothing. Others stay as they are.
-func Discrete(rec []byte) []byte {
+// AsDiscrete returns a full sensor record that describes its sensor as
+// discrete, as some BMCs do: the event/reading type is a discrete one, and
+// thresholds and events are missing. Other records are returned unchanged.
+func AsDiscrete(rec []byte) []byte {
 	const (
 		kind, capabilities, reading, events, thresholds, end = 3, 11, 13, 14, 18, 20
 		severity                                             = 0x07 // table 42-2
@@ -149,9 +150,9 @@ func Discrete(rec []byte) []byte {
 	return out
 }
 
-// Foreign is a record as a BMC has it that says of its sensors that they are of
-// a controller which there is not. Others stay as they are.
-func Foreign(rec []byte) []byte {
+// AsForeign returns a sensor record whose owner is a controller that does not
+// exist, as some BMCs have. Other records are returned unchanged.
+func AsForeign(rec []byte) []byte {
 	const kind, owner, nobody = 3, 5, 0x24
 	if len(rec) <= owner || rec[kind] != kindFull && rec[kind] != kindCompact {
 		return rec
@@ -161,52 +162,51 @@ func Foreign(rec []byte) []byte {
 	return out
 }
 
-// m is M and the tolerance, which is none beside rounding.
+// m returns M and the tolerance, which is only that of rounding.
 func (f Factors) m() []byte {
 	m := uint16(f.M)
 	return []byte{byte(m), byte(m >> 8 & 3 << 6)}
 }
 
-// Answer are the factors as Get Sensor Reading Factors has them (§35.5), after
-// the next reading.
-func (f Factors) Answer() []byte { return append(f.m(), 0, 0, 0, byte(f.Exp)<<4) }
+// ReadingFactors returns the factors as Get Sensor Reading Factors answers them
+// (§35.5), after the next reading.
+func (f Factors) ReadingFactors() []byte { return append(f.m(), 0, 0, 0, byte(f.Exp)<<4) }
 
-// Compact is a compact sensor record (§43.2): of a sensor that has states.
+// Compact is a compact sensor record (§43.2), for a discrete sensor.
 type Compact struct {
 	Key
-	Asserts, Deasserts uint16 // states of which events are made
-	States             uint16 // that can be read
+	Asserts, Deasserts uint16 // states that generate events
+	States             uint16 // states that can be read
 }
 
 // Append appends the record.
 func (c Compact) Append(out []byte, id uint16) []byte {
 	start := len(out)
 	out = c.append(header(out, id, kindCompact))
-	// It comes up scanning and making events, which only all sensors together
-	// can be kept from; it rearms itself.
+	// The sensor comes up scanning and with events enabled, which can only be
+	// disabled for all sensors together; it re-arms itself.
 	out = append(out, 0x03, 0x42, c.Type, c.Reading)
 	out = le(le(le(out, c.Asserts), c.Deasserts), c.States)
 	out = append(out, 0xc0, 0, 0) // no number
-	out = append(out, 1, 0)       // a record of its own
+	out = append(out, 1, 0)       // not shared
 	out = append(out, 0, 0, 0, 0, 0, 0)
 	return finish(name(out, c.Name), start)
 }
 
-// EventOnly is an event-only record (§43.3): of a sensor that can be heard, and
-// not asked.
+// EventOnly is an event-only record (§43.3), for a sensor that has no reading.
 type EventOnly struct{ Key }
 
 // Append appends the record.
 func (e EventOnly) Append(out []byte, id uint16) []byte {
 	start := len(out)
 	out = append(e.append(header(out, id, kindEvents)), e.Type, e.Reading)
-	out = append(out, 1, 0) // a record of its own
+	out = append(out, 1, 0) // not shared
 	out = append(out, 0, 0)
 	return finish(name(out, e.Name), start)
 }
 
-// FRU is a FRU device locator record (§43.8), of one that its controller is
-// asked for.
+// FRU is a FRU device locator record (§43.8), for a FRU device behind a
+// controller.
 type FRU struct {
 	Owner  byte
 	ID     byte
@@ -225,7 +225,7 @@ func (f FRU) Append(out []byte, id uint16) []byte {
 // Controller is a management controller device locator record (§43.9).
 type Controller struct {
 	Address byte
-	Global  byte // power state notification, global initialisation
+	Global  byte // power state notification, global initialization
 	Devices byte // capabilities
 	Entity  Entity
 	Name    string
@@ -240,12 +240,12 @@ func (c Controller) Append(out []byte, id uint16) []byte {
 
 func header(out []byte, id uint16, kind byte) []byte { return append(le(out, id), Version, kind, 0) }
 
-// append appends the key of a sensor and its entity.
+// append appends a sensor's key and its entity.
 func (k Key) append(out []byte) []byte {
 	return append(out, k.Owner, 0, k.Number, k.Entity.ID, k.Entity.Instance)
 }
 
-// name appends a name: 8 bits ASCII, of at least two characters (§43.15).
+// name appends a name in 8-bit ASCII of at least two characters (§43.15).
 func name(out []byte, s string) []byte {
 	if len(s) == 1 {
 		s += " "
@@ -254,7 +254,7 @@ func name(out []byte, s string) []byte {
 	return append(append(out, 0xc0|byte(len(s))), s...)
 }
 
-// finish writes the length.
+// finish writes the record's length.
 func finish(out []byte, start int) []byte {
 	out[start+4] = byte(len(out) - start - HeaderSize)
 	return out

@@ -12,7 +12,7 @@ func TestRecords(t *testing.T) {
 	for name, tt := range map[string]struct{ got, want []byte }{
 		"full": {
 			Full{
-				Key: key, Unit: 1, Factors: Factors{M: 1, Signed: true}, Nominal: &nominal, Hysteresis: 2, LowSlack: 3,
+				Key: key, Unit: 1, Factors: Factors{M: 1, Signed: true}, Nominal: &nominal, Hysteresis: 2, NegativeHysteresis: 3,
 				Thresholds: Thresholds{Has: 1<<LowCaution | 1<<LowCritical | 1<<Caution | 1<<Critical, At: [6]byte{5, 0, 0, 38, 42, 0}},
 			}.Append(nil, 0x0102),
 			[]byte{
@@ -77,7 +77,7 @@ func TestDiscreteRecords(t *testing.T) {
 		Thresholds: Thresholds{Has: 1<<Caution | 1<<Critical, At: [6]byte{0, 0, 0, 38, 42, 0}},
 	}.Append(nil, 1)
 	was := append([]byte(nil), full...)
-	got := Discrete(full)
+	got := AsDiscrete(full)
 	want := append([]byte(nil), full...)
 	want[11], want[13] = 0x60, 0x07
 	clear(want[14:20])
@@ -88,7 +88,7 @@ func TestDiscreteRecords(t *testing.T) {
 		t.Errorf("the record that others share has changed:\n%s", d)
 	}
 	compact := Compact{Key: Key{Owner: 0x20, Number: 2, Name: "PSU"}}.Append(nil, 2)
-	if d := cmp.Diff(compact, Discrete(compact)); d != "" {
+	if d := cmp.Diff(compact, AsDiscrete(compact)); d != "" {
 		t.Errorf("compact (-want +got):\n%s", d)
 	}
 }
@@ -97,14 +97,14 @@ func TestForeignRecords(t *testing.T) {
 	compact := Compact{Key: Key{Owner: 0x20, Number: 2, Name: "PSU"}}.Append(nil, 2)
 	want := append([]byte(nil), compact...)
 	want[5] = 0x24
-	if d := cmp.Diff(want, Foreign(compact)); d != "" {
+	if d := cmp.Diff(want, AsForeign(compact)); d != "" {
 		t.Errorf("compact (-want +got):\n%s", d)
 	}
 	if compact[5] != 0x20 {
 		t.Error("the record that others share has changed")
 	}
 	fru := FRU{Owner: 0x20, Name: "FRU"}.Append(nil, 3)
-	if d := cmp.Diff(fru, Foreign(fru)); d != "" {
+	if d := cmp.Diff(fru, AsForeign(fru)); d != "" {
 		t.Errorf("FRU (-want +got):\n%s", d)
 	}
 }

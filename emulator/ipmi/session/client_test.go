@@ -37,7 +37,7 @@ type fakeRealm struct {
 	faults   session.Faults
 }
 
-var _ session.Faulty = (*fakeRealm)(nil)
+var _ session.FaultyAuthenticator = (*fakeRealm)(nil)
 
 func (r *fakeRealm) Faults() session.Faults { return r.faults }
 

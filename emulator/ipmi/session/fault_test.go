@@ -16,9 +16,9 @@ func TestFaultyPacketsOf15(t *testing.T) {
 		sent   func(c old, seq uint32) (old, uint32) // whose packet the answer is, and its number
 	}{
 		"none":    {session.Faults{}, false, func(c old, seq uint32) (old, uint32) { return c, seq }},
-		"no ID":   {session.Faults{NoID: true}, false, func(c old, seq uint32) (old, uint32) { c.id = 0; return c, seq }},
-		"swapped": {session.Faults{Swapped: true}, false, func(c old, seq uint32) (old, uint32) { return c, bits.ReverseBytes32(seq) }},
-		"wrong":   {session.Faults{Wrong: true}, true, func(c old, seq uint32) (old, uint32) { return c, seq }},
+		"no ID":   {session.Faults{ZeroSessionID: true}, false, func(c old, seq uint32) (old, uint32) { c.id = 0; return c, seq }},
+		"swapped": {session.Faults{SwappedSequence: true}, false, func(c old, seq uint32) (old, uint32) { return c, bits.ReverseBytes32(seq) }},
+		"wrong":   {session.Faults{WrongCode: true}, true, func(c old, seq uint32) (old, uint32) { return c, seq }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, c := newOldWorld(t), newOld(2, "ADMIN", "ADMIN")
@@ -31,7 +31,7 @@ func TestFaultyPacketsOf15(t *testing.T) {
 			}
 			who, seq := tt.sent(*c, c.out+1)
 			body := []byte("an answer")
-			is, want := w.table.Seal(w.now, nil, got.Frame, wire.PayloadIPMI, body), who.packet(seq, body)
+			is, want := w.table.Wrap(w.now, nil, got.Frame, wire.PayloadIPMI, body), who.packet(seq, body)
 			if tt.wrong {
 				const code = 4 + 1 + 4 + 4 // RMCP, authentication type, number, ID
 				want[code] ^= 0xff

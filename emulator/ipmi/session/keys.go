@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	keySize = 20 // of a user's key, and of K_G (§13.31)
-	// constSize is that of the constants that keys are made of: 20 bytes with
-	// every hash, as §13.32 writes them out and clients have them.
+	keySize = 20 // of a user's key and of K_G, in bytes (§13.31)
+	// constSize is the size of the constants that the keys are derived from: 20
+	// bytes with every hash, as §13.32 spells them out and clients use them.
 	constSize = 20
 	aesKey    = 16
 	block     = aes.BlockSize
 )
 
-// rakp is what an authentication algorithm is made of.
+// rakp describes an authentication algorithm.
 type rakp struct {
-	hash func() hash.Hash // nil: codes are absent
-	icv  int              // size of the code of RAKP 4
+	hash func() hash.Hash // nil: no key exchange authentication codes
+	icv  int              // size of RAKP 4's integrity check value, in bytes
 }
 
 var algorithms = map[wire.Authentication]rakp{
@@ -36,7 +36,8 @@ var algorithms = map[wire.Authentication]rakp{
 	wire.RAKPHMACSHA256: {sha256.New, 16},
 }
 
-// codeSizes are those of packets.
+// codeSizes maps integrity algorithms to the size of a packet's AuthCode, in
+// bytes.
 var codeSizes = map[wire.Integrity]int{
 	wire.IntegrityNone:  0,
 	wire.HMACSHA1x96:    12,
@@ -45,15 +46,15 @@ var codeSizes = map[wire.Integrity]int{
 	wire.HMACSHA256x128: 16,
 }
 
-// keyed is an HMAC with a user's key, which is padded with zeroes. One that is
-// longer than it can be is cut.
-func (a rakp) keyed(password string) hash.Hash {
+// newHMAC returns an HMAC with a user's key, zero-padded or cut to the key
+// size.
+func (a rakp) newHMAC(password string) hash.Hash {
 	var key [keySize]byte
 	copy(key[:], password)
 	return hmac.New(a.hash, key[:])
 }
 
-// sum is an HMAC of the parts.
+// sum returns the HMAC of the concatenated parts.
 func sum(h hash.Hash, out []byte, parts ...[]byte) []byte {
 	for _, p := range parts {
 		h.Write(p)
@@ -61,27 +62,27 @@ func sum(h hash.Hash, out []byte, parts ...[]byte) []byte {
 	return h.Sum(out)
 }
 
-// keys are those of a session, with the states of their algorithms, which are
-// made once. The zero value neither signs nor encrypts.
+// keys holds the keys of a session and the states of its algorithms, which are
+// made once. The zero value neither authenticates nor encrypts.
 type keys struct {
-	mac    hash.Hash // nil: packets have no codes
-	around []byte    // written before and after what mac signs; HMACs need none
-	size   int       // of the code
-	plain  bool      // IPMI 1.5: the code is around, and nothing is signed
-	block  cipher.Block
-	salt   [8]byte // makes initialization vectors of this session
-	code   [sha256.Size]byte
-	iv     [block]byte
+	mac         hash.Hash // nil: packets have no AuthCode
+	affixed     []byte    // written before and after the data; HMACs need none
+	size        int       // of the AuthCode
+	v15Password bool      // IPMI 1.5 straight password: the AuthCode is affixed itself
+	block       cipher.Block
+	salt        [8]byte // makes the initialization vectors of this session unique
+	code        [sha256.Size]byte
+	iv          [block]byte
 }
 
-// derive makes the keys of a suite out of the session's integrity key (§13.31,
-// §13.32) and the user's password.
+// derive derives the keys of a cipher suite from the session integrity key
+// (§13.31, §13.32) and the user's password.
 func (k *keys) derive(s wire.Suite, sik []byte, password string, salt []byte) error {
 	a := algorithms[s.Authentication]
 	copy(k.salt[:], salt)
 	k.size = codeSizes[s.Integrity]
 	if s.Integrity == wire.IntegrityNone {
-		return nil // and suites without integrity do not encrypt
+		return nil // a suite without integrity does not encrypt either
 	}
 	var constant [constSize]byte
 	more := hmac.New(a.hash, sik)
@@ -93,8 +94,8 @@ func (k *keys) derive(s wire.Suite, sik []byte, password string, salt []byte) er
 		return sum(more, nil, constant[:])
 	}
 	if s.Integrity == wire.MD5x128 {
-		k.mac, k.around = md5.New(), make([]byte, keySize) // as FreeIPMI 1.6 has it (packet of its session)
-		copy(k.around, password)
+		k.mac, k.affixed = md5.New(), make([]byte, keySize) // as FreeIPMI 1.6 computes it (checked against a packet of its session)
+		copy(k.affixed, password)
 	} else {
 		k.mac = hmac.New(a.hash, material(1))
 	}
@@ -106,36 +107,35 @@ func (k *keys) derive(s wire.Suite, sik []byte, password string, salt []byte) er
 	return err
 }
 
-// sign is the code of what a packet holds. It is good until the next call.
-func (k *keys) sign(data []byte) []byte {
+// authCode returns the AuthCode of data. It is valid until the next call.
+func (k *keys) authCode(data []byte) []byte {
 	k.mac.Reset()
-	if k.around == nil {
+	if k.affixed == nil {
 		k.mac.Write(data)
 	} else {
-		k.mac.Write(k.around)
+		k.mac.Write(k.affixed)
 		k.mac.Write(data)
-		k.mac.Write(k.around)
+		k.mac.Write(k.affixed)
 	}
 	return k.mac.Sum(k.code[:0])[:k.size]
 }
 
-// signed says whether a packet's code is right, in a time that does not tell
-// where it is wrong.
-func (k *keys) signed(data, code []byte) bool {
-	return subtle.ConstantTimeCompare(k.sign(data), code) == 1
+// verifyAuthCode compares a packet's AuthCode in constant time.
+func (k *keys) verifyAuthCode(data, code []byte) bool {
+	return subtle.ConstantTimeCompare(k.authCode(data), code) == 1
 }
 
-// seal appends the AES-CBC-128 form of a body (§13.29): a vector, and body, pad
-// and length of the pad in blocks. The vector is the number of the packet,
-// which comes once, encrypted with the session's key (NIST SP 800-38A,
-// appendix C): nobody else can tell it before.
-func (k *keys) seal(out []byte, number uint64, body []byte) []byte {
+// encrypt appends the AES-CBC-128 form of a body (§13.29): initialization
+// vector, body, pad and pad length in blocks. The vector is the packet's
+// number, which is never reused, encrypted with the session's key (NIST SP
+// 800-38A, appendix C), so that it is unpredictable.
+func (k *keys) encrypt(out []byte, number uint64, body []byte) []byte {
 	copy(k.iv[:8], k.salt[:])
 	binary.LittleEndian.PutUint64(k.iv[8:], number)
 	k.block.Encrypt(k.iv[:], k.iv[:])
 	from := len(out)
 	out = append(append(out, k.iv[:]...), body...)
-	pad := sealedSize(len(body)) - block - len(body) - 1
+	pad := encryptedSize(len(body)) - block - len(body) - 1
 	for i := range pad {
 		out = append(out, byte(i+1))
 	}
@@ -150,12 +150,12 @@ func (k *keys) seal(out []byte, number uint64, body []byte) []byte {
 	return out
 }
 
-// sealedSize is the size of a body's encrypted form.
-func sealedSize(body int) int { return block + (body+1+block-1)/block*block }
+// encryptedSize returns the size of a body's encrypted form.
+func encryptedSize(body int) int { return block + (body+1+block-1)/block*block }
 
-// unseal decrypts a body where it is. False says that it is none: not of whole
-// blocks, or with a pad that is not 01h, 02h and so on.
-func (k *keys) unseal(b []byte) ([]byte, bool) {
+// decrypt decrypts a body in place. It is false for a body that is not a
+// multiple of the block size, or whose pad is not 01h, 02h and so on.
+func (k *keys) decrypt(b []byte) ([]byte, bool) {
 	if len(b) < 2*block || len(b)%block != 0 {
 		return nil, false
 	}

@@ -32,7 +32,7 @@ func TestSessionsAreCounted(t *testing.T) {
 	}
 	w.refused(all[16], all[16].openRequest(0), 0x11, all[16].console, wire.StatusNoResources)
 	w.refused(late, late.rakp3(), 0x15, late.console, wire.StatusNoResources)
-	if got := w.table.Most(); got != 16 {
+	if got := w.table.Max(); got != 16 {
 		t.Errorf("Most = %d, want 16", got)
 	}
 	w.table.Close(all[4].managed)
@@ -67,7 +67,7 @@ func TestOneBMCHasManyClientsAtOnce(t *testing.T) {
 	for _, c := range all[64:254] {
 		w.login(c)
 	}
-	if n, most := w.table.Len(), w.table.Most(); n != 254 || most != 63 {
+	if n, most := w.table.Len(), w.table.Max(); n != 254 || most != 63 {
 		t.Errorf("%d sessions of %d, want 254, which have handles, and 63, which can be told", n, most)
 	}
 	w.refused(all[254], all[254].openRequest(0), 0x11, all[254].console, wire.StatusNoResources)
@@ -91,7 +91,7 @@ func TestClientsThatBeginAnewTakeOnePlace(t *testing.T) {
 }
 
 func TestFloodDoesNotBlockALogin(t *testing.T) {
-	w := newWorldWith(t, session.Config{Half: 16})
+	w := newWorldWith(t, session.Config{Pending: 16})
 	flood := many(3000)
 	at := 0
 	more := func(n int) {

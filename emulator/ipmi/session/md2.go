@@ -1,12 +1,12 @@
 package session
 
-// md2 is the message digest of RFC 1319, which IPMI 1.5 has a type for. Nothing
-// that it protects is safe.
+// md2 is the MD2 message digest (RFC 1319), an IPMI 1.5 authentication type. It
+// is broken and protects nothing.
 type md2 struct {
 	state [48]byte
 	check [16]byte
 	block [16]byte
-	n     int // bytes of block
+	n     int // bytes in block
 }
 
 func newMD2() *md2 { return &md2{} }
@@ -43,7 +43,7 @@ func (d *md2) Sum(out []byte) []byte {
 	return append(out, end.state[:16]...)
 }
 
-// mix takes the full block in.
+// mix adds the full block to the state.
 func (d *md2) mix() {
 	const rounds = 18
 	d.n = 0
@@ -63,7 +63,7 @@ func (d *md2) mix() {
 	}
 }
 
-// piSubst is made of the digits of pi (RFC 1319, §3.2).
+// piSubst is a permutation made from the digits of pi (RFC 1319, §3.2).
 var piSubst = [256]byte{
 	0x29, 0x2e, 0x43, 0xc9, 0xa2, 0xd8, 0x7c, 0x01, 0x3d, 0x36, 0x54, 0xa1, 0xec, 0xf0, 0x06, 0x13,
 	0x62, 0xa7, 0x05, 0xf3, 0xc0, 0xc7, 0x73, 0x8c, 0x98, 0x93, 0x2b, 0xd9, 0xbc, 0x4c, 0x82, 0xca,

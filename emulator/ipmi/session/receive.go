@@ -7,58 +7,60 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// Received is what a datagram was.
+// Received is the result of a datagram.
 type Received struct {
-	// Reply is to be sent as it is: a pong, or a step of the handshake.
+	// Reply is a datagram to send: a pong, or a handshake response.
 	Reply []byte
-	// Session is whose packet it is; nil outside of any. One whose Privilege is
-	// 0 is not open: Activate Session is all that it can bring.
+	// Session is the packet's session; nil outside of a session. A session with
+	// Privilege 0 is not open yet: Activate Session is the only message in it.
 	Session *Session
 	Payload wire.PayloadType // of Body
-	// Body is an IPMI message or a payload of serial over LAN, whose code was
-	// right, decrypted. It is a part of the packet. Nil: there is nothing to do.
+	// Body is an authenticated and decrypted IPMI message or SOL payload. It is
+	// a part of the packet. Nil: nothing is to be done.
 	Body []byte
-	// Frame is how an answer is wrapped.
+	// Frame is how the response is to be wrapped.
 	Frame Frame
 }
 
-// Frame is how a message is wrapped. The zero value is IPMI 1.5 outside of a
-// session.
+// Frame is how a message is wrapped. The zero value is an IPMI 1.5 packet
+// outside of a session.
 type Frame struct {
-	s      *Session
-	plus   bool // RMCP+
-	guard  guard
-	faults Faults // of IPMI 1.5
+	s          *Session
+	rmcpPlus   bool // RMCP+
+	protection protection
+	faults     Faults // of IPMI 1.5
 }
 
-// SOLFrame is for serial over LAN that nobody has asked for.
-func SOLFrame(s *Session) Frame { return Frame{s: s, plus: !s.V15, guard: s.sol} }
+// SOLFrame returns the frame of a SOL packet that the BMC sends unasked.
+func SOLFrame(s *Session) Frame { return Frame{s: s, rmcpPlus: !s.V15, protection: s.solProtection} }
 
-// ProtectSOL says how serial over LAN is protected, as Activate Payload has
-// agreed on (§24.1). What the suite cannot do is not done.
+// ProtectSOL sets how SOL packets are protected, as Activate Payload agreed
+// (§24.1), as far as the suite supports it.
 func (s *Session) ProtectSOL(signed, sealed bool) {
-	g := s.guard()
-	s.sol = guard{signed: g.signed && (signed || sealed), sealed: g.sealed && sealed}
+	g := s.protection()
+	s.solProtection = protection{authenticated: g.authenticated && (signed || sealed), encrypted: g.encrypted && sealed}
 }
 
-// guard is what the suite can do, and what IPMI messages must have.
-func (s *Session) guard() guard { return guard{signed: s.keys.size > 0, sealed: s.keys.block != nil} }
+// protection returns what the suite supports, which IPMI messages must have.
+func (s *Session) protection() protection {
+	return protection{authenticated: s.keys.size > 0, encrypted: s.keys.block != nil}
+}
 
-// Sealed says whether packets of the session are encrypted.
-func (s *Session) Sealed() bool { return s.keys.block != nil }
+// Encrypted reports whether the session's packets are encrypted.
+func (s *Session) Encrypted() bool { return s.keys.block != nil }
 
-// Signed says whether packets of the session have codes.
-func (s *Session) Signed() bool { return s.keys.size > 0 }
+// Authenticated reports whether the session's packets have an AuthCode.
+func (s *Session) Authenticated() bool { return s.keys.size > 0 }
 
-// rmcpSize is the size of the RMCP header, which codes do not cover.
+// rmcpSize is the size of the RMCP header, which AuthCodes do not cover.
 const rmcpSize = 4
 
-// Receive takes one datagram, which is overwritten. Replies are appended to
-// out. What is wrong, repeated or out of reach is dropped without a word.
-func (t *Table) Receive(now time.Time, from netip.AddrPort, packet, out []byte, r Realm) Received {
+// Receive handles one datagram, which it overwrites. Responses are appended to
+// out. Invalid, repeated and out-of-window packets are dropped silently.
+func (t *Table) Receive(now time.Time, from netip.AddrPort, packet, out []byte, r Authenticator) Received {
 	h, data, err := wire.ParseRMCP(packet)
 	switch {
-	case err != nil || h.ACK: // acknowledgements are no messages (§13.2.2)
+	case err != nil || h.ACK: // an acknowledgement carries no message (§13.2.2)
 		return Received{}
 	case h.Class == wire.ClassASF:
 		return Received{Reply: pong(data, out)}
@@ -84,7 +86,7 @@ func (t *Table) Receive(now time.Time, from netip.AddrPort, packet, out []byte, 
 	}
 	switch p.Type {
 	case wire.PayloadIPMI:
-		return Received{Body: p.Body, Frame: Frame{plus: true}}
+		return Received{Body: p.Body, Frame: Frame{rmcpPlus: true}}
 	case wire.PayloadOpenRequest:
 		return Received{Reply: t.openSession(now, from, p.Body, out, r)}
 	case wire.PayloadRAKP1:
@@ -95,10 +97,11 @@ func (t *Table) Receive(now time.Time, from netip.AddrPort, packet, out []byte, 
 	return Received{}
 }
 
-// pong answers a ping. BMCs that speak DCMI say so (DCMI v1.5, §6.4.8).
+// pong answers an ASF Presence Ping. A BMC with DCMI says so (DCMI v1.5,
+// §6.4.8).
 func pong(data, out []byte) []byte {
 	q, err := wire.ParsePing(data)
-	if err != nil || q.Tag == 0xff { // FFh is no question (§13.2.3)
+	if err != nil || q.Tag == 0xff { // tag FFh asks for no response (§13.2.3)
 		return nil
 	}
 	out, err = wire.RMCP{Sequence: 0xff, Class: wire.ClassASF}.AppendBinary(out)
@@ -112,49 +115,49 @@ func pong(data, out []byte) []byte {
 	return out
 }
 
-// receive takes a packet of a session of IPMI 2.0.
+// receive handles a packet of an IPMI 2.0 session.
 func (t *Table) receive(now time.Time, from netip.AddrPort, data []byte, p wire.Packet) Received {
 	s := t.Find(p.Session)
 	if s == nil || s.V15 {
 		return Received{}
 	}
-	var g guard
+	var g protection
 	switch p.Type {
 	case wire.PayloadIPMI:
-		g = s.guard()
+		g = s.protection()
 	case wire.PayloadSOL:
-		g = s.sol
+		g = s.solProtection
 	default:
 		return Received{}
 	}
-	if p.Authenticated != g.signed || p.Encrypted != g.sealed {
+	if p.Authenticated != g.authenticated || p.Encrypted != g.encrypted {
 		return Received{}
 	}
-	w := &s.window[index(g.signed)]
-	if !w.takes(p.Sequence, ahead, behind) {
+	w := &s.window[index(g.authenticated)]
+	if !w.accepts(p.Sequence, ahead, behind) {
 		return Received{}
 	}
-	if g.signed {
+	if g.authenticated {
 		tr, err := wire.ParseTrailer(p.Trailer, s.keys.size)
-		if err != nil || !s.keys.signed(data[:len(data)-s.keys.size], tr.Code) {
+		if err != nil || !s.keys.verifyAuthCode(data[:len(data)-s.keys.size], tr.Code) {
 			return Received{}
 		}
 	}
 	w.accept(p.Sequence)
 	body := p.Body
-	if g.sealed {
+	if g.encrypted {
 		var ok bool
-		if body, ok = s.keys.unseal(body); !ok {
+		if body, ok = s.keys.decrypt(body); !ok {
 			return Received{}
 		}
 	}
-	s.heard(now, from)
-	return Received{Session: s, Payload: p.Type, Body: body, Frame: Frame{s: s, plus: true, guard: g}}
+	s.recordPacket(now, from)
+	return Received{Session: s, Payload: p.Type, Body: body, Frame: Frame{s: s, rmcpPlus: true, protection: g}}
 }
 
-// heard notes a valid packet.
-func (s *Session) heard(now time.Time, from netip.AddrPort) {
-	s.Used, s.From, s.opening = now, from, nil
+// recordPacket records a valid packet.
+func (s *Session) recordPacket(now time.Time, from netip.AddrPort) {
+	s.LastUsed, s.From, s.opening = now, from, nil
 }
 
 func index(signed bool) int {
@@ -164,9 +167,10 @@ func index(signed bool) int {
 	return 0
 }
 
-// number is the next sequence number to send; never 0 (table 13-8, note 8).
-func (s *Session) number(signed bool) uint32 {
-	n := &s.sent[index(signed)]
+// nextSequence returns the next outbound sequence number; it is never 0 (table
+// 13-8, note 8).
+func (s *Session) nextSequence(signed bool) uint32 {
+	n := &s.sequences[index(signed)]
 	*n++
 	if *n == 0 {
 		*n = 1
@@ -174,29 +178,29 @@ func (s *Session) number(signed bool) uint32 {
 	return *n
 }
 
-// Seal wraps a message and appends the datagram to out. The session may have
-// ended meanwhile.
-func (t *Table) Seal(now time.Time, out []byte, f Frame, p wire.PayloadType, body []byte) []byte {
+// Wrap wraps a message and appends the datagram to out. The session may have
+// ended in the meantime.
+func (t *Table) Wrap(now time.Time, out []byte, f Frame, p wire.PayloadType, body []byte) []byte {
 	from := len(out) + rmcpSize
 	out = wire.AppendIPMI(out)
-	if !f.plus {
-		return f.sealV15(out, body)
+	if !f.rmcpPlus {
+		return f.wrapV15(out, body)
 	}
-	h := wire.Packet{Type: p, Encrypted: f.guard.sealed, Authenticated: f.guard.signed}
+	h := wire.Packet{Type: p, Encrypted: f.protection.encrypted, Authenticated: f.protection.authenticated}
 	if f.s == nil {
 		return append(h.AppendHeader(out, len(body)), body...)
 	}
 	s := f.s
-	h.Session, h.Sequence = s.Console, s.number(f.guard.signed)
-	if f.guard.sealed {
-		out = h.AppendHeader(out, sealedSize(len(body)))
-		out = s.keys.seal(out, uint64(h.Sequence)<<1|uint64(index(f.guard.signed)), body)
+	h.Session, h.Sequence = s.Console, s.nextSequence(f.protection.authenticated)
+	if f.protection.encrypted {
+		out = h.AppendHeader(out, encryptedSize(len(body)))
+		out = s.keys.encrypt(out, uint64(h.Sequence)<<1|uint64(index(f.protection.authenticated)), body)
 	} else {
 		out = append(h.AppendHeader(out, len(body)), body...)
 	}
-	if f.guard.signed {
+	if f.protection.authenticated {
 		out = wire.AppendPadding(out, from)
-		out = append(out, s.keys.sign(out[from:])...)
+		out = append(out, s.keys.authCode(out[from:])...)
 	}
 	return out
 }

@@ -64,7 +64,7 @@ func TestRecordedClientsAreAnswered(t *testing.T) {
 				got = nil
 			}
 			check()
-			if n := e.table.Len(); n != 0 || e.table.Most() == 0 {
+			if n := e.table.Len(); n != 0 || e.table.Max() == 0 {
 				t.Errorf("%d sessions are open at the end, want 0", n)
 			}
 		})

@@ -1,29 +1,29 @@
 package session
 
-// Reach of a window: how far a number may be ahead of the highest that was
-// accepted, and behind it.
+// Reach of the window: how far a sequence number may be ahead of the highest
+// accepted one, and behind it.
 const (
 	ahead     = 15 // §6.12.14
 	behind    = 16
-	reachV15  = 8 // §6.12.10, §6.12.11
+	windowV15 = 8 // §6.12.10, §6.12.11
 	windowLen = 32
 )
 
-// window tracks which sequence numbers have been accepted. Numbers wrap around.
+// window tracks which sequence numbers were accepted. Numbers wrap around.
 type window struct {
 	high  uint32
 	seen  uint32 // bit n: high-n was accepted
 	begun bool
 }
 
-// windowFrom makes a window in which n is the next number, and none before it is
+// newWindow returns a window in which n is the next number and no lower one is
 // accepted.
-func windowFrom(n uint32) window { return window{high: n - 1, seen: ^uint32(0), begun: true} }
+func newWindow(n uint32) window { return window{high: n - 1, seen: ^uint32(0), begun: true} }
 
-// takes says whether a number may be accepted: within reach, and not seen.
-// Before the first packet any number may: clients count from where they like,
-// and a code has proved that it is of this session.
-func (w *window) takes(n uint32, ahead, behind int32) bool {
+// accepts reports whether a number is within reach and was not accepted before.
+// Before the first packet any number is: clients start where they like, and the
+// AuthCode has proved that the packet belongs to the session.
+func (w *window) accepts(n uint32, ahead, behind int32) bool {
 	if n == 0 {
 		return false
 	}
@@ -40,7 +40,7 @@ func (w *window) takes(n uint32, ahead, behind int32) bool {
 	}
 }
 
-// accept notes a number that takes was true for.
+// accept records a number for which accepts returned true.
 func (w *window) accept(n uint32) {
 	d := int32(n - w.high)
 	switch {

@@ -1,10 +1,10 @@
-// Package sol is one serial-over-LAN link of a BMC (IPMI v2.0 rev 1.1, §15):
-// which packets go to the console and when they go again, what of the
-// console's packets is to be typed and how it is acknowledged. A Link is
-// stepped: payloads, time and what the machine has shown go in, payloads come
-// out, and it names its next deadline. It knows no session, no socket and no
-// machine, and keeps no text but that of the packet that is on its way: what
-// is to be sent is read from the screen when it is sent.
+// Package sol implements one serial-over-LAN link of a BMC (IPMI v2.0 rev 1.1,
+// §15): which packets go to the console and when they are retried, what a
+// console's packet types, and how it is acknowledged. A Link is stepped:
+// payloads, time and console output go in, payloads come out, and it names its
+// next deadline. It knows no session, socket or machine, and holds no text but
+// that of the unacknowledged packet: the rest is read from the screen when it
+// is sent.
 package sol
 
 import (
@@ -13,74 +13,74 @@ import (
 	"github.com/metalab-dev/metalab/emulator/ipmi/wire"
 )
 
-// headerSize is what a payload has before its characters (table 15-2).
+// headerSize is the size of a payload's header (table 15-2), in bytes.
 const headerSize = 4
 
-// maxChars is the most that one packet can acknowledge.
+// maxChars is the most characters that a packet can acknowledge.
 const maxChars = 255
 
-// Config is how a link behaves.
+// Config configures a link by the SOL parameters.
 type Config struct {
-	Size       int           // of a payload to the console at most, in bytes, header included
-	Accumulate time.Duration // for which fewer characters than Threshold wait for more
+	Size       int           // largest payload to the console in bytes, with header
+	Accumulate time.Duration // how long fewer than Threshold characters wait for more
 	Threshold  int           // characters that are sent at once
-	Retries    int           // after the first time
-	Interval   time.Duration // before each
+	Retries    int           // after the first attempt
+	Interval   time.Duration // between attempts
 }
 
-// Screen is what the machine has shown, by numbers that go up for ever.
+// Screen is the machine's console output; its bytes are numbered from 0.
 type Screen interface {
-	// Since is what was shown from a byte on; at is the number of its first,
-	// which is a later one where what was before is forgotten.
+	// Since returns the output from byte from on; at is the number of its first
+	// byte, which is higher than from when older output was dropped.
 	Since(from uint64) (text []byte, at uint64)
-	// End is the number that the next byte will have.
+	// End returns the number of the next byte.
 	End() uint64
 }
 
-// Link is one activated payload. It is not safe for concurrent use.
+// Link is one activated SOL payload. It is not safe for concurrent use.
 type Link struct {
-	c      Config
-	next   uint64    // byte of the screen that was not sent yet
-	since  time.Time // there is something that was not; zero: there is not
-	open   bool      // characters could be taken when that was last told
-	lost   bool      // characters were, since the last packet
-	gone   bool      // a packet was given up, and nothing came since
-	out    *packet   // that is not acknowledged yet; there is at most one (§15.9)
-	outSeq byte      // of the last packet with a number
-	in     wire.SOL  // the console's last packet with a number, without its data
-	reply  *wire.SOL // to it; nil: it has none yet
+	c            Config
+	next         uint64    // first byte of the screen that was not sent
+	since        time.Time // when unsent output appeared; zero: there is none
+	open         bool      // whether characters could be taken, as the console was last told
+	overrun      bool      // characters were dropped since the last packet
+	unresponsive bool      // a packet was given up, and nothing was received since
+	out          *packet   // the unacknowledged packet; at most one (§15.9)
+	outSeq       byte      // sequence number of the last packet that needs an acknowledgement
+	in           wire.SOL  // the console's last packet with a sequence number, without its data
+	reply        *wire.SOL // response to it; nil: none yet
 }
 
-// packet is one that waits for its acknowledgement.
+// packet is a packet that waits for its acknowledgement.
 type packet struct {
-	seq  byte
-	text []byte
-	body []byte
-	left int       // retries
-	due  time.Time // of the next; zero while the console has suspended it
+	seq         byte
+	text        []byte
+	body        []byte
+	retriesLeft int       // retries
+	due         time.Time // when it is retried; zero while the console has suspended output
 }
 
-// New makes a link that shows a screen from a byte on; open says whether the
+// New returns a link that sends a screen from a byte on; open says whether the
 // machine can take characters.
 func New(c Config, from uint64, open bool) *Link { return &Link{c: c, next: from, open: open} }
 
-// Set changes how the link behaves from now on.
+// Set changes the link's configuration.
 func (l *Link) Set(c Config) { l.c = c }
 
 // Input is what a packet from the console asks for.
 type Input struct {
-	Text  []byte // to be typed; a part of the packet
+	Text  []byte // to be typed; part of the packet
 	Break bool
 }
 
-// Receive takes a packet of the console. What it asks for is to be done, then
-// Answer be called.
+// Receive handles a packet of the console. The caller carries out the Input and
+// then calls Answer.
 func (l *Link) Receive(now time.Time, p wire.SOL, s Screen) Input {
-	l.gone = false
+	l.unresponsive = false
 	again := p.Seq != 0 && l.reply != nil && p.Seq == l.in.Seq
 	// Operations come before characters (table 15-2). CTS, DCD and DSR have no
-	// effect: the systems' consoles do without hardware handshake, and what they
-	// send all the same the BMC passes on (§15.11).
+	// effect: the consoles of the systems here use no hardware handshake, and
+	// the BMC forwards their output (§15.11).
 	if !again && p.Flags&wire.SOLFlushOutbound != 0 {
 		l.out, l.since, l.next = nil, time.Time{}, s.End()
 	}
@@ -88,22 +88,22 @@ func (l *Link) Receive(now time.Time, p wire.SOL, s Screen) Input {
 		l.acknowledged(now, p)
 	}
 	if again {
-		return Input{} // it did not see the answer
+		return Input{} // a repetition: it did not see the acknowledgement
 	}
 	if p.Seq != 0 {
 		l.in, l.reply = p, nil
 		l.in.Data = nil
 	}
 	in := Input{Break: p.Flags&wire.SOLBreak != 0}
-	if p.Seq != 0 && len(p.Data) > 0 { // one that only acknowledges has none
+	if p.Seq != 0 && len(p.Data) > 0 { // a packet that only acknowledges has none
 		in.Text = p.Data[:min(len(p.Data), maxChars)]
 	}
 	return in
 }
 
-// Answer is the acknowledgement of a packet that Receive took, and of whose
-// text the machine has accepted so many characters; open says whether it can
-// take any. Nil is that of a packet that needs none.
+// Answer returns the acknowledgement of a packet that Receive handled, of whose
+// text the machine accepted that many characters; open says whether it can take
+// more. Nil means that the packet needs none.
 func (l *Link) Answer(p wire.SOL, accepted int, open bool) []byte {
 	if p.Seq == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (l *Link) Answer(p wire.SOL, accepted int, open bool) []byte {
 	return encode(*l.reply)
 }
 
-// acknowledged takes note of an acknowledgement (table 15-3).
+// acknowledged processes an acknowledgement (table 15-3).
 func (l *Link) acknowledged(now time.Time, p wire.SOL) {
 	if l.out == nil || p.Ack != l.out.seq {
 		return
@@ -133,23 +133,23 @@ func (l *Link) acknowledged(now time.Time, p wire.SOL) {
 		l.out.due = time.Time{}
 	case int(p.Accepted) >= len(l.out.text):
 		l.out = nil
-	default: // not all of it, or it goes on after it was suspended
-		l.out.due, l.out.left = now, l.out.left+1
+	default: // partly accepted, or resumed after a suspension
+		l.out.due, l.out.retriesLeft = now, l.out.retriesLeft+1
 	}
 }
 
-// Send returns the payloads that are to go to the console now.
+// Send returns the payloads to send to the console now.
 func (l *Link) Send(now time.Time, s Screen, open bool) [][]byte {
 	var out [][]byte
-	if open != l.open { // told once, and not acknowledged
+	if open != l.open { // told once, without acknowledgement
 		l.open = open
 		out = append(out, encode(l.status(0)))
 	}
 	if l.out != nil && !l.out.due.IsZero() && !now.Before(l.out.due) {
-		if l.out.left == 0 { // nobody is there: what it held is lost (§15.11)
-			l.out, l.gone = nil, true
+		if l.out.retriesLeft == 0 { // the console does not respond: the packet's text is lost (§15.11)
+			l.out, l.unresponsive = nil, true
 		} else {
-			l.out.left--
+			l.out.retriesLeft--
 			l.out.due = now.Add(l.c.Interval)
 			out = append(out, l.out.body)
 		}
@@ -168,7 +168,7 @@ func (l *Link) Send(now time.Time, s Screen, open bool) [][]byte {
 		return out
 	}
 	text, at := s.Since(l.next)
-	l.lost = l.lost || at > l.next
+	l.overrun = l.overrun || at > l.next
 	text = text[:min(len(text), l.c.Size-headerSize, maxChars)]
 	l.next = at + uint64(len(text))
 	l.since = time.Time{}
@@ -184,33 +184,33 @@ func (l *Link) post(now time.Time, text []byte) []byte {
 	p := l.status(l.outSeq)
 	p.Flags &^= wire.SOLNack
 	p.Data = text
-	if l.lost {
+	if l.overrun {
 		p.Flags |= wire.SOLOverrun
-		l.lost = false
+		l.overrun = false
 	}
-	l.out = &packet{seq: l.outSeq, text: text, body: encode(p), left: l.c.Retries, due: now.Add(l.c.Interval)}
+	l.out = &packet{seq: l.outSeq, text: text, body: encode(p), retriesLeft: l.c.Retries, due: now.Add(l.c.Interval)}
 	return l.out.body
 }
 
-// Probe makes sure that a console that is there is heard from: if nothing waits
-// to be acknowledged, it returns a packet without characters that does. Gone
-// tells how it went.
+// Probe finds out whether the console responds: if no packet is unacknowledged,
+// it returns one without characters that must be acknowledged. Unresponsive
+// tells the result.
 func (l *Link) Probe(now time.Time) []byte {
-	l.gone = false
+	l.unresponsive = false
 	switch {
 	case l.out == nil:
 		return l.post(now, nil)
-	case l.out.due.IsZero(): // suspended: what it has suspended will do
+	case l.out.due.IsZero(): // the suspended packet serves as the probe
 		l.out.due = now
 	}
 	return nil
 }
 
-// Gone says that the console has acknowledged nothing in all the time that it
-// was given, nor sent anything since.
-func (l *Link) Gone() bool { return l.gone }
+// Unresponsive reports whether the console has not acknowledged a packet in all
+// its retries, and has sent nothing since.
+func (l *Link) Unresponsive() bool { return l.unresponsive }
 
-// status is a packet that tells whether characters can be taken.
+// status returns a packet that tells whether characters can be taken.
 func (l *Link) status(seq byte) wire.SOL {
 	p := wire.SOL{Seq: seq, Flags: wire.SOLNack}
 	if !l.open {
@@ -219,15 +219,15 @@ func (l *Link) status(seq byte) wire.SOL {
 	return p
 }
 
-// Farewell is the packet that tells that the link ends.
-func (l *Link) Farewell() []byte {
+// Deactivating returns the packet that tells the console that SOL ends.
+func (l *Link) Deactivating() []byte {
 	p := l.status(0)
 	p.Flags |= wire.SOLDeactivating
 	return encode(p)
 }
 
-// Deadline is when Send is to be called again, whatever the machine shows until
-// then; false when there is nothing that it would do.
+// Deadline returns when Send must be called even without new output; false when
+// it has nothing to do.
 func (l *Link) Deadline() (time.Time, bool) {
 	switch {
 	case l.out != nil:

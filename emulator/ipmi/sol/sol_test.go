@@ -222,7 +222,7 @@ func TestAvailability(t *testing.T) {
 	b.want(b.sends(config.Accumulate), data(1, "last words", wire.SOLUnavailable))
 	b.open = true
 	b.want(b.sends(0), wire.SOL{Flags: wire.SOLNack})
-	b.want([]wire.SOL{b.parse(b.l.Farewell())}, wire.SOL{Flags: wire.SOLNack | wire.SOLDeactivating})
+	b.want([]wire.SOL{b.parse(b.l.Deactivating())}, wire.SOL{Flags: wire.SOLNack | wire.SOLDeactivating})
 }
 
 // What the screen has forgotten is told to be lost.
@@ -245,18 +245,18 @@ func TestProbe(t *testing.T) {
 	}
 	b.receive(wire.SOL{Ack: 1, Flags: wire.SOLNack}) // as FreeIPMI does
 	b.want(b.sends(time.Hour))
-	if b.l.Gone() {
+	if b.l.Unresponsive() {
 		t.Error("a console that has answered is gone")
 	}
 	b.l.Probe(b.now)
 	for range config.Retries {
 		b.want(b.sends(config.Interval), wire.SOL{Seq: 2})
 	}
-	if b.sends(config.Interval); !b.l.Gone() {
+	if b.sends(config.Interval); !b.l.Unresponsive() {
 		t.Error("a console that answers nothing is there")
 	}
 	b.receive(data(1, "x", 0))
-	if b.l.Gone() {
+	if b.l.Unresponsive() {
 		t.Error("a console that types is gone")
 	}
 	b.s.show("suspended")

@@ -6,8 +6,8 @@ import (
 	"io"
 )
 
-// Marks of the stream, as QEMU's ipmi-bmc-extern has them. A byte of content
-// that is one of them follows escape, with bit 4 set.
+// Delimiters of QEMU's ipmi-bmc-extern protocol. A data byte equal to one of
+// them is sent as escape and the byte with bit 4 set.
 const (
 	endMessage = 0xa0
 	endCommand = 0xa1
@@ -15,19 +15,19 @@ const (
 	escapeBit  = 0x10
 )
 
-// maxFrame bounds a frame: more is no IPMI message.
+// maxFrame bounds a frame in bytes; no IPMI message is longer.
 const maxFrame = 300
 
-// frame is one piece of the stream.
+// frame is one message or command of the stream.
 type frame struct {
-	end  byte // endMessage or endCommand
+	end  byte // delimiter: endMessage or endCommand
 	body []byte
 }
 
-// errFrame means that a piece of the stream is none; the next may be.
+// errFrame means that a frame is malformed; the next one may be valid.
 var errFrame = errors.New("vm: frame: too long, or it ends in an escape")
 
-// readFrame reads the next piece. The body is that of the next call, too.
+// readFrame reads the next frame. Its body is valid until the next call.
 func readFrame(r *bufio.Reader, buf []byte) (frame, error) {
 	out, escaped, long := buf[:0], false, false
 	for {
@@ -56,7 +56,7 @@ func readFrame(r *bufio.Reader, buf []byte) (frame, error) {
 	}
 }
 
-// appendFrame appends a piece.
+// appendFrame appends a frame.
 func appendFrame(out []byte, end byte, body ...byte) []byte {
 	for _, b := range body {
 		if b == endMessage || b == endCommand || b == escape {
@@ -68,7 +68,7 @@ func appendFrame(out []byte, end byte, body ...byte) []byte {
 	return append(out, end)
 }
 
-// checksum makes the sum of all bytes zero.
+// checksum returns the byte that makes the sum of all bytes zero.
 func checksum(b []byte) byte {
 	var sum byte
 	for _, x := range b {

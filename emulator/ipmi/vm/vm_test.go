@@ -19,7 +19,7 @@ type fake struct {
 	asked  []string
 }
 
-func (f *fake) Ask(_ context.Context, lun, fn, cmd byte, data []byte) (byte, []byte, bool) {
+func (f *fake) Execute(_ context.Context, lun, fn, cmd byte, data []byte) (byte, []byte, bool) {
 	f.asked = append(f.asked, fmt.Sprintf("%d %02x/%02x % x", lun, fn, cmd, data))
 	return 0xc1, append([]byte{0xaa, 0xa0}, data...), !f.silent
 }
@@ -90,7 +90,7 @@ func TestMachineIsAskedForWhatItCan(t *testing.T) {
 		}
 	}
 	want("ff 01 a1")
-	if err := l.Do(PowerOff); !errors.Is(err, ErrCannot) {
+	if err := l.Do(PowerOff); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("Do of a machine that has said nothing = %v", err)
 	}
 	// As QEMU begins, and what it says after a reset.

@@ -2,16 +2,16 @@ package wire
 
 import "encoding/binary"
 
-// Activation is the data of an Activate Session request (§22.17) on a channel
-// with many sessions.
+// Activation is the data of an Activate Session request (§22.17) on a
+// multi-session channel.
 type Activation struct {
 	Auth      AuthType
 	Privilege Privilege
 	Challenge [16]byte
-	Outbound  uint32 // the first sequence number of what the BMC sends
+	Outbound  uint32 // initial outbound sequence number, of the BMC's packets
 }
 
-// ParseActivation parses the data of a request.
+// ParseActivation parses a request's data.
 func ParseActivation(b []byte) (a Activation, err error) {
 	r := reader{b: b}
 	a.Auth, a.Privilege = AuthType(r.u8()&0x0f), Privilege(r.u8()&0x0f)

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// Enterprises, by their numbers at IANA.
+// IANA enterprise numbers.
 const (
 	IANAASF  = 4542
 	IANADCMI = 36465
@@ -11,13 +11,13 @@ const (
 const (
 	asfPing = 0x80
 	asfPong = 0x40
-	// pongSize is the data of a Pong (table 13-7).
+	// pongSize is the data length of a Pong (table 13-7).
 	pongSize = 16
 )
 
 // Ping is an ASF Presence Ping (§13.2.3), without the RMCP header.
 type Ping struct {
-	Tag byte // FFh wants no answer
+	Tag byte // FFh asks for no response
 }
 
 // ParsePing parses the data of an ASF message.
@@ -35,17 +35,17 @@ func (p Ping) AppendBinary(b []byte) ([]byte, error) {
 	return appendASF(b, asfPing, p.Tag, 0), nil
 }
 
-// Pong is the answer to a Ping (§13.2.4). That its enterprise is IANADCMI says
-// that the BMC speaks DCMI (DCMI v1.5, §6.4.8); IANAASF says nothing.
+// Pong is an ASF Presence Pong (§13.2.4). Enterprise IANADCMI means that the
+// BMC supports DCMI (DCMI v1.5, §6.4.8); IANAASF means nothing.
 type Pong struct {
 	Tag          byte // of the ping
 	Enterprise   uint32
-	OEM          uint32 // what the enterprise says
+	OEM          uint32 // enterprise-specific
 	Entities     byte   // 81h: IPMI, ASF version 1.0
 	Interactions byte   // bit 7: RMCP security, bit 5: DASH
 }
 
-// PongIPMI is the Entities of whoever speaks IPMI.
+// PongIPMI is the Entities value of a BMC with IPMI.
 const PongIPMI = 0x81
 
 // ParsePong parses the data of an ASF message.
@@ -67,16 +67,16 @@ func (p Pong) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, p.Entities, p.Interactions, 0, 0, 0, 0, 0, 0), nil
 }
 
-// asf takes the header of a message of a kind with data of a size off, and
+// asf reads the header of a message of a type with that data length, and
 // returns its tag.
 func (r *reader) asf(kind byte, size byte) (tag byte) {
 	if r.be32() != IANAASF {
 		r.fail(ErrField)
 	}
-	r.must(kind)
+	r.expect(kind)
 	tag = r.u8()
 	r.skip(1) // reserved
-	r.must(size)
+	r.expect(size)
 	return tag
 }
 

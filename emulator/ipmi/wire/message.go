@@ -1,7 +1,7 @@
 package wire
 
-// Request is an IPMI message that asks (§13.8). LUNs are of 2 bits and sequence
-// numbers of 6.
+// Request is an IPMI request message (§13.8). LUNs have 2 bits, sequence
+// numbers 6.
 type Request struct {
 	To      byte // slave address (even) or software ID (odd)
 	ToLUN   byte
@@ -13,8 +13,8 @@ type Request struct {
 	Data    []byte
 }
 
-// ParseRequest parses a message with its two checksums. Data is a part of it.
-// Messages whose NetFn is that of an answer are none.
+// ParseRequest parses a message and checks its two checksums. Data is a part of
+// b. A response is an error.
 func ParseRequest(b []byte) (q Request, err error) {
 	r := message(b)
 	q.To = r.u8()
@@ -23,7 +23,7 @@ func ParseRequest(b []byte) (q Request, err error) {
 	q.From = r.u8()
 	q.Seq, q.FromLUN = r.sequence()
 	q.Cmd, q.Data = r.u8(), r.rest()
-	if r.err == nil && q.NetFn.Answer() {
+	if r.err == nil && q.NetFn.IsResponse() {
 		r.fail(ErrField)
 	}
 	if r.err != nil {
@@ -41,8 +41,8 @@ func (q Request) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, Checksum(b[from+3:])), nil
 }
 
-// AppendResponse appends the answer with a completion code and data: addresses
-// and LUNs change places, and the network function is one more.
+// AppendResponse appends the response with a completion code and data:
+// addresses and LUNs are exchanged, and the network function is one higher.
 func (q Request) AppendResponse(b []byte, code byte, data []byte) []byte {
 	from := len(b)
 	b = append(b, q.From, byte(q.NetFn|1)<<2|q.FromLUN&3)
@@ -51,9 +51,9 @@ func (q Request) AppendResponse(b []byte, code byte, data []byte) []byte {
 	return append(b, Checksum(b[from+3:]))
 }
 
-// Response is an IPMI message that answers.
+// Response is an IPMI response message.
 type Response struct {
-	To      byte // who has asked
+	To      byte // the requester
 	ToLUN   byte
 	NetFn   NetFn // odd
 	From    byte
@@ -64,7 +64,8 @@ type Response struct {
 	Data    []byte
 }
 
-// ParseResponse parses a message with its two checksums. Data is a part of it.
+// ParseResponse parses a message and checks its two checksums. Data is a part
+// of b.
 func ParseResponse(b []byte) (a Response, err error) {
 	r := message(b)
 	a.To = r.u8()
@@ -73,7 +74,7 @@ func ParseResponse(b []byte) (a Response, err error) {
 	a.From = r.u8()
 	a.Seq, a.FromLUN = r.sequence()
 	a.Cmd, a.Code, a.Data = r.u8(), r.u8(), r.rest()
-	if r.err == nil && !a.NetFn.Answer() {
+	if r.err == nil && !a.NetFn.IsResponse() {
 		r.fail(ErrField)
 	}
 	if r.err != nil {
@@ -91,10 +92,10 @@ func (a Response) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, Checksum(b[from+3:])), nil
 }
 
-// message is a reader of a message without its second checksum; it has failed
-// when a checksum is wrong.
+// message returns a reader of a message without its second checksum; it has
+// failed when a checksum is wrong.
 func message(b []byte) reader {
-	const least = 7 // both addresses, functions and checksums, and a command
+	const least = 7 // two addresses, two network functions, two checksums and the command
 	r := reader{b: b}
 	switch {
 	case len(b) < least:
@@ -117,8 +118,8 @@ func (r *reader) sequence() (seq, lun byte) {
 	return b >> 2, b & 3
 }
 
-// Checksum is what makes the sum of the bytes 0; 0 for bytes with their
-// checksum behind them.
+// Checksum returns the byte that makes the sum of all bytes 0; it is 0 for
+// bytes that end with their checksum.
 func Checksum(b []byte) byte {
 	var sum byte
 	for _, c := range b {

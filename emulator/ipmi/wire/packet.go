@@ -2,8 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// FormatOf tells the two session headers apart by their first byte, without
-// reading on: AuthRMCPPlus is a Packet, all else a PacketV15.
+// FormatOf tells the session header formats apart by their first byte:
+// AuthRMCPPlus is a Packet, every other type a PacketV15.
 func FormatOf(data []byte) (AuthType, bool) {
 	if len(data) == 0 {
 		return 0, false
@@ -11,26 +11,25 @@ func FormatOf(data []byte) (AuthType, bool) {
 	return AuthType(data[0] & 0x0f), true
 }
 
-// Packet is what an RMCP+ message of class IPMI holds (table 13-8), header and
-// body. What follows the body is the session's trailer, which depends on the
-// session.
+// Packet is the content of an IPMI-class RMCP+ message (table 13-8): header and
+// body. The trailer's format depends on the session.
 type Packet struct {
 	Type          PayloadType
 	Encrypted     bool
 	Authenticated bool
-	Enterprise    uint32 // of type PayloadOEM
-	OEM           uint16 // the enterprise's own type
-	Session       uint32 // the receiver's ID; 0 outside of a session
+	Enterprise    uint32 // with PayloadOEM
+	OEM           uint16 // payload type of the enterprise
+	Session       uint32 // the receiver's session ID; 0 outside of a session
 	Sequence      uint32 // 0 outside of a session
-	Body          []byte // as it is sent: encrypted when Encrypted
-	Trailer       []byte // only when Authenticated
+	Body          []byte // as sent: encrypted when Encrypted is set
+	Trailer       []byte // when Authenticated is set
 }
 
-// HeaderSize is the bytes before the body of a Packet that is not PayloadOEM.
+// HeaderSize is the header length of a Packet other than PayloadOEM.
 const HeaderSize = 12
 
-// ParsePacket parses the data of an RMCP message of class IPMI that is RMCP+.
-// Body and Trailer are parts of it.
+// ParsePacket parses the data of an IPMI-class RMCP+ message. Body and Trailer
+// are parts of data.
 func ParsePacket(data []byte) (p Packet, err error) {
 	r := reader{b: data}
 	if AuthType(r.u8()&0x0f) != AuthRMCPPlus {
@@ -52,7 +51,7 @@ func ParsePacket(data []byte) (p Packet, err error) {
 	return p, nil
 }
 
-// AppendBinary appends header, body and trailer as they are.
+// AppendBinary appends header, body and trailer unchanged.
 func (p Packet) AppendBinary(b []byte) ([]byte, error) {
 	if len(p.Body) > 0xffff {
 		return b, wrong("RMCP+ packet: Body", ErrLong)
@@ -61,7 +60,7 @@ func (p Packet) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, p.Trailer...), nil
 }
 
-// AppendHeader appends the header of a packet whose body will be of a size.
+// AppendHeader appends the header of a packet with a body of that size.
 func (p Packet) AppendHeader(b []byte, size int) []byte {
 	kind := byte(p.Type) & 0x3f
 	if p.Encrypted {
@@ -80,8 +79,8 @@ func (p Packet) AppendHeader(b []byte, size int) []byte {
 	return binary.LittleEndian.AppendUint16(b, uint16(size))
 }
 
-// Trailer is what follows the body of an authenticated packet: padding to a
-// multiple of 4 bytes of what the code covers, and the code.
+// Trailer is the session trailer of an authenticated packet: padding to a
+// multiple of 4 bytes, and the AuthCode.
 type Trailer struct {
 	Pad  int
 	Code []byte
@@ -89,13 +88,13 @@ type Trailer struct {
 
 const (
 	padByte = 0xff
-	// nextHeader is reserved, and 07h.
+	// nextHeader is reserved and always 07h.
 	nextHeader = 0x07
 )
 
-// ParseTrailer parses the trailer of a session whose codes are of a size. Code
-// is a part of it. The code covers what is before it, from the first byte after
-// the RMCP header.
+// ParseTrailer parses the trailer of a session whose AuthCodes have that size.
+// Code is a part of b. The AuthCode covers everything before it, from the first
+// byte after the RMCP header.
 func ParseTrailer(b []byte, size int) (Trailer, error) {
 	r := reader{b: b}
 	pad := r.bytes(len(b) - size - 2)
@@ -107,8 +106,8 @@ func ParseTrailer(b []byte, size int) (Trailer, error) {
 			r.fail(ErrField)
 		}
 	}
-	r.must(byte(len(pad)))
-	r.must(nextHeader)
+	r.expect(byte(len(pad)))
+	r.expect(nextHeader)
 	t := Trailer{Pad: len(pad), Code: r.bytes(size)}
 	if err := r.end(); err != nil || t.Pad > 0xff {
 		return Trailer{}, wrong("RMCP+ trailer", err)
@@ -127,8 +126,8 @@ func (t Trailer) AppendBinary(b []byte) ([]byte, error) {
 	return append(append(b, byte(t.Pad), nextHeader), t.Code...), nil
 }
 
-// AppendPadding appends the trailer but for the code, for a packet that has its
-// header and body from a place in b on.
+// AppendPadding appends the trailer without the AuthCode, for the packet that
+// begins at from in b.
 func AppendPadding(b []byte, from int) []byte {
 	pad := -(len(b) - from + 2) & 3
 	for range pad {

@@ -2,33 +2,33 @@ package wire
 
 import "encoding/binary"
 
-// MaxName is the length of the longest user name.
+// MaxName is the longest user name in bytes.
 const MaxName = 16
 
-// nameOnly is the bit of a role that a user is looked up by name alone.
+// nameOnly is the role bit that asks for a lookup by name alone.
 const nameOnly = 0x10
 
 // RAKP1 is RAKP Message 1 (§13.20).
 type RAKP1 struct {
 	Tag     byte
-	Session uint32 // the BMC's
+	Session uint32 // managed system session ID
 	Random  [16]byte
-	Role    byte // as it is sent, since codes cover it
+	Role    byte // as sent, because the codes cover it
 	Name    []byte
 }
 
-// Privilege is the highest level that is asked for.
+// Privilege returns the requested maximum privilege level.
 func (m RAKP1) Privilege() Privilege { return Privilege(m.Role & 0x0f) }
 
-// ByName says that the user is looked up by name alone, and not by name and
-// level.
+// ByName reports whether the user is looked up by name alone, rather than by
+// name and privilege level.
 func (m RAKP1) ByName() bool { return m.Role&nameOnly != 0 }
 
-// ErrName is what is wrong with a name that is too long.
+// ErrName means that a user name is too long.
 var ErrName = wrong("RAKP 1: name", ErrLong)
 
-// ParseRAKP1 parses the body of a packet. Name is a part of it. Bytes after the
-// name are taken: some clients send all 16.
+// ParseRAKP1 parses the body of a packet. Name is a part of b. Bytes after the
+// name are accepted: some clients always send 16.
 func ParseRAKP1(b []byte) (m RAKP1, err error) {
 	r := reader{b: b}
 	m.Tag = r.u8()
@@ -61,18 +61,18 @@ func (m RAKP1) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, m.Name...), nil
 }
 
-// RAKP2 is RAKP Message 2 (§13.21). With a Status that is not StatusOK only Tag
-// and Console are sent.
+// RAKP2 is RAKP Message 2 (§13.21). Unless Status is StatusOK, only Tag,
+// Status and Console are sent.
 type RAKP2 struct {
 	Tag     byte
 	Status  Status
-	Console uint32 // 0 when it is not known
+	Console uint32 // remote console session ID; 0 when unknown
 	Random  [16]byte
 	GUID    [16]byte
-	Code    []byte // as long as the algorithm makes it
+	Code    []byte // its length depends on the algorithm
 }
 
-// ParseRAKP2 parses the body of a packet. Code is a part of it.
+// ParseRAKP2 parses the body of a packet. Code is a part of b.
 func ParseRAKP2(b []byte) (m RAKP2, err error) {
 	r := reader{b: b}
 	m.Tag, m.Status, m.Console = r.head()
@@ -95,16 +95,16 @@ func (m RAKP2) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, m.Code...), nil
 }
 
-// RAKP3 is RAKP Message 3 (§13.22). With a Status that is not StatusOK it ends
-// the handshake.
+// RAKP3 is RAKP Message 3 (§13.22). A Status other than StatusOK aborts the
+// handshake.
 type RAKP3 struct {
 	Tag     byte
 	Status  Status
-	Session uint32 // the BMC's
+	Session uint32 // managed system session ID
 	Code    []byte
 }
 
-// ParseRAKP3 parses the body of a packet. Code is a part of it.
+// ParseRAKP3 parses the body of a packet. Code is a part of b.
 func ParseRAKP3(b []byte) (m RAKP3, err error) {
 	r := reader{b: b}
 	m.Tag, m.Status, m.Session = r.head()
@@ -120,8 +120,8 @@ func (m RAKP3) AppendBinary(b []byte) ([]byte, error) {
 	return append(appendHead(b, m.Tag, m.Status, m.Session), m.Code...), nil
 }
 
-// RAKP4 is RAKP Message 4 (§13.23). With a Status that is not StatusOK only Tag
-// and Console are sent.
+// RAKP4 is RAKP Message 4 (§13.23). Unless Status is StatusOK, only Tag,
+// Status and Console are sent.
 type RAKP4 struct {
 	Tag     byte
 	Status  Status
@@ -129,7 +129,7 @@ type RAKP4 struct {
 	Code    []byte
 }
 
-// ParseRAKP4 parses the body of a packet. Code is a part of it.
+// ParseRAKP4 parses the body of a packet. Code is a part of b.
 func ParseRAKP4(b []byte) (m RAKP4, err error) {
 	r := reader{b: b}
 	m.Tag, m.Status, m.Console = r.head()

@@ -2,14 +2,14 @@ package wire
 
 import "encoding/binary"
 
-// reader takes a message apart from its front. It remembers its first failure,
-// and gives zeroes after it.
+// reader reads a message from its beginning. It remembers its first error, and
+// returns zeros after it.
 type reader struct {
 	b   []byte
 	err error
 }
 
-// bytes are the next n, which stay part of the message.
+// bytes returns the next n bytes, which remain part of the message.
 func (r *reader) bytes(n int) []byte {
 	if r.err != nil || n < 0 || n > len(r.b) {
 		r.fail(ErrShort)
@@ -47,7 +47,7 @@ func (r *reader) u32() uint32 {
 	return 0
 }
 
-// be32 is a number of RMCP or ASF.
+// be32 reads a big-endian number of RMCP or ASF.
 func (r *reader) be32() uint32 {
 	if b := r.bytes(4); b != nil {
 		return binary.BigEndian.Uint32(b)
@@ -62,17 +62,17 @@ func (r *reader) block() (out [16]byte) {
 
 func (r *reader) skip(n int) { r.bytes(n) }
 
-// must takes a byte that can only be this one.
-func (r *reader) must(want byte) {
+// expect reads a byte that must have this value.
+func (r *reader) expect(want byte) {
 	if got := r.u8(); r.err == nil && got != want {
 		r.fail(ErrField)
 	}
 }
 
-// rest is all that is left.
+// rest returns all remaining bytes.
 func (r *reader) rest() []byte { return r.bytes(len(r.b)) }
 
-// end is what was wrong with the message; bytes that nobody has read are.
+// end returns the first error; unread bytes are one.
 func (r *reader) end() error {
 	if r.err == nil && len(r.b) > 0 {
 		r.err = ErrLong

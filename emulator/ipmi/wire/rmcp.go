@@ -1,9 +1,9 @@
 package wire
 
-// Class is what an RMCP message carries (§13.1.3).
+// Class is the message class of an RMCP message (§13.1.3).
 type Class byte
 
-// The classes that are used.
+// The supported classes.
 const (
 	ClassASF  Class = 6
 	ClassIPMI Class = 7
@@ -11,22 +11,22 @@ const (
 
 const (
 	rmcpVersion = 0x06
-	// noACK is the sequence number that asks for no acknowledgement. IPMI always
-	// has it (§13.2.2).
+	// noACK is the sequence number that asks for no RMCP acknowledgement. IPMI
+	// always uses it (§13.2.2).
 	noACK = 0xff
 )
 
-// RMCP is the header of a datagram (table 13-2), of 4 bytes.
+// RMCP is the RMCP header (table 13-2), of 4 bytes.
 type RMCP struct {
 	Sequence byte // FFh asks for no acknowledgement
-	ACK      bool // it is an acknowledgement, and has no data
+	ACK      bool // an acknowledgement, without data
 	Class    Class
 }
 
-// ParseRMCP takes the header off a datagram.
+// ParseRMCP splits the header off a datagram.
 func ParseRMCP(b []byte) (h RMCP, data []byte, err error) {
 	r := reader{b: b}
-	r.must(rmcpVersion)
+	r.expect(rmcpVersion)
 	r.skip(1) // reserved
 	h.Sequence = r.u8()
 	class := r.u8()
@@ -47,7 +47,7 @@ func (h RMCP) AppendBinary(b []byte) ([]byte, error) {
 	return append(b, rmcpVersion, 0, h.Sequence, class), nil
 }
 
-// AppendIPMI appends the header of every IPMI message.
+// AppendIPMI appends the RMCP header of an IPMI message.
 func AppendIPMI(b []byte) []byte {
 	return append(b, rmcpVersion, 0, noACK, byte(ClassIPMI))
 }

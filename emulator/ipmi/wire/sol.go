@@ -1,21 +1,22 @@
 package wire
 
-// SOL is the payload of serial over LAN (§15.9).
+// SOL is a serial-over-LAN payload (§15.9).
 type SOL struct {
-	Seq      byte // 1 to 15; 0: it only acknowledges
-	Ack      byte // of the packet that is acknowledged; 0: none
-	Accepted byte // characters of that packet
+	Seq      byte // 1 to 15; 0: acknowledgement only
+	Ack      byte // sequence number of the acknowledged packet; 0: none
+	Accepted byte // accepted characters of that packet
 	Flags    SOLFlags
 	Data     []byte
 }
 
-// SOLFlags say what a side does or wants. Each side's have their own meaning.
+// SOLFlags are the operation and status flags; their meaning depends on the
+// direction.
 type SOLFlags byte
 
-// SOLNack is the same from both sides: not all characters were accepted.
+// SOLNack, in both directions, means that not all characters were accepted.
 const SOLNack SOLFlags = 1 << 6
 
-// What a client wants (table 15-2, from console to BMC).
+// Operations of the console (table 15-2).
 const (
 	SOLRing          SOLFlags = 1 << 5 // wake on ring
 	SOLBreak         SOLFlags = 1 << 4 // send a break
@@ -25,15 +26,15 @@ const (
 	SOLFlushOutbound SOLFlags = 1 << 0
 )
 
-// What a BMC tells (table 15-2, from BMC to console).
+// Status flags of the BMC (table 15-2).
 const (
-	SOLUnavailable   SOLFlags = 1 << 5 // no characters can be taken now
+	SOLUnavailable   SOLFlags = 1 << 5 // characters cannot be taken now
 	SOLDeactivating  SOLFlags = 1 << 4
-	SOLOverrun       SOLFlags = 1 << 3 // characters were lost
+	SOLOverrun       SOLFlags = 1 << 3 // characters were dropped
 	SOLBreakDetected SOLFlags = 1 << 2
 )
 
-// ParseSOL parses a payload. Data is a part of it.
+// ParseSOL parses a payload. Data is a part of b.
 func ParseSOL(b []byte) (s SOL, err error) {
 	r := reader{b: b}
 	s.Seq, s.Ack, s.Accepted, s.Flags = r.u8()&0x0f, r.u8()&0x0f, r.u8(), SOLFlags(r.u8())

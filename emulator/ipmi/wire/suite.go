@@ -1,6 +1,6 @@
 package wire
 
-// Authentication is the algorithm of the handshake (table 13-17).
+// Authentication is an RAKP authentication algorithm (table 13-17).
 type Authentication byte
 
 // The authentication algorithms.
@@ -11,7 +11,7 @@ const (
 	RAKPHMACSHA256 Authentication = 0x03
 )
 
-// Integrity is the algorithm of packets' codes (table 13-18).
+// Integrity is a packet integrity algorithm (table 13-18).
 type Integrity byte
 
 // The integrity algorithms.
@@ -23,11 +23,11 @@ const (
 	HMACSHA256x128 Integrity = 0x04
 )
 
-// Confidentiality is the algorithm of encryption (table 13-19).
+// Confidentiality is an encryption algorithm (table 13-19).
 type Confidentiality byte
 
-// The confidentiality algorithms. Those of RC4 (02h, 03h) are not offered by
-// anybody's BMC, and not here.
+// The confidentiality algorithms. RC4's (02h, 03h) are offered by no vendor's
+// BMC, and are not implemented.
 const (
 	ConfidentialityNone Confidentiality = 0x00
 	AESCBC128           Confidentiality = 0x01
@@ -40,8 +40,7 @@ type Suite struct {
 	Confidentiality Confidentiality
 }
 
-// Suites are the cipher suites by their IDs (table 22-20). Those of RC4 are not
-// among them.
+// Suites maps cipher suite IDs to algorithms (table 22-20), without RC4's.
 var Suites = map[byte]Suite{
 	0:  {RAKPNone, IntegrityNone, ConfidentialityNone},
 	1:  {RAKPHMACSHA1, IntegrityNone, ConfidentialityNone},

@@ -1,12 +1,12 @@
-// Package wire is the bytes of IPMI over LAN: RMCP and its ASF messages, the
-// session headers of IPMI 1.5 and 2.0, the handshake (Open Session, RAKP 1 to
-// 4), IPMI messages as they are on LAN, and the header of serial over LAN. It
-// owns the numbers that stand in them. It parses and appends whole messages; it
-// checks no code, keeps no session, and knows neither commands nor sockets.
+// Package wire encodes and decodes IPMI over LAN: RMCP and its ASF messages,
+// the session headers of IPMI 1.5 and 2.0, the handshake (Open Session, RAKP 1
+// to 4), IPMI messages in LAN format, and the SOL payload header. It owns the
+// numbers in them. It parses and appends complete messages; it verifies no
+// AuthCode, holds no session, and knows neither commands nor sockets.
 //
 // Sections are those of IPMI v2.0 rev 1.1 unless another document is named.
-// IPMI sends numbers of several bytes least byte first, RMCP and ASF most byte
-// first (§13.5.1).
+// IPMI sends numbers least significant byte first, RMCP and ASF most
+// significant byte first (§13.5.1).
 package wire
 
 import (
@@ -14,7 +14,7 @@ import (
 	"fmt"
 )
 
-// What can be wrong with a message.
+// Errors of a message.
 var (
 	ErrShort    = errors.New("it is cut short")
 	ErrLong     = errors.New("bytes follow its end")
@@ -24,8 +24,8 @@ var (
 
 func wrong(what string, err error) error { return fmt.Errorf("wire: %s: %w", what, err) }
 
-// NetFn is a network function (§5.1): the kind of command. That of a request is
-// even, and that of its answer one more.
+// NetFn is a network function (§5.1). A request's is even, its response's one
+// higher.
 type NetFn byte
 
 // The network functions of requests.
@@ -37,18 +37,19 @@ const (
 	Firmware    NetFn = 0x08
 	Storage     NetFn = 0x0a
 	Transport   NetFn = 0x0c
-	Group       NetFn = 0x2c // the first byte of the data says whose
-	OEMGroup    NetFn = 0x2e // the first three bytes of the data say whose
+	Group       NetFn = 0x2c // the first data byte is the defining body
+	OEMGroup    NetFn = 0x2e // the first three data bytes are the enterprise number
 	OEM         NetFn = 0x30 // and all even ones above it
 )
 
-// Answer says whether messages of the function are answers.
-func (f NetFn) Answer() bool { return f&1 != 0 }
+// IsResponse reports whether the network function is a response's.
+func (f NetFn) IsResponse() bool { return f&1 != 0 }
 
 // Privilege is a privilege level (§6.8).
 type Privilege byte
 
-// The levels. Zero is none, and where a limit is asked for, the highest.
+// The privilege levels. Zero is none; as a requested maximum it means the
+// highest.
 const (
 	Callback      Privilege = 1
 	User          Privilege = 2
@@ -57,14 +58,14 @@ const (
 	OEMPrivilege  Privilege = 5
 )
 
-// PayloadType says what an RMCP+ packet holds (table 13-16).
+// PayloadType is the payload type of an RMCP+ packet (table 13-16).
 type PayloadType byte
 
 // The payload types.
 const (
 	PayloadIPMI         PayloadType = 0x00
 	PayloadSOL          PayloadType = 0x01
-	PayloadOEM          PayloadType = 0x02 // the header says whose
+	PayloadOEM          PayloadType = 0x02 // the header names the enterprise
 	PayloadOpenRequest  PayloadType = 0x10
 	PayloadOpenResponse PayloadType = 0x11
 	PayloadRAKP1        PayloadType = 0x12
@@ -73,10 +74,10 @@ const (
 	PayloadRAKP4        PayloadType = 0x15
 )
 
-// Status is how a step of the handshake went (table 13-15).
+// Status is an RMCP+ status code (table 13-15).
 type Status byte
 
-// The statuses.
+// The status codes.
 const (
 	StatusOK                     Status = 0x00
 	StatusNoResources            Status = 0x01
@@ -99,8 +100,8 @@ const (
 	StatusIllegalParameter       Status = 0x12
 )
 
-// AuthType is how packets of IPMI 1.5 are authenticated, or that a packet is
-// one of RMCP+ (§13.6).
+// AuthType is the authentication type of an IPMI 1.5 packet, or the mark of an
+// RMCP+ packet (§13.6).
 type AuthType byte
 
 // The authentication types.
@@ -113,14 +114,14 @@ const (
 	AuthRMCPPlus AuthType = 0x06
 )
 
-// AuthTypes is a set of authentication types, each at the bit of its number, as
-// Get Channel Authentication Capabilities answers them (§22.13).
+// AuthTypes is a set of authentication types, one bit each, as Get Channel
+// Authentication Capabilities answers it (§22.13).
 type AuthTypes byte
 
-// Has says whether a type is in the set.
+// Has reports whether a type is in the set.
 func (s AuthTypes) Has(a AuthType) bool { return a < 8 && s&(1<<a) != 0 }
 
-// With is the set and these types.
+// With returns the set with these types added.
 func (s AuthTypes) With(types ...AuthType) AuthTypes {
 	for _, a := range types {
 		s |= 1 << a

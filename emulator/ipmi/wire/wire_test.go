@@ -239,7 +239,7 @@ var codecs = []codec{
 	},
 	{
 		name: "head of a handshake's message", parse: of(wire.ParseHead),
-		good: []example{{from: "ipmitool 1.8.19", hex: "00140000 a4a3a2a0", want: wire.Headed{Second: 0x14, Session: 0xa0a2a3a4}}},
+		good: []example{{from: "ipmitool 1.8.19", hex: "00140000 a4a3a2a0", want: wire.RequestHead{Second: 0x14, Session: 0xa0a2a3a4}}},
 		bad:  []mistake{{"cut", "00140000 a4a3a2", wire.ErrShort}},
 	},
 	{

@@ -2,22 +2,22 @@ package wire
 
 import "encoding/binary"
 
-// PacketV15 is what an RMCP message of class IPMI holds that is not RMCP+
-// (table 13-8, IPMI 1.5).
+// PacketV15 is the content of an IPMI-class RMCP message of IPMI 1.5 (table
+// 13-8).
 type PacketV15 struct {
 	Auth     AuthType
 	Sequence uint32 // 0 outside of a session
 	Session  uint32
-	Code     []byte // 16 bytes; nil when Auth is AuthNone
+	Code     []byte // AuthCode of 16 bytes; nil when Auth is AuthNone
 	Body     []byte
-	Pad      bool // a byte more, for network cards that fail at some lengths
+	Pad      bool // a legacy pad byte, for network cards that fail at some lengths
 }
 
-// CodeSizeV15 is the size of Code.
+// CodeSizeV15 is the size of an AuthCode.
 const CodeSizeV15 = 16
 
-// ParsePacketV15 parses the data of an RMCP message of class IPMI. Code and
-// Body are parts of it.
+// ParsePacketV15 parses the data of an IPMI-class RMCP message. Code and Body
+// are parts of data.
 func ParsePacketV15(data []byte) (p PacketV15, err error) {
 	r := reader{b: data}
 	p.Auth = AuthType(r.u8() & 0x0f)

@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// AlgorithmKind is what an algorithm is for: the type of a proposal.
+// AlgorithmKind is the payload type of an algorithm proposal.
 type AlgorithmKind byte
 
 // The kinds of algorithms.
@@ -12,7 +12,7 @@ const (
 	KindConfidentiality AlgorithmKind = 2
 )
 
-// Proposal is one algorithm that a client proposes, or leaves to the BMC.
+// Proposal is one algorithm that a client proposes or leaves to the BMC.
 type Proposal struct {
 	Kind      AlgorithmKind
 	Any       bool // the BMC chooses
@@ -22,39 +22,39 @@ type Proposal struct {
 // OpenRequest is an RMCP+ Open Session Request (§13.17).
 type OpenRequest struct {
 	Tag       byte
-	Privilege Privilege // 0: the highest that fits the algorithms
-	Console   uint32    // the client's session ID
+	Privilege Privilege // 0: the highest level that the algorithms allow
+	Console   uint32    // remote console session ID
 	Proposals []Proposal
 }
 
 const (
-	errorSize    = 8 // of an answer with a status that is not StatusOK
+	errorSize    = 8 // length of a response whose status is not StatusOK
 	proposalSize = 8
-	// maxProposals is more than there are algorithms.
+	// maxProposals is more than the number of algorithms.
 	maxProposals = 32
 )
 
-// Headed is the front of any request of the handshake: enough to answer a
-// request that is wrong behind it.
-type Headed struct {
+// RequestHead is the beginning of every handshake request: enough to answer a
+// request that is malformed after it.
+type RequestHead struct {
 	Tag, Second byte
 	Session     uint32
 }
 
-// ParseHead parses the front of a request of the handshake.
-func ParseHead(b []byte) (h Headed, err error) {
+// ParseHead parses the beginning of a handshake request.
+func ParseHead(b []byte) (h RequestHead, err error) {
 	r := reader{b: b}
 	h.Tag, h.Second = r.u8(), r.u8()
 	r.skip(2)
 	h.Session = r.u32()
 	if r.err != nil {
-		return Headed{}, wrong("head of a handshake's message", r.err)
+		return RequestHead{}, wrong("head of a handshake's message", r.err)
 	}
 	return h, nil
 }
 
 // AppendBinary appends the front.
-func (h Headed) AppendBinary(b []byte) ([]byte, error) {
+func (h RequestHead) AppendBinary(b []byte) ([]byte, error) {
 	b = append(b, h.Tag, h.Second, 0, 0)
 	return binary.LittleEndian.AppendUint32(b, h.Session), nil
 }
@@ -111,14 +111,14 @@ func (q OpenRequest) AppendBinary(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// OpenResponse is an RMCP+ Open Session Response (§13.18). With a Status that
-// is not StatusOK only Tag and Console are sent.
+// OpenResponse is an RMCP+ Open Session Response (§13.18). Unless Status is
+// StatusOK, only Tag, Status and Console are sent.
 type OpenResponse struct {
 	Tag       byte
 	Status    Status
-	Privilege Privilege // the highest that the session can have
+	Privilege Privilege // maximum privilege level of the session
 	Console   uint32
-	BMC       uint32 // the BMC's session ID
+	BMC       uint32 // managed system session ID
 	Suite     Suite
 }
 
