@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
@@ -38,7 +39,7 @@ func TestExamplesAreRead(t *testing.T) {
 			case "rack":
 				_, err = rack.Parse(page, []byte(m[2]))
 			case "dialect":
-				_, err = file.Parse(page, []byte(m[2]), lab.Dialect)
+				_, err = file.Parse(page, []byte(m[2]), builtInDialects())
 			default:
 				t.Errorf("%s: an example in YAML must be marked as yaml rack or yaml dialect", page)
 			}
@@ -307,4 +308,13 @@ func TestDeclarationsAreFound(t *testing.T) {
 	if d["b.F"] || d["F.T"] || d["method.T"] {
 		t.Error("something was found that there is not")
 	}
+}
+
+// builtInDialects has the dialects that a dialect file may begin with.
+func builtInDialects() map[string]*dialect.Record {
+	all := map[string]*dialect.Record{}
+	for _, name := range lab.Dialects() {
+		all[name] = lab.Dialect(name)
+	}
+	return all
 }

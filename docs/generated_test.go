@@ -27,6 +27,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
 	"github.com/metalab-dev/metalab/scenarios/conformance/ipmi"
 	"github.com/metalab-dev/metalab/scenarios/layering"
@@ -39,13 +40,15 @@ var update = flag.Bool("update", false, "write the generated parts of the pages"
 // generators make the parts of pages that stand between "<!-- begin NAME -->"
 // and "<!-- end NAME -->".
 var generators = map[string]func(*testing.T) string{
-	"packages":  packages,
-	"rack-file": func(t *testing.T) string { return (&fields{t: t, key: yamlKey}).tables(reflect.TypeFor[rack.Lab]()) },
+	"packages": packages,
+	"rack-file": func(t *testing.T) string {
+		return (&fields{t: t, key: yamlfile.Key}).tables(reflect.TypeFor[rack.Lab]())
+	},
 	"dialect-file": func(t *testing.T) string {
-		return (&fields{t: t, key: dialectKey}).tables(reflect.TypeFor[dialect.Record]())
+		return (&fields{t: t, key: yamlfile.Key}).tables(reflect.TypeFor[dialect.Record]())
 	},
 	"profile-file": func(t *testing.T) string {
-		return (&fields{t: t, key: dialectKey}).tables(reflect.TypeFor[machine.Profile]())
+		return (&fields{t: t, key: yamlfile.Key}).tables(reflect.TypeFor[machine.Profile]())
 	},
 	"dialects":        dialects,
 	"quirks":          quirks,
@@ -253,14 +256,14 @@ func ipmiChecks(*testing.T) string {
 // TestDialectKeysAreTheParsers compares the keys that the page lists with those
 // that a file may have.
 func TestDialectKeysAreTheParsers(t *testing.T) {
-	_, err := file.Parse("x.yaml", []byte("name: x\nbase: generic\nnoSuchKey: 1\nprotocol: {noSuchKey: 1}\n"), lab.Dialect)
+	_, err := file.Parse("x.yaml", []byte("name: x\nbase: generic\nnoSuchKey: 1\nprotocol: {noSuchKey: 1}\n"), builtInDialects())
 	if err == nil {
 		t.Fatal("an unknown key was accepted")
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[dialect.Record](), reflect.TypeFor[dialect.Protocol]()} {
 		var keys []string
 		for i := range of.NumField() {
-			if key := dialectKey(of.Field(i)); key != "" {
+			if key := yamlfile.Key(of.Field(i)); key != "" {
 				keys = append(keys, key)
 			}
 		}

@@ -17,8 +17,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/metalab-dev/metalab/emulator/dialect/file"
 )
 
 // module is the path of the module that these documents are about.
@@ -249,26 +247,6 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // cell is a text as a cell of a table.
 func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
-
-// yamlKey is the key of fields that have yaml tags.
-func yamlKey(f reflect.StructField) string {
-	tag, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-	if tag == "-" || !f.IsExported() {
-		return ""
-	}
-	if tag == "" {
-		return strings.ToLower(f.Name)
-	}
-	return tag
-}
-
-// dialectKey is the key of a field in a dialect or profile file.
-func dialectKey(f reflect.StructField) string {
-	if key, ok := file.Key(f); ok {
-		return key
-	}
-	return ""
-}
 
 // read returns the text of a file of the repository.
 func read(t *testing.T, name string) string {

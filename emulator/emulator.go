@@ -44,6 +44,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/journal"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 // Fault is a fault rule: what goes wrong, where and when.
@@ -190,7 +191,12 @@ func (r *Rack) definition() (rack.Lab, error) {
 		if r.Hosts != 0 || r.Profile != "" || r.Seed != 0 {
 			return rack.Lab{}, errors.New("emulator: Rack.Definition: set hosts, profile and seed in it, not in Rack.Hosts, Rack.Profile and Rack.Seed")
 		}
-		return rack.Parse("Rack.Definition", []byte(r.Definition))
+		const name = "Rack.Definition"
+		def, err := rack.Parse(name, []byte(r.Definition))
+		if err != nil {
+			return rack.Lab{}, err
+		}
+		return def, yamlfile.Locate(name, []byte(r.Definition), lab.CheckNames(lab.Models(r.Dir), &def))
 	}
 	if r.Hosts < 0 {
 		return rack.Lab{}, fmt.Errorf("emulator: Rack.Hosts: %d: must not be negative", r.Hosts)

@@ -61,11 +61,14 @@ func TestStartServesTheRack(t *testing.T) {
 
 func TestOpenRefusesWrongRacks(t *testing.T) {
 	for want, r := range map[string]emulator.Rack{
-		"Rack.Hosts: -1":                     {Hosts: -1},
-		"toaster: there is no such profile":  {Profile: "toaster"},
-		"Rack.Definition:1: host: there is":  {Definition: "host: 1"},
-		"set hosts, profile and seed in it":  {Definition: "kind: Lab\nhosts: [{}]", Seed: 1},
-		"Rack.Definition:3: faults[0]: does": {Definition: "kind: Lab\nhosts: [{}]\nfaults: [{}]"},
+		"Rack.Hosts: -1":                    {Hosts: -1},
+		"toaster: there is no such profile": {Profile: "toaster"},
+		"Rack.Definition:1: host: there is": {Definition: "host: 1"},
+		"set hosts, profile and seed in it": {Definition: "kind: Lab\nhosts: [{}]", Seed: 1},
+		"Rack.Definition:2: hosts[0].profile: generik: there is no such profile": {Definition: "kind: Lab\nhosts: [{profile: generik}]"},
+		"Did you mean generic?": {Definition: "kind: Lab\nhosts: [{profile: generik}]"},
+		"Rack.Definition:2: hosts[0].quirks[0]: power-settle-408: there is no such quirk": {Definition: "kind: Lab\nhosts: [{quirks: [power-settle-408]}]"},
+		"Rack.Definition:3: faults[0]: does":                                              {Definition: "kind: Lab\nhosts: [{}]\nfaults: [{}]"},
 	} {
 		if l, err := emulator.Open(t.Context(), r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Open(%+v) = %v, %v, want %q", r, l, err, want)

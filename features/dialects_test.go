@@ -64,7 +64,7 @@ func rows(t *testing.T) map[string][]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := machine.ParseProfile(b)
+		p, err := machine.ParseProfile("profile.yaml", b)
 		if err != nil {
 			t.Fatal(err)
 		}

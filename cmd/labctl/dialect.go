@@ -28,10 +28,10 @@ says how the BMC differs from a built-in one:
   resetTypes: [On, ForceOff, ForceRestart]
   bmc:
     slots: [{id: CD1, name: Virtual CD, types: [CD]}]
-  face:
-    moves: [{from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}]
-    shapes: [{of: ComputerSystem, drop: [HostName], set: [{path: Oem/Acme/Mode, value: Normal}]}]
-    shut: [/redfish/v1/TelemetryService]
+  presentation:
+    uriMappings: [{from: "/redfish/v1/Systems/{system}/VirtualMedia", to: "/redfish/v1/Managers/{manager}/VirtualMedia"}]
+    transforms: [{resourceType: ComputerSystem, remove: [HostName], set: [{path: Oem/Acme/Mode, value: Normal}]}]
+    hidden: [/redfish/v1/TelemetryService]
 
 dialect show NAME -o yaml prints all fields that are set, by their names.`,
 		Example: "  labctl dialect ls\n  labctl dialect show generic -o yaml",

@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
-	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -194,7 +194,7 @@ func or(a, b string) string {
 
 // show prints data of the emulator's as its files have it, or rows.
 func show(o *options, c *cobra.Command, v any, rows [][]string) error {
-	raw, err := file.Write(v)
+	raw, err := yamlfile.Write(v)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/lab/ssdp"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/world"
 )
 
@@ -115,7 +116,7 @@ another, as to lab-controller.`,
 }
 
 // define takes the racks from the file, and what the flags say beside it.
-func (f *upFlags) define(c *cobra.Command) error {
+func (f *upFlags) define(c *cobra.Command, dir string) error {
 	for _, name := range []string{"hosts", "profile"} {
 		if c.Flags().Changed(name) {
 			return &usageError{fmt.Errorf("-f and --%s exclude each other: say it in the file", name)}
@@ -127,6 +128,10 @@ func (f *upFlags) define(c *cobra.Command) error {
 	}
 	r, err := rack.Parse(f.file, b)
 	if err != nil {
+		return err
+	}
+	from := lab.Beside(f.settings.Models, lab.Models(dir))
+	if err := yamlfile.Locate(f.file, b, lab.CheckNames(from, &r)); err != nil {
 		return err
 	}
 	flags := f.settings
@@ -177,13 +182,13 @@ func isPath(profile string) bool {
 
 // resolve settles the flags against what the lab in dir was made with.
 func (f *upFlags) resolve(c *cobra.Command, dir string) (world.Settings, error) {
-	if f.file != "" {
-		if err := f.define(c); err != nil {
-			return world.Settings{}, err
-		}
-	}
 	if err := f.bring(); err != nil {
 		return world.Settings{}, err
+	}
+	if f.file != "" {
+		if err := f.define(c, dir); err != nil {
+			return world.Settings{}, err
+		}
 	}
 	f.settings.Kube = !f.noKube
 	if f.settings.Kubeconfig != "" { // the lab may come back from elsewhere

@@ -13,9 +13,9 @@ func (r *Record) validateAccounts(need func(ok bool, field, fix string)) {
 	a, p := &r.BMC.Accounts, &r.BMC.Accounts.Policy
 	need(a.Most > len(a.Reserved), "bmc.accounts.most", "must leave room for an account")
 	need(slices.ContainsFunc(a.Types, func(t bmc.TypeSpec) bool { return t.Type == bmc.ForRedfish }), "bmc.accounts.types", "must hold Redfish")
-	for _, t := range a.Types {
+	for i, t := range a.Types {
 		for _, other := range t.Implies {
-			need(slices.ContainsFunc(a.Types, func(t bmc.TypeSpec) bool { return t.Type == other }), "bmc.accounts.types", string(t.Type)+" implies one that is not there")
+			need(slices.ContainsFunc(a.Types, func(t bmc.TypeSpec) bool { return t.Type == other }), item("bmc.accounts.types", i)+".implies", string(t.Type)+" implies "+string(other)+", which must be one of bmc.accounts.types")
 		}
 	}
 	need(p.MinPassword > 0 && p.MinPassword <= p.MaxPassword, "bmc.accounts.policy.minPassword", "must be 1 to maxPassword")

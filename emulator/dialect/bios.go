@@ -38,8 +38,8 @@ type BIOS struct {
 
 // validateBIOS says what is wrong with it.
 func (r *Record) validateBIOS(need func(ok bool, field, fix string)) {
-	for _, t := range r.BIOS.ApplyTimes {
-		need(slices.Contains(firmware.SettingsTimes, t), "bios.applyTimes", fmt.Sprintf("%q: must be one of %v", t, firmware.SettingsTimes))
+	for i, t := range r.BIOS.ApplyTimes {
+		need(slices.Contains(firmware.SettingsTimes, t), item("bios.applyTimes", i), fmt.Sprintf("%q: must be one of %v", t, firmware.SettingsTimes))
 	}
 	need(r.BIOS.ApplyDuration >= 0 && r.BIOS.ApplyDuration <= time.Hour, "bios.applyDuration", "must be 0 to an hour")
 	need(r.BIOS.UnknownToBIOS >= 0, "bios.unknownToBIOS", "must not be negative")

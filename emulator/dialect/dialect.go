@@ -11,6 +11,7 @@ import (
 
 	"github.com/metalab-dev/metalab/emulator/bmc"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 // RedundantReset says how a BMC answers a reset that finds the power as wanted.
@@ -62,12 +63,16 @@ type Deviation struct {
 	Evidence string // what the vendor does, and how one knows
 }
 
-// Validate says what is missing or wrong in a record.
+// item is the name of an element of a list: "resetTypes[2]".
+func item(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
+
+// Validate checks a record. The error joins a yamlfile.Error for each mistake; its
+// Field is the key as a dialect file has it.
 func (r *Record) Validate() error {
 	var errs []error
 	need := func(ok bool, field, fix string) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("dialect: %s: %s: %s", r.Name, field, fix))
+			errs = append(errs, yamlfile.Errorf(field, "%s", fix))
 		}
 	}
 	need(r.Name != "", "name", "must not be empty")
@@ -85,16 +90,16 @@ func (r *Record) Validate() error {
 	}
 	need(r.MaxImageBytes > 0, "maxImageBytes", "must be positive")
 	need(len(r.ResetTypes) > 0, "resetTypes", "must not be empty")
-	for _, k := range r.ResetTypes {
-		need(slices.Contains(machine.ResetKinds, k), "resetTypes", fmt.Sprintf("%q: must be one of %v", k, machine.ResetKinds))
+	for i, k := range r.ResetTypes {
+		need(slices.Contains(machine.ResetKinds, k), item("resetTypes", i), fmt.Sprintf("%q: must be one of %v", k, machine.ResetKinds))
 	}
-	for _, k := range r.HangsAfterReset {
-		need(slices.Contains(r.ResetTypes, k), "hangsAfterReset", fmt.Sprintf("%q: must be one of resetTypes: %v", k, r.ResetTypes))
+	for i, k := range r.HangsAfterReset {
+		need(slices.Contains(r.ResetTypes, k), item("hangsAfterReset", i), fmt.Sprintf("%q: must be one of resetTypes: %v", k, r.ResetTypes))
 	}
 	need(r.Media.BootTarget == "" || r.Media.BootTarget == machine.UsbCd && slices.Contains(r.BootTargets, machine.UsbCd), "media.bootTarget", "must be UsbCd, and UsbCd one of bootTargets")
 	need(r.Tasks.MissingReads >= 0, "tasks.missingReads", "must not be negative")
-	for _, k := range r.BootTargets {
-		need(slices.Contains(machine.SourceKinds, k), "bootTargets", fmt.Sprintf("%q: must be one of %v", k, machine.SourceKinds))
+	for i, k := range r.BootTargets {
+		need(slices.Contains(machine.SourceKinds, k), item("bootTargets", i), fmt.Sprintf("%q: must be one of %v", k, machine.SourceKinds))
 	}
 	for prefix, version := range r.Protocol.Registries {
 		need(registryVersion.MatchString(version), "protocol.registries."+prefix, fmt.Sprintf("%q: must be a version like 1.8.4", version))
@@ -105,9 +110,9 @@ func (r *Record) Validate() error {
 	need(q.MaxLevels >= 0 && (q.MaxLevels == 0 || q.ExpandAll || q.ExpandLinks || q.ExpandRest),
 		"protocol.queries.maxLevels", "must be 0 unless expandAll, expandLinks or expandRest is true")
 	need(r.Protocol.PageSize >= 0, "protocol.pageSize", "must not be negative")
-	for _, t := range r.Protocol.OEMTypes {
+	for i, t := range r.Protocol.OEMTypes {
 		if err := t.wrong(); err != nil {
-			need(false, "protocol.oemTypes", err.Error())
+			need(false, item("protocol.oemTypes", i), err.Error())
 		}
 	}
 	tags := r.Protocol.ETags
@@ -115,8 +120,8 @@ func (r *Record) Validate() error {
 	need(!tags.GzipSuffix || r.Protocol.Gzip, "protocol.etags.gzipSuffix", "needs protocol.gzip")
 	need(r.Protocol.PatchDelay >= 0 && r.Protocol.PatchDelay <= time.Hour, "protocol.patchDelay", "must be 0 to an hour")
 	need(r.Protocol.EmptyCollectionsAfterBoot >= 0, "protocol.emptyCollectionsAfterBoot", "must not be negative")
-	for _, p := range r.Protocol.ErrorPrefixes {
-		need(p.ResourceType != "" && p.Message.Registry != "" && p.Message.Key != "" && registryVersion.MatchString(p.Message.Version), "protocol.errorPrefixes", p.ResourceType+": needs resourceType, and message.registry, message.version and message.key")
+	for i, p := range r.Protocol.ErrorPrefixes {
+		need(p.ResourceType != "" && p.Message.Registry != "" && p.Message.Key != "" && registryVersion.MatchString(p.Message.Version), item("protocol.errorPrefixes", i), p.ResourceType+": needs resourceType, and message.registry, message.version and message.key")
 	}
 	need(slices.Contains([]ETagComparison{Quoted, Unquoted, Never}, tags.Comparison), "protocol.etags.comparison", fmt.Sprintf("%q: must be empty, %q or %q", tags.Comparison, Unquoted, Never))
 	r.validateAccounts(need)
@@ -126,12 +131,12 @@ func (r *Record) Validate() error {
 	r.validateBIOS(need)
 	r.validateInputAliases(need)
 	r.validateOEM(need)
-	for _, b := range r.Deviations {
-		need(b.ResourceType != "" && b.Path != "" && b.Evidence != "", "deviations", b.ResourceType+": needs resourceType, path and evidence")
+	for i, b := range r.Deviations {
+		need(b.ResourceType != "" && b.Path != "" && b.Evidence != "", item("deviations", i), "needs resourceType, path and evidence")
 	}
 	seen := map[string]bool{}
-	for _, s := range r.BMC.Slots {
-		need(s.ID != "" && !seen[s.ID], "bmc.slots", fmt.Sprintf("%q: each slot needs an id of its own", s.ID))
+	for i, s := range r.BMC.Slots {
+		need(s.ID != "" && !seen[s.ID], item("bmc.slots", i)+".id", fmt.Sprintf("%q: each slot needs an id of its own", s.ID))
 		seen[s.ID] = true
 	}
 	return errors.Join(errs...)

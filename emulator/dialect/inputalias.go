@@ -30,10 +30,11 @@ type InputAlias struct {
 const Discard = "-"
 
 func (r *Record) validateInputAliases(need func(ok bool, field, fix string)) {
-	for _, g := range r.Presentation.InputAliases {
-		need(g.Path != "" && !strings.HasPrefix(g.Path, "/"), "presentation.inputAliases.path", fmt.Sprintf("%q must be names with slashes between them", g.Path))
-		need(g.ResourceType != "" && !strings.ContainsAny(g.ResourceType, "._"), "presentation.inputAliases.resourceType", "must be a type without its version")
-		need(len(g.Values) > 0 || g.To != "" || g.Default != nil, "presentation.inputAliases", g.ResourceType+"/"+g.Path+": needs values, to or default")
-		need(len(g.DefaultWith) == 0 || g.Default != nil, "presentation.inputAliases.defaultWith", g.ResourceType+"/"+g.Path+": needs default")
+	for i, g := range r.Presentation.InputAliases {
+		at := item("presentation.inputAliases", i)
+		need(g.Path != "" && !strings.HasPrefix(g.Path, "/"), at+".path", fmt.Sprintf("%q must be names with slashes between them", g.Path))
+		need(g.ResourceType != "" && !strings.ContainsAny(g.ResourceType, "._"), at+".resourceType", "must be a type without its version")
+		need(len(g.Values) > 0 || g.To != "" || g.Default != nil, at, "needs values, to or default")
+		need(len(g.DefaultWith) == 0 || g.Default != nil, at+".defaultWith", "needs default")
 	}
 }

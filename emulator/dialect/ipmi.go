@@ -87,22 +87,29 @@ func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	for s, to := range i.EFIBootDevices {
 		need(s < 16 && slices.Contains(machine.SourceKinds, to), "ipmi.efiBootDevices", fmt.Sprintf("%d: %q: must be a selector from 0 to 15 and one of %v", s, to, machine.SourceKinds))
 	}
-	for _, n := range i.MissingBootOptions {
-		need(n <= 7, "ipmi.missingBootOptions", "must be 0 to 7 (table 28-14)")
+	for k, n := range i.MissingBootOptions {
+		need(n <= 7, item("ipmi.missingBootOptions", k), "must be 0 to 7 (table 28-14)")
 	}
 	need(len(i.CipherSuites) > 0, "ipmi.cipherSuites", "must not be empty")
-	for _, c := range i.OEMCommands {
-		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, "ipmi.oemCommands", fmt.Sprintf("%s: netFn %#x: must be even, from 0x2e to 0x3e (§5.1)", c.Name, c.NetFn))
-		need(c.Name != "" && c.Privilege >= 1 && c.Privilege <= 5, "ipmi.oemCommands", c.Name+": needs name, and privilege from 1 to 5")
-		need(c.MinLength >= len(c.Prefix) && (c.MaxLength < 0 || c.MaxLength >= c.MinLength), "ipmi.oemCommands", c.Name+": minLength and maxLength must count prefix")
-		validateFields(c.Name, c.Response, need)
+	for k, c := range i.OEMCommands {
+		at := item("ipmi.oemCommands", k)
+		need(c.NetFn >= 0x2e && c.NetFn <= 0x3e && c.NetFn%2 == 0, at, fmt.Sprintf("%s: netFn %#x: must be even, from 0x2e to 0x3e (§5.1)", c.Name, c.NetFn))
+		need(c.Name != "" && c.Privilege >= 1 && c.Privilege <= 5, at, c.Name+": needs name, and privilege from 1 to 5")
+		need(c.MinLength >= len(c.Prefix) && (c.MaxLength < 0 || c.MaxLength >= c.MinLength), at, c.Name+": minLength and maxLength must count prefix")
+		validateFields(at+".response", c.Response, need)
 	}
-	for _, p := range i.OEMSystemInfo {
-		need(p.Param >= 0xc0, "ipmi.oemSystemInfo", "parameters of OEMs begin at C0h (table 22-16c)")
-		need(slices.Contains(oemTexts, p.Text), "ipmi.oemSystemInfo", fmt.Sprintf("parameter %02Xh: text %q: must be one of %q", p.Param, p.Text, oemTexts))
-		validateFields(fmt.Sprintf("parameter %02Xh", p.Param), p.Response, need)
+	for k, p := range i.OEMSystemInfo {
+		at := item("ipmi.oemSystemInfo", k)
+		need(p.Param >= 0xc0, at+".param", "parameters of OEMs begin at C0h (table 22-16c)")
+		need(slices.Contains(oemTexts, p.Text), at+".text", fmt.Sprintf("parameter %02Xh: text %q: must be one of %q", p.Param, p.Text, oemTexts))
+		validateFields(at+".response", p.Response, need)
 	}
-	for _, id := range slices.Concat(i.CipherSuites, i.DisabledSuites, i.AdvertisedSuites) {
-		need(id <= 17, "ipmi.cipherSuites", "must be 0 to 17 (table 22-20)")
+	for _, list := range []struct {
+		key    string
+		suites []byte
+	}{{"cipherSuites", i.CipherSuites}, {"disabledSuites", i.DisabledSuites}, {"advertisedSuites", i.AdvertisedSuites}} {
+		for k, id := range list.suites {
+			need(id <= 17, item("ipmi."+list.key, k), fmt.Sprintf("%d: must be 0 to 17 (table 22-20)", id))
+		}
 	}
 }

@@ -222,40 +222,45 @@ func (r *Record) validateOEM(need func(ok bool, field, fix string)) {
 	says := func(field string, s *VendorMessage) {
 		need(s.Registry != "" && s.Key != "" && s.Text != "" && registryVersion.MatchString(s.Version), field, "must have a registry, its version, a key and a text")
 	}
-	effects := func(field string, all []Effect) {
-		need(len(all) > 0, field+".effects", "must not be empty")
-		for _, e := range all {
-			need(slices.Contains(conditions, e.While), field+".effects.while", fmt.Sprintf("%q: must be one of %q", e.While, conditions))
-			need(e.Hook == nil || len(e.Requests)+len(e.Store) == 0 && e.Task == "", field+".effects", "a hook stands alone: requests, store and task must be empty")
-			need(e.TaskDuration == 0 && e.TaskResult == nil || e.Task != "", field+".effects.taskDuration, taskResult", "needs task")
+	effects := func(owner string, all []Effect) {
+		need(len(all) > 0, owner+".effects", "must not be empty")
+		for i, e := range all {
+			field := item(owner+".effects", i)
+			need(slices.Contains(conditions, e.While), field+".while", fmt.Sprintf("%q: must be one of %q", e.While, conditions))
+			need(e.Hook == nil || len(e.Requests)+len(e.Store) == 0 && e.Task == "", field, "a hook stands alone: requests, store and task must be empty")
+			need(e.TaskDuration == 0 && e.TaskResult == nil || e.Task != "", field+".task", "must not be empty where taskDuration or taskResult is given")
 			if e.Reject != nil {
-				says(field+".effects.reject", e.Reject)
+				says(field+".reject", e.Reject)
 			}
-			for _, s := range e.Requests {
-				need(slices.Contains(requestMethods, s.Method), field+".effects.requests.method", fmt.Sprintf("%q: must be one of %v", s.Method, requestMethods))
-				pattern(field+".effects.requests.uri", s.URI)
+			for j, s := range e.Requests {
+				request := item(field+".requests", j)
+				need(slices.Contains(requestMethods, s.Method), request+".method", fmt.Sprintf("%q: must be one of %v", s.Method, requestMethods))
+				pattern(request+".uri", s.URI)
 			}
 		}
 	}
 	need(r.Hooks() <= maxHooks, "oem", fmt.Sprintf("has %d hooks, must have %d at most", r.Hooks(), maxHooks))
-	for _, o := range r.OEM.Resources {
-		pattern("oem.resources.uri", o.URI)
-		need(strings.Count(o.Type, ".") <= 2 && o.Type != "", "oem.resources.type", fmt.Sprintf("%s: %q: must be a type like AcmeJobs.v1_0_0.AcmeJobs", o.URI, o.Type))
+	for i, o := range r.OEM.Resources {
+		at := item("oem.resources", i)
+		pattern(at+".uri", o.URI)
+		need(strings.Count(o.Type, ".") <= 2 && o.Type != "", at+".type", fmt.Sprintf("%q: must be a type like AcmeJobs.v1_0_0.AcmeJobs", o.Type))
 		if o.BasedOn != "" {
-			pattern("oem.resources.basedOn", o.BasedOn)
+			pattern(at+".basedOn", o.BasedOn)
 		}
 	}
-	for _, a := range r.OEM.Actions {
-		pattern("oem.actions.resourceURI", a.ResourceURI)
-		need(a.Name != "", "oem.actions.name", a.ResourceURI+": must not be empty")
-		effects("oem.actions", a.Effects)
+	for i, a := range r.OEM.Actions {
+		at := item("oem.actions", i)
+		pattern(at+".resourceURI", a.ResourceURI)
+		need(a.Name != "", at+".name", "must not be empty")
+		effects(at, a.Effects)
 	}
-	for _, w := range r.OEM.WritableProperties {
-		need(w.ResourceType != "" && w.Path != "", "oem.writableProperties", "needs resourceType and path")
-		effects("oem.writableProperties", w.Effects)
+	for i, w := range r.OEM.WritableProperties {
+		at := item("oem.writableProperties", i)
+		need(w.ResourceType != "" && w.Path != "", at, "needs resourceType and path")
+		effects(at, w.Effects)
 	}
-	for _, m := range r.OEM.URIAliases {
-		pattern("oem.uriAliases.from", m.From)
-		pattern("oem.uriAliases.to", m.To)
+	for i, m := range r.OEM.URIAliases {
+		pattern(item("oem.uriAliases", i)+".from", m.From)
+		pattern(item("oem.uriAliases", i)+".to", m.To)
 	}
 }

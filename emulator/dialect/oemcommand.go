@@ -68,10 +68,11 @@ var (
 	oemValues = []OEMValue{"", OEMEnergy, OEMEnergySince, OEMPeak, OEMPeakAmps, OEMPeakSince, OEMNow, OEMPower, OEMHeadroom, OEMPeakHeadroom}
 )
 
-func validateFields(of string, fields []OEMField, need func(ok bool, field, fix string)) {
-	for _, f := range fields {
-		need(slices.Contains(oemValues, f.Value), "ipmi.oemCommands", fmt.Sprintf("%s: value %q: must be one of %q", of, f.Value, oemValues))
-		need(f.Value == "" || f.Size >= 1 && f.Size <= 4, "ipmi.oemCommands", of+": size must be 1 to 4")
-		need(f.Value != "" || f.Stored != 0 || len(f.Bytes) > 0, "ipmi.oemCommands", of+": a field of response needs bytes, value or stored")
+func validateFields(list string, fields []OEMField, need func(ok bool, field, fix string)) {
+	for i, f := range fields {
+		at := item(list, i)
+		need(slices.Contains(oemValues, f.Value), at+".value", fmt.Sprintf("%q: must be one of %q", f.Value, oemValues))
+		need(f.Value == "" || f.Size >= 1 && f.Size <= 4, at+".size", fmt.Sprintf("%d: must be 1 to 4 where value is given", f.Size))
+		need(f.Value != "" || f.Stored != 0 || len(f.Bytes) > 0, at, "needs bytes, value or stored")
 	}
 }

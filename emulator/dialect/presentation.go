@@ -188,35 +188,38 @@ func (r *Record) validatePresentation(need func(ok bool, field, fix string)) {
 		need(!strings.ContainsAny(left, "{}"), field, fmt.Sprintf("%q: a variable must be letters in braces", p))
 	}
 	need(slices.Contains(dateTimeFormats, f.DateTimeFormat), "presentation.dateTimeFormat", fmt.Sprintf("%q: must be one of %q", f.DateTimeFormat, dateTimeFormats))
-	for _, m := range f.URIMappings {
-		pattern("presentation.uriMappings.from", m.From)
-		pattern("presentation.uriMappings.to", m.To)
+	for i, m := range f.URIMappings {
+		pattern(item("presentation.uriMappings", i)+".from", m.From)
+		pattern(item("presentation.uriMappings", i)+".to", m.To)
 	}
-	for _, p := range f.Hidden {
-		pattern("presentation.hidden", p)
+	for i, p := range f.Hidden {
+		pattern(item("presentation.hidden", i), p)
 	}
-	for _, s := range f.Transforms {
-		need(s.ResourceType != "" && !strings.ContainsAny(s.ResourceType, "._"), "presentation.transforms.resourceType", "must be a type without its version")
+	for i, s := range f.Transforms {
+		at := item("presentation.transforms", i)
+		need(s.ResourceType != "" && !strings.ContainsAny(s.ResourceType, "._"), at+".resourceType", "must be a type without its version")
 		if s.URI != "" {
-			pattern("presentation.transforms.uri", s.URI)
+			pattern(at+".uri", s.URI)
 		}
-		for _, d := range s.Set {
-			need(d.Path != "", "presentation.transforms.set.path", s.ResourceType+": must not be empty")
-			need(d.Map == nil && d.Format == "" || d.From != "", "presentation.transforms.set.map", s.ResourceType+"/"+d.Path+": needs from")
-			need(d.Format == "" || strings.Count(d.Format, "%") == 1, "presentation.transforms.set.format", s.ResourceType+"/"+d.Path+": must have one % for the value")
+		for j, d := range s.Set {
+			set := item(at+".set", j)
+			need(d.Path != "", set+".path", "must not be empty")
+			need(d.Map == nil && d.Format == "" || d.From != "", set+".from", "must not be empty where map or format is given")
+			need(d.Format == "" || strings.Count(d.Format, "%") == 1, set+".format", fmt.Sprintf("%q", d.Format)+": must have one % for the value")
 		}
 	}
-	need(f.Errors.SuccessProperty == "" || f.Errors.Success != nil, "presentation.errors.successProperty", "needs success")
-	for _, t := range f.Errors.SuccessMessages {
-		need(f.Errors.Success != nil, "presentation.errors.successMessages", "needs success")
-		need(t.Message.Registry != "" && t.Message.Key != "" && registryVersion.MatchString(t.Message.Version), "presentation.errors.successMessages", t.ResourceType+": must have a registry, its version and a key")
+	need(f.Errors.SuccessProperty == "" || f.Errors.Success != nil, "presentation.errors.successProperty", "needs presentation.errors.success")
+	for i, t := range f.Errors.SuccessMessages {
+		at := item("presentation.errors.successMessages", i)
+		need(f.Errors.Success != nil, at, "needs presentation.errors.success")
+		need(t.Message.Registry != "" && t.Message.Key != "" && registryVersion.MatchString(t.Message.Version), at+".message", "must have a registry, its version and a key")
 	}
-	for _, u := range f.RejectRules {
-		need(slices.Contains(conditions, u.While), "presentation.rejectRules.while", fmt.Sprintf("%q: must be one of %q", u.While, conditions))
-		need(!slices.Contains(timedConditions, u.While) || u.For > 0, "presentation.rejectRules.for", string(u.While)+": must be positive")
-		need(u.Status == 0 || u.Status >= 400 && u.Status < 600, "presentation.rejectRules.status", fmt.Sprintf("%d: must be 400 to 599, or 0", u.Status))
-		need(u.Message.Key != "" && u.Message.Registry != "" && u.Message.Text != "" && registryVersion.MatchString(u.Message.Version), "presentation.rejectRules.message",
-			u.ResourceType+" "+u.Method+": must have a registry, its version, a key and a text")
-		need(u.MaxProperties == 0 || len(u.SendsAny) > 0, "presentation.rejectRules.maxProperties", u.ResourceType+": needs sendsAny")
+	for i, u := range f.RejectRules {
+		at := item("presentation.rejectRules", i)
+		need(slices.Contains(conditions, u.While), at+".while", fmt.Sprintf("%q: must be one of %q", u.While, conditions))
+		need(!slices.Contains(timedConditions, u.While) || u.For > 0, at+".for", fmt.Sprintf("must be positive where while is %q", u.While))
+		need(u.Status == 0 || u.Status >= 400 && u.Status < 600, at+".status", fmt.Sprintf("%d: must be 400 to 599, or 0", u.Status))
+		need(u.Message.Key != "" && u.Message.Registry != "" && u.Message.Text != "" && registryVersion.MatchString(u.Message.Version), at+".message", "must have a registry, its version, a key and a text")
+		need(u.MaxProperties == 0 || len(u.SendsAny) > 0, at+".maxProperties", "needs sendsAny")
 	}
 }

@@ -1,102 +1,47 @@
 package fault
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
-	"slices"
-	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// Parse reads a YAML list of rules, as it stands below faults: in the
-// definition of a rack. The error joins one for each thing that is wrong, with
-// file, line and field.
+// Parse reads a YAML list of rules, as it stands below "faults:" in a rack file.
+// The error joins a yamlfile.Error for each mistake, with file, line and field.
 func Parse(file string, data []byte) ([]Rule, error) {
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	var doc yaml.Node
-	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("fault: %s: is empty: begin with - status: 503", file)
-	} else if err != nil {
-		return nil, fmt.Errorf("fault: %s: %s", file, strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("fault: %s: holds more than one document", file)
-	}
-	list := doc.Content[0]
-	if list.Kind != yaml.SequenceNode {
-		return nil, fmt.Errorf("fault: %s:%d: must be a list of rules: begin with - status: 503", file, list.Line)
+	f, err := yamlfile.Read(file, data, "- status: 503")
+	if err != nil {
+		return nil, err
 	}
 	var rules []Rule
-	var errs []error
-	for i, n := range list.Content {
-		at := func(line int, field, text string) {
-			if field != "" {
-				field = "." + field
-			}
-			errs = append(errs, fmt.Errorf("fault: %s:%d: [%d]%s: %s", file, line, i, field, text))
-		}
-		var r Rule
-		if parseRule(n, &r, at) {
-			rules = append(rules, r)
-		}
+	if err := f.Decode(&rules); err != nil {
+		return nil, err
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := f.Locate(errors.Join(Problems(f, "", rules)...)); err != nil {
 		return nil, err
 	}
 	return rules, nil
 }
 
-// parseRule reads one rule and tells what is wrong; it reports whether nothing
-// is.
-func parseRule(n *yaml.Node, r *Rule, tell func(line int, field, text string)) bool {
-	ok := true
-	wrong := func(line int, field, text string) {
-		ok = false
-		tell(line, field, text)
-	}
-	if n.Kind != yaml.MappingNode {
-		wrong(n.Line, "", "is no rule: use a form like {bmc: node-0, status: 503}")
-		return false
-	}
-	known, lines := Fields(), map[string]int{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		lines[key.Value] = key.Line
-		if !slices.Contains(known, key.Value) {
-			wrong(key.Line, key.Value, "there is no such field: use one of "+strings.Join(known, ", "))
-			continue
+// Problems lists the mistakes in the rules of a list, each as a yamlfile.Error. list
+// is the field that the list is, or "" for the whole file. f is the file, or nil for
+// rules that came from none.
+func Problems(f *yamlfile.File, list string, rules []Rule) (out []error) {
+	for i, r := range rules {
+		at := fmt.Sprintf("%s[%d]", list, i)
+		for _, p := range r.Problems() {
+			p.Field = yamlfile.Within(at, p.Field)
+			out = append(out, p)
 		}
-		one := yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.Line, Content: []*yaml.Node{key, value}}
-		if err := one.Decode(r); err != nil {
-			wrong(key.Line, key.Value, fmt.Sprintf("`%s` does not belong here", value.Value))
+		// Only the file tells a probability of 0 from none.
+		if field := at + ".probability"; f != nil && r.Probability == 0 && f.Has(field) {
+			out = append(out, yamlfile.Errorf(field, "0: must be above 0 and at most 1"))
 		}
-	}
-	if !ok {
-		return false
-	}
-	if lines["probability"] > 0 && r.Probability == 0 {
-		wrong(lines["probability"], "probability", "0: must be above 0 and at most 1")
-	}
-	for _, p := range r.Problems() {
-		line := lines[p.Field]
-		if line == 0 {
-			line = n.Line
-		}
-		wrong(line, p.Field, p.Text)
-	}
-	return ok
-}
-
-// Fields are the names of a rule's fields, as they are written.
-func Fields() []string {
-	var out []string
-	t := reflect.TypeFor[Rule]()
-	for i := range t.NumField() {
-		out = append(out, t.Field(i).Tag.Get("yaml"))
 	}
 	return out
 }
+
+// Fields lists the keys of a rule in a file.
+func Fields() []string { return yamlfile.Keys(reflect.TypeFor[Rule]()) }

@@ -3,69 +3,56 @@ package fault
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 // Rule says what goes wrong, where and when. Its counts are those of each BMC
 // by itself.
 type Rule struct {
-	ID string `yaml:"id" json:"id,omitempty"` // "" leaves it to the plan
+	ID string `json:"id,omitempty"` // "" leaves it to the plan
 
 	// Where.
-	BMC    string  `yaml:"bmc" json:"bmc,omitempty"`       // name, or a pattern with * ? [a-z]; "" is every one
-	Path   string  `yaml:"path" json:"path,omitempty"`     // * stands for a part of a segment, ** for any segments; a / at the end for all below
-	Method Methods `yaml:"method" json:"method,omitempty"` // none is every one
+	BMC    string  `json:"bmc,omitempty"`    // name, or a pattern with * ? [a-z]; "" is every one
+	Path   string  `json:"path,omitempty"`   // * stands for a part of a segment, ** for any segments; a / at the end for all below
+	Method Methods `json:"method,omitempty"` // none is every one
 
 	// When.
-	After       int      `yaml:"after" json:"after,omitempty"`             // how many matches pass unharmed before the first hit
-	Count       int      `yaml:"count" json:"count,omitempty"`             // hits at most; 0 is no limit
-	Probability float64  `yaml:"probability" json:"probability,omitempty"` // of a hit; 0 stands for 1
-	From        Duration `yaml:"from" json:"from,omitzero"`                // after the rule was added
-	Until       Duration `yaml:"until" json:"until,omitzero"`              // after the rule was added; 0 is forever
+	After       int      `json:"after,omitempty"`       // how many matches pass unharmed before the first hit
+	Count       int      `json:"count,omitempty"`       // hits at most; 0 is no limit
+	Probability float64  `json:"probability,omitempty"` // of a hit; 0 stands for 1
+	From        Duration `json:"from,omitzero"`         // after the rule was added
+	Until       Duration `json:"until,omitzero"`        // after the rule was added; 0 is forever
 
 	// What.
-	Latency     Latency  `yaml:"latency" json:"latency,omitempty"`
-	Status      int      `yaml:"status" json:"status,omitempty"`
-	RetryAfter  Duration `yaml:"retryAfter" json:"retryAfter,omitzero"`
-	Message     string   `yaml:"message" json:"message,omitempty"`
-	MessageID   string   `yaml:"messageID" json:"messageID,omitempty"`
-	Performed   bool     `yaml:"performed" json:"performed,omitempty"` // status, drop: what was asked is done all the same
-	Limit       Limit    `yaml:"limit" json:"limit,omitempty"`         // requests beyond it are answered 429, or Status
-	Drop        Drop     `yaml:"drop" json:"drop,omitempty"`
-	TLS         TLS      `yaml:"tls" json:"tls,omitempty"`
-	Offline     bool     `yaml:"offline" json:"offline,omitempty"`
-	Stale       bool     `yaml:"stale" json:"stale,omitempty"`
-	Stuck       bool     `yaml:"stuck" json:"stuck,omitempty"`
-	Truncate    Cut      `yaml:"truncate" json:"truncate,omitempty"` // what is left of the body: bytes, or 50%
-	InvalidJSON bool     `yaml:"invalidJSON" json:"invalidJSON,omitempty"`
-	LengthError int      `yaml:"lengthError" json:"lengthError,omitempty"` // bytes that Content-Length is too high by, or too low
-	Patch       any      `yaml:"patch" json:"patch,omitempty"`             // merged into the body (RFC 7396)
-	Set         Values   `yaml:"set" json:"set,omitempty"`                 // values by JSON pointer (RFC 6901), null too
-	Body        *string  `yaml:"body" json:"body,omitempty"`               // instead of the body
-	ContentType string   `yaml:"contentType" json:"contentType,omitempty"` // of Body; "" leaves it
-	Wire        Wire     `yaml:"wire" json:"wire,omitempty"`               // what becomes of datagrams of IPMI
-	Code        byte     `yaml:"code" json:"code,omitempty"`               // completion code of a command of IPMI: 0xc0
+	Latency     Latency  `json:"latency,omitempty"`
+	Status      int      `json:"status,omitempty"`
+	RetryAfter  Duration `json:"retryAfter,omitzero"`
+	Message     string   `json:"message,omitempty"`
+	MessageID   string   `json:"messageID,omitempty"`
+	Performed   bool     `json:"performed,omitempty"` // status, drop: what was asked is done all the same
+	Limit       Limit    `json:"limit,omitempty"`     // requests beyond it are answered 429, or Status
+	Drop        Drop     `json:"drop,omitempty"`
+	TLS         TLS      `json:"tls,omitempty"`
+	Offline     bool     `json:"offline,omitempty"`
+	Stale       bool     `json:"stale,omitempty"`
+	Stuck       bool     `json:"stuck,omitempty"`
+	Truncate    Cut      `json:"truncate,omitempty"` // what is left of the body: bytes, or 50%
+	InvalidJSON bool     `json:"invalidJSON,omitempty"`
+	LengthError int      `json:"lengthError,omitempty"` // bytes that Content-Length is too high by, or too low
+	Patch       any      `json:"patch,omitempty"`       // merged into the body (RFC 7396)
+	Set         Values   `json:"set,omitempty"`         // values by JSON pointer (RFC 6901), null too
+	Body        *string  `json:"body,omitempty"`        // instead of the body
+	ContentType string   `json:"contentType,omitempty"` // of Body; "" leaves it
+	Wire        Wire     `json:"wire,omitempty"`        // what becomes of datagrams of IPMI
+	Code        byte     `json:"code,omitempty"`        // completion code of a command of IPMI: 0xc0
 }
 
 // Values are JSON values by where they belong.
 type Values map[string]any
-
-// Problem is one thing that is wrong with a rule.
-type Problem struct {
-	Field string // as it is written
-	Text  string // what is wrong with it, and what to write instead
-}
-
-// Error implements error.
-func (p Problem) Error() string {
-	if p.Field == "" {
-		return "fault: " + p.Text
-	}
-	return "fault: " + p.Field + ": " + p.Text
-}
 
 // Validate says all that is wrong with a rule.
 func (r *Rule) Validate() error {
@@ -135,10 +122,10 @@ func (r *Rule) site() Site {
 }
 
 // Problems lists what is wrong with a rule.
-func (r *Rule) Problems() (out []Problem) {
+func (r *Rule) Problems() (out []*yamlfile.Error) {
 	need := func(ok bool, field, text string, args ...any) {
 		if !ok {
-			out = append(out, Problem{Field: field, Text: fmt.Sprintf(text, args...)})
+			out = append(out, yamlfile.Errorf(field, text, args...))
 		}
 	}
 	needs := func(err error, field string) { need(err == nil, field, "%v", err) }
@@ -161,10 +148,10 @@ func (r *Rule) Problems() (out []Problem) {
 }
 
 // effectProblems lists what is wrong with what the rule does.
-func (r *Rule) effectProblems() (out []Problem) {
+func (r *Rule) effectProblems() (out []*yamlfile.Error) {
 	need := func(ok bool, field, text string, args ...any) {
 		if !ok {
-			out = append(out, Problem{Field: field, Text: fmt.Sprintf(text, args...)})
+			out = append(out, yamlfile.Errorf(field, text, args...))
 		}
 	}
 	needs := func(err error, field string) { need(err == nil, field, "%v", err) }
@@ -203,7 +190,7 @@ func (r *Rule) effectProblems() (out []Problem) {
 		}
 	}
 	if len(does) == 0 {
-		return append(out, Problem{Text: "does nothing: add one of status, latency, drop, tls, offline, limit, stale, stuck, truncate, invalidJSON, lengthError, patch, set, body, wire or code"})
+		return append(out, yamlfile.Errorf("", "does nothing: add one of status, latency, drop, tls, offline, limit, stale, stuck, truncate, invalidJSON, lengthError, patch, set, body, wire or code"))
 	}
 	site := does[0].site
 	for _, e := range does[1:] {

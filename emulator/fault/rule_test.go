@@ -46,14 +46,14 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		name, in string
 		want     []string
 	}{
-		{"empty", "", []string{"fault: f.yaml: is empty"}},
-		{"no YAML", "- {", []string{"fault: f.yaml: "}},
+		{"empty", "", []string{"f.yaml: is empty: begin with - status: 503"}},
+		{"no YAML", "- {", []string{"f.yaml:1: is not YAML"}},
 		{"two documents", "- stale: true\n---\n- stale: true\n", []string{"more than one document"}},
-		{"no list", "status: 503\n", []string{"fault: f.yaml:1: must be a list of rules"}},
-		{"no rule", "- 503\n", []string{"fault: f.yaml:1: [0]: is no rule"}},
+		{"no list", "status: 503\n", []string{"f.yaml:1: must be a list, such as [a, b], not a mapping"}},
+		{"no rule", "- 503\n", []string{`f.yaml:1: [0]: "503": must be a mapping`}},
 		{"unknown field", "- status: 503\n  retry: 1s\n", []string{"f.yaml:2: [0].retry: there is no such field: use one of id, bmc,"}},
 		{"wrong types", "- status: many\n  from: soon\n  method: {}\n", []string{
-			"f.yaml:1: [0].status: `many` does not belong here", "f.yaml:2: [0].from: `soon` does not", "f.yaml:3: [0].method"}},
+			`f.yaml:1: [0].status: "many": must be an integer`, `f.yaml:2: [0].from: "soon": use a form like 90s`, "f.yaml:3: [0].method: must be a list"}},
 		{"nothing to do", "- bmc: a\n", []string{"f.yaml:1: [0]: does nothing: add one of status"}},
 		{"values", "- status: 99\n  bmc: '['\n  path: x\n  method: get\n  after: -1\n  count: -1\n  until: 1s\n  from: 2s\n  id: a b\n", []string{
 			`:1: [0].status: 99: must be from 200 to 599`, `:2: [0].bmc: "[": is no pattern`, `:3: [0].path: "x": must begin with /`,
@@ -90,7 +90,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestAddRefusesWhatIsWrong(t *testing.T) {
-	if _, err := new(Plan).Add(t0, Rule{Status: 42}); err == nil || !strings.Contains(err.Error(), "fault: status: 42") {
+	if _, err := new(Plan).Add(t0, Rule{Status: 42}); err == nil || !strings.Contains(err.Error(), "status: 42: must be from 200 to 599") {
 		t.Errorf("Add() = %v", err)
 	}
 }

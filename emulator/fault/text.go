@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Duration is a time.Duration that is written as Go writes it ("90s").
@@ -23,15 +21,6 @@ func (d *Duration) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler: unlike UnmarshalText it can tell
-// the line.
-func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
-	if err := d.UnmarshalText([]byte(n.Value)); n.Kind != yaml.ScalarNode || err != nil {
-		return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: cannot unmarshal %s `%s` into fault.Duration", n.Line, n.ShortTag(), n.Value)}}
-	}
-	return nil
-}
-
 // span reads a duration of at most a year.
 func span(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.TrimSpace(s))
@@ -41,16 +30,13 @@ func span(s string) (time.Duration, error) {
 	return d, nil
 }
 
-// Methods are HTTP methods; in YAML one needs no list.
+// Methods are HTTP methods. In YAML a single one may stand without a list.
 type Methods []string
 
-// UnmarshalYAML implements yaml.Unmarshaler.
-func (m *Methods) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" {
-		*m = Methods{n.Value}
-		return nil
-	}
-	return n.Decode((*[]string)(m))
+// UnmarshalScalar implements yamlfile.ScalarUnmarshaler.
+func (m *Methods) UnmarshalScalar(text string) error {
+	*m = Methods{text}
+	return nil
 }
 
 // Latency says how long an answer is withheld: 200ms, between 100ms..2s, or

@@ -76,7 +76,7 @@ func profileOf(t testing.TB, name string) *machine.Profile {
 	}
 	raw, err := fixtures.Profiles.ReadFile("profiles/" + name + ".yaml")
 	must(t, err)
-	p, err := machine.ParseProfile(raw)
+	p, err := machine.ParseProfile("profile.yaml", raw)
 	must(t, err)
 	must(t, p.Equip(func(name string) ([]byte, error) { return fixtures.Profiles.ReadFile("registries/" + name + ".yaml") }))
 	profiles.Store(name, p)

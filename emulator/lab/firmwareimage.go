@@ -21,9 +21,9 @@ func FirmwareFor(profiles fs.FS, profile, component string) (firmware.Image, err
 	if err != nil {
 		return firmware.Image{}, fmt.Errorf("lab: profile %s: %w", profile, err)
 	}
-	p, err := machine.ParseProfile(raw)
+	p, err := machine.ParseProfile("profiles/"+profile+".yaml", raw)
 	if err != nil {
-		return firmware.Image{}, fmt.Errorf("lab: profile %s: %w", profile, err)
+		return firmware.Image{}, err
 	}
 	if err := p.Equip(func(name string) ([]byte, error) { return readRegistry(profiles, name) }); err != nil {
 		return firmware.Image{}, fmt.Errorf("lab: profile %s: %w", profile, err)

@@ -114,7 +114,7 @@ func mixed(b *testing.B, hosts int) rack.Lab {
 		if err != nil {
 			b.Fatal(err)
 		}
-		p, err := machine.ParseProfile(raw)
+		p, err := machine.ParseProfile("profile.yaml", raw)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -357,11 +357,11 @@ func TestOpenRefusesWrongProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, text := range map[string]string{
-		"profiles/generic.yaml: ":                      "name: [",
-		`unknown field "colour"`:                       string(good) + "\ncolour: red\n",
-		`name: "other": must be generic`:               strings.Replace(string(good), "name: generic", "name: other", 1),
-		`dialect: there is no "klingon"`:               strings.Replace(string(good), "dialect: generic", "dialect: klingon", 1),
-		"duration \"soon\": use a form like 90s or 2m": strings.Replace(string(good), "post: 90s", "post: soon", 1),
+		"profiles/generic.yaml:1: is not YAML: ":                                "name: [",
+		`profiles/generic.yaml:149: colour: there is no such field`:             string(good) + "\ncolour: red\n",
+		`name: "other": must be generic`:                                        strings.Replace(string(good), "name: generic", "name: other", 1),
+		`profiles/generic.yaml:3: dialect: "klingon": there is no such dialect`: strings.Replace(string(good), "dialect: generic", "dialect: klingon", 1),
+		"timings.post: \"soon\": use a form like 90s or 2m":                     strings.Replace(string(good), "post: 90s", "post: soon", 1),
 	} {
 		_, err := lab.Open(t.Context(), lab.Config{
 			Dir: t.TempDir(), Clock: clock.NewVirtual(labtest.Origin), Listen: "lo:0",

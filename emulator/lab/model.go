@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
@@ -24,6 +25,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/redfish"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -62,6 +64,31 @@ type modelKey struct{ profile, ipmi, quirks string }
 
 func modelKeyOf(h rack.Host) modelKey { return modelKey{h.Profile, h.IPMI, h.Quirks} }
 
+// CheckNames checks that the profiles and quirks that a rack names exist. from has
+// profiles in addition to the built-in ones; nil is none. The error joins a
+// yamlfile.Error for each that does not, by its field in a rack file, with the
+// names that are closest.
+func CheckNames(from fs.FS, of *rack.Lab) error {
+	var errs []error
+	for _, g := range of.Groups() {
+		if _, err := fs.Stat(Beside(from, fixtures.Profiles), "profiles/"+g.Profile+".yaml"); err != nil {
+			errs = append(errs, noProfile(g.Field+".profile", g.Profile, from))
+		}
+		for i, text := range g.Quirks {
+			if _, err := quirk.Parse(text); err != nil {
+				errs = append(errs, yamlfile.Errorf(fmt.Sprintf("%s.quirks[%d]", g.Field, i), "%v", err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// noProfile is the error about a profile that does not exist.
+func noProfile(field, name string, from fs.FS) error {
+	names := profileNames(from)
+	return yamlfile.Errorf(field, "%s: there is no such profile: use one of %s%s", name, strings.Join(names, ", "), yamlfile.DidYouMean(name, names))
+}
+
 // loadModels makes the models that a rack names.
 func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 	plain, err := loadProfiles(from, of)
@@ -75,11 +102,11 @@ func loadModels(from fs.FS, of *rack.Lab) (map[modelKey]model, error) {
 	for _, g := range of.Groups() {
 		m := plain[g.Profile]
 		if m.quirks, err = parseQuirks(g.Quirks); err != nil {
-			return nil, fmt.Errorf("lab: %s.%w", g.Field, err)
+			return nil, fmt.Errorf("%s.%w", g.Field, err)
 		}
 		if g.IPMI != nil {
 			if m.record, err = withIPMI(m.record, g.IPMI); err != nil {
-				return nil, fmt.Errorf("lab: %s.ipmi: %w", g.Field, err)
+				return nil, fmt.Errorf("%s.ipmi.%w", g.Field, err)
 			}
 		}
 		models[modelKey{g.Profile, g.IPMI.Text(), g.QuirkText()}] = m
@@ -123,10 +150,10 @@ func loadProfiles(from fs.FS, of *rack.Lab) (map[string]model, error) {
 		}
 		p, r, err := ReadProfile(from, g.Profile)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("lab: %s.profile: %w", g.Field, err)
+			return nil, noProfile(g.Field+".profile", g.Profile, from)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("lab: %w", err)
+			return nil, err
 		}
 		overrideTimings(&p.Timings, of.Timings)
 		models[g.Profile] = model{profile: p, record: r}
@@ -145,16 +172,16 @@ func ReadProfile(from fs.FS, name string) (*machine.Profile, *dialect.Record, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: there is no such profile: %w", name, err)
 	}
-	p, err := machine.ParseProfile(b)
+	p, err := machine.ParseProfile(at, b)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", at, err)
+		return nil, nil, err
 	}
 	if p.Name != name {
-		return nil, nil, fmt.Errorf("%s: name: %q: must be %s, as the file", at, p.Name, name)
+		return nil, nil, yamlfile.Locate(at, b, yamlfile.Errorf("name", "%q: must be %s, the name of the file", p.Name, name))
 	}
 	r, err := readDialect(from, p.Dialect)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: dialect: %w", at, err)
+		return nil, nil, yamlfile.Locate(at, b, err)
 	}
 	read := func(name string) ([]byte, error) { return readRegistry(from, name) }
 	if isBuiltIn(from, p.Firmware.Registry) {
@@ -162,7 +189,7 @@ func ReadProfile(from fs.FS, name string) (*machine.Profile, *dialect.Record, er
 		return p, r, nil
 	}
 	if err := p.Equip(read); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", at, err)
+		return nil, nil, yamlfile.Locate(at, b, err)
 	}
 	return p, r, nil
 }
@@ -184,16 +211,17 @@ func readDialect(from fs.FS, name string) (*dialect.Record, error) {
 	case built != nil:
 		return checked(built, built.Validate())
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrInvalid):
-		return nil, fmt.Errorf("there is no %q: use one of %v, or write %s", name, Dialects(), at)
+		return nil, yamlfile.Errorf("dialect", "%q: there is no such dialect: use one of %s, or write %s%s",
+			name, strings.Join(Dialects(), ", "), at, yamlfile.DidYouMean(name, Dialects()))
 	case err != nil:
 		return nil, err
 	}
-	f, err := file.Parse(at, b, Dialect)
+	f, err := file.Parse(at, b, dialects)
 	if err != nil {
 		return nil, err
 	}
 	if f.Name != name {
-		return nil, fmt.Errorf("%s: name: %q: must be %s, as the file", at, f.Name, name)
+		return nil, yamlfile.Locate(at, b, yamlfile.Errorf("name", "%q: must be %s, the name of the file", f.Name, name))
 	}
 	return checked(f.Record())
 }

@@ -13,8 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -98,13 +97,15 @@ func LoadModels(at string) (Files, error) {
 		if err != nil {
 			return nil, fmt.Errorf("lab: %w", err)
 		}
-		var head struct {
-			Name string `yaml:"name"`
+		f, err := yamlfile.Read(at, b, "name: NAME")
+		if err != nil {
+			return nil, err
 		}
-		if err := yaml.Unmarshal(b, &head); err != nil || head.Name == "" || strings.ContainsAny(head.Name, "/\\ ") {
-			return nil, fmt.Errorf("lab: %s: is no profile: it must be YAML, with a name", at)
+		var name string
+		if err := f.Take("name", &name); err != nil || name == "" || strings.ContainsAny(name, "/\\ ") {
+			return nil, f.Locate(yamlfile.Errorf("name", "%q: is no profile: a profile has a name, without slashes and blanks", name))
 		}
-		out["profiles/"+head.Name+".yaml"] = b
+		out["profiles/"+name+".yaml"] = b
 		if dir = filepath.Dir(at); filepath.Base(dir) == "profiles" {
 			dir = filepath.Dir(dir)
 		}
@@ -186,12 +187,41 @@ type layers []fs.FS
 func (l layers) Open(name string) (fs.File, error) {
 	var err error
 	for _, from := range l {
+		if from == nil {
+			continue
+		}
 		var f fs.File
 		if f, err = from.Open(name); !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
 	}
 	return nil, err
+}
+
+// profileNames lists the built-in profiles and those in from, which may be nil.
+func profileNames(from fs.FS) []string {
+	var names []string
+	switch from := from.(type) {
+	case nil:
+	case Files:
+		names = from.Profiles()
+	case layers:
+		for _, l := range from {
+			names = append(names, profileNames(l)...)
+		}
+	default:
+		files, err := fs.Glob(from, "profiles/*.yaml")
+		if err == nil {
+			for _, f := range files {
+				names = append(names, strings.TrimSuffix(path.Base(f), ".yaml"))
+			}
+		}
+	}
+	if from != fs.FS(fixtures.Profiles) {
+		names = append(names, profileNames(fixtures.Profiles)...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // Beside are models beside others: those of the first take precedence.

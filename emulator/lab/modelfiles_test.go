@@ -89,10 +89,10 @@ func TestKeepModelsStoresThem(t *testing.T) {
 
 func TestLoadModelsErrors(t *testing.T) {
 	for want, change := range map[string]func(dir string) error{
-		"no such file":                os.RemoveAll,
-		"holds no profiles":           func(dir string) error { return os.RemoveAll(filepath.Join(dir, "profiles")) },
-		`dialect: there is no "ours"`: func(dir string) error { return os.RemoveAll(filepath.Join(dir, "dialects")) },
-		"dialects/ours.yaml:1: base": func(dir string) error {
+		"no such file":      os.RemoveAll,
+		"holds no profiles": func(dir string) error { return os.RemoveAll(filepath.Join(dir, "profiles")) },
+		`profiles/mine.yaml:3: dialect: "ours": there is no such dialect`: func(dir string) error { return os.RemoveAll(filepath.Join(dir, "dialects")) },
+		`dialects/ours.yaml: base: "": there is no such dialect`: func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "dialects/ours.yaml"), []byte("name: ours"), 0o644)
 		},
 	} {

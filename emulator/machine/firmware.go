@@ -12,6 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 // Firmware is a command to the firmware of a machine.
@@ -121,17 +122,18 @@ func (p *Profile) registry(read func(name string) ([]byte, error)) (*firmware.Re
 	}
 	raw, err := read(name)
 	if err != nil {
-		return nil, fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
+		return nil, yamlfile.Errorf("firmware.registry", "%q: %v", name, err)
 	}
-	r, err := firmware.ParseRegistry(raw, map[string]int{
+	file := "registries/" + name + ".yaml"
+	r, err := firmware.ParseRegistry(file, raw, map[string]int{
 		"nic": len(p.NICs), "controller": len(p.Storage), "socket": p.Processors.Sockets, "module": p.Memory.Modules,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("machine: profile %s: firmware.registry: %w", p.Name, err)
+		return nil, err
 	}
 	for _, a := range r.Attributes {
 		if a.Fact != "" && facts[a.Fact] == nil {
-			return nil, fmt.Errorf("machine: profile %s: registry %s: attribute %s: fact %q: must be one of %v", p.Name, r.ID, a.Name, a.Fact, sorted(facts))
+			return nil, fmt.Errorf("%s: attribute %s: fact %q: must be one of %v", file, a.Name, a.Fact, sorted(facts))
 		}
 	}
 	return r, nil

@@ -26,7 +26,7 @@ func newServer(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ParseProfile(raw)
+	p, err := ParseProfile("profile.yaml", raw)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,12 +290,12 @@ func TestProfilesWithWrongFirmwareAreRefused(t *testing.T) {
 		if !strings.Contains(string(raw), tt.old) {
 			t.Fatal(tt.old)
 		}
-		_, err := ParseProfile([]byte(strings.Replace(string(raw), tt.old, tt.by, 1)))
+		_, err := ParseProfile("profile.yaml", []byte(strings.Replace(string(raw), tt.old, tt.by, 1)))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("with %q: %v, want %q", tt.by, err, tt.want)
 		}
 	}
-	p, err := ParseProfile(raw)
+	p, err := ParseProfile("profile.yaml", raw)
 	if err != nil {
 		t.Fatal(err)
 	}

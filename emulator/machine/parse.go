@@ -1,35 +1,26 @@
 package machine
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// ParseProfile reads a server model from YAML. Its errors name each field that
-// is wrong and what it must be.
-func ParseProfile(b []byte) (*Profile, error) {
-	var doc any
-	if err := yaml.Unmarshal(b, &doc); err != nil {
-		return nil, fmt.Errorf("machine: profile: %w", err)
-	}
-	// By way of JSON, whose names the fields have.
-	raw, err := json.Marshal(doc)
+// ParseProfile reads a server model from YAML. file stands in messages; the error
+// joins a yamlfile.Error for each mistake.
+func ParseProfile(file string, b []byte) (*Profile, error) {
+	f, err := yamlfile.Read(file, b, "name: NAME")
 	if err != nil {
-		return nil, fmt.Errorf("machine: profile: %w", err)
+		return nil, err
 	}
 	p := new(Profile)
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(p); err != nil {
-		return nil, fmt.Errorf("machine: profile: %w", err)
+	if err := f.Decode(p); err != nil {
+		return nil, err
 	}
 	if err := p.Validate(); err != nil {
-		return nil, err
+		return nil, f.Locate(err)
 	}
 	p.Thermal.Complete(p.Processors.Sockets)
 	p.reportAll()
@@ -41,15 +32,16 @@ var (
 	pciAddress = regexp.MustCompile(`^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
 )
 
-// maxPorts and maxDrives are what identities have room for: one byte each.
+// maxPorts and maxDrives are bounded by the identities, which have one byte for each
+// of them.
 const maxPorts, maxDrives = 256, 256
 
-// Validate says what is missing or wrong in a profile.
+// Validate checks a profile. The error joins a yamlfile.Error for each mistake.
 func (p *Profile) Validate() error {
 	var errs []error
 	need := func(ok bool, field, must string, args ...any) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("machine: profile %s: %s: must %s", p.Name, fmt.Sprintf(field, args...), must))
+			errs = append(errs, yamlfile.Errorf(fmt.Sprintf(field, args...), "must %s", must))
 		}
 	}
 	need(p.Name != "", "name", "not be empty")
@@ -97,7 +89,7 @@ func (p *Profile) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validateParts says what is wrong with processors, memory and cards.
+// validateParts checks processors, memory and cards.
 func (p *Profile) validateParts(need func(ok bool, field, must string, args ...any)) {
 	if mem := p.Memory; mem != (Memory{}) {
 		need(mem.Modules > 0 && mem.Modules*mem.MiB == p.MemoryMiB, "memory", "have modules whose mib add up to memoryMiB")
@@ -147,7 +139,8 @@ func (p *Profile) validateParts(need func(ok bool, field, must string, args ...a
 
 var classCode = regexp.MustCompile(`^0x[0-9a-f]{6}$`)
 
-// deviceClasses are those that cards of servers have.
+// deviceClasses are the values of PCIeFunction.DeviceClass (DSP2046) that cards of
+// servers have.
 var deviceClasses = map[string]bool{
 	"MassStorageController": true, "NetworkController": true, "DisplayController": true, "Bridge": true,
 	"SerialBusController": true, "EncryptionController": true, "ProcessingAccelerators": true, "Other": true,

@@ -27,7 +27,7 @@ func TestBuiltInProfilesAreValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := machine.ParseProfile(b)
+		p, err := machine.ParseProfile("profile.yaml", b)
 		if err != nil {
 			t.Errorf("%s: %v", f.Name(), err)
 		} else if p.Name+".yaml" != f.Name() {
@@ -39,7 +39,7 @@ func TestBuiltInProfilesAreValid(t *testing.T) {
 func TestBrokenProfilesAreRefusedByField(t *testing.T) {
 	for _, tt := range []struct{ old, new, want string }{
 		{"memoryMiB: 131072", "memoryMiB: 0", "memoryMiB: must be positive"},
-		{"memoryMiB: 131072", "memoryMB: 1", `unknown field "memoryMB"`},
+		{"memoryMiB: 131072", "memoryMB: 1", `memoryMB: there is no such field: use one of name, dialect`},
 		{`pciVendor: "0x8086"`, `pciVendor: "8086"`, "nics[0].pciVendor: must be like 0x8086"},
 		{"0000:3b:00.0", "3b:0", "nics[0].pciAddress: must be like"},
 		{`id: "2"`, `id: "1"`, "nics[1].id: must be there, and differ"},
@@ -65,16 +65,16 @@ func TestBrokenProfilesAreRefusedByField(t *testing.T) {
 		{`- {id: "3"`, `- {id: "2"`, "cards[2].id: must be there, and differ"},
 		{"tpm: {vendor: Metalab", "tpm: {vendor: ''", "tpm: must have a vendor"},
 		{`pciID: "0x15d1"`, `pciID: "15d1"`, "tpm.pciID: must be like"},
-		{"post: 90s", "post: soon", `duration "soon": use a form like 90s`},
-		{"post: 90s", "post: -1s", "must not be negative"},
+		{"post: 90s", "post: soon", `timings.post: "soon": use a form like 90s`},
+		{"post: 90s", "post: -1s", `timings.post: "-1s": must not be negative`},
 		{"threads: 32", "threads: 1", "processors: must have sockets"},
-		{"name: generic\n", "name: [\n", "machine: profile"},
+		{"name: generic\n", "name: [\n", "is not YAML"},
 	} {
 		text := strings.Replace(generic(t), tt.old, tt.new, 1)
 		if text == generic(t) {
 			t.Fatalf("%q is not in the profile", tt.old)
 		}
-		if _, err := machine.ParseProfile([]byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := machine.ParseProfile("profile.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("ParseProfile with %q = %v, want %q in it", tt.new, err, tt.want)
 		}
 	}

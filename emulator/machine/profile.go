@@ -68,10 +68,10 @@ type Duration struct{ time.Duration }
 func (d *Duration) UnmarshalText(b []byte) error {
 	v, err := time.ParseDuration(string(b))
 	if err != nil {
-		return fmt.Errorf("machine: duration %q: use a form like 90s or 2m", b)
+		return fmt.Errorf("%q: use a form like 90s or 2m", b)
 	}
 	if v < 0 {
-		return fmt.Errorf("machine: duration %q: must not be negative", b)
+		return fmt.Errorf("%q: must not be negative", b)
 	}
 	d.Duration = v
 	return nil

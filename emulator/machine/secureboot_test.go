@@ -16,7 +16,7 @@ func genericBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ParseProfile(raw)
+	p, err := ParseProfile("profile.yaml", raw)
 	if err != nil {
 		t.Fatal(err)
 	}

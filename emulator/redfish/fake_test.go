@@ -62,7 +62,7 @@ func newHostOf(t testing.TB, profile string) *host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := machine.ParseProfile(raw)
+	p, err := machine.ParseProfile("profile.yaml", raw)
 	if err != nil {
 		t.Fatal(err)
 	}

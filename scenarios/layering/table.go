@@ -30,7 +30,7 @@ var (
 
 // What a machine is made of sees neither the network nor the system.
 var (
-	model    = []string{"emulator/machine/...", "emulator/fault"}
+	model    = []string{"emulator/machine/...", "emulator/fault", "emulator/yamlfile"}
 	noWorld  = slices.Concat(sockets, files, []string{"emulator/clock"})
 	ofVendor = []string{"emulator/dialect", "emulator/bmc", "emulator/machine/..."}
 	noServer = []string{"net/http/...", "github.com/gorilla/mux"}
@@ -51,23 +51,24 @@ var Table = []Row{
 	// The emulated servers.
 	{Package: "emulator", May: []string{"emulator/...", "emulator/lab/labtest"}},
 	{Package: "emulator/clock", Never: sockets},
-	{Package: "emulator/fault", Never: slices.Concat(sockets, []string{"emulator/clock"})},
+	{Package: "emulator/yamlfile", Never: noWorld},
+	{Package: "emulator/fault", May: []string{"emulator/yamlfile"}, Never: slices.Concat(sockets, []string{"emulator/clock"})},
 	{Package: "emulator/machine", May: model, Never: noWorld, Tests: []string{"fixtures"}},
 	{Package: "emulator/machine/console", Never: noWorld},
 	{Package: "emulator/machine/event", Never: noWorld},
 	{Package: "emulator/machine/event/sel", May: []string{"emulator/machine/event"}, Never: noWorld},
 	{Package: "emulator/machine/storage", May: []string{"emulator/machine/event"}, Never: noWorld},
-	{Package: "emulator/machine/firmware", May: []string{"emulator/machine/event"}, Never: noWorld, Tests: []string{"fixtures"}},
+	{Package: "emulator/machine/firmware", May: []string{"emulator/machine/event", "emulator/yamlfile"}, Never: noWorld, Tests: []string{"fixtures"}},
 	{Package: "emulator/machine/thermal", May: []string{"emulator/machine/event"}, Never: noWorld},
 	{Package: "emulator/bmc", May: []string{"emulator/machine/..."}, Never: []string{"net/http/...", "emulator/clock"}},
 	{
-		Package: "emulator/dialect", May: []string{"emulator/bmc", "emulator/machine/..."}, Never: noServer,
+		Package: "emulator/dialect", May: []string{"emulator/bmc", "emulator/machine/...", "emulator/yamlfile"}, Never: noServer,
 		Tests: []string{"emulator/dialect/..."}, // that each vendor's record is valid
 	},
 	{Package: "emulator/dialect/generic", May: ofVendor},
-	{Package: "emulator/dialect/quirk", May: ofVendor, Tests: []string{"emulator/dialect/generic"}},
+	{Package: "emulator/dialect/quirk", May: slices.Concat(ofVendor, []string{"emulator/yamlfile"}), Tests: []string{"emulator/dialect/generic"}},
 	{
-		Package: "emulator/dialect/file", May: slices.Concat(ofVendor, []string{"emulator/dialect/quirk"}),
+		Package: "emulator/dialect/file", May: slices.Concat(ofVendor, []string{"emulator/dialect/quirk", "emulator/yamlfile"}),
 		Never: noServer, Tests: []string{"emulator/dialect/generic"},
 	},
 	{
@@ -101,7 +102,7 @@ var Table = []Row{
 		Package: "emulator/lab", May: []string{"emulator/...", "fixtures"},
 		Never: []string{"emulator/lab/control", "emulator/lab/labtest"}, // they stand above it
 	},
-	{Package: "emulator/lab/rack", May: []string{"emulator/fault"}},
+	{Package: "emulator/lab/rack", May: []string{"emulator/fault", "emulator/yamlfile"}},
 	{Package: "emulator/lab/journal", May: []string{"emulator/fault"}, Never: slices.Concat(sockets, files)},
 	{Package: "emulator/lab/snapshot", Never: sockets},
 	{Package: "emulator/lab/network", May: []string{"emulator/bmc", "emulator/clock", "emulator/fault"}},
@@ -205,7 +206,7 @@ var Table = []Row{
 	{
 		// Its tests generate what follows from the code.
 		Package: "docs",
-		Tests:   []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/rack", "emulator/machine", "fixtures", "scenarios/conformance/ipmi", "scenarios/layering"},
+		Tests:   []string{"emulator/dialect/...", "emulator/lab", "emulator/lab/rack", "emulator/machine", "emulator/yamlfile", "fixtures", "scenarios/conformance/ipmi", "scenarios/layering"},
 	},
 	{Package: "docs/statements", Tests: []string{"emulator/dialect/quirk"}}, // that each quirk is described
 
@@ -286,7 +287,7 @@ var Table = []Row{
 		Package: "scenarios/record",
 		May: []string{
 			"scenarios/capture", "emulator/clock", "emulator/lab", "emulator/lab/rack", "emulator/dialect", "emulator/dialect/file",
-			"emulator/bmc", "emulator/machine/...", "fixtures",
+			"emulator/bmc", "emulator/machine/...", "emulator/yamlfile", "fixtures",
 		},
 	},
 	{Package: "scenarios/invariant"},

@@ -11,9 +11,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/machine"
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/fixtures"
 )
 
@@ -179,11 +179,11 @@ func valid(r *firmware.Registry, a firmware.Attribute) bool {
 }
 
 func parses(r *firmware.Registry) bool {
-	b, err := file.Write(r)
+	b, err := yamlfile.Write(r)
 	if err != nil {
 		return false
 	}
-	_, err = firmware.ParseRegistry(b, nil)
+	_, err = firmware.ParseRegistry("registry.yaml", b, nil)
 	return err == nil
 }
 

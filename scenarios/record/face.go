@@ -22,7 +22,7 @@ import (
 func (d *deriver) dialect(ctx context.Context, p *machine.Profile, of *Recording, base *dialect.Record) (*file.File, error) {
 	says := *base
 	says.Name = of.Name
-	f := &file.File{Name: of.Name, Base: base, Says: &says}
+	f := &file.File{Name: of.Name, Base: base, WithoutQuirks: &says}
 	on := d.page(d.system).str("PowerState") != "Off"
 	shown, err := render(ctx, p, of.Registry, f, on)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
@@ -61,7 +62,7 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 	out := &Recording{Name: name}
 	if r := d.registry(p); r != nil {
 		p.Firmware.Registry = name
-		if out.Registry, err = file.Write(r); err != nil {
+		if out.Registry, err = yamlfile.Write(r); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +82,7 @@ func Make(ctx context.Context, c *capture.Capture, name string) (*Recording, err
 	if len(others) > 0 {
 		d.note("other dialects that might fit: %s", strings.Join(others, ", "))
 	}
-	if out.Profile, err = file.Write(p); err != nil {
+	if out.Profile, err = yamlfile.Write(p); err != nil {
 		return nil, err
 	}
 	if c.Cut != "" {

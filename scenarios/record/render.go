@@ -13,6 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/lab"
 	"github.com/metalab-dev/metalab/emulator/lab/rack"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 	"github.com/metalab-dev/metalab/scenarios/capture"
 )
 
@@ -26,7 +27,7 @@ func render(ctx context.Context, p *machine.Profile, registry []byte, f *file.Fi
 	r := &Recording{Name: p.Name, Registry: registry}
 	own := *p
 	own.Dialect = f.Name
-	if r.Profile, err = file.Write(&own); err != nil {
+	if r.Profile, err = yamlfile.Write(&own); err != nil {
 		return nil, err
 	}
 	if r.Dialect, err = file.Format(f); err != nil {

@@ -1,7 +1,7 @@
-// Package file is a dialect as a file: a vendor's BMC in YAML, so that whoever
-// has one needs no Go to emulate it. A file names the record that it begins
-// with and says what is otherwise; it owns that form, both ways, and knows no
-// vendor and no service.
+// Package file reads and writes dialect files: the description of a vendor's BMC
+// in YAML, with which a user emulates a BMC without writing Go. A file names a
+// built-in dialect as its base and has the fields that differ from it. The
+// package knows no vendor and no service.
 //
 //	name: acme
 //	base: generic
@@ -31,121 +31,98 @@
 //	    message: {registry: Base, version: 1.8.1, key: ActionParameterUnknown, text: "%1 is not known."}
 //	  hidden: ["/redfish/v1/TelemetryService"]
 //
-// The fields are those of dialect.Record, with a small first letter; what they
-// mean is said there. What a file does not name is as the base has it. A list
-// stands in place of the base's, but for those in presentation and oem, which are added
-// to the base's: uriMappings, rejectRules, inputAliases and all lists of oem before
-// them, since the first that fits counts, transforms and hidden behind them.
+// The keys are the fields of dialect.Record with a small first letter
+// (yamlfile.Key); the comments there say what they mean. A field that the file
+// does not have is the base's. A list replaces the base's, except for those in
+// presentation and oem, which are added to the base's: uriMappings, rejectRules,
+// inputAliases and all lists of oem before them, because the first that fits
+// counts, transforms and hidden behind them.
 package file
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"regexp"
 	"slices"
-
-	"go.yaml.in/yaml/v3"
+	"strings"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
 	"github.com/metalab-dev/metalab/emulator/dialect/quirk"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// File is a dialect that came from a file, or goes to one.
+// File is a dialect that was read from a file, or is to be written to one.
 type File struct {
 	Name   string
-	Base   *dialect.Record // that it begins with
+	Base   *dialect.Record // that the file begins with
 	Quirks []quirk.Setting
-	// Says is the base with what the file says of it, and without its quirks.
-	Says *dialect.Record
+	// WithoutQuirks is the base with the fields of the file. Record adds Quirks.
+	WithoutQuirks *dialect.Record
 }
-
-// maxBytes and maxNodes bound what is read.
-const (
-	maxBytes = 8 << 20
-	maxNodes = 200_000
-)
 
 var dialectName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
-// Parse reads a file. base finds the record of a name; nil where there is none.
-// Errors name the line and the field, and what it must be.
-func Parse(name string, b []byte, base func(string) *dialect.Record) (*File, error) {
-	if len(b) > maxBytes {
-		return nil, fmt.Errorf("dialect: %s: is %d bytes: must be %d at most", name, len(b), maxBytes)
-	}
-	var doc yaml.Node
-	dec := yaml.NewDecoder(bytes.NewReader(b))
-	if err := dec.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("dialect: %s: %w", name, err)
-	}
-	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("dialect: %s: holds more than one document: a dialect is one", name)
-	}
-	f := &File{}
-	d := &decoder{file: name}
-	top := d.mapping(&doc, "")
-	text := func(key string) string {
-		n := top.take(key)
-		if n == nil {
-			return ""
-		}
-		return d.text(n, key)
-	}
-	f.Name = text("name")
-	if !dialectName.MatchString(f.Name) {
-		d.wrong(&doc, "name", "%q: must be of a-z, 0-9, dots and dashes", f.Name)
-	}
-	from := text("base")
-	if f.Base = base(from); f.Base == nil {
-		d.wrong(&doc, "base", "%q: there is no such dialect", from)
-		return nil, d.err()
-	}
-	if n := top.take("quirks"); n != nil {
-		for i, q := range d.list(n, "quirks") {
-			at := fmt.Sprintf("quirks[%d]", i)
-			s, err := quirk.Parse(d.text(q, at))
-			if err != nil {
-				d.wrong(q, at, "%v", err)
-			}
-			f.Quirks = append(f.Quirks, s)
-		}
-	}
-	says := *f.Base
-	says.Name = f.Name
-	bareOf(&says)
-	d.fields(top, valueOf(&says), "")
-	if err := d.err(); err != nil {
+// Parse reads a file. bases has the records that a file may begin with, by their
+// names. The error joins a yamlfile.Error for each mistake.
+func Parse(name string, b []byte, bases map[string]*dialect.Record) (*File, error) {
+	in, err := yamlfile.Read(name, b, "name: NAME")
+	if err != nil {
 		return nil, err
 	}
-	onTop(&says, f.Base)
-	f.Says = &says
-	if err := says.Validate(); err != nil {
-		return nil, fmt.Errorf("dialect: %s: %w", name, err)
+	in.Renamed(renamedKeys)
+	f := &File{}
+	var base string
+	var quirks []string
+	if err := errors.Join(in.Take("name", &f.Name), in.Take("base", &base), in.Take("quirks", &quirks)); err != nil {
+		return nil, err
 	}
-	_, err := f.Record()
-	return f, err
+	if !dialectName.MatchString(f.Name) {
+		return nil, in.Locate(yamlfile.Errorf("name", "%q: must begin with a letter or digit, and have up to 64 of a-z, 0-9, . _ and -", f.Name))
+	}
+	if f.Base = bases[base]; f.Base == nil {
+		names := slices.Sorted(maps.Keys(bases))
+		return nil, in.Locate(yamlfile.Errorf("base", "%q: there is no such dialect: use one of %s%s", base, strings.Join(names, ", "), yamlfile.DidYouMean(base, names)))
+	}
+	var errs []error
+	for i, text := range quirks {
+		s, err := quirk.Parse(text)
+		if err != nil {
+			errs = append(errs, yamlfile.Errorf(fmt.Sprintf("quirks[%d]", i), "%v", err))
+		}
+		f.Quirks = append(f.Quirks, s)
+	}
+	r := *f.Base
+	r.Name = f.Name
+	clearAdded(&r)
+	if err := errors.Join(in.Decode(&r), in.Locate(errors.Join(errs...))); err != nil {
+		return nil, err
+	}
+	// Before the base's lists come in, so that indices are those of the file.
+	if err := r.Validate(); err != nil {
+		return nil, in.Locate(err)
+	}
+	addBase(&r, f.Base)
+	f.WithoutQuirks = &r
+	if _, err = f.Record(); err != nil {
+		return nil, in.Locate(err)
+	}
+	return f, nil
 }
 
-// Record is the dialect, with its quirks.
-func (f *File) Record() (*dialect.Record, error) {
-	r, err := quirk.Apply(f.Says, f.Quirks)
-	if err != nil {
-		return nil, fmt.Errorf("dialect: %s: %w", f.Name, err)
-	}
-	return r, nil
-}
+// Record returns the dialect with its quirks.
+func (f *File) Record() (*dialect.Record, error) { return quirk.Apply(f.WithoutQuirks, f.Quirks) }
 
-// bareOf takes what files add to out of a copy of a record.
-func bareOf(r *dialect.Record) {
+// clearAdded empties the lists of a record that files add to.
+func clearAdded(r *dialect.Record) {
 	f, o := &r.Presentation, &r.OEM
 	f.URIMappings, f.RejectRules, f.InputAliases, f.Transforms, f.Hidden = nil, nil, nil, nil, nil
 	o.Resources, o.Actions, o.WritableProperties, o.URIAliases = nil, nil, nil, nil
 }
 
-// onTop puts what a file has on top of what the base has.
-func onTop(r, base *dialect.Record) {
+// addBase adds the base's lists to those of a file: before them or behind them, as
+// the package comment says.
+func addBase(r, base *dialect.Record) {
 	f, b := &r.Presentation, &base.Presentation
 	f.URIMappings, f.RejectRules, f.InputAliases = slices.Concat(f.URIMappings, b.URIMappings), slices.Concat(f.RejectRules, b.RejectRules), slices.Concat(f.InputAliases, b.InputAliases)
 	f.Transforms, f.Hidden = slices.Concat(b.Transforms, f.Transforms), slices.Concat(b.Hidden, f.Hidden)
@@ -154,39 +131,38 @@ func onTop(r, base *dialect.Record) {
 	o.WritableProperties, o.URIAliases = slices.Concat(o.WritableProperties, c.WritableProperties), slices.Concat(o.URIAliases, c.URIAliases)
 }
 
-// added is what of a record came on top of the base.
-func added(r, base *dialect.Record) *dialect.Record {
-	own := *r
-	f, b := &own.Presentation, &base.Presentation
+// withoutBase is the inverse of addBase: a record with the file's lists alone.
+func withoutBase(all, base *dialect.Record) *dialect.Record {
+	r := *all
+	f, b := &r.Presentation, &base.Presentation
 	f.URIMappings, f.RejectRules = f.URIMappings[:len(f.URIMappings)-len(b.URIMappings)], f.RejectRules[:len(f.RejectRules)-len(b.RejectRules)]
 	f.InputAliases = f.InputAliases[:len(f.InputAliases)-len(b.InputAliases)]
 	f.Transforms, f.Hidden = f.Transforms[len(b.Transforms):], f.Hidden[len(b.Hidden):]
-	o, c := &own.OEM, &base.OEM
+	o, c := &r.OEM, &base.OEM
 	o.Resources, o.Actions = o.Resources[:len(o.Resources)-len(c.Resources)], o.Actions[:len(o.Actions)-len(c.Actions)]
 	o.WritableProperties, o.URIAliases = o.WritableProperties[:len(o.WritableProperties)-len(c.WritableProperties)], o.URIAliases[:len(o.URIAliases)-len(c.URIAliases)]
-	return &own
+	return &r
 }
 
-// Format writes a file, which Parse reads as the same.
+// Format writes a file. Parse reads it as the same File.
 func Format(f *File) ([]byte, error) {
 	base := *f.Base
-	bareOf(&base)
+	clearAdded(&base)
 	base.Name = f.Name
-	var e encoder
-	top := &yaml.Node{Kind: yaml.MappingNode}
-	put(top, "name", scalar(f.Name))
-	put(top, "base", scalar(f.Base.Name))
+	var w yamlfile.Writer
+	w.Put("name", f.Name)
+	w.Put("base", f.Base.Name)
 	if len(f.Quirks) > 0 {
-		list := &yaml.Node{Kind: yaml.SequenceNode}
+		var quirks []string
 		for _, q := range f.Quirks {
-			list.Content = append(list.Content, scalar(q.String()))
+			quirks = append(quirks, q.String())
 		}
-		put(top, "quirks", list)
+		w.Put("quirks", quirks)
 	}
-	e.differences(top, valueOf(added(f.Says, f.Base)), valueOf(&base))
-	b, err := written(top)
+	w.PutDifferences(withoutBase(f.WithoutQuirks, f.Base), &base)
+	b, err := w.Bytes()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s", err, f.Name)
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	return b, nil
 }

@@ -1,8 +1,8 @@
 package file
 
-// renamedKeys has the keys that dialect files had up to version 0.1, by the type
-// that they belong to, and what they are called now. A file with one of them is
-// refused; the message names the new key.
+// renamedKeys has keys that dialect files once had, by the Go type that they
+// belong to, with what they are called now. A file with one of them is refused,
+// and the message names the new key.
 var renamedKeys = map[string]map[string]string{
 	"Record": {
 		"redundant": "redundantReset",

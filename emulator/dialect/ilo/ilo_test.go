@@ -37,7 +37,7 @@ func TestProfilesNameRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := machine.ParseProfile(b)
+		p, err := machine.ParseProfile("profile.yaml", b)
 		if err != nil {
 			t.Errorf("%s: %v", f.Name(), err)
 			continue

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/metalab-dev/metalab/emulator/dialect"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 // Quirk is one of them.
@@ -78,13 +79,13 @@ func (s Setting) String() string {
 func Parse(text string) (Setting, error) {
 	parts := strings.Fields(text)
 	if len(parts) == 0 {
-		return Setting{}, errors.New("quirk: empty: give the name of a quirk")
+		return Setting{}, errors.New("is empty: give the name of a quirk, as labctl quirk ls shows it")
 	}
 	s := Setting{ID: parts[0]}
 	for _, p := range parts[1:] {
 		name, value, ok := strings.Cut(p, "=")
 		if !ok {
-			return Setting{}, fmt.Errorf("quirk: %s: %q: a parameter has the form name=value", s.ID, p)
+			return Setting{}, fmt.Errorf("%s: %q: a parameter has the form name=value", s.ID, p)
 		}
 		if s.Params == nil {
 			s.Params = map[string]string{}
@@ -107,25 +108,46 @@ func Find(id string) (Quirk, bool) {
 func (s Setting) Validate() error {
 	q, ok := Find(s.ID)
 	if !ok {
-		return fmt.Errorf("quirk: there is no %q: see labctl quirk ls", s.ID)
+		return fmt.Errorf("%s: there is no such quirk: see labctl quirk ls%s", s.ID, yamlfile.DidYouMean(s.ID, IDs()))
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(s.Params)) {
 		i := slices.IndexFunc(q.Params, func(p Param) bool { return p.Name == name })
 		if i < 0 {
-			errs = append(errs, fmt.Errorf("quirk: %s: it has no parameter %q", s.ID, name))
+			errs = append(errs, fmt.Errorf("%s: it has no parameter %q: %s", s.ID, name, q.parameters()))
 			continue
 		}
 		if err := q.Params[i].check(s.Params[name]); err != nil {
-			errs = append(errs, fmt.Errorf("quirk: %s: %s: %w", s.ID, name, err))
+			errs = append(errs, fmt.Errorf("%s: %s: %w", s.ID, name, err))
 		}
 	}
 	if q.check != nil && len(errs) == 0 {
 		if wrong := q.check(q.with(s.Params)); wrong != "" {
-			errs = append(errs, fmt.Errorf("quirk: %s: %s", s.ID, wrong))
+			errs = append(errs, fmt.Errorf("%s: %s", s.ID, wrong))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// IDs lists the names of all quirks, in the order of All.
+func IDs() []string {
+	ids := make([]string, len(All))
+	for i, q := range All {
+		ids[i] = q.ID
+	}
+	return ids
+}
+
+// parameters lists the parameters of a quirk for a message.
+func (q *Quirk) parameters() string {
+	if len(q.Params) == 0 {
+		return "it has none"
+	}
+	var names []string
+	for _, p := range q.Params {
+		names = append(names, p.Name)
+	}
+	return "use one of " + strings.Join(names, ", ")
 }
 
 func (p *Param) check(value string) error {

@@ -53,7 +53,7 @@ func TestQuirksAreAddedUp(t *testing.T) {
 func TestBadSettingsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "empty",
-		"no-such-quirk":                   `there is no "no-such-quirk"`,
+		"no-such-quirk":                   "no-such-quirk: there is no such quirk",
 		"power-settle-409 for":            "name=value",
 		"power-settle-409 for=soon":       "for: \"soon\": must be a duration",
 		"power-settle-409 long=1s":        `no parameter "long"`,

@@ -12,15 +12,15 @@ import (
 // than usual: weaker, for programs that look for such BMCs, or with a key.
 type IPMI struct {
 	// Suites are the cipher suites that are taken, by their numbers, best first.
-	Suites []int `yaml:"suites" json:"suites,omitempty"`
+	Suites []int `json:"suites,omitempty"`
 	// V15 are the authentication types of IPMI 1.5 that are taken, for all
 	// privileges.
-	V15 []string `yaml:"v15" json:"v15,omitempty"`
+	V15 []string `json:"v15,omitempty"`
 	// KG is the BMC's key: up to 20 characters, or 0x and 40 hexadecimal digits.
-	KG string `yaml:"kg" json:"kg,omitempty"`
+	KG string `json:"kg,omitempty"`
 	// AdvertisedPort is the UDP port that clients are told to find serial over
 	// LAN at, where something on the way maps ports; 0: that which they reach.
-	AdvertisedPort int `yaml:"advertisedPort" json:"advertisedPort,omitempty"`
+	AdvertisedPort int `json:"advertisedPort,omitempty"`
 }
 
 // authTypes are the types of IPMI 1.5 with their bits (IPMI v2.0 rev 1.1, table

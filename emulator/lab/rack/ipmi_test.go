@@ -51,7 +51,7 @@ func TestIPMIOfAGroupRefused(t *testing.T) {
 		"kg: 123456789012345678901": "hosts[0].ipmi.kg: use up to 20",
 		"kg: 0x0102":                "hosts[0].ipmi.kg: use up to 20",
 		"advertisedPort: 65536":     "hosts[0].ipmi.advertisedPort: 65536",
-		"suites: all":               "is no list of whole numbers",
+		"suites: all":               `hosts[0].ipmi.suites: "all": must be a list`,
 		"suite: [3]":                "use one of suites, v15, kg, advertisedPort",
 	} {
 		_, err := Parse("f.yaml", []byte("kind: Lab\nhosts:\n- {ipmi: {"+yaml+"}}\n"))

@@ -1,104 +1,55 @@
 package rack
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/metalab-dev/metalab/emulator/fault"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// Problem is one thing that is wrong with a definition.
-type Problem struct {
-	File  string // "" of a definition that came from no file
-	Line  int    // 0 when it is not known
-	Field string // hosts[1].count
-	Text  string // what is wrong with it, and what to write instead
-}
-
-// Error implements error.
-func (p *Problem) Error() string {
-	var b strings.Builder
-	b.WriteString("rack: ")
-	if p.File != "" {
-		b.WriteString(p.File)
-		if p.Line > 0 {
-			fmt.Fprintf(&b, ":%d", p.Line)
-		}
-		b.WriteString(": ")
-	}
-	if p.Field != "" {
-		b.WriteString(p.Field + ": ")
-	}
-	b.WriteString(p.Text)
-	return b.String()
-}
-
-// Parse reads a definition and puts in the defaults. The error joins a Problem
-// for each thing that is wrong; file is for these.
+// Parse reads a rack file and fills in the defaults. The error joins a
+// yamlfile.Error for each mistake, with the name of the file, line and field.
 func Parse(file string, data []byte) (Lab, error) {
+	f, err := yamlfile.Read(file, data, "kind: "+Kind)
+	if err != nil {
+		return Lab{}, err
+	}
 	var l Lab
-	dec := yaml.NewDecoder(bytes.NewReader(data))
-	dec.KnownFields(true)
-	if err := dec.Decode(&l); err != nil {
-		return Lab{}, syntax(file, data, err)
+	if err := f.Decode(&l); err != nil {
+		return Lab{}, err
 	}
-	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
-		return Lab{}, &Problem{File: file, Text: "holds more than one document: a lab has one rack"}
-	}
-	at := places(data)
-	one := func(field string, groups []Group) {
+	defaultCount := func(field string, groups []Group) {
 		for i := range groups {
-			if _, said := at[fmt.Sprintf("%s[%d].count", field, i)]; !said {
+			// Only the file tells a count of 0 from none.
+			if !f.Has(fmt.Sprintf("%s[%d].count", field, i)) {
 				groups[i].Count = 1
 			}
 		}
 	}
-	one("hosts", l.Hosts)
+	defaultCount("hosts", l.Hosts)
 	for i, r := range l.Racks {
-		one(fmt.Sprintf("racks[%d].hosts", i), r.Hosts)
+		defaultCount(fmt.Sprintf("racks[%d].hosts", i), r.Hosts)
 	}
 	l.fill()
-	found := l.problems()
-	for i, r := range l.Faults {
-		field := fmt.Sprintf("faults[%d].probability", i)
-		if _, said := at[field]; said && r.Probability == 0 {
-			found = append(found, &Problem{Field: field, Text: "0: must be above 0 and at most 1"})
-		}
-	}
-	var errs []error
-	for _, p := range found {
-		p.File = file
-		for f := p.Field; p.Line == 0 && f != ""; f = parent(f) {
-			p.Line = at[f].line
-		}
-		errs = append(errs, p)
-	}
-	return l, errors.Join(errs...)
+	return l, f.Locate(errors.Join(l.problems(f)...))
 }
 
-// Validate says all that is wrong with a definition.
-func (l *Lab) Validate() error {
-	var errs []error
-	for _, p := range l.problems() {
-		errs = append(errs, p)
-	}
-	return errors.Join(errs...)
-}
+// Validate checks a definition. The error joins a yamlfile.Error for each
+// mistake.
+func (l *Lab) Validate() error { return errors.Join(l.problems(nil)...) }
 
 // label is a DNS label (RFC 1123, §2.1): host names become resource names.
 var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
-func (l *Lab) problems() (out []*Problem) {
+// problems lists the mistakes of a definition that was read from f; nil is no file.
+func (l *Lab) problems(f *yamlfile.File) (out []error) {
 	need := func(ok bool, field, text string, args ...any) {
 		if !ok {
-			out = append(out, &Problem{Field: field, Text: fmt.Sprintf(text, args...)})
+			out = append(out, yamlfile.Errorf(field, text, args...))
 		}
 	}
 	need(l.Kind == Kind, "kind", "%q: must be %s", l.Kind, Kind)
@@ -126,16 +77,10 @@ func (l *Lab) problems() (out []*Problem) {
 	out = append(out, l.hostProblems()...)
 	ids := map[string]bool{}
 	need(len(l.Faults) <= fault.MaxRules, "faults", "%d: a lab has at most %d", len(l.Faults), fault.MaxRules)
-	for i, r := range l.Faults[:min(len(l.Faults), fault.MaxRules)] {
-		at := fmt.Sprintf("faults[%d]", i)
-		for _, p := range r.Problems() {
-			field := at
-			if p.Field != "" {
-				field += "." + p.Field
-			}
-			need(false, field, "%s", p.Text)
-		}
-		need(r.ID == "" || !ids[r.ID], at+".id", "%s: is there twice: give each fault its own id", r.ID)
+	rules := l.Faults[:min(len(l.Faults), fault.MaxRules)]
+	out = append(out, fault.Problems(f, "faults", rules)...)
+	for i, r := range rules {
+		need(r.ID == "" || !ids[r.ID], fmt.Sprintf("faults[%d].id", i), "%s: is there twice: give each fault its own id", r.ID)
 		ids[r.ID] = true
 	}
 	return out
@@ -147,10 +92,10 @@ func isLabel(s string, most int) bool { return len(s) <= most && label.MatchStri
 const labelForm = "use up to %d of a-z, 0-9 and -, beginning and ending with a letter or digit"
 
 // hostProblems lists what is wrong with the hosts and racks.
-func (l *Lab) hostProblems() (out []*Problem) {
+func (l *Lab) hostProblems() (out []error) {
 	need := func(ok bool, field, text string, args ...any) {
 		if !ok {
-			out = append(out, &Problem{Field: field, Text: fmt.Sprintf(text, args...)})
+			out = append(out, yamlfile.Errorf(field, text, args...))
 		}
 	}
 	need(len(l.Hosts)+len(l.Racks) > 0, "hosts", "must not be empty: add - {profile: generic, count: 1}")
@@ -181,9 +126,4 @@ func (l *Lab) hostProblems() (out []*Problem) {
 
 func printable(s string, most int) bool {
 	return len(s) <= most && strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
-}
-
-// parent is the field that a field is in: hosts[1], hosts, "".
-func parent(field string) string {
-	return field[:max(0, strings.LastIndexAny(field, ".["))]
 }

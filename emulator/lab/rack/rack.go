@@ -37,29 +37,29 @@ const MaxHosts = 500_000
 
 // Lab defines racks and the lab around them.
 type Lab struct {
-	Kind     string       `yaml:"kind" json:"kind"`
-	Name     string       `yaml:"name" json:"name"`
-	Seed     uint64       `yaml:"seed" json:"seed"` // every identity is derived from it, and all chance
-	Speed    Speed        `yaml:"speed" json:"speed"`
-	Listen   Listen       `yaml:"listen" json:"listen,omitempty"`
-	Accounts []Account    `yaml:"accounts" json:"accounts"`        // of every BMC
-	Hosts    []Group      `yaml:"hosts" json:"hosts"`              // that are in no rack
-	Racks    []Rack       `yaml:"racks" json:"racks,omitempty"`    // their hosts come after Hosts
-	Timings  Timings      `yaml:"timings" json:"timings,omitzero"` // instead of those of the profiles
-	Faults   []fault.Rule `yaml:"faults" json:"faults,omitempty"`
+	Kind     string       `json:"kind"`
+	Name     string       `json:"name"`
+	Seed     uint64       `json:"seed"` // every identity is derived from it, and all chance
+	Speed    Speed        `json:"speed"`
+	Listen   Listen       `json:"listen,omitempty"`
+	Accounts []Account    `json:"accounts"`         // of every BMC
+	Hosts    []Group      `json:"hosts"`            // that are in no rack
+	Racks    []Rack       `json:"racks,omitempty"`  // their hosts come after Hosts
+	Timings  Timings      `json:"timings,omitzero"` // instead of those of the profiles
+	Faults   []fault.Rule `json:"faults,omitempty"`
 }
 
 // Rack is a number of hosts that stand together.
 type Rack struct {
-	Name  string  `yaml:"name" json:"name"`
-	Hosts []Group `yaml:"hosts" json:"hosts"`
+	Name  string  `json:"name"`
+	Hosts []Group `json:"hosts"`
 }
 
 // Account is a login to every BMC of the rack.
 type Account struct {
-	Name     string `yaml:"name" json:"name"`
-	Password string `yaml:"password" json:"password,omitempty"` // "" leaves it to the lab to make one
-	Role     string `yaml:"role" json:"role"`                   // as Redfish spells it
+	Name     string `json:"name"`
+	Password string `json:"password,omitempty"` // "" leaves it to the lab to make one
+	Role     string `json:"role"`               // as Redfish spells it
 }
 
 // roles are the predefined roles of DSP0266.
@@ -67,13 +67,13 @@ var roles = []string{"Administrator", "Operator", "ReadOnly"}
 
 // Group is a number of equal hosts.
 type Group struct {
-	Profile    string `yaml:"profile" json:"profile"` // name of a hardware profile
-	Count      int    `yaml:"count" json:"count"`
-	NamePrefix string `yaml:"namePrefix" json:"namePrefix"` // "node" gives node-0, node-1, …; in rack r1 the default is r1-node
-	IPMI       *IPMI  `yaml:"ipmi" json:"ipmi,omitempty"`   // nil: as usual
+	Profile    string `json:"profile"` // name of a hardware profile
+	Count      int    `json:"count"`
+	NamePrefix string `json:"namePrefix"`     // "node" gives node-0, node-1, …; in rack r1 the default is r1-node
+	IPMI       *IPMI  `json:"ipmi,omitempty"` // nil: as usual
 	// Quirks are what the BMCs do wrong beyond what their dialect does: a name
 	// each, with its parameters: "power-settle-409 for=30s".
-	Quirks []string `yaml:"quirks" json:"quirks,omitempty"`
+	Quirks []string `json:"quirks,omitempty"`
 }
 
 // QuirkText are the quirks as a text that can be compared.
@@ -89,13 +89,13 @@ type Placed struct {
 // Timings are the delays of every host, where they shall be others than the
 // profile says; nil leaves it.
 type Timings struct {
-	PowerOn  *fault.Duration `yaml:"powerOn" json:"powerOn,omitempty"`   // from the button to the first instruction
-	POST     *fault.Duration `yaml:"post" json:"post,omitempty"`         // power-on self test
-	OSBoot   *fault.Duration `yaml:"osBoot" json:"osBoot,omitempty"`     // from the boot loader to a running system
-	Shutdown *fault.Duration `yaml:"shutdown" json:"shutdown,omitempty"` // an operating system going down by itself
-	PowerOff *fault.Duration `yaml:"powerOff" json:"powerOff,omitempty"` // until the supply has really gone
-	Graceful *fault.Duration `yaml:"graceful" json:"graceful,omitempty"` // for which a system is waited that does not hear that it shall go down
-	Dump     *fault.Duration `yaml:"dump" json:"dump,omitempty"`         // a crashed system saving its memory
+	PowerOn  *fault.Duration `json:"powerOn,omitempty"`  // from the button to the first instruction
+	POST     *fault.Duration `json:"post,omitempty"`     // power-on self test
+	OSBoot   *fault.Duration `json:"osBoot,omitempty"`   // from the boot loader to a running system
+	Shutdown *fault.Duration `json:"shutdown,omitempty"` // an operating system going down by itself
+	PowerOff *fault.Duration `json:"powerOff,omitempty"` // until the supply has really gone
+	Graceful *fault.Duration `json:"graceful,omitempty"` // for which a system is waited that does not hear that it shall go down
+	Dump     *fault.Duration `json:"dump,omitempty"`     // a crashed system saving its memory
 }
 
 // Host is one host of the rack.

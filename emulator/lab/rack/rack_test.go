@@ -103,27 +103,27 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		name, in string
 		want     []string
 	}{
-		{"empty", "", []string{"rack: f.yaml: is empty: begin with kind: Lab"}},
-		{"not YAML", "kind: Lab\nhosts: [", []string{"rack: f.yaml:"}},
+		{"empty", "", []string{"f.yaml: is empty: begin with kind: Lab"}},
+		{"not YAML", "kind: Lab\nhosts: [", []string{"f.yaml:"}},
 		{"two documents", "kind: Lab\nhosts: [{}]\n---\nkind: Lab\n", []string{"more than one document"}},
-		{"another kind", "kind: Rack\nhosts: [{}]\n", []string{`rack: f.yaml:1: kind: "Rack": must be Lab`}},
-		{"no kind", "hosts: [{}]\n", []string{`rack: f.yaml: kind: "": must be Lab`}},
-		{"unknown field", "kind: Lab\nhosts:\n- profil: generic\n", []string{"rack: f.yaml:3: profil: there is no such field: use one of profile, count, namePrefix, ipmi"}},
-		{"wrong type", "kind: Lab\nhosts:\n- profile: generic\n  count: two\n", []string{"rack: f.yaml:4: hosts[0].count: `two` is no whole number"}},
-		{"hosts is a number", "kind: Lab\nhosts: 3\n", []string{"rack: f.yaml:2: hosts: `3` is no list of hosts"}},
-		{"no hosts", "kind: Lab\nname: x\n", []string{"rack: f.yaml: hosts: must not be empty: add - {profile: generic, count: 1}"}},
-		{"count", "kind: Lab\nhosts:\n- {count: 1}\n- {count: 0}\n", []string{"rack: f.yaml:4: hosts[1].count: 0: must be 1 or more"}},
-		{"too many", "kind: Lab\nhosts:\n- {count: 9223372036854775807}\n- {count: 9223372036854775807}\n", []string{"rack: f.yaml:2: hosts: 1000002: a lab has at most 500000"}},
-		{"prefix", "kind: Lab\nhosts:\n- {namePrefix: Node_1}\n", []string{`rack: f.yaml:3: hosts[0].namePrefix: "Node_1": use up to 50`}},
-		{"speed", "kind: Lab\nspeed: fast\nhosts: [{}]\n", []string{`rack: f.yaml:2: speed: "fast": use a form like 1x, 60x or max`}},
-		{"name", "kind: Lab\nname: My Lab\nhosts: [{}]\n", []string{`rack: f.yaml:2: name: "My Lab": use up to 63`}},
+		{"another kind", "kind: Rack\nhosts: [{}]\n", []string{`f.yaml:1: kind: "Rack": must be Lab`}},
+		{"no kind", "hosts: [{}]\n", []string{`f.yaml: kind: "": must be Lab`}},
+		{"unknown field", "kind: Lab\nhosts:\n- profil: generic\n", []string{"f.yaml:3: hosts[0].profil: there is no such field: use one of profile, count, namePrefix, ipmi"}},
+		{"wrong type", "kind: Lab\nhosts:\n- profile: generic\n  count: two\n", []string{`f.yaml:4: hosts[0].count: "two": must be an integer`}},
+		{"hosts is a number", "kind: Lab\nhosts: 3\n", []string{`f.yaml:2: hosts: "3": must be a list`}},
+		{"no hosts", "kind: Lab\nname: x\n", []string{"f.yaml: hosts: must not be empty: add - {profile: generic, count: 1}"}},
+		{"count", "kind: Lab\nhosts:\n- {count: 1}\n- {count: 0}\n", []string{"f.yaml:4: hosts[1].count: 0: must be 1 or more"}},
+		{"too many", "kind: Lab\nhosts:\n- {count: 9223372036854775807}\n- {count: 9223372036854775807}\n", []string{"f.yaml:2: hosts: 1000002: a lab has at most 500000"}},
+		{"prefix", "kind: Lab\nhosts:\n- {namePrefix: Node_1}\n", []string{`f.yaml:3: hosts[0].namePrefix: "Node_1": use up to 50`}},
+		{"speed", "kind: Lab\nspeed: fast\nhosts: [{}]\n", []string{`f.yaml:2: speed: "fast": use a form like 1x, 60x or max`}},
+		{"name", "kind: Lab\nname: My Lab\nhosts: [{}]\n", []string{`f.yaml:2: name: "My Lab": use up to 63`}},
 		{"accounts", "kind: Lab\nhosts: [{}]\naccounts:\n- {name: 'a:b'}\n- {name: c, password: 123456789012345678901}\n- {name: c, role: King}\n", []string{
 			`f.yaml:4: accounts[0].name: "a:b": use 1 to 16`,
 			`f.yaml:5: accounts[1].password: use at most 20`,
 			`f.yaml:6: accounts[2].role: "King": must be one of Administrator, Operator, ReadOnly`,
 			`f.yaml:6: accounts[2].name: "c": is there twice`,
 		}},
-		{"racks", "kind: Lab\nracks:\n- {name: A}\n- {name: b, hosts: [{}]}\n- {name: b, hosts: [{count: 0}]}\n- {name: c, hosts: 3}\n", []string{"f.yaml:6: racks[3].hosts: `3` is no list of hosts"}},
+		{"racks", "kind: Lab\nracks:\n- {name: A}\n- {name: b, hosts: [{}]}\n- {name: b, hosts: [{count: 0}]}\n- {name: c, hosts: 3}\n", []string{`f.yaml:6: racks[3].hosts: "3": must be a list`}},
 		{"racks, again", "kind: Lab\nracks:\n- {name: A}\n- {name: b, hosts: [{}]}\n- {name: b, hosts: [{count: 0}]}\n", []string{
 			`f.yaml:3: racks[0].name: "A": use up to 40`, `f.yaml:3: racks[0].hosts: must not be empty`,
 			`f.yaml:5: racks[2].name: "b": is there twice`, `f.yaml:5: racks[2].hosts[0].count: 0: must be 1 or more`,
@@ -131,16 +131,16 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"count by way of an alias", "kind: Lab\nhosts:\n- &a {count: 0}\n- *a\n- {<<: *a, profile: b}\n", []string{"hosts[0].count: 0", "hosts[1].count: 0", "hosts[2].count: 0"}},
 		{"listen", "kind: Lab\nhosts: [{}]\nlisten: everywhere\n", []string{`f.yaml:3: listen: "everywhere": use loopback`}},
 		{"timings", "kind: Lab\nhosts: [{}]\ntimings: {post: -1s}\n", []string{"f.yaml:3: timings.post: -1s: must not be negative"}},
-		{"timings, again", "kind: Lab\nhosts: [{}]\ntimings: {powerOn: 1s, post: soon, shutdown: 2s}\n", []string{"f.yaml:3: timings.post: `soon` is no duration"}},
-		{"no such timing", "kind: Lab\nhosts: [{}]\ntimings: {boot: 1s}\n", []string{"f.yaml:3: boot: there is no such field: use one of powerOn, post"}},
+		{"timings, again", "kind: Lab\nhosts: [{}]\ntimings: {powerOn: 1s, post: soon, shutdown: 2s}\n", []string{`f.yaml:3: timings.post: "soon": use a form like 90s or 2m`}},
+		{"no such timing", "kind: Lab\nhosts: [{}]\ntimings: {boot: 1s}\n", []string{"f.yaml:3: timings.boot: there is no such field: use one of powerOn, post"}},
 		{"faults", "kind: Lab\nhosts: [{}]\nfaults:\n- {id: a, status: 5}\n- {id: a, stale: true}\n- {stale: true,\n   probability: 0}\n- {}\n", []string{
 			"f.yaml:4: faults[0].status: 5: must be from 200", "f.yaml:5: faults[1].id: a: is there twice",
 			"f.yaml:7: faults[2].probability: 0: must be above 0", "f.yaml:8: faults[3]: does nothing",
 		}},
 		{"faults, again", "kind: Lab\nhosts: [{}]\nfaults:\n- {bmc: node-0, from: soon, method: GET}\n- {stat: 500}\n", []string{
-			"f.yaml:4: faults[0].from: `soon` is no duration", "f.yaml:5: stat: there is no such field: use one of id, bmc",
+			`f.yaml:4: faults[0].from: "soon": use a form like 90s or 2m`, "f.yaml:5: faults[1].stat: there is no such field: use one of id, bmc",
 		}},
-		{"no administrator", "kind: Lab\nhosts: [{}]\naccounts:\n- {name: a, role: ReadOnly}\n", []string{"rack: f.yaml:3: accounts: none is an Administrator"}},
+		{"no administrator", "kind: Lab\nhosts: [{}]\naccounts:\n- {name: a, role: ReadOnly}\n", []string{"f.yaml:3: accounts: none is an Administrator"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -260,7 +260,7 @@ func FuzzParse(f *testing.F) {
 		l, err := Parse("f.yaml", []byte(text))
 		if err != nil {
 			for line := range strings.Lines(err.Error()) {
-				if !strings.HasPrefix(line, "rack: f.yaml") {
+				if !strings.HasPrefix(line, "f.yaml") {
 					t.Errorf("%q does not name the file", line)
 				}
 			}

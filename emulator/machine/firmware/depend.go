@@ -3,6 +3,8 @@ package firmware
 import (
 	"fmt"
 	"slices"
+
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 // about names a property of an attribute.
@@ -174,7 +176,7 @@ func (r *Registry) arrange() error {
 		}
 		if next < 0 {
 			i := slices.Index(done, false)
-			return fmt.Errorf("dependencies[%d]: must not depend on what it changes, not even by way of others", i)
+			return yamlfile.Errorf(fmt.Sprintf("dependencies[%d]", r.Dependencies[i].row), "must not depend on what it changes, not even by way of others")
 		}
 		done[next] = true
 		r.order = append(r.order, next)

@@ -4,11 +4,13 @@ package firmware
 // are data of a registry, so that a vendor's names act as ours do.
 type Effect struct {
 	Attribute string `json:"attribute"`
-	Value     Value  `json:"value"` // nothing: whatever value it has
+	Value     Value  `json:"value"` // the value with which the effect is on; nothing: any
 	Does      Does   `json:"does"`
-	On        string `json:"on"` // part that it does it to, where there are several: "1", the first
-	As        string `json:"as"` // what it makes of it, where that can differ; "=" is the value
-	Each      string `json:"each"`
+	On        string `json:"on"`   // the part that it acts on, where there are several: "1" is the first
+	As        string `json:"as"`   // what it sets the part to, where that can differ; "=" is the value of the attribute
+	Each      string `json:"each"` // part of which the machine may have several: {n} counts them
+
+	row int // of the file
 }
 
 // Does is what an effect does. The machine acts on each.

@@ -1,71 +1,81 @@
 package firmware
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// maxParts bounds how many of a part a machine may have, and so how long a
-// registry gets.
+// maxParts is the largest number of parts of one kind in a machine. It bounds the
+// length of a registry.
 const maxParts = 256
 
-// ParseRegistry reads an attribute registry from YAML for machines that have so
-// many of each part: what says "each: nic" is there once for each, with {n}
-// counting from 1. Its errors name each field that is wrong and what it must
-// be.
-func ParseRegistry(b []byte, parts map[string]int) (*Registry, error) {
-	var doc any
-	if err := yaml.Unmarshal(b, &doc); err != nil {
-		return nil, fmt.Errorf("firmware: registry: %w", err)
-	}
-	// By way of JSON, whose names the fields have.
-	raw, err := json.Marshal(doc)
+// ParseRegistry reads an attribute registry from YAML. parts has how many of each
+// part a machine has: a row with "each: nic" is repeated for each, with {n}
+// replaced by the number of the part, counted from 1. file stands in messages; the
+// error joins a yamlfile.Error for each mistake.
+func ParseRegistry(file string, b []byte, parts map[string]int) (*Registry, error) {
+	f, err := yamlfile.Read(file, b, "id: NAME.v1_0_0")
 	if err != nil {
-		return nil, fmt.Errorf("firmware: registry: %w", err)
+		return nil, err
 	}
 	r := new(Registry)
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(r); err != nil {
-		return nil, fmt.Errorf("firmware: registry: %w", err)
-	}
-	if err := r.spread(parts); err != nil {
+	if err := f.Decode(r); err != nil {
 		return nil, err
+	}
+	if err := r.repeat(parts); err != nil {
+		return nil, f.Locate(err)
 	}
 	if err := r.validate(); err != nil {
-		return nil, err
+		return nil, f.Locate(err)
 	}
 	r.number()
 	return r, nil
 }
 
-// spread writes out what is there for each part.
-func (r *Registry) spread(parts map[string]int) error {
-	var err error
+// repeat replaces each row that is there for a part by one row for each of these
+// parts.
+func (r *Registry) repeat(parts map[string]int) error {
+	var errs []error
 	count := func(field string, i int, each string) int {
-		if each == "" {
-			return 0
-		}
 		n, ok := parts[each]
-		if (!ok || n < 0 || n > maxParts) && err == nil {
-			err = fmt.Errorf("firmware: registry %s: %s[%d].each: must be a part that is counted, up to %d: not %q", r.ID, field, i, maxParts, each)
+		if !ok || n < 0 || n > maxParts {
+			errs = append(errs, yamlfile.Errorf(fmt.Sprintf("%s[%d].each", field, i), "%q: must be a part of which a machine has up to %d: one of %s",
+				each, maxParts, strings.Join(slices.Sorted(maps.Keys(parts)), ", ")))
 			return 0
 		}
 		return n
 	}
-	r.Attributes = spread(r.Attributes, func(i int, a Attribute) int { return count("attributes", i, a.Each) }, func(a *Attribute, n string) {
+	r.Attributes = repeat(r.Attributes, func(i int, a *Attribute) int {
+		a.row = i
+		if a.Each == "" {
+			return 1
+		}
+		return count("attributes", i, a.Each)
+	}, func(a *Attribute, n string) {
+		if a.Each == "" {
+			return
+		}
 		for _, s := range []*string{&a.Name, &a.Display, &a.Help, &a.Warning} {
 			*s = strings.ReplaceAll(*s, "{n}", n)
 		}
 		a.Each = ""
 	})
-	r.Dependencies = spread(r.Dependencies, func(i int, d Dependency) int { return count("dependencies", i, d.Each) }, func(d *Dependency, n string) {
+	r.Dependencies = repeat(r.Dependencies, func(i int, d *Dependency) int {
+		d.row = i
+		if d.Each == "" {
+			return 1
+		}
+		return count("dependencies", i, d.Each)
+	}, func(d *Dependency, n string) {
+		if d.Each == "" {
+			return
+		}
 		d.For = strings.ReplaceAll(d.For, "{n}", n)
 		d.Set.Attribute = strings.ReplaceAll(d.Set.Attribute, "{n}", n)
 		d.If = slices.Clone(d.If)
@@ -74,24 +84,29 @@ func (r *Registry) spread(parts map[string]int) error {
 		}
 		d.Each = ""
 	})
-	r.Effects = spread(r.Effects, func(i int, e Effect) int { return count("effects", i, e.Each) }, func(e *Effect, n string) {
+	r.Effects = repeat(r.Effects, func(i int, e *Effect) int {
+		e.row = i
+		if e.Each == "" {
+			return 1
+		}
+		return count("effects", i, e.Each)
+	}, func(e *Effect, n string) {
+		if e.Each == "" {
+			return
+		}
 		e.Attribute = strings.ReplaceAll(e.Attribute, "{n}", n)
 		e.On = strings.ReplaceAll(e.On, "{n}", n)
 		e.Each = ""
 	})
-	return err
+	return errors.Join(errs...)
 }
 
-// spread is rows with those that are there for each part repeated; those that
-// are there once have a count of 0 and no {n}.
-func spread[T interface{ once() bool }](rows []T, count func(int, T) int, fill func(*T, string)) []T {
+// repeat returns the rows, each as often as count says; fill puts the number of the
+// copy into it.
+func repeat[T any](rows []T, count func(i int, row *T) int, fill func(row *T, n string)) []T {
 	var out []T
 	for i, row := range rows {
-		if row.once() {
-			out = append(out, row)
-			continue
-		}
-		for n := range count(i, row) {
+		for n := range count(i, &row) {
 			one := row
 			fill(&one, strconv.Itoa(n+1))
 			out = append(out, one)
@@ -100,11 +115,7 @@ func spread[T interface{ once() bool }](rows []T, count func(int, T) int, fill f
 	return out
 }
 
-func (a Attribute) once() bool  { return a.Each == "" }
-func (d Dependency) once() bool { return d.Each == "" }
-func (e Effect) once() bool     { return e.Each == "" }
-
-// number gives what has no order of its own that in which it is written.
+// number gives menus and attributes without an order their place in the file.
 func (r *Registry) number() {
 	for i := range r.Menus {
 		if r.Menus[i].Order == 0 {

@@ -68,6 +68,7 @@ type Attribute struct {
 	Each          string   `json:"each"` // part of which the machine may have several: {n} counts them
 
 	pattern *regexp.Regexp
+	row     int // of the file
 }
 
 // Choice is a value of an Enumeration.
@@ -149,7 +150,9 @@ type Dependency struct {
 	For  string      `json:"for"` // attribute whose change makes it count; "" is that of the first condition
 	If   []Condition `json:"if"`
 	Set  Target      `json:"set"`
-	Each string      `json:"each"`
+	Each string      `json:"each"` // part of which the machine may have several: {n} counts them
+
+	row int // of the file
 }
 
 // Target is what a dependency changes (DSP2046, MapToAttribute, MapToProperty

@@ -19,7 +19,7 @@ func generic(t testing.TB) *Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := ParseRegistry(raw, parts)
+	r, err := ParseRegistry("r.yaml", raw, parts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestBuiltInRegistriesAreValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, have := range []map[string]int{parts, {"nic": 0, "controller": 0, "module": 0}, {"nic": 16, "controller": 4, "module": 16}} {
-			if _, err := ParseRegistry(raw, have); err != nil {
+			if _, err := ParseRegistry("r.yaml", raw, have); err != nil {
 				t.Errorf("%s with %v: %v", f.Name(), have, err)
 			}
 		}
@@ -88,12 +88,12 @@ effects:
 }
 
 func TestBrokenRegistriesAreRefusedByField(t *testing.T) {
-	if _, err := ParseRegistry([]byte(broken("", "")), nil); err != nil {
+	if _, err := ParseRegistry("r.yaml", []byte(broken("", "")), nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ old, by, want string }{
 		{"id: Test.v1_0_0", "id: Test", "id: must be like"},
-		{"name: Test", "name: ''", ": name: must not be empty"},
+		{"name: Test", "name: ''", "name: must not be empty"},
 		{"version: 1.0.0", "version: '1'", "version: must be like"},
 		{"owner: Metalab", "owners: Metalab", "owners"},
 		{"language: en", "", "language: must be"},
@@ -106,7 +106,7 @@ func TestBrokenRegistriesAreRefusedByField(t *testing.T) {
 		{"default: a", "default: c", "attributes[0].default: must be a value of the attribute: not in the list"},
 		{"default: 3", "default: 10", "attributes[1].default: must be a value of the attribute: out of range"},
 		{"default: 3", "default: three", "attributes[1].default: must be a value of the attribute: wrong type"},
-		{"default: 3", "default: 3.5", "must be a string, an integer"},
+		{"default: 3", "default: 3.5", "attributes[1].default: "},
 		{"upper: 9", "upper: 0", "attributes[1].upper: must not be below"},
 		{"default: 3,", "default: 3, maxLength: 3,", "attributes[1].minLength: must not be there"},
 		{"default: false", "default: false, lower: 1", "attributes[3].lower: must not be there"},
@@ -116,7 +116,7 @@ func TestBrokenRegistriesAreRefusedByField(t *testing.T) {
 		{"maxLength: 8", "minLength: 9, maxLength: 8", "attributes[2].maxLength: must not be below"},
 		{"display: Key", "display: Key, default: secret", "attributes[4].default: must not be there"},
 		{"fact: serial, readOnly: true", "fact: serial", "attributes[5].readOnly: must be true"},
-		{"display: Flag,", "display: Flag, each: nic,", "attributes[3].each: must be a part"},
+		{"display: Flag,", "display: Flag, each: nic,", "attributes[3].each: \"nic\": must be a part"},
 		{"is: EQU", "is: LIKE", "dependencies[0].if[0].is: must be EQU"},
 		{"attribute: Mode, is: EQU", "attribute: Mod, is: EQU", "dependencies[0].if[0].attribute: must be an attribute"},
 		{"value: b}], set", "value: c}], set", "dependencies[0].if[0].value: must be a value of Mode"},
@@ -132,8 +132,8 @@ func TestBrokenRegistriesAreRefusedByField(t *testing.T) {
 		{"attribute: Mode, value: b, does", "attribute: Mode, value: c, does", "effects[0].value: must be a value"},
 		{"attribute: Mode, value: b, does", "attribute: Key, does", "effects[0].attribute: must be a setting"},
 	} {
-		_, err := ParseRegistry([]byte(broken(tt.old, tt.by)), map[string]int{"fan": 1})
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "firmware: ") {
+		_, err := ParseRegistry("r.yaml", []byte(broken(tt.old, tt.by)), map[string]int{"fan": 1})
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "r.yaml:") {
 			t.Errorf("with %q: ParseRegistry() = %v, want %q", tt.by, err, tt.want)
 		}
 	}

@@ -239,7 +239,7 @@ func TestAStrictRegistryTakesTwoResets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := ParseRegistry(raw, map[string]int{"module": 16})
+	r, err := ParseRegistry("r.yaml", raw, map[string]int{"module": 16})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
 var (
@@ -17,7 +19,7 @@ var (
 	versionText = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+$`)
 )
 
-// check collects what is wrong in a registry.
+// check collects the mistakes in a registry.
 type check struct {
 	r    *Registry
 	errs []error
@@ -25,11 +27,12 @@ type check struct {
 
 func (c *check) need(ok bool, field, must string, args ...any) {
 	if !ok {
-		c.errs = append(c.errs, fmt.Errorf("firmware: registry %s: %s: must %s", c.r.ID, fmt.Sprintf(field, args...), must))
+		c.errs = append(c.errs, yamlfile.Errorf(fmt.Sprintf(field, args...), "must %s", must))
 	}
 }
 
-// validate says what is missing or wrong in a registry, and prepares it.
+// validate checks a registry and prepares it for use. Its errors name rows as the
+// file has them.
 func (r *Registry) validate() error {
 	c := &check{r: r}
 	c.need(registryID.MatchString(r.ID), "id", "be like Name.v1_0_0 or Name.1.0.0")
@@ -47,9 +50,10 @@ func (r *Registry) validate() error {
 	for i := range r.Attributes {
 		a := &r.Attributes[i]
 		_, twice := r.index[a.Name]
+		r.index[a.Name] = i
+		i := a.row
 		c.need(attributeName.MatchString(a.Name), "attributes[%d].name", "be letters, digits, _ and #, up to 64", i)
 		c.need(!twice, "attributes[%d].name", "differ from the others: "+a.Name, i)
-		r.index[a.Name] = i
 		c.need(a.Menu == "" || paths[a.Menu], "attributes[%d].menu", "be the path of a menu", i)
 		c.need(a.Display != "", "attributes[%d].display", "not be empty", i)
 		c.attribute(i, a)
@@ -58,9 +62,10 @@ func (r *Registry) validate() error {
 		return errors.Join(c.errs...) // the rest would speak of attributes that are wrong
 	}
 	for i := range r.Dependencies {
-		c.dependency(i, &r.Dependencies[i])
+		c.dependency(r.Dependencies[i].row, &r.Dependencies[i])
 	}
-	for i, e := range r.Effects {
+	for _, e := range r.Effects {
+		i := e.row
 		a := r.Attribute(e.Attribute)
 		is, known := does[e.Does]
 		c.need(a != nil, "effects[%d].attribute", "be an attribute", i)
@@ -74,7 +79,7 @@ func (r *Registry) validate() error {
 		return errors.Join(c.errs...)
 	}
 	if err := r.arrange(); err != nil {
-		return fmt.Errorf("firmware: registry %s: %w", r.ID, err)
+		return err
 	}
 	defaults := r.rules(func(name string) Value { return r.Attribute(name).Default })
 	for _, s := range defaults.forced() {
