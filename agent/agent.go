@@ -1,8 +1,7 @@
 // Package agent is the in-band agent: it asks the controller for work on the
-// machine that it runs on, does it and reports. It is the loop only; what the
-// work is, the plugins know, and the machine is whatever Config.System shows,
-// so that it runs on a real server's ramdisk and within an emulated server
-// alike.
+// machine that it runs on, does the work and reports. It is only the loop: the
+// plugins know the work, and Config.System is the machine, so that it runs on a
+// real server's ramdisk and within an emulated server.
 package agent
 
 import (
@@ -26,35 +25,35 @@ const (
 	maxBackoff  = time.Minute
 )
 
-// Clock is the part of k8s.io/utils/clock that the agent waits on. Only its
-// own waits are on it: a network time-out is wall time.
+// Clock is the part of k8s.io/utils/clock that the agent waits on. Network
+// timeouts are wall time.
 type Clock interface {
 	NewTimer(d time.Duration) clock.Timer
 }
 
-// Config is what Run needs. Only Media and System must be set.
+// Config holds the parameters of Run. Only Media and System are required.
 type Config struct {
 	Media  job.Media
 	System sys.System
 	Clock  Clock         // nil means real time
 	HTTP   *http.Client  // for images; nil means Go's defaults
 	Log    *slog.Logger  // nil means slog.Default
-	Poll   time.Duration // between two requests for work, or signs of life; 0 means 5 seconds
-	// Enter, if set, is called before each request and each job, and what it
-	// returns when they are done, so that a virtual clock knows that time must
-	// stand still. It is not held while the agent waits on Clock: by then the
-	// timer has been made. Calls may nest and come from several goroutines.
+	Poll   time.Duration // between two requests for work, or two reports; 0 means 5 seconds
+	// Enter, if set, is called before each request and each job, and the function
+	// that it returns afterwards, so that a virtual clock stands still meanwhile.
+	// It is not held while the agent waits on Clock: the timer is created before.
+	// Calls may nest and come from several goroutines.
 	Enter func() (leave func())
-	// Turn, if set, returns when the agent may do a job, or when ctx ends, and
-	// is told when it is done: for who runs the agents of many machines on one.
-	// Meanwhile the controller hears that the job goes on.
+	// Turn, if set, returns when the agent may do a job, or when ctx ends; the
+	// function that it returns is called when the job is done. It limits the jobs
+	// of many agents in one process. While it blocks, the agent reports to the
+	// controller that the job goes on.
 	Turn func(ctx context.Context) (done func())
 }
 
-// Run leases jobs, does them and reports until ctx ends, and then returns nil
-// when everything that it started has ended. It returns an error only for a
-// Config that it cannot work with; whatever goes wrong later is logged and
-// tried again.
+// Run leases jobs, does them and reports until ctx ends. Then it returns nil when
+// everything that it started has ended. It returns an error only for an invalid
+// Config; all later errors are logged and retried.
 func Run(ctx context.Context, c Config) error {
 	if c.System == nil {
 		return errors.New("agent: no system")
@@ -103,7 +102,7 @@ type agent struct {
 	Config
 	controller *client
 	runner     *runner.Runner
-	leave      func() // while work is in flight
+	leave      func() // called when no work is in flight any more
 }
 
 func (a *agent) loop(ctx context.Context) {
@@ -122,13 +121,13 @@ func (a *agent) loop(ctx context.Context) {
 		case err != nil:
 			a.Log.Warn("no lease", "err", err, "retry", wait)
 			a.pause(ctx, wait)
-			wait = a.longer(wait)
+			wait = a.nextWait(wait)
 			continue
 		case j == nil:
 			a.pause(ctx, a.Poll)
 		default:
-			// After a job comes the next at once, unless the controller offers
-			// one again that it cancelled or that was done before.
+			// After a job the next request follows at once, unless the controller
+			// offers a job that it cancelled or that is done.
 			if noted := a.do(ctx, *j); !noted || j.ID == last {
 				a.pause(ctx, a.Poll)
 			}
@@ -138,13 +137,13 @@ func (a *agent) loop(ctx context.Context) {
 	}
 }
 
-// longer is the wait after the next failure in a row.
-func (a *agent) longer(wait time.Duration) time.Duration {
+// nextWait returns the wait after the next consecutive failure.
+func (a *agent) nextWait(wait time.Duration) time.Duration {
 	return min(2*wait, max(maxBackoff, a.Poll))
 }
 
-// pause waits on the clock. Work is not in flight meanwhile, but the timer is
-// made before that is said: a virtual clock may jump at once.
+// pause waits on the clock. No work is in flight meanwhile, but the timer is
+// created before that is signalled: a virtual clock may jump at once.
 func (a *agent) pause(ctx context.Context, d time.Duration) {
 	t := a.Clock.NewTimer(d)
 	defer t.Stop()
@@ -156,10 +155,10 @@ func (a *agent) pause(ctx context.Context, d time.Duration) {
 	a.leave = a.Enter()
 }
 
-// errCancelled is why a job's work ends when the controller no longer wants it.
+// errCancelled ends a job that the controller no longer wants.
 var errCancelled = errors.New("agent: the controller cancelled the job")
 
-// do runs a job and tells whether the controller has noted how it ended.
+// do runs a job and reports whether the controller has acknowledged its result.
 func (a *agent) do(ctx context.Context, j job.Job) (noted bool) {
 	log := a.Log.With("job", j.ID, "kind", string(j.Kind))
 	log.Info("job started")
@@ -175,12 +174,12 @@ func (a *agent) do(ctx context.Context, j job.Job) (noted bool) {
 	default:
 		log.Info("job done")
 	}
-	for wait := a.Poll; ctx.Err() == nil; wait = a.longer(wait) {
+	for wait := a.Poll; ctx.Err() == nil; wait = a.nextWait(wait) {
 		err := a.controller.report(ctx, j.ID, report)
 		switch {
 		case err == nil:
 			return true
-		case answered(err, http.StatusGone, http.StatusUnauthorized, http.StatusForbidden):
+		case hasStatus(err, http.StatusGone, http.StatusUnauthorized, http.StatusForbidden):
 			log.Warn("report refused", "err", err)
 			return false
 		}
@@ -190,10 +189,10 @@ func (a *agent) do(ctx context.Context, j job.Job) (noted bool) {
 	return false
 }
 
-// run does the job while a second goroutine reports its progress, so that a
-// slow controller does not slow the disk; of the values that come meanwhile it
-// reports the last. The answer may cancel the job, as may that the token is no
-// longer this boot's. An error is errCancelled.
+// run does the job while a second goroutine reports its progress, so that a slow
+// controller does not slow the disk; of several values in the meantime it reports
+// the last. The response may cancel the job, and so may a token that is not valid
+// for this boot any more. An error is errCancelled.
 func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 	defer a.Enter()()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -201,9 +200,9 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 	latest := make(chan int, 1)
 	var reporter sync.WaitGroup
 	reporter.Go(func() {
-		// Work that makes no progress for a while, such as a disk that erases
-		// itself, is told of all the same: else the controller would take the
-		// machine for dead. This is real time, as the work is.
+		// A job without progress for a while, such as a disk that erases itself,
+		// is reported, too: otherwise the controller would take the machine for
+		// dead. This is real time, as the work is.
 		alive := clock.RealClock{}.NewTicker(a.Poll)
 		defer alive.Stop()
 		for percent, more := 0, true; ; {
@@ -218,13 +217,13 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 			leave := a.Enter()
 			err := a.controller.report(ctx, j.ID, job.Report{State: job.Running, Percent: percent})
 			leave()
-			if answered(err, http.StatusGone, http.StatusForbidden) {
+			if hasStatus(err, http.StatusGone, http.StatusForbidden) {
 				cancel(errCancelled)
 			}
 		}
 	})
 	done := a.Turn(ctx)
-	told := 0 // quarters of the job, in the log
+	told := 0 // quarters of the job, for the log
 	report := a.runner.Run(ctx, j, func(percent int) {
 		if quarter := percent / 25; quarter > told && quarter < 4 {
 			told = quarter
@@ -245,7 +244,7 @@ func (a *agent) run(ctx context.Context, j job.Job) (job.Report, error) {
 	return report, nil
 }
 
-// version is the version of this module in the running program.
+// version returns the version of this module in the running program.
 func version() string {
 	const module = "github.com/metalab-dev/metalab"
 	info, ok := debug.ReadBuildInfo()

@@ -31,8 +31,8 @@ func writeJob(id, url, checksum string) job.Job {
 	return job.Job{ID: id, Kind: job.Write, Write: &job.WriteSpec{URL: url, Checksum: checksum, Root: job.Hints{SerialNumber: "S1"}}}
 }
 
-// images serves the image and counts the downloads; before, if set, is called
-// within each.
+// images serves the image and counts the downloads; before, if set, is called in
+// each.
 func images(t *testing.T, before func(r *http.Request)) (url string, downloads *atomic.Int32) {
 	downloads = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func images(t *testing.T, before func(r *http.Request)) (url string, downloads *
 	return s.URL + "/disk.img", downloads
 }
 
-// begins is the part of the disk where the image goes.
+// begins returns the part of the disk where the image is written.
 func (n *node) begins(t *testing.T) string {
 	t.Helper()
 	p := make([]byte, len(image))
@@ -108,8 +108,8 @@ func TestWrongChecksum(t *testing.T) {
 	}
 }
 
-// TestControllerRestart takes the controller away in the middle of a job. The
-// new one does not know the boot at first, and then offers the job again.
+// The controller restarts during a job. The new one does not know the boot at
+// first, and then offers the job again.
 func TestControllerRestart(t *testing.T) {
 	started, restarted := make(chan struct{}), make(chan struct{})
 	url, downloads := images(t, func(r *http.Request) {
@@ -135,7 +135,7 @@ func TestControllerRestart(t *testing.T) {
 	}
 	offered := false
 	second.onLease = func(_ int, w http.ResponseWriter) bool {
-		if !offered { // has lost what it was told
+		if !offered { // the new controller does not know the report
 			offered = true
 			second.jobs = append([]job.Job{writeJob("1", url, sum(image))}, second.jobs...)
 		}
@@ -150,7 +150,7 @@ func TestControllerRestart(t *testing.T) {
 	if got := second.last("1"); got.State != job.Done || got.Written == nil {
 		t.Errorf("report = %+v", got)
 	}
-	// Three refusals on the way to the first final report.
+	// Three refusals before the first final report.
 	if got := n.clock.waited(); !slices.Equal(got[:3], []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second}) {
 		t.Errorf("the agent waited %v", got)
 	}
@@ -166,7 +166,7 @@ func TestJobLeasedTwiceIsDoneOnce(t *testing.T) {
 	if downloads.Load() != 1 {
 		t.Errorf("the image was downloaded %d times", downloads.Load())
 	}
-	// Being offered what is done is no reason for haste.
+	// The agent does not hurry when it is offered a finished job.
 	if got := n.clock.waited(); len(got) < 2 || got[0] != 5*time.Second || got[1] != 5*time.Second {
 		t.Errorf("the agent waited %v", got)
 	}
@@ -309,7 +309,7 @@ func TestStop(t *testing.T) {
 			tt.when(n)
 			n.stop()
 			if tt.lease == nil {
-				c.conns.Wait() // all connections are closed, though the server keeps them
+				c.conns.Wait() // all connections are closed, although the server keeps them open
 			}
 			if b, err := n.system.OpenBlock("sda"); err != nil {
 				t.Errorf("the disk is still open: %v", err)
@@ -347,9 +347,9 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// A job that makes no progress is reported all the same: to the controller an
-// agent that says nothing is a machine that has died.
-func TestLongJobsAreSignsOfLife(t *testing.T) {
+// A job without progress is reported, too: the controller takes an agent that
+// reports nothing for dead.
+func TestJobsWithoutProgressAreReported(t *testing.T) {
 	inJob, enough := make(chan struct{}), make(chan struct{})
 	url, _ := images(t, func(*http.Request) { close(inJob); <-enough })
 	c := startController(t, "", writeJob("1", url, sum(image)))
@@ -372,8 +372,8 @@ func TestLongJobsAreSignsOfLife(t *testing.T) {
 	}
 }
 
-// Who runs many agents lets them work in turns. An agent that waits for its turn
-// has not begun, and says that it is there.
+// Turn lets agents of one process work in turns. An agent that waits for its turn
+// has not begun, and reports that it is alive.
 func TestJobWaitsForItsTurn(t *testing.T) {
 	var waiting, told atomic.Bool
 	var ended atomic.Int32
@@ -419,7 +419,7 @@ func TestCancelledJobDoesNotWaitForItsTurn(t *testing.T) {
 	n := bootWith(t, c.media(), func(a *agent.Config) {
 		a.Poll = time.Millisecond
 		a.Turn = func(ctx context.Context) func() {
-			if !first.Swap(true) { // it never comes
+			if !first.Swap(true) { // never returns
 				<-ctx.Done()
 			}
 			return func() {}

@@ -20,10 +20,10 @@ import (
 // requestTimeout bounds one call, in wall time.
 const requestTimeout = 30 * time.Second
 
-// statusError is an answer that is not the one hoped for.
+// statusError is a response with an unexpected status.
 type statusError struct {
 	code int
-	text string // what the server says, shortened
+	text string // the response's text, shortened
 }
 
 func (e *statusError) Error() string {
@@ -33,8 +33,8 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the controller answers %d: %s", e.code, e.text)
 }
 
-// answered tells whether err is an answer with one of the codes.
-func answered(err error, codes ...int) bool {
+// hasStatus reports whether err is a response with one of the codes.
+func hasStatus(err error, codes ...int) bool {
 	var s *statusError
 	if errors.As(err, &s) {
 		for _, c := range codes {
@@ -46,14 +46,14 @@ func answered(err error, codes ...int) bool {
 	return false
 }
 
-// client speaks the wire contract of package job.
+// client implements the wire contract of package job.
 type client struct {
 	http  *http.Client
 	base  string
 	token string
 }
 
-// newClient checks media and makes a client that trusts exactly its CA.
+// newClient validates media and returns a client that trusts exactly its CA.
 func newClient(m job.Media) (*client, error) {
 	u, err := url.Parse(m.Server)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
@@ -76,16 +76,16 @@ func newClient(m job.Media) (*client, error) {
 				MaxIdleConns:        2,
 				IdleConnTimeout:     2 * time.Minute,
 			},
-			// The token goes nowhere else.
+			// the token must not be sent anywhere else
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
 }
 
-// close ends the connections.
+// close closes the connections.
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// lease asks for work; nil when there is none.
+// lease asks for work. It returns nil if there is none.
 func (c *client) lease(ctx context.Context) (*job.Job, error) {
 	body, err := c.post(ctx, job.LeasePath, job.Lease{Agent: version()}, http.StatusOK, http.StatusNoContent)
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *client) lease(ctx context.Context) (*job.Job, error) {
 	return &j, nil
 }
 
-// report tells how a job stands.
+// report sends the report of a job.
 func (c *client) report(ctx context.Context, id string, r job.Report) error {
 	path := fmt.Sprintf(job.ReportPath, url.PathEscape(id))
 	if _, err := c.post(ctx, path, r, http.StatusNoContent, http.StatusNoContent); err != nil {
@@ -113,8 +113,8 @@ func (c *client) report(ctx context.Context, id string, r job.Report) error {
 	return nil
 }
 
-// post sends a document and returns the body of an answer with status full; an
-// answer with status empty has none.
+// post sends a document and returns the body of a response with status full. A
+// response with status empty has no body.
 func (c *client) post(ctx context.Context, path string, doc any, full, empty int) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -32,22 +32,22 @@ import (
 
 const token = "token-of-this-boot"
 
-// controller is the other side of the contract in package job.
+// controller is the server side of the contract in package job.
 type controller struct {
 	*httptest.Server
 	t *testing.T
 
 	mu       sync.Mutex
-	jobs     []job.Job // the first is offered until its final report is noted
+	jobs     []job.Job // the first is offered until its final report has arrived
 	leases   int
 	reports  map[string][]job.Report
 	onLease  func(n int, w http.ResponseWriter) (answered bool)
 	onReport func(id string, r job.Report, w http.ResponseWriter) (answered bool)
-	final    chan string // IDs of jobs whose final report was noted
+	final    chan string // IDs of jobs whose final report has arrived
 	conns    sync.WaitGroup
 }
 
-// startController listens on addr, or anywhere when it is empty.
+// startController listens on addr, or on any port if it is empty.
 func startController(t *testing.T, addr string, jobs ...job.Job) *controller {
 	t.Helper()
 	c := &controller{t: t, jobs: jobs, reports: map[string][]job.Report{}, final: make(chan string, 100)}
@@ -87,7 +87,7 @@ func (c *controller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the agent has gone
+		return // the agent has disconnected
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,7 +134,7 @@ func (c *controller) report(w http.ResponseWriter, id string, r job.Report) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// last is the final report of a job.
+// last returns the final report of a job.
 func (c *controller) last(id string) job.Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,13 +159,13 @@ func (c *controller) wait(ids ...string) {
 	}
 }
 
-// lab is a fake clock that jumps to each timer when nothing is in flight, as
-// the emulator's does. It notes how long the agent waited.
+// lab is a fake clock that jumps to each timer when nothing is in flight, like the
+// emulator's. It records how long the agent waited.
 type lab struct {
 	*clocktesting.FakeClock
 	mu     sync.Mutex
 	flying int
-	idle   *sync.Cond // of changes of flying and waits
+	idle   *sync.Cond // signals changes of flying and waits
 	timers chan time.Duration
 	waits  []time.Duration
 }
@@ -219,7 +219,7 @@ func (l *lab) run(ctx context.Context) {
 	}
 }
 
-// await returns when the agent has begun to wait for the n-th time.
+// await returns when the agent has begun its n-th wait.
 func (l *lab) await(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -228,14 +228,14 @@ func (l *lab) await(n int) {
 	}
 }
 
-// waited is how long the agent has waited, each time.
+// waited returns the agent's waits.
 func (l *lab) waited() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]time.Duration(nil), l.waits...)
 }
 
-// strangerCA is a certificate that has signed nothing here.
+// strangerCA returns a certificate that has signed nothing in the test.
 func strangerCA(t *testing.T) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -262,7 +262,7 @@ type node struct {
 // boot runs an agent on a new server.
 func boot(t *testing.T, m job.Media) *node { return bootWith(t, m, func(*agent.Config) {}) }
 
-// bootWith changes the agent's configuration first.
+// bootWith runs an agent with a changed configuration.
 func bootWith(t *testing.T, m job.Media, change func(*agent.Config)) *node {
 	t.Helper()
 	n := &node{disk: systest.NewMemory(16 << 20), clock: newLab(), done: make(chan error, 1)}

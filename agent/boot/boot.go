@@ -1,8 +1,7 @@
-// Package boot makes a system of a bare kernel: as the first process it mounts
-// what the kernel shows, loads the drivers of what is there, and gets an address
-// from DHCP, so that the agent can work. It knows nothing of the agent's work
-// nor of how the kernel came here; the ramdisk is made for it by
-// controller/netboot/ramdisk.
+// Package boot sets up a system from a bare kernel: as the first process it mounts
+// the kernel's file systems, loads drivers, and gets an address by DHCP, so that
+// the agent can work. It knows nothing of the agent's work nor of how the kernel
+// was loaded; controller/netboot/ramdisk builds its ramdisk.
 package boot
 
 import (
@@ -11,25 +10,25 @@ import (
 	"strings"
 )
 
-// IndexPath is where the ramdisk says which drivers it has, as JSON.
+// IndexPath is the ramdisk's index of drivers, as JSON.
 const IndexPath = "/lib/modules/index.json"
 
-// ModuleDir is where they are, by NAME.ko.
+// ModuleDir is the directory of the drivers, named NAME.ko.
 const ModuleDir = "/lib/modules"
 
-// Index is the drivers by their names, in which dashes are underscores.
+// Index maps names of drivers to their modules. Dashes in names are underscores.
 type Index map[string]Module
 
-// Module is what a driver says of itself.
+// Module describes a driver.
 type Module struct {
 	Needs   []string `json:"needs,omitempty"`   // drivers that must be loaded before it
 	Aliases []string `json:"aliases,omitempty"` // patterns of the devices that it drives
 }
 
-// Name is how drivers are named here.
+// Name returns the name of a driver in an Index.
 func Name(s string) string { return strings.ReplaceAll(s, "-", "_") }
 
-// For lists the drivers of a device (sysfs: modalias), sorted.
+// For returns the drivers of a device by its modalias (sysfs), sorted.
 func (x Index) For(device string) []string {
 	var out []string
 	for name, m := range x {
@@ -44,8 +43,8 @@ func (x Index) For(device string) []string {
 	return out
 }
 
-// Order lists a driver and all that it needs, which comes before it. What the
-// index does not have is built into the kernel, or not to be had.
+// Order returns a driver after all drivers that it needs. Drivers missing from the
+// index are built into the kernel, or not available.
 func (x Index) Order(name string) []string {
 	var out []string
 	seen := map[string]bool{}

@@ -6,10 +6,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestDriversAreFoundAndOrdered(t *testing.T) {
+func TestIndexFindsAndOrdersDrivers(t *testing.T) {
 	x := Index{
 		"virtio_net":   {Needs: []string{"net_failover", "virtio"}, Aliases: []string{"virtio:d00000001v*"}},
-		"net_failover": {Needs: []string{"failover", "virtio_net"}}, // a circle does no harm
+		"net_failover": {Needs: []string{"failover", "virtio_net"}}, // a cycle does no harm
 		"virtio_pci":   {Needs: []string{"virtio", "built_in"}, Aliases: []string{"pci:v00001AF4d*sv*sd*bc*sc*i*"}},
 		"failover":     {}, "virtio": {},
 		"odd": {Aliases: []string{"pci:v[", "usb:v1"}},

@@ -15,20 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// First says whether this process is the first of a ramdisk: Init is for that
-// alone.
-func First() bool {
+// IsFirstProcess reports whether this process is the first of a ramdisk, for which
+// Init is.
+func IsFirstProcess() bool {
 	_, err := os.Stat(IndexPath)
 	return os.Getpid() == 1 && err == nil
 }
 
-// mounts are what the kernel shows, in order.
+// mounts lists the kernel's file systems, in order.
 var mounts = []struct{ kind, at, options string }{
 	{"proc", "/proc", ""}, {"sysfs", "/sys", ""}, {"devtmpfs", "/dev", "mode=0755"}, {"tmpfs", "/run", "mode=0755"}, {"tmpfs", "/tmp", ""},
 }
 
-// Mount mounts them: before that there is neither a command line to read nor a
-// console to write to.
+// Mount mounts the kernel's file systems: before that there is neither a command
+// line to read nor a console to write to.
 func Mount() error {
 	for _, m := range mounts {
 		if err := os.MkdirAll(m.at, 0o755); err != nil {
@@ -41,16 +41,16 @@ func Mount() error {
 	return nil
 }
 
-// How often devices are looked for. Their drivers find others: a bus has
-// devices, and a disk takes time to say what it is.
+// The intervals of the search for devices. Drivers make more devices appear: a bus
+// has devices, and a disk takes time to identify itself.
 const (
 	lookAgain = 200 * time.Millisecond
 	lookFor   = 2 * time.Minute
-	linkWait  = 10 * time.Minute // for a NIC with an address: switches take their time
+	linkWait  = 10 * time.Minute // for a NIC to get an address: switches take their time
 )
 
-// Init loads the drivers of what is there and returns when a NIC has an
-// address, or when ctx ends. Both go on in the background while ctx lasts.
+// Init loads drivers and returns when a NIC has an address, or when ctx ends.
+// Loading and DHCP continue in the background until ctx ends.
 func Init(ctx context.Context, log *slog.Logger) error {
 	var x Index
 	b, err := os.ReadFile(IndexPath)
@@ -61,26 +61,26 @@ func Init(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("boot: %s: %w", IndexPath, err)
 	}
 	d := drivers{index: x, log: log, tried: map[string]bool{}, asked: map[string]bool{}}
-	d.look()
+	d.loadNew()
 	go d.watch(ctx)
-	// DHCP and TLS need random numbers, and do not wait for them. The kernel
-	// gathers them for whoever does.
+	// DHCP and TLS need random numbers and do not wait for them. The kernel
+	// gathers them for a caller that does.
 	if _, err := unix.Getrandom(make([]byte, 1), 0); err != nil {
 		return fmt.Errorf("boot: random numbers: %w", err)
 	}
 	return network(ctx, log)
 }
 
-// drivers are loaded by one goroutine at a time.
+// drivers loads drivers, in one goroutine at a time.
 type drivers struct {
 	index Index
 	log   *slog.Logger
-	asked map[string]bool // devices
-	tried map[string]bool // drivers
+	asked map[string]bool // devices by modalias
+	tried map[string]bool // names of drivers
 }
 
-// watch looks for devices that come later; who starts Init ends with the
-// machine, and so does this.
+// watch searches for devices that appear later. It ends with the machine, like
+// Init's caller.
 func (d *drivers) watch(ctx context.Context) {
 	again := time.NewTicker(lookAgain)
 	defer again.Stop()
@@ -93,13 +93,13 @@ func (d *drivers) watch(ctx context.Context) {
 		case <-end.C:
 			return
 		case <-again.C:
-			d.look()
+			d.loadNew()
 		}
 	}
 }
 
-// look loads the drivers of the devices that it has not seen.
-func (d *drivers) look() {
+// loadNew loads the drivers of new devices.
+func (d *drivers) loadNew() {
 	err := filepath.WalkDir("/sys/devices", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.Name() != "modalias" {
 			return nil //nolint:nilerr // devices come and go

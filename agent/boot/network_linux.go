@@ -18,18 +18,18 @@ import (
 )
 
 const (
-	askFor    = 5 * time.Second // one try of DHCP
-	askTries  = 2
-	shortest  = time.Minute // between two renewals
-	ethernet  = "1"         // of /sys/class/net/*/type (ARPHRD_ETHER)
-	classNet  = "/sys/class/net"
-	resolvers = "/etc/resolv.conf"
+	dhcpTimeout = 5 * time.Second // one DHCP attempt
+	askTries    = 2
+	minRenewal  = time.Minute // shortest interval between two renewals
+	ethernet    = "1"         // value of /sys/class/net/*/type (ARPHRD_ETHER)
+	classNet    = "/sys/class/net"
+	resolvers   = "/etc/resolv.conf"
 )
 
-// network switches all NICs on and asks DHCP on each of them. It returns when
-// the first has an address; the others go on asking.
+// network switches all NICs on and runs DHCP on each. It returns when the first
+// has an address; the others continue.
 func network(ctx context.Context, log *slog.Logger) error {
-	if err := up("lo"); err != nil {
+	if err := enableNIC("lo"); err != nil {
 		return err
 	}
 	first := make(chan string, 1)
@@ -41,7 +41,7 @@ func network(ctx context.Context, log *slog.Logger) error {
 			for _, name := range nics() {
 				if !known[name] {
 					known[name] = true
-					go keepAddress(ctx, log, name, first)
+					go maintainAddress(ctx, log, name, first)
 				}
 			}
 			select {
@@ -62,7 +62,7 @@ func network(ctx context.Context, log *slog.Logger) error {
 	}
 }
 
-// nics are the Ethernet devices of the machine's own.
+// nics returns the physical Ethernet devices.
 func nics() []string {
 	entries, err := os.ReadDir(classNet)
 	if err != nil {
@@ -79,9 +79,9 @@ func nics() []string {
 	return out
 }
 
-// keepAddress asks for an address until there is one, and renews it.
-func keepAddress(ctx context.Context, log *slog.Logger, name string, first chan<- string) {
-	if err := up(name); err != nil {
+// maintainAddress gets an address and renews it.
+func maintainAddress(ctx context.Context, log *slog.Logger, name string, first chan<- string) {
+	if err := enableNIC(name); err != nil {
 		log.Warn("NIC not switched on", "nic", name, "error", err)
 		return
 	}
@@ -93,7 +93,7 @@ func keepAddress(ctx context.Context, log *slog.Logger, name string, first chan<
 		case <-time.After(wait):
 		}
 		wait = time.Second
-		lease, err := askDHCP(ctx, name)
+		lease, err := requestDHCP(ctx, name)
 		if err == nil {
 			err = configure(name, lease)
 		}
@@ -105,12 +105,12 @@ func keepAddress(ctx context.Context, log *slog.Logger, name string, first chan<
 		case first <- name:
 		default:
 		}
-		wait = max(shortest, lease.IPAddressLeaseTime(time.Hour)/2)
+		wait = max(minRenewal, lease.IPAddressLeaseTime(time.Hour)/2)
 	}
 }
 
-func askDHCP(ctx context.Context, name string) (*dhcpv4.DHCPv4, error) {
-	c, err := nclient4.New(name, nclient4.WithTimeout(askFor), nclient4.WithRetry(askTries))
+func requestDHCP(ctx context.Context, name string) (*dhcpv4.DHCPv4, error) {
+	c, err := nclient4.New(name, nclient4.WithTimeout(dhcpTimeout), nclient4.WithRetry(askTries))
 	if err != nil {
 		return nil, fmt.Errorf("boot: DHCP on %s: %w", name, err)
 	}
@@ -122,7 +122,7 @@ func askDHCP(ctx context.Context, name string) (*dhcpv4.DHCPv4, error) {
 	return lease.ACK, nil
 }
 
-// configure gives a NIC the address that DHCP has said, with the way out.
+// configure sets the address, netmask, route and name servers of a DHCP response.
 func configure(name string, ack *dhcpv4.DHCPv4) error {
 	mask := ack.SubnetMask()
 	if mask == nil {
@@ -155,7 +155,7 @@ func configure(name string, ack *dhcpv4.DHCPv4) error {
 	return nil
 }
 
-// withSocket runs something on a socket, which is how NICs are asked and told.
+// withSocket calls do with a socket, for the ioctls of NICs.
 func withSocket(do func(fd int) error) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -165,8 +165,8 @@ func withSocket(do func(fd int) error) error {
 	return do(fd)
 }
 
-// up switches a NIC on.
-func up(name string) error {
+// enableNIC switches a NIC on.
+func enableNIC(name string) error {
 	return withSocket(func(fd int) error {
 		r, err := unix.NewIfreq(name)
 		if err != nil {
@@ -210,7 +210,7 @@ type rtentry struct {
 	_            uint16
 }
 
-// addRoute sends all that is not near by way of a router.
+// addRoute adds the default route through a router.
 func addRoute(name string, router net.IP) error {
 	sockaddr := func(ip net.IP) (b [16]byte) {
 		binary.NativeEndian.PutUint16(b[:], unix.AF_INET)

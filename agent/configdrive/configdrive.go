@@ -1,7 +1,7 @@
-// Package configdrive builds OpenStack config drives: the volume from which
-// cloud-init, Ignition and their kin learn what a server shall be. It knows the
-// files that such a drive holds and the ISO 9660 file system that they lie in;
-// it does not know where their contents come from, nor where the drive goes.
+// Package configdrive builds OpenStack config drives, from which cloud-init and
+// Ignition configure a server. It knows the files of such a drive and their ISO
+// 9660 file system; it does not know where the contents come from nor where the
+// drive is written.
 package configdrive
 
 import (
@@ -12,20 +12,20 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// Label is the volume's name, by which it is found.
+// Label is the volume label by which clients find the drive.
 const Label = "config-2"
 
-// MaxSize is the size in bytes that a drive may have (ironic-python-agent,
+// MaxSize is the maximum size of a drive in bytes (ironic-python-agent,
 // MAX_CONFIG_DRIVE_SIZE_MB).
 const MaxSize = 64 << 20
 
-// versions are the folders in which each file lies (openstacksdk, configdrive:
-// populate_directory): the oldest that clients still ask for, and the latest.
+// versions lists the folders that contain each file (openstacksdk, configdrive:
+// populate_directory): the oldest that clients still use, and the latest.
 var versions = []string{"2012-08-10", "latest"}
 
-// Build makes the drive as an ISO 9660 image with Rock Ridge and Joliet names.
-// The same content makes the same bytes. Files that are empty are left out, but
-// meta_data.json, by which a drive is known.
+// Build returns the drive as an ISO 9660 image with Rock Ridge and Joliet names.
+// The same content gives the same bytes. Empty files are left out, except
+// meta_data.json, which identifies a drive.
 func Build(d job.ConfigDrive) ([]byte, error) {
 	meta := d.MetaData
 	if len(meta) == 0 {
@@ -56,8 +56,8 @@ func Build(d job.ConfigDrive) ([]byte, error) {
 	return buildISO(Label, "openstack", versions, files)
 }
 
-// Is tells whether a volume is a config drive, by its first 36 KiB: an ISO 9660
-// or a FAT volume with the name.
+// Is reports whether a volume is a config drive, by its first 36 KiB: an ISO 9660
+// or FAT volume with the label.
 func Is(volume []byte) bool {
 	name := func(at, n int) string {
 		if len(volume) < at+n {

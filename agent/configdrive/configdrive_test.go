@@ -32,7 +32,7 @@ func save(t *testing.T, p []byte) string {
 	return name
 }
 
-// B-155: other people's reader finds the files, by the names that guests ask for.
+// B-155: another implementation reads the files, by the names that guests use.
 func TestBuild(t *testing.T) {
 	d := full()
 	p, err := Build(d)
@@ -75,8 +75,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// util-linux is what guests look for the volume with.
-func TestBlkidKnowsTheDrive(t *testing.T) {
+// Guests find the volume with util-linux.
+func TestBlkidRecognizesTheDrive(t *testing.T) {
 	tool, err := exec.LookPath("blkid")
 	if err != nil {
 		t.Skip("blkid is not here (Debian: util-linux)")
@@ -138,8 +138,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// FuzzBuild: whatever people write into Secrets, the drive is an ISO 9660 image
-// of bounded size or an error.
+// FuzzBuild: whatever a Secret contains, Build returns an ISO 9660 image of
+// bounded size or an error.
 func FuzzBuild(f *testing.F) {
 	d := full()
 	f.Add(d.MetaData, d.NetworkData, d.UserData)

@@ -11,17 +11,17 @@ import (
 
 const (
 	block = 2048 // bytes
-	// isoRoom is what an image takes beside the files' contents, rounded up.
+	// isoRoom is the size of an image without its files' contents, rounded up.
 	isoRoom = 64 << 10
-	noDate  = 70 // 1 January 1970: years since 1900
+	noDate  = 70 // years since 1900: 1 January 1970
 )
 
-// Where things lie: system area, descriptors, path tables, directories, files.
+// Block numbers: system area, descriptors, path tables, directories, files.
 const (
 	primaryAt = 16 + iota // block numbers
 	jolietAt
 	terminatorAt
-	tablesAt // of the primary volume, little and big endian, and then of Joliet
+	tablesAt // of the primary volume, little and big endian, then those of Joliet
 )
 
 const directoriesAt = tablesAt + 4
@@ -30,22 +30,22 @@ const directoriesAt = tablesAt + 4
 type file struct {
 	name    string
 	content []byte
-	at      uint32 // block
+	at      uint32 // first block
 }
 
-// folder is a directory. The tree is three deep: the root, one folder in it,
+// folder is a directory. The tree has three levels: the root, one folder in it,
 // and folders with the same files in that.
 type folder struct {
 	name   string
-	parent int // in the list of folders; the root is its own
+	parent int // index in the list of folders; the root is its own parent
 	at     uint32
 }
 
-// buildISO makes an image that holds files in top/sub for each of subs. A file
-// is there once, however many folders show it. The format is that of ECMA-119
-// (4th edition), Rock Ridge 1.12 (RRIP) and Joliet.
+// buildISO returns an image with the files in top/sub for each of subs. Each file
+// is stored once. The format is that of ECMA-119 (4th edition), Rock Ridge 1.12
+// (RRIP) and Joliet.
 func buildISO(label, top string, subs []string, files []file) ([]byte, error) {
-	// Folders are in the order of the path table: by level, and then by name.
+	// Folders are in the order of the path table: by level, then by name.
 	folders := []folder{{}, {name: top}}
 	for _, s := range slices.Sorted(slices.Values(subs)) {
 		folders = append(folders, folder{name: s, parent: 1})
@@ -89,14 +89,14 @@ func buildISO(label, top string, subs []string, files []file) ([]byte, error) {
 	return img, nil
 }
 
-// names says how a volume writes names.
+// names is how a volume encodes names.
 type names struct {
 	joliet    bool
 	file, dir func(name string) []byte
-	text      func(text string, n int) []byte // of a descriptor's field of n bytes
+	text      func(text string, n int) []byte // encodes a descriptor's field of n bytes
 }
 
-// plain are names of interchange level 2 (ECMA-119 §7.5): capitals, digits and
+// plain encodes names of interchange level 2 (ECMA-119 §7.5): capitals, digits and
 // underscores. People see those of Rock Ridge.
 var plain = names{
 	file: func(name string) []byte { return []byte(capitals(name) + ";1") },
@@ -115,7 +115,7 @@ func capitals(name string) string {
 	}, strings.ToUpper(name))
 }
 
-// ucs2 are the names of Joliet: big endian UCS-2.
+// ucs2 encodes the names of Joliet: big endian UCS-2.
 var ucs2 = names{
 	joliet: true,
 	file:   wide,
@@ -137,8 +137,8 @@ func wide(s string) []byte {
 	return p
 }
 
-// both appends a number as ECMA-119 §7.2.3 and §7.3.3 want it: little endian
-// and then big endian.
+// both32 appends a number in the format of ECMA-119 §7.3.3: little endian and then
+// big endian. both16 does so for §7.2.3.
 func both32(p []byte, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(binary.LittleEndian.AppendUint32(p, n), n)
 }
@@ -147,7 +147,7 @@ func both16(p []byte, n uint16) []byte {
 	return binary.BigEndian.AppendUint16(binary.LittleEndian.AppendUint16(p, n), n)
 }
 
-// descriptor is a primary or supplementary volume descriptor (§8.4, §8.5).
+// descriptor returns a primary or supplementary volume descriptor (§8.4, §8.5).
 func descriptor(n names, label string, blocks, tableSize, tables, root uint32) []byte {
 	kind := byte(1)
 	if n.joliet {
@@ -164,7 +164,7 @@ func descriptor(n names, label string, blocks, tableSize, tables, root uint32) [
 	}
 	p = append(p, escapes...)
 	p = both16(p, 1) // volumes in the set
-	p = both16(p, 1) // this is the first
+	p = both16(p, 1) // number of this volume
 	p = both16(p, block)
 	p = both32(p, tableSize)
 	p = binary.LittleEndian.AppendUint32(p, tables)
@@ -181,7 +181,7 @@ func descriptor(n names, label string, blocks, tableSize, tables, root uint32) [
 	return append(p, 1)
 }
 
-// pathTable lists the folders (§9.4).
+// pathTable returns the path table (§9.4).
 func pathTable(tree []folder, n names, order binary.AppendByteOrder) []byte {
 	var p []byte
 	for _, f := range tree {
@@ -200,7 +200,7 @@ func pathTable(tree []folder, n names, order binary.AppendByteOrder) []byte {
 	return p
 }
 
-// directory is the block of folder number at (§9.1).
+// directory returns the block of the folder with index at (§9.1).
 func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 	self := tree[at]
 	folders := 0
@@ -216,7 +216,7 @@ func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 		return rockRidge(name, dir, links)
 	}
 	var first []byte
-	if at == 0 && !n.joliet { // what Rock Ridge is known by (RRIP §4.1, SUSP §5.3, §5.5)
+	if at == 0 && !n.joliet { // the entries that identify Rock Ridge (RRIP §4.1, SUSP §5.3, §5.5)
 		first = slices.Concat([]byte("SP\x07\x01\xbe\xef\x00"), extra("", true, 2+folders), []byte("ER\x12\x01\x0a\x00\x00\x01RRIP_1991A"))
 	} else {
 		first = extra("", true, 2+folders)
@@ -251,7 +251,7 @@ func directory(tree []folder, at int, files []file, n names) ([]byte, error) {
 	return p, nil
 }
 
-// record is an entry of a directory (§9.1).
+// record returns an entry of a directory (§9.1).
 func record(at, size uint32, dir bool, id, system []byte) []byte {
 	p := []byte{0, 0}
 	p = both32(p, at)
@@ -276,8 +276,8 @@ func record(at, size uint32, dir bool, id, system []byte) []byte {
 	return p
 }
 
-// rockRidge is what POSIX wants to know of a file: mode, links and name
-// (RRIP §4.1.1, §4.1.4). Everybody may read, nobody write.
+// rockRidge returns the POSIX attributes of a file: mode, links and name (RRIP
+// §4.1.1, §4.1.4). All files are readable by everybody and writable by nobody.
 func rockRidge(name string, dir bool, links int) []byte {
 	mode := uint32(0o100444)
 	if dir {

@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// clean erases disks, and takes software RAID apart or leaves it.
+// clean erases disks, and deletes or keeps software RAID.
 func clean(ctx context.Context, s sys.System, spec job.CleanSpec, disks []job.Disk, progress func(int)) (job.Report, error) {
 	left, known := map[job.Arrays]func(job.Disk) bool{
 		job.ArraysDeleted: func(d job.Disk) bool { return d.Array != "" },
@@ -30,8 +30,8 @@ func clean(ctx context.Context, s sys.System, spec job.CleanSpec, disks []job.Di
 	return job.Report{Cleaned: erased}, err
 }
 
-// makeArrays makes the software RAID that a server shall have of disks that it
-// erases before: B-173 of Metal3's reference, all steps of it.
+// makeArrays creates software RAID on disks that it erases before, with all steps
+// of B-173.
 func makeArrays(ctx context.Context, s sys.System, spec job.RAIDSpec, disks []job.Disk, progress func(int)) (job.Report, error) {
 	bare := slices.DeleteFunc(slices.Clone(disks), func(d job.Disk) bool { return d.Array != "" })
 	for i := range bare {

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// arrayBench is a server of three disks and an agent on it.
+// arrayBench returns a server with three disks and an agent.
 func arrayBench(t *testing.T) (*systest.System, func(job.Job) job.Report) {
 	t.Helper()
 	var m systest.Machine
@@ -32,7 +32,7 @@ func raidJob(id string, arrays ...job.ArraySpec) job.Job {
 	return job.Job{ID: id, Kind: job.RAID, RAID: &job.RAIDSpec{ID: id, Made: 1, Arrays: arrays}}
 }
 
-func TestArraysAreMadeErasedAndDeleted(t *testing.T) {
+func TestArraysAreCreatedErasedAndDeleted(t *testing.T) {
 	s, run := arrayBench(t)
 	rep := run(raidJob("1", job.ArraySpec{Name: "root", Level: "1", Disks: []job.Hints{{SerialNumber: "S3"}, {SerialNumber: "S1"}}}))
 	if rep.State != job.Done || len(rep.Arrays) != 1 || !slices.Equal(rep.Arrays[0].Disks, []string{"/dev/sdc", "/dev/sda"}) || len(rep.Cleaned) != 3 {
@@ -53,12 +53,14 @@ func TestArraysAreMadeErasedAndDeleted(t *testing.T) {
 	if m, a := disks(); m != "/dev/sda /dev/sdc " || a != "root " {
 		t.Errorf("members %q, arrays %q", m, a)
 	}
-	// Before an image is written, disks are erased (B-61); not what was made for it.
+	// Before an image is written disks are erased (B-61), but not the arrays for
+	// it.
 	kept := run(job.Job{ID: "2", Kind: job.Clean, Clean: &job.CleanSpec{Arrays: job.ArraysKept}})
 	if got := devices(kept); got != "/dev/sdb /dev/md127" || kept.State != job.Done {
 		t.Errorf("keeping arrays, it erased %s: %+v", got, kept)
 	}
-	// A second run makes all of it again: whatever the first left is in the way.
+	// A second run starts from the beginning: the result of the first is in the
+	// way.
 	if rep := run(raidJob("3", job.ArraySpec{Name: "root", Level: "1"})); rep.State != job.Done || len(rep.Arrays[0].Disks) != 3 {
 		t.Errorf("the second time: %+v", rep)
 	}
@@ -79,7 +81,7 @@ func devices(r job.Report) string {
 	return strings.Join(out, " ")
 }
 
-func TestArraysThatCannotBeMadeLeaveTheDisksAlone(t *testing.T) {
+func TestImpossibleArraysLeaveTheDisksAlone(t *testing.T) {
 	_, run := arrayBench(t)
 	rep := run(raidJob("1", job.ArraySpec{Name: "root", Level: "1", Disks: []job.Hints{{SerialNumber: "S1"}, {SerialNumber: "S9"}}}))
 	if rep.State != job.Failed || !strings.HasPrefix(rep.Error, `software RAID root: disk: no disk matches the root device hints serialNumber="S9"`) || len(rep.Cleaned) > 0 {

@@ -1,6 +1,6 @@
-// Package runner runs jobs: it hands each to the plugin that knows its kind,
-// bounds the time that it takes, thins out its progress and remembers how it
-// ended. It does not know where jobs come from nor how reports travel.
+// Package runner runs jobs: it passes each to the plugin for its kind, bounds its
+// duration, thins out its progress and remembers its result. It does not know
+// where jobs come from nor how reports travel.
 package runner
 
 import (
@@ -21,25 +21,24 @@ const (
 	// defaultDeadline is longer than the largest image takes on a slow network,
 	// and far shorter than people wait.
 	defaultDeadline = 6 * time.Hour
-	// remembered is how many finished jobs are kept: a controller that was
-	// restarted offers the last one again, and more are kept to be safe.
-	remembered = 64
-	// step is how many percent of progress are worth a report.
-	step = 5
+	// maxResults is the number of stored results: a restarted controller offers
+	// the last job again; more are stored to be safe.
+	maxResults = 64
+	// progressStep is the progress, in percent, between two reports.
+	progressStep = 5
 )
 
-// Config is what a Runner works with.
+// Config holds the parameters of New.
 type Config struct {
-	System   sys.System    // needed
+	System   sys.System    // required
 	HTTP     *http.Client  // for images; nil means http.Client's defaults
-	Deadline time.Duration // of one job, in wall time; 0 means six hours
-	// Methods are deployment methods beside those that every agent knows, by
-	// name.
+	Deadline time.Duration // limit of one job, in wall time; 0 means six hours
+	// Methods holds deployment methods in addition to the built-in ones, by name.
 	Methods map[string]Method
 }
 
-// Method deploys a server in a way of its own (a BareMetalHost's customDeploy).
-// disks are those of the inventory; progress is told how many percent are done.
+// Method deploys a server in a custom way (a BareMetalHost's customDeploy). disks
+// are those of the inventory; progress receives the percentage done.
 type Method func(ctx context.Context, s sys.System, spec job.WriteSpec, disks []job.Disk, progress func(percent int)) (job.Report, error)
 
 // Runner runs one job at a time.
@@ -49,7 +48,7 @@ type Runner struct {
 	order    []string // IDs in finished, oldest first
 }
 
-// New makes a Runner.
+// New returns a Runner.
 func New(c Config) (*Runner, error) {
 	if c.System == nil {
 		return nil, errors.New("runner: no system")
@@ -60,10 +59,10 @@ func New(c Config) (*Runner, error) {
 	return &Runner{config: c, finished: map[string]job.Report{}}, nil
 }
 
-// Run does a job and returns its final report, at once when a job of that ID
-// has been finished before. progress is told how many percent are done, at the
-// start and then in steps. When ctx ends, Run returns as soon as the work has
-// stopped, and the job does not count as finished.
+// Run does a job and returns its final report. For the ID of a finished job it
+// returns the stored report at once. progress receives the percentage at the start
+// and then in steps. When ctx ends, Run returns as soon as the work has stopped,
+// and the job does not count as finished.
 func (r *Runner) Run(ctx context.Context, j job.Job, progress func(percent int)) job.Report {
 	if report, ok := r.finished[j.ID]; ok {
 		return report
@@ -71,7 +70,7 @@ func (r *Runner) Run(ctx context.Context, j job.Job, progress func(percent int))
 	bounded, cancel := context.WithTimeoutCause(ctx, r.config.Deadline,
 		fmt.Errorf("runner: the job took longer than %v", r.config.Deadline))
 	defer cancel()
-	report, err := r.do(bounded, j, stepped(progress))
+	report, err := r.do(bounded, j, throttle(progress))
 	report.State = job.Done
 	if err != nil {
 		report.State, report.Error = job.Failed, err.Error()
@@ -94,7 +93,7 @@ func (r *Runner) do(ctx context.Context, j job.Job, progress func(percent int)) 
 	return work(ctx, hardware, progress)
 }
 
-// work is what a job's kind means.
+// work returns the function for a job's kind.
 func (r *Runner) work(j job.Job) (func(context.Context, job.Hardware, func(int)) (job.Report, error), error) {
 	switch {
 	case j.Kind == job.Inventory:
@@ -141,8 +140,8 @@ func (r *Runner) deploy(m Method, spec job.WriteSpec) func(context.Context, job.
 	}
 }
 
-// methods are the deployment methods that every agent knows. They are named as
-// ironic-python-agent names its steps.
+// methods returns the built-in deployment methods, named like the steps of
+// ironic-python-agent.
 func (r *Runner) methods() map[string]Method {
 	return map[string]Method{
 		"write_image":            r.write,
@@ -163,7 +162,7 @@ func (r *Runner) write(ctx context.Context, s sys.System, spec job.WriteSpec, di
 	return job.Report{Written: &written}, nil
 }
 
-// erase makes a method of an erasure of every disk.
+// erase returns a method that erases every disk.
 func erase(how job.Erase) Method {
 	return func(ctx context.Context, s sys.System, _ job.WriteSpec, disks []job.Disk, progress func(int)) (job.Report, error) {
 		return clean(ctx, s, job.CleanSpec{Erase: how}, disks, progress)
@@ -171,7 +170,7 @@ func erase(how job.Erase) Method {
 }
 
 func (r *Runner) remember(id string, report job.Report) {
-	if len(r.order) == remembered {
+	if len(r.order) == maxResults {
 		delete(r.finished, r.order[0])
 		r.order = r.order[1:]
 	}
@@ -179,14 +178,14 @@ func (r *Runner) remember(id string, report job.Report) {
 	r.order = append(r.order, id)
 }
 
-// stepped passes on the first value and then those that are a step higher.
-func stepped(progress func(percent int)) func(percent int) {
+// throttle passes on the first value and then values at least a step higher.
+func throttle(progress func(percent int)) func(percent int) {
 	if progress == nil {
 		return func(int) {}
 	}
-	last := -step
+	last := -progressStep
 	return func(percent int) {
-		if percent >= last+step {
+		if percent >= last+progressStep {
 			last = percent
 			progress(percent)
 		}

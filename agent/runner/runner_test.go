@@ -20,7 +20,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// server has one disk of 16 MiB.
+// server returns a server with one disk of 16 MiB.
 func server() *systest.System {
 	m := systest.NewMemory(16 << 20)
 	return systest.New(systest.Machine{
@@ -92,7 +92,7 @@ func TestFinishedJobIsAnsweredFromMemory(t *testing.T) {
 	if requests.Load() != 1 {
 		t.Errorf("%d downloads, want 1", requests.Load())
 	}
-	for i := range 64 { // one too many to remember
+	for i := range 64 { // one more than is remembered
 		r.Run(t.Context(), job.Job{ID: fmt.Sprint("other ", i), Kind: job.Inventory}, nil)
 	}
 	r.Run(t.Context(), j, nil)
@@ -153,7 +153,7 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// B-156: a method is one of the agent's, or one that it was given.
+// B-156: a method is built in or from Config.Methods.
 func TestCustomMethods(t *testing.T) {
 	var seen job.WriteSpec
 	own := func(_ context.Context, _ sys.System, spec job.WriteSpec, disks []job.Disk, _ func(int)) (job.Report, error) {

@@ -21,11 +21,11 @@ const (
 	ataPIOOut     = 5 << 1
 )
 
-// ataCDB is the SCSI command that carries an ATA command, with one block of
-// data in or out or none.
+// ataCDB returns the SCSI command for an ATA command, with one block of data in or
+// out or none.
 func ataCDB(command byte, protocol byte) [16]byte {
 	cdb := [16]byte{0: passThrough16, 1: protocol, 14: command}
-	const blocks, length, fromDevice = 1 << 2, 2, 1 << 3 // T_LENGTH: the count says how much
+	const blocks, length, fromDevice = 1 << 2, 2, 1 << 3 // T_LENGTH 2: the length is in the COUNT field
 	switch protocol {
 	case ataPIOIn:
 		cdb[2], cdb[6] = blocks|length|fromDevice, 1
@@ -35,11 +35,11 @@ func ataCDB(command byte, protocol byte) [16]byte {
 	return cdb
 }
 
-// ataSecurity is what IDENTIFY DEVICE tells of the security feature set
-// (ACS-3 §7.12.7, words 82, 89, 90 and 128).
+// ataSecurity holds the security feature set of IDENTIFY DEVICE (ACS-3 §7.12.7,
+// words 82, 89, 90 and 128).
 type ataSecurity struct {
 	supported, enabled, locked, frozen, enhanced bool
-	normalTime, enhancedTime                     time.Duration // of an erasure; 0 when it is not told
+	normalTime, enhancedTime                     time.Duration // estimated time of an erasure; 0 if unknown
 }
 
 func parseATASecurity(identify []byte) ataSecurity {
@@ -51,8 +51,8 @@ func parseATASecurity(identify []byte) ataSecurity {
 	}
 }
 
-// ataEraseTime is in steps of two minutes, of which bit 15 tells whether there
-// are 8 or 15 bits.
+// ataEraseTime decodes a time in steps of two minutes. Bit 15 selects 15 bits
+// instead of 8.
 func ataEraseTime(w uint16) time.Duration {
 	if w&0x8000 != 0 {
 		return time.Duration(w&0x7fff) * 2 * time.Minute
@@ -60,7 +60,7 @@ func ataEraseTime(w uint16) time.Duration {
 	return time.Duration(w&0xff) * 2 * time.Minute
 }
 
-// refusal is why a device will not erase itself now; nil when it will.
+// refusal returns why a device cannot erase itself now; nil if it can.
 func (s ataSecurity) refusal() error {
 	switch {
 	case !s.supported:
@@ -73,14 +73,13 @@ func (s ataSecurity) refusal() error {
 	return nil
 }
 
-// ataPassword is the password under which a device erases itself. It is no
-// secret: it is gone with the data, and known so that people can unlock a device
-// that lost power in the middle.
+// ataPassword is the password for the erasure. It is not secret: the erasure
+// removes it, and a known password lets people unlock a device that lost power
+// during the erasure.
 const ataPassword = "metalab-erase"
 
-// ataPasswordBlock is the data of the commands that take a password (ACS-3
-// §7.45): the user's, and in word 0 bit 1 whether the erasure is the enhanced
-// one.
+// ataPasswordBlock is the data of the commands with a password (ACS-3 §7.45): the
+// user password, and in word 0 bit 1 the choice of the enhanced erasure.
 func ataPasswordBlock(enhanced bool) []byte {
 	p := make([]byte, 512)
 	if enhanced {
@@ -90,16 +89,16 @@ func ataPasswordBlock(enhanced bool) []byte {
 	return p
 }
 
-// ataDevice carries a command out.
+// ataDevice executes a command.
 type ataDevice func(cdb [16]byte, data []byte, limit time.Duration) error
 
 const (
 	ataQuick = 30 * time.Second
-	ataSlow  = 12 * time.Hour // when the device does not tell how long
+	ataSlow  = 12 * time.Hour // if the device does not report the time
 )
 
-// ataErase has an ATA device erase itself: enhanced, where it can, which takes
-// in what has been remapped.
+// ataErase makes an ATA device erase itself: enhanced if it supports that, which
+// includes remapped sectors.
 func ataErase(do ataDevice) (string, error) {
 	identify := make([]byte, 512)
 	if err := do(ataCDB(ataIdentify, ataPIOIn), identify, ataQuick); err != nil {
@@ -123,7 +122,7 @@ func ataErase(do ataDevice) (string, error) {
 	if err == nil {
 		err = do(ataCDB(ataEraseUnit, ataPIOOut), ataPasswordBlock(s.enhanced), 2*limit)
 	}
-	if err != nil { // a device that keeps the password is lost to whoever does not know it
+	if err != nil { // without the password a locked device cannot be used
 		err = fmt.Errorf("sys: %s: %w", name, err)
 		if undo := do(ataCDB(ataDisablePassword, ataPIOOut), ataPasswordBlock(false), ataQuick); undo != nil {
 			err = errors.Join(err, fmt.Errorf("sys: the device is still locked with the password %q: %w", ataPassword, undo))

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fileBlock is a block device, or a regular file that stands for one.
+// fileBlock is a block device, or a regular file in place of one.
 type fileBlock struct {
 	file   *os.File
 	device bool
@@ -20,7 +20,7 @@ type fileBlock struct {
 	dirty  atomic.Bool // written since it was opened
 }
 
-// newFileBlock takes over f when it returns no error.
+// newFileBlock takes ownership of f if it returns no error.
 func newFileBlock(f *os.File) (*fileBlock, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *fileBlock) Size() int64 { return b.size }
 
 func (b *fileBlock) ReadAt(p []byte, off int64) (int, error) { return b.file.ReadAt(p, off) }
 
-// WriteAt refuses what lies beyond the end: a regular file would grow.
+// WriteAt rejects writes beyond the end, which would extend a regular file.
 func (b *fileBlock) WriteAt(p []byte, off int64) (int, error) {
 	if err := b.within(off, int64(len(p))); err != nil {
 		return 0, err
@@ -51,9 +51,9 @@ func (b *fileBlock) WriteAt(p []byte, off int64) (int, error) {
 	return b.file.WriteAt(p, off)
 }
 
-// Zero asks the device (BLKZEROOUT) or the file system (a hole) first. The
-// kernel itself writes zeros for a device that has no command for it; the loop
-// here is for file systems and drivers that refuse altogether.
+// Zero tries the device's command (BLKZEROOUT) or a hole in the file first. The
+// kernel itself writes zeros for a device without such a command; the loop is for
+// file systems and drivers that refuse both.
 func (b *fileBlock) Zero(off, n int64) error {
 	if off%512 != 0 || n%512 != 0 {
 		return fmt.Errorf("sys: zero %s: %d bytes at %d are not whole sectors", b.file.Name(), n, off)
@@ -97,8 +97,8 @@ func (b *fileBlock) writeZeros(off, n int64) error {
 	return nil
 }
 
-// Sync also drops what the kernel has cached of the device, so that reading
-// after it tells what the device holds.
+// Sync also drops the kernel's cache of the device, so that later reads return
+// what the device holds.
 func (b *fileBlock) Sync() error {
 	if err := b.file.Sync(); err != nil {
 		return fmt.Errorf("sys: %w", err)
@@ -109,8 +109,8 @@ func (b *fileBlock) Sync() error {
 	})
 }
 
-// Close makes the kernel read the partition table again when the device was
-// written. That fails harmlessly where the device has no partitions.
+// Close makes the kernel read the partition table again if the device was written
+// to. That fails harmlessly on devices without partitions.
 func (b *fileBlock) Close() error {
 	if b.device && b.dirty.Load() {
 		_ = b.control(func(fd int) error { return unix.IoctlSetInt(fd, unix.BLKRRPART, 0) })
@@ -135,8 +135,8 @@ func (b *fileBlock) ioctl(request uintptr, arg unsafe.Pointer) error {
 	})
 }
 
-// control runs do on the descriptor without making the file blocking, as
-// File.Fd would.
+// control calls do with the descriptor. Unlike File.Fd it does not make the file
+// blocking.
 func (b *fileBlock) control(do func(fd int) error) error {
 	raw, err := b.file.SyscallConn()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 const blockSize = 3<<20 + 512
 
-// TestBlock holds every implementation to the contract of Block: the twin in
-// memory is only worth something if it behaves as the real ones do.
+// TestBlock checks that every implementation follows the contract of Block: the
+// in-memory one is useful only if it behaves like the real ones.
 func TestBlock(t *testing.T) {
 	for name, open := range map[string]func(t *testing.T) sys.Block{
 		"file":   openFile,
@@ -124,7 +124,7 @@ func openFile(t *testing.T) sys.Block {
 	return b
 }
 
-// openLoop opens a loop device by its name, as a disk is opened.
+// openLoop opens a loop device by its name, like a disk.
 func openLoop(t *testing.T) sys.Block {
 	name := attachLoop(t)
 	b, err := sys.Linux{}.OpenBlock(name)
@@ -138,8 +138,8 @@ func openLoop(t *testing.T) sys.Block {
 	return b
 }
 
-// attachLoop needs root and a kernel with loop devices; elsewhere the file
-// stands for all devices.
+// attachLoop needs root and a kernel with loop devices; elsewhere the test uses a
+// file.
 func attachLoop(t *testing.T) string {
 	t.Helper()
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)

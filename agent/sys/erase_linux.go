@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requests of Linux' scsi/sg.h and nvme_ioctl.h.
+// Requests of Linux's scsi/sg.h and nvme_ioctl.h.
 const (
 	sgIO           = 0x2285
 	nvmeIoctlID    = 0x4e40
@@ -44,8 +44,8 @@ const (
 	goodStatus   = 0
 )
 
-// SecureErase implements Eraser: NVMe by its own commands, everything else by
-// ATA in SCSI, which a disk that is no ATA disk refuses. A file cannot.
+// SecureErase implements Eraser: NVMe devices by their own commands, all others by
+// ATA commands in SCSI, which disks other than ATA refuse. Files cannot.
 func (b *fileBlock) SecureErase(ctx context.Context) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -122,5 +122,5 @@ func (b *fileBlock) ata(cdb [16]byte, data []byte, limit time.Duration) error {
 	return nil
 }
 
-// driverSense means that there is sense data, which is no error by itself.
+// driverSense means that there is sense data, which alone is no error.
 const driverSense = 8

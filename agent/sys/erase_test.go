@@ -9,11 +9,11 @@ import (
 	"unsafe"
 )
 
-// ataFake is a device that takes the commands of ataErase.
+// ataFake is a device that executes the commands of ataErase.
 type ataFake struct {
 	identify []byte
-	fail     byte // command that is refused
-	stuck    bool // ... and the password stays
+	fail     byte // command that fails
+	stuck    bool // the password cannot be removed then
 	asked    []byte
 	blocks   [][]byte
 	limit    time.Duration
@@ -51,7 +51,7 @@ func TestATAErase(t *testing.T) {
 		name  string
 		fake  ataFake
 		want  string
-		none  bool // nothing was done
+		none  bool // the error is ErrNoErase
 		fails bool
 		asked []byte
 		limit time.Duration

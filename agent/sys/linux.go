@@ -13,25 +13,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Linux is the system that the agent runs on.
+// Linux is the operating system on which the agent runs.
 type Linux struct {
-	// ScratchDir holds scratch files; empty means the system's directory for
-	// temporary files, which is memory on a ramdisk.
+	// ScratchDir is the directory of scratch files; empty means the system's
+	// directory for temporary files, which on a ramdisk is memory.
 	ScratchDir string
 }
 
-// FS is the real root file system.
+// FS returns the real root file system.
 func (Linux) FS() fs.ReadLinkFS {
-	return os.DirFS("/").(fs.ReadLinkFS) // so documented since Go 1.25
+	return os.DirFS("/").(fs.ReadLinkFS) // documented since Go 1.25
 }
 
-// OpenBlock opens /dev/NAME. It is exclusive: the kernel refuses a disk that
-// is mounted or held by RAID or LVM.
+// OpenBlock opens /dev/NAME exclusively: the kernel refuses a disk that is mounted
+// or used by RAID or LVM.
 func (Linux) OpenBlock(name string) (Block, error) {
 	if name == "" || strings.Contains(name, "/") || strings.HasPrefix(name, ".") {
 		return nil, fmt.Errorf("%w: %q", ErrNoDevice, name)
 	}
-	// sysfs writes the slash of names like cciss/c0d0 as an exclamation mark.
+	// sysfs has an exclamation mark for the slash in names like cciss/c0d0.
 	path := "/dev/" + strings.ReplaceAll(name, "!", "/")
 	f, err := os.OpenFile(path, os.O_RDWR|unix.O_EXCL, 0)
 	switch {
@@ -59,8 +59,8 @@ func (Linux) OpenBlock(name string) (Block, error) {
 	return b, nil
 }
 
-// StopArray asks the md driver (Documentation/admin-guide/md.rst: clear stops
-// an array). It refuses one that is in use.
+// StopArray stops an array through the md driver
+// (Documentation/admin-guide/md.rst: "clear"), which refuses one in use.
 func (Linux) StopArray(name string) error {
 	if name == "" || strings.ContainsAny(name, "/.") {
 		return fmt.Errorf("%w: %q", ErrNoDevice, name)
@@ -75,10 +75,10 @@ func (Linux) StopArray(name string) error {
 	return nil
 }
 
-// TempFile makes a scratch file in ScratchDir.
+// TempFile returns a scratch file in ScratchDir.
 func (l Linux) TempFile() (Scratch, error) { return NewScratch(l.ScratchDir) }
 
-// Arch is the machine field of uname(2).
+// Arch returns the machine field of uname(2).
 func (Linux) Arch() string {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
@@ -87,7 +87,7 @@ func (Linux) Arch() string {
 	return unix.ByteSliceToString(u.Machine[:])
 }
 
-// Hostname is the kernel's host name, empty when it cannot be read.
+// Hostname returns the kernel's host name; "" if it cannot be read.
 func (Linux) Hostname() string {
 	name, err := os.Hostname()
 	if err != nil {
@@ -96,8 +96,8 @@ func (Linux) Hostname() string {
 	return name
 }
 
-// Addresses lists the interface's addresses as the kernel orders them; none
-// when there is no such interface.
+// Addresses returns the interface's addresses in the kernel's order; none if there
+// is no such interface.
 func (Linux) Addresses(nic string) []string {
 	ifc, err := net.InterfaceByName(nic)
 	if err != nil {

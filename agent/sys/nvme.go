@@ -11,7 +11,7 @@ const (
 	nvmeIdentify = 0x06
 	nvmeFormat   = 0x80
 
-	nvmeNamespace  = 0 // what Identify asks for
+	nvmeNamespace  = 0 // Identify: namespace data structure
 	nvmeController = 1
 )
 
@@ -28,19 +28,18 @@ type nvmeCommand struct {
 	result                                              uint32
 }
 
-// nvmeDevice carries an admin command out on a namespace. data is what it
-// brings back.
+// nvmeDevice executes an admin command on a namespace. data receives the result.
 type nvmeDevice func(c nvmeCommand, data []byte) error
 
-// Erasures that Format NVM may do beside formatting (figure 331, SES).
+// Secure erase settings of Format NVM (figure 331, SES).
 const (
 	eraseUserData = 1
 	eraseCrypto   = 2
 )
 
-// nvmeErase has a namespace erased: by throwing its key away where it has one.
-// A controller that would format all of its namespaces at once is left alone:
-// the others may be in use.
+// nvmeErase erases a namespace: cryptographically if it can. It refuses on a
+// controller that formats all of its namespaces at once, because the others may be
+// in use.
 func nvmeErase(do nvmeDevice, nsid uint32) (string, error) {
 	controller, namespace := make([]byte, 4096), make([]byte, 4096)
 	for _, x := range []struct {
@@ -68,7 +67,7 @@ func nvmeErase(do nvmeDevice, nsid uint32) (string, error) {
 	if attributes&4 != 0 {
 		name, kind = "NVMe Format with cryptographic erase", eraseCrypto
 	}
-	// The format stays what it is, with its metadata and protection settings.
+	// The LBA format stays, with its metadata and protection settings.
 	settings := uint32(namespace[26]&0x10) | uint32(namespace[29]&0x0f)<<5
 	c := nvmeCommand{opcode: nvmeFormat, nsid: nsid, cdw10: format | settings | kind<<9, timeoutMS: uint32(ataSlow / time.Millisecond)}
 	if err := do(c, nil); err != nil {

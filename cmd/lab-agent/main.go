@@ -30,7 +30,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	first := boot.First()
+	first := boot.IsFirstProcess()
 	err := prepare(ctx, first)
 	if err == nil {
 		err = command().ExecuteContext(ctx)
@@ -114,7 +114,7 @@ func command() *cobra.Command {
 // rootArgs refuses arguments, but for those of a kernel: it hands its first
 // process what it does not know itself.
 func rootArgs(c *cobra.Command, args []string) error {
-	if boot.First() {
+	if boot.IsFirstProcess() {
 		return nil
 	}
 	return cobra.NoArgs(c, args)

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// benchProvisioned is a bench whose host is provisioned and on.
+// benchProvisioned returns a bench whose host is provisioned and on.
 func benchProvisioned(t *testing.T, change func(*metal3.BareMetalHost)) *bench {
 	t.Helper()
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
@@ -33,7 +33,7 @@ func (b *bench) annotate(key, value string) {
 
 func (b *bench) power() bmc.Power { sys, _ := b.bmc.Now(); return sys.Power }
 
-// passes makes passes and tells which power states were seen after them.
+// passes makes passes and returns the power states after them.
 func (b *bench) passes(n int) (seen []bmc.Power) {
 	b.t.Helper()
 	for range n {
@@ -213,8 +213,8 @@ func TestHardwareDetailsAnnotation(t *testing.T) { // B-99
 	}
 }
 
-// A field that nobody knows is an error that names the annotation: nothing is
-// taken over, and nothing is lost.
+// An unknown field is an error that names the annotation: the controller adopts
+// nothing and removes nothing.
 func TestInvalidHardwareDetailsAnnotationIsRefused(t *testing.T) { // B-99
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		metav1.SetMetaDataAnnotation(&h.ObjectMeta, metal3.HardwareDetailsAnnotation, `{"hostnam":"x"}`)

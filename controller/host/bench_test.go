@@ -36,8 +36,8 @@ const (
 	imageURL = "http://192.0.2.1/image"
 )
 
-// bench is one host with a BMC and an agent, and a controller that can be
-// replaced at any point.
+// bench is one host with a BMC and an agent, and a controller that can be replaced
+// at any point.
 type bench struct {
 	t      *testing.T
 	kube   client.WithWatch
@@ -46,27 +46,26 @@ type bench struct {
 	chance *rand.Rand
 	r      *Reconciler
 
-	// What the controller reaches the API and the BMC through; nil is the same
-	// way as the user.
+	// The controller's access to the API and the BMC; nil means the user's.
 	api  client.Client
 	open bmc.Open
 
 	statusWrites int
-	conflicts    int // updates that are still to lose their race
+	conflicts    int // number of updates that will meet a conflict
 	kill         context.CancelFunc
 
-	network *netboot.Network // nil: there is none
+	network *netboot.Network // nil if there is none
 	parts   []Part
 
-	// What the agent remembers: it goes with the boot, not with the controller.
+	// What the agent remembers: it lasts for the boot, not for the controller.
 	boot      string
-	resets    int // of the server so far
+	resets    int // resets of the server so far
 	done      map[string]job.Report
 	deaf      bool // the agent does not report
 	ran       []job.Kind
-	last      job.Job // that it ran
+	last      job.Job // last job that it ran
 	answers   map[job.Kind]job.Report
-	agentDoes func(job.Job) // what the server is left with, when it is done
+	agentDoes func(job.Job) // effect of a finished job on the server
 }
 
 func newBench(t *testing.T, seed uint64, change func(*metal3.BareMetalHost)) *bench {
@@ -120,7 +119,7 @@ func (b *bench) statusUpdate(ctx context.Context, c client.Client, sub string, o
 	return c.SubResource(sub).Update(ctx, o, opts...)
 }
 
-// replace starts a controller that knows nothing of what its predecessor did.
+// replace starts a controller without any memory.
 func (b *bench) replace() {
 	key := make(inband.Key, inband.KeySize)
 	agents, err := inband.New(inband.Config{Key: key, URL: "https://192.0.2.3", Clock: b.clock})
@@ -163,7 +162,7 @@ func (b *bench) change(edit func(*metal3.BareMetalHost)) {
 	}
 }
 
-// pass makes one pass, and lets time pass until the next.
+// pass makes one pass and advances the clock to the next.
 func (b *bench) pass() (ctrl.Result, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -177,7 +176,7 @@ func (b *bench) pass() (ctrl.Result, error) {
 	return res, err
 }
 
-// until makes passes until the host is in a state, or as ok says.
+// until makes passes until ok returns true.
 func (b *bench) until(what string, ok func(*metal3.BareMetalHost) bool) {
 	b.t.Helper()
 	for range 2000 {
@@ -195,7 +194,7 @@ func in(s metal3.ProvisioningState) func(*metal3.BareMetalHost) bool {
 	return func(h *metal3.BareMetalHost) bool { return h != nil && h.Status.Provisioning.State == s }
 }
 
-// agent is what a server that has booted the current medium does in its turn.
+// agent does what a server does in its turn that has booted the current medium.
 func (b *bench) agent() {
 	h := b.host()
 	sys, _ := b.bmc.Now()
@@ -212,12 +211,12 @@ func (b *bench) agent() {
 	}
 	if b.network != nil {
 		if n := b.verbs(bmctest.SetPower, func(c bmctest.Call) bool { return c.Power == bmc.PowerReset }); n != b.resets {
-			b.resets, b.boot = n, "" // what ran is gone
+			b.resets, b.boot = n, "" // the running system is gone
 		}
 		if !b.bootsByNetwork() {
 			return
 		}
-		if b.boot != "" { // it runs what it has booted, whatever is current
+		if b.boot != "" { // it runs what it has booted, whatever medium is current
 			boot.ID = b.boot
 		}
 	}
@@ -242,7 +241,7 @@ func (b *bench) agent() {
 		if code := b.post(fmt.Sprintf(job.ReportPath, j.ID), token, rep, nil); code != http.StatusNoContent {
 			b.t.Fatalf("report %s: %d", j.ID, code)
 		}
-		if rep.State == job.Running { // it goes on with it
+		if rep.State == job.Running { // the job continues
 			return
 		}
 	}

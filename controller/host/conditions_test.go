@@ -63,7 +63,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// B-83: the health is Redfish's, and what it was while nobody has asked.
+// B-83: the health is Redfish's, and unchanged until it is read again.
 func TestHealthCondition(t *testing.T) {
 	h := &metal3.BareMetalHost{}
 	for _, tt := range []struct{ health, want string }{

@@ -35,7 +35,7 @@ func (b *bench) switchTo(want bmc.Power) {
 	b.until("power "+string(want), func(*metal3.BareMetalHost) bool { s, _ := b.bmc.Now(); return s.Power == want })
 }
 
-// drive checks what the virtual CD holds, and what the status says of it.
+// drive checks the content of the virtual CD drive and the status.
 func (b *bench) drive(when, want string) {
 	b.t.Helper()
 	if _, m := b.bmc.Now(); m.Image != want {
@@ -59,8 +59,8 @@ func dataBench(t *testing.T) *bench {
 	return b
 }
 
-// A data image comes and goes when its server is switched on, and at no other
-// time (B-230).
+// A data image is attached and detached only when its server is powered on
+// (B-230).
 func TestDataImageIsAttachedAtTheNextStart(t *testing.T) {
 	b := dataBench(t)
 	for range 5 {
@@ -94,8 +94,8 @@ func TestDataImageIsAttachedAtTheNextStart(t *testing.T) {
 	b.drive("after a reboot of a host whose data image is deleted", "")
 }
 
-// An image that the BMC refuses keeps the host off: its retries wait longer and
-// longer, but not for a URL that is corrected (B-230).
+// An image that the BMC refuses keeps the host off: the retries become less
+// frequent, but a corrected URL is tried at once (B-230).
 func TestDataImageThatCannotBeAttached(t *testing.T) {
 	b := dataBench(t)
 	b.switchTo(bmc.Off)
@@ -103,7 +103,7 @@ func TestDataImageThatCannotBeAttached(t *testing.T) {
 	b.change(func(h *metal3.BareMetalHost) { h.Spec.Online = true })
 	began := b.clock.Now()
 	b.until("three failures", func(*metal3.BareMetalHost) bool { return b.dataImage().Status.Error.Count == 3 })
-	if took := b.clock.Since(began); took < 3*time.Minute { // 1 to 2, and 2 to 4
+	if took := b.clock.Since(began); took < 3*time.Minute { // one to two minutes, and two to four
 		t.Errorf("three attempts within %s, want more than 3m", took)
 	}
 	d := b.dataImage()
@@ -129,8 +129,8 @@ func TestDataImageThatCannotBeAttached(t *testing.T) {
 	b.drive("after the correction", otherURL)
 }
 
-// A controller that is killed at any call of the API or the BMC leaves an image
-// neither forgotten nor believed to be there (B-230).
+// A controller killed at any call of the API or the BMC neither forgets an
+// attached image nor records one that is not attached (B-230).
 func TestDataImageSurvivesControllers(t *testing.T) {
 	for at := 1; ; at++ {
 		b := dataBench(t)
@@ -147,7 +147,7 @@ func TestDataImageSurvivesControllers(t *testing.T) {
 	}
 }
 
-// A host that runs from its CD keeps it (B-153).
+// A host that runs from its virtual CD keeps it (B-153).
 func TestLiveHostKeepsItsMedium(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		live := "live-iso"

@@ -15,8 +15,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 )
 
-// failure makes passes until the host has failed once more, and returns how long
-// it waits then. A BMC that does not answer is no failure yet.
+// failure makes passes until the host has failed once more. It returns the wait
+// after that. A silent BMC is not yet a failure.
 func (b *bench) failure(count int) time.Duration {
 	b.t.Helper()
 	for range 2000 {
@@ -32,7 +32,7 @@ func (b *bench) failure(count int) time.Duration {
 	return 0
 }
 
-// errRefused is what a BMC says that does not want something; it is no silence.
+// errRefused is the error of a BMC that refuses a request.
 var errRefused = errors.New("bmctest: 400 Bad Request")
 
 const (
@@ -41,9 +41,9 @@ const (
 	write = "Image provisioning failed (url: " + imageURL + ", checksum: d41d8cd98f00b204e9800998ecf8427e): "
 )
 
-// Each way in which an operation can fail, in each state that it can fail in:
-// what is told, as what, how long until it is tried again (B-13), and that the
-// host ends where it was to go once the cause has gone.
+// For each way in which an operation can fail, and each state: the error and its
+// type, the wait until the retry (B-13), and that the host reaches its goal once
+// the cause is removed.
 func TestFailuresOfEachTransition(t *testing.T) {
 	password := func(b *bench) {
 		b.bmc.SetCredentials(bmc.Credentials{Username: "admin", Password: "other"})
@@ -64,7 +64,7 @@ func TestFailuresOfEachTransition(t *testing.T) {
 	unstick := func(b *bench) { b.bmc.Stick(false) }
 	deafen := func(b *bench) { b.deaf = true }
 	listen := func(b *bench) { b.deaf = false }
-	// busyThen lets something happen while the agent is at work.
+	// busyThen calls a function while the agent is at work.
 	busyThen := func(then func(*bench)) func(*bench) {
 		return func(b *bench) {
 			answers := maps.Clone(b.answers)
@@ -80,11 +80,11 @@ func TestFailuresOfEachTransition(t *testing.T) {
 	for _, tt := range []struct {
 		ref, name string
 		state     metal3.ProvisioningState
-		// make is called when the host is in state, and lets it fail.
+		// make is called when the host is in state, and makes it fail.
 		make, mend func(*bench)
 		fails      metal3.ErrorType
 		message    string
-		once       bool // the second attempt is made in another state
+		once       bool // the second attempt is in another state
 	}{
 		{"B-46 B-47", "wrong password", metal3.StateInspecting, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials", false},
 		{"B-46 B-47", "wrong password", metal3.StateProvisioning, password, right, metal3.RegistrationError, "bmctest: the BMC refused the credentials", false},
@@ -177,8 +177,8 @@ func TestFailuresOfEachTransition(t *testing.T) {
 	}
 }
 
-// B-14: a BMC that resets in the middle, and loses its medium with that, costs
-// at most a boot: nothing is inspected, cleaned or written twice.
+// B-14: a BMC that resets during an operation and loses its medium costs at most a
+// boot: nothing is inspected, cleaned or written twice.
 func TestABMCThatResetsInTheMiddle(t *testing.T) {
 	want := []job.Kind{job.Inventory, job.Clean, job.Write}
 	for at := range 40 {
@@ -206,8 +206,8 @@ func TestABMCThatResetsInTheMiddle(t *testing.T) {
 	}
 }
 
-// B-70: a server that cannot be switched off is let go after three failures; a
-// power that is stuck is noticed first.
+// B-70: a host whose server cannot be powered off is deleted after three failures;
+// a power change that does not happen is noticed first.
 func TestHostThatCannotBePoweredOffIsDeleted(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("on", func(h *metal3.BareMetalHost) bool { return in(metal3.StateAvailable)(h) && h.Status.PoweredOn })
@@ -222,7 +222,7 @@ func TestHostThatCannotBePoweredOffIsDeleted(t *testing.T) {
 	b.until("gone", func(h *metal3.BareMetalHost) bool { return h == nil })
 }
 
-// B-122 B-124: a change of power that takes its time is asked for and told once.
+// B-122 B-124: a slow power change is reported once.
 func TestSlowPowerIsReportedOnce(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("on", func(h *metal3.BareMetalHost) bool { return in(metal3.StateAvailable)(h) && h.Status.PoweredOn })
@@ -249,7 +249,7 @@ func TestSlowPowerIsReportedOnce(t *testing.T) {
 	}
 }
 
-// B-126: after it was deprovisioned a host that shall be on is switched on.
+// B-126: a deprovisioned host with online: true is powered on.
 func TestDeprovisionedHostIsPoweredOnAgain(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	b.change(func(h *metal3.BareMetalHost) { h.Spec.Image = nil })
@@ -263,7 +263,7 @@ func TestDeprovisionedHostIsPoweredOnAgain(t *testing.T) {
 	}
 }
 
-// B-121: what somebody does to the power is seen, written down and put right.
+// B-121: a change of power by somebody else is noticed, recorded and reverted.
 func TestPowerDriftIsCorrected(t *testing.T) {
 	for _, online := range []bool{true, false} {
 		b := benchProvisioned(t, nil)

@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 )
 
-// maxStatusWrites is the budget per host from its creation to provisioned.
+// maxStatusWrites is the budget of a host from its creation to provisioned.
 const maxStatusWrites = 12
 
 func TestProvisioningStaysWithinTheWriteBudget(t *testing.T) {
@@ -91,8 +91,7 @@ func TestFailedActionsAreReportedAndRetried(t *testing.T) {
 	}
 }
 
-// B-14: a BMC that is away for a while is no error of a host that was
-// registered.
+// B-14: a short silence of the BMC is no error of a registered host.
 func TestUnreachableBMCIsRetriedSilently(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("inspecting", in(metal3.StateInspecting))
@@ -125,7 +124,7 @@ func TestSilentAgentEndsInAnInspectionErrorAndAnotherBoot(t *testing.T) {
 	}
 }
 
-// B-59 B-66: after a failure the disks are cleaned and all is tried again.
+// B-59 B-66: after a failure the disks are cleaned and the operation is retried.
 func TestFailedWriteIsDeprovisionedAndRetried(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.answers[job.Write] = job.Report{State: job.Failed, Error: "checksum differs"}
@@ -155,7 +154,7 @@ func TestImageChangedDuringTheWriteIsReplaced(t *testing.T) {
 	}
 }
 
-// The exact texts that scripts look for.
+// The exact texts that scripts search for.
 func TestRegistrationErrorsHaveUpstreamsTexts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*metal3.BareMetalHost)
@@ -250,7 +249,7 @@ func TestHostWithoutDetailsIsUnmanaged(t *testing.T) {
 	}
 }
 
-// B-123: soft first; a system that does not listen is switched off hard.
+// B-123: first a soft power off; a system that ignores it is powered off hard.
 func TestDeafSystemIsSwitchedOffAfterThreeMinutes(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.bmc.Deaf = true
@@ -273,7 +272,7 @@ func TestDeafSystemIsSwitchedOffAfterThreeMinutes(t *testing.T) {
 	}
 }
 
-// B-90: nothing is done to a paused host, deletion included.
+// B-90: nothing is done to a paused host, not even deletion.
 func TestPausedHostIsLeftAlone(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		h.Annotations = map[string]string{metal3.PausedAnnotation: "metal3.io/capm3"}
@@ -288,7 +287,7 @@ func TestPausedHostIsLeftAlone(t *testing.T) {
 	}
 }
 
-// B-44 B-51: without inspection a host is provisioned all the same.
+// B-44 B-51: a host without inspection is provisioned, too.
 func TestHostWithoutInspectionIsProvisioned(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
@@ -301,7 +300,8 @@ func TestHostWithoutInspectionIsProvisioned(t *testing.T) {
 	}
 }
 
-// B-72 B-260: what others have provisioned is switched, and never written to.
+// B-72 B-260: an externally provisioned host changes its power and is never
+// written to.
 func TestExternallyProvisionedHostOnlyChangesPower(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
@@ -325,7 +325,7 @@ func TestExternallyProvisionedHostOnlyChangesPower(t *testing.T) {
 	}
 }
 
-// B-61: cleaning is skipped where it is disabled.
+// B-61: cleaning is skipped if it is disabled.
 func TestCleaningCanBeDisabled(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
@@ -339,7 +339,7 @@ func TestCleaningCanBeDisabled(t *testing.T) {
 	}
 }
 
-// B-55 B-98: an annotation asks for another inspection, once.
+// B-55 B-98: an annotation requests another inspection, once.
 func TestInspectionCanBeRequestedAgain(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("available", in(metal3.StateAvailable))
@@ -358,7 +358,7 @@ func TestInspectionCanBeRequestedAgain(t *testing.T) {
 	}
 }
 
-// What has overtaken us may be a change that wakes nobody, such as a label's.
+// The conflicting update may be one that triggers no pass, such as a label.
 func TestUpdateConflictRequeuesTheHost(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.conflicts = 1

@@ -19,7 +19,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 )
 
-// secret adds one to the host's namespace.
+// secret adds a Secret to the host's namespace.
 func (b *bench) secret(name string, kind corev1.SecretType, data map[string]string) {
 	b.t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "lab"}, Type: kind, Data: map[string][]byte{}}
@@ -128,8 +128,8 @@ func TestConfigDrive(t *testing.T) {
 	}
 }
 
-// B-155: what is wrong with the data is not the host's error, and once it is
-// mended the image is written, once.
+// B-155: invalid configuration data is not an error of the host; once it is fixed
+// the image is written, once.
 func TestBadConfigDataIsRetried(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
@@ -259,8 +259,8 @@ func TestImagesThatCannotBeDeployed(t *testing.T) {
 	}
 }
 
-// B-153: the ISO is booted, the disks are cleaned and not written, and the ISO
-// goes when the host is deprovisioned.
+// B-153: the ISO is booted, the disks are cleaned and not written, and the ISO is
+// ejected when the host is deprovisioned.
 func TestLiveISO(t *testing.T) {
 	const iso = "http://192.0.2.1/live.iso"
 	for _, cleaning := range []metal3.AutomatedCleaningMode{metal3.CleaningModeMetadata, metal3.CleaningModeDisabled} {
@@ -301,7 +301,7 @@ func TestLiveISO(t *testing.T) {
 	}
 }
 
-// B-156: the method is the agent's, with and without an image.
+// B-156: the agent runs the method, with and without an image.
 func TestCustomDeploy(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.CustomDeploy = &metal3.CustomDeploy{Method: "install_ours"} })
 	b.until("provisioned", in(metal3.StateProvisioned))

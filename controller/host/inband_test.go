@@ -13,8 +13,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// softPart makes software RAID as controller/raid does, which cannot be
-// imported here.
+// softPart creates software RAID like controller/raid, which this package cannot
+// import.
 type softPart struct{}
 
 func (softPart) Name() string { return "RAID" }
@@ -57,8 +57,8 @@ func withSoftRAID(h *metal3.BareMetalHost) {
 	h.Spec.RAID = &metal3.RAIDConfig{SoftwareRAIDVolumes: []metal3.SoftwareRAIDVolume{{Level: "1"}}}
 }
 
-// B-52 B-61 B-163 B-170: preparing boots the agent for software RAID, by
-// whatever a host boots by; what was made is kept until it is deprovisioned.
+// B-52 B-61 B-163 B-170: preparing boots the agent for software RAID, whatever the
+// boot medium; the arrays last until the host is deprovisioned.
 func TestPreparingBootsTheAgent(t *testing.T) {
 	for _, scheme := range []string{"redfish-virtualmedia", "redfish", "ipmi", "redfish-uefihttp"} {
 		t.Run(scheme, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestPreparingBootsTheAgent(t *testing.T) {
 	}
 }
 
-// B-53: a job that fails is told, and all of it is done anew.
+// B-53: a failed job is reported, and everything is done again.
 func TestSoftwareRAIDThatFails(t *testing.T) {
 	b := newBench(t, 1, withSoftRAID)
 	b.answers[job.RAID] = job.Report{State: job.Failed, Error: "no disk matches"}
@@ -114,8 +114,8 @@ func TestSoftwareRAIDThatFails(t *testing.T) {
 	}
 }
 
-// However often the controller is killed, no host is available whose status
-// tells of arrays that nobody has made.
+// However often the controller is killed, no available host has arrays in its
+// status that were not created.
 func TestKilledControllersLeaveNoRAIDHalfMade(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

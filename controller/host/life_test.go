@@ -20,13 +20,13 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 )
 
-// mortality kills the controller of a bench before or after any call that it
-// makes of the API or the BMC. A dead controller makes no more calls.
+// mortality kills the controller of a bench before or after any call to the API or
+// the BMC. A dead controller makes no more calls.
 type mortality struct {
 	b     *bench
-	calls int              // so far, each counted before and after
-	die   func(n int) bool // at this one
-	dead  int              // controllers
+	calls int              // so far, counted before and after each call
+	die   func(n int) bool // whether to die at this count
+	dead  int              // number of dead controllers
 }
 
 var errDead = errors.New("the controller is dead")
@@ -44,8 +44,8 @@ func (m *mortality) step(ctx context.Context) error {
 	return nil
 }
 
-// around makes one call, or dies before or after it. Whoever dies after it does
-// not learn what came of it.
+// around makes one call, or dies before or after it. A controller that dies after
+// the call does not see its result.
 func (m *mortality) around(ctx context.Context, call func() error) error {
 	if err := m.step(ctx); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (m *mortality) around(ctx context.Context, call func() error) error {
 	return err
 }
 
-// take puts itself between the bench's controllers and the world.
+// take intercepts all calls of the bench's controllers.
 func (m *mortality) take(b *bench) {
 	m.b = b
 	b.api = interceptor.NewClient(b.kube, interceptor.Funcs{
@@ -121,17 +121,17 @@ func (c *mortalBMC) EjectMedia(ctx context.Context) error {
 	return c.m.around(ctx, func() error { return c.Client.EjectMedia(ctx) })
 }
 
-// verdict is all that must not depend on how often the controller died.
+// verdict holds what must not depend on the number of deaths.
 type verdict struct {
-	Disk     []string // after each stage of the life: what is on it, and how often that was written
+	Disk     []string // after each stage: the content of the disk and the number of writes
 	Statuses []metal3.BareMetalHostStatus
 	Ran      []job.Kind
-	BMC      []string // what it was told to do, in order
-	Objects  []string // that are left at the end, with their finalizers
+	BMC      []string // actions, in order
+	Objects  []string // objects left at the end, with their finalizers
 }
 
-// live is a whole life of a host: it is provisioned, deprovisioned, provisioned
-// with another image, and deleted.
+// live runs the whole life of a host: provisioned, deprovisioned, provisioned with
+// another image, and deleted.
 func (b *bench) live(between func()) (v verdict) {
 	written := map[string]int{}
 	disk := ""
@@ -188,13 +188,14 @@ func (b *bench) live(between func()) (v verdict) {
 	if err := b.kube.List(context.Background(), &kept); err != nil {
 		b.t.Fatal(err)
 	}
-	for _, hd := range kept.Items { // nobody collects garbage here
+	for _, hd := range kept.Items { // the fake API has no garbage collector
 		v.Objects = append(v.Objects, fmt.Sprintf("%s of %s: %v", hd.Name, hd.OwnerReferences[0].Name, hd.Finalizers))
 	}
 	return v
 }
 
-// timeless is a status without what two lives cannot have in common.
+// timeless returns a status without timestamps and other values that differ
+// between two lives.
 func timeless(s metal3.BareMetalHostStatus) metal3.BareMetalHostStatus {
 	out := *s.DeepCopy()
 	out.LastUpdated = nil
@@ -215,8 +216,8 @@ func timeless(s metal3.BareMetalHostStatus) metal3.BareMetalHostStatus {
 	return out
 }
 
-// Wherever the controller is killed, between any two calls and in the middle of
-// any, and however often: nothing is lost, and nothing is done twice.
+// Wherever and however often the controller is killed, between two calls or during
+// one: nothing is lost and nothing is done twice.
 func TestKilledControllersLoseNothingAndDoNothingTwice(t *testing.T) {
 	calm := newBench(t, 0, withImage)
 	still := &mortality{die: func(int) bool { return false }}
@@ -242,7 +243,7 @@ func TestKilledControllersLoseNothingAndDoNothingTwice(t *testing.T) {
 				m.die = func(n int) bool { return n == at }
 			case 1: // now and then
 				m.die = func(int) bool { return chance.IntN(100) == 0 }
-			default: // hardly ever alive for long
+			default: // rarely alive for long
 				m.die = func(int) bool { return chance.IntN(30) == 0 }
 			}
 			b := newBench(t, seed, withImage)

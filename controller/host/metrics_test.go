@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// B-280: what happened to a host is counted by upstream's names.
+// B-280: events of a host are counted by upstream's metrics.
 func TestMetrics(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	reg := prometheus.NewRegistry()

@@ -19,8 +19,8 @@ import (
 
 const bootMAC = "02:00:00:00:00:01"
 
-// newNetBench is a bench with a provisioning network, and a host at a kind of
-// address.
+// newNetBench returns a bench with a provisioning network, and a host with this
+// kind of address.
 func newNetBench(t *testing.T, seed uint64, scheme string, change func(*metal3.BareMetalHost)) *bench {
 	t.Helper()
 	b := newBench(t, seed, func(h *metal3.BareMetalHost) {
@@ -35,7 +35,8 @@ func newNetBench(t *testing.T, seed uint64, scheme string, change func(*metal3.B
 	return b
 }
 
-// bootsByNetwork: the server was told to, once, before it was last switched on.
+// bootsByNetwork reports whether the last boot override before the last power on
+// was for one network boot.
 func (b *bench) bootsByNetwork() bool {
 	next, booted := bmc.Boot{}, bmc.Boot{}
 	for _, c := range b.bmc.Calls() {
@@ -65,7 +66,7 @@ func (b *bench) verbs(v bmctest.Verb, which func(bmctest.Call) bool) int {
 
 func poweredOn(c bmctest.Call) bool { return c.Power == bmc.PowerOn }
 
-// B-131 B-133: every scheme that boots by the network.
+// B-131 B-133: every scheme that boots over the network.
 func TestHostIsProvisionedOverTheNetwork(t *testing.T) {
 	for scheme, want := range map[string]bmc.Device{
 		"ipmi": bmc.BootPXE, "libvirt": bmc.BootPXE, "redfish": bmc.BootPXE, "ilo5-redfish": bmc.BootPXE, "idrac-redfish": bmc.BootPXE,
@@ -112,9 +113,9 @@ func TestHostIsProvisionedOverTheNetwork(t *testing.T) {
 	}
 }
 
-// B-125: as with virtual media, a server that must never be off is restarted into
-// its agent and into its image. Whoever replaces the controller restarts it once
-// more at the most, and never while its agent works.
+// B-125: as with virtual media, a server that must stay on is restarted into its
+// agent and into its image. A new controller restarts it at most once more, and
+// never while its agent works.
 func TestDisablePowerOffIsNeverViolatedWithNetworkBoot(t *testing.T) {
 	for _, scheme := range []string{"ipmi", "redfish", "redfish-uefihttp"} {
 		for seed := range uint64(20) {
@@ -158,8 +159,8 @@ func TestDisablePowerOffIsNeverViolatedWithNetworkBoot(t *testing.T) {
 	}
 }
 
-// As with virtual media: nothing that shows what a server runs is lost with the
-// controller.
+// As with virtual media: what shows which system a server runs is not lost with
+// the controller.
 func TestKilledControllersDoNothingTwiceWithNetworkBoot(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -178,8 +179,8 @@ func TestKilledControllersDoNothingTwiceWithNetworkBoot(t *testing.T) {
 	}
 }
 
-// A server that runs something is switched off first, and one whose attempt
-// has failed is, too: it runs the agent of a boot that is over.
+// A server that runs something else is powered off first, and so is one whose
+// attempt has failed: it runs the agent of an earlier boot.
 func TestForeignSystemIsNotTakenForTheAgent(t *testing.T) {
 	b := newNetBench(t, 1, "ipmi", nil)
 	if err := b.bmc.SetPower(t.Context(), bmc.PowerOn); err != nil {
@@ -236,8 +237,7 @@ func TestMACConflictIsReported(t *testing.T) {
 	}
 }
 
-// B-73 B-15: a host waits for its place, shows that, and goes on when there is
-// one.
+// B-73 B-15: a host waits for a slot, shows that, and continues when there is one.
 func TestHostWaitsForASlot(t *testing.T) {
 	for _, address := range []string{"ipmi", "redfish"} {
 		b := newNetBench(t, 1, address, withImage)
@@ -271,7 +271,7 @@ func TestHostWaitsForASlot(t *testing.T) {
 	}
 }
 
-// B-73: whoever fails gives its place away until it tries again.
+// B-73: a failed host gives its slot back until its next attempt.
 func TestFailedHostFreesItsSlot(t *testing.T) {
 	b := newNetBench(t, 1, "ipmi", nil)
 	b.r.Limit = 1

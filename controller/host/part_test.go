@@ -11,8 +11,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// scripted is a Part whose every Observe gives the next of its states; the last
-// one stays. It notes what is done to it.
+// scripted is a Part whose Observe returns its states one after another; the last
+// one stays. It records the calls.
 type scripted struct {
 	name   string
 	states []phase.PartState

@@ -23,7 +23,7 @@ func (b *bench) preprovisioned() *metal3.PreprovisioningImage {
 	return &p
 }
 
-// say makes the image's builder say something of it.
+// say sets a condition of the image, as its builder does.
 func (b *bench) say(edit func(*metal3.PreprovisioningImage)) {
 	b.t.Helper()
 	p := b.preprovisioned()
@@ -49,7 +49,7 @@ func imageBench(t *testing.T) *bench {
 	return b
 }
 
-// No agent is booted before its image is there (B-240).
+// No agent is booted before its image is built (B-240).
 func TestHostWaitsForItsImage(t *testing.T) {
 	b := imageBench(t)
 	b.until("inspecting", in(metal3.StateInspecting))

@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc/bmctest"
 )
 
-// reads is how often the BMC has been asked for its system.
+// reads returns how often the BMC was asked for its system.
 func reads(b *bench) (n int) {
 	for _, c := range b.bmc.Calls() {
 		if c.Verb == bmctest.ReadSystem {
@@ -21,7 +21,7 @@ func reads(b *bench) (n int) {
 	return n
 }
 
-// waiting takes a host to where it waits for an agent that does not come up.
+// waiting brings a host to where it waits for an agent that does not come up.
 func waiting(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, 1, withImage)
@@ -41,8 +41,7 @@ func waiting(t *testing.T) *bench {
 	return b
 }
 
-// B-12 B-121: the agent is looked for every ten seconds, and the BMC asked every
-// minute.
+// B-12 B-121: the agent is checked every ten seconds, and the BMC every minute.
 func TestBMCIsReadOnceAMinuteDuringAWait(t *testing.T) {
 	b := waiting(t)
 	before, start, passes := reads(b), b.clock.Now(), 0
@@ -73,15 +72,15 @@ func TestPowerLossDuringAWaitIsNoticed(t *testing.T) {
 	t.Errorf("the server is still off %v later", b.clock.Since(start))
 }
 
-// Nothing is done on the word of an earlier pass: as soon as the wait is over,
-// the BMC is asked.
+// No action is based on the reading of an earlier pass: when the wait ends, the
+// BMC is read.
 func TestBMCIsReadWhenAWaitEnds(t *testing.T) {
 	for name, end := range map[string]func(*bench){
 		"the agent is up": func(b *bench) { b.deaf = false; b.agent() },
 		"another specification": func(b *bench) {
 			b.change(func(h *metal3.BareMetalHost) {
 				h.Spec.Description = "another"
-				h.Generation++ // as the API does
+				h.Generation++ // as the API server does
 			})
 		},
 		"deletion": func(b *bench) {
@@ -107,7 +106,7 @@ func TestBMCIsReadWhenAWaitEnds(t *testing.T) {
 	}
 }
 
-// A BMC that does not answer is noticed while the agent works, too.
+// A silent BMC is noticed while the agent works, too.
 func TestSilentBMCDuringAWaitIsReported(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.answers[job.Write] = job.Report{State: job.Running, Percent: 10}
@@ -115,7 +114,7 @@ func TestSilentBMCDuringAWaitIsReported(t *testing.T) {
 	b.bmc.Unplug()
 	start := b.clock.Now()
 	for b.clock.Since(start) < silentWait+2*readingMaxAge {
-		_, _ = b.pass() // fails until it is told
+		_, _ = b.pass() // fails until the error is reported
 		if b.host().Status.ErrorType == metal3.RegistrationError {
 			return
 		}

@@ -28,7 +28,7 @@ func (b *bench) create(o client.Object) {
 	}
 }
 
-// get reads a Secret; nil when there is none.
+// get reads a Secret; nil if there is none.
 func (b *bench) get(name string) *corev1.Secret {
 	var s corev1.Secret
 	if err := b.kube.Get(b.t.Context(), client.ObjectKey{Namespace: "lab", Name: name}, &s); err != nil {
@@ -37,7 +37,7 @@ func (b *bench) get(name string) *corev1.Secret {
 	return &s
 }
 
-// password changes what the host's Secret says.
+// password changes the password in the host's Secret.
 func (b *bench) password(p string) {
 	b.t.Helper()
 	s := b.get("secret")
@@ -51,7 +51,7 @@ func hasError(t metal3.ErrorType) func(*metal3.BareMetalHost) bool {
 	return func(h *metal3.BareMetalHost) bool { return h.Status.ErrorType == t }
 }
 
-// other is a second host, which nobody reconciles.
+// other returns a second host, which is not reconciled.
 func other(name string, change func(*metal3.BareMetalHost)) *metal3.BareMetalHost {
 	h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name, UID: "u-" + "other"}}
 	h.Spec.BootMACAddress = mac
@@ -98,8 +98,8 @@ func TestMACAddressOfAnotherHostIsRefused(t *testing.T) {
 	}
 }
 
-// B-47: what keeps a host from being registered is told in upstream's words, and
-// when it is mended the host goes on.
+// B-47: reasons that prevent registration are reported in upstream's words, and
+// once they are removed the host continues.
 func TestRegistrationErrors(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*bench)
@@ -184,11 +184,11 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// B-12 B-13 B-111 B-112: how long each kind of registration error waits.
+// B-12 B-13 B-111 B-112: the wait after each kind of registration error.
 func TestRegistrationErrorBackoff(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change    func(*bench)
-		from, min time.Duration // ]from, min]
+		from, min time.Duration // range (from, min]
 	}{
 		"missing secret":   {func(b *bench) { b.change(func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "x" }) }, 9 * time.Second, 10 * time.Second},
 		"no secret named":  {func(b *bench) { b.change(func(h *metal3.BareMetalHost) { h.Spec.BMC.CredentialsName = "" }) }, -1, 0},
@@ -216,8 +216,8 @@ func TestRegistrationErrorBackoff(t *testing.T) {
 	}
 }
 
-// B-46 B-114: a password that is changed is noticed in any state, a wrong one
-// changes nothing but the error, and the right one heals.
+// B-46 B-114: a changed password is noticed in any state; a wrong one changes only
+// the error, and the right one ends it.
 func TestCredentialsCanBeChangedInEveryState(t *testing.T) {
 	for _, state := range []metal3.ProvisioningState{metal3.StateAvailable, metal3.StateProvisioned, metal3.StateExternallyProvisioned} {
 		t.Run(string(state), func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestCredentialsCanBeChangedInEveryState(t *testing.T) {
 	}
 }
 
-// B-63: the BMC of a host that runs something answers, but knows no such system.
+// B-63: the BMC of a host in use answers, but does not know its system.
 func TestHostOfAnUnknownSystemIsAdoptedAgain(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	b.passes(5)
@@ -280,8 +280,8 @@ func TestHostOfAnUnknownSystemIsAdoptedAgain(t *testing.T) {
 	}
 }
 
-// B-14 B-47: a BMC that has been away for long is told of, and the host goes on
-// where it was.
+// B-14 B-47: a long silence of the BMC is reported, and the host continues where
+// it was.
 func TestSilentBMCBecomesAnErrorOfTheHost(t *testing.T) {
 	for _, state := range []metal3.ProvisioningState{metal3.StateInspecting, metal3.StateAvailable, metal3.StateProvisioned} {
 		t.Run(string(state), func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestSilentBMCBecomesAnErrorOfTheHost(t *testing.T) {
 	}
 }
 
-// B-113 B-71: a Secret belongs to all hosts that use it, and is let go with the
+// B-113 B-71: a Secret belongs to all hosts that use it, and is released with the
 // last of them.
 func TestSecretIsDeletedWithItsLastHost(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.PreprovisioningNetworkDataName = "net" })
@@ -340,7 +340,7 @@ func TestSecretIsDeletedWithItsLastHost(t *testing.T) {
 	}
 }
 
-// B-113: a Secret that the host no longer names is not held for ever.
+// B-113: a Secret that the host no longer names is released.
 func TestReplacedSecretIsReleased(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("available", in(metal3.StateAvailable))
@@ -355,7 +355,7 @@ func TestReplacedSecretIsReleased(t *testing.T) {
 	}
 }
 
-// B-113: deleting the Secret waits for its host, and does not wait for ever.
+// B-113: the deletion of a Secret waits for its host, and ends.
 func TestSecretInDeletionKeepsItsFinalizer(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("available", in(metal3.StateAvailable))
@@ -375,8 +375,7 @@ func TestSecretInDeletionKeepsItsFinalizer(t *testing.T) {
 	}
 }
 
-// B-190: the profile that an address implies, and that nothing changes it once
-// it is chosen.
+// B-190: an address implies a profile, which does not change once it is chosen.
 func TestHardwareProfiles(t *testing.T) {
 	for _, tt := range []struct {
 		address, spec, status, want string
@@ -406,8 +405,8 @@ func TestHardwareProfiles(t *testing.T) {
 	}
 }
 
-// B-43 B-55 B-65: the hints that a host was prepared with are in its status, and
-// others have it prepared again.
+// B-43 B-55 B-65: the status has the hints that a host was prepared with, and
+// other hints have it prepared again.
 func TestChangedHintsPrepareTheHostAgain(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	b.until("provisioned", in(metal3.StateProvisioned))
@@ -430,7 +429,7 @@ func TestChangedHintsPrepareTheHostAgain(t *testing.T) {
 	}
 }
 
-// B-252: what inspection has found is what images are chosen by.
+// B-252: the architecture from the inspection is used to choose images.
 func TestArchitectureIsFilledIn(t *testing.T) {
 	for _, given := range []string{"", "aarch64"} {
 		b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.Architecture = given })

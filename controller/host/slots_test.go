@@ -40,7 +40,7 @@ func TestSlotsAreLimited(t *testing.T) { // B-73
 	}
 }
 
-// However many hosts ask at a time, no more get one than there are.
+// However many hosts ask at the same time, no more than the limit get a slot.
 func TestSlotsAreNotGrantedTwice(t *testing.T) { // B-73
 	var m memories
 	var got atomic.Int32
@@ -58,7 +58,7 @@ func TestSlotsAreNotGrantedTwice(t *testing.T) { // B-73
 	}
 }
 
-// B-73: who needs a place is told by the address.
+// B-73: the address determines which hosts need a slot.
 func TestOnlyNetworkBootHostsNeedASlot(t *testing.T) {
 	for address, want := range map[string]bool{
 		"ipmi://192.0.2.2": true, "192.0.2.2": true, "libvirt://192.0.2.2": true, "redfish://192.0.2.2": true, "idrac-redfish://192.0.2.2": true, "ilo5-redfish://192.0.2.2": true,
@@ -78,7 +78,7 @@ func TestOnlyNetworkBootHostsNeedASlot(t *testing.T) {
 	}
 }
 
-// busy is another host, which is being provisioned by the network.
+// busy returns another host, which is being provisioned over the network.
 func busy(n int) *metal3.BareMetalHost {
 	h := &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: fmt.Sprintf("busy-%d", n), UID: types.UID(fmt.Sprintf("busy-%d", n))}}
 	h.Spec.BMC.Address = "ipmi://192.0.2.9"
@@ -100,7 +100,7 @@ func TestDefaultSlotLimit(t *testing.T) { // B-73
 	}
 }
 
-// B-15 B-73 B-80: what a host that has no place shows, and that it goes on.
+// B-15 B-73 B-80: the status of a host without a slot, and that it continues.
 func TestHostWithoutASlotIsDelayed(t *testing.T) {
 	b := newBench(t, 1, nil)
 	reg := prometheus.NewRegistry()
@@ -141,11 +141,11 @@ func TestHostWithoutASlotIsDelayed(t *testing.T) {
 	}
 }
 
-// B-12 B-13 B-121: who is looked at without a reason, and how often.
+// B-12 B-13 B-121: which hosts are reconciled without a trigger, and how often.
 func TestPollCoversStatesWithoutOtherTriggers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status metal3.BareMetalHostStatus
-		every  int // rounds; 0 is never
+		every  int // rounds; 0 means never
 	}{
 		"available":    {metal3.BareMetalHostStatus{Provisioning: metal3.ProvisionStatus{State: metal3.StateAvailable}}, 1},
 		"provisioned":  {metal3.BareMetalHostStatus{Provisioning: metal3.ProvisionStatus{State: metal3.StateProvisioned}}, 1},

@@ -18,7 +18,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/host/phase"
 )
 
-// B-20 to B-32: the states of a whole life, by their names.
+// B-20 to B-32: the states of a host's whole life, by name.
 func TestStatesOfAHost(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	var seen []string
@@ -53,7 +53,7 @@ func TestStatesOfAHost(t *testing.T) {
 	}
 }
 
-// B-24 B-26: what another controller has left behind goes on.
+// B-24 B-26: states of another controller continue.
 func TestObsoleteStatesContinue(t *testing.T) {
 	for from, want := range map[metal3.ProvisioningState]metal3.ProvisioningState{
 		metal3.StateMatchProfile: metal3.StateAvailable, metal3.StateReady: metal3.StateProvisioned,
@@ -71,7 +71,7 @@ func TestObsoleteStatesContinue(t *testing.T) {
 	}
 }
 
-// B-74: each operation's start and end, and how long it took.
+// B-74: start, end and duration of each operation.
 func TestOperationHistory(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	reg := prometheus.NewRegistry()
@@ -119,7 +119,7 @@ func TestOperationHistory(t *testing.T) {
 	}
 }
 
-// B-75: the boot mode is chosen as an operation begins.
+// B-75: the boot mode is set when an operation begins.
 func TestBootModeIsSetWhenAnOperationBegins(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	b.change(func(h *metal3.BareMetalHost) { h.Spec.BootMode = metal3.Legacy })
@@ -138,7 +138,7 @@ func TestBootModeIsSetWhenAnOperationBegins(t *testing.T) {
 	}
 }
 
-// B-140: the image boots as the host shall, and securely nothing but the image.
+// B-140: the image boots in the host's mode, and nothing else boots securely.
 func TestSecureBootAppliesToTheImageOnly(t *testing.T) {
 	for _, mode := range []metal3.BootMode{"", metal3.UEFI, metal3.Legacy, metal3.UEFISecureBoot} {
 		for _, cleaning := range []metal3.AutomatedCleaningMode{metal3.CleaningModeMetadata, metal3.CleaningModeDisabled} {
@@ -172,7 +172,7 @@ func TestSecureBootAppliesToTheImageOnly(t *testing.T) {
 	}
 }
 
-// B-65 B-58: what deprovisioning leaves in the status.
+// B-65 B-58: the status after deprovisioning.
 func TestStatusAfterDeprovisioning(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	h := b.host()
@@ -195,7 +195,7 @@ func TestStatusAfterDeprovisioning(t *testing.T) {
 	}
 }
 
-// B-64: what others have provisioned can be handed over.
+// B-64: an externally provisioned host can be taken over.
 func TestExternallyProvisionedHostIsTakenOver(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) {
 		withImage(h)
@@ -212,7 +212,7 @@ func TestExternallyProvisionedHostIsTakenOver(t *testing.T) {
 	b.until("available", in(metal3.StateAvailable))
 }
 
-// B-67: cleaning is as it is set when deprovisioning begins.
+// B-67: the cleaning mode is read when deprovisioning begins.
 func TestCleaningModeIsReadWhenDeprovisioningBegins(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	ran := len(b.ran)
@@ -226,7 +226,7 @@ func TestCleaningModeIsReadWhenDeprovisioningBegins(t *testing.T) {
 	}
 }
 
-// B-51: inspection that is disabled while it is under way is over.
+// B-51: disabling inspection ends a running one.
 func TestInspectionCanBeDisabledWhileItRuns(t *testing.T) {
 	b := newBench(t, 1, func(h *metal3.BareMetalHost) { h.Spec.BootMACAddress = mac })
 	b.deaf = true
@@ -243,7 +243,7 @@ func TestInspectionCanBeDisabledWhileItRuns(t *testing.T) {
 	}
 }
 
-// B-81 B-82: a detach error of a restored status goes with the next detachment.
+// B-81 B-82: a detach error of a restored status ends with the next detachment.
 func TestDetachErrorIsAcceptedAndCleared(t *testing.T) {
 	b := benchProvisioned(t, nil)
 	h := b.host()
@@ -299,8 +299,8 @@ func TestEventsOfUpstream(t *testing.T) {
 	}
 }
 
-// B-10: the finalizer is there before anything is done to the server, and a
-// host whose finalizer has gone is not touched any more.
+// B-10: the finalizer is set before the server is touched, and a host whose
+// finalizer was removed is left alone.
 func TestNothingHappensBeforeTheFinalizerIsSet(t *testing.T) {
 	b := newBench(t, 1, nil)
 	b.until("registering", func(h *metal3.BareMetalHost) bool {
@@ -320,7 +320,7 @@ func TestNothingHappensBeforeTheFinalizerIsSet(t *testing.T) {
 	}
 }
 
-// B-06: every write of the status carries its time.
+// B-06: every write of the status updates its time.
 func TestStatusHasLastUpdated(t *testing.T) {
 	b := newBench(t, 1, withImage)
 	writes, at := 0, metav1.Time{}
@@ -335,8 +335,8 @@ func TestStatusHasLastUpdated(t *testing.T) {
 	})
 }
 
-// B-125: a server that must never be off is restarted into its agent and into
-// what is deployed; deletion leaves it on.
+// B-125: a server that must stay on is restarted into its agent and into what is
+// deployed; deletion leaves it on.
 func TestDisablePowerOffIsNeverViolated(t *testing.T) {
 	for _, image := range []string{"raw", liveISO} {
 		for seed := range uint64(20) {

@@ -56,7 +56,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-func TestChooseSaysWhatItSaw(t *testing.T) {
+func TestChooseErrorListsTheDisks(t *testing.T) {
 	_, err := Choose(server, job.Hints{Vendor: "HITACHI", MinSizeGigabytes: 7})
 	for _, part := range []string{`vendor="HITACHI"`, "minSizeGigabytes=7", "/dev/sdc (HDD, 900 GiB, vendor SEAGATE, model ST900MP0146, serial WFK2,", "/dev/nvme0n1"} {
 		if err == nil || !strings.Contains(err.Error(), part) {

@@ -20,9 +20,9 @@ import (
 // firmware RAID (DDF, IMSM).
 const endSize = 1 << 20
 
-// inner are signatures that lie further inside, wiped where they are found:
+// innerSignatures are signatures that lie further inside, wiped where they are found:
 // offset from the beginning, magic number and where in the block it stands.
-var inner = []struct {
+var innerSignatures = []struct {
 	at    int64
 	magic string
 	skip  int
@@ -55,11 +55,11 @@ func Erase(ctx context.Context, s sys.System, disks []job.Disk, how job.Erase, p
 		}
 		part(0, 1)
 		if err := context.Cause(ctx); err != nil {
-			return erased, also(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
+			return erased, joinErrors(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
 		}
 		by, err := eraseDisk(ctx, s, d.Name, do, part)
 		if err != nil {
-			failed = also(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
+			failed = joinErrors(failed, fmt.Errorf("disk: clean %s: %w", d.Name, err))
 			continue
 		}
 		erased = append(erased, job.Erased{Device: d.Name, By: by})
@@ -67,8 +67,8 @@ func Erase(ctx context.Context, s sys.System, disks []job.Disk, how job.Erase, p
 	return erased, failed
 }
 
-// also joins errors in one line; either may be nil.
-func also(err, more error) error {
+// joinErrors joins errors in one line; either may be nil.
+func joinErrors(err, more error) error {
 	if err == nil || more == nil {
 		return cmp.Or(err, more)
 	}
@@ -119,7 +119,7 @@ func eraseDisk(ctx context.Context, s sys.System, name string, do erasure, progr
 
 // wipe erases the signatures of a disk or partition.
 func wipe(block sys.Block, p span) error {
-	for _, sig := range inner {
+	for _, sig := range innerSignatures {
 		if sig.at+innerSize > p.n {
 			continue
 		}

@@ -242,7 +242,7 @@ func machine(blocks ...sys.Block) (*systest.System, []job.Disk) {
 	return systest.New(m), disks
 }
 
-func TestCleanGoesOn(t *testing.T) {
+func TestCleanContinuesAfterAFailure(t *testing.T) {
 	broken := &recorder{Memory: systest.NewMemory(mib), failing: errors.New("input/output error")}
 	small, good := systest.NewMemory(512), systest.NewMemory(10*mib)
 	put(t, small, 0, strings.Repeat("x", 512))
@@ -275,7 +275,7 @@ type deaf struct{ *systest.Memory }
 
 func (deaf) Zero(int64, int64) error { return nil }
 
-func TestCleanLooksAtWhatItDid(t *testing.T) {
+func TestCleanVerifiesTheErasure(t *testing.T) {
 	d := deaf{systest.NewMemory(mib)}
 	put(t, d, 0, "still here")
 	s, disks := machine(d)

@@ -27,12 +27,14 @@ const (
 
 var errStalled = errors.New("the server stopped sending")
 
-// hopeless is an error that asking again cannot mend.
-type hopeless string
+// permanentError is an error that asking again cannot mend.
+type permanentError string
 
-func (e hopeless) Error() string { return string(e) }
+func (e permanentError) Error() string { return string(e) }
 
-func hopelessf(format string, args ...any) error { return hopeless(fmt.Sprintf(format, args...)) }
+func permanentErrorf(format string, args ...any) error {
+	return permanentError(fmt.Sprintf(format, args...))
+}
 
 // parseURL accepts what the agent can fetch.
 func parseURL(field, text string) (*url.URL, error) {
@@ -49,8 +51,8 @@ func parseURL(field, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// place is a URL as reports may show it: user and query often hold secrets.
-func place(u *url.URL) string {
+// redactURL is a URL as reports may show it: user and query often hold secrets.
+func redactURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
@@ -69,14 +71,14 @@ type download struct {
 	broken error         // what ended it, when that came with the last bytes
 	cancel context.CancelFunc
 
-	watch     *watch // of the current request
-	validator string // for If-Range: strong ETag, or date
-	etag      string // what the server said first
-	mark      int64  // off at which resumes was last reset
+	watch     *stallWatch // of the current request
+	validator string      // for If-Range: strong ETag, or date
+	etag      string      // what the server said first
+	mark      int64       // off at which resumes was last reset
 	resumes   int
 
-	registry *registry // that the file comes from; nil when it comes from none
-	answered int       // how often in a row it was told who we are
+	registry    *registry // that the file comes from; nil when it comes from none
+	authRetries int       // how often in a row it was told who we are
 }
 
 // open starts the download of u and returns when the server has answered.
@@ -106,13 +108,13 @@ func (w Writer) client(strict bool) *http.Client {
 	ask := c.CheckRedirect
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		if len(via) >= maxRedirects {
-			return hopelessf("more than %d redirects", maxRedirects)
+			return permanentErrorf("more than %d redirects", maxRedirects)
 		}
 		if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
-			return hopelessf("redirect to scheme %q is not followed", r.URL.Scheme)
+			return permanentErrorf("redirect to scheme %q is not followed", r.URL.Scheme)
 		}
 		if strict && r.URL.Scheme == "http" && via[0].URL.Scheme == "https" {
-			return hopeless("redirect from https to http is not followed")
+			return permanentError("redirect from https to http is not followed")
 		}
 		if ask != nil {
 			return ask(r, via)
@@ -154,15 +156,15 @@ func (d *download) read(ctx context.Context, p []byte) (int, error) {
 func (d *download) connect(ctx context.Context, err error) error {
 	for err != nil {
 		if ended := context.Cause(ctx); ended != nil {
-			return fmt.Errorf("disk: download %s: %w", place(d.url), ended)
+			return fmt.Errorf("disk: download %s: %w", redactURL(d.url), ended)
 		}
-		var never hopeless
+		var never permanentError
 		var cert *tls.CertificateVerificationError
 		if errors.As(err, &never) || errors.As(err, &cert) || d.resumes >= maxResumes {
 			if d.off > 0 {
-				return fmt.Errorf("disk: download %s: after %d bytes: %w", place(d.url), d.off, err)
+				return fmt.Errorf("disk: download %s: after %d bytes: %w", redactURL(d.url), d.off, err)
 			}
-			return fmt.Errorf("disk: download %s: %w", place(d.url), err)
+			return fmt.Errorf("disk: download %s: %w", redactURL(d.url), err)
 		}
 		if d.resumes > 0 {
 			wait, cancel := context.WithTimeout(ctx, d.pause<<(d.resumes-1))
@@ -179,17 +181,17 @@ func (d *download) connect(ctx context.Context, err error) error {
 func (d *download) request(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	d.cancel, d.broken = cancel, nil
-	d.watch = startWatch(d.stall, cancel)
-	if err := d.ask(ctx); err != nil {
+	d.watch = startStallWatch(d.stall, cancel)
+	if err := d.sendRequest(ctx); err != nil {
 		return d.fail(err)
 	}
 	return nil
 }
 
-func (d *download) ask(ctx context.Context) error {
+func (d *download) sendRequest(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url.String(), nil)
 	if err != nil {
-		return hopeless("the request cannot be made")
+		return permanentError("the request cannot be made")
 	}
 	// Otherwise the transport would ask for gzip and unpack it, and neither the
 	// size nor ranges would be those of the file.
@@ -201,11 +203,11 @@ func (d *download) ask(ctx context.Context) error {
 		}
 	}
 	if d.registry != nil {
-		d.registry.sign(r)
+		d.registry.authorize(r)
 	}
 	d.watch.wait()
 	resp, err := d.client.Do(r)
-	d.watch.brought(stallBytes) // an answer is as good
+	d.watch.received(stallBytes) // an answer is as good
 	if err != nil {
 		var u *url.Error // quotes the URL, which place shows as it should
 		if errors.As(err, &u) {
@@ -214,28 +216,28 @@ func (d *download) ask(ctx context.Context) error {
 		return err
 	}
 	d.body = resp.Body
-	if resp.StatusCode == http.StatusUnauthorized && d.registry != nil && d.answered < maxAnswers {
-		d.answered++ // the token may have become too old while the disk was busy
-		if err := d.registry.answer(ctx, resp.Header.Get("WWW-Authenticate")); err != nil {
-			return hopeless(err.Error())
+	if resp.StatusCode == http.StatusUnauthorized && d.registry != nil && d.authRetries < maxAuthRetries {
+		d.authRetries++ // the token may have become too old while the disk was busy
+		if err := d.registry.authenticate(ctx, resp.Header.Get("WWW-Authenticate")); err != nil {
+			return permanentError(err.Error())
 		}
 		resp.Body.Close()
-		return d.ask(ctx)
+		return d.sendRequest(ctx)
 	}
-	d.answered = 0
-	return d.judge(resp)
+	d.authRetries = 0
+	return d.checkResponse(resp)
 }
 
-// maxAnswers is how often in a row a registry may ask who we are.
-const maxAnswers = 2
+// maxAuthRetries is how often in a row a registry may ask who we are.
+const maxAuthRetries = 2
 
-// judge takes or refuses the answer, and skips what is already here when the
+// checkResponse takes or refuses the answer, and skips what is already here when the
 // server sends the whole file again.
-func (d *download) judge(resp *http.Response) error {
+func (d *download) checkResponse(resp *http.Response) error {
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return hopelessf("the server sends it with Content-Encoding %s", shortened(enc))
+		return permanentErrorf("the server sends it with Content-Encoding %s", shortened(enc))
 	}
-	etag, changed := resp.Header.Get("ETag"), hopeless("the file changed on the server during the download")
+	etag, changed := resp.Header.Get("ETag"), permanentError("the file changed on the server during the download")
 	switch code := resp.StatusCode; {
 	case code == http.StatusOK && d.off == 0:
 		d.size, d.etag = resp.ContentLength, etag
@@ -254,7 +256,7 @@ func (d *download) judge(resp *http.Response) error {
 		var total string
 		have := resp.Header.Get("Content-Range")
 		if _, err := fmt.Sscanf(have, "bytes %d-%d/%s", &first, &last, &total); err != nil || first != d.off {
-			return hopelessf("Content-Range is %q when asked from byte %d on", shortened(have), d.off)
+			return permanentErrorf("Content-Range is %q when asked from byte %d on", shortened(have), d.off)
 		}
 		if total != "*" && d.size >= 0 && total != strconv.FormatInt(d.size, 10) {
 			return changed
@@ -263,7 +265,7 @@ func (d *download) judge(resp *http.Response) error {
 	case code >= 500, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
 		return fmt.Errorf("the server answers %s", shortened(resp.Status))
 	}
-	return hopelessf("the server answers %s", shortened(resp.Status))
+	return permanentErrorf("the server answers %s", shortened(resp.Status))
 }
 
 func (d *download) skip(body io.Reader) error {
@@ -282,7 +284,7 @@ func (d *download) skip(body io.Reader) error {
 func (d *download) watchRead(r io.Reader, p []byte) (int, error) {
 	d.watch.wait()
 	n, err := r.Read(p)
-	d.watch.brought(int64(n))
+	d.watch.received(int64(n))
 	return n, err
 }
 

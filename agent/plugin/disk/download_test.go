@@ -173,7 +173,7 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-func TestChecksumIsNotFetchedInTheClear(t *testing.T) {
+func TestChecksumIsNotFetchedOverHTTPAfterHTTPS(t *testing.T) {
 	plain := serve(t, map[string]string{"/sums": sha256Sum})
 	s := httptest.NewTLSServer(http.RedirectHandler(plain.URL+"/sums", http.StatusFound))
 	defer s.Close()
@@ -189,7 +189,7 @@ func TestChecksumIsNotFetchedInTheClear(t *testing.T) {
 	d.close()
 }
 
-func TestUntrustedServerIsAskedOnce(t *testing.T) {
+func TestUntrustedServerIsNotRetried(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
 	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the handshake
 	s.StartTLS()

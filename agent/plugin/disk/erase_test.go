@@ -74,7 +74,7 @@ func (l lazy) Zero(off, n int64) error {
 	return l.Memory.Zero(off, n)
 }
 
-func TestEraseNoticesADiskThatDoesNothing(t *testing.T) {
+func TestEraseVerifiesTheErasure(t *testing.T) {
 	s, disks := machine(lazy{used(t, 4*mib)})
 	if got, err := Erase(t.Context(), s, disks, job.EraseFull, nil); err == nil || len(got) != 0 || !strings.Contains(err.Error(), "disk: clean /dev/sda: the disk still holds something at byte 0") {
 		t.Errorf("Erase = %v, %v", got, err)

@@ -34,13 +34,13 @@ func (w Writer) sink(format string, first []byte, size int64, t *target, bar *pr
 		return nil, fmt.Errorf("disk: the image is %s, want raw, qcow2, vdi or vmdk", found)
 	}
 	if found == formatVMDK { // said now rather than after gigabytes
-		if err := wholeVMDK(first); err != nil {
+		if err := checkVMDKKind(first); err != nil {
 			return nil, err
 		}
 	}
 	if packed {
 		bar.next(40)
-		return newAsideSink(w.System, found, size, t, bar)
+		return newScratchSink(w.System, found, size, t, bar)
 	}
 	bar.next(70)
 	return newRawSink(size, t)
@@ -100,7 +100,7 @@ func (s *rawSink) take(off int64, p []byte) error {
 	if err := fits(off+int64(len(p)), s.target); err != nil {
 		return err
 	}
-	if n, zero := sameKind(p); zero && n == len(p) {
+	if n, zero := uniformPrefix(p); zero && n == len(p) {
 		if s.hole.n == 0 {
 			s.hole.off = off
 		}

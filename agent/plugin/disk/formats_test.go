@@ -39,7 +39,7 @@ func qemu(t testing.TB, disk []byte, format, options string) []byte {
 }
 
 // B-153: what QEMU writes is read as QEMU means it.
-func TestImagesThatQEMUMade(t *testing.T) {
+func TestImagesWrittenByQEMU(t *testing.T) {
 	for _, tt := range []struct{ format, options string }{
 		{"vdi", ""}, {"vdi", "static=on"},
 		{"vmdk", ""}, {"vmdk", "subformat=monolithicSparse"}, {"vmdk", "subformat=streamOptimized"},
@@ -60,9 +60,9 @@ func TestImagesThatQEMUMade(t *testing.T) {
 	}
 }
 
-func TestVMDKThatIsNoWholeDiskIsRefusedByName(t *testing.T) {
+func TestUnsupportedVMDKKindsAreRefused(t *testing.T) {
 	for _, kind := range []string{"monolithicFlat", "twoGbMaxExtentSparse", "twoGbMaxExtentFlat"} {
-		err := wholeVMDK(qemu(t, content(mib, 1), "vmdk", "subformat="+kind))
+		err := checkVMDKKind(qemu(t, content(mib, 1), "vmdk", "subformat="+kind))
 		if err == nil || !strings.Contains(err.Error(), "disk: vmdk: "+kind+" is not supported") {
 			t.Errorf("%s: error = %v", kind, err)
 		}
@@ -217,7 +217,7 @@ func fuzzUnpack(f *testing.F, format string) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		const size = 4 * mib
 		m := systest.NewMemory(size)
-		s := asideSink{format: format, target: &target{block: m, name: "/dev/sda"}, scratch: scratch{bytes.NewReader(file)}, bar: &progress{}}
+		s := scratchSink{format: format, target: &target{block: m, name: "/dev/sda"}, scratch: scratch{bytes.NewReader(file)}, bar: &progress{}}
 		n, err := s.finish(t.Context(), int64(len(file)))
 		if err == nil && (n <= 0 || n > size) {
 			t.Errorf("an image of %d bytes was accepted for a disk of %d", n, size)

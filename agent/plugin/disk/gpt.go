@@ -74,7 +74,7 @@ func (g *gptTable) used() []span {
 	sectors := uint64(g.t.block.Size() / g.sector)
 	for e := range g.all() {
 		first, last := binary.LittleEndian.Uint64(e[32:]), binary.LittleEndian.Uint64(e[40:])
-		if blank(e[:16]) || first >= sectors || last < first {
+		if isZero(e[:16]) || first >= sectors || last < first {
 			continue
 		}
 		last = min(last, sectors-1)
@@ -96,7 +96,7 @@ func (g *gptTable) all() func(yield func([]byte) bool) {
 
 func (g *gptTable) add(s span) error {
 	for e := range g.all() {
-		if !blank(e[:16]) {
+		if !isZero(e[:16]) {
 			continue
 		}
 		le := binary.LittleEndian
@@ -125,8 +125,8 @@ func (g *gptTable) store() error {
 	le.PutUint64(g.header[48:], uint64(g.backup()-1)) // last usable
 	le.PutUint32(g.header[88:], crc32.ChecksumIEEE(g.entries))
 	second := bytes.Clone(g.header)
-	g.seal(g.header, 1, last, g.at/g.sector)
-	g.seal(second, last, 1, g.backup())
+	g.finishHeader(g.header, 1, last, g.at/g.sector)
+	g.finishHeader(second, last, 1, g.backup())
 	copy(g.t.head[g.at:], g.entries)
 	copy(g.t.head[g.sector:], g.header)
 	// The protective partition covers the disk, as far as it can (§5.2.3).
@@ -139,7 +139,7 @@ func (g *gptTable) store() error {
 	return g.t.replace(g.backup()*g.sector, tail)
 }
 
-func (g *gptTable) seal(h []byte, my, alternate, entries int64) {
+func (g *gptTable) finishHeader(h []byte, my, alternate, entries int64) {
 	le := binary.LittleEndian
 	le.PutUint64(h[24:], uint64(my))
 	le.PutUint64(h[32:], uint64(alternate))

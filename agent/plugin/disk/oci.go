@@ -50,7 +50,7 @@ type blob struct {
 	url      *url.URL
 	want     digest
 	size     int64
-	wrapping wrapping
+	wrapping layerFormat
 	registry *registry
 }
 
@@ -90,7 +90,7 @@ func (w Writer) resolve(ctx context.Context, spec job.WriteSpec) (blob, error) {
 	if err != nil {
 		return blob{}, fmt.Errorf("disk: oci: layer: %w", err)
 	}
-	wrapping, err := wrappingOf(layer.MediaType)
+	wrapping, err := layerFormatOf(layer.MediaType)
 	if err != nil {
 		return blob{}, err
 	}
@@ -105,7 +105,7 @@ func (g *registry) manifest(ctx context.Context, what, pinned string) (manifest,
 			return manifest{}, fmt.Errorf("disk: oci: manifest: %w", err)
 		}
 	}
-	body, header, err := g.small(ctx, "manifests", what, manifestTypes, maxManifest)
+	body, header, err := g.fetchDocument(ctx, "manifests", what, manifestTypes, maxManifest)
 	if err != nil {
 		return manifest{}, err
 	}
@@ -117,7 +117,7 @@ func (g *registry) manifest(ctx context.Context, what, pinned string) (manifest,
 		h := want.make()
 		h.Write(body)
 		if have := hex.EncodeToString(h.Sum(nil)); have != want.hex {
-			return manifest{}, fmt.Errorf("disk: checksum mismatch: the manifest of %s has %s %s, want %s", place(g.url("manifests", what)), want.name, have, want.hex)
+			return manifest{}, fmt.Errorf("disk: checksum mismatch: the manifest of %s has %s %s, want %s", redactURL(g.url("manifests", what)), want.name, have, want.hex)
 		}
 	}
 	return parseManifest(body, header.Get("Content-Type"))
@@ -186,16 +186,16 @@ func oneLayer(m manifest) (descriptor, error) {
 	return layers[0], nil
 }
 
-// wrapping is what an image in a layer is wrapped into.
-type wrapping struct {
+// layerFormat is what an image in a layer is wrapped into.
+type layerFormat struct {
 	packed string // gzip or zstd; "" when it is not
 	tar    bool
 }
 
-// wrappingOf tells it by the layer's media type: a tar, or else a disk image.
-func wrappingOf(mediaType string) (wrapping, error) {
+// layerFormatOf tells it by the layer's media type: a tar, or else a disk image.
+func layerFormatOf(mediaType string) (layerFormat, error) {
 	kind := strings.ToLower(mediaType)
-	var w wrapping
+	var w layerFormat
 	for _, p := range []struct{ suffix, packed string }{
 		{"+gzip", "gzip"}, {".gzip", "gzip"}, {"/gzip", "gzip"}, {"/x-gzip", "gzip"}, {"+zstd", "zstd"}, {".zstd", "zstd"}, {"/zstd", "zstd"},
 	} {
@@ -205,7 +205,7 @@ func wrappingOf(mediaType string) (wrapping, error) {
 		}
 	}
 	if strings.HasSuffix(kind, "+json") || strings.HasSuffix(kind, "/json") {
-		return wrapping{}, fmt.Errorf("disk: oci: a layer of type %q is no disk image", shortened(mediaType))
+		return layerFormat{}, fmt.Errorf("disk: oci: a layer of type %q is no disk image", shortened(mediaType))
 	}
 	w.tar = strings.HasSuffix(kind, ".tar") || strings.HasSuffix(kind, "/tar") || strings.HasSuffix(kind, "/x-tar")
 	return w, nil

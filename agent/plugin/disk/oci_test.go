@@ -372,7 +372,7 @@ func TestWriteOCIRefusedBeforeTheDiskIsTouched(t *testing.T) {
 	}
 }
 
-func TestWriteOCIThatIsNotWhatItSaysCannotBoot(t *testing.T) {
+func TestWriteOCIWithWrongContentCannotBoot(t *testing.T) {
 	g := newRegistry(t)
 	text := string(content(2*mib, 6))
 	two := g.layer(t, "two", "application/vnd.oci.image.layer.v1.tar", tarOf(t, "a", text, "b", text))
@@ -451,7 +451,7 @@ func FuzzLayer(f *testing.F) {
 			t.Skip()
 		}
 		defer d.close()
-		in, err := unwrap(t.Context(), d, io.Discard, int64(len(layer)), wrapping{packed: packed, tar: asTar})
+		in, err := openLayer(t.Context(), d, io.Discard, int64(len(layer)), layerFormat{packed: packed, tar: asTar})
 		if err != nil {
 			return
 		}

@@ -14,7 +14,7 @@ const (
 	chunk   = 128 << 10
 	buffers = 4 // chunks in memory, at most
 
-	usual = 4 << 10 // of small files; more is read in ever larger pieces
+	initialBuffer = 4 << 10 // of small files; more is read in ever larger pieces
 )
 
 // pump reads d to its end and hands it over in chunks, in order; all but the
@@ -81,10 +81,10 @@ func fill(ctx context.Context, d source, buf []byte) (int, error) {
 	}
 }
 
-// small reads a file of at most limit bytes. Most are far smaller than they may
+// readSmall reads a file of at most limit bytes. Most are far smaller than they may
 // be, so that memory grows with the file.
-func small(ctx context.Context, d *download, limit int) ([]byte, error) {
-	buf := make([]byte, min(limit+1, usual))
+func readSmall(ctx context.Context, d *download, limit int) ([]byte, error) {
+	buf := make([]byte, min(limit+1, initialBuffer))
 	for n := 0; ; {
 		k, err := fill(ctx, d, buf[n:])
 		n += k
@@ -94,7 +94,7 @@ func small(ctx context.Context, d *download, limit int) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case n > limit:
-			return nil, fmt.Errorf("disk: download %s: more than %d bytes", place(d.url), limit)
+			return nil, fmt.Errorf("disk: download %s: more than %d bytes", redactURL(d.url), limit)
 		}
 		buf = append(buf, make([]byte, min(n, limit+1-n))...)
 	}

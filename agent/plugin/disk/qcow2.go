@@ -81,7 +81,7 @@ func openQcow2(r io.ReaderAt, fileSize int64) (sparse, error) {
 		return sparse{}, errors.New("disk: qcow2: the L1 table is not in the file")
 	}
 	prepareLibrary()
-	err := guarded(formatQcow2, func() error {
+	err := recoverPanic(formatQcow2, func() error {
 		opened, err := qcow2.Open(io.NewSectionReader(r, 0, fileSize), nil)
 		if err == nil {
 			err = opened.Readable()
@@ -111,14 +111,14 @@ var prepareLibrary = sync.OnceFunc(func() {
 		if err := f.(flate.Resetter).Reset(r, nil); err != nil {
 			return nil, err
 		}
-		return &whole{f, &inflaters}, nil
+		return &fullReader{f, &inflaters}, nil
 	})
 	qcow2.SetDecompressor(qcow2.CompressionTypeZstd, func(r io.Reader) (io.ReadCloser, error) {
 		z := zstds.Get().(*zstd.Decoder)
 		if err := z.Reset(r); err != nil {
 			return nil, err
 		}
-		return &whole{z, &zstds}, nil
+		return &fullReader{z, &zstds}, nil
 	})
 })
 
@@ -135,15 +135,15 @@ var (
 	}}
 )
 
-// whole is a decompressor that fills the caller's buffer or fails.
-type whole struct {
+// fullReader is a decompressor that fills the caller's buffer or fails.
+type fullReader struct {
 	io.Reader
 	pool *sync.Pool
 }
 
-func (w *whole) Read(p []byte) (int, error) { return io.ReadFull(w.Reader, p) }
+func (w *fullReader) Read(p []byte) (int, error) { return io.ReadFull(w.Reader, p) }
 
-func (w *whole) Close() error {
+func (w *fullReader) Close() error {
 	w.pool.Put(w.Reader)
 	return nil
 }

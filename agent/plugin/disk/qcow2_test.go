@@ -38,7 +38,7 @@ func content(size int, seed uint64) []byte {
 func unpack(ctx context.Context, t *testing.T, file []byte, size int64) (*systest.Memory, int64, error) {
 	t.Helper()
 	m := used(t, size)
-	s := asideSink{format: detect(file), target: &target{block: m, name: "/dev/sda"}, scratch: scratch{bytes.NewReader(file)}, bar: &progress{}}
+	s := scratchSink{format: detect(file), target: &target{block: m, name: "/dev/sda"}, scratch: scratch{bytes.NewReader(file)}, bar: &progress{}}
 	n, err := s.finish(ctx, int64(len(file)))
 	if err == nil {
 		err = s.verify(ctx, func(int64, int64) {})
@@ -171,7 +171,7 @@ func FuzzQcow2(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte) {
 		const size = 4 * mib
 		m := systest.NewMemory(size)
-		s := asideSink{format: formatQcow2, target: &target{block: m, name: "/dev/sda"}, scratch: scratch{bytes.NewReader(file)}, bar: &progress{}}
+		s := scratchSink{format: formatQcow2, target: &target{block: m, name: "/dev/sda"}, scratch: scratch{bytes.NewReader(file)}, bar: &progress{}}
 		n, err := s.finish(t.Context(), int64(len(file)))
 		if err == nil && (n <= 0 || n > size) {
 			t.Errorf("an image of %d bytes was accepted for a disk of %d", n, size)

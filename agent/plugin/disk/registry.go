@@ -97,58 +97,58 @@ func (g *registry) url(kind, what string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: g.ref.host, Path: "/v2/" + g.ref.repository + "/" + kind + "/" + what}
 }
 
-// sign puts the token on a request. Redirects to another host do not get it
+// authorize puts the token on a request. Redirects to another host do not get it
 // (net/http drops it there).
-func (g *registry) sign(r *http.Request) {
+func (g *registry) authorize(r *http.Request) {
 	if g.token != "" {
 		r.Header.Set("Authorization", g.token)
 	}
 }
 
-// small fetches a document of at most limit bytes. A registry on this machine
+// fetchDocument fetches a document of at most limit bytes. A registry on this machine
 // may speak http, as container engines allow it.
-func (g *registry) small(ctx context.Context, kind, what, accept string, limit int64) ([]byte, http.Header, error) {
+func (g *registry) fetchDocument(ctx context.Context, kind, what, accept string, limit int64) ([]byte, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, oneRequest)
 	defer cancel()
 	for tries := 0; ; tries++ {
 		u := g.url(kind, what)
-		resp, err := g.ask(ctx, u, func(r *http.Request) {
+		resp, err := g.sendRequest(ctx, u, func(r *http.Request) {
 			r.Header.Set("Accept", accept)
-			g.sign(r)
+			g.authorize(r)
 		})
 		switch {
 		case errors.Is(err, http.ErrSchemeMismatch) && !g.plain && loopback(g.ref.host):
 			g.plain = true
 			continue
 		case err != nil:
-			return nil, nil, fmt.Errorf("disk: registry: %s: %w", place(u), err)
+			return nil, nil, fmt.Errorf("disk: registry: %s: %w", redactURL(u), err)
 		case resp.StatusCode == http.StatusUnauthorized && tries < 3:
 			challenge := resp.Header.Get("WWW-Authenticate")
 			resp.Body.Close()
-			if err := g.answer(ctx, challenge); err != nil {
+			if err := g.authenticate(ctx, challenge); err != nil {
 				return nil, nil, err
 			}
 			continue
 		}
 		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
-			return nil, nil, fmt.Errorf("disk: registry: %s: the server answers %s", place(u), shortened(resp.Status))
+			return nil, nil, fmt.Errorf("disk: registry: %s: the server answers %s", redactURL(u), shortened(resp.Status))
 		}
 		body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 		switch {
 		case err != nil:
-			return nil, nil, fmt.Errorf("disk: registry: %s: %w", place(u), err)
+			return nil, nil, fmt.Errorf("disk: registry: %s: %w", redactURL(u), err)
 		case int64(len(body)) > limit:
-			return nil, nil, fmt.Errorf("disk: registry: %s: more than %d bytes", place(u), limit)
+			return nil, nil, fmt.Errorf("disk: registry: %s: more than %d bytes", redactURL(u), limit)
 		}
 		return body, resp.Header, nil
 	}
 }
 
-func (g *registry) ask(ctx context.Context, u *url.URL, dress func(*http.Request)) (*http.Response, error) {
+func (g *registry) sendRequest(ctx context.Context, u *url.URL, dress func(*http.Request)) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, hopeless("the request cannot be made")
+		return nil, permanentError("the request cannot be made")
 	}
 	dress(r)
 	resp, err := g.http.Do(r)
@@ -170,9 +170,9 @@ func loopback(host string) bool {
 
 var parameter = regexp.MustCompile(`([a-zA-Z_]+)="([^"]*)"`)
 
-// answer says who we are in the way that the registry asks for: a password at
+// authenticate says who we are in the way that the registry asks for: a password at
 // once, or a token for it (CNCF distribution, token authentication).
-func (g *registry) answer(ctx context.Context, challenge string) error {
+func (g *registry) authenticate(ctx context.Context, challenge string) error {
 	kind, rest, _ := strings.Cut(strings.TrimSpace(challenge), " ")
 	fields := map[string]string{}
 	for _, m := range parameter.FindAllStringSubmatch(rest, 16) {
@@ -201,30 +201,30 @@ func (g *registry) answer(ctx context.Context, challenge string) error {
 		query.Set("scope", "repository:"+g.ref.repository+":pull")
 	}
 	realm.RawQuery = query.Encode()
-	resp, err := g.ask(ctx, realm, func(r *http.Request) {
+	resp, err := g.sendRequest(ctx, realm, func(r *http.Request) {
 		if g.auth != nil {
 			r.Header.Set("Authorization", g.basic())
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("disk: registry token: %s: %w", place(realm), err)
+		return fmt.Errorf("disk: registry token: %s: %w", redactURL(realm), err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("disk: registry token: %s: the server answers %s", place(realm), shortened(resp.Status))
+		return fmt.Errorf("disk: registry token: %s: the server answers %s", redactURL(realm), shortened(resp.Status))
 	}
 	var doc struct {
 		Token  string `json:"token"`
 		Access string `json:"access_token"` //nolint:gosec // a field's name
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxToken)).Decode(&doc); err != nil {
-		return fmt.Errorf("disk: registry token: %s: no JSON document of at most %d bytes", place(realm), maxToken)
+		return fmt.Errorf("disk: registry token: %s: no JSON document of at most %d bytes", redactURL(realm), maxToken)
 	}
 	if doc.Token == "" {
 		doc.Token = doc.Access
 	}
 	if doc.Token == "" {
-		return fmt.Errorf("disk: registry token: %s: the answer holds none", place(realm))
+		return fmt.Errorf("disk: registry token: %s: the answer holds none", redactURL(realm))
 	}
 	g.token = "Bearer " + doc.Token
 	return nil

@@ -75,7 +75,7 @@ func (t *target) put(off int64, p []byte) error {
 		off, p = off+int64(n), p[n:]
 	}
 	for len(p) > 0 {
-		n, zero := sameKind(p)
+		n, zero := uniformPrefix(p)
 		var err error
 		if zero {
 			err = t.zero(off, int64(n))
@@ -90,8 +90,8 @@ func (t *target) put(off int64, p []byte) error {
 	return nil
 }
 
-// sameKind measures the stretch at p's beginning that is all data or all zeros.
-func sameKind(p []byte) (n int, zero bool) {
+// uniformPrefix measures the stretch at p's beginning that is all data or all zeros.
+func uniformPrefix(p []byte) (n int, zero bool) {
 	for n < len(p) {
 		block := p[n:min(len(p), n+zeroRun)]
 		isZero := bytes.Equal(block, zeros[:len(block)])
@@ -146,7 +146,7 @@ func (t *target) write(off int64, p []byte) error {
 // and waits until all of it is durable.
 func (t *target) finish(size int64) error {
 	if t.drive != nil {
-		if err := t.place(t.drive); err != nil {
+		if err := t.placeConfigDrive(t.drive); err != nil {
 			return err
 		}
 		size = max(size, min(headSize, t.block.Size())) // its table may be new

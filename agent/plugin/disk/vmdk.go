@@ -29,26 +29,26 @@ const (
 	deflate           = 1
 )
 
-// wholeKinds are the kinds of image that are one file and hold a disk.
-var wholeKinds = map[string]bool{"monolithicSparse": true, "streamOptimized": true}
+// singleFileKinds are the kinds of image that are one file and hold a disk.
+var singleFileKinds = map[string]bool{"monolithicSparse": true, "streamOptimized": true}
 
-// wholeVMDK refuses by name what is no whole disk, as far as the file's first
+// checkVMDKKind refuses by name what is no whole disk, as far as the file's first
 // bytes tell.
-func wholeVMDK(first []byte) error {
+func checkVMDKKind(first []byte) error {
 	switch {
 	case bytes.HasPrefix(first, []byte("COWD")):
 		return errors.New("disk: vmdk: vmfsSparse is not supported, want monolithicSparse or streamOptimized")
 	case bytes.HasPrefix(first, []byte("# Disk DescriptorFile")):
 		text := first[:min(len(first), maxDescriptor)]
-		kind, _ := described(text)
+		kind, _ := parseDescriptor(text)
 		return fmt.Errorf("disk: vmdk: %s is not supported: the file only names others; want monolithicSparse or streamOptimized",
 			shortened(kind))
 	}
 	return nil
 }
 
-// described finds the kind of image and its parent in a descriptor.
-func described(text []byte) (kind, parent string) {
+// parseDescriptor finds the kind of image and its parent in a descriptor.
+func parseDescriptor(text []byte) (kind, parent string) {
 	kind, parent = "a descriptor without createType", "ffffffff"
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(line, "=")
@@ -118,8 +118,8 @@ func openVMDK(r io.ReaderAt, fileSize int64) (sparse, error) {
 	if err := readWhole(r, text, h.descriptor*sector); err != nil {
 		return sparse{}, fmt.Errorf("disk: vmdk: descriptor: %w", err)
 	}
-	switch kind, parent := described(text); {
-	case !wholeKinds[kind]:
+	switch kind, parent := parseDescriptor(text); {
+	case !singleFileKinds[kind]:
 		return sparse{}, fmt.Errorf("disk: vmdk: %s is not supported, want monolithicSparse or streamOptimized", shortened(kind))
 	case parent != "ffffffff":
 		return sparse{}, errors.New("disk: vmdk: the image needs a parent")

@@ -69,7 +69,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	if oci {
 		image, err = w.resolve(ctx, spec)
 	} else {
-		image.want, err = w.want(ctx, spec, image.url)
+		image.want, err = w.expectedDigest(ctx, spec, image.url)
 	}
 	if err != nil {
 		return job.Written{}, err
@@ -87,7 +87,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	t := &target{block: block, name: root.Name, drive: drive}
 	size, err := w.write(ctx, image, spec.Format, t)
 	if err != nil && t.wiped {
-		err = also(err, t.sync()) // the wiped head, at least, must last
+		err = joinErrors(err, t.sync()) // the wiped head, at least, must last
 	}
 	if closeErr := block.Close(); closeErr != nil && err == nil {
 		err = fmt.Errorf("disk: close %s: %w", root.Name, closeErr)
@@ -98,8 +98,8 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	return job.Written{Device: root.Name, Bytes: size, Sum: image.want.hex, ConfigDrive: t.driveAt}, nil
 }
 
-// want finds out which digest the image must have.
-func (w Writer) want(ctx context.Context, spec job.WriteSpec, image *url.URL) (digest, error) {
+// expectedDigest finds out which digest the image must have.
+func (w Writer) expectedDigest(ctx context.Context, spec job.WriteSpec, image *url.URL) (digest, error) {
 	text := strings.TrimSpace(spec.Checksum)
 	if text == "" {
 		return digest{}, errors.New("disk: checksum is missing")
@@ -120,13 +120,13 @@ func (w Writer) want(ctx context.Context, spec job.WriteSpec, image *url.URL) (d
 		return digest{}, err
 	}
 	defer file.close()
-	sums, err := small(ctx, file, maxSums)
+	sums, err := readSmall(ctx, file, maxSums)
 	if err != nil {
 		return digest{}, err
 	}
 	d, err := parseSums(string(sums), path.Base(image.Path), spec.ChecksumType)
 	if err != nil {
-		return digest{}, fmt.Errorf("disk: %s: %w", place(u), err)
+		return digest{}, fmt.Errorf("disk: %s: %w", redactURL(u), err)
 	}
 	return d, nil
 }
@@ -144,7 +144,7 @@ func (w Writer) write(ctx context.Context, image blob, format string, t *target)
 	h := image.want.make()
 	from, hashed, total := source(file), io.Writer(h), file.size
 	if image.registry != nil {
-		layer, err := unwrap(ctx, file, h, image.size, image.wrapping)
+		layer, err := openLayer(ctx, file, h, image.size, image.wrapping)
 		if err != nil {
 			return 0, err
 		}
@@ -170,10 +170,10 @@ func (w Writer) write(ctx context.Context, image blob, format string, t *target)
 		return 0, err
 	}
 	if to == nil {
-		return 0, fmt.Errorf("disk: image %s is empty", place(image.url))
+		return 0, fmt.Errorf("disk: image %s is empty", redactURL(image.url))
 	}
 	if have := hex.EncodeToString(h.Sum(nil)); have != image.want.hex {
-		return 0, fmt.Errorf("disk: checksum mismatch: %s has %s %s, want %s", place(image.url), image.want.name, have, image.want.hex)
+		return 0, fmt.Errorf("disk: checksum mismatch: %s has %s %s, want %s", redactURL(image.url), image.want.name, have, image.want.hex)
 	}
 	size, err := to.finish(ctx, n)
 	if err != nil {
@@ -181,7 +181,7 @@ func (w Writer) write(ctx context.Context, image blob, format string, t *target)
 	}
 	bar.next(100)
 	if err := t.verify(ctx, bar.part); err != nil {
-		return 0, also(err, wipeEnds(t.block, 0, t.block.Size(), headSize))
+		return 0, joinErrors(err, wipeEnds(t.block, 0, t.block.Size(), headSize))
 	}
 	return size, nil
 }

@@ -245,7 +245,7 @@ func TestWriteChecksumFile(t *testing.T) {
 func TestChecksumFilesOfEveryLength(t *testing.T) {
 	image := content(2*mib, 1)
 	line := sha256Hex(image) + "  disk.img\n"
-	for _, n := range []int{0, usual - len(line) - 1, usual - len(line), usual - len(line) + 1, usual, 2 * usual, 3*usual + 7, maxSums - len(line)} {
+	for _, n := range []int{0, initialBuffer - len(line) - 1, initialBuffer - len(line), initialBuffer - len(line) + 1, initialBuffer, 2 * initialBuffer, 3*initialBuffer + 7, maxSums - len(line)} {
 		s := serve(t, map[string]string{"/disk.img": string(image), "/SHA256SUMS": strings.Repeat("\n", n) + line})
 		if _, _, err := write(t, systest.NewMemory(4*mib), job.WriteSpec{URL: s.URL + "/disk.img", Checksum: s.URL + "/SHA256SUMS"}); err != nil {
 			t.Errorf("in a file of %d bytes: %v", n+len(line), err)
@@ -346,7 +346,7 @@ func TestWriteIsCancelled(t *testing.T) {
 	}
 }
 
-func TestWriteNeedsTheDiskAlone(t *testing.T) {
+func TestWriteNeedsExclusiveAccess(t *testing.T) {
 	s := serve(t, map[string]string{"/disk.img": "boot"})
 	sys, disks := machine(systest.NewMemory(mib))
 	held, err := sys.OpenBlock("sda")

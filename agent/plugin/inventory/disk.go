@@ -22,7 +22,7 @@ var isArray = regexp.MustCompile(`^md[_\d]`)
 // sda … sdz, sdaa; nvme2n1 before nvme10n1. Software RAID comes last.
 func (r reader) diskNames() []string {
 	var names, arrays []string
-	for _, n := range r.list("sys/block") {
+	for _, n := range r.names("sys/block") {
 		switch {
 		case isArray.MatchString(n):
 			arrays = append(arrays, n)
@@ -37,13 +37,13 @@ func (r reader) diskNames() []string {
 
 // member says whether an array has taken a disk or one of its partitions.
 func (r reader) member(dir, name string) bool {
-	for _, n := range r.list(dir) {
+	for _, n := range r.names(dir) {
 		if n == "holders" || strings.HasPrefix(n, name) {
 			held := dir + "/" + n
 			if n != "holders" {
 				held += "/holders"
 			}
-			if slices.ContainsFunc(r.list(held), isArray.MatchString) {
+			if slices.ContainsFunc(r.names(held), isArray.MatchString) {
 				return true
 			}
 		}
@@ -103,7 +103,7 @@ func (r reader) disk(name string, links map[string][]string) (job.Disk, bool) {
 	if err != nil || sectors <= 0 || r.value(dir+"/ro") == "1" || r.value(dir+"/hidden") == "1" {
 		return job.Disk{}, false
 	}
-	usb := strings.Contains(r.target(dir), "/usb")
+	usb := strings.Contains(r.readLink(dir), "/usb")
 	if r.value(dir+"/device/type") == scsiCDROM || (usb && r.value(dir+"/removable") == "1") {
 		return job.Disk{}, false
 	}
@@ -129,7 +129,7 @@ func (r reader) disk(name string, links map[string][]string) (job.Disk, bool) {
 	default:
 		d.Type = "SSD"
 	}
-	if base := path.Base(r.target(dir + "/device")); hctl.MatchString(base) {
+	if base := path.Base(r.readLink(dir + "/device")); hctl.MatchString(base) {
 		d.HCTL = base
 	}
 	d.WWN, d.WWNVendorExtension, d.WWNWithExtension = r.wwn(dir, udev)
@@ -212,8 +212,8 @@ func (r reader) udev(dir string) map[string]string {
 func (r reader) byPath() map[string][]string {
 	const dir = "dev/disk/by-path"
 	links := map[string][]string{}
-	for _, name := range r.list(dir) {
-		if to, ok := strings.CutPrefix(r.target(dir+"/"+name), "dev/"); ok {
+	for _, name := range r.names(dir) {
+		if to, ok := strings.CutPrefix(r.readLink(dir+"/"+name), "dev/"); ok {
 			to = strings.ReplaceAll(to, "/", "!")
 			links[to] = append(links[to], name)
 		}

@@ -45,7 +45,7 @@ func Collect(ctx context.Context, s sys.System) (job.Hardware, error) {
 		NICs:   []job.NIC{},
 		Disks:  []job.Disk{},
 	}
-	for _, name := range r.list("sys/class/net") {
+	for _, name := range r.names("sys/class/net") {
 		if err := ctx.Err(); err != nil {
 			return job.Hardware{}, fmt.Errorf("inventory: %w", err)
 		}
@@ -83,8 +83,8 @@ func (r reader) exists(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// list is the names in a directory.
-func (r reader) list(dir string) []string {
+// names is the names in a directory.
+func (r reader) names(dir string) []string {
 	entries, err := fs.ReadDir(r.fs, dir)
 	if err != nil {
 		return nil
@@ -96,9 +96,9 @@ func (r reader) list(dir string) []string {
 	return names
 }
 
-// target resolves one symbolic link to a path from the root; empty when name is
+// readLink resolves one symbolic link to a path from the root; empty when name is
 // no link.
-func (r reader) target(name string) string {
+func (r reader) readLink(name string) string {
 	to, err := r.fs.ReadLink(name)
 	if err != nil {
 		return ""

@@ -198,8 +198,8 @@ func FuzzInstalledMemory(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, table []byte) { installedMiB(table) })
 }
 
-// TestTwin reads back what systest renders: the two must agree on every field.
-func TestTwin(t *testing.T) {
+// TestInventoryOfSystest reads back what systest renders: the two must agree on every field.
+func TestInventoryOfSystest(t *testing.T) {
 	s := systest.New(systest.Machine{
 		Hostname: "node-1", Vendor: "Dell Inc.", Product: "PowerEdge R650", Serial: "ABC1234",
 		UUID: "4C4C4544-0041-4210-8043-B1C04F313233", BIOSVendor: "Dell Inc.", BIOSVersion: "1.12.1", BIOSDate: "09/13/2023",

@@ -25,7 +25,7 @@ const (
 // cabled to. It listens for so long at the most; what a switch does not tell, or
 // a system cannot hear, stays empty.
 func Neighbours(ctx context.Context, s sys.System, nics []job.NIC, most time.Duration) {
-	hearer, ok := s.(sys.Hearer)
+	hearer, ok := s.(sys.FrameReceiver)
 	if !ok || most <= 0 {
 		return
 	}
@@ -40,7 +40,7 @@ func Neighbours(ctx context.Context, s sys.System, nics []job.NIC, most time.Dur
 	}
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
-	for name, frame := range hearer.Hear(ctx, etherLLDP, names) {
+	for name, frame := range hearer.ReceiveFrames(ctx, etherLLDP, names) {
 		told, ok := parseLLDP(frame)
 		if !ok {
 			continue

@@ -116,12 +116,12 @@ type listening struct {
 	left  time.Duration
 }
 
-var _ sys.Hearer = (*listening)(nil)
+var _ sys.FrameReceiver = (*listening)(nil)
 
 func (l *listening) Hear(ctx context.Context, etherType uint16, nics []string) map[string][]byte {
 	end, _ := ctx.Deadline()
 	l.asked, l.left = nics, time.Until(end)
-	return l.System.Hear(ctx, etherType, nics)
+	return l.System.ReceiveFrames(ctx, etherType, nics)
 }
 
 // Whatever is sent to the agent, what it reports can be stored.

@@ -107,7 +107,7 @@ func firstAddresses(addrs []string) (v4, v6 string) {
 // pciAddress is the PCI function that an interface's device is, or that it
 // belongs to: a virtio device lies below its function.
 func (r reader) pciAddress(dir string) string {
-	for at := r.target(dir); at != "" && at != "."; at = path.Dir(at) {
+	for at := r.readLink(dir); at != "" && at != "."; at = path.Dir(at) {
 		if base := path.Base(at); pciAddress.MatchString(base) {
 			return base
 		}

@@ -15,7 +15,7 @@ import (
 // each level, also without one of them where the level bears that, and the array
 // holds what was written to it through the agent's own view of it. It needs root,
 // loop devices and a kernel with the md driver.
-func TestMdRunsTheArrays(t *testing.T) {
+func TestKernelRunsTheArrays(t *testing.T) {
 	program := mdadm(t)
 	needMd(t)
 	t.Setenv("MDADM_NO_UDEV", "1") // where none runs mdadm makes the device's name itself

@@ -105,7 +105,7 @@ var places = []struct {
 		examine: []string{"Raid Level : raid10", "Raid Devices : 4", "Layout : near=2", "Chunk Size : 512K", "Array Size : 4194304"}},
 }
 
-func TestArraysLieWhereMdExpectsThem(t *testing.T) {
+func TestArrayLayoutMatchesMd(t *testing.T) {
 	for _, tt := range places {
 		t.Run("level "+tt.level, func(t *testing.T) {
 			s := newServer(t, 8, 8, 8, 8)
@@ -226,7 +226,7 @@ func TestTwoArraysShareDisks(t *testing.T) {
 	}
 }
 
-func TestAMirrorOutlivesADisk(t *testing.T) {
+func TestMirrorSurvivesAFailedDisk(t *testing.T) {
 	for _, tt := range []struct {
 		level string
 		lost  []int
@@ -284,7 +284,7 @@ func read(t *testing.T, s *server, want string, off int64) {
 	}
 }
 
-func TestWhatCannotBeMadeIsRefused(t *testing.T) {
+func TestImpossibleArraysAreRefused(t *testing.T) {
 	s := newServer(t, 8, 8, 8, 1)
 	for name, tt := range map[string]struct {
 		spec    job.RAIDSpec

@@ -16,8 +16,8 @@ import (
 // on whichever is left. It is as large as ironic-python-agent makes it.
 const espSize = 550 * mib
 
-// least is the least that an array can have on each of its disks.
-const least = 64 * mib
+// minSize is the minSize that an array can have on each of its disks.
+const minSize = 64 * mib
 
 // levels are those of BareMetalHost.
 var levels = map[string]struct {
@@ -104,16 +104,16 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 		each := (int64(v.SizeGiB)*gib + data - 1) / data
 		want = (each+mib-1)/mib*mib + dataOffset*sector
 	}
-	if want > room || want < least {
+	if want > room || want < minSize {
 		return fmt.Errorf("mdraid: array %s: %d MiB on each of %d disks: the smallest has %d MiB left", v.Name, want/mib, len(disks), room/mib)
 	}
 	size := want - dataOffset*sector
-	id := derive(spec.ID, "array", v.Name)
+	id := deriveUUID(spec.ID, "array", v.Name)
 	made := job.Array{Name: v.Name, UUID: uuid(id), Level: v.Level, SizeBytes: size * data}
 	for i, d := range disks {
 		part := d.take(spec, typeRAID, v.Name, want)
 		d.members = append(d.members, member{off: part.off, superblock: superblock{
-			array: id, device: derive(spec.ID, "member", v.Name, d.Name), name: v.Name, made: time.Unix(spec.Made, 0),
+			array: id, device: deriveUUID(spec.ID, "member", v.Name, d.Name), name: v.Name, made: time.Unix(spec.Made, 0),
 			level: level, members: len(disks), role: i, size: size, room: size,
 		}})
 		made.Disks = append(made.Disks, d.Name)
@@ -129,7 +129,7 @@ func (p *plan) disk(spec job.RAIDSpec, d job.Disk, block int64) *diskPlan {
 			return have
 		}
 	}
-	out := &diskPlan{Disk: d, free: mib, table: table{size: d.SizeBytes, block: block, id: derive(spec.ID, "disk", d.Name)}}
+	out := &diskPlan{Disk: d, free: mib, table: table{size: d.SizeBytes, block: block, id: deriveUUID(spec.ID, "disk", d.Name)}}
 	p.disks = append(p.disks, out)
 	return out
 }
@@ -138,14 +138,14 @@ func (p *plan) disk(spec job.RAIDSpec, d job.Disk, block int64) *diskPlan {
 func (d *diskPlan) room() int64 { return max(0, (d.SizeBytes-mib-d.free)/mib*mib) }
 
 func (d *diskPlan) take(spec job.RAIDSpec, kind [16]byte, name string, size int64) partition {
-	part := partition{kind: kind, id: derive(spec.ID, "partition", name, d.Name), name: name, off: d.free, size: size}
+	part := partition{kind: kind, id: deriveUUID(spec.ID, "partition", name, d.Name), name: name, off: d.free, size: size}
 	d.table.all = append(d.table.all, part)
 	d.free += size
 	return part
 }
 
-// derive makes a UUID (RFC 9562, version 8) of what it stands for.
-func derive(parts ...string) [16]byte {
+// deriveUUID makes a UUID (RFC 9562, version 8) of what it stands for.
+func deriveUUID(parts ...string) [16]byte {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	id := [16]byte(sum[:16])
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80

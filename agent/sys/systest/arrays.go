@@ -15,8 +15,8 @@ type layout struct {
 	arrays []*array
 }
 
-// scan reads the partitions of a disk again; what lay on it belongs to no array
-// any more. The caller holds s.mu.
+// scan reads the partitions of a disk again and removes its former members from
+// their arrays. The caller holds s.mu.
 func (s *System) scan(disk string) {
 	s.parts = slices.DeleteFunc(s.parts, func(p *part) bool { return p.disk == disk })
 	open := s.open[disk]
@@ -25,7 +25,7 @@ func (s *System) scan(disk string) {
 	}
 	b, err := open()
 	if err != nil {
-		return // it is there, and cannot be read
+		return // the disk is present and cannot be read
 	}
 	defer b.Close()
 	for _, p := range readParts(disk, b, open) {
@@ -33,9 +33,9 @@ func (s *System) scan(disk string) {
 	}
 }
 
-// assemble makes arrays of the members that there are, and shows what it has
-// made. Arrays that run go on; a new one needs all its members unless the
-// system has just started: nobody comes then any more.
+// assemble starts arrays from the members found, and shows them. Running arrays
+// continue; a new one needs all its members, unless the system has just started,
+// when no more members appear.
 func (s *System) assemble(starting bool) {
 	order := map[string]int{}
 	for i, d := range s.disks {
@@ -53,10 +53,10 @@ func (s *System) assemble(starting bool) {
 			continue
 		}
 		seen = append(seen, p.member.array)
-		if s.holder(p) != nil {
+		if s.arrayOf(p) != nil {
 			continue
 		}
-		if a := s.gather(p.member.array); a != nil && a.runs(a.parts) && (starting || !slices.Contains(a.parts, nil)) {
+		if a := s.membersOf(p.member.array); a != nil && a.runs(a.parts) && (starting || !slices.Contains(a.parts, nil)) {
 			a.kernel = s.freeArray()
 			s.arrays = append(s.arrays, a)
 		}
@@ -64,8 +64,8 @@ func (s *System) assemble(starting bool) {
 	s.render()
 }
 
-// gather finds the members of an array that agree on how often it has changed.
-func (s *System) gather(id string) *array {
+// membersOf returns the members of an array with the same count of events.
+func (s *System) membersOf(id string) *array {
 	var all []*part
 	for _, p := range s.parts {
 		if p.member != nil && !p.free && p.member.array == id {
@@ -82,8 +82,8 @@ func (s *System) gather(id string) *array {
 	return a
 }
 
-// holder is the array that has a partition; nil when none has.
-func (s *System) holder(p *part) *array {
+// arrayOf returns the array that uses a partition; nil if none does.
+func (s *System) arrayOf(p *part) *array {
 	for _, a := range s.arrays {
 		if slices.Contains(a.parts, p) {
 			return a
@@ -92,8 +92,8 @@ func (s *System) holder(p *part) *array {
 	return nil
 }
 
-// freeArray is the name that mdadm gives an array of another host: the highest
-// that is free.
+// freeArray returns the name that mdadm gives to an array of another host: the
+// highest free one.
 func (s *System) freeArray() string {
 	for n := 127; ; n-- {
 		name := fmt.Sprintf("md%d", n)
@@ -107,7 +107,7 @@ func (s *System) freeArray() string {
 func (s *System) StopArray(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begin()
+	s.readDisks()
 	i := slices.IndexFunc(s.arrays, func(a *array) bool { return a.kernel == name })
 	switch {
 	case i < 0:
@@ -125,19 +125,19 @@ func (s *System) StopArray(name string) error {
 	return nil
 }
 
-// begin looks at the disks when somebody wants to see them for the first time.
-func (s *System) begin() {
-	if s.begun {
+// readDisks reads the disks at the first access.
+func (s *System) readDisks() {
+	if s.disksRead {
 		return
 	}
-	s.begun = true
+	s.disksRead = true
 	for _, d := range s.disks {
 		s.scan(d.Name)
 	}
 	s.assemble(true)
 }
 
-// render writes the file system with what the disks hold now.
+// render writes the files for what the disks hold now.
 func (s *System) render() {
 	t := newTree()
 	renderProc(t, s.machine)
@@ -145,7 +145,7 @@ func (s *System) render() {
 	renderNICs(t, s.machine.NICs)
 	renderVLANs(t, s.machine.NICs)
 	renderVirtual(t)
-	homes := map[string]placed{}
+	homes := map[string]placedDisk{}
 	for _, d := range s.disks {
 		renderDisk(t, d)
 		homes[d.Name] = d
@@ -164,10 +164,10 @@ func (s *System) render() {
 	s.tree = t
 }
 
-// renderPart writes what a partition has.
-func renderPart(t *tree, d placed, p part) {
+// renderPart writes the files of a partition.
+func renderPart(t *tree, d placedDisk, p part) {
 	dir := d.block() + "/" + p.name
-	dev := fmt.Sprintf("259:%d", 4096+64*d.index+p.number) // beside those of NVMe drives
+	dev := fmt.Sprintf("259:%d", 4096+64*d.index+p.number) // after the numbers of NVMe drives
 	t.line(dir+"/dev", dev)
 	t.line(dir+"/partition", fmt.Sprint(p.number))
 	t.line(dir+"/start", fmt.Sprint(p.off/512))
@@ -180,9 +180,9 @@ func renderPart(t *tree, d placed, p part) {
 // levelNames are md's personalities.
 var levelNames = map[int32]string{0: "raid0", 1: "raid1", 10: "raid10"}
 
-// renderArray writes what md shows of an array, and what udev asks mdadm
+// renderArray writes the files of md for an array, and what udev gets from mdadm
 // (63-md-raid-arrays.rules).
-func renderArray(t *tree, homes map[string]placed, a *array) {
+func renderArray(t *tree, homes map[string]placedDisk, a *array) {
 	dir := "sys/devices/virtual/block/" + a.kernel
 	turns, degraded := false, 0
 	for _, p := range a.parts {

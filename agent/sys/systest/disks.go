@@ -8,26 +8,27 @@ import (
 	"syscall"
 )
 
-// placed is a disk with everything decided that its description left open.
-type placed struct {
+// placedDisk is a disk with all names and addresses assigned.
+type placedDisk struct {
 	Disk
-	host, channel, target, lun int    // of SCSI disks
+	host, channel, target, lun int    // SCSI address
 	dev                        string // major:minor
 	index                      int    // among the disks of its driver
 }
 
-// place gives names, SCSI addresses and PCI addresses to disks that have none.
-func place(disks []Disk) []placed {
+// placeDisks assigns names, SCSI addresses and PCI addresses to disks that have
+// none.
+func placeDisks(disks []Disk) []placedDisk {
 	taken, scsi := map[string]bool{}, map[string]bool{}
 	for _, d := range disks {
 		scsi[d.HCTL] = true
 	}
-	var out []placed
+	var out []placedDisk
 	for _, d := range disks {
-		p := placed{Disk: d}
+		p := placedDisk{Disk: d}
 		if p.Name == "" || taken[p.Name] {
 			for i := 0; p.Name == "" || taken[p.Name]; i++ {
-				p.Name = nth(p.Kind, i)
+				p.Name = diskName(p.Kind, i)
 			}
 		}
 		taken[p.Name] = true
@@ -43,7 +44,7 @@ func place(disks []Disk) []placed {
 				}
 			}
 			if _, err := fmt.Sscanf(p.HCTL, "%d:%d:%d:%d", &p.host, &p.channel, &p.target, &p.lun); err != nil {
-				p.HCTL = "0:0:0:0" // what is no address is none
+				p.HCTL = "0:0:0:0" // an invalid address counts as none
 			}
 		}
 		out = append(out, p)
@@ -51,8 +52,8 @@ func place(disks []Disk) []placed {
 	return out
 }
 
-// nth is the i-th name that the driver of a kind of disk gives.
-func nth(k Kind, i int) string {
+// diskName returns the i-th name of the driver for a kind of disk.
+func diskName(k Kind, i int) string {
 	switch k {
 	case NVMe:
 		return fmt.Sprintf("nvme%dn1", i)
@@ -62,7 +63,7 @@ func nth(k Kind, i int) string {
 	return "sd" + letters(i)
 }
 
-// letters counts a … z, aa, ab … as sd_format_disk_name in drivers/scsi/sd.c.
+// letters returns a … z, aa, ab … like sd_format_disk_name in drivers/scsi/sd.c.
 func letters(i int) string {
 	s := ""
 	for ; i >= 0; i = i/26 - 1 {
@@ -83,8 +84,8 @@ func indexOf(k Kind, name string) int {
 	return i - 1
 }
 
-// devNumber follows Documentation/admin-guide/devices.txt: SCSI disks have the
-// majors 8, 65 to 71 and 128 to 135, sixteen disks each.
+// devNumber returns the device number by Documentation/admin-guide/devices.txt:
+// SCSI disks have the majors 8, 65 to 71 and 128 to 135, sixteen disks each.
 func devNumber(k Kind, i int) string {
 	switch k {
 	case NVMe:
@@ -114,9 +115,9 @@ func defaultPCI(k Kind, i int) string {
 	return "0000:3b:00.0"
 }
 
-// address is the i-th SCSI address: each SATA port is a host of its own, drives
-// of a SAS controller are targets on channel 0, its volumes on channel 2 as
-// megaraid_sas has them.
+// address returns the i-th SCSI address: each SATA port is a host, drives of a SAS
+// controller are targets on channel 0, and its volumes are on channel 2, as with
+// megaraid_sas.
 func address(k Kind, i int) string {
 	switch k {
 	case SATA:
@@ -127,9 +128,9 @@ func address(k Kind, i int) string {
 	return fmt.Sprintf("0:0:%d:0", i)
 }
 
-// home is the directory of the disk's parent device, and idPath what udev's
-// path_id makes of it.
-func (p placed) home() (dir, idPath string) {
+// home returns the directory of the disk's parent device, and the ID_PATH that
+// udev's path_id makes of it.
+func (p placedDisk) home() (dir, idPath string) {
 	pci := pciPath(p.PCI)
 	scsi := fmt.Sprintf("target%d:%d:%d/%s", p.host, p.channel, p.target, p.HCTL)
 	switch {
@@ -151,8 +152,8 @@ func (p placed) home() (dir, idPath string) {
 		fmt.Sprintf("pci-%s-scsi-0:%d:%d:%d", p.PCI, p.channel, p.target, p.lun)
 }
 
-// block is the directory of the disk itself.
-func (p placed) block() string {
+// block returns the directory of the disk itself.
+func (p placedDisk) block() string {
 	home, _ := p.home()
 	if p.Kind == NVMe && !p.Removable {
 		return home + "/" + p.Name
@@ -160,7 +161,7 @@ func (p placed) block() string {
 	return home + "/block/" + p.Name
 }
 
-func renderDisk(t *tree, p placed) {
+func renderDisk(t *tree, p placedDisk) {
 	home, idPath := p.home()
 	block := p.block()
 	renderBlock(t, block, p.Name, p.dev, p.Size, p.Rotational)
@@ -179,7 +180,7 @@ func renderDisk(t *tree, p placed) {
 	case Virtio:
 		t.line(home+"/vendor", "0x1af4")
 		t.line(home+"/device", "0x0002")
-		t.file(block+"/serial", p.Serial) // no line feed, as virtio_blk has it
+		t.file(block+"/serial", p.Serial) // like virtio_blk, without a line feed
 	default:
 		renderSCSI(t, home, p)
 	}
@@ -191,9 +192,9 @@ func renderDisk(t *tree, p placed) {
 	}
 }
 
-// renderSCSI writes the attributes of a SCSI device. Vendor and model are as
-// wide as in the INQUIRY data (SPC-4 §6.4.2); SATA drives answer ATA there.
-func renderSCSI(t *tree, home string, p placed) {
+// renderSCSI writes the attributes of a SCSI device. Vendor and model have the
+// widths of INQUIRY data (SPC-4 §6.4.2); the vendor of SATA drives is ATA.
+func renderSCSI(t *tree, home string, p placedDisk) {
 	vendor := p.Vendor
 	if p.Kind == SATA {
 		vendor = "ATA"
@@ -209,8 +210,8 @@ func renderSCSI(t *tree, home string, p placed) {
 	t.file(home+"/vpd_pg80", string([]byte{0, 0x80, 0, byte(len(p.Serial))})+p.Serial)
 }
 
-// renderUdev writes the database entry that 60-persistent-storage.rules leave.
-func renderUdev(t *tree, p placed, idPath string) {
+// renderUdev writes the database entry of 60-persistent-storage.rules.
+func renderUdev(t *tree, p placedDisk, idPath string) {
 	var b strings.Builder
 	set := func(key, value string) {
 		if value != "" {
@@ -250,8 +251,8 @@ func renderUdev(t *tree, p placed, idPath string) {
 	t.file("run/udev/data/b"+p.dev, b.String())
 }
 
-// setWWN splits a WWN as scsi_id does: a NAA 6 identifier has its second half
-// as vendor extension.
+// setWWN splits a WWN like scsi_id: the second half of a NAA 6 identifier is the
+// vendor extension.
 func setWWN(set func(key, value string), wwn string) {
 	const short = len("0x") + 16
 	if len(wwn) == short+16 {
@@ -263,7 +264,7 @@ func setWWN(set func(key, value string), wwn string) {
 	set("ID_WWN_WITH_EXTENSION", wwn)
 }
 
-// renderBlock writes what every block device has.
+// renderBlock writes the attributes of every block device.
 func renderBlock(t *tree, dir, name, dev string, size int64, rotational bool) {
 	t.link("sys/block/"+name, dir)
 	t.line(dir+"/dev", dev)
@@ -278,7 +279,7 @@ func renderCD(t *tree, model string) {
 	const home = "sys/devices/pci0000:00/0000:00:14.0/usb1/1-14/1-14:1.0/host15/target15:0:0/15:0:0:0"
 	block := path.Join(home, "block/sr0")
 	renderBlock(t, block, "sr0", "11:0", 700<<20, true)
-	t.line(block+"/ro", "0") // so the kernel says, even of CD-ROMs
+	t.line(block+"/ro", "0") // the kernel's value, even for CD-ROMs
 	t.line(block+"/removable", "1")
 	t.link(block+"/device", home)
 	t.line(home+"/vendor", "Virtual ")

@@ -1,8 +1,8 @@
-// Package systest is the in-memory twin of sys.Linux: from a description of
-// the hardware it renders the files that a Linux kernel and udev would show,
-// in their formats. Tests use it, and so do emulated servers, whose disks are
-// reached through the Open function of each Disk. It knows the formats but
-// neither who reads them nor where the description comes from.
+// Package systest is an in-memory sys.System: from a description of the hardware
+// it renders the files of a Linux kernel and udev, in their formats. Tests use it,
+// and so do emulated servers, whose disks it opens through the Open function of
+// each Disk. It knows neither who reads the files nor where the description comes
+// from.
 package systest
 
 import "github.com/metalab-dev/metalab/agent/sys"
@@ -10,13 +10,13 @@ import "github.com/metalab-dev/metalab/agent/sys"
 // Machine describes the hardware and the running system.
 type Machine struct {
 	Hostname string
-	Arch     string // as uname -m says; empty means x86_64
+	Arch     string // like uname -m; empty means x86_64
 
 	Vendor, Product, Serial, UUID string // SMBIOS type 1
 
 	BIOSVendor, BIOSVersion, BIOSDate string // SMBIOS type 0; date as MM/DD/YYYY
 
-	// Cmdline is what the kernel was told beside the usual.
+	// Cmdline is added to the usual kernel command line.
 	Cmdline string
 
 	CPU    CPU
@@ -24,9 +24,9 @@ type Machine struct {
 	NICs   []NIC
 	Disks  []Disk
 	// VirtualCD is the model of the BMC's virtual CD drive ("Virtual CD"), which
-	// the kernel shows as sr0; empty when the BMC shows none.
+	// the kernel shows as sr0; empty if the BMC shows none.
 	VirtualCD string
-	// Scratch makes scratch files; nil means unnamed files in the directory for
+	// Scratch creates scratch files; nil means unnamed files in the directory for
 	// temporary files.
 	Scratch func() (sys.Scratch, error)
 }
@@ -43,19 +43,19 @@ type CPU struct {
 type NIC struct {
 	Name    string
 	MAC     string
-	PCI     string // address, 0000:18:00.0; empty means one of our choice
+	PCI     string // 0000:18:00.0; empty means any free address
 	Vendor  uint16 // PCI vendor ID
 	Device  uint16 // PCI device ID
-	Mbps    int    // speed of the link
+	Mbps    int    // link speed
 	Carrier bool
-	Down    bool     // administratively; speed and carrier cannot be read then
+	Down    bool     // administratively down: speed and carrier cannot be read
 	IPs     []string // addresses without prefix length
-	VLANs   []int    // IDs of the VLANs that the system has interfaces for
-	Frames  [][]byte // that come in again and again, as those do that switches send
+	VLANs   []int    // IDs of the VLANs with interfaces
+	Frames  [][]byte // received periodically, like the frames of a switch
 }
 
-// Kind is how a disk is attached. Its values decide where the disk appears in
-// sysfs and which paths and identifiers udev finds.
+// Kind is how a disk is attached. It determines the disk's place in sysfs and the
+// paths and identifiers of udev.
 type Kind string
 
 // The kinds of disk.
@@ -69,7 +69,7 @@ const (
 
 // Disk is a block device.
 type Disk struct {
-	Name       string // kernel name: sda, nvme0n1, vda; empty means the next free one
+	Name       string // sda, nvme0n1, vda; empty means the next free one
 	Kind       Kind
 	Rotational bool
 	Size       int64 // bytes
@@ -77,17 +77,17 @@ type Disk struct {
 	Model      string
 	Serial     string
 	// WWN is 0x and 16 hex digits (NAA 5, a drive) or 32 (NAA 6, a volume), or
-	// eui. and 16 digits for NVMe. Empty means that the disk has none.
+	// eui. and 16 digits for NVMe. Empty means none.
 	WWN      string
 	HCTL     string // SCSI address; empty means the next free one
-	PCI      string // address of the controller; empty means one of our choice
+	PCI      string // address of the controller; empty means any free address
 	ReadOnly bool
-	// Removable marks USB sticks and the like: a disk behind a USB host
-	// controller instead of where Kind says.
+	// Removable marks USB sticks and similar disks: behind a USB host controller,
+	// whatever Kind says.
 	Removable bool
-	// Erase is the command by which the device erases itself; empty when it has
+	// Erase is the command by which the device erases itself; empty if it has
 	// none.
 	Erase string
-	// Open opens the medium. nil is a device that cannot be opened.
+	// Open opens the medium. If it is nil the device cannot be opened.
 	Open func() (sys.Block, error)
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// superblock is a member's view of its array: metadata 1.2 of Linux's md driver
-// (include/uapi/linux/raid/md_p.h), read by this package alone so that it does
-// not agree with a writer's mistakes.
+// superblock is the metadata of a member, version 1.2 of Linux's md driver
+// (include/uapi/linux/raid/md_p.h). This package has a reader of its own so that
+// it does not share mistakes with the writer.
 type superblock struct {
 	raw     []byte
-	array   string // UUID, as mdadm writes it
+	array   string // UUID in mdadm's notation
 	name    string
 	level   int32
 	layout  uint32
 	chunk   int64 // bytes
 	members int
-	role    int   // this member's; -1 when it is none, or has failed
+	role    int   // of this member; -1 if it is none, or has failed
 	size    int64 // bytes of data on each member
 	data    int64 // offset of the data
 	events  uint64
 }
 
-const superAt = 4096 // bytes from the beginning of a member
+const superAt = 4096 // offset in a member, in bytes
 
-// readSuperblock reads the superblock of what may be a member; nil when it is
-// none, or a broken one.
+// readSuperblock reads the superblock of a possible member; nil if it is none, or
+// broken.
 func readSuperblock(r io.ReaderAt, off, size int64) *superblock {
 	b := make([]byte, 4096)
 	if size < superAt+int64(len(b)) {
@@ -48,7 +48,7 @@ func readSuperblock(r io.ReaderAt, off, size int64) *superblock {
 		return nil
 	}
 	b = b[:256+2*roles]
-	if le.Uint32(b[216:]) != sumOf(b) {
+	if le.Uint32(b[216:]) != superblockChecksum(b) {
 		return nil
 	}
 	id := hex.EncodeToString(b[16:32])
@@ -75,8 +75,9 @@ func readSuperblock(r io.ReaderAt, off, size int64) *superblock {
 	return s
 }
 
-// sumOf is the checksum of a superblock, whose own field counts as zero.
-func sumOf(b []byte) uint32 {
+// superblockChecksum returns the checksum of a superblock, whose own field counts
+// as zero.
+func superblockChecksum(b []byte) uint32 {
 	var sum uint64
 	for i := 0; i+4 <= len(b); i += 4 {
 		if i != 216 {
@@ -89,7 +90,7 @@ func sumOf(b []byte) uint32 {
 	return uint32(sum) + uint32(sum>>32)
 }
 
-// copies is how many members hold each byte.
+// copies returns how many members store each byte.
 func (s *superblock) copies() int {
 	switch s.level {
 	case 0:
@@ -100,7 +101,7 @@ func (s *superblock) copies() int {
 	return 2
 }
 
-// capacity of the array in bytes.
+// capacity returns the size of the array in bytes.
 func (s *superblock) capacity() int64 {
 	if s.level == 1 {
 		return s.size
@@ -109,9 +110,9 @@ func (s *superblock) capacity() int64 {
 	return rows * int64(s.members) / int64(s.copies()) * s.chunk
 }
 
-// locate says which members hold the byte at off, where on them, and how many
-// bytes from there lie in a row. In the near layout the copies of a chunk are on
-// neighbours, counted on from row to row (md(4)).
+// locate returns the members that store the byte at off, its offset on them, and
+// how many contiguous bytes follow. In the near layout the copies of a chunk are
+// on neighbouring members, counted on from row to row (md(4)).
 func (s *superblock) locate(off int64) (members []int, at, n int64) {
 	if s.level == 1 {
 		for i := range s.members {
@@ -126,19 +127,19 @@ func (s *superblock) locate(off int64) (members []int, at, n int64) {
 	return members, place/int64(s.members)*s.chunk + off%s.chunk, s.chunk - off%s.chunk
 }
 
-// array is an array that runs.
+// array is a running array.
 type array struct {
 	*superblock
 	kernel string  // md127
-	parts  []*part // by role; nil where one is missing
+	parts  []*part // by role; nil for a missing member
 }
 
-// runs says whether every byte is on some member.
+// runs reports whether every byte is on some member.
 func (s *superblock) runs(parts []*part) bool {
 	if s.level == 1 {
 		return slices.ContainsFunc(parts, func(p *part) bool { return p != nil })
 	}
-	for row := range int64(s.members) { // the pattern repeats at the latest then
+	for row := range int64(s.members) { // the pattern repeats after that many rows
 		for c := range int64(s.members) {
 			members, _, _ := s.locate((row*int64(s.members) + c) * s.chunk)
 			if !slices.ContainsFunc(members, func(i int) bool { return parts[i] != nil }) {
@@ -171,15 +172,15 @@ func (a *array) openArray() (sys.Block, error) {
 type arrayBlock struct {
 	*array
 	mu      sync.Mutex
-	members []sys.Block // by role; nil where one is missing or has failed
-	stale   bool        // members are missing, and the others do not know it yet
+	members []sys.Block // by role; nil for a member that is missing or has failed
+	stale   bool        // members are missing, and the superblocks of the others do not say so yet
 }
 
 var errArray = errors.New("systest: the array has lost too many members")
 
 func (b *arrayBlock) Size() int64 { return b.capacity() }
 
-// ReadAt reads each stretch from the first member that can.
+// ReadAt reads each segment from the first member that works.
 func (b *arrayBlock) ReadAt(p []byte, off int64) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -211,7 +212,7 @@ func (b *arrayBlock) ReadAt(p []byte, off int64) (int, error) {
 	return done, end
 }
 
-// WriteAt writes each stretch to all members that have it.
+// WriteAt writes each segment to all members that store it.
 func (b *arrayBlock) WriteAt(p []byte, off int64) (int, error) {
 	done := 0
 	err := b.each(off, int64(len(p)), func(m sys.Block, at, from, n int64) error {
@@ -271,14 +272,14 @@ func (b *arrayBlock) each(off, n int64, do func(m sys.Block, at, from, n int64) 
 	return nil
 }
 
-// fail gives a member up.
+// fail removes a member.
 func (b *arrayBlock) fail(i int) {
 	b.members[i].Close()
 	b.members[i], b.stale = nil, true
 }
 
-// record writes the superblocks of a degraded array: whoever is missing there
-// has an older count of events, and is not believed when it comes back.
+// record updates the superblocks of a degraded array: a member missing now has an
+// older count of events, and is ignored when it comes back.
 func (b *arrayBlock) record() error {
 	b.events++
 	le := binary.LittleEndian
@@ -293,7 +294,7 @@ func (b *arrayBlock) record() error {
 				le.PutUint16(raw[256+2*role:], 0xfffe) // faulty
 			}
 		}
-		le.PutUint32(raw[216:], sumOf(raw))
+		le.PutUint32(raw[216:], superblockChecksum(raw))
 		if _, err := m.WriteAt(raw, superAt); err != nil {
 			return fmt.Errorf("systest: superblock: %w", err)
 		}

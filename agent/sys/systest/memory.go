@@ -7,27 +7,27 @@ import (
 	"sync"
 )
 
-// pageSize is what Memory allocates at once; zero pages are not kept.
+// pageSize is the unit of allocation; pages of zeros are not stored.
 const pageSize = 64 << 10
 
 // Memory is a sparse block device in memory. It is safe for concurrent use and
-// lives on after Close, as a disk does.
+// keeps its content after Close, like a disk.
 type Memory struct {
 	size int64
 
 	mu    sync.RWMutex
-	pages map[int64][]byte // by page number; absent pages read as zeros
+	pages map[int64][]byte // by page number; a missing page reads as zeros
 }
 
-// NewMemory makes a device of size bytes that reads as zeros.
+// NewMemory returns a device of size bytes that reads as zeros.
 func NewMemory(size int64) *Memory {
 	return &Memory{size: size, pages: map[int64][]byte{}}
 }
 
-// Size is the device's size in bytes.
+// Size returns the device's size in bytes.
 func (m *Memory) Size() int64 { return m.size }
 
-// Held is how many bytes of memory the device takes.
+// Held returns the bytes of memory that the device uses.
 func (m *Memory) Held() int64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -59,7 +59,7 @@ func (m *Memory) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), err
 }
 
-// WriteAt implements io.WriterAt. Nothing is written when p does not fit.
+// WriteAt implements io.WriterAt. It writes nothing if p does not fit.
 func (m *Memory) WriteAt(p []byte, off int64) (int, error) {
 	if err := m.within(off, int64(len(p))); err != nil {
 		return 0, err
@@ -77,7 +77,7 @@ func (m *Memory) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// Zero implements sys.Block; whole pages are given back.
+// Zero implements sys.Block. It frees whole pages.
 func (m *Memory) Zero(off, n int64) error {
 	if off%512 != 0 || n%512 != 0 {
 		return fmt.Errorf("systest: zero: %d bytes at %d are not whole sectors", n, off)
@@ -87,7 +87,7 @@ func (m *Memory) Zero(off, n int64) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if pages := n / pageSize; pages > int64(len(m.pages)) { // erasing terabytes of nothing
+	if pages := n / pageSize; pages > int64(len(m.pages)) { // fast for terabytes without data
 		for page, held := range m.pages {
 			from, to := max(off, page*pageSize), min(off+n, (page+1)*pageSize)
 			if from >= to {
@@ -120,8 +120,8 @@ func (m *Memory) wipe(page int64, held []byte, at, n int64) {
 
 var zeroPage [pageSize]byte
 
-// each cuts a range at page boundaries: at is the offset within the page, done
-// how much of the range came before.
+// each splits a range at page boundaries: at is the offset within the page, done
+// the length of the range before it.
 func (m *Memory) each(off, n int64, do func(page, at, n, done int64)) {
 	for done := int64(0); done < n; {
 		page, at := (off+done)/pageSize, (off+done)%pageSize

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// pciPath is where a PCI function lies in sysfs: on the root bus, or behind a
-// root port of the bus before its own.
+// pciPath returns the path of a PCI function in sysfs: on the root bus, or behind
+// a root port of the bus before its own.
 func pciPath(addr string) string {
 	var domain, bus, slot, function int
 	if _, err := fmt.Sscanf(addr, "%x:%x:%x.%x", &domain, &bus, &slot, &function); err != nil || bus == 0 {
@@ -47,8 +47,8 @@ func renderNICs(t *tree, nics []NIC) {
 	}
 }
 
-// renderVLANs writes the list of the interfaces that are tagged VLANs (net/8021q,
-// vlanproc.c), and each of them. There is none where no VLAN is set up.
+// renderVLANs writes the list of VLAN interfaces (net/8021q, vlanproc.c) and each
+// interface. Without VLANs there is no list.
 func renderVLANs(t *tree, nics []NIC) {
 	list := fmt.Sprintf("%-15s| %s\nName-Type: VLAN_NAME_TYPE_RAW_PLUS_VID_NO_PAD\n", "VLAN Dev name", "VLAN ID")
 	index := len(nics) + 2
@@ -66,7 +66,8 @@ func renderVLANs(t *tree, nics []NIC) {
 	}
 }
 
-// renderInterface writes what every interface has; kind is its ARPHRD number.
+// renderInterface writes the attributes of every interface; kind is its ARPHRD
+// number.
 func renderInterface(t *tree, path, name string, index, kind int, mac string) {
 	t.link("sys/class/net/"+name, path)
 	t.line(path+"/address", mac)
@@ -75,7 +76,7 @@ func renderInterface(t *tree, path, name string, index, kind int, mac string) {
 	t.line(path+"/mtu", "1500")
 }
 
-// renderVirtual writes what every Linux has and no hardware backs.
+// renderVirtual writes the virtual interfaces of every Linux.
 func renderVirtual(t *tree) {
 	const lo = "sys/devices/virtual/net/lo"
 	renderInterface(t, lo, "lo", 1, 772, "00:00:00:00:00:00")

@@ -14,19 +14,19 @@ import (
 // part is a partition, or a whole disk that is a member of an array.
 type part struct {
 	disk   string // kernel name
-	name   string // kernel name: sda1; the disk's for a whole disk
-	number int    // 0 is a whole disk
+	name   string // sda1, or the disk's name for a whole disk
+	number int    // 0 for a whole disk
 	off    int64  // bytes
 	size   int64
-	kind   string                    // GUID of its type, lower case
-	id     string                    // GUID
-	member *superblock               // nil when it is no member of an array
-	free   bool                      // taken out of its array: StopArray
-	open   func() (sys.Block, error) // of the disk
+	kind   string                    // type GUID, lower case
+	id     string                    // partition GUID
+	member *superblock               // nil if it is no member of an array
+	free   bool                      // removed from its array by StopArray
+	open   func() (sys.Block, error) // opens the disk
 }
 
-// readParts finds the partitions in a disk's GPT, and members of arrays among
-// them, as the kernel and udev do. Broken tables hold none.
+// readParts finds the partitions of a disk's GPT, and members of arrays among
+// them, like the kernel and udev. A broken table has none.
 func readParts(disk string, b sys.Block, open func() (sys.Block, error)) []part {
 	whole := part{disk: disk, name: disk, size: b.Size(), open: open}
 	parts := readGPT(whole, b)
@@ -43,7 +43,8 @@ func readParts(disk string, b sys.Block, open func() (sys.Block, error)) []part 
 	return out
 }
 
-// readGPT reads the primary table, or else the backup (UEFI 2.10, §5.3).
+// readGPT reads the primary table, or the backup if that is broken (UEFI 2.10,
+// §5.3).
 func readGPT(whole part, r io.ReaderAt) []part {
 	const block = 512
 	var mbr [block]byte
@@ -82,7 +83,7 @@ func readGPT(whole part, r io.ReaderAt) []part {
 	return nil
 }
 
-// partName is the kernel's: a p comes between two digits (disk_name in
+// partName returns the kernel's name: with a p between two digits (disk_name in
 // block/genhd.c).
 func partName(disk string, n int) string {
 	if last := disk[len(disk)-1]; last >= '0' && last <= '9' {
@@ -91,15 +92,14 @@ func partName(disk string, n int) string {
 	return fmt.Sprintf("%s%d", disk, n)
 }
 
-// guidText is a GUID as people and udev write it; the first three fields are
-// little-endian.
+// guidText formats a GUID as udev does; the first three fields are little-endian.
 func guidText(b []byte) string {
 	swapped := []byte{b[3], b[2], b[1], b[0], b[5], b[4], b[7], b[6]}
 	h := hex.EncodeToString(append(swapped, b[8:16]...))
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// window is a stretch of a disk as a device of its own.
+// window is a part of a disk as a device.
 type window struct {
 	sys.Block
 	off, size int64

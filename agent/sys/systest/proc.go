@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// renderProc writes /proc/cpuinfo and /proc/meminfo. cpuinfo is rendered when
-// it is read: it takes a kilobyte for each of what may be hundreds of CPUs.
+// renderProc writes /proc/cpuinfo and /proc/meminfo. It renders cpuinfo when it is
+// read: that takes a kilobyte for each of possibly hundreds of CPUs.
 func renderProc(t *tree, m Machine) {
 	t.lazy("proc/cpuinfo", func() []byte {
 		var b bytes.Buffer
@@ -24,7 +24,7 @@ func renderProc(t *tree, m Machine) {
 		}
 		return b.Bytes()
 	})
-	// The kernel counts what it can hand out: about a sixty-fourth less than is
+	// The kernel reports the usable memory: about a sixty-fourth less than is
 	// installed (page structures, its own image).
 	total := m.RAMMiB*1024 - m.RAMMiB*1024/64
 	t.file("proc/meminfo", fmt.Sprintf("MemTotal:       %8d kB\nMemFree:        %8d kB\nMemAvailable:   %8d kB\n",
@@ -32,9 +32,8 @@ func renderProc(t *tree, m Machine) {
 	t.file("proc/cmdline", strings.TrimSpace("BOOT_IMAGE=/vmlinuz ro console=ttyS0 "+m.Cmdline)+"\n")
 }
 
-// renderDMI writes what the kernel's dmi driver shows: single values by name,
-// and the SMBIOS table itself, which is the only place that tells the memory
-// installed.
+// renderDMI writes the files of the kernel's dmi driver: single values by name,
+// and the SMBIOS table, the only place with the installed memory.
 func renderDMI(t *tree, m Machine) {
 	const id = "sys/devices/virtual/dmi/id"
 	t.link("sys/class/dmi/id", id)
@@ -48,11 +47,11 @@ func renderDMI(t *tree, m Machine) {
 	t.lazy("sys/firmware/dmi/tables/DMI", func() []byte { return memoryTable(m.RAMMiB) })
 }
 
-// dimmMiB is the largest module that memoryTable makes.
+// dimmMiB is the size of the largest module in memoryTable.
 const dimmMiB = 64 << 10
 
-// memoryTable is an SMBIOS table of memory devices (type 17, DSP0134 §7.18) and
-// the end marker (type 127); one slot stays empty.
+// memoryTable returns an SMBIOS table of memory devices (type 17, DSP0134 §7.18)
+// and the end marker (type 127); one slot is empty.
 func memoryTable(ramMiB int) []byte {
 	var b []byte
 	handle := uint16(0x1100)
@@ -63,7 +62,7 @@ func memoryTable(ramMiB int) []byte {
 		switch {
 		case mib < 0x7fff:
 			binary.LittleEndian.PutUint16(s[0x0c:], uint16(mib))
-		default: // the true size stands in the extended field
+		default: // the size is in the extended field
 			binary.LittleEndian.PutUint16(s[0x0c:], 0x7fff)
 			binary.LittleEndian.PutUint32(s[0x1c:], uint32(mib))
 		}

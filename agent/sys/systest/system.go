@@ -12,49 +12,49 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// System is a sys.System over a Machine. Partitions and software RAID that its
-// disks hold are shown as the kernel, udev and mdadm would have them; when a
-// disk that was written to is closed it is looked at again.
+// System is a sys.System over a Machine. It shows partitions and software RAID on
+// the disks like the kernel, udev and mdadm, and reads a disk again when it is
+// closed after writes.
 type System struct {
 	machine Machine
-	disks   []placed
-	open    map[string]func() (sys.Block, error) // by kernel name; fixed
-	erase   map[string]string                    // likewise: Disk.Erase
+	disks   []placedDisk
+	open    map[string]func() (sys.Block, error) // by kernel name; constant
+	erase   map[string]string                    // Disk.Erase by kernel name; constant
 
-	mu    sync.Mutex
-	begun bool // the disks have been looked at
+	mu        sync.Mutex
+	disksRead bool // the disks have been read
 	layout
 	tree *tree
-	held map[string]bool // names that are open
+	held map[string]bool // names of open devices
 }
 
-// New describes the machine. Disks keep their order; a disk without a name, or
-// with one that is taken, gets the next free one.
+// New returns a System. Disks keep their order; a disk without a name, or with one
+// in use, gets the next free one.
 func New(m Machine) *System {
 	if m.Arch == "" {
 		m.Arch = "x86_64"
 	}
 	m.NICs, m.Disks = slices.Clone(m.NICs), slices.Clone(m.Disks)
-	s := &System{machine: m, disks: place(m.Disks), open: map[string]func() (sys.Block, error){}, erase: map[string]string{}, held: map[string]bool{}}
+	s := &System{machine: m, disks: placeDisks(m.Disks), open: map[string]func() (sys.Block, error){}, erase: map[string]string{}, held: map[string]bool{}}
 	for _, d := range s.disks {
 		s.open[d.Name], s.erase[d.Name] = d.Open, d.Erase
 	}
 	return s
 }
 
-// FS implements sys.System. It is the file system as it is now.
+// FS implements sys.System. It returns the present file system.
 func (s *System) FS() fs.ReadLinkFS {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.begin()
+	s.readDisks()
 	return s.tree
 }
 
-// OpenBlock implements sys.System. It is exclusive, as on Linux: a disk is in
-// use with each of its partitions, and a partition with its array.
+// OpenBlock implements sys.System. Like on Linux it is exclusive: a disk is in use
+// with each of its partitions, and a partition with its array.
 func (s *System) OpenBlock(name string) (sys.Block, error) {
 	s.mu.Lock()
-	s.begin()
+	s.readDisks()
 	open, disk := s.find(name)
 	if open == nil {
 		s.mu.Unlock()
@@ -73,7 +73,7 @@ func (s *System) OpenBlock(name string) (sys.Block, error) {
 		s.release(name, "")
 		return nil, fmt.Errorf("systest: open /dev/%s: %w", name, err)
 	}
-	h := &held{Block: b, erase: s.erase[name]}
+	h := &openDevice{Block: b, erase: s.erase[name]}
 	h.release = sync.OnceFunc(func() {
 		if !h.written.Load() {
 			disk = ""
@@ -83,7 +83,8 @@ func (s *System) OpenBlock(name string) (sys.Block, error) {
 	return h, nil
 }
 
-// find is how a device is opened, and its name if it is a whole disk.
+// find returns the function that opens a device, and its name if it is a whole
+// disk.
 func (s *System) find(name string) (open func() (sys.Block, error), disk string) {
 	if open, is := s.open[name]; is {
 		return open, name
@@ -107,23 +108,23 @@ func (s *System) find(name string) (open func() (sys.Block, error), disk string)
 	return nil, ""
 }
 
-// busy says whether a device cannot be opened exclusively.
+// busy reports whether a device is in use.
 func (s *System) busy(name string) bool {
 	if s.held[name] {
 		return true
 	}
 	for _, p := range s.parts {
-		if p.name == name && s.holder(p) != nil {
+		if p.name == name && s.arrayOf(p) != nil {
 			return true
 		}
-		if p.disk == name && (s.held[p.name] || s.holder(p) != nil) || p.name == name && s.held[p.disk] {
+		if p.disk == name && (s.held[p.name] || s.arrayOf(p) != nil) || p.name == name && s.held[p.disk] {
 			return true
 		}
 	}
 	return false
 }
 
-// release gives a name free; disk is one that was written to.
+// release ends the use of a name; disk is a disk that was written to, or "".
 func (s *System) release(name, disk string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,34 +135,34 @@ func (s *System) release(name, disk string) {
 	}
 }
 
-// held is a block device that gives its name free when it is closed.
-type held struct {
+// openDevice is an open device that releases its name when it is closed.
+type openDevice struct {
 	sys.Block
 	erase   string
 	written atomic.Bool
 	release func()
 }
 
-func (h *held) WriteAt(p []byte, off int64) (int, error) {
+func (h *openDevice) WriteAt(p []byte, off int64) (int, error) {
 	h.written.Store(true)
 	return h.Block.WriteAt(p, off)
 }
 
-func (h *held) Zero(off, n int64) error {
+func (h *openDevice) Zero(off, n int64) error {
 	h.written.Store(true)
 	return h.Block.Zero(off, n)
 }
 
-// SecureErase implements sys.Eraser as a device does that crypto-erases: at
-// once.
-func (h *held) SecureErase(context.Context) (string, error) {
+// SecureErase implements sys.Eraser like a device that erases cryptographically:
+// at once.
+func (h *openDevice) SecureErase(context.Context) (string, error) {
 	if h.erase == "" {
 		return "", sys.ErrNoErase
 	}
 	return h.erase, h.Zero(0, h.Size()/512*512)
 }
 
-func (h *held) Close() error {
+func (h *openDevice) Close() error {
 	defer h.release()
 	return h.Block.Close()
 }
@@ -190,9 +191,9 @@ func (s *System) Addresses(nic string) []string {
 	return nil
 }
 
-// Hear implements sys.Hearer: what comes in again and again is there at once,
-// and nothing else ever comes.
-func (s *System) Hear(_ context.Context, etherType uint16, nics []string) map[string][]byte {
+// ReceiveFrames implements sys.FrameReceiver. It returns the periodic frames of
+// each NIC at once; others never arrive.
+func (s *System) ReceiveFrames(_ context.Context, etherType uint16, nics []string) map[string][]byte {
 	heard := map[string][]byte{}
 	for _, n := range s.machine.NICs {
 		if !slices.Contains(nics, n.Name) || n.Down || !n.Carrier {

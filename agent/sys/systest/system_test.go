@@ -11,7 +11,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// server has one disk of each kind.
+// server returns a machine with one disk of each kind.
 func server(m *systest.Memory) systest.Machine {
 	open := func() (sys.Block, error) { return m, nil }
 	return systest.Machine{
@@ -34,7 +34,7 @@ func server(m *systest.Memory) systest.Machine {
 	}
 }
 
-// TestLinks compares with links read on real servers.
+// TestLinks compares the links with those of real servers.
 func TestLinks(t *testing.T) {
 	s := systest.New(server(systest.NewMemory(1 << 20)))
 	for name, want := range map[string]string{
@@ -92,8 +92,8 @@ func TestNames(t *testing.T) {
 	for range 28 {
 		disks = append(disks, systest.Disk{Kind: systest.SAS, Size: 1 << 20})
 	}
-	disks[1].Name = "sda" // keeps it: the first is named only afterwards
-	disks[2].Name = "sda" // taken
+	disks[1].Name = "sda" // stays: names are assigned after this
+	disks[2].Name = "sda" // in use
 	disks[3].Name = "sdd"
 	s := systest.New(systest.Machine{Disks: disks})
 	for _, name := range []string{"sda", "sdb", "sdc", "sdd", "sdz", "sdaa", "sdab"} {
@@ -122,7 +122,7 @@ func TestOpenBlockIsExclusive(t *testing.T) {
 		t.Errorf("OpenBlock(sda) after Close = %v", err)
 	}
 	again.Close()
-	for _, name := range []string{"sdd", "sdx", "", "loop0"} { // sdd is the stick: nothing to open
+	for _, name := range []string{"sdd", "sdx", "", "loop0"} { // sdd is the USB stick, which has no medium
 		if _, err := s.OpenBlock(name); !errors.Is(err, sys.ErrNoDevice) {
 			t.Errorf("OpenBlock(%q) = %v, want ErrNoDevice", name, err)
 		}
@@ -139,7 +139,7 @@ func TestMemoryGivesZerosBack(t *testing.T) {
 	if m.Held() == 0 {
 		t.Fatal("Held() = 0 after writes")
 	}
-	if err := m.Zero(512, 4<<40-512); err != nil { // as good as all of it, in no time
+	if err := m.Zero(512, 4<<40-512); err != nil { // almost all of it, in no time
 		t.Fatal(err)
 	}
 	if err := m.Zero(0, 512); err != nil {

@@ -10,15 +10,14 @@ import (
 	"time"
 )
 
-// tree is a read-only file system of small files, as sysfs and procfs are. It
-// differs from fstest.MapFS in what those need: a directory costs its own
-// entries only, content may be rendered when it is read, and a file may exist
-// and yet refuse to be read.
+// tree is a read-only file system of small files, like sysfs and procfs. In
+// contrast to fstest.MapFS a directory costs only its entries, content can be
+// rendered when it is read, and a file can exist and fail to be read.
 type tree struct{ root *node }
 
 type node struct {
 	name     string
-	children []*node // of a directory by name, which is not nil; a map of so few takes more
+	children []*node // entries of a directory by name, non-nil; a map would take more memory
 	link     string  // target of a symbolic link
 	text     func() ([]byte, error)
 }
@@ -27,7 +26,7 @@ func newTree() *tree { return &tree{root: newDir(".")} }
 
 func newDir(name string) *node { return &node{name: name, children: []*node{}} }
 
-// child is the entry of a directory that has that name, or nil.
+// child returns the entry of a directory with this name; nil if there is none.
 func (n *node) child(name string) *node {
 	if i, ok := n.search(name); ok {
 		return n.children[i]
@@ -39,7 +38,7 @@ func (n *node) search(name string) (int, bool) {
 	return slices.BinarySearchFunc(n.children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
 }
 
-// put makes c an entry, in the place of one that has its name.
+// put adds an entry, replacing one with its name.
 func (n *node) put(c *node) {
 	i, ok := n.search(c.name)
 	if ok {
@@ -49,7 +48,7 @@ func (n *node) put(c *node) {
 	n.children = slices.Insert(n.children, i, c)
 }
 
-// dir makes a directory and those above it.
+// dir creates a directory and its parents.
 func (t *tree) dir(name string) *node {
 	n := t.root
 	for part := range strings.SplitSeq(name, "/") {
@@ -77,19 +76,18 @@ func (t *tree) file(name, text string) {
 // line adds a sysfs attribute: its value and a line feed.
 func (t *tree) line(name, value string) { t.file(name, value+"\n") }
 
-// lazy adds a file that is rendered whenever it is opened.
+// lazy adds a file that is rendered when it is opened.
 func (t *tree) lazy(name string, render func() []byte) {
 	t.add(name, &node{text: func() ([]byte, error) { return render(), nil }})
 }
 
-// broken adds a file that cannot be read, as the carrier attribute of an
+// broken adds a file that cannot be read, like the carrier attribute of an
 // interface that is down.
 func (t *tree) broken(name string, err error) {
 	t.add(name, &node{text: func() ([]byte, error) { return nil, err }})
 }
 
-// link adds a symbolic link to a path in the tree, written relative as the
-// kernel does.
+// link adds a symbolic link to a path in the tree, relative like the kernel's.
 func (t *tree) link(name, to string) {
 	up := strings.Split(path.Dir(name), "/")
 	down := strings.Split(to, "/")
@@ -99,10 +97,11 @@ func (t *tree) link(name, to string) {
 	t.add(name, &node{link: strings.Repeat("../", len(up)) + strings.Join(down, "/")})
 }
 
-// maxLinks bounds the links of one path, as Linux does.
+// maxLinks bounds the symbolic links in one path, as in Linux.
 const maxLinks = 40
 
-// find walks to a node; the last element is followed only if follow says so.
+// find returns the node of a path; it follows a link in the last element only if
+// follow is true.
 func (t *tree) find(name string, follow bool) (*node, error) {
 	if !fs.ValidPath(name) {
 		return nil, fs.ErrInvalid
@@ -148,7 +147,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 	}
 	text, err := n.text()
 	if err != nil {
-		// The kernel fails the read, not the open; nobody here can tell.
+		// the kernel fails the read instead, which no caller distinguishes
 		return nil, &fs.PathError{Op: "read", Path: name, Err: err}
 	}
 	return &openFile{node: n, Reader: bytes.NewReader(text)}, nil
@@ -187,7 +186,7 @@ func (t *tree) stat(op, name string, follow bool) (fs.FileInfo, error) {
 	return n, nil
 }
 
-// entries lists a directory by name.
+// entries returns the entries of a directory by name.
 func (n *node) entries() []fs.DirEntry {
 	out := make([]fs.DirEntry, 0, len(n.children))
 	for _, c := range n.children {

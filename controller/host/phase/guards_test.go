@@ -10,8 +10,8 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// B-73 B-11: without a place none of the three operations is entered, and
-// everything that needs none goes on.
+// B-73 B-11: without a slot none of the three operations begins, and everything
+// that needs none continues.
 func TestHostWithoutASlotWaits(t *testing.T) {
 	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On, NoSlot: true}
 	for name, tt := range map[string]struct {
@@ -47,8 +47,8 @@ func TestHostWithoutASlotWaits(t *testing.T) {
 	}
 }
 
-// B-124: a BMC that accepts a change of power and does not carry it out is an
-// error of what the host is about.
+// B-124: a power change that the BMC accepts and does not make is an error of the
+// host's operation.
 func TestPowerThatDoesNotChangeIsAnError(t *testing.T) {
 	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.Off, WantImage: "u", HaveImage: "u"}
 	for name, tt := range map[string]struct {
@@ -83,7 +83,7 @@ func TestPowerThatDoesNotChangeIsAnError(t *testing.T) {
 	}
 }
 
-// What B-10 to B-126 say of single states, beside the whole life of a host.
+// B-10 to B-126 in single states, beside the whole life of a host.
 func TestStatements(t *testing.T) {
 	base := Facts{HasDetails: true, Online: true, Cleaning: true, Media: MediaNone, Power: bmc.On}
 	for _, tt := range []struct {

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite STATES.md")
 
-// any chooses facts at random, from every value that a member can have.
+// anyFacts returns random facts, over all values of each field.
 func anyFacts(r *rand.Rand, s State) Facts {
 	flip := func() bool { return r.IntN(2) == 0 }
 	text := func(xs ...string) string { return xs[r.IntN(len(xs))] }
@@ -70,7 +70,7 @@ func TestEveryRuleApplies(t *testing.T) {
 
 func TestEveryStateIsReachable(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	seen := map[State]bool{stateNone: true, ready: true} // ready: only in objects of old (B-26)
+	seen := map[State]bool{stateNone: true, ready: true} // ready: only in old objects (B-26)
 	for grown := true; grown; {
 		grown = false
 		for _, s := range States {
@@ -91,8 +91,8 @@ func TestEveryStateIsReachable(t *testing.T) {
 	}
 }
 
-// No decision may leave a host that has something to do without a next look: an
-// action needs one, and so does an error.
+// Every decision of a host with work to do has a next pass: an action needs one,
+// and so does an error.
 func TestDecisionsAreComplete(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, s := range States {
@@ -119,8 +119,7 @@ func TestDecisionsAreComplete(t *testing.T) {
 	}
 }
 
-// Every pair of state and facts has an answer in the table, but where there is
-// nothing to do.
+// Every state and facts have a rule, unless there is nothing to do.
 func TestUnfinishedStatesAlwaysHaveARule(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, s := range States {

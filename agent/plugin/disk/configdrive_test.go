@@ -218,7 +218,7 @@ func TestConfigDriveIsRefused(t *testing.T) {
 	}
 }
 
-func TestConfigDriveOfGarbageTouchesNoDisk(t *testing.T) {
+func TestInvalidConfigDriveTouchesNoDisk(t *testing.T) {
 	image := partitioned(t, gptOf(4), 8*mib)
 	s := serve(t, map[string]string{"/disk.img": string(image)})
 	m := used(t, 8*mib)
@@ -229,7 +229,7 @@ func TestConfigDriveOfGarbageTouchesNoDisk(t *testing.T) {
 }
 
 // What is written over is still verified beside it.
-func TestForget(t *testing.T) {
+func TestUnverify(t *testing.T) {
 	m := systest.NewMemory(16 * mib)
 	target := &target{block: m, name: "/dev/sda", head: make([]byte, headSize)}
 	p := content(2*mib, 3)

@@ -30,10 +30,10 @@ type partitionTable interface {
 	store() error
 }
 
-// place lays the config drive on the disk: on the partition that the image has
+// placeConfigDrive lays the config drive on the disk: on the partition that the image has
 // for it, or on a new one at the disk's end. The image is there but for its
 // head, so that a disk without its drive cannot boot.
-func (t *target) place(drive []byte) error {
+func (t *target) placeConfigDrive(drive []byte) error {
 	table, err := t.table()
 	if err != nil {
 		return fmt.Errorf("disk: config drive: %w", err)
@@ -107,7 +107,7 @@ func (t *target) replace(off int64, p []byte) error {
 	}
 	for len(p) > 0 {
 		n := min(len(p), chunk)
-		if err := t.forget(off, int64(n)); err != nil {
+		if err := t.unverify(off, int64(n)); err != nil {
 			return err
 		}
 		if err := t.write(off, p[:n]); err != nil {
@@ -120,9 +120,9 @@ func (t *target) replace(off int64, p []byte) error {
 
 var errLost = errors.New("something else than was written")
 
-// forget takes a stretch out of what will be verified. Of a run that it cuts,
+// unverify takes a stretch out of what will be verified. Of a run that it cuts,
 // the rest is verified now, and noted anew.
-func (t *target) forget(off, n int64) error {
+func (t *target) unverify(off, n int64) error {
 	end := off + n
 	var zeroed, data []run
 	for _, r := range t.zeroed {
@@ -157,5 +157,5 @@ func (t *target) forget(off, n int64) error {
 	return nil
 }
 
-// blank tells whether p is all zeros.
-func blank(p []byte) bool { return len(bytes.Trim(p, "\x00")) == 0 }
+// isZero tells whether p is all zeros.
+func isZero(p []byte) bool { return len(bytes.Trim(p, "\x00")) == 0 }

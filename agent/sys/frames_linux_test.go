@@ -13,10 +13,9 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// What comes in on the loopback device was sent there: a frame of an EtherType
-// for experiments (IEEE 802, 0x88b5), again and again, since nobody tells when
-// the listener is there.
-func TestLinuxHearsFrames(t *testing.T) {
+// The test sends frames of an experimental EtherType (IEEE 802, 0x88b5) to the
+// loopback device repeatedly, because it does not know when the listener is ready.
+func TestLinuxReceivesFrames(t *testing.T) {
 	const experiment = 0x88b5
 	lo, err := net.InterfaceByName("lo")
 	if err != nil {
@@ -34,7 +33,7 @@ func TestLinuxHearsFrames(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	heard := make(chan map[string][]byte)
-	go func() { heard <- sys.Linux{}.Hear(ctx, experiment, []string{"lo", "no-such"}) }()
+	go func() { heard <- sys.Linux{}.ReceiveFrames(ctx, experiment, []string{"lo", "no-such"}) }()
 	again := time.NewTicker(10 * time.Millisecond)
 	defer again.Stop()
 	for {
@@ -52,10 +51,10 @@ func TestLinuxHearsFrames(t *testing.T) {
 	}
 }
 
-func TestLinuxHearsNothingWhenItsTimeIsUp(t *testing.T) {
+func TestLinuxStopsReceivingWhenTheContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if got := (sys.Linux{}).Hear(ctx, 0x88b6, []string{"lo"}); len(got) > 0 {
+	if got := (sys.Linux{}).ReceiveFrames(ctx, 0x88b6, []string{"lo"}); len(got) > 0 {
 		t.Errorf("heard %q", got)
 	}
 }

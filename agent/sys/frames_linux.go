@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	hearFor  = 250 // milliseconds until it is asked whether ctx has ended
-	maxFrame = 9216
+	pollMilliseconds = 250 // milliseconds between two checks of ctx
+	maxFrame         = 9216
 )
 
-// nearest is the group that no bridge passes on (IEEE 802.1AB, §7.1), which LLDP
-// is sent to.
+// nearest is the destination of LLDP frames, a group address that bridges do not
+// forward (IEEE 802.1AB, §7.1).
 var nearest = [8]byte{0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e}
 
-// Hear implements Hearer with packet sockets (packet(7)), which take
-// CAP_NET_RAW. An interface that cannot be listened on has nothing to tell. NICs
-// whose firmware keeps LLDP to itself, as Intel's 700 series does by default, do
-// not pass it on.
-func (Linux) Hear(ctx context.Context, etherType uint16, nics []string) map[string][]byte {
+// ReceiveFrames implements FrameReceiver with packet sockets (packet(7)), which
+// need CAP_NET_RAW. It skips interfaces that it cannot open. Some NICs do not pass
+// on LLDP frames, because their firmware handles them (Intel's 700 series by
+// default).
+func (Linux) ReceiveFrames(ctx context.Context, etherType uint16, nics []string) map[string][]byte {
 	heard := map[string][]byte{}
 	var polled []unix.PollFd
 	var names []string
@@ -36,7 +36,7 @@ func (Linux) Hear(ctx context.Context, etherType uint16, nics []string) map[stri
 	}
 	frame := make([]byte, maxFrame)
 	for len(heard) < len(names) && ctx.Err() == nil {
-		if _, err := unix.Poll(polled, hearFor); err != nil && err != unix.EINTR {
+		if _, err := unix.Poll(polled, pollMilliseconds); err != nil && err != unix.EINTR {
 			return heard
 		}
 		for i, p := range polled {
@@ -48,7 +48,7 @@ func (Linux) Hear(ctx context.Context, etherType uint16, nics []string) map[stri
 			case err == nil && heard[names[i]] == nil:
 				heard[names[i]] = append([]byte{}, frame[:n]...)
 			case err == nil, err == unix.EAGAIN, err == unix.EINTR:
-			default: // the interface has gone down: nothing more comes
+			default: // the interface is down
 				polled[i].Events = 0
 			}
 		}
@@ -56,14 +56,16 @@ func (Linux) Hear(ctx context.Context, etherType uint16, nics []string) map[stri
 	return heard
 }
 
-// packetSocket receives what has an EtherType on one interface.
+// packetSocket returns a socket that receives the frames of an EtherType on one
+// interface.
 func packetSocket(name string, etherType uint16) (int, error) {
 	ifc, err := net.InterfaceByName(name)
 	if err != nil {
 		return -1, err
 	}
 	network := etherType<<8 | etherType>>8
-	// Until it is bound it would receive from everywhere: it has no protocol yet.
+	// Without a protocol the socket receives nothing before it is bound to the
+	// interface.
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, err

@@ -10,9 +10,9 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// asideSink keeps the file aside until its digest is known to be right, and
+// scratchSink keeps the file aside until its digest is known to be right, and
 // then lays the disk down that it describes.
-type asideSink struct {
+type scratchSink struct {
 	*target
 	format  string
 	scratch sys.Scratch
@@ -20,7 +20,7 @@ type asideSink struct {
 	limit   int64 // of the file's size in bytes
 }
 
-func newAsideSink(s sys.System, format string, size int64, t *target, bar *progress) (*asideSink, error) {
+func newScratchSink(s sys.System, format string, size int64, t *target, bar *progress) (*scratchSink, error) {
 	// A file that fills the disk is a little larger than it, by its tables.
 	limit := t.block.Size() + t.block.Size()/64 + 16<<20
 	if size > limit {
@@ -30,10 +30,10 @@ func newAsideSink(s sys.System, format string, size int64, t *target, bar *progr
 	if err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}
-	return &asideSink{target: t, format: format, scratch: scratch, bar: bar, limit: limit}, nil
+	return &scratchSink{target: t, format: format, scratch: scratch, bar: bar, limit: limit}, nil
 }
 
-func (s *asideSink) take(off int64, p []byte) error {
+func (s *scratchSink) take(off int64, p []byte) error {
 	if off+int64(len(p)) > s.limit {
 		return fmt.Errorf("disk: the %s file has more than %d bytes, %s only %d", s.format, s.limit, s.name, s.block.Size())
 	}
@@ -43,9 +43,9 @@ func (s *asideSink) take(off int64, p []byte) error {
 	return nil
 }
 
-func (s *asideSink) release() { s.scratch.Close() }
+func (s *scratchSink) release() { s.scratch.Close() }
 
-func (s *asideSink) finish(ctx context.Context, fileSize int64) (int64, error) {
+func (s *scratchSink) finish(ctx context.Context, fileSize int64) (int64, error) {
 	img, err := unpackers[s.format](s.scratch, fileSize)
 	if err != nil {
 		return 0, err
@@ -93,13 +93,13 @@ func (q sparse) copyTo(ctx context.Context, t *target, bar *progress) error {
 		workers.Go(func() {
 			buf := make([]byte, max(chunk, q.unit))
 			for p := range pieces {
-				if err := guarded(q.name, func() error { return q.copyPiece(t, p, buf) }); err != nil {
+				if err := recoverPanic(q.name, func() error { return q.copyPiece(t, p, buf) }); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	err := guarded(q.name, func() error { return q.walk(ctx, t, pieces, bar) })
+	err := recoverPanic(q.name, func() error { return q.walk(ctx, t, pieces, bar) })
 	close(pieces)
 	workers.Wait()
 	if cause := context.Cause(ctx); cause != nil {
@@ -108,9 +108,9 @@ func (q sparse) copyTo(ctx context.Context, t *target, bar *progress) error {
 	return err
 }
 
-// guarded turns a panic of a format's reader into an error: its input was made
+// recoverPanic turns a panic of a format's reader into an error: its input was made
 // by others.
-func guarded(format string, do func() error) (err error) {
+func recoverPanic(format string, do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("disk: %s: the image is malformed: %v", format, p)

@@ -13,10 +13,10 @@ const stallBytes = 16 << 10
 // watchTicks is how many looks are taken in a stall time.
 const watchTicks = 8
 
-// watch cancels a request that brings too little. It counts the looks at which
+// stallWatch cancels a request that brings too little. It counts the looks at which
 // the download is waiting for the server: time that the disk takes is not the
 // server's fault.
-type watch struct {
+type stallWatch struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	every   time.Duration
@@ -28,15 +28,15 @@ type watch struct {
 	stopped bool
 }
 
-func startWatch(stall time.Duration, cancel context.CancelFunc) *watch {
-	w := &watch{every: max(stall/watchTicks, 1), cancel: cancel}
+func startStallWatch(stall time.Duration, cancel context.CancelFunc) *stallWatch {
+	w := &stallWatch{every: max(stall/watchTicks, 1), cancel: cancel}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.timer = time.AfterFunc(w.every, w.look)
 	return w
 }
 
-func (w *watch) look() {
+func (w *stallWatch) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopped {
@@ -53,14 +53,14 @@ func (w *watch) look() {
 }
 
 // wait says that the server is waited for, until brought is called.
-func (w *watch) wait() {
+func (w *stallWatch) wait() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = true
 }
 
-// brought says that the server answered with n bytes.
-func (w *watch) brought(n int64) {
+// received says that the server answered with n bytes.
+func (w *stallWatch) received(n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = false
@@ -70,7 +70,7 @@ func (w *watch) brought(n int64) {
 }
 
 // stop ends the watch and tells whether it had cancelled the request.
-func (w *watch) stop() (fired bool) {
+func (w *stallWatch) stop() (fired bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopped = true

@@ -16,9 +16,9 @@ type source interface {
 	read(ctx context.Context, p []byte) (int, error)
 }
 
-// unwrapped is the image within a layer. What is read of the layer on the way
+// layerImage is the image within a layer. What is read of the layer on the way
 // goes through its digest, to the last byte.
-type unwrapped struct {
+type layerImage struct {
 	layer *layerReader
 	image io.Reader
 	tar   *tar.Reader // when the image is its one file
@@ -47,9 +47,9 @@ func (l *layerReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unwrap opens a layer.
-func unwrap(ctx context.Context, from *download, hash io.Writer, size int64, how wrapping) (*unwrapped, error) {
-	u := &unwrapped{layer: &layerReader{ctx: ctx, from: from, hash: hash, left: size}, size: -1}
+// openLayer opens a layer.
+func openLayer(ctx context.Context, from *download, hash io.Writer, size int64, how layerFormat) (*layerImage, error) {
+	u := &layerImage{layer: &layerReader{ctx: ctx, from: from, hash: hash, left: size}, size: -1}
 	u.image = u.layer
 	var err error
 	switch how.packed {
@@ -74,7 +74,7 @@ func unwrap(ctx context.Context, from *download, hash io.Writer, size int64, how
 }
 
 // openTar goes to the one file of a tar. Folders around it do not count.
-func (u *unwrapped) openTar() error {
+func (u *layerImage) openTar() error {
 	u.tar = tar.NewReader(u.image)
 	h, err := u.nextFile()
 	switch {
@@ -90,7 +90,7 @@ func (u *unwrapped) openTar() error {
 // maxFolders bounds how many entries are passed over.
 const maxFolders = 64
 
-func (u *unwrapped) nextFile() (*tar.Header, error) {
+func (u *layerImage) nextFile() (*tar.Header, error) {
 	for range maxFolders {
 		h, err := u.tar.Next()
 		switch {
@@ -107,7 +107,7 @@ func (u *unwrapped) nextFile() (*tar.Header, error) {
 
 // read implements source. After the image's last byte it reads the layer to its
 // end, and makes sure that there is nothing else in it.
-func (u *unwrapped) read(ctx context.Context, p []byte) (int, error) {
+func (u *layerImage) read(ctx context.Context, p []byte) (int, error) {
 	u.layer.ctx = ctx
 	n, err := u.image.Read(p)
 	switch {
@@ -129,7 +129,7 @@ func (u *unwrapped) read(ctx context.Context, p []byte) (int, error) {
 	return n, io.EOF
 }
 
-func (u *unwrapped) close() {
+func (u *layerImage) close() {
 	if u.zstd != nil {
 		u.zstd.Close()
 	}
