@@ -7,7 +7,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/bmc"
 )
 
-// validateAccounts says what is wrong with how accounts are kept.
+// validateAccounts checks BMC.Key and BMC.Accounts.
 func (r *Record) validateAccounts(need func(ok bool, field, fix string)) {
 	need(r.BMC.Key == bmc.P256 || r.BMC.Key == bmc.RSA2048, "bmc.key", "must be P-256 or RSA-2048")
 	a, p := &r.BMC.Accounts, &r.BMC.Accounts.Policy

@@ -8,35 +8,36 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// BIOS is how a vendor's service has settings of the BIOS applied. Its zero
-// value is what the standard asks for: what was sent is applied at the next
-// reset, unless it says when (DSP0266, "Settings resource").
+// BIOS describes how the service applies BIOS settings. The zero value is what the
+// standard asks for: a PATCH of the settings resource is applied at the next reset,
+// unless it has an apply time (DSP0266, "Settings resource").
 type BIOS struct {
-	// Held says that settings which come without an apply time are kept, and
-	// that no reset applies them before a client has said when: by a change that
-	// has an apply time, and which may have nothing else.
+	// WaitForApplyTime keeps settings that were sent without an apply time: no reset
+	// applies them until a client sends an apply time, alone or with more settings.
 	WaitForApplyTime bool
-	// Task says that a change with an apply time is answered with a task, which
-	// ends when it was applied.
+	// TaskForApplyTime answers a PATCH that has an apply time with a task, which
+	// ends when the settings have been applied.
 	TaskForApplyTime bool
-	TaskName         string // name of its job; "": "Apply BIOS settings"
-	// Takes is for how long POST waits while settings that have a task are
-	// applied.
+	TaskName         string // Name of that task; "" is "Apply BIOS settings"
+	// ApplyDuration is how much longer POST takes while it applies settings that
+	// have a task: at most an hour.
 	ApplyDuration time.Duration
-	// Lag is of how many settings the service knows that the BIOS does not, as the
-	// registry is newer: of those that are asked for the last, by name, are taken,
-	// and then not applied, of which @Redfish.Settings tells.
+	// UnknownToBIOS is how many of the settings of a PATCH the BIOS does not know
+	// because the service's registry is newer. The service accepts them; the last
+	// of them by name are then not applied, and @Redfish.Settings has a message for
+	// each.
 	UnknownToBIOS int
-	ApplyTimes    []firmware.ApplyTime // that the service offers; none: all
-	// Whole says that the settings are shown with all attributes as they will be,
-	// not with those alone that wait.
+	ApplyTimes    []firmware.ApplyTime // apply times that the service offers; empty: all
+	// SettingsShowAll makes the settings resource show all attributes with their
+	// future values, instead of those that wait to be applied.
 	SettingsShowAll bool
-	// Flat says that attributes stand in the resources themselves, as they did
-	// before there was a place for them.
+	// FlatAttributes shows the attributes in the Bios and settings resources
+	// themselves, instead of in Attributes: as iLO 4 does, which is older than that
+	// property.
 	FlatAttributes bool
 }
 
-// validateBIOS says what is wrong with it.
+// validateBIOS checks BIOS.
 func (r *Record) validateBIOS(need func(ok bool, field, fix string)) {
 	for i, t := range r.BIOS.ApplyTimes {
 		need(slices.Contains(firmware.SettingsTimes, t), item("bios.applyTimes", i), fmt.Sprintf("%q: must be one of %v", t, firmware.SettingsTimes))

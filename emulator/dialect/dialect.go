@@ -1,6 +1,11 @@
-// Package dialect says how one vendor's BMC differs from the others: a Record
-// of data, each datum with its evidence beside it, and later a handful of
-// hooks. It holds no handler and knows no protocol's codec.
+// Package dialect describes how one vendor's BMC differs from the standards and
+// from other vendors' BMCs: a Record of data, with the evidence for each datum in
+// the comment beside it, and up to ten hooks where data is not enough. It has no
+// handler and knows no protocol's codec.
+//
+// Evidence is marked in the packages of the vendors: [V] for what a vendor's
+// document, a capture or a client's source shows, [K] for what is known from use
+// and has no such source.
 package dialect
 
 import (
@@ -14,31 +19,32 @@ import (
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// RedundantReset says how a BMC answers a reset that finds the power as wanted.
+// RedundantReset is the answer to a reset that asks for the power state that the
+// system is in already.
 type RedundantReset string
 
 // The answers to a redundant reset.
 const (
-	AcceptRedundant RedundantReset = "accept" // success, nothing happens
+	AcceptRedundant RedundantReset = "accept" // success, and nothing happens
 	RejectRedundant RedundantReset = "refuse" // 409 Conflict
 )
 
-// Record is one vendor's BMC.
+// Record describes one vendor's BMC. Its fields are the keys of dialect files.
 type Record struct {
-	Name            string // "generic"
+	Name            string // name that profiles and dialect files refer to: "generic"
 	Product         string // ServiceRoot.Product
 	Vendor          string // ServiceRoot.Vendor
-	RedfishVersion  string // DSP0266 version that the service claims
+	RedfishVersion  string // ServiceRoot.RedfishVersion: the version of DSP0266 that the service claims
 	SystemID        string // last segment of the ComputerSystem's URI
-	ManagerID       string
-	ChassisID       string
-	ManagerModel    string
+	ManagerID       string // last segment of the Manager's URI
+	ChassisID       string // last segment of the Chassis's URI
+	ManagerModel    string // Manager.Model, unless the profile has bmcModel
 	BMC             bmc.Spec
-	ResetTypes      []machine.ResetKind  // that the service offers
-	HangsAfterReset []machine.ResetKind  // after which the server hangs in POST until it is off
-	BootTargets     []machine.SourceKind // that the service offers
+	ResetTypes      []machine.ResetKind  // allowable values of ComputerSystem.Reset
+	HangsAfterReset []machine.ResetKind  // resets after which the system hangs in POST until it is powered off
+	BootTargets     []machine.SourceKind // allowable values of Boot.BootSourceOverrideTarget
 	RedundantReset  RedundantReset
-	MaxImageBytes   int64 // bytes of a firmware image
+	MaxImageBytes   int64 // largest firmware image that the UpdateService accepts, in bytes
 	Protocol        Protocol
 	Presentation    Presentation
 	OEM             OEM
@@ -48,19 +54,19 @@ type Record struct {
 	Logs            Logs
 	IPMI            IPMI
 	Deviations      []Deviation
-	// Shifts says that with each start of the server its network interfaces have
-	// the IDs of others.
+	// NICsRenumberAtBoot exchanges the IDs of the network interfaces among each
+	// other whenever the system boots.
 	NICsRenumberAtBoot bool
 }
 
-// Deviation is a rule of the standard that a vendor's service breaks, and the
-// record on purpose.
+// Deviation is a rule of the standard that the vendor's service breaks, and that
+// the record breaks on purpose. Conformance tests accept it.
 type Deviation struct {
 	ResourceType string // type of the resource, without version
-	// Path is the property that is not as the type's schema has it, and what is
-	// below it. "@odata.id" is the address as well, "Allow" what methods it takes.
+	// Path is the property that deviates from the type's schema, with everything
+	// below it. "@odata.id" is the URI too, "Allow" the methods of the resource.
 	Path     string
-	Evidence string // what the vendor does, and how one knows
+	Evidence string // what the vendor's service does, and the source that shows it
 }
 
 // item is the name of an element of a list: "resetTypes[2]".
@@ -83,7 +89,7 @@ func (r *Record) Validate() error {
 	need(r.RedundantReset == AcceptRedundant || r.RedundantReset == RejectRedundant, "redundantReset", "must be accept or refuse")
 	need(r.BMC.SessionTimeout >= 30*time.Second && r.BMC.SessionTimeout <= 86400*time.Second,
 		"bmc.sessionTimeout", "must be 30 s to 86400 s (DSP2046, SessionService.SessionTimeout)")
-	need(r.BMC.TaskRetention.Ended == 0 || r.BMC.TaskRetention.Ended >= time.Minute, "bmc.keep.ended", "must be a minute at least, or 0 (DSP2046, TaskService.TaskAutoDeleteTimeoutMinutes)")
+	need(r.BMC.TaskRetention.Ended == 0 || r.BMC.TaskRetention.Ended >= time.Minute, "bmc.taskRetention.ended", "must be a minute at least, or 0 (DSP2046, TaskService.TaskAutoDeleteTimeoutMinutes)")
 	need(r.Logs.System != "" && r.Logs.Manager != "", "logs", "system and manager must not be empty")
 	for _, l := range []bmc.LogSpec{r.BMC.Log, r.BMC.Audit} {
 		need(l.Size > 0 && (l.Full == bmc.Wraps || l.Full == bmc.Stays), "bmc.log, bmc.audit", fmt.Sprintf("size must be positive, full must be %q or %q", bmc.Wraps, bmc.Stays))

@@ -12,13 +12,13 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-func TestGenericIsValid(t *testing.T) {
+func TestGenericRecordIsValid(t *testing.T) {
 	if err := generic.Record.Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestVendorsCommandsAreValid(t *testing.T) {
+func TestOEMCommandsAreValidated(t *testing.T) {
 	r := generic.Record
 	r.IPMI.OEMCommands, r.IPMI.OEMSystemInfo = idrac.Commands, idrac.Info
 	if err := r.Validate(); err != nil {

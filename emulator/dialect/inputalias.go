@@ -5,28 +5,29 @@ import (
 	"strings"
 )
 
-// InputAlias is how a service reads a property of a request before it looks at what
-// it is to do: it may call the property otherwise, or its values, or take it as
-// sent when it was not. Rules see the request as it came. What the service
-// shows is a Shape's to say.
+// InputAlias translates a property of a request before the service evaluates the
+// request: the property may have another path or other values than the standard's,
+// or a default. RejectRules see the request as it was sent. What responses show is
+// the task of Transforms.
 type InputAlias struct {
-	ResourceType string // type of the resource, as Rule.Of
-	URI          string // pattern of its address, as Move.From; "": anywhere
-	Method       string // as Rule.Method; "": any
-	Path         string // of the property in the request
-	// Words says which value stands for which; those that are not there stand
-	// for themselves.
+	ResourceType string // type of the resource, without version, as in RejectRule
+	URI          string // pattern of its URI, as in URIMapping.From; "" is any
+	Method       string // as in RejectRule; "" is any
+	Path         string // path of the property in the request: "Boot/BootSourceOverrideTarget"
+	// Values maps values that the vendor's clients send to the standard's. Values
+	// that it does not have stay as they are.
 	Values map[string]any
-	// To is the path at which the tree has the property; "" is Path, and Nowhere
-	// leaves it out.
+	// To is the standard's path for the property; "" is Path, "-" (Discard) accepts
+	// the property and ignores it.
 	To string
-	// Else is what the property is where it was not sent; nil: nothing. With, if
-	// not empty, are paths of which one must have been sent.
+	// Default is the value of a property that was not sent; nil is none. DefaultWith,
+	// if not empty, has paths of which at least one must have been sent for the
+	// default to apply.
 	Default     any
 	DefaultWith []string
 }
 
-// Discard is where a property goes that is taken and has no meaning.
+// Discard is the InputAlias.To of a property that is accepted and ignored.
 const Discard = "-"
 
 func (r *Record) validateInputAliases(need func(ok bool, field, fix string)) {

@@ -8,72 +8,75 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// IPMI is what a vendor makes of IPMI. Numbers are as they go over the wire.
+// IPMI describes a vendor's implementation of IPMI. Numbers are as on the wire;
+// sections and tables are those of IPMI v2.0 rev 1.1.
 type IPMI struct {
-	Manufacturer uint32 // IANA enterprise number (IPMI v2.0 rev 1.1, §20.1)
-	Product      uint16
-	DeviceID     byte
-	Revision     byte // of the device, 0 to 15
-	// FirstUser is the user ID of the account whose Redfish ID is 1; user 1 is
-	// the one without a name, which no Redfish account is.
+	Manufacturer uint32 // IANA enterprise number in Get Device ID, 20 bits (§20.1)
+	Product      uint16 // product ID in Get Device ID
+	DeviceID     byte   // device ID in Get Device ID
+	Revision     byte   // device revision in Get Device ID, 0 to 15
+	// FirstUser is the IPMI user ID of the account with Redfish ID 1, from 1 to 63.
+	// User 1 is the user without a name, which is no Redfish account.
 	FirstUser byte
-	// Suites are the cipher suites that are taken, best first (§22.15.2).
+	// CipherSuites are the IDs of the cipher suites that the BMC accepts, the best
+	// first (§22.15.2).
 	CipherSuites []byte
-	// Insecure are those that the BMC could take and has switched off.
+	// DisabledSuites are cipher suites that the BMC implements and has switched off.
 	DisabledSuites      []byte
-	MaxSessions         int           // open at most; 0 is 16
-	MaxPendingLogins    int           // logins under way at most, of which the oldest make room; 0 is 16
-	ClearSELDuration    time.Duration // that clearing the event log takes
-	AddedSDRBytes       int           // bytes of sensor data records that clients may add; 0: they cannot write any (§33)
-	RejectResetWhileOff bool          // a power cycle or reset while off is refused (§28.3)
-	RejectOffWhileOff   bool          // to power off while off is refused (§28.3)
-	// Listed are the cipher suites that it says it takes; none: the truth
-	// (§22.15). Unlisted says that who asks for them has no answer.
+	MaxSessions         int           // sessions at the same time; 0 is 16
+	MaxPendingLogins    int           // handshakes under way at the same time, of which a new one ends the oldest; 0 is 16
+	ClearSELDuration    time.Duration // how long Clear SEL takes: at most a minute
+	AddedSDRBytes       int           // bytes of sensor data records that clients may add; 0: clients cannot write any (§33)
+	RejectResetWhileOff bool          // reject power cycle and reset while the system is off (§28.3)
+	RejectOffWhileOff   bool          // reject power off while the system is off (§28.3)
+	// AdvertisedSuites are what Get Channel Cipher Suites lists; empty: CipherSuites
+	// (§22.15).
 	AdvertisedSuites []byte
-	NoSuiteList      bool
+	NoSuiteList      bool // Get Channel Cipher Suites is not answered
 	Faults           IPMIFaults
-	// NoBoot are boot options that the BMC lacks (table 28-14).
+	// MissingBootOptions are the boot option parameters that the BMC does not
+	// implement, 0 to 7 (table 28-14).
 	MissingBootOptions []byte
-	// Selectors are boot device selectors that stand for something else than by
-	// the book when the boot is to be by UEFI (table 28-14, boot flags).
+	// EFIBootDevices are boot device selectors, 0 to 15, that select another boot
+	// source than the standard's when the boot flags ask for UEFI (table 28-14, boot
+	// flags).
 	EFIBootDevices map[byte]machine.SourceKind
-	// Advertised is the UDP port that clients are told to find serial over LAN
-	// at; 0 is that which they have reached.
+	// AdvertisedSOLPort is the UDP port that Activate Payload names for serial over
+	// LAN; 0 is the port that the client has reached.
 	AdvertisedSOLPort uint16
 	OEMCommands       []OEMCommand
 	OEMSystemInfo     []OEMInfo
 }
 
-// IPMIFaults are what a BMC sends otherwise than IPMI has it, and for which
-// clients have a workaround of that name.
+// IPMIFaults are violations of IPMI 2.0 that BMCs have in the field, and for which
+// ipmitool and FreeIPMI have workarounds.
 type IPMIFaults struct {
-	AuthCap         bool // it tells of no users with names (§22.13)
-	OpenSessPriv    bool // codes are made with the privilege of Open Session, not with that of RAKP 1 (§13.31)
-	IntegrityCheck  bool // RAKP 4 has an integrity check value even where the suite has none (§13.23)
-	SOLPayloadSizes bool // Activate Payload tells sizes of 0 (§24.1)
-	LongAuthCode    bool // the code of RAKP 2 is followed by a byte that is none of it (§13.21)
-	// Padded makes codes and keys of names with 16 bytes, that of RAKP 3 of the
-	// name as it is and a role without the bit for lookup, those of suites with
-	// MD5 with 16 bytes of the password, and RAKP 4 by the suite's integrity
-	// algorithm; Open Session tells of the privilege that was asked for, be it
-	// none (§13.18 to §13.23).
+	AuthCap         bool // Get Channel Authentication Capabilities says that there are no users with names (§22.13)
+	OpenSessPriv    bool // codes of the handshake use the privilege level of Open Session instead of that of RAKP 1 (§13.31)
+	IntegrityCheck  bool // RAKP 4 has an integrity check value even when the suite has no authentication (§13.23)
+	SOLPayloadSizes bool // Activate Payload names payload sizes of 0 (§24.1)
+	LongAuthCode    bool // a stray byte follows the authentication code of RAKP 2 (§13.21)
+	// PaddedKeys computes codes and keys differently: user names are padded to 16
+	// bytes, except that RAKP 3 uses the name as sent and the role without its
+	// lookup bit; suites with MD5 use 16 bytes of the password; RAKP 4 uses the
+	// suite's integrity algorithm; and Open Session confirms the requested privilege
+	// level, even none (§13.18 to §13.23).
 	PaddedKeys        bool
-	ZeroSessionID     bool // packets of sessions of IPMI 1.5 have the session ID 0 (§13.6)
-	BigEndianSequence bool // and their sequence numbers have their highest byte first
-	BadAuthCode       bool // and their codes are wrong (§22.17.1)
-	BadChecksum       bool // the second checksum of what is answered in a session is wrong (§13.8)
-	// Commits is how many writes of configuration are kept that come within
-	// Settling of one another; more are taken and lost. 0: all are kept.
+	ZeroSessionID     bool // packets of IPMI 1.5 sessions have the session ID 0 (§13.6)
+	BigEndianSequence bool // session sequence numbers of IPMI 1.5 have their most significant byte first
+	BadAuthCode       bool // authentication codes of IPMI 1.5 packets are wrong (§22.17.1)
+	BadChecksum       bool // the second checksum of responses within a session is wrong (§13.8)
+	// KeptWrites is how many configuration writes within WriteWindow take effect.
+	// The BMC confirms the others and loses them. 0: all take effect.
 	KeptWrites  int
 	WriteWindow time.Duration
-	// Discrete says that records of sensors with numbers say that they have
-	// states (§43.1).
+	// DiscreteReadings marks the records of threshold sensors as discrete (§43.1).
 	DiscreteReadings bool
-	ForeignOwner     bool // and records of sensors that they are another controller's
-	ScanningDisabled bool // sensors with numbers say that they are not scanned, and are (§35.14)
+	ForeignOwner     bool // the records of threshold sensors name another controller as the owner
+	ScanningDisabled bool // threshold sensors report that scanning is disabled, although their readings change (§35.14)
 }
 
-// validateIPMI says what is wrong with it.
+// validateIPMI checks IPMI.
 func (r *Record) validateIPMI(need func(ok bool, field, fix string)) {
 	i := &r.IPMI
 	need(i.Manufacturer < 1<<20, "ipmi.manufacturer", "must fit 20 bits (§20.1)")

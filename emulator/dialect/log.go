@@ -1,8 +1,8 @@
 package dialect
 
-// Logs says what the logs of a BMC are called and what clients may do to them.
+// Logs describes the event logs of a BMC.
 type Logs struct {
-	System, Manager  string // last segment of the LogService's URI
-	SEL              bool   // entries of the event log are records as IPMI has them
-	DeletableEntries bool   // clients may remove single entries
+	System, Manager  string // last segment of the URIs of the system's and the manager's LogService
+	SEL              bool   // LogEntries of the event log have the type SEL and the bytes of their IPMI records
+	DeletableEntries bool   // clients may DELETE single entries
 }

@@ -2,14 +2,15 @@ package dialect
 
 import "github.com/metalab-dev/metalab/emulator/machine"
 
-// Media is how a vendor's BMC has virtual media inserted.
+// Media describes how clients insert virtual media.
 type Media struct {
-	// Patched means that there are no actions: who sets Image inserts it, who
-	// sets it to null ejects it. Where there are actions, that works as well.
+	// InsertByPatch inserts media by a PATCH of Image, and ejects it by a PATCH of
+	// Image to null. The slots show no actions; requests to them work all the same.
 	InsertByPatch bool
-	// Async answers an insertion before the image is there, with a task.
+	// AsyncInsert answers an insertion with a task before the image has been
+	// fetched.
 	AsyncInsert bool
-	// Alias is the boot target by which a server boots from them, beside Cd,
-	// which then stands for a drive that the server itself has: UsbCd. "": Cd.
+	// BootTarget is the boot target that boots from virtual media in addition to Cd,
+	// which then is an optical drive of the server: UsbCd. "": Cd alone.
 	BootTarget machine.SourceKind
 }

@@ -2,15 +2,16 @@ package dialect
 
 import "fmt"
 
-// VendorMessage is how a vendor's service words what the standard has a message for.
+// VendorMessage is a message of a vendor's registry. It replaces one of the
+// standard's.
 type VendorMessage struct {
 	Registry, Version string // "IDRAC", "2.8.0"
 	Key               string // "RAC0218"
-	Text, Resolution  string // for people; the arguments are those of the standard's message: %1
-	Status            int    // of an answer that says nothing else; 0: as usual
+	Text, Resolution  string // Message and Resolution; %1 is the first argument of the standard's message
+	Status            int    // HTTP status of a response with this message alone; 0: that of the standard's message
 }
 
-// validateMessages says what is wrong with them.
+// validateMessages checks Protocol.Messages.
 func (r *Record) validateMessages(need func(ok bool, field, fix string)) {
 	for key, s := range r.Protocol.Messages {
 		need(s.Registry != "" && s.Key != "" && s.Text != "", "protocol.messages."+key, "needs registry, key and text")

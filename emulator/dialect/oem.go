@@ -11,75 +11,74 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine"
 )
 
-// OEM is what only this vendor's service has, beside what the standard's has
-// (DSP0266, "OEM extension"). It is carried out by the standard's means: what a
-// vendor's action does are requests to the tree, which no Rule of the Face
-// stands before. Where data cannot say it, a hook does; a dialect has ten at
-// most.
+// OEM describes what only this vendor's service has (DSP0266, "OEM extension").
+// The standard service carries it out: the effects of a vendor's action are
+// requests to standard URIs, to which RejectRules do not apply. A hook, a Go
+// function, does what data cannot describe; a dialect has ten hooks at most.
 type OEM struct {
 	Resources          []Resource
 	Actions            []Action
 	WritableProperties []WritableProperty
-	// Also are further addresses at which clients find what the tree has: From
-	// is theirs, To the tree's. No body shows them.
+	// URIAliases are more URIs at which clients find resources: From is the alias,
+	// To the standard URI. No body shows them.
 	URIAliases []URIMapping
 }
 
-// IsEmpty says that a vendor has nothing of his own.
+// IsEmpty reports whether the vendor has no extensions.
 func (o *OEM) IsEmpty() bool {
 	return len(o.Resources)+len(o.Actions)+len(o.WritableProperties)+len(o.URIAliases) == 0
 }
 
-// Resource is one that only this vendor's service has.
+// Resource is a resource that only this vendor's service has.
 type Resource struct {
-	// At is the pattern of its address, as clients see it. A variable stands for
-	// what it does in the tree: {task}, {slot}, {controller}.
+	// URI is the pattern of its URI, as clients see it. A variable has the value that
+	// it has in standard URIs: {task}, {slot}, {controller}.
 	URI  string
 	Type string // namespace, version, name: "AcmeJobs.v1_0_0.AcmeJobs"
-	Name string
-	// Like is the pattern of the address in the tree of the resource that it
-	// begins with, and without which it is not there. Addresses below that are
-	// told as being below this. "": it begins with nothing.
+	Name string // property Name
+	// BasedOn is the pattern of the standard URI of the resource whose body this one
+	// begins with, and without which it does not exist. Its links to URIs below
+	// BasedOn become links to URIs below URI. "": the body begins empty.
 	BasedOn string
-	Remove  []string
-	Set     []PropertyRule
-	Read    func(HookContext) map[string]any // hook: comes on top, when not nil
-	// Kept is the name of an object that is kept, and shown on top of all else.
-	// While nothing is kept under it the resource is not there; who deletes it,
-	// if Takes has DELETE, has it forgotten.
+	Remove  []string                         // paths of properties to remove from BasedOn
+	Set     []PropertyRule                   // properties to set
+	Read    func(HookContext) map[string]any // hook: properties to set on top of Set; nil is none
+	// StoredAs is the name of an object that an Effect has stored, whose properties
+	// are set on top of all others. While nothing is stored under the name the
+	// resource does not exist; a DELETE, if PassedMethods has it, removes the object.
 	StoredAs string
-	// Changes are the paths of the properties that clients may write by PATCH,
-	// and which are kept: "ServerBoot/FirstBootDevice"; "Attributes/*" are all
-	// that Attributes shows.
+	// Writable has the paths of properties that clients may PATCH and that the BMC
+	// then stores: "ServerBoot/FirstBootDevice"; "Attributes/*" is each property of
+	// Attributes.
 	Writable []string
-	// Takes are methods that go on to what it is like, of PATCH and DELETE: a
-	// PATCH with what Changes does not name.
+	// PassedMethods has methods, of PATCH and DELETE, that are passed on to the
+	// resource that this one is BasedOn: a PATCH with the properties that are not
+	// Writable.
 	PassedMethods []string
-	// Guarded says that it is changed only with If-Match.
+	// RequiresIfMatch answers a change without If-Match 428.
 	RequiresIfMatch bool
-	// Allows are the values that properties of Changes take, by their paths; any
-	// for those that it does not have.
+	// AllowableValues has the values of Writable properties, by their paths.
+	// Properties that it does not have may have any value.
 	AllowableValues map[string][]string
-	Privilege       string // privilege for changing it; "": ConfigureManager
+	Privilege       string // privilege that a change needs; "" is ConfigureManager
 }
 
-// Action is one that only this vendor's service has.
+// Action is an action that only this vendor's service has.
 type Action struct {
-	ResourceURI string // pattern of the address of the resource that shows it, as clients see it
-	// Name is what it stands under in Actions: "AcmeJobs.Clear". In a resource
-	// of the standard's that is in Actions/Oem.
+	ResourceURI string // pattern of the URI of the resource that shows the action, as clients see it
+	// Name is the action's name in Actions: "AcmeJobs.Clear". A standard resource
+	// shows it in Actions/Oem.
 	Name string
-	// At is where it is posted to, behind the address of the resource; "" is
-	// /Actions/Name, in a resource of the standard's /Actions/Oem/Name, "/" the
-	// resource itself.
+	// Target is what the action's URI has behind ResourceURI; "" is /Actions/NAME, or
+	// /Actions/Oem/NAME in a standard resource; "/" is the resource itself.
 	Target     string
-	Hidden     bool // no body shows it
+	Hidden     bool // no body shows the action
 	Parameters []Parameter
-	Privilege  string // privilege; "": those of ConfigureManager
+	Privilege  string // privilege that the action needs; "" is ConfigureManager
 	Effects    []Effect
 }
 
-// ParameterType is the JSON type of an input.
+// ParameterType is the JSON type of a parameter or of a writable property.
 type ParameterType string
 
 // The types.
@@ -93,98 +92,101 @@ const (
 
 // Parameter is a parameter of an action.
 type Parameter struct {
-	Name            string // "ShareParameters/Target" is one within an object
+	Name            string // "ShareParameters/Target" is Target in the object ShareParameters
 	Type            ParameterType
 	Required        bool
-	AllowableValues []string // of a text, or of those of a list; none: any
-	Secret          bool
+	AllowableValues []string // of a string, or of the strings of an array; empty: any
+	Secret          bool     // error messages and action info do not show the value
 }
 
-// WritableProperty is a property of a vendor's own in a resource of the standard's, which
-// a PATCH sets.
+// WritableProperty is a vendor's property in a standard resource that clients set by
+// PATCH.
 type WritableProperty struct {
 	ResourceType string // type of the resource, without version
-	URI          string // pattern of its address in the tree, as Move.From; "": anywhere
-	Path         string // "Oem/Acme/BootOnce"
+	URI          string // pattern of its standard URI, as in URIMapping.From; "" is any
+	Path         string // path of the property: "Oem/Acme/BootOnce"
 	Type         ParameterType
-	Effects      []Effect // "$" in a text is the value
+	Effects      []Effect // "$" in their texts is the value
 }
 
-// Effect is what a request of this vendor's does: of several the first whose
-// conditions hold. A request that none is for is refused.
+// Effect is what a request to an Action or a WritableProperty does: the first effect
+// whose conditions hold is carried out. A request for which none holds is rejected.
 //
-// In the texts of Keep, Step and Body, "$" and "$A/B" alone are the value that
-// was sent, or that of its property, with its type; a property whose text that
-// is, and that was not sent, is left out. "=Name" alone is what is kept under a
-// name. {system}, {manager}, {chassis}, {self} and the variables of the address
-// are filled in anywhere, as are {$A/B} and {=Name}.
+// The texts of Store, Requests and Body may refer to values. A text that is "$" alone
+// is the value that was sent, and "$A/B" alone is that of its property, with its JSON
+// type; a property of a body whose text refers to a value that was not sent is left
+// out. "=NAME" alone is the value stored under a name. {system}, {manager}, {chassis},
+// {self} and the variables of the URI are filled in anywhere in a text, as are {$A/B}
+// and {=NAME}.
 type Effect struct {
-	When  map[string][]string // values that properties of the request have
+	When  map[string][]string // the request's properties have one of these values
 	While Condition
-	For   time.Duration
-	// Refuse ends it.
+	For   time.Duration // how long a While that begins with "after" lasts
+	// Reject rejects the request with a message, and nothing else happens.
 	Reject *VendorMessage
-	Status int // of the answer; of Refuse 400, of others 0 is as the standard has it
-	// Keep is remembered by the BMC, by names; nil forgets.
+	Status int // HTTP status of the response; 0 is 400 with Reject, else the standard's
+	// Store has values for the BMC to store, by names; null removes one.
 	Store map[string]any
-	// Leaves is after how many starts of the system the slot that the request is
-	// about is emptied; 0: whatever was said before goes on holding. -1 takes that
-	// back.
+	// EjectAfterBoots ejects the media of the slot that the request addresses after so
+	// many boots of the system. 0 leaves an earlier setting as it is, -1 cancels it.
 	EjectAfterBoots int
-	Requests        []StandardRequest
-	// Job is the name of the job that carries out Steps; the answer is 202.
-	// What a step begins joins it: it ends when that has ended, too.
-	// "": they are carried out at once, and the first that fails is the answer.
+	// Requests are carried out by the standard service, in their order; the first that
+	// fails gives the answer.
+	Requests []StandardRequest
+	// Task is the name of a task that carries out Requests: the response is 202, and
+	// tasks that the requests start become part of it, so that it ends after them.
+	// "": the requests are carried out before the response.
 	Task         string
-	TaskDuration time.Duration // of the job, before its steps
-	// Body is that of the answer; nil: that of the last step, or, with Job, the
-	// task. With Job, {job} is filled in, too.
+	TaskDuration time.Duration // how long the task takes before Requests
+	// Body is the body of the response; nil is that of the last request, or the task.
+	// {job} is the ID of the task.
 	Body map[string]any
-	// Result is what reading the job's task, or its monitor, is answered when it
-	// has ended: JSON or, if it is a text, that text.
+	// TaskResult is the response to a read of the task or its monitor once it has
+	// ended: a JSON value, or a plain text.
 	TaskResult any
-	// Do is the hook that says what to do, instead of all the rest.
+	// Hook is a function that returns the effect, in place of all other fields.
 	Hook func(ActionCall) (Effect, error)
 }
 
-// StandardRequest is a request to the tree.
+// StandardRequest is a request to a standard URI.
 type StandardRequest struct {
 	Method string // "PATCH", "POST", "DELETE"
 	URI    string // "/redfish/v1/Systems/{system}/Actions/ComputerSystem.Reset"
 	Body   map[string]any
 }
 
-// HookContext is what a hook sees. It changes nothing of it.
+// HookContext is what a hook may read. It must not change any of it.
 type HookContext struct {
 	Machine   *machine.View
 	BMC       *bmc.View
-	Now       time.Time         // of the lab
-	URI       string            // address of the resource
-	Variables map[string]string // variables of the address
-	Stored    map[string]any    // by names
-	// Tree reads a resource of the tree, whole; nil where there is none.
-	Standard func(address string) map[string]any
+	Now       time.Time         // the lab's time
+	URI       string            // URI of the resource
+	Variables map[string]string // variables of the URI
+	Stored    map[string]any    // values that effects have stored, by names
+	// Standard returns the body of the resource at a standard URI, or nil.
+	Standard func(uri string) map[string]any
 }
 
-// ActionCall is what a hook of an action sees.
+// ActionCall is the request that a hook of an action carries out.
 type ActionCall struct {
 	HookContext
-	Body  map[string]any // of the request
-	Query url.Values     // of its address
+	Body  map[string]any // body of the request
+	Query url.Values     // query of its URI
 }
 
-// Rejection is the error by which a hook refuses a request.
+// Rejection is the error with which a hook rejects a request.
 type Rejection struct {
-	Status  int // 0 is 400
+	Status  int // HTTP status; 0 is 400
 	Message VendorMessage
-	Args    []string
+	Args    []string // arguments of Message
 }
 
+// Error returns "REGISTRY.KEY: TEXT".
 func (r *Rejection) Error() string {
 	return r.Message.Registry + "." + r.Message.Key + ": " + r.Message.Text
 }
 
-// Hooks counts the functions of a record.
+// Hooks returns the number of hooks of a record.
 func (r *Record) Hooks() int {
 	n := 0
 	count := func(all []Effect) {
@@ -208,18 +210,18 @@ func (r *Record) Hooks() int {
 	return n
 }
 
-// maxHooks is how many functions a dialect may have: what needs more is no
-// dialect.
+// maxHooks is how many hooks a dialect may have. A vendor that needs more belongs in
+// the standard service, or in a new field of Record.
 const maxHooks = 10
 
 var requestMethods = []string{"PATCH", "POST", "DELETE"}
 
-// validateOEM says what is wrong with what a vendor has of his own.
+// validateOEM checks OEM.
 func (r *Record) validateOEM(need func(ok bool, field, fix string)) {
 	pattern := func(field, p string) {
 		need(strings.HasPrefix(p, "/") && !strings.HasSuffix(p, "/"), field, fmt.Sprintf("%q must begin with a slash and not end with one", p))
 	}
-	says := func(field string, s *VendorMessage) {
+	message := func(field string, s *VendorMessage) {
 		need(s.Registry != "" && s.Key != "" && s.Text != "" && registryVersion.MatchString(s.Version), field, "must have a registry, its version, a key and a text")
 	}
 	effects := func(owner string, all []Effect) {
@@ -230,7 +232,7 @@ func (r *Record) validateOEM(need func(ok bool, field, fix string)) {
 			need(e.Hook == nil || len(e.Requests)+len(e.Store) == 0 && e.Task == "", field, "a hook stands alone: requests, store and task must be empty")
 			need(e.TaskDuration == 0 && e.TaskResult == nil || e.Task != "", field+".task", "must not be empty where taskDuration or taskResult is given")
 			if e.Reject != nil {
-				says(field+".reject", e.Reject)
+				message(field+".reject", e.Reject)
 			}
 			for j, s := range e.Requests {
 				request := item(field+".requests", j)

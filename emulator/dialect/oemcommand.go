@@ -5,39 +5,39 @@ import (
 	"slices"
 )
 
-// OEMCommand is a command of IPMI that a vendor has added. What it answers, and
-// what it keeps, is data.
+// OEMCommand is an IPMI command that the vendor has added. Its response, and the
+// bytes that it stores, are data.
 type OEMCommand struct {
-	NetFn, Cmd byte
+	NetFn, Cmd byte // network function, even, from 0x2e to 0x3e (§5.1); command number
 	Name       string
-	Privilege  byte // privilege level, as it goes over the wire
-	// Match are bytes that the request begins with: of several commands with
-	// the same numbers it is the first that fits.
+	Privilege  byte // privilege level as on the wire: 2 User, 3 Operator, 4 Administrator
+	// Prefix has the bytes that the request begins with: of commands with the same
+	// NetFn and Cmd the first whose prefix fits is carried out.
 	Prefix               []byte
-	MinLength, MaxLength int  // bytes of the request, with Match; Most -1 is any number
-	StoreAs              byte // number that the bytes behind Match are kept under; 0: they are not
+	MinLength, MaxLength int  // bytes of the request, Prefix included; a MaxLength of -1 is no limit
+	StoreAs              byte // number under which the bytes behind Prefix are stored; 0: they are not
 	Response             []OEMField
 }
 
-// OEMInfo is a parameter that a vendor has added to Get System Info Parameters
-// (IPMI v2.0 rev 1.1, §22.14b).
+// OEMInfo is a parameter that the vendor has added to Get System Info Parameters
+// (IPMI v2.0 rev 1.1, §22.14b). It has one of Text, NICs and Response.
 type OEMInfo struct {
-	Param    byte
-	Text     OEMText    // in blocks, as the parameters of the standard are; or
-	NICs     bool       // a list of the server's network ports, read in pieces; or
+	Param    byte       // parameter selector, from 0xc0
+	Text     OEMText    // a text, in blocks as the standard's parameters have them
+	NICs     bool       // a list of the network ports, which clients read in pieces
 	Response []OEMField // a record
 }
 
-// OEMField is a piece of an answer: bytes as they are, or a number, or what a
-// command has kept.
+// OEMField is a part of a response: constant bytes, a value of the server, or bytes
+// that an OEMCommand has stored.
 type OEMField struct {
 	Bytes  []byte
 	Value  OEMValue
-	Size   int  // bytes of Value, the least first
-	Stored byte // number; as long as nothing was kept, Bytes stands for it
+	Size   int  // length of Value in bytes, least significant first
+	Stored byte // StoreAs of the command that stores the bytes; while nothing is stored, Bytes is sent
 }
 
-// OEMText is a text of the server.
+// OEMText is a text that describes the server.
 type OEMText string
 
 // The texts.
@@ -47,19 +47,19 @@ const (
 	OEMAsset  OEMText = "asset tag"
 )
 
-// OEMValue is a number of the server.
+// OEMValue is a measured or counted value of the server.
 type OEMValue string
 
-// The numbers. Times are in seconds since 1970, by the BMC's clock.
+// The values. Times are in seconds since 1970 by the BMC's clock.
 const (
-	OEMEnergy       OEMValue = "energy"        // Wh since it is counted
+	OEMEnergy       OEMValue = "energy"        // Wh since OEMEnergySince
 	OEMEnergySince  OEMValue = "energy since"  // time
 	OEMPeak         OEMValue = "peak power"    // W, of the last minute
 	OEMPeakAmps     OEMValue = "peak current"  // 0.1 A
 	OEMPeakSince    OEMValue = "peak since"    // time
 	OEMNow          OEMValue = "now"           // time
 	OEMPower        OEMValue = "power"         // W
-	OEMHeadroom     OEMValue = "headroom"      // W that the supplies could give beyond what is drawn
+	OEMHeadroom     OEMValue = "headroom"      // W that the power supplies can deliver beyond the present draw
 	OEMPeakHeadroom OEMValue = "peak headroom" // W beyond the peak
 )
 

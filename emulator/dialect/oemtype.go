@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// OEMType is the type of an object that a vendor adds to resources, in their
-// property Oem (DSP0266, "OEM property format and content"). The service serves
-// a schema for it, without which clients can make nothing of the object.
+// OEMType is the type of an object that the vendor adds to resources in their
+// property Oem (DSP0266, "OEM property format and content"). The service serves a
+// schema for it; without one, clients that check schemas reject the object.
 type OEMType struct {
 	Namespace  string // "AcmeSystem"
 	Version    string // "v1_0_0"
@@ -16,12 +16,12 @@ type OEMType struct {
 	Properties []OEMProperty
 }
 
-// OEMProperty is a property of such an object.
+// OEMProperty is a property of an OEMType.
 type OEMProperty struct {
 	Name        string
 	Type        EdmType
 	Description string
-	Properties  []OEMProperty // of an EdmObject
+	Properties  []OEMProperty // of a property whose Type is EdmObject
 }
 
 // EdmType is a type of OData (CSDL 4.0, §4.4).
@@ -36,7 +36,7 @@ const (
 	EdmInstant EdmType = "Edm.DateTimeOffset"
 	EdmStrings EdmType = "Collection(Edm.String)"
 	EdmLink    EdmType = "Resource.Item" // to another resource
-	EdmObject  EdmType = "object"        // of a type that is called as the property is
+	EdmObject  EdmType = "object"        // of a type with the name of the property
 )
 
 var edmTypes = []EdmType{EdmString, EdmBoolean, EdmInt64, EdmDecimal, EdmInstant, EdmStrings, EdmLink, EdmObject}
@@ -46,7 +46,7 @@ var (
 	oemVersion = regexp.MustCompile(`^v\d+_\d+_\d+$`)
 )
 
-// wrong says what is wrong with a type.
+// wrong returns the first mistake in a type.
 func (t *OEMType) wrong() error {
 	switch {
 	case !oemName.MatchString(t.Namespace) || !oemName.MatchString(t.Name):

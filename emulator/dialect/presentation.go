@@ -8,160 +8,174 @@ import (
 	"time"
 )
 
-// Presentation is where and in what form a vendor's service shows what the standard's
-// shows elsewhere or otherwise. The service is one for all vendors; a Presentation is
-// laid over its addresses and bodies, both ways. Its zero value changes nothing.
+// Presentation describes where and in which form the vendor's service shows what
+// the standard service shows elsewhere or otherwise. All vendors share one service;
+// a Presentation translates the URIs and bodies of requests and responses. The zero
+// value changes nothing.
+//
+// The URIs of the standard service are called standard below, and what clients see
+// is the vendor's.
 type Presentation struct {
 	URIMappings  []URIMapping
 	Transforms   []Transform
 	RejectRules  []RejectRule
 	InputAliases []InputAlias
-	// Slash says that addresses in bodies end with a slash. Both forms are
-	// answered always (DSP0266, "URIs").
+	// TrailingSlash ends the URIs in bodies with a slash. Requests may have the slash
+	// or not in either case (DSP0266, "URIs").
 	TrailingSlash bool
-	// Fold says that addresses are found whatever the case of their letters.
+	// IgnoreURICase finds URIs whatever the case of their letters.
 	IgnoreURICase  bool
 	DateTimeFormat DateTimeFormat
-	// Shut are patterns of addresses that are not there, of actions as well. No
-	// body leads to them.
+	// Hidden has patterns of the vendor's URIs, of resources and of actions, that are
+	// answered 404. No body links to them.
 	Hidden []string
 	Errors ErrorFormat
 }
 
-// DateTimeFormat says how times are written.
+// DateTimeFormat is the form of times in bodies.
 type DateTimeFormat string
 
-// The ways to write them.
+// The forms of times.
 const (
 	ISO8601     DateTimeFormat = ""        // as DSP0266 asks: 2026-03-01T12:00:00Z
-	CompactZone DateTimeFormat = "compact" // in a zone west of Greenwich, without a colon: 2026-03-01T06:00:00-0600
+	CompactZone DateTimeFormat = "compact" // in a time zone west of Greenwich, without a colon: 2026-03-01T06:00:00-0600
 )
 
 var dateTimeFormats = []DateTimeFormat{ISO8601, CompactZone}
 
-// URIMapping puts a resource, with all that is below it, to another address. Both are
-// patterns: {system}, {manager} and {chassis} are the record's IDs, any other
-// name in braces stands for one segment, or for a part of it, and keeps its
-// value; {job:12} is filled with zeros to twelve digits.
+// URIMapping moves a resource, with everything below it, from a standard URI to the
+// vendor's. Both are patterns: {system}, {manager} and {chassis} stand for the
+// record's IDs; any other name in braces stands for one segment or a part of one,
+// and has the same value in both; {job:12} is padded with zeros to twelve digits.
 type URIMapping struct {
-	From, To      string
-	TrailingSlash bool // addresses in bodies, of To and below, end with a slash
+	From, To      string // the standard URI, the vendor's
+	TrailingSlash bool   // in bodies, To and the URIs below it end with a slash
 }
 
-// Transform is how the resources of one type differ from what they would be.
+// Transform changes the bodies of the resources of one type.
 type Transform struct {
-	ResourceType string   // type without version: "ComputerSystem"; "*Collection": any collection
-	URI          string   // pattern of their address, as Move.From; "": anywhere
-	Remove       []string // properties by their paths: "Boot/BootOrder"; in an array "*" is every element
-	OmitEmpty    []string // properties that are not there while they are empty
-	Set          []PropertyRule
+	ResourceType string         // type without version: "ComputerSystem"; "*Collection" is any collection
+	URI          string         // pattern of their URI, as in URIMapping.From; "" is any
+	Remove       []string       // paths of properties to remove: "Boot/BootOrder"; "*" is each element of an array
+	OmitEmpty    []string       // paths of properties to remove while they are empty
+	Set          []PropertyRule // properties to set
 }
 
-// PropertyRule is a property of a vendor's.
+// PropertyRule sets a property of a body.
 type PropertyRule struct {
-	// Path is where it stands: "Oem/Acme/PostState"; what it is in is made where
-	// it is not there. In an array a segment is the number of an element.
+	// Path is the property: "Oem/Acme/PostState". Objects around it are made where
+	// they are missing. A number selects an element of an array.
 	Path string
-	// Value is what it is, in JSON: nil, bool, number, text, []any and
-	// map[string]any. In a text {system}, {manager}, {chassis} and {self}, the
-	// address of the resource, are filled in.
+	// Value is the property's value: null, a boolean, a number, a text, a list or a
+	// mapping. In texts {system}, {manager}, {chassis} and {self}, the URI of the
+	// resource, are filled in.
 	Value any
-	// From, when it is not empty, is the path of a property that it takes its
-	// value from, where -1 is the last element of an array; Map says what becomes
-	// of which, Value of any other. It may be
-	// another resource's, of the tree: "/redfish/v1/Systems/{system}#PowerState",
-	// or, in a resource of a vendor's own, what is kept: "=Name".
-	From      string
+	// From, if not empty, is the path of a property whose value is used instead of
+	// Value. In an array, -1 is the last element. It may be a property of another
+	// resource, by its standard URI: "/redfish/v1/Systems/{system}#PowerState"; or,
+	// in a resource of OEM, a stored value: "=Name".
+	From string
+	// Map translates the value of From. Otherwise is for a value that it does not
+	// have.
 	Map       map[string]any
-	Otherwise Otherwise // what becomes of a value that Map does not know
-	// As is what a value that is taken From is put into, as a text: "rev. %".
+	Otherwise Otherwise
+	// Format is a text into which the value of From is put, in place of its one %:
+	// "rev. %".
 	Format string
 }
 
-// Otherwise says what becomes of a value that a map does not know.
+// Otherwise is what a PropertyRule sets when Map does not have the value of From.
 type Otherwise string
 
-// What becomes of it.
+// The choices.
 const (
-	UseValue       Otherwise = ""         // Datum.Value
-	LeaveUnchanged Otherwise = "as it is" // the property at Path stays what it is
+	UseValue       Otherwise = ""         // PropertyRule.Value
+	LeaveUnchanged Otherwise = "as it is" // nothing: the property at Path keeps its value
 )
 
-// RejectRule is something that a service refuses although the standard allows it.
-// The first rule that holds answers.
+// RejectRule rejects requests that the standard allows. The first rule that applies
+// gives the answer.
 type RejectRule struct {
-	ResourceType string // type of the resource, without version; of a collection: that of the collection
-	URI          string // pattern of its address, as Move.From; "": anywhere
-	Method       string // "PATCH", "POST", "DELETE", or an action: "VirtualMedia.InsertMedia"; "": any that changes something
-	// The rule holds if all of these do that are not zero.
-	SendsAny        []string            // one of these properties, by their paths, was sent
-	SendsIncomplete []string            // one of these was sent, another was not
-	Missing         []string            // one of these was not sent
-	MaxProperties   int                 // more than so many properties were sent in the first of Sent
-	NotOneOf        map[string][]string // a property has another value than these
+	ResourceType string // type of the resource, without version; for a POST to a collection the collection's
+	URI          string // pattern of its URI, as in URIMapping.From; "" is any
+	Method       string // "PATCH", "POST", "DELETE", or an action: "VirtualMedia.InsertMedia"; "" is any method that changes something
+
+	// The rule applies when all of the following that are given hold. Properties
+	// are named by their paths: "Boot/BootSourceOverrideTarget".
+
+	SendsAny        []string            // the request has one of these properties
+	SendsIncomplete []string            // the request has at least one of these properties, but not all
+	Missing         []string            // the request lacks one of these properties
+	MaxProperties   int                 // the first property of SendsAny is an object with more properties than this
+	NotOneOf        map[string][]string // a property has a value that is not one of these
 	OneOf           map[string][]string // a property has one of these values
-	HasPrefix       map[string][]string // a property begins with one of these
-	EmptyBody       bool                // there is no body at all; {} is one
-	SendsUnchanged  []string            // one of these was sent with the value that it has
+	HasPrefix       map[string][]string // a property begins with one of these texts
+	EmptyBody       bool                // the request has no body at all; {} is a body
+	SendsUnchanged  []string            // the request has one of these properties with its present value
 	While           Condition
-	For             time.Duration       // how long While lasts
-	Stored          map[string][]string // what is kept by a name is one of these; "" is nothing
-	// Answer.
-	Status    int           // 400 where it is 0
-	Message   VendorMessage // Text's %1 is the property, %2 its value
-	PlainText bool          // the answer is the text, and no JSON
+	For             time.Duration       // how long a While that begins with "after" lasts
+	Stored          map[string][]string // a value that an Effect has stored under the name is one of these; "" is none
+
+	// The answer.
+
+	Status    int           // HTTP status, 400 to 599; 0 is 400
+	Message   VendorMessage // %1 in its text is the property, %2 its value
+	PlainText bool          // the body is the message's text, instead of JSON
 }
 
-// Condition says in which condition of the server or the BMC a rule holds.
+// Condition is a state of the system or the BMC in which a RejectRule or an Effect
+// applies.
 type Condition string
 
 // The conditions.
 const (
 	Always      Condition = ""
-	InPOST      Condition = "in POST"      // the system is between power on and its boot, which it may look for in vain
+	InPOST      Condition = "in POST"      // between power on and the boot, including a search for a boot source that finds none
 	NotInPOST   Condition = "not in POST"  //
-	AfterOff    Condition = "after off"    // for Rule.For after it went off
-	AfterOn     Condition = "after on"     // for Rule.For after it came on
-	AfterEject  Condition = "after eject"  // for Rule.For after the slot was emptied
-	AfterStart  Condition = "after start"  // for Rule.For after the BMC came up
-	SettingsDue Condition = "settings due" // BIOS settings wait for a restart, and are not held
+	AfterOff    Condition = "after off"    // for For after the system went off
+	AfterOn     Condition = "after on"     // for For after the system came on
+	AfterEject  Condition = "after eject"  // for For after the media was ejected
+	AfterStart  Condition = "after start"  // for For after the BMC started
+	SettingsDue Condition = "settings due" // BIOS settings will be applied at the next reset
 	SystemOn    Condition = "system on"    //
 	SystemOff   Condition = "system off"   //
-	NeverReset  Condition = "never reset"  // the BMC has not been restarted since it was made
+	NeverReset  Condition = "never reset"  // the BMC has never been restarted
 )
 
 var conditions = []Condition{Always, InPOST, NotInPOST, AfterOff, AfterOn, AfterEject, AfterStart, SettingsDue, SystemOn, SystemOff, NeverReset}
 
-// timedConditions are those that last for Rule.For.
+// timedConditions are the conditions that last for RejectRule.For or Effect.For.
 var timedConditions = []Condition{AfterOff, AfterOn, AfterEject, AfterStart}
 
 // ErrorFormat is the form of error responses (DSP0266, "Error responses").
 type ErrorFormat struct {
-	Code         string // of error.code; "": that of the standard
-	IDsOnly      bool   // messages are their MessageId and MessageArgs alone
-	SingleObject bool   // @Message.ExtendedInfo is an object, not a list
-	SingleText   bool   // @Message.ExtendedInfo is the text of its first message
-	// Errata says that message IDs have the whole version of their registry:
-	// "Base.1.4.0.Success" (DSP0266, "MessageId format", leaves errata out).
+	Code         string // error.code; "" is the standard's
+	IDsOnly      bool   // messages have their MessageId and MessageArgs alone
+	SingleObject bool   // @Message.ExtendedInfo is an object, instead of a list
+	SingleText   bool   // @Message.ExtendedInfo is the text of the first message
+	// FullVersions writes the full version of the registry into message IDs:
+	// "Base.1.4.0.Success". DSP0266, "MessageId format", omits the errata version.
 	FullVersions bool
-	// Done says that a write that shows no resource is answered 200, with an
-	// error object that tells of the success. A PATCH shows none.
+	// Success is the message of a 200 response to a write that would show no
+	// resource; nil: such a write is answered 204. A PATCH that succeeds in full is
+	// answered with it too, unless the request has Prefer.
 	Success *VendorMessage
-	// Under is the property that Done stands in; "" is error, as that of a refusal.
+	// SuccessProperty is the property of the body that has Success; "" is error, as
+	// in error responses.
 	SuccessProperty string
-	// Tells are what some writes are answered with instead.
+	// SuccessMessages replace Success for some writes.
 	SuccessMessages []SuccessMessage
 }
 
-// SuccessMessage is what a write is answered with, instead of Errors.Done.
+// SuccessMessage replaces ErrorFormat.Success for some writes.
 type SuccessMessage struct {
 	ResourceType string // type of the resource, without version
-	URI          string // pattern of its address, as Move.From; "": anywhere
-	Method       string // as Rule.Method; "": any
+	URI          string // pattern of its URI, as in URIMapping.From; "" is any
+	Method       string // as in RejectRule; "" is any
 	Message      VendorMessage
 }
 
-// IsStandard says that the face changes nothing.
+// IsStandard reports whether the Presentation changes nothing.
 func (f *Presentation) IsStandard() bool {
 	return !f.TrailingSlash && !f.IgnoreURICase && f.DateTimeFormat == ISO8601 && len(f.URIMappings)+len(f.Transforms)+len(f.RejectRules)+len(f.InputAliases)+len(f.Hidden) == 0 && f.Errors.isStandard()
 }
@@ -170,7 +184,7 @@ func (e *ErrorFormat) isStandard() bool {
 	return e.Code == "" && !e.IDsOnly && !e.SingleObject && !e.SingleText && !e.FullVersions && e.Success == nil && len(e.SuccessMessages) == 0
 }
 
-// Clone is a copy that shares nothing that would be appended to.
+// Clone returns a copy whose lists can be appended to.
 func (f Presentation) Clone() Presentation {
 	f.URIMappings, f.Transforms, f.RejectRules, f.Hidden = slices.Clone(f.URIMappings), slices.Clone(f.Transforms), slices.Clone(f.RejectRules), slices.Clone(f.Hidden)
 	f.InputAliases = slices.Clone(f.InputAliases)

@@ -7,51 +7,52 @@ import (
 	"time"
 )
 
-// Protocol is what a vendor's service makes of the Redfish protocol (DSP0266).
+// Protocol describes a vendor's implementation of the Redfish protocol (DSP0266).
 type Protocol struct {
-	// Registries are the versions of the message registries that the service
-	// speaks, by prefix: "Base": "1.8.4". Of others it speaks the newest.
+	// Registries has the versions of the message registries, by prefix:
+	// "Base": "1.8.4". Others have their newest version.
 	Registries map[string]string
-	// Sayings are what the service says instead of messages of Base, by their
-	// keys: "SessionLimitExceeded".
+	// Messages replaces messages of the Base registry, by their keys:
+	// "SessionLimitExceeded".
 	Messages map[string]VendorMessage
-	// Queries are the query parameters that the service carries out.
+	// Queries are the query parameters that the service implements.
 	Queries Queries
-	// Claims are those that it says it carries out; nil: the truth.
+	// AdvertisedQueries are what ProtocolFeaturesSupported claims; nil: Queries.
 	AdvertisedQueries *Queries
-	// Page is how many members of a collection one answer shows; 0: all.
+	// PageSize is how many members of a collection one response shows; 0: all.
 	PageSize int
-	// ETags are what the service makes of ETags.
-	ETags ETags
-	// Gzip says that the service packs what it sends when a client takes that.
+	ETags    ETags
+	// Gzip compresses responses for clients that accept it.
 	Gzip bool
-	// Packed are patterns of addresses, as Move.From, of what is sent packed and
-	// not otherwise: to a client that does not take that the answer is 406.
+	// GzipOnly has patterns of URIs, as in URIMapping.From, whose responses are
+	// always compressed: a client that does not accept that is answered 406.
 	GzipOnly []string
-	// OEM are the types of objects that the vendor adds to resources.
+	// OEMTypes are the types of the objects that the vendor adds to resources.
 	OEMTypes []OEMType
-	// Close says that the service ends each connection after one answer.
+	// CloseAfterResponse closes each connection after one response.
 	CloseAfterResponse bool
-	// Slow is how long the answer to a PATCH takes after what it asked for is done.
+	// PatchDelay is how long the response to a PATCH takes after the change has been
+	// made: at most an hour.
 	PatchDelay time.Duration
-	// Thin are properties that a resource lacks where $expand shows it.
+	// ExpandOmits are properties that $expand leaves out of the members.
 	ExpandOmits []string
-	// Bereft is for how long after the BMC came up collections show no members.
+	// EmptyCollectionsAfterBoot is how long after a start of the BMC collections
+	// show no members.
 	EmptyCollectionsAfterBoot time.Duration
-	// Prefaced are resources before which, when they are read, an error stands:
-	// two documents of JSON in one body.
+	// ErrorPrefixes are resources whose GET is answered with an error in front of
+	// the resource: two JSON documents in one body.
 	ErrorPrefixes []ErrorPrefix
-	// Plain says that it speaks HTTP without TLS, where others speak HTTPS.
+	// PlainHTTP serves HTTP without TLS, instead of HTTPS.
 	PlainHTTP bool
 }
 
-// ErrorPrefix is an error that a resource is shown after, as if all were well.
+// ErrorPrefix is the error in front of a resource in the body of a 200 response.
 type ErrorPrefix struct {
 	ResourceType string // type of the resource, without version
 	Message      VendorMessage
 }
 
-// Scheme is what the URLs of the service begin with.
+// Scheme returns the scheme of the service's URLs: http or https.
 func (p *Protocol) Scheme() string {
 	if p.PlainHTTP {
 		return "http"
@@ -59,7 +60,7 @@ func (p *Protocol) Scheme() string {
 	return "https"
 }
 
-// Clone is a copy that shares nothing that would be changed.
+// Clone returns a copy whose lists and maps can be changed.
 func (p Protocol) Clone() Protocol {
 	p.Registries, p.Messages, p.ETags.IfMatchRequired = maps.Clone(p.Registries), maps.Clone(p.Messages), slices.Clone(p.ETags.IfMatchRequired)
 	p.ETags.Volatile = slices.Clone(p.ETags.Volatile)
@@ -67,72 +68,72 @@ func (p Protocol) Clone() Protocol {
 	return p
 }
 
-// ETags say what a service makes of ETags (DSP0266, "ETags"). The zero value is
-// what the standard asks for.
+// ETags describes the service's ETags (DSP0266, "ETags"). The zero value is what the
+// standard asks for.
 type ETags struct {
 	Format     ETagFormat
 	Comparison ETagComparison
-	RejectStar bool // If-Match: * holds for nothing
-	// Required are the types, without their version, that are changed and
-	// deleted only with If-Match; otherwise the answer is 428. "*" is all.
+	RejectStar bool // "If-Match: *" matches nothing
+	// IfMatchRequired has types, without version, whose resources are changed and
+	// deleted only with If-Match: without it the answer is 428. "*" is all types.
 	IfMatchRequired []string
-	// Deletes says that they are deleted without it.
+	// DeleteWithoutIfMatch exempts DELETE from IfMatchRequired.
 	DeleteWithoutIfMatch bool
-	// Fleeting are types whose ETag is another one each time that somebody looks:
-	// If-Match holds with * alone.
+	// Volatile has types whose ETag is different at each read, so that If-Match
+	// matches with * alone.
 	Volatile []string
-	// NoActions says that an action with If-Match is refused.
+	// RejectIfMatchOnActions answers an action with If-Match 412.
 	RejectIfMatchOnActions bool
-	// Suffixed says that no change takes the ETag of a packed body, which has a
-	// suffix: that of the plain one does.
+	// GzipSuffix makes If-Match reject the ETag of a compressed response, which has a
+	// suffix, and match that of the plain response alone.
 	GzipSuffix bool
 }
 
-// ETagFormat says how ETags are written.
+// ETagFormat is the form of ETags.
 type ETagFormat string
 
-// The ways to write them.
+// The forms of ETags.
 const (
 	Strong       ETagFormat = ""      // "x"
 	Weak         ETagFormat = "weak"  // W/"x"; If-Match compares weakly, against RFC 9110
-	DoubleQuoted ETagFormat = "twice" // ""x"", and so they are compared
-	Empty        ETagFormat = "empty" // there is nothing in them, and nothing is like them
+	DoubleQuoted ETagFormat = "twice" // ""x"", and If-Match compares them with all quotes
+	Empty        ETagFormat = "empty" // an empty header, which matches nothing
 )
 
-// ETagComparison says when If-Match holds.
+// ETagComparison is how If-Match compares.
 type ETagComparison string
 
 // The ways to compare.
 const (
-	Quoted   ETagComparison = ""         // the ETag as it is written
-	Unquoted ETagComparison = "unquoted" // the ETag without its quotes, and only so
-	Never    ETagComparison = "never"
+	Quoted   ETagComparison = ""         // the ETag as it was sent
+	Unquoted ETagComparison = "unquoted" // only the ETag without its quotes
+	Never    ETagComparison = "never"    // nothing matches
 )
 
 // Queries are query parameters (DSP0266, "Query parameters").
 type Queries struct {
-	TopSkip, Select, Filter, Only, Excerpt bool
+	TopSkip, Select, Filter, Only, Excerpt bool // $top and $skip, $select, $filter, only, excerpt
 	// ExpandAll, ExpandLinks and ExpandRest are the *, ~ and . of $expand.
 	ExpandAll, ExpandLinks, ExpandRest bool
-	MaxLevels                          int // most that $levels may ask for; 0: it takes none
+	MaxLevels                          int // largest $levels of $expand; 0: $levels is not implemented
 	Unknown                            UnknownQuery
 }
 
-// AllQueries leaves nothing out.
+// AllQueries has every query parameter of DSP0266.
 var AllQueries = Queries{
 	TopSkip: true, Select: true, Filter: true, Only: true, Excerpt: true,
 	ExpandAll: true, ExpandLinks: true, ExpandRest: true, MaxLevels: 6,
 }
 
-// UnknownQuery says how a service answers a query parameter that begins with $ and
-// that it does not carry out.
+// UnknownQuery is the answer to a query parameter that begins with $ and is not
+// implemented.
 type UnknownQuery string
 
 // The answers.
 const (
 	NotImplemented UnknownQuery = ""            // 501, as DSP0266 asks
 	BadRequest     UnknownQuery = "bad request" // 400
-	Ignored        UnknownQuery = "ignored"     // as if it were not there
+	Ignored        UnknownQuery = "ignored"     // answered as without it
 )
 
 var registryVersion = regexp.MustCompile(`^\d+\.\d+\.\d+$`)

@@ -246,7 +246,7 @@ func (d *decoder) fields(n *yaml.Node, v reflect.Value, at string) {
 		}
 		field := Within(at, key)
 		f, ok := fieldOf(v, key)
-		if now := d.file.renamed[t.Name()][key]; !ok && now != "" {
+		if now := d.file.renamed[t.String()][key]; !ok && now != "" {
 			d.errorf(e.key, field, "is now called %s", now)
 			f, ok = fieldOf(v, now) // go on, so that all old keys are listed at once
 		}

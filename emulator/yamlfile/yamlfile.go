@@ -57,8 +57,8 @@ func Read(name string, data []byte, begin string) (*File, error) {
 	return &File{name: name, top: target(&doc)}, nil
 }
 
-// Renamed tells the file which keys have been renamed, by the name of their Go
-// struct type: a file with an old key is refused, and the message names the new
+// Renamed tells the file which keys have been renamed, by their Go struct type
+// ("dialect.Record"): a file with an old key is refused, and the message names the new
 // one.
 func (f *File) Renamed(keys map[string]map[string]string) { f.renamed = keys }
 

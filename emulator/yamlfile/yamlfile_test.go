@@ -57,7 +57,7 @@ func decode(t *testing.T, text string) (lab, error) {
 	if err != nil {
 		return lab{}, err
 	}
-	f.Renamed(map[string]map[string]string{"host": {"profil": "profile"}})
+	f.Renamed(map[string]map[string]string{"yamlfile_test.host": {"profil": "profile"}})
 	var l lab
 	err = f.Decode(&l)
 	return l, err

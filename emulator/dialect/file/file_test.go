@@ -1,7 +1,10 @@
 package file_test
 
 import (
+	"flag"
+	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,9 +15,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/dialect/file"
 	"github.com/metalab-dev/metalab/emulator/dialect/generic"
 	"github.com/metalab-dev/metalab/emulator/machine"
+	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// hooked is a base with something in each of the lists that files add to.
+var update = flag.Bool("update", false, "write testdata/keys.txt")
+
+// hooked is a base with something in the lists that files add to, and a hook.
 var hooked = func() *dialect.Record {
 	r := generic.Record
 	r.Name = "hooked"
@@ -63,7 +69,7 @@ oem:
   resources: [{uri: /redfish/v1/Oem/Acme, type: Acme.v1_0_0.Acme, name: Acme, set: [{path: A, value: 1}]}]
 `
 
-func TestAFileSaysWhatIsOtherwise(t *testing.T) {
+func TestParseAppliesTheFileToItsBase(t *testing.T) {
 	before := generic.Record
 	f, err := file.Parse("acme.yaml", []byte(acme), bases)
 	if err != nil {
@@ -114,7 +120,7 @@ func TestAFileSaysWhatIsOtherwise(t *testing.T) {
 	}
 }
 
-func TestAFileIsWrittenAsItIsRead(t *testing.T) {
+func TestFormatIsReadBack(t *testing.T) {
 	f, err := file.Parse("acme.yaml", []byte(acme), bases)
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +148,7 @@ func same(t *testing.T, f *file.File) {
 	}
 }
 
-func TestMistakesAreNamed(t *testing.T) {
+func TestParseNamesFileLineAndField(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"no base", "name: a\n", `base: "": there is no such dialect`},
 		{"another base", "name: a\nbase: b\n", `base: "b": there is no such dialect`},
@@ -175,7 +181,7 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// bomb is a file that is small until its names are followed.
+// bomb returns a small file whose aliases stand for very many values.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("name: a\nbase: generic\npresentation:\n  transforms:\n  - resourceType: X\n    set:\n    - {path: a, value: &a [1,1,1,1,1,1,1,1]}\n")
@@ -184,6 +190,44 @@ func bomb() string {
 		b.WriteString("    - {path: " + string(c) + ", value: &" + string(c) + " [" + strings.TrimSuffix(strings.Repeat(p+",", 8), ",") + "]}\n")
 	}
 	return b.String()
+}
+
+// TestKeysChangeOnPurpose compares the keys of dialect files with a list. The keys
+// follow the names of Go fields: whoever renames a field sees here that users' files
+// change, and puts the old key into renamedKeys.
+func TestKeysChangeOnPurpose(t *testing.T) {
+	var lines []string
+	seen := map[reflect.Type]bool{}
+	var walk func(of reflect.Type)
+	walk = func(of reflect.Type) {
+		for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map}, of.Kind()) {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct || seen[of] {
+			return
+		}
+		seen[of] = true
+		for i := range of.NumField() {
+			if key := yamlfile.Key(of.Field(i)); key != "" {
+				lines = append(lines, of.String()+" "+key+"\n")
+				walk(of.Field(i).Type)
+			}
+		}
+	}
+	walk(reflect.TypeFor[dialect.Record]())
+	got := strings.Join(lines, "")
+	if *update {
+		if err := os.WriteFile("testdata/keys.txt", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile("testdata/keys.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); d != "" {
+		t.Errorf("keys of dialect files (-want +got): put old keys into renamedKeys, then run with -update\n%s", d)
+	}
 }
 
 func FuzzParse(f *testing.F) {
@@ -201,7 +245,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-func TestEveryOldKeyIsRefusedWithTheNewOneNamed(t *testing.T) {
+func TestParseRefusesOldKeysAndNamesTheNewOnes(t *testing.T) {
 	const old = `name: a
 base: generic
 redundant: accept

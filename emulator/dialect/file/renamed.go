@@ -4,7 +4,8 @@ package file
 // belong to, with what they are called now. A file with one of them is refused,
 // and the message names the new key.
 var renamedKeys = map[string]map[string]string{
-	"Record": {
+	"bmc.Spec": {"keep": "taskRetention"},
+	"dialect.Record": {
 		"redundant": "redundantReset",
 		"hangs":     "hangsAfterReset",
 		"maxImage":  "maxImageBytes",
@@ -13,11 +14,11 @@ var renamedKeys = map[string]map[string]string{
 		"breaks":    "deviations",
 		"shifts":    "nicsRenumberAtBoot",
 	},
-	"Deviation": {
+	"dialect.Deviation": {
 		"of":  "resourceType",
 		"why": "evidence",
 	},
-	"Presentation": {
+	"dialect.Presentation": {
 		"moves":    "uriMappings",
 		"shapes":   "transforms",
 		"rules":    "rejectRules",
@@ -27,20 +28,20 @@ var renamedKeys = map[string]map[string]string{
 		"dates":    "dateTimeFormat",
 		"shut":     "hidden",
 	},
-	"URIMapping": {
+	"dialect.URIMapping": {
 		"slash": "trailingSlash",
 	},
-	"Transform": {
+	"dialect.Transform": {
 		"of":   "resourceType",
 		"at":   "uri",
 		"drop": "remove",
 		"bare": "omitEmpty",
 	},
-	"PropertyRule": {
+	"dialect.PropertyRule": {
 		"as":   "format",
 		"else": "otherwise",
 	},
-	"RejectRule": {
+	"dialect.RejectRule": {
 		"of":       "resourceType",
 		"at":       "uri",
 		"sent":     "sendsAny",
@@ -56,7 +57,7 @@ var renamedKeys = map[string]map[string]string{
 		"says":     "message",
 		"bare":     "plainText",
 	},
-	"ErrorFormat": {
+	"dialect.ErrorFormat": {
 		"terse":  "idsOnly",
 		"one":    "singleObject",
 		"word":   "singleText",
@@ -65,16 +66,16 @@ var renamedKeys = map[string]map[string]string{
 		"under":  "successProperty",
 		"tells":  "successMessages",
 	},
-	"SuccessMessage": {
+	"dialect.SuccessMessage": {
 		"of":   "resourceType",
 		"at":   "uri",
 		"says": "message",
 	},
-	"OEM": {
+	"dialect.OEM": {
 		"writes": "writableProperties",
 		"also":   "uriAliases",
 	},
-	"Resource": {
+	"dialect.Resource": {
 		"at":      "uri",
 		"like":    "basedOn",
 		"drop":    "remove",
@@ -85,22 +86,22 @@ var renamedKeys = map[string]map[string]string{
 		"allows":  "allowableValues",
 		"needs":   "privilege",
 	},
-	"Action": {
+	"dialect.Action": {
 		"on":     "resourceURI",
 		"at":     "target",
 		"inputs": "parameters",
 		"needs":  "privilege",
 		"does":   "effects",
 	},
-	"Parameter": {
+	"dialect.Parameter": {
 		"values": "allowableValues",
 	},
-	"WritableProperty": {
+	"dialect.WritableProperty": {
 		"of":   "resourceType",
 		"at":   "uri",
 		"does": "effects",
 	},
-	"Effect": {
+	"dialect.Effect": {
 		"refuse": "reject",
 		"keep":   "store",
 		"leaves": "ejectAfterBoots",
@@ -109,10 +110,10 @@ var renamedKeys = map[string]map[string]string{
 		"takes":  "taskDuration",
 		"result": "taskResult",
 	},
-	"StandardRequest": {
+	"dialect.StandardRequest": {
 		"at": "uri",
 	},
-	"Protocol": {
+	"dialect.Protocol": {
 		"sayings":  "messages",
 		"claims":   "advertisedQueries",
 		"page":     "pageSize",
@@ -125,11 +126,11 @@ var renamedKeys = map[string]map[string]string{
 		"prefaced": "errorPrefixes",
 		"plain":    "plainHTTP",
 	},
-	"ErrorPrefix": {
+	"dialect.ErrorPrefix": {
 		"of":   "resourceType",
 		"says": "message",
 	},
-	"ETags": {
+	"dialect.ETags": {
 		"written":   "format",
 		"compared":  "comparison",
 		"noStar":    "rejectStar",
@@ -139,10 +140,10 @@ var renamedKeys = map[string]map[string]string{
 		"noActions": "rejectIfMatchOnActions",
 		"suffixed":  "gzipSuffix",
 	},
-	"Queries": {
+	"dialect.Queries": {
 		"levels": "maxLevels",
 	},
-	"BIOS": {
+	"dialect.BIOS": {
 		"held":  "waitForApplyTime",
 		"task":  "taskForApplyTime",
 		"job":   "taskName",
@@ -152,27 +153,27 @@ var renamedKeys = map[string]map[string]string{
 		"whole": "settingsShowAll",
 		"flat":  "flatAttributes",
 	},
-	"Media": {
+	"dialect.Media": {
 		"patched": "insertByPatch",
 		"async":   "asyncInsert",
 		"alias":   "bootTarget",
 	},
-	"Tasks": {
+	"dialect.Tasks": {
 		"once":   "monitorReadOnce",
 		"late":   "missingReads",
 		"direct": "locationIsTask",
 	},
-	"Logs": {
+	"dialect.Logs": {
 		"removable": "deletableEntries",
 	},
-	"InputAlias": {
+	"dialect.InputAlias": {
 		"of":    "resourceType",
 		"at":    "uri",
 		"words": "values",
 		"else":  "default",
 		"with":  "defaultWith",
 	},
-	"IPMI": {
+	"dialect.IPMI": {
 		"suites":     "cipherSuites",
 		"insecure":   "disabledSuites",
 		"sessions":   "maxSessions",
@@ -189,7 +190,7 @@ var renamedKeys = map[string]map[string]string{
 		"commands":   "oemCommands",
 		"info":       "oemSystemInfo",
 	},
-	"OEMCommand": {
+	"dialect.OEMCommand": {
 		"needs": "privilege",
 		"match": "prefix",
 		"least": "minLength",
@@ -197,13 +198,13 @@ var renamedKeys = map[string]map[string]string{
 		"keeps": "storeAs",
 		"gives": "response",
 	},
-	"OEMInfo": {
+	"dialect.OEMInfo": {
 		"gives": "response",
 	},
-	"OEMField": {
+	"dialect.OEMField": {
 		"kept": "stored",
 	},
-	"IPMIFaults": {
+	"dialect.IPMIFaults": {
 		"padded":   "paddedKeys",
 		"noID":     "zeroSessionID",
 		"swapped":  "bigEndianSequence",
