@@ -10,51 +10,55 @@ import (
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// Rule says what goes wrong, where and when. Its counts are those of each BMC
-// by itself.
+// Rule is one fault: where, when and what goes wrong. Counts apply to each BMC
+// separately. A rule has at least one field below "What", and all that it has
+// apply to the same: a connection, a request, a task, a datagram or an IPMI command.
 type Rule struct {
-	ID string `json:"id,omitempty"` // "" leaves it to the plan
+	ID string `json:"id,omitempty"` // up to 63 of a-z, A-Z, 0-9, - _ and .; "": the plan makes one
 
 	// Where.
-	BMC    string  `json:"bmc,omitempty"`    // name, or a pattern with * ? [a-z]; "" is every one
-	Path   string  `json:"path,omitempty"`   // * stands for a part of a segment, ** for any segments; a / at the end for all below
-	Method Methods `json:"method,omitempty"` // none is every one
+
+	BMC    string  `json:"bmc,omitempty"`    // name of a host, or a pattern with * ? [a-z]; "" is every host
+	Path   string  `json:"path,omitempty"`   // URI; * is a part of a segment, ** any number of segments, a / at the end everything below; /ipmi/NETFN/CMD in hexadecimal digits for IPMI commands
+	Method Methods `json:"method,omitempty"` // HTTP methods, or IN and OUT for datagrams; none is every method
 
 	// When.
-	After       int      `json:"after,omitempty"`       // how many matches pass unharmed before the first hit
+
+	After       int      `json:"after,omitempty"`       // how many matches pass before the first hit
 	Count       int      `json:"count,omitempty"`       // hits at most; 0 is no limit
-	Probability float64  `json:"probability,omitempty"` // of a hit; 0 stands for 1
-	From        Duration `json:"from,omitzero"`         // after the rule was added
-	Until       Duration `json:"until,omitzero"`        // after the rule was added; 0 is forever
+	Probability float64  `json:"probability,omitempty"` // of a hit, above 0 and at most 1; absent is 1
+	From        Duration `json:"from,omitzero"`         // since the rule was added
+	Until       Duration `json:"until,omitzero"`        // since the rule was added; 0 is for ever
 
 	// What.
-	Latency     Latency  `json:"latency,omitempty"`
-	Status      int      `json:"status,omitempty"`
-	RetryAfter  Duration `json:"retryAfter,omitzero"`
-	Message     string   `json:"message,omitempty"`
-	MessageID   string   `json:"messageID,omitempty"`
-	Performed   bool     `json:"performed,omitempty"` // status, drop: what was asked is done all the same
-	Limit       Limit    `json:"limit,omitempty"`     // requests beyond it are answered 429, or Status
-	Drop        Drop     `json:"drop,omitempty"`
-	TLS         TLS      `json:"tls,omitempty"`
-	Offline     bool     `json:"offline,omitempty"`
-	Stale       bool     `json:"stale,omitempty"`
-	Stuck       bool     `json:"stuck,omitempty"`
-	Truncate    Cut      `json:"truncate,omitempty"` // what is left of the body: bytes, or 50%
-	InvalidJSON bool     `json:"invalidJSON,omitempty"`
-	LengthError int      `json:"lengthError,omitempty"` // bytes that Content-Length is too high by, or too low
-	Patch       any      `json:"patch,omitempty"`       // merged into the body (RFC 7396)
-	Set         Values   `json:"set,omitempty"`         // values by JSON pointer (RFC 6901), null too
-	Body        *string  `json:"body,omitempty"`        // instead of the body
-	ContentType string   `json:"contentType,omitempty"` // of Body; "" leaves it
-	Wire        Wire     `json:"wire,omitempty"`        // what becomes of datagrams of IPMI
-	Code        byte     `json:"code,omitempty"`        // completion code of a command of IPMI: 0xc0
+
+	Latency     Latency  `json:"latency,omitempty"`     // delay of the response: 200ms, 100ms..2s, or p50=200ms,p99=3s
+	Status      int      `json:"status,omitempty"`      // HTTP status of an error response in place of the service's, 200 to 599
+	RetryAfter  Duration `json:"retryAfter,omitzero"`   // header Retry-After of that response
+	Message     string   `json:"message,omitempty"`     // text of that response's error
+	MessageID   string   `json:"messageID,omitempty"`   // MessageId of that response's error: "Base.1.22.GeneralError"
+	Performed   bool     `json:"performed,omitempty"`   // with status, drop or code: the request is carried out all the same
+	Limit       Limit    `json:"limit,omitempty"`       // rate, such as 10/s, beyond which requests are answered 429, or status
+	Drop        Drop     `json:"drop,omitempty"`        // how the connection ends: connect, silent, reset, close, hang or body
+	TLS         TLS      `json:"tls,omitempty"`         // how the TLS handshake fails: refused, expired, wrong-name, self-signed, not-yet or sha1
+	Offline     bool     `json:"offline,omitempty"`     // the BMC is off the network
+	Stale       bool     `json:"stale,omitempty"`       // responses show the state before the last change
+	Stuck       bool     `json:"stuck,omitempty"`       // tasks do not end
+	Truncate    Cut      `json:"truncate,omitempty"`    // how much of the body is sent: a number of bytes, or 50%
+	InvalidJSON bool     `json:"invalidJSON,omitempty"` // the body is no valid JSON
+	LengthError int      `json:"lengthError,omitempty"` // bytes by which Content-Length is too large, or too small if negative
+	Patch       any      `json:"patch,omitempty"`       // object that is merged into the body (RFC 7396)
+	Set         Values   `json:"set,omitempty"`         // values that are set in the body, by JSON pointers (RFC 6901); null sets null
+	Body        *string  `json:"body,omitempty"`        // replaces the body
+	ContentType string   `json:"contentType,omitempty"` // header Content-Type with body; "" leaves it
+	Wire        Wire     `json:"wire,omitempty"`        // what happens to IPMI datagrams: lose, double, swap, spoil or late
+	Code        byte     `json:"code,omitempty"`        // completion code that IPMI commands are answered with: 0xc0
 }
 
-// Values are JSON values by where they belong.
+// Values are JSON values by JSON pointers.
 type Values map[string]any
 
-// Validate says all that is wrong with a rule.
+// Validate checks a rule. The error joins a yamlfile.Error for each mistake.
 func (r *Rule) Validate() error {
 	var errs []error
 	for _, p := range r.Problems() {
@@ -63,11 +67,11 @@ func (r *Rule) Validate() error {
 	return errors.Join(errs...)
 }
 
-// effect is one thing that a rule can do.
+// effect is one kind of fault that a rule can have.
 type effect struct {
 	field string
 	site  Site
-	state bool // it lasts, rather than to happen to one request after the other
+	state bool // it lasts for a time, instead of hitting single requests
 	set   bool
 }
 
@@ -100,7 +104,7 @@ func (r *Rule) effects() []effect {
 	}
 }
 
-// Effects names what the rule does.
+// Effects returns the fields below "What" that the rule has.
 func (r *Rule) Effects() []string {
 	var out []string
 	for _, e := range r.effects() {
@@ -121,7 +125,7 @@ func (r *Rule) site() Site {
 	return ""
 }
 
-// Problems lists what is wrong with a rule.
+// Problems lists the mistakes in a rule.
 func (r *Rule) Problems() (out []*yamlfile.Error) {
 	need := func(ok bool, field, text string, args ...any) {
 		if !ok {
@@ -147,7 +151,7 @@ func (r *Rule) Problems() (out []*yamlfile.Error) {
 	return append(out, r.effectProblems()...)
 }
 
-// effectProblems lists what is wrong with what the rule does.
+// effectProblems lists the mistakes in the fields below "What".
 func (r *Rule) effectProblems() (out []*yamlfile.Error) {
 	need := func(ok bool, field, text string, args ...any) {
 		if !ok {

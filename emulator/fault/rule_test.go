@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestParse(t *testing.T) {
+func TestParseReadsEveryField(t *testing.T) {
 	got, err := Parse("f.yaml", []byte(`
 - {id: busy, bmc: "node-*", path: /redfish/v1/Systems/, method: PATCH, status: 503, retryAfter: 30s, count: 2, after: 1}
 - method: [GET, HEAD]
@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseNamesWhatIsWrong(t *testing.T) {
+func TestParseNamesFileLineAndField(t *testing.T) {
 	tests := []struct {
 		name, in string
 		want     []string
@@ -89,14 +89,14 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestAddRefusesWhatIsWrong(t *testing.T) {
+func TestAddRefusesAnInvalidRule(t *testing.T) {
 	if _, err := new(Plan).Add(t0, Rule{Status: 42}); err == nil || !strings.Contains(err.Error(), "status: 42: must be from 200 to 599") {
 		t.Errorf("Add() = %v", err)
 	}
 }
 
-// FuzzParse holds that no text panics, and that what is accepted can be armed,
-// asked, stored and restored.
+// FuzzParse checks that no text panics, and that accepted rules can be added, decided
+// on, stored and restored.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"- {id: busy, bmc: 'node-*', path: /redfish/v1/**, method: PATCH, status: 503, retryAfter: 30s, count: 2, after: 1}",

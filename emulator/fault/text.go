@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Duration is a time.Duration that is written as Go writes it ("90s").
+// Duration is a time.Duration in Go's notation: "90s", "2m". It is at most a year.
 type Duration struct{ time.Duration }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -21,7 +21,7 @@ func (d *Duration) UnmarshalText(b []byte) (err error) {
 	return err
 }
 
-// span reads a duration of at most a year.
+// span parses a duration of at most a year.
 func span(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(strings.TrimSpace(s))
 	if err != nil || d > 365*24*time.Hour {
@@ -39,9 +39,9 @@ func (m *Methods) UnmarshalScalar(text string) error {
 	return nil
 }
 
-// Latency says how long an answer is withheld: 200ms, between 100ms..2s, or
-// p50=200ms,p99=3s for a lognormal distribution with that median and that 99th
-// percentile, with ,max=10s if it must have an end.
+// Latency is the distribution of a delay: 200ms for a constant delay, 100ms..2s for a
+// uniform one, p50=200ms,p99=3s for a lognormal one with that median and 99th
+// percentile, which ,max=10s bounds.
 type Latency string
 
 // distribution is a parsed Latency. It is between low and high, or lognormal
@@ -93,10 +93,10 @@ func (l Latency) parse() (distribution, error) {
 	return distribution{lognormal: true, mu: mu, sigma: (math.Log(float64(p99)) - mu) / z99, longest: longest}, nil
 }
 
-// random says whether draws differ.
+// random reports whether draws can differ.
 func (d distribution) random() bool { return d.lognormal || d.low != d.high }
 
-// draw takes one value.
+// draw returns one delay.
 func (d distribution) draw(r *rand.Rand) time.Duration {
 	if !d.lognormal {
 		if d.low == d.high {
@@ -112,10 +112,10 @@ func (d distribution) draw(r *rand.Rand) time.Duration {
 	return time.Duration(min(v, float64(longest)))
 }
 
-// Limit is a rate: 10/s, 100/5m.
+// Limit is a rate of requests: 10/s, 100/5m.
 type Limit string
 
-// rate is a parsed Limit: so many in so long, at once if they like.
+// rate is a parsed Limit: n requests per interval, all of which may come at once.
 type rate struct {
 	n   int
 	per time.Duration
@@ -138,9 +138,9 @@ func (l Limit) parse() (rate, error) {
 	return rate{n: n, per: d}, nil
 }
 
-// take counts a request at now against a rate of which tat is the state, the
-// theoretical arrival time of the generic cell rate algorithm (ITU-T I.371,
-// annex A). It returns how long the client must wait; 0 lets the request pass.
+// take counts a request at now against a rate. tat is the state of the rate: the
+// theoretical arrival time of the generic cell rate algorithm (ITU-T I.371, annex
+// A). take returns how long the client must wait; 0 lets the request pass.
 func (r rate) take(tat *time.Time, now time.Time) time.Duration {
 	next := *tat
 	if next.Before(now) {
@@ -154,7 +154,7 @@ func (r rate) take(tat *time.Time, now time.Time) time.Duration {
 	return 0
 }
 
-// Cut says how much of a body is left: so many bytes, or 50%.
+// Cut is how much of a body is sent: a number of bytes, or a part such as 50%.
 type Cut string
 
 // cut is a parsed Cut.
@@ -176,7 +176,7 @@ func (c Cut) parse() (cut, error) {
 	return cut{set: true, percent: percent, n: n}, nil
 }
 
-// of is what is left of a body.
+// of returns the part of a body that is sent.
 func (c cut) of(body []byte) []byte {
 	n := c.n
 	if c.percent {

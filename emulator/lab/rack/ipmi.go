@@ -8,26 +8,28 @@ import (
 	"strings"
 )
 
-// IPMI is how the BMCs of a group speak IPMI as new, where that shall be other
-// than usual: weaker, for programs that look for such BMCs, or with a key.
+// IPMI changes how the BMCs of a group implement IPMI when they are new: with weaker
+// security, for programs that look for such BMCs, or with a key.
 type IPMI struct {
-	// Suites are the cipher suites that are taken, by their numbers, best first.
+	// Suites are the IDs of the cipher suites that the BMCs accept, the best first, of
+	// those that their dialect has: 0 to 17, at most 16.
 	Suites []int `json:"suites,omitempty"`
-	// V15 are the authentication types of IPMI 1.5 that are taken, for all
-	// privileges.
+	// V15 are the authentication types of IPMI 1.5 that the BMCs accept at each
+	// privilege level: none, md2, md5, password.
 	V15 []string `json:"v15,omitempty"`
-	// KG is the BMC's key: up to 20 characters, or 0x and 40 hexadecimal digits.
+	// KG is the key K_G of the BMCs: up to 20 printable characters, or 0x and 40
+	// hexadecimal digits.
 	KG string `json:"kg,omitempty"`
-	// AdvertisedPort is the UDP port that clients are told to find serial over
-	// LAN at, where something on the way maps ports; 0: that which they reach.
+	// AdvertisedPort is the UDP port that Activate Payload names for serial over LAN,
+	// for networks that map ports; 0 is the port that the client has reached.
 	AdvertisedPort int `json:"advertisedPort,omitempty"`
 }
 
-// authTypes are the types of IPMI 1.5 with their bits (IPMI v2.0 rev 1.1, table
+// authTypes has the bits of the authentication types of IPMI 1.5 (IPMI v2.0 rev 1.1, table
 // 23-4, parameter 2).
 var authTypes = map[string]byte{"none": 1 << 0, "md2": 1 << 1, "md5": 1 << 2, "password": 1 << 4}
 
-// authNames are their names.
+// authNames has the names of the authentication types in their order.
 var authNames = []string{"none", "md2", "md5", "password"}
 
 const (
@@ -36,7 +38,7 @@ const (
 	keyLength = 20 // bytes
 )
 
-// problems says what is wrong with it, by field.
+// problems calls need for each check, with the field below ipmi.
 func (i *IPMI) problems(need func(ok bool, field, text string, args ...any)) {
 	if i == nil {
 		return
@@ -71,19 +73,20 @@ func (i *IPMI) key() ([]byte, error) {
 	return key, err
 }
 
-// Key is KG as bytes, filled with zeros; nil: none.
+// Key returns KG as 20 bytes, padded with zeros; nil without a key.
 func (i *IPMI) Key() []byte {
 	if i == nil || i.KG == "" {
 		return nil
 	}
 	key, err := i.key()
 	if err != nil {
-		return nil // Validate has told
+		return nil // Validate reports it
 	}
 	return key
 }
 
-// AuthTypes are the bits of V15 by privilege, from callback to OEM; nil: none.
+// AuthTypes returns the bits of V15 for each privilege level, from callback to OEM;
+// nil without V15.
 func (i *IPMI) AuthTypes() []byte {
 	if i == nil || len(i.V15) == 0 {
 		return nil
@@ -95,14 +98,14 @@ func (i *IPMI) AuthTypes() []byte {
 	return []byte{all, all, all, all, all}
 }
 
-// Text tells one from another: it is the same for the same.
+// Text returns a text that is equal for equal settings.
 func (i *IPMI) Text() string {
 	if i == nil {
 		return ""
 	}
 	b, err := json.Marshal(i)
 	if err != nil {
-		return err.Error() // numbers and texts have none
+		return err.Error() // numbers and texts can always be marshalled
 	}
 	return string(b)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestIPMIOfAGroup(t *testing.T) {
+func TestIPMIOfAGroupSetsKeyAndAuthTypes(t *testing.T) {
 	l, err := Parse("f.yaml", []byte(`
 kind: Lab
 hosts:
@@ -43,7 +43,7 @@ hosts:
 	}
 }
 
-func TestIPMIOfAGroupRefused(t *testing.T) {
+func TestParseRefusesWrongIPMIOfAGroup(t *testing.T) {
 	for yaml, want := range map[string]string{
 		"suites: [18]":              "hosts[0].ipmi.suites[0]: 18: must be 0 to 17",
 		"suites: [3, 3]":            "hosts[0].ipmi.suites[1]: 3: is there twice",

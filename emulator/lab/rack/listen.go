@@ -7,25 +7,26 @@ import (
 	"strings"
 )
 
-// Listen says where the BMCs are: "loopback" gives each an address of its own
-// that only this computer reaches, at the standard port where that is allowed;
-// "loopback:PORT" the same at that port; "ADDRESS" or "ADDRESS:FIRSTPORT" gives
-// each a port of that address, in a row.
+// Listen says at which addresses the BMCs are. "loopback" gives each BMC an address of
+// its own on 127/8, at port 443 if the process may open it, else at 8443 or the next
+// free port; "loopback:PORT" is the same at that port. "ADDRESS" or
+// "ADDRESS:FIRSTPORT" gives each BMC one port of that address, counted up from 8443 or
+// FIRSTPORT.
 type Listen string
 
 // Loopback is the default.
 const Loopback Listen = "loopback"
 
-// firstPort is where the BMCs' ports begin at an address that is named alone.
+// firstPort is the port of the first BMC at an address without a port.
 const firstPort = 8443
 
-// Place is where the BMCs are.
+// Place is a parsed Listen.
 type Place struct {
-	Addr netip.Addr // that they share; invalid when each has its own on loopback
-	Port uint16     // of all, or of the first; 0 leaves it open
+	Addr netip.Addr // address that all BMCs share; invalid when each has one on loopback
+	Port uint16     // port of all BMCs, or of the first; 0 leaves it open
 }
 
-// Parse says what is meant.
+// Parse parses a Listen.
 func (l Listen) Parse() (Place, error) {
 	port, own := strings.CutPrefix(string(l), string(Loopback)+":")
 	switch {

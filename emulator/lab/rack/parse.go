@@ -42,7 +42,8 @@ func Parse(file string, data []byte) (Lab, error) {
 // mistake.
 func (l *Lab) Validate() error { return errors.Join(l.problems(nil)...) }
 
-// label is a DNS label (RFC 1123, §2.1): host names become resource names.
+// label matches DNS labels (RFC 1123, §2.1): host names become names of Kubernetes
+// resources.
 var label = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // problems lists the mistakes of a definition that was read from f; nil is no file.
@@ -86,12 +87,12 @@ func (l *Lab) problems(f *yamlfile.File) (out []error) {
 	return out
 }
 
-// isLabel says whether s is a DNS label of at most so many characters.
+// isLabel reports whether s is a DNS label of at most so many characters.
 func isLabel(s string, most int) bool { return len(s) <= most && label.MatchString(s) }
 
 const labelForm = "use up to %d of a-z, 0-9 and -, beginning and ending with a letter or digit"
 
-// hostProblems lists what is wrong with the hosts and racks.
+// hostProblems lists the mistakes in hosts, racks and timings.
 func (l *Lab) hostProblems() (out []error) {
 	need := func(ok bool, field, text string, args ...any) {
 		if !ok {

@@ -1,8 +1,7 @@
-// Package rack owns the definition of a rack: which servers a lab has, how they
-// are named, who may log in to their BMCs, where those are, how fast time runs
-// and what goes wrong. It is data, its defaults and what can be said of it
-// without looking elsewhere; it does not know what profiles there are, nor that
-// a lab runs.
+// Package rack defines rack files: the servers of a lab, their names, the accounts
+// and addresses of their BMCs, the speed of the lab's time, and faults. It has the
+// defaults and checks what can be checked without other files; it does not know
+// which profiles exist, nor that a lab runs.
 //
 //	kind: Lab
 //	seed: 7
@@ -28,38 +27,38 @@ import (
 	"github.com/metalab-dev/metalab/emulator/fault"
 )
 
-// Kind is the kind that a rack file begins with.
+// Kind is the value of the field kind of a rack file.
 const Kind = "Lab"
 
-// MaxHosts is how many hosts a rack may have. Half a million take the addresses
+// MaxHosts is how many hosts a lab may have. Half a million take the addresses
 // from 127.64.0.1 up to 127.71, which leaves room below 127.128.
 const MaxHosts = 500_000
 
-// Lab defines racks and the lab around them.
+// Lab is a rack file.
 type Lab struct {
-	Kind     string       `json:"kind"`
-	Name     string       `json:"name"`
-	Seed     uint64       `json:"seed"` // every identity is derived from it, and all chance
-	Speed    Speed        `json:"speed"`
-	Listen   Listen       `json:"listen,omitempty"`
-	Accounts []Account    `json:"accounts"`         // of every BMC
-	Hosts    []Group      `json:"hosts"`            // that are in no rack
-	Racks    []Rack       `json:"racks,omitempty"`  // their hosts come after Hosts
-	Timings  Timings      `json:"timings,omitzero"` // instead of those of the profiles
-	Faults   []fault.Rule `json:"faults,omitempty"`
+	Kind     string       `json:"kind"`             // must be Lab
+	Name     string       `json:"name"`             // up to 63 of a-z, 0-9 and -; default lab
+	Seed     uint64       `json:"seed"`             // all identities (serial numbers, MAC addresses, UUIDs) and all chance follow from it; default 1
+	Speed    Speed        `json:"speed"`            // default 1x
+	Listen   Listen       `json:"listen,omitempty"` // default loopback
+	Accounts []Account    `json:"accounts"`         // accounts of every BMC, at least one an Administrator; default admin
+	Hosts    []Group      `json:"hosts"`            // hosts outside of racks
+	Racks    []Rack       `json:"racks,omitempty"`  // racks, whose hosts come after Hosts
+	Timings  Timings      `json:"timings,omitzero"` // replace the timings of the profiles
+	Faults   []fault.Rule `json:"faults,omitempty"` // faults from the start on: at most 1000
 }
 
-// Rack is a number of hosts that stand together.
+// Rack is a rack of hosts.
 type Rack struct {
-	Name  string  `json:"name"`
-	Hosts []Group `json:"hosts"`
+	Name  string  `json:"name"`  // up to 40 of a-z, 0-9 and -
+	Hosts []Group `json:"hosts"` // at least one
 }
 
-// Account is a login to every BMC of the rack.
+// Account is an account of every BMC of the lab.
 type Account struct {
-	Name     string `json:"name"`
-	Password string `json:"password,omitempty"` // "" leaves it to the lab to make one
-	Role     string `json:"role"`               // as Redfish spells it
+	Name     string `json:"name"`               // 1 to 16 printable characters without a colon
+	Password string `json:"password,omitempty"` // up to 20 printable characters; "": the lab makes one
+	Role     string `json:"role"`               // Administrator (the default), Operator or ReadOnly
 }
 
 // roles are the predefined roles of DSP0266.
@@ -67,48 +66,49 @@ var roles = []string{"Administrator", "Operator", "ReadOnly"}
 
 // Group is a number of equal hosts.
 type Group struct {
-	Profile    string `json:"profile"` // name of a hardware profile
-	Count      int    `json:"count"`
-	NamePrefix string `json:"namePrefix"`     // "node" gives node-0, node-1, …; in rack r1 the default is r1-node
-	IPMI       *IPMI  `json:"ipmi,omitempty"` // nil: as usual
-	// Quirks are what the BMCs do wrong beyond what their dialect does: a name
-	// each, with its parameters: "power-settle-409 for=30s".
+	Profile    string `json:"profile"`        // name of a profile, as labctl profile ls lists them; default generic
+	Count      int    `json:"count"`          // number of hosts; default 1
+	NamePrefix string `json:"namePrefix"`     // node names the hosts node-0, node-1, …; default node, and in rack r1 r1-node
+	IPMI       *IPMI  `json:"ipmi,omitempty"` // changes to the IPMI of the BMCs; absent: as the dialect has it
+	// Quirks are quirks of the BMCs in addition to those of their dialect: the name of
+	// a quirk, as labctl quirk ls lists them, with its parameters:
+	// "power-settle-409 for=30s".
 	Quirks []string `json:"quirks,omitempty"`
 }
 
-// QuirkText are the quirks as a text that can be compared.
+// QuirkText returns the quirks as one text, which is equal for equal quirks.
 func (g *Group) QuirkText() string { return strings.Join(g.Quirks, "\n") }
 
 // Placed is a group with its place in the definition.
 type Placed struct {
 	Group
-	Rack  string // "" of hosts that are in none
+	Rack  string // name of its rack; "" outside of racks
 	Field string // racks[0].hosts[1]
 }
 
-// Timings are the delays of every host, where they shall be others than the
-// profile says; nil leaves it.
+// Timings replace the delays that the profiles give to the hosts. A delay that is
+// absent stays as the profile has it.
 type Timings struct {
-	PowerOn  *fault.Duration `json:"powerOn,omitempty"`  // from the button to the first instruction
+	PowerOn  *fault.Duration `json:"powerOn,omitempty"`  // from the power button to the first instruction
 	POST     *fault.Duration `json:"post,omitempty"`     // power-on self test
-	OSBoot   *fault.Duration `json:"osBoot,omitempty"`   // from the boot loader to a running system
-	Shutdown *fault.Duration `json:"shutdown,omitempty"` // an operating system going down by itself
-	PowerOff *fault.Duration `json:"powerOff,omitempty"` // until the supply has really gone
-	Graceful *fault.Duration `json:"graceful,omitempty"` // for which a system is waited that does not hear that it shall go down
-	Dump     *fault.Duration `json:"dump,omitempty"`     // a crashed system saving its memory
+	OSBoot   *fault.Duration `json:"osBoot,omitempty"`   // from the boot loader to a running operating system
+	Shutdown *fault.Duration `json:"shutdown,omitempty"` // graceful shutdown of an operating system
+	PowerOff *fault.Duration `json:"powerOff,omitempty"` // from power off to the loss of power
+	Graceful *fault.Duration `json:"graceful,omitempty"` // how long a graceful shutdown waits for an operating system that ignores it
+	Dump     *fault.Duration `json:"dump,omitempty"`     // memory dump of an operating system that has crashed
 }
 
-// Host is one host of the rack.
+// Host is one host of the lab.
 type Host struct {
 	Index   int // counted from 0 over the whole lab
 	Name    string
 	Profile string
-	Rack    string // "" when it is in none
-	IPMI    string // how it speaks that, as text that can be compared; "" as usual
-	Quirks  string // likewise
+	Rack    string // "" outside of racks
+	IPMI    string // IPMI.Text of its group
+	Quirks  string // QuirkText of its group
 }
 
-// Default is a rack of so many generic hosts, node-0 and up, with one
+// Default returns a lab with a number of generic hosts, node-0 and up, and one
 // administrator whose password the lab makes.
 func Default(hosts int) Lab {
 	l := Lab{Kind: Kind, Hosts: []Group{{Count: hosts}}}
@@ -116,8 +116,8 @@ func Default(hosts int) Lab {
 	return l
 }
 
-// fill puts the defaults where nothing was said. A count is not among them:
-// only who reads the file can tell 0 from nothing.
+// fill sets defaults, except for counts: only the file tells a count of 0 from
+// none.
 func (l *Lab) fill() {
 	or := func(s *string, v string) {
 		if *s == "" {
@@ -148,7 +148,7 @@ func (l *Lab) fill() {
 	}
 }
 
-// Groups lists all groups in the order of their hosts.
+// Groups returns all groups in the order of their hosts.
 func (l *Lab) Groups() []Placed {
 	var out []Placed
 	for i, g := range l.Hosts {
@@ -162,7 +162,7 @@ func (l *Lab) Groups() []Placed {
 	return out
 }
 
-// Len is the number of hosts.
+// Len returns the number of hosts.
 func (l *Lab) Len() int {
 	n := 0
 	for _, g := range l.Groups() {
@@ -171,8 +171,8 @@ func (l *Lab) Len() int {
 	return n
 }
 
-// Each lists the hosts in their order. Groups with the same prefix are numbered
-// through, so that no two hosts have the same name.
+// Each returns the hosts in their order. Groups with the same prefix share one
+// numbering, so that names are unique.
 func (l *Lab) Each() []Host {
 	hosts := make([]Host, 0, l.Len())
 	next := map[string]int{}
@@ -187,7 +187,7 @@ func (l *Lab) Each() []Host {
 	return hosts
 }
 
-// Admin is the first administrator.
+// Admin returns the first administrator.
 func (l *Lab) Admin() (Account, bool) {
 	i := slices.IndexFunc(l.Accounts, func(a Account) bool { return a.Role == roles[0] })
 	if i < 0 {
@@ -196,8 +196,9 @@ func (l *Lab) Admin() (Account, bool) {
 	return l.Accounts[i], true
 }
 
-// Diff names what keeps a lab that was made as a from being used as b. What
-// Adopt takes over is no such thing, nor is a password that b leaves open.
+// Diff returns the differences that keep a lab that was made as a from being started
+// as b. It leaves out the fields that Adopt copies, and passwords that b leaves
+// open.
 func Diff(a, b Lab) []string {
 	var out []string
 	differ := func(field string, x, y any) {
@@ -248,8 +249,8 @@ func (h Host) describe() string {
 	return fmt.Sprintf("%s (%s)", h.Name, what)
 }
 
-// Adopt takes over from what is asked all that can differ from one start of a
-// lab to the next. It tells whether the faults are others than before.
+// Adopt copies the fields that may change from one start of a lab to the next. It
+// reports whether the faults have changed.
 func (l *Lab) Adopt(asked Lab) (faults bool) {
 	was, err := json.Marshal(l.Faults)
 	now, err2 := json.Marshal(asked.Faults)
@@ -257,7 +258,7 @@ func (l *Lab) Adopt(asked Lab) (faults bool) {
 	return err != nil || err2 != nil || string(was) != string(now)
 }
 
-// timing is a delay with the name that it is written with.
+// timing is a delay with its key.
 type timing struct {
 	name string
 	is   *fault.Duration

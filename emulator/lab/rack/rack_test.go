@@ -36,7 +36,7 @@ faults:
   - {bmc: r1-*, status: 503, retryAfter: 30s, method: PATCH}
 `
 
-func TestParse(t *testing.T) {
+func TestParseFillsInDefaults(t *testing.T) {
 	got, err := Parse("rack.yaml", []byte(full))
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestDefault(t *testing.T) {
+func TestDefaultIsAFileWithHostsAlone(t *testing.T) {
 	l := Default(2)
 	if err := l.Validate(); err != nil {
 		t.Error(err)
@@ -98,7 +98,7 @@ func TestDefault(t *testing.T) {
 	}
 }
 
-func TestParseNamesWhatIsWrong(t *testing.T) {
+func TestParseNamesFileLineAndField(t *testing.T) {
 	tests := []struct {
 		name, in string
 		want     []string
@@ -160,7 +160,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestSpeed(t *testing.T) {
+func TestSpeedFactor(t *testing.T) {
 	for in, want := range map[Speed]string{
 		"1x": "1 false <nil>", "60x": "60 false <nil>", "0.5x": "0.5 false <nil>", "max": "1 true <nil>",
 	} {
@@ -176,7 +176,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-func TestDiff(t *testing.T) {
+func TestDiffNamesWhatCannotChange(t *testing.T) {
 	base := func() Lab {
 		l := Default(2)
 		l.Accounts[0].Password = "made"
@@ -209,7 +209,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-func TestListen(t *testing.T) {
+func TestListenParse(t *testing.T) {
 	for in, want := range map[Listen]string{
 		"": "invalid IP 0", "loopback": "invalid IP 0", "loopback:9443": "invalid IP 9443", "192.0.2.7": "192.0.2.7 8443",
 		"192.0.2.7:9000": "192.0.2.7 9000", "2001:db8::1": "2001:db8::1 8443", "[2001:db8::1]:1": "2001:db8::1 1",
@@ -226,7 +226,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-func TestWhatALabAdopts(t *testing.T) {
+func TestAdoptCopiesWhatMayChange(t *testing.T) {
 	was, asked := Default(2), Default(2)
 	asked.Speed, asked.Listen, asked.Seed = Max, "192.0.2.1", 99
 	asked.Timings.POST = &fault.Duration{}
@@ -244,9 +244,8 @@ func TestWhatALabAdopts(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that no text panics, that every refusal names the file, and
-// that what is accepted is valid, is what its JSON says and has the hosts that
-// it counts.
+// FuzzParse checks that no text panics, that every error names the file, and that an
+// accepted definition is valid, survives JSON and has as many hosts as it counts.
 func FuzzParse(f *testing.F) {
 	f.Add(full)
 	for _, s := range []string{

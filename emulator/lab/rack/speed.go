@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Speed is how fast the lab's time runs: "60x", or "max" for as fast as there
-// is work.
+// Speed is the speed of the lab's time: a factor of real time such as "60x" or
+// "0.5x", at most 1000000x, or "max", which skips the time in which nothing happens.
 type Speed string
 
 // The speeds that have a name.
@@ -16,8 +16,8 @@ const (
 	Max      Speed = "max"
 )
 
-// Factor is how much faster than real time the lab runs; hurry means as fast as
-// there is work, and then the factor is 1.
+// Factor returns how much faster than real time the lab runs. For max, hurry is true
+// and the factor is 1.
 func (s Speed) Factor() (factor float64, hurry bool, err error) {
 	if s == Max {
 		return 1, true, nil
