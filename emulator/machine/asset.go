@@ -6,48 +6,48 @@ import (
 	"time"
 )
 
-// Asset is what people write on a machine.
+// Asset holds what operators write on a machine, and its identify light.
 type Asset struct {
 	Tag          string       `json:"tag,omitempty"`
 	ChassisTag   string       `json:"chassisTag,omitempty"`
 	HostName     string       `json:"hostName,omitempty"`
-	IndicatorLED IndicatorLED `json:"light,omitempty"` // that shows where the machine stands; "": off
-	// Until is when the light goes out by itself; zero: it stays as it is.
+	IndicatorLED IndicatorLED `json:"light,omitempty"` // indicator of the chassis; "": off
+	// IndicatorUntil is when the indicator goes off again; zero: it stays.
 	IndicatorUntil time.Time `json:"until,omitzero"`
 }
 
-// IndicatorLED is what an indicator does; the values are Redfish's (DSP2046,
+// IndicatorLED is the state of an indicator; the values are Redfish's (DSP2046,
 // Resource.IndicatorLED).
 type IndicatorLED string
 
-// The values of Light.
+// The states of an indicator.
 const (
 	IndicatorLit      IndicatorLED = "Lit"
 	IndicatorBlinking IndicatorLED = "Blinking"
 	IndicatorOff      IndicatorLED = "Off"
 )
 
-// IndicatorLEDs are all of them.
+// IndicatorLEDs lists all indicator states.
 var IndicatorLEDs = []IndicatorLED{IndicatorLit, IndicatorBlinking, IndicatorOff}
 
-// maxWritten bounds what people write, in bytes: SMBIOS strings are that long.
-const maxWritten = 255
+// maxText is the longest text of an Asset in bytes, as SMBIOS allows.
+const maxText = 255
 
-// ValidText says whether a text can be written on a machine.
-func ValidText(text string) bool { return len(text) <= maxWritten }
+// ValidText reports whether a text can be stored in an Asset.
+func ValidText(text string) bool { return len(text) <= maxText }
 
-// noAsset is what is written on a machine on which nobody wrote.
-var noAsset = &Asset{IndicatorLED: IndicatorOff}
+// defaultAsset is the Asset of a machine on which nothing was written.
+var defaultAsset = &Asset{IndicatorLED: IndicatorOff}
 
-// asset is what is written on the machine.
+// asset returns the machine's Asset.
 func (m *Machine) asset() *Asset {
 	if m.st.Asset == nil {
-		return noAsset
+		return defaultAsset
 	}
 	return m.st.Asset
 }
 
-// SetAsset sets what people write on a machine, whole.
+// SetAsset replaces the machine's Asset.
 type SetAsset struct{ Asset }
 
 func (c SetAsset) apply(m *Machine, _ time.Time) ([]Event, error) {
@@ -59,7 +59,7 @@ func (c SetAsset) apply(m *Machine, _ time.Time) ([]Event, error) {
 	}
 	for _, text := range []string{c.Tag, c.ChassisTag, c.HostName} {
 		if !ValidText(text) {
-			return nil, fmt.Errorf("machine: %.16q…: must be at most %d bytes: %w", text, maxWritten, ErrUnknown)
+			return nil, fmt.Errorf("machine: %.16q…: must be at most %d bytes: %w", text, maxText, ErrUnknown)
 		}
 	}
 	if c.IndicatorLED == IndicatorOff {
@@ -75,11 +75,11 @@ func (m *Machine) setAsset(a Asset) {
 	}
 }
 
-// Identify has the machine show where it stands: for a time, or until it is
-// told otherwise (IPMI v2.0 rev 1.1, §28.5).
+// Identify blinks the indicator for a time or until further notice (IPMI v2.0
+// rev 1.1, §28.5).
 type Identify struct {
-	Interval time.Duration // 0: no more
-	ForceOn  bool          // whatever For says
+	Interval time.Duration // 0: stop identifying
+	ForceOn  bool          // no time limit; Interval is ignored
 }
 
 func (c Identify) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -99,8 +99,8 @@ func (c Identify) apply(m *Machine, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// darken ends what Identify has begun.
-func (m *Machine) darken() {
+// endIdentify turns the indicator off after Identify.
+func (m *Machine) endIdentify() {
 	if a := *m.asset(); !a.IndicatorUntil.IsZero() {
 		a.IndicatorLED, a.IndicatorUntil = IndicatorOff, time.Time{}
 		m.setAsset(a)

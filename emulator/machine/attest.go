@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// The root of trust of a machine is a part beside its BMC that has a key of its
-// own and measures what runs (DSP0274, "SPDM"). Its key is drawn from the
-// machine's identity, so that a lab made again attests the same.
+// The root of trust of a machine is a part beside its BMC that has a key and
+// measures what runs (DSP0274, "SPDM"). The key derives from the machine's
+// identity, so that a lab that is built again attests the same.
 
-// MeasurementKind is what was measured; the values are the numbers of DSP0274's
+// MeasurementKind is what was measured; the values are DSP0274's
 // DMTFSpecMeasurementValueType.
 type MeasurementKind byte
 
@@ -31,16 +31,16 @@ const (
 	MeasuredSettings MeasurementKind = 0x03
 )
 
-// Measurement is a digest of something that a machine runs, or is set to.
+// Measurement is a digest of firmware, hardware or settings.
 type Measurement struct {
 	Index  byte // from 1 on
 	Kind   MeasurementKind
-	Name   string // for people
+	Name   string // for display
 	Digest [sha256.Size]byte
 }
 
-// Measurements are what the root of trust measures. They are the same as long
-// as what is measured is.
+// Measurements returns the root of trust's measurements. They depend only on
+// what is measured.
 func (v *View) Measurements() []Measurement {
 	var out []Measurement
 	add := func(kind MeasurementKind, name string, of ...string) {
@@ -69,31 +69,32 @@ func (v *View) Measurements() []Measurement {
 	return out
 }
 
-// attestationKey is the key of the root of trust.
+// attestationKey returns the private key of the root of trust.
 func (id *Identity) attestationKey() *ecdsa.PrivateKey {
 	curve := elliptic.P256()
-	// One more than what is left by the order less one: never 0.
-	d := new(big.Int).SetBytes(drawn(id.Root, "attest", 0))
+	// The remainder by the order minus one, plus one, is never 0.
+	d := new(big.Int).SetBytes(deriveBytes(id.Root, "attest", 0))
 	d.Mod(d, new(big.Int).Sub(curve.Params().N, big.NewInt(1))).Add(d, big.NewInt(1))
 	k, err := ecdsa.ParseRawPrivateKey(curve, d.FillBytes(make([]byte, 32)))
 	if err != nil {
-		panic(err) // it is within the order
+		panic(err) // the scalar is within the order
 	}
 	return k
 }
 
-// AttestationCertificate is the certificate of the root of trust, which signs
-// for itself (DER).
+// AttestationCertificate returns the self-signed certificate of the root of
+// trust (DER).
 func (id *Identity) AttestationCertificate(p *Profile) ([]byte, error) {
 	k := id.attestationKey()
 	t := &x509.Certificate{
-		SerialNumber: new(big.Int).SetBytes(drawn(id.Root, "attest serial", 0)[:8]),
+		SerialNumber: new(big.Int).SetBytes(deriveBytes(id.Root, "attest serial", 0)[:8]),
 		Subject:      pkix.Name{Organization: []string{p.Manufacturer}, CommonName: p.Model + " Root of Trust", SerialNumber: id.SerialOf("rot", 0)},
-		// What a factory says of parts that have no clock (IEEE 802.1AR, §8.7).
+		// Validity of certificates of devices without a clock (IEEE 802.1AR,
+		// §8.7).
 		NotBefore: time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
 	}
-	// Without chance the signature is that of RFC 6979: always the same.
+	// Without a random source the signature is deterministic (RFC 6979).
 	der, err := x509.CreateCertificate(nil, t, t, &k.PublicKey, k)
 	if err != nil {
 		return nil, fmt.Errorf("machine: certificate of the root of trust: %w", err)
@@ -108,9 +109,9 @@ const (
 	signedAll       = 0xff
 )
 
-// SignedMeasurements answers a request for signed measurements: the request and the answer
-// as SPDM 1.1 exchanges them, the answer signed over both (DSP0274 1.1, §10.11).
-// All measurements are asked for if indices is nil.
+// SignedMeasurements returns signed measurements: an SPDM 1.1 request and
+// response, with a signature over both (DSP0274 1.1, §10.11). Nil indices ask
+// for all measurements. Nonces are the requester's and the responder's.
 func (v *View) SignedMeasurements(nonce, answerNonce [32]byte, indices []byte, slot byte) ([]byte, error) {
 	var blocks []byte
 	count := 0
@@ -125,7 +126,7 @@ func (v *View) SignedMeasurements(nonce, answerNonce [32]byte, indices []byte, s
 		count++
 		value := append([]byte{byte(m.Kind), 0, 0}, m.Digest[:]...)
 		binary.LittleEndian.PutUint16(value[1:], uint16(len(m.Digest)))
-		block := []byte{m.Index, 1, 0, 0} // 1: as DMTF has it
+		block := []byte{m.Index, 1, 0, 0} // 1: DMTF's measurement format
 		binary.LittleEndian.PutUint16(block[2:], uint16(len(value)))
 		blocks = append(append(blocks, block...), value...)
 	}
@@ -140,7 +141,7 @@ func (v *View) SignedMeasurements(nonce, answerNonce [32]byte, indices []byte, s
 	l1 = append(l1, slot)
 	size := len(blocks)
 	l1 = append(l1, spdmVersion, measurements, 0, slot, byte(count), byte(size), byte(size>>8), byte(size>>16))
-	l1 = append(append(append(l1, blocks...), answerNonce[:]...), 0, 0) // nothing opaque
+	l1 = append(append(append(l1, blocks...), answerNonce[:]...), 0, 0) // no opaque data
 	sum := sha256.Sum256(l1)
 	r, s, err := signRaw(v.Identity.attestationKey(), sum[:])
 	if err != nil {
@@ -149,9 +150,10 @@ func (v *View) SignedMeasurements(nonce, answerNonce [32]byte, indices []byte, s
 	return append(append(l1, r...), s...), nil
 }
 
-// signRaw is a signature as SPDM writes it: both numbers, as long as the order.
+// signRaw returns a signature in SPDM's form: both numbers in the length of the
+// order.
 func signRaw(k *ecdsa.PrivateKey, digest []byte) (r, s []byte, err error) {
-	der, err := k.Sign(nil, digest, crypto.SHA256) // by RFC 6979
+	der, err := k.Sign(nil, digest, crypto.SHA256) // RFC 6979
 	if err != nil {
 		return nil, nil, err
 	}

@@ -10,8 +10,8 @@ import (
 // Source is something that a machine can boot from.
 type Source struct {
 	Kind   SourceKind `json:"kind"`
-	Device string     `json:"device,omitempty"` // drive or NIC ID, or a UEFI device path that is no boot option's; "" of a CD or USB stick: the BMC's media
-	URI    string     `json:"uri,omitempty"`    // of an HTTP boot; "" is asked of DHCP
+	Device string     `json:"device,omitempty"` // ID of a drive or a NIC, or a UEFI device path without boot option; "" of a CD or USB device: the BMC's virtual media
+	URI    string     `json:"uri,omitempty"`    // of an HTTP boot; "" is obtained by DHCP
 }
 
 // SourceKind is a boot target; the values are Redfish's BootSource (DSP2046,
@@ -34,22 +34,22 @@ const (
 	SDCard       SourceKind = "SDCard"
 	UefiHTTP     SourceKind = "UefiHttp"
 	RemoteDrive  SourceKind = "RemoteDrive"
-	UsbCd        SourceKind = "UsbCd"        // the BMC's CD, of which some say Cd as well; no word of DSP2046
-	UefiBootNext SourceKind = "UefiBootNext" // Override.Next says which
+	UsbCd        SourceKind = "UsbCd"        // the BMC's virtual CD, which some vendors name besides Cd; not in DSP2046
+	UefiBootNext SourceKind = "UefiBootNext" // Override.BootNext says which
 )
 
-// SourceKinds are all boot targets, in the order in which services list them.
+// SourceKinds lists all boot targets in the order in which services list them.
 var SourceKinds = []SourceKind{
 	None, Pxe, Floppy, Cd, Usb, Hdd, BiosSetup, Utilities, Diags, UefiShell, UefiTarget, SDCard, UefiHTTP, RemoteDrive,
 	UefiBootNext, UsbCd,
 }
 
-// targets says what is special about a boot target: those without a row are
-// kinds of device, in either mode.
+// targets describes the boot targets; a zero row is a kind of device for both
+// boot modes.
 var targets = map[SourceKind]struct {
-	device bool // the machine may have such devices
-	app    bool // a program of the firmware's own, which stays on the screen
-	uefi   bool // is not to be had in legacy mode
+	device bool // a device that the machine may have
+	app    bool // a program of the firmware
+	uefi   bool // only in UEFI mode
 }{
 	None:         {},
 	Pxe:          {device: true},
@@ -69,7 +69,7 @@ var targets = map[SourceKind]struct {
 	UsbCd:        {device: true},
 }
 
-// Enabled says for how long an override holds.
+// Enabled says how long an override applies.
 type Enabled string
 
 // The values of Override.Enabled, as Redfish spells them.
@@ -79,10 +79,10 @@ const (
 	Continuous Enabled = "Continuous"
 )
 
-// Enableds are all values of Enabled.
+// Enableds lists all values of Enabled.
 var Enableds = []Enabled{Disabled, Once, Continuous}
 
-// Mode is the firmware interface of a boot.
+// Mode is a boot mode.
 type Mode string
 
 // The boot modes, as Redfish spells them.
@@ -91,20 +91,20 @@ const (
 	Legacy Mode = "Legacy"
 )
 
-// Modes are all boot modes.
+// Modes lists all boot modes.
 var Modes = []Mode{UEFI, Legacy}
 
-// Override takes precedence over the boot order.
+// Override is a boot source override, which has priority over the boot order.
 type Override struct {
 	Enabled    Enabled    `json:"enabled"`
 	Target     SourceKind `json:"target"`
 	Mode       Mode       `json:"mode"`
-	Path       string     `json:"path,omitempty"` // UEFI device path, of UefiTarget
-	BootNext   string     `json:"next,omitempty"` // ID of a boot option, of UefiBootNext
-	LocalDrive bool       `json:"own,omitempty"`  // it means a drive of the machine's own, and none of the BMC's
+	Path       string     `json:"path,omitempty"` // UEFI device path, for UefiTarget
+	BootNext   string     `json:"next,omitempty"` // ID of a boot option, for UefiBootNext
+	LocalDrive bool       `json:"own,omitempty"`  // the target is a local drive, not the BMC's virtual media
 }
 
-// SetOverride sets the boot override, whole.
+// SetOverride replaces the boot source override.
 type SetOverride struct{ Override }
 
 func (c SetOverride) apply(m *Machine, _ time.Time) ([]Event, error) {
@@ -124,13 +124,13 @@ func (c SetOverride) apply(m *Machine, _ time.Time) ([]Event, error) {
 	}
 	if was := m.st.Override; was != o {
 		m.main().Override = o
-		m.disown(was, o)
+		m.endBootOptionsRequest(was, o)
 	}
 	return nil, nil
 }
 
-// Conflict names two fields of an override that is enabled that cannot be
-// together as they are.
+// Conflict returns two fields of an enabled override that contradict each
+// other.
 func (o Override) Conflict() (field, with string, ok bool) {
 	switch {
 	case o.Enabled == Disabled:
@@ -146,7 +146,7 @@ func (o Override) Conflict() (field, with string, ok bool) {
 	return "", "", false
 }
 
-// RetryConfig says what becomes of a boot that found nothing; the values are
+// RetryConfig says what follows a boot without bootable source; the values are
 // Redfish's (DSP2046, ComputerSystem.Boot.AutomaticRetryConfig).
 type RetryConfig string
 
@@ -157,58 +157,58 @@ const (
 	RetryAlways   RetryConfig = "RetryAlways"
 )
 
-// RetryConfigs are all of them.
+// RetryConfigs lists all values.
 var RetryConfigs = []RetryConfig{NoRetry, RetryAttempts, RetryAlways}
 
-// MaxAttempts bounds BootSettings.Attempts.
+// MaxAttempts is the highest value of BootSettings.Attempts.
 const MaxAttempts = 100
 
-// BootSettings are what is set of how a machine boots, beside the override.
+// BootSettings are the boot settings of a machine besides the override.
 type BootSettings struct {
-	// Order lists boot options, first to be tried first; nil is as the model
-	// has it. Those that are not there are passed over.
+	// Order is the boot order, as boot option IDs; nil is the model's. Options
+	// that do not exist are skipped.
 	Order []string `json:"order,omitempty"`
-	// Left are the options that were there when Order was set and that it
-	// left out.
+	// Excluded holds the options that existed when Order was set and that it
+	// does not contain.
 	Excluded []string    `json:"left,omitempty"`
-	Disabled []string    `json:"off,omitempty"`      // boot options that are disabled, sorted
-	HTTPURI  string      `json:"httpURI,omitempty"`  // of an HTTP boot; "": asked of DHCP
+	Disabled []string    `json:"off,omitempty"`      // disabled boot options, sorted
+	HTTPURI  string      `json:"httpURI,omitempty"`  // of an HTTP boot; "": obtained by DHCP
 	Retry    RetryConfig `json:"retry,omitempty"`    // "": NoRetry
-	Attempts int         `json:"attempts,omitempty"` // of RetryAttempts
+	Attempts int         `json:"attempts,omitempty"` // for RetryAttempts
 }
 
 var noBootSettings = new(BootSettings)
 
-func (m *Machine) boot() *BootSettings {
+func (m *Machine) bootSettings() *BootSettings {
 	if m.st.Boot == nil {
 		return noBootSettings
 	}
 	return m.st.Boot
 }
 
-// retries says whether a boot that found nothing is tried once more.
-func (m *Machine) retries() bool {
-	switch b := m.boot(); b.Retry {
+// retriesBoot reports whether a boot without bootable source is repeated.
+func (m *Machine) retriesBoot() bool {
+	switch b := m.bootSettings(); b.Retry {
 	case RetryAlways:
-		return m.profile.Timings.POST.Duration > 0 // or it would never come to an end
+		return m.profile.Timings.POST.Duration > 0 // without POST time it would repeat for ever in no time
 	case RetryAttempts:
 		return m.st.Retries < b.Attempts
 	}
 	return false
 }
 
-// SetHTTPBoot sets where an HTTP boot gets its image; "" asks DHCP.
+// SetHTTPBoot sets the URI of HTTP boots; "" means DHCP.
 type SetHTTPBoot struct{ URI string }
 
 func (c SetHTTPBoot) apply(m *Machine, _ time.Time) ([]Event, error) {
 	if u, err := url.Parse(c.URI); c.URI != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return nil, fmt.Errorf("machine: HTTP boot URI %q: must be http://… or https://…: %w", c.URI, ErrUnknown)
 	}
-	m.setBoot(func(b *BootSettings) { b.HTTPURI = c.URI })
+	m.updateBootSettings(func(b *BootSettings) { b.HTTPURI = c.URI })
 	return nil, nil
 }
 
-// SetRetry sets what becomes of a boot that found nothing.
+// SetRetry sets what follows a boot without bootable source.
 type SetRetry struct {
 	Retry    RetryConfig
 	Attempts int
@@ -221,20 +221,20 @@ func (c SetRetry) apply(m *Machine, _ time.Time) ([]Event, error) {
 	case c.Attempts < 0 || c.Attempts > MaxAttempts:
 		return nil, fmt.Errorf("machine: retry attempts %d: must be 0 to %d: %w", c.Attempts, MaxAttempts, ErrUnknown)
 	}
-	m.setBoot(func(b *BootSettings) { b.Retry, b.Attempts = c.Retry, c.Attempts })
+	m.updateBootSettings(func(b *BootSettings) { b.Retry, b.Attempts = c.Retry, c.Attempts })
 	return nil, nil
 }
 
-// setBoot changes a copy of the settings and puts it in place.
-func (m *Machine) setBoot(how func(*BootSettings)) {
-	b := *m.boot()
+// updateBootSettings changes a copy of the boot settings and stores it.
+func (m *Machine) updateBootSettings(how func(*BootSettings)) {
+	b := *m.bootSettings()
 	how(&b)
 	m.st.Boot = &b
 }
 
-// sources lists what this boot tries, in order: a suspended system, then the
-// override's target, then the boot order. A one-shot override is spent by
-// this. If the target is a program of the firmware, that is it.
+// sources returns the sources that this boot tries, in order: a suspended
+// system, the override's target, then the boot order. It uses up a one-time
+// override. app is set when the target is a program of the firmware.
 func (m *Machine) sources() (tries []Source, app SourceKind) {
 	if m.st.SuspendedImage != nil {
 		tries = append(tries, *m.st.SuspendedImage)
@@ -243,12 +243,12 @@ func (m *Machine) sources() (tries []Source, app SourceKind) {
 		if targets[o.Target].app {
 			app = o.Target
 		}
-		tries = append(tries, m.overriding(o)...)
+		tries = append(tries, m.overrideSources(o)...)
 		if o.Enabled == Once {
-			own := &m.main().Override
-			own.Enabled, own.Target, own.BootNext, own.LocalDrive = Disabled, None, "", false
+			override := &m.main().Override
+			override.Enabled, override.Target, override.BootNext, override.LocalDrive = Disabled, None, "", false
 		}
-		m.followed(o.Enabled == Once)
+		m.consumeBootOptions(o.Enabled == Once)
 	}
 	for _, b := range m.order() {
 		if b.Enabled {
@@ -258,8 +258,8 @@ func (m *Machine) sources() (tries []Source, app SourceKind) {
 	return unique(tries), app
 }
 
-// overriding are the sources of an override.
-func (m *Machine) overriding(o Override) []Source {
+// overrideSources returns the sources of an override.
+func (m *Machine) overrideSources(o Override) []Source {
 	var out []Source
 	for _, b := range m.options() {
 		if o.LocalDrive && b.Device == "" {
@@ -269,7 +269,7 @@ func (m *Machine) overriding(o Override) []Source {
 			out = append(out, b.Source)
 		}
 	}
-	if n, ok := m.bootInfo().wanted(len(out)); ok {
+	if n, ok := m.systemBootOptions().deviceIndex(len(out)); ok {
 		out = out[n : n+1]
 	}
 	if o.Target == UefiTarget && out == nil {
@@ -278,7 +278,7 @@ func (m *Machine) overriding(o Override) []Source {
 	return out
 }
 
-// unique leaves the first of equal sources.
+// unique removes duplicates, keeping the first of each.
 func unique(all []Source) []Source {
 	var out []Source
 	for _, s := range all {

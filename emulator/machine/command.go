@@ -6,12 +6,12 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Command is something that can be done to a machine.
+// Command is a change that can be applied to a machine.
 type Command interface {
 	apply(m *Machine, now time.Time) ([]Event, error)
 }
 
-// Transaction carries out several commands as one: all of them, or none.
+// Transaction applies several commands as one: all of them or none.
 type Transaction []Command
 
 func (c Transaction) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -31,38 +31,40 @@ func (c Transaction) apply(m *Machine, now time.Time) ([]Event, error) {
 // Event is something that happened to a machine.
 type Event = event.Event
 
-// PowerChanged tells the power state that a machine has come to.
+// PowerChanged reports the machine's new power state.
 type PowerChanged struct {
 	At    time.Time
 	Power Power
 }
 
-// BootAttempted asks what is on a boot source; Loaded or NotBootable answers it.
+// BootAttempted asks what a boot source holds; the answer is Loaded or
+// NotBootable.
 type BootAttempted struct {
 	At     time.Time
 	Source Source
 	Boot   uint64
 }
 
-// SystemStarted tells that a system runs.
+// SystemStarted reports that an operating system runs.
 type SystemStarted struct {
 	At time.Time
 	OS OS
 }
 
-// SystemStopped tells that a system that was loading or running is gone.
+// SystemStopped reports that an operating system that was loading or running is
+// gone.
 type SystemStopped struct {
 	At time.Time
 	OS OS
 }
 
-// SystemPaused tells that a running system stands still, but is not gone.
+// SystemPaused reports that a running operating system is paused.
 type SystemPaused struct {
 	At time.Time
 	OS OS
 }
 
-// SystemResumed tells that a system that stood still goes on.
+// SystemResumed reports that a paused operating system runs again.
 type SystemResumed struct {
 	At time.Time
 	OS OS

@@ -117,7 +117,7 @@ func (m *Machine) applyPOSTKey(tries []Source, app SourceKind) ([]Source, Source
 	case console.KeySetup:
 		return tries, BiosSetup
 	case console.KeyNetwork:
-		return unique(append(m.overriding(Override{Target: Pxe}), tries...)), ""
+		return unique(append(m.overrideSources(Override{Target: Pxe}), tries...)), ""
 	}
 	return tries, app
 }

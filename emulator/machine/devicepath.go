@@ -12,16 +12,16 @@ import (
 // UEFI device paths as text (UEFI 2.10, §10.6.1).
 
 const (
-	// usbPath is where the BMC's media are: behind the hub that it has on the
-	// chip set's own USB controller.
+	// usbPath is the path of the BMC's virtual media: a hub on the chip set's
+	// USB controller.
 	usbPath = "PciRoot(0x0)/Pci(0x14,0x0)/USB(0xD,0x0)/USB(0x1,0x0)"
-	// sataPath is the chip set's own SATA controller.
+	// sataPath is the path of the chip set's SATA controller.
 	sataPath = "PciRoot(0x0)/Pci(0x17,0x0)"
 	anyIPv4  = "/IPv4(0.0.0.0,0x0,DHCP,0.0.0.0,0.0.0.0,0.0.0.0)"
 )
 
-// pciPath is a function at an address like 0000:3b:00.1. Every bus that has a
-// card is below a root port of its own here, whose root bridge has its number.
+// pciPath returns the path of a PCI function address like 0000:3b:00.1. Each
+// bus with a card is below a root port whose root bridge has the bus's number.
 func pciPath(address string) string {
 	part := func(from, to int) uint64 {
 		n, err := strconv.ParseUint(address[from:to], 16, 8)
@@ -36,12 +36,12 @@ func pciPath(address string) string {
 	return fmt.Sprintf("PciRoot(0x%X)/Pci(0x%X,0x%X)", part(5, 7), part(8, 10), part(11, 12))
 }
 
-// Path is the device path of the network interface; its type is Ethernet, 1.
+// Path returns the network interface's device path; its type is Ethernet, 1.
 func (n NIC) Path() string {
 	return pciPath(n.PCIAddress) + "/MAC(" + strings.ToUpper(strings.ReplaceAll(n.MAC, ":", "")) + ",0x1)"
 }
 
-// drivePath is a drive below its controller.
+// drivePath returns the path of a drive below its controller.
 func (p *Profile) drivePath(c *storage.Controller, d *storage.DriveView) string {
 	switch d.Protocol {
 	case storage.NVMe:
@@ -56,14 +56,15 @@ func (p *Profile) drivePath(c *storage.Controller, d *storage.DriveView) string 
 	return fmt.Sprintf("%s/Sata(0x%X,0xFFFF,0x0)", p.controllerPath(c), d.Bay)
 }
 
-// volumePath is a volume below its controller, which shows it as a SCSI target.
+// volumePath returns the path of a volume, which its controller presents as a
+// SCSI target.
 func (p *Profile) volumePath(id *Identity, v *storage.VolumeView) string {
 	i := slices.IndexFunc(id.Storage, func(c storage.Controller) bool { return c.ID == v.Controller })
 	return fmt.Sprintf("%s/Scsi(0x%X,0x0)", p.controllerPath(&id.Storage[i]), volumeNumber(v))
 }
 
-// controllerPath is a storage controller: the card that it is, else the chip
-// set's own.
+// controllerPath returns the path of a storage controller: its card's, or the
+// chip set's SATA controller.
 func (p *Profile) controllerPath(c *storage.Controller) string {
 	for _, card := range p.Cards {
 		if card.Storage == c.ID {

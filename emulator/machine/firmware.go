@@ -15,30 +15,31 @@ import (
 	"github.com/metalab-dev/metalab/emulator/yamlfile"
 )
 
-// Firmware is a command to the firmware of a machine.
+// Firmware is a command to the machine's firmware.
 type Firmware struct{ firmware.Command }
 
 func (c Firmware) apply(m *Machine, now time.Time) ([]Event, error) {
 	if s, ok := c.Command.(firmware.Stage); ok {
-		s.Not = slices.Concat(s.Not, m.absent())
+		s.Not = slices.Concat(s.Not, m.absentComponents())
 		c.Command = s
 	}
 	evs, err := m.fw.Apply(now, c.Command)
-	return m.heard(now, evs), err
+	return m.firmwareEvents(now, evs), err
 }
 
-// FirmwareModel is what a profile says of a model's firmware, beside the
-// versions that stand where the parts do.
+// FirmwareModel is the firmware section of a profile. Versions of most
+// components are in the sections of their parts.
 type FirmwareModel struct {
-	Registry   string                     `json:"registry"` // of BIOS attributes; "": there are none
-	Lowest     map[string]string          `json:"lowest"`   // version that a component takes, by its ID
-	Backup     map[string]string          `json:"backup"`   // version in its second slot
+	Registry   string                     `json:"registry"` // BIOS attribute registry; "": none
+	Lowest     map[string]string          `json:"lowest"`   // lowest version that a component accepts, by its ID
+	Backup     map[string]string          `json:"backup"`   // version in a component's second slot, by its ID
 	Components []FirmwarePart             `json:"components"`
-	Timings    map[string]FirmwareTimings `json:"timings"` // by kind, where not the usual
-	Model      *firmware.Model            `json:"-"`       // made of it by Equip; shared by all machines
+	Timings    map[string]FirmwareTimings `json:"timings"` // by kind, where they differ from the defaults
+	Model      *firmware.Model            `json:"-"`       // built by Equip; shared by all machines of the profile
 }
 
-// FirmwarePart is a component that no other part of a profile tells of.
+// FirmwarePart is a firmware component that no other section of a profile
+// describes.
 type FirmwarePart struct {
 	ID       string        `json:"id"`
 	Kind     firmware.Kind `json:"kind"`
@@ -47,11 +48,11 @@ type FirmwarePart struct {
 	Model    string        `json:"model"`
 	Version  string        `json:"version"`
 	Released string        `json:"released"`
-	Of       string        `json:"of"` // ID of the part that it is of: a NIC, a power supply
+	Of       string        `json:"of"` // ID of the part that it runs on: a NIC, a power supply
 	Fixed    bool          `json:"fixed"`
 }
 
-// FirmwareTimings are how long the steps of an update take.
+// FirmwareTimings are the durations of the steps of an update.
 type FirmwareTimings struct {
 	Transfer Duration `json:"transfer"`
 	Verify   Duration `json:"verify"`
@@ -59,33 +60,34 @@ type FirmwareTimings struct {
 	Restart  Duration `json:"restart"`
 }
 
-// usual are the timings and the ways of the kinds of components.
-var usual = map[firmware.Kind]struct {
+// kindDefaults holds the part, activation method and timings of each kind of
+// component.
+var kindDefaults = map[firmware.Kind]struct {
 	part       event.Part
 	activation firmware.Activation
 	hostPower  bool
 	timings    firmware.Timings
 }{
-	firmware.KindBIOS:    {event.System, firmware.ByHost, false, lasting(10, 15, 180, 60)},
-	firmware.KindBMC:     {event.BMC, firmware.ByBMC, false, lasting(10, 20, 150, 90)},
-	firmware.KindNIC:     {event.NIC, firmware.ByHost, true, lasting(5, 5, 45, 10)},
-	firmware.KindStorage: {event.Controller, firmware.ByHost, true, lasting(5, 5, 60, 10)},
-	firmware.KindDrive:   {event.Drive, firmware.BySelf, true, lasting(3, 2, 20, 5)},
-	firmware.KindSupply:  {event.Supply, firmware.BySelf, false, lasting(5, 5, 120, 10)},
-	firmware.KindCPLD:    {event.System, firmware.ByHost, false, lasting(2, 3, 60, 10)},
-	firmware.KindTPM:     {event.System, firmware.ByHost, false, lasting(2, 2, 10, 5)},
+	firmware.KindBIOS:    {event.System, firmware.ByHost, false, updateSeconds(10, 15, 180, 60)},
+	firmware.KindBMC:     {event.BMC, firmware.ByBMC, false, updateSeconds(10, 20, 150, 90)},
+	firmware.KindNIC:     {event.NIC, firmware.ByHost, true, updateSeconds(5, 5, 45, 10)},
+	firmware.KindStorage: {event.Controller, firmware.ByHost, true, updateSeconds(5, 5, 60, 10)},
+	firmware.KindDrive:   {event.Drive, firmware.BySelf, true, updateSeconds(3, 2, 20, 5)},
+	firmware.KindSupply:  {event.Supply, firmware.BySelf, false, updateSeconds(5, 5, 120, 10)},
+	firmware.KindCPLD:    {event.System, firmware.ByHost, false, updateSeconds(2, 3, 60, 10)},
+	firmware.KindTPM:     {event.System, firmware.ByHost, false, updateSeconds(2, 2, 10, 5)},
 }
 
-func lasting(transfer, verify, apply, restart int) firmware.Timings {
+func updateSeconds(transfer, verify, apply, restart int) firmware.Timings {
 	s := func(n int) time.Duration { return time.Duration(n) * time.Second }
 	return firmware.Timings{Transfer: s(transfer), Verify: s(verify), Apply: s(apply), Restart: s(restart)}
 }
 
-// bare is the firmware of a machine whose profile was not equipped.
-var bare = new(firmware.Model)
+// noFirmware is the firmware model of a profile without Equip.
+var noFirmware = new(firmware.Model)
 
-// Equip gives a profile the firmware model that it describes. read returns the
-// YAML of the attribute registry of a name.
+// Equip builds the profile's firmware model. read returns the YAML of an
+// attribute registry by name.
 func (p *Profile) Equip(read func(name string) ([]byte, error)) error {
 	r, err := p.registry(read)
 	if err != nil {
@@ -95,8 +97,8 @@ func (p *Profile) Equip(read func(name string) ([]byte, error)) error {
 	return nil
 }
 
-// EquipLater is Equip with a registry that is known to be right: it is read when
-// somebody first looks at it, which takes longer than all the rest.
+// EquipLater is Equip for a registry that is known to be valid: it is read at
+// the first use, since reading it takes longer than everything else.
 func (p *Profile) EquipLater(read func(name string) ([]byte, error)) {
 	p.equip(sync.OnceValue(func() *firmware.Registry {
 		r, err := p.registry(read)
@@ -132,18 +134,18 @@ func (p *Profile) registry(read func(name string) ([]byte, error)) (*firmware.Re
 		return nil, err
 	}
 	for _, a := range r.Attributes {
-		if a.Fact != "" && facts[a.Fact] == nil {
-			return nil, fmt.Errorf("%s: attribute %s: fact %q: must be one of %v", file, a.Name, a.Fact, sorted(facts))
+		if a.Fact != "" && attributeFacts[a.Fact] == nil {
+			return nil, fmt.Errorf("%s: attribute %s: fact %q: must be one of %v", file, a.Name, a.Fact, sorted(attributeFacts))
 		}
 	}
 	return r, nil
 }
 
-// components are all that runs firmware in a model.
+// components returns the firmware components of the model.
 func (p *Profile) components() []firmware.Component {
 	var out []firmware.Component
 	add := func(c firmware.Component, of event.Subject) {
-		u := usual[c.Kind]
+		u := kindDefaults[c.Kind]
 		c.Subject, c.Activation, c.HostPower, c.Timings = of, u.activation, u.hostPower, u.timings
 		if t, ok := p.Firmware.Timings[string(c.Kind)]; ok {
 			c.Timings = firmware.Timings{Transfer: t.Transfer.Duration, Verify: t.Verify.Duration, Apply: t.Apply.Duration, Restart: t.Restart.Duration}
@@ -177,7 +179,7 @@ func (p *Profile) components() []firmware.Component {
 	for _, c := range p.Firmware.Components {
 		add(firmware.Component{
 			ID: c.ID, Kind: c.Kind, Name: c.Name, Vendor: c.Vendor, Model: c.Model, Version: c.Version, Released: c.Released, Fixed: c.Fixed,
-		}, event.Subject{Part: usual[c.Kind].part, ID: c.Of})
+		}, event.Subject{Part: kindDefaults[c.Kind].part, ID: c.Of})
 	}
 	slices.SortStableFunc(out, func(a, b firmware.Component) int {
 		return cmp.Compare(slices.Index(firmware.Kinds, a.Kind), slices.Index(firmware.Kinds, b.Kind))
@@ -185,7 +187,7 @@ func (p *Profile) components() []firmware.Component {
 	return out
 }
 
-// checkFirmware says what is wrong with what a profile says of firmware.
+// checkFirmware reports errors in the profile's firmware section.
 func (p *Profile) checkFirmware(need func(ok bool, field, must string, args ...any)) {
 	seen := map[string]bool{}
 	for _, c := range (&Profile{BIOS: p.BIOS, Storage: p.Storage}).components() {
@@ -221,8 +223,8 @@ func sorted[V any](m map[string]V) []string {
 	return out
 }
 
-// facts are what a machine tells the attributes of its BIOS.
-var facts = map[string]func(v *View) firmware.Value{
+// attributeFacts are the values that BIOS attributes can show of a machine.
+var attributeFacts = map[string]func(v *View) firmware.Value{
 	"serial":         func(v *View) firmware.Value { return firmware.Text(v.Identity.Serial) },
 	"uuid":           func(v *View) firmware.Value { return firmware.Text(v.Identity.UUID) },
 	"model":          func(v *View) firmware.Value { return firmware.Text(v.Identity.Model) },
@@ -233,10 +235,10 @@ var facts = map[string]func(v *View) firmware.Value{
 	"memoryMiB":      func(v *View) firmware.Value { return firmware.Integer(int64(v.Profile.MemoryMiB)) },
 }
 
-// BIOSSettings are the values of all BIOS attributes.
+// BIOSSettings returns the values of all BIOS attributes.
 func (v *View) BIOSSettings() []firmware.Setting {
 	return v.Firmware.Settings(func(fact string) (firmware.Value, bool) {
-		of := facts[fact]
+		of := attributeFacts[fact]
 		if of == nil {
 			return firmware.Value{}, false
 		}
@@ -244,10 +246,11 @@ func (v *View) BIOSSettings() []firmware.Setting {
 	})
 }
 
-// BIOSVersion is the version of the BIOS that runs; "" when none can.
+// BIOSVersion returns the running BIOS version; "" when no slot holds a usable
+// one.
 func (v *View) BIOSVersion() string { return v.version("BIOS", v.Profile.BIOS.Version) }
 
-// BMCVersion is the version of the BMC's firmware.
+// BMCVersion returns the version of the BMC firmware.
 func (v *View) BMCVersion() string { return v.version("BMC", v.Profile.BMCFirmware) }
 
 func (v *View) version(id, came string) string {
@@ -257,7 +260,8 @@ func (v *View) version(id, came string) string {
 	return v.Firmware.Version(id)
 }
 
-// Processors are the processors as the BIOS shows them to a system.
+// Processors returns the processors as the BIOS settings present them to an
+// operating system.
 func (v *View) Processors() Processors {
 	p := v.Profile.Processors
 	whole := p.Cores
@@ -275,11 +279,11 @@ func (v *View) Processors() Processors {
 	return p
 }
 
-// newFirmware makes or restores the firmware of a machine.
+// newFirmware creates or restores the machine's firmware.
 func (m *Machine) newFirmware() error {
 	model := m.profile.Firmware.Model
 	if model == nil {
-		model = bare
+		model = noFirmware
 	}
 	fw, err := firmware.New(model, m.st.Firmware)
 	if err != nil {
@@ -291,15 +295,15 @@ func (m *Machine) newFirmware() error {
 	return nil
 }
 
-// restoreFirmware puts the firmware back to what the state is.
+// restoreFirmware sets the firmware to the stored state.
 func (m *Machine) restoreFirmware() {
 	m.fw.Restore(m.st.Firmware)
 	m.fw.Power(phases[m.st.Phase].power != PowerOff)
 }
 
-// heard is what follows from events of the firmware: a reset that it wants
-// happens, and a machine whose BIOS broke hangs.
-func (m *Machine) heard(now time.Time, evs []event.Event) []Event {
+// firmwareEvents handles events of the firmware: a requested reset is done, and
+// a machine whose BIOS is broken hangs.
+func (m *Machine) firmwareEvents(now time.Time, evs []event.Event) []Event {
 	m.st.Firmware = m.fw.State()
 	var out []Event
 	for _, ev := range evs {
@@ -312,27 +316,27 @@ func (m *Machine) heard(now time.Time, evs []event.Event) []Event {
 			kind = GracefulRestart
 		}
 		more, err := Reset{Kind: kind}.apply(m, now)
-		if err == nil { // else it is off, and the next start will do
+		if err == nil { // otherwise it is off, and the next start suffices
 			out = append(out, more...)
 		}
 	}
-	if m.st.Phase == POST && m.hangs() {
+	if m.st.Phase == POST && m.biosBroken() {
 		m.main().Deadline = time.Time{}
 	}
 	return out
 }
 
-// hangs tells whether the BIOS cannot run at all.
-func (m *Machine) hangs() bool {
+// biosBroken reports whether the BIOS cannot run at all.
+func (m *Machine) biosBroken() bool {
 	x, ok := m.fw.View().Component("BIOS")
 	return ok && x.Broken
 }
 
-// bootFirmware begins POST: the firmware applies what waited for that, and
-// POST takes as long as that and the settings make it.
+// bootFirmware begins POST: the firmware applies pending settings and updates,
+// and POST takes correspondingly long.
 func (m *Machine) bootFirmware(now time.Time) []Event {
 	evs, hold := m.fw.Boot(now)
-	out := m.heard(now, evs)
+	out := m.firmwareEvents(now, evs)
 	v := m.fw.View()
 	post := m.profile.Timings.POST.Duration
 	if as, ok := v.Acts(firmware.POSTPercent, ""); ok {
@@ -340,10 +344,10 @@ func (m *Machine) bootFirmware(now time.Time) []Event {
 			post = post * time.Duration(percent) / 100
 		}
 	}
-	if m.hangs() {
+	if m.biosBroken() {
 		return out
 	}
-	m.updating(hold)
+	m.printUpdate(hold)
 	m.main().Deadline = now.Add(post + hold)
 	if as, ok := v.Acts(firmware.BootMode, ""); ok && m.st.Override.Enabled == Disabled {
 		m.main().Override.Mode = Mode(as)
@@ -351,12 +355,12 @@ func (m *Machine) bootFirmware(now time.Time) []Event {
 	return out
 }
 
-// firmwareWorks tells whether a job waits for settings to be applied, or is of
-// an update.
-func firmwareWorks(m *Machine, job string) bool { return m.fw.View().Works(job) }
+// firmwareRunsTask reports whether a task waits for settings to be applied or
+// belongs to an update.
+func firmwareRunsTask(m *Machine, job string) bool { return m.fw.View().Works(job) }
 
-// stopFirmware gives such a job's work up, while that is possible.
-func stopFirmware(m *Machine, now time.Time, job string) ([]Event, error) {
+// stopFirmwareTask cancels the work of such a task while that is possible.
+func stopFirmwareTask(m *Machine, now time.Time, job string) ([]Event, error) {
 	var c firmware.Command = firmware.CancelUpdate{Task: job}
 	if p := m.fw.View().Pending(); p != nil && slices.Contains(p.Tasks, job) {
 		c = firmware.ClearPending{}
@@ -371,25 +375,25 @@ func stopFirmware(m *Machine, now time.Time, job string) ([]Event, error) {
 	return evs, err
 }
 
-// unplugged tells the firmware of drives that were taken away.
-func (m *Machine) unplugged(now time.Time, evs []event.Event) []Event {
+// drivesRemoved tells the firmware that drives were removed.
+func (m *Machine) drivesRemoved(now time.Time, evs []event.Event) []Event {
 	var out []Event
 	for _, ev := range evs {
 		if n, ok := ev.(event.Note); ok && n.Kind == event.DriveRemoved {
-			out = append(out, m.heard(now, m.fw.Unplug(now, n.Subject.ID))...)
+			out = append(out, m.firmwareEvents(now, m.fw.Unplug(now, n.Subject.ID))...)
 		}
 	}
 	return out
 }
 
-// Components are the components that are there. A drive that was put into a bay
-// later is no component: nobody knows its firmware.
+// Components returns the firmware components that are present. A drive that was
+// inserted later is not one: its firmware is unknown.
 func (v *View) Components() []firmware.Inventory {
-	return slices.DeleteFunc(v.Firmware.Components(), func(x firmware.Inventory) bool { return x.Kind == firmware.KindDrive && !v.original(x.ID) })
+	return slices.DeleteFunc(v.Firmware.Components(), func(x firmware.Inventory) bool { return x.Kind == firmware.KindDrive && !v.hasOriginalDrive(x.ID) })
 }
 
-// absent are the IDs of the components that are not there.
-func (m *Machine) absent() []string {
+// absentComponents returns the IDs of the components that are not present.
+func (m *Machine) absentComponents() []string {
 	v := m.View()
 	there := v.Components()
 	var out []string
@@ -401,8 +405,9 @@ func (m *Machine) absent() []string {
 	return out
 }
 
-// original tells whether a bay holds the drive that the machine came with.
-func (v *View) original(bay string) bool {
+// hasOriginalDrive reports whether a bay holds the drive that the machine came
+// with.
+func (v *View) hasOriginalDrive(bay string) bool {
 	d, ok := v.Storage.Drive(bay)
 	if !ok {
 		return false
@@ -417,14 +422,14 @@ func (v *View) original(bay string) bool {
 	return false
 }
 
-// cutFirmware tells the firmware that the power goes; all is set when there
-// is none left at all.
-func (m *Machine) cutFirmware(now time.Time, all bool) []Event {
-	return m.heard(now, m.fw.Cut(now, all))
+// cutFirmwarePower tells the firmware that the host's power is lost; all means
+// standby power too.
+func (m *Machine) cutFirmwarePower(now time.Time, all bool) []Event {
+	return m.firmwareEvents(now, m.fw.Cut(now, all))
 }
 
-// offers tells whether the BIOS offers a boot source as its settings are.
-func offers(fw firmware.View, id *Identity, disks []storage.Device, s Source) bool {
+// biosOffers reports whether the BIOS settings allow a boot source.
+func biosOffers(fw firmware.View, id *Identity, disks []storage.Device, s Source) bool {
 	off := func(d firmware.Does, on string) bool {
 		_, ok := fw.Acts(d, on)
 		return ok
@@ -448,8 +453,8 @@ func offers(fw firmware.View, id *Identity, disks []storage.Device, s Source) bo
 	return true
 }
 
-// HasTPM tells whether a system sees a TPM: there is one, and its BIOS has it
-// on.
+// HasTPM reports whether an operating system sees a TPM: the machine has one,
+// and the BIOS settings enable it.
 func (v *View) HasTPM() bool {
 	_, off := v.Firmware.Acts(firmware.NoTPM, "")
 	return v.Profile.TPM != nil && !off

@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// This is what the machine's firmware shows on the serial console, unless it is
-// set not to.
+// What the firmware prints on the serial console, unless a BIOS setting
+// disables it.
 
 // consoleQuiet reports whether a BIOS setting keeps the firmware off the serial
 // console.
@@ -19,7 +19,7 @@ func (m *Machine) consoleQuiet() bool {
 	return off
 }
 
-// postTexts are what each step of a POST shows when it begins.
+// postTexts holds what each step of POST prints when it begins.
 var postTexts = map[Progress]func(m *Machine) []string{
 	ProcessorStarted:  banner,
 	MemoryStarted:     memoryText,
@@ -28,8 +28,8 @@ var postTexts = map[Progress]func(m *Machine) []string{
 	HardwareComplete:  driveText,
 }
 
-// posting shows what a step of the POST does.
-func (m *Machine) posting(step Progress) {
+// printPOSTStep prints what a step of POST does.
+func (m *Machine) printPOSTStep(step Progress) {
 	if text := postTexts[step]; text != nil && !m.consoleQuiet() {
 		m.printLines(text(m)...)
 	}
@@ -38,12 +38,12 @@ func (m *Machine) posting(step Progress) {
 func banner(m *Machine) []string {
 	p := m.profile
 	out := []string{
-		"\r\n" + words(p.BIOS.Vendor, "BIOS", p.BIOS.Version, parenthesis(p.BIOS.Date)),
-		words(m.identity.Manufacturer, m.identity.Model),
+		"\r\n" + joinNonEmpty(p.BIOS.Vendor, "BIOS", p.BIOS.Version, inParentheses(p.BIOS.Date)),
+		joinNonEmpty(m.identity.Manufacturer, m.identity.Model),
 		"Serial number " + m.identity.Serial + ", UUID " + m.identity.UUID,
 	}
-	if m.hangs() {
-		return out[:1] // it does not come further
+	if m.biosBroken() {
+		return out[:1] // a broken BIOS gets no further
 	}
 	return append(out, "F2: set-up  F12: boot from the network")
 }
@@ -53,11 +53,11 @@ func memoryText(m *Machine) []string {
 	if d.Modules == 0 {
 		return []string{"Testing memory"}
 	}
-	return []string{fmt.Sprintf("Testing memory: %d x %d MiB %s, %d MT/s", d.Modules, d.MiB, words(d.Type, d.Form), d.MHz)}
+	return []string{fmt.Sprintf("Testing memory: %d x %d MiB %s, %d MT/s", d.Modules, d.MiB, joinNonEmpty(d.Type, d.Form), d.MHz)}
 }
 
 func processorText(m *Machine) []string {
-	v := m.settings()
+	v := m.settingsView()
 	out := []string{fmt.Sprintf("Memory: %d MiB, no errors", m.profile.MemoryMiB)}
 	if p := v.Processors(); p.Sockets > 0 {
 		out = append(out, fmt.Sprintf("Processors: %d x %s, %d cores and %d threads each", p.Sockets, p.Model, p.Cores, p.Threads))
@@ -72,7 +72,7 @@ func cardText(m *Machine) []string {
 		if f := m.profile.Functions(c); at == "" && len(f) > 0 {
 			at = f[0].PCIAddress
 		}
-		out = append(out, words("PCI", at, c.Vendor, c.Product))
+		out = append(out, joinNonEmpty("PCI", at, c.Vendor, c.Product))
 	}
 	for _, n := range m.identity.NICs {
 		link := "link down"
@@ -81,8 +81,8 @@ func cardText(m *Machine) []string {
 		}
 		out = append(out, "NIC "+n.Name+" "+n.MAC+": "+link)
 	}
-	if v := m.settings(); v.HasTPM() {
-		out = append(out, words(v.Profile.TPM.Vendor, v.Profile.TPM.Product))
+	if v := m.settingsView(); v.HasTPM() {
+		out = append(out, joinNonEmpty(v.Profile.TPM.Vendor, v.Profile.TPM.Product))
 	}
 	return out
 }
@@ -90,7 +90,7 @@ func cardText(m *Machine) []string {
 func driveText(m *Machine) []string {
 	var out []string
 	for _, c := range m.disks.View().Controllers() {
-		out = append(out, words("Storage controller", c.ID, c.Vendor, c.Product))
+		out = append(out, joinNonEmpty("Storage controller", c.ID, c.Vendor, c.Product))
 		for _, d := range c.Drives {
 			state := ""
 			switch {
@@ -99,7 +99,7 @@ func driveText(m *Machine) []string {
 			case d.Predicted:
 				state = ": will fail soon"
 			}
-			out = append(out, fmt.Sprintf("  Bay %d: %s, %s, serial number %s%s", d.Bay, words(d.Vendor, d.Product), size(d.Capacity), d.Serial, state))
+			out = append(out, fmt.Sprintf("  Bay %d: %s, %s, serial number %s%s", d.Bay, joinNonEmpty(d.Vendor, d.Product), formatCapacity(d.Capacity), d.Serial, state))
 		}
 		for _, v := range c.Volumes {
 			state := "optimal"
@@ -109,22 +109,23 @@ func driveText(m *Machine) []string {
 			case v.Degraded():
 				state = "DEGRADED"
 			}
-			out = append(out, fmt.Sprintf("  Volume %s: %s, %s, %s", v.ID, v.Name, size(v.Size()), state))
+			out = append(out, fmt.Sprintf("  Volume %s: %s, %s, %s", v.ID, v.Name, formatCapacity(v.Size()), state))
 		}
 	}
 	return out
 }
 
-// tries shows which boot source is tried; what becomes of it comes into the
+// printBootAttempt prints which boot source is tried; the result follows on the
 // same line.
-func (m *Machine) tries(s Source) {
+func (m *Machine) printBootAttempt(s Source) {
 	if !m.consoleQuiet() {
 		m.print("Booting from " + m.sourceName(s) + ": ")
 	}
 }
 
-// failures are why a source of a kind is not booted if nobody knows better.
-var failures = map[SourceKind]string{
+// defaultFailures are the reasons for a failed boot by kind of source, when no
+// other is known.
+var defaultFailures = map[SourceKind]string{
 	Hdd:         "no boot loader",
 	Cd:          "no medium, or none to boot from",
 	Usb:         "no medium, or none to boot from",
@@ -133,8 +134,8 @@ var failures = map[SourceKind]string{
 	RemoteDrive: "no answer from a target",
 }
 
-// gaveUp shows why a source was not booted.
-func (m *Machine) gaveUp(s Source, why string) {
+// printBootFailure prints why a source was not booted.
+func (m *Machine) printBootFailure(s Source, why string) {
 	if m.consoleQuiet() {
 		return
 	}
@@ -143,15 +144,15 @@ func (m *Machine) gaveUp(s Source, why string) {
 	case why != "":
 	case network && s.Device != "" && !m.cabling().Linked(s.Device):
 		why = "no link"
-	case failures[s.Kind] != "":
-		why = failures[s.Kind]
+	case defaultFailures[s.Kind] != "":
+		why = defaultFailures[s.Kind]
 	default:
 		why = "nothing to boot"
 	}
 	m.printLines(why)
 }
 
-// sourceName names a boot source for people.
+// sourceName returns a boot source's name for display.
 func (m *Machine) sourceName(s Source) string {
 	switch s.Kind {
 	case Cd:
@@ -162,7 +163,7 @@ func (m *Machine) sourceName(s Source) string {
 		name := map[SourceKind]string{Pxe: "PXE", UefiHTTP: "HTTP"}[s.Kind]
 		for _, n := range m.identity.NICs {
 			if n.ID == s.Device {
-				return words(name, n.Name, n.MAC, s.URI)
+				return joinNonEmpty(name, n.Name, n.MAC, s.URI)
 			}
 		}
 	case Hdd:
@@ -170,47 +171,49 @@ func (m *Machine) sourceName(s Source) string {
 			return fmt.Sprintf("drive %d %s %s", d.Bay, d.Product, d.Serial)
 		}
 	}
-	return words(string(s.Kind), s.Device)
+	return joinNonEmpty(string(s.Kind), s.Device)
 }
 
-// screens are what the programs of the firmware show.
-var screens = map[SourceKind]string{
+// appTitles are the names of the firmware's programs.
+var appTitles = map[SourceKind]string{
 	BiosSetup: "Set-up", Utilities: "Utilities", Diags: "Diagnostics", UefiShell: "UEFI Interactive Shell",
 }
 
-// program shows that a program of the firmware is on the screen.
-func (m *Machine) program(app SourceKind) {
+// printFirmwareApp prints that a program of the firmware runs.
+func (m *Machine) printFirmwareApp(app SourceKind) {
 	if !m.consoleQuiet() {
-		m.printLines(screens[app] + " of " + words(m.profile.Manufacturer, m.profile.Model) + " " + m.identity.Serial + ". F10: leave it and restart")
+		m.printLines(appTitles[app] + " of " + joinNonEmpty(m.profile.Manufacturer, m.profile.Model) + " " + m.identity.Serial + ". F10: leave it and restart")
 	}
 }
 
-// tryAgain shows that a boot that found nothing begins anew.
-func (m *Machine) tryAgain() {
+// printRetry prints that a boot without bootable source is repeated.
+func (m *Machine) printRetry() {
 	if !m.consoleQuiet() {
 		m.printLines(fmt.Sprintf("Nothing to boot from. Attempt %d follows", m.st.Retries+1))
 	}
 }
 
-// nothing shows that a boot found nothing.
-func (m *Machine) nothing() {
+// printNothingBootable prints that no source was bootable.
+func (m *Machine) printNothingBootable() {
 	if !m.consoleQuiet() {
 		m.printLines("Nothing to boot from. Enter: restart")
 	}
 }
 
-// updating shows that POST waits for the firmware.
-func (m *Machine) updating(hold time.Duration) {
+// printUpdate prints that POST waits for a firmware update.
+func (m *Machine) printUpdate(hold time.Duration) {
 	if hold > 0 && !m.consoleQuiet() {
 		m.printLines("Firmware is being updated: do not switch the server off")
 	}
 }
 
-// settings is as much of a view as tells what the settings make of the profile.
-func (m *Machine) settings() *View { return &View{Profile: m.profile, Firmware: m.fw.View()} }
+// settingsView returns as much of a View as the hardware under the current BIOS
+// settings needs.
+func (m *Machine) settingsView() *View { return &View{Profile: m.profile, Firmware: m.fw.View()} }
 
-// size is a capacity as makers of drives print it.
-func size(n int64) string {
+// formatCapacity formats a capacity in bytes with decimal units, as drive
+// makers do.
+func formatCapacity(n int64) string {
 	switch {
 	case n >= 1e12:
 		return fmt.Sprintf("%.2f TB", float64(n)/1e12)
@@ -220,8 +223,8 @@ func size(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// words joins what is not empty.
-func words(all ...string) string {
+// joinNonEmpty joins the texts that are not empty by spaces.
+func joinNonEmpty(all ...string) string {
 	var some []string
 	for _, w := range all {
 		if w != "" {
@@ -231,7 +234,7 @@ func words(all ...string) string {
 	return strings.Join(some, " ")
 }
 
-func parenthesis(s string) string {
+func inParentheses(s string) string {
 	if s == "" {
 		return ""
 	}

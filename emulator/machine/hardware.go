@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Processors describes a server's equal processors.
+// Processors describes a server's processors, which are all alike.
 type Processors struct {
 	Sockets   int      `json:"sockets"`
 	Cores     int      `json:"cores"`   // per socket
@@ -16,7 +16,7 @@ type Processors struct {
 	Vendor    string   `json:"vendor"`
 	Model     string   `json:"model"`
 	MHz       int      `json:"mhz"`
-	TurboMHz  int      `json:"turboMHz"`  // at most
+	TurboMHz  int      `json:"turboMHz"`  // maximum turbo frequency
 	Watts     int      `json:"watts"`     // thermal design power, per socket
 	Family    string   `json:"family"`    // CPUID: "6"
 	CPUModel  string   `json:"cpuModel"`  // CPUID: "143"
@@ -24,7 +24,7 @@ type Processors struct {
 	Signature string   `json:"signature"` // CPUID 1.EAX: "0x000806f8"
 	Microcode string   `json:"microcode"`
 	Caches    []Cache  `json:"caches"`
-	Arch      string   `json:"arch"`  // as uname -m says
+	Arch      string   `json:"arch"`  // as uname -m prints it
 	Flags     []string `json:"flags"` // as /proc/cpuinfo spells them
 }
 
@@ -34,10 +34,10 @@ type Cache struct {
 	KiB   int `json:"kib"` // per socket
 }
 
-// Memory describes a server's equal memory modules.
+// Memory describes a server's memory modules, which are all alike.
 type Memory struct {
 	Modules    int    `json:"modules"`
-	MiB        int    `json:"mib"`  // of each
+	MiB        int    `json:"mib"`  // of each module
 	Type       string `json:"type"` // DDR5
 	Form       string `json:"form"` // RDIMM
 	MHz        int    `json:"mhz"`
@@ -46,45 +46,45 @@ type Memory struct {
 	PartNumber string `json:"partNumber"`
 }
 
-// Card is a PCI Express device. One with NICs has a function for each of them,
-// any other has one.
+// Card is a PCI Express device. A card with NICs has one function per NIC, any
+// other card one function.
 type Card struct {
-	ID         string   `json:"id"`    // unique in the server
+	ID         string   `json:"id"`    // unique within the server
 	Class      string   `json:"class"` // as Redfish spells it (DSP2046, PCIeFunction.DeviceClass)
 	ClassCode  string   `json:"classCode"`
 	Vendor     string   `json:"vendor"`
 	Product    string   `json:"product"`
 	PartNumber string   `json:"partNumber"`
-	Component  string   `json:"component"` // of firmware that it runs; "" when no update reaches it
-	Gen        int      `json:"gen"`       // of PCI Express
+	Component  string   `json:"component"` // ID of its firmware component; "" when it cannot be updated
+	Gen        int      `json:"gen"`       // PCI Express generation
 	Lanes      int      `json:"lanes"`
-	Slot       string   `json:"slot"`     // as its label says
+	Slot       string   `json:"slot"`     // slot label
 	SlotType   string   `json:"slotType"` // as Redfish spells it; "" when it is on the board
 	PCIVendor  string   `json:"pciVendor"`
 	PCIDevice  string   `json:"pciDevice"`
-	PCIAddress string   `json:"pciAddress"` // of its first function
-	NICs       []string `json:"nics"`       // IDs of the ports that it has
-	Storage    string   `json:"storage"`    // ID of the controller that it is
+	PCIAddress string   `json:"pciAddress"` // of function 0
+	NICs       []string `json:"nics"`       // IDs of its ports
+	Storage    string   `json:"storage"`    // ID of the storage controller that it is
 }
 
-// NICModel is one network port of a model.
+// NICModel is a network port of a server model.
 type NICModel struct {
-	ID         string `json:"id"`   // of the Redfish resource: "1"
-	Name       string `json:"name"` // as Linux names it: "eno1"
+	ID         string `json:"id"`   // ID of the Redfish resource: "1"
+	Name       string `json:"name"` // Linux interface name: "eno1"
 	PCIVendor  string `json:"pciVendor"`
 	PCIDevice  string `json:"pciDevice"`
 	PCIAddress string `json:"pciAddress"` // 0000:3b:00.0
 	SpeedMbps  int    `json:"speedMbps"`
-	// Switch is what the port is cabled to; nil is something that does not tell
-	// of itself.
+	// Switch is the switch port that the NIC is cabled to, as LLDP describes
+	// it; nil: a neighbour without LLDP.
 	Switch *SwitchPort `json:"switch,omitempty"`
 }
 
-// SwitchPort is how a switch is set up where a server is cabled to it.
+// SwitchPort is the configuration of a switch port.
 type SwitchPort struct {
 	Name  string `json:"name"`            // of the switch
-	VLAN  int    `json:"vlan,omitempty"`  // of what is untagged
-	VLANs []VLAN `json:"vlans,omitempty"` // that are tagged
+	VLAN  int    `json:"vlan,omitempty"`  // untagged
+	VLANs []VLAN `json:"vlans,omitempty"` // tagged
 }
 
 // VLAN is a virtual LAN of a switch.
@@ -99,7 +99,7 @@ const (
 	maxName     = 255  // of a switch, in bytes (IEEE 802.1AB, §8.5.6)
 )
 
-// check says what is wrong with a port.
+// check reports errors of a switch port.
 func (p *SwitchPort) check(need func(ok bool, field, must string)) {
 	need(p.Name != "" && len(p.Name) <= maxName, "name", "have 1 to 255 bytes")
 	need(p.VLAN >= 0 && p.VLAN <= maxVLAN, "vlan", "be 1 to 4094, or absent")
@@ -113,18 +113,18 @@ func (p *SwitchPort) check(need func(ok bool, field, must string)) {
 type TPMModel struct {
 	Vendor    string `json:"vendor"`
 	Product   string `json:"product"`
-	Component string `json:"component"` // of firmware that it runs
+	Component string `json:"component"` // ID of its firmware component
 	VendorID  string `json:"vendorID"`  // in its capabilities (TPM 2.0, TPM_PT_MANUFACTURER): "IFX"
 	PCIID     string `json:"pciID"`     // of its interface (TCG PC Client, TPM_DID_VID): "0x15d1"
 }
 
-// PCIFunction is one function of a card.
+// PCIFunction is one PCI function of a card.
 type PCIFunction struct {
 	ID, PCIVendor, PCIDevice, PCIAddress string
-	NIC                                  string // ID; "" of one that is none
+	NIC                                  string // ID of its NIC; "" when it has none
 }
 
-// Functions are the functions of a card, in order.
+// Functions returns the PCI functions of a card, in order.
 func (p *Profile) Functions(c Card) []PCIFunction {
 	if len(c.NICs) == 0 {
 		return []PCIFunction{{ID: "0", PCIVendor: c.PCIVendor, PCIDevice: c.PCIDevice, PCIAddress: c.PCIAddress}}
@@ -140,7 +140,7 @@ func (p *Profile) Functions(c Card) []PCIFunction {
 	return out
 }
 
-// CardOf is the card that a NIC is on; false when the model does not say.
+// CardOf returns the card of a NIC; false when the profile names none.
 func (p *Profile) CardOf(nic string) (Card, bool) {
 	i := slices.IndexFunc(p.Cards, func(c Card) bool { return slices.Contains(c.NICs, nic) })
 	if i < 0 {
@@ -149,14 +149,14 @@ func (p *Profile) CardOf(nic string) (Card, bool) {
 	return p.Cards[i], true
 }
 
-// Cabling is which network ports have no link. All others have one.
+// Cabling lists the network ports without link. All others have one.
 type Cabling struct {
 	Down []string `json:"down"` // IDs of NICs, sorted
 }
 
 var allCabled = new(Cabling)
 
-// Linked says whether a NIC has a link.
+// Linked reports whether a NIC has a link.
 func (c *Cabling) Linked(nic string) bool { return !slices.Contains(c.Down, nic) }
 
 func (m *Machine) cabling() *Cabling {
@@ -166,7 +166,7 @@ func (m *Machine) cabling() *Cabling {
 	return m.st.Cabling
 }
 
-// SetLink pulls the cable out of a NIC, or plugs it in.
+// SetLink unplugs the cable of a NIC, or plugs it in.
 type SetLink struct {
 	NIC string
 	Up  bool

@@ -22,7 +22,7 @@ func (m *Machine) promptAgain(shell bool) {
 		return
 	}
 	m.setTerminal(console.Terminal{Return: t.Return})
-	m.prompt()
+	m.printLoginPrompt()
 }
 
 // enterLine handles a line that was entered: a name, a password or a command of
@@ -138,7 +138,7 @@ func (m *Machine) runCommand(now time.Time, line string) []Event {
 func (m *Machine) shutDown(now time.Time, restart bool) []Event {
 	main := m.main()
 	main.RestartAfterOff, main.Cause = restart, CauseSystem
-	return m.step(now, askOff)
+	return m.step(now, shutdownRequested)
 }
 
 // sysRqs holds the kernel's magic SysRq commands by key: the text that the kernel
@@ -149,16 +149,16 @@ var sysRqs = map[byte]struct {
 }{
 	'b': {"Resetting", func(m *Machine, now time.Time) []Event {
 		m.main().Cause = CauseSystem
-		return m.step(now, selfBoot)
+		return m.step(now, osRestart)
 	}},
 	'c': {"Trigger a crash", func(m *Machine, now time.Time) []Event {
-		m.panics(now, "sysrq triggered crash")
+		m.printPanic(now, "sysrq triggered crash")
 		m.main().Cause = CauseCrash
-		return append([]Event{note(now, event.SystemCrashed)}, m.step(now, panicked)...)
+		return append([]Event{note(now, event.SystemCrashed)}, m.step(now, osCrash)...)
 	}},
 	'o': {"Power Off", func(m *Machine, now time.Time) []Event {
 		m.main().Cause = CauseSystem
-		return m.step(now, selfOff)
+		return m.step(now, osPowerOff)
 	}},
 	's': {"Emergency Sync", func(*Machine, time.Time) []Event { return nil }},
 }
@@ -169,7 +169,7 @@ func (m *Machine) sysRq(now time.Time, b byte) []Event {
 	if !ok {
 		r.text = "HELP : reboot(b) crash(c) poweroff(o) sync(s)"
 	}
-	m.printLines("\r\n" + kernel(m.uptime(now), "sysrq: %s", r.text))
+	m.printLines("\r\n" + kernelLine(m.uptime(now), "sysrq: %s", r.text))
 	if !ok {
 		return nil
 	}

@@ -1,10 +1,9 @@
-// Package machine is a server without its BMC: power, POST, boot sources and
-// what is running. A Machine is a value that is stepped: Apply takes a command,
-// Advance takes time, both return events, and Deadline names the next time at
-// which something happens by itself. It starts no goroutine and opens no
-// socket, file or clock; it knows neither Redfish nor IPMI, and it does not
-// know what is on a disk: whoever looks there answers the BootTried event with
-// Loaded or NotBootable.
+// Package machine models a server without its BMC: power, POST, boot sources
+// and the running operating system. A Machine is stepped: Apply takes a
+// command, Advance takes time, both return events, and Deadline returns the
+// time of the next change. It starts no goroutine and opens no socket, file or
+// clock. It knows neither Redfish nor IPMI, nor what a disk holds: the caller
+// looks and answers the BootAttempted event with Loaded or NotBootable.
 package machine
 
 import (
@@ -21,91 +20,92 @@ import (
 
 // Errors that services map to their own codes.
 var (
-	// ErrPower means that the power state does not allow it, or that it is
-	// already as wanted.
+	// ErrPower means that the power state does not allow the command, or is
+	// already the requested one.
 	ErrPower = errors.New("machine: not in this power state")
-	// ErrUnknown means that a value is none that the machine knows.
+	// ErrUnknown means that a value is not one of those allowed.
 	ErrUnknown = errors.New("machine: unknown value")
-	// ErrConflict means that values contradict each other, or what is set.
+	// ErrConflict means that values contradict each other or the current
+	// settings.
 	ErrConflict = errors.New("machine: settings contradict each other")
-	// ErrStale answers a report about a boot that is over.
+	// ErrStale answers a report about a boot that has ended.
 	ErrStale = errors.New("machine: that boot is over")
 )
 
 // Machine is one server. It is not safe for concurrent use.
 type Machine struct {
-	profile  *Profile
-	identity *Identity // with its labels as they are
-	made     *Identity
-	labelled *FRUOverrides // that identity was made of
-	st       State
-	forked   bool // st.Main is this step's own, and nobody else has seen it
-	fw       firmware.Firmware
-	disks    storage.Subsystem
-	heat     thermal.Thermal
-	kept     *BootOptionCache // of the last View
+	profile          *Profile
+	identity         *Identity // with the FRU overrides applied
+	factoryIdentity  *Identity
+	appliedOverrides *FRUOverrides // that identity was made of
+	st               State
+	mainOwned        bool // st.Main is a copy made in this step, which nobody else has seen
+	fw               firmware.Firmware
+	disks            storage.Subsystem
+	heat             thermal.Thermal
+	bootOptions      *BootOptionCache // of the last View
 }
 
-// State is what a Machine must remember across a restart of the lab, in parts.
-// What a part leads to is never changed: a step that changes a part makes a new
-// one, so that a part is as it was if and only if its pointer is.
+// State is what a Machine stores across a restart of the lab, in parts. A part
+// is immutable: a step that changes a part replaces it, so that equal pointers
+// mean equal content.
 type State struct {
 	*Main             `json:"main"`
-	Asset             *Asset             `json:"asset,omitempty"`      // nil: nothing was set
-	FRUOverrides      *FRUOverrides      `json:"labels,omitempty"`     // nil: as it was made
-	Boot              *BootSettings      `json:"boot,omitempty"`       // nil: as the model has it
-	Policy            *PowerPolicy       `json:"policy,omitempty"`     // nil: as the model has it
+	Asset             *Asset             `json:"asset,omitempty"`      // nil: never set
+	FRUOverrides      *FRUOverrides      `json:"labels,omitempty"`     // nil: factory values
+	Boot              *BootSettings      `json:"boot,omitempty"`       // nil: the model's
+	Policy            *PowerPolicy       `json:"policy,omitempty"`     // nil: the model's
 	Cabling           *Cabling           `json:"cabling,omitempty"`    // nil: every port has a link
-	Firmware          *firmware.State    `json:"firmware,omitempty"`   // nil: as it came
-	Storage           *storage.State     `json:"storage,omitempty"`    // nil: as it came
-	Thermal           *thermal.State     `json:"thermal,omitempty"`    // nil: as it came
-	Telemetry         *Telemetry         `json:"telemetry,omitempty"`  // nil: as the model has it
+	Firmware          *firmware.State    `json:"firmware,omitempty"`   // nil: factory state
+	Storage           *storage.State     `json:"storage,omitempty"`    // nil: factory state
+	Thermal           *thermal.State     `json:"thermal,omitempty"`    // nil: factory state
+	Telemetry         *Telemetry         `json:"telemetry,omitempty"`  // nil: the model's
 	Watchdog          *Watchdog          `json:"watchdog,omitempty"`   // nil: disabled
-	SecureBoot        *SecureBoot        `json:"secureBoot,omitempty"` // nil: as it came
-	Console           *console.Console   `json:"console,omitempty"`    // nil: nothing was ever shown
-	SystemBootOptions *SystemBootOptions `json:"bootInfo,omitempty"`   // nil: nothing was ever asked for
+	SecureBoot        *SecureBoot        `json:"secureBoot,omitempty"` // nil: factory state
+	Console           *console.Console   `json:"console,omitempty"`    // nil: never printed
+	SystemBootOptions *SystemBootOptions `json:"bootInfo,omitempty"`   // nil: never set
 	FrontPanel        *FrontPanel        `json:"panel,omitempty"`      // nil: every button works
-	PhysicalSecurity  *PhysicalSecurity  `json:"lid,omitempty"`        // nil: it was never opened
+	PhysicalSecurity  *PhysicalSecurity  `json:"lid,omitempty"`        // nil: never opened
 }
 
-// Main is power, boot and what runs.
+// Main is the state of power, boot and operating system.
 type Main struct {
 	Phase           Phase         `json:"phase"`
-	Since           time.Time     `json:"since,omitzero"`    // when the phase began; zero for one that was never on
-	Deadline        time.Time     `json:"deadline,omitzero"` // of the phase; zero when nothing is awaited
+	Since           time.Time     `json:"since,omitzero"`    // when the phase began; zero for a machine that was never on
+	Deadline        time.Time     `json:"deadline,omitzero"` // of the phase; zero when it lasts until a command
 	Progress        Progress      `json:"progress,omitempty"`
 	ProgressAt      time.Time     `json:"progressAt,omitzero"`
-	RestartAfterOff bool          `json:"again,omitempty"` // come up again after going down
+	RestartAfterOff bool          `json:"again,omitempty"` // start again after going off
 	PendingReset    *PendingReset `json:"asked,omitempty"`
-	WasOn           bool          `json:"wasOn,omitempty"`    // when the mains went
-	ACCut           bool          `json:"noMains,omitempty"`  // somebody has cut them
-	PowerLoss       PowerLoss     `json:"lost,omitempty"`     // what last took the power; "": a command, or a system
-	PoweredFor      Duration      `json:"onFor,omitzero"`     // that it was on, until it last went off
+	WasOn           bool          `json:"wasOn,omitempty"`    // when AC power was lost
+	ACCut           bool          `json:"noMains,omitempty"`  // AC power is cut
+	PowerLoss       PowerLoss     `json:"lost,omitempty"`     // why power was lost; "": by a command or by the system
+	PoweredFor      Duration      `json:"onFor,omitzero"`     // total time on, until the machine last went off
 	OnSince         time.Time     `json:"onSince,omitzero"`   // zero: it is off
-	Cause           ResetCause    `json:"cause,omitempty"`    // of the start that is to come
-	RestoreCause    RestorePolicy `json:"restores,omitempty"` // that brings it up, of CauseRestore
-	Reset           *LastReset    `json:"reset,omitempty"`    // nil: it was never started
+	Cause           ResetCause    `json:"cause,omitempty"`    // of the next start
+	RestoreCause    RestorePolicy `json:"restores,omitempty"` // policy that starts the machine, with CauseRestore
+	Reset           *LastReset    `json:"reset,omitempty"`    // nil: never started
 	Override        Override      `json:"override"`
-	Boots           uint64        `json:"boots"`             // POSTs since the machine was made
-	Retries         int           `json:"retries,omitempty"` // boots that found nothing, in a row, and were tried again
-	BootTime        Duration      `json:"bootTime,omitzero"` // of the last boot, from the reset to a running system
+	Boots           uint64        `json:"boots"`             // POSTs since the machine was created
+	Retries         int           `json:"retries,omitempty"` // consecutive repetitions of boots without bootable source
+	BootTime        Duration      `json:"bootTime,omitzero"` // of the last boot, from reset to running system
 	PendingSources  []Source      `json:"tries,omitempty"`   // sources not tried yet; the first is being tried
-	FirmwareApp     SourceKind    `json:"app,omitempty"`     // the firmware's program that this boot goes to
-	SuspendedImage  *Source       `json:"image,omitempty"`   // that a suspended system is on
-	OS              *OS           `json:"os,omitempty"`      // what is loading or running
+	FirmwareApp     SourceKind    `json:"app,omitempty"`     // program of the firmware that this boot runs
+	SuspendedImage  *Source       `json:"image,omitempty"`   // source that holds a suspended system
+	OS              *OS           `json:"os,omitempty"`      // loading or running
 }
 
-// View is a Machine as it stands. It shares nothing that changes, and two views
-// have the same part if nothing in it has changed between them.
+// View is a snapshot of a Machine. It is immutable, and two views share a part
+// exactly when the part did not change between them.
 type View struct {
 	Profile  *Profile
 	Identity *Identity
 	*Main
 	Power             Power         // follows from the phase
-	CurrentSource     *Source       // being tried now; nil when none is
-	AC                bool          // there are mains; without them the BMC is off, too
-	FRUOverrides      *FRUOverrides // nil: as it was made
-	Asset             *Asset        // never nil, like all that follows
+	CurrentSource     *Source       // source being tried; nil when none is
+	AC                bool          // AC power is present; without it the BMC is off too
+	FRUOverrides      *FRUOverrides // nil: factory values
+	Asset             *Asset        // never nil, like the fields below
 	Boot              *BootSettings
 	Policy            *PowerPolicy
 	Cabling           *Cabling
@@ -115,17 +115,17 @@ type View struct {
 	Watchdog          *Watchdog
 	Telemetry         *Telemetry
 	SecureBoot        *SecureBoot
-	BootOptionCache   *BootOptionCache // of Options; nil works, too
-	Console           *console.Console // nil: nothing was ever shown
+	BootOptionCache   *BootOptionCache // used by BootOptions; may be nil
+	Console           *console.Console // nil: never printed
 	SystemBootOptions *SystemBootOptions
 	FrontPanel        *FrontPanel
 	PhysicalSecurity  *PhysicalSecurity
 }
 
-// New makes a machine that is switched off, or restores one from what State
-// returned. Parts that it lacks are as new.
+// New creates a machine that is off, or restores one from what State returned.
+// Missing parts are factory state.
 func New(p *Profile, id Identity, st *State) (*Machine, error) {
-	m := &Machine{profile: p, identity: &id, made: &id}
+	m := &Machine{profile: p, identity: &id, factoryIdentity: &id}
 	if st != nil {
 		m.st = *st
 	}
@@ -142,33 +142,33 @@ func New(p *Profile, id Identity, st *State) (*Machine, error) {
 		return nil, err
 	}
 	m.newThermal()
-	m.relabel()
+	m.applyFRUOverrides()
 	return m, nil
 }
 
 // State returns what New needs to restore the machine.
 func (m *Machine) State() State {
-	m.forked = false
+	m.mainOwned = false
 	return m.st
 }
 
-// Restore puts a machine back to a state that it had.
+// Restore sets a machine back to an earlier state.
 func (m *Machine) Restore(st State) {
-	m.st, m.forked = st, false
+	m.st, m.mainOwned = st, false
 	m.restoreFirmware()
 	m.restoreStorage()
 	m.heat.Restore(st.Thermal)
-	m.relabel()
+	m.applyFRUOverrides()
 }
 
-// View returns the machine as it stands.
+// View returns a snapshot of the machine.
 func (m *Machine) View() View {
 	st := m.State()
 	v := View{
 		Profile: m.profile, Identity: m.identity, Main: st.Main, Power: phases[st.Phase].power, AC: st.Phase != Unplugged,
-		Asset: m.asset(), FRUOverrides: m.st.FRUOverrides, Boot: m.boot(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
-		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secure(), BootOptionCache: m.bootable(),
-		Console: st.Console, SystemBootOptions: m.bootInfo(), FrontPanel: m.panel(), PhysicalSecurity: m.lid(),
+		Asset: m.asset(), FRUOverrides: m.st.FRUOverrides, Boot: m.bootSettings(), Policy: m.policy(), Cabling: m.cabling(), Firmware: m.fw.View(), Storage: m.disks.View(),
+		Thermal: m.heat.View(), Watchdog: m.watchdog(), Telemetry: m.telemetry(), SecureBoot: m.secureBoot(), BootOptionCache: m.bootOptionCache(),
+		Console: st.Console, SystemBootOptions: m.systemBootOptions(), FrontPanel: m.frontPanel(), PhysicalSecurity: m.physicalSecurity(),
 	}
 	if st.Phase == Selecting && len(st.PendingSources) > 0 {
 		v.CurrentSource = &st.PendingSources[0]
@@ -176,21 +176,21 @@ func (m *Machine) View() View {
 	return v
 }
 
-// main is the part of the state that a step may write: its own copy.
+// main returns the copy of Main that this step may change.
 func (m *Machine) main() *Main {
-	if !m.forked {
-		own := *m.st.Main
-		own.PendingSources = slices.Clone(own.PendingSources)
-		if own.OS != nil {
-			own.OS = new(*own.OS)
+	if !m.mainOwned {
+		main := *m.st.Main
+		main.PendingSources = slices.Clone(main.PendingSources)
+		if main.OS != nil {
+			main.OS = new(*main.OS)
 		}
-		m.st.Main, m.forked = &own, true
+		m.st.Main, m.mainOwned = &main, true
 	}
 	return m.st.Main
 }
 
-// Apply carries out a command at now, after advancing to it. The events are
-// valid even with an error.
+// Apply advances the machine to now and applies a command. The events are valid
+// even with an error.
 func (m *Machine) Apply(now time.Time, c Command) ([]Event, error) {
 	evs := m.Advance(now)
 	more, err := c.apply(m, now)

@@ -7,23 +7,23 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// OS is a system that was loaded.
+// OS is an operating system that was loaded.
 type OS struct {
 	Source             Source `json:"source"`
-	Name               string `json:"name"`           // for people: "agent", "disk"
-	Boot               uint64 `json:"boot"`           // State.Boots when it was loaded
-	IgnoresPowerButton bool   `json:"deaf,omitempty"` // does not listen to the power button
-	Busy               bool   `json:"busy,omitempty"` // is at work as long as it runs
-	// Logins are the accounts that somebody gave it.
+	Name               string `json:"name"`           // for display: "agent", "disk"
+	Boot               uint64 `json:"boot"`           // Main.Boots when it was loaded
+	IgnoresPowerButton bool   `json:"deaf,omitempty"` // ignores the power button
+	Busy               bool   `json:"busy,omitempty"` // under load while it runs
+	// Logins are the accounts that AddLogin has created.
 	Logins []Login `json:"logins,omitempty"`
 }
 
-// Loaded answers a BootTried event: the source held a system, which starts.
+// Loaded answers BootAttempted: the source holds a system, which starts.
 type Loaded struct {
 	Boot   uint64 // of the event
 	Source Source
-	Name   string // of the system, for people
-	Busy   bool   // it is at work as long as it runs
+	Name   string // for display
+	Busy   bool   // under load while it runs
 }
 
 func (c Loaded) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -32,15 +32,15 @@ func (c Loaded) apply(m *Machine, now time.Time) ([]Event, error) {
 	}
 	m.main().OS = &OS{Source: c.Source, Name: c.Name, Boot: c.Boot, Busy: c.Busy}
 	m.main().PendingSources = nil
-	m.loads()
+	m.printLoading()
 	return m.step(now, loaded), nil
 }
 
-// NotBootable answers a BootTried event: the next source is tried.
+// NotBootable answers BootAttempted: the next source is tried.
 type NotBootable struct {
 	Boot   uint64
 	Source Source
-	Why    string // for the console: "no medium"; "" is what is usual for such a source
+	Why    string // printed on the console: "no medium"; "": the default reason for that kind of source
 }
 
 func (c NotBootable) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -48,7 +48,7 @@ func (c NotBootable) apply(m *Machine, now time.Time) ([]Event, error) {
 		return nil, err
 	}
 	m.main().PendingSources = m.st.PendingSources[1:]
-	m.gaveUp(c.Source, c.Why)
+	m.printBootFailure(c.Source, c.Why)
 	return m.step(now, nextTry), nil
 }
 
@@ -59,8 +59,7 @@ func (m *Machine) trying(boot uint64, s Source) error {
 	return nil
 }
 
-// Exit is the running system's own doing: it switches the machine off, or
-// restarts it.
+// Exit is done by the running system: it powers the machine off or restarts it.
 type Exit struct {
 	Boot    uint64
 	Restart bool
@@ -70,9 +69,9 @@ func (c Exit) apply(m *Machine, now time.Time) ([]Event, error) {
 	if m.st.OS == nil || m.st.OS.Boot != c.Boot {
 		return nil, fmt.Errorf("%w: boot %d", ErrStale, c.Boot)
 	}
-	on := selfOff
+	on := osPowerOff
 	if c.Restart {
-		on = selfBoot
+		on = osRestart
 	}
 	if !m.can(on) {
 		return nil, fmt.Errorf("%w: exit while %s", ErrPower, m.st.Phase)
@@ -81,8 +80,8 @@ func (c Exit) apply(m *Machine, now time.Time) ([]Event, error) {
 	return m.step(now, on), nil
 }
 
-// IgnorePowerButton says whether the running system listens to the power button, and with
-// it to all that asks it to shut down.
+// IgnorePowerButton makes the running system ignore the power button, and with
+// it every graceful shutdown, or listen to it again.
 type IgnorePowerButton struct {
 	Boot   uint64
 	Ignore bool
@@ -102,10 +101,10 @@ func (c IgnorePowerButton) apply(m *Machine, _ time.Time) ([]Event, error) {
 type Crash struct{}
 
 func (Crash) apply(m *Machine, now time.Time) ([]Event, error) {
-	if !m.can(panicked) {
+	if !m.can(osCrash) {
 		return nil, fmt.Errorf("%w: crash while %s", ErrPower, m.st.Phase)
 	}
 	m.main().Cause = CauseCrash
-	m.panics(now, "Fatal exception")
-	return append([]Event{note(now, event.SystemCrashed)}, m.step(now, panicked)...), nil
+	m.printPanic(now, "Fatal exception")
+	return append([]Event{note(now, event.SystemCrashed)}, m.step(now, osCrash)...), nil
 }

@@ -23,7 +23,7 @@ func ParseProfile(file string, b []byte) (*Profile, error) {
 		return nil, f.Locate(err)
 	}
 	p.Thermal.Complete(p.Processors.Sockets)
-	p.reportAll()
+	p.defaultTelemetry()
 	return p, nil
 }
 
@@ -83,7 +83,7 @@ func (p *Profile) Validate() error {
 		need(targets[k].device, "bootOrder[%d]", "be a kind of device, such as Hdd, Pxe, Cd, Usb or UefiHttp", i)
 	}
 	for i, k := range p.OS.ForcedAfterTimeout {
-		need(byForce[k] != "", "os.forces[%d]", "be GracefulShutdown or GracefulRestart", i)
+		need(forcedReset[k] != "", "os.forces[%d]", "be GracefulShutdown or GracefulRestart", i)
 	}
 	p.checkFirmware(need)
 	return errors.Join(errs...)

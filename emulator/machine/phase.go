@@ -6,7 +6,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// Power is the power state as a BMC reports it (DSP2046, Resource.PowerState).
+// Power is the power state that a BMC reports (DSP2046, Resource.PowerState).
 type Power string
 
 // The power states.
@@ -18,30 +18,30 @@ const (
 	PowerPaused Power = "Paused"
 )
 
-// Phase is where a machine is between off and running.
+// Phase is the detailed state of a machine between off and running.
 type Phase string
 
 // The phases. Values are stored.
 const (
 	Off       Phase = "off"
-	Unplugged Phase = "unplugged" // no mains: the BMC is off too
-	Delaying  Phase = "delaying"  // off, to come on when the delay is over
-	Starting  Phase = "starting"  // the supply comes up
+	Unplugged Phase = "unplugged" // no AC power: the BMC is off too
+	Delaying  Phase = "delaying"  // off; it powers on after a delay
+	Starting  Phase = "starting"  // power supplies ramp up
 	POST      Phase = "post"      // power-on self test
 	Selecting Phase = "selecting" // a boot source is being tried
-	InSetup   Phase = "setup"     // a program of the firmware's own is on the screen
-	Halted    Phase = "halted"    // nothing was bootable
-	Loading   Phase = "loading"   // the boot loader has handed over
+	InSetup   Phase = "setup"     // a program of the firmware runs
+	Halted    Phase = "halted"    // no source was bootable
+	Loading   Phase = "loading"   // the boot loader has started the system
 	Running   Phase = "running"   // an operating system runs
-	Paused    Phase = "paused"    // an operating system stands still
-	Crashed   Phase = "crashed"   // an operating system has panicked
+	Paused    Phase = "paused"    // the operating system is paused
+	Crashed   Phase = "crashed"   // the operating system has panicked
 	Stopping  Phase = "stopping"  // the operating system shuts itself down
-	Cutting   Phase = "cutting"   // the supply goes down
+	Cutting   Phase = "cutting"   // power supplies ramp down
 )
 
-// phases tells for each phase the power state that it is seen as, the boot
-// progress that it begins with ("": that of the phase before) and how long it
-// lasts; nil, or never, lasts until a command.
+// phases holds, for each phase, the power state that is reported, the boot
+// progress at its beginning ("": unchanged) and its duration; nil or never
+// lasts until a command.
 var phases = map[Phase]struct {
 	power    Power
 	progress Progress
@@ -63,81 +63,82 @@ var phases = map[Phase]struct {
 	Cutting:   {PoweringOff, NoProgress, func(m *Machine) time.Duration { return m.profile.Timings.PowerOff.Duration }},
 }
 
-// never is how long a phase lasts that only some machines leave by themselves.
+// never is the duration of a phase that only some machines leave without a
+// command.
 const never = -1
 
-// trigger moves a machine from one phase to another.
+// trigger causes a transition between phases.
 type trigger string
 
 const (
-	elapsed   trigger = "time is up"
-	pressOn   trigger = "power on"
-	delay     trigger = "power on, but later"
-	cut       trigger = "cut power"
-	askOff    trigger = "ask the system to stop"
-	restart   trigger = "reset line"
-	loaded    trigger = "source loaded"
-	nextTry   trigger = "source not bootable"
-	exhausted trigger = "no source left"
-	retry     trigger = "no source left, once more"
-	setupKey  trigger = "set-up asked for"
-	selfOff   trigger = "system switches off"
-	selfBoot  trigger = "system restarts"
-	panicked  trigger = "system crashes"
-	stand     trigger = "stand still"
-	goOn      trigger = "go on"
-	comeBack  trigger = "down, to come up again"
-	comeLater trigger = "down, to come up again later"
-	mainsGone trigger = "mains gone"
-	mainsBack trigger = "mains back"
+	elapsed               trigger = "time is up"
+	powerOn               trigger = "power on"
+	powerOnDelayed        trigger = "power on, but later"
+	powerCut              trigger = "cut power"
+	shutdownRequested     trigger = "ask the system to stop"
+	restart               trigger = "reset line"
+	loaded                trigger = "source loaded"
+	nextTry               trigger = "source not bootable"
+	exhausted             trigger = "no source left"
+	retry                 trigger = "no source left, once more"
+	setupKey              trigger = "set-up asked for"
+	osPowerOff            trigger = "system switches off"
+	osRestart             trigger = "system restarts"
+	osCrash               trigger = "system crashes"
+	suspend               trigger = "stand still"
+	resume                trigger = "go on"
+	restartFromOff        trigger = "down, to come up again"
+	restartFromOffDelayed trigger = "down, to come up again later"
+	acLost                trigger = "mains gone"
+	acRestored            trigger = "mains back"
 )
 
-type move struct {
+type transition struct {
 	from Phase
 	on   trigger
 }
 
-// moves is the state machine. A pair that is absent is refused with ErrPower,
-// or ignored where the real thing ignores it (a soft power button that no
-// system listens to).
-var moves = map[move]Phase{
-	{Off, pressOn}:         Starting,
-	{Off, delay}:           Delaying,
-	{Delaying, pressOn}:    Starting,
-	{Delaying, elapsed}:    Starting,
-	{Delaying, cut}:        Off,
-	{Starting, elapsed}:    POST,
-	{POST, elapsed}:        Selecting,
-	{Selecting, setupKey}:  InSetup,
-	{Selecting, nextTry}:   Selecting,
-	{Selecting, exhausted}: Halted,
-	{Selecting, retry}:     POST,
-	{Selecting, loaded}:    Loading,
-	{Loading, elapsed}:     Running,
-	{Loading, panicked}:    Crashed,
-	{Running, askOff}:      Stopping,
-	{Running, selfOff}:     Cutting,
-	{Running, selfBoot}:    POST,
-	{Running, panicked}:    Crashed,
-	{Running, stand}:       Paused,
-	{Paused, goOn}:         Running,
-	{Crashed, elapsed}:     POST,
-	{Stopping, elapsed}:    Cutting,
-	{Stopping, comeBack}:   POST,
-	{Cutting, elapsed}:     Off,
-	{Cutting, comeBack}:    Starting,
-	{Cutting, comeLater}:   Delaying,
+// transitions is the state machine. A missing pair is refused with ErrPower, or
+// ignored where hardware ignores it (a soft power button without a listening
+// system).
+var transitions = map[transition]Phase{
+	{Off, powerOn}:                   Starting,
+	{Off, powerOnDelayed}:            Delaying,
+	{Delaying, powerOn}:              Starting,
+	{Delaying, elapsed}:              Starting,
+	{Delaying, powerCut}:             Off,
+	{Starting, elapsed}:              POST,
+	{POST, elapsed}:                  Selecting,
+	{Selecting, setupKey}:            InSetup,
+	{Selecting, nextTry}:             Selecting,
+	{Selecting, exhausted}:           Halted,
+	{Selecting, retry}:               POST,
+	{Selecting, loaded}:              Loading,
+	{Loading, elapsed}:               Running,
+	{Loading, osCrash}:               Crashed,
+	{Running, shutdownRequested}:     Stopping,
+	{Running, osPowerOff}:            Cutting,
+	{Running, osRestart}:             POST,
+	{Running, osCrash}:               Crashed,
+	{Running, suspend}:               Paused,
+	{Paused, resume}:                 Running,
+	{Crashed, elapsed}:               POST,
+	{Stopping, elapsed}:              Cutting,
+	{Stopping, restartFromOff}:       POST,
+	{Cutting, elapsed}:               Off,
+	{Cutting, restartFromOff}:        Starting,
+	{Cutting, restartFromOffDelayed}: Delaying,
 
-	{Starting, cut}:  Cutting,
-	{POST, cut}:      Cutting,
-	{Selecting, cut}: Cutting,
-	{InSetup, cut}:   Cutting,
-	{Halted, cut}:    Cutting,
-	{Loading, cut}:   Cutting,
-	{Running, cut}:   Cutting,
-	{Paused, cut}:    Cutting,
-	{Crashed, cut}:   Cutting,
-	{Stopping, cut}:  Cutting,
+	{Starting, powerCut}:  Cutting,
+	{POST, powerCut}:      Cutting,
+	{Selecting, powerCut}: Cutting,
+	{InSetup, powerCut}:   Cutting,
+	{Halted, powerCut}:    Cutting,
+	{Loading, powerCut}:   Cutting,
+	{Running, powerCut}:   Cutting,
+	{Paused, powerCut}:    Cutting,
+	{Crashed, powerCut}:   Cutting,
+	{Stopping, powerCut}:  Cutting,
 
 	{Starting, restart}:  POST,
 	{POST, restart}:      POST,
@@ -150,39 +151,39 @@ var moves = map[move]Phase{
 	{Crashed, restart}:   POST,
 	{Stopping, restart}:  POST,
 
-	{Unplugged, mainsBack}: Off,
-	{Off, mainsGone}:       Unplugged,
-	{Delaying, mainsGone}:  Unplugged,
-	{Starting, mainsGone}:  Unplugged,
-	{POST, mainsGone}:      Unplugged,
-	{Selecting, mainsGone}: Unplugged,
-	{InSetup, mainsGone}:   Unplugged,
-	{Halted, mainsGone}:    Unplugged,
-	{Loading, mainsGone}:   Unplugged,
-	{Running, mainsGone}:   Unplugged,
-	{Paused, mainsGone}:    Unplugged,
-	{Crashed, mainsGone}:   Unplugged,
-	{Stopping, mainsGone}:  Unplugged,
-	{Cutting, mainsGone}:   Unplugged,
+	{Unplugged, acRestored}: Off,
+	{Off, acLost}:           Unplugged,
+	{Delaying, acLost}:      Unplugged,
+	{Starting, acLost}:      Unplugged,
+	{POST, acLost}:          Unplugged,
+	{Selecting, acLost}:     Unplugged,
+	{InSetup, acLost}:       Unplugged,
+	{Halted, acLost}:        Unplugged,
+	{Loading, acLost}:       Unplugged,
+	{Running, acLost}:       Unplugged,
+	{Paused, acLost}:        Unplugged,
+	{Crashed, acLost}:       Unplugged,
+	{Stopping, acLost}:      Unplugged,
+	{Cutting, acLost}:       Unplugged,
 }
 
-// withSystem are the phases in which a system is loaded and not gone.
+// withSystem holds the phases in which an operating system is loaded.
 var withSystem = map[Phase]bool{Loading: true, Running: true, Paused: true, Stopping: true}
 
-// step makes one move; it alone assigns the phase. An impossible move changes
-// nothing and returns no event: callers ask can first.
+// step makes one transition; only it assigns the phase. A missing transition
+// changes nothing and returns no event: callers check can first.
 func (m *Machine) step(now time.Time, on trigger) []Event {
-	if on == elapsed && m.st.RestartAfterOff && m.can(comeBack) {
-		on = comeBack
-		if m.can(comeLater) && m.onDelay() > 0 {
-			on = comeLater
+	if on == elapsed && m.st.RestartAfterOff && m.can(restartFromOff) {
+		on = restartFromOff
+		if m.can(restartFromOffDelayed) && m.onDelay() > 0 {
+			on = restartFromOffDelayed
 		}
 	}
-	to, ok := moves[move{m.st.Phase, on}]
+	to, ok := transitions[transition{m.st.Phase, on}]
 	if !ok {
 		return nil
 	}
-	m.leaves(on, now)
+	m.printShutdown(on, now)
 	from, own := m.st.Phase, m.main()
 	own.Phase, own.Since, own.Deadline = to, now, time.Time{}
 	if phases[to].power != PowerOn || to == POST {
@@ -194,21 +195,21 @@ func (m *Machine) step(now time.Time, on trigger) []Event {
 		}
 	}
 	if p := phases[to].progress; p != "" {
-		own.reach(p, now)
+		own.setProgress(p, now)
 	}
-	own.countHours(now)
-	m.stopWatchdog(to, now)
-	evs := append(m.left(to, now), m.drive(now)...)
-	return append(evs, m.entered(from, to, now)...)
+	own.countPoweredOn(now)
+	m.stopWatchdogIn(to, now)
+	evs := append(m.leavePhase(to, now), m.updateLoad(now)...)
+	return append(evs, m.enterPhase(from, to, now)...)
 }
 
 func (m *Machine) can(on trigger) bool {
-	_, ok := moves[move{m.st.Phase, on}]
+	_, ok := transitions[transition{m.st.Phase, on}]
 	return ok
 }
 
-// left tells what ends with a move.
-func (m *Machine) left(to Phase, now time.Time) []Event {
+// leavePhase returns the events of what a transition ends.
+func (m *Machine) leavePhase(to Phase, now time.Time) []Event {
 	if m.st.OS == nil || withSystem[to] {
 		return nil
 	}
@@ -217,94 +218,94 @@ func (m *Machine) left(to Phase, now time.Time) []Event {
 	return []Event{SystemStopped{At: now, OS: os}}
 }
 
-// powerNotes are the power states that are worth a line in the log.
-var powerNotes = map[Power]event.Kind{PowerOn: event.PowerOn, PowerOff: event.PowerOff}
+// powerEvents are the power states that are logged.
+var powerEvents = map[Power]event.Kind{PowerOn: event.PowerOn, PowerOff: event.PowerOff}
 
-// entered tells what begins with the move.
-func (m *Machine) entered(from, to Phase, now time.Time) []Event {
-	evs := m.stored(m.disks.Power(now, powersDisks(to)))
+// enterPhase returns the events of what a transition begins.
+func (m *Machine) enterPhase(from, to Phase, now time.Time) []Event {
+	evs := m.storageEvents(m.disks.Power(now, storagePowered(to)))
 	if was, is := phases[from].power, phases[to].power; was != is {
 		evs = append(evs, PowerChanged{At: now, Power: is})
-		if kind, ok := powerNotes[is]; ok && was != PowerPaused {
+		if kind, ok := powerEvents[is]; ok && was != PowerPaused {
 			evs = append(evs, note(now, kind))
 		}
 	}
-	if from != POST && from != Paused && to != Paused { // what was typed in POST is heeded at its end
+	if from != POST && from != Paused && to != Paused { // keys typed in POST take effect at its end
 		m.resetTerminal()
 	}
 	switch to {
 	case Cutting:
 		m.main().PowerLoss = ""
-		evs = append(evs, m.cutFirmware(now, false)...)
+		evs = append(evs, m.cutFirmwarePower(now, false)...)
 	case POST:
-		own := m.main()
-		own.Boots++
-		cause := own.cause()
-		own.Reset, own.Cause = own.started(now), ""
-		own.PendingSources, own.FirmwareApp, own.RestartAfterOff = nil, "", false
-		evs = append(evs, m.heedBootInfo(now, cause)...)
+		main := m.main()
+		main.Boots++
+		cause := main.resetCause()
+		main.Reset, main.Cause = main.lastReset(now), ""
+		main.PendingSources, main.FirmwareApp, main.RestartAfterOff = nil, "", false
+		evs = append(evs, m.applyResetToBootOptions(now, cause)...)
 		evs = append(evs, event.Boot{At: now})
 		m.resetTerminal()
-		m.posting(ProcessorStarted)
-		evs = append(evs, m.stored(m.disks.Boot(now))...)
+		m.printPOSTStep(ProcessorStarted)
+		evs = append(evs, m.storageEvents(m.disks.Boot(now))...)
 		evs = append(evs, m.bootFirmware(now)...)
-		m.bootSecurely()
+		m.latchSecureBoot()
 	case Selecting:
-		return append(evs, m.selecting(from, now)...)
+		return append(evs, m.selectBootSource(from, now)...)
 	case Running:
 		if from == Paused {
 			return append(evs, SystemResumed{At: now, OS: *m.st.OS})
 		}
-		own := m.main()
-		own.Retries = 0
-		if own.Reset != nil {
-			own.BootTime = Duration{now.Sub(own.Reset.At)}
+		main := m.main()
+		main.Retries = 0
+		if main.Reset != nil {
+			main.BootTime = Duration{now.Sub(main.Reset.At)}
 		}
-		m.runs()
+		m.printBooted()
 		evs = append(evs, SystemStarted{At: now, OS: *m.st.OS})
 	case InSetup:
-		m.program(m.st.FirmwareApp)
+		m.printFirmwareApp(m.st.FirmwareApp)
 	case Paused:
 		evs = append(evs, SystemPaused{At: now, OS: *m.st.OS})
 	case Off:
-		own := m.main()
-		own.PendingSources, own.FirmwareApp, own.RestartAfterOff = nil, "", false
-		m.interruptBootInfo()
+		main := m.main()
+		main.PendingSources, main.FirmwareApp, main.RestartAfterOff = nil, "", false
+		m.clearBootOptionsInProgress()
 	case Unplugged:
-		own := m.main()
-		own.PendingSources, own.FirmwareApp, own.RestartAfterOff = nil, "", false
+		main := m.main()
+		main.PendingSources, main.FirmwareApp, main.RestartAfterOff = nil, "", false
 		m.notifyBMCReset()
-		evs = append(evs, m.cutFirmware(now, true)...)
+		evs = append(evs, m.cutFirmwarePower(now, true)...)
 	}
 	return evs
 }
 
-// selecting looks for something to boot.
-func (m *Machine) selecting(from Phase, now time.Time) []Event {
+// selectBootSource looks for a bootable source.
+func (m *Machine) selectBootSource(from Phase, now time.Time) []Event {
 	if from == POST {
-		own := m.main()
-		own.PendingSources, own.FirmwareApp = m.applyPOSTKey(m.sources())
+		main := m.main()
+		main.PendingSources, main.FirmwareApp = m.applyPOSTKey(m.sources())
 		m.resetTerminal()
-		if own.FirmwareApp != "" {
+		if main.FirmwareApp != "" {
 			return m.step(now, setupKey)
 		}
 	}
 	if len(m.st.PendingSources) > 0 {
-		m.tries(m.st.PendingSources[0])
+		m.printBootAttempt(m.st.PendingSources[0])
 		return []Event{BootAttempted{At: now, Source: m.st.PendingSources[0], Boot: m.st.Boots}}
 	}
-	if m.retries() {
-		own := m.main()
-		own.Retries++
-		own.Cause = CauseUnknown
-		m.tryAgain()
+	if m.retriesBoot() {
+		main := m.main()
+		main.Retries++
+		main.Cause = CauseUnknown
+		m.printRetry()
 		return m.step(now, retry)
 	}
-	m.nothing()
+	m.printNothingBootable()
 	return append([]Event{note(now, event.BootFailed)}, m.step(now, exhausted)...)
 }
 
-// note is something about the system that belongs into the log.
+// note returns a log entry about the system.
 func note(at time.Time, kind event.Kind, args ...string) event.Note {
 	return event.Note{At: at, Kind: kind, Subject: event.Subject{Part: event.System}, Args: args}
 }

@@ -7,8 +7,8 @@ import (
 )
 
 var triggers = []trigger{
-	elapsed, pressOn, delay, cut, askOff, restart, loaded, nextTry, exhausted, retry, setupKey, selfOff, selfBoot,
-	panicked, stand, goOn, comeBack, comeLater, mainsGone, mainsBack,
+	elapsed, powerOn, powerOnDelayed, powerCut, shutdownRequested, restart, loaded, nextTry, exhausted, retry, setupKey, osPowerOff, osRestart,
+	osCrash, suspend, resume, restartFromOff, restartFromOffDelayed, acLost, acRestored,
 }
 
 // in makes a machine that is in phase p of its first boot.
@@ -35,7 +35,7 @@ func TestEveryPhaseAnswersEveryTrigger(t *testing.T) {
 		for _, on := range triggers {
 			m := in(t, p)
 			before := m.State()
-			want, ok := moves[move{p, on}]
+			want, ok := transitions[transition{p, on}]
 			if got := m.can(on); got != ok {
 				t.Errorf("%s: can(%s) = %v, want %v", p, on, got, ok)
 			}
@@ -68,7 +68,7 @@ func TestEveryPhaseIsReachable(t *testing.T) {
 		from := todo[0]
 		todo = todo[1:]
 		for _, on := range triggers {
-			if to, ok := moves[move{from, on}]; ok && !seen[to] {
+			if to, ok := transitions[transition{from, on}]; ok && !seen[to] {
 				seen[to] = true
 				todo = append(todo, to)
 			}
@@ -79,7 +79,7 @@ func TestEveryPhaseIsReachable(t *testing.T) {
 			t.Errorf("phase %s cannot be reached", p)
 		}
 	}
-	for mv, to := range moves {
+	for mv, to := range transitions {
 		if _, ok := phases[mv.from]; !ok {
 			t.Errorf("move %v starts at no phase", mv)
 		}
@@ -93,7 +93,7 @@ func TestEveryPhaseIsReachable(t *testing.T) {
 // exactly those that last for a time.
 func TestPhasesAndMovesAgree(t *testing.T) {
 	for p, is := range phases {
-		_, byTime := moves[move{p, elapsed}]
+		_, byTime := transitions[transition{p, elapsed}]
 		if byTime != (is.lasts != nil) {
 			t.Errorf("%s: lasts a time: %v, ends with time: %v", p, is.lasts != nil, byTime)
 		}
@@ -107,13 +107,13 @@ func TestPhasesAndMovesAgree(t *testing.T) {
 // power state; a refusal changes nothing.
 func TestEveryPhaseAnswersEveryReset(t *testing.T) {
 	quiet := map[Phase][]ResetKind{
-		POST:      needsOS,
-		Selecting: needsOS,
-		InSetup:   needsOS,
-		Halted:    needsOS,
-		Loading:   needsOS,
+		POST:      osResets,
+		Selecting: osResets,
+		InSetup:   osResets,
+		Halted:    osResets,
+		Loading:   osResets,
 		Running:   {Nmi},
-		Crashed:   needsOS,
+		Crashed:   osResets,
 	}
 	for p := range phases {
 		unheard := map[ResetKind]bool{}

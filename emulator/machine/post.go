@@ -2,7 +2,7 @@ package machine
 
 import "time"
 
-// Progress is how far a boot has come; the values are Redfish's (DSP2046,
+// Progress is the progress of a boot; the values are Redfish's (DSP2046,
 // ComputerSystem.BootProgress.LastState).
 type Progress string
 
@@ -20,11 +20,11 @@ const (
 	OSRunning         Progress = "OSRunning"
 )
 
-// postSteps are what a POST consists of, and when each step begins. Training
-// memory takes the most of it on servers.
+// postSteps are the steps of POST and when each begins. On servers, memory
+// training takes most of the time.
 var postSteps = []struct {
 	is    Progress
-	share time.Duration // of a POST of 100, that has gone by then
+	share time.Duration // start of the step, in percent of POST
 }{
 	{ProcessorStarted, 0},
 	{BusStarted, 6},
@@ -34,15 +34,15 @@ var postSteps = []struct {
 	{HardwareComplete, 95},
 }
 
-// reach notes a step of the boot and when it began.
-func (own *Main) reach(p Progress, at time.Time) {
-	if own.Progress != p {
-		own.Progress, own.ProgressAt = p, at
+// setProgress records a step of the boot and when it began.
+func (s *Main) setProgress(p Progress, at time.Time) {
+	if s.Progress != p {
+		s.Progress, s.ProgressAt = p, at
 	}
 }
 
-// nextStep is the next step of a POST and when it begins; false when the
-// machine is in none, in its last step, or in one that does not end.
+// nextStep returns the next step of POST and when it begins; false outside of
+// POST, in its last step, or in a POST that hangs.
 func (m *Machine) nextStep() (Progress, time.Time, bool) {
 	if m.st.Phase != POST || m.st.Deadline.IsZero() {
 		return "", time.Time{}, false

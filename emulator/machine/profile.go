@@ -8,8 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/thermal"
 )
 
-// Profile is a server model: everything that two servers of that model share.
-// It is parsed once and never changed.
+// Profile is a server model: what all servers of the model share. It is parsed
+// once and immutable.
 type Profile struct {
 	Name         string                    `json:"name"`
 	Dialect      string                    `json:"dialect"` // of its BMC
@@ -19,20 +19,20 @@ type Profile struct {
 	PartNumber   string                    `json:"partNumber"`
 	BIOS         BIOS                      `json:"bios"`
 	BMCFirmware  string                    `json:"bmcFirmware"`
-	BMCModel     string                    `json:"bmcModel"` // "": as its dialect has it
+	BMCModel     string                    `json:"bmcModel"` // "": the dialect's
 	Processors   Processors                `json:"processors"`
 	MemoryMiB    int                       `json:"memoryMiB"`
 	Memory       Memory                    `json:"memory"`
 	NICs         []NICModel                `json:"nics"`
 	Cards        []Card                    `json:"cards"`
-	TPM          *TPMModel                 `json:"tpm"` // nil: it has none
+	TPM          *TPMModel                 `json:"tpm"` // nil: none
 	Storage      []storage.ControllerModel `json:"storage"`
 	Thermal      thermal.Model             `json:"thermal"`
 	SecureBoot   SecureBootModel           `json:"secureBoot"`
 	BootOrder    []SourceKind              `json:"bootOrder"`
 	OS           OSBehavior                `json:"os"`
 	Timings      Timings                   `json:"timings"`
-	Telemetry    Telemetry                 `json:"-"` // at first; made of the sensors
+	Telemetry    Telemetry                 `json:"-"` // initial definitions; built from the sensors
 	Firmware     FirmwareModel             `json:"firmware"`
 }
 
@@ -43,25 +43,26 @@ type BIOS struct {
 	Date    string `json:"date"` // MM/DD/YYYY
 }
 
-// Timings are a model's delays, on the model's clock.
+// Timings are a model's delays in lab time.
 type Timings struct {
-	PowerOn  Duration `json:"powerOn"`  // from the button to the first instruction
+	PowerOn  Duration `json:"powerOn"`  // from power-on to the first instruction
 	POST     Duration `json:"post"`     // power-on self test
 	OSBoot   Duration `json:"osBoot"`   // from the boot loader to a running system
-	Shutdown Duration `json:"shutdown"` // an operating system going down by itself
-	PowerOff Duration `json:"powerOff"` // until the supply has really gone
-	Graceful Duration `json:"graceful"` // for which a system is waited that is to shut down and does not hear it
-	Dump     Duration `json:"dump"`     // a crashed system saving its memory, before it restarts
+	Shutdown Duration `json:"shutdown"` // graceful shutdown of an operating system
+	PowerOff Duration `json:"powerOff"` // until the power supplies are off
+	Graceful Duration `json:"graceful"` // how long a graceful reset waits for an operating system that ignores it
+	Dump     Duration `json:"dump"`     // crash dump before a restart
 }
 
-// OSBehavior is what systems on a model do, and what the model does with them.
+// OSBehavior says what operating systems on a model do, and how the model
+// treats them.
 type OSBehavior struct {
 	PanicOnNMI         bool        `json:"panicOnNMI"`
 	RestartOnCrash     bool        `json:"restartOnCrash"`
-	ForcedAfterTimeout []ResetKind `json:"forces"` // graceful resets that are done by force when nobody heard them
+	ForcedAfterTimeout []ResetKind `json:"forces"` // graceful resets that become forced ones when the system ignores them
 }
 
-// Duration is a time.Duration that is written as Go writes it ("90s").
+// Duration is a time.Duration that is written like Go's ("90s").
 type Duration struct{ time.Duration }
 
 // UnmarshalText implements encoding.TextUnmarshaler.

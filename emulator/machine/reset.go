@@ -8,8 +8,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// ResetKind is a way to change power; the values are Redfish's ResetType
-// (DSP2046, Resource.ResetType).
+// ResetKind is a reset; the values are Redfish's ResetType (DSP2046,
+// Resource.ResetType).
 type ResetKind string
 
 // The resets.
@@ -28,42 +28,41 @@ const (
 	Resume           ResetKind = "Resume"
 )
 
-// resets says what each kind does: the trigger, and whether the machine comes
-// up again. The one that applies is the first whose trigger the phase
-// allows.
+// resets holds, for each kind, the triggers and whether the machine restarts
+// afterwards. The first trigger that the phase allows applies.
 var resets = map[ResetKind][]struct {
 	on    trigger
 	again bool
 }{
-	ResetOn:          {{delay, false}, {pressOn, false}},
-	ForceOn:          {{pressOn, false}},
-	ForceOff:         {{cut, false}},
-	GracefulShutdown: {{askOff, false}},
-	GracefulRestart:  {{askOff, true}},
+	ResetOn:          {{powerOnDelayed, false}, {powerOn, false}},
+	ForceOn:          {{powerOn, false}},
+	ForceOff:         {{powerCut, false}},
+	GracefulShutdown: {{shutdownRequested, false}},
+	GracefulRestart:  {{shutdownRequested, true}},
 	ForceRestart:     {{restart, false}},
-	PowerCycle:       {{cut, true}},
-	PushPowerButton:  {{pressOn, false}, {askOff, false}},
-	Nmi:              {{panicked, false}},
-	Suspend:          {{askOff, false}},
-	Pause:            {{stand, false}},
-	Resume:           {{goOn, false}},
+	PowerCycle:       {{powerCut, true}},
+	PushPowerButton:  {{powerOn, false}, {shutdownRequested, false}},
+	Nmi:              {{osCrash, false}},
+	Suspend:          {{shutdownRequested, false}},
+	Pause:            {{suspend, false}},
+	Resume:           {{resume, false}},
 }
 
-// ResetKinds are all resets, in the order in which services list them.
+// ResetKinds lists all resets in the order in which services list them.
 var ResetKinds = []ResetKind{
 	ResetOn, ForceOff, ForceOn, GracefulShutdown, GracefulRestart, ForceRestart, PowerCycle, PushPowerButton, Nmi,
 	Suspend, Pause, Resume,
 }
 
-// needsOS are the resets that a running system carries out: without one nobody
-// hears the button and nothing happens, which is no error.
-var needsOS = []ResetKind{GracefulShutdown, GracefulRestart, PushPowerButton, Nmi}
+// osResets are the resets that need a running operating system: without one
+// nothing happens, which is no error.
+var osResets = []ResetKind{GracefulShutdown, GracefulRestart, PushPowerButton, Nmi}
 
-// byForce is what becomes of a graceful reset that no system heard, where the
-// model does not leave it at that.
-var byForce = map[ResetKind]ResetKind{GracefulShutdown: ForceOff, GracefulRestart: ForceRestart}
+// forcedReset is the reset that follows an ignored graceful one, where the
+// model does that.
+var forcedReset = map[ResetKind]ResetKind{GracefulShutdown: ForceOff, GracefulRestart: ForceRestart}
 
-// PendingReset is a graceful reset that waits to be heard.
+// PendingReset is a graceful reset that waits for the operating system.
 type PendingReset struct {
 	Kind  ResetKind `json:"kind"`
 	Until time.Time `json:"until"`
@@ -85,65 +84,65 @@ const (
 	CauseUnknown  ResetCause = "Unknown"
 )
 
-// causeFilter is why a machine starts that a filter of events has started. It
-// is a command by the management, too, and shown as such; LastReset.Filter tells
-// it.
-const causeFilter ResetCause = "filter"
+// causePEF is a start by a platform event filter. It is shown as a management
+// command; LastReset.PEF tells the difference.
+const causePEF ResetCause = "filter"
 
-// PEFAction is what a filter of events has done to a machine. Values are stored.
+// PEFAction is what a platform event filter has done to a machine. Values are
+// stored.
 type PEFAction string
 
-// The acts.
+// The actions.
 const (
 	PEFReset      PEFAction = "reset"
 	PEFPowerCycle PEFAction = "cycle"
 )
 
-// LastReset is when a machine was last started or restarted, and why.
+// LastReset is when and why a machine was last started.
 type LastReset struct {
 	At    time.Time  `json:"at"`
 	Cause ResetCause `json:"cause"`
-	// Restore is the policy that started it, of CauseRestore.
+	// Restore is the policy that started it, with CauseRestore.
 	Restore RestorePolicy `json:"restore,omitempty"`
-	PEF     PEFAction     `json:"filter,omitempty"` // "": it was none that started it
+	PEF     PEFAction     `json:"filter,omitempty"` // "": it was not started by PEF
 }
 
-// started is why the machine starts.
-func (own *Main) started(now time.Time) *LastReset {
-	r := &LastReset{At: now, Cause: own.cause()}
+// lastReset returns the LastReset of the start that begins.
+func (s *Main) lastReset(now time.Time) *LastReset {
+	r := &LastReset{At: now, Cause: s.resetCause()}
 	switch r.Cause {
 	case CauseRestore:
-		r.Restore = own.RestoreCause
-	case causeFilter:
+		r.Restore = s.RestoreCause
+	case causePEF:
 		r.Cause, r.PEF = CauseCommand, PEFReset
-		if own.RestartAfterOff {
+		if s.RestartAfterOff {
 			r.PEF = PEFPowerCycle
 		}
 	}
 	return r
 }
 
-// cause is why the machine starts now.
-func (own *Main) cause() ResetCause {
-	if own.Cause == "" {
+// resetCause returns the cause of the start that begins.
+func (s *Main) resetCause() ResetCause {
+	if s.Cause == "" {
 		return CauseUnknown
 	}
-	return own.Cause
+	return s.Cause
 }
 
-// Reset changes power. A reset that the power state does not allow, or that
-// finds it as wanted already, answers ErrPower.
+// Reset changes the power state. It answers ErrPower when the power state does
+// not allow the reset, or is already the requested one.
 type Reset struct {
 	Kind       ResetKind
-	ByPEF      bool // it is a filter of events that does it
-	HangInPOST bool // the firmware does not get over it: it hangs in POST until the power is cut
+	ByPEF      bool // done by a platform event filter
+	HangInPOST bool // the firmware then hangs in POST until the power is cut
 }
 
 func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
 	cause := CauseCommand
 	switch {
 	case c.ByPEF:
-		cause = causeFilter
+		cause = causePEF
 	case c.Kind == PushPowerButton:
 		cause = CauseButton
 	}
@@ -155,14 +154,14 @@ func (c Reset) apply(m *Machine, now time.Time) ([]Event, error) {
 }
 
 func (m *Machine) reset(now time.Time, kind ResetKind, cause ResetCause) ([]Event, error) {
-	evs, err := m.carryOut(now, kind, cause)
+	evs, err := m.applyReset(now, kind, cause)
 	if err == nil && cause == CauseCommand {
-		m.hold(now)
+		m.extendBootOptions(now)
 	}
 	return evs, err
 }
 
-func (m *Machine) carryOut(now time.Time, kind ResetKind, cause ResetCause) ([]Event, error) {
+func (m *Machine) applyReset(now time.Time, kind ResetKind, cause ResetCause) ([]Event, error) {
 	ways, ok := resets[kind]
 	if !ok {
 		return nil, fmt.Errorf("machine: reset %q: %w", kind, ErrUnknown)
@@ -170,54 +169,54 @@ func (m *Machine) carryOut(now time.Time, kind ResetKind, cause ResetCause) ([]E
 	on := phases[m.st.Phase].power == PowerOn
 	if kind == Nmi && on {
 		evs := []Event{note(now, event.NMISent)}
-		if m.can(panicked) && m.profile.OS.PanicOnNMI {
+		if m.can(osCrash) && m.profile.OS.PanicOnNMI {
 			m.main().Cause = CauseCrash
-			m.panics(now, "NMI: Not continuing")
-			evs = append(evs, m.step(now, panicked)...)
+			m.printPanic(now, "NMI: Not continuing")
+			evs = append(evs, m.step(now, osCrash)...)
 		}
 		return evs, nil
 	}
-	if kind == PushPowerButton && on && m.panel().DisabledButtons().PowerOff {
+	if kind == PushPowerButton && on && m.frontPanel().DisabledButtons().PowerOff {
 		return nil, nil
 	}
 	deaf := m.st.OS != nil && m.st.OS.IgnoresPowerButton
 	for _, w := range ways {
-		if !m.can(w.on) || w.on == delay && m.onDelay() == 0 || w.on == askOff && deaf {
+		if !m.can(w.on) || w.on == powerOnDelayed && m.onDelay() == 0 || w.on == shutdownRequested && deaf {
 			continue
 		}
-		own := m.main()
-		own.RestartAfterOff, own.Cause = w.again, cause
+		main := m.main()
+		main.RestartAfterOff, main.Cause = w.again, cause
 		if kind == Suspend {
-			own.SuspendedImage = &own.OS.Source
+			main.SuspendedImage = &main.OS.Source
 		}
 		return m.step(now, w.on), nil
 	}
-	if !on || !slices.Contains(needsOS, kind) {
+	if !on || !slices.Contains(osResets, kind) {
 		return nil, fmt.Errorf("%w: reset %s while %s", ErrPower, kind, phases[m.st.Phase].power)
 	}
-	if patience := m.profile.Timings.Graceful.Duration; patience > 0 && byForce[kind] != "" {
+	if patience := m.profile.Timings.Graceful.Duration; patience > 0 && forcedReset[kind] != "" {
 		m.main().PendingReset = &PendingReset{Kind: kind, Until: now.Add(patience)}
 	}
 	return nil, nil
 }
 
-// unheard ends the wait for a graceful reset: by force where the model does so,
-// else with nothing.
-func (m *Machine) unheard(at time.Time) []Event {
+// pendingResetExpired ends the wait for a graceful reset: with a forced one
+// where the model does that, else without effect.
+func (m *Machine) pendingResetExpired(at time.Time) []Event {
 	kind := m.st.PendingReset.Kind
 	m.main().PendingReset = nil
 	evs := []Event{note(at, event.ResetIgnored, string(kind))}
 	if !slices.Contains(m.profile.OS.ForcedAfterTimeout, kind) {
 		return evs
 	}
-	more, err := m.reset(at, byForce[kind], CauseCommand)
-	if err != nil { // an Asked stands only while the power is on
+	more, err := m.reset(at, forcedReset[kind], CauseCommand)
+	if err != nil { // a PendingReset exists only while the power is on
 		return evs
 	}
 	return append(evs, more...)
 }
 
-// dumpTime is how long a crashed system takes until it restarts.
+// dumpTime returns how long a crashed system takes until it restarts.
 func (m *Machine) dumpTime() time.Duration {
 	if !m.profile.OS.RestartOnCrash {
 		return never

@@ -16,47 +16,47 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/firmware"
 )
 
-// SecureBootModel is what of secure boot a model comes with.
+// SecureBootModel is the factory state of secure boot.
 type SecureBootModel struct {
 	Enabled bool       `json:"enabled"`
 	Keys    []ModelKey `json:"keys"`
-	Owner   string     `json:"owner"` // UUID that signs for what is in the databases from the beginning
+	Owner   string     `json:"owner"` // UUID of the owner of the factory keys
 }
 
-// ModelKey is a certificate or the digest of a program in a key database.
+// ModelKey is a factory entry of a key database: a certificate or a program's
+// digest.
 type ModelKey struct {
 	Database string `json:"database"`
-	PEM      string `json:"pem"`    // of a certificate
-	SHA256   string `json:"sha256"` // of a program, in hexadecimal
+	PEM      string `json:"pem"`    // certificate
+	SHA256   string `json:"sha256"` // digest of a program, in hexadecimal
 }
 
-// KeyDatabases are the databases of secure boot (UEFI 2.10, §32.3 and §32.4).
-// Those that end in Default hold what the model came with.
+// KeyDatabases lists the databases of secure boot (UEFI 2.10, §32.3 and
+// §32.4). Those that end in Default hold the factory keys.
 var KeyDatabases = []string{"PK", "KEK", "db", "dbx", "PKDefault", "KEKDefault", "dbDefault", "dbxDefault"}
 
-// platformKey is the database whose only certificate makes the platform
-// somebody's.
+// platformKey is the database that holds the platform key.
 const platformKey = "PK"
 
-// KeyMode is who may change the keys; the values are Redfish's (DSP2046,
+// KeyMode is the secure boot mode; the values are Redfish's (DSP2046,
 // SecureBoot.SecureBootMode).
 type KeyMode string
 
 // The modes.
 const (
-	SetupMode KeyMode = "SetupMode" // anybody: there is no platform key
+	SetupMode KeyMode = "SetupMode" // no platform key: anybody can change the keys
 	UserMode  KeyMode = "UserMode"
 )
 
-// SecureBoot is what differs from what the model came with.
+// SecureBoot holds what differs from the factory state.
 type SecureBoot struct {
 	Enable  bool          `json:"enable"`  // wanted from the next boot on
-	Current bool          `json:"current"` // of this boot
+	Current bool          `json:"current"` // in force in this boot
 	Changed []KeyDatabase `json:"changed,omitempty"`
-	Next    int           `json:"next"` // number of the next key that comes
+	Next    int           `json:"next"` // number of the next key that is added
 }
 
-// KeyDatabase is one database and all that is in it.
+// KeyDatabase is the content of one database.
 type KeyDatabase struct {
 	ID   string      `json:"id"`
 	Keys []SecureKey `json:"keys"`
@@ -65,28 +65,28 @@ type KeyDatabase struct {
 // SecureKey is a certificate or a signature in a key database.
 type SecureKey struct {
 	ID    string        `json:"id"`
-	DER   []byte        `json:"der,omitempty"`   // of a certificate
+	DER   []byte        `json:"der,omitempty"`   // certificate
 	Type  SignatureType `json:"type,omitempty"`  // of a signature
-	Text  string        `json:"text,omitempty"`  // of a signature, in hexadecimal
+	Text  string        `json:"text,omitempty"`  // signature in hexadecimal
 	Owner string        `json:"owner,omitempty"` // UUID
 }
 
-// SignatureType is a GUID's name (UEFI 2.10, §32.4.1).
+// SignatureType is the name of a signature GUID (UEFI 2.10, §32.4.1).
 type SignatureType string
 
-// signatureBytes are the types of signatures, and how long each is.
+// signatureBytes maps signature types to lengths.
 var signatureBytes = map[SignatureType]int{
 	"EFI_CERT_SHA256_GUID": 32, "EFI_CERT_SHA384_GUID": 48, "EFI_CERT_SHA512_GUID": 64, "EFI_CERT_X509_SHA256_GUID": 32,
 }
 
-// SignatureTypes are all of them.
+// SignatureTypes lists all signature types.
 var SignatureTypes = []SignatureType{"EFI_CERT_SHA256_GUID", "EFI_CERT_SHA384_GUID", "EFI_CERT_SHA512_GUID", "EFI_CERT_X509_SHA256_GUID"}
 
-// Certificate says whether a key is a certificate.
+// Certificate reports whether a key is a certificate.
 func (k SecureKey) Certificate() bool { return k.DER != nil }
 
-// came are the keys that a database of the model has.
-func (p *Profile) came(database string) []SecureKey {
+// factoryKeys returns the factory keys of a database.
+func (p *Profile) factoryKeys(database string) []SecureKey {
 	database = strings.TrimSuffix(database, "Default")
 	var out []SecureKey
 	for _, k := range p.SecureBoot.Keys {
@@ -104,7 +104,7 @@ func (p *Profile) came(database string) []SecureKey {
 	return out
 }
 
-// Keys are what is in a key database.
+// Keys returns the content of a key database.
 func (v *View) Keys(database string) []SecureKey { return v.SecureBoot.keys(v.Profile, database) }
 
 func (s *SecureBoot) keys(p *Profile, database string) []SecureKey {
@@ -113,10 +113,10 @@ func (s *SecureBoot) keys(p *Profile, database string) []SecureKey {
 			return d.Keys
 		}
 	}
-	return p.came(database)
+	return p.factoryKeys(database)
 }
 
-// KeyMode is who may change the keys.
+// KeyMode returns the secure boot mode.
 func (v *View) KeyMode() KeyMode { return v.SecureBoot.mode(v.Profile) }
 
 func (s *SecureBoot) mode(p *Profile) KeyMode {
@@ -126,58 +126,59 @@ func (s *SecureBoot) mode(p *Profile) KeyMode {
 	return UserMode
 }
 
-// secure is the state of secure boot, as the model came if nothing was changed.
-func (m *Machine) secure() *SecureBoot {
+// secureBoot returns the state of secure boot; the factory state when nothing
+// was changed.
+func (m *Machine) secureBoot() *SecureBoot {
 	if m.st.SecureBoot != nil {
 		return m.st.SecureBoot
 	}
 	if m.profile.SecureBoot.Enabled {
-		return secureAsMade
+		return factorySecureBootOn
 	}
-	return insecureAsMade
+	return factorySecureBootOff
 }
 
 var (
-	secureAsMade   = &SecureBoot{Enable: true, Current: true, Next: firstKey}
-	insecureAsMade = &SecureBoot{Next: firstKey}
+	factorySecureBootOn  = &SecureBoot{Enable: true, Current: true, Next: firstKey}
+	factorySecureBootOff = &SecureBoot{Next: firstKey}
 )
 
-// firstKey is the number of the first key that did not come with the model.
+// firstKey is the number of the first key that is added.
 const firstKey = 100
 
-// bootSecurely decides whether this boot checks what it loads.
-func (m *Machine) bootSecurely() {
-	s := *m.secure()
+// latchSecureBoot decides at the start of a boot whether it verifies what it
+// loads.
+func (m *Machine) latchSecureBoot() {
+	s := *m.secureBoot()
 	as, ok := m.fw.View().Acts(firmware.BootMode, "")
 	s.Current = s.Enable && s.mode(m.profile) == UserMode && !(ok && Mode(as) == Legacy)
-	if s.Current != m.secure().Current {
+	if s.Current != m.secureBoot().Current {
 		m.st.SecureBoot = &s
 	}
 }
 
-// SetSecureBoot says whether boots are to check what they load, from the next
-// on.
+// SetSecureBoot enables or disables secure boot from the next boot on.
 type SetSecureBoot struct{ Enable bool }
 
 func (c SetSecureBoot) apply(m *Machine, _ time.Time) ([]Event, error) {
-	if s := *m.secure(); s.Enable != c.Enable {
+	if s := *m.secureBoot(); s.Enable != c.Enable {
 		s.Enable = c.Enable
 		m.st.SecureBoot = &s
 	}
 	return nil, nil
 }
 
-// writable says whether a key database can be changed.
+// writableKeys reports whether a key database can be changed.
 func writableKeys(database string) bool {
 	return slices.Contains(KeyDatabases, database) && !strings.HasSuffix(database, "Default")
 }
 
-// changeKeys puts other keys into a database.
-func (m *Machine) changeKeys(now time.Time, database string, how func([]SecureKey) ([]SecureKey, error)) ([]Event, error) {
+// updateKeys replaces the content of a database.
+func (m *Machine) updateKeys(now time.Time, database string, how func([]SecureKey) ([]SecureKey, error)) ([]Event, error) {
 	if !writableKeys(database) {
 		return nil, fmt.Errorf("machine: key database %q: %w", database, ErrUnknown)
 	}
-	s := *m.secure()
+	s := *m.secureBoot()
 	keys, err := how(slices.Clone(s.keys(m.profile, database)))
 	if err != nil {
 		return nil, err
@@ -189,20 +190,20 @@ func (m *Machine) changeKeys(now time.Time, database string, how func([]SecureKe
 	return []Event{note(now, event.KeysChanged, database)}, nil
 }
 
-// maxKeys bounds a key database: variables of the firmware are small.
+// maxKeys is the most keys of a database: firmware variables are small.
 const maxKeys = 64
 
-// AddKey puts a certificate, or a signature, into a key database. Its ID is the
-// number that SecureBoot.Next was.
+// AddKey adds a certificate or a signature to a key database. Its ID is the
+// previous SecureBoot.Next.
 type AddKey struct {
 	Database string
-	Key      SecureKey // without an ID
+	Key      SecureKey // without ID
 }
 
 var ownerForm = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
 func (c AddKey) apply(m *Machine, now time.Time) ([]Event, error) {
-	return m.changeKeys(now, c.Database, func(keys []SecureKey) ([]SecureKey, error) {
+	return m.updateKeys(now, c.Database, func(keys []SecureKey) ([]SecureKey, error) {
 		k := c.Key
 		switch {
 		case k.Owner != "" && !ownerForm.MatchString(k.Owner):
@@ -225,20 +226,20 @@ func (c AddKey) apply(m *Machine, now time.Time) ([]Event, error) {
 				return nil, fmt.Errorf("%w: %s has that key", ErrConflict, c.Database)
 			}
 		}
-		k.ID = strconv.Itoa(m.secure().Next)
+		k.ID = strconv.Itoa(m.secureBoot().Next)
 		return append(keys, k), nil
 	})
 }
 
-// TakesSignatures says whether a database can hold signatures, beside
+// TakesSignatures reports whether a database can hold signatures besides
 // certificates.
 func TakesSignatures(database string) bool { return strings.HasPrefix(database, "db") }
 
-// RemoveKey takes a key out of a database.
+// RemoveKey removes a key from a database.
 type RemoveKey struct{ Database, ID string }
 
 func (c RemoveKey) apply(m *Machine, now time.Time) ([]Event, error) {
-	return m.changeKeys(now, c.Database, func(keys []SecureKey) ([]SecureKey, error) {
+	return m.updateKeys(now, c.Database, func(keys []SecureKey) ([]SecureKey, error) {
 		left := slices.DeleteFunc(slices.Clone(keys), func(k SecureKey) bool { return k.ID == c.ID })
 		if len(left) == len(keys) {
 			return nil, fmt.Errorf("machine: key %q of %s: %w", c.ID, c.Database, ErrUnknown)
@@ -247,7 +248,7 @@ func (c RemoveKey) apply(m *Machine, now time.Time) ([]Event, error) {
 	})
 }
 
-// ResetKeys makes databases what the model came with, or empties them.
+// ResetKeys restores the factory keys of databases, or deletes all their keys.
 type ResetKeys struct {
 	Databases []string
 	Delete    bool
@@ -256,11 +257,11 @@ type ResetKeys struct {
 func (c ResetKeys) apply(m *Machine, now time.Time) ([]Event, error) {
 	var evs []Event
 	for _, d := range c.Databases {
-		more, err := m.changeKeys(now, d, func([]SecureKey) ([]SecureKey, error) {
+		more, err := m.updateKeys(now, d, func([]SecureKey) ([]SecureKey, error) {
 			if c.Delete {
 				return nil, nil
 			}
-			return m.profile.came(d), nil
+			return m.profile.factoryKeys(d), nil
 		})
 		if err != nil {
 			return nil, err
@@ -270,7 +271,7 @@ func (c ResetKeys) apply(m *Machine, now time.Time) ([]Event, error) {
 	return evs, nil
 }
 
-// checkSecureBoot says what is wrong with what a profile says of it.
+// checkSecureBoot reports errors in the profile's secureBoot section.
 func (p *Profile) checkSecureBoot(need func(ok bool, field, must string, args ...any)) {
 	need(p.SecureBoot.Owner == "" || ownerForm.MatchString(p.SecureBoot.Owner), "secureBoot.owner", "be a UUID")
 	for i, k := range p.SecureBoot.Keys {

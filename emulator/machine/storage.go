@@ -10,28 +10,29 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// Storage is a command to the drives, controllers and volumes of a machine.
+// Storage is a command to the machine's controllers, drives and volumes.
 type Storage struct{ storage.Command }
 
 func (c Storage) apply(m *Machine, now time.Time) ([]Event, error) {
 	evs, err := m.disks.Apply(now, c.Command)
-	return append(m.stored(evs), m.unplugged(now, evs)...), err
+	return append(m.storageEvents(evs), m.drivesRemoved(now, evs)...), err
 }
 
-// stored takes over what the storage has become.
-func (m *Machine) stored(evs []event.Event) []Event {
+// storageEvents stores the changed storage and returns what follows from its
+// events.
+func (m *Machine) storageEvents(evs []event.Event) []Event {
 	m.st.Storage = m.disks.State()
 	return evs
 }
 
-// powersDisks says whether controllers have power in a phase.
-func powersDisks(p Phase) bool {
+// storagePowered reports whether the controllers have power in a phase.
+func storagePowered(p Phase) bool {
 	return !slices.Contains([]Phase{Off, Unplugged, Delaying, Starting, Cutting}, p)
 }
 
-// newStorage makes or restores the storage of a machine.
+// newStorage creates or restores the machine's storage.
 func (m *Machine) newStorage() error {
-	s, err := storage.New(m.identity.Storage, powersDisks(m.st.Phase), m.st.Storage)
+	s, err := storage.New(m.identity.Storage, storagePowered(m.st.Phase), m.st.Storage)
 	if err != nil {
 		return fmt.Errorf("machine: %s: %w", m.identity.Name, err)
 	}
@@ -39,14 +40,14 @@ func (m *Machine) newStorage() error {
 	return nil
 }
 
-// restoreStorage puts the storage back to what the state is.
-func (m *Machine) restoreStorage() { m.disks.Restore(powersDisks(m.st.Phase), m.st.Storage) }
+// restoreStorage sets the storage to the stored state.
+func (m *Machine) restoreStorage() { m.disks.Restore(storagePowered(m.st.Phase), m.st.Storage) }
 
-// storageWorks tells whether a job is of work on drives or volumes.
-func storageWorks(m *Machine, job string) bool { return m.disks.View().Works(job) }
+// storageRunsTask reports whether a task belongs to work on drives or volumes.
+func storageRunsTask(m *Machine, job string) bool { return m.disks.View().Works(job) }
 
-// stopStorage gives such a job's work up, while that is possible.
-func stopStorage(m *Machine, now time.Time, job string) ([]Event, error) {
+// stopStorageTask cancels the work of such a task while that is possible.
+func stopStorageTask(m *Machine, now time.Time, job string) ([]Event, error) {
 	evs, err := Storage{storage.CancelTask{Task: job}}.apply(m, now)
 	if errors.Is(err, storage.ErrState) {
 		err = fmt.Errorf("%w: %w", ErrUnstoppable, err)

@@ -6,37 +6,37 @@ import (
 	"time"
 )
 
-// ErrUnstoppable means that the work of a task cannot be stopped half way.
+// ErrUnstoppable means that the work of a task cannot be stopped.
 var ErrUnstoppable = errors.New("machine: this work cannot be stopped")
 
 // worker is a part of a machine that does the work of tasks, which it knows by
-// the IDs that its commands were given.
+// the IDs in its commands.
 type worker struct {
-	works func(m *Machine, task string) bool
-	// stop ends the work, which event.Done with Cancelled tells, at once or
-	// later; or it answers ErrUnstoppable, and the work goes on.
+	runsTask func(m *Machine, task string) bool
+	// stop cancels the work at once or later, which event.TaskDone with
+	// Cancelled reports; or it returns ErrUnstoppable, and the work continues.
 	stop func(m *Machine, now time.Time, task string) ([]Event, error)
 }
 
-// workers are all parts that do the work of tasks.
+// workers lists all workers.
 var workers = []worker{
-	{works: firmwareWorks, stop: stopFirmware},
-	{works: storageWorks, stop: stopStorage},
+	{runsTask: firmwareRunsTask, stop: stopFirmwareTask},
+	{runsTask: storageRunsTask, stop: stopStorageTask},
 }
 
-// RunsTask tells whether the machine does the work of a task.
+// RunsTask reports whether the machine does the work of a task.
 func (m *Machine) RunsTask(task string) bool { return m.worker(task) != nil }
 
 func (m *Machine) worker(task string) *worker {
 	for i := range workers {
-		if workers[i].works(m, task) {
+		if workers[i].runsTask(m, task) {
 			return &workers[i]
 		}
 	}
 	return nil
 }
 
-// StopTask stops the work of a task.
+// StopTask cancels the work of a task.
 type StopTask struct{ Task string }
 
 func (c StopTask) apply(m *Machine, now time.Time) ([]Event, error) {

@@ -7,35 +7,35 @@ import (
 	"time"
 )
 
-// MetricReportType is when a report is made; the values are Redfish's (DSP2046,
-// MetricReportDefinition.MetricReportDefinitionType).
+// MetricReportType is when a report is generated; the values are Redfish's
+// (DSP2046, MetricReportDefinition.MetricReportDefinitionType).
 type MetricReportType string
 
-// The kinds.
+// The types.
 const (
 	Periodic  MetricReportType = "Periodic"
-	OnChange  MetricReportType = "OnChange"  // of what heats, cools or feeds the machine, and of levels
-	OnRequest MetricReportType = "OnRequest" // made when it is read
+	OnChange  MetricReportType = "OnChange"  // on a change of load, cooling, supplies or a sensor's level
+	OnRequest MetricReportType = "OnRequest" // when it is read
 )
 
-// MetricReportTypes are all of them.
+// MetricReportTypes lists all types.
 var MetricReportTypes = []MetricReportType{Periodic, OnChange, OnRequest}
 
-// MetricReportDefinition says what a report tells, and when it is made.
+// MetricReportDefinition says what a report contains, and when it is generated.
 type MetricReportDefinition struct {
 	ID              string           `json:"id"`
 	Name            string           `json:"name"`
 	Kind            MetricReportType `json:"kind"`
 	Enabled         bool             `json:"enabled"`
-	Metrics         []string         `json:"metrics"`         // IDs of sensors
-	Interval        Duration         `json:"every,omitzero"`  // of a periodic one
-	LogToCollection bool             `json:"keep"`            // it can be read until the next one
-	SendEvents      bool             `json:"tell"`            // it is sent to who subscribes
-	Next            time.Time        `json:"next,omitzero"`   // when a periodic one is due
-	Number          uint64           `json:"number,omitzero"` // reports made
+	Metrics         []string         `json:"metrics"`         // sensor IDs
+	Interval        Duration         `json:"every,omitzero"`  // for Periodic
+	LogToCollection bool             `json:"keep"`            // the report is stored until the next one
+	SendEvents      bool             `json:"tell"`            // the report is sent to subscribers
+	Next            time.Time        `json:"next,omitzero"`   // when the next periodic one is due
+	Number          uint64           `json:"number,omitzero"` // reports generated
 }
 
-// MetricReport is what sensors read at one time. It is never changed.
+// MetricReport holds the readings of sensors at one time. It is immutable.
 type MetricReport struct {
 	ID     string    `json:"id"` // of its definition
 	At     time.Time `json:"at"`
@@ -43,21 +43,21 @@ type MetricReport struct {
 	Values []Metric  `json:"values"`
 }
 
-// Metric is what one sensor reads.
+// Metric is one sensor's reading.
 type Metric struct {
 	Sensor  string  `json:"sensor"`
 	Reading float64 `json:"reading"`
 }
 
-// Telemetry is what reports there are and are to be.
+// Telemetry holds the report definitions and reports.
 type Telemetry struct {
-	Off         bool                     `json:"off,omitempty"` // no report is made
+	Off         bool                     `json:"off,omitempty"` // no reports are generated
 	Definitions []MetricReportDefinition `json:"definitions"`
-	Reports     []MetricReport           `json:"reports,omitempty"` // the last of each definition
-	Made        int                      `json:"made"`              // definitions
+	Reports     []MetricReport           `json:"reports,omitempty"` // the last one of each definition
+	Made        int                      `json:"made"`              // definitions created
 }
 
-// Bounds of telemetry.
+// Limits of telemetry.
 const (
 	MaxReportDefinitions = 16 // definitions
 	MinReportInterval    = time.Second
@@ -65,7 +65,8 @@ const (
 	platformReport       = "PlatformSensors"
 )
 
-// telemetry is that of the machine; as the model has it if nothing was changed.
+// telemetry returns the machine's telemetry; the model's when nothing was
+// changed.
 func (m *Machine) telemetry() *Telemetry {
 	if m.st.Telemetry != nil {
 		return m.st.Telemetry
@@ -73,9 +74,9 @@ func (m *Machine) telemetry() *Telemetry {
 	return &m.profile.Telemetry
 }
 
-// reportAll makes what a model has at first: one report of all sensors, made on
-// request.
-func (p *Profile) reportAll() {
+// defaultTelemetry builds the model's definitions: one report of all sensors,
+// on request.
+func (p *Profile) defaultTelemetry() {
 	d := MetricReportDefinition{ID: platformReport, Name: "All sensors", Kind: OnRequest, Enabled: true, LogToCollection: true}
 	for _, s := range p.Thermal.Sensors {
 		d.Metrics = append(d.Metrics, s.ID)
@@ -85,8 +86,8 @@ func (p *Profile) reportAll() {
 	}
 }
 
-// setTelemetry changes a copy and puts it in place.
-func (m *Machine) setTelemetry(how func(*Telemetry) error) error {
+// updateTelemetry changes a copy of the telemetry and stores it.
+func (m *Machine) updateTelemetry(how func(*Telemetry) error) error {
 	t := *m.telemetry()
 	t.Definitions, t.Reports = slices.Clone(t.Definitions), slices.Clone(t.Reports)
 	if err := how(&t); err != nil {
@@ -96,29 +97,29 @@ func (m *Machine) setTelemetry(how func(*Telemetry) error) error {
 	return nil
 }
 
-// SetTelemetry makes reports at all, or none.
+// SetTelemetry enables or disables all reports.
 type SetTelemetry struct{ Enabled bool }
 
 func (c SetTelemetry) apply(m *Machine, now time.Time) ([]Event, error) {
-	return nil, m.setTelemetry(func(t *Telemetry) error {
+	return nil, m.updateTelemetry(func(t *Telemetry) error {
 		t.Off = !c.Enabled
 		for i := range t.Definitions {
-			t.Definitions[i].plan(now)
+			t.Definitions[i].schedule(now)
 		}
 		return nil
 	})
 }
 
-// plan says when the next report is due, counted from now.
-func (d *MetricReportDefinition) plan(now time.Time) {
+// schedule sets when the next periodic report is due, counted from now.
+func (d *MetricReportDefinition) schedule(now time.Time) {
 	d.Next = time.Time{}
 	if d.Kind == Periodic && d.Enabled {
 		d.Next = now.Add(d.Interval.Duration)
 	}
 }
 
-// SetMetricReportDefinition adds a definition, or changes the one with its ID. Without an ID
-// it gets the number that Telemetry.Made will be.
+// SetMetricReportDefinition adds a definition, or replaces the one with its ID.
+// Without an ID it gets the number after Telemetry.Made.
 type SetMetricReportDefinition struct{ MetricReportDefinition }
 
 func (c SetMetricReportDefinition) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -134,7 +135,7 @@ func (c SetMetricReportDefinition) apply(m *Machine, now time.Time) ([]Event, er
 			return nil, fmt.Errorf("machine: report of sensor %q: %w", id, ErrUnknown)
 		}
 	}
-	return nil, m.setTelemetry(func(t *Telemetry) error {
+	return nil, m.updateTelemetry(func(t *Telemetry) error {
 		i := slices.IndexFunc(t.Definitions, func(o MetricReportDefinition) bool { return o.ID == d.ID })
 		switch {
 		case i < 0 && len(t.Definitions) >= MaxReportDefinitions:
@@ -144,13 +145,13 @@ func (c SetMetricReportDefinition) apply(m *Machine, now time.Time) ([]Event, er
 			if d.ID == "" {
 				d.ID = strconv.Itoa(t.Made)
 			}
-			d.plan(now)
+			d.schedule(now)
 			t.Definitions = append(t.Definitions, d)
 		default:
 			was := t.Definitions[i]
 			d.Number, d.Next = was.Number, was.Next
 			if was.Kind != d.Kind || was.Enabled != d.Enabled || was.Interval != d.Interval {
-				d.plan(now)
+				d.schedule(now)
 			}
 			t.Definitions[i] = d
 		}
@@ -158,11 +159,11 @@ func (c SetMetricReportDefinition) apply(m *Machine, now time.Time) ([]Event, er
 	})
 }
 
-// DeleteMetricReportDefinition removes a definition and its report.
+// DeleteMetricReportDefinition deletes a definition and its report.
 type DeleteMetricReportDefinition struct{ ID string }
 
 func (c DeleteMetricReportDefinition) apply(m *Machine, _ time.Time) ([]Event, error) {
-	return nil, m.setTelemetry(func(t *Telemetry) error {
+	return nil, m.updateTelemetry(func(t *Telemetry) error {
 		n := len(t.Definitions)
 		t.Definitions = slices.DeleteFunc(t.Definitions, func(d MetricReportDefinition) bool { return d.ID == c.ID })
 		t.Reports = slices.DeleteFunc(t.Reports, func(r MetricReport) bool { return r.ID == c.ID })
@@ -173,7 +174,7 @@ func (c DeleteMetricReportDefinition) apply(m *Machine, _ time.Time) ([]Event, e
 	})
 }
 
-// SubmitTestMetricReport tells values that somebody made up, as if a report had them.
+// SubmitTestMetricReport sends made-up values to the subscribers, as a report.
 type SubmitTestMetricReport struct {
 	Name   string
 	Values []Metric
@@ -183,7 +184,7 @@ func (c SubmitTestMetricReport) apply(_ *Machine, now time.Time) ([]Event, error
 	return []Event{MetricReportReady{At: now, Report: MetricReport{ID: c.Name, At: now, Values: c.Values}}}, nil
 }
 
-// MetricReportReady tells a report to who subscribes to reports.
+// MetricReportReady reports a metric report for subscribers.
 type MetricReportReady struct {
 	At     time.Time
 	Report MetricReport
@@ -192,7 +193,7 @@ type MetricReportReady struct {
 // Time implements Event.
 func (e MetricReportReady) Time() time.Time { return e.At }
 
-// telemetryDue is when the next periodic report is made.
+// telemetryDue returns when the next periodic report is due.
 func (m *Machine) telemetryDue() (time.Time, bool) {
 	var first time.Time
 	if t := m.st.Telemetry; t != nil && !t.Off {
@@ -205,21 +206,21 @@ func (m *Machine) telemetryDue() (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
-// report makes the reports that are due at a time, or those on change.
-func (m *Machine) report(at time.Time, due func(d *MetricReportDefinition) bool) []Event {
+// makeReports generates the enabled reports for which due is true.
+func (m *Machine) makeReports(at time.Time, due func(d *MetricReportDefinition) bool) []Event {
 	if t := m.st.Telemetry; t == nil || t.Off || !slices.ContainsFunc(t.Definitions, func(d MetricReportDefinition) bool { return due(&d) }) {
 		return nil
 	}
 	var evs []Event
 	v := m.heat.View()
-	err := m.setTelemetry(func(t *Telemetry) error {
+	err := m.updateTelemetry(func(t *Telemetry) error {
 		for i := range t.Definitions {
 			d := &t.Definitions[i]
 			if !due(d) {
 				continue
 			}
 			d.Number++
-			r := MetricReport{ID: d.ID, At: at, Number: d.Number, Values: readAll(v.Reading, d.Metrics, at)}
+			r := MetricReport{ID: d.ID, At: at, Number: d.Number, Values: readSensors(v.Reading, d.Metrics, at)}
 			if d.Kind == Periodic {
 				d.Next = d.Next.Add(d.Interval.Duration)
 			}
@@ -233,23 +234,23 @@ func (m *Machine) report(at time.Time, due func(d *MetricReportDefinition) bool)
 		return nil
 	})
 	if err != nil {
-		panic(err) // the function above returns none
+		panic(err) // the function above returns no error
 	}
 	return evs
 }
 
-// reportsDue makes the periodic reports that are due.
-func (m *Machine) reportsDue(at time.Time) []Event {
-	return m.report(at, func(d *MetricReportDefinition) bool { return !d.Next.IsZero() && !at.Before(d.Next) })
+// makePeriodicReports generates the periodic reports that are due.
+func (m *Machine) makePeriodicReports(at time.Time) []Event {
+	return m.makeReports(at, func(d *MetricReportDefinition) bool { return !d.Next.IsZero() && !at.Before(d.Next) })
 }
 
-// reportChange makes the reports of a change.
-func (m *Machine) reportChange(at time.Time) []Event {
-	return m.report(at, func(d *MetricReportDefinition) bool { return d.Kind == OnChange && d.Enabled })
+// makeChangeReports generates the OnChange reports.
+func (m *Machine) makeChangeReports(at time.Time) []Event {
+	return m.makeReports(at, func(d *MetricReportDefinition) bool { return d.Kind == OnChange && d.Enabled })
 }
 
-// readAll reads sensors; those that read nothing are left out.
-func readAll(read func(id string, now time.Time) (float64, bool), ids []string, at time.Time) []Metric {
+// readSensors reads sensors, without those that have no reading.
+func readSensors(read func(id string, now time.Time) (float64, bool), ids []string, at time.Time) []Metric {
 	var out []Metric
 	for _, id := range ids {
 		if x, ok := read(id, at); ok {
@@ -259,12 +260,12 @@ func readAll(read func(id string, now time.Time) (float64, bool), ids []string, 
 	return out
 }
 
-// MetricReport is the report of a definition: as it was made last, or as it is now if
-// it is made on request; false when there is none.
+// MetricReport returns the report of a definition: the last one generated, or
+// for OnRequest a new one; false when there is none.
 func (v *View) MetricReport(id string, now time.Time) (MetricReport, bool) {
 	for _, d := range v.Telemetry.Definitions {
 		if d.ID == id && d.Kind == OnRequest && d.Enabled && d.LogToCollection && !v.Telemetry.Off {
-			return MetricReport{ID: id, At: now, Values: readAll(v.Thermal.Reading, d.Metrics, now)}, true
+			return MetricReport{ID: id, At: now, Values: readSensors(v.Thermal.Reading, d.Metrics, now)}, true
 		}
 	}
 	i := slices.IndexFunc(v.Telemetry.Reports, func(r MetricReport) bool { return r.ID == id })

@@ -2,9 +2,9 @@ package machine
 
 import "time"
 
-// timers are what makes a machine change by itself. Each tells when it is due,
-// and does what is due then, after which it is due later or no more. Of those
-// that are due at the same time the first is first.
+// timers holds everything that changes a machine as time passes. due returns
+// the next time, fire does what is due, after which due is later or false. Of
+// timers with the same time the first one fires first.
 var timers = []struct {
 	due  func(m *Machine) (time.Time, bool)
 	fire func(m *Machine, at time.Time) []Event
@@ -13,22 +13,22 @@ var timers = []struct {
 		due: func(m *Machine) (time.Time, bool) { _, at, ok := m.nextStep(); return at, ok },
 		fire: func(m *Machine, at time.Time) []Event {
 			next, _, _ := m.nextStep()
-			m.main().reach(next, at)
-			m.posting(next)
+			m.main().setProgress(next, at)
+			m.printPOSTStep(next)
 			return nil
 		},
 	},
 	{ // before the end of POST, which waits for it
 		due:  func(m *Machine) (time.Time, bool) { return m.fw.Deadline() },
-		fire: func(m *Machine, at time.Time) []Event { return m.heard(at, m.fw.Advance(at)) },
+		fire: func(m *Machine, at time.Time) []Event { return m.firmwareEvents(at, m.fw.Advance(at)) },
 	},
 	{
 		due:  func(m *Machine) (time.Time, bool) { return m.disks.Deadline() },
-		fire: func(m *Machine, at time.Time) []Event { return m.stored(m.disks.Advance(at)) },
+		fire: func(m *Machine, at time.Time) []Event { return m.storageEvents(m.disks.Advance(at)) },
 	},
 	{
 		due:  func(m *Machine) (time.Time, bool) { return m.heat.Deadline() },
-		fire: func(m *Machine, at time.Time) []Event { return m.heated(at, m.heat.Advance(at)) },
+		fire: func(m *Machine, at time.Time) []Event { return m.thermalEvents(at, m.heat.Advance(at)) },
 	},
 	{
 		due:  func(m *Machine) (time.Time, bool) { return m.st.Deadline, !m.st.Deadline.IsZero() },
@@ -41,22 +41,22 @@ var timers = []struct {
 			}
 			return m.st.PendingReset.Until, true
 		},
-		fire: (*Machine).unheard,
+		fire: (*Machine).pendingResetExpired,
 	},
-	{due: (*Machine).telemetryDue, fire: (*Machine).reportsDue},
-	{due: (*Machine).watchdogDue, fire: (*Machine).watchdogFires},
+	{due: (*Machine).telemetryDue, fire: (*Machine).makePeriodicReports},
+	{due: (*Machine).watchdogDue, fire: (*Machine).fireWatchdog},
 	{
 		due:  func(m *Machine) (time.Time, bool) { at := m.asset().IndicatorUntil; return at, !at.IsZero() },
-		fire: func(m *Machine, _ time.Time) []Event { m.darken(); return nil },
+		fire: func(m *Machine, _ time.Time) []Event { m.endIdentify(); return nil },
 	},
 	{
-		due:  func(m *Machine) (time.Time, bool) { at := m.bootInfo().Until; return at, !at.IsZero() },
-		fire: func(m *Machine, _ time.Time) []Event { m.invalidate(); return nil },
+		due:  func(m *Machine) (time.Time, bool) { at := m.systemBootOptions().Until; return at, !at.IsZero() },
+		fire: func(m *Machine, _ time.Time) []Event { m.invalidateBootOptions(); return nil },
 	},
 }
 
-// next is the timer that is due first.
-func (m *Machine) next() (timer int, at time.Time, ok bool) {
+// nextTimer returns the timer that is due first.
+func (m *Machine) nextTimer() (timer int, at time.Time, ok bool) {
 	for i := range timers {
 		if t, is := timers[i].due(m); is && (!ok || t.Before(at)) {
 			timer, at, ok = i, t, true
@@ -65,10 +65,10 @@ func (m *Machine) next() (timer int, at time.Time, ok bool) {
 	return timer, at, ok
 }
 
-// Deadline is when the machine next changes by itself; false when it waits for
-// a command.
+// Deadline returns when the machine next changes without a command; false when
+// it does not.
 func (m *Machine) Deadline() (time.Time, bool) {
-	_, at, ok := m.next()
+	_, at, ok := m.nextTimer()
 	return at, ok
 }
 
@@ -76,7 +76,7 @@ func (m *Machine) Deadline() (time.Time, bool) {
 func (m *Machine) Advance(now time.Time) []Event {
 	var evs []Event
 	for {
-		i, at, ok := m.next()
+		i, at, ok := m.nextTimer()
 		if !ok || now.Before(at) {
 			return evs
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// TimeoutAction is what a watchdog does when it runs out; the values are
+// TimeoutAction is what a watchdog does when it expires; the values are
 // Redfish's (DSP2046, ComputerSystem.HostWatchdogTimer.TimeoutAction).
 type TimeoutAction string
 
@@ -21,13 +21,13 @@ const (
 	WatchdogPowerOff TimeoutAction = "PowerDown"
 )
 
-// TimeoutActions are all of them, and what they do.
+// TimeoutActions lists all actions; timeoutResets maps them to resets.
 var (
 	TimeoutActions = []TimeoutAction{NoAction, WatchdogReset, WatchdogCycle, WatchdogPowerOff}
 	timeoutResets  = map[TimeoutAction]ResetKind{WatchdogReset: ForceRestart, WatchdogCycle: PowerCycle, WatchdogPowerOff: ForceOff}
 )
 
-// WarningAction is what a watchdog does shortly before; the values are
+// WarningAction is the pre-timeout interrupt of a watchdog; the values are
 // Redfish's.
 type WarningAction string
 
@@ -35,15 +35,15 @@ type WarningAction string
 const (
 	NoWarning         WarningAction = "None"
 	WarnByInterrupt   WarningAction = "DiagnosticInterrupt"
-	WarnBySMI         WarningAction = "SMI" // of which the firmware makes nothing
+	WarnBySMI         WarningAction = "SMI" // which the firmware ignores
 	WarnByMessageOnly WarningAction = "MessagingInterrupt"
 )
 
-// WarningActions are all of them.
+// WarningActions lists all warning actions.
 var WarningActions = []WarningAction{NoWarning, WarnByInterrupt, WarnBySMI, WarnByMessageOnly}
 
-// WatchdogUse is who a watchdog watches over. Values are stored, and are in
-// notes about it.
+// WatchdogUse is who a watchdog supervises. Values are stored, and appear in
+// log entries.
 type WatchdogUse string
 
 // The uses (IPMI v2.0 rev 1.1, §27.2).
@@ -55,41 +55,41 @@ const (
 	WatchdogOEM    WatchdogUse = "OEM"
 )
 
-// WatchdogUses are all of them.
+// WatchdogUses lists all uses.
 var WatchdogUses = []WatchdogUse{WatchdogFRB2, WatchdogPOST, WatchdogOSLoad, WatchdogSMSOS, WatchdogOEM}
 
 const (
-	// warnBefore is how long before the end a watchdog warns if nobody says.
-	warnBefore = 10 * time.Second
-	// defaultWatchdog is how long a watchdog runs if who feeds it does not say.
+	// defaultPreTimeout is the default interval between warning and expiry.
+	defaultPreTimeout = 10 * time.Second
+	// defaultWatchdog is the countdown of FeedWatchdog without a duration.
 	defaultWatchdog = 5 * time.Minute
 	maxWatchdog     = 24 * time.Hour
 )
 
-// ErrWatchdogNotSet means that a watchdog is to start that nobody has set since the
-// machine was last started.
+// ErrWatchdogNotSet means that the watchdog cannot be started because it was
+// not set since the machine was last started.
 var ErrWatchdogNotSet = errors.New("machine: the watchdog is not set")
 
-// Watchdog is the timer that somebody has to feed, most likely the running
-// system. Enabled lets it be started; it runs while Until is set.
+// Watchdog is the watchdog timer, which the running system or its firmware must
+// reset in time. Enabled allows it to run; it runs while Until is set.
 type Watchdog struct {
 	Enabled         bool          `json:"enabled"`
 	Action          TimeoutAction `json:"action"`
 	Warning         WarningAction `json:"warning"`
 	Until           time.Time     `json:"until,omitzero"`
-	Since           time.Time     `json:"since,omitzero"`   // when it was last wound up, while it runs
-	Warned          bool          `json:"warned,omitempty"` // since it was wound up
-	PreTimeoutFlag  bool          `json:"flag,omitempty"`   // it has warned since it was set
-	Use             WatchdogUse   `json:"use,omitempty"`    // "": nobody's yet
-	PreTimeout      Duration      `json:"before,omitzero"`  // that it warns before the end; 0: at the end
-	Countdown       Duration      `json:"for,omitzero"`     // that it runs when it is wound up
-	PausedCountdown Duration      `json:"left,omitzero"`    // of that, while it stands still
+	Since           time.Time     `json:"since,omitzero"`   // when it was last reset, while it runs
+	Warned          bool          `json:"warned,omitempty"` // since the last reset
+	PreTimeoutFlag  bool          `json:"flag,omitempty"`   // pre-timeout interrupt since it was set
+	Use             WatchdogUse   `json:"use,omitempty"`    // "": never set
+	PreTimeout      Duration      `json:"before,omitzero"`  // from warning to expiry; 0: no interval
+	Countdown       Duration      `json:"for,omitzero"`     // initial countdown
+	PausedCountdown Duration      `json:"left,omitzero"`    // remaining countdown while it is stopped
 	Programmed      bool          `json:"set,omitempty"`    // by ProgramWatchdog, since the machine was last started
-	DontLog         bool          `json:"silent,omitempty"` // its next end is not logged
+	DontLog         bool          `json:"silent,omitempty"` // its next expiry is not logged
 	Expired         []WatchdogUse `json:"expired,omitempty"`
 }
 
-var noWatchdog = &Watchdog{Action: NoAction, Warning: NoWarning, PreTimeout: Duration{warnBefore}}
+var noWatchdog = &Watchdog{Action: NoAction, Warning: NoWarning, PreTimeout: Duration{defaultPreTimeout}}
 
 func (m *Machine) watchdog() *Watchdog {
 	if m.st.Watchdog == nil {
@@ -98,7 +98,7 @@ func (m *Machine) watchdog() *Watchdog {
 	return m.st.Watchdog
 }
 
-// PresentCountdown is for how long the watchdog runs on, or would if it were going.
+// PresentCountdown returns the remaining countdown, running or not.
 func (w *Watchdog) PresentCountdown(now time.Time) time.Duration {
 	if w.Until.IsZero() {
 		return w.PausedCountdown.Duration
@@ -106,33 +106,33 @@ func (w *Watchdog) PresentCountdown(now time.Time) time.Duration {
 	return max(0, w.Until.Sub(now))
 }
 
-// setWatchdog changes a copy and puts it in place.
-func (m *Machine) setWatchdog(how func(*Watchdog)) {
+// updateWatchdog changes a copy of the watchdog and stores it.
+func (m *Machine) updateWatchdog(how func(*Watchdog)) {
 	is := m.watchdog()
 	w := *is
 	how(&w)
-	if same := slices.Equal(w.Expired, is.Expired); !same || !w.alike(is) {
+	if same := slices.Equal(w.Expired, is.Expired); !same || !w.equalExceptExpired(is) {
 		m.st.Watchdog = &w
 	}
 }
 
-// alike compares all but what has expired.
-func (w *Watchdog) alike(o *Watchdog) bool {
+// equalExceptExpired compares two watchdogs without Expired.
+func (w *Watchdog) equalExceptExpired(o *Watchdog) bool {
 	return w.Enabled == o.Enabled && w.Action == o.Action && w.Warning == o.Warning && w.Until.Equal(o.Until) && w.Since.Equal(o.Since) &&
 		w.Warned == o.Warned && w.PreTimeoutFlag == o.PreTimeoutFlag && w.Use == o.Use && w.PreTimeout == o.PreTimeout && w.Countdown == o.Countdown && w.PausedCountdown == o.PausedCountdown && w.Programmed == o.Programmed && w.DontLog == o.DontLog
 }
 
-// wind starts it, or starts it anew.
-func (w *Watchdog) wind(now time.Time) {
+// start starts or resets the countdown.
+func (w *Watchdog) start(now time.Time) {
 	w.Since, w.Until, w.Warned = now, now.Add(w.Countdown.Duration), false
 }
 
-// stop stands it still with so much time left.
-func (w *Watchdog) stop(left time.Duration) {
+// pause stops the countdown with that much time left.
+func (w *Watchdog) pause(left time.Duration) {
 	w.Since, w.Until, w.Warned, w.PausedCountdown = time.Time{}, time.Time{}, false, Duration{left}
 }
 
-// SetWatchdog says whether the watchdog may be used, and what it does.
+// SetWatchdog enables the watchdog and sets its actions.
 type SetWatchdog struct {
 	Enabled bool
 	Action  TimeoutAction
@@ -140,23 +140,23 @@ type SetWatchdog struct {
 }
 
 func (c SetWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
-	if err := knowWatchdog(c.Action, c.Warning); err != nil {
+	if err := checkWatchdogActions(c.Action, c.Warning); err != nil {
 		return nil, err
 	}
-	m.setWatchdog(func(w *Watchdog) {
+	m.updateWatchdog(func(w *Watchdog) {
 		if w.Warning != c.Warning {
-			w.PreTimeout = Duration{warnBefore}
+			w.PreTimeout = Duration{defaultPreTimeout}
 		}
 		w.Enabled, w.Action, w.Warning = c.Enabled, c.Action, c.Warning
 		if !c.Enabled {
-			w.stop(w.PresentCountdown(now))
+			w.pause(w.PresentCountdown(now))
 			w.Programmed = false
 		}
 	})
 	return nil, nil
 }
 
-func knowWatchdog(a TimeoutAction, by WarningAction) error {
+func checkWatchdogActions(a TimeoutAction, by WarningAction) error {
 	switch {
 	case !slices.Contains(TimeoutActions, a):
 		return fmt.Errorf("machine: watchdog action %q: %w", a, ErrUnknown)
@@ -166,21 +166,21 @@ func knowWatchdog(a TimeoutAction, by WarningAction) error {
 	return nil
 }
 
-// ProgramWatchdog sets the watchdog, whole, and stops it (IPMI v2.0 rev 1.1,
-// §27.6). StartWatchdog starts it.
+// ProgramWatchdog replaces the watchdog's settings and stops it (IPMI v2.0 rev
+// 1.1, §27.6). StartWatchdog starts it.
 type ProgramWatchdog struct {
 	Use          WatchdogUse
 	DontLog      bool
-	DontStop     bool // it does not stop: if it runs, it is wound up as it is set now
+	DontStop     bool // a running watchdog keeps running with the new countdown
 	Action       TimeoutAction
 	Warning      WarningAction
 	PreTimeout   time.Duration
 	Countdown    time.Duration
-	ClearExpired []WatchdogUse // that have expired
+	ClearExpired []WatchdogUse // expiration flags to clear
 }
 
 func (c ProgramWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
-	if err := knowWatchdog(c.Action, c.Warning); err != nil {
+	if err := checkWatchdogActions(c.Action, c.Warning); err != nil {
 		return nil, err
 	}
 	switch {
@@ -189,49 +189,49 @@ func (c ProgramWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	case c.PreTimeout < 0 || c.Countdown < 0 || c.Countdown > maxWatchdog:
 		return nil, fmt.Errorf("machine: watchdog time %v: must be 0 to %v: %w", c.Countdown, maxWatchdog, ErrUnknown)
 	}
-	m.setWatchdog(func(w *Watchdog) {
+	m.updateWatchdog(func(w *Watchdog) {
 		runs := !w.Until.IsZero()
 		w.Enabled, w.Programmed, w.PreTimeoutFlag, w.Use, w.DontLog, w.Action, w.Warning = true, true, false, c.Use, c.DontLog, c.Action, c.Warning
 		w.PreTimeout, w.Countdown = Duration{c.PreTimeout}, Duration{c.Countdown}
 		w.Expired = slices.DeleteFunc(slices.Clone(w.Expired), func(u WatchdogUse) bool { return slices.Contains(c.ClearExpired, u) })
-		w.stop(c.Countdown)
+		w.pause(c.Countdown)
 		if runs && c.DontStop {
-			w.wind(now)
+			w.start(now)
 		}
 	})
-	return m.watchAtOnce(now), nil
+	return m.expireWatchdogNow(now), nil
 }
 
-// StartWatchdog starts the watchdog, or winds it up (§27.5). One that has
-// warned runs on to its end.
+// StartWatchdog starts or resets the watchdog (§27.5). One that has warned
+// keeps running to its expiry.
 type StartWatchdog struct{}
 
 func (StartWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	switch w := m.watchdog(); {
 	case !w.Programmed:
 		return nil, ErrWatchdogNotSet
-	case !powersDisks(m.st.Phase):
+	case !storagePowered(m.st.Phase):
 		return nil, fmt.Errorf("%w: a watchdog stands still without power", ErrPower)
 	case w.Warned:
 		return nil, fmt.Errorf("%w: the watchdog has warned already", ErrConflict)
 	}
-	m.setWatchdog(func(w *Watchdog) { w.wind(now) })
-	return m.watchAtOnce(now), nil
+	m.updateWatchdog(func(w *Watchdog) { w.start(now) })
+	return m.expireWatchdogNow(now), nil
 }
 
-// watchAtOnce does what a watchdog without any time does.
-func (m *Machine) watchAtOnce(now time.Time) (evs []Event) {
+// expireWatchdogNow handles a watchdog whose countdown is 0.
+func (m *Machine) expireWatchdogNow(now time.Time) (evs []Event) {
 	for {
 		at, ok := m.watchdogDue()
 		if !ok || at.After(now) {
 			return evs
 		}
-		evs = append(evs, m.watchdogFires(now)...)
+		evs = append(evs, m.fireWatchdog(now)...)
 	}
 }
 
-// FeedWatchdog is the running system's doing: it starts the watchdog, or winds
-// it up. For is until when it must do so again; 0 is the usual time.
+// FeedWatchdog is done by the running system: it starts or resets the watchdog.
+// For is the countdown; 0 is the default.
 type FeedWatchdog struct {
 	Boot uint64
 	For  time.Duration
@@ -248,14 +248,14 @@ func (c FeedWatchdog) apply(m *Machine, now time.Time) ([]Event, error) {
 	case c.For == 0:
 		c.For = defaultWatchdog
 	}
-	m.setWatchdog(func(w *Watchdog) {
+	m.updateWatchdog(func(w *Watchdog) {
 		w.Use, w.Countdown = WatchdogSMSOS, Duration{c.For}
-		w.wind(now)
+		w.start(now)
 	})
 	return nil, nil
 }
 
-// watchdogDue is when the watchdog next does something.
+// watchdogDue returns when the watchdog next warns or expires.
 func (m *Machine) watchdogDue() (time.Time, bool) {
 	w := m.watchdog()
 	if w.Until.IsZero() {
@@ -265,14 +265,14 @@ func (m *Machine) watchdogDue() (time.Time, bool) {
 		return w.Until, true
 	}
 	at := w.Until.Add(-w.PreTimeout.Duration)
-	if at.Before(w.Since) { // it has less time than that
+	if at.Before(w.Since) { // the countdown is shorter than the pre-timeout interval
 		at = w.Since
 	}
 	return at, true
 }
 
-// watchdogFires does it.
-func (m *Machine) watchdogFires(at time.Time) (evs []Event) {
+// fireWatchdog warns or expires.
+func (m *Machine) fireWatchdog(at time.Time) (evs []Event) {
 	w := *m.watchdog()
 	tell := func(kind event.Kind, args ...string) {
 		if !w.DontLog {
@@ -280,18 +280,18 @@ func (m *Machine) watchdogFires(at time.Time) (evs []Event) {
 		}
 	}
 	if w.Warning != NoWarning && !w.Warned {
-		m.setWatchdog(func(w *Watchdog) { w.Warned, w.PreTimeoutFlag = true, true })
+		m.updateWatchdog(func(w *Watchdog) { w.Warned, w.PreTimeoutFlag = true, true })
 		tell(event.WatchdogWarned, string(w.Warning), string(w.Use))
 		if w.Warning == WarnByInterrupt {
 			more, err := m.reset(at, Nmi, CauseCrash)
-			if err == nil { // else nothing is on that could be interrupted
+			if err == nil { // otherwise nothing runs that could be interrupted
 				evs = append(evs, more...)
 			}
 		}
 		return evs
 	}
-	m.setWatchdog(func(w *Watchdog) {
-		w.stop(0)
+	m.updateWatchdog(func(w *Watchdog) {
+		w.pause(0)
 		w.DontLog = false
 		if w.Use != "" && !slices.Contains(w.Expired, w.Use) {
 			w.Expired = append(slices.Clip(w.Expired), w.Use)
@@ -300,29 +300,30 @@ func (m *Machine) watchdogFires(at time.Time) (evs []Event) {
 	tell(event.WatchdogExpired, string(w.Action), string(w.Use), string(w.Warning))
 	if kind, ok := timeoutResets[w.Action]; ok {
 		more, err := m.reset(at, kind, CauseWatchdog)
-		if err == nil { // else it is off already
+		if err == nil { // otherwise it is off already
 			evs = append(evs, more...)
 		}
 	}
 	return evs
 }
 
-// stopWatchdog ends the time that somebody was given, as a move to a phase does.
-func (m *Machine) stopWatchdog(to Phase, now time.Time) {
-	if m.st.Watchdog == nil || watched[to] {
+// stopWatchdogIn stops the watchdog at a transition to a phase in which it does
+// not run.
+func (m *Machine) stopWatchdogIn(to Phase, now time.Time) {
+	if m.st.Watchdog == nil || watchdogPhases[to] {
 		return
 	}
-	m.setWatchdog(func(w *Watchdog) {
-		w.stop(w.PresentCountdown(now))
+	m.updateWatchdog(func(w *Watchdog) {
+		w.pause(w.PresentCountdown(now))
 		if to == POST {
 			w.Programmed, w.PreTimeoutFlag, w.DontLog = false, false, false
 		}
 	})
 }
 
-// watched are the phases through which a watchdog runs on: it is there for
+// watchdogPhases are the phases in which a watchdog keeps running: it is for
 // firmware and systems that hang or crash. A restart stops it, and so does a
-// system that shuts down in good order.
-var watched = map[Phase]bool{
+// graceful shutdown.
+var watchdogPhases = map[Phase]bool{
 	Selecting: true, InSetup: true, Halted: true, Loading: true, Running: true, Paused: true, Crashed: true,
 }

@@ -7,78 +7,78 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// FrontPanel says which buttons at the front of a machine do nothing (IPMI v2.0
-// rev 1.1, §28.6).
+// FrontPanel says which front panel buttons are disabled (IPMI v2.0 rev 1.1,
+// §28.6).
 type FrontPanel struct {
 	PowerOff  bool `json:"powerOff,omitempty"` // the power button still switches on
 	Reset     bool `json:"reset,omitempty"`
 	Interrupt bool `json:"interrupt,omitempty"`
-	// Boot are those beside until the next start, as a request for this boot
-	// has wanted it.
+	// ThisBoot are buttons that a boot request disables until the next start.
 	ThisBoot Buttons `json:"boot,omitzero"`
 }
 
-// Buttons are those that can stop a machine.
+// Buttons are the buttons that can stop a machine.
 type Buttons struct {
 	PowerOff bool `json:"powerOff,omitempty"`
 	Reset    bool `json:"reset,omitempty"`
 }
 
-// DisabledButtons are the buttons that do nothing, whatever the reason.
+// DisabledButtons returns the buttons that are disabled for any reason.
 func (p *FrontPanel) DisabledButtons() Buttons {
 	return Buttons{PowerOff: p.PowerOff || p.ThisBoot.PowerOff, Reset: p.Reset || p.ThisBoot.Reset}
 }
 
-var openPanel = new(FrontPanel)
+var enabledPanel = new(FrontPanel)
 
-func (m *Machine) panel() *FrontPanel {
+func (m *Machine) frontPanel() *FrontPanel {
 	if m.st.FrontPanel == nil {
-		return openPanel
+		return enabledPanel
 	}
 	return m.st.FrontPanel
 }
 
-// SetFrontPanel sets which buttons do nothing, whole but for those of this boot.
+// SetFrontPanel replaces the disabled buttons, except for ThisBoot.
 type SetFrontPanel struct{ FrontPanel }
 
 func (c SetFrontPanel) apply(m *Machine, _ time.Time) ([]Event, error) {
-	c.ThisBoot = m.panel().ThisBoot
-	m.setPanel(c.FrontPanel)
+	c.ThisBoot = m.frontPanel().ThisBoot
+	m.updateFrontPanel(c.FrontPanel)
 	return nil, nil
 }
 
-func (m *Machine) setPanel(p FrontPanel) {
-	if *m.panel() != p {
+func (m *Machine) updateFrontPanel(p FrontPanel) {
+	if *m.frontPanel() != p {
 		m.st.FrontPanel = &p
 	}
 }
 
-// lockPanel begins a boot in which those buttons do nothing.
-func (m *Machine) lockPanel(boot Buttons) {
-	p := *m.panel()
+// disableButtonsForBoot disables buttons for a boot that begins.
+func (m *Machine) disableButtonsForBoot(boot Buttons) {
+	p := *m.frontPanel()
 	p.ThisBoot = boot
-	m.setPanel(p)
+	m.updateFrontPanel(p)
 }
 
-// PhysicalSecurity is the cover of a machine, and what a sensor has seen of it.
+// PhysicalSecurity is the state of a machine's cover and of its intrusion
+// sensor (DSP2046, Chassis.PhysicalSecurity).
 type PhysicalSecurity struct {
 	CoverOpen bool `json:"open,omitempty"`
-	Intrusion bool `json:"seen,omitempty"`      // it was opened, and nobody has seen to it
-	AutoRearm bool `json:"automatic,omitempty"` // closing it is enough
+	Intrusion bool `json:"seen,omitempty"`      // the cover was opened, and the sensor was not re-armed
+	AutoRearm bool `json:"automatic,omitempty"` // closing the cover re-arms the sensor
 }
 
-var shutLid = new(PhysicalSecurity)
+var closedCover = new(PhysicalSecurity)
 
-func (m *Machine) lid() *PhysicalSecurity {
+func (m *Machine) physicalSecurity() *PhysicalSecurity {
 	if m.st.PhysicalSecurity == nil {
-		return shutLid
+		return closedCover
 	}
 	return m.st.PhysicalSecurity
 }
 
-// setLid puts the lid in place, and tells what the sensor says if that differs.
-func (m *Machine) setLid(now time.Time, l PhysicalSecurity) []Event {
-	was := *m.lid()
+// updatePhysicalSecurity stores the state and logs a change of the sensor.
+func (m *Machine) updatePhysicalSecurity(now time.Time, l PhysicalSecurity) []Event {
+	was := *m.physicalSecurity()
 	if was == l {
 		return nil
 	}
@@ -93,22 +93,22 @@ func (m *Machine) setLid(now time.Time, l PhysicalSecurity) []Event {
 	return []Event{event.Note{At: now, Kind: kind, Subject: event.Subject{Part: event.Chassis}}}
 }
 
-// OpenCover opens the cover, or closes it.
+// OpenCover opens or closes the cover.
 type OpenCover struct{ Open bool }
 
 func (c OpenCover) apply(m *Machine, now time.Time) ([]Event, error) {
-	l := *m.lid()
+	l := *m.physicalSecurity()
 	l.CoverOpen = c.Open
 	l.Intrusion = c.Open || l.Intrusion && !l.AutoRearm
-	return m.setLid(now, l), nil
+	return m.updatePhysicalSecurity(now, l), nil
 }
 
-// SetIntrusionSensor says whether closing the cover is enough, and with Seen false that
-// somebody has seen to it.
+// SetIntrusionSensor sets whether closing the cover re-arms the sensor;
+// Intrusion false re-arms it now.
 type SetIntrusionSensor struct{ AutoRearm, Intrusion bool }
 
 func (c SetIntrusionSensor) apply(m *Machine, now time.Time) ([]Event, error) {
-	l := *m.lid()
+	l := *m.physicalSecurity()
 	if l.CoverOpen && !c.Intrusion || c.Intrusion && !l.Intrusion {
 		return nil, fmt.Errorf("%w: the cover is open: %t", ErrConflict, l.CoverOpen)
 	}
@@ -116,5 +116,5 @@ func (c SetIntrusionSensor) apply(m *Machine, now time.Time) ([]Event, error) {
 	if l.AutoRearm {
 		l.Intrusion = l.CoverOpen
 	}
-	return m.setLid(now, l), nil
+	return m.updatePhysicalSecurity(now, l), nil
 }

@@ -12,18 +12,17 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// BootOption is an entry of the firmware's boot menu (UEFI 2.10, §3.1.3). Which
-// there are follows from what the machine has and how it is set.
+// BootOption is a boot option of the firmware (UEFI 2.10, §3.1.3). The options
+// follow from the machine's hardware and settings.
 type BootOption struct {
 	Source
-	ID      string // "Boot0010"; the same device always has the same
-	Name    string // for people
+	ID      string // "Boot0010"; stable for a device
+	Name    string // for display
 	Path    string // UEFI device path, as text (UEFI 2.10, §10.6)
 	Enabled bool
 }
 
-// Numbers of boot options, which are 16 bits, by what they are of. Numbers of
-// drives and NICs begin there.
+// First numbers of boot options, which have 16 bits, by kind of device.
 const (
 	cdOption     = 0x0001
 	usbOption    = 0x0002
@@ -34,7 +33,7 @@ const (
 	httpOption   = 0x0300
 )
 
-// BootOptions are the boot options, by ID.
+// BootOptions returns the boot options by ID.
 func (v *View) BootOptions() []BootOption {
 	if v.BootOptionCache == nil {
 		return options(v.Profile, v.Identity, v.Boot, v.Firmware, v.Storage)
@@ -42,8 +41,8 @@ func (v *View) BootOptions() []BootOption {
 	return v.BootOptionCache.all(v)
 }
 
-// BootOptionCache keeps the boot options of views that have the same. Its zero value
-// has yet to be asked.
+// BootOptionCache computes the boot options once for views in which they are
+// equal. The zero value has not computed them.
 type BootOptionCache struct {
 	boot     *BootSettings
 	firmware firmware.View
@@ -53,17 +52,17 @@ type BootOptionCache struct {
 	options []BootOption
 }
 
-// Equal says that two are the same: they follow from the rest of a view.
+// Equal returns true: the options follow from the rest of a view.
 func (*BootOptionCache) Equal(*BootOptionCache) bool { return true }
 
-// bootable is what Options keeps, as long as nothing that they follow from has
+// bootOptionCache returns the cache of the last View while its inputs have not
 // changed.
-func (m *Machine) bootable() *BootOptionCache {
-	boot, fw, disks := m.boot(), m.fw.View(), m.disks.View()
-	if b := m.kept; b == nil || b.boot != boot || b.firmware != fw || !b.disks.Same(disks) {
-		m.kept = &BootOptionCache{boot: boot, firmware: fw, disks: disks}
+func (m *Machine) bootOptionCache() *BootOptionCache {
+	boot, fw, disks := m.bootSettings(), m.fw.View(), m.disks.View()
+	if b := m.bootOptions; b == nil || b.boot != boot || b.firmware != fw || !b.disks.Same(disks) {
+		m.bootOptions = &BootOptionCache{boot: boot, firmware: fw, disks: disks}
 	}
-	return m.kept
+	return m.bootOptions
 }
 
 func (b *BootOptionCache) all(v *View) []BootOption {
@@ -71,17 +70,17 @@ func (b *BootOptionCache) all(v *View) []BootOption {
 	return slices.Clone(b.options)
 }
 
-// EffectiveBootOrder are the boot options that are tried, in that order. Those that are
-// disabled are passed over.
+// EffectiveBootOrder returns the boot options that a boot tries, in order,
+// without disabled ones.
 func (v *View) EffectiveBootOrder() []BootOption { return order(v.Profile, v.Boot, v.BootOptions()) }
 
 func (m *Machine) options() []BootOption {
-	return options(m.profile, m.identity, m.boot(), m.fw.View(), m.disks.View())
+	return options(m.profile, m.identity, m.bootSettings(), m.fw.View(), m.disks.View())
 }
-func (m *Machine) order() []BootOption { return order(m.profile, m.boot(), m.options()) }
+func (m *Machine) order() []BootOption { return order(m.profile, m.bootSettings(), m.options()) }
 
-// bootURI is where an HTTP boot begins: what somebody has set, or what a setting
-// of the BIOS says. "" leaves it to DHCP.
+// bootURI returns the URI of HTTP boots: the one that was set, or a BIOS
+// setting's; "" means DHCP.
 func bootURI(set *BootSettings, fw firmware.View) string {
 	if set.HTTPURI != "" {
 		return set.HTTPURI
@@ -97,7 +96,7 @@ func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disk
 	var out []BootOption
 	devices := disks.Devices()
 	add := func(n int, s Source, name, path string) {
-		if !offers(fw, id, devices, s) {
+		if !biosOffers(fw, id, devices, s) {
 			return
 		}
 		ref := fmt.Sprintf("Boot%04X", n)
@@ -113,7 +112,7 @@ func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disk
 	for _, d := range devices {
 		if v := d.Volume; v != nil {
 			n := volumeNumber(v)
-			for used[n] { // of another controller
+			for used[n] { // taken by another controller
 				n++
 			}
 			used[n] = true
@@ -140,7 +139,7 @@ func options(p *Profile, id *Identity, set *BootSettings, fw firmware.View, disk
 	return out
 }
 
-// volumeNumber is the number that is a volume's ID.
+// volumeNumber returns the number in a volume's ID.
 func volumeNumber(v *storage.VolumeView) int {
 	n, err := strconv.Atoi(v.ID)
 	if err != nil {
@@ -149,8 +148,8 @@ func volumeNumber(v *storage.VolumeView) int {
 	return n
 }
 
-// order is the boot order: as it was set, then what has come since, else as the
-// model has it.
+// order returns the boot order: the one that was set followed by newer options,
+// or the model's.
 func order(p *Profile, set *BootSettings, all []BootOption) []BootOption {
 	var out []BootOption
 	for _, id := range set.Order {
@@ -168,8 +167,8 @@ func order(p *Profile, set *BootSettings, all []BootOption) []BootOption {
 	return out
 }
 
-// SetBootOrder sets the boot order: IDs of boot options, each once. Those that
-// it leaves out are not tried. Nil makes it the model's again.
+// SetBootOrder sets the boot order as boot option IDs, each at most once.
+// Options that it omits are not tried. Nil restores the model's order.
 type SetBootOrder struct{ Order []string }
 
 func (c SetBootOrder) apply(m *Machine, _ time.Time) ([]Event, error) {
@@ -190,11 +189,11 @@ func (c SetBootOrder) apply(m *Machine, _ time.Time) ([]Event, error) {
 	if c.Order == nil {
 		left = nil
 	}
-	m.setBoot(func(b *BootSettings) { b.Order, b.Excluded = slices.Clone(c.Order), left })
+	m.updateBootSettings(func(b *BootSettings) { b.Order, b.Excluded = slices.Clone(c.Order), left })
 	return nil, nil
 }
 
-// SetBootOption says whether a boot option is tried when its turn comes.
+// SetBootOption enables or disables a boot option.
 type SetBootOption struct {
 	ID      string
 	Enabled bool
@@ -208,7 +207,7 @@ func (c SetBootOption) apply(m *Machine, _ time.Time) ([]Event, error) {
 	if b.Enabled == c.Enabled {
 		return nil, nil
 	}
-	m.setBoot(func(s *BootSettings) {
+	m.updateBootSettings(func(s *BootSettings) {
 		off := slices.DeleteFunc(slices.Clone(s.Disabled), func(id string) bool { return id == c.ID })
 		if !c.Enabled {
 			off = append(off, c.ID)

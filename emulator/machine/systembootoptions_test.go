@@ -103,7 +103,7 @@ func TestRequestForGoodStays(t *testing.T) {
 // (IPMI v2.0 rev 1.1, §28.12).
 func TestStartForAnotherCauseEndsARequest(t *testing.T) {
 	restarts := map[ResetCause]func(b *bench){
-		causeFilter:   func(b *bench) { b.do(Reset{Kind: ForceRestart, ByPEF: true}) },
+		causePEF:      func(b *bench) { b.do(Reset{Kind: ForceRestart, ByPEF: true}) },
 		CauseCommand:  func(b *bench) { b.do(Reset{Kind: ForceRestart}) },
 		CauseSystem:   func(b *bench) { b.do(Exit{Boot: 1, Restart: true}) },
 		CauseWatchdog: func(b *bench) { b.do(bark(WatchdogReset)); b.do(StartWatchdog{}) },
@@ -113,7 +113,7 @@ func TestStartForAnotherCauseEndsARequest(t *testing.T) {
 			b.do(Reset{Kind: PushPowerButton})
 		},
 	}
-	for _, cause := range []ResetCause{CauseCommand, CauseSystem, CauseWatchdog, CauseButton, causeFilter} {
+	for _, cause := range []ResetCause{CauseCommand, CauseSystem, CauseWatchdog, CauseButton, causePEF} {
 		for _, spares := range [][]ResetCause{nil, {CauseSystem, CauseWatchdog, CauseButton}} {
 			b := newBench(t).running()
 			b.do(SetSystemBootOptions{SystemBootOptions: SystemBootOptions{NoTimeout: true, KeepOnCauses: spares, KeepOnPEFReset: spares != nil}, Request: onceFromNIC})

@@ -7,8 +7,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/event"
 )
 
-// RestorePolicy says what becomes of a machine when the mains come back; the
-// values are Redfish's (DSP2046, ComputerSystem.PowerRestorePolicy).
+// RestorePolicy says what a machine does when AC power returns; the values are
+// Redfish's (DSP2046, ComputerSystem.PowerRestorePolicy).
 type RestorePolicy string
 
 // The policies.
@@ -18,23 +18,23 @@ const (
 	LastState RestorePolicy = "LastState"
 )
 
-// RestorePolicies are all of them.
+// RestorePolicies lists all policies.
 var RestorePolicies = []RestorePolicy{AlwaysOn, AlwaysOff, LastState}
 
-// PowerPolicy is how a machine comes on.
+// PowerPolicy says how a machine powers on.
 type PowerPolicy struct {
 	Restore    RestorePolicy `json:"restore"`
-	OnDelay    Duration      `json:"onDelay,omitzero"`    // before it comes on
-	CycleDelay Duration      `json:"cycleDelay,omitzero"` // before it comes on again in a power cycle
+	OnDelay    Duration      `json:"onDelay,omitzero"`    // before it powers on
+	CycleDelay Duration      `json:"cycleDelay,omitzero"` // between off and on in a power cycle
 }
 
-// asMade is the policy of a machine whose policy nobody has set.
-var asMade = &PowerPolicy{Restore: LastState}
+// defaultPolicy is the policy of a machine on which none was set.
+var defaultPolicy = &PowerPolicy{Restore: LastState}
 
-// MaxDelay bounds the delays of a PowerPolicy.
+// MaxDelay is the longest delay of a PowerPolicy.
 const MaxDelay = time.Hour
 
-// SetPowerPolicy sets the policy, whole.
+// SetPowerPolicy replaces the power policy.
 type SetPowerPolicy struct{ PowerPolicy }
 
 func (c SetPowerPolicy) apply(m *Machine, _ time.Time) ([]Event, error) {
@@ -54,12 +54,12 @@ func (c SetPowerPolicy) apply(m *Machine, _ time.Time) ([]Event, error) {
 
 func (m *Machine) policy() *PowerPolicy {
 	if m.st.Policy == nil {
-		return asMade
+		return defaultPolicy
 	}
 	return m.st.Policy
 }
 
-// onDelay is what a machine that is to come on waits for.
+// onDelay returns how long a machine waits before it powers on.
 func (m *Machine) onDelay() time.Duration {
 	if m.st.RestartAfterOff {
 		return m.policy().CycleDelay.Duration
@@ -67,18 +67,17 @@ func (m *Machine) onDelay() time.Duration {
 	return m.policy().OnDelay.Duration
 }
 
-// PowerLoss is what took the power from a machine that nobody has switched off.
-// Values are stored.
+// PowerLoss is why a machine lost power without a command. Values are stored.
 type PowerLoss string
 
 // The losses.
 const (
 	LostMains  PowerLoss = "mains"
-	LostSupply PowerLoss = "supply" // the last power supply that worked
+	LostSupply PowerLoss = "supply" // the last working power supply failed
 	LostHeat   PowerLoss = "heat"
 )
 
-// CutAC takes the mains from a machine, and with them its BMC.
+// CutAC removes AC power from a machine, and so from its BMC.
 type CutAC struct{}
 
 func (CutAC) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -86,10 +85,10 @@ func (CutAC) apply(m *Machine, now time.Time) ([]Event, error) {
 		return nil, fmt.Errorf("%w: there are no mains", ErrPower)
 	}
 	m.main().ACCut = true
-	return m.loseMains(now), nil
+	return m.losePower(now), nil
 }
 
-// RestoreAC gives the mains back. What follows is as the policy says.
+// RestoreAC restores AC power. The machine then follows its policy.
 type RestoreAC struct{}
 
 func (RestoreAC) apply(m *Machine, now time.Time) ([]Event, error) {
@@ -100,43 +99,43 @@ func (RestoreAC) apply(m *Machine, now time.Time) ([]Event, error) {
 	if !m.heat.View().Fed() {
 		return nil, nil
 	}
-	return m.regainMains(now), nil
+	return m.restorePower(now), nil
 }
 
-// loseMains leaves a machine without power, because nothing comes out of the
-// wall or no power supply works. It may be so already.
-func (m *Machine) loseMains(now time.Time) []Event {
-	if !m.can(mainsGone) {
+// losePower takes the power away, because AC is cut or no power supply works.
+// The machine may be without power already.
+func (m *Machine) losePower(now time.Time) []Event {
+	if !m.can(acLost) {
 		return nil
 	}
-	own := m.main()
+	main := m.main()
 	switch m.st.Phase {
 	case Off:
-		own.WasOn = false
+		main.WasOn = false
 	case Stopping, Cutting:
-		own.WasOn = own.RestartAfterOff
+		main.WasOn = main.RestartAfterOff
 	default:
-		own.WasOn = true
+		main.WasOn = true
 	}
-	own.PowerLoss = LostSupply
-	if own.ACCut {
-		own.PowerLoss = LostMains
+	main.PowerLoss = LostSupply
+	if main.ACCut {
+		main.PowerLoss = LostMains
 	}
-	return append(m.step(now, mainsGone), event.ACPower{At: now})
+	return append(m.step(now, acLost), event.ACPower{At: now})
 }
 
-// regainMains ends that.
-func (m *Machine) regainMains(now time.Time) []Event {
-	evs := m.step(now, mainsBack)
+// restorePower gives the power back.
+func (m *Machine) restorePower(now time.Time) []Event {
+	evs := m.step(now, acRestored)
 	evs = append(evs, event.ACPower{At: now, On: true}, note(now, event.ACRestored))
 	if p := m.policy().Restore; p == AlwaysOff || p == LastState && !m.st.WasOn {
 		return evs
 	}
-	own := m.main()
-	own.Cause, own.RestoreCause = CauseRestore, m.policy().Restore
-	on := pressOn
+	main := m.main()
+	main.Cause, main.RestoreCause = CauseRestore, m.policy().Restore
+	on := powerOn
 	if m.onDelay() > 0 {
-		on = delay
+		on = powerOnDelayed
 	}
 	return append(evs, m.step(now, on)...)
 }

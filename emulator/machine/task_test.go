@@ -13,14 +13,14 @@ func TestWorkOfAJobIsStopped(t *testing.T) {
 	t.Cleanup(func() { workers = was })
 	workers = []worker{
 		{
-			works: func(_ *Machine, job string) bool { return job == "1" },
+			runsTask: func(_ *Machine, job string) bool { return job == "1" },
 			stop: func(_ *Machine, now time.Time, job string) ([]Event, error) {
 				return []Event{event.TaskDone{At: now, Task: job, Cancelled: true}}, nil
 			},
 		},
 		{
-			works: func(_ *Machine, job string) bool { return job == "2" },
-			stop:  func(*Machine, time.Time, string) ([]Event, error) { return nil, ErrUnstoppable },
+			runsTask: func(_ *Machine, job string) bool { return job == "2" },
+			stop:     func(*Machine, time.Time, string) ([]Event, error) { return nil, ErrUnstoppable },
 		},
 	}
 	m := newMachine(t)
