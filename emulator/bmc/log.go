@@ -232,9 +232,9 @@ func (l *Log) Head() any {
 	if l == nil {
 		return nil
 	}
-	h := &head{*l}
-	h.Chunks = nil
-	return h
+	head := *l
+	head.Chunks = nil
+	return &head
 }
 
 // Changes are the entries that each chunk has more than in another log, by the
