@@ -21,7 +21,7 @@ export METALAB_SEED
 DOCKER ?= docker
 IMAGE  ?= metalab
 
-.PHONY: build image demo test race bench fuzz features lint generate kills check clean
+.PHONY: build image demo test race bench fuzz features lint generate kills plain check clean
 
 # Only the linker is told anything, so that tests use what was compiled here:
 # Kubernetes takes minutes, and must not be compiled twice.
@@ -75,7 +75,12 @@ kills:
 # All that there is to test: every row of each slow matrix, also under the race
 # detector.
 check: export METALAB_FULL = 1
-check: lint test kills
+# The API's tests and the reconcile tests without kube.Config.FastPaths: `make test`
+# runs them with it.
+plain:
+	METALAB_KUBE_PLAIN=1 $(GO) test -timeout 40m ./controller/kube/... ./scenarios/world/...
+
+check: lint test kills plain
 	CGO_ENABLED=1 $(GO) test -race -timeout 90m ./...
 
 clean:

@@ -27,7 +27,7 @@ kubeconfig whose path it prints: labctl up --kubeconfig, lab-controller.`,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			ctx := c.Context()
 			api, err := kube.Start(ctx, kube.Config{
-				Dir: filepath.Join(o.state, world.KubeDir), Fsync: o.explicit, Listen: listen,
+				Dir: filepath.Join(o.state, world.KubeDir), Fsync: o.explicit, FastPaths: kube.FastPathsWanted(), Listen: listen,
 				Log: logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			})
 			if err != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,24 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apiserver/pkg/admission/plugin/policy/generic"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/metalab-dev/metalab/controller/config"
 )
 
-// policyPeriod is how often our own API looks whether policies have changed. It
-// only looks at a flag; upstream's second would be most of what a start takes.
-const policyPeriod = 50 * time.Millisecond
-
-func init() {
-	// Upstream has the one way to set this, and means tests.
-	generic.SetPolicyRefreshIntervalForTests(policyPeriod)
-}
-
-// installPolicies applies the admission policies. An API may take a second or two
-// to act on them; see awaitPolicies.
+// installPolicies applies the admission policies. They may come into force a second or
+// two later; see awaitPolicies.
 func installPolicies(ctx context.Context, c *rest.Config) error {
 	client, err := dynamic.NewForConfig(c)
 	if err != nil {
@@ -41,7 +30,7 @@ func installPolicies(ctx context.Context, c *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	for resource, objects := range map[string][]*unstructured.Unstructured{ // the order does not matter: either waits for the other
+	for resource, objects := range map[string][]*unstructured.Unstructured{ // in any order: neither has an effect without the other
 		"validatingadmissionpolicies": policies, "validatingadmissionpolicybindings": bindings,
 	} {
 		for _, o := range objects {
@@ -59,8 +48,8 @@ func installPolicies(ctx context.Context, c *rest.Config) error {
 	return nil
 }
 
-// awaitPolicies returns when each policy refuses what it gives as an example.
-// Nothing is stored.
+// awaitPolicies returns when every policy is in force: when a dry run of creating the
+// example in its RefusesAnnotation is forbidden. It stores nothing.
 func awaitPolicies(ctx context.Context, c *rest.Config) error {
 	client, err := dynamic.NewForConfig(c)
 	if err != nil {
@@ -83,7 +72,7 @@ func awaitPolicies(ctx context.Context, c *rest.Config) error {
 		if !ok {
 			continue
 		}
-		resource, err := governs(p)
+		resource, err := matchedResource(p)
 		if err != nil {
 			return fmt.Errorf("kube: policy %s: %w", p.GetName(), err)
 		}
@@ -94,10 +83,10 @@ func awaitPolicies(ctx context.Context, c *rest.Config) error {
 		o.SetAPIVersion(resource.GroupVersion().String())
 		o.SetKind(kinds[resource.GroupResource()])
 		o.SetName("metalab-example")
-		what := client.Resource(resource).Namespace(metav1.NamespaceDefault)
+		objects := client.Resource(resource).Namespace(metav1.NamespaceDefault)
 		var last error
 		err = wait.PollUntilContextTimeout(ctx, policyPeriod/2, bootTimeout, true, func(ctx context.Context) (bool, error) {
-			_, last = what.Create(ctx, o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+			_, last = objects.Create(ctx, o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return apierrors.IsForbidden(last), nil
 		})
 		if err != nil {
@@ -107,8 +96,9 @@ func awaitPolicies(ctx context.Context, c *rest.Config) error {
 	return nil
 }
 
-// governs is the resource that a policy is for; ours are for one each.
-func governs(policy *unstructured.Unstructured) (schema.GroupVersionResource, error) {
+// matchedResource returns the resource that a policy matches. Each policy of
+// controller/config matches a single one.
+func matchedResource(policy *unstructured.Unstructured) (schema.GroupVersionResource, error) {
 	b, err := policy.MarshalJSON()
 	if err != nil {
 		return schema.GroupVersionResource{}, err

@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/controller/bmc"
 )
 
-// object is an object of a kind of ours, with what the JSON says.
+// object returns an object of a metal3.io kind from its JSON.
 func object(t *testing.T, kind, namespace, text string) *unstructured.Unstructured {
 	t.Helper()
 	o := new(unstructured.Unstructured)
@@ -31,12 +31,11 @@ func object(t *testing.T, kind, namespace, text string) *unstructured.Unstructur
 	return o
 }
 
-// denied checks that an error is a refusal in these words; without words, that
-// there is none.
+// denied checks that an error contains all of words; without words, that err is nil.
 func denied(t *testing.T, what string, err error, words ...string) {
 	t.Helper()
 	if words == nil && err != nil {
-		t.Errorf("%s: refused: %v", what, err)
+		t.Errorf("%s: denied: %v", what, err)
 	}
 	for _, w := range words {
 		if err == nil || !strings.Contains(err.Error(), w) {
@@ -45,7 +44,7 @@ func denied(t *testing.T, what string, err error, words ...string) {
 	}
 }
 
-// What a policy or the schema refuses, and what comes near it and is taken.
+// Objects that the schema or a policy denies, and similar ones that they allow.
 func TestAdmissionOfNewObjects(t *testing.T) {
 	c := clientFor(t, sharedAPI(t).RESTConfig())
 	ns := freshNamespace(t, c)
@@ -165,7 +164,7 @@ func TestAdmissionOfNewObjects(t *testing.T) {
 	}
 }
 
-// What can be changed depends on what it was.
+// Changes that are denied or allowed depending on the old object.
 func TestAdmissionOfChanges(t *testing.T) {
 	c := clientFor(t, sharedAPI(t).RESTConfig())
 	ns := freshNamespace(t, c)
@@ -205,9 +204,9 @@ func TestAdmissionOfChanges(t *testing.T) {
 	}
 }
 
-// An object that the policies would not take, but that is there, can go: its
-// finalizers can be removed.
-func TestAdmissionLetsGo(t *testing.T) {
+// The finalizers of an object that is being deleted can be removed, even though the
+// policies would deny the object.
+func TestAdmissionAllowsRemovingFinalizersOfADeletedObject(t *testing.T) {
 	c := clientFor(t, sharedAPI(t).RESTConfig())
 	ns := freshNamespace(t, c)
 	o := object(t, "BMCEventSubscription", ns, `{"metadata":{"name":"leaving","finalizers":["example.org/held"]},"spec":{"hostName":"h","destination":"https://a/"}}`)
@@ -221,8 +220,9 @@ func TestAdmissionLetsGo(t *testing.T) {
 	}
 }
 
-// A policy reads an address and knows what its kind can as controller/bmc does.
-func TestAdmissionReadsAddressesAsDriversDo(t *testing.T) {
+// The policies parse a BMC address, and know what its driver supports, as controller/bmc
+// does.
+func TestAdmissionParsesBMCAddressesAsDriversDo(t *testing.T) {
 	c := clientFor(t, sharedAPI(t).RESTConfig())
 	ns := freshNamespace(t, c)
 	var addresses []string
@@ -240,7 +240,7 @@ func TestAdmissionReadsAddressesAsDriversDo(t *testing.T) {
 		parsed, parseErr := bmc.ParseAddress(address)
 		for name, wanted := range map[string]struct {
 			spec    string
-			refused bool // by what its kind of address can
+			refused bool // because of what the driver supports
 		}{
 			"address": {`"bootMACAddress":"00:11:22:33:44:aa"`, false},
 			"no MAC":  {`"online":true`, parsed.NeedsMAC},
@@ -248,7 +248,7 @@ func TestAdmissionReadsAddressesAsDriversDo(t *testing.T) {
 			"secure":  {`"bootMACAddress":"00:11:22:33:44:aa","bootMode":"UEFISecureBoot"`, !parsed.SecureBoot},
 		} {
 			if parseErr != nil && name != "address" {
-				continue // one refusal is enough
+				continue // one denial is enough
 			}
 			err := c.Create(t.Context(), object(t, "BareMetalHost", ns,
 				`{"spec":{"online":true,"bmc":{"address":"`+address+`","credentialsName":"s"},`+wanted.spec+`}}`), client.DryRunAll)
@@ -262,7 +262,7 @@ func TestAdmissionReadsAddressesAsDriversDo(t *testing.T) {
 	}
 }
 
-func TestFirmwareIsTakenWithAWarning(t *testing.T) { // B-262, B-270
+func TestFirmwareFieldGetsAWarning(t *testing.T) { // B-262, B-270
 	config := sharedAPI(t).RESTConfig()
 	var warned warnings
 	config.WarningHandler = &warned

@@ -1,14 +1,17 @@
-// Package kube owns the Kubernetes API that a lab without a cluster runs inside
-// its own process: upstream's generic control plane (namespaces, secrets, config
-// maps, events, leases, service accounts, RBAC, admission, server-side apply and
-// custom resources) over an embedded etcd, the controllers that collect garbage,
-// empty namespaces and make service accounts, and the kubeconfig that reaches
-// it. It also installs the definitions of controller/config, there or into any
-// other cluster.
+// Package kube runs a Kubernetes API inside the process, for a lab without a cluster. The
+// API is upstream's generic control plane (namespaces, secrets, config maps, events,
+// leases, service accounts, RBAC, admission, server-side apply and custom resources) over
+// an embedded etcd, with upstream's controllers for garbage collection, namespaces and
+// service accounts. The package writes a kubeconfig for the API. Install applies the
+// definitions and policies of controller/config to this API or to any cluster.
 //
-// The package refuses to know hosts, BMCs and what the resources mean. It is the
-// only one that links k8s.io/kubernetes, which takes minutes to build cold;
-// whatever merely speaks to an API must not import it.
+// The package does not know what the resources mean. It is the only one that links
+// k8s.io/kubernetes, which takes minutes to build from scratch: a package that is only a
+// client of an API must not import it.
+//
+// upstream.go lists the details of Kubernetes and etcd that the package depends on, and
+// what to check at an upgrade. The code that exists for speed alone is in the files
+// fastpath*.go, behind Config.FastPaths.
 package kube
 
 import (
@@ -26,25 +29,29 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Config says where an API keeps its state, and where it listens.
+// Config configures an API.
 type Config struct {
-	// Dir holds etcd's data, the keys and the kubeconfig. It is made, with mode
-	// 0700, when it is not there; all that is put into it is for its owner only.
+	// Dir is the state folder: it holds etcd's data, the keys and the kubeconfig. Start
+	// creates it with mode 0700 if it does not exist. Only its owner can read its files.
 	Dir string
 
-	// Fsync makes every write reach the disk before it is answered. Without it
+	// Fsync makes every write reach the disk before its response is sent. Without it
 	// the state survives kill -9, but not a power cut.
 	Fsync bool
 
-	// Listen is the address of the API, 127.0.0.1:0 when empty. With port 0 the
-	// port of the last run on Dir is taken again, so that kubeconfigs handed
-	// out earlier stay good; when somebody else holds it now, a free one.
+	// Listen is the TCP address of the API, 127.0.0.1:0 when empty. For port 0 Start
+	// reuses the port of the last run on Dir, so that older kubeconfigs stay valid, or
+	// chooses a free one when that port is in use.
 	Listen string
 
-	// Log gets the errors of etcd and of the Kubernetes components, and at
-	// verbosity 1 those from before the API is ready and after its end is
-	// decided; the zero Logger drops them. Upstream's logger is one per process:
-	// of several APIs, the one started last gets what cannot be told apart.
+	// FastPaths serves custom resources with the code in fastpath*.go. Without it the API
+	// is upstream's: it behaves the same, but takes more processor time and memory.
+	FastPaths bool
+
+	// Log gets the errors of etcd and of the Kubernetes components, and at verbosity 1
+	// their errors while the API starts and stops; the zero Logger drops them. Upstream
+	// has one logger per process: of several APIs, the one started last gets the errors
+	// that do not say which API they belong to.
 	Log logr.Logger
 }
 
@@ -56,23 +63,23 @@ type API struct {
 	server     *apiServer
 	errors     *reporter
 
-	undo []func() error // closes what Start has opened, last first
+	undo []func() error // closes the parts that Start has opened, in the order of their start
 	stop context.CancelFunc
 	done chan struct{}
 	err  error // written before done is closed
 }
 
-// bootTimeout bounds each wait of Start. What it waits for takes about 2 s, but
-// shares the processor with whatever else a test machine does.
+// bootTimeout limits each wait of Start. A start takes about 2 s on a quiet machine, but
+// much longer on a loaded one.
 const bootTimeout = 2 * time.Minute
 
-// Start runs an API and returns when it is ready: it answers /readyz, the
-// namespace default is there, the definitions of controller/config are
-// established, its policies in force and its controllers run.
+// Start starts an API and returns when it is ready: /readyz succeeds, the namespace
+// default exists, the definitions of controller/config are established, their policies
+// are in force, and the controllers run.
 //
-// The API stops when ctx ends, as by Stop. A ctx that ends during Start is
-// noticed only once upstream's start hooks are through: upstream exits the
-// process when one of them is interrupted.
+// The API stops when ctx ends, as with Stop. When ctx ends during Start, Start returns
+// only after upstream's start hooks have ended, because upstream exits the process when
+// one of them is interrupted.
 func Start(ctx context.Context, c Config) (*API, error) {
 	ctx, stop := context.WithCancel(ctx)
 	a := &API{errors: &reporter{log: c.Log}, stop: stop, done: make(chan struct{})}
@@ -85,10 +92,10 @@ func Start(ctx context.Context, c Config) (*API, error) {
 	return a, nil
 }
 
-// open starts one part after the other. When it fails, the caller closes those
-// that run.
+// open starts the parts one after the other. After an error the caller closes the parts
+// that have been started.
 func (a *API) open(ctx context.Context, c Config) error {
-	hush(a.errors)
+	redirectLogs(a.errors)
 	dir, sockets, err := a.claim(ctx, c.Dir)
 	if err != nil {
 		return err
@@ -97,7 +104,7 @@ func (a *API) open(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	// The server closes its listener itself, but only once it runs.
+	// The server closes its listener itself, but only after it has started to serve.
 	a.onClose(func() error { _ = ln.Close(); return nil })
 	addr := ln.Addr().(*net.TCPAddr)
 	keys, err := openPKI(dir, reachable(addr.IP), time.Now())
@@ -114,21 +121,19 @@ func (a *API) open(ctx context.Context, c Config) error {
 		return err
 	}
 	a.onClose(func() error { a.etcd.Close(); return nil })
-	db := newStore(a.etcd)
-	a.onClose(db.close)
-	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), db, ln, keys, a.errors)
+	a.server, err = startServer(ctx, a.etcd.Config().AdvertiseClientUrls[0].String(), c.FastPaths, ln, keys, a.errors)
 	if err != nil {
 		return err
 	}
 	a.onClose(a.server.stop)
-	a.rest = keys.restConfig(addr, a.server.token)
+	a.rest = keys.restConfig(addr)
 	if err := a.server.waitReady(ctx, a.rest); err != nil {
 		return err
 	}
 	if err := Install(ctx, a.rest); err != nil {
 		return err
 	}
-	if err := age(ctx, a.rest); err != nil {
+	if err := backdateDefinitions(ctx, a.rest); err != nil {
 		return err
 	}
 	if err := awaitPolicies(ctx, a.rest); err != nil {
@@ -142,11 +147,10 @@ func (a *API) open(ctx context.Context, c Config) error {
 	return nil
 }
 
-// claim takes the state folder dir for this API alone and makes the folder for
-// its sockets.
+// claim creates and locks the state folder dir, and creates the folder for etcd's sockets.
 func (a *API) claim(ctx context.Context, dir string) (state, sockets string, err error) {
 	if dir == "" {
-		return "", "", errors.New("kube: no state folder given")
+		return "", "", errors.New("kube: Config.Dir is empty: name the state folder")
 	}
 	if state, err = filepath.Abs(dir); err != nil {
 		return "", "", fmt.Errorf("kube: state folder: %w", err)
@@ -166,16 +170,16 @@ func (a *API) claim(ctx context.Context, dir string) (state, sockets string, err
 	return state, sockets, nil
 }
 
-// supervise waits for the end, whatever brings it, and closes all parts.
+// supervise waits until the context ends or a part fails, and closes all parts.
 func (a *API) supervise(ctx context.Context) {
 	defer close(a.done)
 	var cause error
 	select {
 	case <-ctx.Done():
 	case err := <-a.etcd.Err():
-		cause = fmt.Errorf("kube: etcd stopped by itself: %w", err)
+		cause = fmt.Errorf("kube: etcd stopped unexpectedly: %w", err)
 	case <-a.server.done:
-		cause = errors.New("kube: API server stopped by itself")
+		cause = errors.New("kube: API server stopped unexpectedly")
 	}
 	a.errors.ready.Store(false)
 	a.stop()
@@ -184,9 +188,9 @@ func (a *API) supervise(ctx context.Context) {
 
 func (a *API) onClose(f func() error) { a.undo = append(a.undo, f) }
 
-// close stops the parts in the reverse order of their start: controllers before
-// the API, the API before etcd, and the lock at last, because an etcd that is
-// still going down removes the sockets of its successor.
+// close stops the parts in the reverse order of their start: the controllers before the
+// API server, the API server before etcd, and the lock last, because an etcd that is
+// still closing removes the sockets of its successor.
 func (a *API) close() error {
 	var errs []error
 	for _, f := range slices.Backward(a.undo) {
@@ -195,30 +199,30 @@ func (a *API) close() error {
 	return errors.Join(errs...)
 }
 
-// RESTConfig returns a configuration for clients that may do everything, and as
-// fast as they like. It is the caller's own.
+// RESTConfig returns a new configuration for clients with all rights and without a rate
+// limit.
 func (a *API) RESTConfig() *rest.Config {
 	return rest.CopyConfig(a.rest)
 }
 
-// Kubeconfig returns the path of a file, with mode 0600, that gives the same
-// rights to kubectl.
+// Kubeconfig returns the path of a kubeconfig with the same rights. The file has mode
+// 0600.
 func (a *API) Kubeconfig() string { return a.kubeconfig }
 
-// Stop stops the API and returns when all it started has ended, with the reason
-// if that was not in good order. It may be called more than once.
+// Stop stops the API and returns when all its parts have ended. The error is that of Err.
+// It may be called more than once.
 func (a *API) Stop() error {
 	a.stop()
 	<-a.done
 	return a.err
 }
 
-// Done returns a channel that is closed when the API has ended, by Stop, by the
-// end of its context or by itself.
+// Done returns a channel that is closed when the API has ended: after Stop, after the end
+// of its context, or after a failure.
 func (a *API) Done() <-chan struct{} { return a.done }
 
-// Err returns why the API ended: nil while it runs and after a stop in good
-// order.
+// Err returns the error with which the API ended, nil while it runs and after an orderly
+// stop.
 func (a *API) Err() error {
 	select {
 	case <-a.done:

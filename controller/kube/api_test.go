@@ -33,8 +33,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// childDir tells a process of this test binary to run an API on the folder in
-// it, and to wait to be killed.
+// childDir is the environment variable that makes a process of this test binary run an
+// API on the folder that it names, until the process is killed.
 const childDir = "METALAB_KUBE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -57,9 +57,10 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// child runs an API on dir, stores a config map and says so.
+// child runs an API on dir, creates a config map and then prints the path of the
+// kubeconfig.
 func child(dir string) {
-	api, err := Start(context.Background(), Config{Dir: dir})
+	api, err := Start(context.Background(), Config{Dir: dir, FastPaths: FastPathsWanted()})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -75,7 +76,7 @@ func child(dir string) {
 	log.Fatal(api.Err())
 }
 
-// shared is the API of all tests that do not stop or break theirs.
+// shared is the API of all tests that do not stop or break it.
 var shared struct {
 	once sync.Once
 	dir  string
@@ -86,9 +87,9 @@ var shared struct {
 func sharedAPI(t *testing.T) *API {
 	t.Helper()
 	shared.once.Do(func() {
-		//nolint:usetesting // it outlives the test that asks first
+		//nolint:usetesting // the folder outlives the first test that needs it
 		if shared.dir, shared.err = os.MkdirTemp("", "kube-test-"); shared.err == nil {
-			shared.api, shared.err = Start(context.Background(), Config{Dir: shared.dir})
+			shared.api, shared.err = Start(context.Background(), Config{Dir: shared.dir, FastPaths: FastPathsWanted()})
 		}
 	})
 	if shared.err != nil {
@@ -97,11 +98,11 @@ func sharedAPI(t *testing.T) *API {
 	return shared.api
 }
 
-// start runs an API of the test's own.
+// start starts an API for this test alone.
 func start(t *testing.T, c Config) *API {
 	t.Helper()
-	// Upstream's last words may come when the test is over, and the API of
-	// another test may speak to this log.
+	// Upstream may log after the test has ended, and components of another test's API may
+	// log here.
 	var over atomic.Bool
 	t.Cleanup(func() { over.Store(true) })
 	c.Log = funcr.New(func(prefix, args string) {
@@ -109,6 +110,7 @@ func start(t *testing.T, c Config) *API {
 			t.Log(prefix, args)
 		}
 	}, funcr.Options{Verbosity: 1})
+	c.FastPaths = FastPathsWanted()
 	api, err := Start(context.Background(), c)
 	if err != nil {
 		t.Fatalf("Start(%s) error = %v, want none", c.Dir, err)
@@ -126,18 +128,23 @@ func stop(t *testing.T, api *API) {
 
 func clientFor(t *testing.T, c *rest.Config) client.Client {
 	t.Helper()
-	scheme := kuberuntime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), metal3.AddToScheme(scheme)); err != nil {
-		t.Fatal(err)
-	}
-	cl, err := client.New(c, client.Options{Scheme: scheme})
+	cl, err := client.New(c, client.Options{Scheme: testScheme(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cl
 }
 
-// clientFrom reads a kubeconfig as kubectl does.
+func testScheme(t testing.TB) *kuberuntime.Scheme {
+	t.Helper()
+	scheme := kuberuntime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), metal3.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	return scheme
+}
+
+// clientFrom returns a client for a kubeconfig, as kubectl reads it.
 func clientFrom(t *testing.T, kubeconfig string) client.Client {
 	t.Helper()
 	c, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -151,8 +158,8 @@ func configMap(ns, name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns}, Data: map[string]string{"rack": "r1"}}
 }
 
-// freshNamespace makes one for this run of the test, since other runs have used the
-// shared API too.
+// freshNamespace creates a namespace for this run of the test: earlier runs may have used
+// the shared API, too.
 func freshNamespace(t *testing.T, c client.Client) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -169,7 +176,7 @@ func create(t *testing.T, c client.Client, objs ...client.Object) {
 	}
 }
 
-// eventually waits until f says yes.
+// eventually waits until f returns true.
 func eventually(t *testing.T, what string, f func(context.Context) (bool, error)) {
 	t.Helper()
 	if err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, f); err != nil {
@@ -181,14 +188,15 @@ func TestRestartKeepsObjectsAndKubeconfig(t *testing.T) {
 	dir := t.TempDir()
 	api := start(t, Config{Dir: dir, Fsync: true})
 	create(t, clientFor(t, api.RESTConfig()), configMap("default", "kept"), &metal3.BareMetalHost{ObjectMeta: metav1.ObjectMeta{Name: "kept", Namespace: "default"}})
-	if d := heldUp(t, api); len(d) > 0 {
-		t.Errorf("definitions that hold up the creation of objects after Start: %q", d)
+	if d := tooYoung(t, api); len(d) > 0 {
+		t.Errorf("definitions younger than %s after Start, which delay the creation of objects: %q", haGrace, d)
 	}
 	old := filepath.Join(t.TempDir(), "kubeconfig")
 	copyFile(t, api.Kubeconfig(), old)
 	stop(t, api)
 
-	// etcd remembers the address of its peers; another session's must do.
+	// etcd stores the address of its peers, which is another one after the user has logged
+	// in again.
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	start(t, Config{Dir: dir, Fsync: true})
 	c := clientFrom(t, old)
@@ -199,9 +207,9 @@ func TestRestartKeepsObjectsAndKubeconfig(t *testing.T) {
 	}
 }
 
-// heldUp returns the definitions that are so new that upstream lets the creation
-// of objects wait.
-func heldUp(t *testing.T, api *API) []string {
+// tooYoung returns the definitions that are younger than haGrace, for which upstream
+// delays the creation of objects.
+func tooYoung(t *testing.T, api *API) []string {
 	t.Helper()
 	cs, err := clientset.NewForConfig(api.RESTConfig())
 	if err != nil {
@@ -232,9 +240,9 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-func TestSecondStartIsRefused(t *testing.T) {
+func TestSecondStartOnAFolderReturnsErrInUse(t *testing.T) {
 	sharedAPI(t)
-	_, err := Start(t.Context(), Config{Dir: shared.dir})
+	_, err := Start(t.Context(), Config{Dir: shared.dir, FastPaths: FastPathsWanted()})
 	if !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), shared.dir) {
 		t.Errorf("Start on a folder in use: error = %v, want ErrInUse with %s", err, shared.dir)
 	}
@@ -255,15 +263,15 @@ func TestStateSurvivesKill(t *testing.T) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Errorf("child: no word that its object is stored: %v", err)
+		t.Errorf("child: no line that its object is stored: %v", err)
 	}
-	if _, err := Start(t.Context(), Config{Dir: dir}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(cmd.Process.Pid)) {
+	if _, err := Start(t.Context(), Config{Dir: dir, FastPaths: FastPathsWanted()}); !errors.Is(err, ErrInUse) || !strings.Contains(err.Error(), fmt.Sprint(cmd.Process.Pid)) {
 		t.Errorf("Start on the folder of the child: error = %v, want ErrInUse with process %d", err, cmd.Process.Pid)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // says "killed"
+	_ = cmd.Wait() // the error is "killed"
 
 	api := start(t, Config{Dir: dir})
 	if want := strings.TrimSpace(line); api.Kubeconfig() != want {
@@ -278,15 +286,14 @@ func TestStateSurvivesKill(t *testing.T) {
 	}
 }
 
-// Two APIs at once, while others run in the same process, and all that either
-// has started is gone when it is stopped.
-func TestStopLeavesNothing(t *testing.T) {
+// Two APIs start and stop at the same time, while another one runs in the same process.
+func TestStopEndsEveryGoroutine(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
 	cycle := func() int {
 		var all sync.WaitGroup
 		for _, dir := range dirs {
 			all.Go(func() {
-				api, err := Start(t.Context(), Config{Dir: dir})
+				api, err := Start(t.Context(), Config{Dir: dir, FastPaths: FastPathsWanted()})
 				if err != nil {
 					t.Errorf("Start() error = %v, want none", err)
 					return
@@ -322,7 +329,7 @@ func TestStopEndsWithOpenWatch(t *testing.T) {
 	begin := time.Now()
 	stop(t, api)
 	if took := time.Since(begin); took > 20*time.Second {
-		t.Errorf("Stop() with an open watch took %s, want less than the minute of a watch that is not told", took)
+		t.Errorf("Stop() with an open watch took %s, want less than the minute without watchGrace", took)
 	}
 	select {
 	case <-api.Done():
@@ -331,10 +338,10 @@ func TestStopEndsWithOpenWatch(t *testing.T) {
 	}
 }
 
-func TestContextEndsAPI(t *testing.T) {
+func TestAPIStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	api, err := Start(ctx, Config{Dir: t.TempDir()})
+	api, err := Start(ctx, Config{Dir: t.TempDir(), FastPaths: FastPathsWanted()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,34 +352,34 @@ func TestContextEndsAPI(t *testing.T) {
 	}
 }
 
-// A start that is interrupted must not let upstream exit the process, must end
-// and must leave the folder to the next.
-func TestInterruptedStart(t *testing.T) {
+// After its context has ended, Start must return, must not let upstream exit the process,
+// and must release the folder.
+func TestStartReturnsWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Start(ctx, Config{Dir: dir}); !errors.Is(err, context.Canceled) {
+	if _, err := Start(ctx, Config{Dir: dir, FastPaths: FastPathsWanted()}); !errors.Is(err, context.Canceled) {
 		t.Errorf("Start() with an ended context: error = %v, want context.Canceled", err)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), 1200*time.Millisecond) // amid the start hooks
+	ctx, cancel = context.WithTimeout(t.Context(), 1200*time.Millisecond) // while the start hooks run
 	defer cancel()
-	if _, err := Start(ctx, Config{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("Start() with a context that ends amid it: error = %v, want context.DeadlineExceeded", err)
+	if _, err := Start(ctx, Config{Dir: dir, FastPaths: FastPathsWanted()}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Start() with a context that ends meanwhile: error = %v, want context.DeadlineExceeded", err)
 	}
 	start(t, Config{Dir: dir})
 }
 
-func TestErrTellsWhyItDied(t *testing.T) {
+func TestErrReturnsTheServersFailure(t *testing.T) {
 	t.Parallel()
-	api, err := Start(t.Context(), Config{Dir: t.TempDir()})
+	api, err := Start(t.Context(), Config{Dir: t.TempDir(), FastPaths: FastPathsWanted()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	api.server.cancel() // as if upstream had given up
+	api.server.cancel() // as if the server had failed
 	<-api.Done()
-	if err := api.Err(); err == nil || err.Error() != "kube: API server stopped by itself" {
-		t.Errorf("Err() = %v, want kube: API server stopped by itself", err)
+	if err := api.Err(); err == nil || err.Error() != "kube: API server stopped unexpectedly" {
+		t.Errorf("Err() = %v, want kube: API server stopped unexpectedly", err)
 	}
 	if got, want := api.Stop(), api.Err(); !errors.Is(got, want) {
 		t.Errorf("Stop() after that = %v, want the same %v", got, want)

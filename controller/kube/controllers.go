@@ -22,23 +22,24 @@ import (
 )
 
 const (
-	// resync is upstream's default for the informers of these controllers.
+	// resync is upstream's default resync period for the informers of these controllers.
 	resync = 12 * time.Hour
-	// namespaceResync is upstream's default too.
+	// namespaceResync is upstream's default, too.
 	namespaceResync = 5 * time.Minute
-	// collectPeriod is how soon the garbage collector looks after resources of
-	// a definition that was added later. Upstream's 30 s are for big clusters.
+	// collectPeriod is how often the garbage collector looks for new definitions. Upstream's
+	// 30 s are for large clusters.
 	collectPeriod = 5 * time.Second
-	// workers is the number of workers of each controller that has much to do.
+	// workers is the number of workers of the garbage collector and of the namespace
+	// controller.
 	workers = 4
 )
 
-// startControllers runs those of upstream's controllers without which objects
-// do not live as they should: the garbage collector deletes what a deleted owner
-// leaves behind, the namespace controller empties namespaces that are deleted,
-// and the service-account controller gives each namespace its default account.
+// startControllers starts three of upstream's controllers: the garbage collector deletes
+// the dependents of deleted owners, the namespace controller deletes the contents of
+// deleted namespaces, and the service-account controller creates the default account of
+// each namespace.
 //
-// Of ctx they take the values alone: they end by stop, which waits for them.
+// They end by stop, which waits for them: of ctx they use the values only.
 func startControllers(ctx context.Context, c *rest.Config, r *reporter) (stop func() error, err error) {
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(c), "controllers"))
 	if err != nil {
@@ -49,8 +50,8 @@ func startControllers(ctx context.Context, c *rest.Config, r *reporter) (stop fu
 		return nil, fmt.Errorf("kube: controllers: %w", err)
 	}
 	discovery := client.Discovery()
-	// The collector resets its mapper when discovery shows something new, so the
-	// mapper must not share its cache with the discovery that shows it.
+	// The collector resets its mapper when discovery lists a new resource, so the mapper
+	// must not share a cache with that discovery client.
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovery))
 	typed := informers.NewSharedInformerFactory(client, resync)
 	untyped := metadatainformer.NewSharedInformerFactory(meta, resync)

@@ -2,21 +2,19 @@ package kube
 
 import (
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
-	_ "github.com/metalab-dev/metalab/controller/kube/etcdquiet" // etcd's clients
+	_ "github.com/metalab-dev/metalab/controller/kube/etcdquiet"
 )
 
-// reporter takes the errors of one API's parts. While the API starts or stops
-// they complain of each other's absence, which mends itself or comes back as
-// the error of Start or Stop: then they are details, at verbosity 1.
+// reporter logs the errors of etcd and of the Kubernetes components of one API. While
+// the API starts or stops, its parts log that others do not answer yet, or any more.
+// Such failures end by themselves, or Start or Stop returns them as its error, so they
+// are logged as details at verbosity 1 then.
 type reporter struct {
 	log   logr.Logger
 	ready atomic.Bool
@@ -37,31 +35,13 @@ func (r *reporter) report(name string, err error, msg string, values []any) {
 	log.V(1).Info(msg, values...)
 }
 
-// logger returns a logger that passes on errors and drops the rest.
+// logger returns a logger that passes errors to r and drops everything else.
 func (r *reporter) logger() logr.Logger {
 	return logr.New(errorSink{to: func() *reporter { return r }})
 }
 
-var (
-	hushOnce sync.Once
-	// latest takes the errors that do not say which API they come from.
-	latest atomic.Pointer[reporter]
-)
-
-// hush keeps upstream, which talks on standard error as if the process were its
-// own, to errors, and sends those to r. Both switches belong to the process.
-func hush(r *reporter) {
-	latest.Store(r)
-	hushOnce.Do(func() {
-		klog.SetLogger(logr.New(errorSink{to: latest.Load}))
-		// Warnings are for people at a terminal; kubectl shows its own.
-		rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	})
-}
-
-// errorSink is a logr.LogSink that knows only errors. It asks for its
-// destination each time, because klog's logger cannot be replaced safely while
-// anything runs.
+// errorSink is a logr.LogSink that handles errors only. It asks for its reporter at each
+// error, because klog's logger cannot be replaced safely while any component runs.
 type errorSink struct {
 	to     func() *reporter
 	name   string
@@ -89,12 +69,12 @@ func (s errorSink) WithName(name string) logr.LogSink {
 	return s
 }
 
-// etcdLog returns a zap logger that passes on errors.
+// etcdLog returns a zap logger that passes errors to r and drops everything else.
 func etcdLog(r *reporter) *zap.Logger {
 	return zap.New(etcdCore{LevelEnabler: zap.ErrorLevel, log: r.logger().WithName("etcd")})
 }
 
-// etcdCore is a zapcore.Core over a logr.Logger.
+// etcdCore is a zapcore.Core that logs to a logr.Logger.
 type etcdCore struct {
 	zapcore.LevelEnabler
 	log logr.Logger
@@ -121,7 +101,8 @@ func (c etcdCore) Write(e zapcore.Entry, fields []zap.Field) error {
 
 func (c etcdCore) Sync() error { return nil }
 
-// split returns fields as logr has them: the error apart from the rest.
+// split converts zap's fields to logr's: the first error, and keys and values for the
+// others.
 func split(fields []zap.Field) (values []any, err error) {
 	for _, f := range fields {
 		if e, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType && err == nil {

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// build does what kubectl kustomize does.
+// build renders the manifests as kubectl kustomize does.
 func build(t *testing.T) []*resource.Resource {
 	t.Helper()
 	m, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), "../config")
@@ -39,9 +39,9 @@ func build(t *testing.T) []*resource.Resource {
 	return m.Resources()
 }
 
-// TestManifestsApply applies them as kubectl apply -k --server-side does, with
-// unknown fields refused. Our API runs no pods: the workload is given to what
-// upstream's API checks it with.
+// TestManifestsApply applies the manifests as kubectl apply -k --server-side does, with
+// unknown fields denied. The lab's API serves no Deployments and Services: upstream's
+// validation checks those.
 func TestManifestsApply(t *testing.T) {
 	api := sharedAPI(t)
 	c := api.RESTConfig()
@@ -82,11 +82,11 @@ func TestManifestsApply(t *testing.T) {
 	}
 	slices.Sort(notServed)
 	if diff := cmp.Diff([]string{"Deployment", "Service"}, notServed); diff != "" {
-		t.Errorf("kinds that our API does not serve (-want +got):\n%s", diff)
+		t.Errorf("kinds that the lab's API does not serve (-want +got):\n%s", diff)
 	}
 }
 
-// validate checks an object as upstream's API does before it stores it.
+// validate checks an object as upstream's API does before storing it.
 func validate(t *testing.T, b []byte) {
 	t.Helper()
 	o, _, err := legacyscheme.Codecs.UniversalDeserializer().Decode(b, nil, nil)
@@ -94,7 +94,7 @@ func validate(t *testing.T, b []byte) {
 		t.Errorf("%v: %s", err, b)
 		return
 	}
-	back, err := json.Marshal(o) // what the type does not have is lost
+	back, err := json.Marshal(o) // without the fields that the type does not have
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,21 +105,21 @@ func validate(t *testing.T, b []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var faults field.ErrorList
+	var invalid field.ErrorList
 	switch o := o.(type) {
 	case *apps.Deployment:
-		faults = appsvalidation.ValidateDeployment(o, corevalidation.PodValidationOptions{})
+		invalid = appsvalidation.ValidateDeployment(o, corevalidation.PodValidationOptions{})
 	case *core.Service:
-		faults = corevalidation.ValidateServiceCreate(o)
+		invalid = corevalidation.ValidateServiceCreate(o)
 	default:
-		t.Errorf("a %T is not checked", o)
+		t.Errorf("this test has no validation of %T", o)
 	}
-	if err := faults.ToAggregate(); err != nil {
+	if err := invalid.ToAggregate(); err != nil {
 		t.Errorf("%T: %v", o, err)
 	}
 }
 
-// missing are the paths of JSON that b has and of has not.
+// missing returns the paths of the JSON fields that b has and of does not have.
 func missing(t *testing.T, b, of []byte) (paths []string) {
 	t.Helper()
 	var x, y any
@@ -155,9 +155,9 @@ func missing(t *testing.T, b, of []byte) (paths []string) {
 	return paths
 }
 
-// TestManifestsFitTogether checks what the objects say of each other, and that
-// the rights are to what there is: a slip would give none.
-func TestManifestsFitTogether(t *testing.T) {
+// TestManifestsReferToExistingObjects checks the references between the objects, and that
+// every right is to a resource that exists: a misspelt one would give no right.
+func TestManifestsReferToExistingObjects(t *testing.T) {
 	api := sharedAPI(t)
 	cs, err := kubernetes.NewForConfig(api.RESTConfig())
 	if err != nil {
@@ -175,7 +175,7 @@ func TestManifestsFitTogether(t *testing.T) {
 		}
 		for _, r := range l.APIResources {
 			known[gv.Group+" "+r.Name] = true
-			known[gv.Group+" "+r.Name+"/finalizers"] = true // a right alone: nothing is served there
+			known[gv.Group+" "+r.Name+"/finalizers"] = true // only RBAC knows this subresource
 		}
 	}
 	var deployment appsv1.Deployment
@@ -183,7 +183,7 @@ func TestManifestsFitTogether(t *testing.T) {
 	names := map[string]bool{}
 	for _, r := range build(t) {
 		names[r.GetKind()+" "+r.GetNamespace()+"/"+r.GetName()] = true
-		var role rbacv1.ClusterRole // a Role reads the same
+		var role rbacv1.ClusterRole // a Role has the same fields
 		for kind, into := range map[string]any{"Deployment": &deployment, "Service": &service, "ClusterRole": &role, "Role": &role} {
 			if kind != r.GetKind() {
 				continue

@@ -24,17 +24,18 @@ import (
 
 const (
 	caLife = 10 * 365 * 24 * time.Hour
-	// A certificate is renewed at a start in the second half of its life, so
-	// that one run may last half a year. The API's own certificate for speaking
-	// to itself, which upstream makes at each start, is good for 14 months.
+	// Start renews a certificate in the second half of its life, so that an API may run
+	// for half a year. The certificate by which the API server connects to itself, which
+	// upstream makes at each start, is valid for 14 months.
 	certLife = 365 * 24 * time.Hour
-	// Clocks of clients may be late.
+	// backdate allows for clients whose clocks are slow.
 	backdate = time.Hour
 )
 
-// pki is the trust of one state folder. The authority and the service-account
-// key stay the same for its whole life, so that kubeconfigs and tokens handed
-// out earlier stay good; what the authority signs is renewed in time.
+// pki holds the keys and certificates of one state folder. The certificate authority and
+// the service-account key are never replaced, so that kubeconfigs and tokens from
+// earlier runs stay valid. The certificates that the authority signs are renewed in
+// time.
 type pki struct {
 	ca      pair
 	serving pair
@@ -43,8 +44,8 @@ type pki struct {
 	accountKey string // file of the key that signs service-account tokens
 }
 
-// pair is a certificate with its key, kept in one file so that kill -9 cannot
-// part them.
+// pair is a certificate with its private key. Both are in one file, so that kill -9
+// cannot leave one without the other.
 type pair struct {
 	file    string
 	cert    *x509.Certificate
@@ -53,8 +54,8 @@ type pair struct {
 	keyPEM  []byte
 }
 
-// openPKI reads the keys under dir and makes those that are missing, for a
-// server that clients reach at host.
+// openPKI reads the keys and certificates under dir and creates those that are missing.
+// host is the address at which clients reach the server.
 func openPKI(dir string, host net.IP, now time.Time) (*pki, error) {
 	dir = filepath.Join(dir, "pki")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -83,7 +84,7 @@ func openPKI(dir string, host net.IP, now time.Time) (*pki, error) {
 		return nil, err
 	}
 	if p.admin, err = openPair(filepath.Join(dir, "admin.pem"), &p.ca, now, &x509.Certificate{
-		// The group system:masters may do everything, whatever RBAC says.
+		// Members of the group system:masters bypass RBAC.
 		Subject:     pkix.Name{CommonName: "metalab-admin", Organization: []string{"system:masters"}},
 		NotAfter:    now.Add(certLife),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
@@ -94,8 +95,9 @@ func openPKI(dir string, host net.IP, now time.Time) (*pki, error) {
 	return p, openKey(p.accountKey)
 }
 
-// openPair reads the pair in file. When there is none, or issuer could sign a
-// better one, it makes one after template. Without issuer the pair signs itself.
+// openPair reads the pair in file. It creates a new one from template when there is
+// none, or when the old one has to be renewed; see valid. issuer signs the certificate;
+// without issuer it is self-signed.
 func openPair(file string, issuer *pair, now time.Time, template *x509.Certificate) (pair, error) {
 	b, err := readFile(file)
 	if err != nil {
@@ -106,18 +108,19 @@ func openPair(file string, issuer *pair, now time.Time, template *x509.Certifica
 		if err != nil {
 			return pair{}, err
 		}
-		if old.good(issuer, now, template) {
+		if old.valid(issuer, now, template) {
 			return old, nil
 		}
 	}
 	return newPair(file, issuer, now, template)
 }
 
-// good reports whether p does all that a new pair after template would do.
-func (p pair) good(issuer *pair, now time.Time, template *x509.Certificate) bool {
+// valid reports whether p can be used further: issuer has signed it, it has the IP
+// addresses of template, and it is in the first half of its life.
+func (p pair) valid(issuer *pair, now time.Time, template *x509.Certificate) bool {
 	if issuer == nil {
-		// Nobody who trusts an authority would trust the next one: keep it to
-		// the end.
+		// Clients that trust this authority would not trust a new one: use it until
+		// it expires.
 		return now.Before(p.cert.NotAfter)
 	}
 	if p.cert.CheckSignatureFrom(issuer.cert) != nil {
@@ -163,7 +166,7 @@ func newPair(file string, issuer *pair, now time.Time, template *x509.Certificat
 }
 
 func parsePair(file string, b []byte) (pair, error) {
-	t, err := tls.X509KeyPair(b, b) // each looks for the blocks it wants
+	t, err := tls.X509KeyPair(b, b) // the parser skips the blocks that it does not need
 	if err != nil {
 		return pair{}, fmt.Errorf("kube: %s: %w", file, err)
 	}
@@ -185,7 +188,8 @@ func parsePair(file string, b []byte) (pair, error) {
 	}
 }
 
-// openKey makes sure that file holds a private key.
+// openKey checks that file has a private key, and creates the key if the file does not
+// exist.
 func openKey(file string) error {
 	b, err := readFile(file)
 	if err != nil {
@@ -203,15 +207,13 @@ func openKey(file string) error {
 	return replaceFile(file, b)
 }
 
-// restConfig returns the configuration of an administrator's client of the
-// server at addr.
-func (p *pki) restConfig(addr *net.TCPAddr, token string) *rest.Config {
+// restConfig returns the configuration of an administrator's client of the server at addr.
+func (p *pki) restConfig(addr *net.TCPAddr) *rest.Config {
 	return &rest.Config{
 		Host:               serverURL(addr),
-		TLSClientConfig:    rest.TLSClientConfig{CAData: p.ca.certPEM},
-		BearerToken:        token, // it is looked up, where a certificate would be verified with each request
-		QPS:                -1,    // no limit: the API is ours, and waiting for nothing costs time in tests
-		DisableCompression: true,  // what does not leave this machine need not be packed
+		TLSClientConfig:    rest.TLSClientConfig{CAData: p.ca.certPEM, CertData: p.admin.certPEM, KeyData: p.admin.keyPEM},
+		QPS:                -1,   // no client-side limit: it would only delay the controllers and tests
+		DisableCompression: true, // the requests do not leave this machine
 	}
 }
 
@@ -229,8 +231,8 @@ func (p *pki) writeKubeconfig(file string, addr *net.TCPAddr) error {
 	return replaceFile(file, b)
 }
 
-// serverURL returns where a client on this machine reaches a server that listens on
-// addr.
+// serverURL returns the URL at which a client on this machine reaches a server that
+// listens on addr.
 func serverURL(addr *net.TCPAddr) string {
 	at := net.TCPAddr{IP: reachable(addr.IP), Port: addr.Port, Zone: addr.Zone}
 	return "https://" + at.String()

@@ -19,16 +19,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// ErrInUse is returned by Start for a state folder on which an API runs already.
+// ErrInUse is the error of Start for a state folder on which another API runs.
 var ErrInUse = errors.New("in use")
 
-// lockGrace is how long lock waits for another process. One that was killed a
-// moment ago takes some time to give back its memory, and its files come last.
+// lockGrace is how long lock waits for another process to release the state folder. A
+// process that was killed a moment ago releases its memory first and its files last.
 const lockGrace = 2 * time.Second
 
-// lock takes the state folder dir for this API alone. The kernel releases an
-// flock with the process that holds it, however it ends, so there is no stale
-// lock to clear.
+// lock locks the state folder dir for this API. The kernel releases an flock when the
+// process that holds it ends, however it ends, so there are no stale locks.
 func lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -42,12 +41,12 @@ func lock(ctx context.Context, dir string) (unlock func() error, err error) {
 		return err == nil, err
 	})
 	if err == nil {
-		// The file stays: removing it would let two processes lock two files.
+		// unlock leaves the file: after a removal, two processes could lock two files.
 		if err = f.Truncate(0); err == nil {
 			_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
 		}
 	} else if wait.Interrupted(err) && ctx.Err() == nil {
-		pid, _ := io.ReadAll(io.LimitReader(f, 20)) // only for the message
+		pid, _ := io.ReadAll(io.LimitReader(f, 20)) // only for the error's text
 		err = fmt.Errorf("%w by process %s", ErrInUse, pid)
 	}
 	if err != nil {
@@ -57,13 +56,13 @@ func lock(ctx context.Context, dir string) (unlock func() error, err error) {
 	return f.Close, nil
 }
 
-// maxSocketPath is the longest path of a socket that every system of ours binds:
-// sun_path takes 104 bytes on some, with a final zero.
+// maxSocketPath is the longest path in bytes of a Unix socket that every supported
+// system can bind: on some, sun_path has 104 bytes with the final zero.
 const maxSocketPath = 103
 
-// socketDir makes the folder for etcd's sockets. It is not in the state folder,
-// whose path may be too long for a socket, but in the user's runtime folder
-// under a name that only this state folder has.
+// socketDir creates the folder for etcd's sockets and returns its path. The folder is
+// in the user's runtime folder, because the path of the state folder dir may be too long
+// for a socket. Its name is a hash of dir.
 func socketDir(dir string) (string, error) {
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved
@@ -75,7 +74,7 @@ func socketDir(dir string) (string, error) {
 	}
 	folder := filepath.Join(base, hex.EncodeToString(sum[:8]))
 	if n := len(clientSocket(folder)); n > maxSocketPath {
-		return "", fmt.Errorf("kube: socket %s: a path of %d bytes, the system takes %d: point XDG_RUNTIME_DIR to a shorter one",
+		return "", fmt.Errorf("kube: socket %s: the path has %d bytes, the system allows %d: set XDG_RUNTIME_DIR to a shorter path",
 			clientSocket(folder), n, maxSocketPath)
 	}
 	for _, d := range []string{base, folder} {
@@ -86,9 +85,9 @@ func socketDir(dir string) (string, error) {
 	return folder, nil
 }
 
-// privateDir makes dir, or makes sure that nobody else has made it: the
-// temporary folder is everybody's, and who speaks to etcd is past all of the
-// API's checks.
+// privateDir creates dir with mode 0700. For an existing dir it checks owner and mode:
+// every user can create folders in the temporary folder, and a client of etcd's socket
+// bypasses the API's authentication and authorization.
 func privateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("kube: socket folder: %w", err)
@@ -99,7 +98,7 @@ func privateDir(dir string) error {
 	}
 	st, ok := fi.Sys().(*syscall.Stat_t)
 	if !fi.IsDir() || ok && int(st.Uid) != os.Getuid() || fi.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("kube: socket folder %s must be a folder of ours with mode 0700, but is %s", dir, fi.Mode())
+		return fmt.Errorf("kube: socket folder %s must be a folder of this user with mode 0700, but is %s", dir, fi.Mode())
 	}
 	return nil
 }
@@ -107,8 +106,8 @@ func privateDir(dir string) error {
 func clientSocket(folder string) string { return filepath.Join(folder, "client.sock") }
 func peerSocket(folder string) string   { return filepath.Join(folder, "peer.sock") }
 
-// listen opens the API's port. One that the system chose is remembered in dir
-// and asked for again the next time.
+// listen opens the API's TCP port. For port 0 the system chooses one; listen stores it
+// in dir and tries to open the same port the next time.
 func listen(dir, address string) (net.Listener, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -139,8 +138,8 @@ func listen(dir, address string) (net.Listener, error) {
 	return ln, nil
 }
 
-// reachable returns the address at which a client on this machine finds a
-// server that listens on ip.
+// reachable returns the address at which a client on this machine reaches a server that
+// listens on ip.
 func reachable(ip net.IP) net.IP {
 	switch {
 	case !ip.IsUnspecified():
@@ -152,10 +151,10 @@ func reachable(ip net.IP) net.IP {
 	}
 }
 
-// replaceFile writes a file, for its owner only, that is there either whole or
-// not at all, even after kill -9 and a power cut.
+// replaceFile writes a file with mode 0600 atomically: after kill -9 or a power cut the
+// path has either the old contents or all of the new ones.
 func replaceFile(path string, data []byte) error {
-	part := path + ".part" // one name suffices under the lock, and leaves no litter
+	part := path + ".part" // a fixed name, under the lock: a later call overwrites what a crash has left
 	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("kube: %w", err)
@@ -171,7 +170,8 @@ func replaceFile(path string, data []byte) error {
 	return nil
 }
 
-// readFile is os.ReadFile, except that a file which is not there is empty.
+// readFile is os.ReadFile, but returns no contents and no error for a file that does not
+// exist.
 func readFile(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -14,7 +14,7 @@ import (
 
 var loopback = net.IPv4(127, 0, 0, 1)
 
-func TestKeysAreKeptAndRenewed(t *testing.T) {
+func TestCertificatesAreReusedUntilHalfTheirLife(t *testing.T) {
 	birth := time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name                        string
@@ -71,7 +71,7 @@ func keys(t *testing.T, dir string, host net.IP, now time.Time) *pki {
 	return p
 }
 
-func TestBadKeysAreNotReplaced(t *testing.T) {
+func TestUnreadableKeysAreAnErrorAndNotReplaced(t *testing.T) {
 	for _, name := range []string{"ca.pem", "serving.pem", "admin.pem", "service-account.key"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -87,11 +87,11 @@ func TestBadKeysAreNotReplaced(t *testing.T) {
 	}
 }
 
-func TestKubeconfigIsWhole(t *testing.T) {
+func TestKubeconfigHasServerKeysAndMode0600(t *testing.T) {
 	dir := t.TempDir()
 	p := keys(t, dir, net.IPv6loopback, time.Now())
 	file := filepath.Join(dir, "kubeconfig")
-	// One that is there and open to all must not stay so.
+	// The mode of an existing file that everybody can read has to change.
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestKubeconfigIsWhole(t *testing.T) {
 	}
 }
 
-func TestPortIsKept(t *testing.T) {
+func TestListenReusesThePortOfTheLastRun(t *testing.T) {
 	dir := t.TempDir()
 	open := func(address string) net.Listener {
 		t.Helper()
@@ -143,7 +143,7 @@ func TestPortIsKept(t *testing.T) {
 	}
 	third.Close()
 	second.Close()
-	// The last one counts from now on, and one given explicitly never does.
+	// Now the last port is reused. A port that was given explicitly is not stored.
 	explicit := open(second.Addr().String())
 	explicit.Close()
 	if got, want := open("").Addr().String(), third.Addr().String(); got != want {
@@ -157,7 +157,7 @@ func TestPortIsKept(t *testing.T) {
 	}
 }
 
-func TestSocketDir(t *testing.T) {
+func TestSocketDirIsPrivate(t *testing.T) {
 	run := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", run)
 	a, b := t.TempDir(), t.TempDir()
@@ -180,7 +180,7 @@ func TestSocketDir(t *testing.T) {
 		t.Errorf("socketDir(link to a) = %s, want %s", folder(link), folder(a))
 	}
 
-	// The temporary folder is everybody's.
+	// Without a runtime folder it is in the temporary folder, where everybody can write.
 	tmp := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", "")
 	t.Setenv("TMPDIR", tmp)
@@ -191,7 +191,7 @@ func TestSocketDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := socketDir(a); err == nil {
-		t.Error("socketDir under a folder that is open to all: no error")
+		t.Error("socketDir under a folder that others can write to: error = nil, want one")
 	}
 
 	long := filepath.Join(run, strings.Repeat("x", maxSocketPath))
@@ -200,6 +200,6 @@ func TestSocketDir(t *testing.T) {
 		t.Errorf("socketDir with a long runtime folder: error = %v, want one with XDG_RUNTIME_DIR", err)
 	}
 	if _, err := os.Stat(long); err == nil {
-		t.Error("socketDir made the folder that it refused")
+		t.Error("socketDir created the folder although it returned an error")
 	}
 }

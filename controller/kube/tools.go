@@ -2,10 +2,10 @@
 
 package kube
 
-// k8s.io/kubernetes requires its staging modules at v0.0.0, which does not
-// exist. These are the ones that nothing of ours imports: go mod tidy would drop
-// their real versions from go.mod, and go list -m all and go install
-// module@version would fail.
+// k8s.io/kubernetes requires its staging modules at v0.0.0, a version that does not
+// exist. No package of this module imports the following ones: without these imports go
+// mod tidy would drop their real versions from go.mod, and then go list -m all and go
+// install module@version would fail.
 import (
 	_ "k8s.io/cli-runtime/pkg/printers"
 	_ "k8s.io/code-generator/pkg/util"

@@ -12,9 +12,9 @@ import (
 var errSevered = errors.New("world: the connection to the Kubernetes API is severed")
 
 // apiConnection is the connection of one set of controllers to the Kubernetes API:
-// all requests of clients whose configuration is wrapped in it. It stands above the
-// transport, so that sever works the same over TCP and where requests do not leave
-// the process (kube.API.Direct). The zero value is open.
+// all requests of clients whose configuration is wrapped in it. It is above the
+// transport, because client-go shares TCP connections between clients of the same
+// server: to close them would cut off others, too. The zero value is open.
 type apiConnection struct {
 	mu       sync.Mutex
 	severed  bool

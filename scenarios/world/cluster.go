@@ -43,7 +43,7 @@ func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 	w.cfg.Progress("the Kubernetes API")
 	// Not ctx: the API outlives what writes to it, and Stop ends it.
 	api, err := kube.Start(context.WithoutCancel(ctx), kube.Config{
-		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
+		Dir: filepath.Join(w.cfg.Dir, KubeDir), Fsync: w.cfg.Fsync, FastPaths: kube.FastPathsWanted(), Log: logr.FromSlogHandler(w.cfg.Log.Handler()),
 	})
 	if err != nil {
 		return cluster{}, err
@@ -57,7 +57,7 @@ func (w *World) startEmbeddedAPI(ctx context.Context) (cluster, error) {
 			return fmt.Errorf("world: the Kubernetes API has ended: %w", api.Err())
 		}
 	})
-	return cluster{api: api.Direct(), kubeconfig: api.Kubeconfig()}, nil
+	return cluster{api: api.RESTConfig(), kubeconfig: api.Kubeconfig()}, nil
 }
 
 // useCluster uses the API of a cluster, which gets our definitions.
