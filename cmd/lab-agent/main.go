@@ -1,9 +1,9 @@
 //go:build linux
 
-// Lab-agent is the in-band agent of Metalab: it runs on the ramdisk that a
-// server boots for inspection, cleaning and provisioning. It turns flags, the
-// environment and the kernel's command line into a configuration; the work is
-// that of package agent.
+// Lab-agent is the in-band agent of Metalab: it runs on the ramdisk that a server
+// boots for inspection, cleaning and provisioning. It builds a configuration from
+// flags, the environment and the kernel's command line; package agent does the
+// work.
 package main
 
 import (
@@ -40,13 +40,13 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, "lab-agent:", err)
 	if first {
-		select {} // a kernel whose first process ends panics: the screen shall show why
+		select {} // a kernel whose first process ends panics and hides the error on the screen
 	}
 	stop()
 	os.Exit(1)
 }
 
-// prepare makes a system of the kernel, where there is nobody else to do it.
+// prepare sets up the system if this process is the first one.
 func prepare(ctx context.Context, first bool) error {
 	if !first {
 		return nil
@@ -57,7 +57,8 @@ func prepare(ctx context.Context, first bool) error {
 	return boot.Init(ctx, slog.New(slog.NewTextHandler(os.Stderr, nil)))
 }
 
-// Where the media file is named when no flag does.
+// Names of the media file's path in the environment and on the kernel's command
+// line.
 const (
 	mediaEnv   = "METALAB_AGENT_CONFIG"
 	mediaParam = "metalab.config" // of the kernel's command line
@@ -111,8 +112,8 @@ func command() *cobra.Command {
 	return root
 }
 
-// rootArgs refuses arguments, but for those of a kernel: it hands its first
-// process what it does not know itself.
+// rootArgs rejects arguments, except those of a kernel, which passes unknown
+// arguments to its first process.
 func rootArgs(c *cobra.Command, args []string) error {
 	if boot.IsFirstProcess() {
 		return nil
@@ -120,7 +121,7 @@ func rootArgs(c *cobra.Command, args []string) error {
 	return cobra.NoArgs(c, args)
 }
 
-// mediaPath is the first of the three that names a file.
+// mediaPath returns the first of the three that is set.
 func mediaPath(flag, env, cmdline string) string {
 	if flag != "" {
 		return flag
@@ -131,7 +132,7 @@ func mediaPath(flag, env, cmdline string) string {
 	path := ""
 	for word := range strings.FieldsSeq(cmdline) {
 		if value, ok := strings.CutPrefix(word, mediaParam+"="); ok {
-			path = strings.Trim(value, `"`) // the last one counts, as in the kernel
+			path = strings.Trim(value, `"`) // the last one applies, as in the kernel
 		}
 	}
 	return path

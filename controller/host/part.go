@@ -40,10 +40,6 @@ func (s Server) JobID(what string) string { return jobID(s.Boot, what) }
 // A Part stores what it must know after a restart of the controller in the host's
 // status, in an object of its own or on the BMC. Nothing that it only remembers
 // may decide what is done to a server.
-//
-// Whatever a Part must know after a restart of the controller it keeps in the
-// host's status, in an object of its own or on the BMC: none of its memory may
-// decide what is done to a server.
 type Part interface {
 	// Name returns the name for messages, such as "RAID".
 	Name() string

@@ -25,8 +25,8 @@ import (
 	"github.com/metalab-dev/metalab/emulator/machine/storage"
 )
 
-// bench is an emulated server with a RAID controller, and a Part that prepares
-// it over the wire.
+// bench is an emulated server with a RAID controller, and a Part that prepares it
+// over the wire.
 type bench struct {
 	t      *testing.T
 	lab    *labtest.Lab
@@ -67,8 +67,8 @@ func newBench(t *testing.T, want ...metal3.HardwareRAIDVolume) *bench {
 	return b
 }
 
-// prepare goes on until the part is settled or has failed; between is called
-// after each step.
+// prepare runs until the part is settled or has failed; between is called after
+// each step.
 func (b *bench) prepare(between func()) (why string) {
 	b.t.Helper()
 	for range 200 {
@@ -124,8 +124,8 @@ func volume(level string, turns bool, gib int) metal3.HardwareRAIDVolume {
 	return metal3.HardwareRAIDVolume{Level: level, Rotational: &turns, SizeGibibytes: &gib}
 }
 
-// Every level that the server's drives allow (B-174, B-176), and the drive that
-// the system sees is the one that the BMC names (B-163).
+// Every level that the server's drives permit (B-174, B-176); the drive in the
+// operating system is the one that the BMC names (B-163).
 func TestLevelsOverTheWire(t *testing.T) {
 	for level, want := range map[string]storage.RAIDType{
 		"0": storage.RAID0, "1": storage.RAID1, "5": storage.RAID5, "6": storage.RAID6, "1+0": storage.RAID10,
@@ -150,8 +150,8 @@ func TestLevelsOverTheWire(t *testing.T) {
 	}
 }
 
-// A BMC that restarts and a controller that is replaced, at every step: nothing
-// is made twice, and never is a host prepared with half of it.
+// A BMC that restarts and a controller that is replaced, at every step: nothing is
+// created twice, and no host is prepared with half of it.
 func TestNothingIsHalfDone(t *testing.T) {
 	for after := range 8 {
 		t.Run(fmt.Sprint(after), func(t *testing.T) {
@@ -174,8 +174,8 @@ func TestNothingIsHalfDone(t *testing.T) {
 	}
 }
 
-// A drive that fails before its volume is there is told, and the next attempt
-// takes another (B-53).
+// A drive that fails before its volume exists is reported, and the next attempt
+// uses another (B-53).
 func TestADriveFailsInTheMiddle(t *testing.T) {
 	b := newBench(t, volume("1", true, 100), volume("1", false, 100))
 	failed := false

@@ -16,8 +16,8 @@ import (
 const benchSize = 128 * mib
 
 // BenchmarkCopy is the floor: the bytes of BenchmarkWriteRaw, fetched over HTTP
-// and laid on the same kind of block device by io.Copy, alone and with the
-// digest that has to be made of them.
+// and copied to the same kind of block device by io.Copy, with and without
+// computing the digest.
 func BenchmarkCopy(b *testing.B) {
 	s := serve(b, map[string]string{"/disk.img": string(noise(benchSize))})
 	for _, a := range append([]algorithm{{name: "none"}}, algorithms...) {
@@ -43,7 +43,7 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// noise is data that begins as no known format does.
+// noise returns data that begins like no known format.
 func noise(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := make([]byte, 0, n+8)
@@ -78,7 +78,7 @@ func BenchmarkWriteQcow2(b *testing.B) {
 	}
 }
 
-// program is data about as hard to pack as programs are.
+// program returns data about as compressible as programs.
 func program() []byte {
 	text := []byte(strings.Repeat("The quick brown fox jumps over the lazy dog. ", benchSize/45+1)[:benchSize])
 	random := noise(benchSize)

@@ -5,20 +5,21 @@ import (
 	"io"
 )
 
-// blocks is a disk in pieces of one size, of which a table says where each lies
-// in a file: what VDI and VMDK have in common.
+// blocks is a disk in blocks of one size, with a table of their offsets in a file:
+// the common part of VDI and VMDK.
 type blocks struct {
-	size, unit int64 // of the disk, and of a piece; bytes
-	// find looks piece i up. zero means that it is nowhere and reads as zeros.
+	size, unit int64 // bytes of the disk, and of a block
+	// find looks up block i. zero means that the file does not contain it and that
+	// it reads as zeros.
 	find func(i int64) (at int64, zero bool, err error)
-	// load reads a stretch of piece i, which lies at the file's offset at, from
-	// off within the piece on.
+	// load reads a part of block i, which lies at the file's offset at, beginning
+	// at off within the block.
 	load func(i, at, off int64, p []byte) error
 }
 
 var errOutside = errors.New("it would lie outside the file")
 
-// extent gathers pieces that are alike.
+// extent returns how many of the following bytes are all data or all zeros.
 func (b *blocks) extent(at, most int64) (n int64, zero bool, err error) {
 	for n < most {
 		_, z, err := b.find((at + n) / b.unit)
@@ -28,7 +29,7 @@ func (b *blocks) extent(at, most int64) (n int64, zero bool, err error) {
 		if n == 0 {
 			zero = z
 		}
-		if err != nil || z != zero { // the next look tells
+		if err != nil || z != zero { // the next call reports it
 			break
 		}
 		n += b.unit
@@ -62,7 +63,7 @@ func (b *blocks) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// readWhole fills p from r; a file that ends before is malformed.
+// readWhole fills p from r. It returns an error for a file that ends before.
 func readWhole(r io.ReaderAt, p []byte, off int64) error {
 	n, err := r.ReadAt(p, off)
 	if n == len(p) {

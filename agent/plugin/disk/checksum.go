@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// algorithm is a digest that an image's checksum may be of.
+// algorithm is a digest algorithm for checksums of images.
 type algorithm struct {
-	name string // as checksumType spells it
+	name string // in the spelling of checksumType
 	size int    // bytes
 	make func() hash.Hash
 }
 
-// algorithms are those of BareMetalHost. MD5 is no protection against an
-// attacker, but what many images are published with.
+// algorithms lists those of BareMetalHost. MD5 does not protect against attackers,
+// but many images are published with it.
 var algorithms = []algorithm{
 	{"md5", md5.Size, md5.New},
 	{"sha256", sha256.Size, sha256.New},
 	{"sha512", sha512.Size, sha512.New},
 }
 
-// digest is the checksum that an image must have.
+// digest is the expected checksum of an image.
 type digest struct {
 	algorithm
 	hex string // lower case
 }
 
-// parseDigest reads hex digits; kind is a checksumType, or empty to tell the
+// parseDigest decodes hex digits. kind is a checksumType, or "" to detect the
 // algorithm by the length.
 func parseDigest(text, kind string) (digest, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
@@ -54,10 +54,10 @@ func parseDigest(text, kind string) (digest, error) {
 	return digest{}, fmt.Errorf("checksumType %q is unknown, want md5, sha256 or sha512", kind)
 }
 
-// parseSums finds the digest of the file called name in a checksum file: lines
-// of md5sum and its kin ("<hash>  <name>", "<hash> *name"), BSD lines
-// ("SHA256 (name) = <hash>"), or one hash and nothing else. Other lines, such
-// as comments and signatures, are passed over.
+// parseSums finds the digest of the file called name in a checksum file: lines of
+// md5sum and similar programs ("<hash>  <name>", "<hash> *name"), BSD lines
+// ("SHA256 (name) = <hash>"), or a single hash. It skips other lines, such as
+// comments and signatures.
 func parseSums(text, name, kind string) (digest, error) {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -80,7 +80,7 @@ func parseSums(text, name, kind string) (digest, error) {
 		}
 		named = true
 		if kindOfLine != "" && kind != "" && kindOfLine != kind {
-			continue // a file may list each name under several algorithms
+			continue // a file may list each name with several algorithms
 		}
 		d, err := parseDigest(sum, kind)
 		if err == nil && kindOfLine != "" && kindOfLine != d.name {
@@ -100,8 +100,8 @@ func parseSums(text, name, kind string) (digest, error) {
 	return digest{}, fmt.Errorf("checksum file does not name %q", name)
 }
 
-// parseSumLine splits a line into file name and hash; kind is the algorithm
-// that a BSD line names.
+// parseSumLine splits a line into file name and hash; kind is the algorithm in a
+// BSD line.
 func parseSumLine(line string) (file, sum, kind string) {
 	if head, sum, ok := strings.Cut(line, ") = "); ok {
 		if kind, file, ok := strings.Cut(head, " ("); ok {
@@ -117,7 +117,7 @@ func parseSumLine(line string) (file, sum, kind string) {
 	return strings.TrimPrefix(strings.TrimSpace(file), "*"), sum, ""
 }
 
-// shortened keeps foreign text in errors readable.
+// shortened limits foreign text in errors.
 func shortened(s string) string {
 	const most = 60
 	if len(s) <= most {

@@ -1,6 +1,6 @@
-// Package disk does the in-band work on disks: it chooses the root device,
-// erases partition metadata and writes images. It is handed the disks that the
-// inventory found and reaches them through sys; it does not know who asked.
+// Package disk does the in-band work on disks: it chooses the root device, erases
+// disks and writes images. Its input is the disks of the inventory, which it opens
+// through package sys; it does not know the caller.
 package disk
 
 import (
@@ -12,13 +12,13 @@ import (
 
 const gib = 1 << 30
 
-// minRoot is the smallest disk that is taken for a root device when there are
-// no hints (ironic-python-agent, guess_root_disk).
+// minRoot is the size of the smallest root device if there are no hints
+// (ironic-python-agent, guess_root_disk).
 const minRoot = 4 * gib
 
-// Choose finds the root device: the first disk that matches all hints, or with
-// no hints the smallest of at least 4 GiB, as Ironic does. Disks of which
-// software RAID is made are not chosen.
+// Choose returns the root device: the first disk that matches all hints or,
+// without hints, the smallest of at least 4 GiB, like Ironic. It does not choose
+// members of software RAID.
 func Choose(disks []job.Disk, h job.Hints) (job.Disk, error) {
 	criteria := criteria(h)
 	if len(criteria) == 0 {
@@ -44,8 +44,8 @@ next:
 		strings.Join(names, ", "), describe(disks))
 }
 
-// chooseArray finds software RAID by its name. mdadm puts the name of the host
-// that made an array before it, if that had one ("host:name").
+// chooseArray finds software RAID by name. mdadm adds the name of the host that
+// created the array in front, if that had one ("host:name").
 func chooseArray(disks []job.Disk, name string) (job.Disk, error) {
 	for _, d := range disks {
 		if _, own, ok := strings.Cut(d.Array, ":"); d.Array == name || ok && own == name {
@@ -69,14 +69,14 @@ func smallest(disks []job.Disk) (job.Disk, error) {
 	return *found, nil
 }
 
-// criterion is one hint that is set.
+// criterion is a hint that is set.
 type criterion struct {
-	text    string // for people
+	text    string // for error messages
 	matches func(job.Disk) bool
 }
 
-// criteria lists the hints that are set. Strings are compared without regard to
-// case, and sizes in whole GiB (ironic/common/utils: match_root_device_hints).
+// criteria lists the hints that are set. Strings are compared case-insensitively,
+// and sizes in whole GiB (ironic/common/utils: match_root_device_hints).
 func criteria(h job.Hints) []criterion {
 	var out []criterion
 	text := func(name, want string, match func(have, want string) bool, have func(job.Disk) []string) {
@@ -114,10 +114,11 @@ func criteria(h job.Hints) []criterion {
 	return out
 }
 
-// maxDescribed bounds an error text: a storage server may show hundreds of disks.
+// maxDescribed bounds the disks in an error: a storage server may have hundreds.
 const maxDescribed = 16
 
-// describe says of each disk what a person needs to mend the hints.
+// describe lists the properties of each disk that a user needs to correct the
+// hints.
 func describe(disks []job.Disk) string {
 	if len(disks) == 0 {
 		return "none"

@@ -23,7 +23,7 @@ func TestChoose(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		hints job.Hints
-		want  string // empty: an error
+		want  string // "" means an error
 	}{
 		{"no hints: the smallest of 4 GiB", job.Hints{}, "/dev/sda"},
 		{"deviceName", job.Hints{DeviceName: "/dev/sdb"}, "/dev/sdb"},

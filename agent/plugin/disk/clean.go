@@ -12,16 +12,16 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// endSize is what is wiped at both ends of a disk and of each partition. It
-// holds, at the beginning: MBR, GPT, boot sectors, the superblocks of ext, XFS,
-// Btrfs (64 KiB), F2FS, the labels of LVM, LUKS, swap, ZFS (512 KiB), bcache
-// and MD 1.1 and 1.2; at the end: the backup GPT, MD 0.90 (64 to 128 KiB before
-// it) and 1.0 (8 to 12 KiB), the other labels of ZFS, and the metadata of
+// endSize is the size of what is wiped at both ends of a disk and of each
+// partition. It covers at the beginning: MBR, GPT, boot sectors, the superblocks
+// of ext, XFS, Btrfs (64 KiB), F2FS, the labels of LVM, LUKS, swap, ZFS (512 KiB),
+// bcache and MD 1.1 and 1.2; at the end: the backup GPT, MD 0.90 (64 to 128 KiB
+// before it) and 1.0 (8 to 12 KiB), the other labels of ZFS, and the metadata of
 // firmware RAID (DDF, IMSM).
 const endSize = 1 << 20
 
-// innerSignatures are signatures that lie further inside, wiped where they are found:
-// offset from the beginning, magic number and where in the block it stands.
+// innerSignatures lists signatures further inside, which are wiped if they are
+// found: offset from the beginning, magic number and its offset in the block.
 var innerSignatures = []struct {
 	at    int64
 	magic string
@@ -29,17 +29,18 @@ var innerSignatures = []struct {
 }{
 	{64 << 20, "_BHRfS_M", 64}, // Btrfs: second and third superblock
 	{256 << 30, "_BHRfS_M", 64},
-	{2 << 20, "SKUL\xba\xbe", 0}, // LUKS2: second header, by the size of the first
+	{2 << 20, "SKUL\xba\xbe", 0}, // LUKS2: second header, depending on the size of the first
 	{4 << 20, "SKUL\xba\xbe", 0},
 }
 
-// innerSize is what is wiped of an inner signature: the largest superblock.
+// innerSize is the size of what is wiped at an inner signature: the largest
+// superblock.
 const innerSize = 4 << 10
 
-// Erase erases every disk; only partition metadata takes seconds whatever the
-// size, and is no protection of the data. It goes on after a disk that fails,
-// and tells which were erased and by what. progress, which may be nil, is told how much is done, from
-// 0 to 100.
+// Erase erases every disk. Erasing only metadata takes seconds for any size, and
+// does not protect the data. Erase continues after a disk that fails, and returns
+// which disks were erased and how. progress, which may be nil, receives the
+// percentage done.
 func Erase(ctx context.Context, s sys.System, disks []job.Disk, how job.Erase, progress func(percent int)) ([]job.Erased, error) {
 	do, known := erasures[how]
 	if !known {
@@ -75,13 +76,13 @@ func joinErrors(err, more error) error {
 	return fmt.Errorf("%w; %w", err, more)
 }
 
-// kernelName is how sys knows the device /dev/NAME.
+// kernelName returns package sys's name of the device /dev/NAME.
 func kernelName(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "/dev/"), "/", "!")
 }
 
-// eraseDisk does an erasure and then that of the metadata: it takes no time,
-// and what a device makes of its own data after an erasure is its own matter.
+// eraseDisk erases the data, then the metadata: that takes no time, and what a
+// device shows after an erasure of its own is up to the device.
 func eraseDisk(ctx context.Context, s sys.System, name string, do erasure, progress func(done, total int64)) (by string, err error) {
 	block, err := s.OpenBlock(kernelName(name))
 	if err != nil {
@@ -95,7 +96,7 @@ func eraseDisk(ctx context.Context, s sys.System, name string, do erasure, progr
 	if by, err = do(ctx, block, progress); err != nil {
 		return "", err
 	}
-	// The tables go last: until then they tell where the rest is.
+	// The partition tables are wiped last: until then they locate the rest.
 	for _, p := range append(partitions(block, block.Size()), span{0, block.Size()}) {
 		if err := context.Cause(ctx); err != nil {
 			return "", err
@@ -136,8 +137,8 @@ func wipe(block sys.Block, p span) error {
 	return wipeEnds(block, p.off, p.n, endSize)
 }
 
-// wipeEnds zeros the first and the last bytes of a stretch, size of them or
-// all there are.
+// wipeEnds zeros the first and the last size bytes of a range, or all of a smaller
+// one.
 func wipeEnds(block sys.Block, off, n, size int64) error {
 	size = min(size, n)
 	if err := block.Zero(off+n-size, size); err != nil {

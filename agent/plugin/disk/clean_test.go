@@ -17,11 +17,11 @@ import (
 
 const mib = 1 << 20
 
-// recorder is a block device that notes what is erased.
+// recorder is a block device that records what is erased.
 type recorder struct {
 	*systest.Memory
 	erased  int64
-	failing error // of Zero
+	failing error // error of Zero
 }
 
 func (r *recorder) Zero(off, n int64) error {
@@ -48,7 +48,7 @@ func get(t *testing.T, b sys.Block, off int64, n int) string {
 	return string(p)
 }
 
-// bootRecord is an MBR or EBR with the entries kind, first sector, sectors.
+// bootRecord returns an MBR or EBR with the entries kind, first sector, sectors.
 func bootRecord(entries ...[3]uint32) string {
 	p := make([]byte, sector)
 	for i, e := range entries {
@@ -60,7 +60,7 @@ func bootRecord(entries ...[3]uint32) string {
 	return string(p)
 }
 
-// gptHeader names its twin and its entries, by sector.
+// gptHeader returns a header with the sectors of its backup and its entries.
 func gptHeader(other, entries uint64, count, size uint32) string {
 	p := make([]byte, 92)
 	copy(p, "EFI PART\x00\x00\x01\x00")
@@ -108,7 +108,7 @@ func TestPartitions(t *testing.T) {
 		{name: "GPT", at: map[int64]string{
 			sector:     gptHeader(40000, 2, 128, 128),
 			2 * sector: gptEntry(2048, 4095), 2*sector + 127*128: gptEntry(8192, 8192),
-			40000 * sector: gptHeader(1, 39968, 128, 128), // where an image ended, not the disk
+			40000 * sector: gptHeader(1, 39968, 128, 128), // at the end of an image smaller than the disk
 		}, want: []span{
 			{sector, sector}, {2 * sector, 32 * sector}, {2048 * sector, 2048 * sector}, {8192 * sector, sector},
 			{40000 * sector, sector}, {39968 * sector, 32 * sector},
@@ -153,7 +153,7 @@ func FuzzPartitions(f *testing.F) {
 	})
 }
 
-// metadata lists where systems keep what makes a stretch of n bytes theirs.
+// metadata lists the places of metadata in a range of n bytes.
 func metadata(n int64) map[string]int64 {
 	return map[string]int64{
 		"boot sector": 0, "GPT": 512, "LVM label": 512, "ext": 1024 + 56, "LUKS": 0, "MD 1.2": 4096, "MD 1.1": 0,
@@ -163,7 +163,7 @@ func metadata(n int64) map[string]int64 {
 	}
 }
 
-// clean erases metadata and names the disks.
+// clean erases metadata and returns the names of the disks.
 func clean(ctx context.Context, s sys.System, disks []job.Disk, progress func(int)) ([]string, error) {
 	erased, err := Erase(ctx, s, disks, job.EraseMetadata, progress)
 	var names []string
@@ -175,7 +175,7 @@ func clean(ctx context.Context, s sys.System, disks []job.Disk, progress func(in
 
 func TestClean(t *testing.T) {
 	const size = 4 << 40
-	const partition, length = 2048 * sector, 512 << 30 // ends where data must stay
+	const partition, length = 2048 * sector, 512 << 30 // at its end data must stay
 	d := &recorder{Memory: systest.NewMemory(size)}
 	for _, s := range []span{{0, size}, {partition, length}} {
 		for _, at := range metadata(s.n) {
@@ -230,7 +230,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// machine has a SAS disk for each block device.
+// machine returns a machine with a SAS disk for each block device.
 func machine(blocks ...sys.Block) (*systest.System, []job.Disk) {
 	var m systest.Machine
 	var disks []job.Disk

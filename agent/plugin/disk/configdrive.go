@@ -9,30 +9,30 @@ import (
 	"github.com/metalab-dev/metalab/agent/configdrive"
 )
 
-// drivePart is the size of the partition that a config drive gets, and partAlign
-// where partitions begin (ironic-python-agent, create_config_drive_partition).
+// drivePart is the size of a config drive's partition, and partAlign the alignment
+// of partitions (ironic-python-agent, create_config_drive_partition).
 const (
 	drivePart = configdrive.MaxSize
 	partAlign = 1 << 20
-	// volumeHead is what tells of which kind a volume is.
+	// volumeHead is the size of the part that identifies the kind of a volume.
 	volumeHead = 36 << 10
 )
 
-// partitionTable is an image's table, to which a partition can be added.
+// partitionTable is an image's partition table.
 type partitionTable interface {
-	// used are the partitions that there are.
+	// used returns the existing partitions.
 	used() []span
-	// room is the last stretch of the disk that a new partition could end with.
+	// room returns the end of the space for a new partition.
 	room() (end int64)
-	// add makes a partition.
+	// add adds a partition.
 	add(s span) error
-	// store writes the table for a disk of this one's size.
+	// store writes the table for a disk of this size.
 	store() error
 }
 
-// placeConfigDrive lays the config drive on the disk: on the partition that the image has
-// for it, or on a new one at the disk's end. The image is there but for its
-// head, so that a disk without its drive cannot boot.
+// placeConfigDrive writes the config drive to the disk: to the image's partition
+// for it, or to a new one at the disk's end. The image is complete except for its
+// head, so that a disk without its config drive cannot boot.
 func (t *target) placeConfigDrive(drive []byte) error {
 	table, err := t.table()
 	if err != nil {
@@ -52,7 +52,7 @@ func (t *target) placeConfigDrive(drive []byte) error {
 	return nil
 }
 
-// table finds the image's partition table.
+// table returns the image's partition table.
 func (t *target) table() (partitionTable, error) {
 	for _, sectorSize := range []int64{512, 4096} {
 		g, err := readGPT(t, sectorSize)
@@ -63,7 +63,7 @@ func (t *target) table() (partitionTable, error) {
 	return readMBR(t)
 }
 
-// partition finds or makes the drive's partition.
+// partition finds or adds the partition of the config drive.
 func (t *target) partition(table partitionTable, size int64) (int64, error) {
 	end := table.room()
 	start := (end - drivePart) / partAlign * partAlign
@@ -90,7 +90,7 @@ func (t *target) partition(table partitionTable, size int64) (int64, error) {
 	return start, table.add(span{start, end - start})
 }
 
-// ReadAt reads the disk as it will be: with the head that is yet to be written.
+// ReadAt reads the disk with the head that is not yet written.
 func (t *target) ReadAt(p []byte, off int64) (int, error) {
 	n, err := t.block.ReadAt(p, off)
 	if off < headSize && off >= 0 {
@@ -99,7 +99,7 @@ func (t *target) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// replace writes over what the image has there.
+// replace overwrites a part of the image.
 func (t *target) replace(off int64, p []byte) error {
 	if off < headSize {
 		n := copy(t.head[off:], p)
@@ -120,8 +120,8 @@ func (t *target) replace(off int64, p []byte) error {
 
 var errLost = errors.New("something else than was written")
 
-// unverify takes a stretch out of what will be verified. Of a run that it cuts,
-// the rest is verified now, and noted anew.
+// unverify removes a range from what is to be verified. The rest of a run that it
+// cuts is verified now and recorded again.
 func (t *target) unverify(off, n int64) error {
 	end := off + n
 	var zeroed, data []run
@@ -157,5 +157,5 @@ func (t *target) unverify(off, n int64) error {
 	return nil
 }
 
-// isZero tells whether p is all zeros.
+// isZero reports whether p is all zeros.
 func isZero(p []byte) bool { return len(bytes.Trim(p, "\x00")) == 0 }

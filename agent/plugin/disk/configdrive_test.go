@@ -22,8 +22,8 @@ import (
 
 var drive = job.ConfigDrive{MetaData: []byte(`{"name":"node-0"}`), UserData: []byte("#cloud-config\n")}
 
-// partitioned is a disk image of size bytes with a table that other people's
-// code made, and data in its first partition.
+// partitioned returns a disk image of size bytes with a table of another
+// implementation, and data in its first partition.
 func partitioned(t testing.TB, table partition.Table, size int64) []byte {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "image")
@@ -68,7 +68,7 @@ func mbrOf(sizes ...uint32) *mbr.Table {
 	return m
 }
 
-// saved is a disk as a file.
+// saved writes a disk to a file.
 func saved(t *testing.T, r io.ReaderAt, size int64) *os.File {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "disk"))
@@ -90,8 +90,8 @@ func deploy(t *testing.T, m *systest.Memory, image []byte) (job.Written, error) 
 	return got, err
 }
 
-// B-155: the drive lies on a partition at the disk's end, and other people's
-// code finds both.
+// B-155: the drive is on a partition at the disk's end, and another implementation
+// finds both.
 func TestWriteConfigDrive(t *testing.T) {
 	const size = 100 * mib
 	for _, tt := range []struct {
@@ -153,7 +153,7 @@ func TestWriteConfigDrive(t *testing.T) {
 	}
 }
 
-// verifyTable asks util-linux, where it is.
+// verifyTable checks the table with util-linux, if that is installed.
 func verifyTable(t *testing.T, name string) {
 	t.Helper()
 	tool, err := exec.LookPath("sfdisk")
@@ -228,7 +228,7 @@ func TestInvalidConfigDriveTouchesNoDisk(t *testing.T) {
 	}
 }
 
-// What is written over is still verified beside it.
+// The rest of a run is verified when a part of it is overwritten.
 func TestUnverify(t *testing.T) {
 	m := systest.NewMemory(16 * mib)
 	target := &target{block: m, name: "/dev/sda", head: make([]byte, headSize)}
@@ -265,8 +265,8 @@ func TestUnverify(t *testing.T) {
 	}
 }
 
-// FuzzConfigDriveTables: whatever an image's tables say, the drive ends up
-// within the disk or nowhere.
+// FuzzConfigDriveTables: whatever an image's tables contain, the drive is written
+// within the disk or not at all.
 func FuzzConfigDriveTables(f *testing.F) {
 	for _, image := range [][]byte{
 		partitioned(f, gptOf(4), 8*mib), partitioned(f, mbrOf(8192), 8*mib), partitioned(f, mbrOf(2048, 2048, 2048, 2048), 8*mib),

@@ -13,21 +13,20 @@ import (
 	"time"
 )
 
-// Limits of downloads. They are wall time: bytes do not hurry with a virtual
-// clock.
+// Limits of downloads, in wall time: a virtual clock does not speed up a network.
 const (
 	defaultStall = time.Minute
-	// maxResumes is how often in a row a download is taken up again without
-	// having brought resumeGain in between.
+	// maxResumes bounds the consecutive resumptions of a download that bring less
+	// than resumeGain.
 	maxResumes   = 5
 	resumeGain   = 16 << 20
 	maxRedirects = 10
-	defaultPause = 500 * time.Millisecond // before the second resumption; doubles
+	defaultPause = 500 * time.Millisecond // before the second resumption; doubles each time
 )
 
 var errStalled = errors.New("the server stopped sending")
 
-// permanentError is an error that asking again cannot mend.
+// permanentError is an error that a retry cannot fix.
 type permanentError string
 
 func (e permanentError) Error() string { return string(e) }
@@ -36,11 +35,11 @@ func permanentErrorf(format string, args ...any) error {
 	return permanentError(fmt.Sprintf(format, args...))
 }
 
-// parseURL accepts what the agent can fetch.
+// parseURL parses a URL with a scheme that the agent supports.
 func parseURL(field, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, fmt.Errorf("disk: %s is no URL", field) // the error would quote it, password and all
+		return nil, fmt.Errorf("disk: %s is no URL", field) // the error would quote the URL with its password
 	}
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("disk: %s: scheme %q is not supported, want http or https", field, u.Scheme)
@@ -51,7 +50,8 @@ func parseURL(field, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// redactURL is a URL as reports may show it: user and query often hold secrets.
+// redactURL returns a URL for reports, without user and query, which often hold
+// secrets.
 func redactURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
@@ -64,26 +64,26 @@ type download struct {
 	stall  time.Duration
 	pause  time.Duration
 
-	size int64 // of the file in bytes; -1 when the server does not tell
-	off  int64 // bytes delivered
+	size int64 // of the file in bytes; -1 if unknown
+	off  int64 // bytes delivered so far
 
-	body   io.ReadCloser // of the current request; nil when there is none
-	broken error         // what ended it, when that came with the last bytes
+	body   io.ReadCloser // of the current request; nil if there is none
+	broken error         // error of a read that also returned the last bytes
 	cancel context.CancelFunc
 
 	watch     *stallWatch // of the current request
 	validator string      // for If-Range: strong ETag, or date
-	etag      string      // what the server said first
-	mark      int64       // off at which resumes was last reset
+	etag      string      // ETag of the first response
+	mark      int64       // value of off when resumes was reset
 	resumes   int
 
-	registry    *registry // that the file comes from; nil when it comes from none
-	authRetries int       // how often in a row it was told who we are
+	registry    *registry // the source, if it is a registry; else nil
+	authRetries int       // consecutive authentications
 }
 
-// open starts the download of u and returns when the server has answered.
-// The caller closes it. strict refuses to be led from https to http, which only
-// a file that is checked against a digest may be.
+// open starts the download of u and returns when the server has responded. The
+// caller closes it. strict refuses redirects from https to http, which are safe
+// only for a file with a known digest.
 func (w Writer) open(ctx context.Context, u *url.URL, strict bool, from *registry) (*download, error) {
 	d := &download{client: w.client(strict), url: u, stall: w.Stall, pause: w.Pause, size: -1, registry: from}
 	if d.stall <= 0 {
@@ -98,8 +98,8 @@ func (w Writer) open(ctx context.Context, u *url.URL, strict bool, from *registr
 	return d, nil
 }
 
-// client is the caller's HTTP client, kept to http and https: a redirect could
-// lead to whatever other scheme its transport knows.
+// client returns the caller's HTTP client restricted to http and https: a redirect
+// could lead to any scheme that its transport knows.
 func (w Writer) client(strict bool) *http.Client {
 	var c http.Client
 	if w.HTTP != nil {
@@ -121,11 +121,11 @@ func (w Writer) client(strict bool) *http.Client {
 		}
 		return nil
 	}
-	c.Timeout = 0 // an image takes as long as it takes; the watch looks after it
+	c.Timeout = 0 // an image may take any time; the stallWatch ends a stalled download
 	return &c
 }
 
-// read fills p as io.Reader does.
+// read fills p like io.Reader.
 func (d *download) read(ctx context.Context, p []byte) (int, error) {
 	for {
 		n, err := 0, d.broken
@@ -151,8 +151,8 @@ func (d *download) read(ctx context.Context, p []byte) (int, error) {
 	}
 }
 
-// connect asks for the file from off on until the server answers or there is no
-// more hope; err is how the last request ended.
+// connect requests the file from off on until the server responds or retries are
+// exhausted; err is the error of the previous request.
 func (d *download) connect(ctx context.Context, err error) error {
 	for err != nil {
 		if ended := context.Cause(ctx); ended != nil {
@@ -177,7 +177,7 @@ func (d *download) connect(ctx context.Context, err error) error {
 	return nil
 }
 
-// request asks for the file from off on, once.
+// request requests the file from off on, once.
 func (d *download) request(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	d.cancel, d.broken = cancel, nil
@@ -193,8 +193,8 @@ func (d *download) sendRequest(ctx context.Context) error {
 	if err != nil {
 		return permanentError("the request cannot be made")
 	}
-	// Otherwise the transport would ask for gzip and unpack it, and neither the
-	// size nor ranges would be those of the file.
+	// Otherwise the transport would request gzip and decompress it, and neither
+	// the size nor ranges would be those of the file.
 	r.Header.Set("Accept-Encoding", "identity")
 	if d.off > 0 {
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.off))
@@ -207,9 +207,9 @@ func (d *download) sendRequest(ctx context.Context) error {
 	}
 	d.watch.wait()
 	resp, err := d.client.Do(r)
-	d.watch.received(stallBytes) // an answer is as good
+	d.watch.received(stallBytes) // a response counts as progress
 	if err != nil {
-		var u *url.Error // quotes the URL, which place shows as it should
+		var u *url.Error // it quotes the URL, which redactURL shows without secrets
 		if errors.As(err, &u) {
 			err = u.Err
 		}
@@ -217,7 +217,7 @@ func (d *download) sendRequest(ctx context.Context) error {
 	}
 	d.body = resp.Body
 	if resp.StatusCode == http.StatusUnauthorized && d.registry != nil && d.authRetries < maxAuthRetries {
-		d.authRetries++ // the token may have become too old while the disk was busy
+		d.authRetries++ // the token may have expired while the disk was busy
 		if err := d.registry.authenticate(ctx, resp.Header.Get("WWW-Authenticate")); err != nil {
 			return permanentError(err.Error())
 		}
@@ -228,11 +228,11 @@ func (d *download) sendRequest(ctx context.Context) error {
 	return d.checkResponse(resp)
 }
 
-// maxAuthRetries is how often in a row a registry may ask who we are.
+// maxAuthRetries bounds the consecutive authentications at a registry.
 const maxAuthRetries = 2
 
-// checkResponse takes or refuses the answer, and skips what is already here when the
-// server sends the whole file again.
+// checkResponse accepts or rejects the response, and skips what was received
+// before if the server sends the whole file again.
 func (d *download) checkResponse(resp *http.Response) error {
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return permanentErrorf("the server sends it with Content-Encoding %s", shortened(enc))
@@ -242,7 +242,7 @@ func (d *download) checkResponse(resp *http.Response) error {
 	case code == http.StatusOK && d.off == 0:
 		d.size, d.etag = resp.ContentLength, etag
 		d.validator = resp.Header.Get("Last-Modified")
-		if etag != "" && !strings.HasPrefix(etag, "W/") { // weak ones are no good here (RFC 9110 §13.1.5)
+		if etag != "" && !strings.HasPrefix(etag, "W/") { // weak ETags do not identify bytes (RFC 9110 §13.1.5)
 			d.validator = etag
 		}
 		return nil
@@ -280,7 +280,7 @@ func (d *download) skip(body io.Reader) error {
 	return nil
 }
 
-// watchRead reads under the watch.
+// watchRead reads under the stallWatch.
 func (d *download) watchRead(r io.Reader, p []byte) (int, error) {
 	d.watch.wait()
 	n, err := r.Read(p)
@@ -288,7 +288,8 @@ func (d *download) watchRead(r io.Reader, p []byte) (int, error) {
 	return n, err
 }
 
-// fail ends the current request after err, and tells a stall from what it led to.
+// fail ends the current request after err, and returns the error of a stall if
+// there was one.
 func (d *download) fail(err error) error {
 	if d.close() {
 		return errStalled
@@ -296,7 +297,7 @@ func (d *download) fail(err error) error {
 	return err
 }
 
-// close ends the current request and tells whether it had stalled.
+// close ends the current request. It reports whether that had stalled.
 func (d *download) close() (stalled bool) {
 	stalled = d.watch.stop()
 	d.cancel()

@@ -16,10 +16,10 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// handler answers the n-th request for the image, counted from 0.
+// handler responds to the n-th request for the image, counted from 0.
 type handler func(n int, image []byte, w http.ResponseWriter, r *http.Request)
 
-// cut sends what is asked for and breaks the connection after most bytes.
+// cut sends the requested range and breaks the connection after most bytes.
 func cut(w http.ResponseWriter, r *http.Request, image []byte, most int) {
 	http.ServeContent(&cutter{w, most}, r, "", time.Time{}, strings.NewReader(string(image)))
 }
@@ -44,7 +44,7 @@ func TestDownloads(t *testing.T) {
 		name     string
 		do       handler
 		stall    time.Duration
-		want     string // of the error; empty when it works
+		want     string // "" if the download succeeds
 		requests int32
 	}{
 		{name: "in one go", requests: 1, do: func(_ int, image []byte, w http.ResponseWriter, r *http.Request) {
@@ -191,7 +191,7 @@ func TestChecksumIsNotFetchedOverHTTPAfterHTTPS(t *testing.T) {
 
 func TestUntrustedServerIsNotRetried(t *testing.T) {
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains of the handshake
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it logs the failed handshake
 	s.StartTLS()
 	defer s.Close()
 	var dials atomic.Int32

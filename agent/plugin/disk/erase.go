@@ -10,7 +10,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// erasure erases the data of a disk and names what did.
+// erasure erases the data of a disk and returns the name of the method.
 type erasure func(ctx context.Context, b sys.Block, progress func(done, total int64)) (by string, err error)
 
 var erasures = map[job.Erase]erasure{
@@ -21,7 +21,7 @@ var erasures = map[job.Erase]erasure{
 	job.EraseSecure: secureErase,
 }
 
-// overwrite makes the whole disk read as zeros, and looks at samples of it.
+// overwrite makes the whole disk read as zeros, and verifies samples.
 func overwrite(ctx context.Context, b sys.Block, progress func(done, total int64)) error {
 	size := b.Size() / sector * sector
 	for off := int64(0); off < size; {
@@ -51,7 +51,7 @@ func overwrite(ctx context.Context, b sys.Block, progress func(done, total int64
 	return nil
 }
 
-// secureErase has the disk erase itself, and overwrites one that cannot.
+// secureErase makes the disk erase itself, or overwrites it if it cannot.
 func secureErase(ctx context.Context, b sys.Block, progress func(done, total int64)) (string, error) {
 	by, err := "", sys.ErrNoErase
 	if e, ok := b.(sys.Eraser); ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// erasing is a machine with one disk that may know how to erase itself.
+// erasing returns a machine with one disk that may be able to erase itself.
 func erasing(b sys.Block, command string) (sys.System, []job.Disk) {
 	s := systest.New(systest.Machine{Disks: []systest.Disk{{Name: "sda", Kind: systest.SATA, Size: b.Size(), Erase: command, Open: func() (sys.Block, error) { return b, nil }}}})
 	return s, []job.Disk{{Name: "/dev/sda", SizeBytes: b.Size()}}
@@ -23,7 +23,7 @@ func TestErase(t *testing.T) {
 	for _, tt := range []struct {
 		how     job.Erase
 		command string
-		left    string // in the middle
+		left    string // byte in the middle of the disk
 		by      string
 	}{
 		{job.EraseMetadata, "", "\xdb\xdb", "metadata"},
@@ -64,7 +64,7 @@ func TestEraseIsRefused(t *testing.T) {
 	}
 }
 
-// lazy says that it has erased what it has not.
+// lazy reports an erasure that it has not done.
 type lazy struct{ *systest.Memory }
 
 func (l lazy) Zero(off, n int64) error {

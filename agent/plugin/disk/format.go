@@ -7,23 +7,23 @@ import (
 	"io"
 )
 
-// sink is where a download goes.
+// sink receives a download.
 type sink interface {
-	// take gets the file in order, in pieces of chunk bytes.
+	// take receives the file in order, in chunks.
 	take(off int64, p []byte) error
 	// finish is called when the file is complete and has the right digest. It
 	// returns the image's size.
 	finish(ctx context.Context, fileSize int64) (int64, error)
-	// release gives back what the sink holds, however it ended.
+	// release frees the sink's resources, after success and failure.
 	release()
 }
 
-// unpackers read the formats that describe a disk instead of being one.
+// unpackers maps the formats that describe a disk to their readers.
 var unpackers = map[string]func(r io.ReaderAt, fileSize int64) (sparse, error){
 	formatQcow2: openQcow2, formatVDI: openVDI, formatVMDK: openVMDK,
 }
 
-// sink chooses how the file is handled, by its first bytes.
+// sink returns the sink for a file's format, detected by its first bytes.
 func (w Writer) sink(format string, first []byte, size int64, t *target, bar *progress) (sink, error) {
 	found := detect(first)
 	_, packed := unpackers[found]
@@ -33,7 +33,7 @@ func (w Writer) sink(format string, first []byte, size int64, t *target, bar *pr
 	case format == "" && found != formatRaw && !packed:
 		return nil, fmt.Errorf("disk: the image is %s, want raw, qcow2, vdi or vmdk", found)
 	}
-	if found == formatVMDK { // said now rather than after gigabytes
+	if found == formatVMDK { // rejected now rather than after gigabytes
 		if err := checkVMDKKind(first); err != nil {
 			return nil, err
 		}
@@ -46,8 +46,8 @@ func (w Writer) sink(format string, first []byte, size int64, t *target, bar *pr
 	return newRawSink(size, t)
 }
 
-// signatures are the magic numbers of formats that must not be written to a
-// disk as they are.
+// signatures lists the magic numbers of formats that must not be written to a disk
+// unchanged.
 var signatures = []struct {
 	at    int
 	magic string
@@ -69,7 +69,7 @@ var signatures = []struct {
 	{0, "<html", "HTML"},
 }
 
-// detect names the format of a file by its first bytes; raw is everything else.
+// detect returns the format of a file by its first bytes; the default is raw.
 func detect(first []byte) string {
 	for _, s := range signatures {
 		if len(first) >= s.at && bytes.HasPrefix(first[s.at:], []byte(s.magic)) {
@@ -79,14 +79,14 @@ func detect(first []byte) string {
 	return formatRaw
 }
 
-// rawSink streams to the disk. Runs of zeros are gathered, so that a large hole
-// costs one command.
+// rawSink writes to the disk while downloading. It joins runs of zeros, so that a
+// large hole costs one command.
 type rawSink struct {
 	*target
-	hole run // zeros not yet passed on
+	hole run // zeros not yet written
 }
 
-// maxHole bounds how long one command keeps the disk busy.
+// maxHole bounds the duration of one command.
 const maxHole = 1 << 30
 
 func newRawSink(size int64, t *target) (*rawSink, error) {
@@ -130,7 +130,8 @@ func (s *rawSink) finish(_ context.Context, size int64) (int64, error) {
 
 func (s *rawSink) release() {}
 
-// fits refuses an image that the disk cannot hold; size may be unknown (-1).
+// fits returns an error for an image larger than the disk; size may be unknown
+// (-1).
 func fits(size int64, t *target) error {
 	if size > t.block.Size() {
 		return fmt.Errorf("disk: the image has %d bytes or more, %s only %d", size, t.name, t.block.Size())

@@ -13,7 +13,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// qemu makes an image file of a disk's content, in QEMU's name of the format.
+// qemu returns an image file of a disk's content, in a format by QEMU's name.
 func qemu(t testing.TB, disk []byte, format, options string) []byte {
 	t.Helper()
 	tool, err := exec.LookPath("qemu-img")
@@ -38,7 +38,7 @@ func qemu(t testing.TB, disk []byte, format, options string) []byte {
 	return file
 }
 
-// B-153: what QEMU writes is read as QEMU means it.
+// B-153: images written by QEMU are read correctly.
 func TestImagesWrittenByQEMU(t *testing.T) {
 	for _, tt := range []struct{ format, options string }{
 		{"vdi", ""}, {"vdi", "static=on"},
@@ -49,7 +49,7 @@ func TestImagesWrittenByQEMU(t *testing.T) {
 		t.Run(tt.format+" "+tt.options, func(t *testing.T) {
 			want := content(5*mib+512*7, 11)
 			m, n, err := unpack(t.Context(), t, qemu(t, want, tt.format, tt.options), 8*mib)
-			// A cluster or grain may be more than the disk's last bytes.
+			// A cluster or grain may extend beyond the disk.
 			if err != nil || n < int64(len(want)) || n > int64(len(want))+64<<10 {
 				t.Fatalf("unpack = %d, %v; want %d", n, err, len(want))
 			}
@@ -69,8 +69,8 @@ func TestUnsupportedVMDKKindsAreRefused(t *testing.T) {
 	}
 }
 
-// vdiFile is a dynamic image of two blocks of 4 KiB, of which the second holds
-// text.
+// vdiFile returns a dynamic image of two blocks of 4 KiB, of which the second
+// contains text.
 func vdiFile() []byte {
 	le := binary.LittleEndian
 	p := make([]byte, 4096+2*4096)
@@ -90,9 +90,9 @@ func vdiFile() []byte {
 	return p
 }
 
-// vmdkFile is a stream-optimized image of two grains of 4 KiB, of which the
-// second holds text; with footer, its directory stands at the end, as VMware
-// writes it.
+// vmdkFile returns a stream-optimized image of two grains of 4 KiB, of which the
+// second contains text; with footer the directory is at the end, as VMware writes
+// it.
 func vmdkFile(footer bool) []byte {
 	le := binary.LittleEndian
 	p := make([]byte, 4*sector)
@@ -211,7 +211,7 @@ func TestSparseImagesRefused(t *testing.T) {
 	}
 }
 
-// fuzzUnpack wants errors of a format's reader, never a panic, a hang, much
+// fuzzUnpack expects errors of a format's reader, never a panic, a hang, much
 // memory or a byte beyond the disk.
 func fuzzUnpack(f *testing.F, format string) {
 	f.Fuzz(func(t *testing.T, file []byte) {

@@ -17,22 +17,22 @@ import (
 type gptTable struct {
 	t       *target
 	sector  int64
-	header  []byte // its checksummed part
+	header  []byte // the part with a checksum
 	entries []byte
-	each    int64 // bytes of an entry
-	at      int64 // of the entries, bytes
+	each    int64 // bytes of one entry
+	at      int64 // offset of the entries in bytes
 }
 
 const (
 	gptSignature = "EFI PART"
 	minGPTHeader = 92 // bytes
-	// linuxData is the type that sgdisk gives a partition when it is told none:
-	// 0FC63DAF-8483-4772-8E79-3D69D8477DE4, as disks hold it.
+	// linuxData is sgdisk's default partition type
+	// 0FC63DAF-8483-4772-8E79-3D69D8477DE4, in the byte order of disks.
 	linuxData = "\xaf\x3d\xc6\x0f\x83\x84\x72\x47\x8e\x79\x3d\x69\xd8\x47\x7d\xe4"
 )
 
-// readGPT reads the table at an image's beginning; nil when there is none. One
-// that is damaged is refused: nobody knows where its partitions are.
+// readGPT reads the table at an image's beginning; nil if there is none. It
+// rejects a damaged table, whose partitions are unknown.
 func readGPT(t *target, sectorSize int64) (*gptTable, error) {
 	h := t.head[sectorSize : 2*sectorSize]
 	if string(h[:8]) != gptSignature {
@@ -61,8 +61,8 @@ func readGPT(t *target, sectorSize int64) (*gptTable, error) {
 	return g, nil
 }
 
-// backup is where the second copy of the entries begins on this disk, in
-// sectors; its header is the last sector.
+// backup returns the first sector of the backup entries on this disk; the backup
+// header is the last sector.
 func (g *gptTable) backup() int64 {
 	return g.t.block.Size()/g.sector - 1 - (int64(len(g.entries))+g.sector-1)/g.sector
 }
@@ -102,8 +102,8 @@ func (g *gptTable) add(s span) error {
 		le := binary.LittleEndian
 		clear(e)
 		copy(e, linuxData)
-		// The same disk and place make the same GUID (RFC 9562 §5.8: version 8),
-		// so that doing it again changes nothing.
+		// The same disk and partition give the same GUID (RFC 9562 §5.8: version
+		// 8), so that a repetition changes nothing.
 		id := sha256.Sum256(le.AppendUint64(bytes.Clone(g.header[56:72]), uint64(s.off)))
 		id[7], id[8] = id[7]&0x0f|0x80, id[8]&0x3f|0x80
 		copy(e[16:32], id[:])
@@ -117,8 +117,7 @@ func (g *gptTable) add(s span) error {
 	return fmt.Errorf("all %d entries of the image's GPT are used", int64(len(g.entries))/g.each)
 }
 
-// store writes both copies: the second one moves to this disk's end, as sgdisk
-// -e does.
+// store writes both copies. Like sgdisk -e it moves the backup to this disk's end.
 func (g *gptTable) store() error {
 	le := binary.LittleEndian
 	last := g.t.block.Size()/g.sector - 1
@@ -129,7 +128,8 @@ func (g *gptTable) store() error {
 	g.finishHeader(second, last, 1, g.backup())
 	copy(g.t.head[g.at:], g.entries)
 	copy(g.t.head[g.sector:], g.header)
-	// The protective partition covers the disk, as far as it can (§5.2.3).
+	// The protective partition covers the disk, as far as its fields permit
+	// (§5.2.3).
 	if mbr := g.t.head[446:]; mbr[4] == 0xee && le.Uint32(mbr[8:]) == 1 {
 		le.PutUint32(mbr[12:], uint32(min(last, 1<<32-1)))
 	}

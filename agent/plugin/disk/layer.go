@@ -16,18 +16,17 @@ type source interface {
 	read(ctx context.Context, p []byte) (int, error)
 }
 
-// layerImage is the image within a layer. What is read of the layer on the way
-// goes through its digest, to the last byte.
+// layerImage reads the image in a layer. All bytes of the layer pass through its
+// digest, to the last one.
 type layerImage struct {
 	layer *layerReader
 	image io.Reader
-	tar   *tar.Reader // when the image is its one file
+	tar   *tar.Reader // if the image is the single file of a tar
 	zstd  *zstd.Decoder
-	size  int64 // of the image in bytes; -1 when it is not known beforehand
+	size  int64 // of the image in bytes; -1 if unknown
 }
 
-// maxWindow is how far a compressed layer may refer back, which takes as much
-// memory.
+// maxWindow bounds the window of a compressed layer, which is also its memory.
 const maxWindow = 32 << 20
 
 // layerReader is a download as an io.Reader, for one context at a time.
@@ -40,7 +39,7 @@ type layerReader struct {
 
 func (l *layerReader) Read(p []byte) (int, error) {
 	n, err := l.from.read(l.ctx, p)
-	_, _ = l.hash.Write(p[:n]) // a digest never fails
+	_, _ = l.hash.Write(p[:n]) // a hash never fails
 	if l.left -= int64(n); l.left < 0 {
 		return n, errors.New("disk: oci: the layer is longer than its manifest says")
 	}
@@ -73,7 +72,7 @@ func openLayer(ctx context.Context, from *download, hash io.Writer, size int64, 
 	return u, nil
 }
 
-// openTar goes to the one file of a tar. Folders around it do not count.
+// openTar finds the single file of a tar. Its folders do not count.
 func (u *layerImage) openTar() error {
 	u.tar = tar.NewReader(u.image)
 	h, err := u.nextFile()
@@ -87,7 +86,7 @@ func (u *layerImage) openTar() error {
 	return nil
 }
 
-// maxFolders bounds how many entries are passed over.
+// maxFolders bounds the number of skipped entries.
 const maxFolders = 64
 
 func (u *layerImage) nextFile() (*tar.Header, error) {
@@ -106,7 +105,7 @@ func (u *layerImage) nextFile() (*tar.Header, error) {
 }
 
 // read implements source. After the image's last byte it reads the layer to its
-// end, and makes sure that there is nothing else in it.
+// end, and checks that it contains nothing else.
 func (u *layerImage) read(ctx context.Context, p []byte) (int, error) {
 	u.layer.ctx = ctx
 	n, err := u.image.Read(p)

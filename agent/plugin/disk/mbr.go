@@ -6,15 +6,13 @@ import (
 	"fmt"
 )
 
-// mbrTable is a master boot record with the four primary partitions (UEFI 2.10
-// §5.2).
+// mbrTable is a master boot record with four primary partitions (UEFI 2.10 §5.2).
 type mbrTable struct {
 	t       *target
 	records []record
 }
 
-// fatLBA is the type that parted gives a partition for FAT; what is in it does
-// not follow from that.
+// fatLBA is parted's partition type for FAT. It does not determine the content.
 const fatLBA = 0x0c
 
 func readMBR(t *target) (*mbrTable, error) {
@@ -22,7 +20,7 @@ func readMBR(t *target) (*mbrTable, error) {
 	records := tables.records(0)
 	for i := range records {
 		if status := t.head[446+16*i]; status != 0 && status != 0x80 {
-			records = nil // a file system's boot sector
+			records = nil // a boot sector of a file system
 			break
 		}
 	}
@@ -43,7 +41,7 @@ func (m *mbrTable) used() []span {
 	return out
 }
 
-// room ends where 32 bits of sectors do.
+// room is limited to 32-bit sector numbers.
 func (m *mbrTable) room() int64 { return min(m.t.block.Size()/sector, 1<<32-1) * sector }
 
 func (m *mbrTable) add(s span) error {
@@ -52,7 +50,7 @@ func (m *mbrTable) add(s span) error {
 			continue
 		}
 		e := m.t.head[446+16*i:][:16]
-		// Addresses that no geometry has: the sectors count.
+		// The CHS address of sectors beyond CHS; the LBA fields apply.
 		copy(e, []byte{0, 0xfe, 0xff, 0xff, fatLBA, 0xfe, 0xff, 0xff})
 		binary.LittleEndian.PutUint32(e[8:], uint32(s.off/sector))
 		binary.LittleEndian.PutUint32(e[12:], uint32(s.n/sector))
@@ -61,5 +59,5 @@ func (m *mbrTable) add(s span) error {
 	return fmt.Errorf("%s has an MBR, and its four primary partitions are used", m.t.name)
 }
 
-// store has nothing to do: the record is in the head.
+// store does nothing: the record is in the head.
 func (m *mbrTable) store() error { return nil }

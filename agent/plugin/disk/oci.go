@@ -19,12 +19,12 @@ const (
 	typeManifest = "application/vnd.oci.image.manifest.v1+json"
 	typeList     = "application/vnd.docker.distribution.manifest.list.v2+json"
 	typeDocker   = "application/vnd.docker.distribution.manifest.v2+json"
-	typeEmpty    = "application/vnd.oci.empty.v1+json" // the layer of artifacts that have none
+	typeEmpty    = "application/vnd.oci.empty.v1+json" // layer of artifacts without a layer
 )
 
 var manifestTypes = strings.Join([]string{typeManifest, typeIndex, typeDocker, typeList}, ", ")
 
-// descriptor points at a blob or a manifest.
+// descriptor references a blob or a manifest.
 type descriptor struct {
 	MediaType   string            `json:"mediaType"`
 	Digest      string            `json:"digest"`
@@ -35,17 +35,17 @@ type descriptor struct {
 	} `json:"platform"`
 }
 
-// manifest is what counts of a manifest and of an index.
+// manifest holds the fields that the agent reads of a manifest or an index.
 type manifest struct {
 	MediaType string       `json:"mediaType"`
 	Manifests []descriptor `json:"manifests"`
 	Layers    []descriptor `json:"layers"`
 }
 
-// goArch is what registries call the machine that uname -m names otherwise.
+// goArch maps architectures of uname -m to those of registries, if they differ.
 var goArch = map[string]string{"x86_64": "amd64", "aarch64": "arm64", "i686": "386", "armv7l": "arm"}
 
-// blob is where the bytes of an image are, and what to make of them.
+// blob is an image's blob with its format.
 type blob struct {
 	url      *url.URL
 	want     digest
@@ -54,8 +54,8 @@ type blob struct {
 	registry *registry
 }
 
-// resolve finds the blob that an image reference means: the one layer of its
-// manifest, chosen by architecture if there is an index before it.
+// resolve returns the blob of an image reference: the single layer of its
+// manifest, which an index may choose by architecture.
 func (w Writer) resolve(ctx context.Context, spec job.WriteSpec) (blob, error) {
 	ref, err := parseReference(spec.URL)
 	if err != nil {
@@ -97,8 +97,8 @@ func (w Writer) resolve(ctx context.Context, spec job.WriteSpec) (blob, error) {
 	return blob{url: g.url("blobs", layer.Digest), want: want, size: layer.Size, wrapping: wrapping, registry: g}, nil
 }
 
-// manifest fetches a manifest or index, which must have the digest if one is
-// given.
+// manifest fetches a manifest or index, and checks its digest if the reference has
+// one.
 func (g *registry) manifest(ctx context.Context, what, pinned string) (manifest, error) {
 	if pinned != "" {
 		if _, err := parseOCIDigest(pinned); err != nil {
@@ -146,12 +146,12 @@ func parseManifest(body []byte, contentType string) (manifest, error) {
 	return doc, nil
 }
 
-// diskTypes are the annotations that say in which format a manifest's disk is
-// (Podman and Ironic: disktype), the most direct first.
+// diskTypes lists the annotations for the disk format of a manifest (Podman and
+// Ironic: disktype), the cheapest to write first.
 var diskTypes = []string{"raw", "qcow2", "applehv", ""}
 
-// choosePlatform takes the manifest for an architecture; among several the one
-// whose disk is best written.
+// choosePlatform returns the manifest for an architecture; among several the one
+// whose format is best to write.
 func choosePlatform(all []descriptor, arch string) (descriptor, error) {
 	want := arch
 	if name, ok := goArch[arch]; ok {
@@ -186,13 +186,14 @@ func oneLayer(m manifest) (descriptor, error) {
 	return layers[0], nil
 }
 
-// layerFormat is what an image in a layer is wrapped into.
+// layerFormat is how an image is packed in a layer.
 type layerFormat struct {
-	packed string // gzip or zstd; "" when it is not
+	packed string // gzip or zstd; "" if it is not compressed
 	tar    bool
 }
 
-// layerFormatOf tells it by the layer's media type: a tar, or else a disk image.
+// layerFormatOf returns the format for a layer's media type: a tar, or else a disk
+// image.
 func layerFormatOf(mediaType string) (layerFormat, error) {
 	kind := strings.ToLower(mediaType)
 	var w layerFormat

@@ -27,15 +27,15 @@ type ociRegistry struct {
 	*httptest.Server
 	docs     map[string][]byte // manifests by tag or digest
 	blobs    map[string][]byte
-	bearer   bool   // asks for a token
-	user     string // and knows user:password
-	realm    string // of tokens; "" is this server
-	blobHost string // that blobs are redirected to
-	expires  int32  // tokens are good for so many requests; 0 for all
+	bearer   bool   // requires a token
+	user     string // requires user:password
+	realm    string // URL for tokens; "" means this server
+	blobHost string // host that blobs are redirected to
+	expires  int32  // number of requests that a token is valid for; 0 means any
 	used     atomic.Int32
 	tokens   atomic.Int32
-	leaked   atomic.Bool // a token went to blobHost
-	cut      int         // connections to blobs break after so many bytes
+	leaked   atomic.Bool // a token was sent to blobHost
+	cut      int         // connections for blobs break after so many bytes
 }
 
 func newRegistry(t testing.TB) *ociRegistry {
@@ -51,8 +51,8 @@ func (g *ociRegistry) ref(rest string) string {
 
 func digestOf(p []byte) string { return "sha256:" + sha256Hex(p) }
 
-// layer adds a blob and a manifest with it, under a tag, and returns the
-// manifest's descriptor.
+// layer adds a blob and a manifest for it, under a tag, and returns the manifest's
+// descriptor.
 func (g *ociRegistry) layer(t testing.TB, tag, mediaType string, content ...[]byte) descriptor {
 	t.Helper()
 	m := manifest{MediaType: typeManifest}
@@ -130,7 +130,7 @@ func (g *ociRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tarOf is a tar of files, by name.
+// tarOf returns a tar of files, by name.
 func tarOf(t testing.TB, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -169,8 +169,8 @@ func zstded(t testing.TB, p []byte) []byte {
 	return w.EncodeAll(p, nil)
 }
 
-// B-150 B-151: the layer's content ends up on the disk, whatever it is wrapped
-// into, and without a checksum of the user's.
+// B-150 B-151: the layer's content is written to the disk, however it is packed,
+// and without a checksum of the user.
 func TestWriteOCI(t *testing.T) {
 	raw := content(3*mib+512, 4)
 	raw[0] = 0xeb
@@ -235,7 +235,7 @@ func TestWriteOCIChoosesByArchitecture(t *testing.T) {
 	}
 }
 
-// B-154: who the agent is, and that only the registry learns it.
+// B-154: the agent authenticates, and only to the registry.
 func TestWriteOCIWithCredentials(t *testing.T) {
 	image := content(2*mib, 9)
 	image[0] = 0xeb
@@ -400,7 +400,8 @@ func TestWriteOCIWithWrongContentCannotBoot(t *testing.T) {
 	}
 }
 
-// FuzzManifest: no manifest leads to anything but a digest in the repository.
+// FuzzManifest: every manifest leads to a digest in the repository, or to an
+// error.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"mediaType":"`+typeManifest+`","layers":[{"mediaType":"a/tar+gzip","digest":"sha256:`+sha256Sum+`","size":4}]}`), "")
 	f.Add([]byte(`{"manifests":[{"mediaType":"a","digest":"../x","platform":{"architecture":"amd64"}}]}`), typeIndex)
@@ -432,8 +433,8 @@ func FuzzReference(f *testing.F) {
 	})
 }
 
-// FuzzLayer: whatever a layer is wrapped into, what comes out ends or fails, and
-// takes no more memory than a window.
+// FuzzLayer: however a layer is packed, reading it ends or fails, and takes no
+// more memory than a window.
 func FuzzLayer(f *testing.F) {
 	f.Add(gzipped(tarOf(f, "a", "text")), "gzip", true)
 	f.Add(zstded(f, []byte("text")), "zstd", false)

@@ -5,24 +5,24 @@ import (
 	"io"
 )
 
-// span is a stretch of a disk in bytes.
+// span is a range of a disk in bytes.
 type span struct{ off, n int64 }
 
-// Bounds on what a table may make us do.
+// Limits for tables of untrusted disks.
 const (
 	maxLogical    = 128  // partitions in a chain of extended boot records
 	maxGPTEntries = 1024 // usually 128
 	maxGPTEntry   = 4096 // bytes; usually 128
 )
 
-// partitions finds what the partition tables of a disk name: partitions, and
-// the boot records and headers that lie outside the disk's ends. Checksums are
-// not looked at, since a stale or broken table is to go as well. What lies
-// outside the disk is left out; overlaps do not matter.
+// partitions returns the partitions of a disk, and the boot records and headers
+// outside the disk's ends. It ignores checksums, because stale and broken tables
+// are to be wiped, too. It leaves out what lies outside the disk; ranges may
+// overlap.
 func partitions(r io.ReaderAt, size int64) []span {
 	t := tables{r: r, size: size}
 	t.mbr()
-	// Headers lie in the second sector and in the last, whatever a sector is.
+	// Headers are in the second and the last sector, for every sector size.
 	for _, sectorSize := range []int64{512, 4096} {
 		last := size - sectorSize
 		if alternate := t.gpt(sectorSize, sectorSize); alternate != 0 && alternate != last {
@@ -39,7 +39,7 @@ type tables struct {
 	found []span
 }
 
-// add notes a stretch given in sectors, clipped to the disk.
+// add records a range given in sectors, clipped to the disk.
 func (t *tables) add(first, count uint64, sectorSize int64) {
 	sectors := uint64(t.size / sectorSize)
 	if first == 0 || first >= sectors || count == 0 {
@@ -49,7 +49,7 @@ func (t *tables) add(first, count uint64, sectorSize int64) {
 	t.found = append(t.found, span{int64(first) * sectorSize, int64(count) * sectorSize})
 }
 
-// read is nil when the stretch is not on the disk or cannot be read.
+// read returns nil if the range is not on the disk or cannot be read.
 func (t *tables) read(off, n int64) []byte {
 	if off < 0 || n < 0 || off > t.size-n {
 		return nil
@@ -61,7 +61,7 @@ func (t *tables) read(off, n int64) []byte {
 	return p
 }
 
-// record is one entry of a boot record (UEFI 2.10 §5.2.1).
+// record is an entry of a boot record (UEFI 2.10 §5.2.1).
 type record struct {
 	kind         byte
 	first, count uint64 // sectors
@@ -69,7 +69,7 @@ type record struct {
 
 func (r record) extended() bool { return r.kind == 0x05 || r.kind == 0x0f || r.kind == 0x85 }
 
-// records reads the four entries of a boot record; nil when there is none.
+// records reads the four entries of a boot record; nil if there is none.
 func (t *tables) records(off int64) []record {
 	p := t.read(off, sector)
 	if p == nil || p[510] != 0x55 || p[511] != 0xaa {
@@ -99,14 +99,13 @@ func (t *tables) mbr() {
 	}
 }
 
-// logical follows the chain of boot records in an extended partition. Each
-// names one partition, relative to itself, and the next record, relative to
-// the first.
+// logical follows the chain of boot records in an extended partition. Each has one
+// partition, relative to itself, and the next record, relative to the first.
 func (t *tables) logical(base uint64) {
 	at := base
 	for range maxLogical {
 		t.add(at, 1, sector)
-		records := t.records(int64(at) * sector) // 33 bits at most
+		records := t.records(int64(at) * sector) // at most 33 bits
 		if records == nil {
 			return
 		}
@@ -127,8 +126,8 @@ func (t *tables) logical(base uint64) {
 	}
 }
 
-// gpt reads the table whose header lies at off (UEFI 2.10 §5.3) and returns the
-// offset of the other header; 0 when there is none.
+// gpt reads the table whose header is at off (UEFI 2.10 §5.3). It returns the
+// offset of the other header; 0 if there is none.
 func (t *tables) gpt(off, sectorSize int64) (alternate int64) {
 	h := t.read(off, sector)
 	if h == nil || string(h[:8]) != "EFI PART" {

@@ -1,18 +1,17 @@
 package disk
 
-// progress turns the parts of the work into one percentage.
+// progress combines the parts of the work into one percentage.
 type progress struct {
 	report   func(percent int)
-	from, to int // percentages that the current part spans
+	from, to int // range of the current part in percent
 	said     int
 	begun    bool
 }
 
-// next begins a part that ends at the given percentage.
+// next begins a part that ends at this percentage.
 func (b *progress) next(to int) { b.from, b.to = b.to, to }
 
-// part says how much of the current part is done; a total that is unknown is
-// not above zero.
+// part reports the progress of the current part; an unknown total is 0 or less.
 func (b *progress) part(done, total int64) {
 	percent := b.from
 	if total > 0 {

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// chunk is how many bytes are read, hashed and written at a time. A lab runs
-	// the agents of a thousand servers in one process: what each holds counts.
+	// chunk is the number of bytes that are read, hashed and written at a time. It
+	// is small because a lab runs the agents of a thousand servers in one process.
 	chunk   = 128 << 10
-	buffers = 4 // chunks in memory, at most
+	buffers = 4 // maximum number of chunks in memory
 
-	initialBuffer = 4 << 10 // of small files; more is read in ever larger pieces
+	initialBuffer = 4 << 10 // for small files; it grows with larger ones
 )
 
-// pump reads d to its end and hands it over in chunks, in order; all but the
-// last are whole. Reading and hashing run beside take. stop must cancel the
+// pump reads d to its end and passes it on in chunks, in order; all but the last
+// are full. Reading and hashing run concurrently with take. stop must cancel the
 // context that d was opened with: it ends the reading when take fails.
 func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, take func(off int64, p []byte) error) (int64, error) {
 	free, full := make(chan []byte, buffers), make(chan []byte, buffers)
@@ -29,7 +29,7 @@ func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, t
 		defer close(full)
 		for {
 			var buf []byte
-			if len(made) < buffers && len(free) == 0 { // reading is ahead of writing
+			if len(made) < buffers && len(free) == 0 { // the reader is ahead of the writer
 				made = append(made, chunks.Get().(*[chunk]byte))
 				buf = made[len(made)-1][:]
 			} else if buf = <-free; buf == nil { // take has failed
@@ -37,8 +37,8 @@ func pump(ctx context.Context, stop context.CancelFunc, d source, h io.Writer, t
 			}
 			n, err := fill(ctx, d, buf)
 			if n > 0 {
-				_, _ = h.Write(buf[:n]) // a digest never fails
-				full <- buf[:n]         // never blocks: there are as many places as buffers
+				_, _ = h.Write(buf[:n]) // a hash never fails
+				full <- buf[:n]         // never blocks: the channel has a place for each buffer
 			}
 			if err != nil {
 				readErr = err
@@ -81,8 +81,8 @@ func fill(ctx context.Context, d source, buf []byte) (int, error) {
 	}
 }
 
-// readSmall reads a file of at most limit bytes. Most are far smaller than they may
-// be, so that memory grows with the file.
+// readSmall reads a file of at most limit bytes. Most files are far smaller, so
+// the buffer grows with the file.
 func readSmall(ctx context.Context, d *download, limit int) ([]byte, error) {
 	buf := make([]byte, min(limit+1, initialBuffer))
 	for n := 0; ; {

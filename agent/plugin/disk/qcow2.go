@@ -21,7 +21,7 @@ const (
 )
 
 // Incompatible features (docs/interop/qcow2.rst). The dirty bit means that
-// reference counts may be wrong; reading needs none.
+// reference counts may be wrong, which does not affect reading.
 const (
 	featureDirty        = 1 << 0
 	featureExternalData = 1 << 2
@@ -30,9 +30,9 @@ const (
 	featuresReadable    = featureDirty | featureCompression | featureExtendedL2
 )
 
-// openQcow2 checks the header before the library sees it: go-qcow2reader would
-// open a backing file by whatever path the image names, and believes sizes and
-// offsets that need gigabytes of memory or no cluster at all.
+// openQcow2 validates the header before the library reads it: go-qcow2reader would
+// open a backing file by any path in the image, and trusts sizes and offsets that
+// need gigabytes of memory or no cluster at all.
 func openQcow2(r io.ReaderAt, fileSize int64) (sparse, error) {
 	var h [112]byte
 	if n, err := r.ReadAt(h[:], 0); n < 72 {
@@ -71,7 +71,7 @@ func openQcow2(r io.ReaderAt, fileSize int64) (sparse, error) {
 		}
 	}
 	img := sparse{name: formatQcow2, size: int64(size), unit: 1 << bits}
-	mapped := img.unit * (img.unit / l2Entry) // bytes that one L1 entry stands for
+	mapped := img.unit * (img.unit / l2Entry) // bytes that one L1 entry maps
 	switch {
 	case int64(l1Entries)*8 > maxL1Bytes:
 		return sparse{}, fmt.Errorf("disk: qcow2: L1 table of %d entries is not allowed", l1Entries)
@@ -100,10 +100,10 @@ func openQcow2(r io.ReaderAt, fileSize int64) (sparse, error) {
 	return img, err
 }
 
-// prepareLibrary sets what go-qcow2reader keeps in package variables. Its own
-// decompressor hands out a cluster in pieces and unpacks the cluster anew for
-// each, which takes the square of the cluster size; it has none for zstd; and
-// its warnings go to the standard logger.
+// prepareLibrary sets go-qcow2reader's package variables. Its own decompressor
+// returns a cluster in pieces and decompresses the cluster again for each, which
+// is quadratic in the cluster size; it has none for zstd; and its warnings go to
+// the standard logger.
 var prepareLibrary = sync.OnceFunc(func() {
 	qcow2log.SetWarnFunc(nil)
 	qcow2.SetDecompressor(qcow2.CompressionTypeZlib, func(r io.Reader) (io.ReadCloser, error) {
@@ -125,7 +125,7 @@ var prepareLibrary = sync.OnceFunc(func() {
 var (
 	inflaters = sync.Pool{New: func() any { return flate.NewReader(nil) }}
 	zstds     = sync.Pool{New: func() any {
-		// One goroutine's worth, and no window beyond the largest cluster.
+		// One goroutine, and no window larger than the largest cluster.
 		z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(8<<20))
 		if err != nil {
@@ -135,7 +135,7 @@ var (
 	}}
 )
 
-// fullReader is a decompressor that fills the caller's buffer or fails.
+// fullReader is a decompressor whose Read fills the buffer or fails.
 type fullReader struct {
 	io.Reader
 	pool *sync.Pool

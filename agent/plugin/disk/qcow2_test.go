@@ -13,8 +13,8 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// content is a disk of size bytes: text that can be packed, holes large and
-// small, and noise.
+// content returns a disk of size bytes: compressible text, holes large and small,
+// and noise.
 func content(size int, seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 0))
 	p := make([]byte, size)
@@ -157,7 +157,7 @@ func TestQcow2IsCancelled(t *testing.T) {
 	}
 }
 
-// FuzzQcow2 wants errors, never a panic, a hang or much memory.
+// FuzzQcow2 expects errors, never a panic, a hang or much memory.
 func FuzzQcow2(f *testing.F) {
 	disk := append(bytes.Repeat([]byte("all work and no play"), 100), make([]byte, 4096)...)
 	disk = append(disk, content(1024, 1)...)

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// qcow2Spec says how writeQcow2 lays out an image (docs/interop/qcow2.rst of
-// QEMU). It knows just enough to test a reader.
+// qcow2Spec describes an image for writeQcow2 (docs/interop/qcow2.rst of QEMU),
+// which supports what a test of the reader needs.
 type qcow2Spec struct {
 	version  uint32 // 2 or 3
 	bits     uint32 // log2 of the cluster size
@@ -19,7 +19,7 @@ type qcow2Spec struct {
 	zeroFlag bool // holes are marked as zero clusters instead of unallocated
 }
 
-// writeQcow2 makes an image of the disk content, whose zero clusters are holes.
+// writeQcow2 returns an image of the disk content, whose zero clusters are holes.
 func writeQcow2(t testing.TB, s qcow2Spec, content []byte) []byte {
 	t.Helper()
 	cluster := 1 << s.bits
@@ -28,8 +28,8 @@ func writeQcow2(t testing.TB, s qcow2Spec, content []byte) []byte {
 	l1Entries := (clusters + perL2 - 1) / perL2
 	l1Clusters := (l1Entries*8 + cluster - 1) / cluster
 
-	// Header, L1 table, L2 tables, data. The table of reference counts is there,
-	// because QEMU asks for one, but empty: readers need no counts.
+	// Header, L1 table, L2 tables, data. QEMU requires a table of reference
+	// counts; it is empty, because readers need no counts.
 	file := make([]byte, cluster*(2+l1Clusters+l1Entries))
 	be := binary.BigEndian
 	copy(file, "QFI\xfb")
@@ -64,7 +64,7 @@ func writeQcow2(t testing.TB, s qcow2Spec, content []byte) []byte {
 			}
 		case s.compress && i%2 == 0:
 			packed := pack(data)
-			off := len(file) // anywhere, unaligned
+			off := len(file) // at any offset
 			file = append(file, packed...)
 			x := 62 - (s.bits - 8)
 			sectors := (off+len(packed)-1)/512 - off/512
@@ -79,8 +79,8 @@ func writeQcow2(t testing.TB, s qcow2Spec, content []byte) []byte {
 	return append(file, make([]byte, (cluster-len(file)%cluster)%cluster)...)
 }
 
-// packer makes compressed clusters; one writer makes them all, since each takes
-// a megabyte.
+// packer returns a function that compresses clusters; it reuses one compressor,
+// which takes a megabyte.
 func (s qcow2Spec) packer(t testing.TB) func(data []byte) []byte {
 	if s.zstd {
 		w, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))

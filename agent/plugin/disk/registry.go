@@ -17,16 +17,16 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// reference names an image in a registry: oci://HOST[:PORT]/REPOSITORY, then a
-// tag, a digest, or both, of which the digest counts.
+// reference identifies an image in a registry: oci://HOST[:PORT]/REPOSITORY, then
+// a tag, a digest, or both; the digest takes precedence.
 type reference struct {
 	host, repository string
-	tag              string // latest when neither is given
+	tag              string // latest if there is neither
 	digest           string // sha256:…
 }
 
-// Names as the OCI distribution specification 1.1 has them, and digests as the
-// image specification 1.1.
+// Names of the OCI distribution specification 1.1, and digests of the image
+// specification 1.1.
 var (
 	isRepository = regexp.MustCompile(`^[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
 	isTag        = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}$`)
@@ -60,7 +60,7 @@ func parseReference(text string) (reference, error) {
 	return r, nil
 }
 
-// parseOCIDigest reads ALGORITHM:HEX.
+// parseOCIDigest parses ALGORITHM:HEX.
 func parseOCIDigest(text string) (digest, error) {
 	kind, hex, ok := strings.Cut(text, ":")
 	if !ok || kind != "sha256" && kind != "sha512" || hex != strings.ToLower(hex) {
@@ -69,18 +69,18 @@ func parseOCIDigest(text string) (digest, error) {
 	return parseDigest(hex, kind)
 }
 
-// registry asks one registry for what one reference means. It is anonymous
-// until it is asked who it is.
+// registry requests documents of one reference. It is anonymous until the registry
+// asks for authentication.
 type registry struct {
 	http  *http.Client
 	ref   reference
 	auth  *job.RegistryAuth
-	plain bool   // http, not https
-	token string // Authorization, once the registry has asked for it
+	plain bool   // http instead of https
+	token string // Authorization header; "" before the registry has asked
 }
 
-// maxManifest is what a manifest may have in bytes (OCI distribution
-// specification 1.1, "Pushing Manifests"), and maxToken a token's document.
+// maxManifest is the maximum size of a manifest in bytes (OCI distribution
+// specification 1.1, "Pushing Manifests"), and maxToken that of a token response.
 const (
 	maxManifest = 4 << 20
 	maxToken    = 64 << 10
@@ -97,16 +97,16 @@ func (g *registry) url(kind, what string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: g.ref.host, Path: "/v2/" + g.ref.repository + "/" + kind + "/" + what}
 }
 
-// authorize puts the token on a request. Redirects to another host do not get it
-// (net/http drops it there).
+// authorize adds the token to a request. net/http removes it on redirects to
+// another host.
 func (g *registry) authorize(r *http.Request) {
 	if g.token != "" {
 		r.Header.Set("Authorization", g.token)
 	}
 }
 
-// fetchDocument fetches a document of at most limit bytes. A registry on this machine
-// may speak http, as container engines allow it.
+// fetchDocument fetches a document of at most limit bytes. A registry on this
+// machine may use http, as in container engines.
 func (g *registry) fetchDocument(ctx context.Context, kind, what, accept string, limit int64) ([]byte, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, oneRequest)
 	defer cancel()
@@ -152,14 +152,14 @@ func (g *registry) sendRequest(ctx context.Context, u *url.URL, dress func(*http
 	}
 	dress(r)
 	resp, err := g.http.Do(r)
-	var quoting *url.Error // quotes the URL, which place shows as it should
+	var quoting *url.Error // it quotes the URL, which redactURL shows without secrets
 	if errors.As(err, &quoting) {
 		err = quoting.Err
 	}
 	return resp, err
 }
 
-// loopback tells whether a host is this machine.
+// loopback reports whether a host is this machine.
 func loopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -170,8 +170,8 @@ func loopback(host string) bool {
 
 var parameter = regexp.MustCompile(`([a-zA-Z_]+)="([^"]*)"`)
 
-// authenticate says who we are in the way that the registry asks for: a password at
-// once, or a token for it (CNCF distribution, token authentication).
+// authenticate follows the registry's challenge: a password, or a token for it
+// (CNCF distribution, token authentication).
 func (g *registry) authenticate(ctx context.Context, challenge string) error {
 	kind, rest, _ := strings.Cut(strings.TrimSpace(challenge), " ")
 	fields := map[string]string{}

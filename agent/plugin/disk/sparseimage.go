@@ -10,18 +10,19 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// scratchSink keeps the file aside until its digest is known to be right, and
-// then lays the disk down that it describes.
+// scratchSink stores the file in a scratch file until its digest is verified, and
+// then writes the disk that it describes.
 type scratchSink struct {
 	*target
 	format  string
 	scratch sys.Scratch
 	bar     *progress
-	limit   int64 // of the file's size in bytes
+	limit   int64 // maximum size of the file in bytes
 }
 
 func newScratchSink(s sys.System, format string, size int64, t *target, bar *progress) (*scratchSink, error) {
-	// A file that fills the disk is a little larger than it, by its tables.
+	// A file for a full disk is a little larger than the disk, because of its
+	// tables.
 	limit := t.block.Size() + t.block.Size()/64 + 16<<20
 	if size > limit {
 		return nil, fmt.Errorf("disk: the %s file has %d bytes, %s only %d", format, size, t.name, t.block.Size())
@@ -63,27 +64,26 @@ func (s *scratchSink) finish(ctx context.Context, fileSize int64) (int64, error)
 	return img.size, s.target.finish(img.size)
 }
 
-// sparse is a disk as an image file describes it. Its header has been checked:
-// size and unit are sound. What the tables behind it say is checked as it is
-// used.
+// sparse is a disk described by an image file. Its header is validated: size and
+// unit are sound. Tables are validated when they are used.
 type sparse struct {
 	name string // of the format
 	size int64  // of the disk in bytes
-	unit int64  // bytes that the tables speak of at a time; a power of two, 2 MiB at most
-	// extent says how far the disk is alike from at on, up to most bytes, and
-	// whether that is zeros. at is a multiple of unit.
+	unit int64  // granularity of the tables in bytes; a power of two, at most 2 MiB
+	// extent returns how far the disk from at on, up to most bytes, is all zeros
+	// or all data, and which. at is a multiple of unit.
 	extent      func(at, most int64) (n int64, zero bool, err error)
 	io.ReaderAt // of the disk; safe for concurrent use
 }
 
-// maxWorkers bounds how many cores unpack; each takes a buffer.
+// maxWorkers bounds the number of decompressing goroutines; each needs a buffer.
 const maxWorkers = 4
 
-// maxExtent bounds how far one look at the tables goes, so that ctx is heeded.
+// maxExtent bounds one walk of the tables, so that ctx is checked.
 const maxExtent = 1 << 30
 
-// copyTo lays the image on a disk: this goroutine walks the tables and passes
-// stretches of data on to workers, which unpack and write them.
+// copyTo writes the image to a disk: this goroutine walks the tables and passes
+// ranges of data to workers, which decompress and write them.
 func (q sparse) copyTo(ctx context.Context, t *target, bar *progress) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -108,8 +108,8 @@ func (q sparse) copyTo(ctx context.Context, t *target, bar *progress) error {
 	return err
 }
 
-// recoverPanic turns a panic of a format's reader into an error: its input was made
-// by others.
+// recoverPanic turns a panic of a format's reader into an error: its input is
+// untrusted.
 func recoverPanic(format string, do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// stallBytes must arrive within each stall time, or a server that sends a byte
-// now and then would hold us for ever.
+// stallBytes is the number of bytes that must arrive within each stall time, or a
+// server that sends a byte now and then would never be given up.
 const stallBytes = 16 << 10
 
-// watchTicks is how many looks are taken in a stall time.
+// watchTicks is the number of checks in a stall time.
 const watchTicks = 8
 
-// stallWatch cancels a request that brings too little. It counts the looks at which
-// the download is waiting for the server: time that the disk takes is not the
+// stallWatch cancels a request that delivers too little. It counts the checks at
+// which the download waits for the server: the time that the disk takes is not the
 // server's fault.
 type stallWatch struct {
 	mu      sync.Mutex
@@ -22,7 +22,7 @@ type stallWatch struct {
 	every   time.Duration
 	cancel  context.CancelFunc
 	waiting bool
-	looks   int   // in a row at which it waited
+	looks   int   // consecutive checks at which it waited
 	got     int64 // bytes since looks began
 	fired   bool
 	stopped bool
@@ -52,14 +52,14 @@ func (w *stallWatch) look() {
 	w.timer.Reset(w.every)
 }
 
-// wait says that the server is waited for, until brought is called.
+// wait starts a wait for the server, until received is called.
 func (w *stallWatch) wait() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.waiting = true
 }
 
-// received says that the server answered with n bytes.
+// received records n bytes from the server.
 func (w *stallWatch) received(n int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,7 +69,7 @@ func (w *stallWatch) received(n int64) {
 	}
 }
 
-// stop ends the watch and tells whether it had cancelled the request.
+// stop ends the watch. It reports whether it had cancelled the request.
 func (w *stallWatch) stop() (fired bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// TestWatch takes the looks itself; the timer never comes to it.
+// The test makes the checks itself; the timer never fires.
 func TestWatch(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		look func(w *stallWatch) // between two looks
+		look func(w *stallWatch) // between two checks
 		want bool                // cancelled
 	}{
 		{"silence", func(w *stallWatch) { w.wait() }, true},

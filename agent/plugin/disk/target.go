@@ -12,13 +12,13 @@ import (
 
 const (
 	sector = 512
-	// headSize is the part at a disk's beginning that is written last.
+	// headSize is the size of the part at a disk's beginning that is written last.
 	headSize = 1 << 20
-	// zeroRun is the shortest run of zeros that is handed to Block.Zero.
+	// zeroRun is the shortest run of zeros that is passed to Block.Zero.
 	zeroRun = 64 << 10
-	// Zero runs are read back in samples: a page at both ends and at every
-	// sampleStep. A device that does not do what Zero says fails at the first;
-	// reading terabytes of zeros would cost hours.
+	// Runs of zeros are verified by samples: a page at both ends and at every
+	// sampleStep. A device that ignores Zero fails at the first; reading terabytes
+	// of zeros would take hours.
 	sampleSize = 4 << 10
 	sampleStep = 64 << 20
 )
@@ -27,38 +27,38 @@ var (
 	zeros      [zeroRun]byte
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-	// What a written image needs is used again: a lab runs many agents.
+	// Buffers are reused, because a lab runs many agents.
 	heads  = sync.Pool{New: func() any { return new([headSize]byte) }}
 	chunks = sync.Pool{New: func() any { return new([chunk]byte) }}
 )
 
-// target is a disk while an image is laid on it. The first MiB holds what
-// makes a disk bootable (boot sector, partition tables): it is zeros from begin
-// to finish, so that nothing but a complete and verified image can ever boot.
+// target is a disk while an image is written to it. The first MiB, which makes a
+// disk bootable (boot sector, partition tables), is zeros from begin to finish, so
+// that only a complete and verified image can boot.
 type target struct {
 	block sys.Block
 	name  string // /dev/sda
-	head  []byte // out of heads; nil once it is written
-	wiped bool   // begin has come to it
-	// drive is the config drive to lay beside the image, if any, and driveAt
-	// where it has come to lie.
+	head  []byte // from heads; nil once it is written
+	wiped bool   // begin has wiped the head
+	// drive is the config drive to write beside the image, if any, and driveAt its
+	// offset on the disk.
 	drive   []byte
 	driveAt int64
 
 	mu     sync.Mutex
-	data   []run // written
+	data   []run // runs written so far
 	zeroed []run
 }
 
-// run is a stretch of the disk and the CRC-32C of what was written there.
-// Chance is the adversary here, not people: those the image's digest keeps out.
+// run is a range of the disk and the CRC-32C of what was written there. The
+// checksum detects accidents; attackers are excluded by the image's digest.
 type run struct {
 	off, n int64
 	sum    uint32
 }
 
-// begin wipes the head, and the tail where an earlier installation's backup GPT
-// would otherwise outlive it.
+// begin wipes the head, and the tail, where the backup GPT of an earlier
+// installation would survive.
 func (t *target) begin() error {
 	head := heads.Get().(*[headSize]byte)
 	clear(head[:])
@@ -66,9 +66,9 @@ func (t *target) begin() error {
 	return wipeEnds(t.block, 0, t.block.Size(), headSize)
 }
 
-// put lays p down at off. Only the last piece may have a length that is no
-// multiple of the sector; the rest of its sector becomes zeros. It is safe for
-// concurrent use on pieces that do not overlap.
+// put writes p at off. Only the last piece may end within a sector; the rest of
+// that sector becomes zeros. Calls for ranges that do not overlap may run
+// concurrently.
 func (t *target) put(off int64, p []byte) error {
 	if off < headSize {
 		n := copy(t.head[off:], p)
@@ -90,7 +90,8 @@ func (t *target) put(off int64, p []byte) error {
 	return nil
 }
 
-// uniformPrefix measures the stretch at p's beginning that is all data or all zeros.
+// uniformPrefix returns the length of p's prefix that is all data or all zeros,
+// and which.
 func uniformPrefix(p []byte) (n int, zero bool) {
 	for n < len(p) {
 		block := p[n:min(len(p), n+zeroRun)]
@@ -105,9 +106,9 @@ func uniformPrefix(p []byte) (n int, zero bool) {
 	return n, zero
 }
 
-// zero makes a stretch read as zeros, up to the end of its last sector.
+// zero makes a range read as zeros, up to the end of its last sector.
 func (t *target) zero(off, n int64) error {
-	if off < headSize { // zeros already
+	if off < headSize { // these are zeros already
 		skip := min(n, headSize-off)
 		off, n = off+skip, n-skip
 	}
@@ -142,14 +143,14 @@ func (t *target) write(off int64, p []byte) error {
 	return nil
 }
 
-// finish lays down the config drive, writes the head of an image of size bytes
-// and waits until all of it is durable.
+// finish writes the config drive and the head of an image of size bytes, and waits
+// until everything is durable.
 func (t *target) finish(size int64) error {
 	if t.drive != nil {
 		if err := t.placeConfigDrive(t.drive); err != nil {
 			return err
 		}
-		size = max(size, min(headSize, t.block.Size())) // its table may be new
+		size = max(size, min(headSize, t.block.Size())) // its partition table may have changed
 	}
 	if err := t.write(0, t.head[:min(size, headSize)]); err != nil {
 		return err

@@ -14,13 +14,13 @@ const (
 	vdiVersion    = 0x00010001
 	vdiDynamic    = 1
 	vdiStatic     = 2
-	vdiNoBlock    = 0xffffffff // not allocated; a parent's would be read
+	vdiNoBlock    = 0xffffffff // not allocated; reads the parent's block
 	vdiZeroBlock  = 0xfffffffe // discarded
 	minVDIBlock   = 4 << 10
 	maxVDIBlock   = 2 << 20 // VirtualBox and QEMU write 1 MiB
 )
 
-// openVDI checks the header of a VirtualBox image.
+// openVDI validates the header of a VirtualBox image.
 func openVDI(r io.ReaderAt, fileSize int64) (sparse, error) {
 	var h [vdiHeaderSize]byte
 	if n, err := r.ReadAt(h[:], 0); n < len(h) {

@@ -13,27 +13,28 @@ import (
 )
 
 // Sparse extents (VMware, Virtual Disk Format 5.0, "Hosted Sparse Extents" and
-// "Stream-Optimized Compressed Sparse Extents"). All numbers are little endian,
-// and places and sizes are in sectors.
+// "Stream-Optimized Compressed Sparse Extents"). All numbers are little endian;
+// offsets and sizes are in sectors.
 const (
 	vmdkHeaderSize    = 79
 	vmdkZeroGrain     = 1 << 2 // flag: an entry of 1 is a grain of zeros
 	vmdkCompressed    = 1 << 16
-	vmdkAtEnd         = 1<<64 - 1 // the directory's place stands in the footer
+	vmdkAtEnd         = 1<<64 - 1 // the footer has the offset of the grain directory
 	vmdkFooterFromEnd = 2 * sector
 	minGrain          = 8       // sectors
-	maxGrain          = 4096    // 2 MiB; what is written is 64 KiB
+	maxGrain          = 4096    // 2 MiB; writers use 64 KiB
 	maxGrainTable     = 512     // entries
 	maxDescriptor     = 1 << 20 // bytes
 	maxCapacity       = 1 << 52 // sectors
 	deflate           = 1
 )
 
-// singleFileKinds are the kinds of image that are one file and hold a disk.
+// singleFileKinds lists the kinds of images that consist of one file with a whole
+// disk.
 var singleFileKinds = map[string]bool{"monolithicSparse": true, "streamOptimized": true}
 
-// checkVMDKKind refuses by name what is no whole disk, as far as the file's first
-// bytes tell.
+// checkVMDKKind returns an error for an image that is not a whole disk, as far as
+// the file's first bytes show.
 func checkVMDKKind(first []byte) error {
 	switch {
 	case bytes.HasPrefix(first, []byte("COWD")):
@@ -47,7 +48,7 @@ func checkVMDKKind(first []byte) error {
 	return nil
 }
 
-// parseDescriptor finds the kind of image and its parent in a descriptor.
+// parseDescriptor returns the kind of an image and its parent.
 func parseDescriptor(text []byte) (kind, parent string) {
 	kind, parent = "a descriptor without createType", "ffffffff"
 	for line := range strings.Lines(string(text)) {
@@ -63,7 +64,7 @@ func parseDescriptor(text []byte) (kind, parent string) {
 	return kind, parent
 }
 
-// extentHeader is what counts of a sparse extent's header.
+// extentHeader holds the fields that the agent reads of a sparse extent's header.
 type extentHeader struct {
 	version, flags     uint32
 	capacity, grain    int64
@@ -105,7 +106,7 @@ func parseExtentHeader(r io.ReaderAt, off int64) (extentHeader, error) {
 	return out, nil
 }
 
-// openVMDK checks the header and the descriptor of a VMware image.
+// openVMDK validates the header and the descriptor of a VMware image.
 func openVMDK(r io.ReaderAt, fileSize int64) (sparse, error) {
 	h, err := parseExtentHeader(r, 0)
 	if err != nil {
@@ -150,7 +151,7 @@ func openVMDK(r io.ReaderAt, fileSize int64) (sparse, error) {
 	return sparse{name: formatVMDK, size: b.size, unit: b.unit, extent: b.extent, ReaderAt: b}, nil
 }
 
-// grainFile looks grains up in a file.
+// grainFile looks up grains in a file.
 type grainFile struct {
 	r      io.ReaderAt
 	size   int64
@@ -183,13 +184,13 @@ func (g *grainFile) entry(table, i int64) (int64, error) {
 	return int64(binary.LittleEndian.Uint32(p[:])), nil
 }
 
-// grainMarker is what stands before a compressed grain: its first sector and
-// the size of what follows.
+// grainMarker is the size of a compressed grain's header: its first sector and the
+// size of its data.
 const grainMarker = 12
 
-// unpack reads a stretch of a compressed grain, of which whole bytes are the
-// disk's. The stream must hold them; how long it is, and what is behind them,
-// does not matter.
+// unpack reads a part of a compressed grain, of which whole bytes belong to the
+// disk. The stream must contain them; its length, and what follows them, do not
+// matter.
 func (g *grainFile) unpack(i, at int64, p []byte, off, whole int64) error {
 	var m [grainMarker]byte
 	if err := readWhole(g.r, m[:], at); err != nil {

@@ -22,13 +22,12 @@ type Writer struct {
 	System sys.System
 	// HTTP fetches images and checksum files; nil means http.Client's defaults.
 	HTTP *http.Client
-	// Progress, if set, is told how much is done, from 0 to 100 and never less
-	// than before.
+	// Progress, if set, receives the percentage done, which never decreases.
 	Progress func(percent int)
 	// Stall is how long a server may be silent (in wall time); 0 means a minute.
 	Stall time.Duration
-	// Pause is the wait before a broken download is resumed for the second time,
-	// doubling after that (in wall time); 0 means half a second.
+	// Pause is the wait before the second resumption of a broken download, which
+	// doubles each time (in wall time); 0 means half a second.
 	Pause time.Duration
 }
 
@@ -40,13 +39,13 @@ const (
 	formatVMDK  = "vmdk"
 )
 
-// maxSums is the size in bytes that a checksum file may have.
+// maxSums is the maximum size of a checksum file in bytes.
 const maxSums = 1 << 20
 
-// Write puts an image on the root device that the hints choose among disks.
-// A raw image is streamed to the disk; one in another format is downloaded and
-// its checksum verified before the disk is touched. Either way the disk cannot
-// boot before everything was written and verified.
+// Write writes an image to the root device that the hints choose among disks. A
+// raw image is written while it is downloaded; one in another format is downloaded
+// and its checksum verified before the disk is touched. In both cases the disk
+// cannot boot before everything is written and verified.
 func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk) (job.Written, error) {
 	if unpackers[spec.Format] == nil && spec.Format != "" && spec.Format != formatRaw {
 		return job.Written{}, fmt.Errorf("disk: image format %q is not supported, want raw, qcow2, vdi or vmdk", shortened(spec.Format))
@@ -87,7 +86,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	t := &target{block: block, name: root.Name, drive: drive}
 	size, err := w.write(ctx, image, spec.Format, t)
 	if err != nil && t.wiped {
-		err = joinErrors(err, t.sync()) // the wiped head, at least, must last
+		err = joinErrors(err, t.sync()) // at least the wiped head must be durable
 	}
 	if closeErr := block.Close(); closeErr != nil && err == nil {
 		err = fmt.Errorf("disk: close %s: %w", root.Name, closeErr)
@@ -98,7 +97,7 @@ func (w Writer) Write(ctx context.Context, spec job.WriteSpec, disks []job.Disk)
 	return job.Written{Device: root.Name, Bytes: size, Sum: image.want.hex, ConfigDrive: t.driveAt}, nil
 }
 
-// expectedDigest finds out which digest the image must have.
+// expectedDigest returns the digest that the image must have.
 func (w Writer) expectedDigest(ctx context.Context, spec job.WriteSpec, image *url.URL) (digest, error) {
 	text := strings.TrimSpace(spec.Checksum)
 	if text == "" {

@@ -45,7 +45,7 @@ func serve(t testing.TB, files map[string]string) *httptest.Server {
 	return s
 }
 
-// used is a disk of size bytes that is full of what was there before.
+// used returns a disk of size bytes that is full of old data.
 func used(t testing.TB, size int64) *systest.Memory {
 	m := systest.NewMemory(size)
 	for off := int64(0); off < size; off += mib {
@@ -62,7 +62,7 @@ func isUntouched(t *testing.T, m *systest.Memory) bool {
 	return bytes.Equal(p, bytes.Repeat([]byte{0xdb}, len(p)))
 }
 
-// cannotBoot tells whether the disk's beginning is blank.
+// cannotBoot reports whether the disk's beginning is blank.
 func cannotBoot(t *testing.T, m *systest.Memory) bool {
 	t.Helper()
 	return strings.Trim(get(t, m, 0, headSize), "\x00") == ""
@@ -97,7 +97,7 @@ func writeStall(t *testing.T, b sys.Block, spec job.WriteSpec, stall time.Durati
 func TestWriteRaw(t *testing.T) {
 	for _, size := range []int{512, 100, mib - 1, mib, mib + 1, 5*mib + 1000, 8 * mib} {
 		image := content(size, uint64(size))
-		image[0] = 0xeb // a jump, as boot sectors begin: never a magic number
+		image[0] = 0xeb // a jump, as at the beginning of a boot sector: never a magic number
 		s := serve(t, map[string]string{"/disk.img": string(image)})
 		d := &recorder{Memory: used(t, 8*mib)}
 		got, percents, err := write(t, d, job.WriteSpec{URL: s.URL + "/disk.img", Format: "raw", Checksum: sha256Hex(image), ChecksumType: "sha256"})
@@ -241,7 +241,7 @@ func TestWriteChecksumFile(t *testing.T) {
 	}
 }
 
-// Memory grows with a checksum file: what is asked for may stand anywhere in it.
+// The buffer grows with a checksum file; the wanted line may be anywhere in it.
 func TestChecksumFilesOfEveryLength(t *testing.T) {
 	image := content(2*mib, 1)
 	line := sha256Hex(image) + "  disk.img\n"
@@ -331,7 +331,7 @@ func TestWriteIsCancelled(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write(make([]byte, 3*mib))
 		w.(http.Flusher).Flush()
-		<-r.Context().Done() // the client hangs up
+		<-r.Context().Done() // the client disconnects
 	}))
 	defer s.Close()
 	m := used(t, 8*mib)
@@ -365,7 +365,7 @@ func TestWriteNeedsExclusiveAccess(t *testing.T) {
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {
-	clear(p) // what is read into may hold another test's image
+	clear(p) // the buffer may contain another test's image
 	return len(p), nil
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// cpu reads /proc/cpuinfo, whose keys differ between architectures: flags are
-// "flags" on x86, "Features" on ARM and "features" on s390x.
+// cpu reads /proc/cpuinfo, whose keys differ by architecture: flags are "flags" on
+// x86, "Features" on ARM and "features" on s390x.
 func (r reader) cpu(arch string) job.CPU {
 	c := job.CPU{Arch: arch, Flags: []string{}}
 	for line := range strings.Lines(r.text("proc/cpuinfo")) {
@@ -24,7 +24,7 @@ func (r reader) cpu(arch string) job.CPU {
 			c.Count++
 		case "model name", "cpu", "Model", "machine":
 			if c.Model == "" {
-				c.Model = strings.Clone(value) // else the whole file stays with it: a hundred KB on a large server
+				c.Model = strings.Clone(value) // without Clone the string would keep the whole file in memory: a hundred KB on a large server
 			}
 		case "cpu MHz", "clock":
 			if c.MHz == 0 {
@@ -37,16 +37,16 @@ func (r reader) cpu(arch string) job.CPU {
 		}
 	}
 	slices.Sort(c.Flags)
-	// "cpu MHz" is what the CPU runs at just now; the highest frequency says
-	// what it is, and is what Ironic's agent prefers.
+	// "cpu MHz" is the present frequency; the highest one describes the CPU, and
+	// Ironic's agent prefers it, too.
 	if khz, err := strconv.ParseFloat(r.value("sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"), 64); err == nil && khz > 0 {
 		c.MHz = khz / 1000
 	}
 	return c
 }
 
-// ramMiB is the memory installed, as the SMBIOS table tells; failing that, what
-// the kernel can hand out, which is a little less.
+// ramMiB returns the installed memory from the SMBIOS table or, without that, the
+// usable memory, which is a little less.
 func (r reader) ramMiB() int {
 	if mib := installedMiB([]byte(r.text("sys/firmware/dmi/tables/DMI"))); mib > 0 {
 		return mib
@@ -62,9 +62,9 @@ func (r reader) ramMiB() int {
 	return 0
 }
 
-// installedMiB adds up the memory devices (type 17) of an SMBIOS table
-// (DSP0134 §6.1.2 and §7.18). A structure is a formatted part, whose length
-// stands in its second byte, and strings up to two zero bytes.
+// installedMiB adds up the memory devices (type 17) of an SMBIOS table (DSP0134
+// §6.1.2 and §7.18). A structure is a formatted part, with its length in the
+// second byte, and strings up to two zero bytes.
 func installedMiB(table []byte) int {
 	const (
 		memoryDevice = 17

@@ -11,15 +11,15 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// Devices that are no disks, or no whole ones, by kernel name. (NVMe multipath
-// puts real disks under /sys/devices/virtual, so the path does not tell.)
+// Devices that are not disks, or not whole ones, by kernel name. (The path does
+// not tell: NVMe multipath puts real disks under /sys/devices/virtual.)
 var notDisks = regexp.MustCompile(`^(loop|ram|zram|dm-|sr|fd|nbd|mtdblock|ubiblock)\d|^mmcblk\d+(boot|rpmb|gp)\d*$`)
 
 // isArray matches software RAID.
 var isArray = regexp.MustCompile(`^md[_\d]`)
 
-// diskNames lists /sys/block in the order in which the kernel gives names:
-// sda … sdz, sdaa; nvme2n1 before nvme10n1. Software RAID comes last.
+// diskNames lists /sys/block in the order of the kernel's names: sda … sdz, sdaa;
+// nvme2n1 before nvme10n1. Software RAID comes last.
 func (r reader) diskNames() []string {
 	var names, arrays []string
 	for _, n := range r.names("sys/block") {
@@ -35,7 +35,7 @@ func (r reader) diskNames() []string {
 	return append(names, arrays...)
 }
 
-// member says whether an array has taken a disk or one of its partitions.
+// member reports whether an array uses a disk or one of its partitions.
 func (r reader) member(dir, name string) bool {
 	for _, n := range r.names(dir) {
 		if n == "holders" || strings.HasPrefix(n, name) {
@@ -53,8 +53,8 @@ func (r reader) member(dir, name string) bool {
 
 var driverPrefix = regexp.MustCompile(`^(sd|vd|hd|xvd)([a-z]+)$`)
 
-// compareNames orders lettered names of a driver by length first; in all
-// others, numbers count as numbers.
+// compareNames orders lettered names of a driver by length first; in other names
+// it compares numbers by value.
 func compareNames(a, b string) int {
 	am, bm := driverPrefix.FindStringSubmatch(a), driverPrefix.FindStringSubmatch(b)
 	if am != nil && bm != nil && am[1] == bm[1] {
@@ -95,8 +95,8 @@ const scsiCDROM = "5"
 
 var hctl = regexp.MustCompile(`^\d+:\d+:\d+:\d+$`)
 
-// disk reads one block device; false when an image cannot go there: no medium,
-// read-only, a path of a multipath NVMe, a CD drive, a USB stick.
+// disk reads one block device. It returns false if an image cannot be written to
+// it: no medium, read-only, a path of a multipath NVMe, a CD drive, a USB stick.
 func (r reader) disk(name string, links map[string][]string) (job.Disk, bool) {
 	dir := "sys/block/" + name
 	sectors, err := strconv.ParseInt(r.value(dir+"/size"), 10, 64)
@@ -111,14 +111,14 @@ func (r reader) disk(name string, links map[string][]string) (job.Disk, bool) {
 	d := job.Disk{
 		Name:       "/dev/" + strings.ReplaceAll(name, "!", "/"),
 		Rotational: r.value(dir+"/queue/rotational") == "1",
-		SizeBytes:  sectors * 512, // whatever the logical block size is
+		SizeBytes:  sectors * 512, // in any logical block size
 		Vendor:     r.vendor(dir),
 		Model:      cmp.Or(r.value(dir+"/device/model"), strings.ReplaceAll(udev["ID_MODEL"], "_", " ")),
 		Serial:     r.serial(dir, udev),
 		ByPath:     choosePath(links[name], udev["ID_PATH"]),
 		Member:     r.member(dir, name),
 	}
-	if isArray.MatchString(name) { // one that is not named is known by its device
+	if isArray.MatchString(name) { // an array without a name has that of its device
 		d.Array, d.Serial = cmp.Or(udev["MD_NAME"], name), udev["MD_UUID"]
 	}
 	switch {
@@ -136,8 +136,8 @@ func (r reader) disk(name string, links map[string][]string) (job.Disk, bool) {
 	return d, true
 }
 
-// vendor is the SCSI vendor. Virtio and NVMe devices have a PCI ID in that
-// place, which names no vendor to a person.
+// vendor returns the SCSI vendor. Virtio and NVMe devices have a PCI ID there,
+// which is not a readable name.
 func (r reader) vendor(dir string) string {
 	v := r.value(dir + "/device/vendor")
 	if strings.HasPrefix(v, "0x") {
@@ -146,11 +146,11 @@ func (r reader) vendor(dir string) string {
 	return v
 }
 
-// serial is the number on the drive's label: what lsblk shows, in its order of
-// preference, and then what the kernel itself knows where no udev runs.
+// serial returns the serial number on the drive's label: that of lsblk, in its
+// order of preference, and without udev that of the kernel.
 func (r reader) serial(dir string, udev map[string]string) string {
 	return cmp.Or(
-		udev["ID_SCSI_SERIAL"], // of SCSI disks; their ID_SERIAL_SHORT is the WWN
+		udev["ID_SCSI_SERIAL"], // of SCSI disks, whose ID_SERIAL_SHORT is the WWN
 		udev["ID_SERIAL_SHORT"],
 		udev["ID_SERIAL"],
 		r.value(dir+"/device/serial"), // NVMe
@@ -159,8 +159,8 @@ func (r reader) serial(dir string, udev map[string]string) string {
 	)
 }
 
-// vpdSerial reads a unit serial number page (SPC-4 §7.8.15): four bytes of
-// header, of which the last two are the length.
+// vpdSerial reads a unit serial number page (SPC-4 §7.8.15): a header of four
+// bytes, of which the last two are the length.
 func vpdSerial(page string) string {
 	if len(page) < 4 || page[1] != 0x80 {
 		return ""
@@ -171,8 +171,8 @@ func vpdSerial(page string) string {
 
 var naa = regexp.MustCompile(`^naa\.([0-9a-f]{16})([0-9a-f]{16})?$`)
 
-// wwn is what udev's scsi_id made of the identifier, or the same made here from
-// the kernel's: the first 64 bits, the rest if any, and all of it.
+// wwn returns udev's identifiers by scsi_id, or the same derived from the
+// kernel's: the first 64 bits, the rest if any, and both together.
 func (r reader) wwn(dir string, udev map[string]string) (wwn, extension, with string) {
 	if udev["ID_WWN"] != "" {
 		return udev["ID_WWN"], udev["ID_WWN_VENDOR_EXTENSION"], udev["ID_WWN_WITH_EXTENSION"]
@@ -185,13 +185,12 @@ func (r reader) wwn(dir string, udev map[string]string) (wwn, extension, with st
 		return "0x" + m[1], extension, "0x" + m[1] + m[2]
 	}
 	if strings.HasPrefix(wwid, "eui.") || strings.HasPrefix(wwid, "nvme.") {
-		return wwid, "", "" // as udev's rule for NVMe has it
+		return wwid, "", "" // like udev's rule for NVMe
 	}
 	return "", "", ""
 }
 
-// udev is the properties that udevd stored of a block device; none where it
-// does not run.
+// udev returns udevd's properties of a block device; none if udevd does not run.
 func (r reader) udev(dir string) map[string]string {
 	props := map[string]string{}
 	dev := r.value(dir + "/dev")
@@ -208,7 +207,7 @@ func (r reader) udev(dir string) map[string]string {
 	return props
 }
 
-// byPath finds the links to each kernel name.
+// byPath returns the links to each kernel name.
 func (r reader) byPath() map[string][]string {
 	const dir = "dev/disk/by-path"
 	links := map[string][]string{}
@@ -221,8 +220,8 @@ func (r reader) byPath() map[string][]string {
 	return links
 }
 
-// choosePath picks one link: the one by udev's main name for the path, since
-// others are there for compatibility.
+// choosePath returns the link with udev's main name for the path; the others are
+// for compatibility.
 func choosePath(links []string, idPath string) string {
 	if len(links) == 0 {
 		return ""

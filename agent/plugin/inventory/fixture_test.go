@@ -8,7 +8,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// fixture is a system of files only.
+// fixture is a system that consists of files.
 type fixture struct {
 	fstest.MapFS
 	addrs map[string][]string
@@ -21,8 +21,8 @@ func (f fixture) Arch() string                        { return "x86_64" }
 func (f fixture) Hostname() string                    { return "localhost" }
 func (f fixture) Addresses(nic string) []string       { return f.addrs[nic] }
 
-// tree reads lines "path content" and "path -> target"; \n and \0 in content
-// are escapes. Files end in a line feed, as attributes do.
+// tree reads lines "path content" and "path -> target"; \n and \0 in content are
+// escapes. Files end with a line feed, like attributes.
 func tree(text string) fstest.MapFS {
 	m := fstest.MapFS{"proc/cpuinfo": {}, "sys/block": {Mode: fs.ModeDir | 0o555}}
 	for line := range strings.Lines(text) {
@@ -41,9 +41,9 @@ func tree(text string) fstest.MapFS {
 	return m
 }
 
-// storage is a server as the kernel and udev describe it: a SATA SSD, a SAS
-// drive, a volume, two NVMe drives (one multipath), a virtio disk, and all that
-// is no disk.
+// storage is a server in the files of the kernel and udev: a SATA SSD, a SAS
+// drive, a volume, two NVMe drives (one multipath), a virtio disk, and devices
+// that are not disks.
 const storage = `
 sys/block/sda -> ../devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda
 sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda/device -> ../../../0:0:0:0
@@ -128,7 +128,7 @@ sys/devices/pci0000:00/0000:00:14.0/usb1/1-3/1-3:1.0/host14/target14:0:0/14:0:0:
 sys/devices/pci0000:00/0000:00:14.0/usb1/1-3/1-3:1.0/host14/target14:0:0/14:0:0:0/block/sdg/removable 1
 `
 
-// withoutUdev is what the kernel alone tells of two disks.
+// withoutUdev has the kernel's files of two disks.
 const withoutUdev = `
 sys/block/sda -> ../devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0/block/sda
 sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0/host0/port-0:0/end_device-0:0/target0:0:0/0:0:0:0/block/sda/device -> ../../../0:0:0:0

@@ -1,8 +1,7 @@
-// Package inventory finds out what hardware a machine has, from the files in
-// which Linux and udev describe it, and from what its switches tell of
-// themselves. It reads nothing else, so that an emulated server is parsed by the
-// very code that parses a real one; what the findings mean is the controller's
-// business.
+// Package inventory finds the hardware of a machine, from the files of Linux and
+// udev and from the LLDP frames of switches. It reads nothing else, so that the
+// same code parses emulated and real servers. The controller interprets the
+// result.
 package inventory
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// Collect reads the inventory. What a machine does not tell stays empty: the
-// only errors are a system without /sys or /proc and the end of ctx.
+// Collect reads the inventory. Missing information stays empty: the only errors
+// are a system without /sys or /proc, and the end of ctx.
 func Collect(ctx context.Context, s sys.System) (job.Hardware, error) {
 	r := reader{fs: s.FS()}
 	for _, dir := range []string{"sys", "proc"} {
@@ -63,11 +62,11 @@ func Collect(ctx context.Context, s sys.System) (job.Hardware, error) {
 	return h, nil
 }
 
-// reader reads attributes. A file that is absent or cannot be read is an empty
-// value: which attributes exist differs between drivers and kernels.
+// reader reads attributes. A missing or unreadable file is an empty value, because
+// attributes differ between drivers and kernels.
 type reader struct{ fs fs.ReadLinkFS }
 
-// value is the content of a small file without the padding around it.
+// value returns the content of a small file without surrounding white space.
 func (r reader) value(name string) string { return strings.TrimSpace(r.text(name)) }
 
 func (r reader) text(name string) string {
@@ -83,7 +82,7 @@ func (r reader) exists(name string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// names is the names in a directory.
+// names returns the names in a directory.
 func (r reader) names(dir string) []string {
 	entries, err := fs.ReadDir(r.fs, dir)
 	if err != nil {
@@ -96,8 +95,8 @@ func (r reader) names(dir string) []string {
 	return names
 }
 
-// readLink resolves one symbolic link to a path from the root; empty when name is
-// no link.
+// readLink resolves one symbolic link to a path from the root; "" if name is no
+// link.
 func (r reader) readLink(name string) string {
 	to, err := r.fs.ReadLink(name)
 	if err != nil {

@@ -159,8 +159,8 @@ func TestCPUAndMemory(t *testing.T) {
 	}
 }
 
-// TestInstalledMemory reads hand-made tables in the format of DSP0134; the
-// first is cut from a real one (type 16, then a module of 32 GiB).
+// TestInstalledMemory reads hand-made tables in the format of DSP0134; the first
+// is part of a real one (type 16, then a module of 32 GiB).
 func TestInstalledMemory(t *testing.T) {
 	const (
 		array  = "10 17 0010 03 03 06 00000010 feff 0200 0000000000000000 0000"
@@ -198,7 +198,8 @@ func FuzzInstalledMemory(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, table []byte) { installedMiB(table) })
 }
 
-// TestInventoryOfSystest reads back what systest renders: the two must agree on every field.
+// The inventory of a systest.System must agree with its description in every
+// field.
 func TestInventoryOfSystest(t *testing.T) {
 	s := systest.New(systest.Machine{
 		Hostname: "node-1", Vendor: "Dell Inc.", Product: "PowerEdge R650", Serial: "ABC1234",

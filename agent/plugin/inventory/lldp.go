@@ -21,9 +21,9 @@ const (
 	etherVLAN = 0x8100
 )
 
-// Neighbours adds what switches tell by LLDP of the ports that the NICs are
-// cabled to. It listens for so long at the most; what a switch does not tell, or
-// a system cannot hear, stays empty.
+// Neighbours adds what switches report by LLDP about the ports of the NICs. It
+// listens for at most this long; missing information stays empty, as on a system
+// that cannot receive frames.
 func Neighbours(ctx context.Context, s sys.System, nics []job.NIC, most time.Duration) {
 	hearer, ok := s.(sys.FrameReceiver)
 	if !ok || most <= 0 {
@@ -54,8 +54,8 @@ func Neighbours(ctx context.Context, s sys.System, nics []job.NIC, most time.Dur
 	}
 }
 
-// mergeVLANs are those of both lists by ID; of one that is in both, what first
-// has of it.
+// mergeVLANs returns the VLANs of both lists by ID, with the data of first for
+// those in both.
 func mergeVLANs(first, second []job.VLAN) []job.VLAN {
 	out := slices.Clone(first)
 	for _, v := range second {
@@ -67,18 +67,18 @@ func mergeVLANs(first, second []job.VLAN) []job.VLAN {
 	return out
 }
 
-// maxVLAN is the highest ID that a VLAN can have (IEEE 802.1Q, §9.6).
+// maxVLAN is the highest VLAN ID (IEEE 802.1Q, §9.6).
 const maxVLAN = 4094
 
-// neighbour is what one frame tells.
+// neighbour is the content of one frame.
 type neighbour struct {
 	of       job.LLDP
 	untagged int
 	vlans    []job.VLAN
 }
 
-// Types of TLVs (IEEE 802.1AB, §8.4), and the identifier of IEEE 802.1 among
-// those of organisations.
+// Types of TLVs (IEEE 802.1AB, §8.4), and the organization identifier of IEEE
+// 802.1.
 const (
 	tlvEnd        = 0
 	tlvChassis    = 1
@@ -89,7 +89,7 @@ const (
 
 var dot1 = []byte{0x00, 0x80, 0xc2}
 
-// tlvs are what the agent reads of a frame. What is malformed tells nothing.
+// tlvs holds the TLVs that the agent reads. Malformed ones are ignored.
 var tlvs = map[int]func(n *neighbour, value []byte){
 	tlvChassis:    func(n *neighbour, b []byte) { n.of.SwitchID = identifier(b, 4, 5) },
 	tlvPort:       func(n *neighbour, b []byte) { n.of.PortID = identifier(b, 3, 4) },
@@ -97,7 +97,7 @@ var tlvs = map[int]func(n *neighbour, value []byte){
 	tlvSpecific:   (*neighbour).specific,
 }
 
-// parseLLDP reads a frame; false when it is none of LLDP, or broken off.
+// parseLLDP decodes a frame. It returns false if that is not LLDP, or truncated.
 func parseLLDP(frame []byte) (neighbour, bool) {
 	var n neighbour
 	if len(frame) < 14 {
@@ -127,8 +127,8 @@ func parseLLDP(frame []byte) (neighbour, bool) {
 	return n, n.of.SwitchID != "" && n.of.PortID != ""
 }
 
-// specific reads what IEEE 802.1 has added (IEEE 802.1Q, annex D.2): the VLAN of
-// what is untagged, and names of VLANs.
+// specific decodes the TLVs of IEEE 802.1 (IEEE 802.1Q, annex D.2): the VLAN of
+// untagged frames, and the names of VLANs.
 func (n *neighbour) specific(b []byte) {
 	if !bytes.HasPrefix(b, dot1) || len(b) < 6 {
 		return
@@ -145,9 +145,8 @@ func (n *neighbour) specific(b []byte) {
 	}
 }
 
-// identifier reads the ID of a chassis or a port: a subtype, which says whether
-// it is a MAC address, a network address (with its family before it, as IANA
-// numbers them) or text.
+// identifier decodes the ID of a chassis or a port: its subtype selects a MAC
+// address, a network address (preceded by its IANA family number) or text.
 func identifier(b []byte, mac, network byte) string {
 	if len(b) < 2 {
 		return ""
@@ -164,7 +163,7 @@ func identifier(b []byte, mac, network byte) string {
 	return printable(b)
 }
 
-// printable is text without what would disturb whoever reads it.
+// printable removes unprintable characters.
 func printable(b []byte) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r == unicode.ReplacementChar || !unicode.IsPrint(r) {

@@ -16,7 +16,7 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// frame is a frame in hexadecimal, with blanks between its parts.
+// frame decodes a frame from hexadecimal digits with blanks.
 func frame(t testing.TB, text string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
@@ -72,8 +72,8 @@ func TestLLDP(t *testing.T) { // B-250
 	}
 }
 
-// What a switch tells goes to the NIC that has heard it, once for each of its
-// addresses; nobody waits for a NIC without a link.
+// What a switch reports belongs to the NIC that received it, once for each of its
+// addresses; NICs without a link are not waited for.
 func TestNeighbours(t *testing.T) { // B-250
 	s := systest.New(systest.Machine{NICs: []systest.NIC{
 		{Name: "eno1", MAC: "02:00:00:00:00:01", Carrier: true, IPs: []string{"192.0.2.1", "2001:db8::1"}, VLANs: []int{100, 7},
@@ -109,7 +109,7 @@ func TestNeighbours(t *testing.T) { // B-250
 	}
 }
 
-// listening notes on what, and for how long, somebody listens.
+// listening records the parameters and the duration of listening.
 type listening struct {
 	*systest.System
 	asked []string
@@ -118,13 +118,13 @@ type listening struct {
 
 var _ sys.FrameReceiver = (*listening)(nil)
 
-func (l *listening) Hear(ctx context.Context, etherType uint16, nics []string) map[string][]byte {
+func (l *listening) ReceiveFrames(ctx context.Context, etherType uint16, nics []string) map[string][]byte {
 	end, _ := ctx.Deadline()
 	l.asked, l.left = nics, time.Until(end)
 	return l.System.ReceiveFrames(ctx, etherType, nics)
 }
 
-// Whatever is sent to the agent, what it reports can be stored.
+// Whatever frame the agent receives, its report can be stored.
 func FuzzLLDP(f *testing.F) {
 	f.Add(frame(f, header+chassis+port+ttl+name+pvid+storage100+end))
 	f.Add(frame(f, "0180c200000e 001c73000101 8100 0000 88cc "+chassis+port))

@@ -18,9 +18,9 @@ const (
 	arphrdInfiniband = "32"
 )
 
-// nics reads one interface: nothing when it is virtual (bridges, bonds, VLANs,
-// lo: they have no device), one entry for each address family that has an
-// address, as BareMetalHost lists it, and one without address when none has.
+// nics reads one interface: nothing for a virtual one (bridges, bonds, VLANs, lo:
+// they have no device), an entry for each address family with an address, as in
+// BareMetalHost, or one without address.
 func (r reader) nics(name string, addrs []string) []job.NIC {
 	dir := "sys/class/net/" + name
 	if !r.exists(dir + "/device") {
@@ -58,9 +58,10 @@ func (r reader) nics(name string, addrs []string) []job.NIC {
 	return out
 }
 
-// bootMAC is the address of the NIC that the system was loaded through, as a
-// network boot program tells the kernel: BOOTIF=01-aa-bb-cc-dd-ee-ff, where 01 is
-// the type of hardware (pxelinux's ipappend 2, which iPXE scripts follow).
+// bootMAC returns the MAC address of the NIC that the system was booted through,
+// from the network boot program's kernel argument: BOOTIF=01-aa-bb-cc-dd-ee-ff,
+// where 01 is the hardware type (pxelinux's ipappend 2, which iPXE scripts
+// follow).
 func (r reader) bootMAC() string {
 	for word := range strings.FieldsSeq(r.text("proc/cmdline")) {
 		if v, ok := strings.CutPrefix(word, "BOOTIF="); ok {
@@ -73,8 +74,8 @@ func (r reader) bootMAC() string {
 	return ""
 }
 
-// vlans are those that the system has interfaces for on a NIC. The kernel lists
-// them as "eno1.100 | 100 | eno1", below two lines of headings.
+// vlans returns the VLANs with interfaces on a NIC. The kernel lists them as
+// "eno1.100 | 100 | eno1", below two lines of headings.
 func (r reader) vlans(nic string) []job.VLAN {
 	var out []job.VLAN
 	for line := range strings.Lines(r.text("proc/net/vlan/config")) {
@@ -89,7 +90,7 @@ func (r reader) vlans(nic string) []job.VLAN {
 	return out
 }
 
-// firstAddresses are the first of each family that others can reach.
+// firstAddresses returns the first reachable address of each family.
 func firstAddresses(addrs []string) (v4, v6 string) {
 	for _, a := range addrs {
 		ip, err := netip.ParseAddr(a)
@@ -104,8 +105,8 @@ func firstAddresses(addrs []string) (v4, v6 string) {
 	return v4, v6
 }
 
-// pciAddress is the PCI function that an interface's device is, or that it
-// belongs to: a virtio device lies below its function.
+// pciAddress returns the PCI function of an interface's device, or of its parent:
+// a virtio device is below its function.
 func (r reader) pciAddress(dir string) string {
 	for at := r.readLink(dir); at != "" && at != "."; at = path.Dir(at) {
 		if base := path.Base(at); pciAddress.MatchString(base) {

@@ -7,8 +7,8 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// TestThisMachine reads whatever machine the test runs on: there is little to
-// expect of it, except that it has a processor and memory.
+// TestThisMachine reads the machine that runs the test, which surely has a
+// processor and memory.
 func TestThisMachine(t *testing.T) {
 	h, err := inventory.Collect(t.Context(), sys.Linux{})
 	if err != nil {

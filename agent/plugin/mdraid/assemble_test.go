@@ -11,14 +11,14 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys/systest"
 )
 
-// The kernel runs what the agent has written: mdadm assembles the members of
-// each level, also without one of them where the level bears that, and the array
-// holds what was written to it through the agent's own view of it. It needs root,
-// loop devices and a kernel with the md driver.
+// The kernel runs the agent's arrays: mdadm assembles the members of each level,
+// also without one of them if the level permits that, and the array contains what
+// was written through systest. The test needs root, loop devices and a kernel with
+// the md driver.
 func TestKernelRunsTheArrays(t *testing.T) {
 	program := mdadm(t)
 	needMd(t)
-	t.Setenv("MDADM_NO_UDEV", "1") // where none runs mdadm makes the device's name itself
+	t.Setenv("MDADM_NO_UDEV", "1") // without udev mdadm creates the device node itself
 	for _, tt := range places {
 		t.Run("level "+tt.level, func(t *testing.T) {
 			s := newServer(t, 8, 8, 8, 8)
@@ -49,7 +49,7 @@ func TestKernelRunsTheArrays(t *testing.T) {
 	}
 }
 
-// runs assembles an array, reads the beginning of it, and stops it.
+// runs assembles an array, reads its beginning, and stops it.
 func runs(t *testing.T, program string, members []string, want []byte) {
 	t.Helper()
 	device := "/dev/md/metalab-" + filepath.Base(t.TempDir())
@@ -74,7 +74,7 @@ func runs(t *testing.T, program string, members []string, want []byte) {
 	}
 }
 
-// needMd skips where the kernel cannot do what is tested.
+// needMd skips the test if the kernel lacks the md driver.
 func needMd(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -94,7 +94,7 @@ func needMd(t *testing.T) {
 	}
 }
 
-// loop makes a block device of the first member on a disk: what is behind its
+// loop attaches the first member on a disk as a block device: the bytes behind its
 // first partition, up to the end of the second.
 func loop(t *testing.T, disk *systest.Memory) string {
 	t.Helper()

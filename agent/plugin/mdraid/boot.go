@@ -14,16 +14,15 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// ErrNoLoader means that an image has nothing that firmware could boot off a
-// software RAID.
+// ErrNoLoader reports an image without a boot loader that firmware could boot from
+// a software RAID.
 var ErrNoLoader = errors.New("the image has no EFI system partition, and firmware boots nothing else off software RAID")
 
-// copySize is how much is read at a time.
+// copySize is the number of bytes read at a time.
 const copySize = 1 << 20
 
-// CopyLoader copies the EFI system partition of the image on an array to the
-// disks that the array is made of. It is to be called when the image is whole:
-// with it, the server boots.
+// CopyLoader copies the EFI system partition of the image on an array to the disks
+// of the array. Call it when the image is complete: afterwards the server boots.
 func CopyLoader(ctx context.Context, s sys.System, array string) error {
 	name := kernelName(array)
 	targets, err := bootPartitions(s.FS(), name)
@@ -47,9 +46,9 @@ func CopyLoader(ctx context.Context, s sys.System, array string) error {
 	return nil
 }
 
-// bootPartitions are the EFI system partitions of the disks that hold an
-// array's members, by kernel name. A disk without one is left out: arrays that
-// others have made need none.
+// bootPartitions returns the EFI system partitions of the disks with an array's
+// members, by kernel name. It skips disks without one: arrays of other creators
+// need none.
 func bootPartitions(root fs.ReadLinkFS, array string) ([]string, error) {
 	members, err := fs.ReadDir(root, "sys/block/"+array+"/slaves")
 	if err != nil {
@@ -64,7 +63,7 @@ func bootPartitions(root fs.ReadLinkFS, array string) ([]string, error) {
 		disk := "sys/block/" + path.Base(path.Dir(to)) // …/block/sda/sda2
 		parts, err := fs.ReadDir(root, disk)
 		if err != nil {
-			continue // the member is a whole disk
+			continue // the whole disk is a member
 		}
 		for _, p := range parts {
 			if strings.HasPrefix(p.Name(), path.Base(disk)) && isESP(root, disk+"/"+p.Name()) && !slices.Contains(out, p.Name()) {
@@ -78,7 +77,7 @@ func bootPartitions(root fs.ReadLinkFS, array string) ([]string, error) {
 	return out, nil
 }
 
-// isESP asks what udev has noted of a partition.
+// isESP reads the type of a partition from udev.
 func isESP(root fs.FS, dir string) bool {
 	dev, err := fs.ReadFile(root, dir+"/dev")
 	if err != nil {
@@ -88,10 +87,10 @@ func isESP(root fs.FS, dir string) bool {
 	return err == nil && strings.Contains(string(data), "E:ID_PART_ENTRY_TYPE=c12a7328-f81f-11d2-ba4b-00a0c93ec93b\n")
 }
 
-// findESP looks the EFI system partition up in an image's GPT.
+// findESP finds the EFI system partition in an image's GPT.
 func findESP(r io.ReaderAt, block int64) (*io.SectionReader, error) {
 	le := binary.LittleEndian
-	for _, size := range []int64{block, sector} { // images are mostly made for 512
+	for _, size := range []int64{block, sector} { // most images are made for 512
 		h := make([]byte, headerSize)
 		if _, err := r.ReadAt(h, size); err != nil {
 			return nil, err
@@ -114,8 +113,7 @@ func findESP(r io.ReaderAt, block int64) (*io.SectionReader, error) {
 	return nil, ErrNoLoader
 }
 
-// copyTo writes the first sector last: without it a partition holds nothing
-// that firmware would look at.
+// copyTo writes the first sector last: without it firmware ignores the partition.
 func copyTo(ctx context.Context, s sys.System, name string, esp *io.SectionReader) (err error) {
 	to, err := s.OpenBlock(name)
 	if err != nil {

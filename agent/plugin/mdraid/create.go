@@ -1,8 +1,7 @@
-// Package mdraid does the in-band work on software RAID: it takes the arrays
-// apart that Linux runs, makes new ones by writing what Linux's md driver and
-// mdadm read (metadata 1.2), and puts the boot loader of an image where
-// firmware finds it. Reading and writing arrays is the operating system's
-// business, and which disks they are made of that of who asks.
+// Package mdraid does the in-band work on software RAID: it stops running arrays,
+// creates arrays by writing the metadata of Linux's md driver and mdadm (version
+// 1.2), and copies an image's boot loader to where firmware finds it. The
+// operating system reads and writes arrays, and the caller chooses their disks.
 package mdraid
 
 import (
@@ -18,11 +17,11 @@ import (
 	"github.com/metalab-dev/metalab/agent/sys"
 )
 
-// arrayName is how the kernel calls arrays: md127, or md_root where a name was
-// asked for.
+// arrayName matches the kernel's names of arrays: md127, or md_root for a
+// requested name.
 var arrayName = regexp.MustCompile(`^md[_\d]`)
 
-// Running are the kernel's names of the arrays that run.
+// Running returns the kernel names of the running arrays.
 func Running(s sys.System) []string {
 	entries, err := fs.ReadDir(s.FS(), "sys/block")
 	if err != nil {
@@ -37,8 +36,8 @@ func Running(s sys.System) []string {
 	return out
 }
 
-// Stop takes the arrays apart that run, so that their members can be written
-// to. An array that cannot be stopped is an error: it is in use.
+// Stop stops the running arrays, so that their members can be written. It returns
+// an error for an array in use.
 func Stop(s sys.System) error {
 	for _, name := range Running(s) {
 		stopper, ok := s.(sys.Stopper)
@@ -52,15 +51,15 @@ func Stop(s sys.System) error {
 	return nil
 }
 
-// Check says what Create would refuse, without touching a disk.
+// Check returns the error that Create would return, without touching a disk.
 func Check(s sys.System, spec job.RAIDSpec, volumes []Volume) error {
 	_, err := newPlan(spec, volumes, func(disk string) int64 { return blockSize(s, disk) })
 	return err
 }
 
-// Create makes arrays of disks whose metadata has been erased. All superblocks
-// are written before the first partition table is: until then there is nothing
-// that the kernel would assemble.
+// Create creates arrays on disks with erased metadata. It writes all superblocks
+// before the first partition table: until then there is nothing for the kernel to
+// assemble.
 func Create(ctx context.Context, s sys.System, spec job.RAIDSpec, volumes []Volume) ([]job.Array, error) {
 	p, err := newPlan(spec, volumes, func(disk string) int64 { return blockSize(s, disk) })
 	if err != nil {
@@ -104,8 +103,8 @@ func Create(ctx context.Context, s sys.System, spec job.RAIDSpec, volumes []Volu
 	return p.arrays, failed
 }
 
-// writeMembers writes superblocks, and zeros where an array begins and ends: it
-// shall hold no tables and no file system of what lay on the disk before.
+// writeMembers writes superblocks, and zeros at the beginning and the end of an
+// array, so that it contains no partition tables and file systems of earlier uses.
 func writeMembers(d *diskPlan, b sys.Block) error {
 	for _, part := range d.table.all {
 		if part.kind == typeESP {
@@ -141,7 +140,7 @@ func writeTable(d *diskPlan, b sys.Block) error {
 	return nil
 }
 
-// blockSize is the size of a disk's logical blocks in bytes.
+// blockSize returns the size of a disk's logical blocks in bytes.
 func blockSize(s sys.System, disk string) int64 {
 	text, err := fs.ReadFile(s.FS(), "sys/block/"+kernelName(disk)+"/queue/logical_block_size")
 	if err != nil {
@@ -154,7 +153,7 @@ func blockSize(s sys.System, disk string) int64 {
 	return n
 }
 
-// kernelName is how sys knows the device /dev/NAME.
+// kernelName returns package sys's name of the device /dev/NAME.
 func kernelName(name string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(name, "/dev/"), "/", "!")
 }

@@ -40,7 +40,7 @@ func newServer(t *testing.T, sizes ...int64) *server {
 	return s
 }
 
-// boot starts the system anew over the same disks.
+// boot restarts the system with the same disks.
 func (s *server) boot() {
 	var m systest.Machine
 	for i, d := range s.disks {
@@ -85,13 +85,13 @@ func volume(name, level string, sizeGiB int, members []job.Disk) mdraid.Volume {
 	return mdraid.Volume{ArraySpec: job.ArraySpec{Name: name, Level: level, SizeGiB: sizeGiB}, Members: members}
 }
 
-// Where the data of an array lies on its members is written out here from the
-// manual, md(4): mirrors have all of it, stripes a chunk each in turn, and in
-// the near layout of level 10 neighbours have the same chunk.
+// The expected layout of data on members is written out here from the manual,
+// md(4): mirrors have all data, stripes have chunks in turn, and in the near
+// layout of level 10 neighbours have the same chunk.
 var places = []struct {
 	level    string
 	disks    []int
-	size     int64 // of the array, in GiB, when 4 GiB are asked for
+	size     int64 // of the array, in GiB, for a request of 4 GiB
 	chunks   map[int64][]int
 	rowOf    func(chunk int64) int64
 	examine  []string
@@ -128,7 +128,8 @@ func TestArrayLayoutMatchesMd(t *testing.T) {
 			if err := b.Close(); err != nil {
 				t.Fatal(err)
 			}
-			// 1 MiB to the first partition, 550 of the boot partition, 1 to the data.
+			// 1 MiB before the first partition, 550 for the boot partition, 1
+			// before the data.
 			const data = 552 << 20
 			for c, holders := range tt.chunks {
 				for _, d := range holders {
@@ -148,7 +149,7 @@ func TestArrayLayoutMatchesMd(t *testing.T) {
 	}
 }
 
-// examined has mdadm read the superblock of a member.
+// examined reads a member's superblock with mdadm.
 func examined(t *testing.T, disk *systest.Memory, off int64, want ...string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "member")
@@ -181,7 +182,7 @@ func examined(t *testing.T, disk *systest.Memory, off int64, want ...string) {
 	}
 }
 
-// mdadm is the real one; METALAB_NEED_PROGRAMS makes its absence a failure.
+// mdadm is the real program; METALAB_NEED_PROGRAMS makes its absence a failure.
 func mdadm(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"mdadm", "/usr/sbin/mdadm", "/sbin/mdadm"} {
@@ -201,8 +202,9 @@ func TestTwoArraysShareDisks(t *testing.T) {
 	made := s.create(spec, volume("root", "1", 2, s.members(0, 1)), volume("data", "1+0", 0, s.members(0, 1, 2, 3)))
 	want := []job.Array{
 		{Name: "root", UUID: made[0].UUID, Level: "1", SizeBytes: 2 * gib, Disks: []string{"/dev/sda", "/dev/sdb"}},
-		// The smallest has 8 GiB less its share of the first, 550 MiB, and the
-		// MiB at the beginning, at the end and before each array's data.
+		// The smallest disk has 8 GiB less its share of the first array, 550 MiB,
+		// and one MiB each at the beginning, at the end and before each array's
+		// data.
 		{Name: "data", UUID: made[1].UUID, Level: "1+0", SizeBytes: 2 * (8*gib - 2*gib - (550+4)<<20), Disks: []string{"/dev/sda", "/dev/sdb", "/dev/sdc", "/dev/sdd"}},
 	}
 	if d := cmp.Diff(want, made); d != "" {
@@ -251,7 +253,7 @@ func TestMirrorSurvivesAFailedDisk(t *testing.T) {
 			}
 			read(t, s, "the books", 5<<20)
 			write(t, s, "new books", 5<<20)
-			// What was away is not believed.
+			// The data of the missing member is ignored.
 			clear(s.gone)
 			s.boot()
 			read(t, s, "new books", 5<<20)

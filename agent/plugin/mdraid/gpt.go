@@ -11,41 +11,41 @@ const (
 	mib    = 1 << 20
 	gib    = 1 << 30
 
-	tableEntries = 128 // UEFI 2.10 §5.3.2 wants room for as many
+	tableEntries = 128 // UEFI 2.10 §5.3.2 requires space for as many
 	entrySize    = 128
 	tableSize    = tableEntries * entrySize
 	headerSize   = 92
 )
 
-// Types of partitions, as GUIDs are stored (UEFI 2.10, appendix A): the first
-// three fields are little-endian.
+// Partition types, as GUIDs are stored (UEFI 2.10, appendix A): the first three
+// fields are little-endian.
 var (
 	typeESP  = [16]byte{0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8, 0xd2, 0x11, 0xba, 0x4b, 0x00, 0xa0, 0xc9, 0x3e, 0xc9, 0x3b}
 	typeRAID = [16]byte{0x0f, 0x88, 0x9d, 0xa1, 0xfc, 0x05, 0x3b, 0x4d, 0xa0, 0x06, 0x74, 0x3f, 0x0f, 0x84, 0x91, 0x1e}
 )
 
-// partition is a part of a disk; off and size are in bytes and whole MiB.
+// partition is a part of a disk; off and size are bytes in whole MiB.
 type partition struct {
 	kind, id  [16]byte
 	name      string
 	off, size int64
 }
 
-// table is a GPT of a disk of size bytes. It counts in the disk's own blocks.
+// table is a GPT for a disk of size bytes, in units of the disk's logical blocks.
 type table struct {
 	size, block int64 // bytes
 	id          [16]byte
 	all         []partition
 }
 
-// piece is something to be written.
+// piece is data to write at an offset.
 type piece struct {
 	off   int64
 	bytes []byte
 }
 
-// pieces are the table's, in the order in which they must be written: the MBR
-// last, because without it the rest counts for nothing.
+// pieces returns the parts of the table in the order of writing: the MBR last,
+// because without it the rest is ignored.
 func (t table) pieces() []piece {
 	entries := make([]byte, tableSize)
 	for i, p := range t.all {
@@ -70,7 +70,7 @@ func (t table) pieces() []piece {
 	}
 }
 
-// header is the primary or the backup header (UEFI 2.10, table 5.5).
+// header returns the primary or the backup header (UEFI 2.10, table 5.5).
 func (t table) header(my, other, entries int64, sum uint32) []byte {
 	b := make([]byte, t.block)
 	le := binary.LittleEndian
@@ -90,7 +90,7 @@ func (t table) header(my, other, entries int64, sum uint32) []byte {
 	return b
 }
 
-// mbr protects the table from those who do not know it (UEFI 2.10 §5.2.3).
+// mbr returns the protective MBR (UEFI 2.10 §5.2.3).
 func (t table) mbr() []byte {
 	b := make([]byte, sector)
 	p := b[446:]

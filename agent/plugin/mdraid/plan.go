@@ -11,27 +11,27 @@ import (
 	"github.com/metalab-dev/metalab/agent/job"
 )
 
-// Each disk of the first array begins with an EFI system partition: firmware
-// knows nothing of arrays, so that it must find its boot loader on a disk, and
-// on whichever is left. It is as large as ironic-python-agent makes it.
+// Each disk of the first array begins with an EFI system partition: firmware does
+// not know arrays, so every disk has a boot loader for the case that others fail.
+// Its size is that of ironic-python-agent.
 const espSize = 550 * mib
 
-// minSize is the minSize that an array can have on each of its disks.
+// minSize is the least size of an array on each of its disks.
 const minSize = 64 * mib
 
-// levels are those of BareMetalHost.
+// levels lists the levels of BareMetalHost.
 var levels = map[string]struct {
 	level Level
-	disks int                 // at least
-	even  bool                // the number of disks
-	data  func(n int64) int64 // how many disks' worth of data n disks hold
+	disks int                 // least number
+	even  bool                // the number of disks must be even
+	data  func(n int64) int64 // disks' worth of data that n disks hold
 }{
 	"0":   {Stripe, 2, false, func(n int64) int64 { return n }},
 	"1":   {Mirror, 2, false, func(int64) int64 { return 1 }},
 	"1+0": {StripedMirror, 4, true, func(n int64) int64 { return n / 2 }},
 }
 
-// Volume is an array to make of disks that have been chosen.
+// Volume is an array to create on chosen disks.
 type Volume struct {
 	job.ArraySpec
 	Members []job.Disk
@@ -46,7 +46,7 @@ type plan struct {
 type diskPlan struct {
 	job.Disk
 	table   table
-	free    int64 // offset of what is not given away
+	free    int64 // offset of the unallocated space
 	members []member
 }
 
@@ -56,7 +56,7 @@ type member struct {
 	superblock
 }
 
-// newPlan lays arrays out on their disks. blockSize tells the size of a disk's
+// newPlan lays arrays out on their disks. blockSize returns the size of a disk's
 // logical blocks.
 func newPlan(spec job.RAIDSpec, volumes []Volume, blockSize func(disk string) int64) (*plan, error) {
 	if spec.ID == "" {
@@ -98,7 +98,7 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 	for _, d := range disks {
 		room = min(room, d.room())
 	}
-	// What an array has on a member is whole chunks, and the member whole MiB.
+	// An array uses whole chunks of a member, and a member has whole MiB.
 	want := room
 	if v.SizeGiB > 0 {
 		each := (int64(v.SizeGiB)*gib + data - 1) / data
@@ -122,7 +122,7 @@ func (p *plan) add(spec job.RAIDSpec, v Volume, level Level, data int64, boots b
 	return nil
 }
 
-// disk is the plan of a disk.
+// disk returns the plan of a disk.
 func (p *plan) disk(spec job.RAIDSpec, d job.Disk, block int64) *diskPlan {
 	for _, have := range p.disks {
 		if have.Name == d.Name {
@@ -134,7 +134,8 @@ func (p *plan) disk(spec job.RAIDSpec, d job.Disk, block int64) *diskPlan {
 	return out
 }
 
-// room is what a disk has left: the last MiB is the backup table's.
+// room returns the unallocated size of a disk, whose last MiB is for the backup
+// table.
 func (d *diskPlan) room() int64 { return max(0, (d.SizeBytes-mib-d.free)/mib*mib) }
 
 func (d *diskPlan) take(spec job.RAIDSpec, kind [16]byte, name string, size int64) partition {
@@ -144,7 +145,7 @@ func (d *diskPlan) take(spec job.RAIDSpec, kind [16]byte, name string, size int6
 	return part
 }
 
-// deriveUUID makes a UUID (RFC 9562, version 8) of what it stands for.
+// deriveUUID derives a UUID (RFC 9562, version 8) from its arguments.
 func deriveUUID(parts ...string) [16]byte {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	id := [16]byte(sum[:16])
@@ -152,7 +153,7 @@ func deriveUUID(parts ...string) [16]byte {
 	return id
 }
 
-// uuid writes an array's UUID as mdadm does.
+// uuid formats an array's UUID like mdadm.
 func uuid(id [16]byte) string {
 	h := hex.EncodeToString(id[:])
 	return h[:8] + ":" + h[8:16] + ":" + h[16:24] + ":" + h[24:]

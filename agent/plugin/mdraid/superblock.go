@@ -7,44 +7,44 @@ import (
 	"time"
 )
 
-// What Linux writes of a member of an array: metadata version 1, placed as 1.2
-// (include/uapi/linux/raid/md_p.h, struct mdp_superblock_1). Sizes and offsets
-// in it are in sectors of 512 bytes, and all of it is little-endian.
+// Linux's superblock of an array's member: metadata version 1, placed as 1.2
+// (include/uapi/linux/raid/md_p.h, struct mdp_superblock_1). Sizes and offsets in
+// it are in sectors of 512 bytes, and it is little-endian.
 const (
 	magic         = 0xa92b4efc
 	superOffset   = 8    // sectors from the beginning of the member (1.2)
-	dataOffset    = 2048 // sectors: what lies before is for superblocks and bitmaps
-	superSize     = 256  // bytes before the roles
-	maxMembers    = 128  // that the table of roles has room for: 512 bytes in all
+	dataOffset    = 2048 // sectors: the space before is for superblocks and bitmaps
+	superSize     = 256  // bytes without the roles
+	maxMembers    = 128  // size of the table of roles: 512 bytes in all
 	roleSpare     = 0xffff
-	layoutFlag    = 4096 // feature: the layout of level 0 is told (since Linux 5.4)
+	layoutFlag    = 4096 // feature: the layout of level 0 is stored (since Linux 5.4)
 	nothingToSync = math.MaxUint64
 	maxName       = 32 // bytes
 )
 
-// Level is a personality of Linux's md driver as superblocks have it.
+// Level is a personality of Linux's md driver, as stored in superblocks.
 type Level int32
 
-// The levels that the agent makes.
+// The levels that the agent creates.
 const (
 	Stripe        Level = 0
 	Mirror        Level = 1
 	StripedMirror Level = 10
 )
 
-// Layouts: of level 0 it matters only to members of different sizes; of level
-// 10 it is one far copy and two near ones, which put each chunk on two
+// Layouts: that of level 0 matters only for members of different sizes; that of
+// level 10 is one far copy and two near ones, which put each chunk on two
 // neighbours (md(4), "RAID10").
 const (
 	layoutAlternate = 2
 	layoutNearTwo   = 1<<8 | 2
 )
 
-// chunk is how much of a striped array lies on one member before the next has
-// its turn, in sectors: 512 KiB, as mdadm has it.
+// chunk is the contiguous part of a striped array on one member, in sectors: 512
+// KiB, mdadm's default.
 const chunk = 1024
 
-// superblock is one member's view of its array.
+// superblock is the metadata of one member.
 type superblock struct {
 	array   [16]byte // UUID
 	device  [16]byte // UUID of this member
@@ -52,12 +52,12 @@ type superblock struct {
 	made    time.Time
 	level   Level
 	members int
-	role    int   // place of this member, from 0
+	role    int   // index of this member, from 0
 	size    int64 // bytes of the array's data on each member
-	room    int64 // bytes that the member has behind dataOffset
+	room    int64 // bytes of the member behind dataOffset
 }
 
-// MarshalBinary makes the superblock as it lies at superOffset.
+// MarshalBinary returns the superblock's bytes for superOffset.
 func (s superblock) MarshalBinary() ([]byte, error) {
 	switch {
 	case s.members < 1 || s.members > maxMembers:
@@ -81,9 +81,9 @@ func (s superblock) MarshalBinary() ([]byte, error) {
 	le.PutUint64(b[128:], dataOffset)
 	le.PutUint64(b[136:], uint64(s.room/sector))
 	le.PutUint64(b[144:], superOffset)
-	le.PutUint32(b[160:], uint32(s.role)) // the number of a member is its role
+	le.PutUint32(b[160:], uint32(s.role)) // a member's number is its role
 	copy(b[168:], s.device[:])
-	le.PutUint64(b[192:], made) // last written
+	le.PutUint64(b[192:], made) // time of the last write
 	switch s.level {
 	case Stripe:
 		le.PutUint32(b[8:], layoutFlag)
@@ -97,8 +97,8 @@ func (s superblock) MarshalBinary() ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("mdraid: level %d is none that the agent makes", s.level)
 	}
-	// Mirrors begin out of sync: nobody has compared what lay on the members
-	// before, and the kernel does that as soon as the system runs.
+	// Mirrors begin out of sync, because the old contents of their members differ;
+	// the kernel synchronizes them as soon as the system runs.
 	le.PutUint32(b[220:], maxMembers)
 	for i := range maxMembers {
 		role := uint16(roleSpare)
@@ -111,7 +111,7 @@ func (s superblock) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// checksum adds the superblock up in words, and the carries to that (md.c,
+// checksum adds the words of the superblock, and the carries to that (md.c,
 // calc_sb_1_csum). Its own field must be zero.
 func checksum(b []byte) uint32 {
 	var sum uint64
